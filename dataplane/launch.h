@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract between the agent and a worker: which descriptors a worker inherits, what the
+ * configuration looks like, which messages they exchange, how the statistics page is laid out.
+ * Agent and worker are built together, so plain structs serve; magic, version and size catch a
+ * mixed installation. The agent writes the configuration into a sealed memfd and never changes it:
+ * a change of configuration is a new worker. Nothing here allocates or owns.
+ */
+#ifndef PLENUM_DATAPLANE_LAUNCH_H
+#define PLENUM_DATAPLANE_LAUNCH_H
+
+#include "netcfg/addr.h"
+#include "netcfg/base.h"
+#include <net/if.h>
+
+#define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
+#define LAUNCH_VERSION 1
+
+/* Inherited descriptors. All others are closed. */
+enum launch_fd {
+	LAUNCH_FD_CONTROL =
+		3, /* AF_UNIX SOCK_SEQPACKET to the agent; EOF means: the agent is gone */
+	LAUNCH_FD_CONFIG = 4, /* sealed memfd: struct launch_config */
+	LAUNCH_FD_STATS = 5,  /* shared memfd: struct launch_stats, written by the worker */
+	LAUNCH_FD_STATE = 6,  /* memfd that outlives the worker: what its successor needs to go on;
+			       * the  worker alone knows what is in it; empty at the first start */
+	LAUNCH_FD_FIRST = 7,  /* from here on: descriptors that the configuration refers to */
+};
+
+#define LAUNCH_PORTS_MAX 8
+#define LAUNCH_MOUNTS_MAX 16
+#define LAUNCH_EXPORTS_MAX 16
+#define LAUNCH_PEER_ADDRS_MAX 16
+#define LAUNCH_PATHS_MAX 32
+#define LAUNCH_REASON_MAX 128
+
+enum launch_role { LAUNCH_FRONTEND, LAUNCH_COMPUTE, LAUNCH_DRIVES, LAUNCH_ROLE_MAX };
+enum launch_transport {
+	LAUNCH_UDP,	       /* kernel sockets */
+	LAUNCH_DPDK,	       /* polling core */
+	LAUNCH_DPDK_INTERRUPT, /* RX interrupts, core shared */
+	LAUNCH_TRANSPORT_MAX
+};
+
+struct launch_port { /* one leg of this worker */
+	char leg[PLENUM_NAME_MAX];
+	char label[PLENUM_NAME_MAX];
+	char ifname[IFNAMSIZ];	      /* kernel interface; for a VF on vfio the PF's */
+	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or
+					 "net_af_packet0,..."); "" for UDP */
+	uint32_t ifindex;
+	uint32_t mtu; /* bytes of IP packet */
+	struct ip_prefix ip;
+	struct ip_addr gateway; /* family 0: none */
+	uint16_t udp_port;
+	struct mac_addr mac; /* DPDK: source address of frames */
+};
+
+struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent */
+	char path[256]; /* for messages only */
+	char export_name[PLENUM_NAME_MAX];
+	char peer[PLENUM_NAME_MAX];
+	uint8_t id[16]; /* random, made once per mount; the same after a worker's restart */
+	int fuse_fd;	/* /dev/fuse, open until the agent unmounts */
+	bool read_only;
+	uint32_t timeout_s;
+	struct {
+		struct ip_addr ip;
+		uint16_t port;
+	} addrs[LAUNCH_PEER_ADDRS_MAX]; /* seeds: any data IPs of the peer */
+	uint32_t n_addrs;
+};
+
+struct launch_export {
+	char name[PLENUM_NAME_MAX];
+	char path[256]; /* for messages only */
+	int dir_fd;	/* O_DIRECTORY | O_RDONLY of the export's root */
+	bool read_only;
+};
+
+struct launch_config {
+	uint32_t magic, version, size; /* size = sizeof(struct launch_config) */
+	char host[PLENUM_NAME_MAX];
+	uint32_t worker_id; /* unique on this host, kept across restarts */
+	uint32_t epoch;	    /* grows with every start of any worker on this host */
+	uint64_t boot_id;   /* random per start of the agent's host record; with worker_id names the
+			       worker */
+	enum launch_role role;
+	enum launch_transport transport;
+	uint32_t core;
+	uint32_t spin_us; /* how long an idle worker polls before it blocks; 0: blocks at once */
+	uint32_t log_level;
+	struct launch_port ports[LAUNCH_PORTS_MAX];
+	uint32_t n_ports;
+	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
+	uint32_t n_mounts;
+	struct launch_export exports[LAUNCH_EXPORTS_MAX];
+	uint32_t n_exports;
+};
+
+/* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */
+enum launch_msg_type {
+	/* worker -> agent */
+	LAUNCH_MSG_READY = 1, /* ports open, rudp up, mounts served; sent once */
+	LAUNCH_MSG_FAILED,    /* cannot start; code = negative errno, text says why; the worker then
+				 exits */
+	LAUNCH_MSG_EVENT, /* something an operator wants to know: code = enum launch_event, text */
+	/* agent -> worker */
+	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
+	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
+	LAUNCH_MSG_LOG_LEVEL, /* code = enum log_level */
+};
+enum launch_event {
+	LAUNCH_EVENT_PATH_DOWN,
+	LAUNCH_EVENT_PATH_UP,
+	LAUNCH_EVENT_PEER_UP,
+	LAUNCH_EVENT_PEER_LOST,
+	LAUNCH_EVENT_PEER_REFUSED,
+	LAUNCH_EVENT_DEGRADED, /* the port is less than asked; text is the reason */
+	LAUNCH_EVENT_MAX
+};
+struct launch_msg {
+	uint32_t type;
+	int32_t code;
+	uint32_t index;
+	char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
+};
+
+/* Exit statuses of a worker. Any other death is a crash and is restarted with backoff. */
+enum launch_exit {
+	LAUNCH_EXIT_STOPPED = 0,
+	LAUNCH_EXIT_CONFIG =
+		64,	       /* the configuration cannot work: do not restart until it changes */
+	LAUNCH_EXIT_PORT = 65, /* a port could not be opened; restart with backoff */
+	LAUNCH_EXIT_ORPHAN = 66, /* the agent is gone */
+};
+
+/*
+ * The statistics page. Single writer (the worker), any number of readers. Counters are 64-bit,
+ * aligned, stored and loaded relaxed; `seq` is odd while the text fields change (seqlock).
+ */
+struct launch_path_stats {
+	char local[IP_ADDR_STR_MAX], remote[IP_ADDR_STR_MAX];
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
+	uint64_t up;	  /* 1 healthy, 0 not */
+	uint64_t standby; /* 1: usable, but carries load only when no better path is up */
+	uint64_t srtt_ns, cwnd_bytes;
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
+	uint64_t lost_packets, retransmits, failovers;
+	uint64_t last_pause_ns; /* longest time without progress at the last failover */
+};
+struct launch_stats {
+	uint32_t magic, version;
+	uint64_t seq;
+	uint64_t heartbeat_ns; /* clock_now_ns() of the loop's last turn; at least once a second */
+	uint64_t started_ns;
+	uint64_t loops, sleeps;
+	uint64_t rx_drops; /* packets that could not be parsed or belong to nobody */
+	uint64_t requests, responses, request_errors;
+	uint64_t read_bytes, write_bytes;
+	uint64_t sessions;
+	uint64_t n_paths;
+	char network[32]; /* "UDP", "DPDK", "DPDK-INTERRUPT"; "/ RDMA" added where used */
+	char reason[LAUNCH_REASON_MAX]; /* why the network is less than asked; "" where it is not */
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+};
+
+static inline void launch_stat_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+static inline void launch_stat_set(uint64_t *counter, uint64_t value)
+{
+	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
+}
+static inline uint64_t launch_stat_get(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * IP addresses, prefixes, ranges and MAC addresses: parse, print, compare. Values, no heap.
+ * IPv4 and IPv6 alike; text forms are those of inet_ntop(3).
+ */
+#ifndef PLENUM_NETCFG_ADDR_H
+#define PLENUM_NETCFG_ADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define IP_ADDR_STR_MAX 64  /* address, address/prefix or [address]:port with its NUL */
+#define MAC_ADDR_STR_MAX 18 /* 00:11:22:33:44:55 with its NUL */
+
+struct ip_addr {
+	uint8_t family;	   /* AF_INET, AF_INET6; 0: no address */
+	uint8_t bytes[16]; /* network byte order; IPv4 uses the first four, the rest are 0 */
+};
+
+struct ip_prefix {
+	struct ip_addr addr; /* host bits may be set, as in an interface address */
+	uint8_t len;	     /* bits: 0-32 or 0-128 */
+};
+
+/* first <= last, one family; the prefix is that of the subnet the addresses live in. */
+struct ip_range {
+	struct ip_addr first, last;
+	uint8_t prefix_len;
+};
+
+struct mac_addr {
+	uint8_t bytes[6];
+};
+
+/* Parse all of `text`; 0, or -EINVAL and *ret untouched. */
+int ip_addr_parse(const char *text, struct ip_addr *ret);
+int ip_prefix_parse(const char *text, struct ip_prefix *ret);
+/* "FIRST-LAST/LEN", "ADDR/LEN" (a range of one), "FIRST-LAST" or "ADDR" (prefix_len = host length).
+ * -EINVAL: not of that form; -ERANGE: last before first or outside the subnet. */
+int ip_range_parse(const char *text, struct ip_range *ret);
+int mac_addr_parse(const char *text, struct mac_addr *ret);
+
+/* Print into buf (IP_ADDR_STR_MAX / MAC_ADDR_STR_MAX bytes are always enough); return buf. */
+const char *ip_addr_format(const struct ip_addr *a, char *buf, size_t size);
+const char *ip_prefix_format(const struct ip_prefix *p, char *buf, size_t size);
+const char *ip_range_format(const struct ip_range *r, char *buf, size_t size);
+const char *mac_addr_format(const struct mac_addr *m, char *buf, size_t size);
+
+/* <0, 0, >0 as memcmp; IPv4 sorts before IPv6. */
+int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b);
+static inline bool ip_addr_equal(const struct ip_addr *a, const struct ip_addr *b)
+{
+	return ip_addr_cmp(a, b) == 0;
+}
+static inline unsigned ip_addr_bits(const struct ip_addr *a)
+{
+	return a->family == AF_INET ? 32 : 128;
+}
+/* The address n after a; false where it would leave the family's space. */
+bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret);
+/* a with all bits after len cleared. */
+struct ip_addr ip_addr_network(const struct ip_addr *a, unsigned len);
+bool ip_prefix_contains(const struct ip_prefix *p, const struct ip_addr *a);
+bool ip_range_contains(const struct ip_range *r, const struct ip_addr *a);
+bool ip_range_overlaps(const struct ip_range *a, const struct ip_range *b);
+/* Number of addresses, UINT64_MAX where it is more. */
+uint64_t ip_range_count(const struct ip_range *r);
+
+/* To and from socket addresses; port in host order. Returns the length; -EAFNOSUPPORT. */
+int ip_addr_to_sockaddr(const struct ip_addr *a, uint16_t port, struct sockaddr_storage *ret);
+int ip_addr_from_sockaddr(const struct sockaddr *sa, struct ip_addr *ret, uint16_t *ret_port);
+
+#endif

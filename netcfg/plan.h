@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The difference between what is wanted and what is there, as ordered steps, each with its reason
+ * and its undo; and the workers that shall run once it is done. Pure: the same spec and inventory
+ * give the same plan, and nothing is read or changed. `plenum plan` prints exactly this.
+ */
+#ifndef PLENUM_NETCFG_PLAN_H
+#define PLENUM_NETCFG_PLAN_H
+
+#include "netcfg/inventory.h"
+#include "netcfg/kernel.h"
+#include "netcfg/spec.h"
+
+enum plan_op {
+	PLAN_LINK_SET,
+	PLAN_ADDR_ADD,
+	PLAN_ADDR_DEL,
+	PLAN_ROUTE_ADD,
+	PLAN_ROUTE_DEL,
+	PLAN_RULE_ADD,
+	PLAN_RULE_DEL,
+	PLAN_SYSCTL_SET,
+	PLAN_OP_MAX
+};
+const char *plan_op_to_string(enum plan_op op);
+
+struct plan_step {
+	enum plan_op op;
+	char leg[PLENUM_NAME_MAX]; /* what it is for; "": the host */
+	char ifname[IFNAMSIZ];
+	union {
+		struct {
+			struct kernel_link_change want, was;
+		} link;
+		struct inv_addr addr;
+		struct inv_route route;
+		struct inv_rule rule;
+		struct {
+			char key[96], want[32], was[32];
+		} sysctl;
+	};
+	char reason[160]; /* why, in a sentence */
+	bool disruptive;  /* traffic may stop: commit-confirm arms */
+};
+
+struct plan_port { /* one leg of one worker */
+	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
+	char ifname[IFNAMSIZ], pci[16];
+	uint32_t ifindex, mtu;
+	struct ip_prefix ip;
+	struct ip_addr gateway;
+	struct mac_addr mac;
+	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
+};
+
+#define PLAN_PORTS_MAX 8
+
+struct plan_worker {
+	uint32_t id; /* stable: position of entry and core in the spec, from 1 */
+	enum spec_role role;
+	unsigned core;
+	enum spec_transport asked, effective; /* effective is never auto */
+	char reason[128]; /* why effective is less than asked or possible, "" if not */
+	uint16_t udp_port;
+	struct plan_port ports[PLAN_PORTS_MAX];
+	size_t n_ports;
+	/* Borrowed from the spec: those this worker serves. Mounts are dealt to the entry's cores
+	 * in turn. */
+	const struct spec_mount **mounts;
+	size_t n_mounts;
+	const struct spec_export *exports;
+	size_t n_exports;
+};
+
+struct plan {
+	uint64_t inventory_number;
+	struct plan_step *steps;
+	size_t n_steps;
+	struct plan_worker *workers;
+	size_t n_workers;
+};
+
+/* 0 and *ret (borrows from spec: spec outlives it); -EINVAL with every contradiction between spec
+ * and host in d; -ENOMEM. */
+int plan_build(const struct spec *spec, const struct inventory *inv, struct diag *d,
+	       struct plan **ret);
+struct plan *plan_free(struct plan *p);
+char *plan_to_text(const struct plan *p);
+char *plan_to_json(const struct plan *p);
+/* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
+const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);
+
+#endif
