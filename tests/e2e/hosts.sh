@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Hosts for tests, the demonstration and the measurements: sourced by bash scripts, run as root.
+#
+# A host is a set of namespaces of its own (network, mounts, host name, processes), so that the shipped
+# examples run in it unchanged: its /etc/plenum, /run, /mnt, /srv and /sys are its own. Its process 1 is
+# a keeper; when that dies, the kernel ends everything in the host and its mounts and devices vanish with
+# it, whatever killed the script. Another network namespace, the fabric, holds one bridge per leg
+# (the switches) and one for management.
+#
+#   hosts_up [HOST...]            bring up the fabric and the hosts (default: host-a host-b)
+#   hosts_down                    end them all; so does the end of the script, however it comes
+#   hosts_keep                    unless it has called this
+#   host_run HOST CMD...          run a command in a host and wait
+#   host_pid HOST                 the keeper's pid: `nsenter -t PID -a` enters the host
+#   leg_carrier HOST LEG up|down  pull or plug the cable between a host and its switch; LEG counts from 1
+#   leg_silent HOST LEG on|off    the switch port swallows packets, the carrier stays
+#
+# In a host eth0 is the management interface (192.0.2.N/24), eth1 and eth2 are the legs.
+
+hosts_state=${HOSTS_STATE:-}
+hosts_lifelines=()
+HOSTS_LEGS=${HOSTS_LEGS:-2}
+
+hosts_fabric() {
+	hosts_exec nsenter --target "$(<"$hosts_state/fabric.pid")" --net -- "$@"
+}
+
+# hosts_keeper NAME UNSHARE_OPTIONS...: starts a keeper and writes its pid to NAME.pid. The keeper lives as
+# long as this script holds the other end of its lifeline, or for good once told `keep`.
+hosts_keeper() {
+	local name=$1 unshare_pid lifeline
+	shift
+	mkfifo "$hosts_state/$name.ready" "$hosts_state/$name.lifeline"
+	(hosts_let_go && exec setsid unshare --fork --kill-child "$@" -- bash -c '
+		trap : TERM INT HUP
+		exec 3<"$1.lifeline" 4<>"$1.lifeline"
+		echo up >"$1.ready"
+		exec 4>&-
+		while ! read -r word <&3; do [ $? -gt 128 ] || exit; done
+		while :; do sleep infinity & wait $!; done' keeper "$hosts_state/$name" \
+		</dev/null >/dev/null 2>&1) &
+	unshare_pid=$!
+	disown "$unshare_pid"
+	echo "$unshare_pid" >"$hosts_state/$name.unshare"
+	exec {lifeline}>"$hosts_state/$name.lifeline"
+	hosts_lifelines+=("$lifeline")
+	read -r _ <"$hosts_state/$name.ready"
+	rm -f "$hosts_state/$name.ready"
+	tr -d ' ' <"/proc/$unshare_pid/task/$unshare_pid/children" >"$hosts_state/$name.pid"
+}
+
+# hosts_keep: the hosts outlive this script.
+hosts_keep() {
+	local lifeline
+	for lifeline in "${hosts_lifelines[@]}"; do
+		echo keep >&"$lifeline"
+	done
+}
+
+# In a child of the script: lets go of the lifelines, so that only the script holds them.
+hosts_let_go() {
+	local lifeline
+	for lifeline in "${hosts_lifelines[@]}"; do
+		exec {lifeline}>&-
+	done
+	hosts_lifelines=()
+}
+
+hosts_exec() {
+	if [ "$BASH_SUBSHELL" -gt 0 ]; then
+		hosts_let_go
+		"$@"
+	else
+		(hosts_let_go && exec "$@")
+	fi
+}
+
+host_pid() {
+	cat "$hosts_state/$1.pid"
+}
+
+host_run() {
+	local host=$1
+	shift
+	hosts_exec nsenter --target "$(<"$hosts_state/$host.pid")" --net --mount --uts --pid --ipc -- "$@"
+}
+
+# host_mounts: runs inside a new host; gives it places of its own to write to.
+host_mounts() {
+	mount --make-rprivate /
+	mount -t sysfs sysfs /sys
+	local dir
+	for dir in /run /mnt /srv; do
+		mount -t tmpfs -o mode=755,size=80% tmpfs "$dir"
+	done
+	mkdir -p /run/etc/up /run/etc/work # /etc is the machine's, what is written to it is the host's
+	mount -t overlay -o lowerdir=/etc,upperdir=/run/etc/up,workdir=/run/etc/work overlay /etc
+	mkdir -p /mnt/scratch /mnt/local /srv/scratch /run/plenum /etc/plenum
+	ip link set lo up
+}
+
+hosts_cable() { # hosts_cable HOST NUMBER INDEX BRIDGE
+	local host=$1 number=$2 index=$3 bridge=$4 port
+	port=$host.$index
+	hosts_fabric ip link add "$port" type veth peer name eth$index netns "$(host_pid "$host")"
+	hosts_fabric ip link set "$port" master "$bridge" up
+	if [ "$index" = 0 ]; then
+		host_run "$host" ip addr add "192.0.2.$number/24" dev eth0
+		host_run "$host" ip link set eth0 up
+	fi
+}
+
+hosts_up() {
+	local hosts=("$@") host leg number=10
+	[ ${#hosts[@]} -gt 0 ] || hosts=(host-a host-b)
+	[ -n "$hosts_state" ] || hosts_state=$(mktemp -d "${TMPDIR:-/tmp}/plenum-hosts.XXXXXX")
+	mkdir -p "$hosts_state"
+	hosts_keeper fabric --net
+	for leg in $(seq 0 "$HOSTS_LEGS"); do
+		hosts_fabric ip link add "switch$leg" type bridge
+		hosts_fabric ip link set "switch$leg" up
+	done
+	for host in "${hosts[@]}"; do
+		number=$((number + 1))
+		hosts_keeper "$host" --net --mount --uts --ipc --pid --mount-proc
+		host_run "$host" hostname "$host"
+		host_run "$host" bash -c "$(declare -f host_mounts); host_mounts"
+		for leg in $(seq 0 "$HOSTS_LEGS"); do
+			hosts_cable "$host" "$number" "$leg" "switch$leg"
+		done
+	done
+}
+
+hosts_gone() {
+	[ ! -d "/proc/$1" ]
+}
+
+hosts_down() {
+	local file
+	[ -n "$hosts_state" ] && [ -d "$hosts_state" ] || return 0
+	for file in "$hosts_state"/*.pid; do
+		[ -e "$file" ] || continue
+		kill -KILL "$(<"$file")" 2>/dev/null
+		kill -KILL "$(<"${file%.pid}.unshare")" 2>/dev/null
+	done
+	for file in "$hosts_state"/*.unshare; do
+		[ ! -e "$file" ] || wait_until 10 hosts_gone "$(<"$file")"
+	done
+	rm -rf "$hosts_state"
+	hosts_state=
+	hosts_lifelines=()
+}
+
+leg_carrier() {
+	hosts_fabric ip link set "$1.$2" "$3"
+}
+
+leg_silent() {
+	if [ "$3" = on ]; then
+		hosts_fabric ip link set "$1.$2" nomaster
+	else
+		hosts_fabric ip link set "$1.$2" master "switch$2"
+	fi
+}
+
+# wait_until SECONDS CMD...: polls until CMD succeeds; fails at the deadline.
+wait_until() {
+	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ ${EPOCHREALTIME/./} -lt $deadline ] || return 1
+		read -rt 0.05 <> <(:) || :
+	done
+}
