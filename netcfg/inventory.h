@@ -58,6 +58,7 @@ struct inv_addr {
 	struct ip_prefix ip;
 	uint8_t proto; /* IFA_PROTO: ours is PLENUM_RTPROT where the kernel stores it */
 	bool tentative, dad_failed;
+	bool secondary; /* goes with its subnet's primary unless promote_secondaries is set */
 };
 
 struct inv_route {
@@ -73,6 +74,7 @@ struct inv_rule {
 	uint32_t priority, table;
 	uint8_t family, proto;
 	struct ip_prefix from; /* family 0: all */
+	bool more;	       /* has selectors or an action that are not shown here: never ours */
 };
 
 struct inv_core {
@@ -83,11 +85,11 @@ struct inv_core {
 
 struct inv_hugepages {
 	uint32_t size_kib;
-	int numa_node;
-	uint64_t total, free;
+	int numa_node; /* INV_NUMA_NONE: the whole host, of which the nodes' entries are parts */
+	uint64_t total, free; /* pages */
 };
 
-struct inv_sysctl {
+struct inv_sysctl { /* key as struct kernel_ops takes it: "net/ipv4/conf/all/rp_filter" */
 	char *key;
 	char *value;
 };
@@ -114,11 +116,15 @@ struct inventory {
 /* 0 and *ret; negative errno with entries in d. Needs no privilege; what could not be read is a
  * warning in d. */
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret);
-struct inventory *inv_free(struct inventory *inv);
+struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL */
+/* A deep copy with the same number. 0, -ENOMEM. */
+int inv_copy(const struct inventory *inv, struct inventory **ret);
 const struct inv_link *inv_link_by_name(const struct inventory *inv, const char *name);
 const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t ifindex);
 /* By PCI address, MAC or interface name, as spec_net.device is written. */
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
+/* The recorded value of a sysctl, borrowed; NULL: not recorded (the host does not have it). */
+const char *inv_sysctl_value(const struct inventory *inv, const char *key);
 
 /* Heap strings; the caller frees. NULL: out of memory. */
 char *inv_to_json(const struct inventory *inv);
