@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netcfg/inventory_build.h"
+#include "netcfg/kernel_fake.h"
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <string.h>
+
+#define LEG 7
+
+static struct ip_prefix prefix(const char *text)
+{
+	struct ip_prefix p;
+
+	assert_int_equal(ip_prefix_parse(text, &p), 0);
+	return p;
+}
+
+static struct ip_addr address(const char *text)
+{
+	struct ip_addr a;
+
+	assert_int_equal(ip_addr_parse(text, &a), 0);
+	return a;
+}
+
+static int setup(void **state)
+{
+	struct inventory *inv = inv_new();
+	struct inv_link *l = inv_link_add(inv);
+	struct kernel *k;
+
+	l->ifindex = LEG;
+	strcpy(l->name, "leg0");
+	l->mtu = 1500;
+	l->mtu_min = 68;
+	l->mtu_max = 9000;
+	l->up = l->carrier = true;
+	assert_int_equal(inv_sysctl_add(inv, "net/ipv4/conf/leg0/arp_announce", "0"), 0);
+	assert_int_equal(inv_sysctl_add(inv, "net/ipv4/conf/leg0/promote_secondaries", "0"), 0);
+	assert_int_equal(kernel_fake_new(inv, &k), 0);
+	inv_free(inv);
+	*state = k;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	kernel_free(*state);
+	return 0;
+}
+
+static struct inv_addr leg_addr(const char *text)
+{
+	return (struct inv_addr){.ifindex = LEG, .ip = prefix(text)};
+}
+
+static void test_addresses(void **state)
+{
+	struct kernel *k = *state;
+	const struct inventory *inv = kernel_fake_inventory(k);
+	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
+	char why[KERNEL_WHY_MAX] = "";
+
+	assert_int_equal(k->ops->addr_add(k, &a, why), 0);
+	assert_int_equal(k->ops->addr_add(k, &b, why), 0);
+	assert_int_equal(inv->addrs[0].proto, PLENUM_RTPROT);
+	assert_false(inv->addrs[0].secondary);
+	assert_true(inv->addrs[1].secondary);
+	assert_int_equal(inv->n_routes, 1);
+	assert_int_equal(inv->routes[0].proto, RTPROT_KERNEL);
+	assert_string_equal(why, "");
+	assert_int_equal(k->ops->addr_add(k, &a, why), -EEXIST);
+	assert_string_not_equal(why, "");
+	assert_int_equal(k->ops->addr_del(k, &a, NULL), 0);
+	assert_int_equal(inv->n_addrs, 0); /* the secondary went along */
+	assert_int_equal(inv->n_routes, 0);
+	assert_int_equal(k->ops->addr_del(k, &a, NULL), -EADDRNOTAVAIL);
+	assert_int_equal(k->n_writes, 5);
+}
+
+static void test_secondary_is_promoted(void **state)
+{
+	struct kernel *k = *state;
+	const struct inventory *inv = kernel_fake_inventory(k);
+	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
+
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg0/promote_secondaries", "1", NULL),
+			 0);
+	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
+	assert_int_equal(k->ops->addr_add(k, &b, NULL), 0);
+	assert_int_equal(k->ops->addr_del(k, &a, NULL), 0);
+	assert_int_equal(inv->n_addrs, 1);
+	assert_false(inv->addrs[0].secondary);
+	assert_int_equal(inv->n_routes, 1);
+	assert_true(ip_addr_equal(&inv->routes[0].src, &b.ip.addr));
+}
+
+static void test_routes_follow_the_link(void **state)
+{
+	struct kernel *k = *state;
+	const struct inventory *inv = kernel_fake_inventory(k);
+	struct inv_addr a = leg_addr("10.0.0.1/24");
+	struct inv_route r = {
+		.table = 100, .family = AF_INET, .gateway = address("10.0.0.254"), .oif = LEG};
+	struct kernel_link_change down = {.ifindex = LEG, .set_up = true, .up = false};
+	struct kernel_link_change up = {.ifindex = LEG, .set_up = true, .up = true};
+
+	assert_int_equal(k->ops->route_add(k, &r, NULL), -ENETUNREACH);
+	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
+	assert_int_equal(k->ops->route_add(k, &r, NULL), 0);
+	assert_int_equal(k->ops->route_add(k, &r, NULL), -EEXIST);
+	assert_int_equal(k->ops->link_set(k, &down, NULL), 0);
+	assert_int_equal(inv->n_routes, 0);
+	assert_int_equal(k->ops->route_add(k, &r, NULL), -ENETDOWN);
+	assert_int_equal(k->ops->link_set(k, &up, NULL), 0);
+	assert_int_equal(inv->n_routes, 1);
+	assert_true(inv->links[0].carrier);
+	assert_int_equal(k->ops->route_del(k, &r, NULL), -ESRCH);
+	assert_int_equal(k->ops->route_add(k, &r, NULL), 0);
+	assert_int_equal(k->ops->route_del(k, &r, NULL), 0);
+}
+
+static void test_link_limits(void **state)
+{
+	struct kernel *k = *state;
+	struct kernel_link_change c = {.ifindex = LEG, .set_mtu = true, .mtu = 9001};
+	char why[KERNEL_WHY_MAX];
+
+	assert_int_equal(k->ops->link_set(k, &c, why), -EINVAL);
+	assert_string_equal(why, "mtu greater than device maximum");
+	c.mtu = 9000;
+	assert_int_equal(k->ops->link_set(k, &c, why), 0);
+	c.ifindex = 99;
+	assert_int_equal(k->ops->link_set(k, &c, why), -ENODEV);
+}
+
+static void test_rules_and_sysctls(void **state)
+{
+	struct kernel *k = *state;
+	struct inv_rule r = {.priority = 1000, .table = 100, .from = prefix("10.0.0.1/32")};
+	char value[16];
+
+	assert_int_equal(k->ops->rule_add(k, &r, NULL), 0);
+	assert_int_equal(k->ops->rule_add(k, &r, NULL), -EEXIST);
+	assert_int_equal(k->ops->rule_del(k, &r, NULL), 0);
+	assert_int_equal(k->ops->rule_del(k, &r, NULL), -ENOENT);
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg0/arp_announce", "2", NULL), 0);
+	assert_int_equal(k->ops->sysctl_get(k, "net/ipv4/conf/leg0/arp_announce", value, 16), 0);
+	assert_string_equal(value, "2");
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg0/arp_announce", "x", NULL),
+			 -EINVAL);
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg1/arp_announce", "2", NULL),
+			 -ENOENT);
+	assert_int_equal(k->ops->sysctl_get(k, "net/none", value, 16), -ENOENT);
+}
+
+static void test_injected_failure(void **state)
+{
+	struct kernel *k = *state;
+	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
+	char why[KERNEL_WHY_MAX];
+
+	kernel_fake_fail(k, 2, 1, -EBUSY, "the test says no");
+	assert_int_equal(k->ops->addr_add(k, &a, why), 0);
+	assert_int_equal(k->ops->addr_add(k, &b, why), -EBUSY);
+	assert_string_equal(why, "the test says no");
+	assert_int_equal(kernel_fake_inventory(k)->n_addrs, 1);
+	assert_int_equal(k->ops->addr_add(k, &b, why), 0);
+	kernel_fake_fail(k, 1, 0, -EIO, NULL);
+	assert_int_equal(k->ops->addr_del(k, &b, why), -EIO);
+	assert_int_equal(k->ops->addr_del(k, &b, why), -EIO);
+	assert_int_equal(k->n_writes, 5);
+}
+
+static void count_event(void *user, const struct kernel_event *e)
+{
+	unsigned *n = user;
+
+	if (e->type == KERNEL_EVENT_LINK && !e->carrier && strcmp(e->ifname, "leg0") == 0)
+		(*n)++;
+}
+
+static void test_watch(void **state)
+{
+	struct kernel *k = *state;
+	struct pollfd p = {.fd = k->ops->watch_fd(k), .events = POLLIN};
+	unsigned n = 0;
+
+	assert_true(p.fd >= 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(kernel_fake_set_carrier(k, LEG, false), 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(k->ops->watch_read(k, count_event, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(poll(&p, 1, 0), 0);
+}
+
+static void test_collect_is_numbered(void **state)
+{
+	struct kernel *k = *state;
+	struct diag d = DIAG_INIT;
+	struct inventory *first, *second;
+
+	assert_int_equal(inv_collect(k, &d, &first), 0);
+	assert_int_equal(inv_collect(k, &d, &second), 0);
+	assert_int_equal(second->number, first->number + 1);
+	assert_non_null(inv_link_by_index(first, LEG));
+	assert_null(inv_link_by_index(first, LEG + 1));
+	assert_ptr_equal(inv_link_find(first, "leg0"), &first->links[0]);
+	assert_int_equal(k->n_writes, 0);
+	inv_free(first);
+	inv_free(second);
+	diag_done(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_secondary_is_promoted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_routes_follow_the_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_link_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rules_and_sysctls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_injected_failure, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_collect_is_numbered, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
