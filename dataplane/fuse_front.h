@@ -26,6 +26,13 @@ int fuse_front_pull(struct fuse_front *f, uint64_t now_ns);
 /* Timeouts. Returns the next deadline, UINT64_MAX for none. */
 uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns);
 unsigned fuse_front_in_flight(const struct fuse_front *f);
+/* How many of those are with the peer. A worker that stops waits for these; the others its
+ * successor asks for again. */
+unsigned fuse_front_sent(const struct fuse_front *f);
+/* The peer serves the mount. */
+bool fuse_front_is_ready(const struct fuse_front *f);
+/* Requests that failed because the peer was away for too long. */
+uint64_t fuse_front_timeouts(const struct fuse_front *f);
 
 /* rudp's callbacks for sessions whose rudp_session_user is a fuse_front. */
 void *fuse_front_buf_get(struct fuse_front *f, uint64_t cookie, size_t len);
