@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/port_udp.h"
+#include "dataplane/port_l2.h"
+#include "netcfg/log.h"
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+#define TX_DATAGRAMS_MAX PORT_BURST_MAX /* queued between two system calls */
+#define TRAIN_SEGMENTS_MAX 64		/* what every kernel since 4.18 takes */
+#define TRAIN_BYTES_MAX 65000		/* below 65535 less any IP and UDP header */
+#define TX_BYTES_MAX (4U << 20)		/* payload queued between two system calls */
+#define RX_BUFS 16
+#define RX_BUF_BYTES 65536U
+#define SOCKET_BUF_BYTES (8 << 20)
+#define TX_RETRY_NS (50 * NSEC_PER_USEC)
+
+union tx_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(uint16_t))];
+};
+
+union rx_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* One message to the kernel: datagrams of one size (the last may be smaller) to one address. */
+struct train {
+	struct rudp_addr dst;
+	struct sockaddr_storage name;
+	union tx_control control;
+	uint32_t first_iov;
+	uint32_t bytes;
+	uint16_t segment_bytes;
+	uint16_t segments;
+	bool closed; /* a smaller datagram ended it */
+};
+
+struct udp_tx {
+	struct train trains[TX_DATAGRAMS_MAX];
+	struct mmsghdr msgs[TX_DATAGRAMS_MAX];
+	struct iovec iov[2 * TX_DATAGRAMS_MAX];
+	uint8_t hdrs[TX_DATAGRAMS_MAX][RUDP_PKT_HDR_MAX];
+	unsigned n_trains, n_datagrams, n_iov;
+	unsigned sent;	/* trains that the kernel has taken */
+	uint32_t bytes; /* payload queued */
+	bool stashed;	/* payload is in `stash`: the caller's memory is no longer referred to */
+	uint8_t *stash; /* TX_BYTES_MAX, untouched until a socket buffer was full */
+};
+
+struct udp_rx {
+	struct mmsghdr msgs[RX_BUFS];
+	struct iovec iov[RX_BUFS];
+	struct sockaddr_storage names[RX_BUFS];
+	union rx_control controls[RX_BUFS];
+	uint8_t *bufs;	/* RX_BUFS of RX_BUF_BYTES, touched as far as needed */
+	unsigned batch; /* buffers offered to the next system call: grows under load */
+	/* What the last system call brought and the caller had no room for. */
+	unsigned filled, next;
+	uint32_t offset;
+};
+
+struct port_udp {
+	int fd;
+	struct rudp_addr local;
+	uint32_t ifindex;
+	uint32_t datagram_max; /* what fits the leg's MTU */
+	struct port_udp_counters counters;
+	struct udp_tx tx;
+	struct udp_rx rx;
+};
+
+static void *lazy_map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool addr_same(const struct rudp_addr *a, const struct rudp_addr *b)
+{
+	return a->port == b->port && a->ip.family == b->ip.family &&
+	       memcmp(a->ip.bytes, b->ip.bytes, sizeof(a->ip.bytes)) == 0;
+}
+
+/* ------------------------------------------------------------------ open and close */
+
+static void socket_size_buffer(int fd, int force, int plain)
+{
+	int bytes = SOCKET_BUF_BYTES;
+
+	/* The forced form passes net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
+	if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0)
+		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
+}
+
+static int socket_set_options(int fd, int family, bool spins, struct port_udp_counters *counters)
+{
+	int on = 1, probe4 = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE, busy_us = 20;
+	int segment = 0;
+
+	socket_size_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+	socket_size_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+	/* Never fragmented, and no path MTU learnt from ICMP: rudp probes for itself. */
+	if (family == AF_INET) {
+		if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4)) != 0)
+			return -errno;
+	} else {
+		if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0 ||
+		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
+			return -errno;
+	}
+	counters->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+	/* 0 changes nothing, but tells whether the kernel knows segmentation. */
+	counters->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
+	if (spins) /* lets a spinning worker drive the NIC's queue; refused without privilege */
+		(void)setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &busy_us, sizeof(busy_us));
+	return 0;
+}
+
+static int sockaddr_make(const struct rudp_addr *a, uint32_t ifindex, struct sockaddr_storage *ret)
+{
+	int len = ip_addr_to_sockaddr(&a->ip, a->port, ret);
+
+	if (len > 0 && a->ip.family == AF_INET6 && a->ip.bytes[0] == 0xfe &&
+	    (a->ip.bytes[1] & 0xc0) == 0x80)
+		((struct sockaddr_in6 *)ret)->sin6_scope_id = ifindex;
+	return len;
+}
+
+/*
+ * Bound to the address only, not to the device: the leg's source rule and route choose the device,
+ * and workers of one host that talk to each other do so over the loopback device.
+ */
+static int socket_open(struct port_udp *u, bool spins, char *why)
+{
+	struct sockaddr_storage name;
+	char text[IP_ADDR_STR_MAX];
+	autoclose int fd = -1;
+	int len, r;
+
+	len = sockaddr_make(&u->local, u->ifindex, &name);
+	if (len < 0) {
+		snprintf(why, LAUNCH_REASON_MAX, "the leg has no address");
+		return len;
+	}
+	ip_addr_format(&u->local.ip, text, sizeof(text));
+	fd = socket(name.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+	if (fd < 0) {
+		r = -errno;
+		snprintf(why, LAUNCH_REASON_MAX, "cannot make a UDP socket: %s", strerror(-r));
+		return r;
+	}
+	r = socket_set_options(fd, name.ss_family, spins, &u->counters);
+	if (r < 0) {
+		snprintf(why, LAUNCH_REASON_MAX, "cannot set up the UDP socket: %s", strerror(-r));
+		return r;
+	}
+	if (bind(fd, (struct sockaddr *)&name, (socklen_t)len) != 0) {
+		r = -errno;
+		if (r == -EADDRINUSE)
+			snprintf(why, LAUNCH_REASON_MAX, "UDP port %u of %s is in use",
+				 u->local.port, text);
+		else if (r == -EADDRNOTAVAIL)
+			snprintf(why, LAUNCH_REASON_MAX, "%s is not an address of this host", text);
+		else
+			snprintf(why, LAUNCH_REASON_MAX, "cannot bind UDP port %u of %s: %s",
+				 u->local.port, text, strerror(-r));
+		return r;
+	}
+	u->fd = fd_take(fd);
+	return 0;
+}
+
+static void rx_prepare(struct udp_rx *rx)
+{
+	for (unsigned i = 0; i < RX_BUFS; i++) {
+		struct msghdr *m = &rx->msgs[i].msg_hdr;
+
+		rx->iov[i] = (struct iovec){rx->bufs + (size_t)i * RX_BUF_BYTES, RX_BUF_BYTES};
+		m->msg_name = &rx->names[i];
+		m->msg_namelen = sizeof(rx->names[i]);
+		m->msg_iov = &rx->iov[i];
+		m->msg_iovlen = 1;
+		m->msg_control = rx->controls[i].bytes;
+		m->msg_controllen = sizeof(rx->controls[i]);
+	}
+	rx->batch = 1;
+}
+
+static void port_udp_close(struct port *p)
+{
+	struct port_udp *u = p->impl;
+
+	if (!u)
+		return;
+	if (u->fd >= 0)
+		close(u->fd);
+	if (u->rx.bufs)
+		munmap(u->rx.bufs, (size_t)RX_BUFS * RX_BUF_BYTES);
+	if (u->tx.stash)
+		munmap(u->tx.stash, TX_BYTES_MAX);
+	munmap(u, sizeof(*u));
+	p->impl = NULL;
+}
+
+static int port_udp_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	const struct launch_port *lp = &cfg->ports[index];
+	struct port_udp *u;
+	uint32_t headers;
+	int r;
+
+	why[0] = '\0';
+	p->index = index;
+	p->impl = u = lazy_map(sizeof(*u));
+	if (!u) {
+		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	u->fd = -1;
+	u->local = (struct rudp_addr){.ip = lp->ip.addr, .port = lp->udp_port};
+	u->ifindex = lp->ifindex;
+	headers = lp->ip.addr.family == AF_INET6 ? 48 : 28;
+	u->datagram_max = lp->mtu > headers ? MIN_OF(lp->mtu - headers, TRAIN_BYTES_MAX) : 0;
+	u->tx.stash = lazy_map(TX_BYTES_MAX);
+	u->rx.bufs = lazy_map((size_t)RX_BUFS * RX_BUF_BYTES);
+	if (!u->tx.stash || !u->rx.bufs) {
+		port_udp_close(p);
+		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	rx_prepare(&u->rx);
+	r = socket_open(u, cfg->spin_us > 0, why);
+	if (r < 0)
+		port_udp_close(p);
+	return r;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+static void tx_reset(struct udp_tx *tx)
+{
+	if (tx->stashed)
+		(void)madvise(tx->stash, TX_BYTES_MAX, MADV_DONTNEED);
+	tx->n_trains = tx->n_datagrams = tx->n_iov = tx->sent = 0;
+	tx->bytes = 0;
+	tx->stashed = false;
+}
+
+/* The caller's payload is about to become invalid: keep copies of what has not left. */
+static void tx_stash(struct udp_tx *tx)
+{
+	uint8_t *to = tx->stash;
+
+	if (tx->stashed)
+		return;
+	for (unsigned i = tx->trains[tx->sent].first_iov; i < tx->n_iov; i++) {
+		struct iovec *v = &tx->iov[i];
+		const uint8_t *from = v->iov_base;
+
+		if (from >= tx->hdrs[0] && from < tx->hdrs[TX_DATAGRAMS_MAX])
+			continue; /* a header is ours already */
+		memcpy(to, v->iov_base, v->iov_len);
+		v->iov_base = to;
+		to += v->iov_len;
+	}
+	tx->stashed = true;
+}
+
+static void tx_lost(struct port_udp *u, unsigned segments, int error)
+{
+	u->counters.tx_lost += segments;
+	u->counters.tx_errno = error;
+}
+
+/* Finds the iovecs of the train's next datagram. Datagrams are never split over iovecs shared with
+ * another, so whole iovecs add up. */
+static unsigned segment_iovs(const struct iovec *iov, size_t bytes)
+{
+	unsigned n = 0;
+
+	while (bytes > 0)
+		bytes -= iov[n++].iov_len;
+	return n;
+}
+
+/* Sends a train that the kernel refused to segment, one datagram a call. What has left is taken off
+ * the train, so that -EAGAIN can go on later. 0 or -EAGAIN. */
+static int train_send_split(struct port_udp *u, struct train *t)
+{
+	struct msghdr *whole = &u->tx.msgs[u->tx.sent].msg_hdr;
+
+	while (t->segments > 0) {
+		size_t bytes = MIN_OF(t->bytes, t->segment_bytes);
+		struct msghdr m = {.msg_name = whole->msg_name,
+				   .msg_namelen = whole->msg_namelen,
+				   .msg_iov = whole->msg_iov,
+				   .msg_iovlen = segment_iovs(whole->msg_iov, bytes)};
+
+		if (sendmsg(u->fd, &m, MSG_DONTWAIT) < 0) {
+			if (errno == EINTR)
+				continue;
+			if (errno == EAGAIN || errno == ENOBUFS)
+				return -EAGAIN;
+			tx_lost(u, 1, errno);
+		} else {
+			u->counters.tx_calls++;
+			u->counters.tx_datagrams++;
+			u->counters.gso = false; /* one by one works, so it was segmentation */
+		}
+		whole->msg_iov += m.msg_iovlen;
+		whole->msg_iovlen -= m.msg_iovlen;
+		t->bytes -= (uint32_t)bytes;
+		if (--t->segments == 1)
+			whole->msg_controllen = 0;
+	}
+	return 0;
+}
+
+static int tx_syscall(struct port_udp *u)
+{
+	struct udp_tx *tx = &u->tx;
+	unsigned n = tx->n_trains - tx->sent;
+
+	if (n == 1)
+		return sendmsg(u->fd, &tx->msgs[tx->sent].msg_hdr, MSG_DONTWAIT) < 0 ? -errno : 1;
+	n = (unsigned)sendmmsg(u->fd, &tx->msgs[tx->sent], n, MSG_DONTWAIT);
+	return (int)n < 0 ? -errno : (int)n;
+}
+
+/* Hands queued trains to the kernel. 0: all gone; -EAGAIN: the socket buffer is full. */
+static int tx_send(struct port_udp *u)
+{
+	struct udp_tx *tx = &u->tx;
+
+	while (tx->sent < tx->n_trains) {
+		struct train *t = &tx->trains[tx->sent];
+		int n = tx_syscall(u);
+
+		if (n > 0) {
+			u->counters.tx_calls++;
+			for (int i = 0; i < n; i++)
+				u->counters.tx_datagrams += t[i].segments;
+			tx->sent += (unsigned)n;
+			continue;
+		}
+		if (n == -EINTR)
+			continue;
+		if (n == -EAGAIN || n == -ENOBUFS) {
+			u->counters.tx_full++;
+			return -EAGAIN;
+		}
+		if (t->segments > 1 && (n == -EIO || n == -EINVAL)) {
+			if (train_send_split(u, t) < 0)
+				return -EAGAIN;
+		} else {
+			tx_lost(u, t->segments, -n);
+		}
+		tx->sent++;
+	}
+	tx_reset(tx);
+	return 0;
+}
+
+static bool train_takes(const struct port_udp *u, const struct train *t,
+			const struct rudp_addr *dst, uint32_t bytes)
+{
+	return u->counters.gso && !t->closed && bytes > 0 && bytes <= t->segment_bytes &&
+	       t->segments < TRAIN_SEGMENTS_MAX && t->bytes + bytes <= TRAIN_BYTES_MAX &&
+	       addr_same(&t->dst, dst);
+}
+
+static int train_begin(struct port_udp *u, const struct rudp_addr *dst, uint32_t bytes)
+{
+	struct udp_tx *tx = &u->tx;
+	struct train *t = &tx->trains[tx->n_trains];
+	struct msghdr *m = &tx->msgs[tx->n_trains].msg_hdr;
+	int len = sockaddr_make(dst, u->ifindex, &t->name);
+
+	if (len < 0 || dst->ip.family != u->local.ip.family)
+		return -EAFNOSUPPORT;
+	t->dst = *dst;
+	t->first_iov = tx->n_iov;
+	t->bytes = 0;
+	t->segment_bytes = (uint16_t)bytes;
+	t->segments = 0;
+	t->closed = false;
+	*m = (struct msghdr){.msg_name = &t->name,
+			     .msg_namelen = (socklen_t)len,
+			     .msg_iov = &tx->iov[tx->n_iov]};
+	tx->n_trains++;
+	return 0;
+}
+
+static void train_set_segment(struct train *t, struct msghdr *m)
+{
+	struct cmsghdr *c = &t->control.align;
+
+	c->cmsg_level = SOL_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+	memcpy(CMSG_DATA(c), &t->segment_bytes, sizeof(uint16_t));
+	m->msg_control = t->control.bytes;
+	m->msg_controllen = sizeof(t->control);
+}
+
+static void train_add(struct udp_tx *tx, const struct rudp_pkt *pkt)
+{
+	struct train *t = &tx->trains[tx->n_trains - 1];
+	struct msghdr *m = &tx->msgs[tx->n_trains - 1].msg_hdr;
+	uint8_t *hdr = tx->hdrs[tx->n_datagrams++];
+	uint32_t bytes = pkt->hdr_len + pkt->payload_len;
+
+	if (pkt->hdr_len > 0) {
+		memcpy(hdr, pkt->hdr, pkt->hdr_len);
+		tx->iov[tx->n_iov++] = (struct iovec){hdr, pkt->hdr_len};
+		m->msg_iovlen++;
+	}
+	if (pkt->payload_len > 0) {
+		tx->iov[tx->n_iov++] = (struct iovec){(void *)pkt->payload, pkt->payload_len};
+		m->msg_iovlen++;
+		tx->bytes += pkt->payload_len;
+	}
+	t->bytes += bytes;
+	t->closed = bytes < t->segment_bytes;
+	if (++t->segments == 2)
+		train_set_segment(t, m);
+}
+
+static int port_udp_tx(struct port *p, const struct rudp_addr *dst, const struct rudp_pkt *pkt)
+{
+	struct port_udp *u = p->impl;
+	struct udp_tx *tx = &u->tx;
+	uint32_t bytes = (uint32_t)pkt->hdr_len + pkt->payload_len;
+	int r;
+
+	if (PLENUM_UNLIKELY(bytes > u->datagram_max || pkt->hdr_len > RUDP_PKT_HDR_MAX))
+		return -EMSGSIZE;
+	if (PLENUM_UNLIKELY(tx->stashed || tx->n_datagrams == TX_DATAGRAMS_MAX ||
+			    tx->bytes + pkt->payload_len > TX_BYTES_MAX)) {
+		if (tx_send(u) < 0)
+			return -EAGAIN;
+	}
+	if (tx->n_trains == 0 || !train_takes(u, &tx->trains[tx->n_trains - 1], dst, bytes)) {
+		r = train_begin(u, dst, bytes);
+		if (r < 0)
+			return r;
+	}
+	train_add(tx, pkt);
+	return 0;
+}
+
+static void port_udp_flush(struct port *p)
+{
+	struct port_udp *u = p->impl;
+
+	if (u->tx.n_trains > 0 && tx_send(u) < 0)
+		tx_stash(&u->tx);
+}
+
+static uint64_t port_udp_tick(struct port *p, uint64_t now_ns)
+{
+	struct port_udp *u = p->impl;
+
+	if (!u->tx.stashed || tx_send(u) == 0)
+		return UINT64_MAX;
+	return now_ns + TX_RETRY_NS;
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+/* Size of the datagrams in a received super-packet; the whole where it is one datagram. */
+static uint32_t rx_segment_bytes(struct msghdr *m, uint32_t bytes)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		int segment;
+
+		if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO)
+			continue;
+		memcpy(&segment, CMSG_DATA(c), sizeof(segment));
+		if (segment > 0)
+			return (uint32_t)segment;
+	}
+	return bytes;
+}
+
+/* Cuts filled buffers into datagrams from where the last call left off. */
+static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
+{
+	struct udp_rx *rx = &u->rx;
+	unsigned n = 0;
+
+	for (; rx->next < rx->filled; rx->next++, rx->offset = 0) {
+		struct mmsghdr *mm = &rx->msgs[rx->next];
+		const uint8_t *buf = rx->iov[rx->next].iov_base;
+		uint32_t bytes = mm->msg_len, segment;
+		struct rudp_addr src;
+
+		if (mm->msg_hdr.msg_flags & MSG_TRUNC ||
+		    ip_addr_from_sockaddr(mm->msg_hdr.msg_name, &src.ip, &src.port) < 0) {
+			u->counters.rx_dropped++;
+			continue;
+		}
+		segment = rx_segment_bytes(&mm->msg_hdr, bytes);
+		while (rx->offset < bytes) {
+			if (n == max)
+				goto out;
+			pkts[n].data = buf + rx->offset;
+			pkts[n].len = MIN_OF(segment, bytes - rx->offset);
+			pkts[n].src = src;
+			rx->offset += pkts[n++].len;
+		}
+	}
+out:
+	u->counters.rx_datagrams += n;
+	return n;
+}
+
+static int rx_syscall(struct port_udp *u, unsigned batch)
+{
+	struct udp_rx *rx = &u->rx;
+	ssize_t n;
+
+	for (unsigned i = 0; i < batch; i++) {
+		rx->msgs[i].msg_hdr.msg_namelen = sizeof(rx->names[i]);
+		rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->controls[i]);
+	}
+	if (batch > 1)
+		return recvmmsg(u->fd, rx->msgs, batch, MSG_DONTWAIT, NULL);
+	/* One at a time costs less while little arrives: no second look at an empty queue. */
+	n = recvmsg(u->fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
+	if (n < 0)
+		return -1;
+	rx->msgs[0].msg_len = (unsigned)n;
+	return 1;
+}
+
+static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	struct port_udp *u = p->impl;
+	struct udp_rx *rx = &u->rx;
+	unsigned batch = rx->batch;
+	int n;
+
+	if (PLENUM_UNLIKELY(u->tx.stashed))
+		(void)tx_send(u);
+	if (rx->next < rx->filled)
+		return (int)rx_split(u, pkts, max);
+	n = rx_syscall(u, batch);
+	if (n <= 0) {
+		rx->batch = 1;
+		/* A pending error is told once and says nothing about the port: a peer without
+		 * listener, a router without route. rudp finds out by itself. */
+		return n == 0 || errno != EBADF ? 0 : -EBADF;
+	}
+	u->counters.rx_calls++;
+	rx->batch = (unsigned)n == batch ? MIN_OF(batch * 2, RX_BUFS) : (unsigned)n;
+	rx->filled = (unsigned)n;
+	rx->next = 0;
+	rx->offset = 0;
+	return (int)rx_split(u, pkts, max);
+}
+
+static int port_udp_fd(struct port *p)
+{
+	const struct port_udp *u = p->impl;
+
+	return u->fd;
+}
+
+static bool port_udp_arm(struct port *p)
+{
+	const struct port_udp *u = p->impl;
+
+	return u->rx.next == u->rx.filled;
+}
+
+/* ------------------------------------------------------------------ announcing, extras */
+
+static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
+{
+	struct ifreq ifr = {0};
+
+	if (!if_indextoname(ifindex, ifr.ifr_name))
+		return -errno;
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr) != 0)
+		return -errno;
+	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return -EOPNOTSUPP;
+	memcpy(ret->bytes, ifr.ifr_hwaddr.sa_data, sizeof(ret->bytes));
+	return 0;
+}
+
+/* Protocol 0: this socket sends only, nothing is queued on it. */
+static int announce_frame(struct port_udp *u)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)u->ifindex};
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	struct mac_addr mac;
+	autoclose int fd = -1;
+	size_t len;
+	int r;
+
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	r = link_mac_get(fd, u->ifindex, &mac);
+	if (r < 0)
+		return r;
+	len = port_l2_build_announce(frame, &mac, &u->local.ip);
+	if (sendto(fd, frame, len, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+		return -errno;
+	return 0;
+}
+
+static void port_udp_announce(struct port *p)
+{
+	int r = announce_frame(p->impl);
+
+	if (r < 0) /* without privilege the agent does it */
+		log_debug("port %u: cannot announce the address: %s", p->index, strerror(-r));
+}
+
+void port_udp_counters_get(const struct port *p, struct port_udp_counters *ret)
+{
+	const struct port_udp *u = p->impl;
+
+	*ret = u->counters;
+}
+
+int port_udp_set_tos(struct port *p, uint8_t tos)
+{
+	const struct port_udp *u = p->impl;
+	int value = tos, r;
+
+	if (u->local.ip.family == AF_INET)
+		r = setsockopt(u->fd, IPPROTO_IP, IP_TOS, &value, sizeof(value));
+	else
+		r = setsockopt(u->fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof(value));
+	return r < 0 ? -errno : 0;
+}
+
+const struct port_ops port_udp_ops = {
+	.name = "udp",
+	.open = port_udp_open,
+	.close = port_udp_close,
+	.rx = port_udp_rx,
+	.tx = port_udp_tx,
+	.flush = port_udp_flush,
+	.fd = port_udp_fd,
+	.arm = port_udp_arm,
+	.tick = port_udp_tick,
+	.announce = port_udp_announce,
+};
