@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The UDP port, on the loopback device and between two network namespaces over a veth pair: trains
+ * of equal and mixed sizes arrive whole and in order, a full socket buffer loses nothing, errors
+ * are told in words.
+ */
+#include "dataplane/port_udp.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define DEADLINE_NS (10 * NSEC_PER_SEC)
+#define SEQ_BYTES 12U /* header of each test datagram: number, length, seed */
+
+static struct launch_config config_make(const char *ip, uint16_t udp_port, const char *ifname)
+{
+	struct launch_config cfg = {.n_ports = 1, .spin_us = 10};
+	struct launch_port *lp = &cfg.ports[0];
+
+	assert_int_equal(ip_prefix_parse(ip, &lp->ip), 0);
+	lp->udp_port = udp_port;
+	lp->ifindex = if_nametoindex(ifname);
+	snprintf(lp->ifname, sizeof(lp->ifname), "%s", ifname);
+	lp->mtu = strcmp(ifname, "lo") == 0 ? 65535 : 1500;
+	return cfg;
+}
+
+static void port_must_open(struct port *p, const struct launch_config *cfg)
+{
+	char why[LAUNCH_REASON_MAX];
+
+	assert_int_equal(port_ops_get(LAUNCH_UDP, &p->ops, why), 0);
+	if (p->ops->open(p, cfg, 0, why) != 0)
+		fail_msg("open: %s", why);
+	assert_string_equal(why, "");
+}
+
+static struct rudp_addr addr_of(const struct launch_config *cfg)
+{
+	return (struct rudp_addr){.ip = cfg->ports[0].ip.addr, .port = cfg->ports[0].udp_port};
+}
+
+static uint8_t pattern(uint32_t number, uint32_t at)
+{
+	return (uint8_t)(number * 131 + at * 7 + (at >> 8));
+}
+
+static void pkt_make(struct rudp_pkt *pkt, uint8_t *payload, uint32_t number, uint32_t bytes)
+{
+	uint32_t total = SEQ_BYTES + bytes;
+
+	*pkt = (struct rudp_pkt){
+		.hdr_len = SEQ_BYTES, .payload_len = (uint16_t)bytes, .payload = payload};
+	memcpy(pkt->hdr, &number, 4);
+	memcpy(pkt->hdr + 4, &total, 4);
+	memset(pkt->hdr + 8, 0x5a, 4);
+	for (uint32_t i = 0; i < bytes; i++)
+		payload[i] = pattern(number, i);
+}
+
+static uint32_t datagram_check(const struct port_rx *d, const struct rudp_addr *from)
+{
+	uint32_t number, total;
+
+	assert_true(d->len >= SEQ_BYTES);
+	memcpy(&number, d->data, 4);
+	memcpy(&total, d->data + 4, 4);
+	assert_int_equal(total, d->len);
+	assert_int_equal(d->src.port, from->port);
+	assert_true(ip_addr_equal(&d->src.ip, &from->ip));
+	for (uint32_t i = 0; i < d->len - SEQ_BYTES; i++)
+		if (d->data[SEQ_BYTES + i] != pattern(number, i))
+			fail_msg("datagram %u is damaged at %u", number, i);
+	return number;
+}
+
+/* Takes what arrives until datagram `last`, which must be the next ones in order from `first`. */
+static void receive_in_order(struct port *p, const struct rudp_addr *from, uint32_t first,
+			     uint32_t last, unsigned max)
+{
+	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	struct port_rx pkts[PORT_BURST_MAX];
+
+	while (first <= last) {
+		struct pollfd pfd = {.fd = p->ops->fd(p), .events = POLLIN};
+		int n = p->ops->rx(p, pkts, max);
+
+		assert_true(n >= 0);
+		for (int i = 0; i < n; i++)
+			assert_int_equal(datagram_check(&pkts[i], from), first++);
+		if (clock_now_ns() > deadline)
+			fail_msg("datagram %u did not arrive", first);
+		if (n == 0 && p->ops->arm(p))
+			poll(&pfd, 1, 100);
+	}
+}
+
+struct pair {
+	struct port a, b;
+	struct rudp_addr addr_a, addr_b;
+	uint8_t payload[PORT_BURST_MAX][9000];
+};
+
+static void exchange(struct pair *t, const uint32_t *sizes, unsigned n, unsigned max)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct rudp_pkt pkt;
+
+		pkt_make(&pkt, t->payload[i], i, sizes[i]);
+		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+	}
+	t->a.ops->flush(&t->a);
+	memset(t->payload, 0xee, sizeof(t->payload)); /* not referred to after flush */
+	receive_in_order(&t->b, &t->addr_a, 0, n - 1, max);
+}
+
+static void pair_open(struct pair *t, const char *ip_a, const char *ip_b)
+{
+	struct launch_config a = config_make(ip_a, 14420, "lo");
+	struct launch_config b = config_make(ip_b, 14421, "lo");
+
+	t->addr_a = addr_of(&a);
+	t->addr_b = addr_of(&b);
+	port_must_open(&t->a, &a);
+	port_must_open(&t->b, &b);
+}
+
+static void pair_close(struct pair *t)
+{
+	t->a.ops->close(&t->a);
+	t->b.ops->close(&t->b);
+	t->b.ops->close(&t->b); /* closing twice is harmless */
+}
+
+static struct pair pair;
+
+static int setup_v4(void **state)
+{
+	pair_open(&pair, "127.0.0.1/8", "127.0.0.2/8");
+	*state = &pair;
+	return 0;
+}
+
+static int setup_v6(void **state)
+{
+	pair_open(&pair, "::1/128", "::1/128");
+	*state = &pair;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	pair_close(*state);
+	return 0;
+}
+
+static void test_trains(void **state)
+{
+	struct pair *t = *state;
+	struct port_udp_counters c;
+	uint32_t sizes[200];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		sizes[i] = 1400;
+	sizes[199] = 77;
+	exchange(t, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
+	port_udp_counters_get(&t->a, &c);
+	assert_int_equal(c.tx_datagrams, 200);
+	assert_int_equal(c.tx_lost, 0);
+	if (c.gso)
+		assert_int_equal(c.tx_calls, 1);
+	port_udp_counters_get(&t->b, &c);
+	assert_int_equal(c.rx_datagrams, 200);
+	assert_int_equal(c.rx_dropped, 0);
+	if (c.gro)
+		assert_in_range(c.rx_calls, 1, 20);
+}
+
+static void test_mixed_sizes(void **state)
+{
+	uint32_t sizes[120];
+	uint32_t seed = 7;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		seed = seed * 1103515245 + 12345;
+		sizes[i] = (seed >> 16) % 4 == 0 ? (seed >> 8) % 8900 : 1000;
+	}
+	sizes[3] = 0; /* a header alone */
+	exchange(*state, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
+}
+
+/* The caller's array may be smaller than what one system call brings. */
+static void test_small_bursts(void **state)
+{
+	uint32_t sizes[64];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		sizes[i] = 500;
+	exchange(*state, sizes, ARRAY_SIZE(sizes), 3);
+}
+
+static void test_many_bursts(void **state)
+{
+	uint32_t sizes[PORT_BURST_MAX];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		sizes[i] = 1200;
+	for (int turn = 0; turn < 20; turn++)
+		exchange(*state, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
+}
+
+/* More than a turn's worth: the queue empties itself within tx. */
+static void test_more_than_queue(void **state)
+{
+	struct pair *t = *state;
+	struct rudp_pkt pkt;
+
+	for (uint32_t i = 0; i < 3 * PORT_BURST_MAX; i++) {
+		pkt_make(&pkt, t->payload[i % PORT_BURST_MAX] + i / PORT_BURST_MAX * 128, i, 100);
+		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+	}
+	t->a.ops->flush(&t->a);
+	receive_in_order(&t->b, &t->addr_a, 0, 3 * PORT_BURST_MAX - 1, PORT_BURST_MAX);
+}
+
+/* A tiny send buffer fills up: what was taken arrives, later tx says so, nothing is lost. */
+static void test_full_socket(void **state)
+{
+	struct pair *t = *state;
+	int small = 1, got_again = 0;
+	uint32_t next = 0, want = 600, seen = 0;
+	struct port_rx pkts[PORT_BURST_MAX];
+	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	struct port_udp_counters c;
+
+	assert_int_equal(
+		setsockopt(t->a.ops->fd(&t->a), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+	while (seen < want && clock_now_ns() < deadline) {
+		int n;
+
+		while (next < want) {
+			struct rudp_pkt pkt;
+			int r;
+
+			pkt_make(&pkt, t->payload[next % PORT_BURST_MAX], next,
+				 next % 3 ? 1300 : 600);
+			r = t->a.ops->tx(&t->a, &t->addr_b, &pkt);
+			if (r == -EAGAIN) {
+				got_again++;
+				break;
+			}
+			assert_int_equal(r, 0);
+			next++;
+			if (next % 100 == 0)
+				break;
+		}
+		t->a.ops->flush(&t->a);
+		memset(t->payload, 0xee, sizeof(t->payload));
+		n = t->b.ops->rx(&t->b, pkts, PORT_BURST_MAX);
+		assert_true(n >= 0);
+		for (int i = 0; i < n; i++)
+			assert_int_equal(datagram_check(&pkts[i], &t->addr_a), seen++);
+		(void)t->a.ops->tick(&t->a, clock_now_ns());
+	}
+	assert_int_equal(seen, want);
+	assert_true(got_again > 0);
+	port_udp_counters_get(&t->a, &c);
+	assert_int_equal(c.tx_lost, 0);
+	assert_true(c.tx_full > 0);
+}
+
+static void test_bad_destinations(void **state)
+{
+	struct pair *t = *state;
+	struct rudp_addr dst = t->addr_b;
+	struct port_udp_counters c;
+	struct rudp_pkt pkt;
+
+	pkt_make(&pkt, t->payload[0], 0, 100);
+	dst.ip.family = dst.ip.family == AF_INET ? AF_INET6 : AF_INET;
+	assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), -EAFNOSUPPORT);
+	dst.ip.family = 0;
+	assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), -EAFNOSUPPORT);
+	/* Nobody listens there: the kernel's answer must not disturb the port. */
+	dst = t->addr_b;
+	dst.port = 14999;
+	assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), 0);
+	t->a.ops->flush(&t->a);
+	/* No route: counted, and what follows in the same flush arrives. */
+	if (dst.ip.family == AF_INET) {
+		assert_int_equal(ip_addr_parse("240.0.0.1", &dst.ip), 0);
+		assert_int_equal(t->a.ops->tx(&t->a, &dst, &pkt), 0);
+	}
+	assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+	t->a.ops->flush(&t->a);
+	receive_in_order(&t->b, &t->addr_a, 0, 0, PORT_BURST_MAX);
+	port_udp_counters_get(&t->a, &c);
+	if (dst.ip.family == AF_INET) {
+		assert_int_equal(c.tx_lost, 1);
+		assert_true(c.tx_errno != 0);
+	}
+}
+
+static void test_tos(void **state)
+{
+	struct pair *t = *state;
+	int value = 0;
+	socklen_t len = sizeof(value);
+	bool v4 = t->addr_a.ip.family == AF_INET;
+
+	assert_int_equal(port_udp_set_tos(&t->a, 24 << 2), 0);
+	assert_int_equal(getsockopt(t->a.ops->fd(&t->a), v4 ? IPPROTO_IP : IPPROTO_IPV6,
+				    v4 ? IP_TOS : IPV6_TCLASS, &value, &len),
+			 0);
+	assert_int_equal(value, 24 << 2);
+}
+
+static void test_open_errors(void **state)
+{
+	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
+	struct port first = {0}, second = {.ops = &port_udp_ops};
+	char why[LAUNCH_REASON_MAX];
+
+	port_must_open(&first, &cfg);
+	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRINUSE);
+	assert_string_equal(why, "UDP port 14420 of 127.0.0.1 is in use");
+	first.ops->close(&first);
+	cfg = config_make("192.0.2.77/24", 14420, "lo");
+	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRNOTAVAIL);
+	assert_string_equal(why, "192.0.2.77 is not an address of this host");
+	cfg.ports[0].ip.addr.family = 0;
+	assert_true(second.ops->open(&second, &cfg, 0, why) < 0);
+	assert_string_equal(why, "the leg has no address");
+}
+
+static void test_too_big(void **state)
+{
+	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
+	struct port p = {0};
+	struct rudp_addr dst = addr_of(&cfg);
+	struct rudp_pkt pkt;
+
+	cfg.ports[0].mtu = 1500;
+	port_must_open(&p, &cfg);
+	pkt_make(&pkt, pair.payload[0], 0, 1472 - SEQ_BYTES);
+	assert_int_equal(p.ops->tx(&p, &dst, &pkt), 0);
+	pkt_make(&pkt, pair.payload[0], 0, 1473 - SEQ_BYTES);
+	assert_int_equal(p.ops->tx(&p, &dst, &pkt), -EMSGSIZE);
+	p.ops->close(&p);
+}
+
+static void test_modules(void **state)
+{
+	const struct port_ops *ops;
+	char why[LAUNCH_REASON_MAX];
+
+	setenv("PLENUM_MODULE_DIR", "/nonexistent", 1);
+	assert_int_equal(port_ops_get(LAUNCH_DPDK, &ops, why), -ENOENT);
+	assert_non_null(strstr(why, "/nonexistent/port_dpdk.so"));
+	assert_int_equal(port_ops_get(LAUNCH_TRANSPORT_MAX, &ops, why), -EINVAL);
+	unsetenv("PLENUM_MODULE_DIR");
+}
+
+/* ------------------------------------------------------------------ two namespaces */
+
+static int sh(const char *cmd)
+{
+	int r = system(cmd);
+
+	return WIFEXITED(r) ? WEXITSTATUS(r) : -1;
+}
+
+static int in_netns(const char *name, void (*fn)(struct port *, void *), struct port *p, void *arg)
+{
+	char path[64];
+	autoclose int self = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	autoclose int other = -1;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	other = open(path, O_RDONLY | O_CLOEXEC);
+	if (self < 0 || other < 0 || setns(other, CLONE_NEWNET) != 0)
+		return -errno;
+	fn(p, arg);
+	return setns(self, CLONE_NEWNET) != 0 ? -errno : 0;
+}
+
+static void open_in_a(struct port *p, void *arg)
+{
+	struct launch_config cfg = config_make("10.99.7.1/24", 14420, "pudp0");
+
+	*(struct rudp_addr *)arg = addr_of(&cfg);
+	port_must_open(p, &cfg);
+}
+
+static void open_in_b(struct port *p, void *arg)
+{
+	struct launch_config cfg = config_make("10.99.7.2/24", 14420, "pudp1");
+
+	*(struct rudp_addr *)arg = addr_of(&cfg);
+	port_must_open(p, &cfg);
+}
+
+static void announce_in_ns(struct port *p, void *arg)
+{
+	p->ops->announce(p);
+}
+
+static int setup_netns(void **state)
+{
+	if (geteuid() != 0 || access("/run/netns", F_OK) != 0)
+		(void)sh("mkdir -p /run/netns 2>/dev/null");
+	(void)sh("ip netns del plenum-pudp-a 2>/dev/null; ip netns del plenum-pudp-b 2>/dev/null");
+	if (sh("ip netns add plenum-pudp-a 2>/dev/null && ip netns add plenum-pudp-b && "
+	       "ip -n plenum-pudp-a link add pudp0 type veth peer name pudp1 netns plenum-pudp-b "
+	       "&& "
+	       "ip -n plenum-pudp-a addr add 10.99.7.1/24 dev pudp0 && "
+	       "ip -n plenum-pudp-b addr add 10.99.7.2/24 dev pudp1 && "
+	       "ip -n plenum-pudp-a link set pudp0 up && ip -n plenum-pudp-b link set pudp1 up") !=
+	    0) {
+		*state = NULL;
+		return 0;
+	}
+	assert_int_equal(in_netns("plenum-pudp-a", open_in_a, &pair.a, &pair.addr_a), 0);
+	assert_int_equal(in_netns("plenum-pudp-b", open_in_b, &pair.b, &pair.addr_b), 0);
+	*state = &pair;
+	return 0;
+}
+
+static int teardown_netns(void **state)
+{
+	if (*state)
+		pair_close(*state);
+	(void)sh("ip netns del plenum-pudp-a 2>/dev/null; ip netns del plenum-pudp-b 2>/dev/null");
+	return 0;
+}
+
+static void netns_exchange(struct pair *t)
+{
+	uint32_t sizes[150];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		sizes[i] = i % 50 == 49 ? 300 : 1460;
+	exchange(t, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
+}
+
+static void test_netns(void **state)
+{
+	struct pair *t = *state;
+	struct port_udp_counters c;
+	struct rudp_pkt pkt;
+
+	if (!t) {
+		print_message("network namespaces need root\n");
+		skip();
+	}
+	netns_exchange(t);
+	assert_int_equal(in_netns("plenum-pudp-a", announce_in_ns, &t->a, NULL), 0);
+	/* A wire that carries single frames only. */
+	assert_int_equal(sh("ip netns exec plenum-pudp-a ethtool -K pudp0 tso off gso off "
+			    "tx-udp-segmentation off >/dev/null 2>&1; "
+			    "ip netns exec plenum-pudp-b ethtool -K pudp1 gro off >/dev/null 2>&1"),
+			 0);
+	netns_exchange(t);
+	/* A device that cannot compute checksums: some kernels refuse segmentation then. */
+	assert_int_equal(sh("ip netns exec plenum-pudp-a ethtool -K pudp0 tx off >/dev/null 2>&1"),
+			 0);
+	netns_exchange(t);
+	port_udp_counters_get(&t->a, &c);
+	assert_int_equal(c.tx_lost, 0);
+	/* A link that is down loses, but the port lives on. */
+	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 down"), 0);
+	pkt_make(&pkt, t->payload[0], 0, 10);
+	assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+	t->a.ops->flush(&t->a);
+	port_udp_counters_get(&t->a, &c);
+	assert_int_equal(c.tx_lost, 1);
+	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 up"), 0);
+	netns_exchange(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_trains, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_mixed_sizes, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_small_bursts, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_many_bursts, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_more_than_queue, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_full_socket, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_destinations, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_tos, setup_v4, teardown),
+		{"test_trains_v6", test_trains, setup_v6, teardown, NULL},
+		{"test_mixed_sizes_v6", test_mixed_sizes, setup_v6, teardown, NULL},
+		{"test_full_socket_v6", test_full_socket, setup_v6, teardown, NULL},
+		{"test_bad_destinations_v6", test_bad_destinations, setup_v6, teardown, NULL},
+		{"test_tos_v6", test_tos, setup_v6, teardown, NULL},
+		cmocka_unit_test(test_open_errors),
+		cmocka_unit_test(test_too_big),
+		cmocka_unit_test(test_modules),
+		cmocka_unit_test_setup_teardown(test_netns, setup_netns, teardown_netns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
