@@ -55,7 +55,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	enum spec_tristate rdma;
 	struct ip_range
 		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
-	size_t n_ips;
+	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
 	struct diag_pos pos;
 };
 
@@ -136,6 +136,8 @@ struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 /* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller
  * frees. */
 char *spec_to_yaml(const struct spec *s);
+/* A drop-in with nothing but these devices, as `plenum net add` writes it. Heap, caller frees. */
+char *spec_nets_to_yaml(const struct spec_net *nets, size_t n);
 /* JSON Schema (2020-12) of the YAML, from the schema table. Heap, caller frees. */
 char *spec_json_schema(void);
 /* The key table as mdoc(7) rows for plenum.yaml(5). Heap, caller frees. */
