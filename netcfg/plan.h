@@ -3,6 +3,9 @@
  * The difference between what is wanted and what is there, as ordered steps, each with its reason
  * and its undo; and the workers that shall run once it is done. Pure: the same spec and inventory
  * give the same plan, and nothing is read or changed. `plenum plan` prints exactly this.
+ *
+ * What a mode of `ha` means is said by its planner (planner.h); a program makes the planners known
+ * once, before its first plan, by plugins_register() of plugins/plugins.h.
  */
 #ifndef PLENUM_NETCFG_PLAN_H
 #define PLENUM_NETCFG_PLAN_H
@@ -10,6 +13,15 @@
 #include "netcfg/inventory.h"
 #include "netcfg/kernel.h"
 #include "netcfg/spec.h"
+
+/* Leg i's routes live in table 7000 + i, or that plus a multiple of 64 where others use it. */
+#define PLAN_TABLE_FIRST 7000
+#define PLAN_TABLE_STRIDE 64
+#define PLAN_RULE_PRIORITY 7000
+
+/* What one DPDK worker takes of the host's 2 MiB hugepages. */
+#define PLAN_HUGEPAGES_PER_WORKER 32
+#define PLAN_HUGEPAGE_KIB 2048
 
 enum plan_op {
 	PLAN_LINK_SET,
@@ -60,12 +72,15 @@ struct plan_worker {
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
-	char reason[128]; /* why effective is less than asked or possible, "" if not */
+	/* why effective is less than asked or possible, "" if not; "code: sentence", where the
+	 * code is one of no-vf, vf-unused, kernel-interface, no-hugepages */
+	char reason[128];
+	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX];
 	size_t n_ports;
 	/* Borrowed from the spec: those this worker serves. Mounts are dealt to the entry's cores
-	 * in turn. */
+	 * in turn, exports in blocks; each is served by one worker only, which keeps its state. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
 	const struct spec_export *exports;
@@ -73,6 +88,7 @@ struct plan_worker {
 };
 
 struct plan {
+	char host[PLENUM_NAME_MAX];
 	uint64_t inventory_number;
 	struct plan_step *steps;
 	size_t n_steps;
@@ -84,8 +100,17 @@ struct plan {
  * and host in d; -ENOMEM. */
 int plan_build(const struct spec *spec, const struct inventory *inv, struct diag *d,
 	       struct plan **ret);
-struct plan *plan_free(struct plan *p);
+/*
+ * The same on a host where the workers of `running` (NULL: none) live: the hugepages that its DPDK
+ * workers hold count as free for their successors, else a second plan would differ from the first
+ * for no reason but the first.
+ */
+int plan_build_running(const struct spec *spec, const struct inventory *inv,
+		       const struct plan *running, struct diag *d, struct plan **ret);
+struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
+/* Numbered steps with their reasons, then the worker table; heap, caller frees; NULL: no memory. */
 char *plan_to_text(const struct plan *p);
+/* {"host", "inventory", "steps": [...], "workers": [...]}; heap, caller frees; NULL: no memory. */
 char *plan_to_json(const struct plan *p);
 /* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);

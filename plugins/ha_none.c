@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One data device, no second path. */
+#include "plugins/plugins.h"
+
+static int none_legs(struct plan_builder *b)
+{
+	if (b->spec->n_nets > 1)
+		diag_add(b->d, DIAG_ERROR, &b->spec->nets[1].pos, "ha.mode",
+			 "none uses one data device, but %zu are given; write mode: dual-leg or "
+			 "remove all but one",
+			 b->spec->n_nets);
+	return b->spec->n_nets ? planner_leg_add(b, 0) : 0;
+}
+
+static int none_want(struct plan_builder *b)
+{
+	return b->n_legs ? planner_want_leg(b, &b->legs[0]) : 0;
+}
+
+const struct planner_ops ha_none_planner = {
+	.mode = SPEC_HA_NONE,
+	.legs = none_legs,
+	.want = none_want,
+};
