@@ -90,7 +90,7 @@ unsigned fuse_front_in_flight(const struct fuse_front *f)
 
 unsigned fuse_front_sent(const struct fuse_front *f)
 {
-	return f->n_sent;
+	return f->n_sent + (f->bye_sent && !f->bye_done);
 }
 
 bool fuse_front_is_ready(const struct fuse_front *f)
