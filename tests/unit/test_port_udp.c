@@ -230,52 +230,6 @@ static void test_more_than_queue(void **state)
 	receive_in_order(&t->b, &t->addr_a, 0, 3 * PORT_BURST_MAX - 1, PORT_BURST_MAX);
 }
 
-/* A tiny send buffer fills up: what was taken arrives, later tx says so, nothing is lost. */
-static void test_full_socket(void **state)
-{
-	struct pair *t = *state;
-	int small = 1, got_again = 0;
-	uint32_t next = 0, want = 600, seen = 0;
-	struct port_rx pkts[PORT_BURST_MAX];
-	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
-	struct port_udp_counters c;
-
-	assert_int_equal(
-		setsockopt(t->a.ops->fd(&t->a), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
-	while (seen < want && clock_now_ns() < deadline) {
-		int n;
-
-		while (next < want) {
-			struct rudp_pkt pkt;
-			int r;
-
-			pkt_make(&pkt, t->payload[next % PORT_BURST_MAX], next,
-				 next % 3 ? 1300 : 600);
-			r = t->a.ops->tx(&t->a, &t->addr_b, &pkt);
-			if (r == -EAGAIN) {
-				got_again++;
-				break;
-			}
-			assert_int_equal(r, 0);
-			next++;
-			if (next % 100 == 0)
-				break;
-		}
-		t->a.ops->flush(&t->a);
-		memset(t->payload, 0xee, sizeof(t->payload));
-		n = t->b.ops->rx(&t->b, pkts, PORT_BURST_MAX);
-		assert_true(n >= 0);
-		for (int i = 0; i < n; i++)
-			assert_int_equal(datagram_check(&pkts[i], &t->addr_a), seen++);
-		(void)t->a.ops->tick(&t->a, clock_now_ns());
-	}
-	assert_int_equal(seen, want);
-	assert_true(got_again > 0);
-	port_udp_counters_get(&t->a, &c);
-	assert_int_equal(c.tx_lost, 0);
-	assert_true(c.tx_full > 0);
-}
-
 static void test_bad_destinations(void **state)
 {
 	struct pair *t = *state;
@@ -485,6 +439,63 @@ static void test_netns(void **state)
 	netns_exchange(t);
 }
 
+/* Sends until the socket is full; the number of datagrams taken. */
+static uint32_t send_until_full(struct pair *t)
+{
+	for (uint32_t i = 0; i < PORT_BURST_MAX; i++) {
+		struct rudp_pkt pkt;
+		int r;
+
+		pkt_make(&pkt, t->payload[i], i, i % 3 ? 1300 : 600);
+		r = t->a.ops->tx(&t->a, &t->addr_b, &pkt);
+		if (r == -EAGAIN)
+			return i;
+		assert_int_equal(r, 0);
+		if (i % 50 == 49) {
+			t->a.ops->flush(&t->a);
+			memset(t->payload, 0xee, sizeof(t->payload));
+		}
+	}
+	return PORT_BURST_MAX;
+}
+
+/*
+ * Datagrams that wait for a neighbour's answer fill a tiny socket buffer: tx says so, what it took
+ * before is kept although the caller's memory is gone, and leaves when the neighbour is known.
+ */
+static void test_full_socket(void **state)
+{
+	struct pair *t = *state;
+	struct port_udp_counters c;
+	int small = 1;
+	uint32_t taken;
+
+	if (!t) {
+		print_message("network namespaces need root\n");
+		skip();
+	}
+	assert_int_equal(sh("ip -n plenum-pudp-b link set pudp1 address 02:00:00:00:07:02 arp off"),
+			 0);
+	assert_int_equal(
+		setsockopt(t->a.ops->fd(&t->a), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+	taken = send_until_full(t);
+	assert_in_range(taken, 50, PORT_BURST_MAX - 1);
+	port_udp_counters_get(&t->a, &c);
+	assert_true(c.tx_full > 0);
+	assert_true(c.tx_datagrams < taken);
+	assert_true(t->a.ops->tick(&t->a, 1) != UINT64_MAX);
+	assert_int_equal(
+		sh("ip -n plenum-pudp-a neigh replace 10.99.7.2 lladdr 02:00:00:00:07:02 dev "
+		   "pudp0 nud permanent"),
+		0);
+	while (t->a.ops->tick(&t->a, 1) != UINT64_MAX)
+		continue;
+	receive_in_order(&t->b, &t->addr_a, 0, taken - 1, PORT_BURST_MAX);
+	port_udp_counters_get(&t->a, &c);
+	assert_int_equal(c.tx_datagrams, taken);
+	assert_int_equal(c.tx_lost, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,18 +504,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_small_bursts, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_many_bursts, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_more_than_queue, setup_v4, teardown),
-		cmocka_unit_test_setup_teardown(test_full_socket, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_destinations, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_tos, setup_v4, teardown),
 		{"test_trains_v6", test_trains, setup_v6, teardown, NULL},
 		{"test_mixed_sizes_v6", test_mixed_sizes, setup_v6, teardown, NULL},
-		{"test_full_socket_v6", test_full_socket, setup_v6, teardown, NULL},
 		{"test_bad_destinations_v6", test_bad_destinations, setup_v6, teardown, NULL},
 		{"test_tos_v6", test_tos, setup_v6, teardown, NULL},
 		cmocka_unit_test(test_open_errors),
 		cmocka_unit_test(test_too_big),
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test_setup_teardown(test_netns, setup_netns, teardown_netns),
+		cmocka_unit_test_setup_teardown(test_full_socket, setup_netns, teardown_netns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
