@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A worker's start and its decision to spin; the loop itself is proven end to end. */
+#include "dataplane/worker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static struct launch_config good_config(void)
+{
+	struct launch_config cfg = {.magic = LAUNCH_MAGIC,
+				    .version = LAUNCH_VERSION,
+				    .size = sizeof(cfg),
+				    .host = "host-a",
+				    .role = LAUNCH_FRONTEND,
+				    .n_ports = 1};
+
+	return cfg;
+}
+
+static void expect_refused(const struct launch_config *cfg, const char *part)
+{
+	char why[LAUNCH_REASON_MAX] = "";
+
+	assert_int_equal(worker_config_check(cfg, why), -EINVAL);
+	if (!strstr(why, part))
+		fail_msg("'%s' does not say '%s'", why, part);
+}
+
+static void test_config_is_checked(void **state)
+{
+	struct launch_config good = good_config(), c;
+	char why[LAUNCH_REASON_MAX];
+
+	assert_int_equal(worker_config_check(&good, why), 0);
+	c = good;
+	c.magic = 0;
+	expect_refused(&c, "not one of plenumd's");
+	c = good;
+	c.version++;
+	expect_refused(&c, "another version");
+	c = good;
+	c.size--;
+	expect_refused(&c, "another version");
+	c = good;
+	c.n_ports = 0;
+	expect_refused(&c, "no port");
+	c = good;
+	c.n_ports = LAUNCH_PORTS_MAX + 1;
+	expect_refused(&c, "too many");
+	c = good;
+	c.n_mounts = LAUNCH_MOUNTS_MAX + 1;
+	expect_refused(&c, "too many");
+	c = good;
+	c.role = LAUNCH_ROLE_MAX;
+	expect_refused(&c, "unknown role");
+	c = good;
+	c.role = LAUNCH_DRIVES;
+	expect_refused(&c, "compute");
+	c = good;
+	memset(c.host, 'x', sizeof(c.host));
+	expect_refused(&c, "damaged");
+	c = good;
+	c.n_mounts = 1;
+	c.mounts[0].n_addrs = LAUNCH_PEER_ADDRS_MAX + 1;
+	expect_refused(&c, "damaged");
+	c = good;
+	c.n_exports = 1;
+	memset(c.exports[0].path, 'x', sizeof(c.exports[0].path));
+	expect_refused(&c, "damaged");
+}
+
+static void test_config_is_read(void **state)
+{
+	struct launch_config good = good_config();
+	int fd = memfd_create("config", MFD_CLOEXEC), pipe_fds[2];
+	const struct launch_config *cfg;
+	char why[LAUNCH_REASON_MAX] = "";
+
+	assert_null(worker_config_read(fd, why)); /* empty */
+	assert_true(strstr(why, "plenumd starts workers") != NULL);
+	assert_int_equal(write(fd, &good, sizeof(good)), sizeof(good));
+	cfg = worker_config_read(fd, why);
+	assert_non_null(cfg);
+	assert_string_equal(cfg->host, "host-a");
+	munmap((void *)(uintptr_t)cfg, sizeof(*cfg));
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_null(worker_config_read(fd, why)); /* too long */
+	close(fd);
+	assert_null(worker_config_read(fd, why));
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_null(worker_config_read(pipe_fds[0], why));
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+static void test_stats_must_be_whole(void **state)
+{
+	int fd = memfd_create("stats", MFD_CLOEXEC);
+	struct launch_stats *st;
+
+	assert_null(worker_stats_map(fd));
+	assert_int_equal(ftruncate(fd, sizeof(*st)), 0);
+	st = worker_stats_map(fd);
+	assert_non_null(st);
+	munmap(st, sizeof(*st));
+	close(fd);
+}
+
+/* In a child, as it is for good. */
+static void test_frontend_keeps_no_privilege(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		char line[128];
+		bool clean = worker_privileges_drop(LAUNCH_FRONTEND) == 0 &&
+			     prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+		FILE *f = fopen("/proc/self/status", "re");
+		unsigned seen = 0;
+
+		while (f && fgets(line, sizeof(line), f)) {
+			if (strncmp(line, "CapPrm:", 7) && strncmp(line, "CapEff:", 7))
+				continue;
+			seen++;
+			clean = clean && strtoull(line + 8, NULL, 16) == 0;
+		}
+		_exit(clean && seen == 2 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void test_core_must_exist(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct launch_config cfg = good_config();
+
+		cfg.core = 1023;
+		if (worker_process_place(&cfg) != -EINVAL)
+			_exit(1);
+		cfg.core = 1U << 20;
+		_exit(worker_process_place(&cfg) == -EINVAL ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void test_spin_learns(void **state)
+{
+	struct worker_spin s = {.limit_ns = 50000};
+
+	assert_false(worker_spin_wanted(&s, 10)); /* not before it has paid */
+	for (unsigned i = 0; i < 8; i++)
+		worker_spin_learn(&s, 20000);
+	assert_true(worker_spin_wanted(&s, 10));
+	assert_false(worker_spin_wanted(&s, 50001));
+	for (unsigned i = 0; i < 64; i++)
+		worker_spin_learn(&s, 5000000);
+	assert_false(worker_spin_wanted(&s, 10));
+	s = (struct worker_spin){.limit_ns = 0};
+	for (unsigned i = 0; i < 64; i++)
+		worker_spin_learn(&s, 100);
+	assert_false(worker_spin_wanted(&s, 0)); /* switched off */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_config_is_checked),
+		cmocka_unit_test(test_config_is_read),
+		cmocka_unit_test(test_stats_must_be_whole),
+		cmocka_unit_test(test_frontend_keeps_no_privilege),
+		cmocka_unit_test(test_core_must_exist),
+		cmocka_unit_test(test_spin_learns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
