@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by lab: what the virtual hosts boot from, made once and cached in $LAB_DIR. A Debian 13 folder
+# made by debootstrap gives QEMU 10.0.13 or later (older ones have no igb NIC, or one whose virtual
+# functions are dead) and a kernel with bonding, VLAN, netem, igbvf, vfio and soft-RoCE. Each step leaves a
+# mark when it is whole, so an interrupted run goes on where it stopped.
+
+lab_root=$LAB_DIR/root
+
+lab_mirror() {
+	local mirror
+	mirror=$(cat /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | awk '
+		/^URIs:/ { print $2; exit }
+		/^deb / { for (i = 2; i <= NF; i++) if ($i ~ /^[a-z+]+:\/\//) { print $i; exit } }')
+	[ -n "$mirror" ] || lab_die "no Debian mirror in /etc/apt: add one, the lab is made from it"
+	echo "$mirror"
+}
+
+# What the preparation runs, and what the cases run in the virtual hosts (they see this machine's root).
+lab_packages() {
+	local package missing=() wanted=(debootstrap cpio xz-utils python3 kmod pciutils iproute2 ethtool iputils-ping
+		nftables dpdk rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
+	for package in "${wanted[@]}"; do
+		[ -e "/var/lib/dpkg/info/$package.list" ] || compgen -G "/var/lib/dpkg/info/$package:*.list" >/dev/null ||
+			missing+=("$package")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	apt-get update
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+# lab_prepare: everything that `lab up` needs. Safe to call at any time, by several at once.
+lab_prepare() {
+	mkdir -p "$LAB_DIR"
+	exec {lab_lock}>"$LAB_DIR/lock"
+	flock "$lab_lock"
+	lab_packages >"$LAB_DIR/prepare.log" 2>&1 || lab_die "packages could not be installed: $LAB_DIR/prepare.log"
+	if [ ! -e "$lab_root/.complete" ]; then
+		if [ ! -e "$lab_root/.bootstrapped" ]; then
+			rm -rf "$lab_root"
+			mkdir -p "$lab_root"
+			debootstrap --variant=minbase --include=qemu-system-x86,linux-image-amd64,kmod,busybox-static,xz-utils \
+				trixie "$lab_root" "$(lab_mirror)" >>"$LAB_DIR/prepare.log" 2>&1 ||
+				lab_die "debootstrap failed: $LAB_DIR/prepare.log"
+			touch "$lab_root/.bootstrapped"
+		fi
+		mkdir -p "$lab_root/lab-host" "$lab_root/lab-run"
+		touch "$lab_root/.complete"
+	fi
+	if [ ! -e "$lab_root/.initramfs" ] || [ "$here/prepare.sh" -nt "$lab_root/.initramfs" ]; then
+		lab_initramfs
+		touch "$lab_root/.initramfs"
+	fi
+	exec {lab_lock}>&-
+}
+
+lab_kernel() {
+	ls "$lab_root/lib/modules" | sort -V | tail -n 1
+}
+
+# The initramfs mounts the machine's root over 9p, puts an overlay on it and goes on there.
+lab_initramfs() {
+	local tree module file kver
+	tree=$(mktemp -d "$LAB_DIR/initramfs.XXXXXX")
+	kver=$(lab_kernel)
+	mkdir -p "$tree"/{bin,proc,sys,dev,mods,lower,rw}
+	cp "$lab_root/usr/bin/busybox" "$tree/bin/"
+	for module in virtio_pci 9pnet_virtio 9p overlay; do
+		chroot "$lab_root" modprobe -S "$kver" --show-depends "$module"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r file; do
+		xz -dc "$lab_root$file" >"$tree/mods/$(basename "$file" .xz)"
+		basename "$file" .xz >>"$tree/mods/order"
+	done
+	cat >"$tree/init" <<'INIT'
+#!/bin/busybox sh
+b=/bin/busybox
+$b mount -t proc p /proc; $b mount -t sysfs s /sys; $b mount -t devtmpfs d /dev
+for m in $($b cat /mods/order); do $b insmod /mods/$m; done
+o=trans=virtio,version=9p2000.L,msize=512000
+$b mount -t 9p -o $o,ro,cache=loose host /lower
+$b mount -t tmpfs -o size=75% t /rw; $b mkdir -p /rw/u /rw/w /rw/m
+$b mount -t overlay -o lowerdir=/lower,upperdir=/rw/u,workdir=/rw/w o /rw/m
+for d in proc sys dev; do $b mkdir -p /rw/m/$d; $b mount --move /$d /rw/m/$d; done
+$b mkdir -p /rw/m/usr/lib/modules /rw/m/lab
+$b mount -t 9p -o $o,ro,cache=loose modules /rw/m/usr/lib/modules
+$b mount -t 9p -o $o run /rw/m/lab
+exec $b switch_root /rw/m /bin/bash /lab/guest-init
+INIT
+	chmod +x "$tree/init"
+	(cd "$tree" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$lab_root/initramfs.gz.new"
+	mv "$lab_root/initramfs.gz.new" "$lab_root/initramfs.gz"
+	rm -rf "$tree"
+}

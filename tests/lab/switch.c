@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lab's virtual switches: one per leg. Every port of a virtual host is a pair of unix datagram
+ * sockets, QEMU's HOST.LEG and ours HOST.LEG.switch; a frame goes to the other ports of its leg, to
+ *one of them once its address is learnt. Frames are passed whole and unchanged: VLAN tags, LACP and
+ *LLDP reach the far end, as over a cable when a leg has two ports.
+ *
+ *	switch DIR HOST.LEG...        serves until its standard input ends
+ *	switch --set DIR HOST.LEG SETTING...
+ *
+ * Settings of a port, for frames in both directions: `silent=on|off` (swallow everything, the
+ *carrier stays), `loss=PERCENT%`, `delay=MILLISECONDSms`, `group=N` (ports see only ports of their
+ *own group: a misconfigured switch), `clear`.
+ */
+#include "netcfg/base.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define PORTS_MAX 64
+#define MACS_MAX 512
+#define FRAME_MAX 65536
+#define BURST 64
+#define DELAYED_MAX 4096
+
+struct port {
+	char name[64];
+	char leg[32];
+	int fd;
+	struct sockaddr_un peer;
+	bool silent;
+	unsigned group;
+	double loss; /* 0 to 1 */
+	uint64_t delay_ns;
+	uint64_t forwarded, dropped;
+};
+
+struct mac_entry {
+	uint8_t mac[6];
+	unsigned port;
+	bool used;
+};
+
+struct delayed {
+	uint64_t due_ns;
+	unsigned to;
+	size_t len;
+	uint8_t *data;
+};
+
+struct fabric {
+	const char *dir;
+	struct port ports[PORTS_MAX];
+	unsigned n_ports;
+	struct mac_entry macs[MACS_MAX];
+	struct delayed queue[DELAYED_MAX]; /* kept in order of due_ns */
+	unsigned n_queue;
+	int control;
+	uint64_t random;
+};
+
+static int unix_address(const char *dir, const char *name, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	return snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/%s", dir, name) <
+			       (int)sizeof(ret->sun_path)
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+static int unix_bind(const char *dir, const char *name)
+{
+	struct sockaddr_un sa;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || unix_address(dir, name, &sa))
+		return -errno;
+	unlink(sa.sun_path);
+	return bind(fd, (struct sockaddr *)&sa, sizeof(sa)) ? -errno : fd;
+}
+
+static double fabric_chance(struct fabric *f)
+{
+	f->random ^= f->random << 13;
+	f->random ^= f->random >> 7;
+	f->random ^= f->random << 17;
+	return (double)(f->random >> 11) / (double)(1ULL << 53);
+}
+
+static struct mac_entry *fabric_mac(struct fabric *f, const uint8_t *mac)
+{
+	unsigned h = (mac[5] * 31U + mac[4] * 7U + mac[3] * 131U + mac[0]) % MACS_MAX;
+
+	for (unsigned i = 0; i < MACS_MAX; i++) {
+		struct mac_entry *e = &f->macs[(h + i) % MACS_MAX];
+
+		if (!e->used || memcmp(e->mac, mac, 6) == 0)
+			return e;
+	}
+	return &f->macs[h];
+}
+
+static void fabric_send(struct fabric *f, unsigned to, const uint8_t *data, size_t len)
+{
+	struct port *p = &f->ports[to];
+
+	if (sendto(p->fd, data, len, 0, (struct sockaddr *)&p->peer, sizeof(p->peer)) ==
+	    (ssize_t)len)
+		p->forwarded++;
+	else
+		p->dropped++; /* the host is off, or slower than its sender: as a full switch port
+			       */
+}
+
+static void fabric_delay(struct fabric *f, unsigned to, const uint8_t *data, size_t len,
+			 uint64_t due)
+{
+	unsigned at = f->n_queue;
+	uint8_t *copy = f->n_queue < DELAYED_MAX ? malloc(len) : NULL;
+
+	if (!copy) {
+		f->ports[to].dropped++;
+		return;
+	}
+	memcpy(copy, data, len);
+	while (at > 0 && f->queue[at - 1].due_ns > due)
+		at--;
+	memmove(&f->queue[at + 1], &f->queue[at], (f->n_queue - at) * sizeof(f->queue[0]));
+	f->queue[at] = (struct delayed){.due_ns = due, .to = to, .len = len, .data = copy};
+	f->n_queue++;
+}
+
+static void fabric_release(struct fabric *f, uint64_t now)
+{
+	unsigned n = 0;
+
+	while (n < f->n_queue && f->queue[n].due_ns <= now) {
+		fabric_send(f, f->queue[n].to, f->queue[n].data, f->queue[n].len);
+		free(f->queue[n].data);
+		n++;
+	}
+	f->n_queue -= n;
+	memmove(f->queue, f->queue + n, f->n_queue * sizeof(f->queue[0]));
+}
+
+static void fabric_pass(struct fabric *f, unsigned from, unsigned to, const uint8_t *data,
+			size_t len)
+{
+	const struct port *a = &f->ports[from], *b = &f->ports[to];
+
+	if (from == to || strcmp(a->leg, b->leg) != 0 || a->group != b->group || b->silent)
+		return;
+	if (b->loss > 0 && fabric_chance(f) < b->loss)
+		return;
+	if (a->delay_ns + b->delay_ns)
+		fabric_delay(f, to, data, len, clock_now_ns() + a->delay_ns + b->delay_ns);
+	else
+		fabric_send(f, to, data, len);
+}
+
+static void fabric_frame(struct fabric *f, unsigned from, const uint8_t *data, size_t len)
+{
+	struct port *p = &f->ports[from];
+	struct mac_entry *e;
+
+	if (len < 14 || p->silent || (p->loss > 0 && fabric_chance(f) < p->loss))
+		return;
+	if (!(data[6] & 1)) {
+		e = fabric_mac(f, data + 6);
+		memcpy(e->mac, data + 6, 6);
+		e->used = true;
+		e->port = from;
+	}
+	e = data[0] & 1 ? NULL : fabric_mac(f, data);
+	if (e && e->used && memcmp(e->mac, data, 6) == 0 &&
+	    strcmp(f->ports[e->port].leg, p->leg) == 0) {
+		fabric_pass(f, from, e->port, data, len);
+		return;
+	}
+	for (unsigned to = 0; to < f->n_ports; to++)
+		fabric_pass(f, from, to, data, len);
+}
+
+static void port_clear(struct port *p)
+{
+	p->silent = false;
+	p->group = 0;
+	p->loss = 0;
+	p->delay_ns = 0;
+}
+
+static bool port_set(struct port *p, const char *setting)
+{
+	double number;
+
+	if (sscanf(setting, "loss=%lf%%", &number) == 1 && number >= 0 && number <= 100)
+		p->loss = number / 100;
+	else if (sscanf(setting, "delay=%lfms", &number) == 1 && number >= 0 && number <= 10000)
+		p->delay_ns = (uint64_t)(number * NSEC_PER_MSEC);
+	else if (sscanf(setting, "group=%u", &p->group) == 1)
+		return true;
+	else if (strcmp(setting, "silent=on") == 0 || strcmp(setting, "silent=off") == 0)
+		p->silent = setting[8] == 'n';
+	else if (strcmp(setting, "clear") == 0)
+		port_clear(p);
+	else
+		return false;
+	return true;
+}
+
+/* "HOST.LEG SETTING"; answers "ok", or what is wrong. */
+static void fabric_control(struct fabric *f)
+{
+	char text[256], name[64], setting[64], answer[128] = "no such port";
+	struct sockaddr_un from;
+	socklen_t from_len = sizeof(from);
+	ssize_t n = recvfrom(f->control, text, sizeof(text) - 1, 0, (struct sockaddr *)&from,
+			     &from_len);
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (sscanf(text, "%63s %63s", name, setting) != 2)
+		strcpy(name, "");
+	for (unsigned i = 0; i < f->n_ports; i++)
+		if (strcmp(f->ports[i].name, name) == 0)
+			snprintf(answer, sizeof(answer), "%s",
+				 port_set(&f->ports[i], setting) ? "ok" : "unknown setting");
+	sendto(f->control, answer, strlen(answer), 0, (struct sockaddr *)&from, from_len);
+}
+
+static int fabric_open(struct fabric *f, const char *dir, int n, char **names)
+{
+	char ours[80];
+	const char *leg;
+
+	f->dir = dir;
+	if (getrandom(&f->random, sizeof(f->random), 0) < 0 || n > PORTS_MAX)
+		return -EINVAL;
+	f->random |= 1;
+	for (int i = 0; i < n; i++) {
+		struct port *p = &f->ports[f->n_ports++];
+
+		leg = strrchr(names[i], '.');
+		if (!leg)
+			return -EINVAL;
+		snprintf(p->name, sizeof(p->name), "%s", names[i]);
+		snprintf(p->leg, sizeof(p->leg), "%s", leg + 1);
+		snprintf(ours, sizeof(ours), "%s.switch", names[i]);
+		p->fd = unix_bind(dir, ours);
+		if (p->fd < 0 || unix_address(dir, names[i], &p->peer))
+			return -EADDRNOTAVAIL;
+	}
+	f->control = unix_bind(dir, "switch.control");
+	return f->control < 0 ? f->control : 0;
+}
+
+static void fabric_receive(struct fabric *f, unsigned port)
+{
+	static uint8_t data[FRAME_MAX];
+
+	for (unsigned i = 0; i < BURST; i++) {
+		ssize_t n = recv(f->ports[port].fd, data, sizeof(data), 0);
+
+		if (n <= 0)
+			return;
+		fabric_frame(f, port, data, (size_t)n);
+	}
+}
+
+static int serve(struct fabric *f)
+{
+	struct pollfd p[PORTS_MAX + 2];
+	unsigned n = f->n_ports;
+
+	for (unsigned i = 0; i < n; i++)
+		p[i] = (struct pollfd){.fd = f->ports[i].fd, .events = POLLIN};
+	p[n] = (struct pollfd){.fd = f->control, .events = POLLIN};
+	p[n + 1] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
+	printf("ready\n");
+	fflush(stdout);
+	for (;;) {
+		uint64_t now = clock_now_ns();
+		int wait_ms = -1;
+		char byte;
+
+		if (f->n_queue)
+			wait_ms = f->queue[0].due_ns <= now
+					  ? 0
+					  : (int)((f->queue[0].due_ns - now) / NSEC_PER_MSEC) + 1;
+		poll(p, n + 2, wait_ms);
+		for (unsigned i = 0; i < n; i++)
+			if (p[i].revents)
+				fabric_receive(f, i);
+		if (p[n].revents)
+			fabric_control(f);
+		if (p[n + 1].revents && read(STDIN_FILENO, &byte, 1) <= 0)
+			return 0;
+		fabric_release(f, clock_now_ns());
+	}
+}
+
+static int set(const char *dir, const char *port, int n, char **settings)
+{
+	char name[64], text[256];
+	struct sockaddr_un sa;
+	int fd, r = 0;
+
+	snprintf(name, sizeof(name), "switch.set.%d", (int)getpid());
+	fd = unix_bind(dir, name);
+	if (fd < 0 || unix_address(dir, "switch.control", &sa))
+		return 1;
+	fcntl(fd, F_SETFL, 0);
+	for (int i = 0; i < n && r == 0; i++) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		ssize_t len;
+
+		snprintf(text, sizeof(text), "%s %s", port, settings[i]);
+		if (sendto(fd, text, strlen(text), 0, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
+		    poll(&p, 1, 5000) <= 0 || (len = recv(fd, text, sizeof(text) - 1, 0)) < 0) {
+			fprintf(stderr, "switch: no answer\n");
+			r = 1;
+			break;
+		}
+		text[len] = '\0';
+		if (strcmp(text, "ok") != 0) {
+			fprintf(stderr, "switch: %s %s: %s\n", port, settings[i], text);
+			r = 1;
+		}
+	}
+	if (unix_address(dir, name, &sa) == 0)
+		unlink(sa.sun_path);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static struct fabric f;
+	int r;
+
+	if (argc > 4 && strcmp(argv[1], "--set") == 0)
+		return set(argv[2], argv[3], argc - 4, argv + 4);
+	if (argc < 3) {
+		fprintf(stderr,
+			"usage: switch DIR HOST.LEG... | switch --set DIR HOST.LEG SETTING...\n");
+		return 2;
+	}
+	r = fabric_open(&f, argv[1], argc - 2, argv + 2);
+	if (r) {
+		fprintf(stderr, "switch: %s: %s\n", argv[1], strerror(-r));
+		return 1;
+	}
+	return serve(&f);
+}
