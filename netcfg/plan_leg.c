@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a data device of the spec to a leg: which link it is, and whether it may be touched. */
 #include "netcfg/planner.h"
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
+
+/* rtnetlink(7) */
+#define TABLE_MAIN 254
+#define ROUTE_UNICAST 1
 
 #define STACK_DEPTH_MAX 8 /* links stacked on links; the kernel's own limit is 8 */
 #define NEAR_NAMES_MAX 4
@@ -57,7 +60,7 @@ static const struct inv_link *default_route_link(const struct inventory *inv,
 		const struct inv_route *r = &inv->routes[i];
 		const struct inv_link *top;
 
-		if (r->dst.len != 0 || r->table != RT_TABLE_MAIN || r->type != RTN_UNICAST)
+		if (r->dst.len != 0 || r->table != TABLE_MAIN || r->type != ROUTE_UNICAST)
 			continue;
 		top = inv_link_by_index(inv, r->oif);
 		if (top && link_stands_on(inv, top, link, 0))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a leg wants of the host: kernel settings, link, addresses, routes and rules. */
 #include "netcfg/planner.h"
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
 

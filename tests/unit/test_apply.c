@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Apply against a host in memory: idempotence, undo after a failure at every write, and recovery
+ * after a SIGKILL at every write. For the latter the applying process is a child whose changes are
+ * carried out by the parent, so that the host outlives it.
+ */
+#include "netcfg/apply.h"
+#include "plugins/plugins.h"
+#include "test_plan_host.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+struct fixture {
+	struct inventory *inv; /* as the host was at first */
+	struct spec *spec;
+	struct kernel *k;
+	char dir[32], journal[48];
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	plugins_register();
+	f->inv = host_new();
+	/* Something of ours that is stale, so that removals are part of every run. */
+	host_add_route(f->inv, 9, PLENUM_RTPROT, "10.30.0.0/16", NULL, HOST_VETH1);
+	host_add_route(f->inv, 254, 2, "10.10.0.0/16", NULL, HOST_VETH1);
+	f->inv->routes[f->inv->n_routes - 1].src = host_addr("10.10.9.9");
+	*inv_addr_add(f->inv) = (struct inv_addr){
+		.ifindex = HOST_VETH1, .ip = host_prefix("10.10.9.9/16"), .proto = PLENUM_RTPROT};
+	*inv_rule_add(f->inv) = (struct inv_rule){.priority = 5,
+						  .table = 9,
+						  .family = AF_INET,
+						  .proto = PLENUM_RTPROT,
+						  .from = host_prefix("10.10.9.9/32")};
+	f->spec = host_spec(HOST_YAML);
+	assert_int_equal(kernel_fake_new(f->inv, &f->k), 0);
+	strcpy(f->dir, "/tmp/plenum-apply-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->journal, sizeof(f->journal), "%s/journal", f->dir);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	unlink(f->journal);
+	assert_int_equal(rmdir(f->dir), 0);
+	kernel_free(f->k);
+	spec_free(f->spec);
+	inv_free(f->inv);
+	free(f);
+	return 0;
+}
+
+static struct plan *plan_now(struct fixture *f)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct plan *p = NULL;
+
+	assert_int_equal(inv_collect(f->k, &d, &inv), 0);
+	if (plan_build(f->spec, inv, &d, &p) < 0)
+		diag_print(&d, stderr);
+	assert_non_null(p);
+	inv_free(inv);
+	diag_done(&d);
+	return p;
+}
+
+/* The host as text, without the number of the snapshot. */
+static char *host_text(struct fixture *f)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	char a[IP_ADDR_STR_MAX];
+
+	assert_int_equal(inv_collect(f->k, &d, &inv), 0);
+	for (size_t i = 0; i < inv->n_links; i++)
+		fprintf(out, "%s mtu %u up %d\n", inv->links[i].name, inv->links[i].mtu,
+			inv->links[i].up);
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		fprintf(out, "%u %s proto %u\n", inv->addrs[i].ifindex,
+			ip_prefix_format(&inv->addrs[i].ip, a, sizeof(a)), inv->addrs[i].proto);
+	for (size_t i = 0; i < inv->n_routes; i++)
+		fprintf(out, "%u %s table %u proto %u\n", inv->routes[i].oif,
+			ip_prefix_format(&inv->routes[i].dst, a, sizeof(a)), inv->routes[i].table,
+			inv->routes[i].proto);
+	for (size_t i = 0; i < inv->n_rules; i++)
+		fprintf(out, "%u %s table %u\n", inv->rules[i].priority,
+			ip_prefix_format(&inv->rules[i].from, a, sizeof(a)), inv->rules[i].table);
+	for (size_t i = 0; i < inv->n_sysctls; i++)
+		fprintf(out, "%s=%s\n", inv->sysctls[i].key, inv->sysctls[i].value);
+	fclose(out);
+	inv_free(inv);
+	diag_done(&d);
+	return text;
+}
+
+static void assert_host_is(struct fixture *f, const char *before)
+{
+	char *now = host_text(f);
+
+	assert_string_equal(now, before);
+	free(now);
+}
+
+static void test_apply_twice(void **state)
+{
+	struct fixture *f = *state;
+	struct apply_outcome o;
+	struct diag d = DIAG_INIT;
+	struct plan *p = plan_now(f);
+	uint64_t writes;
+
+	assert_true(p->n_steps > 10);
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	assert_int_equal(o.n_done, p->n_steps);
+	assert_int_equal(f->k->n_writes, p->n_steps);
+	assert_int_equal(access(f->journal, F_OK), -1);
+	assert_int_equal(apply_verify(f->k, f->spec, 0, &d), 0);
+	plan_free(p);
+	writes = f->k->n_writes;
+	p = plan_now(f);
+	assert_int_equal(p->n_steps, 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	assert_int_equal(f->k->n_writes, writes);
+	plan_free(p);
+	diag_done(&d);
+}
+
+static void test_failure_at_every_step_is_undone(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	char *before = host_text(f);
+
+	for (size_t i = 0; i < p->n_steps; i++) {
+		struct apply_outcome o;
+
+		kernel_fake_fail(f->k, i + 1, 1, -EIO, "the cable is made of cheese");
+		assert_int_equal(apply_run(f->k, p, f->journal, &o), -EIO);
+		assert_int_equal(o.failed_step, i);
+		assert_int_equal(o.n_done, i);
+		assert_int_equal(o.n_undone, i);
+		assert_false(o.stuck);
+		assert_non_null(strstr(o.why, "cheese"));
+		assert_int_equal(access(f->journal, F_OK), -1);
+		assert_host_is(f, before);
+	}
+	free(before);
+	plan_free(p);
+}
+
+/* An undo that fails leaves the journal; a later recovery finishes it. */
+static void test_stuck_undo_is_finished_later(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	char *before = host_text(f);
+	struct apply_outcome o;
+
+	kernel_fake_fail(f->k, p->n_steps, 3, -EIO, "no");
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EIO);
+	assert_true(o.stuck);
+	assert_non_null(strstr(o.why, "cannot undo"));
+	assert_int_equal(access(f->journal, F_OK), 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EEXIST);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+	assert_int_equal(access(f->journal, F_OK), -1);
+	assert_host_is(f, before);
+	free(before);
+	plan_free(p);
+}
+
+/* What came into being between plan and apply is kept where it is exactly as wanted, and an error
+ * where it is not. */
+static void test_exists_already(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	struct apply_outcome o;
+	struct inv_route other;
+	char *before;
+	size_t i = 0;
+
+	while (p->steps[i].op != PLAN_ADDR_ADD)
+		i++;
+	assert_int_equal(f->k->ops->addr_add(f->k, &p->steps[i].addr, NULL), 0);
+	before = host_text(f);
+	kernel_fake_fail(f->k, p->n_steps, 1, -EIO, NULL);
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EIO);
+	assert_host_is(f, before); /* the undo did not take it away */
+	free(before);
+	while (p->steps[i].op != PLAN_ROUTE_ADD)
+		i++;
+	other = p->steps[i].route;
+	other.oif = HOST_VETH1;
+	assert_int_equal(f->k->ops->route_add(f->k, &other, NULL), 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EEXIST);
+	assert_int_equal(o.failed_step, i);
+	plan_free(p);
+}
+
+/* What is gone already when its removal comes is as good as removed. */
+static void test_gone_already(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	struct apply_outcome o;
+
+	for (size_t i = 0; i < p->n_steps; i++) {
+		if (p->steps[i].op == PLAN_RULE_DEL)
+			assert_int_equal(f->k->ops->rule_del(f->k, &p->steps[i].rule, NULL), 0);
+		if (p->steps[i].op == PLAN_ROUTE_DEL)
+			assert_int_equal(f->k->ops->route_del(f->k, &p->steps[i].route, NULL), 0);
+		if (p->steps[i].op == PLAN_ADDR_DEL)
+			assert_int_equal(f->k->ops->addr_del(f->k, &p->steps[i].addr, NULL), 0);
+	}
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	plan_free(p);
+}
+
+/* The child's side of the seam: every change is a message to the parent, which owns the host. */
+struct proxy_call {
+	struct plan_step step; /* op and object; link and sysctl as wanted */
+};
+
+static int proxy_fd;
+static uint64_t proxy_kill_at; /* the child dies instead of the nth change (from 1), or after it */
+static bool proxy_kill_after;
+static uint64_t proxy_n;
+
+static int proxy(const struct plan_step *s)
+{
+	int r;
+
+	proxy_n++;
+	if (proxy_n == proxy_kill_at && !proxy_kill_after)
+		raise(SIGKILL);
+	if (send(proxy_fd, s, sizeof(*s), 0) != sizeof(*s) ||
+	    recv(proxy_fd, &r, sizeof(r), 0) != sizeof(r))
+		_exit(9);
+	if (proxy_n == proxy_kill_at)
+		raise(SIGKILL);
+	return r;
+}
+
+static int proxy_link(struct kernel *k, const struct kernel_link_change *c, char *why)
+{
+	return proxy(&(struct plan_step){.op = PLAN_LINK_SET, .link.want = *c});
+}
+
+#define PROXY(name, operation, type, member)                                           \
+	static int name(struct kernel *k, const struct type *object, char *why)        \
+	{                                                                              \
+		return proxy(&(struct plan_step){.op = operation, .member = *object}); \
+	}
+PROXY(proxy_addr_add, PLAN_ADDR_ADD, inv_addr, addr)
+PROXY(proxy_addr_del, PLAN_ADDR_DEL, inv_addr, addr)
+PROXY(proxy_route_add, PLAN_ROUTE_ADD, inv_route, route)
+PROXY(proxy_route_del, PLAN_ROUTE_DEL, inv_route, route)
+PROXY(proxy_rule_add, PLAN_RULE_ADD, inv_rule, rule)
+PROXY(proxy_rule_del, PLAN_RULE_DEL, inv_rule, rule)
+
+static int proxy_sysctl(struct kernel *k, const char *key, const char *value, char *why)
+{
+	struct plan_step s = {.op = PLAN_SYSCTL_SET};
+
+	snprintf(s.sysctl.key, sizeof(s.sysctl.key), "%s", key);
+	snprintf(s.sysctl.want, sizeof(s.sysctl.want), "%s", value);
+	return proxy(&s);
+}
+
+static const struct kernel_ops proxy_ops = {
+	.link_set = proxy_link,
+	.addr_add = proxy_addr_add,
+	.addr_del = proxy_addr_del,
+	.route_add = proxy_route_add,
+	.route_del = proxy_route_del,
+	.rule_add = proxy_rule_add,
+	.rule_del = proxy_rule_del,
+	.sysctl_set = proxy_sysctl,
+};
+
+static int serve(struct kernel *k, const struct plan_step *s)
+{
+	switch (s->op) {
+	case PLAN_LINK_SET:
+		return k->ops->link_set(k, &s->link.want, NULL);
+	case PLAN_ADDR_ADD:
+		return k->ops->addr_add(k, &s->addr, NULL);
+	case PLAN_ADDR_DEL:
+		return k->ops->addr_del(k, &s->addr, NULL);
+	case PLAN_ROUTE_ADD:
+		return k->ops->route_add(k, &s->route, NULL);
+	case PLAN_ROUTE_DEL:
+		return k->ops->route_del(k, &s->route, NULL);
+	case PLAN_RULE_ADD:
+		return k->ops->rule_add(k, &s->rule, NULL);
+	case PLAN_RULE_DEL:
+		return k->ops->rule_del(k, &s->rule, NULL);
+	default:
+		return k->ops->sysctl_set(k, s->sysctl.key, s->sysctl.want, NULL);
+	}
+}
+
+/* Applies in a child that dies at its nth change. */
+static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, bool after)
+{
+	struct kernel k = {.ops = &proxy_ops};
+	struct apply_outcome o;
+	struct plan_step s;
+	int sv[2], status;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(sv[0]);
+		proxy_fd = sv[1];
+		proxy_kill_at = nth;
+		proxy_kill_after = after;
+		_exit(apply_run(&k, p, f->journal, &o) == 0 ? 0 : 1);
+	}
+	close(sv[1]);
+	while (recv(sv[0], &s, sizeof(s), 0) == sizeof(s)) {
+		int r = serve(f->k, &s);
+
+		assert_int_equal(send(sv[0], &r, sizeof(r), MSG_NOSIGNAL), sizeof(r));
+	}
+	close(sv[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void test_kill_at_every_step_is_recovered(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	char *before = host_text(f);
+
+	for (size_t i = 1; i <= p->n_steps; i++) {
+		for (int after = 0; after < 2; after++) {
+			struct apply_outcome o;
+
+			apply_killed(f, p, i, after);
+			assert_int_equal(access(f->journal, F_OK), 0);
+			assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+			assert_int_equal(o.n_done, i - 1);
+			assert_host_is(f, before);
+			assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+		}
+	}
+	free(before);
+	plan_free(p);
+}
+
+static void write_journal(struct fixture *f, const char *text, int cut)
+{
+	FILE *out = fopen(f->journal, "we");
+
+	assert_non_null(out);
+	fprintf(out, "%.*s", (int)strlen(text) - cut, text);
+	fclose(out);
+}
+
+static void test_journals_of_others(void **state)
+{
+	struct fixture *f = *state;
+	char *before = host_text(f);
+	struct apply_outcome o;
+	int fd;
+
+	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+	write_journal(f, "", 0); /* killed before the first line */
+	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+	write_journal(f, "plenum-journal 2 boot x netns 1\n", 0);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
+	assert_non_null(strstr(o.why, "line 1"));
+	write_journal(f, "\x01\x02garbage\n\n", 0);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
+	/* Of an earlier boot: what it says is gone. */
+	write_journal(f,
+		      "plenum-journal 1 boot x netns 1\n"
+		      "begin 0 addr-add 3 veth0 10.10.1.10/16 112\n",
+		      0);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+	assert_non_null(strstr(o.why, "ignored"));
+	/* Its writer is alive. */
+	write_journal(f, "", 0);
+	fd = open(f->journal, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBUSY);
+	close(fd);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+	assert_int_equal(access(f->journal, F_OK), -1);
+	assert_host_is(f, before);
+	free(before);
+}
+
+static void test_verify_names_what_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct diag d = DIAG_INIT;
+	char *text;
+
+	assert_int_equal(apply_verify(f->k, f->spec, clock_now_ns() + 5 * NSEC_PER_MSEC, &d),
+			 -ETIMEDOUT);
+	text = diag_format(&d);
+	assert_non_null(strstr(text, "still to add 10.10.1.10/16 to leg-a (veth0)"));
+	free(text);
+	diag_done(&d);
+}
+
+static void test_journal_cannot_be_written(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	struct apply_outcome o;
+
+	assert_int_equal(apply_run(f->k, p, "/nonexistent/journal", &o), -ENOENT);
+	assert_int_equal(f->k->n_writes, 0);
+	assert_non_null(strstr(o.why, "/nonexistent/journal"));
+	plan_free(p);
+}
+
+#define APPLY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		APPLY_TEST(test_apply_twice),
+		APPLY_TEST(test_failure_at_every_step_is_undone),
+		APPLY_TEST(test_stuck_undo_is_finished_later),
+		APPLY_TEST(test_exists_already),
+		APPLY_TEST(test_gone_already),
+		APPLY_TEST(test_kill_at_every_step_is_recovered),
+		APPLY_TEST(test_journals_of_others),
+		APPLY_TEST(test_verify_names_what_is_missing),
+		APPLY_TEST(test_journal_cannot_be_written),
+	};
+
+	return cmocka_run_group_tests_name("apply", tests, NULL, NULL);
+}
