@@ -363,11 +363,15 @@ static void check_ip_counts(struct spec_reader *r, size_t n_cores)
 	for (size_t i = 0; i < s->n_nets; i++) {
 		const struct spec_net *net = &s->nets[i];
 		uint64_t have = 0;
+		bool all_read = true;
 
-		for (size_t j = 0; j < net->n_ips; j++)
+		for (size_t j = 0; j < net->n_ips; j++) {
 			if (net->ips[j].first.family)
 				have = count_add(have, ip_range_count(&net->ips[j]));
-		if (net->n_ips > 0 && have < n_cores)
+			else
+				all_read = false;
+		}
+		if (all_read && net->n_ips > 0 && have < n_cores)
 			check_error(r, &net->pos, "ips",
 				    "%" PRIu64 " addresses for %zu cores; give one a core", have,
 				    n_cores);

@@ -349,12 +349,15 @@ static int builder_syntax_error(struct node_builder *b, const yaml_parser_t *p)
 	struct diag_pos pos = builder_pos(b, &p->problem_mark);
 	const char *problem = p->problem ? p->problem : "cannot be read";
 	const char *hint = syntax_hint(problem);
+	char begun[48] = "";
 
+	if (p->context && p->context_mark.line != p->problem_mark.line)
+		snprintf(begun, sizeof(begun), " (begun on line %zu)", p->context_mark.line + 1);
 	if (p->error == YAML_MEMORY_ERROR)
 		return builder_no_memory(b);
 	if (p->error == YAML_READER_ERROR)
 		pos = (struct diag_pos){b->file, 0, 0};
-	builder_error(b, &pos, "not valid YAML: %s%s%s", problem, hint ? "; " : "",
+	builder_error(b, &pos, "not valid YAML: %s%s%s%s", problem, begun, hint ? "; " : "",
 		      hint ? hint : "");
 	return -EINVAL;
 }

@@ -51,7 +51,10 @@ static void read_expected(struct spec_reader *r, const struct spec_key *k,
 {
 	char want[DESCRIBE_MAX], found[FOUND_MAX];
 
-	spec_types[k->type].describe(k, want, sizeof(want));
+	if (spec_types[k->type].item && n->parent->kind == SPEC_NODE_LIST)
+		snprintf(want, sizeof(want), "%s", spec_types[k->type].item);
+	else
+		spec_types[k->type].describe(k, want, sizeof(want));
 	describe_found(n, found, sizeof(found));
 	if (k->type == SPEC_TYPE_ENUM && n->kind == SPEC_NODE_SCALAR) {
 		const char *near = diag_suggest(n->text, k->names, k->n_names);
@@ -62,11 +65,8 @@ static void read_expected(struct spec_reader *r, const struct spec_key *k,
 			return;
 		}
 	}
-	if (k->example)
-		read_error(r, n, "expected %s, found %s; write for example '%s: %s'", want, found,
-			   k->name, k->example);
-	else
-		read_error(r, n, "expected %s, found %s", want, found);
+	read_error(r, n, "expected %s, found %s; write for example '%s: %s'", want, found, k->name,
+		   k->example);
 }
 
 /* Numbers are written bare, text that looks like one in quotes: so every YAML tool agrees. */

@@ -82,6 +82,7 @@ struct spec_type_ops {
 	bool is_number; /* 5 is written without quotes; text that looks like a number with */
 	bool is_bool;
 	const char *pattern; /* of JSON Schema; NULL: none */
+	const char *item;    /* lists of scalars: what an entry is, as describe would say it */
 };
 extern const struct spec_type_ops spec_types[SPEC_TYPE_MAX];
 

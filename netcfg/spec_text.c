@@ -79,8 +79,8 @@ static void report_tabs(const struct spec_text_scan *s, struct diag *d)
 		diag_add(d, DIAG_ERROR, &s->first_tab, NULL, "a tab indents; write spaces instead");
 	else
 		diag_add(d, DIAG_ERROR, &s->first_tab, NULL,
-			 "a tab indents here and on %u further lines; write spaces instead",
-			 s->n_tab_lines - 1);
+			 "a tab indents here and on %u further line%s; write spaces instead",
+			 s->n_tab_lines - 1, s->n_tab_lines == 2 ? "" : "s");
 }
 
 static void report_character(const struct diag_pos *pos, uint32_t c, struct diag *d)

@@ -262,7 +262,7 @@ static bool heap_text_is_unset(const struct spec_key *k, const void *field)
 
 static void url_describe(const struct spec_key *k, char *buf, size_t size)
 {
-	snprintf(buf, size, "a list of URLs such as https://10.0.0.11:2379");
+	snprintf(buf, size, "a list of URLs that begin with http:// or https://");
 }
 
 static int url_parse(const char *text, const struct spec_key *k, void *field)
@@ -548,9 +548,12 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 			     .pattern = "^[0-9a-fA-F.:]+(-[0-9a-fA-F.:]+)?/[0-9]{1,3}$"},
 	[SPEC_TYPE_FROM] = {from_describe, from_parse, from_print,
 			    .pattern = "^" NAME_PATTERN "/" NAME_PATTERN "$"},
-	[SPEC_TYPE_IPS] = {ips_describe, ip_parse, ip_print},
+	[SPEC_TYPE_IPS] = {ips_describe, ip_parse, ip_print, .item = "an IP address"},
 	[SPEC_TYPE_RANGES] = {ranges_describe, ranges_parse, range_print,
-			      .pattern = "^[0-9a-fA-F.:]+(-[0-9a-fA-F.:]+)?(/[0-9]{1,3})?$"},
-	[SPEC_TYPE_URLS] = {url_describe, url_parse, heap_text_print, .pattern = "^https?://"},
-	[SPEC_TYPE_CORES] = {cores_describe, NULL, core_print, .is_number = true},
+			      .pattern = "^[0-9a-fA-F.:]+(-[0-9a-fA-F.:]+)?(/[0-9]{1,3})?$",
+			      .item = "an address or a range FIRST-LAST in rising order"},
+	[SPEC_TYPE_URLS] = {url_describe, url_parse, heap_text_print, .pattern = "^https?://",
+			    .item = "a URL that begins with http:// or https://"},
+	[SPEC_TYPE_CORES] = {cores_describe, NULL, core_print, .is_number = true,
+			     .item = "N or N-M, core numbers in rising order up to 1023"},
 };
