@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life of the monitor: what it opens, what wakes it up, how it ends. */
+#include "agent/agent.h"
+#include "agent/control.h"
+#include "agent/status.h"
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
+
+const char *agent_state_to_string(enum agent_state s)
+{
+	static const char *const names[AGENT_STATE_MAX] = {"starting", "running", "degraded",
+							   "stopping"};
+
+	return s < AGENT_STATE_MAX ? names[s] : "?";
+}
+
+/* ---- kernel events ---- */
+
+/* The leg on that interface, with what is known of it; NULL: none of ours. */
+static struct inv_link *agent_leg_link(struct agent *a, uint32_t ifindex)
+{
+	for (size_t i = 0; i < a->now.n_wants; i++)
+		for (uint32_t k = 0; k < a->now.wants[i].n_ports; k++)
+			if (a->now.wants[i].ports[k].ifindex == ifindex)
+				return (struct inv_link *)inv_link_by_index(a->now.inv, ifindex);
+	return NULL;
+}
+
+/*
+ * A carrier goes to the workers from here, at once: a worker that learns of a dead leg after the
+ * debounce time has lost the time in which it should have moved its packets.
+ */
+static void agent_pass_carrier(struct agent *a, struct inv_link *link, const struct kernel_event *e)
+{
+	bool was = link->up && link->carrier;
+	bool is = !e->removed && e->up && e->carrier;
+
+	link->up = !e->removed && e->up;
+	link->carrier = is;
+	if (was == is)
+		return;
+	sup_link_changed(a->sup, e->ifindex, is);
+	events_add(&a->events, is ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, link->name, "carrier %s",
+		   is ? "up" : "lost");
+}
+
+static void agent_on_kernel_event(void *user, const struct kernel_event *e)
+{
+	struct agent *a = user;
+	struct inv_link *link = e->ifindex && a->now.inv ? agent_leg_link(a, e->ifindex) : NULL;
+
+	if (link && e->type == KERNEL_EVENT_LINK)
+		agent_pass_carrier(a, link, e);
+	/* While a device is missing, any change may be the one that is waited for. */
+	if (!link && e->ifindex && a->state == AGENT_RUNNING)
+		return;
+	if (!loop_timer_armed(a->debounce))
+		loop_timer_arm(a->debounce, a->debounce_ns);
+}
+
+static int agent_on_kernel(void *user, int fd, uint32_t revents)
+{
+	struct agent *a = user;
+	int r = a->kernel->ops->watch_read(a->kernel, agent_on_kernel_event, a);
+
+	if (r < 0 && r != -EAGAIN && r != -EINTR) {
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "kernel notifications: %s",
+			   strerror(-r));
+		loop_timer_arm(a->debounce, a->debounce_ns);
+	}
+	return 0;
+}
+
+/*
+ * Somebody who keeps undoing our work would make an endless race of it, and what is wrong with the
+ * host may stay wrong: each walk in a row that had to change something, or failed, makes the next
+ * wait twice as long.
+ */
+static void agent_pace(struct agent *a, bool changed, bool failed)
+{
+	uint64_t now = clock_now_ns();
+
+	if (changed || failed) {
+		a->debounce_ns = MIN_OF(a->debounce_ns * 2, AGENT_DEBOUNCE_MAX_NS);
+		a->repaired_ns = now;
+	} else if (now - a->repaired_ns > 2 * AGENT_DEBOUNCE_MAX_NS) {
+		a->debounce_ns = AGENT_DEBOUNCE_NS;
+	}
+	if (failed)
+		loop_timer_arm(a->debounce, a->debounce_ns);
+}
+
+static int agent_on_debounce(void *user)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct agent *a = user;
+	struct store_source disk = store_disk(&a->store);
+	uint64_t applied = a->applied.number;
+	int r;
+
+	if (a->state == AGENT_STOPPING)
+		return 0;
+	/* Until the first walk has succeeded there is nothing to repair, but that one to finish. */
+	if (a->now.spec)
+		r = agent_run_walk(a, AGENT_TRIGGER_KERNEL, NULL, &d);
+	else
+		r = agent_run_walk(a, AGENT_TRIGGER_START, &disk, &d);
+	agent_pace(a, a->applied.number != applied, r < 0);
+	return 0;
+}
+
+/* ---- workers ---- */
+
+static void agent_on_worker_change(void *user)
+{
+	struct agent *a = user;
+
+	status_publish(a);
+	if (a->state == AGENT_STOPPING && sup_count_processes(a->sup) == 0)
+		loop_exit(a->loop, 0);
+}
+
+/* ---- signals ---- */
+
+static int agent_on_stop_limit(void *user)
+{
+	struct agent *a = user;
+
+	events_add(&a->events, LOG_LEVEL_WARNING, "agent", "workers did not stop in time");
+	loop_exit(a->loop, 0);
+	return 0;
+}
+
+static int agent_on_terminate(void *user, int signo)
+{
+	struct agent *a = user;
+
+	if (a->state == AGENT_STOPPING)
+		return 0;
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "stopping; the network stays as it is");
+	a->state = AGENT_STOPPING;
+	loop_notify("STOPPING=1\nSTATUS=stopping");
+	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
+	sup_stop_all(a->sup);
+	if (sup_count_processes(a->sup) == 0)
+		loop_exit(a->loop, 0);
+	return 0;
+}
+
+static int agent_on_reload(void *user, int signo)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct agent *a = user;
+	struct store_source disk = store_disk(&a->store);
+
+	if (a->state == AGENT_STOPPING)
+		return 0;
+	loop_notify("RELOADING=1\nMONOTONIC_USEC=%llu",
+		    (unsigned long long)(clock_now_ns() / NSEC_PER_USEC));
+	agent_run_walk(a, AGENT_TRIGGER_RELOAD, &disk, &d);
+	loop_notify("READY=1");
+	return 0;
+}
+
+/* ---- start ---- */
+
+/* RUN/plenumd.sock, 0660, of the group `plenum` where there is one. A stale one is replaced: the
+ * lock on the run directory has shown that nobody serves it. */
+static int agent_listen(struct agent *a)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	autoclose int fd = -1;
+	const struct group *gr;
+
+	if (strlen(a->socket_path) >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(sun.sun_path, a->socket_path);
+	unlink(a->socket_path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	mode_t old = umask(0117);
+	int r = bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ? -errno : 0;
+
+	umask(old);
+	if (r < 0)
+		return r;
+	gr = getgrnam("plenum");
+	if (gr && chown(a->socket_path, 0, gr->gr_gid) < 0)
+		log_debug("%s: %s", a->socket_path, strerror(errno));
+	if (listen(fd, 64) < 0)
+		return -errno;
+	a->listen_fd = fd_take(fd);
+	return 0;
+}
+
+static int agent_open_rundir(struct agent *a)
+{
+	pid_t owner = 0;
+	char why[256] = "";
+	int r = rundir_open(a->opt.run_dir, a->opt.state_dir, &a->rundir, &owner, why, sizeof(why));
+
+	if (r == -EBUSY)
+		log_err("another plenumd (pid %d) uses %s; stop it, or give this one another "
+			"--run-dir",
+			owner, a->opt.run_dir);
+	else if (r < 0)
+		log_err("%s", why[0] ? why : strerror(-r));
+	return r;
+}
+
+static int agent_open_paths(struct agent *a)
+{
+	a->journal = rundir_path(a->rundir.state, "journal");
+	a->socket_path = rundir_path(a->rundir.run, "plenumd.sock");
+	if (!a->journal || !a->socket_path)
+		return -ENOMEM;
+	return store_init(&a->store, a->opt.config, a->rundir.state);
+}
+
+/* What a killed predecessor left: processes, mounts, half an apply. */
+static int agent_clean_up_after_predecessor(struct agent *a)
+{
+	struct apply_outcome out = {0};
+	int r;
+
+	rundir_clean(&a->rundir, &a->events);
+	r = apply_recover(a->kernel, a->journal, &out);
+	if (out.n_undone > 0)
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "undid %zu steps of an apply that was interrupted", out.n_undone);
+	if (r < 0)
+		events_add(&a->events, LOG_LEVEL_ERR, "agent",
+			   "an interrupted apply cannot be undone: %s%s%s", strerror(-r),
+			   out.why[0] ? ": " : "", out.why);
+	/* The walk that follows takes the host to what is wanted from wherever it is. */
+	return 0;
+}
+
+static int agent_open_sources(struct agent *a)
+{
+	struct loop *l = a->loop;
+	int fd = a->kernel->ops->watch_fd(a->kernel), r;
+
+	if (fd < 0)
+		return fd;
+	r = loop_add_fd(l, fd, EPOLLIN, true, agent_on_kernel, a, &a->kernel_source);
+	if (r >= 0)
+		r = loop_add_timer(l, NSEC_PER_MSEC, agent_on_debounce, a, &a->debounce);
+	if (r >= 0)
+		r = loop_add_timer(l, NSEC_PER_MSEC, agent_on_stop_limit, a, &a->stop_timer);
+	if (r >= 0)
+		r = loop_add_signal(l, SIGTERM, agent_on_terminate, a);
+	if (r >= 0)
+		r = loop_add_signal(l, SIGINT, agent_on_terminate, a);
+	if (r >= 0)
+		r = loop_add_signal(l, SIGHUP, agent_on_reload, a);
+	if (r >= 0)
+		r = loop_watchdog_enable(l);
+	return r;
+}
+
+/* A new api process knows no event yet. */
+static void agent_on_api_start(void *user)
+{
+	struct agent *a = user;
+
+	control_on_event(a, a->events.next);
+}
+
+static int agent_open_children(struct agent *a)
+{
+	struct sup_setup sup = {.loop = a->loop,
+				.events = &a->events,
+				.rundir = &a->rundir,
+				.worker_path = a->opt.worker,
+				.on_change = agent_on_worker_change,
+				.user = a};
+	struct role_setup api = {.role = PRIVSEP_API,
+				 .loop = a->loop,
+				 .events = &a->events,
+				 .log_level = a->opt.log_level,
+				 .on_message = control_on_message,
+				 .on_start = agent_on_api_start,
+				 .user = a};
+	int r = mounts_new(&a->rundir, &a->mounts);
+
+	if (r < 0)
+		return r;
+	sup.mounts = a->mounts;
+	r = sup_new(&sup, &a->sup);
+	if (r >= 0)
+		r = agent_listen(a);
+	api.listen_fd = a->listen_fd;
+	if (r >= 0)
+		r = role_new(&api, &a->api);
+	if (r >= 0)
+		agent_on_api_start(a);
+	a->events.user = a;
+	a->events.on_add = control_on_event;
+	return r;
+}
+
+static int agent_open(struct agent *a)
+{
+	int r = loop_new(&a->loop);
+
+	if (r >= 0)
+		r = agent_open_paths(a);
+	if (r >= 0)
+		r = kernel_linux_new(&a->kernel);
+	if (r >= 0)
+		r = agent_open_sources(a);
+	if (r >= 0)
+		r = agent_clean_up_after_predecessor(a);
+	if (r >= 0)
+		r = agent_open_children(a);
+	if (r < 0)
+		log_err("cannot start: %s", strerror(-r));
+	return r;
+}
+
+static void agent_close(struct agent *a)
+{
+	a->events.on_add = NULL;
+	sup_free(a->sup);
+	if (a->mounts)
+		mounts_keep(a->mounts, NULL, 0);
+	mounts_free(a->mounts);
+	role_free(a->api);
+	loop_source_free(a->kernel_source);
+	loop_source_free(a->debounce);
+	loop_source_free(a->stop_timer);
+	loop_free(a->loop);
+	kernel_free(a->kernel);
+	agent_round_done(&a->now);
+	for (size_t i = 0; i < a->n_problems; i++)
+		free(a->problems[i]);
+	free(a->problems);
+	if (a->listen_fd >= 0)
+		unlink(a->socket_path);
+	cleanup_close(&a->listen_fd);
+	store_done(&a->store);
+	free(a->journal);
+	free(a->socket_path);
+	rundir_done(&a->rundir);
+	free(a);
+}
+
+int agent_check(const struct agent_options *opt)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct store st;
+	struct spec *spec = NULL;
+	int r = store_init(&st, opt->config, opt->state_dir);
+
+	if (r >= 0)
+		r = spec_load(st.file, st.dropin_dir, &d, &spec);
+	diag_print(&d, stderr);
+	if (r < 0 && d.n == 0)
+		log_err("%s: %s", opt->config, strerror(-r));
+	spec_free(spec);
+	store_done(&st);
+	return r < 0 ? 1 : 0;
+}
+
+/* A device that is not there yet may come: the agent stays and looks again. */
+static void agent_begin(struct agent *a)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct store_source disk = store_disk(&a->store);
+	int r = agent_run_walk(a, AGENT_TRIGGER_START, &disk, &d);
+
+	agent_pace(a, false, r < 0);
+	loop_notify("READY=1");
+	status_publish(a);
+}
+
+int agent_main(const struct agent_options *opt)
+{
+	struct agent *a;
+	int status = 1;
+
+	/* A file that is wrong at the very start is no reason to stay: nothing runs that could go
+	 * on.
+	 */
+	if (agent_check(opt) != 0)
+		return 1;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return 1;
+	a->opt = *opt;
+	a->listen_fd = -1;
+	a->rundir.lock_fd = -1;
+	a->started_ns = clock_now_ns();
+	a->debounce_ns = AGENT_DEBOUNCE_NS;
+	events_init(&a->events);
+	if (agent_open_rundir(a) >= 0 && agent_open(a) >= 0) {
+		agent_begin(a);
+		status = loop_run(a->loop) < 0 ? 1 : 0;
+	}
+	agent_close(a);
+	return status;
+}

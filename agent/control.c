@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agent/control.h"
+#include "agent/agent.h"
+#include "agent/spawn.h"
+#include "agent/status.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What goes back. Exactly one of json and text is set, or neither where memory ran out. */
+struct control_reply {
+	unsigned http_status;
+	enum privsep_content content;
+	json_t *json; /* owned */
+	char *text;   /* owned */
+};
+
+static void control_json(struct control_reply *r, unsigned status, json_t *json)
+{
+	r->http_status = status;
+	r->content = PRIVSEP_JSON;
+	r->json = json;
+}
+
+/* details is taken, may be NULL. */
+static void control_error(struct control_reply *r, unsigned status, const char *code,
+			  const char *message, json_t *details)
+{
+	control_json(r, status,
+		     json_pack("{s:{s:s, s:s, s:o}}", "error", "code", code, "message", message,
+			       "details", details ? details : json_array()));
+}
+
+/* An error of the store, the plan or the walk, with what the diag says. */
+static void control_failure(struct agent *a, struct control_reply *r, int error,
+			    const struct diag *d)
+{
+	json_t *details = store_diag_to_json(&a->store, d);
+
+	switch (error) {
+	case -EINVAL:
+		control_error(r, 422, "invalid", "the configuration is not valid", details);
+		break;
+	case -EEXIST:
+		control_error(r, 409, "staged",
+			      "a staged configuration waits; apply it or discard it first",
+			      details);
+		break;
+	case -ENOENT:
+		control_error(r, 404, "not-found", "there is no such object", details);
+		break;
+	case -EPERM:
+		control_error(r, 409, "not-yours", "it is configured in a file", details);
+		break;
+	case -ETIMEDOUT:
+		control_error(r, 500, "unverified", "the host did not become as wanted in time",
+			      details);
+		break;
+	default:
+		control_error(r, 500, "failed", strerror(-error), details);
+	}
+}
+
+/* ---- GET ---- */
+
+static void control_get_snapshot(struct agent *a, enum privsep_what what, struct control_reply *r)
+{
+	struct status st;
+
+	if (status_collect(a, &st) < 0)
+		return;
+	if (what == PRIVSEP_STATUS)
+		control_json(r, 200, status_to_json(&st));
+	else if (what == PRIVSEP_PROCESSES)
+		control_json(r, 200, status_processes_to_json(&st));
+	else if (what == PRIVSEP_NET)
+		control_json(r, 200, status_net_to_json(&st));
+	else
+		*r = (struct control_reply){200, PRIVSEP_PLAIN, NULL, status_to_metrics(&st)};
+	status_done(&st);
+}
+
+static void control_get_inventory(struct agent *a, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	int k = inv_collect(a->kernel, &d, &inv);
+
+	if (k < 0)
+		control_failure(a, r, k, &d);
+	else
+		*r = (struct control_reply){200, PRIVSEP_JSON, NULL, inv_to_json(inv)};
+	inv_free(inv);
+}
+
+/* What an apply would do now. */
+static void control_get_plan(struct agent *a, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	PLENUM_CLEANUP(agent_round_done) struct agent_round round = {0};
+	struct store_source next;
+	int k = store_next(&a->store, &next);
+
+	if (k >= 0)
+		k = spec_load(next.file, next.dropin_dir, &d, &round.spec);
+	if (k >= 0)
+		k = inv_collect(a->kernel, &d, &round.inv);
+	if (k >= 0)
+		k = plan_build(round.spec, round.inv, &d, &round.plan);
+	if (k < 0)
+		control_failure(a, r, k, &d);
+	else
+		*r = (struct control_reply){200, PRIVSEP_JSON, NULL, plan_to_json(round.plan)};
+}
+
+static void control_get_staged(struct agent *a, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec *spec = NULL;
+	struct store_source next;
+	int k = store_next(&a->store, &next);
+
+	if (k >= 0)
+		k = spec_load(next.file, next.dropin_dir, &d, &spec);
+	if (k < 0)
+		control_failure(a, r, k, &d);
+	else
+		*r = (struct control_reply){200, PRIVSEP_YAML, NULL, spec_to_yaml(spec)};
+	spec_free(spec);
+}
+
+static void control_on_get(struct agent *a, const struct privsep_msg *m, int fd,
+			   struct control_reply *r)
+{
+	switch ((enum privsep_what)m->get.what) {
+	case PRIVSEP_STATUS:
+	case PRIVSEP_PROCESSES:
+	case PRIVSEP_NET:
+	case PRIVSEP_METRICS:
+		control_get_snapshot(a, (enum privsep_what)m->get.what, r);
+		break;
+	case PRIVSEP_INVENTORY:
+		control_get_inventory(a, r);
+		break;
+	case PRIVSEP_PLAN:
+		control_get_plan(a, r);
+		break;
+	case PRIVSEP_CONFIG_RUNNING:
+		if (a->now.spec)
+			*r = (struct control_reply){200, PRIVSEP_YAML, NULL,
+						    spec_to_yaml(a->now.spec)};
+		else
+			control_error(r, 404, "not-found", "no configuration has been applied yet",
+				      NULL);
+		break;
+	case PRIVSEP_CONFIG_STAGED:
+		control_get_staged(a, r);
+		break;
+	case PRIVSEP_WHAT_MAX:
+		break;
+	}
+}
+
+static void control_on_get_events(struct agent *a, const struct privsep_msg *m, int fd,
+				  struct control_reply *r)
+{
+	control_json(r, 200, events_to_json(&a->events, m->get_events.since));
+}
+
+/* ---- changes ---- */
+
+static void control_on_put_staged(struct agent *a, const struct privsep_msg *m, int fd,
+				  struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *text = NULL;
+	int k = privsep_read_memfd(fd, m->put_staged.len, &text);
+
+	if (k >= 0)
+		k = store_put_staged(&a->store, text, m->put_staged.len, &d);
+	if (k < 0)
+		control_failure(a, r, k, &d);
+	else
+		control_json(r, 200, json_pack("{s:b}", "staged", 1));
+}
+
+static void control_on_drop_staged(struct agent *a, const struct privsep_msg *m, int fd,
+				   struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int k = store_drop_staged(&a->store);
+
+	if (k < 0)
+		control_failure(a, r, k, &d);
+	else
+		control_json(r, 200, json_pack("{s:b}", "staged", 0));
+}
+
+static void control_on_net_add(struct agent *a, const struct privsep_msg *m, int fd,
+			       struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int k = store_net_add(&a->store, &m->net_add, &d);
+
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		return;
+	}
+	events_add(&a->events, LOG_LEVEL_NOTICE, "api", "net %s (%s) added; apply to use it",
+		   m->net_add.name, m->net_add.device);
+	control_json(r, 201,
+		     json_pack("{s:s, s:s}", "name", m->net_add.name, "file", a->store.cli_file));
+}
+
+static void control_on_net_del(struct agent *a, const struct privsep_msg *m, int fd,
+			       struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int k = store_net_del(&a->store, m->net_del.name, &d);
+
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		return;
+	}
+	events_add(&a->events, LOG_LEVEL_NOTICE, "api", "net %s deleted; apply to drop it",
+		   m->net_del.name);
+	control_json(r, 200,
+		     json_pack("{s:s, s:s}", "name", m->net_del.name, "file", a->store.cli_file));
+}
+
+static void control_on_apply(struct agent *a, const struct privsep_msg *m, int fd,
+			     struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	uint64_t before = a->applied.number, writes = a->kernel->n_writes;
+	struct store_source next;
+	int k = store_next(&a->store, &next);
+
+	if (k >= 0)
+		k = agent_run_walk(a, AGENT_TRIGGER_API, &next, &d);
+	if (k >= 0)
+		k = store_commit(&a->store);
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		return;
+	}
+	control_json(r, 200,
+		     json_pack("{s:{s:I, s:I, s:I}, s:o}", "applied", "number",
+			       (json_int_t)a->applied.number, "steps",
+			       (json_int_t)(a->applied.number != before ? a->applied.steps : 0),
+			       "kernel_writes", (json_int_t)(a->kernel->n_writes - writes),
+			       "warnings", store_diag_to_json(&a->store, &d)));
+}
+
+/* ---- dispatch ---- */
+
+typedef void (*control_handler)(struct agent *a, const struct privsep_msg *m, int fd,
+				struct control_reply *r);
+
+static const control_handler control_handlers[PRIVSEP_TYPE_MAX] = {
+	[PRIVSEP_GET] = control_on_get,
+	[PRIVSEP_GET_EVENTS] = control_on_get_events,
+	[PRIVSEP_PUT_STAGED] = control_on_put_staged,
+	[PRIVSEP_DROP_STAGED] = control_on_drop_staged,
+	[PRIVSEP_NET_ADD] = control_on_net_add,
+	[PRIVSEP_NET_DEL] = control_on_net_del,
+	[PRIVSEP_APPLY] = control_on_apply,
+};
+
+static void control_send(struct agent *a, uint64_t request, const struct control_reply *r,
+			 const char *text)
+{
+	struct privsep_msg out = {.type = PRIVSEP_REPLY, .request = request};
+	size_t len = strlen(text);
+	autoclose int fd = spawn_memfd_sealed("plenum-reply", text, len);
+	int k;
+
+	out.reply = (struct privsep_reply){r->http_status, r->content, len};
+	k = fd < 0 ? fd : role_send(a->api, &out, fd);
+	/* The api process died meanwhile, or takes no more: its client gets no answer. */
+	if (k < 0)
+		log_debug("reply to the api process: %s", strerror(-k));
+}
+
+void control_on_message(void *user, const struct privsep_msg *m, int fd)
+{
+	static const char out_of_memory[] =
+		"{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\",\"details\":[]}}";
+	struct agent *a = user;
+	struct control_reply r = {.http_status = 0};
+
+	control_handlers[m->type](a, m, fd, &r);
+	if (r.json)
+		r.text = json_dumps(r.json, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	if (!r.text)
+		r.http_status = 500;
+	control_send(a, m->request, &r, r.text ? r.text : out_of_memory);
+	json_decref(r.json);
+	free(r.text);
+}
+
+void control_on_event(void *user, uint64_t next)
+{
+	struct privsep_msg out = {.type = PRIVSEP_EVENT_NOTE, .event_note = {.next = next}};
+	struct agent *a = user;
+	int k = role_send(a->api, &out, -1);
+
+	if (k < 0)
+		log_debug("note to the api process: %s", strerror(-k));
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agent/events.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void events_init(struct events *ev)
+{
+	memset(ev, 0, sizeof(*ev));
+	ev->next = 1;
+}
+
+const char *events_severity_to_string(enum log_level l)
+{
+	switch (l) {
+	case LOG_LEVEL_ERR:
+		return "error";
+	case LOG_LEVEL_WARNING:
+		return "warning";
+	case LOG_LEVEL_NOTICE:
+		return "notice";
+	case LOG_LEVEL_INFO:
+		return "info";
+	case LOG_LEVEL_DEBUG:
+		return "debug";
+	}
+	return "info";
+}
+
+void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
+		...)
+{
+	struct events_entry *e = &ev->ring[ev->next % EVENTS_KEPT];
+	struct timespec ts;
+	va_list ap;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	e->seq = ev->next++;
+	e->time_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NSEC_PER_MSEC;
+	e->severity = severity;
+	snprintf(e->source, sizeof(e->source), "%s", source);
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	log_write(severity, "%s: %s", e->source, e->text);
+	if (ev->on_add)
+		ev->on_add(ev->user, ev->next);
+}
+
+static json_t *events_entry_to_json(const struct events_entry *e)
+{
+	time_t sec = (time_t)(e->time_ms / 1000);
+	char when[48], zulu[64];
+	struct tm tm;
+
+	gmtime_r(&sec, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(zulu, sizeof(zulu), "%s.%03uZ", when, (unsigned)(e->time_ms % 1000));
+	/* A worker's text need not be UTF-8; such an entry keeps its place without the text. */
+	json_t *text = json_string(e->text);
+
+	return json_pack("{s:I, s:s, s:s, s:s, s:o}", "seq", (json_int_t)e->seq, "time", zulu,
+			 "severity", events_severity_to_string(e->severity), "source", e->source,
+			 "text", text ? text : json_string("(not UTF-8)"));
+}
+
+json_t *events_to_json(const struct events *ev, uint64_t since)
+{
+	uint64_t oldest = ev->next > EVENTS_KEPT ? ev->next - EVENTS_KEPT : 1;
+	json_t *list = json_array();
+
+	if (!list)
+		return NULL;
+	for (uint64_t n = MAX_OF(since, oldest); n < ev->next; n++) {
+		json_t *e = events_entry_to_json(&ev->ring[n % EVENTS_KEPT]);
+
+		if (!e || json_array_append_new(list, e) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return json_pack("{s:I, s:o}", "next", (json_int_t)ev->next, "events", list);
+}

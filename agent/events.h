@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What happened, for operators: a bounded ring of numbered sentences. Whoever decides something in
+ * the agent adds it here; events_add also logs it, so nothing is logged twice. Readers ask for all
+ * after a number; what fell out of the ring is gone, which the gap in the numbers shows.
+ */
+#ifndef PLENUM_AGENT_EVENTS_H
+#define PLENUM_AGENT_EVENTS_H
+
+#include "netcfg/log.h"
+#include <jansson.h>
+
+#define EVENTS_KEPT 256
+#define EVENTS_TEXT_MAX 240
+#define EVENTS_SOURCE_MAX 48
+
+struct events_entry {
+	uint64_t seq;	  /* from 1, never reused while the agent lives */
+	uint64_t time_ms; /* wall clock, since 1970 */
+	enum log_level severity;
+	char source[EVENTS_SOURCE_MAX]; /* "agent", "worker 2", "leg-a" */
+	char text[EVENTS_TEXT_MAX];
+};
+
+struct events {
+	struct events_entry ring[EVENTS_KEPT];
+	uint64_t next; /* number of the next one */
+	/* Told after each addition; may be NULL. */
+	void (*on_add)(void *user, uint64_t next);
+	void *user;
+};
+
+void events_init(struct events *ev);
+void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
+		...) PLENUM_PRINTF(4, 5);
+/* {"next":N,"events":[...]} of those with seq >= since; a new reference, NULL: out of memory. */
+json_t *events_to_json(const struct events *ev, uint64_t since);
+/* "error", "warning", "notice", "info", "debug" */
+const char *events_severity_to_string(enum log_level l);
+
+#endif

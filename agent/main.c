@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plenumd(8): arguments, and which role this process plays. */
+#include "agent/agent.h"
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OPT_RUN_DIR = 256, OPT_STATE_DIR, OPT_CHECK, OPT_FOREGROUND, OPT_ROLE, OPT_LOG_LEVEL };
+
+static const struct option options[] = {
+	{"config", required_argument, NULL, 'c'},
+	{"run-dir", required_argument, NULL, OPT_RUN_DIR},
+	{"state-dir", required_argument, NULL, OPT_STATE_DIR},
+	{"check", no_argument, NULL, OPT_CHECK},
+	{"foreground", no_argument, NULL, OPT_FOREGROUND},
+	{"verbose", no_argument, NULL, 'v'},
+	{"version", no_argument, NULL, 'V'},
+	{"help", no_argument, NULL, 'h'},
+	/* Between the processes of this program only. */
+	{"role", required_argument, NULL, OPT_ROLE},
+	{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+	{NULL, 0, NULL, 0},
+};
+
+static const char usage[] =
+	"Usage: plenumd [-v] [-c FILE] [--run-dir DIR] [--state-dir DIR] [--check]\n"
+	"\n"
+	"  -c, --config FILE   configuration (" PLENUM_SYSCONFDIR "/plenum.yaml), with the *.yaml\n"
+	"                      of plenum.d beside it\n"
+	"      --run-dir DIR   lock, socket and record of what runs (" PLENUM_RUNDIR ")\n"
+	"      --state-dir DIR journal and staged configuration (" PLENUM_STATEDIR ")\n"
+	"      --check         check the configuration, print its errors, exit\n"
+	"      --foreground    stay in the foreground, which is what it always does\n"
+	"  -v, --verbose       say more\n"
+	"      --version, --help\n";
+
+/* The build's own worker where this binary is run from the build, else the installed one. */
+static const char *find_worker(char *buf, size_t size)
+{
+	const char *named = getenv("PLENUM_WORKER");
+	char self[PATH_MAX];
+	ssize_t n;
+	char *slash;
+
+	if (named && named[0]) {
+		log_notice("workers run %s, as PLENUM_WORKER says", named);
+		return named;
+	}
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		if (slash)
+			*slash = '\0';
+		if ((size_t)snprintf(buf, size, "%s/../dataplane/plenum-worker", self) < size &&
+		    access(buf, X_OK) == 0)
+			return buf;
+	}
+	return PLENUM_LIBEXECDIR "/plenum-worker";
+}
+
+/* Roles are started by the monitor with descriptors that nobody else can provide. */
+static int run_role(const char *role, enum log_level level)
+{
+	if (strcmp(role, privsep_role_to_string(PRIVSEP_API)) == 0)
+		return api_main(level);
+	log_err("unknown role %s", role);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct agent_options opt = {.config = PLENUM_SYSCONFDIR "/plenum.yaml",
+				    .run_dir = PLENUM_RUNDIR,
+				    .state_dir = PLENUM_STATEDIR,
+				    .log_level = LOG_LEVEL_INFO};
+	const char *role = NULL;
+	char worker[PATH_MAX + 64];
+	bool check = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:vVh", options, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			opt.config = optarg;
+			break;
+		case OPT_RUN_DIR:
+			opt.run_dir = optarg;
+			break;
+		case OPT_STATE_DIR:
+			opt.state_dir = optarg;
+			break;
+		case OPT_CHECK:
+			check = true;
+			break;
+		case OPT_FOREGROUND:
+			break;
+		case OPT_ROLE:
+			role = optarg;
+			break;
+		case OPT_LOG_LEVEL:
+			opt.log_level = (enum log_level)atoi(optarg);
+			break;
+		case 'v':
+			opt.log_level = LOG_LEVEL_DEBUG;
+			break;
+		case 'V':
+			printf("plenumd %s\n", PLENUM_VERSION);
+			return 0;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "plenumd: '%s' is not an option\n%s", argv[optind], usage);
+		return 2;
+	}
+	log_open("plenumd", opt.log_level);
+	if (role)
+		return run_role(role, opt.log_level);
+	if (check)
+		return agent_check(&opt);
+	opt.worker = find_worker(worker, sizeof(worker));
+	return agent_main(&opt);
+}

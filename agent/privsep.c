@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agent/privsep.h"
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define PRIVSEP_HEAD offsetof(struct privsep_msg, get)
+
+const char *privsep_role_to_string(enum privsep_role r)
+{
+	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api"};
+
+	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
+}
+
+/* ---- checks of fields; NULL: fine ---- */
+
+/* Printable, without quotes and backslashes, ended inside its field. */
+static const char *check_text(const char *s, size_t size, bool may_be_empty)
+{
+	size_t len = strnlen(s, size);
+
+	if (len == size)
+		return "a text field has no end";
+	if (len == 0 && !may_be_empty)
+		return "a text field is empty";
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < 0x20 || s[i] > 0x7e || s[i] == '"' || s[i] == '\\')
+			return "a text field holds a character that is not allowed";
+	return NULL;
+}
+
+static const char *check_get(const struct privsep_msg *m)
+{
+	return m->get.what < PRIVSEP_WHAT_MAX ? NULL : "unknown object";
+}
+
+static const char *check_put_staged(const struct privsep_msg *m)
+{
+	return m->put_staged.len <= PRIVSEP_TEXT_MAX ? NULL : "body too large";
+}
+
+static const char *check_net_add(const struct privsep_msg *m)
+{
+	const struct privsep_net_add *n = &m->net_add;
+	const char *why = check_text(n->name, sizeof(n->name), false);
+
+	if (!why)
+		why = check_text(n->device, sizeof(n->device), false);
+	if (!why)
+		why = check_text(n->network, sizeof(n->network), false);
+	if (!why)
+		why = check_text(n->label, sizeof(n->label), true);
+	for (size_t i = 0; !why && i < PRIVSEP_IPS_MAX; i++)
+		why = check_text(n->ips[i], sizeof(n->ips[i]), true);
+	return why;
+}
+
+static const char *check_net_del(const struct privsep_msg *m)
+{
+	return check_text(m->net_del.name, sizeof(m->net_del.name), false);
+}
+
+static const char *check_reply(const struct privsep_msg *m)
+{
+	const struct privsep_reply *r = &m->reply;
+
+	if (r->http_status < 200 || r->http_status > 599)
+		return "not an HTTP status";
+	if (r->content >= PRIVSEP_CONTENT_MAX)
+		return "unknown content type";
+	return r->len <= PRIVSEP_REPLY_MAX ? NULL : "reply too large";
+}
+
+/* ---- the table ---- */
+
+struct privsep_rule {
+	enum privsep_role sender;
+	uint32_t size; /* bytes of payload, exactly */
+	bool fd;       /* comes with a descriptor */
+	bool request;  /* has a number */
+	const char *(*check)(const struct privsep_msg *m);
+};
+
+#define SIZE(member) sizeof(((struct privsep_msg *)0)->member)
+
+static const struct privsep_rule privsep_table[PRIVSEP_TYPE_MAX] = {
+	/*                       sender           payload           fd     request check */
+	[PRIVSEP_GET] = {PRIVSEP_API, SIZE(get), false, true, check_get},
+	[PRIVSEP_GET_EVENTS] = {PRIVSEP_API, SIZE(get_events), false, true, NULL},
+	[PRIVSEP_PUT_STAGED] = {PRIVSEP_API, SIZE(put_staged), true, true, check_put_staged},
+	[PRIVSEP_DROP_STAGED] = {PRIVSEP_API, 0, false, true, NULL},
+	[PRIVSEP_NET_ADD] = {PRIVSEP_API, SIZE(net_add), false, true, check_net_add},
+	[PRIVSEP_NET_DEL] = {PRIVSEP_API, SIZE(net_del), false, true, check_net_del},
+	[PRIVSEP_APPLY] = {PRIVSEP_API, 0, false, true, NULL},
+	[PRIVSEP_REPLY] = {PRIVSEP_MONITOR, SIZE(reply), true, true, check_reply},
+	[PRIVSEP_EVENT_NOTE] = {PRIVSEP_MONITOR, SIZE(event_note), false, false, NULL},
+};
+
+int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool has_fd,
+		  const char **ret_why)
+{
+	const struct privsep_rule *rule;
+	const char *why = NULL;
+
+	if (len < PRIVSEP_HEAD) {
+		*ret_why = "shorter than a header";
+		return -EBADMSG;
+	}
+	if (m->type == 0 || m->type >= PRIVSEP_TYPE_MAX) {
+		*ret_why = "unknown type";
+		return -EBADMSG;
+	}
+	rule = &privsep_table[m->type];
+	if (rule->sender != sender)
+		why = "not a message of this sender";
+	else if (m->size != rule->size || len != PRIVSEP_HEAD + rule->size)
+		why = "wrong size";
+	else if (rule->fd != has_fd)
+		why = rule->fd ? "descriptor missing" : "descriptor not expected";
+	else if (rule->request != (m->request != 0))
+		why = "wrong request number";
+	else if (rule->check)
+		why = rule->check(m);
+	if (!why)
+		return 0;
+	*ret_why = why;
+	return -EBADMSG;
+}
+
+/* ---- transport ---- */
+
+union privsep_control {
+	char buf[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+int privsep_send(int sock, enum privsep_role sender, struct privsep_msg *m, int fd)
+{
+	union privsep_control control = {.buf = {0}};
+	struct iovec iov = {.iov_base = m};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+	const char *why;
+	int r;
+
+	if (m->type == 0 || m->type >= PRIVSEP_TYPE_MAX)
+		return -EINVAL;
+	m->size = privsep_table[m->type].size;
+	iov.iov_len = PRIVSEP_HEAD + m->size;
+	r = privsep_check(sender, m, iov.iov_len, fd >= 0, &why);
+	if (r < 0)
+		return r;
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		mh.msg_control = control.buf;
+		mh.msg_controllen = sizeof(control.buf);
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	if (sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The control buffer has room for one descriptor; the kernel closes what does not fit. */
+static int privsep_take_fd(struct msghdr *mh)
+{
+	int fd = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(int)))
+			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int *ret_fd,
+		 const char **ret_why)
+{
+	union privsep_control control;
+	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
+	struct msghdr mh = {.msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.buf,
+			    .msg_controllen = sizeof(control.buf)};
+	autoclose int fd = -1;
+	ssize_t n;
+	int r;
+
+	memset(m, 0, sizeof(*m));
+	n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	fd = privsep_take_fd(&mh);
+	if (n == 0 && fd < 0)
+		return 0;
+	if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		*ret_why = "too long, or too many descriptors";
+		return -EBADMSG;
+	}
+	r = privsep_check(sender, m, (size_t)n, fd >= 0, ret_why);
+	if (r < 0)
+		return r;
+	*ret_fd = fd_take(fd);
+	return 1;
+}
+
+int privsep_read_memfd(int fd, uint64_t len, char **ret)
+{
+	const int need = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	autofree char *text = NULL;
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	uint64_t at = 0;
+
+	/* Only memory has seals, so reading it cannot wait for another program's file system. */
+	if (seals < 0 || (seals & need) != need)
+		return -EBADMSG;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != len)
+		return -EBADMSG;
+	text = malloc(len + 1);
+	if (!text)
+		return -ENOMEM;
+	while (at < len) {
+		ssize_t n = pread(fd, text + at, len - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		at += (uint64_t)n;
+	}
+	text[len] = '\0';
+	*ret = ptr_take(text);
+	return 0;
+}
+
+/* ---- privileges ---- */
+
+static int privsep_drop_user(void)
+{
+	const struct passwd *pw = getpwnam("plenum");
+
+	if (!pw)
+		pw = getpwnam("nobody");
+	if (!pw || pw->pw_uid == 0)
+		return -ENOENT;
+	if (setgroups(0, NULL) < 0 || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
+		return -errno;
+	return 0;
+}
+
+int privsep_drop_privileges(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}, {0}};
+	int r;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	if (geteuid() == 0) {
+		/* EINVAL ends the list of those that the kernel knows. */
+		for (unsigned cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+			;
+		r = privsep_drop_user();
+		if (r < 0)
+			return r;
+	}
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
+		return -errno;
+	if (syscall(SYS_capset, &head, none) < 0)
+		return -errno;
+	/* Nobody of the same user may trace it, and it leaves no core with clients' data. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}

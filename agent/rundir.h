@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The agent's files that are not configuration: the lock that keeps a second agent out, and the
+ * record of what outlives a killed agent (worker processes and mounts), from which the next one
+ * cleans up. The record is in the run directory and goes with a reboot; the epoch is in the state
+ * directory and stays. Called by the monitor only.
+ */
+#ifndef PLENUM_AGENT_RUNDIR_H
+#define PLENUM_AGENT_RUNDIR_H
+
+#include "agent/events.h"
+#include "netcfg/base.h"
+#include <sys/types.h>
+
+struct rundir_process {
+	pid_t pid;
+	uint64_t start_time; /* /proc/PID/stat field 22: tells a reused pid from the recorded one */
+};
+
+struct rundir_mount {
+	unsigned major, minor; /* of the mounted file system */
+	char *path;
+};
+
+struct rundir {
+	char *run, *state; /* absolute paths of the two directories */
+	int lock_fd;
+	uint32_t epoch;
+	uint64_t boot_id;
+	struct rundir_process *processes;
+	size_t n_processes;
+	struct rundir_mount *mounts;
+	size_t n_mounts;
+};
+
+/*
+ * Makes the directories, takes the lock (RUN/plenumd.pid holds our pid while it is locked) and
+ * reads the record. 0; -EBUSY where another agent runs, its pid in *ret_owner; other negative errno
+ * with the path concerned in why (why_size bytes).
+ */
+int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner, char *why,
+		size_t why_size);
+void rundir_done(struct rundir *rd);
+/* Ends the processes and unmounts the mounts of the record, waits for them, and empties it. */
+void rundir_clean(struct rundir *rd, struct events *ev);
+
+/* Each writes the record before it returns: 0 or negative errno. */
+int rundir_add_process(struct rundir *rd, pid_t pid);
+int rundir_del_process(struct rundir *rd, pid_t pid);
+int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path);
+int rundir_del_mount(struct rundir *rd, const char *path);
+
+/* The next epoch, kept across restarts and, by the clock, across a lost state directory. */
+uint32_t rundir_next_epoch(struct rundir *rd);
+/* DIR/NAME as a heap string, NULL: out of memory. */
+char *rundir_path(const char *dir, const char *name);
+/* Writes text to path by way of a temporary file beside it, synced, with the given mode. */
+int rundir_write_file(const char *path, const char *text, size_t len, mode_t mode);
+/* Start time of a live process in clock ticks since boot; -ESRCH where there is none. */
+int rundir_process_start(pid_t pid, uint64_t *ret);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Starting child processes with exactly the descriptors they shall have: workers, and the roles of
+ * this binary. A child gets /dev/null as standard input, our standard error, a clean signal state,
+ * and nothing else that was not named. No PR_SET_PDEATHSIG: a worker learns of the agent's death by
+ * end of file on its control socket, and then has its time to finish what it runs. Owns nothing.
+ */
+#ifndef PLENUM_AGENT_SPAWN_H
+#define PLENUM_AGENT_SPAWN_H
+
+#include "netcfg/base.h"
+#include <sys/types.h>
+
+#define SPAWN_FD_FIRST 3
+#define SPAWN_FDS_MAX 64
+
+struct spawn_request {
+	const char *path;
+	char *const *argv;
+	const int *fds; /* become 3, 4, ... in the child, without close-on-exec */
+	size_t n_fds;
+	int core;      /* pin to this CPU; -1: leave as it is */
+	int oom_score; /* /proc/PID/oom_score_adj; 0: inherit ours */
+};
+
+/* 0 with pid and pidfd (caller closes); negative errno where nothing was started. An error between
+ * fork and exec is exit status 127 (exec) or 126 (anything else) of the child. */
+int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd);
+/* Waits for the child (which has ended, or is waited for) and says how it went: "exit status 1",
+ * "killed by SIGSEGV, core dumped". *ret_status: exit status, or -1 for a signal. */
+int spawn_reap(int pidfd, int *ret_status, char *text, size_t size);
+/* A sealed memfd with these bytes, or -errno. */
+int spawn_memfd_sealed(const char *name, const void *data, size_t len);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collecting the snapshot; status_print.c makes the texts. */
+#include "agent/status.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- reading a worker's page ---- */
+
+/* The texts of a page that a worker may be changing: taken again until they hold still. */
+static void status_read_texts(const struct launch_stats *page, char *network, size_t network_size,
+			      char *reason, size_t reason_size)
+{
+	for (int tries = 0; tries < 8; tries++) {
+		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
+
+		snprintf(network, network_size, "%.*s", (int)sizeof(page->network), page->network);
+		snprintf(reason, reason_size, "%.*s", (int)sizeof(page->reason), page->reason);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
+			return;
+	}
+}
+
+static void status_end_texts(struct launch_path_stats *s)
+{
+	s->local[sizeof(s->local) - 1] = '\0';
+	s->remote[sizeof(s->remote) - 1] = '\0';
+	s->leg[sizeof(s->leg) - 1] = '\0';
+	s->peer[sizeof(s->peer) - 1] = '\0';
+}
+
+static void status_add_paths(struct status *st, const struct sup_worker *w)
+{
+	uint64_t n = MIN_OF(launch_stat_get(&w->stats->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct status_path *p = &st->paths[st->n_paths++];
+
+		p->worker = w->id;
+		p->s = w->stats->paths[i];
+		status_end_texts(&p->s);
+	}
+}
+
+static void status_add_totals(struct status *st, const struct sup_worker *w)
+{
+	const struct launch_stats *p = w->stats;
+
+	st->totals[st->n_totals++] = (struct status_totals){
+		.worker = w->id,
+		.requests = launch_stat_get(&p->requests),
+		.responses = launch_stat_get(&p->responses),
+		.request_errors = launch_stat_get(&p->request_errors),
+		.read_bytes = launch_stat_get(&p->read_bytes),
+		.write_bytes = launch_stat_get(&p->write_bytes),
+		.rx_drops = launch_stat_get(&p->rx_drops),
+		.sessions = launch_stat_get(&p->sessions),
+	};
+}
+
+/* ---- processes ---- */
+
+static uint64_t status_resident_bytes(pid_t pid)
+{
+	unsigned long size, resident;
+	char path[40];
+	uint64_t bytes = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	f = pid > 0 ? fopen(path, "re") : NULL;
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lu %lu", &size, &resident) == 2)
+		bytes = (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	fclose(f);
+	return bytes;
+}
+
+static const char *status_role(enum launch_role r)
+{
+	static const char *const names[LAUNCH_ROLE_MAX] = {"FRONTEND", "COMPUTE", "DRIVES"};
+
+	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
+}
+
+static const char *status_transport(enum launch_transport t)
+{
+	static const char *const names[LAUNCH_TRANSPORT_MAX] = {"UDP", "DPDK", "DPDK-INTERRUPT"};
+
+	return t < LAUNCH_TRANSPORT_MAX ? names[t] : "?";
+}
+
+static const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id)
+{
+	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++)
+		if (a->now.plan->workers[i].id == id)
+			return &a->now.plan->workers[i];
+	return NULL;
+}
+
+/* What keeps it from running comes before what makes its network less than it could be. */
+static void status_reasons(const struct agent *a, const struct sup_worker *w,
+			   struct status_process *p)
+{
+	const struct plan_worker *pw = status_plan_worker(a, w->id);
+	char network[32] = "", reason[LAUNCH_REASON_MAX] = "";
+
+	snprintf(p->network, sizeof(p->network), "%s", status_transport(w->config.transport));
+	if (w->state == SUP_UP && w->stats) {
+		status_read_texts(w->stats, network, sizeof(network), reason, sizeof(reason));
+		if (network[0])
+			snprintf(p->network, sizeof(p->network), "%s", network);
+	}
+	if (w->state != SUP_UP && w->reason[0])
+		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
+	else if (reason[0])
+		snprintf(p->reason, sizeof(p->reason), "%s", reason);
+	else if (pw)
+		snprintf(p->reason, sizeof(p->reason), "%s", pw->reason);
+}
+
+static void status_add_worker(const struct agent *a, struct status *st, const struct sup_worker *w)
+{
+	struct status_process *p = &st->processes[st->n_processes++];
+
+	p->id = w->id;
+	snprintf(p->role, sizeof(p->role), "%s", status_role(w->config.role));
+	snprintf(p->state, sizeof(p->state), "%s", sup_state_to_string(w->state));
+	p->core = (int)w->config.core;
+	p->pid = w->pid;
+	p->memory_bytes = status_resident_bytes(w->pid);
+	p->restarts = w->n_restarts;
+	if (w->pid > 0)
+		p->uptime_s = (clock_now_ns() - w->started_ns) / NSEC_PER_SEC;
+	for (uint32_t i = 0; i < w->config.n_ports; i++)
+		p->ips[p->n_ips++] = w->config.ports[i].ip.addr;
+	status_reasons(a, w, p);
+	st->workers_total += w->wanted;
+	st->workers_up += w->state == SUP_UP;
+	if (w->state == SUP_UP && w->stats) {
+		status_add_paths(st, w);
+		status_add_totals(st, w);
+	}
+}
+
+static void status_add_agent(const struct agent *a, struct status *st)
+{
+	struct status_process *p = &st->processes[st->n_processes++];
+
+	snprintf(p->role, sizeof(p->role), "MANAGEMENT");
+	snprintf(p->state, sizeof(p->state), "UP");
+	p->core = -1;
+	p->pid = getpid();
+	p->memory_bytes = status_resident_bytes(p->pid) + status_resident_bytes(role_pid(a->api));
+	p->uptime_s = (clock_now_ns() - a->started_ns) / NSEC_PER_SEC;
+}
+
+/* ---- legs ---- */
+
+static void status_leg_ips(const struct agent *a, struct status_leg *leg)
+{
+	const struct plan *plan = a->now.plan;
+
+	for (size_t i = 0; i < plan->n_workers; i++)
+		for (size_t k = 0; k < plan->workers[i].n_ports; k++) {
+			const struct plan_port *pp = &plan->workers[i].ports[k];
+
+			if (strcmp(pp->leg, leg->name) != 0 || leg->n_ips == STATUS_IPS_MAX)
+				continue;
+			leg->ips[leg->n_ips++] = pp->ip;
+			snprintf(leg->label, sizeof(leg->label), "%s", pp->label);
+		}
+}
+
+static void status_add_leg(const struct agent *a, struct status *st, const struct spec_net *n)
+{
+	const struct inv_link *link = inv_link_find(a->now.inv, n->device);
+	struct status_leg *leg = &st->legs[st->n_legs++];
+
+	snprintf(leg->name, sizeof(leg->name), "%s", n->name);
+	snprintf(leg->device, sizeof(leg->device), "%s", n->device);
+	snprintf(leg->network, sizeof(leg->network), "%s", n->network);
+	snprintf(leg->label, sizeof(leg->label), "%s", n->label[0] ? n->label : n->name);
+	snprintf(leg->file, sizeof(leg->file), "%s", n->pos.file ? n->pos.file : "");
+	if (link) {
+		snprintf(leg->ifname, sizeof(leg->ifname), "%s", link->name);
+		leg->up = link->up;
+		leg->carrier = link->carrier;
+		leg->mtu = link->mtu;
+	}
+	status_leg_ips(a, leg);
+}
+
+/* ---- the whole ---- */
+
+void status_done(struct status *st)
+{
+	free(st->legs);
+	free(st->processes);
+	free(st->paths);
+	free(st->totals);
+	memset(st, 0, sizeof(*st));
+}
+
+static int status_alloc(const struct agent *a, struct status *st)
+{
+	size_t n_workers = 0, n_up = 0, n_nets = a->now.spec ? a->now.spec->n_nets : 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		n_workers++;
+		n_up += w->state == SUP_UP;
+	}
+	st->legs = calloc(MAX_OF(n_nets, 1), sizeof(*st->legs));
+	st->processes = calloc(n_workers + 1, sizeof(*st->processes));
+	st->paths = calloc(MAX_OF(n_up * LAUNCH_PATHS_MAX, 1), sizeof(*st->paths));
+	st->totals = calloc(MAX_OF(n_up, 1), sizeof(*st->totals));
+	return st->legs && st->processes && st->paths && st->totals ? 0 : -ENOMEM;
+}
+
+int status_collect(const struct agent *a, struct status *ret)
+{
+	struct status st = {0};
+
+	if (status_alloc(a, &st) < 0) {
+		status_done(&st);
+		return -ENOMEM;
+	}
+	st.state = agent_state_to_string(a->state);
+	snprintf(st.host, sizeof(st.host), "%s", a->now.spec ? a->now.spec->host : "");
+	if (!a->now.spec)
+		gethostname(st.host, sizeof(st.host) - 1);
+	st.applied_number = a->applied.number;
+	st.applied_time_s = a->applied.time_s;
+	st.applied_steps = a->applied.steps;
+	st.problems = a->problems;
+	st.n_problems = a->n_problems;
+	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)
+		status_add_leg(a, &st, &a->now.spec->nets[i]);
+	status_add_agent(a, &st);
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		status_add_worker(a, &st, w);
+	*ret = st;
+	return 0;
+}
+
+void status_publish(struct agent *a)
+{
+	unsigned up = 0, total = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		total += w->wanted;
+		up += w->state == SUP_UP;
+	}
+	loop_notify("STATUS=%s: %u of %u workers up, apply %llu%s%s",
+		    agent_state_to_string(a->state), up, total,
+		    (unsigned long long)a->applied.number, a->n_problems ? "; " : "",
+		    a->n_problems ? a->problems[0] : "");
+}
+
+void status_tell_links(struct agent *a)
+{
+	for (size_t i = 0; i < a->now.n_wants; i++)
+		for (uint32_t k = 0; k < a->now.wants[i].n_ports; k++) {
+			uint32_t ifindex = a->now.wants[i].ports[k].ifindex;
+			const struct inv_link *link = inv_link_by_index(a->now.inv, ifindex);
+
+			if (link && ifindex)
+				sup_link_changed(a->sup, ifindex, link->up && link->carrier);
+		}
+}

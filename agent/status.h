@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What runs, for whoever asks: one snapshot, from which REST, metrics and the service manager's
+ * status line are made. Collecting reads the agent and the workers' statistics pages and changes
+ * nothing.
+ */
+#ifndef PLENUM_AGENT_STATUS_H
+#define PLENUM_AGENT_STATUS_H
+
+#include "agent/agent.h"
+#include <jansson.h>
+
+#define STATUS_IPS_MAX 16
+
+struct status_leg {
+	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
+	char network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
+	bool up, carrier;
+	uint32_t mtu;
+	char file[128]; /* where it is configured */
+	struct ip_prefix ips[STATUS_IPS_MAX];
+	size_t n_ips;
+};
+
+struct status_process {
+	uint32_t id; /* 0: the agent itself */
+	char role[16], state[16], network[32], reason[256];
+	int core; /* -1: any */
+	pid_t pid;
+	uint64_t memory_bytes, uptime_s, restarts;
+	struct ip_addr ips[LAUNCH_PORTS_MAX];
+	size_t n_ips;
+};
+
+struct status_path {
+	uint32_t worker;
+	struct launch_path_stats s; /* texts ended, whatever the worker wrote */
+};
+
+struct status_totals { /* of one worker's page */
+	uint32_t worker;
+	uint64_t requests, responses, request_errors, read_bytes, write_bytes, rx_drops, sessions;
+};
+
+struct status {
+	char host[PLENUM_NAME_MAX];
+	const char *state; /* static text */
+	uint64_t applied_number, applied_time_s, applied_steps;
+	struct status_leg *legs;
+	size_t n_legs;
+	struct status_process *processes;
+	size_t n_processes;
+	struct status_path *paths;
+	size_t n_paths;
+	struct status_totals *totals;
+	size_t n_totals;
+	unsigned workers_up, workers_total;
+	char *const *problems; /* borrowed from the agent */
+	size_t n_problems;
+};
+
+/* 0 or -ENOMEM. The snapshot is good until the agent's next walk. */
+int status_collect(const struct agent *a, struct status *ret);
+void status_done(struct status *st);
+/* New references; NULL: out of memory. */
+json_t *status_to_json(const struct status *st);
+json_t *status_processes_to_json(const struct status *st);
+json_t *status_net_to_json(const struct status *st);
+/* Prometheus' text format; heap, caller frees. */
+char *status_to_metrics(const struct status *st);
+
+/* Tells the service manager. */
+void status_publish(struct agent *a);
+/* Tells the supervisor the carriers of the inventory: for workers that start, and for events that
+ * were lost. */
+void status_tell_links(struct agent *a);
+
+#endif

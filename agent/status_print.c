@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* JSON and metrics of a snapshot; reads nothing else. */
+#include "agent/status.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Appends o (taken, may be NULL) to the list; false: out of memory. */
+static bool status_append(json_t *list, json_t *o)
+{
+	return o && json_array_append_new(list, o) == 0;
+}
+
+/* What a worker wrote need not be UTF-8; jansson refuses that. */
+static json_t *status_text(const char *s)
+{
+	json_t *o = json_string(s);
+
+	return o ? o : json_string("?");
+}
+
+static json_t *status_time(uint64_t time_s)
+{
+	time_t t = (time_t)time_s;
+	char text[48];
+	struct tm tm;
+
+	if (!time_s)
+		return json_null();
+	gmtime_r(&t, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+static json_t *status_leg_to_json(const struct status_leg *leg, bool full)
+{
+	json_t *ips = json_array(), *o;
+	char text[IP_ADDR_STR_MAX];
+
+	for (size_t i = 0; ips && i < leg->n_ips; i++)
+		json_array_append_new(
+			ips, json_string(ip_prefix_format(&leg->ips[i], text, sizeof(text))));
+	o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:I, s:o}", "name", leg->name, "device",
+		      leg->device, "ifname", leg->ifname, "label", leg->label, "network",
+		      leg->network, "carrier", leg->carrier, "up", leg->up, "mtu",
+		      (json_int_t)leg->mtu, "ips", ips);
+	if (o && full)
+		json_object_set_new(o, "file", status_text(leg->file));
+	return o;
+}
+
+static json_t *status_path_to_json(const struct status_path *p)
+{
+	const struct launch_path_stats *s = &p->s;
+
+	return json_pack(
+		"{s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:f}", "worker",
+		(json_int_t)p->worker, "leg", status_text(s->leg), "local", status_text(s->local),
+		"remote", status_text(s->remote), "peer", status_text(s->peer), "up",
+		(int)(s->up != 0), "standby", (int)(s->standby != 0), "srtt_us",
+		(double)s->srtt_ns / NSEC_PER_USEC, "cwnd_bytes", (json_int_t)s->cwnd_bytes,
+		"tx_bytes", (json_int_t)s->tx_bytes, "rx_bytes", (json_int_t)s->rx_bytes,
+		"retransmits", (json_int_t)s->retransmits, "failovers", (json_int_t)s->failovers,
+		"last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
+}
+
+static json_t *status_lists_to_json(const struct status *st, json_t *legs, json_t *paths,
+				    json_t *reasons)
+{
+	bool ok = legs && paths && reasons;
+
+	for (size_t i = 0; ok && i < st->n_legs; i++)
+		ok = status_append(legs, status_leg_to_json(&st->legs[i], false));
+	for (size_t i = 0; ok && i < st->n_paths; i++)
+		ok = status_append(paths, status_path_to_json(&st->paths[i]));
+	for (size_t i = 0; ok && i < st->n_problems; i++)
+		ok = status_append(reasons, status_text(st->problems[i]));
+	for (size_t i = 0; ok && i < st->n_processes; i++) {
+		const struct status_process *p = &st->processes[i];
+		char text[320];
+
+		if (!p->reason[0])
+			continue;
+		snprintf(text, sizeof(text), "worker %u: %s", p->id, p->reason);
+		ok = status_append(reasons, status_text(text));
+	}
+	return ok ? json_true() : NULL;
+}
+
+json_t *status_to_json(const struct status *st)
+{
+	json_t *legs = json_array(), *paths = json_array(), *reasons = json_array();
+
+	if (!status_lists_to_json(st, legs, paths, reasons)) {
+		json_decref(legs);
+		json_decref(paths);
+		json_decref(reasons);
+		return NULL;
+	}
+	return json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I}, s:o, s:{s:I, s:I}, s:o, s:o}", "host",
+			 status_text(st->host), "version", PLENUM_VERSION, "state", st->state,
+			 "applied", "number", (json_int_t)st->applied_number, "time",
+			 status_time(st->applied_time_s), "steps", (json_int_t)st->applied_steps,
+			 "legs", legs, "workers", "up", (json_int_t)st->workers_up, "total",
+			 (json_int_t)st->workers_total, "paths", paths, "reasons", reasons);
+}
+
+static json_t *status_process_to_json(const struct status *st, const struct status_process *p)
+{
+	char id[PLENUM_NAME_MAX + 16], text[IP_ADDR_STR_MAX];
+	json_t *ips = json_array();
+
+	for (size_t i = 0; ips && i < p->n_ips; i++)
+		json_array_append_new(ips,
+				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
+	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
+	return json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "id",
+			 status_text(id), "host", status_text(st->host), "role", p->role, "ips",
+			 ips, "status", p->state, "network", status_text(p->network), "core",
+			 p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
+			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
+			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "reason",
+			 status_text(p->reason));
+}
+
+json_t *status_processes_to_json(const struct status *st)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < st->n_processes; i++)
+		if (!status_append(list, status_process_to_json(st, &st->processes[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	return json_pack("{s:o, s:o}", "host", status_text(st->host), "processes", list);
+}
+
+json_t *status_net_to_json(const struct status *st)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < st->n_legs; i++)
+		if (!status_append(list, status_leg_to_json(&st->legs[i], true))) {
+			json_decref(list);
+			return NULL;
+		}
+	return json_pack("{s:o, s:o}", "host", status_text(st->host), "net", list);
+}
+
+/* ---- metrics ---- */
+
+static void status_metric(FILE *f, const char *name, const char *type, const char *help)
+{
+	fprintf(f, "# HELP plenum_%s %s\n# TYPE plenum_%s %s\n", name, help, name, type);
+}
+
+/* Backslash, quote and newline have a meaning inside a label's value. */
+static const char *status_label(const char *s, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (; *s && n + 1 < size; s++)
+		buf[n++] = *s == '"' || *s == '\\' || (unsigned char)*s < 0x20 ? '_' : *s;
+	buf[n] = '\0';
+	return buf;
+}
+
+static void status_metrics_workers(FILE *f, const struct status *st)
+{
+	status_metric(f, "worker_up", "gauge", "Whether the worker serves.");
+	for (size_t i = 1; i < st->n_processes; i++)
+		fprintf(f, "plenum_worker_up{worker=\"%u\",role=\"%s\"} %d\n", st->processes[i].id,
+			st->processes[i].role, strcmp(st->processes[i].state, "UP") == 0);
+	status_metric(f, "worker_restarts_total", "counter", "Starts after a death.");
+	for (size_t i = 1; i < st->n_processes; i++)
+		fprintf(f, "plenum_worker_restarts_total{worker=\"%u\"} %" PRIu64 "\n",
+			st->processes[i].id, st->processes[i].restarts);
+	status_metric(f, "process_resident_bytes", "gauge", "Resident memory.");
+	for (size_t i = 0; i < st->n_processes; i++)
+		fprintf(f, "plenum_process_resident_bytes{worker=\"%u\"} %" PRIu64 "\n",
+			st->processes[i].id, st->processes[i].memory_bytes);
+}
+
+struct status_counter {
+	const char *name, *help;
+	size_t offset; /* of a uint64_t in the entry */
+};
+
+static uint64_t status_counter_get(const void *entry, size_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)entry + offset, sizeof(v));
+	return v;
+}
+
+static void status_metrics_totals(FILE *f, const struct status *st)
+{
+	static const struct status_counter counters[] = {
+		{"requests_total", "Requests sent.", offsetof(struct status_totals, requests)},
+		{"responses_total", "Responses sent.", offsetof(struct status_totals, responses)},
+		{"request_errors_total", "Requests that failed.",
+		 offsetof(struct status_totals, request_errors)},
+		{"read_bytes_total", "File data read.", offsetof(struct status_totals, read_bytes)},
+		{"write_bytes_total", "File data written.",
+		 offsetof(struct status_totals, write_bytes)},
+		{"rx_drops_total", "Packets that belong to nobody.",
+		 offsetof(struct status_totals, rx_drops)},
+	};
+
+	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
+		status_metric(f, counters[c].name, "counter", counters[c].help);
+		for (size_t i = 0; i < st->n_totals; i++)
+			fprintf(f, "plenum_%s{worker=\"%u\"} %" PRIu64 "\n", counters[c].name,
+				st->totals[i].worker,
+				status_counter_get(&st->totals[i], counters[c].offset));
+	}
+}
+
+static void status_metrics_paths(FILE *f, const struct status *st)
+{
+	static const struct status_counter counters[] = {
+		{"path_up", "Whether the path is healthy.", offsetof(struct launch_path_stats, up)},
+		{"path_srtt_ns", "Smoothed round trip.",
+		 offsetof(struct launch_path_stats, srtt_ns)},
+		{"path_tx_bytes_total", "Bytes sent.",
+		 offsetof(struct launch_path_stats, tx_bytes)},
+		{"path_rx_bytes_total", "Bytes received.",
+		 offsetof(struct launch_path_stats, rx_bytes)},
+		{"path_retransmits_total", "Packets sent again.",
+		 offsetof(struct launch_path_stats, retransmits)},
+		{"path_failovers_total", "Times the path was left.",
+		 offsetof(struct launch_path_stats, failovers)},
+	};
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
+	char local[IP_ADDR_STR_MAX], remote[IP_ADDR_STR_MAX];
+
+	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
+		const char *type = strstr(counters[c].name, "_total") ? "counter" : "gauge";
+
+		status_metric(f, counters[c].name, type, counters[c].help);
+		for (size_t i = 0; i < st->n_paths; i++) {
+			const struct launch_path_stats *s = &st->paths[i].s;
+
+			fprintf(f,
+				"plenum_%s{worker=\"%u\",leg=\"%s\",local=\"%s\",remote=\"%s\","
+				"peer=\"%s\"} %" PRIu64 "\n",
+				counters[c].name, st->paths[i].worker,
+				status_label(s->leg, leg, sizeof(leg)),
+				status_label(s->local, local, sizeof(local)),
+				status_label(s->remote, remote, sizeof(remote)),
+				status_label(s->peer, peer, sizeof(peer)),
+				status_counter_get(s, counters[c].offset));
+		}
+	}
+}
+
+char *status_to_metrics(const struct status *st)
+{
+	char *text = NULL, name[PLENUM_NAME_MAX];
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	status_metric(f, "applied_number", "counter", "Applies that changed the host.");
+	fprintf(f, "plenum_applied_number %" PRIu64 "\n", st->applied_number);
+	status_metric(f, "problems", "gauge", "Reasons why the state is degraded.");
+	fprintf(f, "plenum_problems %zu\n", st->n_problems);
+	status_metric(f, "leg_carrier", "gauge", "Whether the leg's link has a carrier.");
+	for (size_t i = 0; i < st->n_legs; i++)
+		fprintf(f, "plenum_leg_carrier{leg=\"%s\"} %d\n",
+			status_label(st->legs[i].name, name, sizeof(name)), st->legs[i].carrier);
+	status_metrics_workers(f, st);
+	status_metrics_totals(f, st);
+	status_metrics_paths(f, st);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}

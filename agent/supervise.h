@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The workers' life. What to do when something happens to a worker is one const table, state x
+ * event -> next state and action, which tests walk through completely; the rest of supervise.c
+ * feeds it and carries the actions out. It owns the worker processes, their statistics pages and
+ * state memfds, and asks mounts.h for the FUSE descriptors. It never touches the network and never
+ * decides what shall run: agent.c does, by sup_reconcile. One supervisor a process, driven by the
+ * loop; not thread-safe.
+ */
+#ifndef PLENUM_AGENT_SUPERVISE_H
+#define PLENUM_AGENT_SUPERVISE_H
+
+#include "agent/events.h"
+#include "agent/loop.h"
+#include "agent/mounts.h"
+#include "agent/rundir.h"
+#include "dataplane/launch.h"
+
+#define SUP_START_LIMIT_NS (30 * NSEC_PER_SEC)	  /* from spawn to READY */
+#define SUP_STOP_LIMIT_NS (5 * NSEC_PER_SEC)	  /* from STOP to SIGKILL */
+#define SUP_HEARTBEAT_LIMIT_NS (5 * NSEC_PER_SEC) /* a loop silent for longer is stuck */
+#define SUP_HEARTBEAT_CHECK_NS NSEC_PER_SEC
+#define SUP_BACKOFF_FIRST_NS (250 * NSEC_PER_MSEC)
+#define SUP_BACKOFF_MAX_NS (30 * NSEC_PER_SEC)
+#define SUP_HEALTHY_NS (60 * NSEC_PER_SEC) /* up for so long: earlier deaths are forgotten */
+
+enum sup_state {
+	SUP_STOPPED,  /* no process, none wanted */
+	SUP_STARTING, /* spawned, not ready yet */
+	SUP_UP,
+	SUP_STOPPING, /* told to stop */
+	SUP_BACKOFF,  /* died; waits to be started again */
+	SUP_FAILED,   /* cannot work; waits for another configuration */
+	SUP_STATE_MAX
+};
+
+enum sup_event {
+	SUP_EV_WANT,
+	SUP_EV_UNWANT,
+	SUP_EV_CONFIG_CHANGED,
+	SUP_EV_READY,
+	SUP_EV_FAILED_MSG, /* the worker says why it will exit */
+	SUP_EV_EXITED_0,
+	SUP_EV_EXITED_CONFIG,
+	SUP_EV_CRASHED, /* any other death */
+	SUP_EV_SPAWN_FAILED,
+	SUP_EV_HEARTBEAT_MISSED,
+	SUP_EV_START_TIMEOUT,
+	SUP_EV_TIMER, /* the end of a backoff, or of the patience with a stopping worker */
+	SUP_EVENT_MAX
+};
+
+enum sup_action {
+	SUP_ACT_UNSET, /* a hole in the table; tests find none */
+	SUP_ACT_NONE,
+	SUP_ACT_SPAWN,
+	SUP_ACT_STOP,	 /* ask it to stop, kill it if it does not */
+	SUP_ACT_KILL,	 /* its exit comes as an event of its own */
+	SUP_ACT_BACKOFF, /* count the death, start again after a while */
+	SUP_ACT_GIVE_UP, /* report, take its mounts away */
+	SUP_ACT_NOTE_UP,
+	SUP_ACT_NOTE_REASON,
+	SUP_ACT_REAPED, /* gone as asked; start again if it is wanted with a new configuration */
+	SUP_ACT_DISARM, /* no longer wanted before it was started again */
+	SUP_ACTION_MAX
+};
+
+struct sup_rule {
+	enum sup_state next;
+	enum sup_action action;
+};
+
+const char *sup_state_to_string(enum sup_state s); /* "UP", as in the process table */
+const char *sup_event_to_string(enum sup_event e);
+const struct sup_rule *sup_rule_get(enum sup_state s, enum sup_event e);
+/* How long the nth death in a row (from 1) delays the restart; without jitter. */
+uint64_t sup_backoff_ns(unsigned n_deaths);
+
+struct sup_worker { /* read by status.c; written by supervise.c only */
+	uint32_t id;
+	enum sup_state state;
+	bool wanted;
+	struct launch_config config;
+	pid_t pid;
+	int pidfd, control_fd, state_fd;
+	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
+	uint64_t started_ns, up_since_ns;
+	unsigned n_deaths;   /* in a row */
+	uint64_t n_restarts; /* since it is wanted */
+	char reason[LAUNCH_REASON_MAX * 2];
+	struct sup *sup;
+	struct loop_source *control_source, *pid_source, *timer;
+	struct sup_worker *next;
+};
+
+struct sup;
+struct sup_setup {
+	struct loop *loop;
+	struct events *events;
+	struct mounts *mounts;
+	struct rundir *rundir;
+	const char *worker_path; /* borrowed */
+	/* Told whenever a worker's state changes; may be NULL. */
+	void (*on_change)(void *user);
+	void *user;
+};
+
+int sup_new(const struct sup_setup *setup, struct sup **ret);
+/* Kills what still runs. Accepts NULL, returns NULL. */
+struct sup *sup_free(struct sup *s);
+/*
+ * Makes the running workers those of `wants` (descriptors, epoch and ids of mounts are filled in
+ * here): starts the missing, restarts the changed, stops the rest, leaves equal ones alone. Failed
+ * ones are tried again where retry_failed. 0 or negative errno for lack of memory; a worker that
+ * cannot start is an event, not an error.
+ */
+int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed);
+/* Passes a carrier to the workers on that interface, at once, and keeps it for those that start
+ * later; what is known already is not told again. Number of workers told. */
+unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up);
+/* Asks every worker to stop; on_change is called as they go. */
+void sup_stop_all(struct sup *s);
+unsigned sup_count_processes(const struct sup *s);
+const struct sup_worker *sup_first(const struct sup *s); /* in order of id */
+
+#endif
