@@ -220,7 +220,7 @@ static uint32_t table_choose(const struct inventory *inv, size_t leg)
 	return table;
 }
 
-/* Legs that share a network or a subnet know of each other. */
+/* Legs that share a subnet know of it. */
 static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 {
 	const struct ip_prefix pa = {a->network->range.first, a->network->range.prefix_len};
@@ -228,11 +228,6 @@ static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 
 	if (ip_prefix_contains(&pa, &pb.addr) || ip_prefix_contains(&pb, &pa.addr))
 		a->same_subnet = b->same_subnet = true;
-	if (a->network == b->network && !a->net->n_ips && !b->net->n_ips) {
-		a->n_on_network++;
-		b->n_on_network++;
-		b->nth_on_network++;
-	}
 }
 
 static bool device_is_taken(struct plan_builder *b, const struct spec_net *net,
@@ -294,8 +289,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 				 .network = network,
 				 .link = link,
 				 .table = table_choose(b->inv, i),
-				 .mtu = network->mtu ? network->mtu : link->mtu,
-				 .n_on_network = 1};
+				 .mtu = network->mtu ? network->mtu : link->mtu};
 	leg_label(b, leg, i);
 	check_mtu(b, leg);
 	for (size_t k = 0; k + 1 < b->n_legs; k++)

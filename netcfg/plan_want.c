@@ -215,45 +215,28 @@ static struct plan_step *want_route(struct plan_builder *b, const struct plan_le
 	return s;
 }
 
-/* The leg's own table: its subnet, and the way out of it. Data IPs given one by one may lie in
- * other subnets than the network's range: each subnet is there once. */
-static int want_routes(struct plan_builder *b, const struct plan_leg *leg,
-		       const struct ip_prefix *subnets, size_t n_subnets)
+/* The leg's own table: its subnet, and the way out of it. */
+static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
 {
+	const struct ip_range *range = &leg->network->range;
+	const struct ip_prefix subnet = {ip_addr_network(&range->first, range->prefix_len),
+					 range->prefix_len};
+	const struct ip_prefix all = {{.family = range->first.family}, 0};
 	const struct ip_addr none = {0};
-	struct plan_step *s;
+	struct plan_step *s = want_route(b, leg, &subnet, &none);
 
-	for (size_t i = 0; i < n_subnets; i++) {
-		s = want_route(b, leg, &subnets[i], &none);
-		if (!s)
-			return -ENOMEM;
-		snprintf(s->reason, sizeof(s->reason),
-			 "table %u is %s's alone: its subnet is reached by it", leg->table,
-			 leg->net->name);
-	}
-	if (leg->network->gateway.family) {
-		const struct ip_prefix all = {{.family = leg->network->gateway.family}, 0};
-
-		s = want_route(b, leg, &all, &leg->network->gateway);
-		if (!s)
-			return -ENOMEM;
-		snprintf(s->reason, sizeof(s->reason),
-			 "other subnets are reached by the gateway of network %s",
-			 leg->network->name);
-	}
+	if (!s)
+		return -ENOMEM;
+	snprintf(s->reason, sizeof(s->reason),
+		 "table %u is %s's alone: its subnet is reached by it", leg->table, leg->net->name);
+	if (!leg->network->gateway.family)
+		return 0;
+	s = want_route(b, leg, &all, &leg->network->gateway);
+	if (!s)
+		return -ENOMEM;
+	snprintf(s->reason, sizeof(s->reason),
+		 "other subnets are reached by the gateway of network %s", leg->network->name);
 	return 0;
-}
-
-/* Adds the subnet of ip to the set, unless it is there. */
-static size_t subnet_add(struct ip_prefix *subnets, size_t n, const struct ip_prefix *ip)
-{
-	const struct ip_prefix net = {ip_addr_network(&ip->addr, ip->len), ip->len};
-
-	for (size_t i = 0; i < n; i++)
-		if (subnets[i].len == net.len && ip_addr_equal(&subnets[i].addr, &net.addr))
-			return n;
-	subnets[n] = net;
-	return n + 1;
 }
 
 static const struct plan_port *worker_port(const struct plan_worker *w, const struct plan_leg *leg)
@@ -266,10 +249,8 @@ static const struct plan_port *worker_port(const struct plan_worker *w, const st
 
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 {
-	autofree struct ip_prefix *subnets = calloc(b->plan->n_workers + 1, sizeof(*subnets));
-	size_t n_subnets = 0;
-	bool dpdk = false;
-	int r = subnets ? 0 : -ENOMEM;
+	bool udp = false, dpdk = false;
+	int r = 0;
 
 	for (size_t i = 0; i < b->plan->n_workers && r == 0; i++) {
 		const struct plan_worker *w = &b->plan->workers[i];
@@ -281,7 +262,7 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 			dpdk = true; /* the worker itself answers for its IP */
 			continue;
 		}
-		n_subnets = subnet_add(subnets, n_subnets, &port->ip);
+		udp = true;
 		r = want_addr(b, leg, w, port);
 		if (r == 0)
 			r = want_rule(b, leg, w, port);
@@ -290,7 +271,7 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 		r = want_sysctls(b, leg, dpdk);
 	if (r == 0)
 		r = want_link(b, leg);
-	if (r == 0 && n_subnets)
-		r = want_routes(b, leg, subnets, n_subnets);
+	if (r == 0 && udp)
+		r = want_routes(b, leg);
 	return r;
 }

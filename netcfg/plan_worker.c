@@ -130,64 +130,34 @@ static void choose_auto(struct plan_builder *b, struct plan_worker *w)
 	}
 }
 
-/* The n-th of the addresses given one by one; false: there are fewer. */
-static bool explicit_ip(const struct plan_leg *leg, uint64_t n, struct ip_prefix *ret)
+/* The n-th address of the leg: of those given one by one, else of its network's range; false: there
+ * are fewer. */
+static bool leg_ip(const struct plan_leg *leg, uint64_t n, struct ip_prefix *ret)
 {
+	const struct spec_net *net = leg->net;
 	const struct ip_range *range = &leg->network->range;
-	const struct ip_prefix subnet = {range->first, range->prefix_len};
 
-	for (size_t i = 0; i < leg->net->n_ips; i++) {
-		const struct ip_range *r = &leg->net->ips[i];
-		uint64_t count = ip_range_count(r);
+	ret->len = range->prefix_len;
+	if (!net->n_ips)
+		return n < ip_range_count(range) && ip_addr_add(&range->first, n, &ret->addr);
+	for (size_t i = 0; i < net->n_ips; i++) {
+		uint64_t count = ip_range_count(&net->ips[i]);
 
-		if (n >= count) {
-			n -= count;
-			continue;
-		}
-		if (!ip_addr_add(&r->first, n, &ret->addr))
-			return false;
-		ret->len = r->prefix_len;
-		/* Written without a prefix, an address belongs to the network's subnet. */
-		if (ret->len == ip_addr_bits(&ret->addr) && ip_prefix_contains(&subnet, &ret->addr))
-			ret->len = range->prefix_len;
-		return true;
+		if (n < count)
+			return ip_addr_add(&net->ips[i].first, n, &ret->addr);
+		n -= count;
 	}
 	return false;
 }
 
-static bool range_ip(const struct plan_leg *leg, uint64_t worker, struct ip_prefix *ret)
-{
-	const struct ip_range *range = &leg->network->range;
-	uint64_t n = worker * leg->n_on_network + leg->nth_on_network;
-
-	if (n >= ip_range_count(range) || !ip_addr_add(&range->first, n, &ret->addr))
-		return false;
-	ret->len = range->prefix_len;
-	return true;
-}
-
-/* Foreign owners of this address: another link of ours, or a peer, or the gateway. */
+/* The address must not be another's on this host already: not elsewhere, and not on the leg in
+ * another form than wanted, nor at all where the worker answers for it itself. */
 static void check_ip(struct plan_builder *b, const struct plan_leg *leg,
 		     const struct plan_worker *w, const struct ip_prefix *ip)
 {
 	char text[IP_ADDR_STR_MAX];
-	const struct diag_pos *pos = &leg->net->pos;
 
 	ip_addr_format(&ip->addr, text, sizeof(text));
-	if (ip_addr_equal(&ip->addr, &leg->network->gateway))
-		diag_add(
-			b->d, DIAG_ERROR, pos, NULL,
-			"worker %u would get %s on %s, which is the gateway of network %s; write a "
-			"range without it",
-			w->id, text, leg->net->name, leg->network->name);
-	for (size_t i = 0; i < b->spec->n_peers; i++)
-		for (size_t k = 0; k < b->spec->peers[i].n_ips; k++)
-			if (ip_addr_equal(&b->spec->peers[i].ips[k], &ip->addr) &&
-			    strcmp(b->spec->peers[i].name, b->plan->host) != 0)
-				diag_add(b->d, DIAG_ERROR, pos, NULL,
-					 "worker %u would get %s on %s, which is an IP of peer %s; "
-					 "write other ips",
-					 w->id, text, leg->net->name, b->spec->peers[i].name);
 	for (size_t i = 0; i < b->inv->n_addrs; i++) {
 		const struct inv_addr *have = &b->inv->addrs[i];
 		const struct inv_link *on = inv_link_by_index(b->inv, have->ifindex);
@@ -197,7 +167,7 @@ static void check_ip(struct plan_builder *b, const struct plan_leg *leg,
 		if (have->proto == PLENUM_RTPROT || as_wanted ||
 		    !ip_addr_equal(&have->ip.addr, &ip->addr))
 			continue;
-		diag_add(b->d, DIAG_ERROR, pos, NULL,
+		diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL,
 			 "worker %u would get %s/%u on %s, but others have put %s/%u on %s; remove "
 			 "it there or write other ips",
 			 w->id, text, ip->len, leg->link->name, text, have->ip.len,
@@ -211,8 +181,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	struct plan_worker *w = &b->plan->workers[worker];
 	struct plan_port *port = &w->ports[w->n_ports];
 
-	if (leg->net->n_ips ? !explicit_ip(leg, worker, &port->ip)
-			    : !range_ip(leg, worker, &port->ip))
+	if (!leg_ip(leg, worker, &port->ip))
 		return false;
 	check_ip(b, leg, w, &port->ip);
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
@@ -240,33 +209,6 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 			 "%s has addresses for %zu workers, %zu need one each; write a larger %s",
 			 leg->net->name, w, b->plan->n_workers,
 			 leg->net->n_ips ? "list of ips" : "range for its network");
-}
-
-/* Two legs, or two workers, must not get the same address. */
-static void check_duplicates(struct plan_builder *b)
-{
-	const struct plan *p = b->plan;
-	size_t n = p->n_workers * b->n_legs;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct plan_worker *wi = &p->workers[i / b->n_legs];
-		const struct plan_port *pi = &wi->ports[i % b->n_legs];
-
-		for (size_t k = i + 1; k < n; k++) {
-			const struct plan_worker *wk = &p->workers[k / b->n_legs];
-			const struct plan_port *pk = &wk->ports[k % b->n_legs];
-			char text[IP_ADDR_STR_MAX];
-
-			if (!ip_addr_equal(&pi->ip.addr, &pk->ip.addr) || !pi->ip.addr.family)
-				continue;
-			diag_add(b->d, DIAG_ERROR, NULL, "net",
-				 "%s would be given twice: to worker %u on %s and to worker %u on "
-				 "%s; write ranges that do not overlap",
-				 ip_addr_format(&pi->ip.addr, text, sizeof(text)), wi->id, pi->leg,
-				 wk->id, pk->leg);
-			return;
-		}
-	}
 }
 
 /* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,
@@ -333,6 +275,5 @@ int plan_workers_build(struct plan_builder *b)
 		return r;
 	for (size_t leg = 0; leg < b->n_legs; leg++)
 		leg_add_ports(b, &b->legs[leg]);
-	check_duplicates(b);
 	return 0;
 }

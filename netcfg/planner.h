@@ -15,10 +15,8 @@ struct plan_leg {
 	const struct spec_network *network;
 	const struct inv_link *link;
 	char label[PLENUM_NAME_MAX];
-	uint32_t table; /* routing table of this leg alone */
-	uint32_t mtu;	/* bytes of IP packet once the plan is done */
-	/* Where several legs draw from one network's range, they take its addresses in turn. */
-	unsigned nth_on_network, n_on_network;
+	uint32_t table;	  /* routing table of this leg alone */
+	uint32_t mtu;	  /* bytes of IP packet once the plan is done */
 	bool same_subnet; /* another leg lives in the same subnet */
 };
 
