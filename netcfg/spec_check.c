@@ -499,6 +499,10 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 			    "only compute exports, this is '%s'; move the exports to a worker "
 			    "with 'role: compute'",
 			    role);
+	if (w->n_mounts > SPEC_MOUNTS_PER_CORE_MAX * MAX_OF(w->n_cores, 1))
+		check_error(r, &w->pos, "mounts",
+			    "%zu mounts for %zu cores, at most %d a core; add cores", w->n_mounts,
+			    w->n_cores, SPEC_MOUNTS_PER_CORE_MAX);
 	for (size_t i = 0; i < w->n_mounts; i++)
 		if (w->mounts[i].path && strcmp(w->mounts[i].path, "/") == 0)
 			check_error(r, &w->mounts[i].pos, "path",

@@ -46,8 +46,8 @@ static json_t *schema_of_cores(void)
 
 static json_t *schema_of_list(const struct spec_key *k, json_t *item)
 {
-	json_t *list = json_pack("{s:s, s:i, s:o}", "type", "array", "maxItems", SPEC_LIST_MAX,
-				 "items", item);
+	json_t *list = json_pack("{s:s, s:i, s:o}", "type", "array", "maxItems",
+				 k->max ? (int)k->max : SPEC_LIST_MAX, "items", item);
 
 	if (k->type != SPEC_TYPE_MAPS)
 		json_object_set_new(list, "minItems", json_integer(1));

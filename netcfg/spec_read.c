@@ -134,11 +134,12 @@ static bool list_fits(struct spec_reader *r, const struct spec_key *k, const str
 		      const char *base)
 {
 	size_t have = *(const size_t *)(base + k->n_offset);
+	size_t max = k->max ? k->max : SPEC_LIST_MAX;
 
-	if (have + n->n_children <= SPEC_LIST_MAX)
+	if (have + n->n_children <= max)
 		return true;
-	read_error(r, n, "the list has %zu entries, at most %d are allowed", have + n->n_children,
-		   SPEC_LIST_MAX);
+	read_error(r, n, "the list has %zu entries, at most %zu are allowed", have + n->n_children,
+		   max);
 	return false;
 }
 

@@ -195,10 +195,11 @@ static const struct spec_key worker_keys[] = {
 		 " udp uses the kernel's sockets, auto takes the best that the devices allow.",
 	 .example = "udp"},
 	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
-	 .help = "What frontends mount; their cores take the mounts in turn.",
+	 .help = "What frontends mount; their cores take the mounts in turn, 16 a core at most.",
 	 .example = "[{path: /mnt/scratch, from: storage-01/scratch}]"},
-	{"exports", SPEC_TYPE_MAPS, .table = &export_table, LIST(spec_worker, exports, n_exports),
-	 .help = "What compute workers serve.",
+	{"exports", SPEC_TYPE_MAPS, .table = &export_table, .max = SPEC_EXPORTS_MAX,
+	 LIST(spec_worker, exports, n_exports),
+	 .help = "What compute workers serve, 16 directories at most.",
 	 .example = "[{name: scratch, path: /srv/scratch}]"},
 };
 static const struct spec_table worker_table = {TABLE(worker_keys), PLACE(spec_worker)};
@@ -207,8 +208,9 @@ static const struct spec_key peer_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_peer, name),
 	 .help = "The name of the host, as its own file has it; unique.",
 	 .example = "storage-01"},
-	{"ips", SPEC_TYPE_IPS, .required = true, LIST(spec_peer, ips, n_ips),
-	 .help = "Data IPs of any of its workers, one a leg at least; the others are learnt from"
+	{"ips", SPEC_TYPE_IPS, .required = true, .max = SPEC_PEER_IPS_MAX,
+	 LIST(spec_peer, ips, n_ips),
+	 .help = "Data IPs of any of its workers, one a leg and 16 at most; the others are learnt from"
 		 " it.",
 	 .example = "[10.10.1.20, 10.20.1.20]"},
 	{"port", SPEC_TYPE_U16, .min = 1, .max = 65535, FIELD(spec_peer, port),

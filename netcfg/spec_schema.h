@@ -13,6 +13,10 @@
 #define SPEC_LIST_MAX 1024 /* entries in any list */
 #define SPEC_CORES_MAX 1024
 #define SPEC_LEGS_MAX 8
+/* What a worker can be told, see launch.h. */
+#define SPEC_PEER_IPS_MAX 16
+#define SPEC_EXPORTS_MAX 16
+#define SPEC_MOUNTS_PER_CORE_MAX 16
 
 enum spec_type {
 	SPEC_TYPE_MAP,	     /* a struct inside the parent */
@@ -45,7 +49,7 @@ struct spec_key {
 	bool required;
 	const char *fallback;	  /* the default as it would be written; NULL: none */
 	const char *fallback_doc; /* where words say it better; NULL: the fallback */
-	uint32_t min, max;	  /* numbers, seconds, counts */
+	uint32_t min, max;	  /* numbers, seconds; max of lists: entries, 0: SPEC_LIST_MAX */
 	const char *const *names; /* enums: the string of each value */
 	size_t n_names;
 	const struct spec_table *table; /* maps */
