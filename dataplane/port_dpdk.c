@@ -479,6 +479,10 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 	snprintf(d->bus, sizeof(d->bus), "%s", dev.is_pci ? "pci" : "vdev");
 	snprintf(d->device, sizeof(d->device), "%s", dev.name);
 	d->local.accept_partial_checksum = !dev.is_pci;
+	if (!lp->device[0] && if_nametoindex(lp->ifname) == 0) {
+		snprintf(why, LAUNCH_REASON_MAX, "there is no interface %.16s", lp->ifname);
+		return -ENODEV;
+	}
 	/* PCI devices that the environment was started with are there already. */
 	if (rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
 		r = rte_eal_hotplug_add(d->bus, d->device, dev.args);
