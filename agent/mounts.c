@@ -134,22 +134,22 @@ static int mounts_check_point(const char *path, char *why)
 	int fd, r = mounts_lookup(path, fstype, sizeof(fstype), &major, &minor);
 
 	if (r > 0) {
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "mount point %.60s is busy: a %.20s file system is mounted on it", path,
+		snprintf(why, MOUNTS_WHY_MAX,
+			 "mount point %.150s is busy: a %.20s file system is mounted on it", path,
 			 fstype);
 		return -EBUSY;
 	}
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		r = -errno;
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "mount point %.60s: %s; make an empty directory there", path,
+		snprintf(why, MOUNTS_WHY_MAX,
+			 "mount point %.150s: %s; make an empty directory there", path,
 			 strerror(-r));
 		return r;
 	}
 	if (!mounts_dir_is_empty(fd)) {
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "mount point %.60s is busy: the directory is not empty", path);
+		snprintf(why, MOUNTS_WHY_MAX,
+			 "mount point %.150s is busy: the directory is not empty", path);
 		return -ENOTEMPTY;
 	}
 	return 0;
@@ -193,7 +193,7 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 	int r = mounts_canonical(w->path, p->real, sizeof(p->real));
 
 	if (r < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "mount point %.60s: %s", w->path, strerror(-r));
+		snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: %s", w->path, strerror(-r));
 		return r;
 	}
 	r = mounts_check_point(p->real, why);
@@ -202,7 +202,7 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		r = -errno;
-		snprintf(why, LAUNCH_REASON_MAX, "/dev/fuse: %s; is the fuse module loaded?",
+		snprintf(why, MOUNTS_WHY_MAX, "/dev/fuse: %s; is the fuse module loaded?",
 			 strerror(-r));
 		return r;
 	}
@@ -213,7 +213,7 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 		 fd, MOUNTS_MAX_READ);
 	if (mount(source, p->real, MOUNTS_FSTYPE, flags, options) < 0) {
 		r = -errno;
-		snprintf(why, LAUNCH_REASON_MAX, "mounting %.40s on %.50s: %s", source, w->path,
+		snprintf(why, MOUNTS_WHY_MAX, "mounting %.40s on %.100s: %s", source, w->path,
 			 strerror(-r));
 		return r;
 	}

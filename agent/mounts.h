@@ -13,6 +13,7 @@
 
 #define MOUNTS_FSTYPE "fuse.plenum"
 #define MOUNTS_MAX_READ 1048576
+#define MOUNTS_WHY_MAX (LAUNCH_REASON_MAX * 2)
 
 struct mounts;
 
@@ -22,7 +23,7 @@ struct mounts *mounts_free(struct mounts *m);
 /*
  * The descriptor (borrowed) and id of the mount that `want` names; mounts it where that has not
  * been done. The mount point must be an existing, empty directory that is no mount point. Negative
- * errno with one sentence in why (LAUNCH_REASON_MAX bytes).
+ * errno with one sentence in why (MOUNTS_WHY_MAX bytes).
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, char *why);
 /* Unmounts those that are in none of the n configurations. Waits at most a few seconds for each. */
