@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Golden cases of tests/golden/plan: spec.yaml of a case on its inventory.json (without one: the
+ * plain host's, in the folder above) must give plan.txt or error.txt to the letter. Whatever is
+ * planned is also applied to a host in memory, after which nothing must be left to do.
+ * PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself: one test a case.
+ */
+#include "netcfg/apply.h"
+#include "netcfg/kernel_fake.h"
+#include "plugins/plugins.h"
+#include <dirent.h>
+#include <jansson.h>
+#include <string.h>
+
+#define FILE_BYTES_MAX (1 << 20)
+
+static char *path_of(const char *name, const char *file)
+{
+	char *path;
+
+	return asprintf(&path, "%s/tests/golden/plan/%s/%s", TOP_SRCDIR, name, file) < 0 ? NULL
+											 : path;
+}
+
+/* NULL where there is no such file. */
+static char *file_read(const char *name, const char *file)
+{
+	autofree char *path = path_of(name, file);
+	FILE *f = path ? fopen(path, "re") : NULL;
+	char *text = f ? calloc(1, FILE_BYTES_MAX) : NULL;
+
+	if (text && fread(text, 1, FILE_BYTES_MAX - 1, f) == 0) {
+		free(text);
+		text = NULL;
+	}
+	if (f)
+		fclose(f);
+	return text;
+}
+
+/* NULL: there shall be none. */
+static void file_write(const char *name, const char *file, const char *text)
+{
+	autofree char *path = path_of(name, file);
+	FILE *f;
+
+	if (!path)
+		return;
+	unlink(path);
+	f = text ? fopen(path, "we") : NULL;
+	if (!f)
+		return;
+	fputs(text, f);
+	fclose(f);
+}
+
+/* What is wrong, or NULL: applies p to a host like inv and plans again. */
+static const char *apply_check(const struct spec *s, const struct inventory *inv,
+			       const struct plan *p)
+{
+	char dir[] = "/tmp/plenum-golden-XXXXXX", journal[48];
+	struct apply_outcome o;
+	struct diag d = DIAG_INIT;
+	struct kernel *k = NULL;
+	const char *wrong = NULL;
+
+	if (!mkdtemp(dir) || kernel_fake_new(inv, &k) < 0)
+		return "no host in memory";
+	snprintf(journal, sizeof(journal), "%s/journal", dir);
+	if (apply_run(k, p, journal, &o) < 0)
+		wrong = "the plan cannot be applied";
+	else if (k->n_writes != p->n_steps)
+		wrong = "a step is not one write";
+	else if (apply_verify(k, s, 0, &d) < 0)
+		wrong = "after the apply there is something left to do";
+	if (wrong)
+		printf("# %s\n", o.error ? o.why : "");
+	if (wrong)
+		diag_print(&d, stderr);
+	diag_done(&d);
+	kernel_free(k);
+	rmdir(dir);
+	return wrong;
+}
+
+static const char *json_check(const struct plan *p)
+{
+	autofree char *text = plan_to_json(p);
+	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+	const char *wrong = NULL;
+
+	if (!o || json_array_size(json_object_get(o, "steps")) != p->n_steps ||
+	    json_array_size(json_object_get(o, "workers")) != p->n_workers)
+		wrong = "the JSON form is not that of the plan";
+	json_decref(o);
+	return wrong;
+}
+
+/* The texts of the case; *ret_wrong for what no text shows. */
+static int outcome(const char *name, char **ret_plan, char **ret_error, const char **ret_wrong)
+{
+	autofree char *yaml = file_read(name, "spec.yaml");
+	autofree char *json = file_read(name, "inventory.json");
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct spec *s = NULL;
+	struct plan *p = NULL;
+	int r = 0;
+
+	if (!json)
+		json = file_read(".", "inventory.json");
+	if (!yaml || !json)
+		return -ENOENT;
+	if (spec_parse("spec.yaml", yaml, strlen(yaml), &d, &s) < 0 ||
+	    inv_from_json(json, strlen(json), &d, &inv) < 0) {
+		diag_print(&d, stderr);
+		r = -EINVAL;
+	} else if (plan_build(s, inv, &d, &p) < 0) {
+		*ret_error = diag_format(&d);
+	} else {
+		*ret_plan = plan_to_text(p);
+		*ret_wrong = json_check(p);
+		if (!*ret_wrong)
+			*ret_wrong = apply_check(s, inv, p);
+	}
+	plan_free(p);
+	inv_free(inv);
+	spec_free(s);
+	diag_done(&d);
+	return r;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* One line at a time behind '#', so that it stays TAP. */
+static void show(const char *title, char *text)
+{
+	printf("# %s:\n", title);
+	for (char *line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
+		printf("#   %s\n", line);
+}
+
+static bool run_case(const char *name)
+{
+	autofree char *plan = NULL, *error = NULL, *want_plan = NULL, *want_error = NULL;
+	const char *wrong = NULL;
+
+	if (outcome(name, &plan, &error, &wrong) < 0) {
+		printf("# the case cannot be read\n");
+		return false;
+	}
+	if (getenv("PLENUM_UPDATE_GOLDEN")) {
+		file_write(name, "plan.txt", plan);
+		file_write(name, "error.txt", error);
+	}
+	want_plan = file_read(name, "plan.txt");
+	want_error = file_read(name, "error.txt");
+	if (same(plan, want_plan) && same(error, want_error) && !wrong)
+		return true;
+	if (wrong)
+		printf("# %s\n", wrong);
+	show("is", plan ? plan : error);
+	show("wanted", want_plan ? want_plan : want_error);
+	return false;
+}
+
+static int is_case(const struct dirent *e)
+{
+	return e->d_type == DT_DIR && e->d_name[0] != '.';
+}
+
+int main(void)
+{
+	struct dirent **cases = NULL;
+	int n, n_failed = 0;
+
+	plugins_register();
+	n = scandir(TOP_SRCDIR "/tests/golden/plan", &cases, is_case, alphasort);
+	if (n <= 0) {
+		printf("Bail out! no cases in " TOP_SRCDIR "/tests/golden/plan\n");
+		return 1;
+	}
+	printf("1..%d\n", n);
+	for (int i = 0; i < n; i++) {
+		bool ok = run_case(cases[i]->d_name);
+
+		printf("%sok %d - plan %s\n", ok ? "" : "not ", i + 1, cases[i]->d_name);
+		n_failed += !ok;
+		free(cases[i]);
+	}
+	free(cases);
+	return n_failed ? 1 : 0;
+}
