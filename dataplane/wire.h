@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packets of the transport, byte by byte: constants, decoded forms, encoders and decoders.
+ * Everything is in network byte order and unaligned. Decoders check all that can be checked without
+ * knowing the session; they never trust a length. Pure: no state, no allocation. Called by rudp
+ * alone. The format is described in plenum-protocol(7); change both together.
+ */
+#ifndef PLENUM_DATAPLANE_WIRE_H
+#define PLENUM_DATAPLANE_WIRE_H
+
+#include <endian.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WIRE_MAGIC 0xa7
+#define WIRE_VERSION 1
+
+enum wire_type {
+	WIRE_HELLO = 1, /* client -> server: open a session, or add a path to it */
+	WIRE_CHALLENGE, /* server -> client: say it again with this cookie */
+	WIRE_ACCEPT,	/* server -> client */
+	WIRE_REFUSE,	/* server -> client */
+	WIRE_RESET,	/* either: no such session here */
+	WIRE_CLOSE,	/* either: goodbye */
+	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
+	WIRE_ACK,
+	WIRE_PING, /* wants an ACK at once */
+	WIRE_TYPE_MAX
+};
+
+/* Flags of DATA. */
+#define WIRE_F_RESPONSE 0x01  /* a response, else a request */
+#define WIRE_F_CANCEL 0x02    /* a request that is given up; carries no bytes */
+#define WIRE_F_ACK_BLOCK 0x04 /* an acknowledgement follows the header */
+#define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
+/* Flags of HELLO. */
+#define WIRE_F_STANDBY 0x01 /* this path carries load only when no better one is up */
+#define WIRE_F_JOIN 0x02    /* a further path of the session server_number, else a new session */
+
+#define WIRE_COMMON_BYTES 16
+#define WIRE_HELLO_BYTES 64 /* then the application's bytes, then authentication */
+#define WIRE_CHALLENGE_BYTES 32
+#define WIRE_ACCEPT_BYTES 48 /* then addresses, then authentication */
+#define WIRE_ADDR_BYTES 24
+#define WIRE_REFUSE_BYTES 20
+#define WIRE_DATA_BYTES 36
+#define WIRE_ACK_BLOCK_BYTES 12 /* then words */
+#define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
+#define WIRE_ACK_WORDS_DATA 2	/* in the acknowledgement that rides on DATA */
+#define WIRE_DATA_ACK_BYTES (WIRE_DATA_BYTES + WIRE_ACK_BLOCK_BYTES + 8 * WIRE_ACK_WORDS_DATA)
+#define WIRE_PACKET_BYTES_MAX 9216
+
+#define WIRE_PATHS_MAX 8
+#define WIRE_ADDRS_MAX 16
+#define WIRE_HELLO_APP_MAX 256
+#define WIRE_CHUNK_MIN 1024 /* of a message of more than one chunk */
+#define WIRE_CHUNKS_MAX 1028
+#define WIRE_MSG_MAX ((1U << 20) + 4096)
+#define WIRE_SLOTS_MAX 1024
+#define WIRE_CREDIT_FREE_BYTES 16384 /* requests up to this length need no credit */
+
+struct wire_common {
+	uint8_t type; /* enum wire_type */
+	uint8_t path;
+	uint8_t flags;
+	uint64_t session; /* the receiver's number of it; RESET: the sender's of the answered packet
+			   */
+	uint32_t pn; /* packet number; HELLO, CHALLENGE, ACCEPT: an echoed stamp; ACK: its serial */
+};
+
+struct wire_hello {
+	uint64_t client_number, server_number; /* server's 0: not known */
+	uint64_t identity, cookie;
+	uint32_t epoch;
+	uint16_t mtu, slots;
+	const uint8_t *app; /* points into the packet */
+	uint16_t app_len;
+	uint16_t auth_len; /* bytes after app; 0 in this version */
+};
+
+struct wire_challenge {
+	uint64_t cookie, identity;
+};
+
+struct wire_addr {
+	uint8_t ip[16];
+	uint8_t family; /* 4 or 6 */
+	uint8_t prefix_len;
+	uint16_t port;
+	uint32_t label;
+};
+
+struct wire_accept {
+	uint64_t server_number, identity;
+	uint32_t epoch, credit;
+	uint16_t mtu, slots;
+	uint8_t n_addrs;
+	struct wire_addr addrs[WIRE_ADDRS_MAX];
+};
+
+struct wire_data {
+	uint32_t gen;
+	uint16_t slot, chunk_index;
+	uint32_t msg_len;
+	uint16_t chunk_bytes;
+	uint32_t credit;
+	uint16_t n_chunks; /* worked out */
+	const uint8_t *payload;
+	uint16_t payload_len;
+};
+
+struct wire_ack {
+	uint8_t path;	   /* whose packets are acknowledged */
+	uint8_t down_mask; /* ACK only: paths that the sender cannot use */
+	uint16_t delay_us; /* how long the packet `top` waited for this */
+	uint32_t top;	   /* highest packet number that the words speak of */
+	uint32_t credit;
+	uint8_t n_words;
+	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i]: packets 64*(top/64-i) ... +63, bit 0 first
+					     */
+};
+
+static inline void wire_put16(uint8_t *p, uint16_t v)
+{
+	v = htobe16(v);
+	memcpy(p, &v, 2);
+}
+static inline void wire_put32(uint8_t *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, 4);
+}
+static inline void wire_put64(uint8_t *p, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(p, &v, 8);
+}
+static inline uint16_t wire_get16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, 2);
+	return be16toh(v);
+}
+static inline uint32_t wire_get32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return be32toh(v);
+}
+static inline uint64_t wire_get64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return be64toh(v);
+}
+
+/* Offsets that the sender patches from packet to packet of one train. */
+#define WIRE_OFF_FLAGS 3
+#define WIRE_OFF_PN 12
+#define WIRE_OFF_CHUNK_INDEX 22
+
+/* Number of chunks of a message; at least 1. */
+static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)
+{
+	return msg_len <= chunk_bytes ? 1 : (msg_len + chunk_bytes - 1) / chunk_bytes;
+}
+
+/* Encoders write the fixed part to p and return its length. */
+size_t wire_put_common(uint8_t *p, const struct wire_common *c);
+size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire_hello *h);
+size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, const struct wire_challenge *ch);
+size_t wire_put_accept(uint8_t *p, const struct wire_common *c, const struct wire_accept *a);
+size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
+size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code);
+size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
+/* The acknowledgement block alone; a->n_words words. */
+size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
+
+/* Decoders: 0, or -EBADMSG and *ret undefined. `p`, `len`: the whole datagram. */
+int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret);
+int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret);
+int wire_get_challenge(const uint8_t *p, size_t len, struct wire_challenge *ret);
+int wire_get_accept(const uint8_t *p, size_t len, struct wire_accept *ret);
+int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code);
+int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
+/* ret_ack is filled where c->flags says that the packet has one. */
+int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
+		  struct wire_ack *ret_ack);
+
+#endif
