@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A mounted file system for tests, without agents: sourced by the fs_* tests, run as root. Two network
+# namespaces joined by two legs (veth pairs into two bridges in a third); launch_pair starts and
+# restarts the two workers. Everything goes at the end of the script, however it comes.
+#
+#	fs_up [LAUNCH_PAIR OPTION...]	brings all up; $mnt is the mount, $exp the export behind it
+#	fs_tell LINE			a command for launch_pair
+#	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair; it is in $fs_line
+#	fs_leg front|back LEG up|down	a carrier
+#	try NAME COMMAND...		one TAP line
+#	skip NAME REASON
+
+fs_name=plfs$$
+fs_count=0
+fs_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+fs_build=${PLENUM_BUILD:-$fs_here/../..}
+fs_bin=$fs_build/tests/e2e
+fs_worker=${PLENUM_WORKER:-$fs_build/dataplane/plenum-worker}
+
+fs_need_root() {
+	[ "$(id -u)" = 0 ] && [ -c /dev/fuse ] && return
+	echo "1..0 # SKIP namespaces and mounts need root and /dev/fuse"
+	exit 0
+}
+
+fs_down() {
+	local i
+	if [ -n "${fs_launcher:-}" ]; then
+		echo quit >&"${fs_in}" 2>/dev/null
+		for i in $(seq 100); do
+			kill -0 "$fs_launcher" 2>/dev/null || break
+			read -r -t 0.1 -u "$fs_out" _
+		done
+		kill -9 "$fs_launcher" 2>/dev/null
+		wait "$fs_launcher" 2>/dev/null
+		fs_launcher=
+	fi
+	umount -l "$mnt" 2>/dev/null
+	for i in a b s; do
+		ip netns del "$fs_name$i" 2>/dev/null
+	done
+	[ -z "${fs_ram:-}" ] || umount -l "$exp" 2>/dev/null
+	[ -z "${fs_dir:-}" ] || rm -rf --one-file-system "$fs_dir"
+	fs_dir=
+}
+
+fs_networks() {
+	local h leg n
+	for h in a b s; do
+		ip netns add "$fs_name$h"
+		ip -n "$fs_name$h" link set lo up
+	done
+	for leg in 0 1; do
+		ip -n "${fs_name}s" link add "switch$leg" type bridge
+		ip -n "${fs_name}s" link set "switch$leg" up
+		n=0
+		for h in a b; do
+			n=$((n + 1))
+			ip -n "${fs_name}s" link add "$h$leg" type veth peer name "leg$leg" netns "$fs_name$h"
+			ip -n "${fs_name}s" link set "$h$leg" master "switch$leg" up
+			ip -n "$fs_name$h" link set "leg$leg" up
+			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$n/24" dev "leg$leg"
+			if [ -n "${FS_WIRE:-}" ]; then # segments as on a wire
+				nsenter --net="/run/netns/$fs_name$h" ethtool -K "leg$leg" tso off gso off gro off
+				nsenter --net="/run/netns/${fs_name}s" ethtool -K "$h$leg" tso off gso off gro off
+			fi >/dev/null 2>&1
+		done
+	done
+}
+
+fs_up() {
+	local fifo
+	trap fs_down EXIT
+	trap 'exit 130' INT TERM
+	fs_dir=$(mktemp -d "${TMPDIR:-/tmp}/$fs_name.XXXXXX")
+	chmod 755 "$fs_dir"
+	mnt=$fs_dir/mnt exp=$fs_dir/export
+	mkdir "$mnt" "$exp"
+	if [ -n "${FS_RAM:-}" ]; then
+		mount -t tmpfs -o mode=755 tmpfs "$exp" && fs_ram=1
+	fi
+	fs_networks
+	fifo=$fs_dir/pipe
+	mkfifo "$fifo.in" "$fifo.out"
+	"$fs_bin/launch_pair" --worker "$fs_worker" --mount "$mnt" --export "$exp" \
+		--ns-front "/run/netns/${fs_name}a" --ns-back "/run/netns/${fs_name}b" \
+		--spin-us "${FS_SPIN_US:-50}" "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
+	fs_launcher=$!
+	exec {fs_in}>"$fifo.in" {fs_out}<"$fifo.out"
+	fs_wait_for "ready *" && fs_wait_for "ready *" || { fs_fail_log; exit 1; }
+}
+
+fs_fail_log() {
+	sed 's/^/# /' "$fs_dir/log"
+}
+
+fs_tell() {
+	echo "$*" >&"$fs_in"
+}
+
+fs_wait_for() {
+	local pattern=$1 until=$((SECONDS + ${2:-15}))
+	while [ $SECONDS -le $until ]; do
+		if read -r -t 1 -u "$fs_out" fs_line; then
+			case $fs_line in
+			# shellcheck disable=SC2254
+			$pattern) return 0 ;;
+			failed*) echo "# $fs_line" && return 1 ;;
+			esac
+		fi
+	done
+	echo "# waited in vain for: $pattern"
+	return 1
+}
+
+fs_leg() {
+	local h=a
+	[ "$1" = back ] && h=b
+	ip -n "${fs_name}s" link set "$h$2" "$3"
+}
+
+# The reading end of a worker's memory and sleeps.
+fs_pid() {
+	fs_tell pid "$1"
+	fs_wait_for "pid $1 *" && echo "${fs_line##* }"
+}
+
+try() {
+	local name=$1 out
+	shift
+	fs_count=$((fs_count + 1))
+	if out=$("$@" 2>&1); then
+		echo "ok $fs_count - $name"
+	else
+		echo "not ok $fs_count - $name"
+		tail -n 20 <<<"$out" | sed 's/^/# /'
+		fs_fail_log | tail -n 20
+	fi
+}
+
+skip() {
+	fs_count=$((fs_count + 1))
+	echo "ok $fs_count - $1 # SKIP $2"
+}
+
+done_testing() {
+	if [ -s "$fs_dir/log" ] && grep -q 'Sanitizer\|runtime error' "$fs_dir/log"; then
+		fs_count=$((fs_count + 1))
+		echo "not ok $fs_count - sanitizers are silent"
+		fs_fail_log
+	fi
+	echo "1..$fs_count"
+}

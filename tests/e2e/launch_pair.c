@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plays the agents of two hosts: mounts a file system, starts a frontend worker in one network
+ * namespace and a compute worker in another, and starts them again when they die. It is told what
+ * to do by lines on standard input and says what happens by lines on standard output:
+ *
+ *	kill front|back		SIGKILL; "exited NAME STATUS", then "ready NAME" of the successor
+ *	stop front|back		a polite stop, then as above
+ *	hold front|back		the next death is not followed by a start
+ *	start front|back	start after a hold
+ *	link front|back N up|down
+ *	pid front|back		"pid NAME NUMBER"
+ *	stats front|back	"stats NAME key=value ..."
+ *	quit (or end of input)	unmount, stop both, end
+ */
+#include "dataplane/launch.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define UDP_PORT 14000
+#define LEGS 2
+
+struct worker_proc {
+	const char *name, *netns;
+	struct launch_config cfg;
+	int config_fd, stats_fd, state_fd, control, pidfd;
+	int extra_fd; /* /dev/fuse or the export */
+	pid_t pid;
+	bool hold;
+	struct launch_stats *stats;
+};
+
+static const char *worker_path, *mount_path, *export_path, *asan;
+static struct worker_proc front = {.name = "front", .pidfd = -1, .control = -1};
+static struct worker_proc back = {.name = "back", .pidfd = -1, .control = -1};
+static unsigned spin_us, timeout_s = 30, mtu = 1500, log_level = 5;
+static bool dpdk, read_only;
+static uint32_t next_epoch = 1;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void say(const char *fmt, ...) PLENUM_PRINTF(1, 2);
+static void say(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vprintf(fmt, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static void config_ports(struct worker_proc *w, unsigned host)
+{
+	for (unsigned leg = 0; leg < LEGS; leg++) {
+		struct launch_port *p = &w->cfg.ports[leg];
+		char text[64];
+
+		snprintf(p->leg, sizeof(p->leg), "leg-%c", 'a' + (int)leg);
+		snprintf(p->label, sizeof(p->label), "switch-%c", 'a' + (int)leg);
+		snprintf(p->ifname, sizeof(p->ifname), "leg%u", leg);
+		snprintf(text, sizeof(text), "10.99.%u.%u/24", leg + 1, host);
+		if (ip_prefix_parse(text, &p->ip) < 0)
+			die("ip_prefix_parse");
+		p->mtu = mtu;
+		p->udp_port = UDP_PORT;
+		p->ifindex = leg + 2;
+		if (dpdk)
+			snprintf(p->device, sizeof(p->device), "net_af_packet%u,iface=leg%u", leg,
+				 leg);
+	}
+	w->cfg.n_ports = LEGS;
+}
+
+static void config_common(struct worker_proc *w, unsigned host, unsigned core)
+{
+	struct launch_config *c = &w->cfg;
+
+	c->magic = LAUNCH_MAGIC;
+	c->version = LAUNCH_VERSION;
+	c->size = sizeof(*c);
+	snprintf(c->host, sizeof(c->host), "host-%u", host);
+	c->worker_id = host;
+	if (getrandom(&c->boot_id, sizeof(c->boot_id), 0) != (ssize_t)sizeof(c->boot_id))
+		die("getrandom");
+	c->transport = dpdk ? LAUNCH_DPDK : LAUNCH_UDP;
+	c->core = core;
+	c->spin_us = spin_us;
+	c->log_level = log_level;
+	config_ports(w, host);
+	w->state_fd = memfd_create("state", MFD_CLOEXEC);
+	w->stats_fd = memfd_create("stats", MFD_CLOEXEC);
+	if (w->state_fd < 0 || w->stats_fd < 0 ||
+	    ftruncate(w->stats_fd, sizeof(struct launch_stats)) < 0)
+		die("memfd_create");
+	w->stats = mmap(NULL, sizeof(*w->stats), PROT_READ, MAP_SHARED, w->stats_fd, 0);
+	if (w->stats == MAP_FAILED)
+		die("mmap");
+}
+
+static void config_front(void)
+{
+	struct launch_mount *m = &front.cfg.mounts[0];
+	char options[256];
+
+	front.cfg.role = LAUNCH_FRONTEND;
+	front.cfg.n_mounts = 1;
+	snprintf(m->path, sizeof(m->path), "%s", mount_path);
+	snprintf(m->export_name, sizeof(m->export_name), "scratch");
+	snprintf(m->peer, sizeof(m->peer), "host-2");
+	m->timeout_s = timeout_s;
+	m->read_only = read_only;
+	if (getrandom(m->id, sizeof(m->id), 0) != (ssize_t)sizeof(m->id))
+		die("getrandom");
+	for (unsigned leg = 0; leg < LEGS; leg++) {
+		m->addrs[leg].ip = back.cfg.ports[leg].ip.addr;
+		m->addrs[leg].port = UDP_PORT;
+	}
+	m->n_addrs = LEGS;
+	m->fuse_fd = LAUNCH_FD_FIRST;
+	front.extra_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (front.extra_fd < 0)
+		die("/dev/fuse");
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other,"
+		 "max_read=1048576",
+		 front.extra_fd);
+	if (mount("plenum", mount_path, "fuse", read_only ? MS_RDONLY : 0, options) < 0)
+		die("mount");
+}
+
+static void config_back(void)
+{
+	struct launch_export *e = &back.cfg.exports[0];
+
+	back.cfg.role = LAUNCH_COMPUTE;
+	back.cfg.n_exports = 1;
+	snprintf(e->name, sizeof(e->name), "scratch");
+	snprintf(e->path, sizeof(e->path), "%s", export_path);
+	e->dir_fd = LAUNCH_FD_FIRST;
+	back.extra_fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (back.extra_fd < 0)
+		die(export_path);
+}
+
+static void child_exec(struct worker_proc *w, int control)
+{
+	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd, w->extra_fd};
+	int ns = open(w->netns, O_RDONLY | O_CLOEXEC), high[ARRAY_SIZE(from)];
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (ns < 0 || setns(ns, CLONE_NEWNET) < 0)
+		die(w->netns);
+	for (unsigned i = 0; i < ARRAY_SIZE(from); i++)
+		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+	for (unsigned i = 0; i < ARRAY_SIZE(from); i++)
+		if (dup2(high[i], LAUNCH_FD_CONTROL + (int)i) < 0)
+			die("dup2");
+	syscall(SYS_close_range, LAUNCH_FD_FIRST + 1, ~0U, 0);
+	if (asan)
+		setenv("ASAN_OPTIONS", asan, 1);
+	execl(worker_path, worker_path, (char *)NULL);
+	die(worker_path);
+}
+
+static void worker_start(struct worker_proc *w)
+{
+	int sv[2];
+
+	w->cfg.epoch = next_epoch++;
+	w->config_fd = memfd_create("config", MFD_CLOEXEC);
+	if (w->config_fd < 0 || write(w->config_fd, &w->cfg, sizeof(w->cfg)) != sizeof(w->cfg))
+		die("config");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) < 0)
+		die("socketpair");
+	w->pid = fork();
+	if (w->pid < 0)
+		die("fork");
+	if (w->pid == 0)
+		child_exec(w, sv[1]);
+	close(sv[1]);
+	close(w->config_fd);
+	w->control = sv[0];
+	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+	if (w->pidfd < 0)
+		die("pidfd_open");
+}
+
+static void worker_tell(struct worker_proc *w, enum launch_msg_type type, int code, unsigned index)
+{
+	struct launch_msg m = {.type = type, .code = code, .index = index};
+
+	if (w->control >= 0)
+		(void)send(w->control, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void worker_hear(struct worker_proc *w)
+{
+	struct launch_msg m;
+
+	if (recv(w->control, &m, sizeof(m), MSG_DONTWAIT) != (ssize_t)sizeof(m))
+		return;
+	if (m.type == LAUNCH_MSG_READY)
+		say("ready %s", w->name);
+	else if (m.type == LAUNCH_MSG_FAILED)
+		say("failed %s %d %s", w->name, m.code, m.text);
+	else if (m.type == LAUNCH_MSG_EVENT)
+		say("event %s %d %s", w->name, m.code, m.text);
+}
+
+static void worker_reap(struct worker_proc *w, bool again)
+{
+	int status;
+
+	if (waitpid(w->pid, &status, 0) != w->pid)
+		die("waitpid");
+	while (w->control >= 0) { /* last words */
+		struct pollfd p = {.fd = w->control, .events = POLLIN};
+
+		if (poll(&p, 1, 0) != 1 || !(p.revents & POLLIN))
+			break;
+		worker_hear(w);
+		if (p.revents & POLLHUP)
+			break;
+	}
+	close(w->control);
+	close(w->pidfd);
+	w->control = w->pidfd = -1;
+	w->pid = 0;
+	say("exited %s %d", w->name,
+	    WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	if (again && !w->hold)
+		worker_start(w);
+	w->hold = false;
+}
+
+static void worker_stats(const struct worker_proc *w)
+{
+	const struct launch_stats *s = w->stats;
+
+	printf("stats %s requests=%llu responses=%llu errors=%llu read=%llu write=%llu loops=%llu "
+	       "sleeps=%llu sessions=%llu",
+	       w->name, (unsigned long long)launch_stat_get(&s->requests),
+	       (unsigned long long)launch_stat_get(&s->responses),
+	       (unsigned long long)launch_stat_get(&s->request_errors),
+	       (unsigned long long)launch_stat_get(&s->read_bytes),
+	       (unsigned long long)launch_stat_get(&s->write_bytes),
+	       (unsigned long long)launch_stat_get(&s->loops),
+	       (unsigned long long)launch_stat_get(&s->sleeps),
+	       (unsigned long long)launch_stat_get(&s->sessions));
+	for (unsigned i = 0; i < s->n_paths && i < LAUNCH_PATHS_MAX; i++)
+		printf(" %s:up=%llu,tx=%llu,rx=%llu,lost=%llu,retx=%llu,srtt=%llu,cwnd=%llu",
+		       s->paths[i].leg, (unsigned long long)s->paths[i].up,
+		       (unsigned long long)s->paths[i].tx_packets,
+		       (unsigned long long)s->paths[i].rx_packets,
+		       (unsigned long long)s->paths[i].lost_packets,
+		       (unsigned long long)s->paths[i].retransmits,
+		       (unsigned long long)s->paths[i].srtt_ns,
+		       (unsigned long long)s->paths[i].cwnd_bytes);
+	say(" network=%s", s->network);
+}
+
+/* False: the end. */
+static bool command(char *line)
+{
+	char verb[16] = "", who[16] = "", word[16] = "";
+	unsigned index = 0;
+	struct worker_proc *w;
+	int n = sscanf(line, "%15s %15s %u %15s", verb, who, &index, word);
+
+	if (n < 1)
+		return true;
+	if (strcmp(verb, "quit") == 0)
+		return false;
+	w = strcmp(who, "front") == 0 ? &front : &back;
+	if (strcmp(verb, "kill") == 0 && w->pid)
+		kill(w->pid, SIGKILL);
+	else if (strcmp(verb, "stop") == 0)
+		worker_tell(w, LAUNCH_MSG_STOP, 0, 0);
+	else if (strcmp(verb, "hold") == 0)
+		w->hold = true;
+	else if (strcmp(verb, "start") == 0 && !w->pid)
+		worker_start(w);
+	else if (strcmp(verb, "link") == 0)
+		worker_tell(w, LAUNCH_MSG_LINK, strcmp(word, "up") == 0, index);
+	else if (strcmp(verb, "pid") == 0)
+		say("pid %s %d", w->name, (int)w->pid);
+	else if (strcmp(verb, "stats") == 0)
+		worker_stats(w);
+	else
+		say("unknown %s", verb);
+	return true;
+}
+
+static bool input_read(void)
+{
+	static char buf[1024];
+	static size_t have;
+	ssize_t n = read(STDIN_FILENO, buf + have, sizeof(buf) - have - 1);
+	char *end;
+
+	if (n <= 0)
+		return false;
+	have += (size_t)n;
+	buf[have] = '\0';
+	while ((end = strchr(buf, '\n'))) {
+		*end = '\0';
+		if (!command(buf))
+			return false;
+		have -= (size_t)(end + 1 - buf);
+		memmove(buf, end + 1, have + 1);
+	}
+	if (have == sizeof(buf) - 1)
+		have = 0;
+	return true;
+}
+
+static void loop(void)
+{
+	for (;;) {
+		struct pollfd p[] = {
+			{.fd = STDIN_FILENO, .events = POLLIN},
+			{.fd = front.control, .events = POLLIN},
+			{.fd = back.control, .events = POLLIN},
+			{.fd = front.pidfd, .events = POLLIN},
+			{.fd = back.pidfd, .events = POLLIN},
+		};
+
+		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+			die("poll");
+		if (p[1].revents & POLLIN)
+			worker_hear(&front);
+		if (p[2].revents & POLLIN)
+			worker_hear(&back);
+		if (p[3].revents)
+			worker_reap(&front, true);
+		if (p[4].revents)
+			worker_reap(&back, true);
+		if (p[0].revents && !input_read())
+			return;
+		/* A dead worker's control socket stays readable until it is reaped. */
+		if ((p[1].revents | p[2].revents) == POLLHUP)
+			poll(&p[3], 2, 100);
+	}
+}
+
+static void finish(void)
+{
+	struct worker_proc *all[] = {&front, &back};
+
+	if (umount2(mount_path, MNT_DETACH) < 0)
+		perror("umount");
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
+		struct pollfd p = {.fd = all[i]->pidfd, .events = POLLIN};
+
+		if (!all[i]->pid)
+			continue;
+		worker_tell(all[i], LAUNCH_MSG_STOP, 0, 0);
+		if (poll(&p, 1, 5000) != 1) {
+			fprintf(stderr, "%s does not stop\n", all[i]->name);
+			kill(all[i]->pid, SIGKILL);
+		}
+		worker_reap(all[i], false);
+	}
+}
+
+static const struct option options[] = {{"worker", required_argument, NULL, 'w'},
+					{"mount", required_argument, NULL, 'm'},
+					{"export", required_argument, NULL, 'e'},
+					{"ns-front", required_argument, NULL, 'f'},
+					{"ns-back", required_argument, NULL, 'b'},
+					{"spin-us", required_argument, NULL, 's'},
+					{"timeout-s", required_argument, NULL, 't'},
+					{"mtu", required_argument, NULL, 'u'},
+					{"log-level", required_argument, NULL, 'l'},
+					{"asan", required_argument, NULL, 'a'},
+					{"dpdk", no_argument, NULL, 'd'},
+					{"read-only", no_argument, NULL, 'r'},
+					{NULL, 0, NULL, 0}};
+
+static void options_parse(int argc, char **argv)
+{
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		switch (c) {
+		case 'w':
+			worker_path = optarg;
+			break;
+		case 'm':
+			mount_path = optarg;
+			break;
+		case 'e':
+			export_path = optarg;
+			break;
+		case 'f':
+			front.netns = optarg;
+			break;
+		case 'b':
+			back.netns = optarg;
+			break;
+		case 's':
+			spin_us = (unsigned)atoi(optarg);
+			break;
+		case 't':
+			timeout_s = (unsigned)atoi(optarg);
+			break;
+		case 'u':
+			mtu = (unsigned)atoi(optarg);
+			break;
+		case 'l':
+			log_level = (unsigned)atoi(optarg);
+			break;
+		case 'a':
+			asan = optarg;
+			break;
+		case 'd':
+			dpdk = true;
+			break;
+		case 'r':
+			read_only = true;
+			break;
+		default:
+			exit(64);
+		}
+	}
+	if (!worker_path || !mount_path || !export_path || !front.netns || !back.netns) {
+		fputs("launch_pair: --worker, --mount, --export, --ns-front, --ns-back\n", stderr);
+		exit(64);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	options_parse(argc, argv);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN); /* the script decides */
+	config_common(&front, 1, 0);
+	config_common(&back, 2, cores > 1 ? 1 : 0);
+	config_back();
+	config_front();
+	worker_start(&back);
+	worker_start(&front);
+	loop();
+	finish();
+	return 0;
+}
