@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plan and apply on a real kernel: every test has a network namespace of its own with two legs
+ * (veth pairs), which goes when the process does. A second apply must write nothing; a failure or a
+ * SIGKILL at any write must leave the host as it was. Needs root.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netcfg/apply.h"
+#include "plugins/plugins.h"
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define VERIFY_NS (5 * NSEC_PER_SEC)
+
+#define LEGS                                                 \
+	"net:\n"                                             \
+	"  - {name: leg-a, device: leg0, network: data-a}\n" \
+	"  - {name: leg-b, device: leg1, network: data-b}\n" \
+	"ha: {mode: dual-leg}\n"
+#define WORKERS                                                                            \
+	"workers: [{role: compute, cores: [0], transport: udp, exports: [{name: x, path: " \
+	"/srv}]}]\n"
+
+static const char ipv4_yaml[] =
+	"networks:\n"
+	"  - {name: data-a, range: 10.10.1.10-10.10.1.40/16, gateway: 10.10.0.1, mtu: 9000}\n"
+	"  - {name: data-b, range: 10.20.1.10-10.20.1.40/16, gateway: 10.20.0.1, mtu: 4000}\n" LEGS
+		WORKERS;
+static const char renumbered_yaml[] =
+	"networks:\n"
+	"  - {name: data-a, range: 10.10.1.11-10.10.1.40/16, gateway: 10.10.0.2, mtu: 9000}\n"
+	"  - {name: data-b, range: 10.30.1.10-10.30.1.40/16, mtu: 3000}\n" LEGS WORKERS;
+static const char same_subnet_yaml[] =
+	"networks:\n"
+	"  - {name: data-a, range: 10.10.1.10-10.10.1.40/16}\n"
+	"  - {name: data-b, range: 10.10.2.10-10.10.2.40/16}\n" LEGS WORKERS;
+static const char ipv6_yaml[] =
+	"networks:\n"
+	"  - {name: data-a, range: 'fd00:a::10-fd00:a::40/64', gateway: 'fd00:a::1', mtu: 9000}\n"
+	"  - {name: data-b, range: 'fd00:b::10-fd00:b::40/64'}\n" LEGS WORKERS;
+static const char nothing_yaml[] = "host: h\n";
+
+struct fixture {
+	struct kernel *k;
+	char dir[32], journal[48];
+};
+
+/* What commands say goes to standard error: output stays TAP. */
+static int run(const char *command)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "(%s) >&2", command);
+	return system(line);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	if (!f || unshare(CLONE_NEWNET) < 0)
+		return -1;
+	/* addrgenmode none: no link-local addresses that come and go on their own. leg0 is down. */
+	if (run("ip link add leg0 type veth peer name far0 && "
+		"ip link add leg1 type veth peer name far1 && "
+		"for l in leg0 leg1 far0 far1; do ip link set $l addrgenmode none; done && "
+		"ip link set lo up && ip link set far0 up && ip link set far1 up && "
+		"ip link set leg1 up") != 0 ||
+	    kernel_linux_new(&f->k) < 0)
+		return -1;
+	strcpy(f->dir, "/tmp/plenum-apply-XXXXXX");
+	if (!mkdtemp(f->dir))
+		return -1;
+	snprintf(f->journal, sizeof(f->journal), "%s/journal", f->dir);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	unlink(f->journal);
+	rmdir(f->dir);
+	kernel_free(f->k);
+	free(f);
+	return 0;
+}
+
+static struct spec *spec_of(const char *yaml)
+{
+	struct diag d = DIAG_INIT;
+	struct spec *s = NULL;
+
+	if (spec_parse("netns.yaml", yaml, strlen(yaml), &d, &s) < 0)
+		diag_print(&d, stderr);
+	diag_done(&d);
+	assert_non_null(s);
+	return s;
+}
+
+static struct inventory *collect(struct fixture *f)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+
+	assert_int_equal(inv_collect(f->k, &d, &inv), 0);
+	diag_done(&d);
+	return inv;
+}
+
+static struct plan *plan_now(struct fixture *f, const struct spec *s)
+{
+	struct inventory *inv = collect(f);
+	struct diag d = DIAG_INIT;
+	struct plan *p = NULL;
+
+	if (plan_build(s, inv, &d, &p) < 0)
+		diag_print(&d, stderr);
+	assert_non_null(p);
+	inv_free(inv);
+	diag_done(&d);
+	return p;
+}
+
+/* All that an apply may change, as text. */
+static char *host_text(struct fixture *f)
+{
+	struct inventory *inv = collect(f);
+	char *text = NULL, a[IP_ADDR_STR_MAX], g[IP_ADDR_STR_MAX];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	for (size_t i = 0; i < inv->n_links; i++)
+		fprintf(out, "%s mtu %u up %d\n", inv->links[i].name, inv->links[i].mtu,
+			inv->links[i].up);
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		fprintf(out, "%u %s proto %u\n", inv->addrs[i].ifindex,
+			ip_prefix_format(&inv->addrs[i].ip, a, sizeof(a)), inv->addrs[i].proto);
+	for (size_t i = 0; i < inv->n_routes; i++)
+		fprintf(out, "%u %s via %s table %u proto %u type %u\n", inv->routes[i].oif,
+			ip_prefix_format(&inv->routes[i].dst, a, sizeof(a)),
+			inv->routes[i].gateway.family
+				? ip_addr_format(&inv->routes[i].gateway, g, sizeof(g))
+				: "-",
+			inv->routes[i].table, inv->routes[i].proto, inv->routes[i].type);
+	for (size_t i = 0; i < inv->n_rules; i++)
+		fprintf(out, "%u %s table %u\n", inv->rules[i].priority,
+			inv->rules[i].from.addr.family
+				? ip_prefix_format(&inv->rules[i].from, a, sizeof(a))
+				: "all",
+			inv->rules[i].table);
+	for (size_t i = 0; i < inv->n_sysctls; i++)
+		fprintf(out, "%s=%s\n", inv->sysctls[i].key, inv->sysctls[i].value);
+	fclose(out);
+	inv_free(inv);
+	return text;
+}
+
+static void assert_host_is(struct fixture *f, const char *before)
+{
+	char *now = host_text(f);
+
+	assert_string_equal(now, before);
+	free(now);
+}
+
+/* Applies, verifies, and proves that a second apply has nothing to write. */
+static void apply(struct fixture *f, const char *yaml)
+{
+	struct spec *s = spec_of(yaml);
+	struct plan *p = plan_now(f, s);
+	struct diag d = DIAG_INIT;
+	struct apply_outcome o;
+	uint64_t writes;
+
+	if (apply_run(f->k, p, f->journal, &o) < 0)
+		print_error("%s\n", o.why);
+	assert_int_equal(o.error, 0);
+	assert_int_equal(o.n_done, p->n_steps);
+	if (apply_verify(f->k, s, clock_now_ns() + VERIFY_NS, &d) < 0)
+		diag_print(&d, stderr);
+	assert_false(diag_has_errors(&d));
+	plan_free(p);
+	writes = f->k->n_writes;
+	p = plan_now(f, s);
+	assert_int_equal(p->n_steps, 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	assert_int_equal(f->k->n_writes, writes);
+	plan_free(p);
+	diag_done(&d);
+	spec_free(s);
+}
+
+static void test_twice_ipv4(void **state)
+{
+	struct fixture *f = *state;
+
+	apply(f, ipv4_yaml);
+	/* What the whole is for: each source leaves by its own leg, whatever the destination. */
+	assert_int_equal(run("ip route get 10.10.9.9 from 10.10.1.10 | grep -q 'dev leg0' && "
+			     "ip route get 10.20.9.9 from 10.20.1.10 | grep -q 'dev leg1' && "
+			     "ip route get 10.20.9.9 from 10.10.1.10 | grep -q 'dev leg0' && "
+			     "ip route get 198.51.100.1 from 10.20.1.10 | "
+			     "grep -q 'via 10.20.0.1 dev leg1'"),
+			 0);
+}
+
+static void test_twice_same_subnet(void **state)
+{
+	struct fixture *f = *state;
+
+	apply(f, same_subnet_yaml);
+	assert_int_equal(run("ip route get 10.10.9.9 from 10.10.1.10 | grep -q 'dev leg0' && "
+			     "ip route get 10.10.9.9 from 10.10.2.10 | grep -q 'dev leg1'"),
+			 0);
+}
+
+static void test_twice_ipv6(void **state)
+{
+	struct fixture *f = *state;
+
+	if (access("/proc/sys/net/ipv6", F_OK) < 0)
+		skip();
+	apply(f, ipv6_yaml);
+	assert_int_equal(run("ip -6 route get fd00:b::9 from fd00:a::10 | grep -q 'dev leg0' && "
+			     "ip -6 route get fd00:b::9 from fd00:b::10 | grep -q 'dev leg1'"),
+			 0);
+}
+
+/* From one configuration to another and back to none: nothing of ours stays, nothing of others
+ * goes. */
+static void test_changes_of_configuration(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg1 && "
+			     "ip rule add from 10.99.0.1 lookup 7001 pref 7000 && "
+			     "ip route add 10.98.0.0/16 dev leg1 table 99 && "
+			     "ip route add 10.97.0.0/16 via 10.99.0.2 dev leg1"),
+			 0);
+	apply(f, ipv4_yaml);
+	apply(f, renumbered_yaml);
+	apply(f, ipv4_yaml);
+	apply(f, nothing_yaml);
+	text = host_text(f);
+	assert_null(strstr(text, "proto 112"));
+	assert_null(strstr(text, "10.10."));
+	assert_null(strstr(text, "10.20."));
+	assert_null(strstr(text, "10.30."));
+	assert_non_null(strstr(text, "10.99.0.1/24"));
+	assert_non_null(strstr(text, "10.98.0.0/16"));
+	assert_non_null(strstr(text, "10.97.0.0/16"));
+	assert_non_null(strstr(text, "7000 10.99.0.1/32 table 7001"));
+	free(text);
+}
+
+/* What others do to our objects is seen and repaired. */
+static void test_repair(void **state)
+{
+	struct fixture *f = *state;
+
+	apply(f, ipv4_yaml);
+	assert_int_equal(run("ip rule del from 10.10.1.10 && ip link set leg1 down && "
+			     "ip link set leg0 mtu 1500 && "
+			     "echo 0 > /proc/sys/net/ipv4/conf/leg0/arp_filter"),
+			 0);
+	apply(f, ipv4_yaml);
+}
+
+/* A kernel that fails or kills its caller at a chosen write. */
+static struct {
+	struct kernel *real;
+	uint64_t n, fail_at, kill_at;
+	bool after;
+} trip;
+
+static int trip_before(char *why)
+{
+	trip.n++;
+	if (trip.n == trip.kill_at && !trip.after)
+		raise(SIGKILL);
+	if (trip.n != trip.fail_at)
+		return 0;
+	snprintf(why, KERNEL_WHY_MAX, "the test says no");
+	return -EIO;
+}
+
+static int trip_after(int r)
+{
+	if (trip.n == trip.kill_at)
+		raise(SIGKILL);
+	return r;
+}
+
+#define TRIP(op, type)                                                                 \
+	static int trip_##op(struct kernel *k, const struct type *object, char *why)   \
+	{                                                                              \
+		int r = trip_before(why);                                              \
+                                                                                       \
+		return r ? r : trip_after(trip.real->ops->op(trip.real, object, why)); \
+	}
+TRIP(link_set, kernel_link_change)
+TRIP(addr_add, inv_addr)
+TRIP(addr_del, inv_addr)
+TRIP(route_add, inv_route)
+TRIP(route_del, inv_route)
+TRIP(rule_add, inv_rule)
+TRIP(rule_del, inv_rule)
+
+static int trip_sysctl_set(struct kernel *k, const char *key, const char *value, char *why)
+{
+	int r = trip_before(why);
+
+	return r ? r : trip_after(trip.real->ops->sysctl_set(trip.real, key, value, why));
+}
+
+static int trip_collect(struct kernel *k, struct diag *d, struct inventory *inv)
+{
+	return trip.real->ops->collect(trip.real, d, inv);
+}
+
+static const struct kernel_ops trip_ops = {
+	.collect = trip_collect,
+	.link_set = trip_link_set,
+	.addr_add = trip_addr_add,
+	.addr_del = trip_addr_del,
+	.route_add = trip_route_add,
+	.route_del = trip_route_del,
+	.rule_add = trip_rule_add,
+	.rule_del = trip_rule_del,
+	.sysctl_set = trip_sysctl_set,
+};
+
+/* The host carries an applied configuration, and the plan to the next one has steps of all kinds.
+ * Takes leg1's work down with it: the more there is to undo the better. */
+static struct plan *plan_of_all_kinds(struct fixture *f, struct spec **ret_spec)
+{
+	bool seen[PLAN_OP_MAX] = {false};
+	struct plan *p;
+
+	apply(f, ipv4_yaml);
+	assert_int_equal(run("echo 0 > /proc/sys/net/ipv4/conf/leg0/arp_filter"), 0);
+	*ret_spec = spec_of(renumbered_yaml);
+	p = plan_now(f, *ret_spec);
+	for (size_t i = 0; i < p->n_steps; i++)
+		seen[p->steps[i].op] = true;
+	for (size_t i = 0; i < PLAN_OP_MAX; i++)
+		assert_true(seen[i]);
+	return p;
+}
+
+static void test_failure_at_every_write(void **state)
+{
+	struct fixture *f = *state;
+	struct kernel k = {.ops = &trip_ops};
+	struct spec *s;
+	struct plan *p = plan_of_all_kinds(f, &s);
+	char *before = host_text(f);
+
+	for (size_t i = 0; i < p->n_steps; i++) {
+		struct apply_outcome o;
+
+		memset(&trip, 0, sizeof(trip));
+		trip.real = f->k;
+		trip.fail_at = i + 1;
+		assert_int_equal(apply_run(&k, p, f->journal, &o), -EIO);
+		assert_int_equal(o.failed_step, i);
+		assert_int_equal(o.n_undone, i);
+		assert_false(o.stuck);
+		assert_host_is(f, before);
+	}
+	free(before);
+	plan_free(p);
+	spec_free(s);
+}
+
+static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, bool after)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct kernel k = {.ops = &trip_ops};
+		struct apply_outcome o;
+
+		memset(&trip, 0, sizeof(trip));
+		if (kernel_linux_new(&trip.real) < 0)
+			_exit(2);
+		trip.kill_at = nth;
+		trip.after = after;
+		_exit(apply_run(&k, p, f->journal, &o) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void test_kill_at_every_write(void **state)
+{
+	struct fixture *f = *state;
+	struct spec *s;
+	struct plan *p = plan_of_all_kinds(f, &s);
+	char *before = host_text(f);
+
+	for (size_t i = 1; i <= p->n_steps; i++) {
+		for (int after = 0; after < 2; after++) {
+			struct apply_outcome o;
+
+			apply_killed(f, p, i, after);
+			assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+			assert_host_is(f, before);
+		}
+	}
+	free(before);
+	plan_free(p);
+	apply(f, renumbered_yaml);
+	spec_free(s);
+}
+
+#define NETNS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NETNS_TEST(test_twice_ipv4),
+		NETNS_TEST(test_twice_same_subnet),
+		NETNS_TEST(test_twice_ipv6),
+		NETNS_TEST(test_changes_of_configuration),
+		NETNS_TEST(test_repair),
+		NETNS_TEST(test_failure_at_every_write),
+		NETNS_TEST(test_kill_at_every_write),
+	};
+
+	if (unshare(CLONE_NEWNET) < 0) {
+		printf("1..0 # SKIP network namespaces need root\n");
+		return 0;
+	}
+	plugins_register();
+	return cmocka_run_group_tests_name("apply in a namespace", tests, NULL, NULL);
+}
