@@ -148,11 +148,12 @@ static void connected_del(struct fake *f, const struct inv_addr *gone)
 	}
 }
 
-/* Routes that prefer a source address which is gone go with it. */
+/* Routes that prefer a source address which is gone go with it, in the main table only. */
 static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 {
 	for (size_t i = f->inv->n_routes; i-- > 0;)
-		if (f->inv->routes[i].src.family && ip_addr_equal(&f->inv->routes[i].src, src))
+		if (f->inv->routes[i].table == RT_TABLE_MAIN && f->inv->routes[i].src.family &&
+		    ip_addr_equal(&f->inv->routes[i].src, src))
 			REMOVE_AT(f->inv, routes, n_routes, i);
 }
 
@@ -302,7 +303,9 @@ static int fake_addr_del(struct kernel *k, const struct inv_addr *a, char *why)
 		return fail(why, -ENODEV, NULL);
 	found = addr_get(f, a);
 	if (!found)
-		return fail(why, -EADDRNOTAVAIL, "Address not found");
+		return fail(why, -EADDRNOTAVAIL,
+			    a->ip.addr.family == AF_INET ? "ipv4: Address not found"
+							 : "address not found");
 	gone = *found;
 	REMOVE_AT(f->inv, addrs, n_addrs, (size_t)(found - f->inv->addrs));
 	routes_of_source_del(f, &gone.ip.addr);

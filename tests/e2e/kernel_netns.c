@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kernel_linux on a real kernel: every test has a network namespace of its own with two veth pairs,
+ * which goes when the process does. Needs root, or user namespaces.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netcfg/inventory_build.h"
+#include "netcfg/kernel_fake.h"
+#include "netcfg/rtnl.h"
+#include "netcfg/sysfs.h"
+#include <fcntl.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define LEG "leg0"
+#define EVENT_DEADLINE_NS NSEC_PER_SEC
+
+/* Output of cmocka stays TAP: what commands say goes to standard error. */
+static int run(const char *command)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "%s >&2", command);
+	return system(line);
+}
+
+static int setup(void **state)
+{
+	struct kernel *k;
+
+	if (unshare(CLONE_NEWNET) < 0)
+		return -1;
+	if (run("ip link add leg0 type veth peer name far0 && ip link set lo up &&"
+		"ip link set far0 up && ip link set leg0 up") != 0)
+		return -1;
+	if (kernel_linux_new(&k) < 0)
+		return -1;
+	*state = k;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	kernel_free(*state);
+	return 0;
+}
+
+static struct ip_prefix prefix(const char *text)
+{
+	struct ip_prefix p;
+
+	assert_int_equal(ip_prefix_parse(text, &p), 0);
+	return p;
+}
+
+static struct ip_addr address(const char *text)
+{
+	struct ip_addr a;
+
+	assert_int_equal(ip_addr_parse(text, &a), 0);
+	return a;
+}
+
+static struct inventory *collect(struct kernel *k)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv;
+
+	assert_int_equal(inv_collect(k, &d, &inv), 0);
+	if (d.n)
+		diag_print(&d, stderr);
+	assert_int_equal(d.n, 0);
+	diag_done(&d);
+	return inv;
+}
+
+static uint32_t leg_index(struct kernel *k)
+{
+	struct inventory *inv = collect(k);
+	uint32_t ifindex = inv_link_by_name(inv, LEG)->ifindex;
+
+	inv_free(inv);
+	return ifindex;
+}
+
+static void test_link(void **state)
+{
+	struct kernel *k = *state;
+	struct kernel_link_change c = {.set_mtu = true, .mtu = 9000};
+	struct inventory *inv = collect(k);
+	const struct inv_link *l = inv_link_by_name(inv, LEG);
+	char why[KERNEL_WHY_MAX] = "";
+
+	assert_int_equal(inv->n_links, 3);
+	assert_non_null(l);
+	assert_int_equal(l->kind, INV_LINK_VETH);
+	assert_string_equal(l->kind_text, "veth");
+	assert_true(l->up && l->carrier);
+	assert_int_equal(l->mtu, 1500);
+	assert_int_equal(l->lower, 0);
+	c.ifindex = l->ifindex;
+	assert_int_equal(k->n_writes, 0);
+	assert_int_equal(k->ops->link_set(k, &c, why), 0);
+	c.mtu = 1000000;
+	assert_int_equal(k->ops->link_set(k, &c, why), -EINVAL);
+	assert_string_equal(why, "mtu greater than device maximum");
+	c = (struct kernel_link_change){.ifindex = l->ifindex, .set_up = true, .up = false};
+	assert_int_equal(k->ops->link_set(k, &c, why), 0);
+	assert_int_equal(k->n_writes, 3);
+	inv_free(inv);
+	inv = collect(k);
+	l = inv_link_by_name(inv, LEG);
+	assert_int_equal(l->mtu, 9000);
+	assert_false(l->up || l->carrier);
+	c.ifindex = 12345;
+	assert_int_equal(k->ops->link_set(k, &c, why), -ENODEV);
+	inv_free(inv);
+}
+
+static void test_addr(void **state)
+{
+	struct kernel *k = *state;
+	struct inv_addr a = {.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24")};
+	struct inv_addr six = {.ifindex = a.ifindex, .ip = prefix("fd99::1/64")};
+	char why[KERNEL_WHY_MAX] = "";
+	struct inventory *inv;
+	size_t n_found = 0;
+
+	assert_int_equal(k->ops->addr_add(k, &a, why), 0);
+	assert_int_equal(k->ops->addr_add(k, &six, why), 0);
+	assert_int_equal(k->ops->addr_add(k, &a, why), -EEXIST);
+	assert_string_not_equal(why, "");
+	inv = collect(k);
+	for (size_t i = 0; i < inv->n_addrs; i++) {
+		const struct inv_addr *have = &inv->addrs[i];
+
+		if (!ip_addr_equal(&have->ip.addr, &a.ip.addr) &&
+		    !ip_addr_equal(&have->ip.addr, &six.ip.addr))
+			continue;
+		assert_int_equal(have->proto, PLENUM_RTPROT);
+		assert_int_equal(have->ifindex, a.ifindex);
+		n_found++;
+	}
+	assert_int_equal(n_found, 2);
+	inv_free(inv);
+	assert_int_equal(k->ops->addr_del(k, &a, why), 0);
+	assert_int_equal(k->ops->addr_del(k, &six, why), 0);
+	assert_int_equal(k->ops->addr_del(k, &a, why), -EADDRNOTAVAIL);
+}
+
+/* The route as the inventory tells it, or NULL. */
+static const struct inv_route *route_find(const struct inventory *inv, struct inv_route want)
+{
+	kernel_route_normalize(&want);
+	for (size_t i = 0; i < inv->n_routes; i++)
+		if (kernel_route_equal(&inv->routes[i], &want))
+			return &inv->routes[i];
+	return NULL;
+}
+
+static void test_route(void **state)
+{
+	struct kernel *k = *state;
+	struct inv_addr a = {.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24")};
+	struct inv_route subnet = {.table = 7411,
+				   .dst = prefix("10.99.0.0/24"),
+				   .src = address("10.99.0.1"),
+				   .oif = a.ifindex};
+	struct inv_route gateway = {
+		.table = 7411, .gateway = address("10.99.0.254"), .oif = a.ifindex};
+	struct inv_route six = {.table = 7411, .dst = prefix("fd98::/64"), .oif = a.ifindex};
+	char why[KERNEL_WHY_MAX] = "";
+	struct inventory *inv;
+
+	assert_int_equal(k->ops->route_add(k, &gateway, why), -ENETUNREACH);
+	assert_string_equal(why, "Nexthop has invalid gateway");
+	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
+	assert_int_equal(k->ops->route_add(k, &subnet, why), 0);
+	assert_int_equal(k->ops->route_add(k, &gateway, why), 0);
+	assert_int_equal(k->ops->route_add(k, &six, why), 0);
+	assert_int_equal(k->ops->route_add(k, &gateway, why), -EEXIST);
+	inv = collect(k);
+	assert_non_null(route_find(inv, subnet));
+	assert_non_null(route_find(inv, gateway));
+	assert_non_null(route_find(inv, six));
+	inv_free(inv);
+	assert_int_equal(k->ops->route_del(k, &gateway, why), 0);
+	assert_int_equal(k->ops->route_del(k, &subnet, why), 0);
+	assert_int_equal(k->ops->route_del(k, &six, why), 0);
+	assert_int_equal(k->ops->route_del(k, &gateway, why), -ESRCH);
+	inv = collect(k);
+	assert_null(route_find(inv, gateway));
+	inv_free(inv);
+}
+
+static void test_rule(void **state)
+{
+	struct kernel *k = *state;
+	struct inv_rule r = {.priority = 7411,
+			     .table = 7411,
+			     .family = AF_INET,
+			     .proto = PLENUM_RTPROT,
+			     .from = prefix("10.99.0.1/32")};
+	struct inventory *inv;
+	bool ours = false, foreign = false;
+
+	assert_int_equal(k->ops->rule_add(k, &r, NULL), 0);
+	assert_int_equal(k->ops->rule_add(k, &r, NULL), -EEXIST);
+	assert_int_equal(run("ip rule add fwmark 7 from 10.99.0.1 table 9 priority 500"), 0);
+	inv = collect(k);
+	for (size_t i = 0; i < inv->n_rules; i++) {
+		ours |= kernel_rule_equal(&inv->rules[i], &r);
+		foreign |= inv->rules[i].priority == 500 && inv->rules[i].more;
+	}
+	assert_true(ours && foreign);
+	inv_free(inv);
+	assert_int_equal(k->ops->rule_del(k, &r, NULL), 0);
+	assert_int_equal(k->ops->rule_del(k, &r, NULL), -ENOENT);
+}
+
+static void test_sysctl(void **state)
+{
+	struct kernel *k = *state;
+	static const char key[] = "net/ipv4/conf/" LEG "/arp_announce";
+	char why[KERNEL_WHY_MAX] = "", value[16];
+	struct inventory *inv;
+
+	assert_int_equal(k->ops->sysctl_set(k, key, "2", why), 0);
+	assert_int_equal(k->ops->sysctl_get(k, key, value, sizeof(value)), 0);
+	assert_string_equal(value, "2");
+	inv = collect(k);
+	assert_string_equal(inv_sysctl_value(inv, key), "2");
+	inv_free(inv);
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/none/arp_announce", "2", why),
+			 -ENOENT);
+	assert_non_null(strstr(why, "/proc/sys/net/ipv4/conf/none/arp_announce"));
+	assert_int_equal(k->ops->sysctl_set(k, key, "many", why), -EINVAL);
+	assert_int_equal(k->ops->sysctl_set(k, "net/../kernel/hostname", "x", why), -EINVAL);
+	assert_int_equal(k->ops->sysctl_get(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
+}
+
+/* Settings of links whose names have dots and more are reached too. */
+static void test_odd_names(void **state)
+{
+	struct kernel *k = *state;
+	struct inventory *inv, *again;
+	struct diag d = DIAG_INIT;
+	char *json;
+
+	assert_int_equal(run("ip link add 'a.b-c%d\"x' type veth peer name \"$(printf 'n\\351')\""),
+			 0);
+	inv = collect(k);
+	assert_int_equal(inv->n_links, 5);
+	assert_non_null(inv_link_by_name(inv, "n\351"));
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/a.b-c0\"x/arp_ignore", "1", NULL), 0);
+	json = inv_to_json(inv);
+	assert_non_null(json);
+	assert_int_equal(inv_from_json(json, strlen(json), &d, &again), 0);
+	free(json);
+	inv_free(inv);
+	inv_free(again);
+	diag_done(&d);
+}
+
+struct seen {
+	bool carrier_lost, carrier_back, addr, route, rule, lost, removed;
+	unsigned n;
+};
+
+static void see(void *user, const struct kernel_event *e)
+{
+	struct seen *s = user;
+
+	s->n++;
+	if (e->type == KERNEL_EVENT_LINK && strcmp(e->ifname, LEG) == 0) {
+		s->carrier_lost |= e->up && !e->carrier;
+		s->carrier_back |= s->carrier_lost && e->up && e->carrier;
+	}
+	s->addr |= e->type == KERNEL_EVENT_ADDR;
+	s->route |= e->type == KERNEL_EVENT_ROUTE;
+	s->rule |= e->type == KERNEL_EVENT_RULE;
+	s->lost |= e->type == KERNEL_EVENT_LOST;
+	s->removed |= e->removed && strcmp(e->ifname, "far0") == 0;
+}
+
+/* Reads notifications until *flag is set: within a second. */
+static void await(struct kernel *k, struct seen *s, const bool *flag)
+{
+	struct pollfd p = {.fd = k->ops->watch_fd(k), .events = POLLIN};
+	uint64_t deadline = clock_now_ns() + EVENT_DEADLINE_NS;
+
+	while (!*flag) {
+		uint64_t now = clock_now_ns();
+
+		assert_true(now < deadline);
+		assert_true(poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1) >= 0);
+		assert_int_equal(k->ops->watch_read(k, see, s), 0);
+	}
+}
+
+static void test_watch(void **state)
+{
+	struct kernel *k = *state;
+	struct inv_addr a = {.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24")};
+	struct inv_rule r = {.priority = 9, .table = 9, .from = prefix("10.99.0.1/32")};
+	struct seen s = {0};
+
+	assert_true(k->ops->watch_fd(k) >= 0);
+	assert_true(fcntl(k->ops->watch_fd(k), F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(run("ip link set far0 down"), 0);
+	await(k, &s, &s.carrier_lost);
+	assert_int_equal(run("ip link set far0 up"), 0);
+	await(k, &s, &s.carrier_back);
+	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
+	await(k, &s, &s.addr);
+	await(k, &s, &s.route);
+	assert_int_equal(k->ops->rule_add(k, &r, NULL), 0);
+	await(k, &s, &s.rule);
+	assert_false(s.lost);
+	assert_int_equal(run("ip link del far0"), 0);
+	await(k, &s, &s.removed);
+	assert_int_equal(k->ops->watch_read(k, see, &s), 0);
+}
+
+/* More notifications than the socket holds: the reader is told so, and the watch goes on. */
+static void test_watch_overflow(void **state)
+{
+	struct kernel *k = *state;
+	const int small = 4096;
+	uint32_t ifindex = leg_index(k);
+	struct seen s = {0};
+	int fd = k->ops->watch_fd(k);
+
+	assert_true(fd >= 0);
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &small, sizeof(small)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	for (int i = 0; i < 200; i++) {
+		struct kernel_link_change c = {
+			.ifindex = ifindex, .set_mtu = true, .mtu = 1400 + (uint32_t)i % 2};
+
+		assert_int_equal(k->ops->link_set(k, &c, NULL), 0);
+	}
+	await(k, &s, &s.lost);
+	assert_int_equal(run("ip link set far0 down"), 0);
+	await(k, &s, &s.carrier_lost);
+}
+
+/* Addresses, routes and rules of two inventories, with a word for what differs. */
+static void assert_same_objects(const struct inventory *a, const struct inventory *b)
+{
+	assert_int_equal(a->n_addrs, b->n_addrs);
+	for (size_t i = 0; i < a->n_addrs; i++) {
+		assert_true(ip_addr_equal(&a->addrs[i].ip.addr, &b->addrs[i].ip.addr));
+		assert_int_equal(a->addrs[i].secondary, b->addrs[i].secondary);
+		assert_int_equal(a->addrs[i].proto, b->addrs[i].proto);
+	}
+	assert_int_equal(a->n_routes, b->n_routes);
+	for (size_t i = 0; i < a->n_routes; i++)
+		assert_true(kernel_route_equal(&a->routes[i], &b->routes[i]));
+	assert_int_equal(a->n_rules, b->n_rules);
+	for (size_t i = 0; i < a->n_rules; i++)
+		assert_true(kernel_rule_equal(&a->rules[i], &b->rules[i]));
+}
+
+/* The same changes one after the other on both hosts: results and what is there then are equal. */
+static void test_fake_is_faithful(void **state)
+{
+	struct kernel *real = *state, *fake;
+	struct inv_addr a, b;
+	struct inventory *before, *is, *says;
+	struct diag d = DIAG_INIT;
+	uint32_t leg = leg_index(real);
+	struct inv_route subnet = {.table = 100, .dst = prefix("10.99.0.0/24"), .oif = leg};
+	struct inv_route gateway = {.table = 100, .gateway = address("10.99.0.254"), .oif = leg};
+	struct inv_route from_b = {.table = 101,
+				   .dst = prefix("10.98.0.0/24"),
+				   .src = address("10.99.0.2"),
+				   .oif = leg};
+	struct inv_rule rule = {.priority = 100, .table = 100, .from = prefix("10.99.0.1/32")};
+	struct kernel_link_change down = {.ifindex = leg, .set_up = true};
+	struct kernel_link_change up = {.ifindex = leg, .set_up = true, .up = true};
+	struct kernel_link_change big = {.ifindex = leg, .set_mtu = true, .mtu = 70000};
+
+	a = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.1/24")};
+	b = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.2/24")};
+	/* IPv6 takes its own time to settle, which the fake does not play. */
+	assert_int_equal(
+		real->ops->sysctl_set(real, "net/ipv6/conf/" LEG "/disable_ipv6", "1", NULL), 0);
+	before = collect(real);
+	assert_int_equal(kernel_fake_new(before, &fake), 0);
+	inv_free(before);
+#define BOTH(op, arg)                                                              \
+	do {                                                                       \
+		char why_real[KERNEL_WHY_MAX] = "", why_fake[KERNEL_WHY_MAX] = ""; \
+		int r_real = real->ops->op(real, arg, why_real);                   \
+                                                                                   \
+		assert_int_equal(fake->ops->op(fake, arg, why_fake), r_real);      \
+		assert_int_equal(why_fake[0] != 0, why_real[0] != 0);              \
+		is = collect(real);                                                \
+		assert_int_equal(inv_collect(fake, &d, &says), 0);                 \
+		assert_same_objects(is, says);                                     \
+		inv_free(is);                                                      \
+		inv_free(says);                                                    \
+	} while (0)
+	BOTH(route_add, &gateway);
+	BOTH(addr_add, &a);
+	BOTH(addr_add, &a);
+	BOTH(addr_add, &b);
+	BOTH(route_add, &subnet);
+	BOTH(route_add, &gateway);
+	BOTH(route_add, &gateway);
+	BOTH(route_add, &from_b);
+	BOTH(rule_add, &rule);
+	BOTH(rule_add, &rule);
+	BOTH(link_set, &big);
+	BOTH(addr_del, &b);
+	BOTH(route_add, &from_b);
+	BOTH(addr_add, &b);
+	BOTH(link_set, &down);
+	BOTH(route_add, &subnet);
+	BOTH(link_set, &up);
+	BOTH(route_del, &subnet);
+	BOTH(addr_del, &a);
+	BOTH(addr_del, &a);
+	BOTH(rule_del, &rule);
+	BOTH(rule_del, &rule);
+#undef BOTH
+	kernel_free(fake);
+	diag_done(&d);
+}
+
+static void test_many_links(void **state)
+{
+	enum { PAIRS = 300 };
+	struct kernel *k = *state;
+	struct inventory *inv;
+	uint64_t begin;
+	FILE *batch = popen("ip -batch - >&2", "w");
+
+	assert_non_null(batch);
+	for (int i = 0; i < PAIRS; i++)
+		fprintf(batch, "link add m%d type veth peer name n%d\n", i, i);
+	assert_int_equal(pclose(batch), 0);
+	begin = clock_now_ns();
+	inv = collect(k);
+	print_message("# %zu links in %.1f ms\n", inv->n_links,
+		      (double)(clock_now_ns() - begin) / NSEC_PER_MSEC);
+	assert_int_equal(inv->n_links, 2 * PAIRS + 3);
+	for (size_t i = 1; i < inv->n_links; i++)
+		assert_true(inv->links[i - 1].ifindex < inv->links[i].ifindex);
+	inv_free(inv);
+}
+
+/* The detached sysfs shows this namespace although /sys is that of another one. */
+static void test_sysfs_of_this_namespace(void **state)
+{
+	autoclose int root = sysfs_open();
+	char text[32];
+
+	assert_true(root >= 0);
+	if (access("/sys/class/net/" LEG, F_OK) == 0 || geteuid() != 0)
+		skip();
+	assert_true(sysfs_read(root, "class/net/" LEG "/mtu", text, sizeof(text)) > 0);
+	assert_string_equal(text, "1500");
+}
+
+/* A reader without any privilege gets the whole inventory, and clear refusals. */
+static void test_unprivileged(void **state)
+{
+	struct inventory *inv = collect(*state);
+	size_t n_links = inv->n_links;
+	uint32_t ifindex = inv_link_by_name(inv, LEG)->ifindex;
+	int status;
+	pid_t pid;
+
+	inv_free(inv);
+	if (geteuid() != 0)
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct kernel_link_change c = {.ifindex = ifindex, .set_mtu = true, .mtu = 1400};
+		struct diag d = DIAG_INIT;
+		char why[KERNEL_WHY_MAX] = "";
+		struct kernel *k;
+		bool good;
+
+		if (setgid(65534) < 0 || setuid(65534) < 0 || kernel_linux_new(&k) < 0 ||
+		    inv_collect(k, &d, &inv) < 0)
+			_exit(1);
+		good = inv->n_links == n_links && inv->n_cores > 0 && d.n == 0 &&
+		       k->ops->link_set(k, &c, why) == -EPERM && why[0];
+		inv_free(inv);
+		kernel_free(k);
+		_exit(good ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(test_link),
+		CASE(test_addr),
+		CASE(test_route),
+		CASE(test_rule),
+		CASE(test_sysctl),
+		CASE(test_odd_names),
+		CASE(test_watch),
+		CASE(test_watch_overflow),
+		CASE(test_fake_is_faithful),
+		CASE(test_many_links),
+		CASE(test_sysfs_of_this_namespace),
+		CASE(test_unprivileged),
+	};
+
+	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) {
+		puts("1..0 # SKIP no network namespace can be made here");
+		return 0;
+	}
+	if (run("test -n \"$(command -v ip)\"") != 0) {
+		puts("1..0 # SKIP iproute2 is not installed");
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
