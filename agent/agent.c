@@ -78,6 +78,22 @@ static int agent_on_kernel(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
+static void agent_on_skipped_event(void *user, const struct kernel_event *e)
+{
+	struct agent *a = user;
+
+	if (!loop_timer_armed(a->debounce))
+		loop_timer_arm(a->debounce, a->debounce_ns);
+}
+
+void agent_skip_kernel_events(struct agent *a)
+{
+	int r = a->kernel->ops->watch_read(a->kernel, agent_on_skipped_event, a);
+
+	if (r < 0)
+		loop_timer_arm(a->debounce, a->debounce_ns);
+}
+
 /*
  * Somebody who keeps undoing our work would make an endless race of it, and what is wrong with the
  * host may stay wrong: each walk in a row that had to change something, or failed, makes the next
@@ -272,7 +288,8 @@ static void agent_on_api_start(void *user)
 {
 	struct agent *a = user;
 
-	control_on_event(a, a->events.next);
+	if (a->api)
+		control_on_event(a, a->events.next);
 }
 
 static int agent_open_children(struct agent *a)

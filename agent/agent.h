@@ -91,6 +91,8 @@ int agent_check(const struct agent_options *opt);
  */
 int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
 	       struct diag *d);
+/* Drops the notifications that wait, because the host is looked at anew; another look follows. */
+void agent_skip_kernel_events(struct agent *a);
 /* agent_walk, and the outcome as state, events and status. The client's errors are in d too. */
 int agent_run_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
 		   struct diag *d);

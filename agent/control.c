@@ -105,7 +105,7 @@ static void control_get_plan(struct agent *a, struct control_reply *r)
 	if (k >= 0)
 		k = inv_collect(a->kernel, &d, &round.inv);
 	if (k >= 0)
-		k = plan_build(round.spec, round.inv, &d, &round.plan);
+		k = plan_build_running(round.spec, round.inv, a->now.plan, &d, &round.plan);
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	else

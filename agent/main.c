@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plenumd(8): arguments, and which role this process plays. */
 #include "agent/agent.h"
+#include "plugins/plugins.h"
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -125,6 +126,7 @@ int main(int argc, char **argv)
 		return run_role(role, opt.log_level);
 	if (check)
 		return agent_check(&opt);
+	plugins_register();
 	opt.worker = find_worker(worker, sizeof(worker));
 	return agent_main(&opt);
 }

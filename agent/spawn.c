@@ -91,6 +91,7 @@ static void __attribute__((noreturn)) spawn_child(const struct spawn_request *rq
 	cpu_set_t set;
 
 	spawn_child_signals();
+	setsid(); /* a terminal's Ctrl-C is the agent's to handle */
 	if (rq->oom_score)
 		spawn_child_oom(rq->oom_score);
 	if (rq->core >= 0) {

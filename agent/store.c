@@ -242,63 +242,50 @@ static bool store_is_cli(const struct spec_net *n)
 	return slash && strcmp(slash + 1, STORE_CLI_FILE) == 0;
 }
 
-static void store_write_net(FILE *f, const struct spec_net *n)
+/* As spec_net; *ret_ips is its heap array. */
+static int store_parse_add(const struct privsep_net_add *add, struct diag *d, struct spec_net *ret,
+			   struct ip_range **ret_ips)
 {
-	static const char *const tristate[SPEC_TRISTATE_MAX] = {"auto", "off", "on"};
-	char text[2 * IP_ADDR_STR_MAX];
+	autofree struct ip_range *ips = calloc(PRIVSEP_IPS_MAX, sizeof(*ips));
+	struct spec_net net = {.vfs = SPEC_VFS_AUTO, .rdma = SPEC_AUTO};
 
-	fprintf(f, "  - {name: \"%s\", device: \"%s\", network: \"%s\"", n->name, n->device,
-		n->network);
-	if (n->label[0])
-		fprintf(f, ", label: \"%s\"", n->label);
-	if (n->vfs != SPEC_VFS_AUTO)
-		fprintf(f, ", vfs: %d", n->vfs);
-	if (n->rdma != SPEC_AUTO && n->rdma < SPEC_TRISTATE_MAX)
-		fprintf(f, ", rdma: %s", tristate[n->rdma]);
-	for (size_t i = 0; i < n->n_ips; i++)
-		fprintf(f, "%s\"%s\"", i ? ", " : ", ips: [",
-			ip_range_format(&n->ips[i], text, sizeof(text)));
-	fprintf(f, "%s}\n", n->n_ips ? "]" : "");
-}
+	if (!ips)
+		return -ENOMEM;
+	memcpy(net.name, add->name, sizeof(net.name));
+	memcpy(net.device, add->device, sizeof(net.device));
+	memcpy(net.network, add->network, sizeof(net.network));
+	memcpy(net.label, add->label, sizeof(net.label));
+	for (; net.n_ips < PRIVSEP_IPS_MAX && add->ips[net.n_ips][0]; net.n_ips++) {
+		const char *text = add->ips[net.n_ips];
 
-static void store_write_add(FILE *f, const struct privsep_net_add *n)
-{
-	fprintf(f, "  - {name: \"%s\", device: \"%s\", network: \"%s\"", n->name, n->device,
-		n->network);
-	if (n->label[0])
-		fprintf(f, ", label: \"%s\"", n->label);
-	for (size_t i = 0; i < PRIVSEP_IPS_MAX && n->ips[i][0]; i++)
-		fprintf(f, "%s\"%s\"", i ? ", " : ", ips: [", n->ips[i]);
-	fprintf(f, "%s}\n", n->ips[0][0] ? "]" : "");
+		if (ip_range_parse(text, &ips[net.n_ips]) >= 0)
+			continue;
+		diag_add(d, DIAG_ERROR, NULL, "ips",
+			 "'%s' is no address and no range; write 10.0.0.1 or 10.0.0.1-10.0.0.9",
+			 text);
+		return -EINVAL;
+	}
+	*ret = net;
+	*ret_ips = ptr_take(ips);
+	return 0;
 }
 
 /* The text of 50-cli.yaml with the entries of spec that are in it, less `without`, plus `add`. */
 static char *store_cli_text(const struct spec *spec, const char *without,
-			    const struct privsep_net_add *add)
+			    const struct spec_net *add)
 {
-	size_t len = 0, n = 0;
-	char *text = NULL;
-	FILE *f = open_memstream(&text, &len);
+	autofree struct spec_net *nets = calloc(spec->n_nets + 1, sizeof(*nets));
+	size_t n = 0;
 
-	if (!f)
+	if (!nets)
 		return NULL;
-	fputs("# Written by `plenum net add` and `plenum net delete`.\nnet:\n", f);
-	for (size_t i = 0; i < spec->n_nets; i++) {
-		const struct spec_net *net = &spec->nets[i];
-
-		if (!store_is_cli(net) || (without && strcmp(net->name, without) == 0))
-			continue;
-		store_write_net(f, net);
-		n++;
-	}
+	for (size_t i = 0; i < spec->n_nets; i++)
+		if (store_is_cli(&spec->nets[i]) &&
+		    (!without || strcmp(spec->nets[i].name, without) != 0))
+			nets[n++] = spec->nets[i];
 	if (add)
-		store_write_add(f, add);
-	if (!add && n == 0)
-		fputs("  []\n", f);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+		nets[n++] = *add;
+	return spec_nets_to_yaml(nets, n);
 }
 
 /* Validates the whole with this 50-cli.yaml, then keeps it. */
@@ -320,16 +307,21 @@ static int store_keep_cli(struct store *st, const char *text, struct diag *d)
 
 int store_net_add(struct store *st, const struct privsep_net_add *add, struct diag *d)
 {
+	autofree struct ip_range *ips = NULL;
 	autofree char *text = NULL;
 	struct spec *spec = NULL;
+	struct spec_net net;
 	int r;
 
 	if (store_has_staged(st))
 		return -EEXIST;
-	r = spec_load(st->file, st->dropin_dir, d, &spec);
+	r = store_parse_add(add, d, &net, &ips);
+	if (r >= 0)
+		r = spec_load(st->file, st->dropin_dir, d, &spec);
 	if (r < 0)
 		return r;
-	text = store_cli_text(spec, NULL, add);
+	net.ips = ips;
+	text = store_cli_text(spec, NULL, &net);
 	spec_free(spec);
 	return store_keep_cli(st, text, d);
 }

@@ -58,6 +58,13 @@ static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *
 		a->applied.time_s = (uint64_t)ts.tv_sec;
 		return 0;
 	}
+	if (r == -EEXIST) /* an undo that failed has left it: try that again before anything new */
+		r = apply_recover(a->kernel, a->journal, &out);
+	if (r >= 0) {
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "what an earlier apply left had to be undone first");
+		return -EAGAIN;
+	}
 	if (out.failed_step < p->n_steps)
 		plan_step_describe(&p->steps[out.failed_step], step, sizeof(step));
 	diag_add(d, DIAG_ERROR, NULL, NULL,
@@ -83,7 +90,7 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 	r = inv_collect(a->kernel, d, &next.inv);
 	if (r < 0)
 		return r;
-	r = plan_build(spec, next.inv, d, &next.plan);
+	r = plan_build_running(spec, next.inv, a->now.plan, d, &next.plan);
 	if (r < 0)
 		return r;
 	r = wants_build(spec, next.plan, a->opt.log_level, d, &next.wants, &next.n_wants);
@@ -94,10 +101,12 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 		r = agent_apply_plan(a, next.plan, d);
 		if (r < 0)
 			return r;
-		r = apply_verify(a->kernel, spec, clock_now_ns() + AGENT_VERIFY_NS, d);
+		r = apply_verify_running(a->kernel, spec, a->now.plan,
+					 clock_now_ns() + AGENT_VERIFY_NS, d);
 		if (r < 0)
 			return r;
 		next.inv = inv_free(next.inv);
+		agent_skip_kernel_events(a);
 		r = inv_collect(a->kernel, d, &next.inv);
 		if (r < 0)
 			return r;

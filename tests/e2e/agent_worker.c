@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A worker that carries nothing: it speaks the messages of dataplane/launch.h, beats its heart and
+ * does what a test tells it by files in the directory that PLENUM_TEST_DIR names:
+ *   config-exit   exit with LAUNCH_EXIT_CONFIG and a reason, at start
+ *   mute          never become ready
+ *   frozen        become ready, then let the heart stand still
+ * It writes NAME.start (pid, epoch, inherited descriptors) and NAME.link (a line a message, with
+ * the time in ns), where NAME is its worker id.
+ */
+#include "dataplane/launch.h"
+#include <dirent.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+static const char *dir;
+static struct launch_config config;
+
+static FILE *open_log(const char *what)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%u.%s", dir, config.worker_id, what);
+	return fopen(path, "ae");
+}
+
+static bool asked(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return access(path, F_OK) == 0;
+}
+
+static void say(uint32_t type, int32_t code, const char *text)
+{
+	struct launch_msg m = {.type = type, .code = code};
+
+	snprintf(m.text, sizeof(m.text), "%s", text);
+	if (send(LAUNCH_FD_CONTROL, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+		_exit(LAUNCH_EXIT_ORPHAN);
+}
+
+static void log_start(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	FILE *f = open_log("start");
+	struct dirent *e;
+
+	if (!f || !d)
+		_exit(1);
+	fprintf(f, "pid %d epoch %u boot %" PRIx64 " fds", getpid(), config.epoch, config.boot_id);
+	while ((e = readdir(d))) {
+		int fd = atoi(e->d_name);
+
+		if (e->d_name[0] != '.' && fd != dirfd(d) && fd != fileno(f))
+			fprintf(f, " %d", fd);
+	}
+	fprintf(f, "\n");
+	closedir(d);
+	fclose(f);
+}
+
+static void log_link(const struct launch_msg *m)
+{
+	FILE *f = open_log("link");
+
+	if (!f)
+		_exit(1);
+	fprintf(f, "%u %d %" PRIu64 "\n", m->index, m->code, clock_now_ns());
+	fclose(f);
+}
+
+static void serve(struct launch_stats *stats)
+{
+	struct pollfd pfd = {.fd = LAUNCH_FD_CONTROL, .events = POLLIN};
+	struct launch_msg m;
+
+	for (;;) {
+		ssize_t n;
+
+		if (!asked("frozen"))
+			launch_stat_set(&stats->heartbeat_ns, clock_now_ns());
+		if (poll(&pfd, 1, 500) <= 0)
+			continue;
+		n = recv(LAUNCH_FD_CONTROL, &m, sizeof(m), 0);
+		if (n <= 0)
+			_exit(LAUNCH_EXIT_ORPHAN);
+		if (m.type == LAUNCH_MSG_STOP)
+			_exit(LAUNCH_EXIT_STOPPED);
+		if (m.type == LAUNCH_MSG_LINK)
+			log_link(&m);
+	}
+}
+
+int main(void)
+{
+	struct launch_stats *stats;
+
+	dir = getenv("PLENUM_TEST_DIR");
+	if (!dir || pread(LAUNCH_FD_CONFIG, &config, sizeof(config), 0) != sizeof(config) ||
+	    config.magic != LAUNCH_MAGIC || config.size != sizeof(config))
+		return LAUNCH_EXIT_CONFIG;
+	log_start();
+	if (asked("config-exit")) {
+		say(LAUNCH_MSG_FAILED, -EINVAL, "the test asked for it");
+		return LAUNCH_EXIT_CONFIG;
+	}
+	stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_SHARED, LAUNCH_FD_STATS, 0);
+	if (stats == MAP_FAILED)
+		return LAUNCH_EXIT_CONFIG;
+	stats->magic = LAUNCH_MAGIC;
+	stats->version = LAUNCH_VERSION;
+	snprintf(stats->network, sizeof(stats->network), "UDP");
+	if (!asked("mute"))
+		say(LAUNCH_MSG_READY, 0, "");
+	serve(stats);
+}
