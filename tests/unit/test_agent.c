@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The agent's parts that need no process: events, files of the run directory, the store, wants. */
+#include "agent/agent.h"
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static char dir[64], file[128], state_dir[128];
+
+static int setup(void **state)
+{
+	strcpy(dir, "/tmp/plenum-test-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(file, sizeof(file), "%s/plenum.yaml", dir);
+	snprintf(state_dir, sizeof(state_dir), "%s/state", dir);
+	return mkdir(state_dir, 0700);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	assert_int_equal(rundir_write_file(path, text, strlen(text), 0600), 0);
+}
+
+/* ---- events ---- */
+
+static void test_events_ring(void **state)
+{
+	struct events *ev = calloc(1, sizeof(*ev));
+	json_t *o;
+
+	events_init(ev);
+	log_set_level(LOG_LEVEL_ERR);
+	for (int i = 1; i <= EVENTS_KEPT + 10; i++)
+		events_add(ev, LOG_LEVEL_NOTICE, "test", "event %d", i);
+	o = events_to_json(ev, 0);
+	assert_int_equal(json_integer_value(json_object_get(o, "next")), EVENTS_KEPT + 11);
+	json_t *list = json_object_get(o, "events");
+	assert_int_equal(json_array_size(list), EVENTS_KEPT);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "seq")), 11);
+	json_decref(o);
+	o = events_to_json(ev, EVENTS_KEPT + 10);
+	assert_int_equal(json_array_size(json_object_get(o, "events")), 1);
+	json_decref(o);
+	o = events_to_json(ev, UINT64_MAX);
+	assert_int_equal(json_array_size(json_object_get(o, "events")), 0);
+	json_decref(o);
+	events_add(ev, LOG_LEVEL_INFO, "test", "bad \xff utf-8");
+	o = events_to_json(ev, EVENTS_KEPT + 11);
+	assert_int_equal(json_array_size(json_object_get(o, "events")), 1);
+	json_decref(o);
+	free(ev);
+}
+
+/* ---- the run directory ---- */
+
+static void test_second_agent_is_refused(void **state)
+{
+	struct rundir first, second;
+	pid_t owner = 0;
+	char why[256];
+
+	assert_int_equal(rundir_open(dir, state_dir, &first, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_open(dir, state_dir, &second, &owner, why, sizeof(why)), -EBUSY);
+	assert_int_equal(owner, getpid());
+	rundir_done(&first);
+	assert_int_equal(rundir_open(dir, state_dir, &second, &owner, why, sizeof(why)), 0);
+	rundir_done(&second);
+}
+
+static void test_record_survives_and_is_cleaned(void **state)
+{
+	struct events *ev = calloc(1, sizeof(*ev));
+	struct rundir rd;
+	pid_t owner, child = fork();
+	char why[256];
+	int status;
+
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	events_init(ev);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rundir_add_process(&rd, child), 0);
+	assert_int_equal(rundir_add_mount(&rd, 0, 99, "/nowhere at all"), 0);
+	rundir_done(&rd);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rd.n_processes, 1);
+	assert_int_equal(rd.n_mounts, 1);
+	assert_string_equal(rd.mounts[0].path, "/nowhere at all");
+	/* A process with our child's pid but another start time is somebody else's. */
+	rd.processes[0].start_time++;
+	rundir_clean(&rd, ev);
+	assert_int_equal(kill(child, 0), 0);
+	assert_int_equal(rundir_add_process(&rd, child), 0);
+	rundir_clean(&rd, ev);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(rd.n_processes, 0);
+	rundir_done(&rd);
+	free(ev);
+}
+
+static void test_epoch_grows(void **state)
+{
+	struct rundir rd;
+	pid_t owner;
+	char why[256];
+	uint32_t a, b;
+
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	a = rundir_next_epoch(&rd);
+	b = rundir_next_epoch(&rd);
+	assert_true(b > a);
+	rundir_done(&rd);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_true(rundir_next_epoch(&rd) > b);
+	rundir_done(&rd);
+}
+
+static void test_garbage_record(void **state)
+{
+	struct rundir rd;
+	pid_t owner;
+	char why[256], path[160];
+
+	snprintf(path, sizeof(path), "%s/record", dir);
+	write_text(path, "process\nprocess -1 5\nprocess 1 1\nmount x\n\xff\xff\nprocess 7");
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rd.n_processes, 0);
+	assert_int_equal(rd.n_mounts, 0);
+	rundir_done(&rd);
+}
+
+static void test_mountinfo(void **state)
+{
+	unsigned major, minor;
+	char fstype[32] = "";
+
+	assert_int_equal(mounts_lookup("/proc", fstype, sizeof(fstype), &major, &minor), 1);
+	assert_string_equal(fstype, "proc");
+	assert_int_equal(mounts_lookup(dir, fstype, sizeof(fstype), &major, &minor), 0);
+}
+
+/* ---- the store ---- */
+
+static const char base[] = "host: t\n"
+			   "networks:\n"
+			   "  - {name: data-a, range: 10.91.1.10-10.91.1.20/24}\n"
+			   "net:\n"
+			   "  - {name: leg-a, device: lega, network: data-a}\n";
+
+static struct privsep_net_add an_add(const char *name, const char *network)
+{
+	struct privsep_net_add add = {.device = "legb", .label = "sw-b"};
+
+	snprintf(add.name, sizeof(add.name), "%s", name);
+	snprintf(add.network, sizeof(add.network), "%s", network);
+	strcpy(add.ips[0], "10.91.1.15-10.91.1.16");
+	return add;
+}
+
+static size_t count_nets(const struct store *st)
+{
+	struct diag d = DIAG_INIT;
+	struct spec *spec = NULL;
+	size_t n;
+
+	assert_int_equal(spec_load(st->file, st->dropin_dir, &d, &spec), 0);
+	n = spec->n_nets;
+	spec_free(spec);
+	diag_done(&d);
+	return n;
+}
+
+static void test_net_add_and_del(void **state)
+{
+	struct privsep_net_add add = an_add("leg-b", "data-a");
+	struct diag d = DIAG_INIT;
+	struct store st;
+
+	write_text(file, base);
+	assert_int_equal(store_init(&st, file, state_dir), 0);
+	assert_int_equal(store_net_add(&st, &add, &d), 0);
+	assert_int_equal(count_nets(&st), 2);
+	add = an_add("leg-c", "data-a");
+	strcpy(add.device, "legc");
+	strcpy(add.ips[0], "10.91.1.18");
+	assert_int_equal(store_net_add(&st, &add, &d), 0);
+	assert_int_equal(count_nets(&st), 3);
+	assert_int_equal(store_net_del(&st, "leg-b", &d), 0);
+	assert_int_equal(count_nets(&st), 2);
+	assert_int_equal(store_net_del(&st, "leg-b", &d), -ENOENT);
+	assert_int_equal(store_net_del(&st, "leg-a", &d), -EPERM);
+	assert_int_equal(store_net_del(&st, "leg-c", &d), 0);
+	assert_int_equal(count_nets(&st), 1);
+	diag_done(&d);
+	store_done(&st);
+}
+
+static void test_net_add_invalid_changes_nothing(void **state)
+{
+	struct privsep_net_add add = an_add("leg-b", "no-such-network");
+	struct diag d = DIAG_INIT;
+	struct store st;
+	json_t *texts;
+
+	write_text(file, base);
+	assert_int_equal(store_init(&st, file, state_dir), 0);
+	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
+	assert_int_equal(access(st.cli_file, F_OK), -1);
+	/* The message names the user's file, not our copy. */
+	texts = store_diag_to_json(&st, &d);
+	assert_true(json_array_size(texts) > 0);
+	assert_non_null(
+		strstr(json_string_value(json_array_get(texts, 0)), "plenum.d/50-cli.yaml"));
+	json_decref(texts);
+	diag_done(&d);
+	d = (struct diag)DIAG_INIT;
+	add = an_add("leg-a", "data-a"); /* the name is taken */
+	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
+	strcpy(add.ips[0], "not-an-ip");
+	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
+	diag_done(&d);
+	store_done(&st);
+}
+
+static void test_staged_life(void **state)
+{
+	static const char better[] = "host: u\n";
+	struct privsep_net_add add = an_add("leg-b", "data-a");
+	struct diag d = DIAG_INIT;
+	struct store_source next;
+	struct store st;
+
+	write_text(file, base);
+	assert_int_equal(store_init(&st, file, state_dir), 0);
+	assert_int_equal(store_put_staged(&st, "hots: x\n", 8, &d), -EINVAL);
+	assert_false(store_has_staged(&st));
+	assert_int_equal(store_put_staged(&st, better, strlen(better), &d), 0);
+	assert_true(store_has_staged(&st));
+	assert_int_equal(store_net_add(&st, &add, &d), -EEXIST);
+	assert_int_equal(count_nets(&st), 1); /* not applied: the file is as it was */
+	assert_int_equal(store_next(&st, &next), 0);
+	assert_string_equal(next.file, st.staged);
+	assert_int_equal(store_commit(&st), 0);
+	assert_false(store_has_staged(&st));
+	assert_int_equal(count_nets(&st), 0);
+	assert_int_equal(store_next(&st, &next), 0);
+	assert_string_equal(next.file, file);
+	assert_int_equal(store_drop_staged(&st), 0);
+	diag_done(&d);
+	store_done(&st);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_events_ring),
+		cmocka_unit_test_setup_teardown(test_second_agent_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_record_survives_and_is_cleaned, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mountinfo, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_net_add_and_del, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_net_add_invalid_changes_nothing, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_staged_life, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

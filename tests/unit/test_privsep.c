@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The wall between the roles: every rule of a message, and descriptors that are not what they seem.
+ */
+#include "agent/privsep.h"
+#include "agent/spawn.h"
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#define HEAD offsetof(struct privsep_msg, get)
+
+static int pair[2];
+
+static int setup(void **state)
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+}
+
+static int teardown(void **state)
+{
+	close(pair[0]);
+	close(pair[1]);
+	return 0;
+}
+
+static int check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool fd)
+{
+	const char *why = NULL;
+	int r = privsep_check(sender, m, len, fd, &why);
+
+	if (r < 0)
+		assert_non_null(why);
+	return r;
+}
+
+static struct privsep_msg a_get(void)
+{
+	return (struct privsep_msg){.type = PRIVSEP_GET,
+				    .size = sizeof(struct privsep_get),
+				    .request = 1,
+				    .get = {.what = PRIVSEP_STATUS}};
+}
+
+static struct privsep_msg a_net_add(void)
+{
+	struct privsep_msg m = {
+		.type = PRIVSEP_NET_ADD, .size = sizeof(struct privsep_net_add), .request = 1};
+
+	strcpy(m.net_add.name, "leg-a");
+	strcpy(m.net_add.device, "0000:3b:00.0");
+	strcpy(m.net_add.network, "data-a");
+	return m;
+}
+
+static void test_good(void **state)
+{
+	struct privsep_msg m = a_get();
+
+	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.get), false), 0);
+	m = a_net_add();
+	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.net_add), false), 0);
+	strcpy(m.net_add.ips[0], "10.0.0.1-10.0.0.9");
+	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.net_add), false), 0);
+}
+
+static void test_lengths(void **state)
+{
+	struct privsep_msg m = a_get();
+	size_t good = HEAD + sizeof(m.get);
+
+	for (size_t len = 0; len <= sizeof(m); len++)
+		if (len != good)
+			assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m.size++;
+	assert_int_equal(check(PRIVSEP_API, &m, good, false), -EBADMSG);
+	m.size = UINT32_MAX;
+	assert_int_equal(check(PRIVSEP_API, &m, good, false), -EBADMSG);
+}
+
+static void test_types_and_senders(void **state)
+{
+	struct privsep_msg m = a_get();
+	size_t len = HEAD + sizeof(m.get);
+
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, false), -EBADMSG);
+	for (uint32_t type = 0; type < 1000; type++) {
+		m.type = type;
+		if (type != PRIVSEP_GET)
+			assert_int_equal(check(PRIVSEP_MONITOR, &m, len, false), -EBADMSG);
+	}
+	m.type = UINT32_MAX;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	/* The unprivileged side must not be able to answer for the monitor. */
+	m = (struct privsep_msg){.type = PRIVSEP_REPLY,
+				 .size = sizeof(m.reply),
+				 .request = 1,
+				 .reply = {.http_status = 200}};
+	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.reply), true), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, HEAD + sizeof(m.reply), true), 0);
+}
+
+static void test_descriptors_and_numbers(void **state)
+{
+	struct privsep_msg m = a_get();
+	size_t len = HEAD + sizeof(m.get);
+
+	assert_int_equal(check(PRIVSEP_API, &m, len, true), -EBADMSG);
+	m.request = 0;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m = (struct privsep_msg){
+		.type = PRIVSEP_PUT_STAGED, .size = sizeof(m.put_staged), .request = 1};
+	len = HEAD + sizeof(m.put_staged);
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_API, &m, len, true), 0);
+	m.put_staged.len = PRIVSEP_TEXT_MAX + 1;
+	assert_int_equal(check(PRIVSEP_API, &m, len, true), -EBADMSG);
+}
+
+static void test_fields(void **state)
+{
+	static const char *const bad[] = {"a\"b", "a\\b", "a\nb", "\x7f", "\xc3\xa4", "\x01"};
+	struct privsep_msg m = a_get();
+	size_t len = HEAD + sizeof(m.get);
+
+	m.get.what = PRIVSEP_WHAT_MAX;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	len = HEAD + sizeof(m.net_add);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		m = a_net_add();
+		strcpy(m.net_add.name, bad[i]);
+		assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+		m = a_net_add();
+		strcpy(m.net_add.ips[PRIVSEP_IPS_MAX - 1], bad[i]);
+		assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	}
+	m = a_net_add();
+	memset(m.net_add.device, 'x', sizeof(m.net_add.device)); /* no end */
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m = a_net_add();
+	m.net_add.network[0] = '\0';
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+}
+
+static void test_travel(void **state)
+{
+	autoclose int fd = spawn_memfd_sealed("t", "text", 4);
+	struct privsep_msg out = {.type = PRIVSEP_PUT_STAGED, .request = 7, .put_staged = {4}}, in;
+	autofree char *text = NULL;
+	const char *why = NULL;
+	autoclose int got = -1;
+
+	assert_int_equal(privsep_recv(pair[1], PRIVSEP_API, &in, &got, &why), -EAGAIN);
+	assert_int_equal(privsep_send(pair[0], PRIVSEP_API, &out, fd), 0);
+	assert_int_equal(privsep_recv(pair[1], PRIVSEP_API, &in, &got, &why), 1);
+	assert_int_equal(in.request, 7);
+	assert_true(got >= 0);
+	assert_int_equal(privsep_read_memfd(got, 4, &text), 0);
+	assert_string_equal(text, "text");
+	assert_int_equal(privsep_read_memfd(got, 5, &text), -EBADMSG);
+	/* What the rules forbid is not even sent. */
+	out.type = PRIVSEP_REPLY;
+	assert_int_equal(privsep_send(pair[0], PRIVSEP_API, &out, fd), -EBADMSG);
+}
+
+static void test_garbage_travels_nowhere(void **state)
+{
+	struct privsep_msg in;
+	char junk[sizeof(in) + 64];
+	const char *why = NULL;
+	int fd = -1;
+
+	memset(junk, 0xff, sizeof(junk));
+	for (size_t len = 1; len <= sizeof(junk); len += 97) {
+		assert_int_equal(send(pair[0], junk, len, 0), (ssize_t)len);
+		assert_int_equal(privsep_recv(pair[1], PRIVSEP_API, &in, &fd, &why), -EBADMSG);
+		assert_int_equal(fd, -1);
+	}
+	close(pair[0]);
+	assert_int_equal(privsep_recv(pair[1], PRIVSEP_API, &in, &fd, &why), 0);
+	pair[0] = -1;
+}
+
+static void test_unsealed_is_refused(void **state)
+{
+	autoclose int plain = memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	autoclose int dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	int pipes[2];
+
+	assert_int_equal(ftruncate(plain, 4), 0);
+	assert_int_equal(privsep_read_memfd(plain, 4, &text), -EBADMSG);
+	assert_int_equal(privsep_read_memfd(dir, 0, &text), -EBADMSG);
+	assert_int_equal(privsep_read_memfd(file, 0, &text), -EBADMSG);
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0); /* reading it would wait for ever */
+	assert_int_equal(privsep_read_memfd(pipes[0], 4, &text), -EBADMSG);
+	close(pipes[0]);
+	close(pipes[1]);
+	assert_null(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_types_and_senders),
+		cmocka_unit_test(test_descriptors_and_numbers),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test_setup_teardown(test_travel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_garbage_travels_nowhere, setup, teardown),
+		cmocka_unit_test(test_unsealed_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The supervisor's table, walked through completely, and its backoff. */
+#include "agent/supervise.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool has_process(enum sup_state s)
+{
+	return s == SUP_STARTING || s == SUP_UP || s == SUP_STOPPING;
+}
+
+static bool is_death(enum sup_event e)
+{
+	return e == SUP_EV_EXITED_0 || e == SUP_EV_EXITED_CONFIG || e == SUP_EV_CRASHED;
+}
+
+static void test_table_is_complete(void **state)
+{
+	for (unsigned s = 0; s < SUP_STATE_MAX; s++)
+		for (unsigned e = 0; e < SUP_EVENT_MAX; e++) {
+			const struct sup_rule *r = sup_rule_get(s, e);
+
+			assert_int_not_equal(r->action, SUP_ACT_UNSET);
+			assert_in_range(r->action, 1, SUP_ACTION_MAX - 1);
+			assert_in_range(r->next, 0, SUP_STATE_MAX - 1);
+			assert_string_not_equal(sup_state_to_string(s), "?");
+			assert_string_not_equal(sup_event_to_string(e), "?");
+		}
+}
+
+/* What must hold of every pair, whatever the table says. */
+static void test_table_invariants(void **state)
+{
+	for (unsigned s = 0; s < SUP_STATE_MAX; s++)
+		for (unsigned e = 0; e < SUP_EVENT_MAX; e++) {
+			const struct sup_rule *r = sup_rule_get(s, e);
+
+			/* A second process is never started beside a living one. */
+			if (r->action == SUP_ACT_SPAWN) {
+				assert_false(has_process(s));
+				assert_int_equal(r->next, SUP_STARTING);
+			}
+			/* A dead process leaves no state that needs one, and the reverse. */
+			if (has_process(s) && is_death(e))
+				assert_false(has_process(r->next));
+			if (has_process(s) && !is_death(e) && e != SUP_EV_SPAWN_FAILED)
+				assert_true(has_process(r->next));
+			if (r->action == SUP_ACT_STOP || r->action == SUP_ACT_KILL)
+				assert_true(has_process(s));
+			if (r->next == SUP_UP && s != SUP_UP)
+				assert_int_equal(e, SUP_EV_READY);
+			/* Doing nothing changes nothing. */
+			if (r->action == SUP_ACT_NONE)
+				assert_int_equal(r->next, s);
+		}
+}
+
+struct step {
+	enum sup_event event;
+	enum sup_state next;
+	enum sup_action action;
+};
+
+static void walk(const struct step *steps, size_t n)
+{
+	enum sup_state s = SUP_STOPPED;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sup_rule *r = sup_rule_get(s, steps[i].event);
+
+		assert_int_equal(r->next, steps[i].next);
+		assert_int_equal(r->action, steps[i].action);
+		s = r->next;
+	}
+}
+
+static void test_life_and_death(void **state)
+{
+	static const struct step steps[] = {
+		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_READY, SUP_UP, SUP_ACT_NOTE_UP},
+		{SUP_EV_CRASHED, SUP_BACKOFF, SUP_ACT_BACKOFF},
+		{SUP_EV_TIMER, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_START_TIMEOUT, SUP_STARTING, SUP_ACT_KILL},
+		{SUP_EV_CRASHED, SUP_BACKOFF, SUP_ACT_BACKOFF},
+		{SUP_EV_TIMER, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_READY, SUP_UP, SUP_ACT_NOTE_UP},
+		{SUP_EV_HEARTBEAT_MISSED, SUP_UP, SUP_ACT_KILL},
+		{SUP_EV_CRASHED, SUP_BACKOFF, SUP_ACT_BACKOFF},
+		{SUP_EV_UNWANT, SUP_STOPPED, SUP_ACT_DISARM},
+	};
+
+	walk(steps, ARRAY_SIZE(steps));
+}
+
+static void test_failed_waits_for_a_change(void **state)
+{
+	static const struct step steps[] = {
+		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_FAILED_MSG, SUP_STARTING, SUP_ACT_NOTE_REASON},
+		{SUP_EV_EXITED_CONFIG, SUP_FAILED, SUP_ACT_GIVE_UP},
+		{SUP_EV_TIMER, SUP_FAILED, SUP_ACT_NONE},
+		{SUP_EV_WANT, SUP_FAILED, SUP_ACT_NONE},
+		{SUP_EV_CONFIG_CHANGED, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_SPAWN_FAILED, SUP_FAILED, SUP_ACT_GIVE_UP},
+	};
+
+	walk(steps, ARRAY_SIZE(steps));
+}
+
+static void test_change_restarts(void **state)
+{
+	static const struct step steps[] = {
+		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_READY, SUP_UP, SUP_ACT_NOTE_UP},
+		{SUP_EV_CONFIG_CHANGED, SUP_STOPPING, SUP_ACT_STOP},
+		{SUP_EV_CONFIG_CHANGED, SUP_STOPPING, SUP_ACT_NONE},
+		{SUP_EV_TIMER, SUP_STOPPING, SUP_ACT_KILL},
+		{SUP_EV_CRASHED, SUP_STOPPED, SUP_ACT_REAPED},
+		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
+	};
+
+	walk(steps, ARRAY_SIZE(steps));
+}
+
+static void test_backoff(void **state)
+{
+	assert_int_equal(sup_backoff_ns(1), 0); /* at once */
+	assert_int_equal(sup_backoff_ns(2), SUP_BACKOFF_FIRST_NS);
+	assert_int_equal(sup_backoff_ns(3), 2 * SUP_BACKOFF_FIRST_NS);
+	for (unsigned n = 2; n < 100; n++) {
+		assert_true(sup_backoff_ns(n) >= sup_backoff_ns(n - 1));
+		assert_true(sup_backoff_ns(n) <= SUP_BACKOFF_MAX_NS);
+	}
+	assert_int_equal(sup_backoff_ns(100), SUP_BACKOFF_MAX_NS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table_is_complete),
+		cmocka_unit_test(test_table_invariants),
+		cmocka_unit_test(test_life_and_death),
+		cmocka_unit_test(test_failed_waits_for_a_change),
+		cmocka_unit_test(test_change_restarts),
+		cmocka_unit_test(test_backoff),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
