@@ -303,12 +303,33 @@ static int serve_port(const char *path)
 	}
 }
 
+static pid_t serve_start(const char *path)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(serve_port(path));
+	return pid;
+}
+
+/* One process a port. As process 1 of a virtual host it also reaps whatever is left to it. */
 static int serve(int n, char **paths)
 {
+	pid_t pids[64] = {0};
+
+	if (n > (int)ARRAY_SIZE(pids))
+		return 2;
 	for (int i = 0; i < n; i++)
-		if (fork() == 0)
-			_exit(serve_port(paths[i]));
-	return 0;
+		pids[i] = serve_start(paths[i]);
+	for (;;) {
+		pid_t pid = wait(NULL);
+
+		if (pid < 0 && errno != EINTR)
+			return EXIT_CHANNEL;
+		for (int i = 0; pid > 0 && i < n; i++)
+			if (pids[i] == pid)
+				pids[i] = serve_start(paths[i]);
+	}
 }
 
 /* --- on the running machine ------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ lab_mirror() {
 # What the preparation runs, and what the cases run in the virtual hosts (they see this machine's root).
 lab_packages() {
 	local package missing=() wanted=(debootstrap cpio xz-utils python3 kmod pciutils iproute2 ethtool iputils-ping
-		nftables dpdk rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
+		nftables dpdk dpdk-dev rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
 	for package in "${wanted[@]}"; do
 		[ -e "/var/lib/dpkg/info/$package.list" ] || compgen -G "/var/lib/dpkg/info/$package:*.list" >/dev/null ||
 			missing+=("$package")
