@@ -134,7 +134,7 @@ int plan_build_running(const struct spec *spec, const struct inventory *inv,
 	if (!b.plan)
 		return -ENOMEM;
 	b.plan->inventory_number = inv->number;
-	memcpy(b.plan->host, spec->host, sizeof(b.plan->host));
+	memcpy(b.plan->host, spec->host[0] ? spec->host : inv->host, sizeof(b.plan->host));
 	r = build(&b);
 	free(b.want.steps);
 	if (r < 0) {

@@ -18,6 +18,7 @@
 #define PLAN_TABLE_FIRST 7000
 #define PLAN_TABLE_STRIDE 64
 #define PLAN_RULE_PRIORITY 7000
+#define PLAN_UNREACHABLE_METRIC 7000 /* of the table's last route, which leads nowhere */
 
 /* What one DPDK worker takes of the host's 2 MiB hugepages. */
 #define PLAN_HUGEPAGES_PER_WORKER 32

@@ -109,7 +109,15 @@ static bool link_may_change(struct plan_builder *b, const struct inv_link *link,
 	return true;
 }
 
-/* Names the device most alike, and what else there is. */
+/* Whether to offer this link to a user whose device is not there. */
+static bool link_is_candidate(const struct plan_builder *b, const struct inv_link *link)
+{
+	return link->kind != INV_LINK_LOOPBACK && !link->master &&
+	       strcmp(link->name, b->spec->management_interface) != 0 &&
+	       !default_route_link(b->inv, link);
+}
+
+/* Names the device most alike, or else what there is. */
 static void refuse_absent(struct plan_builder *b, const struct spec_net *net, const char *path)
 {
 	const struct inventory *inv = b->inv;
@@ -119,30 +127,27 @@ static void refuse_absent(struct plan_builder *b, const struct spec_net *net, co
 	size_t n = 0, shown = 0;
 
 	for (size_t i = 0; names && i < inv->n_links; i++) {
-		if (inv->links[i].kind == INV_LINK_LOOPBACK)
-			continue;
-		names[n++] = inv->links[i].name;
-		if (inv->links[i].pci[0])
-			names[n++] = inv->links[i].pci;
-	}
-	near = names ? diag_suggest(net->device, names, n) : NULL;
-	if (near) {
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "this host has no device %s; did you mean %s?", net->device, near);
-		return;
-	}
-	for (size_t i = 0; i < inv->n_links && shown <= NEAR_NAMES_MAX; i++) {
+		const struct inv_link *link = &inv->links[i];
 		size_t len = strlen(others);
 
-		if (inv->links[i].kind == INV_LINK_LOOPBACK)
+		if (!link_is_candidate(b, link))
 			continue;
-		snprintf(others + len, sizeof(others) - len, "%s%s", shown ? ", " : "",
-			 shown < NEAR_NAMES_MAX ? inv->links[i].name : "...");
+		names[n++] = link->name;
+		if (link->pci[0])
+			names[n++] = link->pci;
+		if (shown <= NEAR_NAMES_MAX)
+			snprintf(others + len, sizeof(others) - len, "%s%s", shown ? ", " : "",
+				 shown < NEAR_NAMES_MAX ? link->name : "...");
 		shown++;
 	}
-	diag_add(b->d, DIAG_ERROR, &net->pos, path,
-		 "this host has no device %s; write a PCI address, a MAC or one of: %s",
-		 net->device, shown ? others : "(there is no network device at all)");
+	near = names ? diag_suggest(net->device, names, n) : NULL;
+	if (near)
+		diag_add(b->d, DIAG_ERROR, &net->pos, path,
+			 "this host has no device %s; did you mean %s?", net->device, near);
+	else
+		diag_add(b->d, DIAG_ERROR, &net->pos, path,
+			 "this host has no device %s; write a PCI address, a MAC or a name of: %s",
+			 net->device, shown ? others : "(no device here can be a leg)");
 }
 
 /* What the spec may say but this version does not do: said here, once, rather than half done. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define DESCRIPTION_MAX 256
+#define ROUTE_UNICAST 1 /* rtnetlink(7) */
 
 /* "leg-a (veth0)", or what of the two is known */
 static const char *place(const struct plan_step *s, char *buf, size_t size)
@@ -39,7 +40,11 @@ static void describe_route(const struct plan_step *s, const char *verb, const ch
 	if (r->gateway.family)
 		snprintf(via, sizeof(via), " via %s",
 			 ip_addr_format(&r->gateway, gateway, sizeof(gateway)));
-	snprintf(buf, size, "%s route %s%s on %s in table %u", verb, dst, via, where, r->table);
+	if (r->type == ROUTE_UNICAST || r->type == 0)
+		snprintf(buf, size, "%s route %s%s on %s in table %u", verb, dst, via, where,
+			 r->table);
+	else
+		snprintf(buf, size, "%s route %s to nowhere in table %u", verb, dst, r->table);
 }
 
 static void describe_rule(const struct plan_step *s, const char *verb, char *buf, size_t size)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ROUTE_UNREACHABLE 7 /* rtnetlink(7) */
+
 /* How the kernel joins conf/all/KEY and conf/INTERFACE/KEY into what counts (kernel document
  * networking/ip-sysctl, include/linux/inetdevice.h). */
 enum sysctl_join {
@@ -215,7 +217,37 @@ static struct plan_step *want_route(struct plan_builder *b, const struct plan_le
 	return s;
 }
 
-/* The leg's own table: its subnet, and the way out of it. */
+static uint32_t loopback_index(const struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].kind == INV_LINK_LOOPBACK)
+			return inv->links[i].ifindex;
+	return 0;
+}
+
+/* Without it, what finds no way in the leg's table (its carrier is away, or there is no gateway)
+ * would go on to the main table and leave by another leg or the management interface. */
+static int want_no_way_out(struct plan_builder *b, const struct plan_leg *leg)
+{
+	struct plan_step *s = planner_want_add(b, PLAN_ROUTE_ADD, leg);
+	uint8_t family = leg->network->range.first.family;
+
+	if (!s)
+		return -ENOMEM;
+	s->route = (struct inv_route){.table = leg->table,
+				      .family = family,
+				      .proto = PLENUM_RTPROT,
+				      .metric = PLAN_UNREACHABLE_METRIC,
+				      .type = ROUTE_UNREACHABLE};
+	if (family == AF_INET6) /* where the kernel puts IPv6 routes to nowhere */
+		s->route.oif = loopback_index(b->inv);
+	kernel_route_normalize(&s->route);
+	snprintf(s->reason, sizeof(s->reason),
+		 "what %s cannot carry must not leave by another interface", leg->net->name);
+	return 0;
+}
+
+/* The leg's own table: its subnet, the way out of it, and no other way. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct ip_range *range = &leg->network->range;
@@ -229,14 +261,15 @@ static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
 		return -ENOMEM;
 	snprintf(s->reason, sizeof(s->reason),
 		 "table %u is %s's alone: its subnet is reached by it", leg->table, leg->net->name);
-	if (!leg->network->gateway.family)
-		return 0;
-	s = want_route(b, leg, &all, &leg->network->gateway);
-	if (!s)
-		return -ENOMEM;
-	snprintf(s->reason, sizeof(s->reason),
-		 "other subnets are reached by the gateway of network %s", leg->network->name);
-	return 0;
+	if (leg->network->gateway.family) {
+		s = want_route(b, leg, &all, &leg->network->gateway);
+		if (!s)
+			return -ENOMEM;
+		snprintf(s->reason, sizeof(s->reason),
+			 "other subnets are reached by the gateway of network %s",
+			 leg->network->name);
+	}
+	return want_no_way_out(b, leg);
 }
 
 static const struct plan_port *worker_port(const struct plan_worker *w, const struct plan_leg *leg)

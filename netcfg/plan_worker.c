@@ -226,7 +226,7 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 		for (size_t m = core; m < sw->n_mounts; m += n)
 			w->mounts[w->n_mounts++] = &sw->mounts[m];
 	}
-	if (!w->n_exports && !w->n_mounts)
+	if (!w->n_exports && !w->n_mounts && sw->role != SPEC_ROLE_DRIVES)
 		snprintf(w->note, sizeof(w->note), "idle: its entry has fewer %s than cores",
 			 sw->role == SPEC_ROLE_FRONTEND ? "mounts" : "exports");
 	return 0;

@@ -27,6 +27,7 @@ static void add_steps_left(const struct plan *p, struct diag *d)
 static int check_port_addr(const struct inventory *inv, const struct plan_port *port,
 			   struct diag *d)
 {
+	const struct inv_link *link = inv_link_by_index(inv, port->ifindex);
 	char text[IP_ADDR_STR_MAX];
 
 	for (size_t i = 0; i < inv->n_addrs; i++) {
@@ -42,7 +43,8 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 				 text, port->ifname);
 			return -EADDRINUSE;
 		}
-		if (a->tentative) {
+		/* Without a carrier the detection does not even begin. */
+		if (a->tentative && link && link->carrier) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
 				 "%s on %s is still in duplicate detection", text, port->ifname);
 			return -EAGAIN;

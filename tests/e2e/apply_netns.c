@@ -47,6 +47,10 @@ static const char ipv6_yaml[] =
 	"networks:\n"
 	"  - {name: data-a, range: 'fd00:a::10-fd00:a::40/64', gateway: 'fd00:a::1', mtu: 9000}\n"
 	"  - {name: data-b, range: 'fd00:b::10-fd00:b::40/64'}\n" LEGS WORKERS;
+static const char no_gateway_yaml[] =
+	"networks:\n"
+	"  - {name: data-a, range: 10.10.1.10-10.10.1.40/16}\n"
+	"  - {name: data-b, range: 10.20.1.10-10.20.1.40/16}\n" LEGS WORKERS;
 static const char nothing_yaml[] = "host: h\n";
 
 struct fixture {
@@ -266,6 +270,26 @@ static void test_changes_of_configuration(void **state)
 	free(text);
 }
 
+/* With its cable pulled a leg's traffic goes nowhere, not out by the management's default route. */
+static void test_no_leak_without_carrier(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(run("ip link add mgmt type veth peer name farm && "
+			     "ip link set farm up && ip addr add 192.0.2.1/24 dev mgmt && "
+			     "ip link set mgmt up && ip route add default via 192.0.2.2"),
+			 0);
+	apply(f, no_gateway_yaml);
+	assert_int_equal(run("ip route get 10.10.9.9 from 10.10.1.10 | grep -q 'dev leg0' && "
+			     "! ip route get 10.20.9.9 from 10.10.1.10 && "
+			     "! ip route get 198.51.100.1 from 10.10.1.10 && "
+			     "ip link set far0 down && "
+			     "! ip route get 10.10.9.9 from 10.10.1.10 && "
+			     "ip route get 10.20.9.9 from 10.20.1.10 | grep -q 'dev leg1'"),
+			 0);
+	apply(f, no_gateway_yaml); /* a pulled cable is no difference to repair */
+}
+
 /* What others do to our objects is seen and repaired. */
 static void test_repair(void **state)
 {
@@ -386,6 +410,30 @@ static void test_failure_at_every_write(void **state)
 	spec_free(s);
 }
 
+/* From nothing to IPv6, where the kernel has its own ideas of routes and addresses. */
+static void test_failure_at_every_write_ipv6(void **state)
+{
+	struct fixture *f = *state;
+	struct kernel k = {.ops = &trip_ops};
+	struct spec *s = spec_of(ipv6_yaml);
+	struct plan *p = plan_now(f, s);
+	char *before = host_text(f);
+
+	for (size_t i = 0; i < p->n_steps; i++) {
+		struct apply_outcome o;
+
+		memset(&trip, 0, sizeof(trip));
+		trip.real = f->k;
+		trip.fail_at = i + 1;
+		assert_int_equal(apply_run(&k, p, f->journal, &o), -EIO);
+		assert_false(o.stuck);
+		assert_host_is(f, before);
+	}
+	free(before);
+	plan_free(p);
+	spec_free(s);
+}
+
 static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, bool after)
 {
 	pid_t pid = fork();
@@ -438,8 +486,10 @@ int main(void)
 		NETNS_TEST(test_twice_same_subnet),
 		NETNS_TEST(test_twice_ipv6),
 		NETNS_TEST(test_changes_of_configuration),
+		NETNS_TEST(test_no_leak_without_carrier),
 		NETNS_TEST(test_repair),
 		NETNS_TEST(test_failure_at_every_write),
+		NETNS_TEST(test_failure_at_every_write_ipv6),
 		NETNS_TEST(test_kill_at_every_write),
 	};
 

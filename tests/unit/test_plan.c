@@ -66,7 +66,7 @@ static void test_fresh_host(void **state)
 	struct plan *p = plan(HOST_YAML, inv, &s);
 
 	assert_int_equal(count(p, PLAN_ADDR_ADD), 2);
-	assert_int_equal(count(p, PLAN_ROUTE_ADD), 3);
+	assert_int_equal(count(p, PLAN_ROUTE_ADD), 5);
 	assert_int_equal(count(p, PLAN_RULE_ADD), 2);
 	assert_int_equal(count(p, PLAN_LINK_SET), 3); /* two MTUs, one of the links is down */
 	for (size_t i = 0; i < p->n_steps; i++) {
