@@ -5,6 +5,7 @@
  *   config-exit   exit with LAUNCH_EXIT_CONFIG and a reason, at start
  *   mute          never become ready
  *   frozen        become ready, then let the heart stand still
+ *   orphan        live on when the agent is gone
  * It writes NAME.start (pid, epoch, inherited descriptors) and NAME.link (a line a message, with
  * the time in ns), where NAME is its worker id.
  */
@@ -88,8 +89,12 @@ static void serve(struct launch_stats *stats)
 		if (poll(&pfd, 1, 500) <= 0)
 			continue;
 		n = recv(LAUNCH_FD_CONTROL, &m, sizeof(m), 0);
-		if (n <= 0)
+		if (n <= 0 && asked("orphan"))
+			pfd.fd = -1;
+		else if (n <= 0)
 			_exit(LAUNCH_EXIT_ORPHAN);
+		if (n <= 0)
+			continue;
 		if (m.type == LAUNCH_MSG_STOP)
 			_exit(LAUNCH_EXIT_STOPPED);
 		if (m.type == LAUNCH_MSG_LINK)

@@ -179,6 +179,13 @@ static struct privsep_net_add an_add(const char *name, const char *network)
 	return add;
 }
 
+/* A diag belongs to one operation: errors that are in it already fail the next. */
+static void renew(struct diag *d)
+{
+	diag_done(d);
+	*d = (struct diag)DIAG_INIT;
+}
+
 static size_t count_nets(const struct store *st)
 {
 	struct diag d = DIAG_INIT;
@@ -211,6 +218,7 @@ static void test_net_add_and_del(void **state)
 	assert_int_equal(count_nets(&st), 2);
 	assert_int_equal(store_net_del(&st, "leg-b", &d), -ENOENT);
 	assert_int_equal(store_net_del(&st, "leg-a", &d), -EPERM);
+	renew(&d);
 	assert_int_equal(store_net_del(&st, "leg-c", &d), 0);
 	assert_int_equal(count_nets(&st), 1);
 	diag_done(&d);
@@ -234,10 +242,10 @@ static void test_net_add_invalid_changes_nothing(void **state)
 	assert_non_null(
 		strstr(json_string_value(json_array_get(texts, 0)), "plenum.d/50-cli.yaml"));
 	json_decref(texts);
-	diag_done(&d);
-	d = (struct diag)DIAG_INIT;
+	renew(&d);
 	add = an_add("leg-a", "data-a"); /* the name is taken */
 	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
+	renew(&d);
 	strcpy(add.ips[0], "not-an-ip");
 	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
 	diag_done(&d);
@@ -256,6 +264,7 @@ static void test_staged_life(void **state)
 	assert_int_equal(store_init(&st, file, state_dir), 0);
 	assert_int_equal(store_put_staged(&st, "hots: x\n", 8, &d), -EINVAL);
 	assert_false(store_has_staged(&st));
+	renew(&d);
 	assert_int_equal(store_put_staged(&st, better, strlen(better), &d), 0);
 	assert_true(store_has_staged(&st));
 	assert_int_equal(store_net_add(&st, &add, &d), -EEXIST);
