@@ -247,6 +247,31 @@ static void blame(struct reader *r, const char *list, size_t i, const char *key,
 	diag_add(r->d, DIAG_ERROR, NULL, path, "%s", text);
 }
 
+static int name_cmp(const void *a, const void *b)
+{
+	return strcmp((*(const struct inv_link *const *)a)->name,
+		      (*(const struct inv_link *const *)b)->name);
+}
+
+/* An interface name stands for one link. */
+static int names_check(struct reader *r)
+{
+	size_t n = r->inv->n_links;
+	autofree const struct inv_link **links = calloc(n ? n : 1, sizeof(*links));
+
+	if (!links)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		links[i] = &r->inv->links[i];
+	qsort(links, n, sizeof(*links), name_cmp);
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(links[i]->name, links[i - 1]->name) == 0)
+			diag_add(r->d, DIAG_ERROR, NULL, "links",
+				 "two links have the name \"%s\"; give each its own",
+				 links[i]->name);
+	return 0;
+}
+
 /* What the entries say of each other. They are sorted by now, so a link is named by its number. */
 static void references_check(struct reader *r)
 {
@@ -303,6 +328,7 @@ static int root_read(struct reader *r, const json_t *root)
 	if (res == 0) {
 		inv_sort(r->inv);
 		references_check(r);
+		res = names_check(r);
 	}
 	return res;
 }

@@ -25,13 +25,18 @@ static int table_begin(struct table *t, const char *heads)
 	return 0;
 }
 
-/* A cell of bytes that may be anything: names and aliases must not reach the terminal raw. */
-static void cell_text(FILE *f, const char *text)
+/* Names and aliases are bytes that may be anything: they must not reach a terminal raw. */
+static void put_text(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
 		fputc(*c > ' ' && *c < 0x7f ? *c : '?', f);
 	if (!text[0])
 		fputc('-', f);
+}
+
+static void cell_text(FILE *f, const char *text)
+{
+	put_text(f, text);
 	fputc('\t', f);
 }
 
@@ -356,8 +361,11 @@ char *inv_to_text(const struct inventory *inv)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "host %s, Linux %s, inventory %" PRIu64 "\n", inv->host, inv->kernel_release,
-		inv->number);
+	fputs("host ", out);
+	put_text(out, inv->host);
+	fputs(", Linux ", out);
+	put_text(out, inv->kernel_release);
+	fprintf(out, ", inventory %" PRIu64 "\n", inv->number);
 	for (size_t i = 0; i < ARRAY_SIZE(parts) && r == 0; i++)
 		r = parts[i](inv, out);
 	if (fclose(out) != 0 || r < 0) {

@@ -121,6 +121,22 @@ static const struct inv_addr *data_address(const struct inventory *inv, const st
 	return best;
 }
 
+/* "0000:3b:00.0"; some bridges make longer domains, which the file does not take. */
+static bool pci_fits(const char *pci)
+{
+	static const char form[] = "xxxx:xx:xx.o";
+
+	for (size_t i = 0; i < sizeof(form); i++) {
+		bool fits = form[i] == 'x'   ? isxdigit((unsigned char)pci[i]) != 0
+			    : form[i] == 'o' ? pci[i] >= '0' && pci[i] <= '7'
+					     : pci[i] == form[i];
+
+		if (!fits)
+			return false;
+	}
+	return true;
+}
+
 /* How the file names the device: by PCI address where it has one, for names change. "": not at
  * all. */
 static const char *device_name(const struct inventory *inv, const struct inv_link *l)
@@ -130,7 +146,7 @@ static const char *device_name(const struct inventory *inv, const struct inv_lin
 	for (size_t i = 0; l->pci[0] && i < inv->n_links; i++)
 		n_same += strcmp(inv->links[i].pci, l->pci) == 0;
 	/* Some devices have two ports on one PCI function. */
-	if (n_same == 1 && strlen(l->pci) == sizeof("0000:00:00.0") - 1)
+	if (n_same == 1 && pci_fits(l->pci))
 		return l->pci;
 	return name_fits(l->name) ? l->name : "";
 }
@@ -161,8 +177,10 @@ static void put_link_comment(const struct generator *g, const struct inv_link *l
 		fputs(", ", f);
 		put_comment_text(f, l->driver);
 	}
-	if (l->pci[0])
-		fprintf(f, ", PCI %s", l->pci);
+	if (l->pci[0]) {
+		fputs(", PCI ", f);
+		put_comment_text(f, l->pci);
+	}
 	if (l->numa_node >= 0)
 		fprintf(f, ", NUMA node %d", l->numa_node);
 	if (l->speed_mbps)

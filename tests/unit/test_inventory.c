@@ -146,6 +146,9 @@ static void test_json_is_strict(void **state)
 		 "routes[0].family: found 5, write 4 or 6"},
 		{"{\"routes\": [{\"family\": 6, \"table\": 1, \"dst\": \"0.0.0.0/0\"}]}",
 		 "another family"},
+		{"{\"links\": [{\"ifindex\": 1, \"name\": \"a\", \"kind\": \"veth\"},"
+		 " {\"ifindex\": 2, \"name\": \"a\", \"kind\": \"veth\"}]}",
+		 "two links have the name \"a\""},
 		{"{\"sysctls\": {\"a\": 1}}", "sysctls.a: found 1, write a string"},
 		{"{\"number\": 1, \"number\": 2}", "duplicate"},
 	};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any bytes as a recorded inventory: one or errors, never both; what was read is written the same
+ * again, and the draft made from it validates. */
+#include "netcfg/inventory.h"
+#include "netcfg/spec.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_inventory(const struct inventory *inv)
+{
+	autofree char *json = inv_to_json(inv), *text = inv_to_text(inv);
+	autofree char *yaml = inv_generate_yaml(inv), *json_again = NULL;
+	struct inventory *again = NULL;
+	struct diag d = DIAG_INIT;
+	struct spec *s = NULL;
+
+	if (!json || !text || !yaml || inv_from_json(json, strlen(json), &d, &again) < 0 ||
+	    spec_parse("draft", yaml, strlen(yaml), &d, &s) < 0) {
+		diag_print(&d, stderr);
+		abort();
+	}
+	json_again = inv_to_json(again);
+	if (!json_again || strcmp(json, json_again) != 0)
+		abort();
+	inv_free(again);
+	spec_free(s);
+	diag_done(&d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	int r = inv_from_json((const char *)data, size, &d, &inv);
+
+	if ((r == 0) != (inv != NULL) || (r == 0) == diag_has_errors(&d))
+		abort();
+	if (inv)
+		check_inventory(inv);
+	inv_free(inv);
+	diag_done(&d);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any bytes as a datagram from the kernel: every parser of a netlink message takes it or refuses.
+ */
+#include "netcfg/inventory_build.h"
+#include "netcfg/kernel_rdma.h"
+#include "netcfg/rtnl.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void parse_message(struct inventory *inv, struct nlmsghdr *h)
+{
+	static const rtnl_message_cb parsers[] = {rtnl_parse_link, rtnl_parse_addr,
+						  rtnl_parse_route, rtnl_parse_rule};
+	char why[KERNEL_WHY_MAX], name[INV_TEXT_MAX];
+	struct kernel_event e;
+	uint32_t number;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parsers); i++)
+		parsers[i](inv, h);
+	rtnl_parse_ack(h, why);
+	if (rtnl_parse_event(h, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
+		abort();
+	kernel_rdma_parse_device(h, &number, name, sizeof(name));
+	kernel_rdma_parse_port(h, &number);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct inventory *inv = inv_new();
+	size_t left = size;
+	/* Just as long as the input, so that a sanitizer sees a step too far. */
+	char *copy = malloc(size ? size : 1);
+
+	if (!inv || !copy)
+		abort();
+	memcpy(copy, data, size);
+	for (struct nlmsghdr *h = (struct nlmsghdr *)copy;
+	     left >= sizeof(*h) && h->nlmsg_len >= sizeof(*h) && h->nlmsg_len <= left;) {
+		size_t step = NLMSG_ALIGN(h->nlmsg_len);
+
+		parse_message(inv, h);
+		if (step >= left)
+			break;
+		left -= step;
+		h = (struct nlmsghdr *)((char *)h + step);
+	}
+	inv_sort(inv);
+	free(inv_to_json(inv));
+	free(inv_to_text(inv));
+	free(inv_generate_yaml(inv));
+	inv_free(inv);
+	free(copy);
+	return 0;
+}

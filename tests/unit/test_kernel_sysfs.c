@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the machine at hand does not have, read from a recorded sysfs and recorded messages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netcfg/inventory_build.h"
+#include "netcfg/kernel_rdma.h"
+#include "netcfg/rtnl.h"
+#include "netcfg/sysfs.h"
+#include <fcntl.h>
+#include <ftw.h>
+#include <rdma/rdma_netlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct tree {
+	char path[64];
+	int root;
+};
+
+static void make_folders(int root, const char *path)
+{
+	char part[256];
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		assert_true(mkdirat(root, part, 0700) == 0 || errno == EEXIST);
+	}
+}
+
+static void put(int root, const char *path, const char *text)
+{
+	FILE *f;
+	int fd;
+
+	make_folders(root, path);
+	fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	f = fdopen(fd, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void put_link(int root, const char *path, const char *target)
+{
+	make_folders(root, path);
+	assert_int_equal(symlinkat(target, root, path), 0);
+}
+
+#define PF "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"
+#define VF "devices/pci0000:3a/0000:3a:00.0/0000:3b:02.0"
+#define VIRTIO "devices/pci0000:00/0000:00:03.0"
+
+static int setup(void **state)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+
+	assert_non_null(t);
+	strcpy(t->path, "/tmp/plenum-sysfs-XXXXXX");
+	assert_non_null(mkdtemp(t->path));
+	t->root = open(t->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(t->root >= 0);
+	put(t->root, PF "/net/ens1f0/speed", "100000\n");
+	put_link(t->root, PF "/net/ens1f0/device", "../../../0000:3b:00.0");
+	put_link(t->root, "class/net/ens1f0", "../../" PF "/net/ens1f0");
+	put_link(t->root, PF "/driver", "../../../../bus/pci/drivers/mlx5_core");
+	put(t->root, PF "/numa_node", "1\n");
+	put(t->root, PF "/sriov_totalvfs", "8\n");
+	put(t->root, PF "/sriov_numvfs", "2\n");
+	put(t->root, VF "/net/ens1f0v0/speed", "-1\n");
+	put_link(t->root, VF "/net/ens1f0v0/device", "../../../0000:3b:02.0");
+	put_link(t->root, "class/net/ens1f0v0", "../../" VF "/net/ens1f0v0");
+	put_link(t->root, VF "/physfn", "../0000:3b:00.0");
+	put(t->root, VF "/numa_node", "-1\n");
+	put(t->root, VIRTIO "/virtio0/net/eth0/speed", "garbage\n");
+	put_link(t->root, VIRTIO "/virtio0/net/eth0/device", "../../../virtio0");
+	put_link(t->root, "class/net/eth0", "../../" VIRTIO "/virtio0/net/eth0");
+	put(t->root, VIRTIO "/numa_node", "0\n");
+	put(t->root, "devices/virtual/net/odd0/speed", "10\n");
+	put_link(t->root, "class/net/odd0", "../../devices/virtual/net/odd0");
+	put(t->root, PF "/infiniband/mlx5_0/node_type", "1: CA\n");
+	put_link(t->root, PF "/infiniband/mlx5_0/device", "../../../0000:3b:00.0");
+	put_link(t->root, "class/infiniband/mlx5_0", "../../" PF "/infiniband/mlx5_0");
+	put(t->root, "class/infiniband/rxe0/parent", "eth0\n");
+	*state = t;
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	struct tree *t = *state;
+
+	close(t->root);
+	nftw(t->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	free(t);
+	return 0;
+}
+
+static struct inv_link link_named(const char *name)
+{
+	struct inv_link l = {.kind = INV_LINK_VIRTUAL, .numa_node = INV_NUMA_NONE, .up = true};
+
+	inv_text_set(l.name, sizeof(l.name), name);
+	return l;
+}
+
+static void test_physical_function(void **state)
+{
+	struct tree *t = *state;
+	struct inv_link l = link_named("ens1f0");
+
+	sysfs_fill_link(t->root, &l);
+	assert_int_equal(l.kind, INV_LINK_PHYSICAL);
+	assert_string_equal(l.pci, "0000:3b:00.0");
+	assert_string_equal(l.driver, "mlx5_core");
+	assert_int_equal(l.numa_node, 1);
+	assert_int_equal(l.speed_mbps, 100000);
+	assert_int_equal(l.n_vfs, 2);
+	assert_int_equal(l.max_vfs, 8);
+}
+
+static void test_virtual_function(void **state)
+{
+	struct tree *t = *state;
+	struct inv_link l = link_named("ens1f0v0");
+
+	sysfs_fill_link(t->root, &l);
+	assert_int_equal(l.kind, INV_LINK_VF);
+	assert_string_equal(l.pci, "0000:3b:02.0");
+	assert_string_equal(l.physfn, "0000:3b:00.0");
+	assert_int_equal(l.numa_node, INV_NUMA_NONE);
+	assert_int_equal(l.speed_mbps, 0);
+}
+
+static void test_virtio_has_its_parents_place(void **state)
+{
+	struct tree *t = *state;
+	struct inv_link l = link_named("eth0");
+
+	sysfs_fill_link(t->root, &l);
+	assert_int_equal(l.kind, INV_LINK_PHYSICAL);
+	assert_string_equal(l.pci, "0000:00:03.0");
+	assert_int_equal(l.numa_node, 0);
+	assert_int_equal(l.speed_mbps, 0);
+}
+
+static void test_no_device(void **state)
+{
+	struct tree *t = *state;
+	struct inv_link l = link_named("odd0"), gone = link_named("gone0");
+
+	sysfs_fill_link(t->root, &l);
+	assert_int_equal(l.kind, INV_LINK_VIRTUAL);
+	assert_int_equal(l.speed_mbps, 0);
+	sysfs_fill_link(t->root, &gone);
+	assert_int_equal(gone.kind, INV_LINK_VIRTUAL);
+}
+
+static void test_rdma_from_sysfs(void **state)
+{
+	struct tree *t = *state;
+	struct inventory *inv = inv_new();
+
+	*inv_link_add(inv) = link_named("ens1f0");
+	*inv_link_add(inv) = link_named("eth0");
+	inv->links[0].ifindex = 1;
+	inv->links[1].ifindex = 2;
+	/* The kernel at hand may have RDMA devices of its own: they have other links. */
+	kernel_rdma_collect(t->root, inv);
+	assert_string_equal(inv->links[0].rdma, "mlx5_0");
+	assert_string_equal(inv->links[1].rdma, "rxe0");
+	inv_free(inv);
+}
+
+static void test_cores(void **state)
+{
+	struct tree *t = *state;
+	struct inventory *inv = inv_new();
+
+	assert_int_equal(sysfs_add_cores(t->root, inv), -ENOENT);
+	put(t->root, "devices/system/cpu/present", "0-3,8\n");
+	put(t->root, "devices/system/cpu/online", "0-2,8\n");
+	put(t->root, "devices/system/cpu/isolated", "2,8\n");
+	put(t->root, "devices/system/node/online", "0-1\n");
+	put(t->root, "devices/system/node/node0/cpulist", "0-1\n");
+	put(t->root, "devices/system/node/node1/cpulist", "2-3,8\n");
+	assert_int_equal(sysfs_add_cores(t->root, inv), 0);
+	assert_int_equal(inv->n_cores, 5);
+	assert_int_equal(inv->cores[4].id, 8);
+	assert_true(inv->cores[4].isolated && inv->cores[4].online);
+	assert_false(inv->cores[3].online);
+	assert_int_equal(inv->cores[1].numa_node, 0);
+	assert_int_equal(inv->cores[2].numa_node, 1);
+	inv_free(inv);
+}
+
+static void test_hugepages(void **state)
+{
+	struct tree *t = *state;
+	struct inventory *inv = inv_new();
+
+	assert_int_equal(sysfs_add_hugepages(t->root, inv), 0);
+	assert_int_equal(inv->n_hugepages, 0);
+	put(t->root, "kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "512\n");
+	put(t->root, "kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "500\n");
+	put(t->root, "devices/system/node/online", "1\n");
+	put(t->root, "devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "512\n");
+	put(t->root, "devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages",
+	    "500\n");
+	assert_int_equal(sysfs_add_hugepages(t->root, inv), 0);
+	assert_int_equal(inv->n_hugepages, 2);
+	assert_int_equal(inv->hugepages[0].numa_node, INV_NUMA_NONE);
+	assert_int_equal(inv->hugepages[0].size_kib, 2048);
+	assert_int_equal(inv->hugepages[1].numa_node, 1);
+	assert_int_equal(inv->hugepages[1].free, 500);
+	inv_free(inv);
+}
+
+static void test_lists(void **state)
+{
+	static const char *const bad[] = {"a", "1-", "3-1", "1,,2", "1;2", "-1"};
+	bool set[16] = {false};
+
+	assert_int_equal(sysfs_parse_list("", set, 16), 0);
+	assert_int_equal(sysfs_parse_list("0,3-4,14-99\n", set, 16), 0);
+	assert_true(set[0] && set[3] && set[4] && set[14] && set[15]);
+	assert_false(set[1] || set[5]);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(sysfs_parse_list(bad[i], set, 16), -EINVAL);
+}
+
+/* A netlink message of a header, and attributes added one by one. */
+struct message {
+	union {
+		struct nlmsghdr h;
+		char bytes[512];
+	};
+};
+
+static void message_add(struct message *m, uint16_t type, const void *data, size_t len)
+{
+	struct nlattr a = {.nla_len = (uint16_t)(NLA_HDRLEN + len), .nla_type = type};
+
+	memcpy(m->bytes + m->h.nlmsg_len, &a, sizeof(a));
+	memcpy(m->bytes + m->h.nlmsg_len + NLA_HDRLEN, data, len);
+	m->h.nlmsg_len += (uint32_t)NLA_ALIGN(a.nla_len);
+}
+
+static void test_rdma_messages(void **state)
+{
+	const uint32_t index = 3, ifindex = 7;
+	struct message m = {.h = {.nlmsg_len = NLMSG_HDRLEN}};
+	uint32_t number = 0;
+	char name[8];
+
+	m.h.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET);
+	assert_false(kernel_rdma_parse_device(&m.h, &number, name, sizeof(name)));
+	message_add(&m, RDMA_NLDEV_ATTR_DEV_INDEX, &index, sizeof(index));
+	message_add(&m, RDMA_NLDEV_ATTR_DEV_NAME, "mlx5_bond_0", sizeof("mlx5_bond_0"));
+	assert_true(kernel_rdma_parse_device(&m.h, &number, name, sizeof(name)));
+	assert_int_equal(number, 3);
+	assert_string_equal(name, "mlx5_bo");
+	assert_false(kernel_rdma_parse_port(&m.h, &number));
+	m.h.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET);
+	assert_true(kernel_rdma_parse_port(&m.h, &number));
+	assert_int_equal(number, 0);
+	message_add(&m, RDMA_NLDEV_ATTR_NDEV_INDEX, &ifindex, sizeof(ifindex));
+	assert_true(kernel_rdma_parse_port(&m.h, &number));
+	assert_int_equal(number, 7);
+}
+
+/* With the request in the ack and without; with text and without. */
+static void test_ack(void **state)
+{
+	static const char text[] = "mtu greater than device maximum";
+	char why[KERNEL_WHY_MAX];
+
+	for (int capped = 0; capped < 2; capped++) {
+		struct message m = {.h = {.nlmsg_len = NLMSG_HDRLEN + sizeof(struct nlmsgerr),
+					  .nlmsg_type = NLMSG_ERROR}};
+		struct nlmsgerr e = {.error = -EINVAL, .msg = {.nlmsg_len = NLMSG_HDRLEN + 20}};
+
+		memcpy(m.bytes + NLMSG_HDRLEN, &e, sizeof(e));
+		if (capped)
+			m.h.nlmsg_flags |= NLM_F_CAPPED;
+		else
+			m.h.nlmsg_len += 20;
+		assert_int_equal(rtnl_parse_ack(&m.h, why), -EINVAL);
+		assert_string_equal(why, "");
+		m.h.nlmsg_flags |= NLM_F_ACK_TLVS;
+		assert_int_equal(rtnl_parse_ack(&m.h, why), -EINVAL);
+		message_add(&m, NLMSGERR_ATTR_MSG, text, sizeof(text));
+		assert_int_equal(rtnl_parse_ack(&m.h, why), -EINVAL);
+		assert_string_equal(why, text);
+		assert_int_equal(rtnl_parse_ack(&m.h, NULL), -EINVAL);
+		m.h.nlmsg_len = NLMSG_HDRLEN + 4;
+		assert_int_equal(rtnl_parse_ack(&m.h, why), -EBADMSG);
+	}
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(test_physical_function),
+		CASE(test_virtual_function),
+		CASE(test_virtio_has_its_parents_place),
+		CASE(test_no_device),
+		CASE(test_rdma_from_sysfs),
+		CASE(test_cores),
+		CASE(test_hugepages),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_rdma_messages),
+		cmocka_unit_test(test_ack),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
