@@ -461,6 +461,7 @@ static int request_rx(struct rudp_session *s, struct slot *slot, const struct wi
 	slot->rx.active = false;
 	slot->rx.buf = NULL;
 	slot->state = SLOT_EXECUTING;
+	slot->tx.prefer = c->path;
 	s->r->ops->request(s->r->user, s, call, buf, slot->rx.len);
 	return 0;
 }

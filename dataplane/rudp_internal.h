@@ -80,6 +80,7 @@ struct tx_msg {
 	uint8_t queue; /* enum tx_queue */
 	bool active;   /* acknowledgements for it matter */
 	bool cancel;
+	uint8_t prefer; /* a response's path: the one that its request came by, where equal */
 	uint64_t acked[RUDP_CHUNK_WORDS], lost[RUDP_CHUNK_WORDS];
 };
 
@@ -204,6 +205,7 @@ struct rudp_path {
 
 	/* health */
 	uint64_t heard_ns, probe_ns;
+	bool probe_due;
 	uint64_t answered_since; /* down: probes are answered since then; 0: they are not */
 	unsigned unanswered;
 	uint64_t suspect_ns,

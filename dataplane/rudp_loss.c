@@ -3,6 +3,7 @@
 #include "dataplane/rudp_internal.h"
 
 #define RTT_FIRST_RTO_NS (5 * NSEC_PER_MSEC)
+#define STALE_NS (100 * NSEC_PER_MSEC)
 #define RTO_MAX_NS (200 * NSEC_PER_MSEC)
 #define BASE_PERIOD_NS (5 * NSEC_PER_SEC)
 #define REORDER_LEAST_NS (100 * NSEC_PER_USEC)
@@ -160,7 +161,9 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	p->pto_count = 0;
 	p->suspect = false;
 	p->loss_check = true;
-	if (sum->newest && via == p && a->delay_us != UINT16_MAX) {
+	/* Over another path it is that one's delay, too: better than nothing, no more. */
+	if (sum->newest && a->delay_us != UINT16_MAX &&
+	    (via == p || p->srtt == 0 || now > p->sampled_ns + STALE_NS)) {
 		uint64_t rtt = now - sum->newest_sent_ns;
 		uint64_t delay = a->delay_us * NSEC_PER_USEC;
 

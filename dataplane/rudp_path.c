@@ -68,6 +68,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->unanswered = 0;
 	p->tx_error_ns = 0;
 	p->heard_ns = p->progress_ns = p->pto_base = now;
+	p->probe_due = p->srtt == 0; /* learn its round trip before it is needed */
 	rudp_cc_init(s, p);
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_UP, p->index, 0);
@@ -208,7 +209,8 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_loss_detect(s, p, now);
 	if (p->in_flight && now >= rudp_path_pto(s, p))
 		pto_fire(s, p, now);
-	if (now >= keepalive_at(s, p)) {
+	if (p->probe_due || now >= keepalive_at(s, p)) {
+		p->probe_due = false;
 		p->probe_ns = p->pto_base = now;
 		rudp_tx_ping(s, p, now);
 	}

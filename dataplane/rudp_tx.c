@@ -101,6 +101,9 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 		if (now < p->pace_ns && !small)
 			continue;
 		eta = path_eta(p, small, now);
+		/* The client knows what is healthy as well as we do, or better. */
+		if (small && !s->is_client && m->prefer == i)
+			eta /= 2;
 		if (!best || eta < best_eta) {
 			best = p;
 			best_eta = eta;

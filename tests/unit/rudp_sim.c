@@ -425,7 +425,7 @@ bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len
 		return false;
 	}
 	if (sim->n_open == 1)
-		sim->last_answer_ns = 0;
+		sim->last_answer_ns = sim->now;
 	return true;
 }
 

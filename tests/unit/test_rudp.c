@@ -47,10 +47,277 @@ static void test_echo(void **state)
 	sim_free(sim);
 }
 
+/* Keeps `depth` calls open until `total` were made; calls `at` once half of them are done. */
+static bool pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len,
+		 uint32_t resp_len, void (*at)(struct sim *sim))
+{
+	unsigned first = sim->n_calls;
+
+	while (sim->n_calls < first + total && !sim->fault[0]) {
+		uint64_t until = sim->now + 5 * SEC;
+
+		while (sim->n_calls < first + total && sim->n_open < depth)
+			if (!sim_call(sim, 1, req_len, resp_len, 0))
+				break;
+		if (at && sim->n_calls >= first + total / 2) {
+			at(sim);
+			at = NULL;
+		}
+		while (sim->n_open == depth && sim->now < until && !sim->fault[0])
+			sim_pass(sim, 10 * US);
+		if (sim->now >= until)
+			return false;
+	}
+	return sim_finish(sim, 5 * SEC);
+}
+
+static double gbits(const struct sim *sim, uint64_t since, uint64_t bytes)
+{
+	return (double)bytes * 8 / (double)(sim->now - since);
+}
+
+/* Gb/s of 1 MiB requests, or responses, over links of 10 Gb/s each. */
+static double throughput(unsigned legs, uint32_t loss, bool reads, uint64_t *ret_share)
+{
+	struct sim_config cfg = clean;
+	struct sim *sim;
+	uint64_t since;
+	double res;
+	unsigned n = 200;
+
+	cfg.legs = legs;
+	cfg.loss = loss;
+	cfg.delay_ns = 20 * US;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, sim_pass(sim, 10 * MS));
+	since = sim->now;
+	CHECK(sim, pump(sim, n, 8, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64, NULL));
+	res = gbits(sim, since, (uint64_t)n << 20);
+	if (ret_share) {
+		const struct sim_link *l = sim->ends[reads ? SIM_SERVER : 1].links;
+
+		*ret_share = MIN_OF(l[0].bytes, l[1].bytes) * 100 / (l[0].bytes + l[1].bytes);
+	}
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+	return res;
+}
+
+static void test_throughput(void **state)
+{
+	uint64_t share[2];
+	double one_w = throughput(1, 0, false, NULL), one_r = throughput(1, 0, true, NULL);
+	double lossy = throughput(1, 10000, false, NULL),
+	       lossy_r = throughput(1, 10000, true, NULL);
+	double two_w = throughput(2, 0, false, &share[0]);
+	double two_r = throughput(2, 0, true, &share[1]);
+
+	print_message("# Gb/s: 1 leg %.2f write %.2f read; 1%% loss %.2f %.2f; 2 legs %.2f %.2f, "
+		      "smaller share %d%% %d%%\n",
+		      one_w, one_r, lossy, lossy_r, two_w, two_r, (int)share[0], (int)share[1]);
+	assert_true(one_w > 8 && one_r > 8);
+	assert_true(lossy > 5 && lossy_r > 5);
+	assert_true(two_w > 14 && two_r > 14);
+	assert_true(share[0] > 30 && share[1] > 30);
+}
+
+static void cut_announced(struct sim *sim)
+{
+	sim_leg(sim, 1, 0, false, true);
+}
+
+static void cut_silently(struct sim *sim)
+{
+	sim_leg(sim, SIM_SERVER, 0, false, false);
+}
+
+static uint64_t pause_of(struct sim *sim, unsigned end)
+{
+	struct rudp_session *s = rudp_session_next(sim->ends[end].r, NULL);
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		most = MAX_OF(most, info[i].last_pause_ns);
+	return most;
+}
+
+static void failover(bool announced, uint32_t req_len, uint32_t resp_len, unsigned depth,
+		     uint64_t most_ns)
+{
+	struct sim *sim = sim_new(&clean);
+	struct sim_end *client = &sim->ends[1];
+	uint64_t before[2], total;
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, sim_pass(sim, 10 * MS));
+	assert_int_equal(client->events[RUDP_PATH_UP], 2);
+	CHECK(sim,
+	      pump(sim, 300, depth, req_len, resp_len, announced ? cut_announced : cut_silently));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	print_message("# %s, %u/%u bytes x %u: gap %.3f ms, pauses %.3f %.3f ms\n",
+		      announced ? "announced" : "silent", req_len, resp_len, depth,
+		      (double)sim->longest_gap_ns / 1e6, (double)pause_of(sim, 1) / 1e6,
+		      (double)pause_of(sim, SIM_SERVER) / 1e6);
+	CHECK(sim, sim->longest_gap_ns < most_ns);
+	CHECK(sim, client->events[RUDP_PATH_DOWN] == 1);
+	CHECK(sim, pause_of(sim, 1) < most_ns && pause_of(sim, SIM_SERVER) < most_ns);
+	/* back, after the hold time, with load */
+	sim_leg(sim, 1, 0, true, announced);
+	sim_leg(sim, SIM_SERVER, 0, true, false);
+	CHECK(sim, sim_pass(sim, 500 * MS));
+	CHECK(sim, client->events[RUDP_PATH_UP] == 2);
+	CHECK(sim, sim_pass(sim, 700 * MS));
+	CHECK(sim, client->events[RUDP_PATH_UP] == 3);
+	for (unsigned i = 0; i < 2; i++)
+		before[i] = client->links[i].bytes + sim->ends[SIM_SERVER].links[i].bytes;
+	CHECK(sim, pump(sim, 100, 8, 1 << 20, 64, NULL));
+	for (unsigned i = 0; i < 2; i++)
+		before[i] =
+			client->links[i].bytes + sim->ends[SIM_SERVER].links[i].bytes - before[i];
+	total = before[0] + before[1];
+	CHECK(sim, before[0] * 100 > total * 30 && before[1] * 100 > total * 30);
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		CHECK(sim, sim->calls[i].status == 0);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+static void test_failover(void **state)
+{
+	failover(true, 1 << 20, 64, 8, 10 * MS);
+	failover(true, 64, 1 << 20, 8, 10 * MS);
+	failover(true, 100, 4096, 1, 10 * MS);
+	failover(true, 100, 4096, 16, 10 * MS);
+	failover(false, 1 << 20, 64, 8, 50 * MS);
+	failover(false, 64, 1 << 20, 8, 50 * MS);
+	failover(false, 100, 4096, 1, 50 * MS);
+	failover(false, 100, 4096, 16, 50 * MS);
+}
+
+/* A world drawn from its seed: faults of all kinds, and things happening meanwhile. */
+static void random_config(uint64_t seed, struct sim_config *ret)
+{
+	struct sim dice = {.rng = seed * 77};
+	struct sim_config c = {.seed = seed};
+
+	c.legs = 1 + (unsigned)sim_random(&dice, 3);
+	c.clients = 1 + (unsigned)sim_random(&dice, 3);
+	c.bits_per_s = sim_random(&dice, 3) ? 1000000000ULL << sim_random(&dice, 5) : 0;
+	c.delay_ns = (1 + sim_random(&dice, 100)) * US;
+	c.jitter_ns = sim_random(&dice, 2) ? sim_random(&dice, 200) * US : 0;
+	c.queue_bytes = 32768U << sim_random(&dice, 6);
+	c.mtu = sim_random(&dice, 4) ? 1500 : 9000;
+	c.loss = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 100000) : 0;
+	c.duplicate = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 50000) : 0;
+	c.reorder = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 300000) : 0;
+	c.reorder_ns = sim_random(&dice, 2 * MS);
+	c.corrupt = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 20000) : 0;
+	c.eagain = sim_random(&dice, 2) ? (uint32_t)sim_random(&dice, 100000) : 0;
+	c.no_buf = sim_random(&dice, 4) ? 0 : (uint32_t)sim_random(&dice, 300000);
+	c.turn_ns = 1000 + sim_random(&dice, 20000);
+	c.one_subnet = sim_random(&dice, 4) == 0;
+	c.labels = sim_random(&dice, 2);
+	c.ipv6 = sim_random(&dice, 4) == 0;
+	c.limits.calls_per_session = 1 + (uint32_t)sim_random(&dice, 64);
+	c.limits.rx_bytes_per_session = 2U << 20;
+	*ret = c;
+}
+
+static uint32_t random_len(struct sim *sim)
+{
+	uint64_t kind = sim_random(sim, 10);
+
+	if (kind < 6)
+		return (uint32_t)sim_random(sim, 6000);
+	return (uint32_t)sim_random(sim, kind < 9 ? 100000 : RUDP_MSG_BYTES_MAX + 1);
+}
+
+static void random_event(struct sim *sim, bool restarts)
+{
+	unsigned end = (unsigned)sim_random(sim, sim->cfg.clients + 1);
+	unsigned leg = (unsigned)sim_random(sim, sim->cfg.legs);
+
+	switch (sim_random(sim, 12)) {
+	case 0:
+		sim_stall(sim, end, sim_random(sim, 20 * MS));
+		break;
+	case 1:
+		sim_leg(sim, end, leg, false, true);
+		break;
+	case 2:
+		sim_leg(sim, end, leg, false, false);
+		break;
+	case 3:
+	case 4:
+		sim_leg(sim, end, leg, true, true);
+		break;
+	case 5:
+		if (sim->n_calls)
+			sim_cancel(sim, (unsigned)sim_random(sim, sim->n_calls));
+		break;
+	case 6:
+		if (restarts && sim_random(sim, 4) == 0)
+			sim_restart(sim, SIM_SERVER);
+		break;
+	default:
+		break;
+	}
+}
+
+static void random_world(uint64_t seed)
+{
+	struct sim_config cfg;
+	struct sim *sim;
+	bool restarts = seed % 3 == 0;
+
+	random_config(seed, &cfg);
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 30 * SEC));
+	for (unsigned i = 0; i < 60; i++) {
+		unsigned end = 1 + (unsigned)sim_random(sim, cfg.clients);
+
+		sim_call(sim, end, random_len(sim), random_len(sim),
+			 sim_random(sim, 2) ? (uint32_t)sim_random(sim, 2000) : 0);
+		random_event(sim, restarts);
+		CHECK(sim, sim_pass(sim, sim_random(sim, MS)));
+	}
+	for (unsigned e = 0; e <= cfg.clients; e++)
+		for (unsigned l = 0; l < cfg.legs; l++)
+			sim_leg(sim, e, l, true, true);
+	CHECK(sim, sim_finish(sim, 60 * SEC));
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		CHECK(sim, restarts || sim->calls[i].state == SIM_CALL_CANCELLED ||
+				   sim->calls[i].status == 0);
+	for (unsigned e = 0; e <= cfg.clients; e++)
+		CHECK(sim, sim->ends[e].polls < 4000000);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+static void test_random_worlds(void **state)
+{
+	const char *only = getenv("PLENUM_RUDP_SEED");
+	const char *n = getenv("PLENUM_RUDP_RUNS");
+	uint64_t runs = n ? strtoull(n, NULL, 0) : 1000;
+
+	if (only) {
+		random_world(strtoull(only, NULL, 0));
+		return;
+	}
+	for (uint64_t seed = 1; seed <= runs; seed++)
+		random_world(seed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_echo),
+		cmocka_unit_test(test_throughput),
+		cmocka_unit_test(test_failover),
+		cmocka_unit_test(test_random_worlds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
