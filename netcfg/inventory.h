@@ -61,11 +61,28 @@ struct inv_addr {
 	bool secondary; /* goes with its subnet's primary unless promote_secondaries is set */
 };
 
+/* The numbers of rtnetlink(7) for what routes and rules say. */
+enum inv_table { INV_TABLE_DEFAULT = 253, INV_TABLE_MAIN = 254, INV_TABLE_LOCAL = 255 };
+enum inv_route_type {
+	INV_ROUTE_UNICAST = 1,
+	INV_ROUTE_BLACKHOLE = 6,
+	INV_ROUTE_UNREACHABLE = 7,
+	INV_ROUTE_PROHIBIT = 8,
+	INV_ROUTE_THROW = 9,
+};
+enum inv_proto {
+	INV_PROTO_KERNEL = 2,
+	INV_PROTO_BOOT = 3,
+	INV_PROTO_STATIC = 4,
+	INV_PROTO_RA = 9,
+	INV_PROTO_DHCP = 16,
+};
+
 struct inv_route {
 	uint32_t table, metric;
-	uint8_t family, proto, scope, type;
-	struct ip_prefix dst;	     /* len 0: default */
-	struct ip_addr gateway, src; /* family 0: none */
+	uint8_t family, proto, scope, type; /* enum inv_proto, enum inv_route_type */
+	struct ip_prefix dst;		    /* len 0: default */
+	struct ip_addr gateway, src;	    /* family 0: none */
 	uint32_t oif;
 	bool linkdown;
 };

@@ -2,7 +2,6 @@
 #include "netcfg/inventory.h"
 #include "netcfg/kernel.h"
 #include <inttypes.h>
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -114,17 +113,17 @@ static const char *proto_name(uint8_t proto, char *buf, size_t size)
 	switch (proto) {
 	case PLENUM_RTPROT:
 		return "plenum";
-	case RTPROT_UNSPEC:
+	case 0:
 		return "";
-	case RTPROT_KERNEL:
+	case INV_PROTO_KERNEL:
 		return "kernel";
-	case RTPROT_BOOT:
+	case INV_PROTO_BOOT:
 		return "boot";
-	case RTPROT_STATIC:
+	case INV_PROTO_STATIC:
 		return "static";
-	case RTPROT_RA:
+	case INV_PROTO_RA:
 		return "ra";
-	case RTPROT_DHCP:
+	case INV_PROTO_DHCP:
 		return "dhcp";
 	default:
 		snprintf(buf, size, "%u", proto);
@@ -135,11 +134,11 @@ static const char *proto_name(uint8_t proto, char *buf, size_t size)
 static const char *table_name(uint32_t table, char *buf, size_t size)
 {
 	switch (table) {
-	case RT_TABLE_MAIN:
+	case INV_TABLE_MAIN:
 		return "main";
-	case RT_TABLE_LOCAL:
+	case INV_TABLE_LOCAL:
 		return "local";
-	case RT_TABLE_DEFAULT:
+	case INV_TABLE_DEFAULT:
 		return "default";
 	default:
 		snprintf(buf, size, "%" PRIu32, table);
@@ -222,11 +221,12 @@ static int print_addrs(const struct inventory *inv, FILE *out)
 
 static const char *route_type(const struct inv_route *r)
 {
-	return r->type == RTN_BLACKHOLE	    ? "blackhole"
-	       : r->type == RTN_UNREACHABLE ? "unreachable"
-	       : r->type == RTN_PROHIBIT    ? "prohibit"
-	       : r->linkdown		    ? "linkdown"
-					    : "";
+	return r->type == INV_ROUTE_BLACKHOLE	  ? "blackhole"
+	       : r->type == INV_ROUTE_UNREACHABLE ? "unreachable"
+	       : r->type == INV_ROUTE_THROW	  ? "throw"
+	       : r->type == INV_ROUTE_PROHIBIT	  ? "prohibit"
+	       : r->linkdown			  ? "linkdown"
+						  : "";
 }
 
 static int print_routes(const struct inventory *inv, FILE *out)

@@ -7,7 +7,6 @@
 #include "netcfg/inventory.h"
 #include <ctype.h>
 #include <inttypes.h>
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +55,7 @@ static const struct inv_link *management_find(const struct inventory *inv)
 	for (size_t i = 0; i < inv->n_routes; i++) {
 		const struct inv_route *r = &inv->routes[i];
 
-		if (r->dst.len != 0 || r->type != RTN_UNICAST || r->table != RT_TABLE_MAIN ||
+		if (r->dst.len != 0 || r->type != INV_ROUTE_UNICAST || r->table != INV_TABLE_MAIN ||
 		    !r->oif)
 			continue;
 		if (!best || (r->family == AF_INET && best->family != AF_INET) ||
@@ -71,7 +70,7 @@ static bool has_default_route(const struct inventory *inv, const struct inv_link
 {
 	for (size_t i = 0; i < inv->n_routes; i++)
 		if (inv->routes[i].dst.len == 0 && inv->routes[i].oif == l->ifindex &&
-		    inv->routes[i].table == RT_TABLE_MAIN)
+		    inv->routes[i].table == INV_TABLE_MAIN)
 			return true;
 	return false;
 }

@@ -17,6 +17,18 @@
 /* A dump of a host in motion is asked for so often before we give up. */
 #define DUMP_ATTEMPTS_MAX 20
 
+_Static_assert((int)INV_TABLE_MAIN == RT_TABLE_MAIN && (int)INV_TABLE_LOCAL == RT_TABLE_LOCAL &&
+		       (int)INV_TABLE_DEFAULT == RT_TABLE_DEFAULT,
+	       "the inventory's tables are the kernel's");
+_Static_assert((int)INV_ROUTE_UNICAST == RTN_UNICAST && (int)INV_ROUTE_BLACKHOLE == RTN_BLACKHOLE &&
+		       (int)INV_ROUTE_UNREACHABLE == RTN_UNREACHABLE &&
+		       (int)INV_ROUTE_PROHIBIT == RTN_PROHIBIT && (int)INV_ROUTE_THROW == RTN_THROW,
+	       "the inventory's route types are the kernel's");
+_Static_assert((int)INV_PROTO_KERNEL == RTPROT_KERNEL && (int)INV_PROTO_BOOT == RTPROT_BOOT &&
+		       (int)INV_PROTO_STATIC == RTPROT_STATIC && (int)INV_PROTO_RA == RTPROT_RA &&
+		       (int)INV_PROTO_DHCP == RTPROT_DHCP,
+	       "the inventory's protocols are the kernel's");
+
 /* The settings of each link that a data leg depends on, by their place in what RTM_GETLINK tells:
  * one dump instead of a file per link and setting. The arrays are those of IFLA_INET_CONF (counted
  * from 1) and IFLA_INET6_CONF (from 0). */
