@@ -10,10 +10,6 @@ int main(int argc, char **argv)
 		puts("plenum-worker " PLENUM_VERSION);
 		return 0;
 	}
-	if (argc > 1) {
-		fputs("plenum-worker: takes no arguments; plenumd starts it (plenum-worker(8))\n",
-		      stderr);
-		return LAUNCH_EXIT_CONFIG;
-	}
+	/* Other arguments only name the worker in process lists. */
 	return worker_main();
 }
