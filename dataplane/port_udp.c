@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/port_udp.h"
-#include "dataplane/port_l2.h"
+#include "dataplane/port_udp_socket.h"
 #include "netcfg/log.h"
-#include <linux/if_packet.h>
-#include <net/if.h>
-#include <net/if_arp.h>
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #ifndef UDP_SEGMENT
@@ -24,8 +21,10 @@
 #define TX_BYTES_MAX (4U << 20)		/* payload queued between two system calls */
 #define RX_BUFS 16
 #define RX_BUF_BYTES 65536U
-#define SOCKET_BUF_BYTES (8 << 20)
 #define TX_RETRY_NS (50 * NSEC_PER_USEC)
+#define HOT_STREAK 256U	  /* buffers in a row from one peer that make it the hot one */
+#define HOT_REVIEW 1024U  /* buffers after which it is asked whether it still is */
+#define HOT_MAIN_EVERY 8U /* turns of which one looks at the common socket */
 
 union tx_control {
 	struct cmsghdr align;
@@ -47,6 +46,7 @@ struct train {
 	uint16_t segment_bytes;
 	uint16_t segments;
 	bool closed; /* a smaller datagram ended it */
+	bool hot;    /* leaves by the hot peer's socket */
 };
 
 struct udp_tx {
@@ -73,10 +73,22 @@ struct udp_rx {
 	uint32_t offset;
 };
 
+/*
+ * Where one peer sends nearly everything, it gets a connected socket beside the common one: the
+ * kernel then looks up no route for its packets, which is an eighth of a short round trip.
+ */
+struct udp_hot {
+	int fd; /* -1: nobody is hot */
+	struct rudp_addr peer;
+	uint32_t streak;	/* nobody is hot: buffers in a row from `peer` */
+	uint32_t main_n, hot_n; /* buffers from either socket since the last review */
+	uint32_t skipped;	/* turns since the common socket was looked at */
+};
+
 struct port_udp {
-	int fd;
-	struct rudp_addr local;
-	uint32_t ifindex;
+	int fd, poll_fd; /* poll_fd: an epoll of fd and hot.fd */
+	struct udp_local local;
+	struct udp_hot hot;
 	uint32_t datagram_max; /* what fits the leg's MTU */
 	struct port_udp_counters counters;
 	struct udp_tx tx;
@@ -98,93 +110,6 @@ static bool addr_same(const struct rudp_addr *a, const struct rudp_addr *b)
 }
 
 /* ------------------------------------------------------------------ open and close */
-
-static void socket_size_buffer(int fd, int force, int plain)
-{
-	int bytes = SOCKET_BUF_BYTES;
-
-	/* The forced form passes net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
-	if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0)
-		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
-}
-
-static int socket_set_options(int fd, int family, bool spins, struct port_udp_counters *counters)
-{
-	int on = 1, probe4 = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE, busy_us = 20;
-	int segment = 0;
-
-	socket_size_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
-	socket_size_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	/* Never fragmented, and no path MTU learnt from ICMP: rudp probes for itself. */
-	if (family == AF_INET) {
-		if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4)) != 0)
-			return -errno;
-	} else {
-		if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0 ||
-		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
-			return -errno;
-	}
-	counters->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
-	/* 0 changes nothing, but tells whether the kernel knows segmentation. */
-	counters->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
-	if (spins) /* lets a spinning worker drive the NIC's queue; refused without privilege */
-		(void)setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &busy_us, sizeof(busy_us));
-	return 0;
-}
-
-static int sockaddr_make(const struct rudp_addr *a, uint32_t ifindex, struct sockaddr_storage *ret)
-{
-	int len = ip_addr_to_sockaddr(&a->ip, a->port, ret);
-
-	if (len > 0 && a->ip.family == AF_INET6 && a->ip.bytes[0] == 0xfe &&
-	    (a->ip.bytes[1] & 0xc0) == 0x80)
-		((struct sockaddr_in6 *)ret)->sin6_scope_id = ifindex;
-	return len;
-}
-
-/*
- * Bound to the address only, not to the device: the leg's source rule and route choose the device,
- * and workers of one host that talk to each other do so over the loopback device.
- */
-static int socket_open(struct port_udp *u, bool spins, char *why)
-{
-	struct sockaddr_storage name;
-	char text[IP_ADDR_STR_MAX];
-	autoclose int fd = -1;
-	int len, r;
-
-	len = sockaddr_make(&u->local, u->ifindex, &name);
-	if (len < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "the leg has no address");
-		return len;
-	}
-	ip_addr_format(&u->local.ip, text, sizeof(text));
-	fd = socket(name.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
-	if (fd < 0) {
-		r = -errno;
-		snprintf(why, LAUNCH_REASON_MAX, "cannot make a UDP socket: %s", strerror(-r));
-		return r;
-	}
-	r = socket_set_options(fd, name.ss_family, spins, &u->counters);
-	if (r < 0) {
-		snprintf(why, LAUNCH_REASON_MAX, "cannot set up the UDP socket: %s", strerror(-r));
-		return r;
-	}
-	if (bind(fd, (struct sockaddr *)&name, (socklen_t)len) != 0) {
-		r = -errno;
-		if (r == -EADDRINUSE)
-			snprintf(why, LAUNCH_REASON_MAX, "UDP port %u of %s is in use",
-				 u->local.port, text);
-		else if (r == -EADDRNOTAVAIL)
-			snprintf(why, LAUNCH_REASON_MAX, "%s is not an address of this host", text);
-		else
-			snprintf(why, LAUNCH_REASON_MAX, "cannot bind UDP port %u of %s: %s",
-				 u->local.port, text, strerror(-r));
-		return r;
-	}
-	u->fd = fd_take(fd);
-	return 0;
-}
 
 static void rx_prepare(struct udp_rx *rx)
 {
@@ -208,14 +133,42 @@ static void port_udp_close(struct port *p)
 
 	if (!u)
 		return;
+	if (u->hot.fd >= 0)
+		close(u->hot.fd);
 	if (u->fd >= 0)
 		close(u->fd);
+	if (u->poll_fd >= 0)
+		close(u->poll_fd);
 	if (u->rx.bufs)
 		munmap(u->rx.bufs, (size_t)RX_BUFS * RX_BUF_BYTES);
 	if (u->tx.stash)
 		munmap(u->tx.stash, TX_BYTES_MAX);
 	munmap(u, sizeof(*u));
 	p->impl = NULL;
+}
+
+static int poll_add(struct port_udp *u, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return epoll_ctl(u->poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static int sockets_open(struct port_udp *u, char *why)
+{
+	struct udp_features features;
+	int r;
+
+	u->fd = udp_socket_open(&u->local, &features, why);
+	if (u->fd < 0)
+		return u->fd;
+	u->counters.gso = features.gso;
+	u->counters.gro = features.gro;
+	u->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	r = u->poll_fd < 0 ? -errno : poll_add(u, u->fd);
+	if (r < 0)
+		snprintf(why, LAUNCH_REASON_MAX, "cannot watch the UDP socket: %s", strerror(-r));
+	return r;
 }
 
 static int port_udp_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
@@ -232,9 +185,10 @@ static int port_udp_open(struct port *p, const struct launch_config *cfg, unsign
 		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
 		return -ENOMEM;
 	}
-	u->fd = -1;
-	u->local = (struct rudp_addr){.ip = lp->ip.addr, .port = lp->udp_port};
-	u->ifindex = lp->ifindex;
+	u->fd = u->poll_fd = u->hot.fd = -1;
+	u->local = (struct udp_local){.addr = {.ip = lp->ip.addr, .port = lp->udp_port},
+				      .ifindex = lp->ifindex,
+				      .spins = cfg->spin_us > 0};
 	headers = lp->ip.addr.family == AF_INET6 ? 48 : 28;
 	u->datagram_max = lp->mtu > headers ? MIN_OF(lp->mtu - headers, TRAIN_BYTES_MAX) : 0;
 	u->tx.stash = lazy_map(TX_BYTES_MAX);
@@ -245,7 +199,7 @@ static int port_udp_open(struct port *p, const struct launch_config *cfg, unsign
 		return -ENOMEM;
 	}
 	rx_prepare(&u->rx);
-	r = socket_open(u, cfg->spin_us > 0, why);
+	r = sockets_open(u, why);
 	if (r < 0)
 		port_udp_close(p);
 	return r;
@@ -299,6 +253,11 @@ static unsigned segment_iovs(const struct iovec *iov, size_t bytes)
 	return n;
 }
 
+static int train_fd(const struct port_udp *u, const struct train *t)
+{
+	return t->hot && u->hot.fd >= 0 ? u->hot.fd : u->fd;
+}
+
 /* Sends a train that the kernel refused to segment, one datagram a call. What has left is taken off
  * the train, so that -EAGAIN can go on later. 0 or -EAGAIN. */
 static int train_send_split(struct port_udp *u, struct train *t)
@@ -312,7 +271,7 @@ static int train_send_split(struct port_udp *u, struct train *t)
 				   .msg_iov = whole->msg_iov,
 				   .msg_iovlen = segment_iovs(whole->msg_iov, bytes)};
 
-		if (sendmsg(u->fd, &m, MSG_DONTWAIT) < 0) {
+		if (sendmsg(train_fd(u, t), &m, MSG_DONTWAIT) < 0) {
 			if (errno == EINTR)
 				continue;
 			if (errno == EAGAIN || errno == ENOBUFS)
@@ -332,21 +291,28 @@ static int train_send_split(struct port_udp *u, struct train *t)
 	return 0;
 }
 
+/* Sends as many of the next trains as share a socket. Number sent; negative errno. */
 static int tx_syscall(struct port_udp *u)
 {
 	struct udp_tx *tx = &u->tx;
-	unsigned n = tx->n_trains - tx->sent;
+	const struct train *t = &tx->trains[tx->sent];
+	struct mmsghdr *msgs = &tx->msgs[tx->sent];
+	unsigned left = tx->n_trains - tx->sent, run = 1;
+	int fd = train_fd(u, t), n;
 
-	if (n == 1)
-		return sendmsg(u->fd, &tx->msgs[tx->sent].msg_hdr, MSG_DONTWAIT) < 0 ? -errno : 1;
-	n = (unsigned)sendmmsg(u->fd, &tx->msgs[tx->sent], n, MSG_DONTWAIT);
-	return (int)n < 0 ? -errno : (int)n;
+	while (run < left && t[run].hot == t->hot)
+		run++;
+	if (run == 1)
+		return sendmsg(fd, &msgs->msg_hdr, MSG_DONTWAIT) < 0 ? -errno : 1;
+	n = sendmmsg(fd, msgs, run, MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
 }
 
 /* Hands queued trains to the kernel. 0: all gone; -EAGAIN: the socket buffer is full. */
 static int tx_send(struct port_udp *u)
 {
 	struct udp_tx *tx = &u->tx;
+	bool again = false;
 
 	while (tx->sent < tx->n_trains) {
 		struct train *t = &tx->trains[tx->sent];
@@ -361,6 +327,11 @@ static int tx_send(struct port_udp *u)
 		}
 		if (n == -EINTR)
 			continue;
+		if (n == -ECONNREFUSED && t->hot && !again) {
+			again = true; /* tells of an earlier packet; this one was not tried */
+			continue;
+		}
+		again = false;
 		if (n == -EAGAIN || n == -ENOBUFS) {
 			u->counters.tx_full++;
 			return -EAGAIN;
@@ -390,17 +361,19 @@ static int train_begin(struct port_udp *u, const struct rudp_addr *dst, uint32_t
 	struct udp_tx *tx = &u->tx;
 	struct train *t = &tx->trains[tx->n_trains];
 	struct msghdr *m = &tx->msgs[tx->n_trains].msg_hdr;
-	int len = sockaddr_make(dst, u->ifindex, &t->name);
+	bool hot = u->hot.fd >= 0 && addr_same(dst, &u->hot.peer);
+	int len = hot ? 0 : udp_sockaddr_make(&u->local, dst, &t->name);
 
-	if (len < 0 || dst->ip.family != u->local.ip.family)
+	if (len < 0 || dst->ip.family != u->local.addr.ip.family)
 		return -EAFNOSUPPORT;
 	t->dst = *dst;
+	t->hot = hot;
 	t->first_iov = tx->n_iov;
 	t->bytes = 0;
 	t->segment_bytes = (uint16_t)bytes;
 	t->segments = 0;
 	t->closed = false;
-	*m = (struct msghdr){.msg_name = &t->name,
+	*m = (struct msghdr){.msg_name = hot ? NULL : &t->name,
 			     .msg_namelen = (socklen_t)len,
 			     .msg_iov = &tx->iov[tx->n_iov]};
 	tx->n_trains++;
@@ -531,7 +504,7 @@ out:
 	return n;
 }
 
-static int rx_syscall(struct port_udp *u, unsigned batch)
+static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 {
 	struct udp_rx *rx = &u->rx;
 	ssize_t n;
@@ -541,27 +514,72 @@ static int rx_syscall(struct port_udp *u, unsigned batch)
 		rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->controls[i]);
 	}
 	if (batch > 1)
-		return recvmmsg(u->fd, rx->msgs, batch, MSG_DONTWAIT, NULL);
+		return recvmmsg(fd, rx->msgs, batch, MSG_DONTWAIT, NULL);
 	/* One at a time costs less while little arrives: no second look at an empty queue. */
-	n = recvmsg(u->fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
+	n = recvmsg(fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
 	if (n < 0)
 		return -1;
 	rx->msgs[0].msg_len = (unsigned)n;
 	return 1;
 }
 
-static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
+/* A failure costs nothing but the advantage: it is tried again after the next streak. */
+static void hot_open(struct port_udp *u)
 {
-	struct port_udp *u = p->impl;
+	struct udp_hot *hot = &u->hot;
+	int fd = udp_socket_open_peer(&u->local, &hot->peer);
+
+	hot->streak = 0;
+	if (fd < 0)
+		return;
+	if (poll_add(u, fd) < 0) {
+		close(fd);
+		return;
+	}
+	hot->fd = fd;
+	hot->main_n = hot->hot_n = hot->skipped = 0;
+	u->counters.hot = true;
+}
+
+/* The few packets that still wait in the socket are lost; they are looked at before this. */
+static void hot_close(struct port_udp *u)
+{
+	close(u->hot.fd); /* leaves the epoll by itself */
+	u->hot.fd = -1;
+	u->hot.streak = 0;
+	u->counters.hot = false;
+}
+
+/* Something came through the common socket. */
+static void hot_learn(struct port_udp *u, const struct rudp_addr *src)
+{
+	struct udp_hot *hot = &u->hot;
+
+	if (hot->fd >= 0) {
+		hot->main_n += u->rx.filled;
+		if (hot->main_n + hot->hot_n < HOT_REVIEW)
+			return;
+		if (hot->main_n > hot->hot_n / 4 && u->tx.n_trains == 0)
+			hot_close(u);
+		hot->main_n = hot->hot_n = 0;
+		return;
+	}
+	if (!addr_same(&hot->peer, src)) {
+		hot->peer = *src;
+		hot->streak = 0;
+	}
+	hot->streak += u->rx.filled;
+	if (hot->streak >= HOT_STREAK)
+		hot_open(u);
+}
+
+/* Takes what waits in one socket. Number of datagrams; 0: nothing. */
+static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned max)
+{
 	struct udp_rx *rx = &u->rx;
 	unsigned batch = rx->batch;
-	int n;
+	int n = rx_syscall(u, fd, batch);
 
-	if (PLENUM_UNLIKELY(u->tx.stashed))
-		(void)tx_send(u);
-	if (rx->next < rx->filled)
-		return (int)rx_split(u, pkts, max);
-	n = rx_syscall(u, batch);
 	if (n <= 0) {
 		rx->batch = 1;
 		/* A pending error is told once and says nothing about the port: a peer without
@@ -576,61 +594,53 @@ static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	return (int)rx_split(u, pkts, max);
 }
 
+static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	struct port_udp *u = p->impl;
+	struct udp_hot *hot = &u->hot;
+	int n;
+
+	if (PLENUM_UNLIKELY(u->tx.stashed))
+		(void)tx_send(u);
+	if (u->rx.next < u->rx.filled)
+		return (int)rx_split(u, pkts, max);
+	if (hot->fd >= 0) {
+		n = rx_socket(u, hot->fd, pkts, max);
+		if (n > 0) {
+			hot->hot_n += u->rx.filled;
+			return n;
+		}
+		if (++hot->skipped < HOT_MAIN_EVERY)
+			return 0;
+		hot->skipped = 0;
+	}
+	n = rx_socket(u, u->fd, pkts, max);
+	if (n > 0)
+		hot_learn(u, &pkts[0].src);
+	return n;
+}
+
 static int port_udp_fd(struct port *p)
 {
 	const struct port_udp *u = p->impl;
 
-	return u->fd;
+	return u->poll_fd;
 }
 
 static bool port_udp_arm(struct port *p)
 {
-	const struct port_udp *u = p->impl;
+	struct port_udp *u = p->impl;
 
+	u->hot.skipped = HOT_MAIN_EVERY; /* whoever wakes up looks at both sockets */
 	return u->rx.next == u->rx.filled;
 }
 
 /* ------------------------------------------------------------------ announcing, extras */
 
-static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
-{
-	struct ifreq ifr = {0};
-
-	if (!if_indextoname(ifindex, ifr.ifr_name))
-		return -errno;
-	if (ioctl(fd, SIOCGIFHWADDR, &ifr) != 0)
-		return -errno;
-	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return -EOPNOTSUPP;
-	memcpy(ret->bytes, ifr.ifr_hwaddr.sa_data, sizeof(ret->bytes));
-	return 0;
-}
-
-/* Protocol 0: this socket sends only, nothing is queued on it. */
-static int announce_frame(struct port_udp *u)
-{
-	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)u->ifindex};
-	uint8_t frame[PORT_L2_CONTROL_MAX];
-	struct mac_addr mac;
-	autoclose int fd = -1;
-	size_t len;
-	int r;
-
-	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	r = link_mac_get(fd, u->ifindex, &mac);
-	if (r < 0)
-		return r;
-	len = port_l2_build_announce(frame, &mac, &u->local.ip);
-	if (sendto(fd, frame, len, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
-		return -errno;
-	return 0;
-}
-
 static void port_udp_announce(struct port *p)
 {
-	int r = announce_frame(p->impl);
+	const struct port_udp *u = p->impl;
+	int r = udp_announce(&u->local);
 
 	if (r < 0) /* without privilege the agent does it */
 		log_debug("port %u: cannot announce the address: %s", p->index, strerror(-r));
@@ -645,14 +655,21 @@ void port_udp_counters_get(const struct port *p, struct port_udp_counters *ret)
 
 int port_udp_set_tos(struct port *p, uint8_t tos)
 {
-	const struct port_udp *u = p->impl;
-	int value = tos, r;
+	struct port_udp *u = p->impl;
+	int r;
 
-	if (u->local.ip.family == AF_INET)
-		r = setsockopt(u->fd, IPPROTO_IP, IP_TOS, &value, sizeof(value));
-	else
-		r = setsockopt(u->fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof(value));
-	return r < 0 ? -errno : 0;
+	u->local.tos = tos;
+	r = udp_socket_set_tos(u->fd, &u->local);
+	if (r == 0 && u->hot.fd >= 0)
+		r = udp_socket_set_tos(u->hot.fd, &u->local);
+	return r;
+}
+
+int port_udp_socket(const struct port *p)
+{
+	const struct port_udp *u = p->impl;
+
+	return u->fd;
 }
 
 const struct port_ops port_udp_ops = {

@@ -18,6 +18,7 @@ struct port_udp_counters {
 	uint64_t rx_dropped; /* truncated or from an address that is none */
 	int tx_errno;	     /* of the last tx_lost; 0: none */
 	bool gso;	     /* trains leave as one super-packet */
+	bool hot;	     /* one peer has a connected socket of its own */
 	bool gro;	     /* trains arrive as one super-packet */
 };
 
@@ -25,5 +26,7 @@ void port_udp_counters_get(const struct port *p, struct port_udp_counters *ret);
 /* DSCP and ECN bits of everything sent from now on (ip(7) IP_TOS, ipv6(7) IPV6_TCLASS). 0; negative
  * errno. */
 int port_udp_set_tos(struct port *p, uint8_t tos);
+/* The common socket; the port's. For tests and diagnosis. */
+int port_udp_socket(const struct port *p);
 
 #endif

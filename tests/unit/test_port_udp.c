@@ -262,6 +262,70 @@ static void test_bad_destinations(void **state)
 	}
 }
 
+/* One datagram at a time from `from` to `to`, n times. */
+static void trickle(struct port *from, const struct rudp_addr *from_addr, struct port *to,
+		    const struct rudp_addr *to_addr, unsigned n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct rudp_pkt pkt;
+
+		pkt_make(&pkt, pair.payload[0], i, 64);
+		assert_int_equal(from->ops->tx(from, to_addr, &pkt), 0);
+		from->ops->flush(from);
+		receive_in_order(to, from_addr, i, i, PORT_BURST_MAX);
+	}
+}
+
+static bool is_hot(const struct port *p)
+{
+	struct port_udp_counters c;
+
+	port_udp_counters_get(p, &c);
+	return c.hot;
+}
+
+/* A peer that sends nearly everything gets a socket of its own; others are heard all the same, and
+ * when they send more, it is given up. Neither the peer's death nor its return disturbs. */
+static void test_hot_peer(void **state)
+{
+	struct pair *t = *state;
+	bool v4 = t->addr_a.ip.family == AF_INET;
+	struct launch_config cfg = config_make(v4 ? "127.0.0.3/8" : "::1/128", 14422, "lo");
+	struct launch_config cfg_a = config_make(v4 ? "127.0.0.1/8" : "::1/128", 14420, "lo");
+	struct rudp_addr other_addr = addr_of(&cfg);
+	struct port other = {0};
+	struct rudp_pkt pkt;
+	uint32_t sizes[100];
+
+	trickle(&t->a, &t->addr_a, &t->b, &t->addr_b, 300);
+	assert_true(is_hot(&t->b));
+	trickle(&t->b, &t->addr_b, &t->a, &t->addr_a, 300);
+	assert_true(is_hot(&t->a));
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		sizes[i] = 1400;
+	exchange(t, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
+	port_must_open(&other, &cfg);
+	trickle(&other, &other_addr, &t->b, &t->addr_b, 10);
+	assert_true(is_hot(&t->b));
+	/* The hot peer is away: nobody listens, and says so. */
+	t->a.ops->close(&t->a);
+	for (int i = 0; i < 5; i++) {
+		pkt_make(&pkt, t->payload[0], 0, 64);
+		assert_int_equal(t->b.ops->tx(&t->b, &t->addr_a, &pkt), 0);
+		t->b.ops->flush(&t->b);
+	}
+	trickle(&other, &other_addr, &t->b, &t->addr_b, 10);
+	port_must_open(&t->a, &cfg_a);
+	trickle(&t->b, &t->addr_b, &t->a, &t->addr_a, 10);
+	trickle(&t->a, &t->addr_a, &t->b, &t->addr_b, 10);
+	/* Another takes over. */
+	trickle(&other, &other_addr, &t->b, &t->addr_b, 1500);
+	assert_true(is_hot(&t->b));
+	trickle(&t->b, &t->addr_b, &other, &other_addr, 10);
+	trickle(&t->a, &t->addr_a, &t->b, &t->addr_b, 10);
+	other.ops->close(&other);
+}
+
 static void test_tos(void **state)
 {
 	struct pair *t = *state;
@@ -270,7 +334,7 @@ static void test_tos(void **state)
 	bool v4 = t->addr_a.ip.family == AF_INET;
 
 	assert_int_equal(port_udp_set_tos(&t->a, 24 << 2), 0);
-	assert_int_equal(getsockopt(t->a.ops->fd(&t->a), v4 ? IPPROTO_IP : IPPROTO_IPV6,
+	assert_int_equal(getsockopt(port_udp_socket(&t->a), v4 ? IPPROTO_IP : IPPROTO_IPV6,
 				    v4 ? IP_TOS : IPV6_TCLASS, &value, &len),
 			 0);
 	assert_int_equal(value, 24 << 2);
@@ -477,7 +541,8 @@ static void test_full_socket(void **state)
 	assert_int_equal(sh("ip -n plenum-pudp-b link set pudp1 address 02:00:00:00:07:02 arp off"),
 			 0);
 	assert_int_equal(
-		setsockopt(t->a.ops->fd(&t->a), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+		setsockopt(port_udp_socket(&t->a), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)),
+		0);
 	taken = send_until_full(t);
 	assert_in_range(taken, 50, PORT_BURST_MAX - 1);
 	port_udp_counters_get(&t->a, &c);
@@ -505,10 +570,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_bursts, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_more_than_queue, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_destinations, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_hot_peer, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_tos, setup_v4, teardown),
 		{"test_trains_v6", test_trains, setup_v6, teardown, NULL},
 		{"test_mixed_sizes_v6", test_mixed_sizes, setup_v6, teardown, NULL},
 		{"test_bad_destinations_v6", test_bad_destinations, setup_v6, teardown, NULL},
+		{"test_hot_peer_v6", test_hot_peer, setup_v6, teardown, NULL},
 		{"test_tos_v6", test_tos, setup_v6, teardown, NULL},
 		cmocka_unit_test(test_open_errors),
 		cmocka_unit_test(test_too_big),

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sockets of a UDP port: making, binding and connecting them, and announcing the leg's address.
+ * Owns nothing. Called by port_udp.c only.
+ */
+#ifndef PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
+#define PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
+
+#include "dataplane/port.h"
+
+struct udp_local {
+	struct rudp_addr addr;
+	uint32_t ifindex;
+	bool spins; /* the worker polls: let it drive the NIC's queue */
+	uint8_t tos;
+};
+
+/* What the kernel offers. */
+struct udp_features {
+	bool gso, gro;
+};
+
+/* Length of the name; -EAFNOSUPPORT. Link-local addresses get their scope. */
+int udp_sockaddr_make(const struct udp_local *l, const struct rudp_addr *a,
+		      struct sockaddr_storage *ret);
+/* The port's socket, which takes everything sent to the address. A descriptor, the caller's;
+ * negative errno with a sentence in why. */
+int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *why);
+/* One more socket with the same address, connected to one peer. It spares the kernel the route
+ * lookups of every packet to and from it. A descriptor; negative errno. */
+int udp_socket_open_peer(const struct udp_local *l, const struct rudp_addr *peer);
+int udp_socket_set_tos(int fd, const struct udp_local *l);
+/* Gratuitous ARP / unsolicited neighbour advertisement by a packet socket. -EPERM without
+ * CAP_NET_RAW. */
+int udp_announce(const struct udp_local *l);
+
+#endif
