@@ -461,6 +461,52 @@ static void test_many_links(void **state)
 	inv_free(inv);
 }
 
+/* While links come and go, what stays is in every inventory: a dump is whole or is asked again. */
+static void test_links_in_motion(void **state)
+{
+	enum { STEADY = 150, ROUNDS = 2 };
+	struct kernel *k = *state;
+	FILE *batch = popen("ip -batch - >&2", "w");
+	unsigned n_collected = 0;
+	int status;
+	pid_t pid;
+
+	assert_non_null(batch);
+	for (int i = 0; i < STEADY; i++)
+		fprintf(batch, "link add s%d type bridge\n", i);
+	assert_int_equal(pclose(batch), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		for (int round = 0; round < ROUNDS; round++)
+			if (run("for i in 1 2 3 4 5 6 7 8 9 10; do echo link add c$i type bridge; "
+				"done | ip -batch - && "
+				"for i in 1 2 3 4 5 6 7 8 9 10; do echo link del c$i; "
+				"done | ip -batch -") != 0)
+				_exit(1);
+		_exit(0);
+	}
+	do {
+		struct diag d = DIAG_INIT;
+		struct inventory *inv;
+		unsigned n_steady = 0;
+
+		assert_int_equal(inv_collect(k, &d, &inv), 0);
+		for (size_t i = 0; i < inv->n_links; i++) {
+			n_steady += inv->links[i].name[0] == 's';
+			if (i > 0)
+				assert_int_not_equal(inv->links[i].ifindex,
+						     inv->links[i - 1].ifindex);
+		}
+		assert_int_equal(n_steady, STEADY);
+		inv_free(inv);
+		diag_done(&d);
+		n_collected++;
+	} while (waitpid(pid, &status, WNOHANG) == 0);
+	assert_int_equal(status, 0);
+	print_message("# %u inventories of links in motion\n", n_collected);
+}
+
 /* The detached sysfs shows this namespace although /sys is that of another one. */
 static void test_sysfs_of_this_namespace(void **state)
 {
@@ -522,6 +568,7 @@ int main(void)
 		CASE(test_watch_overflow),
 		CASE(test_fake_is_faithful),
 		CASE(test_many_links),
+		CASE(test_links_in_motion),
 		CASE(test_sysfs_of_this_namespace),
 		CASE(test_unprivileged),
 	};
