@@ -121,8 +121,7 @@ static void print_usage(FILE *out)
 		fprintf(out, "  %-16s %s\n", commands[i].words, commands[i].what);
 	fputs("\n"
 	      "  -j, --json       print JSON\n"
-	      "      --socket PATH  the agent's socket (" PLENUM_RUNDIR "/api.sock, or "
-	      "PLENUM_SOCKET)\n"
+	      "      --socket PATH  the agent's socket (" CTL_SOCKET ", or PLENUM_SOCKET)\n"
 	      "  -h, --help       after a command: what it does\n\n"
 	      "Exit status: 0 done, 1 differences, 64 wrong usage, 65 errors in a configuration "
 	      "or\n"
@@ -282,7 +281,7 @@ static int run_command(struct parsed *p, char **operands, int n)
 int ctl_run(int argc, char **argv)
 {
 	const char *socket = getenv("PLENUM_SOCKET");
-	struct parsed p = {.args.socket = socket && *socket ? socket : PLENUM_RUNDIR "/api.sock"};
+	struct parsed p = {.args.socket = socket && *socket ? socket : CTL_SOCKET};
 	int c, r;
 
 	optind = 0; /* from the start again: tests run this more than once */

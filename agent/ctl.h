@@ -26,6 +26,7 @@ enum ctl_exit {
 	CTL_NO_PERMISSION = 77
 };
 
+#define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
 #define CTL_FORCE_MAX 16
 
 struct ctl_args {
