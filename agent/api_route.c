@@ -155,6 +155,34 @@ static int api_fill_net_del(const struct api_request *rq, struct privsep_msg *m,
 	return 0;
 }
 
+/* {"force":["NAME"]} overrides refusals by name; no plan of this version knows one to override. */
+static int api_fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			  struct api_error *e)
+{
+	json_error_t je;
+	json_t *o, *v;
+	const char *key;
+	int r = 0;
+
+	if (rq->body_len == 0)
+		return 0;
+	o = json_loadb(rq->body, rq->body_len, JSON_REJECT_DUPLICATES, &je);
+	if (!o)
+		return api_fail(e, 400, "bad-body", "not JSON: line %d: %.150s", je.line, je.text);
+	if (!json_is_object(o))
+		r = api_fail(e, 400, "bad-body", "not a JSON object");
+	json_object_foreach(o, key, v)
+	{
+		if (strcmp(key, "force") != 0 || !json_is_array(v))
+			r = api_fail(e, 400, "bad-body", "write {\"force\": [...]} or nothing");
+		else if (json_array_size(v) > 0)
+			r = api_fail(e, 422, "force",
+				     "nothing that is refused can be overridden in this version");
+	}
+	json_decref(o);
+	return r;
+}
+
 /* ---- the table ---- */
 
 struct api_row {
@@ -179,7 +207,7 @@ static const struct api_row api_rows[] = {
 	{"GET", "/v1/net", PRIVSEP_GET, PRIVSEP_NET, NULL},
 	{"POST", "/v1/net", PRIVSEP_NET_ADD, 0, api_fill_net_add},
 	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, api_fill_net_del},
-	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, NULL},
+	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, api_fill_apply},
 };
 
 static bool api_path_matches(const struct api_row *row, const char *path)

@@ -27,24 +27,32 @@ const char *events_severity_to_string(enum log_level l)
 	return "info";
 }
 
-void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
-		...)
+void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text)
 {
 	struct events_entry *e = &ev->ring[ev->next % EVENTS_KEPT];
 	struct timespec ts;
-	va_list ap;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	e->seq = ev->next++;
 	e->time_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NSEC_PER_MSEC;
 	e->severity = severity;
 	snprintf(e->source, sizeof(e->source), "%s", source);
-	va_start(ap, fmt);
-	vsnprintf(e->text, sizeof(e->text), fmt, ap);
-	va_end(ap);
-	log_write(severity, "%s: %s", e->source, e->text);
+	snprintf(e->text, sizeof(e->text), "%s", text);
 	if (ev->on_add)
 		ev->on_add(ev->user, ev->next);
+}
+
+void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
+		...)
+{
+	char text[EVENTS_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log_write(severity, "%s: %s", source, text);
+	events_keep(ev, severity, source, text);
 }
 
 static json_t *events_entry_to_json(const struct events_entry *e)

@@ -33,6 +33,8 @@ struct events {
 void events_init(struct events *ev);
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...) PLENUM_PRINTF(4, 5);
+/* The same for what its source has logged already. */
+void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text);
 /* {"next":N,"events":[...]} of those with seq >= since; a new reference, NULL: out of memory. */
 json_t *events_to_json(const struct events *ev, uint64_t since);
 /* "error", "warning", "notice", "info", "debug" */

@@ -139,8 +139,8 @@ static int sup_watch(struct sup_worker *w)
 
 static int sup_exec(struct sup_worker *w, struct sup_fds *f)
 {
-	char core_arg[16], id_arg[32];
-	char *argv[] = {(char *)"plenum-worker", id_arg, core_arg, NULL};
+	char name[64];
+	char *argv[] = {name, NULL};
 	struct spawn_request rq = {.path = w->sup->setup.worker_path,
 				   .argv = argv,
 				   .fds = f->fds,
@@ -149,8 +149,8 @@ static int sup_exec(struct sup_worker *w, struct sup_fds *f)
 				   .oom_score = SUP_OOM_SCORE};
 
 	/* For the eyes of ps(1) only: the configuration is in the memfd. */
-	snprintf(id_arg, sizeof(id_arg), "%.20s/%u", w->config.host, w->id);
-	snprintf(core_arg, sizeof(core_arg), "core-%u", w->config.core);
+	snprintf(name, sizeof(name), "plenum-worker %.20s/%u core %u", w->config.host, w->id,
+		 w->config.core);
 	return spawn_process(&rq, &w->pid, &w->pidfd);
 }
 
@@ -228,6 +228,15 @@ static void sup_forget_process(struct sup_worker *w)
 
 /* ---- what comes from a worker ---- */
 
+static void sup_take_event(struct sup_worker *w, const struct launch_msg *msg)
+{
+	bool good = msg->code == LAUNCH_EVENT_PATH_UP || msg->code == LAUNCH_EVENT_PEER_UP;
+	char name[EVENTS_SOURCE_MAX];
+
+	events_keep(w->sup->setup.events, good ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING,
+		    sup_name(w, name, sizeof(name)), msg->text);
+}
+
 static void sup_take_message(struct sup_worker *w, const struct launch_msg *msg)
 {
 	switch (msg->type) {
@@ -239,11 +248,7 @@ static void sup_take_message(struct sup_worker *w, const struct launch_msg *msg)
 		sup_feed(w, SUP_EV_FAILED_MSG);
 		break;
 	case LAUNCH_MSG_EVENT:
-		SUP_SAY(w,
-			msg->code == LAUNCH_EVENT_PATH_UP || msg->code == LAUNCH_EVENT_PEER_UP
-				? LOG_LEVEL_NOTICE
-				: LOG_LEVEL_WARNING,
-			"%s", msg->text);
+		sup_take_event(w, msg);
 		break;
 	default:
 		SUP_SAY(w, LOG_LEVEL_WARNING, "sent a message of unknown type %u", msg->type);
