@@ -22,9 +22,10 @@
 #define RX_BUFS 16
 #define RX_BUF_BYTES 65536U
 #define TX_RETRY_NS (50 * NSEC_PER_USEC)
-#define HOT_STREAK 256U	  /* buffers in a row from one peer that make it the hot one */
-#define HOT_REVIEW 1024U  /* buffers after which it is asked whether it still is */
-#define HOT_MAIN_EVERY 8U /* turns of which one looks at the common socket */
+#define HOT_STREAK 256U	   /* buffers in a row from one peer that make it the hot one */
+#define HOT_REVIEW 1024U   /* buffers after which it is asked whether it still is */
+#define UNWATCH_AFTER 256U /* turns without arm(): the worker spins */
+#define HOT_MAIN_EVERY 8U  /* turns of which one looks at the common socket */
 
 union tx_control {
 	struct cmsghdr align;
@@ -86,7 +87,12 @@ struct udp_hot {
 };
 
 struct port_udp {
-	int fd, poll_fd; /* poll_fd: an epoll of fd and hot.fd */
+	int fd;
+	/* An epoll of fd and hot.fd. While the worker spins they are not in it: being watched costs
+	 * the sender of each packet some 300 ns, which is its time to give the packet to us. */
+	int poll_fd;
+	bool watched;
+	uint32_t unarmed; /* turns since the last arm() */
 	struct udp_local local;
 	struct udp_hot hot;
 	uint32_t datagram_max; /* what fits the leg's MTU */
@@ -147,11 +153,27 @@ static void port_udp_close(struct port *p)
 	p->impl = NULL;
 }
 
-static int poll_add(struct port_udp *u, int fd)
+static int watch(struct port_udp *u, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	return epoll_ctl(u->poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static void watch_all(struct port_udp *u)
+{
+	/* Cannot fail but for want of memory; then the worker wakes by its timers. */
+	u->watched = watch(u, u->fd) == 0;
+	if (u->hot.fd >= 0)
+		(void)watch(u, u->hot.fd);
+}
+
+static void unwatch_all(struct port_udp *u)
+{
+	(void)epoll_ctl(u->poll_fd, EPOLL_CTL_DEL, u->fd, NULL);
+	if (u->hot.fd >= 0)
+		(void)epoll_ctl(u->poll_fd, EPOLL_CTL_DEL, u->hot.fd, NULL);
+	u->watched = false;
 }
 
 static int sockets_open(struct port_udp *u, char *why)
@@ -165,9 +187,10 @@ static int sockets_open(struct port_udp *u, char *why)
 	u->counters.gso = features.gso;
 	u->counters.gro = features.gro;
 	u->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-	r = u->poll_fd < 0 ? -errno : poll_add(u, u->fd);
+	r = u->poll_fd < 0 ? -errno : watch(u, u->fd);
 	if (r < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "cannot watch the UDP socket: %s", strerror(-r));
+	u->watched = r == 0;
 	return r;
 }
 
@@ -532,7 +555,7 @@ static void hot_open(struct port_udp *u)
 	hot->streak = 0;
 	if (fd < 0)
 		return;
-	if (poll_add(u, fd) < 0) {
+	if (u->watched && watch(u, fd) < 0) {
 		close(fd);
 		return;
 	}
@@ -604,6 +627,8 @@ static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 		(void)tx_send(u);
 	if (u->rx.next < u->rx.filled)
 		return (int)rx_split(u, pkts, max);
+	if (u->watched && ++u->unarmed > UNWATCH_AFTER)
+		unwatch_all(u);
 	if (hot->fd >= 0) {
 		n = rx_socket(u, hot->fd, pkts, max);
 		if (n > 0) {
@@ -632,6 +657,9 @@ static bool port_udp_arm(struct port *p)
 	struct port_udp *u = p->impl;
 
 	u->hot.skipped = HOT_MAIN_EVERY; /* whoever wakes up looks at both sockets */
+	u->unarmed = 0;
+	if (!u->watched)
+		watch_all(u);
 	return u->rx.next == u->rx.filled;
 }
 

@@ -369,6 +369,22 @@ static bool server_tcp_turn(struct app *a)
 	return tcp_send_all(a->tcp, a->reply, MIN_OF(want, LARGE_BYTES));
 }
 
+/* What the transport made of the path from here. */
+static void paths_print(const struct app *a)
+{
+	struct rudp_session *s = rudp_session_next(a->rudp, NULL);
+	struct rudp_path_info p[RUDP_PATHS_MAX];
+	unsigned n = s ? rudp_session_paths(s, p, RUDP_PATHS_MAX) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		printf("server's path: %llu packets, %llu lost, %llu sent again, %llu failovers, "
+		       "window %u KiB, round trip %.1f us\n",
+		       (unsigned long long)p[i].tx_packets, (unsigned long long)p[i].lost_packets,
+		       (unsigned long long)p[i].retransmits, (unsigned long long)p[i].failovers,
+		       p[i].cwnd_bytes >> 10, (double)p[i].srtt_ns / 1e3);
+	fflush(stdout);
+}
+
 static void server(const struct options *o, const uint32_t *mode, int ready)
 {
 	struct app *a;
@@ -386,6 +402,7 @@ static void server(const struct options *o, const uint32_t *mode, int ready)
 				app_turn(a);
 			break;
 		case MODE_STOP:
+			paths_print(a);
 			return;
 		default:
 			app_turn(a);
@@ -592,6 +609,7 @@ static void client(const struct options *o, uint32_t *mode)
 	}
 	measure(a, o, mode, &results);
 	print(o, &results, a);
+	fflush(stdout);
 	__atomic_store_n(mode, MODE_STOP, __ATOMIC_RELEASE);
 }
 

@@ -91,10 +91,10 @@ static void port_wait(struct port *p)
 {
 	struct pollfd pfd = {.fd = p->ops->fd(p), .events = POLLIN};
 
-	if (pfd.fd >= 0)
-		poll(&pfd, 1, 10);
-	else
+	if (pfd.fd < 0)
 		sched_yield();
+	else if (p->ops->arm(p))
+		poll(&pfd, 1, 10);
 	(void)p->ops->tick(p, clock_now_ns());
 }
 
