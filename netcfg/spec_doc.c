@@ -21,8 +21,12 @@ static json_t *schema_of_enum(const struct spec_key *k)
 {
 	json_t *names = json_array();
 
-	for (size_t i = 0; i < k->n_names; i++)
+	for (size_t i = 0; i < k->n_names; i++) {
 		json_array_append_new(names, json_string(k->names[i]));
+		/* Editors that read YAML 1.1 see truth values in these words. */
+		if (strcmp(k->names[i], "on") == 0 || strcmp(k->names[i], "off") == 0)
+			json_array_append_new(names, json_boolean(k->names[i][1] == 'n'));
+	}
 	return json_pack("{s:o}", "enum", names);
 }
 

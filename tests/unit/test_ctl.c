@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The command line against an agent that a child plays: what is asked, what is printed, how it
+ * exits. Each command runs in a child of its own, so that its output and its exit are whole.
+ */
+#include "agent/ctl.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define REQUEST_MAX 8192
+
+/* Shared with the child that answers; the test writes while no request is under way. */
+static struct fake_agent {
+	char dir[64], path[128];
+	int listen_fd;
+	pid_t pid;
+	int status;	   /* of the next reply */
+	char reply[16384]; /* its body */
+	char request[REQUEST_MAX];
+	unsigned n_requests;
+} * agent;
+
+/* One request, whole: the head, and as much body as it announces. */
+static void fake_read(int fd, char *buf, size_t size)
+{
+	size_t len = 0, want = SIZE_MAX;
+
+	while (len < want && len + 1 < size) {
+		ssize_t n = read(fd, buf + len, size - 1 - len);
+		const char *head, *length;
+
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		buf[len] = '\0';
+		head = strstr(buf, "\r\n\r\n");
+		length = strcasestr(buf, "Content-Length: ");
+		if (head)
+			want = (size_t)(head + 4 - buf) +
+			       (length ? strtoul(length + 16, NULL, 10) : 0);
+	}
+}
+
+static void fake_serve_one(int fd)
+{
+	autofree char *text = NULL;
+
+	fake_read(fd, agent->request, sizeof(agent->request));
+	agent->n_requests++;
+	if (asprintf(&text, "HTTP/1.1 %d x\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+		     agent->status, strlen(agent->reply), agent->reply) < 0 ||
+	    write(fd, text, strlen(text)) < 0)
+		_exit(1);
+}
+
+static void fake_serve(void)
+{
+	for (;;) {
+		autoclose int fd = accept4(agent->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (fd < 0)
+			_exit(1);
+		fake_serve_one(fd);
+	}
+}
+
+static int fake_setup(void **state)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	agent = mmap(NULL, sizeof(*agent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (agent == MAP_FAILED)
+		return -1;
+	strcpy(agent->dir, "/tmp/plenum-test-ctl-XXXXXX");
+	if (!mkdtemp(agent->dir))
+		return -1;
+	snprintf(agent->path, sizeof(agent->path), "%s/sock", agent->dir);
+	memcpy(sun.sun_path, agent->path, strlen(agent->path) + 1);
+	agent->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (agent->listen_fd < 0 ||
+	    bind(agent->listen_fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
+	    listen(agent->listen_fd, 8) < 0)
+		return -1;
+	agent->pid = fork();
+	if (agent->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fake_serve();
+	}
+	return agent->pid < 0 ? -1 : 0;
+}
+
+static int fake_teardown(void **state)
+{
+	kill(agent->pid, SIGKILL);
+	waitpid(agent->pid, NULL, 0);
+	close(agent->listen_fd);
+	unlink(agent->path);
+	return rmdir(agent->dir);
+}
+
+struct result {
+	int status;
+	char out[16384], err[4096];
+};
+
+static void slurp(int fd, char *buf, size_t size)
+{
+	ssize_t n = pread(fd, buf, size - 1, 0);
+
+	assert_true(n >= 0);
+	buf[n] = '\0';
+	close(fd);
+}
+
+/* Runs `plenum ARGS`, split at blanks, in a child. */
+static struct result run(const char *args, int status, const char *reply)
+{
+	static struct result r;
+	char *argv[32] = {(char *)"plenum", (char *)"--socket", agent->path};
+	autofree char *copy = strdup(args);
+	int argc = 3, out = memfd_create("out", MFD_CLOEXEC),
+	    err = memfd_create("err", MFD_CLOEXEC);
+	char *rest = copy, *word;
+	int wstatus;
+	pid_t pid;
+
+	while ((word = strsep(&rest, " ")) && argc < 31)
+		if (*word)
+			argv[argc++] = word;
+	agent->status = status;
+	assert_true(strlen(reply) < sizeof(agent->reply));
+	strcpy(agent->reply, reply);
+	agent->request[0] = '\0';
+	fflush(stdout);
+	fflush(stderr);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		dup2(out, STDOUT_FILENO);
+		dup2(err, STDERR_FILENO);
+		exit(ctl_run(argc, argv));
+	}
+	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_true(WIFEXITED(wstatus));
+	r.status = WEXITSTATUS(wstatus);
+	slurp(out, r.out, sizeof(r.out));
+	slurp(err, r.err, sizeof(r.err));
+	return r;
+}
+
+static void assert_asked(const char *first_line)
+{
+	size_t n = strlen(first_line);
+
+	if (strncmp(agent->request, first_line, n) != 0)
+		print_error("asked: %s\n", agent->request);
+	assert_int_equal(strncmp(agent->request, first_line, n), 0);
+	assert_int_equal(agent->request[n], ' ');
+}
+
+static void assert_body(const char *want)
+{
+	const char *body = strstr(agent->request, "\r\n\r\n");
+
+	assert_non_null(body);
+	assert_string_equal(body + 4, want);
+}
+
+static const char processes[] =
+	"{\"host\":\"host-a\",\"processes\":["
+	"{\"id\":\"host-a/0\",\"host\":\"host-a\",\"role\":\"MANAGEMENT\",\"ips\":[],"
+	"\"status\":\"UP\",\"network\":\"\",\"core\":null,\"memory_bytes\":9437184,"
+	"\"uptime_s\":90061,\"pid\":10,\"restarts\":0,\"reason\":\"\"},"
+	"{\"id\":\"host-a/1\",\"host\":\"host-a\",\"role\":\"FRONTEND\","
+	"\"ips\":[\"10.10.1.10\",\"10.20.1.10\"],\"status\":\"UP\",\"network\":\"UDP\",\"core\":1,"
+	"\"memory_bytes\":20132659,\"uptime_s\":59,\"pid\":11,\"restarts\":2,"
+	"\"reason\":\"no huge pages\\u001b[31m\"}]}";
+
+static void test_processes_are_a_table(void **state)
+{
+	struct result r = run("processes", 200, processes);
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/processes");
+	assert_string_equal(
+		r.out,
+		"ID        HOST    ROLE        IPS                     STATUS  NETWORK  CORE  "
+		"MEMORY    UPTIME  REASON\n"
+		"host-a/0  host-a  MANAGEMENT  -                       UP      -        -     "
+		"9.0 MiB   1d 1h   -\n"
+		"host-a/1  host-a  FRONTEND    10.10.1.10, 10.20.1.10  UP      UDP      1     "
+		"19.2 MiB  59s     no huge pages?[31m\n");
+	assert_string_equal(r.err, "");
+}
+
+static void test_json_is_passed_on(void **state)
+{
+	struct result r = run("processes -j", 200, processes);
+	json_t *want = json_loads(processes, 0, NULL), *got = json_loads(r.out, 0, NULL);
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_true(json_equal(want, got));
+	json_decref(want);
+	json_decref(got);
+}
+
+static void test_status_shows_legs_paths_and_reasons(void **state)
+{
+	struct result r =
+		run("status", 200,
+		    "{\"host\":\"host-a\",\"version\":\"1\",\"state\":\"degraded\","
+		    "\"applied\":{\"number\":3,\"time\":\"2026-01-02T03:04:05Z\",\"steps\":12},"
+		    "\"legs\":[{\"name\":\"leg-a\",\"device\":\"eth1\",\"label\":\"switch-a\","
+		    "\"network\":\"data-a\",\"carrier\":false,\"up\":true,\"mtu\":1500,"
+		    "\"ips\":[\"10.10.1.10/24\"]}],\"workers\":{\"up\":1,\"total\":2},"
+		    "\"paths\":[{\"worker\":1,\"leg\":\"leg-a\",\"local\":\"10.10.1.10\","
+		    "\"remote\":\"10.10.1.20\",\"peer\":\"host-b/1\",\"up\":true,\"standby\":true,"
+		    "\"srtt_us\":41.5,\"cwnd_bytes\":65536,\"tx_bytes\":1,\"rx_bytes\":2,"
+		    "\"retransmits\":3,\"failovers\":4,\"last_pause_ms\":1.25}],"
+		    "\"reasons\":[\"leg-a has no carrier\",\"second\"]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/status");
+	assert_non_null(strstr(r.out, "State:    degraded\n"));
+	assert_non_null(strstr(r.out, "Applied:  number 3, 12 steps, 2026-01-02T03:04:05Z\n"));
+	assert_non_null(strstr(r.out, "Workers:  1 of 2 up\n"));
+	assert_non_null(strstr(r.out, "Reasons:  leg-a has no carrier\n          second\n"));
+	assert_non_null(strstr(r.out, "no carrier  1500  10.10.1.10/24\n"));
+	assert_non_null(strstr(r.out, "standby  41 us  64.0 KiB  1 B   2 B       3       4"));
+	assert_non_null(strstr(r.out, "1.2 ms\n"));
+}
+
+static void test_answers_of_any_shape_do_no_harm(void **state)
+{
+	static const char *const shapes[] = {"{}", "[]",
+					     "{\"processes\":[1,null,{}],\"legs\":5,"
+					     "\"paths\":[[]],\"events\":{},\"net\":[0]}"};
+	static const char *const commands[] = {"processes", "status", "events",	  "net list",
+					       "plan",	    "apply",  "status -j"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(commands); j++)
+			assert_int_equal(run(commands[j], 200, shapes[i]).status, CTL_OK);
+	assert_int_equal(run("status", 200, "not json").status, CTL_SOFTWARE);
+	assert_int_equal(run("status", 200, "").status, CTL_SOFTWARE);
+}
+
+static void test_net_add_sends_what_was_written(void **state)
+{
+	struct result r = run("net add 0000:3b:00.0 --name leg-c --network=data-c --label auto "
+			      "--ips 10.0.0.1,10.0.0.3-10.0.0.9",
+			      201, "{\"name\":\"leg-c\"}");
+	const char *body = strstr(agent->request, "\r\n\r\n");
+	json_t *got, *want;
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("POST /v1/net");
+	got = json_loads(body + 4, 0, NULL);
+	want = json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "name", "leg-c", "device",
+			 "0000:3b:00.0", "network", "data-c", "label", "auto", "ips", "10.0.0.1",
+			 "10.0.0.3-10.0.0.9");
+	assert_true(json_equal(got, want));
+	json_decref(got);
+	json_decref(want);
+	assert_non_null(strstr(r.out, "plenum apply"));
+}
+
+static void test_net_remove_sends_names_only(void **state)
+{
+	unsigned before;
+
+	assert_int_equal(run("net remove leg-c", 200, "{}").status, CTL_OK);
+	assert_asked("DELETE /v1/net/leg-c");
+	before = agent->n_requests;
+	assert_int_equal(run("net remove ../status", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("net remove a?b", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(agent->n_requests, before);
+}
+
+static void test_apply_names_what_is_forced(void **state)
+{
+	struct result r = run("apply --force ssh --force default-route", 200,
+			      "{\"applied\":{\"number\":2,\"steps\":5},\"warnings\":[\"w\"]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("POST /v1/apply");
+	assert_body("{\"force\":[\"ssh\",\"default-route\"]}");
+	assert_string_equal(r.out, "Applied: 5 steps.\n");
+	assert_string_equal(r.err, "plenum: w\n");
+	r = run("apply", 200, "{\"applied\":{\"number\":2,\"steps\":0}}");
+	assert_body("{\"force\":[]}");
+	assert_string_equal(r.out, "Nothing to do: the host is as wanted.\n");
+}
+
+static void test_errors_of_the_agent_are_told(void **state)
+{
+	static const char body[] = "{\"error\":{\"code\":\"invalid\",\"message\":\"not valid\","
+				   "\"details\":[\"a.yaml:1:2: error: x\",\"b\"]}}";
+	static const struct {
+		int http, exit;
+	} cases[] = {{400, CTL_DATA},	    {403, CTL_NO_PERMISSION}, {404, CTL_NO_INPUT},
+		     {409, CTL_DATA},	    {422, CTL_DATA},	      {500, CTL_SOFTWARE},
+		     {503, CTL_UNAVAILABLE}};
+	struct result r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		r = run("apply", cases[i].http, body);
+		assert_int_equal(r.status, cases[i].exit);
+		assert_string_equal(r.err, "plenum: not valid\na.yaml:1:2: error: x\nb\n");
+		assert_string_equal(r.out, "");
+	}
+	r = run("plan -j", 422, body);
+	assert_int_equal(r.status, CTL_DATA);
+	assert_non_null(strstr(r.out, "\"details\""));
+	r = run("status", 500, "<html>");
+	assert_string_equal(r.err, "plenum: the agent answered with HTTP status 500\n");
+}
+
+static void test_events_are_lines(void **state)
+{
+	struct result r =
+		run("events --since 7", 200,
+		    "{\"next\":9,\"events\":[{\"seq\":8,\"time\":\"2026-01-02T03:04:05Z\","
+		    "\"severity\":\"warning\",\"source\":\"worker 1\",\"text\":\"a\\nb\"}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/events?since=7");
+	assert_string_equal(r.out, "2026-01-02T03:04:05Z  warning  worker 1    a?b\n");
+	assert_int_equal(run("events --since x", 200, "{}").status, CTL_USAGE);
+}
+
+static void test_plan_of_the_agent_is_printed(void **state)
+{
+	struct result r =
+		run("plan", 200,
+		    "{\"steps\":[{\"step\":\"set leg-a up\",\"reason\":\"it is down\","
+		    "\"disruptive\":true}],\"workers\":[{\"id\":1,\"role\":\"frontend\","
+		    "\"core\":1,\"asked\":\"dpdk\",\"transport\":\"udp\",\"reason\":\"why\","
+		    "\"ports\":[{\"ip\":\"10.0.0.1/24\"},{\"ip\":\"10.0.1.1/24\"}]}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/plan");
+	assert_non_null(strstr(r.out, "   1. set leg-a up  [disruptive]\n      it is down\n"));
+	assert_non_null(strstr(r.out, "10.0.0.1/24, 10.0.1.1/24  why\n"));
+}
+
+static void test_config_of_the_agent(void **state)
+{
+	struct result r = run("config show --running", 200, "host: a\n");
+
+	assert_asked("GET /v1/config/running");
+	assert_string_equal(r.out, "host: a\n");
+	r = run("config diff", 200, "host: a\n");
+	assert_int_equal(r.status, CTL_OK); /* both are that */
+	assert_string_equal(r.out, "");
+	r = run("config diff " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200,
+		"host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n"
+		"  confirm: 120s\n");
+	assert_int_equal(r.status, CTL_DIFFERS);
+	assert_string_equal(r.out, " host: h\n-port: 7412\n+port: 7411\n ha:\n   mode: none\n"
+				   " policy:\n");
+	r = run("config stage " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200, "{}");
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("PUT /v1/config/staged");
+	assert_body("host: h\n");
+	assert_int_equal(run("config discard", 200, "{}").status, CTL_OK);
+	assert_asked("DELETE /v1/config/staged");
+}
+
+static void test_files_need_no_agent(void **state)
+{
+	unsigned before = agent->n_requests;
+	struct result r = run("validate " TOP_SRCDIR "/etc/examples/full.yaml", 500, "");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.out, "full.yaml is valid.\n"));
+	r = run("validate " TOP_SRCDIR "/tests/golden/spec/dual-leg-one-net.yaml", 500, "");
+	assert_int_equal(r.status, CTL_DATA);
+	assert_non_null(strstr(r.err, "dual-leg-one-net.yaml:4:12: error: ha.mode: "));
+	assert_int_equal(run("validate /nonexistent", 500, "").status, CTL_NO_INPUT);
+	assert_int_equal(run("validate -j /nonexistent", 500, "").status, CTL_NO_INPUT);
+	r = run("config show " TOP_SRCDIR "/etc/examples/host-a.yaml", 500, "");
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.out, "    device: eth2\n"));
+	assert_int_equal(run("config schema", 500, "").status, CTL_OK);
+	assert_int_equal(agent->n_requests, before);
+}
+
+static void test_wrong_usage(void **state)
+{
+	static const char *const wrong[] = {"",
+					    "nonsense",
+					    "net",
+					    "net add eth0",
+					    "net add",
+					    "processes extra",
+					    "processes --follow",
+					    "--nonsense",
+					    "config show a b",
+					    "config show --running --staged",
+					    "status --force x"};
+	struct result r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		r = run(wrong[i], 200, "{}");
+		assert_int_equal(r.status, CTL_USAGE);
+		assert_string_equal(r.out, "");
+		assert_true(*r.err);
+	}
+	r = run("proceses", 200, "{}");
+	assert_non_null(strstr(r.err, "did you mean 'processes'?"));
+	r = run("net list --help", 200, "{}");
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.out, "Usage: plenum net list"));
+}
+
+static void test_an_absent_agent_is_told(void **state)
+{
+	struct result r = run("status --socket /nonexistent/socket", 200, "{}");
+
+	assert_int_equal(r.status, CTL_UNAVAILABLE);
+	assert_non_null(strstr(r.err, "no agent answers on /nonexistent/socket"));
+}
+
+static void test_a_result_that_is_lost_is_an_error(void **state)
+{
+	pid_t pid = fork();
+	int wstatus;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		char *argv[] = {(char *)"plenum", (char *)"version", NULL};
+
+		if (!freopen("/dev/full", "w", stdout) || !freopen("/dev/null", "w", stderr))
+			exit(1);
+		exit(ctl_run(2, argv));
+	}
+	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_true(WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == CTL_IO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_processes_are_a_table),
+		cmocka_unit_test(test_json_is_passed_on),
+		cmocka_unit_test(test_status_shows_legs_paths_and_reasons),
+		cmocka_unit_test(test_answers_of_any_shape_do_no_harm),
+		cmocka_unit_test(test_net_add_sends_what_was_written),
+		cmocka_unit_test(test_net_remove_sends_names_only),
+		cmocka_unit_test(test_apply_names_what_is_forced),
+		cmocka_unit_test(test_errors_of_the_agent_are_told),
+		cmocka_unit_test(test_events_are_lines),
+		cmocka_unit_test(test_plan_of_the_agent_is_printed),
+		cmocka_unit_test(test_config_of_the_agent),
+		cmocka_unit_test(test_files_need_no_agent),
+		cmocka_unit_test(test_wrong_usage),
+		cmocka_unit_test(test_an_absent_agent_is_told),
+		cmocka_unit_test(test_a_result_that_is_lost_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
+}
