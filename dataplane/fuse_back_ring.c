@@ -11,9 +11,10 @@
 int back_ring_init(struct fuse_back *b)
 {
 	/* From the most to the least that kernels know. One thread submits and reaps; the kernel
-	 * need not interrupt it to deliver completions. */
+	 * need not interrupt it to deliver completions. Not DEFER_TASKRUN: there a poll of the
+	 * ring's descriptor does not wake for work that waits to be delivered. */
 	static const unsigned flags[] = {
-		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 		0,
 	};
