@@ -333,6 +333,14 @@ static const struct inv_core *core_choose(const struct generator *g)
 	return best;
 }
 
+static bool has_free_hugepages(const struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_hugepages; i++)
+		if (inv->hugepages[i].free)
+			return true;
+	return false;
+}
+
 static void put_workers(const struct generator *g)
 {
 	const struct inv_core *core = core_choose(g);
@@ -341,6 +349,9 @@ static void put_workers(const struct generator *g)
 
 	fputs("# One worker a core. compute serves directories, frontend mounts those of peers.\n",
 	      f);
+	if (!has_free_hugepages(g->inv))
+		fputs("# No hugepages are free here: DPDK cannot be had until there are some.\n",
+		      f);
 	if (!core)
 		fputs("# This host has no core besides core 0; a worker takes that one only where\n"
 		      "# it is written as [0].\n",

@@ -47,7 +47,7 @@ struct kernel_ops {
 	/*
 	 * Notifications of links, addresses, routes and rules, seen from the first watch_fd on.
 	 * watch_fd: a descriptor to poll for reading, owned by the kernel object; or a negative
-	 * errno. watch_read: hands over all that came and never blocks; 0 or a negative errno.
+	 * errno. watch_read: hands over what came and never blocks; 0 or a negative errno.
 	 */
 	int (*watch_fd)(struct kernel *k);
 	int (*watch_read)(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),

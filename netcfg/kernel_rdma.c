@@ -9,6 +9,7 @@
 
 #define RDMA_BUFFER_BYTES 32768
 #define RDMA_DEVICES_MAX 512
+#define RDMA_ATTEMPTS_MAX 5
 
 struct rdma_device {
 	uint32_t index;
@@ -188,15 +189,19 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 {
 	struct rdma_devices *devices = calloc(1, sizeof(*devices));
 	struct sysfs_walk w = {inv, sysfs_root, NULL};
-	int r;
+	int r = -EINTR;
 
 	if (!devices)
 		return -ENOMEM;
-	r = collect_netlink(inv, devices);
+	/* EINTR: the devices changed while they were read. What was learnt of a link stays true. */
+	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EINTR; attempt++) {
+		devices->n = 0;
+		r = collect_netlink(inv, devices);
+	}
 	free(devices);
-	if (r < 0)
-		/* EPROTONOSUPPORT: a kernel without RDMA */
-		r = r == -EPROTONOSUPPORT || r == -EOPNOTSUPP ? 0 : r;
+	/* A kernel without RDMA, or one whose RDMA netlink knows no devices yet. */
+	if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -EINVAL)
+		r = 0;
 	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);
 	return r;
 }

@@ -12,6 +12,9 @@
 #define WATCH_BYTES 32768
 /* Holds a burst of some thousand notifications; beyond it the reader is told to collect anew. */
 #define WATCH_SOCKET_BYTES (2 << 20)
+/* So many datagrams a call: a flood must not keep the caller here; the descriptor stays readable.
+ */
+#define WATCH_READ_MAX 4096
 
 struct rtnl_watch {
 	struct nl_sock *sock;
@@ -136,7 +139,7 @@ bool rtnl_parse_event(struct nlmsghdr *h, struct kernel_event *ret)
 int rtnl_watch_read(struct rtnl_watch *w, void (*cb)(void *user, const struct kernel_event *e),
 		    void *user)
 {
-	for (;;) {
+	for (int i = 0; i < WATCH_READ_MAX; i++) {
 		struct sockaddr_nl from = {0};
 		socklen_t from_len = sizeof(from);
 		ssize_t n = recvfrom(rtnl_watch_fd(w), w->buf, sizeof(w->buf), MSG_TRUNC,
@@ -161,4 +164,5 @@ int rtnl_watch_read(struct rtnl_watch *w, void (*cb)(void *user, const struct ke
 			if (rtnl_parse_event(h, &e))
 				cb(user, &e);
 	}
+	return 0;
 }
