@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The reliable transport: requests and responses of up to 1 MiB and a header between two workers,
- *over every path they share. A pure state machine: it owns sessions, paths, timers and what is in
- *flight; it never opens a socket, reads a clock or starts a thread. Time comes in as `now_ns`,
- *packets come in by rudp_rx and leave through ops->tx, and only from within rudp_poll. One endpoint
- *belongs to one core; nothing here locks. Memory is bounded by struct rudp_limits and allocated
- *when a session or endpoint is made, never on the way of a packet.
+ * over every path they share. A pure state machine: it owns sessions, paths, timers and what is in
+ * flight; it never opens a socket, reads a clock or starts a thread. Time comes in as `now_ns`,
+ * packets come in by rudp_rx and leave through ops->tx, and only from within rudp_poll. One
+ * endpoint belongs to one core; nothing here locks. Memory is bounded by struct rudp_limits and
+ * allocated when a session or endpoint is made, never on the way of a packet.
  *
- * The wire format is plenum-protocol(7). The caller's turn:
+ * The wire format is plenum-protocol(7). The caller's turn, in this order, so that packets that
+ * are already here count before timers do:
  *
- *	for every received datagram: rudp_rx()       may call request, response, sent, session
- *	rudp_poll()                                  may call tx, then tx_flush once; response,
- *session sleep until rudp_deadline() or the next packet
+ *	rudp_rx() for every received datagram   may call every op but tx and tx_flush
+ *	rudp_poll()                             may call every op; tx_flush once, at its end
+ *	sleep until rudp_deadline() or the next packet
+ *
+ * From within every op but tx, tx_flush and buf_get the caller may call any function of this header
+ * but rudp_free, rudp_rx and rudp_poll.
  *
  * Delivery: each request is handed to the peer's `request` exactly once per session incarnation and
  * answered exactly once by rudp_respond; requests are independent, there is no order between them.
- * When the peer has restarted (another epoch) or is lost, every outstanding call ends with
- * -ECONNRESET: whether it was executed is not known, the caller decides (the file system protocol
- * sends it again, marked, and the server recognises it).
+ * When the peer has restarted (another epoch) or is lost, every call ends with -ECONNRESET, those
+ * that still waited in the queue too: whether it was executed is not known, the caller decides (the
+ * file system protocol sends it again, marked, and the server recognises it).
+ *
+ * Life of a session. Client: from rudp_connect until rudp_session_close it goes on for ever:
+ * connecting, UP, LOST or RESTARTED (calls have ended by then, it is connecting again), UP ... A
+ * server's goodbye is LOST. Server: from `accept` and UP to CLOSED, before which the reason may be
+ * told (RESTARTED, LOST), every call has gone and every response was handed back. With CLOSED the
+ * session's pointer ends, at either end.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_H
 #define PLENUM_DATAPLANE_RUDP_H
@@ -50,7 +60,8 @@ struct rudp_pkt { /* one datagram to send */
 enum rudp_event {
 	RUDP_SESSION_UP,	/* client: connected; server: a client connected */
 	RUDP_SESSION_REFUSED,	/* client: the peer answered, but no; code = its negative errno */
-	RUDP_SESSION_RESTARTED, /* the peer is a new incarnation; calls ended with -ECONNRESET */
+	RUDP_SESSION_RESTARTED, /* the peer does not know the session any more, or is a new
+				 * incarnation; calls ended with -ECONNRESET */
 	RUDP_SESSION_LOST,   /* no path has answered for limits.lost_ns; connecting goes on (client)
 			      */
 	RUDP_SESSION_CLOSED, /* the peer said goodbye, or rudp_session_close was called */
@@ -93,6 +104,7 @@ struct rudp_ops {
 	 * errno refuses and is sent to it. */
 	int (*accept)(void *user, struct rudp_session *s, const void *hello, size_t len,
 		      void **ret_user);
+	/* path: which of those that rudp_session_paths lists. */
 	void (*event)(void *user, struct rudp_session *s, enum rudp_event e, unsigned path,
 		      int code);
 };
@@ -141,6 +153,8 @@ struct rudp_path_info {
 
 /* 0 and *ret; -EINVAL, -ENOMEM. */
 int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret);
+/* Frees rudp's own memory and calls nobody back: what the application lent is its own again. To
+ * part in good order: rudp_session_close on each session, rudp_poll, then this. */
 struct rudp *rudp_free(struct rudp *r);
 
 /*
@@ -162,14 +176,18 @@ struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev
 
 /*
  * Sends len bytes at msg as one request; they stay the caller's but must not change until
- * `response`. Waits in the session's queue while it is connecting or out of credit. 0; -EMSGSIZE;
- * -ENOBUFS: more than calls_per_session wait already.
+ * `response`. Waits in the session's queue while it is connecting or out of credit; those of more
+ * than 16 KiB need credit and leave a quarter of the outstanding calls to smaller ones. 0;
+ * -EMSGSIZE; -EINVAL: no bytes, or a server's session; -ENOTCONN: closed; -ENOBUFS:
+ * calls_per_session of them wait already.
  */
 int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t cookie);
 /* Ends a call early with no callback. A late response is dropped; the peer may have executed it.
- * The request's memory is the caller's again. -ENOENT: no such call. */
+ * The request's memory is the caller's again, within an op: when rudp_poll has returned. -ENOENT:
+ * no such call. */
 int rudp_call_cancel(struct rudp_session *s, uint64_t cookie);
-/* Answers a request. msg must not change until `sent` hands `token` back. */
+/* Answers a request, RUDP_MSG_BYTES_MAX at most, none allowed. msg must not change until `sent`
+ * hands `token` back (never from within this call). */
 void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *token);
 void rudp_call_set_user(struct rudp_call *call, void *user);
 void *rudp_call_user(const struct rudp_call *call);
@@ -182,7 +200,7 @@ int rudp_rx(struct rudp *r, unsigned port, const struct rudp_addr *src, const vo
 /* Runs timers that are due and sends what may be sent. Returns true if it would have sent more but
  * for tx's -EAGAIN or its own burst limit (call again without sleeping). */
 bool rudp_poll(struct rudp *r, uint64_t now_ns);
-/* When rudp_poll wants to be called next, whatever arrives; UINT64_MAX: no timer. */
+/* When rudp_poll wants to be called next, whatever arrives; 0: at once; UINT64_MAX: no timer. */
 uint64_t rudp_deadline(const struct rudp *r);
 /* The link under a port went away or came back (from the agent). Down: its paths are left at once
  * and what was in flight on them goes elsewhere at the next rudp_poll. */

@@ -71,8 +71,19 @@ void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
 	s->train_packets = (uint16_t)MIN_OF(s->train_packets, RUDP_TRAIN_PACKETS);
 }
 
+/* The application counts paths as rudp_session_paths lists them. */
+static unsigned path_ordinal(const struct rudp_session *s, unsigned index)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < index; i++)
+		n += s->paths[i].state != PATH_NONE;
+	return n;
+}
+
 void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code)
 {
+	path = path_ordinal(s, path);
 	if (s->r->ops->event)
 		s->r->ops->event(s->r->user, s, e, path, code);
 }
@@ -88,7 +99,9 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
 	s->next_dead = r->dead;
 	r->dead = s;
 	rudp_session_end_calls(s, status);
-	rudp_session_event(s, e, 0, status);
+	if (e != RUDP_SESSION_CLOSED) /* why; and then that it is over */
+		rudp_session_event(s, e, 0, status);
+	rudp_session_event(s, RUDP_SESSION_CLOSED, 0, status);
 }
 
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now)

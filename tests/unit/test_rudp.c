@@ -9,6 +9,11 @@
 
 #include "rudp_sim.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define RUNS 150
+#else
+#define RUNS 1000
+#endif
 #define MS NSEC_PER_MSEC
 #define US NSEC_PER_USEC
 #define SEC NSEC_PER_SEC
@@ -197,6 +202,307 @@ static void test_failover(void **state)
 	failover(false, 100, 4096, 16, 50 * MS);
 }
 
+/* The server dies with calls in every state; the client comes back by itself. */
+static void test_restart(void **state)
+{
+	struct sim *sim = sim_new(&clean);
+	struct sim_end *client = &sim->ends[1];
+	unsigned reset = 0, fine = 0;
+	uint32_t epoch;
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	for (unsigned i = 0; i < 60; i++)
+		assert_true(sim_call(sim, 1, i % 3 ? 100 : 1 << 20, i % 2 ? 100 : 1 << 20, i * 10));
+	CHECK(sim, sim_pass(sim, 2 * MS));
+	sim_restart(sim, SIM_SERVER);
+	CHECK(sim, sim_finish(sim, SEC));
+	for (unsigned i = 0; i < sim->n_calls; i++) {
+		reset += sim->calls[i].status == -ECONNRESET;
+		fine += sim->calls[i].status == 0;
+	}
+	assert_int_equal(reset + fine, 60);
+	assert_true(reset > 0 && fine > 0);
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	assert_int_equal(client->events[RUDP_SESSION_RESTARTED], 1);
+	assert_int_equal(client->events[RUDP_SESSION_UP], 2);
+	assert_int_equal(rudp_session_peer(client->session, &epoch), 100);
+	assert_int_equal(epoch, 2);
+	CHECK(sim, pump(sim, 50, 4, 10000, 10000, NULL));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* The client dies: its next life ends the session of the one before at once. */
+static void test_client_restart(void **state)
+{
+	struct sim *sim = sim_new(&clean);
+	struct sim_end *server = &sim->ends[SIM_SERVER];
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	for (unsigned i = 0; i < 8; i++)
+		assert_true(sim_call(sim, 1, 1 << 20, 1 << 20, 1000));
+	CHECK(sim, sim_pass(sim, 3 * MS));
+	for (unsigned i = 0; i < sim->n_calls; i++) /* its callers died with it */
+		sim_cancel(sim, i);
+	sim_restart(sim, 1);
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, pump(sim, 20, 4, 10000, 10000, NULL));
+	assert_int_equal(server->events[RUDP_SESSION_RESTARTED], 1);
+	assert_int_equal(server->events[RUDP_SESSION_CLOSED], 1);
+	CHECK(sim, sim_close(sim));
+	assert_int_equal(server->events[RUDP_SESSION_CLOSED], 2);
+	sim_free(sim);
+}
+
+/* Nobody answers: the session is lost, calls end, and it comes up when the peer does. */
+static void test_lost(void **state)
+{
+	struct sim *sim = sim_new(&clean);
+	struct sim_end *client = &sim->ends[1], *server = &sim->ends[SIM_SERVER];
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, sim_pass(sim, 50 * MS));
+	for (unsigned l = 0; l < 2; l++)
+		sim_leg(sim, SIM_SERVER, l, false, false);
+	assert_true(sim_call(sim, 1, 100, 100, 0));
+	CHECK(sim, sim_finish(sim, 6 * SEC));
+	assert_int_equal(sim->calls[0].status, -ECONNRESET);
+	assert_true(sim->now - sim->calls[0].sent_ns > 4 * SEC);
+	assert_int_equal(client->events[RUDP_SESSION_LOST], 1);
+	CHECK(sim, sim_pass(sim, 2 * SEC));
+	assert_int_equal(server->events[RUDP_SESSION_LOST], 1);
+	assert_false(rudp_session_is_up(client->session));
+	assert_true(sim_call(sim, 1, 100, 100, 0)); /* waits */
+	for (unsigned l = 0; l < 2; l++)
+		sim_leg(sim, SIM_SERVER, l, true, false);
+	CHECK(sim, sim_finish(sim, SEC));
+	assert_int_equal(sim->calls[1].status, 0);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* Threads get the processor late. Nothing is lost by it, no path is given up. */
+static void test_stalls(void **state)
+{
+	struct sim *sim = sim_new(&clean);
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	uint64_t since;
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, pump(sim, 100, 8, 1 << 20, 64, NULL));
+	for (unsigned i = 0; i < 50; i++) {
+		while (sim->n_open < 8)
+			assert_true(sim_call(sim, 1, 1 << 20, 64, 0));
+		sim_stall(sim, i % 2, 20 * MS);
+		CHECK(sim, sim_pass(sim, 25 * MS));
+	}
+	CHECK(sim, sim_finish(sim, SEC));
+	for (unsigned e = 0; e < 2; e++)
+		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 0);
+	assert_int_equal(rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX), 2);
+	print_message(
+		"# after stalls: cwnd %u %u, lost %llu %llu, resent %llu %llu\n",
+		info[0].cwnd_bytes, info[1].cwnd_bytes, (unsigned long long)info[0].lost_packets,
+		(unsigned long long)info[1].lost_packets, (unsigned long long)info[0].retransmits,
+		(unsigned long long)info[1].retransmits);
+	assert_true(info[0].cwnd_bytes >= 64 << 10 && info[1].cwnd_bytes >= 64 << 10);
+	since = sim->now;
+	CHECK(sim, pump(sim, 100, 8, 1 << 20, 64, NULL));
+	assert_true(gbits(sim, since, 100ULL << 20) > 10);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* Big requests stay within the credit, and small ones pass them. */
+static void test_credit(void **state)
+{
+	struct sim_config cfg = clean;
+	struct sim *sim;
+	uint64_t most = 0;
+
+	cfg.limits.rx_bytes_per_session = 4U << 20;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(sim_call(sim, 1, 1 << 20, 64, 3000));
+	CHECK(sim, sim_pass(sim, 5 * MS));
+	for (unsigned i = 0; i < 50; i++) {
+		unsigned cookie = sim->n_calls;
+
+		assert_true(sim_call(sim, 1, 100, 4096, 0));
+		CHECK(sim, sim_pass(sim, MS));
+		assert_int_equal(sim->calls[cookie].state, SIM_CALL_DONE);
+		most = MAX_OF(most, sim->calls[cookie].done_ns - sim->calls[cookie].sent_ns);
+	}
+	CHECK(sim, sim_finish(sim, SEC));
+	/* small requests need none */
+	assert_true(sim->ends[SIM_SERVER].request_bytes_most <= (4U << 20) + 50 * 100);
+	assert_true(sim->ends[SIM_SERVER].request_bytes_most >= 3U << 20);
+	print_message("# small beside big: at most %.3f ms\n", (double)most / 1e6);
+	assert_true(most < MS);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* A cancelled big request gives its credit back, whatever state it was in. */
+static void test_cancel(void **state)
+{
+	struct sim_config cfg = clean;
+	struct sim *sim;
+
+	cfg.limits.rx_bytes_per_session = 2U << 20;
+	cfg.loss = 20000;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	for (unsigned i = 0; i < 300; i++) {
+		unsigned cookie = sim->n_calls;
+
+		assert_true(sim_call(sim, 1, 1 << 20, 1 << 18, i % 2 ? 500 : 0));
+		CHECK(sim, sim_pass(sim, sim_random(sim, 2 * MS)));
+		if (i % 10)
+			sim_cancel(sim, cookie);
+	}
+	assert_int_equal(rudp_call_cancel(sim->ends[1].session, 1000000), -ENOENT);
+	CHECK(sim, sim_finish(sim, 2 * SEC));
+	CHECK(sim, pump(sim, 20, 2, 1 << 20, 100, NULL));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* An idle session costs next to nothing, and stays up. */
+static void test_idle(void **state)
+{
+	struct sim *sim = sim_new(&clean);
+	uint64_t turns[2];
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, pump(sim, 20, 4, 10000, 10000, NULL));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	for (unsigned i = 0; i < 2; i++)
+		turns[i] = sim->ends[i].turns;
+	CHECK(sim, sim_pass(sim, 60 * SEC));
+	for (unsigned i = 0; i < 2; i++) {
+		turns[i] = sim->ends[i].turns - turns[i];
+		CHECK(sim, turns[i] < 60 * 10);
+		CHECK(sim, sim->ends[i].events[RUDP_PATH_DOWN] == 0);
+	}
+	assert_true(rudp_session_is_up(sim->ends[1].session));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* A leg that works one way only is left, for the direction that does not work. */
+static void test_one_way(void **state)
+{
+	for (unsigned way = 0; way < 2; way++) {
+		struct sim *sim = sim_new(&clean);
+
+		CHECK(sim, sim_connect(sim, 100 * MS));
+		CHECK(sim, sim_pass(sim, 10 * MS));
+		if (way)
+			sim->ends[1].links[0].cut_out = true;
+		else
+			sim->ends[1].links[0].cut_in = true;
+		CHECK(sim, pump(sim, 200, 8, 100000, 100000, NULL));
+		CHECK(sim, sim->longest_gap_ns < 50 * MS);
+		sim->ends[1].links[0].cut_in = sim->ends[1].links[0].cut_out = false;
+		CHECK(sim, sim_pass(sim, 2 * SEC));
+		CHECK(sim,
+		      sim->ends[1].events[RUDP_PATH_UP] == 2 + sim->ends[1].events[RUDP_PATH_DOWN]);
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+/* Cross paths of a common subnet carry nothing while straight ones are up, and all when not. */
+static void test_standby(void **state)
+{
+	struct sim_config cfg = clean;
+	struct sim *sim;
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n;
+
+	cfg.one_subnet = true;
+	cfg.labels = true;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
+	n = rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX);
+	assert_int_equal(n, 4);
+	for (unsigned i = 0; i < n; i++) {
+		bool cross = info[i].remote.ip.bytes[3] - 1U != info[i].port;
+
+		assert_true(info[i].up);
+		assert_int_equal(info[i].standby, cross);
+		assert_true(cross ? info[i].tx_bytes < 10000 : info[i].tx_bytes > 1000000);
+	}
+	sim_leg(sim, 1, 0, false, true); /* only crosses are left: 1 here, 0 there */
+	sim_leg(sim, SIM_SERVER, 1, false, true);
+	CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* Bytes thrown at both ends, with numbers that are partly right. */
+static void test_garbage(void **state)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.seed = seed;
+		cfg.garbage = 20000;
+		cfg.loss = 10000;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 30 * SEC));
+		for (unsigned i = 0; i < 300; i++) {
+			uint8_t junk[128];
+			struct rudp_addr src = {{AF_INET, {10, 0, 0, 17}}, 7000};
+
+			for (unsigned k = 0; k < sizeof(junk); k++)
+				junk[k] = (uint8_t)sim_random(sim, 0);
+			junk[0] = 0xa7;
+			junk[1] = (uint8_t)(0x10 | sim_random(sim, 10));
+			junk[2] = 0;
+			(void)rudp_rx(sim->ends[SIM_SERVER].r, 0, &src, junk,
+				      sim_random(sim, sizeof(junk)), sim->now);
+			CHECK(sim, sim_pass(sim, 10 * US));
+		}
+		/* Altered payload, headers and numbers get through where UDP's checksum would
+		 * have caught them: bytes may differ then, but nothing may crash or leak. */
+		for (unsigned i = 0; i < 20; i++)
+			sim_call(sim, 1, 20000, 20000, 0);
+		sim_pass(sim, SEC);
+		sim_free(sim);
+	}
+}
+
+/* What the caller may get wrong. */
+static void test_arguments(void **state)
+{
+	struct sim_config cfg = clean;
+	struct sim *sim;
+	struct rudp_session *s;
+	struct rudp_addr none = {.port = 0};
+
+	cfg.limits.calls_per_session = 4;
+	sim = sim_new(&cfg);
+	s = sim->ends[1].session;
+	assert_int_equal(rudp_call_send(s, "", 0, 0), -EINVAL);
+	assert_int_equal(rudp_call_send(s, "", RUDP_MSG_BYTES_MAX + 1U, 0), -EMSGSIZE);
+	assert_int_equal(rudp_connect(sim->ends[1].r, &none, 1, NULL, 0, NULL, sim->now, &s),
+			 -EINVAL);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(sim_call(sim, 1, 100, 100, 0));
+	assert_false(sim_call(sim, 1, 100, 100, 0)); /* all wait, not connected yet */
+	CHECK(sim, sim_finish(sim, SEC));
+	s = rudp_session_next(sim->ends[SIM_SERVER].r, NULL);
+	assert_int_equal(rudp_call_send(s, "x", 1, 0), -EINVAL);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
 /* A world drawn from its seed: faults of all kinds, and things happening meanwhile. */
 static void random_config(uint64_t seed, struct sim_config *ret)
 {
@@ -267,6 +573,31 @@ static void random_event(struct sim *sim, bool restarts)
 	}
 }
 
+static struct {
+	unsigned calls, done, reset, cancelled, downs, restarts;
+	uint64_t packets, dropped;
+} totals;
+
+static void random_count(const struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->n_calls; i++) {
+		const struct sim_call *c = &sim->calls[i];
+
+		totals.calls++;
+		totals.cancelled += c->state == SIM_CALL_CANCELLED;
+		totals.done += c->state == SIM_CALL_DONE && c->status == 0;
+		totals.reset += c->status == -ECONNRESET;
+	}
+	for (unsigned e = 0; e <= sim->cfg.clients; e++) {
+		totals.downs += sim->ends[e].events[RUDP_PATH_DOWN];
+		totals.restarts += sim->ends[e].events[RUDP_SESSION_RESTARTED];
+		for (unsigned l = 0; l < sim->cfg.legs; l++) {
+			totals.packets += sim->ends[e].links[l].packets;
+			totals.dropped += sim->ends[e].links[l].dropped;
+		}
+	}
+}
+
 static void random_world(uint64_t seed)
 {
 	struct sim_config cfg;
@@ -294,6 +625,7 @@ static void random_world(uint64_t seed)
 	for (unsigned e = 0; e <= cfg.clients; e++)
 		CHECK(sim, sim->ends[e].polls < 4000000);
 	CHECK(sim, sim_close(sim));
+	random_count(sim);
 	sim_free(sim);
 }
 
@@ -301,7 +633,7 @@ static void test_random_worlds(void **state)
 {
 	const char *only = getenv("PLENUM_RUDP_SEED");
 	const char *n = getenv("PLENUM_RUDP_RUNS");
-	uint64_t runs = n ? strtoull(n, NULL, 0) : 1000;
+	uint64_t runs = n ? strtoull(n, NULL, 0) : RUNS;
 
 	if (only) {
 		random_world(strtoull(only, NULL, 0));
@@ -309,14 +641,23 @@ static void test_random_worlds(void **state)
 	}
 	for (uint64_t seed = 1; seed <= runs; seed++)
 		random_world(seed);
+	print_message("# %u calls: %u answered, %u reset, %u cancelled; %u restarts seen, %u paths "
+		      "down; %llu packets, %llu dropped\n",
+		      totals.calls, totals.done, totals.reset, totals.cancelled, totals.restarts,
+		      totals.downs, (unsigned long long)totals.packets,
+		      (unsigned long long)totals.dropped);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_echo),
-		cmocka_unit_test(test_throughput),
-		cmocka_unit_test(test_failover),
+		cmocka_unit_test(test_echo),	       cmocka_unit_test(test_throughput),
+		cmocka_unit_test(test_failover),       cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_client_restart), cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_credit),
+		cmocka_unit_test(test_cancel),	       cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_one_way),	       cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_garbage),	       cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_random_worlds),
 	};
 
