@@ -656,6 +656,8 @@ static bool port_udp_arm(struct port *p)
 {
 	struct port_udp *u = p->impl;
 
+	if (u->tx.stashed && tx_send(u) < 0)
+		return false;		 /* nothing would wake us when the socket has room */
 	u->hot.skipped = HOT_MAIN_EVERY; /* whoever wakes up looks at both sockets */
 	u->unarmed = 0;
 	if (!u->watched)

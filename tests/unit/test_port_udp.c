@@ -549,6 +549,7 @@ static void test_full_socket(void **state)
 	assert_true(c.tx_full > 0);
 	assert_true(c.tx_datagrams < taken);
 	assert_true(t->a.ops->tick(&t->a, 1) != UINT64_MAX);
+	assert_false(t->a.ops->arm(&t->a));
 	assert_int_equal(
 		sh("ip -n plenum-pudp-a neigh replace 10.99.7.2 lladdr 02:00:00:00:07:02 dev "
 		   "pudp0 nud permanent"),
