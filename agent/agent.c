@@ -23,14 +23,29 @@ const char *agent_state_to_string(enum agent_state s)
 
 /* ---- kernel events ---- */
 
-/* The leg on that interface, with what is known of it; NULL: none of ours. */
+/* The link of a data device with that index, NULL: none of ours. It is the running inventory's,
+ * whose carriers are kept up to date here. */
 static struct inv_link *agent_leg_link(struct agent *a, uint32_t ifindex)
 {
-	for (size_t i = 0; i < a->now.n_wants; i++)
-		for (uint32_t k = 0; k < a->now.wants[i].n_ports; k++)
-			if (a->now.wants[i].ports[k].ifindex == ifindex)
-				return (struct inv_link *)inv_link_by_index(a->now.inv, ifindex);
+	for (size_t i = 0; a->now.inv && i < a->now.spec->n_nets; i++) {
+		const char *device = a->now.spec->nets[i].device;
+		const struct inv_link *link = inv_link_find(a->now.inv, device);
+
+		if (link && link->ifindex == ifindex)
+			return (struct inv_link *)link;
+	}
 	return NULL;
+}
+
+/* Has the next walk begin in delay_ns at the latest. */
+static void agent_arm_walk(struct agent *a, uint64_t delay_ns)
+{
+	uint64_t at = clock_now_ns() + delay_ns;
+
+	if (loop_timer_armed(a->debounce) && a->walk_at_ns <= at)
+		return;
+	a->walk_at_ns = at;
+	loop_timer_arm(a->debounce, delay_ns);
 }
 
 /*
@@ -54,15 +69,15 @@ static void agent_pass_carrier(struct agent *a, struct inv_link *link, const str
 static void agent_on_kernel_event(void *user, const struct kernel_event *e)
 {
 	struct agent *a = user;
-	struct inv_link *link = e->ifindex && a->now.inv ? agent_leg_link(a, e->ifindex) : NULL;
+	struct inv_link *link = e->ifindex ? agent_leg_link(a, e->ifindex) : NULL;
 
 	if (link && e->type == KERNEL_EVENT_LINK)
 		agent_pass_carrier(a, link, e);
-	/* While a device is missing, any change may be the one that is waited for. */
-	if (!link && e->ifindex && a->state == AGENT_RUNNING)
-		return;
-	if (!loop_timer_armed(a->debounce))
-		loop_timer_arm(a->debounce, a->debounce_ns);
+	/* While a device is missing, any link may be the one that is waited for. */
+	if (a->state == AGENT_DEGRADED && e->type == KERNEL_EVENT_LINK)
+		agent_arm_walk(a, MIN_OF(a->debounce_ns, AGENT_NEWS_NS));
+	else if (link || !e->ifindex)
+		agent_arm_walk(a, a->debounce_ns);
 }
 
 static int agent_on_kernel(void *user, int fd, uint32_t revents)
@@ -73,7 +88,7 @@ static int agent_on_kernel(void *user, int fd, uint32_t revents)
 	if (r < 0 && r != -EAGAIN && r != -EINTR) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "kernel notifications: %s",
 			   strerror(-r));
-		loop_timer_arm(a->debounce, a->debounce_ns);
+		agent_arm_walk(a, a->debounce_ns);
 	}
 	return 0;
 }
@@ -82,8 +97,7 @@ static void agent_on_skipped_event(void *user, const struct kernel_event *e)
 {
 	struct agent *a = user;
 
-	if (!loop_timer_armed(a->debounce))
-		loop_timer_arm(a->debounce, a->debounce_ns);
+	agent_arm_walk(a, a->debounce_ns);
 }
 
 void agent_skip_kernel_events(struct agent *a)
@@ -91,7 +105,7 @@ void agent_skip_kernel_events(struct agent *a)
 	int r = a->kernel->ops->watch_read(a->kernel, agent_on_skipped_event, a);
 
 	if (r < 0)
-		loop_timer_arm(a->debounce, a->debounce_ns);
+		agent_arm_walk(a, a->debounce_ns);
 }
 
 /*
@@ -110,7 +124,7 @@ static void agent_pace(struct agent *a, bool changed, bool failed)
 		a->debounce_ns = AGENT_DEBOUNCE_NS;
 	}
 	if (failed)
-		loop_timer_arm(a->debounce, a->debounce_ns);
+		agent_arm_walk(a, a->debounce_ns);
 }
 
 static int agent_on_debounce(void *user)

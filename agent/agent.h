@@ -19,6 +19,8 @@
 
 #define AGENT_DEBOUNCE_NS (100 * NSEC_PER_MSEC) /* a burst of kernel events is one walk */
 #define AGENT_DEBOUNCE_MAX_NS (30 * NSEC_PER_SEC)
+#define AGENT_NEWS_NS \
+	NSEC_PER_SEC /* the longest wait for a look at what may be the missing device */
 #define AGENT_VERIFY_NS (5 * NSEC_PER_SEC)
 
 struct agent_options {
@@ -77,6 +79,7 @@ struct agent {
 		size_t steps;
 	} applied;
 	uint64_t started_ns, debounce_ns, repaired_ns;
+	uint64_t walk_at_ns; /* when the debounce timer fires, while it is armed */
 	struct loop_source *debounce, *kernel_source, *stop_timer;
 };
 
@@ -100,5 +103,10 @@ int agent_run_walk(struct agent *a, enum agent_trigger trigger, const struct sto
 /* Workers' configurations from a plan; heap array, caller frees. -EINVAL with reasons in d. */
 int wants_build(const struct spec *spec, const struct plan *plan, enum log_level level,
 		struct diag *d, struct launch_config **ret, size_t *ret_n);
+/* The step that takes s back. Pure. */
+void undo_invert_step(const struct plan_step *s, struct plan_step *ret);
+/* Takes back an applied plan, last step first, as apply_run does its steps. */
+int undo_apply(struct kernel *k, const struct plan *p, const char *journal,
+	       struct apply_outcome *ret);
 
 #endif

@@ -48,16 +48,10 @@ static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *
 {
 	struct apply_outcome out = {0};
 	char step[200] = "";
-	struct timespec ts;
 	int r = apply_run(a->kernel, p, a->journal, &out);
 
-	if (r >= 0) {
-		clock_gettime(CLOCK_REALTIME, &ts);
-		a->applied.number++;
-		a->applied.steps = p->n_steps;
-		a->applied.time_s = (uint64_t)ts.tv_sec;
+	if (r >= 0)
 		return 0;
-	}
 	if (r == -EEXIST) /* an undo that failed has left it: try that again before anything new */
 		r = apply_recover(a->kernel, a->journal, &out);
 	if (r >= 0) {
@@ -72,6 +66,28 @@ static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *
 		 out.why[0] ? ": " : "", out.why, out.n_undone, out.n_done,
 		 out.stuck ? ", and undoing failed too: the host is between the two" : "");
 	return r;
+}
+
+static void agent_count_apply(struct agent *a, const struct plan *p)
+{
+	a->applied.number++;
+	a->applied.steps = p->n_steps;
+	a->applied.time_s = (uint64_t)time(NULL);
+}
+
+/* The host did not become as wanted: it shall be as before. */
+static void agent_take_back(struct agent *a, const struct plan *p, struct diag *d)
+{
+	struct apply_outcome out = {0};
+	int r = undo_apply(a->kernel, p, a->journal, &out);
+
+	if (r < 0)
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "what was applied cannot be taken back: %s%s%s; the host is between the "
+			 "two",
+			 strerror(-r), out.why[0] ? ": " : "", out.why);
+	else
+		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were taken back", p->n_steps);
 }
 
 int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
@@ -103,8 +119,11 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 			return r;
 		r = apply_verify_running(a->kernel, spec, a->now.plan,
 					 clock_now_ns() + AGENT_VERIFY_NS, d);
-		if (r < 0)
+		if (r < 0) {
+			agent_take_back(a, next.plan, d);
 			return r;
+		}
+		agent_count_apply(a, next.plan);
 		next.inv = inv_free(next.inv);
 		agent_skip_kernel_events(a);
 		r = inv_collect(a->kernel, d, &next.inv);
