@@ -66,6 +66,8 @@ static const struct check_rule rules[] = {
 	[FUSE_FALLOCATE] = RULE(sizeof(struct fuse_fallocate_in), NAME_NONE),
 	[FUSE_READDIRPLUS] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
 	[FUSE_RENAME2] = RULE(sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
+	[FUSE_TMPFILE] =
+		RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name means nothing */
 	[FUSE_LSEEK] = RULE(sizeof(struct fuse_lseek_in), NAME_NONE),
 	[FUSE_COPY_FILE_RANGE] = RULE(sizeof(struct fuse_copy_file_range_in), NAME_NONE),
 };
@@ -232,6 +234,7 @@ bool fuse_back_check_is_once(const void *msg, size_t len)
 	case FUSE_OPEN:
 	case FUSE_OPENDIR:
 	case FUSE_CREATE:
+	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
 	case FUSE_COPY_FILE_RANGE:

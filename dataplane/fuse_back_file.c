@@ -94,6 +94,7 @@ static int file_create(struct back_req *q, uint64_t parent, const char *name, mo
 		       int flags, struct fuse_entry_param *e)
 {
 	const struct fuse_create_in *in = back_req_arg(q);
+	int how = (flags & FILE_FLAGS_KEPT) | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
 	int dirfd = back_node_fd(q->mount, parent), fd, r;
 
 	if (dirfd < 0)
@@ -101,17 +102,15 @@ static int file_create(struct back_req *q, uint64_t parent, const char *name, mo
 	if ((flags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
 	back_creds_set(q->client->back, q->in->uid, q->in->gid, in->umask);
-	fd = openat(dirfd, name,
-		    (flags & FILE_FLAGS_KEPT) | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY |
-			    O_CLOEXEC,
-		    mode & 07777);
+	how |= q->tmpfile ? O_TMPFILE | (flags & O_EXCL) : O_CREAT | O_EXCL;
+	fd = openat(dirfd, q->tmpfile ? "." : name, how, mode & 07777);
 	if (fd >= 0) {
 		r = back_node_of_fd(q->mount, fd, e);
 		if (r < 0)
 			close(fd);
 		return r < 0 ? r : fd;
 	}
-	if (errno != EEXIST || (flags & O_EXCL && !q->redo))
+	if (q->tmpfile || errno != EEXIST || (flags & O_EXCL && !q->redo))
 		return -errno;
 	r = back_node_lookup(q->mount, parent, name, e);
 	if (r < 0)

@@ -111,6 +111,7 @@ struct back_req {
 	uint64_t unique;
 	bool redo; /* a predecessor died over it: it was executed, or not */
 	bool replied;
+	bool tmpfile; /* FUSE_TMPFILE */
 
 	/* While io_uring has it. */
 	void (*done)(struct back_req *q, int res);

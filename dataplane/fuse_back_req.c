@@ -177,6 +177,7 @@ static bool req_changes(const struct back_req *q)
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
 	case FUSE_CREATE:
+	case FUSE_TMPFILE:
 	case FUSE_FALLOCATE:
 	case FUSE_COPY_FILE_RANGE:
 		return true;
@@ -231,6 +232,10 @@ static void req_run(struct back_req *q, bool again)
 	}
 	if (opcode == FUSE_DESTROY)
 		q->mount->gone = true;
+	if (opcode == FUSE_TMPFILE) { /* which libfuse 3.14 does not know, but it looks like this */
+		q->in->opcode = FUSE_CREATE;
+		q->tmpfile = true;
+	}
 	c->now = q;
 	fuse_session_process_buf(c->session, &buf);
 }
@@ -322,7 +327,7 @@ static bool req_adopt(struct fuse_back_client *c, struct rudp_call *call,
 	uint64_t unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND;
 
 	for (struct back_req *q = b->active; q; q = q->next) {
-		if (q->mount != c->mount || q->unique != unique || q->in->opcode != in->opcode)
+		if (q->mount != c->mount || q->unique != unique)
 			continue;
 		if (q->call)
 			rudp_respond(q->call, nothing, 0, NULL);
