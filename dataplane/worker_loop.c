@@ -3,7 +3,6 @@
 #include "netcfg/log.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -426,10 +425,8 @@ static void worker_idle(struct worker *w, uint64_t due_ns)
 		worker_wait(w, due_ns);
 		return;
 	}
-	if (worker_spin_wanted(&w->spin, idle_ns)) {
-		sched_yield(); /* on a shared core the other side of the work gets its turn */
+	if (worker_spin_wanted(&w->spin, idle_ns))
 		return;
-	}
 	due_ns = MIN_OF(due_ns, rudp_deadline(w->rudp));
 	due_ns = MIN_OF(due_ns, w->now_ns + HEARTBEAT_NS);
 	if (w->stopping)
