@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A mounted file system for tests, without agents: sourced by the fs_* tests, run as root. Two network
 # namespaces joined by two legs (veth pairs into two bridges in a third); launch_pair starts and
-# restarts the two workers. Everything goes at the end of the script, however it comes.
+# restarts the two workers. Everything goes at the end of the script, however it comes. All files are in
+# memory, or below TMPDIR where FS_DISK is set.
 #
 #	fs_up [LAUNCH_PAIR OPTION...]	brings all up; $mnt is the mount, $exp the export behind it
 #	fs_tell LINE			a command for launch_pair
@@ -12,6 +13,7 @@
 
 fs_name=plfs$$
 fs_count=0
+fs_dir=
 fs_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 fs_build=${PLENUM_BUILD:-$fs_here/../..}
 fs_bin=$fs_build/tests/e2e
@@ -39,8 +41,9 @@ fs_down() {
 	for i in a b s; do
 		ip netns del "$fs_name$i" 2>/dev/null
 	done
-	[ -z "${fs_ram:-}" ] || umount -l "$exp" 2>/dev/null
-	[ -z "${fs_dir:-}" ] || rm -rf --one-file-system "$fs_dir"
+	[ -n "$fs_dir" ] || return
+	[ -n "${FS_DISK:-}" ] || umount -l "$fs_dir" 2>/dev/null
+	rm -rf --one-file-system "$fs_dir"
 	fs_dir=
 }
 
@@ -73,12 +76,10 @@ fs_up() {
 	trap fs_down EXIT
 	trap 'exit 130' INT TERM
 	fs_dir=$(mktemp -d "${TMPDIR:-/tmp}/$fs_name.XXXXXX")
+	[ -n "${FS_DISK:-}" ] || mount -t tmpfs tmpfs "$fs_dir"
 	chmod 755 "$fs_dir"
 	mnt=$fs_dir/mnt exp=$fs_dir/export
 	mkdir "$mnt" "$exp"
-	if [ -n "${FS_RAM:-}" ]; then
-		mount -t tmpfs -o mode=755 tmpfs "$exp" && fs_ram=1
-	fi
 	fs_networks
 	fifo=$fs_dir/pipe
 	mkfifo "$fifo.in" "$fifo.out"
