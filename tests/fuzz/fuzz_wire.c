@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets from the network: a client and a server that talk to each other are given the input's
+ * packets between their own. Input: records of an operation byte, two bytes of length and a packet.
+ * The session number of a packet is made right where the operation says so, else nothing but the
+ * handshake would ever be reached.
+ */
+#include "dataplane/rudp.h"
+#include "dataplane/wire.h"
+#include "tests/fuzz/fuzz.h"
+
+#define OP_CLIENT 0x01 /* the packet is for the client, else for the server */
+#define OP_NUMBER 0x02 /* put the right session number in */
+#define OP_PORT 0x04   /* it comes in by the second port */
+#define OP_TALK 0x08   /* then both ends have a turn */
+#define OP_CALL 0x10   /* the client makes a call before */
+#define OP_TIME 0x20   /* and some time passes */
+#define OP_CANCEL 0x40 /* the client gives its latest call up */
+#define OP_LINK 0x80   /* the link of the port changes its state */
+#define QUEUE_MAX 256
+#define PACKET_MAX 1500
+#define CALL_BYTES 3000
+
+struct queued {
+	unsigned port;
+	size_t len;
+	uint8_t data[PACKET_MAX];
+};
+struct end {
+	struct rudp *r;
+	struct rudp_session *s;
+	struct queued queue[QUEUE_MAX]; /* packets for it */
+	unsigned n_queued;
+	uint8_t number[8]; /* that the other one puts into packets for it */
+};
+
+static struct end ends[2]; /* server, client */
+static uint8_t memory[CALL_BYTES];
+static uint64_t now, cookie;
+static bool link_up[2];
+
+static struct rudp_addr addr_of(unsigned end, unsigned port)
+{
+	return (struct rudp_addr){{AF_INET, {10, (uint8_t)port, 0, (uint8_t)(1 + end)}}, 7000};
+}
+
+static int op_tx(void *user, unsigned port, const struct rudp_addr *dst, const struct rudp_pkt *pkt)
+{
+	struct end *to = user == &ends[0] ? &ends[1] : &ends[0];
+	struct queued *q = &to->queue[to->n_queued];
+
+	if (to->n_queued == QUEUE_MAX)
+		return -EAGAIN;
+	q->port = port;
+	q->len = (size_t)pkt->hdr_len + pkt->payload_len;
+	if (q->len > PACKET_MAX)
+		abort();
+	memcpy(q->data, pkt->hdr, pkt->hdr_len);
+	if (pkt->payload_len)
+		memcpy(q->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	if ((q->data[1] & 0x0f) >= WIRE_CLOSE)
+		memcpy(to->number, q->data + 4, sizeof(to->number));
+	to->n_queued++;
+	return 0;
+}
+
+static void op_flush(void *user)
+{
+}
+
+static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t c,
+			size_t len)
+{
+	return malloc(len);
+}
+
+static void op_buf_put(void *user, struct rudp_session *s, void *buf)
+{
+	free(buf);
+}
+
+static void op_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
+		       size_t len)
+{
+	free(buf);
+	rudp_respond(call, memory, len % CALL_BYTES, NULL);
+}
+
+static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
+{
+}
+
+static void op_response(void *user, struct rudp_session *s, uint64_t c, int status, void *buf,
+			size_t len)
+{
+	free(buf);
+}
+
+static void op_sent(void *user, struct rudp_session *s, void *token)
+{
+}
+
+static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len, void **ret)
+{
+	return len == 3 ? -EACCES : 0;
+}
+
+static const struct rudp_ops ops = {.tx = op_tx,
+				    .tx_flush = op_flush,
+				    .buf_get = op_buf_get,
+				    .buf_put = op_buf_put,
+				    .request = op_request,
+				    .call_gone = op_call_gone,
+				    .response = op_response,
+				    .sent = op_sent,
+				    .accept = op_accept};
+
+static void talk(unsigned turns)
+{
+	for (unsigned i = 0; i < 2 * turns; i++) {
+		struct end *e = &ends[i % 2];
+
+		now += 10 * NSEC_PER_USEC;
+		for (unsigned k = 0; k < e->n_queued; k++) {
+			struct queued *q = &e->queue[k];
+			struct rudp_addr src = addr_of(!(i % 2), q->port);
+
+			if (link_up[q->port])
+				rudp_rx(e->r, q->port, &src, q->data, q->len, now);
+		}
+		e->n_queued = 0;
+		rudp_poll(e->r, now);
+	}
+}
+
+static void start(void)
+{
+	now = NSEC_PER_SEC;
+	cookie = 0;
+	link_up[0] = link_up[1] = true;
+	for (unsigned i = 0; i < 2; i++) {
+		struct rudp_config cfg = {.identity = 1 + i,
+					  .epoch = 1,
+					  .seed = i,
+					  .ops = &ops,
+					  .user = &ends[i],
+					  .n_ports = 2,
+					  .limits = {.sessions = 4, .calls_per_session = 4}};
+
+		for (unsigned p = 0; p < 2; p++)
+			cfg.ports[p] = (struct rudp_port_info){
+				.local = addr_of(i, p), .prefix_len = 24, .mtu = 1500, .up = true};
+		ends[i].n_queued = 0;
+		if (rudp_new(&cfg, now, &ends[i].r))
+			abort();
+	}
+	for (unsigned p = 0; p < 1; p++) {
+		struct rudp_addr to = addr_of(0, p);
+
+		if (rudp_connect(ends[1].r, &to, 1, "fuzz", 4, NULL, now, &ends[1].s))
+			abort();
+	}
+	talk(6);
+}
+
+static void packet(unsigned op, const uint8_t *data, size_t len)
+{
+	unsigned end = op & OP_CLIENT ? 1 : 0, port = op & OP_PORT ? 1 : 0;
+	struct rudp_addr src = addr_of(!end, port);
+	uint8_t *copy = malloc(len ? len : 1); /* so that a read beyond it is seen */
+
+	if (!copy)
+		return;
+	memcpy(copy, data, len);
+	if (op & OP_NUMBER && len >= 12)
+		memcpy(copy + 4, ends[end].number, sizeof(ends[end].number));
+	if (op & OP_CALL && rudp_call_send(ends[1].s, memory, CALL_BYTES, ++cookie) == 0)
+		rudp_poll(ends[1].r, now);
+	if (op & OP_CANCEL)
+		rudp_call_cancel(ends[1].s, cookie);
+	if (op & OP_LINK) {
+		link_up[port] = !link_up[port];
+		rudp_port_set_up(ends[end].r, port, link_up[port], now);
+	}
+	rudp_rx(ends[end].r, port, &src, copy, len, now);
+	free(copy);
+	if (op & OP_TIME)
+		now += 3 * NSEC_PER_MSEC;
+	if (op & OP_TALK)
+		talk(2);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	start();
+	while (size >= 3) {
+		size_t len = MIN_OF((size_t)wire_get16(data + 1), size - 3);
+
+		packet(data[0], data + 3, len);
+		data += 3 + len;
+		size -= 3 + len;
+	}
+	talk(4);
+	for (unsigned i = 0; i < 2; i++) {
+		for (struct rudp_session *s; (s = rudp_session_next(ends[i].r, NULL));)
+			rudp_session_close(s, now);
+		ends[i].r = rudp_free(ends[i].r);
+	}
+	return 0;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "dataplane/wire.h"
+#include "netcfg/base.h"
+
+static const struct wire_common common = {
+	.path = 3, .flags = 0, .session = 0x0102030405060708ULL, .pn = 0xa1a2a3a4};
+
+static struct wire_common common_of(enum wire_type t, uint8_t flags)
+{
+	struct wire_common c = common;
+
+	c.type = t;
+	c.flags = flags;
+	return c;
+}
+
+static void test_common(void **state)
+{
+	static const uint8_t expect[] = {0xa7, 0x19, 3, 8, 1,	 2,    3,    4,
+					 5,    6,    7, 8, 0xa1, 0xa2, 0xa3, 0xa4};
+	struct wire_common c = common_of(WIRE_PING, WIRE_F_WANT_ACK), got;
+	uint8_t p[WIRE_COMMON_BYTES];
+
+	assert_int_equal(wire_put_common(p, &c), sizeof(p));
+	assert_memory_equal(p, expect, sizeof(p));
+	assert_int_equal(wire_get_common(p, sizeof(p), &got), 0);
+	assert_int_equal(got.type, WIRE_PING);
+	assert_int_equal(got.path, 3);
+	assert_int_equal(got.flags, WIRE_F_WANT_ACK);
+	assert_int_equal(got.session, common.session);
+	assert_int_equal(got.pn, common.pn);
+	assert_int_equal(wire_get_common(p, sizeof(p) - 1, &got), -EBADMSG);
+	p[0]++; /* magic */
+	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
+	p[0]--;
+	p[1] = 0x29; /* version */
+	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
+	p[1] = 0x1f; /* type */
+	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
+	p[1] = 0x19;
+	p[2] = WIRE_PATHS_MAX;
+	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
+}
+
+static void test_hello(void **state)
+{
+	struct wire_common c = common_of(WIRE_HELLO, 0);
+	struct wire_hello h = {.client_number = 1,
+			       .server_number = 2,
+			       .identity = 3,
+			       .cookie = 4,
+			       .epoch = 5,
+			       .mtu = 1500,
+			       .slots = 128,
+			       .app_len = 5},
+			  got;
+	uint8_t p[128];
+	size_t n = wire_put_hello(p, &c, &h);
+
+	assert_int_equal(n, WIRE_HELLO_BYTES);
+	memcpy(p + n, "hello", 5);
+	assert_int_equal(wire_get_hello(p, n + 5, &got), 0);
+	assert_int_equal(got.client_number, 1);
+	assert_int_equal(got.server_number, 2);
+	assert_int_equal(got.identity, 3);
+	assert_int_equal(got.cookie, 4);
+	assert_int_equal(got.epoch, 5);
+	assert_int_equal(got.mtu, 1500);
+	assert_int_equal(got.slots, 128);
+	assert_memory_equal(got.app, "hello", 5);
+	for (size_t len = 0; len < n + 5; len++)
+		assert_int_equal(wire_get_hello(p, len, &got), -EBADMSG);
+	assert_int_equal(wire_get_hello(p, n + 6, &got), -EBADMSG);
+	/* room for authentication: its bytes follow */
+	h.auth_len = 3;
+	wire_put_hello(p, &c, &h);
+	assert_int_equal(wire_get_hello(p, n + 8, &got), 0);
+	assert_int_equal(got.auth_len, 3);
+	h.auth_len = 0;
+	h.client_number = 0;
+	wire_put_hello(p, &c, &h);
+	assert_int_equal(wire_get_hello(p, n + 5, &got), -EBADMSG);
+}
+
+static void test_replies(void **state)
+{
+	struct wire_common c = common_of(WIRE_CHALLENGE, 0);
+	struct wire_challenge ch = {.cookie = 77, .identity = 88}, got_ch;
+	struct wire_accept a = {.server_number = 9,
+				.identity = 10,
+				.epoch = 11,
+				.credit = 12,
+				.mtu = 9000,
+				.slots = 64,
+				.n_addrs = 2},
+			   got;
+	struct wire_addr addrs[2] = {
+		{.ip = {10, 1, 2, 3}, .family = 4, .prefix_len = 16, .port = 7000, .label = 5},
+		{.ip = {0xfd, 1}, .family = 6, .prefix_len = 64, .port = 7001, .label = 6}};
+	uint8_t p[256];
+	size_t n;
+	int code;
+
+	n = wire_put_challenge(p, &c, &ch);
+	assert_int_equal(wire_get_challenge(p, n, &got_ch), 0);
+	assert_int_equal(got_ch.cookie, 77);
+	assert_int_equal(got_ch.identity, 88);
+	assert_int_equal(wire_get_challenge(p, n - 1, &got_ch), -EBADMSG);
+
+	c.type = WIRE_ACCEPT;
+	n = wire_put_accept(p, &c, &a);
+	for (unsigned i = 0; i < 2; i++)
+		n += wire_put_addr(p + n, &addrs[i]);
+	assert_int_equal(wire_get_accept(p, n, &got), 0);
+	assert_int_equal(got.server_number, 9);
+	assert_int_equal(got.identity, 10);
+	assert_int_equal(got.epoch, 11);
+	assert_int_equal(got.credit, 12);
+	assert_int_equal(got.mtu, 9000);
+	assert_int_equal(got.slots, 64);
+	assert_int_equal(got.n_addrs, 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_memory_equal(&got.addrs[i], &addrs[i], sizeof(addrs[i]));
+	for (size_t len = 0; len < n; len++)
+		assert_int_equal(wire_get_accept(p, len, &got), -EBADMSG);
+	p[WIRE_ACCEPT_BYTES] = 5; /* address family */
+	assert_int_equal(wire_get_accept(p, n, &got), -EBADMSG);
+
+	c.type = WIRE_REFUSE;
+	n = wire_put_refuse(p, &c, -ENOENT);
+	assert_int_equal(wire_get_refuse(p, n, &code), 0);
+	assert_int_equal(code, -ENOENT);
+	n = wire_put_refuse(p, &c, 0);
+	assert_int_equal(wire_get_refuse(p, n, &code), -EBADMSG);
+}
+
+static void test_ack(void **state)
+{
+	struct wire_common c = common_of(WIRE_ACK, 0);
+	struct wire_ack a = {.path = 2,
+			     .down_mask = 5,
+			     .delay_us = 300,
+			     .top = 64 * 7 + 10,
+			     .credit = 99,
+			     .n_words = 3,
+			     .words = {0x7ff, ~0ULL, 5}},
+			got;
+	uint8_t p[128];
+	size_t n = wire_put_common(p, &c);
+
+	n += wire_put_ack_block(p + n, &a);
+	assert_int_equal(wire_get_ack(p, n, &got), 0);
+	assert_int_equal(got.path, 2);
+	assert_int_equal(got.down_mask, 5);
+	assert_int_equal(got.delay_us, 300);
+	assert_int_equal(got.top, a.top);
+	assert_int_equal(got.credit, 99);
+	assert_int_equal(got.n_words, 3);
+	assert_memory_equal(got.words, a.words, 24);
+	assert_int_equal(wire_get_ack(p, n - 1, &got), -EBADMSG);
+	assert_int_equal(wire_get_ack(p, n + 16, &got), -EBADMSG);
+	a.words[0] = 0x800; /* above the top */
+	wire_put_ack_block(p + WIRE_COMMON_BYTES, &a);
+	assert_int_equal(wire_get_ack(p, n, &got), -EBADMSG);
+	a.words[0] = 1;
+	a.path = WIRE_PATHS_MAX;
+	wire_put_ack_block(p + WIRE_COMMON_BYTES, &a);
+	assert_int_equal(wire_get_ack(p, n, &got), -EBADMSG);
+}
+
+static int data_get(struct wire_data *d, uint8_t flags, size_t payload, struct wire_data *ret)
+{
+	static uint8_t p[WIRE_DATA_ACK_BYTES + 70000];
+	struct wire_common c = common_of(WIRE_DATA, flags);
+	struct wire_ack a = {.n_words = WIRE_ACK_WORDS_DATA, .top = 63}, got;
+	size_t n = wire_put_data(p, &c, d);
+
+	if (flags & WIRE_F_ACK_BLOCK)
+		n += wire_put_ack_block(p + n, &a);
+	return wire_get_data(p, n + payload, &c, ret, &got);
+}
+
+static void test_data(void **state)
+{
+	struct wire_data d = {.gen = 1,
+			      .slot = 2,
+			      .chunk_index = 2,
+			      .msg_len = 4000,
+			      .chunk_bytes = 1436,
+			      .credit = 3},
+			 got;
+
+	assert_int_equal(data_get(&d, 0, 4000 - 2 * 1436, &got), 0);
+	assert_int_equal(got.gen, 1);
+	assert_int_equal(got.slot, 2);
+	assert_int_equal(got.n_chunks, 3);
+	assert_int_equal(got.payload_len, 4000 - 2 * 1436);
+	assert_int_equal(got.credit, 3);
+	assert_int_equal(data_get(&d, WIRE_F_ACK_BLOCK, 4000 - 2 * 1436, &got), 0);
+	assert_int_equal(data_get(&d, 0, 4001 - 2 * 1436, &got), -EBADMSG);
+	assert_int_equal(data_get(&d, 0, 3999 - 2 * 1436, &got), -EBADMSG);
+	d.chunk_index = 3;
+	assert_int_equal(data_get(&d, 0, 0, &got), -EBADMSG);
+	d.chunk_index = 0;
+	assert_int_equal(data_get(&d, 0, 1436, &got), 0);
+	d.chunk_bytes = 0;
+	assert_int_equal(data_get(&d, 0, 0, &got), -EBADMSG);
+	d.chunk_bytes = WIRE_CHUNK_MIN - 1; /* more than one chunk, and small ones */
+	assert_int_equal(data_get(&d, 0, WIRE_CHUNK_MIN - 1, &got), -EBADMSG);
+	d.chunk_bytes = 1436;
+	d.msg_len = WIRE_MSG_MAX + 1;
+	assert_int_equal(data_get(&d, 0, 1436, &got), -EBADMSG);
+	d.msg_len = WIRE_MSG_MAX;
+	assert_int_equal(data_get(&d, 0, 1436, &got), 0);
+	d.slot = WIRE_SLOTS_MAX;
+	assert_int_equal(data_get(&d, 0, 1436, &got), -EBADMSG);
+	d.slot = 0;
+	d.msg_len = 0; /* an empty message is one empty chunk */
+	assert_int_equal(data_get(&d, WIRE_F_RESPONSE, 0, &got), 0);
+	assert_int_equal(got.n_chunks, 1);
+	assert_int_equal(data_get(&d, WIRE_F_CANCEL, 0, &got), 0);
+	assert_int_equal(data_get(&d, WIRE_F_CANCEL | WIRE_F_RESPONSE, 0, &got), -EBADMSG);
+	assert_int_equal(data_get(&d, WIRE_F_CANCEL, 1, &got), -EBADMSG);
+}
+
+/* The largest message in the smallest chunks fits the bitmaps. */
+static void test_bounds(void **state)
+{
+	assert_int_equal(wire_chunks(0, 1436), 1);
+	assert_int_equal(wire_chunks(1436, 1436), 1);
+	assert_int_equal(wire_chunks(1437, 1436), 2);
+	assert_true(wire_chunks(WIRE_MSG_MAX, WIRE_CHUNK_MIN) <= WIRE_CHUNKS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_common),	cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_replies), cmocka_unit_test(test_ack),
+		cmocka_unit_test(test_data),	cmocka_unit_test(test_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
