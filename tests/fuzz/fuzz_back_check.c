@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Any bytes as a FUSE request: what passes the check has its strings and data within its bytes. */
+#include "dataplane/fuse_back_check.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads what libfuse would read. */
+static void use(const uint8_t *msg, size_t len, uint32_t opcode)
+{
+	static const struct {
+		uint32_t opcode;
+		size_t arg_bytes;
+		unsigned names;
+	} strings[] = {
+		{FUSE_LOOKUP, 0, 1},
+		{FUSE_SYMLINK, 0, 2},
+		{FUSE_MKNOD, sizeof(struct fuse_mknod_in), 1},
+		{FUSE_MKDIR, sizeof(struct fuse_mkdir_in), 1},
+		{FUSE_UNLINK, 0, 1},
+		{FUSE_RMDIR, 0, 1},
+		{FUSE_RENAME, sizeof(struct fuse_rename_in), 2},
+		{FUSE_RENAME2, sizeof(struct fuse_rename2_in), 2},
+		{FUSE_LINK, sizeof(struct fuse_link_in), 1},
+		{FUSE_CREATE, sizeof(struct fuse_create_in), 1},
+		{FUSE_TMPFILE, sizeof(struct fuse_create_in), 1},
+		{FUSE_GETXATTR, sizeof(struct fuse_getxattr_in), 1},
+		{FUSE_REMOVEXATTR, 0, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
+		const char *p =
+			(const char *)msg + sizeof(struct fuse_in_header) + strings[i].arg_bytes;
+
+		if (strings[i].opcode != opcode)
+			continue;
+		for (unsigned k = 0; k < strings[i].names; k++)
+			p += strlen(p) + 1;
+		if (p > (const char *)msg + len)
+			abort();
+	}
+	if (opcode == FUSE_WRITE) {
+		struct fuse_write_in w;
+
+		memcpy(&w, msg + sizeof(struct fuse_in_header), sizeof(w));
+		if (FUSE_PROTO_WRITE_DATA + w.size != len)
+			abort();
+	}
+	if (fuse_back_check_reply_bytes(msg, len) > FUSE_PROTO_MAX_WRITE)
+		abort();
+	(void)fuse_back_check_is_once(msg, len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *msg = malloc(size + 1); /* of this size, so that a byte too far is noticed */
+	struct fuse_in_header in;
+
+	if (!msg)
+		return 0;
+	memcpy(msg, data, size);
+	if (size >= sizeof(in)) {
+		memcpy(&in, msg, sizeof(in));
+		in.len = (uint32_t)size;
+		memcpy(msg, &in, sizeof(in));
+		msg = realloc(msg, size);
+		if (fuse_back_check(msg, size) == 0)
+			use(msg, size, in.opcode);
+	} else if (fuse_back_check(msg, size) != -EBADMSG) {
+		abort();
+	}
+	free(msg);
+	return 0;
+}

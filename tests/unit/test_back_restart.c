@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The server end dies and another goes on from its state: nodes, open files, kept answers. */
+#include "dataplane/fuse_back_state.h"
+#include "test_back_rig.h"
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
+#define ROOT FUSE_ROOT_ID
+
+static struct rig rig;
+
+static int setup(void **state)
+{
+	rig_setup(&rig, *state);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rig_teardown(&rig);
+	return 0;
+}
+
+static void restart(void)
+{
+	rig_stop(&rig);
+	rig_start(&rig);
+}
+
+/* As if the process had died over its answers: what they were is not known any more. */
+static void unfinish_answers(void)
+{
+	struct stat st;
+	uint8_t *map;
+	struct state_head *head;
+	size_t chunks;
+
+	assert_int_equal(fstat(rig.state_fd, &st), 0);
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, rig.state_fd, 0);
+	assert_true(map != MAP_FAILED);
+	head = (struct state_head *)map;
+	chunks = (sizeof(*head) + STATE_CHUNK_BYTES - 1) / STATE_CHUNK_BYTES * STATE_CHUNK_BYTES;
+	for (size_t i = 0; chunks + i * STATE_CHUNK_BYTES < (size_t)st.st_size; i++) {
+		struct state_answer *a = (void *)(map + chunks + i * STATE_CHUNK_BYTES);
+
+		if (head->owner[i] >> 28 != STATE_ANSWERS)
+			continue;
+		for (size_t k = 0; k < STATE_ANSWERS_PER_CHUNK; k++)
+			if (a[k].state != STATE_ANSWER_FREE)
+				a[k].state = STATE_ANSWER_STARTED;
+	}
+	munmap(map, (size_t)st.st_size);
+}
+
+static void nodes_and_open_files_go_on(void **state)
+{
+	uint64_t node, fh, dir, found;
+	struct fuse_attr attr;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "before", 6), 6);
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
+	restart();
+	assert_int_equal(rig_read(&rig, node, fh, 0, 100), 6);
+	assert_memory_equal(rig.data, "before", 6);
+	assert_int_equal(rig_write(&rig, node, fh, 6, O_RDWR, "after", 5), 5);
+	assert_int_equal(rig_getattr(&rig, dir, &attr), 0);
+	assert_true(S_ISDIR(attr.mode));
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &found), 0);
+	assert_int_equal(found, node);
+	/* New ones do not collide with the old. */
+	assert_int_equal(rig_create(&rig, dir, "g", O_RDWR, 0644, &found, &fh), 0);
+	assert_true(found != node && found != dir);
+}
+
+static void renamed_files_are_found(void **state)
+{
+	char to[256];
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "x", 1), 1);
+	rig_stop(&rig);
+	snprintf(to, sizeof(to), "%s", rig_path(&rig, "moved"));
+	assert_int_equal(rename(rig_path(&rig, "f"), to), 0);
+	rig_start(&rig);
+	assert_int_equal(rig_read(&rig, node, fh, 0, 100), 1);
+}
+
+/* A file without a name ends with the process that had it open. */
+static void removed_files_are_stale(void **state)
+{
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	restart();
+	assert_int_equal(rig_read(&rig, node, fh, 0, 100), -ESTALE);
+	assert_int_equal(
+		rig_do(&rig, FUSE_RELEASE, node, RIG_ARG(((struct fuse_release_in){.fh = fh}))), 0);
+}
+
+static void directory_streams_go_on(void **state)
+{
+	struct fuse_read_in in = {.size = 1000};
+	unsigned count = 0;
+	char name[32];
+	uint64_t node, fh;
+
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "file-%u", i);
+		assert_int_equal(rig_create(&rig, ROOT, name, O_RDWR, 0644, &node, &fh), 0);
+	}
+	assert_int_equal(rig_open(&rig, ROOT, O_RDONLY | O_DIRECTORY, &in.fh), 0);
+	for (;;) {
+		const uint8_t *p;
+
+		assert_int_equal(rig_do(&rig, FUSE_READDIR, ROOT, RIG_ARG(in)), 0);
+		if (rig.len == 0)
+			break;
+		for (p = rig.data; p < (const uint8_t *)rig.data + rig.len; count++) {
+			struct fuse_dirent de;
+
+			memcpy(&de, p, sizeof(de));
+			p += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + de.namelen);
+			in.offset = de.off;
+		}
+		restart();
+	}
+	assert_int_equal(count, 202);
+}
+
+static void answers_are_given_again(void **state)
+{
+	uint64_t node, again, fh, fh2;
+	static const uint32_t resent = O_RDWR | O_EXCL;
+
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &node), 0);
+	rig.resend = true;
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &again), 0);
+	assert_int_equal(node, again);
+	restart();
+	rig.unique -= 2; /* the session's own first request was the last */
+	rig.resend = true;
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &again), 0);
+	assert_int_equal(node, again);
+	rig.unique += 2;
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &again), -EEXIST);
+	rig.resend = true;
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &again), -EEXIST);
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", resent, 0644, &node, &fh), 0);
+	rig.resend = true;
+	assert_int_equal(rig_create(&rig, ROOT, "f", resent, 0644, &again, &fh2), 0);
+	assert_int_equal(node, again);
+	assert_int_equal(fh, fh2);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
+	rig.resend = true;
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
+	assert_int_equal(rig_read(&rig, node, fh, 0, 100), 3);
+
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	rig.resend = true;
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), -ENOENT);
+}
+
+/* The predecessor died between doing it and saying so. */
+static void requests_that_perhaps_ran_succeed(void **state)
+{
+	struct fuse_rename2_in ren = {.newdir = ROOT};
+	struct {
+		uint32_t size, flags;
+	} set = {.size = 1, .flags = XATTR_CREATE};
+	uint64_t node, again, fh;
+	struct stat st;
+
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &node), 0);
+	unfinish_answers();
+	rig.resend = true;
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &again), 0);
+	assert_int_equal(node, again);
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR | O_EXCL, 0644, &node, &fh), 0);
+	unfinish_answers();
+	rig.resend = true;
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR | O_EXCL, 0644, &again, &fh), 0);
+	assert_int_equal(node, again);
+
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
+	unfinish_answers();
+	rig.resend = true;
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	assert_int_equal(st.st_size, 3);
+	assert_int_equal(truncate(rig_path(&rig, "f"), 0), 0);
+	unfinish_answers(); /* this time it did not run */
+	rig.resend = true;
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	assert_int_equal(st.st_size, 3);
+
+	for (unsigned turn = 0; turn < 2; turn++) {
+		assert_int_equal(rig_do(&rig, FUSE_SETXATTR, node, RIG_ARG(set),
+					.name = "trusted.a", .data = "x", .data_len = 1),
+				 0);
+		unfinish_answers();
+		rig.resend = turn == 0;
+		if (turn)
+			break;
+	}
+	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(ren), .name = "f", .name2 = "g"),
+			 0);
+	unfinish_answers();
+	rig.resend = true;
+	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(ren), .name = "f", .name2 = "g"),
+			 0);
+	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "d"), 0);
+	unfinish_answers();
+	rig.resend = true;
+	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "d"), 0);
+}
+
+/* A second copy of a request that is still at work is not run beside it. */
+static void requests_at_work_are_adopted(void **state)
+{
+	struct fuse_write_in in = {.size = 3, .flags = O_RDWR | O_APPEND};
+	struct rudp_call *second = calloc(1, sizeof(*second));
+	struct rig_req req = {.op = FUSE_WRITE, RIG_ARG(in), .data = "abc", .data_len = 3};
+	struct fuse_back_client *old = rig.client;
+	uint64_t node, fh;
+	struct stat st;
+
+	assert_non_null(second);
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(
+		fuse_back_accept(rig.back, NULL, &rig.hello, sizeof(rig.hello), &rig.client), 0);
+	assert_int_equal(rig_init_session(&rig), 0);
+	in.fh = fh;
+	req.node = node;
+	rig_send(&rig, rig.call, &req);
+	rig.resend = true;
+	rig_send(&rig, second, &req);
+	assert_int_equal(rig_result(&rig, second), 0);
+	assert_int_equal(rig.len, sizeof(struct fuse_write_out));
+	assert_true(rig.call->answered);
+	fuse_back_client_gone(old);
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	assert_int_equal(st.st_size, 3);
+	free(second);
+}
+
+/* Answers that the client has not acknowledged outlive many that it has. */
+static void unacknowledged_answers_are_kept(void **state)
+{
+	struct rudp_call *held = calloc(1, sizeof(*held));
+	struct fuse_mkdir_in in = {.mode = 0755};
+	uint64_t unique, node;
+
+	assert_non_null(held);
+	held->hold = true;
+	rig_send(&rig, held,
+		 &(struct rig_req){.op = FUSE_MKDIR, .node = ROOT, RIG_ARG(in), .name = "d"});
+	assert_int_equal(rig_result(&rig, held), 0);
+	unique = rig.unique;
+	for (unsigned i = 0; i < 2 * STATE_ANSWERS_MAX; i++)
+		assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "nobody"), -ENOENT);
+	fuse_back_sent(rig.back, held->token);
+	rig.unique = unique;
+	rig.resend = true;
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &node), 0);
+	free(held);
+}
+
+static void many_nodes_go_on(void **state)
+{
+	enum { N = 4000 };
+	uint64_t *nodes = calloc(N, sizeof(*nodes)), found;
+	struct fuse_attr attr;
+	char name[32];
+
+	assert_non_null(nodes);
+	for (unsigned i = 0; i < N; i++) {
+		int fd;
+
+		snprintf(name, sizeof(name), "file-%u", i);
+		fd = open(rig_path(&rig, name), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		close(fd);
+		assert_int_equal(rig_lookup(&rig, ROOT, name, &nodes[i]), 0);
+	}
+	restart();
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "file-%u", i);
+		assert_int_equal(rig_getattr(&rig, nodes[i], &attr), 0);
+		assert_int_equal(rig_lookup(&rig, ROOT, name, &found), 0);
+		assert_int_equal(found, nodes[i]);
+	}
+	for (unsigned i = 0; i < N; i++) {
+		struct fuse_forget_in f = {.nlookup = 2};
+
+		assert_int_equal(rig_do(&rig, FUSE_FORGET, nodes[i], RIG_ARG(f)), 0);
+		assert_int_equal(rig_getattr(&rig, nodes[i], &attr), -ESTALE);
+	}
+	free(nodes);
+}
+
+static void an_unmounted_mount_is_forgotten(void **state)
+{
+	uint64_t node;
+	struct fuse_attr attr;
+
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &node), 0);
+	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
+	restart();
+	assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
+	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
+}
+
+static void mounts_do_not_share_nodes(void **state)
+{
+	struct fuse_back_client *first = rig.client;
+	uint64_t node, fh, other;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	rig.hello.mount_id[0]++;
+	rig_connect(&rig);
+	assert_int_equal(rig_read(&rig, node, fh, 0, 10), -EBADF);
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &other), 0);
+	fuse_back_client_gone(first);
+}
+
+/* More mounts than there are records: those that left longest ago make room. */
+static void old_mounts_make_room(void **state)
+{
+	struct fuse_attr attr;
+
+	for (unsigned i = 0; i < STATE_MOUNTS_MAX + 10; i++) {
+		fuse_back_client_gone(rig.client);
+		fuse_back_poll(rig.back, clock_now_ns());
+		memcpy(rig.hello.mount_id, &i, sizeof(i));
+		rig_connect(&rig);
+		assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
+	}
+}
+
+static void foreign_state_is_thrown_away(void **state)
+{
+	static const uint8_t junk[100000] = {1, 2, 3};
+	struct fuse_attr attr;
+
+	rig_stop(&rig);
+	assert_int_equal(ftruncate(rig.state_fd, 0), 0);
+	assert_int_equal(pwrite(rig.state_fd, junk, sizeof(junk), 0), sizeof(junk));
+	rig_start(&rig);
+	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
+	/* One that is ours but damaged: no crash, and the root is served. */
+	rig_stop(&rig);
+	for (off_t at = 8000; at < 1 << 20; at += 4001)
+		assert_true(pwrite(rig.state_fd, "\x55\xaa\x7f", 3, at) == 3);
+	rig_start(&rig);
+	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
+}
+
+/* Killed between any two instructions, at work: what it answered for holds. */
+static void a_killed_server_has_a_successor(void **state)
+{
+	struct {
+		uint32_t n;
+		struct {
+			uint64_t node, fh;
+		} made[10000];
+	} * shared;
+	int status;
+	pid_t pid;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	assert_true(shared != MAP_FAILED);
+	for (unsigned turn = 0; turn < 5; turn++) {
+		rig_stop(&rig);
+		rig.hello.mount_id[0]++;
+		shared->n = 0;
+		pid = fork();
+		if (pid == 0) {
+			rig_start(&rig);
+			for (unsigned i = 0; i < ARRAY_SIZE(shared->made); i++) {
+				uint64_t node, fh;
+				char name[32];
+
+				snprintf(name, sizeof(name), "t%u-%u", turn, i);
+				if (rig_create(&rig, ROOT, name, O_RDWR, 0644, &node, &fh) < 0 ||
+				    rig_write(&rig, node, fh, 0, O_RDWR, name, 4) != 4)
+					_exit(1);
+				shared->made[i].node = node;
+				shared->made[i].fh = fh;
+				__atomic_store_n(&shared->n, i + 1, __ATOMIC_RELEASE);
+			}
+			pause();
+		}
+		while (__atomic_load_n(&shared->n, __ATOMIC_ACQUIRE) < 20 + turn * 7 &&
+		       waitpid(pid, &status, WNOHANG) == 0)
+			sched_yield();
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		assert_true(WIFSIGNALED(status));
+		rig_start(&rig);
+		for (unsigned i = 0; i < shared->n; i++)
+			assert_int_equal(
+				rig_read(&rig, shared->made[i].node, shared->made[i].fh, 0, 100),
+				4);
+	}
+	munmap(shared, sizeof(*shared));
+}
+
+#define ON(base, f)                                                         \
+	{                                                                   \
+#f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
+	}
+#define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(nodes_and_open_files_go_on),
+		BOTH(renamed_files_are_found),
+		ON("/tmp", removed_files_are_stale),
+		ON("/tmp", directory_streams_go_on),
+		BOTH(answers_are_given_again),
+		BOTH(requests_that_perhaps_ran_succeed),
+		BOTH(requests_at_work_are_adopted),
+		ON("/tmp", unacknowledged_answers_are_kept),
+		BOTH(many_nodes_go_on),
+		ON("/tmp", an_unmounted_mount_is_forgotten),
+		ON("/tmp", mounts_do_not_share_nodes),
+		ON("/tmp", old_mounts_make_room),
+		ON("/tmp", foreign_state_is_thrown_away),
+		BOTH(a_killed_server_has_a_successor),
+	};
+
+	if (geteuid() != 0) {
+		printf("1..0 # SKIP needs root: files are made for their users\n");
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
