@@ -432,6 +432,7 @@ int agent_main(const struct agent_options *opt)
 	a->rundir.lock_fd = -1;
 	a->started_ns = clock_now_ns();
 	a->debounce_ns = AGENT_DEBOUNCE_NS;
+	a->verify_ns = AGENT_VERIFY_NS;
 	events_init(&a->events);
 	if (agent_open_rundir(a) >= 0 && agent_open(a) >= 0) {
 		agent_begin(a);

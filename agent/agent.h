@@ -79,6 +79,7 @@ struct agent {
 		size_t steps;
 	} applied;
 	uint64_t started_ns, debounce_ns, repaired_ns;
+	uint64_t verify_ns;  /* AGENT_VERIFY_NS; tests have less patience */
 	uint64_t walk_at_ns; /* when the debounce timer fires, while it is armed */
 	struct loop_source *debounce, *kernel_source, *stop_timer;
 };

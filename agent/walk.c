@@ -118,7 +118,7 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 		if (r < 0)
 			return r;
 		r = apply_verify_running(a->kernel, spec, a->now.plan,
-					 clock_now_ns() + AGENT_VERIFY_NS, d);
+					 clock_now_ns() + a->verify_ns, d);
 		if (r < 0) {
 			agent_take_back(a, next.plan, d);
 			return r;

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The data walk on a host in memory: what it applies, that a second one writes nothing, and that
+ * whatever goes wrong leaves the host and the wanted workers as they were.
+ */
+#include "agent/agent.h"
+#include "agent/status.h"
+#include "plugins/plugins.h"
+#include "test_plan_host.h"
+#include <ftw.h>
+#include <sys/stat.h>
+
+struct fixture {
+	struct agent a;
+	struct inventory *inv;
+	char dir[32], file[64], state_dir[64];
+	uint64_t sabotage_at; /* number of the write after which somebody takes an address away */
+};
+
+static int no_timer(void *user)
+{
+	return 0;
+}
+
+static void write_file(struct fixture *f, const char *text)
+{
+	assert_int_equal(rundir_write_file(f->file, text, strlen(text), 0600), 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct agent *a = &f->a;
+	struct sup_setup sup;
+	char why[128];
+	pid_t owner;
+
+	plugins_register();
+	log_set_level(LOG_LEVEL_ERR);
+	strcpy(f->dir, "/tmp/plenum-walk-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->file, sizeof(f->file), "%s/plenum.yaml", f->dir);
+	snprintf(f->state_dir, sizeof(f->state_dir), "%s/state", f->dir);
+	write_file(f, HOST_YAML);
+	f->inv = host_new();
+	assert_int_equal(kernel_fake_new(f->inv, &a->kernel), 0);
+	assert_int_equal(loop_new(&a->loop), 0);
+	assert_int_equal(rundir_open(f->dir, f->state_dir, &a->rundir, &owner, why, sizeof(why)),
+			 0);
+	assert_int_equal(store_init(&a->store, f->file, f->state_dir), 0);
+	assert_int_equal(mounts_new(&a->rundir, &a->mounts), 0);
+	assert_int_equal(loop_add_timer(a->loop, 1, no_timer, a, &a->debounce), 0);
+	events_init(&a->events);
+	sup = (struct sup_setup){.loop = a->loop,
+				 .events = &a->events,
+				 .mounts = a->mounts,
+				 .rundir = &a->rundir,
+				 .worker_path = "/bin/false"};
+	assert_int_equal(sup_new(&sup, &a->sup), 0);
+	a->journal = rundir_path(f->state_dir, "journal");
+	a->debounce_ns = AGENT_DEBOUNCE_NS;
+	a->verify_ns = NSEC_PER_MSEC;
+	*state = f;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	sup_free(a->sup);
+	mounts_free(a->mounts);
+	loop_source_free(a->debounce);
+	loop_free(a->loop);
+	kernel_free(a->kernel);
+	agent_round_done(&a->now);
+	for (size_t i = 0; i < a->n_problems; i++)
+		free(a->problems[i]);
+	free(a->problems);
+	store_done(&a->store);
+	rundir_done(&a->rundir);
+	free(a->journal);
+	inv_free(f->inv);
+	nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(f);
+	return 0;
+}
+
+static int walk(struct fixture *f, enum agent_trigger t)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct store_source disk = store_disk(&f->a.store);
+
+	return agent_run_walk(&f->a, t, t == AGENT_TRIGGER_KERNEL ? NULL : &disk, &d);
+}
+
+static bool event_has(const struct agent *a, const char *text)
+{
+	for (uint64_t i = 1; i < a->events.next; i++)
+		if (strstr(a->events.ring[i % EVENTS_KEPT].text, text))
+			return true;
+	return false;
+}
+
+static void test_start_and_again(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	uint64_t writes;
+
+	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->applied.number, 1);
+	assert_true(a->applied.steps > 0);
+	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
+	assert_int_equal(sup_first(a->sup)->config.n_ports, 2);
+	writes = a->kernel->n_writes;
+	assert_int_equal(walk(f, AGENT_TRIGGER_API), 0);
+	assert_int_equal(walk(f, AGENT_TRIGGER_KERNEL), 0);
+	assert_int_equal(walk(f, AGENT_TRIGGER_RELOAD), 0);
+	assert_int_equal(a->kernel->n_writes, writes);
+	assert_int_equal(a->applied.number, 1);
+	assert_int_equal(sup_count_processes(a->sup), 1);
+}
+
+static void test_foreign_change_is_repaired(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct inv_addr gone = {.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
+
+	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
+	assert_int_equal(a->kernel->ops->addr_del(a->kernel, &gone, NULL), 0);
+	assert_int_equal(walk(f, AGENT_TRIGGER_KERNEL), 0);
+	assert_int_equal(a->applied.number, 2);
+	assert_true(event_has(a, "somebody changed what is ours"));
+}
+
+static void test_bad_reload_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	uint64_t writes;
+	pid_t pid;
+
+	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
+	writes = a->kernel->n_writes;
+	pid = sup_first(a->sup)->pid;
+	write_file(f, HOST_YAML "nonsense: 1\n");
+	assert_int_equal(walk(f, AGENT_TRIGGER_RELOAD), -EINVAL);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_int_equal(a->n_problems, 1);
+	assert_int_equal(a->kernel->n_writes, writes);
+	assert_int_equal(sup_first(a->sup)->pid, pid);
+	assert_non_null(a->now.spec);
+	write_file(f, HOST_YAML);
+	assert_int_equal(walk(f, AGENT_TRIGGER_RELOAD), 0);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(sup_first(a->sup)->pid, pid);
+}
+
+static void test_missing_device(void **state)
+{
+	struct fixture *f = *state;
+
+	write_file(f, "networks: [{name: n, range: 10.1.1.1-10.1.1.9/24}]\n"
+		      "net: [{name: l, device: eth7, network: n}]\n");
+	assert_true(walk(f, AGENT_TRIGGER_START) < 0);
+	assert_int_equal(f->a.state, AGENT_DEGRADED);
+	assert_int_equal(f->a.kernel->n_writes, 0);
+	assert_null(f->a.now.spec);
+	assert_int_equal(walk(f, AGENT_TRIGGER_KERNEL), 0); /* nothing to repair yet */
+}
+
+static char *host_json(struct fixture *f)
+{
+	struct inventory *inv = NULL;
+	struct diag d = DIAG_INIT;
+	char *text;
+
+	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
+	inv->number = 0;
+	text = inv_to_json(inv);
+	inv_free(inv);
+	diag_done(&d);
+	return text;
+}
+
+static void test_failed_step_leaves_all_as_it_was(void **state)
+{
+	struct fixture *f = *state;
+	char *before = host_json(f), *after;
+
+	kernel_fake_fail(f->a.kernel, 5, 1, -EIO, "made of cheese");
+	assert_int_equal(walk(f, AGENT_TRIGGER_START), -EIO);
+	assert_true(event_has(&f->a, "made of cheese"));
+	assert_int_equal(f->a.applied.number, 0);
+	assert_null(sup_first(f->a.sup));
+	after = host_json(f);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+}
+
+/* Somebody takes an address away right after it was all there. */
+static void sabotage(void *user, uint64_t nth)
+{
+	struct inv_addr gone = {.ifindex = HOST_VETH0, .ip = host_prefix("10.10.1.10/16")};
+	struct fixture *f = user;
+
+	if (nth != f->sabotage_at)
+		return;
+	f->sabotage_at = 0;
+	f->a.kernel->ops->addr_del(f->a.kernel, &gone, NULL);
+}
+
+static void test_unverified_is_taken_back(void **state)
+{
+	struct fixture *f = *state;
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct plan *p = NULL;
+	char *before = host_json(f), *after;
+	struct spec *spec = host_spec(HOST_YAML);
+
+	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
+	assert_int_equal(plan_build(spec, inv, &d, &p), 0);
+	f->sabotage_at = p->n_steps;
+	plan_free(p);
+	inv_free(inv);
+	spec_free(spec);
+	kernel_fake_on_write(f->a.kernel, sabotage, f);
+	assert_int_equal(walk(f, AGENT_TRIGGER_START), -ETIMEDOUT);
+	assert_true(event_has(&f->a, "steps were taken back"));
+	assert_int_equal(f->a.applied.number, 0);
+	assert_null(sup_first(f->a.sup));
+	after = host_json(f);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+	diag_done(&d);
+}
+
+static void test_status_texts(void **state)
+{
+	struct fixture *f = *state;
+	struct status st;
+	json_t *o;
+	char *text;
+
+	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	o = status_to_json(&st);
+	assert_string_equal(json_string_value(json_object_get(o, "state")), "running");
+	assert_int_equal(json_array_size(json_object_get(o, "legs")), 2);
+	json_decref(o);
+	o = status_processes_to_json(&st);
+	assert_int_equal(json_array_size(json_object_get(o, "processes")), 2);
+	json_decref(o);
+	o = status_net_to_json(&st);
+	assert_int_equal(json_array_size(json_object_get(o, "net")), 2);
+	json_decref(o);
+	text = status_to_metrics(&st);
+	assert_non_null(strstr(text, "plenum_applied_number 1\n"));
+	assert_non_null(strstr(text, "plenum_worker_up{worker=\"1\",role=\"COMPUTE\"} 0\n"));
+	free(text);
+	status_done(&st);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_start_and_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_change_is_repaired, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_reload_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_missing_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failed_step_leaves_all_as_it_was, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_unverified_is_taken_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
