@@ -302,26 +302,70 @@ static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size
 }
 
 struct check_range {
-	const struct ip_range *range;
+	struct ip_range range;
 	const struct spec_net *net;
-	size_t index;
+	size_t index; /* in ips; NO_INDEX: what the device takes from its network's range */
 };
 
 static int check_range_cmp(const void *va, const void *vb)
 {
 	const struct check_range *a = va, *b = vb;
-	int order = ip_addr_cmp(&a->range->first, &b->range->first);
+	int order = ip_addr_cmp(&a->range.first, &b->range.first);
 
-	return order ? order : ip_addr_cmp(&a->range->last, &b->range->last);
+	if (order == 0)
+		order = ip_addr_cmp(&a->range.last, &b->range.last);
+	if (order == 0)
+		order = (a->net > b->net) - (a->net < b->net);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* The addresses of every device: those that are written, else the first of its network's range. */
+static size_t collect_ranges(const struct spec *s, size_t n_cores, struct check_range *ranges)
+{
+	bool bond = s->ha == SPEC_HA_LACP || s->ha == SPEC_HA_ACTIVE_BACKUP;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_nets; i++) {
+		const struct spec_net *net = &s->nets[i];
+		const struct spec_network *w = network_of(s, net);
+		struct ip_range taken;
+
+		for (size_t j = 0; j < net->n_ips; j++)
+			if (net->ips[j].first.family)
+				ranges[n++] = (struct check_range){net->ips[j], net, j};
+		/* The devices of a bond share their addresses. */
+		if (net->n_ips > 0 || bond || !w || !w->range.first.family || n_cores == 0)
+			continue;
+		taken = w->range;
+		if (ip_addr_add(&taken.first, n_cores - 1, &taken.last))
+			ranges[n++] = (struct check_range){taken, net, NO_INDEX};
+	}
+	return n;
+}
+
+static void report_overlap(struct spec_reader *r, const struct check_range *at,
+			   const struct check_range *other)
+{
+	char buf[2 * IP_ADDR_STR_MAX];
+
+	ip_range_format(&other->range, buf, sizeof(buf));
+	if (at->index != NO_INDEX)
+		check_error_at(r, &at->net->pos, "ips", at->index,
+			       "overlaps %s of '%s'; give each address once", buf,
+			       other->net->name);
+	else
+		check_error(r, &at->net->pos, NULL,
+			    "it would take the same addresses as '%s' (%s); give it ips of its own",
+			    other->net->name, buf);
 }
 
 /* Every address belongs to one device: sorted by their beginnings, neighbours must not touch. */
-static void check_ips_overlap(struct spec_reader *r)
+static void check_ips_overlap(struct spec_reader *r, size_t n_cores)
 {
 	const struct spec *s = r->spec;
 	autofree struct check_range *ranges = NULL;
 	const struct check_range *reach = NULL;
-	size_t n = 0;
+	size_t n = s->n_nets;
 
 	for (size_t i = 0; i < s->n_nets; i++)
 		n += s->nets[i].n_ips;
@@ -330,22 +374,12 @@ static void check_ips_overlap(struct spec_reader *r)
 		r->d->out_of_memory = true;
 		return;
 	}
-	n = 0;
-	for (size_t i = 0; i < s->n_nets; i++)
-		for (size_t j = 0; j < s->nets[i].n_ips; j++)
-			if (s->nets[i].ips[j].first.family)
-				ranges[n++] =
-					(struct check_range){&s->nets[i].ips[j], &s->nets[i], j};
+	n = collect_ranges(s, n_cores, ranges);
 	qsort(ranges, n, sizeof(*ranges), check_range_cmp);
 	for (size_t i = 0; i < n; i++) {
-		char other[2 * IP_ADDR_STR_MAX];
-
-		if (reach && ip_range_overlaps(reach->range, ranges[i].range))
-			check_error_at(r, &ranges[i].net->pos, "ips", ranges[i].index,
-				       "overlaps %s of '%s'; give each address once",
-				       ip_range_format(reach->range, other, sizeof(other)),
-				       reach->net->name);
-		if (!reach || ip_addr_cmp(&reach->range->last, &ranges[i].range->last) < 0)
+		if (reach && ip_range_overlaps(&reach->range, &ranges[i].range))
+			report_overlap(r, &ranges[i], reach);
+		if (!reach || ip_addr_cmp(&reach->range.last, &ranges[i].range.last) < 0)
 			reach = &ranges[i];
 	}
 }
@@ -355,50 +389,28 @@ static uint64_t count_add(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* One data IP a core on every device; devices without ips share what is left of their range. */
-static void check_ip_counts(struct spec_reader *r, size_t n_cores)
+/* One data IP a core on every device, from its ips or from the range of its network. */
+static void check_ip_count(struct spec_reader *r, const struct spec_net *net, size_t n_cores)
 {
-	const struct spec *s = r->spec;
+	const struct spec_network *w = network_of(r->spec, net);
+	uint64_t have = 0;
 
-	for (size_t i = 0; i < s->n_nets; i++) {
-		const struct spec_net *net = &s->nets[i];
-		uint64_t have = 0;
-		bool all_read = true;
-
-		for (size_t j = 0; j < net->n_ips; j++) {
-			if (net->ips[j].first.family)
-				have = count_add(have, ip_range_count(&net->ips[j]));
-			else
-				all_read = false;
-		}
-		if (all_read && net->n_ips > 0 && have < n_cores)
-			check_error(r, &net->pos, "ips",
-				    "%" PRIu64 " addresses for %zu cores; give one a core", have,
-				    n_cores);
+	for (size_t i = 0; i < net->n_ips; i++) {
+		if (!net->ips[i].first.family)
+			return;
+		have = count_add(have, ip_range_count(&net->ips[i]));
 	}
-	for (size_t i = 0; i < s->n_networks; i++) {
-		const struct spec_network *w = &s->networks[i];
-		uint64_t have, used = 0, want = 0;
-
-		if (w->range.first.family == 0)
-			continue;
-		have = ip_range_count(&w->range);
-		for (size_t j = 0; j < s->n_nets; j++) {
-			const struct spec_net *net = &s->nets[j];
-
-			if (strcmp(net->network, w->name) != 0)
-				continue;
-			want += net->n_ips == 0 ? n_cores : 0;
-			for (size_t m = 0; m < net->n_ips; m++)
-				if (ip_range_overlaps(&net->ips[m], &w->range))
-					used = count_add(used, ip_range_count(&net->ips[m]));
-		}
-		if (want > 0 && (used > have || have - used < want))
-			check_error(r, &w->pos, "range",
-				    "%" PRIu64 " free addresses, but the cores and devices of this "
-				    "host need %" PRIu64,
-				    used > have ? 0 : have - used, want);
-	}
+	if (net->n_ips > 0 && have < n_cores)
+		check_error(r, &net->pos, "ips",
+			    "%" PRIu64 " address%s for %zu cores; give one a core", have,
+			    have == 1 ? "" : "es", n_cores);
+	if (net->n_ips > 0 || !w || !w->range.first.family)
+		return;
+	have = ip_range_count(&w->range);
+	if (have < n_cores)
+		check_error(r, &w->pos, "range",
+			    "%" PRIu64 " address%s for the %zu cores of this host; give one a core",
+			    have, have == 1 ? "" : "es", n_cores);
 }
 
 static void check_nets(struct spec_reader *r)
@@ -422,7 +434,6 @@ static void check_nets(struct spec_reader *r)
 				    "reconfigured; name another device",
 				    net->device);
 	}
-	check_ips_overlap(r);
 }
 
 /* Where the mode was written: it is the only key of its map. */
@@ -631,6 +642,8 @@ void spec_check(struct spec_reader *r)
 		for (size_t j = 0; j < w->n_mounts && !*s->cluster.name; j++)
 			check_mount_from(r, &w->mounts[j]);
 	}
-	check_ip_counts(r, n_cores);
+	check_ips_overlap(r, n_cores);
+	for (size_t i = 0; i < s->n_nets; i++)
+		check_ip_count(r, &s->nets[i], n_cores);
 	check_peer_ips(r);
 }
