@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#define DEADLINE_NS (15 * NSEC_PER_SEC)
+#define DEADLINE_NS (30 * NSEC_PER_SEC)
 #define HUGEPAGES 96
 #define NS_A "plenum-pdpdk-a"
 #define NS_B "plenum-pdpdk-b"
@@ -40,6 +40,12 @@ static const struct end end_b_udp = {NS_B, "pdpdk1", "10.99.8.3/24", LAUNCH_UDP,
 static const struct end end_a6 = {NS_A, "pdpdk0", "fd00:99:8::1/64", LAUNCH_DPDK, ""};
 static const struct end end_b6 = {NS_B, "pdpdk1", "fd00:99:8::2/64", LAUNCH_DPDK, ""};
 static const struct end end_b6_udp = {NS_B, "pdpdk1", "fd00:99:8::3/64", LAUNCH_UDP, ""};
+
+/* Two legs of one process: a DPDK port each. */
+static const struct end legs_a[2] = {{NS_A, "pdpdk0", "10.99.8.11/24", LAUNCH_DPDK, ""},
+				     {NS_A, "pdpdk2", "10.99.18.11/24", LAUNCH_DPDK, ""}};
+static const struct end legs_b[2] = {{NS_B, "pdpdk1", "10.99.8.12/24", LAUNCH_DPDK, ""},
+				     {NS_B, "pdpdk3", "10.99.18.12/24", LAUNCH_DPDK, ""}};
 
 static long hugepages_before = -1;
 
@@ -62,15 +68,9 @@ static int netns_enter(const char *name)
 
 /* ------------------------------------------------------------------ in the children */
 
-static void end_open(struct port *p, const struct end *e)
+static void leg_fill(struct launch_port *lp, const struct end *e)
 {
-	struct launch_config cfg = {
-		.n_ports = 1, .transport = e->transport, .log_level = 4, .core = 0};
-	struct launch_port *lp = &cfg.ports[0];
-	char why[LAUNCH_REASON_MAX];
-	int r;
-
-	if (netns_enter(e->netns) < 0 || ip_prefix_parse(e->ip, &lp->ip) < 0)
+	if (ip_prefix_parse(e->ip, &lp->ip) < 0)
 		_exit(EXIT_OPEN);
 	snprintf(lp->leg, sizeof(lp->leg), "leg-%s", e->ifname);
 	snprintf(lp->ifname, sizeof(lp->ifname), "%s", e->ifname);
@@ -78,13 +78,34 @@ static void end_open(struct port *p, const struct end *e)
 	lp->ifindex = if_nametoindex(e->ifname);
 	lp->udp_port = 4420;
 	lp->mtu = 1500;
-	r = port_ops_get(e->transport, &p->ops, why);
-	if (r == 0)
-		r = p->ops->open(p, &cfg, 0, why);
-	if (why[0])
-		fprintf(stderr, "# %s: %s\n", e->ip, why);
-	if (r < 0)
-		_exit(EXIT_OPEN - r);
+}
+
+/* Opens one port for each of the n legs of a process. */
+static void ends_open(struct port *ports, const struct end *legs, unsigned n)
+{
+	struct launch_config cfg = {
+		.n_ports = n, .transport = legs[0].transport, .log_level = 4, .core = 0};
+	char why[LAUNCH_REASON_MAX];
+
+	if (netns_enter(legs[0].netns) < 0)
+		_exit(EXIT_OPEN);
+	for (unsigned i = 0; i < n; i++)
+		leg_fill(&cfg.ports[i], &legs[i]);
+	for (unsigned i = 0; i < n; i++) {
+		int r = port_ops_get(cfg.transport, &ports[i].ops, why);
+
+		if (r == 0)
+			r = ports[i].ops->open(&ports[i], &cfg, i, why);
+		if (why[0])
+			fprintf(stderr, "# %s: %s\n", legs[i].ip, why);
+		if (r < 0)
+			_exit(EXIT_OPEN - r);
+	}
+}
+
+static void end_open(struct port *p, const struct end *e)
+{
+	ends_open(p, e, 1);
 }
 
 static void port_wait(struct port *p)
@@ -98,29 +119,34 @@ static void port_wait(struct port *p)
 	(void)p->ops->tick(p, clock_now_ns());
 }
 
-/* Sends back whatever comes, until killed. One byte on `ready` says that the port is open. */
-static void child_echo(const struct end *e, int ready)
+static unsigned echo_turn(struct port *p)
 {
 	struct port_rx pkts[64];
-	struct port p = {0};
+	int n = p->ops->rx(p, pkts, ARRAY_SIZE(pkts));
 
-	end_open(&p, e);
+	for (int i = 0; i < n; i++) {
+		struct rudp_pkt pkt = {.payload = pkts[i].data,
+				       .payload_len = (uint16_t)pkts[i].len};
+
+		(void)p->ops->tx(p, &pkts[i].src, &pkt);
+	}
+	if (n > 0)
+		p->ops->flush(p);
+	return n > 0 ? (unsigned)n : 0;
+}
+
+/* Sends back whatever comes, until killed. One byte on `ready` says that the ports are open. */
+static void child_echo(const struct end *legs, unsigned n_legs, int ready)
+{
+	struct port ports[2] = {{0}};
+
+	ends_open(ports, legs, n_legs);
 	if (write(ready, "r", 1) != 1)
 		_exit(1);
-	for (;;) {
-		int n = p.ops->rx(&p, pkts, ARRAY_SIZE(pkts));
-
-		for (int i = 0; i < n; i++) {
-			struct rudp_pkt pkt = {.payload = pkts[i].data,
-					       .payload_len = (uint16_t)pkts[i].len};
-
-			(void)p.ops->tx(&p, &pkts[i].src, &pkt);
-		}
-		if (n > 0)
-			p.ops->flush(&p);
-		else
-			port_wait(&p);
-	}
+	for (;;)
+		for (unsigned i = 0; i < n_legs; i++)
+			if (echo_turn(&ports[i]) == 0)
+				port_wait(&ports[i]);
 }
 
 static bool reply_is_good(const struct port_rx *d, uint32_t number, uint32_t bytes)
@@ -194,10 +220,31 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 	_exit(0);
 }
 
+/* Takes turns on both legs. */
+static void child_two_legs(void)
+{
+	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	struct rudp_addr dst = {.port = 4420};
+	struct port ports[2] = {{0}};
+	struct ip_prefix prefix;
+
+	ends_open(ports, legs_a, 2);
+	for (uint32_t i = 1; i <= 400; i++) {
+		if (ip_prefix_parse(legs_b[i % 2].ip, &prefix) < 0)
+			_exit(1);
+		dst.ip = prefix.addr;
+		if (!ping_pong(&ports[i % 2], &dst, i, deadline))
+			_exit(EXIT_TIMEOUT);
+	}
+	ports[0].ops->close(&ports[0]);
+	ports[1].ops->close(&ports[1]);
+	_exit(0);
+}
+
 /* ------------------------------------------------------------------ in the parent */
 
-/* A port that echoes; returns once it is open. */
-static pid_t echo_start(const struct end *e)
+/* Ports that echo; returns once they are open. */
+static pid_t echoes_start(const struct end *e, unsigned n_legs)
 {
 	int ready[2];
 	char byte;
@@ -208,7 +255,7 @@ static pid_t echo_start(const struct end *e)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		child_echo(e, ready[1]);
+		child_echo(e, n_legs, ready[1]);
 	}
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1) {
@@ -219,6 +266,11 @@ static pid_t echo_start(const struct end *e)
 	}
 	close(ready[0]);
 	return pid;
+}
+
+static pid_t echo_start(const struct end *e)
+{
+	return echoes_start(e, 1);
 }
 
 static void echo_kill(pid_t pid)
@@ -256,6 +308,8 @@ static const char *const setup_commands[] = {
 	/* What leaves the kernel's stack must be as on a wire. */
 	"ip netns exec " NS_B " ethtool -K pdpdk1 tso off gso off >/dev/null 2>&1 || :",
 	"ip -n " NS_A " link set pdpdk0 up && ip -n " NS_B " link set pdpdk1 up",
+	"ip -n " NS_A " link add pdpdk2 type veth peer name pdpdk3 netns " NS_B,
+	"ip -n " NS_A " link set pdpdk2 up && ip -n " NS_B " link set pdpdk3 up",
 };
 
 static void netns_remove(void)
@@ -361,6 +415,25 @@ static void test_kernel_peer(void **state)
 	echo_kill(echo);
 }
 
+static void test_two_legs(void **state)
+{
+	pid_t echo, pid;
+	int status = -1;
+
+	need(state);
+	echo = echoes_start(legs_b, 2);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		child_two_legs();
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	echo_kill(echo);
+}
+
 /* The client goes on through the death and return of its peer. */
 static void test_peer_restarts(void **state)
 {
@@ -448,13 +521,10 @@ static void test_open_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exchange),
-		cmocka_unit_test(test_exchange_v6),
-		cmocka_unit_test(test_kernel_peer),
-		cmocka_unit_test(test_peer_restarts),
-		cmocka_unit_test(test_peer_comes_late),
-		cmocka_unit_test(test_taken_address),
-		cmocka_unit_test(test_ping),
+		cmocka_unit_test(test_exchange),      cmocka_unit_test(test_exchange_v6),
+		cmocka_unit_test(test_kernel_peer),   cmocka_unit_test(test_two_legs),
+		cmocka_unit_test(test_peer_restarts), cmocka_unit_test(test_peer_comes_late),
+		cmocka_unit_test(test_taken_address), cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_open_errors),
 	};
 
