@@ -2,6 +2,8 @@
 /* The server end, operation by operation, as a client's kernel would ask. */
 #include "test_back_rig.h"
 #include <dirent.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/xattr.h>
 
 #define ROOT FUSE_ROOT_ID
@@ -413,6 +415,33 @@ static void the_export_cannot_be_left(void **state)
 	assert_int_equal(st.st_ino, root.ino);
 }
 
+/* Another file system below the export is served too, though it has handles of its own. */
+static void mounts_below_are_crossed(void **state)
+{
+	uint64_t dir, node, fh, found;
+	struct fuse_attr attr, root;
+
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
+	assert_int_equal(mount("below", rig_path(&rig, "d"), "tmpfs", 0, NULL), 0);
+	assert_int_equal(rig_lookup(&rig, ROOT, "d", &found), 0);
+	assert_int_not_equal(found, dir);
+	assert_int_equal(rig_create(&rig, found, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "x", 1), 1);
+	assert_int_equal(rig_open(&rig, node, O_RDONLY, &fh), 0);
+	assert_int_equal(rig_read(&rig, node, fh, 0, 9), 1);
+	assert_int_equal(rig_lookup(&rig, found, "..", &node), 0);
+	assert_int_equal(node, ROOT);
+	assert_int_equal(rig_getattr(&rig, ROOT, &root), 0);
+	assert_int_equal(rig_getattr(&rig, found, &attr), 0);
+	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "d"), -EBUSY);
+	fuse_back_client_gone(rig.client);
+	rig.back = fuse_back_free(rig.back);
+	assert_int_equal(umount(rig_path(&rig, "d")), 0);
+	rig_start(&rig);
+	assert_int_equal(rig_getattr(&rig, found, &attr), -ESTALE);
+	assert_int_equal(rig_getattr(&rig, dir, &attr), 0);
+}
+
 static void pipes_and_devices_are_not_opened(void **state)
 {
 	struct fuse_mknod_in in = {.mode = S_IFIFO | 0666};
@@ -684,10 +713,41 @@ static void descriptors_are_not_leaked(void **state)
 	{                                                                   \
 #f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
 	}
-#define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
+/* On a disk, in memory, and where the file system gives no handles. */
+#define BOTH(f)                                                  \
+	ON("/tmp", f), ON("/dev/shm", f),                        \
+	{                                                        \
+#f " on an overlay", f, setup, teardown, overlay \
+	}
+
+/* A stacked file system of our own, in a mount namespace that ends with us. */
+static int make_overlay(char *dir)
+{
+	char opts[256], path[128];
+	static const char *const parts[] = {"lower", "upper", "work", "merged"};
+
+	if (!mkdtemp(dir) || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("back", dir, "tmpfs", 0, NULL) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, parts[i]);
+		if (mkdir(path, 0755) < 0)
+			return -errno;
+	}
+	snprintf(opts, sizeof(opts), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", dir,
+		 dir, dir);
+	if (mount("back", path, "overlay", 0, opts) < 0)
+		return -errno;
+	strcat(dir, "/merged");
+	return 0;
+}
 
 int main(void)
 {
+	char overlay[64] = "/tmp/back-overlay-XXXXXX";
+	bool have = geteuid() == 0 && make_overlay(overlay) == 0;
+	int r;
 	const struct CMUnitTest tests[] = {
 		ON("/tmp", accept_says_why_not),
 		BOTH(lookup_knows_and_misses),
@@ -706,6 +766,7 @@ int main(void)
 		BOTH(symbolic_links_are_never_followed),
 		BOTH(times_and_owners_of_links_are_their_own),
 		ON("/tmp", the_export_cannot_be_left),
+		ON("/tmp", mounts_below_are_crossed),
 		BOTH(pipes_and_devices_are_not_opened),
 		BOTH(large_directories_are_read_once),
 		BOTH(directories_are_read_from_where_the_client_says),
@@ -721,5 +782,13 @@ int main(void)
 		printf("1..0 # SKIP needs root: files are made for their users\n");
 		return 0;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (!have)
+		strcpy(overlay, "/tmp"); /* this kernel stacks nothing: twice on the disk then */
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	if (have) {
+		*strrchr(overlay, '/') = '\0';
+		umount2(overlay, MNT_DETACH);
+		rmdir(overlay);
+	}
+	return r;
 }
