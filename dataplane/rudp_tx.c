@@ -146,13 +146,12 @@ static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct 
 	int res;
 
 	pkt->hdr_len = WIRE_DATA_BYTES;
-	pkt->payload = m->data + offset;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : m->chunk_bytes);
 	if (m->cancel) {
-		pkt->payload = NULL;
 		pkt->payload_len = 0;
 		flags |= WIRE_F_CANCEL;
 	}
+	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
 	/* An acknowledgement rides where there is room: on the end of a message. */
 	if (last && pkt->payload_len + WIRE_DATA_ACK_BYTES <= s->chunk_bytes + WIRE_DATA_BYTES)
 		acked = rudp_rx_piggyback(s, p, &ack, now);
