@@ -255,6 +255,42 @@ static int agent_open_paths(struct agent *a)
 	return store_init(&a->store, a->opt.config, a->rundir.state);
 }
 
+/* A descriptor that the service manager kept over a predecessor's death. With the state of a worker
+ * comes the identity under which the peers know it. */
+static void agent_on_stored_fd(void *user, int fd, const char *name)
+{
+	struct agent *a = user;
+
+	if (mounts_adopt(a->mounts, fd, name) == 0) {
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "a mount goes on");
+	} else if (sup_adopt_state(a->sup, fd, name) == 0) {
+		if (a->rundir.former_boot_id)
+			a->rundir.boot_id = a->rundir.former_boot_id;
+	} else {
+		loop_unstore_fd(name);
+		close(fd);
+	}
+}
+
+static int agent_open_supervision(struct agent *a)
+{
+	struct sup_setup sup = {.loop = a->loop,
+				.events = &a->events,
+				.rundir = &a->rundir,
+				.worker_path = a->opt.worker,
+				.on_change = agent_on_worker_change,
+				.user = a};
+	int r = mounts_new(&a->rundir, &a->mounts);
+
+	if (r < 0)
+		return r;
+	sup.mounts = a->mounts;
+	r = sup_new(&sup, &a->sup);
+	if (r >= 0)
+		loop_take_stored(agent_on_stored_fd, a);
+	return r;
+}
+
 /* What a killed predecessor left: processes, mounts, half an apply. */
 static int agent_clean_up_after_predecessor(struct agent *a)
 {
@@ -308,12 +344,6 @@ static void agent_on_api_start(void *user)
 
 static int agent_open_children(struct agent *a)
 {
-	struct sup_setup sup = {.loop = a->loop,
-				.events = &a->events,
-				.rundir = &a->rundir,
-				.worker_path = a->opt.worker,
-				.on_change = agent_on_worker_change,
-				.user = a};
 	struct role_setup api = {.role = PRIVSEP_API,
 				 .loop = a->loop,
 				 .events = &a->events,
@@ -321,14 +351,8 @@ static int agent_open_children(struct agent *a)
 				 .on_message = control_on_message,
 				 .on_start = agent_on_api_start,
 				 .user = a};
-	int r = mounts_new(&a->rundir, &a->mounts);
+	int r = agent_listen(a);
 
-	if (r < 0)
-		return r;
-	sup.mounts = a->mounts;
-	r = sup_new(&sup, &a->sup);
-	if (r >= 0)
-		r = agent_listen(a);
 	api.listen_fd = a->listen_fd;
 	if (r >= 0)
 		r = role_new(&api, &a->api);
@@ -349,6 +373,8 @@ static int agent_open(struct agent *a)
 		r = kernel_linux_new(&a->kernel);
 	if (r >= 0)
 		r = agent_open_sources(a);
+	if (r >= 0)
+		r = agent_open_supervision(a);
 	if (r >= 0)
 		r = agent_clean_up_after_predecessor(a);
 	if (r >= 0)

@@ -216,3 +216,29 @@ void loop_notify(const char *fmt, ...)
 	va_end(ap);
 	sd_notify(0, text);
 }
+
+void loop_store_fd(int fd, const char *name)
+{
+	char text[300];
+
+	/* Without FDPOLL=0 a FUSE descriptor in an error state would be dropped. */
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+}
+
+void loop_unstore_fd(const char *name)
+{
+	loop_notify("FDSTOREREMOVE=1\nFDNAME=%s", name);
+}
+
+void loop_take_stored(void (*cb)(void *user, int fd, const char *name), void *user)
+{
+	char **names = NULL;
+	int n = sd_listen_fds_with_names(1, &names);
+
+	for (int i = 0; i < n; i++) {
+		cb(user, SD_LISTEN_FDS_START + i, names[i]);
+		free(names[i]);
+	}
+	free(names);
+}

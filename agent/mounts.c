@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agent/mounts.h"
+#include "agent/loop.h"
 #include "agent/spawn.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -218,7 +219,7 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 		return r;
 	}
 	if (mounts_lookup(p->real, fstype, sizeof(fstype), &major, &minor) > 0)
-		r = rundir_add_mount(m->rundir, major, minor, p->real);
+		r = rundir_add_mount(m->rundir, major, minor, p->real, w);
 	if (r < 0)
 		log_debug("%s is not in the record: %s", w->path, strerror(-r));
 	w->fuse_fd = fd_take(fd);
@@ -231,8 +232,54 @@ static bool mounts_same(const struct launch_mount *a, const struct launch_mount 
 	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only;
 }
 
+/* Under this name the service manager keeps the descriptor over the agent's death. */
+#define MOUNTS_FD_NAME_MAX 48
+
+static const char *mounts_fd_name(const struct launch_mount *w, char *buf)
+{
+	char *p = buf + sprintf(buf, "fuse-");
+
+	for (size_t i = 0; i < sizeof(w->id); i++)
+		p += sprintf(p, "%02x", w->id[i]);
+	return buf;
+}
+
+static bool mounts_still_there(const struct rundir_mount *rm)
+{
+	unsigned major, minor;
+	char fstype[32];
+
+	return mounts_lookup(rm->path, fstype, sizeof(fstype), &major, &minor) > 0 &&
+	       strcmp(fstype, MOUNTS_FSTYPE) == 0 && major == rm->major && minor == rm->minor;
+}
+
+int mounts_adopt(struct mounts *m, int fd, const char *name)
+{
+	for (size_t i = 0; i < m->rundir->n_mounts; i++) {
+		struct rundir_mount *rm = &m->rundir->mounts[i];
+		char own_name[MOUNTS_FD_NAME_MAX];
+		struct mount_point *p;
+
+		if (strcmp(mounts_fd_name(&rm->what, own_name), name) != 0 ||
+		    !mounts_still_there(rm) || strlen(rm->path) >= sizeof(p->real))
+			continue;
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->what = rm->what;
+		p->what.fuse_fd = fd;
+		strcpy(p->real, rm->path);
+		p->next = m->points;
+		m->points = p;
+		rm->adopted = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int mounts_get(struct mounts *m, struct launch_mount *want, char *why)
 {
+	char name[MOUNTS_FD_NAME_MAX];
 	struct mount_point *p;
 	int r;
 
@@ -252,6 +299,7 @@ int mounts_get(struct mounts *m, struct launch_mount *want, char *why)
 		free(p);
 		return r;
 	}
+	loop_store_fd(p->what.fuse_fd, mounts_fd_name(&p->what, name));
 	p->next = m->points;
 	m->points = p;
 found:
@@ -303,11 +351,13 @@ int mounts_unmount(const char *path)
 
 static void mounts_release(struct mounts *m, struct mount_point *p)
 {
+	char name[MOUNTS_FD_NAME_MAX];
 	int r = mounts_unmount(p->real);
 
 	if (r < 0)
 		log_debug("unmounting %s: %s", p->what.path, strerror(-r));
 	rundir_del_mount(m->rundir, p->real);
+	loop_unstore_fd(mounts_fd_name(&p->what, name));
 	cleanup_close(&p->what.fuse_fd);
 	free(p);
 }

@@ -26,6 +26,10 @@ struct mounts *mounts_free(struct mounts *m);
  * errno with one sentence in why (MOUNTS_WHY_MAX bytes).
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, char *why);
+/* Takes over a mount of the record whose descriptor came from a predecessor, if it is still mounted
+ * there. name as mounts_fd_name gives it. 0: fd is ours; -ENOENT: it is no mount's, still the
+ * caller's. */
+int mounts_adopt(struct mounts *m, int fd, const char *name);
 /* Unmounts those that are in none of the n configurations. Waits at most a few seconds for each. */
 void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n);
 /* Unmounts one; whoever still uses it gets errors. */

@@ -86,6 +86,34 @@ int rundir_process_start(pid_t pid, uint64_t *ret)
 
 /* ---- the record ---- */
 
+/* "mount 0:52 ID PEER EXPORT ro /as/configured" and, on a line of its own, "at /real/path". */
+static void rundir_print_mount(FILE *f, const struct rundir_mount *m)
+{
+	fprintf(f, "mount %u:%u ", m->major, m->minor);
+	for (size_t i = 0; i < sizeof(m->what.id); i++)
+		fprintf(f, "%02x", m->what.id[i]);
+	fprintf(f, " %s %s %s %s\nat %s\n", m->what.peer, m->what.export_name,
+		m->what.read_only ? "ro" : "rw", m->what.path, m->path);
+}
+
+static bool rundir_parse_mount(const char *line, struct rundir_mount *ret)
+{
+	char id[33], mode[3];
+	int at = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (sscanf(line, "mount %u:%u %32[0-9a-f] %63s %63s %2s %n", &ret->major, &ret->minor, id,
+		   ret->what.peer, ret->what.export_name, mode, &at) != 6 ||
+	    at == 0 || strlen(id) != 32)
+		return false;
+	for (size_t i = 0; i < sizeof(ret->what.id); i++)
+		if (sscanf(id + 2 * i, "%2hhx", &ret->what.id[i]) != 1)
+			return false;
+	ret->what.read_only = strcmp(mode, "ro") == 0;
+	return (size_t)snprintf(ret->what.path, sizeof(ret->what.path), "%s", line + at) <
+	       sizeof(ret->what.path);
+}
+
 static int rundir_save(struct rundir *rd)
 {
 	autofree char *path = rundir_path(rd->run, "record");
@@ -102,8 +130,8 @@ static int rundir_save(struct rundir *rd)
 		fprintf(f, "process %d %" PRIu64 "\n", rd->processes[i].pid,
 			rd->processes[i].start_time);
 	for (size_t i = 0; i < rd->n_mounts; i++)
-		fprintf(f, "mount %u:%u %s\n", rd->mounts[i].major, rd->mounts[i].minor,
-			rd->mounts[i].path);
+		rundir_print_mount(f, &rd->mounts[i]);
+	fprintf(f, "boot %" PRIx64 "\n", rd->boot_id);
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	return rundir_write_file(path, text, len, 0600);
@@ -121,7 +149,7 @@ static int rundir_push_process(struct rundir *rd, pid_t pid, uint64_t start)
 	return 0;
 }
 
-static int rundir_push_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path)
+static int rundir_push_mount(struct rundir *rd, const struct rundir_mount *new, const char *path)
 {
 	struct rundir_mount *m = reallocarray(rd->mounts, rd->n_mounts + 1, sizeof(*m));
 	char *copy;
@@ -132,7 +160,8 @@ static int rundir_push_mount(struct rundir *rd, unsigned major, unsigned minor, 
 	copy = strdup(path);
 	if (!copy)
 		return -ENOMEM;
-	m[rd->n_mounts++] = (struct rundir_mount){.major = major, .minor = minor, .path = copy};
+	m[rd->n_mounts] = *new;
+	m[rd->n_mounts++].path = copy;
 	return 0;
 }
 
@@ -140,6 +169,8 @@ static int rundir_push_mount(struct rundir *rd, unsigned major, unsigned minor, 
 static int rundir_load(struct rundir *rd)
 {
 	autofree char *path = rundir_path(rd->run, "record");
+	struct rundir_mount mount;
+	bool have_mount = false;
 	char line[4200];
 	FILE *f;
 	int r = 0;
@@ -150,15 +181,18 @@ static int rundir_load(struct rundir *rd)
 	if (!f)
 		return 0;
 	while (r >= 0 && fgets(line, sizeof(line), f)) {
-		unsigned major, minor;
 		uint64_t start;
-		int pid, at = 0;
+		int pid;
 
 		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "process %d %" SCNu64, &pid, &start) == 2 && pid > 1)
 			r = rundir_push_process(rd, pid, start);
-		else if (sscanf(line, "mount %u:%u %n", &major, &minor, &at) == 2 && at > 0)
-			r = rundir_push_mount(rd, major, minor, line + at);
+		else if (strncmp(line, "mount ", 6) == 0)
+			have_mount = rundir_parse_mount(line, &mount);
+		else if (strncmp(line, "at ", 3) == 0 && have_mount)
+			r = rundir_push_mount(rd, &mount, line + 3);
+		else
+			sscanf(line, "boot %" SCNx64, &rd->former_boot_id);
 	}
 	fclose(f);
 	return r;
@@ -184,9 +218,11 @@ int rundir_del_process(struct rundir *rd, pid_t pid)
 	return 0;
 }
 
-int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path)
+int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
+		     const struct launch_mount *what)
 {
-	int r = strchr(path, '\n') ? -EINVAL : rundir_push_mount(rd, major, minor, path);
+	struct rundir_mount m = {.major = major, .minor = minor, .what = *what};
+	int r = strchr(path, '\n') ? -EINVAL : rundir_push_mount(rd, &m, path);
 
 	return r < 0 ? r : rundir_save(rd);
 }
@@ -329,15 +365,21 @@ static void rundir_end_mount(const struct rundir_mount *m, struct events *ev)
 
 void rundir_clean(struct rundir *rd, struct events *ev)
 {
+	size_t kept = 0;
 	int r;
 
 	for (size_t i = 0; i < rd->n_processes; i++)
 		rundir_end_process(&rd->processes[i], ev);
+	rd->n_processes = 0;
 	for (size_t i = 0; i < rd->n_mounts; i++) {
+		if (rd->mounts[i].adopted) {
+			rd->mounts[kept++] = rd->mounts[i];
+			continue;
+		}
 		rundir_end_mount(&rd->mounts[i], ev);
 		free(rd->mounts[i].path);
 	}
-	rd->n_processes = rd->n_mounts = 0;
+	rd->n_mounts = kept;
 	r = rundir_save(rd);
 	if (r < 0)
 		events_add(ev, LOG_LEVEL_WARNING, "agent", "%s/record: %s", rd->run, strerror(-r));

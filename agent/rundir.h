@@ -9,7 +9,7 @@
 #define PLENUM_AGENT_RUNDIR_H
 
 #include "agent/events.h"
-#include "netcfg/base.h"
+#include "dataplane/launch.h"
 #include <sys/types.h>
 
 struct rundir_process {
@@ -19,14 +19,16 @@ struct rundir_process {
 
 struct rundir_mount {
 	unsigned major, minor; /* of the mounted file system */
-	char *path;
+	struct launch_mount what;
+	char *path;   /* as mountinfo(5) writes it */
+	bool adopted; /* its descriptor has come to us: it goes on */
 };
 
 struct rundir {
 	char *run, *state; /* absolute paths of the two directories */
 	int lock_fd;
 	uint32_t epoch;
-	uint64_t boot_id;
+	uint64_t boot_id, former_boot_id; /* ours; the record's, 0: none */
 	struct rundir_process *processes;
 	size_t n_processes;
 	struct rundir_mount *mounts;
@@ -41,13 +43,15 @@ struct rundir {
 int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner, char *why,
 		size_t why_size);
 void rundir_done(struct rundir *rd);
-/* Ends the processes and unmounts the mounts of the record, waits for them, and empties it. */
+/* Ends the processes and unmounts the mounts of the record that nobody adopted, waits for them, and
+ * takes them off it. */
 void rundir_clean(struct rundir *rd, struct events *ev);
 
 /* Each writes the record before it returns: 0 or negative errno. */
 int rundir_add_process(struct rundir *rd, pid_t pid);
 int rundir_del_process(struct rundir *rd, pid_t pid);
-int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path);
+int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
+		     const struct launch_mount *what);
 int rundir_del_mount(struct rundir *rd, const char *path);
 
 /* The next epoch, kept across restarts and, by the clock, across a lost state directory. */

@@ -154,6 +154,26 @@ static int sup_exec(struct sup_worker *w, struct sup_fds *f)
 	return spawn_process(&rq, &w->pid, &w->pidfd);
 }
 
+static const char *sup_state_name(const struct sup_worker *w, char *buf, size_t size)
+{
+	snprintf(buf, size, "state-%u", w->id);
+	return buf;
+}
+
+/* One for each worker id; the service manager keeps it over the agent's death. */
+static int sup_open_state(struct sup_worker *w)
+{
+	char name[32];
+
+	if (w->state_fd >= 0)
+		return 0;
+	w->state_fd = memfd_create("plenum-state", MFD_CLOEXEC);
+	if (w->state_fd < 0)
+		return -errno;
+	loop_store_fd(w->state_fd, sup_state_name(w, name, sizeof(name)));
+	return 0;
+}
+
 static int sup_start(struct sup_worker *w)
 {
 	PLENUM_CLEANUP(sup_fds_done)
@@ -173,12 +193,13 @@ static int sup_start(struct sup_worker *w)
 	r = sup_open_resources(w, c, &f);
 	if (r < 0)
 		return r;
-	if (w->state_fd < 0)
-		w->state_fd = memfd_create("plenum-state", MFD_CLOEXEC);
+	r = sup_open_state(w);
+	if (r < 0)
+		return r;
 	config_fd = spawn_memfd_sealed("plenum-config", c, sizeof(*c));
 	sup_stats_unmap(w);
 	stats_fd = sup_stats_new(&w->stats);
-	if (w->state_fd < 0 || config_fd < 0 || stats_fd < 0)
+	if (config_fd < 0 || stats_fd < 0)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return -errno;
@@ -495,6 +516,10 @@ static void sup_feed(struct sup_worker *w, enum sup_event e)
 
 static struct sup_worker *sup_worker_free(struct sup_worker *w)
 {
+	char name[32];
+
+	if (w->state_fd >= 0)
+		loop_unstore_fd(sup_state_name(w, name, sizeof(name)));
 	sup_forget_process(w);
 	loop_source_free(w->timer);
 	sup_stats_unmap(w);
@@ -524,6 +549,21 @@ static struct sup_worker *sup_worker_add(struct sup *s, uint32_t id)
 	w->next = *at;
 	*at = w;
 	return w;
+}
+
+int sup_adopt_state(struct sup *s, int fd, const char *name)
+{
+	struct sup_worker *w;
+	unsigned id;
+
+	if (sscanf(name, "state-%u", &id) != 1)
+		return -ENOENT;
+	w = sup_worker_add(s, id);
+	if (!w)
+		return -ENOMEM;
+	cleanup_close(&w->state_fd);
+	w->state_fd = fd;
+	return 0;
 }
 
 /* Those that are neither wanted nor running. */

@@ -108,6 +108,9 @@ struct sup_setup {
 int sup_new(const struct sup_setup *setup, struct sup **ret);
 /* Kills what still runs. Accepts NULL, returns NULL. */
 struct sup *sup_free(struct sup *s);
+/* A state memfd that came from a predecessor, by the name under which it was stored. 0: fd is ours;
+ * -ENOENT: it is none, still the caller's. */
+int sup_adopt_state(struct sup *s, int fd, const char *name);
 /*
  * Makes the running workers those of `wants` (descriptors, epoch and ids of mounts are filled in
  * here): starts the missing, restarts the changed, stops the rest, leaves equal ones alone. Failed

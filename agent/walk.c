@@ -47,7 +47,7 @@ static void agent_note_steps(struct agent *a, enum agent_trigger trigger, const 
 static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *d)
 {
 	struct apply_outcome out = {0};
-	char step[200] = "";
+	char step[200] = "?";
 	int r = apply_run(a->kernel, p, a->journal, &out);
 
 	if (r >= 0)
@@ -61,9 +61,8 @@ static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *
 	}
 	if (out.failed_step < p->n_steps)
 		plan_step_describe(&p->steps[out.failed_step], step, sizeof(step));
-	diag_add(d, DIAG_ERROR, NULL, NULL,
-		 "apply failed at \"%s\": %s%s%s; %zu of %zu steps undone%s", step, strerror(-r),
-		 out.why[0] ? ": " : "", out.why, out.n_undone, out.n_done,
+	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps undone%s",
+		 out.why[0] ? out.why : step, out.n_undone, out.n_done,
 		 out.stuck ? ", and undoing failed too: the host is between the two" : "");
 	return r;
 }

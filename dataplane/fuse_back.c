@@ -4,7 +4,6 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/resource.h>
 
 #define BACK_TRIM_NS NSEC_PER_SEC
@@ -53,11 +52,9 @@ int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 	b->stats = stats;
 	b->state.fd = -1;
 	b->wait_tail = &b->wait_head;
-	b->fsuid = (uint32_t)setfsuid((uid_t)-1);
-	b->fsgid = (uint32_t)setfsgid((gid_t)-1);
-	umask(0); /* modes are the client's */
 	fuse_set_log_func(session_log);
 	raise_descriptor_limit();
+	back_creds_init(b);
 	for (unsigned i = 0; i < cfg->n_exports && i < LAUNCH_EXPORTS_MAX; i++) {
 		err = back_export_init(&b->exports[i], &cfg->exports[i]);
 		if (err < 0)

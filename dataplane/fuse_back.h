@@ -5,7 +5,10 @@
  * so the core never blocks on a disk. Nothing outside the export's root can be reached: every name
  * is one component, resolved relative to a node's descriptor without following symbolic links.
  * Nodes are named by kernel file handles and kept, with the answers to requests that must not run
- * twice, in the state descriptor, so that a successor process goes on where this one died.
+ * twice, in the state descriptor, so that a successor process goes on where this one died. Two
+ * things end with the process: files that are open but have no name any more, and nodes of file
+ * systems that give no handles (the client is told ESTALE). Locks are the client's kernel's own.
+ * Clients' kernels check permissions; here quotas hold for everybody, root included.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_BACK_H
 #define PLENUM_DATAPLANE_FUSE_BACK_H
@@ -31,7 +34,8 @@ struct fuse_hello {
 int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 		  struct launch_stats *stats, struct fuse_back **ret);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
-int fuse_back_fd(const struct fuse_back *b); /* io_uring completions: poll for reading */
+/* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */
+int fuse_back_fd(const struct fuse_back *b);
 /* Reaps completions and submits what is queued (one system call); answers go to rudp. Number
  * reaped. */
 int fuse_back_poll(struct fuse_back *b, uint64_t now_ns);

@@ -162,6 +162,7 @@ struct fuse_back {
 	uint32_t n_fds, fd_first, fd_last, fd_free;
 
 	uint64_t trimmed_ns;
+	uint32_t caps[2];	      /* effective ones that the thread keeps */
 	uint32_t fsuid, fsgid, umask; /* of the thread at present */
 };
 
@@ -206,6 +207,8 @@ void back_ring_done(struct fuse_back *b);
 void back_ring_start(struct back_req *q);
 /* Submits, reaps, calls done. Number reaped. */
 int back_ring_poll(struct fuse_back *b);
+/* For good: the thread gives up the right to exceed quotas, and its umask. */
+void back_creds_init(struct fuse_back *b);
 /* The thread creates files as this user (and passes every check, as the client's kernel has made
  * them), with this umask. */
 void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid, uint32_t mask);

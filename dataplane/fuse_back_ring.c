@@ -149,18 +149,38 @@ int back_ring_poll(struct fuse_back *b)
 	return n;
 }
 
-/* The thread keeps its capabilities when it takes a user's identity for files: the checks were the
- * client's kernel's to make, the identity is for the owner of what is created. */
-static void creds_keep_capabilities(void)
+static int creds_get(struct __user_cap_data_struct data[2])
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+	return syscall(SYS_capget, &head, data) < 0 ? -errno : 0;
+}
+
+static void creds_put(struct fuse_back *b)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
 
-	if (syscall(SYS_capget, &head, data) < 0)
+	if (creds_get(data) < 0)
 		return;
 	for (unsigned i = 0; i < 2; i++)
-		data[i].effective = data[i].permitted;
+		data[i].effective = b->caps[i] & data[i].permitted;
 	syscall(SYS_capset, &head, data);
+}
+
+void back_creds_init(struct fuse_back *b)
+{
+	struct __user_cap_data_struct data[2] = {};
+
+	creds_get(data);
+	for (unsigned i = 0; i < 2; i++)
+		b->caps[i] = data[i].effective;
+	/* With it quotas and reserved space would not hold. */
+	b->caps[CAP_SYS_RESOURCE / 32] &= ~(1U << CAP_SYS_RESOURCE % 32);
+	creds_put(b);
+	b->fsuid = (uint32_t)setfsuid((uid_t)-1);
+	b->fsgid = (uint32_t)setfsgid((gid_t)-1);
+	umask(0); /* modes are the client's */
 }
 
 void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid, uint32_t mask)
@@ -171,12 +191,12 @@ void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid, uint32_t ma
 		b->fsgid = gid;
 	}
 	if (uid != b->fsuid) {
-		bool dropped = b->fsuid == 0;
-
 		setfsuid(uid);
 		b->fsuid = uid;
-		if (dropped)
-			creds_keep_capabilities();
+		/* The thread keeps its capabilities when it takes a user's identity: the checks
+		 * were the client's kernel's to make, the identity is for the owner of what is
+		 * made. */
+		creds_put(b);
 	}
 	if (mask != b->umask) {
 		umask(mask);

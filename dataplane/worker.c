@@ -105,8 +105,19 @@ static int worker_start(struct worker *w)
 	return 0;
 }
 
+/* The end without a goodbye: clients keep their sessions for the successor. */
+static void worker_clients_end(struct worker *w)
+{
+	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
+	     s = rudp_session_next(w->rudp, s))
+		if (rudp_session_user(s))
+			fuse_back_client_gone(rudp_session_user(s));
+}
+
 static void worker_done(struct worker *w)
 {
+	if (w->rudp && w->back)
+		worker_clients_end(w);
 	for (unsigned i = 0; i < LAUNCH_MOUNTS_MAX; i++)
 		w->fronts[i] = fuse_front_free(w->fronts[i]);
 	if (w->rudp)

@@ -235,7 +235,7 @@ static int read_all(const char *file, struct diag *d, char **ret_text, size_t *r
 static int reader_add_file(struct spec_reader *r, const char *file)
 {
 	autofree char *text = NULL;
-	size_t len;
+	size_t len = 0;
 	int e = read_all(file, r->d, &text, &len);
 
 	if (e < 0)

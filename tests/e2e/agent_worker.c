@@ -6,8 +6,8 @@
  *   mute          never become ready
  *   frozen        become ready, then let the heart stand still
  *   orphan        live on when the agent is gone
- * It writes NAME.start (pid, epoch, inherited descriptors) and NAME.link (a line a message, with
- * the time in ns), where NAME is its worker id.
+ * It writes NAME.start (pid, epoch, how often its state was used before, inherited descriptors) and
+ * NAME.link (a line a message, with the time in ns), where NAME is its worker id.
  */
 #include "dataplane/launch.h"
 #include <dirent.h>
@@ -48,13 +48,18 @@ static void say(uint32_t type, int32_t code, const char *text)
 
 static void log_start(void)
 {
+	off_t state = lseek(LAUNCH_FD_STATE, 0, SEEK_END);
 	DIR *d = opendir("/proc/self/fd");
 	FILE *f = open_log("start");
 	struct dirent *e;
 
 	if (!f || !d)
 		_exit(1);
-	fprintf(f, "pid %d epoch %u boot %" PRIx64 " fds", getpid(), config.epoch, config.boot_id);
+	/* Each start leaves one byte for its successors. */
+	if (state < 0 || write(LAUNCH_FD_STATE, "x", 1) != 1)
+		_exit(1);
+	fprintf(f, "pid %d epoch %u boot %" PRIx64 " state %d fds", getpid(), config.epoch,
+		config.boot_id, (int)state);
 	while ((e = readdir(d))) {
 		int fd = atoi(e->d_name);
 

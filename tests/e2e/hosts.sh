@@ -13,6 +13,7 @@
 #   host_run HOST CMD...          run a command in a host and wait
 #   host_pid HOST                 the keeper's pid: `nsenter -t PID -a` enters the host
 #   leg_carrier HOST LEG up|down  pull or plug the cable between a host and its switch; LEG counts from 1
+#   hosts_wire                    frames of wire size only on the legs
 #   leg_silent HOST LEG on|off    the switch port swallows packets, the carrier stays
 #
 # In a host eth0 is the management interface (192.0.2.N/24), eth1 and eth2 are the legs.
@@ -149,6 +150,18 @@ hosts_down() {
 	rm -rf "$hosts_state"
 	hosts_state=
 	hosts_lifelines=()
+}
+
+# hosts_wire: the legs carry frames of wire size only, as cables do; veth hands over 64 KiB otherwise.
+hosts_wire() {
+	local file host leg
+	for file in "$hosts_state"/host-*.pid; do
+		host=$(basename "$file" .pid)
+		for leg in $(seq 1 "$HOSTS_LEGS"); do
+			host_run "$host" ethtool -K "eth$leg" tso off gso off gro off tx-udp-segmentation off
+			hosts_fabric ethtool -K "$host.$leg" tso off gso off gro off tx-udp-segmentation off
+		done
+	done >/dev/null
 }
 
 leg_carrier() {

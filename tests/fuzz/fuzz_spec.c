@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r = spec_parse("fuzz", (const char *)data, size, &d, &s);
 	autofree char *text = diag_format(&d);
 
-	if ((r == 0) != (s != NULL) || (r == 0) == diag_has_errors(&d))
+	if (!text || (r == 0) != (s != NULL) || (r == 0) == diag_has_errors(&d))
 		abort();
 	if (s)
 		check_normal_form(s);

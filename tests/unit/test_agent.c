@@ -89,6 +89,8 @@ static void test_second_agent_is_refused(void **state)
 static void test_record_survives_and_is_cleaned(void **state)
 {
 	struct events *ev = calloc(1, sizeof(*ev));
+	struct launch_mount what = {
+		.path = "/no where", .peer = "b", .export_name = "x", .id = {7}};
 	struct rundir rd;
 	pid_t owner, child = fork();
 	char why[256];
@@ -101,12 +103,14 @@ static void test_record_survives_and_is_cleaned(void **state)
 	events_init(ev);
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
 	assert_int_equal(rundir_add_process(&rd, child), 0);
-	assert_int_equal(rundir_add_mount(&rd, 0, 99, "/nowhere at all"), 0);
+	assert_int_equal(rundir_add_mount(&rd, 0, 99, "/nowhere at all", &what), 0);
 	rundir_done(&rd);
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
 	assert_int_equal(rd.n_processes, 1);
 	assert_int_equal(rd.n_mounts, 1);
 	assert_string_equal(rd.mounts[0].path, "/nowhere at all");
+	assert_memory_equal(&rd.mounts[0].what, &what, sizeof(what));
+	assert_true(rd.former_boot_id != 0 && rd.former_boot_id != rd.boot_id);
 	/* A process with our child's pid but another start time is somebody else's. */
 	rd.processes[0].start_time++;
 	rundir_clean(&rd, ev);
@@ -144,7 +148,7 @@ static void test_garbage_record(void **state)
 	char why[256], path[160];
 
 	snprintf(path, sizeof(path), "%s/record", dir);
-	write_text(path, "process\nprocess -1 5\nprocess 1 1\nmount x\n\xff\xff\nprocess 7");
+	write_text(path, "process\nprocess -1 5\nprocess 1 1\nmount x\nat y\n\xff\xff\nprocess 7");
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
 	assert_int_equal(rd.n_processes, 0);
 	assert_int_equal(rd.n_mounts, 0);
