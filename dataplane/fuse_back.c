@@ -228,6 +228,8 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 {
 	struct fuse_back *b = c->back;
 
+	if (c->gone)
+		return;
 	back_wait_drop(b, c, NULL);
 	for (struct back_req *q = b->active; q; q = q->next)
 		if (q->client == c)
