@@ -5,6 +5,7 @@
 # memory, or below TMPDIR where FS_DISK is set.
 #
 #	fs_up [LAUNCH_PAIR OPTION...]	brings all up; $mnt is the mount, $exp the export behind it
+#					FS_OPTIONS adds some, e.g. --dpdk
 #	fs_tell LINE			a command for launch_pair
 #	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair; it is in $fs_line
 #	fs_leg front|back LEG up|down	a carrier
@@ -85,7 +86,7 @@ fs_up() {
 	mkfifo "$fifo.in" "$fifo.out"
 	"$fs_bin/launch_pair" --worker "$fs_worker" --mount "$mnt" --export "$exp" \
 		--ns-front "/run/netns/${fs_name}a" --ns-back "/run/netns/${fs_name}b" \
-		--spin-us "${FS_SPIN_US:-50}" "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
+		--spin-us "${FS_SPIN_US:-50}" ${FS_OPTIONS:-} "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
 	fs_launcher=$!
 	exec {fs_in}>"$fifo.in" {fs_out}<"$fifo.out"
 	fs_wait_for "ready *" && fs_wait_for "ready *" || { fs_fail_log; exit 1; }
