@@ -219,6 +219,8 @@ int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[
 int back_mount_restore(struct fuse_back *b, unsigned slot);
 void back_mount_free(struct back_mount *m, bool forget_state);
 void back_mount_put(struct back_mount *m); /* frees it if it is gone and unused */
+/* Frees the mounts whose clients have been away for a day. */
+void back_mounts_expire(struct fuse_back *b);
 /* A new open file. Owns fd on success. fh for the client in *ret. */
 int back_file_new(struct back_mount *m, uint64_t nodeid, int fd, uint32_t open_flags, bool dir,
 		  uint64_t *ret);

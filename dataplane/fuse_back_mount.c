@@ -2,6 +2,9 @@
 #include "dataplane/fuse_back_int.h"
 #include <string.h>
 
+/* A client that was away for this long has lost its nodes and open files. */
+#define MOUNT_AWAY_S_MAX (24 * 3600)
+
 static uint64_t boot_seconds(void)
 {
 	struct timespec ts;
@@ -316,6 +319,7 @@ int back_mount_restore(struct fuse_back *b, unsigned slot)
 	if (!m)
 		return -ENOMEM;
 	b->mounts[slot] = m;
+	rec->seen_s = boot_seconds(); /* its client was there until our predecessor's end */
 	r = state_chunk_each(&b->state, slot, mount_chunk_found, m);
 	if (r == 0)
 		r = back_nodes_restore(m);
@@ -324,6 +328,19 @@ int back_mount_restore(struct fuse_back *b, unsigned slot)
 	if (r < 0)
 		back_mount_free(m, r == -EBADMSG);
 	return r == -ENOMEM ? r : 0;
+}
+
+void back_mounts_expire(struct fuse_back *b)
+{
+	uint64_t now_s = boot_seconds();
+
+	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++) {
+		struct back_mount *m = b->mounts[i];
+
+		if (m && m->n_clients == 0 && m->n_refs == 0 &&
+		    now_s - mount_record(m)->seen_s > MOUNT_AWAY_S_MAX)
+			back_mount_free(m, true);
+	}
 }
 
 /* A free record, or that of the mount whose client has been away longest. */
