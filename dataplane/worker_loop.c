@@ -14,9 +14,10 @@
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
 #define ORPHAN_NS (60 * NSEC_PER_SEC)
-/* A polling core without traffic: full speed for the first time, then short naps. */
-#define POLLED_HOT_NS (10 * NSEC_PER_MSEC)
-#define POLLED_NAP_NS (100 * NSEC_PER_USEC)
+/* A polling core without traffic: full speed for the first time, then short naps, so that a core
+ * that is shared after all is not taken from the programs that wait for us. */
+#define POLLED_HOT_NS (300 * NSEC_PER_USEC)
+#define POLLED_NAP_NS (50 * NSEC_PER_USEC)
 /* A burst of this many packets takes long enough for the clock to be read again. */
 #define CLOCK_BURST 32
 
