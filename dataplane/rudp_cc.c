@@ -3,16 +3,18 @@
  * The congestion window of a path. As in Swift (Kumar and others, SIGCOMM 2020) delay is the signal
  * and the reaction is in proportion to it, at most once a round trip. The delay of a round is the
  * least of its samples, so that one late thread is not taken for a full switch, and delay alone
- * never shrinks the window below what keeps a host busy. Single losses are repaired, not answered:
- * only a round that lost more than LOSS_SHARE, or lost while delay was rising, shrinks it further.
+ * never shrinks the window below what keeps a host busy, and a delay that no switch can cause says
+ * nothing. Single losses are repaired, not answered: only a round that lost more than LOSS_SHARE,
+ * or lost while delay was rising, shrinks it further.
  */
 #include "dataplane/rudp_internal.h"
 
 #define CWND_MAX (4U << 20)
 #define CWND_FIRST (64U << 10)
-#define CWND_DELAY_FLOOR (128U << 10)
+#define CWND_DELAY_FLOOR (256U << 10)
 #define QUEUE_TARGET_NS (500 * NSEC_PER_USEC)
-#define LOSS_SHARE 50 /* one in so many */
+#define STALL_NS (8 * NSEC_PER_MSEC) /* no switch holds a packet that long, a busy host does */
+#define LOSS_SHARE 50		     /* one in so many */
 #define LOSS_LEAST 3
 #define PACE_PACKETS 8 /* smaller windows are spread over the round trip */
 
@@ -51,11 +53,11 @@ static void round_end(struct rudp_session *s, struct rudp_path *p)
 		shrink(s, p, p->cwnd / 10 * 7, 0);
 	} else if (p->round_lost && delay > p->base_rtt + budget / 2) {
 		shrink(s, p, p->cwnd / 20 * 17, 0);
-	} else if (delay > target) {
+	} else if (delay > target && delay < target + STALL_NS) {
 		uint64_t cut = p->cwnd * (delay - target) / delay / 2;
 
 		shrink(s, p, p->cwnd - (uint32_t)MIN_OF(cut, p->cwnd / 4), floor);
-	} else if (p->limited && !p->startup) {
+	} else if (delay <= target && p->limited && !p->startup) {
 		p->cwnd += MAX_OF(2U * s->mtu, p->cwnd / 32);
 	}
 	p->cwnd = MIN_OF(p->cwnd, CWND_MAX);
