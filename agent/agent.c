@@ -248,7 +248,7 @@ static int agent_open_rundir(struct agent *a)
 
 static int agent_open_paths(struct agent *a)
 {
-	a->journal = rundir_path(a->rundir.state, "journal");
+	a->journal = rundir_path(a->rundir.run, "journal");
 	a->socket_path = rundir_path(a->rundir.run, "plenumd.sock");
 	if (!a->journal || !a->socket_path)
 		return -ENOMEM;

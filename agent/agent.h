@@ -24,9 +24,9 @@
 #define AGENT_VERIFY_NS (5 * NSEC_PER_SEC)
 
 struct agent_options {
-	const char *config;    /* plenum.yaml; plenum.d is looked for beside it */
-	const char *run_dir;   /* lock, socket, record */
-	const char *state_dir; /* journal, staged configuration, epoch */
+	const char *config;  /* plenum.yaml; plenum.d is looked for beside it */
+	const char *run_dir; /* lock, socket, record, and the journal: a reboot undoes all anyway */
+	const char *state_dir; /* staged configuration, epoch */
 	const char *worker;    /* program of the workers */
 	enum log_level log_level;
 };

@@ -2,8 +2,8 @@
 /*
  * The agent's files that are not configuration: the lock that keeps a second agent out, and the
  * record of what outlives a killed agent (worker processes and mounts), from which the next one
- * cleans up. The record is in the run directory and goes with a reboot; the epoch is in the state
- * directory and stays. Called by the monitor only.
+ * cleans up. The record is in the run directory and goes with a reboot, as does what it names; the
+ * epoch is in the state directory and stays. Called by the monitor only.
  */
 #ifndef PLENUM_AGENT_RUNDIR_H
 #define PLENUM_AGENT_RUNDIR_H
