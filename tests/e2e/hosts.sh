@@ -94,8 +94,10 @@ host_mounts() {
 	for dir in /run /mnt /srv; do
 		mount -t tmpfs -o mode=755,size=80% tmpfs "$dir"
 	done
-	mkdir -p /run/etc/up /run/etc/work # /etc is the machine's, what is written to it is the host's
-	mount -t overlay -o lowerdir=/etc,upperdir=/run/etc/up,workdir=/run/etc/work overlay /etc
+	for dir in /etc /var/lib; do # they are the machine's, what is written there is the host's
+		mkdir -p "/run/own$dir/up" "/run/own$dir/work"
+		mount -t overlay -o "lowerdir=$dir,upperdir=/run/own$dir/up,workdir=/run/own$dir/work" overlay "$dir"
+	done
 	mkdir -p /mnt/scratch /mnt/local /srv/scratch /run/plenum /etc/plenum
 	ip link set lo up
 }
