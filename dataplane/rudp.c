@@ -184,7 +184,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 	r->cfg = *cfg;
 	r->ops = cfg->ops;
 	r->user = cfg->user;
-	r->now = now_ns;
+	r->now = r->polled_ns = now_ns;
 	r->deadline = RUDP_TIME_NEVER;
 	limits_fill(&r->cfg.limits);
 	r->lim = r->cfg.limits;
@@ -301,6 +301,7 @@ int rudp_rx(struct rudp *r, unsigned port, const struct rudp_addr *src, const vo
 bool rudp_poll(struct rudp *r, uint64_t now_ns)
 {
 	r->now = now_ns;
+	r->polled_ns = now_ns;
 	if (!r->dirty && r->raw_n == 0 && now_ns < r->deadline)
 		return false;
 	r->depth++;

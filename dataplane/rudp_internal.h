@@ -195,8 +195,8 @@ struct rudp_path {
 	uint32_t round_acked, round_lost; /* packets */
 
 	/* what came in */
-	uint64_t rx_top; /* highest packet number seen, 0: none */
-	uint64_t rx_top_ns;
+	uint64_t rx_top;		/* highest packet number seen, 0: none */
+	uint64_t rx_top_ns, rx_top_gap; /* when it came; how long we had not looked by then */
 	uint64_t rx_words[RUDP_ACK_WORDS];
 	uint64_t rx_dirty_word; /* lowest word that changed since the last acknowledgement */
 	uint32_t rx_pending, rx_pending_bytes;
@@ -283,6 +283,7 @@ struct rudp {
 	const struct rudp_ops *ops;
 	void *user;
 	uint64_t now;
+	uint64_t polled_ns; /* last rudp_poll: what came later may have waited since then */
 	uint64_t key[2], counter;
 	struct rudp_session **sessions;
 	unsigned n_sessions;
@@ -367,7 +368,8 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
 /* Notes a packet that was just handed to the port. Its number was p->next_pn. */
 void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
 		    uint32_t bytes, uint64_t now);
-void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t now);
+/* host: the part of it that may be the hosts' and not the network's. */
+void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now);
 uint64_t rudp_rto(const struct rudp_session *s, const struct rudp_path *p);
 uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p);
 

@@ -10,7 +10,7 @@
 #define REORDER_MOST_NS (4 * NSEC_PER_MSEC)
 
 /* RFC 6298; besides, the least of the last periods. */
-void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t now)
+void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	uint64_t diff = rtt > p->srtt ? rtt - p->srtt : p->srtt - rtt;
 
@@ -32,7 +32,7 @@ void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t now)
 	p->base_rtt = MIN_OF(p->base_rtt, rtt);
 	p->latest_rtt = rtt;
 	p->sampled_ns = now;
-	p->round_min_rtt = MIN_OF(p->round_min_rtt, rtt);
+	p->round_min_rtt = MIN_OF(p->round_min_rtt, rtt > host ? rtt - host : 0);
 }
 
 uint64_t rudp_rto(const struct rudp_session *s, const struct rudp_path *p)
@@ -167,7 +167,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		uint64_t rtt = now - sum->newest_sent_ns;
 		uint64_t delay = a->delay_us * NSEC_PER_USEC;
 
-		rudp_rtt_sample(p, rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC, now);
+		rudp_rtt_sample(p, rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC,
+				wire_gap_us(a->gap) * NSEC_PER_USEC + now - s->r->polled_ns, now);
 	}
 	if (sum->packets)
 		rudp_cc_acked(s, p, sum->packets, sum->bytes);

@@ -13,7 +13,8 @@ static bool pn_seen(const struct rudp_path *p, uint64_t pn)
 	return p->rx_words[(pn >> 6) % RUDP_ACK_WORDS] >> (pn & 63) & 1;
 }
 
-static void pn_note(struct rudp_path *p, uint64_t pn, size_t len, uint64_t now)
+static void pn_note(const struct rudp_session *s, struct rudp_path *p, uint64_t pn, size_t len,
+		    uint64_t now)
 {
 	uint64_t word = pn >> 6;
 
@@ -28,6 +29,7 @@ static void pn_note(struct rudp_path *p, uint64_t pn, size_t len, uint64_t now)
 			p->ack_now = true;
 		p->rx_top = pn;
 		p->rx_top_ns = now;
+		p->rx_top_gap = now - s->r->polled_ns;
 	} else {
 		p->ack_now = true; /* it fills a gap: the sender should learn of its mistake */
 	}
@@ -82,7 +84,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 		return 0;
 	if (res)
 		return res;
-	pn_note(p, pn, len, now);
+	pn_note(s, p, pn, len, now);
 	if (c->flags & WIRE_F_WANT_ACK)
 		p->ack_now = true;
 	return 0;
@@ -101,13 +103,14 @@ static int ack_rx(struct rudp_session *s, struct rudp_path *p, const struct wire
 		return res;
 	if ((int32_t)(c->pn - s->peer_ack_serial) > 0) {
 		s->peer_ack_serial = c->pn;
-		if (ack.down_mask != s->peer_down_mask)
-			rudp_path_peer_mask(s, ack.down_mask, now);
+		if (c->flags != s->peer_down_mask)
+			rudp_path_peer_mask(s, c->flags, now);
 	}
 	return 0;
 }
 
-static int ping_rx(struct rudp_path *p, const struct wire_common *c, size_t len, uint64_t now)
+static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		   size_t len, uint64_t now)
 {
 	uint64_t pn = 0;
 	int fresh;
@@ -118,7 +121,7 @@ static int ping_rx(struct rudp_path *p, const struct wire_common *c, size_t len,
 	if (fresh < 0)
 		return fresh;
 	if (fresh)
-		pn_note(p, pn, len, now);
+		pn_note(s, p, pn, len, now);
 	p->ack_now = true;
 	p->ping_rx = true;
 	return 0;
@@ -152,7 +155,7 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct rudp_addr
 		res = ack_rx(s, p, c, data, len, now);
 		break;
 	case WIRE_PING:
-		res = ping_rx(p, c, len, now);
+		res = ping_rx(s, p, c, len, now);
 		break;
 	default:
 		return close_rx(s, len, now);
@@ -183,7 +186,7 @@ static void ack_fill(const struct rudp_session *s, const struct rudp_path *p, ui
 	uint64_t delay_us = top == p->rx_top ? (now - p->rx_top_ns) / NSEC_PER_USEC : UINT16_MAX;
 
 	ret->path = p->index;
-	ret->down_mask = 0;
+	ret->gap = top == p->rx_top ? wire_gap_code(p->rx_top_gap / NSEC_PER_USEC) : 0;
 	ret->delay_us = (uint16_t)MIN_OF(delay_us, UINT16_MAX);
 	ret->top = (uint32_t)top;
 	ret->credit = s->is_client ? 0 : s->credit_granted;
@@ -253,6 +256,7 @@ static int ack_send(struct rudp_session *s, const struct rudp_path *of, uint64_t
 {
 	struct wire_common c = {.type = WIRE_ACK,
 				.path = on->index,
+				.flags = down_mask(s),
 				.session = s->peer_number,
 				.pn = s->ack_serial + 1};
 	struct rudp_pkt pkt = {.payload = NULL};
@@ -260,7 +264,6 @@ static int ack_send(struct rudp_session *s, const struct rudp_path *of, uint64_t
 	int res;
 
 	ack_fill(s, of, top, WIRE_ACK_WORDS_MAX, &ack, now);
-	ack.down_mask = down_mask(s);
 	wire_put_common(pkt.hdr, &c);
 	pkt.hdr_len = (uint16_t)(WIRE_COMMON_BYTES +
 				 wire_put_ack_block(pkt.hdr + WIRE_COMMON_BYTES, &ack));

@@ -84,7 +84,7 @@ size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a)
 {
 	p[0] = a->path;
-	p[1] = a->down_mask;
+	p[1] = a->gap;
 	wire_put16(p + 2, a->delay_us);
 	wire_put32(p + 4, a->top);
 	wire_put32(p + 8, a->credit);
@@ -193,7 +193,7 @@ int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code)
 static int get_ack_block(const uint8_t *p, unsigned n_words, struct wire_ack *ret)
 {
 	ret->path = p[0];
-	ret->down_mask = p[1];
+	ret->gap = p[1];
 	ret->delay_us = wire_get16(p + 2);
 	ret->top = wire_get32(p + 4);
 	ret->credit = wire_get32(p + 8);

@@ -36,6 +36,7 @@ enum wire_type {
 #define WIRE_F_CANCEL 0x02    /* a request that is given up; carries no bytes */
 #define WIRE_F_ACK_BLOCK 0x04 /* an acknowledgement follows the header */
 #define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
+/* The flags of ACK are a mask: bit per path that its sender cannot use. */
 /* Flags of HELLO. */
 #define WIRE_F_STANDBY 0x01 /* this path carries load only when no better one is up */
 #define WIRE_F_JOIN 0x02    /* a further path of the session server_number, else a new session */
@@ -113,8 +114,8 @@ struct wire_data {
 };
 
 struct wire_ack {
-	uint8_t path;	   /* whose packets are acknowledged */
-	uint8_t down_mask; /* ACK only: paths that the sender cannot use */
+	uint8_t path; /* whose packets are acknowledged */
+	uint8_t gap;  /* wire_gap_code of how long the receiver had not looked when `top` came in */
 	uint16_t delay_us; /* how long the packet `top` waited for this */
 	uint32_t top;	   /* highest packet number that the words speak of */
 	uint32_t credit;
@@ -164,6 +165,21 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_FLAGS 3
 #define WIRE_OFF_PN 12
 #define WIRE_OFF_CHUNK_INDEX 22
+
+/* A time in a byte: 0 for none, else in steps of a quarter of its power of two, rounded down. */
+static inline uint8_t wire_gap_code(uint64_t us)
+{
+	unsigned e;
+
+	if (us < 4)
+		return (uint8_t)us;
+	e = 63U - (unsigned)__builtin_clzll(us);
+	return e > 31 ? 127 : (uint8_t)((e - 1) << 2 | (us >> (e - 2) & 3));
+}
+static inline uint64_t wire_gap_us(uint8_t code)
+{
+	return code < 4 ? code : (4ULL | (code & 3)) << (((code >> 2) - 1) & 31);
+}
 
 /* Number of chunks of a message; at least 1. */
 static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)

@@ -145,7 +145,7 @@ static void test_ack(void **state)
 {
 	struct wire_common c = common_of(WIRE_ACK, 0);
 	struct wire_ack a = {.path = 2,
-			     .down_mask = 5,
+			     .gap = 5,
 			     .delay_us = 300,
 			     .top = 64 * 7 + 10,
 			     .credit = 99,
@@ -158,7 +158,7 @@ static void test_ack(void **state)
 	n += wire_put_ack_block(p + n, &a);
 	assert_int_equal(wire_get_ack(p, n, &got), 0);
 	assert_int_equal(got.path, 2);
-	assert_int_equal(got.down_mask, 5);
+	assert_int_equal(got.gap, 5);
 	assert_int_equal(got.delay_us, 300);
 	assert_int_equal(got.top, a.top);
 	assert_int_equal(got.credit, 99);
@@ -236,6 +236,11 @@ static void test_bounds(void **state)
 	assert_int_equal(wire_chunks(0, 1436), 1);
 	assert_int_equal(wire_chunks(1436, 1436), 1);
 	assert_int_equal(wire_chunks(1437, 1436), 2);
+	for (uint64_t us = 0; us < 1000000; us += 1 + us / 16) {
+		uint64_t back = wire_gap_us(wire_gap_code(us));
+
+		assert_true(back <= us && back * 5 >= us * 4);
+	}
 	assert_true(wire_chunks(WIRE_MSG_MAX, WIRE_CHUNK_MIN) <= WIRE_CHUNKS_MAX);
 }
 
