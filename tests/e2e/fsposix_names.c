@@ -206,7 +206,7 @@ void check_remove_while_reading(void)
 	DIR *d;
 
 	CHECK(mkdir("d", 0755) == 0 && chdir("d") == 0);
-	for (unsigned i = 0; i < 3000; i++) {
+	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof(name), "r%u", i);
 		CHECK(mknod(name, S_IFREG | 0600, 0) == 0);
 	}
@@ -218,7 +218,7 @@ void check_remove_while_reading(void)
 			removed++;
 		}
 	closedir(d);
-	CHECK(removed == 3000);
+	CHECK(removed == 1500);
 	CHECK(chdir("..") == 0 && rmdir("d") == 0);
 }
 
