@@ -4,9 +4,9 @@
  * and the reaction is in proportion to it, at most once a round trip. The delay of a round is the
  * least of its samples, less the time that either host had not looked at its input, so that a host
  * whose threads run late is not taken for a full switch. Delay alone never shrinks the window below
- * what keeps a host busy, and one that no switch can cause says nothing. Single losses are repaired,
- * not answered: only a round that lost more than LOSS_SHARE, or lost while delay was rising, shrinks
- * it further.
+ * what keeps a host busy, and one that no switch can cause says nothing. Single losses are
+ * repaired, not answered: only a round that lost more than LOSS_SHARE, or lost while delay was
+ * rising, shrinks it further.
  */
 #include "dataplane/rudp_internal.h"
 
