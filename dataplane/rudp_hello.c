@@ -388,7 +388,6 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 	s->ack_serial = s->peer_ack_serial = 0;
 	s->peer_down_mask = 0;
 	s->state = SESSION_UP;
-	s->was_up = true;
 	rudp_session_set_mtu(s, a->mtu);
 	rudp_call_reset(s, MIN_OF(a->slots, s->r->lim.calls_per_session), a->credit);
 	/* Doors of other workers are not ours. */

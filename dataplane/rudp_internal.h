@@ -168,7 +168,6 @@ struct rudp_path {
 	bool peer_down;	 /* the peer says that it cannot use it */
 	bool tx_blocked; /* the port is full: until the next poll */
 	struct rudp_addr remote;
-	uint16_t remote_order; /* position of the address in the peer's list, for pairing */
 
 	/* what is on its way */
 	struct pkt_rec *ring;
@@ -230,7 +229,6 @@ struct rudp_session {
 	bool is_client;
 	uint8_t state; /* enum session_state */
 	bool dirty;    /* wants to be polled */
-	bool was_up;   /* client: has been connected before */
 	struct rudp_session *next_dead;
 	void *user;
 	uint64_t deadline, heard_ns;
