@@ -155,32 +155,13 @@ static int api_fill_net_del(const struct api_request *rq, struct privsep_msg *m,
 	return 0;
 }
 
-/* {"force":["NAME"]} overrides refusals by name; no plan of this version knows one to override. */
+/* Nothing can be said about an apply: what goes into force is what is staged. */
 static int api_fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			  struct api_error *e)
 {
-	json_error_t je;
-	json_t *o, *v;
-	const char *key;
-	int r = 0;
-
-	if (rq->body_len == 0)
-		return 0;
-	o = json_loadb(rq->body, rq->body_len, JSON_REJECT_DUPLICATES, &je);
-	if (!o)
-		return api_fail(e, 400, "bad-body", "not JSON: line %d: %.150s", je.line, je.text);
-	if (!json_is_object(o))
-		r = api_fail(e, 400, "bad-body", "not a JSON object");
-	json_object_foreach(o, key, v)
-	{
-		if (strcmp(key, "force") != 0 || !json_is_array(v))
-			r = api_fail(e, 400, "bad-body", "write {\"force\": [...]} or nothing");
-		else if (json_array_size(v) > 0)
-			r = api_fail(e, 422, "force",
-				     "nothing that is refused can be overridden in this version");
-	}
-	json_decref(o);
-	return r;
+	if (rq->body_len > 0)
+		return api_fail(e, 400, "bad-body", "apply takes no body; leave it out");
+	return 0;
 }
 
 /* ---- the table ---- */

@@ -12,7 +12,6 @@ enum {
 	OPT_NETWORK,
 	OPT_LABEL,
 	OPT_IPS,
-	OPT_FORCE,
 	OPT_SINCE,
 	OPT_RUNNING,
 	OPT_STAGED,
@@ -29,7 +28,6 @@ static const struct option long_options[] = {
 	{"network", required_argument, NULL, OPT_NETWORK},
 	{"label", required_argument, NULL, OPT_LABEL},
 	{"ips", required_argument, NULL, OPT_IPS},
-	{"force", required_argument, NULL, OPT_FORCE},
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"staged", no_argument, NULL, OPT_STAGED},
 	{NULL, 0, NULL, 0},
@@ -40,8 +38,7 @@ enum {
 	TAKES_FOLLOW = 1 << 0,
 	TAKES_SINCE = 1 << 1,
 	TAKES_NET = 1 << 2,
-	TAKES_FORCE = 1 << 3,
-	TAKES_WHICH = 1 << 4,
+	TAKES_WHICH = 1 << 3,
 };
 
 struct ctl_command {
@@ -85,10 +82,8 @@ static const struct ctl_command commands[] = {
 	 "Shows the steps from what is there to what is wanted, each with its reason, and the\n"
 	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
 	 "runs, and with FILE, the plan is made here.\n"},
-	{"apply", "[--force DEPENDENCY]", "do it", 0, 0, TAKES_FORCE, ctl_cmd_apply,
-	 "Has the agent apply the staged configuration. It undoes itself where it fails.\n\n"
-	 "      --force DEPENDENCY   go on although this depends on a device that would be\n"
-	 "                           disturbed; the refusal names it; may be given repeatedly\n"},
+	{"apply", "", "do it", 0, 0, 0, ctl_cmd_apply,
+	 "Has the agent apply the staged configuration. It undoes itself where it fails.\n"},
 	{"validate", "[FILE]", "check a configuration", 0, 1, 0, ctl_cmd_validate,
 	 "Checks a configuration, with the *.yaml of plenum.d beside it, and prints every error.\n"
 	 "FILE is " CONFIG_FILE " where none is given; - is standard input.\n"},
@@ -235,14 +230,6 @@ static int parse_option(struct parsed *p, int c)
 	case OPT_STAGED:
 		*(c == OPT_RUNNING ? &p->args.running : &p->args.staged) = true;
 		p->given |= TAKES_WHICH;
-		return CTL_OK;
-	case OPT_FORCE:
-		p->given |= TAKES_FORCE;
-		if (p->args.n_force >= CTL_FORCE_MAX) {
-			ctl_complain("--force is given more than %d times", CTL_FORCE_MAX);
-			return CTL_USAGE;
-		}
-		p->args.force[p->args.n_force++] = optarg;
 		return CTL_OK;
 	default: /* getopt said why */
 		fputs("See 'plenum --help'.\n", stderr);

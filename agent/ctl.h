@@ -27,7 +27,6 @@ enum ctl_exit {
 };
 
 #define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
-#define CTL_FORCE_MAX 16
 
 struct ctl_args {
 	const char *socket;
@@ -35,9 +34,7 @@ struct ctl_args {
 	bool follow, running, staged;
 	const char *since;			  /* events */
 	const char *name, *network, *label, *ips; /* net add */
-	const char *force[CTL_FORCE_MAX];	  /* apply */
-	size_t n_force;
-	char **operands; /* after the command's words */
+	char **operands;			  /* after the command's words */
 	int n_operands;
 };
 

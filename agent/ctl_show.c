@@ -364,22 +364,10 @@ int ctl_cmd_apply(const struct ctl_args *a)
 	struct ctl_request rq = {
 		.method = "POST", .path = "/v1/apply", .timeout_s = CTL_APPLY_TIMEOUT_S};
 	const json_t *applied, *warning;
-	json_t *force = json_array(), *o;
-	autofree char *text = NULL;
+	json_t *o;
 	size_t i;
-	int r;
+	int r = ctl_ask_json(a, &rq, &o);
 
-	for (i = 0; i < a->n_force; i++)
-		json_array_append_new(force, json_string(a->force[i]));
-	o = json_pack("{s:o}", "force", force);
-	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
-	json_decref(o);
-	if (!text) {
-		ctl_complain("what was written is not UTF-8 text");
-		return CTL_USAGE;
-	}
-	rq.body = text;
-	r = ctl_ask_json(a, &rq, &o);
 	if (r != CTL_OK)
 		return r;
 	applied = json_object_get(o, "applied");

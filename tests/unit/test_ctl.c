@@ -291,18 +291,16 @@ static void test_net_remove_sends_names_only(void **state)
 	assert_int_equal(agent->n_requests, before);
 }
 
-static void test_apply_names_what_is_forced(void **state)
+static void test_apply_says_what_was_done(void **state)
 {
-	struct result r = run("apply --force ssh --force default-route", 200,
-			      "{\"applied\":{\"number\":2,\"steps\":5},\"warnings\":[\"w\"]}");
+	struct result r =
+		run("apply", 200, "{\"applied\":{\"number\":2,\"steps\":5},\"warnings\":[\"w\"]}");
 
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("POST /v1/apply");
-	assert_body("{\"force\":[\"ssh\",\"default-route\"]}");
 	assert_string_equal(r.out, "Applied: 5 steps.\n");
 	assert_string_equal(r.err, "plenum: w\n");
 	r = run("apply", 200, "{\"applied\":{\"number\":2,\"steps\":0}}");
-	assert_body("{\"force\":[]}");
 	assert_string_equal(r.out, "Nothing to do: the host is as wanted.\n");
 }
 
@@ -412,7 +410,7 @@ static void test_wrong_usage(void **state)
 					    "--nonsense",
 					    "config show a b",
 					    "config show --running --staged",
-					    "status --force x"};
+					    "apply --force x"};
 	struct result r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
@@ -462,7 +460,7 @@ int main(void)
 		cmocka_unit_test(test_answers_of_any_shape_do_no_harm),
 		cmocka_unit_test(test_net_add_sends_what_was_written),
 		cmocka_unit_test(test_net_remove_sends_names_only),
-		cmocka_unit_test(test_apply_names_what_is_forced),
+		cmocka_unit_test(test_apply_says_what_was_done),
 		cmocka_unit_test(test_errors_of_the_agent_are_told),
 		cmocka_unit_test(test_events_are_lines),
 		cmocka_unit_test(test_plan_of_the_agent_is_printed),
