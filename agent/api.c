@@ -7,6 +7,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #define API_CONNECTIONS_MAX 64
@@ -392,6 +393,7 @@ int api_main(enum log_level level)
 	struct api a = {0};
 	int r = privsep_drop_privileges();
 
+	prctl(PR_SET_NAME, "plenumd-api"); /* else what /proc/self/exe is called */
 	if (r < 0) {
 		log_err("api: privileges cannot be given up: %s", strerror(-r));
 		return 1;
