@@ -305,6 +305,23 @@ static int sup_on_control(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
+/* The worker's own reason is said once, however often it tries again and ends for it. */
+static bool sup_is_told(const struct sup_worker *w)
+{
+	return w->told[0] && strcmp(w->told, w->reason) == 0;
+}
+
+static void sup_report_end(struct sup_worker *w, const char *how)
+{
+	bool explained = w->reason[0];
+
+	if (!sup_is_told(w))
+		SUP_SAY(w, LOG_LEVEL_ERR, "ended: %s%s%s", how, explained ? ": " : "", w->reason);
+	snprintf(w->told, sizeof(w->told), "%s", w->reason);
+	if (!explained)
+		snprintf(w->reason, sizeof(w->reason), "%s", how);
+}
+
 static int sup_on_exit(void *user, int fd, uint32_t revents)
 {
 	struct sup_worker *w = user;
@@ -322,12 +339,8 @@ static int sup_on_exit(void *user, int fd, uint32_t revents)
 		e = SUP_EV_EXITED_0;
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
-	if (w->state != SUP_STOPPING) {
-		SUP_SAY(w, LOG_LEVEL_ERR, "ended: %s%s%s", how, w->reason[0] ? ": " : "",
-			w->reason);
-		if (!w->reason[0])
-			snprintf(w->reason, sizeof(w->reason), "%s", how);
-	}
+	if (w->state != SUP_STOPPING)
+		sup_report_end(w, how);
 	sup_feed(w, e);
 	return 0;
 }
@@ -410,7 +423,7 @@ static void sup_do_backoff(struct sup_worker *w)
 	w->n_restarts++;
 	w->up_since_ns = 0;
 	delay = sup_jitter(sup_backoff_ns(w->n_deaths));
-	if (delay)
+	if (delay && !sup_is_told(w))
 		SUP_SAY(w, LOG_LEVEL_NOTICE, "starts again in %.1f s (death %u in a row)",
 			(double)delay / NSEC_PER_SEC, w->n_deaths);
 	loop_timer_arm(w->timer, delay);
@@ -440,7 +453,7 @@ static void sup_tell_dead_links(struct sup_worker *w)
 static void sup_do_note_up(struct sup_worker *w)
 {
 	w->up_since_ns = clock_now_ns();
-	w->reason[0] = '\0';
+	w->reason[0] = w->told[0] = '\0';
 	loop_timer_disarm(w->timer);
 	sup_tell_dead_links(w);
 	SUP_SAY(w, LOG_LEVEL_NOTICE, "ready on core %u, pid %d, in %.0f ms", w->config.core, w->pid,

@@ -88,6 +88,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	unsigned n_deaths;   /* in a row */
 	uint64_t n_restarts; /* since it is wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
+	char told[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */
 	struct sup *sup;
 	struct loop_source *control_source, *pid_source, *timer;
 	struct sup_worker *next;
