@@ -49,6 +49,7 @@ struct worker {
 	struct fuse_front *fronts[LAUNCH_MOUNTS_MAX];
 	bool unmounted[LAUNCH_MOUNTS_MAX];
 	uint64_t timeouts_seen[LAUNCH_MOUNTS_MAX];
+	bool absence_told[LAUNCH_MOUNTS_MAX]; /* once until the peer is back */
 	struct fuse_back *back;
 	struct worker_peer peers[WORKER_PEERS_MAX];
 	struct worker_spin spin;

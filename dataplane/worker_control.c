@@ -144,14 +144,15 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	char text[LAUNCH_REASON_MAX * 2], who[128] = "";
 	bool is_path = e == RUDP_PATH_UP || e == RUDP_PATH_DOWN;
 	bool good = e == RUDP_PATH_UP || e == RUDP_SESSION_UP;
+	bool says = code && code != -ECONNRESET; /* nobody reset anything: there is no session */
 
 	if ((unsigned)e >= RUDP_EVENT_MAX)
 		return;
 	if (is_path)
 		path_format(w, s, path, who, sizeof(who));
 	snprintf(text, sizeof(text), "%.64s: %.120s%s%s%s%.32s", worker_peer_name(w, s), who,
-		 is_path ? " " : "", event_reports[e].text, code ? ": " : "",
-		 code ? strerror(-code) : "");
+		 is_path ? " " : "", event_reports[e].text, says ? ": " : "",
+		 says ? strerror(-code) : "");
 	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, (int)event_reports[e].event, path, text);
 	w->stats_ns = 0; /* the page shows it at once */

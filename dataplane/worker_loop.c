@@ -297,25 +297,38 @@ static unsigned turn_fronts(struct worker *w)
 	return total;
 }
 
+/* However many requests fail for it, an absence is told once. */
+static void front_report_absence(struct worker *w, unsigned i)
+{
+	const struct launch_mount *m = &w->cfg->mounts[i];
+	uint64_t n = fuse_front_timeouts(w->fronts[i]);
+	char text[LAUNCH_REASON_MAX * 2];
+
+	if (fuse_front_is_ready(w->fronts[i]))
+		w->absence_told[i] = false;
+	if (n == w->timeouts_seen[i])
+		return;
+	w->timeouts_seen[i] = n;
+	if (w->absence_told[i])
+		return;
+	w->absence_told[i] = true;
+	snprintf(text, sizeof(text),
+		 "%.100s: %.60s has been away for %u s; requests fail (EIO) until it is back",
+		 m->path, m->peer, m->timeout_s);
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
+}
+
 /* Timers of the parts. Returns when the next one is due. */
 static uint64_t turn_ticks(struct worker *w)
 {
 	uint64_t due = UINT64_MAX;
 
 	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
-		uint64_t n;
-
 		if (!w->fronts[i])
 			continue;
 		due = MIN_OF(due, fuse_front_tick(w->fronts[i], w->now_ns));
-		n = fuse_front_timeouts(w->fronts[i]);
-		if (n != w->timeouts_seen[i]) {
-			log_warning("%s: %s has been away for %u s; %llu requests failed (EIO)",
-				    w->cfg->mounts[i].path, w->cfg->mounts[i].peer,
-				    w->cfg->mounts[i].timeout_s,
-				    (unsigned long long)(n - w->timeouts_seen[i]));
-			w->timeouts_seen[i] = n;
-		}
+		front_report_absence(w, i);
 	}
 	return due;
 }
