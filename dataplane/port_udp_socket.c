@@ -80,7 +80,9 @@ static void bind_explain(const struct udp_local *l, int error, char *why)
 
 	ip_addr_format(&l->addr.ip, ip, sizeof(ip));
 	if (error == -EADDRINUSE)
-		snprintf(why, LAUNCH_REASON_MAX, "UDP port %u of %s is in use", l->addr.port, ip);
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "UDP port %u of %s is in use; free it or write another port", l->addr.port,
+			 ip);
 	else if (error == -EADDRNOTAVAIL)
 		snprintf(why, LAUNCH_REASON_MAX, "%s is not an address of this host", ip);
 	else

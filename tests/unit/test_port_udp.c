@@ -348,7 +348,8 @@ static void test_open_errors(void **state)
 
 	port_must_open(&first, &cfg);
 	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRINUSE);
-	assert_string_equal(why, "UDP port 14420 of 127.0.0.1 is in use");
+	assert_string_equal(why,
+			    "UDP port 14420 of 127.0.0.1 is in use; free it or write another port");
 	first.ops->close(&first);
 	cfg = config_make("192.0.2.77/24", 14420, "lo");
 	assert_int_equal(second.ops->open(&second, &cfg, 0, why), -EADDRNOTAVAIL);
