@@ -156,8 +156,8 @@ int spec_parse(const char *name, const char *text, size_t len, struct diag *d, s
 		struct diag_pos pos = {name, 0, 0};
 
 		diag_add(d, DIAG_ERROR, &pos, NULL,
-			 "the text has %zu bytes, at most %u are allowed", len,
-			 SPEC_FILE_BYTES_MAX);
+			 "the text has %zu bytes, at most %u are allowed; is it a configuration?",
+			 len, SPEC_FILE_BYTES_MAX);
 		e = -EINVAL;
 	} else {
 		reader_add(&r, name, text, len);
@@ -171,7 +171,8 @@ static int read_error_add(struct diag *d, const char *file, int error)
 {
 	struct diag_pos pos = {file, 0, 0};
 
-	diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be read: %s", strerror(-error));
+	diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be read: %s%s", strerror(-error),
+		 error == -ENOENT ? "; 'plenum config generate' writes a first one" : "");
 	return error;
 }
 
@@ -193,8 +194,8 @@ static int open_checked(const char *file, struct diag *d, int *ret)
 	}
 	if (st.st_size > (off_t)SPEC_FILE_BYTES_MAX) {
 		diag_add(d, DIAG_ERROR, &pos, NULL,
-			 "the file has %lld bytes, at most %u are allowed", (long long)st.st_size,
-			 SPEC_FILE_BYTES_MAX);
+			 "the file has %lld bytes, at most %u are allowed; is it a configuration?",
+			 (long long)st.st_size, SPEC_FILE_BYTES_MAX);
 		return -EINVAL;
 	}
 	*ret = fd_take(fd);

@@ -269,7 +269,8 @@ static int builder_open(struct node_builder *b, enum spec_node_kind kind, const 
 		return -EINVAL;
 	}
 	if (b->depth >= SPEC_DEPTH_MAX) {
-		builder_error(b, &pos, "nested deeper than %d levels", SPEC_DEPTH_MAX);
+		builder_error(b, &pos, "nested deeper than %d levels; no key lies that deep",
+			      SPEC_DEPTH_MAX);
 		return -EINVAL;
 	}
 	bad = builder_refuse_decoration(
@@ -331,6 +332,8 @@ static const char *syntax_hint(const char *problem)
 		 "the indentation does not fit the list above"},
 		{"did not find expected ',' or ']'", "a '[' is not closed by ']'"},
 		{"did not find expected ',' or '}'", "a '{' is not closed by '}'"},
+		{"did not find expected node content",
+		 "a value is missing, or the file was cut off"},
 		{"found unexpected end of stream", "a quote is not closed"},
 		{"found character that cannot start any token",
 		 "put the text in quotes, or write spaces for tabs"},

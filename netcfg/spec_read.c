@@ -251,8 +251,8 @@ static void read_core_item(struct spec_reader *r, const struct spec_key *k, stru
 	if (first == 0 && last > 0) {
 		read_error(r, n,
 			   "the range %s holds core 0, which must be named on purpose; write "
-			   "'%s: [0, 1-%u]' or begin at 1",
-			   n->text, k->name, last);
+			   "'%s: [0, %s%u]' or begin at 1",
+			   n->text, k->name, last > 1 ? "1-" : "", last);
 		return;
 	}
 	for (unsigned core = first; core <= last; core++)
