@@ -157,7 +157,7 @@ static const struct spec_key mount_keys[] = {
 	 .example = "true"},
 	{"timeout", SPEC_TYPE_SECONDS, .fallback = TEXT_OF(SPEC_PEER_TIMEOUT_S_DEFAULT) "s", .min = 1, .max = 86400,
 	 FIELD(spec_mount, timeout_s),
-	 .help = "How long requests wait for an absent peer before they fail.",
+	 .help = "How long requests wait for an absent peer before they fail.\nOnce it has been away for so long, they fail at once until it is back.",
 	 .example = "30s"},
 };
 static const struct spec_table mount_table = {TABLE(mount_keys), PLACE(spec_mount)};
