@@ -7,12 +7,13 @@
  *	channel run [--tty] [--timeout SECONDS] SOCKET -- CMD ARG...
  *
  * `run` passes standard input in, output and errors out as they come, and exits as the command did;
- * 124 after the time limit (the command is killed), 125 when the channel itself fails. Frames carry
- * the session's random number, so that what a dead session left in the port is never taken for an
- * answer: a reader that finds anything else skips forward byte by byte.
+ * 124 after the time limit (the command is killed), 125 when the channel itself fails. A command
+ * dies with its `run`. Frames carry the session's random number, so that what a dead session left
+ * in the port is never taken for an answer: a reader that finds anything else skips forward byte by
+ * byte. Of input no more is under way than the command was said to take, so the virtual host always
+ * reads its port.
  */
 #include "netcfg/base.h"
-#include <endian.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
@@ -20,18 +21,26 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/param.h>
+#include <sys/pidfd.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <termios.h>
 
 #define FRAME_MAGIC 0x4c41424348414e31ULL
-#define FRAME_DATA_MAX 16384
+#define FRAME_DATA_MAX 8192
+#define INPUT_WINDOW 65536
 #define EXIT_TIMEOUT 124
 #define EXIT_CHANNEL 125
-#define SEND_TIMEOUT_MS 30000
+/* The host's "connected" reaches the driver apart from the data: for a moment a live port looks
+ * hung up. */
+#define HANGUP_MS 1000
+#define KILL_MS 2000
 
 enum frame_type {
 	FRAME_RUN = 1, /* data: flags byte, then the NUL-terminated arguments */
@@ -39,7 +48,9 @@ enum frame_type {
 	FRAME_KILL,
 	FRAME_OUTPUT,
 	FRAME_ERRORS,
-	FRAME_EXIT, /* data: one byte, the exit status */
+	FRAME_EXIT,  /* data: one byte, the exit status */
+	FRAME_SIZE,  /* data: struct winsize of the terminal */
+	FRAME_TAKEN, /* data: uint32_t, bytes of input that the command took */
 };
 
 #define RUN_TTY 1
@@ -53,63 +64,32 @@ struct frame {
 
 struct channel {
 	int fd;
-	uint64_t session; /* reader: only this one; 0: any */
+	uint64_t session; /* only frames of this one are taken; FRAME_RUN begins another */
 	char in[2 * sizeof(struct frame)];
 	size_t n_in;
 };
 
-static int channel_write(int fd, const void *data, size_t len)
-{
-	const char *p = data;
-
-	while (len > 0) {
-		struct pollfd pfd = {.fd = fd, .events = POLLOUT};
-		ssize_t n = write(fd, p, len);
-
-		if (n > 0) {
-			p += n;
-			len -= (size_t)n;
-		} else if (n < 0 && errno == EAGAIN) {
-			if (poll(&pfd, 1, SEND_TIMEOUT_MS) <= 0 ||
-			    (pfd.revents & (POLLERR | POLLHUP)))
-				return -EPIPE;
-		} else if (n == 0 || errno != EINTR) {
-			return n == 0 ? -EPIPE : -errno;
-		}
-	}
-	return 0;
-}
-
-static int channel_send(struct channel *c, enum frame_type type, const void *data, size_t len)
-{
-	struct frame f = {
-		.magic = FRAME_MAGIC, .session = c->session, .type = type, .len = (uint32_t)len};
-
-	if (len)
-		memcpy(f.data, data, len);
-	return channel_write(c->fd, &f, FRAME_HEADER + len);
-}
-
 /* Takes the next whole frame out of what was read. 1: *ret is filled, 0: more is needed. */
 static int channel_next(struct channel *c, struct frame *ret)
 {
-	while (c->n_in >= FRAME_HEADER) {
-		size_t skip = 1;
+	size_t at = 0;
+	int found = 0;
 
-		memcpy(ret, c->in, FRAME_HEADER);
-		if (ret->magic == FRAME_MAGIC && ret->len <= FRAME_DATA_MAX) {
-			if (c->n_in < FRAME_HEADER + ret->len)
-				return 0;
-			skip = FRAME_HEADER + ret->len;
-			memcpy(ret->data, c->in + FRAME_HEADER, ret->len);
+	while (!found && c->n_in - at >= FRAME_HEADER) {
+		memcpy(ret, c->in + at, FRAME_HEADER);
+		if (ret->magic != FRAME_MAGIC || ret->len > FRAME_DATA_MAX) {
+			at++;
+			continue;
 		}
-		c->n_in -= skip;
-		memmove(c->in, c->in + skip, c->n_in);
-		if (skip > 1 &&
-		    (!c->session || ret->session == c->session || ret->type == FRAME_RUN))
-			return 1;
+		if (c->n_in - at < FRAME_HEADER + ret->len)
+			break;
+		memcpy(ret->data, c->in + at + FRAME_HEADER, ret->len);
+		at += FRAME_HEADER + ret->len;
+		found = ret->session == c->session || ret->type == FRAME_RUN;
 	}
-	return 0;
+	c->n_in -= at;
+	memmove(c->in, c->in + at, c->n_in);
+	return found;
 }
 
 /* Reads what is there. >0; 0: nothing now; -EPIPE: the other end is gone. */
@@ -125,15 +105,91 @@ static int channel_fill(struct channel *c)
 	return (int)n;
 }
 
+static size_t frame_build(const struct channel *c, enum frame_type type, const void *data,
+			  size_t len, struct frame *ret)
+{
+	*ret = (struct frame){
+		.magic = FRAME_MAGIC, .session = c->session, .type = type, .len = (uint32_t)len};
+	if (len)
+		memcpy(ret->data, data, len);
+	return FRAME_HEADER + len;
+}
+
 /* --- in the virtual host ---------------------------------------------------------------------- */
 
 struct command {
 	pid_t pid; /* 0: none */
+	int pidfd; /* readable once it has exited */
 	int in, out, err;
+	char input[INPUT_WINDOW]; /* what it has not taken yet */
+	uint32_t n_input;
+	bool input_ended;
 };
 
-static void command_child(const struct frame *f, const int in[2], const int out[2],
-			  const int err[2])
+struct server {
+	struct channel ch;
+	/* Edge-triggered around the port, which polls as hung up all the time that nobody is there.
+	 */
+	int events;
+	struct command command;
+	uint64_t hung_up_ns; /* since when, with a command running; 0: not */
+};
+
+/* Waits while the other end is slow, not when it is gone. */
+static int server_send(struct server *s, enum frame_type type, const void *data, size_t len)
+{
+	static struct frame f;
+	const char *p = (const char *)&f;
+	size_t left = frame_build(&s->ch, type, data, len, &f);
+	uint64_t hung_up_ns = 0;
+
+	while (left > 0) {
+		struct pollfd pfd = {.fd = s->ch.fd, .events = POLLOUT};
+		ssize_t n = write(s->ch.fd, p, left);
+
+		if (n > 0) {
+			p += n;
+			left -= (size_t)n;
+			continue;
+		}
+		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			return -EPIPE;
+		poll(&pfd, 1, -1);
+		if (!(pfd.revents & POLLHUP)) {
+			hung_up_ns = 0;
+			continue;
+		}
+		hung_up_ns = hung_up_ns ? hung_up_ns : clock_now_ns();
+		if (clock_now_ns() - hung_up_ns > HANGUP_MS * NSEC_PER_MSEC)
+			return -EPIPE;
+		poll(NULL, 0, 5);
+	}
+	return 0;
+}
+
+static void command_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void command_clear(struct command *c)
+{
+	if (c->pid > 0) {
+		kill(-c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+	}
+	command_close(&c->pidfd);
+	command_close(&c->in);
+	command_close(&c->out);
+	command_close(&c->err);
+	c->pid = 0;
+	c->n_input = 0;
+	c->input_ended = false;
+}
+
+static void command_child(const struct frame *f, const int *in, const int *out, const int *err)
 {
 	char *argv[256] = {0};
 	size_t n = 0;
@@ -153,153 +209,201 @@ static void command_child(const struct frame *f, const int in[2], const int out[
 	_exit(127);
 }
 
-static int command_start(const struct frame *f, struct command *ret)
+static int command_start_tty(struct command *c, const struct frame *f)
 {
-	int in[2], out[2], err[2], master;
-	struct command c = {.in = -1, .out = -1, .err = -1};
+	int master;
 
-	if (f->len < 2 || f->data[f->len - 1] != '\0')
-		return -EINVAL;
-	if (f->data[0] & RUN_TTY) {
-		c.pid = forkpty(&master, NULL, NULL, NULL);
-		if (c.pid == 0)
-			command_child(f, NULL, NULL, NULL);
-		if (c.pid < 0)
-			return -errno;
-		fcntl(master, F_SETFD, FD_CLOEXEC);
-		c.in = master;
-		c.out = dup(master);
-		*ret = c;
-		return 0;
-	}
+	c->pid = forkpty(&master, NULL, NULL, NULL);
+	if (c->pid == 0)
+		command_child(f, NULL, NULL, NULL);
+	if (c->pid < 0)
+		return -errno;
+	c->in = fcntl(master, F_DUPFD_CLOEXEC, 0);
+	c->out = master;
+	return fcntl(master, F_SETFD, FD_CLOEXEC) || c->in < 0 ? -errno : 0;
+}
+
+static int command_start_pipes(struct command *c, const struct frame *f)
+{
+	int in[2], out[2], err[2];
+
 	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
 		return -errno;
-	c.pid = fork();
-	if (c.pid == 0)
+	c->pid = fork();
+	if (c->pid == 0)
 		command_child(f, in, out, err);
 	close(in[0]);
 	close(out[1]);
 	close(err[1]);
-	if (c.pid < 0)
-		return -errno;
-	c.in = in[1];
-	c.out = out[0];
-	c.err = err[0];
-	*ret = c;
-	return 0;
+	c->in = in[1];
+	c->out = out[0];
+	c->err = err[0];
+	return c->pid < 0 ? -errno : 0;
 }
 
-static void command_close(int *fd)
+static int command_start(struct command *c, const struct frame *f)
 {
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
+	int e;
 
-static void command_kill(struct command *c)
-{
-	if (c->pid > 0)
-		kill(-c->pid, SIGKILL);
-	command_close(&c->in);
+	if (f->len < 2 || f->data[f->len - 1] != '\0')
+		return -EINVAL;
+	e = f->data[0] & RUN_TTY ? command_start_tty(c, f) : command_start_pipes(c, f);
+	if (e)
+		return e;
+	c->pidfd = pidfd_open(c->pid, 0);
+	return c->pidfd < 0 || fcntl(c->in, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
 /* Passes one piece of output on; closes the descriptor at its end. */
-static int command_pass(struct channel *ch, int *fd, enum frame_type type)
+static void server_pass(struct server *s, int *fd, enum frame_type type)
 {
 	char buf[FRAME_DATA_MAX];
 	ssize_t n = read(*fd, buf, sizeof(buf));
 
 	if (n > 0)
-		return channel_send(ch, type, buf, (size_t)n);
-	if (n == 0 || errno != EINTR)
+		server_send(s, type, buf, (size_t)n);
+	else if (n == 0 || errno != EINTR)
 		command_close(fd);
-	return 0;
 }
 
-static void command_input(struct command *c, const struct frame *f)
+static void server_drain(struct server *s, int *fd, enum frame_type type)
 {
-	if (f->len == 0)
-		command_close(&c->in);
-	else if (c->in >= 0 && channel_write(c->in, f->data, f->len) < 0)
-		command_close(&c->in);
+	struct pollfd p = {.fd = *fd, .events = POLLIN};
+
+	while (*fd >= 0 && poll(&p, 1, 0) > 0)
+		server_pass(s, fd, type);
 }
 
 /* A command ends when it has exited: a daemon that it left behind may hold its output open. */
-static void command_reap(struct channel *ch, struct command *c)
+static void server_reap(struct server *s)
 {
+	struct command *c = &s->command;
 	int status;
 	char code;
 
-	if (c->pid <= 0 || waitpid(c->pid, &status, WNOHANG) != c->pid)
+	if (waitpid(c->pid, &status, WNOHANG) != c->pid)
 		return;
-	for (int *fd = &c->out; fd; fd = fd == &c->out ? &c->err : NULL) {
-		while (*fd >= 0) {
-			struct pollfd p = {.fd = *fd, .events = POLLIN};
-
-			if (poll(&p, 1, 0) <= 0 ||
-			    command_pass(ch, fd, fd == &c->out ? FRAME_OUTPUT : FRAME_ERRORS))
-				break;
-		}
-		command_close(fd);
-	}
-	command_close(&c->in);
 	c->pid = 0;
+	server_drain(s, &c->out, FRAME_OUTPUT);
+	server_drain(s, &c->err, FRAME_ERRORS);
+	command_clear(c);
 	code = (char)(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-	channel_send(ch, FRAME_EXIT, &code, 1);
+	server_send(s, FRAME_EXIT, &code, 1);
 }
 
-static void serve_frame(struct channel *ch, struct command *c, const struct frame *f)
+static void server_input(struct server *s)
 {
+	struct command *c = &s->command;
+	ssize_t n = (ssize_t)c->n_input;
+	uint32_t taken;
+
+	if (c->n_input && c->in >= 0)
+		n = write(c->in, c->input, c->n_input);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		command_close(&c->in); /* it reads no more: the rest goes nowhere */
+		n = (ssize_t)c->n_input;
+	}
+	taken = (uint32_t)n;
+	c->n_input -= taken;
+	memmove(c->input, c->input + taken, c->n_input);
+	if (taken)
+		server_send(s, FRAME_TAKEN, &taken, sizeof(taken));
+	if (!c->n_input && c->input_ended)
+		command_close(&c->in);
+}
+
+static void server_frame(struct server *s, const struct frame *f)
+{
+	struct command *c = &s->command;
 	char code = (char)EXIT_CHANNEL;
 
 	if (f->type == FRAME_RUN) {
-		command_kill(c); /* a client that vanished left it */
-		if (c->pid > 0)
-			waitpid(c->pid, NULL, 0);
-		command_close(&c->out);
-		command_close(&c->err);
-		*c = (struct command){.in = -1, .out = -1, .err = -1};
-		ch->session = f->session;
-		if (command_start(f, c))
-			channel_send(ch, FRAME_EXIT, &code, 1);
-	} else if (f->type == FRAME_INPUT) {
-		command_input(c, f);
-	} else if (f->type == FRAME_KILL) {
-		command_kill(c);
+		command_clear(c); /* a client that vanished left it */
+		s->ch.session = f->session;
+		if (command_start(c, f)) {
+			command_clear(c);
+			server_send(s, FRAME_EXIT, &code, 1);
+		}
+	} else if (f->type == FRAME_INPUT && f->len <= sizeof(c->input) - c->n_input) {
+		memcpy(c->input + c->n_input, f->data, f->len);
+		c->n_input += f->len;
+		c->input_ended = f->len == 0;
+		server_input(s);
+	} else if (f->type == FRAME_KILL && c->pid > 0) {
+		kill(-c->pid, SIGKILL);
+	} else if (f->type == FRAME_SIZE && c->in >= 0 && f->len == sizeof(struct winsize)) {
+		ioctl(c->in, TIOCSWINSZ, f->data);
 	}
+}
+
+static void server_read(struct server *s)
+{
+	static struct frame f;
+
+	do {
+		while (channel_next(&s->ch, &f))
+			server_frame(s, &f);
+	} while (channel_fill(&s->ch) > 0);
+}
+
+/* Kills the command of a client that is gone. Returns for how long to wait for events, in ms. */
+static int server_watch(struct server *s)
+{
+	struct pollfd p = {.fd = s->ch.fd};
+
+	if (s->command.pid <= 0 || poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP)) {
+		s->hung_up_ns = 0;
+		return -1;
+	}
+	s->hung_up_ns = s->hung_up_ns ? s->hung_up_ns : clock_now_ns();
+	if (clock_now_ns() - s->hung_up_ns < HANGUP_MS * NSEC_PER_MSEC)
+		return HANGUP_MS / 4;
+	command_clear(&s->command);
+	return -1;
+}
+
+static int server_open(struct server *s, const char *path)
+{
+	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
+
+	signal(SIGPIPE, SIG_IGN);
+	s->ch.fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	s->events = epoll_create1(EPOLL_CLOEXEC);
+	if (s->ch.fd < 0 || s->events < 0 || epoll_ctl(s->events, EPOLL_CTL_ADD, s->ch.fd, &e)) {
+		fprintf(stderr, "channel: %s: %s\n", path, strerror(errno));
+		return -errno;
+	}
+	return 0;
 }
 
 static int serve_port(const char *path)
 {
-	struct channel ch = {.fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)};
-	struct command c = {.in = -1, .out = -1, .err = -1};
-	static struct frame f;
+	static struct server s = {.command = {.pidfd = -1, .in = -1, .out = -1, .err = -1}};
+	struct command *c = &s.command;
+	struct epoll_event e;
 
-	if (ch.fd < 0) {
-		fprintf(stderr, "channel: %s: %s\n", path, strerror(errno));
+	if (server_open(&s, path))
 		return EXIT_CHANNEL;
-	}
-	signal(SIGPIPE, SIG_IGN);
 	for (;;) {
-		struct pollfd p[] = {{.fd = ch.fd, .events = POLLIN},
-				     {.fd = c.out, .events = POLLIN},
-				     {.fd = c.err, .events = POLLIN}};
+		struct pollfd p[] = {{.fd = s.events, .events = POLLIN},
+				     {.fd = c->out, .events = POLLIN},
+				     {.fd = c->err, .events = POLLIN},
+				     {.fd = c->pidfd, .events = POLLIN},
+				     {.fd = c->n_input ? c->in : -1, .events = POLLOUT}};
 
-		/* While nobody is connected the port always polls as hung up: look less often. */
-		poll(p, ARRAY_SIZE(p), c.pid > 0 ? 20 : 1000);
-		if (p[0].revents & POLLHUP) {
-			command_kill(&c);
-			poll(NULL, 0, 5);
-		}
-		if (p[0].revents & POLLIN)
-			channel_fill(&ch);
-		while (channel_next(&ch, &f))
-			serve_frame(&ch, &c, &f);
-		if (c.out >= 0 && p[1].fd == c.out && p[1].revents)
-			command_pass(&ch, &c.out, FRAME_OUTPUT);
-		if (c.err >= 0 && p[2].fd == c.err && p[2].revents)
-			command_pass(&ch, &c.err, FRAME_ERRORS);
-		command_reap(&ch, &c);
+		poll(p, ARRAY_SIZE(p), server_watch(&s));
+		epoll_wait(s.events, &e, 1, 0);
+		if (p[1].revents)
+			server_pass(&s, &c->out, FRAME_OUTPUT);
+		if (p[2].revents)
+			server_pass(&s, &c->err, FRAME_ERRORS);
+		if (p[4].revents)
+			server_input(&s);
+		if (c->pidfd >= 0 && p[3].revents)
+			server_reap(&s);
+		server_read(&s);
 	}
 }
 
@@ -334,7 +438,35 @@ static int serve(int n, char **paths)
 
 /* --- on the running machine ------------------------------------------------------------------- */
 
-static int run_connect(const char *path)
+struct client {
+	struct channel ch;
+	struct frame out; /* what the port has not taken yet; input is read when it is empty */
+	size_t n_out, n_sent;
+	size_t window; /* bytes of input that may be sent */
+	bool tty, input_ended, size_changed;
+	int resized; /* signalfd for SIGWINCH, -1 without a terminal */
+	uint64_t deadline_ns;
+	bool killed;
+};
+
+static int write_all(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EAGAIN)
+			poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+		else if (n < 0 && errno != EINTR)
+			return -errno;
+		else if (n > 0) {
+			data += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+static int client_connect(const char *path)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -349,9 +481,15 @@ static int run_connect(const char *path)
 	return fd;
 }
 
-static int run_begin(struct channel *ch, bool tty, int n, char **argv)
+static void client_queue(struct client *c, enum frame_type type, const void *data, size_t len)
 {
-	char data[FRAME_DATA_MAX] = {tty ? RUN_TTY : 0};
+	c->n_out = frame_build(&c->ch, type, data, len, &c->out);
+	c->n_sent = 0;
+}
+
+static int client_begin(struct client *c, int n, char **argv)
+{
+	char data[FRAME_DATA_MAX] = {c->tty ? RUN_TTY : 0};
 	size_t len = 1;
 
 	for (int i = 0; i < n; i++) {
@@ -362,89 +500,170 @@ static int run_begin(struct channel *ch, bool tty, int n, char **argv)
 		memcpy(data + len, argv[i], l);
 		len += l;
 	}
-	if (getrandom(&ch->session, sizeof(ch->session), 0) != sizeof(ch->session))
+	if (getrandom(&c->ch.session, sizeof(c->ch.session), 0) != sizeof(c->ch.session))
 		return -EIO;
-	return channel_send(ch, FRAME_RUN, data, len);
+	client_queue(c, FRAME_RUN, data, len);
+	return 0;
+}
+
+/* A client that was killed may have left a frame begun: fills it up, so that ours is not taken for
+ * its rest. */
+static int client_resync(struct client *c)
+{
+	static const char zeros[sizeof(struct frame)];
+
+	return write_all(c->ch.fd, zeros, sizeof(zeros));
+}
+
+static int client_send(struct client *c)
+{
+	ssize_t n = write(c->ch.fd, (const char *)&c->out + c->n_sent, c->n_out - c->n_sent);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	c->n_sent += (size_t)n;
+	if (c->n_sent == c->n_out)
+		c->n_sent = c->n_out = 0;
+	return 0;
 }
 
 /* Returns the exit status, or -1 to go on. */
-static int run_frame(const struct frame *f)
+static int client_frame(struct client *c, const struct frame *f)
 {
+	uint32_t taken;
+
+	if (f->type == FRAME_TAKEN && f->len == sizeof(taken)) {
+		memcpy(&taken, f->data, sizeof(taken));
+		c->window += taken;
+	}
 	if (f->type == FRAME_EXIT && f->len == 1)
-		return (unsigned char)f->data[0];
-	if (f->type == FRAME_OUTPUT || f->type == FRAME_ERRORS)
-		channel_write(f->type == FRAME_OUTPUT ? STDOUT_FILENO : STDERR_FILENO, f->data,
-			      f->len);
+		return c->killed ? EXIT_TIMEOUT : (unsigned char)f->data[0];
+	if ((f->type == FRAME_OUTPUT && write_all(STDOUT_FILENO, f->data, f->len)) ||
+	    (f->type == FRAME_ERRORS && write_all(STDERR_FILENO, f->data, f->len)))
+		return EXIT_CHANNEL; /* whoever read it is gone: the command dies with us */
 	return -1;
 }
 
-static int run_loop(struct channel *ch, uint64_t deadline_ns)
+/* Fills the empty out frame with what is to be sent next, if anything. */
+static void client_next(struct client *c, bool input_ready)
+{
+	struct signalfd_siginfo si;
+	char buf[FRAME_DATA_MAX];
+	struct winsize size;
+
+	if (c->resized >= 0 && read(c->resized, &si, sizeof(si)) == sizeof(si))
+		c->size_changed = true;
+	if (c->killed || c->n_out)
+		return;
+	if (c->size_changed && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
+		client_queue(c, FRAME_SIZE, &size, sizeof(size));
+	} else if (input_ready) {
+		ssize_t n = read(STDIN_FILENO, buf, MIN(sizeof(buf), c->window));
+
+		c->window -= n > 0 ? (size_t)n : 0;
+		c->input_ended = n <= 0;
+		client_queue(c, FRAME_INPUT, buf, n > 0 ? (size_t)n : 0);
+	}
+	c->size_changed = false;
+}
+
+/* Returns EXIT_TIMEOUT when the command does not even die; else -1. */
+static int client_overdue(struct client *c)
+{
+	if (clock_now_ns() < c->deadline_ns)
+		return -1;
+	if (c->killed)
+		return EXIT_TIMEOUT;
+	/* A frame that the port has half taken is finished first. */
+	if (c->n_sent == 0)
+		client_queue(c, FRAME_KILL, NULL, 0);
+	c->killed = true;
+	c->deadline_ns = clock_now_ns() + KILL_MS * NSEC_PER_MSEC;
+	return -1;
+}
+
+static int client_loop(struct client *c)
 {
 	static struct frame f;
-	char buf[FRAME_DATA_MAX];
-	bool input = true;
 	int status;
 
 	for (;;) {
-		struct pollfd p[] = {{.fd = ch->fd, .events = POLLIN},
-				     {.fd = input ? STDIN_FILENO : -1, .events = POLLIN}};
+		bool want_input = !c->n_out && !c->input_ended && !c->killed && c->window > 0;
+		struct pollfd p[] = {
+			{.fd = c->ch.fd, .events = (short)(POLLIN | (c->n_out ? POLLOUT : 0))},
+			{.fd = want_input ? STDIN_FILENO : -1, .events = POLLIN},
+			{.fd = c->resized, .events = POLLIN}};
 
-		poll(p, 2, deadline_ns == UINT64_MAX ? -1 : 200);
-		if (clock_now_ns() > deadline_ns) {
-			channel_send(ch, FRAME_KILL, NULL, 0);
-			return EXIT_TIMEOUT;
-		}
-		if (p[1].revents) {
-			ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
-
-			input = n > 0;
-			if (channel_send(ch, FRAME_INPUT, buf, n > 0 ? (size_t)n : 0))
-				return EXIT_CHANNEL;
-		}
-		if (p[0].revents && channel_fill(ch) < 0)
+		poll(p, ARRAY_SIZE(p), c->deadline_ns == UINT64_MAX ? -1 : 100);
+		if ((status = client_overdue(c)) >= 0)
+			return status;
+		client_next(c, p[1].revents != 0);
+		if (c->n_out && client_send(c))
 			return EXIT_CHANNEL;
-		while (channel_next(ch, &f))
-			if ((status = run_frame(&f)) >= 0)
+		if ((p[0].revents & ~POLLOUT) && channel_fill(&c->ch) < 0)
+			return c->killed ? EXIT_TIMEOUT : EXIT_CHANNEL;
+		while (channel_next(&c->ch, &f))
+			if ((status = client_frame(c, &f)) >= 0)
 				return status;
 	}
+}
+
+/* The terminal's own handling of keys is the virtual host's while the command runs. */
+static int client_loop_tty(struct client *c)
+{
+	struct termios saved, raw;
+	sigset_t winch;
+	int status;
+
+	if (tcgetattr(STDIN_FILENO, &saved))
+		return EXIT_CHANNEL;
+	sigemptyset(&winch);
+	sigaddset(&winch, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &winch, NULL);
+	c->resized = signalfd(-1, &winch, SFD_CLOEXEC | SFD_NONBLOCK);
+	c->size_changed = true;
+	raw = saved;
+	cfmakeraw(&raw);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	status = client_loop(c);
+	tcsetattr(STDIN_FILENO, TCSANOW, &saved);
+	return status;
 }
 
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"tty", no_argument, NULL, 't'}, {"timeout", required_argument, NULL, 'l'}, {0}};
-	struct channel ch = {.fd = -1};
-	uint64_t deadline_ns = UINT64_MAX;
-	struct termios saved, raw;
-	bool tty = false;
-	int c, status;
+	static struct client client = {
+		.resized = -1, .deadline_ns = UINT64_MAX, .window = INPUT_WINDOW};
+	int c;
 
 	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		if (c == 't')
-			tty = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &saved) == 0;
+			client.tty = isatty(STDIN_FILENO);
 		else if (c == 'l')
-			deadline_ns = clock_now_ns() + strtoull(optarg, NULL, 10) * NSEC_PER_SEC;
+			client.deadline_ns =
+				clock_now_ns() + strtoull(optarg, NULL, 10) * NSEC_PER_SEC;
 		else
 			return 2;
 	}
 	if (argc - optind < 2)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
-	ch.fd = run_connect(argv[optind]);
-	optind += strcmp(argv[optind + 1], "--") == 0 ? 2 : 1;
-	if (ch.fd < 0 || run_begin(&ch, tty, argc - optind, argv + optind)) {
+	client.ch.fd = client_connect(argv[optind]);
+	if (client.ch.fd < 0) {
 		fprintf(stderr, "channel: the virtual host cannot be reached\n");
 		return EXIT_CHANNEL;
 	}
-	if (tty) {
-		raw = saved;
-		cfmakeraw(&raw);
-		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	optind += strcmp(argv[optind + 1], "--") == 0 ? 2 : 1;
+	if (client_begin(&client, argc - optind, argv + optind)) {
+		fprintf(stderr, "channel: the arguments are longer than %d bytes\n",
+			FRAME_DATA_MAX);
+		return EXIT_CHANNEL;
 	}
-	status = run_loop(&ch, deadline_ns);
-	if (tty)
-		tcsetattr(STDIN_FILENO, TCSANOW, &saved);
-	return status;
+	if (client_resync(&client))
+		return EXIT_CHANNEL;
+	return client.tty ? client_loop_tty(&client) : client_loop(&client);
 }
 
 int main(int argc, char **argv)
