@@ -13,6 +13,7 @@
 
 #include "netcfg/apply.h"
 #include "plugins/plugins.h"
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -65,6 +66,19 @@ static int run(const char *command)
 
 	snprintf(line, sizeof(line), "(%s) >&2", command);
 	return system(line);
+}
+
+/* Tries a command until it succeeds, for five seconds at most. */
+static bool run_until(const char *command)
+{
+	uint64_t deadline = clock_now_ns() + 5 * NSEC_PER_SEC;
+
+	while (run(command) != 0) {
+		if (clock_now_ns() > deadline)
+			return false;
+		poll(NULL, 0, 20);
+	}
+	return true;
 }
 
 static int setup(void **state)
@@ -283,10 +297,11 @@ static void test_no_leak_without_carrier(void **state)
 	assert_int_equal(run("ip route get 10.10.9.9 from 10.10.1.10 | grep -q 'dev leg0' && "
 			     "! ip route get 10.20.9.9 from 10.10.1.10 && "
 			     "! ip route get 198.51.100.1 from 10.10.1.10 && "
-			     "ip link set far0 down && "
-			     "! ip route get 10.10.9.9 from 10.10.1.10 && "
-			     "ip route get 10.20.9.9 from 10.20.1.10 | grep -q 'dev leg1'"),
+			     "ip link set far0 down"),
 			 0);
+	/* The kernel tells its routes of a lost carrier a moment later. */
+	assert_true(run_until("! ip route get 10.10.9.9 from 10.10.1.10"));
+	assert_int_equal(run("ip route get 10.20.9.9 from 10.20.1.10 | grep -q 'dev leg1'"), 0);
 	apply(f, no_gateway_yaml); /* a pulled cable is no difference to repair */
 }
 
