@@ -14,12 +14,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
-#define DEADLINE_NS (30 * NSEC_PER_SEC)
+#define DEADLINE_NS (60 * NSEC_PER_SEC)
 #define HUGEPAGES 96
 #define NS_A "plenum-pdpdk-a"
 #define NS_B "plenum-pdpdk-b"
@@ -202,6 +203,10 @@ static bool ping_pong(struct port *p, const struct rudp_addr *dst, uint32_t numb
 	return false;
 }
 
+/* Shared with a client: as long as it is set, `count` more datagrams are to come. NULL: never set.
+ */
+static uint32_t *go_on;
+
 static void child_client(const struct end *e, const struct end *peer, uint32_t count)
 {
 	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -213,9 +218,12 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 	if (ip_prefix_parse(peer->ip, &prefix) < 0)
 		_exit(1);
 	dst.ip = prefix.addr;
-	for (uint32_t i = 1; i <= count; i++)
+	for (uint32_t i = 1, last = count; i <= last; i++) {
+		if (go_on && __atomic_load_n(go_on, __ATOMIC_RELAXED))
+			last = i + count;
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);
+	}
 	p.ops->close(&p);
 	_exit(0);
 }
@@ -441,13 +449,20 @@ static void test_peer_restarts(void **state)
 	int status = -1;
 
 	need(state);
+	go_on = mmap(NULL, sizeof(*go_on), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	assert_true(go_on != MAP_FAILED);
+	*go_on = 1;
 	echo = echo_start(&end_b);
-	client = client_start(&end_a, &end_b, 20 * COUNT);
+	client = client_start(&end_a, &end_b, 100);
 	for (int i = 0; i < 2; i++) {
 		echo_kill(echo);
 		echo = echo_start(&end_b);
 	}
+	__atomic_store_n(go_on, 0, __ATOMIC_RELAXED);
 	waitpid(client, &status, 0);
+	munmap(go_on, sizeof(*go_on));
+	go_on = NULL;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	echo_kill(echo);
