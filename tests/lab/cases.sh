@@ -3,6 +3,7 @@
 # `# wants: hosts=2 legs=2 nics=igb`, and a function case_run. It runs with `set -e`: the first command that
 # fails fails the case. Cases of equal wants share booted hosts; between them the hosts are reset.
 
+lab_cases=${LAB_CASES:-$here/cases}
 lab_case_limit_s=240
 
 # --- what a case may call ----------------------------------------------------------------------
@@ -41,36 +42,81 @@ skip() { # skip REASON: ends the case
 	exit 0
 }
 
-addresses() { # addresses [LEG...]: 10.LEG.0.1 on host-a, 10.LEG.0.2 on host-b, links up
-	local leg
-	for leg in "$@"; do
-		on host-a sh -c "ip addr add 10.$leg.0.1/24 dev eth$((leg + 1)) && ip link set eth$((leg + 1)) up"
-		on host-b sh -c "ip addr add 10.$leg.0.2/24 dev eth$((leg + 1)) && ip link set eth$((leg + 1)) up"
-		within 20 on host-a ping -c 1 -W 1 "10.$leg.0.2"
+addresses() { # addresses LEG...: 10.LEG.0.1 on host-a, 10.LEG.0.2 on host-b, ..., links up
+	local leg name n=0 script
+	for name in $(lab_host_names "$hosts"); do
+		n=$((n + 1)) script=''
+		for leg in "$@"; do
+			script+="ip addr add 10.$leg.0.$n/24 dev eth$((leg + 1)); ip link set eth$((leg + 1)) up;"
+		done
+		on "$name" sh -ec "$script"
 	done
+	for leg in "$@"; do
+		for ((n = 2; n <= hosts; n++)); do
+			within 20 on host-a ping -c 1 -W 1 "10.$leg.0.$n"
+		done
+	done
+}
+
+# bond HOST N OPTIONS...: bond0 of eth1 and eth2 with 10.50.0.N; what was there goes
+bond() {
+	local host=$1 n=$2
+	shift 2
+	script_on "$host" <<-EOF
+		modprobe bonding max_bonds=0
+		ip link del bond0 2>/dev/null || :
+		ip link add bond0 type bond $*
+		for dev in eth1 eth2; do ip link set \$dev down && ip link set \$dev master bond0; done
+		ip addr add 10.50.0.$n/24 dev bond0
+		ip link set bond0 up
+	EOF
+}
+
+bond_has_ports() { # bond_has_ports HOST N: so many ports are in the active aggregator
+	[ "$(on "$1" awk '/^Active Aggregator/ { a = 1 } a && /Number of ports/ { print $4; exit }' /proc/net/bonding/bond0)" = "$2" ]
 }
 
 # --- the runner --------------------------------------------------------------------------------
 
 lab_case_field() { # lab_case_field CASE about|wants
-	sed -n "s/^# $2: *//p" "$here/cases/$1"
+	sed -n "s/^# $2: *//p" "$lab_cases/$1"
 }
 
-lab_run_case() { # in a process of its own, with the lab up
-	lab_case_logs=$2
-	. "$here/cases/$1"
+# lab_case_wants CASE: all of them, one way only to say each
+lab_case_wants() {
+	local hosts=2 legs=2 nics=igb cpus=2 memory=1536 want
+	for want in $(lab_case_field "$1" wants); do
+		case ${want%%=*} in
+		hosts | legs | nics | cpus | memory) local "$want" ;;
+		*) lab_die "case $1 wants '$want': hosts=, legs=, nics=, cpus= or memory=" ;;
+		esac
+	done
+	echo "hosts=$hosts legs=$legs nics=$nics cpus=$cpus memory=$memory"
+}
+
+# lab_run_case CASE [LOGS]: in a process of its own, with the lab up
+lab_run_case() {
+	[ -e "$lab_cases/${1:?case: which?}" ] || lab_die "no case '$1' in $lab_cases"
+	lab_case_logs=${2:-$(mktemp -d)}
+	lab_need_keeper >/dev/null
+	. "$lab_state/wants"
+	. "$lab_cases/$1"
 	case_run
 }
 
 # Puts the hosts and switches back as they were after boot; fails where that cannot be done.
 lab_reset() {
-	local host leg run
+	local host run touched port
 	run=$(lab_run_dir)
+	for touched in "$run"/*.touched; do
+		[ -e "$touched" ] || continue
+		port=${touched##*/} port=${port%.touched}
+		lab_link "${port%.*}" "${port##*.}" up || return 1
+		rm -f "$touched"
+	done
+	"$LAB_BUILD/tests/lab/switch" --set "$run" all clear || return 1
 	for host in $(lab_host_names "$hosts"); do
-		[ -S "$run/$host.chan.0" ] || return 1
-		for leg in $(seq 0 $((legs - 1))); do
-			lab_link "$host" "$leg" clear && lab_link "$host" "$leg" up || return 1
-		done
+		lab_runs "$host" || return 1
 		lab_sh --timeout 60 "$host" bash "$here/guest-reset" "$legs" </dev/null || return 1
 	done
 }
@@ -79,12 +125,15 @@ lab_collect() { # lab_collect LOGS: what helps to understand a failure
 	local host
 	for host in $(lab_host_names "$hosts"); do
 		lab_console "$host" >"$1/$host.console" 2>&1 || :
-		lab_sh --timeout 20 "$host" sh -c 'dmesg | tail -n 200; ip -d addr; ip rule; ip route show table all
-			ps axo pid,stat,etime,args; head -c 200000 /run/*.log 2>/dev/null' </dev/null >"$1/$host.state" 2>&1 || :
+		lab_runs "$host" 2>/dev/null || continue
+		lab_sh --timeout 30 "$host" sh -c 'dmesg | tail -n 300; ip -d -s addr; ip rule; ip route show table all
+			ps axo pid,stat,etime,args' </dev/null >"$1/$host.state" 2>&1 || :
+		mkdir -p "$1/$host"
+		lab_sh --timeout 30 "$host" sh -c 'cd /run && tar -c *.log 2>/dev/null' </dev/null 2>/dev/null | tar -C "$1/$host" -x 2>/dev/null || :
 	done
 }
 
-lab_say() { # lab_say RESULT CASE SECONDS [REASON]: one line, written whole
+lab_say() { # lab_say RESULT CASE SECONDS [TEXT]: its line, written whole
 	local about
 	about=$(lab_case_field "$2" about)
 	case $1 in
@@ -95,76 +144,99 @@ lab_say() { # lab_say RESULT CASE SECONDS [REASON]: one line, written whole
 	echo "$1" >>"$lab_results"
 }
 
+# lab_case_result CASE LOGS: runs it in the hosts that are up
+lab_case_result() {
+	local name=$1 logs=$2 start=$SECONDS status=0
+	[ $lab_capturing = 0 ] || lab_capture "$logs/switches.pcapng"
+	timeout -k 5 $lab_case_limit_s "$0" --name "$LAB_NAME" case "$name" "$logs" </dev/null >"$logs/output" 2>&1 || status=$?
+	[ $lab_capturing = 0 ] || lab_capture off || :
+	if [ $status = 0 ] && [ -e "$logs/skipped" ]; then
+		lab_say skipped "$name" 0 "$(cat "$logs/skipped")"
+	elif [ $status = 0 ]; then
+		rm -f "$logs/switches.pcapng"
+		lab_say passed "$name" $((SECONDS - start))
+	else
+		[ $status != 124 ] || echo "the case took longer than $lab_case_limit_s s" >>"$logs/output"
+		lab_collect "$logs"
+		lab_say failed "$name" $((SECONDS - start)) "$logs"
+		tail -n 15 "$logs/output" | sed 's/^/#   /'
+	fi
+}
+
 # lab_group NUMBER WANTS CASE...: boots what they want and runs them one after the other.
 lab_group() {
-	local number=$1 wants=$2 name logs start status want hosts=1 legs=2 options=()
+	local number=$1 wants=$2 want name logs hosts legs nics cpus memory options=()
 	shift 2
 	for want in $wants; do
-		local "${want?}"
+		local "$want"
 		options+=("--${want%%=*}" "${want#*=}")
 	done
-	lab_set_name "test-$lab_test_pid-$number"
-	lab_up "${options[@]}"
-	for name in "$@"; do
-		logs=$lab_logs/$name
-		rm -rf "$logs"
-		mkdir -p "$logs"
-		start=$SECONDS status=0
-		if ! lab_reset >"$logs/reset" 2>&1; then
-			lab_down
-			lab_up "${options[@]}"
-			start=$SECONDS
+	lab_set_name "test-$number"
+	logs=$lab_logs/boot-$number
+	lab_left=("$@") lab_left_log=$logs
+	trap lab_group_ends EXIT
+	lab_up "${options[@]}" >"$logs" 2>&1
+	while [ $# -gt 0 ]; do
+		rm -rf "${lab_logs:?}/$1"
+		mkdir -p "$lab_logs/$1"
+		if ! lab_reset >"$lab_logs/$1/reset" 2>&1; then
+			echo "# before $1 the hosts could not be put back as they were; booting them anew ($lab_logs/$1/reset)"
+			{ lab_down && lab_up "${options[@]}"; } >"$logs" 2>&1
 		fi
-		timeout -k 5 $lab_case_limit_s "$0" --name "$LAB_NAME" run-case "$name" "$logs" </dev/null >"$logs/output" 2>&1 || status=$?
-		if [ $status = 0 ] && [ -e "$logs/skipped" ]; then
-			lab_say skipped "$name" 0 "$(cat "$logs/skipped")"
-		elif [ $status = 0 ]; then
-			lab_say passed "$name" $((SECONDS - start))
-		else
-			lab_collect "$logs"
-			lab_say failed "$name" $((SECONDS - start)) "$logs"
-			tail -n 15 "$logs/output" | sed 's/^/#   /'
-		fi
+		lab_case_result "$1" "$lab_logs/$1"
+		shift
+		lab_left=("$@")
 	done
+	rm -f "$logs"
 	lab_down
+}
+
+# What ends a group early, a host that does not boot above all, fails the cases that are left.
+lab_group_ends() {
+	local name
+	[ ${#lab_left[@]} -gt 0 ] || return 0
+	for name in "${lab_left[@]}"; do
+		lab_say failed "$name" 0 "$lab_left_log"
+	done
+	tail -n 15 "$lab_left_log" | sed 's/^/#   /'
 }
 
 # How many labs fit side by side: two cores and 4 GiB of memory each.
 lab_jobs() {
-	local by_memory
-	by_memory=$(awk '/MemAvailable/ { print int($2 / 4194304) }' /proc/meminfo)
-	echo $(($(nproc) / 2 < by_memory ? $(nproc) / 2 : by_memory)) | awk '{ print $1 < 1 ? 1 : $1 }'
+	awk -v cores="$(nproc)" '/MemAvailable/ { n = int($2 / 4194304); c = int(cores / 2); n = c < n ? c : n; print n < 1 ? 1 : n }' /proc/meminfo
 }
 
 lab_test() {
-	local jobs tap=0 name wants number=0 cases=() passed failed skipped
+	local jobs tap=0 name wants number=0 cases=() order=() passed skipped failed
 	declare -A groups=()
 	jobs=$(lab_jobs)
+	lab_capturing=${LAB_CAPTURE:-0}
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--jobs) jobs=$2 && shift ;;
+		--jobs) jobs=${2:?--jobs: how many?} && shift ;;
 		--tap) tap=1 ;;
+		--capture) lab_capturing=1 ;;
 		-*) lab_die "test: unknown option '$1'" ;;
 		*) cases+=("$1") ;;
 		esac
 		shift
 	done
-	if [ ${#cases[@]} -eq 0 ]; then
-		mapfile -t cases < <(ls "$here/cases")
-	fi
+	[ ${#cases[@]} -gt 0 ] || mapfile -t cases < <(ls "$lab_cases")
 	for name in "${cases[@]}"; do
-		[ -e "$here/cases/$name" ] || lab_die "no case '$name' in $here/cases"
-		wants=$(lab_case_field "$name" wants)
+		[ -e "$lab_cases/$name" ] || lab_die "no case '$name' in $lab_cases"
+		wants=$(lab_case_wants "$name")
+		[ -n "${groups[$wants]:-}" ] || order+=("$wants")
 		groups[$wants]+=" $name"
 	done
 	lab_prepare
-	lab_test_pid=$$
+	mkdir -p "$lab_state_root"
+	mount -t tmpfs -o mode=700 labs "$lab_state_root" # in this command's own namespace: it ends with it
 	lab_logs=$LAB_BUILD/tests/lab/logs
 	mkdir -p "$lab_logs"
-	lab_results=$(mktemp "$lab_logs/results.XXXXXX")
-	trap 'rm -f "$lab_results"' EXIT
+	lab_results=$lab_state_root/results
+	: >"$lab_results"
 	[ $tap = 0 ] || echo "1..${#cases[@]}"
-	for wants in "${!groups[@]}"; do
+	for wants in "${order[@]}"; do
 		number=$((number + 1))
 		# shellcheck disable=SC2086 # the group is a list of words
 		lab_group $number "$wants" ${groups[$wants]} &
@@ -174,14 +246,8 @@ lab_test() {
 	done
 	wait
 	passed=$(grep -c passed "$lab_results" || :)
-	failed=$(grep -c failed "$lab_results" || :)
 	skipped=$(grep -c skipped "$lab_results" || :)
 	failed=$((${#cases[@]} - passed - skipped)) # a case without a result has failed
 	[ $tap = 1 ] || printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 	[ "$failed" = 0 ]
-}
-
-lab_play() {
-	. "$here/play.sh"
-	lab_play_main "$@"
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by lab: one lab's virtual hosts. Everything of a lab lives in a mount and process namespace whose
 # process 1, the keeper, ends with the script that made it or with `lab down`: with it the kernel ends
-# QEMU, the switches, the mounts and the sockets, whatever happened. Only $lab_state remains: a
-# folder with the keeper's pid and what was asked for.
+# QEMU, the switches, the mounts and the sockets, whatever happened. $lab_state is a folder with the
+# keeper's pid and what was asked for; every process of the lab holds its lock, so one that
+# nobody holds was left by a lab that was killed, and goes with the next command that makes a lab.
 
 lab_state_root=/run/plenum-lab
+exec {lab_lifeline_w}>/dev/null # while open, lab_up's lab lives
 
 lab_set_name() { # which lab the functions below are about
 	LAB_NAME=$1
@@ -13,9 +15,9 @@ lab_set_name() { # which lab the functions below are about
 
 # The pid of the lab's keeper; fails where there is no lab.
 lab_keeper() {
-	local pid
-	pid=$(cat "$lab_state/keeper.pid" 2>/dev/null) || return 1
-	[ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline" | tail -n 1)" = "lab-keeper:$LAB_NAME" ] || return 1
+	local pid args
+	read -r pid 2>/dev/null <"$lab_state/keeper.pid" && mapfile -d '' args 2>/dev/null <"/proc/$pid/cmdline" || return 1
+	[ "${args[-1]:-}" = "lab-keeper:$LAB_NAME" ] || return 1
 	echo "$pid"
 }
 
@@ -25,7 +27,9 @@ lab_need_keeper() {
 
 # The lab's folder of sockets and logs, as it is reached from outside its namespace.
 lab_run_dir() {
-	echo "/proc/$(lab_need_keeper)/root$lab_root/lab-run"
+	local pid
+	pid=$(lab_need_keeper) || return 1
+	echo "/proc/$pid/root$lab_root/lab-run"
 }
 
 lab_host_names() {
@@ -67,16 +71,22 @@ lab_keeper_main() { # in the new namespaces: mounts, switches, hosts; ends with 
 			case $number in
 			keep) kept=1 ;;
 			boot) lab_qemu "$name" & ;;
+			off) kill -KILL "$(cat "$lab_root/lab-run/$name.pid")" || : ;;
 			esac
 		done
 		[ $kept = 1 ] || exit 0
 	done
 }
 
-lab_qemu() { # lab_qemu HOST: boots it and waits for its end
-	local name=$1 args=() leg port index number
+lab_qemu() { # lab_qemu HOST: becomes it
+	local name=$1 args=() leg port index number power
 	. "$lab_state/wants"
+	# QEMU's emulator with a thread a CPU can lose timers, and trips over memory that moves while it runs.
+	[ "$accel" != tcg ] || accel=tcg,thread=single
 	number=$(lab_host_names 3 | grep -n "^$name\$" | cut -d: -f1)
+	exec {power}>"$lab_root/lab-run/$name.power" # locked as long as it runs
+	flock -w 20 "$power"
+	echo $BASHPID >"$lab_root/lab-run/$name.pid"
 	rm -f "$lab_root/lab-run/$name".{m,[0-9],qmp,chan.*} 2>/dev/null || :
 	index=0
 	for leg in m $(seq 0 $((legs - 1))); do
@@ -94,9 +104,9 @@ lab_qemu() { # lab_qemu HOST: boots it and waits for its end
 			-device "virtserialport,chardev=c$port,name=lab.$port")
 	done
 	exec chroot "$lab_root" qemu-system-x86_64 -nodefaults -no-reboot -display none \
-		-machine "q35,accel=$accel" -cpu max -smp "$cpus" -m "$memory" \
+		-machine q35 -accel "$accel" -cpu max,la57=off -smp "$cpus" -m "$memory" \
 		-kernel "/boot/vmlinuz-$(lab_kernel)" -initrd /initramfs.gz \
-		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 intel_iommu=on iommu=pt hugepages=$hugepages lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_channel=$LAB_BUILD/tests/lab/channel" \
+		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr cryptomgr.notests audit=0 apparmor=0 intel_iommu=on iommu=pt hugepages=$hugepages lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_channel=$LAB_BUILD/tests/lab/channel" \
 		-device intel-iommu,caching-mode=on -device virtio-serial-pci,max_ports=16 \
 		-fsdev local,id=host,path=/lab-host,security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=host,mount_tag=host \
@@ -110,7 +120,7 @@ lab_qemu() { # lab_qemu HOST: boots it and waits for its end
 
 # lab_up OPTIONS...: boots the hosts and returns when all of them answer.
 lab_up() {
-	local hosts=2 legs=2 nics=igb memory=1536 cpus=1 accel=tcg hugepages=160 channels=8 name
+	local hosts=2 legs=2 nics=igb memory=1536 cpus=2 accel=tcg hugepages=160 channels=8 name
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--hosts | --legs | --nics | --memory | --cpus | --accel)
@@ -124,9 +134,7 @@ lab_up() {
 	case "$hosts$legs" in [1-3][1-4]) ;; *) lab_die "up: 1 to 3 hosts with 1 to 4 legs, not $hosts and $legs" ;; esac
 	case $nics in igb | virtio) ;; *) lab_die "up: --nics igb or virtio, not '$nics'" ;; esac
 	lab_prepare
-	! lab_keeper >/dev/null || lab_die "lab '$LAB_NAME' is up already: lab down"
-	rm -rf "$lab_state"
-	mkdir -p "$lab_state"
+	lab_claim
 	printf '%s=%q\n' hosts "$hosts" legs "$legs" nics "$nics" memory "$memory" cpus "$cpus" accel "$accel" \
 		hugepages $hugepages channels $channels >"$lab_state/wants"
 	mkfifo "$lab_state/lifeline" "$lab_state/ready"
@@ -136,16 +144,36 @@ lab_up() {
 		lab_keeper_main" "lab-keeper:$LAB_NAME" </dev/null >"$lab_state/log" 2>&1 &
 	local unshare_pid=$!
 	disown $unshare_pid
-	exec {lab_lifeline}<>"$lab_state/lifeline" # both ends, so that neither side waits for the other
+	exec {lab_claimed}>&-
+	exec {lab_lifeline_w}>&- {lab_lifeline}<>"$lab_state/lifeline" # both ends, so that neither side waits for the other
 	if ! read -rt 60 _ <>"$lab_state/ready"; then
 		cat "$lab_state/log" >&2
 		lab_die "the lab did not start"
 	fi
-	tr -d ' ' <"/proc/$unshare_pid/task/$unshare_pid/children" >"$lab_state/keeper.pid"
+	tr " " "\n" <"/proc/$unshare_pid/task/$unshare_pid/children" >"$lab_state/keeper.pid"
 	exec {lab_lifeline_w}>"$lab_state/lifeline" {lab_lifeline}>&-
 	for name in $(lab_host_names "$hosts"); do
 		lab_wait "$name"
 	done
+}
+
+# Makes $lab_state and locks it; whoever inherits the lock is of the lab. Removes what killed labs left.
+lab_claim() {
+	local dir lock mutex
+	mkdir -p "$lab_state_root"
+	exec {mutex}>"$lab_state_root/.lock"
+	flock "$mutex"
+	for dir in "$lab_state_root"/*/; do
+		[ -e "$dir/lock" ] || continue
+		exec {lock}>"$dir/lock"
+		! flock -n "$lock" || rm -rf "$dir"
+		exec {lock}>&-
+	done
+	[ ! -e "$lab_state" ] || lab_die "lab '$LAB_NAME' is up already: lab down"
+	mkdir "$lab_state"
+	exec {lab_claimed}>"$lab_state/lock"
+	flock "$lab_claimed"
+	exec {mutex}>&-
 }
 
 # The lab outlives this script.
@@ -154,8 +182,8 @@ lab_keep() {
 }
 
 lab_wait() { # until the host answers
-	if ! lab_sh --timeout 120 "$1" true </dev/null; then
-		lab_console "$1" | tail -n 20 >&2
+	if ! lab_sh --timeout 180 "$1" true </dev/null; then
+		lab_console "$1" 2>/dev/null | tail -n 20 >&2 || :
 		lab_die "$1 did not boot"
 	fi
 }
@@ -170,15 +198,18 @@ lab_sh() {
 	[ $# -gt 0 ] || lab_die "sh: which host?"
 	host=$1
 	shift
-	[ $# -gt 0 ] || { set -- bash -i && options+=(--tty); }
-	run=$(lab_run_dir)
+	[ $# -gt 0 ] || set -- bash -i
+	! [ -t 0 ] || ! [ -t 1 ] || { options+=(--tty) && set -- env "TERM=${TERM:-linux}" "$@"; }
+	run=$(lab_run_dir) || exit 1
 	[ -S "$run/$host.chan.0" ] || lab_wait_socket "$run/$host.chan.0" || lab_die "no host '$host' in lab '$LAB_NAME'"
 	# A port carries one command at a time; a lock each, first come first served.
 	for port in 0 1 2 3 4 5 6 7 0; do
 		exec {lab_port_lock}>"$run/$host.lock.$port"
 		if flock -n "$lab_port_lock"; then
 			local status=0
-			"$LAB_BUILD/tests/lab/channel" run "${options[@]}" "$run/$host.chan.$port" -- "$@" {lab_port_lock}>&- || status=$?
+			# It keeps the port's lock, and lets go of the lab's life.
+			"$LAB_BUILD/tests/lab/channel" run "${options[@]}" "$run/$host.chan.$port" -- "$@" \
+				{lab_lifeline_w}>&- || status=$?
 			exec {lab_port_lock}>&-
 			return $status
 		fi
@@ -217,6 +248,7 @@ lab_link() {
 	[ $# -ge 3 ] || lab_die "link: HOST LEG SETTING"
 	local run state
 	run=$(lab_run_dir)
+	: >"$run/$1.$2.touched" # lab_reset puts it back
 	case $3 in
 	up | down)
 		[ "$3" = up ] && state=on || state=off
@@ -226,12 +258,28 @@ lab_link() {
 	esac
 }
 
+lab_capture() { # lab_capture FILE|off: what passes the switches, as pcapng
+	local file=$1
+	[ "$file" = off ] || file=$(realpath "$file")
+	"$LAB_BUILD/tests/lab/switch" --set "$(lab_run_dir)" all "capture=$file"
+}
+
+lab_runs() { # lab_runs HOST: is it powered on?
+	local run
+	run=$(lab_run_dir)
+	[ -e "$run/$1.power" ] || lab_die "no host '$1' in lab '$LAB_NAME'"
+	! flock -n "$run/$1.power" true
+}
+
 lab_kill() {
-	"$here/qmp" "$(lab_run_dir)/$1.qmp" quit >/dev/null 2>&1 || :
+	lab_runs "$1" || return 0
+	echo "off $1" >"$lab_state/lifeline"
+	flock -w 20 "$(lab_run_dir)/$1.power" true || lab_die "$1 does not go off"
 }
 
 lab_boot() {
-	lab_need_keeper >/dev/null
+	! lab_runs "$1" || lab_die "$1 is on already"
+	rm -f "$(lab_run_dir)/$1.chan.0"
 	echo "boot $1" >"$lab_state/lifeline"
 	lab_wait "$1"
 }
@@ -241,11 +289,15 @@ lab_console() {
 }
 
 lab_down() {
-	local pid
-	pid=$(lab_keeper) || { rm -rf "$lab_state" && return 0; }
-	kill -KILL "$pid"
-	while [ -d "/proc/$pid" ]; do
-		read -rt 0.02 <> <(:) || :
-	done
+	local pid lock
+	[ -e "$lab_state/lock" ] || return 0
+	exec {lock}>"$lab_state/lock"
+	if pid=$(lab_keeper); then
+		kill -KILL "$pid"
+		flock -w 60 "$lock" || lab_die "processes of lab '$LAB_NAME' do not end"
+	elif ! flock -n "$lock"; then
+		lab_die "lab '$LAB_NAME' is just starting, or is another process namespace's"
+	fi
 	rm -rf "$lab_state"
+	exec {lock}>&-
 }

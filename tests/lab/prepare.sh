@@ -6,26 +6,56 @@
 
 lab_root=$LAB_DIR/root
 
+# Where this machine's apt gets Debian itself from.
 lab_mirror() {
 	local mirror
-	mirror=$(cat /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | awk '
-		/^URIs:/ { print $2; exit }
-		/^deb / { for (i = 2; i <= NF; i++) if ($i ~ /^[a-z+]+:\/\//) { print $i; exit } }')
-	[ -n "$mirror" ] || lab_die "no Debian mirror in /etc/apt: add one, the lab is made from it"
+	mirror=$(apt-get indextargets --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+		awk '$1 == "Debian/Debian" && !found { print $2; found = 1 }')
+	[ -n "$mirror" ] || lab_die "apt knows no Debian archive: add one to /etc/apt, the lab is made from it"
 	echo "$mirror"
+}
+
+# lab_apt ARGS...: apt-get that waits its turn: not all of its locks can be waited for by an option.
+lab_apt() {
+	local deadline=$((SECONDS + 900)) log
+	log=$(mktemp "$LAB_DIR/apt.XXXXXX")
+	until DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >"$log" 2>&1; do
+		cat "$log"
+		if ! grep -qE 'Could not get lock|Unable to (lock|acquire)' "$log" || [ $SECONDS -ge $deadline ]; then
+			rm -f "$log"
+			return 1
+		fi
+		read -rt 2 <> <(:) || :
+	done
+	cat "$log"
+	rm -f "$log"
 }
 
 # What the preparation runs, and what the cases run in the virtual hosts (they see this machine's root).
 lab_packages() {
-	local package missing=() wanted=(debootstrap cpio xz-utils python3 kmod pciutils iproute2 ethtool iputils-ping
+	local package missing=() wanted=(debootstrap cpio xz-utils python3 kmod pciutils iproute2 ethtool iputils-ping jq
 		nftables dpdk dpdk-dev rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
 	for package in "${wanted[@]}"; do
 		[ -e "/var/lib/dpkg/info/$package.list" ] || compgen -G "/var/lib/dpkg/info/$package:*.list" >/dev/null ||
 			missing+=("$package")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
-	apt-get update
-	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+	lab_apt update
+	lab_apt install -y --no-install-recommends "${missing[@]}"
+}
+
+# Makes the folder. In a process namespace and with mounts of its own: whatever ends it, none of it goes on.
+lab_bootstrap() {
+	local proxy=''
+	eval "$(apt-config shell proxy Acquire::http::Proxy)"
+	rm -rf "$lab_root"
+	mkdir -p "$lab_root" "$LAB_DIR/packages"
+	http_proxy=${http_proxy:-$proxy} setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- \
+		debootstrap --cache-dir="$LAB_DIR/packages" --variant=minbase \
+		--include=qemu-system-x86,linux-image-amd64,kmod,busybox-static,xz-utils trixie "$lab_root" "$(lab_mirror)" || return 1
+	rm -rf "$LAB_DIR/packages" "$lab_root"/var/cache/apt/archives/*.deb
+	mkdir -p "$lab_root/lab-host" "$lab_root/lab-run"
+	touch "$lab_root/.complete"
 }
 
 # lab_prepare: everything that `lab up` needs. Safe to call at any time, by several at once.
@@ -35,18 +65,10 @@ lab_prepare() {
 	flock "$lab_lock"
 	lab_packages >"$LAB_DIR/prepare.log" 2>&1 || lab_die "packages could not be installed: $LAB_DIR/prepare.log"
 	if [ ! -e "$lab_root/.complete" ]; then
-		if [ ! -e "$lab_root/.bootstrapped" ]; then
-			rm -rf "$lab_root"
-			mkdir -p "$lab_root"
-			debootstrap --variant=minbase --include=qemu-system-x86,linux-image-amd64,kmod,busybox-static,xz-utils \
-				trixie "$lab_root" "$(lab_mirror)" >>"$LAB_DIR/prepare.log" 2>&1 ||
-				lab_die "debootstrap failed: $LAB_DIR/prepare.log"
-			touch "$lab_root/.bootstrapped"
-		fi
-		mkdir -p "$lab_root/lab-host" "$lab_root/lab-run"
-		touch "$lab_root/.complete"
+		lab_bootstrap >>"$LAB_DIR/prepare.log" 2>&1 || lab_die "debootstrap failed: $LAB_DIR/prepare.log"
 	fi
 	if [ ! -e "$lab_root/.initramfs" ] || [ "$here/prepare.sh" -nt "$lab_root/.initramfs" ]; then
+		rm -rf "$LAB_DIR"/initramfs.*
 		lab_initramfs
 		touch "$lab_root/.initramfs"
 	fi

@@ -2,15 +2,16 @@
 /*
  * The lab's virtual switches: one per leg. Every port of a virtual host is a pair of unix datagram
  * sockets, QEMU's HOST.LEG and ours HOST.LEG.switch; a frame goes to the other ports of its leg, to
- *one of them once its address is learnt. Frames are passed whole and unchanged: VLAN tags, LACP and
- *LLDP reach the far end, as over a cable when a leg has two ports.
+ * one of them once its address is learnt. Frames are passed whole and unchanged: VLAN tags, LACP
+ *and LLDP reach the far end, as over a cable when a leg has two ports.
  *
  *	switch DIR HOST.LEG...        serves until its standard input ends
  *	switch --set DIR HOST.LEG SETTING...
  *
  * Settings of a port, for frames in both directions: `silent=on|off` (swallow everything, the
- *carrier stays), `loss=PERCENT%`, `delay=MILLISECONDSms`, `group=N` (ports see only ports of their
- *own group: a misconfigured switch), `clear`.
+ * carrier stays), `loss=PERCENT%`, `delay=MILLISECONDSms`, `group=N` (ports see only ports of their
+ * own group: a misconfigured switch), `clear`. HOST.LEG may be `all`; `all capture=FILE` writes
+ *what enters the switches to a pcapng file, one interface a port, until `all capture=off`.
  */
 #include "netcfg/base.h"
 #include <fcntl.h>
@@ -26,10 +27,13 @@
 #define FRAME_MAX 65536
 #define BURST 64
 #define DELAYED_MAX 4096
+#define FRAME_MIN 60
+#define CAPTURE_BYTES_MAX (64L << 20)
 
 struct port {
 	char name[64];
 	char leg[32];
+	unsigned leg_number; /* equal for the ports of one switch */
 	int fd;
 	struct sockaddr_un peer;
 	bool silent;
@@ -41,7 +45,7 @@ struct port {
 
 struct mac_entry {
 	uint8_t mac[6];
-	unsigned port;
+	unsigned leg_number, port;
 	bool used;
 };
 
@@ -61,6 +65,7 @@ struct fabric {
 	unsigned n_queue;
 	int control;
 	uint64_t random;
+	FILE *capture;
 };
 
 static int unix_address(const char *dir, const char *name, struct sockaddr_un *ret)
@@ -91,16 +96,18 @@ static double fabric_chance(struct fabric *f)
 	return (double)(f->random >> 11) / (double)(1ULL << 53);
 }
 
-static struct mac_entry *fabric_mac(struct fabric *f, const uint8_t *mac)
+/* The entry of an address, or the one to learn it in: a bond has one address on two switches. */
+static struct mac_entry *fabric_mac(struct fabric *f, unsigned leg_number, const uint8_t *mac)
 {
-	unsigned h = (mac[5] * 31U + mac[4] * 7U + mac[3] * 131U + mac[0]) % MACS_MAX;
+	unsigned h = (mac[5] * 31U + mac[4] * 7U + mac[3] * 131U + mac[0] + leg_number) % MACS_MAX;
 
 	for (unsigned i = 0; i < MACS_MAX; i++) {
 		struct mac_entry *e = &f->macs[(h + i) % MACS_MAX];
 
-		if (!e->used || memcmp(e->mac, mac, 6) == 0)
+		if (!e->used || (e->leg_number == leg_number && memcmp(e->mac, mac, 6) == 0))
 			return e;
 	}
+	f->macs[h].used = false;
 	return &f->macs[h];
 }
 
@@ -112,8 +119,7 @@ static void fabric_send(struct fabric *f, unsigned to, const uint8_t *data, size
 	    (ssize_t)len)
 		p->forwarded++;
 	else
-		p->dropped++; /* the host is off, or slower than its sender: as a full switch port
-			       */
+		p->dropped++; /* the host is off, or slow: as a full switch port */
 }
 
 static void fabric_delay(struct fabric *f, unsigned to, const uint8_t *data, size_t len,
@@ -152,7 +158,7 @@ static void fabric_pass(struct fabric *f, unsigned from, unsigned to, const uint
 {
 	const struct port *a = &f->ports[from], *b = &f->ports[to];
 
-	if (from == to || strcmp(a->leg, b->leg) != 0 || a->group != b->group || b->silent)
+	if (from == to || a->leg_number != b->leg_number || a->group != b->group || b->silent)
 		return;
 	if (b->loss > 0 && fabric_chance(f) < b->loss)
 		return;
@@ -170,20 +176,88 @@ static void fabric_frame(struct fabric *f, unsigned from, const uint8_t *data, s
 	if (len < 14 || p->silent || (p->loss > 0 && fabric_chance(f) < p->loss))
 		return;
 	if (!(data[6] & 1)) {
-		e = fabric_mac(f, data + 6);
+		e = fabric_mac(f, p->leg_number, data + 6);
 		memcpy(e->mac, data + 6, 6);
+		e->leg_number = p->leg_number;
 		e->used = true;
 		e->port = from;
 	}
-	e = data[0] & 1 ? NULL : fabric_mac(f, data);
-	if (e && e->used && memcmp(e->mac, data, 6) == 0 &&
-	    strcmp(f->ports[e->port].leg, p->leg) == 0) {
+	e = data[0] & 1 ? NULL : fabric_mac(f, p->leg_number, data);
+	if (e && e->used) {
 		fabric_pass(f, from, e->port, data, len);
 		return;
 	}
 	for (unsigned to = 0; to < f->n_ports; to++)
 		fabric_pass(f, from, to, data, len);
 }
+
+/* --- the capture: pcapng, draft-ietf-opsawg-pcapng, sections 4.1, 4.2 and 4.3 -------------------
+ */
+
+static void capture_block(FILE *file, uint32_t type, const void *head, uint32_t head_len,
+			  const void *data, uint32_t data_len)
+{
+	uint32_t padded = (data_len + 3) & ~3U, len = 12 + head_len + padded;
+	static const char zeros[4];
+
+	fwrite(&type, 4, 1, file);
+	fwrite(&len, 4, 1, file);
+	fwrite(head, head_len, 1, file);
+	fwrite(data, data_len, 1, file);
+	fwrite(zeros, padded - data_len, 1, file);
+	fwrite(&len, 4, 1, file);
+}
+
+static void capture_close(struct fabric *f)
+{
+	if (f->capture)
+		fclose(f->capture);
+	f->capture = NULL;
+}
+
+static bool capture_open(struct fabric *f, const char *path)
+{
+	const struct {
+		uint32_t magic;
+		uint16_t major, minor;
+		int64_t section_len;
+	} section = {0x1a2b3c4d, 1, 0, -1};
+	struct {
+		uint16_t linktype, reserved;
+		uint32_t snaplen;
+		uint16_t option, option_len; /* if_name */
+	} interface = {1, 0, 0, 2, 0};
+
+	capture_close(f);
+	f->capture = fopen(path, "we");
+	if (!f->capture)
+		return false;
+	capture_block(f->capture, 0x0a0d0d0a, &section, sizeof(section), NULL, 0);
+	for (unsigned i = 0; i < f->n_ports; i++) {
+		interface.option_len = (uint16_t)strlen(f->ports[i].name);
+		capture_block(f->capture, 1, &interface, sizeof(interface), f->ports[i].name,
+			      interface.option_len);
+	}
+	return true;
+}
+
+static void capture_frame(struct fabric *f, unsigned from, const uint8_t *data, size_t len)
+{
+	uint64_t now_us;
+	struct timespec ts;
+
+	if (!f->capture || ftell(f->capture) > CAPTURE_BYTES_MAX)
+		return;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	now_us = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	capture_block(f->capture, 6,
+		      (uint32_t[]){from, (uint32_t)(now_us >> 32), (uint32_t)now_us, (uint32_t)len,
+				   (uint32_t)len},
+		      20, data, (uint32_t)len);
+}
+
+/* --- settings ----------------------------------------------------------------------------------
+ */
 
 static void port_clear(struct port *p)
 {
@@ -212,10 +286,30 @@ static bool port_set(struct port *p, const char *setting)
 	return true;
 }
 
+/* Returns what is wrong, or "ok". */
+static const char *fabric_set(struct fabric *f, const char *name, const char *setting)
+{
+	const char *answer = "no such port";
+	bool all = strcmp(name, "all") == 0;
+
+	if (all && strcmp(setting, "capture=off") == 0) {
+		capture_close(f);
+		return "ok";
+	}
+	if (all && strncmp(setting, "capture=", 8) == 0)
+		return capture_open(f, setting + 8) ? "ok" : strerror(errno);
+	for (unsigned i = 0; i < f->n_ports; i++)
+		if (all || strcmp(f->ports[i].name, name) == 0)
+			answer = port_set(&f->ports[i], setting) ? "ok" : "unknown setting";
+	memset(f->macs, 0, sizeof(f->macs)); /* what was learnt may hold no longer */
+	return answer;
+}
+
 /* "HOST.LEG SETTING"; answers "ok", or what is wrong. */
 static void fabric_control(struct fabric *f)
 {
-	char text[256], name[64], setting[64], answer[128] = "no such port";
+	char text[1024], name[64], setting[960];
+	const char *answer = "what?";
 	struct sockaddr_un from;
 	socklen_t from_len = sizeof(from);
 	ssize_t n = recvfrom(f->control, text, sizeof(text) - 1, 0, (struct sockaddr *)&from,
@@ -224,13 +318,21 @@ static void fabric_control(struct fabric *f)
 	if (n <= 0)
 		return;
 	text[n] = '\0';
-	if (sscanf(text, "%63s %63s", name, setting) != 2)
-		strcpy(name, "");
-	for (unsigned i = 0; i < f->n_ports; i++)
-		if (strcmp(f->ports[i].name, name) == 0)
-			snprintf(answer, sizeof(answer), "%s",
-				 port_set(&f->ports[i], setting) ? "ok" : "unknown setting");
+	if (sscanf(text, "%63s %959[^\n]", name, setting) == 2)
+		answer = fabric_set(f, name, setting);
 	sendto(f->control, answer, strlen(answer), 0, (struct sockaddr *)&from, from_len);
+}
+
+/* Ports of one leg are ports of one switch: numbers the leg of the last port. */
+static void fabric_number(struct fabric *f)
+{
+	struct port *last = &f->ports[f->n_ports - 1];
+
+	for (unsigned i = 0; i < f->n_ports; i++)
+		if (strcmp(f->ports[i].leg, last->leg) == 0) {
+			last->leg_number = i;
+			return;
+		}
 }
 
 static int fabric_open(struct fabric *f, const char *dir, int n, char **names)
@@ -250,6 +352,7 @@ static int fabric_open(struct fabric *f, const char *dir, int n, char **names)
 			return -EINVAL;
 		snprintf(p->name, sizeof(p->name), "%s", names[i]);
 		snprintf(p->leg, sizeof(p->leg), "%s", leg + 1);
+		fabric_number(f);
 		snprintf(ours, sizeof(ours), "%s.switch", names[i]);
 		p->fd = unix_bind(dir, ours);
 		if (p->fd < 0 || unix_address(dir, names[i], &p->peer))
@@ -268,6 +371,11 @@ static void fabric_receive(struct fabric *f, unsigned port)
 
 		if (n <= 0)
 			return;
+		if (n < FRAME_MIN) { /* a wire's frames are never shorter */
+			memset(data + n, 0, (size_t)(FRAME_MIN - n));
+			n = FRAME_MIN;
+		}
+		capture_frame(f, port, data, (size_t)n);
 		fabric_frame(f, port, data, (size_t)n);
 	}
 }
@@ -306,7 +414,7 @@ static int serve(struct fabric *f)
 
 static int set(const char *dir, const char *port, int n, char **settings)
 {
-	char name[64], text[256];
+	char name[64], text[1024];
 	struct sockaddr_un sa;
 	int fd, r = 0;
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by lab: Plenum in the virtual hosts, as `play` and the cases want it.
+
+plenum() { # plenum HOST ARGS...
+	local host=$1
+	shift
+	lab_sh "$host" "$LAB_BUILD/agent/plenum" "$@" </dev/null
+}
+
+plenum_jq() { # plenum_jq HOST FILTER ARGS...: of the JSON that `plenum ARGS` prints
+	local host=$1 filter=$2
+	shift 2
+	plenum "$host" -j "$@" | jq -r "$filter"
+}
+
+# agent_start HOST [SED-SCRIPT]: with its shipped example, edited by the script
+agent_start() {
+	local host=$1
+	sed "${2:-}" "$here/../../etc/examples/$host.yaml" | lab_sh "$host" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml &&
+		{ '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 & }"
+}
+
+workers_up() { # workers_up HOST: has it workers, and are all up?
+	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP")' processes | grep -q true
+}
+
+worker() { # worker HOST FIELD: of its first worker
+	plenum_jq "$1" "[.processes[] | select(.role != \"MANAGEMENT\")][0].$2" processes
+}
+
+# paths HOST LEG: the paths that are up on a leg, and bytes_on the bytes sent on it
+paths() {
+	plenum_jq "$1" "[.paths[] | select(.leg == \"$2\" and .up)] | length" status
+}
+
+bytes_on() {
+	plenum_jq "$1" "[.paths[] | select(.leg == \"$2\") | .tx_bytes] | add // 0" status
+}
