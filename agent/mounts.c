@@ -136,8 +136,9 @@ static int mounts_check_point(const char *path, char *why)
 
 	if (r > 0) {
 		snprintf(why, MOUNTS_WHY_MAX,
-			 "mount point %.150s is busy: a %.20s file system is mounted on it", path,
-			 fstype);
+			 "mount point %.120s is busy: a %.20s file system is mounted on it; "
+			 "unmount that or change its path",
+			 path, fstype);
 		return -EBUSY;
 	}
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -150,7 +151,9 @@ static int mounts_check_point(const char *path, char *why)
 	}
 	if (!mounts_dir_is_empty(fd)) {
 		snprintf(why, MOUNTS_WHY_MAX,
-			 "mount point %.150s is busy: the directory is not empty", path);
+			 "mount point %.120s is busy: the directory is not empty; empty it or "
+			 "change its path",
+			 path);
 		return -ENOTEMPTY;
 	}
 	return 0;
@@ -194,7 +197,9 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 	int r = mounts_canonical(w->path, p->real, sizeof(p->real));
 
 	if (r < 0) {
-		snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: %s", w->path, strerror(-r));
+		snprintf(why, MOUNTS_WHY_MAX,
+			 "mount point %.150s: %s; make an empty directory there", w->path,
+			 strerror(-r));
 		return r;
 	}
 	r = mounts_check_point(p->real, why);

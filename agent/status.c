@@ -100,11 +100,36 @@ static const struct plan_worker *status_plan_worker(const struct agent *a, uint3
 	return NULL;
 }
 
-/* What keeps it from running comes before what makes its network less than it could be. */
+static bool status_has_path(const struct launch_stats *page, const char *peer)
+{
+	uint64_t n = MIN_OF(launch_stat_get(&page->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct launch_path_stats s = page->paths[i];
+
+		status_end_texts(&s);
+		if (launch_stat_get(&page->paths[i].up) && strcmp(s.peer, peer) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The first mount whose server no path leads to; NULL: there is none. */
+static const struct launch_mount *status_deserted_mount(const struct sup_worker *w)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		if (!status_has_path(w->stats, w->config.mounts[i].peer))
+			return &w->config.mounts[i];
+	return NULL;
+}
+
+/* What keeps it from running or serving comes before what makes its network less than it could be.
+ */
 static void status_reasons(const struct agent *a, const struct sup_worker *w,
 			   struct status_process *p)
 {
 	const struct plan_worker *pw = status_plan_worker(a, w->id);
+	const struct launch_mount *deserted = NULL;
 	char network[32] = "", reason[LAUNCH_REASON_MAX] = "";
 
 	snprintf(p->network, sizeof(p->network), "%s", status_transport(w->config.transport));
@@ -112,9 +137,14 @@ static void status_reasons(const struct agent *a, const struct sup_worker *w,
 		status_read_texts(w->stats, network, sizeof(network), reason, sizeof(reason));
 		if (network[0])
 			snprintf(p->network, sizeof(p->network), "%s", network);
+		deserted = status_deserted_mount(w);
 	}
 	if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
+	else if (deserted)
+		snprintf(p->reason, sizeof(p->reason),
+			 "no-peer: no session with %.63s, which serves %.100s", deserted->peer,
+			 deserted->path);
 	else if (reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", reason);
 	else if (pw)

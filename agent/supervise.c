@@ -311,11 +311,12 @@ static bool sup_is_told(const struct sup_worker *w)
 	return w->told[0] && strcmp(w->told, w->reason) == 0;
 }
 
-static void sup_report_end(struct sup_worker *w, const char *how)
+static void sup_report_end(struct sup_worker *w, enum sup_event e, const char *how)
 {
 	bool explained = w->reason[0];
 
-	if (!sup_is_told(w))
+	/* A configuration that cannot work is reported by giving up. */
+	if (!sup_is_told(w) && e != SUP_EV_EXITED_CONFIG)
 		SUP_SAY(w, LOG_LEVEL_ERR, "ended: %s%s%s", how, explained ? ": " : "", w->reason);
 	snprintf(w->told, sizeof(w->told), "%s", w->reason);
 	if (!explained)
@@ -340,7 +341,7 @@ static int sup_on_exit(void *user, int fd, uint32_t revents)
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
 	if (w->state != SUP_STOPPING)
-		sup_report_end(w, how);
+		sup_report_end(w, e, how);
 	sup_feed(w, e);
 	return 0;
 }
@@ -405,12 +406,15 @@ static void sup_do_spawn(struct sup_worker *w)
 		sup_kill(w);
 		return;
 	}
-	SUP_SAY(w, LOG_LEVEL_ERR, "%s", w->reason);
 	/* A shortage passes; a missing directory or a busy mount point wants somebody's hand. */
-	if (r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE)
+	if (r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE) {
+		if (!sup_is_told(w))
+			SUP_SAY(w, LOG_LEVEL_ERR, "%s", w->reason);
+		snprintf(w->told, sizeof(w->told), "%s", w->reason);
 		sup_feed(w, SUP_EV_CRASHED);
-	else
-		sup_feed(w, SUP_EV_SPAWN_FAILED);
+	} else {
+		sup_feed(w, SUP_EV_SPAWN_FAILED); /* giving up reports it */
+	}
 }
 
 static void sup_do_backoff(struct sup_worker *w)
@@ -431,7 +435,7 @@ static void sup_do_backoff(struct sup_worker *w)
 
 static void sup_do_give_up(struct sup_worker *w)
 {
-	SUP_SAY(w, LOG_LEVEL_ERR, "failed and stays down until its configuration changes: %s",
+	SUP_SAY(w, LOG_LEVEL_ERR, "failed and stays down until the next reload or apply: %s",
 		w->reason);
 	loop_timer_disarm(w->timer);
 	/* Nobody will serve them: an error is better than waiting for ever. */
