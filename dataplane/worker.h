@@ -50,6 +50,7 @@ struct worker {
 	bool unmounted[LAUNCH_MOUNTS_MAX];
 	uint64_t timeouts_seen[LAUNCH_MOUNTS_MAX];
 	bool absence_told[LAUNCH_MOUNTS_MAX]; /* once until the peer is back */
+	int refusal_told[LAUNCH_MOUNTS_MAX];  /* so is a refusal, each code */
 	struct fuse_back *back;
 	struct worker_peer peers[WORKER_PEERS_MAX];
 	struct worker_spin spin;

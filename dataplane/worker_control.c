@@ -138,6 +138,30 @@ static void path_format(const struct worker *w, struct rudp_session *s, unsigned
 		 ip_addr_format(&info[path].remote.ip, remote, sizeof(remote)));
 }
 
+/* The frontend asks again and again; what it is told is reported once. False: no mount's session.
+ */
+static bool report_refusal(struct worker *w, struct rudp_session *s, int code)
+{
+	const struct launch_mount *m = w->cfg->mounts;
+	char text[LAUNCH_REASON_MAX * 2];
+	unsigned i = 0;
+
+	while (i < w->cfg->n_mounts && (!w->fronts[i] || rudp_session_user(s) != w->fronts[i]))
+		i++;
+	if (i == w->cfg->n_mounts || code == w->refusal_told[i])
+		return i < w->cfg->n_mounts;
+	w->refusal_told[i] = code;
+	if (code == -ENOENT)
+		snprintf(text, sizeof(text), "%.64s: has no export '%.64s'; write one of its own",
+			 m[i].peer, m[i].export_name);
+	else
+		snprintf(text, sizeof(text), "%.64s: refuses export '%.64s': %.64s", m[i].peer,
+			 m[i].export_name, strerror(-code));
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
+	return true;
+}
+
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code)
 {
@@ -146,7 +170,8 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	bool good = e == RUDP_PATH_UP || e == RUDP_SESSION_UP;
 	bool says = code && code != -ECONNRESET; /* nobody reset anything: there is no session */
 
-	if ((unsigned)e >= RUDP_EVENT_MAX)
+	if ((unsigned)e >= RUDP_EVENT_MAX ||
+	    (e == RUDP_SESSION_REFUSED && report_refusal(w, s, code)))
 		return;
 	if (is_path)
 		path_format(w, s, path, who, sizeof(who));

@@ -304,8 +304,10 @@ static void front_report_absence(struct worker *w, unsigned i)
 	uint64_t n = fuse_front_timeouts(w->fronts[i]);
 	char text[LAUNCH_REASON_MAX * 2];
 
-	if (fuse_front_is_ready(w->fronts[i]))
+	if (fuse_front_is_ready(w->fronts[i])) {
 		w->absence_told[i] = false;
+		w->refusal_told[i] = 0;
+	}
 	if (n == w->timeouts_seen[i])
 		return;
 	w->timeouts_seen[i] = n;
