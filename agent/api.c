@@ -390,7 +390,7 @@ static int api_open(struct api *a)
 int api_main(enum log_level level)
 {
 	struct rlimit no_files = {256, 256}, no_core = {0, 0};
-	struct api a = {0};
+	static struct api a; /* not of the stack: what it holds is within reach to the end */
 	int r = privsep_drop_privileges();
 
 	prctl(PR_SET_NAME, "plenumd-api"); /* else what /proc/self/exe is called */
