@@ -101,6 +101,8 @@ lab_run_case() {
 	lab_need_keeper >/dev/null
 	. "$lab_state/wants"
 	. "$lab_cases/$1"
+	set -E
+	trap 'echo "failed at ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
 	case_run
 }
 

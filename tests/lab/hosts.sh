@@ -120,7 +120,7 @@ lab_qemu() { # lab_qemu HOST: becomes it
 
 # lab_up OPTIONS...: boots the hosts and returns when all of them answer.
 lab_up() {
-	local hosts=2 legs=2 nics=igb memory=1536 cpus=2 accel=tcg hugepages=160 channels=8 name
+	local hosts=2 legs=2 nics=igb memory=1536 cpus=2 accel=tcg hugepages=160 channels=8 name ready
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--hosts | --legs | --nics | --memory | --cpus | --accel)
@@ -146,10 +146,11 @@ lab_up() {
 	disown $unshare_pid
 	exec {lab_claimed}>&-
 	exec {lab_lifeline_w}>&- {lab_lifeline}<>"$lab_state/lifeline" # both ends, so that neither side waits for the other
-	if ! read -rt 60 _ <>"$lab_state/ready"; then
-		cat "$lab_state/log" >&2
-		lab_die "the lab did not start"
-	fi
+	exec {ready}<>"$lab_state/ready"
+	until read -rt 0.5 _ <&"$ready"; do
+		[ -d "/proc/$unshare_pid" ] || { cat "$lab_state/log" >&2 && lab_die "the lab did not start"; }
+	done
+	exec {ready}>&-
 	tr " " "\n" <"/proc/$unshare_pid/task/$unshare_pid/children" >"$lab_state/keeper.pid"
 	exec {lab_lifeline_w}>"$lab_state/lifeline" {lab_lifeline}>&-
 	for name in $(lab_host_names "$hosts"); do
