@@ -94,6 +94,7 @@ struct port_udp {
 	bool watched;
 	uint32_t unarmed; /* turns since the last arm() */
 	struct udp_local local;
+	int announce_fd; /* negative: without CAP_NET_RAW switches learn from our traffic only */
 	struct udp_hot hot;
 	uint32_t datagram_max; /* what fits the leg's MTU */
 	struct port_udp_counters counters;
@@ -145,6 +146,8 @@ static void port_udp_close(struct port *p)
 		close(u->fd);
 	if (u->poll_fd >= 0)
 		close(u->poll_fd);
+	if (u->announce_fd >= 0)
+		close(u->announce_fd);
 	if (u->rx.bufs)
 		munmap(u->rx.bufs, (size_t)RX_BUFS * RX_BUF_BYTES);
 	if (u->tx.stash)
@@ -209,6 +212,7 @@ static int port_udp_open(struct port *p, const struct launch_config *cfg, unsign
 		return -ENOMEM;
 	}
 	u->fd = u->poll_fd = u->hot.fd = -1;
+	u->announce_fd = udp_announce_open();
 	u->local = (struct udp_local){.addr = {.ip = lp->ip.addr, .port = lp->udp_port},
 				      .ifindex = lp->ifindex,
 				      .spins = cfg->spin_us > 0};
@@ -670,9 +674,9 @@ static bool port_udp_arm(struct port *p)
 static void port_udp_announce(struct port *p)
 {
 	const struct port_udp *u = p->impl;
-	int r = udp_announce(&u->local);
+	int r = udp_announce(u->announce_fd, &u->local);
 
-	if (r < 0) /* without privilege the agent does it */
+	if (r < 0)
 		log_debug("port %u: cannot announce the address: %s", p->index, strerror(-r));
 }
 

@@ -169,19 +169,24 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 	return 0;
 }
 
-/* Protocol 0: this socket sends only, nothing is queued on it. */
-int udp_announce(const struct udp_local *l)
+int udp_announce_open(void)
+{
+	/* Protocol 0: this socket sends only, nothing is queued on it. */
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int udp_announce(int fd, const struct udp_local *l)
 {
 	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)l->ifindex};
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	struct mac_addr mac;
-	autoclose int fd = -1;
 	size_t len;
 	int r;
 
-	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return -errno;
+		return -EPERM;
 	r = link_mac_get(fd, l->ifindex, &mac);
 	if (r < 0)
 		return r;

@@ -30,8 +30,10 @@ int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *w
  * lookups of every packet to and from it. A descriptor; negative errno. */
 int udp_socket_open_peer(const struct udp_local *l, const struct rudp_addr *peer);
 int udp_socket_set_tos(int fd, const struct udp_local *l);
-/* Gratuitous ARP / unsolicited neighbour advertisement by a packet socket. -EPERM without
- * CAP_NET_RAW. */
-int udp_announce(const struct udp_local *l);
+/* The socket that announcements leave by; to be opened while the worker still has CAP_NET_RAW, it
+ * needs none later. A descriptor, the caller's; negative errno. */
+int udp_announce_open(void);
+/* Gratuitous ARP / unsolicited neighbour advertisement by that socket. -EPERM: fd is negative. */
+int udp_announce(int fd, const struct udp_local *l);
 
 #endif

@@ -5,13 +5,17 @@
  * are told in words.
  */
 #include "dataplane/port_udp.h"
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <net/ethernet.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -431,6 +435,54 @@ static void announce_in_ns(struct port *p, void *arg)
 	p->ops->announce(p);
 }
 
+/* As a worker does after its ports are open: no raw sockets any more. */
+static void raw_sockets_allow(bool allow)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2];
+
+	assert_int_equal(syscall(SYS_capget, &header, caps), 0);
+	caps[0].effective &= ~(1U << CAP_NET_RAW);
+	caps[0].effective |= allow ? caps[0].permitted & (1U << CAP_NET_RAW) : 0;
+	assert_int_equal(syscall(SYS_capset, &header, caps), 0);
+}
+
+static void arp_socket_in_ns(struct port *p, void *arg)
+{
+	*(int *)arg = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, htons(ETH_P_ARP));
+}
+
+/* A switch hears of the address although the port may not make raw sockets any more. */
+static void test_announce(void **state)
+{
+	struct pair *t = *state;
+	uint64_t deadline = clock_now_ns() + 5 * NSEC_PER_SEC;
+	autoclose int heard = -1;
+	uint8_t arp[64];
+
+	if (!t) {
+		print_message("network namespaces need root\n");
+		skip();
+	}
+	assert_int_equal(in_netns("plenum-pudp-b", arp_socket_in_ns, NULL, &heard), 0);
+	assert_true(heard >= 0);
+	raw_sockets_allow(false);
+	assert_true(socket(AF_PACKET, SOCK_RAW, 0) < 0);
+	assert_int_equal(in_netns("plenum-pudp-a", announce_in_ns, &t->a, NULL), 0);
+	raw_sockets_allow(true);
+	for (;;) {
+		struct pollfd pfd = {.fd = heard, .events = POLLIN};
+
+		assert_true(clock_now_ns() < deadline);
+		if (poll(&pfd, 1, 100) <= 0 || recv(heard, arp, sizeof(arp), 0) < 28)
+			continue;
+		/* RFC 5227: sender and target are the announced address. */
+		if (memcmp(arp + 14, t->addr_a.ip.bytes, 4) == 0 &&
+		    memcmp(arp + 24, t->addr_a.ip.bytes, 4) == 0)
+			break;
+	}
+}
+
 static int setup_netns(void **state)
 {
 	if (geteuid() != 0 || access("/run/netns", F_OK) != 0)
@@ -583,6 +635,7 @@ int main(void)
 		cmocka_unit_test(test_too_big),
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test_setup_teardown(test_netns, setup_netns, teardown_netns),
+		cmocka_unit_test_setup_teardown(test_announce, setup_netns, teardown_netns),
 		cmocka_unit_test_setup_teardown(test_full_socket, setup_netns, teardown_netns),
 	};
 
