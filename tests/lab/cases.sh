@@ -4,7 +4,7 @@
 # fails fails the case. Cases of equal wants share booted hosts; between them the hosts are reset.
 
 lab_cases=${LAB_CASES:-$here/cases}
-lab_case_limit_s=240
+lab_case_limit_s=480 # generous: a busy machine emulates slowly
 
 # --- what a case may call ----------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ lab_run_case() {
 
 # Puts the hosts and switches back as they were after boot; fails where that cannot be done.
 lab_reset() {
-	local host run touched port
+	local host run touched port pid pids=()
 	run=$(lab_run_dir)
 	for touched in "$run"/*.touched; do
 		[ -e "$touched" ] || continue
@@ -119,7 +119,11 @@ lab_reset() {
 	"$LAB_BUILD/tests/lab/switch" --set "$run" all clear || return 1
 	for host in $(lab_host_names "$hosts"); do
 		lab_runs "$host" || return 1
-		lab_sh --timeout 60 "$host" bash "$here/guest-reset" "$legs" </dev/null || return 1
+		lab_sh --timeout 60 "$host" bash "$here/guest-reset" "$legs" </dev/null &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || return 1
 	done
 }
 
