@@ -498,6 +498,12 @@ static int setup_netns(void **state)
 		*state = NULL;
 		return 0;
 	}
+	/* Until the kernel has seen the carrier it drops what the links are given. */
+	assert_int_equal(
+		sh("timeout 20 sh -c \"until ip -n plenum-pudp-a -br link show pudp0 | "
+		   "grep -q 'pudp0@[^ ]*  *UP' && ip -n plenum-pudp-b -br link show pudp1 | "
+		   "grep -q 'pudp1@[^ ]*  *UP'; do :; done\""),
+		0);
 	assert_int_equal(in_netns("plenum-pudp-a", open_in_a, &pair.a, &pair.addr_a), 0);
 	assert_int_equal(in_netns("plenum-pudp-b", open_in_b, &pair.b, &pair.addr_b), 0);
 	*state = &pair;
