@@ -52,6 +52,7 @@ lab_keeper_main() { # in the new namespaces: mounts, switches, hosts; ends with 
 	cp "$here/guest-init" "$lab_root/lab-run/"
 	. "$lab_state/wants"
 	for name in $(lab_host_names "$hosts"); do
+		: >"$lab_root/lab-run/$name.power"
 		for leg in m $(seq 0 $((legs - 1))); do
 			ports+=("$name.$leg")
 		done
@@ -202,7 +203,8 @@ lab_sh() {
 	[ $# -gt 0 ] || set -- bash -i
 	! [ -t 0 ] || ! [ -t 1 ] || { options+=(--tty) && set -- env "TERM=${TERM:-linux}" "$@"; }
 	run=$(lab_run_dir) || exit 1
-	[ -S "$run/$host.chan.0" ] || lab_wait_socket "$run/$host.chan.0" || lab_die "no host '$host' in lab '$LAB_NAME'"
+	lab_need_host "$host"
+	[ -S "$run/$host.chan.0" ] || lab_wait_socket "$run/$host.chan.0" || lab_die "$host is off: lab boot $host"
 	# A port carries one command at a time; a lock each, first come first served.
 	for port in 0 1 2 3 4 5 6 7 0; do
 		exec {lab_port_lock}>"$run/$host.lock.$port"
@@ -212,6 +214,7 @@ lab_sh() {
 			"$LAB_BUILD/tests/lab/channel" run "${options[@]}" "$run/$host.chan.$port" -- "$@" \
 				{lab_lifeline_w}>&- || status=$?
 			exec {lab_port_lock}>&-
+			[ $status != 125 ] || lab_runs "$host" || lab_die "$host is off: lab boot $host"
 			return $status
 		fi
 		exec {lab_port_lock}>&-
@@ -219,8 +222,13 @@ lab_sh() {
 	lab_die "all channels into $host are busy"
 }
 
+lab_need_host() {
+	[ -e "$(lab_run_dir)/$1.power" ] || lab_die "no host '$1' in lab '$LAB_NAME': it has$(sed -n 's/^hosts=//p' "$lab_state/wants" |
+		{ read -r n && lab_host_names "$n"; } | sed 's/^/ /' | tr -d '\n')"
+}
+
 lab_wait_socket() { # QEMU makes its sockets a moment after it was started
-	local deadline=$((SECONDS + 20))
+	local deadline=$((SECONDS + 30))
 	until [ -S "$1" ]; do
 		[ $SECONDS -lt $deadline ] && [ -e "${1%/*}" ] || return 1
 		read -rt 0.05 <> <(:) || :
@@ -249,6 +257,8 @@ lab_link() {
 	[ $# -ge 3 ] || lab_die "link: HOST LEG SETTING"
 	local run state
 	run=$(lab_run_dir)
+	lab_need_host "$1"
+	[ -S "$run/$1.$2.switch" ] || lab_die "$1 has no leg '$2': they count from 0"
 	: >"$run/$1.$2.touched" # lab_reset puts it back
 	case $3 in
 	up | down)
@@ -268,7 +278,7 @@ lab_capture() { # lab_capture FILE|off: what passes the switches, as pcapng
 lab_runs() { # lab_runs HOST: is it powered on?
 	local run
 	run=$(lab_run_dir)
-	[ -e "$run/$1.power" ] || lab_die "no host '$1' in lab '$LAB_NAME'"
+	lab_need_host "$1"
 	! flock -n "$run/$1.power" true
 }
 
@@ -286,6 +296,7 @@ lab_boot() {
 }
 
 lab_console() {
+	lab_need_host "$1"
 	cat "$(lab_run_dir)/$1.console" "$(lab_run_dir)/$1.qemu"
 }
 
