@@ -97,13 +97,24 @@ lab_case_wants() {
 # lab_run_case CASE [LOGS]: in a process of its own, with the lab up
 lab_run_case() {
 	[ -e "$lab_cases/${1:?case: which?}" ] || lab_die "no case '$1' in $lab_cases"
-	lab_case_logs=${2:-$(mktemp -d)}
+	lab_case_logs=${2:-$LAB_BUILD/tests/lab/logs/$1}
+	mkdir -p "$lab_case_logs"
 	lab_need_keeper >/dev/null
 	. "$lab_state/wants"
 	. "$lab_cases/$1"
 	set -E
-	trap 'echo "failed at ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
+	trap lab_case_blame ERR
 	case_run
+}
+
+lab_case_blame() { # the innermost line of the case that was running
+	local i
+	for ((i = 1; i < ${#BASH_SOURCE[@]}; i++)); do
+		[ "${BASH_SOURCE[i]%/*}" = "$lab_cases" ] || continue
+		echo "${BASH_SOURCE[i]##*/}:${BASH_LINENO[i - 1]}: failed: $(sed -n "${BASH_LINENO[i - 1]}s/^[[:space:]]*//p" "${BASH_SOURCE[i]}")" >&2
+		trap - ERR
+		return
+	done
 }
 
 # Puts the hosts and switches back as they were after boot; fails where that cannot be done.
@@ -180,7 +191,8 @@ lab_group() {
 	lab_set_name "test-$number"
 	logs=$lab_logs/boot-$number
 	lab_left=("$@") lab_left_log=$logs
-	trap lab_group_ends EXIT
+	exec {lab_out}>&1
+	trap 'lab_group_ends >&$lab_out' EXIT # it may end where output goes to the log
 	lab_up "${options[@]}" >"$logs" 2>&1
 	while [ $# -gt 0 ]; do
 		rm -rf "${lab_logs:?}/$1"
