@@ -141,6 +141,8 @@ static void status_reasons(const struct agent *a, const struct sup_worker *w,
 	}
 	if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
+	else if (w->state != SUP_UP && w->told[0]) /* why it is being started again */
+		snprintf(p->reason, sizeof(p->reason), "%s", w->told);
 	else if (deserted)
 		snprintf(p->reason, sizeof(p->reason),
 			 "no-peer: no session with %.63s, which serves %.100s", deserted->peer,

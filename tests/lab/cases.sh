@@ -84,14 +84,14 @@ lab_case_field() { # lab_case_field CASE about|wants
 
 # lab_case_wants CASE: all of them, one way only to say each
 lab_case_wants() {
-	local hosts=2 legs=2 nics=igb cpus=2 memory=1536 want
+	local hosts=2 legs=2 nics=igb init=channel cpus=2 memory=1536 want
 	for want in $(lab_case_field "$1" wants); do
 		case ${want%%=*} in
-		hosts | legs | nics | cpus | memory) local "$want" ;;
-		*) lab_die "case $1 wants '$want': hosts=, legs=, nics=, cpus= or memory=" ;;
+		hosts | legs | nics | init | cpus | memory) local "$want" ;;
+		*) lab_die "case $1 wants '$want': hosts=, legs=, nics=, init=, cpus= or memory=" ;;
 		esac
 	done
-	echo "hosts=$hosts legs=$legs nics=$nics cpus=$cpus memory=$memory"
+	echo "hosts=$hosts legs=$legs nics=$nics init=$init cpus=$cpus memory=$memory"
 }
 
 # lab_run_case CASE [LOGS]: in a process of its own, with the lab up
@@ -144,19 +144,19 @@ lab_collect() { # lab_collect LOGS: what helps to understand a failure
 		lab_console "$host" >"$1/$host.console" 2>&1 || :
 		lab_runs "$host" 2>/dev/null || continue
 		lab_sh --timeout 30 "$host" sh -c 'dmesg | tail -n 300; ip -d -s addr; ip rule; ip route show table all
-			ps axo pid,stat,etime,args' </dev/null >"$1/$host.state" 2>&1 || :
+			ps axo pid,stat,etime,args; [ ! -d /run/systemd/system ] || journalctl --no-pager -n 300' </dev/null >"$1/$host.state" 2>&1 || :
 		mkdir -p "$1/$host"
 		lab_sh --timeout 30 "$host" sh -c 'cd /run && tar -c *.log 2>/dev/null' </dev/null 2>/dev/null | tar -C "$1/$host" -x 2>/dev/null || :
 	done
 }
 
-lab_say() { # lab_say RESULT CASE SECONDS [TEXT]: its line, written whole
+lab_say() { # lab_say RESULT CASE SECONDS [REASON-TO-SKIP | LOGS [WHAT-FAILED]]: its line, written whole
 	local about
 	about=$(lab_case_field "$2" about)
 	case $1 in
 	passed) printf 'ok - %s: %s (%d s)\n' "$2" "$about" "$3" ;;
 	skipped) printf 'ok - %s: %s # SKIP %s\n' "$2" "$about" "$4" ;;
-	failed) printf 'not ok - %s: %s (%d s)\n# logs: %s\n' "$2" "$about" "$3" "$4" ;;
+	failed) printf 'not ok - %s: %s (%d s)%s\n# logs: %s\n' "$2" "$about" "$3" "${5:+: ${5//'#'/}}" "$4" ;;
 	esac
 	echo "$1" >>"$lab_results"
 }
@@ -173,16 +173,16 @@ lab_case_result() {
 		rm -f "$logs/switches.pcapng"
 		lab_say passed "$name" $((SECONDS - start))
 	else
-		[ $status != 124 ] || echo "the case took longer than $lab_case_limit_s s" >>"$logs/output"
+		[ $status != 124 ] || echo "$name: failed: took longer than $lab_case_limit_s s" >>"$logs/output"
 		lab_collect "$logs"
-		lab_say failed "$name" $((SECONDS - start)) "$logs"
+		lab_say failed "$name" $((SECONDS - start)) "$logs" "$(sed -n '/: failed: /h; ${x;p}' "$logs/output")"
 		tail -n 15 "$logs/output" | sed 's/^/#   /'
 	fi
 }
 
 # lab_group NUMBER WANTS CASE...: boots what they want and runs them one after the other.
 lab_group() {
-	local number=$1 wants=$2 want name logs hosts legs nics cpus memory options=()
+	local number=$1 wants=$2 want name logs hosts legs nics init cpus memory options=()
 	shift 2
 	for want in $wants; do
 		local "$want"

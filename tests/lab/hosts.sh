@@ -107,7 +107,7 @@ lab_qemu() { # lab_qemu HOST: becomes it
 	exec chroot "$lab_root" qemu-system-x86_64 -nodefaults -no-reboot -display none \
 		-machine q35 -accel "$accel" -cpu max,la57=off -smp "$cpus" -m "$memory" \
 		-kernel "/boot/vmlinuz-$(lab_kernel)" -initrd /initramfs.gz \
-		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr cryptomgr.notests audit=0 apparmor=0 intel_iommu=on iommu=pt hugepages=$hugepages lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_channel=$LAB_BUILD/tests/lab/channel" \
+		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr cryptomgr.notests audit=0 apparmor=0 intel_iommu=on iommu=pt hugepages=$hugepages lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_init=$init lab_channel=$LAB_BUILD/tests/lab/channel" \
 		-device intel-iommu,caching-mode=on -device virtio-serial-pci,max_ports=16 \
 		-fsdev local,id=host,path=/lab-host,security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=host,mount_tag=host \
@@ -121,10 +121,10 @@ lab_qemu() { # lab_qemu HOST: becomes it
 
 # lab_up OPTIONS...: boots the hosts and returns when all of them answer.
 lab_up() {
-	local hosts=2 legs=2 nics=igb memory=1536 cpus=2 accel=tcg hugepages=160 channels=8 name ready
+	local hosts=2 legs=2 nics=igb init=channel memory=1536 cpus=2 accel=tcg hugepages=160 channels=8 name ready
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--hosts | --legs | --nics | --memory | --cpus | --accel)
+		--hosts | --legs | --nics | --init | --memory | --cpus | --accel)
 			[ $# -ge 2 ] || lab_die "$1 wants a value"
 			local "${1#--}=$2"
 			shift 2
@@ -134,9 +134,14 @@ lab_up() {
 	done
 	case "$hosts$legs" in [1-3][1-4]) ;; *) lab_die "up: 1 to 3 hosts with 1 to 4 legs, not $hosts and $legs" ;; esac
 	case $nics in igb | virtio) ;; *) lab_die "up: --nics igb or virtio, not '$nics'" ;; esac
+	case $init in
+	channel) ;;
+	systemd) [ -x /lib/systemd/systemd ] || lab_die "up: --init systemd, and there is none here: apt-get install systemd" ;;
+	*) lab_die "up: --init channel or systemd, not '$init'" ;;
+	esac
 	lab_prepare
 	lab_claim
-	printf '%s=%q\n' hosts "$hosts" legs "$legs" nics "$nics" memory "$memory" cpus "$cpus" accel "$accel" \
+	printf '%s=%q\n' hosts "$hosts" legs "$legs" nics "$nics" init "$init" memory "$memory" cpus "$cpus" accel "$accel" \
 		hugepages $hugepages channels $channels >"$lab_state/wants"
 	mkfifo "$lab_state/lifeline" "$lab_state/ready"
 	export lab_root lab_state here
