@@ -29,11 +29,15 @@ static FILE *open_log(const char *what)
 	return fopen(path, "ae");
 }
 
+/* By DIR/NAME all workers are asked, by DIR/ID.NAME one is. */
 static bool asked(const char *name)
 {
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (access(path, F_OK) == 0)
+		return true;
+	snprintf(path, sizeof(path), "%s/%u.%s", dir, config.worker_id, name);
 	return access(path, F_OK) == 0;
 }
 
