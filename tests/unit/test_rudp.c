@@ -12,7 +12,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #define RUNS 150
 #else
-#define RUNS 1000
+#define RUNS 3000
 #endif
 #define MS NSEC_PER_MSEC
 #define US NSEC_PER_USEC
