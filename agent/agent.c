@@ -263,7 +263,7 @@ static void agent_on_stored_fd(void *user, int fd, const char *name)
 
 	if (mounts_adopt(a->mounts, fd, name) == 0) {
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "a mount goes on");
-	} else if (sup_adopt_state(a->sup, fd, name) == 0) {
+	} else if (sup_adopt(a->sup, fd, name) == 0) {
 		if (a->rundir.former_boot_id)
 			a->rundir.boot_id = a->rundir.former_boot_id;
 	} else {

@@ -2,6 +2,8 @@
 #include "agent/supervise.h"
 #include "agent/spawn.h"
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 
 #define SUP_OOM_SCORE (-500)
 #define SUP_LINKS_MAX 32
+#define SUP_MESSAGES_A_TURN 16
 
 struct sup {
 	struct {
@@ -167,6 +170,7 @@ static int sup_open_state(struct sup_worker *w)
 
 	if (w->state_fd >= 0)
 		return 0;
+	holds_clear(&w->holds, w->id); /* what a lost state wanted */
 	w->state_fd = memfd_create("plenum-state", MFD_CLOEXEC);
 	if (w->state_fd < 0)
 		return -errno;
@@ -258,9 +262,28 @@ static void sup_take_event(struct sup_worker *w, const struct launch_msg *msg)
 		    sup_name(w, name, sizeof(name)), msg->text);
 }
 
-static void sup_take_message(struct sup_worker *w, const struct launch_msg *msg)
+/* Owns fd. */
+static void sup_take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
+	int r = holds_add(&w->holds, w->id, msg->index, msg->key, fd);
+
+	if (r < 0)
+		log_debug("worker %u: an open file is not held: %s", w->id, strerror(-r));
+}
+
+/* Owns fd, which is -1 where none came. */
+static void sup_take_message(struct sup_worker *w, const struct launch_msg *msg, int fd)
+{
+	if (fd >= 0 && msg->type != LAUNCH_MSG_HOLD)
+		close(fd);
 	switch (msg->type) {
+	case LAUNCH_MSG_HOLD:
+		if (fd >= 0)
+			sup_take_hold(w, msg, fd);
+		break;
+	case LAUNCH_MSG_DROP:
+		holds_drop(&w->holds, w->id, msg->index, msg->key);
+		break;
 	case LAUNCH_MSG_READY:
 		sup_feed(w, SUP_EV_READY);
 		break;
@@ -276,14 +299,13 @@ static void sup_take_message(struct sup_worker *w, const struct launch_msg *msg)
 	}
 }
 
-/* At most a few messages a turn, so that a babbling worker does not keep the others waiting. */
-static int sup_on_control(void *user, int fd, uint32_t revents)
+static int sup_read_control(struct sup_worker *w, int fd, unsigned n_max)
 {
-	struct sup_worker *w = user;
 	struct launch_msg msg;
+	int passed;
 
-	for (int i = 0; i < 16; i++) {
-		ssize_t n = recv(fd, &msg, sizeof(msg), MSG_DONTWAIT | MSG_TRUNC);
+	for (unsigned i = 0; i < n_max; i++) {
+		ssize_t n = holds_recv(fd, &msg, &passed);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return 0;
@@ -295,10 +317,11 @@ static int sup_on_control(void *user, int fd, uint32_t revents)
 		if ((size_t)n != sizeof(msg)) {
 			SUP_SAY(w, LOG_LEVEL_WARNING, "sent a message of %zd bytes, not %zu", n,
 				sizeof(msg));
+			cleanup_close(&passed);
 			continue;
 		}
 		msg.text[sizeof(msg.text) - 1] = '\0';
-		sup_take_message(w, &msg);
+		sup_take_message(w, &msg, passed);
 		if (!w->control_source)
 			return 0;
 	}
@@ -323,6 +346,12 @@ static void sup_report_end(struct sup_worker *w, enum sup_event e, const char *h
 		snprintf(w->reason, sizeof(w->reason), "%s", how);
 }
 
+/* At most a few messages a turn, so that a babbling worker does not keep the others waiting. */
+static int sup_on_control(void *user, int fd, uint32_t revents)
+{
+	return sup_read_control(user, fd, SUP_MESSAGES_A_TURN);
+}
+
 static int sup_on_exit(void *user, int fd, uint32_t revents)
 {
 	struct sup_worker *w = user;
@@ -330,9 +359,9 @@ static int sup_on_exit(void *user, int fd, uint32_t revents)
 	char how[96];
 	int status = -1;
 
-	/* Messages that it sent before it died explain the death. */
+	/* Messages that it sent before it died explain the death, and say what it wants held. */
 	if (w->control_source)
-		sup_on_control(w, w->control_fd, EPOLLIN);
+		sup_read_control(w, w->control_fd, UINT_MAX);
 	if (spawn_reap(fd, &status, how, sizeof(how)) < 0)
 		snprintf(how, sizeof(how), "gone");
 	sup_forget_process(w);
@@ -541,6 +570,7 @@ static struct sup_worker *sup_worker_free(struct sup_worker *w)
 	loop_source_free(w->timer);
 	sup_stats_unmap(w);
 	cleanup_close(&w->state_fd);
+	holds_clear(&w->holds, w->id);
 	free(w);
 	return NULL;
 }
@@ -568,16 +598,22 @@ static struct sup_worker *sup_worker_add(struct sup *s, uint32_t id)
 	return w;
 }
 
-int sup_adopt_state(struct sup *s, int fd, const char *name)
+int sup_adopt(struct sup *s, int fd, const char *name)
 {
 	struct sup_worker *w;
-	unsigned id;
+	uint32_t id, index;
+	uint64_t key;
+	bool hold = holds_parse_name(name, &id, &index, &key);
 
-	if (sscanf(name, "state-%u", &id) != 1)
+	if (!hold && sscanf(name, "state-%" SCNu32, &id) != 1)
 		return -ENOENT;
 	w = sup_worker_add(s, id);
 	if (!w)
 		return -ENOMEM;
+	if (hold) {
+		holds_add(&w->holds, id, index, key, fd);
+		return 0;
+	}
 	cleanup_close(&w->state_fd);
 	w->state_fd = fd;
 	return 0;

@@ -11,6 +11,7 @@
 #define PLENUM_AGENT_SUPERVISE_H
 
 #include "agent/events.h"
+#include "agent/holds.h"
 #include "agent/loop.h"
 #include "agent/mounts.h"
 #include "agent/rundir.h"
@@ -83,6 +84,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	struct launch_config config;
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
+	struct holds holds;
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
 	uint64_t started_ns, up_since_ns;
 	unsigned n_deaths;   /* in a row */
@@ -109,9 +111,9 @@ struct sup_setup {
 int sup_new(const struct sup_setup *setup, struct sup **ret);
 /* Kills what still runs. Accepts NULL, returns NULL. */
 struct sup *sup_free(struct sup *s);
-/* A state memfd that came from a predecessor, by the name under which it was stored. 0: fd is ours;
- * -ENOENT: it is none, still the caller's. */
-int sup_adopt_state(struct sup *s, int fd, const char *name);
+/* A state memfd, or a descriptor that a worker had held, that came from a predecessor, by the name
+ * under which it was stored. 0: fd is ours; -ENOENT: it is none, still the caller's. */
+int sup_adopt(struct sup *s, int fd, const char *name);
 /*
  * Makes the running workers those of `wants` (descriptors, epoch and ids of mounts are filled in
  * here): starts the missing, restarts the changed, stops the rest, leaves equal ones alone. Failed

@@ -41,7 +41,8 @@ static int back_restore(struct fuse_back *b)
 }
 
 int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
-		  struct launch_stats *stats, struct fuse_back **ret)
+		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
+		  struct fuse_back **ret)
 {
 	struct fuse_back *b = calloc(1, sizeof(*b));
 	bool old = false;
@@ -50,6 +51,8 @@ int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 	if (!b)
 		return -ENOMEM;
 	b->stats = stats;
+	b->hold = hold;
+	b->hold_user = hold_user;
 	b->state.fd = -1;
 	b->wait_tail = &b->wait_head;
 	fuse_set_log_func(session_log);
@@ -135,6 +138,8 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
 	if (b->wait_head)
 		back_wait_run(b);
 	clients_bury(b);
+	if (b->n_drops)
+		back_drops_retry(b);
 	if (now_ns - b->trimmed_ns > BACK_TRIM_NS) {
 		b->trimmed_ns = now_ns;
 		buf_pool_trim(&b->requests);

@@ -5,9 +5,10 @@
  * so the core never blocks on a disk. Nothing outside the export's root can be reached: every name
  * is one component, resolved relative to a node's descriptor without following symbolic links.
  * Nodes are named by kernel file handles and kept, with the answers to requests that must not run
- * twice, in the state descriptor, so that a successor process goes on where this one died. Two
- * things end with the process: files that are open but have no name any more, and nodes of file
- * systems that give no handles (the client is told ESTALE). Locks are the client's kernel's own.
+ * twice, in the state descriptor, so that a successor process goes on where this one died; a
+ * file that loses its last name while it is open is held by the agent meanwhile, so that its handle
+ * stays good. Nodes of file systems that give no handles end with the process (the client is told
+ * ESTALE). Locks are the client's kernel's own.
  * Clients' kernels check permissions; here quotas hold for everybody, root included.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_BACK_H
@@ -31,8 +32,17 @@ struct fuse_hello {
 	char client_host[PLENUM_NAME_MAX];
 };
 
+/*
+ * Who holds descriptors over the process's death. fd: borrowed, O_PATH, to be held under (mount,
+ * node); -1: let that one go. false: not now; a descriptor is then not held, letting go is tried
+ * again.
+ */
+typedef bool (*fuse_back_hold_cb)(void *user, uint32_t mount, uint64_t node, int fd);
+
+/* hold may be NULL: then nobody does. */
 int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
-		  struct launch_stats *stats, struct fuse_back **ret);
+		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
+		  struct fuse_back **ret);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
 /* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */
 int fuse_back_fd(const struct fuse_back *b);

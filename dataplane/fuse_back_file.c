@@ -143,6 +143,8 @@ void back_op_create(fuse_req_t fr, fuse_ino_t parent, const char *name, mode_t m
 		fuse_reply_err(fr, -r);
 		return;
 	}
+	if (q->tmpfile)
+		back_hold(q->mount, e.ino);
 	fuse_reply_create(fr, &e, fi);
 }
 

@@ -8,6 +8,7 @@
  *	fuse_back_check.c what a request must look like
  *	fuse_back_mount.c a mount: its record in the state, open files, kept answers
  *	fuse_back_node.c  nodes: nodeid <-> kernel file handle <-> descriptor; lookup, forget
+ *	fuse_back_hold.c  open files that lose their names: held by the agent
  *	fuse_back_meta.c  operations on names and attributes
  *	fuse_back_file.c  open, create, release; data: read, write, sync, allocate, seek, copy
  *	fuse_back_dir.c	  directory streams
@@ -46,8 +47,8 @@ struct back_node {
 	uint32_t hash_next; /* of a free record: the next free one */
 	uint32_t cache;	    /* slot in the descriptor cache, BACK_NONE */
 	int kept_fd;	    /* STATE_NODE_KEPT: the only way to it; else -1 */
-	uint32_t pad;
-	uint64_t stamp; /* of times and size when the client last opened it; 0 never */
+	uint32_t n_open;    /* files of it that the client has open */
+	uint64_t stamp;	    /* of times and size when the client last opened it; 0 never */
 };
 
 /* Beside each struct state_file. */
@@ -79,7 +80,8 @@ struct back_mount {
 	struct state_file **file_chunks;
 	struct back_file **file_extras;
 	uint32_t n_file_chunks;
-	int free_file; /* list; -1: none */
+	int free_file;	 /* list; -1: none */
+	uint32_t n_open; /* that are no directories */
 
 	struct state_answer *answers[STATE_ANSWERS_MAX / STATE_ANSWERS_PER_CHUNK];
 	uint32_t next_answer;
@@ -140,8 +142,18 @@ struct back_fd_slot { /* descriptor cache: least recently used first out */
 	uint32_t prev, next;
 };
 
+/* The agent is asked to let go as soon as it listens. More than it would ever hold. */
+#define BACK_DROPS_MAX 512U
+
 struct fuse_back {
 	struct launch_stats *stats;
+	fuse_back_hold_cb hold;
+	void *hold_user;
+	struct {
+		uint32_t mount;
+		uint64_t node;
+	} drops[BACK_DROPS_MAX];
+	unsigned n_drops;
 	struct back_export exports[LAUNCH_EXPORTS_MAX];
 	unsigned n_exports;
 	struct state state;
@@ -234,6 +246,16 @@ struct state_answer *back_answer_find(struct back_mount *m, uint64_t unique);
 /* A record for a request that starts now. NULL: no memory. */
 struct state_answer *back_answer_new(struct back_mount *m, uint64_t unique, uint32_t opcode);
 
+/* fuse_back_hold.c */
+/* The node may be about to lose its last name, or has none: if it is open it is held. */
+void back_hold(struct back_mount *m, uint64_t nodeid);
+/* The same for what the name in the directory shows, before it is removed or replaced. */
+void back_hold_name(struct back_mount *m, int dirfd, const char *name);
+void back_unhold(struct back_mount *m, uint64_t nodeid);
+/* Lets go of what nobody has open; all: of everything. */
+void back_unhold_mount(struct back_mount *m, bool all);
+void back_drops_retry(struct fuse_back *b);
+
 /* fuse_back_node.c */
 int back_fds_init(struct fuse_back *b);
 void back_fds_done(struct fuse_back *b);
@@ -252,6 +274,10 @@ struct state_node *back_node_get(struct back_mount *m, uint64_t nodeid, struct b
 int back_node_fd(struct back_mount *m, uint64_t nodeid);
 /* A new descriptor; only for regular files (else -EINVAL resp. -EISDIR, -ELOOP) and directories. */
 int back_node_open(struct back_mount *m, uint64_t nodeid, int flags);
+/* The nodeid of what the name shows if the client knows it and it has no other name; else 0. */
+uint64_t back_node_last_name(struct back_mount *m, int dirfd, const char *name);
+/* The next node that is held, after nodeid (0: the first); 0: none. */
+uint64_t back_node_next_held(const struct back_mount *m, uint64_t nodeid);
 /* Resolves one name; on success the client holds one more reference. ret->attr, ino and timeouts
  * are set. */
 int back_node_lookup(struct back_mount *m, uint64_t parent, const char *name,

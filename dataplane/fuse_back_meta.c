@@ -124,8 +124,11 @@ static void meta_remove(fuse_req_t fr, fuse_ino_t parent, const char *name, int 
 	struct back_req *q = back_req_of(fr);
 	int dirfd = back_node_fd(q->mount, parent), r = dirfd;
 
-	if (dirfd >= 0)
+	if (dirfd >= 0) {
+		if (flags == 0)
+			back_hold_name(q->mount, dirfd, name);
 		r = unlinkat(dirfd, name, flags) < 0 ? -errno : 0;
+	}
 	if (r == -ENOENT && q->redo)
 		r = 0;
 	fuse_reply_err(fr, -r);
@@ -150,6 +153,8 @@ void back_op_rename(fuse_req_t fr, fuse_ino_t parent, const char *name, fuse_ino
 	if (from < 0 || to < 0) {
 		r = from < 0 ? from : to;
 	} else {
+		if (!(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)))
+			back_hold_name(q->mount, to, to_name);
 		meta_creds(q, fr); /* RENAME_WHITEOUT makes a node */
 		if (renameat2(from, name, to, to_name, flags) < 0)
 			r = -errno;

@@ -88,14 +88,31 @@ static int files_grow(struct back_mount *m)
 	return 0;
 }
 
+/* by is 1 for one more open file of the node, -1 for one less. */
+static void files_count(struct back_mount *m, const struct state_file *rec, int by)
+{
+	struct back_node *extra;
+
+	if (!(rec->flags & STATE_FILE_DIR))
+		m->n_open += (uint32_t)by;
+	if (!back_node_get(m, rec->nodeid, &extra))
+		return;
+	extra->n_open += (uint32_t)by;
+	if (extra->n_open == 0)
+		back_unhold(m, rec->nodeid);
+}
+
 static int files_restore(struct back_mount *m)
 {
 	for (uint32_t i = 0; i < m->n_file_chunks; i++)
 		if (!m->file_chunks[i])
 			return -EBADMSG;
 	for (uint32_t i = (uint32_t)(m->n_file_chunks * STATE_FILES_PER_CHUNK); i-- > 1;)
-		if (!(file_at(m, i)->flags & STATE_FILE_USED))
+		if (file_at(m, i)->flags & STATE_FILE_USED)
+			files_count(m, file_at(m, i), 1);
+		else
 			files_free_push(m, i);
+	back_unhold_mount(m, false);
 	return 0;
 }
 
@@ -115,6 +132,7 @@ int back_file_new(struct back_mount *m, uint64_t nodeid, int fd, uint32_t open_f
 	rec->nodeid = nodeid;
 	rec->open_flags = open_flags;
 	state_publish(&rec->flags, (uint32_t)(STATE_FILE_USED | (dir ? STATE_FILE_DIR : 0)));
+	files_count(m, rec, 1);
 	*ret = (uint64_t)rec->reuse << 32 | i;
 	return 0;
 }
@@ -135,7 +153,7 @@ int back_file_get(struct back_mount *m, uint64_t fh, uint64_t nodeid, bool dir,
 	    rec->nodeid != nodeid || !!(rec->flags & STATE_FILE_DIR) != dir)
 		return -EBADF;
 	if (f->fd < 0) {
-		/* Opened by a predecessor. A file without a name is gone with that process. */
+		/* Opened by a predecessor. */
 		fd = back_node_open(m, rec->nodeid, (int)rec->open_flags);
 		if (fd < 0)
 			return fd;
@@ -156,6 +174,7 @@ static void file_close(struct back_file *f)
 	back_dir_free(f->dir);
 	f->dir = NULL;
 	f->released = false;
+	files_count(m, file_at(m, f->index), -1);
 	state_publish(&file_at(m, f->index)->flags, 0);
 	files_free_push(m, f->index);
 }
@@ -252,6 +271,8 @@ void back_mount_free(struct back_mount *m, bool forget_state)
 {
 	struct fuse_back *b = m->back;
 
+	if (forget_state)
+		back_unhold_mount(m, true);
 	back_fds_drop_mount(m);
 	back_nodes_done(m);
 	for (uint32_t i = 0; i < m->n_file_chunks; i++) {

@@ -435,6 +435,7 @@ static int node_new(struct back_mount *m, const struct stat *st, const struct no
 		flags |= STATE_NODE_KEPT;
 	}
 	node_extra(m, i)->stamp = 0;
+	node_extra(m, i)->n_open = 0;
 	state_publish(&rec->flags, flags);
 	hash_add(m, i);
 	m->n_nodes++;
@@ -446,6 +447,7 @@ static void node_drop(struct back_mount *m, uint32_t i)
 {
 	struct back_node *extra = node_extra(m, i);
 
+	back_unhold(m, node_id(m, i));
 	if (extra->cache != BACK_NONE)
 		fds_drop(m->back, extra->cache);
 	if (extra->kept_fd >= 0)
@@ -589,6 +591,29 @@ static int node_of_fd(struct back_mount *m, int fd, bool path_fd, struct fuse_en
 int back_node_of_fd(struct back_mount *m, int fd, struct fuse_entry_param *ret)
 {
 	return node_of_fd(m, fd, false, ret);
+}
+
+uint64_t back_node_last_name(struct back_mount *m, int dirfd, const char *name)
+{
+	struct node_handle h;
+	struct stat st;
+	int mount_id;
+	uint32_t i;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink != 1 ||
+	    handle_of(dirfd, name, &h, &mount_id) < 0)
+		return 0;
+	i = hash_find(m, &st, &h);
+	return i == BACK_NONE ? 0 : node_id(m, i);
+}
+
+uint64_t back_node_next_held(const struct back_mount *m, uint64_t nodeid)
+{
+	for (uint32_t i = (uint32_t)nodeid + 1; i < m->n_node_chunks * STATE_NODES_PER_CHUNK; i++)
+		if (m->node_chunks[i / STATE_NODES_PER_CHUNK] && /* else the state is damaged */
+		    node_at(m, i)->flags & STATE_NODE_HELD)
+			return node_id(m, i);
+	return 0;
 }
 
 static int node_open_name(struct back_mount *m, int dirfd, const char *name)

@@ -32,7 +32,11 @@ struct state_mount {
 	uint64_t seen_s;	     /* CLOCK_BOOTTIME when the last session ended */
 };
 
-enum { STATE_NODE_USED = 1, STATE_NODE_KEPT = 2 /* has no handle: lives with its descriptor */ };
+enum {
+	STATE_NODE_USED = 1,
+	STATE_NODE_KEPT = 2, /* has no handle: lives with its descriptor */
+	STATE_NODE_HELD = 4, /* perhaps without a name, and open: the agent was asked to hold it */
+};
 
 struct state_node {
 	uint64_t ino;

@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 1
+#define LAUNCH_VERSION 2
 
 /* Inherited descriptors. All others are closed. */
 enum launch_fd {
@@ -105,6 +105,9 @@ enum launch_msg_type {
 	LAUNCH_MSG_FAILED,    /* cannot start; code = negative errno, text says why; the worker then
 				 exits */
 	LAUNCH_MSG_EVENT, /* something an operator wants to know: code = enum launch_event, text */
+	LAUNCH_MSG_HOLD,  /* with one O_PATH descriptor: keep it, also over the worker's death,
+			   * until LAUNCH_MSG_DROP with the same index and key */
+	LAUNCH_MSG_DROP,
 	/* agent -> worker */
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
 	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
@@ -123,6 +126,8 @@ struct launch_msg {
 	uint32_t type;
 	int32_t code;
 	uint32_t index;
+	uint32_t pad;
+	uint64_t key; /* HOLD, DROP: with index the worker's name for the descriptor */
 	char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 };
 

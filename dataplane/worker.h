@@ -88,6 +88,8 @@ void worker_run(struct worker *w);
 
 /* worker_control.c: the agent, the signals and the statistics page */
 
+/* fuse_back_hold_cb, by the agent. */
+bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_control_read(struct worker *w);

@@ -197,7 +197,8 @@ int worker_build(struct worker *w, char *why)
 		return e;
 	}
 	if (cfg->role == LAUNCH_COMPUTE) {
-		e = fuse_back_new(cfg, LAUNCH_FD_STATE, w->rudp, w->stats, &w->back);
+		e = fuse_back_new(cfg, LAUNCH_FD_STATE, w->rudp, w->stats, worker_hold, w,
+				  &w->back);
 		if (e < 0)
 			snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s",
 				 strerror(-e));

@@ -6,11 +6,13 @@
  *   mute          never become ready
  *   frozen        become ready, then let the heart stand still
  *   orphan        live on when the agent is gone
+ *   hold          at start, have the agent hold the file ID.held; drop: have it let that go
  * It writes NAME.start (pid, epoch, how often its state was used before, inherited descriptors) and
  * NAME.link (a line a message, with the time in ns), where NAME is its worker id.
  */
 #include "dataplane/launch.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -75,6 +77,39 @@ static void log_start(void)
 	fclose(f);
 }
 
+static void hold(void)
+{
+	struct launch_msg m = {.type = LAUNCH_MSG_HOLD, .index = 1, .key = 42};
+	struct iovec iov = {&m, sizeof(m)};
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} u = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS}};
+	struct msghdr mh = {.msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &u,
+			    .msg_controllen = sizeof(u)};
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%u.held", dir, config.worker_id);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	memcpy(CMSG_DATA(&u.head), &fd, sizeof(fd));
+	if (fd < 0 || sendmsg(LAUNCH_FD_CONTROL, &mh, MSG_NOSIGNAL) < 0)
+		_exit(1);
+	close(fd);
+}
+
+static void drop(void)
+{
+	struct launch_msg m = {.type = LAUNCH_MSG_DROP, .index = 1, .key = 42};
+
+	if (send(LAUNCH_FD_CONTROL, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+		_exit(LAUNCH_EXIT_ORPHAN);
+}
+
 static void log_link(const struct launch_msg *m)
 {
 	FILE *f = open_log("link");
@@ -95,6 +130,8 @@ static void serve(struct launch_stats *stats)
 
 		if (!asked("frozen"))
 			launch_stat_set(&stats->heartbeat_ns, clock_now_ns());
+		if (asked("drop"))
+			drop();
 		if (poll(&pfd, 1, 500) <= 0)
 			continue;
 		n = recv(LAUNCH_FD_CONTROL, &m, sizeof(m), 0);
@@ -130,6 +167,8 @@ int main(void)
 	stats->magic = LAUNCH_MAGIC;
 	stats->version = LAUNCH_VERSION;
 	snprintf(stats->network, sizeof(stats->network), "UDP");
+	if (asked("hold"))
+		hold();
 	if (!asked("mute"))
 		say(LAUNCH_MSG_READY, 0, "");
 	serve(stats);

@@ -89,17 +89,91 @@ static void renamed_files_are_found(void **state)
 	assert_int_equal(rig_read(&rig, node, fh, 0, 100), 1);
 }
 
-/* A file without a name ends with the process that had it open. */
-static void removed_files_are_stale(void **state)
+static int release(uint64_t node, uint64_t fh)
+{
+	return rig_do(&rig, FUSE_RELEASE, node, RIG_ARG(((struct fuse_release_in){.fh = fh})));
+}
+
+/* One that lost its last name while it was open, by a removal, by another that took its name, or
+ * that never had one. It is held until it is closed. */
+static void removed_files_go_on(void **state)
+{
+	struct fuse_rename2_in ren = {.newdir = ROOT};
+	uint64_t node[3], fh[3], other, other_fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node[0], &fh[0]), 0);
+	assert_int_equal(rig_create(&rig, ROOT, "g", O_RDWR, 0644, &node[1], &fh[1]), 0);
+	assert_int_equal(rig_create(&rig, ROOT, "h", O_RDWR, 0644, &other, &other_fh), 0);
+	assert_int_equal(release(other, other_fh), 0);
+	assert_int_equal(rig.n_held, 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(rig.n_held, 1);
+	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(ren), .name = "h", .name2 = "g"),
+			 0);
+	assert_int_equal(rig.n_held, 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(rig_write(&rig, node[i], fh[i], 0, O_RDWR, "held", 4), 4);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		restart();
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(rig_read(&rig, node[i], fh[i], 0, 100), 4);
+			assert_memory_equal(rig.data, "held", 4);
+		}
+	}
+	assert_int_equal(rig.n_held, 2);
+	assert_int_equal(release(node[0], fh[0]), 0);
+	assert_int_equal(rig.n_held, 1);
+	/* Who holds it does not listen: it is told later. */
+	rig.deaf = true;
+	assert_int_equal(release(node[1], fh[1]), 0);
+	rig.deaf = false;
+	fuse_back_poll(rig.back, clock_now_ns());
+	assert_int_equal(rig.n_held, 0);
+}
+
+/* Names that are removed elsewhere, and what is open nowhere, are not held. */
+static void only_open_files_without_names_are_held(void **state)
+{
+	struct fuse_link_in link = {0};
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	link.oldnodeid = node;
+	assert_int_equal(rig_do(&rig, FUSE_LINK, ROOT, RIG_ARG(link), .name = "l"), 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(rig.n_held, 0);
+	assert_int_equal(release(node, fh), 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "l"), 0);
+	assert_int_equal(rig.n_held, 0);
+	/* Where the name goes behind the server's back the file ends with the process. */
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(unlink(rig_path(&rig, "f")), 0);
+	restart();
+	assert_int_equal(rig_read(&rig, node, fh, 0, 100), -ESTALE);
+	assert_int_equal(release(node, fh), 0);
+}
+
+/* A predecessor that died between closing and letting go; a mount that goes with all it has. */
+static void what_is_held_is_let_go(void **state)
 {
 	uint64_t node, fh;
 
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	rig.deaf = true;
+	assert_int_equal(release(node, fh), 0);
+	rig.deaf = false;
+	assert_int_equal(rig.n_held, 1);
 	restart();
-	assert_int_equal(rig_read(&rig, node, fh, 0, 100), -ESTALE);
-	assert_int_equal(
-		rig_do(&rig, FUSE_RELEASE, node, RIG_ARG(((struct fuse_release_in){.fh = fh}))), 0);
+	assert_int_equal(rig.n_held, 0);
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(rig.n_held, 1);
+	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
+	fuse_back_client_gone(rig.client);
+	fuse_back_poll(rig.back, clock_now_ns());
+	assert_int_equal(rig.n_held, 0);
+	rig_connect(&rig);
 }
 
 static void directory_streams_go_on(void **state)
@@ -426,7 +500,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(nodes_and_open_files_go_on),
 		BOTH(renamed_files_are_found),
-		ON("/tmp", removed_files_are_stale),
+		BOTH(removed_files_go_on),
+		BOTH(only_open_files_without_names_are_held),
+		BOTH(what_is_held_is_let_go),
 		ON("/tmp", directory_streams_go_on),
 		BOTH(answers_are_given_again),
 		BOTH(requests_that_perhaps_ran_succeed),

@@ -43,6 +43,14 @@ struct rig {
 	bool resend;	 /* the next request is marked as sent before */
 	uint32_t uid, gid;
 	struct rudp_call *call; /* of rig_do */
+	/* What is held for the server end, as the agent would. */
+	bool deaf; /* wants to hear nothing just now */
+	struct rig_held {
+		uint32_t mount;
+		uint64_t node;
+		int fd;
+	} held[8];
+	unsigned n_held;
 	/* The last reply's data. */
 	const void *data;
 	size_t len;
@@ -188,9 +196,31 @@ static inline void rig_connect(struct rig *g)
 	assert_int_equal(rig_init_session(g), 0);
 }
 
+static bool rig_hold(void *user, uint32_t mount, uint64_t node, int fd)
+{
+	struct rig *g = user;
+	unsigned i = 0;
+
+	if (g->deaf)
+		return false;
+	while (i < g->n_held && (g->held[i].mount != mount || g->held[i].node != node))
+		i++;
+	if (i < g->n_held) {
+		close(g->held[i].fd);
+		g->held[i] = g->held[--g->n_held];
+	}
+	if (fd < 0)
+		return true;
+	assert_true(g->n_held < sizeof(g->held) / sizeof(g->held[0]));
+	assert_true(fcntl(fd, F_GETFL) & O_PATH);
+	g->held[g->n_held++] = (struct rig_held){mount, node, fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+	return true;
+}
+
 static inline void rig_start(struct rig *g)
 {
-	assert_int_equal(fuse_back_new(&g->cfg, g->state_fd, NULL, &g->stats, &g->back), 0);
+	assert_int_equal(
+		fuse_back_new(&g->cfg, g->state_fd, NULL, &g->stats, rig_hold, g, &g->back), 0);
 	rig_back = g->back;
 	rig_connect(g);
 }
@@ -231,6 +261,8 @@ static inline void rig_teardown(struct rig *g)
 {
 	if (g->back)
 		rig_stop(g);
+	while (g->n_held > 0)
+		close(g->held[--g->n_held].fd);
 	close(g->cfg.exports[0].dir_fd);
 	close(g->state_fd);
 	nftw(g->dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
