@@ -87,10 +87,8 @@ static void hold(void)
 	} u = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
 			.cmsg_level = SOL_SOCKET,
 			.cmsg_type = SCM_RIGHTS}};
-	struct msghdr mh = {.msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = &u,
-			    .msg_controllen = sizeof(u)};
+	struct msghdr mh = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &u, .msg_controllen = sizeof(u)};
 	char path[512];
 	int fd;
 
