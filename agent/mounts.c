@@ -187,12 +187,75 @@ static int mounts_canonical(const char *path, char *buf, size_t size)
 
 /* ---- mounting ---- */
 
+struct mounts_option {
+	const char *key, *value; /* NULL: a flag */
+};
+
+static int mounts_configure(int fs, const struct mounts_option *options, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fsconfig(fs, options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG,
+			     options[i].key, options[i].value, 0) < 0)
+			return -errno;
+	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : 0;
+}
+
+/* A file system that is nowhere yet, and goes with its descriptor. Which it is in *ret_major and
+ * *ret_minor. */
+static int mounts_create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
+			 unsigned *ret_minor)
+{
+	char source[2 * PLENUM_NAME_MAX + 2], fuse[16], max_read[16];
+	struct mounts_option options[] = {
+		{"source", source},	{"subtype", MOUNTS_SUBTYPE},
+		{"fd", fuse},		{"rootmode", "40000"},
+		{"user_id", "0"},	{"group_id", "0"},
+		{"max_read", max_read}, {"default_permissions", NULL},
+		{"allow_other", NULL},	{"ro", NULL}, /* last */
+	};
+	unsigned attr = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
+	autoclose int fs = fsopen("fuse", FSOPEN_CLOEXEC);
+	autoclose int mnt = -1;
+	struct statx st;
+	int r;
+
+	if (fs < 0)
+		return -errno;
+	snprintf(source, sizeof(source), "%s:%s", w->peer, w->export_name);
+	snprintf(fuse, sizeof(fuse), "%d", fuse_fd);
+	snprintf(max_read, sizeof(max_read), "%d", MOUNTS_MAX_READ);
+	r = mounts_configure(fs, options, ARRAY_SIZE(options) - (w->read_only ? 0 : 1));
+	if (r < 0)
+		return r;
+	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr | (w->read_only ? MOUNT_ATTR_RDONLY : 0));
+	/* Without AT_STATX_DONT_SYNC it would ask the worker that is not there yet. */
+	if (mnt < 0 || statx(mnt, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+		return -errno;
+	*ret_major = st.stx_dev_major;
+	*ret_minor = st.stx_dev_minor;
+	return fd_take(mnt);
+}
+
+/* The record comes first, so that an agent that is killed leaves no mount that its successor does
+ * not know. */
+static int mounts_attach(struct mounts *m, const struct mount_point *p, int mnt, unsigned major,
+			 unsigned minor)
+{
+	int r = rundir_add_mount(m->rundir, major, minor, p->real, &p->what);
+
+	if (r < 0) /* serving matters more */
+		log_warning("%s is not in the record: %s", p->what.path, strerror(-r));
+	if (move_mount(mnt, "", AT_FDCWD, p->real, MOVE_MOUNT_F_EMPTY_PATH) == 0)
+		return 0;
+	r = -errno;
+	rundir_del_mount(m->rundir, p->real);
+	return r;
+}
+
 static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 {
 	struct launch_mount *w = &p->what;
-	char options[160], source[2 * PLENUM_NAME_MAX + 2], fstype[32];
-	autoclose int fd = -1;
-	unsigned long flags = MS_NODEV | MS_NOSUID | (w->read_only ? MS_RDONLY : 0);
+	autoclose int fd = -1, mnt = -1;
 	unsigned major = 0, minor = 0;
 	int r = mounts_canonical(w->path, p->real, sizeof(p->real));
 
@@ -212,21 +275,13 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 			 strerror(-r));
 		return r;
 	}
-	snprintf(source, sizeof(source), "%s:%s", w->peer, w->export_name);
-	snprintf(options, sizeof(options),
-		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other,"
-		 "max_read=%d",
-		 fd, MOUNTS_MAX_READ);
-	if (mount(source, p->real, MOUNTS_FSTYPE, flags, options) < 0) {
-		r = -errno;
-		snprintf(why, MOUNTS_WHY_MAX, "mounting %.40s on %.100s: %s", source, w->path,
-			 strerror(-r));
+	mnt = mounts_create(w, fd, &major, &minor);
+	r = mnt < 0 ? mnt : mounts_attach(m, p, mnt, major, minor);
+	if (r < 0) {
+		snprintf(why, MOUNTS_WHY_MAX, "mounting %.40s:%.40s on %.100s: %s", w->peer,
+			 w->export_name, w->path, strerror(-r));
 		return r;
 	}
-	if (mounts_lookup(p->real, fstype, sizeof(fstype), &major, &minor) > 0)
-		r = rundir_add_mount(m->rundir, major, minor, p->real, w);
-	if (r < 0)
-		log_debug("%s is not in the record: %s", w->path, strerror(-r));
 	w->fuse_fd = fd_take(fd);
 	return 0;
 }

@@ -11,7 +11,8 @@
 #include "agent/rundir.h"
 #include "dataplane/launch.h"
 
-#define MOUNTS_FSTYPE "fuse.plenum"
+#define MOUNTS_SUBTYPE "plenum"
+#define MOUNTS_FSTYPE "fuse." MOUNTS_SUBTYPE
 #define MOUNTS_MAX_READ 1048576
 #define MOUNTS_WHY_MAX (LAUNCH_REASON_MAX * 2)
 
