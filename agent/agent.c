@@ -157,6 +157,21 @@ static void agent_on_worker_change(void *user)
 		loop_exit(a->loop, 0);
 }
 
+/* The plan in force keeps it, so that plans made from it choose another transport. */
+static void agent_on_no_transport(void *user, uint32_t worker_id, const char *reason)
+{
+	struct agent *a = user;
+
+	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++) {
+		struct plan_worker *w = &a->now.plan->workers[i];
+
+		if (w->id != worker_id || a->now.spec->on_fallback != SPEC_FALLBACK_DEGRADE)
+			continue;
+		snprintf(w->dpdk_failed, sizeof(w->dpdk_failed), "%s", reason[0] ? reason : "?");
+		agent_arm_walk(a, 0);
+	}
+}
+
 /* ---- signals ---- */
 
 static int agent_on_stop_limit(void *user)
@@ -279,6 +294,7 @@ static int agent_open_supervision(struct agent *a)
 				.rundir = &a->rundir,
 				.worker_path = a->opt.worker,
 				.on_change = agent_on_worker_change,
+				.on_no_transport = agent_on_no_transport,
 				.user = a};
 	int r = mounts_new(&a->rundir, &a->mounts);
 

@@ -369,6 +369,8 @@ static int sup_on_exit(void *user, int fd, uint32_t revents)
 		e = SUP_EV_EXITED_0;
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
+	if (status == LAUNCH_EXIT_TRANSPORT && w->sup->setup.on_no_transport)
+		w->sup->setup.on_no_transport(w->sup->setup.user, w->id, w->reason);
 	if (w->state != SUP_STOPPING)
 		sup_report_end(w, e, how);
 	sup_feed(w, e);

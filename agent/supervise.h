@@ -105,6 +105,9 @@ struct sup_setup {
 	const char *worker_path; /* borrowed */
 	/* Told whenever a worker's state changes; may be NULL. */
 	void (*on_change)(void *user);
+	/* Told when a worker ended because its transport cannot be had, before it is tried again;
+	 * may be NULL. */
+	void (*on_no_transport)(void *user, uint32_t worker_id, const char *reason);
 	void *user;
 };
 

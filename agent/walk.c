@@ -89,6 +89,13 @@ static void agent_take_back(struct agent *a, const struct plan *p, struct diag *
 		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were taken back", p->n_steps);
 }
 
+/* Whoever asks for a walk wants DPDK tried again. */
+static void agent_forget_failures(struct plan *p)
+{
+	for (size_t i = 0; p && i < p->n_workers; i++)
+		p->workers[i].dpdk_failed[0] = '\0';
+}
+
 int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
 	       struct diag *d)
 {
@@ -105,6 +112,8 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 	r = inv_collect(a->kernel, d, &next.inv);
 	if (r < 0)
 		return r;
+	if (trigger != AGENT_TRIGGER_KERNEL)
+		agent_forget_failures(a->now.plan);
 	r = plan_build_running(spec, next.inv, a->now.plan, d, &next.plan);
 	if (r < 0)
 		return r;

@@ -138,6 +138,8 @@ enum launch_exit {
 		64,	       /* the configuration cannot work: do not restart until it changes */
 	LAUNCH_EXIT_PORT = 65, /* a port could not be opened; restart with backoff */
 	LAUNCH_EXIT_ORPHAN = 66, /* the agent is gone */
+	LAUNCH_EXIT_TRANSPORT =
+		67, /* DPDK cannot be had: another transport, or the same later, may work */
 };
 
 /*

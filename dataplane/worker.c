@@ -87,10 +87,13 @@ static int worker_start(struct worker *w)
 	}
 	e = port_ops_get(w->cfg->transport, &w->ops, why);
 	if (e < 0)
-		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why);
+		return worker_fail(w, LAUNCH_EXIT_TRANSPORT, e, why);
 	e = worker_signals(w);
 	if (e == 0 && worker_ports_open(w, why) == 0)
-		return worker_fail(w, LAUNCH_EXIT_PORT, -EADDRNOTAVAIL, why);
+		return worker_fail(w,
+				   w->cfg->transport == LAUNCH_UDP ? LAUNCH_EXIT_PORT
+								   : LAUNCH_EXIT_TRANSPORT,
+				   -EADDRNOTAVAIL, why);
 	if (why[0]) {
 		log_warning("%s", why);
 		worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, why);

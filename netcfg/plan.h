@@ -74,8 +74,11 @@ struct plan_worker {
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* why effective is less than asked or possible, "" if not; "code: sentence", where the
-	 * code is one of no-vf, vf-unused, kernel-interface, no-hugepages */
+	 * code is one of no-vf, vf-unused, kernel-interface, no-hugepages, dpdk-failed */
 	char reason[128];
+	/* Why it could not use DPDK when it tried, "" if it has not failed. Written into the
+	 * running plan by who runs it; later plans take it over, and choose UDP. */
+	char dpdk_failed[112];
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX];
@@ -104,7 +107,7 @@ int plan_build(const struct spec *spec, const struct inventory *inv, struct diag
 /*
  * The same on a host where the workers of `running` (NULL: none) live: the hugepages that its DPDK
  * workers hold count as free for their successors, else a second plan would differ from the first
- * for no reason but the first.
+ * for no reason but the first; and one that failed with DPDK is not given it again.
  */
 int plan_build_running(const struct spec *spec, const struct inventory *inv,
 		       const struct plan *running, struct diag *d, struct plan **ret);

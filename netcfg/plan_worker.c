@@ -83,12 +83,32 @@ static uint64_t hugepages_free(const struct plan_builder *b)
 	return (has_whole ? whole : nodes) + held;
 }
 
+/* The same worker as it runs, if it was asked for the same; NULL: it does not. */
+static const struct plan_worker *worker_running(const struct plan_builder *b,
+						const struct plan_worker *w)
+{
+	for (size_t i = 0; b->running && i < b->running->n_workers; i++) {
+		const struct plan_worker *r = &b->running->workers[i];
+
+		if (r->id == w->id && r->core == w->core && r->asked == w->asked)
+			return r;
+	}
+	return NULL;
+}
+
 /* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
 static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			uint64_t *hugepages)
 {
 	const struct inv_link *link = b->legs[0].link;
+	const struct plan_worker *running = worker_running(b, w);
 
+	if (running && running->dpdk_failed[0] && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
+		w->effective = SPEC_TRANSPORT_UDP;
+		memcpy(w->dpdk_failed, running->dpdk_failed, sizeof(w->dpdk_failed));
+		snprintf(w->reason, sizeof(w->reason), "dpdk-failed: %s", w->dpdk_failed);
+		return;
+	}
 	if (*hugepages < PLAN_HUGEPAGES_PER_WORKER) {
 		w->effective = SPEC_TRANSPORT_UDP;
 		snprintf(w->reason, sizeof(w->reason),

@@ -309,6 +309,41 @@ static void test_running_workers_hold_hugepages(void **state)
 	free(yaml);
 }
 
+/* What could not be had once is not chosen again, as long as the running plan says so. */
+static void test_failed_dpdk_is_not_chosen(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml = yaml_with("cores: [1], transport: udp", "cores: [1, 2], transport: dpdk");
+	struct diag d = DIAG_INIT;
+	struct plan *first, *second, *third;
+	struct spec *s;
+
+	first = plan(yaml, inv, &s);
+	strcpy(first->workers[1].dpdk_failed, "no module");
+	assert_int_equal(plan_build_running(s, inv, first, &d, &second), 0);
+	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
+	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
+	assert_string_equal(second->workers[1].reason, "dpdk-failed: no module");
+	assert_int_equal(count(second, PLAN_ADDR_ADD), 2);
+	assert_int_equal(plan_build_running(s, inv, second, &d, &third), 0);
+	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_UDP);
+	plan_free(third);
+	second->workers[1].dpdk_failed[0] = '\0';
+	assert_int_equal(plan_build_running(s, inv, second, &d, &third), 0);
+	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_DPDK);
+	plan_free(third);
+	s->on_fallback = SPEC_FALLBACK_REFUSE;
+	assert_int_equal(plan_build_running(s, inv, first, &d, &third), 0);
+	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_DPDK);
+	plan_free(third);
+	plan_free(second);
+	plan_free(first);
+	diag_done(&d);
+	spec_free(s);
+	inv_free(inv);
+	free(yaml);
+}
+
 static void test_mounts_and_exports_are_dealt(void **state)
 {
 	struct inventory *inv = host_new();
@@ -354,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_mtu_limit),
 		cmocka_unit_test(test_running_workers_hold_hugepages),
+		cmocka_unit_test(test_failed_dpdk_is_not_chosen),
 		cmocka_unit_test(test_mounts_and_exports_are_dealt),
 	};
 
