@@ -154,6 +154,13 @@ hosts_down() {
 	hosts_lifelines=()
 }
 
+# hugepages_restore N: as many as there were. Pages of processes that have just ended come back a little
+# later, and would stay if the number were set before.
+hugepages_restore() {
+	wait_until 5 awk '/^HugePages_Total/ { total = $2 } /^HugePages_Free/ { free = $2 } END { exit total != free }' /proc/meminfo
+	echo "$1" >/proc/sys/vm/nr_hugepages
+}
+
 # hosts_wire: the legs carry frames of wire size only, as cables do; veth hands over 64 KiB otherwise.
 hosts_wire() {
 	local file host leg
