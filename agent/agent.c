@@ -139,10 +139,13 @@ static int agent_on_debounce(void *user)
 		return 0;
 	/* Until the first walk has succeeded there is nothing to repair, but that one to finish. */
 	if (a->now.spec)
-		r = agent_run_walk(a, AGENT_TRIGGER_KERNEL, NULL, &d);
+		r = agent_run_walk(a, a->falls_back ? AGENT_TRIGGER_FALLBACK : AGENT_TRIGGER_KERNEL,
+				   NULL, &d);
 	else
 		r = agent_run_walk(a, AGENT_TRIGGER_START, &disk, &d);
-	agent_pace(a, a->applied.number != applied, r < 0);
+	/* A worker's transport is no quarrel about the host. */
+	agent_pace(a, a->applied.number != applied && !a->falls_back, r < 0);
+	a->falls_back = false;
 	return 0;
 }
 
@@ -168,6 +171,7 @@ static void agent_on_no_transport(void *user, uint32_t worker_id, const char *re
 		if (w->id != worker_id || a->now.spec->on_fallback != SPEC_FALLBACK_DEGRADE)
 			continue;
 		snprintf(w->dpdk_failed, sizeof(w->dpdk_failed), "%s", reason[0] ? reason : "?");
+		a->falls_back = true;
 		agent_arm_walk(a, 0);
 	}
 }

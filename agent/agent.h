@@ -44,7 +44,8 @@ enum agent_trigger {
 	AGENT_TRIGGER_START,
 	AGENT_TRIGGER_RELOAD, /* SIGHUP */
 	AGENT_TRIGGER_API,
-	AGENT_TRIGGER_KERNEL, /* something changed on the host; the configuration is not read */
+	AGENT_TRIGGER_KERNEL,	/* something changed on the host; the configuration is not read */
+	AGENT_TRIGGER_FALLBACK, /* a worker cannot have its transport; nor is it here */
 	AGENT_TRIGGER_MAX
 };
 
@@ -80,6 +81,7 @@ struct agent {
 	} applied;
 	uint64_t started_ns, debounce_ns, repaired_ns;
 	uint64_t verify_ns;  /* AGENT_VERIFY_NS; tests have less patience */
+	bool falls_back;     /* the walk that is waited for is AGENT_TRIGGER_FALLBACK */
 	uint64_t walk_at_ns; /* when the debounce timer fires, while it is armed */
 	struct loop_source *debounce, *kernel_source, *stop_timer;
 };

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #define HOLD_NAME_MAX 64
 
@@ -21,42 +19,6 @@ bool holds_parse_name(const char *name, uint32_t *ret_worker_id, uint32_t *ret_i
 {
 	return sscanf(name, "hold-%" SCNu32 "-%" SCNu32 "-%" SCNx64, ret_worker_id, ret_index,
 		      ret_key) == 3;
-}
-
-/* The first descriptor; more than were announced are closed. */
-static int holds_take_fd(struct msghdr *mh)
-{
-	int first = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-			if (first < 0)
-				first = fd;
-			else
-				close(fd);
-		}
-	}
-	return first;
-}
-
-ssize_t holds_recv(int control_fd, struct launch_msg *msg, int *ret_fd)
-{
-	union {
-		struct cmsghdr head;
-		char space[CMSG_SPACE(sizeof(int))];
-	} u;
-	struct iovec iov = {msg, sizeof(*msg)};
-	struct msghdr mh = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &u, .msg_controllen = sizeof(u)};
-	ssize_t n = recvmsg(control_fd, &mh, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-
-	*ret_fd = n < 0 ? -1 : holds_take_fd(&mh);
-	return n;
 }
 
 static struct hold **hold_find(struct holds *h, uint32_t index, uint64_t key)

@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_HOLDS_H
 #define PLENUM_AGENT_HOLDS_H
 
-#include "dataplane/launch.h"
+#include "netcfg/base.h"
 
 #define HOLDS_MAX 256U /* a worker */
 
@@ -24,9 +24,6 @@ struct holds { /* zeroed: none */
 	unsigned n;
 };
 
-/* Receives a message of a worker without waiting. As recv(2) with MSG_TRUNC; *ret_fd: the
- * descriptor that came with it, now the caller's, or -1. */
-ssize_t holds_recv(int control_fd, struct launch_msg *msg, int *ret_fd);
 /* Takes fd in any case; the former one of that name is closed. -ENOSPC: the worker has enough;
  * -EBADF: no O_PATH descriptor; -ENOMEM. */
 int holds_add(struct holds *h, uint32_t worker_id, uint32_t index, uint64_t key, int fd);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agent/privsep.h"
+#include "netcfg/fdpass.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -138,75 +139,35 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 
 /* ---- transport ---- */
 
-union privsep_control {
-	char buf[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
-
 int privsep_send(int sock, enum privsep_role sender, struct privsep_msg *m, int fd)
 {
-	union privsep_control control = {.buf = {0}};
-	struct iovec iov = {.iov_base = m};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	const char *why;
+	size_t len;
 	int r;
 
 	if (m->type == 0 || m->type >= PRIVSEP_TYPE_MAX)
 		return -EINVAL;
 	m->size = privsep_table[m->type].size;
-	iov.iov_len = PRIVSEP_HEAD + m->size;
-	r = privsep_check(sender, m, iov.iov_len, fd >= 0, &why);
-	if (r < 0)
-		return r;
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		mh.msg_control = control.buf;
-		mh.msg_controllen = sizeof(control.buf);
-		c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	if (sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return -errno;
-	return 0;
-}
-
-/* The control buffer has room for one descriptor; the kernel closes what does not fit. */
-static int privsep_take_fd(struct msghdr *mh)
-{
-	int fd = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		    c->cmsg_len >= CMSG_LEN(sizeof(int)))
-			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	len = PRIVSEP_HEAD + m->size;
+	r = privsep_check(sender, m, len, fd >= 0, &why);
+	return r < 0 ? r : fdpass_send(sock, m, len, fd);
 }
 
 int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int *ret_fd,
 		 const char **ret_why)
 {
-	union privsep_control control;
-	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
-	struct msghdr mh = {.msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = control.buf,
-			    .msg_controllen = sizeof(control.buf)};
 	autoclose int fd = -1;
+	bool whole;
 	ssize_t n;
 	int r;
 
 	memset(m, 0, sizeof(*m));
-	n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = fdpass_recv(sock, m, sizeof(*m), &fd, &whole);
 	if (n < 0)
-		return errno == EINTR ? -EAGAIN : -errno;
-	fd = privsep_take_fd(&mh);
+		return n == -EINTR ? -EAGAIN : (int)n;
 	if (n == 0 && fd < 0)
 		return 0;
-	if (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+	if (!whole) {
 		*ret_why = "too long, or too many descriptors";
 		return -EBADMSG;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agent/supervise.h"
 #include "agent/spawn.h"
+#include "netcfg/fdpass.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -305,9 +306,9 @@ static int sup_read_control(struct sup_worker *w, int fd, unsigned n_max)
 	int passed;
 
 	for (unsigned i = 0; i < n_max; i++) {
-		ssize_t n = holds_recv(fd, &msg, &passed);
+		ssize_t n = fdpass_recv(fd, &msg, sizeof(msg), &passed, NULL);
 
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		if (n == -EAGAIN || n == -EINTR)
 			return 0;
 		if (n <= 0) {
 			/* End of file: its exit follows on the pidfd. */

@@ -89,7 +89,12 @@ static void agent_take_back(struct agent *a, const struct plan *p, struct diag *
 		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were taken back", p->n_steps);
 }
 
-/* Whoever asks for a walk wants DPDK tried again. */
+/* Somebody wants it, so that what failed is tried again. */
+static bool agent_is_asked(enum agent_trigger t)
+{
+	return t != AGENT_TRIGGER_KERNEL && t != AGENT_TRIGGER_FALLBACK;
+}
+
 static void agent_forget_failures(struct plan *p)
 {
 	for (size_t i = 0; p && i < p->n_workers; i++)
@@ -112,7 +117,7 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 	r = inv_collect(a->kernel, d, &next.inv);
 	if (r < 0)
 		return r;
-	if (trigger != AGENT_TRIGGER_KERNEL)
+	if (agent_is_asked(trigger))
 		agent_forget_failures(a->now.plan);
 	r = plan_build_running(spec, next.inv, a->now.plan, d, &next.plan);
 	if (r < 0)
@@ -140,7 +145,7 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 	}
 	agent_take_round(a, &next);
 	status_tell_links(a);
-	r = sup_reconcile(a->sup, a->now.wants, a->now.n_wants, trigger != AGENT_TRIGGER_KERNEL);
+	r = sup_reconcile(a->sup, a->now.wants, a->now.n_wants, agent_is_asked(trigger));
 	if (r < 0)
 		return r;
 	status_publish(a);
@@ -188,7 +193,7 @@ static bool agent_same_problems(const struct agent *a, const struct diag *d)
 static const char *agent_trigger_to_string(enum agent_trigger t)
 {
 	static const char *const names[AGENT_TRIGGER_MAX] = {"start", "reload", "apply",
-							     "kernel event"};
+							     "kernel event", "fallback"};
 
 	return t < AGENT_TRIGGER_MAX ? names[t] : "?";
 }

@@ -39,7 +39,6 @@ struct fuse_hello {
  */
 typedef bool (*fuse_back_hold_cb)(void *user, uint32_t mount, uint64_t node, int fd);
 
-/* hold may be NULL: then nobody does. */
 int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
 		  struct fuse_back **ret);

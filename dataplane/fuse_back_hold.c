@@ -13,8 +13,7 @@ void back_hold(struct back_mount *m, uint64_t nodeid)
 	struct state_node *rec = back_node_get(m, nodeid, &extra);
 	int fd;
 
-	if (!m->back->hold || !rec || extra->n_open == 0 ||
-	    rec->flags & (STATE_NODE_HELD | STATE_NODE_KEPT))
+	if (!rec || extra->n_open == 0 || rec->flags & (STATE_NODE_HELD | STATE_NODE_KEPT))
 		return;
 	fd = back_node_fd(m, nodeid);
 	if (fd < 0)
@@ -28,7 +27,7 @@ void back_hold_name(struct back_mount *m, int dirfd, const char *name)
 {
 	uint64_t nodeid;
 
-	if (m->n_open == 0 || !m->back->hold)
+	if (m->n_open == 0)
 		return;
 	nodeid = back_node_last_name(m, dirfd, name);
 	if (nodeid)
@@ -37,7 +36,7 @@ void back_hold_name(struct back_mount *m, int dirfd, const char *name)
 
 static bool hold_drop(struct fuse_back *b, uint32_t mount, uint64_t nodeid)
 {
-	return !b->hold || b->hold(b->hold_user, mount, nodeid, -1);
+	return b->hold(b->hold_user, mount, nodeid, -1);
 }
 
 void back_unhold(struct back_mount *m, uint64_t nodeid)

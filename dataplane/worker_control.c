@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/worker.h"
+#include "netcfg/fdpass.h"
 #include "netcfg/log.h"
 
 #include <signal.h>
@@ -28,23 +29,9 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 	struct worker *w = user;
 	struct launch_msg m = {
 		.type = fd < 0 ? LAUNCH_MSG_DROP : LAUNCH_MSG_HOLD, .index = mount, .key = node};
-	struct iovec iov = {&m, sizeof(m)};
-	union {
-		struct cmsghdr head;
-		char space[CMSG_SPACE(sizeof(int))];
-	} u = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS}};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (w->control_fd < 0)
-		return true; /* there is nobody, nor will be for this process */
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&u.head), &fd, sizeof(fd));
-		mh.msg_control = &u;
-		mh.msg_controllen = sizeof(u);
-	}
-	return sendmsg(w->control_fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != EAGAIN;
+	/* Without an agent there is nobody, nor will be for this process. */
+	return w->control_fd < 0 || fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 }
 
 static void worker_announce(struct worker *w)

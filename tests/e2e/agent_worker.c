@@ -11,6 +11,7 @@
  * NAME.link (a line a message, with the time in ns), where NAME is its worker id.
  */
 #include "dataplane/launch.h"
+#include "netcfg/fdpass.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -80,22 +81,12 @@ static void log_start(void)
 static void hold(void)
 {
 	struct launch_msg m = {.type = LAUNCH_MSG_HOLD, .index = 1, .key = 42};
-	struct iovec iov = {&m, sizeof(m)};
-	union {
-		struct cmsghdr head;
-		char space[CMSG_SPACE(sizeof(int))];
-	} u = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS}};
-	struct msghdr mh = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &u, .msg_controllen = sizeof(u)};
 	char path[512];
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%u.held", dir, config.worker_id);
 	fd = open(path, O_PATH | O_CLOEXEC);
-	memcpy(CMSG_DATA(&u.head), &fd, sizeof(fd));
-	if (fd < 0 || sendmsg(LAUNCH_FD_CONTROL, &mh, MSG_NOSIGNAL) < 0)
+	if (fd < 0 || fdpass_send(LAUNCH_FD_CONTROL, &m, sizeof(m), fd) < 0)
 		_exit(1);
 	close(fd);
 }

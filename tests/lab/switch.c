@@ -3,7 +3,7 @@
  * The lab's virtual switches: one per leg. Every port of a virtual host is a pair of unix datagram
  * sockets, QEMU's HOST.LEG and ours HOST.LEG.switch; a frame goes to the other ports of its leg, to
  * one of them once its address is learnt. Frames are passed whole and unchanged: VLAN tags, LACP
- *and LLDP reach the far end, as over a cable when a leg has two ports.
+ * and LLDP reach the far end, as over a cable when a leg has two ports.
  *
  *	switch DIR HOST.LEG...        serves until its standard input ends
  *	switch --set DIR HOST.LEG SETTING...
@@ -11,7 +11,7 @@
  * Settings of a port, for frames in both directions: `silent=on|off` (swallow everything, the
  * carrier stays), `loss=PERCENT%`, `delay=MILLISECONDSms`, `group=N` (ports see only ports of their
  * own group: a misconfigured switch), `clear`. HOST.LEG may be `all`; `all capture=FILE` writes
- *what enters the switches to a pcapng file, one interface a port, until `all capture=off`.
+ * what enters the switches to a pcapng file, one interface a port, until `all capture=off`.
  */
 #include "netcfg/base.h"
 #include <fcntl.h>
