@@ -14,8 +14,8 @@
 #include "agent/rundir.h"
 #include "agent/store.h"
 #include "agent/supervise.h"
-#include "netcfg/apply.h"
-#include "netcfg/plan.h"
+#include "netcfg/plan/apply.h"
+#include "netcfg/plan/plan.h"
 
 #define AGENT_DEBOUNCE_NS (100 * NSEC_PER_MSEC) /* a burst of kernel events is one walk */
 #define AGENT_DEBOUNCE_MAX_NS (30 * NSEC_PER_SEC)

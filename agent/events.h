@@ -7,7 +7,7 @@
 #ifndef PLENUM_AGENT_EVENTS_H
 #define PLENUM_AGENT_EVENTS_H
 
-#include "netcfg/log.h"
+#include "netcfg/base/log.h"
 #include <jansson.h>
 
 #define EVENTS_KEPT 256

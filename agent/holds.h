@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_HOLDS_H
 #define PLENUM_AGENT_HOLDS_H
 
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 
 #define HOLDS_MAX 256U /* a worker */
 

@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_LOOP_H
 #define PLENUM_AGENT_LOOP_H
 
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 #include <sys/epoll.h>
 
 struct loop;

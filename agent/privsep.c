@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agent/privsep.h"
-#include "netcfg/fdpass.h"
+#include "netcfg/base/fdpass.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>

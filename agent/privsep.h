@@ -10,8 +10,8 @@
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
 
-#include "netcfg/addr.h"
-#include "netcfg/base.h"
+#include "netcfg/base/addr.h"
+#include "netcfg/base/base.h"
 #include <sys/types.h>
 
 enum privsep_role { PRIVSEP_MONITOR, PRIVSEP_API, PRIVSEP_ROLE_MAX };

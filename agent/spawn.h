@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_SPAWN_H
 #define PLENUM_AGENT_SPAWN_H
 
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 #include <sys/types.h>
 
 #define SPAWN_FD_FIRST 3

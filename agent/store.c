@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agent/store.h"
 #include "agent/rundir.h"
-#include "netcfg/log.h"
+#include "netcfg/base/log.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>

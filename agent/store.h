@@ -10,7 +10,7 @@
 #define PLENUM_AGENT_STORE_H
 
 #include "agent/privsep.h"
-#include "netcfg/spec.h"
+#include "netcfg/spec/spec.h"
 #include <jansson.h>
 
 #define STORE_CLI_FILE "50-cli.yaml"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agent/supervise.h"
 #include "agent/spawn.h"
-#include "netcfg/fdpass.h"
+#include "netcfg/base/fdpass.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -9,8 +9,8 @@
 #ifndef PLENUM_DATAPLANE_LAUNCH_H
 #define PLENUM_DATAPLANE_LAUNCH_H
 
-#include "netcfg/addr.h"
-#include "netcfg/base.h"
+#include "netcfg/base/addr.h"
+#include "netcfg/base/base.h"
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints the key list of plenum.yaml(5); the Makefile's update-keys puts it into the page. */
-#include "netcfg/spec.h"
+#include "netcfg/spec/spec.h"
 
 int main(void)
 {

@@ -7,7 +7,7 @@
 #ifndef PLENUM_PLUGINS_PLUGINS_H
 #define PLENUM_PLUGINS_PLUGINS_H
 
-#include "netcfg/planner.h"
+#include "netcfg/plan/planner.h"
 
 extern const struct planner_ops ha_none_planner;
 extern const struct planner_ops ha_dual_leg_planner;

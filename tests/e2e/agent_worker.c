@@ -11,7 +11,7 @@
  * NAME.link (a line a message, with the time in ns), where NAME is its worker id.
  */
 #include "dataplane/launch.h"
-#include "netcfg/fdpass.h"
+#include "netcfg/base/fdpass.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "netcfg/apply.h"
+#include "netcfg/plan/apply.h"
 #include "plugins/plugins.h"
 #include <poll.h>
 #include <sched.h>

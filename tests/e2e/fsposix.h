@@ -6,7 +6,7 @@
 #ifndef PLENUM_TESTS_FSPOSIX_H
 #define PLENUM_TESTS_FSPOSIX_H
 
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>

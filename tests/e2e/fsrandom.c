@@ -5,7 +5,7 @@
  * Every call's result and error are compared at once, every file's content, size, mode, owner, link
  * count and attributes at intervals. Ends with 0, or with 1 and the operation that differed.
  */
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "netcfg/inventory_build.h"
-#include "netcfg/kernel_fake.h"
-#include "netcfg/rtnl.h"
-#include "netcfg/sysfs.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/rtnl.h"
+#include "netcfg/host/sysfs.h"
+#include "tests/lib/kernel_fake.h"
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>

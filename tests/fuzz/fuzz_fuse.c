@@ -5,8 +5,8 @@
  * oldest call, or as the end of a session, while this file plays rudp. Input: records of an
  * operation byte, two bytes of length (little endian) and as many bytes.
  */
-#include "dataplane/fuse_back_check.h"
-#include "dataplane/fuse_front_impl.h"
+#include "dataplane/fuse/fuse_back_check.h"
+#include "dataplane/fuse/fuse_front_internal.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -42,8 +42,9 @@ static struct {
 static unsigned n_calls;
 static volatile uint8_t sink;
 
-int rudp_connect(struct rudp *r, const struct rudp_addr *addrs, unsigned n_addrs, const void *hello,
-		 size_t hello_len, void *session_user, uint64_t now_ns, struct rudp_session **ret)
+int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
+		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
+		 struct rudp_session **ret)
 {
 	*ret = &session;
 	return 0;

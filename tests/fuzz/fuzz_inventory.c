@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a recorded inventory: one or errors, never both; what was read is written the same
  * again, and the draft made from it validates. */
-#include "netcfg/inventory.h"
-#include "netcfg/spec.h"
+#include "netcfg/host/inventory.h"
+#include "netcfg/spec/spec.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Whatever crashes or trips a sanitizer ends the process; the input is left in fuzz_x.crash.
  * Prints TAP.
  */
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>

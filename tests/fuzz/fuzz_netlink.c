@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a datagram from the kernel: every parser of a netlink message takes it or refuses.
  */
-#include "netcfg/inventory_build.h"
-#include "netcfg/kernel_rdma.h"
-#include "netcfg/rtnl.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/rtnl.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

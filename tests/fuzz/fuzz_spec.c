@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as plenum.yaml: a spec or errors, never both, and the normal form reads back. */
-#include "netcfg/spec.h"
+#include "netcfg/spec/spec.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

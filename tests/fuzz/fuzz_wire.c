@@ -5,8 +5,8 @@
  * The session number of a packet is made right where the operation says so, else nothing but the
  * handshake would ever be reached.
  */
-#include "dataplane/rudp.h"
-#include "dataplane/wire.h"
+#include "dataplane/rudp/rudp.h"
+#include "dataplane/rudp/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 #define OP_CLIENT 0x01 /* the packet is for the client, else for the server */
@@ -39,12 +39,13 @@ static uint8_t memory[CALL_BYTES];
 static uint64_t now, cookie;
 static bool link_up[2];
 
-static struct rudp_addr addr_of(unsigned end, unsigned port)
+static struct datagram_addr addr_of(unsigned end, unsigned port)
 {
-	return (struct rudp_addr){{AF_INET, {10, (uint8_t)port, 0, (uint8_t)(1 + end)}}, 7000};
+	return (struct datagram_addr){{AF_INET, {10, (uint8_t)port, 0, (uint8_t)(1 + end)}}, 7000};
 }
 
-static int op_tx(void *user, unsigned port, const struct rudp_addr *dst, const struct rudp_pkt *pkt)
+static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
+		 const struct datagram *pkt)
 {
 	struct end *to = user == &ends[0] ? &ends[1] : &ends[0];
 	struct queued *q = &to->queue[to->n_queued];
@@ -123,7 +124,7 @@ static void talk(unsigned turns)
 		now += 10 * NSEC_PER_USEC;
 		for (unsigned k = 0; k < e->n_queued; k++) {
 			struct queued *q = &e->queue[k];
-			struct rudp_addr src = addr_of(!(i % 2), q->port);
+			struct datagram_addr src = addr_of(!(i % 2), q->port);
 
 			if (link_up[q->port])
 				rudp_rx(e->r, q->port, &src, q->data, q->len, now);
@@ -155,7 +156,7 @@ static void start(void)
 			abort();
 	}
 	for (unsigned p = 0; p < 1; p++) {
-		struct rudp_addr to = addr_of(0, p);
+		struct datagram_addr to = addr_of(0, p);
 
 		if (rudp_connect(ends[1].r, &to, 1, "fuzz", 4, NULL, now, &ends[1].s))
 			abort();
@@ -166,7 +167,7 @@ static void start(void)
 static void packet(unsigned op, const uint8_t *data, size_t len)
 {
 	unsigned end = op & OP_CLIENT ? 1 : 0, port = op & OP_PORT ? 1 : 0;
-	struct rudp_addr src = addr_of(!end, port);
+	struct datagram_addr src = addr_of(!end, port);
 	uint8_t *copy = malloc(len ? len : 1); /* so that a read beyond it is seen */
 
 	if (!copy)

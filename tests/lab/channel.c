@@ -13,7 +13,7 @@
  * byte. Of input no more is under way than the command was said to take, so the virtual host always
  * reads its port.
  */
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>

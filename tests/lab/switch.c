@@ -13,7 +13,7 @@
  * own group: a misconfigured switch), `clear`. HOST.LEG may be `all`; `all capture=FILE` writes
  * what enters the switches to a pcapng file, one interface a port, until `all capture=off`.
  */
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>

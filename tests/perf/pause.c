@@ -6,7 +6,7 @@
  *
  *	pause [--seconds N] [--until-eof] FILE
  */
-#include "netcfg/base.h"
+#include "netcfg/base/base.h"
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>

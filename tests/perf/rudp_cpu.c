@@ -4,7 +4,7 @@
  * through an array, no sockets. Prints ns per packet, sender and receiver together and apart. A
  * measure, not a test.
  */
-#include "dataplane/rudp.h"
+#include "dataplane/rudp/rudp.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct frame {
 struct end {
 	struct rudp *r;
 	struct rudp_session *s;
-	struct rudp_addr addr;
+	struct datagram_addr addr;
 	struct frame *out; /* ring */
 	unsigned head, tail;
 	uint64_t tx_ns, rx_ns, packets;
@@ -43,7 +43,8 @@ static void buf_give(void *buf)
 		free(buf);
 }
 
-static int op_tx(void *user, unsigned port, const struct rudp_addr *dst, const struct rudp_pkt *pkt)
+static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
+		 const struct datagram *pkt)
 {
 	struct end *e = user;
 	struct frame *f = &e->out[e->tail % WIRE_MAX];
@@ -168,7 +169,7 @@ int main(void)
 					  .user = e,
 					  .n_ports = 1};
 
-		e->addr = (struct rudp_addr){{AF_INET, {10, 0, 0, (uint8_t)(1 + i)}}, 7000};
+		e->addr = (struct datagram_addr){{AF_INET, {10, 0, 0, (uint8_t)(1 + i)}}, 7000};
 		e->out = calloc(WIRE_MAX, sizeof(*e->out));
 		cfg.ports[0] = (struct rudp_port_info){
 			.local = e->addr, .prefix_len = 24, .mtu = 1500, .up = true};

@@ -10,7 +10,8 @@
  * --ms: length of a round. --wire: no segmentation or merging on the link, as on a real wire.
  * --only: for a profiler.
  */
-#include "dataplane/port_udp.h"
+#include "dataplane/port/port_udp.h"
+#include "dataplane/rudp/rudp.h"
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -61,7 +62,7 @@ struct app { /* one end */
 	void *free_bufs[BUFS];
 	uint8_t request[IN_FLIGHT_MAX][REQUEST_BYTES];
 	const uint8_t *reply;
-	struct rudp_addr peer;
+	struct datagram_addr peer;
 	uint32_t chunk_bytes, port_bytes;
 };
 
@@ -81,8 +82,8 @@ static void sh(const char *cmd)
 
 /* ------------------------------------------------------------------ rudp's callbacks */
 
-static int app_tx(void *user, unsigned port, const struct rudp_addr *dst,
-		  const struct rudp_pkt *pkt)
+static int app_tx(void *user, unsigned port, const struct datagram_addr *dst,
+		  const struct datagram *pkt)
 {
 	struct app *a = user;
 
@@ -167,9 +168,9 @@ static const struct rudp_ops app_ops = {
 	.event = app_event,
 };
 
-static void port_send(struct app *a, const struct rudp_addr *dst, uint32_t bytes)
+static void port_send(struct app *a, const struct datagram_addr *dst, uint32_t bytes)
 {
-	struct rudp_pkt pkt = {.hdr_len = sizeof(port_magic), .payload = a->reply};
+	struct datagram pkt = {.hdr_len = sizeof(port_magic), .payload = a->reply};
 
 	memcpy(pkt.hdr, port_magic, sizeof(port_magic));
 	while (bytes > 0) {
@@ -597,7 +598,7 @@ static void client(const struct options *o, uint32_t *mode)
 	a->tcp = tcp_connect();
 	if (ip_prefix_parse(IP_SERVER, &p) < 0)
 		die("address");
-	a->peer = (struct rudp_addr){.ip = p.addr, .port = UDP_PORT};
+	a->peer = (struct datagram_addr){.ip = p.addr, .port = UDP_PORT};
 	if (rudp_connect(a->rudp, &a->peer, 1, NULL, 0, a, clock_now_ns(), &a->session) < 0)
 		die("rudp_connect");
 	for (uint64_t end = clock_now_ns() + 5 * NSEC_PER_SEC; !rudp_session_is_up(a->session);) {

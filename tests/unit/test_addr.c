@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "netcfg/addr.h"
-#include "netcfg/base.h"
+#include "netcfg/base/addr.h"
+#include "netcfg/base/base.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

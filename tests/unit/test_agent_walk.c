@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "agent/status.h"
 #include "plugins/plugins.h"
-#include "test_plan_host.h"
+#include "tests/lib/plan_host.h"
 #include <ftw.h>
 #include <sys/stat.h>
 

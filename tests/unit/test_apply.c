@@ -4,9 +4,9 @@
  * after a SIGKILL at every write. For the latter the applying process is a child whose changes are
  * carried out by the parent, so that the host outlives it.
  */
-#include "netcfg/apply.h"
+#include "netcfg/plan/apply.h"
 #include "plugins/plugins.h"
-#include "test_plan_host.h"
+#include "tests/lib/plan_host.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>

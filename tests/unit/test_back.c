@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server end, operation by operation, as a client's kernel would ask. */
-#include "test_back_rig.h"
+#include "tests/lib/back_rig.h"
 #include <dirent.h>
 #include <sched.h>
 #include <sys/mount.h>

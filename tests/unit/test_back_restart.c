@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server end dies and another goes on from its state: nodes, open files, kept answers. */
-#include "dataplane/fuse_back_state.h"
-#include "test_back_rig.h"
+#include "dataplane/fuse/fuse_back_state.h"
+#include "tests/lib/back_rig.h"
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>

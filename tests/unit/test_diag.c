@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "netcfg/diag.h"
+#include "netcfg/base/diag.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * a sequenced socket stands for /dev/fuse (requests and answers are read and written whole), the
  * functions below stand for rudp.
  */
-#include "dataplane/fuse_front_impl.h"
+#include "dataplane/fuse/fuse_front_internal.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -32,8 +32,9 @@ static struct fake_call {
 static unsigned n_calls, calls_limit;
 static struct rudp_session session;
 
-int rudp_connect(struct rudp *r, const struct rudp_addr *addrs, unsigned n_addrs, const void *hello,
-		 size_t hello_len, void *session_user, uint64_t now_ns, struct rudp_session **ret)
+int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
+		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
+		 struct rudp_session **ret)
 {
 	assert_true(hello_len <= RUDP_HELLO_BYTES_MAX);
 	session = (struct rudp_session){.user = session_user};

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "netcfg/inventory_build.h"
-#include "netcfg/spec.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/spec/spec.h"
 #include <linux/rtnetlink.h>
 #include <string.h>
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "netcfg/inventory_build.h"
-#include "netcfg/kernel_fake.h"
+#include "netcfg/host/inventory_build.h"
+#include "tests/lib/kernel_fake.h"
 #include <linux/rtnetlink.h>
 #include <poll.h>
 #include <string.h>

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "netcfg/inventory_build.h"
-#include "netcfg/kernel_rdma.h"
-#include "netcfg/rtnl.h"
-#include "netcfg/sysfs.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/rtnl.h"
+#include "netcfg/host/sysfs.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <rdma/rdma_netlink.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "netcfg/log.h"
+#include "netcfg/base/log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

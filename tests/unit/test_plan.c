@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the golden cases cannot say: order, ownership, stability, memory. Texts are theirs. */
 #include "plugins/plugins.h"
-#include "test_plan_host.h"
+#include "tests/lib/plan_host.h"
 
 static struct plan *plan(const char *yaml, const struct inventory *inv, struct spec **ret_spec)
 {

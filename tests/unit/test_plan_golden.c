@@ -5,9 +5,9 @@
  * planned is also applied to a host in memory, after which nothing must be left to do.
  * PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself: one test a case.
  */
-#include "netcfg/apply.h"
-#include "netcfg/kernel_fake.h"
+#include "netcfg/plan/apply.h"
 #include "plugins/plugins.h"
+#include "tests/lib/kernel_fake.h"
 #include <dirent.h>
 #include <jansson.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * with kernel sockets, survives the death of its peer, refuses an address that is taken, answers
  * pings. Needs root and hugepages, which it asks the kernel for and gives back.
  */
-#include "dataplane/port.h"
+#include "dataplane/port/port.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -126,7 +126,7 @@ static unsigned echo_turn(struct port *p)
 	int n = p->ops->rx(p, pkts, ARRAY_SIZE(pkts));
 
 	for (int i = 0; i < n; i++) {
-		struct rudp_pkt pkt = {.payload = pkts[i].data,
+		struct datagram pkt = {.payload = pkts[i].data,
 				       .payload_len = (uint16_t)pkts[i].len};
 
 		(void)p->ops->tx(p, &pkts[i].src, &pkt);
@@ -164,11 +164,11 @@ static bool reply_is_good(const struct port_rx *d, uint32_t number, uint32_t byt
 }
 
 /* One datagram out and back, sent again each 20 ms until it comes. Earlier ones are skipped. */
-static bool ping_pong(struct port *p, const struct rudp_addr *dst, uint32_t number,
+static bool ping_pong(struct port *p, const struct datagram_addr *dst, uint32_t number,
 		      uint64_t deadline)
 {
 	uint32_t bytes = 8 + number * 37 % (dst->ip.family == AF_INET ? 1465 : 1445);
-	struct rudp_pkt pkt = {.hdr_len = 4};
+	struct datagram pkt = {.hdr_len = 4};
 	struct port_rx rx[8];
 	uint8_t payload[1500];
 	uint64_t again = 0;
@@ -210,7 +210,7 @@ static uint32_t *go_on;
 static void child_client(const struct end *e, const struct end *peer, uint32_t count)
 {
 	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
-	struct rudp_addr dst = {.port = 4420};
+	struct datagram_addr dst = {.port = 4420};
 	struct ip_prefix prefix;
 	struct port p = {0};
 
@@ -232,7 +232,7 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 static void child_two_legs(void)
 {
 	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
-	struct rudp_addr dst = {.port = 4420};
+	struct datagram_addr dst = {.port = 4420};
 	struct port ports[2] = {{0}};
 	struct ip_prefix prefix;
 

@@ -4,7 +4,7 @@
  * that a network may throw at it. Each parsed frame is a block of exactly its length, so that the
  * sanitizer sees a read past its end.
  */
-#include "dataplane/port_l2.h"
+#include "dataplane/port/port_l2.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,9 +31,9 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct rudp_addr addr_of(const struct port_l2_local *l)
+static struct datagram_addr addr_of(const struct port_l2_local *l)
 {
-	return (struct rudp_addr){.ip = l->ip, .port = l->udp_port};
+	return (struct datagram_addr){.ip = l->ip, .port = l->udp_port};
 }
 
 /* Byte by byte, as the RFC says it. */
@@ -67,9 +67,9 @@ static enum port_l2_kind parse(const struct port_l2_local *l, const uint8_t *fra
 static size_t udp_make(uint8_t *frame, const struct port_l2_local *from,
 		       const struct port_l2_local *to, unsigned bytes)
 {
-	struct rudp_addr dst = addr_of(to);
+	struct datagram_addr dst = addr_of(to);
 	static uint8_t payload[9000];
-	struct rudp_pkt pkt = {.hdr_len = (uint16_t)MIN_OF(bytes, 12U), .payload = payload};
+	struct datagram pkt = {.hdr_len = (uint16_t)MIN_OF(bytes, 12U), .payload = payload};
 
 	pkt.payload_len = (uint16_t)(bytes - pkt.hdr_len);
 	for (unsigned i = 0; i < sizeof(payload); i++)
@@ -156,8 +156,8 @@ static void test_udp(void **state)
 /* A sum that comes out as 0 is sent as ffff: 0 means that there is none. */
 static void test_udp_zero_sum(void **state)
 {
-	struct rudp_addr dst = addr_of(&b4);
-	struct rudp_pkt pkt = {.hdr_len = 2};
+	struct datagram_addr dst = addr_of(&b4);
+	struct datagram pkt = {.hdr_len = 2};
 	struct port_l2_frame f;
 	uint8_t frame[64];
 	size_t len = port_l2_build_udp(frame, &a4, &mac_b, &dst, &pkt, 0);
@@ -174,8 +174,8 @@ static void test_udp_zero_sum(void **state)
 
 static void test_udp_offload(void **state)
 {
-	struct rudp_addr dst = addr_of(&b4);
-	struct rudp_pkt pkt = {.hdr_len = 12};
+	struct datagram_addr dst = addr_of(&b4);
+	struct datagram pkt = {.hdr_len = 12};
 	struct port_l2_local lax = b4;
 	struct port_l2_frame f;
 	uint8_t frame[64];

@@ -3,7 +3,7 @@
  * Neighbours without a kernel, on a virtual clock: resolving, retransmitting, parking, refreshing,
  * forgetting, answering, probing for and defending the own address; for IPv4 and IPv6 alike.
  */
-#include "dataplane/port_neigh.h"
+#include "dataplane/port/port_neigh.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -186,8 +186,8 @@ static void test_parked(void **state)
 {
 	struct fixture *x = *state;
 	struct port_l2_local us = {.mac = mac_us, .ip = x->us, .udp_port = 4420};
-	struct rudp_addr dst = {.ip = x->peer, .port = 4420};
-	struct rudp_pkt pkt = {.hdr_len = 20};
+	struct datagram_addr dst = {.ip = x->peer, .port = 4420};
+	struct datagram pkt = {.hdr_len = 20};
 	static const struct mac_addr later;
 	struct port_neigh_counters c;
 	struct mac_addr mac;

@@ -4,7 +4,7 @@
  * of equal and mixed sizes arrive whole and in order, a full socket buffer loses nothing, errors
  * are told in words.
  */
-#include "dataplane/port_udp.h"
+#include "dataplane/port/port_udp.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -46,9 +46,9 @@ static void port_must_open(struct port *p, const struct launch_config *cfg)
 	assert_string_equal(why, "");
 }
 
-static struct rudp_addr addr_of(const struct launch_config *cfg)
+static struct datagram_addr addr_of(const struct launch_config *cfg)
 {
-	return (struct rudp_addr){.ip = cfg->ports[0].ip.addr, .port = cfg->ports[0].udp_port};
+	return (struct datagram_addr){.ip = cfg->ports[0].ip.addr, .port = cfg->ports[0].udp_port};
 }
 
 static uint8_t pattern(uint32_t number, uint32_t at)
@@ -56,11 +56,11 @@ static uint8_t pattern(uint32_t number, uint32_t at)
 	return (uint8_t)(number * 131 + at * 7 + (at >> 8));
 }
 
-static void pkt_make(struct rudp_pkt *pkt, uint8_t *payload, uint32_t number, uint32_t bytes)
+static void pkt_make(struct datagram *pkt, uint8_t *payload, uint32_t number, uint32_t bytes)
 {
 	uint32_t total = SEQ_BYTES + bytes;
 
-	*pkt = (struct rudp_pkt){
+	*pkt = (struct datagram){
 		.hdr_len = SEQ_BYTES, .payload_len = (uint16_t)bytes, .payload = payload};
 	memcpy(pkt->hdr, &number, 4);
 	memcpy(pkt->hdr + 4, &total, 4);
@@ -69,7 +69,7 @@ static void pkt_make(struct rudp_pkt *pkt, uint8_t *payload, uint32_t number, ui
 		payload[i] = pattern(number, i);
 }
 
-static uint32_t datagram_check(const struct port_rx *d, const struct rudp_addr *from)
+static uint32_t datagram_check(const struct port_rx *d, const struct datagram_addr *from)
 {
 	uint32_t number, total;
 
@@ -86,7 +86,7 @@ static uint32_t datagram_check(const struct port_rx *d, const struct rudp_addr *
 }
 
 /* Takes what arrives until datagram `last`, which must be the next ones in order from `first`. */
-static void receive_in_order(struct port *p, const struct rudp_addr *from, uint32_t first,
+static void receive_in_order(struct port *p, const struct datagram_addr *from, uint32_t first,
 			     uint32_t last, unsigned max)
 {
 	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
@@ -108,14 +108,14 @@ static void receive_in_order(struct port *p, const struct rudp_addr *from, uint3
 
 struct pair {
 	struct port a, b;
-	struct rudp_addr addr_a, addr_b;
+	struct datagram_addr addr_a, addr_b;
 	uint8_t payload[PORT_BURST_MAX][9000];
 };
 
 static void exchange(struct pair *t, const uint32_t *sizes, unsigned n, unsigned max)
 {
 	for (unsigned i = 0; i < n; i++) {
-		struct rudp_pkt pkt;
+		struct datagram pkt;
 
 		pkt_make(&pkt, t->payload[i], i, sizes[i]);
 		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
@@ -224,7 +224,7 @@ static void test_many_bursts(void **state)
 static void test_more_than_queue(void **state)
 {
 	struct pair *t = *state;
-	struct rudp_pkt pkt;
+	struct datagram pkt;
 
 	for (uint32_t i = 0; i < 3 * PORT_BURST_MAX; i++) {
 		pkt_make(&pkt, t->payload[i % PORT_BURST_MAX] + i / PORT_BURST_MAX * 128, i, 100);
@@ -237,9 +237,9 @@ static void test_more_than_queue(void **state)
 static void test_bad_destinations(void **state)
 {
 	struct pair *t = *state;
-	struct rudp_addr dst = t->addr_b;
+	struct datagram_addr dst = t->addr_b;
 	struct port_udp_counters c;
-	struct rudp_pkt pkt;
+	struct datagram pkt;
 
 	pkt_make(&pkt, t->payload[0], 0, 100);
 	dst.ip.family = dst.ip.family == AF_INET ? AF_INET6 : AF_INET;
@@ -267,11 +267,11 @@ static void test_bad_destinations(void **state)
 }
 
 /* One datagram at a time from `from` to `to`, n times. */
-static void trickle(struct port *from, const struct rudp_addr *from_addr, struct port *to,
-		    const struct rudp_addr *to_addr, unsigned n)
+static void trickle(struct port *from, const struct datagram_addr *from_addr, struct port *to,
+		    const struct datagram_addr *to_addr, unsigned n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct rudp_pkt pkt;
+		struct datagram pkt;
 
 		pkt_make(&pkt, pair.payload[0], i, 64);
 		assert_int_equal(from->ops->tx(from, to_addr, &pkt), 0);
@@ -296,9 +296,9 @@ static void test_hot_peer(void **state)
 	bool v4 = t->addr_a.ip.family == AF_INET;
 	struct launch_config cfg = config_make(v4 ? "127.0.0.3/8" : "::1/128", 14422, "lo");
 	struct launch_config cfg_a = config_make(v4 ? "127.0.0.1/8" : "::1/128", 14420, "lo");
-	struct rudp_addr other_addr = addr_of(&cfg);
+	struct datagram_addr other_addr = addr_of(&cfg);
 	struct port other = {0};
-	struct rudp_pkt pkt;
+	struct datagram pkt;
 	uint32_t sizes[100];
 
 	trickle(&t->a, &t->addr_a, &t->b, &t->addr_b, 300);
@@ -367,8 +367,8 @@ static void test_too_big(void **state)
 {
 	struct launch_config cfg = config_make("127.0.0.1/8", 14420, "lo");
 	struct port p = {0};
-	struct rudp_addr dst = addr_of(&cfg);
-	struct rudp_pkt pkt;
+	struct datagram_addr dst = addr_of(&cfg);
+	struct datagram pkt;
 
 	cfg.ports[0].mtu = 1500;
 	port_must_open(&p, &cfg);
@@ -418,7 +418,7 @@ static void open_in_a(struct port *p, void *arg)
 {
 	struct launch_config cfg = config_make("10.99.7.1/24", 14420, "pudp0");
 
-	*(struct rudp_addr *)arg = addr_of(&cfg);
+	*(struct datagram_addr *)arg = addr_of(&cfg);
 	port_must_open(p, &cfg);
 }
 
@@ -426,7 +426,7 @@ static void open_in_b(struct port *p, void *arg)
 {
 	struct launch_config cfg = config_make("10.99.7.2/24", 14420, "pudp1");
 
-	*(struct rudp_addr *)arg = addr_of(&cfg);
+	*(struct datagram_addr *)arg = addr_of(&cfg);
 	port_must_open(p, &cfg);
 }
 
@@ -531,7 +531,7 @@ static void test_netns(void **state)
 {
 	struct pair *t = *state;
 	struct port_udp_counters c;
-	struct rudp_pkt pkt;
+	struct datagram pkt;
 
 	if (!t) {
 		print_message("network namespaces need root\n");
@@ -566,7 +566,7 @@ static void test_netns(void **state)
 static uint32_t send_until_full(struct pair *t)
 {
 	for (uint32_t i = 0; i < PORT_BURST_MAX; i++) {
-		struct rudp_pkt pkt;
+		struct datagram pkt;
 		int r;
 
 		pkt_make(&pkt, t->payload[i], i, i % 3 ? 1300 : 600);

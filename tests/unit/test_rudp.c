@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rudp_sim.h"
+#include "tests/lib/rudp_sim.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define RUNS 150
@@ -458,7 +458,7 @@ static void test_garbage(void **state)
 		CHECK(sim, sim_connect(sim, 30 * SEC));
 		for (unsigned i = 0; i < 300; i++) {
 			uint8_t junk[128];
-			struct rudp_addr src = {{AF_INET, {10, 0, 0, 17}}, 7000};
+			struct datagram_addr src = {{AF_INET, {10, 0, 0, 17}}, 7000};
 
 			for (unsigned k = 0; k < sizeof(junk); k++)
 				junk[k] = (uint8_t)sim_random(sim, 0);
@@ -484,7 +484,7 @@ static void test_arguments(void **state)
 	struct sim_config cfg = clean;
 	struct sim *sim;
 	struct rudp_session *s;
-	struct rudp_addr none = {.port = 0};
+	struct datagram_addr none = {.port = 0};
 
 	cfg.limits.calls_per_session = 4;
 	sim = sim_new(&cfg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What spec_load and spec_parse return. What they complain about is in tests/golden/spec. */
-#include "netcfg/spec.h"
+#include "netcfg/spec/spec.h"
 
 #include <fcntl.h>
 #include <ftw.h>

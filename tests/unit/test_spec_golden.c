@@ -4,7 +4,7 @@
  * normal form) must be NAME.expect to the letter. PLENUM_UPDATE_GOLDEN=1 writes the files anew.
  * Prints TAP itself: one test a case.
  */
-#include "netcfg/spec.h"
+#include "netcfg/spec/spec.h"
 
 #include <dirent.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * never a crash, a leak (the sanitizers look) or half a spec. The linker routes our allocations
  * through the functions here.
  */
-#include "netcfg/spec.h"
+#include "netcfg/spec/spec.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

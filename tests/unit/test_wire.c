@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "dataplane/wire.h"
-#include "netcfg/base.h"
+#include "dataplane/rudp/wire.h"
+#include "netcfg/base/base.h"
 
 static const struct wire_common common = {
 	.path = 3, .flags = 0, .session = 0x0102030405060708ULL, .pn = 0xa1a2a3a4};

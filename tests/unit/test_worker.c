@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A worker's start and its decision to spin; the loop itself is proven end to end. */
-#include "dataplane/worker.h"
+#include "dataplane/worker/worker.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agent/ctl/ctl.h"
+
+#include "netcfg/base/diag.h"
+#include "plugins/plugins.h"
+#include <getopt.h>
+#include <string.h>
+
+enum {
+	OPT_SOCKET = 256,
+	OPT_NAME,
+	OPT_NETWORK,
+	OPT_LABEL,
+	OPT_IPS,
+	OPT_SINCE,
+	OPT_RUNNING,
+	OPT_STAGED,
+};
+
+static const struct option long_options[] = {
+	{"socket", required_argument, NULL, OPT_SOCKET},
+	{"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{"follow", no_argument, NULL, 'f'},
+	{"since", required_argument, NULL, OPT_SINCE},
+	{"name", required_argument, NULL, OPT_NAME},
+	{"network", required_argument, NULL, OPT_NETWORK},
+	{"label", required_argument, NULL, OPT_LABEL},
+	{"ips", required_argument, NULL, OPT_IPS},
+	{"running", no_argument, NULL, OPT_RUNNING},
+	{"staged", no_argument, NULL, OPT_STAGED},
+	{NULL, 0, NULL, 0},
+};
+
+/* Options that a command takes beside --socket, --json and --help: a bit each. */
+enum {
+	TAKES_FOLLOW = 1 << 0,
+	TAKES_SINCE = 1 << 1,
+	TAKES_NET = 1 << 2,
+	TAKES_WHICH = 1 << 3,
+};
+
+struct ctl_command {
+	const char *words, *operands, *what;
+	int min_operands, max_operands;
+	unsigned takes;
+	int (*run)(const struct ctl_args *a);
+	const char *help;
+};
+
+#define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+
+static const struct ctl_command commands[] = {
+	{"processes", "", "the agent and its workers", 0, 0, 0, ctl_cmd_processes,
+	 "Lists the processes of this host: role, data IPs, status, how they send, core, memory\n"
+	 "and uptime, and the reason where they send by less than was asked or is possible.\n"},
+	{"status", "", "legs, workers, paths", 0, 0, 0, ctl_cmd_status,
+	 "Shows what was applied, the legs, how many workers are up, their paths to other hosts,\n"
+	 "and the reasons for whatever is less than it should be.\n"},
+	{"events", "[--follow] [--since N]", "what happened", 0, 0, TAKES_FOLLOW | TAKES_SINCE,
+	 ctl_cmd_events,
+	 "Lists the events that the agent remembers.\n\n"
+	 "  -f, --follow  go on with new ones until interrupted; with -j, one object a line\n"
+	 "      --since N leave out those before number N\n"},
+	{"net list", "", "the data devices", 0, 0, 0, ctl_cmd_net_list,
+	 "Lists the data devices with their networks, labels, addresses and carriers.\n"},
+	{"net add", "DEVICE --name N --network N", "add a data device", 1, 1, TAKES_NET,
+	 ctl_cmd_net_add,
+	 "Adds a data device to the staged configuration, in plenum.d/50-cli.yaml; 'plenum apply'\n"
+	 "puts it into force. DEVICE is a PCI address, a MAC address or an interface name.\n\n"
+	 "      --name N      name of the leg\n"
+	 "      --network N   network that the device is connected to\n"
+	 "      --label L     name of the switch behind it, or auto\n"
+	 "      --ips LIST    data IPs: addresses and ranges, joined by commas\n"},
+	{"net remove", "NAME", "remove a data device", 1, 1, 0, ctl_cmd_net_remove,
+	 "Removes a data device that 'plenum net add' added; 'plenum apply' puts it into force.\n"},
+	{"inventory", "", "the devices of this host", 0, 0, 0, ctl_cmd_inventory,
+	 "Shows links, addresses, routes, rules, cores and huge pages of this host. Needs neither\n"
+	 "agent nor configuration nor privileges.\n"},
+	{"plan", "[FILE]", "what apply would do", 0, 1, 0, ctl_cmd_plan,
+	 "Shows the steps from what is there to what is wanted, each with its reason, and the\n"
+	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
+	 "runs, and with FILE, the plan is made here.\n"},
+	{"apply", "", "do it", 0, 0, 0, ctl_cmd_apply,
+	 "Has the agent apply the staged configuration. It undoes itself where it fails.\n"},
+	{"validate", "[FILE]", "check a configuration", 0, 1, 0, ctl_cmd_validate,
+	 "Checks a configuration, with the *.yaml of plenum.d beside it, and prints every error.\n"
+	 "FILE is " CONFIG_FILE " where none is given; - is standard input.\n"},
+	{"config show", "[FILE | --running | --staged]", "print a configuration in full", 0, 1,
+	 TAKES_WHICH, ctl_cmd_config_show,
+	 "Prints a configuration in its normal form: every key, with defaults filled in.\n"
+	 "FILE is " CONFIG_FILE " where none is given; - is standard input.\n\n"
+	 "      --running   what the agent applied last\n"
+	 "      --staged    what it would apply next\n"},
+	{"config generate", "", "write a first configuration", 0, 0, 0, ctl_cmd_config_generate,
+	 "Prints a first configuration, made from the devices of this host. It validates; edit it\n"
+	 "to taste.\n"},
+	{"config diff", "[FILE]", "compare with what runs", 0, 1, 0, ctl_cmd_config_diff,
+	 "Compares the normal forms of the running and the staged configuration, or of the\n"
+	 "running one and FILE. Exit status 1 means that they differ.\n"},
+	{"config stage", "FILE", "hand a configuration to the agent", 1, 1, 0, ctl_cmd_config_stage,
+	 "Gives the agent a configuration to be applied by 'plenum apply'. - is standard input.\n"},
+	{"config discard", "", "take the staged one back", 0, 0, 0, ctl_cmd_config_discard,
+	 "Makes the agent forget the staged configuration.\n"},
+	{"config schema", "", "print the JSON Schema", 0, 0, 0, ctl_cmd_config_schema,
+	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
+	{"version", "", "print the version", 0, 0, 0, ctl_cmd_version,
+	 "Prints the version of this program.\n"},
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("Usage: plenum [--socket PATH] [-j] COMMAND [ARGUMENT...]\n\n", out);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(out, "  %-16s %s\n", commands[i].words, commands[i].what);
+	fputs("\n"
+	      "  -j, --json       print JSON\n"
+	      "      --socket PATH  the agent's socket (" CTL_SOCKET ", or PLENUM_SOCKET)\n"
+	      "  -h, --help       after a command: what it does\n\n"
+	      "Exit status: 0 done, 1 differences, 64 wrong usage, 65 errors in a configuration "
+	      "or\n"
+	      "request, 66 not there, 69 no agent, 70 the agent failed, 71 the host cannot be "
+	      "read,\n"
+	      "74 output failed, 77 no permission. See plenum(1).\n",
+	      out);
+}
+
+static void print_help(const struct ctl_command *c)
+{
+	printf("Usage: plenum %s%s%s [-j]\n\n%s", c->words, *c->operands ? " " : "", c->operands,
+	       c->help);
+}
+
+/* The command whose words the operands begin with; *ret_words is how many they are. */
+static const struct ctl_command *find_command(char **operands, int n, int *ret_words)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		const char *space = strchr(commands[i].words, ' ');
+		size_t len = space ? (size_t)(space - commands[i].words) : 0;
+
+		if (!space && n >= 1 && strcmp(operands[0], commands[i].words) == 0) {
+			*ret_words = 1;
+			return &commands[i];
+		}
+		if (space && n >= 2 && strlen(operands[0]) == len &&
+		    strncmp(operands[0], commands[i].words, len) == 0 &&
+		    strcmp(operands[1], space + 1) == 0) {
+			*ret_words = 2;
+			return &commands[i];
+		}
+	}
+	return NULL;
+}
+
+static int complain_unknown(char **operands, int n)
+{
+	const char *words[ARRAY_SIZE(commands)], *near;
+	char typed[80];
+	bool group = false;
+
+	if (n == 0) {
+		print_usage(stderr);
+		return CTL_USAGE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		size_t len = strlen(operands[0]);
+
+		words[i] = commands[i].words;
+		group = group || (strncmp(words[i], operands[0], len) == 0 && words[i][len] == ' ');
+	}
+	snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], n > 1 && group ? " " : "",
+		 n > 1 && group ? operands[1] : "");
+	if (group && n == 1) {
+		fprintf(stderr, "plenum: '%s' wants one more word:\n", typed);
+		for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+			if (strncmp(words[i], typed, strlen(typed)) == 0)
+				fprintf(stderr, "  plenum %-16s %s\n", words[i], commands[i].what);
+		return CTL_USAGE;
+	}
+	near = diag_suggest(typed, words, ARRAY_SIZE(words));
+	ctl_complain("there is no command '%s'; %s%s%s", typed, near ? "did you mean '" : "see ",
+		     near ? near : "'plenum --help", near ? "'?" : "'");
+	return CTL_USAGE;
+}
+
+struct parsed {
+	struct ctl_args args;
+	unsigned given; /* TAKES_ bits of the options that were given */
+	bool help, version;
+};
+
+static int parse_option(struct parsed *p, int c)
+{
+	static const struct {
+		int option;
+		unsigned bit;
+		size_t text_offset; /* of a const char * in struct ctl_args */
+	} texts[] = {
+		{OPT_SOCKET, 0, offsetof(struct ctl_args, socket)},
+		{OPT_SINCE, TAKES_SINCE, offsetof(struct ctl_args, since)},
+		{OPT_NAME, TAKES_NET, offsetof(struct ctl_args, name)},
+		{OPT_NETWORK, TAKES_NET, offsetof(struct ctl_args, network)},
+		{OPT_LABEL, TAKES_NET, offsetof(struct ctl_args, label)},
+		{OPT_IPS, TAKES_NET, offsetof(struct ctl_args, ips)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (texts[i].option != c)
+			continue;
+		*(const char **)((char *)&p->args + texts[i].text_offset) = optarg;
+		p->given |= texts[i].bit;
+		return CTL_OK;
+	}
+	switch (c) {
+	case 'j':
+		p->args.json = true;
+		return CTL_OK;
+	case 'h':
+		p->help = true;
+		return CTL_OK;
+	case 'V':
+		p->version = true;
+		return CTL_OK;
+	case 'f':
+		p->args.follow = true;
+		p->given |= TAKES_FOLLOW;
+		return CTL_OK;
+	case OPT_RUNNING:
+	case OPT_STAGED:
+		*(c == OPT_RUNNING ? &p->args.running : &p->args.staged) = true;
+		p->given |= TAKES_WHICH;
+		return CTL_OK;
+	default: /* getopt said why */
+		fputs("See 'plenum --help'.\n", stderr);
+		return CTL_USAGE;
+	}
+}
+
+static int run_command(struct parsed *p, char **operands, int n)
+{
+	int n_words = 0;
+	const struct ctl_command *c = find_command(operands, n, &n_words);
+
+	if (p->version)
+		return ctl_cmd_version(&p->args);
+	if (!c && p->help && n == 0) {
+		print_usage(stdout);
+		return CTL_OK;
+	}
+	if (!c)
+		return complain_unknown(operands, n);
+	if (p->help) {
+		print_help(c);
+		return CTL_OK;
+	}
+	p->args.operands = operands + n_words;
+	p->args.n_operands = n - n_words;
+	if (p->args.n_operands < c->min_operands || p->args.n_operands > c->max_operands ||
+	    (p->given & ~c->takes)) {
+		ctl_complain("usage: plenum %s%s%s; see 'plenum %s --help'", c->words,
+			     *c->operands ? " " : "", c->operands, c->words);
+		return CTL_USAGE;
+	}
+	return c->run(&p->args);
+}
+
+int ctl_run(int argc, char **argv)
+{
+	const char *socket = getenv("PLENUM_SOCKET");
+	struct parsed p = {.args.socket = socket && *socket ? socket : CTL_SOCKET};
+	int c, r;
+
+	optind = 0; /* from the start again: tests run this more than once */
+	while ((c = getopt_long(argc, argv, "jhVf", long_options, NULL)) != -1) {
+		r = parse_option(&p, c);
+		if (r != CTL_OK)
+			return r;
+	}
+	plugins_register();
+	r = run_command(&p, argv + optind, argc - optind);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		ctl_complain("the result cannot be written: %s", strerror(errno));
+		return CTL_IO;
+	}
+	return r;
+}
+
+int ctl_cmd_version(const struct ctl_args *a)
+{
+	if (a->json)
+		printf("{\"version\": \"%s\"}\n", PLENUM_VERSION);
+	else
+		printf("plenum %s\n", PLENUM_VERSION);
+	return CTL_OK;
+}

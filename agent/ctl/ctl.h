@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plenum(1), the command line. Owns the arguments and what is printed; asks the agent over its unix
+ * socket, or reads files and the host itself where a command needs no agent. Never changes the
+ * host: that is the agent's. Each command prints its result on standard output, what went wrong on
+ * standard error, and returns the exit status of the process. Called by ctl_main.c and the tests.
+ */
+#ifndef PLENUM_AGENT_CTL_H
+#define PLENUM_AGENT_CTL_H
+
+#include "netcfg/base/base.h"
+#include <jansson.h>
+#include <stdio.h>
+
+/* Exit statuses; the numbers from 64 on are those of sysexits.h. */
+enum ctl_exit {
+	CTL_OK = 0,
+	CTL_DIFFERS = 1,      /* config diff found differences */
+	CTL_USAGE = 64,	      /* wrong arguments */
+	CTL_DATA = 65,	      /* a configuration has errors, or the agent refused a request */
+	CTL_NO_INPUT = 66,    /* a file or object is not there or cannot be read */
+	CTL_UNAVAILABLE = 69, /* the agent does not answer */
+	CTL_SOFTWARE = 70,    /* the agent failed, or answered what nobody understands */
+	CTL_OS = 71,	      /* out of memory; the host cannot be read */
+	CTL_IO = 74,	      /* the result cannot be written */
+	CTL_NO_PERMISSION = 77
+};
+
+#define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
+
+struct ctl_args {
+	const char *socket;
+	bool json;
+	bool follow, running, staged;
+	const char *since;			  /* events */
+	const char *name, *network, *label, *ips; /* net add */
+	char **operands;			  /* after the command's words */
+	int n_operands;
+};
+
+/* All of plenum: parses, runs one command, returns its exit status. */
+int ctl_run(int argc, char **argv);
+
+/* ---- the agent, by HTTP over its socket (ctl_http.c) ---- */
+
+struct ctl_reply {
+	long status; /* of HTTP */
+	char *body;  /* ends in NUL; heap */
+	size_t len;
+};
+
+#define CTL_TIMEOUT_S 30
+/* An apply waits for links and addresses, and for as long as the policy lets it. */
+#define CTL_APPLY_TIMEOUT_S 600
+
+struct ctl_request {
+	const char *method, *path;
+	const char *content_type, *body; /* NULL: none */
+	size_t body_len;		 /* 0: up to the NUL */
+	unsigned timeout_s;		 /* 0: CTL_TIMEOUT_S */
+};
+
+/* 0 with the reply, whatever its status; negative errno where there was none: -ENOENT and
+ * -ECONNREFUSED mean that no agent runs. Prints nothing. */
+int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret);
+void ctl_reply_done(struct ctl_reply *r);
+/* CTL_OK where the reply is a 2xx; else what it says is printed, and its exit status returned. */
+int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r);
+/* Both for commands: CTL_OK with a 2xx reply, else the error was printed. */
+int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret);
+/* The reply as JSON; the caller drops the reference. */
+int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret);
+/* Says on standard error that the agent cannot be reached; the exit status. */
+int ctl_unreachable(const struct ctl_args *a, int error);
+
+/* ---- printing (ctl_print.c) ---- */
+
+/* "plenum: TEXT" on standard error. */
+void ctl_complain(const char *fmt, ...) PLENUM_PRINTF(1, 2);
+/* Text of others: control characters become '?'. */
+void ctl_put(const char *text, FILE *out);
+/* Indented JSON and a newline. */
+int ctl_put_json(const json_t *o);
+/* A text that belongs to the caller and may be NULL (out of memory). */
+int ctl_put_text(const char *text);
+
+/* The text of a member, "" where it is none. */
+const char *ctl_text(const json_t *o, const char *key);
+json_int_t ctl_int(const json_t *o, const char *key);
+/* "1.5 MiB" and "3m 20s" into buf; return buf. */
+const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size);
+const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size);
+
+/* Rows of text under headings, printed in columns as wide as their widest cell. */
+struct ctl_table {
+	const char *const *headings;
+	size_t n_columns, n_cells, cap;
+	char **cells;
+	bool out_of_memory;
+};
+#define CTL_TABLE(headings_)                                        \
+	{                                                           \
+		headings_, ARRAY_SIZE(headings_), 0, 0, NULL, false \
+	}
+/* The next cell; an empty one is printed as "-". */
+void ctl_table_add(struct ctl_table *t, const char *fmt, ...) PLENUM_PRINTF(2, 3);
+/* Members of a list of texts, joined by ", ". */
+void ctl_table_add_list(struct ctl_table *t, const json_t *list);
+int ctl_table_print(const struct ctl_table *t);
+void ctl_table_done(struct ctl_table *t);
+
+/* Lines of a as '-', of b as '+', common ones near them as ' '; whether they differ, or -ENOMEM. */
+int ctl_diff(const char *a, const char *b, FILE *out);
+
+/* ---- the commands ---- */
+
+int ctl_cmd_processes(const struct ctl_args *a);
+int ctl_cmd_status(const struct ctl_args *a);
+int ctl_cmd_events(const struct ctl_args *a);
+int ctl_cmd_net_list(const struct ctl_args *a);
+int ctl_cmd_net_add(const struct ctl_args *a);
+int ctl_cmd_net_remove(const struct ctl_args *a);
+int ctl_cmd_apply(const struct ctl_args *a);
+int ctl_cmd_validate(const struct ctl_args *a);
+int ctl_cmd_config_show(const struct ctl_args *a);
+int ctl_cmd_config_generate(const struct ctl_args *a);
+int ctl_cmd_config_diff(const struct ctl_args *a);
+int ctl_cmd_config_stage(const struct ctl_args *a);
+int ctl_cmd_config_discard(const struct ctl_args *a);
+int ctl_cmd_config_schema(const struct ctl_args *a);
+int ctl_cmd_inventory(const struct ctl_args *a);
+int ctl_cmd_plan(const struct ctl_args *a);
+int ctl_cmd_version(const struct ctl_args *a);
+
+#endif

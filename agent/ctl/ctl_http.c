@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "agent/ctl/ctl.h"
+
+#include <curl/curl.h>
+#include <string.h>
+#include <sys/un.h>
+
+#define REPLY_BYTES_MAX (64U << 20)
+#define CONNECT_TIMEOUT_S 5
+
+void ctl_reply_done(struct ctl_reply *r)
+{
+	free(r->body);
+	*r = (struct ctl_reply){0};
+}
+
+/* libcurl's write callback: anything but `size * n` ends the transfer. */
+static size_t on_body(char *data, size_t size, size_t n, void *user)
+{
+	struct ctl_reply *r = user;
+	size_t len = size * n;
+	char *body;
+
+	if (r->len + len > REPLY_BYTES_MAX)
+		return 0;
+	body = realloc(r->body, r->len + len + 1);
+	if (!body)
+		return 0;
+	memcpy(body + r->len, data, len);
+	r->body = body;
+	r->len += len;
+	body[r->len] = '\0';
+	return len;
+}
+
+static struct curl_slist *headers_of(const struct ctl_request *rq)
+{
+	char line[128];
+
+	/* No "Expect: 100-continue": it only costs a round trip on a unix socket. */
+	snprintf(line, sizeof(line), "Content-Type: %s",
+		 rq->content_type ? rq->content_type : "application/json");
+	return curl_slist_append(curl_slist_append(NULL, line), "Expect:");
+}
+
+static int set_options(CURL *curl, const char *socket, const struct ctl_request *rq,
+		       const struct curl_slist *headers, struct ctl_reply *reply)
+{
+	char url[512];
+	CURLcode e = CURLE_OK;
+
+	if ((size_t)snprintf(url, sizeof(url), "http://plenum%s", rq->path) >= sizeof(url))
+		return -ENAMETOOLONG;
+#define SET(option, value)                                                   \
+	do {                                                                 \
+		if (e == CURLE_OK)                                           \
+			e = curl_easy_setopt(curl, CURLOPT_##option, value); \
+	} while (0)
+	SET(URL, url);
+	SET(UNIX_SOCKET_PATH, socket);
+	SET(PROXY, ""); /* whatever the environment says: the agent is here */
+	SET(PROTOCOLS_STR, "http");
+	SET(CUSTOMREQUEST, rq->method);
+	SET(HTTPHEADER, headers);
+	SET(NOSIGNAL, 1L);
+	SET(CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
+	SET(TIMEOUT, (long)(rq->timeout_s ? rq->timeout_s : CTL_TIMEOUT_S));
+	SET(WRITEFUNCTION, on_body);
+	SET(WRITEDATA, reply);
+	if (rq->body) {
+		size_t len = rq->body_len ? rq->body_len : strlen(rq->body);
+
+		SET(POSTFIELDSIZE_LARGE, (curl_off_t)len);
+		SET(POSTFIELDS, rq->body);
+	}
+#undef SET
+	return e == CURLE_OK ? 0 : -ENOMEM;
+}
+
+static int error_of(CURL *curl, CURLcode e)
+{
+	long os_error = 0;
+
+	switch (e) {
+	case CURLE_COULDNT_CONNECT:
+		curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &os_error);
+		return os_error ? -(int)os_error : -ECONNREFUSED;
+	case CURLE_OPERATION_TIMEDOUT:
+		return -ETIMEDOUT;
+	case CURLE_OUT_OF_MEMORY:
+		return -ENOMEM;
+	case CURLE_WRITE_ERROR:
+		return -EFBIG;
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_PARTIAL_FILE:
+		return -ECONNRESET;
+	default:
+		return -EPROTO;
+	}
+}
+
+int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
+{
+	struct ctl_reply reply = {0};
+	struct curl_slist *headers;
+	CURL *curl;
+	CURLcode e;
+	int r = -ENOMEM;
+
+	if (strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+		return -ENAMETOOLONG;
+	curl = curl_easy_init();
+	headers = headers_of(rq);
+	if (curl && headers)
+		r = set_options(curl, socket, rq, headers, &reply);
+	if (r == 0) {
+		e = curl_easy_perform(curl);
+		if (e == CURLE_OK)
+			curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply.status);
+		else
+			r = error_of(curl, e);
+	}
+	if (r == 0 && !reply.body && !(reply.body = calloc(1, 1)))
+		r = -ENOMEM;
+	curl_slist_free_all(headers);
+	curl_easy_cleanup(curl);
+	if (r < 0)
+		ctl_reply_done(&reply);
+	else
+		*ret = reply;
+	return r;
+}
+
+int ctl_unreachable(const struct ctl_args *a, int error)
+{
+	switch (error) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		ctl_complain("no agent answers on %s; start it with 'systemctl start plenumd', or "
+			     "name its socket with --socket",
+			     a->socket);
+		return CTL_UNAVAILABLE;
+	case -EACCES:
+	case -EPERM:
+		ctl_complain("no permission to use %s; run this as root or as a member of the "
+			     "group plenum",
+			     a->socket);
+		return CTL_NO_PERMISSION;
+	case -ENAMETOOLONG:
+		ctl_complain("the name of the socket or of the object is too long");
+		return CTL_USAGE;
+	case -ENOMEM:
+		ctl_complain("out of memory");
+		return CTL_OS;
+	case -ETIMEDOUT:
+		ctl_complain("the agent on %s does not answer in time", a->socket);
+		return CTL_UNAVAILABLE;
+	default:
+		ctl_complain("the agent on %s cannot be asked: %s", a->socket, strerror(-error));
+		return CTL_UNAVAILABLE;
+	}
+}
+
+static int exit_of_status(long status)
+{
+	if (status == 401 || status == 403)
+		return CTL_NO_PERMISSION;
+	if (status == 404)
+		return CTL_NO_INPUT;
+	if (status == 503)
+		return CTL_UNAVAILABLE;
+	return status >= 400 && status < 500 ? CTL_DATA : CTL_SOFTWARE;
+}
+
+/* The agent's {"error": {...}} for people, or as it is for programs. */
+static void complain_reply(const struct ctl_args *a, const struct ctl_reply *r)
+{
+	json_t *o = json_loadb(r->body, r->len, 0, NULL);
+	const json_t *error = json_object_get(o, "error");
+	const json_t *details = json_object_get(error, "details"), *line;
+	size_t i;
+
+	if (a->json && o)
+		ctl_put_json(o);
+	if (!json_is_object(error)) {
+		ctl_complain("the agent answered with HTTP status %ld", r->status);
+	} else {
+		ctl_complain("%s", ctl_text(error, "message"));
+		json_array_foreach(details, i, line)
+		{
+			ctl_put(json_is_string(line) ? json_string_value(line) : "?", stderr);
+			fputc('\n', stderr);
+		}
+	}
+	json_decref(o);
+}
+
+int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r)
+{
+	if (r->status >= 200 && r->status < 300)
+		return CTL_OK;
+	complain_reply(a, r);
+	return exit_of_status(r->status);
+}
+
+int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret)
+{
+	struct ctl_reply reply;
+	int r = ctl_http(a->socket, rq, &reply);
+
+	if (r < 0)
+		return ctl_unreachable(a, r);
+	r = ctl_judge(a, &reply);
+	if (r == CTL_OK)
+		*ret = reply;
+	else
+		ctl_reply_done(&reply);
+	return r;
+}
+
+int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret)
+{
+	struct ctl_reply reply;
+	json_t *o;
+	int r = ctl_ask(a, rq, &reply);
+
+	if (r != CTL_OK)
+		return r;
+	o = json_loadb(reply.body, reply.len, 0, NULL);
+	ctl_reply_done(&reply);
+	if (!o) {
+		ctl_complain("the agent's answer to %s %s is not JSON", rq->method, rq->path);
+		return CTL_SOFTWARE;
+	}
+	*ret = o;
+	return CTL_OK;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The commands on files and on this host, most of which need no agent. */
+#include "agent/ctl/ctl.h"
+
+#include "netcfg/host/inventory.h"
+#include "netcfg/plan/plan.h"
+#include "netcfg/spec/spec.h"
+#include <string.h>
+
+#define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+
+static const char *file_of(const struct ctl_args *a)
+{
+	return a->n_operands > 0 ? a->operands[0] : CONFIG_FILE;
+}
+
+/* Standard input up to one byte more than a configuration may have. */
+static int read_stdin(char **ret_text, size_t *ret_len)
+{
+	autofree char *text = malloc(SPEC_FILE_BYTES_MAX + 2);
+
+	if (!text)
+		return -ENOMEM;
+	*ret_len = fread(text, 1, SPEC_FILE_BYTES_MAX + 1, stdin);
+	if (ferror(stdin))
+		return -EIO;
+	text[*ret_len] = '\0';
+	*ret_text = ptr_take(text);
+	return 0;
+}
+
+/* As the agent does it: the file, and the *.yaml of plenum.d beside it. */
+static int load_file(const char *file, struct diag *d, struct spec **ret)
+{
+	const char *slash = strrchr(file, '/');
+	autofree char *dir = NULL, *text = NULL;
+	size_t len;
+	int r;
+
+	if (strcmp(file, "-") == 0) {
+		r = read_stdin(&text, &len);
+		return r < 0 ? r : spec_parse("standard input", text, len, d, ret);
+	}
+	if (asprintf(&dir, "%.*splenum.d", slash ? (int)(slash + 1 - file) : 0, file) < 0) {
+		dir = NULL;
+		return -ENOMEM;
+	}
+	return spec_load(file, dir, d, ret);
+}
+
+/* Errors, and warnings with or without them. */
+static int exit_of_load(int r, const struct diag *d)
+{
+	diag_print(d, stderr);
+	if (r == 0)
+		return CTL_OK;
+	if (d->n_errors == 0)
+		ctl_complain("%s", strerror(-r));
+	if (r == -EINVAL)
+		return CTL_DATA;
+	return r == -ENOMEM ? CTL_OS : r == -EACCES ? CTL_NO_PERMISSION : CTL_NO_INPUT;
+}
+
+/* A loaded configuration or a printed error. */
+static int load(const char *file, struct spec **ret)
+{
+	struct diag d = DIAG_INIT;
+	int r = exit_of_load(load_file(file, &d, ret), &d);
+
+	diag_done(&d);
+	return r;
+}
+
+static int validate_json(const struct diag *d, int r)
+{
+	autofree char *text = diag_format(d);
+	json_t *lines = json_array(), *o;
+	char *rest = text;
+	int e;
+
+	for (char *line; rest && (line = strsep(&rest, "\n"));)
+		if (*line)
+			json_array_append_new(lines, json_string(line));
+	o = json_pack("{s:b, s:o}", "valid", r == 0, "messages", lines);
+	e = ctl_put_json(o);
+	json_decref(o);
+	return e;
+}
+
+int ctl_cmd_validate(const struct ctl_args *a)
+{
+	struct diag d = DIAG_INIT;
+	struct spec *s = NULL;
+	int r = load_file(file_of(a), &d, &s), e = CTL_OK;
+
+	if (a->json)
+		e = validate_json(&d, r);
+	if (e == CTL_OK && a->json && r < 0)
+		e = r == -EINVAL ? CTL_DATA : CTL_NO_INPUT;
+	else if (!a->json)
+		e = exit_of_load(r, &d);
+	if (r == 0 && !a->json)
+		printf("%s is valid.\n", s->files[0]);
+	spec_free(s);
+	diag_done(&d);
+	return e;
+}
+
+static int put_config(const struct ctl_args *a, const char *yaml)
+{
+	json_t *o;
+	int r;
+
+	if (!yaml || !a->json)
+		return ctl_put_text(yaml);
+	o = json_pack("{s:s}", "yaml", yaml);
+	r = ctl_put_json(o);
+	json_decref(o);
+	return r;
+}
+
+static int ask_config(const struct ctl_args *a, const char *which, struct ctl_reply *ret)
+{
+	char path[64];
+	const struct ctl_request rq = {.method = "GET", .path = path};
+
+	snprintf(path, sizeof(path), "/v1/config/%s", which);
+	return ctl_ask(a, &rq, ret);
+}
+
+int ctl_cmd_config_show(const struct ctl_args *a)
+{
+	autofree char *yaml = NULL;
+	struct spec *s;
+	int r;
+
+	if (a->running + a->staged + a->n_operands > 1) {
+		ctl_complain("config show wants one of FILE, --running and --staged");
+		return CTL_USAGE;
+	}
+	if (a->running || a->staged) {
+		PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+
+		r = ask_config(a, a->running ? "running" : "staged", &reply);
+		return r == CTL_OK ? put_config(a, reply.body) : r;
+	}
+	r = load(file_of(a), &s);
+	if (r != CTL_OK)
+		return r;
+	yaml = spec_to_yaml(s);
+	spec_free(s);
+	return put_config(a, yaml);
+}
+
+int ctl_cmd_config_diff(const struct ctl_args *a)
+{
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply running = {0};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply staged = {0};
+	autofree char *yaml = NULL, *text = NULL;
+	struct spec *s;
+	size_t size;
+	FILE *out;
+	int r = ask_config(a, "running", &running), differ;
+
+	if (r == CTL_OK && a->n_operands == 0)
+		r = ask_config(a, "staged", &staged);
+	if (r == CTL_OK && a->n_operands > 0) {
+		r = load(a->operands[0], &s);
+		yaml = r == CTL_OK ? spec_to_yaml(s) : NULL;
+		if (r == CTL_OK)
+			spec_free(s);
+		if (r == CTL_OK && !yaml)
+			r = CTL_OS;
+	}
+	if (r != CTL_OK)
+		return r;
+	out = open_memstream(&text, &size);
+	differ = out ? ctl_diff(running.body, yaml ? yaml : staged.body, out) : -ENOMEM;
+	if ((out && fclose(out) != 0) || differ < 0)
+		return ctl_put_text(NULL);
+	if (a->json) {
+		json_t *o = json_pack("{s:b, s:s}", "differs", differ, "diff", text);
+
+		r = ctl_put_json(o);
+		json_decref(o);
+	} else {
+		fputs(text, stdout);
+	}
+	return r != CTL_OK ? r : differ ? CTL_DIFFERS : CTL_OK;
+}
+
+/* As it was written, comments and all; one byte too many where it is too long. */
+static int read_text(const char *file, char **ret_text, size_t *ret_len)
+{
+	int r;
+
+	if (strcmp(file, "-") != 0 && !freopen(file, "re", stdin)) {
+		r = -errno;
+		ctl_complain("%s cannot be read: %s", file, strerror(-r));
+		return CTL_NO_INPUT;
+	}
+	r = read_stdin(ret_text, ret_len);
+	if (r < 0) {
+		ctl_complain("%s cannot be read: %s", file, strerror(-r));
+		return CTL_NO_INPUT;
+	}
+	if (*ret_len > SPEC_FILE_BYTES_MAX) {
+		ctl_complain("%s has more than the %u bytes that are allowed", file,
+			     SPEC_FILE_BYTES_MAX);
+		return CTL_DATA;
+	}
+	return CTL_OK;
+}
+
+/* The agent checks it together with plenum.d. */
+int ctl_cmd_config_stage(const struct ctl_args *a)
+{
+	struct ctl_request rq = {
+		.method = "PUT", .path = "/v1/config/staged", .content_type = "application/yaml"};
+	autofree char *text = NULL;
+	json_t *o;
+	int r = read_text(a->operands[0], &text, &rq.body_len);
+
+	if (r != CTL_OK)
+		return r;
+	rq.body = text;
+	r = ctl_ask_json(a, &rq, &o);
+	if (r != CTL_OK)
+		return r;
+	if (a->json)
+		r = ctl_put_json(o);
+	else
+		puts("Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
+	json_decref(o);
+	return r;
+}
+
+int ctl_cmd_config_schema(const struct ctl_args *a)
+{
+	autofree char *text = spec_json_schema();
+
+	return ctl_put_text(text);
+}
+
+/* What is there; the warnings of collecting go to standard error. */
+static int collect(struct inventory **ret)
+{
+	struct diag d = DIAG_INIT;
+	struct kernel *k = NULL;
+	int r = kernel_linux_new(&k);
+
+	if (r < 0)
+		ctl_complain("the host cannot be looked at: %s", strerror(-r));
+	else
+		r = inv_collect(k, &d, ret);
+	diag_print(&d, stderr);
+	diag_done(&d);
+	kernel_free(k);
+	return r < 0 ? CTL_OS : CTL_OK;
+}
+
+int ctl_cmd_inventory(const struct ctl_args *a)
+{
+	autofree char *text = NULL;
+	struct inventory *inv;
+	int r = collect(&inv);
+
+	if (r != CTL_OK)
+		return r;
+	text = a->json ? inv_to_json(inv) : inv_to_text(inv);
+	inv_free(inv);
+	return ctl_put_text(text);
+}
+
+int ctl_cmd_config_generate(const struct ctl_args *a)
+{
+	autofree char *yaml = NULL;
+	struct inventory *inv;
+	int r = collect(&inv);
+
+	if (r != CTL_OK)
+		return r;
+	yaml = inv_generate_yaml(inv);
+	inv_free(inv);
+	return put_config(a, yaml);
+}
+
+static int plan_here(const struct ctl_args *a, const char *file)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct plan *p = NULL;
+	autofree char *text = NULL;
+	struct spec *s;
+	int r = load(file, &s), e;
+
+	if (r != CTL_OK)
+		return r;
+	r = collect(&inv);
+	if (r == CTL_OK) {
+		e = plan_build(s, inv, &d, &p);
+		diag_print(&d, stderr);
+		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : CTL_OK;
+	}
+	if (r == CTL_OK) {
+		text = a->json ? plan_to_json(p) : plan_to_text(p);
+		r = ctl_put_text(text);
+	}
+	plan_free(p);
+	inv_free(inv);
+	spec_free(s);
+	diag_done(&d);
+	return r;
+}
+
+static int print_plan_workers(const json_t *workers)
+{
+	static const char *const headings[] = {"ID",	    "ROLE",	 "CORE",  "ASKED",
+					       "TRANSPORT", "ADDRESSES", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *w, *port;
+	size_t i, j;
+
+	json_array_foreach(workers, i, w)
+	{
+		json_t *ips = json_array();
+
+		json_array_foreach(json_object_get(w, "ports"), j, port)
+			json_array_append(ips, json_object_get(port, "ip"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(w, "id"));
+		ctl_table_add(&t, "%s", ctl_text(w, "role"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(w, "core"));
+		ctl_table_add(&t, "%s", ctl_text(w, "asked"));
+		ctl_table_add(&t, "%s", ctl_text(w, "transport"));
+		ctl_table_add_list(&t, ips);
+		ctl_table_add(&t, "%s", ctl_text(w, "reason"));
+		json_decref(ips);
+	}
+	return ctl_table_print(&t);
+}
+
+static int print_plan(const json_t *o)
+{
+	const json_t *steps = json_object_get(o, "steps"), *s;
+	const json_t *workers = json_object_get(o, "workers");
+	size_t i;
+
+	if (json_array_size(steps) == 0)
+		puts("Nothing to do: the host is as wanted.");
+	json_array_foreach(steps, i, s)
+	{
+		printf("%4zu. ", i + 1);
+		ctl_put(ctl_text(s, "step"), stdout);
+		fputs(json_is_true(json_object_get(s, "disruptive")) ? "  [disruptive]\n      "
+								     : "\n      ",
+		      stdout);
+		ctl_put(ctl_text(s, "reason"), stdout);
+		putchar('\n');
+	}
+	if (json_array_size(workers) == 0)
+		return CTL_OK;
+	putchar('\n');
+	return print_plan_workers(workers);
+}
+
+int ctl_cmd_plan(const struct ctl_args *a)
+{
+	const struct ctl_request rq = {.method = "GET", .path = "/v1/plan"};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	json_t *o;
+	int r;
+
+	if (a->n_operands > 0)
+		return plan_here(a, a->operands[0]);
+	r = ctl_http(a->socket, &rq, &reply);
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		fprintf(stderr, "No agent runs; planned from %s:\n", CONFIG_FILE);
+		return plan_here(a, CONFIG_FILE);
+	}
+	r = r < 0 ? ctl_unreachable(a, r) : ctl_judge(a, &reply);
+	if (r != CTL_OK)
+		return r;
+	o = json_loadb(reply.body, reply.len, 0, NULL);
+	if (!o) {
+		ctl_complain("the agent's plan is not JSON");
+		return CTL_SOFTWARE;
+	}
+	r = a->json ? ctl_put_json(o) : print_plan(o);
+	json_decref(o);
+	return r;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The commands that ask the agent: its answers as tables, or as they came with -j. */
+#include "agent/ctl/ctl.h"
+
+#include <string.h>
+
+/* Seconds that the agent may hold a request for events back until there are some. */
+#define EVENTS_WAIT_S 20
+
+static int get(const struct ctl_args *a, const char *path, json_t **ret)
+{
+	const struct ctl_request rq = {.method = "GET", .path = path};
+
+	return ctl_ask_json(a, &rq, ret);
+}
+
+static void add_core(struct ctl_table *t, const json_t *process)
+{
+	const json_t *core = json_object_get(process, "core");
+
+	if (json_is_integer(core))
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT, json_integer_value(core));
+	else
+		ctl_table_add(t, "%s", "");
+}
+
+static int print_processes(const json_t *o)
+{
+	static const char *const headings[] = {"ID",	  "HOST", "ROLE",   "IPS",    "STATUS",
+					       "NETWORK", "CORE", "MEMORY", "UPTIME", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "processes"), i, p)
+	{
+		char memory[32], uptime[32];
+
+		ctl_table_add(&t, "%s", ctl_text(p, "id"));
+		ctl_table_add(&t, "%s", ctl_text(p, "host"));
+		ctl_table_add(&t, "%s", ctl_text(p, "role"));
+		ctl_table_add_list(&t, json_object_get(p, "ips"));
+		ctl_table_add(&t, "%s", ctl_text(p, "status"));
+		ctl_table_add(&t, "%s", ctl_text(p, "network"));
+		add_core(&t, p);
+		ctl_table_add(&t, "%s",
+			      ctl_format_bytes(ctl_int(p, "memory_bytes"), memory, sizeof(memory)));
+		ctl_table_add(&t, "%s",
+			      ctl_format_seconds(ctl_int(p, "uptime_s"), uptime, sizeof(uptime)));
+		ctl_table_add(&t, "%s", ctl_text(p, "reason"));
+	}
+	return ctl_table_print(&t);
+}
+
+int ctl_cmd_processes(const struct ctl_args *a)
+{
+	json_t *o;
+	int r = get(a, "/v1/processes", &o);
+
+	if (r != CTL_OK)
+		return r;
+	r = a->json ? ctl_put_json(o) : print_processes(o);
+	json_decref(o);
+	return r;
+}
+
+static const char *carrier_of(const json_t *leg)
+{
+	if (!json_is_true(json_object_get(leg, "up")))
+		return "down";
+	return json_is_true(json_object_get(leg, "carrier")) ? "up" : "no carrier";
+}
+
+static int print_legs(const json_t *legs)
+{
+	static const char *const headings[] = {"LEG",	"DEVICE", "NETWORK", "LABEL",
+					       "STATE", "MTU",	  "IPS"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *leg;
+	size_t i;
+
+	json_array_foreach(legs, i, leg)
+	{
+		ctl_table_add(&t, "%s", ctl_text(leg, "name"));
+		ctl_table_add(&t, "%s", ctl_text(leg, "device"));
+		ctl_table_add(&t, "%s", ctl_text(leg, "network"));
+		ctl_table_add(&t, "%s", ctl_text(leg, "label"));
+		ctl_table_add(&t, "%s", carrier_of(leg));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(leg, "mtu"));
+		ctl_table_add_list(&t, json_object_get(leg, "ips"));
+	}
+	return ctl_table_print(&t);
+}
+
+int ctl_cmd_net_list(const struct ctl_args *a)
+{
+	json_t *o;
+	int r = get(a, "/v1/net", &o);
+
+	if (r != CTL_OK)
+		return r;
+	r = a->json ? ctl_put_json(o) : print_legs(json_object_get(o, "net"));
+	json_decref(o);
+	return r;
+}
+
+static const char *path_state(const json_t *path)
+{
+	if (!json_is_true(json_object_get(path, "up")))
+		return "down";
+	return json_is_true(json_object_get(path, "standby")) ? "standby" : "up";
+}
+
+static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
+{
+	char buf[32];
+
+	ctl_table_add(t, "%s", ctl_format_bytes(ctl_int(o, key), buf, sizeof(buf)));
+}
+
+static int print_paths(const json_t *paths)
+{
+	static const char *const headings[] = {
+		"WORKER", "LEG",  "LOCAL",    "REMOTE", "PEER",	     "STATE",	  "RTT",
+		"WINDOW", "SENT", "RECEIVED", "RESENT", "FAILOVERS", "LAST PAUSE"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(paths, i, p)
+	{
+		double pause_ms = json_number_value(json_object_get(p, "last_pause_ms"));
+
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "worker"));
+		ctl_table_add(&t, "%s", ctl_text(p, "leg"));
+		ctl_table_add(&t, "%s", ctl_text(p, "local"));
+		ctl_table_add(&t, "%s", ctl_text(p, "remote"));
+		ctl_table_add(&t, "%s", ctl_text(p, "peer"));
+		ctl_table_add(&t, "%s", path_state(p));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
+		add_bytes(&t, p, "cwnd_bytes");
+		add_bytes(&t, p, "tx_bytes");
+		add_bytes(&t, p, "rx_bytes");
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "retransmits"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "failovers"));
+		if (pause_ms > 0)
+			ctl_table_add(&t, "%.1f ms", pause_ms);
+		else
+			ctl_table_add(&t, "%s", "");
+	}
+	return ctl_table_print(&t);
+}
+
+static void print_field(const char *name, const char *value)
+{
+	printf("%-9s ", name);
+	ctl_put(*value ? value : "-", stdout);
+	putchar('\n');
+}
+
+static int print_status(const json_t *o)
+{
+	const json_t *applied = json_object_get(o, "applied"), *reason;
+	const json_t *workers = json_object_get(o, "workers");
+	const json_t *paths = json_object_get(o, "paths"), *legs = json_object_get(o, "legs");
+	const json_t *reasons = json_object_get(o, "reasons");
+	int r = CTL_OK;
+	size_t i;
+
+	print_field("Host:", ctl_text(o, "host"));
+	print_field("Version:", ctl_text(o, "version"));
+	print_field("State:", ctl_text(o, "state"));
+	if (ctl_int(applied, "number") > 0)
+		printf("Applied:  number %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
+		       " steps, %s\n",
+		       ctl_int(applied, "number"), ctl_int(applied, "steps"),
+		       ctl_text(applied, "time"));
+	else
+		print_field("Applied:", "nothing yet");
+	printf("Workers:  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " up\n",
+	       ctl_int(workers, "up"), ctl_int(workers, "total"));
+	json_array_foreach(reasons, i, reason) print_field(
+		i ? "" : "Reasons:", json_is_string(reason) ? json_string_value(reason) : "?");
+	if (json_array_size(legs) > 0) {
+		putchar('\n');
+		r = print_legs(legs);
+	}
+	if (r == CTL_OK && json_array_size(paths) > 0) {
+		putchar('\n');
+		r = print_paths(paths);
+	}
+	return r;
+}
+
+int ctl_cmd_status(const struct ctl_args *a)
+{
+	json_t *o;
+	int r = get(a, "/v1/status", &o);
+
+	if (r != CTL_OK)
+		return r;
+	r = a->json ? ctl_put_json(o) : print_status(o);
+	json_decref(o);
+	return r;
+}
+
+static void print_event(const struct ctl_args *a, const json_t *e)
+{
+	const char *severity = ctl_text(e, "severity");
+
+	if (a->json) {
+		json_dumpf(e, stdout, JSON_COMPACT);
+		putchar('\n');
+		return;
+	}
+	ctl_put(ctl_text(e, "time"), stdout);
+	printf("  %-7.20s  %-10.64s  ", severity, ctl_text(e, "source"));
+	ctl_put(ctl_text(e, "text"), stdout);
+	putchar('\n');
+}
+
+static int follow_events(const struct ctl_args *a, json_int_t next)
+{
+	for (;;) {
+		char path[96];
+		const json_t *e;
+		json_t *o;
+		size_t i;
+		int r;
+
+		snprintf(path, sizeof(path), "/v1/events?since=%" JSON_INTEGER_FORMAT "&wait=%d",
+			 next, EVENTS_WAIT_S);
+		r = get(a, path, &o);
+		if (r != CTL_OK)
+			return r;
+		json_array_foreach(json_object_get(o, "events"), i, e) print_event(a, e);
+		next = ctl_int(o, "next");
+		json_decref(o);
+		if (fflush(stdout) != 0)
+			return CTL_IO;
+	}
+}
+
+int ctl_cmd_events(const struct ctl_args *a)
+{
+	const char *since = a->since ? a->since : "0";
+	char path[96];
+	const json_t *e;
+	json_int_t next;
+	json_t *o;
+	size_t i;
+	int r;
+
+	if (!*since || strspn(since, "0123456789") != strlen(since) || strlen(since) > 18) {
+		ctl_complain("--since wants the number of an event, found '%.20s'", since);
+		return CTL_USAGE;
+	}
+	snprintf(path, sizeof(path), "/v1/events?since=%s", since);
+	r = get(a, path, &o);
+	if (r != CTL_OK)
+		return r;
+	next = ctl_int(o, "next");
+	if (a->json && !a->follow)
+		r = ctl_put_json(o);
+	else
+		json_array_foreach(json_object_get(o, "events"), i, e) print_event(a, e);
+	json_decref(o);
+	if (r != CTL_OK || !a->follow)
+		return r;
+	fflush(stdout);
+	return follow_events(a, next);
+}
+
+/* "a,b" as a list of texts. */
+static json_t *split_list(const char *text)
+{
+	json_t *list = json_array();
+
+	for (size_t len; list; text += len + 1) {
+		len = strcspn(text, ",");
+		if (json_array_append_new(list, json_stringn(text, len)) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+		if (!text[len])
+			break;
+	}
+	return list;
+}
+
+/* Sends a change; prints `done` unless JSON is wanted. */
+static int change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
+		  const char *done)
+{
+	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	json_t *o;
+	int r;
+
+	if (body && !text) {
+		ctl_complain("what was written is not UTF-8 text");
+		return CTL_USAGE;
+	}
+	rq->body = text;
+	r = ctl_ask_json(a, rq, &o);
+	if (r != CTL_OK)
+		return r;
+	if (a->json)
+		r = ctl_put_json(o);
+	else
+		puts(done);
+	json_decref(o);
+	return r;
+}
+
+int ctl_cmd_net_add(const struct ctl_args *a)
+{
+	struct ctl_request rq = {.method = "POST", .path = "/v1/net"};
+	json_t *body;
+	int r;
+
+	if (!a->name || !a->network) {
+		ctl_complain("net add wants --name and --network; see 'plenum net add --help'");
+		return CTL_USAGE;
+	}
+	body = json_pack("{s:s, s:s, s:s, s:s*}", "name", a->name, "device", a->operands[0],
+			 "network", a->network, "label", a->label);
+	if (body && a->ips)
+		json_object_set_new(body, "ips", split_list(a->ips));
+	if (!body) {
+		ctl_complain("what was written is not UTF-8 text");
+		return CTL_USAGE;
+	}
+	r = change(a, &rq, body,
+		   "Added; 'plenum plan' shows what it means, 'plenum apply' does it.");
+	json_decref(body);
+	return r;
+}
+
+int ctl_cmd_net_remove(const struct ctl_args *a)
+{
+	char path[256] = "/v1/net/";
+	struct ctl_request rq = {.method = "DELETE", .path = path};
+	const char *name = a->operands[0];
+
+	/* A name goes into a path: only what a name may hold. */
+	for (const char *c = name; *c; c++) {
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-",
+			    *c)) {
+			ctl_complain("'%.64s' is no name of a device", name);
+			return CTL_USAGE;
+		}
+	}
+	if (!*name || strlen(name) >= PLENUM_NAME_MAX) {
+		ctl_complain("a name has 1 to %d characters", PLENUM_NAME_MAX - 1);
+		return CTL_USAGE;
+	}
+	strcat(path, name);
+	return change(a, &rq, NULL,
+		      "Removed; 'plenum plan' shows what it means, 'plenum apply' does it.");
+}
+
+int ctl_cmd_apply(const struct ctl_args *a)
+{
+	struct ctl_request rq = {
+		.method = "POST", .path = "/v1/apply", .timeout_s = CTL_APPLY_TIMEOUT_S};
+	const json_t *applied, *warning;
+	json_t *o;
+	size_t i;
+	int r = ctl_ask_json(a, &rq, &o);
+
+	if (r != CTL_OK)
+		return r;
+	applied = json_object_get(o, "applied");
+	if (a->json) {
+		r = ctl_put_json(o);
+	} else if (ctl_int(applied, "steps") == 0) {
+		puts("Nothing to do: the host is as wanted.");
+	} else {
+		printf("Applied: %" JSON_INTEGER_FORMAT " steps.\n", ctl_int(applied, "steps"));
+	}
+	json_array_foreach(json_object_get(o, "warnings"), i, warning)
+	{
+		if (!a->json && json_is_string(warning))
+			ctl_complain("%s", json_string_value(warning));
+	}
+	json_decref(o);
+	return r;
+}
+
+int ctl_cmd_config_discard(const struct ctl_args *a)
+{
+	struct ctl_request rq = {.method = "DELETE", .path = "/v1/config/staged"};
+
+	return change(a, &rq, NULL, "The staged configuration is forgotten.");
+}

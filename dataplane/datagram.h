@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A UDP datagram and where it goes: all that a port needs to know of the transport above it, and
+ * all that the transport says of the port below. Plain values; nothing here allocates or owns.
+ */
+#ifndef PLENUM_DATAPLANE_DATAGRAM_H
+#define PLENUM_DATAPLANE_DATAGRAM_H
+
+#include "netcfg/base/addr.h"
+#include "netcfg/base/base.h"
+
+#define DATAGRAM_HDR_MAX 64
+
+struct datagram_addr {
+	struct ip_addr ip;
+	uint16_t port; /* UDP, host order */
+};
+
+struct datagram { /* one to send */
+	uint8_t hdr[DATAGRAM_HDR_MAX];
+	uint16_t hdr_len;
+	uint16_t payload_len;
+	const uint8_t *payload; /* stays valid until the port's flush returns */
+};
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/fuse/fuse_back_internal.h"
+#include "netcfg/base/log.h"
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define BACK_TRIM_NS NSEC_PER_SEC
+
+static void session_log(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+	char line[256];
+	int n = vsnprintf(line, sizeof(line), fmt, ap);
+
+	if (n > 0 && (size_t)n < sizeof(line) && line[n - 1] == '\n')
+		line[n - 1] = '\0';
+	log_debug("libfuse: %s", line);
+}
+
+/* Each open file of each client is a descriptor here. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+static int back_restore(struct fuse_back *b)
+{
+	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++) {
+		int r = b->state.head->mounts[i].used ? back_mount_restore(b, i) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
+		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
+		  struct fuse_back **ret)
+{
+	struct fuse_back *b = calloc(1, sizeof(*b));
+	bool old = false;
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	b->stats = stats;
+	b->hold = hold;
+	b->hold_user = hold_user;
+	b->state.fd = -1;
+	b->wait_tail = &b->wait_head;
+	fuse_set_log_func(session_log);
+	raise_descriptor_limit();
+	back_creds_init(b);
+	for (unsigned i = 0; i < cfg->n_exports && i < LAUNCH_EXPORTS_MAX; i++) {
+		err = back_export_init(&b->exports[i], &cfg->exports[i]);
+		if (err < 0)
+			goto fail;
+		b->n_exports++;
+	}
+	err = buf_pool_init(&b->requests);
+	if (err == 0)
+		err = buf_pool_init(&b->answers);
+	if (err == 0)
+		err = back_fds_init(b);
+	if (err == 0)
+		err = back_ring_init(b);
+	if (err == 0)
+		err = state_init(&b->state, state_fd, &old);
+	if (err == 0 && old)
+		err = back_restore(b);
+	if (err < 0)
+		goto fail;
+	*ret = b;
+	return 0;
+fail:
+	fuse_back_free(b);
+	return err;
+}
+
+static void client_free(struct fuse_back_client *c)
+{
+	struct back_mount *m = c->mount;
+
+	if (c->session)
+		fuse_session_destroy(c->session);
+	free(c);
+	m->n_clients--;
+	back_mount_put(m);
+}
+
+static void clients_bury(struct fuse_back *b)
+{
+	while (b->dying) {
+		struct fuse_back_client *c = b->dying;
+
+		b->dying = c->next_dying;
+		client_free(c);
+	}
+}
+
+/* Sessions must have ended before (rudp_free ends them). */
+struct fuse_back *fuse_back_free(struct fuse_back *b)
+{
+	if (!b)
+		return NULL;
+	/* What io_uring works on lies in our buffers. */
+	while (b->n_ring > 0 && back_ring_poll(b) >= 0)
+		;
+	clients_bury(b);
+	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++)
+		if (b->mounts[i])
+			back_mount_free(b->mounts[i], b->mounts[i]->gone);
+	back_ring_done(b);
+	back_fds_done(b);
+	state_done(&b->state);
+	buf_pool_done(&b->requests);
+	buf_pool_done(&b->answers);
+	free(b);
+	return NULL;
+}
+
+int fuse_back_fd(const struct fuse_back *b)
+{
+	return b->ring_ok ? b->ring.ring_fd : -1;
+}
+
+int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
+{
+	int n = back_ring_poll(b);
+
+	if (b->wait_head)
+		back_wait_run(b);
+	clients_bury(b);
+	if (b->n_drops)
+		back_drops_retry(b);
+	if (now_ns - b->trimmed_ns > BACK_TRIM_NS) {
+		b->trimmed_ns = now_ns;
+		buf_pool_trim(&b->requests);
+		buf_pool_trim(&b->answers);
+		back_mounts_expire(b);
+	}
+	return n;
+}
+
+unsigned fuse_back_in_flight(const struct fuse_back *b)
+{
+	return b->n_active + b->n_wait;
+}
+
+static ssize_t session_read(int fd, void *buf, size_t len, void *user)
+{
+	errno = EINVAL; /* requests are fed, never read */
+	return -1;
+}
+
+static int session_new(struct fuse_back_client *c)
+{
+	static const struct fuse_custom_io io = {
+		.writev = back_session_writev,
+		.read = session_read,
+	};
+	char name[] = "plenum", *argv[] = {name, NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+	autoclose int fd = -1;
+	int r;
+
+	c->session = fuse_session_new(&args, &back_session_ops, sizeof(back_session_ops), c);
+	fuse_opt_free_args(&args);
+	if (!c->session)
+		return -ENOMEM;
+	/* libfuse wants a descriptor to hand to writev, and closes it. */
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fuse_session_custom_io(c->session, &io, fd);
+	if (r < 0)
+		return r;
+	(void)fd_take(fd);
+	return 0;
+}
+
+int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *hello, size_t len,
+		     struct fuse_back_client **ret)
+{
+	struct fuse_back_client *c;
+	struct back_export *e = NULL;
+	struct back_mount *m;
+	struct fuse_hello h;
+	int r;
+
+	if (len < sizeof(h))
+		return -EPROTO;
+	memcpy(&h, hello, sizeof(h));
+	if (le32toh(h.magic) != FUSE_HELLO_MAGIC || le32toh(h.version) != 1 ||
+	    !memchr(h.export_name, '\0', sizeof(h.export_name)) ||
+	    !memchr(h.client_host, '\0', sizeof(h.client_host)))
+		return -EPROTO;
+	for (unsigned i = 0; i < b->n_exports && !e; i++)
+		if (strcmp(b->exports[i].cfg->name, h.export_name) == 0)
+			e = &b->exports[i];
+	if (!e)
+		return -ENOENT;
+	if (e->cfg->read_only && !h.read_only)
+		return -EROFS;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	r = back_mount_get(b, e, h.mount_id, &m);
+	if (r < 0) {
+		free(c);
+		return r;
+	}
+	c->back = b;
+	c->mount = m;
+	c->read_only = h.read_only || e->cfg->read_only;
+	m->n_clients++;
+	r = session_new(c);
+	if (r < 0) {
+		client_free(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+void fuse_back_client_gone(struct fuse_back_client *c)
+{
+	struct fuse_back *b = c->back;
+
+	if (c->gone)
+		return;
+	back_wait_drop(b, c, NULL);
+	for (struct back_req *q = b->active; q; q = q->next)
+		if (q->client == c)
+			q->call = NULL;
+	c->gone = true;
+	if (c->n_reqs > 0)
+		return; /* the last one's end buries it */
+	c->next_dying = b->dying;
+	b->dying = c;
+}
+
+void *fuse_back_buf_get(struct fuse_back *b, size_t len)
+{
+	return buf_pool_get(&b->requests, len);
+}
+
+void fuse_back_buf_put(struct fuse_back *b, void *buf)
+{
+	buf_pool_put(&b->requests, buf);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The server end of the file system protocol: each client session is a libfuse low-level session
+ * fed by hand (fuse_session_custom_io), backed by an export directory. File data moves by io_uring,
+ * so the core never blocks on a disk. Nothing outside the export's root can be reached: every name
+ * is one component, resolved relative to a node's descriptor without following symbolic links.
+ * Nodes are named by kernel file handles and kept, with the answers to requests that must not run
+ * twice, in the state descriptor, so that a successor process goes on where this one died; a
+ * file that loses its last name while it is open is held by the agent meanwhile, so that its handle
+ * stays good. Nodes of file systems that give no handles end with the process (the client is told
+ * ESTALE). Locks are the client's kernel's own.
+ * Clients' kernels check permissions; here quotas hold for everybody, root included.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_BACK_H
+#define PLENUM_DATAPLANE_FUSE_BACK_H
+
+#include "dataplane/launch.h"
+#include "dataplane/rudp/rudp.h"
+
+struct fuse_back;	 /* all exports of this worker */
+struct fuse_back_client; /* one client session of one mount */
+
+/* What a client sends in the handshake: which export, on behalf of which mount. */
+#define FUSE_HELLO_MAGIC 0x46534831U
+struct fuse_hello {
+	uint32_t magic;	  /* little endian */
+	uint32_t version; /* 1 */
+	uint8_t mount_id[16];
+	uint8_t read_only;
+	uint8_t pad[7];
+	char export_name[PLENUM_NAME_MAX];
+	char client_host[PLENUM_NAME_MAX];
+};
+
+/*
+ * Who holds descriptors over the process's death. fd: borrowed, O_PATH, to be held under (mount,
+ * node); -1: let that one go. false: not now; a descriptor is then not held, letting go is tried
+ * again.
+ */
+typedef bool (*fuse_back_hold_cb)(void *user, uint32_t mount, uint64_t node, int fd);
+
+int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
+		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
+		  struct fuse_back **ret);
+struct fuse_back *fuse_back_free(struct fuse_back *b);
+/* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */
+int fuse_back_fd(const struct fuse_back *b);
+/* Reaps completions and submits what is queued (one system call); answers go to rudp. Number
+ * reaped. */
+int fuse_back_poll(struct fuse_back *b, uint64_t now_ns);
+unsigned fuse_back_in_flight(const struct fuse_back *b);
+
+/* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS. */
+int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *hello, size_t len,
+		     struct fuse_back_client **ret);
+void *fuse_back_buf_get(struct fuse_back *b, size_t len);
+void fuse_back_buf_put(struct fuse_back *b, void *buf);
+void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len);
+void fuse_back_call_gone(struct fuse_back_client *c, struct rudp_call *call);
+void fuse_back_sent(struct fuse_back *b, void *token);
+/* The session ended; the client's nodes are kept for its successor session (same mount_id). */
+void fuse_back_client_gone(struct fuse_back_client *c);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/fuse/fuse_back_buf.h"
+#include <sys/mman.h>
+
+/* Data bytes and number of slots. The largest takes a message of 1 MiB and its headers. */
+static const struct {
+	size_t data_bytes;
+	unsigned n_slots;
+} buf_sizes[BUF_CLASSES] = {
+	{8192 - BUF_HEADROOM_BYTES, 8192},
+	{(128 << 10) + 4096 - BUF_HEADROOM_BYTES, 512},
+	{(1 << 20) + 8192 - BUF_HEADROOM_BYTES, 64},
+};
+
+int buf_pool_init(struct buf_pool *p)
+{
+	*p = (struct buf_pool){};
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+
+		c->slot_bytes = buf_sizes[i].data_bytes + BUF_HEADROOM_BYTES;
+		c->n_slots = buf_sizes[i].n_slots;
+		c->stack = malloc(c->n_slots * sizeof(c->stack[0]));
+		c->base = mmap(NULL, c->slot_bytes * c->n_slots, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (c->base == MAP_FAILED)
+			c->base = NULL;
+		if (!c->stack || !c->base) {
+			buf_pool_done(p);
+			return -ENOMEM;
+		}
+		for (unsigned k = 0; k < c->n_slots; k++)
+			c->stack[k] = (uint16_t)(c->n_slots - 1 - k);
+		c->n_free = c->n_free_min = c->n_clean = c->n_slots;
+	}
+	return 0;
+}
+
+void buf_pool_done(struct buf_pool *p)
+{
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+
+		if (c->base)
+			munmap(c->base, c->slot_bytes * c->n_slots);
+		free(c->stack);
+		*c = (struct buf_class){};
+	}
+}
+
+/* The class that serves len bytes now; BUF_CLASSES: none. A larger slot serves where the fitting
+ * ones are all in use, but the largest are kept for messages that fit nowhere else. */
+static unsigned buf_class_for(const struct buf_pool *p, size_t len)
+{
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		if (len > p->classes[i].slot_bytes - BUF_HEADROOM_BYTES)
+			continue;
+		if (i == BUF_CLASSES - 1 &&
+		    len <= p->classes[i - 1].slot_bytes - BUF_HEADROOM_BYTES)
+			break;
+		if (p->classes[i].n_free > 0)
+			return i;
+	}
+	return BUF_CLASSES;
+}
+
+bool buf_pool_fits(const struct buf_pool *p, size_t len)
+{
+	return buf_class_for(p, len) < BUF_CLASSES;
+}
+
+void *buf_pool_get(struct buf_pool *p, size_t len)
+{
+	unsigned i = buf_class_for(p, len);
+	struct buf_class *c;
+
+	if (i == BUF_CLASSES)
+		return NULL;
+	c = &p->classes[i];
+	c->n_free--;
+	c->n_free_min = MIN_OF(c->n_free_min, c->n_free);
+	c->n_clean = MIN_OF(c->n_clean, c->n_free);
+	return c->base + (size_t)c->stack[c->n_free] * c->slot_bytes + BUF_HEADROOM_BYTES;
+}
+
+void buf_pool_put(struct buf_pool *p, void *data)
+{
+	uint8_t *at = data;
+
+	if (!data)
+		return;
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+
+		if (at < c->base || at >= c->base + c->slot_bytes * c->n_slots)
+			continue;
+		c->stack[c->n_free++] = (uint16_t)((size_t)(at - c->base) / c->slot_bytes);
+		return;
+	}
+}
+
+void buf_pool_trim(struct buf_pool *p)
+{
+	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		struct buf_class *c = &p->classes[i];
+
+		/* The bottom of the stack was not touched since the last trim. */
+		for (; c->n_clean < c->n_free_min; c->n_clean++)
+			madvise(c->base + (size_t)c->stack[c->n_clean] * c->slot_bytes,
+				c->slot_bytes, MADV_DONTNEED);
+		c->n_free_min = c->n_free;
+	}
+}

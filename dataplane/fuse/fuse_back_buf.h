@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Message buffers of the server end: three sizes of slots in address space that is reserved once.
+ * A slot's pages exist only while something was written into them; slots that go unused for a while
+ * give theirs back. The last slot freed is the next one used, so the working set stays small. Never
+ * grows, never calls malloc after buf_pool_init. One thread.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_BACK_BUF_H
+#define PLENUM_DATAPLANE_FUSE_BACK_BUF_H
+
+#include "netcfg/base/base.h"
+
+#define BUF_CLASSES 3
+/* Before the data of each buffer: for the owner's bookkeeping. */
+#define BUF_HEADROOM_BYTES 512
+
+struct buf_class {
+	size_t slot_bytes; /* with headroom */
+	unsigned n_slots;
+	uint8_t *base;
+	uint16_t *stack; /* free slots, the last freed on top */
+	unsigned n_free;
+	unsigned n_free_min; /* least n_free since the last trim: that many were never needed */
+	unsigned n_clean;    /* stack[0..n_clean) hold no pages */
+};
+
+struct buf_pool {
+	struct buf_class classes[BUF_CLASSES];
+};
+
+/* Reserves address space. 0; -ENOMEM. */
+int buf_pool_init(struct buf_pool *p);
+void buf_pool_done(struct buf_pool *p);
+/* A buffer for len bytes of data, aligned to 64; its BUF_HEADROOM_BYTES lie before the returned
+ * pointer. NULL: none free, or len exceeds the largest slot. */
+void *buf_pool_get(struct buf_pool *p, size_t len);
+/* Whether buf_pool_get would succeed. */
+bool buf_pool_fits(const struct buf_pool *p, size_t len);
+/* Ignores NULL. data must be what buf_pool_get returned. */
+void buf_pool_put(struct buf_pool *p, void *data);
+/* Gives the pages of slots that were not needed since the last call back to the kernel. */
+void buf_pool_trim(struct buf_pool *p);
+
+#endif

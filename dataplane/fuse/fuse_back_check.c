@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/fuse/fuse_back_check.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#define CHECK_REPLY_SMALL 512 /* more than the largest fixed reply */
+#define CHECK_NAMES_MAX 2
+#define CHECK_XATTR_BYTES_MAX 65536
+
+enum check_name {
+	NAME_NONE,
+	NAME_LOOKUP, /* one component, or . or .. */
+	NAME_ENTRY,  /* one component */
+	NAME_TARGET, /* what a symbolic link says: any text */
+	NAME_XATTR,
+};
+
+struct check_rule { /* what follows struct fuse_in_header */
+	bool served;
+	uint8_t names[CHECK_NAMES_MAX];
+	uint16_t arg_bytes;
+};
+
+#define RULE(arg, ...)                                                       \
+	{                                                                    \
+		.served = true, .arg_bytes = (arg), .names = { __VA_ARGS__ } \
+	}
+
+/* The short struct fuse_setxattr_in: FUSE_SETXATTR_EXT is never negotiated. */
+#define SETXATTR_ARG_BYTES 8
+
+static const struct check_rule rules[] = {
+	[FUSE_LOOKUP] = RULE(0, NAME_LOOKUP),
+	[FUSE_FORGET] = RULE(sizeof(struct fuse_forget_in), NAME_NONE),
+	[FUSE_GETATTR] = RULE(sizeof(struct fuse_getattr_in), NAME_NONE),
+	[FUSE_SETATTR] = RULE(sizeof(struct fuse_setattr_in), NAME_NONE),
+	[FUSE_READLINK] = RULE(0, NAME_NONE),
+	[FUSE_SYMLINK] = RULE(0, NAME_ENTRY, NAME_TARGET),
+	[FUSE_MKNOD] = RULE(sizeof(struct fuse_mknod_in), NAME_ENTRY),
+	[FUSE_MKDIR] = RULE(sizeof(struct fuse_mkdir_in), NAME_ENTRY),
+	[FUSE_UNLINK] = RULE(0, NAME_ENTRY),
+	[FUSE_RMDIR] = RULE(0, NAME_ENTRY),
+	[FUSE_RENAME] = RULE(sizeof(struct fuse_rename_in), NAME_ENTRY, NAME_ENTRY),
+	[FUSE_LINK] = RULE(sizeof(struct fuse_link_in), NAME_ENTRY),
+	[FUSE_OPEN] = RULE(sizeof(struct fuse_open_in), NAME_NONE),
+	[FUSE_READ] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
+	[FUSE_WRITE] = RULE(sizeof(struct fuse_write_in), NAME_NONE),
+	[FUSE_STATFS] = RULE(0, NAME_NONE),
+	[FUSE_RELEASE] = RULE(sizeof(struct fuse_release_in), NAME_NONE),
+	[FUSE_FSYNC] = RULE(sizeof(struct fuse_fsync_in), NAME_NONE),
+	[FUSE_SETXATTR] = RULE(SETXATTR_ARG_BYTES, NAME_XATTR),
+	[FUSE_GETXATTR] = RULE(sizeof(struct fuse_getxattr_in), NAME_XATTR),
+	[FUSE_LISTXATTR] = RULE(sizeof(struct fuse_getxattr_in), NAME_NONE),
+	[FUSE_REMOVEXATTR] = RULE(0, NAME_XATTR),
+	[FUSE_INIT] = RULE(sizeof(struct fuse_init_in), NAME_NONE),
+	[FUSE_OPENDIR] = RULE(sizeof(struct fuse_open_in), NAME_NONE),
+	[FUSE_READDIR] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
+	[FUSE_RELEASEDIR] = RULE(sizeof(struct fuse_release_in), NAME_NONE),
+	[FUSE_FSYNCDIR] = RULE(sizeof(struct fuse_fsync_in), NAME_NONE),
+	[FUSE_CREATE] = RULE(sizeof(struct fuse_create_in), NAME_ENTRY),
+	[FUSE_INTERRUPT] = RULE(sizeof(struct fuse_interrupt_in), NAME_NONE),
+	[FUSE_DESTROY] = RULE(0, NAME_NONE),
+	[FUSE_BATCH_FORGET] = RULE(sizeof(struct fuse_batch_forget_in), NAME_NONE),
+	[FUSE_FALLOCATE] = RULE(sizeof(struct fuse_fallocate_in), NAME_NONE),
+	[FUSE_READDIRPLUS] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
+	[FUSE_RENAME2] = RULE(sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
+	[FUSE_TMPFILE] =
+		RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name means nothing */
+	[FUSE_LSEEK] = RULE(sizeof(struct fuse_lseek_in), NAME_NONE),
+	[FUSE_COPY_FILE_RANGE] = RULE(sizeof(struct fuse_copy_file_range_in), NAME_NONE),
+};
+
+/* Copies the fixed argument out: the message need not be aligned. */
+#define ARG(var, msg) \
+	memcpy(&(var), (const uint8_t *)(msg) + sizeof(struct fuse_in_header), sizeof(var))
+
+static uint32_t check_opcode(const void *msg)
+{
+	struct fuse_in_header in;
+
+	memcpy(&in, msg, sizeof(in));
+	return in.opcode;
+}
+
+static int check_name(enum check_name kind, const char *name, size_t len)
+{
+	switch (kind) {
+	case NAME_TARGET:
+		return len == 0 ? -ENOENT : len >= PATH_MAX ? -ENAMETOOLONG : 0;
+	case NAME_XATTR:
+		return len == 0 || len > XATTR_NAME_MAX ? -ERANGE : 0;
+	case NAME_LOOKUP:
+	case NAME_ENTRY:
+		break;
+	case NAME_NONE:
+		return 0;
+	}
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	if (len == 0 || memchr(name, '/', len))
+		return -EINVAL;
+	if (kind == NAME_ENTRY && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
+		return -EINVAL;
+	return 0;
+}
+
+/* Ends of files fit off_t. */
+static int check_range(uint64_t off, uint64_t len)
+{
+	return off > INT64_MAX || len > INT64_MAX - off ? -EFBIG : 0;
+}
+
+static int check_data(uint32_t opcode, const void *msg, size_t rest)
+{
+	if (opcode == FUSE_WRITE) {
+		struct fuse_write_in arg;
+
+		ARG(arg, msg);
+		if (arg.size > FUSE_PROTO_MAX_WRITE || arg.size != rest)
+			return -EINVAL;
+		return check_range(arg.offset, arg.size);
+	}
+	if (opcode == FUSE_READ || opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS) {
+		struct fuse_read_in arg;
+
+		ARG(arg, msg);
+		if (arg.size > FUSE_PROTO_MAX_WRITE)
+			return -EINVAL;
+		/* Offsets of directories are cookies. */
+		return opcode == FUSE_READ ? check_range(arg.offset, arg.size) : 0;
+	}
+	if (opcode == FUSE_BATCH_FORGET) {
+		struct fuse_batch_forget_in arg;
+
+		ARG(arg, msg);
+		return rest / sizeof(struct fuse_forget_one) < arg.count ? -EINVAL : 0;
+	}
+	if (opcode == FUSE_SETXATTR) {
+		uint32_t size;
+
+		ARG(size, msg);
+		return size > CHECK_XATTR_BYTES_MAX ? -E2BIG : size != rest ? -EINVAL : 0;
+	}
+	if (opcode == FUSE_FALLOCATE) {
+		struct fuse_fallocate_in arg;
+
+		ARG(arg, msg);
+		return check_range(arg.offset, arg.length);
+	}
+	return 0;
+}
+
+int fuse_back_check(const void *msg, size_t len)
+{
+	const struct check_rule *rule;
+	struct fuse_in_header in;
+	const char *p;
+	size_t rest;
+	int r;
+
+	if (len < sizeof(in))
+		return -EBADMSG;
+	memcpy(&in, msg, sizeof(in));
+	if (in.len != len)
+		return -EBADMSG;
+	if (in.opcode == FUSE_IOCTL)
+		return -ENOTTY;
+	if (in.opcode >= ARRAY_SIZE(rules) || !rules[in.opcode].served)
+		return -ENOSYS;
+	rule = &rules[in.opcode];
+	rest = len - sizeof(in);
+	if (rest < rule->arg_bytes)
+		return -EINVAL;
+	p = (const char *)msg + sizeof(in) + rule->arg_bytes;
+	rest -= rule->arg_bytes;
+	for (unsigned i = 0; i < CHECK_NAMES_MAX && rule->names[i] != NAME_NONE; i++) {
+		size_t n = strnlen(p, rest);
+
+		if (n == rest)
+			return -EINVAL;
+		r = check_name(rule->names[i], p, n);
+		if (r < 0)
+			return r;
+		p += n + 1;
+		rest -= n + 1;
+	}
+	return check_data(in.opcode, msg, rest);
+}
+
+size_t fuse_back_check_reply_bytes(const void *msg, size_t len)
+{
+	switch (check_opcode(msg)) {
+	case FUSE_READ:
+	case FUSE_READDIR:
+	case FUSE_READDIRPLUS: {
+		struct fuse_read_in arg;
+
+		ARG(arg, msg);
+		return MAX_OF(arg.size, CHECK_REPLY_SMALL);
+	}
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR: {
+		struct fuse_getxattr_in arg;
+
+		ARG(arg, msg);
+		return MAX_OF(MIN_OF(arg.size, CHECK_XATTR_BYTES_MAX), CHECK_REPLY_SMALL);
+	}
+	case FUSE_READLINK:
+		return PATH_MAX;
+	default:
+		return CHECK_REPLY_SMALL;
+	}
+}
+
+bool fuse_back_check_is_mute(uint32_t opcode)
+{
+	return opcode == FUSE_FORGET || opcode == FUSE_BATCH_FORGET || opcode == FUSE_INTERRUPT;
+}
+
+bool fuse_back_check_is_once(const void *msg, size_t len)
+{
+	switch (check_opcode(msg)) {
+	case FUSE_SETATTR:
+	case FUSE_SYMLINK:
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_LINK:
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+	case FUSE_SETXATTR:
+	case FUSE_REMOVEXATTR:
+	case FUSE_COPY_FILE_RANGE:
+		return true;
+	case FUSE_WRITE: {
+		struct fuse_write_in arg;
+
+		ARG(arg, msg);
+		return (arg.flags & O_APPEND) && !(arg.write_flags & FUSE_WRITE_CACHE);
+	}
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/fuse/fuse_back_internal.h"
+#include <limits.h>
+#include <sys/uio.h>
+
+/* What of a client's open flags means something here. Appending is said with each write, direct
+ * I/O is a matter between the application and its own kernel. */
+#define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
+/* Within this time a file can change twice without its times telling. */
+#define FILE_TICK_NS (20 * NSEC_PER_MSEC)
+#define FILE_COPY_BYTES_MAX (4U << 20) /* at a time: the core does not wait longer */
+
+static uint64_t file_stamp(const struct stat *st)
+{
+	uint64_t h = (uint64_t)st->st_size;
+
+	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_mtim.tv_sec;
+	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_mtim.tv_nsec;
+	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_ctim.tv_sec;
+	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_ctim.tv_nsec;
+	return h | 1;
+}
+
+/* Close-to-open: the client may keep its cached pages if the file is as it was when it was opened
+ * last. */
+static void file_opened(struct back_mount *m, uint64_t nodeid, int fd, struct fuse_file_info *fi)
+{
+	struct back_node *extra;
+	struct timespec now;
+	struct stat st;
+	uint64_t stamp;
+	int64_t age;
+
+	if (!back_node_get(m, nodeid, &extra) || fstat(fd, &st) < 0)
+		return;
+	stamp = file_stamp(&st);
+	clock_gettime(CLOCK_REALTIME, &now);
+	age = (now.tv_sec - st.st_ctim.tv_sec) * (int64_t)NSEC_PER_SEC +
+	      (now.tv_nsec - st.st_ctim.tv_nsec);
+	fi->keep_cache = stamp == extra->stamp && age > (int64_t)FILE_TICK_NS;
+	extra->stamp = age > (int64_t)FILE_TICK_NS ? stamp : 0;
+}
+
+static int file_open(struct back_req *q, uint64_t nodeid, int flags, bool kill_suidgid)
+{
+	const struct state_node *rec = back_node_get(q->mount, nodeid, NULL);
+	int fd, r = 0;
+
+	if ((flags & O_ACCMODE) == O_ACCMODE)
+		return -EINVAL;
+	if (rec && rec->fmt == S_IFDIR)
+		return -EISDIR;
+	fd = back_node_open(q->mount, nodeid, flags & FILE_FLAGS_KEPT);
+	if (fd == -EPERM && flags & O_APPEND) /* an append-only file wants to hear it */
+		fd = back_node_open(q->mount, nodeid, (flags & FILE_FLAGS_KEPT) | O_APPEND);
+	if (fd < 0)
+		return fd;
+	if (flags & O_TRUNC) {
+		r = back_truncate(fd, 0);
+		if (r == 0 && kill_suidgid)
+			r = back_kill_suidgid(fd);
+	}
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+void back_op_open(fuse_req_t fr, fuse_ino_t nodeid, struct fuse_file_info *fi)
+{
+	struct back_req *q = back_req_of(fr);
+	const struct fuse_open_in *in = back_req_arg(q);
+	int flags = (int)in->flags, fd, r;
+
+	fd = file_open(q, nodeid, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
+	if (fd < 0) {
+		fuse_reply_err(fr, -fd);
+		return;
+	}
+	r = back_file_new(q->mount, nodeid, fd, (uint32_t)(flags & FILE_FLAGS_KEPT), false,
+			  &fi->fh);
+	if (r < 0) {
+		close(fd);
+		fuse_reply_err(fr, -r);
+		return;
+	}
+	file_opened(q->mount, nodeid, fd, fi);
+	fuse_reply_open(fr, fi);
+}
+
+/* Makes the file, or opens the one that stands there if that is allowed. Descriptor and entry. */
+static int file_create(struct back_req *q, uint64_t parent, const char *name, mode_t mode,
+		       int flags, struct fuse_entry_param *e)
+{
+	const struct fuse_create_in *in = back_req_arg(q);
+	int how = (flags & FILE_FLAGS_KEPT) | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
+	int dirfd = back_node_fd(q->mount, parent), fd, r;
+
+	if (dirfd < 0)
+		return dirfd;
+	if ((flags & O_ACCMODE) == O_ACCMODE)
+		return -EINVAL;
+	back_creds_set(q->client->back, q->in->uid, q->in->gid, in->umask);
+	how |= q->tmpfile ? O_TMPFILE | (flags & O_EXCL) : O_CREAT | O_EXCL;
+	fd = openat(dirfd, q->tmpfile ? "." : name, how, mode & 07777);
+	if (fd >= 0) {
+		r = back_node_of_fd(q->mount, fd, e);
+		if (r < 0)
+			close(fd);
+		return r < 0 ? r : fd;
+	}
+	if (q->tmpfile || errno != EEXIST || (flags & O_EXCL && !q->redo))
+		return -errno;
+	r = back_node_lookup(q->mount, parent, name, e);
+	if (r < 0)
+		return r;
+	fd = file_open(q, e->ino, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
+	if (fd < 0) {
+		back_node_forget(q->mount, e->ino, 1);
+		return fd;
+	}
+	fstat(fd, &e->attr); /* O_TRUNC may have changed it */
+	return fd;
+}
+
+void back_op_create(fuse_req_t fr, fuse_ino_t parent, const char *name, mode_t mode,
+		    struct fuse_file_info *fi)
+{
+	struct back_req *q = back_req_of(fr);
+	struct fuse_entry_param e;
+	int flags = fi->flags, fd, r;
+
+	fd = file_create(q, parent, name, mode, flags, &e);
+	if (fd < 0) {
+		fuse_reply_err(fr, -fd);
+		return;
+	}
+	r = back_file_new(q->mount, e.ino, fd, (uint32_t)(flags & FILE_FLAGS_KEPT), false, &fi->fh);
+	if (r < 0) {
+		close(fd);
+		back_node_forget(q->mount, e.ino, 1);
+		fuse_reply_err(fr, -r);
+		return;
+	}
+	if (q->tmpfile)
+		back_hold(q->mount, e.ino);
+	fuse_reply_create(fr, &e, fi);
+}
+
+void back_op_release(fuse_req_t fr, fuse_ino_t nodeid, struct fuse_file_info *fi)
+{
+	back_file_release(back_req_of(fr)->mount, fi->fh);
+	fuse_reply_err(fr, 0);
+}
+
+/* Data. */
+
+static void data_end(struct back_req *q)
+{
+	back_file_put(q->file);
+	q->file = NULL;
+}
+
+static int data_begin(fuse_req_t fr, uint64_t nodeid, uint64_t fh, bool dir, struct back_req **ret)
+{
+	struct back_req *q = back_req_of(fr);
+	int r = back_file_get(q->mount, fh, nodeid, dir, &q->file, NULL);
+
+	if (r < 0) {
+		fuse_reply_err(fr, -r);
+		return r;
+	}
+	q->file->busy++;
+	*ret = q;
+	return 0;
+}
+
+static void read_end(struct back_req *q, int err)
+{
+	launch_stat_add(&q->client->back->stats->read_bytes, q->got);
+	data_end(q);
+	if (err != 0 && q->got == 0)
+		back_reply_err(q, err);
+	else
+		back_reply_data(q, q->got);
+}
+
+/* A short answer means the end of the file to the client's kernel, so it must be the end. */
+static void read_done(struct back_req *q, int res)
+{
+	while (res > 0) {
+		struct iovec iov;
+
+		q->got += (uint32_t)res;
+		if (q->got >= q->want)
+			break;
+		iov = (struct iovec){q->data + q->got, q->want - q->got};
+		res = (int)preadv2(q->file->fd, &iov, 1, (off_t)(q->offset + q->got), RWF_NOWAIT);
+		if (res < 0)
+			res = -EAGAIN; /* or not supported: io_uring waits for it */
+	}
+	if (res == -EAGAIN || res == -EINTR)
+		back_ring_start(q);
+	else
+		read_end(q, res < 0 ? -res : 0);
+}
+
+void back_op_read(fuse_req_t fr, fuse_ino_t nodeid, size_t size, off_t off,
+		  struct fuse_file_info *fi)
+{
+	struct back_req *q;
+
+	if (data_begin(fr, nodeid, fi->fh, false, &q) < 0)
+		return;
+	q->op = IORING_OP_READ;
+	q->done = read_done;
+	q->data = back_req_data(q);
+	q->offset = (uint64_t)off;
+	q->want = (uint32_t)MIN_OF(size, q->out_max);
+	back_ring_start(q);
+}
+
+static void write_end(struct back_req *q, int err)
+{
+	launch_stat_add(&q->client->back->stats->write_bytes, q->got);
+	data_end(q);
+	if (err != 0 && q->got == 0)
+		back_reply_err(q, err);
+	else
+		fuse_reply_write(back_req_fuse(q), q->got);
+}
+
+static void write_done(struct back_req *q, int res)
+{
+	if (res > 0)
+		q->got += (uint32_t)res;
+	if (res == -EAGAIN || res == -EINTR || (res > 0 && q->got < q->want))
+		back_ring_start(q);
+	else
+		write_end(q, res < 0 ? -res : 0);
+}
+
+/* An appending write of which it is not known whether it ran: it did if the file has grown. */
+static bool write_ran(struct back_req *q)
+{
+	struct stat st;
+
+	if (fstat(q->file->fd, &st) < 0)
+		return false;
+	if (q->redo && q->answer->size_then != UINT64_MAX)
+		return (uint64_t)st.st_size >= q->answer->size_then + q->want;
+	state_publish(&q->answer->size_then, (uint64_t)st.st_size);
+	return false;
+}
+
+void back_op_write(fuse_req_t fr, fuse_ino_t nodeid, const char *bytes, size_t size, off_t off,
+		   struct fuse_file_info *fi)
+{
+	struct back_req *q;
+	const struct fuse_write_in *in;
+
+	if (data_begin(fr, nodeid, fi->fh, false, &q) < 0)
+		return;
+	in = back_req_arg(q);
+	q->op = IORING_OP_WRITE;
+	q->done = write_done;
+	q->data = (uint8_t *)(uintptr_t)bytes;
+	q->offset = (uint64_t)off;
+	q->want = (uint32_t)size;
+	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
+		back_kill_suidgid(q->file->fd);
+	if (q->answer) { /* it appends, wherever the end is by now */
+		q->op_flags = RWF_APPEND;
+		if (write_ran(q)) {
+			q->got = q->want;
+			write_end(q, 0);
+			return;
+		}
+	}
+	if (q->want == 0)
+		write_end(q, 0);
+	else
+		back_ring_start(q);
+}
+
+static void plain_done(struct back_req *q, int res)
+{
+	if (res == -EAGAIN || res == -EINTR) {
+		back_ring_start(q);
+		return;
+	}
+	data_end(q);
+	back_reply_err(q, res < 0 ? -res : 0);
+}
+
+static void file_sync(fuse_req_t fr, fuse_ino_t nodeid, int datasync, uint64_t fh, bool dir)
+{
+	struct back_req *q;
+
+	if (data_begin(fr, nodeid, fh, dir, &q) < 0)
+		return;
+	q->op = IORING_OP_FSYNC;
+	q->op_flags = datasync ? IORING_FSYNC_DATASYNC : 0;
+	q->done = plain_done;
+	back_ring_start(q);
+}
+
+void back_op_fsync(fuse_req_t fr, fuse_ino_t nodeid, int datasync, struct fuse_file_info *fi)
+{
+	file_sync(fr, nodeid, datasync, fi->fh, false);
+}
+
+void back_op_fsyncdir(fuse_req_t fr, fuse_ino_t nodeid, int datasync, struct fuse_file_info *fi)
+{
+	file_sync(fr, nodeid, datasync, fi->fh, true);
+}
+
+void back_op_fallocate(fuse_req_t fr, fuse_ino_t nodeid, int mode, off_t off, off_t len,
+		       struct fuse_file_info *fi)
+{
+	struct back_req *q;
+
+	if (data_begin(fr, nodeid, fi->fh, false, &q) < 0)
+		return;
+	q->op = IORING_OP_FALLOCATE;
+	q->op_flags = mode;
+	q->offset = (uint64_t)off;
+	q->length = (uint64_t)len;
+	q->done = plain_done;
+	back_ring_start(q);
+}
+
+void back_op_lseek(fuse_req_t fr, fuse_ino_t nodeid, off_t off, int whence,
+		   struct fuse_file_info *fi)
+{
+	struct back_file *f;
+	off_t at;
+	int r = back_file_get(back_req_of(fr)->mount, fi->fh, nodeid, false, &f, NULL);
+
+	if (r == 0 && whence != SEEK_DATA && whence != SEEK_HOLE)
+		r = -EINVAL; /* the client's kernel knows the others */
+	if (r < 0) {
+		fuse_reply_err(fr, -r);
+		return;
+	}
+	at = lseek(f->fd, off, whence);
+	if (at < 0)
+		fuse_reply_err(fr, errno);
+	else
+		fuse_reply_lseek(fr, at);
+}
+
+void back_op_copy(fuse_req_t fr, fuse_ino_t nodeid, off_t off, struct fuse_file_info *fi,
+		  fuse_ino_t to_nodeid, off_t to_off, struct fuse_file_info *to_fi, size_t len,
+		  int flags)
+{
+	struct back_mount *m = back_req_of(fr)->mount;
+	struct back_file *from, *to;
+	ssize_t n;
+	int r = back_file_get(m, fi->fh, nodeid, false, &from, NULL);
+
+	if (r == 0)
+		r = back_file_get(m, to_fi->fh, to_nodeid, false, &to, NULL);
+	if (r < 0) {
+		fuse_reply_err(fr, -r);
+		return;
+	}
+	n = copy_file_range(from->fd, &off, to->fd, &to_off, MIN_OF(len, FILE_COPY_BYTES_MAX),
+			    (unsigned)flags);
+	if (n < 0)
+		fuse_reply_err(fr, errno);
+	else
+		fuse_reply_write(fr, (size_t)n);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/fuse/fuse_back_internal.h"
+#include <linux/capability.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define RING_ENTRIES 256
+#define RING_TURNS_MAX 4 /* submissions in one poll: what completes at once may go on at once */
+
+int back_ring_init(struct fuse_back *b)
+{
+	/* From the most to the least that kernels know. One thread submits and reaps; the kernel
+	 * need not interrupt it to deliver completions. Not DEFER_TASKRUN: there a poll of the
+	 * ring's descriptor does not wake for work that waits to be delivered. */
+	static const unsigned flags[] = {
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+		0,
+	};
+	int r = -ENOSYS;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(flags) && !b->ring_ok; i++) {
+		struct io_uring_params p = {
+			.flags = flags[i] | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+			.cq_entries = 4096,
+		};
+
+		r = io_uring_queue_init_params(RING_ENTRIES, &b->ring, &p);
+		b->ring_ok = r == 0;
+	}
+	/* Where io_uring is not allowed all goes by plain system calls. */
+	return r == -ENOMEM ? r : 0;
+}
+
+void back_ring_done(struct fuse_back *b)
+{
+	if (b->ring_ok)
+		io_uring_queue_exit(&b->ring);
+	b->ring_ok = false;
+}
+
+static void ring_prepare(struct io_uring_sqe *sqe, struct back_req *q)
+{
+	switch (q->op) {
+	case IORING_OP_READ:
+		io_uring_prep_read(sqe, q->file->fd, q->data + q->got, q->want - q->got,
+				   q->offset + q->got);
+		break;
+	case IORING_OP_WRITE:
+		io_uring_prep_write(sqe, q->file->fd, q->data + q->got, q->want - q->got,
+				    q->offset + q->got);
+		sqe->rw_flags = q->op_flags;
+		break;
+	case IORING_OP_FSYNC:
+		io_uring_prep_fsync(sqe, q->file->fd, (unsigned)q->op_flags);
+		break;
+	default:
+		io_uring_prep_fallocate(sqe, q->file->fd, q->op_flags, (off_t)q->offset,
+					(off_t)q->length);
+		break;
+	}
+	io_uring_sqe_set_data(sqe, q);
+}
+
+static int ring_do_now(struct back_req *q)
+{
+	struct iovec iov = {.iov_base = q->data + q->got, .iov_len = q->want - q->got};
+	int fd = q->file->fd;
+	ssize_t n;
+
+	switch (q->op) {
+	case IORING_OP_READ:
+		n = preadv(fd, &iov, 1, (off_t)(q->offset + q->got));
+		break;
+	case IORING_OP_WRITE:
+		n = pwritev2(fd, &iov, 1, (off_t)(q->offset + q->got), q->op_flags);
+		break;
+	case IORING_OP_FSYNC:
+		n = q->op_flags & IORING_FSYNC_DATASYNC ? fdatasync(fd) : fsync(fd);
+		break;
+	default:
+		n = fallocate(fd, q->op_flags, (off_t)q->offset, (off_t)q->length);
+		break;
+	}
+	return n < 0 ? -errno : (int)n;
+}
+
+void back_ring_start(struct back_req *q)
+{
+	struct fuse_back *b = q->client->back;
+	struct io_uring_sqe *sqe = NULL;
+
+	if (b->ring_ok && !q->mount->export->in_memory) {
+		sqe = io_uring_get_sqe(&b->ring);
+		if (!sqe && io_uring_submit(&b->ring) >= 0) {
+			b->n_queued = 0;
+			sqe = io_uring_get_sqe(&b->ring);
+		}
+	}
+	if (!sqe) {
+		q->done(q, ring_do_now(q));
+		return;
+	}
+	ring_prepare(sqe, q);
+	b->n_ring++;
+	b->n_queued++;
+}
+
+static int ring_reap(struct fuse_back *b)
+{
+	struct io_uring_cqe *cqe;
+	int n = 0;
+
+	while (io_uring_peek_cqe(&b->ring, &cqe) == 0) {
+		struct back_req *q = io_uring_cqe_get_data(cqe);
+		int res = cqe->res;
+
+		io_uring_cqe_seen(&b->ring, cqe);
+		b->n_ring--;
+		q->done(q, res);
+		n++;
+	}
+	return n;
+}
+
+int back_ring_poll(struct fuse_back *b)
+{
+	int n = 0;
+
+	if (!b->ring_ok || b->n_ring == 0)
+		return 0;
+	for (unsigned turn = 0; turn < RING_TURNS_MAX; turn++) {
+		bool more = IO_URING_READ_ONCE(*b->ring.sq.kflags) &
+			    (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+
+		if (b->n_queued > 0 || more) {
+			int r = io_uring_submit_and_get_events(&b->ring);
+
+			if (r >= 0)
+				b->n_queued = 0;
+			else if (r != -EAGAIN && r != -EBUSY && r != -EINTR)
+				return n > 0 ? n : r;
+		}
+		n += ring_reap(b);
+		if (b->n_queued == 0)
+			return n;
+	}
+	/* Enough for one turn of the loop; what completes from here on makes the ring readable. */
+	if (io_uring_submit(&b->ring) >= 0)
+		b->n_queued = 0;
+	return n;
+}
+
+static int creds_get(struct __user_cap_data_struct data[2])
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+	return syscall(SYS_capget, &head, data) < 0 ? -errno : 0;
+}
+
+static void creds_put(struct fuse_back *b)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+
+	if (creds_get(data) < 0)
+		return;
+	for (unsigned i = 0; i < 2; i++)
+		data[i].effective = b->caps[i] & data[i].permitted;
+	syscall(SYS_capset, &head, data);
+}
+
+void back_creds_init(struct fuse_back *b)
+{
+	struct __user_cap_data_struct data[2] = {};
+
+	creds_get(data);
+	for (unsigned i = 0; i < 2; i++)
+		b->caps[i] = data[i].effective;
+	/* With it quotas and reserved space would not hold. */
+	b->caps[CAP_SYS_RESOURCE / 32] &= ~(1U << CAP_SYS_RESOURCE % 32);
+	creds_put(b);
+	b->fsuid = (uint32_t)setfsuid((uid_t)-1);
+	b->fsgid = (uint32_t)setfsgid((gid_t)-1);
+	umask(0); /* modes are the client's */
+}
+
+void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid, uint32_t mask)
+{
+	mask &= 0777;
+	if (gid != b->fsgid) {
+		setfsgid(gid);
+		b->fsgid = gid;
+	}
+	if (uid != b->fsuid) {
+		setfsuid(uid);
+		b->fsuid = uid;
+		/* The thread keeps its capabilities when it takes a user's identity: the checks
+		 * were the client's kernel's to make, the identity is for the owner of what is
+		 * made. */
+		creds_put(b);
+	}
+	if (mask != b->umask) {
+		umask(mask);
+		b->umask = mask;
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The client end of the file system protocol: reads requests of the kernel from /dev/fuse of one
+ * mount, sends them as rudp calls to the compute worker that serves the export, writes the answers
+ * back. Owns the session and the requests in flight. Requests wait while the peer is away, up to
+ * the mount's timeout, then fail with EIO. What a successor process needs (negotiated FUSE
+ * parameters, the mount's identity) is kept in the state descriptor, and requests that a dead
+ * worker left unanswered are asked for again (FUSE_NOTIFY_RESEND).
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_FRONT_H
+#define PLENUM_DATAPLANE_FUSE_FRONT_H
+
+#include "dataplane/launch.h"
+#include "dataplane/rudp/rudp.h"
+
+struct fuse_front;
+
+/* index: which of cfg->mounts. The fuse fd is made non-blocking. 0; negative errno. */
+int fuse_front_new(const struct launch_config *cfg, unsigned index, int state_fd, struct rudp *r,
+		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret);
+struct fuse_front *fuse_front_free(struct fuse_front *f);
+int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
+/* Reads up to a burst of requests from /dev/fuse. >0: number taken; 0: none waiting or all slots in
+ * use; -ENODEV: unmounted. */
+int fuse_front_pull(struct fuse_front *f, uint64_t now_ns);
+/* Timeouts. Returns the next deadline, UINT64_MAX for none. */
+uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns);
+unsigned fuse_front_in_flight(const struct fuse_front *f);
+/* How many of those are with the peer. A worker that stops waits for these; the others its
+ * successor asks for again. */
+unsigned fuse_front_sent(const struct fuse_front *f);
+/* The peer serves the mount. */
+bool fuse_front_is_ready(const struct fuse_front *f);
+/* Requests that failed because the peer was away for too long. */
+uint64_t fuse_front_timeouts(const struct fuse_front *f);
+
+/* rudp's callbacks for sessions whose rudp_session_user is a fuse_front. */
+void *fuse_front_buf_get(struct fuse_front *f, uint64_t cookie, size_t len);
+void fuse_front_buf_put(struct fuse_front *f, void *buf);
+void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void *buf, size_t len,
+			 uint64_t now_ns);
+void fuse_front_event(struct fuse_front *f, enum rudp_event e, int code, uint64_t now_ns);
+
+#endif

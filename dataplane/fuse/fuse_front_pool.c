@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/fuse/fuse_front_pool.h"
+
+#include <sys/mman.h>
+
+#define POOL_BYTES ((size_t)FRONT_POOL_BUFS * FRONT_POOL_BUF_BYTES)
+
+int front_pool_init(struct front_pool *p)
+{
+	void *base = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (base == MAP_FAILED)
+		return -ENOMEM;
+	/* A huge page for a request of 100 bytes would defeat the budget. */
+	(void)madvise(base, POOL_BYTES, MADV_NOHUGEPAGE);
+	*p = (struct front_pool){.base = base, .n_free = FRONT_POOL_BUFS};
+	for (unsigned i = 0; i < FRONT_POOL_BUFS; i++)
+		p->free[i] = (uint16_t)(FRONT_POOL_BUFS - 1 - i);
+	return 0;
+}
+
+void front_pool_done(struct front_pool *p)
+{
+	if (p->base)
+		munmap(p->base, POOL_BYTES);
+	*p = (struct front_pool){0};
+}
+
+static uint8_t *pool_buf(const struct front_pool *p, unsigned i)
+{
+	return p->base + (size_t)i * FRONT_POOL_BUF_BYTES;
+}
+
+static void pool_drop_pages(struct front_pool *p, unsigned i)
+{
+	if (p->touched[i] == 0)
+		return;
+	(void)madvise(pool_buf(p, i), FRONT_POOL_BUF_BYTES, MADV_DONTNEED);
+	p->free_touched -= p->touched[i];
+	p->touched[i] = 0;
+}
+
+void *front_pool_get(struct front_pool *p, unsigned reserve)
+{
+	unsigned i;
+
+	if (p->n_free <= reserve)
+		return NULL;
+	i = p->free[--p->n_free];
+	p->free_touched -= p->touched[i];
+	return pool_buf(p, i);
+}
+
+void front_pool_put(struct front_pool *p, void *buf, size_t used_bytes)
+{
+	unsigned i = (unsigned)((size_t)((uint8_t *)buf - p->base) / FRONT_POOL_BUF_BYTES);
+
+	p->touched[i] = (uint32_t)MAX_OF((size_t)p->touched[i], used_bytes);
+	p->free_touched += p->touched[i];
+	p->free[p->n_free++] = (uint16_t)i;
+	/* The coldest go first: they lie at the bottom of the stack. */
+	for (unsigned k = 0; k < p->n_free && p->free_touched > FRONT_POOL_KEEP_BYTES; k++)
+		pool_drop_pages(p, p->free[k]);
+}
+
+bool front_pool_owns(const struct front_pool *p, const void *buf)
+{
+	return (const uint8_t *)buf >= p->base && (const uint8_t *)buf < p->base + POOL_BYTES;
+}
+
+void front_pool_trim(struct front_pool *p)
+{
+	for (unsigned k = 0; k < p->n_free; k++)
+		pool_drop_pages(p, p->free[k]);
+}

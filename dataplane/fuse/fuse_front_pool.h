@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of one fuse_front: large buffers, each for one whole message, taken and given back by
+ * pointer. Address space is reserved once; pages come when they are first written and go back to
+ * the system when more than a budget of them lies unused. Used by fuse_front only, by one thread.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_FRONT_POOL_H
+#define PLENUM_DATAPLANE_FUSE_FRONT_POOL_H
+
+#include "dataplane/rudp/rudp.h"
+
+#define FRONT_POOL_BUFS 48
+#define FRONT_POOL_BUF_BYTES RUDP_MSG_BYTES_MAX
+#define FRONT_POOL_KEEP_BYTES (6U << 20) /* unused pages kept for the next burst */
+
+struct front_pool {
+	uint8_t *base;
+	unsigned n_free;
+	uint16_t free[FRONT_POOL_BUFS]; /* a stack: the last one given back is warm */
+	uint32_t touched[FRONT_POOL_BUFS];
+	size_t free_touched; /* sum of touched over the free ones */
+};
+
+/* 0; -ENOMEM. */
+int front_pool_init(struct front_pool *p);
+void front_pool_done(struct front_pool *p);
+/* NULL where no more than `reserve` are left. */
+void *front_pool_get(struct front_pool *p, unsigned reserve);
+/* used_bytes: how much of it may have been written. */
+void front_pool_put(struct front_pool *p, void *buf, size_t used_bytes);
+bool front_pool_owns(const struct front_pool *p, const void *buf);
+/* Gives all unused pages back to the system. */
+void front_pool_trim(struct front_pool *p);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A port: one packet I/O back end inside a worker, one per leg. The seam between rudp and the
+ * world. A back end is a const table of operations; the worker knows no more of it than this.
+ * port_udp is built in; port_dpdk is a loadable module, so that a UDP worker does not carry DPDK's
+ * memory. Owned and used by one thread. The polling path (rx, tx, flush) of polling back ends makes
+ * no system call, allocation or lock.
+ */
+#ifndef PLENUM_DATAPLANE_PORT_H
+#define PLENUM_DATAPLANE_PORT_H
+
+#include "dataplane/datagram.h"
+#include "dataplane/launch.h"
+
+#define PORT_BURST_MAX 256
+
+struct port {
+	const struct port_ops *ops;
+	unsigned index;
+	void *impl;
+};
+
+struct port_rx { /* one received datagram, valid until the next rx call on the port */
+	const uint8_t *data;
+	uint32_t len;
+	struct datagram_addr src;
+};
+
+struct port_ops {
+	const char *name;
+	/* Opens the back end for cfg->ports[index]. 0; negative errno with one sentence in `why`
+	 * (LAUNCH_REASON_MAX bytes). On success `why` may hold what is less than asked, else "". */
+	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
+	void (*close)(struct port *p);
+	/* Up to max datagrams. Never blocks. Number received; negative errno: the link is in
+	 * trouble. */
+	int (*rx)(struct port *p, struct port_rx *pkts, unsigned max);
+	/* As rudp_ops.tx. */
+	int (*tx)(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
+	void (*flush)(struct port *p);
+	/* A descriptor that polls readable when rx would return something; -1: this back end is
+	 * polled. For interrupt back ends, arm() is called before blocking and returns false where
+	 * packets are waiting already. */
+	int (*fd)(struct port *p);
+	bool (*arm)(struct port *p);
+	/* Housekeeping off the hot path (ARP ageing, DAD), about once a millisecond at most.
+	 * Returns the time at which it wants to be called again, UINT64_MAX for never. */
+	uint64_t (*tick)(struct port *p, uint64_t now_ns);
+	/* Tell the switches where our address is: gratuitous ARP / unsolicited NA. */
+	void (*announce)(struct port *p);
+};
+
+extern const struct port_ops port_udp_ops;
+/* The symbol that a port module exports. */
+#define PORT_MODULE_SYMBOL "plenum_port_module"
+/* Loads the back end for a transport (built in, or from the module directory; PLENUM_MODULE_DIR in
+ * the environment overrides it for tests). 0; -ENOENT etc. with a sentence in why. */
+int port_ops_get(enum launch_transport t, const struct port_ops **ret, char *why);
+
+#endif

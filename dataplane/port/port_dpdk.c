@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The DPDK port, a loadable module of its own so that other workers do not carry DPDK's memory:
+ * devices, buffers and bursts. What the frames mean is port_l2's and port_neigh's business. The
+ * environment of DPDK is made by the first port that opens and lives as long as the process,
+ * because DPDK cannot start twice.
+ */
+#include "dataplane/port/port_dpdk.h"
+#include "dataplane/port/port_neigh.h"
+#include "netcfg/base/log.h"
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_bus_vdev.h>
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+
+#define CLOCK_NS (10 * NSEC_PER_MSEC) /* age of the time that tx sees, while polling */
+#define LINK_WAIT_NS (3 * NSEC_PER_SEC)
+#define POOL_CACHE 256
+#define RING_DESCRIPTORS 1024
+
+struct port_dpdk {
+	struct port *port;
+	uint16_t id;
+	bool opened, started;
+	int intr_fd; /* -1: polled */
+	bool armed;
+	unsigned tx_flags; /* of port_l2_build_udp */
+	uint64_t tx_mbuf_flags;
+	uint32_t frame_max, datagram_max;
+	uint64_t now_ns; /* as of the last tick or control frame */
+	struct rte_mempool *pool;
+	struct port_l2_local local;
+	struct port_neigh *neigh;
+	struct port_dpdk_counters counters;
+	bool control_queued; /* frames of our own wait in tx without a flush to come */
+	unsigned n_held, n_tx;
+	struct rte_mbuf *held[PORT_BURST_MAX]; /* what the caller of rx looks at */
+	struct rte_mbuf *tx[PORT_BURST_MAX];
+	char device[PLENUM_NAME_MAX]; /* name of the DPDK device */
+	char bus[8];
+};
+
+static const struct rte_eth_conf device_conf_base;
+
+/* ------------------------------------------------------------------ sending */
+
+/* Hands queued frames to the device; what it does not take stays, in order. */
+static void tx_drain(struct port_dpdk *d)
+{
+	uint16_t n;
+
+	if (d->n_tx == 0)
+		return;
+	n = rte_eth_tx_burst(d->id, 0, d->tx, (uint16_t)d->n_tx);
+	d->counters.tx_frames += n;
+	d->n_tx -= n;
+	if (PLENUM_UNLIKELY(d->n_tx > 0)) {
+		d->counters.tx_full++;
+		memmove(d->tx, d->tx + n, d->n_tx * sizeof(d->tx[0]));
+	}
+	d->control_queued = false;
+}
+
+static struct rte_mbuf *tx_mbuf_get(struct port_dpdk *d)
+{
+	struct rte_mbuf *m;
+
+	if (d->n_tx == PORT_BURST_MAX)
+		tx_drain(d);
+	if (d->n_tx == PORT_BURST_MAX)
+		return NULL;
+	m = rte_pktmbuf_alloc(d->pool);
+	if (PLENUM_LIKELY(m != NULL))
+		return m;
+	tx_drain(d); /* gives back what the device has finished with */
+	return rte_pktmbuf_alloc(d->pool);
+}
+
+static void tx_append(struct port_dpdk *d, struct rte_mbuf *m, size_t len)
+{
+	m->data_len = (uint16_t)len;
+	m->pkt_len = (uint32_t)len;
+	d->tx[d->n_tx++] = m;
+}
+
+static void neigh_emit(void *user, const uint8_t *frame, size_t len)
+{
+	struct port_dpdk *d = user;
+	struct rte_mbuf *m = tx_mbuf_get(d);
+
+	if (!m) {
+		d->counters.tx_lost++;
+		return;
+	}
+	memcpy(rte_pktmbuf_mtod(m, uint8_t *), frame, len);
+	tx_append(d, m, len);
+	d->control_queued = true;
+}
+
+/* The neighbour is being asked for: one frame waits with port_neigh, more are refused. */
+static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const struct datagram *pkt)
+{
+	static const struct mac_addr later;
+	uint8_t *frame = port_neigh_park(d->neigh, &dst->ip);
+
+	if (d->control_queued)
+		tx_drain(d);
+	if (!frame)
+		return -EHOSTUNREACH;
+	/* Without offload: the frame leaves through neigh_emit, which knows of none. */
+	port_neigh_park_len(d->neigh, &dst->ip,
+			    port_l2_build_udp(frame, &d->local, &later, dst, pkt, 0));
+	return 0;
+}
+
+static int port_dpdk_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt)
+{
+	struct port_dpdk *d = p->impl;
+	struct mac_addr mac;
+	struct rte_mbuf *m;
+	size_t len;
+	int r;
+
+	if (PLENUM_UNLIKELY((uint32_t)pkt->hdr_len + pkt->payload_len > d->datagram_max ||
+			    pkt->hdr_len > DATAGRAM_HDR_MAX))
+		return -EMSGSIZE;
+	r = port_neigh_resolve(d->neigh, &dst->ip, d->now_ns, &mac);
+	if (PLENUM_UNLIKELY(r < 0))
+		return r == -EINPROGRESS ? tx_park(d, dst, pkt) : r;
+	m = tx_mbuf_get(d);
+	if (PLENUM_UNLIKELY(!m))
+		return -EAGAIN;
+	len = port_l2_build_udp(rte_pktmbuf_mtod(m, uint8_t *), &d->local, &mac, dst, pkt,
+				d->tx_flags);
+	m->ol_flags |= d->tx_mbuf_flags;
+	m->l2_len = PORT_L2_ETHER_BYTES;
+	m->l3_len = d->local.ip.family == AF_INET ? 20 : 40;
+	tx_append(d, m, len);
+	return 0;
+}
+
+static void port_dpdk_flush(struct port *p)
+{
+	tx_drain(p->impl);
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+static unsigned rx_parse_flags(const struct rte_mbuf *m)
+{
+	const uint64_t good = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+
+	return (m->ol_flags & good) == good ? PORT_L2_CHECKSUM_GOOD : 0;
+}
+
+/* True: *ret is a datagram within m. False: m was looked after and may be freed. */
+static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx *ret)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct port_l2_frame f;
+
+	if (PLENUM_UNLIKELY(m->nb_segs != 1)) {
+		d->counters.rx_dropped[PORT_L2_DROP_MALFORMED]++;
+		return false;
+	}
+	if (PLENUM_LIKELY(port_l2_parse(&d->local, frame, m->data_len, rx_parse_flags(m), &f) ==
+			  PORT_L2_UDP)) {
+		ret->data = f.payload;
+		ret->len = f.payload_len;
+		ret->src = f.src;
+		return true;
+	}
+	if (f.kind == PORT_L2_DROP) {
+		d->counters.rx_dropped[f.drop]++;
+		return false;
+	}
+	d->now_ns = clock_now_ns();
+	port_neigh_input(d->neigh, &f, frame, m->data_len, d->now_ns);
+	return false;
+}
+
+static void intr_disarm(struct port_dpdk *d)
+{
+	uint64_t events;
+
+	d->armed = false;
+	rte_eth_dev_rx_intr_disable(d->id, 0);
+	(void)!read(d->intr_fd, &events, sizeof(events));
+}
+
+static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	struct port_dpdk *d = p->impl;
+	struct rte_mbuf *burst[PORT_BURST_MAX];
+	unsigned n = 0;
+	uint16_t got;
+
+	if (d->n_held > 0) {
+		rte_pktmbuf_free_bulk(d->held, d->n_held);
+		d->n_held = 0;
+	}
+	if (PLENUM_UNLIKELY(d->armed))
+		intr_disarm(d);
+	got = rte_eth_rx_burst(d->id, 0, burst, (uint16_t)MIN_OF(max, PORT_BURST_MAX));
+	d->counters.rx_frames += got;
+	for (unsigned i = 0; i < got; i++) {
+		if (rx_one(d, burst[i], &pkts[n]))
+			d->held[n++] = burst[i];
+		else
+			rte_pktmbuf_free(burst[i]);
+	}
+	d->n_held = n;
+	if (PLENUM_UNLIKELY(d->control_queued))
+		tx_drain(d);
+	return (int)n;
+}
+
+static int port_dpdk_fd(struct port *p)
+{
+	const struct port_dpdk *d = p->impl;
+
+	return d->intr_fd;
+}
+
+static bool port_dpdk_arm(struct port *p)
+{
+	struct port_dpdk *d = p->impl;
+
+	if (d->intr_fd < 0 || d->n_tx > 0)
+		return false;
+	if (rte_eth_dev_rx_intr_enable(d->id, 0) != 0)
+		return false;
+	d->armed = true;
+	/* What came between the last look and the arming raises no interrupt. */
+	if (rte_eth_rx_queue_count(d->id, 0) > 0) {
+		intr_disarm(d);
+		return false;
+	}
+	return true;
+}
+
+static uint64_t port_dpdk_tick(struct port *p, uint64_t now_ns)
+{
+	struct port_dpdk *d = p->impl;
+	uint64_t due;
+
+	d->now_ns = now_ns;
+	due = port_neigh_tick(d->neigh, now_ns);
+	tx_drain(d);
+	if (d->n_tx > 0)
+		return now_ns + 50 * NSEC_PER_USEC;
+	return MIN_OF(due, now_ns + (d->intr_fd < 0 ? CLOCK_NS : NSEC_PER_SEC));
+}
+
+static void port_dpdk_announce(struct port *p)
+{
+	struct port_dpdk *d = p->impl;
+
+	port_neigh_announce(d->neigh, clock_now_ns());
+	tx_drain(d);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Fills rx and tx queues, what rx holds, what tx holds, and the core's cache. Jumbo frames get
+ * shorter queues, so that either way a port takes some 10 to 20 MiB of hugepages. */
+static int pool_make(struct port_dpdk *d, const struct launch_port *lp, uint16_t descriptors,
+		     char *why)
+{
+	unsigned count = 2U * descriptors + 3 * PORT_BURST_MAX + POOL_CACHE;
+	unsigned room = port_dpdk_frame_room(lp->mtu) + RTE_PKTMBUF_HEADROOM;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof(name), "plenum-%u", d->port->index);
+	d->pool = rte_pktmbuf_pool_create(name, count, POOL_CACHE, 0, (uint16_t)room,
+					  (int)rte_socket_id());
+	if (d->pool)
+		return 0;
+	snprintf(why, LAUNCH_REASON_MAX, "%u MiB of hugepages are needed for leg %.32s: %.40s",
+		 count * room >> 20, lp->leg, rte_strerror(rte_errno));
+	return -ENOMEM;
+}
+
+static void conf_choose_offloads(struct port_dpdk *d, const struct rte_eth_dev_info *info,
+				 struct rte_eth_conf *conf)
+{
+	uint64_t tx = RTE_ETH_TX_OFFLOAD_UDP_CKSUM, rx = RTE_ETH_RX_OFFLOAD_CHECKSUM;
+	bool v4 = d->local.ip.family == AF_INET;
+
+	if (v4)
+		tx |= RTE_ETH_TX_OFFLOAD_IPV4_CKSUM;
+	if ((info->tx_offload_capa & tx) == tx) {
+		conf->txmode.offloads |= tx;
+		d->tx_flags = PORT_L2_OFFLOAD_CHECKSUM;
+		d->tx_mbuf_flags = RTE_MBUF_F_TX_UDP_CKSUM;
+		d->tx_mbuf_flags |=
+			v4 ? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM : RTE_MBUF_F_TX_IPV6;
+	}
+	conf->txmode.offloads |= info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+	conf->rxmode.offloads |= info->rx_offload_capa & rx;
+}
+
+/* The MAC that the configuration wants, where it names one; else the device's. */
+static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
+{
+	static const struct mac_addr none;
+	struct rte_ether_addr mac;
+	int r = rte_eth_macaddr_get(d->id, &mac);
+
+	if (r < 0)
+		return r;
+	if (memcmp(&lp->mac, &none, sizeof(none)) != 0 &&
+	    memcmp(mac.addr_bytes, lp->mac.bytes, sizeof(lp->mac.bytes)) != 0) {
+		memcpy(mac.addr_bytes, lp->mac.bytes, sizeof(lp->mac.bytes));
+		r = rte_eth_dev_default_mac_addr_set(d->id, &mac);
+		if (r < 0)
+			return r;
+	}
+	memcpy(d->local.mac.bytes, mac.addr_bytes, sizeof(d->local.mac.bytes));
+	return 0;
+}
+
+static int queues_setup(struct port_dpdk *d, const struct launch_port *lp, char *why)
+{
+	uint16_t rxd = lp->mtu > 2000 ? RING_DESCRIPTORS / 4 : RING_DESCRIPTORS, txd = rxd;
+	int node = rte_eth_dev_socket_id(d->id), r;
+
+	r = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &rxd, &txd);
+	if (r < 0)
+		return r;
+	r = pool_make(d, lp, MAX_OF(rxd, txd), why);
+	if (r < 0)
+		return r;
+	r = rte_eth_rx_queue_setup(d->id, 0, rxd, (unsigned)node, NULL, d->pool);
+	if (r < 0)
+		return r;
+	return rte_eth_tx_queue_setup(d->id, 0, txd, (unsigned)node, NULL);
+}
+
+static int device_start(struct port_dpdk *d, const struct launch_config *cfg,
+			const struct launch_port *lp, char *why)
+{
+	bool interrupts = cfg->transport == LAUNCH_DPDK_INTERRUPT;
+	struct rte_eth_conf conf = device_conf_base;
+	struct rte_eth_dev_info info;
+	int r = rte_eth_dev_info_get(d->id, &info);
+
+	if (r < 0)
+		return r;
+	if (lp->mtu < info.min_mtu || lp->mtu > info.max_mtu) {
+		snprintf(why, LAUNCH_REASON_MAX, "%.32s takes an MTU of %u to %u, not %u",
+			 d->device, info.min_mtu, info.max_mtu, lp->mtu);
+		return -EINVAL;
+	}
+	conf.rxmode.mtu = lp->mtu;
+	conf.intr_conf.rxq = interrupts;
+	conf_choose_offloads(d, &info, &conf);
+	r = rte_eth_dev_configure(d->id, 1, 1, &conf);
+	if (r < 0)
+		return r;
+	r = mac_choose(d, lp);
+	if (r < 0)
+		return r;
+	r = queues_setup(d, lp, why);
+	if (r < 0)
+		return r;
+	r = rte_eth_dev_start(d->id);
+	if (r < 0)
+		return r;
+	d->started = true;
+	/* Neighbour discovery asks by multicast. Devices without the filter pass it anyway. */
+	if (d->local.ip.family == AF_INET6)
+		(void)rte_eth_allmulticast_enable(d->id);
+	if (!interrupts)
+		return 0;
+	d->intr_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(d->id, 0);
+	if (d->intr_fd >= 0)
+		return 0;
+	snprintf(why, LAUNCH_REASON_MAX, "%.40s has no receive interrupts", info.driver_name);
+	return -EOPNOTSUPP;
+}
+
+static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, char *why)
+{
+	struct port_neigh_config cfg = {
+		.local = d->local,
+		.prefix_len = lp->ip.len,
+		.gateway = lp->gateway,
+		.frame_bytes_max = d->frame_max,
+		.emit = neigh_emit,
+		.user = d,
+	};
+	int r = port_neigh_new(&cfg, &d->neigh);
+
+	if (r < 0)
+		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+	return r;
+}
+
+/* Some drivers need a moment; without a link nobody could object to our address anyway. */
+static bool link_wait(struct port_dpdk *d)
+{
+	uint64_t deadline = clock_now_ns() + LINK_WAIT_NS;
+	struct rte_eth_link link;
+
+	for (;;) {
+		if (rte_eth_link_get_nowait(d->id, &link) < 0)
+			return true; /* cannot tell: assume it */
+		if (link.link_status == RTE_ETH_LINK_UP)
+			return true;
+		if (clock_now_ns() > deadline)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = 5 * NSEC_PER_MSEC}, NULL);
+	}
+}
+
+/* Nobody else may have the address: two would take turns at losing packets. */
+static int address_probe(struct port_dpdk *d, const struct launch_port *lp, char *why)
+{
+	char ip[IP_ADDR_STR_MAX], mac_text[MAC_ADDR_STR_MAX];
+	enum port_neigh_probe state;
+	struct port_rx rx[16];
+	struct mac_addr owner;
+
+	if (!link_wait(d)) {
+		snprintf(why, LAUNCH_REASON_MAX, "%.32s has no link: address not probed", lp->leg);
+		return 0;
+	}
+	port_neigh_probe_start(d->neigh, clock_now_ns());
+	tx_drain(d);
+	while ((state = port_neigh_probe_state(d->neigh, &owner)) == PORT_NEIGH_PROBING) {
+		if (port_dpdk_rx(d->port, rx, ARRAY_SIZE(rx)) == 0)
+			nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
+		(void)port_dpdk_tick(d->port, clock_now_ns());
+	}
+	if (state == PORT_NEIGH_FREE) {
+		port_dpdk_announce(d->port);
+		return 0;
+	}
+	snprintf(why, LAUNCH_REASON_MAX, "%.40s is in use by %s on this network",
+		 ip_addr_format(&d->local.ip, ip, sizeof(ip)),
+		 mac_addr_format(&owner, mac_text, sizeof(mac_text)));
+	return -EADDRINUSE;
+}
+
+static void port_dpdk_close(struct port *p)
+{
+	struct port_dpdk *d = p->impl;
+
+	if (!d)
+		return;
+	rte_pktmbuf_free_bulk(d->held, d->n_held);
+	rte_pktmbuf_free_bulk(d->tx, d->n_tx);
+	if (d->started)
+		(void)rte_eth_dev_stop(d->id);
+	if (d->opened) {
+		(void)rte_eth_dev_close(d->id);
+		(void)rte_eal_hotplug_remove(d->bus, d->device);
+	}
+	rte_mempool_free(d->pool);
+	port_neigh_free(d->neigh);
+	free(d);
+	p->impl = NULL;
+}
+
+static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsigned index,
+			 char *why)
+{
+	struct port_dpdk_device dev;
+	int r;
+
+	port_dpdk_device_choose(lp, index, &dev);
+	snprintf(d->bus, sizeof(d->bus), "%s", dev.is_pci ? "pci" : "vdev");
+	snprintf(d->device, sizeof(d->device), "%s", dev.name);
+	d->local.accept_partial_checksum = !dev.is_pci;
+	if (!lp->device[0] && if_nametoindex(lp->ifname) == 0) {
+		snprintf(why, LAUNCH_REASON_MAX, "there is no interface %.16s", lp->ifname);
+		return -ENODEV;
+	}
+	/* PCI devices that the environment was started with are there already. */
+	if (rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
+		r = rte_eal_hotplug_add(d->bus, d->device, dev.args);
+		if (r < 0 || rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
+			snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot use %.40s for %.16s: %.40s",
+				 d->device, lp->ifname, strerror(r < 0 ? -r : ENODEV));
+			return r < 0 ? r : -ENODEV;
+		}
+	}
+	d->opened = true;
+	return 0;
+}
+
+static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsigned index,
+			  char *why)
+{
+	const struct launch_port *lp = &cfg->ports[index];
+	struct port_dpdk *d;
+	int r;
+
+	why[0] = '\0';
+	log_set_level((enum log_level)cfg->log_level); /* this module has a log of its own */
+	r = port_dpdk_eal_start(cfg, why);
+	if (r < 0)
+		return r;
+	p->impl = d = calloc(1, sizeof(*d));
+	if (!d) {
+		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	p->index = index;
+	d->port = p;
+	d->intr_fd = -1;
+	d->now_ns = clock_now_ns();
+	d->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
+	d->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
+	d->local.ip = lp->ip.addr;
+	d->local.udp_port = lp->udp_port;
+	r = device_attach(d, lp, index, why);
+	if (r == 0)
+		r = device_start(d, cfg, lp, why);
+	if (r == 0)
+		r = neigh_setup(d, lp, why);
+	if (r == 0)
+		r = address_probe(d, lp, why);
+	if (r < 0) {
+		if (!why[0])
+			snprintf(why, LAUNCH_REASON_MAX, "%.40s cannot be started: %.40s",
+				 d->device, strerror(-r));
+		port_dpdk_close(p);
+		return r;
+	}
+	return 0;
+}
+
+void port_dpdk_counters_get(const struct port *p, struct port_dpdk_counters *ret)
+{
+	const struct port_dpdk *d = p->impl;
+
+	*ret = d->counters;
+}
+
+const struct port_ops plenum_port_module = {
+	.name = "dpdk",
+	.open = port_dpdk_open,
+	.close = port_dpdk_close,
+	.rx = port_dpdk_rx,
+	.tx = port_dpdk_tx,
+	.flush = port_dpdk_flush,
+	.fd = port_dpdk_fd,
+	.arm = port_dpdk_arm,
+	.tick = port_dpdk_tick,
+	.announce = port_dpdk_announce,
+};

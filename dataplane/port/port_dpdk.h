@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the DPDK module: the environment (port_dpdk_eal.c) and the port (port_dpdk.c). Nobody else
+ * includes this; the module's one exported symbol is plenum_port_module. Free of DPDK's headers.
+ */
+#ifndef PLENUM_DATAPLANE_PORT_DPDK_H
+#define PLENUM_DATAPLANE_PORT_DPDK_H
+
+#include "dataplane/port/port.h"
+#include "dataplane/port/port_l2.h"
+
+struct port_dpdk_counters {
+	uint64_t tx_frames, rx_frames;
+	uint64_t tx_full; /* bursts that the device did not take whole; nothing is lost by them */
+	uint64_t tx_lost; /* own frames (ARP and the like) without a buffer */
+	uint64_t rx_dropped[PORT_L2_DROP_MAX];
+};
+
+struct port_dpdk_device {
+	bool is_pci;
+	char name[PLENUM_NAME_MAX]; /* "0000:3b:02.1" or "net_af_packet0" */
+	char args[PLENUM_NAME_MAX * 4];
+};
+
+extern const struct port_ops plenum_port_module;
+
+/* Starts DPDK's environment for this process, once; later calls return the first result. 0;
+ * negative errno with a sentence in why: no hugepages, no such core, no right. */
+int port_dpdk_eal_start(const struct launch_config *cfg, char *why);
+/*
+ * The device for a leg. An empty lp->device: an AF_PACKET device on lp->ifname. That is the default
+ * for kernel interfaces because it leaves nothing behind: AF_XDP needs a program on the interface,
+ * which stays there after a SIGKILL and then slows or eats the kernel's traffic, and on veth it
+ * copies each packet as AF_PACKET does. Who wants it writes "net_af_xdp0,iface=NAME".
+ */
+void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
+			     struct port_dpdk_device *ret);
+/* Bytes of buffer that one received frame needs. */
+unsigned port_dpdk_frame_room(uint32_t mtu);
+void port_dpdk_counters_get(const struct port *p, struct port_dpdk_counters *ret);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/port/port_dpdk.h"
+#include "netcfg/base/log.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#define ARGS_MAX (16 + 2 * LAUNCH_PORTS_MAX)
+#define ARG_BYTES 80
+
+/* Frames up to this need one small slot; anything longer a large one. */
+#define SMALL_MTU 1900U
+#define SMALL_ROOM 2048U
+#define LARGE_ROOM 12288U /* 9000 and the ring's own headers, whole pages */
+
+unsigned port_dpdk_frame_room(uint32_t mtu)
+{
+	return mtu <= SMALL_MTU ? SMALL_ROOM : LARGE_ROOM;
+}
+
+/* "0000:3b:02.1", with or without the domain. */
+static bool is_pci_address(const char *s)
+{
+	unsigned domain, bus, dev, fn;
+	int end = 0;
+
+	if (sscanf(s, "%4x:%2x:%2x.%1u%n", &domain, &bus, &dev, &fn, &end) == 4 && !s[end])
+		return true;
+	end = 0;
+	return sscanf(s, "%2x:%2x.%1u%n", &bus, &dev, &fn, &end) == 3 && !s[end];
+}
+
+static void device_default(const struct launch_port *lp, unsigned index,
+			   struct port_dpdk_device *ret)
+{
+	unsigned room = port_dpdk_frame_room(lp->mtu);
+
+	/* A block holds whole frames and is whole pages. qdisc_bypass: rudp paces for itself. */
+	snprintf(ret->name, sizeof(ret->name), "net_af_packet%u", index);
+	snprintf(ret->args, sizeof(ret->args),
+		 "iface=%s,blocksz=%u,framesz=%u,framecnt=%u,qdisc_bypass=1", lp->ifname,
+		 MAX_OF(room, 4096U), room, room == SMALL_ROOM ? 1024U : 256U);
+}
+
+void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
+			     struct port_dpdk_device *ret)
+{
+	const char *comma = strchr(lp->device, ',');
+
+	*ret = (struct port_dpdk_device){.is_pci = is_pci_address(lp->device)};
+	if (!lp->device[0]) {
+		device_default(lp, index, ret);
+		return;
+	}
+	snprintf(ret->name, sizeof(ret->name), "%.*s",
+		 comma ? (int)(comma - lp->device) : (int)sizeof(lp->device), lp->device);
+	if (comma)
+		snprintf(ret->args, sizeof(ret->args), "%s", comma + 1);
+}
+
+/* Bytes of free hugepages of every size. */
+static uint64_t hugepages_free_bytes(void)
+{
+	DIR *dir = opendir("/sys/kernel/mm/hugepages");
+	uint64_t total = 0;
+	struct dirent *e;
+
+	if (!dir)
+		return 0;
+	while ((e = readdir(dir))) {
+		unsigned long long kib, pages = 0;
+		char path[320];
+		FILE *f;
+
+		if (sscanf(e->d_name, "hugepages-%llukB", &kib) != 1)
+			continue;
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
+			 e->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%llu", &pages) == 1)
+			total += (kib << 10) * pages;
+		fclose(f);
+	}
+	closedir(dir);
+	return total;
+}
+
+struct eal_args {
+	char text[ARGS_MAX][ARG_BYTES];
+	char *argv[ARGS_MAX + 1];
+	int n;
+};
+
+static void arg_add(struct eal_args *a, const char *text)
+{
+	if (a->n == ARGS_MAX)
+		return;
+	snprintf(a->text[a->n], ARG_BYTES, "%s", text);
+	a->argv[a->n] = a->text[a->n];
+	a->argv[++a->n] = NULL;
+}
+
+/* --in-memory: no files, so nothing is left over however the worker ends. */
+static void args_make(const struct launch_config *cfg, struct eal_args *a)
+{
+	char lcores[32];
+	bool any_pci = false;
+
+	snprintf(lcores, sizeof(lcores), "0@%u", cfg->core);
+	arg_add(a, "plenum-worker");
+	arg_add(a, "--in-memory");
+	arg_add(a, "--no-telemetry");
+	arg_add(a, "--log-level=4");
+	arg_add(a, "--lcores");
+	arg_add(a, lcores);
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		struct port_dpdk_device dev;
+
+		port_dpdk_device_choose(&cfg->ports[i], i, &dev);
+		if (!dev.is_pci)
+			continue;
+		any_pci = true;
+		arg_add(a, "-a");
+		arg_add(a, dev.name);
+	}
+	if (!any_pci)
+		arg_add(a, "--no-pci");
+}
+
+int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
+{
+	static bool started;
+	struct eal_args a = {.n = 0};
+
+	if (started)
+		return 0;
+	if (hugepages_free_bytes() == 0) {
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "no free hugepages: raise vm.nr_hugepages (32 pages of 2 MiB a worker)");
+		return -ENOMEM;
+	}
+	args_make(cfg, &a);
+	rte_openlog_stream(stderr);
+	if (rte_eal_init(a.n, a.argv) < 0) {
+		int r = rte_errno ? -rte_errno : -EIO;
+
+		snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot start on core %u: %.60s", cfg->core,
+			 rte_strerror(-r));
+		return r;
+	}
+	started = true;
+	return 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Frames for ports that have no kernel below them: building and strict parsing of Ethernet, ARP,
+ * IPv4, IPv6, neighbour discovery, ICMP echo and UDP. Pure functions over byte arrays: no state, no
+ * clock, no sockets, no DPDK. Called by port_dpdk and port_neigh; port_udp takes the announcement
+ * frame from here. RFC 768, 791, 792, 826, 4443, 4861, 5227, 8200.
+ */
+#ifndef PLENUM_DATAPLANE_PORT_L2_H
+#define PLENUM_DATAPLANE_PORT_L2_H
+
+#include "dataplane/datagram.h"
+
+#define PORT_L2_CONTROL_MAX 96	/* no ARP or neighbour discovery frame built here is longer */
+#define PORT_L2_HEADERS_MAX 62	/* Ethernet, IPv6 and UDP */
+#define PORT_L2_ECHO_MAX 1514	/* longer echo requests are not answered */
+#define PORT_L2_ETHER_BYTES 14U /* in front of the IP packet */
+
+struct port_l2_local { /* who we are on this leg */
+	struct mac_addr mac;
+	struct ip_addr ip;
+	uint16_t udp_port;
+	/* A virtual device hands over what another stack of this host sent before its checksum was
+	 * computed: the field then holds the pseudo header's sum only, which is accepted. */
+	bool accept_partial_checksum;
+};
+
+enum port_l2_kind {
+	PORT_L2_DROP,	 /* see `drop` */
+	PORT_L2_UDP,	 /* a datagram for our address and port */
+	PORT_L2_ARP,	 /* request or reply, for whomever */
+	PORT_L2_SOLICIT, /* neighbour solicitation */
+	PORT_L2_ADVERT,	 /* neighbour advertisement */
+	PORT_L2_ECHO,	 /* an echo request to us: answer by port_l2_build_echo_reply */
+};
+
+enum port_l2_drop {
+	PORT_L2_DROP_SHORT,	/* a length field reaches past the frame, or headers are cut */
+	PORT_L2_DROP_MALFORMED, /* version, header length, option or address that cannot be */
+	PORT_L2_DROP_FRAGMENT,
+	PORT_L2_DROP_CHECKSUM,
+	PORT_L2_DROP_NOT_OURS, /* another MAC, address, port or protocol: normal on a network */
+	PORT_L2_DROP_MAX
+};
+const char *port_l2_drop_to_string(enum port_l2_drop d);
+
+struct port_l2_frame {
+	enum port_l2_kind kind;
+	enum port_l2_drop drop;
+	struct mac_addr src_mac; /* of the Ethernet header */
+	/* PORT_L2_UDP */
+	struct datagram_addr src;
+	const uint8_t *payload; /* into the parsed frame */
+	uint32_t payload_len;
+	/* PORT_L2_ARP, _SOLICIT, _ADVERT */
+	struct ip_addr sender;	    /* who speaks; ARP probe, DAD solicitation: all zero */
+	struct ip_addr target;	    /* whom it is about */
+	struct mac_addr sender_mac; /* hardware address it tells; see has_mac */
+	bool has_mac;
+	bool is_reply;	   /* ARP reply, or an advertisement */
+	bool is_solicited; /* advertisement that answers a solicitation */
+	bool is_override;
+};
+
+#define PORT_L2_CHECKSUM_GOOD 1U /* the device has verified IP and UDP checksums */
+
+/* Parses one frame. Fills *ret completely; never reads beyond len. Returns ret->kind. */
+enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t *frame, size_t len,
+				unsigned flags, struct port_l2_frame *ret);
+
+/*
+ * Each builder writes a whole frame, PORT_L2_CONTROL_MAX bytes at most unless said otherwise, and
+ * returns its length. IP addresses choose between ARP and neighbour discovery.
+ */
+
+/* "Who has target?" dst_mac: NULL for broadcast / solicited-node multicast, else unicast. sender's
+ * family 0: a probe that claims nothing (RFC 5227 ARP probe, RFC 4862 DAD solicitation). */
+size_t port_l2_build_solicit(uint8_t *frame, const struct mac_addr *mac,
+			     const struct ip_addr *sender, const struct ip_addr *target,
+			     const struct mac_addr *dst_mac);
+/* "ip is at mac", to the one who asked. to's all-zero IPv6 address: to all nodes. */
+size_t port_l2_build_advert(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip,
+			    const struct mac_addr *to_mac, const struct ip_addr *to);
+/* Gratuitous ARP / unsolicited neighbour advertisement to everybody. */
+size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip);
+/* The answer to a frame that was parsed as PORT_L2_ECHO; `out` holds PORT_L2_ECHO_MAX bytes. 0: too
+ * long to be answered. */
+size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
+				const uint8_t *frame, size_t len);
+
+#define PORT_L2_OFFLOAD_CHECKSUM 1U /* the device completes both checksums */
+
+/* A datagram of ours; `frame` holds PORT_L2_HEADERS_MAX + hdr_len + payload_len bytes. dst's family
+ * is that of local. */
+size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
+			 const struct mac_addr *dst_mac, const struct datagram_addr *dst,
+			 const struct datagram *pkt, unsigned flags);
+/* Puts the destination into a frame that was built without. */
+void port_l2_set_dst(uint8_t *frame, const struct mac_addr *dst_mac);
+
+/* Ones' complement sum over bytes, added to `sum` (not folded); an odd last byte counts as the high
+ * one. RFC 1071. */
+uint64_t port_l2_sum(const void *bytes, size_t len, uint64_t sum);
+/* Folds to 16 bits in network byte order and complements. */
+uint16_t port_l2_sum_finish(uint64_t sum);
+
+#endif

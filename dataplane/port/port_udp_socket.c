@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/port/port_udp_socket.h"
+#include "dataplane/port/port_l2.h"
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+#define SOCKET_BUF_BYTES (8 << 20)
+
+static void socket_size_buffer(int fd, int force, int plain)
+{
+	int bytes = SOCKET_BUF_BYTES;
+
+	/* The forced form passes net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
+	if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0)
+		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
+}
+
+static int socket_set_options(int fd, const struct udp_local *l, struct udp_features *ret)
+{
+	int on = 1, probe4 = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE, busy_us = 20;
+	int segment = 0;
+
+	socket_size_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+	socket_size_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+	/* Never fragmented, and no path MTU learnt from ICMP: rudp probes for itself. */
+	if (l->addr.ip.family == AF_INET) {
+		if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4)) != 0)
+			return -errno;
+	} else {
+		if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0 ||
+		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
+			return -errno;
+	}
+	ret->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+	/* 0 changes nothing, but tells whether the kernel knows segmentation. */
+	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
+	if (l->spins) /* lets a spinning worker drive the NIC's queue; refused without privilege */
+		(void)setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &busy_us, sizeof(busy_us));
+	return 0;
+}
+
+int udp_sockaddr_make(const struct udp_local *l, const struct datagram_addr *a,
+		      struct sockaddr_storage *ret)
+{
+	int len = ip_addr_to_sockaddr(&a->ip, a->port, ret);
+
+	if (len > 0 && a->ip.family == AF_INET6 && a->ip.bytes[0] == 0xfe &&
+	    (a->ip.bytes[1] & 0xc0) == 0x80)
+		((struct sockaddr_in6 *)ret)->sin6_scope_id = l->ifindex;
+	return len;
+}
+
+static int socket_new(const struct udp_local *l, struct udp_features *ret)
+{
+	autoclose int fd = -1;
+	int r;
+
+	fd = socket(l->addr.ip.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+	if (fd < 0)
+		return -errno;
+	r = socket_set_options(fd, l, ret);
+	return r < 0 ? r : fd_take(fd);
+}
+
+static void bind_explain(const struct udp_local *l, int error, char *why)
+{
+	char ip[IP_ADDR_STR_MAX];
+
+	ip_addr_format(&l->addr.ip, ip, sizeof(ip));
+	if (error == -EADDRINUSE)
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "UDP port %u of %s is in use; free it or write another port", l->addr.port,
+			 ip);
+	else if (error == -EADDRNOTAVAIL)
+		snprintf(why, LAUNCH_REASON_MAX, "%s is not an address of this host", ip);
+	else
+		snprintf(why, LAUNCH_REASON_MAX, "cannot bind UDP port %u of %s: %s", l->addr.port,
+			 ip, strerror(-error));
+}
+
+/*
+ * Bound to the address only, not to the device: the leg's source rule and route choose the device,
+ * and workers of one host that talk to each other do so over the loopback device. The port is
+ * opened for sharing only once it is ours alone, and then only to our own user, for
+ * udp_socket_open_peer.
+ */
+int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *why)
+{
+	struct sockaddr_storage name;
+	int len = udp_sockaddr_make(l, &l->addr, &name), on = 1, r;
+	struct udp_features features;
+	autoclose int fd = -1;
+
+	if (len < 0) {
+		snprintf(why, LAUNCH_REASON_MAX, "the leg has no address");
+		return len;
+	}
+	fd = socket_new(l, &features);
+	if (fd < 0) {
+		snprintf(why, LAUNCH_REASON_MAX, "cannot make a UDP socket: %s", strerror(-fd));
+		return fd;
+	}
+	if (bind(fd, (struct sockaddr *)&name, (socklen_t)len) != 0) {
+		r = -errno;
+		bind_explain(l, r, why);
+		return r;
+	}
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0)
+		return -errno;
+	*ret = features;
+	return fd_take(fd);
+}
+
+int udp_socket_open_peer(const struct udp_local *l, const struct datagram_addr *peer)
+{
+	struct sockaddr_storage name, peer_name;
+	int len = udp_sockaddr_make(l, &l->addr, &name), on = 1, r;
+	int peer_len = udp_sockaddr_make(l, peer, &peer_name);
+	struct udp_features features;
+	autoclose int fd = -1;
+
+	if (len < 0 || peer_len < 0)
+		return -EAFNOSUPPORT;
+	fd = socket_new(l, &features);
+	if (fd < 0)
+		return fd;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0 ||
+	    bind(fd, (struct sockaddr *)&name, (socklen_t)len) != 0 ||
+	    connect(fd, (struct sockaddr *)&peer_name, (socklen_t)peer_len) != 0)
+		return -errno;
+	r = udp_socket_set_tos(fd, l);
+	return r < 0 ? r : fd_take(fd);
+}
+
+int udp_socket_set_tos(int fd, const struct udp_local *l)
+{
+	int value = l->tos, r;
+
+	if (l->addr.ip.family == AF_INET)
+		r = setsockopt(fd, IPPROTO_IP, IP_TOS, &value, sizeof(value));
+	else
+		r = setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof(value));
+	return r < 0 ? -errno : 0;
+}
+
+static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
+{
+	struct ifreq ifr = {0};
+
+	if (!if_indextoname(ifindex, ifr.ifr_name))
+		return -errno;
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr) != 0)
+		return -errno;
+	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return -EOPNOTSUPP;
+	memcpy(ret->bytes, ifr.ifr_hwaddr.sa_data, sizeof(ret->bytes));
+	return 0;
+}
+
+int udp_announce_open(void)
+{
+	/* Protocol 0: this socket sends only, nothing is queued on it. */
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int udp_announce(int fd, const struct udp_local *l)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)l->ifindex};
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	struct mac_addr mac;
+	size_t len;
+	int r;
+
+	if (fd < 0)
+		return -EPERM;
+	r = link_mac_get(fd, l->ifindex, &mac);
+	if (r < 0)
+		return r;
+	len = port_l2_build_announce(frame, &mac, &l->addr.ip);
+	if (sendto(fd, frame, len, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+		return -errno;
+	return 0;
+}

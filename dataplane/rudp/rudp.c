@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/rudp/rudp_internal.h"
+
+const char *rudp_event_to_string(enum rudp_event e)
+{
+	static const char *const names[RUDP_EVENT_MAX] = {
+		[RUDP_SESSION_UP] = "session up",
+		[RUDP_SESSION_REFUSED] = "session refused",
+		[RUDP_SESSION_RESTARTED] = "peer restarted",
+		[RUDP_SESSION_LOST] = "session lost",
+		[RUDP_SESSION_CLOSED] = "session closed",
+		[RUDP_PATH_UP] = "path up",
+		[RUDP_PATH_DOWN] = "path down",
+	};
+
+	return (unsigned)e < RUDP_EVENT_MAX ? names[e] : "unknown event";
+}
+
+/* SipHash-2-4 (Aumasson and Bernstein, 2012), for cookies and session numbers. */
+static inline uint64_t rotl(uint64_t x, unsigned b)
+{
+	return x << b | x >> (64 - b);
+}
+
+static void sip_rounds(uint64_t v[4], unsigned n)
+{
+	while (n--) {
+		v[0] += v[1];
+		v[2] += v[3];
+		v[1] = rotl(v[1], 13) ^ v[0];
+		v[3] = rotl(v[3], 16) ^ v[2];
+		v[0] = rotl(v[0], 32);
+		v[2] += v[1];
+		v[0] += v[3];
+		v[1] = rotl(v[1], 17) ^ v[2];
+		v[3] = rotl(v[3], 21) ^ v[0];
+		v[2] = rotl(v[2], 32);
+	}
+}
+
+uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	uint64_t v[4] = {r->key[0] ^ 0x736f6d6570736575ULL, r->key[1] ^ 0x646f72616e646f6dULL,
+			 r->key[0] ^ 0x6c7967656e657261ULL, r->key[1] ^ 0x7465646279746573ULL};
+	uint64_t last = (uint64_t)len << 56;
+	uint64_t m;
+
+	for (; len >= 8; p += 8, len -= 8) {
+		memcpy(&m, p, 8);
+		m = le64toh(m);
+		v[3] ^= m;
+		sip_rounds(v, 2);
+		v[0] ^= m;
+	}
+	for (size_t i = 0; i < len; i++)
+		last |= (uint64_t)p[i] << (8 * i);
+	v[3] ^= last;
+	sip_rounds(v, 2);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	sip_rounds(v, 4);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+uint64_t rudp_random(struct rudp *r)
+{
+	uint64_t n = r->counter++;
+
+	return rudp_hash(r, &n, sizeof(n));
+}
+
+void rudp_session_touch(struct rudp_session *s)
+{
+	s->dirty = true;
+	s->r->dirty = true;
+}
+
+struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst)
+{
+	struct raw_pkt *raw;
+
+	if (r->raw_n == RUDP_RAW_MAX)
+		return NULL;
+	raw = &r->raw[r->raw_n++];
+	raw->port = port;
+	raw->dst = *dst;
+	raw->with_addrs = false;
+	return raw;
+}
+
+int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
+		  const struct datagram *pkt)
+{
+	int res;
+
+	if (r->blocked_ports & 1U << port)
+		return -EAGAIN;
+	res = r->ops->tx(r->user, port, dst, pkt);
+	if (res == -EAGAIN) {
+		r->blocked_ports |= 1U << port;
+		r->again = true;
+	} else if (res == 0) {
+		r->sent_in_poll++;
+	}
+	return res;
+}
+
+/* Replies that belong to no session. Those that a full port refuses wait for the next poll. */
+static void raw_flush(struct rudp *r)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->raw_n; i++) {
+		struct raw_pkt *raw = &r->raw[i];
+		struct datagram pkt;
+
+		memcpy(pkt.hdr, raw->bytes, raw->len);
+		pkt.hdr_len = raw->len;
+		pkt.payload = raw->with_addrs ? r->addrs : NULL;
+		pkt.payload_len =
+			raw->with_addrs ? (uint16_t)(r->n_addrs * WIRE_ADDR_BYTES) : (uint16_t)0;
+		if (rudp_transmit(r, raw->port, &raw->dst, &pkt) == -EAGAIN)
+			r->raw[kept++] = *raw;
+	}
+	r->raw_n = kept;
+}
+
+static void bury_dead(struct rudp *r)
+{
+	while (r->depth == 0 && r->dead) {
+		struct rudp_session *s = r->dead;
+
+		r->dead = s->next_dead;
+		rudp_session_free(s);
+	}
+}
+
+static void limits_fill(struct rudp_limits *l)
+{
+#define DEFAULT(field, value) l->field = l->field ? l->field : (value)
+	DEFAULT(sessions, 64);
+	DEFAULT(calls_per_session, 128);
+	DEFAULT(rx_bytes_per_session, 8U << 20);
+	DEFAULT(min_rto_ns, NSEC_PER_MSEC);
+	DEFAULT(path_dead_ns, 8 * NSEC_PER_MSEC);
+	DEFAULT(hold_ns, NSEC_PER_SEC);
+	DEFAULT(keepalive_ns, NSEC_PER_SEC);
+	DEFAULT(lost_ns, 5 * NSEC_PER_SEC);
+#undef DEFAULT
+	l->rx_bytes_per_session = MAX_OF(l->rx_bytes_per_session, RUDP_MSG_BYTES_MAX);
+	l->rx_bytes_per_session = MIN_OF(l->rx_bytes_per_session, 1U << 30);
+	l->keepalive_ns = MIN_OF(l->keepalive_ns, l->lost_ns / 4 + 1);
+}
+
+static int config_check(const struct rudp_config *cfg)
+{
+	if (!cfg->ops || cfg->n_ports == 0 || cfg->n_ports > RUDP_PORTS_MAX)
+		return -EINVAL;
+	if (cfg->limits.sessions > 4096 || cfg->limits.calls_per_session > WIRE_SLOTS_MAX)
+		return -EINVAL;
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		const struct rudp_port_info *p = &cfg->ports[i];
+
+		if (p->mtu < 1280 || p->local.port == 0 ||
+		    (p->local.ip.family != AF_INET && p->local.ip.family != AF_INET6) ||
+		    p->prefix_len > ip_addr_bits(&p->local.ip))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
+{
+	struct rudp *r;
+	uint64_t x = cfg->seed;
+	int res = config_check(cfg);
+
+	if (res)
+		return res;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->cfg = *cfg;
+	r->ops = cfg->ops;
+	r->user = cfg->user;
+	r->now = r->polled_ns = now_ns;
+	r->deadline = RUDP_TIME_NEVER;
+	limits_fill(&r->cfg.limits);
+	r->lim = r->cfg.limits;
+	for (unsigned i = 0; i < 2; i++) { /* spread the seed over the key */
+		x += 0x9e3779b97f4a7c15ULL;
+		r->key[i] = (x ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
+	}
+	r->mtu = WIRE_PACKET_BYTES_MAX;
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		r->mtu = (uint16_t)MIN_OF(r->mtu, cfg->ports[i].mtu);
+		r->any_v6 |= cfg->ports[i].local.ip.family == AF_INET6;
+	}
+	r->n_sessions = r->lim.sessions;
+	r->sessions = calloc(r->n_sessions, sizeof(*r->sessions));
+	if (!r->sessions) {
+		free(r);
+		return -ENOMEM;
+	}
+	rudp_hello_init(r);
+	*ret = r;
+	return 0;
+}
+
+struct rudp *rudp_free(struct rudp *r)
+{
+	if (!r)
+		return NULL;
+	for (unsigned i = 0; i < r->n_sessions; i++)
+		rudp_session_free(r->sessions[i]);
+	r->depth = 0;
+	bury_dead(r);
+	free(r->sessions);
+	free(r);
+	return NULL;
+}
+
+/* A packet for a session that is not here: its sender is told, seldom, and in fewer bytes than
+ * it sent. It believes us because we name the number that only its real peer was given. */
+static int rx_stray(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		    const struct wire_common *c, uint64_t now)
+{
+	struct wire_common reset = {.type = WIRE_RESET, .path = c->path, .session = c->session};
+	struct raw_pkt *raw;
+
+	if (c->session == 0 || c->type < WIRE_DATA)
+		return -EBADMSG;
+	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* 10 at once, 100 a second */
+		r->reset_tokens_ns = now - 100 * NSEC_PER_MSEC;
+	if (r->reset_tokens_ns + 10 * NSEC_PER_MSEC > now)
+		return -EBADMSG;
+	raw = rudp_raw_add(r, port, src);
+	if (raw) {
+		raw->len = (uint8_t)wire_put_common(raw->bytes, &reset);
+		r->reset_tokens_ns += 10 * NSEC_PER_MSEC;
+	}
+	return -EBADMSG;
+}
+
+static int rx_reset(struct rudp *r, const struct wire_common *c, uint64_t now)
+{
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		if (!s || s->state != SESSION_UP || s->peer_number != c->session)
+			continue;
+		if (s->is_client)
+			rudp_session_reconnect(s, RUDP_SESSION_RESTARTED, now);
+		else
+			rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+static int rx_dispatch(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		       const uint8_t *data, size_t len, uint64_t now)
+{
+	struct wire_common c;
+	struct rudp_session *s;
+
+	if (port >= r->cfg.n_ports || wire_get_common(data, len, &c))
+		return -EBADMSG;
+	switch (c.type) {
+	case WIRE_DATA:
+	case WIRE_ACK:
+	case WIRE_PING:
+	case WIRE_CLOSE:
+		s = rudp_session_find(r, c.session);
+		if (PLENUM_LIKELY(s && s->state == SESSION_UP))
+			return rudp_rx_packet(s, port, src, &c, data, len, now);
+		return s ? -EBADMSG : rx_stray(r, port, src, &c, now);
+	case WIRE_RESET:
+		return len == WIRE_COMMON_BYTES ? rx_reset(r, &c, now) : -EBADMSG;
+	default:
+		return rudp_hello_rx(r, port, src, &c, data, len, now);
+	}
+}
+
+int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, const void *data,
+	    size_t len, uint64_t now_ns)
+{
+	int res;
+
+	r->depth++;
+	r->now = now_ns;
+	res = rx_dispatch(r, port, src, data, len, now_ns);
+	if (res)
+		r->drops++;
+	r->depth--;
+	bury_dead(r);
+	return res ? -EBADMSG : 0;
+}
+
+bool rudp_poll(struct rudp *r, uint64_t now_ns)
+{
+	r->now = now_ns;
+	r->polled_ns = now_ns;
+	if (!r->dirty && r->raw_n == 0 && now_ns < r->deadline)
+		return false;
+	r->depth++;
+	r->dirty = false;
+	r->again = false;
+	r->blocked_ports = 0;
+	r->sent_in_poll = 0;
+	r->deadline = RUDP_TIME_NEVER;
+	raw_flush(r);
+	r->first = r->first + 1 < r->n_sessions ? r->first + 1 : 0;
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		unsigned at =
+			r->first + i < r->n_sessions ? r->first + i : r->first + i - r->n_sessions;
+		struct rudp_session *s = r->sessions[at];
+
+		if (s && (s->dirty || now_ns >= s->deadline))
+			rudp_session_poll(s, now_ns);
+	}
+	for (unsigned i = 0; i < r->n_sessions; i++)
+		if (r->sessions[i])
+			r->deadline = MIN_OF(r->deadline, r->sessions[i]->deadline);
+	if (r->sent_in_poll)
+		r->ops->tx_flush(r->user);
+	r->depth--;
+	bury_dead(r);
+	return r->again || r->dirty;
+}
+
+uint64_t rudp_deadline(const struct rudp *r)
+{
+	return r->dirty || r->raw_n ? 0 : r->deadline;
+}
+
+uint64_t rudp_rx_drops(const struct rudp *r)
+{
+	return r->drops;
+}
+
+void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns)
+{
+	if (port >= r->cfg.n_ports || r->cfg.ports[port].up == up)
+		return;
+	r->depth++;
+	r->now = now_ns;
+	r->cfg.ports[port].up = up;
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		for (unsigned k = 0; s && k < s->n_paths; k++) {
+			struct rudp_path *p = &s->paths[k];
+
+			if (p->state == PATH_NONE || p->port != port || s->state == SESSION_DEAD)
+				continue;
+			p->local_down = !up;
+			p->probe_ns = now_ns;
+			p->hello_ns = now_ns;
+			if (!up)
+				rudp_path_set_down(s, p, -ENETDOWN, now_ns);
+			s->tell = true;
+			rudp_session_touch(s);
+		}
+	}
+	r->depth--;
+	bury_dead(r);
+}
+
+struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev)
+{
+	unsigned i = prev ? (unsigned)(prev->number & 0xfff) + 1 : 0;
+
+	for (; i < r->n_sessions; i++)
+		if (r->sessions[i] && r->sessions[i]->state != SESSION_DEAD)
+			return r->sessions[i];
+	return NULL;
+}
+
+void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
+{
+	struct rudp *r = s->r;
+
+	if (s->state == SESSION_DEAD)
+		return;
+	r->depth++;
+	r->now = now_ns;
+	rudp_session_say_bye(s);
+	rudp_session_end(s, RUDP_SESSION_CLOSED, -ECANCELED);
+	r->depth--;
+	bury_dead(r);
+}
+
+void *rudp_session_user(const struct rudp_session *s)
+{
+	return s->user;
+}
+
+bool rudp_session_is_up(const struct rudp_session *s)
+{
+	return s->state == SESSION_UP;
+}
+
+uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch)
+{
+	if (ret_epoch)
+		*ret_epoch = s->peer_epoch;
+	return s->peer_identity;
+}
+
+static void path_info(const struct rudp_session *s, const struct rudp_path *p,
+		      struct rudp_path_info *ret)
+{
+	*ret = (struct rudp_path_info){
+		.port = p->port,
+		.remote = p->remote,
+		.up = p->state == PATH_UP,
+		.standby = p->standby,
+		.srtt_ns = p->srtt,
+		.rto_ns = rudp_rto(s, p),
+		.cwnd_bytes = p->cwnd,
+		.in_flight_bytes = p->in_flight,
+		.mtu = s->mtu,
+		.tx_packets = p->tx_packets,
+		.tx_bytes = p->tx_bytes,
+		.rx_packets = p->rx_packets,
+		.rx_bytes = p->rx_bytes,
+		.lost_packets = p->lost_packets,
+		.retransmits = p->retransmits,
+		.failovers = p->failovers,
+		.last_pause_ns = p->last_pause_ns,
+	};
+}
+
+unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < RUDP_PATHS_MAX && n < max; i++)
+		if (s->paths[i].state != PATH_NONE)
+			path_info(s, &s->paths[i], &ret[n++]);
+	return n;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The reliable transport: requests and responses of up to 1 MiB and a header between two workers,
+ * over every path they share. A pure state machine: it owns sessions, paths, timers and what is in
+ * flight; it never opens a socket, reads a clock or starts a thread. Time comes in as `now_ns`,
+ * packets come in by rudp_rx and leave through ops->tx, and only from within rudp_poll. One
+ * endpoint belongs to one core; nothing here locks. Memory is bounded by struct rudp_limits and
+ * allocated when a session or endpoint is made, never on the way of a packet.
+ *
+ * The wire format is plenum-protocol(7). The caller's turn, in this order, so that packets that
+ * are already here count before timers do:
+ *
+ *	rudp_rx() for every received datagram   may call every op but tx and tx_flush
+ *	rudp_poll()                             may call every op; tx_flush once, at its end
+ *	sleep until rudp_deadline() or the next packet
+ *
+ * From within every op but tx, tx_flush and buf_get the caller may call any function of this header
+ * but rudp_free, rudp_rx and rudp_poll.
+ *
+ * Delivery: each request is handed to the peer's `request` exactly once per session incarnation and
+ * answered exactly once by rudp_respond; requests are independent, there is no order between them.
+ * When the peer has restarted (another epoch) or is lost, every call ends with -ECONNRESET, those
+ * that still waited in the queue too: whether it was executed is not known, the caller decides (the
+ * file system protocol sends it again, marked, and the server recognises it).
+ *
+ * Life of a session. Client: from rudp_connect until rudp_session_close it goes on for ever:
+ * connecting, UP, LOST or RESTARTED (calls have ended by then, it is connecting again), UP ... A
+ * server's goodbye is LOST. Server: from `accept` and UP to CLOSED, before which the reason may be
+ * told (RESTARTED, LOST), every call has gone and every response was handed back. With CLOSED the
+ * session's pointer ends, at either end.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_H
+#define PLENUM_DATAPLANE_RUDP_H
+
+#include "dataplane/datagram.h"
+
+#define RUDP_MSG_BYTES_MAX ((1U << 20) + 4096)
+#define RUDP_HELLO_BYTES_MAX 256 /* what an application may add to the handshake */
+#define RUDP_PATHS_MAX 8	 /* per session */
+#define RUDP_PORTS_MAX 8	 /* per endpoint */
+
+struct rudp;
+struct rudp_session;
+struct rudp_call; /* a request being served; valid from `request` until rudp_respond */
+
+enum rudp_event {
+	RUDP_SESSION_UP,	/* client: connected; server: a client connected */
+	RUDP_SESSION_REFUSED,	/* client: the peer answered, but no; code = its negative errno */
+	RUDP_SESSION_RESTARTED, /* the peer does not know the session any more, or is a new
+				 * incarnation; calls ended with -ECONNRESET */
+	RUDP_SESSION_LOST,   /* no path has answered for limits.lost_ns; connecting goes on (client)
+			      */
+	RUDP_SESSION_CLOSED, /* the peer said goodbye, or rudp_session_close was called */
+	RUDP_PATH_UP,
+	RUDP_PATH_DOWN, /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
+	RUDP_EVENT_MAX
+};
+const char *rudp_event_to_string(enum rudp_event e);
+
+struct rudp_ops {
+	/* Queue one datagram on `port`. 0; -EAGAIN: full now, rudp keeps it and tries again at the
+	 * next rudp_poll; other negative errno: the path is unusable at present (treated as a
+	 * loss). */
+	int (*tx)(void *user, unsigned port, const struct datagram_addr *dst,
+		  const struct datagram *pkt);
+	/* Everything queued leaves now; payload pointers are not used after this. */
+	void (*tx_flush)(void *user);
+	/* Memory for an incoming message of len bytes, of which the first byte comes at the
+	 * returned pointer. NULL: none now; the packet is dropped and comes again. It is handed
+	 * back by `request` or `response` (then the application's to free), or by buf_put when the
+	 * message will never be complete. is_response: cookie is the rudp_call_send caller's; else
+	 * 0. */
+	void *(*buf_get)(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
+			 size_t len);
+	void (*buf_put)(void *user, struct rudp_session *s, void *buf);
+	/* A whole request arrived. The application owns buf and must call rudp_respond(call) once,
+	 * now or later, unless the session ends first (then `call_gone`). */
+	void (*request)(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
+			size_t len);
+	/* call is no longer valid: its session ended before it was answered. */
+	void (*call_gone)(void *user, struct rudp_session *s, struct rudp_call *call);
+	/* A call ended. status 0: buf holds the response, the application owns it; negative errno:
+	 * buf is NULL. The request's memory is the caller's again. */
+	void (*response)(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
+			 size_t len);
+	/* Server: the response given to rudp_respond with this token is acknowledged or its session
+	 * is gone: its memory is the caller's again. */
+	void (*sent)(void *user, struct rudp_session *s, void *token);
+	/* Server: a client says hello. 0 accepts, *ret_user becomes rudp_session_user; negative
+	 * errno refuses and is sent to it. */
+	int (*accept)(void *user, struct rudp_session *s, const void *hello, size_t len,
+		      void **ret_user);
+	/* path: which of those that rudp_session_paths lists. */
+	void (*event)(void *user, struct rudp_session *s, enum rudp_event e, unsigned path,
+		      int code);
+};
+
+struct rudp_limits {		    /* 0: the default in brackets */
+	uint32_t sessions;	    /* [64] */
+	uint32_t calls_per_session; /* outstanding requests [128]; more wait at the sender */
+	uint32_t
+		rx_bytes_per_session; /* credit given to a peer for requests on their way [8 MiB] */
+	uint64_t min_rto_ns;	      /* [1 ms] */
+	uint64_t path_dead_ns; /* silence after which a path with traffic is left [8 ms, and at
+				* least two retransmission timeouts] */
+	uint64_t hold_ns;      /* a recovered path is taken back after this [1 s] */
+	uint64_t keepalive_ns; /* idle paths are probed this often [1 s] */
+	uint64_t lost_ns;      /* a session with no live path is lost after this [5 s] */
+};
+
+struct rudp_port_info {
+	struct datagram_addr local;
+	uint8_t prefix_len;
+	uint32_t mtu;	/* bytes of IP packet the leg carries */
+	uint32_t label; /* hash of the switch's label; paths of equal labels are preferred */
+	bool up;
+};
+
+struct rudp_config {
+	uint64_t identity; /* names this worker; stable across its restarts */
+	uint32_t epoch;	   /* larger at each restart */
+	uint64_t seed; /* for session numbers and jitter; random in production, fixed in tests */
+	struct rudp_limits limits;
+	const struct rudp_ops *ops;
+	void *user;
+	struct rudp_port_info ports[RUDP_PORTS_MAX];
+	unsigned n_ports;
+};
+
+struct rudp_path_info {
+	unsigned port;
+	struct datagram_addr remote;
+	bool up, standby;
+	uint64_t srtt_ns, rto_ns;
+	uint32_t cwnd_bytes, in_flight_bytes, mtu;
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
+	uint64_t last_pause_ns;
+};
+
+/* 0 and *ret; -EINVAL, -ENOMEM. */
+int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret);
+/* Frees rudp's own memory and calls nobody back: what the application lent is its own again. To
+ * part in good order: rudp_session_close on each session, rudp_poll, then this. */
+struct rudp *rudp_free(struct rudp *r);
+
+/*
+ * Client: starts a session with the worker that answers at any of `addrs`; the rest of its
+ * addresses are learnt in the handshake. Goes on trying until closed. hello (RUDP_HELLO_BYTES_MAX
+ * at most) is copied. 0 and *ret; -EINVAL; -ENOSPC: limits.sessions.
+ */
+int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
+		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
+		 struct rudp_session **ret);
+/* Says goodbye (best effort), ends every call with -ECANCELED, frees the session. */
+void rudp_session_close(struct rudp_session *s, uint64_t now_ns);
+void *rudp_session_user(const struct rudp_session *s);
+bool rudp_session_is_up(const struct rudp_session *s);
+/* The peer's identity and epoch; 0 before the first handshake. */
+uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);
+unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max);
+/* Walks all sessions: NULL gives the first; NULL at the end. */
+struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev);
+
+/*
+ * Sends len bytes at msg as one request; they stay the caller's but must not change until
+ * `response`. Waits in the session's queue while it is connecting or out of credit; those of more
+ * than 16 KiB need credit and leave a quarter of the outstanding calls to smaller ones. 0;
+ * -EMSGSIZE; -EINVAL: no bytes, or a server's session; -ENOTCONN: closed; -ENOBUFS:
+ * calls_per_session of them wait already.
+ */
+int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t cookie);
+/* Ends a call early with no callback. A late response is dropped; the peer may have executed it.
+ * The request's memory is the caller's again, within an op: when rudp_poll has returned. -ENOENT:
+ * no such call. */
+int rudp_call_cancel(struct rudp_session *s, uint64_t cookie);
+/* Answers a request, RUDP_MSG_BYTES_MAX at most, none allowed. msg must not change until `sent`
+ * hands `token` back (never from within this call). */
+void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *token);
+void rudp_call_set_user(struct rudp_call *call, void *user);
+void *rudp_call_user(const struct rudp_call *call);
+struct rudp_session *rudp_call_session(const struct rudp_call *call);
+
+/* One received datagram (UDP payload); the bytes are not used after return. 0; -EBADMSG: not ours
+ * or damaged, counted; nothing happens. */
+int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, const void *data,
+	    size_t len, uint64_t now_ns);
+/* Runs timers that are due and sends what may be sent. Returns true if it would have sent more but
+ * for tx's -EAGAIN or its own burst limit (call again without sleeping). */
+bool rudp_poll(struct rudp *r, uint64_t now_ns);
+/* When rudp_poll wants to be called next, whatever arrives; 0: at once; UINT64_MAX: no timer. */
+uint64_t rudp_deadline(const struct rudp *r);
+/* The link under a port went away or came back (from the agent). Down: its paths are left at once
+ * and what was in flight on them goes elsewhere at the next rudp_poll. */
+void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns);
+uint64_t rudp_rx_drops(const struct rudp *r);
+
+#endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the rudp*.c files share; nobody else includes it. rudp.c: endpoint, poll, stateless replies.
+ * rudp_session.c: life of a session. rudp_hello.c: handshake. rudp_call.c: slots, requests,
+ * responses, credit. rudp_tx.c: which chunk goes on which path. rudp_rx.c: packets in,
+ * acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c: acknowledgements in,
+ * round trips, losses. rudp_cc.c: the congestion window.
+ *
+ * A request lives in a slot of its session, the same at both ends; each use of the slot has a
+ * larger generation, so (slot, generation) names a request, old packets are recognised without a
+ * history, and a new generation acknowledges all of the one before. Chunks are numbered within
+ * their message; packets are numbered per path and never sent twice: what is lost travels again
+ * under a new number.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_INTERNAL_H
+#define PLENUM_DATAPLANE_RUDP_INTERNAL_H
+
+#include "dataplane/rudp/rudp.h"
+#include "dataplane/rudp/wire.h"
+
+#define RUDP_TIME_NEVER UINT64_MAX
+#define RUDP_RING_MIN 512U  /* packet records of a path at first */
+#define RUDP_RING_MAX 4096U /* and at most: 4 MiB of window */
+#define RUDP_ACK_WORDS (RUDP_RING_MAX / 64)
+#define RUDP_SPAN_MAX (RUDP_RING_MAX - 64) /* so that no two of its words share a place */
+#define RUDP_CHUNK_WORDS ((WIRE_CHUNKS_MAX + 63) / 64)
+#define RUDP_SEEDS_MAX 16
+#define RUDP_RAW_MAX 32 /* replies without a session that wait for the next poll */
+
+#define RUDP_ACK_EVERY_PACKETS 32
+#define RUDP_ACK_EVERY_BYTES (64U << 10)
+#define RUDP_ACK_DELAY_NS (200 * NSEC_PER_USEC)
+#define RUDP_TRAIN_BYTES 65000U /* a train fits one segmented send */
+#define RUDP_TRAIN_PACKETS 64U
+#define RUDP_POLL_PACKETS 512U /* sent by one poll, then the caller looks at its input again */
+#define RUDP_SMALL_BYTES 16384U
+#define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
+
+struct list {
+	struct list *next, *prev;
+};
+static inline void list_init(struct list *l)
+{
+	l->next = l->prev = l;
+}
+static inline bool list_empty(const struct list *l)
+{
+	return l->next == l;
+}
+static inline void list_add_tail(struct list *head, struct list *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+static inline void list_del(struct list *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	list_init(l);
+}
+#define list_entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* An outgoing message. */
+enum tx_queue {
+	TX_NONE,   /* nothing to send now */
+	TX_URGENT, /* has lost chunks */
+	TX_SMALL,
+	TX_BIG,
+	TX_QUEUE_MAX
+};
+struct tx_msg {
+	struct list node;
+	const uint8_t *data;
+	uint32_t len;
+	uint16_t chunk_bytes, n_chunks;
+	uint16_t next_chunk; /* first that was never sent */
+	uint16_t n_lost, n_acked;
+	uint8_t queue; /* enum tx_queue */
+	bool active;   /* acknowledgements for it matter */
+	bool cancel;
+	uint8_t prefer; /* a response's path: the one that its request came by, where equal */
+	uint64_t acked[RUDP_CHUNK_WORDS], lost[RUDP_CHUNK_WORDS];
+};
+
+/* An incoming message. */
+struct rx_msg {
+	uint8_t *buf;
+	uint32_t len;
+	uint16_t chunk_bytes, n_chunks, n_got;
+	bool active;
+	uint64_t got[RUDP_CHUNK_WORDS];
+};
+
+enum slot_state {
+	SLOT_IDLE,
+	SLOT_CALLING,	 /* client: request sent, response awaited */
+	SLOT_CANCELLING, /* client: the peer is being told to forget it */
+	SLOT_RECEIVING,	 /* server: request partly here */
+	SLOT_EXECUTING,	 /* server: the application has it */
+	SLOT_RESPONDING, /* server: until the response is acknowledged */
+};
+
+struct slot {
+	struct tx_msg tx;
+	struct rx_msg rx;
+	uint32_t gen; /* of the latest use */
+	uint32_t credit_bytes;
+	uint16_t index;
+	uint8_t state;
+	uint64_t cookie;	/* client */
+	struct rudp_call *call; /* server: EXECUTING */
+	void *token;		/* server: RESPONDING */
+	struct slot *next_free; /* client */
+};
+
+struct rudp_call {
+	struct rudp_session *s;
+	struct slot *slot; /* NULL: the client gave it up; nobody wants the answer */
+	uint32_t credit_bytes;
+	bool in_use;
+	void *user;
+	void *token;
+	struct rudp_call *next; /* free, or answered after it was given up */
+};
+
+struct waiting { /* a request that has no slot yet */
+	const void *msg;
+	uint32_t len;
+	uint64_t cookie;
+};
+struct wait_ring {
+	struct waiting *w;
+	uint32_t head, tail, mask;
+};
+
+/* One packet on its way. */
+enum pkt_state {
+	PKT_NONE,
+	PKT_IN_FLIGHT,
+	PKT_LOST,  /* taken for lost, its chunk travels again; an acknowledgement proves us wrong */
+	PKT_MOVED, /* its chunk was given to another path while this one was in doubt */
+	PKT_ACKED,
+};
+struct pkt_rec {
+	uint64_t sent_ns;
+	uint32_t pn;
+	uint32_t gen;
+	uint16_t slot, chunk; /* slot PKT_NO_SLOT: a probe without data */
+	uint16_t bytes;
+	uint8_t state;
+};
+#define PKT_NO_SLOT UINT16_MAX
+
+enum path_state {
+	PATH_NONE,
+	PATH_JOINING, /* client: HELLO sent, no ACCEPT yet */
+	PATH_UP,
+	PATH_DOWN,
+};
+
+struct rudp_path {
+	uint8_t state, index, port;
+	bool standby;
+	bool suspect;	 /* up, but silent: nothing new is sent on it */
+	bool local_down; /* the link under our port */
+	bool peer_down;	 /* the peer says that it cannot use it */
+	bool tx_blocked; /* the port is full: until the next poll */
+	struct datagram_addr remote;
+
+	/* what is on its way */
+	struct pkt_rec *ring;
+	uint32_t ring_mask;
+	uint32_t in_flight; /* bytes */
+	uint64_t next_pn, tail_pn, largest_acked;
+	uint64_t acked[RUDP_ACK_WORDS];
+	uint64_t
+		progress_ns; /* last acknowledgement of something new, or first packet since idle */
+	uint64_t pto_base;   /* the timeout runs from here */
+	uint64_t loss_deadline, pace_ns;
+	unsigned pto_count;
+	bool loss_check;
+
+	/* round trip */
+	uint64_t srtt, rttvar, latest_rtt, sampled_ns, reorder_ns;
+	uint64_t base_rtt, base_next, base_until; /* minimum of this and of the last period */
+
+	/* congestion window, in bytes */
+	uint32_t cwnd, cwnd_before; /* before: what an undo restores */
+	bool startup, limited;
+	uint64_t round_end_pn;
+	uint64_t round_min_rtt;
+	uint32_t round_acked, round_lost; /* packets */
+
+	/* what came in */
+	uint64_t rx_top;		/* highest packet number seen, 0: none */
+	uint64_t rx_top_ns, rx_top_gap; /* when it came; how long we had not looked by then */
+	uint64_t rx_words[RUDP_ACK_WORDS];
+	uint64_t rx_dirty_word; /* lowest word that changed since the last acknowledgement */
+	uint32_t rx_pending, rx_pending_bytes;
+	bool ack_now, ping_rx;
+	uint64_t ack_deadline;
+
+	/* health */
+	uint64_t heard_ns, probe_ns;
+	bool probe_due;
+	uint64_t answered_since; /* down: probes are answered since then; 0: they are not */
+	unsigned unanswered;
+	uint64_t suspect_ns,
+		alive_elsewhere_ns; /* the peer answers on another path, but not here */
+	int tx_error_code;
+	uint64_t tx_error_ns; /* since when the port refuses our packets */
+	uint64_t hello_ns, hello_interval, cookie;
+	bool hello_again;			    /* the peer is to hear of a changed class */
+	uint64_t pause_since, pause_from, pause_ns; /* of the latest failover */
+
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
+	uint64_t last_pause_ns;
+};
+
+enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
+
+struct rudp_session {
+	struct rudp *r;
+	uint64_t number, peer_number; /* each names the session in packets towards its owner */
+	uint64_t peer_identity, replaced_number;
+	uint32_t peer_epoch;
+	bool is_client;
+	uint8_t state; /* enum session_state */
+	bool dirty;    /* wants to be polled */
+	struct rudp_session *next_dead;
+	void *user;
+	uint64_t deadline, heard_ns;
+
+	struct rudp_path paths[RUDP_PATHS_MAX];
+	unsigned n_paths;
+	uint16_t chunk_bytes, train_packets;
+	uint32_t ack_serial, peer_ack_serial;
+	bool tell; /* the peer is to hear at once of our paths' state or of credit */
+	uint16_t mtu;
+	uint8_t peer_down_mask;
+
+	struct slot *slots;
+	unsigned n_slots;
+	struct slot *free_slots;
+	unsigned n_active, n_active_big;
+	struct wait_ring wait_small, wait_big;
+	uint32_t credit_used, credit_granted; /* cumulative, modulo 2^32 */
+	uint32_t credit_outstanding;	      /* server: bytes */
+	struct rudp_call *calls, *free_calls, *done_calls;
+	unsigned n_calls;
+
+	struct list tx[TX_QUEUE_MAX];
+	uint8_t pausing; /* bit per path: left with packets in flight, none of which arrived yet */
+	uint32_t small_run; /* bytes of small messages sent since the last train of a big one */
+
+	/* client: the handshake */
+	struct datagram_addr seeds[RUDP_SEEDS_MAX];
+	unsigned n_seeds, first_seed;
+	uint64_t chosen_identity, chosen_ns;   /* the worker that we try to get in with */
+	uint64_t refused_identity, refused_ns; /* it said no; others come first */
+	uint64_t connecting_ns, rotate_ns;
+	uint16_t hello_len;
+	uint8_t hello[WIRE_HELLO_APP_MAX];
+
+	struct pkt_rec *rings;
+};
+
+struct raw_pkt {
+	unsigned port;
+	struct datagram_addr dst;
+	uint8_t len;
+	uint8_t bytes[DATAGRAM_HDR_MAX];
+	bool with_addrs; /* an ACCEPT: the address list follows */
+};
+
+struct rudp {
+	struct rudp_config cfg;
+	struct rudp_limits lim;
+	const struct rudp_ops *ops;
+	void *user;
+	uint64_t now;
+	uint64_t polled_ns; /* last rudp_poll: what came later may have waited since then */
+	uint64_t key[2], counter;
+	struct rudp_session **sessions;
+	unsigned n_sessions;
+	struct rudp_session *dead;
+	unsigned first; /* session that the next poll starts with */
+	bool dirty;	/* a session wants to be polled */
+	bool again;	/* this poll stopped early */
+	unsigned depth; /* of our own entry points: the dead are buried at 0 */
+	uint64_t deadline;
+	uint32_t blocked_ports; /* bit per port, for one poll */
+	unsigned sent_in_poll;
+	uint64_t reset_tokens_ns;
+	uint64_t drops;
+	uint16_t mtu; /* smallest of the ports: bytes of IP packet */
+	bool any_v6;
+	unsigned raw_n;
+	struct raw_pkt raw[RUDP_RAW_MAX];
+	uint8_t n_addrs;
+	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
+};
+
+static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct datagram_addr *b)
+{
+	return a->port == b->port && !memcmp(&a->ip, &b->ip, sizeof(a->ip));
+}
+
+/* rudp.c */
+uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len); /* keyed: SipHash-2-4 */
+uint64_t rudp_random(struct rudp *r);
+void rudp_session_touch(struct rudp_session *s); /* the next poll looks at it */
+/* A packet of up to DATAGRAM_HDR_MAX bytes for the next poll; dropped where too many wait. */
+struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst);
+/* ops->tx; counts; notes a full port. As ops->tx. */
+int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
+		  const struct datagram *pkt);
+
+/* rudp_session.c */
+int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
+void rudp_session_free(struct rudp_session *s); /* memory only */
+struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number);
+/* All calls end (client: -status to `response`; server: call_gone, sent), buffers go back. */
+void rudp_session_end_calls(struct rudp_session *s, int status);
+/* The session is over: calls end, `e` is delivered, memory is freed when the stack is unwound. */
+void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
+/* Client: forgets the peer's incarnation and shakes hands again. */
+void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
+void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
+void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
+void rudp_session_poll(struct rudp_session *s, uint64_t now);
+void rudp_session_say_bye(struct rudp_session *s);
+
+/* rudp_hello.c */
+void rudp_hello_init(struct rudp *r);
+void rudp_hello_start(struct rudp_session *s, uint64_t now);
+void rudp_hello_poll(struct rudp_session *s, uint64_t now);
+uint64_t rudp_hello_deadline(const struct rudp_session *s);
+int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		  const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+
+/* rudp_path.c */
+void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
+		    const struct datagram_addr *remote, bool standby, uint64_t now);
+void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
+void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path *p);
+/* An answer came over p itself to something that we sent on it. */
+void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* The peer told which paths it cannot use. */
+void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now);
+/* The port refused a packet for good. */
+void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
+/* No other path is up. */
+bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p);
+
+/* rudp_loss.c */
+int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct rudp_path *via,
+		  uint64_t now);
+void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* Takes all packets off the path; their chunks travel again on others. */
+void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
+/* Notes a packet that was just handed to the port. Its number was p->next_pn. */
+void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
+		    uint32_t bytes, uint64_t now);
+/* host: the part of it that may be the hosts' and not the network's. */
+void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now);
+uint64_t rudp_rto(const struct rudp_session *s, const struct rudp_path *p);
+uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p);
+
+/* rudp_cc.c */
+void rudp_cc_init(struct rudp_session *s, struct rudp_path *p);
+void rudp_cc_acked(struct rudp_session *s, struct rudp_path *p, unsigned packets, uint32_t bytes);
+void rudp_cc_lost(struct rudp_session *s, struct rudp_path *p, unsigned packets);
+void rudp_cc_undo(struct rudp_path *p);
+uint64_t rudp_cc_pace(const struct rudp_session *s, const struct rudp_path *p, uint32_t bytes);
+
+/* rudp_call.c */
+int rudp_call_init(struct rudp_session *s);
+void rudp_call_free(struct rudp_session *s);
+void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t credit);
+void rudp_call_activate(struct rudp_session *s);
+/* A chunk arrived. 0: taken (or not needed any more); -ENOBUFS: no memory now, must come again;
+ * -EBADMSG. May end the session (the application's callbacks run). */
+int rudp_call_rx(struct rudp_session *s, const struct wire_common *c, const struct wire_data *d);
+void rudp_call_acked(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
+/* The chunk must travel again, unless it has arrived meanwhile. True where it will. */
+bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
+void rudp_call_poll(struct rudp_session *s);
+/* Waits for credit with nothing on its way that could bring it. */
+bool rudp_call_stuck(const struct rudp_session *s);
+
+/* rudp_tx.c */
+void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);
+void rudp_tx_drop(struct tx_msg *m);
+bool rudp_tx_pending(const struct rudp_session *s);
+/* Sends what may be sent; bulk: big messages too. */
+void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now);
+/* A probe: the oldest chunk on its way on p once more, or a PING. */
+void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+
+/* rudp_rx.c */
+int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
+		   const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+void rudp_rx_send_acks(struct rudp_session *s, uint64_t now);
+/* Fills the acknowledgement that rides on DATA over `on`; returns the path that it is of, NULL
+ * where none is waiting or it would not fit. Once sent: rudp_rx_ack_sent. */
+struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on,
+				    struct wire_ack *ret, uint64_t now);
+void rudp_rx_ack_sent(struct rudp_path *p);
+/* The 64-bit number that ends in `low` and is nearest to `near`. */
+static inline uint64_t rudp_pn_expand(uint32_t low, uint64_t near)
+{
+	uint64_t pn = (near & ~0xffffffffULL) | low;
+
+	if (pn + (1ULL << 31) < near)
+		return pn + (1ULL << 32);
+	return pn > near + (1ULL << 31) && pn >> 32 ? pn - (1ULL << 32) : pn;
+}
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The health of a path. UP: carries load. Suspect: up, but silent for two timeouts while others
+ * are not; what was on it travels elsewhere, nothing is lost if it answers after all. DOWN: the
+ * link is gone, the peer says so, or it stayed silent while the peer answered on another path; it
+ * is probed and taken back when it has answered for a while. A peer that is silent everywhere is
+ * late or dead, no path is to blame: that is the session's matter.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+#define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
+#define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
+#define PROBES_MISSED 3
+#define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
+#define SILENT_EVERYWHERE_NS NSEC_PER_SEC
+#define STUCK_PROBE_NS (10 * NSEC_PER_MSEC)
+
+void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
+		    const struct datagram_addr *remote, bool standby, uint64_t now)
+{
+	struct rudp_path *p = &s->paths[index];
+
+	memset(p, 0, sizeof(*p));
+	p->index = (uint8_t)index;
+	p->port = (uint8_t)port;
+	p->remote = *remote;
+	p->standby = standby;
+	p->local_down = !s->r->cfg.ports[port].up;
+	p->ring = s->rings + (size_t)index * RUDP_RING_MAX;
+	memset(p->ring, 0, RUDP_RING_MIN * sizeof(*p->ring));
+	p->ring_mask = RUDP_RING_MIN - 1;
+	p->next_pn = p->tail_pn = 1;
+	p->acked[0] = 1; /* there is no packet 0 */
+	p->loss_deadline = RUDP_TIME_NEVER;
+	p->reorder_ns = 100 * NSEC_PER_USEC;
+	p->heard_ns = p->probe_ns = p->progress_ns = now;
+	p->round_min_rtt = UINT64_MAX;
+	rudp_cc_init(s, p);
+	s->n_paths = MAX_OF(s->n_paths, index + 1);
+}
+
+bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p)
+{
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (&s->paths[i] != p && s->paths[i].state == PATH_UP)
+			return false;
+	return true;
+}
+
+/* A path that answers, or has not been asked: packets are better off there than on p. */
+static bool better_exists(const struct rudp_session *s, const struct rudp_path *p)
+{
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		const struct rudp_path *q = &s->paths[i];
+
+		if (q != p && q->state == PATH_UP && !q->suspect && q->pto_count == 0)
+			return true;
+	}
+	return false;
+}
+
+void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	p->state = PATH_UP;
+	p->suspect = false;
+	p->pto_count = 0;
+	p->answered_since = 0;
+	p->unanswered = 0;
+	p->tx_error_ns = 0;
+	p->heard_ns = p->progress_ns = p->pto_base = now;
+	p->probe_due = p->srtt == 0; /* learn its round trip before it is needed */
+	rudp_cc_init(s, p);
+	rudp_session_touch(s);
+	rudp_session_event(s, RUDP_PATH_UP, p->index, 0);
+}
+
+void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now)
+{
+	p->answered_since = 0;
+	if (p->state != PATH_UP)
+		return;
+	p->state = PATH_DOWN;
+	p->failovers++;
+	p->probe_ns = now;
+	p->unanswered = 0;
+	if (p->pause_ns) /* what was on it has arrived by another way already */
+		p->last_pause_ns = p->pause_ns;
+	rudp_loss_move_all(s, p);
+	p->suspect = false;
+	p->pto_count = 0;
+	rudp_session_touch(s);
+	rudp_session_event(s, RUDP_PATH_DOWN, p->index, code);
+}
+
+static void path_suspect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	if (!p->suspect) {
+		p->suspect = true;
+		p->suspect_ns = now;
+		p->alive_elsewhere_ns = 0;
+		p->pause_ns = 0;
+	}
+	for (unsigned i = 0; i < s->n_paths; i++) { /* is it the peer or the path? */
+		struct rudp_path *q = &s->paths[i];
+
+		if (q != p && q->state == PATH_UP && q->in_flight == 0)
+			rudp_tx_ping(s, q, now);
+	}
+}
+
+void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now)
+{
+	p->tx_blocked = true;
+	p->tx_error_code = code;
+	if (p->tx_error_ns == 0)
+		p->tx_error_ns = now;
+	if (p->state == PATH_UP && !p->suspect) {
+		p->suspect = true;
+		p->suspect_ns = now;
+		p->alive_elsewhere_ns = 0;
+	}
+	p->pto_base = now;
+}
+
+void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	p->unanswered = 0;
+	if (p->state == PATH_DOWN && p->answered_since == 0)
+		p->answered_since = now;
+}
+
+void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now)
+{
+	s->peer_down_mask = mask;
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+
+		p->peer_down = mask >> i & 1;
+		if (p->peer_down && p->state != PATH_NONE)
+			rudp_path_set_down(s, p, -ENETDOWN, now);
+		if (s->state != SESSION_UP)
+			return;
+	}
+}
+
+static bool stuck(const struct rudp_session *s, const struct rudp_path *p)
+{
+	return rudp_call_stuck(s) && p->in_flight == 0;
+}
+
+static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_path *p)
+{
+	uint64_t idle = s->r->lim.keepalive_ns;
+
+	if (p->in_flight)
+		return RUDP_TIME_NEVER;
+	if (p->suspect)
+		return p->pto_base + s->r->lim.min_rto_ns;
+	if (stuck(s, p))
+		return MAX_OF(p->heard_ns, p->probe_ns) + STUCK_PROBE_NS;
+	if (!s->is_client)
+		idle += idle / 2; /* the client's probes come first and serve both */
+	return MAX_OF(p->heard_ns, p->probe_ns) + idle;
+}
+
+/* Does the peer answer elsewhere, on packets that it got after p had fallen silent? */
+static void note_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	for (unsigned i = 0; i < s->n_paths && !p->alive_elsewhere_ns; i++) {
+		const struct rudp_path *q = &s->paths[i];
+
+		if (q != p && q->state == PATH_UP && !q->suspect &&
+		    q->progress_ns > p->suspect_ns && q->pto_count == 0 && q->largest_acked)
+			p->alive_elsewhere_ns = now;
+	}
+}
+
+/* When a suspect path is to be given up. */
+static uint64_t dead_at(const struct rudp_session *s, const struct rudp_path *p)
+{
+	uint64_t at = MAX_OF(p->progress_ns + s->r->lim.path_dead_ns, p->suspect_ns);
+
+	if (!p->suspect)
+		return RUDP_TIME_NEVER;
+	if (p->tx_error_ns && !rudp_path_alone(s, p))
+		return p->tx_error_ns + s->r->lim.path_dead_ns;
+	if (!p->alive_elsewhere_ns)
+		return MAX_OF(at, p->suspect_ns + SILENT_EVERYWHERE_NS);
+	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(ALIVE_ELSEWHERE_NS, 2 * p->srtt));
+}
+
+static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	p->pto_count++;
+	p->pto_base = now;
+	if (p->pto_count >= 2)
+		path_suspect(s, p, now);
+	if (p->suspect && better_exists(s, p)) {
+		rudp_loss_move_all(s, p);
+		rudp_tx_ping(s, p, now);
+	} else {
+		rudp_tx_probe(s, p, now);
+	}
+}
+
+static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	if (p->loss_check || now >= p->loss_deadline)
+		rudp_loss_detect(s, p, now);
+	if (p->in_flight && now >= rudp_path_pto(s, p))
+		pto_fire(s, p, now);
+	if (p->probe_due || now >= keepalive_at(s, p)) {
+		p->probe_due = false;
+		p->probe_ns = p->pto_base = now;
+		rudp_tx_ping(s, p, now);
+	}
+	if (!p->suspect)
+		return;
+	note_elsewhere(s, p, now);
+	if (now >= dead_at(s, p))
+		rudp_path_set_down(s, p, p->tx_error_ns ? p->tx_error_code : -ETIMEDOUT, now);
+}
+
+static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	bool alone = rudp_path_alone(s, p);
+
+	if (p->local_down)
+		return;
+	if (p->loss_check || now >= p->loss_deadline)
+		rudp_loss_detect(s, p, now);
+	if (p->answered_since && !p->peer_down &&
+	    (alone || now >= p->answered_since + s->r->lim.hold_ns)) {
+		rudp_path_set_up(s, p, now);
+		return;
+	}
+	if (now < p->probe_ns)
+		return;
+	if (p->unanswered++ >= PROBES_MISSED)
+		p->answered_since = 0;
+	rudp_loss_move_all(s, p);
+	rudp_tx_ping(s, p, now);
+	p->probe_ns = now + (alone ? PROBE_ALONE_NS : PROBE_DOWN_NS);
+}
+
+void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	if (p->state == PATH_UP)
+		poll_up(s, p, now);
+	else if (p->state == PATH_DOWN)
+		poll_down(s, p, now);
+}
+
+static uint64_t after(uint64_t t, uint64_t now)
+{
+	return t > now ? t : RUDP_TIME_NEVER;
+}
+
+uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path *p)
+{
+	uint64_t now = s->r->now;
+	uint64_t d = p->loss_deadline;
+
+	if (p->state == PATH_NONE || p->state == PATH_JOINING)
+		return RUDP_TIME_NEVER;
+	if (p->rx_pending)
+		d = MIN_OF(d, p->ack_deadline);
+	if (p->state == PATH_DOWN) {
+		if (p->local_down)
+			return d;
+		if (p->answered_since && !p->peer_down)
+			d = MIN_OF(d, p->answered_since + s->r->lim.hold_ns);
+		return MIN_OF(d, p->probe_ns);
+	}
+	d = MIN_OF(d, p->in_flight ? rudp_path_pto(s, p) : keepalive_at(s, p));
+	d = MIN_OF(d, after(dead_at(s, p), now));
+	if (rudp_tx_pending(s))
+		d = MIN_OF(d, after(p->pace_ns, now));
+	return d;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/rudp/rudp_internal.h"
+
+#define INDEX_MASK 0xfffULL /* the low bits of a session's number are its place in the table */
+
+static uint64_t number_make(struct rudp *r, unsigned index)
+{
+	uint64_t n;
+
+	do
+		n = (rudp_random(r) & ~INDEX_MASK) | index;
+	while (n <= INDEX_MASK);
+	return n;
+}
+
+struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number)
+{
+	unsigned index = (unsigned)(number & INDEX_MASK);
+	struct rudp_session *s = index < r->n_sessions ? r->sessions[index] : NULL;
+
+	return s && s->number == number ? s : NULL;
+}
+
+int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
+{
+	struct rudp_session *s;
+	unsigned index = 0;
+	int res;
+
+	while (index < r->n_sessions && r->sessions[index])
+		index++;
+	if (index == r->n_sessions)
+		return -ENOSPC;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->r = r;
+	s->is_client = is_client;
+	s->state = SESSION_CONNECTING;
+	s->number = number_make(r, index);
+	s->heard_ns = r->now;
+	/* One block, so large that the C library maps it: what is not used costs no memory. */
+	s->rings = calloc((size_t)RUDP_PATHS_MAX * RUDP_RING_MAX, sizeof(*s->rings));
+	res = rudp_call_init(s);
+	if (res || !s->rings) {
+		rudp_session_free(s);
+		return -ENOMEM;
+	}
+	rudp_session_set_mtu(s, r->mtu);
+	r->sessions[index] = s;
+	*ret = s;
+	return 0;
+}
+
+void rudp_session_free(struct rudp_session *s)
+{
+	if (!s)
+		return;
+	rudp_call_free(s);
+	free(s->rings);
+	free(s);
+}
+
+void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
+{
+	unsigned headers = s->r->any_v6 ? 48 : 28;
+
+	s->mtu = MIN_OF(s->r->mtu, peer_mtu);
+	s->chunk_bytes = (uint16_t)(s->mtu - headers - WIRE_DATA_BYTES);
+	s->train_packets = (uint16_t)(RUDP_TRAIN_BYTES / (s->mtu - headers));
+	s->train_packets = (uint16_t)MIN_OF(s->train_packets, RUDP_TRAIN_PACKETS);
+}
+
+/* The application counts paths as rudp_session_paths lists them. */
+static unsigned path_ordinal(const struct rudp_session *s, unsigned index)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < index; i++)
+		n += s->paths[i].state != PATH_NONE;
+	return n;
+}
+
+void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code)
+{
+	path = path_ordinal(s, path);
+	if (s->r->ops->event)
+		s->r->ops->event(s->r->user, s, e, path, code);
+}
+
+void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
+{
+	struct rudp *r = s->r;
+
+	if (s->state == SESSION_DEAD)
+		return;
+	s->state = SESSION_DEAD;
+	r->sessions[s->number & INDEX_MASK] = NULL;
+	s->next_dead = r->dead;
+	r->dead = s;
+	rudp_session_end_calls(s, status);
+	if (e != RUDP_SESSION_CLOSED) /* why; and then that it is over */
+		rudp_session_event(s, e, 0, status);
+	rudp_session_event(s, RUDP_SESSION_CLOSED, 0, status);
+}
+
+void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now)
+{
+	s->state = SESSION_CONNECTING;
+	s->replaced_number = s->peer_number;
+	s->peer_number = 0;
+	s->number = number_make(s->r, (unsigned)(s->number & INDEX_MASK));
+	rudp_hello_start(s, now);
+	rudp_session_touch(s);
+	rudp_session_end_calls(s, -ECONNRESET);
+	if (s->state != SESSION_DEAD)
+		rudp_session_event(s, e, 0, -ECONNRESET);
+}
+
+void rudp_session_say_bye(struct rudp_session *s)
+{
+	struct wire_common c = {.type = WIRE_CLOSE, .session = s->peer_number};
+	struct raw_pkt *raw;
+
+	if (s->state != SESSION_UP)
+		return;
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+
+		if (p->state != PATH_UP)
+			continue;
+		c.path = p->index;
+		raw = rudp_raw_add(s->r, p->port, &p->remote);
+		if (raw)
+			raw->len = (uint8_t)wire_put_common(raw->bytes, &c);
+	}
+}
+
+/* Nothing valid came for too long: a client goes on connecting, a server forgets. */
+static void session_lost(struct rudp_session *s, uint64_t now)
+{
+	if (s->is_client)
+		rudp_session_reconnect(s, RUDP_SESSION_LOST, now);
+	else
+		rudp_session_end(s, RUDP_SESSION_LOST, -ECONNRESET);
+}
+
+static uint64_t session_deadline(const struct rudp_session *s)
+{
+	uint64_t d = s->heard_ns + s->r->lim.lost_ns;
+
+	if (s->is_client)
+		d = MIN_OF(d, rudp_hello_deadline(s));
+	for (unsigned i = 0; i < s->n_paths; i++)
+		d = MIN_OF(d, rudp_path_deadline(s, &s->paths[i]));
+	return d;
+}
+
+static void session_poll_up(struct rudp_session *s, uint64_t now)
+{
+	for (unsigned i = 0; i < s->n_paths && s->state == SESSION_UP; i++) {
+		s->paths[i].tx_blocked = false;
+		rudp_path_poll(s, &s->paths[i], now);
+	}
+	if (s->state == SESSION_UP)
+		rudp_call_poll(s);
+	if (s->state != SESSION_UP)
+		return;
+	rudp_call_activate(s);
+	/* Small messages first: acknowledgements ride on them. Bulk after the rest has left. */
+	rudp_tx_run(s, false, now);
+	rudp_rx_send_acks(s, now);
+	rudp_tx_run(s, true, now);
+}
+
+void rudp_session_poll(struct rudp_session *s, uint64_t now)
+{
+	s->dirty = false;
+	if (s->state == SESSION_UP && now >= s->heard_ns + s->r->lim.lost_ns)
+		session_lost(s, now);
+	if (s->state == SESSION_UP)
+		session_poll_up(s, now);
+	if (s->state == SESSION_DEAD)
+		return;
+	if (s->is_client)
+		rudp_hello_poll(s, now);
+	s->deadline = s->state == SESSION_UP ? session_deadline(s) : rudp_hello_deadline(s);
+	if (s->r->again)
+		rudp_session_touch(s);
+}
+
+int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
+		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
+		 struct rudp_session **ret)
+{
+	struct rudp_session *s;
+	int res;
+
+	if (n_addrs == 0 || n_addrs > RUDP_SEEDS_MAX || hello_len > WIRE_HELLO_APP_MAX)
+		return -EINVAL;
+	for (unsigned i = 0; i < n_addrs; i++)
+		if ((addrs[i].ip.family != AF_INET && addrs[i].ip.family != AF_INET6) ||
+		    addrs[i].port == 0)
+			return -EINVAL;
+	r->now = now_ns;
+	res = rudp_session_new(r, true, &s);
+	if (res)
+		return res;
+	s->user = session_user;
+	memcpy(s->seeds, addrs, n_addrs * sizeof(*addrs));
+	s->n_seeds = n_addrs;
+	if (hello_len)
+		memcpy(s->hello, hello, hello_len);
+	s->hello_len = (uint16_t)hello_len;
+	rudp_hello_start(s, now_ns);
+	rudp_session_touch(s);
+	*ret = s;
+	return 0;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which chunk goes when, on which path. */
+#include "dataplane/rudp/rudp_internal.h"
+
+static bool is_small(const struct tx_msg *m)
+{
+	return m->len <= RUDP_SMALL_BYTES || m->cancel;
+}
+
+void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m)
+{
+	enum tx_queue q = TX_NONE;
+
+	if (m->active && (m->n_lost || m->next_chunk < m->n_chunks))
+		q = is_small(m) ? TX_SMALL : m->n_lost ? TX_URGENT : TX_BIG;
+	if (m->queue == q)
+		return;
+	if (m->queue != TX_NONE)
+		list_del(&m->node);
+	m->queue = (uint8_t)q;
+	if (q != TX_NONE)
+		list_add_tail(&s->tx[q], &m->node);
+}
+
+void rudp_tx_drop(struct tx_msg *m)
+{
+	m->active = false;
+	if (m->queue != TX_NONE)
+		list_del(&m->node);
+	m->queue = TX_NONE;
+}
+
+bool rudp_tx_pending(const struct rudp_session *s)
+{
+	return !list_empty(&s->tx[TX_SMALL]) || !list_empty(&s->tx[TX_URGENT]) ||
+	       !list_empty(&s->tx[TX_BIG]);
+}
+
+/* Healthy before suspect, active before standby. 0: not usable at all. */
+static unsigned path_rank(const struct rudp_path *p)
+{
+	if (p->state != PATH_UP)
+		return 0;
+	return (p->suspect ? 1 : 3) + (p->standby ? 0 : 1);
+}
+
+static uint32_t path_room(const struct rudp_path *p, bool small)
+{
+	uint32_t limit = p->cwnd + (small ? RUDP_SMALL_OVERSHOOT : 0);
+
+	if (p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+		return 0;
+	return p->in_flight < limit ? limit - p->in_flight : 0;
+}
+
+/*
+ * When a packet put on p now would arrive, as far as we know: the round trip, and behind what is on
+ * its way already. A round trip measured long ago says little, so the least one known stands in;
+ * for bulk always, because there the queue is our own and counted anyway.
+ */
+static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
+{
+	uint64_t rtt = p->base_rtt;
+	uint64_t queue = (uint64_t)p->in_flight * 4 / 5; /* at 10 Gb/s */
+
+	if (small && p->sampled_ns + 100 * NSEC_PER_MSEC > now)
+		rtt = p->srtt;
+	return rtt + MAX_OF(queue, p->in_flight * p->srtt / p->cwnd);
+}
+
+/* The least bytes worth a train: ports send trains cheaply, single packets dearly. */
+static uint32_t train_least(const struct rudp_session *s, const struct rudp_path *p,
+			    const struct tx_msg *m)
+{
+	uint32_t left = (uint32_t)(m->n_chunks - m->next_chunk + m->n_lost) * s->mtu;
+
+	if (is_small(m) || m->n_lost || p->in_flight < p->cwnd / 2)
+		return s->mtu;
+	return MIN_OF(left, MIN_OF(16U * s->mtu, MAX_OF(p->cwnd / 4, s->mtu)));
+}
+
+static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg *m, uint64_t now)
+{
+	struct rudp_path *best = NULL;
+	unsigned rank = 1;
+	uint64_t best_eta = 0;
+	bool small = is_small(m);
+
+	for (unsigned i = 0; i < s->n_paths; i++)
+		rank = MAX_OF(rank, path_rank(&s->paths[i]));
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+		uint64_t eta;
+
+		if (path_rank(p) != rank || p->tx_blocked)
+			continue;
+		if (path_room(p, small) < train_least(s, p, m) && p->in_flight) {
+			p->limited = true;
+			continue;
+		}
+		if (now < p->pace_ns && !small)
+			continue;
+		eta = path_eta(p, small, now);
+		/* The client knows what is healthy as well as we do, or better. */
+		if (small && !s->is_client && m->prefer == i)
+			eta /= 2;
+		if (!best || eta < best_eta) {
+			best = p;
+			best_eta = eta;
+		}
+	}
+	return best;
+}
+
+static void header_init(const struct rudp_session *s, const struct rudp_path *p,
+			const struct tx_msg *m, struct datagram *pkt)
+{
+	const struct slot *slot = list_entry(m, const struct slot, tx);
+	struct wire_common c = {.type = WIRE_DATA, .path = p->index, .session = s->peer_number};
+	struct wire_data d = {.gen = slot->gen,
+			      .slot = slot->index,
+			      .msg_len = m->len,
+			      .chunk_bytes = m->chunk_bytes,
+			      .credit = s->is_client ? 0 : s->credit_granted};
+
+	wire_put_data(pkt->hdr, &c, &d);
+}
+
+static unsigned first_lost(const struct tx_msg *m)
+{
+	for (unsigned w = 0;; w++)
+		if (m->lost[w])
+			return w * 64 + (unsigned)__builtin_ctzll(m->lost[w]);
+}
+
+/* Sends one chunk; pkt->hdr is what header_init made. As ops->tx. */
+static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
+		      unsigned index, bool want_ack, struct datagram *pkt, uint64_t now)
+{
+	const struct slot *slot = list_entry(m, const struct slot, tx);
+	uint32_t offset = index * m->chunk_bytes;
+	bool last = index + 1U == m->n_chunks;
+	struct rudp_path *acked = NULL;
+	struct wire_ack ack;
+	uint8_t flags = s->is_client ? 0 : WIRE_F_RESPONSE;
+	int res;
+
+	pkt->hdr_len = WIRE_DATA_BYTES;
+	pkt->payload_len = (uint16_t)(last ? m->len - offset : m->chunk_bytes);
+	if (m->cancel) {
+		pkt->payload_len = 0;
+		flags |= WIRE_F_CANCEL;
+	}
+	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
+	/* An acknowledgement rides where there is room: on the end of a message. */
+	if (last && pkt->payload_len + WIRE_DATA_ACK_BYTES <= s->chunk_bytes + WIRE_DATA_BYTES)
+		acked = rudp_rx_piggyback(s, p, &ack, now);
+	if (acked) {
+		pkt->hdr_len = (uint16_t)(WIRE_DATA_BYTES +
+					  wire_put_ack_block(pkt->hdr + WIRE_DATA_BYTES, &ack));
+		flags |= WIRE_F_ACK_BLOCK;
+	}
+	if (want_ack)
+		flags |= WIRE_F_WANT_ACK;
+	pkt->hdr[WIRE_OFF_FLAGS] = flags;
+	wire_put32(pkt->hdr + WIRE_OFF_PN, (uint32_t)p->next_pn);
+	wire_put16(pkt->hdr + WIRE_OFF_CHUNK_INDEX, (uint16_t)index);
+	res = rudp_transmit(s->r, p->port, &p->remote, pkt);
+	if (PLENUM_UNLIKELY(res)) {
+		p->tx_blocked = true;
+		if (res != -EAGAIN)
+			rudp_path_tx_error(s, p, res, now);
+		return res;
+	}
+	if (acked)
+		rudp_rx_ack_sent(acked);
+	rudp_loss_sent(p, slot->index, slot->gen, (uint16_t)index,
+		       (uint32_t)pkt->hdr_len + pkt->payload_len, now);
+	return 0;
+}
+
+/* Sends a train of m's chunks on p. Returns the bytes, 0 where the port took none. */
+static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
+			   uint64_t now)
+{
+	uint32_t room = MAX_OF(path_room(p, is_small(m)), s->mtu);
+	uint32_t sent = 0;
+	struct datagram pkt;
+
+	header_init(s, p, m, &pkt);
+	for (unsigned n = 0; n < s->train_packets; n++) {
+		bool again = m->n_lost;
+		unsigned index;
+
+		if (!again && m->next_chunk == m->n_chunks)
+			break;
+		if (sent + s->mtu > room || p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+			break;
+		index = again ? first_lost(m) : m->next_chunk;
+		if (chunk_send(s, p, m, index, sent + 2U * s->mtu > room, &pkt, now))
+			break;
+		if (again) {
+			m->lost[index >> 6] &= ~(1ULL << (index & 63));
+			m->n_lost--;
+			p->retransmits++;
+		} else {
+			m->next_chunk++;
+		}
+		sent += (uint32_t)pkt.hdr_len + pkt.payload_len;
+	}
+	if (sent)
+		p->pace_ns = now + rudp_cc_pace(s, p, sent);
+	return sent;
+}
+
+static struct tx_msg *queue_head(struct rudp_session *s, enum tx_queue q)
+{
+	return list_empty(&s->tx[q]) ? NULL : list_entry(s->tx[q].next, struct tx_msg, node);
+}
+
+/* The message whose turn it is: small ones first, but not for ever. */
+static struct tx_msg *msg_pick(struct rudp_session *s, bool bulk)
+{
+	struct tx_msg *small = queue_head(s, TX_SMALL);
+	struct tx_msg *big = queue_head(s, TX_URGENT);
+
+	if (!big)
+		big = queue_head(s, TX_BIG);
+	if (small && (!big || s->small_run < RUDP_TRAIN_BYTES))
+		return small;
+	return bulk ? big : NULL;
+}
+
+/* Big messages take turns, train by train. */
+static void msg_rotate(struct rudp_session *s, struct tx_msg *m)
+{
+	rudp_tx_queue(s, m);
+	if (m->queue == TX_NONE || m->queue == TX_SMALL)
+		return;
+	list_del(&m->node);
+	list_add_tail(&s->tx[m->queue], &m->node);
+}
+
+void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
+{
+	struct tx_msg *m;
+
+	while ((m = msg_pick(s, bulk))) {
+		struct rudp_path *p;
+		uint32_t sent;
+
+		if (s->r->sent_in_poll >= RUDP_POLL_PACKETS) {
+			s->r->again = true;
+			return;
+		}
+		p = path_choose(s, m, now);
+		if (!p) {
+			/* Small ones may still fit where a big one does not. */
+			if (is_small(m) || list_empty(&s->tx[TX_SMALL]))
+				return;
+			s->small_run = 0;
+			continue;
+		}
+		sent = train_send(s, p, m, now);
+		s->small_run = is_small(m) ? s->small_run + sent : 0;
+		msg_rotate(s, m);
+	}
+}
+
+void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	struct wire_common c = {.type = WIRE_PING,
+				.path = p->index,
+				.session = s->peer_number,
+				.pn = (uint32_t)p->next_pn};
+	struct datagram pkt = {.payload = NULL};
+	int res;
+
+	if (p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+		return;
+	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
+	res = rudp_transmit(s->r, p->port, &p->remote, &pkt);
+	if (res == 0)
+		rudp_loss_sent(p, PKT_NO_SLOT, 0, 0, WIRE_COMMON_BYTES, now);
+	else if (res != -EAGAIN)
+		rudp_path_tx_error(s, p, res, now);
+}
+
+void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	for (uint64_t pn = p->tail_pn; pn < p->next_pn; pn++) {
+		const struct pkt_rec *rec = &p->ring[pn & p->ring_mask];
+		const struct tx_msg *m;
+		struct datagram pkt;
+
+		if (rec->state != PKT_IN_FLIGHT || rec->slot == PKT_NO_SLOT)
+			continue;
+		m = &s->slots[rec->slot].tx;
+		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
+		    m->acked[rec->chunk >> 6] & 1ULL << (rec->chunk & 63) ||
+		    p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+			continue;
+		header_init(s, p, m, &pkt);
+		if (chunk_send(s, p, m, rec->chunk, true, &pkt, now) == 0)
+			p->retransmits++;
+		return;
+	}
+	rudp_tx_ping(s, p, now);
+}

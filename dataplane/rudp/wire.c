@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/rudp/wire.h"
+
+size_t wire_put_common(uint8_t *p, const struct wire_common *c)
+{
+	p[0] = WIRE_MAGIC;
+	p[1] = (uint8_t)(WIRE_VERSION << 4 | c->type);
+	p[2] = c->path;
+	p[WIRE_OFF_FLAGS] = c->flags;
+	wire_put64(p + 4, c->session);
+	wire_put32(p + WIRE_OFF_PN, c->pn);
+	return WIRE_COMMON_BYTES;
+}
+
+size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire_hello *h)
+{
+	wire_put_common(p, c);
+	wire_put64(p + 16, h->client_number);
+	wire_put64(p + 24, h->identity);
+	wire_put32(p + 32, h->epoch);
+	wire_put64(p + 36, h->server_number);
+	wire_put64(p + 44, h->cookie);
+	wire_put32(p + 52, 0);
+	wire_put16(p + 56, h->mtu);
+	wire_put16(p + 58, h->slots);
+	wire_put16(p + 60, h->app_len);
+	wire_put16(p + 62, h->auth_len);
+	return WIRE_HELLO_BYTES;
+}
+
+size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, const struct wire_challenge *ch)
+{
+	wire_put_common(p, c);
+	wire_put64(p + 16, ch->cookie);
+	wire_put64(p + 24, ch->identity);
+	return WIRE_CHALLENGE_BYTES;
+}
+
+size_t wire_put_accept(uint8_t *p, const struct wire_common *c, const struct wire_accept *a)
+{
+	wire_put_common(p, c);
+	wire_put64(p + 16, a->server_number);
+	wire_put64(p + 24, a->identity);
+	wire_put32(p + 32, a->epoch);
+	wire_put32(p + 36, a->credit);
+	wire_put16(p + 40, a->mtu);
+	wire_put16(p + 42, a->slots);
+	p[44] = a->n_addrs;
+	p[45] = 0;
+	wire_put16(p + 46, 0); /* authentication bytes */
+	return WIRE_ACCEPT_BYTES;
+}
+
+size_t wire_put_addr(uint8_t *p, const struct wire_addr *a)
+{
+	p[0] = a->family;
+	p[1] = a->prefix_len;
+	wire_put16(p + 2, a->port);
+	wire_put32(p + 4, a->label);
+	memcpy(p + 8, a->ip, sizeof(a->ip));
+	return WIRE_ADDR_BYTES;
+}
+
+size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code)
+{
+	wire_put_common(p, c);
+	wire_put32(p + 16, (uint32_t)-code);
+	return WIRE_REFUSE_BYTES;
+}
+
+size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d)
+{
+	wire_put_common(p, c);
+	wire_put32(p + 16, d->gen);
+	wire_put16(p + 20, d->slot);
+	wire_put16(p + WIRE_OFF_CHUNK_INDEX, d->chunk_index);
+	wire_put32(p + 24, d->msg_len);
+	wire_put16(p + 28, d->chunk_bytes);
+	wire_put16(p + 30, 0);
+	wire_put32(p + 32, d->credit);
+	return WIRE_DATA_BYTES;
+}
+
+size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a)
+{
+	p[0] = a->path;
+	p[1] = a->gap;
+	wire_put16(p + 2, a->delay_us);
+	wire_put32(p + 4, a->top);
+	wire_put32(p + 8, a->credit);
+	for (unsigned i = 0; i < a->n_words; i++)
+		wire_put64(p + WIRE_ACK_BLOCK_BYTES + 8 * i, a->words[i]);
+	return WIRE_ACK_BLOCK_BYTES + 8U * a->n_words;
+}
+
+int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
+{
+	if (len < WIRE_COMMON_BYTES || p[0] != WIRE_MAGIC || p[1] >> 4 != WIRE_VERSION)
+		return -EBADMSG;
+	ret->type = p[1] & 0x0f;
+	ret->path = p[2];
+	ret->flags = p[WIRE_OFF_FLAGS];
+	ret->session = wire_get64(p + 4);
+	ret->pn = wire_get32(p + WIRE_OFF_PN);
+	if (ret->type == 0 || ret->type >= WIRE_TYPE_MAX || ret->path >= WIRE_PATHS_MAX)
+		return -EBADMSG;
+	return 0;
+}
+
+int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret)
+{
+	if (len < WIRE_HELLO_BYTES)
+		return -EBADMSG;
+	ret->client_number = wire_get64(p + 16);
+	ret->identity = wire_get64(p + 24);
+	ret->epoch = wire_get32(p + 32);
+	ret->server_number = wire_get64(p + 36);
+	ret->cookie = wire_get64(p + 44);
+	ret->mtu = wire_get16(p + 56);
+	ret->slots = wire_get16(p + 58);
+	ret->app_len = wire_get16(p + 60);
+	ret->auth_len = wire_get16(p + 62);
+	ret->app = p + WIRE_HELLO_BYTES;
+	if (ret->client_number == 0 || ret->app_len > WIRE_HELLO_APP_MAX || ret->slots == 0 ||
+	    ret->mtu < 1280 || len != WIRE_HELLO_BYTES + (size_t)ret->app_len + ret->auth_len)
+		return -EBADMSG;
+	return 0;
+}
+
+int wire_get_challenge(const uint8_t *p, size_t len, struct wire_challenge *ret)
+{
+	if (len != WIRE_CHALLENGE_BYTES)
+		return -EBADMSG;
+	ret->cookie = wire_get64(p + 16);
+	ret->identity = wire_get64(p + 24);
+	return 0;
+}
+
+static int get_addr(const uint8_t *p, struct wire_addr *ret)
+{
+	static const uint8_t zero[12];
+
+	ret->family = p[0];
+	ret->prefix_len = p[1];
+	ret->port = wire_get16(p + 2);
+	ret->label = wire_get32(p + 4);
+	memcpy(ret->ip, p + 8, sizeof(ret->ip));
+	if (ret->port == 0)
+		return -EBADMSG;
+	if (ret->family == 4)
+		return ret->prefix_len <= 32 && !memcmp(ret->ip + 4, zero, 12) ? 0 : -EBADMSG;
+	return ret->family == 6 && ret->prefix_len <= 128 ? 0 : -EBADMSG;
+}
+
+int wire_get_accept(const uint8_t *p, size_t len, struct wire_accept *ret)
+{
+	size_t auth_len;
+
+	if (len < WIRE_ACCEPT_BYTES)
+		return -EBADMSG;
+	ret->server_number = wire_get64(p + 16);
+	ret->identity = wire_get64(p + 24);
+	ret->epoch = wire_get32(p + 32);
+	ret->credit = wire_get32(p + 36);
+	ret->mtu = wire_get16(p + 40);
+	ret->slots = wire_get16(p + 42);
+	ret->n_addrs = p[44];
+	auth_len = wire_get16(p + 46);
+	if (ret->n_addrs > WIRE_ADDRS_MAX || ret->slots == 0 || ret->mtu < 1280 ||
+	    ret->server_number == 0 ||
+	    len != WIRE_ACCEPT_BYTES + (size_t)ret->n_addrs * WIRE_ADDR_BYTES + auth_len)
+		return -EBADMSG;
+	for (unsigned i = 0; i < ret->n_addrs; i++)
+		if (get_addr(p + WIRE_ACCEPT_BYTES + (size_t)i * WIRE_ADDR_BYTES, &ret->addrs[i]))
+			return -EBADMSG;
+	return 0;
+}
+
+int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code)
+{
+	uint32_t code;
+
+	if (len != WIRE_REFUSE_BYTES)
+		return -EBADMSG;
+	code = wire_get32(p + 16);
+	if (code == 0 || code > 4095)
+		return -EBADMSG;
+	*ret_code = -(int)code;
+	return 0;
+}
+
+/* The block and n words at p; bits above `top` are refused: nobody can have received them. */
+static int get_ack_block(const uint8_t *p, unsigned n_words, struct wire_ack *ret)
+{
+	ret->path = p[0];
+	ret->gap = p[1];
+	ret->delay_us = wire_get16(p + 2);
+	ret->top = wire_get32(p + 4);
+	ret->credit = wire_get32(p + 8);
+	ret->n_words = (uint8_t)n_words;
+	for (unsigned i = 0; i < n_words; i++)
+		ret->words[i] = wire_get64(p + WIRE_ACK_BLOCK_BYTES + (size_t)8 * i);
+	if (ret->path >= WIRE_PATHS_MAX)
+		return -EBADMSG;
+	if ((ret->top & 63) != 63 && ret->words[0] >> ((ret->top & 63) + 1))
+		return -EBADMSG;
+	return 0;
+}
+
+int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret)
+{
+	size_t words;
+
+	if (len < WIRE_COMMON_BYTES + WIRE_ACK_BLOCK_BYTES + 8)
+		return -EBADMSG;
+	words = (len - WIRE_COMMON_BYTES - WIRE_ACK_BLOCK_BYTES) / 8;
+	if (words > WIRE_ACK_WORDS_MAX ||
+	    len != WIRE_COMMON_BYTES + WIRE_ACK_BLOCK_BYTES + words * 8)
+		return -EBADMSG;
+	return get_ack_block(p + WIRE_COMMON_BYTES, (unsigned)words, ret);
+}
+
+int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
+		  struct wire_ack *ret_ack)
+{
+	size_t hdr = c->flags & WIRE_F_ACK_BLOCK ? WIRE_DATA_ACK_BYTES : WIRE_DATA_BYTES;
+	uint32_t offset;
+
+	if (len < hdr || len - hdr > UINT16_MAX)
+		return -EBADMSG;
+	ret->gen = wire_get32(p + 16);
+	ret->slot = wire_get16(p + 20);
+	ret->chunk_index = wire_get16(p + WIRE_OFF_CHUNK_INDEX);
+	ret->msg_len = wire_get32(p + 24);
+	ret->chunk_bytes = wire_get16(p + 28);
+	ret->credit = wire_get32(p + 32);
+	ret->payload = p + hdr;
+	ret->payload_len = (uint16_t)(len - hdr);
+	if (c->flags & WIRE_F_ACK_BLOCK &&
+	    get_ack_block(p + WIRE_DATA_BYTES, WIRE_ACK_WORDS_DATA, ret_ack))
+		return -EBADMSG;
+	if (ret->msg_len > WIRE_MSG_MAX || ret->slot >= WIRE_SLOTS_MAX)
+		return -EBADMSG;
+	if (c->flags & WIRE_F_CANCEL) {
+		ret->n_chunks = 1;
+		return ret->payload_len == 0 && !(c->flags & WIRE_F_RESPONSE) ? 0 : -EBADMSG;
+	}
+	if (ret->chunk_bytes == 0 ||
+	    (ret->msg_len > ret->chunk_bytes && ret->chunk_bytes < WIRE_CHUNK_MIN))
+		return -EBADMSG;
+	ret->n_chunks = (uint16_t)wire_chunks(ret->msg_len, ret->chunk_bytes);
+	if (ret->chunk_index >= ret->n_chunks)
+		return -EBADMSG;
+	offset = (uint32_t)ret->chunk_index * ret->chunk_bytes;
+	return ret->payload_len == (ret->chunk_index + 1U == ret->n_chunks ? ret->msg_len - offset
+									   : ret->chunk_bytes)
+		       ? 0
+		       : -EBADMSG;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+
+static const char *const network_names[LAUNCH_TRANSPORT_MAX] = {
+	[LAUNCH_UDP] = "UDP",
+	[LAUNCH_DPDK] = "DPDK",
+	[LAUNCH_DPDK_INTERRUPT] = "DPDK-INTERRUPT",
+};
+
+static int worker_fail(struct worker *w, enum launch_exit status, int error, const char *why)
+{
+	log_err("%s", why);
+	worker_send(w, LAUNCH_MSG_FAILED, error, 0, why);
+	return (int)status;
+}
+
+void worker_reason_set(struct worker *w, const char *why)
+{
+	struct launch_stats *st = w->stats;
+
+	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
+	/* Partner: as in worker_stats_publish. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	snprintf(st->network, sizeof(st->network), "%s", network_names[w->cfg->transport]);
+	snprintf(st->reason, sizeof(st->reason), "%s", why);
+	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
+}
+
+/* SIGTERM and SIGINT are read in the loop; a worker asked to stop finishes what is running. */
+static int worker_signals(struct worker *w)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return w->signal_fd < 0 || w->epoll_fd < 0 ? -errno : 0;
+}
+
+/* What must be there before anything can be reported anywhere but on standard error. */
+static int worker_inherit(struct worker *w, char *why)
+{
+	w->cfg = worker_config_read(LAUNCH_FD_CONFIG, why);
+	if (!w->cfg)
+		return -EINVAL;
+	log_set_level((enum log_level)w->cfg->log_level);
+	w->stats = worker_stats_map(LAUNCH_FD_STATS);
+	if (!w->stats) {
+		snprintf(why, LAUNCH_REASON_MAX, "the statistics page is missing");
+		return -EINVAL;
+	}
+	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	w->stats->magic = LAUNCH_MAGIC;
+	w->stats->version = LAUNCH_VERSION;
+	launch_stat_set(&w->stats->started_ns, w->now_ns);
+	launch_stat_set(&w->stats->heartbeat_ns, w->now_ns);
+	return 0;
+}
+
+static int worker_start(struct worker *w)
+{
+	char why[LAUNCH_REASON_MAX] = "";
+	int e;
+
+	if (worker_inherit(w, why) < 0)
+		return worker_fail(w, LAUNCH_EXIT_CONFIG, -EINVAL, why);
+	e = worker_process_place(w->cfg);
+	if (e < 0) {
+		snprintf(why, sizeof(why), "core %u cannot be used: %s", w->cfg->core,
+			 strerror(-e));
+		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why);
+	}
+	e = port_ops_get(w->cfg->transport, &w->ops, why);
+	if (e < 0)
+		return worker_fail(w, LAUNCH_EXIT_TRANSPORT, e, why);
+	e = worker_signals(w);
+	if (e == 0 && worker_ports_open(w, why) == 0)
+		return worker_fail(w,
+				   w->cfg->transport == LAUNCH_UDP ? LAUNCH_EXIT_PORT
+								   : LAUNCH_EXIT_TRANSPORT,
+				   -EADDRNOTAVAIL, why);
+	if (why[0]) {
+		log_warning("%s", why);
+		worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, why);
+	}
+	worker_reason_set(w, why);
+	if (e == 0)
+		e = worker_build(w, why);
+	if (e == 0)
+		e = worker_privileges_drop(w->cfg->role);
+	if (e < 0)
+		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why[0] ? why : strerror(-e));
+	return 0;
+}
+
+/* The end without a goodbye: clients keep their sessions for the successor. */
+static void worker_clients_end(struct worker *w)
+{
+	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
+	     s = rudp_session_next(w->rudp, s))
+		if (rudp_session_user(s))
+			fuse_back_client_gone(rudp_session_user(s));
+}
+
+static void worker_done(struct worker *w)
+{
+	if (w->rudp && w->back)
+		worker_clients_end(w);
+	for (unsigned i = 0; i < LAUNCH_MOUNTS_MAX; i++)
+		w->fronts[i] = fuse_front_free(w->fronts[i]);
+	if (w->rudp)
+		w->rudp = rudp_free(w->rudp);
+	if (w->back)
+		w->back = fuse_back_free(w->back);
+	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
+		if (w->port_open[i])
+			w->ops->close(&w->ports[i]);
+	if (w->signal_fd >= 0)
+		close(w->signal_fd);
+	if (w->epoll_fd >= 0)
+		close(w->epoll_fd);
+}
+
+int worker_main(void)
+{
+	static struct worker w; /* large, and there is one in a process */
+	int status;
+
+	w = (struct worker){.control_fd = LAUNCH_FD_CONTROL,
+			    .signal_fd = -1,
+			    .epoll_fd = -1,
+			    .now_ns = clock_now_ns(),
+			    .exit_status = LAUNCH_EXIT_STOPPED};
+	log_open("plenum-worker", LOG_LEVEL_INFO);
+	status = worker_start(&w);
+	if (status == 0) {
+		w.spin.limit_ns = (uint64_t)w.cfg->spin_us * NSEC_PER_USEC;
+		worker_send(&w, LAUNCH_MSG_READY, 0, 0, "");
+		worker_run(&w);
+		status = w.exit_status;
+	}
+	worker_done(&w);
+	return status;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/fdpass.h"
+#include "netcfg/base/log.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#define ANNOUNCE_GAP_NS (100 * NSEC_PER_MSEC)
+
+void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
+		 const char *text)
+{
+	struct launch_msg m = {.type = type, .code = code, .index = index};
+
+	if (w->control_fd < 0)
+		return;
+	snprintf(m.text, sizeof(m.text), "%s", text ? text : "");
+	/* A full channel loses an event, never stops the traffic; the page has the truth. */
+	(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
+{
+	struct worker *w = user;
+	struct launch_msg m = {
+		.type = fd < 0 ? LAUNCH_MSG_DROP : LAUNCH_MSG_HOLD, .index = mount, .key = node};
+
+	/* Without an agent there is nobody, nor will be for this process. */
+	return w->control_fd < 0 || fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
+}
+
+static void worker_announce(struct worker *w)
+{
+	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+		if (!w->port_open[i] || !w->ops->announce ||
+		    w->now_ns - w->announce_ns[i] < ANNOUNCE_GAP_NS)
+			continue;
+		w->announce_ns[i] = w->now_ns;
+		w->ops->announce(&w->ports[i]);
+	}
+}
+
+static void control_link(struct worker *w, const struct launch_msg *m)
+{
+	if (m->index >= w->cfg->n_ports)
+		return;
+	log_notice("%s: link %s", w->cfg->ports[m->index].leg, m->code ? "up" : "down");
+	rudp_port_set_up(w->rudp, m->index, m->code != 0, w->now_ns);
+	worker_announce(w);
+}
+
+void worker_control_read(struct worker *w)
+{
+	struct launch_msg m;
+	ssize_t n;
+
+	while (w->control_fd >= 0) {
+		n = recv(w->control_fd, &m, sizeof(m), MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			/* Files go on being served for a while, so that a restart of the agent
+			 * need not be felt; it starts its own successor of this worker. */
+			log_warning("the agent is gone; serving goes on for a while");
+			w->control_fd = -1;
+			close(LAUNCH_FD_CONTROL);
+			w->orphan_ns = w->now_ns;
+			return;
+		}
+		if (n != (ssize_t)sizeof(m))
+			continue;
+		if (m.type == LAUNCH_MSG_STOP)
+			w->stopping = true;
+		else if (m.type == LAUNCH_MSG_LOG_LEVEL)
+			log_set_level((enum log_level)m.code);
+		else if (m.type == LAUNCH_MSG_LINK)
+			control_link(w, &m);
+	}
+}
+
+void worker_signal_read(struct worker *w)
+{
+	struct signalfd_siginfo si;
+
+	while (read(w->signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		w->stopping = true;
+}
+
+void worker_peer_set(struct worker *w, const struct rudp_session *s, const char *name)
+{
+	struct worker_peer *slot = NULL;
+
+	for (unsigned i = 0; i < WORKER_PEERS_MAX; i++) {
+		if (w->peers[i].session == s) {
+			slot = &w->peers[i];
+			break;
+		}
+		if (!w->peers[i].session && !slot)
+			slot = &w->peers[i];
+	}
+	if (!slot)
+		return;
+	slot->session = name ? s : NULL;
+	snprintf(slot->name, sizeof(slot->name), "%s", name ? name : "");
+}
+
+const char *worker_peer_name(const struct worker *w, const struct rudp_session *s)
+{
+	if (w->cfg->role == LAUNCH_FRONTEND)
+		for (unsigned i = 0; i < w->cfg->n_mounts; i++)
+			if (w->fronts[i] && rudp_session_user(s) == w->fronts[i])
+				return w->cfg->mounts[i].peer;
+	for (unsigned i = 0; i < WORKER_PEERS_MAX; i++)
+		if (w->peers[i].session == s)
+			return w->peers[i].name;
+	return "";
+}
+
+static const struct {
+	enum launch_event event;
+	const char *text;
+} event_reports[RUDP_EVENT_MAX] = {
+	[RUDP_SESSION_UP] = {LAUNCH_EVENT_PEER_UP, "connected"},
+	[RUDP_SESSION_REFUSED] = {LAUNCH_EVENT_PEER_REFUSED, "refuses"},
+	[RUDP_SESSION_RESTARTED] = {LAUNCH_EVENT_PEER_UP, "was restarted"},
+	[RUDP_SESSION_LOST] = {LAUNCH_EVENT_PEER_LOST, "does not answer on any path"},
+	[RUDP_SESSION_CLOSED] = {LAUNCH_EVENT_PEER_LOST, "has closed the session"},
+	[RUDP_PATH_UP] = {LAUNCH_EVENT_PATH_UP, "is up"},
+	[RUDP_PATH_DOWN] = {LAUNCH_EVENT_PATH_DOWN, "is down"},
+};
+
+static void path_format(const struct worker *w, struct rudp_session *s, unsigned path, char *buf,
+			size_t size)
+{
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+	char remote[IP_ADDR_STR_MAX];
+
+	if (path >= n || info[path].port >= w->cfg->n_ports) {
+		snprintf(buf, size, "a path");
+		return;
+	}
+	snprintf(buf, size, "the path by %.32s to %s", w->cfg->ports[info[path].port].leg,
+		 ip_addr_format(&info[path].remote.ip, remote, sizeof(remote)));
+}
+
+/* The frontend asks again and again; what it is told is reported once. False: no mount's session.
+ */
+static bool report_refusal(struct worker *w, struct rudp_session *s, int code)
+{
+	const struct launch_mount *m = w->cfg->mounts;
+	char text[LAUNCH_REASON_MAX * 2];
+	unsigned i = 0;
+
+	while (i < w->cfg->n_mounts && (!w->fronts[i] || rudp_session_user(s) != w->fronts[i]))
+		i++;
+	if (i == w->cfg->n_mounts || code == w->refusal_told[i])
+		return i < w->cfg->n_mounts;
+	w->refusal_told[i] = code;
+	if (code == -ENOENT)
+		snprintf(text, sizeof(text), "%.64s: has no export '%.64s'; write one of its own",
+			 m[i].peer, m[i].export_name);
+	else
+		snprintf(text, sizeof(text), "%.64s: refuses export '%.64s': %.64s", m[i].peer,
+			 m[i].export_name, strerror(-code));
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
+	return true;
+}
+
+void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
+		   int code)
+{
+	char text[LAUNCH_REASON_MAX * 2], who[128] = "";
+	bool is_path = e == RUDP_PATH_UP || e == RUDP_PATH_DOWN;
+	bool good = e == RUDP_PATH_UP || e == RUDP_SESSION_UP;
+	bool says = code && code != -ECONNRESET; /* nobody reset anything: there is no session */
+
+	if ((unsigned)e >= RUDP_EVENT_MAX ||
+	    (e == RUDP_SESSION_REFUSED && report_refusal(w, s, code)))
+		return;
+	if (is_path)
+		path_format(w, s, path, who, sizeof(who));
+	snprintf(text, sizeof(text), "%.64s: %.120s%s%s%s%.32s", worker_peer_name(w, s), who,
+		 is_path ? " " : "", event_reports[e].text, says ? ": " : "",
+		 says ? strerror(-code) : "");
+	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, (int)event_reports[e].event, path, text);
+	w->stats_ns = 0; /* the page shows it at once */
+	if (is_path)
+		worker_announce(w);
+}
+
+static void path_publish(const struct worker *w, struct launch_path_stats *p,
+			 struct rudp_session *s, const struct rudp_path_info *i)
+{
+	const struct launch_port *port = &w->cfg->ports[MIN_OF(i->port, w->cfg->n_ports - 1)];
+
+	ip_addr_format(&port->ip.addr, p->local, sizeof(p->local));
+	ip_addr_format(&i->remote.ip, p->remote, sizeof(p->remote));
+	snprintf(p->leg, sizeof(p->leg), "%s", port->leg);
+	snprintf(p->peer, sizeof(p->peer), "%s", worker_peer_name(w, s));
+	launch_stat_set(&p->up, i->up);
+	launch_stat_set(&p->standby, i->standby);
+	launch_stat_set(&p->srtt_ns, i->srtt_ns);
+	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
+	launch_stat_set(&p->tx_packets, i->tx_packets);
+	launch_stat_set(&p->tx_bytes, i->tx_bytes);
+	launch_stat_set(&p->rx_packets, i->rx_packets);
+	launch_stat_set(&p->rx_bytes, i->rx_bytes);
+	launch_stat_set(&p->lost_packets, i->lost_packets);
+	launch_stat_set(&p->retransmits, i->retransmits);
+	launch_stat_set(&p->failovers, i->failovers);
+	launch_stat_set(&p->last_pause_ns, i->last_pause_ns);
+}
+
+void worker_stats_publish(struct worker *w)
+{
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	struct launch_stats *st = w->stats;
+	unsigned n_paths = 0, n_sessions = 0;
+
+	/* Partner: readers take seq before and after, and try again when it is odd or differs. */
+	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
+	     s = rudp_session_next(w->rudp, s)) {
+		unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+
+		n_sessions += rudp_session_is_up(s);
+		for (unsigned i = 0; i < n && n_paths < LAUNCH_PATHS_MAX; i++)
+			path_publish(w, &st->paths[n_paths++], s, &info[i]);
+	}
+	launch_stat_set(&st->n_paths, n_paths);
+	launch_stat_set(&st->sessions, n_sessions);
+	launch_stat_set(&st->rx_drops, rudp_rx_drops(w->rudp));
+	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
+}

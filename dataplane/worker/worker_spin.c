@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/worker/worker.h"
+
+#define SPIN_SCORE_MAX 1024U
+#define SPIN_SCORE_WORTH 256U
+#define SPIN_SHIFT 3	      /* how fast it learns: one eighth an observation */
+#define SPIN_WAKE_NS 40000ULL /* what being woken costs: work that came this late was lost too */
+
+/*
+ * A sleep teaches as much as a spin: its length tells whether spinning would have met the work. So
+ * a worker that has stopped spinning starts again by itself when the traffic changes.
+ */
+void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
+{
+	if (s->limit_ns == 0)
+		return;
+	if (idle_ns <= s->limit_ns + SPIN_WAKE_NS)
+		s->score += (SPIN_SCORE_MAX - s->score) >> SPIN_SHIFT;
+	else
+		s->score -= (s->score + (1U << SPIN_SHIFT) - 1) >> SPIN_SHIFT;
+}
+
+bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns)
+{
+	return idle_ns < s->limit_ns && s->score >= SPIN_SCORE_WORTH;
+}

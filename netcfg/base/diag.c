@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/base/diag.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Keeps a runaway input from filling the screen and the memory. */
+#define DIAG_ENTRIES_MAX 200
+/* The longest word that is compared for suggestions. */
+#define DIAG_WORD_MAX 48
+
+static void diag_entry_done(struct diag_entry *e)
+{
+	free(e->file);
+	free(e->path);
+	free(e->text);
+}
+
+void diag_done(struct diag *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		diag_entry_done(&d->entries[i]);
+	free(d->entries);
+	*d = (struct diag)DIAG_INIT;
+}
+
+static int diag_reserve(struct diag *d)
+{
+	struct diag_entry *entries;
+	size_t cap;
+
+	if (d->n < d->cap)
+		return 0;
+	cap = d->cap ? 2 * d->cap : 16;
+	entries = reallocarray(d->entries, cap, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	d->entries = entries;
+	d->cap = cap;
+	return 0;
+}
+
+static int diag_entry_fill(struct diag_entry *e, const struct diag_pos *pos, const char *path,
+			   const char *fmt, va_list args)
+{
+	if (vasprintf(&e->text, fmt, args) < 0) {
+		e->text = NULL;
+		return -ENOMEM;
+	}
+	if (pos && pos->file) {
+		e->file = strdup(pos->file);
+		if (!e->file)
+			return -ENOMEM;
+	}
+	if (path && *path) {
+		e->path = strdup(path);
+		if (!e->path)
+			return -ENOMEM;
+	}
+	e->line = pos ? pos->line : 0;
+	e->column = pos ? pos->column : 0;
+	return 0;
+}
+
+void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos, const char *path,
+	      const char *fmt, ...)
+{
+	struct diag_entry e = {.severity = sev};
+	va_list args;
+	int r;
+
+	if (sev == DIAG_ERROR)
+		d->n_errors++;
+	if (d->n >= DIAG_ENTRIES_MAX)
+		return;
+	va_start(args, fmt);
+	r = diag_reserve(d);
+	if (r == 0)
+		r = diag_entry_fill(&e, pos, path, fmt, args);
+	va_end(args);
+	if (r < 0) {
+		diag_entry_done(&e);
+		d->out_of_memory = true;
+		return;
+	}
+	d->entries[d->n++] = e;
+}
+
+bool diag_has_errors(const struct diag *d)
+{
+	return d->n_errors > 0 || d->out_of_memory;
+}
+
+/* File order is order of first mention, so that the main file stays before its drop-ins. */
+static size_t diag_file_rank(const struct diag *d, const struct diag_entry *e)
+{
+	if (!e->file)
+		return d->n;
+	for (size_t i = 0; i < d->n; i++)
+		if (d->entries[i].file && strcmp(d->entries[i].file, e->file) == 0)
+			return i;
+	return d->n;
+}
+
+struct diag_order {
+	size_t file_rank, index;
+	const struct diag_entry *entry;
+};
+
+static int diag_order_cmp(const void *va, const void *vb)
+{
+	const struct diag_order *a = va, *b = vb;
+
+	if (a->file_rank != b->file_rank)
+		return a->file_rank < b->file_rank ? -1 : 1;
+	if (a->entry->line != b->entry->line)
+		return a->entry->line < b->entry->line ? -1 : 1;
+	if (a->entry->column != b->entry->column)
+		return a->entry->column < b->entry->column ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static void diag_entry_print(const struct diag_entry *e, FILE *out)
+{
+	if (e->file && e->line)
+		fprintf(out, "%s:%u:%u: ", e->file, e->line, e->column);
+	else if (e->file)
+		fprintf(out, "%s: ", e->file);
+	fprintf(out, "%s: ", e->severity == DIAG_WARNING ? "warning" : "error");
+	if (e->path)
+		fprintf(out, "%s: ", e->path);
+	fprintf(out, "%s\n", e->text);
+}
+
+void diag_print(const struct diag *d, FILE *out)
+{
+	autofree struct diag_order *order = calloc(d->n ? d->n : 1, sizeof(*order));
+	size_t shown_errors = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		shown_errors += d->entries[i].severity == DIAG_ERROR;
+		if (order)
+			order[i] = (struct diag_order){diag_file_rank(d, &d->entries[i]), i,
+						       &d->entries[i]};
+	}
+	if (order)
+		qsort(order, d->n, sizeof(*order), diag_order_cmp);
+	for (size_t i = 0; i < d->n; i++)
+		diag_entry_print(order ? order[i].entry : &d->entries[i], out);
+	if (d->n_errors > shown_errors)
+		fprintf(out, "error: %zu further errors are not shown\n",
+			d->n_errors - shown_errors);
+	if (d->out_of_memory)
+		fprintf(out, "error: out of memory\n");
+}
+
+char *diag_format(const struct diag *d)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	bool failed;
+
+	if (!out)
+		return NULL;
+	diag_print(d, out);
+	failed = ferror(out);
+	if (fclose(out) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Edit distance with swaps of neighbours, the commonest slip of the fingers, counted as one. */
+static unsigned diag_distance(const char *a, size_t n, const char *b, size_t m)
+{
+	unsigned row[3][DIAG_WORD_MAX + 1];
+	unsigned *before = row[0], *prev = row[1], *cur = row[2];
+
+	for (size_t j = 0; j <= m; j++)
+		prev[j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++) {
+		unsigned *next = before;
+
+		cur[0] = (unsigned)i;
+		for (size_t j = 1; j <= m; j++) {
+			unsigned change = prev[j - 1] + (a[i - 1] != b[j - 1]);
+			unsigned best = MIN_OF(change, MIN_OF(prev[j], cur[j - 1]) + 1);
+
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				best = MIN_OF(best, before[j - 2] + 1);
+			cur[j] = best;
+		}
+		before = prev;
+		prev = cur;
+		cur = next;
+	}
+	return prev[m];
+}
+
+const char *diag_suggest(const char *word, const char *const *candidates, size_t n)
+{
+	const char *best = NULL;
+	size_t len = strlen(word);
+	/* A third of the word may be wrong, two letters at least for all but the shortest. */
+	unsigned limit = len <= 2 ? 1 : (unsigned)MAX_OF(2, len / 3);
+
+	if (len == 0 || len > DIAG_WORD_MAX)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		size_t m = strlen(candidates[i]);
+		unsigned distance;
+
+		if (m > DIAG_WORD_MAX)
+			continue;
+		distance = diag_distance(word, len, candidates[i], m);
+		if (distance <= limit && distance < MAX_OF(len, m)) {
+			best = candidates[i];
+			limit = distance ? distance - 1 : 0;
+			if (distance == 0)
+				break;
+		}
+	}
+	return best;
+}

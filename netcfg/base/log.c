@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define LOG_LINE_MAX 1024
+
+static struct {
+	const char *ident;
+	_Atomic int max;
+	bool journal;
+} log_state = {"plenum", LOG_LEVEL_INFO, false};
+
+/* The journal names its stream in JOURNAL_STREAM as DEVICE:INODE; a redirected stderr differs. */
+static bool log_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+void log_open(const char *ident, enum log_level max)
+{
+	log_state.ident = ident;
+	log_state.journal = log_is_journal();
+	log_set_level(max);
+}
+
+void log_set_level(enum log_level max)
+{
+	/* Relaxed: a level that arrives a message late harms nothing. */
+	atomic_store_explicit(&log_state.max, max, memory_order_relaxed);
+}
+
+/* One message is one line: what came from outside cannot forge further ones. */
+static void log_make_printable(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			text[i] = text[i] == '\t' ? ' ' : '?';
+}
+
+void log_write(enum log_level level, const char *fmt, ...)
+{
+	char line[LOG_LINE_MAX];
+	int saved_errno = errno;
+	size_t head, len;
+	va_list args;
+	ssize_t written;
+	int n;
+
+	if ((int)level > atomic_load_explicit(&log_state.max, memory_order_relaxed))
+		return;
+	if (log_state.journal)
+		n = snprintf(line, sizeof(line), "<%d>", (int)level);
+	else
+		n = snprintf(line, sizeof(line), "%s[%d]: ", log_state.ident, (int)getpid());
+	if (n < 0 || (size_t)n >= sizeof(line) - 1)
+		return;
+	head = (size_t)n;
+	errno = saved_errno; /* for %m */
+	va_start(args, fmt);
+	n = vsnprintf(line + head, sizeof(line) - head, fmt, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	len = MIN_OF(head + (size_t)n, sizeof(line) - 2);
+	log_make_printable(line + head, len - head);
+	line[len++] = '\n';
+	/* One write a line: lines of several processes do not mix. Nobody is told of a failure. */
+	written = write(STDERR_FILENO, line, len);
+	(void)written;
+	errno = saved_errno;
+}

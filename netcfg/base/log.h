@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Logging for the programs. One line a message on standard error; with the "<N>" priority prefix of
+ * sd-daemon(3) when the journal reads it. Libraries log at debug level only: what went wrong
+ * they return, and the agent or worker logs it once, where it decides what to do.
+ */
+#ifndef PLENUM_NETCFG_LOG_H
+#define PLENUM_NETCFG_LOG_H
+
+#include "netcfg/base/base.h"
+
+enum log_level { /* the numbers of syslog(3) */
+		 LOG_LEVEL_ERR = 3,
+		 LOG_LEVEL_WARNING = 4,
+		 LOG_LEVEL_NOTICE = 5,
+		 LOG_LEVEL_INFO = 6,
+		 LOG_LEVEL_DEBUG = 7,
+};
+
+/* Process-wide: `ident` (borrowed for good) is put before each line where there is no journal. */
+void log_open(const char *ident, enum log_level max);
+void log_set_level(enum log_level max);
+void log_write(enum log_level level, const char *fmt, ...) PLENUM_PRINTF(2, 3);
+
+#define log_err(...) log_write(LOG_LEVEL_ERR, __VA_ARGS__)
+#define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_notice(...) log_write(LOG_LEVEL_NOTICE, __VA_ARGS__)
+#define log_info(...) log_write(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/kernel.h"
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const link_kind_names[INV_LINK_KIND_MAX] = {
+	[INV_LINK_PHYSICAL] = "physical", [INV_LINK_VF] = "vf",
+	[INV_LINK_LOOPBACK] = "loopback", [INV_LINK_VETH] = "veth",
+	[INV_LINK_BRIDGE] = "bridge",	  [INV_LINK_BOND] = "bond",
+	[INV_LINK_VLAN] = "vlan",	  [INV_LINK_TUN] = "tun",
+	[INV_LINK_IPOIB] = "ipoib",	  [INV_LINK_VIRTUAL] = "virtual",
+};
+
+const char *inv_link_kind_to_string(enum inv_link_kind k)
+{
+	return (unsigned)k < INV_LINK_KIND_MAX ? link_kind_names[k] : "?";
+}
+
+/* Room for element n of *array; the capacity is the next power of two, so it is full only there. */
+static void *array_add(void *array, size_t *n, size_t size)
+{
+	void **p = array;
+	char *grown = *p;
+
+	if ((*n & (*n - 1)) == 0) {
+		grown = reallocarray(*p, *n ? 2 * *n : 1, size);
+		if (!grown)
+			return NULL;
+		*p = grown;
+	}
+	memset(grown + *n * size, 0, size);
+	return grown + (*n)++ * size;
+}
+
+struct inventory *inv_new(void)
+{
+	return calloc(1, sizeof(struct inventory));
+}
+
+struct inv_link *inv_link_add(struct inventory *inv)
+{
+	struct inv_link *l = array_add(&inv->links, &inv->n_links, sizeof(*l));
+
+	if (l)
+		l->numa_node = INV_NUMA_NONE;
+	return l;
+}
+
+struct inv_addr *inv_addr_add(struct inventory *inv)
+{
+	return array_add(&inv->addrs, &inv->n_addrs, sizeof(*inv->addrs));
+}
+
+struct inv_route *inv_route_add(struct inventory *inv)
+{
+	return array_add(&inv->routes, &inv->n_routes, sizeof(*inv->routes));
+}
+
+struct inv_rule *inv_rule_add(struct inventory *inv)
+{
+	return array_add(&inv->rules, &inv->n_rules, sizeof(*inv->rules));
+}
+
+struct inv_core *inv_core_add(struct inventory *inv)
+{
+	struct inv_core *c = array_add(&inv->cores, &inv->n_cores, sizeof(*c));
+
+	if (c)
+		c->numa_node = INV_NUMA_NONE;
+	return c;
+}
+
+struct inv_hugepages *inv_hugepages_add(struct inventory *inv)
+{
+	struct inv_hugepages *h = array_add(&inv->hugepages, &inv->n_hugepages, sizeof(*h));
+
+	if (h)
+		h->numa_node = INV_NUMA_NONE;
+	return h;
+}
+
+int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
+{
+	autofree char *k = strdup(key), *v = strdup(value);
+	struct inv_sysctl *s;
+
+	if (!k || !v)
+		return -ENOMEM;
+	s = array_add(&inv->sysctls, &inv->n_sysctls, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->key = ptr_take(k);
+	s->value = ptr_take(v);
+	return 0;
+}
+
+void inv_text_set(char *field, size_t size, const char *text)
+{
+	size_t len = strnlen(text, size - 1);
+
+	memcpy(field, text, len);
+	memset(field + len, 0, size - len);
+}
+
+void inv_done(struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_sysctls; i++) {
+		free(inv->sysctls[i].key);
+		free(inv->sysctls[i].value);
+	}
+	free(inv->links);
+	free(inv->addrs);
+	free(inv->routes);
+	free(inv->rules);
+	free(inv->cores);
+	free(inv->hugepages);
+	free(inv->sysctls);
+	*inv = (struct inventory){0};
+}
+
+struct inventory *inv_free(struct inventory *inv)
+{
+	if (inv) {
+		inv_done(inv);
+		free(inv);
+	}
+	return NULL;
+}
+
+#define APPEND_ALL(dst, src, member, n_member, add)         \
+	for (size_t i_ = 0; i_ < (src)->n_member; i_++) {   \
+		__typeof__((dst)->member) slot_ = add(dst); \
+                                                            \
+		if (!slot_)                                 \
+			return -ENOMEM;                     \
+		*slot_ = (src)->member[i_];                 \
+	}
+
+int inv_append(struct inventory *dst, const struct inventory *src)
+{
+	int r;
+
+	dst->number = src->number;
+	memcpy(dst->host, src->host, sizeof(dst->host));
+	memcpy(dst->kernel_release, src->kernel_release, sizeof(dst->kernel_release));
+	APPEND_ALL(dst, src, links, n_links, inv_link_add);
+	APPEND_ALL(dst, src, addrs, n_addrs, inv_addr_add);
+	APPEND_ALL(dst, src, routes, n_routes, inv_route_add);
+	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);
+	APPEND_ALL(dst, src, cores, n_cores, inv_core_add);
+	APPEND_ALL(dst, src, hugepages, n_hugepages, inv_hugepages_add);
+	for (size_t i = 0; i < src->n_sysctls; i++) {
+		r = inv_sysctl_add(dst, src->sysctls[i].key, src->sysctls[i].value);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int inv_copy(const struct inventory *inv, struct inventory **ret)
+{
+	struct inventory *copy = inv_new();
+	int r = copy ? inv_append(copy, inv) : -ENOMEM;
+
+	if (r < 0) {
+		inv_free(copy);
+		return r;
+	}
+	*ret = copy;
+	return 0;
+}
+
+#define CMP(a, b) (((a) > (b)) - ((a) < (b)))
+/* The first member in which *a and *b differ decides. */
+#define ORDER_BY(a, b, member)                                \
+	do {                                                  \
+		if ((a)->member != (b)->member)               \
+			return CMP((a)->member, (b)->member); \
+	} while (0)
+
+static int prefix_cmp(const struct ip_prefix *a, const struct ip_prefix *b)
+{
+	int c = ip_addr_cmp(&a->addr, &b->addr);
+
+	return c ? c : CMP(a->len, b->len);
+}
+
+static int link_cmp(const void *pa, const void *pb)
+{
+	const struct inv_link *a = pa, *b = pb;
+
+	return CMP(a->ifindex, b->ifindex);
+}
+
+static int addr_cmp(const void *pa, const void *pb)
+{
+	const struct inv_addr *a = pa, *b = pb;
+
+	ORDER_BY(a, b, ifindex);
+	return prefix_cmp(&a->ip, &b->ip);
+}
+
+static int route_cmp(const void *pa, const void *pb)
+{
+	const struct inv_route *a = pa, *b = pb;
+	int c;
+
+	ORDER_BY(a, b, family);
+	ORDER_BY(a, b, table);
+	c = prefix_cmp(&a->dst, &b->dst);
+	if (c)
+		return c;
+	ORDER_BY(a, b, metric);
+	ORDER_BY(a, b, oif);
+	ORDER_BY(a, b, type);
+	c = ip_addr_cmp(&a->gateway, &b->gateway);
+	return c ? c : CMP(a->proto, b->proto);
+}
+
+static int rule_cmp(const void *pa, const void *pb)
+{
+	const struct inv_rule *a = pa, *b = pb;
+
+	ORDER_BY(a, b, family);
+	ORDER_BY(a, b, priority);
+	ORDER_BY(a, b, table);
+	ORDER_BY(a, b, proto);
+	return prefix_cmp(&a->from, &b->from);
+}
+
+static int core_cmp(const void *pa, const void *pb)
+{
+	const struct inv_core *a = pa, *b = pb;
+
+	return CMP(a->id, b->id);
+}
+
+static int hugepages_cmp(const void *pa, const void *pb)
+{
+	const struct inv_hugepages *a = pa, *b = pb;
+
+	ORDER_BY(a, b, size_kib);
+	return CMP(a->numa_node, b->numa_node);
+}
+
+static void sort_array(void *array, size_t n, size_t size, int (*cmp)(const void *, const void *))
+{
+	if (n > 1)
+		qsort(array, n, size, cmp);
+}
+
+void inv_sort(struct inventory *inv)
+{
+	sort_array(inv->links, inv->n_links, sizeof(*inv->links), link_cmp);
+	sort_array(inv->addrs, inv->n_addrs, sizeof(*inv->addrs), addr_cmp);
+	sort_array(inv->routes, inv->n_routes, sizeof(*inv->routes), route_cmp);
+	sort_array(inv->rules, inv->n_rules, sizeof(*inv->rules), rule_cmp);
+	sort_array(inv->cores, inv->n_cores, sizeof(*inv->cores), core_cmp);
+	sort_array(inv->hugepages, inv->n_hugepages, sizeof(*inv->hugepages), hugepages_cmp);
+}
+
+int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret)
+{
+	static _Atomic uint64_t last_number;
+	struct inventory *inv = inv_new();
+	int r = inv ? k->ops->collect(k, d, inv) : -ENOMEM;
+
+	if (r < 0) {
+		inv_free(inv);
+		return r;
+	}
+	inv_sort(inv);
+	inv->number = atomic_fetch_add(&last_number, 1) + 1;
+	*ret = inv;
+	return 0;
+}
+
+const struct inv_link *inv_link_by_name(const struct inventory *inv, const char *name)
+{
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (strcmp(inv->links[i].name, name) == 0)
+			return &inv->links[i];
+	return NULL;
+}
+
+const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t ifindex)
+{
+	const struct inv_link key = {.ifindex = ifindex};
+
+	if (inv->n_links == 0)
+		return NULL;
+	return bsearch(&key, inv->links, inv->n_links, sizeof(key), link_cmp);
+}
+
+/* Several links may share a MAC (bond ports, VLANs): the device itself is meant, so a permanent
+ * address wins over a current one and a physical link over what is stacked on it. */
+static const struct inv_link *find_by_mac(const struct inventory *inv, const struct mac_addr *mac)
+{
+	const struct inv_link *best = NULL;
+
+	for (size_t i = 0; i < inv->n_links; i++) {
+		const struct inv_link *l = &inv->links[i];
+
+		if (memcmp(&l->permanent_mac, mac, sizeof(*mac)) == 0)
+			return l;
+		if (memcmp(&l->mac, mac, sizeof(*mac)) == 0 && (!best || l->kind < best->kind))
+			best = l;
+	}
+	return best;
+}
+
+const struct inv_link *inv_link_find(const struct inventory *inv, const char *device)
+{
+	const struct inv_link *l = inv_link_by_name(inv, device);
+	struct mac_addr mac;
+
+	if (l)
+		return l;
+	if (mac_addr_parse(device, &mac) == 0)
+		return find_by_mac(inv, &mac);
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].pci[0] && strcasecmp(inv->links[i].pci, device) == 0)
+			return &inv->links[i];
+	return NULL;
+}
+
+const char *inv_sysctl_value(const struct inventory *inv, const char *key)
+{
+	for (size_t i = 0; i < inv->n_sysctls; i++)
+		if (strcmp(inv->sysctls[i].key, key) == 0)
+			return inv->sysctls[i].value;
+	return NULL;
+}

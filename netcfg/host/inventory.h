@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is there: an immutable, numbered snapshot of the host as far as the data network is
+ * concerned. Collected through kernel_ops, printed as text or JSON, read back from JSON (recorded
+ * hosts in tests).
+ */
+#ifndef PLENUM_NETCFG_INVENTORY_H
+#define PLENUM_NETCFG_INVENTORY_H
+
+#include "netcfg/base/addr.h"
+#include "netcfg/base/diag.h"
+#include <net/if.h>
+#include <stdio.h>
+
+struct kernel;
+
+enum inv_link_kind {
+	INV_LINK_PHYSICAL,
+	INV_LINK_VF,
+	INV_LINK_LOOPBACK,
+	INV_LINK_VETH,
+	INV_LINK_BRIDGE,
+	INV_LINK_BOND,
+	INV_LINK_VLAN,
+	INV_LINK_TUN,
+	INV_LINK_IPOIB,
+	INV_LINK_VIRTUAL, /* any other */
+	INV_LINK_KIND_MAX
+};
+const char *inv_link_kind_to_string(enum inv_link_kind k);
+
+#define INV_NUMA_NONE (-1)
+#define INV_TEXT_MAX 64
+
+struct inv_link {
+	uint32_t ifindex;
+	char name[IFNAMSIZ];
+	enum inv_link_kind kind;
+	char kind_text[16]; /* rtnetlink's IFLA_INFO_KIND, "" for physical */
+	char driver[INV_TEXT_MAX];
+	char pci[16]; /* "0000:3b:00.0", "" where there is none */
+	int numa_node;
+	struct mac_addr mac, permanent_mac;
+	uint32_t mtu, mtu_min, mtu_max;
+	uint32_t speed_mbps; /* 0: unknown */
+	bool up, carrier;
+	uint32_t master;	 /* ifindex of bridge or bond, 0: none */
+	uint32_t lower;		 /* ifindex of the link below (VLAN), 0: none */
+	uint16_t vlan;		 /* tag of a VLAN link */
+	uint32_t n_vfs, max_vfs; /* SR-IOV */
+	char physfn[16];	 /* VF: PCI address of its PF */
+	char rdma[INV_TEXT_MAX]; /* RDMA device, "" for none */
+	char alias[INV_TEXT_MAX];
+};
+
+struct inv_addr {
+	uint32_t ifindex;
+	struct ip_prefix ip;
+	uint8_t proto; /* IFA_PROTO: ours is PLENUM_RTPROT where the kernel stores it */
+	bool tentative, dad_failed;
+	bool secondary; /* goes with its subnet's primary unless promote_secondaries is set */
+};
+
+/* The numbers of rtnetlink(7) for what routes and rules say. */
+enum inv_table { INV_TABLE_DEFAULT = 253, INV_TABLE_MAIN = 254, INV_TABLE_LOCAL = 255 };
+enum inv_route_type {
+	INV_ROUTE_UNICAST = 1,
+	INV_ROUTE_BLACKHOLE = 6,
+	INV_ROUTE_UNREACHABLE = 7,
+	INV_ROUTE_PROHIBIT = 8,
+	INV_ROUTE_THROW = 9,
+};
+enum inv_proto {
+	INV_PROTO_KERNEL = 2,
+	INV_PROTO_BOOT = 3,
+	INV_PROTO_STATIC = 4,
+	INV_PROTO_RA = 9,
+	INV_PROTO_DHCP = 16,
+};
+
+struct inv_route {
+	uint32_t table, metric;
+	uint8_t family, proto, scope, type; /* enum inv_proto, enum inv_route_type */
+	struct ip_prefix dst;		    /* len 0: default */
+	struct ip_addr gateway, src;	    /* family 0: none */
+	uint32_t oif;
+	bool linkdown;
+};
+
+struct inv_rule {
+	uint32_t priority, table;
+	uint8_t family, proto;
+	struct ip_prefix from; /* family 0: all */
+	bool more;	       /* has selectors or an action that are not shown here: never ours */
+};
+
+struct inv_core {
+	unsigned id;
+	int numa_node;
+	bool online, isolated;
+};
+
+struct inv_hugepages {
+	uint32_t size_kib;
+	int numa_node; /* INV_NUMA_NONE: the whole host, of which the nodes' entries are parts */
+	uint64_t total, free; /* pages */
+};
+
+struct inv_sysctl { /* key as struct kernel_ops takes it: "net/ipv4/conf/all/rp_filter" */
+	char *key;
+	char *value;
+};
+
+struct inventory {
+	uint64_t number;
+	char host[64], kernel_release[INV_TEXT_MAX];
+	struct inv_link *links;
+	size_t n_links;
+	struct inv_addr *addrs;
+	size_t n_addrs;
+	struct inv_route *routes;
+	size_t n_routes;
+	struct inv_rule *rules;
+	size_t n_rules;
+	struct inv_core *cores;
+	size_t n_cores;
+	struct inv_hugepages *hugepages;
+	size_t n_hugepages;
+	struct inv_sysctl *sysctls; /* those that a data leg depends on */
+	size_t n_sysctls;
+};
+
+/* 0 and *ret; negative errno with entries in d. Needs no privilege; what could not be read is a
+ * warning in d. */
+int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret);
+struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL */
+/* A deep copy with the same number. 0, -ENOMEM. */
+int inv_copy(const struct inventory *inv, struct inventory **ret);
+const struct inv_link *inv_link_by_name(const struct inventory *inv, const char *name);
+const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t ifindex);
+/* By PCI address, MAC or interface name, as spec_net.device is written. */
+const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
+/* The recorded value of a sysctl, borrowed; NULL: not recorded (the host does not have it). */
+const char *inv_sysctl_value(const struct inventory *inv, const char *key);
+
+/* Heap strings; the caller frees. NULL: out of memory. */
+char *inv_to_json(const struct inventory *inv);
+char *inv_to_text(const struct inventory *inv);
+/* A first plenum.yaml for this host; it validates. */
+char *inv_generate_yaml(const struct inventory *inv);
+int inv_from_json(const char *text, size_t len, struct diag *d, struct inventory **ret);
+
+#endif

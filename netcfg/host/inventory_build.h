@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How an inventory is put together, for those who make one: the collectors, the JSON reader and
+ * kernel_fake. Nobody else changes an inventory. The arrays grow by doubling; their capacity is
+ * the next power of two, so only these functions may lengthen them.
+ */
+#ifndef PLENUM_NETCFG_INVENTORY_BUILD_H
+#define PLENUM_NETCFG_INVENTORY_BUILD_H
+
+#include "netcfg/host/inventory.h"
+
+/* An empty inventory; NULL: out of memory. */
+struct inventory *inv_new(void);
+/* Frees the contents and leaves an empty inventory. */
+void inv_done(struct inventory *inv);
+
+/* A new zeroed element (numa_node: INV_NUMA_NONE), valid until the next one is added; NULL: out of
+ * memory. */
+struct inv_link *inv_link_add(struct inventory *inv);
+struct inv_addr *inv_addr_add(struct inventory *inv);
+struct inv_route *inv_route_add(struct inventory *inv);
+struct inv_rule *inv_rule_add(struct inventory *inv);
+struct inv_core *inv_core_add(struct inventory *inv);
+struct inv_hugepages *inv_hugepages_add(struct inventory *inv);
+/* Copies both strings. 0, -ENOMEM. */
+int inv_sysctl_add(struct inventory *inv, const char *key, const char *value);
+
+/* Appends copies of everything in src; host, kernel_release and number are overwritten. */
+int inv_append(struct inventory *dst, const struct inventory *src);
+/* Links by ifindex, addresses, routes, rules, cores and hugepages by their identity: the order in
+ * which every inventory is shown. Sysctls stay as they were added. */
+void inv_sort(struct inventory *inv);
+
+/* Copies text into a field of `size` bytes, cut at the end; bytes beyond it are zeroed. */
+void inv_text_set(char *field, size_t size, const char *text);
+
+#endif

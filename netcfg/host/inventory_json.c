@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/inventory_json.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MEMBER(s, key_, type_, m, ...)                                       \
+	{                                                                    \
+		.key = key_, .type = type_, .offset = offsetof(struct s, m), \
+		.size = sizeof(((struct s *)0)->m), __VA_ARGS__              \
+	}
+
+/* clang-format off */
+static const struct inv_json_member link_members[] = {
+	MEMBER(inv_link, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
+	MEMBER(inv_link, "name", INV_JSON_TEXT, name, .required = true),
+	MEMBER(inv_link, "kind", INV_JSON_KIND, kind, .required = true),
+	MEMBER(inv_link, "kind_text", INV_JSON_TEXT, kind_text),
+	MEMBER(inv_link, "driver", INV_JSON_TEXT, driver),
+	MEMBER(inv_link, "pci", INV_JSON_TEXT, pci),
+	MEMBER(inv_link, "numa_node", INV_JSON_NODE, numa_node),
+	MEMBER(inv_link, "mac", INV_JSON_MAC, mac),
+	MEMBER(inv_link, "permanent_mac", INV_JSON_MAC, permanent_mac),
+	MEMBER(inv_link, "mtu", INV_JSON_NUMBER, mtu),
+	MEMBER(inv_link, "mtu_min", INV_JSON_NUMBER, mtu_min),
+	MEMBER(inv_link, "mtu_max", INV_JSON_NUMBER, mtu_max),
+	MEMBER(inv_link, "speed_mbps", INV_JSON_NUMBER, speed_mbps),
+	MEMBER(inv_link, "up", INV_JSON_BOOL, up),
+	MEMBER(inv_link, "carrier", INV_JSON_BOOL, carrier),
+	MEMBER(inv_link, "master", INV_JSON_NUMBER, master),
+	MEMBER(inv_link, "lower", INV_JSON_NUMBER, lower),
+	MEMBER(inv_link, "vlan", INV_JSON_NUMBER, vlan),
+	MEMBER(inv_link, "vfs", INV_JSON_NUMBER, n_vfs),
+	MEMBER(inv_link, "max_vfs", INV_JSON_NUMBER, max_vfs),
+	MEMBER(inv_link, "physfn", INV_JSON_TEXT, physfn),
+	MEMBER(inv_link, "rdma", INV_JSON_TEXT, rdma),
+	MEMBER(inv_link, "alias", INV_JSON_TEXT, alias),
+};
+static const struct inv_json_member addr_members[] = {
+	MEMBER(inv_addr, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
+	MEMBER(inv_addr, "ip", INV_JSON_PREFIX, ip, .required = true),
+	MEMBER(inv_addr, "proto", INV_JSON_NUMBER, proto),
+	MEMBER(inv_addr, "tentative", INV_JSON_BOOL, tentative),
+	MEMBER(inv_addr, "dad_failed", INV_JSON_BOOL, dad_failed),
+	MEMBER(inv_addr, "secondary", INV_JSON_BOOL, secondary),
+};
+static const struct inv_json_member route_members[] = {
+	MEMBER(inv_route, "family", INV_JSON_FAMILY, family, .required = true),
+	MEMBER(inv_route, "table", INV_JSON_NUMBER, table, .required = true),
+	MEMBER(inv_route, "dst", INV_JSON_PREFIX, dst, .required = true),
+	MEMBER(inv_route, "gateway", INV_JSON_IP, gateway),
+	MEMBER(inv_route, "src", INV_JSON_IP, src),
+	MEMBER(inv_route, "ifindex", INV_JSON_NUMBER, oif),
+	MEMBER(inv_route, "metric", INV_JSON_NUMBER, metric),
+	MEMBER(inv_route, "proto", INV_JSON_NUMBER, proto),
+	MEMBER(inv_route, "scope", INV_JSON_NUMBER, scope),
+	MEMBER(inv_route, "type", INV_JSON_NUMBER, type),
+	MEMBER(inv_route, "linkdown", INV_JSON_BOOL, linkdown),
+};
+static const struct inv_json_member rule_members[] = {
+	MEMBER(inv_rule, "family", INV_JSON_FAMILY, family, .required = true),
+	MEMBER(inv_rule, "priority", INV_JSON_NUMBER, priority, .required = true),
+	MEMBER(inv_rule, "from", INV_JSON_PREFIX, from),
+	MEMBER(inv_rule, "table", INV_JSON_NUMBER, table),
+	MEMBER(inv_rule, "proto", INV_JSON_NUMBER, proto),
+	MEMBER(inv_rule, "more", INV_JSON_BOOL, more),
+};
+static const struct inv_json_member core_members[] = {
+	MEMBER(inv_core, "id", INV_JSON_NUMBER, id, .required = true),
+	MEMBER(inv_core, "numa_node", INV_JSON_NODE, numa_node),
+	MEMBER(inv_core, "online", INV_JSON_BOOL, online),
+	MEMBER(inv_core, "isolated", INV_JSON_BOOL, isolated),
+};
+static const struct inv_json_member hugepages_members[] = {
+	MEMBER(inv_hugepages, "size_kib", INV_JSON_NUMBER, size_kib, .required = true),
+	MEMBER(inv_hugepages, "numa_node", INV_JSON_NODE, numa_node),
+	MEMBER(inv_hugepages, "total", INV_JSON_NUMBER, total),
+	MEMBER(inv_hugepages, "free", INV_JSON_NUMBER, free),
+};
+/* clang-format on */
+
+#define ADDER(name, add)                         \
+	static void *name(struct inventory *inv) \
+	{                                        \
+		return add(inv);                 \
+	}
+ADDER(add_link, inv_link_add)
+ADDER(add_addr, inv_addr_add)
+ADDER(add_route, inv_route_add)
+ADDER(add_rule, inv_rule_add)
+ADDER(add_core, inv_core_add)
+ADDER(add_hugepages, inv_hugepages_add)
+
+#define LIST(key_, members_, array, n, add_)                                         \
+	{                                                                            \
+		.key = key_, .members = members_, .n_members = ARRAY_SIZE(members_), \
+		.array_offset = offsetof(struct inventory, array),                   \
+		.n_offset = offsetof(struct inventory, n),                           \
+		.entry_bytes = sizeof(*((struct inventory *)0)->array), .add = add_  \
+	}
+
+const struct inv_json_list inv_json_lists[] = {
+	LIST("links", link_members, links, n_links, add_link),
+	LIST("addresses", addr_members, addrs, n_addrs, add_addr),
+	LIST("routes", route_members, routes, n_routes, add_route),
+	LIST("rules", rule_members, rules, n_rules, add_rule),
+	LIST("cores", core_members, cores, n_cores, add_core),
+	LIST("hugepages", hugepages_members, hugepages, n_hugepages, add_hugepages),
+};
+const size_t inv_json_n_lists = ARRAY_SIZE(inv_json_lists);
+
+/* Interface names and aliases are bytes to the kernel; where they are not UTF-8 each odd one
+ * becomes \xNN, so that one of them does not cost the whole inventory. */
+static json_t *text_new(const char *text)
+{
+	json_t *j = json_string(text);
+	char escaped[512];
+	size_t n = 0;
+
+	if (j)
+		return j;
+	for (const char *c = text; *c && n + 5 < sizeof(escaped); c++) {
+		if ((unsigned char)*c < 0x80)
+			escaped[n++] = *c;
+		else
+			n += (size_t)snprintf(escaped + n, 5, "\\x%02x", (unsigned char)*c);
+	}
+	escaped[n] = '\0';
+	return json_string(escaped);
+}
+
+static uint64_t number_get(const void *field, size_t size)
+{
+	switch (size) {
+	case 1:
+		return *(const uint8_t *)field;
+	case 2:
+		return *(const uint16_t *)field;
+	case 4:
+		return *(const uint32_t *)field;
+	default:
+		return *(const uint64_t *)field;
+	}
+}
+
+static json_t *member_new(const struct inv_json_member *m, const void *field)
+{
+	static const struct mac_addr no_mac;
+	char buf[IP_ADDR_STR_MAX];
+
+	switch (m->type) {
+	case INV_JSON_NUMBER:
+		return json_integer((json_int_t)number_get(field, m->size));
+	case INV_JSON_NODE:
+		return *(const int *)field < 0 ? json_null() : json_integer(*(const int *)field);
+	case INV_JSON_BOOL:
+		return json_boolean(*(const bool *)field);
+	case INV_JSON_TEXT:
+		return text_new(field);
+	case INV_JSON_KIND:
+		return json_string(inv_link_kind_to_string(*(const enum inv_link_kind *)field));
+	case INV_JSON_MAC:
+		if (memcmp(field, &no_mac, sizeof(no_mac)) == 0)
+			return json_null();
+		return json_string(mac_addr_format(field, buf, sizeof(buf)));
+	case INV_JSON_IP:
+		if (((const struct ip_addr *)field)->family == 0)
+			return json_null();
+		return json_string(ip_addr_format(field, buf, sizeof(buf)));
+	case INV_JSON_PREFIX:
+		if (((const struct ip_prefix *)field)->addr.family == 0)
+			return json_null();
+		return json_string(ip_prefix_format(field, buf, sizeof(buf)));
+	case INV_JSON_FAMILY:
+		return json_integer(*(const uint8_t *)field == AF_INET6 ? 6 : 4);
+	}
+	return NULL;
+}
+
+/* One value as text; consumes j. 0; -ENOMEM. */
+static int value_write(FILE *f, json_t *j)
+{
+	int r = j && json_dumpf(j, f, JSON_ENCODE_ANY) == 0 ? 0 : -ENOMEM;
+
+	json_decref(j);
+	return r;
+}
+
+static int field_write(FILE *f, const char *key, json_t *value)
+{
+	fprintf(f, " \"%s\": ", key);
+	return value_write(f, value);
+}
+
+static json_t *entry_new(const struct inv_json_list *list, const char *entry)
+{
+	json_t *object = json_object();
+
+	for (size_t m = 0; m < list->n_members && object; m++) {
+		const struct inv_json_member *member = &list->members[m];
+
+		if (json_object_set_new(object, member->key,
+					member_new(member, entry + member->offset)) == 0)
+			continue;
+		json_decref(object);
+		object = NULL;
+	}
+	return object;
+}
+
+/* One line an entry: what differs between two inventories is easily seen. */
+static int list_write(FILE *f, const struct inv_json_list *list, const struct inventory *inv)
+{
+	const char *entry = *(char *const *)((const char *)inv + list->array_offset);
+	size_t n = *(const size_t *)((const char *)inv + list->n_offset);
+	int r = 0;
+
+	fprintf(f, " \"%s\": [", list->key);
+	for (size_t i = 0; i < n && r == 0; i++, entry += list->entry_bytes) {
+		fputs(i ? ",\n  " : "\n  ", f);
+		r = value_write(f, entry_new(list, entry));
+	}
+	fputs(n ? "\n ],\n" : "],\n", f);
+	return r;
+}
+
+static int sysctls_write(FILE *f, const struct inventory *inv)
+{
+	int r = 0;
+
+	fputs(" \"sysctls\": {", f);
+	for (size_t i = 0; i < inv->n_sysctls && r == 0; i++) {
+		fputs(i ? ",\n  " : "\n  ", f);
+		r = value_write(f, text_new(inv->sysctls[i].key));
+		fputs(": ", f);
+		if (r == 0)
+			r = value_write(f, text_new(inv->sysctls[i].value));
+	}
+	fputs(inv->n_sysctls ? "\n }\n" : "}\n", f);
+	return r;
+}
+
+char *inv_to_json(const struct inventory *inv)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	int r = 0;
+
+	if (!f)
+		return NULL;
+	fputs("{\n", f);
+	r |= field_write(f, "number", json_integer((json_int_t)inv->number));
+	fputs(",\n", f);
+	r |= field_write(f, "host", text_new(inv->host));
+	fputs(",\n", f);
+	r |= field_write(f, "kernel_release", text_new(inv->kernel_release));
+	fputs(",\n", f);
+	for (size_t i = 0; i < inv_json_n_lists && r == 0; i++)
+		r = list_write(f, &inv_json_lists[i], inv);
+	if (r == 0)
+		r = sysctls_write(f, inv);
+	fputs("}\n", f);
+	if (fclose(f) != 0 || r < 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

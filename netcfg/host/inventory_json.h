@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The one description of an inventory's JSON form, which the writer and the reader share: a table
+ * of members for each kind of entry. Private to inventory_json.c and inventory_read.c.
+ */
+#ifndef PLENUM_NETCFG_INVENTORY_JSON_H
+#define PLENUM_NETCFG_INVENTORY_JSON_H
+
+#include "netcfg/host/inventory_build.h"
+
+enum inv_json_type {
+	INV_JSON_NUMBER, /* unsigned, of the member's size */
+	INV_JSON_NODE,	 /* int; null for INV_NUMA_NONE */
+	INV_JSON_BOOL,
+	INV_JSON_TEXT,
+	INV_JSON_KIND,	 /* enum inv_link_kind by name */
+	INV_JSON_MAC,	 /* null for all zeros */
+	INV_JSON_IP,	 /* struct ip_addr; null for none */
+	INV_JSON_PREFIX, /* struct ip_prefix; null for none */
+	INV_JSON_FAMILY, /* uint8_t: 4 or 6 */
+};
+
+struct inv_json_member {
+	const char *key;
+	enum inv_json_type type;
+	size_t offset, size;
+	bool required;
+};
+
+/* One array of the inventory. */
+struct inv_json_list {
+	const char *key;
+	const struct inv_json_member *members;
+	size_t n_members;
+	size_t array_offset, n_offset, entry_bytes;
+	void *(*add)(struct inventory *inv);
+};
+
+extern const struct inv_json_list inv_json_lists[];
+extern const size_t inv_json_n_lists;
+
+#endif

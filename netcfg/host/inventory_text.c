@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/inventory.h"
+#include "netcfg/host/kernel.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMNS_MAX 12
+
+/* Cells are written one after the other, separated by tabs, a row a line; then laid out. */
+struct table {
+	char *text;
+	size_t len;
+	FILE *f;
+};
+
+static int table_begin(struct table *t, const char *heads)
+{
+	*t = (struct table){0};
+	t->f = open_memstream(&t->text, &t->len);
+	if (!t->f)
+		return -ENOMEM;
+	fprintf(t->f, "%s\n", heads);
+	return 0;
+}
+
+/* Names and aliases are bytes that may be anything: they must not reach a terminal raw. */
+static void put_text(FILE *f, const char *text)
+{
+	for (const char *c = text; *c; c++)
+		fputc(*c > ' ' && *c < 0x7f ? *c : '?', f);
+	if (!text[0])
+		fputc('-', f);
+}
+
+static void cell_text(FILE *f, const char *text)
+{
+	put_text(f, text);
+	fputc('\t', f);
+}
+
+static void cell_number(FILE *f, uint64_t v)
+{
+	fprintf(f, v ? "%" PRIu64 "\t" : "-\t", v);
+}
+
+static void cell_node(FILE *f, int node, const char *none)
+{
+	if (node < 0)
+		fprintf(f, "%s\t", none);
+	else
+		fprintf(f, "%d\t", node);
+}
+
+static void row_end(struct table *t)
+{
+	fputc('\n', t->f);
+}
+
+static void measure(const char *text, size_t *widths)
+{
+	size_t column = 0;
+
+	for (const char *s = text; *s; column++) {
+		size_t len = strcspn(s, "\t\n");
+
+		if (column < COLUMNS_MAX)
+			widths[column] = MAX_OF(widths[column], len);
+		s += len;
+		if (*s == '\n')
+			column = (size_t)-1;
+		s += *s != '\0';
+	}
+}
+
+/* Writes the title and the rows with aligned columns; frees the table. */
+static int table_end(struct table *t, const char *title, FILE *out)
+{
+	size_t widths[COLUMNS_MAX] = {0}, column = 0;
+	int r = fclose(t->f) == 0 ? 0 : -ENOMEM;
+
+	if (r == 0) {
+		measure(t->text, widths);
+		fprintf(out, "\n%s\n", title);
+		for (const char *s = t->text; *s; column++) {
+			size_t len = strcspn(s, "\t\n");
+			bool last = s[len] != '\t' || s[len + 1] == '\n' || s[len + 1] == '\0';
+
+			fprintf(out, "  %-*.*s",
+				last || column >= COLUMNS_MAX ? 0 : (int)widths[column], (int)len,
+				s);
+			s += len + (s[len] != '\0');
+			if (!last)
+				continue;
+			fputc('\n', out);
+			s += *s == '\n' && s[-1] == '\t';
+			column = (size_t)-1;
+		}
+	}
+	free(t->text);
+	return r;
+}
+
+static const char *link_name(const struct inventory *inv, uint32_t ifindex)
+{
+	const struct inv_link *l = ifindex ? inv_link_by_index(inv, ifindex) : NULL;
+
+	return l ? l->name : "";
+}
+
+static const char *proto_name(uint8_t proto, char *buf, size_t size)
+{
+	switch (proto) {
+	case PLENUM_RTPROT:
+		return "plenum";
+	case 0:
+		return "";
+	case INV_PROTO_KERNEL:
+		return "kernel";
+	case INV_PROTO_BOOT:
+		return "boot";
+	case INV_PROTO_STATIC:
+		return "static";
+	case INV_PROTO_RA:
+		return "ra";
+	case INV_PROTO_DHCP:
+		return "dhcp";
+	default:
+		snprintf(buf, size, "%u", proto);
+		return buf;
+	}
+}
+
+static const char *table_name(uint32_t table, char *buf, size_t size)
+{
+	switch (table) {
+	case INV_TABLE_MAIN:
+		return "main";
+	case INV_TABLE_LOCAL:
+		return "local";
+	case INV_TABLE_DEFAULT:
+		return "default";
+	default:
+		snprintf(buf, size, "%" PRIu32, table);
+		return buf;
+	}
+}
+
+static void cell_speed(FILE *f, uint32_t mbps)
+{
+	if (mbps >= 1000 && mbps % 1000 == 0)
+		fprintf(f, "%" PRIu32 "G\t", mbps / 1000);
+	else if (mbps)
+		fprintf(f, "%" PRIu32 "M\t", mbps);
+	else
+		fputs("-\t", f);
+}
+
+static void cell_mac(FILE *f, const struct mac_addr *mac)
+{
+	static const struct mac_addr none;
+	char buf[MAC_ADDR_STR_MAX];
+
+	cell_text(f, memcmp(mac, &none, sizeof(none)) == 0
+			     ? ""
+			     : mac_addr_format(mac, buf, sizeof(buf)));
+}
+
+static int print_links(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (table_begin(&t, "NAME\tKIND\tDRIVER\tPCI\tNUMA\tMAC\tMTU\tSPEED\tSTATE\tVFS\tRDMA\tON"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_links; i++) {
+		const struct inv_link *l = &inv->links[i];
+
+		cell_text(t.f, l->name);
+		cell_text(t.f, l->kind == INV_LINK_VIRTUAL && l->kind_text[0]
+				       ? l->kind_text
+				       : inv_link_kind_to_string(l->kind));
+		cell_text(t.f, l->driver);
+		cell_text(t.f, l->pci);
+		cell_node(t.f, l->numa_node, "-");
+		cell_mac(t.f, &l->mac);
+		cell_number(t.f, l->mtu);
+		cell_speed(t.f, l->speed_mbps);
+		cell_text(t.f, !l->up ? "down" : l->carrier ? "up" : "no-carrier");
+		if (l->max_vfs)
+			fprintf(t.f, "%" PRIu32 "/%" PRIu32 "\t", l->n_vfs, l->max_vfs);
+		else
+			cell_text(t.f, l->physfn);
+		cell_text(t.f, l->rdma);
+		cell_text(t.f, link_name(inv, l->master ? l->master : l->lower));
+		row_end(&t);
+	}
+	return table_end(&t, "LINKS", out);
+}
+
+static int print_addrs(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (table_begin(&t, "LINK\tADDRESS\tBY\tSTATE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_addrs; i++) {
+		const struct inv_addr *a = &inv->addrs[i];
+		char buf[IP_ADDR_STR_MAX];
+
+		cell_text(t.f, link_name(inv, a->ifindex));
+		cell_text(t.f, ip_prefix_format(&a->ip, buf, sizeof(buf)));
+		cell_text(t.f, a->proto == PLENUM_RTPROT ? "plenum" : "");
+		cell_text(t.f, a->dad_failed  ? "duplicate"
+			       : a->tentative ? "tentative"
+			       : a->secondary ? "secondary"
+					      : "");
+		row_end(&t);
+	}
+	return table_end(&t, "ADDRESSES", out);
+}
+
+static const char *route_type(const struct inv_route *r)
+{
+	return r->type == INV_ROUTE_BLACKHOLE	  ? "blackhole"
+	       : r->type == INV_ROUTE_UNREACHABLE ? "unreachable"
+	       : r->type == INV_ROUTE_THROW	  ? "throw"
+	       : r->type == INV_ROUTE_PROHIBIT	  ? "prohibit"
+	       : r->linkdown			  ? "linkdown"
+						  : "";
+}
+
+static int print_routes(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (table_begin(&t, "TABLE\tTO\tVIA\tLINK\tFROM\tMETRIC\tBY\tSTATE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_routes; i++) {
+		const struct inv_route *r = &inv->routes[i];
+		char buf[IP_ADDR_STR_MAX];
+
+		cell_text(t.f, table_name(r->table, buf, sizeof(buf)));
+		if (r->dst.len == 0)
+			cell_text(t.f, r->family == AF_INET ? "default" : "default6");
+		else
+			cell_text(t.f, ip_prefix_format(&r->dst, buf, sizeof(buf)));
+		cell_text(t.f,
+			  r->gateway.family ? ip_addr_format(&r->gateway, buf, sizeof(buf)) : "");
+		cell_text(t.f, link_name(inv, r->oif));
+		cell_text(t.f, r->src.family ? ip_addr_format(&r->src, buf, sizeof(buf)) : "");
+		cell_number(t.f, r->metric);
+		cell_text(t.f, proto_name(r->proto, buf, sizeof(buf)));
+		cell_text(t.f, route_type(r));
+		row_end(&t);
+	}
+	return table_end(&t, "ROUTES", out);
+}
+
+static int print_rules(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (table_begin(&t, "PRIORITY\tFAMILY\tFROM\tTABLE\tBY\tMORE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_rules; i++) {
+		const struct inv_rule *r = &inv->rules[i];
+		char buf[IP_ADDR_STR_MAX];
+
+		fprintf(t.f, "%" PRIu32 "\t%s\t", r->priority,
+			r->family == AF_INET ? "IPv4" : "IPv6");
+		cell_text(t.f, r->from.len ? ip_prefix_format(&r->from, buf, sizeof(buf)) : "all");
+		cell_text(t.f, table_name(r->table, buf, sizeof(buf)));
+		cell_text(t.f, proto_name(r->proto, buf, sizeof(buf)));
+		cell_text(t.f, r->more ? "other selectors" : "");
+		row_end(&t);
+	}
+	return table_end(&t, "RULES", out);
+}
+
+static int print_hugepages(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (table_begin(&t, "SIZE\tNUMA\tTOTAL\tFREE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_hugepages; i++) {
+		const struct inv_hugepages *h = &inv->hugepages[i];
+
+		if (h->size_kib >= 1048576)
+			fprintf(t.f, "%" PRIu32 "G\t", h->size_kib / 1048576);
+		else
+			fprintf(t.f, "%" PRIu32 "M\t", h->size_kib / 1024);
+		cell_node(t.f, h->numa_node, "all");
+		fprintf(t.f, "%" PRIu64 "\t%" PRIu64 "\t", h->total, h->free);
+		row_end(&t);
+	}
+	return table_end(&t, "HUGEPAGES", out);
+}
+
+/* "0-3,8": the cores of a NUMA node that are online, or isolated ones of them. */
+static void print_core_list(const struct inventory *inv, int node, bool isolated, FILE *f)
+{
+	const char *comma = "";
+	bool any = false;
+
+	for (size_t i = 0; i < inv->n_cores;) {
+		size_t end = i;
+
+#define CORE_FITS(c) ((c)->numa_node == node && (c)->online && (!isolated || (c)->isolated))
+		while (end < inv->n_cores && CORE_FITS(&inv->cores[end]) &&
+		       inv->cores[end].id == inv->cores[i].id + (end - i))
+			end++;
+#undef CORE_FITS
+		if (end == i) {
+			i++;
+			continue;
+		}
+		fprintf(f, "%s%u", comma, inv->cores[i].id);
+		if (end > i + 1)
+			fprintf(f, "-%u", inv->cores[end - 1].id);
+		comma = ",";
+		any = true;
+		i = end;
+	}
+	fputs(any ? "\t" : "-\t", f);
+}
+
+static int print_cores(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+	int highest = INV_NUMA_NONE;
+
+	if (table_begin(&t, "NUMA\tCORES\tISOLATED"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_cores; i++)
+		highest = MAX_OF(highest, inv->cores[i].numa_node);
+	for (int node = INV_NUMA_NONE; node <= highest; node++) {
+		bool has_any = false;
+
+		for (size_t i = 0; i < inv->n_cores && !has_any; i++)
+			has_any = inv->cores[i].numa_node == node;
+		if (!has_any)
+			continue;
+		cell_node(t.f, node, "-");
+		print_core_list(inv, node, false, t.f);
+		print_core_list(inv, node, true, t.f);
+		row_end(&t);
+	}
+	return table_end(&t, "CORES", out);
+}
+
+char *inv_to_text(const struct inventory *inv)
+{
+	static int (*const parts[])(const struct inventory *inv, FILE *out) = {
+		print_links, print_addrs, print_routes, print_rules, print_hugepages, print_cores,
+	};
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	int r = 0;
+
+	if (!out)
+		return NULL;
+	fputs("host ", out);
+	put_text(out, inv->host);
+	fputs(", Linux ", out);
+	put_text(out, inv->kernel_release);
+	fprintf(out, ", inventory %" PRIu64 "\n", inv->number);
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && r == 0; i++)
+		r = parts[i](inv, out);
+	if (fclose(out) != 0 || r < 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

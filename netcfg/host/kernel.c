@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/kernel.h"
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+/* What the kernel gives an IPv6 route without a metric (IP6_RT_PRIO_USER). */
+#define ROUTE6_METRIC_DEFAULT 1024
+
+struct kernel *kernel_free(struct kernel *k)
+{
+	if (k)
+		k->ops->free(k);
+	return NULL;
+}
+
+void kernel_route_normalize(struct inv_route *r)
+{
+	if (r->type == RTN_UNSPEC)
+		r->type = RTN_UNICAST;
+	if (r->table == RT_TABLE_UNSPEC)
+		r->table = RT_TABLE_MAIN;
+	if (r->proto == RTPROT_UNSPEC)
+		r->proto = PLENUM_RTPROT;
+	if (r->family == 0)
+		r->family = r->dst.addr.family ? r->dst.addr.family : r->gateway.family;
+	if (r->family == AF_INET6 && r->metric == 0)
+		r->metric = ROUTE6_METRIC_DEFAULT;
+	if (r->family == AF_INET && r->type == RTN_UNICAST && !r->gateway.family &&
+	    r->scope == RT_SCOPE_UNIVERSE)
+		r->scope = RT_SCOPE_LINK;
+	/* A default route comes back without a destination: one form for both spellings. */
+	r->dst.addr.family = r->family;
+	r->dst.addr = ip_addr_network(&r->dst.addr, r->dst.len);
+}
+
+bool kernel_route_equal(const struct inv_route *a, const struct inv_route *b)
+{
+	return a->table == b->table && a->metric == b->metric && a->family == b->family &&
+	       a->proto == b->proto && a->scope == b->scope && a->type == b->type &&
+	       a->oif == b->oif && a->dst.len == b->dst.len &&
+	       ip_addr_equal(&a->dst.addr, &b->dst.addr) &&
+	       ip_addr_equal(&a->gateway, &b->gateway) && ip_addr_equal(&a->src, &b->src);
+}
+
+bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b)
+{
+	bool from_all_a = a->from.len == 0, from_all_b = b->from.len == 0;
+
+	if (a->priority != b->priority || a->table != b->table || a->family != b->family ||
+	    a->proto != b->proto || a->more != b->more || from_all_a != from_all_b)
+		return false;
+	return from_all_a ||
+	       (a->from.len == b->from.len && ip_addr_equal(&a->from.addr, &b->from.addr));
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The one seam to the host. Everything that netcfg reads of the machine or changes on it goes
+ * through struct kernel_ops: kernel_linux does it for real (libnl-3, libmnl, sysfs, procfs),
+ * kernel_fake plays a recorded host in tests. Sysfs is read through a descriptor made in the
+ * current network namespace, so that a process entered by nsenter sees its own devices.
+ */
+#ifndef PLENUM_NETCFG_KERNEL_H
+#define PLENUM_NETCFG_KERNEL_H
+
+#include "netcfg/base/diag.h"
+#include "netcfg/host/inventory.h"
+
+/* Routes and rules that are ours carry this protocol number. */
+#define PLENUM_RTPROT 0x70
+
+struct kernel_link_change { /* members with `set_` false are left alone */
+	uint32_t ifindex;
+	bool set_up, up;
+	bool set_mtu;
+	uint32_t mtu;
+};
+
+struct kernel;
+struct kernel_event;
+
+/*
+ * Every operation: 0, or a negative errno. `why` (NULL or KERNEL_WHY_MAX bytes) is written on
+ * failure only: the kernel's extended-ack text, else the errno's. What is added with proto 0
+ * becomes ours (PLENUM_RTPROT); routes pass through kernel_route_normalize. Errors worth telling
+ * apart: -EEXIST (it is there already), -ESRCH (no such route), -ENOENT (no such rule or sysctl),
+ * -EADDRNOTAVAIL (no such address), -ENODEV (no such link), -EPERM.
+ */
+#define KERNEL_WHY_MAX 256
+struct kernel_ops {
+	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
+	int (*link_set)(struct kernel *k, const struct kernel_link_change *c, char *why);
+	int (*addr_add)(struct kernel *k, const struct inv_addr *a, char *why);
+	int (*addr_del)(struct kernel *k, const struct inv_addr *a, char *why);
+	int (*route_add)(struct kernel *k, const struct inv_route *r, char *why);
+	int (*route_del)(struct kernel *k, const struct inv_route *r, char *why);
+	int (*rule_add)(struct kernel *k, const struct inv_rule *r, char *why);
+	int (*rule_del)(struct kernel *k, const struct inv_rule *r, char *why);
+	/* key: "net/ipv4/conf/eth0/arp_announce", below /proc/sys */
+	int (*sysctl_get)(struct kernel *k, const char *key, char *buf, size_t size);
+	int (*sysctl_set)(struct kernel *k, const char *key, const char *value, char *why);
+	/*
+	 * Notifications of links, addresses, routes and rules, seen from the first watch_fd on.
+	 * watch_fd: a descriptor to poll for reading, owned by the kernel object; or a negative
+	 * errno. watch_read: hands over what came and never blocks; 0 or a negative errno.
+	 */
+	int (*watch_fd)(struct kernel *k);
+	int (*watch_read)(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
+			  void *user);
+	void (*free)(struct kernel *k);
+};
+
+enum kernel_event_type {
+	KERNEL_EVENT_LINK,
+	KERNEL_EVENT_ADDR,
+	KERNEL_EVENT_ROUTE,
+	KERNEL_EVENT_RULE,
+	KERNEL_EVENT_LOST /* the socket overflowed: collect again */
+};
+struct kernel_event {
+	enum kernel_event_type type;
+	bool removed;
+	uint32_t ifindex;
+	char ifname[16];
+	bool up, carrier; /* links */
+};
+
+struct kernel {
+	const struct kernel_ops *ops;
+	void *impl;
+	uint64_t n_writes; /* changes asked of the kernel; a second apply adds none */
+};
+
+/*
+ * The host as the caller's network namespace shows it: descriptors are made here, so a caller that
+ * changes its namespace later makes a new one. Needs no privilege to read. 0 and *ret; negative
+ * errno. One user at a time: not thread-safe.
+ */
+int kernel_linux_new(struct kernel **ret);
+struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
+
+/*
+ * The form in which the kernel reports a route back: type 0 becomes unicast, table 0 main, proto 0
+ * PLENUM_RTPROT, an IPv4 route without gateway scope link, an IPv6 route without metric 1024; the
+ * destination's host bits are cleared.
+ */
+void kernel_route_normalize(struct inv_route *r);
+/* Whether they are the same object to route_del and rule_del; both normalized. */
+bool kernel_route_equal(const struct inv_route *a, const struct inv_route *b);
+bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/kernel.h"
+#include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/rtnl.h"
+#include "netcfg/host/sysfs.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+struct kernel_linux {
+	struct kernel kernel;
+	struct rtnl *rtnl;
+	struct rtnl_watch *watch; /* NULL until the first watch_fd */
+	int sysfs;
+	int proc_sys;
+};
+
+/* The host-wide settings that count together with those of a link. */
+static const char *const host_sysctls[] = {
+	"net/ipv4/conf/all/arp_announce",	 "net/ipv4/conf/all/arp_filter",
+	"net/ipv4/conf/all/arp_ignore",		 "net/ipv4/conf/all/ignore_routes_with_linkdown",
+	"net/ipv4/conf/all/promote_secondaries", "net/ipv4/conf/all/rp_filter",
+	"net/ipv6/conf/all/disable_ipv6",
+};
+
+static struct kernel_linux *linux_of(struct kernel *k)
+{
+	return k->impl;
+}
+
+/* Keys are paths below /proc/sys: relative, and never upwards. */
+static bool key_is_valid(const char *key)
+{
+	for (const char *s = key; *s;) {
+		size_t len = strcspn(s, "/");
+
+		if (len == 0 || (len == 1 && s[0] == '.') || (len == 2 && memcmp(s, "..", 2) == 0))
+			return false;
+		s += len;
+		if (*s == '/' && *++s == '\0')
+			return false;
+	}
+	return key[0] != '\0';
+}
+
+static int linux_sysctl_get(struct kernel *k, const char *key, char *buf, size_t size)
+{
+	int r = key_is_valid(key) ? sysfs_read(linux_of(k)->proc_sys, key, buf, size) : -EINVAL;
+
+	return r < 0 ? r : 0;
+}
+
+static int sysctl_write(int proc_sys, const char *key, const char *value)
+{
+	autoclose int fd = -1;
+	ssize_t n;
+
+	if (!key_is_valid(key))
+		return -EINVAL;
+	fd = openat(proc_sys, key, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	do
+		n = write(fd, value, strlen(value));
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
+}
+
+static int linux_sysctl_set(struct kernel *k, const char *key, const char *value, char *why)
+{
+	int r;
+
+	k->n_writes++;
+	r = sysctl_write(linux_of(k)->proc_sys, key, value);
+	if (r < 0 && why)
+		snprintf(why, KERNEL_WHY_MAX, "/proc/sys/%.160s does not take \"%.32s\": %s", key,
+			 value, strerror(-r));
+	return r;
+}
+
+static int linux_link_set(struct kernel *k, const struct kernel_link_change *c, char *why)
+{
+	k->n_writes++;
+	return rtnl_link_set(linux_of(k)->rtnl, c, why);
+}
+
+static int linux_addr_add(struct kernel *k, const struct inv_addr *a, char *why)
+{
+	k->n_writes++;
+	return rtnl_addr_change(linux_of(k)->rtnl, true, a, why);
+}
+
+static int linux_addr_del(struct kernel *k, const struct inv_addr *a, char *why)
+{
+	k->n_writes++;
+	return rtnl_addr_change(linux_of(k)->rtnl, false, a, why);
+}
+
+static int linux_route_add(struct kernel *k, const struct inv_route *r, char *why)
+{
+	k->n_writes++;
+	return rtnl_route_change(linux_of(k)->rtnl, true, r, why);
+}
+
+static int linux_route_del(struct kernel *k, const struct inv_route *r, char *why)
+{
+	k->n_writes++;
+	return rtnl_route_change(linux_of(k)->rtnl, false, r, why);
+}
+
+static int linux_rule_add(struct kernel *k, const struct inv_rule *r, char *why)
+{
+	k->n_writes++;
+	return rtnl_rule_change(linux_of(k)->rtnl, true, r, why);
+}
+
+static int linux_rule_del(struct kernel *k, const struct inv_rule *r, char *why)
+{
+	k->n_writes++;
+	return rtnl_rule_change(linux_of(k)->rtnl, false, r, why);
+}
+
+static int collect_host(struct kernel *k, struct inventory *inv)
+{
+	struct utsname uts;
+
+	if (uname(&uts) < 0)
+		return -errno;
+	inv_text_set(inv->host, sizeof(inv->host), uts.nodename);
+	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), uts.release);
+	for (size_t i = 0; i < ARRAY_SIZE(host_sysctls); i++) {
+		char value[64];
+
+		if (linux_sysctl_get(k, host_sysctls[i], value, sizeof(value)) < 0)
+			continue; /* a kernel without it, as IPv6 may be */
+		if (inv_sysctl_add(inv, host_sysctls[i], value) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A link made between two dumps has addresses in the later one only: the next inventory has both.
+ */
+static void drop_strays(struct inventory *inv)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (inv_link_by_index(inv, inv->addrs[i].ifindex))
+			inv->addrs[n++] = inv->addrs[i];
+	inv->n_addrs = n;
+	n = 0;
+	for (size_t i = 0; i < inv->n_routes; i++)
+		if (!inv->routes[i].oif || inv_link_by_index(inv, inv->routes[i].oif))
+			inv->routes[n++] = inv->routes[i];
+	inv->n_routes = n;
+}
+
+static int collect_netlink(struct kernel_linux *kl, struct diag *d, struct inventory *inv)
+{
+	static const struct {
+		int (*collect)(struct rtnl *rt, struct inventory *inv);
+		const char *what;
+	} dumps[] = {
+		{rtnl_collect_links, "links"},
+		{rtnl_collect_addrs, "addresses"},
+		{rtnl_collect_routes, "routes"},
+		{rtnl_collect_rules, "rules"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(dumps); i++) {
+		int r = dumps[i].collect(kl->rtnl, inv);
+
+		if (r < 0) {
+			diag_add(d, DIAG_ERROR, NULL, "kernel", "the %s could not be read: %s",
+				 dumps[i].what,
+				 r == -EBUSY ? "they change all the time" : strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct inventory *inv)
+{
+	static const struct {
+		int (*collect)(int root, struct inventory *inv);
+		const char *what;
+	} parts[] = {
+		{kernel_rdma_collect, "RDMA devices"},
+		{sysfs_add_cores, "CPU cores"},
+		{sysfs_add_hugepages, "hugepages"},
+	};
+
+	for (size_t i = 0; i < inv->n_links; i++)
+		sysfs_fill_link(kl->sysfs, &inv->links[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		int r = parts[i].collect(kl->sysfs, inv);
+
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0)
+			diag_add(d, DIAG_WARNING, NULL, "kernel", "the %s could not be read: %s",
+				 parts[i].what, strerror(-r));
+	}
+	return 0;
+}
+
+static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv)
+{
+	struct kernel_linux *kl = linux_of(k);
+	int r = collect_host(k, inv);
+
+	if (r == 0)
+		r = collect_netlink(kl, d, inv);
+	if (r < 0)
+		return r;
+	inv_sort(inv); /* what follows looks links up */
+	drop_strays(inv);
+	return collect_sysfs(kl, d, inv);
+}
+
+static int linux_watch_fd(struct kernel *k)
+{
+	struct kernel_linux *kl = linux_of(k);
+	int r = kl->watch ? 0 : rtnl_watch_open(&kl->watch);
+
+	return r < 0 ? r : rtnl_watch_fd(kl->watch);
+}
+
+static int linux_watch_read(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
+			    void *user)
+{
+	struct kernel_linux *kl = linux_of(k);
+
+	return kl->watch ? rtnl_watch_read(kl->watch, cb, user) : 0;
+}
+
+static void linux_free(struct kernel *k)
+{
+	struct kernel_linux *kl = linux_of(k);
+
+	rtnl_close(kl->rtnl);
+	rtnl_watch_close(kl->watch);
+	cleanup_close(&kl->sysfs);
+	cleanup_close(&kl->proc_sys);
+	free(kl);
+}
+
+static const struct kernel_ops linux_ops = {
+	.collect = linux_collect,
+	.link_set = linux_link_set,
+	.addr_add = linux_addr_add,
+	.addr_del = linux_addr_del,
+	.route_add = linux_route_add,
+	.route_del = linux_route_del,
+	.rule_add = linux_rule_add,
+	.rule_del = linux_rule_del,
+	.sysctl_get = linux_sysctl_get,
+	.sysctl_set = linux_sysctl_set,
+	.watch_fd = linux_watch_fd,
+	.watch_read = linux_watch_read,
+	.free = linux_free,
+};
+
+int kernel_linux_new(struct kernel **ret)
+{
+	struct kernel_linux *kl = calloc(1, sizeof(*kl));
+	int r;
+
+	if (!kl)
+		return -ENOMEM;
+	kl->kernel = (struct kernel){.ops = &linux_ops, .impl = kl};
+	kl->sysfs = sysfs_open();
+	/* /proc/sys/net shows the namespace of whoever looks, not of who opened it. */
+	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = kl->proc_sys < 0 ? -errno : 0;
+	if (r == 0 && kl->sysfs < 0)
+		r = kl->sysfs;
+	if (r == 0)
+		r = rtnl_open(&kl->rtnl);
+	if (r < 0) {
+		linux_free(&kl->kernel);
+		return r;
+	}
+	*ret = &kl->kernel;
+	return 0;
+}

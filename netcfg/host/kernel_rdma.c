@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/sysfs.h"
+#include <libmnl/libmnl.h>
+#include <rdma/rdma_netlink.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RDMA_BUFFER_BYTES 32768
+#define RDMA_DEVICES_MAX 512
+#define RDMA_ATTEMPTS_MAX 5
+
+struct rdma_device {
+	uint32_t index;
+	char name[INV_TEXT_MAX];
+};
+
+struct rdma_devices {
+	struct rdma_device dev[RDMA_DEVICES_MAX];
+	size_t n;
+};
+
+/* What a dump's messages are handed to: one of the two callers below. */
+struct port_walk {
+	struct inventory *inv;
+	const char *device;
+};
+
+static struct inv_link *link_by_index(struct inventory *inv, uint32_t ifindex)
+{
+	/* The array is ours to change; the lookup only lends it as const. */
+	return (struct inv_link *)inv_link_by_index(inv, ifindex);
+}
+
+static void link_set_rdma(struct inv_link *l, const char *device)
+{
+	if (l && !l->rdma[0])
+		inv_text_set(l->rdma, sizeof(l->rdma), device);
+}
+
+struct find_u32 {
+	uint16_t type;
+	const struct nlattr *found;
+};
+
+static int find_attr(const struct nlattr *a, void *user)
+{
+	struct find_u32 *f = user;
+
+	if (mnl_attr_get_type(a) == f->type)
+		f->found = a;
+	return MNL_CB_OK;
+}
+
+static const struct nlattr *attr_of(const struct nlmsghdr *h, uint16_t type)
+{
+	struct find_u32 f = {.type = type};
+
+	mnl_attr_parse(h, 0, find_attr, &f);
+	return f.found;
+}
+
+bool kernel_rdma_parse_device(const struct nlmsghdr *h, uint32_t *ret_index, char *name,
+			      size_t size)
+{
+	const struct nlattr *index = attr_of(h, RDMA_NLDEV_ATTR_DEV_INDEX);
+	const struct nlattr *text = attr_of(h, RDMA_NLDEV_ATTR_DEV_NAME);
+
+	if (h->nlmsg_type != RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET) || !index ||
+	    !text || mnl_attr_validate(index, MNL_TYPE_U32) < 0 ||
+	    mnl_attr_validate(text, MNL_TYPE_NUL_STRING) < 0)
+		return false;
+	*ret_index = mnl_attr_get_u32(index);
+	inv_text_set(name, size, mnl_attr_get_str(text));
+	return name[0] != '\0';
+}
+
+bool kernel_rdma_parse_port(const struct nlmsghdr *h, uint32_t *ret_ifindex)
+{
+	const struct nlattr *ndev = attr_of(h, RDMA_NLDEV_ATTR_NDEV_INDEX);
+
+	if (h->nlmsg_type != RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET))
+		return false;
+	*ret_ifindex =
+		ndev && mnl_attr_validate(ndev, MNL_TYPE_U32) == 0 ? mnl_attr_get_u32(ndev) : 0;
+	return true;
+}
+
+static int on_device(const struct nlmsghdr *h, void *user)
+{
+	struct rdma_devices *devices = user;
+	struct rdma_device *dev = &devices->dev[devices->n];
+
+	if (devices->n < RDMA_DEVICES_MAX &&
+	    kernel_rdma_parse_device(h, &dev->index, dev->name, sizeof(dev->name)))
+		devices->n++;
+	return MNL_CB_OK;
+}
+
+static int on_port(const struct nlmsghdr *h, void *user)
+{
+	struct port_walk *w = user;
+	uint32_t ifindex;
+
+	if (kernel_rdma_parse_port(h, &ifindex) && ifindex)
+		link_set_rdma(link_by_index(w->inv, ifindex), w->device);
+	return MNL_CB_OK;
+}
+
+/* device < 0: of all. 0; negative errno. */
+static int rdma_dump(struct mnl_socket *sock, int command, int64_t device, mnl_cb_t cb, void *user)
+{
+	static unsigned last_seq;
+	char buf[RDMA_BUFFER_BYTES];
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	unsigned seq = ++last_seq;
+	ssize_t n;
+	int r;
+
+	h->nlmsg_type = (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
+	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	h->nlmsg_seq = seq;
+	if (device >= 0)
+		mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_DEV_INDEX, (uint32_t)device);
+	if (mnl_socket_sendto(sock, h, h->nlmsg_len) < 0)
+		return -errno;
+	do {
+		n = mnl_socket_recvfrom(sock, buf, sizeof(buf));
+		if (n < 0)
+			return -errno;
+		r = mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(sock), cb, user);
+	} while (r > 0);
+	return r < 0 ? -errno : 0;
+}
+
+static int collect_netlink(struct inventory *inv, struct rdma_devices *devices)
+{
+	struct mnl_socket *sock = mnl_socket_open2(NETLINK_RDMA, SOCK_CLOEXEC);
+	int r = 0;
+
+	if (!sock)
+		return -errno;
+	if (mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) < 0)
+		r = -errno;
+	if (r == 0)
+		r = rdma_dump(sock, RDMA_NLDEV_CMD_GET, -1, on_device, devices);
+	for (size_t i = 0; i < devices->n && r == 0; i++) {
+		struct port_walk w = {inv, devices->dev[i].name};
+
+		r = rdma_dump(sock, RDMA_NLDEV_CMD_PORT_GET, devices->dev[i].index, on_port, &w);
+	}
+	mnl_socket_close(sock);
+	return r;
+}
+
+struct sysfs_walk {
+	struct inventory *inv;
+	int root;
+	const char *device;
+};
+
+static int on_sysfs_link(void *user, const char *name)
+{
+	struct sysfs_walk *w = user;
+	const struct inv_link *l = inv_link_by_name(w->inv, name);
+
+	if (l)
+		link_set_rdma(link_by_index(w->inv, l->ifindex), w->device);
+	return 0;
+}
+
+/* The links of the same PCI function; a software device names its link in a file. */
+static int on_sysfs_device(void *user, const char *name)
+{
+	struct sysfs_walk *w = user;
+	struct sysfs_walk one = {w->inv, w->root, name};
+	char path[128], parent[IFNAMSIZ + 1];
+
+	snprintf(path, sizeof(path), "class/infiniband/%.64s/parent", name);
+	if (sysfs_read(w->root, path, parent, sizeof(parent)) > 0)
+		on_sysfs_link(&one, parent);
+	snprintf(path, sizeof(path), "class/infiniband/%.64s/device/net", name);
+	sysfs_each_entry(w->root, path, on_sysfs_link, &one);
+	return 0;
+}
+
+int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
+{
+	struct rdma_devices *devices = calloc(1, sizeof(*devices));
+	struct sysfs_walk w = {inv, sysfs_root, NULL};
+	int r = -EINTR;
+
+	if (!devices)
+		return -ENOMEM;
+	/* EINTR: the devices changed while they were read. What was learnt of a link stays true. */
+	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EINTR; attempt++) {
+		devices->n = 0;
+		r = collect_netlink(inv, devices);
+	}
+	free(devices);
+	/* A kernel without RDMA, or one whose RDMA netlink knows no devices yet. */
+	if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -EINVAL)
+		r = 0;
+	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);
+	return r;
+}

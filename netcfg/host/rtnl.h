@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rtnetlink socket: dumps that are complete or fail, and changes whose refusal carries the
+ * kernel's own words. libnl builds and takes apart the messages; sending and receiving is done
+ * here, because libnl 3.7 hands out neither the extended ack nor NLM_F_DUMP_INTR. Used by
+ * kernel_linux alone; the parsers are apart from the socket so that tests and fuzzers can feed
+ * them.
+ */
+#ifndef PLENUM_NETCFG_RTNL_H
+#define PLENUM_NETCFG_RTNL_H
+
+#include "netcfg/host/inventory.h"
+#include "netcfg/host/kernel.h"
+#include <linux/netlink.h>
+
+struct nl_msg;
+struct rtnl;
+
+/* A socket in the caller's network namespace. 0 and *ret; negative errno. */
+int rtnl_open(struct rtnl **ret);
+struct rtnl *rtnl_close(struct rtnl *rt); /* accepts NULL, returns NULL */
+
+/*
+ * Sends a dump request and calls cb for each message of the answer. 0; cb's first negative result;
+ * the kernel's error; -EAGAIN: what is dumped changed meanwhile, throw away and ask again.
+ */
+typedef int (*rtnl_message_cb)(struct inventory *inv, struct nlmsghdr *h);
+int rtnl_dump(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv);
+/* Sends a change and waits for its ack. 0; negative errno and the reason in why (NULL: not
+ * wanted). */
+int rtnl_change(struct rtnl *rt, struct nl_msg *request, char *why);
+/* The error of an NLMSG_ERROR message, 0 for an ack; -EBADMSG. Its text goes to why, "" for none.
+ */
+int rtnl_parse_ack(struct nlmsghdr *h, char *why);
+
+/* Appends everything of one sort; starts again when it changed while being read. 0; negative
+ * errno, -EBUSY: it never stood still. */
+int rtnl_collect_links(struct rtnl *rt, struct inventory *inv);
+int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv);
+int rtnl_collect_routes(struct rtnl *rt, struct inventory *inv);
+int rtnl_collect_rules(struct rtnl *rt, struct inventory *inv);
+
+/* Append what one message of a dump says; others are passed over. 0, -EBADMSG, -ENOMEM. */
+int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h);
+int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h);
+int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h);
+int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h);
+
+/* The changes of struct kernel_ops. */
+int rtnl_link_set(struct rtnl *rt, const struct kernel_link_change *c, char *why);
+int rtnl_addr_change(struct rtnl *rt, bool add, const struct inv_addr *a, char *why);
+int rtnl_route_change(struct rtnl *rt, bool add, const struct inv_route *r, char *why);
+int rtnl_rule_change(struct rtnl *rt, bool add, const struct inv_rule *r, char *why);
+
+/* A second socket that only listens. */
+struct rtnl_watch;
+int rtnl_watch_open(struct rtnl_watch **ret);
+struct rtnl_watch *rtnl_watch_close(struct rtnl_watch *w); /* accepts NULL, returns NULL */
+int rtnl_watch_fd(const struct rtnl_watch *w);
+/* Hands over what came, some thousand messages at most; never blocks. 0; negative errno. */
+int rtnl_watch_read(struct rtnl_watch *w, void (*cb)(void *user, const struct kernel_event *e),
+		    void *user);
+/* What one notification means. false: nothing that concerns us. */
+bool rtnl_parse_event(struct nlmsghdr *h, struct kernel_event *ret);
+
+#endif

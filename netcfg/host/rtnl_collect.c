@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/rtnl.h"
+#include <linux/fib_rules.h>
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_arp.h>
+#include <linux/if_link.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A dump of a host in motion is asked for so often before we give up. */
+#define DUMP_ATTEMPTS_MAX 20
+
+_Static_assert((int)INV_TABLE_MAIN == RT_TABLE_MAIN && (int)INV_TABLE_LOCAL == RT_TABLE_LOCAL &&
+		       (int)INV_TABLE_DEFAULT == RT_TABLE_DEFAULT,
+	       "the inventory's tables are the kernel's");
+_Static_assert((int)INV_ROUTE_UNICAST == RTN_UNICAST && (int)INV_ROUTE_BLACKHOLE == RTN_BLACKHOLE &&
+		       (int)INV_ROUTE_UNREACHABLE == RTN_UNREACHABLE &&
+		       (int)INV_ROUTE_PROHIBIT == RTN_PROHIBIT && (int)INV_ROUTE_THROW == RTN_THROW,
+	       "the inventory's route types are the kernel's");
+_Static_assert((int)INV_PROTO_KERNEL == RTPROT_KERNEL && (int)INV_PROTO_BOOT == RTPROT_BOOT &&
+		       (int)INV_PROTO_STATIC == RTPROT_STATIC && (int)INV_PROTO_RA == RTPROT_RA &&
+		       (int)INV_PROTO_DHCP == RTPROT_DHCP,
+	       "the inventory's protocols are the kernel's");
+
+/* The settings of each link that a data leg depends on, by their place in what RTM_GETLINK tells:
+ * one dump instead of a file per link and setting. The arrays are those of IFLA_INET_CONF (counted
+ * from 1) and IFLA_INET6_CONF (from 0). */
+struct devconf {
+	const char *name;
+	unsigned index;
+};
+static const struct devconf devconf4[] = {
+	{"arp_announce", IPV4_DEVCONF_ARP_ANNOUNCE - 1},
+	{"arp_filter", IPV4_DEVCONF_ARPFILTER - 1},
+	{"arp_ignore", IPV4_DEVCONF_ARP_IGNORE - 1},
+	{"ignore_routes_with_linkdown", IPV4_DEVCONF_IGNORE_ROUTES_WITH_LINKDOWN - 1},
+	{"promote_secondaries", IPV4_DEVCONF_PROMOTE_SECONDARIES - 1},
+	{"rp_filter", IPV4_DEVCONF_RP_FILTER - 1},
+};
+static const struct devconf devconf6[] = {
+	{"accept_dad", DEVCONF_ACCEPT_DAD},
+	{"disable_ipv6", DEVCONF_DISABLE_IPV6},
+};
+
+static int parse_attrs(struct nlmsghdr *h, int header_bytes, struct nlattr **tb, int max,
+		       const struct nla_policy *policy)
+{
+	return nlmsg_parse(h, header_bytes, tb, max, (struct nla_policy *)policy) < 0 ? -EBADMSG
+										      : 0;
+}
+
+static uint32_t attr_u32(const struct nlattr *a)
+{
+	return a && nla_len(a) >= (int)sizeof(uint32_t) ? nla_get_u32(a) : 0;
+}
+
+static uint8_t attr_u8(const struct nlattr *a)
+{
+	return a && nla_len(a) >= 1 ? nla_get_u8(a) : 0;
+}
+
+static void attr_text(const struct nlattr *a, char *buf, size_t size)
+{
+	if (a)
+		nla_strlcpy(buf, a, size);
+}
+
+/* false: the attribute is absent or not of the family's length. */
+static bool attr_addr(const struct nlattr *a, uint8_t family, struct ip_addr *ret)
+{
+	int want = family == AF_INET ? 4 : 16;
+
+	if (!a || (family != AF_INET && family != AF_INET6) || nla_len(a) != want)
+		return false;
+	*ret = (struct ip_addr){.family = family};
+	memcpy(ret->bytes, nla_data(a), (size_t)want);
+	return true;
+}
+
+static void attr_mac(const struct nlattr *a, struct mac_addr *ret)
+{
+	if (a && nla_len(a) == sizeof(ret->bytes))
+		memcpy(ret->bytes, nla_data(a), sizeof(ret->bytes));
+}
+
+static enum inv_link_kind link_kind(unsigned short arp_type, const char *kind_text)
+{
+	static const struct {
+		const char *text;
+		enum inv_link_kind kind;
+	} kinds[] = {
+		{"veth", INV_LINK_VETH}, {"bridge", INV_LINK_BRIDGE}, {"bond", INV_LINK_BOND},
+		{"vlan", INV_LINK_VLAN}, {"tun", INV_LINK_TUN},	      {"ipoib", INV_LINK_IPOIB},
+	};
+
+	if (arp_type == ARPHRD_LOOPBACK)
+		return INV_LINK_LOOPBACK;
+	if (arp_type == ARPHRD_INFINIBAND)
+		return INV_LINK_IPOIB;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kind_text, kinds[i].text) == 0)
+			return kinds[i].kind;
+	return INV_LINK_VIRTUAL; /* sysfs knows whether there is a device behind it */
+}
+
+static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
+{
+	struct nlattr *tb[IFLA_INFO_MAX + 1], *vlan;
+
+	if (!info || nla_parse_nested(tb, IFLA_INFO_MAX, info, NULL) < 0)
+		return;
+	attr_text(tb[IFLA_INFO_KIND], l->kind_text, sizeof(l->kind_text));
+	if (strcmp(l->kind_text, "vlan") != 0 || !tb[IFLA_INFO_DATA])
+		return;
+	vlan = nla_find(nla_data(tb[IFLA_INFO_DATA]), nla_len(tb[IFLA_INFO_DATA]), IFLA_VLAN_ID);
+	if (vlan && nla_len(vlan) >= (int)sizeof(uint16_t))
+		l->vlan = nla_get_u16(vlan);
+}
+
+static int add_devconf(struct inventory *inv, const char *ifname, const char *family,
+		       struct nlattr *conf, const struct devconf *wanted, size_t n)
+{
+	for (size_t i = 0; conf && i < n; i++) {
+		char key[96], value[16];
+		int32_t v;
+		int r;
+
+		if ((wanted[i].index + 1) * sizeof(v) > (size_t)nla_len(conf))
+			continue;
+		memcpy(&v, (char *)nla_data(conf) + wanted[i].index * sizeof(v), sizeof(v));
+		snprintf(key, sizeof(key), "net/%s/conf/%s/%s", family, ifname, wanted[i].name);
+		snprintf(value, sizeof(value), "%d", v);
+		r = inv_sysctl_add(inv, key, value);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int parse_af_spec(struct inventory *inv, const char *ifname, struct nlattr *spec)
+{
+	struct nlattr *af;
+	int left, r = 0;
+
+	nla_for_each_nested(af, spec, left)
+	{
+		bool v4 = nla_type(af) == AF_INET;
+		struct nlattr *conf;
+
+		if (!v4 && nla_type(af) != AF_INET6)
+			continue;
+		conf = nla_find(nla_data(af), nla_len(af), v4 ? IFLA_INET_CONF : IFLA_INET6_CONF);
+		r = v4 ? add_devconf(inv, ifname, "ipv4", conf, devconf4, ARRAY_SIZE(devconf4))
+		       : add_devconf(inv, ifname, "ipv6", conf, devconf6, ARRAY_SIZE(devconf6));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void parse_link_attrs(struct inv_link *l, struct nlattr **tb, const struct ifinfomsg *ifi)
+{
+	attr_text(tb[IFLA_IFNAME], l->name, sizeof(l->name));
+	attr_text(tb[IFLA_IFALIAS], l->alias, sizeof(l->alias));
+	parse_linkinfo(l, tb[IFLA_LINKINFO]);
+	l->kind = link_kind(ifi->ifi_type, l->kind_text);
+	attr_mac(tb[IFLA_ADDRESS], &l->mac);
+	attr_mac(tb[IFLA_PERM_ADDRESS], &l->permanent_mac);
+	l->mtu = attr_u32(tb[IFLA_MTU]);
+	l->mtu_min = attr_u32(tb[IFLA_MIN_MTU]);
+	l->mtu_max = attr_u32(tb[IFLA_MAX_MTU]);
+	l->up = (ifi->ifi_flags & IFF_UP) != 0;
+	l->carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
+	l->master = attr_u32(tb[IFLA_MASTER]);
+	/* A veth's IFLA_LINK is its peer, and one with a namespace id lies elsewhere: not below. */
+	if (l->kind != INV_LINK_VETH && !tb[IFLA_LINK_NETNSID] &&
+	    attr_u32(tb[IFLA_LINK]) != l->ifindex)
+		l->lower = attr_u32(tb[IFLA_LINK]);
+}
+
+int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h)
+{
+	struct nlattr *tb[IFLA_MAX + 1];
+	const struct ifinfomsg *ifi = nlmsg_data(h);
+	struct inv_link *l;
+
+	if (h->nlmsg_type != RTM_NEWLINK)
+		return 0;
+	if (parse_attrs(h, sizeof(*ifi), tb, IFLA_MAX, NULL) < 0 || !tb[IFLA_IFNAME])
+		return -EBADMSG;
+	if (ifi->ifi_family != AF_UNSPEC)
+		return 0;
+	l = inv_link_add(inv);
+	if (!l)
+		return -ENOMEM;
+	l->ifindex = (uint32_t)ifi->ifi_index;
+	parse_link_attrs(l, tb, ifi);
+	return tb[IFLA_AF_SPEC] ? parse_af_spec(inv, l->name, tb[IFLA_AF_SPEC]) : 0;
+}
+
+int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
+{
+	struct nlattr *tb[IFA_MAX + 1];
+	const struct ifaddrmsg *ifa = nlmsg_data(h);
+	uint32_t flags;
+	struct inv_addr a = {0};
+	struct inv_addr *slot;
+
+	if (h->nlmsg_type != RTM_NEWADDR)
+		return 0;
+	if (parse_attrs(h, sizeof(*ifa), tb, IFA_MAX, NULL) < 0)
+		return -EBADMSG;
+	/* On a point-to-point link IFA_ADDRESS is the far end's. */
+	if (!attr_addr(tb[IFA_LOCAL] ? tb[IFA_LOCAL] : tb[IFA_ADDRESS], ifa->ifa_family,
+		       &a.ip.addr))
+		return ifa->ifa_family == AF_INET || ifa->ifa_family == AF_INET6 ? -EBADMSG : 0;
+	if (ifa->ifa_prefixlen > ip_addr_bits(&a.ip.addr))
+		return -EBADMSG;
+	flags = tb[IFA_FLAGS] ? attr_u32(tb[IFA_FLAGS]) : ifa->ifa_flags;
+	a.ifindex = ifa->ifa_index;
+	a.ip.len = ifa->ifa_prefixlen;
+	a.proto = attr_u8(tb[IFA_PROTO]);
+	a.tentative = (flags & IFA_F_TENTATIVE) != 0;
+	a.dad_failed = (flags & IFA_F_DADFAILED) != 0;
+	/* The same bit marks temporary addresses in IPv6, which go with nobody. */
+	a.secondary = ifa->ifa_family == AF_INET && (flags & IFA_F_SECONDARY) != 0;
+	slot = inv_addr_add(inv);
+	if (!slot)
+		return -ENOMEM;
+	*slot = a;
+	return 0;
+}
+
+static int route_append(struct inventory *inv, const struct inv_route *r)
+{
+	struct inv_route *slot = inv_route_add(inv);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = *r;
+	return 0;
+}
+
+static void parse_gateway(struct inv_route *r, const struct nlattr *gateway,
+			  const struct nlattr *via)
+{
+	const struct rtvia *v;
+
+	if (attr_addr(gateway, r->family, &r->gateway) || !via ||
+	    nla_len(via) < (int)(sizeof(v->rtvia_family) + 4))
+		return;
+	v = nla_data(via); /* a gateway of the other family */
+	if (v->rtvia_family == AF_INET6 && nla_len(via) >= (int)sizeof(v->rtvia_family) + 16) {
+		r->gateway = (struct ip_addr){.family = AF_INET6};
+		memcpy(r->gateway.bytes, v->rtvia_addr, 16);
+	} else if (v->rtvia_family == AF_INET) {
+		r->gateway = (struct ip_addr){.family = AF_INET};
+		memcpy(r->gateway.bytes, v->rtvia_addr, 4);
+	}
+}
+
+/* A route with several next hops becomes one entry each. */
+static int parse_multipath(struct inventory *inv, const struct inv_route *base,
+			   struct nlattr *multipath)
+{
+	struct rtnexthop *hop = nla_data(multipath);
+	size_t left = (size_t)nla_len(multipath);
+	int r = 0;
+
+	while (r == 0 && left >= sizeof(*hop) && hop->rtnh_len >= sizeof(*hop) &&
+	       hop->rtnh_len <= left) {
+		struct nlattr *attrs = (struct nlattr *)RTNH_DATA(hop);
+		int attrs_len = hop->rtnh_len - (int)RTNH_SPACE(0);
+		size_t step = RTNH_ALIGN(hop->rtnh_len);
+		struct inv_route one = *base;
+
+		one.oif = (uint32_t)hop->rtnh_ifindex;
+		one.linkdown = (hop->rtnh_flags & RTNH_F_LINKDOWN) != 0;
+		if (attrs_len > 0)
+			parse_gateway(&one, nla_find(attrs, attrs_len, RTA_GATEWAY),
+				      nla_find(attrs, attrs_len, RTA_VIA));
+		r = route_append(inv, &one);
+		if (step >= left)
+			break;
+		left -= step;
+		hop = (struct rtnexthop *)((char *)hop + step);
+	}
+	return r;
+}
+
+static bool route_is_relevant(const struct rtmsg *rtm, const struct inv_route *r)
+{
+	static const uint8_t link_local[2] = {0xfe, 0x80};
+
+	if (r->table == RT_TABLE_LOCAL || (rtm->rtm_flags & RTM_F_CLONED) ||
+	    (rtm->rtm_family != AF_INET && rtm->rtm_family != AF_INET6))
+		return false;
+	if (r->type == RTN_LOCAL || r->type == RTN_BROADCAST || r->type == RTN_ANYCAST ||
+	    r->type == RTN_MULTICAST)
+		return false;
+	/* Every IPv6 link has one. */
+	return !(r->proto == RTPROT_KERNEL && r->dst.addr.family == AF_INET6 && r->dst.len == 64 &&
+		 memcmp(r->dst.addr.bytes, link_local, sizeof(link_local)) == 0);
+}
+
+int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h)
+{
+	struct nlattr *tb[RTA_MAX + 1];
+	const struct rtmsg *rtm = nlmsg_data(h);
+	struct inv_route r = {0};
+
+	if (h->nlmsg_type != RTM_NEWROUTE)
+		return 0;
+	if (parse_attrs(h, sizeof(*rtm), tb, RTA_MAX, NULL) < 0)
+		return -EBADMSG;
+	r.table = tb[RTA_TABLE] ? attr_u32(tb[RTA_TABLE]) : rtm->rtm_table;
+	r.metric = attr_u32(tb[RTA_PRIORITY]);
+	r.family = rtm->rtm_family;
+	r.proto = rtm->rtm_protocol;
+	r.scope = rtm->rtm_scope;
+	r.type = rtm->rtm_type;
+	r.dst.addr.family = rtm->rtm_family;
+	if (tb[RTA_DST] && attr_addr(tb[RTA_DST], r.family, &r.dst.addr))
+		r.dst.len = rtm->rtm_dst_len;
+	if (!route_is_relevant(rtm, &r))
+		return 0;
+	if (r.dst.len > ip_addr_bits(&r.dst.addr))
+		return -EBADMSG;
+	attr_addr(tb[RTA_PREFSRC], r.family, &r.src);
+	if (tb[RTA_MULTIPATH])
+		return parse_multipath(inv, &r, tb[RTA_MULTIPATH]);
+	parse_gateway(&r, tb[RTA_GATEWAY], tb[RTA_VIA]);
+	r.oif = attr_u32(tb[RTA_OIF]);
+	r.linkdown = (rtm->rtm_flags & RTNH_F_LINKDOWN) != 0;
+	return route_append(inv, &r);
+}
+
+/* Whether an attribute narrows the rule to less than all packets from its source. */
+static bool rule_attr_selects(const struct nlattr *a)
+{
+	switch (nla_type(a)) {
+	case FRA_SRC:
+	case FRA_PRIORITY:
+	case FRA_TABLE:
+	case FRA_PROTOCOL:
+	case FRA_PAD:
+	case FRA_UNSPEC:
+		return false;
+	case FRA_SUPPRESS_PREFIXLEN:
+	case FRA_SUPPRESS_IFGROUP:
+		return attr_u32(a) != UINT32_MAX;
+	default: /* also what future kernels may add */
+		return true;
+	}
+}
+
+int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h)
+{
+	const struct fib_rule_hdr *frh = nlmsg_data(h);
+	struct nlattr *tb[FRA_MAX + 1], *a;
+	struct inv_rule r = {0}, *slot;
+	int left;
+
+	if (h->nlmsg_type != RTM_NEWRULE)
+		return 0;
+	if (parse_attrs(h, sizeof(*frh), tb, FRA_MAX, NULL) < 0)
+		return -EBADMSG;
+	if (frh->family != AF_INET && frh->family != AF_INET6)
+		return 0;
+	r.family = frh->family;
+	r.priority = attr_u32(tb[FRA_PRIORITY]);
+	r.table = tb[FRA_TABLE] ? attr_u32(tb[FRA_TABLE]) : frh->table;
+	r.proto = attr_u8(tb[FRA_PROTOCOL]);
+	if (tb[FRA_SRC] && attr_addr(tb[FRA_SRC], r.family, &r.from.addr))
+		r.from.len = frh->src_len;
+	if (r.from.addr.family && r.from.len > ip_addr_bits(&r.from.addr))
+		return -EBADMSG;
+	r.more = frh->action != FR_ACT_TO_TBL || frh->tos || (frh->flags & FIB_RULE_INVERT);
+	nlmsg_for_each_attr(a, h, sizeof(*frh), left) r.more |= rule_attr_selects(a);
+	slot = inv_rule_add(inv);
+	if (!slot)
+		return -ENOMEM;
+	*slot = r;
+	return 0;
+}
+
+/* Forgets what was added after the counts in `kept`. */
+static void truncate_to(struct inventory *inv, const struct inventory *kept)
+{
+	while (inv->n_sysctls > kept->n_sysctls) {
+		inv->n_sysctls--;
+		free(inv->sysctls[inv->n_sysctls].key);
+		free(inv->sysctls[inv->n_sysctls].value);
+	}
+	inv->n_links = kept->n_links;
+	inv->n_addrs = kept->n_addrs;
+	inv->n_routes = kept->n_routes;
+	inv->n_rules = kept->n_rules;
+}
+
+/* One dump, begun anew while it is interrupted. `header` is the family's request header, followed
+ * by an IFLA_EXT_MASK attribute where ext_mask is not 0. */
+static int collect(struct rtnl *rt, struct inventory *inv, int type, void *header, size_t bytes,
+		   uint32_t ext_mask, rtnl_message_cb cb)
+{
+	const struct inventory kept = *inv;
+	int r = -EAGAIN;
+
+	for (int attempt = 0; attempt < DUMP_ATTEMPTS_MAX && r == -EAGAIN; attempt++) {
+		struct nl_msg *request = nlmsg_alloc_simple(type, 0);
+
+		if (!request)
+			return -ENOMEM;
+		truncate_to(inv, &kept);
+		if (nlmsg_append(request, header, bytes, NLMSG_ALIGNTO) < 0 ||
+		    (ext_mask && nla_put_u32(request, IFLA_EXT_MASK, ext_mask) < 0))
+			r = -ENOMEM;
+		else
+			r = rtnl_dump(rt, request, cb, inv);
+		nlmsg_free(request);
+	}
+	if (r < 0)
+		truncate_to(inv, &kept);
+	return r == -EAGAIN ? -EBUSY : r;
+}
+
+/* A kernel built or booted without a family, or without policy rules, has none to tell. */
+static int absent_is_none(int r)
+{
+	return r == -EOPNOTSUPP || r == -EAFNOSUPPORT ? 0 : r;
+}
+
+int rtnl_collect_links(struct rtnl *rt, struct inventory *inv)
+{
+	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+
+	return collect(rt, inv, RTM_GETLINK, &ifi, sizeof(ifi), RTEXT_FILTER_SKIP_STATS,
+		       rtnl_parse_link);
+}
+
+int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv)
+{
+	struct ifaddrmsg ifa = {.ifa_family = AF_UNSPEC};
+
+	return collect(rt, inv, RTM_GETADDR, &ifa, sizeof(ifa), 0, rtnl_parse_addr);
+}
+
+int rtnl_collect_routes(struct rtnl *rt, struct inventory *inv)
+{
+	struct rtmsg v4 = {.rtm_family = AF_INET}, v6 = {.rtm_family = AF_INET6};
+	int r = collect(rt, inv, RTM_GETROUTE, &v4, sizeof(v4), 0, rtnl_parse_route);
+
+	if (absent_is_none(r) < 0)
+		return r;
+	return absent_is_none(collect(rt, inv, RTM_GETROUTE, &v6, sizeof(v6), 0, rtnl_parse_route));
+}
+
+int rtnl_collect_rules(struct rtnl *rt, struct inventory *inv)
+{
+	struct fib_rule_hdr v4 = {.family = AF_INET}, v6 = {.family = AF_INET6};
+	int r = collect(rt, inv, RTM_GETRULE, &v4, sizeof(v4), 0, rtnl_parse_rule);
+
+	if (absent_is_none(r) < 0)
+		return r;
+	return absent_is_none(collect(rt, inv, RTM_GETRULE, &v6, sizeof(v6), 0, rtnl_parse_rule));
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/plan/plan.h"
+#include "netcfg/plan/planner.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *const op_names[PLAN_OP_MAX] = {
+	[PLAN_LINK_SET] = "link-set",	[PLAN_ADDR_ADD] = "addr-add",
+	[PLAN_ADDR_DEL] = "addr-del",	[PLAN_ROUTE_ADD] = "route-add",
+	[PLAN_ROUTE_DEL] = "route-del", [PLAN_RULE_ADD] = "rule-add",
+	[PLAN_RULE_DEL] = "rule-del",	[PLAN_SYSCTL_SET] = "sysctl-set",
+};
+
+const char *plan_op_to_string(enum plan_op op)
+{
+	return (unsigned)op < PLAN_OP_MAX ? op_names[op] : "?";
+}
+
+static struct {
+	const struct planner_ops *const *table;
+	size_t n;
+} planners;
+
+void planner_table_set(const struct planner_ops *const *table, size_t n)
+{
+	planners.table = table;
+	planners.n = n;
+}
+
+const struct planner_ops *planner_find(enum spec_ha mode)
+{
+	for (size_t i = 0; i < planners.n; i++)
+		if (planners.table[i]->mode == mode)
+			return planners.table[i];
+	return NULL;
+}
+
+struct plan_step *plan_step_append(struct plan_step **steps, size_t *n, size_t *cap)
+{
+	if (*n == *cap) {
+		size_t grown_cap = *cap ? 2 * *cap : 16;
+		struct plan_step *grown = reallocarray(*steps, grown_cap, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		*steps = grown;
+		*cap = grown_cap;
+	}
+	memset(&(*steps)[*n], 0, sizeof(**steps));
+	return &(*steps)[(*n)++];
+}
+
+struct plan_step *planner_want_add(struct plan_builder *b, enum plan_op op,
+				   const struct plan_leg *leg)
+{
+	struct plan_step *s = plan_step_append(&b->want.steps, &b->want.n, &b->want.cap);
+
+	if (!s)
+		return NULL;
+	s->op = op;
+	memcpy(s->leg, leg->net->name, sizeof(s->leg));
+	memcpy(s->ifname, leg->link->name, sizeof(s->ifname));
+	return s;
+}
+
+struct plan *plan_free(struct plan *p)
+{
+	if (!p)
+		return NULL;
+	for (size_t i = 0; i < p->n_workers; i++)
+		free(p->workers[i].mounts);
+	free(p->workers);
+	free(p->steps);
+	free(p);
+	return NULL;
+}
+
+static void refuse_mode(struct plan_builder *b)
+{
+	char modes[64] = "";
+
+	for (size_t i = 0; i < planners.n; i++) {
+		size_t len = strlen(modes);
+
+		snprintf(modes + len, sizeof(modes) - len, "%s%s", i ? " or " : "",
+			 spec_ha_to_string(planners.table[i]->mode));
+	}
+	diag_add(b->d, DIAG_ERROR, NULL, "ha.mode", "this build has no planner for %s; write %s",
+		 spec_ha_to_string(b->spec->ha), modes[0] ? modes : "another mode");
+}
+
+/* A misspelt management interface would leave the real one unprotected. */
+static void check_management(struct plan_builder *b)
+{
+	const char *name = b->spec->management_interface;
+
+	if (name[0] && !inv_link_by_name(b->inv, name))
+		diag_add(b->d, DIAG_ERROR, NULL, "management.interface",
+			 "this host has no interface %s; write the name of the one to leave alone",
+			 name);
+}
+
+static int build(struct plan_builder *b)
+{
+	const struct planner_ops *ops = planner_find(b->spec->ha);
+	size_t n_errors = b->d->n_errors;
+	int r;
+
+	check_management(b);
+	if (!ops) {
+		refuse_mode(b);
+		return -EINVAL;
+	}
+	r = ops->legs(b);
+	if (r == 0)
+		r = plan_workers_build(b);
+	if (r < 0)
+		return r;
+	if (b->d->n_errors > n_errors)
+		return -EINVAL;
+	r = ops->want(b);
+	if (r == 0)
+		r = plan_diff_build(b);
+	return r;
+}
+
+int plan_build_running(const struct spec *spec, const struct inventory *inv,
+		       const struct plan *running, struct diag *d, struct plan **ret)
+{
+	struct plan_builder b = {.spec = spec, .inv = inv, .running = running, .d = d};
+	int r;
+
+	b.plan = calloc(1, sizeof(*b.plan));
+	if (!b.plan)
+		return -ENOMEM;
+	b.plan->inventory_number = inv->number;
+	memcpy(b.plan->host, spec->host[0] ? spec->host : inv->host, sizeof(b.plan->host));
+	r = build(&b);
+	free(b.want.steps);
+	if (r < 0) {
+		plan_free(b.plan);
+		return r;
+	}
+	*ret = b.plan;
+	return 0;
+}
+
+int plan_build(const struct spec *spec, const struct inventory *inv, struct diag *d,
+	       struct plan **ret)
+{
+	return plan_build_running(spec, inv, NULL, d, ret);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The difference between what is wanted and what is there, as ordered steps, each with its reason
+ * and its undo; and the workers that shall run once it is done. Pure: the same spec and inventory
+ * give the same plan, and nothing is read or changed. `plenum plan` prints exactly this.
+ *
+ * What a mode of `ha` means is said by its planner (planner.h); a program makes the planners known
+ * once, before its first plan, by plugins_register() of plugins/plugins.h.
+ */
+#ifndef PLENUM_NETCFG_PLAN_H
+#define PLENUM_NETCFG_PLAN_H
+
+#include "netcfg/host/inventory.h"
+#include "netcfg/host/kernel.h"
+#include "netcfg/spec/spec.h"
+
+/* Leg i's routes live in table 7000 + i, or that plus a multiple of 64 where others use it. */
+#define PLAN_TABLE_FIRST 7000
+#define PLAN_TABLE_STRIDE 64
+#define PLAN_RULE_PRIORITY 7000
+#define PLAN_UNREACHABLE_METRIC 7000 /* of the table's last route, which leads nowhere */
+
+/* What one DPDK worker takes of the host's 2 MiB hugepages. */
+#define PLAN_HUGEPAGES_PER_WORKER 32
+#define PLAN_HUGEPAGE_KIB 2048
+
+enum plan_op {
+	PLAN_LINK_SET,
+	PLAN_ADDR_ADD,
+	PLAN_ADDR_DEL,
+	PLAN_ROUTE_ADD,
+	PLAN_ROUTE_DEL,
+	PLAN_RULE_ADD,
+	PLAN_RULE_DEL,
+	PLAN_SYSCTL_SET,
+	PLAN_OP_MAX
+};
+const char *plan_op_to_string(enum plan_op op);
+
+struct plan_step {
+	enum plan_op op;
+	char leg[PLENUM_NAME_MAX]; /* what it is for; "": the host */
+	char ifname[IFNAMSIZ];
+	union {
+		struct {
+			struct kernel_link_change want, was;
+		} link;
+		struct inv_addr addr;
+		struct inv_route route;
+		struct inv_rule rule;
+		struct {
+			char key[96], want[32], was[32];
+		} sysctl;
+	};
+	char reason[160]; /* why, in a sentence */
+	bool disruptive;  /* traffic may stop: commit-confirm arms */
+};
+
+struct plan_port { /* one leg of one worker */
+	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
+	char ifname[IFNAMSIZ], pci[16];
+	uint32_t ifindex, mtu;
+	struct ip_prefix ip;
+	struct ip_addr gateway;
+	struct mac_addr mac;
+	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
+};
+
+#define PLAN_PORTS_MAX 8
+
+struct plan_worker {
+	uint32_t id; /* stable: position of entry and core in the spec, from 1 */
+	enum spec_role role;
+	unsigned core;
+	enum spec_transport asked, effective; /* effective is never auto */
+	/* why effective is less than asked or possible, "" if not; "code: sentence", where the
+	 * code is one of no-vf, vf-unused, kernel-interface, no-hugepages, dpdk-failed */
+	char reason[128];
+	/* Why it could not use DPDK when it tried, "" if it has not failed. Written into the
+	 * running plan by who runs it; later plans take it over, and choose UDP. */
+	char dpdk_failed[112];
+	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
+	uint16_t udp_port;
+	struct plan_port ports[PLAN_PORTS_MAX];
+	size_t n_ports;
+	/* Borrowed from the spec: those this worker serves. Mounts are dealt to the entry's cores
+	 * in turn, exports in blocks; each is served by one worker only, which keeps its state. */
+	const struct spec_mount **mounts;
+	size_t n_mounts;
+	const struct spec_export *exports;
+	size_t n_exports;
+};
+
+struct plan {
+	char host[PLENUM_NAME_MAX];
+	uint64_t inventory_number;
+	struct plan_step *steps;
+	size_t n_steps;
+	struct plan_worker *workers;
+	size_t n_workers;
+};
+
+/* 0 and *ret (borrows from spec: spec outlives it); -EINVAL with every contradiction between spec
+ * and host in d; -ENOMEM. */
+int plan_build(const struct spec *spec, const struct inventory *inv, struct diag *d,
+	       struct plan **ret);
+/*
+ * The same on a host where the workers of `running` (NULL: none) live: the hugepages that its DPDK
+ * workers hold count as free for their successors, else a second plan would differ from the first
+ * for no reason but the first; and one that failed with DPDK is not given it again.
+ */
+int plan_build_running(const struct spec *spec, const struct inventory *inv,
+		       const struct plan *running, struct diag *d, struct plan **ret);
+struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
+/* Numbered steps with their reasons, then the worker table; heap, caller frees; NULL: no memory. */
+char *plan_to_text(const struct plan *p);
+/* {"host", "inventory", "steps": [...], "workers": [...]}; heap, caller frees; NULL: no memory. */
+char *plan_to_json(const struct plan *p);
+/* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
+const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);
+
+#endif

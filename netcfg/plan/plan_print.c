@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The plan for people and for programs. */
+#include "netcfg/plan/plan.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DESCRIPTION_MAX 256
+#define ROUTE_UNICAST 1 /* rtnetlink(7) */
+
+/* "leg-a (veth0)", or what of the two is known */
+static const char *place(const struct plan_step *s, char *buf, size_t size)
+{
+	if (s->leg[0] && s->ifname[0])
+		snprintf(buf, size, "%s (%s)", s->leg, s->ifname);
+	else
+		snprintf(buf, size, "%s", s->leg[0] ? s->leg : s->ifname[0] ? s->ifname : "host");
+	return buf;
+}
+
+static void describe_link(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	if (s->link.want.set_mtu)
+		snprintf(buf, size, "set %s mtu %u (was %u)", where, s->link.want.mtu,
+			 s->link.was.mtu);
+	else
+		snprintf(buf, size, "set %s %s (was %s)", where, s->link.want.up ? "up" : "down",
+			 s->link.was.up ? "up" : "down");
+}
+
+static void describe_route(const struct plan_step *s, const char *verb, const char *where,
+			   char *buf, size_t size)
+{
+	const struct inv_route *r = &s->route;
+	char dst[IP_ADDR_STR_MAX] = "default", via[IP_ADDR_STR_MAX + 8] = "";
+	char gateway[IP_ADDR_STR_MAX];
+
+	if (r->dst.len)
+		ip_prefix_format(&r->dst, dst, sizeof(dst));
+	if (r->gateway.family)
+		snprintf(via, sizeof(via), " via %s",
+			 ip_addr_format(&r->gateway, gateway, sizeof(gateway)));
+	if (r->type == ROUTE_UNICAST || r->type == 0)
+		snprintf(buf, size, "%s route %s%s on %s in table %u", verb, dst, via, where,
+			 r->table);
+	else
+		snprintf(buf, size, "%s route %s to nowhere in table %u", verb, dst, r->table);
+}
+
+static void describe_rule(const struct plan_step *s, const char *verb, char *buf, size_t size)
+{
+	const struct inv_rule *r = &s->rule;
+	char from[IP_ADDR_STR_MAX] = "all";
+
+	if (r->from.addr.family && r->from.len == ip_addr_bits(&r->from.addr))
+		ip_addr_format(&r->from.addr, from, sizeof(from));
+	else if (r->from.addr.family)
+		ip_prefix_format(&r->from, from, sizeof(from));
+	snprintf(buf, size, "%s rule %u: from %s lookup table %u", verb, r->priority, from,
+		 r->table);
+}
+
+const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size)
+{
+	char where[PLENUM_NAME_MAX + IFNAMSIZ + 4], ip[IP_ADDR_STR_MAX];
+
+	place(s, where, sizeof(where));
+	switch (s->op) {
+	case PLAN_LINK_SET:
+		describe_link(s, where, buf, size);
+		break;
+	case PLAN_ADDR_ADD:
+		snprintf(buf, size, "add %s to %s", ip_prefix_format(&s->addr.ip, ip, sizeof(ip)),
+			 where);
+		break;
+	case PLAN_ADDR_DEL:
+		snprintf(buf, size, "remove %s from %s",
+			 ip_prefix_format(&s->addr.ip, ip, sizeof(ip)), where);
+		break;
+	case PLAN_ROUTE_ADD:
+		describe_route(s, "add", where, buf, size);
+		break;
+	case PLAN_ROUTE_DEL:
+		describe_route(s, "remove", where, buf, size);
+		break;
+	case PLAN_RULE_ADD:
+		describe_rule(s, "add", buf, size);
+		break;
+	case PLAN_RULE_DEL:
+		describe_rule(s, "remove", buf, size);
+		break;
+	case PLAN_SYSCTL_SET:
+		snprintf(buf, size, "set %s %s to %s (was %s)", where, s->sysctl.key,
+			 s->sysctl.want, s->sysctl.was);
+		break;
+	case PLAN_OP_MAX:
+		snprintf(buf, size, "?");
+		break;
+	}
+	return buf;
+}
+
+static void print_steps(const struct plan *p, FILE *f)
+{
+	char text[DESCRIPTION_MAX];
+
+	if (!p->n_steps) {
+		fprintf(f, "%s: nothing to do, the host is as wanted\n", p->host);
+		return;
+	}
+	fprintf(f, "%s: %zu step%s\n", p->host, p->n_steps, p->n_steps == 1 ? "" : "s");
+	for (size_t i = 0; i < p->n_steps; i++) {
+		const struct plan_step *s = &p->steps[i];
+
+		fprintf(f, "%4zu. %s%s\n      %s\n", i + 1,
+			plan_step_describe(s, text, sizeof(text)),
+			s->disruptive ? "  [disruptive]" : "", s->reason);
+	}
+}
+
+static void print_worker(const struct plan_worker *w, FILE *f)
+{
+	char ip[IP_ADDR_STR_MAX];
+
+	fprintf(f, "%4u  %-8s  %4u  %-14s  %-14s", w->id, spec_role_to_string(w->role), w->core,
+		spec_transport_to_string(w->asked), spec_transport_to_string(w->effective));
+	for (size_t i = 0; i < w->n_ports; i++)
+		fprintf(f, "%s%s=%s", i ? ", " : "  ", w->ports[i].leg,
+			ip_prefix_format(&w->ports[i].ip, ip, sizeof(ip)));
+	fprintf(f, "\n");
+	for (size_t i = 0; i < w->n_mounts; i++)
+		fprintf(f, "      mounts %s from %s/%s\n", w->mounts[i]->path,
+			w->mounts[i]->from_host, w->mounts[i]->from_export);
+	for (size_t i = 0; i < w->n_exports; i++)
+		fprintf(f, "      exports %s as %s\n", w->exports[i].path, w->exports[i].name);
+	if (w->reason[0])
+		fprintf(f, "      %s\n", w->reason);
+	if (w->note[0])
+		fprintf(f, "      %s\n", w->note);
+}
+
+char *plan_to_text(const struct plan *p)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	bool failed;
+
+	if (!f)
+		return NULL;
+	print_steps(p, f);
+	if (p->n_workers)
+		fprintf(f, "\n  id  role      core  asked           transport       addresses\n");
+	for (size_t i = 0; i < p->n_workers; i++)
+		print_worker(&p->workers[i], f);
+	failed = ferror(f) != 0;
+	if (fclose(f) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* jansson's constructors return NULL without memory and its setters pass that on, so one check of
+ * the status at the end covers all of them. */
+static int set(json_t *o, const char *key, json_t *value)
+{
+	return json_object_set_new(o, key, value);
+}
+
+static json_t *step_to_json(const struct plan_step *s)
+{
+	char text[DESCRIPTION_MAX];
+	json_t *o = json_object();
+	int r = 0;
+
+	r |= set(o, "op", json_string(plan_op_to_string(s->op)));
+	r |= set(o, "leg", json_string(s->leg));
+	r |= set(o, "interface", json_string(s->ifname));
+	r |= set(o, "step", json_string(plan_step_describe(s, text, sizeof(text))));
+	r |= set(o, "reason", json_string(s->reason));
+	r |= set(o, "disruptive", json_boolean(s->disruptive));
+	if (r) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+static json_t *port_to_json(const struct plan_port *p)
+{
+	char text[IP_ADDR_STR_MAX];
+	json_t *o = json_object();
+	int r = 0;
+
+	r |= set(o, "leg", json_string(p->leg));
+	r |= set(o, "label", json_string(p->label));
+	r |= set(o, "interface", json_string(p->ifname));
+	r |= set(o, "pci", json_string(p->pci));
+	r |= set(o, "ip", json_string(ip_prefix_format(&p->ip, text, sizeof(text))));
+	r |= set(o, "gateway",
+		 json_string(p->gateway.family ? ip_addr_format(&p->gateway, text, sizeof(text))
+					       : ""));
+	r |= set(o, "mac", json_string(mac_addr_format(&p->mac, text, sizeof(text))));
+	r |= set(o, "mtu", json_integer(p->mtu));
+	r |= set(o, "kernel_owned", json_boolean(p->kernel_owned));
+	if (r) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+static json_t *worker_to_json(const struct plan_worker *w)
+{
+	json_t *o = json_object(), *ports = json_array(), *mounts = json_array(),
+	       *exports = json_array();
+	int r = 0;
+
+	for (size_t i = 0; i < w->n_ports; i++)
+		r |= json_array_append_new(ports, port_to_json(&w->ports[i]));
+	for (size_t i = 0; i < w->n_mounts; i++)
+		r |= json_array_append_new(mounts, json_string(w->mounts[i]->path));
+	for (size_t i = 0; i < w->n_exports; i++)
+		r |= json_array_append_new(exports, json_string(w->exports[i].name));
+	r |= set(o, "id", json_integer(w->id));
+	r |= set(o, "role", json_string(spec_role_to_string(w->role)));
+	r |= set(o, "core", json_integer(w->core));
+	r |= set(o, "asked", json_string(spec_transport_to_string(w->asked)));
+	r |= set(o, "transport", json_string(spec_transport_to_string(w->effective)));
+	r |= set(o, "reason", json_string(w->reason));
+	r |= set(o, "note", json_string(w->note));
+	r |= set(o, "udp_port", json_integer(w->udp_port));
+	r |= set(o, "ports", ports);
+	r |= set(o, "mounts", mounts);
+	r |= set(o, "exports", exports);
+	if (r) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+char *plan_to_json(const struct plan *p)
+{
+	json_t *o = json_object(), *steps = json_array(), *workers = json_array();
+	char *text = NULL;
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_steps; i++)
+		r |= json_array_append_new(steps, step_to_json(&p->steps[i]));
+	for (size_t i = 0; i < p->n_workers; i++)
+		r |= json_array_append_new(workers, worker_to_json(&p->workers[i]));
+	r |= set(o, "host", json_string(p->host));
+	r |= set(o, "inventory", json_integer((json_int_t)p->inventory_number));
+	r |= set(o, "steps", steps);
+	r |= set(o, "workers", workers);
+	if (r == 0)
+		text = json_dumps(o, JSON_INDENT(2));
+	json_decref(o);
+	return text;
+}

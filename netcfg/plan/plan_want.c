@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a leg wants of the host: kernel settings, link, addresses, routes and rules. */
+#include "netcfg/plan/planner.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ROUTE_UNREACHABLE 7 /* rtnetlink(7) */
+
+/* How the kernel joins conf/all/KEY and conf/INTERFACE/KEY into what counts (kernel document
+ * networking/ip-sysctl, include/linux/inetdevice.h). */
+enum sysctl_join {
+	JOIN_NONE, /* the interface's alone */
+	JOIN_MAX,  /* the larger */
+	JOIN_OR,
+};
+
+enum sysctl_when {
+	WHEN_IPV4,
+	WHEN_IPV4_SAME_SUBNET,
+	WHEN_IPV4_DPDK, /* a worker answers for addresses that the kernel does not have */
+	WHEN_IPV6,
+};
+
+/* Effective values from `min` to `max` are left alone; else the interface's is set. */
+struct leg_sysctl {
+	const char *family, *key;
+	enum sysctl_when when;
+	enum sysctl_join join;
+	int min, max, set;
+	const char *reason;
+};
+
+static const struct leg_sysctl leg_sysctls[] = {
+	{"ipv4", "arp_announce", WHEN_IPV4, JOIN_MAX, 2, 2, 2,
+	 "ARP requests name an address of the leg they leave by"},
+	{"ipv4", "arp_filter", WHEN_IPV4, JOIN_OR, 1, 1, 1,
+	 "only the leg that an address is routed by answers ARP for it"},
+	{"ipv4", "arp_ignore", WHEN_IPV4_SAME_SUBNET, JOIN_MAX, 1, 2, 1,
+	 "both legs are in one subnet: each answers ARP for its own addresses only"},
+	{"ipv4", "ignore_routes_with_linkdown", WHEN_IPV4, JOIN_OR, 1, 1, 1,
+	 "routes of a leg without carrier are not used"},
+	{"ipv4", "promote_secondaries", WHEN_IPV4, JOIN_OR, 1, 1, 1,
+	 "removing one data IP must not take the others of its subnet along"},
+	{"ipv4", "forwarding", WHEN_IPV4_DPDK, JOIN_NONE, 0, 0, 0,
+	 "the kernel must not forward copies of the packets that a DPDK worker takes"},
+	{"ipv6", "disable_ipv6", WHEN_IPV6, JOIN_NONE, 0, 0, 0, "the leg has IPv6 data IPs"},
+	{"ipv6", "accept_dad", WHEN_IPV6, JOIN_MAX, -1, 0, 0,
+	 "data IPs are usable at once: no wait for duplicate address detection"},
+	{"ipv6", "ignore_routes_with_linkdown", WHEN_IPV6, JOIN_OR, 1, 1, 1,
+	 "routes of a leg without carrier are not used"},
+};
+
+/* The recorded value; false: this host has no such setting. */
+static bool sysctl_value(const struct inventory *inv, const char *family, const char *conf,
+			 const char *key, int *ret)
+{
+	char path[96];
+	const char *value;
+
+	snprintf(path, sizeof(path), "net/%s/conf/%s/%s", family, conf, key);
+	value = inv_sysctl_value(inv, path);
+	if (!value)
+		return false;
+	*ret = atoi(value);
+	return true;
+}
+
+static int want_sysctl(struct plan_builder *b, const struct plan_leg *leg, const char *family,
+		       const char *key, int was, int want, const char *reason)
+{
+	struct plan_step *s = planner_want_add(b, PLAN_SYSCTL_SET, leg);
+
+	if (!s)
+		return -ENOMEM;
+	snprintf(s->sysctl.key, sizeof(s->sysctl.key), "net/%s/conf/%s/%s", family, leg->link->name,
+		 key);
+	snprintf(s->sysctl.was, sizeof(s->sysctl.was), "%d", was);
+	snprintf(s->sysctl.want, sizeof(s->sysctl.want), "%d", want);
+	snprintf(s->reason, sizeof(s->reason), "%s", reason);
+	return 0;
+}
+
+/* Strict reverse-path checks drop what comes in by one leg and would be answered by the other. The
+ * larger of `all` and the interface's counts, and `all` is not ours to change: where the result is
+ * 1, the interface is set to 2 (loose). */
+static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
+{
+	int all = 0, own;
+	char reason[160];
+
+	if (!sysctl_value(b->inv, "ipv4", leg->link->name, "rp_filter", &own))
+		return 0;
+	sysctl_value(b->inv, "ipv4", "all", "rp_filter", &all);
+	if (MAX_OF(all, own) != 1)
+		return 0;
+	snprintf(reason, sizeof(reason),
+		 "the larger of all (%d) and %s (%d) counts: 1 drops packets that come in by one "
+		 "leg and are routed by another",
+		 all, leg->link->name, own);
+	return want_sysctl(b, leg, "ipv4", "rp_filter", own, 2, reason);
+}
+
+static bool sysctl_applies(const struct leg_sysctl *t, const struct plan_leg *leg, bool dpdk)
+{
+	bool ipv4 = leg->network->range.first.family == AF_INET;
+
+	switch (t->when) {
+	case WHEN_IPV4:
+		return ipv4;
+	case WHEN_IPV4_SAME_SUBNET:
+		return ipv4 && leg->same_subnet;
+	case WHEN_IPV4_DPDK:
+		return ipv4 && dpdk;
+	case WHEN_IPV6:
+		return !ipv4;
+	}
+	return false;
+}
+
+static int want_sysctls(struct plan_builder *b, const struct plan_leg *leg, bool dpdk)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(leg_sysctls) && r == 0; i++) {
+		const struct leg_sysctl *t = &leg_sysctls[i];
+		int all = 0, own, effective;
+
+		if (!sysctl_applies(t, leg, dpdk) ||
+		    !sysctl_value(b->inv, t->family, leg->link->name, t->key, &own))
+			continue;
+		effective = own;
+		if (t->join != JOIN_NONE && sysctl_value(b->inv, t->family, "all", t->key, &all))
+			effective = MAX_OF(all, own);
+		/* Where `all` alone is too large, setting the interface changes nothing. */
+		if ((effective >= t->min && effective <= t->max) || own == t->set)
+			continue;
+		r = want_sysctl(b, leg, t->family, t->key, own, t->set, t->reason);
+	}
+	if (r == 0 && leg->network->range.first.family == AF_INET)
+		r = want_rp_filter(b, leg);
+	return r;
+}
+
+static int want_link(struct plan_builder *b, const struct plan_leg *leg)
+{
+	const struct inv_link *link = leg->link;
+	struct plan_step *s;
+
+	if (leg->network->mtu) {
+		s = planner_want_add(b, PLAN_LINK_SET, leg);
+		if (!s)
+			return -ENOMEM;
+		s->link.want = (struct kernel_link_change){
+			.ifindex = link->ifindex, .set_mtu = true, .mtu = leg->mtu};
+		s->link.was = s->link.want;
+		s->link.was.mtu = link->mtu;
+		s->disruptive = link->up; /* many drivers restart their queues for it */
+		snprintf(s->reason, sizeof(s->reason), "network %s asks for it",
+			 leg->network->name);
+	}
+	s = planner_want_add(b, PLAN_LINK_SET, leg);
+	if (!s)
+		return -ENOMEM;
+	s->link.want =
+		(struct kernel_link_change){.ifindex = link->ifindex, .set_up = true, .up = true};
+	s->link.was = s->link.want;
+	s->link.was.up = link->up;
+	snprintf(s->reason, sizeof(s->reason), "a leg must be up to carry data");
+	return 0;
+}
+
+static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
+		     const struct plan_worker *w, const struct plan_port *port)
+{
+	struct plan_step *s = planner_want_add(b, PLAN_ADDR_ADD, leg);
+
+	if (!s)
+		return -ENOMEM;
+	s->addr = (struct inv_addr){
+		.ifindex = leg->link->ifindex, .ip = port->ip, .proto = PLENUM_RTPROT};
+	snprintf(s->reason, sizeof(s->reason), "data IP of worker %u (%s on core %u)", w->id,
+		 spec_role_to_string(w->role), w->core);
+	return 0;
+}
+
+static int want_rule(struct plan_builder *b, const struct plan_leg *leg,
+		     const struct plan_worker *w, const struct plan_port *port)
+{
+	struct plan_step *s = planner_want_add(b, PLAN_RULE_ADD, leg);
+
+	if (!s)
+		return -ENOMEM;
+	s->rule = (struct inv_rule){.priority = PLAN_RULE_PRIORITY,
+				    .table = leg->table,
+				    .family = port->ip.addr.family,
+				    .proto = PLENUM_RTPROT,
+				    .from = {port->ip.addr, ip_addr_bits(&port->ip.addr)}};
+	snprintf(s->reason, sizeof(s->reason), "what worker %u sends from this IP leaves by %s",
+		 w->id, leg->net->name);
+	return 0;
+}
+
+static struct plan_step *want_route(struct plan_builder *b, const struct plan_leg *leg,
+				    const struct ip_prefix *dst, const struct ip_addr *gateway)
+{
+	struct plan_step *s = planner_want_add(b, PLAN_ROUTE_ADD, leg);
+
+	if (!s)
+		return NULL;
+	s->route = (struct inv_route){.table = leg->table,
+				      .family = leg->network->range.first.family,
+				      .proto = PLENUM_RTPROT,
+				      .dst = *dst,
+				      .gateway = *gateway,
+				      .oif = leg->link->ifindex};
+	kernel_route_normalize(&s->route);
+	return s;
+}
+
+static uint32_t loopback_index(const struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].kind == INV_LINK_LOOPBACK)
+			return inv->links[i].ifindex;
+	return 0;
+}
+
+/* Without it, what finds no way in the leg's table (its carrier is away, or there is no gateway)
+ * would go on to the main table and leave by another leg or the management interface. */
+static int want_no_way_out(struct plan_builder *b, const struct plan_leg *leg)
+{
+	struct plan_step *s = planner_want_add(b, PLAN_ROUTE_ADD, leg);
+	uint8_t family = leg->network->range.first.family;
+
+	if (!s)
+		return -ENOMEM;
+	s->route = (struct inv_route){.table = leg->table,
+				      .family = family,
+				      .proto = PLENUM_RTPROT,
+				      .metric = PLAN_UNREACHABLE_METRIC,
+				      .type = ROUTE_UNREACHABLE};
+	if (family == AF_INET6) /* where the kernel puts IPv6 routes to nowhere */
+		s->route.oif = loopback_index(b->inv);
+	kernel_route_normalize(&s->route);
+	snprintf(s->reason, sizeof(s->reason),
+		 "what %s cannot carry must not leave by another interface", leg->net->name);
+	return 0;
+}
+
+/* The leg's own table: its subnet, the way out of it, and no other way. */
+static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
+{
+	const struct ip_range *range = &leg->network->range;
+	const struct ip_prefix subnet = {ip_addr_network(&range->first, range->prefix_len),
+					 range->prefix_len};
+	const struct ip_prefix all = {{.family = range->first.family}, 0};
+	const struct ip_addr none = {0};
+	struct plan_step *s = want_route(b, leg, &subnet, &none);
+
+	if (!s)
+		return -ENOMEM;
+	snprintf(s->reason, sizeof(s->reason),
+		 "table %u is %s's alone: its subnet is reached by it", leg->table, leg->net->name);
+	if (leg->network->gateway.family) {
+		s = want_route(b, leg, &all, &leg->network->gateway);
+		if (!s)
+			return -ENOMEM;
+		snprintf(s->reason, sizeof(s->reason),
+			 "other subnets are reached by the gateway of network %s",
+			 leg->network->name);
+	}
+	return want_no_way_out(b, leg);
+}
+
+static const struct plan_port *worker_port(const struct plan_worker *w, const struct plan_leg *leg)
+{
+	for (size_t i = 0; i < w->n_ports; i++)
+		if (strcmp(w->ports[i].leg, leg->net->name) == 0)
+			return &w->ports[i];
+	return NULL;
+}
+
+int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
+{
+	bool udp = false, dpdk = false;
+	int r = 0;
+
+	for (size_t i = 0; i < b->plan->n_workers && r == 0; i++) {
+		const struct plan_worker *w = &b->plan->workers[i];
+		const struct plan_port *port = worker_port(w, leg);
+
+		if (!port)
+			continue;
+		if (w->effective != SPEC_TRANSPORT_UDP) {
+			dpdk = true; /* the worker itself answers for its IP */
+			continue;
+		}
+		udp = true;
+		r = want_addr(b, leg, w, port);
+		if (r == 0)
+			r = want_rule(b, leg, w, port);
+	}
+	if (r == 0)
+		r = want_sysctls(b, leg, dpdk);
+	if (r == 0)
+		r = want_link(b, leg);
+	if (r == 0 && udp)
+		r = want_routes(b, leg);
+	return r;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The workers: core, transport, addresses, mounts and exports of each. */
+#include "netcfg/plan/planner.h"
+#include <stdio.h>
+#include <string.h>
+
+/* "workers[1].cores" */
+struct worker_path {
+	char text[48];
+};
+
+static struct worker_path worker_path(size_t entry, const char *key)
+{
+	struct worker_path p;
+
+	snprintf(p.text, sizeof(p.text), "workers[%zu].%s", entry, key);
+	return p;
+}
+
+/* "0-3,6" into buf: the cores that are online. */
+static void format_online(const struct inventory *inv, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < inv->n_cores && len < size; i++) {
+		size_t last = i;
+
+		if (!inv->cores[i].online)
+			continue;
+		while (last + 1 < inv->n_cores && inv->cores[last + 1].online &&
+		       inv->cores[last + 1].id == inv->cores[last].id + 1)
+			last++;
+		len += (size_t)snprintf(buf + len, size - len, last > i ? "%s%u-%u" : "%s%u",
+					len ? "," : "", inv->cores[i].id, inv->cores[last].id);
+		i = last;
+	}
+}
+
+static void check_core(struct plan_builder *b, size_t entry, unsigned core)
+{
+	const struct spec_worker *sw = &b->spec->workers[entry];
+	const struct inv_core *found = NULL;
+	char online[128];
+
+	for (size_t i = 0; i < b->inv->n_cores; i++)
+		if (b->inv->cores[i].id == core)
+			found = &b->inv->cores[i];
+	if (found && found->online)
+		return;
+	format_online(b->inv, online, sizeof(online));
+	diag_add(b->d, DIAG_ERROR, &sw->pos, worker_path(entry, "cores").text,
+		 "core %u is %s; write one of the online cores: %s", core,
+		 found ? "offline" : "not on this host", online[0] ? online : "(none is known)");
+}
+
+static bool takes_hugepages(enum spec_transport t)
+{
+	return t == SPEC_TRANSPORT_DPDK || t == SPEC_TRANSPORT_DPDK_INTERRUPT;
+}
+
+/* Free 2 MiB pages; what our own running workers hold will be free for their successors. */
+static uint64_t hugepages_free(const struct plan_builder *b)
+{
+	uint64_t whole = 0, nodes = 0, held = 0;
+	bool has_whole = false;
+
+	for (size_t i = 0; i < b->inv->n_hugepages; i++) {
+		const struct inv_hugepages *h = &b->inv->hugepages[i];
+
+		if (h->size_kib != PLAN_HUGEPAGE_KIB)
+			continue;
+		if (h->numa_node == INV_NUMA_NONE) {
+			whole += h->free;
+			has_whole = true;
+		} else {
+			nodes += h->free;
+		}
+	}
+	for (size_t i = 0; b->running && i < b->running->n_workers; i++)
+		if (takes_hugepages(b->running->workers[i].effective))
+			held += PLAN_HUGEPAGES_PER_WORKER;
+	return (has_whole ? whole : nodes) + held;
+}
+
+/* The same worker as it runs, if it was asked for the same; NULL: it does not. */
+static const struct plan_worker *worker_running(const struct plan_builder *b,
+						const struct plan_worker *w)
+{
+	for (size_t i = 0; b->running && i < b->running->n_workers; i++) {
+		const struct plan_worker *r = &b->running->workers[i];
+
+		if (r->id == w->id && r->core == w->core && r->asked == w->asked)
+			return r;
+	}
+	return NULL;
+}
+
+/* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
+static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker *w,
+			uint64_t *hugepages)
+{
+	const struct inv_link *link = b->legs[0].link;
+	const struct plan_worker *running = worker_running(b, w);
+
+	if (running && running->dpdk_failed[0] && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
+		w->effective = SPEC_TRANSPORT_UDP;
+		memcpy(w->dpdk_failed, running->dpdk_failed, sizeof(w->dpdk_failed));
+		snprintf(w->reason, sizeof(w->reason), "dpdk-failed: %s", w->dpdk_failed);
+		return;
+	}
+	if (*hugepages < PLAN_HUGEPAGES_PER_WORKER) {
+		w->effective = SPEC_TRANSPORT_UDP;
+		snprintf(w->reason, sizeof(w->reason),
+			 "no-hugepages: %llu free of 2 MiB, %u needed",
+			 (unsigned long long)*hugepages, PLAN_HUGEPAGES_PER_WORKER);
+		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
+			diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
+				 worker_path(entry, "transport").text,
+				 "%s on core %u has too few hugepages: %llu of 2 MiB are free, %u "
+				 "are needed and policy.on-fallback is refuse; raise "
+				 "vm.nr_hugepages or write transport: udp",
+				 spec_transport_to_string(w->asked), w->core,
+				 (unsigned long long)*hugepages, PLAN_HUGEPAGES_PER_WORKER);
+		return;
+	}
+	*hugepages -= PLAN_HUGEPAGES_PER_WORKER;
+	w->effective = w->asked;
+	snprintf(w->reason, sizeof(w->reason),
+		 "kernel-interface: %.15s (%.31s) has no VF for the worker, DPDK shares it",
+		 link->name, link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
+}
+
+static void choose_auto(struct plan_builder *b, struct plan_worker *w)
+{
+	w->effective = SPEC_TRANSPORT_UDP;
+	for (size_t i = 0; i < b->n_legs; i++) {
+		const struct inv_link *link = b->legs[i].link;
+		const char *driver =
+			link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind);
+
+		if (link->max_vfs == 0) {
+			snprintf(w->reason, sizeof(w->reason),
+				 "no-vf: %.15s (%.31s) offers no SR-IOV", link->name, driver);
+			return;
+		}
+		snprintf(w->reason, sizeof(w->reason),
+			 "vf-unused: %.15s (%.31s) offers %u VFs, which this version does not use",
+			 link->name, driver, link->max_vfs);
+	}
+}
+
+/* The n-th address of the leg: of those given one by one, else of its network's range; false: there
+ * are fewer. */
+static bool leg_ip(const struct plan_leg *leg, uint64_t n, struct ip_prefix *ret)
+{
+	const struct spec_net *net = leg->net;
+	const struct ip_range *range = &leg->network->range;
+
+	ret->len = range->prefix_len;
+	if (!net->n_ips)
+		return n < ip_range_count(range) && ip_addr_add(&range->first, n, &ret->addr);
+	for (size_t i = 0; i < net->n_ips; i++) {
+		uint64_t count = ip_range_count(&net->ips[i]);
+
+		if (n < count)
+			return ip_addr_add(&net->ips[i].first, n, &ret->addr);
+		n -= count;
+	}
+	return false;
+}
+
+/* The address must not be another's on this host already: not elsewhere, and not on the leg in
+ * another form than wanted, nor at all where the worker answers for it itself. */
+static void check_ip(struct plan_builder *b, const struct plan_leg *leg,
+		     const struct plan_worker *w, const struct ip_prefix *ip)
+{
+	char text[IP_ADDR_STR_MAX];
+
+	ip_addr_format(&ip->addr, text, sizeof(text));
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *have = &b->inv->addrs[i];
+		const struct inv_link *on = inv_link_by_index(b->inv, have->ifindex);
+		bool as_wanted = on == leg->link && have->ip.len == ip->len &&
+				 w->effective == SPEC_TRANSPORT_UDP;
+
+		if (have->proto == PLENUM_RTPROT || as_wanted ||
+		    !ip_addr_equal(&have->ip.addr, &ip->addr))
+			continue;
+		diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL,
+			 "worker %u would get %s/%u on %s, but others have put %s/%u on %s; remove "
+			 "it there or write other ips",
+			 w->id, text, ip->len, leg->link->name, text, have->ip.len,
+			 on ? on->name : "another interface");
+	}
+}
+
+/* False: the leg has no address left for it. */
+static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
+{
+	struct plan_worker *w = &b->plan->workers[worker];
+	struct plan_port *port = &w->ports[w->n_ports];
+
+	if (!leg_ip(leg, worker, &port->ip))
+		return false;
+	check_ip(b, leg, w, &port->ip);
+	memcpy(port->leg, leg->net->name, sizeof(port->leg));
+	memcpy(port->label, leg->label, sizeof(port->label));
+	memcpy(port->ifname, leg->link->name, sizeof(port->ifname));
+	memcpy(port->pci, leg->link->pci, sizeof(port->pci));
+	port->ifindex = leg->link->ifindex;
+	port->mtu = leg->mtu;
+	port->gateway = leg->network->gateway;
+	port->mac = leg->link->mac;
+	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP;
+	w->n_ports++;
+	return true;
+}
+
+/* Worker i of the host takes the i-th address of each leg. */
+static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
+{
+	size_t w = 0;
+
+	while (w < b->plan->n_workers && worker_add_port(b, leg, w))
+		w++;
+	if (w < b->plan->n_workers)
+		diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL,
+			 "%s has addresses for %zu workers, %zu need one each; write a larger %s",
+			 leg->net->name, w, b->plan->n_workers,
+			 leg->net->n_ips ? "list of ips" : "range for its network");
+}
+
+/* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,
+ * since that one keeps the state which lets a client's session go on after a restart. */
+static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
+{
+	size_t n = sw->n_cores, first = (core * sw->n_exports + n - 1) / n;
+
+	w->exports = sw->exports + (sw->n_exports ? first : 0);
+	w->n_exports = ((core + 1) * sw->n_exports + n - 1) / n - first;
+	if (sw->n_mounts > core) {
+		w->mounts = calloc(sw->n_mounts, sizeof(*w->mounts));
+		if (!w->mounts)
+			return -ENOMEM;
+		for (size_t m = core; m < sw->n_mounts; m += n)
+			w->mounts[w->n_mounts++] = &sw->mounts[m];
+	}
+	if (!w->n_exports && !w->n_mounts && sw->role != SPEC_ROLE_DRIVES)
+		snprintf(w->note, sizeof(w->note), "idle: its entry has fewer %s than cores",
+			 sw->role == SPEC_ROLE_FRONTEND ? "mounts" : "exports");
+	return 0;
+}
+
+static int worker_build(struct plan_builder *b, size_t entry, size_t core, uint64_t *hugepages)
+{
+	const struct spec_worker *sw = &b->spec->workers[entry];
+	struct plan_worker *w = &b->plan->workers[b->plan->n_workers++];
+
+	w->id = (uint32_t)b->plan->n_workers;
+	w->role = sw->role;
+	w->core = sw->cores[core];
+	w->asked = sw->transport;
+	w->effective = SPEC_TRANSPORT_UDP;
+	w->udp_port = b->spec->port;
+	check_core(b, entry, w->core);
+	if (takes_hugepages(w->asked) && b->n_legs)
+		choose_dpdk(b, entry, w, hugepages);
+	else if (w->asked == SPEC_TRANSPORT_AUTO)
+		choose_auto(b, w);
+	return worker_deal(sw, core, w);
+}
+
+int plan_workers_build(struct plan_builder *b)
+{
+	const struct spec *spec = b->spec;
+	uint64_t hugepages = hugepages_free(b);
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < spec->n_workers; i++)
+		n += spec->workers[i].n_cores;
+	if (n == 0)
+		return 0;
+	if (spec->n_nets == 0)
+		diag_add(b->d, DIAG_ERROR, &spec->workers[0].pos, "net",
+			 "the workers have no data device; write one under net");
+	b->plan->workers = calloc(n, sizeof(*b->plan->workers));
+	if (!b->plan->workers)
+		return -ENOMEM;
+	for (size_t i = 0; i < spec->n_workers && r == 0; i++)
+		for (size_t c = 0; c < spec->workers[i].n_cores && r == 0; c++)
+			r = worker_build(b, i, c, &hugepages);
+	if (r < 0)
+		return r;
+	for (size_t leg = 0; leg < b->n_legs; leg++)
+		leg_add_ports(b, &b->legs[leg]);
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a mode of `ha` is made of: the contract between plan_build and the planners in plugins/.
+ * A planner says which legs the data devices make and what the host shall have for them; it never
+ * looks at the host except through the inventory, and never makes steps: the plan compares what is
+ * wanted with what is there. netcfg knows no planner by name; plugins/ hands its table in.
+ */
+#ifndef PLENUM_NETCFG_PLANNER_H
+#define PLENUM_NETCFG_PLANNER_H
+
+#include "netcfg/plan/plan.h"
+
+struct plan_leg {
+	const struct spec_net *net;
+	const struct spec_network *network;
+	const struct inv_link *link;
+	char label[PLENUM_NAME_MAX];
+	uint32_t table;	  /* routing table of this leg alone */
+	uint32_t mtu;	  /* bytes of IP packet once the plan is done */
+	bool same_subnet; /* another leg lives in the same subnet */
+};
+
+/* The wanted state, as the steps that would make it on an empty host. */
+struct plan_want {
+	struct plan_step *steps;
+	size_t n, cap;
+};
+
+struct plan_builder {
+	const struct spec *spec;
+	const struct inventory *inv;
+	const struct plan *running; /* NULL: no worker runs */
+	struct diag *d;
+	struct plan *plan; /* its workers are complete when `want` is called */
+	struct plan_leg legs[PLAN_PORTS_MAX];
+	size_t n_legs;
+	struct plan_want want;
+};
+
+struct planner_ops {
+	enum spec_ha mode;
+	/* Fills legs from spec->nets; contradictions go to d. 0, -ENOMEM. */
+	int (*legs)(struct plan_builder *b);
+	/* Adds what the host shall have; called only when d has no error. 0, -ENOMEM. */
+	int (*want)(struct plan_builder *b);
+};
+
+/* The table (borrowed for good) of all planners; to be called once, before the first plan. */
+void planner_table_set(const struct planner_ops *const *table, size_t n);
+const struct planner_ops *planner_find(enum spec_ha mode);
+
+/*
+ * For planners. Adds the leg of spec->nets[i]: finds its link, and refuses (to d) what must not be
+ * touched: the management interface, the default route's interface, whatever those stand on,
+ * enslaved links, devices used twice. 0, also when d got an error.
+ */
+int planner_leg_add(struct plan_builder *b, size_t i);
+/* All that a leg with addresses of its own wants: kernel settings, link, addresses, source routes
+ * and rules. 0, -ENOMEM. */
+int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg);
+/* A zeroed step at the end of what is wanted, named after the leg; NULL: out of memory. */
+struct plan_step *planner_want_add(struct plan_builder *b, enum plan_op op,
+				   const struct plan_leg *leg);
+
+/* Used by plan_build alone: the workers with their ports and addresses; and the steps from what is
+ * wanted and what is there. 0, -ENOMEM; contradictions go to d. */
+int plan_workers_build(struct plan_builder *b);
+int plan_diff_build(struct plan_builder *b);
+/* A zeroed element at the end of a growing array of steps; NULL: out of memory. */
+struct plan_step *plan_step_append(struct plan_step **steps, size_t *n, size_t *cap);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is wanted: the declarative configuration, read from YAML into one immutable value.
+ * spec_load reads /etc/plenum/plenum.yaml and the *.yaml of plenum.d beside it in name order (lists
+ * are joined, scalars and maps may be given once); it returns a complete, checked spec or nothing.
+ * It never looks at the host: what depends on the devices is the plan's to check. plenum.yaml(5) is
+ * made from the same schema table that drives the parser.
+ */
+#ifndef PLENUM_NETCFG_SPEC_H
+#define PLENUM_NETCFG_SPEC_H
+
+#include "netcfg/base/addr.h"
+#include "netcfg/base/diag.h"
+
+#define SPEC_FILE_BYTES_MAX (1U << 20) /* a larger file is refused before it is parsed */
+#define SPEC_DEPTH_MAX 16
+#define SPEC_PORT_DEFAULT 7411
+#define SPEC_CONFIRM_S_DEFAULT 120
+#define SPEC_PEER_TIMEOUT_S_DEFAULT 30
+
+enum spec_ha { SPEC_HA_NONE, SPEC_HA_DUAL_LEG, SPEC_HA_ACTIVE_BACKUP, SPEC_HA_LACP, SPEC_HA_MAX };
+enum spec_role { SPEC_ROLE_FRONTEND, SPEC_ROLE_COMPUTE, SPEC_ROLE_DRIVES, SPEC_ROLE_MAX };
+enum spec_transport {
+	SPEC_TRANSPORT_AUTO,
+	SPEC_TRANSPORT_DPDK,
+	SPEC_TRANSPORT_DPDK_INTERRUPT,
+	SPEC_TRANSPORT_UDP,
+	SPEC_TRANSPORT_MAX
+};
+enum spec_fallback { SPEC_FALLBACK_DEGRADE, SPEC_FALLBACK_REFUSE, SPEC_FALLBACK_MAX };
+enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
+
+const char *spec_ha_to_string(enum spec_ha v);
+const char *spec_role_to_string(enum spec_role v);
+const char *spec_transport_to_string(enum spec_transport v);
+const char *spec_fallback_to_string(enum spec_fallback v);
+
+struct spec_network { /* where addresses come from */
+	char name[PLENUM_NAME_MAX];
+	struct ip_range range;
+	struct ip_addr gateway; /* family 0: none */
+	uint32_t mtu;		/* bytes; 0: leave as it is */
+	uint16_t vlan;		/* 802.1Q tag 1-4094; 0: untagged */
+	struct diag_pos pos;
+};
+
+#define SPEC_VFS_AUTO (-1)
+
+struct spec_net { /* one data device: a leg, or a port of a bond */
+	char name[PLENUM_NAME_MAX];
+	char device[PLENUM_NAME_MAX];  /* PCI address, MAC or interface name, as written */
+	char network[PLENUM_NAME_MAX]; /* name of a spec_network */
+	char label[PLENUM_NAME_MAX];   /* switch; "auto": by LLDP; "": the leg's own name */
+	int vfs;		       /* SPEC_VFS_AUTO or a count */
+	enum spec_tristate rdma;
+	struct ip_range
+		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
+	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
+	struct diag_pos pos;
+};
+
+struct spec_mount {
+	char *path;			 /* absolute */
+	char from_host[PLENUM_NAME_MAX]; /* "storage-01/scratch" -> "storage-01" */
+	char from_export[PLENUM_NAME_MAX];
+	bool read_only;
+	uint32_t timeout_s; /* how long requests wait for an absent peer before they fail */
+	struct diag_pos pos;
+};
+
+struct spec_export {
+	char name[PLENUM_NAME_MAX];
+	char *path; /* absolute */
+	bool read_only;
+	struct diag_pos pos;
+};
+
+struct spec_worker { /* one entry; it stands for n_cores workers */
+	enum spec_role role;
+	enum spec_transport transport;
+	unsigned *cores; /* in the order written, no duplicates */
+	size_t n_cores;
+	struct spec_mount *mounts; /* frontend only */
+	size_t n_mounts;
+	struct spec_export *exports; /* compute only */
+	size_t n_exports;
+	struct diag_pos pos;
+};
+
+struct spec_peer { /* where another host's workers are found, without a cluster */
+	char name[PLENUM_NAME_MAX];
+	struct ip_addr *ips; /* any of its workers' data IPs; the rest are learnt from it */
+	size_t n_ips;
+	uint16_t port; /* 0: the same as ours */
+	struct diag_pos pos;
+};
+
+struct spec_cluster { /* name == "": standalone */
+	char name[PLENUM_NAME_MAX];
+	char **etcd;
+	size_t n_etcd;
+	char *secret_file;
+	struct diag_pos pos;
+};
+
+struct spec {
+	char host[PLENUM_NAME_MAX];
+	char management_interface[16]; /* "": not named */
+	uint16_t port;		       /* UDP port of the workers' data IPs */
+	enum spec_ha ha;
+	enum spec_fallback on_fallback;
+	uint32_t confirm_s;
+	struct spec_network *networks;
+	size_t n_networks;
+	struct spec_net *nets;
+	size_t n_nets;
+	struct spec_worker *workers;
+	size_t n_workers;
+	struct spec_peer *peers;
+	size_t n_peers;
+	struct spec_cluster cluster;
+	char **files; /* what it was read from; the pos members point into it */
+	size_t n_files;
+};
+
+/*
+ * Reads `file` and, where dropin_dir is not NULL and exists, its *.yaml. 0 and *ret (free with
+ * spec_free); -EINVAL with the errors in d; another negative errno for files that could not be read
+ * (also in d). Nothing of *ret is set on failure.
+ */
+int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct spec **ret);
+/* The same from memory; `name` stands for the file's name in messages. */
+int spec_parse(const char *name, const char *text, size_t len, struct diag *d, struct spec **ret);
+struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
+
+/* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller
+ * frees. */
+char *spec_to_yaml(const struct spec *s);
+/* A drop-in with nothing but these devices, as `plenum net add` writes it. Heap, caller frees. */
+char *spec_nets_to_yaml(const struct spec_net *nets, size_t n);
+/* JSON Schema (2020-12) of the YAML, from the schema table. Heap, caller frees. */
+char *spec_json_schema(void);
+/* The key table as mdoc(7) rows for plenum.yaml(5). Heap, caller frees. */
+char *spec_man_table(void);
+
+#endif

@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the parts of a spec say about each other. Each check looks at one question, reports every
+ * violation at the place that should change, and leaves the spec as it is, but for one thing:
+ * explicit addresses get the prefix length of their network.
+ */
+#include "netcfg/spec/spec_schema.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#define NO_INDEX SIZE_MAX
+
+/* The node to blame: the map that begins at pos, or its member, or an item of that. */
+static const struct spec_node *check_node(const struct spec_reader *r, const struct diag_pos *pos,
+					  const char *key, size_t index)
+{
+	for (size_t i = 0; i < r->n_trees; i++) {
+		const struct spec_node *map = spec_node_map_at(r->trees[i], pos), *n;
+
+		if (!map)
+			continue;
+		n = key ? spec_node_member(map, key) : map;
+		if (n && index != NO_INDEX && spec_node_item(n, index))
+			return spec_node_item(n, index);
+		return n ? n : map;
+	}
+	return NULL;
+}
+
+#define check_error_at(r, map_pos, key, index, ...)                                          \
+	do {                                                                                 \
+		char path_[SPEC_PATH_MAX];                                                   \
+		const struct spec_node *n_ = check_node(r, map_pos, key, index);             \
+		diag_add((r)->d, DIAG_ERROR, n_ ? &n_->pos : (map_pos),                      \
+			 n_ ? spec_node_path(n_, path_, sizeof(path_)) : NULL, __VA_ARGS__); \
+	} while (0)
+#define check_error(r, map_pos, key, ...) check_error_at(r, map_pos, key, NO_INDEX, __VA_ARGS__)
+
+/* A name or path in a list that must be unique. */
+struct check_name {
+	const char *text;
+	const struct diag_pos *pos;
+	size_t index;
+};
+
+static int check_name_cmp(const void *va, const void *vb)
+{
+	const struct check_name *a = va, *b = vb;
+	int order = strcmp(a->text, b->text);
+
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* Sorts names and reports every one that an earlier entry has. */
+static void check_unique(struct spec_reader *r, struct check_name *names, size_t n, const char *key,
+			 const char *what)
+{
+	qsort(names, n, sizeof(*names), check_name_cmp);
+	for (size_t i = 1; i < n; i++) {
+		if (!*names[i].text || strcmp(names[i].text, names[i - 1].text) != 0)
+			continue;
+		check_error(r, names[i].pos, key,
+			    "the %s '%.64s' is taken on line %u%s%s; choose "
+			    "another",
+			    what, names[i].text, names[i - 1].pos->line,
+			    names[i].pos->file == names[i - 1].pos->file ? "" : " of ",
+			    names[i].pos->file == names[i - 1].pos->file ? ""
+									 : names[i - 1].pos->file);
+	}
+}
+
+static struct check_name *check_names_new(struct spec_reader *r, size_t n)
+{
+	struct check_name *names = calloc(n ? n : 1, sizeof(*names));
+
+	if (!names)
+		r->d->out_of_memory = true;
+	return names;
+}
+
+static void check_network_names(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	autofree struct check_name *names = check_names_new(r, s->n_networks);
+
+	if (!names)
+		return;
+	for (size_t i = 0; i < s->n_networks; i++)
+		names[i] = (struct check_name){s->networks[i].name, &s->networks[i].pos, i};
+	check_unique(r, names, s->n_networks, "name", "name");
+}
+
+static void check_net_names(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	autofree struct check_name *names = check_names_new(r, s->n_nets);
+
+	if (!names)
+		return;
+	for (size_t i = 0; i < s->n_nets; i++)
+		names[i] = (struct check_name){s->nets[i].name, &s->nets[i].pos, i};
+	check_unique(r, names, s->n_nets, "name", "name");
+	for (size_t i = 0; i < s->n_nets; i++)
+		names[i] = (struct check_name){s->nets[i].device, &s->nets[i].pos, i};
+	check_unique(r, names, s->n_nets, "device", "device");
+}
+
+static void check_peer_names(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	autofree struct check_name *names = check_names_new(r, s->n_peers);
+
+	if (!names)
+		return;
+	for (size_t i = 0; i < s->n_peers; i++) {
+		names[i] = (struct check_name){s->peers[i].name, &s->peers[i].pos, i};
+		if (*s->host && strcmp(s->peers[i].name, s->host) == 0)
+			check_error(r, &s->peers[i].pos, "name",
+				    "'%s' is this host itself; list other hosts only", s->host);
+	}
+	check_unique(r, names, s->n_peers, "name", "name");
+}
+
+/* Mount points and export names are unique over all workers of the host. */
+static void check_mount_and_export_names(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	autofree struct check_name *mounts = NULL, *exports = NULL;
+	size_t n_mounts = 0, n_exports = 0;
+
+	for (size_t i = 0; i < s->n_workers; i++) {
+		n_mounts += s->workers[i].n_mounts;
+		n_exports += s->workers[i].n_exports;
+	}
+	mounts = check_names_new(r, n_mounts);
+	exports = check_names_new(r, n_exports);
+	if (!mounts || !exports)
+		return;
+	n_mounts = n_exports = 0;
+	for (size_t i = 0; i < s->n_workers; i++) {
+		const struct spec_worker *w = &s->workers[i];
+
+		for (size_t j = 0; j < w->n_mounts; j++, n_mounts++)
+			mounts[n_mounts] =
+				(struct check_name){w->mounts[j].path ? w->mounts[j].path : "",
+						    &w->mounts[j].pos, n_mounts};
+		for (size_t j = 0; j < w->n_exports; j++, n_exports++)
+			exports[n_exports] = (struct check_name){w->exports[j].name,
+								 &w->exports[j].pos, n_exports};
+	}
+	check_unique(r, mounts, n_mounts, "path", "mount point");
+	check_unique(r, exports, n_exports, "name", "export name");
+}
+
+static bool is_unusable(const struct ip_addr *a)
+{
+	if (a->family == AF_INET)
+		return a->bytes[0] == 0 || a->bytes[0] == 127 || a->bytes[0] >= 224;
+	if (a->family == AF_INET6) {
+		static const uint8_t zeros[15];
+
+		return a->bytes[0] == 0xff ||
+		       (memcmp(a->bytes, zeros, sizeof(zeros)) == 0 && a->bytes[15] <= 1);
+	}
+	return false;
+}
+
+/* The subnet's own address and its broadcast address belong to nobody. */
+static void check_range_ends(struct spec_reader *r, const struct diag_pos *pos, const char *key,
+			     size_t index, const struct ip_range *range)
+{
+	struct ip_addr net, broadcast;
+	char buf[IP_ADDR_STR_MAX];
+
+	if (is_unusable(&range->first) || is_unusable(&range->last)) {
+		check_error_at(r, pos, key, index,
+			       "the addresses are loopback, multicast or reserved ones; write "
+			       "addresses of hosts");
+		return;
+	}
+	if (range->first.family != AF_INET || range->prefix_len > 30)
+		return;
+	net = ip_addr_network(&range->first, range->prefix_len);
+	if (!ip_addr_add(&net, (UINT64_C(1) << (32 - range->prefix_len)) - 1, &broadcast))
+		return;
+	if (ip_range_contains(range, &net))
+		check_error_at(r, pos, key, index,
+			       "%s is the address of the subnet itself; begin after it",
+			       ip_addr_format(&net, buf, sizeof(buf)));
+	if (ip_range_contains(range, &broadcast))
+		check_error_at(r, pos, key, index,
+			       "%s is the broadcast address of the subnet; end before it",
+			       ip_addr_format(&broadcast, buf, sizeof(buf)));
+}
+
+static void check_network(struct spec_reader *r, const struct spec_network *w)
+{
+	struct ip_prefix subnet = {w->range.first, w->range.prefix_len};
+	char buf[IP_ADDR_STR_MAX], net[IP_ADDR_STR_MAX];
+
+	if (w->range.first.family == 0)
+		return;
+	check_range_ends(r, &w->pos, "range", NO_INDEX, &w->range);
+	if (w->range.first.family == AF_INET6 && w->mtu > 0 && w->mtu < 1280)
+		check_error(r, &w->pos, "mtu", "IPv6 takes an MTU of 1280 at least, found %" PRIu32,
+			    w->mtu);
+	if (w->gateway.family == 0)
+		return;
+	subnet.addr = ip_addr_network(&subnet.addr, subnet.len);
+	ip_addr_format(&w->gateway, buf, sizeof(buf));
+	if (!ip_prefix_contains(&subnet, &w->gateway))
+		check_error(r, &w->pos, "gateway", "%s is outside the subnet %s", buf,
+			    ip_prefix_format(&subnet, net, sizeof(net)));
+	else if (ip_range_contains(&w->range, &w->gateway))
+		check_error(r, &w->pos, "gateway",
+			    "%s is inside the range; leave the gateway out of the range", buf);
+}
+
+static void check_networks(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+
+	for (size_t i = 0; i < s->n_networks; i++) {
+		check_network(r, &s->networks[i]);
+		for (size_t j = 0; j < i; j++) {
+			if (s->networks[i].range.first.family == 0 ||
+			    !ip_range_overlaps(&s->networks[i].range, &s->networks[j].range))
+				continue;
+			check_error(r, &s->networks[i].pos, "range",
+				    "overlaps the range of network '%s' on line %u; give each "
+				    "network addresses of its own",
+				    s->networks[j].name, s->networks[j].pos.line);
+			break;
+		}
+	}
+}
+
+static const struct spec_network *network_of(const struct spec *s, const struct spec_net *net)
+{
+	for (size_t i = 0; i < s->n_networks; i++)
+		if (strcmp(s->networks[i].name, net->network) == 0)
+			return &s->networks[i];
+	return NULL;
+}
+
+static void check_net_network(struct spec_reader *r, const struct spec_net *net)
+{
+	const struct spec *s = r->spec;
+	autofree const char **names = NULL;
+	const char *near;
+
+	if (!*net->network || network_of(s, net))
+		return;
+	names = calloc(s->n_networks ? s->n_networks : 1, sizeof(*names));
+	if (!names) {
+		r->d->out_of_memory = true;
+		return;
+	}
+	for (size_t i = 0; i < s->n_networks; i++)
+		names[i] = s->networks[i].name;
+	near = diag_suggest(net->network, names, s->n_networks);
+	if (near)
+		check_error(r, &net->pos, "network",
+			    "no network is called '%s'; did you mean '%s'?", net->network, near);
+	else
+		check_error(r, &net->pos, "network",
+			    "no network is called '%s'; add it to networks", net->network);
+}
+
+/* One entry of ips against its network; sets the prefix length. */
+static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size_t index,
+			 const struct spec_network *w)
+{
+	struct ip_prefix subnet = {w->range.first, w->range.prefix_len};
+	struct ip_range *range = &net->ips[index];
+	char have[2 * IP_ADDR_STR_MAX], want[IP_ADDR_STR_MAX];
+
+	if (range->first.family == 0 || w->range.first.family == 0)
+		return;
+	subnet.addr = ip_addr_network(&subnet.addr, subnet.len);
+	ip_range_format(range, have, sizeof(have));
+	ip_prefix_format(&subnet, want, sizeof(want));
+	if (!ip_prefix_contains(&subnet, &range->first) ||
+	    !ip_prefix_contains(&subnet, &range->last)) {
+		check_error_at(r, &net->pos, "ips", index,
+			       "%s is outside the subnet %s of network '%s'", have, want, w->name);
+		return;
+	}
+	if (strchr(have, '/') && range->prefix_len != w->range.prefix_len) {
+		check_error_at(r, &net->pos, "ips", index,
+			       "%s has another length than the subnet %s; leave the /%u out", have,
+			       want, range->prefix_len);
+		return;
+	}
+	range->prefix_len = w->range.prefix_len;
+	check_range_ends(r, &net->pos, "ips", index, range);
+	if (w->gateway.family && ip_range_contains(range, &w->gateway))
+		check_error_at(r, &net->pos, "ips", index, "%s holds the gateway of network '%s'",
+			       have, w->name);
+}
+
+struct check_range {
+	struct ip_range range;
+	const struct spec_net *net;
+	size_t index; /* in ips; NO_INDEX: what the device takes from its network's range */
+};
+
+static int check_range_cmp(const void *va, const void *vb)
+{
+	const struct check_range *a = va, *b = vb;
+	int order = ip_addr_cmp(&a->range.first, &b->range.first);
+
+	if (order == 0)
+		order = ip_addr_cmp(&a->range.last, &b->range.last);
+	if (order == 0)
+		order = (a->net > b->net) - (a->net < b->net);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* The addresses of every device: those that are written, else the first of its network's range. */
+static size_t collect_ranges(const struct spec *s, size_t n_cores, struct check_range *ranges)
+{
+	bool bond = s->ha == SPEC_HA_LACP || s->ha == SPEC_HA_ACTIVE_BACKUP;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_nets; i++) {
+		const struct spec_net *net = &s->nets[i];
+		const struct spec_network *w = network_of(s, net);
+		struct ip_range taken;
+
+		for (size_t j = 0; j < net->n_ips; j++)
+			if (net->ips[j].first.family)
+				ranges[n++] = (struct check_range){net->ips[j], net, j};
+		/* The devices of a bond share their addresses. */
+		if (net->n_ips > 0 || bond || !w || !w->range.first.family || n_cores == 0)
+			continue;
+		taken = w->range;
+		if (ip_addr_add(&taken.first, n_cores - 1, &taken.last))
+			ranges[n++] = (struct check_range){taken, net, NO_INDEX};
+	}
+	return n;
+}
+
+static void report_overlap(struct spec_reader *r, const struct check_range *at,
+			   const struct check_range *other)
+{
+	char buf[2 * IP_ADDR_STR_MAX];
+
+	ip_range_format(&other->range, buf, sizeof(buf));
+	if (at->index != NO_INDEX)
+		check_error_at(r, &at->net->pos, "ips", at->index,
+			       "overlaps %s of '%s'; give each address once", buf,
+			       other->net->name);
+	else
+		check_error(r, &at->net->pos, NULL,
+			    "it would take the same addresses as '%s' (%s); give it ips of its own",
+			    other->net->name, buf);
+}
+
+/* Every address belongs to one device: sorted by their beginnings, neighbours must not touch. */
+static void check_ips_overlap(struct spec_reader *r, size_t n_cores)
+{
+	const struct spec *s = r->spec;
+	autofree struct check_range *ranges = NULL;
+	const struct check_range *reach = NULL;
+	size_t n = s->n_nets;
+
+	for (size_t i = 0; i < s->n_nets; i++)
+		n += s->nets[i].n_ips;
+	ranges = calloc(n ? n : 1, sizeof(*ranges));
+	if (!ranges) {
+		r->d->out_of_memory = true;
+		return;
+	}
+	n = collect_ranges(s, n_cores, ranges);
+	qsort(ranges, n, sizeof(*ranges), check_range_cmp);
+	for (size_t i = 0; i < n; i++) {
+		if (reach && ip_range_overlaps(&reach->range, &ranges[i].range))
+			report_overlap(r, &ranges[i], reach);
+		if (!reach || ip_addr_cmp(&reach->range.last, &ranges[i].range.last) < 0)
+			reach = &ranges[i];
+	}
+}
+
+static uint64_t count_add(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* One data IP a core on every device, from its ips or from the range of its network. */
+static void check_ip_count(struct spec_reader *r, const struct spec_net *net, size_t n_cores)
+{
+	const struct spec_network *w = network_of(r->spec, net);
+	uint64_t have = 0;
+
+	for (size_t i = 0; i < net->n_ips; i++) {
+		if (!net->ips[i].first.family)
+			return;
+		have = count_add(have, ip_range_count(&net->ips[i]));
+	}
+	if (net->n_ips > 0 && have < n_cores)
+		check_error(r, &net->pos, "ips",
+			    "%" PRIu64 " address%s for %zu cores; give one a core", have,
+			    have == 1 ? "" : "es", n_cores);
+	if (net->n_ips > 0 || !w || !w->range.first.family)
+		return;
+	have = ip_range_count(&w->range);
+	if (have < n_cores)
+		check_error(r, &w->pos, "range",
+			    "%" PRIu64 " address%s for the %zu cores of this host; give one a core",
+			    have, have == 1 ? "" : "es", n_cores);
+}
+
+static void check_nets(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+
+	if (s->n_nets > SPEC_LEGS_MAX)
+		check_error(r, &s->nets[SPEC_LEGS_MAX].pos, NULL,
+			    "%zu devices are given, at most %d are allowed", s->n_nets,
+			    SPEC_LEGS_MAX);
+	for (size_t i = 0; i < s->n_nets; i++) {
+		const struct spec_net *net = &s->nets[i];
+		const struct spec_network *w = network_of(s, net);
+
+		check_net_network(r, net);
+		for (size_t j = 0; w && j < net->n_ips; j++)
+			check_net_ip(r, net, j, w);
+		if (*s->management_interface && strcmp(net->device, s->management_interface) == 0)
+			check_error(r, &net->pos, "device",
+				    "'%s' is the management interface, which is never "
+				    "reconfigured; name another device",
+				    net->device);
+	}
+}
+
+/* Where the mode was written: it is the only key of its map. */
+static void check_ha_error(struct spec_reader *r, const char *text)
+{
+	for (size_t i = 0; i < r->n_trees; i++) {
+		const struct spec_node *ha = spec_node_member(r->trees[i], "ha");
+
+		if (ha)
+			check_error(r, &ha->pos, "mode", "%s", text);
+	}
+}
+
+static void check_ha_dual_leg(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+
+	if (s->n_nets < 2)
+		check_ha_error(r, "dual-leg needs two devices at least; add them to net");
+	for (size_t i = 0; i < s->n_nets; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (!*s->nets[i].network ||
+			    strcmp(s->nets[i].network, s->nets[j].network) != 0)
+				continue;
+			check_error(r, &s->nets[i].pos, "network",
+				    "'%s' is the network of '%s' too; with dual-leg each device "
+				    "has a network of its own",
+				    s->nets[i].network, s->nets[j].name);
+			break;
+		}
+	}
+}
+
+static void check_ha_bond(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	const char *mode = spec_ha_to_string(s->ha);
+
+	if (s->n_nets < 2)
+		check_ha_error(r, s->ha == SPEC_HA_LACP
+					  ? "lacp needs two devices at least; add them to net"
+					  : "active-backup needs two devices at least; add them to "
+					    "net");
+	for (size_t i = 0; i < s->n_nets; i++) {
+		const struct spec_net *net = &s->nets[i];
+
+		if (i > 0 && *net->network && strcmp(net->network, s->nets[0].network) != 0)
+			check_error(r, &net->pos, "network",
+				    "with %s all devices are on one network; write '%s'", mode,
+				    s->nets[0].network);
+		if (s->ha == SPEC_HA_LACP && net->vfs > 0)
+			check_error(r, &net->pos, "vfs",
+				    "lacp and VFs exclude each other; write 'vfs: 0', or another "
+				    "mode for ha");
+	}
+}
+
+static void check_worker(struct spec_reader *r, const struct spec_worker *w)
+{
+	const char *role = spec_role_to_string(w->role);
+	const struct spec_node *node = check_node(r, &w->pos, NULL, NO_INDEX);
+
+	/* Without a role there is no telling what fits. */
+	if (!spec_node_member(node, "role"))
+		return;
+	if (w->n_mounts > 0 && w->role != SPEC_ROLE_FRONTEND)
+		check_error(
+			r, &w->pos, "mounts",
+			"only a frontend mounts, this is '%s'; move the mounts to a worker with "
+			"'role: frontend'",
+			role);
+	if (w->n_exports > 0 && w->role != SPEC_ROLE_COMPUTE)
+		check_error(r, &w->pos, "exports",
+			    "only compute exports, this is '%s'; move the exports to a worker "
+			    "with 'role: compute'",
+			    role);
+	if (w->n_mounts > SPEC_MOUNTS_PER_CORE_MAX * MAX_OF(w->n_cores, 1))
+		check_error(r, &w->pos, "mounts",
+			    "%zu mounts for %zu cores, at most %d a core; add cores", w->n_mounts,
+			    w->n_cores, SPEC_MOUNTS_PER_CORE_MAX);
+	for (size_t i = 0; i < w->n_mounts; i++)
+		if (w->mounts[i].path && strcmp(w->mounts[i].path, "/") == 0)
+			check_error(r, &w->mounts[i].pos, "path",
+				    "the root directory cannot be a mount point; name another");
+}
+
+/* Without a cluster a mount comes from one of the peers. */
+static void check_mount_from(struct spec_reader *r, const struct spec_mount *m)
+{
+	const struct spec *s = r->spec;
+	autofree const char **names = calloc(s->n_peers ? s->n_peers : 1, sizeof(*names));
+	const char *near;
+
+	if (!names) {
+		r->d->out_of_memory = true;
+		return;
+	}
+	if (!*m->from_host)
+		return;
+	if (*s->host && strcmp(m->from_host, s->host) == 0) {
+		check_error(r, &m->pos, "from",
+			    "'%s' is this host itself; name the export of a peer", s->host);
+		return;
+	}
+	for (size_t i = 0; i < s->n_peers; i++) {
+		names[i] = s->peers[i].name;
+		if (strcmp(names[i], m->from_host) == 0)
+			return;
+	}
+	near = diag_suggest(m->from_host, names, s->n_peers);
+	if (near)
+		check_error(r, &m->pos, "from", "no peer is called '%s'; did you mean '%s'?",
+			    m->from_host, near);
+	else
+		check_error(r, &m->pos, "from",
+			    "no peer is called '%s'; add it to peers with its ips", m->from_host);
+}
+
+static bool is_own_address(const struct spec *s, const struct ip_addr *a)
+{
+	for (size_t i = 0; i < s->n_nets; i++) {
+		const struct spec_network *w = network_of(s, &s->nets[i]);
+
+		for (size_t j = 0; j < s->nets[i].n_ips; j++)
+			if (ip_range_contains(&s->nets[i].ips[j], a))
+				return true;
+		if (s->nets[i].n_ips == 0 && w && ip_range_contains(&w->range, a))
+			return true;
+	}
+	return false;
+}
+
+struct check_ip {
+	const struct ip_addr *ip;
+	const struct spec_peer *peer;
+	size_t index;
+};
+
+static int check_ip_cmp(const void *va, const void *vb)
+{
+	const struct check_ip *a = va, *b = vb;
+	int order = ip_addr_cmp(a->ip, b->ip);
+
+	if (order == 0 && a->peer != b->peer)
+		order = a->peer < b->peer ? -1 : 1;
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static void check_peer_ips(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	autofree struct check_ip *ips = NULL;
+	char buf[IP_ADDR_STR_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_peers; i++)
+		n += s->peers[i].n_ips;
+	ips = calloc(n ? n : 1, sizeof(*ips));
+	if (!ips) {
+		r->d->out_of_memory = true;
+		return;
+	}
+	n = 0;
+	for (size_t i = 0; i < s->n_peers; i++)
+		for (size_t j = 0; j < s->peers[i].n_ips; j++)
+			if (s->peers[i].ips[j].family)
+				ips[n++] = (struct check_ip){&s->peers[i].ips[j], &s->peers[i], j};
+	qsort(ips, n, sizeof(*ips), check_ip_cmp);
+	for (size_t i = 0; i < n; i++) {
+		ip_addr_format(ips[i].ip, buf, sizeof(buf));
+		if (i > 0 && ip_addr_equal(ips[i].ip, ips[i - 1].ip))
+			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
+				       "%s is an address of '%s' already; give each address once",
+				       buf, ips[i - 1].peer->name);
+		else if (is_unusable(ips[i].ip))
+			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
+				       "%s is no address of another host", buf);
+		else if (!*s->cluster.name && is_own_address(s, ips[i].ip))
+			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
+				       "%s is among the addresses of this host; give each host a "
+				       "range of its own",
+				       buf);
+	}
+}
+
+void spec_check(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	size_t n_cores = 0;
+
+	check_network_names(r);
+	check_net_names(r);
+	check_peer_names(r);
+	check_mount_and_export_names(r);
+	check_networks(r);
+	check_nets(r);
+	if (s->ha == SPEC_HA_DUAL_LEG)
+		check_ha_dual_leg(r);
+	else if (s->ha != SPEC_HA_NONE)
+		check_ha_bond(r);
+	for (size_t i = 0; i < s->n_workers; i++) {
+		const struct spec_worker *w = &s->workers[i];
+
+		n_cores += w->n_cores;
+		check_worker(r, w);
+		for (size_t j = 0; j < w->n_mounts && !*s->cluster.name; j++)
+			check_mount_from(r, &w->mounts[j]);
+	}
+	check_ips_overlap(r, n_cores);
+	for (size_t i = 0; i < s->n_nets; i++)
+		check_ip_count(r, &s->nets[i], n_cores);
+	check_peer_ips(r);
+}

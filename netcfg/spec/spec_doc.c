@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/spec/spec_schema.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#define DOC_PATH_MAX 128
+
+/* JSON Schema. Jansson takes NULL values for failures, so one check at the end is enough. */
+
+static json_t *schema_of_table(const struct spec_table *t, bool root);
+
+static json_t *schema_of_string(const struct spec_key *k)
+{
+	const char *pattern = spec_types[k->type].pattern;
+
+	return json_pack("{s:s, s:s*}", "type", "string", "pattern", pattern);
+}
+
+static json_t *schema_of_enum(const struct spec_key *k)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < k->n_names; i++) {
+		json_array_append_new(names, json_string(k->names[i]));
+		/* Editors that read YAML 1.1 see truth values in these words. */
+		if (strcmp(k->names[i], "on") == 0 || strcmp(k->names[i], "off") == 0)
+			json_array_append_new(names, json_boolean(k->names[i][1] == 'n'));
+	}
+	return json_pack("{s:o}", "enum", names);
+}
+
+static json_t *schema_of_number(const struct spec_key *k)
+{
+	return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)k->min,
+			 "maximum", (json_int_t)k->max);
+}
+
+static json_t *schema_of_cores(void)
+{
+	const char *range = "^(0|[1-9][0-9]{0,3})(-[1-9][0-9]{0,3})?$";
+	json_t *one = json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 0, "maximum",
+				SPEC_CORES_MAX - 1);
+	json_t *text = json_pack("{s:s, s:s}", "type", "string", "pattern", range);
+
+	return json_pack("{s:[O, O, {s:s, s:i, s:i, s:{s:[o, o]}}]}", "anyOf", one, text, "type",
+			 "array", "minItems", 1, "maxItems", SPEC_LIST_MAX, "items", "anyOf", one,
+			 text);
+}
+
+static json_t *schema_of_list(const struct spec_key *k, json_t *item)
+{
+	json_t *list = json_pack("{s:s, s:i, s:o}", "type", "array", "maxItems",
+				 k->max ? (int)k->max : SPEC_LIST_MAX, "items", item);
+
+	if (k->type != SPEC_TYPE_MAPS)
+		json_object_set_new(list, "minItems", json_integer(1));
+	return list;
+}
+
+static json_t *schema_of_value(const struct spec_key *k)
+{
+	switch (k->type) {
+	case SPEC_TYPE_MAP:
+		return schema_of_table(k->table, false);
+	case SPEC_TYPE_MAPS:
+		return schema_of_list(k, schema_of_table(k->table, false));
+	case SPEC_TYPE_BOOL:
+		return json_pack("{s:s}", "type", "boolean");
+	case SPEC_TYPE_U16:
+	case SPEC_TYPE_U32:
+		return schema_of_number(k);
+	case SPEC_TYPE_VFS:
+		return json_pack("{s:[{s:s}, o]}", "anyOf", "const", "auto", schema_of_number(k));
+	case SPEC_TYPE_ENUM:
+		return schema_of_enum(k);
+	case SPEC_TYPE_CORES:
+		return schema_of_cores();
+	case SPEC_TYPE_IPS:
+	case SPEC_TYPE_RANGES:
+	case SPEC_TYPE_URLS:
+		return schema_of_list(k, schema_of_string(k));
+	default:
+		return schema_of_string(k);
+	}
+}
+
+static json_t *schema_of_fallback(const struct spec_key *k)
+{
+	if (spec_types[k->type].is_number && spec_text_is_number(k->fallback))
+		return json_integer(atoll(k->fallback));
+	if (spec_types[k->type].is_bool)
+		return json_boolean(strcmp(k->fallback, "true") == 0);
+	return json_string(k->fallback);
+}
+
+/* Help texts have a sentence a line for the manual; here it is one paragraph. */
+static json_t *schema_of_help(const char *help)
+{
+	autofree char *text = strdup(help);
+
+	for (char *c = text; c && *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	return text ? json_string(text) : NULL;
+}
+
+static json_t *schema_of_table(const struct spec_table *t, bool root)
+{
+	json_t *schema = json_object(), *properties = json_object(), *required = json_array();
+
+	if (root) {
+		json_object_set_new(schema, "$schema",
+				    json_string("https://json-schema.org/draft/2020-12/schema"));
+		json_object_set_new(schema, "title", json_string("plenum.yaml"));
+	}
+	json_object_set_new(schema, "type", json_string("object"));
+	json_object_set_new(schema, "additionalProperties", json_false());
+	for (size_t i = 0; i < t->n_keys; i++) {
+		const struct spec_key *k = &t->keys[i];
+		json_t *value = schema_of_value(k);
+
+		json_object_set_new(value, "description", schema_of_help(k->help));
+		if (k->fallback)
+			json_object_set_new(value, "default", schema_of_fallback(k));
+		json_object_set_new(properties, k->name, value);
+		if (k->required)
+			json_array_append_new(required, json_string(k->name));
+	}
+	json_object_set_new(schema, "properties", properties);
+	if (json_array_size(required) > 0)
+		json_object_set(schema, "required", required);
+	json_decref(required);
+	return schema;
+}
+
+char *spec_json_schema(void)
+{
+	json_t *schema = schema_of_table(&spec_schema, true);
+	char *text = schema ? json_dumps(schema, JSON_INDENT(2)) : NULL;
+
+	json_decref(schema);
+	return text;
+}
+
+/* The manual: one tagged paragraph a key. */
+
+static void man_key(const struct spec_key *k, const char *path, FILE *out)
+{
+	char want[256];
+
+	spec_types[k->type].describe(k, want, sizeof(want));
+	fprintf(out, ".It Cm %s\n", path);
+	fprintf(out, "%s\n", k->help);
+	fprintf(out, "Takes %s.\n", want);
+	if (k->required)
+		fputs("Required.\n", out);
+	else if (k->fallback)
+		fprintf(out, "Default:\n.Ql %s .\n", k->fallback);
+	else if (k->fallback_doc)
+		fprintf(out, "Default: %s.\n", k->fallback_doc);
+	if (k->example)
+		fprintf(out, "Example:\n.Ql %s: %s .\n", k->name, k->example);
+}
+
+static void man_table(const struct spec_table *t, const char *prefix, FILE *out)
+{
+	for (size_t i = 0; i < t->n_keys; i++) {
+		const struct spec_key *k = &t->keys[i];
+		char path[DOC_PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s%s%s%s", prefix, *prefix ? "." : "", k->name,
+			 k->type == SPEC_TYPE_MAPS ? "[]" : "");
+		man_key(k, path, out);
+		if (k->table)
+			man_table(k->table, path, out);
+	}
+}
+
+char *spec_man_table(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	bool failed;
+
+	if (!out)
+		return NULL;
+	fputs(".Bl -tag -width Ds\n", out);
+	man_table(&spec_schema, "", out);
+	fputs(".El\n", out);
+	failed = ferror(out);
+	if (fclose(out) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

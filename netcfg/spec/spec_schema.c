@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/spec/spec_schema.h"
+
+#include <string.h>
+
+static const char *const ha_names[] = {
+	[SPEC_HA_NONE] = "none",
+	[SPEC_HA_DUAL_LEG] = "dual-leg",
+	[SPEC_HA_ACTIVE_BACKUP] = "active-backup",
+	[SPEC_HA_LACP] = "lacp",
+};
+static const char *const role_names[] = {
+	[SPEC_ROLE_FRONTEND] = "frontend",
+	[SPEC_ROLE_COMPUTE] = "compute",
+	[SPEC_ROLE_DRIVES] = "drives",
+};
+static const char *const transport_names[] = {
+	[SPEC_TRANSPORT_AUTO] = "auto",
+	[SPEC_TRANSPORT_DPDK] = "dpdk",
+	[SPEC_TRANSPORT_DPDK_INTERRUPT] = "dpdk-interrupt",
+	[SPEC_TRANSPORT_UDP] = "udp",
+};
+static const char *const fallback_names[] = {
+	[SPEC_FALLBACK_DEGRADE] = "degrade",
+	[SPEC_FALLBACK_REFUSE] = "refuse",
+};
+static const char *const tristate_names[] = {
+	[SPEC_AUTO] = "auto",
+	[SPEC_OFF] = "off",
+	[SPEC_ON] = "on",
+};
+_Static_assert(ARRAY_SIZE(ha_names) == SPEC_HA_MAX, "one name a value");
+_Static_assert(ARRAY_SIZE(role_names) == SPEC_ROLE_MAX, "one name a value");
+_Static_assert(ARRAY_SIZE(transport_names) == SPEC_TRANSPORT_MAX, "one name a value");
+_Static_assert(ARRAY_SIZE(fallback_names) == SPEC_FALLBACK_MAX, "one name a value");
+_Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name a value");
+/* The reader stores enums through an int. */
+_Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
+
+static const char *name_of(const char *const *names, size_t n, unsigned v)
+{
+	return v < n ? names[v] : "?";
+}
+
+const char *spec_ha_to_string(enum spec_ha v)
+{
+	return name_of(ha_names, ARRAY_SIZE(ha_names), v);
+}
+
+const char *spec_role_to_string(enum spec_role v)
+{
+	return name_of(role_names, ARRAY_SIZE(role_names), v);
+}
+
+const char *spec_transport_to_string(enum spec_transport v)
+{
+	return name_of(transport_names, ARRAY_SIZE(transport_names), v);
+}
+
+const char *spec_fallback_to_string(enum spec_fallback v)
+{
+	return name_of(fallback_names, ARRAY_SIZE(fallback_names), v);
+}
+
+#define TEXT_OF_(x) #x
+#define TEXT_OF(x) TEXT_OF_(x)
+#define FIELD(s, m) .offset = offsetof(struct s, m), .size = sizeof(((struct s *)0)->m)
+#define LIST(s, m, n)                                                         \
+	.offset = offsetof(struct s, m), .size = sizeof(*((struct s *)0)->m), \
+	.n_offset = offsetof(struct s, n)
+#define NAMES(array) .names = array, .n_names = ARRAY_SIZE(array)
+#define TABLE(array) .keys = array, .n_keys = ARRAY_SIZE(array)
+#define PLACE(s) .has_pos = true, .pos_offset = offsetof(struct s, pos)
+
+/* clang-format off */
+static const struct spec_key management_keys[] = {
+	{"interface", SPEC_TYPE_INTERFACE, FIELD(spec, management_interface),
+	 .help = "The interface that carries management traffic; it is never reconfigured.",
+	 .example = "eth0"},
+};
+static const struct spec_table management_table = {TABLE(management_keys)};
+
+static const struct spec_key network_keys[] = {
+	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_network, name),
+	 .help = "What the entries of net call this network; unique.",
+	 .example = "data-a"},
+	{"range", SPEC_TYPE_RANGE, .required = true, FIELD(spec_network, range),
+	 .help = "The addresses that may be used, first to last, and the length of the subnet"
+		 " they live in.\nRanges do not overlap.",
+	 .example = "10.10.1.10-10.10.1.200/16"},
+	{"gateway", SPEC_TYPE_IP, FIELD(spec_network, gateway),
+	 .help = "The router to other subnets; inside the subnet, outside the range.",
+	 .example = "10.10.0.1"},
+	{"mtu", SPEC_TYPE_U32, .min = 576, .max = 65535, FIELD(spec_network, mtu),
+	 .fallback_doc = "as it is",
+	 .help = "The MTU in bytes of the devices on this network.\n"
+		 "A network of IPv6 addresses takes 1280 at least.",
+	 .example = "9000"},
+	{"vlan", SPEC_TYPE_U16, .min = 1, .max = 4094, FIELD(spec_network, vlan),
+	 .fallback_doc = "untagged",
+	 .help = "The 802.1Q tag of the network.",
+	 .example = "100"},
+};
+static const struct spec_table network_table = {TABLE(network_keys), PLACE(spec_network)};
+
+static const struct spec_key net_keys[] = {
+	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_net, name),
+	 .help = "The name of the leg; unique.",
+	 .example = "leg-a"},
+	{"device", SPEC_TYPE_DEVICE, .required = true, FIELD(spec_net, device),
+	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name.",
+	 .example = "\"0000:3b:00.0\""},
+	{"network", SPEC_TYPE_NAME, .required = true, FIELD(spec_net, network),
+	 .help = "The entry of networks that the device is connected to.",
+	 .example = "data-a"},
+	{"label", SPEC_TYPE_NAME, FIELD(spec_net, label),
+	 .fallback_doc = "the name of the leg",
+	 .help = "The switch behind the device; traffic between hosts prefers legs of one label.\n"
+		 "The word auto takes the name that the switch announces by LLDP.",
+	 .example = "switch-a"},
+	{"vfs", SPEC_TYPE_VFS, .fallback = "auto", .min = 0, .max = 256, FIELD(spec_net, vfs),
+	 .help = "How many virtual functions to create; auto makes as many as there are cores,"
+		 " where the device needs them.",
+	 .example = "auto"},
+	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(tristate_names), FIELD(spec_net, rdma),
+	 .help = "Whether bulk data may use RDMA on this device; auto uses it where both ends"
+		 " have it.",
+	 .example = "auto"},
+	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
+	 .fallback_doc = "from the range of the network",
+	 .help = "The data IPs of the device, in the order of the workers' cores: addresses and"
+		 " ranges.",
+	 .example = "[10.20.1.10-10.20.1.17]"},
+};
+static const struct spec_table net_table = {TABLE(net_keys), PLACE(spec_net)};
+
+static const struct spec_key ha_keys[] = {
+	{"mode", SPEC_TYPE_ENUM, .fallback = "none", NAMES(ha_names), FIELD(spec, ha),
+	 .help = "How the devices stand in for each other: not at all, as two or more independent"
+		 " legs, or as a bond.\n"
+		 "dual-leg wants two or more devices, each on its own network;"
+		 " the bonds want two or more on one network, and lacp takes no VFs.",
+	 .example = "dual-leg"},
+};
+static const struct spec_table ha_table = {TABLE(ha_keys)};
+
+static const struct spec_key mount_keys[] = {
+	{"path", SPEC_TYPE_PATH, .required = true, FIELD(spec_mount, path),
+	 .help = "The absolute path of the mount point; unique.",
+	 .example = "/mnt/scratch"},
+	{"from", SPEC_TYPE_FROM, .required = true, .offset = offsetof(struct spec_mount, from_host),
+	 .size = 2 * PLENUM_NAME_MAX,
+	 .help = "The host and its export.\nWithout a cluster the host is one of the peers.",
+	 .example = "storage-01/scratch"},
+	{"read-only", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_mount, read_only),
+	 .help = "Whether writing is refused.",
+	 .example = "true"},
+	{"timeout", SPEC_TYPE_SECONDS, .fallback = TEXT_OF(SPEC_PEER_TIMEOUT_S_DEFAULT) "s", .min = 1, .max = 86400,
+	 FIELD(spec_mount, timeout_s),
+	 .help = "How long requests wait for an absent peer before they fail.\nOnce it has been away for so long, they fail at once until it is back.",
+	 .example = "30s"},
+};
+static const struct spec_table mount_table = {TABLE(mount_keys), PLACE(spec_mount)};
+_Static_assert(offsetof(struct spec_mount, from_export) ==
+		       offsetof(struct spec_mount, from_host) + PLENUM_NAME_MAX,
+	       "SPEC_TYPE_FROM fills both");
+
+static const struct spec_key export_keys[] = {
+	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_export, name),
+	 .help = "The name by which other hosts mount it; unique.",
+	 .example = "scratch"},
+	{"path", SPEC_TYPE_PATH, .required = true, FIELD(spec_export, path),
+	 .help = "The absolute path of the directory that is served.",
+	 .example = "/srv/scratch"},
+	{"read-only", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_export, read_only),
+	 .help = "Whether writing is refused to all.",
+	 .example = "true"},
+};
+static const struct spec_table export_table = {TABLE(export_keys), PLACE(spec_export)};
+
+static const struct spec_key worker_keys[] = {
+	{"role", SPEC_TYPE_ENUM, .required = true, NAMES(role_names), FIELD(spec_worker, role),
+	 .help = "What the workers do: frontend mounts, compute serves directories, drives serves"
+		 " raw devices.",
+	 .example = "frontend"},
+	{"cores", SPEC_TYPE_CORES, .required = true, LIST(spec_worker, cores, n_cores),
+	 .help = "The cores, one worker each: a number, a range, or a list of both.\n"
+		 "A core is used once.\n"
+		 "Core 0, which the kernel likes for itself, is taken only when named by itself and"
+		 " not in a range.",
+	 .example = "[2, 4-7]"},
+	{"transport", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(transport_names),
+	 FIELD(spec_worker, transport),
+	 .help = "How the workers send: dpdk polls a core of its own, dpdk-interrupt shares it,"
+		 " udp uses the kernel's sockets, auto takes the best that the devices allow.",
+	 .example = "udp"},
+	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
+	 .help = "What frontends mount; their cores take the mounts in turn, 16 a core at most.",
+	 .example = "[{path: /mnt/scratch, from: storage-01/scratch}]"},
+	{"exports", SPEC_TYPE_MAPS, .table = &export_table, .max = SPEC_EXPORTS_MAX,
+	 LIST(spec_worker, exports, n_exports),
+	 .help = "What compute workers serve, 16 directories at most.",
+	 .example = "[{name: scratch, path: /srv/scratch}]"},
+};
+static const struct spec_table worker_table = {TABLE(worker_keys), PLACE(spec_worker)};
+
+static const struct spec_key peer_keys[] = {
+	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_peer, name),
+	 .help = "The name of the host, as its own file has it; unique.",
+	 .example = "storage-01"},
+	{"ips", SPEC_TYPE_IPS, .required = true, .max = SPEC_PEER_IPS_MAX,
+	 LIST(spec_peer, ips, n_ips),
+	 .help = "Data IPs of any of its workers, one a leg and 16 at most; the others are learnt from"
+		 " it.",
+	 .example = "[10.10.1.20, 10.20.1.20]"},
+	{"port", SPEC_TYPE_U16, .min = 1, .max = 65535, FIELD(spec_peer, port),
+	 .fallback_doc = "the port of this host",
+	 .help = "The UDP port of its workers.",
+	 .example = "7411"},
+};
+static const struct spec_table peer_table = {TABLE(peer_keys), PLACE(spec_peer)};
+
+static const struct spec_key policy_keys[] = {
+	{"on-fallback", SPEC_TYPE_ENUM, .fallback = "degrade", NAMES(fallback_names),
+	 FIELD(spec, on_fallback),
+	 .help = "What to do where a transport that was asked for cannot be had: degrade runs on"
+		 " the next best and says why, refuse does not start the worker.",
+	 .example = "refuse"},
+	{"confirm", SPEC_TYPE_SECONDS, .fallback = TEXT_OF(SPEC_CONFIRM_S_DEFAULT) "s", .min = 1, .max = 3600,
+	 FIELD(spec, confirm_s),
+	 .help = "How long a disruptive change waits to be proven good before it is undone.",
+	 .example = "120s"},
+};
+static const struct spec_table policy_table = {TABLE(policy_keys)};
+
+static const struct spec_key cluster_keys[] = {
+	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_cluster, name),
+	 .help = "The name of the cluster.",
+	 .example = "prod"},
+	{"etcd", SPEC_TYPE_URLS, .required = true, LIST(spec_cluster, etcd, n_etcd),
+	 .help = "The client URLs of etcd.",
+	 .example = "[\"https://10.0.0.11:2379\"]"},
+	{"secret-file", SPEC_TYPE_PATH, .required = true, FIELD(spec_cluster, secret_file),
+	 .help = "The file with the secret that the hosts of the cluster share.",
+	 .example = "/etc/plenum/cluster.key"},
+};
+static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
+
+static const struct spec_key root_keys[] = {
+	{"host", SPEC_TYPE_NAME, FIELD(spec, host),
+	 .fallback_doc = "the hostname",
+	 .help = "The name of this host, as its peers call it.",
+	 .example = "storage-07"},
+	{"port", SPEC_TYPE_U16, .fallback = TEXT_OF(SPEC_PORT_DEFAULT), .min = 1, .max = 65535, FIELD(spec, port),
+	 .help = "The UDP port of the workers.",
+	 .example = "7411"},
+	{"management", SPEC_TYPE_MAP, .table = &management_table,
+	 .help = "The management network.",
+	 .example = "{interface: eth0}"},
+	{"networks", SPEC_TYPE_MAPS, .table = &network_table, LIST(spec, networks, n_networks),
+	 .help = "The data networks: where addresses come from.",
+	 .example = "[{name: data-a, range: 10.10.1.10-10.10.1.200/16}]"},
+	{"net", SPEC_TYPE_MAPS, .table = &net_table, LIST(spec, nets, n_nets),
+	 .help = "The data devices, eight at most.",
+	 .example = "[{name: leg-a, device: eth1, network: data-a}]"},
+	{"ha", SPEC_TYPE_MAP, .table = &ha_table,
+	 .help = "High availability.",
+	 .example = "{mode: dual-leg}"},
+	{"workers", SPEC_TYPE_MAPS, .table = &worker_table, LIST(spec, workers, n_workers),
+	 .help = "The worker processes.",
+	 .example = "[{role: frontend, cores: [2]}]"},
+	{"peers", SPEC_TYPE_MAPS, .table = &peer_table, LIST(spec, peers, n_peers),
+	 .help = "Where other hosts are found, without a cluster.",
+	 .example = "[{name: storage-01, ips: [10.10.1.20]}]"},
+	{"policy", SPEC_TYPE_MAP, .table = &policy_table,
+	 .help = "What to do when not all is well.",
+	 .example = "{confirm: 120s}"},
+	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
+	 .help = "The cluster; without it the host stands alone.",
+	 .example = "{name: prod, etcd: [\"https://10.0.0.11:2379\"],"
+		    " secret-file: /etc/plenum/cluster.key}"},
+};
+const struct spec_table spec_schema = {TABLE(root_keys)};
+/* clang-format on */
+
+const struct spec_key *spec_key_find(const struct spec_table *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_keys; i++)
+		if (strcmp(t->keys[i].name, name) == 0)
+			return &t->keys[i];
+	return NULL;
+}
+
+bool spec_type_is_list(enum spec_type t)
+{
+	return t == SPEC_TYPE_MAPS || t == SPEC_TYPE_IPS || t == SPEC_TYPE_RANGES ||
+	       t == SPEC_TYPE_URLS || t == SPEC_TYPE_CORES;
+}

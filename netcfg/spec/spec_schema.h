@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The one table of what plenum.yaml may say. The reader, the printer of the normal form, the JSON
+ * Schema and the key list of plenum.yaml(5) are all driven by it: a new key is a line here, a
+ * member in spec.h, and nothing else unless it brings a new type. Constant data; used by spec*.c.
+ */
+#ifndef PLENUM_NETCFG_SPEC_SCHEMA_H
+#define PLENUM_NETCFG_SPEC_SCHEMA_H
+
+#include "netcfg/spec/spec.h"
+#include "netcfg/spec/spec_node.h"
+
+#define SPEC_LIST_MAX 1024 /* entries in any list */
+#define SPEC_CORES_MAX 1024
+#define SPEC_LEGS_MAX 8
+/* What a worker can be told, see launch.h. */
+#define SPEC_PEER_IPS_MAX 16
+#define SPEC_EXPORTS_MAX 16
+#define SPEC_MOUNTS_PER_CORE_MAX 16
+
+enum spec_type {
+	SPEC_TYPE_MAP,	     /* a struct inside the parent */
+	SPEC_TYPE_MAPS,	     /* list of maps: pointer and count of structs */
+	SPEC_TYPE_NAME,	     /* char[] */
+	SPEC_TYPE_DEVICE,    /* char[] */
+	SPEC_TYPE_INTERFACE, /* char[] */
+	SPEC_TYPE_PATH,	     /* char * */
+	SPEC_TYPE_BOOL,	     /* bool */
+	SPEC_TYPE_U16,	     /* uint16_t */
+	SPEC_TYPE_U32,	     /* uint32_t */
+	SPEC_TYPE_VFS,	     /* int, SPEC_VFS_AUTO or a count */
+	SPEC_TYPE_ENUM,	     /* an enum */
+	SPEC_TYPE_SECONDS,   /* uint32_t */
+	SPEC_TYPE_IP,	     /* struct ip_addr */
+	SPEC_TYPE_RANGE,     /* struct ip_range with its subnet's length */
+	SPEC_TYPE_FROM,	     /* two char[PLENUM_NAME_MAX] in a row: host and export */
+	SPEC_TYPE_IPS,	     /* pointer and count of struct ip_addr */
+	SPEC_TYPE_RANGES,    /* pointer and count of struct ip_range */
+	SPEC_TYPE_URLS,	     /* pointer and count of char * */
+	SPEC_TYPE_CORES,     /* pointer and count of unsigned */
+	SPEC_TYPE_MAX
+};
+
+struct spec_table;
+
+struct spec_key {
+	const char *name;
+	enum spec_type type;
+	bool required;
+	const char *fallback;	  /* the default as it would be written; NULL: none */
+	const char *fallback_doc; /* where words say it better; NULL: the fallback */
+	uint32_t min, max;	  /* numbers, seconds; max of lists: entries, 0: SPEC_LIST_MAX */
+	const char *const *names; /* enums: the string of each value */
+	size_t n_names;
+	const struct spec_table *table; /* maps */
+	size_t offset, size;		/* of the member; of one list entry */
+	size_t n_offset;		/* lists: of the count */
+	const char *help;		/* sentences, one a line */
+	const char *example;		/* a value as it would be written */
+};
+
+struct spec_table {
+	const struct spec_key *keys;
+	size_t n_keys;
+	bool has_pos; /* the struct has a place, at pos_offset */
+	size_t pos_offset;
+};
+
+extern const struct spec_table spec_schema;
+
+const struct spec_key *spec_key_find(const struct spec_table *t, const char *name);
+bool spec_type_is_list(enum spec_type t);
+
+/* How a type reads, prints and describes itself. */
+struct spec_reader;
+struct spec_type_ops {
+	/* "a whole number from 1 to 5", into buf */
+	void (*describe)(const struct spec_key *k, char *buf, size_t size);
+	/* One scalar into its field, or one more entry; 0, -EINVAL where the text does not fit, or
+	 * another negative errno where the error was already reported. NULL: not of scalars. */
+	int (*parse)(const char *text, const struct spec_key *k, void *field);
+	/* The value of a field as YAML, in quotes where needed. NULL: not of scalars. */
+	void (*print)(const struct spec_key *k, const void *field, FILE *out);
+	/* Whether the field holds nothing worth printing. NULL: it always does. */
+	bool (*is_unset)(const struct spec_key *k, const void *field);
+	bool is_number; /* 5 is written without quotes; text that looks like a number with */
+	bool is_bool;
+	const char *pattern; /* of JSON Schema; NULL: none */
+	const char *item;    /* lists of scalars: what an entry is, as describe would say it */
+};
+extern const struct spec_type_ops spec_types[SPEC_TYPE_MAX];
+
+/* Text as a YAML scalar, quoted where plain text would mean something else. Of spec_value.c. */
+void spec_print_text(const char *text, FILE *out);
+/* Whether YAML takes the plain text for a number, a truth value or nothing. */
+bool spec_text_is_number(const char *text);
+bool spec_text_is_bool(const char *text);
+
+/* State of reading one spec, kept for the checks: their messages name places by the trees. */
+struct spec_reader {
+	struct spec *spec;
+	struct diag *d;
+	struct spec_node **trees; /* one a file with content */
+	size_t n_trees;
+	struct spec_node *core_owner[SPEC_CORES_MAX]; /* who named the core first */
+};
+
+/* Reads a file's tree into the spec; lists are joined with what earlier files gave. */
+void spec_read_tree(struct spec_reader *r, struct spec_node *root);
+/* Once all trees are read: defaults, and what is required. */
+void spec_read_finish(struct spec_reader *r);
+/* What the parts say about each other. Of spec_check.c. */
+void spec_check(struct spec_reader *r);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/spec/spec_node.h"
+
+#include <string.h>
+
+/* Reads the character at text; its length in bytes, 0 where it is not UTF-8 (RFC 3629). */
+static size_t utf8_read(const unsigned char *text, size_t len, uint32_t *ret)
+{
+	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t c = text[0];
+	size_t n;
+
+	if (c < 0x80)
+		n = 1;
+	else if (c >= 0xc2 && c < 0xe0)
+		n = 2;
+	else if (c >= 0xe0 && c < 0xf0)
+		n = 3;
+	else if (c >= 0xf0 && c < 0xf5)
+		n = 4;
+	else
+		return 0;
+	if (n > len)
+		return 0;
+	if (n > 1)
+		c &= 0x7fU >> n;
+	for (size_t i = 1; i < n; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (text[i] & 0x3f);
+	}
+	if (c < lowest[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*ret = c;
+	return n;
+}
+
+/* Characters that YAML forbids, and line breaks that editors do not count as such. */
+static bool is_refused(uint32_t c)
+{
+	if (c < ' ')
+		return c != '\t' && c != '\n' && c != '\r';
+	return (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
+	       (c & 0xfffe) == 0xfffe;
+}
+
+struct spec_text_scan {
+	struct diag_pos pos;
+	bool indent; /* only blanks so far on this line */
+	struct diag_pos first_tab;
+	unsigned n_tab_lines, last_tab_line;
+};
+
+static void scan_tab(struct spec_text_scan *s)
+{
+	if (!s->indent || s->last_tab_line == s->pos.line)
+		return;
+	if (s->n_tab_lines++ == 0)
+		s->first_tab = s->pos;
+	s->last_tab_line = s->pos.line;
+}
+
+static void scan_advance(struct spec_text_scan *s, uint32_t c, bool crlf)
+{
+	if (c == '\n' || (c == '\r' && !crlf)) {
+		s->pos.line++;
+		s->pos.column = 1;
+		s->indent = true;
+		return;
+	}
+	if (c != ' ' && c != '\t')
+		s->indent = false;
+	s->pos.column++;
+}
+
+static void report_tabs(const struct spec_text_scan *s, struct diag *d)
+{
+	if (s->n_tab_lines == 1)
+		diag_add(d, DIAG_ERROR, &s->first_tab, NULL, "a tab indents; write spaces instead");
+	else
+		diag_add(d, DIAG_ERROR, &s->first_tab, NULL,
+			 "a tab indents here and on %u further line%s; write spaces instead",
+			 s->n_tab_lines - 1, s->n_tab_lines == 2 ? "" : "s");
+}
+
+static void report_character(const struct diag_pos *pos, uint32_t c, struct diag *d)
+{
+	if (c == 0)
+		diag_add(d, DIAG_ERROR, pos, NULL,
+			 "a NUL byte was found; write the file as UTF-8 text");
+	else if (c == 0xfeff)
+		diag_add(d, DIAG_ERROR, pos, NULL,
+			 "a byte order mark was found; write the file as UTF-8 without one");
+	else
+		diag_add(d, DIAG_ERROR, pos, NULL,
+			 "the character U+%04X is not allowed; leave it out", (unsigned)c);
+}
+
+int spec_text_check(const char *file, const char *text, size_t len, struct diag *d)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	struct spec_text_scan s = {.pos = {file, 1, 1}, .indent = true};
+
+	for (size_t i = 0, n; i < len; i += n) {
+		uint32_t c;
+
+		n = utf8_read(bytes + i, len - i, &c);
+		if (n == 0) {
+			diag_add(d, DIAG_ERROR, &s.pos, NULL,
+				 "the byte 0x%02x is not UTF-8; write the file as UTF-8 text",
+				 bytes[i]);
+			return -EINVAL;
+		}
+		if (is_refused(c)) {
+			report_character(&s.pos, c, d);
+			return -EINVAL;
+		}
+		if (c == '\t')
+			scan_tab(&s);
+		scan_advance(&s, c, i + 1 < len && bytes[i + 1] == '\n');
+	}
+	if (s.n_tab_lines == 0)
+		return 0;
+	report_tabs(&s, d);
+	return -EINVAL;
+}

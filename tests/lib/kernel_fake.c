@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/lib/kernel_fake.h"
+#include "netcfg/host/inventory_build.h"
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+struct fake {
+	struct kernel kernel;
+	struct inventory *inv;
+	bool *cable; /* by position in inv->links, whose order never changes */
+	uint64_t fail_nth, fail_count;
+	int fail_error;
+	char fail_why[KERNEL_WHY_MAX];
+	void (*on_write)(void *user, uint64_t nth);
+	void *on_write_user;
+	int event_fd; /* -1: nobody watches */
+	struct kernel_event *events;
+	size_t n_events;
+};
+
+static struct fake *fake_of(struct kernel *k)
+{
+	return k->impl;
+}
+
+static int fail(char *why, int error, const char *text)
+{
+	if (why)
+		snprintf(why, KERNEL_WHY_MAX, "%s", text ? text : strerror(-error));
+	return error;
+}
+
+/* Each write begins here: counts it, and lets it fail where the test asked for that. */
+static int write_begin(struct kernel *k, char *why)
+{
+	struct fake *f = fake_of(k);
+
+	k->n_writes++;
+	if (f->on_write)
+		f->on_write(f->on_write_user, k->n_writes);
+	if (f->fail_nth > 1) {
+		f->fail_nth--;
+	} else if (f->fail_nth == 1) {
+		if (f->fail_count > 0 && --f->fail_count == 0)
+			f->fail_nth = 0;
+		return fail(why, f->fail_error, f->fail_why[0] ? f->fail_why : NULL);
+	}
+	return 0;
+}
+
+static struct inv_link *link_get(struct fake *f, uint32_t ifindex)
+{
+	for (size_t i = 0; i < f->inv->n_links; i++)
+		if (f->inv->links[i].ifindex == ifindex)
+			return &f->inv->links[i];
+	return NULL;
+}
+
+static int event_push(struct fake *f, enum kernel_event_type type, bool removed, uint32_t ifindex)
+{
+	const struct inv_link *l = link_get(f, ifindex);
+	struct kernel_event e = {.type = type, .removed = removed, .ifindex = ifindex};
+
+	if (f->event_fd < 0)
+		return 0;
+	if (l) {
+		memcpy(e.ifname, l->name, sizeof(e.ifname));
+		e.up = l->up;
+		e.carrier = l->carrier;
+	}
+	return kernel_fake_push_event(&f->kernel, &e);
+}
+
+#define REMOVE_AT(inv, member, n_member, i)                 \
+	memmove(&(inv)->member[i], &(inv)->member[(i) + 1], \
+		(--(inv)->n_member - (i)) * sizeof((inv)->member[0]))
+
+static struct ip_prefix subnet_of(const struct ip_prefix *ip)
+{
+	return (struct ip_prefix){ip_addr_network(&ip->addr, ip->len), ip->len};
+}
+
+static bool prefix_equal(const struct ip_prefix *a, const struct ip_prefix *b)
+{
+	return a->len == b->len && ip_addr_equal(&a->addr, &b->addr);
+}
+
+static bool same_subnet(const struct inv_addr *a, const struct inv_addr *b)
+{
+	struct ip_prefix na = subnet_of(&a->ip), nb = subnet_of(&b->ip);
+
+	return a->ifindex == b->ifindex && prefix_equal(&na, &nb);
+}
+
+/* The route that the kernel adds to an address of a link that is up. */
+static struct inv_route connected_route(const struct inv_addr *a)
+{
+	bool v4 = a->ip.addr.family == AF_INET;
+
+	return (struct inv_route){
+		.table = RT_TABLE_MAIN,
+		.metric = v4 ? 0 : 256,
+		.family = a->ip.addr.family,
+		.proto = RTPROT_KERNEL,
+		.scope = v4 ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE,
+		.type = RTN_UNICAST,
+		.dst = subnet_of(&a->ip),
+		.src = v4 ? a->ip.addr : (struct ip_addr){0},
+		.oif = a->ifindex,
+	};
+}
+
+static int connected_add(struct fake *f, const struct inv_addr *a)
+{
+	struct inv_route want = connected_route(a), *slot;
+
+	if (a->ip.len == ip_addr_bits(&a->ip.addr))
+		return 0;
+	for (size_t i = 0; i < f->inv->n_routes; i++) {
+		const struct inv_route *r = &f->inv->routes[i];
+
+		if (r->proto == RTPROT_KERNEL && r->oif == want.oif && r->table == want.table &&
+		    prefix_equal(&r->dst, &want.dst))
+			return 0;
+	}
+	slot = inv_route_add(f->inv);
+	if (!slot)
+		return -ENOMEM;
+	*slot = want;
+	return 0;
+}
+
+static void connected_del(struct fake *f, const struct inv_addr *gone)
+{
+	struct inv_route was = connected_route(gone);
+
+	for (size_t i = 0; i < f->inv->n_addrs; i++)
+		if (same_subnet(&f->inv->addrs[i], gone))
+			return;
+	for (size_t i = f->inv->n_routes; i-- > 0;) {
+		const struct inv_route *r = &f->inv->routes[i];
+
+		if (r->proto == RTPROT_KERNEL && r->oif == was.oif && r->table == was.table &&
+		    prefix_equal(&r->dst, &was.dst))
+			REMOVE_AT(f->inv, routes, n_routes, i);
+	}
+}
+
+/* Routes that prefer a source address which is gone go with it, in the main table only. */
+static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
+{
+	for (size_t i = f->inv->n_routes; i-- > 0;)
+		if (f->inv->routes[i].table == RT_TABLE_MAIN && f->inv->routes[i].src.family &&
+		    ip_addr_equal(&f->inv->routes[i].src, src))
+			REMOVE_AT(f->inv, routes, n_routes, i);
+}
+
+static void link_goes_down(struct fake *f, struct inv_link *l)
+{
+	l->up = l->carrier = false;
+	for (size_t i = f->inv->n_routes; i-- > 0;)
+		if (f->inv->routes[i].oif == l->ifindex)
+			REMOVE_AT(f->inv, routes, n_routes, i);
+	for (size_t i = f->inv->n_addrs; i-- > 0;)
+		if (f->inv->addrs[i].ifindex == l->ifindex &&
+		    f->inv->addrs[i].ip.addr.family == AF_INET6)
+			REMOVE_AT(f->inv, addrs, n_addrs, i);
+}
+
+static int link_goes_up(struct fake *f, struct inv_link *l)
+{
+	int r;
+
+	l->up = true;
+	l->carrier = f->cable[l - f->inv->links];
+	for (size_t i = 0; i < f->inv->n_addrs; i++) {
+		if (f->inv->addrs[i].ifindex != l->ifindex)
+			continue;
+		r = connected_add(f, &f->inv->addrs[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int fake_link_set(struct kernel *k, const struct kernel_link_change *c, char *why)
+{
+	struct fake *f = fake_of(k);
+	struct inv_link *l = link_get(f, c->ifindex);
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	if (!l)
+		return fail(why, -ENODEV, NULL);
+	if (c->set_mtu && c->mtu < l->mtu_min)
+		return fail(why, -EINVAL, "mtu less than device minimum");
+	if (c->set_mtu && l->mtu_max && c->mtu > l->mtu_max)
+		return fail(why, -EINVAL, "mtu greater than device maximum");
+	if (c->set_mtu)
+		l->mtu = c->mtu;
+	if (c->set_up && c->up && !l->up)
+		r = link_goes_up(f, l);
+	else if (c->set_up && !c->up && l->up)
+		link_goes_down(f, l);
+	return r < 0 ? r : event_push(f, KERNEL_EVENT_LINK, false, c->ifindex);
+}
+
+static bool ipv6_disabled(struct fake *f, const struct inv_link *l)
+{
+	char key[96];
+	const char *value;
+
+	snprintf(key, sizeof(key), "net/ipv6/conf/%s/disable_ipv6", l->name);
+	value = inv_sysctl_value(f->inv, key);
+	return value && strcmp(value, "0") != 0;
+}
+
+static int fake_addr_add(struct kernel *k, const struct inv_addr *a, char *why)
+{
+	struct fake *f = fake_of(k);
+	struct inv_link *l = link_get(f, a->ifindex);
+	bool v4 = a->ip.addr.family == AF_INET, secondary = false;
+	struct inv_addr *slot;
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	if (!l)
+		return fail(why, -ENODEV, NULL);
+	if (!v4 && ipv6_disabled(f, l))
+		return fail(why, -EACCES, "ipv6: IPv6 is disabled on this device");
+	for (size_t i = 0; i < f->inv->n_addrs; i++) {
+		const struct inv_addr *b = &f->inv->addrs[i];
+
+		if (b->ifindex == a->ifindex && ip_addr_equal(&b->ip.addr, &a->ip.addr) &&
+		    (!v4 || b->ip.len == a->ip.len))
+			return fail(why, -EEXIST,
+				    v4 ? "ipv4: Address already assigned"
+				       : "address already assigned");
+		secondary |= v4 && same_subnet(b, a);
+	}
+	slot = inv_addr_add(f->inv);
+	if (!slot)
+		return fail(why, -ENOMEM, NULL);
+	*slot = *a;
+	slot->secondary = secondary;
+	slot->tentative = slot->dad_failed = false;
+	if (slot->proto == 0)
+		slot->proto = PLENUM_RTPROT;
+	if (l->up)
+		r = connected_add(f, slot);
+	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_ADDR, false, a->ifindex);
+}
+
+static struct inv_addr *addr_get(struct fake *f, const struct inv_addr *a)
+{
+	for (size_t i = 0; i < f->inv->n_addrs; i++)
+		if (f->inv->addrs[i].ifindex == a->ifindex &&
+		    prefix_equal(&f->inv->addrs[i].ip, &a->ip))
+			return &f->inv->addrs[i];
+	return NULL;
+}
+
+/* The primary of a subnet is gone: its secondaries follow, or the first of them takes over. */
+static void secondaries_settle(struct fake *f, const struct inv_addr *gone)
+{
+	const struct inv_link *l = link_get(f, gone->ifindex);
+	const char *promote;
+	char key[96];
+
+	snprintf(key, sizeof(key), "net/ipv4/conf/%s/promote_secondaries", l->name);
+	promote = inv_sysctl_value(f->inv, key);
+	if (promote && strcmp(promote, "0") != 0) {
+		for (size_t i = 0; i < f->inv->n_addrs; i++) {
+			if (!same_subnet(&f->inv->addrs[i], gone))
+				continue;
+			f->inv->addrs[i].secondary = false;
+			return;
+		}
+		return;
+	}
+	for (size_t i = f->inv->n_addrs; i-- > 0;) {
+		if (!same_subnet(&f->inv->addrs[i], gone))
+			continue;
+		routes_of_source_del(f, &f->inv->addrs[i].ip.addr);
+		REMOVE_AT(f->inv, addrs, n_addrs, i);
+	}
+}
+
+static int fake_addr_del(struct kernel *k, const struct inv_addr *a, char *why)
+{
+	struct fake *f = fake_of(k);
+	struct inv_addr *found, gone;
+	struct inv_link *l = link_get(f, a->ifindex);
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	if (!l)
+		return fail(why, -ENODEV, NULL);
+	found = addr_get(f, a);
+	if (!found)
+		return fail(why, -EADDRNOTAVAIL,
+			    a->ip.addr.family == AF_INET ? "ipv4: Address not found"
+							 : "address not found");
+	gone = *found;
+	REMOVE_AT(f->inv, addrs, n_addrs, (size_t)(found - f->inv->addrs));
+	routes_of_source_del(f, &gone.ip.addr);
+	if (gone.ip.addr.family == AF_INET && !gone.secondary)
+		secondaries_settle(f, &gone);
+	connected_del(f, &gone);
+	for (size_t i = 0; l->up && r == 0 && i < f->inv->n_addrs; i++)
+		if (same_subnet(&f->inv->addrs[i], &gone) && !f->inv->addrs[i].secondary)
+			r = connected_add(f, &f->inv->addrs[i]);
+	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_ADDR, true, a->ifindex);
+}
+
+/* The link through which gw is a neighbour, 0: none; oif 0: any link will do. */
+static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
+{
+	for (size_t i = 0; i < f->inv->n_routes; i++) {
+		const struct inv_route *via = &f->inv->routes[i];
+
+		if (via->family == r->gateway.family && !via->gateway.family &&
+		    (via->table == r->table || via->table == RT_TABLE_MAIN) &&
+		    (r->oif == 0 || via->oif == r->oif) &&
+		    ip_prefix_contains(&via->dst, &r->gateway))
+			return via->oif;
+	}
+	return 0;
+}
+
+static int route_check(struct fake *f, struct inv_route *r, char *why)
+{
+	bool v4 = r->family == AF_INET, src_is_local = r->src.family == 0;
+	struct inv_link *l = r->oif ? link_get(f, r->oif) : NULL;
+
+	if (r->type != RTN_UNICAST)
+		return 0;
+	if (r->oif && !l)
+		return fail(why, -ENODEV, NULL);
+	if (l && !l->up)
+		return fail(why, -ENETDOWN, "Device for nexthop is not up");
+	if (r->gateway.family && !gateway_link(f, r))
+		return fail(why, v4 ? -ENETUNREACH : -EHOSTUNREACH, "Nexthop has invalid gateway");
+	if (r->gateway.family && !r->oif)
+		r->oif = gateway_link(f, r);
+	if (!r->oif)
+		return fail(why, -ENODEV, NULL);
+	for (size_t i = 0; i < f->inv->n_addrs && !src_is_local; i++)
+		src_is_local = ip_addr_equal(&f->inv->addrs[i].ip.addr, &r->src);
+	return src_is_local ? 0 : fail(why, -EINVAL, "Invalid prefsrc address");
+}
+
+static int fake_route_add(struct kernel *k, const struct inv_route *route, char *why)
+{
+	struct fake *f = fake_of(k);
+	struct inv_route want = *route, *slot;
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	kernel_route_normalize(&want);
+	want.linkdown = false;
+	r = route_check(f, &want, why);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < f->inv->n_routes; i++) {
+		const struct inv_route *b = &f->inv->routes[i];
+
+		if (b->family == want.family && b->table == want.table &&
+		    b->metric == want.metric && prefix_equal(&b->dst, &want.dst))
+			return fail(why, -EEXIST, NULL);
+	}
+	slot = inv_route_add(f->inv);
+	if (!slot)
+		return fail(why, -ENOMEM, NULL);
+	*slot = want;
+	return event_push(f, KERNEL_EVENT_ROUTE, false, want.oif);
+}
+
+static int fake_route_del(struct kernel *k, const struct inv_route *route, char *why)
+{
+	struct fake *f = fake_of(k);
+	struct inv_route want = *route;
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	kernel_route_normalize(&want);
+	for (size_t i = 0; i < f->inv->n_routes; i++) {
+		const struct inv_route *b = &f->inv->routes[i];
+
+		if (b->family != want.family || b->table != want.table || b->proto != want.proto ||
+		    b->metric != want.metric || b->type != want.type ||
+		    !prefix_equal(&b->dst, &want.dst) || (want.oif && want.oif != b->oif) ||
+		    (want.gateway.family && !ip_addr_equal(&want.gateway, &b->gateway)))
+			continue;
+		REMOVE_AT(f->inv, routes, n_routes, i);
+		return event_push(f, KERNEL_EVENT_ROUTE, true, want.oif);
+	}
+	return fail(why, -ESRCH, NULL);
+}
+
+static struct inv_rule rule_normal(const struct inv_rule *rule)
+{
+	struct inv_rule n = *rule;
+
+	if (n.family == 0)
+		n.family = n.from.addr.family;
+	if (n.proto == 0)
+		n.proto = PLENUM_RTPROT;
+	n.from.addr = ip_addr_network(&n.from.addr, n.from.len);
+	return n;
+}
+
+static int fake_rule_add(struct kernel *k, const struct inv_rule *rule, char *why)
+{
+	struct fake *f = fake_of(k);
+	struct inv_rule want = rule_normal(rule), *slot;
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < f->inv->n_rules; i++)
+		if (kernel_rule_equal(&f->inv->rules[i], &want))
+			return fail(why, -EEXIST, NULL);
+	slot = inv_rule_add(f->inv);
+	if (!slot)
+		return fail(why, -ENOMEM, NULL);
+	*slot = want;
+	return event_push(f, KERNEL_EVENT_RULE, false, 0);
+}
+
+static int fake_rule_del(struct kernel *k, const struct inv_rule *rule, char *why)
+{
+	struct fake *f = fake_of(k);
+	struct inv_rule want = rule_normal(rule);
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < f->inv->n_rules; i++) {
+		if (!kernel_rule_equal(&f->inv->rules[i], &want))
+			continue;
+		REMOVE_AT(f->inv, rules, n_rules, i);
+		return event_push(f, KERNEL_EVENT_RULE, true, 0);
+	}
+	return fail(why, -ENOENT, NULL);
+}
+
+static int fake_sysctl_get(struct kernel *k, const char *key, char *buf, size_t size)
+{
+	const char *value = inv_sysctl_value(fake_of(k)->inv, key);
+
+	if (!value)
+		return -ENOENT;
+	if (strlen(value) >= size)
+		return -ENOSPC;
+	strcpy(buf, value);
+	return 0;
+}
+
+static int fake_sysctl_set(struct kernel *k, const char *key, const char *value, char *why)
+{
+	struct fake *f = fake_of(k);
+	int r = write_begin(k, why);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < f->inv->n_sysctls; i++) {
+		char *copy, *end;
+
+		if (strcmp(f->inv->sysctls[i].key, key) != 0)
+			continue;
+		(void)strtol(value, &end, 0);
+		if (end == value || *end)
+			return fail(why, -EINVAL, NULL);
+		copy = strdup(value);
+		if (!copy)
+			return fail(why, -ENOMEM, NULL);
+		free(f->inv->sysctls[i].value);
+		f->inv->sysctls[i].value = copy;
+		return 0;
+	}
+	return fail(why, -ENOENT, NULL);
+}
+
+static int fake_collect(struct kernel *k, struct diag *d, struct inventory *inv)
+{
+	return inv_append(inv, fake_of(k)->inv);
+}
+
+static int fake_watch_fd(struct kernel *k)
+{
+	struct fake *f = fake_of(k);
+
+	if (f->event_fd < 0)
+		f->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return f->event_fd < 0 ? -errno : f->event_fd;
+}
+
+static int fake_watch_read(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
+			   void *user)
+{
+	struct fake *f = fake_of(k);
+	autofree struct kernel_event *events = ptr_take(f->events);
+	size_t n = f->n_events;
+	uint64_t drained;
+
+	f->n_events = 0;
+	if (f->event_fd >= 0 && read(f->event_fd, &drained, sizeof(drained)) < 0 && errno != EAGAIN)
+		return -errno;
+	for (size_t i = 0; i < n; i++)
+		cb(user, &events[i]);
+	return 0;
+}
+
+static void fake_free(struct kernel *k)
+{
+	struct fake *f = fake_of(k);
+
+	inv_free(f->inv);
+	free(f->cable);
+	free(f->events);
+	if (f->event_fd >= 0)
+		close(f->event_fd);
+	free(f);
+}
+
+static const struct kernel_ops fake_ops = {
+	.collect = fake_collect,
+	.link_set = fake_link_set,
+	.addr_add = fake_addr_add,
+	.addr_del = fake_addr_del,
+	.route_add = fake_route_add,
+	.route_del = fake_route_del,
+	.rule_add = fake_rule_add,
+	.rule_del = fake_rule_del,
+	.sysctl_get = fake_sysctl_get,
+	.sysctl_set = fake_sysctl_set,
+	.watch_fd = fake_watch_fd,
+	.watch_read = fake_watch_read,
+	.free = fake_free,
+};
+
+int kernel_fake_new(const struct inventory *inv, struct kernel **ret)
+{
+	struct fake *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->kernel = (struct kernel){.ops = &fake_ops, .impl = f};
+	f->event_fd = -1;
+	f->cable = calloc(inv->n_links + 1, sizeof(*f->cable));
+	r = f->cable ? inv_copy(inv, &f->inv) : -ENOMEM;
+	if (r < 0) {
+		fake_free(&f->kernel);
+		return r;
+	}
+	for (size_t i = 0; i < inv->n_links; i++)
+		f->cable[i] = inv->links[i].carrier || !inv->links[i].up;
+	*ret = &f->kernel;
+	return 0;
+}
+
+const struct inventory *kernel_fake_inventory(struct kernel *k)
+{
+	return fake_of(k)->inv;
+}
+
+void kernel_fake_fail(struct kernel *k, uint64_t nth, uint64_t count, int error, const char *why)
+{
+	struct fake *f = fake_of(k);
+
+	f->fail_nth = nth;
+	f->fail_count = count;
+	f->fail_error = error;
+	inv_text_set(f->fail_why, sizeof(f->fail_why), why ? why : "");
+}
+
+void kernel_fake_on_write(struct kernel *k, void (*cb)(void *user, uint64_t nth), void *user)
+{
+	fake_of(k)->on_write = cb;
+	fake_of(k)->on_write_user = user;
+}
+
+int kernel_fake_set_carrier(struct kernel *k, uint32_t ifindex, bool carrier)
+{
+	struct fake *f = fake_of(k);
+	struct inv_link *l = link_get(f, ifindex);
+
+	if (!l)
+		return -ENODEV;
+	f->cable[l - f->inv->links] = carrier;
+	l->carrier = carrier && l->up;
+	for (size_t i = 0; i < f->inv->n_routes; i++)
+		if (f->inv->routes[i].oif == ifindex)
+			f->inv->routes[i].linkdown = !carrier;
+	return event_push(f, KERNEL_EVENT_LINK, false, ifindex);
+}
+
+int kernel_fake_push_event(struct kernel *k, const struct kernel_event *e)
+{
+	struct fake *f = fake_of(k);
+	struct kernel_event *grown;
+	const uint64_t one = 1;
+
+	grown = reallocarray(f->events, f->n_events + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	f->events = grown;
+	f->events[f->n_events++] = *e;
+	if (f->event_fd >= 0 && write(f->event_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		return -errno;
+	return 0;
+}

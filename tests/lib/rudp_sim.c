@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests/lib/rudp_sim.h"
+#include <string.h>
+
+#define HEADER 16 /* of a request: cookie, length of the response, work */
+
+struct sim_pkt {
+	uint64_t at, serial;
+	struct sim_end *to;
+	unsigned leg;
+	struct datagram_addr src;
+	struct sim_pkt *next;
+	size_t len;
+	uint8_t data[];
+};
+
+struct sim_job { /* a request that the server works on */
+	struct sim_job *next;
+	uint64_t at;
+	struct rudp_call *call;
+	unsigned cookie;
+	uint32_t req_len;
+};
+
+struct block { /* memory that the application lends to rudp or got from it */
+	struct block *next, **prev;
+	struct sim_end *end;
+	uint8_t data[];
+};
+
+#define FAULT(sim, ...)                                                            \
+	do {                                                                       \
+		if (!(sim)->fault[0])                                              \
+			snprintf((sim)->fault, sizeof((sim)->fault), __VA_ARGS__); \
+	} while (0)
+
+uint64_t sim_random(struct sim *sim, uint64_t below)
+{
+	uint64_t x = sim->rng += 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	x ^= x >> 31;
+	return below ? x % below : x;
+}
+
+static bool chance(struct sim *sim, uint32_t in_a_million)
+{
+	return in_a_million && sim_random(sim, 1000000) < in_a_million;
+}
+
+static void pattern(uint8_t *p, size_t len, uint64_t key)
+{
+	uint64_t v = key * 0x9e3779b97f4a7c15ULL;
+	size_t i = 0;
+
+	for (; i + 8 <= len; i += 8, v += 0xd1342543de82ef95ULL)
+		memcpy(p + i, &v, 8);
+	memcpy(p + i, &v, len - i);
+}
+
+static bool pattern_holds(const uint8_t *p, size_t len, uint64_t key)
+{
+	uint64_t v = key * 0x9e3779b97f4a7c15ULL;
+	size_t i = 0;
+
+	for (; i + 8 <= len; i += 8, v += 0xd1342543de82ef95ULL)
+		if (memcmp(p + i, &v, 8))
+			return false;
+	return !memcmp(p + i, &v, len - i);
+}
+
+static struct block *block_new(struct sim_end *end, size_t len)
+{
+	struct block *b = malloc(sizeof(*b) + len);
+
+	if (!b)
+		abort();
+	b->end = end;
+	b->next = end->blocks;
+	b->prev = &end->blocks;
+	if (b->next)
+		b->next->prev = &b->next;
+	end->blocks = b;
+	return b;
+}
+
+static void block_free(struct block *b)
+{
+	*b->prev = b->next;
+	if (b->next)
+		b->next->prev = b->prev;
+	free(b);
+}
+
+static struct block *block_of(void *data)
+{
+	return (struct block *)((uint8_t *)data - offsetof(struct block, data));
+}
+
+/* The network */
+
+static bool earlier(const struct sim_pkt *a, const struct sim_pkt *b)
+{
+	return a->at != b->at ? a->at < b->at : a->serial < b->serial;
+}
+
+static void heap_push(struct sim *sim, struct sim_pkt *p)
+{
+	size_t i;
+
+	if (sim->heap_n == sim->heap_size) {
+		sim->heap_size = sim->heap_size ? sim->heap_size * 2 : 256;
+		sim->heap = realloc(sim->heap, sim->heap_size * sizeof(*sim->heap));
+		if (!sim->heap)
+			abort();
+	}
+	i = sim->heap_n++;
+	for (; i && earlier(p, sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		sim->heap[i] = sim->heap[(i - 1) / 2];
+	sim->heap[i] = p;
+}
+
+static struct sim_pkt *heap_pop(struct sim *sim)
+{
+	struct sim_pkt *top = sim->heap[0], *last = sim->heap[--sim->heap_n];
+	size_t i = 0, k;
+
+	while ((k = 2 * i + 1) < sim->heap_n) {
+		if (k + 1 < sim->heap_n && earlier(sim->heap[k + 1], sim->heap[k]))
+			k++;
+		if (!earlier(sim->heap[k], last))
+			break;
+		sim->heap[i] = sim->heap[k];
+		i = k;
+	}
+	sim->heap[i] = last;
+	return top;
+}
+
+static struct datagram_addr end_addr(const struct sim *sim, unsigned end, unsigned leg)
+{
+	struct datagram_addr a = {.port = 7000};
+	uint8_t net = sim->cfg.one_subnet ? 0 : (uint8_t)leg;
+	uint8_t host = (uint8_t)(1 + end * 16 + leg);
+
+	if (sim->cfg.ipv6) {
+		a.ip = (struct ip_addr){AF_INET6, {0xfd, [7] = net, [15] = host}};
+		return a;
+	}
+	a.ip = (struct ip_addr){AF_INET, {10, net, 0, host}};
+	return a;
+}
+
+static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, unsigned *ret_leg)
+{
+	unsigned host = (sim->cfg.ipv6 ? a->ip.bytes[15] : a->ip.bytes[3]) - 1U;
+
+	if (host / 16 > sim->cfg.clients || host % 16 >= sim->cfg.legs)
+		return NULL;
+	*ret_leg = host % 16;
+	return &sim->ends[host / 16];
+}
+
+static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
+		    const struct datagram_addr *dst, const struct datagram *pkt, uint64_t at)
+{
+	size_t len = (size_t)pkt->hdr_len + pkt->payload_len;
+	struct sim_pkt *p = malloc(sizeof(*p) + len);
+
+	if (!p)
+		abort();
+	p->at = at;
+	p->serial = sim->serial++;
+	p->to = end_of(sim, dst, &p->leg);
+	p->src = end_addr(sim, from->index, port);
+	p->len = len;
+	memcpy(p->data, pkt->hdr, pkt->hdr_len);
+	if (pkt->payload_len)
+		memcpy(p->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	if (len && chance(sim, sim->cfg.corrupt))
+		p->len = sim_random(sim, len); /* damage in place is left to UDP's checksum */
+	if (chance(sim, sim->cfg.garbage))
+		for (unsigned n = 1 + (unsigned)sim_random(sim, 4); n && p->len; n--)
+			p->data[sim_random(sim, MIN_OF(p->len, 64))] = (uint8_t)sim_random(sim, 0);
+	if (p->to)
+		heap_push(sim, p);
+	else
+		free(p);
+}
+
+static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
+		 const struct datagram *pkt)
+{
+	struct sim_end *end = user;
+	struct sim *sim = end->sim;
+	struct sim_link *link = &end->links[port];
+	size_t wire = (size_t)pkt->hdr_len + pkt->payload_len + 28;
+	uint64_t at = MAX_OF(sim->now, link->busy_until);
+	uint64_t wait = at - sim->now;
+
+	if (wire > sim->cfg.mtu - (sim->cfg.ipv6 ? 20U : 0U))
+		FAULT(sim, "packet of %zu bytes", wire);
+	if (chance(sim, sim->cfg.eagain))
+		return -EAGAIN;
+	if (sim->cfg.bits_per_s) {
+		if (sim->cfg.queue_bytes &&
+		    wait * sim->cfg.bits_per_s / 8 / NSEC_PER_SEC > sim->cfg.queue_bytes) {
+			link->dropped++;
+			return 0;
+		}
+		at += wire * 8 * NSEC_PER_SEC / sim->cfg.bits_per_s;
+		link->busy_until = at;
+	}
+	link->packets++;
+	link->bytes += wire;
+	if (link->cut_out || chance(sim, sim->cfg.loss)) {
+		link->dropped++;
+		return 0;
+	}
+	at += sim->cfg.delay_ns;
+	if (sim->cfg.jitter_ns)
+		at += sim_random(sim, sim->cfg.jitter_ns);
+	if (chance(sim, sim->cfg.reorder))
+		at += sim_random(sim, sim->cfg.reorder_ns);
+	deliver(sim, end, port, dst, pkt, at);
+	if (chance(sim, sim->cfg.duplicate))
+		deliver(sim, end, port, dst, pkt, at + sim_random(sim, 2 * sim->cfg.delay_ns + 1));
+	return 0;
+}
+
+static void op_flush(void *user)
+{
+}
+
+/* The application */
+
+static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
+			size_t len)
+{
+	struct sim_end *end = user;
+
+	if (chance(end->sim, end->sim->cfg.no_buf))
+		return NULL;
+	if (len > RUDP_MSG_BYTES_MAX || is_response != (end->index != SIM_SERVER))
+		FAULT(end->sim, "buf_get of %zu", len);
+	end->bufs++;
+	return block_new(end, len)->data;
+}
+
+static void op_buf_put(void *user, struct rudp_session *s, void *buf)
+{
+	struct sim_end *end = user;
+
+	end->bufs--;
+	block_free(block_of(buf));
+}
+
+static void answer(struct sim_end *end, struct sim_job *job)
+{
+	struct sim_call *c = &end->sim->calls[job->cookie];
+	struct block *t = block_new(end, c->resp_len);
+
+	pattern(t->data, c->resp_len, job->cookie * 2ULL + 1);
+	end->tokens++;
+	end->calls--;
+	end->request_bytes -= job->req_len;
+	rudp_respond(job->call, t->data, c->resp_len, t);
+	free(job);
+}
+
+static void op_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
+		       size_t len)
+{
+	struct sim_end *end = user;
+	struct sim *sim = end->sim;
+	uint32_t head[4] = {0};
+	struct sim_job *job = calloc(1, sizeof(*job));
+	struct sim_call *c;
+
+	if (!job)
+		abort();
+	memcpy(head, buf, MIN_OF(len, sizeof(head)));
+	c = &sim->calls[head[0] % SIM_CALLS_MAX];
+	if (head[0] >= sim->n_calls || c->req_len != len ||
+	    !pattern_holds((uint8_t *)buf + HEADER, len - HEADER, head[0] * 2ULL))
+		FAULT(sim, "request %u of %zu bytes is damaged", head[0], len);
+	else if (++c->executed > 1)
+		FAULT(sim, "request %u was executed twice", head[0]);
+	end->bufs--;
+	block_free(block_of(buf));
+	end->calls++;
+	end->request_bytes += len;
+	end->request_bytes_most = MAX_OF(end->request_bytes_most, end->request_bytes);
+	*job = (struct sim_job){.at = sim->now + head[2] * NSEC_PER_USEC,
+				.call = call,
+				.cookie = head[0] % SIM_CALLS_MAX,
+				.req_len = (uint32_t)len};
+	rudp_call_set_user(call, job);
+	if (rudp_call_session(call) != s || rudp_call_user(call) != job)
+		FAULT(sim, "call's user or session");
+	if (head[2] == 0) {
+		answer(end, job);
+		return;
+	}
+	job->next = end->jobs;
+	end->jobs = job;
+}
+
+static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
+{
+	struct sim_end *end = user;
+
+	for (struct sim_job **p = &end->jobs; *p; p = &(*p)->next) {
+		struct sim_job *job = *p;
+
+		if (job->call != call)
+			continue;
+		*p = job->next;
+		end->calls--;
+		end->request_bytes -= job->req_len;
+		free(job);
+		return;
+	}
+	FAULT(end->sim, "call_gone for an unknown call");
+}
+
+static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
+			size_t len)
+{
+	struct sim_end *end = user;
+	struct sim *sim = end->sim;
+	struct sim_call *c = &sim->calls[cookie % SIM_CALLS_MAX];
+
+	if (cookie >= sim->n_calls || c->state != SIM_CALL_OPEN || ++c->answered > 1) {
+		FAULT(sim, "answer to call %llu, which is not open", (unsigned long long)cookie);
+		return;
+	}
+	if (status == 0 &&
+	    (c->executed != 1 || len != c->resp_len || !pattern_holds(buf, len, cookie * 2 + 1)))
+		FAULT(sim, "answer to call %llu is wrong", (unsigned long long)cookie);
+	if (status != 0 && buf)
+		FAULT(sim, "a failed call has a buffer");
+	c->state = SIM_CALL_DONE;
+	c->status = status;
+	c->done_ns = sim->now;
+	if (sim->last_answer_ns)
+		sim->longest_gap_ns = MAX_OF(sim->longest_gap_ns, sim->now - sim->last_answer_ns);
+	sim->last_answer_ns = sim->now;
+	sim->n_open--;
+	free(c->req); /* the sanitizer sees who still reads it */
+	c->req = NULL;
+	if (!buf)
+		return;
+	end->bufs--;
+	block_free(block_of(buf));
+}
+
+static void op_sent(void *user, struct rudp_session *s, void *token)
+{
+	struct block *t = token;
+	struct sim_end *end = user;
+
+	if (t->end != end)
+		FAULT(end->sim, "foreign token");
+	end->tokens--;
+	block_free(t);
+}
+
+static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
+		     void **ret_user)
+{
+	if (len != 5 || memcmp(hello, "hello", 5))
+		return -EPROTO;
+	*ret_user = user;
+	return 0;
+}
+
+static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
+{
+	struct sim_end *end = user;
+
+	end->events[e]++;
+	end->last_code = code;
+}
+
+static const struct rudp_ops ops = {
+	.tx = op_tx,
+	.tx_flush = op_flush,
+	.buf_get = op_buf_get,
+	.buf_put = op_buf_put,
+	.request = op_request,
+	.call_gone = op_call_gone,
+	.response = op_response,
+	.sent = op_sent,
+	.accept = op_accept,
+	.event = op_event,
+};
+
+bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len, uint32_t delay_us)
+{
+	unsigned cookie = sim->n_calls;
+	struct sim_call *c = &sim->calls[cookie];
+	uint32_t head[4] = {cookie, resp_len, delay_us, 0};
+
+	if (cookie == SIM_CALLS_MAX)
+		return false;
+	req_len = MAX_OF(req_len, HEADER);
+	*c = (struct sim_call){.state = SIM_CALL_OPEN,
+			       .client = (uint8_t)end,
+			       .req_len = req_len,
+			       .resp_len = resp_len,
+			       .sent_ns = sim->now,
+			       .req = malloc(req_len)};
+	if (!c->req)
+		abort();
+	memcpy(c->req, head, HEADER);
+	pattern(c->req + HEADER, req_len - HEADER, cookie * 2ULL);
+	sim->n_calls++;
+	sim->n_open++;
+	if (rudp_call_send(sim->ends[end].session, c->req, req_len, cookie)) {
+		sim->n_calls--;
+		sim->n_open--;
+		free(c->req);
+		c->req = NULL;
+		return false;
+	}
+	if (sim->n_open == 1)
+		sim->last_answer_ns = sim->now;
+	return true;
+}
+
+void sim_cancel(struct sim *sim, unsigned cookie)
+{
+	struct sim_call *c = &sim->calls[cookie];
+
+	if (c->state != SIM_CALL_OPEN)
+		return;
+	if (rudp_call_cancel(sim->ends[c->client].session, cookie))
+		FAULT(sim, "open call %u is not known", cookie);
+	c->state = SIM_CALL_CANCELLED;
+	sim->n_open--;
+	free(c->req);
+	c->req = NULL;
+}
+
+/* Time */
+
+static void end_start(struct sim_end *end)
+{
+	struct sim *sim = end->sim;
+	struct rudp_config cfg = {.identity = 100 + end->index,
+				  .epoch = ++end->epoch,
+				  .seed = sim_random(sim, 0),
+				  .limits = sim->cfg.limits,
+				  .ops = &ops,
+				  .user = end,
+				  .n_ports = sim->cfg.legs};
+	struct datagram_addr seed = end_addr(sim, SIM_SERVER, 0);
+
+	for (unsigned i = 0; i < sim->cfg.legs; i++)
+		cfg.ports[i] = (struct rudp_port_info){.local = end_addr(sim, end->index, i),
+						       .prefix_len = sim->cfg.ipv6 ? 64 : 24,
+						       .mtu = sim->cfg.mtu,
+						       .label = sim->cfg.labels ? 77 + i : 0,
+						       .up = !end->links[i].cut_out};
+	if (rudp_new(&cfg, sim->now, &end->r))
+		abort();
+	if (end->index != SIM_SERVER &&
+	    rudp_connect(end->r, &seed, 1, "hello", 5, end, sim->now, &end->session))
+		abort();
+}
+
+struct sim *sim_new(const struct sim_config *cfg)
+{
+	struct sim *sim = calloc(1, sizeof(*sim));
+
+	if (!sim)
+		abort();
+	sim->cfg = *cfg;
+	sim->rng = cfg->seed;
+	sim->now = 10 * NSEC_PER_SEC;
+	sim->cfg.mtu = cfg->mtu ? cfg->mtu : 1500;
+	sim->cfg.turn_ns = cfg->turn_ns ? cfg->turn_ns : 2000;
+	for (unsigned i = 0; i <= cfg->clients; i++) {
+		struct sim_end *end = &sim->ends[i];
+
+		end->sim = sim;
+		end->index = i;
+		end->rx_tail = &end->rx_head;
+		end_start(end);
+	}
+	return sim;
+}
+
+static void end_clear(struct sim_end *end)
+{
+	while (end->rx_head) {
+		struct sim_pkt *p = end->rx_head;
+
+		end->rx_head = p->next;
+		free(p);
+	}
+	end->rx_tail = &end->rx_head;
+	while (end->jobs) {
+		struct sim_job *job = end->jobs;
+
+		end->jobs = job->next;
+		free(job);
+	}
+	while (end->blocks)
+		block_free(end->blocks);
+}
+
+struct sim *sim_free(struct sim *sim)
+{
+	if (!sim)
+		return NULL;
+	for (unsigned i = 0; i <= sim->cfg.clients; i++) {
+		end_clear(&sim->ends[i]);
+		rudp_free(sim->ends[i].r);
+	}
+	while (sim->heap_n)
+		free(sim->heap[--sim->heap_n]);
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		free(sim->calls[i].req);
+	free(sim->heap);
+	free(sim);
+	return NULL;
+}
+
+static uint64_t end_due(const struct sim_end *end)
+{
+	uint64_t d = end->rx_head ? 0 : rudp_deadline(end->r);
+
+	for (const struct sim_job *j = end->jobs; j; j = j->next)
+		d = MIN_OF(d, j->at);
+	return MAX_OF(MAX_OF(d, end->next_turn), end->stalled_until);
+}
+
+static void end_turn(struct sim_end *end)
+{
+	struct sim *sim = end->sim;
+	unsigned n = 0;
+
+	end->turns++;
+	while (end->rx_head && n++ < 256) {
+		struct sim_pkt *p = end->rx_head;
+
+		end->rx_head = p->next;
+		if (!end->rx_head)
+			end->rx_tail = &end->rx_head;
+		rudp_rx(end->r, p->leg, &p->src, p->data, p->len, sim->now);
+		free(p);
+	}
+	for (struct sim_job **p = &end->jobs; *p;) {
+		struct sim_job *job = *p;
+
+		if (job->at > sim->now) {
+			p = &job->next;
+			continue;
+		}
+		*p = job->next;
+		answer(end, job);
+	}
+	rudp_poll(end->r, sim->now);
+	end->polls++;
+	end->next_turn = sim->now + sim->cfg.turn_ns;
+}
+
+/* One step, not beyond `until`. False: nothing happens before. */
+static bool step(struct sim *sim, uint64_t until)
+{
+	struct sim_end *first = NULL;
+	uint64_t at = UINT64_MAX;
+
+	for (unsigned i = 0; i <= sim->cfg.clients; i++) {
+		uint64_t due = end_due(&sim->ends[i]);
+
+		if (due < at) {
+			at = due;
+			first = &sim->ends[i];
+		}
+	}
+	if (sim->heap_n && sim->heap[0]->at <= at) {
+		struct sim_pkt *p;
+		struct sim_end *end;
+
+		if (sim->heap[0]->at > until)
+			return false;
+		p = heap_pop(sim);
+		end = p->to;
+		sim->now = MAX_OF(sim->now, p->at);
+		if (end->links[p->leg].cut_in) {
+			free(p);
+			return true;
+		}
+		p->next = NULL;
+		*end->rx_tail = p;
+		end->rx_tail = &p->next;
+		return true;
+	}
+	if (!first || at > until)
+		return false;
+	sim->now = MAX_OF(sim->now, at);
+	end_turn(first);
+	return true;
+}
+
+bool sim_pass(struct sim *sim, uint64_t ns)
+{
+	uint64_t until = sim->now + ns;
+
+	while (!sim->fault[0] && step(sim, until))
+		;
+	sim->now = MAX_OF(sim->now, until);
+	return !sim->fault[0];
+}
+
+bool sim_finish(struct sim *sim, uint64_t max_ns)
+{
+	uint64_t until = sim->now + max_ns;
+
+	while (!sim->fault[0] && sim->n_open && step(sim, until))
+		;
+	if (sim->n_open)
+		FAULT(sim, "%u of %u calls were not answered in time", sim->n_open, sim->n_calls);
+	return !sim->fault[0];
+}
+
+bool sim_connect(struct sim *sim, uint64_t max_ns)
+{
+	uint64_t until = sim->now + max_ns;
+	unsigned up = 0;
+
+	while (!sim->fault[0] && up < sim->cfg.clients && step(sim, until)) {
+		up = 0;
+		for (unsigned i = 1; i <= sim->cfg.clients; i++)
+			up += rudp_session_is_up(sim->ends[i].session);
+	}
+	if (up < sim->cfg.clients)
+		FAULT(sim, "not connected in time");
+	return !sim->fault[0];
+}
+
+void sim_stall(struct sim *sim, unsigned end, uint64_t ns)
+{
+	sim->ends[end].stalled_until = sim->now + ns;
+}
+
+void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced)
+{
+	struct sim_end *e = &sim->ends[end];
+
+	e->links[leg].cut_in = e->links[leg].cut_out = !up;
+	if (announced)
+		rudp_port_set_up(e->r, leg, up, sim->now);
+}
+
+void sim_restart(struct sim *sim, unsigned index)
+{
+	struct sim_end *end = &sim->ends[index];
+
+	rudp_free(end->r);
+	end_clear(end);
+	end->bufs = end->tokens = end->calls = 0;
+	end->request_bytes = 0;
+	end_start(end);
+}
+
+bool sim_close(struct sim *sim)
+{
+	for (unsigned i = 1; i <= sim->cfg.clients; i++) {
+		rudp_session_close(sim->ends[i].session, sim->now);
+		sim->ends[i].session = NULL;
+	}
+	/* Goodbyes may be lost: then the server notices the silence. */
+	sim_pass(sim, 12 * NSEC_PER_SEC);
+	for (unsigned i = 0; i <= sim->cfg.clients && !sim->fault[0]; i++) {
+		struct sim_end *end = &sim->ends[i];
+
+		if (end->bufs || end->tokens || end->calls || rudp_session_next(end->r, NULL))
+			FAULT(sim, "end %u keeps %ld buffers, %ld responses, %ld calls, %s", i,
+			      end->bufs, end->tokens, end->calls,
+			      rudp_session_next(end->r, NULL) ? "a session" : "no session");
+	}
+	return !sim->fault[0];
+}

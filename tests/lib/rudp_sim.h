@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A world for rudp: one server, some clients, one or more legs, a virtual clock. Links have delay,
+ * bandwidth, a queue, and faults drawn from a seed. The application at both ends is part of it: it
+ * makes calls with a pattern that tells whose bytes they are, counts executions and answers, and
+ * keeps account of every buffer. A violated promise stops the run and is described in `fault`.
+ */
+#ifndef PLENUM_TESTS_RUDP_SIM_H
+#define PLENUM_TESTS_RUDP_SIM_H
+
+#include "dataplane/rudp/rudp.h"
+#include <stdio.h>
+
+#define SIM_LEGS_MAX 4
+#define SIM_CLIENTS_MAX 4
+#define SIM_SERVER 0 /* endpoint number; clients follow */
+#define SIM_CALLS_MAX 8192
+
+struct sim_config {
+	uint64_t seed;
+	unsigned legs, clients;
+	uint64_t bits_per_s; /* of each port, each way; 0: no limit */
+	uint64_t delay_ns;   /* one way */
+	uint64_t jitter_ns;
+	uint32_t queue_bytes; /* 0: endless */
+	uint32_t mtu;
+	/* in a million packets */
+	uint32_t loss, duplicate, reorder, corrupt, garbage;
+	uint64_t reorder_ns;	 /* how much later a reordered packet comes */
+	uint32_t eagain, no_buf; /* in a million calls of tx, of buf_get */
+	uint64_t turn_ns;	 /* an endpoint handles its input this often */
+	bool one_subnet;	 /* all legs in one subnet */
+	bool labels;
+	bool ipv6;
+	struct rudp_limits limits;
+};
+
+enum sim_call_state { SIM_CALL_NONE, SIM_CALL_OPEN, SIM_CALL_DONE, SIM_CALL_CANCELLED };
+struct sim_call {
+	uint8_t state, client;
+	int status;
+	unsigned executed, answered;
+	uint32_t req_len, resp_len;
+	uint64_t sent_ns, done_ns;
+	uint8_t *req;
+};
+
+struct sim_link { /* from an endpoint's port to the switch of its leg */
+	uint64_t busy_until;
+	bool cut_out, cut_in; /* packets vanish without a word */
+	uint64_t packets, bytes, dropped;
+};
+
+struct sim;
+struct sim_end {
+	struct sim *sim;
+	unsigned index;
+	struct rudp *r;
+	struct rudp_session *session; /* client */
+	uint32_t epoch;
+	struct sim_link links[SIM_LEGS_MAX];
+	struct sim_pkt *rx_head, **rx_tail;
+	uint64_t next_turn, stalled_until, polls, turns;
+	struct sim_job *jobs;
+	struct block *blocks;
+	unsigned events[RUDP_EVENT_MAX];
+	int last_code;
+	long bufs, tokens, calls;		    /* lent to rudp or by it, not given back */
+	uint64_t request_bytes, request_bytes_most; /* server: handed over and not answered */
+};
+
+struct sim {
+	struct sim_config cfg;
+	uint64_t now, rng;
+	struct sim_end ends[1 + SIM_CLIENTS_MAX];
+	struct sim_pkt **heap;
+	size_t heap_n, heap_size;
+	struct sim_call calls[SIM_CALLS_MAX];
+	unsigned n_calls, n_open;
+	uint64_t serial;
+	uint64_t last_answer_ns, longest_gap_ns; /* between answers, while calls are open */
+	char fault[256];
+};
+
+struct sim *sim_new(const struct sim_config *cfg);
+struct sim *sim_free(struct sim *sim);
+uint64_t sim_random(struct sim *sim, uint64_t below);
+/* Client `end` calls; delay_us: how long the server works on it. False: rudp had no room. */
+bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
+	      uint32_t delay_us);
+void sim_cancel(struct sim *sim, unsigned cookie);
+/* Lets time pass until all calls are answered (false: not within max_ns, or a fault). */
+bool sim_finish(struct sim *sim, uint64_t max_ns);
+/* Lets ns pass. False on a fault. */
+bool sim_pass(struct sim *sim, uint64_t ns);
+/* Until every client's session is up. */
+bool sim_connect(struct sim *sim, uint64_t max_ns);
+void sim_stall(struct sim *sim, unsigned end, uint64_t ns);
+/* The carrier of an endpoint's port; announced: rudp is told. */
+void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced);
+/* A new process in place of the old one; what the old one held is lost. */
+void sim_restart(struct sim *sim, unsigned end);
+/* Closes all sessions and checks that everything lent was given back. */
+bool sim_close(struct sim *sim);
+
+#endif
