@@ -160,17 +160,19 @@ static void agent_on_worker_change(void *user)
 		loop_exit(a->loop, 0);
 }
 
-/* The plan in force keeps it, so that plans made from it choose another transport. */
+/* Remembered, so that the plans that follow choose another transport. */
 static void agent_on_no_transport(void *user, uint32_t worker_id, const char *reason)
 {
 	struct agent *a = user;
 
 	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++) {
-		struct plan_worker *w = &a->now.plan->workers[i];
+		const struct plan_worker *w = &a->now.plan->workers[i];
 
 		if (w->id != worker_id || a->now.spec->on_fallback != SPEC_FALLBACK_DEGRADE)
 			continue;
-		snprintf(w->dpdk_failed, sizeof(w->dpdk_failed), "%s", reason[0] ? reason : "?");
+		/* Without memory for it, the worker goes on failing until there is some. */
+		if (plan_failures_add(&a->failures, w, reason) < 0)
+			continue;
 		a->falls_back = true;
 		agent_arm_walk(a, 0);
 	}
@@ -319,12 +321,13 @@ static int agent_clean_up_after_predecessor(struct agent *a)
 
 	rundir_clean(&a->rundir, &a->events);
 	r = apply_recover(a->kernel, a->journal, &out);
-	if (out.n_undone > 0)
+	if (out.n_rolled_back > 0)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "undid %zu steps of an apply that was interrupted", out.n_undone);
+			   "rolled back %zu steps of an apply that was interrupted",
+			   out.n_rolled_back);
 	if (r < 0)
 		events_add(&a->events, LOG_LEVEL_ERR, "agent",
-			   "an interrupted apply cannot be undone: %s%s%s", strerror(-r),
+			   "an interrupted apply cannot be rolled back: %s%s%s", strerror(-r),
 			   out.why[0] ? ": " : "", out.why);
 	/* The walk that follows takes the host to what is wanted from wherever it is. */
 	return 0;
@@ -418,6 +421,7 @@ static void agent_close(struct agent *a)
 	loop_free(a->loop);
 	kernel_free(a->kernel);
 	agent_round_done(&a->now);
+	plan_failures_clear(&a->failures);
 	for (size_t i = 0; i < a->n_problems; i++)
 		free(a->problems[i]);
 	free(a->problems);

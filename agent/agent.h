@@ -72,8 +72,9 @@ struct agent {
 	char *journal, *socket_path;
 	int listen_fd;
 	enum agent_state state;
-	struct agent_round now; /* what runs */
-	char **problems;	/* why the state is degraded, one sentence each */
+	struct agent_round now;	       /* what runs */
+	struct plan_failures failures; /* its workers that could not have DPDK */
+	char **problems;	       /* why the state is degraded, one sentence each */
 	size_t n_problems;
 	struct {
 		uint64_t number, time_s; /* of the last apply that changed anything; 0: none yet */
@@ -106,10 +107,5 @@ int agent_run_walk(struct agent *a, enum agent_trigger trigger, const struct sto
 /* Workers' configurations from a plan; heap array, caller frees. -EINVAL with reasons in d. */
 int wants_build(const struct spec *spec, const struct plan *plan, enum log_level level,
 		struct diag *d, struct launch_config **ret, size_t *ret_n);
-/* The step that takes s back. Pure. */
-void undo_invert_step(const struct plan_step *s, struct plan_step *ret);
-/* Takes back an applied plan, last step first, as apply_run does its steps. */
-int undo_apply(struct kernel *k, const struct plan *p, const char *journal,
-	       struct apply_outcome *ret);
 
 #endif

@@ -97,6 +97,7 @@ static void control_get_plan(struct agent *a, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	PLENUM_CLEANUP(agent_round_done) struct agent_round round = {0};
+	const struct plan_context ctx = {.running = a->now.plan, .failures = &a->failures};
 	struct store_source next;
 	int k = store_next(&a->store, &next);
 
@@ -105,7 +106,7 @@ static void control_get_plan(struct agent *a, struct control_reply *r)
 	if (k >= 0)
 		k = inv_collect(a->kernel, &d, &round.inv);
 	if (k >= 0)
-		k = plan_build_running(round.spec, round.inv, a->now.plan, &d, &round.plan);
+		k = plan_build(round.spec, round.inv, &ctx, &d, &round.plan);
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	else

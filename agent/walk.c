@@ -44,26 +44,28 @@ static void agent_note_steps(struct agent *a, enum agent_trigger trigger, const 
 	}
 }
 
-static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *d)
+static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *d,
+			    struct apply **ret)
 {
 	struct apply_outcome out = {0};
 	char step[200] = "?";
-	int r = apply_run(a->kernel, p, a->journal, &out);
+	int r = apply_run(a->kernel, p, a->journal, ret, &out);
 
 	if (r >= 0)
 		return 0;
-	if (r == -EEXIST) /* an undo that failed has left it: try that again before anything new */
+	if (r ==
+	    -EEXIST) /* an rollback that failed has left it: try that again before anything new */
 		r = apply_recover(a->kernel, a->journal, &out);
 	if (r >= 0) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "what an earlier apply left had to be undone first");
+			 "what an earlier apply left had to be rolled back first");
 		return -EAGAIN;
 	}
 	if (out.failed_step < p->n_steps)
 		plan_step_describe(&p->steps[out.failed_step], step, sizeof(step));
-	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps undone%s",
-		 out.why[0] ? out.why : step, out.n_undone, out.n_done,
-		 out.stuck ? ", and undoing failed too: the host is between the two" : "");
+	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps rolled back%s",
+		 out.why[0] ? out.why : step, out.n_rolled_back, out.n_done,
+		 out.stuck ? ", and the rollback failed too: the host is between the two" : "");
 	return r;
 }
 
@@ -75,18 +77,41 @@ static void agent_count_apply(struct agent *a, const struct plan *p)
 }
 
 /* The host did not become as wanted: it shall be as before. */
-static void agent_take_back(struct agent *a, const struct plan *p, struct diag *d)
+static void agent_roll_back(struct apply *apply, struct diag *d)
 {
 	struct apply_outcome out = {0};
-	int r = undo_apply(a->kernel, p, a->journal, &out);
+	int r = apply_rollback(apply, &out);
 
 	if (r < 0)
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "what was applied cannot be taken back: %s%s%s; the host is between the "
+			 "what was applied cannot be rolled back: %s%s%s; the host is between the "
 			 "two",
 			 strerror(-r), out.why[0] ? ": " : "", out.why);
 	else
-		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were taken back", p->n_steps);
+		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were rolled back",
+			 out.n_rolled_back);
+}
+
+/* Applies the round's plan; what is not verified is rolled back. 0: the host is as wanted. */
+static int agent_change_host(struct agent *a, const struct agent_round *next,
+			     const struct spec *spec, const struct plan_context *ctx,
+			     struct diag *d)
+{
+	struct apply_outcome out = {0};
+	struct apply *apply = NULL;
+	int r = agent_apply_plan(a, next->plan, d, &apply);
+
+	if (r < 0)
+		return r;
+	r = apply_verify(a->kernel, spec, ctx, clock_now_ns() + a->verify_ns, d);
+	if (r < 0) {
+		agent_roll_back(apply, d);
+		return r;
+	}
+	r = apply_commit(apply, &out);
+	if (r < 0)
+		diag_add(d, DIAG_ERROR, NULL, NULL, "%s", out.why);
+	return r;
 }
 
 /* Somebody wants it, so that what failed is tried again. */
@@ -95,16 +120,11 @@ static bool agent_is_asked(enum agent_trigger t)
 	return t != AGENT_TRIGGER_KERNEL && t != AGENT_TRIGGER_FALLBACK;
 }
 
-static void agent_forget_failures(struct plan *p)
-{
-	for (size_t i = 0; p && i < p->n_workers; i++)
-		p->workers[i].dpdk_failed[0] = '\0';
-}
-
 int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
 	       struct diag *d)
 {
 	PLENUM_CLEANUP(agent_round_done) struct agent_round next = {0};
+	const struct plan_context ctx = {.running = a->now.plan, .failures = &a->failures};
 	const struct spec *spec = a->now.spec;
 	int r;
 
@@ -118,8 +138,8 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 	if (r < 0)
 		return r;
 	if (agent_is_asked(trigger))
-		agent_forget_failures(a->now.plan);
-	r = plan_build_running(spec, next.inv, a->now.plan, d, &next.plan);
+		plan_failures_clear(&a->failures);
+	r = plan_build(spec, next.inv, &ctx, d, &next.plan);
 	if (r < 0)
 		return r;
 	r = wants_build(spec, next.plan, a->opt.log_level, d, &next.wants, &next.n_wants);
@@ -127,15 +147,9 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 		return r;
 	if (next.plan->n_steps > 0) {
 		agent_note_steps(a, trigger, next.plan);
-		r = agent_apply_plan(a, next.plan, d);
+		r = agent_change_host(a, &next, spec, &ctx, d);
 		if (r < 0)
 			return r;
-		r = apply_verify_running(a->kernel, spec, a->now.plan,
-					 clock_now_ns() + a->verify_ns, d);
-		if (r < 0) {
-			agent_take_back(a, next.plan, d);
-			return r;
-		}
 		agent_count_apply(a, next.plan);
 		next.inv = inv_free(next.inv);
 		agent_skip_kernel_events(a);

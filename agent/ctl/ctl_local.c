@@ -298,7 +298,7 @@ static int plan_here(const struct ctl_args *a, const char *file)
 		return r;
 	r = collect(&inv);
 	if (r == CTL_OK) {
-		e = plan_build(s, inv, &d, &p);
+		e = plan_build(s, inv, NULL, &d, &p);
 		diag_print(&d, stderr);
 		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : CTL_OK;
 	}

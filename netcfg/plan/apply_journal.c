@@ -16,7 +16,7 @@ static const char *const state_words[APPLY_STEP_STATE_MAX] = {
 	[APPLY_STEP_BEGUN] = "begin",
 	[APPLY_STEP_DONE] = "done",
 	[APPLY_STEP_KEPT] = "kept",
-	[APPLY_STEP_UNDONE] = "undone",
+	[APPLY_STEP_ROLLED_BACK] = "rolled-back",
 };
 
 /* What names this network namespace of this boot. */
@@ -307,11 +307,11 @@ static int parse_step(const char *text, struct plan_step *s)
 static int parse_line(struct apply_journal *j, const char *line)
 {
 	struct apply_journal_entry *e;
-	char word[8];
+	char word[16];
 	size_t i;
 	int at = 0;
 
-	if (sscanf(line, "%7s %zu%n", word, &i, &at) != 2)
+	if (sscanf(line, "%15s %zu%n", word, &i, &at) != 2)
 		return -EBADMSG;
 	if (strcmp(word, state_words[APPLY_STEP_BEGUN]) == 0) {
 		if (i != j->n || line[at] != ' ')

@@ -11,7 +11,7 @@
  *	begin N addr-add|addr-del IFINDEX NAME ADDRESS/LEN PROTO
  *	begin N route-add|route-del IFINDEX NAME FAMILY TABLE METRIC PROTO SCOPE TYPE DST/LEN
  *GATEWAY SRC begin N rule-add|rule-del FAMILY PRIORITY TABLE PROTO FROM/LEN done N | kept N |
- *undone N
+ *rolled-back N
  *
  * N counts from 0 without gaps. NAME, GATEWAY, SRC and FROM may be "-". A last line without its
  * newline was never finished, so what it announces was not begun.

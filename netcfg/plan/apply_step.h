@@ -13,7 +13,7 @@ enum apply_step_state {
 	APPLY_STEP_BEGUN, /* may or may not have happened */
 	APPLY_STEP_DONE,
 	APPLY_STEP_KEPT, /* the host was so already: not ours to undo */
-	APPLY_STEP_UNDONE,
+	APPLY_STEP_ROLLED_BACK,
 	APPLY_STEP_STATE_MAX
 };
 

@@ -76,9 +76,6 @@ struct plan_worker {
 	/* why effective is less than asked or possible, "" if not; "code: sentence", where the
 	 * code is one of no-vf, vf-unused, kernel-interface, no-hugepages, dpdk-failed */
 	char reason[128];
-	/* Why it could not use DPDK when it tried, "" if it has not failed. Written into the
-	 * running plan by who runs it; later plans take it over, and choose UDP. */
-	char dpdk_failed[112];
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX];
@@ -100,17 +97,39 @@ struct plan {
 	size_t n_workers;
 };
 
+/* A worker that tried DPDK and could not have it: plans choose UDP for it, and say why. */
+struct plan_failure {
+	uint32_t worker; /* its id; core and asked make sure that it is still the same */
+	unsigned core;
+	enum spec_transport asked;
+	char why[112];
+};
+
+/* Owned by who runs the workers; forgotten when somebody asks for another attempt. */
+struct plan_failures {
+	struct plan_failure *entries;
+	size_t n;
+};
+/* Notes that worker w failed; a later reason replaces an earlier one. 0, -ENOMEM. */
+int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, const char *why);
+/* Borrowed; NULL: this worker has not failed. f may be NULL. */
+const struct plan_failure *plan_failures_find(const struct plan_failures *f,
+					      const struct plan_worker *w);
+void plan_failures_clear(struct plan_failures *f);
+
+/* What besides spec and inventory a plan depends on. Everything is borrowed and may be NULL. */
+struct plan_context {
+	/* What runs now: the hugepages that its DPDK workers hold count as free for their
+	 * successors, else a second plan would differ from the first for no reason but the first.
+	 */
+	const struct plan *running;
+	const struct plan_failures *failures; /* these do not get DPDK again */
+};
+
 /* 0 and *ret (borrows from spec: spec outlives it); -EINVAL with every contradiction between spec
- * and host in d; -ENOMEM. */
-int plan_build(const struct spec *spec, const struct inventory *inv, struct diag *d,
-	       struct plan **ret);
-/*
- * The same on a host where the workers of `running` (NULL: none) live: the hugepages that its DPDK
- * workers hold count as free for their successors, else a second plan would differ from the first
- * for no reason but the first; and one that failed with DPDK is not given it again.
- */
-int plan_build_running(const struct spec *spec, const struct inventory *inv,
-		       const struct plan *running, struct diag *d, struct plan **ret);
+ * and host in d; -ENOMEM. ctx NULL: a host where nothing runs. */
+int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
+	       struct diag *d, struct plan **ret);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
 /* Numbered steps with their reasons, then the worker table; heap, caller frees; NULL: no memory. */
 char *plan_to_text(const struct plan *p);

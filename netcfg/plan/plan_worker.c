@@ -62,6 +62,7 @@ static bool takes_hugepages(enum spec_transport t)
 /* Free 2 MiB pages; what our own running workers hold will be free for their successors. */
 static uint64_t hugepages_free(const struct plan_builder *b)
 {
+	const struct plan *running = b->ctx->running;
 	uint64_t whole = 0, nodes = 0, held = 0;
 	bool has_whole = false;
 
@@ -77,23 +78,10 @@ static uint64_t hugepages_free(const struct plan_builder *b)
 			nodes += h->free;
 		}
 	}
-	for (size_t i = 0; b->running && i < b->running->n_workers; i++)
-		if (takes_hugepages(b->running->workers[i].effective))
+	for (size_t i = 0; running && i < running->n_workers; i++)
+		if (takes_hugepages(running->workers[i].effective))
 			held += PLAN_HUGEPAGES_PER_WORKER;
 	return (has_whole ? whole : nodes) + held;
-}
-
-/* The same worker as it runs, if it was asked for the same; NULL: it does not. */
-static const struct plan_worker *worker_running(const struct plan_builder *b,
-						const struct plan_worker *w)
-{
-	for (size_t i = 0; b->running && i < b->running->n_workers; i++) {
-		const struct plan_worker *r = &b->running->workers[i];
-
-		if (r->id == w->id && r->core == w->core && r->asked == w->asked)
-			return r;
-	}
-	return NULL;
 }
 
 /* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
@@ -101,12 +89,11 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 			uint64_t *hugepages)
 {
 	const struct inv_link *link = b->legs[0].link;
-	const struct plan_worker *running = worker_running(b, w);
+	const struct plan_failure *failed = plan_failures_find(b->ctx->failures, w);
 
-	if (running && running->dpdk_failed[0] && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
+	if (failed && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
 		w->effective = SPEC_TRANSPORT_UDP;
-		memcpy(w->dpdk_failed, running->dpdk_failed, sizeof(w->dpdk_failed));
-		snprintf(w->reason, sizeof(w->reason), "dpdk-failed: %s", w->dpdk_failed);
+		snprintf(w->reason, sizeof(w->reason), "dpdk-failed: %s", failed->why);
 		return;
 	}
 	if (*hugepages < PLAN_HUGEPAGES_PER_WORKER) {

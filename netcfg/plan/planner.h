@@ -29,7 +29,7 @@ struct plan_want {
 struct plan_builder {
 	const struct spec *spec;
 	const struct inventory *inv;
-	const struct plan *running; /* NULL: no worker runs */
+	const struct plan_context *ctx; /* never NULL */
 	struct diag *d;
 	struct plan *plan; /* its workers are complete when `want` is called */
 	struct plan_leg legs[PLAN_PORTS_MAX];

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether an apply had its effect: plans anew until nothing is left to do, or the deadline comes.
+ */
 #include "netcfg/plan/apply.h"
 #include <poll.h>
 #include <stdio.h>
@@ -66,7 +68,7 @@ static int check_addrs(const struct inventory *inv, const struct plan *p, struct
 	return r;
 }
 
-static void look(struct kernel *k, const struct spec *spec, const struct plan *running,
+static void look(struct kernel *k, const struct spec *spec, const struct plan_context *ctx,
 		 struct look *l)
 {
 	struct inventory *inv = NULL;
@@ -74,7 +76,7 @@ static void look(struct kernel *k, const struct spec *spec, const struct plan *r
 
 	l->error = inv_collect(k, &l->diag, &inv);
 	if (l->error == 0)
-		l->error = plan_build_running(spec, inv, running, &l->diag, &p);
+		l->error = plan_build(spec, inv, ctx, &l->diag, &p);
 	if (l->error == 0 && p->n_steps) {
 		add_steps_left(p, &l->diag);
 		l->error = -EAGAIN;
@@ -96,8 +98,8 @@ static void hand_over(const struct diag *from, struct diag *to)
 	}
 }
 
-int apply_verify_running(struct kernel *k, const struct spec *spec, const struct plan *running,
-			 uint64_t deadline_ns, struct diag *d)
+int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_context *ctx,
+		 uint64_t deadline_ns, struct diag *d)
 {
 	int wait_ms = RETRY_MS_FIRST;
 
@@ -106,7 +108,7 @@ int apply_verify_running(struct kernel *k, const struct spec *spec, const struct
 		uint64_t now;
 		bool again;
 
-		look(k, spec, running, &l);
+		look(k, spec, ctx, &l);
 		now = clock_now_ns();
 		again = l.error == -EAGAIN && now < deadline_ns;
 		if (!again && l.error)
@@ -119,9 +121,4 @@ int apply_verify_running(struct kernel *k, const struct spec *spec, const struct
 			   (int)MIN_OF((uint64_t)wait_ms, (deadline_ns - now) / NSEC_PER_MSEC + 1));
 		wait_ms = MIN_OF(2 * wait_ms, RETRY_MS_MAX);
 	}
-}
-
-int apply_verify(struct kernel *k, const struct spec *spec, uint64_t deadline_ns, struct diag *d)
-{
-	return apply_verify_running(k, spec, NULL, deadline_ns, d);
 }

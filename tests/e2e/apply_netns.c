@@ -142,7 +142,7 @@ static struct plan *plan_now(struct fixture *f, const struct spec *s)
 	struct diag d = DIAG_INIT;
 	struct plan *p = NULL;
 
-	if (plan_build(s, inv, &d, &p) < 0)
+	if (plan_build(s, inv, NULL, &d, &p) < 0)
 		diag_print(&d, stderr);
 	assert_non_null(p);
 	inv_free(inv);
@@ -200,20 +200,23 @@ static void apply(struct fixture *f, const char *yaml)
 	struct plan *p = plan_now(f, s);
 	struct diag d = DIAG_INIT;
 	struct apply_outcome o;
+	struct apply *a = NULL;
 	uint64_t writes;
 
-	if (apply_run(f->k, p, f->journal, &o) < 0)
+	if (apply_run(f->k, p, f->journal, &a, &o) < 0)
 		print_error("%s\n", o.why);
 	assert_int_equal(o.error, 0);
 	assert_int_equal(o.n_done, p->n_steps);
-	if (apply_verify(f->k, s, clock_now_ns() + VERIFY_NS, &d) < 0)
+	if (apply_verify(f->k, s, NULL, clock_now_ns() + VERIFY_NS, &d) < 0)
 		diag_print(&d, stderr);
 	assert_false(diag_has_errors(&d));
+	assert_int_equal(apply_commit(a, &o), 0);
 	plan_free(p);
 	writes = f->k->n_writes;
 	p = plan_now(f, s);
 	assert_int_equal(p->n_steps, 0);
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
+	assert_int_equal(apply_commit(a, &o), 0);
 	assert_int_equal(f->k->n_writes, writes);
 	plan_free(p);
 	diag_done(&d);
@@ -410,13 +413,14 @@ static void test_failure_at_every_write(void **state)
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct apply_outcome o;
+		struct apply *a = NULL;
 
 		memset(&trip, 0, sizeof(trip));
 		trip.real = f->k;
 		trip.fail_at = i + 1;
-		assert_int_equal(apply_run(&k, p, f->journal, &o), -EIO);
+		assert_int_equal(apply_run(&k, p, f->journal, &a, &o), -EIO);
 		assert_int_equal(o.failed_step, i);
-		assert_int_equal(o.n_undone, i);
+		assert_int_equal(o.n_rolled_back, i);
 		assert_false(o.stuck);
 		assert_host_is(f, before);
 	}
@@ -436,11 +440,12 @@ static void test_failure_at_every_write_ipv6(void **state)
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct apply_outcome o;
+		struct apply *a = NULL;
 
 		memset(&trip, 0, sizeof(trip));
 		trip.real = f->k;
 		trip.fail_at = i + 1;
-		assert_int_equal(apply_run(&k, p, f->journal, &o), -EIO);
+		assert_int_equal(apply_run(&k, p, f->journal, &a, &o), -EIO);
 		assert_false(o.stuck);
 		assert_host_is(f, before);
 	}
@@ -458,13 +463,14 @@ static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, 
 	if (pid == 0) {
 		struct kernel k = {.ops = &trip_ops};
 		struct apply_outcome o;
+		struct apply *a = NULL;
 
 		memset(&trip, 0, sizeof(trip));
 		if (kernel_linux_new(&trip.real) < 0)
 			_exit(2);
 		trip.kill_at = nth;
 		trip.after = after;
-		_exit(apply_run(&k, p, f->journal, &o) == 0 ? 0 : 1);
+		_exit(apply_run(&k, p, f->journal, &a, &o) == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);

@@ -80,6 +80,7 @@ static int teardown(void **state)
 	loop_free(a->loop);
 	kernel_free(a->kernel);
 	agent_round_done(&a->now);
+	plan_failures_clear(&a->failures);
 	for (size_t i = 0; i < a->n_problems; i++)
 		free(a->problems[i]);
 	free(a->problems);
@@ -221,7 +222,7 @@ static void sabotage(void *user, uint64_t nth)
 	f->a.kernel->ops->addr_del(f->a.kernel, &gone, NULL);
 }
 
-static void test_unverified_is_taken_back(void **state)
+static void test_unverified_is_rolled_back(void **state)
 {
 	struct fixture *f = *state;
 	struct diag d = DIAG_INIT;
@@ -231,20 +232,64 @@ static void test_unverified_is_taken_back(void **state)
 	struct spec *spec = host_spec(HOST_YAML);
 
 	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
-	assert_int_equal(plan_build(spec, inv, &d, &p), 0);
+	assert_int_equal(plan_build(spec, inv, NULL, &d, &p), 0);
 	f->sabotage_at = p->n_steps;
 	plan_free(p);
 	inv_free(inv);
 	spec_free(spec);
 	kernel_fake_on_write(f->a.kernel, sabotage, f);
 	assert_int_equal(walk(f, AGENT_TRIGGER_START), -ETIMEDOUT);
-	assert_true(event_has(&f->a, "steps were taken back"));
+	assert_true(event_has(&f->a, "steps were rolled back"));
 	assert_int_equal(f->a.applied.number, 0);
 	assert_null(sup_first(f->a.sup));
 	after = host_json(f);
 	assert_string_equal(after, before);
 	free(before);
 	free(after);
+	diag_done(&d);
+}
+
+/* Before the first write somebody makes the very address that is wanted; after the last one the
+ * other leg's goes, so that the whole is rolled back. */
+static void meddle(void *user, uint64_t nth)
+{
+	struct inv_addr made = {.ifindex = HOST_VETH0,
+				.ip = host_prefix("10.10.1.10/16"),
+				.proto = INV_PROTO_STATIC};
+	struct inv_addr gone = {.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
+	struct fixture *f = user;
+
+	if (nth == 1)
+		assert_int_equal(f->a.kernel->ops->addr_add(f->a.kernel, &made, NULL), 0);
+	if (nth == f->sabotage_at)
+		assert_int_equal(f->a.kernel->ops->addr_del(f->a.kernel, &gone, NULL), 0);
+}
+
+static void test_rollback_leaves_what_others_made(void **state)
+{
+	struct fixture *f = *state;
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct plan *p = NULL;
+	struct spec *spec = host_spec(HOST_YAML);
+	size_t n_others = 0;
+
+	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
+	assert_int_equal(plan_build(spec, inv, NULL, &d, &p), 0);
+	f->sabotage_at = p->n_steps + 1; /* one write is not the plan's */
+	plan_free(p);
+	inv_free(inv);
+	spec_free(spec);
+	kernel_fake_on_write(f->a.kernel, meddle, f);
+	assert_int_equal(walk(f, AGENT_TRIGGER_START), -ETIMEDOUT);
+	assert_true(event_has(&f->a, "steps were rolled back"));
+	for (size_t i = 0; i < kernel_fake_inventory(f->a.kernel)->n_addrs; i++) {
+		const struct inv_addr *a = &kernel_fake_inventory(f->a.kernel)->addrs[i];
+
+		assert_int_equal(a->proto, INV_PROTO_STATIC);
+		n_others++;
+	}
+	assert_int_equal(n_others, 1);
 	diag_done(&d);
 }
 
@@ -283,7 +328,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing_device, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_step_leaves_all_as_it_was, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_unverified_is_taken_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unverified_is_rolled_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rollback_leaves_what_others_made, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Apply against a host in memory: idempotence, undo after a failure at every write, and recovery
- * after a SIGKILL at every write. For the latter the applying process is a child whose changes are
- * carried out by the parent, so that the host outlives it.
+ * Apply against a host in memory: idempotence, rollback after a failure at every write, and
+ * recovery after a SIGKILL at every write. For the latter the applying process is a child whose
+ * changes are carried out by the parent, so that the host outlives it.
  */
 #include "netcfg/plan/apply.h"
 #include "plugins/plugins.h"
@@ -67,7 +67,7 @@ static struct plan *plan_now(struct fixture *f)
 	struct plan *p = NULL;
 
 	assert_int_equal(inv_collect(f->k, &d, &inv), 0);
-	if (plan_build(f->spec, inv, &d, &p) < 0)
+	if (plan_build(f->spec, inv, NULL, &d, &p) < 0)
 		diag_print(&d, stderr);
 	assert_non_null(p);
 	inv_free(inv);
@@ -119,27 +119,33 @@ static void test_apply_twice(void **state)
 {
 	struct fixture *f = *state;
 	struct apply_outcome o;
+	struct apply *a = NULL;
 	struct diag d = DIAG_INIT;
 	struct plan *p = plan_now(f);
 	uint64_t writes;
 
 	assert_true(p->n_steps > 10);
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
 	assert_int_equal(o.n_done, p->n_steps);
 	assert_int_equal(f->k->n_writes, p->n_steps);
+	assert_int_equal(access(f->journal, F_OK), 0);
+	assert_int_equal(apply_verify(f->k, f->spec, NULL, 0, &d), 0);
+	assert_int_equal(apply_commit(a, &o), 0);
+	assert_int_equal(o.n_done, p->n_steps);
 	assert_int_equal(access(f->journal, F_OK), -1);
-	assert_int_equal(apply_verify(f->k, f->spec, 0, &d), 0);
 	plan_free(p);
 	writes = f->k->n_writes;
 	p = plan_now(f);
 	assert_int_equal(p->n_steps, 0);
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
+	assert_int_equal(access(f->journal, F_OK), -1);
+	assert_int_equal(apply_commit(a, &o), 0);
 	assert_int_equal(f->k->n_writes, writes);
 	plan_free(p);
 	diag_done(&d);
 }
 
-static void test_failure_at_every_step_is_undone(void **state)
+static void test_failure_at_every_step_is_rolled_back(void **state)
 {
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
@@ -147,12 +153,13 @@ static void test_failure_at_every_step_is_undone(void **state)
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		struct apply_outcome o;
+		struct apply *a = NULL;
 
 		kernel_fake_fail(f->k, i + 1, 1, -EIO, "the cable is made of cheese");
-		assert_int_equal(apply_run(f->k, p, f->journal, &o), -EIO);
+		assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EIO);
 		assert_int_equal(o.failed_step, i);
 		assert_int_equal(o.n_done, i);
-		assert_int_equal(o.n_undone, i);
+		assert_int_equal(o.n_rolled_back, i);
 		assert_false(o.stuck);
 		assert_non_null(strstr(o.why, "cheese"));
 		assert_int_equal(access(f->journal, F_OK), -1);
@@ -162,20 +169,21 @@ static void test_failure_at_every_step_is_undone(void **state)
 	plan_free(p);
 }
 
-/* An undo that fails leaves the journal; a later recovery finishes it. */
-static void test_stuck_undo_is_finished_later(void **state)
+/* A rollback that fails leaves the journal; a later recovery finishes it. */
+static void test_stuck_rollback_is_finished_later(void **state)
 {
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
 	char *before = host_text(f);
 	struct apply_outcome o;
+	struct apply *a = NULL;
 
 	kernel_fake_fail(f->k, p->n_steps, 3, -EIO, "no");
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EIO);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EIO);
 	assert_true(o.stuck);
-	assert_non_null(strstr(o.why, "cannot undo"));
+	assert_non_null(strstr(o.why, "cannot roll back"));
 	assert_int_equal(access(f->journal, F_OK), 0);
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EEXIST);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EEXIST);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 	assert_int_equal(access(f->journal, F_OK), -1);
 	assert_host_is(f, before);
@@ -190,6 +198,7 @@ static void test_exists_already(void **state)
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
 	struct apply_outcome o;
+	struct apply *a = NULL;
 	struct inv_route other;
 	char *before;
 	size_t i = 0;
@@ -199,16 +208,51 @@ static void test_exists_already(void **state)
 	assert_int_equal(f->k->ops->addr_add(f->k, &p->steps[i].addr, NULL), 0);
 	before = host_text(f);
 	kernel_fake_fail(f->k, p->n_steps, 1, -EIO, NULL);
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EIO);
-	assert_host_is(f, before); /* the undo did not take it away */
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EIO);
+	assert_host_is(f, before); /* the rollback did not take it away */
 	free(before);
 	while (p->steps[i].op != PLAN_ROUTE_ADD)
 		i++;
 	other = p->steps[i].route;
 	other.oif = HOST_VETH1;
 	assert_int_equal(f->k->ops->route_add(f->k, &other, NULL), 0);
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), -EEXIST);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EEXIST);
 	assert_int_equal(o.failed_step, i);
+	plan_free(p);
+}
+
+/* All done, but not as wanted: the host is as before, and what others made meanwhile is theirs. */
+static void test_rollback_keeps_what_was_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	struct apply_outcome o;
+	struct apply *a = NULL;
+	struct inv_addr theirs;
+	char *before;
+	size_t i = 0;
+
+	while (p->steps[i].op != PLAN_ADDR_ADD)
+		i++;
+	theirs = p->steps[i].addr;
+	theirs.proto = INV_PROTO_STATIC;
+	assert_int_equal(f->k->ops->addr_add(f->k, &theirs, NULL), 0);
+	before = host_text(f);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
+	assert_int_equal(apply_rollback(a, &o), 0);
+	assert_int_equal(o.n_done, p->n_steps);
+	assert_int_equal(o.n_rolled_back, p->n_steps - 1);
+	assert_int_equal(access(f->journal, F_OK), -1);
+	assert_host_is(f, before);
+	/* The same where the journal alone remembers. */
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
+	kernel_fake_fail(f->k, 1, 0, -EIO, "no");
+	assert_int_equal(apply_rollback(a, &o), -EIO);
+	assert_true(o.stuck);
+	kernel_fake_fail(f->k, 0, 0, 0, NULL);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+	assert_host_is(f, before);
+	free(before);
 	plan_free(p);
 }
 
@@ -218,6 +262,7 @@ static void test_gone_already(void **state)
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
 	struct apply_outcome o;
+	struct apply *a = NULL;
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		if (p->steps[i].op == PLAN_RULE_DEL)
@@ -227,7 +272,8 @@ static void test_gone_already(void **state)
 		if (p->steps[i].op == PLAN_ADDR_DEL)
 			assert_int_equal(f->k->ops->addr_del(f->k, &p->steps[i].addr, NULL), 0);
 	}
-	assert_int_equal(apply_run(f->k, p, f->journal, &o), 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
+	assert_int_equal(apply_commit(a, &o), 0);
 	plan_free(p);
 }
 
@@ -315,10 +361,11 @@ static int serve(struct kernel *k, const struct plan_step *s)
 	}
 }
 
-/* Applies in a child that dies at its nth change. */
+/* Applies in a child that dies at its nth change; 0: after the last one, before the commit. */
 static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, bool after)
 {
 	struct kernel k = {.ops = &proxy_ops};
+	struct apply *a = NULL;
 	struct apply_outcome o;
 	struct plan_step s;
 	int sv[2], status;
@@ -332,7 +379,9 @@ static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, 
 		proxy_fd = sv[1];
 		proxy_kill_at = nth;
 		proxy_kill_after = after;
-		_exit(apply_run(&k, p, f->journal, &o) == 0 ? 0 : 1);
+		if (apply_run(&k, p, f->journal, &a, &o) == 0 && !nth)
+			raise(SIGKILL); /* done, and not yet verified */
+		_exit(1);
 	}
 	close(sv[1]);
 	while (recv(sv[0], &s, sizeof(s), 0) == sizeof(s)) {
@@ -350,11 +399,10 @@ static void test_kill_at_every_step_is_recovered(void **state)
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
 	char *before = host_text(f);
+	struct apply_outcome o;
 
 	for (size_t i = 1; i <= p->n_steps; i++) {
 		for (int after = 0; after < 2; after++) {
-			struct apply_outcome o;
-
 			apply_killed(f, p, i, after);
 			assert_int_equal(access(f->journal, F_OK), 0);
 			assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
@@ -363,6 +411,11 @@ static void test_kill_at_every_step_is_recovered(void **state)
 			assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 		}
 	}
+	apply_killed(f, p, 0, true);
+	assert_int_equal(access(f->journal, F_OK), 0);
+	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
+	assert_int_equal(o.n_done, p->n_steps);
+	assert_host_is(f, before);
 	free(before);
 	plan_free(p);
 }
@@ -416,7 +469,7 @@ static void test_verify_names_what_is_missing(void **state)
 	struct diag d = DIAG_INIT;
 	char *text;
 
-	assert_int_equal(apply_verify(f->k, f->spec, clock_now_ns() + 5 * NSEC_PER_MSEC, &d),
+	assert_int_equal(apply_verify(f->k, f->spec, NULL, clock_now_ns() + 5 * NSEC_PER_MSEC, &d),
 			 -ETIMEDOUT);
 	text = diag_format(&d);
 	assert_non_null(strstr(text, "still to add 10.10.1.10/16 to leg-a (veth0)"));
@@ -429,8 +482,9 @@ static void test_journal_cannot_be_written(void **state)
 	struct fixture *f = *state;
 	struct plan *p = plan_now(f);
 	struct apply_outcome o;
+	struct apply *a = NULL;
 
-	assert_int_equal(apply_run(f->k, p, "/nonexistent/journal", &o), -ENOENT);
+	assert_int_equal(apply_run(f->k, p, "/nonexistent/journal", &a, &o), -ENOENT);
 	assert_int_equal(f->k->n_writes, 0);
 	assert_non_null(strstr(o.why, "/nonexistent/journal"));
 	plan_free(p);
@@ -442,9 +496,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		APPLY_TEST(test_apply_twice),
-		APPLY_TEST(test_failure_at_every_step_is_undone),
-		APPLY_TEST(test_stuck_undo_is_finished_later),
+		APPLY_TEST(test_failure_at_every_step_is_rolled_back),
+		APPLY_TEST(test_stuck_rollback_is_finished_later),
 		APPLY_TEST(test_exists_already),
+		APPLY_TEST(test_rollback_keeps_what_was_kept),
 		APPLY_TEST(test_gone_already),
 		APPLY_TEST(test_kill_at_every_step_is_recovered),
 		APPLY_TEST(test_journals_of_others),

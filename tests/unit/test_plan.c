@@ -9,7 +9,7 @@ static struct plan *plan(const char *yaml, const struct inventory *inv, struct s
 	struct diag d = DIAG_INIT;
 	struct plan *p = NULL;
 
-	if (plan_build(s, inv, &d, &p) < 0)
+	if (plan_build(s, inv, NULL, &d, &p) < 0)
 		diag_print(&d, stderr);
 	assert_non_null(p);
 	assert_false(diag_has_errors(&d));
@@ -25,7 +25,7 @@ static void expect_error(const char *yaml, const struct inventory *inv, const ch
 	struct plan *p = NULL;
 	char *all;
 
-	assert_int_equal(plan_build(s, inv, &d, &p), -EINVAL);
+	assert_int_equal(plan_build(s, inv, NULL, &d, &p), -EINVAL);
 	assert_null(p);
 	all = diag_format(&d);
 	if (!strstr(all, text))
@@ -292,11 +292,12 @@ static void test_running_workers_hold_hugepages(void **state)
 	assert_int_equal(count(first, PLAN_ADDR_ADD), 0);
 	assert_int_equal(count(first, PLAN_RULE_ADD), 0);
 	inv->hugepages[0].free = 0;
-	assert_int_equal(plan_build_running(s, inv, first, &d, &second), 0);
+	assert_int_equal(plan_build(s, inv, &(struct plan_context){.running = first}, &d, &second),
+			 0);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_DPDK);
 	plan_free(second);
 	inv->hugepages[0].free = 40; /* enough for one */
-	assert_int_equal(plan_build(s, inv, &d, &second), 0);
+	assert_int_equal(plan_build(s, inv, NULL, &d, &second), 0);
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
 	assert_non_null(strstr(second->workers[1].reason, "no-hugepages: 8 free"));
@@ -309,31 +310,42 @@ static void test_running_workers_hold_hugepages(void **state)
 	free(yaml);
 }
 
-/* What could not be had once is not chosen again, as long as the running plan says so. */
+/* What could not be had once is not chosen again, until somebody asks again. */
 static void test_failed_dpdk_is_not_chosen(void **state)
 {
 	struct inventory *inv = host_new();
 	char *yaml = yaml_with("cores: [1], transport: udp", "cores: [1, 2], transport: dpdk");
 	struct diag d = DIAG_INIT;
+	struct plan_failures failures = {0};
+	struct plan_context ctx = {.failures = &failures};
 	struct plan *first, *second, *third;
 	struct spec *s;
 
 	first = plan(yaml, inv, &s);
-	strcpy(first->workers[1].dpdk_failed, "no module");
-	assert_int_equal(plan_build_running(s, inv, first, &d, &second), 0);
+	assert_int_equal(plan_failures_add(&failures, &first->workers[1], "first try"), 0);
+	assert_int_equal(plan_failures_add(&failures, &first->workers[1], "no module"), 0);
+	assert_int_equal(failures.n, 1);
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &second), 0);
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
 	assert_string_equal(second->workers[1].reason, "dpdk-failed: no module");
 	assert_int_equal(count(second, PLAN_ADDR_ADD), 2);
-	assert_int_equal(plan_build_running(s, inv, second, &d, &third), 0);
+	ctx.running = second;
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &third), 0);
 	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_UDP);
 	plan_free(third);
-	second->workers[1].dpdk_failed[0] = '\0';
-	assert_int_equal(plan_build_running(s, inv, second, &d, &third), 0);
+	s->on_fallback = SPEC_FALLBACK_REFUSE;
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &third), 0);
 	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_DPDK);
 	plan_free(third);
-	s->on_fallback = SPEC_FALLBACK_REFUSE;
-	assert_int_equal(plan_build_running(s, inv, first, &d, &third), 0);
+	s->on_fallback = SPEC_FALLBACK_DEGRADE;
+	s->workers[0].cores[1] = 0; /* another worker under the same number has not failed */
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &third), 0);
+	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_DPDK);
+	plan_free(third);
+	s->workers[0].cores[1] = 2;
+	plan_failures_clear(&failures);
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &third), 0);
 	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_DPDK);
 	plan_free(third);
 	plan_free(second);

@@ -59,6 +59,7 @@ static const char *apply_check(const struct spec *s, const struct inventory *inv
 			       const struct plan *p)
 {
 	char dir[] = "/tmp/plenum-golden-XXXXXX", journal[48];
+	struct apply *a = NULL;
 	struct apply_outcome o;
 	struct diag d = DIAG_INIT;
 	struct kernel *k = NULL;
@@ -67,12 +68,14 @@ static const char *apply_check(const struct spec *s, const struct inventory *inv
 	if (!mkdtemp(dir) || kernel_fake_new(inv, &k) < 0)
 		return "no host in memory";
 	snprintf(journal, sizeof(journal), "%s/journal", dir);
-	if (apply_run(k, p, journal, &o) < 0)
+	if (apply_run(k, p, journal, &a, &o) < 0)
 		wrong = "the plan cannot be applied";
 	else if (k->n_writes != p->n_steps)
 		wrong = "a step is not one write";
-	else if (apply_verify(k, s, 0, &d) < 0)
+	else if (apply_verify(k, s, NULL, 0, &d) < 0)
 		wrong = "after the apply there is something left to do";
+	if (a && apply_commit(a, &o) < 0)
+		wrong = "the apply cannot be committed";
 	if (wrong)
 		printf("# %s\n", o.error ? o.why : "");
 	if (wrong)
@@ -115,7 +118,7 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 	    inv_from_json(json, strlen(json), &d, &inv) < 0) {
 		diag_print(&d, stderr);
 		r = -EINVAL;
-	} else if (plan_build(s, inv, &d, &p) < 0) {
+	} else if (plan_build(s, inv, NULL, &d, &p) < 0) {
 		*ret_error = diag_format(&d);
 	} else {
 		*ret_plan = plan_to_text(p);
