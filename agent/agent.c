@@ -23,18 +23,17 @@ const char *agent_state_to_string(enum agent_state s)
 
 /* ---- kernel events ---- */
 
-/* The link of a data device with that index, NULL: none of ours. It is the running inventory's,
- * whose carriers are kept up to date here. */
-static struct inv_link *agent_leg_link(struct agent *a, uint32_t ifindex)
+/* Whether the link is that of a data device. */
+static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
 	for (size_t i = 0; a->now.inv && i < a->now.spec->n_nets; i++) {
 		const char *device = a->now.spec->nets[i].device;
 		const struct inv_link *link = inv_link_find(a->now.inv, device);
 
-		if (link && link->ifindex == ifindex)
-			return (struct inv_link *)link;
+		if (link ? link->ifindex == ifindex : strcmp(device, ifname) == 0)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* Has the next walk begin in delay_ns at the latest. */
@@ -52,31 +51,44 @@ static void agent_arm_walk(struct agent *a, uint64_t delay_ns)
  * A carrier goes to the workers from here, at once: a worker that learns of a dead leg after the
  * debounce time has lost the time in which it should have moved its packets.
  */
-static void agent_pass_carrier(struct agent *a, struct inv_link *link, const struct kernel_event *e)
+static void agent_pass_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
 {
-	bool was = link->up && link->carrier;
-	bool is = !e->removed && e->up && e->carrier;
+	sup_link_changed(a->sup, ifindex, usable);
+	if (is_leg(a, ifname, ifindex))
+		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, ifname,
+			   "carrier %s", usable ? "up" : "lost");
+}
 
-	link->up = !e->removed && e->up;
-	link->carrier = is;
-	if (was == is)
-		return;
-	sup_link_changed(a->sup, e->ifindex, is);
-	events_add(&a->events, is ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, link->name, "carrier %s",
-		   is ? "up" : "lost");
+static void agent_on_new_carrier(void *user, const struct inv_link *link, bool usable)
+{
+	agent_pass_carrier(user, link->name, link->ifindex, usable);
+}
+
+void agent_take_carriers(struct agent *a, const struct inventory *inv)
+{
+	if (carriers_take(&a->carriers, inv, agent_on_new_carrier, a) < 0)
+		log_warning("out of memory: not all carriers are known");
+}
+
+static void agent_note_carrier(struct agent *a, const struct kernel_event *e)
+{
+	bool up = !e->removed && e->up;
+
+	if (carriers_set(&a->carriers, e->ifindex, up, up && e->carrier) > 0)
+		agent_pass_carrier(a, e->ifname, e->ifindex, up && e->carrier);
 }
 
 static void agent_on_kernel_event(void *user, const struct kernel_event *e)
 {
 	struct agent *a = user;
-	struct inv_link *link = e->ifindex ? agent_leg_link(a, e->ifindex) : NULL;
+	bool leg = e->ifindex && is_leg(a, e->ifname, e->ifindex);
 
-	if (link && e->type == KERNEL_EVENT_LINK)
-		agent_pass_carrier(a, link, e);
+	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
+		agent_note_carrier(a, e);
 	/* While a device is missing, any link may be the one that is waited for. */
 	if (a->state == AGENT_DEGRADED && e->type == KERNEL_EVENT_LINK)
 		agent_arm_walk(a, MIN_OF(a->debounce_ns, AGENT_NEWS_NS));
-	else if (link || !e->ifindex)
+	else if (leg || !e->ifindex)
 		agent_arm_walk(a, a->debounce_ns);
 }
 
@@ -298,6 +310,7 @@ static int agent_open_supervision(struct agent *a)
 	struct sup_setup sup = {.loop = a->loop,
 				.events = &a->events,
 				.rundir = &a->rundir,
+				.carriers = &a->carriers,
 				.worker_path = a->opt.worker,
 				.on_change = agent_on_worker_change,
 				.on_no_transport = agent_on_no_transport,
@@ -422,6 +435,7 @@ static void agent_close(struct agent *a)
 	kernel_free(a->kernel);
 	agent_round_done(&a->now);
 	plan_failures_clear(&a->failures);
+	carriers_done(&a->carriers);
 	for (size_t i = 0; i < a->n_problems; i++)
 		free(a->problems[i]);
 	free(a->problems);

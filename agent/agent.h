@@ -7,6 +7,7 @@
 #ifndef PLENUM_AGENT_AGENT_H
 #define PLENUM_AGENT_AGENT_H
 
+#include "agent/carriers.h"
 #include "agent/events.h"
 #include "agent/loop.h"
 #include "agent/mounts.h"
@@ -75,6 +76,7 @@ struct agent {
 	struct agent_round now;	       /* what runs */
 	struct plan_failures failures; /* its workers that could not have DPDK */
 	char **problems;	       /* why the state is degraded, one sentence each */
+	struct carriers carriers;
 	size_t n_problems;
 	struct {
 		uint64_t number, time_s; /* of the last apply that changed anything; 0: none yet */
@@ -100,6 +102,8 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 	       struct diag *d);
 /* Drops the notifications that wait, because the host is looked at anew; another look follows. */
 void agent_skip_kernel_events(struct agent *a);
+/* Takes the carriers of an inventory: for workers that start, and for events that were lost. */
+void agent_take_carriers(struct agent *a, const struct inventory *inv);
 /* agent_walk, and the outcome as state, events and status. The client's errors are in d too. */
 int agent_run_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
 		   struct diag *d);

@@ -217,9 +217,11 @@ static void status_add_leg(const struct agent *a, struct status *st, const struc
 	snprintf(leg->label, sizeof(leg->label), "%s", n->label[0] ? n->label : n->name);
 	snprintf(leg->file, sizeof(leg->file), "%s", n->pos.file ? n->pos.file : "");
 	if (link) {
+		const struct carrier *now = carriers_find(&a->carriers, link->ifindex);
+
 		snprintf(leg->ifname, sizeof(leg->ifname), "%s", link->name);
-		leg->up = link->up;
-		leg->carrier = link->carrier;
+		leg->up = now && now->up;
+		leg->carrier = now && now->carrier;
 		leg->mtu = link->mtu;
 	}
 	status_leg_ips(a, leg);
@@ -289,16 +291,4 @@ void status_publish(struct agent *a)
 		    agent_state_to_string(a->state), up, total,
 		    (unsigned long long)a->applied.number, a->n_problems ? "; " : "",
 		    a->n_problems ? a->problems[0] : "");
-}
-
-void status_tell_links(struct agent *a)
-{
-	for (size_t i = 0; i < a->now.n_wants; i++)
-		for (uint32_t k = 0; k < a->now.wants[i].n_ports; k++) {
-			uint32_t ifindex = a->now.wants[i].ports[k].ifindex;
-			const struct inv_link *link = inv_link_by_index(a->now.inv, ifindex);
-
-			if (link && ifindex)
-				sup_link_changed(a->sup, ifindex, link->up && link->carrier);
-		}
 }

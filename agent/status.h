@@ -71,8 +71,5 @@ char *status_to_metrics(const struct status *st);
 
 /* Tells the service manager. */
 void status_publish(struct agent *a);
-/* Tells the supervisor the carriers of the inventory: for workers that start, and for events that
- * were lost. */
-void status_tell_links(struct agent *a);
 
 #endif

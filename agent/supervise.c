@@ -14,15 +14,9 @@
 #include <sys/socket.h>
 
 #define SUP_OOM_SCORE (-500)
-#define SUP_LINKS_MAX 32
 #define SUP_MESSAGES_A_TURN 16
 
 struct sup {
-	struct {
-		uint32_t ifindex;
-		bool up;
-	} links[SUP_LINKS_MAX]; /* what is known of the carriers */
-	size_t n_links;
 	struct sup_setup setup;
 	struct sup_worker *workers; /* ascending id */
 	struct loop_source *heartbeat;
@@ -481,9 +475,8 @@ static void sup_tell_dead_links(struct sup_worker *w)
 	const struct sup *s = w->sup;
 
 	for (uint32_t i = 0; i < w->config.n_ports; i++)
-		for (size_t k = 0; k < s->n_links; k++)
-			if (s->links[k].ifindex == w->config.ports[i].ifindex && !s->links[k].up)
-				sup_send(w, LAUNCH_MSG_LINK, 0, i);
+		if (!carriers_usable(s->setup.carriers, w->config.ports[i].ifindex))
+			sup_send(w, LAUNCH_MSG_LINK, 0, i);
 }
 
 static void sup_do_note_up(struct sup_worker *w)
@@ -728,29 +721,10 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 	return r;
 }
 
-/* Keeps the state; false where it was known already. */
-static bool sup_keep_link(struct sup *s, uint32_t ifindex, bool up)
-{
-	size_t k = 0;
-
-	while (k < s->n_links && s->links[k].ifindex != ifindex)
-		k++;
-	if (k < s->n_links && s->links[k].up == up)
-		return false;
-	if (k == SUP_LINKS_MAX)
-		return true;
-	s->links[k].ifindex = ifindex;
-	s->links[k].up = up;
-	s->n_links = MAX_OF(s->n_links, k + 1);
-	return true;
-}
-
 unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up)
 {
 	unsigned n = 0;
 
-	if (!sup_keep_link(s, ifindex, up))
-		return 0;
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		for (uint32_t i = 0; i < w->config.n_ports; i++)
 			if (w->config.ports[i].ifindex == ifindex &&

@@ -10,6 +10,7 @@
 #ifndef PLENUM_AGENT_SUPERVISE_H
 #define PLENUM_AGENT_SUPERVISE_H
 
+#include "agent/carriers.h"
 #include "agent/events.h"
 #include "agent/holds.h"
 #include "agent/loop.h"
@@ -102,7 +103,8 @@ struct sup_setup {
 	struct events *events;
 	struct mounts *mounts;
 	struct rundir *rundir;
-	const char *worker_path; /* borrowed */
+	const struct carriers *carriers; /* what a worker that starts is told of its links */
+	const char *worker_path;	 /* borrowed */
 	/* Told whenever a worker's state changes; may be NULL. */
 	void (*on_change)(void *user);
 	/* Told when a worker ended because its transport cannot be had, before it is tried again;
@@ -124,8 +126,8 @@ int sup_adopt(struct sup *s, int fd, const char *name);
  * cannot start is an event, not an error.
  */
 int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed);
-/* Passes a carrier to the workers on that interface, at once, and keeps it for those that start
- * later; what is known already is not told again. Number of workers told. */
+/* Passes a carrier that changed to the workers on that interface, at once. Number of workers that
+ * were reached. */
 unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up);
 /* Asks every worker to stop; on_change is called as they go. */
 void sup_stop_all(struct sup *s);

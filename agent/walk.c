@@ -158,7 +158,7 @@ int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_s
 			return r;
 	}
 	agent_take_round(a, &next);
-	status_tell_links(a);
+	agent_take_carriers(a, a->now.inv);
 	r = sup_reconcile(a->sup, a->now.wants, a->now.n_wants, agent_is_asked(trigger));
 	if (r < 0)
 		return r;

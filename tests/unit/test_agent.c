@@ -165,6 +165,42 @@ static void test_mountinfo(void **state)
 	assert_int_equal(mounts_lookup(dir, fstype, sizeof(fstype), &major, &minor), 0);
 }
 
+/* ---- carriers ---- */
+
+static void count_news(void *user, const struct inv_link *link, bool usable)
+{
+	unsigned *n = user;
+
+	(*n)++;
+}
+
+/* More links than any host has legs; those that are gone are forgotten. */
+static void test_carriers(void **state)
+{
+	struct inv_link links[200] = {{0}};
+	struct inventory inv = {.links = links, .n_links = ARRAY_SIZE(links)};
+	struct carriers c = {0};
+	unsigned news = 0;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(links); i++)
+		links[i] = (struct inv_link){.ifindex = 1 + 3 * i, .up = true, .carrier = i != 150};
+	assert_true(carriers_usable(&c, 4));
+	assert_null(carriers_find(&c, 4));
+	assert_int_equal(carriers_take(&c, &inv, count_news, &news), 0);
+	assert_int_equal(news, 1);
+	assert_int_equal(c.n, ARRAY_SIZE(links));
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		assert_true(carriers_usable(&c, links[i].ifindex) == (i != 150));
+	assert_int_equal(carriers_set(&c, links[3].ifindex, true, false), 1);
+	assert_int_equal(carriers_set(&c, links[3].ifindex, false, false), 0);
+	assert_int_equal(carriers_set(&c, links[3].ifindex, true, true), 1);
+	inv.n_links = 2;
+	assert_int_equal(carriers_take(&c, &inv, count_news, &news), 0);
+	assert_int_equal(c.n, 2);
+	assert_int_equal(news, 1);
+	carriers_done(&c);
+}
+
 /* ---- the store ---- */
 
 static const char base[] = "host: t\n"
@@ -295,6 +331,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mountinfo, setup, teardown),
+		cmocka_unit_test(test_carriers),
 		cmocka_unit_test_setup_teardown(test_net_add_and_del, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_net_add_invalid_changes_nothing, setup,
 						teardown),

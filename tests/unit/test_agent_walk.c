@@ -55,6 +55,7 @@ static int setup(void **state)
 				 .events = &a->events,
 				 .mounts = a->mounts,
 				 .rundir = &a->rundir,
+				 .carriers = &a->carriers,
 				 .worker_path = "/bin/false"};
 	assert_int_equal(sup_new(&sup, &a->sup), 0);
 	a->journal = rundir_path(f->state_dir, "journal");
@@ -81,6 +82,7 @@ static int teardown(void **state)
 	kernel_free(a->kernel);
 	agent_round_done(&a->now);
 	plan_failures_clear(&a->failures);
+	carriers_done(&a->carriers);
 	for (size_t i = 0; i < a->n_problems; i++)
 		free(a->problems[i]);
 	free(a->problems);
