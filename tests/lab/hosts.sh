@@ -107,7 +107,7 @@ lab_qemu() { # lab_qemu HOST: becomes it
 	exec chroot "$lab_root" qemu-system-x86_64 -nodefaults -no-reboot -display none \
 		-machine q35 -accel "$accel" -cpu max,la57=off -smp "$cpus" -m "$memory" \
 		-kernel "/boot/vmlinuz-$(lab_kernel)" -initrd /initramfs.gz \
-		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr cryptomgr.notests audit=0 apparmor=0 intel_iommu=on iommu=pt hugepages=$hugepages lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_init=$init lab_channel=$LAB_BUILD/tests/lab/channel" \
+		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr cryptomgr.notests audit=0 apparmor=0 intel_iommu=on iommu=pt hugepages=$hugepages lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_init=$init lab_trees=$top:$LAB_BUILD lab_channel=$LAB_BUILD/tests/lab/channel systemd.show_status=yes" \
 		-device intel-iommu,caching-mode=on -device virtio-serial-pci,max_ports=16 \
 		-fsdev local,id=host,path=/lab-host,security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=host,mount_tag=host \
@@ -144,7 +144,7 @@ lab_up() {
 	printf '%s=%q\n' hosts "$hosts" legs "$legs" nics "$nics" init "$init" memory "$memory" cpus "$cpus" accel "$accel" \
 		hugepages $hugepages channels $channels >"$lab_state/wants"
 	mkfifo "$lab_state/lifeline" "$lab_state/ready"
-	export lab_root lab_state here
+	export lab_root lab_state here top
 	setsid unshare --mount --pid --fork --kill-child -- bash -c "set -euo pipefail
 		$(declare -f lab_keeper_main lab_qemu lab_host_names lab_kernel)
 		lab_keeper_main" "lab-keeper:$LAB_NAME" </dev/null >"$lab_state/log" 2>&1 &
@@ -190,8 +190,10 @@ lab_keep() {
 
 lab_wait() { # until the host answers
 	if ! lab_sh --timeout 180 "$1" true </dev/null; then
-		lab_console "$1" 2>/dev/null | tail -n 20 >&2 || :
-		lab_die "$1 did not boot"
+		exec >&2
+		echo "--- the console of $1, its last lines:"
+		lab_console "$1" 2>/dev/null | tail -n 60 || :
+		lab_die "$1 did not boot; its console is above"
 	fi
 }
 
