@@ -27,7 +27,7 @@ enum launch_fd {
 	LAUNCH_FD_FIRST = 7,  /* from here on: descriptors that the configuration refers to */
 };
 
-#define LAUNCH_PORTS_MAX 8
+#define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_MOUNTS_MAX 16
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_PEER_ADDRS_MAX 16

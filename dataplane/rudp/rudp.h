@@ -35,9 +35,9 @@
 #include "dataplane/datagram.h"
 
 #define RUDP_MSG_BYTES_MAX ((1U << 20) + 4096)
-#define RUDP_HELLO_BYTES_MAX 256 /* what an application may add to the handshake */
-#define RUDP_PATHS_MAX 8	 /* per session */
-#define RUDP_PORTS_MAX 8	 /* per endpoint */
+#define RUDP_HELLO_BYTES_MAX 256       /* what an application may add to the handshake */
+#define RUDP_PATHS_MAX 8	       /* per session */
+#define RUDP_PORTS_MAX PLENUM_LEGS_MAX /* per endpoint */
 
 struct rudp;
 struct rudp_session;

@@ -30,6 +30,8 @@
 
 /* Longest host, network, leg, label, mount and export name, with the final NUL. */
 #define PLENUM_NAME_MAX 64
+/* Legs of a host, so ports of a worker: the paths of a session have a bit each in one byte. */
+#define PLENUM_LEGS_MAX 8
 
 /* Locals: `autofree char *s`, `autoclose int fd = -1`. */
 static inline void cleanup_free(void *p)

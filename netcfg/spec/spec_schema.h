@@ -12,7 +12,7 @@
 
 #define SPEC_LIST_MAX 1024 /* entries in any list */
 #define SPEC_CORES_MAX 1024
-#define SPEC_LEGS_MAX 8
+#define SPEC_LEGS_MAX PLENUM_LEGS_MAX
 /* What a worker can be told, see launch.h. */
 #define SPEC_PEER_IPS_MAX 16
 #define SPEC_EXPORTS_MAX 16

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allow-lists of system calls: each case runs in a child, because a filter is for good. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netcfg/base/seccomp.h"
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define REFUSED (SECCOMP_RET_ERRNO | EPERM)
+
+/* The last two are for the sanitizers. */
+static const int calls[] = {SYS_exit_group,	 SYS_exit,    SYS_getppid,     SYS_futex,
+			    SYS_rt_sigprocmask,	 SYS_madvise, SYS_munmap,      SYS_rseq,
+			    SYS_set_robust_list, SYS_write,   SYS_sigaltstack, SYS_mmap};
+
+/* The exit status of what runs in the child; -1: it was killed. */
+static int in_child(int (*run)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(run());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int refused(long nr, long a, long b, long c)
+{
+	return syscall(nr, a, b, c) < 0 && errno == EPERM;
+}
+
+static int listed_only(void)
+{
+	if (seccomp_allow_list(calls, ARRAY_SIZE(calls), REFUSED) < 0)
+		return 1;
+	if (syscall(SYS_getppid) <= 0)
+		return 2;
+	return refused(SYS_getpid, 0, 0, 0) && refused(SYS_openat, -1, 0, 0) &&
+			       refused(SYS_seccomp, 0, 0, 0)
+		       ? 0
+		       : 3;
+}
+
+static int killed(void)
+{
+	if (seccomp_allow_list(calls, ARRAY_SIZE(calls), SECCOMP_RET_KILL_PROCESS) < 0)
+		return 1;
+	syscall(SYS_getpid);
+	return 0;
+}
+
+static int by_argument(void)
+{
+	static const struct seccomp_rule rules[] = {
+		{SYS_socket, 0, UINT32_MAX, AF_INET},
+		{SYS_socket, 0, UINT32_MAX, AF_INET6},
+		{SYS_dup3, 2, 0xff, 0x80},
+	};
+	const struct seccomp_filter f = {.nrs = calls,
+					 .n_nrs = ARRAY_SIZE(calls),
+					 .rules = rules,
+					 .n_rules = ARRAY_SIZE(rules),
+					 .action = REFUSED};
+
+	if (seccomp_filter_install(&f) < 0)
+		return 1;
+	if (syscall(SYS_socket, AF_INET, SOCK_DGRAM, 0) < 0 ||
+	    (syscall(SYS_socket, AF_INET6, SOCK_DGRAM, 0) < 0 && errno == EPERM))
+		return 2;
+	if (!refused(SYS_socket, AF_UNIX, SOCK_DGRAM, 0) || !refused(SYS_dup3, 0, 1, 0x81))
+		return 3;
+	/* What a rule looked at is not left behind for the comparisons after it. */
+	return syscall(SYS_dup3, 0, 1, 0x180) < 0 && errno == EINVAL ? 0 : 4;
+}
+
+static int pipe_fds[2];
+static pthread_barrier_t started;
+
+static void *other_thread(void *arg)
+{
+	char c;
+
+	(void)arg;
+	(void)pthread_barrier_wait(&started);
+	if (read(pipe_fds[0], &c, 1) != 1)
+		return (void *)1L;
+	return refused(SYS_getpid, 0, 0, 0) && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1
+		       ? NULL
+		       : (void *)2L;
+}
+
+static int every_thread(void)
+{
+	int nrs[ARRAY_SIZE(calls) + 2];
+	pthread_t t;
+	void *ret;
+
+	if (pipe(pipe_fds) < 0 || pthread_barrier_init(&started, NULL, 2) != 0 ||
+	    pthread_create(&t, NULL, other_thread, NULL) != 0)
+		return 3;
+	(void)pthread_barrier_wait(&started);
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		nrs[i] = calls[i];
+	nrs[ARRAY_SIZE(calls)] = SYS_read;
+	nrs[ARRAY_SIZE(calls) + 1] = SYS_prctl;
+	if (seccomp_allow_list(nrs, ARRAY_SIZE(nrs), REFUSED) < 0)
+		return 4;
+	if (write(pipe_fds[1], "x", 1) != 1 || pthread_join(t, &ret) != 0)
+		return 5;
+	return (int)(intptr_t)ret;
+}
+
+static int too_many(void)
+{
+	static int nrs[4096];
+
+	return seccomp_allow_list(nrs, ARRAY_SIZE(nrs), REFUSED) == -E2BIG &&
+			       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0
+		       ? 0
+		       : 1;
+}
+
+static void test_list(void **state)
+{
+	assert_int_equal(in_child(listed_only), 0);
+}
+
+static void test_kill(void **state)
+{
+	assert_int_equal(in_child(killed), -1);
+}
+
+static void test_arguments(void **state)
+{
+	assert_int_equal(in_child(by_argument), 0);
+}
+
+static void test_threads(void **state)
+{
+	assert_int_equal(in_child(every_thread), 0);
+}
+
+static void test_size(void **state)
+{
+	assert_int_equal(in_child(too_many), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list),	  cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_arguments), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_size),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
