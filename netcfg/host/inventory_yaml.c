@@ -367,7 +367,7 @@ static void put_workers(const struct generator *g)
 		"# Where the other hosts are, without a cluster.\n"
 		"# peers:\n"
 		"#   - {name: storage-01, ips: [10.10.1.20, 10.20.1.20]}\n\n"
-		"policy: {on-fallback: degrade, confirm: 120s}\n",
+		"policy: {on-fallback: degrade}\n",
 		hash, hash, hash, core ? core->id : 0, hash);
 }
 

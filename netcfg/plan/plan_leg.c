@@ -150,31 +150,6 @@ static void refuse_absent(struct plan_builder *b, const struct spec_net *net, co
 			 net->device, shown ? others : "(no device here can be a leg)");
 }
 
-/* What the spec may say but this version does not do: said here, once, rather than half done. */
-static void check_device_options(struct plan_builder *b, const struct spec_net *net, size_t i,
-				 const struct inv_link *link, const struct spec_network *network)
-{
-	if (network->vlan)
-		diag_add(b->d, DIAG_ERROR, &network->pos, NULL,
-			 "network %s asks for VLAN %u, which this version does not make; leave "
-			 "vlan out and name an existing VLAN interface as the device",
-			 network->name, network->vlan);
-	if (net->vfs > 0 && link->max_vfs == 0)
-		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "vfs").text,
-			 "%s%s%s%s offers no SR-IOV, so %d virtual functions are impossible; "
-			 "write auto",
-			 link->name, link->driver[0] ? " (" : "", link->driver,
-			 link->driver[0] ? ")" : "", net->vfs);
-	else if (net->vfs > 0)
-		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "vfs").text,
-			 "this version makes no virtual functions; write auto or 0");
-	if (net->rdma == SPEC_ON)
-		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "rdma").text,
-			 link->rdma[0] ? "this version does not use RDMA (%s has %s); write auto"
-				       : "%s has no RDMA device%s; write auto",
-			 link->name, link->rdma);
-}
-
 static void check_mtu(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *link = leg->link;
@@ -249,19 +224,6 @@ static bool device_is_taken(struct plan_builder *b, const struct spec_net *net,
 	return false;
 }
 
-static void leg_label(struct plan_builder *b, struct plan_leg *leg, size_t i)
-{
-	const char *label = leg->net->label;
-
-	if (strcmp(label, "auto") == 0) {
-		diag_add(b->d, DIAG_WARNING, &leg->net->pos, net_path(i, "label").text,
-			 "no switch has named itself by LLDP to %s; %s stands for the label",
-			 leg->link->name, leg->net->name);
-		label = "";
-	}
-	memcpy(leg->label, label[0] ? label : leg->net->name, sizeof(leg->label));
-}
-
 int planner_leg_add(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
@@ -288,14 +250,13 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	if (!link_may_change(b, link, net, device.text) ||
 	    device_is_taken(b, net, link, device.text))
 		return 0;
-	check_device_options(b, net, i, link, network);
 	leg = &b->legs[b->n_legs++];
 	*leg = (struct plan_leg){.net = net,
 				 .network = network,
 				 .link = link,
 				 .table = table_choose(b->inv, i),
 				 .mtu = network->mtu ? network->mtu : link->mtu};
-	leg_label(b, leg, i);
+	memcpy(leg->label, net->label[0] ? net->label : net->name, sizeof(leg->label));
 	check_mtu(b, leg);
 	for (size_t k = 0; k + 1 < b->n_legs; k++)
 		leg_relate(&b->legs[k], leg);

@@ -108,7 +108,8 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 		/* An empty drop-in adds nothing; an empty main file is one that was cut off. */
 		if (r->spec->n_files == 1 && !diag_has_errors(r->d))
 			diag_add(r->d, DIAG_ERROR, &pos, NULL,
-				 "the file is empty; 'plenum config generate' writes a first one");
+				 "the file holds no key, so it asks for nothing; 'plenum config "
+				 "generate' writes a first one");
 		return;
 	}
 	r->trees[r->n_trees++] = root;

@@ -15,7 +15,6 @@
 #define SPEC_FILE_BYTES_MAX (1U << 20) /* a larger file is refused before it is parsed */
 #define SPEC_DEPTH_MAX 16
 #define SPEC_PORT_DEFAULT 7411
-#define SPEC_CONFIRM_S_DEFAULT 120
 #define SPEC_PEER_TIMEOUT_S_DEFAULT 30
 
 enum spec_ha { SPEC_HA_NONE, SPEC_HA_DUAL_LEG, SPEC_HA_ACTIVE_BACKUP, SPEC_HA_LACP, SPEC_HA_MAX };
@@ -50,7 +49,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	char name[PLENUM_NAME_MAX];
 	char device[PLENUM_NAME_MAX];  /* PCI address, MAC or interface name, as written */
 	char network[PLENUM_NAME_MAX]; /* name of a spec_network */
-	char label[PLENUM_NAME_MAX];   /* switch; "auto": by LLDP; "": the leg's own name */
+	char label[PLENUM_NAME_MAX];   /* switch; "": the leg's own name */
 	int vfs;		       /* SPEC_VFS_AUTO or a count */
 	enum spec_tristate rdma;
 	struct ip_range
@@ -109,7 +108,7 @@ struct spec {
 	uint16_t port;		       /* UDP port of the workers' data IPs */
 	enum spec_ha ha;
 	enum spec_fallback on_fallback;
-	uint32_t confirm_s;
+	uint32_t confirm_s; /* 0: not given, as is so in this version */
 	struct spec_network *networks;
 	size_t n_networks;
 	struct spec_net *nets;

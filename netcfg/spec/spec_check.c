@@ -494,10 +494,11 @@ static void check_ha_bond(struct spec_reader *r)
 static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 {
 	const char *role = spec_role_to_string(w->role);
-	const struct spec_node *node = check_node(r, &w->pos, NULL, NO_INDEX);
+	const struct spec_node *node =
+		spec_node_member(check_node(r, &w->pos, NULL, NO_INDEX), "role");
 
 	/* Without a role there is no telling what fits. */
-	if (!spec_node_member(node, "role"))
+	if (!node || node->bad)
 		return;
 	if (w->n_mounts > 0 && w->role != SPEC_ROLE_FRONTEND)
 		check_error(
@@ -619,6 +620,18 @@ static void check_peer_ips(struct spec_reader *r)
 	}
 }
 
+/* Valid, and yet hardly what was meant: said, since all else would call it as wanted. */
+static void check_asks_something(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+	struct diag_pos pos = {s->files[0], 0, 0};
+
+	if (s->n_nets == 0 && s->n_workers == 0 && !diag_has_errors(r->d))
+		diag_add(r->d, DIAG_WARNING, &pos, NULL,
+			 "asks for nothing: it names no device under net and no worker under "
+			 "workers; 'plenum config generate' writes a first file");
+}
+
 void spec_check(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
@@ -646,4 +659,5 @@ void spec_check(struct spec_reader *r)
 	for (size_t i = 0; i < s->n_nets; i++)
 		check_ip_count(r, &s->nets[i], n_cores);
 	check_peer_ips(r);
+	check_asks_something(r);
 }

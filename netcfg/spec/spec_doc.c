@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The schema table as documents: JSON Schema for editors, and the key list of plenum.yaml(5). Apart
+ * from the printer of the normal form, which prints values and not what they may be.
+ */
 #include "netcfg/spec/spec_schema.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -12,9 +17,12 @@ static json_t *schema_of_table(const struct spec_table *t, bool root);
 
 static json_t *schema_of_string(const struct spec_key *k)
 {
-	const char *pattern = spec_types[k->type].pattern;
+	json_t *s =
+		json_pack("{s:s, s:s*}", "type", "string", "pattern", spec_types[k->type].pattern);
 
-	return json_pack("{s:s, s:s*}", "type", "string", "pattern", pattern);
+	if (!spec_key_is_built(k, "auto"))
+		json_object_set_new(s, "not", json_pack("{s:s}", "const", "auto"));
+	return s;
 }
 
 static json_t *schema_of_enum(const struct spec_key *k)
@@ -22,6 +30,8 @@ static json_t *schema_of_enum(const struct spec_key *k)
 	json_t *names = json_array();
 
 	for (size_t i = 0; i < k->n_names; i++) {
+		if (!spec_key_is_built(k, k->names[i]))
+			continue;
 		json_array_append_new(names, json_string(k->names[i]));
 		/* Editors that read YAML 1.1 see truth values in these words. */
 		if (strcmp(k->names[i], "on") == 0 || strcmp(k->names[i], "off") == 0)
@@ -60,6 +70,9 @@ static json_t *schema_of_list(const struct spec_key *k, json_t *item)
 
 static json_t *schema_of_value(const struct spec_key *k)
 {
+	/* An editor that refuses the key shows its description, which says why. */
+	if (k->not_built && !k->is_built)
+		return json_pack("{s:{}}", "not");
 	switch (k->type) {
 	case SPEC_TYPE_MAP:
 		return schema_of_table(k->table, false);
@@ -71,6 +84,8 @@ static json_t *schema_of_value(const struct spec_key *k)
 	case SPEC_TYPE_U32:
 		return schema_of_number(k);
 	case SPEC_TYPE_VFS:
+		if (!spec_key_is_built(k, "1"))
+			return json_pack("{s:[s, i]}", "enum", "auto", 0);
 		return json_pack("{s:[{s:s}, o]}", "anyOf", "const", "auto", schema_of_number(k));
 	case SPEC_TYPE_ENUM:
 		return schema_of_enum(k);
@@ -94,15 +109,32 @@ static json_t *schema_of_fallback(const struct spec_key *k)
 	return json_string(k->fallback);
 }
 
-/* Help texts have a sentence a line for the manual; here it is one paragraph. */
-static json_t *schema_of_help(const char *help)
+/* Sentences begin with a capital letter, errors do not. */
+static void put_sentence(const char *text, FILE *out)
 {
-	autofree char *text = strdup(help);
+	fputc(toupper((unsigned char)text[0]), out);
+	fprintf(out, "%s.\n", text + 1);
+}
 
-	for (char *c = text; c && *c; c++)
+/* Help texts have one sentence per line for the manual; here it is one paragraph. */
+static json_t *schema_of_help(const struct spec_key *k)
+{
+	autofree char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s\n", k->help);
+	if (k->not_built)
+		put_sentence(k->not_built, out);
+	if (fclose(out) != 0)
+		return NULL;
+	text[size - 1] = '\0';
+	for (char *c = text; *c; c++)
 		if (*c == '\n')
 			*c = ' ';
-	return text ? json_string(text) : NULL;
+	return json_string(text);
 }
 
 static json_t *schema_of_table(const struct spec_table *t, bool root)
@@ -120,7 +152,7 @@ static json_t *schema_of_table(const struct spec_table *t, bool root)
 		const struct spec_key *k = &t->keys[i];
 		json_t *value = schema_of_value(k);
 
-		json_object_set_new(value, "description", schema_of_help(k->help));
+		json_object_set_new(value, "description", schema_of_help(k));
 		if (k->fallback)
 			json_object_set_new(value, "default", schema_of_fallback(k));
 		json_object_set_new(properties, k->name, value);
@@ -143,7 +175,7 @@ char *spec_json_schema(void)
 	return text;
 }
 
-/* The manual: one tagged paragraph a key. */
+/* The manual: one tagged paragraph per key. */
 
 static void man_key(const struct spec_key *k, const char *path, FILE *out)
 {
@@ -152,6 +184,11 @@ static void man_key(const struct spec_key *k, const char *path, FILE *out)
 	spec_types[k->type].describe(k, want, sizeof(want));
 	fprintf(out, ".It Cm %s\n", path);
 	fprintf(out, "%s\n", k->help);
+	if (k->not_built)
+		put_sentence(k->not_built, out);
+	/* What is refused whatever it holds needs no further words. */
+	if (k->not_built && !k->is_built)
+		return;
 	fprintf(out, "Takes %s.\n", want);
 	if (k->required)
 		fputs("Required.\n", out);
@@ -172,7 +209,7 @@ static void man_table(const struct spec_table *t, const char *prefix, FILE *out)
 		snprintf(path, sizeof(path), "%s%s%s%s", prefix, *prefix ? "." : "", k->name,
 			 k->type == SPEC_TYPE_MAPS ? "[]" : "");
 		man_key(k, path, out);
-		if (k->table)
+		if (k->table && spec_key_is_built(k, NULL))
 			man_table(k->table, path, out);
 	}
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From the tree of a file to the members of struct spec, driven by the schema table: one function
+ * per shape (scalar, list, map), none per key. What one value can be told wrong by itself is said
+ * here; what the parts say about each other is spec_check.c's.
+ */
 #include "netcfg/spec/spec_schema.h"
 
 #include <string.h>
@@ -45,28 +50,36 @@ static const char *describe_found(const struct spec_node *n, char *buf, size_t s
 	return buf;
 }
 
+/* The word that may have been meant, of those that this version takes; NULL: none. */
+static const char *near_name(const struct spec_key *k, const struct spec_node *n)
+{
+	const char *names[16];
+	size_t n_names = 0;
+
+	for (size_t i = 0; i < k->n_names && n_names < ARRAY_SIZE(names); i++)
+		if (spec_key_is_built(k, k->names[i]))
+			names[n_names++] = k->names[i];
+	return n->kind == SPEC_NODE_SCALAR ? diag_suggest(n->text, names, n_names) : NULL;
+}
+
 /* "expected X, found Y", and an example of how it is written. */
 static void read_expected(struct spec_reader *r, const struct spec_key *k,
 			  const struct spec_node *n)
 {
 	char want[DESCRIBE_MAX], found[FOUND_MAX];
+	const char *near;
 
 	if (spec_types[k->type].item && n->parent->kind == SPEC_NODE_LIST)
 		snprintf(want, sizeof(want), "%s", spec_types[k->type].item);
 	else
 		spec_types[k->type].describe(k, want, sizeof(want));
 	describe_found(n, found, sizeof(found));
-	if (k->type == SPEC_TYPE_ENUM && n->kind == SPEC_NODE_SCALAR) {
-		const char *near = diag_suggest(n->text, k->names, k->n_names);
-
-		if (near) {
-			read_error(r, n, "expected %s, found %s; did you mean '%s'?", want, found,
-				   near);
-			return;
-		}
-	}
-	read_error(r, n, "expected %s, found %s; write for example '%s: %s'", want, found, k->name,
-		   k->example);
+	near = near_name(k, n);
+	if (near)
+		read_error(r, n, "expected %s, found %s; did you mean '%s'?", want, found, near);
+	else
+		read_error(r, n, "expected %s, found %s; write for example '%s: %s'", want, found,
+			   k->name, k->example);
 }
 
 /* Numbers are written bare, text that looks like one in quotes: so every YAML tool agrees. */
@@ -90,7 +103,7 @@ static bool read_quotes_fit(struct spec_reader *r, const struct spec_key *k,
 	return true;
 }
 
-static void read_scalar(struct spec_reader *r, const struct spec_key *k, const struct spec_node *n,
+static void read_scalar(struct spec_reader *r, const struct spec_key *k, struct spec_node *n,
 			void *field)
 {
 	int e;
@@ -108,6 +121,7 @@ static void read_scalar(struct spec_reader *r, const struct spec_key *k, const s
 		r->d->out_of_memory = true;
 	else if (e < 0)
 		read_expected(r, k, n);
+	n->bad = e < 0;
 }
 
 /* One more zeroed entry at the end of a list member; NULL when out of memory. */
@@ -280,6 +294,12 @@ static void read_value(struct spec_reader *r, const struct spec_key *k, struct s
 {
 	if (n->bad)
 		return;
+	/* One sentence is enough: what is in it is not looked at. */
+	if (!spec_key_is_built(k, n->text)) {
+		read_error(r, n, "%s", k->not_built);
+		n->bad = true;
+		return;
+	}
 	if (k->type == SPEC_TYPE_CORES) {
 		read_cores(r, k, n, base);
 	} else if (k->type == SPEC_TYPE_MAP) {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The schema table itself: constant data and nothing else, so that what plenum.yaml may say is read
+ * in one place from top to bottom. What a type means is in spec_value.c.
+ */
 #include "netcfg/spec/spec_schema.h"
 
 #include <string.h>
@@ -29,11 +33,11 @@ static const char *const tristate_names[] = {
 	[SPEC_OFF] = "off",
 	[SPEC_ON] = "on",
 };
-_Static_assert(ARRAY_SIZE(ha_names) == SPEC_HA_MAX, "one name a value");
-_Static_assert(ARRAY_SIZE(role_names) == SPEC_ROLE_MAX, "one name a value");
-_Static_assert(ARRAY_SIZE(transport_names) == SPEC_TRANSPORT_MAX, "one name a value");
-_Static_assert(ARRAY_SIZE(fallback_names) == SPEC_FALLBACK_MAX, "one name a value");
-_Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name a value");
+_Static_assert(ARRAY_SIZE(ha_names) == SPEC_HA_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(role_names) == SPEC_ROLE_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(transport_names) == SPEC_TRANSPORT_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(fallback_names) == SPEC_FALLBACK_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
 
@@ -60,6 +64,28 @@ const char *spec_transport_to_string(enum spec_transport v)
 const char *spec_fallback_to_string(enum spec_fallback v)
 {
 	return name_of(fallback_names, ARRAY_SIZE(fallback_names), v);
+}
+
+/* What is done already of the keys that this version does in part. A word that is no value at all
+ * passes here: the type refuses it with the values that there are. */
+static bool role_is_built(const char *text)
+{
+	return strcmp(text, "drives") != 0;
+}
+
+static bool label_is_built(const char *text)
+{
+	return strcmp(text, "auto") != 0;
+}
+
+static bool rdma_is_built(const char *text)
+{
+	return strcmp(text, "on") != 0;
+}
+
+static bool vfs_is_built(const char *text)
+{
+	return strcmp(text, "0") == 0 || strspn(text, "0123456789") != strlen(text);
 }
 
 #define TEXT_OF_(x) #x
@@ -94,11 +120,13 @@ static const struct spec_key network_keys[] = {
 	{"mtu", SPEC_TYPE_U32, .min = 576, .max = 65535, FIELD(spec_network, mtu),
 	 .fallback_doc = "as it is",
 	 .help = "The MTU in bytes of the devices on this network.\n"
-		 "A network of IPv6 addresses takes 1280 at least.",
+		 "A network of IPv6 addresses needs at least 1280.",
 	 .example = "9000"},
 	{"vlan", SPEC_TYPE_U16, .min = 1, .max = 4094, FIELD(spec_network, vlan),
 	 .fallback_doc = "untagged",
 	 .help = "The 802.1Q tag of the network.",
+	 .not_built = "this version makes no VLANs; leave vlan out and name an existing VLAN"
+		      " interface as the device",
 	 .example = "100"},
 };
 static const struct spec_table network_table = {TABLE(network_keys), PLACE(spec_network)};
@@ -115,16 +143,20 @@ static const struct spec_key net_keys[] = {
 	 .example = "data-a"},
 	{"label", SPEC_TYPE_NAME, FIELD(spec_net, label),
 	 .fallback_doc = "the name of the leg",
-	 .help = "The switch behind the device; traffic between hosts prefers legs of one label.\n"
-		 "The word auto takes the name that the switch announces by LLDP.",
+	 .help = "The switch behind the device; traffic between hosts prefers legs of one label.",
+	 .not_built = "this version does not ask the switch for its name by LLDP; write the name"
+		      " instead of auto, or leave label out",
+	 .is_built = label_is_built,
 	 .example = "switch-a"},
 	{"vfs", SPEC_TYPE_VFS, .fallback = "auto", .min = 0, .max = 256, FIELD(spec_net, vfs),
-	 .help = "How many virtual functions to create; auto makes as many as there are cores,"
-		 " where the device needs them.",
+	 .help = "How many virtual functions the device is given; auto and 0 both mean none.",
+	 .not_built = "this version makes no virtual functions; write auto or 0",
+	 .is_built = vfs_is_built,
 	 .example = "auto"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(tristate_names), FIELD(spec_net, rdma),
-	 .help = "Whether bulk data may use RDMA on this device; auto uses it where both ends"
-		 " have it.",
+	 .help = "Whether bulk data must use RDMA on this device; auto and off both do without.",
+	 .not_built = "this version does not use RDMA; write auto or off",
+	 .is_built = rdma_is_built,
 	 .example = "auto"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
@@ -167,7 +199,7 @@ _Static_assert(offsetof(struct spec_mount, from_export) ==
 
 static const struct spec_key export_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_export, name),
-	 .help = "The name by which other hosts mount it; unique.",
+	 .help = "The name under which other hosts mount it; unique.",
 	 .example = "scratch"},
 	{"path", SPEC_TYPE_PATH, .required = true, FIELD(spec_export, path),
 	 .help = "The absolute path of the directory that is served.",
@@ -180,11 +212,13 @@ static const struct spec_table export_table = {TABLE(export_keys), PLACE(spec_ex
 
 static const struct spec_key worker_keys[] = {
 	{"role", SPEC_TYPE_ENUM, .required = true, NAMES(role_names), FIELD(spec_worker, role),
-	 .help = "What the workers do: frontend mounts, compute serves directories, drives serves"
-		 " raw devices.",
+	 .help = "What the workers do: frontend mounts, compute serves directories.",
+	 .not_built = "this version has no workers for raw devices; write compute, and export"
+		      " a directory",
+	 .is_built = role_is_built,
 	 .example = "frontend"},
 	{"cores", SPEC_TYPE_CORES, .required = true, LIST(spec_worker, cores, n_cores),
-	 .help = "The cores, one worker each: a number, a range, or a list of both.\n"
+	 .help = "The cores, one worker per core: a number, a range, or a list of both.\n"
 		 "A core is used once.\n"
 		 "Core 0, which the kernel likes for itself, is taken only when named by itself and"
 		 " not in a range.",
@@ -195,11 +229,11 @@ static const struct spec_key worker_keys[] = {
 		 " udp uses the kernel's sockets, auto takes the best that the devices allow.",
 	 .example = "udp"},
 	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
-	 .help = "What frontends mount; their cores take the mounts in turn, 16 a core at most.",
+	 .help = "What frontends mount; their cores take the mounts in turn, at most 16 per core.",
 	 .example = "[{path: /mnt/scratch, from: storage-01/scratch}]"},
 	{"exports", SPEC_TYPE_MAPS, .table = &export_table, .max = SPEC_EXPORTS_MAX,
 	 LIST(spec_worker, exports, n_exports),
-	 .help = "What compute workers serve, 16 directories at most.",
+	 .help = "What compute workers serve, at most 16 directories.",
 	 .example = "[{name: scratch, path: /srv/scratch}]"},
 };
 static const struct spec_table worker_table = {TABLE(worker_keys), PLACE(spec_worker)};
@@ -210,8 +244,8 @@ static const struct spec_key peer_keys[] = {
 	 .example = "storage-01"},
 	{"ips", SPEC_TYPE_IPS, .required = true, .max = SPEC_PEER_IPS_MAX,
 	 LIST(spec_peer, ips, n_ips),
-	 .help = "Data IPs of any of its workers, one a leg and 16 at most; the others are learnt from"
-		 " it.",
+	 .help = "Data IPs of any of its workers, one per leg and at most 16; the others are learnt"
+		 " from it.",
 	 .example = "[10.10.1.20, 10.20.1.20]"},
 	{"port", SPEC_TYPE_U16, .min = 1, .max = 65535, FIELD(spec_peer, port),
 	 .fallback_doc = "the port of this host",
@@ -226,9 +260,10 @@ static const struct spec_key policy_keys[] = {
 	 .help = "What to do where a transport that was asked for cannot be had: degrade runs on"
 		 " the next best and says why, refuse does not start the worker.",
 	 .example = "refuse"},
-	{"confirm", SPEC_TYPE_SECONDS, .fallback = TEXT_OF(SPEC_CONFIRM_S_DEFAULT) "s", .min = 1, .max = 3600,
-	 FIELD(spec, confirm_s),
-	 .help = "How long a disruptive change waits to be proven good before it is undone.",
+	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
+	 .help = "How long a disruptive change waits to be confirmed before it is rolled back.",
+	 .not_built = "this version does not wait for a confirmation: what the host does not"
+		      " take is rolled back at once; leave confirm out",
 	 .example = "120s"},
 };
 static const struct spec_table policy_table = {TABLE(policy_keys)};
@@ -261,7 +296,7 @@ static const struct spec_key root_keys[] = {
 	 .help = "The data networks: where addresses come from.",
 	 .example = "[{name: data-a, range: 10.10.1.10-10.10.1.200/16}]"},
 	{"net", SPEC_TYPE_MAPS, .table = &net_table, LIST(spec, nets, n_nets),
-	 .help = "The data devices, eight at most.",
+	 .help = "The data devices, at most eight.",
 	 .example = "[{name: leg-a, device: eth1, network: data-a}]"},
 	{"ha", SPEC_TYPE_MAP, .table = &ha_table,
 	 .help = "High availability.",
@@ -274,14 +309,21 @@ static const struct spec_key root_keys[] = {
 	 .example = "[{name: storage-01, ips: [10.10.1.20]}]"},
 	{"policy", SPEC_TYPE_MAP, .table = &policy_table,
 	 .help = "What to do when not all is well.",
-	 .example = "{confirm: 120s}"},
+	 .example = "{on-fallback: refuse}"},
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
 	 .help = "The cluster; without it the host stands alone.",
+	 .not_built = "this version joins no cluster; leave cluster out and list the other hosts"
+		      " under peers",
 	 .example = "{name: prod, etcd: [\"https://10.0.0.11:2379\"],"
 		    " secret-file: /etc/plenum/cluster.key}"},
 };
 const struct spec_table spec_schema = {TABLE(root_keys)};
 /* clang-format on */
+
+bool spec_key_is_built(const struct spec_key *k, const char *text)
+{
+	return !k->not_built || (k->is_built && (!text || k->is_built(text)));
+}
 
 const struct spec_key *spec_key_find(const struct spec_table *t, const char *name)
 {

@@ -57,6 +57,9 @@ struct spec_key {
 	size_t n_offset;		/* lists: of the count */
 	const char *help;		/* sentences, one a line */
 	const char *example;		/* a value as it would be written */
+	/* What this version does not do, as the sentence that refuses it; NULL: all is done. */
+	const char *not_built;
+	bool (*is_built)(const char *text); /* the values that are done all the same; NULL: none */
 };
 
 struct spec_table {
@@ -68,6 +71,8 @@ struct spec_table {
 
 extern const struct spec_table spec_schema;
 
+/* Whether this version does what the value asks for; text NULL: whether it does any of it. */
+bool spec_key_is_built(const struct spec_key *k, const char *text);
 const struct spec_key *spec_key_find(const struct spec_table *t, const char *name);
 bool spec_type_is_list(enum spec_type t);
 

@@ -329,7 +329,11 @@ static bool u32_is_unset(const struct spec_key *k, const void *field)
 
 static void vfs_describe(const struct spec_key *k, char *buf, size_t size)
 {
-	snprintf(buf, size, "auto or a whole number from %" PRIu32 " to %" PRIu32, k->min, k->max);
+	if (spec_key_is_built(k, "1"))
+		snprintf(buf, size, "auto or a whole number from %" PRIu32 " to %" PRIu32, k->min,
+			 k->max);
+	else
+		snprintf(buf, size, "auto or 0");
 }
 
 static int vfs_parse(const char *text, const struct spec_key *k, void *field)
@@ -412,14 +416,20 @@ static void bool_print(const struct spec_key *k, const void *field, FILE *out)
 
 static void enum_describe(const struct spec_key *k, char *buf, size_t size)
 {
-	size_t len = 0;
+	size_t len = 0, n_built = 0, shown = 0;
 
 	buf[0] = '\0';
+	for (size_t i = 0; i < k->n_names; i++)
+		n_built += spec_key_is_built(k, k->names[i]);
 	for (size_t i = 0; i < k->n_names && len < size; i++) {
-		const char *sep = i == 0 ? "" : i + 1 < k->n_names ? ", " : " or ";
-		int n = snprintf(buf + len, size - len, "%s%s", sep, k->names[i]);
+		const char *sep = shown == 0 ? "" : shown + 1 < n_built ? ", " : " or ";
+		int n;
 
+		if (!spec_key_is_built(k, k->names[i]))
+			continue;
+		n = snprintf(buf + len, size - len, "%s%s", sep, k->names[i]);
 		len += n > 0 ? (size_t)n : 0;
+		shown++;
 	}
 }
 
@@ -570,6 +580,7 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 	[SPEC_TYPE_SECONDS] = {.describe = seconds_describe,
 			       .parse = seconds_parse,
 			       .print = seconds_print,
+			       .is_unset = u32_is_unset,
 			       .pattern = "^[0-9]+[smh]$"},
 	[SPEC_TYPE_IP] = {.describe = ip_describe,
 			  .parse = ip_parse,

@@ -261,7 +261,7 @@ static void test_answers_of_any_shape_do_no_harm(void **state)
 
 static void test_net_add_sends_what_was_written(void **state)
 {
-	struct result r = run("net add 0000:3b:00.0 --name leg-c --network=data-c --label auto "
+	struct result r = run("net add 0000:3b:00.0 --name leg-c --network=data-c --label sw-c "
 			      "--ips 10.0.0.1,10.0.0.3-10.0.0.9",
 			      201, "{\"name\":\"leg-c\"}");
 	const char *body = strstr(agent->request, "\r\n\r\n");
@@ -271,7 +271,7 @@ static void test_net_add_sends_what_was_written(void **state)
 	assert_asked("POST /v1/net");
 	got = json_loads(body + 4, 0, NULL);
 	want = json_pack("{s:s, s:s, s:s, s:s, s:[s, s]}", "name", "leg-c", "device",
-			 "0000:3b:00.0", "network", "data-c", "label", "auto", "ips", "10.0.0.1",
+			 "0000:3b:00.0", "network", "data-c", "label", "sw-c", "ips", "10.0.0.1",
 			 "10.0.0.3-10.0.0.9");
 	assert_true(json_equal(got, want));
 	json_decref(got);
@@ -366,8 +366,7 @@ static void test_config_of_the_agent(void **state)
 	assert_int_equal(r.status, CTL_OK); /* both are that */
 	assert_string_equal(r.out, "");
 	r = run("config diff " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200,
-		"host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n"
-		"  confirm: 120s\n");
+		"host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n");
 	assert_int_equal(r.status, CTL_DIFFERS);
 	assert_string_equal(r.out, " host: h\n-port: 7412\n+port: 7411\n ha:\n   mode: none\n"
 				   " policy:\n");

@@ -232,7 +232,7 @@ static struct spec *draft(struct inventory *inv, char **ret_yaml)
 		free(text);
 		fail();
 	}
-	assert_int_equal(d.n, 0);
+	assert_int_equal(d.n_errors, 0);
 	diag_done(&d);
 	inv_free(inv);
 	return s;

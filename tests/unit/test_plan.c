@@ -262,9 +262,6 @@ static void test_refusals(void **state)
 			  "core 3 is offline; write one of the online "
 			  "cores: 0-2");
 	expect_error_with("cores: [1]", "cores: [77]", "core 77 is not on this host");
-	expect_error_with("label: switch-b", "vfs: 4", "veth1 (veth) offers no SR-IOV");
-	expect_error_with("label: switch-b", "rdma: on", "veth1 has no RDMA device; write auto");
-	expect_error_with("mtu: 9000}\nnet", "mtu: 9000, vlan: 7}\nnet", "asks for VLAN 7");
 }
 
 static void test_mtu_limit(void **state)

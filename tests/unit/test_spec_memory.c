@@ -99,7 +99,7 @@ static void fail_each(const char *name)
 static void test_good_files(void **state)
 {
 	fail_each("good-all");
-	fail_each("good-cluster");
+	fail_each("bond-good");
 }
 
 static void test_files_with_errors(void **state)
