@@ -339,24 +339,34 @@ static int print_plan_workers(const json_t *workers)
 	return ctl_table_print(&t);
 }
 
-static int print_plan(const json_t *o)
+/* The lines of one list of the plan, numbered from first + 1; `what` is the key of their text. */
+static void print_plan_lines(const json_t *list, const char *what, size_t first)
 {
-	const json_t *steps = json_object_get(o, "steps"), *s;
-	const json_t *workers = json_object_get(o, "workers");
+	const json_t *s;
 	size_t i;
 
-	if (json_array_size(steps) == 0)
-		puts("Nothing to do: the host is as wanted.");
-	json_array_foreach(steps, i, s)
+	json_array_foreach(list, i, s)
 	{
-		printf("%4zu. ", i + 1);
-		ctl_put(ctl_text(s, "step"), stdout);
+		printf("%4zu. ", first + i + 1);
+		ctl_put(ctl_text(s, what), stdout);
 		fputs(json_is_true(json_object_get(s, "disruptive")) ? "  [disruptive]\n      "
 								     : "\n      ",
 		      stdout);
 		ctl_put(ctl_text(s, "reason"), stdout);
 		putchar('\n');
 	}
+}
+
+static int print_plan(const json_t *o)
+{
+	const json_t *steps = json_object_get(o, "steps");
+	const json_t *actions = json_object_get(o, "actions");
+	const json_t *workers = json_object_get(o, "workers");
+
+	if (json_array_size(steps) + json_array_size(actions) == 0)
+		puts("Nothing to do: the host is as wanted.");
+	print_plan_lines(steps, "step", 0);
+	print_plan_lines(actions, "action", json_array_size(steps));
 	if (json_array_size(workers) == 0)
 		return CTL_OK;
 	putchar('\n');

@@ -109,9 +109,22 @@ struct plan *plan_free(struct plan *p)
 	for (size_t i = 0; i < p->n_workers; i++)
 		free(p->workers[i].mounts);
 	free(p->workers);
+	free(p->actions);
 	free(p->steps);
 	free(p);
 	return NULL;
+}
+
+struct plan_action *plan_action_add(struct plan *p)
+{
+	struct plan_action *grown;
+
+	grown = reallocarray(p->actions, p->n_actions + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	p->actions = grown;
+	grown[p->n_actions] = (struct plan_action){0};
+	return &grown[p->n_actions++];
 }
 
 static void refuse_mode(struct plan_builder *b)

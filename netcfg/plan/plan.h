@@ -88,11 +88,21 @@ struct plan_worker {
 	size_t n_exports;
 };
 
+/* What an apply does besides the steps: workers that start, stop or restart, mounts that come or
+ * go, exports that change. plan_build knows nothing of these; who runs them adds them. */
+struct plan_action {
+	char text[200];	  /* "restart worker 2 (frontend on core 3)" */
+	char reason[160]; /* why, in a sentence */
+	bool disruptive;
+};
+
 struct plan {
 	char host[PLENUM_NAME_MAX];
 	uint64_t inventory_number;
 	struct plan_step *steps;
 	size_t n_steps;
+	struct plan_action *actions; /* in the order in which they are done, after the steps */
+	size_t n_actions;
 	struct plan_worker *workers;
 	size_t n_workers;
 };
@@ -131,9 +141,13 @@ struct plan_context {
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
 	       struct diag *d, struct plan **ret);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
-/* Numbered steps with their reasons, then the worker table; heap, caller frees; NULL: no memory. */
+/* A zeroed action at the end of the plan; NULL: no memory. */
+struct plan_action *plan_action_add(struct plan *p);
+/* Numbered steps and actions with their reasons, then the worker table; heap, caller frees; NULL:
+ * no memory. */
 char *plan_to_text(const struct plan *p);
-/* {"host", "inventory", "steps": [...], "workers": [...]}; heap, caller frees; NULL: no memory. */
+/* {"host", "inventory", "steps": [...], "actions": [...], "workers": [...]}; heap, caller frees;
+ * NULL: no memory. */
 char *plan_to_json(const struct plan *p);
 /* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);

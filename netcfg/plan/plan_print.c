@@ -100,22 +100,29 @@ const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size
 	return buf;
 }
 
+static void print_line(size_t number, const char *text, const char *reason, bool disruptive,
+		       FILE *f)
+{
+	fprintf(f, "%4zu. %s%s\n      %s\n", number, text, disruptive ? "  [disruptive]" : "",
+		reason);
+}
+
 static void print_steps(const struct plan *p, FILE *f)
 {
+	size_t n = p->n_steps + p->n_actions;
 	char text[DESCRIPTION_MAX];
 
-	if (!p->n_steps) {
+	if (!n) {
 		fprintf(f, "%s: nothing to do, the host is as wanted\n", p->host);
 		return;
 	}
-	fprintf(f, "%s: %zu step%s\n", p->host, p->n_steps, p->n_steps == 1 ? "" : "s");
-	for (size_t i = 0; i < p->n_steps; i++) {
-		const struct plan_step *s = &p->steps[i];
-
-		fprintf(f, "%4zu. %s%s\n      %s\n", i + 1,
-			plan_step_describe(s, text, sizeof(text)),
-			s->disruptive ? "  [disruptive]" : "", s->reason);
-	}
+	fprintf(f, "%s: %zu step%s\n", p->host, n, n == 1 ? "" : "s");
+	for (size_t i = 0; i < p->n_steps; i++)
+		print_line(i + 1, plan_step_describe(&p->steps[i], text, sizeof(text)),
+			   p->steps[i].reason, p->steps[i].disruptive, f);
+	for (size_t i = 0; i < p->n_actions; i++)
+		print_line(p->n_steps + i + 1, p->actions[i].text, p->actions[i].reason,
+			   p->actions[i].disruptive, f);
 }
 
 static void print_worker(const struct plan_worker *w, FILE *f)
@@ -187,6 +194,21 @@ static json_t *step_to_json(const struct plan_step *s)
 	return o;
 }
 
+static json_t *action_to_json(const struct plan_action *a)
+{
+	json_t *o = json_object();
+	int r = 0;
+
+	r |= set(o, "action", json_string(a->text));
+	r |= set(o, "reason", json_string(a->reason));
+	r |= set(o, "disruptive", json_boolean(a->disruptive));
+	if (r) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
 static json_t *port_to_json(const struct plan_port *p)
 {
 	char text[IP_ADDR_STR_MAX];
@@ -243,17 +265,21 @@ static json_t *worker_to_json(const struct plan_worker *w)
 
 char *plan_to_json(const struct plan *p)
 {
-	json_t *o = json_object(), *steps = json_array(), *workers = json_array();
+	json_t *o = json_object(), *steps = json_array(), *actions = json_array(),
+	       *workers = json_array();
 	char *text = NULL;
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_steps; i++)
 		r |= json_array_append_new(steps, step_to_json(&p->steps[i]));
+	for (size_t i = 0; i < p->n_actions; i++)
+		r |= json_array_append_new(actions, action_to_json(&p->actions[i]));
 	for (size_t i = 0; i < p->n_workers; i++)
 		r |= json_array_append_new(workers, worker_to_json(&p->workers[i]));
 	r |= set(o, "host", json_string(p->host));
 	r |= set(o, "inventory", json_integer((json_int_t)p->inventory_number));
 	r |= set(o, "steps", steps);
+	r |= set(o, "actions", actions);
 	r |= set(o, "workers", workers);
 	if (r == 0)
 		text = json_dumps(o, JSON_INDENT(2));

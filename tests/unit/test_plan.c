@@ -307,6 +307,34 @@ static void test_running_workers_hold_hugepages(void **state)
 	free(yaml);
 }
 
+/* What the plan's reader adds is printed behind the steps, and is something to do. */
+static void test_actions_are_printed(void **state)
+{
+	struct inventory *inv = host_new();
+	struct spec *s;
+	struct plan *p = plan("host: host-a\n", inv, &s);
+	struct plan_action *a;
+	char *text = plan_to_text(p), *json;
+
+	assert_non_null(strstr(text, "nothing to do"));
+	free(text);
+	a = plan_action_add(p);
+	assert_non_null(a);
+	strcpy(a->text, "restart worker 1");
+	strcpy(a->reason, "its mounts changed");
+	a->disruptive = true;
+	text = plan_to_text(p);
+	json = plan_to_json(p);
+	assert_non_null(strstr(text, "host-a: 1 step\n   1. restart worker 1  [disruptive]\n"
+				     "      its mounts changed\n"));
+	assert_non_null(strstr(json, "\"action\": \"restart worker 1\""));
+	free(text);
+	free(json);
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+}
+
 /* What could not be had once is not chosen again, until somebody asks again. */
 static void test_failed_dpdk_is_not_chosen(void **state)
 {
@@ -398,6 +426,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_mtu_limit),
 		cmocka_unit_test(test_running_workers_hold_hugepages),
+		cmocka_unit_test(test_actions_are_printed),
 		cmocka_unit_test(test_failed_dpdk_is_not_chosen),
 		cmocka_unit_test(test_mounts_and_exports_are_dealt),
 	};
