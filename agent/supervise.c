@@ -18,6 +18,7 @@
 
 struct sup {
 	struct sup_setup setup;
+	int alive[2]; /* a pipe; workers have its read end, nobody else its write end */
 	struct sup_worker *workers; /* ascending id */
 	struct loop_source *heartbeat;
 };
@@ -189,6 +190,7 @@ static int sup_start(struct sup_worker *w)
 	memcpy(c, &w->config, sizeof(*c));
 	c->epoch = rundir_next_epoch(w->sup->setup.rundir);
 	c->boot_id = w->sup->setup.rundir->boot_id;
+	c->orphan_s = LAUNCH_ORPHAN_S;
 	r = sup_open_resources(w, c, &f);
 	if (r < 0)
 		return r;
@@ -208,6 +210,8 @@ static int sup_start(struct sup_worker *w)
 	f.fds[LAUNCH_FD_CONFIG - SPAWN_FD_FIRST] = config_fd;
 	f.fds[LAUNCH_FD_STATS - SPAWN_FD_FIRST] = stats_fd;
 	f.fds[LAUNCH_FD_STATE - SPAWN_FD_FIRST] = w->state_fd;
+	f.fds[LAUNCH_FD_AGENT - SPAWN_FD_FIRST] = ours;
+	f.fds[LAUNCH_FD_ALIVE - SPAWN_FD_FIRST] = w->sup->alive[0];
 	r = sup_exec(w, &f);
 	if (r < 0)
 		return r;
@@ -638,6 +642,10 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	if (!s)
 		return -ENOMEM;
 	s->setup = *setup;
+	if (pipe2(s->alive, O_CLOEXEC) < 0) {
+		free(s);
+		return -errno;
+	}
 	r = loop_add_timer(setup->loop, NSEC_PER_SEC / 2, sup_on_heartbeat_check, s, &s->heartbeat);
 	if (r < 0) {
 		free(s);
@@ -665,6 +673,8 @@ struct sup *sup_free(struct sup *s)
 		sup_worker_free(w);
 	}
 	loop_source_free(s->heartbeat);
+	cleanup_close(&s->alive[0]);
+	cleanup_close(&s->alive[1]);
 	free(s);
 	return NULL;
 }

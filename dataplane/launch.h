@@ -14,18 +14,31 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 2
+#define LAUNCH_VERSION 3
 
-/* Inherited descriptors. All others are closed. */
+/*
+ * Inherited descriptors. All others are closed.
+ *
+ * A worker outlives its agent: it goes on serving for LAUNCH_ORPHAN_S and may be adopted meanwhile.
+ * All that the next agent needs it finds open in the worker itself, by these numbers, and fetches
+ * with pidfd_getfd(2) where the service manager has not kept it: so the numbers up to
+ * LAUNCH_FD_AGENT never change, in no version. The control socket is one for the worker's whole
+ * life, because the worker keeps the agent's end open too: what it said while nobody listened is
+ * there for the next agent to read. That is why the end of the agent is not an end of file on it
+ * but a hang-up of LAUNCH_FD_ALIVE, and adoption a message with a new one.
+ */
 enum launch_fd {
-	LAUNCH_FD_CONTROL =
-		3, /* AF_UNIX SOCK_SEQPACKET to the agent; EOF means: the agent is gone */
-	LAUNCH_FD_CONFIG = 4, /* sealed memfd: struct launch_config */
-	LAUNCH_FD_STATS = 5,  /* shared memfd: struct launch_stats, written by the worker */
-	LAUNCH_FD_STATE = 6,  /* memfd that outlives the worker: what its successor needs to go on;
-			       * the  worker alone knows what is in it; empty at the first start */
-	LAUNCH_FD_FIRST = 7,  /* from here on: descriptors that the configuration refers to */
+	LAUNCH_FD_CONTROL = 3, /* AF_UNIX SOCK_SEQPACKET to the agent */
+	LAUNCH_FD_CONFIG = 4,  /* sealed memfd: struct launch_config */
+	LAUNCH_FD_STATS = 5,   /* shared memfd: struct launch_stats, written by the worker */
+	LAUNCH_FD_STATE = 6,   /* memfd that outlives the worker: what its successor needs to go on;
+				* the worker alone knows what is in it; empty at the first start */
+	LAUNCH_FD_AGENT = 7,   /* the agent's end of LAUNCH_FD_CONTROL: kept, never used */
+	LAUNCH_FD_ALIVE = 8,   /* read end of a pipe; hangs up when the agent is gone */
+	LAUNCH_FD_FIRST = 9,   /* from here on: descriptors that the configuration refers to */
 };
+
+#define LAUNCH_ORPHAN_S 600 /* how long a worker serves without an agent */
 
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_MOUNTS_MAX 16
@@ -88,7 +101,8 @@ struct launch_config {
 	enum launch_role role;
 	enum launch_transport transport;
 	uint32_t core;
-	uint32_t spin_us; /* how long an idle worker polls before it blocks; 0: blocks at once */
+	uint32_t spin_us;  /* how long an idle worker polls before it blocks; 0: blocks at once */
+	uint32_t orphan_s; /* how long it serves without an agent */
 	uint32_t log_level;
 	struct launch_port ports[LAUNCH_PORTS_MAX];
 	uint32_t n_ports;
@@ -101,7 +115,7 @@ struct launch_config {
 /* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */
 enum launch_msg_type {
 	/* worker -> agent */
-	LAUNCH_MSG_READY = 1, /* ports open, rudp up, mounts served; sent once */
+	LAUNCH_MSG_READY = 1, /* ports open, rudp up, mounts served; once, and after each ADOPT */
 	LAUNCH_MSG_FAILED,    /* cannot start; code = negative errno, text says why; the worker then
 				 exits */
 	LAUNCH_MSG_EVENT, /* something an operator wants to know: code = enum launch_event, text */
@@ -112,6 +126,7 @@ enum launch_msg_type {
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
 	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
 	LAUNCH_MSG_LOG_LEVEL, /* code = enum log_level */
+	LAUNCH_MSG_ADOPT, /* from the next agent, with the read end of its pipe; answered READY */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -137,7 +152,7 @@ enum launch_exit {
 	LAUNCH_EXIT_CONFIG =
 		64,	       /* the configuration cannot work: do not restart until it changes */
 	LAUNCH_EXIT_PORT = 65, /* a port could not be opened; restart with backoff */
-	LAUNCH_EXIT_ORPHAN = 66, /* the agent is gone */
+	LAUNCH_EXIT_ORPHAN = 66, /* the agent is gone and no other came in orphan_s */
 	LAUNCH_EXIT_TRANSPORT =
 		67, /* DPDK cannot be had: another transport, or the same later, may work */
 };

@@ -19,6 +19,7 @@
 /* Descriptors the loop sleeps on; the value is the epoll data. */
 enum worker_source {
 	WORKER_SOURCE_CONTROL = 1,
+	WORKER_SOURCE_ALIVE,
 	WORKER_SOURCE_SIGNAL,
 	WORKER_SOURCE_FUSE,
 	WORKER_SOURCE_DISK,
@@ -40,7 +41,7 @@ struct worker_spin {
 struct worker {
 	const struct launch_config *cfg;
 	struct launch_stats *stats;
-	int control_fd, signal_fd, epoll_fd; /* control_fd -1: the agent is gone */
+	int control_fd, signal_fd, epoll_fd; /* control_fd -1: closed by a broken agent */
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
@@ -55,7 +56,8 @@ struct worker {
 	struct worker_peer peers[WORKER_PEERS_MAX];
 	struct worker_spin spin;
 	uint64_t now_ns; /* of this turn */
-	uint64_t work_ns, stats_ns, events_ns, stop_ns, orphan_ns;
+	uint64_t work_ns, stats_ns, events_ns, stop_ns;
+	uint64_t orphan_ns; /* since when there is no agent; 0: there is one */
 	bool stopping;
 	bool stopped;
 	int exit_status;
@@ -93,6 +95,8 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_control_read(struct worker *w);
+/* Looks whether the agent is still there. */
+void worker_alive_read(struct worker *w);
 void worker_signal_read(struct worker *w);
 /* What rudp tells, passed on to log and agent. */
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,

@@ -3,6 +3,8 @@
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +19,8 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 {
 	struct launch_msg m = {.type = type, .code = code, .index = index};
 
-	if (w->control_fd < 0)
+	/* Without an agent the room in the socket is kept for what its successor must know. */
+	if (w->control_fd < 0 || (w->orphan_ns && type == LAUNCH_MSG_EVENT))
 		return;
 	snprintf(m.text, sizeof(m.text), "%s", text ? text : "");
 	/* A full channel loses an event, never stops the traffic; the page has the truth. */
@@ -30,7 +33,6 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 	struct launch_msg m = {
 		.type = fd < 0 ? LAUNCH_MSG_DROP : LAUNCH_MSG_HOLD, .index = mount, .key = node};
 
-	/* Without an agent there is nobody, nor will be for this process. */
 	return w->control_fd < 0 || fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 }
 
@@ -54,22 +56,59 @@ static void control_link(struct worker *w, const struct launch_msg *m)
 	worker_announce(w);
 }
 
+static void orphan_begin(struct worker *w)
+{
+	if (w->orphan_ns)
+		return;
+	log_warning("the agent is gone; serving goes on for %u s, or until the next one is there",
+		    w->cfg->orphan_s);
+	w->orphan_ns = w->now_ns;
+}
+
+void worker_alive_read(struct worker *w)
+{
+	struct pollfd p = {.fd = LAUNCH_FD_ALIVE};
+
+	/* The event may be of a predecessor's pipe. */
+	if (poll(&p, 1, 0) != 1)
+		return;
+	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, LAUNCH_FD_ALIVE, NULL);
+	orphan_begin(w);
+}
+
+/* The next agent is there: its pipe takes the place of the other's. */
+static void control_adopt(struct worker *w, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = WORKER_SOURCE_ALIVE};
+
+	if (fd < 0)
+		return;
+	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, LAUNCH_FD_ALIVE, NULL);
+	if (dup3(fd, LAUNCH_FD_ALIVE, O_CLOEXEC) < 0 ||
+	    epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, LAUNCH_FD_ALIVE, &ev) < 0) {
+		log_err("the next agent cannot be watched: %s", strerror(errno));
+		return;
+	}
+	if (w->orphan_ns)
+		log_notice("adopted by the next agent");
+	w->orphan_ns = 0;
+	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
+}
+
 void worker_control_read(struct worker *w)
 {
 	struct launch_msg m;
-	ssize_t n;
 
 	while (w->control_fd >= 0) {
-		n = recv(w->control_fd, &m, sizeof(m), MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		autoclose int passed = -1;
+		ssize_t n = fdpass_recv(w->control_fd, &m, sizeof(m), &passed, NULL);
+
+		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n <= 0) {
-			/* Files go on being served for a while, so that a restart of the agent
-			 * need not be felt; it starts its own successor of this worker. */
-			log_warning("the agent is gone; serving goes on for a while");
 			w->control_fd = -1;
 			close(LAUNCH_FD_CONTROL);
-			w->orphan_ns = w->now_ns;
+			orphan_begin(w);
 			return;
 		}
 		if (n != (ssize_t)sizeof(m))
@@ -80,6 +119,8 @@ void worker_control_read(struct worker *w)
 			log_set_level((enum log_level)m.code);
 		else if (m.type == LAUNCH_MSG_LINK)
 			control_link(w, &m);
+		else if (m.type == LAUNCH_MSG_ADOPT)
+			control_adopt(w, passed);
 	}
 }
 

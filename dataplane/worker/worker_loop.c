@@ -13,7 +13,6 @@
 #define HEARTBEAT_NS NSEC_PER_SEC
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-#define ORPHAN_NS (60 * NSEC_PER_SEC)
 /* A polling core without traffic: full speed for the first time, then short naps, so that a core
  * that is shared after all is not taken from the programs that wait for us. */
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
@@ -236,6 +235,7 @@ static void worker_watch_port(struct worker *w, unsigned i)
 static void worker_watch_all(struct worker *w)
 {
 	worker_watch(w, w->control_fd, WORKER_SOURCE_CONTROL, EPOLLIN);
+	worker_watch(w, LAUNCH_FD_ALIVE, WORKER_SOURCE_ALIVE, EPOLLIN);
 	worker_watch(w, w->signal_fd, WORKER_SOURCE_SIGNAL, EPOLLIN);
 	if (w->back)
 		worker_watch(w, fuse_back_fd(w->back), WORKER_SOURCE_DISK, EPOLLIN);
@@ -417,6 +417,8 @@ static void worker_wait(struct worker *w, uint64_t due_ns)
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.u32 == WORKER_SOURCE_CONTROL)
 			worker_control_read(w);
+		else if (ev[i].data.u32 == WORKER_SOURCE_ALIVE)
+			worker_alive_read(w);
 		else if (ev[i].data.u32 == WORKER_SOURCE_SIGNAL)
 			worker_signal_read(w);
 	}
@@ -494,7 +496,7 @@ void worker_run(struct worker *w)
 		}
 		if (w->stopping)
 			worker_drain(w);
-		if (w->control_fd < 0 && w->now_ns - w->orphan_ns >= ORPHAN_NS) {
+		if (w->orphan_ns && w->now_ns - w->orphan_ns >= w->cfg->orphan_s * NSEC_PER_SEC) {
 			w->exit_status = LAUNCH_EXIT_ORPHAN;
 			w->stopping = true;
 		}

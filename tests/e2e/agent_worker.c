@@ -4,8 +4,8 @@
  * does what a test tells it by files in the directory that PLENUM_TEST_DIR names:
  *   config-exit   exit with LAUNCH_EXIT_CONFIG and a reason, at start
  *   mute          never become ready
+ *   deaf          do not answer an adoption
  *   frozen        become ready, then let the heart stand still
- *   orphan        live on when the agent is gone
  *   hold          at start, have the agent hold the file ID.held; drop: have it let that go
  * It writes NAME.start (pid, epoch, how often its state was used before, inherited descriptors) and
  * NAME.link (a line a message, with the time in ns), where NAME is its worker id.
@@ -111,29 +111,38 @@ static void log_link(const struct launch_msg *m)
 
 static void serve(struct launch_stats *stats)
 {
-	struct pollfd pfd = {.fd = LAUNCH_FD_CONTROL, .events = POLLIN};
+	struct pollfd pfd[] = {{.fd = LAUNCH_FD_CONTROL, .events = POLLIN},
+			       {.fd = LAUNCH_FD_ALIVE}};
+	uint64_t orphan_ns = 0;
 	struct launch_msg m;
 
 	for (;;) {
-		ssize_t n;
+		int passed;
 
 		if (!asked("frozen"))
 			launch_stat_set(&stats->heartbeat_ns, clock_now_ns());
 		if (asked("drop"))
 			drop();
-		if (poll(&pfd, 1, 500) <= 0)
-			continue;
-		n = recv(LAUNCH_FD_CONTROL, &m, sizeof(m), 0);
-		if (n <= 0 && asked("orphan"))
-			pfd.fd = -1;
-		else if (n <= 0)
+		if (orphan_ns && clock_now_ns() - orphan_ns > config.orphan_s * NSEC_PER_SEC)
 			_exit(LAUNCH_EXIT_ORPHAN);
-		if (n <= 0)
+		if (poll(pfd, 2, 500) <= 0)
+			continue;
+		if (pfd[1].revents) {
+			orphan_ns = clock_now_ns();
+			pfd[1].fd = -1;
+		}
+		if (fdpass_recv(LAUNCH_FD_CONTROL, &m, sizeof(m), &passed, NULL) != sizeof(m))
 			continue;
 		if (m.type == LAUNCH_MSG_STOP)
 			_exit(LAUNCH_EXIT_STOPPED);
 		if (m.type == LAUNCH_MSG_LINK)
 			log_link(&m);
+		if (m.type == LAUNCH_MSG_ADOPT && !asked("deaf")) {
+			orphan_ns = 0;
+			pfd[1].fd = dup3(passed, LAUNCH_FD_ALIVE, O_CLOEXEC);
+			say(LAUNCH_MSG_READY, 0, "");
+		}
+		cleanup_close(&passed);
 	}
 }
 

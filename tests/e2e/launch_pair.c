@@ -9,11 +9,14 @@
  *	hold front|back		the next death is not followed by a start
  *	start front|back	start after a hold
  *	link front|back N up|down
+ *	abandon front|back	what the agent's death looks like
+ *	adopt front|back	what its successor does; "ready NAME"
  *	pid front|back		"pid NAME NUMBER"
  *	stats front|back	"stats NAME key=value ..."
  *	quit (or end of input)	unmount, stop both, end
  */
 #include "dataplane/launch.h"
+#include "netcfg/base/fdpass.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -37,6 +40,7 @@ struct worker_proc {
 	const char *name, *netns;
 	struct launch_config cfg;
 	int config_fd, stats_fd, state_fd, control, pidfd;
+	int alive;    /* the write end of its pipe, until `abandon` */
 	int extra_fd; /* /dev/fuse or the export */
 	pid_t pid;
 	bool hold;
@@ -44,9 +48,9 @@ struct worker_proc {
 };
 
 static const char *worker_path, *mount_path, *export_path, *asan;
-static struct worker_proc front = {.name = "front", .pidfd = -1, .control = -1};
-static struct worker_proc back = {.name = "back", .pidfd = -1, .control = -1};
-static unsigned spin_us, timeout_s = 30, mtu = 1500, log_level = 5;
+static struct worker_proc front = {.name = "front", .pidfd = -1, .control = -1, .alive = -1};
+static struct worker_proc back = {.name = "back", .pidfd = -1, .control = -1, .alive = -1};
+static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, timeout_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, read_only;
 static uint32_t next_epoch = 1;
 
@@ -104,6 +108,7 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 	c->transport = dpdk ? LAUNCH_DPDK : LAUNCH_UDP;
 	c->core = core;
 	c->spin_us = spin_us;
+	c->orphan_s = orphan_s;
 	c->log_level = log_level;
 	config_ports(w, host);
 	w->state_fd = memfd_create("state", MFD_CLOEXEC);
@@ -161,9 +166,9 @@ static void config_back(void)
 		die(export_path);
 }
 
-static void child_exec(struct worker_proc *w, int control)
+static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 {
-	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd, w->extra_fd};
+	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd, agent, alive, w->extra_fd};
 	int ns = open(w->netns, O_RDONLY | O_CLOEXEC), high[ARRAY_SIZE(from)];
 	sigset_t none;
 
@@ -185,7 +190,7 @@ static void child_exec(struct worker_proc *w, int control)
 
 static void worker_start(struct worker_proc *w)
 {
-	int sv[2];
+	int sv[2], alive[2];
 
 	w->cfg.epoch = next_epoch++;
 	w->config_fd = memfd_create("config", MFD_CLOEXEC);
@@ -193,12 +198,16 @@ static void worker_start(struct worker_proc *w)
 		die("config");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) < 0)
 		die("socketpair");
+	if (pipe2(alive, O_CLOEXEC) < 0)
+		die("pipe2");
 	w->pid = fork();
 	if (w->pid < 0)
 		die("fork");
 	if (w->pid == 0)
-		child_exec(w, sv[1]);
+		child_exec(w, sv[1], sv[0], alive[0]);
 	close(sv[1]);
+	close(alive[0]);
+	w->alive = alive[1];
 	close(w->config_fd);
 	w->control = sv[0];
 	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
@@ -212,6 +221,25 @@ static void worker_tell(struct worker_proc *w, enum launch_msg_type type, int co
 
 	if (w->control >= 0)
 		(void)send(w->control, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void worker_abandon(struct worker_proc *w)
+{
+	if (w->alive >= 0)
+		close(w->alive);
+	w->alive = -1;
+}
+
+static void worker_adopt(struct worker_proc *w)
+{
+	struct launch_msg m = {.type = LAUNCH_MSG_ADOPT};
+	int alive[2];
+
+	worker_abandon(w);
+	if (pipe2(alive, O_CLOEXEC) < 0 || fdpass_send(w->control, &m, sizeof(m), alive[0]) < 0)
+		die("adopt");
+	close(alive[0]);
+	w->alive = alive[1];
 }
 
 static void worker_hear(struct worker_proc *w)
@@ -245,6 +273,7 @@ static void worker_reap(struct worker_proc *w, bool again)
 	}
 	close(w->control);
 	close(w->pidfd);
+	worker_abandon(w);
 	w->control = w->pidfd = -1;
 	w->pid = 0;
 	say("exited %s %d", w->name,
@@ -301,6 +330,10 @@ static bool command(char *line)
 		w->hold = true;
 	else if (strcmp(verb, "start") == 0 && !w->pid)
 		worker_start(w);
+	else if (strcmp(verb, "abandon") == 0)
+		worker_abandon(w);
+	else if (strcmp(verb, "adopt") == 0)
+		worker_adopt(w);
 	else if (strcmp(verb, "link") == 0)
 		worker_tell(w, LAUNCH_MSG_LINK, strcmp(word, "up") == 0, index);
 	else if (strcmp(verb, "pid") == 0)
@@ -384,19 +417,14 @@ static void finish(void)
 	}
 }
 
-static const struct option options[] = {{"worker", required_argument, NULL, 'w'},
-					{"mount", required_argument, NULL, 'm'},
-					{"export", required_argument, NULL, 'e'},
-					{"ns-front", required_argument, NULL, 'f'},
-					{"ns-back", required_argument, NULL, 'b'},
-					{"spin-us", required_argument, NULL, 's'},
-					{"timeout-s", required_argument, NULL, 't'},
-					{"mtu", required_argument, NULL, 'u'},
-					{"log-level", required_argument, NULL, 'l'},
-					{"asan", required_argument, NULL, 'a'},
-					{"dpdk", no_argument, NULL, 'd'},
-					{"read-only", no_argument, NULL, 'r'},
-					{NULL, 0, NULL, 0}};
+static const struct option options[] = {
+	{"worker", required_argument, NULL, 'w'},    {"mount", required_argument, NULL, 'm'},
+	{"export", required_argument, NULL, 'e'},    {"ns-front", required_argument, NULL, 'f'},
+	{"ns-back", required_argument, NULL, 'b'},   {"spin-us", required_argument, NULL, 's'},
+	{"timeout-s", required_argument, NULL, 't'}, {"orphan-s", required_argument, NULL, 'o'},
+	{"mtu", required_argument, NULL, 'u'},	     {"log-level", required_argument, NULL, 'l'},
+	{"asan", required_argument, NULL, 'a'},	     {"dpdk", no_argument, NULL, 'd'},
+	{"read-only", no_argument, NULL, 'r'},	     {NULL, 0, NULL, 0}};
 
 static void options_parse(int argc, char **argv)
 {
@@ -422,6 +450,9 @@ static void options_parse(int argc, char **argv)
 			break;
 		case 't':
 			timeout_s = (unsigned)atoi(optarg);
+			break;
+		case 'o':
+			orphan_s = (unsigned)atoi(optarg);
 			break;
 		case 'u':
 			mtu = (unsigned)atoi(optarg);
