@@ -36,15 +36,21 @@ static void *array_add(void *array, size_t *n, size_t size)
 
 struct inventory *inv_new(void)
 {
-	return calloc(1, sizeof(struct inventory));
+	struct inventory *inv = calloc(1, sizeof(*inv));
+
+	if (inv)
+		inv->addr_owner_known = true;
+	return inv;
 }
 
 struct inv_link *inv_link_add(struct inventory *inv)
 {
 	struct inv_link *l = array_add(&inv->links, &inv->n_links, sizeof(*l));
 
-	if (l)
+	if (l) {
 		l->numa_node = INV_NUMA_NONE;
+		l->initialized = true;
+	}
 	return l;
 }
 
@@ -79,6 +85,16 @@ struct inv_hugepages *inv_hugepages_add(struct inventory *inv)
 	if (h)
 		h->numa_node = INV_NUMA_NONE;
 	return h;
+}
+
+struct inv_conns *inv_conns_add(struct inventory *inv)
+{
+	return array_add(&inv->conns, &inv->n_conns, sizeof(*inv->conns));
+}
+
+struct inv_mount *inv_mount_add(struct inventory *inv)
+{
+	return array_add(&inv->mounts, &inv->n_mounts, sizeof(*inv->mounts));
 }
 
 int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
@@ -116,6 +132,8 @@ void inv_done(struct inventory *inv)
 	free(inv->rules);
 	free(inv->cores);
 	free(inv->hugepages);
+	free(inv->conns);
+	free(inv->mounts);
 	free(inv->sysctls);
 	*inv = (struct inventory){0};
 }
@@ -143,6 +161,7 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	int r;
 
 	dst->number = src->number;
+	dst->addr_owner_known = src->addr_owner_known;
 	memcpy(dst->host, src->host, sizeof(dst->host));
 	memcpy(dst->kernel_release, src->kernel_release, sizeof(dst->kernel_release));
 	APPEND_ALL(dst, src, links, n_links, inv_link_add);
@@ -151,6 +170,8 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);
 	APPEND_ALL(dst, src, cores, n_cores, inv_core_add);
 	APPEND_ALL(dst, src, hugepages, n_hugepages, inv_hugepages_add);
+	APPEND_ALL(dst, src, conns, n_conns, inv_conns_add);
+	APPEND_ALL(dst, src, mounts, n_mounts, inv_mount_add);
 	for (size_t i = 0; i < src->n_sysctls; i++) {
 		r = inv_sysctl_add(dst, src->sysctls[i].key, src->sysctls[i].value);
 		if (r < 0)
@@ -245,6 +266,13 @@ static int hugepages_cmp(const void *pa, const void *pb)
 	return CMP(a->numa_node, b->numa_node);
 }
 
+static int conns_cmp(const void *pa, const void *pb)
+{
+	const struct inv_conns *a = pa, *b = pb;
+
+	return ip_addr_cmp(&a->local, &b->local);
+}
+
 static void sort_array(void *array, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	if (n > 1)
@@ -259,6 +287,7 @@ void inv_sort(struct inventory *inv)
 	sort_array(inv->rules, inv->n_rules, sizeof(*inv->rules), rule_cmp);
 	sort_array(inv->cores, inv->n_cores, sizeof(*inv->cores), core_cmp);
 	sort_array(inv->hugepages, inv->n_hugepages, sizeof(*inv->hugepages), hugepages_cmp);
+	sort_array(inv->conns, inv->n_conns, sizeof(*inv->conns), conns_cmp);
 }
 
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret)

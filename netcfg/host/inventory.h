@@ -31,6 +31,8 @@ const char *inv_link_kind_to_string(enum inv_link_kind k);
 
 #define INV_NUMA_NONE (-1)
 #define INV_TEXT_MAX 64
+#define INV_PATH_MAX 128
+#define INV_SWITCH_ID_MAX 72 /* 32 bytes in hexadecimal */
 
 struct inv_link {
 	uint32_t ifindex;
@@ -51,20 +53,31 @@ struct inv_link {
 	char physfn[16];	 /* VF: PCI address of its PF */
 	char rdma[INV_TEXT_MAX]; /* RDMA device, "" for none */
 	char alias[INV_TEXT_MAX];
+	/* udev is done with it, or serves no links here: its name stays. Until then it must not be
+	 * brought up, because older kernels rename only links that are down. */
+	bool initialized;
+	/* What tells the links of one PCI function apart: its port, the port's name on the NIC, and
+	 * the switch it belongs to (hexadecimal). A name as "pf0vf3" is a representor's. */
+	uint32_t dev_port;
+	char port_name[INV_TEXT_MAX], switch_id[INV_SWITCH_ID_MAX];
+	uint32_t vrf_table; /* of a VRF link, 0: it is none */
 };
 
 struct inv_addr {
 	uint32_t ifindex;
 	struct ip_prefix ip;
-	uint8_t proto; /* IFA_PROTO: ours is PLENUM_RTPROT where the kernel stores it */
+	uint8_t proto; /* IFA_PROTO: ours is PLENUM_RTPROT where inventory.addr_owner_known */
 	bool tentative, dad_failed;
-	bool secondary; /* goes with its subnet's primary unless promote_secondaries is set */
+	bool optimistic;      /* usable while duplicate detection still runs (RFC 4429) */
+	bool secondary;	      /* goes with its subnet's primary unless promote_secondaries is set */
+	bool no_prefix_route; /* the kernel made no route to its subnet for it */
 };
 
 /* The numbers of rtnetlink(7) for what routes and rules say. */
 enum inv_table { INV_TABLE_DEFAULT = 253, INV_TABLE_MAIN = 254, INV_TABLE_LOCAL = 255 };
 enum inv_route_type {
 	INV_ROUTE_UNICAST = 1,
+	INV_ROUTE_LOCAL = 2, /* in answers of route_lookup only */
 	INV_ROUTE_BLACKHOLE = 6,
 	INV_ROUTE_UNREACHABLE = 7,
 	INV_ROUTE_PROHIBIT = 8,
@@ -106,6 +119,20 @@ struct inv_hugepages {
 	uint64_t total, free; /* pages */
 };
 
+/* Established TCP connections that one local address carries: with the address they are lost. */
+struct inv_conns {
+	struct ip_addr local;
+	uint32_t n;
+	uint32_t n_ssh; /* of them those on the local port of ssh */
+};
+
+/* A mounted file system whose data come over the network. */
+struct inv_mount {
+	char path[INV_PATH_MAX]; /* "/" is the host's root */
+	char type[16];		 /* "nfs4" */
+	struct ip_addr server;	 /* family 0: not to be read from the mount's options */
+};
+
 struct inv_sysctl { /* key as struct kernel_ops takes it: "net/ipv4/conf/all/rp_filter" */
 	char *key;
 	char *value;
@@ -126,8 +153,13 @@ struct inventory {
 	size_t n_cores;
 	struct inv_hugepages *hugepages;
 	size_t n_hugepages;
+	struct inv_conns *conns;
+	size_t n_conns;
+	struct inv_mount *mounts;
+	size_t n_mounts;
 	struct inv_sysctl *sysctls; /* those that a data leg depends on */
 	size_t n_sysctls;
+	bool addr_owner_known; /* the kernel stores who added an address: Linux 5.18 or later */
 };
 
 /* 0 and *ret; negative errno with entries in d. Needs no privilege; what could not be read is a

@@ -9,25 +9,28 @@
 
 #include "netcfg/host/inventory.h"
 
-/* An empty inventory; NULL: out of memory. */
+/* An empty inventory of a host that knows its addresses' owners; NULL: out of memory. */
 struct inventory *inv_new(void);
 /* Frees the contents and leaves an empty inventory. */
 void inv_done(struct inventory *inv);
 
-/* A new zeroed element (numa_node: INV_NUMA_NONE), valid until the next one is added; NULL: out of
- * memory. */
+/* A new zeroed element (numa_node: INV_NUMA_NONE, initialized: true), valid until the next one is
+ * added; NULL: out of memory. */
 struct inv_link *inv_link_add(struct inventory *inv);
 struct inv_addr *inv_addr_add(struct inventory *inv);
 struct inv_route *inv_route_add(struct inventory *inv);
 struct inv_rule *inv_rule_add(struct inventory *inv);
 struct inv_core *inv_core_add(struct inventory *inv);
 struct inv_hugepages *inv_hugepages_add(struct inventory *inv);
+struct inv_conns *inv_conns_add(struct inventory *inv);
+struct inv_mount *inv_mount_add(struct inventory *inv);
 /* Copies both strings. 0, -ENOMEM. */
 int inv_sysctl_add(struct inventory *inv, const char *key, const char *value);
 
-/* Appends copies of everything in src; host, kernel_release and number are overwritten. */
+/* Appends copies of everything in src; host, kernel_release, number and addr_owner_known
+ * are overwritten. */
 int inv_append(struct inventory *dst, const struct inventory *src);
-/* Links by ifindex, addresses, routes, rules, cores and hugepages by their identity: the order in
+/* Links by ifindex, all else but sysctls and mounts by its identity: the order in
  * which every inventory is shown. Sysctls stay as they were added. */
 void inv_sort(struct inventory *inv);
 

@@ -35,6 +35,11 @@ static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "physfn", INV_JSON_TEXT, physfn),
 	MEMBER(inv_link, "rdma", INV_JSON_TEXT, rdma),
 	MEMBER(inv_link, "alias", INV_JSON_TEXT, alias),
+	MEMBER(inv_link, "initialized", INV_JSON_BOOL, initialized),
+	MEMBER(inv_link, "dev_port", INV_JSON_NUMBER, dev_port),
+	MEMBER(inv_link, "port_name", INV_JSON_TEXT, port_name),
+	MEMBER(inv_link, "switch_id", INV_JSON_TEXT, switch_id),
+	MEMBER(inv_link, "vrf_table", INV_JSON_NUMBER, vrf_table),
 };
 static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
@@ -42,7 +47,9 @@ static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "proto", INV_JSON_NUMBER, proto),
 	MEMBER(inv_addr, "tentative", INV_JSON_BOOL, tentative),
 	MEMBER(inv_addr, "dad_failed", INV_JSON_BOOL, dad_failed),
+	MEMBER(inv_addr, "optimistic", INV_JSON_BOOL, optimistic),
 	MEMBER(inv_addr, "secondary", INV_JSON_BOOL, secondary),
+	MEMBER(inv_addr, "no_prefix_route", INV_JSON_BOOL, no_prefix_route),
 };
 static const struct inv_json_member route_members[] = {
 	MEMBER(inv_route, "family", INV_JSON_FAMILY, family, .required = true),
@@ -77,6 +84,16 @@ static const struct inv_json_member hugepages_members[] = {
 	MEMBER(inv_hugepages, "total", INV_JSON_NUMBER, total),
 	MEMBER(inv_hugepages, "free", INV_JSON_NUMBER, free),
 };
+static const struct inv_json_member conns_members[] = {
+	MEMBER(inv_conns, "local", INV_JSON_IP, local, .required = true),
+	MEMBER(inv_conns, "established", INV_JSON_NUMBER, n),
+	MEMBER(inv_conns, "ssh", INV_JSON_NUMBER, n_ssh),
+};
+static const struct inv_json_member mount_members[] = {
+	MEMBER(inv_mount, "path", INV_JSON_TEXT, path, .required = true),
+	MEMBER(inv_mount, "type", INV_JSON_TEXT, type, .required = true),
+	MEMBER(inv_mount, "server", INV_JSON_IP, server),
+};
 /* clang-format on */
 
 #define ADDER(name, add)                         \
@@ -90,6 +107,8 @@ ADDER(add_route, inv_route_add)
 ADDER(add_rule, inv_rule_add)
 ADDER(add_core, inv_core_add)
 ADDER(add_hugepages, inv_hugepages_add)
+ADDER(add_conns, inv_conns_add)
+ADDER(add_mount, inv_mount_add)
 
 #define LIST(key_, members_, array, n, add_)                                         \
 	{                                                                            \
@@ -106,6 +125,8 @@ const struct inv_json_list inv_json_lists[] = {
 	LIST("rules", rule_members, rules, n_rules, add_rule),
 	LIST("cores", core_members, cores, n_cores, add_core),
 	LIST("hugepages", hugepages_members, hugepages, n_hugepages, add_hugepages),
+	LIST("connections", conns_members, conns, n_conns, add_conns),
+	LIST("mounts", mount_members, mounts, n_mounts, add_mount),
 };
 const size_t inv_json_n_lists = ARRAY_SIZE(inv_json_lists);
 
@@ -255,6 +276,8 @@ char *inv_to_json(const struct inventory *inv)
 	r |= field_write(f, "host", text_new(inv->host));
 	fputs(",\n", f);
 	r |= field_write(f, "kernel_release", text_new(inv->kernel_release));
+	fputs(",\n", f);
+	r |= field_write(f, "addr_owner_known", json_boolean(inv->addr_owner_known));
 	fputs(",\n", f);
 	for (size_t i = 0; i < inv_json_n_lists && r == 0; i++)
 		r = list_write(f, &inv_json_lists[i], inv);

@@ -135,7 +135,8 @@ static bool member_set(const struct inv_json_member *m, void *field, const json_
 	case INV_JSON_MAC:
 		return json_is_null(value) || (text && mac_addr_parse(text, field) == 0);
 	case INV_JSON_IP:
-		return json_is_null(value) || (text && ip_addr_parse(text, field) == 0);
+		return (json_is_null(value) && !m->required) ||
+		       (text && ip_addr_parse(text, field) == 0);
 	case INV_JSON_PREFIX:
 		return (json_is_null(value) && !m->required) ||
 		       (text && ip_prefix_parse(text, field) == 0);
@@ -169,7 +170,7 @@ static void unknown_members(struct reader *r, const json_t *object, const char *
 	}
 }
 
-#define MEMBERS_MAX 32
+#define MEMBERS_MAX 40
 
 static int entry_read(struct reader *r, const struct inv_json_list *list, const json_t *object)
 {
@@ -304,9 +305,10 @@ static void references_check(struct reader *r)
 
 static int root_read(struct reader *r, const json_t *root)
 {
-	static const char *const known[] = {"number",	 "host",   "kernel_release", "links",
-					    "addresses", "routes", "rules",	     "cores",
-					    "hugepages", "sysctls"};
+	static const char *const known[] = {
+		"number", "host",  "kernel_release", "links",	    "addresses", "routes",
+		"rules",  "cores", "hugepages",	     "connections", "mounts",	 "addr_owner_known",
+		"sysctls"};
 	const json_t *v;
 	int res = 0;
 
@@ -319,6 +321,11 @@ static int root_read(struct reader *r, const json_t *root)
 	v = json_object_get(root, "kernel_release");
 	if (v && !text_set(r->inv->kernel_release, sizeof(r->inv->kernel_release), v))
 		complain(r, "kernel_release", v, type_wanted(INV_JSON_TEXT));
+	v = json_object_get(root, "addr_owner_known");
+	if (v && !json_is_boolean(v))
+		complain(r, "addr_owner_known", v, type_wanted(INV_JSON_BOOL));
+	else if (v)
+		r->inv->addr_owner_known = json_is_true(v);
 	for (size_t i = 0; i < inv_json_n_lists && res == 0; i++)
 		res = list_read(r, &inv_json_lists[i],
 				json_object_get(root, inv_json_lists[i].key));

@@ -45,9 +45,20 @@ struct kernel_ops {
 	int (*sysctl_get)(struct kernel *k, const char *key, char *buf, size_t size);
 	int (*sysctl_set)(struct kernel *k, const char *key, const char *value, char *why);
 	/*
-	 * Notifications of links, addresses, routes and rules, seen from the first watch_fd on.
-	 * watch_fd: a descriptor to poll for reading, owned by the kernel object; or a negative
-	 * errno. watch_read: hands over what came and never blocks; 0 or a negative errno.
+	 * Which way a packet to `to` would leave ('ip route get TO from FROM'): the rules and
+	 * tables are walked as for a packet of this host. from: NULL or family 0 leaves the choice
+	 * to the kernel, else an address that the host has; oif: 0, or the link it must leave by.
+	 * The route found: its table, oif, gateway, type (RTN_LOCAL for an address of our own) and
+	 * the source it would have. -ENETUNREACH, -EHOSTUNREACH, -EACCES, -EINVAL: there is no way,
+	 * or a route forbids it; so also where `from` is not ours. Changes nothing.
+	 */
+	int (*route_lookup)(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
+			    uint32_t oif, struct inv_route *ret, char *why);
+	/*
+	 * Notifications of links, addresses, routes and rules, and udev's of links, seen from the
+	 * first watch_fd on. watch_fd: a descriptor to poll for reading, owned by the kernel
+	 * object; or a negative errno. watch_read: hands over what came and never blocks; 0 or a
+	 * negative errno.
 	 */
 	int (*watch_fd)(struct kernel *k);
 	int (*watch_read)(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
@@ -60,7 +71,8 @@ enum kernel_event_type {
 	KERNEL_EVENT_ADDR,
 	KERNEL_EVENT_ROUTE,
 	KERNEL_EVENT_RULE,
-	KERNEL_EVENT_LOST /* the socket overflowed: collect again */
+	KERNEL_EVENT_UDEV, /* udev is done with a link: inv_link.initialized may have changed */
+	KERNEL_EVENT_LOST  /* the socket overflowed: collect again */
 };
 struct kernel_event {
 	enum kernel_event_type type;

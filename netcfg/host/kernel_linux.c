@@ -4,17 +4,22 @@
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
+#include "netcfg/host/udev.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/utsname.h>
 
 struct kernel_linux {
 	struct kernel kernel;
 	struct rtnl *rtnl;
 	struct rtnl_watch *watch; /* NULL until the first watch_fd */
+	int udev_watch;
+	int watch_poll; /* becomes readable with either of them */
 	int sysfs;
 	int proc_sys;
+	int proc_net;
 };
 
 /* The host-wide settings that count together with those of a link. */
@@ -122,6 +127,13 @@ static int linux_rule_del(struct kernel *k, const struct inv_rule *r, char *why)
 	return rtnl_rule_change(linux_of(k)->rtnl, false, r, why);
 }
 
+static int linux_route_lookup(struct kernel *k, const struct ip_addr *from,
+			      const struct ip_addr *to, uint32_t oif, struct inv_route *ret,
+			      char *why)
+{
+	return rtnl_route_lookup(linux_of(k)->rtnl, from, to, oif, ret, why);
+}
+
 static int collect_host(struct kernel *k, struct inventory *inv)
 {
 	struct utsname uts;
@@ -193,9 +205,12 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
+	/* Opened anew: the daemon may come later than we do. */
+	autoclose int udev = open("/run/udev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < inv->n_links; i++)
 		sysfs_fill_link(kl->sysfs, &inv->links[i]);
+	udev_fill_links(udev, kl->proc_net, inv);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		int r = parts[i].collect(kl->sysfs, inv);
 
@@ -222,20 +237,55 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	return collect_sysfs(kl, d, inv);
 }
 
+static int watch_add(const struct kernel_linux *kl, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	return epoll_ctl(kl->watch_poll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+static int watch_open(struct kernel_linux *kl)
+{
+	int r = rtnl_watch_open(&kl->watch);
+
+	if (r < 0)
+		return r;
+	kl->watch_poll = epoll_create1(EPOLL_CLOEXEC);
+	if (kl->watch_poll < 0)
+		return -errno;
+	/* Without it a link that udev is slow with is seen at the next event of another kind. */
+	kl->udev_watch = udev_watch_open();
+	r = watch_add(kl, rtnl_watch_fd(kl->watch));
+	if (r == 0 && kl->udev_watch >= 0)
+		r = watch_add(kl, kl->udev_watch);
+	return r;
+}
+
+static void watch_close(struct kernel_linux *kl)
+{
+	kl->watch = rtnl_watch_close(kl->watch);
+	cleanup_close(&kl->udev_watch);
+	cleanup_close(&kl->watch_poll);
+	kl->udev_watch = kl->watch_poll = -1;
+}
+
 static int linux_watch_fd(struct kernel *k)
 {
 	struct kernel_linux *kl = linux_of(k);
-	int r = kl->watch ? 0 : rtnl_watch_open(&kl->watch);
+	int r = kl->watch ? 0 : watch_open(kl);
 
-	return r < 0 ? r : rtnl_watch_fd(kl->watch);
+	if (r < 0)
+		watch_close(kl);
+	return r < 0 ? r : kl->watch_poll;
 }
 
 static int linux_watch_read(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
 			    void *user)
 {
 	struct kernel_linux *kl = linux_of(k);
+	int r = kl->watch ? rtnl_watch_read(kl->watch, cb, user) : 0;
 
-	return kl->watch ? rtnl_watch_read(kl->watch, cb, user) : 0;
+	return r == 0 && kl->udev_watch >= 0 ? udev_watch_read(kl->udev_watch, cb, user) : r;
 }
 
 static void linux_free(struct kernel *k)
@@ -243,9 +293,10 @@ static void linux_free(struct kernel *k)
 	struct kernel_linux *kl = linux_of(k);
 
 	rtnl_close(kl->rtnl);
-	rtnl_watch_close(kl->watch);
+	watch_close(kl);
 	cleanup_close(&kl->sysfs);
 	cleanup_close(&kl->proc_sys);
+	cleanup_close(&kl->proc_net);
 	free(kl);
 }
 
@@ -260,6 +311,7 @@ static const struct kernel_ops linux_ops = {
 	.rule_del = linux_rule_del,
 	.sysctl_get = linux_sysctl_get,
 	.sysctl_set = linux_sysctl_set,
+	.route_lookup = linux_route_lookup,
 	.watch_fd = linux_watch_fd,
 	.watch_read = linux_watch_read,
 	.free = linux_free,
@@ -273,6 +325,8 @@ int kernel_linux_new(struct kernel **ret)
 	if (!kl)
 		return -ENOMEM;
 	kl->kernel = (struct kernel){.ops = &linux_ops, .impl = kl};
+	kl->udev_watch = kl->watch_poll = -1;
+	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kl->sysfs = sysfs_open();
 	/* /proc/sys/net shows the namespace of whoever looks, not of who opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);

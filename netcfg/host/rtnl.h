@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rtnetlink socket: dumps that are complete or fail, and changes whose refusal carries the
- * kernel's own words. libnl builds and takes apart the messages; sending and receiving is done
- * here, because libnl 3.7 hands out neither the extended ack nor NLM_F_DUMP_INTR. Used by
+ * rtnetlink: dumps that are complete or fail, questions, and changes whose refusal carries the
+ * kernel's own words. libnl builds and takes apart the messages, netlink.h carries them. Used by
  * kernel_linux alone; the parsers are apart from the socket so that tests and fuzzers can feed
  * them.
  */
@@ -26,12 +25,12 @@ struct rtnl *rtnl_close(struct rtnl *rt); /* accepts NULL, returns NULL */
  */
 typedef int (*rtnl_message_cb)(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_dump(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv);
+/* Asks for one thing: cb gets the answer. 0; cb's error; negative errno and the reason in why. */
+int rtnl_ask(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv,
+	     char *why);
 /* Sends a change and waits for its ack. 0; negative errno and the reason in why (NULL: not
  * wanted). */
 int rtnl_change(struct rtnl *rt, struct nl_msg *request, char *why);
-/* The error of an NLMSG_ERROR message, 0 for an ack; -EBADMSG. Its text goes to why, "" for none.
- */
-int rtnl_parse_ack(struct nlmsghdr *h, char *why);
 
 /* Appends everything of one sort; starts again when it changed while being read. 0; negative
  * errno, -EBUSY: it never stood still. */
@@ -45,6 +44,12 @@ int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h);
+/* The same for the answer to a route lookup, which may be a route of the local table. */
+int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h);
+
+/* struct kernel_ops' route_lookup. */
+int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
+		      uint32_t oif, struct inv_route *ret, char *why);
 
 /* The changes of struct kernel_ops. */
 int rtnl_link_set(struct rtnl *rt, const struct kernel_link_change *c, char *why);

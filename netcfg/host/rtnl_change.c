@@ -61,11 +61,15 @@ int rtnl_addr_change(struct rtnl *rt, bool add, const struct inv_addr *a, char *
 		.ifa_index = a->ifindex,
 	};
 	struct nl_msg *m = change_new(add ? RTM_NEWADDR : RTM_DELADDR, add, &ifa, sizeof(ifa));
+	uint32_t flags = (a->no_prefix_route ? IFA_F_NOPREFIXROUTE : 0) |
+			 (a->optimistic ? IFA_F_OPTIMISTIC : 0);
 	int r = 0;
 
 	if (m) {
 		r |= put_addr(m, IFA_LOCAL, &a->ip.addr);
 		r |= put_addr(m, IFA_ADDRESS, &a->ip.addr);
+		if (add && flags)
+			r |= nla_put_u32(m, IFA_FLAGS, flags);
 		if (add) /* kernels before 5.18 pass over it */
 			r |= nla_put_u8(m, IFA_PROTO, a->proto ? a->proto : PLENUM_RTPROT);
 	}

@@ -90,6 +90,15 @@ static void attr_mac(const struct nlattr *a, struct mac_addr *ret)
 		memcpy(ret->bytes, nla_data(a), sizeof(ret->bytes));
 }
 
+/* Bytes as hexadecimal, as sysfs shows them. */
+static void attr_hex(const struct nlattr *a, char *buf, size_t size)
+{
+	const uint8_t *bytes = a ? nla_data(a) : NULL;
+
+	for (int i = 0; a && i < nla_len(a) && 2 * (size_t)i + 2 < size; i++)
+		snprintf(buf + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static enum inv_link_kind link_kind(unsigned short arp_type, const char *kind_text)
 {
 	static const struct {
@@ -112,16 +121,22 @@ static enum inv_link_kind link_kind(unsigned short arp_type, const char *kind_te
 
 static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
 {
-	struct nlattr *tb[IFLA_INFO_MAX + 1], *vlan;
+	struct nlattr *tb[IFLA_INFO_MAX + 1], *data;
 
 	if (!info || nla_parse_nested(tb, IFLA_INFO_MAX, info, NULL) < 0)
 		return;
 	attr_text(tb[IFLA_INFO_KIND], l->kind_text, sizeof(l->kind_text));
-	if (strcmp(l->kind_text, "vlan") != 0 || !tb[IFLA_INFO_DATA])
+	if (!tb[IFLA_INFO_DATA])
 		return;
-	vlan = nla_find(nla_data(tb[IFLA_INFO_DATA]), nla_len(tb[IFLA_INFO_DATA]), IFLA_VLAN_ID);
-	if (vlan && nla_len(vlan) >= (int)sizeof(uint16_t))
-		l->vlan = nla_get_u16(vlan);
+	data = tb[IFLA_INFO_DATA];
+	if (strcmp(l->kind_text, "vlan") == 0) {
+		const struct nlattr *id = nla_find(nla_data(data), nla_len(data), IFLA_VLAN_ID);
+
+		if (id && nla_len(id) >= (int)sizeof(uint16_t))
+			l->vlan = nla_get_u16(id);
+	}
+	if (strcmp(l->kind_text, "vrf") == 0)
+		l->vrf_table = attr_u32(nla_find(nla_data(data), nla_len(data), IFLA_VRF_TABLE));
 }
 
 static int add_devconf(struct inventory *inv, const char *ifname, const char *family,
@@ -169,6 +184,8 @@ static void parse_link_attrs(struct inv_link *l, struct nlattr **tb, const struc
 {
 	attr_text(tb[IFLA_IFNAME], l->name, sizeof(l->name));
 	attr_text(tb[IFLA_IFALIAS], l->alias, sizeof(l->alias));
+	attr_text(tb[IFLA_PHYS_PORT_NAME], l->port_name, sizeof(l->port_name));
+	attr_hex(tb[IFLA_PHYS_SWITCH_ID], l->switch_id, sizeof(l->switch_id));
 	parse_linkinfo(l, tb[IFLA_LINKINFO]);
 	l->kind = link_kind(ifi->ifi_type, l->kind_text);
 	attr_mac(tb[IFLA_ADDRESS], &l->mac);
@@ -229,6 +246,8 @@ int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
 	a.proto = attr_u8(tb[IFA_PROTO]);
 	a.tentative = (flags & IFA_F_TENTATIVE) != 0;
 	a.dad_failed = (flags & IFA_F_DADFAILED) != 0;
+	a.optimistic = ifa->ifa_family == AF_INET6 && (flags & IFA_F_OPTIMISTIC) != 0;
+	a.no_prefix_route = (flags & IFA_F_NOPREFIXROUTE) != 0;
 	/* The same bit marks temporary addresses in IPv6, which go with nobody. */
 	a.secondary = ifa->ifa_family == AF_INET && (flags & IFA_F_SECONDARY) != 0;
 	slot = inv_addr_add(inv);
@@ -310,7 +329,7 @@ static bool route_is_relevant(const struct rtmsg *rtm, const struct inv_route *r
 		 memcmp(r->dst.addr.bytes, link_local, sizeof(link_local)) == 0);
 }
 
-int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h)
+static int parse_route(struct inventory *inv, struct nlmsghdr *h, bool all)
 {
 	struct nlattr *tb[RTA_MAX + 1];
 	const struct rtmsg *rtm = nlmsg_data(h);
@@ -329,7 +348,7 @@ int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h)
 	r.dst.addr.family = rtm->rtm_family;
 	if (tb[RTA_DST] && attr_addr(tb[RTA_DST], r.family, &r.dst.addr))
 		r.dst.len = rtm->rtm_dst_len;
-	if (!route_is_relevant(rtm, &r))
+	if (!all && !route_is_relevant(rtm, &r))
 		return 0;
 	if (r.dst.len > ip_addr_bits(&r.dst.addr))
 		return -EBADMSG;
@@ -340,6 +359,16 @@ int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h)
 	r.oif = attr_u32(tb[RTA_OIF]);
 	r.linkdown = (rtm->rtm_flags & RTNH_F_LINKDOWN) != 0;
 	return route_append(inv, &r);
+}
+
+int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h)
+{
+	return parse_route(inv, h, false);
+}
+
+int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h)
+{
+	return parse_route(inv, h, true);
 }
 
 /* Whether an attribute narrows the rule to less than all packets from its source. */

@@ -150,7 +150,7 @@ static void fill_device(int root, struct inv_link *l)
 void sysfs_fill_link(int root, struct inv_link *l)
 {
 	char path[LINK_PATH_MAX], target[PATH_MAX];
-	int64_t speed;
+	int64_t speed, port;
 
 	/* Links that the kernel makes by kind have no device, and a host may have thousands. */
 	if ((l->kind == INV_LINK_VIRTUAL && !l->kind_text[0]) || l->kind == INV_LINK_IPOIB) {
@@ -158,6 +158,9 @@ void sysfs_fill_link(int root, struct inv_link *l)
 		    !strstr(target, "/virtual/")) {
 			fill_pci(l, target);
 			fill_device(root, l);
+			if (sysfs_read_number(root, link_path(l, "/dev_port", path), &port) == 0 &&
+			    port > 0 && port < UINT16_MAX)
+				l->dev_port = (uint32_t)port;
 		}
 	}
 	if (!l->up || (l->kind != INV_LINK_PHYSICAL && l->kind != INV_LINK_VF &&

@@ -13,7 +13,9 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
+#include "tests/lib/fake_lookup.h"
 #include "tests/lib/kernel_fake.h"
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>
@@ -28,7 +30,7 @@
 /* Output of cmocka stays TAP: what commands say goes to standard error. */
 static int run(const char *command)
 {
-	char line[512];
+	char line[1024];
 
 	snprintf(line, sizeof(line), "%s >&2", command);
 	return system(line);
@@ -228,6 +230,125 @@ static void test_rule(void **state)
 	assert_int_equal(k->ops->rule_del(k, &r, NULL), -ENOENT);
 }
 
+/* What the kernel answers, and the fake over the same inventory. Result and route are equal. */
+static int lookup_both(struct kernel *k, const char *from, const char *to, uint32_t oif,
+		       struct inv_route *ret)
+{
+	struct inventory *inv = collect(k);
+	struct ip_addr source = {0}, dest = address(to);
+	struct inv_route says = {0};
+	char why[KERNEL_WHY_MAX] = "";
+	int r, r_fake;
+
+	if (from)
+		source = address(from);
+	*ret = (struct inv_route){0};
+	r = k->ops->route_lookup(k, &source, &dest, oif, ret, why);
+	r_fake = fake_lookup(inv, &source, &dest, oif, &says);
+	print_message("# %s from %s: %d (%s), table %u\n", to, from ? from : "-", r, why,
+		      ret->table);
+	assert_int_equal(r_fake, r);
+	assert_int_equal(why[0] != '\0', r < 0);
+	if (r == 0) {
+		assert_int_equal(says.table, ret->table);
+		assert_int_equal(says.type, ret->type);
+		if (ret->type == RTN_UNICAST)
+			assert_int_equal(says.oif, ret->oif);
+		assert_true(ip_addr_equal(&says.gateway, &ret->gateway));
+	}
+	inv_free(inv);
+	return r;
+}
+
+/* Rules, tables, longest prefixes and routes to nowhere, in both families. */
+static void test_route_lookup(void **state)
+{
+	struct kernel *k = *state;
+	uint32_t leg = leg_index(k);
+	struct inv_route r;
+
+	assert_int_equal(
+		run("ip addr add 10.99.0.1/24 dev leg0 && ip addr add 10.99.0.2/24 dev leg0 &&"
+		    "ip -6 addr add fd99::1/64 dev leg0 nodad && "
+		    "ip route add 10.99.0.0/24 dev leg0 table 100 && "
+		    "ip route add default via 10.99.0.254 table 100 && "
+		    "ip route add unreachable default metric 4000 table 101 && "
+		    "ip route add prohibit 10.7.0.0/16 table 100 && "
+		    "ip route add blackhole 10.8.0.0/16 table 100 && "
+		    "ip route add throw 10.9.0.0/16 table 100 && "
+		    "ip rule add from 10.99.0.1 table 100 priority 5300 && "
+		    "ip rule add from 10.99.0.2 table 101 priority 5300 && "
+		    "ip -6 route add fd00:1::/48 via fd99::fe && "
+		    "ip -6 route add unreachable fd00:1:2::/64 && "
+		    "ip -6 route add prohibit fd00:1:3::/64"),
+		0);
+	assert_int_equal(lookup_both(k, "10.99.0.1", "10.99.0.9", 0, &r), 0);
+	assert_int_equal(r.table, 100);
+	assert_int_equal(r.oif, leg);
+	assert_int_equal(lookup_both(k, NULL, "10.99.0.9", 0, &r), 0);
+	assert_int_equal(r.table, RT_TABLE_MAIN);
+	assert_int_equal(lookup_both(k, "10.99.0.1", "192.0.2.1", 0, &r), 0);
+	assert_true(ip_addr_equal(&r.gateway, &(struct ip_addr){AF_INET, {10, 99, 0, 254}}));
+	assert_int_equal(lookup_both(k, "10.99.0.2", "192.0.2.1", 0, &r), -EHOSTUNREACH);
+	assert_int_equal(lookup_both(k, NULL, "192.0.2.1", 0, &r), -ENETUNREACH);
+	assert_int_equal(lookup_both(k, "10.99.0.1", "10.7.0.1", 0, &r), -EACCES);
+	assert_int_equal(lookup_both(k, "10.99.0.1", "10.8.0.1", 0, &r), -EINVAL);
+	assert_int_equal(lookup_both(k, "10.99.0.1", "10.9.0.1", 0, &r), -ENETUNREACH);
+	assert_int_equal(lookup_both(k, "10.99.0.77", "10.99.0.9", 0, &r), -ENETUNREACH);
+	assert_int_equal(lookup_both(k, NULL, "10.99.0.2", 0, &r), 0);
+	assert_int_equal(r.type, RTN_LOCAL);
+	assert_int_equal(lookup_both(k, "fd99::1", "fd00:1::7", 0, &r), 0);
+	assert_int_equal(r.oif, leg);
+	assert_int_equal(lookup_both(k, "fd99::1", "fd00:1:2::7", 0, &r), -EHOSTUNREACH);
+	assert_int_equal(lookup_both(k, "fd99::1", "fd00:1:3::7", 0, &r), -EACCES);
+	assert_int_equal(lookup_both(k, NULL, "fd00:7::7", 0, &r), -ENETUNREACH);
+	/* A rule of others that is asked earlier diverts it. */
+	assert_int_equal(run("ip route add default dev far0 table 77 && "
+			     "ip rule add from 10.99.0.0/24 table 77 priority 5270"),
+			 0);
+	assert_int_equal(lookup_both(k, "10.99.0.1", "192.0.2.1", 0, &r), 0);
+	assert_int_equal(r.table, 77);
+	assert_int_not_equal(r.oif, leg);
+	assert_int_equal(k->n_writes, 0);
+}
+
+/* An address without its subnet's route, and one that is usable during duplicate detection. */
+static void test_addr_flags(void **state)
+{
+	struct kernel *k = *state;
+	struct inv_addr four = {
+		.ifindex = leg_index(k), .ip = prefix("10.99.0.1/24"), .no_prefix_route = true};
+	struct inv_addr six = {.ifindex = four.ifindex,
+			       .ip = prefix("fd99::1/64"),
+			       .no_prefix_route = true,
+			       .optimistic = true};
+	struct inventory *inv;
+	size_t n_seen = 0;
+
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv6/conf/" LEG "/optimistic_dad", "1", NULL),
+			 0);
+	assert_int_equal(k->ops->sysctl_set(k, "net/ipv6/conf/" LEG "/use_optimistic", "1", NULL),
+			 0);
+	assert_int_equal(k->ops->addr_add(k, &four, NULL), 0);
+	assert_int_equal(k->ops->addr_add(k, &six, NULL), 0);
+	inv = collect(k);
+	assert_true(inv->addr_owner_known);
+	for (size_t i = 0; i < inv->n_addrs; i++) {
+		const struct inv_addr *a = &inv->addrs[i];
+
+		if (a->proto != PLENUM_RTPROT)
+			continue;
+		assert_true(a->no_prefix_route);
+		assert_true(a->ip.addr.family == AF_INET || (a->optimistic && a->tentative));
+		n_seen++;
+	}
+	assert_int_equal(n_seen, 2);
+	for (size_t i = 0; i < inv->n_routes; i++)
+		assert_false(ip_prefix_contains(&inv->routes[i].dst, &four.ip.addr) ||
+			     ip_prefix_contains(&inv->routes[i].dst, &six.ip.addr));
+	inv_free(inv);
+}
+
 static void test_sysctl(void **state)
 {
 	struct kernel *k = *state;
@@ -273,7 +394,7 @@ static void test_odd_names(void **state)
 }
 
 struct seen {
-	bool carrier_lost, carrier_back, addr, route, rule, lost, removed;
+	bool udev, carrier_lost, carrier_back, addr, route, rule, lost, removed;
 	unsigned n;
 };
 
@@ -286,6 +407,7 @@ static void see(void *user, const struct kernel_event *e)
 		s->carrier_lost |= e->up && !e->carrier;
 		s->carrier_back |= s->carrier_lost && e->up && e->carrier;
 	}
+	s->udev |= e->type == KERNEL_EVENT_UDEV && e->ifindex == 77 && strcmp(e->ifname, LEG) == 0;
 	s->addr |= e->type == KERNEL_EVENT_ADDR;
 	s->route |= e->type == KERNEL_EVENT_ROUTE;
 	s->rule |= e->type == KERNEL_EVENT_RULE;
@@ -339,9 +461,11 @@ static void test_watch_overflow(void **state)
 	const int small = 4096;
 	uint32_t ifindex = leg_index(k);
 	struct seen s = {0};
-	int fd = k->ops->watch_fd(k);
+	struct rtnl_watch *w;
+	int fd;
 
-	assert_true(fd >= 0);
+	assert_int_equal(rtnl_watch_open(&w), 0);
+	fd = rtnl_watch_fd(w);
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &small, sizeof(small)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	for (int i = 0; i < 200; i++) {
@@ -350,9 +474,40 @@ static void test_watch_overflow(void **state)
 
 		assert_int_equal(k->ops->link_set(k, &c, NULL), 0);
 	}
-	await(k, &s, &s.lost);
+	assert_int_equal(rtnl_watch_read(w, see, &s), 0);
+	assert_true(s.lost);
 	assert_int_equal(run("ip link set far0 down"), 0);
-	await(k, &s, &s.carrier_lost);
+	while (!s.carrier_lost) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
+		assert_int_equal(poll(&p, 1, 1000), 1);
+		assert_int_equal(rtnl_watch_read(w, see, &s), 0);
+	}
+	rtnl_watch_close(w);
+}
+
+/* udev's message as libudev sends it; the agent hears of a link that udev is done with. */
+static void test_watch_udev(void **state)
+{
+	static const char properties[] = "ACTION=add\0SUBSYSTEM=net\0INTERFACE=" LEG "\0IFINDEX=77";
+	const struct sockaddr_nl all = {.nl_family = AF_NETLINK, .nl_groups = 2};
+	uint32_t header[10] = {0};
+	char message[sizeof(header) + sizeof(properties)];
+	struct kernel *k = *state;
+	struct seen s = {0};
+	autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	assert_true(fd >= 0 && k->ops->watch_fd(k) >= 0);
+	memcpy(header, "libudev", 8);
+	header[2] = htonl(0xfeedcafe);
+	header[3] = header[4] = sizeof(header);
+	header[5] = sizeof(properties);
+	memcpy(message, header, sizeof(header));
+	memcpy(message + sizeof(header), properties, sizeof(properties));
+	assert_int_equal(
+		sendto(fd, message, sizeof(message), 0, (const struct sockaddr *)&all, sizeof(all)),
+		sizeof(message));
+	await(k, &s, &s.udev);
 }
 
 /* Addresses, routes and rules of two inventories, with a word for what differs. */
@@ -394,8 +549,8 @@ static void test_fake_is_faithful(void **state)
 	a = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.1/24")};
 	b = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.2/24")};
 	/* IPv6 takes its own time to settle, which the fake does not play. */
-	assert_int_equal(
-		real->ops->sysctl_set(real, "net/ipv6/conf/" LEG "/disable_ipv6", "1", NULL), 0);
+	assert_int_equal(real->ops->sysctl_set(real, "net/ipv6/conf/all/disable_ipv6", "1", NULL),
+			 0);
 	before = collect(real);
 	assert_int_equal(kernel_fake_new(before, &fake), 0);
 	inv_free(before);
@@ -560,10 +715,13 @@ int main(void)
 		CASE(test_addr),
 		CASE(test_route),
 		CASE(test_rule),
+		CASE(test_route_lookup),
+		CASE(test_addr_flags),
 		CASE(test_sysctl),
 		CASE(test_odd_names),
 		CASE(test_watch),
 		CASE(test_watch_overflow),
+		CASE(test_watch_udev),
 		CASE(test_fake_is_faithful),
 		CASE(test_many_links),
 		CASE(test_links_in_motion),

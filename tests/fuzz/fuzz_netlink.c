@@ -3,7 +3,9 @@
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/netlink.h"
 #include "netcfg/host/rtnl.h"
+#include "netcfg/host/udev.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -12,14 +14,15 @@
 static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 {
 	static const rtnl_message_cb parsers[] = {rtnl_parse_link, rtnl_parse_addr,
-						  rtnl_parse_route, rtnl_parse_rule};
+						  rtnl_parse_route, rtnl_parse_rule,
+						  rtnl_parse_lookup};
 	char why[KERNEL_WHY_MAX], name[INV_TEXT_MAX];
 	struct kernel_event e;
 	uint32_t number;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parsers); i++)
 		parsers[i](inv, h);
-	rtnl_parse_ack(h, why);
+	netlink_parse_ack(h, why);
 	if (rtnl_parse_event(h, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
 		abort();
 	kernel_rdma_parse_device(h, &number, name, sizeof(name));
@@ -29,6 +32,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct inventory *inv = inv_new();
+	struct kernel_event e;
 	size_t left = size;
 	/* Just as long as the input, so that a sanitizer sees a step too far. */
 	char *copy = malloc(size ? size : 1);
@@ -36,6 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!inv || !copy)
 		abort();
 	memcpy(copy, data, size);
+	if (udev_parse_event(copy, size, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
+		abort();
 	for (struct nlmsghdr *h = (struct nlmsghdr *)copy;
 	     left >= sizeof(*h) && h->nlmsg_len >= sizeof(*h) && h->nlmsg_len <= left;) {
 		size_t step = NLMSG_ALIGN(h->nlmsg_len);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/lib/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
+#include "tests/lib/fake_lookup.h"
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,7 +117,7 @@ static int connected_add(struct fake *f, const struct inv_addr *a)
 {
 	struct inv_route want = connected_route(a), *slot;
 
-	if (a->ip.len == ip_addr_bits(&a->ip.addr))
+	if (a->ip.len == ip_addr_bits(&a->ip.addr) || a->no_prefix_route)
 		return 0;
 	for (size_t i = 0; i < f->inv->n_routes; i++) {
 		const struct inv_route *r = &f->inv->routes[i];
@@ -247,9 +248,11 @@ static int fake_addr_add(struct kernel *k, const struct inv_addr *a, char *why)
 		return fail(why, -ENOMEM, NULL);
 	*slot = *a;
 	slot->secondary = secondary;
-	slot->tentative = slot->dad_failed = false;
+	slot->tentative = slot->dad_failed = slot->optimistic = false; /* detection is over */
 	if (slot->proto == 0)
 		slot->proto = PLENUM_RTPROT;
+	if (!f->inv->addr_owner_known)
+		slot->proto = 0;
 	if (l->up)
 		r = connected_add(f, slot);
 	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_ADDR, false, a->ifindex);
@@ -494,6 +497,14 @@ static int fake_collect(struct kernel *k, struct diag *d, struct inventory *inv)
 	return inv_append(inv, fake_of(k)->inv);
 }
 
+static int fake_route_lookup(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
+			     uint32_t oif, struct inv_route *ret, char *why)
+{
+	int r = fake_lookup(fake_of(k)->inv, from, to, oif, ret);
+
+	return r < 0 ? fail(why, r, NULL) : 0;
+}
+
 static int fake_watch_fd(struct kernel *k)
 {
 	struct fake *f = fake_of(k);
@@ -542,6 +553,7 @@ static const struct kernel_ops fake_ops = {
 	.rule_del = fake_rule_del,
 	.sysctl_get = fake_sysctl_get,
 	.sysctl_set = fake_sysctl_set,
+	.route_lookup = fake_route_lookup,
 	.watch_fd = fake_watch_fd,
 	.watch_read = fake_watch_read,
 	.free = fake_free,

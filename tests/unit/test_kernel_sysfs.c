@@ -9,8 +9,10 @@
 
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/netlink.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
+#include "netcfg/host/udev.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <rdma/rdma_netlink.h>
@@ -281,6 +283,46 @@ static void test_rdma_messages(void **state)
 }
 
 /* With the request in the ack and without; with text and without. */
+/* udev names a link: only where its daemon listens for links of this namespace, and only until it
+ * is done. */
+static void test_udev(void **state)
+{
+	static const char head[] = "sk               Eth Pid        Groups   Rmem     Wmem\n";
+	static const char route[] = "00000000bdf401f8 0   1          00000001 0        0\n";
+	static const char kernel[] = "00000000bdf401f9 15  311        00000001 0        0\n";
+	static const char library[] = "00000000bdf401fa 15  312        00000002 0        0\n";
+	struct tree *t = *state;
+	struct inventory *inv = inv_new();
+	char text[512];
+
+	for (uint32_t i = 1; i <= 4; i++) {
+		struct inv_link *l = inv_link_add(inv);
+
+		l->ifindex = i;
+		l->kind = i == 1 ? INV_LINK_LOOPBACK : INV_LINK_PHYSICAL;
+	}
+	put(t->root, "data/n2", "I:1234567\nE:ID_NET_NAME=ens1\n");
+	put(t->root, "data/n3", "I:1234567\nE:ID_RENAMING=1\n");
+	snprintf(text, sizeof(text), "%s%s%s", head, route, library);
+	put(t->root, "netlink", text);
+	udev_fill_links(t->root, t->root, inv);
+	assert_true(inv->links[2].initialized && inv->links[3].initialized);
+	put(t->root, "control", "");
+	assert_false(udev_serves(t->root, t->root)); /* it listens elsewhere */
+	snprintf(text, sizeof(text), "%s%s%s%s", head, route, library, kernel);
+	put(t->root, "netlink", text);
+	assert_true(udev_serves(t->root, t->root));
+	udev_fill_links(t->root, t->root, inv);
+	assert_true(inv->links[0].initialized && inv->links[1].initialized);
+	assert_false(inv->links[2].initialized || inv->links[3].initialized);
+	put(t->root, "data/n3", "I:1234567\n");
+	put(t->root, "data/n4", "I:1234567\n");
+	udev_fill_links(t->root, t->root, inv);
+	assert_true(inv->links[2].initialized && inv->links[3].initialized);
+	assert_false(udev_serves(-1, -1));
+	inv_free(inv);
+}
+
 static void test_ack(void **state)
 {
 	static const char text[] = "mtu greater than device maximum";
@@ -296,16 +338,16 @@ static void test_ack(void **state)
 			m.h.nlmsg_flags |= NLM_F_CAPPED;
 		else
 			m.h.nlmsg_len += 20;
-		assert_int_equal(rtnl_parse_ack(&m.h, why), -EINVAL);
+		assert_int_equal(netlink_parse_ack(&m.h, why), -EINVAL);
 		assert_string_equal(why, "");
 		m.h.nlmsg_flags |= NLM_F_ACK_TLVS;
-		assert_int_equal(rtnl_parse_ack(&m.h, why), -EINVAL);
+		assert_int_equal(netlink_parse_ack(&m.h, why), -EINVAL);
 		message_add(&m, NLMSGERR_ATTR_MSG, text, sizeof(text));
-		assert_int_equal(rtnl_parse_ack(&m.h, why), -EINVAL);
+		assert_int_equal(netlink_parse_ack(&m.h, why), -EINVAL);
 		assert_string_equal(why, text);
-		assert_int_equal(rtnl_parse_ack(&m.h, NULL), -EINVAL);
+		assert_int_equal(netlink_parse_ack(&m.h, NULL), -EINVAL);
 		m.h.nlmsg_len = NLMSG_HDRLEN + 4;
-		assert_int_equal(rtnl_parse_ack(&m.h, why), -EBADMSG);
+		assert_int_equal(netlink_parse_ack(&m.h, why), -EBADMSG);
 	}
 }
 
@@ -320,6 +362,7 @@ int main(void)
 		CASE(test_rdma_from_sysfs),
 		CASE(test_cores),
 		CASE(test_hugepages),
+		CASE(test_udev),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_rdma_messages),
 		cmocka_unit_test(test_ack),

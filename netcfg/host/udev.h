@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What udev knows of links: whether it still has to name them. Reads its database and its messages,
+ * never talks to it. Used by kernel_linux alone.
+ */
+#ifndef PLENUM_NETCFG_UDEV_H
+#define PLENUM_NETCFG_UDEV_H
+
+#include "netcfg/host/inventory.h"
+#include "netcfg/host/kernel.h"
+
+/*
+ * Whether a udev daemon listens for the links of the caller's network namespace: one whose control
+ * socket is there (run: descriptor of udev's folder, /run/udev), and a socket on the kernel's own
+ * device messages here (proc_net: of /proc/thread-self/net). A container that sees its host's
+ * /run/udev has no such listener, and numbers links anew.
+ */
+bool udev_serves(int run, int proc_net);
+/* Whether udev is done with a link: it is in the database, and not on its way to another name. */
+bool udev_initialized(int run, uint32_t ifindex);
+/* Sets `initialized` of all links. */
+void udev_fill_links(int run, int proc_net, struct inventory *inv);
+
+/* A socket, not blocking, on what udev says to everyone once it is done with a device. The
+ * descriptor; negative errno. */
+int udev_watch_open(void);
+/* Hands over what came of links, some thousand messages at most. 0; negative errno. */
+int udev_watch_read(int fd, void (*cb)(void *user, const struct kernel_event *e), void *user);
+/* What one message means. false: it is not of a link, or not udev's. */
+bool udev_parse_event(const char *bytes, size_t len, struct kernel_event *ret);
+
+#endif
