@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whole files, replaced by rename. Apart because configuration, journal and records all need it,
+ * and each would get one of its steps wrong: the sync of the folder, the mode, the link that is
+ * followed.
+ */
+#include "netcfg/base/file.h"
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	autofree char *text = NULL;
+	size_t len = 0;
+
+	if (fd < 0)
+		return -errno;
+	text = malloc(bytes_max + 2);
+	if (!text)
+		return -ENOMEM;
+	for (;;) {
+		ssize_t n = read(fd, text + len, bytes_max + 1 - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+		if (len > bytes_max)
+			return -EFBIG;
+	}
+	text[len] = '\0';
+	*ret_text = ptr_take(text);
+	*ret_len = len;
+	return 0;
+}
+
+/* Where the file really lies; it need not be there yet. Heap. */
+static char *target_of(const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	return real || errno == ENOMEM ? real : strdup(path);
+}
+
+/* The target's temporary file; heap, both. */
+static int names_of(const char *path, char **ret_target, char **ret_new)
+{
+	*ret_target = target_of(path);
+	if (!*ret_target || asprintf(ret_new, "%s.new", *ret_target) < 0) {
+		*ret_new = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, text, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Who is not root cannot give files away; then the new file is the writer's. */
+static int keep_mode(int fd, const char *target)
+{
+	struct stat st;
+
+	if (stat(target, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fchown(fd, st.st_uid, st.st_gid) < 0 && errno != EPERM)
+		return -errno;
+	return fchmod(fd, st.st_mode & 07777) < 0 ? -errno : 0;
+}
+
+int file_prepare(const char *path, const char *text, size_t len, mode_t mode)
+{
+	autofree char *target = NULL, *new = NULL;
+	autoclose int fd = -1;
+	int r = names_of(path, &target, &new);
+
+	if (r < 0)
+		return r;
+	/* A leftover of a killed predecessor, or a trap laid as a link, must not be followed. */
+	if (unlink(new) < 0 && errno != ENOENT)
+		return -errno;
+	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	r = keep_mode(fd, target);
+	if (r >= 0)
+		r = write_all(fd, text, len);
+	if (r >= 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(new);
+	return r;
+}
+
+int file_commit(const char *path)
+{
+	autofree char *target = NULL, *new = NULL;
+	int r = names_of(path, &target, &new);
+
+	if (r < 0)
+		return r;
+	if (rename(new, target) < 0)
+		return -errno;
+	return file_sync_folder(target);
+}
+
+void file_abandon(const char *path)
+{
+	autofree char *target = NULL, *new = NULL;
+
+	if (names_of(path, &target, &new) >= 0)
+		unlink(new);
+}
+
+int file_write(const char *path, const char *text, size_t len, mode_t mode)
+{
+	int r = file_prepare(path, text, len, mode);
+
+	if (r < 0)
+		return r;
+	r = file_commit(path);
+	if (r < 0)
+		file_abandon(path);
+	return r;
+}
+
+int file_sync_folder(const char *path)
+{
+	autofree char *copy = strdup(path);
+	autoclose int fd = -1;
+
+	if (!copy)
+		return -ENOMEM;
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Some file systems have no folders to sync; then the rename is as durable as it gets. */
+	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+}
