@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #define IP_ADDR_STR_MAX 64  /* address, address/prefix or [address]:port with its NUL */
+#define IP6_MTU_MIN 1280U   /* bytes; RFC 8200, section 5 */
 #define MAC_ADDR_STR_MAX 18 /* 00:11:22:33:44:55 with its NUL */
 
 struct ip_addr {

@@ -16,6 +16,18 @@ const char *plan_op_to_string(enum plan_op op)
 	return (unsigned)op < PLAN_OP_MAX ? op_names[op] : "?";
 }
 
+static const char *const leg_state_names[PLAN_LEG_STATE_MAX] = {
+	[PLAN_LEG_USABLE] = "usable",
+	[PLAN_LEG_DEGRADED] = "degraded",
+	[PLAN_LEG_ABSENT] = "absent",
+	[PLAN_LEG_REFUSED] = "refused",
+};
+
+const char *plan_leg_state_to_string(enum plan_leg_state s)
+{
+	return (unsigned)s < PLAN_LEG_STATE_MAX ? leg_state_names[s] : "?";
+}
+
 static struct {
 	const struct planner_ops *const *table;
 	size_t n;
@@ -141,15 +153,17 @@ static void refuse_mode(struct plan_builder *b)
 		 spec_ha_to_string(b->spec->ha), modes[0] ? modes : "another mode");
 }
 
-/* A misspelt management interface would leave the real one unprotected. */
+/* It may be late, and the data legs do not need it; but a misspelt one is not protected. */
 static void check_management(struct plan_builder *b)
 {
 	const char *name = b->spec->management_interface;
 
 	if (name[0] && !inv_link_by_name(b->inv, name))
-		diag_add(b->d, DIAG_ERROR, NULL, "management.interface",
-			 "this host has no interface %s; write the name of the one to leave alone",
-			 name);
+		diag_add(
+			b->d, DIAG_WARNING, NULL, "management.interface",
+			"this host has no interface %s: nothing of that name is touched, but is it "
+			"the name of the one to leave alone?",
+			name);
 }
 
 static int build(struct plan_builder *b)

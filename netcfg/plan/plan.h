@@ -10,6 +10,7 @@
 #ifndef PLENUM_NETCFG_PLAN_H
 #define PLENUM_NETCFG_PLAN_H
 
+#include "netcfg/base/reason.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/spec/spec.h"
@@ -66,7 +67,7 @@ struct plan_port { /* one leg of one worker */
 	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
 };
 
-#define PLAN_PORTS_MAX 8
+#define PLAN_PORTS_MAX PLENUM_LEGS_MAX
 
 struct plan_worker {
 	uint32_t id; /* stable: position of entry and core in the spec, from 1 */
@@ -96,9 +97,37 @@ struct plan_action {
 	bool disruptive;
 };
 
+enum plan_leg_state {
+	PLAN_LEG_USABLE,
+	PLAN_LEG_DEGRADED, /* carries data, but less than asked for */
+	PLAN_LEG_ABSENT,   /* its device is not there, or not ready yet */
+	PLAN_LEG_REFUSED,  /* its device must not be touched */
+	PLAN_LEG_STATE_MAX
+};
+const char *plan_leg_state_to_string(enum plan_leg_state s);
+
+/* What became of one data device of the spec. The plan configures what is usable or degraded and
+ * leaves the rest alone; a leg that is missing today is no error. */
+struct plan_leg_info {
+	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* as the spec has them */
+	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
+	char ifname[IFNAMSIZ]; /* "": no such device */
+	uint32_t ifindex;      /* 0: no such device */
+	enum plan_leg_state state;
+	struct reason reason; /* why it is not usable */
+};
+
+static inline bool plan_leg_is_configured(const struct plan_leg_info *leg)
+{
+	return leg->state == PLAN_LEG_USABLE || leg->state == PLAN_LEG_DEGRADED;
+}
+
 struct plan {
 	char host[PLENUM_NAME_MAX];
 	uint64_t inventory_number;
+	/* One a data device, in the spec's order. */
+	struct plan_leg_info legs[PLAN_PORTS_MAX];
+	size_t n_legs;
 	struct plan_step *steps;
 	size_t n_steps;
 	struct plan_action *actions; /* in the order in which they are done, after the steps */

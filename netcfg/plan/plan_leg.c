@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a data device of the spec to a leg: which link it is, and whether it may be touched. */
+/*
+ * From a data device of the spec to a leg and its state. What the file says wrongly is an error of
+ * the plan; what this host lacks just now, or must not be touched, is the state of one leg with its
+ * reason, so that the other legs are configured all the same.
+ *
+ * A leg that carries our addresses already is not taken away for what appeared beside it later
+ * (a default route, an overlapping subnet): it goes on as it is and says what is wrong.
+ */
+#include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-/* rtnetlink(7) */
-#define TABLE_MAIN 254
-#define ROUTE_UNICAST 1
-
-#define STACK_DEPTH_MAX 8 /* links stacked on links; the kernel's own limit is 8 */
 #define NEAR_NAMES_MAX 4
 
 /* "net[2].device" */
@@ -32,93 +36,40 @@ static const struct spec_network *network_find(const struct spec *spec, const ch
 	return NULL;
 }
 
-/* Whether traffic of `top` passes `link`: it is the link itself, or is stacked on it (VLAN, bridge,
- * bond). */
-static bool link_stands_on(const struct inventory *inv, const struct inv_link *top,
-			   const struct inv_link *link, unsigned depth)
+void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state state,
+			   const struct reason *why)
 {
-	if (top->ifindex == link->ifindex)
-		return true;
-	if (depth == STACK_DEPTH_MAX)
-		return false;
-	for (size_t i = 0; i < inv->n_links; i++) {
-		const struct inv_link *l = &inv->links[i];
+	struct plan_leg_info *info = &b->plan->legs[i];
 
-		if ((l->master == top->ifindex || l->ifindex == top->lower) &&
-		    link_stands_on(inv, l, link, depth + 1))
-			return true;
-	}
-	return false;
+	if (info->state >= state)
+		return;
+	info->state = state;
+	info->reason = *why;
+	if (plan_leg_is_configured(info))
+		return;
+	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
+		diag_add(b->d, DIAG_ERROR, &b->spec->nets[i].pos, net_path(i, "device").text,
+			 "%s; policy.on-fallback is refuse, so nothing is done without it",
+			 why->text);
+	else
+		diag_add(b->d, DIAG_WARNING, &b->spec->nets[i].pos, net_path(i, "device").text,
+			 "%s is %s: %s", info->name, plan_leg_state_to_string(state), why->text);
 }
 
-/* The link by which the host's own default route leaves and that stands on `link`, or NULL. Routes
- * in other tables (our own legs') do not carry the host. */
-static const struct inv_link *default_route_link(const struct inventory *inv,
-						 const struct inv_link *link)
-{
-	for (size_t i = 0; i < inv->n_routes; i++) {
-		const struct inv_route *r = &inv->routes[i];
-		const struct inv_link *top;
-
-		if (r->dst.len != 0 || r->table != TABLE_MAIN || r->type != ROUTE_UNICAST)
-			continue;
-		top = inv_link_by_index(inv, r->oif);
-		if (top && link_stands_on(inv, top, link, 0))
-			return top;
-	}
-	return NULL;
-}
-
-/* One error for the first thing that depends on the link; true where nothing does. */
-static bool link_may_change(struct plan_builder *b, const struct inv_link *link,
-			    const struct spec_net *net, const char *path)
-{
-	const struct inv_link *mgmt, *top;
-
-	mgmt = inv_link_by_name(b->inv, b->spec->management_interface);
-	if (mgmt && link_stands_on(b->inv, mgmt, link, 0)) {
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "%s %s the management interface%s%s, which is never reconfigured; "
-			 "write another device",
-			 link->name, mgmt == link ? "is" : "carries", mgmt == link ? "" : " ",
-			 mgmt == link ? "" : mgmt->name);
-		return false;
-	}
-	top = default_route_link(b->inv, link);
-	if (top) {
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "%s carries the host's default route%s%s: changing it could cut the host "
-			 "off; write another device",
-			 link->name, top == link ? "" : " through ", top == link ? "" : top->name);
-		return false;
-	}
-	if (link->master) {
-		const struct inv_link *master = inv_link_by_index(b->inv, link->master);
-
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "%s is enslaved to %s; write %s, or release it first", link->name,
-			 master ? master->name : "another link",
-			 master ? master->name : "another device");
-		return false;
-	}
-	if (link->kind == INV_LINK_LOOPBACK) {
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "%s is the loopback interface; write a network device", link->name);
-		return false;
-	}
-	return true;
-}
+/* ---- the device ---- */
 
 /* Whether to offer this link to a user whose device is not there. */
 static bool link_is_candidate(const struct plan_builder *b, const struct inv_link *link)
 {
-	return link->kind != INV_LINK_LOOPBACK && !link->master &&
-	       strcmp(link->name, b->spec->management_interface) != 0 &&
-	       !default_route_link(b->inv, link);
+	struct reason unused;
+
+	return !plan_link_refusal(b->inv, b->spec->management_interface, link, &unused) &&
+	       !plan_link_dependent(b->inv, link, &unused);
 }
 
 /* Names the device most alike, or else what there is. */
-static void refuse_absent(struct plan_builder *b, const struct spec_net *net, const char *path)
+static void explain_not_found(struct plan_builder *b, const struct spec_net *net,
+			      struct reason *why)
 {
 	const struct inventory *inv = b->inv;
 	autofree const char **names = calloc(2 * inv->n_links + 1, sizeof(*names));
@@ -142,32 +93,272 @@ static void refuse_absent(struct plan_builder *b, const struct spec_net *net, co
 	}
 	near = names ? diag_suggest(net->device, names, n) : NULL;
 	if (near)
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "this host has no device %s; did you mean %s?", net->device, near);
+		reason_set(why, "not-found", "this host has no device %.*s; did you mean %s?",
+			   PLENUM_NAME_MAX, net->device, near);
 	else
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "this host has no device %s; write a PCI address, a MAC or a name of: %s",
-			 net->device, shown ? others : "(no device here can be a leg)");
+		reason_set(why, "not-found",
+			   "this host has no device %.*s; the devices that could be a leg: %s",
+			   PLENUM_NAME_MAX, net->device, shown ? others : "none");
 }
 
-static void check_mtu(struct plan_builder *b, const struct plan_leg *leg)
+/* The link that this device named before, if it is still there under another name. */
+static const struct inv_link *link_renamed(const struct plan_builder *b, const struct spec_net *net)
+{
+	const struct plan *running = b->ctx->running;
+
+	for (size_t i = 0; running && i < running->n_legs; i++) {
+		const struct plan_leg_info *was = &running->legs[i];
+
+		if (strcmp(was->name, net->name) == 0 && strcmp(was->device, net->device) == 0 &&
+		    was->ifindex)
+			return inv_link_by_index(b->inv, was->ifindex);
+	}
+	return NULL;
+}
+
+static void leg_take_link(struct plan_leg_info *info, const struct inv_link *link)
+{
+	memcpy(info->ifname, link->name, sizeof(info->ifname));
+	info->ifindex = link->ifindex;
+}
+
+static void explain_absent(struct plan_builder *b, size_t i, struct reason *why)
+{
+	const struct spec_net *net = &b->spec->nets[i];
+	const struct inv_link *renamed = link_renamed(b, net);
+
+	if (renamed) {
+		leg_take_link(&b->plan->legs[i], renamed);
+		reason_set(why, "renamed",
+			   "%.*s is called %s now; write the new name, or the MAC or PCI address",
+			   IFNAMSIZ, net->device, renamed->name);
+	} else {
+		explain_not_found(b, net, why);
+	}
+}
+
+/* Ports of one function share its PCI address: which of them is meant only their names say. */
+static bool device_is_ambiguous(const struct plan_builder *b, const char *device,
+				struct reason *why)
+{
+	char names[NEAR_NAMES_MAX * (IFNAMSIZ + 2) + 8] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->inv->n_links; i++) {
+		const struct inv_link *link = &b->inv->links[i];
+		size_t len = strlen(names);
+
+		if (!link->pci[0] || strcasecmp(link->pci, device) != 0)
+			continue;
+		if (n <= NEAR_NAMES_MAX)
+			snprintf(names + len, sizeof(names) - len, "%s%s", n ? ", " : "",
+				 n < NEAR_NAMES_MAX ? link->name : "...");
+		n++;
+	}
+	if (n < 2)
+		return false;
+	reason_set(why, "ambiguous",
+		   "%zu interfaces have the PCI address %.*s: %s; write the name or the MAC of one",
+		   n, PLENUM_NAME_MAX, device, names);
+	return true;
+}
+
+static bool device_is_taken(const struct plan_builder *b, const struct inv_link *link,
+			    struct reason *why)
+{
+	for (size_t i = 0; i < b->n_legs; i++) {
+		if (b->legs[i].link != link)
+			continue;
+		reason_set(why, "used-twice", "%s is %s already; a leg needs a device of its own",
+			   link->name, b->legs[i].net->name);
+		return true;
+	}
+	return false;
+}
+
+/* ---- what the leg would do to the host ---- */
+
+static bool link_is_ours(const struct plan_builder *b, const struct inv_link *link, size_t leg)
+{
+	for (size_t i = 0; i < b->inv->n_addrs; i++)
+		if (b->inv->addrs[i].ifindex == link->ifindex &&
+		    b->inv->addrs[i].proto == PLENUM_RTPROT)
+			return true;
+	for (size_t i = 0; i < b->inv->n_routes; i++)
+		if (b->inv->routes[i].oif == link->ifindex &&
+		    b->inv->routes[i].proto == PLENUM_RTPROT)
+			return true;
+	for (size_t i = 0; b->ctx->running && i < b->ctx->running->n_legs; i++)
+		if (b->ctx->running->legs[i].ifindex == link->ifindex &&
+		    plan_leg_is_configured(&b->ctx->running->legs[i]) &&
+		    strcmp(b->ctx->running->legs[i].name, b->spec->nets[leg].name) == 0)
+			return true;
+	return false;
+}
+
+/* True and why where the link cannot have the leg's MTU. */
+static bool mtu_is_impossible(const struct plan_leg *leg, struct reason *why)
 {
 	const struct inv_link *link = leg->link;
 	const struct spec_network *network = leg->network;
 
 	if (link->mtu_max && leg->mtu > link->mtu_max)
-		diag_add(b->d, DIAG_ERROR, &network->pos, NULL,
-			 "network %s asks for mtu %u, but %s takes %u at most; write mtu: %u",
-			 network->name, leg->mtu, link->name, link->mtu_max, link->mtu_max);
-	if (leg->mtu < link->mtu_min)
-		diag_add(b->d, DIAG_ERROR, &network->pos, NULL,
-			 "network %s asks for mtu %u, but %s takes %u at least; write mtu: %u",
-			 network->name, leg->mtu, link->name, link->mtu_min, link->mtu_min);
-	if (network->range.first.family == AF_INET6 && leg->mtu < 1280)
-		diag_add(b->d, DIAG_ERROR, &network->pos, NULL,
-			 "IPv6 needs mtu 1280 or more, %s has %u; write mtu: 1500 or more",
-			 link->name, leg->mtu);
+		reason_set(why, "mtu-impossible",
+			   "network %.*s asks for mtu %u, but %s takes %u at most; write mtu: %u",
+			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_max,
+			   link->mtu_max);
+	else if (leg->mtu < link->mtu_min)
+		reason_set(why, "mtu-impossible",
+			   "network %.*s asks for mtu %u, but %s takes %u at least; write mtu: %u",
+			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_min,
+			   link->mtu_min);
+	else if (network->range.first.family == AF_INET6 && leg->mtu < IP6_MTU_MIN)
+		reason_set(why, "mtu-impossible",
+			   "IPv6 needs mtu %u or more, %s has %u; write mtu: 1500 or more",
+			   IP6_MTU_MIN, link->name, leg->mtu);
+	else
+		return false;
+	return true;
 }
+
+/* An MTU is changed on a link that is up only where nothing of the host rests on it: most drivers
+ * restart their queues, and with them every connection waits. */
+static bool mtu_change_hurts(const struct plan_builder *b, const struct plan_leg *leg,
+			     struct reason *why)
+{
+	struct reason dependent;
+
+	if (!leg->set_mtu || leg->mtu == leg->link->mtu || !leg->link->up ||
+	    !plan_link_dependent(b->inv, leg->link, &dependent))
+		return false;
+	reason_set(why, dependent.code,
+		   "%.100s: changing its mtu from %u to %u could cut the host off; "
+		   "write another device or leave mtu out",
+		   dependent.text, leg->link->mtu, leg->mtu);
+	return true;
+}
+
+static struct ip_prefix network_subnet(const struct spec_network *network)
+{
+	const struct ip_range *range = &network->range;
+
+	return (struct ip_prefix){ip_addr_network(&range->first, range->prefix_len),
+				  range->prefix_len};
+}
+
+static bool prefixes_overlap(const struct ip_prefix *a, const struct ip_prefix *b)
+{
+	return ip_prefix_contains(a, &b->addr) || ip_prefix_contains(b, &a->addr);
+}
+
+/* Whether the link is a data device too, in a subnet that the spec gave it: legs may share one. */
+static bool link_shares_subnet(const struct plan_builder *b, const struct inv_link *link,
+			       const struct ip_prefix *subnet)
+{
+	for (size_t i = 0; i < b->spec->n_nets; i++) {
+		const struct spec_network *network =
+			network_find(b->spec, b->spec->nets[i].network);
+		struct ip_prefix other;
+
+		if (!network || inv_link_find(b->inv, b->spec->nets[i].device) != link)
+			continue;
+		other = network_subnet(network);
+		if (prefixes_overlap(&other, subnet))
+			return true;
+	}
+	return false;
+}
+
+/* A prefix of another link in the leg's subnet; routes inside a VRF are a world of their own. */
+static bool prefix_collides(const struct plan_builder *b, const struct plan_leg *leg,
+			    const struct ip_prefix *have, uint32_t ifindex, struct reason *why)
+{
+	const struct ip_prefix subnet = network_subnet(leg->network);
+	const struct inv_link *on = inv_link_by_index(b->inv, ifindex);
+	const struct ip_prefix other = {ip_addr_network(&have->addr, have->len), have->len};
+	char mine[IP_ADDR_STR_MAX], theirs[IP_ADDR_STR_MAX];
+
+	if (!on || on == leg->link || have->len == ip_addr_bits(&have->addr) ||
+	    !prefixes_overlap(&subnet, &other) || link_shares_subnet(b, on, &subnet))
+		return false;
+	reason_set(why, "overlap",
+		   "network %.*s is %s, which overlaps %s of %s: one address would be two hosts; "
+		   "write another range",
+		   PLENUM_NAME_MAX, leg->network->name,
+		   ip_prefix_format(&subnet, mine, sizeof(mine)),
+		   ip_prefix_format(&other, theirs, sizeof(theirs)), on->name);
+	return true;
+}
+
+/* Whether the data network is somewhere else on this host already: as the subnet of another link's
+ * address, or as a route of the main table that needs no gateway. The kernel's own routes only
+ * repeat the addresses, ours among them. */
+static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
+			    struct reason *why)
+{
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *a = &b->inv->addrs[i];
+
+		if (a->proto != PLENUM_RTPROT && prefix_collides(b, leg, &a->ip, a->ifindex, why))
+			return true;
+	}
+	for (size_t i = 0; i < b->inv->n_routes; i++) {
+		const struct inv_route *r = &b->inv->routes[i];
+
+		if (r->table == INV_TABLE_MAIN && r->type == INV_ROUTE_UNICAST && r->dst.len &&
+		    !r->gateway.family && r->proto != INV_PROTO_KERNEL &&
+		    r->proto != PLENUM_RTPROT && prefix_collides(b, leg, &r->dst, r->oif, why))
+			return true;
+	}
+	return false;
+}
+
+/* A router on the data network that makes itself the way out of the host. */
+static bool router_advertises(const struct plan_builder *b, const struct plan_leg *leg,
+			      struct reason *why)
+{
+	char gateway[IP_ADDR_STR_MAX];
+
+	for (size_t i = 0; i < b->inv->n_routes; i++) {
+		const struct inv_route *r = &b->inv->routes[i];
+
+		if (r->proto != INV_PROTO_RA || r->dst.len || r->oif != leg->link->ifindex)
+			continue;
+		reason_set(why, "router-advertisement",
+			   "%s got a default route by router advertisement (via %s): the host's "
+			   "own traffic may leave by it",
+			   leg->link->name, ip_addr_format(&r->gateway, gateway, sizeof(gateway)));
+		return true;
+	}
+	return false;
+}
+
+/* What a leg of this link is: its state goes to the plan; false: it is not configured. */
+static bool leg_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
+{
+	bool ours = link_is_ours(b, leg->link, i);
+	enum plan_leg_state kept = ours ? PLAN_LEG_DEGRADED : PLAN_LEG_REFUSED;
+	struct reason why;
+
+	if (mtu_is_impossible(leg, &why)) {
+		planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
+	} else if (subnet_is_taken(b, leg, &why)) {
+		planner_leg_set_state(b, i, kept, &why);
+	} else if (mtu_change_hurts(b, leg, &why)) {
+		planner_leg_set_state(b, i, kept, &why);
+		leg->set_mtu = false;
+		leg->mtu = leg->link->mtu;
+	} else if (leg->link->up && !leg->link->carrier) {
+		reason_set(&why, "no-carrier", "%s has no carrier: no cable, or its peer is down",
+			   leg->link->name);
+		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
+	} else if (router_advertises(b, leg, &why)) {
+		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
+	}
+	return plan_leg_is_configured(&b->plan->legs[i]);
+}
+
+/* ---- the leg ---- */
 
 /* A table that others use, and we do not, is theirs. */
 static bool table_is_foreign(const struct inventory *inv, uint32_t table)
@@ -191,9 +382,10 @@ static bool table_is_foreign(const struct inventory *inv, uint32_t table)
 	return theirs;
 }
 
-static uint32_t table_choose(const struct inventory *inv, size_t leg)
+/* By the device's place in the spec, so that a leg keeps its table whichever others are absent. */
+static uint32_t table_choose(const struct inventory *inv, size_t i)
 {
-	uint32_t table = PLAN_TABLE_FIRST + (uint32_t)leg;
+	uint32_t table = PLAN_TABLE_FIRST + (uint32_t)i;
 
 	while (table_is_foreign(inv, table))
 		table += PLAN_TABLE_STRIDE;
@@ -203,62 +395,81 @@ static uint32_t table_choose(const struct inventory *inv, size_t leg)
 /* Legs that share a subnet know of it. */
 static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 {
-	const struct ip_prefix pa = {a->network->range.first, a->network->range.prefix_len};
-	const struct ip_prefix pb = {b->network->range.first, b->network->range.prefix_len};
+	const struct ip_prefix pa = network_subnet(a->network), pb = network_subnet(b->network);
 
-	if (ip_prefix_contains(&pa, &pb.addr) || ip_prefix_contains(&pb, &pa.addr))
+	if (prefixes_overlap(&pa, &pb))
 		a->same_subnet = b->same_subnet = true;
 }
 
-static bool device_is_taken(struct plan_builder *b, const struct spec_net *net,
-			    const struct inv_link *link, const char *path)
+/* The link that the device names, if a leg may be made of it; else NULL, and the leg's state. */
+static const struct inv_link *link_choose(struct plan_builder *b, size_t i)
 {
-	for (size_t k = 0; k < b->n_legs; k++) {
-		if (b->legs[k].link != link)
-			continue;
-		diag_add(b->d, DIAG_ERROR, &net->pos, path,
-			 "%s is %s already; a leg needs a device of its own", link->name,
-			 b->legs[k].net->name);
-		return true;
+	const struct spec_net *net = &b->spec->nets[i];
+	const struct inv_link *link = inv_link_find(b->inv, net->device);
+	struct plan_leg_info *info = &b->plan->legs[i];
+	enum plan_leg_state state = PLAN_LEG_REFUSED;
+	struct reason why;
+
+	if (!link) {
+		explain_absent(b, i, &why);
+		state = PLAN_LEG_ABSENT;
+	} else if (!device_is_ambiguous(b, net->device, &why)) {
+		leg_take_link(info, link);
+		if (!plan_link_refusal(b->inv, b->spec->management_interface, link, &why) &&
+		    !device_is_taken(b, link, &why))
+			return link;
 	}
-	return false;
+	planner_leg_set_state(b, i, state, &why);
+	return NULL;
+}
+
+/* The row of the plan that shows the leg, whatever becomes of it. */
+static void leg_show(struct plan_builder *b, size_t i)
+{
+	const struct spec_net *net = &b->spec->nets[i];
+	struct plan_leg_info *info = &b->plan->legs[i];
+
+	b->plan->n_legs = i + 1;
+	memcpy(info->name, net->name, sizeof(info->name));
+	memcpy(info->device, net->device, sizeof(info->device));
+	memcpy(info->network, net->network, sizeof(info->network));
+	memcpy(info->label, net->label[0] ? net->label : net->name, sizeof(info->label));
 }
 
 int planner_leg_add(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
 	const struct spec_network *network = network_find(b->spec, net->network);
-	const struct net_path device = net_path(i, "device");
-	const struct inv_link *link = inv_link_find(b->inv, net->device);
-	struct plan_leg *leg;
+	const struct inv_link *link;
+	struct plan_leg leg;
 
+	if (i >= ARRAY_SIZE(b->plan->legs)) {
+		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "device").text,
+			 "a host has at most %zu legs; remove one", ARRAY_SIZE(b->plan->legs));
+		return 0;
+	}
 	if (!network) {
 		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "network").text,
 			 "there is no network %s; write the name of one under networks",
 			 net->network);
 		return 0;
 	}
-	if (!link) {
-		refuse_absent(b, net, device.text);
+	leg_show(b, i);
+	link = link_choose(b, i);
+	if (!link)
 		return 0;
-	}
-	if (b->n_legs == ARRAY_SIZE(b->legs)) {
-		diag_add(b->d, DIAG_ERROR, &net->pos, device.text,
-			 "a host has %zu legs at most; remove one", ARRAY_SIZE(b->legs));
+	leg = (struct plan_leg){.index = i,
+				.net = net,
+				.network = network,
+				.link = link,
+				.table = table_choose(b->inv, i),
+				.set_mtu = network->mtu != 0,
+				.mtu = network->mtu ? network->mtu : link->mtu};
+	memcpy(leg.label, b->plan->legs[i].label, sizeof(leg.label));
+	if (!leg_judge(b, i, &leg))
 		return 0;
-	}
-	if (!link_may_change(b, link, net, device.text) ||
-	    device_is_taken(b, net, link, device.text))
-		return 0;
-	leg = &b->legs[b->n_legs++];
-	*leg = (struct plan_leg){.net = net,
-				 .network = network,
-				 .link = link,
-				 .table = table_choose(b->inv, i),
-				 .mtu = network->mtu ? network->mtu : link->mtu};
-	memcpy(leg->label, net->label[0] ? net->label : net->name, sizeof(leg->label));
-	check_mtu(b, leg);
-	for (size_t k = 0; k + 1 < b->n_legs; k++)
-		leg_relate(&b->legs[k], leg);
+	b->legs[b->n_legs++] = leg;
+	for (size_t j = 0; j + 1 < b->n_legs; j++)
+		leg_relate(&b->legs[j], &b->legs[b->n_legs - 1]);
 	return 0;
 }

@@ -107,13 +107,22 @@ static void print_line(size_t number, const char *text, const char *reason, bool
 		reason);
 }
 
+static bool all_legs_configured(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_legs; i++)
+		if (!plan_leg_is_configured(&p->legs[i]))
+			return false;
+	return true;
+}
+
 static void print_steps(const struct plan *p, FILE *f)
 {
 	size_t n = p->n_steps + p->n_actions;
 	char text[DESCRIPTION_MAX];
 
 	if (!n) {
-		fprintf(f, "%s: nothing to do, the host is as wanted\n", p->host);
+		fprintf(f, "%s: nothing to do, the host is as wanted%s\n", p->host,
+			all_legs_configured(p) ? "" : " as far as its legs are there");
 		return;
 	}
 	fprintf(f, "%s: %zu step%s\n", p->host, n, n == 1 ? "" : "s");
@@ -123,6 +132,25 @@ static void print_steps(const struct plan *p, FILE *f)
 	for (size_t i = 0; i < p->n_actions; i++)
 		print_line(p->n_steps + i + 1, p->actions[i].text, p->actions[i].reason,
 			   p->actions[i].disruptive, f);
+}
+
+/* Only legs that lack something are worth a line; the others are in the table of workers. */
+static void print_legs(const struct plan *p, FILE *f)
+{
+	char text[REASON_FORMAT_MAX];
+	bool any = false;
+
+	for (size_t i = 0; i < p->n_legs; i++) {
+		const struct plan_leg_info *leg = &p->legs[i];
+
+		if (leg->state == PLAN_LEG_USABLE)
+			continue;
+		fprintf(f, "%s  %s (%s) is %s: %s\n", any ? "" : "\n", leg->name,
+			leg->ifname[0] ? leg->ifname : leg->device,
+			plan_leg_state_to_string(leg->state),
+			reason_format(&leg->reason, text, sizeof(text)));
+		any = true;
+	}
 }
 
 static void print_worker(const struct plan_worker *w, FILE *f)
@@ -156,6 +184,7 @@ char *plan_to_text(const struct plan *p)
 	if (!f)
 		return NULL;
 	print_steps(p, f);
+	print_legs(p, f);
 	if (p->n_workers)
 		fprintf(f, "\n  id  role      core  asked           transport       addresses\n");
 	for (size_t i = 0; i < p->n_workers; i++)
@@ -202,6 +231,26 @@ static json_t *action_to_json(const struct plan_action *a)
 	r |= set(o, "action", json_string(a->text));
 	r |= set(o, "reason", json_string(a->reason));
 	r |= set(o, "disruptive", json_boolean(a->disruptive));
+	if (r) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+static json_t *leg_to_json(const struct plan_leg_info *leg)
+{
+	char text[REASON_FORMAT_MAX];
+	json_t *o = json_object();
+	int r = 0;
+
+	r |= set(o, "name", json_string(leg->name));
+	r |= set(o, "device", json_string(leg->device));
+	r |= set(o, "interface", json_string(leg->ifname));
+	r |= set(o, "network", json_string(leg->network));
+	r |= set(o, "label", json_string(leg->label));
+	r |= set(o, "state", json_string(plan_leg_state_to_string(leg->state)));
+	r |= set(o, "reason", json_string(reason_format(&leg->reason, text, sizeof(text))));
 	if (r) {
 		json_decref(o);
 		return NULL;
@@ -265,11 +314,13 @@ static json_t *worker_to_json(const struct plan_worker *w)
 
 char *plan_to_json(const struct plan *p)
 {
-	json_t *o = json_object(), *steps = json_array(), *actions = json_array(),
-	       *workers = json_array();
+	json_t *o = json_object(), *legs = json_array(), *steps = json_array(),
+	       *actions = json_array(), *workers = json_array();
 	char *text = NULL;
 	int r = 0;
 
+	for (size_t i = 0; i < p->n_legs; i++)
+		r |= json_array_append_new(legs, leg_to_json(&p->legs[i]));
 	for (size_t i = 0; i < p->n_steps; i++)
 		r |= json_array_append_new(steps, step_to_json(&p->steps[i]));
 	for (size_t i = 0; i < p->n_actions; i++)
@@ -278,6 +329,7 @@ char *plan_to_json(const struct plan *p)
 		r |= json_array_append_new(workers, worker_to_json(&p->workers[i]));
 	r |= set(o, "host", json_string(p->host));
 	r |= set(o, "inventory", json_integer((json_int_t)p->inventory_number));
+	r |= set(o, "legs", legs);
 	r |= set(o, "steps", steps);
 	r |= set(o, "actions", actions);
 	r |= set(o, "workers", workers);

@@ -146,7 +146,7 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 	const struct inv_link *link = leg->link;
 	struct plan_step *s;
 
-	if (leg->network->mtu) {
+	if (leg->set_mtu) {
 		s = planner_want_add(b, PLAN_LINK_SET, leg);
 		if (!s)
 			return -ENOMEM;

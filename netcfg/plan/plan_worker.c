@@ -157,40 +157,57 @@ static bool leg_ip(const struct plan_leg *leg, uint64_t n, struct ip_prefix *ret
 	return false;
 }
 
-/* The address must not be another's on this host already: not elsewhere, and not on the leg in
- * another form than wanted, nor at all where the worker answers for it itself. */
-static void check_ip(struct plan_builder *b, const struct plan_leg *leg,
-		     const struct plan_worker *w, const struct ip_prefix *ip)
+/* Whether the address is another's on this host already: elsewhere, or on the leg in another form
+ * than wanted, or at all where the worker answers for it itself. */
+static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
+			const struct plan_worker *w, const struct ip_prefix *ip, struct reason *why)
 {
 	char text[IP_ADDR_STR_MAX];
+	const struct inv_addr *theirs = NULL;
 
-	ip_addr_format(&ip->addr, text, sizeof(text));
 	for (size_t i = 0; i < b->inv->n_addrs; i++) {
 		const struct inv_addr *have = &b->inv->addrs[i];
-		const struct inv_link *on = inv_link_by_index(b->inv, have->ifindex);
-		bool as_wanted = on == leg->link && have->ip.len == ip->len &&
-				 w->effective == SPEC_TRANSPORT_UDP;
+		bool on_leg = have->ifindex == leg->link->ifindex;
 
-		if (have->proto == PLENUM_RTPROT || as_wanted ||
-		    !ip_addr_equal(&have->ip.addr, &ip->addr))
+		if (!ip_addr_equal(&have->ip.addr, &ip->addr))
 			continue;
-		diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL,
-			 "worker %u would get %s/%u on %s, but others have put %s/%u on %s; remove "
-			 "it there or write other ips",
-			 w->id, text, ip->len, leg->link->name, text, have->ip.len,
-			 on ? on->name : "another interface");
+		if (on_leg && have->proto == PLENUM_RTPROT)
+			return false; /* it is in use: what others add to it changes nothing */
+		if (have->proto != PLENUM_RTPROT &&
+		    !(on_leg && have->ip.len == ip->len && w->effective == SPEC_TRANSPORT_UDP))
+			theirs = have;
 	}
+	if (theirs) {
+		const struct inv_link *on = inv_link_by_index(b->inv, theirs->ifindex);
+
+		ip_addr_format(&ip->addr, text, sizeof(text));
+		reason_set(why, "address-taken",
+			   "worker %u would get %s/%u on %s, but others have put %s/%u on %s; "
+			   "remove it there or write other ips",
+			   w->id, text, ip->len, leg->link->name, text, theirs->ip.len,
+			   on ? on->name : "another interface");
+	}
+	return theirs != NULL;
 }
 
-/* False: the leg has no address left for it. */
+/* False: the leg has no address left for it. A worker whose address is taken goes without a port on
+ * this leg. */
 static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
 {
 	struct plan_worker *w = &b->plan->workers[worker];
 	struct plan_port *port = &w->ports[w->n_ports];
+	struct ip_prefix ip;
+	struct reason why;
 
-	if (!leg_ip(leg, worker, &port->ip))
+	if (!leg_ip(leg, worker, &ip))
 		return false;
-	check_ip(b, leg, w, &port->ip);
+	if (ip_is_taken(b, leg, w, &ip, &why)) {
+		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
+		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
+			diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL, "%s", why.text);
+		return true;
+	}
+	port->ip = ip;
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
 	memcpy(port->label, leg->label, sizeof(port->label));
 	memcpy(port->ifname, leg->link->name, sizeof(port->ifname));
@@ -204,7 +221,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	return true;
 }
 
-/* Worker i of the host takes the i-th address of each leg. */
+/* Worker i of the host takes the i-th address of each leg, so that it keeps its addresses whichever
+ * legs are there. */
 static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 {
 	size_t w = 0;
@@ -216,6 +234,22 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 			 "%s has addresses for %zu workers, %zu need one each; write a larger %s",
 			 leg->net->name, w, b->plan->n_workers,
 			 leg->net->n_ips ? "list of ips" : "range for its network");
+}
+
+/* "no-leg: leg-a is absent, leg-b is refused" */
+static void explain_no_leg(const struct plan *p, struct plan_worker *w)
+{
+	size_t len = (size_t)snprintf(w->reason, sizeof(w->reason), "no-leg: ");
+
+	for (size_t i = 0; i < p->n_legs && len < sizeof(w->reason); i++) {
+		const struct plan_leg_info *leg = &p->legs[i];
+
+		len += (size_t)snprintf(w->reason + len, sizeof(w->reason) - len, "%s%.32s %s",
+					i ? ", " : "", leg->name,
+					plan_leg_is_configured(leg)	? "has no address for it"
+					: leg->state == PLAN_LEG_ABSENT ? "is absent"
+									: "is refused");
+	}
 }
 
 /* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,
@@ -282,5 +316,8 @@ int plan_workers_build(struct plan_builder *b)
 		return r;
 	for (size_t leg = 0; leg < b->n_legs; leg++)
 		leg_add_ports(b, &b->legs[leg]);
+	for (size_t i = 0; i < b->plan->n_workers; i++)
+		if (b->plan->workers[i].n_ports == 0)
+			explain_no_leg(b->plan, &b->plan->workers[i]);
 	return 0;
 }

@@ -10,13 +10,15 @@
 
 #include "netcfg/plan/plan.h"
 
-struct plan_leg {
+struct plan_leg {     /* one that is configured; plan.legs has them all */
+	size_t index; /* in spec.nets and plan.legs */
 	const struct spec_net *net;
 	const struct spec_network *network;
 	const struct inv_link *link;
 	char label[PLENUM_NAME_MAX];
 	uint32_t table;	  /* routing table of this leg alone */
 	uint32_t mtu;	  /* bytes of IP packet once the plan is done */
+	bool set_mtu;	  /* the plan gives the link this MTU; else it is the link's own */
 	bool same_subnet; /* another leg lives in the same subnet */
 };
 
@@ -39,7 +41,8 @@ struct plan_builder {
 
 struct planner_ops {
 	enum spec_ha mode;
-	/* Fills legs from spec->nets; contradictions go to d. 0, -ENOMEM. */
+	/* Fills legs from spec->nets; what the spec says wrongly goes to d, what the host lacks to
+	 * the legs' states. 0, -ENOMEM. */
 	int (*legs)(struct plan_builder *b);
 	/* Adds what the host shall have; called only when d has no error. 0, -ENOMEM. */
 	int (*want)(struct plan_builder *b);
@@ -50,11 +53,14 @@ void planner_table_set(const struct planner_ops *const *table, size_t n);
 const struct planner_ops *planner_find(enum spec_ha mode);
 
 /*
- * For planners. Adds the leg of spec->nets[i]: finds its link, and refuses (to d) what must not be
- * touched: the management interface, the default route's interface, whatever those stand on,
- * enslaved links, devices used twice. 0, also when d got an error.
+ * For planners, in the order of spec->nets. Adds the leg of spec->nets[i] to the plan with its
+ * state, and to b->legs where it can be configured. 0, also when d got an error.
  */
 int planner_leg_add(struct plan_builder *b, size_t i);
+/* Makes the state of leg i worse, never better; the first reason of a state stays. A leg
+ * that is not configured is a warning in d too, an error where policy.on-fallback is refuse. */
+void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state state,
+			   const struct reason *why);
 /* All that a leg with addresses of its own wants: kernel settings, link, addresses, source routes
  * and rules. 0, -ENOMEM. */
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg);

@@ -18,9 +18,8 @@ static struct plan *plan(const char *yaml, const struct inventory *inv, struct s
 	return p;
 }
 
-static void expect_error(const char *yaml, const struct inventory *inv, const char *text)
+static void plan_expect_refused(const struct spec *s, const struct inventory *inv, const char *text)
 {
-	struct spec *s = host_spec(yaml);
 	struct diag d = DIAG_INIT;
 	struct plan *p = NULL;
 	char *all;
@@ -33,6 +32,13 @@ static void expect_error(const char *yaml, const struct inventory *inv, const ch
 	assert_non_null(strstr(all, text));
 	free(all);
 	diag_done(&d);
+}
+
+static void expect_error(const char *yaml, const struct inventory *inv, const char *text)
+{
+	struct spec *s = host_spec(yaml);
+
+	plan_expect_refused(s, inv, text);
 	spec_free(s);
 }
 
@@ -209,25 +215,6 @@ static void test_rp_filter_is_the_larger(void **state)
 	assert_int_equal(planned_rp_filter("2", "1"), -1);
 }
 
-/* Something stacked on the leg that carries the host is protected as the leg itself would be. */
-static void test_what_the_host_stands_on(void **state)
-{
-	struct inventory *inv = host_new();
-
-	host_add_link(inv, 9, "br0", INV_LINK_BRIDGE, true);
-	inv->links[3].master = 9; /* veth1 */
-	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", 9);
-	expect_error(HOST_YAML, inv, "veth1 carries the host's default route through br0");
-	inv->n_routes = 0;
-	expect_error(HOST_YAML, inv, "veth1 is enslaved to br0");
-	inv->links[3].master = 0;
-	host_add_link(inv, 10, "veth0.7", INV_LINK_VLAN, true);
-	inv->links[5].lower = HOST_VETH0;
-	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", 10);
-	expect_error(HOST_YAML, inv, "veth0 carries the host's default route through veth0.7");
-	inv_free(inv);
-}
-
 static char *yaml_with(const char *find, const char *replace)
 {
 	const char *at = strstr(HOST_YAML, find);
@@ -237,6 +224,94 @@ static char *yaml_with(const char *find, const char *replace)
 	assert_true(asprintf(&text, "%.*s%s%s", (int)(at - HOST_YAML), HOST_YAML, replace,
 			     at + strlen(find)) > 0);
 	return text;
+}
+
+/* The plan goes on without leg i, and says so. */
+static void expect_leg(const char *yaml, const struct inventory *inv, size_t i,
+		       enum plan_leg_state state, const char *code, const char *text)
+{
+	struct spec *s;
+	struct plan *p = plan(yaml, inv, &s);
+	char reason[REASON_FORMAT_MAX];
+
+	assert_int_equal(p->n_legs, 2);
+	reason_format(&p->legs[i].reason, reason, sizeof(reason));
+	if (p->legs[i].state != state || strcmp(p->legs[i].reason.code, code) != 0 ||
+	    !strstr(reason, text))
+		fail_msg("leg %zu is %s: %s", i, plan_leg_state_to_string(p->legs[i].state),
+			 reason);
+	for (size_t j = 0; j < p->n_steps && !plan_leg_is_configured(&p->legs[i]); j++)
+		assert_string_not_equal(p->steps[j].leg, p->legs[i].name);
+	plan_free(p);
+	spec_free(s);
+}
+
+static void expect_leg_with(const char *find, const char *replace, size_t i,
+			    enum plan_leg_state state, const char *code, const char *text)
+{
+	struct inventory *inv = host_new();
+	char *yaml = yaml_with(find, replace);
+
+	expect_leg(yaml, inv, i, state, code, text);
+	free(yaml);
+	inv_free(inv);
+}
+
+/* Something stacked on the leg that carries the host is protected as the leg itself would be. */
+static void test_what_the_host_stands_on(void **state)
+{
+	struct inventory *inv = host_new();
+
+	host_add_link(inv, 9, "br0", INV_LINK_BRIDGE, true);
+	inv->links[3].master = 9; /* veth1 */
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "enslaved", "veth1 is enslaved to br0");
+	inv->links[3].master = 0;
+	host_add_link(inv, 10, "veth1.7", INV_LINK_VLAN, true);
+	inv->links[5].lower = HOST_VETH1;
+	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", 10);
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+		   "veth1 carries the host's default route via veth1.7");
+	/* Also where it is a VRF's, or IPv6's. */
+	inv->routes[inv->n_routes - 1].table = 100;
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+		   "default route in table 100");
+	/* What is not changed cannot suffer: the link has that MTU, or is down. */
+	inv->links[3].mtu = 9000;
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_USABLE, "", "");
+	inv->links[3].mtu = 1500;
+	inv->links[3].up = false;
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_USABLE, "", "");
+	inv_free(inv);
+}
+
+/* A leg in service is not torn down for what appears beside it: the MTU stays as it is. */
+static void test_leg_in_service_stays(void **state)
+{
+	struct inventory *inv = host_new();
+	struct inv_addr *a = inv_addr_add(inv);
+	struct spec *s;
+	struct plan *p;
+
+	*a = (struct inv_addr){
+		.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16"), .proto = PLENUM_RTPROT};
+	host_add_route(inv, 254, INV_PROTO_RA, "::/0", "fe80::1", HOST_VETH1);
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "default-route", "veth1 carries");
+	p = plan(HOST_YAML, inv, &s);
+	assert_int_equal(p->workers[0].n_ports, 2);
+	assert_int_equal(p->workers[0].ports[1].mtu, 1500);
+	plan_free(p);
+	spec_free(s);
+	inv->links[3].mtu = 9000;
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement", "via fe80::1");
+	inv->n_routes--;
+	*inv_addr_add(inv) =
+		(struct inv_addr){.ifindex = HOST_ETH0, .ip = host_prefix("10.20.0.1/17")};
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "overlap",
+		   "data-b is 10.20.0.0/16, which overlaps 10.20.0.0/17 of eth0");
+	inv->links[3].carrier = false;
+	inv->n_addrs--;
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "no-carrier", "veth1 has no carrier");
+	inv_free(inv);
 }
 
 static void expect_error_with(const char *find, const char *replace, const char *error)
@@ -251,10 +326,15 @@ static void expect_error_with(const char *find, const char *replace, const char 
 
 static void test_refusals(void **state)
 {
-	expect_error_with("device: veth1", "device: veth0x", "did you mean veth0?");
-	expect_error_with("device: veth1", "device: \"02:00:00:00:00:03\"", "is leg-a already");
-	expect_error_with("device: veth1", "device: lo", "is the loopback interface");
-	expect_error_with("interface: eth0", "interface: eth9", "no interface eth9");
+	expect_leg_with("device: veth1", "device: veth0x", 1, PLAN_LEG_ABSENT, "not-found",
+			"did you mean veth0?");
+	expect_leg_with("device: veth1", "device: \"02:00:00:00:00:03\"", 1, PLAN_LEG_REFUSED,
+			"used-twice", "is leg-a already");
+	expect_leg_with("device: veth1", "device: lo", 1, PLAN_LEG_REFUSED, "loopback",
+			"is the loopback interface");
+	expect_leg_with("device: veth1", "device: \"02:00:00:00:00:02\"", 1, PLAN_LEG_REFUSED,
+			"management", "eth0 is the management interface");
+	expect_leg_with("interface: eth0", "interface: eth9", 1, PLAN_LEG_USABLE, "", "");
 	expect_error_with("network: data-b, label: switch-b}\nha: {mode: dual-leg",
 			  "network: data-a, label: switch-b}\nha: {mode: lacp",
 			  "no planner for lacp; write none or dual-leg");
@@ -269,8 +349,115 @@ static void test_mtu_limit(void **state)
 	struct inventory *inv = host_new();
 
 	inv->links[3].mtu_max = 4000;
-	expect_error(HOST_YAML, inv, "veth1 takes 4000 at most; write mtu: 4000");
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "mtu-impossible",
+		   "veth1 takes 4000 at most; write mtu: 4000");
 	inv_free(inv);
+}
+
+/* The ports of one function share its PCI address: none of them is guessed. */
+static void test_ambiguous_device(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml = yaml_with("device: veth1", "device: \"0000:3b:00.0\"");
+
+	inv_text_set(inv->links[3].pci, sizeof(inv->links[3].pci), "0000:3b:00.0");
+	expect_leg(yaml, inv, 1, PLAN_LEG_USABLE, "", "");
+	inv_text_set(inv->links[2].pci, sizeof(inv->links[2].pci), "0000:3b:00.0");
+	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "ambiguous",
+		   "2 interfaces have the PCI address 0000:3b:00.0: veth0, veth1; write");
+	free(yaml);
+	inv_free(inv);
+}
+
+/* Which legs are there changes no address, table or rule of those that stay. */
+static void test_addresses_are_stable(void **state)
+{
+	struct inventory *both = host_new(), *second = host_new();
+	char *yaml = yaml_with("cores: [1]", "cores: [1, 2]");
+	struct spec *s, *t;
+	struct plan *p = plan(yaml, both, &s), *q;
+
+	inv_text_set(second->links[2].name, sizeof(second->links[2].name), "other");
+	q = plan(yaml, second, &t);
+	assert_int_equal(q->legs[0].state, PLAN_LEG_ABSENT);
+	assert_int_equal(q->workers[1].n_ports, 1);
+	assert_memory_equal(&q->workers[1].ports[0], &p->workers[1].ports[1],
+			    sizeof(q->workers[1].ports[0]));
+	for (size_t i = 0; i < q->n_steps; i++)
+		if (q->steps[i].op == PLAN_RULE_ADD)
+			assert_int_equal(q->steps[i].rule.table, PLAN_TABLE_FIRST + 1);
+	plan_free(p);
+	plan_free(q);
+	spec_free(s);
+	spec_free(t);
+	free(yaml);
+	inv_free(both);
+	inv_free(second);
+}
+
+/* An address that others have is one port less, not a leg less. */
+static void test_taken_address(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml = yaml_with("cores: [1]", "cores: [1, 2]");
+	struct spec *s;
+	struct plan *p;
+
+	*inv_addr_add(inv) =
+		(struct inv_addr){.ifindex = HOST_ETH0, .ip = host_prefix("10.20.1.11/32")};
+	p = plan(yaml, inv, &s);
+	assert_int_equal(p->legs[1].state, PLAN_LEG_DEGRADED);
+	assert_string_equal(p->legs[1].reason.code, "address-taken");
+	assert_int_equal(p->workers[0].n_ports, 2);
+	assert_int_equal(p->workers[1].n_ports, 1);
+	plan_free(p);
+	s->on_fallback = SPEC_FALLBACK_REFUSE;
+	plan_expect_refused(s, inv, "others have put 10.20.1.11/32 on eth0");
+	spec_free(s);
+	free(yaml);
+	inv_free(inv);
+}
+
+/* With no leg at all the plan stands: the workers say why they wait. */
+static void test_no_leg_is_usable(void **state)
+{
+	struct inventory *inv = host_new();
+	struct spec *s;
+	struct plan *p;
+
+	inv_text_set(inv->links[2].name, sizeof(inv->links[2].name), "other");
+	inv->links[3].mtu_max = 4000;
+	p = plan(HOST_YAML, inv, &s);
+	assert_int_equal(p->n_steps, 0);
+	assert_int_equal(p->workers[0].n_ports, 0);
+	assert_string_equal(p->workers[0].reason, "no-leg: leg-a is absent, leg-b is refused");
+	plan_free(p);
+	s->on_fallback = SPEC_FALLBACK_REFUSE;
+	plan_expect_refused(s, inv, "this host has no device veth0");
+	plan_expect_refused(s, inv, "veth1 takes 4000 at most");
+	spec_free(s);
+	inv_free(inv);
+}
+
+/* The link that was the leg has another name: udev was late, or somebody renamed it. */
+static void test_renamed(void **state)
+{
+	struct inventory *inv = host_new();
+	struct diag d = DIAG_INIT;
+	struct spec *s;
+	struct plan *p = plan(HOST_YAML, inv, &s), *q = NULL;
+	struct plan_context ctx = {.running = p};
+
+	inv_text_set(inv->links[3].name, sizeof(inv->links[3].name), "ens1");
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &q), 0);
+	assert_int_equal(q->legs[1].state, PLAN_LEG_ABSENT);
+	assert_string_equal(q->legs[1].reason.code, "renamed");
+	assert_non_null(strstr(q->legs[1].reason.text, "veth1 is called ens1 now"));
+	plan_free(q);
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+	diag_done(&d);
 }
 
 /* A second plan, made while the workers of the first hold their hugepages, is the same. */
@@ -423,6 +610,12 @@ int main(void)
 		cmocka_unit_test(test_ipv6_prefix_change),
 		cmocka_unit_test(test_rp_filter_is_the_larger),
 		cmocka_unit_test(test_what_the_host_stands_on),
+		cmocka_unit_test(test_leg_in_service_stays),
+		cmocka_unit_test(test_ambiguous_device),
+		cmocka_unit_test(test_addresses_are_stable),
+		cmocka_unit_test(test_taken_address),
+		cmocka_unit_test(test_no_leg_is_usable),
+		cmocka_unit_test(test_renamed),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_mtu_limit),
 		cmocka_unit_test(test_running_workers_hold_hugepages),

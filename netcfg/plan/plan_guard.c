@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The blast radius: from a link to what the host would lose with it. Apart from plan_leg.c because
+ * `config generate` asks the same questions, and must not offer what the plan would refuse.
+ */
+#include "netcfg/plan/plan_guard.h"
+#include "netcfg/host/kernel.h"
+#include <stdio.h>
+#include <string.h>
+
+#define STACK_DEPTH_MAX 8 /* links stacked on links; the kernel's own limit is 8 */
+
+static bool stands_on(const struct inventory *inv, const struct inv_link *top,
+		      const struct inv_link *link, unsigned depth)
+{
+	if (top->ifindex == link->ifindex)
+		return true;
+	if (depth == STACK_DEPTH_MAX)
+		return false;
+	for (size_t i = 0; i < inv->n_links; i++) {
+		const struct inv_link *l = &inv->links[i];
+
+		if ((l->master == top->ifindex || l->ifindex == top->lower) &&
+		    stands_on(inv, l, link, depth + 1))
+			return true;
+	}
+	return false;
+}
+
+bool plan_link_stands_on(const struct inventory *inv, const struct inv_link *top,
+			 const struct inv_link *link)
+{
+	return stands_on(inv, top, link, 0);
+}
+
+bool plan_link_refusal(const struct inventory *inv, const char *management,
+		       const struct inv_link *link, struct reason *ret)
+{
+	const struct inv_link *mgmt = inv_link_by_name(inv, management), *master;
+
+	if (mgmt && plan_link_stands_on(inv, mgmt, link)) {
+		reason_set(ret, "management",
+			   "%s %s the management interface%s%s, which is never reconfigured; "
+			   "write another device",
+			   link->name, mgmt == link ? "is" : "carries", mgmt == link ? "" : " ",
+			   mgmt == link ? "" : mgmt->name);
+		return true;
+	}
+	if (link->master) {
+		master = inv_link_by_index(inv, link->master);
+		reason_set(ret, "enslaved", "%s is enslaved to %s; write %s, or release it first",
+			   link->name, master ? master->name : "another link",
+			   master ? master->name : "another device");
+		return true;
+	}
+	if (link->kind == INV_LINK_LOOPBACK) {
+		reason_set(ret, "loopback", "%s is the loopback interface; write a network device",
+			   link->name);
+		return true;
+	}
+	return false;
+}
+
+/* " in table 100", or nothing for the host's main table. */
+static const char *format_table(uint32_t table, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (table != INV_TABLE_MAIN)
+		snprintf(buf, size, " in table %u", table);
+	return buf;
+}
+
+/* Our own tables' default routes serve the data only. */
+static bool default_route_depends(const struct inventory *inv, const struct inv_link *link,
+				  struct reason *ret)
+{
+	char table[24];
+
+	for (size_t i = 0; i < inv->n_routes; i++) {
+		const struct inv_route *r = &inv->routes[i];
+		const struct inv_link *top;
+
+		if (r->dst.len != 0 || r->type != INV_ROUTE_UNICAST || r->proto == PLENUM_RTPROT)
+			continue;
+		top = inv_link_by_index(inv, r->oif);
+		if (!top || !plan_link_stands_on(inv, top, link))
+			continue;
+		reason_set(ret, "default-route", "%s carries the host's default route%s%s%s",
+			   link->name, format_table(r->table, table, sizeof(table)),
+			   top == link ? "" : " via ", top == link ? "" : top->name);
+		return true;
+	}
+	return false;
+}
+
+bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
+			 struct reason *ret)
+{
+	return default_route_depends(inv, link, ret);
+}
