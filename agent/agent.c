@@ -3,13 +3,9 @@
 #include "agent/agent.h"
 #include "agent/control.h"
 #include "agent/status.h"
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
 
@@ -234,36 +230,6 @@ static int agent_on_reload(void *user, int signo)
 
 /* ---- start ---- */
 
-/* RUN/plenumd.sock, 0660, of the group `plenum` where there is one. A stale one is replaced: the
- * lock on the run directory has shown that nobody serves it. */
-static int agent_listen(struct agent *a)
-{
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	autoclose int fd = -1;
-	const struct group *gr;
-
-	if (strlen(a->socket_path) >= sizeof(sun.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(sun.sun_path, a->socket_path);
-	unlink(a->socket_path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	mode_t old = umask(0117);
-	int r = bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ? -errno : 0;
-
-	umask(old);
-	if (r < 0)
-		return r;
-	gr = getgrnam("plenum");
-	if (gr && chown(a->socket_path, 0, gr->gr_gid) < 0)
-		log_debug("%s: %s", a->socket_path, strerror(errno));
-	if (listen(fd, 64) < 0)
-		return -errno;
-	a->listen_fd = fd_take(fd);
-	return 0;
-}
-
 static int agent_open_rundir(struct agent *a)
 {
 	pid_t owner = 0;
@@ -283,7 +249,8 @@ static int agent_open_paths(struct agent *a)
 {
 	a->journal = rundir_path(a->rundir.run, "journal");
 	a->socket_path = rundir_path(a->rundir.run, "plenumd.sock");
-	if (!a->journal || !a->socket_path)
+	a->admin_path = rundir_path(a->rundir.run, "plenumd-admin.sock");
+	if (!a->journal || !a->socket_path || !a->admin_path)
 		return -ENOMEM;
 	return store_init(&a->store, a->opt.config, a->rundir.state);
 }
@@ -369,34 +336,24 @@ static int agent_open_sources(struct agent *a)
 	return r;
 }
 
-/* A new api process knows no event yet. */
-static void agent_on_api_start(void *user)
+/* Clients are served last, when there is something to say. */
+static int agent_open_clients(struct agent *a)
 {
-	struct agent *a = user;
+	const struct clients_setup setup = {.loop = a->loop,
+					    .events = &a->events,
+					    .read_path = a->socket_path,
+					    .admin_path = a->admin_path,
+					    .log_level = a->opt.log_level,
+					    .on_request = control_on_request,
+					    .user = a};
+	int r = clients_new(&setup, &a->clients);
 
-	if (a->api)
-		control_on_event(a, a->events.next);
-}
-
-static int agent_open_children(struct agent *a)
-{
-	struct role_setup api = {.role = PRIVSEP_API,
-				 .loop = a->loop,
-				 .events = &a->events,
-				 .log_level = a->opt.log_level,
-				 .on_message = control_on_message,
-				 .on_start = agent_on_api_start,
-				 .user = a};
-	int r = agent_listen(a);
-
-	api.listen_fd = a->listen_fd;
-	if (r >= 0)
-		r = role_new(&api, &a->api);
-	if (r >= 0)
-		agent_on_api_start(a);
+	if (r < 0)
+		return r;
 	a->events.user = a;
 	a->events.on_add = control_on_event;
-	return r;
+	control_on_event(a, a->events.next);
+	return 0;
 }
 
 static int agent_open(struct agent *a)
@@ -414,7 +371,7 @@ static int agent_open(struct agent *a)
 	if (r >= 0)
 		r = agent_clean_up_after_predecessor(a);
 	if (r >= 0)
-		r = agent_open_children(a);
+		r = agent_open_clients(a);
 	if (r < 0)
 		log_err("cannot start: %s", strerror(-r));
 	return r;
@@ -427,7 +384,7 @@ static void agent_close(struct agent *a)
 	if (a->mounts)
 		mounts_keep(a->mounts, NULL, 0);
 	mounts_free(a->mounts);
-	role_free(a->api);
+	clients_free(a->clients);
 	loop_source_free(a->kernel_source);
 	loop_source_free(a->debounce);
 	loop_source_free(a->stop_timer);
@@ -439,12 +396,10 @@ static void agent_close(struct agent *a)
 	for (size_t i = 0; i < a->n_problems; i++)
 		free(a->problems[i]);
 	free(a->problems);
-	if (a->listen_fd >= 0)
-		unlink(a->socket_path);
-	cleanup_close(&a->listen_fd);
 	store_done(&a->store);
 	free(a->journal);
 	free(a->socket_path);
+	free(a->admin_path);
 	rundir_done(&a->rundir);
 	free(a);
 }
@@ -492,7 +447,6 @@ int agent_main(const struct agent_options *opt)
 	if (!a)
 		return 1;
 	a->opt = *opt;
-	a->listen_fd = -1;
 	a->rundir.lock_fd = -1;
 	a->started_ns = clock_now_ns();
 	a->debounce_ns = AGENT_DEBOUNCE_NS;

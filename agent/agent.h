@@ -8,10 +8,10 @@
 #define PLENUM_AGENT_AGENT_H
 
 #include "agent/carriers.h"
+#include "agent/clients.h"
 #include "agent/events.h"
 #include "agent/loop.h"
 #include "agent/mounts.h"
-#include "agent/role.h"
 #include "agent/rundir.h"
 #include "agent/store.h"
 #include "agent/supervise.h"
@@ -25,8 +25,9 @@
 #define AGENT_VERIFY_NS (5 * NSEC_PER_SEC)
 
 struct agent_options {
-	const char *config;  /* plenum.yaml; plenum.d is looked for beside it */
-	const char *run_dir; /* lock, socket, record, and the journal: a reboot undoes all anyway */
+	const char *config; /* plenum.yaml; plenum.d is looked for beside it */
+	const char
+		*run_dir; /* lock, sockets, record, and the journal: a reboot undoes all anyway */
 	const char *state_dir; /* staged configuration, epoch */
 	const char *worker;    /* program of the workers */
 	enum log_level log_level;
@@ -69,9 +70,8 @@ struct agent {
 	struct kernel *kernel;
 	struct mounts *mounts;
 	struct sup *sup;
-	struct role *api;
-	char *journal, *socket_path;
-	int listen_fd;
+	struct clients *clients;
+	char *journal, *socket_path, *admin_path;
 	enum agent_state state;
 	struct agent_round now;	       /* what runs */
 	struct plan_failures failures; /* its workers that could not have DPDK */
@@ -81,6 +81,7 @@ struct agent {
 	struct {
 		uint64_t number, time_s; /* of the last apply that changed anything; 0: none yet */
 		size_t steps;
+		char by[CLIENTS_BY_MAX]; /* whose request it was; "": the agent's own */
 	} applied;
 	uint64_t started_ns, debounce_ns, repaired_ns;
 	uint64_t verify_ns;  /* AGENT_VERIFY_NS; tests have less patience */

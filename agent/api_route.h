@@ -13,10 +13,11 @@
 #define API_WAIT_S_MAX 60
 
 struct api_request {
-	const char *method, *path; /* path: decoded, without the query */
-	const char *since, *wait;  /* of the query; NULL: not given */
-	const char *body;	   /* NULL where body_len is 0 */
+	const char *method, *path;	     /* path: decoded, without the query */
+	const char *since, *wait, *instance; /* of the query; NULL: not given */
+	const char *body;		     /* NULL where body_len is 0 */
 	size_t body_len;
+	bool read_only; /* of a client who may only look */
 };
 
 struct api_error { /* becomes {"error":{...}} */

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What clients ask for, and the answers. Apart from clients.c, which knows who they are and keeps
+ * their connections, so that this file reads as the list of what can be asked.
+ */
 #include "agent/control.h"
 #include "agent/agent.h"
+#include "agent/clients.h"
 #include "agent/spawn.h"
 #include "agent/status.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,8 +135,8 @@ static void control_get_staged(struct agent *a, struct control_reply *r)
 	spec_free(spec);
 }
 
-static void control_on_get(struct agent *a, const struct privsep_msg *m, int fd,
-			   struct control_reply *r)
+static void control_on_get(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			   int fd, struct control_reply *r)
 {
 	switch ((enum privsep_what)m->get.what) {
 	case PRIVSEP_STATUS:
@@ -161,16 +167,31 @@ static void control_on_get(struct agent *a, const struct privsep_msg *m, int fd,
 	}
 }
 
-static void control_on_get_events(struct agent *a, const struct privsep_msg *m, int fd,
-				  struct control_reply *r)
+static void control_on_get_events(struct agent *a, const struct client *cl,
+				  const struct privsep_msg *m, int fd, struct control_reply *r)
 {
-	control_json(r, 200, events_to_json(&a->events, m->get_events.since));
+	control_json(r, 200,
+		     events_to_json(&a->events, m->get_events.since, m->get_events.instance));
 }
 
-/* ---- changes ---- */
+/* ---- changes: each names who asked for it ---- */
 
-static void control_on_put_staged(struct agent *a, const struct privsep_msg *m, int fd,
-				  struct control_reply *r)
+static void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
+	PLENUM_PRINTF(3, 4);
+static void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
+{
+	char text[EVENTS_TEXT_MAX], by[CLIENTS_BY_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	events_add(&a->events, LOG_LEVEL_NOTICE, "api", "%.160s, by %s", text,
+		   clients_describe(cl, by, sizeof(by)));
+}
+
+static void control_on_put_staged(struct agent *a, const struct client *cl,
+				  const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *text = NULL;
@@ -180,24 +201,28 @@ static void control_on_put_staged(struct agent *a, const struct privsep_msg *m, 
 		k = store_put_staged(&a->store, text, m->put_staged.len, &d);
 	if (k < 0)
 		control_failure(a, r, k, &d);
-	else
+	if (k >= 0) {
+		control_note(a, cl, "a configuration is staged; apply to use it");
 		control_json(r, 200, json_pack("{s:b}", "staged", 1));
+	}
 }
 
-static void control_on_drop_staged(struct agent *a, const struct privsep_msg *m, int fd,
-				   struct control_reply *r)
+static void control_on_drop_staged(struct agent *a, const struct client *cl,
+				   const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int k = store_drop_staged(&a->store);
 
 	if (k < 0)
 		control_failure(a, r, k, &d);
-	else
+	if (k >= 0) {
+		control_note(a, cl, "the staged configuration is discarded");
 		control_json(r, 200, json_pack("{s:b}", "staged", 0));
+	}
 }
 
-static void control_on_net_add(struct agent *a, const struct privsep_msg *m, int fd,
-			       struct control_reply *r)
+static void control_on_net_add(struct agent *a, const struct client *cl,
+			       const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int k = store_net_add(&a->store, &m->net_add, &d);
@@ -206,14 +231,14 @@ static void control_on_net_add(struct agent *a, const struct privsep_msg *m, int
 		control_failure(a, r, k, &d);
 		return;
 	}
-	events_add(&a->events, LOG_LEVEL_NOTICE, "api", "net %s (%s) added; apply to use it",
-		   m->net_add.name, m->net_add.device);
+	control_note(a, cl, "net %s (%s) added; apply to use it", m->net_add.name,
+		     m->net_add.device);
 	control_json(r, 201,
 		     json_pack("{s:s, s:s}", "name", m->net_add.name, "file", a->store.cli_file));
 }
 
-static void control_on_net_del(struct agent *a, const struct privsep_msg *m, int fd,
-			       struct control_reply *r)
+static void control_on_net_del(struct agent *a, const struct client *cl,
+			       const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int k = store_net_del(&a->store, m->net_del.name, &d);
@@ -222,20 +247,20 @@ static void control_on_net_del(struct agent *a, const struct privsep_msg *m, int
 		control_failure(a, r, k, &d);
 		return;
 	}
-	events_add(&a->events, LOG_LEVEL_NOTICE, "api", "net %s deleted; apply to drop it",
-		   m->net_del.name);
+	control_note(a, cl, "net %s deleted; apply to drop it", m->net_del.name);
 	control_json(r, 200,
 		     json_pack("{s:s, s:s}", "name", m->net_del.name, "file", a->store.cli_file));
 }
 
-static void control_on_apply(struct agent *a, const struct privsep_msg *m, int fd,
-			     struct control_reply *r)
+static void control_on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			     int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	uint64_t before = a->applied.number, writes = a->kernel->n_writes;
 	struct store_source next;
 	int k = store_next(&a->store, &next);
 
+	control_note(a, cl, "an apply is asked for");
 	if (k >= 0)
 		k = agent_run_walk(a, AGENT_TRIGGER_API, &next, &d);
 	if (k >= 0)
@@ -244,6 +269,8 @@ static void control_on_apply(struct agent *a, const struct privsep_msg *m, int f
 		control_failure(a, r, k, &d);
 		return;
 	}
+	if (a->applied.number != before)
+		clients_describe(cl, a->applied.by, sizeof(a->applied.by));
 	control_json(r, 200,
 		     json_pack("{s:{s:I, s:I, s:I}, s:o}", "applied", "number",
 			       (json_int_t)a->applied.number, "steps",
@@ -254,8 +281,8 @@ static void control_on_apply(struct agent *a, const struct privsep_msg *m, int f
 
 /* ---- dispatch ---- */
 
-typedef void (*control_handler)(struct agent *a, const struct privsep_msg *m, int fd,
-				struct control_reply *r);
+typedef void (*control_handler)(struct agent *a, const struct client *cl,
+				const struct privsep_msg *m, int fd, struct control_reply *r);
 
 static const control_handler control_handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_GET] = control_on_get,
@@ -267,44 +294,52 @@ static const control_handler control_handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_APPLY] = control_on_apply,
 };
 
-static void control_send(struct agent *a, uint64_t request, const struct control_reply *r,
+/* Rounded to what people count: without it 254.985 is printed as 254.98500000000001. */
+#define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15))
+
+static void control_send(struct agent *a, uint64_t client, const struct control_reply *r,
 			 const char *text)
 {
-	struct privsep_msg out = {.type = PRIVSEP_REPLY, .request = request};
 	size_t len = strlen(text);
+	const struct privsep_reply reply = {r->http_status, r->content, len};
 	autoclose int fd = spawn_memfd_sealed("plenum-reply", text, len);
-	int k;
+	int k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
 
-	out.reply = (struct privsep_reply){r->http_status, r->content, len};
-	k = fd < 0 ? fd : role_send(a->api, &out, fd);
-	/* The api process died meanwhile, or takes no more: its client gets no answer. */
-	if (k < 0)
-		log_debug("reply to the api process: %s", strerror(-k));
+	if (k < 0) /* it went away meanwhile, or its child did */
+		log_debug("answer to a client: %s", strerror(-k));
 }
 
-void control_on_message(void *user, const struct privsep_msg *m, int fd)
+static void control_answer(struct agent *a, uint64_t client, struct control_reply *r)
 {
 	static const char out_of_memory[] =
 		"{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\",\"details\":[]}}";
+
+	if (r->json)
+		r->text = json_dumps(r->json, JSON_FLAGS);
+	if (!r->text)
+		r->http_status = 500;
+	control_send(a, client, r, r->text ? r->text : out_of_memory);
+	json_decref(r->json);
+	free(r->text);
+}
+
+/* What may be asked for was decided by what the kernel reported of the peer when it connected; that
+ * is looked at again here, since the configuration may have changed, and the peer gone. */
+void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd)
+{
 	struct agent *a = user;
 	struct control_reply r = {.http_status = 0};
 
-	control_handlers[m->type](a, m, fd, &r);
-	if (r.json)
-		r.text = json_dumps(r.json, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	if (!r.text)
-		r.http_status = 500;
-	control_send(a, m->request, &r, r.text ? r.text : out_of_memory);
-	json_decref(r.json);
-	free(r.text);
+	if (privsep_is_change((enum privsep_type)m->type) && !clients_may_change(a->clients, cl))
+		control_error(&r, 403, "forbidden", "this client may not make changes", NULL);
+	else
+		control_handlers[m->type](a, cl, m, fd, &r);
+	control_answer(a, cl->id, &r);
 }
 
 void control_on_event(void *user, uint64_t next)
 {
-	struct privsep_msg out = {.type = PRIVSEP_EVENT_NOTE, .event_note = {.next = next}};
 	struct agent *a = user;
-	int k = role_send(a->api, &out, -1);
 
-	if (k < 0)
-		log_debug("note to the api process: %s", strerror(-k));
+	clients_note_event(a->clients, next, a->events.instance);
 }

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The ring of events and how it is read. Apart so that whoever decides something can report it
+ * without knowing who listens. */
 #include "agent/events.h"
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 void events_init(struct events *ev)
 {
 	memset(ev, 0, sizeof(*ev));
 	ev->next = 1;
+	while (ev->instance == 0)
+		if (getrandom(&ev->instance, sizeof(ev->instance), 0) < 0)
+			ev->instance = clock_now_ns();
 }
 
 const char *events_severity_to_string(enum log_level l)
@@ -72,13 +79,17 @@ static json_t *events_entry_to_json(const struct events_entry *e)
 			 "text", text ? text : json_string("(not UTF-8)"));
 }
 
-json_t *events_to_json(const struct events *ev, uint64_t since)
+json_t *events_to_json(const struct events *ev, uint64_t since, uint64_t instance)
 {
+	char id[20];
 	uint64_t oldest = ev->next > EVENTS_KEPT ? ev->next - EVENTS_KEPT : 1;
 	json_t *list = json_array();
 
 	if (!list)
 		return NULL;
+	if ((instance && instance != ev->instance) || since > ev->next)
+		since = 0;
+	snprintf(id, sizeof(id), "%016" PRIx64, ev->instance);
 	for (uint64_t n = MAX_OF(since, oldest); n < ev->next; n++) {
 		json_t *e = events_entry_to_json(&ev->ring[n % EVENTS_KEPT]);
 
@@ -87,5 +98,6 @@ json_t *events_to_json(const struct events *ev, uint64_t since)
 			return NULL;
 		}
 	}
-	return json_pack("{s:I, s:o}", "next", (json_int_t)ev->next, "events", list);
+	return json_pack("{s:I, s:s, s:o}", "next", (json_int_t)ev->next, "instance", id, "events",
+			 list);
 }

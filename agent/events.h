@@ -24,7 +24,8 @@ struct events_entry {
 
 struct events {
 	struct events_entry ring[EVENTS_KEPT];
-	uint64_t next; /* number of the next one */
+	uint64_t next;	   /* number of the next one */
+	uint64_t instance; /* random; who follows sees by it that the numbers begin anew */
 	/* Told after each addition; may be NULL. */
 	void (*on_add)(void *user, uint64_t next);
 	void *user;
@@ -35,8 +36,12 @@ void events_add(struct events *ev, enum log_level severity, const char *source, 
 		...) PLENUM_PRINTF(4, 5);
 /* The same for what its source has logged already. */
 void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text);
-/* {"next":N,"events":[...]} of those with seq >= since; a new reference, NULL: out of memory. */
-json_t *events_to_json(const struct events *ev, uint64_t since);
+/*
+ * {"next":N,"instance":"...","events":[...]} of those with seq >= since; all that are kept where
+ * `since` is of another instance (0: not said), or of a number that is not reached yet. A new
+ * reference, NULL: out of memory.
+ */
+json_t *events_to_json(const struct events *ev, uint64_t since, uint64_t instance);
 /* "error", "warning", "notice", "info", "debug" */
 const char *events_severity_to_string(enum log_level l);
 

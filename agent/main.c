@@ -64,8 +64,9 @@ static const char *find_worker(char *buf, size_t size)
 /* Roles are started by the monitor with descriptors that nobody else can provide. */
 static int run_role(const char *role, enum log_level level)
 {
-	if (strcmp(role, privsep_role_to_string(PRIVSEP_API)) == 0)
-		return api_main(level);
+	for (enum privsep_role r = PRIVSEP_API; r < PRIVSEP_ROLE_MAX; r++)
+		if (strcmp(role, privsep_role_to_string(r)) == 0)
+			return api_main(r, level);
 	log_err("unknown role %s", role);
 	return 2;
 }

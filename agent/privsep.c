@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The messages between the agent's processes: their rules and how they travel. Apart from role.c,
+ * which keeps the processes, so that both ends and the tests share one table.
+ */
 #include "agent/privsep.h"
 #include "netcfg/base/fdpass.h"
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@
 
 const char *privsep_role_to_string(enum privsep_role r)
 {
-	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api"};
+	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api", "admin"};
 
 	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
 }
@@ -83,28 +83,45 @@ static const char *check_reply(const struct privsep_msg *m)
 
 /* ---- the table ---- */
 
+#define FROM(role) (1U << (role))
+#define MONITOR FROM(PRIVSEP_MONITOR)
+#define EITHER (FROM(PRIVSEP_API) | FROM(PRIVSEP_ADMIN))
+#define ADMIN FROM(PRIVSEP_ADMIN)
+
 struct privsep_rule {
-	enum privsep_role sender;
-	uint32_t size; /* bytes of payload, exactly */
-	bool fd;       /* comes with a descriptor */
-	bool request;  /* has a number */
+	unsigned senders;
+	uint32_t size;	 /* bytes of payload, exactly */
+	bool fd;	 /* comes with a descriptor */
+	bool connection; /* is about one */
 	const char *(*check)(const struct privsep_msg *m);
 };
 
 #define SIZE(member) sizeof(((struct privsep_msg *)0)->member)
 
 static const struct privsep_rule privsep_table[PRIVSEP_TYPE_MAX] = {
-	/*                       sender           payload           fd     request check */
-	[PRIVSEP_GET] = {PRIVSEP_API, SIZE(get), false, true, check_get},
-	[PRIVSEP_GET_EVENTS] = {PRIVSEP_API, SIZE(get_events), false, true, NULL},
-	[PRIVSEP_PUT_STAGED] = {PRIVSEP_API, SIZE(put_staged), true, true, check_put_staged},
-	[PRIVSEP_DROP_STAGED] = {PRIVSEP_API, 0, false, true, NULL},
-	[PRIVSEP_NET_ADD] = {PRIVSEP_API, SIZE(net_add), false, true, check_net_add},
-	[PRIVSEP_NET_DEL] = {PRIVSEP_API, SIZE(net_del), false, true, check_net_del},
-	[PRIVSEP_APPLY] = {PRIVSEP_API, 0, false, true, NULL},
-	[PRIVSEP_REPLY] = {PRIVSEP_MONITOR, SIZE(reply), true, true, check_reply},
-	[PRIVSEP_EVENT_NOTE] = {PRIVSEP_MONITOR, SIZE(event_note), false, false, NULL},
+	/*                       senders  payload         fd   connection check */
+	[PRIVSEP_GET] = {EITHER, SIZE(get), false, true, check_get},
+	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, NULL},
+	[PRIVSEP_PUT_STAGED] = {ADMIN, SIZE(put_staged), true, true, check_put_staged},
+	[PRIVSEP_DROP_STAGED] = {ADMIN, 0, false, true, NULL},
+	[PRIVSEP_NET_ADD] = {ADMIN, SIZE(net_add), false, true, check_net_add},
+	[PRIVSEP_NET_DEL] = {ADMIN, SIZE(net_del), false, true, check_net_del},
+	[PRIVSEP_APPLY] = {ADMIN, 0, false, true, NULL},
+	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
+	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
+	[PRIVSEP_PONG] = {EITHER, 0, false, false, NULL},
+	[PRIVSEP_VIOLATION] = {EITHER, SIZE(violation), false, false, NULL},
+	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
+	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
+	[PRIVSEP_CONNECTION] = {MONITOR, 0, true, true, NULL},
+	[PRIVSEP_DROP] = {MONITOR, 0, false, true, NULL},
+	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };
+
+bool privsep_is_change(enum privsep_type t)
+{
+	return t < PRIVSEP_TYPE_MAX && privsep_table[t].senders == ADMIN;
+}
 
 int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool has_fd,
 		  const char **ret_why)
@@ -121,14 +138,14 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 		return -EBADMSG;
 	}
 	rule = &privsep_table[m->type];
-	if (rule->sender != sender)
+	if (sender >= PRIVSEP_ROLE_MAX || !(rule->senders & FROM(sender)))
 		why = "not a message of this sender";
 	else if (m->size != rule->size || len != PRIVSEP_HEAD + rule->size)
 		why = "wrong size";
 	else if (rule->fd != has_fd)
 		why = rule->fd ? "descriptor missing" : "descriptor not expected";
-	else if (rule->request != (m->request != 0))
-		why = "wrong request number";
+	else if (rule->connection != (m->connection != 0))
+		why = "a connection is missing or too much";
 	else if (rule->check)
 		why = rule->check(m);
 	if (!why)
@@ -208,44 +225,24 @@ int privsep_read_memfd(int fd, uint64_t len, char **ret)
 	return 0;
 }
 
-/* ---- privileges ---- */
+/* ---- names for people ---- */
 
-static int privsep_drop_user(void)
+const char *privsep_syscall_to_string(uint32_t number, char *buf, size_t size)
 {
-	const struct passwd *pw = getpwnam("plenum");
+	static const struct {
+		long number;
+		const char *name;
+	} named[] = {
+		{SYS_openat, "openat"}, {SYS_socket, "socket"},		{SYS_connect, "connect"},
+		{SYS_execve, "execve"}, {SYS_clone, "clone"},		{SYS_clone3, "clone3"},
+		{SYS_ptrace, "ptrace"}, {SYS_mprotect, "mprotect"},	{SYS_kill, "kill"},
+		{SYS_bind, "bind"},	{SYS_unlinkat, "unlinkat"},	{SYS_prctl, "prctl"},
+		{SYS_ioctl, "ioctl"},	{SYS_readlinkat, "readlinkat"}, {SYS_fcntl, "fcntl"},
+	};
 
-	if (!pw)
-		pw = getpwnam("nobody");
-	if (!pw || pw->pw_uid == 0)
-		return -ENOENT;
-	if (setgroups(0, NULL) < 0 || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
-		return -errno;
-	return 0;
-}
-
-int privsep_drop_privileges(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{0}, {0}};
-	int r;
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	if (geteuid() == 0) {
-		/* EINVAL ends the list of those that the kernel knows. */
-		for (unsigned cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
-			;
-		r = privsep_drop_user();
-		if (r < 0)
-			return r;
-	}
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
-		return -errno;
-	if (syscall(SYS_capset, &head, none) < 0)
-		return -errno;
-	/* Nobody of the same user may trace it, and it leaves no core with clients' data. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return -errno;
-	return 0;
+	snprintf(buf, size, "%u", number);
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+		if ((uint32_t)named[i].number == number)
+			snprintf(buf, size, "%u (%s)", number, named[i].name);
+	return buf;
 }

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The wall between the agent's roles. plenumd runs as several processes of one binary: `monitor` is
- * privileged and decides everything, `api` has no privileges and parses what clients send. They
- * talk over a SOCK_SEQPACKET socketpair by the messages below and no others. One table says who may
- * send which, how large it is, whether a descriptor comes along, and how its fields are checked; a
- * message that breaks a rule never reaches a handler. Long texts travel as sealed memfds.
- * A further role (an undo process for disruptive changes) is a further row of the role table.
+ * privileged and decides everything; `api` and `admin` have no privileges, no files and few system
+ * calls, and parse what clients send. They talk over a SOCK_SEQPACKET socketpair by the messages
+ * below and no others. One table says who may send which, how large it is, whether a descriptor or
+ * a connection comes with it, and how its fields are checked; a message that breaks a rule never
+ * reaches a handler, and its sender is ended. Long texts travel as sealed memfds.
+ *
+ * Authority is the monitor's alone. It accepts the clients itself, asks the kernel who they are
+ * (SO_PEERCRED, SO_PEERGROUPS), and hands a connection under a random number to one of the two
+ * children: to `admin` only those of peers who may make changes, to `api` all others. Messages that
+ * change something are not `api`'s to send, so who can only read, and whoever takes over the
+ * process that parses a reader's bytes, can change nothing: no message exists for it.
+ *
+ * `admin` never sees a byte of anybody who could not change everything openly. What remains where
+ * it is taken over by one administrator (or by hostile bytes that an administrator relays): it can
+ * put a change of its own in the place of one that another administrator asks for while that one's
+ * connection is open. It cannot make more changes than there are such connections, since a
+ * connection carries one request in all; nor any without one, since numbers are random, known to
+ * the monitor and dead once the peer is gone; nor in anybody else's name, since the event of a
+ * change names the uid and pid that the kernel gave.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
@@ -14,12 +28,15 @@
 #include "netcfg/base/base.h"
 #include <sys/types.h>
 
-enum privsep_role { PRIVSEP_MONITOR, PRIVSEP_API, PRIVSEP_ROLE_MAX };
+enum privsep_role {
+	PRIVSEP_MONITOR,
+	PRIVSEP_API,   /* serves those who look */
+	PRIVSEP_ADMIN, /* serves those who may make changes */
+	PRIVSEP_ROLE_MAX
+};
 const char *privsep_role_to_string(enum privsep_role r);
 
-/* Descriptors of a role's process. */
-#define PRIVSEP_FD_CONTROL 3
-#define PRIVSEP_FD_LISTEN 4
+#define PRIVSEP_FD_CONTROL 3 /* in a role's process */
 
 #define PRIVSEP_TEXT_MAX (1U << 20)   /* bytes of a body from a client */
 #define PRIVSEP_REPLY_MAX (16U << 20) /* bytes of a reply */
@@ -33,8 +50,15 @@ enum privsep_type {
 	PRIVSEP_NET_ADD,
 	PRIVSEP_NET_DEL,
 	PRIVSEP_APPLY,
+	PRIVSEP_HELD,	/* its client waits for events: not idle */
+	PRIVSEP_CLOSED, /* the connection is gone, and its number with it */
+	PRIVSEP_PONG,
+	PRIVSEP_VIOLATION, /* a system call that is not on the list */
 	PRIVSEP_REPLY,
 	PRIVSEP_EVENT_NOTE,
+	PRIVSEP_CONNECTION, /* a client, with its socket */
+	PRIVSEP_DROP,	    /* close that connection, to make room or because it idles */
+	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
 };
 
@@ -56,7 +80,7 @@ struct privsep_get {
 	uint32_t what;
 };
 struct privsep_get_events {
-	uint64_t since;
+	uint64_t since, instance; /* instance: of the agent that `since` counts in; 0: not said */
 };
 struct privsep_put_staged { /* with a sealed memfd */
 	uint64_t len;
@@ -74,12 +98,15 @@ struct privsep_reply { /* with a sealed memfd */
 	uint64_t len;
 };
 struct privsep_event_note {
-	uint64_t next;
+	uint64_t next, instance;
+};
+struct privsep_violation {
+	uint32_t number; /* of the system call */
 };
 
 struct privsep_msg {
 	uint32_t type, size; /* size: bytes of the payload that follow */
-	uint64_t request;    /* chosen by the asking side, repeated in the reply; 0: a note */
+	uint64_t connection; /* the monitor's number for the client's connection; 0: of none */
 	union {
 		struct privsep_get get;
 		struct privsep_get_events get_events;
@@ -88,9 +115,12 @@ struct privsep_msg {
 		struct privsep_net_del net_del;
 		struct privsep_reply reply;
 		struct privsep_event_note event_note;
+		struct privsep_violation violation;
 	};
 };
 
+/* Whether it asks for more than to look. */
+bool privsep_is_change(enum privsep_type t);
 /*
  * Whether a message of `len` bytes with (has_fd) or without a descriptor may come from `sender`. 0;
  * -EBADMSG with the broken rule in *ret_why (static text). Pure.
@@ -111,9 +141,7 @@ int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int 
  * size. */
 int privsep_read_memfd(int fd, uint64_t len, char **ret);
 
-/* Gives up all privileges for good: groups, user (`plenum`, else `nobody`), capabilities, the
- * gaining of new ones. 0 or negative errno; a process without privileges to begin with keeps its
- * user. */
-int privsep_drop_privileges(void);
+/* "41 (socket)" in buf; the number alone where the call has no name here. Returns buf. */
+const char *privsep_syscall_to_string(uint32_t number, char *buf, size_t size);
 
 #endif

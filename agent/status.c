@@ -185,7 +185,9 @@ static void status_add_agent(const struct agent *a, struct status *st)
 	snprintf(p->state, sizeof(p->state), "UP");
 	p->core = -1;
 	p->pid = getpid();
-	p->memory_bytes = status_resident_bytes(p->pid) + status_resident_bytes(role_pid(a->api));
+	p->memory_bytes = status_resident_bytes(p->pid) +
+			  status_resident_bytes(clients_child_pid(a->clients, PRIVSEP_API)) +
+			  status_resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN));
 	p->uptime_s = (clock_now_ns() - a->started_ns) / NSEC_PER_SEC;
 }
 
@@ -268,6 +270,7 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_number = a->applied.number;
 	st.applied_time_s = a->applied.time_s;
 	st.applied_steps = a->applied.steps;
+	st.applied_by = a->applied.by;
 	st.problems = a->problems;
 	st.n_problems = a->n_problems;
 	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)

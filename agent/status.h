@@ -46,6 +46,7 @@ struct status {
 	char host[PLENUM_NAME_MAX];
 	const char *state; /* static text */
 	uint64_t applied_number, applied_time_s, applied_steps;
+	const char *applied_by; /* borrowed */
 	struct status_leg *legs;
 	size_t n_legs;
 	struct status_process *processes;

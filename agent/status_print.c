@@ -97,12 +97,13 @@ json_t *status_to_json(const struct status *st)
 		json_decref(reasons);
 		return NULL;
 	}
-	return json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I}, s:o, s:{s:I, s:I}, s:o, s:o}", "host",
-			 status_text(st->host), "version", PLENUM_VERSION, "state", st->state,
-			 "applied", "number", (json_int_t)st->applied_number, "time",
+	return json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I, s:s}, s:o, s:{s:I, s:I}, s:o, s:o}",
+			 "host", status_text(st->host), "version", PLENUM_VERSION, "state",
+			 st->state, "applied", "number", (json_int_t)st->applied_number, "time",
 			 status_time(st->applied_time_s), "steps", (json_int_t)st->applied_steps,
-			 "legs", legs, "workers", "up", (json_int_t)st->workers_up, "total",
-			 (json_int_t)st->workers_total, "paths", paths, "reasons", reasons);
+			 "by", st->applied_by, "legs", legs, "workers", "up",
+			 (json_int_t)st->workers_up, "total", (json_int_t)st->workers_total,
+			 "paths", paths, "reasons", reasons);
 }
 
 static json_t *status_process_to_json(const struct status *st, const struct status_process *p)

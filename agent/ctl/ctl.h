@@ -60,7 +60,8 @@ struct ctl_request {
 	unsigned timeout_s;		 /* 0: CTL_TIMEOUT_S */
 };
 
-/* 0 with the reply, whatever its status; negative errno where there was none: -ENOENT and
+/* `socket` is the one for looking; a change (any method but GET) goes to the admin socket beside
+ * it. 0 with the reply, whatever its status; negative errno where there was none: -ENOENT and
  * -ECONNREFUSED mean that no agent runs. Prints nothing. */
 int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret);
 void ctl_reply_done(struct ctl_reply *r);

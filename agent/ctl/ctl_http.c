@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The agent over its sockets, by libcurl. Apart so that the commands neither see the library nor
+ * know which socket is for what. */
 #include "agent/ctl/ctl.h"
 
 #include <curl/curl.h>
@@ -101,7 +103,7 @@ static int error_of(CURL *curl, CURLcode e)
 	}
 }
 
-int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
+static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
 {
 	struct ctl_reply reply = {0};
 	struct curl_slist *headers;
@@ -131,6 +133,49 @@ int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply 
 	else
 		*ret = reply;
 	return r;
+}
+
+/* plenumd.sock has plenumd-admin.sock beside it. */
+static int admin_socket(const char *socket, char *buf, size_t size)
+{
+	size_t len = strlen(socket), ending = strlen(".sock");
+	bool ends = len > ending && strcmp(socket + len - ending, ".sock") == 0;
+
+	if (ends)
+		len -= ending;
+	if ((size_t)snprintf(buf, size, "%.*s-admin%s", (int)len, socket, ends ? ".sock" : "") >=
+	    size)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
+{
+	bool change = strcmp(rq->method, "GET") != 0;
+	char admin[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+	int r = admin_socket(socket, admin, sizeof(admin));
+
+	if (r < 0)
+		return r;
+	r = ask_at(change ? admin : socket, rq, ret);
+	/* The socket that was named may be the only one; it says itself what it does not do. */
+	if (change && r == -ENOENT)
+		return ask_at(socket, rq, ret);
+	/* Whom the configuration names may look too, without being in the group of readers. */
+	if (!change && (r == -EACCES || r == -EPERM)) {
+		int second = ask_at(admin, rq, ret);
+
+		if (second != -ENOENT && second != -ECONNREFUSED)
+			return second;
+	}
+	return r;
+}
+
+static int no_permission_to_change(void)
+{
+	ctl_complain("no permission to make changes; they are for root, and for the users and "
+		     "groups that the configuration names under 'admin'");
+	return CTL_NO_PERMISSION;
 }
 
 int ctl_unreachable(const struct ctl_args *a, int error)
@@ -210,6 +255,8 @@ int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_r
 	struct ctl_reply reply;
 	int r = ctl_http(a->socket, rq, &reply);
 
+	if ((r == -EACCES || r == -EPERM) && strcmp(rq->method, "GET") != 0)
+		return no_permission_to_change();
 	if (r < 0)
 		return ctl_unreachable(a, r);
 	r = ctl_judge(a, &reply);

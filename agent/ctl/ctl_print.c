@@ -28,7 +28,7 @@ void ctl_put(const char *text, FILE *out)
 
 int ctl_put_json(const json_t *o)
 {
-	if (json_dumpf(o, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY) < 0) {
+	if (json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY) < 0) {
 		ctl_complain("the result cannot be written");
 		return CTL_IO;
 	}

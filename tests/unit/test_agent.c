@@ -51,20 +51,28 @@ static void test_events_ring(void **state)
 	log_set_level(LOG_LEVEL_ERR);
 	for (int i = 1; i <= EVENTS_KEPT + 10; i++)
 		events_add(ev, LOG_LEVEL_NOTICE, "test", "event %d", i);
-	o = events_to_json(ev, 0);
+	o = events_to_json(ev, 0, 0);
 	assert_int_equal(json_integer_value(json_object_get(o, "next")), EVENTS_KEPT + 11);
 	json_t *list = json_object_get(o, "events");
 	assert_int_equal(json_array_size(list), EVENTS_KEPT);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "seq")), 11);
 	json_decref(o);
-	o = events_to_json(ev, EVENTS_KEPT + 10);
+	o = events_to_json(ev, EVENTS_KEPT + 10, 0);
 	assert_int_equal(json_array_size(json_object_get(o, "events")), 1);
 	json_decref(o);
-	o = events_to_json(ev, UINT64_MAX);
+	o = events_to_json(ev, EVENTS_KEPT + 11, ev->instance);
 	assert_int_equal(json_array_size(json_object_get(o, "events")), 0);
 	json_decref(o);
+	/* Numbers of an agent that is gone: the follower gets all there is of this one. */
+	o = events_to_json(ev, EVENTS_KEPT + 11, ev->instance ^ 1);
+	assert_int_equal(json_array_size(json_object_get(o, "events")), EVENTS_KEPT);
+	assert_int_equal(json_string_length(json_object_get(o, "instance")), 16);
+	json_decref(o);
+	o = events_to_json(ev, UINT64_MAX, 0);
+	assert_int_equal(json_array_size(json_object_get(o, "events")), EVENTS_KEPT);
+	json_decref(o);
 	events_add(ev, LOG_LEVEL_INFO, "test", "bad \xff utf-8");
-	o = events_to_json(ev, EVENTS_KEPT + 11);
+	o = events_to_json(ev, EVENTS_KEPT + 11, 0);
 	assert_int_equal(json_array_size(json_object_get(o, "events")), 1);
 	json_decref(o);
 	free(ev);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From HTTP requests to messages: paths, methods, queries, bodies. */
-#include "agent/api_route.h"
+#include "agent/api_head.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,6 +70,29 @@ static void test_unknown_and_wrong_method(void **state)
 	assert_int_equal(refused("TRACE", "/v1/config/staged", NULL), 405);
 }
 
+/* The reading socket: what is there, and nothing that changes it. */
+static void test_read_only(void **state)
+{
+	static const char *const changes[][2] = {{"PUT", "/v1/config/staged"},
+						 {"DELETE", "/v1/config/staged"},
+						 {"POST", "/v1/net"},
+						 {"DELETE", "/v1/net/leg-a"},
+						 {"POST", "/v1/apply"}};
+	struct api_request rq = {.method = "GET", .path = "/v1/status", .read_only = true};
+
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		rq.method = changes[i][0];
+		rq.path = changes[i][1];
+		assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+		assert_int_equal(error.http_status, 403);
+		assert_non_null(strstr(error.message, "plenumd-admin.sock"));
+	}
+	rq.path = "/v1/nothing";
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+	assert_int_equal(error.http_status, 404);
+}
+
 static void test_events(void **state)
 {
 	struct api_request rq = {
@@ -86,6 +109,15 @@ static void test_events(void **state)
 		assert_int_equal(error.http_status, 400);
 	}
 	rq.since = NULL;
+	rq.instance = "00000000deadbeef";
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_int_equal(msg.get_events.instance, 0xdeadbeef);
+	static const char *const no_instance[] = {"", "xyz", "-1", "10000000000000000"};
+	for (size_t i = 0; i < ARRAY_SIZE(no_instance); i++) {
+		rq.instance = no_instance[i];
+		assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+	}
+	rq.instance = NULL;
 	rq.wait = "61";
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
 }
@@ -175,11 +207,102 @@ static void test_error_text(void **state)
 	free(text);
 }
 
+static const char good_head[] = "GET /v1/status?x=1 HTTP/1.1\r\nHost: plenum\r\n\r\n";
+
+static unsigned head(const char *text)
+{
+	ssize_t r = api_head_check(text, strlen(text), &error);
+
+	if (r >= 0)
+		return r > 0 ? 200 : 100; /* 100: more has to come */
+	assert_non_null(error.code);
+	assert_string_not_equal(error.message, "");
+	return error.http_status;
+}
+
+static void test_head_good(void **state)
+{
+	size_t len = strlen(good_head);
+	char longer[512];
+
+	for (size_t i = 0; i < len; i++) /* byte by byte, as a slow client sends it */
+		assert_int_equal(api_head_check(good_head, i, &error), 0);
+	assert_int_equal(api_head_check(good_head, len, &error), len);
+	snprintf(longer, sizeof(longer), "%s\x01\x02 a body may hold anything", good_head);
+	assert_int_equal(api_head_check(longer, strlen(longer), &error), len);
+	assert_int_equal(head("PUT /v1/config/staged HTTP/1.1\r\nHost: x\r\n"
+			      "content-length: \t1048576 \r\nExpect: 100-continue\r\n\r\n"),
+			 200);
+	assert_int_equal(head("GET / HTTP/1.0\r\n\r\n"), 200);
+}
+
+static void test_head_refused(void **state)
+{
+	static const struct {
+		unsigned status;
+		const char *text;
+	} bad[] = {
+		{400, "\r\n"},
+		{400, "GET / HTTP/1.1\nHost: x\n\n"},
+		{400, "GET / HTTP/1.1\r\n\r\n"}, /* no Host */
+		{400, "GET /\r\nHost: x\r\n\r\n"},
+		{400, "GET  / HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{400, "GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{400, "G(T / HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{400, "GET /\x80 HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{400, "GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n"},
+		{400, "GET / HTTP/1.1\r\nHost x\r\n\r\n"},
+		{400, "GET / HTTP/1.1\r\nHost : x\r\n\r\n"},
+		{400, "GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"},
+		{400, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"},
+		{400,
+		 "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n"},
+		{400, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n"},
+		{413, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048577\r\n\r\n"},
+		{417, "PUT / HTTP/1.1\r\nHost: x\r\nExpect: the-moon\r\n\r\n"},
+		{501, "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		{505, "GET / HTTP/2.0\r\nHost: x\r\n\r\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(head(bad[i].text), bad[i].status);
+	/* A NUL is a byte like others. */
+	assert_int_equal(api_head_check("GET / HTTP/1.1\r\nHost: \0\r\n\r\n", 28, &error), -EINVAL);
+}
+
+static void test_head_too_large(void **state)
+{
+	static char text[3 * API_HEAD_BYTES_MAX];
+	size_t n;
+
+	n = (size_t)sprintf(text, "GET /%02000d HTTP/1.1\r\nHost: x\r\n\r\n", 0);
+	assert_int_equal(api_head_check(text, n, &error), -EINVAL);
+	assert_int_equal(error.http_status, 414);
+	memset(text, 'x', sizeof(text)); /* a first line without an end */
+	assert_int_equal(api_head_check(text, API_HEAD_BYTES_MAX - 1, &error), 0);
+	assert_int_equal(api_head_check(text, sizeof(text), &error), -EINVAL);
+	assert_int_equal(error.http_status, 414);
+	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
+	text[n] = 'x'; /* one header that is longer than all may be */
+	assert_int_equal(api_head_check(text, sizeof(text), &error), -EINVAL);
+	assert_int_equal(error.http_status, 431);
+	n = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: x\r\n");
+	for (unsigned i = 0; i < API_FIELDS_MAX; i++)
+		n += (size_t)sprintf(text + n, "a:\r\n");
+	n += (size_t)sprintf(text + n, "\r\n");
+	assert_int_equal(api_head_check(text, n, &error), -EINVAL);
+	assert_int_equal(error.http_status, 431);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gets),
 		cmocka_unit_test(test_unknown_and_wrong_method),
+		cmocka_unit_test(test_read_only),
+		cmocka_unit_test(test_head_good),
+		cmocka_unit_test(test_head_refused),
+		cmocka_unit_test(test_head_too_large),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_net_add),
 		cmocka_unit_test(test_net_add_refused),

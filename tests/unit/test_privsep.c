@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -43,14 +44,14 @@ static struct privsep_msg a_get(void)
 {
 	return (struct privsep_msg){.type = PRIVSEP_GET,
 				    .size = sizeof(struct privsep_get),
-				    .request = 1,
+				    .connection = 1,
 				    .get = {.what = PRIVSEP_STATUS}};
 }
 
 static struct privsep_msg a_net_add(void)
 {
 	struct privsep_msg m = {
-		.type = PRIVSEP_NET_ADD, .size = sizeof(struct privsep_net_add), .request = 1};
+		.type = PRIVSEP_NET_ADD, .size = sizeof(struct privsep_net_add), .connection = 1};
 
 	strcpy(m.net_add.name, "leg-a");
 	strcpy(m.net_add.device, "0000:3b:00.0");
@@ -63,10 +64,11 @@ static void test_good(void **state)
 	struct privsep_msg m = a_get();
 
 	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.get), false), 0);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.get), false), 0);
 	m = a_net_add();
-	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.net_add), false), 0);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.net_add), false), 0);
 	strcpy(m.net_add.ips[0], "10.0.0.1-10.0.0.9");
-	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.net_add), false), 0);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.net_add), false), 0);
 }
 
 static void test_lengths(void **state)
@@ -99,7 +101,7 @@ static void test_types_and_senders(void **state)
 	/* The unprivileged side must not be able to answer for the monitor. */
 	m = (struct privsep_msg){.type = PRIVSEP_REPLY,
 				 .size = sizeof(m.reply),
-				 .request = 1,
+				 .connection = 1,
 				 .reply = {.http_status = 200}};
 	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.reply), true), -EBADMSG);
 	assert_int_equal(check(PRIVSEP_MONITOR, &m, HEAD + sizeof(m.reply), true), 0);
@@ -110,16 +112,16 @@ static void test_descriptors_and_numbers(void **state)
 	struct privsep_msg m = a_get();
 	size_t len = HEAD + sizeof(m.get);
 
-	assert_int_equal(check(PRIVSEP_API, &m, len, true), -EBADMSG);
-	m.request = 0;
-	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
+	m.connection = 0;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 	m = (struct privsep_msg){
-		.type = PRIVSEP_PUT_STAGED, .size = sizeof(m.put_staged), .request = 1};
+		.type = PRIVSEP_PUT_STAGED, .size = sizeof(m.put_staged), .connection = 1};
 	len = HEAD + sizeof(m.put_staged);
-	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
-	assert_int_equal(check(PRIVSEP_API, &m, len, true), 0);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), 0);
 	m.put_staged.len = PRIVSEP_TEXT_MAX + 1;
-	assert_int_equal(check(PRIVSEP_API, &m, len, true), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
 }
 
 static void test_fields(void **state)
@@ -129,43 +131,79 @@ static void test_fields(void **state)
 	size_t len = HEAD + sizeof(m.get);
 
 	m.get.what = PRIVSEP_WHAT_MAX;
-	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 	len = HEAD + sizeof(m.net_add);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		m = a_net_add();
 		strcpy(m.net_add.name, bad[i]);
-		assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+		assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 		m = a_net_add();
 		strcpy(m.net_add.ips[PRIVSEP_IPS_MAX - 1], bad[i]);
-		assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+		assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 	}
 	m = a_net_add();
 	memset(m.net_add.device, 'x', sizeof(m.net_add.device)); /* no end */
-	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 	m = a_net_add();
 	m.net_add.network[0] = '\0';
-	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 }
 
 static void test_travel(void **state)
 {
 	autoclose int fd = spawn_memfd_sealed("t", "text", 4);
-	struct privsep_msg out = {.type = PRIVSEP_PUT_STAGED, .request = 7, .put_staged = {4}}, in;
+	struct privsep_msg out = {.type = PRIVSEP_PUT_STAGED, .connection = 7, .put_staged = {4}},
+			   in;
 	autofree char *text = NULL;
 	const char *why = NULL;
 	autoclose int got = -1;
 
-	assert_int_equal(privsep_recv(pair[1], PRIVSEP_API, &in, &got, &why), -EAGAIN);
-	assert_int_equal(privsep_send(pair[0], PRIVSEP_API, &out, fd), 0);
-	assert_int_equal(privsep_recv(pair[1], PRIVSEP_API, &in, &got, &why), 1);
-	assert_int_equal(in.request, 7);
+	assert_int_equal(privsep_recv(pair[1], PRIVSEP_ADMIN, &in, &got, &why), -EAGAIN);
+	assert_int_equal(privsep_send(pair[0], PRIVSEP_ADMIN, &out, fd), 0);
+	assert_int_equal(privsep_recv(pair[1], PRIVSEP_ADMIN, &in, &got, &why), 1);
+	assert_int_equal(in.connection, 7);
 	assert_true(got >= 0);
 	assert_int_equal(privsep_read_memfd(got, 4, &text), 0);
 	assert_string_equal(text, "text");
 	assert_int_equal(privsep_read_memfd(got, 5, &text), -EBADMSG);
 	/* What the rules forbid is not even sent. */
 	out.type = PRIVSEP_REPLY;
-	assert_int_equal(privsep_send(pair[0], PRIVSEP_API, &out, fd), -EBADMSG);
+	assert_int_equal(privsep_send(pair[0], PRIVSEP_ADMIN, &out, fd), -EBADMSG);
+}
+
+/* Who parses readers' bytes has no message by which anything changes, whatever it puts in it. */
+static void test_changes_are_not_the_readers(void **state)
+{
+	autoclose int fd = spawn_memfd_sealed("t", "text", 4);
+	unsigned n_changes = 0;
+
+	for (uint32_t type = 1; type < PRIVSEP_TYPE_MAX; type++) {
+		bool change = privsep_is_change((enum privsep_type)type);
+
+		n_changes += change;
+		for (uint32_t size = 0; size <= sizeof(struct privsep_msg) - HEAD; size++)
+			for (int with_fd = 0; change && with_fd < 2; with_fd++) {
+				struct privsep_msg m = a_net_add();
+
+				m.type = type;
+				m.size = size;
+				assert_int_equal(check(PRIVSEP_API, &m, HEAD + size, with_fd),
+						 -EBADMSG);
+			}
+	}
+	assert_int_equal(n_changes, 5);
+	assert_false(privsep_is_change(PRIVSEP_GET));
+	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
+	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
+}
+
+static void test_names_of_calls(void **state)
+{
+	char buf[40];
+
+	assert_non_null(
+		strstr(privsep_syscall_to_string(SYS_socket, buf, sizeof(buf)), " (socket)"));
+	assert_string_equal(privsep_syscall_to_string(4095, buf, sizeof(buf)), "4095");
 }
 
 static void test_garbage_travels_nowhere(void **state)
@@ -213,6 +251,8 @@ int main(void)
 		cmocka_unit_test(test_types_and_senders),
 		cmocka_unit_test(test_descriptors_and_numbers),
 		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_changes_are_not_the_readers),
+		cmocka_unit_test(test_names_of_calls),
 		cmocka_unit_test_setup_teardown(test_travel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage_travels_nowhere, setup, teardown),
 		cmocka_unit_test(test_unsealed_is_refused),
