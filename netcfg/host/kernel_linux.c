@@ -2,6 +2,7 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/link_setting.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
 #include "netcfg/host/udev.h"
@@ -20,14 +21,6 @@ struct kernel_linux {
 	int sysfs;
 	int proc_sys;
 	int proc_net;
-};
-
-/* The host-wide settings that count together with those of a link. */
-static const char *const host_sysctls[] = {
-	"net/ipv4/conf/all/arp_announce",	 "net/ipv4/conf/all/arp_filter",
-	"net/ipv4/conf/all/arp_ignore",		 "net/ipv4/conf/all/ignore_routes_with_linkdown",
-	"net/ipv4/conf/all/promote_secondaries", "net/ipv4/conf/all/rp_filter",
-	"net/ipv6/conf/all/disable_ipv6",
 };
 
 static struct kernel_linux *linux_of(struct kernel *k)
@@ -142,12 +135,14 @@ static int collect_host(struct kernel *k, struct inventory *inv)
 		return -errno;
 	inv_text_set(inv->host, sizeof(inv->host), uts.nodename);
 	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), uts.release);
-	for (size_t i = 0; i < ARRAY_SIZE(host_sysctls); i++) {
-		char value[64];
+	/* Those of all links: each counts together with a link's own. */
+	for (enum link_setting i = 0; i < LINK_SETTING_MAX; i++) {
+		char key[LINK_SETTING_KEY_MAX], value[64];
 
-		if (linux_sysctl_get(k, host_sysctls[i], value, sizeof(value)) < 0)
+		link_setting_key(i, "all", key);
+		if (linux_sysctl_get(k, key, value, sizeof(value)) < 0)
 			continue; /* a kernel without it, as IPv6 may be */
-		if (inv_sysctl_add(inv, host_sysctls[i], value) < 0)
+		if (inv_sysctl_add(inv, key, value) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -232,6 +227,7 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 		r = collect_netlink(kl, d, inv);
 	if (r < 0)
 		return r;
+	link_setting_drop_absent(inv);
 	inv_sort(inv); /* what follows looks links up */
 	drop_strays(inv);
 	return collect_sysfs(kl, d, inv);

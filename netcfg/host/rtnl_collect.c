@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/link_setting.h"
 #include "netcfg/host/rtnl.h"
 #include <linux/fib_rules.h>
 #include <linux/if.h>
 #include <linux/if_addr.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/rtnetlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
@@ -28,26 +27,6 @@ _Static_assert((int)INV_PROTO_KERNEL == RTPROT_KERNEL && (int)INV_PROTO_BOOT == 
 		       (int)INV_PROTO_STATIC == RTPROT_STATIC && (int)INV_PROTO_RA == RTPROT_RA &&
 		       (int)INV_PROTO_DHCP == RTPROT_DHCP,
 	       "the inventory's protocols are the kernel's");
-
-/* The settings of each link that a data leg depends on, by their place in what RTM_GETLINK tells:
- * one dump instead of a file per link and setting. The arrays are those of IFLA_INET_CONF (counted
- * from 1) and IFLA_INET6_CONF (from 0). */
-struct devconf {
-	const char *name;
-	unsigned index;
-};
-static const struct devconf devconf4[] = {
-	{"arp_announce", IPV4_DEVCONF_ARP_ANNOUNCE - 1},
-	{"arp_filter", IPV4_DEVCONF_ARPFILTER - 1},
-	{"arp_ignore", IPV4_DEVCONF_ARP_IGNORE - 1},
-	{"ignore_routes_with_linkdown", IPV4_DEVCONF_IGNORE_ROUTES_WITH_LINKDOWN - 1},
-	{"promote_secondaries", IPV4_DEVCONF_PROMOTE_SECONDARIES - 1},
-	{"rp_filter", IPV4_DEVCONF_RP_FILTER - 1},
-};
-static const struct devconf devconf6[] = {
-	{"accept_dad", DEVCONF_ACCEPT_DAD},
-	{"disable_ipv6", DEVCONF_DISABLE_IPV6},
-};
 
 static int parse_attrs(struct nlmsghdr *h, int header_bytes, struct nlattr **tb, int max,
 		       const struct nla_policy *policy)
@@ -139,20 +118,22 @@ static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
 		l->vrf_table = attr_u32(nla_find(nla_data(data), nla_len(data), IFLA_VRF_TABLE));
 }
 
-static int add_devconf(struct inventory *inv, const char *ifname, const char *family,
-		       struct nlattr *conf, const struct devconf *wanted, size_t n)
+/* The settings of a link come with RTM_GETLINK: one dump instead of a file per link and setting. */
+static int add_settings(struct inventory *inv, const char *ifname, const char *family,
+			struct nlattr *conf)
 {
-	for (size_t i = 0; conf && i < n; i++) {
-		char key[96], value[16];
+	for (enum link_setting i = 0; conf && i < LINK_SETTING_MAX; i++) {
+		const struct link_setting_entry *e = &link_settings[i];
+		char key[LINK_SETTING_KEY_MAX], value[16];
 		int32_t v;
 		int r;
 
-		if ((wanted[i].index + 1) * sizeof(v) > (size_t)nla_len(conf))
+		if (strcmp(e->family, family) != 0 ||
+		    (e->devconf + 1) * sizeof(v) > (size_t)nla_len(conf))
 			continue;
-		memcpy(&v, (char *)nla_data(conf) + wanted[i].index * sizeof(v), sizeof(v));
-		snprintf(key, sizeof(key), "net/%s/conf/%s/%s", family, ifname, wanted[i].name);
+		memcpy(&v, (char *)nla_data(conf) + e->devconf * sizeof(v), sizeof(v));
 		snprintf(value, sizeof(value), "%d", v);
-		r = inv_sysctl_add(inv, key, value);
+		r = inv_sysctl_add(inv, link_setting_key(i, ifname, key), value);
 		if (r < 0)
 			return r;
 	}
@@ -172,8 +153,7 @@ static int parse_af_spec(struct inventory *inv, const char *ifname, struct nlatt
 		if (!v4 && nla_type(af) != AF_INET6)
 			continue;
 		conf = nla_find(nla_data(af), nla_len(af), v4 ? IFLA_INET_CONF : IFLA_INET6_CONF);
-		r = v4 ? add_devconf(inv, ifname, "ipv4", conf, devconf4, ARRAY_SIZE(devconf4))
-		       : add_devconf(inv, ifname, "ipv6", conf, devconf6, ARRAY_SIZE(devconf6));
+		r = add_settings(inv, ifname, v4 ? "ipv4" : "ipv6", conf);
 		if (r < 0)
 			return r;
 	}

@@ -109,8 +109,9 @@ static int format_step(const struct plan_step *s, char *buf, size_t size)
 				s->link.was.up, s->link.want.up);
 	case PLAN_ADDR_ADD:
 	case PLAN_ADDR_DEL:
-		return snprintf(buf, size, "%u %s %s %u", s->addr.ifindex, name,
-				ip_prefix_format(&s->addr.ip, a, sizeof(a)), s->addr.proto);
+		return snprintf(buf, size, "%u %s %s %u %d %d", s->addr.ifindex, name,
+				ip_prefix_format(&s->addr.ip, a, sizeof(a)), s->addr.proto,
+				s->addr.no_prefix_route, s->addr.optimistic);
 	case PLAN_ROUTE_ADD:
 	case PLAN_ROUTE_DEL:
 		return snprintf(buf, size, "%u %s %u %u %u %u %u %u %s/%u %s %s", s->route.oif,
@@ -229,12 +230,15 @@ static int parse_link(const char *args, struct plan_step *s)
 
 static int parse_addr_step(const char *args, struct plan_step *s)
 {
+	unsigned no_prefix_route, optimistic;
 	char ip[IP_ADDR_STR_MAX];
 
-	if (sscanf(args, "%" SCNu32 " %15s %63s %" SCNu8, &s->addr.ifindex, s->ifname, ip,
-		   &s->addr.proto) != 4 ||
-	    ip_prefix_parse(ip, &s->addr.ip) < 0)
+	if (sscanf(args, "%" SCNu32 " %15s %63s %" SCNu8 " %u %u", &s->addr.ifindex, s->ifname, ip,
+		   &s->addr.proto, &no_prefix_route, &optimistic) != 6 ||
+	    no_prefix_route > 1 || optimistic > 1 || ip_prefix_parse(ip, &s->addr.ip) < 0)
 		return -EBADMSG;
+	s->addr.no_prefix_route = no_prefix_route;
+	s->addr.optimistic = optimistic;
 	return 0;
 }
 

@@ -1,110 +1,94 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a leg wants of the host: kernel settings, link, addresses, routes and rules. */
+/*
+ * What a leg wants of the host: kernel settings, link, addresses, routes and rules. Apart from the
+ * planners because every HA mode whose legs have addresses of their own wants the same.
+ */
+#include "netcfg/host/link_setting.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
 
-#define ROUTE_UNREACHABLE 7 /* rtnetlink(7) */
-
-/* How the kernel joins conf/all/KEY and conf/INTERFACE/KEY into what counts (kernel document
- * networking/ip-sysctl, include/linux/inetdevice.h). */
-enum sysctl_join {
-	JOIN_NONE, /* the interface's alone */
-	JOIN_MAX,  /* the larger */
-	JOIN_OR,
-};
-
-enum sysctl_when {
+enum setting_when {
+	WHEN_ALWAYS,
 	WHEN_IPV4,
 	WHEN_IPV4_SAME_SUBNET,
 	WHEN_IPV4_DPDK, /* a worker answers for addresses that the kernel does not have */
 	WHEN_IPV6,
 };
 
-/* Effective values from `min` to `max` are left alone; else the interface's is set. */
-struct leg_sysctl {
-	const char *family, *key;
-	enum sysctl_when when;
-	enum sysctl_join join;
+/* Effective values from `min` to `max` are left alone; else the link's own is set. */
+struct wanted_setting {
+	enum link_setting setting;
+	enum setting_when when;
 	int min, max, set;
 	const char *reason;
 };
 
-static const struct leg_sysctl leg_sysctls[] = {
-	{"ipv4", "arp_announce", WHEN_IPV4, JOIN_MAX, 2, 2, 2,
+static const struct wanted_setting wanted_settings[] = {
+	{LINK_SETTING_ARP_ANNOUNCE, WHEN_IPV4, 2, 2, 2,
 	 "ARP requests name an address of the leg they leave by"},
-	{"ipv4", "arp_filter", WHEN_IPV4, JOIN_OR, 1, 1, 1,
+	{LINK_SETTING_ARP_FILTER, WHEN_IPV4, 1, 1, 1,
 	 "only the leg that an address is routed by answers ARP for it"},
-	{"ipv4", "arp_ignore", WHEN_IPV4_SAME_SUBNET, JOIN_MAX, 1, 2, 1,
+	{LINK_SETTING_ARP_IGNORE, WHEN_IPV4_SAME_SUBNET, 1, 2, 1,
 	 "both legs are in one subnet: each answers ARP for its own addresses only"},
-	{"ipv4", "ignore_routes_with_linkdown", WHEN_IPV4, JOIN_OR, 1, 1, 1,
+	{LINK_SETTING_LINKDOWN4, WHEN_IPV4, 1, 1, 1,
 	 "routes of a leg without carrier are not used"},
-	{"ipv4", "promote_secondaries", WHEN_IPV4, JOIN_OR, 1, 1, 1,
+	{LINK_SETTING_PROMOTE_SECONDARIES, WHEN_IPV4, 1, 1, 1,
 	 "removing one data IP must not take the others of its subnet along"},
-	{"ipv4", "forwarding", WHEN_IPV4_DPDK, JOIN_NONE, 0, 0, 0,
+	{LINK_SETTING_FORWARDING4, WHEN_IPV4_DPDK, 0, 0, 0,
 	 "the kernel must not forward copies of the packets that a DPDK worker takes"},
-	{"ipv6", "disable_ipv6", WHEN_IPV6, JOIN_NONE, 0, 0, 0, "the leg has IPv6 data IPs"},
-	{"ipv6", "accept_dad", WHEN_IPV6, JOIN_MAX, -1, 0, 0,
-	 "data IPs are usable at once: no wait for duplicate address detection"},
-	{"ipv6", "ignore_routes_with_linkdown", WHEN_IPV6, JOIN_OR, 1, 1, 1,
+	{LINK_SETTING_DISABLE_IPV6, WHEN_IPV6, 0, 0, 0, "the leg has IPv6 data IPs"},
+	{LINK_SETTING_ACCEPT_RA, WHEN_ALWAYS, 0, 0, 0,
+	 "a router on the data network must not give this host addresses or a default route"},
+	{LINK_SETTING_ACCEPT_DAD, WHEN_IPV6, 1, 2, 1, "two hosts with one data IP must find out"},
+	{LINK_SETTING_OPTIMISTIC_DAD, WHEN_IPV6, 1, 1, 1,
+	 "data IPs are usable while duplicate detection still runs"},
+	{LINK_SETTING_USE_OPTIMISTIC, WHEN_IPV6, 1, 1, 1,
+	 "data IPs are usable while duplicate detection still runs"},
+	{LINK_SETTING_LINKDOWN6, WHEN_IPV6, 1, 1, 1,
 	 "routes of a leg without carrier are not used"},
 };
 
-/* The recorded value; false: this host has no such setting. */
-static bool sysctl_value(const struct inventory *inv, const char *family, const char *conf,
-			 const char *key, int *ret)
-{
-	char path[96];
-	const char *value;
-
-	snprintf(path, sizeof(path), "net/%s/conf/%s/%s", family, conf, key);
-	value = inv_sysctl_value(inv, path);
-	if (!value)
-		return false;
-	*ret = atoi(value);
-	return true;
-}
-
-static int want_sysctl(struct plan_builder *b, const struct plan_leg *leg, const char *family,
-		       const char *key, int was, int want, const char *reason)
+static int want_setting(struct plan_builder *b, const struct plan_leg *leg,
+			enum link_setting setting, int was, int want, const char *reason)
 {
 	struct plan_step *s = planner_want_add(b, PLAN_SYSCTL_SET, leg);
 
 	if (!s)
 		return -ENOMEM;
-	snprintf(s->sysctl.key, sizeof(s->sysctl.key), "net/%s/conf/%s/%s", family, leg->link->name,
-		 key);
+	link_setting_key(setting, leg->link->name, s->sysctl.key);
 	snprintf(s->sysctl.was, sizeof(s->sysctl.was), "%d", was);
 	snprintf(s->sysctl.want, sizeof(s->sysctl.want), "%d", want);
 	snprintf(s->reason, sizeof(s->reason), "%s", reason);
 	return 0;
 }
 
-/* Strict reverse-path checks drop what comes in by one leg and would be answered by the other. The
- * larger of `all` and the interface's counts, and `all` is not ours to change: where the result is
- * 1, the interface is set to 2 (loose). */
+/* Strict reverse-path checks drop what comes in by one leg and would be answered by the other.
+ * `all` is not ours to change: where the larger of both is 1, the link's is set to 2 (loose). */
 static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 {
-	int all = 0, own;
+	int own, effective, all = 0;
 	char reason[160];
 
-	if (!sysctl_value(b->inv, "ipv4", leg->link->name, "rp_filter", &own))
+	if (!link_setting_effective(b->inv, LINK_SETTING_RP_FILTER, leg->link->name, &own,
+				    &effective) ||
+	    effective != 1)
 		return 0;
-	sysctl_value(b->inv, "ipv4", "all", "rp_filter", &all);
-	if (MAX_OF(all, own) != 1)
-		return 0;
+	link_setting_value(b->inv, LINK_SETTING_RP_FILTER, "all", &all);
 	snprintf(reason, sizeof(reason),
 		 "the larger of all (%d) and %s (%d) counts: 1 drops packets that come in by one "
 		 "leg and are routed by another",
 		 all, leg->link->name, own);
-	return want_sysctl(b, leg, "ipv4", "rp_filter", own, 2, reason);
+	return want_setting(b, leg, LINK_SETTING_RP_FILTER, own, 2, reason);
 }
 
-static bool sysctl_applies(const struct leg_sysctl *t, const struct plan_leg *leg, bool dpdk)
+static bool setting_applies(enum setting_when when, const struct plan_leg *leg, bool dpdk)
 {
 	bool ipv4 = leg->network->range.first.family == AF_INET;
 
-	switch (t->when) {
+	switch (when) {
+	case WHEN_ALWAYS:
+		return true;
 	case WHEN_IPV4:
 		return ipv4;
 	case WHEN_IPV4_SAME_SUBNET:
@@ -117,24 +101,21 @@ static bool sysctl_applies(const struct leg_sysctl *t, const struct plan_leg *le
 	return false;
 }
 
-static int want_sysctls(struct plan_builder *b, const struct plan_leg *leg, bool dpdk)
+static int want_settings(struct plan_builder *b, const struct plan_leg *leg, bool dpdk)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(leg_sysctls) && r == 0; i++) {
-		const struct leg_sysctl *t = &leg_sysctls[i];
-		int all = 0, own, effective;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted_settings) && r == 0; i++) {
+		const struct wanted_setting *t = &wanted_settings[i];
+		int own, effective;
 
-		if (!sysctl_applies(t, leg, dpdk) ||
-		    !sysctl_value(b->inv, t->family, leg->link->name, t->key, &own))
+		if (!setting_applies(t->when, leg, dpdk) ||
+		    !link_setting_effective(b->inv, t->setting, leg->link->name, &own, &effective))
 			continue;
-		effective = own;
-		if (t->join != JOIN_NONE && sysctl_value(b->inv, t->family, "all", t->key, &all))
-			effective = MAX_OF(all, own);
-		/* Where `all` alone is too large, setting the interface changes nothing. */
+		/* Where `all` alone is too large, setting the link's changes nothing. */
 		if ((effective >= t->min && effective <= t->max) || own == t->set)
 			continue;
-		r = want_sysctl(b, leg, t->family, t->key, own, t->set, t->reason);
+		r = want_setting(b, leg, t->setting, own, t->set, t->reason);
 	}
 	if (r == 0 && leg->network->range.first.family == AF_INET)
 		r = want_rp_filter(b, leg);
@@ -176,8 +157,13 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 
 	if (!s)
 		return -ENOMEM;
-	s->addr = (struct inv_addr){
-		.ifindex = leg->link->ifindex, .ip = port->ip, .proto = PLENUM_RTPROT};
+	/* No route to the subnet in the main table: it would take what others send there to the
+	 * leg, and two legs in one subnet would have two. The leg's own table has it. */
+	s->addr = (struct inv_addr){.ifindex = leg->link->ifindex,
+				    .ip = port->ip,
+				    .proto = PLENUM_RTPROT,
+				    .no_prefix_route = true,
+				    .optimistic = port->ip.addr.family == AF_INET6};
 	snprintf(s->reason, sizeof(s->reason), "data IP of worker %u (%s on core %u)", w->id,
 		 spec_role_to_string(w->role), w->core);
 	return 0;
@@ -238,7 +224,7 @@ static int want_no_way_out(struct plan_builder *b, const struct plan_leg *leg)
 				      .family = family,
 				      .proto = PLENUM_RTPROT,
 				      .metric = PLAN_UNREACHABLE_METRIC,
-				      .type = ROUTE_UNREACHABLE};
+				      .type = INV_ROUTE_UNREACHABLE};
 	if (family == AF_INET6) /* where the kernel puts IPv6 routes to nowhere */
 		s->route.oif = loopback_index(b->inv);
 	kernel_route_normalize(&s->route);
@@ -301,7 +287,7 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 			r = want_rule(b, leg, w, port);
 	}
 	if (r == 0)
-		r = want_sysctls(b, leg, dpdk);
+		r = want_settings(b, leg, dpdk);
 	if (r == 0)
 		r = want_link(b, leg);
 	if (r == 0 && udp)

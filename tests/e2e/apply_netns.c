@@ -13,11 +13,15 @@
 
 #include "netcfg/plan/apply.h"
 #include "plugins/plugins.h"
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define VERIFY_NS (5 * NSEC_PER_SEC)
@@ -257,6 +261,167 @@ static void test_twice_ipv6(void **state)
 	assert_int_equal(run("ip -6 route get fd00:b::9 from fd00:a::10 | grep -q 'dev leg0' && "
 			     "ip -6 route get fd00:b::9 from fd00:b::10 | grep -q 'dev leg1'"),
 			 0);
+}
+
+/* Another host on leg0's network: a process in a namespace of its own, whose link `other` is joined
+ * to far0 by a bridge. */
+static pid_t neighbour_start(void)
+{
+	char line[256];
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fds[0]);
+		if (unshare(CLONE_NEWNET) < 0 || write(fds[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], line, 1), 1);
+	close(fds[0]);
+	snprintf(line, sizeof(line),
+		 "ip link add br0 type bridge && ip link set far0 master br0 && "
+		 "ip link add mid type veth peer name other netns %d && "
+		 "ip link set mid master br0 up && ip link set br0 up && ip link set leg0 up && "
+		 "nsenter -t %d -n ip link set other up",
+		 (int)pid, (int)pid);
+	assert_int_equal(run(line), 0);
+	return pid;
+}
+
+static void neighbour_stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static bool neighbour_until(pid_t pid, const char *command)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "nsenter -t %d -n sh -c \"%s\"", (int)pid, command);
+	return run_until(line);
+}
+
+#define OTHER_HAS(what) "ip -6 addr show dev other " what " | grep -q fd00:a::10"
+
+/* Two hosts with one address: who comes second is refused, with the address named, and is as it was
+ * before. Who came first keeps it, and a third one hears of it too. */
+static void test_duplicate_ipv6(void **state)
+{
+	struct fixture *f = *state;
+	pid_t other = neighbour_start();
+	struct spec *s = spec_of(ipv6_yaml);
+	struct diag d = DIAG_INIT;
+	struct apply_outcome o;
+	struct apply *a = NULL;
+	struct plan *p;
+	char *before, *text;
+
+	assert_true(neighbour_until(other, "ip addr add fd00:a::10/64 dev other"));
+	assert_true(neighbour_until(other, OTHER_HAS("-tentative")));
+	before = host_text(f);
+	p = plan_now(f, s);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
+	plan_free(p);
+	assert_int_equal(apply_verify(f->k, s, NULL, clock_now_ns() + VERIFY_NS, &d), -EADDRINUSE);
+	text = diag_format(&d);
+	assert_non_null(strstr(text, "another host has fd00:a::10 already"));
+	assert_int_equal(apply_rollback(a, &o), 0);
+	assert_host_is(f, before);
+	assert_true(neighbour_until(other, "ip addr del fd00:a::10/64 dev other"));
+	apply(f, ipv6_yaml);
+	assert_true(neighbour_until(other, "ip addr add fd00:a::10/64 dev other"));
+	assert_true(neighbour_until(other, OTHER_HAS("dadfailed")));
+	apply(f, ipv6_yaml);
+	free(before);
+	free(text);
+	diag_done(&d);
+	spec_free(s);
+	neighbour_stop(other);
+}
+
+/* Waits for the answer to an echo request: what was sent before it has been taken in by then. */
+static bool echo_is_answered(int fd, const struct sockaddr_in6 *to)
+{
+	static const uint8_t echo[8] = {128};
+
+	for (int i = 0; i < 50; i++) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		uint8_t answer[64];
+
+		if (sendto(fd, echo, sizeof(echo), 0, (const struct sockaddr *)to, sizeof(*to)) < 0)
+			return false;
+		while (poll(&p, 1, 100) > 0)
+			if (recv(fd, answer, sizeof(answer), 0) > 0 && answer[0] == 129)
+				return true;
+	}
+	return false;
+}
+
+/* A router's advertisement from the neighbour: "I am your way out, for half an hour"; and an echo
+ * request to leg0's data IP where that is there to answer it. */
+static void advertise_router(pid_t neighbour, bool echo)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		static const uint8_t ra[16] = {134, 0, 0, 0, 64, 0, 0x07, 0x08};
+		struct sockaddr_in6 all = {.sin6_family = AF_INET6,
+					   .sin6_addr = {{{0xff, 2, [15] = 1}}}};
+		const struct sockaddr_in6 leg = {.sin6_family = AF_INET6,
+						 .sin6_addr = {{{0xfd, 0, 0, 0x0a, [15] = 0x10}}}};
+		const int hops = 255;
+		char path[64];
+		int ns, fd;
+
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)neighbour);
+		ns = open(path, O_RDONLY | O_CLOEXEC);
+		if (ns < 0 || setns(ns, CLONE_NEWNET) < 0)
+			_exit(1);
+		all.sin6_scope_id = if_nametoindex("other");
+		fd = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMPV6);
+		if (fd < 0 ||
+		    setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof(hops)) < 0 ||
+		    sendto(fd, ra, sizeof(ra), 0, (struct sockaddr *)&all, sizeof(all)) < 0 ||
+		    (echo && !echo_is_answered(fd, &leg)))
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+#define RA_ROUTE "ip -6 route show default proto ra | grep -q 'dev leg0'"
+
+/* A router on the data network does not become this host's way out. */
+static void test_router_advertisement(void **state)
+{
+	struct fixture *f = *state;
+	pid_t other = neighbour_start();
+	uint64_t deadline = clock_now_ns() + VERIFY_NS;
+
+	assert_true(neighbour_until(other, "ip addr add fd00:a::20/64 dev other nodad"));
+	assert_true(neighbour_until(other, "ip -6 addr show dev other -tentative | grep -q fe80"));
+	/* As hosts are, it would: else this proves nothing. */
+	while (run(RA_ROUTE) != 0) {
+		assert_true(clock_now_ns() < deadline);
+		advertise_router(other, false);
+		poll(NULL, 0, 20);
+	}
+	assert_int_equal(run("ip -6 route del default proto ra dev leg0"), 0);
+	apply(f, ipv6_yaml);
+	advertise_router(other, true);
+	assert_int_not_equal(run(RA_ROUTE), 0);
+	neighbour_stop(other);
 }
 
 /* From one configuration to another and back to none: nothing of ours stays, nothing of others
@@ -506,6 +671,8 @@ int main(void)
 		NETNS_TEST(test_twice_ipv4),
 		NETNS_TEST(test_twice_same_subnet),
 		NETNS_TEST(test_twice_ipv6),
+		NETNS_TEST(test_duplicate_ipv6),
+		NETNS_TEST(test_router_advertisement),
 		NETNS_TEST(test_changes_of_configuration),
 		NETNS_TEST(test_no_leak_without_carrier),
 		NETNS_TEST(test_repair),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/link_setting.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
 #include "tests/lib/fake_lookup.h"
@@ -370,6 +371,47 @@ static void test_sysctl(void **state)
 	assert_int_equal(k->ops->sysctl_get(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
 }
 
+/* A setting's file says v, and so does the inventory. */
+static void assert_setting(struct kernel *k, enum link_setting s, const char *conf, int want)
+{
+	char key[LINK_SETTING_KEY_MAX], text[16];
+	struct inventory *inv;
+	int value = -1;
+
+	snprintf(text, sizeof(text), "%d", want);
+	assert_int_equal(k->ops->sysctl_set(k, link_setting_key(s, conf, key), text, NULL), 0);
+	inv = collect(k);
+	if (!link_setting_value(inv, s, conf, &value) || value != want)
+		print_error("%s: %d instead of %d\n", key, value, want);
+	assert_int_equal(value, want);
+	inv_free(inv);
+}
+
+/* Each setting that a plan can want is looked at, of a link and of all, and is the one that its
+ * name says. */
+static void test_settings_are_collected(void **state)
+{
+	struct kernel *k = *state;
+
+	for (enum link_setting s = 0; s < LINK_SETTING_MAX; s++) {
+		char key[LINK_SETTING_KEY_MAX], value[16];
+		struct inventory *inv = collect(k);
+
+		link_setting_key(s, LEG, key);
+		if (k->ops->sysctl_get(k, key, value, sizeof(value)) == -ENOENT) {
+			assert_true(link_settings[s].optional);
+			assert_null(inv_sysctl_value(inv, key));
+		} else {
+			assert_string_equal(inv_sysctl_value(inv, key), value);
+			assert_setting(k, s, LEG, 1);
+			assert_setting(k, s, LEG, 0);
+			assert_setting(k, s, "all", 1);
+			assert_setting(k, s, "all", 0);
+		}
+		inv_free(inv);
+	}
+}
+
 /* Settings of links whose names have dots and more are reached too. */
 static void test_odd_names(void **state)
 {
@@ -718,6 +760,7 @@ int main(void)
 		CASE(test_route_lookup),
 		CASE(test_addr_flags),
 		CASE(test_sysctl),
+		CASE(test_settings_are_collected),
 		CASE(test_odd_names),
 		CASE(test_watch),
 		CASE(test_watch_overflow),
