@@ -447,7 +447,7 @@ static void test_journals_of_others(void **state)
 	/* Of an earlier boot: what it says is gone. */
 	write_journal(f,
 		      "plenum-journal 1 boot x netns 1\n"
-		      "begin 0 addr-add 3 veth0 10.10.1.10/16 112\n",
+		      "begin 0 addr-add 3 veth0 10.10.1.10/16 112 1 0\n",
 		      0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 	assert_non_null(strstr(o.why, "ignored"));
