@@ -185,7 +185,10 @@ static int print_links(const struct inventory *inv, FILE *out)
 		cell_mac(t.f, &l->mac);
 		cell_number(t.f, l->mtu);
 		cell_speed(t.f, l->speed_mbps);
-		cell_text(t.f, !l->up ? "down" : l->carrier ? "up" : "no-carrier");
+		cell_text(t.f, !l->initialized ? "new"
+			       : !l->up	       ? "down"
+			       : l->carrier    ? "up"
+					       : "no-carrier");
 		if (l->max_vfs)
 			fprintf(t.f, "%" PRIu32 "/%" PRIu32 "\t", l->n_vfs, l->max_vfs);
 		else
@@ -210,10 +213,11 @@ static int print_addrs(const struct inventory *inv, FILE *out)
 		cell_text(t.f, link_name(inv, a->ifindex));
 		cell_text(t.f, ip_prefix_format(&a->ip, buf, sizeof(buf)));
 		cell_text(t.f, a->proto == PLENUM_RTPROT ? "plenum" : "");
-		cell_text(t.f, a->dad_failed  ? "duplicate"
-			       : a->tentative ? "tentative"
-			       : a->secondary ? "secondary"
-					      : "");
+		cell_text(t.f, a->dad_failed   ? "duplicate"
+			       : a->optimistic ? "optimistic"
+			       : a->tentative  ? "tentative"
+			       : a->secondary  ? "secondary"
+					       : "");
 		row_end(&t);
 	}
 	return table_end(&t, "ADDRESSES", out);
@@ -297,6 +301,48 @@ static int print_hugepages(const struct inventory *inv, FILE *out)
 	return table_end(&t, "HUGEPAGES", out);
 }
 
+/* Only where there are any: most hosts have no network mounts. */
+static int print_conns(const struct inventory *inv, FILE *out)
+{
+	char buf[IP_ADDR_STR_MAX];
+	struct table t;
+
+	if (inv->n_conns == 0)
+		return 0;
+	if (table_begin(&t, "ADDRESS\tESTABLISHED\tSSH"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_conns; i++) {
+		const struct inv_conns *c = &inv->conns[i];
+
+		cell_text(t.f, ip_addr_format(&c->local, buf, sizeof(buf)));
+		cell_number(t.f, c->n);
+		cell_number(t.f, c->n_ssh);
+		row_end(&t);
+	}
+	return table_end(&t, "CONNECTIONS", out);
+}
+
+static int print_mounts(const struct inventory *inv, FILE *out)
+{
+	char buf[IP_ADDR_STR_MAX];
+	struct table t;
+
+	if (inv->n_mounts == 0)
+		return 0;
+	if (table_begin(&t, "PATH\tTYPE\tSERVER"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_mounts; i++) {
+		const struct inv_mount *m = &inv->mounts[i];
+
+		cell_text(t.f, m->path);
+		cell_text(t.f, m->type);
+		cell_text(t.f,
+			  m->server.family ? ip_addr_format(&m->server, buf, sizeof(buf)) : "");
+		row_end(&t);
+	}
+	return table_end(&t, "NETWORK MOUNTS", out);
+}
+
 /* "0-3,8": the cores of a NUMA node that are online, or isolated ones of them. */
 static void print_core_list(const struct inventory *inv, int node, bool isolated, FILE *f)
 {
@@ -352,7 +398,8 @@ static int print_cores(const struct inventory *inv, FILE *out)
 char *inv_to_text(const struct inventory *inv)
 {
 	static int (*const parts[])(const struct inventory *inv, FILE *out) = {
-		print_links, print_addrs, print_routes, print_rules, print_hugepages, print_cores,
+		print_links, print_addrs,  print_routes,    print_rules,
+		print_conns, print_mounts, print_hugepages, print_cores,
 	};
 	char *text = NULL;
 	size_t len;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "netcfg/host/dependents.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/link_setting.h"
+#include "netcfg/host/netlink.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
 #include "netcfg/host/udev.h"
@@ -15,6 +17,7 @@
 struct kernel_linux {
 	struct kernel kernel;
 	struct rtnl *rtnl;
+	struct netlink *diag;	  /* NULL: this kernel tells nothing of sockets */
 	struct rtnl_watch *watch; /* NULL until the first watch_fd */
 	int udev_watch;
 	int watch_poll; /* becomes readable with either of them */
@@ -218,6 +221,35 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 	return 0;
 }
 
+/* Who hangs on the network. What cannot be read is a warning: a plan then knows less to refuse. */
+static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct inventory *inv)
+{
+	int r = kl->diag ? dependents_add_conns(kl->diag, inv) : 0;
+
+	if (r < 0 && r != -ENOMEM)
+		diag_add(d, DIAG_WARNING, NULL, "kernel", "the connections could not be read: %s",
+			 strerror(-r));
+	if (r != -ENOMEM)
+		r = dependents_add_mounts(inv);
+	if (r < 0 && r != -ENOMEM)
+		diag_add(d, DIAG_WARNING, NULL, "kernel", "the mounts could not be read: %s",
+			 strerror(-r));
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Linux stores who added an address since 5.18 (IFA_PROTO); others have taken it over. Where any
+ * address has an owner, it does: the kernel's own ones have. */
+static bool addr_owner_is_stored(const struct inventory *inv)
+{
+	unsigned major = 0, minor = 0;
+
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (inv->addrs[i].proto)
+			return true;
+	return sscanf(inv->kernel_release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 5 || (major == 5 && minor >= 18));
+}
+
 static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv)
 {
 	struct kernel_linux *kl = linux_of(k);
@@ -230,7 +262,9 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	link_setting_drop_absent(inv);
 	inv_sort(inv); /* what follows looks links up */
 	drop_strays(inv);
-	return collect_sysfs(kl, d, inv);
+	inv->addr_owner_known = addr_owner_is_stored(inv);
+	r = collect_sysfs(kl, d, inv);
+	return r < 0 ? r : collect_dependents(kl, d, inv);
 }
 
 static int watch_add(const struct kernel_linux *kl, int fd)
@@ -289,6 +323,7 @@ static void linux_free(struct kernel *k)
 	struct kernel_linux *kl = linux_of(k);
 
 	rtnl_close(kl->rtnl);
+	netlink_close(kl->diag);
 	watch_close(kl);
 	cleanup_close(&kl->sysfs);
 	cleanup_close(&kl->proc_sys);
@@ -331,6 +366,8 @@ int kernel_linux_new(struct kernel **ret)
 		r = kl->sysfs;
 	if (r == 0)
 		r = rtnl_open(&kl->rtnl);
+	if (r == 0)
+		(void)netlink_open(NETLINK_SOCK_DIAG, &kl->diag);
 	if (r < 0) {
 		linux_free(&kl->kernel);
 		return r;

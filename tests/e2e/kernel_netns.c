@@ -371,6 +371,48 @@ static void test_sysctl(void **state)
 	assert_int_equal(k->ops->sysctl_get(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
 }
 
+/* Established connections are counted by their local address; those within the host are not. */
+static void test_connections(void **state)
+{
+	struct kernel *k = *state;
+	static const struct {
+		const char *ip;
+		uint16_t port;
+	} servers[] = {
+		{"127.0.0.1", 22}, {"10.99.0.1", 22}, {"::ffff:10.99.0.1", 700}, {"fd99::1", 22}};
+	const struct ip_addr four = address("10.99.0.1"), six = address("fd99::1");
+	struct inventory *inv;
+	size_t n = 0;
+
+	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0 && "
+			     "ip -6 addr add fd99::1/64 dev leg0 nodad"),
+			 0);
+	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
+		const struct ip_addr a = address(servers[i].ip);
+		struct sockaddr_storage ss;
+		int len = ip_addr_to_sockaddr(&a, servers[i].port, &ss);
+		int server = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		int client = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		assert_int_equal(bind(server, (struct sockaddr *)&ss, (socklen_t)len), 0);
+		assert_int_equal(listen(server, 1), 0);
+		assert_int_equal(connect(client, (struct sockaddr *)&ss, (socklen_t)len), 0);
+		assert_true(accept4(server, NULL, NULL, SOCK_CLOEXEC) >= 0);
+	}
+	inv = collect(k);
+	for (size_t i = 0; i < inv->n_conns; i++) {
+		const struct inv_conns *c = &inv->conns[i];
+		bool v4 = ip_addr_equal(&c->local, &four);
+
+		assert_true(v4 || ip_addr_equal(&c->local, &six));
+		assert_int_equal(c->n, v4 ? 4 : 2); /* both ends */
+		assert_int_equal(c->n_ssh, 1);
+		n++;
+	}
+	assert_int_equal(n, 2);
+	inv_free(inv);
+}
+
 /* A setting's file says v, and so does the inventory. */
 static void assert_setting(struct kernel *k, enum link_setting s, const char *conf, int want)
 {
@@ -760,6 +802,7 @@ int main(void)
 		CASE(test_route_lookup),
 		CASE(test_addr_flags),
 		CASE(test_sysctl),
+		CASE(test_connections),
 		CASE(test_settings_are_collected),
 		CASE(test_odd_names),
 		CASE(test_watch),

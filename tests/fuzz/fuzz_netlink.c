@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a datagram from the kernel: every parser of a netlink message takes it or refuses.
  */
+#include "netcfg/host/dependents.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/netlink.h"
@@ -22,6 +23,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 
 	for (size_t i = 0; i < ARRAY_SIZE(parsers); i++)
 		parsers[i](inv, h);
+	dependents_parse_conn(inv, h);
 	netlink_parse_ack(h, why);
 	if (rtnl_parse_event(h, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
 		abort();

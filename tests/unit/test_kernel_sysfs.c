@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "netcfg/host/dependents.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/netlink.h"
@@ -323,6 +324,46 @@ static void test_udev(void **state)
 	inv_free(inv);
 }
 
+/* Lines of mountinfo as they were seen. */
+static void test_mounts(void **state)
+{
+	static const struct {
+		const char *line, *path, *type, *server; /* path NULL: no network file system */
+	} cases[] = {
+		{"29 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw", NULL, "", ""},
+		{"29 1 0:51 / / rw shared:1 - nfs4 10.1.2.3:/root rw,vers=4.2,proto=tcp,"
+		 "clientaddr=10.1.2.9,local_lock=none,addr=10.1.2.3",
+		 "/", "nfs4", "10.1.2.3"},
+		{"30 29 0:52 / /mnt/my\\040data rw - cifs //files/x rw,addr=fd00::7,unix",
+		 "/mnt/my data", "cifs", "fd00::7"},
+		{"31 29 0:53 / /l rw master:7 propagate_from:2 - lustre 10.9.0.1@tcp:/fs rw", "/l",
+		 "lustre", "10.9.0.1"},
+		{"32 29 0:54 / /c rw - ceph [fd00::1]:6789:/ rw,name=x,mon_addr=10.5.5.5:6789/",
+		 "/c", "ceph", "10.5.5.5"},
+		{"33 29 0:55 / /g rw - fuse.glusterfs storage-1:/vol rw,user_id=0", "/g",
+		 "fuse.glusterfs", ""},
+		{"34 29 0:56 / /v rw - 9p share rw,access=client,trans=virtio", NULL, "", ""},
+		{"35 29 0:57 / /t rw - 9p 10.3.3.3 rw,trans=tcp,port=564", "/t", "9p", "10.3.3.3"},
+		{"36 29 0:58 / /p rw - fuse.plenum host-a/x rw", NULL, "", ""},
+		{"37 29 0:59 / /broken rw - nfs", NULL, "", ""},
+		{"", NULL, "", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ip_addr server = {0};
+		struct inv_mount m = {0};
+
+		assert_int_equal(dependents_parse_mount(cases[i].line, &m), !!cases[i].path);
+		if (!cases[i].path)
+			continue;
+		assert_string_equal(m.path, cases[i].path);
+		assert_string_equal(m.type, cases[i].type);
+		if (cases[i].server[0])
+			assert_int_equal(ip_addr_parse(cases[i].server, &server), 0);
+		assert_true(ip_addr_equal(&m.server, &server));
+	}
+}
+
 static void test_ack(void **state)
 {
 	static const char text[] = "mtu greater than device maximum";
@@ -364,6 +405,7 @@ int main(void)
 		CASE(test_hugepages),
 		CASE(test_udev),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_rdma_messages),
 		cmocka_unit_test(test_ack),
 	};
