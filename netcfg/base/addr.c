@@ -220,6 +220,15 @@ struct ip_addr ip_addr_network(const struct ip_addr *a, unsigned len)
 	return net;
 }
 
+struct ip_addr ip_prefix_last(const struct ip_prefix *p)
+{
+	struct ip_addr last = p->addr;
+
+	for (unsigned bit = p->len; bit < ip_addr_bits(&last); bit++)
+		last.bytes[bit / 8] |= (uint8_t)(0x80U >> bit % 8);
+	return last;
+}
+
 bool ip_prefix_contains(const struct ip_prefix *p, const struct ip_addr *a)
 {
 	struct ip_addr want, have;

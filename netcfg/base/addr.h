@@ -60,10 +60,17 @@ static inline unsigned ip_addr_bits(const struct ip_addr *a)
 {
 	return a->family == AF_INET ? 32 : 128;
 }
+/* fe80::/10: it says nothing without its interface. */
+static inline bool ip_addr_is_link_local(const struct ip_addr *a)
+{
+	return a->family == AF_INET6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
+}
 /* The address n after a; false where it would leave the family's space. */
 bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret);
 /* a with all bits after len cleared. */
 struct ip_addr ip_addr_network(const struct ip_addr *a, unsigned len);
+/* The prefix's last address: all bits after its length set. */
+struct ip_addr ip_prefix_last(const struct ip_prefix *p);
 bool ip_prefix_contains(const struct ip_prefix *p, const struct ip_addr *a);
 bool ip_range_contains(const struct ip_range *r, const struct ip_addr *a);
 bool ip_range_overlaps(const struct ip_range *a, const struct ip_range *b);

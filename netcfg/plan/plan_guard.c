@@ -93,8 +93,82 @@ static bool default_route_depends(const struct inventory *inv, const struct inv_
 	return false;
 }
 
+/* The link that has the address, or NULL. */
+static const struct inv_link *link_of_address(const struct inventory *inv,
+					      const struct ip_addr *address)
+{
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (ip_addr_equal(&inv->addrs[i].ip.addr, address))
+			return inv_link_by_index(inv, inv->addrs[i].ifindex);
+	return NULL;
+}
+
+/* Somebody's login first: it may be the one by which the change is made. */
+static bool connection_depends(const struct inventory *inv, const struct inv_link *link,
+			       struct reason *ret)
+{
+	char local[IP_ADDR_STR_MAX];
+	bool any = false;
+
+	for (size_t i = 0; i < inv->n_conns; i++) {
+		const struct inv_conns *c = &inv->conns[i];
+		const struct inv_link *top = link_of_address(inv, &c->local);
+
+		if (!top || !plan_link_stands_on(inv, top, link) || (any && !c->n_ssh))
+			continue;
+		ip_addr_format(&c->local, local, sizeof(local));
+		reason_set(ret, c->n_ssh ? "ssh" : "connections",
+			   "%s carries %u %s connection%s of %s", link->name,
+			   c->n_ssh ? c->n_ssh : c->n, c->n_ssh ? "ssh" : "established",
+			   (c->n_ssh ? c->n_ssh : c->n) == 1 ? "" : "s", local);
+		if (c->n_ssh)
+			return true;
+		any = true;
+	}
+	return any;
+}
+
+/* The link by which the host itself reaches the address: the longest prefix of the main table. */
+static const struct inv_link *link_towards(const struct inventory *inv, const struct ip_addr *to)
+{
+	const struct inv_route *best = NULL;
+
+	for (size_t i = 0; i < inv->n_routes; i++) {
+		const struct inv_route *r = &inv->routes[i];
+
+		if (r->table != INV_TABLE_MAIN || r->type != INV_ROUTE_UNICAST ||
+		    r->family != to->family || !ip_prefix_contains(&r->dst, to))
+			continue;
+		if (!best || r->dst.len > best->dst.len ||
+		    (r->dst.len == best->dst.len && r->metric < best->metric))
+			best = r;
+	}
+	return best ? inv_link_by_index(inv, best->oif) : NULL;
+}
+
+static bool mount_depends(const struct inventory *inv, const struct inv_link *link,
+			  struct reason *ret)
+{
+	char server[IP_ADDR_STR_MAX];
+
+	for (size_t i = 0; i < inv->n_mounts; i++) {
+		const struct inv_mount *m = &inv->mounts[i];
+		const struct inv_link *top =
+			m->server.family ? link_towards(inv, &m->server) : NULL;
+
+		if (!top || !plan_link_stands_on(inv, top, link))
+			continue;
+		reason_set(ret, "network-mount", "%s carries the %s file system %.60s from %s",
+			   link->name, m->type, m->path,
+			   ip_addr_format(&m->server, server, sizeof(server)));
+		return true;
+	}
+	return false;
+}
+
 bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
 			 struct reason *ret)
 {
-	return default_route_depends(inv, link, ret);
+	return default_route_depends(inv, link, ret) || mount_depends(inv, link, ret) ||
+	       connection_depends(inv, link, ret);
 }

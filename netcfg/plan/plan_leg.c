@@ -163,21 +163,7 @@ static bool device_is_ambiguous(const struct plan_builder *b, const char *device
 	return true;
 }
 
-static bool device_is_taken(const struct plan_builder *b, const struct inv_link *link,
-			    struct reason *why)
-{
-	for (size_t i = 0; i < b->n_legs; i++) {
-		if (b->legs[i].link != link)
-			continue;
-		reason_set(why, "used-twice", "%s is %s already; a leg needs a device of its own",
-			   link->name, b->legs[i].net->name);
-		return true;
-	}
-	return false;
-}
-
-/* ---- what the leg would do to the host ---- */
-
+/* The leg is in service on this link: by what the host has of ours, or by what runs. */
 static bool link_is_ours(const struct plan_builder *b, const struct inv_link *link, size_t leg)
 {
 	for (size_t i = 0; i < b->inv->n_addrs; i++)
@@ -195,6 +181,21 @@ static bool link_is_ours(const struct plan_builder *b, const struct inv_link *li
 			return true;
 	return false;
 }
+
+static bool device_is_taken(const struct plan_builder *b, const struct inv_link *link,
+			    struct reason *why)
+{
+	for (size_t i = 0; i < b->n_legs; i++) {
+		if (b->legs[i].link != link)
+			continue;
+		reason_set(why, "used-twice", "%s is %s already; a leg needs a device of its own",
+			   link->name, b->legs[i].net->name);
+		return true;
+	}
+	return false;
+}
+
+/* ---- what the leg would do to the host ---- */
 
 /* True and why where the link cannot have the leg's MTU. */
 static bool mtu_is_impossible(const struct plan_leg *leg, struct reason *why)
@@ -269,24 +270,36 @@ static bool link_shares_subnet(const struct plan_builder *b, const struct inv_li
 	return false;
 }
 
-/* A prefix of another link in the leg's subnet; routes inside a VRF are a world of their own. */
+static bool link_is_in_vrf(const struct inventory *inv, const struct inv_link *link)
+{
+	const struct inv_link *master = link->master ? inv_link_by_index(inv, link->master) : NULL;
+
+	return link->vrf_table || (master && master->vrf_table);
+}
+
+/* A prefix of another link in the leg's subnet; a VRF is a world of its own. */
 static bool prefix_collides(const struct plan_builder *b, const struct plan_leg *leg,
 			    const struct ip_prefix *have, uint32_t ifindex, struct reason *why)
 {
 	const struct ip_prefix subnet = network_subnet(leg->network);
 	const struct inv_link *on = inv_link_by_index(b->inv, ifindex);
 	const struct ip_prefix other = {ip_addr_network(&have->addr, have->len), have->len};
-	char mine[IP_ADDR_STR_MAX], theirs[IP_ADDR_STR_MAX];
+	const struct ip_prefix *both = other.len > subnet.len ? &other : &subnet;
+	const struct ip_addr last = ip_prefix_last(both);
+	char mine[IP_ADDR_STR_MAX], theirs[IP_ADDR_STR_MAX], from[IP_ADDR_STR_MAX],
+		to[IP_ADDR_STR_MAX];
 
 	if (!on || on == leg->link || have->len == ip_addr_bits(&have->addr) ||
-	    !prefixes_overlap(&subnet, &other) || link_shares_subnet(b, on, &subnet))
+	    link_is_in_vrf(b->inv, on) || !prefixes_overlap(&subnet, &other) ||
+	    link_shares_subnet(b, on, &subnet))
 		return false;
 	reason_set(why, "overlap",
-		   "network %.*s is %s, which overlaps %s of %s: one address would be two hosts; "
-		   "write another range",
+		   "network %.*s is %s, %s has %s: %s to %s are in both; write another range",
 		   PLENUM_NAME_MAX, leg->network->name,
-		   ip_prefix_format(&subnet, mine, sizeof(mine)),
-		   ip_prefix_format(&other, theirs, sizeof(theirs)), on->name);
+		   ip_prefix_format(&subnet, mine, sizeof(mine)), on->name,
+		   ip_prefix_format(&other, theirs, sizeof(theirs)),
+		   ip_addr_format(&both->addr, from, sizeof(from)),
+		   ip_addr_format(&last, to, sizeof(to)));
 	return true;
 }
 
@@ -416,8 +429,15 @@ static const struct inv_link *link_choose(struct plan_builder *b, size_t i)
 	} else if (!device_is_ambiguous(b, net->device, &why)) {
 		leg_take_link(info, link);
 		if (!plan_link_refusal(b->inv, b->spec->management_interface, link, &why) &&
-		    !device_is_taken(b, link, &why))
-			return link;
+		    !device_is_taken(b, link, &why)) {
+			if (link->initialized || link_is_ours(b, link, i))
+				return link;
+			reason_set(&why, "not-ready",
+				   "udev has not finished with %s yet; the leg is taken in when it "
+				   "has",
+				   link->name);
+			state = PLAN_LEG_ABSENT;
+		}
 	}
 	planner_leg_set_state(b, i, state, &why);
 	return NULL;

@@ -162,7 +162,7 @@ static void print_worker(const struct plan_worker *w, FILE *f)
 	for (size_t i = 0; i < w->n_ports; i++)
 		fprintf(f, "%s%s=%s", i ? ", " : "  ", w->ports[i].leg,
 			ip_prefix_format(&w->ports[i].ip, ip, sizeof(ip)));
-	fprintf(f, "\n");
+	fprintf(f, "%s\n", w->n_ports ? "" : "  none");
 	for (size_t i = 0; i < w->n_mounts; i++)
 		fprintf(f, "      mounts %s from %s/%s\n", w->mounts[i]->path,
 			w->mounts[i]->from_host, w->mounts[i]->from_export);

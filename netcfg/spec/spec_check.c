@@ -203,13 +203,15 @@ static void check_network(struct spec_reader *r, const struct spec_network *w)
 	if (w->range.first.family == 0)
 		return;
 	check_range_ends(r, &w->pos, "range", NO_INDEX, &w->range);
-	if (w->range.first.family == AF_INET6 && w->mtu > 0 && w->mtu < 1280)
-		check_error(r, &w->pos, "mtu", "IPv6 takes an MTU of 1280 at least, found %" PRIu32,
-			    w->mtu);
+	if (w->range.first.family == AF_INET6 && w->mtu > 0 && w->mtu < IP6_MTU_MIN)
+		check_error(r, &w->pos, "mtu", "IPv6 takes an MTU of %u at least, found %" PRIu32,
+			    IP6_MTU_MIN, w->mtu);
 	if (w->gateway.family == 0)
 		return;
 	subnet.addr = ip_addr_network(&subnet.addr, subnet.len);
 	ip_addr_format(&w->gateway, buf, sizeof(buf));
+	if (ip_addr_is_link_local(&w->gateway) && w->range.first.family == AF_INET6)
+		return; /* how IPv6 routers are known; the leg's own link is meant */
 	if (!ip_prefix_contains(&subnet, &w->gateway))
 		check_error(r, &w->pos, "gateway", "%s is outside the subnet %s", buf,
 			    ip_prefix_format(&subnet, net, sizeof(net)));

@@ -324,6 +324,8 @@ static int fake_addr_del(struct kernel *k, const struct inv_addr *a, char *why)
 /* The link through which gw is a neighbour, 0: none; oif 0: any link will do. */
 static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
 {
+	if (ip_addr_is_link_local(&r->gateway)) /* every link has that subnet */
+		return r->oif;
 	for (size_t i = 0; i < f->inv->n_routes; i++) {
 		const struct inv_route *via = &f->inv->routes[i];
 

@@ -169,6 +169,12 @@ static void test_network_clears_host_bits(void **state)
 	assert_string_equal(ip_addr_format(&net, buf, sizeof(buf)), "0.0.0.0");
 	net = ip_addr_network(&a, 32);
 	assert_true(ip_addr_equal(&net, &a));
+	net = ip_prefix_last(&(struct ip_prefix){a, 20});
+	assert_string_equal(ip_addr_format(&net, buf, sizeof(buf)), "10.11.15.255");
+	net = ip_prefix_last(&(struct ip_prefix){a, 32});
+	assert_true(ip_addr_equal(&net, &a));
+	net = ip_prefix_last(&(struct ip_prefix){ip("fd00::1"), 64});
+	assert_string_equal(ip_addr_format(&net, buf, sizeof(buf)), "fd00::ffff:ffff:ffff:ffff");
 }
 
 static void test_mac_addresses(void **state)

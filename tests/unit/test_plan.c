@@ -307,7 +307,8 @@ static void test_leg_in_service_stays(void **state)
 	*inv_addr_add(inv) =
 		(struct inv_addr){.ifindex = HOST_ETH0, .ip = host_prefix("10.20.0.1/17")};
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "overlap",
-		   "data-b is 10.20.0.0/16, which overlaps 10.20.0.0/17 of eth0");
+		   "data-b is 10.20.0.0/16, eth0 has 10.20.0.0/17: 10.20.0.0 to 10.20.127.255 are "
+		   "in both");
 	inv->links[3].carrier = false;
 	inv->n_addrs--;
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "no-carrier", "veth1 has no carrier");
