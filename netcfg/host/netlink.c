@@ -214,8 +214,10 @@ static int take_message(struct talk *t, struct nlmsghdr *h)
 		t->interrupted = true;
 		return 1;
 	default:
-		if (t->cb && t->first_error == 0 && h->nlmsg_type >= NLMSG_MIN_TYPE)
-			t->first_error = MIN_OF(t->cb(t->user, h), 0);
+		if (t->cb && t->first_error == 0 && h->nlmsg_type >= NLMSG_MIN_TYPE) {
+			r = t->cb(t->user, h);
+			t->first_error = MIN_OF(r, 0);
+		}
 		return 1;
 	}
 }
