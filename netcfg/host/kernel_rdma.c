@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which RDMA device stands on which link: netlink says so of most, sysfs of the rest. Apart from
+ * the other collectors because it is a protocol of its own, with libmnl's messages.
+ */
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/netlink.h"
 #include "netcfg/host/sysfs.h"
 #include <libmnl/libmnl.h>
 #include <rdma/rdma_netlink.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RDMA_BUFFER_BYTES 32768
+#define REQUEST_BYTES_MAX 256
 #define RDMA_DEVICES_MAX 512
 #define RDMA_ATTEMPTS_MAX 5
 
@@ -87,7 +92,7 @@ bool kernel_rdma_parse_port(const struct nlmsghdr *h, uint32_t *ret_ifindex)
 	return true;
 }
 
-static int on_device(const struct nlmsghdr *h, void *user)
+static int on_device(void *user, struct nlmsghdr *h)
 {
 	struct rdma_devices *devices = user;
 	struct rdma_device *dev = &devices->dev[devices->n];
@@ -95,62 +100,46 @@ static int on_device(const struct nlmsghdr *h, void *user)
 	if (devices->n < RDMA_DEVICES_MAX &&
 	    kernel_rdma_parse_device(h, &dev->index, dev->name, sizeof(dev->name)))
 		devices->n++;
-	return MNL_CB_OK;
+	return 0;
 }
 
-static int on_port(const struct nlmsghdr *h, void *user)
+static int on_port(void *user, struct nlmsghdr *h)
 {
 	struct port_walk *w = user;
 	uint32_t ifindex;
 
 	if (kernel_rdma_parse_port(h, &ifindex) && ifindex)
 		link_set_rdma(link_by_index(w->inv, ifindex), w->device);
-	return MNL_CB_OK;
+	return 0;
 }
 
-/* device < 0: of all. 0; negative errno. */
-static int rdma_dump(struct mnl_socket *sock, int command, int64_t device, mnl_cb_t cb, void *user)
+/* device < 0: of all. As netlink_talk. */
+static int rdma_dump(struct netlink *nl, int command, int64_t device, netlink_message_cb cb,
+		     void *user)
 {
-	static unsigned last_seq;
-	char buf[RDMA_BUFFER_BYTES];
+	char buf[REQUEST_BYTES_MAX];
 	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
-	unsigned seq = ++last_seq;
-	ssize_t n;
-	int r;
 
 	h->nlmsg_type = (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
-	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	h->nlmsg_seq = seq;
 	if (device >= 0)
 		mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_DEV_INDEX, (uint32_t)device);
-	if (mnl_socket_sendto(sock, h, h->nlmsg_len) < 0)
-		return -errno;
-	do {
-		n = mnl_socket_recvfrom(sock, buf, sizeof(buf));
-		if (n < 0)
-			return -errno;
-		r = mnl_cb_run(buf, (size_t)n, seq, mnl_socket_get_portid(sock), cb, user);
-	} while (r > 0);
-	return r < 0 ? -errno : 0;
+	return netlink_talk(nl, h, NLM_F_DUMP, cb, user, NULL);
 }
 
 static int collect_netlink(struct inventory *inv, struct rdma_devices *devices)
 {
-	struct mnl_socket *sock = mnl_socket_open2(NETLINK_RDMA, SOCK_CLOEXEC);
-	int r = 0;
+	struct netlink *nl;
+	int r = netlink_open(NETLINK_RDMA, &nl);
 
-	if (!sock)
-		return -errno;
-	if (mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) < 0)
-		r = -errno;
-	if (r == 0)
-		r = rdma_dump(sock, RDMA_NLDEV_CMD_GET, -1, on_device, devices);
+	if (r < 0)
+		return r;
+	r = rdma_dump(nl, RDMA_NLDEV_CMD_GET, -1, on_device, devices);
 	for (size_t i = 0; i < devices->n && r == 0; i++) {
 		struct port_walk w = {inv, devices->dev[i].name};
 
-		r = rdma_dump(sock, RDMA_NLDEV_CMD_PORT_GET, devices->dev[i].index, on_port, &w);
+		r = rdma_dump(nl, RDMA_NLDEV_CMD_PORT_GET, devices->dev[i].index, on_port, &w);
 	}
-	mnl_socket_close(sock);
+	netlink_close(nl);
 	return r;
 }
 
@@ -189,12 +178,13 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 {
 	struct rdma_devices *devices = calloc(1, sizeof(*devices));
 	struct sysfs_walk w = {inv, sysfs_root, NULL};
-	int r = -EINTR;
+	int r = -EAGAIN;
 
 	if (!devices)
 		return -ENOMEM;
-	/* EINTR: the devices changed while they were read. What was learnt of a link stays true. */
-	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EINTR; attempt++) {
+	/* EAGAIN: the devices changed while they were read. What was learnt of a link stays true.
+	 */
+	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EAGAIN; attempt++) {
 		devices->n = 0;
 		r = collect_netlink(inv, devices);
 	}
