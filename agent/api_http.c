@@ -6,7 +6,7 @@
  */
 #include "agent/api_head.h"
 #include "agent/api_internal.h"
-#include "agent/spawn.h"
+#include "netcfg/base/memfd.h"
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
@@ -274,7 +274,7 @@ static int ask(struct api_call *c)
 	int r;
 
 	if (c->question.type == PRIVSEP_PUT_STAGED) {
-		fd = spawn_memfd_sealed("plenum-body", c->body, c->body_len);
+		fd = memfd_new_sealed("plenum-body", c->body, c->body_len);
 		if (fd < 0)
 			return fd;
 	}

@@ -6,8 +6,8 @@
 #include "agent/control.h"
 #include "agent/agent.h"
 #include "agent/clients.h"
-#include "agent/spawn.h"
 #include "agent/status.h"
+#include "netcfg/base/memfd.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -302,7 +302,7 @@ static void control_send(struct agent *a, uint64_t client, const struct control_
 {
 	size_t len = strlen(text);
 	const struct privsep_reply reply = {r->http_status, r->content, len};
-	autoclose int fd = spawn_memfd_sealed("plenum-reply", text, len);
+	autoclose int fd = memfd_new_sealed("plenum-reply", text, len);
 	int k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
 
 	if (k < 0) /* it went away meanwhile, or its child did */

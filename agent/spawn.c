@@ -157,29 +157,3 @@ int spawn_reap(int pidfd, int *ret_status, char *text, size_t size)
 		 si.si_code == CLD_DUMPED ? ", core dumped" : "");
 	return 0;
 }
-
-int spawn_memfd_sealed(const char *name, const void *data, size_t len)
-{
-	autoclose int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	const uint8_t *p = data;
-
-	if (fd < 0)
-		return -errno;
-	while (len > 0) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return -errno;
-	/* A duplicate descriptor would share the offset; readers expect to start at the beginning.
-	 */
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return -errno;
-	return fd_take(fd);
-}

@@ -29,7 +29,5 @@ int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd
 /* Waits for the child (which has ended, or is waited for) and says how it went: "exit status 1",
  * "killed by SIGSEGV, core dumped". *ret_status: exit status, or -1 for a signal. */
 int spawn_reap(int pidfd, int *ret_status, char *text, size_t size);
-/* A sealed memfd with these bytes, or -errno. */
-int spawn_memfd_sealed(const char *name, const void *data, size_t len);
 
 #endif

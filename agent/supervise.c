@@ -2,6 +2,7 @@
 #include "agent/supervise.h"
 #include "agent/spawn.h"
 #include "netcfg/base/fdpass.h"
+#include "netcfg/base/memfd.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -97,15 +98,13 @@ static int sup_open_resources(struct sup_worker *w, struct launch_config *c, str
 	return 0;
 }
 
-/* A shared memfd of fixed size, so that no writer can make a reader's access fault. */
 static int sup_stats_new(const struct launch_stats **ret_page)
 {
-	autoclose int fd = memfd_create("plenum-stats", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	autoclose int fd = memfd_new_shared("plenum-stats", sizeof(struct launch_stats));
 	void *page;
 
-	if (fd < 0 || ftruncate(fd, sizeof(struct launch_stats)) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
-		return -errno;
+	if (fd < 0)
+		return fd;
 	page = mmap(NULL, sizeof(struct launch_stats), PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return -errno;
@@ -197,7 +196,7 @@ static int sup_start(struct sup_worker *w)
 	r = sup_open_state(w);
 	if (r < 0)
 		return r;
-	config_fd = spawn_memfd_sealed("plenum-config", c, sizeof(*c));
+	config_fd = memfd_new_sealed("plenum-config", c, sizeof(*c));
 	sup_stats_unmap(w);
 	stats_fd = sup_stats_new(&w->stats);
 	if (config_fd < 0 || stats_fd < 0)

@@ -2,7 +2,7 @@
 /* The wall between the roles: every rule of a message, and descriptors that are not what they seem.
  */
 #include "agent/privsep.h"
-#include "agent/spawn.h"
+#include "netcfg/base/memfd.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,7 +151,7 @@ static void test_fields(void **state)
 
 static void test_travel(void **state)
 {
-	autoclose int fd = spawn_memfd_sealed("t", "text", 4);
+	autoclose int fd = memfd_new_sealed("t", "text", 4);
 	struct privsep_msg out = {.type = PRIVSEP_PUT_STAGED, .connection = 7, .put_staged = {4}},
 			   in;
 	autofree char *text = NULL;
@@ -174,7 +174,7 @@ static void test_travel(void **state)
 /* Who parses readers' bytes has no message by which anything changes, whatever it puts in it. */
 static void test_changes_are_not_the_readers(void **state)
 {
-	autoclose int fd = spawn_memfd_sealed("t", "text", 4);
+	autoclose int fd = memfd_new_sealed("t", "text", 4);
 	unsigned n_changes = 0;
 
 	for (uint32_t type = 1; type < PRIVSEP_TYPE_MAX; type++) {

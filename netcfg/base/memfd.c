@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two kinds of nameless files that pass between processes. One place for both, because a seal
+ * that is forgotten is seen only when somebody attacks.
+ */
+#include "netcfg/base/memfd.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+
+static int memfd_new(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_all(int fd, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int memfd_new_sealed(const char *name, const void *data, size_t len)
+{
+	autoclose int fd = memfd_new(name);
+	int r = fd < 0 ? fd : write_all(fd, data, len);
+
+	if (r < 0)
+		return r;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -errno;
+	/* Whoever gets the descriptor shares its offset, and expects to start at the beginning. */
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return fd_take(fd);
+}
+
+int memfd_new_shared(const char *name, size_t size)
+{
+	autoclose int fd = memfd_new(name);
+
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)size) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		return -errno;
+	return fd_take(fd);
+}

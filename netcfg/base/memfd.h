@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Files without a name (memfd_create(2)) that one process hands to another, sealed so that neither
+ * can pull what the other reads from under it. Holds no state.
+ */
+#ifndef PLENUM_NETCFG_MEMFD_H
+#define PLENUM_NETCFG_MEMFD_H
+
+#include "netcfg/base/base.h"
+
+/* Holds a copy of data that nobody can change any more; read from its beginning. The descriptor, or
+ * negative errno. */
+int memfd_new_sealed(const char *name, const void *data, size_t len);
+/* size bytes of zeros to be mapped by both sides: its content may change, its size may not, so that
+ * no writer can make a reader's access fault. The descriptor, or negative errno. */
+int memfd_new_shared(const char *name, size_t size);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Nameless files between processes: what the receiver may rely on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netcfg/base/memfd.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static void test_sealed(void **state)
+{
+	char text[16] = "";
+	autoclose int fd = memfd_new_sealed("t", "text", 4);
+
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(read(fd, text, sizeof(text)), 4);
+	assert_string_equal(text, "text");
+	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 100), -1);
+	assert_ptr_equal(mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1); /* and so it stays */
+}
+
+static void test_shared(void **state)
+{
+	autoclose int fd = memfd_new_shared("s", 4096);
+	char *page;
+
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(page[4095], 0);
+	assert_int_equal(pwrite(fd, "x", 1, 4095), 1);
+	assert_int_equal(page[4095], 'x');
+	assert_int_equal(ftruncate(fd, 1), -1);
+	assert_int_equal(ftruncate(fd, 8192), -1);
+	munmap(page, 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_shared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
