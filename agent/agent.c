@@ -32,17 +32,6 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 	return false;
 }
 
-/* Has the next walk begin in delay_ns at the latest. */
-static void agent_arm_walk(struct agent *a, uint64_t delay_ns)
-{
-	uint64_t at = clock_now_ns() + delay_ns;
-
-	if (loop_timer_armed(a->debounce) && a->walk_at_ns <= at)
-		return;
-	a->walk_at_ns = at;
-	loop_timer_arm(a->debounce, delay_ns);
-}
-
 /*
  * A carrier goes to the workers from here, at once: a worker that learns of a dead leg after the
  * debounce time has lost the time in which it should have moved its packets.
@@ -81,91 +70,54 @@ static void agent_on_kernel_event(void *user, const struct kernel_event *e)
 
 	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
 		agent_note_carrier(a, e);
-	/* While a device is missing, any link may be the one that is waited for. */
+	/* While something is missing, any link may be what is waited for. */
 	if (a->state == AGENT_DEGRADED && e->type == KERNEL_EVENT_LINK)
-		agent_arm_walk(a, MIN_OF(a->debounce_ns, AGENT_NEWS_NS));
+		walk_arm(a, MIN_OF(a->walk.debounce_ns, WALK_NEWS_NS));
 	else if (leg || !e->ifindex)
-		agent_arm_walk(a, a->debounce_ns);
+		walk_arm(a, a->walk.debounce_ns);
 }
 
-static int agent_on_kernel(void *user, int fd, uint32_t revents)
+void agent_read_kernel(struct agent *a)
 {
-	struct agent *a = user;
 	int r = a->kernel->ops->watch_read(a->kernel, agent_on_kernel_event, a);
 
 	if (r < 0 && r != -EAGAIN && r != -EINTR) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "kernel notifications: %s",
 			   strerror(-r));
-		agent_arm_walk(a, a->debounce_ns);
+		walk_arm(a, a->walk.debounce_ns);
 	}
-	return 0;
 }
 
-static void agent_on_skipped_event(void *user, const struct kernel_event *e)
+static int agent_on_kernel(void *user, int fd, uint32_t revents)
 {
-	struct agent *a = user;
-
-	agent_arm_walk(a, a->debounce_ns);
-}
-
-void agent_skip_kernel_events(struct agent *a)
-{
-	int r = a->kernel->ops->watch_read(a->kernel, agent_on_skipped_event, a);
-
-	if (r < 0)
-		agent_arm_walk(a, a->debounce_ns);
-}
-
-/*
- * Somebody who keeps undoing our work would make an endless race of it, and what is wrong with the
- * host may stay wrong: each walk in a row that had to change something, or failed, makes the next
- * wait twice as long.
- */
-static void agent_pace(struct agent *a, bool changed, bool failed)
-{
-	uint64_t now = clock_now_ns();
-
-	if (changed || failed) {
-		a->debounce_ns = MIN_OF(a->debounce_ns * 2, AGENT_DEBOUNCE_MAX_NS);
-		a->repaired_ns = now;
-	} else if (now - a->repaired_ns > 2 * AGENT_DEBOUNCE_MAX_NS) {
-		a->debounce_ns = AGENT_DEBOUNCE_NS;
-	}
-	if (failed)
-		agent_arm_walk(a, a->debounce_ns);
-}
-
-static int agent_on_debounce(void *user)
-{
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct agent *a = user;
-	struct store_source disk = store_disk(&a->store);
-	uint64_t applied = a->applied.number;
-	int r;
-
-	if (a->state == AGENT_STOPPING)
-		return 0;
-	/* Until the first walk has succeeded there is nothing to repair, but that one to finish. */
-	if (a->now.spec)
-		r = agent_run_walk(a, a->falls_back ? AGENT_TRIGGER_FALLBACK : AGENT_TRIGGER_KERNEL,
-				   NULL, &d);
-	else
-		r = agent_run_walk(a, AGENT_TRIGGER_START, &disk, &d);
-	/* A worker's transport is no quarrel about the host. */
-	agent_pace(a, a->applied.number != applied && !a->falls_back, r < 0);
-	a->falls_back = false;
+	agent_read_kernel(user);
 	return 0;
 }
 
 /* ---- workers ---- */
+
+void agent_end_if_done(struct agent *a)
+{
+	if (a->state == AGENT_STOPPING && sup_count_processes(a->sup) == 0 && !a->walk.applier)
+		loop_exit(a->loop, 0);
+}
+
+void agent_update_state(struct agent *a)
+{
+	if (a->state == AGENT_STOPPING)
+		return;
+	if (problems_degrade(&a->problems))
+		a->state = AGENT_DEGRADED;
+	else
+		a->state = a->now.spec ? AGENT_RUNNING : AGENT_STARTING;
+}
 
 static void agent_on_worker_change(void *user)
 {
 	struct agent *a = user;
 
 	status_publish(a);
-	if (a->state == AGENT_STOPPING && sup_count_processes(a->sup) == 0)
-		loop_exit(a->loop, 0);
+	agent_end_if_done(a);
 }
 
 /* Remembered, so that the plans that follow choose another transport. */
@@ -181,8 +133,8 @@ static void agent_on_no_transport(void *user, uint32_t worker_id, const char *re
 		/* Without memory for it, the worker goes on failing until there is some. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
-		a->falls_back = true;
-		agent_arm_walk(a, 0);
+		walk_ask(a, WALK_FALLBACK);
+		return;
 	}
 }
 
@@ -192,7 +144,13 @@ static int agent_on_stop_limit(void *user)
 {
 	struct agent *a = user;
 
-	events_add(&a->events, LOG_LEVEL_WARNING, "agent", "workers did not stop in time");
+	if (a->walk.applier)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "process %d still %s; it ends its apply alone",
+			   applier_pid(a->walk.applier),
+			   applier_stage_to_string(applier_stage(a->walk.applier)));
+	if (sup_count_processes(a->sup) > 0)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "workers did not stop in time");
 	loop_exit(a->loop, 0);
 	return 0;
 }
@@ -207,24 +165,21 @@ static int agent_on_terminate(void *user, int signo)
 	a->state = AGENT_STOPPING;
 	loop_notify("STOPPING=1\nSTATUS=stopping");
 	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
+	walk_stop(a);
 	sup_stop_all(a->sup);
-	if (sup_count_processes(a->sup) == 0)
-		loop_exit(a->loop, 0);
+	agent_end_if_done(a);
 	return 0;
 }
 
 static int agent_on_reload(void *user, int signo)
 {
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct agent *a = user;
-	struct store_source disk = store_disk(&a->store);
 
 	if (a->state == AGENT_STOPPING)
 		return 0;
 	loop_notify("RELOADING=1\nMONOTONIC_USEC=%llu",
 		    (unsigned long long)(clock_now_ns() / NSEC_PER_USEC));
-	agent_run_walk(a, AGENT_TRIGGER_RELOAD, &disk, &d);
-	loop_notify("READY=1");
+	walk_ask(a, WALK_RELOAD);
 	return 0;
 }
 
@@ -293,26 +248,6 @@ static int agent_open_supervision(struct agent *a)
 	return r;
 }
 
-/* What a killed predecessor left: processes, mounts, half an apply. */
-static int agent_clean_up_after_predecessor(struct agent *a)
-{
-	struct apply_outcome out = {0};
-	int r;
-
-	rundir_clean(&a->rundir, &a->events);
-	r = apply_recover(a->kernel, a->journal, &out);
-	if (out.n_rolled_back > 0)
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "rolled back %zu steps of an apply that was interrupted",
-			   out.n_rolled_back);
-	if (r < 0)
-		events_add(&a->events, LOG_LEVEL_ERR, "agent",
-			   "an interrupted apply cannot be rolled back: %s%s%s", strerror(-r),
-			   out.why[0] ? ": " : "", out.why);
-	/* The walk that follows takes the host to what is wanted from wherever it is. */
-	return 0;
-}
-
 static int agent_open_sources(struct agent *a)
 {
 	struct loop *l = a->loop;
@@ -322,7 +257,7 @@ static int agent_open_sources(struct agent *a)
 		return fd;
 	r = loop_add_fd(l, fd, EPOLLIN, true, agent_on_kernel, a, &a->kernel_source);
 	if (r >= 0)
-		r = loop_add_timer(l, NSEC_PER_MSEC, agent_on_debounce, a, &a->debounce);
+		r = walk_init(a);
 	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, agent_on_stop_limit, a, &a->stop_timer);
 	if (r >= 0)
@@ -369,7 +304,7 @@ static int agent_open(struct agent *a)
 	if (r >= 0)
 		r = agent_open_supervision(a);
 	if (r >= 0)
-		r = agent_clean_up_after_predecessor(a);
+		rundir_clean(&a->rundir, &a->events);
 	if (r >= 0)
 		r = agent_open_clients(a);
 	if (r < 0)
@@ -380,22 +315,22 @@ static int agent_open(struct agent *a)
 static void agent_close(struct agent *a)
 {
 	a->events.on_add = NULL;
+	if (a->loop)
+		walk_done(a);
+	control_looks_done(a);
 	sup_free(a->sup);
 	if (a->mounts)
 		mounts_keep(a->mounts, NULL, 0);
 	mounts_free(a->mounts);
 	clients_free(a->clients);
 	loop_source_free(a->kernel_source);
-	loop_source_free(a->debounce);
 	loop_source_free(a->stop_timer);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
-	agent_round_done(&a->now);
+	walk_round_done(&a->now);
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
-	for (size_t i = 0; i < a->n_problems; i++)
-		free(a->problems[i]);
-	free(a->problems);
+	problems_done(&a->problems);
 	store_done(&a->store);
 	free(a->journal);
 	free(a->socket_path);
@@ -404,33 +339,41 @@ static void agent_close(struct agent *a)
 	free(a);
 }
 
-int agent_check(const struct agent_options *opt)
+/* Whether the files are valid; prints why not. */
+static int check_files(const struct store *st, const char *config)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct store st;
 	struct spec *spec = NULL;
+	int r = spec_load(st->file, st->dropin_dir, &d, &spec);
+
+	diag_print(&d, stderr);
+	if (r < 0 && d.n == 0)
+		log_err("%s: %s", config, strerror(-r));
+	spec_free(spec);
+	return r;
+}
+
+int agent_check(const struct agent_options *opt)
+{
+	struct store st;
 	int r = store_init(&st, opt->config, opt->state_dir);
 
 	if (r >= 0)
-		r = spec_load(st.file, st.dropin_dir, &d, &spec);
-	diag_print(&d, stderr);
-	if (r < 0 && d.n == 0)
-		log_err("%s: %s", opt->config, strerror(-r));
-	spec_free(spec);
+		r = check_files(&st, opt->config);
 	store_done(&st);
 	return r < 0 ? 1 : 0;
 }
 
-/* A device that is not there yet may come: the agent stays and looks again. */
-static void agent_begin(struct agent *a)
+/* Files that are wrong are no reason not to start where something ran before, which goes on; where
+ * nothing did, there is nothing to stay for. */
+static bool agent_can_start(const struct agent_options *opt)
 {
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct store_source disk = store_disk(&a->store);
-	int r = agent_run_walk(a, AGENT_TRIGGER_START, &disk, &d);
+	autofree char *last_good = NULL;
 
-	agent_pace(a, false, r < 0);
-	loop_notify("READY=1");
-	status_publish(a);
+	if (agent_check(opt) == 0)
+		return true;
+	last_good = rundir_path(opt->state_dir, WALK_LAST_GOOD_FILE);
+	return last_good && access(last_good, F_OK) == 0;
 }
 
 int agent_main(const struct agent_options *opt)
@@ -438,10 +381,7 @@ int agent_main(const struct agent_options *opt)
 	struct agent *a;
 	int status = 1;
 
-	/* A file that is wrong at the very start is no reason to stay: nothing runs that could go
-	 * on.
-	 */
-	if (agent_check(opt) != 0)
+	if (!agent_can_start(opt))
 		return 1;
 	a = calloc(1, sizeof(*a));
 	if (!a)
@@ -449,11 +389,10 @@ int agent_main(const struct agent_options *opt)
 	a->opt = *opt;
 	a->rundir.lock_fd = -1;
 	a->started_ns = clock_now_ns();
-	a->debounce_ns = AGENT_DEBOUNCE_NS;
-	a->verify_ns = AGENT_VERIFY_NS;
+	a->verify_ns = WALK_VERIFY_NS;
 	events_init(&a->events);
 	if (agent_open_rundir(a) >= 0 && agent_open(a) >= 0) {
-		agent_begin(a);
+		walk_start(a);
 		status = loop_run(a->loop) < 0 ? 1 : 0;
 	}
 	agent_close(a);

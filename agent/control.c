@@ -4,41 +4,30 @@
  * their connections, so that this file reads as the list of what can be asked.
  */
 #include "agent/control.h"
-#include "agent/agent.h"
 #include "agent/clients.h"
+#include "agent/control_internal.h"
 #include "agent/status.h"
 #include "netcfg/base/memfd.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What goes back. Exactly one of json and text is set, or neither where memory ran out. */
-struct control_reply {
-	unsigned http_status;
-	enum privsep_content content;
-	json_t *json; /* owned */
-	char *text;   /* owned */
-};
-
-static void control_json(struct control_reply *r, unsigned status, json_t *json)
+void control_json(struct control_reply *r, unsigned status, json_t *json)
 {
 	r->http_status = status;
 	r->content = PRIVSEP_JSON;
 	r->json = json;
 }
 
-/* details is taken, may be NULL. */
-static void control_error(struct control_reply *r, unsigned status, const char *code,
-			  const char *message, json_t *details)
+void control_error(struct control_reply *r, unsigned status, const char *code, const char *message,
+		   json_t *details)
 {
 	control_json(r, status,
 		     json_pack("{s:{s:s, s:s, s:o}}", "error", "code", code, "message", message,
 			       "details", details ? details : json_array()));
 }
 
-/* An error of the store, the plan or the walk, with what the diag says. */
-static void control_failure(struct agent *a, struct control_reply *r, int error,
-			    const struct diag *d)
+void control_failure(struct agent *a, struct control_reply *r, int error, const struct diag *d)
 {
 	json_t *details = store_diag_to_json(&a->store, d);
 
@@ -56,6 +45,17 @@ static void control_failure(struct agent *a, struct control_reply *r, int error,
 		break;
 	case -EPERM:
 		control_error(r, 409, "not-yours", "it is configured in a file", details);
+		break;
+	case -ESHUTDOWN:
+		control_error(r, 503, "stopping", "the agent is being stopped", details);
+		break;
+	case -EINPROGRESS:
+		control_error(r, 409, "busy",
+			      "what is staged is being applied; try again when that has ended",
+			      details);
+		break;
+	case -EINTR:
+		control_error(r, 500, "interrupted", "the apply was interrupted", details);
 		break;
 	case -ETIMEDOUT:
 		control_error(r, 500, "unverified", "the host did not become as wanted in time",
@@ -81,42 +81,9 @@ static void control_get_snapshot(struct agent *a, enum privsep_what what, struct
 	else if (what == PRIVSEP_NET)
 		control_json(r, 200, status_net_to_json(&st));
 	else
-		*r = (struct control_reply){200, PRIVSEP_PLAIN, NULL, status_to_metrics(&st)};
+		*r = (struct control_reply){200, PRIVSEP_PLAIN, NULL, status_to_metrics(&st),
+					    false};
 	status_done(&st);
-}
-
-static void control_get_inventory(struct agent *a, struct control_reply *r)
-{
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct inventory *inv = NULL;
-	int k = inv_collect(a->kernel, &d, &inv);
-
-	if (k < 0)
-		control_failure(a, r, k, &d);
-	else
-		*r = (struct control_reply){200, PRIVSEP_JSON, NULL, inv_to_json(inv)};
-	inv_free(inv);
-}
-
-/* What an apply would do now. */
-static void control_get_plan(struct agent *a, struct control_reply *r)
-{
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	PLENUM_CLEANUP(agent_round_done) struct agent_round round = {0};
-	const struct plan_context ctx = {.running = a->now.plan, .failures = &a->failures};
-	struct store_source next;
-	int k = store_next(&a->store, &next);
-
-	if (k >= 0)
-		k = spec_load(next.file, next.dropin_dir, &d, &round.spec);
-	if (k >= 0)
-		k = inv_collect(a->kernel, &d, &round.inv);
-	if (k >= 0)
-		k = plan_build(round.spec, round.inv, &ctx, &d, &round.plan);
-	if (k < 0)
-		control_failure(a, r, k, &d);
-	else
-		*r = (struct control_reply){200, PRIVSEP_JSON, NULL, plan_to_json(round.plan)};
 }
 
 static void control_get_staged(struct agent *a, struct control_reply *r)
@@ -131,7 +98,7 @@ static void control_get_staged(struct agent *a, struct control_reply *r)
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	else
-		*r = (struct control_reply){200, PRIVSEP_YAML, NULL, spec_to_yaml(spec)};
+		*r = (struct control_reply){200, PRIVSEP_YAML, NULL, spec_to_yaml(spec), false};
 	spec_free(spec);
 }
 
@@ -146,15 +113,13 @@ static void control_on_get(struct agent *a, const struct client *cl, const struc
 		control_get_snapshot(a, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_INVENTORY:
-		control_get_inventory(a, r);
-		break;
 	case PRIVSEP_PLAN:
-		control_get_plan(a, r);
+		control_look(a, cl->id, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_CONFIG_RUNNING:
 		if (a->now.spec)
 			*r = (struct control_reply){200, PRIVSEP_YAML, NULL,
-						    spec_to_yaml(a->now.spec)};
+						    spec_to_yaml(a->now.spec), false};
 		else
 			control_error(r, 404, "not-found", "no configuration has been applied yet",
 				      NULL);
@@ -190,20 +155,35 @@ static void control_note(struct agent *a, const struct client *cl, const char *f
 		   clients_describe(cl, by, sizeof(by)));
 }
 
+/* The end of an apply puts what is staged in the files' place: it must be what was applied. */
+static int control_may_stage(const struct agent *a)
+{
+	return walk_holds_staged(a) ? -EINPROGRESS : 0;
+}
+
+/* What was staged before and failed is asked for no longer. */
+static void control_staged_is(struct agent *a, struct control_reply *r, bool staged)
+{
+	walk_forget_staged(a);
+	control_json(r, 200, json_pack("{s:b}", "staged", staged));
+}
+
 static void control_on_put_staged(struct agent *a, const struct client *cl,
 				  const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *text = NULL;
-	int k = privsep_read_memfd(fd, m->put_staged.len, &text);
+	int k = control_may_stage(a);
 
+	if (k >= 0)
+		k = privsep_read_memfd(fd, m->put_staged.len, &text);
 	if (k >= 0)
 		k = store_put_staged(&a->store, text, m->put_staged.len, &d);
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k >= 0) {
 		control_note(a, cl, "a configuration is staged; apply to use it");
-		control_json(r, 200, json_pack("{s:b}", "staged", 1));
+		control_staged_is(a, r, true);
 	}
 }
 
@@ -211,13 +191,15 @@ static void control_on_drop_staged(struct agent *a, const struct client *cl,
 				   const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = store_drop_staged(&a->store);
+	int k = control_may_stage(a);
 
+	if (k >= 0)
+		k = store_drop_staged(&a->store);
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k >= 0) {
 		control_note(a, cl, "the staged configuration is discarded");
-		control_json(r, 200, json_pack("{s:b}", "staged", 0));
+		control_staged_is(a, r, false);
 	}
 }
 
@@ -225,8 +207,10 @@ static void control_on_net_add(struct agent *a, const struct client *cl,
 			       const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = store_net_add(&a->store, &m->net_add, &d);
+	int k = control_may_stage(a);
 
+	if (k >= 0)
+		k = store_net_add(&a->store, &m->net_add, &d);
 	if (k < 0) {
 		control_failure(a, r, k, &d);
 		return;
@@ -241,8 +225,10 @@ static void control_on_net_del(struct agent *a, const struct client *cl,
 			       const struct privsep_msg *m, int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = store_net_del(&a->store, m->net_del.name, &d);
+	int k = control_may_stage(a);
 
+	if (k >= 0)
+		k = store_net_del(&a->store, m->net_del.name, &d);
 	if (k < 0) {
 		control_failure(a, r, k, &d);
 		return;
@@ -252,31 +238,16 @@ static void control_on_net_del(struct agent *a, const struct client *cl,
 		     json_pack("{s:s, s:s}", "name", m->net_del.name, "file", a->store.cli_file));
 }
 
+/* Answered at the end of its walk, by control_on_applied. */
 static void control_on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			     int fd, struct control_reply *r)
 {
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	uint64_t before = a->applied.number, writes = a->kernel->n_writes;
-	struct store_source next;
-	int k = store_next(&a->store, &next);
+	struct walk_client client = {.id = cl->id};
 
+	clients_describe(cl, client.by, sizeof(client.by));
 	control_note(a, cl, "an apply is asked for");
-	if (k >= 0)
-		k = agent_run_walk(a, AGENT_TRIGGER_API, &next, &d);
-	if (k >= 0)
-		k = store_commit(&a->store);
-	if (k < 0) {
-		control_failure(a, r, k, &d);
-		return;
-	}
-	if (a->applied.number != before)
-		clients_describe(cl, a->applied.by, sizeof(a->applied.by));
-	control_json(r, 200,
-		     json_pack("{s:{s:I, s:I, s:I}, s:o}", "applied", "number",
-			       (json_int_t)a->applied.number, "steps",
-			       (json_int_t)(a->applied.number != before ? a->applied.steps : 0),
-			       "kernel_writes", (json_int_t)(a->kernel->n_writes - writes),
-			       "warnings", store_diag_to_json(&a->store, &d)));
+	r->later = true;
+	walk_ask_client(a, &client);
 }
 
 /* ---- dispatch ---- */
@@ -309,17 +280,25 @@ static void control_send(struct agent *a, uint64_t client, const struct control_
 		log_debug("answer to a client: %s", strerror(-k));
 }
 
-static void control_answer(struct agent *a, uint64_t client, struct control_reply *r)
+const char *control_text(struct control_reply *r)
 {
 	static const char out_of_memory[] =
 		"{\"error\":{\"code\":\"failed\",\"message\":\"out of memory\",\"details\":[]}}";
 
 	if (r->json)
 		r->text = json_dumps(r->json, JSON_FLAGS);
+	json_decref(r->json);
+	r->json = NULL;
 	if (!r->text)
 		r->http_status = 500;
-	control_send(a, client, r, r->text ? r->text : out_of_memory);
-	json_decref(r->json);
+	return r->text ? r->text : out_of_memory;
+}
+
+void control_answer(struct agent *a, uint64_t client, struct control_reply *r)
+{
+	const char *text = control_text(r);
+
+	control_send(a, client, r, text);
 	free(r->text);
 }
 
@@ -334,7 +313,26 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 		control_error(&r, 403, "forbidden", "this client may not make changes", NULL);
 	else
 		control_handlers[m->type](a, cl, m, fd, &r);
-	control_answer(a, cl->id, &r);
+	if (!r.later)
+		control_answer(a, cl->id, &r);
+}
+
+void control_on_applied(struct agent *a, const struct walk_client *c, const struct walk_answer *w)
+{
+	struct control_reply r = {.http_status = 0};
+
+	if (c->id == 0)
+		return;
+	if (w->error < 0)
+		control_failure(a, &r, w->error, w->diag);
+	else
+		control_json(&r, 200,
+			     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o}", "applied", "number",
+				       (json_int_t)w->number, "steps", (json_int_t)w->steps,
+				       "kernel_writes", (json_int_t)w->kernel_writes, "changes",
+				       changes_to_json(w->changes), "warnings",
+				       store_diag_to_json(&a->store, w->diag)));
+	control_answer(a, c->id, &r);
 }
 
 void control_on_event(void *user, uint64_t next)

@@ -7,11 +7,17 @@
 #ifndef PLENUM_AGENT_CONTROL_H
 #define PLENUM_AGENT_CONTROL_H
 
+#include "agent/agent.h"
 #include "agent/clients.h"
 
 /* clients_setup's on_request; user: struct agent. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd);
 /* events' on_add; user: struct agent. Wakes the clients that wait for events. */
 void control_on_event(void *user, uint64_t next);
+/* The end of an apply; nobody is answered where c->id is 0. */
+void control_on_applied(struct agent *a, const struct walk_client *c, const struct walk_answer *w);
+
+/* Forgets the children that look for clients. */
+void control_looks_done(struct agent *a);
 
 #endif

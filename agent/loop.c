@@ -58,6 +58,11 @@ int loop_run(struct loop *l)
 	return sd_event_loop(l->event);
 }
 
+int loop_turn(struct loop *l, uint64_t timeout_ns)
+{
+	return sd_event_run(l->event, timeout_ns / NSEC_PER_USEC);
+}
+
 void loop_exit(struct loop *l, int code)
 {
 	sd_event_exit(l->event, code);

@@ -23,6 +23,9 @@ int loop_new(struct loop **ret);
 struct loop *loop_free(struct loop *l); /* accepts NULL, returns NULL */
 /* Runs until loop_exit or an error: its code, or the negative errno. */
 int loop_run(struct loop *l);
+/* One turn: waits until something happens, at most timeout_ns, and serves it. 1; 0: nothing came;
+ * negative errno. */
+int loop_turn(struct loop *l, uint64_t timeout_ns);
 void loop_exit(struct loop *l, int code);
 
 /* Watches fd, which stays the caller's. Low `urgent` sources are served after the urgent ones. */

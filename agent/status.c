@@ -271,8 +271,8 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_time_s = a->applied.time_s;
 	st.applied_steps = a->applied.steps;
 	st.applied_by = a->applied.by;
-	st.problems = a->problems;
-	st.n_problems = a->n_problems;
+	st.problems = a->problems.all;
+	st.n_problems = a->problems.n_all;
 	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)
 		status_add_leg(a, &st, &a->now.spec->nets[i]);
 	status_add_agent(a, &st);
@@ -292,6 +292,6 @@ void status_publish(struct agent *a)
 	}
 	loop_notify("STATUS=%s: %u of %u workers up, apply %llu%s%s",
 		    agent_state_to_string(a->state), up, total,
-		    (unsigned long long)a->applied.number, a->n_problems ? "; " : "",
-		    a->n_problems ? a->problems[0] : "");
+		    (unsigned long long)a->applied.number, a->problems.n_all ? "; " : "",
+		    a->problems.n_all ? a->problems.all[0] : "");
 }

@@ -39,8 +39,7 @@ static const char *sup_name(const struct sup_worker *w, char *buf, size_t size)
 			   __VA_ARGS__);                                                     \
 	} while (0)
 
-/* What a start fills in is no part of the comparison of two configurations. */
-static void sup_config_normalise(struct launch_config *c)
+void sup_config_normalise(struct launch_config *c)
 {
 	c->magic = LAUNCH_MAGIC;
 	c->version = LAUNCH_VERSION;

@@ -113,6 +113,9 @@ struct sup_setup {
 	void *user;
 };
 
+/* Clears what a start fills in, which is no part of the comparison of two configurations. */
+void sup_config_normalise(struct launch_config *c);
+
 int sup_new(const struct sup_setup *setup, struct sup **ret);
 /* Kills what still runs. Accepts NULL, returns NULL. */
 struct sup *sup_free(struct sup *s);

@@ -1,42 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data walk of agent.h. */
+/* The data walk itself, and the order in which walks are taken. What its outcome means for state,
+ * events and clients is in walk_outcome.c. */
 #include "agent/agent.h"
 #include "agent/status.h"
-#include <inttypes.h>
+#include "agent/walk_internal.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
-void agent_round_done(struct agent_round *r)
+#define TRIES_MAX 3
+#define ORPHAN_POLL_NS (250 * NSEC_PER_MSEC)
+#define TICK_NS (10 * NSEC_PER_SEC)
+
+const char *walk_trigger_to_string(enum walk_trigger t)
+{
+	static const char *const names[WALK_TRIGGER_MAX] = {"start", "reload", "apply",
+							    "kernel event", "fallback"};
+
+	return t < WALK_TRIGGER_MAX ? names[t] : "?";
+}
+
+void walk_round_done(struct walk_round *r)
 {
 	free(r->wants);
 	plan_free(r->plan);
 	inv_free(r->inv);
 	spec_free(r->spec);
-	*r = (struct agent_round){0};
+	*r = (struct walk_round){0};
 }
 
-/* Puts the new round in the place of the running one; `next` is left with what shall be freed. A
- * round without a specification of its own goes on with the running one. */
-static void agent_take_round(struct agent *a, struct agent_round *next)
+/* Puts the new round in the place of the running one. A round without a specification of its own
+ * goes on with the running one. */
+static void take_round(struct agent *a)
 {
-	struct agent_round old = a->now;
+	struct walk_round old = a->now;
 
-	a->now = *next;
+	a->now = a->walk.next;
 	if (!a->now.spec) {
 		a->now.spec = old.spec;
 		old.spec = NULL;
 	}
-	*next = old;
+	a->walk.next = (struct walk_round){0};
+	walk_round_done(&old);
 }
 
-static void agent_note_steps(struct agent *a, enum agent_trigger trigger, const struct plan *p)
+static void note_steps(struct agent *a)
 {
+	const struct plan *p = a->walk.next.plan;
 	char text[200];
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		plan_step_describe(&p->steps[i], text, sizeof(text));
-		if (trigger == AGENT_TRIGGER_KERNEL)
+		if (a->walk.source == WALK_FROM_RUNNING && a->walk.trigger == WALK_KERNEL)
 			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 				   "somebody changed what is ours; repairing: %s", text);
 		else
@@ -44,213 +59,441 @@ static void agent_note_steps(struct agent *a, enum agent_trigger trigger, const 
 	}
 }
 
-static int agent_apply_plan(struct agent *a, const struct plan *p, struct diag *d,
-			    struct apply **ret)
-{
-	struct apply_outcome out = {0};
-	char step[200] = "?";
-	int r = apply_run(a->kernel, p, a->journal, ret, &out);
+/* ---- the two halves ---- */
 
-	if (r >= 0)
-		return 0;
-	if (r ==
-	    -EEXIST) /* an rollback that failed has left it: try that again before anything new */
-		r = apply_recover(a->kernel, a->journal, &out);
-	if (r >= 0) {
-		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "what an earlier apply left had to be rolled back first");
-		return -EAGAIN;
-	}
-	if (out.failed_step < p->n_steps)
-		plan_step_describe(&p->steps[out.failed_step], step, sizeof(step));
-	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps rolled back%s",
-		 out.why[0] ? out.why : step, out.n_rolled_back, out.n_done,
-		 out.stuck ? ", and the rollback failed too: the host is between the two" : "");
+static int load(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	struct store_source from = store_disk(&a->store);
+	int r = 0;
+
+	if (w->source == WALK_FROM_RUNNING)
+		r = a->now.spec ? 0 : -ENOENT;
+	else if (w->source == WALK_FROM_LAST_GOOD)
+		r = walk_last_good_load(a, &w->diag, &w->next.spec);
+	else if (w->source == WALK_FROM_STAGED)
+		r = store_next(&a->store, &from);
+	if (r >= 0 && (w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED))
+		r = spec_load(from.file, from.dropin_dir, &w->diag, &w->next.spec);
+	w->loaded = r >= 0;
 	return r;
 }
 
-static void agent_count_apply(struct agent *a, const struct plan *p)
+static void on_applied(void *user, const struct applier_result *res, const struct diag *d);
+
+/* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
+static int first_half(struct agent *a)
 {
-	a->applied.number++;
-	a->applied.steps = p->n_steps;
-	a->applied.time_s = (uint64_t)time(NULL);
-}
-
-/* The host did not become as wanted: it shall be as before. */
-static void agent_roll_back(struct apply *apply, struct diag *d)
-{
-	struct apply_outcome out = {0};
-	int r = apply_rollback(apply, &out);
-
-	if (r < 0)
-		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "what was applied cannot be rolled back: %s%s%s; the host is between the "
-			 "two",
-			 strerror(-r), out.why[0] ? ": " : "", out.why);
-	else
-		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were rolled back",
-			 out.n_rolled_back);
-}
-
-/* Applies the round's plan; what is not verified is rolled back. 0: the host is as wanted. */
-static int agent_change_host(struct agent *a, const struct agent_round *next,
-			     const struct spec *spec, const struct plan_context *ctx,
-			     struct diag *d)
-{
-	struct apply_outcome out = {0};
-	struct apply *apply = NULL;
-	int r = agent_apply_plan(a, next->plan, d, &apply);
-
-	if (r < 0)
-		return r;
-	r = apply_verify(a->kernel, spec, ctx, clock_now_ns() + a->verify_ns, d);
-	if (r < 0) {
-		agent_roll_back(apply, d);
-		return r;
-	}
-	r = apply_commit(apply, &out);
-	if (r < 0)
-		diag_add(d, DIAG_ERROR, NULL, NULL, "%s", out.why);
-	return r;
-}
-
-/* Somebody wants it, so that what failed is tried again. */
-static bool agent_is_asked(enum agent_trigger t)
-{
-	return t != AGENT_TRIGGER_KERNEL && t != AGENT_TRIGGER_FALLBACK;
-}
-
-int agent_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
-	       struct diag *d)
-{
-	PLENUM_CLEANUP(agent_round_done) struct agent_round next = {0};
 	const struct plan_context ctx = {.running = a->now.plan, .failures = &a->failures};
-	const struct spec *spec = a->now.spec;
+	struct walk *w = &a->walk;
+	struct applier_task task = {.loop = a->loop,
+				    .host = &a->applier_host,
+				    .journal = a->journal,
+				    .ctx = &ctx,
+				    .verify_ns = a->verify_ns,
+				    .on_end = on_applied,
+				    .user = a};
+	int r = load(a);
+
+	if (r < 0)
+		return r;
+	task.spec = w->next.spec ? w->next.spec : a->now.spec;
+	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
+	if (r < 0)
+		return r;
+	agent_take_carriers(a, w->next.inv);
+	if (walk_is_asked(w->trigger))
+		plan_failures_clear(&a->failures);
+	r = plan_build(task.spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
+	if (r < 0)
+		return r;
+	r = wants_build(task.spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
+			&w->next.n_wants);
+	if (r < 0 || w->next.plan->n_steps == 0)
+		return r;
+	note_steps(a);
+	task.plan = w->next.plan;
+	w->applied = true;
+	r = applier_start(&task, &w->applier);
+	return r < 0 ? r : 1;
+}
+
+/* The host is as wanted: now the workers. */
+static int second_half(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	bool asked = walk_is_asked(w->trigger);
 	int r;
 
-	if (from) {
-		r = spec_load(from->file, from->dropin_dir, d, &next.spec);
-		if (r < 0)
-			return r;
-		spec = next.spec;
-	}
-	r = inv_collect(a->kernel, d, &next.inv);
+	if (a->state == AGENT_STOPPING)
+		return -ESHUTDOWN;
+	r = changes_build(a->sup, w->next.wants, w->next.n_wants, asked, &w->changes);
 	if (r < 0)
 		return r;
-	if (agent_is_asked(trigger))
-		plan_failures_clear(&a->failures);
-	r = plan_build(spec, next.inv, &ctx, d, &next.plan);
-	if (r < 0)
-		return r;
-	r = wants_build(spec, next.plan, a->opt.log_level, d, &next.wants, &next.n_wants);
-	if (r < 0)
-		return r;
-	if (next.plan->n_steps > 0) {
-		agent_note_steps(a, trigger, next.plan);
-		r = agent_change_host(a, &next, spec, &ctx, d);
-		if (r < 0)
-			return r;
-		agent_count_apply(a, next.plan);
-		next.inv = inv_free(next.inv);
-		agent_skip_kernel_events(a);
-		r = inv_collect(a->kernel, d, &next.inv);
-		if (r < 0)
-			return r;
-	}
-	agent_take_round(a, &next);
+	take_round(a);
 	agent_take_carriers(a, a->now.inv);
-	r = sup_reconcile(a->sup, a->now.wants, a->now.n_wants, agent_is_asked(trigger));
-	if (r < 0)
-		return r;
+	return sup_reconcile(a->sup, a->now.wants, a->now.n_wants, asked);
+}
+
+/* The notifications of what the applier did are read first, so that what is collected after them is
+ * no older than what they say. */
+static int look_again(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	agent_read_kernel(a);
+	w->next.inv = inv_free(w->next.inv);
+	return inv_collect(a->kernel, &w->diag, &w->next.inv);
+}
+
+static void finish(struct agent *a, int r);
+static void begin(struct agent *a);
+
+static void on_applied(void *user, const struct applier_result *res, const struct diag *d)
+{
+	struct agent *a = user;
+	struct walk *w = &a->walk;
+	int r = res->error;
+
+	w->applier = NULL;
+	w->n_writes += res->n_writes;
+	diag_append(&w->diag, d);
+	if (r == -EAGAIN && ++w->n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
+		walk_round_done(&w->next);
+		begin(a);
+		return;
+	}
+	if (r == 0) {
+		w->n_steps = w->next.plan->n_steps;
+		a->applied.number++;
+		a->applied.steps = w->n_steps;
+		a->applied.time_s = (uint64_t)time(NULL);
+		memcpy(a->applied.by, w->client.by, sizeof(a->applied.by));
+		r = look_again(a);
+	}
+	finish(a, r == 0 ? second_half(a) : r);
+}
+
+static void begin(struct agent *a)
+{
+	int r = first_half(a);
+
+	if (r == 1) {
+		if (!loop_timer_armed(a->walk.tick))
+			loop_timer_arm(a->walk.tick, TICK_NS);
+		return;
+	}
+	finish(a, r == 0 ? second_half(a) : r);
+}
+
+static void begin_one(struct agent *a, enum walk_trigger t, enum walk_source from,
+		      const struct walk_client *client)
+{
+	struct walk *w = &a->walk;
+
+	w->active = true;
+	w->trigger = t;
+	w->source = from;
+	w->client = client ? *client : (struct walk_client){0};
+	w->diag = (struct diag)DIAG_INIT;
+	w->began_ns = clock_now_ns();
+	w->n_writes = w->n_steps = w->n_tries = 0;
+	w->loaded = w->applied = false;
+	begin(a);
+}
+
+/* ---- what waits ---- */
+
+/* What changed the host and failed is not tried again for the very notifications that it made. */
+static bool is_blocked(struct agent *a, const struct walk_pace *p)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!p->blocked || now >= p->at_ns)
+		return false;
+	walk_arm(a, p->at_ns - now);
+	return true;
+}
+
+static void begin_kernel(struct agent *a)
+{
+	const struct walk *w = &a->walk;
+	bool files = !a->now.spec || w->retry_files;
+
+	if (files && !is_blocked(a, &w->of_files))
+		begin_one(a, a->now.spec ? WALK_KERNEL : WALK_START, WALK_FROM_FILES, NULL);
+	else if (a->now.spec && !is_blocked(a, &w->of_running))
+		begin_one(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
+}
+
+static void begin_client(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	struct walk_client c = w->clients[0];
+
+	memmove(w->clients, w->clients + 1, --w->n_clients * sizeof(*w->clients));
+	begin_one(a, WALK_API, store_has_staged(&a->store) ? WALK_FROM_STAGED : WALK_FROM_FILES,
+		  &c);
+}
+
+/* The next of those that wait, while none is on its way. Those who ask come first. */
+static void go_on(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	while (!w->active && a->state != AGENT_STOPPING) {
+		if (w->last_good_waits) {
+			w->last_good_waits = false;
+			begin_one(a, WALK_START, WALK_FROM_LAST_GOOD, NULL);
+		} else if (w->waiting[WALK_START] || w->waiting[WALK_RELOAD]) {
+			enum walk_trigger t = w->waiting[WALK_START] ? WALK_START : WALK_RELOAD;
+
+			w->waiting[t] = false;
+			begin_one(a, t, WALK_FROM_FILES, NULL);
+		} else if (w->n_clients > 0) {
+			begin_client(a);
+		} else if (w->waiting[WALK_FALLBACK]) {
+			w->waiting[WALK_FALLBACK] = false;
+			if (a->now.spec)
+				begin_one(a, WALK_FALLBACK, WALK_FROM_RUNNING, NULL);
+		} else if (w->waiting[WALK_KERNEL]) {
+			w->waiting[WALK_KERNEL] = false;
+			begin_kernel(a);
+		} else {
+			return;
+		}
+	}
+}
+
+static void finish(struct agent *a, int r)
+{
+	struct walk *w = &a->walk;
+	bool repair = r < 0 && w->trigger == WALK_KERNEL && w->source == WALK_FROM_FILES;
+
+	loop_timer_disarm(w->tick);
+	walk_conclude(a, r);
+	walk_round_done(&w->next);
+	changes_done(&w->changes);
+	diag_done(&w->diag);
+	w->active = false;
+	/* The files still do not run; what runs is looked after all the same. */
+	if (repair && a->state != AGENT_STOPPING)
+		begin_one(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
+	else
+		go_on(a);
+	if (!w->active && !w->ready) {
+		w->ready = true;
+		loop_notify("READY=1");
+	}
 	status_publish(a);
+	agent_end_if_done(a);
+	/* A walk is the agent's only large user of the heap. */
+	malloc_trim(0);
+}
+
+void walk_ask(struct agent *a, enum walk_trigger t)
+{
+	if (a->state == AGENT_STOPPING)
+		return;
+	a->walk.waiting[t] = true;
+	go_on(a);
+}
+
+void walk_ask_client(struct agent *a, const struct walk_client *c)
+{
+	struct walk *w = &a->walk;
+
+	if (a->state == AGENT_STOPPING) {
+		walk_refuse_client(a, c, -ESHUTDOWN);
+		return;
+	}
+	if (w->n_clients == w->cap_clients) {
+		size_t cap = MAX_OF(2 * w->cap_clients, 8);
+		struct walk_client *clients = reallocarray(w->clients, cap, sizeof(*clients));
+
+		if (!clients) {
+			walk_refuse_client(a, c, -ENOMEM);
+			return;
+		}
+		w->clients = clients;
+		w->cap_clients = cap;
+	}
+	w->clients[w->n_clients++] = *c;
+	go_on(a);
+}
+
+void walk_stop(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	for (size_t i = 0; i < w->n_clients; i++)
+		walk_refuse_client(a, &w->clients[i], -ESHUTDOWN);
+	w->n_clients = 0;
+	memset(w->waiting, 0, sizeof(w->waiting));
+	w->last_good_waits = false;
+	loop_timer_disarm(w->debounce);
+	if (w->waits_orphan && !w->applier) {
+		loop_timer_disarm(w->orphan);
+		w->active = false;
+	}
+}
+
+bool walk_is_active(const struct agent *a)
+{
+	return a->walk.active;
+}
+
+bool walk_holds_staged(const struct agent *a)
+{
+	return a->walk.active && a->walk.source == WALK_FROM_STAGED;
+}
+
+/* ---- timers ---- */
+
+void walk_arm(struct agent *a, uint64_t delay_ns)
+{
+	struct walk *w = &a->walk;
+	uint64_t at = clock_now_ns() + delay_ns;
+
+	if (a->state == AGENT_STOPPING || (loop_timer_armed(w->debounce) && w->fires_at_ns <= at))
+		return;
+	w->fires_at_ns = at;
+	loop_timer_arm(w->debounce, delay_ns);
+}
+
+static int on_debounce(void *user)
+{
+	walk_ask(user, WALK_KERNEL);
 	return 0;
 }
 
-/* ---- the outcome ---- */
-
-static void agent_clear_problems(struct agent *a)
+/* A step that takes long is the kernel's affair, but an operator wants to know, and a service
+ * manager wants to hear that the start goes on. */
+static int on_tick(void *user)
 {
-	for (size_t i = 0; i < a->n_problems; i++)
-		free(a->problems[i]);
-	free(a->problems);
-	a->problems = NULL;
-	a->n_problems = 0;
-}
+	struct agent *a = user;
+	struct walk *w = &a->walk;
+	uint64_t s = (clock_now_ns() - w->began_ns) / NSEC_PER_SEC;
 
-static void agent_keep_problems(struct agent *a, const struct diag *d)
-{
-	json_t *list = store_diag_to_json(&a->store, d);
-	size_t n = list ? json_array_size(list) : 0;
-
-	agent_clear_problems(a);
-	a->problems = calloc(MAX_OF(n, 1), sizeof(*a->problems));
-	for (size_t i = 0; a->problems && i < n; i++) {
-		char *text = strdup(json_string_value(json_array_get(list, i)));
-
-		if (text)
-			a->problems[a->n_problems++] = text;
-	}
-	json_decref(list);
-}
-
-static bool agent_same_problems(const struct agent *a, const struct diag *d)
-{
-	json_t *list = store_diag_to_json(&a->store, d);
-	bool same = list && json_array_size(list) == a->n_problems;
-
-	for (size_t i = 0; same && i < a->n_problems; i++)
-		same = strcmp(json_string_value(json_array_get(list, i)), a->problems[i]) == 0;
-	json_decref(list);
-	return same;
-}
-
-static const char *agent_trigger_to_string(enum agent_trigger t)
-{
-	static const char *const names[AGENT_TRIGGER_MAX] = {"start", "reload", "apply",
-							     "kernel event", "fallback"};
-
-	return t < AGENT_TRIGGER_MAX ? names[t] : "?";
-}
-
-/* A burst of kernel events that fails the same way again says nothing new. */
-static void agent_report_failure(struct agent *a, enum agent_trigger trigger, int error,
-				 const struct diag *d)
-{
-	if ((trigger == AGENT_TRIGGER_KERNEL || trigger == AGENT_TRIGGER_START) &&
-	    a->state == AGENT_DEGRADED && agent_same_problems(a, d))
-		return;
-	agent_keep_problems(a, d);
-	for (size_t i = 0; i < a->n_problems; i++)
-		events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", a->problems[i]);
-	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s refused (%s); %s",
-		   agent_trigger_to_string(trigger), strerror(-error),
-		   a->now.spec ? "what runs goes on unchanged" : "nothing was changed");
-}
-
-int agent_run_walk(struct agent *a, enum agent_trigger trigger, const struct store_source *from,
-		   struct diag *d)
-{
-	uint64_t applied = a->applied.number, began = clock_now_ns();
-	int r;
-
-	if (!from && !a->now.spec)
+	if (!w->active)
 		return 0;
-	r = agent_walk(a, trigger, from, d);
-	if (a->state != AGENT_STOPPING && r < 0) {
-		agent_report_failure(a, trigger, r, d);
-		a->state = AGENT_DEGRADED;
-	} else if (a->state != AGENT_STOPPING) {
-		agent_keep_problems(a, d); /* warnings */
-		a->state = AGENT_RUNNING;
+	if (!w->ready)
+		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
+			    (unsigned long long)(6 * TICK_NS / NSEC_PER_USEC));
+	if (w->applier)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "the apply goes on since %llu s: process %d is %s",
+			   (unsigned long long)s, applier_pid(w->applier),
+			   applier_stage_to_string(applier_stage(w->applier)));
+	loop_timer_arm(w->tick, TICK_NS);
+	return 0;
+}
+
+/* ---- begin and end ---- */
+
+static void on_recovered(void *user, const struct applier_result *res, const struct diag *d);
+
+static void recover(struct agent *a)
+{
+	const struct applier_task task = {.loop = a->loop,
+					  .host = &a->applier_host,
+					  .journal = a->journal,
+					  .on_end = on_recovered,
+					  .user = a};
+	int r = applier_start(&task, &a->walk.applier);
+
+	if (r < 0) {
+		struct applier_result res = {.error = r};
+
+		on_recovered(a, &res, &(struct diag)DIAG_INIT);
 	}
-	if (a->applied.number != applied || (r >= 0 && trigger != AGENT_TRIGGER_KERNEL))
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "%s: %zu steps applied in %.0f ms, %zu workers wanted",
-			   agent_trigger_to_string(trigger),
-			   a->applied.number != applied ? a->applied.steps : (size_t)0,
-			   (double)(clock_now_ns() - began) / NSEC_PER_MSEC, a->now.n_wants);
+}
+
+static int on_orphan_timer(void *user)
+{
+	recover(user);
+	return 0;
+}
+
+static void note_orphan(struct agent *a)
+{
+	static const char text[] = "an apply that an earlier agent began is still on its way; "
+				   "waiting for its end";
+	json_t *none = json_array();
+
+	if (!a->walk.waits_orphan)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
+	a->walk.waits_orphan = true;
+	problems_set(&a->problems, PROBLEMS_HOST, text, none);
+	json_decref(none);
 	status_publish(a);
-	/* A walk is the agent's only large user of the heap. */
-	malloc_trim(0);
-	return r;
+}
+
+static void on_recovered(void *user, const struct applier_result *res, const struct diag *d)
+{
+	struct agent *a = user;
+	struct walk *w = &a->walk;
+
+	w->applier = NULL;
+	if (a->state == AGENT_STOPPING) {
+		w->active = false;
+		agent_end_if_done(a);
+		return;
+	}
+	if (res->error == -EBUSY) {
+		note_orphan(a);
+		loop_timer_arm(w->orphan, ORPHAN_POLL_NS);
+		return;
+	}
+	problems_clear(&a->problems, PROBLEMS_HOST);
+	for (size_t i = 0; i < d->n; i++)
+		events_add(&a->events,
+			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
+			   "agent", "%s", d->entries[i].text);
+	/* The walk that follows takes the host to what is wanted from wherever it is. */
+	w->active = false;
+	walk_ask(a, WALK_START);
+}
+
+void walk_start(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	w->active = true;
+	w->began_ns = clock_now_ns();
+	loop_timer_arm(w->tick, TICK_NS);
+	recover(a);
+}
+
+int walk_init(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &w->debounce);
+
+	w->debounce_ns = WALK_DEBOUNCE_NS;
+	w->of_files.pause_ns = w->of_running.pause_ns = WALK_NEWS_NS;
+	w->last_good = rundir_path(a->rundir.state, WALK_LAST_GOOD_FILE);
+	if (r >= 0)
+		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
+	if (r >= 0)
+		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_orphan_timer, a, &w->orphan);
+	return r >= 0 && !w->last_good ? -ENOMEM : r;
+}
+
+void walk_done(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	w->applier = applier_forget(w->applier);
+	walk_round_done(&w->next);
+	changes_done(&w->changes);
+	diag_done(&w->diag);
+	w->debounce = loop_source_free(w->debounce);
+	w->tick = loop_source_free(w->tick);
+	w->orphan = loop_source_free(w->orphan);
+	free(w->clients);
+	free(w->last_good);
+	free(w->last_good_text);
+	w->clients = NULL;
+	w->last_good = w->last_good_text = NULL;
 }

@@ -86,6 +86,16 @@ void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos
 	d->entries[d->n++] = e;
 }
 
+void diag_append(struct diag *d, const struct diag *from)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const struct diag_entry *e = &from->entries[i];
+		const struct diag_pos pos = {e->file, e->line, e->column};
+
+		diag_add(d, e->severity, e->file ? &pos : NULL, e->path, "%s", e->text);
+	}
+}
+
 bool diag_has_errors(const struct diag *d)
 {
 	return d->n_errors > 0 || d->out_of_memory;

@@ -43,6 +43,8 @@ void diag_done(struct diag *d);
 /* pos and path may be NULL. */
 void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos, const char *path,
 	      const char *fmt, ...) PLENUM_PRINTF(5, 6);
+/* Copies of all entries of `from`. */
+void diag_append(struct diag *d, const struct diag *from);
 bool diag_has_errors(const struct diag *d);
 /* One line an entry: "FILE:LINE:COL: error: PATH: TEXT". Sorted by position. */
 void diag_print(const struct diag *d, FILE *out);

@@ -582,6 +582,26 @@ int kernel_fake_new(const struct inventory *inv, struct kernel **ret)
 	return 0;
 }
 
+int kernel_fake_replace(struct kernel *k, const struct inventory *inv)
+{
+	struct fake *f = fake_of(k);
+	bool *cable = calloc(inv->n_links + 1, sizeof(*cable));
+	struct inventory *copy = NULL;
+	int r = cable ? inv_copy(inv, &copy) : -ENOMEM;
+
+	if (r < 0) {
+		free(cable);
+		return r;
+	}
+	for (size_t i = 0; i < inv->n_links; i++)
+		cable[i] = inv->links[i].carrier || !inv->links[i].up;
+	free(f->cable);
+	inv_free(f->inv);
+	f->cable = cable;
+	f->inv = copy;
+	return 0;
+}
+
 const struct inventory *kernel_fake_inventory(struct kernel *k)
 {
 	return fake_of(k)->inv;

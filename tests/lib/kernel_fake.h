@@ -16,6 +16,9 @@ int kernel_fake_new(const struct inventory *inv, struct kernel **ret);
 /* The host as it is now, borrowed, valid until the next change; not sorted. */
 const struct inventory *kernel_fake_inventory(struct kernel *k);
 
+/* Makes the host that of inv, as when another process has changed it. 0; -ENOMEM. */
+int kernel_fake_replace(struct kernel *k, const struct inventory *inv);
+
 /*
  * Lets the nth write from now (1: the next) and the count - 1 after it fail with `error` (negative
  * errno) and the text `why`, without effect. They count as writes. nth 0: no failures any more;

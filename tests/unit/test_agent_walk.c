@@ -14,18 +14,90 @@ struct fixture {
 	struct agent a;
 	struct inventory *inv;
 	char dir[32], file[64], state_dir[64];
+	char host[64], worker[64];
 	uint64_t sabotage_at; /* number of the write after which somebody takes an address away */
 };
 
-static int no_timer(void *user)
+/* ---- the host, which the applier changes in a process of its own ---- */
+
+static char *read_text(const char *path)
 {
+	FILE *in = fopen(path, "re");
+	size_t size = 0, len;
+	char *text = NULL;
+
+	if (!in)
+		return NULL;
+	len = getdelim(&text, &size, '\0', in) < 0 ? 0 : strlen(text);
+	fclose(in);
+	return len > 0 ? text : NULL;
+}
+
+static void host_save(struct fixture *f)
+{
+	autofree char *text = inv_to_json(kernel_fake_inventory(f->a.kernel));
+
+	assert_int_equal(rundir_write_file(f->host, text, strlen(text), 0600), 0);
+}
+
+/* Makes the host what an applier has left. */
+static void host_load(struct fixture *f)
+{
+	autofree char *text = read_text(f->host);
+	struct inventory *inv = NULL;
+	struct diag d = DIAG_INIT;
+
+	if (!text)
+		return;
+	assert_int_equal(inv_from_json(text, strlen(text), &d, &inv), 0);
+	assert_int_equal(kernel_fake_replace(f->a.kernel, inv), 0);
+	inv_free(inv);
+	diag_done(&d);
+	unlink(f->host);
+}
+
+static struct fixture *current;
+static int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
+
+static int load_and_collect(struct kernel *k, struct diag *d, struct inventory *inv)
+{
+	host_load(current);
+	return collect(k, d, inv);
+}
+
+static void host_watch_appliers(struct fixture *f)
+{
+	static struct kernel_ops ops;
+
+	current = f;
+	ops = *f->a.kernel->ops;
+	collect = ops.collect;
+	ops.collect = load_and_collect;
+	f->a.kernel->ops = &ops;
+}
+
+static int applier_opens(void *user, struct kernel **ret)
+{
+	struct fixture *f = user;
+
+	host_load(f);
+	f->a.kernel->n_writes = 0;
+	*ret = f->a.kernel;
 	return 0;
+}
+
+static void applier_closes(void *user, struct kernel *k)
+{
+	host_save(user);
 }
 
 static void write_file(struct fixture *f, const char *text)
 {
 	assert_int_equal(rundir_write_file(f->file, text, strlen(text), 0600), 0);
 }
+
+/* One that starts and says nothing. */
+static const char worker[] = "#!/bin/sh\nexec tail -f /dev/null\n";
 
 static int setup(void **state)
 {
@@ -41,26 +113,31 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->file, sizeof(f->file), "%s/plenum.yaml", f->dir);
 	snprintf(f->state_dir, sizeof(f->state_dir), "%s/state", f->dir);
+	snprintf(f->host, sizeof(f->host), "%s/host.json", f->dir);
+	snprintf(f->worker, sizeof(f->worker), "%s/worker", f->dir);
 	write_file(f, HOST_YAML);
+	assert_int_equal(rundir_write_file(f->worker, worker, strlen(worker), 0700), 0);
 	f->inv = host_new();
 	assert_int_equal(kernel_fake_new(f->inv, &a->kernel), 0);
+	host_watch_appliers(f);
 	assert_int_equal(loop_new(&a->loop), 0);
 	assert_int_equal(rundir_open(f->dir, f->state_dir, &a->rundir, &owner, why, sizeof(why)),
 			 0);
 	assert_int_equal(store_init(&a->store, f->file, f->state_dir), 0);
 	assert_int_equal(mounts_new(&a->rundir, &a->mounts), 0);
-	assert_int_equal(loop_add_timer(a->loop, 1, no_timer, a, &a->debounce), 0);
 	events_init(&a->events);
 	sup = (struct sup_setup){.loop = a->loop,
 				 .events = &a->events,
 				 .mounts = a->mounts,
 				 .rundir = &a->rundir,
 				 .carriers = &a->carriers,
-				 .worker_path = "/bin/false"};
+				 .worker_path = f->worker};
 	assert_int_equal(sup_new(&sup, &a->sup), 0);
 	a->journal = rundir_path(f->state_dir, "journal");
-	a->debounce_ns = AGENT_DEBOUNCE_NS;
 	a->verify_ns = NSEC_PER_MSEC;
+	a->applier_host =
+		(struct applier_host){.open = applier_opens, .close = applier_closes, .user = f};
+	assert_int_equal(walk_init(a), 0);
 	*state = f;
 	return 0;
 }
@@ -75,17 +152,15 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
 
+	walk_done(a);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
-	loop_source_free(a->debounce);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
-	agent_round_done(&a->now);
+	walk_round_done(&a->now);
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
-	for (size_t i = 0; i < a->n_problems; i++)
-		free(a->problems[i]);
-	free(a->problems);
+	problems_done(&a->problems);
 	store_done(&a->store);
 	rundir_done(&a->rundir);
 	free(a->journal);
@@ -95,12 +170,18 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int walk(struct fixture *f, enum agent_trigger t)
+/* Serves the loop until no walk is on its way. */
+static void wait_for_walk(struct fixture *f)
 {
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct store_source disk = store_disk(&f->a.store);
+	while (walk_is_active(&f->a))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+}
 
-	return agent_run_walk(&f->a, t, t == AGENT_TRIGGER_KERNEL ? NULL : &disk, &d);
+static int walk(struct fixture *f, enum walk_trigger t)
+{
+	walk_ask(&f->a, t);
+	wait_for_walk(f);
+	return f->a.walk.error;
 }
 
 static bool event_has(const struct agent *a, const char *text)
@@ -111,61 +192,79 @@ static bool event_has(const struct agent *a, const char *text)
 	return false;
 }
 
+static bool problem_has(const struct agent *a, const char *text)
+{
+	for (size_t i = 0; i < a->problems.n_all; i++)
+		if (strstr(a->problems.all[i], text))
+			return true;
+	return false;
+}
+
 static void test_start_and_again(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
-	uint64_t writes;
 
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
+	assert_int_equal(walk(f, WALK_START), 0);
 	assert_int_equal(a->state, AGENT_RUNNING);
 	assert_int_equal(a->applied.number, 1);
 	assert_true(a->applied.steps > 0);
+	assert_true(a->walk.n_writes > 0);
 	assert_int_equal(a->now.n_wants, 1);
 	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
 	assert_int_equal(sup_first(a->sup)->config.n_ports, 2);
-	writes = a->kernel->n_writes;
-	assert_int_equal(walk(f, AGENT_TRIGGER_API), 0);
-	assert_int_equal(walk(f, AGENT_TRIGGER_KERNEL), 0);
-	assert_int_equal(walk(f, AGENT_TRIGGER_RELOAD), 0);
-	assert_int_equal(a->kernel->n_writes, writes);
+	for (enum walk_trigger t = WALK_RELOAD; t <= WALK_KERNEL; t++) {
+		assert_int_equal(walk(f, t), 0);
+		assert_int_equal(a->walk.n_writes, 0);
+	}
 	assert_int_equal(a->applied.number, 1);
 	assert_int_equal(sup_count_processes(a->sup), 1);
+}
+
+static void remove_addr(struct fixture *f, uint32_t ifindex, const char *prefix)
+{
+	struct inv_addr gone = {.ifindex = ifindex, .ip = host_prefix(prefix)};
+
+	host_load(f);
+	assert_int_equal(f->a.kernel->ops->addr_del(f->a.kernel, &gone, NULL), 0);
 }
 
 static void test_foreign_change_is_repaired(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
-	struct inv_addr gone = {.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
 
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
-	assert_int_equal(a->kernel->ops->addr_del(a->kernel, &gone, NULL), 0);
-	assert_int_equal(walk(f, AGENT_TRIGGER_KERNEL), 0);
+	assert_int_equal(walk(f, WALK_START), 0);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
 	assert_int_equal(a->applied.number, 2);
 	assert_true(event_has(a, "somebody changed what is ours"));
 }
 
-static void test_bad_reload_changes_nothing(void **state)
+/* The files stay wrong, whatever else succeeds, until they are right. */
+static void test_bad_reload_changes_nothing_and_stays_a_problem(void **state)
 {
 	struct fixture *f = *state;
 	struct agent *a = &f->a;
-	uint64_t writes;
 	pid_t pid;
 
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
-	writes = a->kernel->n_writes;
+	assert_int_equal(walk(f, WALK_START), 0);
 	pid = sup_first(a->sup)->pid;
 	write_file(f, HOST_YAML "nonsense: 1\n");
-	assert_int_equal(walk(f, AGENT_TRIGGER_RELOAD), -EINVAL);
+	assert_int_equal(walk(f, WALK_RELOAD), -EINVAL);
 	assert_int_equal(a->state, AGENT_DEGRADED);
-	assert_int_equal(a->n_problems, 1);
-	assert_int_equal(a->kernel->n_writes, writes);
+	assert_true(problem_has(a, "nonsense"));
+	assert_int_equal(a->walk.n_writes, 0);
 	assert_int_equal(sup_first(a->sup)->pid, pid);
-	assert_non_null(a->now.spec);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(a->applied.number, 2);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "nonsense"));
 	write_file(f, HOST_YAML);
-	assert_int_equal(walk(f, AGENT_TRIGGER_RELOAD), 0);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
 	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->problems.n_all, 0);
 	assert_int_equal(sup_first(a->sup)->pid, pid);
 }
 
@@ -175,9 +274,11 @@ static void test_missing_device(void **state)
 
 	write_file(f, "networks: [{name: n, range: 10.1.1.1-10.1.1.9/24}]\n"
 		      "net: [{name: l, device: eth7, network: n}]\n");
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
-	assert_int_equal(f->a.kernel->n_writes, 0);
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(f->a.walk.n_writes, 0);
 	assert_int_equal(f->a.now.plan->legs[0].state, PLAN_LEG_ABSENT);
+	assert_int_equal(f->a.state, AGENT_DEGRADED);
+	assert_true(problem_has(&f->a, "eth7"));
 }
 
 static char *host_json(struct fixture *f)
@@ -186,6 +287,7 @@ static char *host_json(struct fixture *f)
 	struct diag d = DIAG_INIT;
 	char *text;
 
+	host_load(f);
 	assert_int_equal(inv_collect(f->a.kernel, &d, &inv), 0);
 	inv->number = 0;
 	text = inv_to_json(inv);
@@ -200,7 +302,7 @@ static void test_failed_step_leaves_all_as_it_was(void **state)
 	char *before = host_json(f), *after;
 
 	kernel_fake_fail(f->a.kernel, 5, 1, -EIO, "made of cheese");
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), -EIO);
+	assert_int_equal(walk(f, WALK_START), -EIO);
 	assert_true(event_has(&f->a, "made of cheese"));
 	assert_int_equal(f->a.applied.number, 0);
 	assert_null(sup_first(f->a.sup));
@@ -238,7 +340,7 @@ static void test_unverified_is_rolled_back(void **state)
 	inv_free(inv);
 	spec_free(spec);
 	kernel_fake_on_write(f->a.kernel, sabotage, f);
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), -ETIMEDOUT);
+	assert_int_equal(walk(f, WALK_START), -ETIMEDOUT);
 	assert_true(event_has(&f->a, "steps were rolled back"));
 	assert_int_equal(f->a.applied.number, 0);
 	assert_null(sup_first(f->a.sup));
@@ -281,8 +383,9 @@ static void test_rollback_leaves_what_others_made(void **state)
 	inv_free(inv);
 	spec_free(spec);
 	kernel_fake_on_write(f->a.kernel, meddle, f);
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), -ETIMEDOUT);
+	assert_int_equal(walk(f, WALK_START), -ETIMEDOUT);
 	assert_true(event_has(&f->a, "steps were rolled back"));
+	host_load(f);
 	for (size_t i = 0; i < kernel_fake_inventory(f->a.kernel)->n_addrs; i++) {
 		const struct inv_addr *a = &kernel_fake_inventory(f->a.kernel)->addrs[i];
 
@@ -300,7 +403,7 @@ static void test_status_texts(void **state)
 	json_t *o;
 	char *text;
 
-	assert_int_equal(walk(f, AGENT_TRIGGER_START), 0);
+	assert_int_equal(walk(f, WALK_START), 0);
 	assert_int_equal(status_collect(&f->a, &st), 0);
 	o = status_to_json(&st);
 	assert_string_equal(json_string_value(json_object_get(o, "state")), "running");
@@ -324,7 +427,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_start_and_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_change_is_repaired, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_reload_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_reload_changes_nothing_and_stays_a_problem,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_device, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_step_leaves_all_as_it_was, setup,
 						teardown),

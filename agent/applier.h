@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The applier: one apply in a process of its own, which owns the journal and writes to the kernel:
+ * apply_run, apply_verify, then apply_commit or apply_rollback. The monitor only hears how it goes.
+ * The process keeps CAP_NET_ADMIN alone, holds none of the monitor's descriptors, and outlives the
+ * monitor: what it began it ends, committed or rolled back, and the lock of the journal tells the
+ * next monitor that it is still at it. Where it is killed, another such process rolls back what its
+ * journal says, before the end is reported; so whoever started it sees one end, with the host as
+ * wanted or as before, or `stuck` with the reason.
+ *
+ * One at a time is the caller's business. Called by the walk.
+ */
+#ifndef PLENUM_AGENT_APPLIER_H
+#define PLENUM_AGENT_APPLIER_H
+
+#include "agent/loop.h"
+#include "netcfg/plan/apply.h"
+#include <sys/types.h>
+
+enum applier_stage {
+	APPLIER_RECOVERING,
+	APPLIER_APPLYING,
+	APPLIER_VERIFYING,
+	APPLIER_ROLLING_BACK,
+	APPLIER_STAGE_MAX
+};
+const char *applier_stage_to_string(enum applier_stage s);
+
+/* Where the kernel object of the applier's process comes from; tests bring a host in memory. */
+struct applier_host {
+	int (*open)(void *user, struct kernel **ret); /* NULL: kernel_linux_new */
+	/* Before the process ends, for what the test wants to keep; NULL: kernel_free. */
+	void (*close)(void *user, struct kernel *k);
+	void *user;
+};
+int applier_open_kernel(const struct applier_host *host, struct kernel **ret);
+void applier_close_kernel(const struct applier_host *host, struct kernel *k);
+
+struct applier_result {
+	/*
+	 * 0: the host is as wanted, or, for a recovery, nothing is left to roll back. -EAGAIN: an
+	 * earlier apply had left a journal, which is rolled back now, so that the plan has to be
+	 * made anew. -EBUSY: a live process has the journal, nothing was changed. -EINTR: it was
+	 * killed. Others as apply_run, apply_verify and apply_commit give them.
+	 */
+	int error;
+	bool stuck; /* the host is between the two; the reason is in the diag */
+	uint64_t n_writes, n_rolled_back;
+};
+
+struct applier_task {
+	struct loop *loop;
+	const struct applier_host *host;
+	const char *journal;
+	/* What to apply; plan NULL: only recover what the journal says. */
+	const struct spec *spec;
+	const struct plan *plan;
+	const struct plan_context *ctx;
+	uint64_t verify_ns; /* how long the host may take to be as wanted */
+	/* It has ended; the reasons are in d. The applier is freed. */
+	void (*on_end)(void *user, const struct applier_result *res, const struct diag *d);
+	void *user;
+};
+
+struct applier;
+/* What the task points to is needed until this returns, but for loop, host and journal: until the
+ * end. 0 and *ret; negative errno where nothing was started. */
+int applier_start(const struct applier_task *task, struct applier **ret);
+/* Lets it go on alone; on_end is not called. Accepts NULL, returns NULL. */
+struct applier *applier_forget(struct applier *ap);
+enum applier_stage applier_stage(const struct applier *ap);
+pid_t applier_pid(const struct applier *ap);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The questions that need a look at the host: what is there, and what an apply would do. A child
+ * looks and makes the whole answer, because the kernel lets a look wait while somebody holds its
+ * network lock, an applier's long step for one; the monitor only passes the answer on.
+ */
+#include "agent/control.h"
+#include "agent/control_internal.h"
+#include "agent/job.h"
+#include "netcfg/base/memfd.h"
+#include <string.h>
+
+struct control_looking {
+	struct agent *agent;
+	struct job *job;
+	uint64_t client;
+	enum privsep_what what;
+	struct spec *spec; /* of a plan */
+	bool answered;
+};
+
+/* ---- in the child ---- */
+
+/* The plan's steps, and what would happen to workers, mounts and exports. */
+static json_t *plan_with_changes(struct agent *a, const struct walk_round *round)
+{
+	PLENUM_CLEANUP(changes_done) struct changes changes = {0};
+	autofree char *text = plan_to_json(round->plan);
+	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+
+	if (o && changes_build(a->sup, round->wants, round->n_wants, true, &changes) >= 0)
+		json_object_set_new(o, "changes", changes_to_json(&changes));
+	return o;
+}
+
+static void answer_plan(struct control_looking *l, struct kernel *k, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	PLENUM_CLEANUP(walk_round_done) struct walk_round round = {.spec = ptr_take(l->spec)};
+	struct agent *a = l->agent;
+	const struct plan_context ctx = {.running = a->now.plan, .failures = NULL};
+	int e = inv_collect(k, &d, &round.inv);
+
+	/* Who applies wants what failed to be tried again. */
+	if (e >= 0)
+		e = plan_build(round.spec, round.inv, &ctx, &d, &round.plan);
+	if (e >= 0)
+		e = wants_build(round.spec, round.plan, a->opt.log_level, &d, &round.wants,
+				&round.n_wants);
+	if (e < 0)
+		control_failure(a, r, e, &d);
+	else
+		control_json(r, 200, plan_with_changes(a, &round));
+}
+
+static void answer_inventory(struct control_looking *l, struct kernel *k, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	int e = inv_collect(k, &d, &inv);
+
+	if (e < 0) {
+		control_failure(l->agent, r, e, &d);
+		return;
+	}
+	*r = (struct control_reply){200, PRIVSEP_JSON, NULL, inv_to_json(inv), false};
+	inv_free(inv);
+}
+
+static int work(void *user, int channel)
+{
+	struct control_looking *l = user;
+	struct control_reply r = {.http_status = 0};
+	struct privsep_reply head;
+	struct kernel *k = NULL;
+	const char *text;
+	autoclose int fd = -1;
+	int e = applier_open_kernel(&l->agent->applier_host, &k);
+
+	if (e < 0)
+		control_failure(l->agent, &r, e, &(struct diag)DIAG_INIT);
+	else if (l->what == PRIVSEP_PLAN)
+		answer_plan(l, k, &r);
+	else
+		answer_inventory(l, k, &r);
+	text = control_text(&r);
+	fd = memfd_new_sealed("plenum-reply", text, strlen(text));
+	if (fd < 0)
+		return 1;
+	head = (struct privsep_reply){r.http_status, r.content, strlen(text)};
+	job_send(channel, &head, sizeof(head), fd);
+	return 0;
+}
+
+/* ---- in the monitor ---- */
+
+static void on_message(void *user, const void *msg, size_t len, int fd)
+{
+	struct control_looking *l = user;
+	struct privsep_reply reply;
+	int e;
+
+	if (len != sizeof(reply) || fd < 0)
+		return;
+	l->answered = true;
+	memcpy(&reply, msg, sizeof(reply));
+	e = clients_answer(l->agent->clients, l->client, &reply, fd);
+	if (e < 0) /* it went away meanwhile, or its child did */
+		log_debug("answer to a client: %s", strerror(-e));
+}
+
+static void forget(struct control_looking *l)
+{
+	for (size_t i = 0; i < CONTROL_LOOKS_MAX; i++)
+		if (l->agent->looks[i] == l)
+			l->agent->looks[i] = NULL;
+	job_forget(l->job);
+	spec_free(l->spec);
+	free(l);
+}
+
+static void on_end(void *user, int status, const char *how)
+{
+	struct control_looking *l = user;
+	struct control_reply r = {.http_status = 0};
+
+	l->job = NULL; /* it has freed itself */
+	if (!l->answered) {
+		control_error(&r, 500, "failed", "the look at the host ended without an answer",
+			      json_pack("[s]", how));
+		control_answer(l->agent, l->client, &r);
+	}
+	forget(l);
+}
+
+void control_looks_done(struct agent *a)
+{
+	for (size_t i = 0; i < CONTROL_LOOKS_MAX; i++)
+		if (a->looks[i])
+			forget(a->looks[i]);
+}
+
+static struct control_looking **free_place(struct agent *a)
+{
+	for (size_t i = 0; i < CONTROL_LOOKS_MAX; i++)
+		if (!a->looks[i])
+			return &a->looks[i];
+	return NULL;
+}
+
+/* Of a plan: what an apply would read, now. */
+static int load_next(struct agent *a, struct control_looking *l, struct diag *d)
+{
+	struct store_source next;
+	int e = store_next(&a->store, &next);
+
+	return e < 0 ? e : spec_load(next.file, next.dropin_dir, d, &l->spec);
+}
+
+void control_look(struct agent *a, uint64_t client, enum privsep_what what, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct control_looking **place = free_place(a);
+	struct control_looking *l = place ? calloc(1, sizeof(*l)) : NULL;
+	struct job_setup setup = {.loop = a->loop,
+				  .name = "plenumd-look",
+				  .work = work,
+				  .on_message = on_message,
+				  .on_end = on_end,
+				  .user = l};
+	int e = 0;
+
+	if (!l) {
+		control_error(r, 503, "busy", "too many look at the host at once; try again", NULL);
+		return;
+	}
+	*l = (struct control_looking){.agent = a, .client = client, .what = what};
+	if (l->what == PRIVSEP_PLAN)
+		e = load_next(a, l, &d);
+	if (e >= 0)
+		e = job_start(&setup, &l->job);
+	if (e < 0) {
+		control_failure(a, r, e, &d);
+		forget(l);
+		return;
+	}
+	*place = l;
+	r->later = true;
+}

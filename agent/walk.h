@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The data walk, from a configuration to running workers: the only way by which the host or the set
+ * of workers changes. It has two halves with the applier between them, and the monitor goes on in
+ * between; one walk is on its way at a time. Triggers that come meanwhile wait: of each kind one,
+ * but every client's apply, which gets the answer of its own walk. This file keeps what waits,
+ * paces what is tried again, and remembers what was asked for and failed.
+ */
+#ifndef PLENUM_AGENT_WALK_H
+#define PLENUM_AGENT_WALK_H
+
+#include "agent/applier.h"
+#include "agent/changes.h"
+#include "agent/clients.h"
+#include "agent/problems.h"
+#include "agent/store.h"
+#include "netcfg/plan/plan.h"
+
+struct agent;
+
+#define WALK_DEBOUNCE_NS (100 * NSEC_PER_MSEC) /* a burst of kernel events is one walk */
+#define WALK_DEBOUNCE_MAX_NS (30 * NSEC_PER_SEC)
+/* The longest wait for a look at what may be the missing device, and the first pause before what
+ * failed is tried again; each further one is twice as long. */
+#define WALK_NEWS_NS NSEC_PER_SEC
+#define WALK_RETRY_MAX_NS (300 * NSEC_PER_SEC)
+#define WALK_LAST_GOOD_FILE "running.yaml" /* in the state directory */
+#define WALK_VERIFY_NS (5 * NSEC_PER_SEC)
+
+enum walk_trigger {
+	WALK_START,
+	WALK_RELOAD, /* SIGHUP */
+	WALK_API,
+	WALK_KERNEL,   /* something changed on the host, or what failed is tried again */
+	WALK_FALLBACK, /* a worker cannot have its transport */
+	WALK_TRIGGER_MAX
+};
+const char *walk_trigger_to_string(enum walk_trigger t);
+
+enum walk_source {
+	WALK_FROM_RUNNING,
+	WALK_FROM_FILES,
+	WALK_FROM_STAGED,
+	WALK_FROM_LAST_GOOD, /* what ran before this agent started */
+};
+
+/* Everything one walk makes; it replaces what was running when all of it is there. */
+struct walk_round {
+	struct spec *spec; /* NULL: the running one goes on */
+	struct inventory *inv;
+	struct plan *plan; /* borrows from spec */
+	struct launch_config *wants;
+	size_t n_wants;
+};
+void walk_round_done(struct walk_round *r);
+
+struct walk_client { /* who waits for the answer to an apply */
+	uint64_t id; /* 0: nobody */
+	char by[CLIENTS_BY_MAX];
+};
+
+/* What a client is answered with. */
+struct walk_answer {
+	int error;
+	uint64_t number, steps, kernel_writes;
+	const struct changes *changes;
+	const struct diag *diag;
+};
+
+struct walk_pace {
+	bool blocked; /* the last try changed the host and rolled back: not again before at_ns */
+	uint64_t pause_ns, at_ns;
+};
+
+struct walk {
+	/* The one on its way. */
+	bool active;
+	enum walk_trigger trigger;
+	enum walk_source source;
+	struct walk_client client;
+	struct walk_round next;
+	struct diag diag;
+	struct changes changes;
+	struct applier *applier; /* NULL: none at work */
+	uint64_t began_ns, n_writes;
+	int error;	   /* of the last one that ended */
+	size_t n_steps;	   /* done by it */
+	unsigned n_tries;  /* because an earlier apply had to be rolled back first */
+	bool loaded;	   /* the configuration is valid in itself */
+	bool applied;	   /* the applier was asked */
+	bool waits_orphan; /* an earlier agent's applier is still at it */
+	/* What waits. */
+	bool waiting[WALK_TRIGGER_MAX];
+	bool last_good_waits; /* the files cannot run at the start: what ran before shall */
+	struct walk_client *clients;
+	size_t n_clients, cap_clients;
+	/* When what failed is tried again. */
+	bool retry_files; /* what the files say failed for what the host is */
+	struct walk_pace of_files, of_running;
+	uint64_t debounce_ns, repaired_ns;
+	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
+	struct loop_source *debounce, *tick, *orphan;
+	bool ready;	      /* the service manager knows */
+	char *last_good;      /* path of the file */
+	char *last_good_text; /* what this agent has written there; NULL: nothing */
+};
+
+int walk_init(struct agent *a);
+/* An applier that is at work goes on alone. */
+void walk_done(struct agent *a);
+/* Rolls back what a killed predecessor left half-way, waits for the applier of one that is still
+ * alive, then takes the first walk. */
+void walk_start(struct agent *a);
+/* Asks for a walk: now, or after the one on its way. */
+void walk_ask(struct agent *a, enum walk_trigger t);
+/* An apply for a client: control_on_applied gets the answer. */
+void walk_ask_client(struct agent *a, const struct walk_client *c);
+/* Has a walk for WALK_KERNEL begin in delay_ns at the latest. */
+void walk_arm(struct agent *a, uint64_t delay_ns);
+/* The workers are told to stop: what waits is answered, what is on its way changes no worker. */
+void walk_stop(struct agent *a);
+bool walk_is_active(const struct agent *a);
+/* The staged configuration is being applied, so that it must not be replaced. */
+bool walk_holds_staged(const struct agent *a);
+/* What is staged is no longer asked for. */
+void walk_forget_staged(struct agent *a);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What walk.c and walk_outcome.c share. */
+#ifndef PLENUM_AGENT_WALK_INTERNAL_H
+#define PLENUM_AGENT_WALK_INTERNAL_H
+
+#include "agent/agent.h"
+
+/* Somebody wants it, so that what failed is tried again. */
+static inline bool walk_is_asked(enum walk_trigger t)
+{
+	return t != WALK_KERNEL && t != WALK_FALLBACK;
+}
+
+/* What the end of the walk means: problems, state, events, when it is tried again, the client's
+ * answer. error: of the walk. */
+void walk_conclude(struct agent *a, int error);
+/* Answers a client whose walk is not taken. */
+void walk_refuse_client(struct agent *a, const struct walk_client *c, int error);
+/* What ran last before this agent started. -ENOENT: nothing did. */
+int walk_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the end of a walk means: which problems stay, when it is tried again, what is kept on disk
+ * for the next start, and what the client hears. Apart from the walk, which only does things. */
+#include "agent/control.h"
+#include "agent/walk_internal.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what ran last ---- */
+
+int walk_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
+{
+	return spec_load(a->walk.last_good, NULL, d, ret);
+}
+
+/* Its normal form, which needs no drop-ins; replaced as a whole, so that a kill leaves one or the
+ * other. */
+static void save_last_good(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	autofree char *text = spec_to_yaml(a->now.spec);
+	int r;
+
+	if (!text || (w->last_good_text && strcmp(text, w->last_good_text) == 0))
+		return;
+	r = rundir_write_file(w->last_good, text, strlen(text), 0600);
+	if (r < 0) {
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "%s: %s; a restart with a broken configuration will find nothing to run",
+			   w->last_good, strerror(-r));
+		return;
+	}
+	free(w->last_good_text);
+	w->last_good_text = ptr_take(text);
+}
+
+/* ---- success ---- */
+
+/* The staged configuration takes the files' place. Where that fails it runs all the same, and is a
+ * problem: the next start would read the old files. */
+static int commit_staged(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	int r = store_commit(&a->store);
+	json_t *list;
+
+	if (r >= 0)
+		return 0;
+	diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+		 "it runs now, but cannot be kept in %s: %s; a restart would read the former one",
+		 a->store.file, strerror(-r));
+	list = store_diag_to_json(&a->store, &w->diag);
+	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);
+	json_decref(list);
+	return r;
+}
+
+static void note_warnings(struct agent *a)
+{
+	json_t *list = store_diag_to_json(&a->store, &a->walk.diag);
+
+	problems_set(&a->problems, PROBLEMS_WARNINGS, NULL, list);
+	json_decref(list);
+}
+
+/* A leg that is missing or less than asked for is taken in when it comes; until then somebody shall
+ * know. */
+static void note_legs(struct agent *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < a->now.plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &a->now.plan->legs[i];
+		char reason[REASON_FORMAT_MAX], text[REASON_FORMAT_MAX + 3 * PLENUM_NAME_MAX];
+
+		if (leg->state == PLAN_LEG_USABLE)
+			continue;
+		snprintf(text, sizeof(text), "leg %s (%s) is %s%s%s", leg->name, leg->device,
+			 plan_leg_state_to_string(leg->state),
+			 reason_is_set(&leg->reason) ? ": " : "",
+			 reason_format(&leg->reason, reason, sizeof(reason)));
+		json_array_append_new(list, json_string(text));
+	}
+	if (problems_set(&a->problems, PROBLEMS_LEGS, NULL, list))
+		for (size_t i = 0; i < json_array_size(list); i++)
+			events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s",
+				   json_string_value(json_array_get(list, i)));
+	json_decref(list);
+}
+
+static int succeed(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	bool files = w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED;
+	int r = 0;
+
+	problems_clear(&a->problems, PROBLEMS_HOST);
+	note_legs(a);
+	w->of_running = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
+	if (w->source != WALK_FROM_RUNNING)
+		note_warnings(a);
+	if (!files)
+		return 0;
+	problems_clear(&a->problems, PROBLEMS_FILES);
+	w->of_files = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
+	w->retry_files = false;
+	save_last_good(a);
+	if (w->source == WALK_FROM_STAGED) {
+		problems_clear(&a->problems, PROBLEMS_STAGED);
+		r = commit_staged(a);
+	}
+	return r;
+}
+
+/* ---- failure ---- */
+
+static enum problems_kind kind_of(enum walk_source s)
+{
+	return s == WALK_FROM_FILES    ? PROBLEMS_FILES
+	       : s == WALK_FROM_STAGED ? PROBLEMS_STAGED
+				       : PROBLEMS_HOST;
+}
+
+static void say_failure(struct agent *a, int error)
+{
+	struct walk *w = &a->walk;
+	enum problems_kind kind = kind_of(w->source);
+	json_t *list = store_diag_to_json(&a->store, &w->diag);
+	char head[160];
+
+	snprintf(head, sizeof(head), "%s refused (%s); %s",
+		 kind == PROBLEMS_HOST ? walk_trigger_to_string(w->trigger)
+		 : w->trigger == WALK_API
+			 ? "apply"
+			 : (w->trigger == WALK_RELOAD ? "reload" : "the configuration"),
+		 strerror(-error),
+		 a->now.spec ? "what runs goes on unchanged" : "nothing was changed");
+	/* What fails the same way when it is tried again says nothing new. */
+	if (problems_set(&a->problems, kind, head, list) || w->trigger == WALK_RELOAD ||
+	    w->trigger == WALK_API) {
+		for (size_t i = 0; i < json_array_size(list); i++)
+			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
+				   json_string_value(json_array_get(list, i)));
+		events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", head);
+	}
+	json_decref(list);
+}
+
+/* Later, and each time later: what is wrong with the host may stay wrong. */
+static void try_later(struct agent *a, struct walk_pace *p, bool blocked)
+{
+	p->blocked = blocked;
+	p->at_ns = clock_now_ns() + p->pause_ns;
+	walk_arm(a, p->pause_ns);
+	p->pause_ns = MIN_OF(2 * p->pause_ns, WALK_RETRY_MAX_NS);
+}
+
+static void fail(struct agent *a, int error)
+{
+	struct walk *w = &a->walk;
+
+	say_failure(a, error);
+	if (w->source == WALK_FROM_FILES) {
+		if (walk_is_asked(w->trigger) && w->trigger != WALK_START)
+			w->of_files = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
+		w->retry_files = w->loaded;
+		if (w->retry_files)
+			try_later(a, &w->of_files, w->applied);
+		if (!a->now.spec && access(w->last_good, F_OK) == 0)
+			w->last_good_waits = true;
+	} else if (w->source != WALK_FROM_STAGED) {
+		try_later(a, &w->of_running, w->applied);
+	}
+}
+
+/* ---- all of it ---- */
+
+/* Somebody who keeps undoing our work would make an endless race of it: each walk in a row that had
+ * to repair something makes the next wait twice as long. */
+static void pace_repairs(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	uint64_t now = clock_now_ns();
+
+	if (w->trigger != WALK_KERNEL)
+		return;
+	if (w->n_steps > 0) {
+		w->debounce_ns = MIN_OF(w->debounce_ns * 2, WALK_DEBOUNCE_MAX_NS);
+		w->repaired_ns = now;
+	} else if (now - w->repaired_ns > 2 * WALK_DEBOUNCE_MAX_NS) {
+		w->debounce_ns = WALK_DEBOUNCE_NS;
+	}
+}
+
+static void answer_client(struct agent *a, int error)
+{
+	struct walk *w = &a->walk;
+	const struct walk_answer answer = {.error = error,
+					   .number = a->applied.number,
+					   .steps = w->n_steps,
+					   .kernel_writes = w->n_writes,
+					   .changes = &w->changes,
+					   .diag = &w->diag};
+
+	control_on_applied(a, &w->client, &answer);
+}
+
+void walk_refuse_client(struct agent *a, const struct walk_client *c, int error)
+{
+	const struct walk_answer answer = {
+		.error = error, .changes = &(struct changes){0}, .diag = &(struct diag)DIAG_INIT};
+
+	control_on_applied(a, c, &answer);
+}
+
+void walk_forget_staged(struct agent *a)
+{
+	if (problems_clear(&a->problems, PROBLEMS_STAGED))
+		agent_update_state(a);
+}
+
+void walk_conclude(struct agent *a, int error)
+{
+	struct walk *w = &a->walk;
+
+	if (error >= 0)
+		error = succeed(a);
+	else if (a->state != AGENT_STOPPING)
+		fail(a, error);
+	w->error = error;
+	pace_repairs(a);
+	agent_update_state(a);
+	if (w->n_steps > 0 || (error >= 0 && w->trigger != WALK_KERNEL))
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "%s: %zu steps applied in %.0f ms, %zu workers wanted",
+			   walk_trigger_to_string(w->trigger), w->n_steps,
+			   (double)(clock_now_ns() - w->began_ns) / NSEC_PER_MSEC, a->now.n_wants);
+	if (w->trigger == WALK_RELOAD)
+		loop_notify("READY=1");
+	answer_client(a, error);
+}
