@@ -78,7 +78,7 @@ struct kernel_event {
 	enum kernel_event_type type;
 	bool removed;
 	uint32_t ifindex;
-	char ifname[16];
+	char ifname[16];  /* as it is called now: another name than before is a rename */
 	bool up, carrier; /* links */
 };
 

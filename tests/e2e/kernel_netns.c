@@ -208,7 +208,7 @@ static void test_sysctl(void **state)
 }
 
 struct seen {
-	bool udev, carrier_lost, carrier_back, addr, route, rule, lost, removed;
+	bool renamed, udev, carrier_lost, carrier_back, addr, route, rule, lost, removed;
 	unsigned n;
 };
 
@@ -222,6 +222,7 @@ static void see(void *user, const struct kernel_event *e)
 		s->carrier_back |= s->carrier_lost && e->up && e->carrier;
 	}
 	s->udev |= e->type == KERNEL_EVENT_UDEV && e->ifindex == 77 && strcmp(e->ifname, LEG) == 0;
+	s->renamed |= e->type == KERNEL_EVENT_LINK && strcmp(e->ifname, "ens1f0") == 0;
 	s->addr |= e->type == KERNEL_EVENT_ADDR;
 	s->route |= e->type == KERNEL_EVENT_ROUTE;
 	s->rule |= e->type == KERNEL_EVENT_RULE;
@@ -266,6 +267,17 @@ static void test_watch(void **state)
 	assert_int_equal(run("ip link del far0"), 0);
 	await(k, &s, &s.removed);
 	assert_int_equal(k->ops->watch_read(k, see, &s), 0);
+}
+
+/* A link that udev or an administrator renames is told under its new name. */
+static void test_watch_rename(void **state)
+{
+	struct kernel *k = *state;
+	struct seen s = {0};
+
+	assert_true(k->ops->watch_fd(k) >= 0);
+	assert_int_equal(run("ip link set far0 down && ip link set far0 name ens1f0"), 0);
+	await(k, &s, &s.renamed);
 }
 
 /* More notifications than the socket holds: the reader is told so, and the watch goes on. */
@@ -412,11 +424,17 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		CASE(test_link),       CASE(test_addr),
-		CASE(test_route),      CASE(test_rule),
-		CASE(test_addr_flags), CASE(test_sysctl),
-		CASE(test_watch),      CASE(test_watch_overflow),
-		CASE(test_watch_udev), CASE(test_fake_is_faithful),
+		CASE(test_link),
+		CASE(test_addr),
+		CASE(test_route),
+		CASE(test_rule),
+		CASE(test_addr_flags),
+		CASE(test_sysctl),
+		CASE(test_watch),
+		CASE(test_watch_overflow),
+		CASE(test_watch_udev),
+		CASE(test_watch_rename),
+		CASE(test_fake_is_faithful),
 	};
 
 	if (!netns_is_possible())

@@ -16,6 +16,9 @@
 #include "netcfg/host/udev.h"
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <rdma/rdma_netlink.h>
 #include <stdio.h>
 #include <string.h>
@@ -283,7 +286,6 @@ static void test_rdma_messages(void **state)
 	assert_int_equal(number, 7);
 }
 
-/* With the request in the ack and without; with text and without. */
 /* udev names a link: only where its daemon listens for links of this namespace, and only until it
  * is done. */
 static void test_udev(void **state)
@@ -364,6 +366,45 @@ static void test_mounts(void **state)
 	}
 }
 
+static struct message link_message(const char *name)
+{
+	struct message m = {.h = {.nlmsg_len = NLMSG_HDRLEN + sizeof(struct ifinfomsg),
+				  .nlmsg_type = RTM_NEWLINK}};
+	const struct ifinfomsg ifi = {.ifi_index = 9, .ifi_flags = IFF_UP};
+
+	memcpy(m.bytes + NLMSG_HDRLEN, &ifi, sizeof(ifi));
+	message_add(&m, IFLA_IFNAME, name, strlen(name) + 1);
+	return m;
+}
+
+/* A representor tells its switch and port; a VRF its table. */
+static void test_link_messages(void **state)
+{
+	static const uint8_t id[] = {0x00, 0xc0, 0xff, 0xee};
+	const uint32_t table = 77;
+	struct message m = link_message("eth4_0"), data = {.h = {0}}, info = {.h = {0}};
+	struct inventory *inv = inv_new();
+
+	message_add(&m, IFLA_PHYS_PORT_NAME, "pf0vf3", sizeof("pf0vf3"));
+	message_add(&m, IFLA_PHYS_SWITCH_ID, id, sizeof(id));
+	assert_int_equal(rtnl_parse_link(inv, &m.h), 0);
+	assert_string_equal(inv->links[0].port_name, "pf0vf3");
+	assert_string_equal(inv->links[0].switch_id, "00c0ffee");
+	assert_int_equal(inv->links[0].vrf_table, 0);
+	/* Attributes in attributes: what is built in a message without header is taken as data. */
+	data.h.nlmsg_len = info.h.nlmsg_len = NLMSG_HDRLEN;
+	message_add(&data, IFLA_VRF_TABLE, &table, sizeof(table));
+	message_add(&info, IFLA_INFO_KIND, "vrf", sizeof("vrf"));
+	message_add(&info, IFLA_INFO_DATA, data.bytes + NLMSG_HDRLEN,
+		    data.h.nlmsg_len - NLMSG_HDRLEN);
+	m = link_message("blue");
+	message_add(&m, IFLA_LINKINFO, info.bytes + NLMSG_HDRLEN, info.h.nlmsg_len - NLMSG_HDRLEN);
+	assert_int_equal(rtnl_parse_link(inv, &m.h), 0);
+	assert_int_equal(inv->links[1].vrf_table, 77);
+	inv_free(inv);
+}
+
+/* With the request in the ack and without; with text and without. */
 static void test_ack(void **state)
 {
 	static const char text[] = "mtu greater than device maximum";
@@ -407,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_rdma_messages),
+		cmocka_unit_test(test_link_messages),
 		cmocka_unit_test(test_ack),
 	};
 
