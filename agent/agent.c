@@ -70,8 +70,10 @@ static void agent_on_kernel_event(void *user, const struct kernel_event *e)
 
 	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
 		agent_note_carrier(a, e);
-	/* While something is missing, any link may be what is waited for. */
-	if (a->state == AGENT_DEGRADED && e->type == KERNEL_EVENT_LINK)
+	/* While something is missing, any link may be what is waited for, as may be udev's word
+	 * that it is done with one. */
+	if (a->state == AGENT_DEGRADED &&
+	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV))
 		walk_arm(a, MIN_OF(a->walk.debounce_ns, WALK_NEWS_NS));
 	else if (leg || !e->ifindex)
 		walk_arm(a, a->walk.debounce_ns);
