@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Addresses as values: from text, to text, and the arithmetic of prefixes and ranges. One file for
+ * both families, so that nobody else asks which one an address has.
+ */
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 
@@ -6,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static unsigned ip_addr_len(const struct ip_addr *a)
+static unsigned address_bytes(const struct ip_addr *a)
 {
 	return a->family == AF_INET ? 4 : 16;
 }
@@ -26,7 +30,7 @@ int ip_addr_parse(const char *text, struct ip_addr *ret)
 }
 
 /* The first `len` bytes of text as an address. */
-static int ip_addr_parse_part(const char *text, size_t len, struct ip_addr *ret)
+static int parse_part(const char *text, size_t len, struct ip_addr *ret)
 {
 	char part[INET6_ADDRSTRLEN];
 
@@ -38,7 +42,7 @@ static int ip_addr_parse_part(const char *text, size_t len, struct ip_addr *ret)
 }
 
 /* One to three decimal digits without a leading zero. */
-static int ip_len_parse(const char *text, unsigned max, uint8_t *ret)
+static int parse_prefix_len(const char *text, unsigned max, uint8_t *ret)
 {
 	unsigned v = 0;
 	size_t n = strlen(text);
@@ -62,12 +66,12 @@ int ip_prefix_parse(const char *text, struct ip_prefix *ret)
 	struct ip_prefix p;
 	int r;
 
-	r = ip_addr_parse_part(text, slash ? (size_t)(slash - text) : strlen(text), &p.addr);
+	r = parse_part(text, slash ? (size_t)(slash - text) : strlen(text), &p.addr);
 	if (r < 0)
 		return r;
 	p.len = (uint8_t)ip_addr_bits(&p.addr);
 	if (slash) {
-		r = ip_len_parse(slash + 1, p.len, &p.len);
+		r = parse_prefix_len(slash + 1, p.len, &p.len);
 		if (r < 0)
 			return r;
 	}
@@ -84,12 +88,12 @@ int ip_range_parse(const char *text, struct ip_range *ret)
 	struct ip_range range;
 	int r;
 
-	r = ip_addr_parse_part(text, (size_t)((dash ? dash : end) - text), &range.first);
+	r = parse_part(text, (size_t)((dash ? dash : end) - text), &range.first);
 	if (r < 0)
 		return r;
 	range.last = range.first;
 	if (dash) {
-		r = ip_addr_parse_part(dash + 1, (size_t)(end - dash - 1), &range.last);
+		r = parse_part(dash + 1, (size_t)(end - dash - 1), &range.last);
 		if (r < 0)
 			return r;
 	}
@@ -97,7 +101,7 @@ int ip_range_parse(const char *text, struct ip_range *ret)
 		return -EINVAL;
 	range.prefix_len = (uint8_t)ip_addr_bits(&range.first);
 	if (slash) {
-		r = ip_len_parse(slash + 1, range.prefix_len, &range.prefix_len);
+		r = parse_prefix_len(slash + 1, range.prefix_len, &range.prefix_len);
 		if (r < 0)
 			return r;
 	}
@@ -184,7 +188,7 @@ int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b)
 		return a->family < b->family ? -1 : 1;
 	if (a->family == 0)
 		return 0;
-	return memcmp(a->bytes, b->bytes, ip_addr_len(a));
+	return memcmp(a->bytes, b->bytes, address_bytes(a));
 }
 
 bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret)
@@ -193,7 +197,7 @@ bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret)
 
 	if (a->family == 0)
 		return n == 0;
-	for (unsigned i = ip_addr_len(a); n > 0 && i-- > 0;) {
+	for (unsigned i = address_bytes(a); n > 0 && i-- > 0;) {
 		/* n's lowest byte is added here; its carry joins the bytes above. */
 		unsigned v = sum.bytes[i] + (unsigned)(n & 0xff);
 
@@ -254,7 +258,7 @@ bool ip_range_overlaps(const struct ip_range *a, const struct ip_range *b)
 
 uint64_t ip_range_count(const struct ip_range *r)
 {
-	unsigned n = ip_addr_len(&r->first);
+	unsigned n = address_bytes(&r->first);
 	uint64_t high = 0, low = 0;
 	int borrow = 0;
 

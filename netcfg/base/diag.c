@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What users did wrong, collected and put into the order of their files. Apart from the log: it is
+ * for whoever asked, who may be far from the agent's standard error.
+ */
 #include "netcfg/base/diag.h"
 
 #include <stdarg.h>
@@ -9,7 +13,7 @@
 /* The longest word that is compared for suggestions. */
 #define DIAG_WORD_MAX 48
 
-static void diag_entry_done(struct diag_entry *e)
+static void entry_done(struct diag_entry *e)
 {
 	free(e->file);
 	free(e->path);
@@ -19,12 +23,12 @@ static void diag_entry_done(struct diag_entry *e)
 void diag_done(struct diag *d)
 {
 	for (size_t i = 0; i < d->n; i++)
-		diag_entry_done(&d->entries[i]);
+		entry_done(&d->entries[i]);
 	free(d->entries);
 	*d = (struct diag)DIAG_INIT;
 }
 
-static int diag_reserve(struct diag *d)
+static int reserve(struct diag *d)
 {
 	struct diag_entry *entries;
 	size_t cap;
@@ -40,8 +44,8 @@ static int diag_reserve(struct diag *d)
 	return 0;
 }
 
-static int diag_entry_fill(struct diag_entry *e, const struct diag_pos *pos, const char *path,
-			   const char *fmt, va_list args)
+static int entry_fill(struct diag_entry *e, const struct diag_pos *pos, const char *path,
+		      const char *fmt, va_list args)
 {
 	if (vasprintf(&e->text, fmt, args) < 0) {
 		e->text = NULL;
@@ -74,12 +78,12 @@ void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos
 	if (d->n >= DIAG_ENTRIES_MAX)
 		return;
 	va_start(args, fmt);
-	r = diag_reserve(d);
+	r = reserve(d);
 	if (r == 0)
-		r = diag_entry_fill(&e, pos, path, fmt, args);
+		r = entry_fill(&e, pos, path, fmt, args);
 	va_end(args);
 	if (r < 0) {
-		diag_entry_done(&e);
+		entry_done(&e);
 		d->out_of_memory = true;
 		return;
 	}
@@ -102,7 +106,7 @@ bool diag_has_errors(const struct diag *d)
 }
 
 /* File order is order of first mention, so that the main file stays before its drop-ins. */
-static size_t diag_file_rank(const struct diag *d, const struct diag_entry *e)
+static size_t file_rank(const struct diag *d, const struct diag_entry *e)
 {
 	if (!e->file)
 		return d->n;
@@ -112,14 +116,14 @@ static size_t diag_file_rank(const struct diag *d, const struct diag_entry *e)
 	return d->n;
 }
 
-struct diag_order {
+struct order {
 	size_t file_rank, index;
 	const struct diag_entry *entry;
 };
 
-static int diag_order_cmp(const void *va, const void *vb)
+static int order_cmp(const void *va, const void *vb)
 {
-	const struct diag_order *a = va, *b = vb;
+	const struct order *a = va, *b = vb;
 
 	if (a->file_rank != b->file_rank)
 		return a->file_rank < b->file_rank ? -1 : 1;
@@ -130,7 +134,7 @@ static int diag_order_cmp(const void *va, const void *vb)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static void diag_entry_print(const struct diag_entry *e, FILE *out)
+static void entry_print(const struct diag_entry *e, FILE *out)
 {
 	if (e->file && e->line)
 		fprintf(out, "%s:%u:%u: ", e->file, e->line, e->column);
@@ -144,19 +148,18 @@ static void diag_entry_print(const struct diag_entry *e, FILE *out)
 
 void diag_print(const struct diag *d, FILE *out)
 {
-	autofree struct diag_order *order = calloc(d->n ? d->n : 1, sizeof(*order));
+	autofree struct order *order = calloc(d->n ? d->n : 1, sizeof(*order));
 	size_t shown_errors = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
 		shown_errors += d->entries[i].severity == DIAG_ERROR;
 		if (order)
-			order[i] = (struct diag_order){diag_file_rank(d, &d->entries[i]), i,
-						       &d->entries[i]};
+			order[i] = (struct order){file_rank(d, &d->entries[i]), i, &d->entries[i]};
 	}
 	if (order)
-		qsort(order, d->n, sizeof(*order), diag_order_cmp);
+		qsort(order, d->n, sizeof(*order), order_cmp);
 	for (size_t i = 0; i < d->n; i++)
-		diag_entry_print(order ? order[i].entry : &d->entries[i], out);
+		entry_print(order ? order[i].entry : &d->entries[i], out);
 	if (d->n_errors > shown_errors)
 		fprintf(out, "error: %zu further errors are not shown\n",
 			d->n_errors - shown_errors);
@@ -183,7 +186,7 @@ char *diag_format(const struct diag *d)
 }
 
 /* Edit distance with swaps of neighbours, the commonest slip of the fingers, counted as one. */
-static unsigned diag_distance(const char *a, size_t n, const char *b, size_t m)
+static unsigned edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
 	unsigned row[3][DIAG_WORD_MAX + 1];
 	unsigned *before = row[0], *prev = row[1], *cur = row[2];
@@ -224,7 +227,7 @@ const char *diag_suggest(const char *word, const char *const *candidates, size_t
 
 		if (m > DIAG_WORD_MAX)
 			continue;
-		distance = diag_distance(word, len, candidates[i], m);
+		distance = edit_distance(word, len, candidates[i], m);
 		if (distance <= limit && distance < MAX_OF(len, m)) {
 			best = candidates[i];
 			limit = distance ? distance - 1 : 0;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two halves of passing a descriptor, in one place because a receiver that overlooks one (cut
+ * off, or unasked for) leaks it.
+ */
 #include "netcfg/base/fdpass.h"
 #include <string.h>
 #include <sys/socket.h>
 
-union fdpass_control {
+union control_buffer {
 	char buf[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;
 };
 
 int fdpass_send(int sock, const void *msg, size_t len, int fd)
 {
-	union fdpass_control control = {.buf = {0}};
+	union control_buffer control = {.buf = {0}};
 	struct iovec iov = {.iov_base = (void *)msg, .iov_len = len};
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 
@@ -29,7 +33,7 @@ int fdpass_send(int sock, const void *msg, size_t len, int fd)
 }
 
 /* The control buffer has room for one descriptor; the kernel closes what does not fit. */
-static int fdpass_take(struct msghdr *mh)
+static int take_descriptor(struct msghdr *mh)
 {
 	int fd = -1;
 
@@ -42,7 +46,7 @@ static int fdpass_take(struct msghdr *mh)
 
 ssize_t fdpass_recv(int sock, void *msg, size_t size, int *ret_fd, bool *ret_whole)
 {
-	union fdpass_control control;
+	union control_buffer control;
 	struct iovec iov = {.iov_base = msg, .iov_len = size};
 	struct msghdr mh = {.msg_iov = &iov,
 			    .msg_iovlen = 1,
@@ -53,7 +57,7 @@ ssize_t fdpass_recv(int sock, void *msg, size_t size, int *ret_fd, bool *ret_who
 	*ret_fd = -1;
 	if (n < 0)
 		return -errno;
-	*ret_fd = fdpass_take(&mh);
+	*ret_fd = take_descriptor(&mh);
 	if (ret_whole)
 		*ret_whole = !(mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
 	return n;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lines on standard error, in the form that its reader wants. Text from outside is made printable
+ * here, so that no caller can forget it.
+ */
 #include "netcfg/base/log.h"
 
 #include <stdarg.h>
@@ -15,7 +19,7 @@ static struct {
 } log_state = {"plenum", LOG_LEVEL_INFO, false};
 
 /* The journal names its stream in JOURNAL_STREAM as DEVICE:INODE; a redirected stderr differs. */
-static bool log_is_journal(void)
+static bool is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long dev, ino;
@@ -28,7 +32,7 @@ static bool log_is_journal(void)
 void log_open(const char *ident, enum log_level max)
 {
 	log_state.ident = ident;
-	log_state.journal = log_is_journal();
+	log_state.journal = is_journal();
 	log_set_level(max);
 }
 
@@ -39,7 +43,7 @@ void log_set_level(enum log_level max)
 }
 
 /* One message is one line: what came from outside cannot forge further ones. */
-static void log_make_printable(char *text, size_t len)
+static void make_printable(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
@@ -71,7 +75,7 @@ void log_write(enum log_level level, const char *fmt, ...)
 	if (n < 0)
 		return;
 	len = MIN_OF(head + (size_t)n, sizeof(line) - 2);
-	log_make_printable(line + head, len - head);
+	make_printable(line + head, len - head);
 	line[len++] = '\n';
 	/* One write a line: lines of several processes do not mix. Nobody is told of a failure. */
 	written = write(STDERR_FILENO, line, len);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An inventory as a value: made, copied, put in order and searched. Knows nothing of where its
+ * entries come from: collectors and readers make them by inventory_build.h.
+ */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
 #include <stdatomic.h>

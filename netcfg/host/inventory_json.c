@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An inventory as JSON, and the tables of members that the reader uses too: a member that is
+ * written can be read back, because there is one line for both.
+ */
 #include "netcfg/host/inventory_json.h"
 #include <jansson.h>
 #include <stdio.h>

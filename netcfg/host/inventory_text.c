@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An inventory as tables for people. Apart from JSON: what people need to see is less, and its
+ * width is their terminal's.
+ */
 #include "netcfg/host/inventory.h"
 #include "netcfg/host/kernel.h"
 #include <inttypes.h>

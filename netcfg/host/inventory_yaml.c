@@ -10,10 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEGS_MAX 8
 /* The smallest MTU that a network may ask for. */
 #define MTU_MIN 576
-#define MTU6_MIN 1280
 
 /* Why a link is or is not offered as a data device. */
 enum offer { OFFER_LEG, OFFER_BARE, OFFER_NO_CARRIER, OFFER_DOWN, OFFER_UNNAMED, OFFER_NONE };
@@ -21,8 +19,8 @@ enum offer { OFFER_LEG, OFFER_BARE, OFFER_NO_CARRIER, OFFER_DOWN, OFFER_UNNAMED,
 struct generator {
 	const struct inventory *inv;
 	const struct inv_link *management; /* NULL: none known */
-	const struct inv_link *legs[LEGS_MAX];
-	const struct inv_addr *leg_addrs[LEGS_MAX];
+	const struct inv_link *legs[PLENUM_LEGS_MAX];
+	const struct inv_addr *leg_addrs[PLENUM_LEGS_MAX];
 	size_t n_legs;
 	size_t n_bare;	   /* devices that become legs once they are given a network */
 	bool has_hardware; /* a physical link exists: then a veth is a container's, not a leg */
@@ -231,7 +229,7 @@ static void put_networks(const struct generator *g)
 		fputs("networks:\n", f);
 	for (size_t i = 0; i < g->n_legs; i++) {
 		const struct ip_prefix *ip = &g->leg_addrs[i]->ip;
-		uint32_t mtu_min = ip->addr.family == AF_INET6 ? MTU6_MIN : MTU_MIN;
+		uint32_t mtu_min = ip->addr.family == AF_INET6 ? IP6_MTU_MIN : MTU_MIN;
 		char addr[IP_ADDR_STR_MAX];
 
 		ip_addr_format(&ip->addr, addr, sizeof(addr));
@@ -275,7 +273,7 @@ static void put_other_devices(const struct generator *g)
 		fputs("  # ", g->out);
 		put_link_comment(g, l);
 		fprintf(g->out, "  #   %s\n", reasons[offer]);
-		if (offer != OFFER_UNNAMED && next < LEGS_MAX) {
+		if (offer != OFFER_UNNAMED && next < PLENUM_LEGS_MAX) {
 			fprintf(g->out, "  # - {name: leg-%c, device: \"%s\", network: data-%c}\n",
 				leg_letter(next), device_name(g->inv, l), leg_letter(next));
 			next++;
@@ -392,7 +390,7 @@ static void choose_legs(struct generator *g)
 			g->n_bare++;
 		}
 	}
-	g->n_bare = MIN_OF(g->n_bare, LEGS_MAX - g->n_legs);
+	g->n_bare = MIN_OF(g->n_bare, PLENUM_LEGS_MAX - g->n_legs);
 }
 
 char *inv_generate_yaml(const struct inventory *inv)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is true of routes and rules whoever does the work: when two are the same to the kernel, and
+ * what it makes of what was left open. Shared by kernel_linux, the host in memory and the plan.
+ */
 #include "netcfg/host/kernel.h"
 #include <linux/rtnetlink.h>
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * struct kernel_ops for the host we run on: puts together rtnetlink, sysfs, procfs, udev and socket
+ * diagnostics. The only file that knows all of them.
+ */
 #include "netcfg/host/dependents.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"

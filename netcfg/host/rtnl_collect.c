@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Dumps of links, addresses, routes and rules into an inventory. Each parser takes one message and
+ * trusts none of its lengths, so that fuzzers can feed it.
+ */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/rtnl.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Notifications. A socket of its own: on the one for questions they would come between an answer's
+ * parts, and a flood of them would cost a dump its end.
+ */
 #include "netcfg/host/rtnl.h"
 #include <linux/if.h>
 #include <linux/rtnetlink.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Files of sysfs, relative to a root that may be a recorded tree. Apart from netlink because what
+ * is read here belongs to the device behind a link, which netlink does not know.
+ */
 #include "netcfg/host/sysfs.h"
 #include "netcfg/host/inventory_build.h"
 #include <ctype.h>

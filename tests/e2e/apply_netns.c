@@ -408,6 +408,8 @@ static void test_router_advertisement(void **state)
 	struct fixture *f = *state;
 	pid_t other = neighbour_start();
 	uint64_t deadline = clock_now_ns() + VERIFY_NS;
+	struct inventory *inv;
+	bool seen = false;
 
 	assert_true(neighbour_until(other, "ip addr add fd00:a::20/64 dev other nodad"));
 	assert_true(neighbour_until(other, "ip -6 addr show dev other -tentative | grep -q fe80"));
@@ -417,6 +419,12 @@ static void test_router_advertisement(void **state)
 		advertise_router(other, false);
 		poll(NULL, 0, 20);
 	}
+	inv = collect(f);
+	for (size_t i = 0; i < inv->n_routes; i++)
+		seen |= inv->routes[i].proto == INV_PROTO_RA && inv->routes[i].dst.len == 0 &&
+			inv->routes[i].oif == inv_link_by_name(inv, "leg0")->ifindex;
+	assert_true(seen);
+	inv_free(inv);
 	assert_int_equal(run("ip -6 route del default proto ra dev leg0"), 0);
 	apply(f, ipv6_yaml);
 	advertise_router(other, true);

@@ -73,6 +73,7 @@ static int setup(void **state)
 	t->root = open(t->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(t->root >= 0);
 	put(t->root, PF "/net/ens1f0/speed", "100000\n");
+	put(t->root, PF "/net/ens1f0/dev_port", "1\n");
 	put_link(t->root, PF "/net/ens1f0/device", "../../../0000:3b:00.0");
 	put_link(t->root, "class/net/ens1f0", "../../" PF "/net/ens1f0");
 	put_link(t->root, PF "/driver", "../../../../bus/pci/drivers/mlx5_core");
@@ -134,6 +135,7 @@ static void test_physical_function(void **state)
 	assert_int_equal(l.speed_mbps, 100000);
 	assert_int_equal(l.n_vfs, 2);
 	assert_int_equal(l.max_vfs, 8);
+	assert_int_equal(l.dev_port, 1);
 }
 
 static void test_virtual_function(void **state)
