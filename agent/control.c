@@ -317,6 +317,16 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 		control_answer(a, cl->id, &r);
 }
 
+static json_t *control_actions(const struct plan *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < p->n_actions; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "action", p->actions[i].text,
+						      "reason", p->actions[i].reason));
+	return list;
+}
+
 void control_on_applied(struct agent *a, const struct walk_client *c, const struct walk_answer *w)
 {
 	struct control_reply r = {.http_status = 0};
@@ -329,8 +339,8 @@ void control_on_applied(struct agent *a, const struct walk_client *c, const stru
 		control_json(&r, 200,
 			     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o}", "applied", "number",
 				       (json_int_t)w->number, "steps", (json_int_t)w->steps,
-				       "kernel_writes", (json_int_t)w->kernel_writes, "changes",
-				       changes_to_json(w->changes), "warnings",
+				       "kernel_writes", (json_int_t)w->kernel_writes, "actions",
+				       control_actions(w->plan), "warnings",
 				       store_diag_to_json(&a->store, w->diag)));
 	control_answer(a, c->id, &r);
 }

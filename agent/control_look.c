@@ -4,6 +4,7 @@
  * looks and makes the whole answer, because the kernel lets a look wait while somebody holds its
  * network lock, an applier's long step for one; the monitor only passes the answer on.
  */
+#include "agent/actions.h"
 #include "agent/control.h"
 #include "agent/control_internal.h"
 #include "agent/job.h"
@@ -21,18 +22,6 @@ struct control_looking {
 
 /* ---- in the child ---- */
 
-/* The plan's steps, and what would happen to workers, mounts and exports. */
-static json_t *plan_with_changes(struct agent *a, const struct walk_round *round)
-{
-	PLENUM_CLEANUP(changes_done) struct changes changes = {0};
-	autofree char *text = plan_to_json(round->plan);
-	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
-
-	if (o && changes_build(a->sup, round->wants, round->n_wants, true, &changes) >= 0)
-		json_object_set_new(o, "changes", changes_to_json(&changes));
-	return o;
-}
-
 static void answer_plan(struct control_looking *l, struct kernel *k, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -47,10 +36,13 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	if (e >= 0)
 		e = wants_build(round.spec, round.plan, a->opt.log_level, &d, &round.wants,
 				&round.n_wants);
+	if (e >= 0)
+		e = actions_add(a->sup, round.wants, round.n_wants, true, round.plan);
 	if (e < 0)
 		control_failure(a, r, e, &d);
 	else
-		control_json(r, 200, plan_with_changes(a, &round));
+		*r = (struct control_reply){200, PRIVSEP_JSON, NULL, plan_to_json(round.plan),
+					    false};
 }
 
 static void answer_inventory(struct control_looking *l, struct kernel *k, struct control_reply *r)

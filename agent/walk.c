@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The data walk itself, and the order in which walks are taken. What its outcome means for state,
  * events and clients is in walk_outcome.c. */
+#include "agent/actions.h"
 #include "agent/agent.h"
 #include "agent/status.h"
 #include "agent/walk_internal.h"
@@ -127,7 +128,7 @@ static int second_half(struct agent *a)
 
 	if (a->state == AGENT_STOPPING)
 		return -ESHUTDOWN;
-	r = changes_build(a->sup, w->next.wants, w->next.n_wants, asked, &w->changes);
+	r = actions_add(a->sup, w->next.wants, w->next.n_wants, asked, w->next.plan);
 	if (r < 0)
 		return r;
 	take_round(a);
@@ -273,7 +274,7 @@ static void finish(struct agent *a, int r)
 	loop_timer_disarm(w->tick);
 	walk_conclude(a, r);
 	walk_round_done(&w->next);
-	changes_done(&w->changes);
+
 	diag_done(&w->diag);
 	w->active = false;
 	/* The files still do not run; what runs is looked after all the same. */
@@ -486,7 +487,7 @@ void walk_done(struct agent *a)
 
 	w->applier = applier_forget(w->applier);
 	walk_round_done(&w->next);
-	changes_done(&w->changes);
+
 	diag_done(&w->diag);
 	w->debounce = loop_source_free(w->debounce);
 	w->tick = loop_source_free(w->tick);

@@ -10,7 +10,7 @@
 #define PLENUM_AGENT_WALK_H
 
 #include "agent/applier.h"
-#include "agent/changes.h"
+
 #include "agent/clients.h"
 #include "agent/problems.h"
 #include "agent/store.h"
@@ -63,7 +63,7 @@ struct walk_client { /* who waits for the answer to an apply */
 struct walk_answer {
 	int error;
 	uint64_t number, steps, kernel_writes;
-	const struct changes *changes;
+	const struct plan *plan; /* with the actions; NULL: none was done */
 	const struct diag *diag;
 };
 
@@ -80,7 +80,7 @@ struct walk {
 	struct walk_client client;
 	struct walk_round next;
 	struct diag diag;
-	struct changes changes;
+
 	struct applier *applier; /* NULL: none at work */
 	uint64_t began_ns, n_writes;
 	int error;	   /* of the last one that ended */

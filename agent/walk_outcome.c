@@ -199,7 +199,7 @@ static void answer_client(struct agent *a, int error)
 					   .number = a->applied.number,
 					   .steps = w->n_steps,
 					   .kernel_writes = w->n_writes,
-					   .changes = &w->changes,
+					   .plan = error < 0 ? NULL : a->now.plan,
 					   .diag = &w->diag};
 
 	control_on_applied(a, &w->client, &answer);
@@ -207,8 +207,7 @@ static void answer_client(struct agent *a, int error)
 
 void walk_refuse_client(struct agent *a, const struct walk_client *c, int error)
 {
-	const struct walk_answer answer = {
-		.error = error, .changes = &(struct changes){0}, .diag = &(struct diag)DIAG_INIT};
+	const struct walk_answer answer = {.error = error, .diag = &(struct diag)DIAG_INIT};
 
 	control_on_applied(a, c, &answer);
 }

@@ -8,13 +8,14 @@
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 #include <ftw.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 struct fixture {
 	struct agent a;
 	struct inventory *inv;
 	char dir[32], file[64], state_dir[64];
-	char host[64], worker[64];
+	char host[64], worker[64], killed[64];
 	uint64_t sabotage_at; /* number of the write after which somebody takes an address away */
 };
 
@@ -115,6 +116,7 @@ static int setup(void **state)
 	snprintf(f->state_dir, sizeof(f->state_dir), "%s/state", f->dir);
 	snprintf(f->host, sizeof(f->host), "%s/host.json", f->dir);
 	snprintf(f->worker, sizeof(f->worker), "%s/worker", f->dir);
+	snprintf(f->killed, sizeof(f->killed), "%s/killed", f->dir);
 	write_file(f, HOST_YAML);
 	assert_int_equal(rundir_write_file(f->worker, worker, strlen(worker), 0700), 0);
 	f->inv = host_new();
@@ -396,6 +398,184 @@ static void test_rollback_leaves_what_others_made(void **state)
 	diag_done(&d);
 }
 
+/* Killed once, in the middle; the host is as it was at that moment. */
+static void die(void *user, uint64_t nth)
+{
+	struct fixture *f = user;
+
+	if (nth != 4 || access(f->killed, F_OK) == 0)
+		return;
+	host_save(f);
+	assert_int_equal(rundir_write_file(f->killed, "", 0, 0600), 0);
+	kill(getpid(), SIGKILL);
+}
+
+static void test_killed_applier_is_rolled_back(void **state)
+{
+	struct fixture *f = *state;
+	char *before = host_json(f), *after;
+
+	kernel_fake_on_write(f->a.kernel, die, f);
+	assert_int_equal(walk(f, WALK_START), -EINTR);
+	assert_true(problem_has(&f->a, "killed by SIGKILL"));
+	assert_true(
+		problem_has(&f->a, "3 steps of an apply that was interrupted were rolled back"));
+	assert_int_equal(f->a.applied.number, 0);
+	after = host_json(f);
+	assert_string_equal(after, before);
+	assert_int_equal(access(f->a.journal, F_OK), -1);
+	free(before);
+	free(after);
+}
+
+/* What a killed agent left is rolled back before the first walk. */
+static void test_start_recovers_first(void **state)
+{
+	struct fixture *f = *state;
+
+	kernel_fake_on_write(f->a.kernel, die, f);
+	assert_int_equal(walk(f, WALK_START), -EINTR);
+	assert_int_equal(unlink(f->killed), 0);
+	f->a.walk.of_files.blocked = false;
+	walk_start(&f->a);
+	wait_for_walk(f);
+	assert_int_equal(f->a.walk.error, -EINTR);
+	assert_int_equal(unlink(f->killed), 0);
+	kernel_fake_on_write(f->a.kernel, NULL, NULL);
+	walk_start(&f->a);
+	wait_for_walk(f);
+	assert_int_equal(f->a.state, AGENT_RUNNING);
+}
+
+/* A new agent on the same state directory. */
+static void forget_all(struct fixture *f)
+{
+	sup_stop_all(f->a.sup);
+	walk_round_done(&f->a.now);
+}
+
+static void test_bad_file_at_the_start(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	forget_all(f);
+	write_file(f, "nonsense: 1\n");
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_non_null(a->now.spec);
+	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "nonsense"));
+	write_file(f, HOST_YAML);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(a->state, AGENT_RUNNING);
+}
+
+/* What the files want and the host cannot do is tried again when the host has changed. */
+static void test_refused_reload_is_tried_again(void **state)
+{
+	static const struct inv_core more[] = {{.id = 0, .online = true},
+					       {.id = 1, .online = true},
+					       {.id = 2, .online = true},
+					       {.id = 3, .online = true},
+					       {.id = 9, .online = true}};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct inventory *inv = NULL, grown;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, HOST_YAML "  - {role: compute, cores: [9], transport: udp}\n");
+	assert_int_equal(walk(f, WALK_RELOAD), -EINVAL);
+	assert_int_equal(a->now.n_wants, 1);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_int_equal(inv_copy(kernel_fake_inventory(a->kernel), &inv), 0);
+	grown = *inv;
+	grown.cores = (struct inv_core *)more;
+	grown.n_cores = ARRAY_SIZE(more);
+	assert_int_equal(kernel_fake_replace(a->kernel, &grown), 0);
+	inv_free(inv);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(a->now.n_wants, 2);
+	assert_int_equal(a->state, AGENT_RUNNING);
+}
+
+/* One that fails on the host is not tried again by the notifications that its rollback makes. */
+static void test_failing_apply_does_not_spin(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	kernel_fake_fail(a->kernel, 5, 1, -EIO, "made of cheese");
+	assert_int_equal(walk(f, WALK_START), -EIO);
+	a->walk.n_writes = 0;
+	walk_ask(a, WALK_KERNEL);
+	assert_false(walk_is_active(a));
+	assert_int_equal(a->walk.n_writes, 0);
+	assert_true(loop_timer_armed(a->walk.debounce));
+}
+
+static bool wants_any(const struct agent *a)
+{
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->wanted)
+			return true;
+	return false;
+}
+
+static void test_no_apply_revives_workers_in_a_stop(void **state)
+{
+	const struct walk_client nobody = {.id = 0};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	walk_ask(a, WALK_KERNEL);
+	assert_true(walk_is_active(a));
+	walk_ask_client(a, &nobody);
+	a->state = AGENT_STOPPING;
+	walk_stop(a);
+	sup_stop_all(a->sup);
+	assert_false(wants_any(a));
+	wait_for_walk(f);
+	assert_int_equal(a->walk.error, -ESHUTDOWN);
+	walk_ask_client(a, &nobody);
+	walk_ask(a, WALK_RELOAD);
+	assert_false(walk_is_active(a));
+	assert_false(wants_any(a));
+}
+
+static bool has_action(const struct plan *p, const char *text)
+{
+	for (size_t i = 0; i < p->n_actions; i++)
+		if (strcmp(p->actions[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+static void test_actions(void **state)
+{
+	struct fixture *f = *state;
+	const struct plan *p;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	p = f->a.now.plan;
+	assert_int_equal(p->n_actions, 2);
+	assert_true(has_action(p, "start worker 1 (compute on core 1)"));
+	assert_true(has_action(p, "export x (/srv)"));
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(f->a.now.plan->n_actions, 0);
+	write_file(f,
+		   HOST_YAML "  - {role: frontend, cores: [2], mounts: [{path: /m, from: h/x}]}\n"
+			     "peers: [{name: h, ips: [10.10.1.99]}]\n");
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	p = f->a.now.plan;
+	assert_int_equal(p->n_actions, 2);
+	assert_true(has_action(p, "start worker 2 (frontend on core 2)"));
+	assert_true(has_action(p, "mount h:x on /m"));
+}
+
 static void test_status_texts(void **state)
 {
 	struct fixture *f = *state;
@@ -435,6 +615,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unverified_is_rolled_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rollback_leaves_what_others_made, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_killed_applier_is_rolled_back, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_start_recovers_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_file_at_the_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_reload_is_tried_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_failing_apply_does_not_spin, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_apply_revives_workers_in_a_stop, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
 	};
 

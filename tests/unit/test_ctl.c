@@ -302,6 +302,11 @@ static void test_apply_says_what_was_done(void **state)
 	assert_string_equal(r.err, "plenum: w\n");
 	r = run("apply", 200, "{\"applied\":{\"number\":2,\"steps\":0}}");
 	assert_string_equal(r.out, "Nothing to do: the host is as wanted.\n");
+	r = run("apply", 200,
+		"{\"applied\":{\"number\":2,\"steps\":0},\"actions\":[{\"action\":\"restart worker "
+		"1\","
+		"\"reason\":\"its exports change\"}]}");
+	assert_string_equal(r.out, "Applied: 0 steps.\n  restart worker 1 (its exports change)\n");
 }
 
 static void test_errors_of_the_agent_are_told(void **state)

@@ -1,45 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Comparing what is wanted with what the supervisor has: apart from it, because only those who ask
  * for a plan need words for it. */
-#include "agent/changes.h"
+#include "agent/actions.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-void changes_done(struct changes *c)
+static int add(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
+	PLENUM_PRINTF(4, 5);
+static int add(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
 {
-	free(c->entries);
-	*c = (struct changes){0};
-}
-
-static struct change *add(struct changes *c, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-static struct change *add(struct changes *c, const char *fmt, ...)
-{
-	struct change *e;
+	struct plan_action *a = plan_action_add(p);
 	va_list ap;
 
-	if (c->n == c->cap) {
-		size_t cap = MAX_OF(2 * c->cap, 8);
-
-		e = reallocarray(c->entries, cap, sizeof(*e));
-		if (!e)
-			return NULL;
-		c->entries = e;
-		c->cap = cap;
-	}
-	e = &c->entries[c->n++];
-	*e = (struct change){0};
-	va_start(ap, fmt);
-	vsnprintf(e->what, sizeof(e->what), fmt, ap);
-	va_end(ap);
-	return e;
-}
-
-static int because(struct change *e, const char *reason)
-{
-	if (!e)
+	if (!a)
 		return -ENOMEM;
-	snprintf(e->reason, sizeof(e->reason), "%s", reason);
+	va_start(ap, fmt);
+	vsnprintf(a->text, sizeof(a->text), fmt, ap);
+	va_end(ap);
+	snprintf(a->reason, sizeof(a->reason), "%s", reason);
+	a->disruptive = disruptive;
 	return 0;
 }
 
@@ -78,23 +58,25 @@ static const char *role_name(enum launch_role r)
 }
 
 static int compare_worker(const struct sup *s, const struct launch_config *want, bool retry_failed,
-			  struct launch_config *scratch, struct changes *c)
+			  struct launch_config *scratch, struct plan *p)
 {
 	const struct sup_worker *w = find_worker(s, want->worker_id);
 	char reason[160];
 
 	if (!w)
-		return because(add(c, "start worker %u (%s, core %u)", want->worker_id,
-				   role_name(want->role), want->core),
-			       "it is configured and not there");
+		return add(p, false, "it is configured and not there",
+			   "start worker %u (%s on core %u)", want->worker_id,
+			   role_name(want->role), want->core);
 	memcpy(scratch, want, sizeof(*scratch));
 	sup_config_normalise(scratch);
 	if (memcmp(scratch, &w->config, sizeof(*scratch)) != 0)
-		return because(add(c, "restart worker %u", w->id), difference(scratch, &w->config));
+		return add(p, true, difference(scratch, &w->config),
+			   "restart worker %u (%s on core %u)", w->id, role_name(want->role),
+			   want->core);
 	if (!retry_failed || w->state != SUP_FAILED)
 		return 0;
 	snprintf(reason, sizeof(reason), "it had failed: %.140s", w->reason);
-	return because(add(c, "start worker %u again", w->id), reason);
+	return add(p, false, reason, "start worker %u again", w->id);
 }
 
 static bool is_wanted(uint32_t id, const struct launch_config *wants, size_t n)
@@ -106,16 +88,16 @@ static bool is_wanted(uint32_t id, const struct launch_config *wants, size_t n)
 }
 
 static int compare_workers(const struct sup *s, const struct launch_config *wants, size_t n,
-			   bool retry_failed, struct changes *c)
+			   bool retry_failed, struct plan *p)
 {
 	autofree struct launch_config *scratch = malloc(sizeof(*scratch));
 	int r = scratch ? 0 : -ENOMEM;
 
 	for (const struct sup_worker *w = sup_first(s); r >= 0 && w; w = w->next)
 		if (w->wanted && !is_wanted(w->id, wants, n))
-			r = because(add(c, "stop worker %u", w->id), "it is not configured");
+			r = add(p, true, "it is not configured", "stop worker %u", w->id);
 	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = compare_worker(s, &wants[i], retry_failed, scratch, c);
+		r = compare_worker(s, &wants[i], retry_failed, scratch, p);
 	return r;
 }
 
@@ -152,23 +134,23 @@ static bool mount_is_there(const struct sup *s, const struct launch_mount *m)
 }
 
 static int compare_mounts(const struct sup *s, const struct launch_config *wants, size_t n,
-			  struct changes *c)
+			  struct plan *p)
 {
 	int r = 0;
 
 	for (const struct sup_worker *w = sup_first(s); w; w = w->next)
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_mounts; i++)
 			if (!mount_is_wanted(&w->config.mounts[i], wants, n))
-				r = because(add(c, "unmount %.200s", w->config.mounts[i].path),
-					    "it is not configured");
+				r = add(p, true, "it is not configured", "unmount %.180s",
+					w->config.mounts[i].path);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; r >= 0 && j < wants[i].n_mounts; j++) {
 			const struct launch_mount *m = &wants[i].mounts[j];
 
 			if (!mount_is_there(s, m))
-				r = because(add(c, "mount %.60s:%.60s on %.120s", m->peer,
-						m->export_name, m->path),
-					    "it is configured and not there");
+				r = add(p, false, "it is configured and not there",
+					"mount %.50s:%.50s on %.80s", m->peer, m->export_name,
+					m->path);
 		}
 	return r;
 }
@@ -203,7 +185,7 @@ static bool export_is_there(const struct sup *s, const struct launch_export *e)
 }
 
 static int compare_exports(const struct sup *s, const struct launch_config *wants, size_t n,
-			   struct changes *c)
+			   struct plan *p)
 {
 	int r = 0;
 
@@ -212,46 +194,29 @@ static int compare_exports(const struct sup *s, const struct launch_config *want
 			const struct launch_export *e = &w->config.exports[i];
 
 			if (!export_is_wanted(e, wants, n))
-				r = because(add(c, "end export %.60s (%.150s)", e->name, e->path),
-					    "it is not configured so");
+				r = add(p, true, "it is not configured so",
+					"end export %.60s (%.100s)", e->name, e->path);
 		}
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; r >= 0 && j < wants[i].n_exports; j++) {
 			const struct launch_export *e = &wants[i].exports[j];
 
 			if (!export_is_there(s, e))
-				r = because(add(c, "export %.60s (%.150s)%s", e->name, e->path,
-						e->read_only ? " read-only" : ""),
-					    "it is configured and not there");
+				r = add(p, false, "it is configured and not there",
+					"export %.60s (%.100s)%s", e->name, e->path,
+					e->read_only ? " read-only" : "");
 		}
 	return r;
 }
 
 /* ---- the whole ---- */
 
-int changes_build(const struct sup *s, const struct launch_config *wants, size_t n,
-		  bool retry_failed, struct changes *ret)
+int actions_add(const struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed,
+		struct plan *p)
 {
-	struct changes c = {0};
-	int r = compare_workers(s, wants, n, retry_failed, &c);
+	int r = compare_workers(s, wants, n, retry_failed, p);
 
 	if (r >= 0)
-		r = compare_mounts(s, wants, n, &c);
-	if (r >= 0)
-		r = compare_exports(s, wants, n, &c);
-	if (r < 0)
-		changes_done(&c);
-	else
-		*ret = c;
-	return r;
-}
-
-json_t *changes_to_json(const struct changes *c)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < c->n; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s}", "change", c->entries[i].what,
-						      "reason", c->entries[i].reason));
-	return list;
+		r = compare_mounts(s, wants, n, p);
+	return r < 0 ? r : compare_exports(s, wants, n, p);
 }
