@@ -190,6 +190,28 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 	return theirs != NULL;
 }
 
+/* An address that another host has as well: it stays wanted, for that host may leave, but carries
+ * nothing until then. Found when a cable is plugged in after the apply that added the address. */
+static void judge_duplicate(struct plan_builder *b, const struct plan_leg *leg,
+			    const struct plan_port *port)
+{
+	char text[IP_ADDR_STR_MAX];
+	struct reason why;
+
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *have = &b->inv->addrs[i];
+
+		if (!have->dad_failed || have->ifindex != port->ifindex ||
+		    !ip_addr_equal(&have->ip.addr, &port->ip.addr))
+			continue;
+		reason_set(&why, "address-duplicate",
+			   "another host has %s already (duplicate detection on %s); write other "
+			   "ips",
+			   ip_addr_format(&have->ip.addr, text, sizeof(text)), port->ifname);
+		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
+	}
+}
+
 /* False: the leg has no address left for it. A worker whose address is taken goes without a port on
  * this leg. */
 static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
@@ -218,6 +240,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->mac = leg->link->mac;
 	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP;
 	w->n_ports++;
+	judge_duplicate(b, leg, port);
 	return true;
 }
 

@@ -172,6 +172,36 @@ static void test_ipv6_prefix_change(void **state)
 	inv_free(inv);
 }
 
+/* Duplicate detection that fails after the apply, as when the cable comes late, is the leg's
+ * reason; the address stays, and nothing is done again and again. */
+static void test_duplicate_found_late(void **state)
+{
+	static const char yaml[] =
+		"networks: [{name: a, range: 'fd00:a::10-fd00:a::20/64', mtu: 1500}]\n"
+		"net: [{name: leg-a, device: veth1, network: a}]\n"
+		"ha: {mode: none}\n"
+		"workers: [{role: compute, cores: [1], transport: udp, exports: "
+		"[{name: x, path: /srv}]}]\n";
+	struct inventory *inv = host_new();
+	struct spec *s;
+	struct plan *p;
+
+	*inv_addr_add(inv) = (struct inv_addr){.ifindex = HOST_VETH1,
+					       .ip = host_prefix("fd00:a::10/64"),
+					       .proto = PLENUM_RTPROT,
+					       .tentative = true,
+					       .dad_failed = true};
+	p = plan(yaml, inv, &s);
+	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
+	assert_string_equal(p->legs[0].reason.code, "address-duplicate");
+	assert_int_equal(p->workers[0].n_ports, 1);
+	for (size_t i = 0; i < p->n_steps; i++)
+		assert_true(p->steps[i].op != PLAN_ADDR_ADD && p->steps[i].op != PLAN_ADDR_DEL);
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+}
+
 static void set_sysctl(struct inventory *inv, const char *key, const char *value)
 {
 	for (size_t i = 0; i < inv->n_sysctls; i++) {
@@ -609,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_objects_stay),
 		cmocka_unit_test(test_stale_objects_go),
 		cmocka_unit_test(test_ipv6_prefix_change),
+		cmocka_unit_test(test_duplicate_found_late),
 		cmocka_unit_test(test_rp_filter_is_the_larger),
 		cmocka_unit_test(test_what_the_host_stands_on),
 		cmocka_unit_test(test_leg_in_service_stays),
