@@ -204,12 +204,17 @@ static int agent_open_rundir(struct agent *a)
 
 static int agent_open_paths(struct agent *a)
 {
+	int r;
+
 	a->journal = rundir_path(a->rundir.run, "journal");
 	a->socket_path = rundir_path(a->rundir.run, "plenumd.sock");
 	a->admin_path = rundir_path(a->rundir.run, "plenumd-admin.sock");
 	if (!a->journal || !a->socket_path || !a->admin_path)
 		return -ENOMEM;
-	return store_init(&a->store, a->opt.config, a->rundir.state);
+	r = store_init(&a->store, a->opt.config, a->rundir.state);
+	if (r >= 0)
+		store_recover(&a->store);
+	return r;
 }
 
 /* A descriptor that the service manager kept over a predecessor's death. With the state of a worker

@@ -35,11 +35,6 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 	case -EINVAL:
 		control_error(r, 422, "invalid", "the configuration is not valid", details);
 		break;
-	case -EEXIST:
-		control_error(r, 409, "staged",
-			      "a staged configuration waits; apply it or discard it first",
-			      details);
-		break;
 	case -ENOENT:
 		control_error(r, 404, "not-found", "there is no such object", details);
 		break;
@@ -194,13 +189,13 @@ static void control_on_drop_staged(struct agent *a, const struct client *cl,
 	int k = control_may_stage(a);
 
 	if (k >= 0)
-		k = store_drop_staged(&a->store);
+		k = store_drop_staged(&a->store, &d);
 	if (k < 0)
 		control_failure(a, r, k, &d);
-	if (k >= 0) {
-		control_note(a, cl, "the staged configuration is discarded");
+	if (k > 0)
+		control_note(a, cl, "what was staged is discarded");
+	if (k >= 0)
 		control_staged_is(a, r, false);
-	}
 }
 
 static void control_on_net_add(struct agent *a, const struct client *cl,
@@ -215,7 +210,7 @@ static void control_on_net_add(struct agent *a, const struct client *cl,
 		control_failure(a, r, k, &d);
 		return;
 	}
-	control_note(a, cl, "net %s (%s) added; apply to use it", m->net_add.name,
+	control_note(a, cl, "net %s (%s) staged; apply to use it", m->net_add.name,
 		     m->net_add.device);
 	control_json(r, 201,
 		     json_pack("{s:s, s:s}", "name", m->net_add.name, "file", a->store.cli_file));
@@ -233,7 +228,7 @@ static void control_on_net_del(struct agent *a, const struct client *cl,
 		control_failure(a, r, k, &d);
 		return;
 	}
-	control_note(a, cl, "net %s deleted; apply to drop it", m->net_del.name);
+	control_note(a, cl, "the removal of net %s is staged; apply to drop it", m->net_del.name);
 	control_json(r, 200,
 		     json_pack("{s:s, s:s}", "name", m->net_del.name, "file", a->store.cli_file));
 }

@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "agent/store.h"
+/*
+ * Staging: what clients want changed is validated with all the rest and kept as one tree, which is
+ * made aside and takes the place of the former one by one rename. Apart from store_commit.c because
+ * nothing here ever writes beside the configuration.
+ */
 #include "agent/rundir.h"
+#include "agent/store_internal.h"
+#include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
-#include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-int store_init(struct store *st, const char *config, const char *state_dir)
+static int make_paths(struct store *st, const char *config, const char *state_dir)
 {
-	autofree char *dir_buf = NULL;
+	autofree char *dir_buf = strdup(config);
 	const char *dir;
 
-	memset(st, 0, sizeof(*st));
 	/* The file may come later than the agent, so its path is made absolute by its folder's. */
 	st->file = strdup(config);
-	dir_buf = strdup(config);
 	if (!st->file || !dir_buf)
-		goto no_memory;
+		return -ENOMEM;
 	dir = dirname(dir_buf);
 	st->dropin_dir = rundir_path(dir, "plenum.d");
-	st->staged = rundir_path(state_dir, "staged.yaml");
+	st->next_dir = rundir_path(dir, "plenum.d" SPEC_NEXT_SUFFIX);
+	st->staged = rundir_path(state_dir, "staged");
 	st->check_dir = rundir_path(state_dir, "check.d");
 	if (st->dropin_dir)
 		st->cli_file = rundir_path(st->dropin_dir, STORE_CLI_FILE);
-	if (st->staged && st->check_dir && st->cli_file)
-		return 0;
-no_memory:
-	store_done(st);
-	return -ENOMEM;
+	return st->staged && st->check_dir && st->cli_file && st->next_dir ? 0 : -ENOMEM;
+}
+
+int store_init(struct store *st, const char *config, const char *state_dir)
+{
+	int r;
+
+	memset(st, 0, sizeof(*st));
+	r = make_paths(st, config, state_dir);
+	if (r < 0)
+		store_done(st);
+	return r;
 }
 
 void store_done(struct store *st)
@@ -38,8 +50,11 @@ void store_done(struct store *st)
 	free(st->file);
 	free(st->dropin_dir);
 	free(st->cli_file);
+	free(st->next_dir);
 	free(st->staged);
 	free(st->check_dir);
+	free(st->next_file);
+	free(st->next_dropins);
 	memset(st, 0, sizeof(*st));
 }
 
@@ -53,30 +68,36 @@ bool store_has_staged(const struct store *st)
 	return access(st->staged, F_OK) == 0;
 }
 
+int store_error(struct diag *d, const char *path, const char *done, int error)
+{
+	struct diag_pos pos = {path, 0, 0};
+
+	diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be %s: %s", done, strerror(-error));
+	return error;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+int store_remove_tree(const char *path)
+{
+	return nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT ? -errno
+											: 0;
+}
+
 /* ---- drop-ins as they would be ---- */
 
-static int store_is_dropin(const struct dirent *e)
+bool store_is_dropin(const struct dirent *e)
 {
 	size_t len = strlen(e->d_name);
 
 	return e->d_name[0] != '.' && len > 5 && strcmp(e->d_name + len - 5, ".yaml") == 0;
 }
 
-static void store_clear_check(const struct store *st)
-{
-	struct dirent *e;
-	DIR *d = opendir(st->check_dir);
-
-	if (!d)
-		return;
-	while ((e = readdir(d)))
-		if (store_is_dropin(e))
-			unlinkat(dirfd(d), e->d_name, 0);
-	closedir(d);
-}
-
 /* Links to the drop-ins that are not the command line's. */
-static int store_link_dropins(const struct store *st)
+static int link_dropins(const struct store *st)
 {
 	autofree char *real = realpath(st->dropin_dir, NULL);
 	struct dirent *e;
@@ -101,141 +122,235 @@ static int store_link_dropins(const struct store *st)
 	return r;
 }
 
-/* Fills check_dir; cli_text NULL: without 50-cli.yaml. */
-static int store_make_check(const struct store *st, const char *cli_text)
+/* Fills check_dir; cli NULL: without 50-cli.yaml. */
+static int make_check(const struct store *st, const char *cli)
 {
-	autofree char *cli = NULL;
-	int r;
+	autofree char *path = rundir_path(st->check_dir, STORE_CLI_FILE);
+	int r = store_remove_tree(st->check_dir);
 
-	if (mkdir(st->check_dir, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	store_clear_check(st);
-	r = store_link_dropins(st);
-	if (r < 0 || !cli_text)
-		return r;
-	cli = rundir_path(st->check_dir, STORE_CLI_FILE);
-	return cli ? rundir_write_file(cli, cli_text, strlen(cli_text), 0644) : -ENOMEM;
+	if (!path)
+		return -ENOMEM;
+	if (r >= 0 && mkdir(st->check_dir, 0700) < 0)
+		r = -errno;
+	if (r >= 0)
+		r = link_dropins(st);
+	return r >= 0 && cli ? file_write(path, cli, strlen(cli), 0600) : r;
 }
 
-static int store_check(const struct store *st, const char *file, struct diag *d)
-{
-	struct spec *spec = NULL;
-	int r = spec_load(file, st->check_dir, d, &spec);
+/* ---- the staged tree ---- */
 
-	spec_free(spec);
-	return r;
+int store_read_staged(const struct store *st, const char *name, char **ret_text, size_t *ret_len)
+{
+	autofree char *path = rundir_path(st->staged, name);
+	int r = path ? file_read(path, SPEC_FILE_BYTES_MAX, ret_text, ret_len) : -ENOMEM;
+
+	return r == -ENOENT ? 0 : r;
+}
+
+/* What spec_load shall read for the tree at `tree`; the paths are heap. */
+struct tree_source {
+	char *file, *dropin_dir;
+};
+
+static void tree_source_done(struct tree_source *s)
+{
+	free(s->file);
+	free(s->dropin_dir);
+}
+
+static int tree_source_init(struct store *st, const char *tree, bool whole, const char *cli,
+			    struct tree_source *ret)
+{
+	int r = 0;
+
+	if (whole) {
+		ret->file = rundir_path(tree, STORE_WHOLE);
+		ret->dropin_dir = rundir_path(tree, "plenum.d");
+	} else {
+		r = make_check(st, cli);
+		ret->file = strdup(st->file);
+		ret->dropin_dir = strdup(st->check_dir);
+	}
+	return ret->file && ret->dropin_dir ? r : -ENOMEM;
 }
 
 int store_next(struct store *st, struct store_source *ret)
 {
-	int r;
+	PLENUM_CLEANUP(tree_source_done) struct tree_source from = {NULL, NULL};
+	autofree char *whole = NULL, *cli = NULL;
+	size_t len;
+	int r = store_read_staged(st, STORE_WHOLE, &whole, &len);
 
-	if (!store_has_staged(st)) {
+	if (r >= 0)
+		r = store_read_staged(st, STORE_CLI, &cli, &len);
+	if (r >= 0 && !whole && !cli) {
 		*ret = store_disk(st);
 		return 0;
 	}
-	r = store_make_check(st, NULL);
+	if (r >= 0)
+		r = tree_source_init(st, st->staged, whole, cli, &from);
 	if (r < 0)
 		return r;
-	*ret = (struct store_source){.file = st->staged, .dropin_dir = st->check_dir};
+	free(st->next_file);
+	free(st->next_dropins);
+	st->next_file = ptr_take(from.file);
+	st->next_dropins = ptr_take(from.dropin_dir);
+	*ret = (struct store_source){st->next_file, st->next_dropins};
 	return 0;
 }
 
-/* ---- a staged configuration ---- */
-
-int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d)
+static int write_part(const char *tree, const char *name, const char *text, size_t len)
 {
-	autofree char *candidate = NULL;
-	int r;
+	autofree char *path = rundir_path(tree, name);
 
-	if (asprintf(&candidate, "%s.check", st->staged) < 0) {
-		candidate = NULL;
-		return -ENOMEM;
-	}
-	r = store_make_check(st, NULL);
-	if (r >= 0)
-		r = rundir_write_file(candidate, text, len, 0600);
-	if (r >= 0)
-		r = store_check(st, candidate, d);
-	if (r >= 0 && rename(candidate, st->staged) < 0)
+	return path ? file_write(path, text, len, 0600) : -ENOMEM;
+}
+
+static int make_tree(const char *tree, const char *whole, size_t len, const char *cli)
+{
+	autofree char *dropins = rundir_path(tree, "plenum.d");
+	int r = dropins ? store_remove_tree(tree) : -ENOMEM;
+
+	if (r >= 0 && (mkdir(tree, 0700) < 0 || mkdir(dropins, 0700) < 0))
 		r = -errno;
-	if (r < 0)
-		unlink(candidate);
+	if (r >= 0 && whole)
+		r = write_part(tree, STORE_WHOLE, whole, len);
+	if (r >= 0 && cli)
+		r = write_part(tree, STORE_CLI, cli, strlen(cli));
 	return r;
 }
 
-int store_drop_staged(struct store *st)
+static int check_tree(struct store *st, const char *tree, bool whole, const char *cli,
+		      struct diag *d)
 {
-	return unlink(st->staged) < 0 && errno != ENOENT ? -errno : 0;
+	PLENUM_CLEANUP(tree_source_done) struct tree_source from = {NULL, NULL};
+	struct spec *spec = NULL;
+	int r = tree_source_init(st, tree, whole, cli, &from);
+
+	if (r < 0)
+		return store_error(d, st->check_dir, "made", r);
+	r = spec_load(from.file, from.dropin_dir, d, &spec);
+	spec_free(spec);
+	return r;
 }
 
-/* The state directory may be another file system than /etc, so the text is copied. */
-static int store_read(const char *path, char **ret, size_t *ret_len)
+static int swap_tree(const struct store *st, const char *tree, struct diag *d)
 {
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-	autofree char *text = NULL;
-	size_t len = 0;
+	unsigned flags = store_has_staged(st) ? RENAME_EXCHANGE : 0;
 
-	if (fd < 0)
-		return -errno;
-	text = malloc(SPEC_FILE_BYTES_MAX + 1);
-	if (!text)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(fd, text + len, SPEC_FILE_BYTES_MAX + 1 - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-		if (len > SPEC_FILE_BYTES_MAX)
-			return -EFBIG;
-	}
-	*ret = ptr_take(text);
-	*ret_len = len;
-	return 0;
+	if (renameat2(AT_FDCWD, tree, AT_FDCWD, st->staged, flags) < 0)
+		return store_error(d, st->staged, "replaced", -errno);
+	return file_sync_folder(st->staged);
 }
 
-static void store_keep_former(const struct store *st)
-{
-	autofree char *text = NULL, *former = NULL;
-	size_t len = 0;
-
-	if (asprintf(&former, "%s~", st->file) < 0) {
-		former = NULL;
-		return;
-	}
-	if (store_read(st->file, &text, &len) >= 0)
-		rundir_write_file(former, text, len, 0644);
-}
-
-int store_commit(struct store *st)
+/* Whether 50-cli.yaml says this already. */
+static bool cli_is(const struct store *st, const char *cli)
 {
 	autofree char *text = NULL;
-	size_t len = 0;
+	size_t len;
+
+	if (file_read(st->cli_file, SPEC_FILE_BYTES_MAX, &text, &len) < 0)
+		return strcmp(cli, STORE_CLI_NONE) == 0;
+	return strcmp(text, cli) == 0;
+}
+
+/* Validates the tree of these parts, then puts it in the place of what is staged. whole NULL: the
+ * files on disk; cli NULL: no part of it. */
+static int stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d)
+{
+	autofree char *tree = NULL;
 	int r;
 
-	if (!store_has_staged(st))
-		return 0;
-	r = store_read(st->staged, &text, &len);
+	if (whole && cli && strcmp(cli, STORE_CLI_NONE) == 0)
+		cli = NULL;
+	if (!whole && cli && cli_is(st, cli)) {
+		r = store_drop_staged(st, d);
+		return r < 0 ? r : 0;
+	}
+	if (asprintf(&tree, "%s.new", st->staged) < 0) {
+		tree = NULL;
+		return -ENOMEM;
+	}
+	r = make_tree(tree, whole, len, cli);
 	if (r < 0)
-		return r;
-	store_keep_former(st);
-	r = rundir_write_file(st->file, text, len, 0644);
-	if (r < 0)
-		return r;
-	/* The staged text stands for all that was running, these entries included. */
-	if (unlink(st->cli_file) < 0 && errno != ENOENT)
-		return -errno;
-	return store_drop_staged(st);
+		store_error(d, tree, "written", r);
+	else
+		r = check_tree(st, tree, whole, cli, d);
+	if (r >= 0)
+		r = swap_tree(st, tree, d);
+	store_remove_tree(tree); /* the new one that is refused, or the old one */
+	return r;
 }
 
-/* ---- net add, net delete ---- */
+int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d)
+{
+	int r = st->prepared ? -EINPROGRESS : store_settle(st, d);
 
-static bool store_is_cli(const struct spec_net *n)
+	if (r >= 0 && len > SPEC_FILE_BYTES_MAX - strlen(SPEC_COMMIT_MARK)) {
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "the text has %zu bytes, at most %zu can be staged; write a shorter one",
+			 len, SPEC_FILE_BYTES_MAX - strlen(SPEC_COMMIT_MARK));
+		return -EINVAL;
+	}
+	return r < 0 ? r : stage(st, text, len, NULL, d);
+}
+
+int store_drop_staged(struct store *st, struct diag *d)
+{
+	autofree char *tree = NULL;
+	int r;
+
+	if (st->prepared)
+		return -EINPROGRESS;
+	if (!store_has_staged(st))
+		return 0;
+	if (asprintf(&tree, "%s.new", st->staged) < 0) {
+		tree = NULL;
+		return -ENOMEM;
+	}
+	r = store_remove_tree(tree);
+	if (r < 0 || rename(st->staged, tree) < 0)
+		return store_error(d, st->staged, "removed", r < 0 ? r : -errno);
+	store_remove_tree(tree);
+	r = file_sync_folder(st->staged);
+	return r < 0 ? store_error(d, st->staged, "removed", r) : 1;
+}
+
+/* A kill after the commit leaves staged what is on disk by now. */
+static void forget_committed(struct store *st)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *whole = NULL, *cli = NULL, *text = NULL;
+	size_t len, text_len = 0;
+
+	if (store_read_staged(st, STORE_WHOLE, &whole, &len) < 0 ||
+	    store_read_staged(st, STORE_CLI, &cli, &text_len) < 0 || (!whole && !cli))
+		return;
+	if (whole && (file_read(st->file, SPEC_FILE_BYTES_MAX, &text, &text_len) < 0 ||
+		      text_len != len || memcmp(text, whole, len) != 0))
+		return;
+	if (cli_is(st, cli ? cli : STORE_CLI_NONE) && store_drop_staged(st, &d) > 0)
+		log_debug("what was staged is on disk already");
+}
+
+void store_recover(struct store *st)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *why = NULL;
+	int r = store_settle(st, &d);
+
+	why = r < 0 ? diag_format(&d) : NULL;
+	if (r < 0)
+		log_warning("a commit of the configuration cannot be tidied up: %s",
+			    why ? why : strerror(-r));
+	else
+		store_abandon(st); /* what it had prepared and not committed */
+	forget_committed(st);
+}
+
+/* ---- net add, net remove ---- */
+
+static bool is_cli(const struct spec_net *n)
 {
 	const char *slash = n->pos.file ? strrchr(n->pos.file, '/') : NULL;
 
@@ -243,8 +358,8 @@ static bool store_is_cli(const struct spec_net *n)
 }
 
 /* As spec_net; *ret_ips is its heap array. */
-static int store_parse_add(const struct privsep_net_add *add, struct diag *d, struct spec_net *ret,
-			   struct ip_range **ret_ips)
+static int parse_add(const struct privsep_net_add *add, struct diag *d, struct spec_net *ret,
+		     struct ip_range **ret_ips)
 {
 	autofree struct ip_range *ips = calloc(PRIVSEP_IPS_MAX, sizeof(*ips));
 	struct spec_net net = {.vfs = SPEC_VFS_AUTO, .rdma = SPEC_AUTO};
@@ -260,9 +375,10 @@ static int store_parse_add(const struct privsep_net_add *add, struct diag *d, st
 
 		if (ip_range_parse(text, &ips[net.n_ips]) >= 0)
 			continue;
-		diag_add(d, DIAG_ERROR, NULL, "ips",
-			 "'%s' is no address and no range; write 10.0.0.1 or 10.0.0.1-10.0.0.9",
-			 text);
+		diag_add(
+			d, DIAG_ERROR, NULL, "ips",
+			"'%s' is not a valid address or range; write 10.0.0.1 or 10.0.0.1-10.0.0.9",
+			text);
 		return -EINVAL;
 	}
 	*ret = net;
@@ -271,8 +387,7 @@ static int store_parse_add(const struct privsep_net_add *add, struct diag *d, st
 }
 
 /* The text of 50-cli.yaml with the entries of spec that are in it, less `without`, plus `add`. */
-static char *store_cli_text(const struct spec *spec, const char *without,
-			    const struct spec_net *add)
+static char *cli_text(const struct spec *spec, const char *without, const struct spec_net *add)
 {
 	autofree struct spec_net *nets = calloc(spec->n_nets + 1, sizeof(*nets));
 	size_t n = 0;
@@ -280,7 +395,7 @@ static char *store_cli_text(const struct spec *spec, const char *without,
 	if (!nets)
 		return NULL;
 	for (size_t i = 0; i < spec->n_nets; i++)
-		if (store_is_cli(&spec->nets[i]) &&
+		if (is_cli(&spec->nets[i]) &&
 		    (!without || strcmp(spec->nets[i].name, without) != 0))
 			nets[n++] = spec->nets[i];
 	if (add)
@@ -288,55 +403,50 @@ static char *store_cli_text(const struct spec *spec, const char *without,
 	return spec_nets_to_yaml(nets, n);
 }
 
-/* Validates the whole with this 50-cli.yaml, then keeps it. */
-static int store_keep_cli(struct store *st, const char *text, struct diag *d)
+/* The configuration as it would be, and the text of the whole one that is staged, if any. */
+static int load_next(struct store *st, struct diag *d, struct spec **ret, char **ret_whole,
+		     size_t *ret_len)
 {
-	int r;
+	struct store_source next;
+	int r = st->prepared ? -EINPROGRESS : store_settle(st, d);
 
-	if (!text)
-		return -ENOMEM;
-	r = store_make_check(st, text);
 	if (r >= 0)
-		r = store_check(st, st->file, d);
-	if (r < 0)
-		return r;
-	if (mkdir(st->dropin_dir, 0755) < 0 && errno != EEXIST)
-		return -errno;
-	return rundir_write_file(st->cli_file, text, strlen(text), 0644);
+		r = store_read_staged(st, STORE_WHOLE, ret_whole, ret_len);
+	if (r >= 0)
+		r = store_next(st, &next);
+	return r < 0 ? r : spec_load(next.file, next.dropin_dir, d, ret);
 }
 
 int store_net_add(struct store *st, const struct privsep_net_add *add, struct diag *d)
 {
 	autofree struct ip_range *ips = NULL;
-	autofree char *text = NULL;
+	autofree char *text = NULL, *whole = NULL;
 	struct spec *spec = NULL;
 	struct spec_net net;
-	int r;
+	size_t len = 0;
+	int r = parse_add(add, d, &net, &ips);
 
-	if (store_has_staged(st))
-		return -EEXIST;
-	r = store_parse_add(add, d, &net, &ips);
 	if (r >= 0)
-		r = spec_load(st->file, st->dropin_dir, d, &spec);
+		r = load_next(st, d, &spec, &whole, &len);
 	if (r < 0)
 		return r;
 	net.ips = ips;
-	text = store_cli_text(spec, NULL, &net);
+	text = cli_text(spec, NULL, &net);
 	spec_free(spec);
-	return store_keep_cli(st, text, d);
+	return text ? stage(st, whole, len, text, d) : -ENOMEM;
 }
 
-static int store_find_cli(const struct spec *spec, const char *name, struct diag *d)
+static int find_cli(const struct spec *spec, const char *name, struct diag *d)
 {
 	for (size_t i = 0; i < spec->n_nets; i++) {
 		const struct spec_net *n = &spec->nets[i];
 
 		if (strcmp(n->name, name) != 0)
 			continue;
-		if (store_is_cli(n))
+		if (is_cli(n))
 			return 0;
 		diag_add(d, DIAG_ERROR, &n->pos, "net",
-			 "'%s' was not added by `plenum net add`; delete it in this file", name);
+			 "'%s' was not added by 'plenum net add'; remove it from this file", name);
 		return -EPERM;
 	}
 	return -ENOENT;
@@ -344,39 +454,43 @@ static int store_find_cli(const struct spec *spec, const char *name, struct diag
 
 int store_net_del(struct store *st, const char *name, struct diag *d)
 {
-	autofree char *text = NULL;
+	autofree char *text = NULL, *whole = NULL;
 	struct spec *spec = NULL;
-	int r;
+	size_t len = 0;
+	int r = load_next(st, d, &spec, &whole, &len);
 
-	if (store_has_staged(st))
-		return -EEXIST;
-	r = spec_load(st->file, st->dropin_dir, d, &spec);
 	if (r < 0)
 		return r;
-	r = store_find_cli(spec, name, d);
+	r = find_cli(spec, name, d);
 	if (r >= 0)
-		text = store_cli_text(spec, name, NULL);
+		text = cli_text(spec, name, NULL);
 	spec_free(spec);
-	return r < 0 ? r : store_keep_cli(st, text, d);
+	if (r >= 0 && !text)
+		r = -ENOMEM;
+	return r < 0 ? r : stage(st, whole, len, text, d);
 }
 
 /* ---- errors ---- */
 
 /* The user's name of a file that we gave spec_load another path of. Heap. */
-static char *store_shown_file(const struct store *st, const char *file)
+static char *shown_file(const struct store *st, const char *file)
 {
+	const char *name = strrchr(file, '/');
 	size_t len = strlen(st->check_dir);
 
 	if (strncmp(file, st->check_dir, len) == 0 && file[len] == '/')
 		return rundir_path(st->dropin_dir, file + len + 1);
-	if (strncmp(file, st->staged, strlen(st->staged)) == 0)
-		return strdup("staged.yaml");
-	return strdup(file);
+	len = strlen(st->staged);
+	if (strncmp(file, st->staged, len) != 0 || !strchr("/.", file[len]))
+		return strdup(file);
+	if (name && strcmp(name + 1, STORE_CLI_FILE) == 0)
+		return strdup(st->cli_file);
+	return strdup(name && strcmp(name + 1, STORE_WHOLE) == 0 ? "staged.yaml" : file);
 }
 
-static char *store_entry_text(const struct store *st, const struct diag_entry *e)
+static char *entry_text(const struct store *st, const struct diag_entry *e)
 {
-	autofree char *file = e->file ? store_shown_file(st, e->file) : NULL;
+	autofree char *file = e->file ? shown_file(st, e->file) : NULL;
 	size_t len = 0;
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &len);
@@ -400,7 +514,7 @@ json_t *store_diag_to_json(const struct store *st, const struct diag *d)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < d->n; i++) {
-		autofree char *text = store_entry_text(st, &d->entries[i]);
+		autofree char *text = entry_text(st, &d->entries[i]);
 		json_t *s = text ? json_string(text) : NULL;
 
 		if (s && json_array_append_new(list, s) < 0)

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration's files. Running is what was applied last; staged is what the next apply would
- * read: a whole configuration that a client sent (kept in the state directory until it is applied),
- * else the files as they are on disk. `net add` and `net delete` edit plenum.d/50-cli.yaml beside
- * the configuration file, which belongs to them alone. Nothing is kept that does not validate as a
- * whole. Called by the monitor only.
+ * The configuration's files. Running is what was applied last; staged is what the next apply puts
+ * into force: the files as they are on disk, unless clients changed them. What clients changed lies
+ * in one tree of the state directory until an apply commits it or they discard it: a whole
+ * configuration that somebody sent, the devices of `net add` and `net remove`, or both. A whole
+ * configuration stands for plenum.yaml and all of plenum.d; the devices go to plenum.d/50-cli.yaml,
+ * and no file that somebody wrote is touched for their sake.
+ *
+ * Nothing is staged that does not validate as a whole. A commit is one rename: whoever reads the
+ * files with spec_load, at whatever moment the agent is killed, reads the old configuration or the
+ * new one. Called by the monitor only, one change at a time.
  */
 #ifndef PLENUM_AGENT_STORE_H
 #define PLENUM_AGENT_STORE_H
@@ -19,8 +24,11 @@ struct store {
 	char *file;	  /* /etc/plenum/plenum.yaml */
 	char *dropin_dir; /* /etc/plenum/plenum.d */
 	char *cli_file;	  /* /etc/plenum/plenum.d/50-cli.yaml */
-	char *staged;	  /* STATE/staged.yaml */
+	char *next_dir;	  /* /etc/plenum/plenum.d.next: see SPEC_COMMIT_MARK */
+	char *staged;	  /* STATE/staged: the tree, with plenum.yaml and plenum.d/50-cli.yaml */
 	char *check_dir;  /* STATE/check.d: drop-ins as they would be */
+	char *next_file, *next_dropins; /* what store_next gave out last */
+	bool prepared;			/* between store_prepare and what ends it */
 };
 
 struct store_source { /* what spec_load shall read */
@@ -29,23 +37,35 @@ struct store_source { /* what spec_load shall read */
 
 int store_init(struct store *st, const char *config, const char *state_dir);
 void store_done(struct store *st);
+/* For the one agent of this host, at its start: ends what a killed one had committed but not tidied
+ * up. Where that fails the log says so, and the next change tries again. */
+void store_recover(struct store *st);
 
 /* The files on disk. */
 struct store_source store_disk(const struct store *st);
 bool store_has_staged(const struct store *st);
-/* What an apply reads: the staged configuration where there is one, with the drop-ins that are not
- * the command line's. Borrowed paths, good until the next call. */
+/* What an apply reads. Borrowed paths, good until the next call. */
 int store_next(struct store *st, struct store_source *ret);
-/* After a successful apply: the staged configuration takes the file's place, whose former text is
- * kept beside it as FILE~. */
-int store_commit(struct store *st);
 
-/* Validates and keeps a staged configuration. -EINVAL with reasons in d. */
-int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d);
-int store_drop_staged(struct store *st);
 /*
- * Adds or deletes one entry of `net:`. 0; -EINVAL with reasons in d; -EEXIST: a staged
- * configuration waits; -ENOENT: no such name; -EPERM: it is not the command line's (reason in d).
+ * Around an apply: prepare writes all there is to write beside its place, so that a full or
+ * read-only file system is found before the host is changed; commit puts it into its place (one
+ * rename), keeps the former files as FILE~ and plenum.d~, and ends the staging; abandon forgets the
+ * preparation and leaves staged what is staged. In between nothing else can be staged. 0 without
+ * anything staged; errors name their path in d.
+ */
+int store_prepare(struct store *st, struct diag *d);
+int store_commit(struct store *st, struct diag *d);
+void store_abandon(struct store *st);
+
+/* Validates and stages a whole configuration, in the place of all that is staged. -EINVAL with
+ * reasons in d; -EINPROGRESS during an apply; other errors name their path in d. */
+int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d);
+/* Forgets all that is staged. 1: there was something; 0: there was nothing. */
+int store_drop_staged(struct store *st, struct diag *d);
+/*
+ * Stages one more or one less entry of `net:`. As above, and -ENOENT: no such name; -EPERM: it is
+ * not the command line's (reason in d).
  */
 int store_net_add(struct store *st, const struct privsep_net_add *add, struct diag *d);
 int store_net_del(struct store *st, const char *name, struct diag *d);

@@ -62,6 +62,15 @@ static void note_steps(struct agent *a)
 
 /* ---- the two halves ---- */
 
+/* What cannot be written shall be found before the host is changed; a second try is prepared
+ * already. */
+static int load_staged(struct agent *a, struct store_source *ret)
+{
+	int r = a->store.prepared ? 0 : store_prepare(&a->store, &a->walk.diag);
+
+	return r < 0 ? r : store_next(&a->store, ret);
+}
+
 static int load(struct agent *a)
 {
 	struct walk *w = &a->walk;
@@ -73,7 +82,7 @@ static int load(struct agent *a)
 	else if (w->source == WALK_FROM_LAST_GOOD)
 		r = walk_last_good_load(a, &w->diag, &w->next.spec);
 	else if (w->source == WALK_FROM_STAGED)
-		r = store_next(&a->store, &from);
+		r = load_staged(a, &from);
 	if (r >= 0 && (w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED))
 		r = spec_load(from.file, from.dropin_dir, &w->diag, &w->next.spec);
 	w->loaded = r >= 0;
@@ -273,6 +282,8 @@ static void finish(struct agent *a, int r)
 
 	loop_timer_disarm(w->tick);
 	walk_conclude(a, r);
+	if (a->store.prepared) /* and not committed */
+		store_abandon(&a->store);
 	walk_round_done(&w->next);
 
 	diag_done(&w->diag);

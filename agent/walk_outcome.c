@@ -41,7 +41,7 @@ static void save_last_good(struct agent *a)
 static int commit_staged(struct agent *a)
 {
 	struct walk *w = &a->walk;
-	int r = store_commit(&a->store);
+	int r = store_commit(&a->store, &w->diag);
 	json_t *list;
 
 	if (r >= 0)

@@ -67,14 +67,17 @@ static const struct ctl_command commands[] = {
 	 "Lists the data devices with their networks, labels, addresses and carriers.\n"},
 	{"net add", "DEVICE --name N --network N", "add a data device", 1, 1, TAKES_NET,
 	 ctl_cmd_net_add,
-	 "Adds a data device to the staged configuration, in plenum.d/50-cli.yaml; 'plenum apply'\n"
-	 "puts it into force. DEVICE is a PCI address, a MAC address or an interface name.\n\n"
+	 "Stages one more data device; 'plenum apply' puts it into force and writes it to\n"
+	 "plenum.d/50-cli.yaml, 'plenum config discard' forgets it. DEVICE is a PCI address, a "
+	 "MAC\n"
+	 "address or an interface name.\n\n"
 	 "      --name N      name of the leg\n"
 	 "      --network N   network that the device is connected to\n"
-	 "      --label L     name of the switch behind it, or auto\n"
+	 "      --label L     name of the switch behind it\n"
 	 "      --ips LIST    data IPs: addresses and ranges, joined by commas\n"},
 	{"net remove", "NAME", "remove a data device", 1, 1, 0, ctl_cmd_net_remove,
-	 "Removes a data device that 'plenum net add' added; 'plenum apply' puts it into force.\n"},
+	 "Stages the removal of a data device that 'plenum net add' added; 'plenum apply' puts it\n"
+	 "into force.\n"},
 	{"inventory", "", "the devices of this host", 0, 0, 0, ctl_cmd_inventory,
 	 "Shows links, addresses, routes, rules, cores and huge pages of this host. Needs neither\n"
 	 "agent nor configuration nor privileges.\n"},
@@ -83,7 +86,8 @@ static const struct ctl_command commands[] = {
 	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
 	 "runs, and with FILE, the plan is made here.\n"},
 	{"apply", "", "do it", 0, 0, 0, ctl_cmd_apply,
-	 "Has the agent apply the staged configuration. It undoes itself where it fails.\n"},
+	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"
+	 "back.\n"},
 	{"validate", "[FILE]", "check a configuration", 0, 1, 0, ctl_cmd_validate,
 	 "Checks a configuration, with the *.yaml of plenum.d beside it, and prints every error.\n"
 	 "FILE is " CONFIG_FILE " where none is given; - is standard input.\n"},
@@ -100,9 +104,12 @@ static const struct ctl_command commands[] = {
 	 "Compares the normal forms of the running and the staged configuration, or of the\n"
 	 "running one and FILE. Exit status 1 means that they differ.\n"},
 	{"config stage", "FILE", "hand a configuration to the agent", 1, 1, 0, ctl_cmd_config_stage,
-	 "Gives the agent a configuration to be applied by 'plenum apply'. - is standard input.\n"},
-	{"config discard", "", "take the staged one back", 0, 0, 0, ctl_cmd_config_discard,
-	 "Makes the agent forget the staged configuration.\n"},
+	 "Gives the agent a whole configuration to be applied by 'plenum apply': it then takes "
+	 "the\n"
+	 "place of plenum.yaml and of all of plenum.d. - is standard input.\n"},
+	{"config discard", "", "forget what is staged", 0, 0, 0, ctl_cmd_config_discard,
+	 "Forgets all that is staged: a whole configuration, and devices that 'net add' and 'net\n"
+	 "remove' were to change.\n"},
 	{"config schema", "", "print the JSON Schema", 0, 0, 0, ctl_cmd_config_schema,
 	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
 	{"version", "", "print the version", 0, 0, 0, ctl_cmd_version,

@@ -212,15 +212,38 @@ static int read_text(const char *file, char **ret_text, size_t *ret_len)
 	return CTL_OK;
 }
 
-/* The agent checks it together with plenum.d. */
+/* What FILE and the drop-ins beside it say together; *ret_text NULL: there are none, so that the
+ * text can go as it was written. */
+static int join_dropins(const char *file, char **ret_text)
+{
+	struct spec *s = NULL;
+	int r;
+
+	*ret_text = NULL;
+	if (strcmp(file, "-") == 0)
+		return CTL_OK;
+	r = load(file, &s);
+	if (r != CTL_OK)
+		return r;
+	if (s->n_files > 1) {
+		*ret_text = spec_to_yaml(s);
+		r = *ret_text ? CTL_OK : CTL_OS;
+	}
+	spec_free(s);
+	return r;
+}
+
+/* The agent checks it once more, and is the judge. */
 int ctl_cmd_config_stage(const struct ctl_args *a)
 {
 	struct ctl_request rq = {
 		.method = "PUT", .path = "/v1/config/staged", .content_type = "application/yaml"};
 	autofree char *text = NULL;
 	json_t *o;
-	int r = read_text(a->operands[0], &text, &rq.body_len);
+	int r = join_dropins(a->operands[0], &text);
 
+	if (r == CTL_OK && !text)
+		r = read_text(a->operands[0], &text, &rq.body_len);
 	if (r != CTL_OK)
 		return r;
 	rq.body = text;
@@ -230,7 +253,8 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 	if (a->json)
 		r = ctl_put_json(o);
 	else
-		puts("Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
+		puts("Staged, for the configuration file and all of plenum.d; 'plenum config diff' "
+		     "shows\nwhat is new, 'plenum plan' what it means, 'plenum apply' does it.");
 	json_decref(o);
 	return r;
 }

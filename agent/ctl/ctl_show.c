@@ -331,7 +331,7 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 		return CTL_USAGE;
 	}
 	r = change(a, &rq, body,
-		   "Added; 'plenum plan' shows what it means, 'plenum apply' does it.");
+		   "Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
 	json_decref(body);
 	return r;
 }
@@ -356,7 +356,7 @@ int ctl_cmd_net_remove(const struct ctl_args *a)
 	}
 	strcat(path, name);
 	return change(a, &rq, NULL,
-		      "Removed; 'plenum plan' shows what it means, 'plenum apply' does it.");
+		      "Removal staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
 }
 
 /* What became of workers, mounts and exports. */

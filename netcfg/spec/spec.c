@@ -234,7 +234,8 @@ static int read_all(const char *file, struct diag *d, char **ret_text, size_t *r
 	return 0;
 }
 
-static int reader_add_file(struct spec_reader *r, const char *file)
+/* ret_committing: whether a commit is under way; may be NULL. */
+static int reader_add_file(struct spec_reader *r, const char *file, bool *ret_committing)
 {
 	autofree char *text = NULL;
 	size_t len = 0;
@@ -244,6 +245,9 @@ static int reader_add_file(struct spec_reader *r, const char *file)
 		return e;
 	if (len > SPEC_FILE_BYTES_MAX)
 		return read_error_add(r->d, file, -EFBIG);
+	if (ret_committing)
+		*ret_committing = len >= strlen(SPEC_COMMIT_MARK) &&
+				  memcmp(text, SPEC_COMMIT_MARK, strlen(SPEC_COMMIT_MARK)) == 0;
 	reader_add(r, file, text, len);
 	return 0;
 }
@@ -280,7 +284,7 @@ static int reader_add_dropin(struct spec_reader *r, const char *dir, const char 
 		diag_add(r->d, DIAG_WARNING, &pos, NULL, "is not read; rename it to end in .yaml");
 		return 0;
 	}
-	return reader_add_file(r, path);
+	return reader_add_file(r, path, NULL);
 }
 
 static int reader_add_dir(struct spec_reader *r, const char *dir)
@@ -308,16 +312,30 @@ static int reader_add_dir(struct spec_reader *r, const char *dir)
 	return first;
 }
 
+/* The drop-ins, or those that a commit under way puts in their place. */
+static int reader_add_dropins(struct spec_reader *r, const char *dir, bool committing)
+{
+	autofree char *next = NULL;
+
+	if (asprintf(&next, "%s" SPEC_NEXT_SUFFIX, dir) < 0) {
+		next = NULL;
+		r->d->out_of_memory = true;
+		return -ENOMEM;
+	}
+	return reader_add_dir(r, committing && access(next, F_OK) == 0 ? next : dir);
+}
+
 int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct spec **ret)
 {
 	struct spec_reader r;
 	int e = reader_init(&r, d), e_dir = 0;
+	bool committing = false;
 
 	if (e < 0)
 		return e;
-	e = reader_add_file(&r, file);
+	e = reader_add_file(&r, file, &committing);
 	if (e == 0 && dropin_dir)
-		e_dir = reader_add_dir(&r, dropin_dir);
+		e_dir = reader_add_dropins(&r, dropin_dir, committing);
 	if (e == 0) {
 		e = reader_finish(&r, ret);
 		if (e_dir < 0 && e < 0)

@@ -14,6 +14,11 @@
 
 #define SPEC_FILE_BYTES_MAX (1U << 20) /* a larger file is refused before it is parsed */
 #define SPEC_DEPTH_MAX 16
+/* First line of a file whose drop-ins are about to be replaced with it: they are read from the
+ * folder of that name with the suffix while it is there. So that replacing both is one rename. */
+#define SPEC_COMMIT_MARK \
+	"# plenum: this text is being committed; plenum.d.next stands for plenum.d\n"
+#define SPEC_NEXT_SUFFIX ".next"
 #define SPEC_PORT_DEFAULT 7411
 #define SPEC_PEER_TIMEOUT_S_DEFAULT 30
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent's parts that need no process: events, files of the run directory, the store, wants. */
+/* The agent's parts that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
 #include <fcntl.h>
 #include <ftw.h>
@@ -209,126 +209,6 @@ static void test_carriers(void **state)
 	carriers_done(&c);
 }
 
-/* ---- the store ---- */
-
-static const char base[] = "host: t\n"
-			   "networks:\n"
-			   "  - {name: data-a, range: 10.91.1.10-10.91.1.20/24}\n"
-			   "net:\n"
-			   "  - {name: leg-a, device: lega, network: data-a}\n";
-
-static struct privsep_net_add an_add(const char *name, const char *network)
-{
-	struct privsep_net_add add = {.device = "legb", .label = "sw-b"};
-
-	snprintf(add.name, sizeof(add.name), "%s", name);
-	snprintf(add.network, sizeof(add.network), "%s", network);
-	strcpy(add.ips[0], "10.91.1.15-10.91.1.16");
-	return add;
-}
-
-/* A diag belongs to one operation: errors that are in it already fail the next. */
-static void renew(struct diag *d)
-{
-	diag_done(d);
-	*d = (struct diag)DIAG_INIT;
-}
-
-static size_t count_nets(const struct store *st)
-{
-	struct diag d = DIAG_INIT;
-	struct spec *spec = NULL;
-	size_t n;
-
-	assert_int_equal(spec_load(st->file, st->dropin_dir, &d, &spec), 0);
-	n = spec->n_nets;
-	spec_free(spec);
-	diag_done(&d);
-	return n;
-}
-
-static void test_net_add_and_del(void **state)
-{
-	struct privsep_net_add add = an_add("leg-b", "data-a");
-	struct diag d = DIAG_INIT;
-	struct store st;
-
-	write_text(file, base);
-	assert_int_equal(store_init(&st, file, state_dir), 0);
-	assert_int_equal(store_net_add(&st, &add, &d), 0);
-	assert_int_equal(count_nets(&st), 2);
-	add = an_add("leg-c", "data-a");
-	strcpy(add.device, "legc");
-	strcpy(add.ips[0], "10.91.1.18");
-	assert_int_equal(store_net_add(&st, &add, &d), 0);
-	assert_int_equal(count_nets(&st), 3);
-	assert_int_equal(store_net_del(&st, "leg-b", &d), 0);
-	assert_int_equal(count_nets(&st), 2);
-	assert_int_equal(store_net_del(&st, "leg-b", &d), -ENOENT);
-	assert_int_equal(store_net_del(&st, "leg-a", &d), -EPERM);
-	renew(&d);
-	assert_int_equal(store_net_del(&st, "leg-c", &d), 0);
-	assert_int_equal(count_nets(&st), 1);
-	diag_done(&d);
-	store_done(&st);
-}
-
-static void test_net_add_invalid_changes_nothing(void **state)
-{
-	struct privsep_net_add add = an_add("leg-b", "no-such-network");
-	struct diag d = DIAG_INIT;
-	struct store st;
-	json_t *texts;
-
-	write_text(file, base);
-	assert_int_equal(store_init(&st, file, state_dir), 0);
-	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
-	assert_int_equal(access(st.cli_file, F_OK), -1);
-	/* The message names the user's file, not our copy. */
-	texts = store_diag_to_json(&st, &d);
-	assert_true(json_array_size(texts) > 0);
-	assert_non_null(
-		strstr(json_string_value(json_array_get(texts, 0)), "plenum.d/50-cli.yaml"));
-	json_decref(texts);
-	renew(&d);
-	add = an_add("leg-a", "data-a"); /* the name is taken */
-	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
-	renew(&d);
-	strcpy(add.ips[0], "not-an-ip");
-	assert_int_equal(store_net_add(&st, &add, &d), -EINVAL);
-	diag_done(&d);
-	store_done(&st);
-}
-
-static void test_staged_life(void **state)
-{
-	static const char better[] = "host: u\n";
-	struct privsep_net_add add = an_add("leg-b", "data-a");
-	struct diag d = DIAG_INIT;
-	struct store_source next;
-	struct store st;
-
-	write_text(file, base);
-	assert_int_equal(store_init(&st, file, state_dir), 0);
-	assert_int_equal(store_put_staged(&st, "hots: x\n", 8, &d), -EINVAL);
-	assert_false(store_has_staged(&st));
-	renew(&d);
-	assert_int_equal(store_put_staged(&st, better, strlen(better), &d), 0);
-	assert_true(store_has_staged(&st));
-	assert_int_equal(store_net_add(&st, &add, &d), -EEXIST);
-	assert_int_equal(count_nets(&st), 1); /* not applied: the file is as it was */
-	assert_int_equal(store_next(&st, &next), 0);
-	assert_string_equal(next.file, st.staged);
-	assert_int_equal(store_commit(&st), 0);
-	assert_false(store_has_staged(&st));
-	assert_int_equal(count_nets(&st), 0);
-	assert_int_equal(store_next(&st, &next), 0);
-	assert_string_equal(next.file, file);
-	assert_int_equal(store_drop_staged(&st), 0);
-	diag_done(&d);
-	store_done(&st);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,10 +220,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mountinfo, setup, teardown),
 		cmocka_unit_test(test_carriers),
-		cmocka_unit_test_setup_teardown(test_net_add_and_del, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_net_add_invalid_changes_nothing, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_staged_life, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The configuration's files: what is staged, what a commit makes of it, and that a kill before any
+ * system call of one leaves the old configuration or the new one to whoever reads the files.
+ */
+#include "agent/rundir.h"
+#include "agent/store.h"
+#include "netcfg/base/file.h"
+#include "tests/lib/kill_steps.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static const char base[] = "host: t\n"
+			   "networks:\n"
+			   "  - {name: data-a, range: 10.91.1.10-10.91.1.20/24}\n"
+			   "net:\n"
+			   "  - {name: leg-a, device: lega, network: data-a}\n";
+static const char dropin[] =
+	"net: [{name: leg-x, device: legx, network: data-a, ips: [10.91.1.12]}]\n";
+
+static char dir[64];
+static struct store st;
+
+static char *path_of(const char *name)
+{
+	static char buf[2][160];
+	static unsigned i;
+
+	i ^= 1;
+	snprintf(buf[i], sizeof(buf[i]), "%s/%s", dir, name);
+	return buf[i];
+}
+
+static void write_text(const char *name, const char *text)
+{
+	assert_int_equal(file_write(path_of(name), text, strlen(text), 0644), 0);
+}
+
+static bool exists(const char *name)
+{
+	return access(path_of(name), F_OK) == 0;
+}
+
+static int setup(void **state)
+{
+	/* In memory, where there is such a place: hundreds of commits are synced here. */
+	snprintf(dir, sizeof(dir), "%s/plenum-test-store-XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	if (!mkdtemp(dir) || mkdir(path_of("etc"), 0755) < 0 || mkdir(path_of("state"), 0700) < 0)
+		return -1;
+	write_text("etc/plenum.yaml", base);
+	return store_init(&st, path_of("etc/plenum.yaml"), path_of("state"));
+}
+
+static int remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	store_done(&st);
+	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct privsep_net_add an_add(const char *name, const char *ips)
+{
+	struct privsep_net_add add = {.network = "data-a", .label = "sw-b"};
+
+	snprintf(add.name, sizeof(add.name), "%s", name);
+	snprintf(add.device, sizeof(add.device), "dev-%s", name);
+	snprintf(add.ips[0], sizeof(add.ips[0]), "%s", ips);
+	return add;
+}
+
+/* The result of one operation; what it says is checked where it matters. */
+static int add(const char *name, const char *ips)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct privsep_net_add a = an_add(name, ips);
+
+	return store_net_add(&st, &a, &d);
+}
+
+static int del(const char *name)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	return store_net_del(&st, name, &d);
+}
+
+static int put(const char *text)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	return store_put_staged(&st, text, strlen(text), &d);
+}
+
+static int apply(void)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int r = store_prepare(&st, &d);
+
+	if (r >= 0)
+		r = store_commit(&st, &d);
+	if (r < 0)
+		diag_print(&d, stderr);
+	return r;
+}
+
+/* "leg-a leg-b": the devices of a configuration, "invalid" where it is none. */
+static const char *nets_of(struct store_source from)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	static char names[256];
+	struct spec *spec = NULL;
+
+	strcpy(names, "invalid");
+	if (spec_load(from.file, from.dropin_dir, &d, &spec) < 0) {
+		diag_print(&d, stderr);
+		return names;
+	}
+	names[0] = '\0';
+	for (size_t i = 0; i < spec->n_nets; i++) {
+		if (i > 0)
+			strcat(names, " ");
+		strcat(names, spec->nets[i].name);
+	}
+	spec_free(spec);
+	return names;
+}
+
+static const char *on_disk(void)
+{
+	return nets_of(store_disk(&st));
+}
+
+static const char *next(void)
+{
+	struct store_source from;
+
+	assert_int_equal(store_next(&st, &from), 0);
+	return nets_of(from);
+}
+
+static mode_t mode_of(const char *name)
+{
+	struct stat s;
+
+	assert_int_equal(stat(path_of(name), &s), 0);
+	return s.st_mode & 07777;
+}
+
+static void test_nets_are_staged_until_apply(void **state)
+{
+	assert_int_equal(add("leg-b", "10.91.1.15-10.91.1.16"), 0);
+	assert_int_equal(add("leg-c", "10.91.1.18"), 0);
+	assert_string_equal(on_disk(), "leg-a");
+	assert_string_equal(next(), "leg-a leg-b leg-c");
+	assert_false(exists("etc/plenum.d"));
+	assert_int_equal(del("leg-b"), 0);
+	assert_string_equal(next(), "leg-a leg-c");
+	assert_int_equal(del("leg-b"), -ENOENT);
+	assert_int_equal(del("leg-a"), -EPERM);
+	assert_int_equal(apply(), 0);
+	assert_false(store_has_staged(&st));
+	assert_string_equal(on_disk(), "leg-a leg-c");
+	assert_int_equal(del("leg-c"), 0);
+	assert_string_equal(on_disk(), "leg-a leg-c");
+	assert_string_equal(next(), "leg-a");
+	assert_int_equal(apply(), 0);
+	assert_string_equal(on_disk(), "leg-a");
+	assert_false(exists("etc/plenum.d/50-cli.yaml"));
+}
+
+static void test_nets_can_be_discarded(void **state)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	assert_int_equal(store_drop_staged(&st, &d), 0);
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	assert_int_equal(store_drop_staged(&st, &d), 1);
+	assert_string_equal(next(), "leg-a");
+	assert_int_equal(apply(), 0);
+	assert_string_equal(on_disk(), "leg-a");
+	/* What is added and removed again is no change. */
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	assert_int_equal(del("leg-b"), 0);
+	assert_false(store_has_staged(&st));
+}
+
+static void test_an_invalid_net_changes_nothing(void **state)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct privsep_net_add a = an_add("leg-b", "10.91.1.15");
+	json_t *texts;
+
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	strcpy(a.name, "leg-c");
+	strcpy(a.network, "no-such-network");
+	assert_int_equal(store_net_add(&st, &a, &d), -EINVAL);
+	/* The message names the user's file, not our copy. */
+	texts = store_diag_to_json(&st, &d);
+	assert_true(json_array_size(texts) > 0);
+	assert_non_null(
+		strstr(json_string_value(json_array_get(texts, 0)), "/etc/plenum.d/50-cli.yaml"));
+	json_decref(texts);
+	assert_int_equal(add("leg-a", "10.91.1.17"), -EINVAL); /* the name is taken */
+	assert_int_equal(add("leg-d", "not-an-ip"), -EINVAL);
+	assert_string_equal(next(), "leg-a leg-b");
+}
+
+static void test_a_whole_configuration_is_staged(void **state)
+{
+	static const char better[] = "# mine\nhost: u\n";
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *text = NULL;
+	size_t len;
+
+	assert_int_equal(chmod(path_of("etc/plenum.yaml"), 0600), 0);
+	assert_int_equal(put("hots: x\n"), -EINVAL);
+	assert_false(store_has_staged(&st));
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	assert_int_equal(put(better), 0);
+	assert_string_equal(next(), ""); /* it stands for all that was staged before */
+	assert_string_equal(on_disk(), "leg-a");
+	assert_int_equal(store_prepare(&st, &d), 0);
+	assert_int_equal(add("leg-b", "10.91.1.15"), -EINPROGRESS);
+	assert_int_equal(put(better), -EINPROGRESS);
+	store_abandon(&st);
+	assert_string_equal(on_disk(), "leg-a");
+	assert_int_equal(apply(), 0);
+	assert_int_equal(file_read(path_of("etc/plenum.yaml"), 1000, &text, &len), 0);
+	assert_string_equal(text, better);
+	assert_int_equal(mode_of("etc/plenum.yaml"), 0600);
+	assert_int_equal(mode_of("etc/plenum.yaml~"), 0600);
+	assert_false(exists("etc/plenum.d.next"));
+}
+
+/* What runs, written as one file, stands for the drop-ins that it came from. */
+static void test_the_running_one_can_be_staged(void **state)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *yaml = NULL;
+	struct spec *spec = NULL;
+
+	assert_int_equal(mkdir(path_of("etc/plenum.d"), 0750), 0);
+	write_text("etc/plenum.d/10-x.yaml", dropin);
+	write_text("etc/plenum.d/README", "mine");
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	assert_int_equal(apply(), 0);
+	assert_string_equal(on_disk(), "leg-a leg-x leg-b");
+	assert_int_equal(spec_load(st.file, st.dropin_dir, &d, &spec), 0);
+	yaml = spec_to_yaml(spec);
+	spec_free(spec);
+	assert_int_equal(put(yaml), 0);
+	assert_string_equal(next(), "leg-a leg-x leg-b");
+	assert_int_equal(add("leg-c", "10.91.1.17"), 0);
+	assert_string_equal(next(), "leg-a leg-x leg-b leg-c");
+	assert_int_equal(apply(), 0);
+	assert_string_equal(on_disk(), "leg-a leg-x leg-b leg-c");
+	assert_int_equal(mode_of("etc/plenum.d"), 0750);
+	assert_false(exists("etc/plenum.d/10-x.yaml"));
+	assert_true(exists("etc/plenum.d/50-cli.yaml"));
+	assert_true(exists("etc/plenum.d~/10-x.yaml")); /* what somebody wrote is not lost */
+	assert_true(exists("etc/plenum.d~/README"));
+}
+
+static void test_what_cannot_be_written_is_named_before_the_apply(void **state)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *text = NULL;
+
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	write_text("etc/plenum.d", "a file is in the way");
+	assert_int_equal(store_prepare(&st, &d), -ENOTDIR);
+	text = diag_format(&d);
+	assert_non_null(strstr(text, "/etc/plenum.d/50-cli.yaml: error: cannot be written: "));
+	assert_false(st.prepared);
+	assert_true(store_has_staged(&st));
+}
+
+/* ---- kills ---- */
+
+static void do_apply(void *arg)
+{
+	if (apply() < 0)
+		_exit(1);
+}
+
+static void do_stage(void *arg)
+{
+	if (add("leg-c", "10.91.1.17") < 0)
+		_exit(1);
+}
+
+/* Kills `change` at each of its system calls, from the state that `make` makes anew each time. */
+static void kill_each(void **state, void (*make)(void), void (*change)(void *),
+		      const char *(*look)(void), const char *old, const char *new)
+{
+	unsigned n_old = 0, n_new = 0;
+	int r = 0;
+
+	for (unsigned n = 1; r == 0; n++) {
+		const char *now;
+		bool is_new;
+
+		make();
+		r = kill_steps_run(change, NULL, n);
+		if (r == -EPERM)
+			skip();
+		assert_true(r >= 0);
+		now = look();
+		is_new = strcmp(now, new) == 0;
+		if (!is_new)
+			assert_string_equal(now, old);
+		n_new += is_new;
+		n_old += !is_new;
+		/* The next agent says the same, and can go on. */
+		store_recover(&st);
+		assert_string_equal(look(), is_new ? new : old);
+		assert_int_equal(apply(), 0);
+		assert_string_equal(on_disk(), new);
+		assert_false(store_has_staged(&st));
+		assert_int_equal(add("leg-z", "10.91.1.19"), 0);
+		teardown(NULL);
+		assert_int_equal(setup(NULL), 0);
+	}
+	assert_true(n_old > 2 && n_new > 2);
+}
+
+static void make_staged_nets(void)
+{
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+}
+
+static void make_staged_removal(void)
+{
+	make_staged_nets();
+	assert_int_equal(apply(), 0);
+	assert_int_equal(del("leg-b"), 0);
+}
+
+static void make_staged_whole(void)
+{
+	assert_int_equal(mkdir(path_of("etc/plenum.d"), 0755), 0);
+	write_text("etc/plenum.d/10-x.yaml", dropin);
+	assert_int_equal(
+		put("host: u\nnetworks: [{name: data-a, range: 10.91.1.10-10.91.1.20/24}]\n"
+		    "net: [{name: leg-a, device: lega, network: data-a},\n"
+		    "      {name: leg-x, device: legy, network: data-a, ips: [10.91.1.14]}]\n"),
+		0);
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+}
+
+static void make_staged_whole_alone(void)
+{
+	assert_int_equal(put("networks: [{name: data-a, range: 10.91.1.10-10.91.1.20/24}]\n"), 0);
+}
+
+static void test_a_kill_while_nets_are_committed(void **state)
+{
+	kill_each(state, make_staged_nets, do_apply, on_disk, "leg-a", "leg-a leg-b");
+}
+
+static void test_a_kill_while_a_removal_is_committed(void **state)
+{
+	kill_each(state, make_staged_removal, do_apply, on_disk, "leg-a leg-b", "leg-a");
+}
+
+static void test_a_kill_while_all_is_committed(void **state)
+{
+	kill_each(state, make_staged_whole, do_apply, on_disk, "leg-a leg-x", "leg-a leg-x leg-b");
+}
+
+static void test_a_kill_while_one_file_is_committed(void **state)
+{
+	kill_each(state, make_staged_whole_alone, do_apply, on_disk, "leg-a", "");
+}
+
+/* Staging is atomic too. */
+static void test_a_kill_while_a_net_is_staged(void **state)
+{
+	int r = 0;
+
+	for (unsigned n = 1; r == 0; n++) {
+		make_staged_nets();
+		r = kill_steps_run(do_stage, NULL, n);
+		if (r == -EPERM)
+			skip();
+		assert_true(r >= 0);
+		if (strcmp(next(), "leg-a leg-b leg-c") != 0)
+			assert_string_equal(next(), "leg-a leg-b");
+		else
+			assert_int_equal(del("leg-c"), 0);
+		assert_int_equal(del("leg-b"), 0);
+		assert_false(store_has_staged(&st));
+	}
+}
+
+int main(void)
+{
+#define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		IN_A_FOLDER(test_nets_are_staged_until_apply),
+		IN_A_FOLDER(test_nets_can_be_discarded),
+		IN_A_FOLDER(test_an_invalid_net_changes_nothing),
+		IN_A_FOLDER(test_a_whole_configuration_is_staged),
+		IN_A_FOLDER(test_the_running_one_can_be_staged),
+		IN_A_FOLDER(test_what_cannot_be_written_is_named_before_the_apply),
+		IN_A_FOLDER(test_a_kill_while_nets_are_committed),
+		IN_A_FOLDER(test_a_kill_while_a_removal_is_committed),
+		IN_A_FOLDER(test_a_kill_while_all_is_committed),
+		IN_A_FOLDER(test_a_kill_while_one_file_is_committed),
+		IN_A_FOLDER(test_a_kill_while_a_net_is_staged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
