@@ -210,6 +210,7 @@ static void control_on_net_add(struct agent *a, const struct client *cl,
 		control_failure(a, r, k, &d);
 		return;
 	}
+	walk_forget_staged(a);
 	control_note(a, cl, "net %s (%s) staged; apply to use it", m->net_add.name,
 		     m->net_add.device);
 	control_json(r, 201,
@@ -228,6 +229,7 @@ static void control_on_net_del(struct agent *a, const struct client *cl,
 		control_failure(a, r, k, &d);
 		return;
 	}
+	walk_forget_staged(a);
 	control_note(a, cl, "the removal of net %s is staged; apply to drop it", m->net_del.name);
 	control_json(r, 200,
 		     json_pack("{s:s, s:s}", "name", m->net_del.name, "file", a->store.cli_file));
