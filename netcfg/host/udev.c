@@ -32,11 +32,17 @@ static bool line_is_listener(const char *line)
 	       protocol == NETLINK_KOBJECT_UEVENT && (groups & GROUP_KERNEL);
 }
 
+/* Stops the walk at the first entry of a link. */
+static int on_entry(void *user, const char *name)
+{
+	return name[0] == 'n' && isdigit((unsigned char)name[1]) ? -EEXIST : 0;
+}
+
 bool udev_serves(int run, int proc_net)
 {
-	int fd = faccessat(run, "control", F_OK, 0) == 0
-			 ? openat(proc_net, "netlink", O_RDONLY | O_CLOEXEC)
-			 : -1;
+	bool named_any = faccessat(run, "control", F_OK, 0) == 0 &&
+			 sysfs_each_entry(run, "data", on_entry, NULL) == -EEXIST;
+	int fd = named_any ? openat(proc_net, "netlink", O_RDONLY | O_CLOEXEC) : -1;
 	FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
 	bool listens = false;
 	char line[256];

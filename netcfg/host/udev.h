@@ -10,10 +10,11 @@
 #include "netcfg/host/kernel.h"
 
 /*
- * Whether a udev daemon listens for the links of the caller's network namespace: one whose control
- * socket is there (run: descriptor of udev's folder, /run/udev), and a socket on the kernel's own
- * device messages here (proc_net: of /proc/thread-self/net). A container that sees its host's
- * /run/udev has no such listener, and numbers links anew.
+ * Whether a udev daemon names the links of the caller's network namespace: its control socket is
+ * there, and an entry of any link (run: descriptor of udev's folder, /run/udev), and a socket
+ * listens here to the kernel's messages of devices (proc_net: of /proc/thread-self/net). A
+ * container that sees its host's /run/udev has no such listener, and numbers links anew; one whose
+ * own daemon never hears of links has no entry, and nothing to wait for.
  */
 bool udev_serves(int run, int proc_net);
 /* Whether udev is done with a link: it is in the database, and not on its way to another name. */

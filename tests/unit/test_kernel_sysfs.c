@@ -306,8 +306,15 @@ static void test_udev(void **state)
 		l->ifindex = i;
 		l->kind = i == 1 ? INV_LINK_LOOPBACK : INV_LINK_PHYSICAL;
 	}
+	put(t->root, "control", "");
+	put(t->root, "data/b8:0", "I:1234567\n");
+	snprintf(text, sizeof(text), "%s%s%s%s", head, route, library, kernel);
+	put(t->root, "netlink", text);
+	assert_false(udev_serves(t->root, t->root)); /* it hears of disks alone */
 	put(t->root, "data/n2", "I:1234567\nE:ID_NET_NAME=ens1\n");
 	put(t->root, "data/n3", "I:1234567\nE:ID_RENAMING=1\n");
+	assert_int_equal(unlinkat(t->root, "control", 0), 0);
+	assert_false(udev_serves(t->root, t->root)); /* it has gone */
 	snprintf(text, sizeof(text), "%s%s%s", head, route, library);
 	put(t->root, "netlink", text);
 	udev_fill_links(t->root, t->root, inv);
