@@ -135,7 +135,7 @@ static void agent_on_no_transport(void *user, uint32_t worker_id, const char *re
 		/* Without memory for it, the worker goes on failing until there is some. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
-		walk_ask(a, WALK_FALLBACK);
+		walk_ask_soon(a, WALK_FALLBACK);
 		return;
 	}
 }

@@ -255,6 +255,16 @@ static int status_alloc(const struct agent *a, struct status *st)
 	return st->legs && st->processes && st->paths && st->totals ? 0 : -ENOMEM;
 }
 
+static void status_add_apply(const struct agent *a, struct status *st)
+{
+	if (a->walk.applier)
+		snprintf(st->apply, sizeof(st->apply),
+			 "an apply is on its way: process %d is %s, %llu s after it was asked for",
+			 applier_pid(a->walk.applier),
+			 applier_stage_to_string(applier_stage(a->walk.applier)),
+			 (unsigned long long)((clock_now_ns() - a->walk.began_ns) / NSEC_PER_SEC));
+}
+
 int status_collect(const struct agent *a, struct status *ret)
 {
 	struct status st = {0};
@@ -271,6 +281,7 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_time_s = a->applied.time_s;
 	st.applied_steps = a->applied.steps;
 	st.applied_by = a->applied.by;
+	status_add_apply(a, &st);
 	st.problems = a->problems.all;
 	st.n_problems = a->problems.n_all;
 	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)

@@ -56,6 +56,7 @@ struct status {
 	struct status_totals *totals;
 	size_t n_totals;
 	unsigned workers_up, workers_total;
+	char apply[120];       /* how the one that is on its way does; "": none is */
 	char *const *problems; /* borrowed from the agent */
 	size_t n_problems;
 };

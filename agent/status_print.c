@@ -73,6 +73,8 @@ static json_t *status_lists_to_json(const struct status *st, json_t *legs, json_
 		ok = status_append(legs, status_leg_to_json(&st->legs[i], false));
 	for (size_t i = 0; ok && i < st->n_paths; i++)
 		ok = status_append(paths, status_path_to_json(&st->paths[i]));
+	if (ok && st->apply[0])
+		ok = status_append(reasons, status_text(st->apply));
 	for (size_t i = 0; ok && i < st->n_problems; i++)
 		ok = status_append(reasons, status_text(st->problems[i]));
 	for (size_t i = 0; ok && i < st->n_processes; i++) {

@@ -208,6 +208,7 @@ static void begin_one(struct agent *a, enum walk_trigger t, enum walk_source fro
 	w->diag = (struct diag)DIAG_INIT;
 	w->began_ns = clock_now_ns();
 	w->n_writes = w->n_steps = w->n_tries = 0;
+	w->mention_ns = TICK_NS;
 	w->loaded = w->applied = false;
 	begin(a);
 }
@@ -293,7 +294,7 @@ static void finish(struct agent *a, int r)
 		begin_one(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
 	else
 		go_on(a);
-	if (!w->active && !w->ready) {
+	if (!w->active && !w->ready && a->state != AGENT_STOPPING) {
 		w->ready = true;
 		loop_notify("READY=1");
 	}
@@ -309,6 +310,20 @@ void walk_ask(struct agent *a, enum walk_trigger t)
 		return;
 	a->walk.waiting[t] = true;
 	go_on(a);
+}
+
+void walk_ask_soon(struct agent *a, enum walk_trigger t)
+{
+	if (a->state == AGENT_STOPPING)
+		return;
+	a->walk.waiting[t] = true;
+	loop_timer_arm(a->walk.soon, 0);
+}
+
+static int on_soon(void *user)
+{
+	go_on(user);
+	return 0;
 }
 
 void walk_ask_client(struct agent *a, const struct walk_client *c)
@@ -385,18 +400,21 @@ static int on_tick(void *user)
 {
 	struct agent *a = user;
 	struct walk *w = &a->walk;
-	uint64_t s = (clock_now_ns() - w->began_ns) / NSEC_PER_SEC;
+	uint64_t now = clock_now_ns();
 
 	if (!w->active)
 		return 0;
 	if (!w->ready)
 		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
 			    (unsigned long long)(6 * TICK_NS / NSEC_PER_USEC));
-	if (w->applier)
+	if (w->applier && now - w->began_ns >= w->mention_ns) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "the apply goes on since %llu s: process %d is %s",
-			   (unsigned long long)s, applier_pid(w->applier),
+			   "an apply has been on its way for %llu s: process %d is %s",
+			   (unsigned long long)((now - w->began_ns) / NSEC_PER_SEC),
+			   applier_pid(w->applier),
 			   applier_stage_to_string(applier_stage(w->applier)));
+		w->mention_ns = 2 * (now - w->began_ns);
+	}
 	loop_timer_arm(w->tick, TICK_NS);
 	return 0;
 }
@@ -473,6 +491,7 @@ void walk_start(struct agent *a)
 
 	w->active = true;
 	w->began_ns = clock_now_ns();
+	w->mention_ns = TICK_NS;
 	loop_timer_arm(w->tick, TICK_NS);
 	recover(a);
 }
@@ -489,6 +508,8 @@ int walk_init(struct agent *a)
 		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_orphan_timer, a, &w->orphan);
+	if (r >= 0)
+		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
 	return r >= 0 && !w->last_good ? -ENOMEM : r;
 }
 
@@ -503,6 +524,7 @@ void walk_done(struct agent *a)
 	w->debounce = loop_source_free(w->debounce);
 	w->tick = loop_source_free(w->tick);
 	w->orphan = loop_source_free(w->orphan);
+	w->soon = loop_source_free(w->soon);
 	free(w->clients);
 	free(w->last_good);
 	free(w->last_good_text);

@@ -83,12 +83,13 @@ struct walk {
 
 	struct applier *applier; /* NULL: none at work */
 	uint64_t began_ns, n_writes;
-	int error;	   /* of the last one that ended */
-	size_t n_steps;	   /* done by it */
-	unsigned n_tries;  /* because an earlier apply had to be rolled back first */
-	bool loaded;	   /* the configuration is valid in itself */
-	bool applied;	   /* the applier was asked */
-	bool waits_orphan; /* an earlier agent's applier is still at it */
+	uint64_t mention_ns; /* an operator hears of it when it has taken that long */
+	int error;	     /* of the last one that ended */
+	size_t n_steps;	     /* done by it */
+	unsigned n_tries;    /* because an earlier apply had to be rolled back first */
+	bool loaded;	     /* the configuration is valid in itself */
+	bool applied;	     /* the applier was asked */
+	bool waits_orphan;   /* an earlier agent's applier is still at it */
 	/* What waits. */
 	bool waiting[WALK_TRIGGER_MAX];
 	bool last_good_waits; /* the files cannot run at the start: what ran before shall */
@@ -99,7 +100,7 @@ struct walk {
 	struct walk_pace of_files, of_running;
 	uint64_t debounce_ns, repaired_ns;
 	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
-	struct loop_source *debounce, *tick, *orphan;
+	struct loop_source *debounce, *tick, *orphan, *soon;
 	bool ready;	      /* the service manager knows */
 	char *last_good;      /* path of the file */
 	char *last_good_text; /* what this agent has written there; NULL: nothing */
@@ -113,6 +114,8 @@ void walk_done(struct agent *a);
 void walk_start(struct agent *a);
 /* Asks for a walk: now, or after the one on its way. */
 void walk_ask(struct agent *a, enum walk_trigger t);
+/* The same from within a callback of the supervisor, which a walk would call: after it. */
+void walk_ask_soon(struct agent *a, enum walk_trigger t);
 /* An apply for a client: control_on_applied gets the answer. */
 void walk_ask_client(struct agent *a, const struct walk_client *c);
 /* Has a walk for WALK_KERNEL begin in delay_ns at the latest. */

@@ -55,12 +55,30 @@ static int commit_staged(struct agent *a)
 	return r;
 }
 
+/* A warning of the plan that note_legs says too, and for as long as it is so. */
+static bool is_of_leg(const struct plan *p, const struct diag_entry *e)
+{
+	char head[PLENUM_NAME_MAX + 32];
+
+	for (size_t i = 0; e->text && i < p->n_legs; i++) {
+		snprintf(head, sizeof(head), "%s is %s: ", p->legs[i].name,
+			 plan_leg_state_to_string(p->legs[i].state));
+		if (strncmp(e->text, head, strlen(head)) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void note_warnings(struct agent *a)
 {
-	json_t *list = store_diag_to_json(&a->store, &a->walk.diag);
+	json_t *all = store_diag_to_json(&a->store, &a->walk.diag), *list = json_array();
 
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (!is_of_leg(a->now.plan, &a->walk.diag.entries[i]))
+			json_array_append(list, json_array_get(all, i));
 	problems_set(&a->problems, PROBLEMS_WARNINGS, NULL, list);
 	json_decref(list);
+	json_decref(all);
 }
 
 /* A leg that is missing or less than asked for is taken in when it comes; until then somebody shall
@@ -132,7 +150,7 @@ static void say_failure(struct agent *a, int error)
 		 kind == PROBLEMS_HOST ? walk_trigger_to_string(w->trigger)
 		 : w->trigger == WALK_API
 			 ? "apply"
-			 : (w->trigger == WALK_RELOAD ? "reload" : "the configuration"),
+			 : (w->trigger == WALK_RELOAD ? "reload" : "the configuration was"),
 		 strerror(-error),
 		 a->now.spec ? "what runs goes on unchanged" : "nothing was changed");
 	/* What fails the same way when it is tried again says nothing new. */

@@ -309,7 +309,24 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 	return put_config(a, yaml);
 }
 
-static int plan_here(const struct ctl_args *a, const char *file)
+/* With no agent on the host, one that starts would start them all. */
+static int add_starts(struct plan *p)
+{
+	for (size_t i = 0; i < p->n_workers; i++) {
+		const struct plan_worker *w = &p->workers[i];
+		struct plan_action *action = plan_action_add(p);
+
+		if (!action)
+			return -ENOMEM;
+		snprintf(action->text, sizeof(action->text), "start worker %u (%s on core %u)",
+			 w->id, spec_role_to_string(w->role), w->core);
+		snprintf(action->reason, sizeof(action->reason), "no agent runs");
+	}
+	return 0;
+}
+
+/* What becomes of the workers of an agent that runs is that agent's to say. */
+static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs)
 {
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
@@ -323,6 +340,8 @@ static int plan_here(const struct ctl_args *a, const char *file)
 	r = collect(&inv);
 	if (r == CTL_OK) {
 		e = plan_build(s, inv, NULL, &d, &p);
+		if (e >= 0 && !agent_runs)
+			e = add_starts(p);
 		diag_print(&d, stderr);
 		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : CTL_OK;
 	}
@@ -405,11 +424,11 @@ int ctl_cmd_plan(const struct ctl_args *a)
 	int r;
 
 	if (a->n_operands > 0)
-		return plan_here(a, a->operands[0]);
+		return plan_here(a, a->operands[0], true);
 	r = ctl_http(a->socket, &rq, &reply);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
 		fprintf(stderr, "No agent runs; planned from %s:\n", CONFIG_FILE);
-		return plan_here(a, CONFIG_FILE);
+		return plan_here(a, CONFIG_FILE, false);
 	}
 	r = r < 0 ? ctl_unreachable(a, r) : ctl_judge(a, &reply);
 	if (r != CTL_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The agent's parts that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
+#include "agent/job.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
@@ -12,6 +13,8 @@
 #include <sys/wait.h>
 
 #include <cmocka.h>
+
+#define CHECKED_FD 40
 
 static char dir[64], file[128], state_dir[128];
 
@@ -209,6 +212,88 @@ static void test_carriers(void **state)
 	carriers_done(&c);
 }
 
+/* ---- jobs ---- */
+
+struct job_seen {
+	struct loop *loop;
+	struct job *job;
+	unsigned n_messages, n_fds;
+	bool ended, wait;
+	int status;
+	char how[64];
+};
+
+static int job_work(void *user, int channel)
+{
+	const struct job_seen *s = user;
+	uint32_t text = 7;
+
+	for (int i = 0; i < 1000; i++) /* more than a socket holds */
+		job_send(channel, &text, sizeof(text), i == 500 ? STDIN_FILENO : -1);
+	if (s->wait)
+		pause();
+	return fcntl(CHECKED_FD, F_GETFD) < 0 ? 3 : 4;
+}
+
+static void job_on_message(void *user, const void *msg, size_t len, int fd)
+{
+	struct job_seen *s = user;
+
+	assert_int_equal(len, sizeof(uint32_t));
+	s->n_messages++;
+	s->n_fds += fd >= 0;
+	if (s->wait && s->n_messages == 1000)
+		kill(job_pid(s->job), SIGKILL);
+}
+
+static void job_on_end(void *user, int status, const char *how)
+{
+	struct job_seen *s = user;
+
+	s->ended = true;
+	s->status = status;
+	snprintf(s->how, sizeof(s->how), "%s", how);
+}
+
+static void run_job(struct job_seen *s)
+{
+	struct job_setup setup = {.name = "test-job",
+				  .work = job_work,
+				  .on_message = job_on_message,
+				  .on_end = job_on_end,
+				  .user = s};
+
+	assert_int_equal(loop_new(&s->loop), 0);
+	setup.loop = s->loop;
+	assert_int_equal(job_start(&setup, &s->job), 0);
+	while (!s->ended)
+		assert_true(loop_turn(s->loop, 10 * NSEC_PER_SEC) > 0);
+	loop_free(s->loop);
+	assert_int_equal(s->n_messages, 1000);
+	assert_int_equal(s->n_fds, 1);
+}
+
+/* All that it said is heard before its end, and it holds nothing of ours. */
+static void test_job_says_all_and_holds_nothing(void **state)
+{
+	struct job_seen s = {0};
+	int fd = fcntl(STDERR_FILENO, F_DUPFD, CHECKED_FD);
+
+	assert_int_equal(fd, CHECKED_FD);
+	run_job(&s);
+	assert_int_equal(s.status, 3);
+	close(fd);
+}
+
+static void test_killed_job(void **state)
+{
+	struct job_seen s = {.wait = true};
+
+	run_job(&s);
+	assert_int_equal(s.status, -1);
+	assert_string_equal(s.how, "killed by SIGKILL");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +305,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mountinfo, setup, teardown),
 		cmocka_unit_test(test_carriers),
+		cmocka_unit_test(test_job_says_all_and_holds_nothing),
+		cmocka_unit_test(test_killed_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
