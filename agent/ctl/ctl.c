@@ -98,8 +98,9 @@ static const struct ctl_command commands[] = {
 	 "      --running   what the agent applied last\n"
 	 "      --staged    what it would apply next\n"},
 	{"config generate", "", "write a first configuration", 0, 0, 0, ctl_cmd_config_generate,
-	 "Prints a first configuration, made from the devices of this host. It validates; edit it\n"
-	 "to taste.\n"},
+	 "Prints a first configuration, made from the devices of this host. It asks only for what\n"
+	 "the plan of this host accepts; what it does not take stands in comments, with the "
+	 "reason.\n"},
 	{"config diff", "[FILE]", "compare with what runs", 0, 1, 0, ctl_cmd_config_diff,
 	 "Compares the normal forms of the running and the staged configuration, or of the\n"
 	 "running one and FILE. Exit status 1 means that they differ.\n"},

@@ -3,6 +3,7 @@
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/host/inventory.h"
+#include "netcfg/plan/generate.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
@@ -304,7 +305,7 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	yaml = inv_generate_yaml(inv);
+	yaml = generate_yaml(inv);
 	inv_free(inv);
 	return put_config(a, yaml);
 }

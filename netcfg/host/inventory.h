@@ -178,8 +178,6 @@ const char *inv_sysctl_value(const struct inventory *inv, const char *key);
 /* Heap strings; the caller frees. NULL: out of memory. */
 char *inv_to_json(const struct inventory *inv);
 char *inv_to_text(const struct inventory *inv);
-/* A first plenum.yaml for this host; it validates. */
-char *inv_generate_yaml(const struct inventory *inv);
 int inv_from_json(const char *text, size_t len, struct diag *d, struct inventory **ret);
 
 #endif

@@ -2,7 +2,9 @@
 /* Any bytes as a recorded inventory: one or errors, never both; what was read is written the same
  * again, and the draft made from it validates. */
 #include "netcfg/host/inventory.h"
+#include "netcfg/plan/generate.h"
 #include "netcfg/spec/spec.h"
+#include "plugins/plugins.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 static void check_inventory(const struct inventory *inv)
 {
 	autofree char *json = inv_to_json(inv), *text = inv_to_text(inv);
-	autofree char *yaml = inv_generate_yaml(inv), *json_again = NULL;
+	autofree char *yaml = generate_yaml(inv), *json_again = NULL;
 	struct inventory *again = NULL;
 	struct diag d = DIAG_INIT;
 	struct spec *s = NULL;
@@ -33,7 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
-	int r = inv_from_json((const char *)data, size, &d, &inv);
+	int r;
+
+	plugins_register();
+	r = inv_from_json((const char *)data, size, &d, &inv);
 
 	if ((r == 0) != (inv != NULL) || (r == 0) == diag_has_errors(&d))
 		abort();

@@ -57,7 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	inv_sort(inv);
 	free(inv_to_json(inv));
 	free(inv_to_text(inv));
-	free(inv_generate_yaml(inv));
 	inv_free(inv);
 	free(copy);
 	return 0;

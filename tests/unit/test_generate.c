@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What `plenum config generate` offers: whatever the host, the text validates, the plan of that
+ * host accepts what it asks for, and where it asks for nothing it says why.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "netcfg/plan/generate.h"
+#include "netcfg/plan/plan.h"
+#include "netcfg/spec/spec.h"
+#include "plugins/plugins.h"
+#include "tests/lib/inv_host.h"
+
+static void fail_with(const struct diag *d, const char *yaml)
+{
+	char *text = diag_format(d);
+
+	print_message("# %s\n%s", text, yaml);
+	free(text);
+	fail();
+}
+
+/* The draft for inv, which must validate and be planned without a word; frees inv. */
+static struct spec *draft(struct inventory *inv, char **ret_yaml)
+{
+	struct diag d = DIAG_INIT;
+	struct spec *s = NULL;
+	struct plan *p = NULL;
+
+	inv_sort(inv);
+	*ret_yaml = generate_yaml(inv);
+	assert_non_null(*ret_yaml);
+	if (spec_parse("draft", *ret_yaml, strlen(*ret_yaml), &d, &s) < 0)
+		fail_with(&d, *ret_yaml);
+	diag_done(&d);
+	d = (struct diag)DIAG_INIT;
+	if (plan_build(s, inv, NULL, &d, &p) < 0)
+		fail_with(&d, *ret_yaml);
+	assert_int_equal(p->n_legs, s->n_nets);
+	for (size_t i = 0; i < p->n_legs; i++)
+		if (p->legs[i].state != PLAN_LEG_USABLE)
+			fail_with(&d, *ret_yaml);
+	if (s->n_nets == 0) /* and why is said */
+		assert_true(strstr(*ret_yaml, "# Not taken: ") ||
+			    strstr(*ret_yaml, "shows no device for data"));
+	plan_free(p);
+	diag_done(&d);
+	inv_free(inv);
+	return s;
+}
+
+static void test_draft_dual_leg(void **state)
+{
+	char *yaml;
+	struct spec *s = draft(host_new(), &yaml);
+
+	assert_string_equal(s->host, "storage-07");
+	assert_string_equal(s->management_interface, "eth0");
+	assert_int_equal(s->n_nets, 2);
+	assert_string_equal(s->nets[0].device, "0000:3b:00.0");
+	assert_string_equal(s->nets[1].device, "0000:3b:00.1");
+	assert_string_equal(s->nets[0].label, ""); /* nothing shows the names of the switches */
+	assert_int_equal(s->networks[1].range.first.bytes[1], 20);
+	assert_int_equal(s->networks[1].range.prefix_len, 16);
+	assert_int_equal(s->networks[0].mtu, 9000); /* as it is */
+	assert_int_equal(s->ha, SPEC_HA_DUAL_LEG);
+	assert_int_equal(s->n_workers, 1);
+	assert_int_equal(s->workers[0].cores[0], 2); /* isolated, beside the device */
+	spec_free(s);
+	free(yaml);
+}
+
+static void test_draft_without_devices(void **state)
+{
+	struct inventory *inv = inv_new();
+	char *yaml;
+	struct spec *s;
+
+	link_add(inv, "eth0", INV_LINK_PHYSICAL);
+	default_route_add(inv, 1, 0);
+	*inv_core_add(inv) = (struct inv_core){.id = 0, .online = true};
+	s = draft(inv, &yaml);
+	assert_int_equal(s->n_nets, 0);
+	assert_non_null(strstr(yaml, "no device for data"));
+	assert_non_null(strstr(yaml, "no core besides core 0"));
+	spec_free(s);
+	free(yaml);
+	s = draft(inv_new(), &yaml);
+	assert_non_null(strstr(yaml, "Nothing shows by which interface"));
+	spec_free(s);
+	free(yaml);
+}
+
+/* What belongs to the management, in a bridge or beneath a VLAN, is never offered. */
+static void test_draft_spares_the_management(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml;
+	struct spec *s;
+
+	link_add(inv, "br0", INV_LINK_BRIDGE);
+	inv->links[1].master = 4;
+	link_add(inv, "ens1f1.7", INV_LINK_VLAN)->lower = 3;
+	inv->routes[0].oif = 5;
+	addr_add(inv, 5, "198.51.100.1/24");
+	s = draft(inv, &yaml);
+	assert_string_equal(s->management_interface, "ens1f1.7");
+	assert_int_equal(s->n_nets, 1);
+	assert_string_equal(s->nets[0].device, "eth0");
+	assert_int_equal(s->ha, SPEC_HA_NONE);
+	spec_free(s);
+	free(yaml);
+}
+
+static void test_draft_of_odd_hosts(void **state)
+{
+	static const char *const addrs[] = {"10.0.0.0/24",     "10.0.0.255/24",	 "0.0.0.1/8",
+					    "127.0.0.2/8",     "224.0.0.1/4",	 "169.254.1.1/16",
+					    "10.0.0.1/31",     "10.0.0.1/32",	 "10.0.0.1/1",
+					    "fe80::2/64",      "ff02::1/16",	 "::1/128",
+					    "2001:db8::1/128", "2001:db8::1/64", "10.10.1.7/16"};
+	static const char *const names[] = {"e\"x", "-x", "n\351", "e\033x", "a:b", "null", "0x1"};
+	char *yaml;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		struct inventory *inv = host_new();
+
+		inv->addrs[3].ip = prefix(addrs[i]);
+		inv->links[2].mtu = i % 2 ? 1000 : 500;
+		spec_free(draft(inv, &yaml));
+		free(yaml);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct inventory *inv = host_new();
+
+		inv_text_set(inv->host, sizeof(inv->host), names[i]);
+		for (size_t l = 0; l < inv->n_links; l++) {
+			inv->links[l].pci[0] = '\0';
+			inv_text_set(inv->links[l].name, IFNAMSIZ,
+				     names[(i + l) % ARRAY_SIZE(names)]);
+			inv_text_set(inv->links[l].driver, INV_TEXT_MAX, names[i]);
+		}
+		spec_free(draft(inv, &yaml));
+		free(yaml);
+	}
+}
+
+/* Who is logged in says which interface is the management's; else nothing is taken by guess. */
+static void test_draft_without_a_default_route(void **state)
+{
+	struct inventory *inv = host_new();
+	struct inv_conns *c;
+	char *yaml;
+	struct spec *s;
+
+	inv->n_routes = 0;
+	s = draft(inv, &yaml);
+	assert_int_equal(s->n_nets, 0);
+	assert_string_equal(s->management_interface, "");
+	assert_non_null(strstr(yaml, "it may be the management interface"));
+	spec_free(s);
+	free(yaml);
+	inv = host_new();
+	inv->n_routes = 0;
+	c = inv_conns_add(inv);
+	assert_non_null(c);
+	c->local = inv->addrs[1].ip.addr; /* of ens1f0 */
+	c->n = c->n_ssh = 1;
+	s = draft(inv, &yaml);
+	assert_string_equal(s->management_interface, "ens1f0");
+	for (size_t i = 0; i < s->n_nets; i++)
+		assert_string_not_equal(s->nets[i].device, "0000:3b:00.0");
+	spec_free(s);
+	free(yaml);
+}
+
+/* What carries connections of the host is no leg, and the plan's words say so. */
+static void test_draft_spares_what_is_in_use(void **state)
+{
+	struct inventory *inv = host_new();
+	struct inv_conns *c = inv_conns_add(inv);
+	char *yaml;
+	struct spec *s;
+
+	assert_non_null(c);
+	c->local = inv->addrs[1].ip.addr;
+	c->n = 3;
+	s = draft(inv, &yaml);
+	assert_int_equal(s->n_nets, 1);
+	assert_string_equal(s->nets[0].device, "0000:3b:00.1");
+	assert_non_null(strstr(yaml, "  #   ens1f0 "));
+	spec_free(s);
+	free(yaml);
+}
+
+/* Only cores that are there are named, in the comments too. */
+static void test_draft_names_cores_that_are_online(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml;
+	struct spec *s;
+
+	inv->n_cores = 2;
+	s = draft(inv, &yaml);
+	assert_int_equal(s->workers[0].cores[0], 1);
+	assert_null(strstr(yaml, "cores: [3]"));
+	assert_null(strstr(yaml, "role: frontend"));
+	spec_free(s);
+	free(yaml);
+}
+
+/* Nothing is guessed in the comments either. */
+static void test_draft_invents_nothing(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml;
+	struct spec *s;
+
+	inv->n_addrs = 1;
+	s = draft(inv, &yaml);
+	assert_int_equal(s->n_nets, 0);
+	assert_non_null(strstr(yaml, "it has no address"));
+	assert_null(strstr(yaml, "mtu: 9000"));
+	assert_null(strstr(yaml, "switch-"));
+	assert_null(strstr(yaml, "10.20."));
+	spec_free(s);
+	free(yaml);
+}
+
+static char *file_of(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &size, '\0', f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	return text;
+}
+
+static bool draft_of_recorded(const char *json, bool as_hardware)
+{
+	struct inventory *inv = NULL;
+	struct diag d = DIAG_INIT;
+	struct spec *s;
+	bool has_legs;
+	char *yaml;
+
+	assert_int_equal(inv_from_json(json, strlen(json), &d, &inv), 0);
+	for (size_t i = 0; as_hardware && i < inv->n_links; i++)
+		if (inv->links[i].kind == INV_LINK_VETH)
+			inv->links[i].kind = INV_LINK_PHYSICAL;
+	s = draft(inv, &yaml);
+	has_legs = s->n_nets > 0;
+	spec_free(s);
+	free(yaml);
+	diag_done(&d);
+	return has_legs;
+}
+
+/* Each host that was recorded for the plan's golden cases. Beside hardware a veth is no data
+ * device, so they are taken for hardware too. */
+static void test_draft_of_recorded_hosts(void **state)
+{
+	DIR *dir = opendir(TOP_SRCDIR "/tests/golden/plan");
+	unsigned n = 0, n_with_legs = 0;
+	struct dirent *e;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		char path[512], *text;
+
+		snprintf(path, sizeof(path), TOP_SRCDIR "/tests/golden/plan/%s/inventory.json",
+			 e->d_name);
+		text = strcmp(e->d_name, "..") == 0 ? NULL : file_of(path);
+		if (!text)
+			continue;
+		assert_false(draft_of_recorded(text, false));
+		n_with_legs += draft_of_recorded(text, true);
+		n++;
+		free(text);
+	}
+	closedir(dir);
+	assert_true(n > 5 && n_with_legs > 5 && n_with_legs < n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_draft_dual_leg),
+		cmocka_unit_test(test_draft_without_devices),
+		cmocka_unit_test(test_draft_spares_the_management),
+		cmocka_unit_test(test_draft_of_odd_hosts),
+		cmocka_unit_test(test_draft_without_a_default_route),
+		cmocka_unit_test(test_draft_spares_what_is_in_use),
+		cmocka_unit_test(test_draft_names_cores_that_are_online),
+		cmocka_unit_test(test_draft_invents_nothing),
+		cmocka_unit_test(test_draft_of_recorded_hosts),
+	};
+
+	plugins_register();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
