@@ -389,7 +389,7 @@ int agent_main(const struct agent_options *opt)
 	int status = 1;
 
 	if (!agent_can_start(opt))
-		return 1;
+		return AGENT_EXIT_CONFIG;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return 1;

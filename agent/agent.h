@@ -68,7 +68,9 @@ struct agent {
 	struct loop_source *kernel_source, *stop_timer;
 };
 
-/* Runs the monitor until it is told to stop. Exit status of the program. */
+/* Runs the monitor until it is told to stop. Exit status of the program; AGENT_EXIT_CONFIG: the
+ * configuration is not valid and nothing ran before. */
+#define AGENT_EXIT_CONFIG 78 /* EX_CONFIG of sysexits.h */
 int agent_main(const struct agent_options *opt);
 /* Reads and checks the configuration only, prints its errors. Exit status of the program. */
 int agent_check(const struct agent_options *opt);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plenumd(8): arguments, and which role this process plays. */
+/* plenumd(8): arguments, and which role this process plays. Apart from the agent, so that tests
+ * link all of it but this. */
 #include "agent/agent.h"
 #include "plugins/plugins.h"
 #include <getopt.h>

@@ -135,8 +135,13 @@ static int second_half(struct agent *a)
 	bool asked = walk_is_asked(w->trigger);
 	int r;
 
-	if (a->state == AGENT_STOPPING)
+	if (a->state == AGENT_STOPPING) {
+		if (w->n_steps > 0)
+			diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+				 "the network is as wanted now, but no worker is started and "
+				 "nothing is committed");
 		return -ESHUTDOWN;
+	}
 	r = actions_add(a->sup, w->next.wants, w->next.n_wants, asked, w->next.plan);
 	if (r < 0)
 		return r;
@@ -286,7 +291,6 @@ static void finish(struct agent *a, int r)
 	if (a->store.prepared) /* and not committed */
 		store_abandon(&a->store);
 	walk_round_done(&w->next);
-
 	diag_done(&w->diag);
 	w->active = false;
 	/* The files still do not run; what runs is looked after all the same. */

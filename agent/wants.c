@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a plan's workers to the configurations that they are started with. Pure. */
+/*
+ * From a plan's workers to the configurations that they are started with. Apart from the walk, as
+ * the only place that knows both the plan's words and the launch contract's. Pure.
+ */
 #include "agent/agent.h"
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +10,7 @@
 /* A little more than a round trip: the answer to a request is met spinning, idleness is not. */
 #define WANTS_SPIN_US 100
 
-static enum launch_transport wants_transport(enum spec_transport t)
+static enum launch_transport transport_of(enum spec_transport t)
 {
 	switch (t) {
 	case SPEC_TRANSPORT_DPDK:
@@ -19,7 +22,7 @@ static enum launch_transport wants_transport(enum spec_transport t)
 	}
 }
 
-static enum launch_role wants_role(enum spec_role r)
+static enum launch_role role_of(enum spec_role r)
 {
 	switch (r) {
 	case SPEC_ROLE_FRONTEND:
@@ -31,8 +34,8 @@ static enum launch_role wants_role(enum spec_role r)
 	}
 }
 
-static void wants_port(const struct plan_worker *pw, const struct plan_port *pp, unsigned index,
-		       struct launch_port *lp)
+static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, unsigned index,
+		      struct launch_port *lp)
 {
 	memcpy(lp->leg, pp->leg, sizeof(lp->leg));
 	memcpy(lp->label, pp->label, sizeof(lp->label));
@@ -43,7 +46,7 @@ static void wants_port(const struct plan_worker *pw, const struct plan_port *pp,
 	lp->gateway = pp->gateway;
 	lp->udp_port = pw->udp_port;
 	lp->mac = pp->mac;
-	if (wants_transport(pw->effective) == LAUNCH_UDP)
+	if (transport_of(pw->effective) == LAUNCH_UDP)
 		return;
 	/* AF_PACKET leaves the interface to the kernel too, whatever its driver can do. */
 	if (pp->kernel_owned)
@@ -53,7 +56,7 @@ static void wants_port(const struct plan_worker *pw, const struct plan_port *pp,
 		snprintf(lp->device, sizeof(lp->device), "%s", pp->pci);
 }
 
-static const struct spec_peer *wants_peer(const struct spec *spec, const char *name)
+static const struct spec_peer *find_peer(const struct spec *spec, const char *name)
 {
 	for (size_t i = 0; i < spec->n_peers; i++)
 		if (strcmp(spec->peers[i].name, name) == 0)
@@ -62,22 +65,22 @@ static const struct spec_peer *wants_peer(const struct spec *spec, const char *n
 }
 
 /* A mount from this very host reaches the data IPs of its own workers. */
-static void wants_own_addrs(const struct plan *plan, struct launch_mount *lm)
+static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
 {
 	for (size_t i = 0; i < plan->n_workers; i++) {
 		const struct plan_worker *pw = &plan->workers[i];
 
-		for (size_t k = 0; pw->role == SPEC_ROLE_COMPUTE && k < pw->n_ports; k++) {
+		for (size_t j = 0; pw->role == SPEC_ROLE_COMPUTE && j < pw->n_ports; j++) {
 			if (lm->n_addrs == LAUNCH_PEER_ADDRS_MAX)
 				return;
-			lm->addrs[lm->n_addrs].ip = pw->ports[k].ip.addr;
+			lm->addrs[lm->n_addrs].ip = pw->ports[j].ip.addr;
 			lm->addrs[lm->n_addrs++].port = pw->udp_port;
 		}
 	}
 }
 
-static int wants_path(const char *path, const struct diag_pos *pos, struct diag *d, char *to,
-		      size_t size)
+static int copy_path(const char *path, const struct diag_pos *pos, struct diag *d, char *to,
+		     size_t size)
 {
 	if ((size_t)snprintf(to, size, "%s", path) < size)
 		return 0;
@@ -86,11 +89,11 @@ static int wants_path(const char *path, const struct diag_pos *pos, struct diag 
 	return -EINVAL;
 }
 
-static int wants_mount(const struct spec *spec, const struct plan *plan,
-		       const struct plan_worker *pw, const struct spec_mount *sm, struct diag *d,
-		       struct launch_mount *lm)
+static int fill_mount(const struct spec *spec, const struct plan *plan,
+		      const struct plan_worker *pw, const struct spec_mount *sm, struct diag *d,
+		      struct launch_mount *lm)
 {
-	const struct spec_peer *peer = wants_peer(spec, sm->from_host);
+	const struct spec_peer *peer = find_peer(spec, sm->from_host);
 
 	memcpy(lm->export_name, sm->from_export, sizeof(lm->export_name));
 	memcpy(lm->peer, sm->from_host, sizeof(lm->peer));
@@ -101,7 +104,7 @@ static int wants_mount(const struct spec *spec, const struct plan *plan,
 		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : pw->udp_port;
 	}
 	if (!peer && strcmp(sm->from_host, spec->host) == 0)
-		wants_own_addrs(plan, lm);
+		add_own_addrs(plan, lm);
 	if (lm->n_addrs == 0) {
 		diag_add(d, DIAG_ERROR, &sm->pos, NULL,
 			 "mount %s comes from host '%s', of which no address is known; name it "
@@ -110,22 +113,22 @@ static int wants_mount(const struct spec *spec, const struct plan *plan,
 			 sm->path, sm->from_host);
 		return -EINVAL;
 	}
-	return wants_path(sm->path, &sm->pos, d, lm->path, sizeof(lm->path));
+	return copy_path(sm->path, &sm->pos, d, lm->path, sizeof(lm->path));
 }
 
-static int wants_worker(const struct spec *spec, const struct plan *plan,
-			const struct plan_worker *pw, struct diag *d, struct launch_config *c)
+static int fill_worker(const struct spec *spec, const struct plan *plan,
+		       const struct plan_worker *pw, struct diag *d, struct launch_config *c)
 {
 	int r = 0;
 
 	memcpy(c->host, spec->host, sizeof(c->host));
 	c->worker_id = pw->id;
-	c->role = wants_role(pw->role);
-	c->transport = wants_transport(pw->effective);
+	c->role = role_of(pw->role);
+	c->transport = transport_of(pw->effective);
 	c->core = pw->core;
 	c->spin_us = WANTS_SPIN_US;
 	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
-		wants_port(pw, &pw->ports[i], (unsigned)i, &c->ports[c->n_ports++]);
+		fill_port(pw, &pw->ports[i], (unsigned)i, &c->ports[c->n_ports++]);
 	if (pw->n_mounts > LAUNCH_MOUNTS_MAX || pw->n_exports > LAUNCH_EXPORTS_MAX) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
 			 "worker %u has more than %d mounts or exports; give the entry more cores",
@@ -133,14 +136,14 @@ static int wants_worker(const struct spec *spec, const struct plan *plan,
 		return -EINVAL;
 	}
 	for (size_t i = 0; r >= 0 && i < pw->n_mounts; i++)
-		r = wants_mount(spec, plan, pw, pw->mounts[i], d, &c->mounts[c->n_mounts++]);
+		r = fill_mount(spec, plan, pw, pw->mounts[i], d, &c->mounts[c->n_mounts++]);
 	for (size_t i = 0; r >= 0 && i < pw->n_exports; i++) {
 		struct launch_export *e = &c->exports[c->n_exports++];
 
 		memcpy(e->name, pw->exports[i].name, sizeof(e->name));
 		e->read_only = pw->exports[i].read_only;
-		r = wants_path(pw->exports[i].path, &pw->exports[i].pos, d, e->path,
-			       sizeof(e->path));
+		r = copy_path(pw->exports[i].path, &pw->exports[i].pos, d, e->path,
+			      sizeof(e->path));
 	}
 	return r;
 }
@@ -154,10 +157,10 @@ int wants_build(const struct spec *spec, const struct plan *plan, enum log_level
 	if (!c)
 		return -ENOMEM;
 	for (size_t i = 0; i < plan->n_workers; i++) {
-		int k = wants_worker(spec, plan, &plan->workers[i], d, &c[i]);
+		int one = fill_worker(spec, plan, &plan->workers[i], d, &c[i]);
 
 		c[i].log_level = level;
-		r = k < 0 ? k : r;
+		r = one < 0 ? one : r;
 	}
 	if (r < 0)
 		return r;
