@@ -51,17 +51,23 @@ struct ctl_command {
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
 
+static int cmd_help(const struct ctl_args *a);
+
 static const struct ctl_command commands[] = {
 	{"processes", "", "the agent and its workers", 0, 0, 0, ctl_cmd_processes,
 	 "Lists the processes of this host: role, data IPs, status, how they send, core, memory\n"
 	 "and uptime, and the reason where they send by less than was asked or is possible.\n"},
 	{"status", "", "legs, workers, paths", 0, 0, 0, ctl_cmd_status,
 	 "Shows what was applied, the legs, how many workers are up, their paths to other hosts,\n"
-	 "and the reasons for whatever is less than it should be.\n"},
+	 "and the reasons for whatever is less than it should be. Exit status 2 means that not all "
+	 "is\n"
+	 "well: the state is not running, or a worker, a leg or a path is down.\n"},
 	{"events", "[--follow] [--since N]", "what happened", 0, 0, TAKES_FOLLOW | TAKES_SINCE,
 	 ctl_cmd_events,
 	 "Lists the events that the agent remembers.\n\n"
-	 "  -f, --follow  go on with new ones until interrupted; with -j, one object a line\n"
+	 "  -f, --follow  go on with new ones until interrupted, over restarts of the agent; with "
+	 "-j,\n"
+	 "                one object per line\n"
 	 "      --since N leave out those before number N\n"},
 	{"net list", "", "the data devices", 0, 0, 0, ctl_cmd_net_list,
 	 "Lists the data devices with their networks, labels, addresses and carriers.\n"},
@@ -113,6 +119,9 @@ static const struct ctl_command commands[] = {
 	 "remove' were to change.\n"},
 	{"config schema", "", "print the JSON Schema", 0, 0, 0, ctl_cmd_config_schema,
 	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
+	{"help", "[COMMAND]", "what a command does", 0, 2, 0, cmd_help,
+	 "Says what a command does, or lists all commands; 'plenum COMMAND --help' does the "
+	 "same.\n"},
 	{"version", "", "print the version", 0, 0, 0, ctl_cmd_version,
 	 "Prints the version of this program.\n"},
 };
@@ -125,12 +134,11 @@ static void print_usage(FILE *out)
 	fputs("\n"
 	      "  -j, --json       print JSON\n"
 	      "      --socket PATH  the agent's socket (" CTL_SOCKET ", or PLENUM_SOCKET)\n"
-	      "  -h, --help       after a command: what it does\n\n"
-	      "Exit status: 0 done, 1 differences, 64 wrong usage, 65 errors in a configuration "
-	      "or\n"
-	      "request, 66 not there, 69 no agent, 70 the agent failed, 71 the host cannot be "
-	      "read,\n"
-	      "74 output failed, 77 no permission. See plenum(1).\n",
+	      "  -h, --help       after a command: what it does, as 'plenum help COMMAND'\n\n"
+	      "Exit status: 0 done, 1 differences, 2 status: not all is well, 64 wrong usage,\n"
+	      "65 errors in a configuration or request, 66 not there, 69 no agent, 70 the agent\n"
+	      "failed, 71 the host cannot be read, 74 output failed, 77 no permission. See "
+	      "plenum(1).\n",
 	      out);
 }
 
@@ -161,35 +169,71 @@ static const struct ctl_command *find_command(char **operands, int n, int *ret_w
 	return NULL;
 }
 
+/* Whether `word` is the first of the two words of some commands. */
+static bool is_group(const char *word)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strncmp(commands[i].words, word, len) == 0 && commands[i].words[len] == ' ')
+			return true;
+	return false;
+}
+
+static void print_group(const char *word, FILE *out)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strncmp(commands[i].words, word, len) == 0 && commands[i].words[len] == ' ')
+			fprintf(out, "  plenum %-16s %s\n", commands[i].words, commands[i].what);
+}
+
+/* At least one operand, which no command begins with. */
 static int complain_unknown(char **operands, int n)
 {
 	const char *words[ARRAY_SIZE(commands)], *near;
+	bool group = is_group(operands[0]);
 	char typed[80];
-	bool group = false;
 
-	if (n == 0) {
-		print_usage(stderr);
-		return CTL_USAGE;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		size_t len = strlen(operands[0]);
-
-		words[i] = commands[i].words;
-		group = group || (strncmp(words[i], operands[0], len) == 0 && words[i][len] == ' ');
-	}
-	snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], n > 1 && group ? " " : "",
-		 n > 1 && group ? operands[1] : "");
 	if (group && n == 1) {
-		fprintf(stderr, "plenum: '%s' wants one more word:\n", typed);
-		for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-			if (strncmp(words[i], typed, strlen(typed)) == 0)
-				fprintf(stderr, "  plenum %-16s %s\n", words[i], commands[i].what);
+		fprintf(stderr, "plenum: '%s' wants one more word:\n", operands[0]);
+		print_group(operands[0], stderr);
 		return CTL_USAGE;
 	}
+	snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], group ? " " : "",
+		 group ? operands[1] : "");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		words[i] = commands[i].words;
 	near = diag_suggest(typed, words, ARRAY_SIZE(words));
-	ctl_complain("there is no command '%s'; %s%s%s", typed, near ? "did you mean '" : "see ",
-		     near ? near : "'plenum --help", near ? "'?" : "'");
+	if (near)
+		ctl_complain("there is no command '%s'; did you mean '%s'?", typed, near);
+	else
+		ctl_complain("there is no command '%s'; see 'plenum%s%s --help'", typed,
+			     group ? " " : "", group ? operands[0] : "");
 	return CTL_USAGE;
+}
+
+/* Of all commands, of those that begin with a word, or of one. */
+static int give_help(char **operands, int n)
+{
+	int n_words = 0;
+	const struct ctl_command *c = find_command(operands, n, &n_words);
+
+	if (n == 0)
+		print_usage(stdout);
+	else if (c)
+		print_help(c);
+	else if (n == 1 && is_group(operands[0]))
+		print_group(operands[0], stdout);
+	else
+		return complain_unknown(operands, n);
+	return CTL_OK;
+}
+
+static int cmd_help(const struct ctl_args *a)
+{
+	return give_help(a->operands, a->n_operands);
 }
 
 struct parsed {
@@ -252,16 +296,15 @@ static int run_command(struct parsed *p, char **operands, int n)
 
 	if (p->version)
 		return ctl_cmd_version(&p->args);
-	if (!c && p->help && n == 0) {
-		print_usage(stdout);
-		return CTL_OK;
+	/* 'plenum help X --help' asks for X, not for the word. */
+	if (p->help && !(c && c->run == cmd_help))
+		return give_help(operands, n);
+	if (n == 0) {
+		print_usage(stderr);
+		return CTL_USAGE;
 	}
 	if (!c)
 		return complain_unknown(operands, n);
-	if (p->help) {
-		print_help(c);
-		return CTL_OK;
-	}
 	p->args.operands = operands + n_words;
 	p->args.n_operands = n - n_words;
 	if (p->args.n_operands < c->min_operands || p->args.n_operands > c->max_operands ||

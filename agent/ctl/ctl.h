@@ -16,6 +16,7 @@
 enum ctl_exit {
 	CTL_OK = 0,
 	CTL_DIFFERS = 1,      /* config diff found differences */
+	CTL_DEGRADED = 2,     /* status: not all is well */
 	CTL_USAGE = 64,	      /* wrong arguments */
 	CTL_DATA = 65,	      /* a configuration has errors, or the agent refused a request */
 	CTL_NO_INPUT = 66,    /* a file or object is not there or cannot be read */
@@ -92,7 +93,10 @@ json_int_t ctl_int(const json_t *o, const char *key);
 const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size);
 const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size);
 
-/* Rows of text under headings, printed in columns as wide as their widest cell. */
+/* Rows of text under headings, printed in columns as wide as their widest cell. On a terminal (or
+ * where COLUMNS says how wide) no line is longer: text in the last column is broken at blanks or
+ * put below its row, and the columns that matter least are left out, which a line at the end says.
+ */
 struct ctl_table {
 	const char *const *headings;
 	size_t n_columns, n_cells, cap;

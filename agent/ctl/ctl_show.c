@@ -192,16 +192,43 @@ static int print_status(const json_t *o)
 	return r;
 }
 
+static bool is_false(const json_t *o, const char *key)
+{
+	return json_is_false(json_object_get(o, key));
+}
+
+/* As far as the agent's answer says: its state, and that of workers, legs and paths. */
+static bool is_well(const json_t *o)
+{
+	const json_t *workers = json_object_get(o, "workers"), *leg, *path;
+	bool well = strcmp(ctl_text(o, "state"), "running") == 0 &&
+		    ctl_int(workers, "up") == ctl_int(workers, "total");
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "legs"), i, leg)
+	{
+		const char *state = ctl_text(leg, "state");
+
+		well = well && !is_false(leg, "carrier") &&
+		       (!*state || strcmp(state, "usable") == 0);
+	}
+	json_array_foreach(json_object_get(o, "paths"), i, path) well =
+		well && !is_false(path, "up");
+	return well;
+}
+
 int ctl_cmd_status(const struct ctl_args *a)
 {
 	json_t *o;
+	bool well;
 	int r = get(a, "/v1/status", &o);
 
 	if (r != CTL_OK)
 		return r;
+	well = is_well(o);
 	r = a->json ? ctl_put_json(o) : print_status(o);
 	json_decref(o);
-	return r;
+	return r == CTL_OK && !well ? CTL_DEGRADED : r;
 }
 
 static void print_event(const struct ctl_args *a, const json_t *e)
@@ -219,22 +246,76 @@ static void print_event(const struct ctl_args *a, const json_t *e)
 	putchar('\n');
 }
 
-static int follow_events(const struct ctl_args *a, json_int_t next)
+/* Where the events have come to: the number of the next, and whose numbers these are. */
+struct event_place {
+	json_int_t next;
+	char instance[24]; /* "": not known */
+};
+
+static void take_events(const struct ctl_args *a, const json_t *o, struct event_place *at)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "events"), i, e) print_event(a, e);
+	at->next = ctl_int(o, "next");
+	snprintf(at->instance, sizeof(at->instance), "%.16s", ctl_text(o, "instance"));
+}
+
+/* Whether an agent that is restarted answers like this meanwhile. */
+static bool is_passing(int error, long status)
+{
+	return error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET ||
+	       error == -ETIMEDOUT || (error == 0 && status == 503);
+}
+
+/* The agent's next answer, whichever agent it is by then. */
+static int wait_events(const struct ctl_args *a, const char *path, struct ctl_reply *ret)
+{
+	const struct ctl_request rq = {.method = "GET", .path = path};
+	static const struct timespec pause = {0, 500 * (long)NSEC_PER_MSEC};
+	bool gone = false;
+
+	for (;;) {
+		int r = ctl_http(a->socket, &rq, ret);
+
+		if (!is_passing(r, r == 0 ? ret->status : 0)) {
+			if (gone && r == 0)
+				ctl_complain("the agent answers again");
+			return r < 0 ? ctl_unreachable(a, r) : ctl_judge(a, ret);
+		}
+		if (r == 0)
+			ctl_reply_done(ret);
+		if (!gone)
+			ctl_complain("the agent on %s does not answer; waiting for it", a->socket);
+		gone = true;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int follow_events(const struct ctl_args *a, struct event_place *at)
 {
 	for (;;) {
-		char path[96];
-		const json_t *e;
+		PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+		char path[128], before[sizeof(at->instance)];
 		json_t *o;
-		size_t i;
 		int r;
 
-		snprintf(path, sizeof(path), "/v1/events?since=%" JSON_INTEGER_FORMAT "&wait=%d",
-			 next, EVENTS_WAIT_S);
-		r = get(a, path, &o);
+		snprintf(path, sizeof(path),
+			 "/v1/events?since=%" JSON_INTEGER_FORMAT "&wait=%d%s%s", at->next,
+			 EVENTS_WAIT_S, *at->instance ? "&instance=" : "", at->instance);
+		r = wait_events(a, path, &reply);
 		if (r != CTL_OK)
 			return r;
-		json_array_foreach(json_object_get(o, "events"), i, e) print_event(a, e);
-		next = ctl_int(o, "next");
+		o = json_loadb(reply.body, reply.len, 0, NULL);
+		if (!o) {
+			ctl_complain("the agent's events are not JSON");
+			return CTL_SOFTWARE;
+		}
+		memcpy(before, at->instance, sizeof(before));
+		if (*before && strcmp(before, ctl_text(o, "instance")) != 0)
+			ctl_complain("it is another agent: these are its events from the first on");
+		take_events(a, o, at);
 		json_decref(o);
 		if (fflush(stdout) != 0)
 			return CTL_IO;
@@ -244,11 +325,9 @@ static int follow_events(const struct ctl_args *a, json_int_t next)
 int ctl_cmd_events(const struct ctl_args *a)
 {
 	const char *since = a->since ? a->since : "0";
+	struct event_place at = {0};
 	char path[96];
-	const json_t *e;
-	json_int_t next;
 	json_t *o;
-	size_t i;
 	int r;
 
 	if (!*since || strspn(since, "0123456789") != strlen(since) || strlen(since) > 18) {
@@ -259,16 +338,15 @@ int ctl_cmd_events(const struct ctl_args *a)
 	r = get(a, path, &o);
 	if (r != CTL_OK)
 		return r;
-	next = ctl_int(o, "next");
 	if (a->json && !a->follow)
 		r = ctl_put_json(o);
 	else
-		json_array_foreach(json_object_get(o, "events"), i, e) print_event(a, e);
+		take_events(a, o, &at);
 	json_decref(o);
 	if (r != CTL_OK || !a->follow)
 		return r;
 	fflush(stdout);
-	return follow_events(a, next);
+	return follow_events(a, &at);
 }
 
 /* "a,b" as a list of texts. */
@@ -346,7 +424,7 @@ int ctl_cmd_net_remove(const struct ctl_args *a)
 	for (const char *c = name; *c; c++) {
 		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-",
 			    *c)) {
-			ctl_complain("'%.64s' is no name of a device", name);
+			ctl_complain("'%.64s' is not a valid name of a device", name);
 			return CTL_USAGE;
 		}
 	}

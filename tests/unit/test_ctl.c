@@ -5,6 +5,7 @@
  */
 #include "agent/ctl/ctl.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -80,6 +81,7 @@ static int fake_setup(void **state)
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	pid_t pid;
 
+	unsetenv("COLUMNS"); /* tables go whole */
 	agent = mmap(NULL, sizeof(*agent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (agent == MAP_FAILED)
@@ -233,7 +235,7 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 		    "\"retransmits\":3,\"failovers\":4,\"last_pause_ms\":1.25}],"
 		    "\"reasons\":[\"leg-a has no carrier\",\"second\"]}");
 
-	assert_int_equal(r.status, CTL_OK);
+	assert_int_equal(r.status, CTL_DEGRADED);
 	assert_asked("GET /v1/status");
 	assert_non_null(strstr(r.out, "State:    degraded\n"));
 	assert_non_null(strstr(r.out, "Applied:  number 3, 12 steps, 2026-01-02T03:04:05Z\n"));
@@ -242,6 +244,61 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 	assert_non_null(strstr(r.out, "no carrier  1500  10.10.1.10/24\n"));
 	assert_non_null(strstr(r.out, "standby  41 us  64.0 KiB  1 B   2 B       3       4"));
 	assert_non_null(strstr(r.out, "1.2 ms\n"));
+}
+
+/* One answer for each thing that can be wrong, and one where all is well. */
+static void test_status_exits_by_health(void **state)
+{
+#define STATUS(state, up, leg, path)                                                       \
+	"{\"state\":\"" state "\",\"workers\":{\"up\":" up ",\"total\":2},\"legs\":[{" leg \
+	"}],\"paths\":[{\"up\":" path "}],\"reasons\":[\"worker 1: no-hugepages\"]}"
+	static const struct {
+		const char *reply;
+		int exit;
+	} cases[] = {
+		{STATUS("running", "2", "\"carrier\":true", "true"), CTL_OK},
+		{STATUS("running", "2", "\"carrier\":true,\"state\":\"usable\"", "true"), CTL_OK},
+		{STATUS("degraded", "2", "\"carrier\":true", "true"), CTL_DEGRADED},
+		{STATUS("running", "1", "\"carrier\":true", "true"), CTL_DEGRADED},
+		{STATUS("running", "2", "\"carrier\":false", "true"), CTL_DEGRADED},
+		{STATUS("running", "2", "\"state\":\"absent\"", "true"), CTL_DEGRADED},
+		{STATUS("running", "2", "\"carrier\":true", "false"), CTL_DEGRADED},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(run("status", 200, cases[i].reply).status, cases[i].exit);
+		assert_int_equal(run("status -j", 200, cases[i].reply).status, cases[i].exit);
+	}
+}
+
+/* No line is longer than the terminal is wide; what is left out is named, the reason is whole. */
+static void test_tables_fit_the_terminal(void **state)
+{
+	struct result r;
+	char *rest;
+
+	setenv("COLUMNS", "60", 1);
+	r = run("processes", 200, processes);
+	unsetenv("COLUMNS");
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.out, "10.10.1.10, 10.20.1.10"));
+	assert_non_null(strstr(r.out, "no huge pages?[31m"));
+	assert_null(strstr(r.out, "  MEMORY"));
+	assert_non_null(strstr(r.out, "(left out for want of width: HOST, "));
+	rest = r.out;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		assert_true(strlen(line) <= 60);
+	setenv("COLUMNS", "90", 1);
+	r = run("plan", 200,
+		"{\"workers\":[{\"id\":1,\"role\":\"frontend\",\"core\":1,\"reason\":\"one two "
+		"three "
+		"four five six seven eight nine ten eleven twelve thirteen fourteen\"}]}");
+	unsetenv("COLUMNS");
+	rest = strstr(r.out, "ID  ROLE");
+	assert_non_null(rest);
+	assert_non_null(strstr(rest, "fourteen"));
+	for (char *line; (line = strsep(&rest, "\n"));)
+		assert_true(strlen(line) <= 90);
 }
 
 static void test_answers_of_any_shape_do_no_harm(void **state)
@@ -254,7 +311,9 @@ static void test_answers_of_any_shape_do_no_harm(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(commands); j++)
-			assert_int_equal(run(commands[j], 200, shapes[i]).status, CTL_OK);
+			assert_int_equal(run(commands[j], 200, shapes[i]).status,
+					 strncmp(commands[j], "status", 6) == 0 ? CTL_DEGRADED
+										: CTL_OK);
 	assert_int_equal(run("status", 200, "not json").status, CTL_SOFTWARE);
 	assert_int_equal(run("status", 200, "").status, CTL_SOFTWARE);
 }
@@ -346,6 +405,102 @@ static void test_events_are_lines(void **state)
 	assert_int_equal(run("events --since x", 200, "{}").status, CTL_USAGE);
 }
 
+/* ---- an agent that is restarted under `events -f` ---- */
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(sun.sun_path, path, strlen(path) + 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* The next request is answered with text; what was asked for is checked. */
+static void answer(int listen_fd, const char *want, const char *text)
+{
+	autoclose int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	char request[REQUEST_MAX] = "";
+	autofree char *reply = NULL;
+
+	assert_true(fd >= 0);
+	fake_read(fd, request, sizeof(request));
+	if (strncmp(request, want, strlen(want)) != 0)
+		print_error("asked: %s\n", request);
+	assert_int_equal(strncmp(request, want, strlen(want)), 0);
+	assert_true(asprintf(&reply,
+			     "HTTP/1.1 200 x\r\nContent-Length: %zu\r\nConnection: "
+			     "close\r\n\r\n%s",
+			     strlen(text), text) > 0);
+	assert_int_equal(write(fd, reply, strlen(reply)), strlen(reply));
+}
+
+static void read_until(int fd, const char *want)
+{
+	char text[4096] = "";
+	size_t len = 0;
+
+	while (!strstr(text, want)) {
+		ssize_t n = read(fd, text + len, sizeof(text) - 1 - len);
+
+		if (n <= 0)
+			print_error("read: %s\n", text);
+		assert_true(n > 0);
+		len += (size_t)n;
+		text[len] = '\0';
+	}
+}
+
+#define EVENT(text)                                                                                \
+	"{\"seq\":1,\"time\":\"2026-01-02T03:04:05Z\",\"severity\":\"info\",\"source\":\"agent\"," \
+	"\"text\":\"" text "\"}"
+
+static void test_following_events_outlives_the_agent(void **state)
+{
+	char path[160];
+	int out[2], listen_fd, wstatus;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/follow", agent->dir);
+	listen_fd = listen_at(path);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		char *argv[] = {(char *)"plenum", (char *)"--socket", path,
+				(char *)"events", (char *)"-f",	      NULL};
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(out[1], STDOUT_FILENO);
+		dup2(out[1], STDERR_FILENO);
+		exit(ctl_run(5, argv));
+	}
+	close(out[1]);
+	answer(listen_fd, "GET /v1/events?since=0 ",
+	       "{\"next\":8,\"instance\":\"00000000000000aa\",\"events\":[" EVENT("first") "]}");
+	read_until(out[0], "first");
+	answer(listen_fd, "GET /v1/events?since=8&wait=20&instance=00000000000000aa ",
+	       "{\"next\":9,\"instance\":\"00000000000000aa\",\"events\":[" EVENT("second") "]}");
+	read_until(out[0], "second");
+	close(listen_fd);
+	unlink(path);
+	read_until(out[0], "does not answer; waiting for it");
+	listen_fd = listen_at(path);
+	answer(listen_fd, "GET /v1/events?since=9&wait=20&instance=00000000000000aa ",
+	       "{\"next\":2,\"instance\":\"00000000000000bb\",\"events\":[" EVENT("third") "]}");
+	read_until(out[0], "third");
+	answer(listen_fd, "GET /v1/events?since=2&wait=20&instance=00000000000000bb ",
+	       "{\"next\":2,\"instance\":\"00000000000000bb\",\"events\":[]}");
+	kill(pid, SIGTERM);
+	assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+	assert_true(WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGTERM);
+	close(listen_fd);
+	close(out[0]);
+	unlink(path);
+}
+
 static void test_plan_of_the_agent_is_printed(void **state)
 {
 	struct result r =
@@ -425,9 +580,40 @@ static void test_wrong_usage(void **state)
 	}
 	r = run("proceses", 200, "{}");
 	assert_non_null(strstr(r.err, "did you mean 'processes'?"));
+	r = run("net ad x", 200, "{}");
+	assert_non_null(strstr(r.err, "did you mean 'net add'?"));
 	r = run("net list --help", 200, "{}");
 	assert_int_equal(r.status, CTL_OK);
 	assert_non_null(strstr(r.out, "Usage: plenum net list"));
+}
+
+/* Every command answers to help in each of its forms, and so do the words that begin several. */
+static void test_help_is_never_refused(void **state)
+{
+	static const char *const words[] = {
+		"processes", "status",	    "events",	       "net list",    "net add",
+		"plan",	     "net remove",  "inventory",       "apply",	      "validate",
+		"version",   "config show", "config generate", "config diff", "config stage",
+		"help",	     "config",	    "config discard",  "net",	      "config schema"};
+	struct result r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		char args[3][64];
+
+		snprintf(args[0], sizeof(args[0]), "%s --help", words[i]);
+		snprintf(args[1], sizeof(args[1]), "help %s", words[i]);
+		snprintf(args[2], sizeof(args[2]), "-h %s", words[i]);
+		for (size_t j = 0; j < ARRAY_SIZE(args); j++) {
+			r = run(args[j], 200, "{}");
+			assert_int_equal(r.status, CTL_OK);
+			assert_non_null(strstr(r.out, words[i]));
+			assert_string_equal(r.err, "");
+		}
+	}
+	r = run("help", 200, "{}");
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.out, "Usage: plenum"));
+	assert_int_equal(run("help nonsense", 200, "{}").status, CTL_USAGE);
 }
 
 static void test_an_absent_agent_is_told(void **state)
@@ -461,16 +647,20 @@ int main(void)
 		cmocka_unit_test(test_processes_are_a_table),
 		cmocka_unit_test(test_json_is_passed_on),
 		cmocka_unit_test(test_status_shows_legs_paths_and_reasons),
+		cmocka_unit_test(test_status_exits_by_health),
+		cmocka_unit_test(test_tables_fit_the_terminal),
 		cmocka_unit_test(test_answers_of_any_shape_do_no_harm),
 		cmocka_unit_test(test_net_add_sends_what_was_written),
 		cmocka_unit_test(test_net_remove_sends_names_only),
 		cmocka_unit_test(test_apply_says_what_was_done),
 		cmocka_unit_test(test_errors_of_the_agent_are_told),
 		cmocka_unit_test(test_events_are_lines),
+		cmocka_unit_test(test_following_events_outlives_the_agent),
 		cmocka_unit_test(test_plan_of_the_agent_is_printed),
 		cmocka_unit_test(test_config_of_the_agent),
 		cmocka_unit_test(test_files_need_no_agent),
 		cmocka_unit_test(test_wrong_usage),
+		cmocka_unit_test(test_help_is_never_refused),
 		cmocka_unit_test(test_an_absent_agent_is_told),
 		cmocka_unit_test(test_a_result_that_is_lost_is_an_error),
 	};
