@@ -14,12 +14,46 @@
 /* Routes and rules that are ours carry this protocol number. */
 #define PLENUM_RTPROT 0x70
 
-struct kernel_link_change { /* members with `set_` false are left alone */
-	uint32_t ifindex;
-	bool set_up, up;
-	bool set_mtu;
-	uint32_t mtu;
+/*
+ * One change of the host, described. A kind of object is a line here and a line in the tables of
+ * kernel_linux and kernel_fake; who plans changes has a file object_<kind>.c for each.
+ */
+enum kernel_kind {
+	KERNEL_LINK,
+	KERNEL_ADDR,
+	KERNEL_ROUTE,
+	KERNEL_RULE,
+	KERNEL_SYSCTL,
+	KERNEL_KIND_MAX
 };
+
+enum kernel_link_attr { KERNEL_LINK_UP, KERNEL_LINK_MTU, KERNEL_LINK_ATTR_MAX };
+
+struct kernel_link_value {
+	enum kernel_link_attr attr;
+	uint32_t value, was; /* up: 0 or 1 */
+};
+
+struct kernel_sysctl {
+	char key[96]; /* "net/ipv4/conf/eth0/arp_announce", below /proc/sys */
+	char value[32], was[32];
+};
+
+struct kernel_change {
+	enum kernel_kind kind;
+	bool remove;	  /* what is added and removed: addresses, routes, rules */
+	uint32_t ifindex; /* of the link that it is done on; 0: none. Those inside do not count */
+	union {
+		struct kernel_link_value link;
+		struct inv_addr addr;
+		struct inv_route route;
+		struct inv_rule rule;
+		struct kernel_sysctl sysctl;
+	};
+};
+
+/* A link by what lasts longer than an ifindex: "leg0", "0000:3b:00.0", "0000:3b:00.0/vf3". */
+#define KERNEL_LINK_REF_MAX 24
 
 struct kernel;
 struct kernel_event;
@@ -34,16 +68,12 @@ struct kernel_event;
 #define KERNEL_WHY_MAX 256
 struct kernel_ops {
 	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
-	int (*link_set)(struct kernel *k, const struct kernel_link_change *c, char *why);
-	int (*addr_add)(struct kernel *k, const struct inv_addr *a, char *why);
-	int (*addr_del)(struct kernel *k, const struct inv_addr *a, char *why);
-	int (*route_add)(struct kernel *k, const struct inv_route *r, char *why);
-	int (*route_del)(struct kernel *k, const struct inv_route *r, char *why);
-	int (*rule_add)(struct kernel *k, const struct inv_rule *r, char *why);
-	int (*rule_del)(struct kernel *k, const struct inv_rule *r, char *why);
-	/* key: "net/ipv4/conf/eth0/arp_announce", below /proc/sys */
-	int (*sysctl_get)(struct kernel *k, const char *key, char *buf, size_t size);
-	int (*sysctl_set)(struct kernel *k, const char *key, const char *value, char *why);
+	/* The link that a reference means now. -ENODEV: there is none; -ENOTUNIQ: several. */
+	int (*link_find)(struct kernel *k, const char *ref, uint32_t *ret_ifindex);
+	/* Reads into the `was` of c what its value is now. -EOPNOTSUPP: c has no value. */
+	int (*read)(struct kernel *k, struct kernel_change *c);
+	/* Does c. Its `was` is not looked at. */
+	int (*change)(struct kernel *k, const struct kernel_change *c, char *why);
 	/*
 	 * Which way a packet to `to` would leave ('ip route get TO from FROM'): the rules and
 	 * tables are walked as for a packet of this host. from: NULL or family 0 leaves the choice

@@ -50,9 +50,9 @@ static bool key_is_valid(const char *key)
 	return key[0] != '\0';
 }
 
-static int linux_sysctl_get(struct kernel *k, const char *key, char *buf, size_t size)
+static int sysctl_read(const struct kernel_linux *kl, const char *key, char *buf, size_t size)
 {
-	int r = key_is_valid(key) ? sysfs_read(linux_of(k)->proc_sys, key, buf, size) : -EINVAL;
+	int r = key_is_valid(key) ? sysfs_read(kl->proc_sys, key, buf, size) : -EINVAL;
 
 	return r < 0 ? r : 0;
 }
@@ -73,58 +73,67 @@ static int sysctl_write(int proc_sys, const char *key, const char *value)
 	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
 }
 
-static int linux_sysctl_set(struct kernel *k, const char *key, const char *value, char *why)
+static int sysctl_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
 {
-	int r;
+	int r = sysctl_write(kl->proc_sys, c->sysctl.key, c->sysctl.value);
 
-	k->n_writes++;
-	r = sysctl_write(linux_of(k)->proc_sys, key, value);
 	if (r < 0 && why)
-		snprintf(why, KERNEL_WHY_MAX, "/proc/sys/%.160s does not take \"%.32s\": %s", key,
-			 value, strerror(-r));
+		snprintf(why, KERNEL_WHY_MAX, "/proc/sys/%s does not take \"%s\": %s",
+			 c->sysctl.key, c->sysctl.value, strerror(-r));
 	return r;
 }
 
-static int linux_link_set(struct kernel *k, const struct kernel_link_change *c, char *why)
+static int link_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
 {
-	k->n_writes++;
-	return rtnl_link_set(linux_of(k)->rtnl, c, why);
+	return rtnl_link_change(kl->rtnl, c, why);
 }
 
-static int linux_addr_add(struct kernel *k, const struct inv_addr *a, char *why)
+static int addr_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
 {
-	k->n_writes++;
-	return rtnl_addr_change(linux_of(k)->rtnl, true, a, why);
+	return rtnl_addr_change(kl->rtnl, c, why);
 }
 
-static int linux_addr_del(struct kernel *k, const struct inv_addr *a, char *why)
+static int route_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
 {
-	k->n_writes++;
-	return rtnl_addr_change(linux_of(k)->rtnl, false, a, why);
+	return rtnl_route_change(kl->rtnl, c, why);
 }
 
-static int linux_route_add(struct kernel *k, const struct inv_route *r, char *why)
+static int rule_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
 {
-	k->n_writes++;
-	return rtnl_route_change(linux_of(k)->rtnl, true, r, why);
+	return rtnl_rule_change(kl->rtnl, c, why);
 }
 
-static int linux_route_del(struct kernel *k, const struct inv_route *r, char *why)
+static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
+					     char *why) = {
+	[KERNEL_LINK] = link_change, [KERNEL_ADDR] = addr_change,     [KERNEL_ROUTE] = route_change,
+	[KERNEL_RULE] = rule_change, [KERNEL_SYSCTL] = sysctl_change,
+};
+
+static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
 {
 	k->n_writes++;
-	return rtnl_route_change(linux_of(k)->rtnl, false, r, why);
+	return changes[c->kind](linux_of(k), c, why);
 }
 
-static int linux_rule_add(struct kernel *k, const struct inv_rule *r, char *why)
+static int linux_read(struct kernel *k, struct kernel_change *c)
 {
-	k->n_writes++;
-	return rtnl_rule_change(linux_of(k)->rtnl, true, r, why);
+	switch (c->kind) {
+	case KERNEL_LINK:
+		return rtnl_link_read(linux_of(k)->rtnl, c);
+	case KERNEL_SYSCTL:
+		return sysctl_read(linux_of(k), c->sysctl.key, c->sysctl.was,
+				   sizeof(c->sysctl.was));
+	default:
+		return -EOPNOTSUPP;
+	}
 }
 
-static int linux_rule_del(struct kernel *k, const struct inv_rule *r, char *why)
+static int linux_link_find(struct kernel *k, const char *ref, uint32_t *ret_ifindex)
 {
-	k->n_writes++;
-	return rtnl_rule_change(linux_of(k)->rtnl, false, r, why);
+	char name[IFNAMSIZ];
+	int r = sysfs_link_name(linux_of(k)->sysfs, ref, name);
+
+	return r < 0 ? r : rtnl_link_find(linux_of(k)->rtnl, name, ret_ifindex);
 }
 
 static int linux_route_lookup(struct kernel *k, const struct ip_addr *from,
@@ -147,7 +156,7 @@ static int collect_host(struct kernel *k, struct inventory *inv)
 		char key[LINK_SETTING_KEY_MAX], value[64];
 
 		link_setting_key(i, "all", key);
-		if (linux_sysctl_get(k, key, value, sizeof(value)) < 0)
+		if (sysctl_read(linux_of(k), key, value, sizeof(value)) < 0)
 			continue; /* a kernel without it, as IPv6 may be */
 		if (inv_sysctl_add(inv, key, value) < 0)
 			return -ENOMEM;
@@ -337,15 +346,9 @@ static void linux_free(struct kernel *k)
 
 static const struct kernel_ops linux_ops = {
 	.collect = linux_collect,
-	.link_set = linux_link_set,
-	.addr_add = linux_addr_add,
-	.addr_del = linux_addr_del,
-	.route_add = linux_route_add,
-	.route_del = linux_route_del,
-	.rule_add = linux_rule_add,
-	.rule_del = linux_rule_del,
-	.sysctl_get = linux_sysctl_get,
-	.sysctl_set = linux_sysctl_set,
+	.link_find = linux_link_find,
+	.read = linux_read,
+	.change = linux_change,
 	.route_lookup = linux_route_lookup,
 	.watch_fd = linux_watch_fd,
 	.watch_read = linux_watch_read,

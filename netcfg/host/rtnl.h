@@ -51,11 +51,14 @@ int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
 		      uint32_t oif, struct inv_route *ret, char *why);
 
-/* The changes of struct kernel_ops. */
-int rtnl_link_set(struct rtnl *rt, const struct kernel_link_change *c, char *why);
-int rtnl_addr_change(struct rtnl *rt, bool add, const struct inv_addr *a, char *why);
-int rtnl_route_change(struct rtnl *rt, bool add, const struct inv_route *r, char *why);
-int rtnl_rule_change(struct rtnl *rt, bool add, const struct inv_rule *r, char *why);
+/* The changes of struct kernel_ops, by kind; c's kind is not looked at. */
+int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+/* struct kernel_ops' read for links, and link_find by name. */
+int rtnl_link_read(struct rtnl *rt, struct kernel_change *c);
+int rtnl_link_find(struct rtnl *rt, const char *name, uint32_t *ret_ifindex);
 
 /* A second socket that only listens. */
 struct rtnl_watch;

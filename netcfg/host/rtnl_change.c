@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Changes as rtnetlink messages, and the single values that they replace. Apart from the dumps,
+ * which only read. */
+#include "netcfg/host/inventory_build.h"
 #include "netcfg/host/rtnl.h"
 #include <linux/fib_rules.h>
 #include <linux/if_addr.h>
@@ -36,29 +39,72 @@ static int change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *wh
 	return r;
 }
 
-int rtnl_link_set(struct rtnl *rt, const struct kernel_link_change *c, char *why)
+int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
+	const struct kernel_link_value *v = &c->link;
 	struct ifinfomsg ifi = {
 		.ifi_family = AF_UNSPEC,
 		.ifi_index = (int)c->ifindex,
-		.ifi_flags = c->set_up && c->up ? IFF_UP : 0,
-		.ifi_change = c->set_up ? IFF_UP : 0,
+		.ifi_flags = v->attr == KERNEL_LINK_UP && v->value ? IFF_UP : 0,
+		.ifi_change = v->attr == KERNEL_LINK_UP ? IFF_UP : 0,
 	};
 	struct nl_msg *m = change_new(RTM_NEWLINK, false, &ifi, sizeof(ifi));
 	int r = 0;
 
-	if (m && c->set_mtu)
-		r = nla_put_u32(m, IFLA_MTU, c->mtu);
+	if (m && v->attr == KERNEL_LINK_MTU)
+		r = nla_put_u32(m, IFLA_MTU, v->value);
 	return change_run(rt, m, r, why);
 }
 
-int rtnl_addr_change(struct rtnl *rt, bool add, const struct inv_addr *a, char *why)
+/* The link of that index, or (0) of that name. 0; -ENODEV. */
+static int link_get(struct rtnl *rt, uint32_t ifindex, const char *name, struct inv_link *ret)
 {
+	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = (int)ifindex};
+	struct nl_msg *m = nlmsg_alloc_simple(RTM_GETLINK, 0);
+	struct inventory answer = {0};
+	int r = m ? nlmsg_append(m, &ifi, sizeof(ifi), NLMSG_ALIGNTO) : -1;
+
+	if (r == 0 && !ifindex)
+		r = nla_put_string(m, IFLA_IFNAME, name);
+	r = r < 0 ? -ENOMEM : rtnl_ask(rt, m, rtnl_parse_link, &answer, NULL);
+	if (r == 0 && answer.n_links == 0)
+		r = -ENODEV;
+	if (r == 0)
+		*ret = answer.links[0];
+	nlmsg_free(m);
+	inv_done(&answer);
+	return r;
+}
+
+int rtnl_link_find(struct rtnl *rt, const char *name, uint32_t *ret_ifindex)
+{
+	struct inv_link link;
+	int r = link_get(rt, 0, name, &link);
+
+	if (r == 0)
+		*ret_ifindex = link.ifindex;
+	return r;
+}
+
+int rtnl_link_read(struct rtnl *rt, struct kernel_change *c)
+{
+	struct inv_link link;
+	int r = link_get(rt, c->ifindex, NULL, &link);
+
+	if (r == 0)
+		c->link.was = c->link.attr == KERNEL_LINK_MTU ? link.mtu : link.up;
+	return r;
+}
+
+int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why)
+{
+	const struct inv_addr *a = &c->addr;
+	const bool add = !c->remove;
 	struct ifaddrmsg ifa = {
 		.ifa_family = a->ip.addr.family,
 		.ifa_prefixlen = a->ip.len,
 		.ifa_scope = RT_SCOPE_UNIVERSE,
-		.ifa_index = a->ifindex,
+		.ifa_index = c->ifindex,
 	};
 	struct nl_msg *m = change_new(add ? RTM_NEWADDR : RTM_DELADDR, add, &ifa, sizeof(ifa));
 	uint32_t flags = (a->no_prefix_route ? IFA_F_NOPREFIXROUTE : 0) |
@@ -76,9 +122,9 @@ int rtnl_addr_change(struct rtnl *rt, bool add, const struct inv_addr *a, char *
 	return change_run(rt, m, r, why);
 }
 
-int rtnl_route_change(struct rtnl *rt, bool add, const struct inv_route *route, char *why)
+int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
-	struct inv_route want = *route;
+	struct inv_route want = c->route;
 	struct rtmsg rtm;
 	struct nl_msg *m;
 	int r = 0;
@@ -92,7 +138,7 @@ int rtnl_route_change(struct rtnl *rt, bool add, const struct inv_route *route, 
 		.rtm_scope = want.scope,
 		.rtm_type = want.type,
 	};
-	m = change_new(add ? RTM_NEWROUTE : RTM_DELROUTE, add, &rtm, sizeof(rtm));
+	m = change_new(c->remove ? RTM_DELROUTE : RTM_NEWROUTE, !c->remove, &rtm, sizeof(rtm));
 	if (m) {
 		r |= nla_put_u32(m, RTA_TABLE, want.table);
 		if (want.dst.len)
@@ -103,14 +149,15 @@ int rtnl_route_change(struct rtnl *rt, bool add, const struct inv_route *route, 
 			r |= put_addr(m, RTA_GATEWAY, &want.gateway);
 		if (want.src.family)
 			r |= put_addr(m, RTA_PREFSRC, &want.src);
-		if (want.oif)
-			r |= nla_put_u32(m, RTA_OIF, want.oif);
+		if (c->ifindex)
+			r |= nla_put_u32(m, RTA_OIF, c->ifindex);
 	}
 	return change_run(rt, m, r, why);
 }
 
-int rtnl_rule_change(struct rtnl *rt, bool add, const struct inv_rule *rule, char *why)
+int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
+	const struct inv_rule *rule = &c->rule;
 	struct ip_addr from = ip_addr_network(&rule->from.addr, rule->from.len);
 	struct fib_rule_hdr frh = {
 		.family = rule->family ? rule->family : rule->from.addr.family,
@@ -118,7 +165,8 @@ int rtnl_rule_change(struct rtnl *rt, bool add, const struct inv_rule *rule, cha
 		.table = rule->table < 256 ? (uint8_t)rule->table : RT_TABLE_UNSPEC,
 		.action = FR_ACT_TO_TBL,
 	};
-	struct nl_msg *m = change_new(add ? RTM_NEWRULE : RTM_DELRULE, add, &frh, sizeof(frh));
+	struct nl_msg *m =
+		change_new(c->remove ? RTM_DELRULE : RTM_NEWRULE, !c->remove, &frh, sizeof(frh));
 	int r = 0;
 
 	if (m) {

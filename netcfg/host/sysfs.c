@@ -327,3 +327,50 @@ int sysfs_add_hugepages(int root, struct inventory *inv)
 	}
 	return 0;
 }
+
+/* The only name in a folder of links. */
+struct only_name {
+	char name[IFNAMSIZ];
+	unsigned n;
+};
+
+static int only_name_add(void *user, const char *name)
+{
+	struct only_name *only = user;
+
+	inv_text_set(only->name, sizeof(only->name), name);
+	only->n++;
+	return 0;
+}
+
+int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ])
+{
+	struct only_name only = {.n = 0};
+	unsigned domain, bus, device, function, vf;
+	char path[LINK_PATH_MAX];
+	int end = 0, r;
+
+	if (!strchr(ref, ':')) { /* no name of a link has one */
+		if (strlen(ref) >= IFNAMSIZ)
+			return -ENODEV;
+		memcpy(ret, ref, strlen(ref) + 1);
+		return 0;
+	}
+	r = sscanf(ref, "%4x:%2x:%2x.%1x%n/vf%u%n", &domain, &bus, &device, &function, &end, &vf,
+		   &end);
+	if (r < 4 || ref[end])
+		return -EINVAL;
+	if (r == 4)
+		snprintf(path, sizeof(path), "bus/pci/devices/%04x:%02x:%02x.%x/net", domain, bus,
+			 device, function);
+	else
+		snprintf(path, sizeof(path), "bus/pci/devices/%04x:%02x:%02x.%x/virtfn%u/net",
+			 domain, bus, device, function, vf);
+	r = sysfs_each_entry(root, path, only_name_add, &only);
+	if (r < 0 || only.n == 0)
+		return r == 0 || r == -ENOENT ? -ENODEV : r;
+	if (only.n > 1)
+		return -ENOTUNIQ;
+	memcpy(ret, only.name, sizeof(only.name));
+	return 0;
+}

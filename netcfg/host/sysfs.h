@@ -29,6 +29,10 @@ int sysfs_read_link(int root, const char *path, char *buf, size_t size);
  */
 void sysfs_fill_link(int root, struct inv_link *l);
 
+/* The name of the link that a reference (KERNEL_LINK_REF_MAX) means; a name stands for itself. 0;
+ * -ENODEV: there is none; -ENOTUNIQ: the function has several links; -EINVAL: no reference. */
+int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ]);
+
 /* Adds all present cores, and hugepages of the host and of each NUMA node. 0; negative errno. */
 int sysfs_add_cores(int root, struct inventory *inv);
 int sysfs_add_hugepages(int root, struct inventory *inv);

@@ -2,7 +2,9 @@
 /* The order of things in an apply: journal, step, mark; and the way back. What a step is, is said
  * by apply_step.c, what the journal looks like by apply_journal.c. */
 #include "netcfg/plan/apply.h"
+#include "netcfg/base/file.h"
 #include "netcfg/plan/apply_journal.h"
+#include "netcfg/plan/plan_owned.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +12,8 @@
 
 struct apply {
 	struct kernel *kernel;
-	struct apply_journal journal; /* no file where the plan was empty */
-	char *path;
+	struct apply_journal journal; /* without a path where the plan was empty */
+	size_t n_done;
 };
 
 static void why_set(struct apply_outcome *o, int error, const char *text)
@@ -34,7 +36,7 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 
 		if (e->state == APPLY_STEP_KEPT || e->state == APPLY_STEP_ROLLED_BACK)
 			continue;
-		r = apply_step_undo(k, &e->step, e->state, why);
+		r = apply_step_roll_back(k, &e->step, e->state, why);
 		if (r == 0) {
 			if (e->state == APPLY_STEP_DONE)
 				o->n_rolled_back++;
@@ -64,22 +66,28 @@ static void why_step_failed(struct apply_outcome *o, const struct plan_step *s, 
 		 why[0] ? why : strerror(-error));
 }
 
-static int run_step(struct kernel *k, struct apply_journal *j, const struct plan_step *s,
+static int run_step(struct kernel *k, struct apply_journal *j, const struct plan_step *planned,
 		    struct apply_outcome *o)
 {
+	struct plan_step s = *planned;
 	char why[KERNEL_WHY_MAX] = "";
 	enum apply_step_state state;
-	int r = apply_journal_begin(j, s);
+	int r = apply_step_capture(k, &s, why);
 
+	if (r < 0) {
+		why_step_failed(o, &s, r, why);
+		return r;
+	}
+	r = apply_journal_begin(j, &s);
 	if (r < 0) {
 		snprintf(why, sizeof(why), "cannot write the journal %.128s: %s", j->path,
 			 strerror(-r));
-		why_step_failed(o, s, r, why);
+		why_step_failed(o, &s, r, why);
 		return r;
 	}
-	r = apply_step_do(k, s, &state, why);
+	r = apply_step_do(k, &s, &state, why);
 	if (r < 0) {
-		why_step_failed(o, s, r, why);
+		why_step_failed(o, &s, r, why);
 		return r;
 	}
 	/* In memory it is marked in any case; without the line a recovery looks for itself. */
@@ -88,41 +96,36 @@ static int run_step(struct kernel *k, struct apply_journal *j, const struct plan
 	return 0;
 }
 
+/* The journal knows it, so that a recovery can finish the record. */
+static int run_disowned(struct apply_journal *j, const struct plan_step *s, struct apply_outcome *o)
+{
+	int r = apply_journal_begin(j, s);
+
+	if (r < 0)
+		why_step_failed(o, s, r, "cannot write the journal");
+	else
+		(void)apply_journal_mark(j, j->n - 1, APPLY_STEP_KEPT);
+	return r;
+}
+
 static struct apply *apply_free(struct apply *a)
 {
 	if (a) {
 		apply_journal_done(&a->journal);
-		free(a->path);
 		free(a);
 	}
 	return NULL;
 }
 
-static int apply_new(struct kernel *k, const char *journal, struct apply **ret)
-{
-	struct apply *a = calloc(1, sizeof(*a));
-
-	if (!a)
-		return -ENOMEM;
-	a->kernel = k;
-	a->journal = (struct apply_journal)APPLY_JOURNAL_INIT;
-	a->path = strdup(journal);
-	if (!a->path) {
-		apply_free(a);
-		return -ENOMEM;
-	}
-	*ret = a;
-	return 0;
-}
-
-static int journal_create(struct apply *a, struct apply_outcome *out)
+static int journal_create(struct apply *a, const struct plan *p, const char *path,
+			  struct apply_outcome *out)
 {
 	char text[KERNEL_WHY_MAX];
-	int r = apply_journal_create(&a->journal, a->path);
+	int r = apply_journal_create(&a->journal, path, p->record);
 
 	if (r == 0)
 		return 0;
-	snprintf(text, sizeof(text), "journal %.128s: %s", a->path,
+	snprintf(text, sizeof(text), "journal %.128s: %s", path,
 		 r == -EEXIST  ? "an unfinished apply has left it, recover first"
 		 : r == -EBUSY ? "another process is applying"
 			       : strerror(-r));
@@ -130,29 +133,40 @@ static int journal_create(struct apply *a, struct apply_outcome *out)
 	return r;
 }
 
+static int run_all(struct apply *a, const struct plan *p, struct apply_outcome *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_disowned && r == 0; i++)
+		r = run_disowned(&a->journal, &p->disowned[i], out);
+	for (size_t i = 0; i < p->n_steps && r == 0; i++) {
+		r = run_step(a->kernel, &a->journal, &p->steps[i], out);
+		if (r < 0)
+			out->failed_step = i;
+	}
+	a->n_done = out->n_done;
+	return r;
+}
+
 int apply_run(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
 	      struct apply_outcome *out)
 {
-	struct apply *a = NULL;
-	int r;
+	struct apply *a = calloc(1, sizeof(*a));
+	int r = 0;
 
 	*ret = NULL;
-	*out = (struct apply_outcome){0};
-	r = apply_new(k, journal, &a);
-	if (r < 0) {
-		out->error = r;
-		return r;
-	}
-	if (p->n_steps)
-		r = journal_create(a, out);
-	if (r < 0) {
-		apply_free(a);
-		return r;
-	}
-	for (size_t i = 0; i < p->n_steps && r == 0; i++) {
-		r = run_step(k, &a->journal, &p->steps[i], out);
-		if (r < 0)
-			out->failed_step = i;
+	*out = (struct apply_outcome){.error = a ? 0 : -ENOMEM};
+	if (!a)
+		return -ENOMEM;
+	a->kernel = k;
+	a->journal = (struct apply_journal)APPLY_JOURNAL_INIT;
+	if (p->n_steps) {
+		r = journal_create(a, p, journal, out);
+		if (r < 0) {
+			apply_free(a);
+			return r;
+		}
+		r = run_all(a, p, out);
 	}
 	if (r == 0) {
 		*ret = a;
@@ -164,28 +178,77 @@ int apply_run(struct kernel *k, const struct plan *p, const char *journal, struc
 	return r;
 }
 
-static void outcome_init(const struct apply *a, struct apply_outcome *out)
+/* What the record will be: as it is on disk, and the journal's steps. A recovery does it again from
+ * wherever it was interrupted: noting a step twice is noting it once. */
+static int record_build(const struct apply_journal *j, char **ret, size_t *ret_len)
 {
-	*out = (struct apply_outcome){0};
-	for (size_t i = 0; i < a->journal.n; i++)
-		out->n_done += a->journal.entries[i].state == APPLY_STEP_DONE ||
-			       a->journal.entries[i].state == APPLY_STEP_KEPT;
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT; /* who planned has said it already */
+	int r = plan_owned_load(&owned, j->record, &d);
+
+	for (size_t i = 0; i < j->n && r == 0; i++)
+		r = plan_owned_note(&owned, &j->entries[i].step, j->entries[i].state);
+	return r == 0 ? plan_owned_format(&owned, ret, ret_len) : r;
 }
 
+static int record_prepare(const struct apply_journal *j)
+{
+	autofree char *text = NULL;
+	size_t len;
+	int r = record_build(j, &text, &len);
+
+	return r == 0 ? file_prepare(j->record, text, len, 0600) : r;
+}
+
+static int record_prepare_or_say(const struct apply_journal *j, struct apply_outcome *out)
+{
+	int r = j->record ? record_prepare(j) : -ENOENT;
+
+	if (r < 0 && j->record)
+		snprintf(
+			out->why, sizeof(out->why),
+			"the record %.128s cannot be written: %s; what this apply changed will not "
+			"be given back",
+			j->record, strerror(-r));
+	return r;
+}
+
+/* Past the point of no return: what does not work now is done by a later recovery. */
+static void finish(const struct apply_journal *j, bool recorded, struct apply_outcome *out)
+{
+	int r = recorded ? file_commit(j->record) : 0;
+
+	if (r == 0)
+		r = apply_journal_remove(j);
+	if (r < 0)
+		snprintf(out->why, sizeof(out->why),
+			 "all is done, but the journal %.128s cannot be finished: %s", j->path,
+			 strerror(-r));
+}
+
+/* A record that cannot be written is no reason to leave the host without its network. */
 int apply_commit(struct apply *a, struct apply_outcome *out)
 {
+	struct apply_journal *j = &a->journal;
+	bool recorded = false;
 	int r = 0;
 
-	outcome_init(a, out);
-	if (a->journal.n)
-		r = apply_journal_remove(&a->journal);
+	*out = (struct apply_outcome){.n_done = a->n_done};
+	if (j->path) {
+		recorded = record_prepare_or_say(j, out) == 0;
+		r = apply_journal_commit(j);
+	}
 	if (r < 0) {
 		char text[KERNEL_WHY_MAX];
 
-		snprintf(text, sizeof(text), "the journal %.128s cannot be removed: %s", a->path,
+		snprintf(text, sizeof(text), "the journal %.128s cannot be written: %s", j->path,
 			 strerror(-r));
 		why_set(out, r, text);
-		(void)roll_back(a->kernel, &a->journal, out);
+		if (recorded)
+			file_abandon(j->record);
+		(void)roll_back(a->kernel, j, out);
+	} else if (j->path) {
+		finish(j, recorded, out);
 	}
 	apply_free(a);
 	return r;
@@ -193,20 +256,54 @@ int apply_commit(struct apply *a, struct apply_outcome *out)
 
 int apply_rollback(struct apply *a, struct apply_outcome *out)
 {
-	int r = 0;
-
-	outcome_init(a, out);
-	if (a->journal.n)
-		r = roll_back(a->kernel, &a->journal, out);
-	out->error = r;
+	*out = (struct apply_outcome){.n_done = a->n_done};
+	if (a->journal.path)
+		out->error = roll_back(a->kernel, &a->journal, out);
 	apply_free(a);
-	return r;
+	return out->error;
+}
+
+/* The record follows what is committed; links are found anew, since the journal knows no ifindex.
+ */
+static void recover_committed(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		struct plan_step *s = &j->entries[i].step;
+
+		if (s->link[0])
+			(void)k->ops->link_find(k, s->link, &s->change.ifindex);
+	}
+	finish(j, record_prepare_or_say(j, out) == 0, out);
+}
+
+static int recover_open(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
+{
+	for (size_t i = 0; i < j->n; i++)
+		out->n_done += j->entries[i].state == APPLY_STEP_DONE;
+	if (j->record)
+		file_abandon(j->record);
+	return roll_back(k, j, out);
+}
+
+static void why_unreadable(struct apply_outcome *out, const struct apply_journal *j,
+			   const char *path, int error)
+{
+	char text[KERNEL_WHY_MAX];
+
+	if (error == -EBADMSG)
+		snprintf(text, sizeof(text),
+			 "journal %.128s: line %zu is not of version %d; look at the host and "
+			 "remove the file",
+			 path, j->bad_line, APPLY_JOURNAL_VERSION);
+	else
+		snprintf(text, sizeof(text), "journal %.128s: %s", path,
+			 error == -EBUSY ? "another process is applying" : strerror(-error));
+	why_set(out, error, text);
 }
 
 int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *out)
 {
 	struct apply_journal j = APPLY_JOURNAL_INIT;
-	char text[KERNEL_WHY_MAX];
 	int r;
 
 	*out = (struct apply_outcome){0};
@@ -217,22 +314,14 @@ int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *o
 			 journal);
 		r = apply_journal_remove(&j);
 	} else if (r == 0) {
-		for (size_t i = 0; i < j.n; i++)
-			out->n_done += j.entries[i].state == APPLY_STEP_DONE;
-		r = roll_back(k, &j, out);
-		out->error = r;
+		if (j.committed)
+			recover_committed(k, &j, out);
+		else
+			out->error = r = recover_open(k, &j, out);
 	} else if (r == -ENOENT) {
 		r = 0;
 	} else {
-		if (r == -EBADMSG)
-			snprintf(text, sizeof(text),
-				 "journal %.128s: line %zu is not of version %d; look at the host "
-				 "and remove the file",
-				 journal, j.bad_line, APPLY_JOURNAL_VERSION);
-		else
-			snprintf(text, sizeof(text), "journal %.128s: %s", journal,
-				 r == -EBUSY ? "another process is applying" : strerror(-r));
-		why_set(out, r, text);
+		why_unreadable(out, &j, journal, r);
 	}
 	apply_journal_done(&j);
 	return r;

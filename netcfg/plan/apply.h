@@ -35,8 +35,9 @@ struct apply;
  */
 int apply_run(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
 	      struct apply_outcome *out);
-/* The host is verified: removes the journal, and frees a. 0; negative errno: the journal could not
- * be removed, so all was rolled back. */
+/* The host is verified: updates the record of owned values, removes the journal, and frees a. 0,
+ * with out->why where the record or the journal's removal failed; negative errno: the journal could
+ * not be written, so all was rolled back. */
 int apply_commit(struct apply *a, struct apply_outcome *out);
 /* Makes the host as it was before the apply, and frees a. 0; negative errno with out->stuck and the
  * reason: the journal is kept for apply_recover. */

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* plan_build: the order in which a plan is made, and what the makers of its parts share. */
 #include "netcfg/plan/plan.h"
+#include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
-
-static const char *const op_names[PLAN_OP_MAX] = {
-	[PLAN_LINK_SET] = "link-set",	[PLAN_ADDR_ADD] = "addr-add",
-	[PLAN_ADDR_DEL] = "addr-del",	[PLAN_ROUTE_ADD] = "route-add",
-	[PLAN_ROUTE_DEL] = "route-del", [PLAN_RULE_ADD] = "rule-add",
-	[PLAN_RULE_DEL] = "rule-del",	[PLAN_SYSCTL_SET] = "sysctl-set",
-};
-
-const char *plan_op_to_string(enum plan_op op)
-{
-	return (unsigned)op < PLAN_OP_MAX ? op_names[op] : "?";
-}
 
 static const char *const leg_state_names[PLAN_LEG_STATE_MAX] = {
 	[PLAN_LEG_USABLE] = "usable",
@@ -62,16 +53,19 @@ struct plan_step *plan_step_append(struct plan_step **steps, size_t *n, size_t *
 	return &(*steps)[(*n)++];
 }
 
-struct plan_step *planner_want_add(struct plan_builder *b, enum plan_op op,
+struct plan_step *planner_want_add(struct plan_builder *b, const struct object_kind *kind,
 				   const struct plan_leg *leg)
 {
 	struct plan_step *s = plan_step_append(&b->want.steps, &b->want.n, &b->want.cap);
 
 	if (!s)
 		return NULL;
-	s->op = op;
+	s->kind = kind;
+	s->verb = kind->verb;
 	memcpy(s->leg, leg->net->name, sizeof(s->leg));
 	memcpy(s->ifname, leg->link->name, sizeof(s->ifname));
+	memcpy(s->link, leg->link->name, sizeof(leg->link->name));
+	s->change.ifindex = leg->link->ifindex;
 	return s;
 }
 
@@ -122,6 +116,8 @@ struct plan *plan_free(struct plan *p)
 		free(p->workers[i].mounts);
 	free(p->workers);
 	free(p->actions);
+	free(p->disowned);
+	free(p->record);
 	free(p->steps);
 	free(p);
 	return NULL;
@@ -201,6 +197,13 @@ int plan_build(const struct spec *spec, const struct inventory *inv, const struc
 	if (!b.plan)
 		return -ENOMEM;
 	b.plan->inventory_number = inv->number;
+	if (b.ctx->owned && b.ctx->owned->path) {
+		b.plan->record = strdup(b.ctx->owned->path);
+		if (!b.plan->record) {
+			plan_free(b.plan);
+			return -ENOMEM;
+		}
+	}
 	memcpy(b.plan->host, spec->host[0] ? spec->host : inv->host, sizeof(b.plan->host));
 	r = build(&b);
 	free(b.want.steps);

@@ -25,34 +25,26 @@
 #define PLAN_HUGEPAGES_PER_WORKER 32
 #define PLAN_HUGEPAGE_KIB 2048
 
-enum plan_op {
-	PLAN_LINK_SET,
-	PLAN_ADDR_ADD,
-	PLAN_ADDR_DEL,
-	PLAN_ROUTE_ADD,
-	PLAN_ROUTE_DEL,
-	PLAN_RULE_ADD,
-	PLAN_RULE_DEL,
-	PLAN_SYSCTL_SET,
-	PLAN_OP_MAX
+enum plan_verb {
+	PLAN_ADD,
+	PLAN_DEL,
+	PLAN_SET,
+	PLAN_RESTORE, /* sets what was found before we first set it */
+	PLAN_VERB_MAX
 };
-const char *plan_op_to_string(enum plan_op op);
+
+struct object_kind; /* object.h */
 
 struct plan_step {
-	enum plan_op op;
-	char leg[PLENUM_NAME_MAX]; /* what it is for; "": the host */
-	char ifname[IFNAMSIZ];
-	union {
-		struct {
-			struct kernel_link_change want, was;
-		} link;
-		struct inv_addr addr;
-		struct inv_route route;
-		struct inv_rule rule;
-		struct {
-			char key[96], want[32], was[32];
-		} sysctl;
-	};
+	const struct object_kind *kind;
+	enum plan_verb verb;
+	unsigned phase;			/* enum object_phase */
+	char leg[PLENUM_NAME_MAX];	/* what it is for; "": the host */
+	char ifname[IFNAMSIZ];		/* the interface that it is about; "": none */
+	char link[KERNEL_LINK_REF_MAX]; /* the link that it is done on, found anew when it runs */
+	/* What the kernel is asked for. ifindex and old value are those seen when it was planned;
+	 * what counts is captured when it runs. */
+	struct kernel_change change;
 	char reason[160]; /* why, in a sentence */
 	bool disruptive;  /* traffic may stop: commit-confirm arms */
 };
@@ -130,6 +122,11 @@ struct plan {
 	size_t n_legs;
 	struct plan_step *steps;
 	size_t n_steps;
+	/* What leaves the record of owned values without a step: it is gone, or others have set it.
+	 */
+	struct plan_step *disowned;
+	size_t n_disowned;
+	char *record;		     /* path of that record, NULL: none is kept */
 	struct plan_action *actions; /* in the order in which they are done, after the steps */
 	size_t n_actions;
 	struct plan_worker *workers;
@@ -156,6 +153,8 @@ const struct plan_failure *plan_failures_find(const struct plan_failures *f,
 					      const struct plan_worker *w);
 void plan_failures_clear(struct plan_failures *f);
 
+struct plan_owned;
+
 /* What besides spec and inventory a plan depends on. Everything is borrowed and may be NULL. */
 struct plan_context {
 	/* What runs now: the hugepages that its DPDK workers hold count as free for their
@@ -163,6 +162,8 @@ struct plan_context {
 	 */
 	const struct plan *running;
 	const struct plan_failures *failures; /* these do not get DPDK again */
+	/* What earlier applies changed (plan_owned.h); NULL: nothing is given back or recorded. */
+	const struct plan_owned *owned;
 };
 
 /* 0 and *ret (borrows from spec: spec outlives it); -EINVAL with every contradiction between spec

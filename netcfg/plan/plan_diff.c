@@ -1,207 +1,225 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Steps = what is wanted, less what is there, plus the removal of what is ours and no longer
- * wanted. What is exactly as wanted counts as there, whoever made it; what others made is never
- * removed.
- *
- * The order: settings and links first; stale rules, then stale routes; addresses are added before
- * stale ones go, since the kernel flushes an interface's IPv4 routes with its last address; routes,
- * then the rules that lead to them. Undone last first, this is as safe backwards.
+ * wanted, plus giving back the values that we changed and no longer want. What is exactly as wanted
+ * counts as there, whoever made it; what others made is never removed, and what others have set
+ * after us is theirs. Kinds and the order of their steps are object.h's; this file knows none.
  */
+#include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
 
-static int emit(struct plan_builder *b, size_t *cap, const struct plan_step *step)
+/* The steps as they are found, before they are brought into order. */
+struct found {
+	struct plan_step *steps;
+	size_t n, cap;
+};
+
+static int emit(struct found *f, const struct plan_step *step, enum object_phase phase)
 {
-	struct plan_step *s = plan_step_append(&b->plan->steps, &b->plan->n_steps, cap);
+	struct plan_step *s = plan_step_append(&f->steps, &f->n, &f->cap);
 
 	if (!s)
 		return -ENOMEM;
 	*s = *step;
+	s->phase = phase;
 	return 0;
 }
 
-static bool addr_is(const struct inv_addr *have, const struct inv_addr *want)
-{
-	return have->ifindex == want->ifindex && have->ip.len == want->ip.len &&
-	       ip_addr_equal(&have->ip.addr, &want->ip.addr);
-}
-
-/* Equal but for who made it. */
-static bool route_is(const struct inv_route *have, const struct inv_route *want)
-{
-	struct inv_route h = *have;
-
-	h.proto = want->proto;
-	return kernel_route_equal(&h, want);
-}
-
-static bool rule_is(const struct inv_rule *have, const struct inv_rule *want)
-{
-	struct inv_rule h = *have;
-
-	h.proto = want->proto;
-	return kernel_rule_equal(&h, want);
-}
-
-/* Whether the host already is as this wanted step would make it. */
-static bool is_there(const struct inventory *inv, const struct plan_step *w)
-{
-	switch (w->op) {
-	case PLAN_LINK_SET:
-		return (!w->link.want.set_mtu || w->link.want.mtu == w->link.was.mtu) &&
-		       (!w->link.want.set_up || w->link.want.up == w->link.was.up);
-	case PLAN_SYSCTL_SET:
-		return strcmp(w->sysctl.want, w->sysctl.was) == 0;
-	case PLAN_ADDR_ADD:
-		for (size_t i = 0; i < inv->n_addrs; i++)
-			if (addr_is(&inv->addrs[i], &w->addr))
-				return true;
-		return false;
-	case PLAN_ROUTE_ADD:
-		for (size_t i = 0; i < inv->n_routes; i++)
-			if (route_is(&inv->routes[i], &w->route))
-				return true;
-		return false;
-	case PLAN_RULE_ADD:
-		for (size_t i = 0; i < inv->n_rules; i++)
-			if (rule_is(&inv->rules[i], &w->rule))
-				return true;
-		return false;
-	default:
-		return false;
-	}
-}
-
-static int emit_missing(struct plan_builder *b, size_t *cap, enum plan_op op)
+static int emit_missing(const struct plan_builder *b, struct found *f)
 {
 	for (size_t i = 0; i < b->want.n; i++) {
 		const struct plan_step *w = &b->want.steps[i];
 
-		if (w->op == op && !is_there(b->inv, w) && emit(b, cap, w) < 0)
+		if (w->kind->present(b->inv, w) == OBJECT_ABSENT &&
+		    emit(f, w, w->kind->phase[w->verb]) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* A step that removes something of ours on the link ifindex (0: none). */
-static struct plan_step removal(const struct plan_builder *b, enum plan_op op, uint32_t ifindex)
+static const struct plan_step *wanted(const struct plan_builder *b, const struct plan_step *have)
 {
-	struct plan_step s = {.op = op, .disruptive = true};
-	const struct inv_link *link = ifindex ? inv_link_by_index(b->inv, ifindex) : NULL;
-
-	if (link)
-		memcpy(s.ifname, link->name, sizeof(s.ifname));
-	for (size_t i = 0; link && i < b->n_legs; i++)
-		if (b->legs[i].link == link)
-			memcpy(s.leg, b->legs[i].net->name, sizeof(s.leg));
-	snprintf(s.reason, sizeof(s.reason), "ours, and no longer asked for");
-	return s;
-}
-
-static int emit_stale_rules(struct plan_builder *b, size_t *cap)
-{
-	for (size_t i = 0; i < b->inv->n_rules; i++) {
-		const struct inv_rule *have = &b->inv->rules[i];
-		bool wanted = have->proto != PLENUM_RTPROT || have->more;
-		struct plan_step s;
-
-		for (size_t k = 0; k < b->want.n && !wanted; k++)
-			wanted = b->want.steps[k].op == PLAN_RULE_ADD &&
-				 rule_is(have, &b->want.steps[k].rule);
-		if (wanted)
-			continue;
-		s = removal(b, PLAN_RULE_DEL, 0);
-		s.rule = *have;
-		if (emit(b, cap, &s) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int emit_stale_routes(struct plan_builder *b, size_t *cap)
-{
-	for (size_t i = 0; i < b->inv->n_routes; i++) {
-		const struct inv_route *have = &b->inv->routes[i];
-		bool wanted = have->proto != PLENUM_RTPROT;
-		struct plan_step s;
-
-		for (size_t k = 0; k < b->want.n && !wanted; k++)
-			wanted = b->want.steps[k].op == PLAN_ROUTE_ADD &&
-				 route_is(have, &b->want.steps[k].route);
-		if (wanted)
-			continue;
-		s = removal(b, PLAN_ROUTE_DEL, have->oif);
-		s.route = *have;
-		if (emit(b, cap, &s) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* The worker that holds this address itself, or NULL. */
-static const struct plan_worker *worker_of(const struct plan *p, const struct ip_addr *ip)
-{
-	for (size_t i = 0; i < p->n_workers; i++)
-		for (size_t k = 0; k < p->workers[i].n_ports; k++)
-			if (ip_addr_equal(&p->workers[i].ports[k].ip.addr, ip))
-				return &p->workers[i];
+	for (size_t i = 0; i < b->want.n; i++)
+		if (b->want.steps[i].kind == have->kind &&
+		    have->kind->same(have, &b->want.steps[i]))
+			return &b->want.steps[i];
 	return NULL;
 }
 
-/* Whether the kernel would refuse a wanted address while this one is there: IPv6 holds one address
- * once per link, whatever its prefix. */
-static bool addr_is_in_the_way(const struct plan_builder *b, const struct inv_addr *have)
+static bool is_in_the_way(const struct plan_builder *b, const struct plan_step *have)
 {
-	if (have->ip.addr.family != AF_INET6)
-		return false;
-	for (size_t i = 0; i < b->want.n; i++) {
-		const struct plan_step *w = &b->want.steps[i];
-
-		if (w->op == PLAN_ADDR_ADD && w->addr.ifindex == have->ifindex &&
-		    ip_addr_equal(&w->addr.ip.addr, &have->ip.addr))
+	for (size_t i = 0; have->kind->in_the_way && i < b->want.n; i++)
+		if (b->want.steps[i].kind == have->kind &&
+		    have->kind->in_the_way(have, &b->want.steps[i]))
 			return true;
-	}
 	return false;
 }
 
-/* Two passes: before the wanted ones are added (those in their way), and after. */
-static int emit_stale_addrs(struct plan_builder *b, size_t *cap, bool in_the_way)
+/* For people: whose link it is. For the kernel: its name. */
+static void name_link(const struct plan_builder *b, struct plan_step *s)
 {
-	for (size_t i = 0; i < b->inv->n_addrs; i++) {
-		const struct inv_addr *have = &b->inv->addrs[i];
-		bool wanted = have->proto != PLENUM_RTPROT;
-		const struct plan_worker *w;
-		struct plan_step s;
+	const struct inv_link *link = inv_link_by_index(b->inv, s->change.ifindex);
 
-		for (size_t k = 0; k < b->want.n && !wanted; k++)
-			wanted = b->want.steps[k].op == PLAN_ADDR_ADD &&
-				 addr_is(have, &b->want.steps[k].addr);
-		if (wanted || addr_is_in_the_way(b, have) != in_the_way)
+	if (!link)
+		return;
+	memcpy(s->ifname, link->name, sizeof(s->ifname));
+	memcpy(s->link, link->name, sizeof(link->name));
+	for (size_t i = 0; i < b->n_legs; i++)
+		if (b->legs[i].link == link)
+			memcpy(s->leg, b->legs[i].net->name, sizeof(s->leg));
+}
+
+static int emit_stale(const struct plan_builder *b, struct found *f, const struct object_kind *kind)
+{
+	int r = 0;
+
+	for (size_t i = 0; kind->ours && r >= 0; i++) {
+		struct plan_step s = {.kind = kind, .verb = PLAN_DEL, .disruptive = true};
+
+		snprintf(s.reason, sizeof(s.reason), "ours, and no longer asked for");
+		r = kind->ours(b, i, &s);
+		if (r <= 0 || wanted(b, &s))
 			continue;
-		s = removal(b, PLAN_ADDR_DEL, have->ifindex);
-		s.addr = *have;
-		w = worker_of(b->plan, &have->ip.addr);
-		if (w && w->effective != SPEC_TRANSPORT_UDP)
-			snprintf(s.reason, sizeof(s.reason),
-				 "ours, but worker %u answers for this IP itself (%s)", w->id,
-				 spec_transport_to_string(w->effective));
-		if (emit(b, cap, &s) < 0)
-			return -ENOMEM;
+		name_link(b, &s);
+		r = emit(f, &s,
+			 is_in_the_way(b, &s) ? OBJECT_PHASE_MAKE_WAY : kind->phase[PLAN_DEL]);
 	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- what is given back ---- */
+
+static bool addr_is_of_others(const struct plan_builder *b, const struct inv_addr *a)
+{
+	const bool link_local = a->ip.addr.family == AF_INET6 && a->ip.addr.bytes[0] == 0xfe &&
+				(a->ip.addr.bytes[1] & 0xc0) == 0x80;
+
+	return !link_local && !plan_addr_is_ours(b, a);
+}
+
+/* Whether others have come to use a link that we brought up: taking it down would cut them off. */
+static bool link_serves_others(const struct plan_builder *b, const struct inv_link *link)
+{
+	const struct inventory *inv = b->inv;
+
+	if (link->master || strcmp(link->name, b->spec->management_interface) == 0)
+		return true;
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].lower == link->ifindex || inv->links[i].master == link->ifindex)
+			return true;
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (inv->addrs[i].ifindex == link->ifindex && addr_is_of_others(b, &inv->addrs[i]))
+			return true;
+	for (size_t i = 0; i < inv->n_routes; i++)
+		if (inv->routes[i].oif == link->ifindex && inv->routes[i].proto != PLENUM_RTPROT &&
+		    inv->routes[i].proto != INV_PROTO_KERNEL)
+			return true;
+	return false;
+}
+
+/* Another link of the same name does not have our values. */
+static const struct inv_link *link_of(const struct plan_builder *b, const struct plan_step *e)
+{
+	const struct inv_link *link = inv_link_by_index(b->inv, e->change.ifindex);
+
+	return link && strcmp(link->name, e->link) == 0 ? link : NULL;
+}
+
+enum verdict {
+	VERDICT_KEEP,
+	VERDICT_RESTORE,
+	VERDICT_DISOWN, /* gone, or taken over by others */
+};
+
+static enum verdict judge(const struct plan_builder *b, const struct plan_step *e)
+{
+	const struct inv_link *link = e->link[0] ? link_of(b, e) : NULL;
+	const struct plan_step *w;
+
+	if (e->link[0] && !link)
+		return VERDICT_DISOWN;
+	if (e->kind->verb == PLAN_ADD)
+		return VERDICT_KEEP; /* its removal is a step of its own */
+	w = wanted(b, e);
+	if (e->kind->present(b->inv, e) == OBJECT_ABSENT) /* no longer the value that we set */
+		return !w || w->kind->present(b->inv, w) != OBJECT_ABSENT ? VERDICT_DISOWN
+									  : VERDICT_KEEP;
+	if (w)
+		return VERDICT_KEEP;
+	if (e->kind->settled(e) || (e->kind->disruptive && link && link_serves_others(b, link)))
+		return VERDICT_DISOWN;
+	return VERDICT_RESTORE;
+}
+
+static int disown(struct plan *p, const struct plan_step *e)
+{
+	struct plan_step *grown = reallocarray(p->disowned, p->n_disowned + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	p->disowned = grown;
+	grown[p->n_disowned] = *e;
+	grown[p->n_disowned++].verb = PLAN_RESTORE;
+	return 0;
+}
+
+/* Last changed first, as a rollback would. */
+static int emit_restores(const struct plan_builder *b, struct found *f)
+{
+	const struct plan_owned *owned = b->ctx->owned;
+	int r = 0;
+
+	for (size_t i = owned ? owned->n : 0; i-- > 0 && r == 0;) {
+		struct plan_step s = owned->steps[i];
+
+		switch (judge(b, &s)) {
+		case VERDICT_RESTORE:
+			object_invert(&s);
+			s.verb = PLAN_RESTORE;
+			s.disruptive = s.kind->disruptive;
+			name_link(b, &s);
+			snprintf(s.reason, sizeof(s.reason),
+				 "no longer asked for: as it was found");
+			r = emit(f, &s, s.kind->phase[PLAN_RESTORE]);
+			break;
+		case VERDICT_DISOWN:
+			r = disown(b->plan, &s);
+			break;
+		case VERDICT_KEEP:
+			break;
+		}
+	}
+	return r;
+}
+
+static int put_in_order(struct plan *p, const struct found *f)
+{
+	if (!f->n)
+		return 0;
+	p->steps = calloc(f->n, sizeof(*p->steps));
+	if (!p->steps)
+		return -ENOMEM;
+	for (unsigned phase = 0; phase < OBJECT_PHASE_MAX; phase++)
+		for (size_t i = 0; i < f->n; i++)
+			if (f->steps[i].phase == phase)
+				p->steps[p->n_steps++] = f->steps[i];
 	return 0;
 }
 
 int plan_diff_build(struct plan_builder *b)
 {
-	size_t cap = 0;
+	struct found f = {.steps = NULL};
+	int r = emit_missing(b, &f);
 
-	if (emit_missing(b, &cap, PLAN_SYSCTL_SET) < 0 ||
-	    emit_missing(b, &cap, PLAN_LINK_SET) < 0 || emit_stale_rules(b, &cap) < 0 ||
-	    emit_stale_routes(b, &cap) < 0 || emit_stale_addrs(b, &cap, true) < 0 ||
-	    emit_missing(b, &cap, PLAN_ADDR_ADD) < 0 || emit_stale_addrs(b, &cap, false) < 0 ||
-	    emit_missing(b, &cap, PLAN_ROUTE_ADD) < 0 || emit_missing(b, &cap, PLAN_RULE_ADD) < 0)
-		return -ENOMEM;
-	return 0;
+	for (size_t i = 0; i < object_kinds_n && r == 0; i++)
+		r = emit_stale(b, &f, object_kinds[i]);
+	if (r == 0)
+		r = emit_restores(b, &f);
+	if (r == 0)
+		r = put_in_order(b->plan, &f);
+	free(f.steps);
+	return r;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The plan for people and for programs. */
-#include "netcfg/plan/plan.h"
+#include "netcfg/plan/object.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #define DESCRIPTION_MAX 256
-#define ROUTE_UNICAST 1 /* rtnetlink(7) */
 
 /* "leg-a (veth0)", or what of the two is known */
 static const char *place(const struct plan_step *s, char *buf, size_t size)
@@ -18,85 +17,11 @@ static const char *place(const struct plan_step *s, char *buf, size_t size)
 	return buf;
 }
 
-static void describe_link(const struct plan_step *s, const char *where, char *buf, size_t size)
-{
-	if (s->link.want.set_mtu)
-		snprintf(buf, size, "set %s mtu %u (was %u)", where, s->link.want.mtu,
-			 s->link.was.mtu);
-	else
-		snprintf(buf, size, "set %s %s (was %s)", where, s->link.want.up ? "up" : "down",
-			 s->link.was.up ? "up" : "down");
-}
-
-static void describe_route(const struct plan_step *s, const char *verb, const char *where,
-			   char *buf, size_t size)
-{
-	const struct inv_route *r = &s->route;
-	char dst[IP_ADDR_STR_MAX] = "default", via[IP_ADDR_STR_MAX + 8] = "";
-	char gateway[IP_ADDR_STR_MAX];
-
-	if (r->dst.len)
-		ip_prefix_format(&r->dst, dst, sizeof(dst));
-	if (r->gateway.family)
-		snprintf(via, sizeof(via), " via %s",
-			 ip_addr_format(&r->gateway, gateway, sizeof(gateway)));
-	if (r->type == ROUTE_UNICAST || r->type == 0)
-		snprintf(buf, size, "%s route %s%s on %s in table %u", verb, dst, via, where,
-			 r->table);
-	else
-		snprintf(buf, size, "%s route %s to nowhere in table %u", verb, dst, r->table);
-}
-
-static void describe_rule(const struct plan_step *s, const char *verb, char *buf, size_t size)
-{
-	const struct inv_rule *r = &s->rule;
-	char from[IP_ADDR_STR_MAX] = "all";
-
-	if (r->from.addr.family && r->from.len == ip_addr_bits(&r->from.addr))
-		ip_addr_format(&r->from.addr, from, sizeof(from));
-	else if (r->from.addr.family)
-		ip_prefix_format(&r->from, from, sizeof(from));
-	snprintf(buf, size, "%s rule %u: from %s lookup table %u", verb, r->priority, from,
-		 r->table);
-}
-
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size)
 {
-	char where[PLENUM_NAME_MAX + IFNAMSIZ + 4], ip[IP_ADDR_STR_MAX];
+	char where[PLENUM_NAME_MAX + IFNAMSIZ + 4];
 
-	place(s, where, sizeof(where));
-	switch (s->op) {
-	case PLAN_LINK_SET:
-		describe_link(s, where, buf, size);
-		break;
-	case PLAN_ADDR_ADD:
-		snprintf(buf, size, "add %s to %s", ip_prefix_format(&s->addr.ip, ip, sizeof(ip)),
-			 where);
-		break;
-	case PLAN_ADDR_DEL:
-		snprintf(buf, size, "remove %s from %s",
-			 ip_prefix_format(&s->addr.ip, ip, sizeof(ip)), where);
-		break;
-	case PLAN_ROUTE_ADD:
-		describe_route(s, "add", where, buf, size);
-		break;
-	case PLAN_ROUTE_DEL:
-		describe_route(s, "remove", where, buf, size);
-		break;
-	case PLAN_RULE_ADD:
-		describe_rule(s, "add", buf, size);
-		break;
-	case PLAN_RULE_DEL:
-		describe_rule(s, "remove", buf, size);
-		break;
-	case PLAN_SYSCTL_SET:
-		snprintf(buf, size, "set %s %s to %s (was %s)", where, s->sysctl.key,
-			 s->sysctl.want, s->sysctl.was);
-		break;
-	case PLAN_OP_MAX:
-		snprintf(buf, size, "?");
-		break;
-	}
+	s->kind->describe(s, place(s, where, sizeof(where)), buf, size);
 	return buf;
 }
 
@@ -206,11 +131,11 @@ static int set(json_t *o, const char *key, json_t *value)
 
 static json_t *step_to_json(const struct plan_step *s)
 {
-	char text[DESCRIPTION_MAX];
+	char text[DESCRIPTION_MAX], op[32];
 	json_t *o = json_object();
 	int r = 0;
 
-	r |= set(o, "op", json_string(plan_op_to_string(s->op)));
+	r |= set(o, "op", json_string(object_op(s, op, sizeof(op))));
 	r |= set(o, "leg", json_string(s->leg));
 	r |= set(o, "interface", json_string(s->ifname));
 	r |= set(o, "step", json_string(plan_step_describe(s, text, sizeof(text))));

@@ -4,6 +4,7 @@
  * planners because every HA mode whose legs have addresses of their own wants the same.
  */
 #include "netcfg/host/link_setting.h"
+#include "netcfg/plan/object.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -52,13 +53,16 @@ static const struct wanted_setting wanted_settings[] = {
 static int want_setting(struct plan_builder *b, const struct plan_leg *leg,
 			enum link_setting setting, int was, int want, const char *reason)
 {
-	struct plan_step *s = planner_want_add(b, PLAN_SYSCTL_SET, leg);
+	struct plan_step *s = planner_want_add(b, &object_sysctl, leg);
+	struct kernel_sysctl *c;
 
 	if (!s)
 		return -ENOMEM;
-	link_setting_key(setting, leg->link->name, s->sysctl.key);
-	snprintf(s->sysctl.was, sizeof(s->sysctl.was), "%d", was);
-	snprintf(s->sysctl.want, sizeof(s->sysctl.want), "%d", want);
+	s->change.kind = KERNEL_SYSCTL;
+	c = &s->change.sysctl;
+	link_setting_key(setting, leg->link->name, c->key);
+	snprintf(c->was, sizeof(c->was), "%d", was);
+	snprintf(c->value, sizeof(c->value), "%d", want);
 	snprintf(s->reason, sizeof(s->reason), "%s", reason);
 	return 0;
 }
@@ -71,9 +75,10 @@ static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 	char reason[160];
 
 	if (!link_setting_effective(b->inv, LINK_SETTING_RP_FILTER, leg->link->name, &own,
-				    &effective) ||
-	    effective != 1)
+				    &effective))
 		return 0;
+	if (effective != 1)
+		return want_setting(b, leg, LINK_SETTING_RP_FILTER, own, own, "good as it is");
 	link_setting_value(b->inv, LINK_SETTING_RP_FILTER, "all", &all);
 	snprintf(reason, sizeof(reason),
 		 "the larger of all (%d) and %s (%d) counts: 1 drops packets that come in by one "
@@ -107,15 +112,15 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 
 	for (size_t i = 0; i < ARRAY_SIZE(wanted_settings) && r == 0; i++) {
 		const struct wanted_setting *t = &wanted_settings[i];
-		int own, effective;
+		int own, effective, want;
 
 		if (!setting_applies(t->when, leg, dpdk) ||
 		    !link_setting_effective(b->inv, t->setting, leg->link->name, &own, &effective))
 			continue;
-		/* Where `all` alone is too large, setting the link's changes nothing. */
-		if ((effective >= t->min && effective <= t->max) || own == t->set)
-			continue;
-		r = want_setting(b, leg, t->setting, own, t->set, t->reason);
+		/* What is good already is wanted as it is: it may be so because we set it. Where
+		 * `all` alone is too large, setting the link's changes nothing. */
+		want = (effective >= t->min && effective <= t->max) || own == t->set ? own : t->set;
+		r = want_setting(b, leg, t->setting, own, want, t->reason);
 	}
 	if (r == 0 && leg->network->range.first.family == AF_INET)
 		r = want_rp_filter(b, leg);
@@ -128,24 +133,20 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 	struct plan_step *s;
 
 	if (leg->set_mtu) {
-		s = planner_want_add(b, PLAN_LINK_SET, leg);
+		s = planner_want_add(b, &object_link, leg);
 		if (!s)
 			return -ENOMEM;
-		s->link.want = (struct kernel_link_change){
-			.ifindex = link->ifindex, .set_mtu = true, .mtu = leg->mtu};
-		s->link.was = s->link.want;
-		s->link.was.mtu = link->mtu;
+		s->change.kind = KERNEL_LINK;
+		s->change.link = (struct kernel_link_value){KERNEL_LINK_MTU, leg->mtu, link->mtu};
 		s->disruptive = link->up; /* many drivers restart their queues for it */
 		snprintf(s->reason, sizeof(s->reason), "network %s asks for it",
 			 leg->network->name);
 	}
-	s = planner_want_add(b, PLAN_LINK_SET, leg);
+	s = planner_want_add(b, &object_link, leg);
 	if (!s)
 		return -ENOMEM;
-	s->link.want =
-		(struct kernel_link_change){.ifindex = link->ifindex, .set_up = true, .up = true};
-	s->link.was = s->link.want;
-	s->link.was.up = link->up;
+	s->change.kind = KERNEL_LINK;
+	s->change.link = (struct kernel_link_value){KERNEL_LINK_UP, 1, link->up};
 	snprintf(s->reason, sizeof(s->reason), "a leg must be up to carry data");
 	return 0;
 }
@@ -153,17 +154,17 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 		     const struct plan_worker *w, const struct plan_port *port)
 {
-	struct plan_step *s = planner_want_add(b, PLAN_ADDR_ADD, leg);
+	struct plan_step *s = planner_want_add(b, &object_addr, leg);
 
 	if (!s)
 		return -ENOMEM;
 	/* No route to the subnet in the main table: it would take what others send there to the
 	 * leg, and two legs in one subnet would have two. The leg's own table has it. */
-	s->addr = (struct inv_addr){.ifindex = leg->link->ifindex,
-				    .ip = port->ip,
-				    .proto = PLENUM_RTPROT,
-				    .no_prefix_route = true,
-				    .optimistic = port->ip.addr.family == AF_INET6};
+	s->change.kind = KERNEL_ADDR;
+	s->change.addr = (struct inv_addr){.ip = port->ip,
+					   .proto = PLENUM_RTPROT,
+					   .no_prefix_route = true,
+					   .optimistic = port->ip.addr.family == AF_INET6};
 	snprintf(s->reason, sizeof(s->reason), "data IP of worker %u (%s on core %u)", w->id,
 		 spec_role_to_string(w->role), w->core);
 	return 0;
@@ -172,15 +173,18 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 static int want_rule(struct plan_builder *b, const struct plan_leg *leg,
 		     const struct plan_worker *w, const struct plan_port *port)
 {
-	struct plan_step *s = planner_want_add(b, PLAN_RULE_ADD, leg);
+	struct plan_step *s = planner_want_add(b, &object_rule, leg);
 
 	if (!s)
 		return -ENOMEM;
-	s->rule = (struct inv_rule){.priority = PLAN_RULE_PRIORITY,
-				    .table = leg->table,
-				    .family = port->ip.addr.family,
-				    .proto = PLENUM_RTPROT,
-				    .from = {port->ip.addr, ip_addr_bits(&port->ip.addr)}};
+	s->link[0] = '\0'; /* rules are the host's */
+	s->change.kind = KERNEL_RULE;
+	s->change.ifindex = 0;
+	s->change.rule = (struct inv_rule){.priority = PLAN_RULE_PRIORITY,
+					   .table = leg->table,
+					   .family = port->ip.addr.family,
+					   .proto = PLENUM_RTPROT,
+					   .from = {port->ip.addr, ip_addr_bits(&port->ip.addr)}};
 	snprintf(s->reason, sizeof(s->reason), "what worker %u sends from this IP leaves by %s",
 		 w->id, leg->net->name);
 	return 0;
@@ -189,45 +193,48 @@ static int want_rule(struct plan_builder *b, const struct plan_leg *leg,
 static struct plan_step *want_route(struct plan_builder *b, const struct plan_leg *leg,
 				    const struct ip_prefix *dst, const struct ip_addr *gateway)
 {
-	struct plan_step *s = planner_want_add(b, PLAN_ROUTE_ADD, leg);
+	struct plan_step *s = planner_want_add(b, &object_route, leg);
 
 	if (!s)
 		return NULL;
-	s->route = (struct inv_route){.table = leg->table,
-				      .family = leg->network->range.first.family,
-				      .proto = PLENUM_RTPROT,
-				      .dst = *dst,
-				      .gateway = *gateway,
-				      .oif = leg->link->ifindex};
-	kernel_route_normalize(&s->route);
+	s->change.kind = KERNEL_ROUTE;
+	s->change.route = (struct inv_route){.table = leg->table,
+					     .family = leg->network->range.first.family,
+					     .proto = PLENUM_RTPROT,
+					     .dst = *dst,
+					     .gateway = *gateway};
+	kernel_route_normalize(&s->change.route);
 	return s;
 }
 
-static uint32_t loopback_index(const struct inventory *inv)
+static const struct inv_link *loopback(const struct inventory *inv)
 {
 	for (size_t i = 0; i < inv->n_links; i++)
 		if (inv->links[i].kind == INV_LINK_LOOPBACK)
-			return inv->links[i].ifindex;
-	return 0;
+			return &inv->links[i];
+	return NULL;
 }
 
 /* Without it, what finds no way in the leg's table (its carrier is away, or there is no gateway)
  * would go on to the main table and leave by another leg or the management interface. */
 static int want_no_way_out(struct plan_builder *b, const struct plan_leg *leg)
 {
-	struct plan_step *s = planner_want_add(b, PLAN_ROUTE_ADD, leg);
+	struct plan_step *s = planner_want_add(b, &object_route, leg);
 	uint8_t family = leg->network->range.first.family;
+	/* The link that the kernel puts IPv6 routes to nowhere on; those of IPv4 have none. */
+	const struct inv_link *link = family == AF_INET6 ? loopback(b->inv) : NULL;
 
 	if (!s)
 		return -ENOMEM;
-	s->route = (struct inv_route){.table = leg->table,
-				      .family = family,
-				      .proto = PLENUM_RTPROT,
-				      .metric = PLAN_UNREACHABLE_METRIC,
-				      .type = INV_ROUTE_UNREACHABLE};
-	if (family == AF_INET6) /* where the kernel puts IPv6 routes to nowhere */
-		s->route.oif = loopback_index(b->inv);
-	kernel_route_normalize(&s->route);
+	s->change.kind = KERNEL_ROUTE;
+	s->change.ifindex = link ? link->ifindex : 0;
+	snprintf(s->link, sizeof(s->link), "%s", link ? link->name : "");
+	s->change.route = (struct inv_route){.table = leg->table,
+					     .family = family,
+					     .proto = PLENUM_RTPROT,
+					     .metric = PLAN_UNREACHABLE_METRIC,
+					     .type = INV_ROUTE_UNREACHABLE};
+	kernel_route_normalize(&s->change.route);
 	snprintf(s->reason, sizeof(s->reason),
 		 "what %s cannot carry must not leave by another interface", leg->net->name);
 	return 0;

@@ -171,9 +171,9 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 
 		if (!ip_addr_equal(&have->ip.addr, &ip->addr))
 			continue;
-		if (on_leg && have->proto == PLENUM_RTPROT)
+		if (on_leg && plan_addr_is_ours(b, have))
 			return false; /* it is in use: what others add to it changes nothing */
-		if (have->proto != PLENUM_RTPROT &&
+		if (!plan_addr_is_ours(b, have) &&
 		    !(on_leg && have->ip.len == ip->len && w->effective == SPEC_TRANSPORT_UDP))
 			theirs = have;
 	}

@@ -64,9 +64,13 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 /* All that a leg with addresses of its own wants: kernel settings, link, addresses, source routes
  * and rules. 0, -ENOMEM. */
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg);
-/* A zeroed step at the end of what is wanted, named after the leg; NULL: out of memory. */
-struct plan_step *planner_want_add(struct plan_builder *b, enum plan_op op,
+/* A step at the end of what is wanted that makes an object of that kind (object.h) on the leg's
+ * link; the caller completes its change. NULL: out of memory. */
+struct plan_step *planner_want_add(struct plan_builder *b, const struct object_kind *kind,
 				   const struct plan_leg *leg);
+/* Whether we made this address: by its protocol number, or where the kernel does not keep that, by
+ * the record. */
+bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have);
 
 /* Used by plan_build alone: the workers with their ports and addresses; and the steps from what is
  * wanted and what is there. 0, -ENOMEM; contradictions go to d. */

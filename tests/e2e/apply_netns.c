@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "netcfg/plan/apply.h"
+#include "netcfg/plan/object.h"
 #include "plugins/plugins.h"
 #include <fcntl.h>
 #include <net/if.h>
@@ -519,26 +520,21 @@ static int trip_after(int r)
 	return r;
 }
 
-#define TRIP(op, type)                                                                 \
-	static int trip_##op(struct kernel *k, const struct type *object, char *why)   \
-	{                                                                              \
-		int r = trip_before(why);                                              \
-                                                                                       \
-		return r ? r : trip_after(trip.real->ops->op(trip.real, object, why)); \
-	}
-TRIP(link_set, kernel_link_change)
-TRIP(addr_add, inv_addr)
-TRIP(addr_del, inv_addr)
-TRIP(route_add, inv_route)
-TRIP(route_del, inv_route)
-TRIP(rule_add, inv_rule)
-TRIP(rule_del, inv_rule)
-
-static int trip_sysctl_set(struct kernel *k, const char *key, const char *value, char *why)
+static int trip_change(struct kernel *k, const struct kernel_change *c, char *why)
 {
 	int r = trip_before(why);
 
-	return r ? r : trip_after(trip.real->ops->sysctl_set(trip.real, key, value, why));
+	return r ? r : trip_after(trip.real->ops->change(trip.real, c, why));
+}
+
+static int trip_read(struct kernel *k, struct kernel_change *c)
+{
+	return trip.real->ops->read(trip.real, c);
+}
+
+static int trip_link_find(struct kernel *k, const char *ref, uint32_t *ret_ifindex)
+{
+	return trip.real->ops->link_find(trip.real, ref, ret_ifindex);
 }
 
 static int trip_collect(struct kernel *k, struct diag *d, struct inventory *inv)
@@ -548,21 +544,19 @@ static int trip_collect(struct kernel *k, struct diag *d, struct inventory *inv)
 
 static const struct kernel_ops trip_ops = {
 	.collect = trip_collect,
-	.link_set = trip_link_set,
-	.addr_add = trip_addr_add,
-	.addr_del = trip_addr_del,
-	.route_add = trip_route_add,
-	.route_del = trip_route_del,
-	.rule_add = trip_rule_add,
-	.rule_del = trip_rule_del,
-	.sysctl_set = trip_sysctl_set,
+	.link_find = trip_link_find,
+	.read = trip_read,
+	.change = trip_change,
 };
 
 /* The host carries an applied configuration, and the plan to the next one has steps of all kinds.
  * Takes leg1's work down with it: the more there is to undo the better. */
 static struct plan *plan_of_all_kinds(struct fixture *f, struct spec **ret_spec)
 {
-	bool seen[PLAN_OP_MAX] = {false};
+	static const char *const ops[] = {"sysctl-set", "link-set",  "addr-add", "addr-del",
+					  "route-add",	"route-del", "rule-add", "rule-del"};
+	bool seen[ARRAY_SIZE(ops)] = {false};
+	char op[32];
 	struct plan *p;
 
 	apply(f, ipv4_yaml);
@@ -570,8 +564,9 @@ static struct plan *plan_of_all_kinds(struct fixture *f, struct spec **ret_spec)
 	*ret_spec = spec_of(renumbered_yaml);
 	p = plan_now(f, *ret_spec);
 	for (size_t i = 0; i < p->n_steps; i++)
-		seen[p->steps[i].op] = true;
-	for (size_t i = 0; i < PLAN_OP_MAX; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(ops); j++)
+			seen[j] |= strcmp(object_op(&p->steps[i], op, sizeof(op)), ops[j]) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 		assert_true(seen[i]);
 	return p;
 }

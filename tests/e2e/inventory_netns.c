@@ -7,6 +7,7 @@
 #include "netcfg/host/sysfs.h"
 #include "tests/e2e/kernel_netns.h"
 #include "tests/lib/fake_lookup.h"
+#include "tests/lib/kernel_do.h"
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -143,7 +144,7 @@ static void assert_setting(struct kernel *k, enum link_setting s, const char *co
 	int value = -1;
 
 	snprintf(text, sizeof(text), "%d", want);
-	assert_int_equal(k->ops->sysctl_set(k, link_setting_key(s, conf, key), text, NULL), 0);
+	assert_int_equal(kernel_do_sysctl(k, link_setting_key(s, conf, key), text, NULL), 0);
 	inv = collect(k);
 	if (!link_setting_value(inv, s, conf, &value) || value != want)
 		print_error("%s: %d instead of %d\n", key, value, want);
@@ -162,7 +163,7 @@ static void test_settings_are_collected(void **state)
 		struct inventory *inv = collect(k);
 
 		link_setting_key(s, LEG, key);
-		if (k->ops->sysctl_get(k, key, value, sizeof(value)) == -ENOENT) {
+		if (kernel_read_sysctl(k, key, value, sizeof(value)) == -ENOENT) {
 			assert_true(link_settings[s].optional);
 			assert_null(inv_sysctl_value(inv, key));
 		} else {
@@ -189,7 +190,7 @@ static void test_odd_names(void **state)
 	inv = collect(k);
 	assert_int_equal(inv->n_links, 5);
 	assert_non_null(inv_link_by_name(inv, "n\351"));
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/a.b-c0\"x/arp_ignore", "1", NULL), 0);
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/a.b-c0\"x/arp_ignore", "1", NULL), 0);
 	json = inv_to_json(inv);
 	assert_non_null(json);
 	assert_int_equal(inv_from_json(json, strlen(json), &d, &again), 0);
@@ -293,7 +294,6 @@ static void test_unprivileged(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct kernel_link_change c = {.ifindex = ifindex, .set_mtu = true, .mtu = 1400};
 		struct diag d = DIAG_INIT;
 		char why[KERNEL_WHY_MAX] = "";
 		struct kernel *k;
@@ -303,7 +303,7 @@ static void test_unprivileged(void **state)
 		    inv_collect(k, &d, &inv) < 0)
 			_exit(1);
 		good = inv->n_links == n_links && inv->n_cores > 0 && d.n == 0 &&
-		       k->ops->link_set(k, &c, why) == -EPERM && why[0];
+		       kernel_do_link(k, ifindex, KERNEL_LINK_MTU, 1400, why) == -EPERM && why[0];
 		inv_free(inv);
 		kernel_free(k);
 		_exit(good ? 0 : 2);

@@ -17,10 +17,11 @@
 static void test_link(void **state)
 {
 	struct kernel *k = *state;
-	struct kernel_link_change c = {.set_mtu = true, .mtu = 9000};
+	struct kernel_change c = {.kind = KERNEL_LINK, .link = {.attr = KERNEL_LINK_MTU}};
 	struct inventory *inv = collect(k);
 	const struct inv_link *l = inv_link_by_name(inv, LEG);
 	char why[KERNEL_WHY_MAX] = "";
+	uint32_t ifindex = 0;
 
 	assert_int_equal(inv->n_links, 3);
 	assert_non_null(l);
@@ -31,20 +32,30 @@ static void test_link(void **state)
 	assert_int_equal(l->lower, 0);
 	c.ifindex = l->ifindex;
 	assert_int_equal(k->n_writes, 0);
-	assert_int_equal(k->ops->link_set(k, &c, why), 0);
-	c.mtu = 1000000;
-	assert_int_equal(k->ops->link_set(k, &c, why), -EINVAL);
+	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_MTU, 9000, why), 0);
+	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_MTU, 1000000, why), -EINVAL);
 	assert_string_equal(why, "mtu greater than device maximum");
-	c = (struct kernel_link_change){.ifindex = l->ifindex, .set_up = true, .up = false};
-	assert_int_equal(k->ops->link_set(k, &c, why), 0);
+	assert_int_equal(k->ops->read(k, &c), 0);
+	assert_int_equal(c.link.was, 9000);
+	c.link.attr = KERNEL_LINK_UP;
+	assert_int_equal(k->ops->read(k, &c), 0);
+	assert_int_equal(c.link.was, 1);
+	assert_int_equal(kernel_do_link(k, c.ifindex, KERNEL_LINK_UP, 0, why), 0);
+	assert_int_equal(k->ops->read(k, &c), 0);
+	assert_int_equal(c.link.was, 0);
 	assert_int_equal(k->n_writes, 3);
 	inv_free(inv);
 	inv = collect(k);
 	l = inv_link_by_name(inv, LEG);
 	assert_int_equal(l->mtu, 9000);
 	assert_false(l->up || l->carrier);
+	assert_int_equal(k->ops->link_find(k, LEG, &ifindex), 0);
+	assert_int_equal(ifindex, c.ifindex);
+	assert_int_equal(k->ops->link_find(k, "legs", &ifindex), -ENODEV);
+	assert_int_equal(k->ops->link_find(k, "ffff:ff:1f.7", &ifindex), -ENODEV);
 	c.ifindex = 12345;
-	assert_int_equal(k->ops->link_set(k, &c, why), -ENODEV);
+	assert_int_equal(k->ops->read(k, &c), -ENODEV);
+	assert_int_equal(kernel_do_link(k, 12345, KERNEL_LINK_UP, 1, why), -ENODEV);
 	inv_free(inv);
 }
 
@@ -57,9 +68,9 @@ static void test_addr(void **state)
 	struct inventory *inv;
 	size_t n_found = 0;
 
-	assert_int_equal(k->ops->addr_add(k, &a, why), 0);
-	assert_int_equal(k->ops->addr_add(k, &six, why), 0);
-	assert_int_equal(k->ops->addr_add(k, &a, why), -EEXIST);
+	assert_int_equal(kernel_do_addr_add(k, &a, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &six, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &a, why), -EEXIST);
 	assert_string_not_equal(why, "");
 	inv = collect(k);
 	for (size_t i = 0; i < inv->n_addrs; i++) {
@@ -74,9 +85,9 @@ static void test_addr(void **state)
 	}
 	assert_int_equal(n_found, 2);
 	inv_free(inv);
-	assert_int_equal(k->ops->addr_del(k, &a, why), 0);
-	assert_int_equal(k->ops->addr_del(k, &six, why), 0);
-	assert_int_equal(k->ops->addr_del(k, &a, why), -EADDRNOTAVAIL);
+	assert_int_equal(kernel_do_addr_del(k, &a, why), 0);
+	assert_int_equal(kernel_do_addr_del(k, &six, why), 0);
+	assert_int_equal(kernel_do_addr_del(k, &a, why), -EADDRNOTAVAIL);
 }
 
 /* The route as the inventory tells it, or NULL. */
@@ -103,22 +114,22 @@ static void test_route(void **state)
 	char why[KERNEL_WHY_MAX] = "";
 	struct inventory *inv;
 
-	assert_int_equal(k->ops->route_add(k, &gateway, why), -ENETUNREACH);
+	assert_int_equal(kernel_do_route_add(k, &gateway, why), -ENETUNREACH);
 	assert_string_equal(why, "Nexthop has invalid gateway");
-	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
-	assert_int_equal(k->ops->route_add(k, &subnet, why), 0);
-	assert_int_equal(k->ops->route_add(k, &gateway, why), 0);
-	assert_int_equal(k->ops->route_add(k, &six, why), 0);
-	assert_int_equal(k->ops->route_add(k, &gateway, why), -EEXIST);
+	assert_int_equal(kernel_do_addr_add(k, &a, NULL), 0);
+	assert_int_equal(kernel_do_route_add(k, &subnet, why), 0);
+	assert_int_equal(kernel_do_route_add(k, &gateway, why), 0);
+	assert_int_equal(kernel_do_route_add(k, &six, why), 0);
+	assert_int_equal(kernel_do_route_add(k, &gateway, why), -EEXIST);
 	inv = collect(k);
 	assert_non_null(route_find(inv, subnet));
 	assert_non_null(route_find(inv, gateway));
 	assert_non_null(route_find(inv, six));
 	inv_free(inv);
-	assert_int_equal(k->ops->route_del(k, &gateway, why), 0);
-	assert_int_equal(k->ops->route_del(k, &subnet, why), 0);
-	assert_int_equal(k->ops->route_del(k, &six, why), 0);
-	assert_int_equal(k->ops->route_del(k, &gateway, why), -ESRCH);
+	assert_int_equal(kernel_do_route_del(k, &gateway, why), 0);
+	assert_int_equal(kernel_do_route_del(k, &subnet, why), 0);
+	assert_int_equal(kernel_do_route_del(k, &six, why), 0);
+	assert_int_equal(kernel_do_route_del(k, &gateway, why), -ESRCH);
 	inv = collect(k);
 	assert_null(route_find(inv, gateway));
 	inv_free(inv);
@@ -135,8 +146,8 @@ static void test_rule(void **state)
 	struct inventory *inv;
 	bool ours = false, foreign = false;
 
-	assert_int_equal(k->ops->rule_add(k, &r, NULL), 0);
-	assert_int_equal(k->ops->rule_add(k, &r, NULL), -EEXIST);
+	assert_int_equal(kernel_do_rule_add(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_rule_add(k, &r, NULL), -EEXIST);
 	assert_int_equal(run("ip rule add fwmark 7 from 10.99.0.1 table 9 priority 500"), 0);
 	inv = collect(k);
 	for (size_t i = 0; i < inv->n_rules; i++) {
@@ -145,8 +156,8 @@ static void test_rule(void **state)
 	}
 	assert_true(ours && foreign);
 	inv_free(inv);
-	assert_int_equal(k->ops->rule_del(k, &r, NULL), 0);
-	assert_int_equal(k->ops->rule_del(k, &r, NULL), -ENOENT);
+	assert_int_equal(kernel_do_rule_del(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_rule_del(k, &r, NULL), -ENOENT);
 }
 
 /* An address without its subnet's route, and one that is usable during duplicate detection. */
@@ -162,12 +173,10 @@ static void test_addr_flags(void **state)
 	struct inventory *inv;
 	size_t n_seen = 0;
 
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv6/conf/" LEG "/optimistic_dad", "1", NULL),
-			 0);
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv6/conf/" LEG "/use_optimistic", "1", NULL),
-			 0);
-	assert_int_equal(k->ops->addr_add(k, &four, NULL), 0);
-	assert_int_equal(k->ops->addr_add(k, &six, NULL), 0);
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv6/conf/" LEG "/optimistic_dad", "1", NULL), 0);
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv6/conf/" LEG "/use_optimistic", "1", NULL), 0);
+	assert_int_equal(kernel_do_addr_add(k, &four, NULL), 0);
+	assert_int_equal(kernel_do_addr_add(k, &six, NULL), 0);
 	inv = collect(k);
 	assert_true(inv->addr_owner_known);
 	for (size_t i = 0; i < inv->n_addrs; i++) {
@@ -193,18 +202,17 @@ static void test_sysctl(void **state)
 	char why[KERNEL_WHY_MAX] = "", value[16];
 	struct inventory *inv;
 
-	assert_int_equal(k->ops->sysctl_set(k, key, "2", why), 0);
-	assert_int_equal(k->ops->sysctl_get(k, key, value, sizeof(value)), 0);
+	assert_int_equal(kernel_do_sysctl(k, key, "2", why), 0);
+	assert_int_equal(kernel_read_sysctl(k, key, value, sizeof(value)), 0);
 	assert_string_equal(value, "2");
 	inv = collect(k);
 	assert_string_equal(inv_sysctl_value(inv, key), "2");
 	inv_free(inv);
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/none/arp_announce", "2", why),
-			 -ENOENT);
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/none/arp_announce", "2", why), -ENOENT);
 	assert_non_null(strstr(why, "/proc/sys/net/ipv4/conf/none/arp_announce"));
-	assert_int_equal(k->ops->sysctl_set(k, key, "many", why), -EINVAL);
-	assert_int_equal(k->ops->sysctl_set(k, "net/../kernel/hostname", "x", why), -EINVAL);
-	assert_int_equal(k->ops->sysctl_get(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
+	assert_int_equal(kernel_do_sysctl(k, key, "many", why), -EINVAL);
+	assert_int_equal(kernel_do_sysctl(k, "net/../kernel/hostname", "x", why), -EINVAL);
+	assert_int_equal(kernel_read_sysctl(k, "/etc/passwd", value, sizeof(value)), -EINVAL);
 }
 
 struct seen {
@@ -258,10 +266,10 @@ static void test_watch(void **state)
 	await(k, &s, &s.carrier_lost);
 	assert_int_equal(run("ip link set far0 up"), 0);
 	await(k, &s, &s.carrier_back);
-	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
+	assert_int_equal(kernel_do_addr_add(k, &a, NULL), 0);
 	await(k, &s, &s.addr);
 	await(k, &s, &s.route);
-	assert_int_equal(k->ops->rule_add(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_rule_add(k, &r, NULL), 0);
 	await(k, &s, &s.rule);
 	assert_false(s.lost);
 	assert_int_equal(run("ip link del far0"), 0);
@@ -295,10 +303,9 @@ static void test_watch_overflow(void **state)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &small, sizeof(small)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	for (int i = 0; i < 200; i++) {
-		struct kernel_link_change c = {
-			.ifindex = ifindex, .set_mtu = true, .mtu = 1400 + (uint32_t)i % 2};
-
-		assert_int_equal(k->ops->link_set(k, &c, NULL), 0);
+		assert_int_equal(
+			kernel_do_link(k, ifindex, KERNEL_LINK_MTU, 1400 + (uint32_t)i % 2, NULL),
+			0);
 	}
 	assert_int_equal(rtnl_watch_read(w, see, &s), 0);
 	assert_true(s.lost);
@@ -368,30 +375,26 @@ static void test_fake_is_faithful(void **state)
 				   .src = address("10.99.0.2"),
 				   .oif = leg};
 	struct inv_rule rule = {.priority = 100, .table = 100, .from = prefix("10.99.0.1/32")};
-	struct kernel_link_change down = {.ifindex = leg, .set_up = true};
-	struct kernel_link_change up = {.ifindex = leg, .set_up = true, .up = true};
-	struct kernel_link_change big = {.ifindex = leg, .set_mtu = true, .mtu = 70000};
 
 	a = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.1/24")};
 	b = (struct inv_addr){.ifindex = leg, .ip = prefix("10.99.0.2/24")};
 	/* IPv6 takes its own time to settle, which the fake does not play. */
-	assert_int_equal(real->ops->sysctl_set(real, "net/ipv6/conf/all/disable_ipv6", "1", NULL),
-			 0);
+	assert_int_equal(kernel_do_sysctl(real, "net/ipv6/conf/all/disable_ipv6", "1", NULL), 0);
 	before = collect(real);
 	assert_int_equal(kernel_fake_new(before, &fake), 0);
 	inv_free(before);
-#define BOTH(op, arg)                                                              \
-	do {                                                                       \
-		char why_real[KERNEL_WHY_MAX] = "", why_fake[KERNEL_WHY_MAX] = ""; \
-		int r_real = real->ops->op(real, arg, why_real);                   \
-                                                                                   \
-		assert_int_equal(fake->ops->op(fake, arg, why_fake), r_real);      \
-		assert_int_equal(why_fake[0] != 0, why_real[0] != 0);              \
-		is = collect(real);                                                \
-		assert_int_equal(inv_collect(fake, &d, &says), 0);                 \
-		assert_same_objects(is, says);                                     \
-		inv_free(is);                                                      \
-		inv_free(says);                                                    \
+#define BOTH(op, ...)                                                                  \
+	do {                                                                           \
+		char why_real[KERNEL_WHY_MAX] = "", why_fake[KERNEL_WHY_MAX] = "";     \
+		int r_real = kernel_do_##op(real, __VA_ARGS__, why_real);              \
+                                                                                       \
+		assert_int_equal(kernel_do_##op(fake, __VA_ARGS__, why_fake), r_real); \
+		assert_int_equal(why_fake[0] != 0, why_real[0] != 0);                  \
+		is = collect(real);                                                    \
+		assert_int_equal(inv_collect(fake, &d, &says), 0);                     \
+		assert_same_objects(is, says);                                         \
+		inv_free(is);                                                          \
+		inv_free(says);                                                        \
 	} while (0)
 	BOTH(route_add, &gateway);
 	BOTH(addr_add, &a);
@@ -403,13 +406,13 @@ static void test_fake_is_faithful(void **state)
 	BOTH(route_add, &from_b);
 	BOTH(rule_add, &rule);
 	BOTH(rule_add, &rule);
-	BOTH(link_set, &big);
+	BOTH(link, leg, KERNEL_LINK_MTU, 70000);
 	BOTH(addr_del, &b);
 	BOTH(route_add, &from_b);
 	BOTH(addr_add, &b);
-	BOTH(link_set, &down);
+	BOTH(link, leg, KERNEL_LINK_UP, 0);
 	BOTH(route_add, &subnet);
-	BOTH(link_set, &up);
+	BOTH(link, leg, KERNEL_LINK_UP, 1);
 	BOTH(route_del, &subnet);
 	BOTH(addr_del, &a);
 	BOTH(addr_del, &a);

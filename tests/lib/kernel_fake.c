@@ -186,25 +186,28 @@ static int link_goes_up(struct fake *f, struct inv_link *l)
 	return 0;
 }
 
-static int fake_link_set(struct kernel *k, const struct kernel_link_change *c, char *why)
+static int mtu_set(struct inv_link *l, uint32_t mtu, char *why)
 {
-	struct fake *f = fake_of(k);
-	struct inv_link *l = link_get(f, c->ifindex);
-	int r = write_begin(k, why);
+	if (mtu < l->mtu_min)
+		return fail(why, -EINVAL, "mtu less than device minimum");
+	if (l->mtu_max && mtu > l->mtu_max)
+		return fail(why, -EINVAL, "mtu greater than device maximum");
+	l->mtu = mtu;
+	return 0;
+}
 
-	if (r < 0)
-		return r;
+static int link_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	struct inv_link *l = link_get(f, c->ifindex);
+	int r = 0;
+
 	if (!l)
 		return fail(why, -ENODEV, NULL);
-	if (c->set_mtu && c->mtu < l->mtu_min)
-		return fail(why, -EINVAL, "mtu less than device minimum");
-	if (c->set_mtu && l->mtu_max && c->mtu > l->mtu_max)
-		return fail(why, -EINVAL, "mtu greater than device maximum");
-	if (c->set_mtu)
-		l->mtu = c->mtu;
-	if (c->set_up && c->up && !l->up)
+	if (c->link.attr == KERNEL_LINK_MTU)
+		r = mtu_set(l, c->link.value, why);
+	else if (c->link.value && !l->up)
 		r = link_goes_up(f, l);
-	else if (c->set_up && !c->up && l->up)
+	else if (!c->link.value && l->up)
 		link_goes_down(f, l);
 	return r < 0 ? r : event_push(f, KERNEL_EVENT_LINK, false, c->ifindex);
 }
@@ -219,16 +222,13 @@ static bool ipv6_disabled(struct fake *f, const struct inv_link *l)
 	return value && strcmp(value, "0") != 0;
 }
 
-static int fake_addr_add(struct kernel *k, const struct inv_addr *a, char *why)
+static int addr_add(struct fake *f, const struct inv_addr *a, char *why)
 {
-	struct fake *f = fake_of(k);
 	struct inv_link *l = link_get(f, a->ifindex);
 	bool v4 = a->ip.addr.family == AF_INET, secondary = false;
 	struct inv_addr *slot;
-	int r = write_begin(k, why);
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	if (!l)
 		return fail(why, -ENODEV, NULL);
 	if (!v4 && ipv6_disabled(f, l))
@@ -293,15 +293,12 @@ static void secondaries_settle(struct fake *f, const struct inv_addr *gone)
 	}
 }
 
-static int fake_addr_del(struct kernel *k, const struct inv_addr *a, char *why)
+static int addr_del(struct fake *f, const struct inv_addr *a, char *why)
 {
-	struct fake *f = fake_of(k);
 	struct inv_addr *found, gone;
 	struct inv_link *l = link_get(f, a->ifindex);
-	int r = write_begin(k, why);
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	if (!l)
 		return fail(why, -ENODEV, NULL);
 	found = addr_get(f, a);
@@ -321,7 +318,15 @@ static int fake_addr_del(struct kernel *k, const struct inv_addr *a, char *why)
 	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_ADDR, true, a->ifindex);
 }
 
-/* The link through which gw is a neighbour, 0: none; oif 0: any link will do. */
+static int addr_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	struct inv_addr a = c->addr;
+
+	a.ifindex = c->ifindex;
+	return c->remove ? addr_del(f, &a, why) : addr_add(f, &a, why);
+}
+
+/* The link via which gw is a neighbour, 0: none; oif 0: any link will do. */
 static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
 {
 	if (ip_addr_is_link_local(&r->gateway)) /* every link has that subnet */
@@ -360,14 +365,11 @@ static int route_check(struct fake *f, struct inv_route *r, char *why)
 	return src_is_local ? 0 : fail(why, -EINVAL, "Invalid prefsrc address");
 }
 
-static int fake_route_add(struct kernel *k, const struct inv_route *route, char *why)
+static int route_add(struct fake *f, struct inv_route want, char *why)
 {
-	struct fake *f = fake_of(k);
-	struct inv_route want = *route, *slot;
-	int r = write_begin(k, why);
+	struct inv_route *slot;
+	int r;
 
-	if (r < 0)
-		return r;
 	kernel_route_normalize(&want);
 	want.linkdown = false;
 	r = route_check(f, &want, why);
@@ -387,14 +389,8 @@ static int fake_route_add(struct kernel *k, const struct inv_route *route, char 
 	return event_push(f, KERNEL_EVENT_ROUTE, false, want.oif);
 }
 
-static int fake_route_del(struct kernel *k, const struct inv_route *route, char *why)
+static int route_del(struct fake *f, struct inv_route want, char *why)
 {
-	struct fake *f = fake_of(k);
-	struct inv_route want = *route;
-	int r = write_begin(k, why);
-
-	if (r < 0)
-		return r;
 	kernel_route_normalize(&want);
 	for (size_t i = 0; i < f->inv->n_routes; i++) {
 		const struct inv_route *b = &f->inv->routes[i];
@@ -410,6 +406,14 @@ static int fake_route_del(struct kernel *k, const struct inv_route *route, char 
 	return fail(why, -ESRCH, NULL);
 }
 
+static int route_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	struct inv_route route = c->route;
+
+	route.oif = c->ifindex;
+	return c->remove ? route_del(f, route, why) : route_add(f, route, why);
+}
+
 static struct inv_rule rule_normal(const struct inv_rule *rule)
 {
 	struct inv_rule n = *rule;
@@ -422,14 +426,10 @@ static struct inv_rule rule_normal(const struct inv_rule *rule)
 	return n;
 }
 
-static int fake_rule_add(struct kernel *k, const struct inv_rule *rule, char *why)
+static int rule_add(struct fake *f, const struct inv_rule *rule, char *why)
 {
-	struct fake *f = fake_of(k);
 	struct inv_rule want = rule_normal(rule), *slot;
-	int r = write_begin(k, why);
 
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < f->inv->n_rules; i++)
 		if (kernel_rule_equal(&f->inv->rules[i], &want))
 			return fail(why, -EEXIST, NULL);
@@ -440,14 +440,10 @@ static int fake_rule_add(struct kernel *k, const struct inv_rule *rule, char *wh
 	return event_push(f, KERNEL_EVENT_RULE, false, 0);
 }
 
-static int fake_rule_del(struct kernel *k, const struct inv_rule *rule, char *why)
+static int rule_del(struct fake *f, const struct inv_rule *rule, char *why)
 {
-	struct fake *f = fake_of(k);
 	struct inv_rule want = rule_normal(rule);
-	int r = write_begin(k, why);
 
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < f->inv->n_rules; i++) {
 		if (!kernel_rule_equal(&f->inv->rules[i], &want))
 			continue;
@@ -457,25 +453,15 @@ static int fake_rule_del(struct kernel *k, const struct inv_rule *rule, char *wh
 	return fail(why, -ENOENT, NULL);
 }
 
-static int fake_sysctl_get(struct kernel *k, const char *key, char *buf, size_t size)
+static int rule_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	const char *value = inv_sysctl_value(fake_of(k)->inv, key);
-
-	if (!value)
-		return -ENOENT;
-	if (strlen(value) >= size)
-		return -ENOSPC;
-	strcpy(buf, value);
-	return 0;
+	return c->remove ? rule_del(f, &c->rule, why) : rule_add(f, &c->rule, why);
 }
 
-static int fake_sysctl_set(struct kernel *k, const char *key, const char *value, char *why)
+static int sysctl_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	struct fake *f = fake_of(k);
-	int r = write_begin(k, why);
+	const char *key = c->sysctl.key, *value = c->sysctl.value;
 
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < f->inv->n_sysctls; i++) {
 		char *copy, *end;
 
@@ -492,6 +478,75 @@ static int fake_sysctl_set(struct kernel *k, const char *key, const char *value,
 		return 0;
 	}
 	return fail(why, -ENOENT, NULL);
+}
+
+static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel_change *c,
+					     char *why) = {
+	[KERNEL_LINK] = link_change, [KERNEL_ADDR] = addr_change,     [KERNEL_ROUTE] = route_change,
+	[KERNEL_RULE] = rule_change, [KERNEL_SYSCTL] = sysctl_change,
+};
+
+static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)
+{
+	int r = write_begin(k, why);
+
+	return r < 0 ? r : changes[c->kind](fake_of(k), c, why);
+}
+
+static int sysctl_read(struct fake *f, struct kernel_sysctl *s)
+{
+	const char *value = inv_sysctl_value(f->inv, s->key);
+
+	if (!value)
+		return -ENOENT;
+	if (strlen(value) >= sizeof(s->was))
+		return -ENOSPC;
+	strcpy(s->was, value);
+	return 0;
+}
+
+static int fake_read(struct kernel *k, struct kernel_change *c)
+{
+	const struct inv_link *l = link_get(fake_of(k), c->ifindex);
+
+	if (c->kind == KERNEL_SYSCTL)
+		return sysctl_read(fake_of(k), &c->sysctl);
+	if (c->kind != KERNEL_LINK)
+		return -EOPNOTSUPP;
+	if (!l)
+		return -ENODEV;
+	c->link.was = c->link.attr == KERNEL_LINK_MTU ? l->mtu : l->up;
+	return 0;
+}
+
+/* VFs are counted in the order of their links. */
+static bool link_is(const struct inv_link *l, const char *ref, unsigned *vfs)
+{
+	size_t len = strcspn(ref, "/");
+
+	if (!ref[len])
+		return strcmp(l->name, ref) == 0 || (l->pci[0] && strcmp(l->pci, ref) == 0);
+	return strlen(l->physfn) == len && memcmp(l->physfn, ref, len) == 0 &&
+	       (*vfs)++ == (unsigned)strtoul(ref + len + 3, NULL, 10);
+}
+
+static int fake_link_find(struct kernel *k, const char *ref, uint32_t *ret_ifindex)
+{
+	const struct inventory *inv = fake_of(k)->inv;
+	uint32_t found = 0;
+	unsigned vfs = 0;
+
+	for (size_t i = 0; i < inv->n_links; i++) {
+		if (!link_is(&inv->links[i], ref, &vfs))
+			continue;
+		if (found)
+			return -ENOTUNIQ;
+		found = inv->links[i].ifindex;
+	}
+	if (!found)
+		return -ENODEV;
+	*ret_ifindex = found;
+	return 0;
 }
 
 static int fake_collect(struct kernel *k, struct diag *d, struct inventory *inv)
@@ -546,15 +601,9 @@ static void fake_free(struct kernel *k)
 
 static const struct kernel_ops fake_ops = {
 	.collect = fake_collect,
-	.link_set = fake_link_set,
-	.addr_add = fake_addr_add,
-	.addr_del = fake_addr_del,
-	.route_add = fake_route_add,
-	.route_del = fake_route_del,
-	.rule_add = fake_rule_add,
-	.rule_del = fake_rule_del,
-	.sysctl_get = fake_sysctl_get,
-	.sysctl_set = fake_sysctl_set,
+	.link_find = fake_link_find,
+	.read = fake_read,
+	.change = fake_change,
 	.route_lookup = fake_route_lookup,
 	.watch_fd = fake_watch_fd,
 	.watch_read = fake_watch_read,

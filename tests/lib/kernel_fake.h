@@ -9,6 +9,7 @@
 #define PLENUM_NETCFG_KERNEL_FAKE_H
 
 #include "netcfg/host/kernel.h"
+#include "tests/lib/kernel_do.h"
 
 /* Starts from a copy of inv. 0 and *ret (free with kernel_free); negative errno. */
 int kernel_fake_new(const struct inventory *inv, struct kernel **ret);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/plan/object.h"
 #include "netcfg/plan/plan.h"
 #include "tests/lib/kernel_fake.h"
 #include <stdio.h>
@@ -137,6 +138,14 @@ static inline struct inventory *host_new(void)
 	h->total = h->free = 64;
 	inv_text_set(inv->host, sizeof(inv->host), "host-a");
 	return inv;
+}
+
+/* op: "addr-add" */
+static inline bool step_is(const struct plan_step *s, const char *op)
+{
+	char text[32];
+
+	return strcmp(object_op(s, text, sizeof(text)), op) == 0;
 }
 
 static inline struct spec *host_spec(const char *yaml)

@@ -228,7 +228,7 @@ static void remove_addr(struct fixture *f, uint32_t ifindex, const char *prefix)
 	struct inv_addr gone = {.ifindex = ifindex, .ip = host_prefix(prefix)};
 
 	host_load(f);
-	assert_int_equal(f->a.kernel->ops->addr_del(f->a.kernel, &gone, NULL), 0);
+	assert_int_equal(kernel_do_addr_del(f->a.kernel, &gone, NULL), 0);
 }
 
 static void test_foreign_change_is_repaired(void **state)
@@ -323,7 +323,7 @@ static void sabotage(void *user, uint64_t nth)
 	if (nth != f->sabotage_at)
 		return;
 	f->sabotage_at = 0;
-	f->a.kernel->ops->addr_del(f->a.kernel, &gone, NULL);
+	kernel_do_addr_del(f->a.kernel, &gone, NULL);
 }
 
 static void test_unverified_is_rolled_back(void **state)
@@ -364,9 +364,9 @@ static void meddle(void *user, uint64_t nth)
 	struct fixture *f = user;
 
 	if (nth == 1)
-		assert_int_equal(f->a.kernel->ops->addr_add(f->a.kernel, &made, NULL), 0);
+		assert_int_equal(kernel_do_addr_add(f->a.kernel, &made, NULL), 0);
 	if (nth == f->sabotage_at)
-		assert_int_equal(f->a.kernel->ops->addr_del(f->a.kernel, &gone, NULL), 0);
+		assert_int_equal(kernel_do_addr_del(f->a.kernel, &gone, NULL), 0);
 }
 
 static void test_rollback_leaves_what_others_made(void **state)

@@ -203,19 +203,19 @@ static void test_exists_already(void **state)
 	char *before;
 	size_t i = 0;
 
-	while (p->steps[i].op != PLAN_ADDR_ADD)
+	while (!step_is(&p->steps[i], "addr-add"))
 		i++;
-	assert_int_equal(f->k->ops->addr_add(f->k, &p->steps[i].addr, NULL), 0);
+	assert_int_equal(f->k->ops->change(f->k, &p->steps[i].change, NULL), 0);
 	before = host_text(f);
 	kernel_fake_fail(f->k, p->n_steps, 1, -EIO, NULL);
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EIO);
 	assert_host_is(f, before); /* the rollback did not take it away */
 	free(before);
-	while (p->steps[i].op != PLAN_ROUTE_ADD)
+	while (!step_is(&p->steps[i], "route-add"))
 		i++;
-	other = p->steps[i].route;
+	other = p->steps[i].change.route;
 	other.oif = HOST_VETH1;
-	assert_int_equal(f->k->ops->route_add(f->k, &other, NULL), 0);
+	assert_int_equal(kernel_do_route_add(f->k, &other, NULL), 0);
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), -EEXIST);
 	assert_int_equal(o.failed_step, i);
 	plan_free(p);
@@ -228,15 +228,15 @@ static void test_rollback_keeps_what_was_kept(void **state)
 	struct plan *p = plan_now(f);
 	struct apply_outcome o;
 	struct apply *a = NULL;
-	struct inv_addr theirs;
+	struct kernel_change theirs;
 	char *before;
 	size_t i = 0;
 
-	while (p->steps[i].op != PLAN_ADDR_ADD)
+	while (!step_is(&p->steps[i], "addr-add"))
 		i++;
-	theirs = p->steps[i].addr;
-	theirs.proto = INV_PROTO_STATIC;
-	assert_int_equal(f->k->ops->addr_add(f->k, &theirs, NULL), 0);
+	theirs = p->steps[i].change;
+	theirs.addr.proto = INV_PROTO_STATIC;
+	assert_int_equal(f->k->ops->change(f->k, &theirs, NULL), 0);
 	before = host_text(f);
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
 	assert_int_equal(apply_rollback(a, &o), 0);
@@ -265,21 +265,27 @@ static void test_gone_already(void **state)
 	struct apply *a = NULL;
 
 	for (size_t i = 0; i < p->n_steps; i++) {
-		if (p->steps[i].op == PLAN_RULE_DEL)
-			assert_int_equal(f->k->ops->rule_del(f->k, &p->steps[i].rule, NULL), 0);
-		if (p->steps[i].op == PLAN_ROUTE_DEL)
-			assert_int_equal(f->k->ops->route_del(f->k, &p->steps[i].route, NULL), 0);
-		if (p->steps[i].op == PLAN_ADDR_DEL)
-			assert_int_equal(f->k->ops->addr_del(f->k, &p->steps[i].addr, NULL), 0);
+		if (step_is(&p->steps[i], "rule-del"))
+			assert_int_equal(kernel_do_rule_del(f->k, &p->steps[i].change.rule, NULL),
+					 0);
+		if (step_is(&p->steps[i], "route-del"))
+			assert_int_equal(kernel_do_route_del(f->k, &p->steps[i].change.route, NULL),
+					 0);
+		if (step_is(&p->steps[i], "addr-del"))
+			assert_int_equal(kernel_do_addr_del(f->k, &p->steps[i].change.addr, NULL),
+					 0);
 	}
 	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
 	assert_int_equal(apply_commit(a, &o), 0);
 	plan_free(p);
 }
 
-/* The child's side of the seam: every change is a message to the parent, which owns the host. */
+/* The child's side of the seam: every call is a message to the parent, which owns the host. */
 struct proxy_call {
-	struct plan_step step; /* op and object; link and sysctl as wanted */
+	enum { PROXY_FIND, PROXY_READ, PROXY_CHANGE } what;
+	char ref[KERNEL_LINK_REF_MAX];
+	struct kernel_change change;
+	int result;
 };
 
 static int proxy_fd;
@@ -287,77 +293,64 @@ static uint64_t proxy_kill_at; /* the child dies instead of the nth change (from
 static bool proxy_kill_after;
 static uint64_t proxy_n;
 
-static int proxy(const struct plan_step *s)
+static int proxy(struct proxy_call *c)
 {
-	int r;
+	if (send(proxy_fd, c, sizeof(*c), 0) != sizeof(*c) ||
+	    recv(proxy_fd, c, sizeof(*c), 0) != sizeof(*c))
+		_exit(9);
+	return c->result;
+}
+
+static int proxy_find(struct kernel *k, const char *ref, uint32_t *ret_ifindex)
+{
+	struct proxy_call c = {.what = PROXY_FIND};
+
+	snprintf(c.ref, sizeof(c.ref), "%s", ref);
+	if (proxy(&c) == 0)
+		*ret_ifindex = c.change.ifindex;
+	return c.result;
+}
+
+static int proxy_read(struct kernel *k, struct kernel_change *change)
+{
+	struct proxy_call c = {.what = PROXY_READ, .change = *change};
+
+	if (proxy(&c) == 0)
+		*change = c.change;
+	return c.result;
+}
+
+static int proxy_change(struct kernel *k, const struct kernel_change *change, char *why)
+{
+	struct proxy_call c = {.what = PROXY_CHANGE, .change = *change};
 
 	proxy_n++;
 	if (proxy_n == proxy_kill_at && !proxy_kill_after)
 		raise(SIGKILL);
-	if (send(proxy_fd, s, sizeof(*s), 0) != sizeof(*s) ||
-	    recv(proxy_fd, &r, sizeof(r), 0) != sizeof(r))
-		_exit(9);
+	proxy(&c);
 	if (proxy_n == proxy_kill_at)
 		raise(SIGKILL);
-	return r;
-}
-
-static int proxy_link(struct kernel *k, const struct kernel_link_change *c, char *why)
-{
-	return proxy(&(struct plan_step){.op = PLAN_LINK_SET, .link.want = *c});
-}
-
-#define PROXY(name, operation, type, member)                                           \
-	static int name(struct kernel *k, const struct type *object, char *why)        \
-	{                                                                              \
-		return proxy(&(struct plan_step){.op = operation, .member = *object}); \
-	}
-PROXY(proxy_addr_add, PLAN_ADDR_ADD, inv_addr, addr)
-PROXY(proxy_addr_del, PLAN_ADDR_DEL, inv_addr, addr)
-PROXY(proxy_route_add, PLAN_ROUTE_ADD, inv_route, route)
-PROXY(proxy_route_del, PLAN_ROUTE_DEL, inv_route, route)
-PROXY(proxy_rule_add, PLAN_RULE_ADD, inv_rule, rule)
-PROXY(proxy_rule_del, PLAN_RULE_DEL, inv_rule, rule)
-
-static int proxy_sysctl(struct kernel *k, const char *key, const char *value, char *why)
-{
-	struct plan_step s = {.op = PLAN_SYSCTL_SET};
-
-	snprintf(s.sysctl.key, sizeof(s.sysctl.key), "%s", key);
-	snprintf(s.sysctl.want, sizeof(s.sysctl.want), "%s", value);
-	return proxy(&s);
+	return c.result;
 }
 
 static const struct kernel_ops proxy_ops = {
-	.link_set = proxy_link,
-	.addr_add = proxy_addr_add,
-	.addr_del = proxy_addr_del,
-	.route_add = proxy_route_add,
-	.route_del = proxy_route_del,
-	.rule_add = proxy_rule_add,
-	.rule_del = proxy_rule_del,
-	.sysctl_set = proxy_sysctl,
+	.link_find = proxy_find,
+	.read = proxy_read,
+	.change = proxy_change,
 };
 
-static int serve(struct kernel *k, const struct plan_step *s)
+static void serve(struct kernel *k, struct proxy_call *c)
 {
-	switch (s->op) {
-	case PLAN_LINK_SET:
-		return k->ops->link_set(k, &s->link.want, NULL);
-	case PLAN_ADDR_ADD:
-		return k->ops->addr_add(k, &s->addr, NULL);
-	case PLAN_ADDR_DEL:
-		return k->ops->addr_del(k, &s->addr, NULL);
-	case PLAN_ROUTE_ADD:
-		return k->ops->route_add(k, &s->route, NULL);
-	case PLAN_ROUTE_DEL:
-		return k->ops->route_del(k, &s->route, NULL);
-	case PLAN_RULE_ADD:
-		return k->ops->rule_add(k, &s->rule, NULL);
-	case PLAN_RULE_DEL:
-		return k->ops->rule_del(k, &s->rule, NULL);
-	default:
-		return k->ops->sysctl_set(k, s->sysctl.key, s->sysctl.want, NULL);
+	switch (c->what) {
+	case PROXY_FIND:
+		c->result = k->ops->link_find(k, c->ref, &c->change.ifindex);
+		break;
+	case PROXY_READ:
+		c->result = k->ops->read(k, &c->change);
+		break;
+	case PROXY_CHANGE:
+		c->result = k->ops->change(k, &c->change, NULL);
+		break;
 	}
 }
 
@@ -367,7 +360,7 @@ static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, 
 	struct kernel k = {.ops = &proxy_ops};
 	struct apply *a = NULL;
 	struct apply_outcome o;
-	struct plan_step s;
+	struct proxy_call c;
 	int sv[2], status;
 	pid_t pid;
 
@@ -384,10 +377,9 @@ static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, 
 		_exit(1);
 	}
 	close(sv[1]);
-	while (recv(sv[0], &s, sizeof(s), 0) == sizeof(s)) {
-		int r = serve(f->k, &s);
-
-		assert_int_equal(send(sv[0], &r, sizeof(r), MSG_NOSIGNAL), sizeof(r));
+	while (recv(sv[0], &c, sizeof(c), 0) == sizeof(c)) {
+		serve(f->k, &c);
+		assert_int_equal(send(sv[0], &c, sizeof(c), MSG_NOSIGNAL), sizeof(c));
 	}
 	close(sv[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -439,15 +431,15 @@ static void test_journals_of_others(void **state)
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 	write_journal(f, "", 0); /* killed before the first line */
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
-	write_journal(f, "plenum-journal 2 boot x netns 1\n", 0);
+	write_journal(f, "plenum-journal 1 boot x netns 1\n", 0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
 	assert_non_null(strstr(o.why, "line 1"));
 	write_journal(f, "\x01\x02garbage\n\n", 0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
 	/* Of an earlier boot: what it says is gone. */
 	write_journal(f,
-		      "plenum-journal 1 boot x netns 1\n"
-		      "begin 0 addr-add 3 veth0 10.10.1.10/16 112 1 0\n",
+		      "plenum-journal 2 boot x netns 1\n"
+		      "begin 0 addr-add veth0 10.10.1.10/16 112 0 0\n",
 		      0);
 	assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 	assert_non_null(strstr(o.why, "ignored"));

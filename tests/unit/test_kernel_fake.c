@@ -38,6 +38,7 @@ static int setup(void **state)
 
 	l->ifindex = LEG;
 	strcpy(l->name, "leg0");
+	strcpy(l->pci, "0000:3b:00.0");
 	l->mtu = 1500;
 	l->mtu_min = 68;
 	l->mtu_max = 9000;
@@ -68,20 +69,20 @@ static void test_addresses(void **state)
 	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
 	char why[KERNEL_WHY_MAX] = "";
 
-	assert_int_equal(k->ops->addr_add(k, &a, why), 0);
-	assert_int_equal(k->ops->addr_add(k, &b, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &a, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &b, why), 0);
 	assert_int_equal(inv->addrs[0].proto, PLENUM_RTPROT);
 	assert_false(inv->addrs[0].secondary);
 	assert_true(inv->addrs[1].secondary);
 	assert_int_equal(inv->n_routes, 1);
 	assert_int_equal(inv->routes[0].proto, RTPROT_KERNEL);
 	assert_string_equal(why, "");
-	assert_int_equal(k->ops->addr_add(k, &a, why), -EEXIST);
+	assert_int_equal(kernel_do_addr_add(k, &a, why), -EEXIST);
 	assert_string_not_equal(why, "");
-	assert_int_equal(k->ops->addr_del(k, &a, NULL), 0);
+	assert_int_equal(kernel_do_addr_del(k, &a, NULL), 0);
 	assert_int_equal(inv->n_addrs, 0); /* the secondary went along */
 	assert_int_equal(inv->n_routes, 0);
-	assert_int_equal(k->ops->addr_del(k, &a, NULL), -EADDRNOTAVAIL);
+	assert_int_equal(kernel_do_addr_del(k, &a, NULL), -EADDRNOTAVAIL);
 	assert_int_equal(k->n_writes, 5);
 }
 
@@ -91,11 +92,11 @@ static void test_secondary_is_promoted(void **state)
 	const struct inventory *inv = kernel_fake_inventory(k);
 	struct inv_addr a = leg_addr("10.0.0.1/24"), b = leg_addr("10.0.0.2/24");
 
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg0/promote_secondaries", "1", NULL),
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/leg0/promote_secondaries", "1", NULL),
 			 0);
-	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
-	assert_int_equal(k->ops->addr_add(k, &b, NULL), 0);
-	assert_int_equal(k->ops->addr_del(k, &a, NULL), 0);
+	assert_int_equal(kernel_do_addr_add(k, &a, NULL), 0);
+	assert_int_equal(kernel_do_addr_add(k, &b, NULL), 0);
+	assert_int_equal(kernel_do_addr_del(k, &a, NULL), 0);
 	assert_int_equal(inv->n_addrs, 1);
 	assert_false(inv->addrs[0].secondary);
 	assert_int_equal(inv->n_routes, 1);
@@ -109,36 +110,49 @@ static void test_routes_follow_the_link(void **state)
 	struct inv_addr a = leg_addr("10.0.0.1/24");
 	struct inv_route r = {
 		.table = 100, .family = AF_INET, .gateway = address("10.0.0.254"), .oif = LEG};
-	struct kernel_link_change down = {.ifindex = LEG, .set_up = true, .up = false};
-	struct kernel_link_change up = {.ifindex = LEG, .set_up = true, .up = true};
 
-	assert_int_equal(k->ops->route_add(k, &r, NULL), -ENETUNREACH);
-	assert_int_equal(k->ops->addr_add(k, &a, NULL), 0);
-	assert_int_equal(k->ops->route_add(k, &r, NULL), 0);
-	assert_int_equal(k->ops->route_add(k, &r, NULL), -EEXIST);
-	assert_int_equal(k->ops->link_set(k, &down, NULL), 0);
+	assert_int_equal(kernel_do_route_add(k, &r, NULL), -ENETUNREACH);
+	assert_int_equal(kernel_do_addr_add(k, &a, NULL), 0);
+	assert_int_equal(kernel_do_route_add(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_route_add(k, &r, NULL), -EEXIST);
+	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_UP, 0, NULL), 0);
 	assert_int_equal(inv->n_routes, 0);
-	assert_int_equal(k->ops->route_add(k, &r, NULL), -ENETDOWN);
-	assert_int_equal(k->ops->link_set(k, &up, NULL), 0);
+	assert_int_equal(kernel_do_route_add(k, &r, NULL), -ENETDOWN);
+	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_UP, 1, NULL), 0);
 	assert_int_equal(inv->n_routes, 1);
 	assert_true(inv->links[0].carrier);
-	assert_int_equal(k->ops->route_del(k, &r, NULL), -ESRCH);
-	assert_int_equal(k->ops->route_add(k, &r, NULL), 0);
-	assert_int_equal(k->ops->route_del(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_route_del(k, &r, NULL), -ESRCH);
+	assert_int_equal(kernel_do_route_add(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_route_del(k, &r, NULL), 0);
 }
 
 static void test_link_limits(void **state)
 {
 	struct kernel *k = *state;
-	struct kernel_link_change c = {.ifindex = LEG, .set_mtu = true, .mtu = 9001};
+	struct kernel_change c = {
+		.kind = KERNEL_LINK, .ifindex = LEG, .link = {.attr = KERNEL_LINK_MTU}};
 	char why[KERNEL_WHY_MAX];
 
-	assert_int_equal(k->ops->link_set(k, &c, why), -EINVAL);
+	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_MTU, 9001, why), -EINVAL);
 	assert_string_equal(why, "mtu greater than device maximum");
-	c.mtu = 9000;
-	assert_int_equal(k->ops->link_set(k, &c, why), 0);
-	c.ifindex = 99;
-	assert_int_equal(k->ops->link_set(k, &c, why), -ENODEV);
+	assert_int_equal(kernel_do_link(k, LEG, KERNEL_LINK_MTU, 9000, why), 0);
+	assert_int_equal(kernel_do_link(k, 99, KERNEL_LINK_MTU, 9000, why), -ENODEV);
+	assert_int_equal(k->ops->read(k, &c), 0);
+	assert_int_equal(c.link.was, 9000);
+	c.kind = KERNEL_ADDR;
+	assert_int_equal(k->ops->read(k, &c), -EOPNOTSUPP);
+}
+
+static void test_link_references(void **state)
+{
+	struct kernel *k = *state;
+	uint32_t ifindex = 0;
+
+	assert_int_equal(k->ops->link_find(k, "leg0", &ifindex), 0);
+	assert_int_equal(ifindex, LEG);
+	assert_int_equal(k->ops->link_find(k, "leg", &ifindex), -ENODEV);
+	assert_int_equal(k->ops->link_find(k, "0000:3b:00.0", &ifindex), 0);
+	assert_int_equal(k->ops->link_find(k, "0000:3b:00.0/vf0", &ifindex), -ENODEV);
 }
 
 static void test_rules_and_sysctls(void **state)
@@ -147,18 +161,18 @@ static void test_rules_and_sysctls(void **state)
 	struct inv_rule r = {.priority = 1000, .table = 100, .from = prefix("10.0.0.1/32")};
 	char value[16];
 
-	assert_int_equal(k->ops->rule_add(k, &r, NULL), 0);
-	assert_int_equal(k->ops->rule_add(k, &r, NULL), -EEXIST);
-	assert_int_equal(k->ops->rule_del(k, &r, NULL), 0);
-	assert_int_equal(k->ops->rule_del(k, &r, NULL), -ENOENT);
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg0/arp_announce", "2", NULL), 0);
-	assert_int_equal(k->ops->sysctl_get(k, "net/ipv4/conf/leg0/arp_announce", value, 16), 0);
+	assert_int_equal(kernel_do_rule_add(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_rule_add(k, &r, NULL), -EEXIST);
+	assert_int_equal(kernel_do_rule_del(k, &r, NULL), 0);
+	assert_int_equal(kernel_do_rule_del(k, &r, NULL), -ENOENT);
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/leg0/arp_announce", "2", NULL), 0);
+	assert_int_equal(kernel_read_sysctl(k, "net/ipv4/conf/leg0/arp_announce", value, 16), 0);
 	assert_string_equal(value, "2");
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg0/arp_announce", "x", NULL),
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/leg0/arp_announce", "x", NULL),
 			 -EINVAL);
-	assert_int_equal(k->ops->sysctl_set(k, "net/ipv4/conf/leg1/arp_announce", "2", NULL),
+	assert_int_equal(kernel_do_sysctl(k, "net/ipv4/conf/leg1/arp_announce", "2", NULL),
 			 -ENOENT);
-	assert_int_equal(k->ops->sysctl_get(k, "net/none", value, 16), -ENOENT);
+	assert_int_equal(kernel_read_sysctl(k, "net/none", value, 16), -ENOENT);
 }
 
 static void test_injected_failure(void **state)
@@ -168,14 +182,14 @@ static void test_injected_failure(void **state)
 	char why[KERNEL_WHY_MAX];
 
 	kernel_fake_fail(k, 2, 1, -EBUSY, "the test says no");
-	assert_int_equal(k->ops->addr_add(k, &a, why), 0);
-	assert_int_equal(k->ops->addr_add(k, &b, why), -EBUSY);
+	assert_int_equal(kernel_do_addr_add(k, &a, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &b, why), -EBUSY);
 	assert_string_equal(why, "the test says no");
 	assert_int_equal(kernel_fake_inventory(k)->n_addrs, 1);
-	assert_int_equal(k->ops->addr_add(k, &b, why), 0);
+	assert_int_equal(kernel_do_addr_add(k, &b, why), 0);
 	kernel_fake_fail(k, 1, 0, -EIO, NULL);
-	assert_int_equal(k->ops->addr_del(k, &b, why), -EIO);
-	assert_int_equal(k->ops->addr_del(k, &b, why), -EIO);
+	assert_int_equal(kernel_do_addr_del(k, &b, why), -EIO);
+	assert_int_equal(kernel_do_addr_del(k, &b, why), -EIO);
 	assert_int_equal(k->n_writes, 5);
 }
 
@@ -227,6 +241,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_secondary_is_promoted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_routes_follow_the_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_link_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_link_references, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rules_and_sysctls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_injected_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),

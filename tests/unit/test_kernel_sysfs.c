@@ -288,6 +288,29 @@ static void test_rdma_messages(void **state)
 	assert_int_equal(number, 7);
 }
 
+static void test_link_references(void **state)
+{
+	struct tree *t = *state;
+	char name[IFNAMSIZ] = "";
+
+	put_link(t->root, "bus/pci/devices/0000:3b:00.0", "../../../" PF);
+	put_link(t->root, PF "/virtfn0", "../0000:3b:02.0");
+	assert_int_equal(sysfs_link_name(t->root, "leg0", name), 0);
+	assert_string_equal(name, "leg0");
+	assert_int_equal(sysfs_link_name(t->root, "0000:3b:00.0", name), 0);
+	assert_string_equal(name, "ens1f0");
+	assert_int_equal(sysfs_link_name(t->root, "0000:3b:00.0/vf0", name), 0);
+	assert_string_equal(name, "ens1f0v0");
+	assert_int_equal(sysfs_link_name(t->root, "0000:3b:00.0/vf1", name), -ENODEV);
+	assert_int_equal(sysfs_link_name(t->root, "0000:3b:00.1", name), -ENODEV);
+	assert_int_equal(sysfs_link_name(t->root, "0000:3b:00.0/../x", name), -EINVAL);
+	assert_int_equal(sysfs_link_name(t->root, "3b:00", name), -EINVAL);
+	assert_int_equal(sysfs_link_name(t->root, "a-name-of-sixteen", name), -ENODEV);
+	put(t->root, PF "/net/ens1f0d1/speed", "-1\n");
+	assert_int_equal(sysfs_link_name(t->root, "0000:3b:00.0", name), -ENOTUNIQ);
+	assert_string_equal(name, "ens1f0v0"); /* untouched by what failed */
+}
+
 /* udev names a link: only where its daemon listens for links of this namespace, and only until it
  * is done. */
 static void test_udev(void **state)
@@ -453,6 +476,7 @@ int main(void)
 		CASE(test_rdma_from_sysfs),
 		CASE(test_cores),
 		CASE(test_hugepages),
+		CASE(test_link_references),
 		CASE(test_udev),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_mounts),

@@ -42,26 +42,12 @@ static void expect_error(const char *yaml, const struct inventory *inv, const ch
 	spec_free(s);
 }
 
-static unsigned rank(enum plan_op op)
-{
-	static const enum plan_op order[] = {
-		PLAN_SYSCTL_SET, PLAN_LINK_SET, PLAN_RULE_DEL,	PLAN_ROUTE_DEL,
-		PLAN_ADDR_ADD,	 PLAN_ADDR_DEL, PLAN_ROUTE_ADD, PLAN_RULE_ADD,
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
-		if (order[i] == op)
-			return i;
-	fail();
-	return 0;
-}
-
-static size_t count(const struct plan *p, enum plan_op op)
+static size_t count(const struct plan *p, const char *op)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_steps; i++)
-		n += p->steps[i].op == op;
+		n += step_is(&p->steps[i], op);
 	return n;
 }
 
@@ -71,14 +57,14 @@ static void test_fresh_host(void **state)
 	struct spec *s;
 	struct plan *p = plan(HOST_YAML, inv, &s);
 
-	assert_int_equal(count(p, PLAN_ADDR_ADD), 2);
-	assert_int_equal(count(p, PLAN_ROUTE_ADD), 5);
-	assert_int_equal(count(p, PLAN_RULE_ADD), 2);
-	assert_int_equal(count(p, PLAN_LINK_SET), 3); /* two MTUs, one of the links is down */
+	assert_int_equal(count(p, "addr-add"), 2);
+	assert_int_equal(count(p, "route-add"), 5);
+	assert_int_equal(count(p, "rule-add"), 2);
+	assert_int_equal(count(p, "link-set"), 3); /* two MTUs, one of the links is down */
 	for (size_t i = 0; i < p->n_steps; i++) {
 		assert_string_not_equal(p->steps[i].reason, "");
 		if (i)
-			assert_true(rank(p->steps[i - 1].op) <= rank(p->steps[i].op));
+			assert_true(p->steps[i - 1].phase <= p->steps[i].phase);
 	}
 	assert_int_equal(p->n_workers, 1);
 	assert_int_equal(p->workers[0].n_ports, 2);
@@ -105,15 +91,15 @@ static void test_foreign_objects_stay(void **state)
 			       .from = host_prefix("10.10.9.9/32")};
 	host_add_route(inv, 7000, 4, "10.10.0.0/16", NULL, HOST_VETH0);
 	p = plan(HOST_YAML, inv, &s);
-	assert_int_equal(count(p, PLAN_ADDR_DEL), 0);
-	assert_int_equal(count(p, PLAN_RULE_DEL), 0);
-	assert_int_equal(count(p, PLAN_ROUTE_DEL), 0);
+	assert_int_equal(count(p, "addr-del"), 0);
+	assert_int_equal(count(p, "rule-del"), 0);
+	assert_int_equal(count(p, "route-del"), 0);
 	for (size_t i = 0; i < p->n_steps; i++) {
-		if (p->steps[i].op == PLAN_RULE_ADD)
-			assert_int_not_equal(p->steps[i].rule.table, 7000);
-		if (p->steps[i].op == PLAN_ROUTE_ADD)
-			assert_true(p->steps[i].route.table == 7064 ||
-				    p->steps[i].route.table == 7001);
+		if (step_is(&p->steps[i], "rule-add"))
+			assert_int_not_equal(p->steps[i].change.rule.table, 7000);
+		if (step_is(&p->steps[i], "route-add"))
+			assert_true(p->steps[i].change.route.table == 7064 ||
+				    p->steps[i].change.route.table == 7001);
 	}
 	plan_free(p);
 	spec_free(s);
@@ -137,9 +123,9 @@ static void test_stale_objects_go(void **state)
 			       .from = host_prefix("10.10.9.9/32")};
 	host_add_route(inv, 9, PLENUM_RTPROT, "10.30.0.0/16", NULL, HOST_VETH0);
 	p = plan(HOST_YAML, inv, &s);
-	assert_int_equal(count(p, PLAN_ADDR_DEL), 1);
-	assert_int_equal(count(p, PLAN_RULE_DEL), 1);
-	assert_int_equal(count(p, PLAN_ROUTE_DEL), 1);
+	assert_int_equal(count(p, "addr-del"), 1);
+	assert_int_equal(count(p, "rule-del"), 1);
+	assert_int_equal(count(p, "route-del"), 1);
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);
@@ -163,8 +149,8 @@ static void test_ipv6_prefix_change(void **state)
 		.ifindex = HOST_VETH0, .ip = host_prefix("fd00:a::10/48"), .proto = PLENUM_RTPROT};
 	p = plan(yaml, inv, &s);
 	for (size_t i = 0; i < p->n_steps; i++) {
-		add = p->steps[i].op == PLAN_ADDR_ADD ? i : add;
-		del = p->steps[i].op == PLAN_ADDR_DEL ? i : del;
+		add = step_is(&p->steps[i], "addr-add") ? i : add;
+		del = step_is(&p->steps[i], "addr-del") ? i : del;
 	}
 	assert_true(del > 0 && del < add);
 	plan_free(p);
@@ -196,7 +182,7 @@ static void test_duplicate_found_late(void **state)
 	assert_string_equal(p->legs[0].reason.code, "address-duplicate");
 	assert_int_equal(p->workers[0].n_ports, 1);
 	for (size_t i = 0; i < p->n_steps; i++)
-		assert_true(p->steps[i].op != PLAN_ADDR_ADD && p->steps[i].op != PLAN_ADDR_DEL);
+		assert_true(p->steps[i].kind != &object_addr);
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);
@@ -226,9 +212,9 @@ static int planned_rp_filter(const char *all, const char *own)
 	set_sysctl(inv, "net/ipv4/conf/veth0/rp_filter", own);
 	p = plan(HOST_YAML, inv, &s);
 	for (size_t i = 0; i < p->n_steps; i++)
-		if (p->steps[i].op == PLAN_SYSCTL_SET &&
-		    strcmp(p->steps[i].sysctl.key, "net/ipv4/conf/veth0/rp_filter") == 0)
-			value = atoi(p->steps[i].sysctl.want);
+		if (step_is(&p->steps[i], "sysctl-set") &&
+		    strcmp(p->steps[i].change.sysctl.key, "net/ipv4/conf/veth0/rp_filter") == 0)
+			value = atoi(p->steps[i].change.sysctl.value);
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);
@@ -415,8 +401,8 @@ static void test_addresses_are_stable(void **state)
 	assert_memory_equal(&q->workers[1].ports[0], &p->workers[1].ports[1],
 			    sizeof(q->workers[1].ports[0]));
 	for (size_t i = 0; i < q->n_steps; i++)
-		if (q->steps[i].op == PLAN_RULE_ADD)
-			assert_int_equal(q->steps[i].rule.table, PLAN_TABLE_FIRST + 1);
+		if (step_is(&q->steps[i], "rule-add"))
+			assert_int_equal(q->steps[i].change.rule.table, PLAN_TABLE_FIRST + 1);
 	plan_free(p);
 	plan_free(q);
 	spec_free(s);
@@ -504,8 +490,8 @@ static void test_running_workers_hold_hugepages(void **state)
 	assert_int_equal(first->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(first->workers[1].effective, SPEC_TRANSPORT_DPDK);
 	assert_true(first->workers[1].ports[0].kernel_owned);
-	assert_int_equal(count(first, PLAN_ADDR_ADD), 0);
-	assert_int_equal(count(first, PLAN_RULE_ADD), 0);
+	assert_int_equal(count(first, "addr-add"), 0);
+	assert_int_equal(count(first, "rule-add"), 0);
 	inv->hugepages[0].free = 0;
 	assert_int_equal(plan_build(s, inv, &(struct plan_context){.running = first}, &d, &second),
 			 0);
@@ -516,7 +502,7 @@ static void test_running_workers_hold_hugepages(void **state)
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
 	assert_non_null(strstr(second->workers[1].reason, "no-hugepages: 8 free"));
-	assert_int_equal(count(second, PLAN_ADDR_ADD), 2);
+	assert_int_equal(count(second, "addr-add"), 2);
 	plan_free(second);
 	plan_free(first);
 	diag_done(&d);
@@ -572,7 +558,7 @@ static void test_failed_dpdk_is_not_chosen(void **state)
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
 	assert_string_equal(second->workers[1].reason, "dpdk-failed: no module");
-	assert_int_equal(count(second, PLAN_ADDR_ADD), 2);
+	assert_int_equal(count(second, "addr-add"), 2);
 	ctx.running = second;
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &third), 0);
 	assert_int_equal(third->workers[1].effective, SPEC_TRANSPORT_UDP);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kinds that this program knows. A file of its own so that a test can link another table. */
+#include "netcfg/plan/object.h"
+
+const struct object_kind *const object_kinds[] = {
+	&object_sysctl, &object_link, &object_addr, &object_route, &object_rule,
+};
+const size_t object_kinds_n = ARRAY_SIZE(object_kinds);
