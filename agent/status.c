@@ -139,7 +139,9 @@ static void status_reasons(const struct agent *a, const struct sup_worker *w,
 			snprintf(p->network, sizeof(p->network), "%s", network);
 		deserted = status_deserted_mount(w);
 	}
-	if (w->state != SUP_UP && w->reason[0])
+	if (w->state != SUP_UP && pw && pw->n_ports == 0)
+		reason_format(&pw->reason, p->reason, sizeof(p->reason));
+	else if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
 	else if (w->state != SUP_UP && w->told[0]) /* why it is being started again */
 		snprintf(p->reason, sizeof(p->reason), "%s", w->told);
@@ -150,7 +152,7 @@ static void status_reasons(const struct agent *a, const struct sup_worker *w,
 	else if (reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", reason);
 	else if (pw)
-		snprintf(p->reason, sizeof(p->reason), "%s", pw->reason);
+		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 }
 
 static void status_add_worker(const struct agent *a, struct status *st, const struct sup_worker *w)
@@ -208,9 +210,35 @@ static void status_leg_ips(const struct agent *a, struct status_leg *leg)
 		}
 }
 
+static const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name)
+{
+	for (size_t i = 0; a->now.plan && i < a->now.plan->n_legs; i++)
+		if (strcmp(a->now.plan->legs[i].name, name) == 0)
+			return &a->now.plan->legs[i];
+	return NULL;
+}
+
+/* The plan's word, but for the carrier: that is read when it changes, without a plan. */
+static void status_leg_state(struct status_leg *leg, const struct plan_leg_info *info)
+{
+	struct reason why = info->reason;
+	enum plan_leg_state state = info->state;
+	bool about_carrier = !reason_is_set(&why) || strcmp(why.code, "no-carrier") == 0;
+
+	if (plan_leg_is_configured(info) && about_carrier) {
+		state = leg->up && leg->carrier ? PLAN_LEG_USABLE : PLAN_LEG_DEGRADED;
+		reason_set(&why, "no-carrier", "%s has no carrier", leg->ifname);
+		if (state == PLAN_LEG_USABLE)
+			why = (struct reason){0};
+	}
+	leg->state = plan_leg_state_to_string(state);
+	reason_format(&why, leg->reason, sizeof(leg->reason));
+}
+
 static void status_add_leg(const struct agent *a, struct status *st, const struct spec_net *n)
 {
-	const struct inv_link *link = inv_link_find(a->now.inv, n->device);
+	const struct plan_leg_info *info = status_plan_leg(a, n->name);
+	const struct inv_link *link = info ? inv_link_by_index(a->now.inv, info->ifindex) : NULL;
 	struct status_leg *leg = &st->legs[st->n_legs++];
 
 	snprintf(leg->name, sizeof(leg->name), "%s", n->name);
@@ -226,6 +254,9 @@ static void status_add_leg(const struct agent *a, struct status *st, const struc
 		leg->carrier = now && now->carrier;
 		leg->mtu = link->mtu;
 	}
+	leg->state = "?";
+	if (info)
+		status_leg_state(leg, info);
 	status_leg_ips(a, leg);
 }
 

@@ -15,6 +15,8 @@
 struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	char network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
+	const char *state;		/* static text: plan_leg_state_to_string */
+	char reason[REASON_FORMAT_MAX]; /* why it is not usable, "" */
 	bool up, carrier;
 	uint32_t mtu;
 	char file[128]; /* where it is configured */

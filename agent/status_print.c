@@ -40,10 +40,10 @@ static json_t *status_leg_to_json(const struct status_leg *leg, bool full)
 	for (size_t i = 0; ips && i < leg->n_ips; i++)
 		json_array_append_new(
 			ips, json_string(ip_prefix_format(&leg->ips[i], text, sizeof(text))));
-	o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:I, s:o}", "name", leg->name, "device",
-		      leg->device, "ifname", leg->ifname, "label", leg->label, "network",
-		      leg->network, "carrier", leg->carrier, "up", leg->up, "mtu",
-		      (json_int_t)leg->mtu, "ips", ips);
+	o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:I, s:o}", "name", leg->name,
+		      "device", leg->device, "ifname", leg->ifname, "label", leg->label, "network",
+		      leg->network, "state", leg->state, "reason", leg->reason, "carrier",
+		      leg->carrier, "up", leg->up, "mtu", (json_int_t)leg->mtu, "ips", ips);
 	if (o && full)
 		json_object_set_new(o, "file", status_text(leg->file));
 	return o;
@@ -274,6 +274,11 @@ char *status_to_metrics(const struct status *st)
 	for (size_t i = 0; i < st->n_legs; i++)
 		fprintf(f, "plenum_leg_carrier{leg=\"%s\"} %d\n",
 			status_label(st->legs[i].name, name, sizeof(name)), st->legs[i].carrier);
+	status_metric(f, "leg_usable", "gauge", "Whether the leg is all it was asked to be.");
+	for (size_t i = 0; i < st->n_legs; i++)
+		fprintf(f, "plenum_leg_usable{leg=\"%s\",state=\"%s\"} %d\n",
+			status_label(st->legs[i].name, name, sizeof(name)), st->legs[i].state,
+			strcmp(st->legs[i].state, "usable") == 0);
 	status_metrics_workers(f, st);
 	status_metrics_totals(f, st);
 	status_metrics_paths(f, st);

@@ -406,11 +406,14 @@ static int print_plan(const json_t *o)
 	const json_t *steps = json_object_get(o, "steps");
 	const json_t *actions = json_object_get(o, "actions");
 	const json_t *workers = json_object_get(o, "workers");
+	bool all;
 
-	if (json_array_size(steps) + json_array_size(actions) == 0)
-		puts("Nothing to do: the host is as wanted.");
 	print_plan_lines(steps, "step", 0);
 	print_plan_lines(actions, "action", json_array_size(steps));
+	all = ctl_put_legs(json_object_get(o, "legs"));
+	if (json_array_size(steps) + json_array_size(actions) == 0)
+		printf("Nothing to do: the host is as wanted%s.\n",
+		       all ? "" : " as far as its legs are there");
 	if (json_array_size(workers) == 0)
 		return CTL_OK;
 	putchar('\n');

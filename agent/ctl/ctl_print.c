@@ -57,6 +57,33 @@ const char *ctl_text(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
+bool ctl_put_legs(const json_t *legs)
+{
+	const json_t *leg;
+	bool all = true;
+	size_t i, n = 0;
+
+	json_array_foreach(legs, i, leg)
+	{
+		const char *device = ctl_text(leg, *ctl_text(leg, "ifname") ? "ifname" : "device");
+		const char *state = ctl_text(leg, "state");
+
+		all = all && strcmp(state, "absent") != 0 && strcmp(state, "refused") != 0;
+		if (!*ctl_text(leg, "reason"))
+			continue;
+		printf("%s  ", n++ ? "" : "\n");
+		ctl_put(ctl_text(leg, "name"), stdout);
+		fputs(" (", stdout);
+		ctl_put(device, stdout);
+		fputs(") is ", stdout);
+		ctl_put(state, stdout);
+		fputs(": ", stdout);
+		ctl_put(ctl_text(leg, "reason"), stdout);
+		putchar('\n');
+	}
+	return all;
+}
+
 json_int_t ctl_int(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);

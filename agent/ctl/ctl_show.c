@@ -66,6 +66,8 @@ int ctl_cmd_processes(const struct ctl_args *a)
 
 static const char *carrier_of(const json_t *leg)
 {
+	if (!*ctl_text(leg, "ifname"))
+		return "-";
 	if (!json_is_true(json_object_get(leg, "up")))
 		return "down";
 	return json_is_true(json_object_get(leg, "carrier")) ? "up" : "no carrier";
@@ -73,8 +75,8 @@ static const char *carrier_of(const json_t *leg)
 
 static int print_legs(const json_t *legs)
 {
-	static const char *const headings[] = {"LEG",	"DEVICE", "NETWORK", "LABEL",
-					       "STATE", "MTU",	  "IPS"};
+	static const char *const headings[] = {"LEG",	"DEVICE",  "NETWORK", "LABEL",
+					       "STATE", "CARRIER", "MTU",     "IPS"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *leg;
 	size_t i;
@@ -85,6 +87,7 @@ static int print_legs(const json_t *legs)
 		ctl_table_add(&t, "%s", ctl_text(leg, "device"));
 		ctl_table_add(&t, "%s", ctl_text(leg, "network"));
 		ctl_table_add(&t, "%s", ctl_text(leg, "label"));
+		ctl_table_add(&t, "%s", ctl_text(leg, "state"));
 		ctl_table_add(&t, "%s", carrier_of(leg));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(leg, "mtu"));
 		ctl_table_add_list(&t, json_object_get(leg, "ips"));
@@ -100,6 +103,8 @@ int ctl_cmd_net_list(const struct ctl_args *a)
 	if (r != CTL_OK)
 		return r;
 	r = a->json ? ctl_put_json(o) : print_legs(json_object_get(o, "net"));
+	if (r == CTL_OK && !a->json)
+		ctl_put_legs(json_object_get(o, "net"));
 	json_decref(o);
 	return r;
 }

@@ -66,9 +66,9 @@ struct plan_worker {
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
-	/* why effective is less than asked or possible, "" if not; "code: sentence", where the
-	 * code is one of no-vf, vf-unused, kernel-interface, no-hugepages, dpdk-failed */
-	char reason[128];
+	/* Why effective is less than asked or possible (no-vf, vf-unused, kernel-interface,
+	 * no-hugepages, dpdk-failed), or why it cannot be started (no-leg). */
+	struct reason reason;
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX];

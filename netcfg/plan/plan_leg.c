@@ -45,15 +45,10 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 		return;
 	info->state = state;
 	info->reason = *why;
-	if (plan_leg_is_configured(info))
-		return;
-	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
+	if (!plan_leg_is_configured(info) && b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 		diag_add(b->d, DIAG_ERROR, &b->spec->nets[i].pos, net_path(i, "device").text,
 			 "%s; policy.on-fallback is refuse, so nothing is done without it",
 			 why->text);
-	else
-		diag_add(b->d, DIAG_WARNING, &b->spec->nets[i].pos, net_path(i, "device").text,
-			 "%s is %s: %s", info->name, plan_leg_state_to_string(state), why->text);
 }
 
 /* ---- the device ---- */

@@ -80,7 +80,7 @@ static void print_legs(const struct plan *p, FILE *f)
 
 static void print_worker(const struct plan_worker *w, FILE *f)
 {
-	char ip[IP_ADDR_STR_MAX];
+	char ip[IP_ADDR_STR_MAX], reason[REASON_FORMAT_MAX];
 
 	fprintf(f, "%4u  %-8s  %4u  %-14s  %-14s", w->id, spec_role_to_string(w->role), w->core,
 		spec_transport_to_string(w->asked), spec_transport_to_string(w->effective));
@@ -93,8 +93,8 @@ static void print_worker(const struct plan_worker *w, FILE *f)
 			w->mounts[i]->from_host, w->mounts[i]->from_export);
 	for (size_t i = 0; i < w->n_exports; i++)
 		fprintf(f, "      exports %s as %s\n", w->exports[i].path, w->exports[i].name);
-	if (w->reason[0])
-		fprintf(f, "      %s\n", w->reason);
+	if (reason_is_set(&w->reason))
+		fprintf(f, "      %s\n", reason_format(&w->reason, reason, sizeof(reason)));
 	if (w->note[0])
 		fprintf(f, "      %s\n", w->note);
 }
@@ -171,7 +171,7 @@ static json_t *leg_to_json(const struct plan_leg_info *leg)
 
 	r |= set(o, "name", json_string(leg->name));
 	r |= set(o, "device", json_string(leg->device));
-	r |= set(o, "interface", json_string(leg->ifname));
+	r |= set(o, "ifname", json_string(leg->ifname));
 	r |= set(o, "network", json_string(leg->network));
 	r |= set(o, "label", json_string(leg->label));
 	r |= set(o, "state", json_string(plan_leg_state_to_string(leg->state)));
@@ -211,6 +211,7 @@ static json_t *worker_to_json(const struct plan_worker *w)
 {
 	json_t *o = json_object(), *ports = json_array(), *mounts = json_array(),
 	       *exports = json_array();
+	char reason[REASON_FORMAT_MAX];
 	int r = 0;
 
 	for (size_t i = 0; i < w->n_ports; i++)
@@ -224,7 +225,7 @@ static json_t *worker_to_json(const struct plan_worker *w)
 	r |= set(o, "core", json_integer(w->core));
 	r |= set(o, "asked", json_string(spec_transport_to_string(w->asked)));
 	r |= set(o, "transport", json_string(spec_transport_to_string(w->effective)));
-	r |= set(o, "reason", json_string(w->reason));
+	r |= set(o, "reason", json_string(reason_format(&w->reason, reason, sizeof(reason))));
 	r |= set(o, "note", json_string(w->note));
 	r |= set(o, "udp_port", json_integer(w->udp_port));
 	r |= set(o, "ports", ports);

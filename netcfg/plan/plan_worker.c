@@ -93,14 +93,13 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 
 	if (failed && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
 		w->effective = SPEC_TRANSPORT_UDP;
-		snprintf(w->reason, sizeof(w->reason), "dpdk-failed: %s", failed->why);
+		reason_set(&w->reason, "dpdk-failed", "%s", failed->why);
 		return;
 	}
 	if (*hugepages < PLAN_HUGEPAGES_PER_WORKER) {
 		w->effective = SPEC_TRANSPORT_UDP;
-		snprintf(w->reason, sizeof(w->reason),
-			 "no-hugepages: %llu free of 2 MiB, %u needed",
-			 (unsigned long long)*hugepages, PLAN_HUGEPAGES_PER_WORKER);
+		reason_set(&w->reason, "no-hugepages", "%llu free of 2 MiB, %u needed",
+			   (unsigned long long)*hugepages, PLAN_HUGEPAGES_PER_WORKER);
 		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 			diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
 				 worker_path(entry, "transport").text,
@@ -113,9 +112,9 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 	}
 	*hugepages -= PLAN_HUGEPAGES_PER_WORKER;
 	w->effective = w->asked;
-	snprintf(w->reason, sizeof(w->reason),
-		 "kernel-interface: %.15s (%.31s) has no VF for the worker, DPDK shares it",
-		 link->name, link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
+	reason_set(&w->reason, "kernel-interface",
+		   "%.15s (%.31s) has no VF for the worker, DPDK shares it", link->name,
+		   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
 }
 
 static void choose_auto(struct plan_builder *b, struct plan_worker *w)
@@ -127,13 +126,13 @@ static void choose_auto(struct plan_builder *b, struct plan_worker *w)
 			link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind);
 
 		if (link->max_vfs == 0) {
-			snprintf(w->reason, sizeof(w->reason),
-				 "no-vf: %.15s (%.31s) offers no SR-IOV", link->name, driver);
+			reason_set(&w->reason, "no-vf", "%.15s (%.31s) offers no SR-IOV",
+				   link->name, driver);
 			return;
 		}
-		snprintf(w->reason, sizeof(w->reason),
-			 "vf-unused: %.15s (%.31s) offers %u VFs, which this version does not use",
-			 link->name, driver, link->max_vfs);
+		reason_set(&w->reason, "vf-unused",
+			   "%.15s (%.31s) offers %u VFs, which this version does not use",
+			   link->name, driver, link->max_vfs);
 	}
 }
 
@@ -262,17 +261,19 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 /* "no-leg: leg-a is absent, leg-b is refused" */
 static void explain_no_leg(const struct plan *p, struct plan_worker *w)
 {
-	size_t len = (size_t)snprintf(w->reason, sizeof(w->reason), "no-leg: ");
+	char legs[REASON_TEXT_MAX] = "";
+	size_t len = 0;
 
-	for (size_t i = 0; i < p->n_legs && len < sizeof(w->reason); i++) {
+	for (size_t i = 0; i < p->n_legs && len < sizeof(legs); i++) {
 		const struct plan_leg_info *leg = &p->legs[i];
 
-		len += (size_t)snprintf(w->reason + len, sizeof(w->reason) - len, "%s%.32s %s",
-					i ? ", " : "", leg->name,
+		len += (size_t)snprintf(legs + len, sizeof(legs) - len, "%s%.32s %s", i ? ", " : "",
+					leg->name,
 					plan_leg_is_configured(leg)	? "has no address for it"
 					: leg->state == PLAN_LEG_ABSENT ? "is absent"
 									: "is refused");
 	}
+	reason_set(&w->reason, "no-leg", "%s", legs);
 }
 
 /* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,

@@ -227,7 +227,8 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 		    "{\"host\":\"host-a\",\"version\":\"1\",\"state\":\"degraded\","
 		    "\"applied\":{\"number\":3,\"time\":\"2026-01-02T03:04:05Z\",\"steps\":12},"
 		    "\"legs\":[{\"name\":\"leg-a\",\"device\":\"eth1\",\"label\":\"switch-a\","
-		    "\"network\":\"data-a\",\"carrier\":false,\"up\":true,\"mtu\":1500,"
+		    "\"ifname\":\"eth1\",\"state\":\"degraded\",\"network\":\"data-a\",\"carrier\":"
+		    "false,\"up\":true,\"mtu\":1500,"
 		    "\"ips\":[\"10.10.1.10/24\"]}],\"workers\":{\"up\":1,\"total\":2},"
 		    "\"paths\":[{\"worker\":1,\"leg\":\"leg-a\",\"local\":\"10.10.1.10\","
 		    "\"remote\":\"10.10.1.20\",\"peer\":\"host-b/1\",\"up\":true,\"standby\":true,"
@@ -241,7 +242,7 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 	assert_non_null(strstr(r.out, "Applied:  number 3, 12 steps, 2026-01-02T03:04:05Z\n"));
 	assert_non_null(strstr(r.out, "Workers:  1 of 2 up\n"));
 	assert_non_null(strstr(r.out, "Reasons:  leg-a has no carrier\n          second\n"));
-	assert_non_null(strstr(r.out, "no carrier  1500  10.10.1.10/24\n"));
+	assert_non_null(strstr(r.out, "degraded  no carrier  1500  10.10.1.10/24\n"));
 	assert_non_null(strstr(r.out, "standby  41 us  64.0 KiB  1 B   2 B       3       4"));
 	assert_non_null(strstr(r.out, "1.2 ms\n"));
 }
@@ -316,6 +317,22 @@ static void test_answers_of_any_shape_do_no_harm(void **state)
 										: CTL_OK);
 	assert_int_equal(run("status", 200, "not json").status, CTL_SOFTWARE);
 	assert_int_equal(run("status", 200, "").status, CTL_SOFTWARE);
+}
+
+static void test_net_list_says_why_a_leg_is_missing(void **state)
+{
+	struct result r =
+		run("net list", 200,
+		    "{\"host\":\"host-a\",\"net\":[{\"name\":\"leg-a\",\"device\":\"eth1\","
+		    "\"ifname\":\"\","
+		    "\"label\":\"switch-a\",\"network\":\"data-a\",\"state\":\"absent\","
+		    "\"reason\":\"not-found: this host has no device eth1\",\"carrier\":false,"
+		    "\"up\":false,\"mtu\":0,\"ips\":[]}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.out, "absent  -        0    -\n"));
+	assert_non_null(strstr(r.out, "\n  leg-a (eth1) is absent: not-found: this host has no "
+				      "device eth1\n"));
 }
 
 static void test_net_add_sends_what_was_written(void **state)
@@ -650,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_status_exits_by_health),
 		cmocka_unit_test(test_tables_fit_the_terminal),
 		cmocka_unit_test(test_answers_of_any_shape_do_no_harm),
+		cmocka_unit_test(test_net_list_says_why_a_leg_is_missing),
 		cmocka_unit_test(test_net_add_sends_what_was_written),
 		cmocka_unit_test(test_net_remove_sends_names_only),
 		cmocka_unit_test(test_apply_says_what_was_done),

@@ -447,7 +447,8 @@ static void test_no_leg_is_usable(void **state)
 	p = plan(HOST_YAML, inv, &s);
 	assert_int_equal(p->n_steps, 0);
 	assert_int_equal(p->workers[0].n_ports, 0);
-	assert_string_equal(p->workers[0].reason, "no-leg: leg-a is absent, leg-b is refused");
+	assert_string_equal(p->workers[0].reason.code, "no-leg");
+	assert_string_equal(p->workers[0].reason.text, "leg-a is absent, leg-b is refused");
 	plan_free(p);
 	s->on_fallback = SPEC_FALLBACK_REFUSE;
 	plan_expect_refused(s, inv, "this host has no device veth0");
@@ -501,7 +502,7 @@ static void test_running_workers_hold_hugepages(void **state)
 	assert_int_equal(plan_build(s, inv, NULL, &d, &second), 0);
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
-	assert_non_null(strstr(second->workers[1].reason, "no-hugepages: 8 free"));
+	assert_non_null(strstr(second->workers[1].reason.text, "8 free"));
 	assert_int_equal(count(second, "addr-add"), 2);
 	plan_free(second);
 	plan_free(first);
@@ -557,7 +558,8 @@ static void test_failed_dpdk_is_not_chosen(void **state)
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &second), 0);
 	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
-	assert_string_equal(second->workers[1].reason, "dpdk-failed: no module");
+	assert_string_equal(second->workers[1].reason.code, "dpdk-failed");
+	assert_string_equal(second->workers[1].reason.text, "no module");
 	assert_int_equal(count(second, "addr-add"), 2);
 	ctx.running = second;
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &third), 0);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Legs come and go, workers had better not. A worker's ports are fixed when it starts, so taking a
+ * leg in means a restart, and leaving one out would mean one too; this file keeps the second from
+ * happening and the first from happening too often.
+ */
+#include "agent/legs.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct plan_leg_info *leg_find(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; p && i < p->n_legs; i++)
+		if (strcmp(p->legs[i].name, name) == 0)
+			return &p->legs[i];
+	return NULL;
+}
+
+static const struct sup_worker *worker_find(const struct sup *sup, uint32_t id)
+{
+	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)
+		if (w->id == id)
+			return w->state == SUP_UP || w->state == SUP_STARTING ? w : NULL;
+	return NULL;
+}
+
+static const struct launch_port *port_of_leg(const struct launch_config *c, const char *leg)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (strcmp(c->ports[i].leg, leg) == 0)
+			return &c->ports[i];
+	return NULL;
+}
+
+/* Whether `has` lacks a port of `wants`, or has another one on the leg. */
+static bool gains_port(const struct launch_config *has, const struct launch_config *wants)
+{
+	for (uint32_t i = 0; i < wants->n_ports; i++) {
+		const struct launch_port *p = port_of_leg(has, wants->ports[i].leg);
+
+		if (!p || memcmp(p, &wants->ports[i], sizeof(*p)) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether every port that `wants` does without is one of an absent leg. */
+static bool loses_absent_only(const struct launch_config *has, const struct launch_config *wants,
+			      const struct plan *plan)
+{
+	for (uint32_t i = 0; i < has->n_ports; i++) {
+		const struct plan_leg_info *leg = leg_find(plan, has->ports[i].leg);
+
+		if (!port_of_leg(wants, has->ports[i].leg) &&
+		    (!leg || leg->state != PLAN_LEG_ABSENT))
+			return false;
+	}
+	return true;
+}
+
+/* Whether nothing but the ports is new. */
+static bool differs_in_ports_only(const struct launch_config *has,
+				  const struct launch_config *wants, struct launch_config *scratch)
+{
+	memcpy(scratch, wants, sizeof(*scratch));
+	sup_config_normalise(scratch);
+	memcpy(scratch->ports, has->ports, sizeof(scratch->ports));
+	scratch->n_ports = has->n_ports;
+	return memcmp(scratch, has, sizeof(*has)) == 0;
+}
+
+uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
+			 struct launch_config *wants, size_t n)
+{
+	autofree struct launch_config *scratch = malloc(sizeof(*scratch));
+	uint64_t now = clock_now_ns(), again = 0;
+
+	for (size_t i = 0; scratch && i < n; i++) {
+		const struct sup_worker *w = worker_find(sup, wants[i].worker_id);
+		uint64_t settles;
+
+		if (!w || !differs_in_ports_only(&w->config, &wants[i], scratch) ||
+		    !loses_absent_only(&w->config, &wants[i], plan))
+			continue;
+		if (gains_port(&w->config, &wants[i])) {
+			settles = w->started_ns + LEGS_SETTLE_NS;
+			if (asked || now >= settles)
+				continue;
+			again = again ? MIN_OF(again, settles - now) : settles - now;
+		}
+		memcpy(wants[i].ports, w->config.ports, sizeof(wants[i].ports));
+		wants[i].n_ports = w->config.n_ports;
+	}
+	return again;
+}
