@@ -101,7 +101,8 @@ static bool vfs_is_built(const char *text)
 /* clang-format off */
 static const struct spec_key management_keys[] = {
 	{"interface", SPEC_TYPE_INTERFACE, FIELD(spec, management_interface),
-	 .help = "The interface that carries management traffic; it is never reconfigured.",
+	 .help = "The interface that carries management traffic; it is never reconfigured."
+		 "\nWhere it is missing, the data legs are configured all the same.",
 	 .example = "eth0"},
 };
 static const struct spec_table management_table = {TABLE(management_keys)};
@@ -115,7 +116,8 @@ static const struct spec_key network_keys[] = {
 		 " they live in.\nRanges do not overlap.",
 	 .example = "10.10.1.10-10.10.1.200/16"},
 	{"gateway", SPEC_TYPE_IP, FIELD(spec_network, gateway),
-	 .help = "The router to other subnets; inside the subnet, outside the range.",
+	 .help = "The router to other subnets; inside the subnet, outside the range, or an IPv6"
+		 " link-local address.",
 	 .example = "10.10.0.1"},
 	{"mtu", SPEC_TYPE_U32, .min = 576, .max = 65535, FIELD(spec_network, mtu),
 	 .fallback_doc = "as it is",
@@ -136,7 +138,9 @@ static const struct spec_key net_keys[] = {
 	 .help = "The name of the leg; unique.",
 	 .example = "leg-a"},
 	{"device", SPEC_TYPE_DEVICE, .required = true, FIELD(spec_net, device),
-	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name.",
+	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name."
+		 "\nOne that is not there is taken in when it appears; a PCI address that several"
+		 " interfaces share names none of them.",
 	 .example = "\"0000:3b:00.0\""},
 	{"network", SPEC_TYPE_NAME, .required = true, FIELD(spec_net, network),
 	 .help = "The entry of networks that the device is connected to.",
@@ -257,8 +261,8 @@ static const struct spec_table peer_table = {TABLE(peer_keys), PLACE(spec_peer)}
 static const struct spec_key policy_keys[] = {
 	{"on-fallback", SPEC_TYPE_ENUM, .fallback = "degrade", NAMES(fallback_names),
 	 FIELD(spec, on_fallback),
-	 .help = "What to do where a transport that was asked for cannot be had: degrade runs on"
-		 " the next best and says why, refuse does not start the worker.",
+	 .help = "What to do where a transport or a leg that was asked for cannot be had: degrade"
+		 " goes on with what there is and says why, refuse changes nothing.",
 	 .example = "refuse"},
 	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
 	 .help = "How long a disruptive change waits to be confirmed before it is rolled back.",
