@@ -327,18 +327,24 @@ static json_t *control_actions(const struct plan *p)
 void control_on_applied(struct agent *a, const struct walk_client *c, const struct walk_answer *w)
 {
 	struct control_reply r = {.http_status = 0};
+	json_t *warnings, *legs;
 
 	if (c->id == 0)
 		return;
-	if (w->error < 0)
+	if (w->error < 0) {
 		control_failure(a, &r, w->error, w->diag);
-	else
-		control_json(&r, 200,
-			     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o}", "applied", "number",
-				       (json_int_t)w->number, "steps", (json_int_t)w->steps,
-				       "kernel_writes", (json_int_t)w->kernel_writes, "actions",
-				       control_actions(w->plan), "warnings",
-				       store_diag_to_json(&a->store, w->diag)));
+		control_answer(a, c->id, &r);
+		return;
+	}
+	warnings = store_diag_to_json(&a->store, w->diag);
+	legs = problems_to_json(&a->problems, PROBLEMS_LEGS);
+	json_array_extend(warnings, legs);
+	json_decref(legs);
+	control_json(&r, 200,
+		     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o}", "applied", "number",
+			       (json_int_t)w->number, "steps", (json_int_t)w->steps,
+			       "kernel_writes", (json_int_t)w->kernel_writes, "actions",
+			       control_actions(w->plan), "warnings", warnings));
 	control_answer(a, c->id, &r);
 }
 

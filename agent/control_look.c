@@ -8,7 +8,9 @@
 #include "agent/control.h"
 #include "agent/control_internal.h"
 #include "agent/job.h"
+#include "agent/legs.h"
 #include "netcfg/base/memfd.h"
+#include "netcfg/plan/plan_way.h"
 #include <string.h>
 
 struct control_looking {
@@ -36,8 +38,11 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	if (e >= 0)
 		e = wants_build(round.spec, round.plan, a->opt.log_level, &d, &round.wants,
 				&round.n_wants);
-	if (e >= 0)
+	if (e >= 0) {
+		plan_check_ways(k, round.inv, round.plan);
+		legs_keep_ports(a->sup, round.plan, true, round.wants, round.n_wants);
 		e = actions_add(a->sup, round.wants, round.n_wants, true, round.plan);
+	}
 	if (e < 0)
 		control_failure(a, r, e, &d);
 	else

@@ -16,6 +16,36 @@ static const struct plan_leg_info *leg_find(const struct plan *p, const char *na
 	return NULL;
 }
 
+void legs_describe(const struct plan_leg_info *leg, char *buf, size_t size)
+{
+	char why[REASON_FORMAT_MAX];
+
+	snprintf(buf, size, "leg %s (%s) is %s%s%s", leg->name,
+		 leg->ifname[0] ? leg->ifname : leg->device, plan_leg_state_to_string(leg->state),
+		 reason_is_set(&leg->reason) ? ": " : "",
+		 reason_format(&leg->reason, why, sizeof(why)));
+}
+
+bool legs_have(const struct plan *p, const char *name)
+{
+	const struct plan_leg_info *leg = leg_find(p, name);
+
+	return !name[0] || !leg || plan_leg_is_configured(leg);
+}
+
+bool legs_are_about(const json_t *texts, const char *name)
+{
+	char head[PLENUM_NAME_MAX + 8];
+	int len = snprintf(head, sizeof(head), "leg %s (", name);
+
+	for (size_t i = 0; i < json_array_size(texts); i++)
+		if (strncmp(json_string_value(json_array_get(texts, i)), head, (size_t)len) == 0)
+			return true;
+	return false;
+}
+
+/* ---- ports ---- */
+
 static const struct sup_worker *worker_find(const struct sup *sup, uint32_t id)
 {
 	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the legs' states mean for what runs: which changes are no reason to restart a worker. Owns
- * nothing; called by the walk, between the plan and the supervisor.
+ * What the legs' states mean for what runs: how they are reported, and which changes are no reason
+ * to restart a worker. Owns nothing; called by the walk, between the plan and the supervisor.
  */
 #ifndef PLENUM_AGENT_LEGS_H
 #define PLENUM_AGENT_LEGS_H
 
 #include "agent/supervise.h"
 #include "netcfg/plan/plan.h"
+#include <jansson.h>
 
 /* A worker is not restarted for a leg that appeared less than this long after its start: a device
  * that comes and goes costs at most one restart in this time. */
 #define LEGS_SETTLE_NS (10 * NSEC_PER_SEC)
 
+#define LEGS_TEXT_MAX (REASON_FORMAT_MAX + 3 * PLENUM_NAME_MAX)
+
+/* "leg leg-b (eth2) is absent: not-found: this host has no device eth2" into buf (LEGS_TEXT_MAX
+ * bytes are always enough). */
+void legs_describe(const struct plan_leg_info *leg, char *buf, size_t size);
+/* Whether the plan configured the leg of a step, "" for the host; else what is done for it is no
+ * repair. */
+bool legs_have(const struct plan *p, const char *name);
+/* Whether one of these descriptions, a JSON list, is of that leg. */
+bool legs_are_about(const json_t *texts, const char *name);
 /*
  * Wants whose worker had better be left alone take its ports: where legs are absent, since it
  * cannot be served better without them and has them back when they are; and, unless somebody asked

@@ -80,6 +80,15 @@ bool problems_clear(struct problems *p, enum problems_kind kind)
 	return any;
 }
 
+json_t *problems_to_json(const struct problems *p, enum problems_kind kind)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < p->of[kind].n; i++)
+		json_array_append_new(list, json_string(p->of[kind].texts[i]));
+	return list;
+}
+
 size_t problems_count(const struct problems *p, enum problems_kind kind)
 {
 	return p->of[kind].n;

@@ -36,6 +36,8 @@ bool problems_set(struct problems *p, enum problems_kind kind, const char *head,
 		  const json_t *list);
 /* Whether there were any. */
 bool problems_clear(struct problems *p, enum problems_kind kind);
+/* The texts of a kind as a JSON list, new; NULL: out of memory. */
+json_t *problems_to_json(const struct problems *p, enum problems_kind kind);
 size_t problems_count(const struct problems *p, enum problems_kind kind);
 /* Whether the agent is degraded for them. */
 bool problems_degrade(const struct problems *p);

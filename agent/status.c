@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collecting the snapshot; status_print.c makes the texts. */
 #include "agent/status.h"
+#include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -219,15 +220,16 @@ static const struct plan_leg_info *status_plan_leg(const struct agent *a, const 
 }
 
 /* The plan's word, but for the carrier: that is read when it changes, without a plan. */
-static void status_leg_state(struct status_leg *leg, const struct plan_leg_info *info)
+static void status_leg_state(struct status_leg *leg, const struct plan_leg_info *info,
+			     const struct inv_link *link)
 {
 	struct reason why = info->reason;
 	enum plan_leg_state state = info->state;
 	bool about_carrier = !reason_is_set(&why) || strcmp(why.code, "no-carrier") == 0;
 
-	if (plan_leg_is_configured(info) && about_carrier) {
+	if (plan_leg_is_configured(info) && about_carrier && link) {
 		state = leg->up && leg->carrier ? PLAN_LEG_USABLE : PLAN_LEG_DEGRADED;
-		reason_set(&why, "no-carrier", "%s has no carrier", leg->ifname);
+		plan_explain_carrier(link, &why);
 		if (state == PLAN_LEG_USABLE)
 			why = (struct reason){0};
 	}
@@ -256,7 +258,7 @@ static void status_add_leg(const struct agent *a, struct status *st, const struc
 	}
 	leg->state = "?";
 	if (info)
-		status_leg_state(leg, info);
+		status_leg_state(leg, info, link);
 	status_leg_ips(a, leg);
 }
 

@@ -185,6 +185,10 @@ static int sup_start(struct sup_worker *w)
 	w->reason[0] = '\0';
 	if (!c)
 		return -ENOMEM;
+	if (w->config.n_ports == 0) { /* the plan says which, and why */
+		snprintf(w->reason, sizeof(w->reason), "no-leg: none of its legs can be used");
+		return -ENODEV;
+	}
 	memcpy(c, &w->config, sizeof(*c));
 	c->epoch = rundir_next_epoch(w->sup->setup.rundir);
 	c->boot_id = w->sup->setup.rundir->boot_id;

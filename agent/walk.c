@@ -3,8 +3,10 @@
  * events and clients is in walk_outcome.c. */
 #include "agent/actions.h"
 #include "agent/agent.h"
+#include "agent/legs.h"
 #include "agent/status.h"
 #include "agent/walk_internal.h"
+#include "netcfg/plan/plan_way.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +54,8 @@ static void note_steps(struct agent *a)
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		plan_step_describe(&p->steps[i], text, sizeof(text));
-		if (a->walk.source == WALK_FROM_RUNNING && a->walk.trigger == WALK_KERNEL)
+		if (a->walk.source == WALK_FROM_RUNNING && a->walk.trigger == WALK_KERNEL &&
+		    legs_have(a->now.plan, p->steps[i].leg))
 			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 				   "somebody changed what is ours; repairing: %s", text);
 		else
@@ -133,6 +136,7 @@ static int second_half(struct agent *a)
 {
 	struct walk *w = &a->walk;
 	bool asked = walk_is_asked(w->trigger);
+	uint64_t wait_ns;
 	int r;
 
 	if (a->state == AGENT_STOPPING) {
@@ -142,6 +146,10 @@ static int second_half(struct agent *a)
 				 "nothing is committed");
 		return -ESHUTDOWN;
 	}
+	plan_check_ways(a->kernel, w->next.inv, w->next.plan);
+	wait_ns = legs_keep_ports(a->sup, w->next.plan, asked, w->next.wants, w->next.n_wants);
+	if (wait_ns)
+		walk_arm(a, wait_ns);
 	r = actions_add(a->sup, w->next.wants, w->next.n_wants, asked, w->next.plan);
 	if (r < 0)
 		return r;

@@ -2,6 +2,7 @@
 /* What the end of a walk means: which problems stay, when it is tried again, what is kept on disk
  * for the next start, and what the client hears. Apart from the walk, which only does things. */
 #include "agent/control.h"
+#include "agent/legs.h"
 #include "agent/walk_internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -81,28 +82,35 @@ static void note_warnings(struct agent *a)
 	json_decref(all);
 }
 
+static bool is_in(const char *text, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+			return true;
+	return false;
+}
+
 /* A leg that is missing or less than asked for is taken in when it comes; until then somebody shall
- * know. */
+ * know, and then that it has come. */
 static void note_legs(struct agent *a)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *was = problems_to_json(&a->problems, PROBLEMS_LEGS);
 
 	for (size_t i = 0; list && i < a->now.plan->n_legs; i++) {
 		const struct plan_leg_info *leg = &a->now.plan->legs[i];
-		char reason[REASON_FORMAT_MAX], text[REASON_FORMAT_MAX + 3 * PLENUM_NAME_MAX];
+		char text[LEGS_TEXT_MAX];
 
-		if (leg->state == PLAN_LEG_USABLE)
-			continue;
-		snprintf(text, sizeof(text), "leg %s (%s) is %s%s%s", leg->name, leg->device,
-			 plan_leg_state_to_string(leg->state),
-			 reason_is_set(&leg->reason) ? ": " : "",
-			 reason_format(&leg->reason, reason, sizeof(reason)));
-		json_array_append_new(list, json_string(text));
+		legs_describe(leg, text, sizeof(text));
+		if (leg->state != PLAN_LEG_USABLE) {
+			json_array_append_new(list, json_string(text));
+			if (!is_in(text, was))
+				events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
+		} else if (legs_are_about(was, leg->name)) {
+			events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "%s", text);
+		}
 	}
-	if (problems_set(&a->problems, PROBLEMS_LEGS, NULL, list))
-		for (size_t i = 0; i < json_array_size(list); i++)
-			events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s",
-				   json_string_value(json_array_get(list, i)));
+	problems_set(&a->problems, PROBLEMS_LEGS, NULL, list);
+	json_decref(was);
 	json_decref(list);
 }
 

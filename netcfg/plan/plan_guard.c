@@ -61,6 +61,12 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 	return false;
 }
 
+void plan_explain_carrier(const struct inv_link *link, struct reason *ret)
+{
+	reason_set(ret, "no-carrier", "%s has no carrier: no cable, or its peer is down",
+		   link->name);
+}
+
 /* " in table 100", or nothing for the host's main table. */
 static const char *format_table(uint32_t table, char *buf, size_t size)
 {

@@ -24,6 +24,8 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
  */
 bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
 			 struct reason *ret);
+/* The reason of a link without a carrier. */
+void plan_explain_carrier(const struct inv_link *link, struct reason *ret);
 /* Whether traffic of `top` passes `link`: it is the link itself, or is stacked on it (VLAN, bridge,
  * bond). */
 bool plan_link_stands_on(const struct inventory *inv, const struct inv_link *top,

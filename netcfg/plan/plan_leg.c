@@ -357,8 +357,7 @@ static bool leg_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 		leg->set_mtu = false;
 		leg->mtu = leg->link->mtu;
 	} else if (leg->link->up && !leg->link->carrier) {
-		reason_set(&why, "no-carrier", "%s has no carrier: no cable, or its peer is down",
-			   leg->link->name);
+		plan_explain_carrier(leg->link, &why);
 		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 	} else if (router_advertises(b, leg, &why)) {
 		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);

@@ -5,6 +5,7 @@
  * failure of the apply: what was wanted is there.
  */
 #include "netcfg/plan/plan_way.h"
+#include "netcfg/plan/plan_guard.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -108,8 +109,13 @@ static void check_leg(struct kernel *k, const struct inventory *inv, struct plan
 {
 	const struct inv_link *link = inv_link_by_index(inv, leg->ifindex);
 
-	if (leg->state != PLAN_LEG_USABLE || !link || !link->up || !link->carrier)
+	if (leg->state != PLAN_LEG_USABLE || !link || !link->up)
 		return;
+	if (!link->carrier) {
+		leg->state = PLAN_LEG_DEGRADED;
+		plan_explain_carrier(link, &leg->reason);
+		return;
+	}
 	for (size_t i = 0; i < p->n_workers; i++) {
 		const struct plan_worker *w = &p->workers[i];
 

@@ -10,9 +10,11 @@
 #include "netcfg/plan/plan.h"
 
 /*
- * Asks the kernel by which link each data IP of the plan's UDP workers leaves. A leg whose data are
+ * What only the host after the apply can tell of the legs that the plan calls usable. One without a
+ * carrier, such as one that was just brought up, becomes degraded ("no-carrier"). For the others it
+ * asks the kernel by which link each data IP of the plan's UDP workers leaves. A leg whose data are
  * diverted becomes degraded, with the rule that does it in its reason ("diverted"). inv: the host
- * after the plan was applied. Legs that have a reason already, or no carrier, are not asked about.
+ * after the plan was applied.
  */
 void plan_check_ways(struct kernel *k, const struct inventory *inv, struct plan *p);
 
