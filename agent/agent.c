@@ -278,6 +278,22 @@ static int agent_open_sources(struct agent *a)
 	return r;
 }
 
+void agent_take_rights(struct agent *a)
+{
+	const struct spec *s = a->now.spec;
+	struct clients_rights rights;
+	int r;
+
+	if (!a->clients)
+		return;
+	r = clients_rights_resolve(s->admin_users, s->n_admin_users, s->admin_groups,
+				   s->n_admin_groups, &a->events, &rights);
+	if (r >= 0)
+		clients_set_rights(a->clients, &rights);
+	else
+		events_add(&a->events, LOG_LEVEL_ERR, "agent", "admin: %s", strerror(-r));
+}
+
 /* Clients are served last, when there is something to say. */
 static int agent_open_clients(struct agent *a)
 {

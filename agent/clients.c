@@ -132,20 +132,18 @@ static int peer_of(int fd, struct clients_peer *ret)
 	return peer_groups(fd, ret);
 }
 
-/* To peers that no child will see: from the monitor itself, in words that never change. */
-static void refuse(int fd, const char *status, const char *code, const char *text)
+/* To a peer that no child has a place for: from the monitor itself, in words that never change. */
+static void refuse(int fd)
 {
-	char body[256], all[512];
-	int len = snprintf(body, sizeof(body),
-			   "{\"error\":{\"code\":\"%s\",\"message\":\"%s\",\"details\":[]}}", code,
-			   text);
+	static const char text[] =
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+		"Connection: close\r\n\r\n"
+		"{\"error\":{\"code\":\"busy\",\"message\":\"too many requests of this user wait "
+		"for "
+		"the agent\",\"details\":[]}}";
 
-	len = snprintf(all, sizeof(all),
-		       "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
-		       "Connection: close\r\n\r\n%s",
-		       status, len, body);
 	/* Where it does not fit at once, it is not worth a wait. */
-	if (send(fd, all, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("refusal to a client: %s", strerror(errno));
 }
 
@@ -165,7 +163,8 @@ static int hand_over(struct clients *c, struct client *cl)
 }
 
 /* Takes fd and the peer's groups. */
-static int admit(struct clients *c, enum privsep_role role, int fd, struct clients_peer *peer)
+static int admit(struct clients *c, enum privsep_role role, bool barred, int fd,
+		 struct clients_peer *peer)
 {
 	struct client *cl = calloc(1, sizeof(*cl));
 	int r;
@@ -178,6 +177,7 @@ static int admit(struct clients *c, enum privsep_role role, int fd, struct clien
 	cl->fd = fd;
 	cl->peer = *peer;
 	cl->role = role;
+	cl->barred = barred;
 	set_state(cl, CLIENT_NEW);
 	r = new_id(c, &cl->id);
 	if (r >= 0)
@@ -191,25 +191,18 @@ static int admit(struct clients *c, enum privsep_role role, int fd, struct clien
 	return 0;
 }
 
-/* Which child serves it; PRIVSEP_MONITOR: none. A reader at the admin socket gets its refusal, with
- * what it should have done, from the child that cannot ask for changes. */
-static enum privsep_role role_for(const struct clients *c, const struct listener *l,
-				  const struct clients_peer *p)
-{
-	if (l->role == PRIVSEP_API)
-		return PRIVSEP_API;
-	if (clients_rights_change(&c->rights, p))
-		return PRIVSEP_ADMIN;
-	return clients_rights_read(&c->rights, p) ? PRIVSEP_API : PRIVSEP_MONITOR;
-}
-
+/*
+ * Who may not do what the socket is for is served all the same, by the child that cannot ask for
+ * changes: a refusal from there is read to its end, whereas a connection that is closed at once is
+ * an error without words.
+ */
 static void arrive(struct listener *l, int fd)
 {
 	struct clients *c = l->clients;
 	struct clients_peer peer = {0};
-	enum privsep_role role;
 	struct client *victim;
-	bool full = false;
+	bool admin, barred, full = false;
+	enum privsep_role role;
 	int r = peer_of(fd, &peer);
 
 	if (r < 0) {
@@ -217,23 +210,19 @@ static void arrive(struct listener *l, int fd)
 		close(fd);
 		return;
 	}
-	role = role_for(c, l, &peer);
-	if (role == PRIVSEP_MONITOR) {
-		refuse(fd, "403 Forbidden", "forbidden", "neither root nor named under 'admin'");
-	} else {
-		victim = clients_victim(c->list, role, peer.uid, &full);
-		if (full)
-			refuse(fd, "503 Service Unavailable", "busy",
-			       "too many requests of this user wait");
-		else if (victim)
-			drop(c, victim);
-	}
-	if (role == PRIVSEP_MONITOR || full) {
+	admin = l->role == PRIVSEP_ADMIN && clients_rights_change(&c->rights, &peer);
+	barred = l->role == PRIVSEP_ADMIN && !clients_rights_read(&c->rights, &peer);
+	role = admin ? PRIVSEP_ADMIN : PRIVSEP_API;
+	victim = clients_victim(c->list, role, peer.uid, &full);
+	if (full) {
+		refuse(fd);
 		close(fd);
 		free(peer.groups);
 		return;
 	}
-	r = admit(c, role, fd, &peer);
+	if (victim)
+		drop(c, victim);
+	r = admit(c, role, barred, fd, &peer);
 	if (r < 0)
 		log_debug("a client cannot be served: %s", strerror(-r));
 }

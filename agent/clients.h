@@ -45,7 +45,8 @@ struct client {
 	struct clients_peer peer;
 	enum privsep_role role; /* whose child has it */
 	enum client_state state;
-	int fd; /* a duplicate, by which the monitor sees and ends it */
+	bool barred; /* may not even look: each answer is a refusal */
+	int fd;	     /* a duplicate, by which the monitor sees and ends it */
 	uint64_t since_ns;
 	struct client *next; /* younger */
 };

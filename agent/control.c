@@ -306,7 +306,13 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 	struct agent *a = user;
 	struct control_reply r = {.http_status = 0};
 
-	if (privsep_is_change((enum privsep_type)m->type) && !clients_may_change(a->clients, cl))
+	if (cl->barred)
+		control_error(&r, 403, "forbidden",
+			      "this is for root, and for whom the configuration "
+			      "names under 'admin'",
+			      NULL);
+	else if (privsep_is_change((enum privsep_type)m->type) &&
+		 !clients_may_change(a->clients, cl))
 		control_error(&r, 403, "forbidden", "this client may not make changes", NULL);
 	else
 		control_handlers[m->type](a, cl, m, fd, &r);

@@ -42,6 +42,8 @@ static void take_round(struct agent *a)
 	if (!a->now.spec) {
 		a->now.spec = old.spec;
 		old.spec = NULL;
+	} else {
+		agent_take_rights(a);
 	}
 	a->walk.next = (struct walk_round){0};
 	walk_round_done(&old);

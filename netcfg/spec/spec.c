@@ -21,7 +21,7 @@ static void free_list(const struct spec_key *k, char *base)
 
 		if (k->type == SPEC_TYPE_MAPS)
 			free_fields(k->table, entry);
-		else if (k->type == SPEC_TYPE_URLS)
+		else if (k->type == SPEC_TYPE_URLS || k->type == SPEC_TYPE_ACCOUNTS)
 			free(*(char **)entry);
 	}
 	free(*list);

@@ -122,6 +122,8 @@ struct spec {
 	size_t n_workers;
 	struct spec_peer *peers;
 	size_t n_peers;
+	char **admin_users, **admin_groups; /* who may make changes beside root: names or numbers */
+	size_t n_admin_users, n_admin_groups;
 	struct spec_cluster cluster;
 	char **files; /* what it was read from; the pos members point into it */
 	size_t n_files;

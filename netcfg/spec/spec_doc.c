@@ -94,6 +94,7 @@ static json_t *schema_of_value(const struct spec_key *k)
 	case SPEC_TYPE_IPS:
 	case SPEC_TYPE_RANGES:
 	case SPEC_TYPE_URLS:
+	case SPEC_TYPE_ACCOUNTS:
 		return schema_of_list(k, schema_of_string(k));
 	default:
 		return schema_of_string(k);

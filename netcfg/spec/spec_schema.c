@@ -272,6 +272,16 @@ static const struct spec_key policy_keys[] = {
 };
 static const struct spec_table policy_table = {TABLE(policy_keys)};
 
+static const struct spec_key admin_keys[] = {
+	{"users", SPEC_TYPE_ACCOUNTS, .max = SPEC_ADMINS_MAX, LIST(spec, admin_users, n_admin_users),
+	 .help = "Users, by name or number.",
+	 .example = "[storage]"},
+	{"groups", SPEC_TYPE_ACCOUNTS, .max = SPEC_ADMINS_MAX, LIST(spec, admin_groups, n_admin_groups),
+	 .help = "Groups whose members are, by name or number.",
+	 .example = "[storage-admins]"},
+};
+static const struct spec_table admin_table = {TABLE(admin_keys)};
+
 static const struct spec_key cluster_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_cluster, name),
 	 .help = "The name of the cluster.",
@@ -314,6 +324,10 @@ static const struct spec_key root_keys[] = {
 	{"policy", SPEC_TYPE_MAP, .table = &policy_table,
 	 .help = "What to do when not all is well.",
 	 .example = "{on-fallback: refuse}"},
+	{"admin", SPEC_TYPE_MAP, .table = &admin_table,
+	 .help = "Who may make changes beside root.\nWho may, can have any directory exported and"
+		 " mounted, so that it amounts to being root.",
+	 .example = "{users: [storage]}"},
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
 	 .help = "The cluster; without it the host stands alone.",
 	 .not_built = "this version joins no cluster; leave cluster out and list the other hosts"
@@ -340,5 +354,5 @@ const struct spec_key *spec_key_find(const struct spec_table *t, const char *nam
 bool spec_type_is_list(enum spec_type t)
 {
 	return t == SPEC_TYPE_MAPS || t == SPEC_TYPE_IPS || t == SPEC_TYPE_RANGES ||
-	       t == SPEC_TYPE_URLS || t == SPEC_TYPE_CORES;
+	       t == SPEC_TYPE_URLS || t == SPEC_TYPE_ACCOUNTS || t == SPEC_TYPE_CORES;
 }

@@ -17,6 +17,7 @@
 #define SPEC_PEER_IPS_MAX 16
 #define SPEC_EXPORTS_MAX 16
 #define SPEC_MOUNTS_PER_CORE_MAX 16
+#define SPEC_ADMINS_MAX 64
 
 enum spec_type {
 	SPEC_TYPE_MAP,	     /* a struct inside the parent */
@@ -37,6 +38,7 @@ enum spec_type {
 	SPEC_TYPE_IPS,	     /* pointer and count of struct ip_addr */
 	SPEC_TYPE_RANGES,    /* pointer and count of struct ip_range */
 	SPEC_TYPE_URLS,	     /* pointer and count of char * */
+	SPEC_TYPE_ACCOUNTS,  /* pointer and count of char * */
 	SPEC_TYPE_CORES,     /* pointer and count of unsigned */
 	SPEC_TYPE_MAX
 };

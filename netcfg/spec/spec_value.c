@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #define URL_LEN_MAX 255
+#define ACCOUNT_LEN_MAX 64
 
 /* Decimal digits without a leading zero, as YAML 1.1 and 1.2 both understand. */
 static int number_parse(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
@@ -281,6 +282,25 @@ static int url_parse(const char *text, const struct spec_key *k, void *field)
 		return -EINVAL;
 	for (; *rest; rest++)
 		if (!isalnum((unsigned char)*rest) && !strchr("[].:/_-", *rest))
+			return -EINVAL;
+	return heap_text_set(text, field);
+}
+
+/* What useradd(8) takes, and numbers. */
+static void accounts_describe(const struct spec_key *k, char *buf, size_t size)
+{
+	snprintf(buf, size, "a list of names or numbers of accounts");
+}
+
+static int account_parse(const char *text, const struct spec_key *k, void *field)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || len >= ACCOUNT_LEN_MAX ||
+	    (!isalnum((unsigned char)text[0]) && text[0] != '_'))
+		return -EINVAL;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr("._@-", text[i]))
 			return -EINVAL;
 	return heap_text_set(text, field);
 }
@@ -608,6 +628,11 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 			    .print = heap_text_print,
 			    .pattern = "^https?://",
 			    .item = "a URL that begins with http:// or https://"},
+	[SPEC_TYPE_ACCOUNTS] = {.describe = accounts_describe,
+				.parse = account_parse,
+				.print = heap_text_print,
+				.pattern = "^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,62}$",
+				.item = "the name or number of an account"},
 	[SPEC_TYPE_CORES] = {.describe = cores_describe,
 			     .print = core_print,
 			     .is_number = true,
