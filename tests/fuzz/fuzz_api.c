@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Any bytes as what a client sends, up to the message to the monitor: a head is judged alike
+ * however its bytes arrive, what passes becomes one message by the rules or one error in JSON, and
+ * whoever may only look gets no message that changes anything. The same bytes are a message of a
+ * child that was taken over, too.
+ */
+#include "agent/api_head.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+#define CHECK(x)                 \
+	do {                     \
+		if (!(x))        \
+			abort(); \
+	} while (0)
+
+static void check_error(const struct api_error *e)
+{
+	char *text = api_error_to_json(e);
+	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+
+	CHECK(e->http_status >= 400 && e->http_status < 600 && e->code && e->message[0]);
+	CHECK(json_is_object(json_object_get(o, "error")));
+	json_decref(o);
+	free(text);
+}
+
+/* What was said of the first bytes holds when more have come. */
+static ssize_t check_head(const char *data, size_t size)
+{
+	struct api_error whole = {0}, part = {0};
+	ssize_t good = api_head_check(data, size, &whole);
+
+	for (size_t len = 0; len < size && len < 4096; len += 1 + len / 8) {
+		char *exact = malloc(len ? len : 1); /* so that a read past the end is seen */
+		ssize_t r;
+
+		CHECK(exact);
+		memcpy(exact, data, len);
+		r = api_head_check(exact, len, &part);
+		CHECK(r <= 0 || r == good);
+		CHECK(r >= 0 || good < 0);
+		free(exact);
+	}
+	CHECK(good <= (ssize_t)size);
+	if (good < 0)
+		check_error(&whole);
+	return good;
+}
+
+/* Without the library's decoding: what it would make of %xx is a path like others. */
+static void check_request(char *head, const char *body, size_t body_len)
+{
+	char *path = strchr(head, ' '), *query, *end;
+	struct api_request rq = {.method = head, .body = body, .body_len = body_len};
+	struct api_error e = {0};
+	struct privsep_msg m;
+	unsigned wait_s;
+
+	*path++ = '\0';
+	end = strchr(path, ' ');
+	*end = '\0';
+	query = strchr(path, '?');
+	if (query) {
+		*query++ = '\0';
+		rq.since = rq.wait = rq.instance = query;
+	}
+	rq.path = path;
+	for (int i = 0; i < 2; i++) {
+		rq.read_only = i;
+		if (api_route(&rq, &m, &wait_s, &e) < 0) {
+			check_error(&e);
+			continue;
+		}
+		CHECK(m.type > 0 && m.type < PRIVSEP_TYPE_MAX && wait_s <= API_WAIT_S_MAX);
+		CHECK(!rq.read_only || !privsep_is_change((enum privsep_type)m.type));
+	}
+}
+
+static void check_message(const uint8_t *data, size_t size)
+{
+	struct privsep_msg m = {0};
+	const char *why = NULL;
+
+	memcpy(&m, data, MIN_OF(size, sizeof(m)));
+	for (int fd = 0; fd < 2; fd++)
+		for (enum privsep_role r = 0; r < PRIVSEP_ROLE_MAX; r++) {
+			if (privsep_check(r, &m, size, fd, &why) < 0)
+				CHECK(why);
+			else
+				CHECK(r == PRIVSEP_ADMIN ||
+				      !privsep_is_change((enum privsep_type)m.type));
+		}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data;
+	ssize_t good = check_head(text, size);
+
+	if (good > 0) {
+		char *head = strndup(text, (size_t)good);
+
+		CHECK(head && strlen(head) == (size_t)good);
+		check_request(head, text + good, size - (size_t)good);
+		free(head);
+	}
+	check_message(data, size);
+	return 0;
+}
