@@ -369,6 +369,8 @@ static int check_files(const struct store *st, const char *config)
 	struct spec *spec = NULL;
 	int r = spec_load(st->file, st->dropin_dir, &d, &spec);
 
+	if (r >= 0)
+		r = plan_check(spec, &d);
 	diag_print(&d, stderr);
 	if (r < 0 && d.n == 0)
 		log_err("%s: %s", config, strerror(-r));

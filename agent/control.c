@@ -63,6 +63,14 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 
 /* ---- GET ---- */
 
+static void control_status(struct agent *a, const struct status *st, struct control_reply *r)
+{
+	json_t *o = status_to_json(st);
+
+	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
+	control_json(r, 200, o);
+}
+
 static void control_get_snapshot(struct agent *a, enum privsep_what what, struct control_reply *r)
 {
 	struct status st;
@@ -70,7 +78,7 @@ static void control_get_snapshot(struct agent *a, enum privsep_what what, struct
 	if (status_collect(a, &st) < 0)
 		return;
 	if (what == PRIVSEP_STATUS)
-		control_json(r, 200, status_to_json(&st));
+		control_status(a, &st, r);
 	else if (what == PRIVSEP_PROCESSES)
 		control_json(r, 200, status_processes_to_json(&st));
 	else if (what == PRIVSEP_NET)

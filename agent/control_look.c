@@ -19,10 +19,21 @@ struct control_looking {
 	uint64_t client;
 	enum privsep_what what;
 	struct spec *spec; /* of a plan */
+	struct diag diag;  /* what loading that said */
 	bool answered;
 };
 
 /* ---- in the child ---- */
+
+/* With what the files themselves warn of; what the host makes of them, the plan shows. */
+static json_t *plan_with_warnings(struct control_looking *l, const struct plan *p)
+{
+	autofree char *text = plan_to_json(p);
+	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+
+	json_object_set_new(o, "warnings", store_diag_to_json(&l->agent->store, &l->diag));
+	return o;
+}
 
 static void answer_plan(struct control_looking *l, struct kernel *k, struct control_reply *r)
 {
@@ -46,8 +57,8 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	if (e < 0)
 		control_failure(a, r, e, &d);
 	else
-		*r = (struct control_reply){200, PRIVSEP_JSON, NULL, plan_to_json(round.plan),
-					    false};
+		*r = (struct control_reply){200, PRIVSEP_JSON, plan_with_warnings(l, round.plan),
+					    NULL, false};
 }
 
 static void answer_inventory(struct control_looking *l, struct kernel *k, struct control_reply *r)
@@ -113,6 +124,7 @@ static void forget(struct control_looking *l)
 			l->agent->looks[i] = NULL;
 	job_forget(l->job);
 	spec_free(l->spec);
+	diag_done(&l->diag);
 	free(l);
 }
 
@@ -146,17 +158,16 @@ static struct control_looking **free_place(struct agent *a)
 }
 
 /* Of a plan: what an apply would read, now. */
-static int load_next(struct agent *a, struct control_looking *l, struct diag *d)
+static int load_next(struct agent *a, struct control_looking *l)
 {
 	struct store_source next;
 	int e = store_next(&a->store, &next);
 
-	return e < 0 ? e : spec_load(next.file, next.dropin_dir, d, &l->spec);
+	return e < 0 ? e : spec_load(next.file, next.dropin_dir, &l->diag, &l->spec);
 }
 
 void control_look(struct agent *a, uint64_t client, enum privsep_what what, struct control_reply *r)
 {
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct control_looking **place = free_place(a);
 	struct control_looking *l = place ? calloc(1, sizeof(*l)) : NULL;
 	struct job_setup setup = {.loop = a->loop,
@@ -173,11 +184,11 @@ void control_look(struct agent *a, uint64_t client, enum privsep_what what, stru
 	}
 	*l = (struct control_looking){.agent = a, .client = client, .what = what};
 	if (l->what == PRIVSEP_PLAN)
-		e = load_next(a, l, &d);
+		e = load_next(a, l);
 	if (e >= 0)
 		e = job_start(&setup, &l->job);
 	if (e < 0) {
-		control_failure(a, r, e, &d);
+		control_failure(a, r, e, &l->diag);
 		forget(l);
 		return;
 	}

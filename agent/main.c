@@ -126,9 +126,9 @@ int main(int argc, char **argv)
 	log_open("plenumd", opt.log_level);
 	if (role)
 		return run_role(role, opt.log_level);
+	plugins_register();
 	if (check)
 		return agent_check(&opt);
-	plugins_register();
 	opt.worker = find_worker(worker, sizeof(worker));
 	return agent_main(&opt);
 }

@@ -8,6 +8,7 @@
 #include "agent/store_internal.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
+#include "netcfg/plan/plan.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <libgen.h>
@@ -230,6 +231,8 @@ static int check_tree(struct store *st, const char *tree, bool whole, const char
 	if (r < 0)
 		return store_error(d, st->check_dir, "made", r);
 	r = spec_load(from.file, from.dropin_dir, d, &spec);
+	if (r >= 0)
+		r = plan_check(spec, d);
 	spec_free(spec);
 	return r;
 }

@@ -88,6 +88,8 @@ int ctl_put_text(const char *text);
 
 /* A line for every leg that has a reason. Whether none of them is absent or refused. */
 bool ctl_put_legs(const json_t *legs);
+/* What the agent's answer warns of, on standard error. */
+void ctl_put_warnings(const json_t *answer);
 /* The text of a member, "" where it is none. */
 const char *ctl_text(const json_t *o, const char *key);
 json_int_t ctl_int(const json_t *o, const char *key);

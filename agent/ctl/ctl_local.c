@@ -94,6 +94,8 @@ int ctl_cmd_validate(const struct ctl_args *a)
 	struct spec *s = NULL;
 	int r = load_file(file_of(a), &d, &s), e = CTL_OK;
 
+	if (r == 0)
+		r = plan_check(s, &d);
 	if (a->json)
 		e = validate_json(&d, r);
 	if (e == CTL_OK && a->json && r < 0)
@@ -408,6 +410,7 @@ static int print_plan(const json_t *o)
 	const json_t *workers = json_object_get(o, "workers");
 	bool all;
 
+	ctl_put_warnings(o);
 	print_plan_lines(steps, "step", 0);
 	print_plan_lines(actions, "action", json_array_size(steps));
 	all = ctl_put_legs(json_object_get(o, "legs"));

@@ -50,6 +50,18 @@ int ctl_put_text(const char *text)
 	return CTL_OK;
 }
 
+void ctl_put_warnings(const json_t *answer)
+{
+	const json_t *warning;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "warnings"), i, warning)
+	{
+		if (json_is_string(warning))
+			ctl_complain("%s", json_string_value(warning));
+	}
+}
+
 const char *ctl_text(const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));

@@ -184,6 +184,9 @@ static int print_status(const json_t *o)
 		print_field("Applied:", "nothing yet");
 	printf("Workers:  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " up\n",
 	       ctl_int(workers, "up"), ctl_int(workers, "total"));
+	if (json_is_true(json_object_get(o, "staged")))
+		print_field("Staged:", "changes that wait for 'plenum apply'; 'plenum config diff' "
+				       "shows them");
 	json_array_foreach(reasons, i, reason) print_field(
 		i ? "" : "Reasons:", json_is_string(reason) ? json_string_value(reason) : "?");
 	if (json_array_size(legs) > 0) {
@@ -462,16 +465,14 @@ int ctl_cmd_apply(const struct ctl_args *a)
 {
 	struct ctl_request rq = {
 		.method = "POST", .path = "/v1/apply", .timeout_s = CTL_APPLY_TIMEOUT_S};
-	const json_t *applied, *actions, *warning;
+	const json_t *applied, *actions;
 	json_t *o;
-	size_t i;
 	int r = ctl_ask_json(a, &rq, &o);
 
 	if (r != CTL_OK)
 		return r;
 	applied = json_object_get(o, "applied");
 	actions = json_object_get(o, "actions");
-
 	if (a->json) {
 		r = ctl_put_json(o);
 	} else if (ctl_int(applied, "steps") == 0 && json_array_size(actions) == 0) {
@@ -481,11 +482,8 @@ int ctl_cmd_apply(const struct ctl_args *a)
 		print_actions(actions);
 	}
 
-	json_array_foreach(json_object_get(o, "warnings"), i, warning)
-	{
-		if (!a->json && json_is_string(warning))
-			ctl_complain("%s", json_string_value(warning));
-	}
+	if (!a->json)
+		ctl_put_warnings(o);
 	json_decref(o);
 	return r;
 }

@@ -135,7 +135,7 @@ struct plan_action *plan_action_add(struct plan *p)
 	return &grown[p->n_actions++];
 }
 
-static void refuse_mode(struct plan_builder *b)
+static void refuse_mode(const struct spec *spec, struct diag *d)
 {
 	char modes[64] = "";
 
@@ -145,8 +145,16 @@ static void refuse_mode(struct plan_builder *b)
 		snprintf(modes + len, sizeof(modes) - len, "%s%s", i ? " or " : "",
 			 spec_ha_to_string(planners.table[i]->mode));
 	}
-	diag_add(b->d, DIAG_ERROR, NULL, "ha.mode", "this build has no planner for %s; write %s",
-		 spec_ha_to_string(b->spec->ha), modes[0] ? modes : "another mode");
+	diag_add(d, DIAG_ERROR, NULL, "ha.mode", "this build has no planner for %s; write %s",
+		 spec_ha_to_string(spec->ha), modes[0] ? modes : "another mode");
+}
+
+int plan_check(const struct spec *spec, struct diag *d)
+{
+	if (planner_find(spec->ha))
+		return 0;
+	refuse_mode(spec, d);
+	return -EINVAL;
 }
 
 /* It may be late, and the data legs do not need it; but a misspelt one is not protected. */
@@ -170,7 +178,7 @@ static int build(struct plan_builder *b)
 
 	check_management(b);
 	if (!ops) {
-		refuse_mode(b);
+		refuse_mode(b->spec, b->d);
 		return -EINVAL;
 	}
 	r = ops->legs(b);

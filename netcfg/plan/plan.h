@@ -166,6 +166,9 @@ struct plan_context {
 	const struct plan_owned *owned;
 };
 
+/* What no host of this build could be planned for, into d: for those who check a file without a
+ * host. 0, -EINVAL. */
+int plan_check(const struct spec *spec, struct diag *d);
 /* 0 and *ret (borrows from spec: spec outlives it); -EINVAL with every contradiction between spec
  * and host in d; -ENOMEM. ctx NULL: a host where nothing runs. */
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,

@@ -574,6 +574,23 @@ static void test_files_need_no_agent(void **state)
 	assert_int_equal(agent->n_requests, before);
 }
 
+/* A file that is valid and yet asks for nothing, or for what this build cannot do, is not let pass.
+ */
+static void test_validate_says_what_comes_of_it(void **state)
+{
+	struct result r =
+		run("validate " TOP_SRCDIR "/tests/golden/spec/asks-for-nothing.yaml", 500, "");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.err, "asks-for-nothing.yaml: warning: asks for nothing: "));
+	r = run("validate " TOP_SRCDIR "/tests/golden/spec/bond-good.yaml", 500, "");
+	assert_int_equal(r.status, CTL_DATA);
+	assert_non_null(strstr(r.err, "ha.mode: this build has no planner for lacp; write none or "
+				      "dual-leg"));
+	r = run("plan", 200, "{\"steps\":[],\"warnings\":[\"asks for nothing\"]}");
+	assert_string_equal(r.err, "plenum: asks for nothing\n");
+}
+
 static void test_wrong_usage(void **state)
 {
 	static const char *const wrong[] = {"",
@@ -677,6 +694,7 @@ int main(void)
 		cmocka_unit_test(test_plan_of_the_agent_is_printed),
 		cmocka_unit_test(test_config_of_the_agent),
 		cmocka_unit_test(test_files_need_no_agent),
+		cmocka_unit_test(test_validate_says_what_comes_of_it),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_help_is_never_refused),
 		cmocka_unit_test(test_an_absent_agent_is_told),

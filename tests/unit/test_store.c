@@ -6,6 +6,7 @@
 #include "agent/rundir.h"
 #include "agent/store.h"
 #include "netcfg/base/file.h"
+#include "plugins/plugins.h"
 #include "tests/lib/kill_steps.h"
 
 #include <fcntl.h>
@@ -227,6 +228,11 @@ static void test_a_whole_configuration_is_staged(void **state)
 
 	assert_int_equal(chmod(path_of("etc/plenum.yaml"), 0600), 0);
 	assert_int_equal(put("hots: x\n"), -EINVAL);
+	assert_int_equal(put("networks: [{name: n, range: 10.0.0.1-10.0.0.9/24}]\n"
+			     "net: [{name: a, device: eth1, network: n, ips: [10.0.0.1]},\n"
+			     "      {name: b, device: eth2, network: n, ips: [10.0.0.2]}]\n"
+			     "ha: {mode: lacp}\n"),
+			 -EINVAL); /* which no plan could follow */
 	assert_false(store_has_staged(&st));
 	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
 	assert_int_equal(put(better), 0);
@@ -423,5 +429,6 @@ int main(void)
 		IN_A_FOLDER(test_a_kill_while_a_net_is_staged),
 	};
 
+	plugins_register();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
