@@ -191,6 +191,8 @@ static int apply_plan(const struct applier_task *t, struct kernel *k, int channe
 		res->n_rolled_back = out.n_rolled_back;
 		res->stuck = out.stuck;
 		diag_add(d, DIAG_ERROR, NULL, NULL, "%s", out.why[0] ? out.why : strerror(-r));
+	} else if (out.why[0]) {
+		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why);
 	}
 	return r;
 }

@@ -40,9 +40,12 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	PLENUM_CLEANUP(walk_round_done) struct walk_round round = {.spec = ptr_take(l->spec)};
 	struct agent *a = l->agent;
-	const struct plan_context ctx = {.running = a->now.plan, .failures = NULL};
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	const struct plan_context ctx = {.running = a->now.plan, .owned = &owned};
 	int e = inv_collect(k, &d, &round.inv);
 
+	if (e >= 0)
+		e = plan_owned_load(&owned, a->walk.owned_path, &d);
 	/* Who applies wants what failed to be tried again. */
 	if (e >= 0)
 		e = plan_build(round.spec, round.inv, &ctx, &d, &round.plan);

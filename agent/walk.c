@@ -99,7 +99,8 @@ static void on_applied(void *user, const struct applier_result *res, const struc
 /* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
 static int first_half(struct agent *a)
 {
-	const struct plan_context ctx = {.running = a->now.plan, .failures = &a->failures};
+	const struct plan_context ctx = {
+		.running = a->now.plan, .failures = &a->failures, .owned = &a->walk.owned};
 	struct walk *w = &a->walk;
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
@@ -110,6 +111,8 @@ static int first_half(struct agent *a)
 				    .user = a};
 	int r = load(a);
 
+	if (r >= 0)
+		r = plan_owned_load(&w->owned, w->owned_path, &w->diag);
 	if (r < 0)
 		return r;
 	task.spec = w->next.spec ? w->next.spec : a->now.spec;
@@ -520,13 +523,14 @@ int walk_init(struct agent *a)
 	w->debounce_ns = WALK_DEBOUNCE_NS;
 	w->of_files.pause_ns = w->of_running.pause_ns = WALK_NEWS_NS;
 	w->last_good = rundir_path(a->rundir.state, WALK_LAST_GOOD_FILE);
+	w->owned_path = rundir_path(a->rundir.state, WALK_OWNED_FILE);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_orphan_timer, a, &w->orphan);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
-	return r >= 0 && !w->last_good ? -ENOMEM : r;
+	return r >= 0 && !(w->last_good && w->owned_path) ? -ENOMEM : r;
 }
 
 void walk_done(struct agent *a)
@@ -544,6 +548,8 @@ void walk_done(struct agent *a)
 	free(w->clients);
 	free(w->last_good);
 	free(w->last_good_text);
+	plan_owned_done(&w->owned);
+	free(w->owned_path);
 	w->clients = NULL;
-	w->last_good = w->last_good_text = NULL;
+	w->last_good = w->last_good_text = w->owned_path = NULL;
 }

@@ -14,7 +14,7 @@
 #include "agent/clients.h"
 #include "agent/problems.h"
 #include "agent/store.h"
-#include "netcfg/plan/plan.h"
+#include "netcfg/plan/plan_owned.h"
 
 struct agent;
 
@@ -25,6 +25,7 @@ struct agent;
 #define WALK_NEWS_NS NSEC_PER_SEC
 #define WALK_RETRY_MAX_NS (300 * NSEC_PER_SEC)
 #define WALK_LAST_GOOD_FILE "running.yaml" /* in the state directory */
+#define WALK_OWNED_FILE "owned" /* there too: what applies have changed and how it was found */
 #define WALK_VERIFY_NS (5 * NSEC_PER_SEC)
 
 enum walk_trigger {
@@ -101,9 +102,11 @@ struct walk {
 	uint64_t debounce_ns, repaired_ns;
 	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
 	struct loop_source *debounce, *tick, *orphan, *soon;
-	bool ready;	      /* the service manager knows */
-	char *last_good;      /* path of the file */
-	char *last_good_text; /* what this agent has written there; NULL: nothing */
+	bool ready; /* the service manager knows */
+	char *owned_path;
+	struct plan_owned owned; /* as it was read for the last plan */
+	char *last_good;	 /* path of the file */
+	char *last_good_text;	 /* what this agent has written there; NULL: nothing */
 };
 
 int walk_init(struct agent *a);

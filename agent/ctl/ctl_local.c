@@ -4,7 +4,7 @@
 
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
-#include "netcfg/plan/plan.h"
+#include "netcfg/plan/plan_owned.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
 
@@ -328,11 +328,21 @@ static int add_starts(struct plan *p)
 	return 0;
 }
 
+/* What the agent of this host has changed, for who may read it. */
+static int load_owned(struct plan_owned *o, struct diag *d)
+{
+	static const char path[] = PLENUM_STATEDIR "/owned";
+
+	return access(path, R_OK) == 0 ? plan_owned_load(o, path, d) : 0;
+}
+
 /* What becomes of the workers of an agent that runs is that agent's to say. */
 static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs)
 {
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	const struct plan_context ctx = {.owned = &owned};
 	struct plan *p = NULL;
 	autofree char *text = NULL;
 	struct spec *s;
@@ -342,7 +352,9 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 		return r;
 	r = collect(&inv);
 	if (r == CTL_OK) {
-		e = plan_build(s, inv, NULL, &d, &p);
+		e = load_owned(&owned, &d);
+		if (e >= 0)
+			e = plan_build(s, inv, &ctx, &d, &p);
 		if (e >= 0 && !agent_runs)
 			e = add_starts(p);
 		diag_print(&d, stderr);

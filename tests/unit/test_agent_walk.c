@@ -533,6 +533,21 @@ static void test_rollback_leaves_what_others_made(void **state)
 	diag_done(&d);
 }
 
+/* A leg that is no longer asked for is given back as it was found. */
+static void test_what_leaves_is_given_back(void **state)
+{
+	struct fixture *f = *state;
+	char *before = host_json(f), *after;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, "host: host-a\n");
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	after = host_json(f);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+}
+
 /* Killed once, in the middle; the host is as it was at that moment. */
 static void die(void *user, uint64_t nth)
 {
@@ -753,6 +768,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unverified_is_rolled_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rollback_leaves_what_others_made, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_what_leaves_is_given_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed_applier_is_rolled_back, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_start_recovers_first, setup, teardown),
