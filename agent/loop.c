@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The one file that includes sd-event and sd-daemon, so that no other needs to know them. */
 #include "agent/loop.h"
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,25 @@ struct loop {
 	struct loop_source *signals;
 };
 
+static int on_primer(sd_event_source *sd, uint64_t usec, void *user)
+{
+	return 0;
+}
+
+/* The first time that sd-event arms a timer, it reads the boot's identity from /proc. That must
+ * have happened before a process gives up the right to open files. */
+static int prime(sd_event *event)
+{
+	sd_event_source *timer = NULL;
+	int r = sd_event_add_time_relative(event, &timer, CLOCK_MONOTONIC, 3600ULL * 1000000, 0,
+					   on_primer, NULL);
+
+	if (r >= 0)
+		r = sd_event_run(event, 0);
+	sd_event_source_disable_unref(timer);
+	return r;
+}
+
 int loop_new(struct loop **ret)
 {
 	struct loop *l = calloc(1, sizeof(*l));
@@ -30,7 +50,10 @@ int loop_new(struct loop **ret)
 	if (!l)
 		return -ENOMEM;
 	r = sd_event_new(&l->event);
+	if (r >= 0)
+		r = prime(l->event);
 	if (r < 0) {
+		sd_event_unref(l->event);
 		free(l);
 		return r;
 	}
