@@ -7,6 +7,7 @@
  * A leg that carries our addresses already is not taken away for what appeared beside it later
  * (a default route, an overlapping subnet): it goes on as it is and says what is wrong.
  */
+#include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
@@ -96,7 +97,7 @@ static void explain_not_found(struct plan_builder *b, const struct spec_net *net
 			   PLENUM_NAME_MAX, net->device, shown ? others : "none");
 }
 
-/* The link that this device named before, if it is still there under another name. */
+/* The link in service for this leg, if it is still there under another name than the spec has. */
 static const struct inv_link *link_renamed(const struct plan_builder *b, const struct spec_net *net)
 {
 	const struct plan *running = b->ctx->running;
@@ -105,31 +106,33 @@ static const struct inv_link *link_renamed(const struct plan_builder *b, const s
 		const struct plan_leg_info *was = &running->legs[i];
 
 		if (strcmp(was->name, net->name) == 0 && strcmp(was->device, net->device) == 0 &&
-		    was->ifindex)
+		    plan_leg_is_configured(was))
 			return inv_link_by_index(b->inv, was->ifindex);
 	}
 	return NULL;
 }
 
-static void leg_take_link(struct plan_leg_info *info, const struct inv_link *link)
-{
-	memcpy(info->ifname, link->name, sizeof(info->ifname));
-	info->ifindex = link->ifindex;
-}
-
-static void explain_absent(struct plan_builder *b, size_t i, struct reason *why)
+/* The link that the device names, or NULL. One in service whose name was changed goes on: it is
+ * still the one that was meant. */
+static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
-	const struct inv_link *renamed = link_renamed(b, net);
+	const struct inv_link *link = inv_link_find(b->inv, net->device);
+	struct reason why;
 
-	if (renamed) {
-		leg_take_link(&b->plan->legs[i], renamed);
-		reason_set(why, "renamed",
-			   "%.*s is called %s now; write the new name, or the MAC or PCI address",
-			   IFNAMSIZ, net->device, renamed->name);
-	} else {
-		explain_not_found(b, net, why);
+	if (link)
+		return link;
+	link = link_renamed(b, net);
+	if (!link) {
+		explain_not_found(b, net, &why);
+		planner_leg_set_state(b, i, PLAN_LEG_ABSENT, &why);
+		return NULL;
 	}
+	reason_set(&why, "renamed",
+		   "%.*s is called %s now; write the new name, or the MAC or PCI address", IFNAMSIZ,
+		   net->device, link->name);
+	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
+	return link;
 }
 
 /* Ports of one function share its PCI address: which of them is meant only their names say. */
@@ -231,6 +234,53 @@ static bool mtu_change_hurts(const struct plan_builder *b, const struct plan_leg
 		   "%.100s: changing its mtu from %u to %u could cut the host off; "
 		   "write another device or leave mtu out",
 		   dependent.text, leg->link->mtu, leg->mtu);
+	return true;
+}
+
+/* By another link than this one the host finds its way out, too. */
+static bool has_other_default_route(const struct inventory *inv, const struct inv_link *link)
+{
+	for (size_t i = 0; i < inv->n_routes; i++) {
+		const struct inv_route *r = &inv->routes[i];
+		const struct inv_link *top = inv_link_by_index(inv, r->oif);
+
+		if (r->dst.len == 0 && r->type == INV_ROUTE_UNICAST && r->proto != PLENUM_RTPROT &&
+		    top && !plan_link_stands_on(inv, top, link))
+			return true;
+	}
+	return false;
+}
+
+static bool has_ipv6_connections(const struct inventory *inv, const struct inv_link *link)
+{
+	for (size_t i = 0; i < inv->n_conns; i++)
+		for (size_t j = 0; j < inv->n_addrs; j++)
+			if (inv->conns[i].local.family == AF_INET6 &&
+			    inv->addrs[j].ifindex == link->ifindex &&
+			    ip_addr_equal(&inv->addrs[j].ip.addr, &inv->conns[i].local))
+				return true;
+	return false;
+}
+
+/* A leg takes no router advertisements. Where the host itself lives by them, its addresses and its
+ * way out would expire. */
+static bool ra_change_hurts(const struct plan_builder *b, const struct inv_link *link,
+			    struct reason *why)
+{
+	bool any = false;
+	int accepts = 0;
+
+	for (size_t i = 0; i < b->inv->n_routes && !any; i++)
+		any = b->inv->routes[i].proto == INV_PROTO_RA &&
+		      b->inv->routes[i].oif == link->ifindex;
+	if (!any || !link_setting_value(b->inv, LINK_SETTING_ACCEPT_RA, link->name, &accepts) ||
+	    accepts == 0 ||
+	    (has_other_default_route(b->inv, link) && !has_ipv6_connections(b->inv, link)))
+		return false;
+	reason_set(why, "default-route",
+		   "%s has its IPv6 routes by router advertisement, the host needs them, and a leg "
+		   "accepts none; write another device",
+		   link->name);
 	return true;
 }
 
@@ -356,6 +406,8 @@ static bool leg_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 		planner_leg_set_state(b, i, kept, &why);
 		leg->set_mtu = false;
 		leg->mtu = leg->link->mtu;
+	} else if (!ours && ra_change_hurts(b, leg->link, &why)) {
+		planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
 	} else if (leg->link->up && !leg->link->carrier) {
 		plan_explain_carrier(leg->link, &why);
 		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
@@ -411,17 +463,17 @@ static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 /* The link that the device names, if a leg may be made of it; else NULL, and the leg's state. */
 static const struct inv_link *link_choose(struct plan_builder *b, size_t i)
 {
-	const struct spec_net *net = &b->spec->nets[i];
-	const struct inv_link *link = inv_link_find(b->inv, net->device);
+	const char *device = b->spec->nets[i].device;
+	const struct inv_link *link = link_find(b, i);
 	struct plan_leg_info *info = &b->plan->legs[i];
 	enum plan_leg_state state = PLAN_LEG_REFUSED;
 	struct reason why;
 
-	if (!link) {
-		explain_absent(b, i, &why);
-		state = PLAN_LEG_ABSENT;
-	} else if (!device_is_ambiguous(b, net->device, &why)) {
-		leg_take_link(info, link);
+	if (!link)
+		return NULL;
+	if (!device_is_ambiguous(b, device, &why)) {
+		memcpy(info->ifname, link->name, sizeof(info->ifname));
+		info->ifindex = link->ifindex;
 		if (!plan_link_refusal(b->inv, b->spec->management_interface, link, &why) &&
 		    !device_is_taken(b, link, &why)) {
 			if (link->initialized || link_is_ours(b, link, i))

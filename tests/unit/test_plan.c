@@ -371,6 +371,28 @@ static void test_mtu_limit(void **state)
 	inv_free(inv);
 }
 
+/* A leg refuses router advertisements, which the host itself must not live by. */
+static void test_host_lives_by_advertisements(void **state)
+{
+	struct inventory *inv = host_new();
+	struct inv_conns *c;
+
+	inv->links[3].mtu = 9000;
+	assert_int_equal(inv_sysctl_add(inv, "net/ipv6/conf/veth1/accept_ra", "1"), 0);
+	host_add_route(inv, 254, INV_PROTO_RA, "::/0", "fe80::1", HOST_VETH1);
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_DEGRADED, "router-advertisement", "via fe80::1");
+	inv->routes[0].proto = PLENUM_RTPROT; /* eth0's own default route is none of the host's */
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
+		   "veth1 has its IPv6 routes by router advertisement");
+	inv->routes[0].proto = INV_PROTO_BOOT;
+	*inv_addr_add(inv) =
+		(struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("2001:db8::7/64")};
+	c = inv_conns_add(inv);
+	*c = (struct inv_conns){.local = host_addr("2001:db8::7"), .n = 1};
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route", "the host needs them");
+	inv_free(inv);
+}
+
 /* The ports of one function share its PCI address: none of them is guessed. */
 static void test_ambiguous_device(void **state)
 {
@@ -457,7 +479,8 @@ static void test_no_leg_is_usable(void **state)
 	inv_free(inv);
 }
 
-/* The link that was the leg has another name: udev was late, or somebody renamed it. */
+/* The link that is the leg has another name: udev was late, or somebody renamed it. It goes on,
+ * and an agent that starts anew does not guess. */
 static void test_renamed(void **state)
 {
 	struct inventory *inv = host_new();
@@ -468,10 +491,12 @@ static void test_renamed(void **state)
 
 	inv_text_set(inv->links[3].name, sizeof(inv->links[3].name), "ens1");
 	assert_int_equal(plan_build(s, inv, &ctx, &d, &q), 0);
-	assert_int_equal(q->legs[1].state, PLAN_LEG_ABSENT);
+	assert_int_equal(q->legs[1].state, PLAN_LEG_DEGRADED);
 	assert_string_equal(q->legs[1].reason.code, "renamed");
 	assert_non_null(strstr(q->legs[1].reason.text, "veth1 is called ens1 now"));
+	assert_string_equal(q->workers[0].ports[1].ifname, "ens1");
 	plan_free(q);
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_ABSENT, "not-found", "no device veth1");
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);
@@ -631,6 +656,7 @@ int main(void)
 		cmocka_unit_test(test_rp_filter_is_the_larger),
 		cmocka_unit_test(test_what_the_host_stands_on),
 		cmocka_unit_test(test_leg_in_service_stays),
+		cmocka_unit_test(test_host_lives_by_advertisements),
 		cmocka_unit_test(test_ambiguous_device),
 		cmocka_unit_test(test_addresses_are_stable),
 		cmocka_unit_test(test_taken_address),
