@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The words of the command line: the table of commands, their options and their help. It knows what
+ * each takes, so that the commands themselves never look at an argument that they did not ask for.
+ */
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/diag.h"

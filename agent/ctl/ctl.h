@@ -90,7 +90,7 @@ int ctl_put_text(const char *text);
 bool ctl_put_legs(const json_t *legs);
 /* What the agent's answer warns of, on standard error. */
 void ctl_put_warnings(const json_t *answer);
-/* The text of a member, "" where it is none. */
+/* The text of a member, "" where it has none. */
 const char *ctl_text(const json_t *o, const char *key);
 json_int_t ctl_int(const json_t *o, const char *key);
 /* "1.5 MiB" and "3m 20s" into buf; return buf. */

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two configurations compared line by line. Of our own because diff(1) is another program, which a
+ * host need not have, and the texts are small: the plain algorithm will do.
+ */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>

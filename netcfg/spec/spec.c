@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From files to a spec: which files are read, in which order, and what becomes of their errors. The
+ * only part of the spec that touches the file system; what a text means is decided in spec_read.c
+ * and spec_check.c.
+ */
 #include "netcfg/spec/spec.h"
 #include "netcfg/spec/spec_schema.h"
 

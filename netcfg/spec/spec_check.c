@@ -62,7 +62,7 @@ static void check_unique(struct spec_reader *r, struct check_name *names, size_t
 		if (!*names[i].text || strcmp(names[i].text, names[i - 1].text) != 0)
 			continue;
 		check_error(r, names[i].pos, key,
-			    "the %s '%.64s' is taken on line %u%s%s; choose "
+			    "the %s '%.64s' is used already on line %u%s%s; choose "
 			    "another",
 			    what, names[i].text, names[i - 1].pos->line,
 			    names[i].pos->file == names[i - 1].pos->file ? "" : " of ",
@@ -204,7 +204,7 @@ static void check_network(struct spec_reader *r, const struct spec_network *w)
 		return;
 	check_range_ends(r, &w->pos, "range", NO_INDEX, &w->range);
 	if (w->range.first.family == AF_INET6 && w->mtu > 0 && w->mtu < IP6_MTU_MIN)
-		check_error(r, &w->pos, "mtu", "IPv6 takes an MTU of %u at least, found %" PRIu32,
+		check_error(r, &w->pos, "mtu", "IPv6 needs an MTU of at least %u, found %" PRIu32,
 			    IP6_MTU_MIN, w->mtu);
 	if (w->gateway.family == 0)
 		return;
@@ -404,14 +404,15 @@ static void check_ip_count(struct spec_reader *r, const struct spec_net *net, si
 	}
 	if (net->n_ips > 0 && have < n_cores)
 		check_error(r, &net->pos, "ips",
-			    "%" PRIu64 " address%s for %zu cores; give one a core", have,
+			    "%" PRIu64 " address%s for %zu cores; give at least one per core", have,
 			    have == 1 ? "" : "es", n_cores);
 	if (net->n_ips > 0 || !w || !w->range.first.family)
 		return;
 	have = ip_range_count(&w->range);
 	if (have < n_cores)
 		check_error(r, &w->pos, "range",
-			    "%" PRIu64 " address%s for the %zu cores of this host; give one a core",
+			    "%" PRIu64
+			    " address%s for the %zu cores of this host; give at least one per core",
 			    have, have == 1 ? "" : "es", n_cores);
 }
 
@@ -454,7 +455,7 @@ static void check_ha_dual_leg(struct spec_reader *r)
 	const struct spec *s = r->spec;
 
 	if (s->n_nets < 2)
-		check_ha_error(r, "dual-leg needs two devices at least; add them to net");
+		check_ha_error(r, "dual-leg needs at least two devices; add them to net");
 	for (size_t i = 0; i < s->n_nets; i++) {
 		for (size_t j = 0; j < i; j++) {
 			if (!*s->nets[i].network ||
@@ -476,8 +477,8 @@ static void check_ha_bond(struct spec_reader *r)
 
 	if (s->n_nets < 2)
 		check_ha_error(r, s->ha == SPEC_HA_LACP
-					  ? "lacp needs two devices at least; add them to net"
-					  : "active-backup needs two devices at least; add them to "
+					  ? "lacp needs at least two devices; add them to net"
+					  : "active-backup needs at least two devices; add them to "
 					    "net");
 	for (size_t i = 0; i < s->n_nets; i++) {
 		const struct spec_net *net = &s->nets[i];
@@ -515,7 +516,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 			    role);
 	if (w->n_mounts > SPEC_MOUNTS_PER_CORE_MAX * MAX_OF(w->n_cores, 1))
 		check_error(r, &w->pos, "mounts",
-			    "%zu mounts for %zu cores, at most %d a core; add cores", w->n_mounts,
+			    "%zu mounts for %zu cores, at most %d per core; add cores", w->n_mounts,
 			    w->n_cores, SPEC_MOUNTS_PER_CORE_MAX);
 	for (size_t i = 0; i < w->n_mounts; i++)
 		if (w->mounts[i].path && strcmp(w->mounts[i].path, "/") == 0)
@@ -613,7 +614,9 @@ static void check_peer_ips(struct spec_reader *r)
 				       buf, ips[i - 1].peer->name);
 		else if (is_unusable(ips[i].ip))
 			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
-				       "%s is no address of another host", buf);
+				       "%s is not a valid address of another host; write one of "
+				       "its data IPs",
+				       buf);
 		else if (!*s->cluster.name && is_own_address(s, ips[i].ip))
 			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
 				       "%s is among the addresses of this host; give each host a "

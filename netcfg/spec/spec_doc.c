@@ -33,7 +33,7 @@ static json_t *schema_of_enum(const struct spec_key *k)
 		if (!spec_key_is_built(k, k->names[i]))
 			continue;
 		json_array_append_new(names, json_string(k->names[i]));
-		/* Editors that read YAML 1.1 see truth values in these words. */
+		/* Editors that read YAML 1.1 see booleans in these words. */
 		if (strcmp(k->names[i], "on") == 0 || strcmp(k->names[i], "off") == 0)
 			json_array_append_new(names, json_boolean(k->names[i][1] == 'n'));
 	}

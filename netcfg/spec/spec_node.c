@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libyaml's events as a tree. Apart so that one file alone includes yaml.h, and so that everything
+ * YAML may do and a configuration must not (anchors, tags, bombs) is refused in one place.
+ */
 #include "netcfg/spec/spec_node.h"
 #include "netcfg/spec/spec.h"
 
@@ -291,7 +295,7 @@ static int builder_document(struct node_builder *b, const yaml_event_t *e)
 
 	if (b->n_documents++ == 0)
 		return 0;
-	builder_error(b, &pos, "a second YAML document begins; write one document a file");
+	builder_error(b, &pos, "a second YAML document begins; write one document per file");
 	return 1;
 }
 

@@ -36,7 +36,7 @@ struct spec_node {
 int spec_node_parse(const char *file, const char *text, size_t len, struct diag *d,
 		    struct spec_node **ret);
 struct spec_node *spec_node_free(struct spec_node *n);
-/* The member `key` of a map; NULL where it is not there or n is no map. */
+/* The member `key` of a map; NULL where it is not there or n is not a map. */
 struct spec_node *spec_node_member(const struct spec_node *n, const char *key);
 struct spec_node *spec_node_item(const struct spec_node *n, size_t index);
 /* The map that begins at pos in the tree; NULL where none does. */

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The normal form: the schema table run backwards over the members. It is what the agent keeps,
+ * compares and shows, so the order of its keys is the table's and never the file's.
+ */
 #include "netcfg/spec/spec_schema.h"
 
 #include <string.h>

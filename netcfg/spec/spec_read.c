@@ -97,7 +97,7 @@ static bool read_quotes_fit(struct spec_reader *r, const struct spec_key *k,
 	    (k->type == SPEC_TYPE_NAME || k->type == SPEC_TYPE_INTERFACE ||
 	     k->type == SPEC_TYPE_DEVICE)) {
 		read_error(r, n, "expected text, found the %s %.20s; write \"%.20s\" in quotes",
-			   number ? "number" : "truth value", n->text, n->text);
+			   number ? "number" : "boolean", n->text, n->text);
 		return false;
 	}
 	return true;

@@ -66,7 +66,7 @@ const char *spec_fallback_to_string(enum spec_fallback v)
 	return name_of(fallback_names, ARRAY_SIZE(fallback_names), v);
 }
 
-/* What is done already of the keys that this version does in part. A word that is no value at all
+/* What is done already of the keys that this version does in part. A word that is not a valid value
  * passes here: the type refuses it with the values that there are. */
 static bool role_is_built(const char *text)
 {

@@ -13,7 +13,7 @@
 #define SPEC_LIST_MAX 1024 /* entries in any list */
 #define SPEC_CORES_MAX 1024
 #define SPEC_LEGS_MAX PLENUM_LEGS_MAX
-/* What a worker can be told, see launch.h. */
+/* What a worker can be given, see launch.h. */
 #define SPEC_PEER_IPS_MAX 16
 #define SPEC_EXPORTS_MAX 16
 #define SPEC_MOUNTS_PER_CORE_MAX 16
@@ -99,7 +99,7 @@ extern const struct spec_type_ops spec_types[SPEC_TYPE_MAX];
 
 /* Text as a YAML scalar, quoted where plain text would mean something else. Of spec_value.c. */
 void spec_print_text(const char *text, FILE *out);
-/* Whether YAML takes the plain text for a number, a truth value or nothing. */
+/* Whether YAML takes the plain text for a number, a boolean or nothing. */
 bool spec_text_is_number(const char *text);
 bool spec_text_is_bool(const char *text);
 
@@ -107,7 +107,7 @@ bool spec_text_is_bool(const char *text);
 struct spec_reader {
 	struct spec *spec;
 	struct diag *d;
-	struct spec_node **trees; /* one a file with content */
+	struct spec_node **trees; /* one per file with content */
 	size_t n_trees;
 	struct spec_node *core_owner[SPEC_CORES_MAX]; /* who named the core first */
 };

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bytes of a file before YAML sees them. Apart because libyaml's own words about bad bytes name
+ * no line, and because tabs, which it takes for blanks here and there, are what people trip over.
+ */
 #include "netcfg/spec/spec_node.h"
 
 #include <string.h>
@@ -44,14 +48,14 @@ static bool is_refused(uint32_t c)
 	       (c & 0xfffe) == 0xfffe;
 }
 
-struct spec_text_scan {
+struct text_scan {
 	struct diag_pos pos;
 	bool indent; /* only blanks so far on this line */
 	struct diag_pos first_tab;
 	unsigned n_tab_lines, last_tab_line;
 };
 
-static void scan_tab(struct spec_text_scan *s)
+static void scan_tab(struct text_scan *s)
 {
 	if (!s->indent || s->last_tab_line == s->pos.line)
 		return;
@@ -60,7 +64,7 @@ static void scan_tab(struct spec_text_scan *s)
 	s->last_tab_line = s->pos.line;
 }
 
-static void scan_advance(struct spec_text_scan *s, uint32_t c, bool crlf)
+static void scan_advance(struct text_scan *s, uint32_t c, bool crlf)
 {
 	if (c == '\n' || (c == '\r' && !crlf)) {
 		s->pos.line++;
@@ -73,7 +77,7 @@ static void scan_advance(struct spec_text_scan *s, uint32_t c, bool crlf)
 	s->pos.column++;
 }
 
-static void report_tabs(const struct spec_text_scan *s, struct diag *d)
+static void report_tabs(const struct text_scan *s, struct diag *d)
 {
 	if (s->n_tab_lines == 1)
 		diag_add(d, DIAG_ERROR, &s->first_tab, NULL, "a tab indents; write spaces instead");
@@ -99,7 +103,7 @@ static void report_character(const struct diag_pos *pos, uint32_t c, struct diag
 int spec_text_check(const char *file, const char *text, size_t len, struct diag *d)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
-	struct spec_text_scan s = {.pos = {file, 1, 1}, .indent = true};
+	struct text_scan s = {.pos = {file, 1, 1}, .indent = true};
 
 	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c;

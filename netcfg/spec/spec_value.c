@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One value of each type: how it is described, read and printed. What a value means among others is
+ * spec_check.c's; a new type is three functions here and a line in the table at the end.
+ */
 #include "netcfg/spec/spec_schema.h"
 
 #include <ctype.h>
@@ -66,7 +70,7 @@ bool spec_text_is_bool(const char *text)
 	return strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0;
 }
 
-/* Words that YAML 1.1 readers take for truth values, and for nothing. */
+/* Words that YAML 1.1 readers take for booleans, and for nothing. */
 static bool text_is_yaml_word(const char *text)
 {
 	static const char *const words[] = {"yes", "no", "on", "off", "y", "n", "null", "~"};
