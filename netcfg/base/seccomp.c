@@ -47,16 +47,26 @@ static void emit_allow(struct program *p, int nr)
 	emit(p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 }
 
-static void emit_rule(struct program *p, const struct seccomp_rule *r)
+#define ARG_CODE 3 /* instructions of emit_arg */
+
+/* A wrong argument jumps over what is left of the rule. */
+static void emit_arg(struct program *p, const struct seccomp_rule *r, unsigned left)
 {
-	size_t arg = offsetof(struct seccomp_data, args) + r->arg * sizeof(uint64_t);
+	size_t at = offsetof(struct seccomp_data, args) + r->arg * sizeof(uint64_t);
 
 	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-		arg += sizeof(uint32_t);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)r->nr, 0, 5);
-	emit_load(p, arg);
+		at += sizeof(uint32_t);
+	emit_load(p, at);
 	emit(p, BPF_ALU | BPF_AND | BPF_K, r->mask, 0, 0);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, r->value, 0, 1);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, r->value, 0, (uint8_t)left);
+}
+
+/* n rules of one call that must all be right. */
+static void emit_rules(struct program *p, const struct seccomp_rule *rules, unsigned n)
+{
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rules[0].nr, 0, (uint8_t)(n * ARG_CODE + 2));
+	for (unsigned i = 0; i < n; i++)
+		emit_arg(p, &rules[i], (n - 1 - i) * ARG_CODE + 1);
 	emit(p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 	emit_load(p, offsetof(struct seccomp_data, nr));
 }
@@ -74,7 +84,9 @@ int seccomp_filter_install(const struct seccomp_filter *f)
 	for (size_t i = 0; i < f->n_nrs; i++)
 		emit_allow(&p, f->nrs[i]);
 	for (size_t i = 0; i < f->n_rules; i++)
-		emit_rule(&p, &f->rules[i]);
+		emit_rules(&p, &f->rules[i], 1);
+	for (size_t i = 0; i < f->n_pairs; i++)
+		emit_rules(&p, f->pairs[i], 2);
 	emit(&p, BPF_RET | BPF_K, f->action, 0, 0);
 	if (p.full)
 		return -E2BIG;

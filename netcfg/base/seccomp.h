@@ -23,6 +23,8 @@ struct seccomp_filter {
 	size_t n_nrs;
 	const struct seccomp_rule *rules;
 	size_t n_rules;
+	const struct seccomp_rule (*pairs)[2]; /* of one call; both must be right */
+	size_t n_pairs;
 	uint32_t action; /* for all others: SECCOMP_RET_* */
 };
 

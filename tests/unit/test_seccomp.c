@@ -62,15 +62,17 @@ static int killed(void)
 
 static int by_argument(void)
 {
-	static const struct seccomp_rule rules[] = {
-		{SYS_socket, 0, UINT32_MAX, AF_INET},
-		{SYS_socket, 0, UINT32_MAX, AF_INET6},
-		{SYS_dup3, 2, 0xff, 0x80},
+	static const struct seccomp_rule rules[] = {{SYS_dup3, 2, 0xff, 0x80}};
+	static const struct seccomp_rule pairs[][2] = {
+		{{SYS_socket, 0, UINT32_MAX, AF_INET}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
+		{{SYS_socket, 0, UINT32_MAX, AF_INET6}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
 	};
 	const struct seccomp_filter f = {.nrs = calls,
 					 .n_nrs = ARRAY_SIZE(calls),
 					 .rules = rules,
 					 .n_rules = ARRAY_SIZE(rules),
+					 .pairs = pairs,
+					 .n_pairs = ARRAY_SIZE(pairs),
 					 .action = REFUSED};
 
 	if (seccomp_filter_install(&f) < 0)
@@ -78,7 +80,8 @@ static int by_argument(void)
 	if (syscall(SYS_socket, AF_INET, SOCK_DGRAM, 0) < 0 ||
 	    (syscall(SYS_socket, AF_INET6, SOCK_DGRAM, 0) < 0 && errno == EPERM))
 		return 2;
-	if (!refused(SYS_socket, AF_UNIX, SOCK_DGRAM, 0) || !refused(SYS_dup3, 0, 1, 0x81))
+	if (!refused(SYS_socket, AF_UNIX, SOCK_DGRAM, 0) ||
+	    !refused(SYS_socket, AF_INET, SOCK_STREAM, 0) || !refused(SYS_dup3, 0, 1, 0x81))
 		return 3;
 	/* What a rule looked at is not left behind for the comparisons after it. */
 	return syscall(SYS_dup3, 0, 1, 0x180) < 0 && errno == EINVAL ? 0 : 4;
