@@ -406,3 +406,25 @@ uint32_t rundir_next_epoch(struct rundir *rd)
 		log_debug("%s could not be written; the clock stands in for it", path);
 	return rd->epoch;
 }
+
+int rundir_open_key(const struct rundir *rd)
+{
+	autofree char *path = rundir_path(rd->run, "handle-key");
+	char key[LAUNCH_KEY_BYTES];
+	struct stat st;
+	int fd, r;
+
+	if (!path)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size == sizeof(key))
+		return fd;
+	cleanup_close(&fd);
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		return -EIO;
+	r = rundir_write_file(path, key, sizeof(key), 0600);
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

@@ -56,6 +56,9 @@ int rundir_del_mount(struct rundir *rd, const char *path);
 
 /* The next epoch, kept across restarts and, by the clock, across a lost state directory. */
 uint32_t rundir_next_epoch(struct rundir *rd);
+/* Opens the key of the signatures in workers' states (launch.h), made once; it lasts as long as
+ * those do, until a reboot. A descriptor; negative errno. */
+int rundir_open_key(const struct rundir *rd);
 /* DIR/NAME as a heap string, NULL: out of memory. */
 char *rundir_path(const char *dir, const char *name);
 /* Writes text to path by way of a temporary file beside it, synced, with the given mode. */

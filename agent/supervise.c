@@ -177,7 +177,7 @@ static int sup_start(struct sup_worker *w)
 	PLENUM_CLEANUP(sup_fds_done)
 	struct sup_fds f = {.n = LAUNCH_FD_FIRST - SPAWN_FD_FIRST, .first_export = SPAWN_FDS_MAX};
 	autofree struct launch_config *c = malloc(sizeof(*c));
-	autoclose int config_fd = -1, stats_fd = -1;
+	autoclose int config_fd = -1, stats_fd = -1, key_fd = -1;
 	autoclose int ours = -1, theirs = -1;
 	int pair[2], r;
 
@@ -202,8 +202,11 @@ static int sup_start(struct sup_worker *w)
 	config_fd = memfd_new_sealed("plenum-config", c, sizeof(*c));
 	sup_stats_unmap(w);
 	stats_fd = sup_stats_new(&w->stats);
+	key_fd = rundir_open_key(w->sup->setup.rundir);
 	if (config_fd < 0 || stats_fd < 0)
 		return -ENOMEM;
+	if (key_fd < 0)
+		return key_fd;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return -errno;
 	ours = pair[0];
@@ -214,6 +217,7 @@ static int sup_start(struct sup_worker *w)
 	f.fds[LAUNCH_FD_STATE - SPAWN_FD_FIRST] = w->state_fd;
 	f.fds[LAUNCH_FD_AGENT - SPAWN_FD_FIRST] = ours;
 	f.fds[LAUNCH_FD_ALIVE - SPAWN_FD_FIRST] = w->sup->alive[0];
+	f.fds[LAUNCH_FD_KEY - SPAWN_FD_FIRST] = key_fd;
 	r = sup_exec(w, &f);
 	if (r < 0)
 		return r;

@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 3
+#define LAUNCH_VERSION 4
 
 /*
  * Inherited descriptors. All others are closed.
@@ -35,11 +35,14 @@ enum launch_fd {
 				* the worker alone knows what is in it; empty at the first start */
 	LAUNCH_FD_AGENT = 7,   /* the agent's end of LAUNCH_FD_CONTROL: kept, never used */
 	LAUNCH_FD_ALIVE = 8,   /* read end of a pipe; hangs up when the agent is gone */
-	LAUNCH_FD_FIRST = 9,   /* from here on: descriptors that the configuration refers to */
+	LAUNCH_FD_KEY = 9,    /* 16 random bytes that sign what a compute worker keeps in its state,
+			       * and last as long; only its keeper reads them (fuse_keeper.h) */
+	LAUNCH_FD_FIRST = 10, /* from here on: descriptors that the configuration refers to */
 };
 
 #define LAUNCH_ORPHAN_S 600 /* how long a worker serves without an agent */
 
+#define LAUNCH_KEY_BYTES 16
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_MOUNTS_MAX 16
 #define LAUNCH_EXPORTS_MAX 16
@@ -155,6 +158,8 @@ enum launch_exit {
 	LAUNCH_EXIT_ORPHAN = 66, /* the agent is gone and no other came in orphan_s */
 	LAUNCH_EXIT_TRANSPORT =
 		67, /* DPDK cannot be had: another transport, or the same later, may work */
+	LAUNCH_EXIT_SANDBOX = 68, /* the worker cannot be confined, and does not run otherwise;
+				     restart with backoff */
 };
 
 /*

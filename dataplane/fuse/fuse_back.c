@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/fuse/fuse_back_internal.h"
+#include "dataplane/fuse/fuse_hello.h"
 #include "netcfg/base/log.h"
-#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -42,7 +42,7 @@ static int back_restore(struct fuse_back *b)
 
 int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
-		  struct fuse_back **ret)
+		  struct fuse_keeper *keeper, uint32_t handles, struct fuse_back **ret)
 {
 	struct fuse_back *b = calloc(1, sizeof(*b));
 	bool old = false;
@@ -53,15 +53,19 @@ int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 	b->stats = stats;
 	b->hold = hold;
 	b->hold_user = hold_user;
+	b->keeper = keeper;
+	b->host = cfg->host;
 	b->state.fd = -1;
 	b->wait_tail = &b->wait_head;
 	fuse_set_log_func(session_log);
 	raise_descriptor_limit();
 	back_creds_init(b);
 	for (unsigned i = 0; i < cfg->n_exports && i < LAUNCH_EXPORTS_MAX; i++) {
-		err = back_export_init(&b->exports[i], &cfg->exports[i]);
+		err = back_export_init(&b->exports[i], &cfg->exports[i], !keeper);
 		if (err < 0)
 			goto fail;
+		if (keeper)
+			b->exports[i].handles = handles >> i & 1;
 		b->n_exports++;
 	}
 	err = buf_pool_init(&b->requests);
@@ -133,20 +137,26 @@ int fuse_back_fd(const struct fuse_back *b)
 
 int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
 {
-	int n = back_ring_poll(b);
+	int n = back_ring_poll(b), r;
 
 	if (b->wait_head)
 		back_wait_run(b);
 	clients_bury(b);
 	if (b->n_drops)
 		back_drops_retry(b);
+	r = back_signs_flush(b); /* before the answers leave, which rudp_poll does after this */
 	if (now_ns - b->trimmed_ns > BACK_TRIM_NS) {
 		b->trimmed_ns = now_ns;
 		buf_pool_trim(&b->requests);
 		buf_pool_trim(&b->answers);
 		back_mounts_expire(b);
 	}
-	return n;
+	return r < 0 || b->keeper_gone ? -EPIPE : n;
+}
+
+const char *fuse_back_client_host(const struct fuse_back_client *c)
+{
+	return c->host;
 }
 
 unsigned fuse_back_in_flight(const struct fuse_back *b)
@@ -176,7 +186,7 @@ static int session_new(struct fuse_back_client *c)
 	if (!c->session)
 		return -ENOMEM;
 	/* libfuse wants a descriptor to hand to writev, and closes it. */
-	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	fd = fcntl(c->back->state.fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	r = fuse_session_custom_io(c->session, &io, fd);
@@ -195,13 +205,11 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *he
 	struct fuse_hello h;
 	int r;
 
-	if (len < sizeof(h))
-		return -EPROTO;
-	memcpy(&h, hello, sizeof(h));
-	if (le32toh(h.magic) != FUSE_HELLO_MAGIC || le32toh(h.version) != 1 ||
-	    !memchr(h.export_name, '\0', sizeof(h.export_name)) ||
-	    !memchr(h.client_host, '\0', sizeof(h.client_host)))
-		return -EPROTO;
+	r = fuse_hello_get(hello, len, &h);
+	if (r < 0)
+		return r;
+	if (!fuse_hello_names_host(h.server_host, b->host))
+		return -EREMCHG;
 	for (unsigned i = 0; i < b->n_exports && !e; i++)
 		if (strcmp(b->exports[i].cfg->name, h.export_name) == 0)
 			e = &b->exports[i];
@@ -219,6 +227,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *he
 	}
 	c->back = b;
 	c->mount = m;
+	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
 	c->read_only = h.read_only || e->cfg->read_only;
 	m->n_clients++;
 	r = session_new(c);

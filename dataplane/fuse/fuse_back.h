@@ -17,20 +17,9 @@
 #include "dataplane/launch.h"
 #include "dataplane/rudp/rudp.h"
 
-struct fuse_back;	 /* all exports of this worker */
+struct fuse_back; /* all exports of this worker */
+struct fuse_keeper;
 struct fuse_back_client; /* one client session of one mount */
-
-/* What a client sends in the handshake: which export, on behalf of which mount. */
-#define FUSE_HELLO_MAGIC 0x46534831U
-struct fuse_hello {
-	uint32_t magic;	  /* little endian */
-	uint32_t version; /* 1 */
-	uint8_t mount_id[16];
-	uint8_t read_only;
-	uint8_t pad[7];
-	char export_name[PLENUM_NAME_MAX];
-	char client_host[PLENUM_NAME_MAX];
-};
 
 /*
  * Who holds descriptors over the process's death. fd: borrowed, O_PATH, to be held under (mount,
@@ -39,20 +28,25 @@ struct fuse_hello {
  */
 typedef bool (*fuse_back_hold_cb)(void *user, uint32_t mount, uint64_t node, int fd);
 
+/* keeper (borrowed): opens by handle for us; handles: bit per export, as it says. NULL: we have the
+ * privilege to do so ourselves (tests). */
 int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
-		  struct fuse_back **ret);
+		  struct fuse_keeper *keeper, uint32_t handles, struct fuse_back **ret);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
 /* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */
 int fuse_back_fd(const struct fuse_back *b);
 /* Reaps completions and submits what is queued (one system call); answers go to rudp. Number
- * reaped. */
+ * reaped; -EPIPE: the keeper has ended. */
 int fuse_back_poll(struct fuse_back *b, uint64_t now_ns);
 unsigned fuse_back_in_flight(const struct fuse_back *b);
 
-/* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS. */
+/* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS, -EREMCHG: the
+ * client means another host. */
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *hello, size_t len,
 		     struct fuse_back_client **ret);
+/* As the client calls itself. */
+const char *fuse_back_client_host(const struct fuse_back_client *c);
 void *fuse_back_buf_get(struct fuse_back *b, size_t len);
 void fuse_back_buf_put(struct fuse_back *b, void *buf);
 void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len);

@@ -24,6 +24,7 @@
 #include "dataplane/fuse/fuse_back_buf.h"
 #include "dataplane/fuse/fuse_back_check.h"
 #include "dataplane/fuse/fuse_back_state.h"
+#include "dataplane/fuse/fuse_keeper.h"
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <liburing.h>
@@ -92,6 +93,7 @@ struct fuse_back_client {
 	struct back_mount *mount;
 	struct fuse_session *session;
 	struct fuse_back_client *next_dying;
+	char host[PLENUM_NAME_MAX];
 	struct back_req *now; /* the request that libfuse is working on */
 	unsigned n_reqs;
 	bool init_done;
@@ -147,6 +149,7 @@ struct back_fd_slot { /* descriptor cache: least recently used first out */
 
 struct fuse_back {
 	struct launch_stats *stats;
+	const char *host; /* ours */
 	fuse_back_hold_cb hold;
 	void *hold_user;
 	struct {
@@ -169,6 +172,15 @@ struct fuse_back {
 	bool ring_ok;
 	unsigned n_ring;   /* handed to io_uring, not reaped */
 	unsigned n_queued; /* of these, not submitted */
+
+	struct fuse_keeper *keeper; /* NULL: handles are ours to open */
+	bool keeper_gone;	    /* found when one was to be opened */
+	struct {
+		struct back_export *export;
+		uint64_t offsets[FUSE_KEEPER_BATCH_MAX];
+		int fds[FUSE_KEEPER_BATCH_MAX]; /* the cache's */
+		unsigned n;
+	} signs; /* nodes that the keeper shall sign */
 
 	struct back_fd_slot *fds;
 	uint32_t n_fds, fd_first, fd_last, fd_free;
@@ -262,7 +274,9 @@ void back_fds_done(struct fuse_back *b);
 void back_fds_drop_mount(struct back_mount *m);
 /* Closes half of the cached descriptors: the process has run out of them. */
 void back_fds_shrink(struct fuse_back *b);
-int back_export_init(struct back_export *e, const struct launch_export *cfg);
+/* Shows the keeper what it has not seen yet. 0; negative errno: it is gone. */
+int back_signs_flush(struct fuse_back *b);
+int back_export_init(struct back_export *e, const struct launch_export *cfg, bool try_handles);
 int back_nodes_init(struct back_mount *m);    /* a new mount: makes the root */
 int back_nodes_restore(struct back_mount *m); /* after the chunks were found */
 int back_nodes_chunk(struct back_mount *m, uint32_t pos, struct state_node *chunk);

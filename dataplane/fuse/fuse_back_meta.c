@@ -111,10 +111,12 @@ void back_op_link(fuse_req_t fr, fuse_ino_t nodeid, fuse_ino_t parent, const cha
 {
 	struct back_req *q = back_req_of(fr);
 	int fd = back_node_fd(q->mount, nodeid), dirfd = back_node_fd(q->mount, parent), r = 0;
+	char path[BACK_FD_PATH_MAX];
 
+	/* Not by AT_EMPTY_PATH, which needs a privilege that only the keeper has. */
 	if (fd < 0 || dirfd < 0)
 		r = fd < 0 ? fd : dirfd;
-	else if (linkat(fd, "", dirfd, name, AT_EMPTY_PATH) < 0)
+	else if (linkat(AT_FDCWD, back_fd_path(fd, path), dirfd, name, AT_SYMLINK_FOLLOW) < 0)
 		r = -errno;
 	meta_made(q, fr, r, parent, name);
 }

@@ -96,10 +96,40 @@ static void fds_push(struct fuse_back *b, uint32_t i)
 	b->fd_first = i;
 }
 
+int back_signs_flush(struct fuse_back *b)
+{
+	int r;
+
+	if (b->signs.n == 0)
+		return 0;
+	r = fuse_keeper_sign(b->keeper, (unsigned)(b->signs.export - b->exports), b->signs.offsets,
+			     b->signs.fds, b->signs.n);
+	b->signs.n = 0;
+	b->keeper_gone |= r < 0;
+	return r;
+}
+
+/* cached: fd is in the cache and stays open until it is dropped there; else it is not ours. */
+static void signs_add(struct back_mount *m, const struct state_node *rec, int fd, bool cached)
+{
+	struct fuse_back *b = m->back;
+
+	if (!b->keeper)
+		return;
+	if (b->signs.n == FUSE_KEEPER_BATCH_MAX || b->signs.export != m->export)
+		(void)back_signs_flush(b);
+	b->signs.export = m->export;
+	b->signs.offsets[b->signs.n] = (uint64_t)((const uint8_t *)rec - b->state.map);
+	b->signs.fds[b->signs.n++] = fd;
+	if (!cached)
+		(void)back_signs_flush(b);
+}
+
 static void fds_drop(struct fuse_back *b, uint32_t i)
 {
 	struct back_fd_slot *s = &b->fds[i];
 
+	(void)back_signs_flush(b); /* it may be among them */
 	fds_unlink(b, i);
 	close(s->fd);
 	s->fd = -1;
@@ -172,23 +202,40 @@ static int handle_of(int dirfd, const char *name, struct node_handle *h, int *re
 	return 0;
 }
 
-static int handle_open(struct back_mount *m, const struct state_node *rec, int flags)
+/* With a keeper it gives O_PATH only, whatever the flags. */
+static int handle_open_once(struct back_mount *m, const struct state_node *rec, int flags)
 {
+	struct fuse_back *b = m->back;
 	struct node_handle h;
 	int fd;
+
+	if (b->keeper) {
+		(void)back_signs_flush(b);
+		fd = fuse_keeper_open(b->keeper, (unsigned)(m->export - b->exports),
+				      (uint64_t)((const uint8_t *)rec - b->state.map));
+		b->keeper_gone |= fd == -EPIPE;
+		return fd;
+	}
 
 	h.h.handle_bytes = rec->handle_len;
 	h.h.handle_type = rec->handle_type;
 	memcpy(h.h.f_handle, rec->handle, rec->handle_len);
 	fd = open_by_handle_at(m->export->root_fd, &h.h, flags | O_CLOEXEC);
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		back_fds_shrink(m->back);
-		fd = open_by_handle_at(m->export->root_fd, &h.h, flags | O_CLOEXEC);
-	}
 	return fd < 0 ? -errno : fd;
 }
 
-int back_export_init(struct back_export *e, const struct launch_export *cfg)
+static int handle_open(struct back_mount *m, const struct state_node *rec, int flags)
+{
+	int fd = handle_open_once(m, rec, flags);
+
+	if (fd == -EMFILE || fd == -ENFILE) {
+		back_fds_shrink(m->back);
+		fd = handle_open_once(m, rec, flags);
+	}
+	return fd;
+}
+
+int back_export_init(struct back_export *e, const struct launch_export *cfg, bool try_handles)
 {
 	struct node_handle h;
 	struct statfs fs;
@@ -203,7 +250,7 @@ int back_export_init(struct back_export *e, const struct launch_export *cfg)
 	e->root_dev = st.st_dev;
 	e->root_ino = st.st_ino;
 	e->in_memory = fs.f_type == TMPFS_FS_MAGIC || fs.f_type == RAMFS_FS_MAGIC;
-	if (handle_of(e->root_fd, "", &h, &e->mount_id) < 0 || !h.valid)
+	if (handle_of(e->root_fd, "", &h, &e->mount_id) < 0 || !h.valid || !try_handles)
 		return 0;
 	fd = open_by_handle_at(e->root_fd, &h.h, O_PATH | O_CLOEXEC);
 	e->handles = fd >= 0;
@@ -427,6 +474,7 @@ static int node_new(struct back_mount *m, const struct stat *st, const struct no
 	rec->fmt = st->st_mode & S_IFMT;
 	rec->nlookup = 0;
 	rec->handle_len = 0;
+	rec->signature = 0;
 	if (h->valid) {
 		rec->handle_len = (uint8_t)h->h.handle_bytes;
 		rec->handle_type = (uint8_t)h->h.handle_type;
@@ -527,7 +575,7 @@ int back_node_open(struct back_mount *m, uint64_t nodeid, int flags)
 		return -EISDIR;
 	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either. */
 	flags |= O_NOCTTY | O_CLOEXEC;
-	if (rec->handle_len > 0 && extra->cache == BACK_NONE)
+	if (rec->handle_len > 0 && extra->cache == BACK_NONE && !m->back->keeper)
 		return handle_open(m, rec, flags);
 	fd = back_node_fd(m, nodeid);
 	if (fd < 0)
@@ -557,16 +605,18 @@ static int node_of_fd(struct back_mount *m, int fd, bool path_fd, struct fuse_en
 	struct node_handle h = {.valid = false};
 	struct stat st;
 	int mount_id = -1, r;
+	bool is_new;
 	uint32_t i;
 
 	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return -errno;
 	if (m->export->handles)
 		handle_of(fd, "", &h, &mount_id);
-	if (mount_id != m->export->mount_id && st.st_dev != m->export->root_dev)
+	if (mount_id != m->export->mount_id)
 		h.valid = false; /* another file system: its handles mean nothing to ours */
 	i = hash_find(m, &st, &h);
-	if (i == BACK_NONE) {
+	is_new = i == BACK_NONE;
+	if (is_new) {
 		if (!h.valid && own < 0) {
 			char path[32];
 
@@ -584,6 +634,8 @@ static int node_of_fd(struct back_mount *m, int fd, bool path_fd, struct fuse_en
 	if (own >= 0 && i != NODE_ROOT && node_extra(m, i)->cache == BACK_NONE &&
 	    node_extra(m, i)->kept_fd < 0)
 		fds_add(m, i, fd_take(own));
+	if (is_new && h.valid)
+		signs_add(m, node_at(m, i), fd, node_extra(m, i)->cache != BACK_NONE);
 	node_entry(m, i, &st, ret);
 	return 0;
 }

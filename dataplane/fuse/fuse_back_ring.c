@@ -8,6 +8,27 @@
 #define RING_ENTRIES 256
 #define RING_TURNS_MAX 4 /* submissions in one poll: what completes at once may go on at once */
 
+/*
+ * What a ring does is seen by no filter of system calls: a ring that may open files is a way around
+ * it. So it may do only what is asked of it here, and nothing more may ever be registered with it.
+ */
+static int ring_restrict(struct io_uring *ring)
+{
+	struct io_uring_restriction allowed[] = {
+		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
+		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_WRITE},
+		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_FSYNC},
+		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_FALLOCATE},
+	};
+	/* liburing 2.3 declares functions for both and does not export them. */
+	if (syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed,
+		    ARRAY_SIZE(allowed)) < 0 ||
+	    syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) <
+		    0)
+		return -errno;
+	return 0;
+}
+
 int back_ring_init(struct fuse_back *b)
 {
 	/* From the most to the least that kernels know. One thread submits and reaps; the kernel
@@ -22,14 +43,21 @@ int back_ring_init(struct fuse_back *b)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(flags) && !b->ring_ok; i++) {
 		struct io_uring_params p = {
-			.flags = flags[i] | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+			.flags = flags[i] | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP |
+				 IORING_SETUP_R_DISABLED,
 			.cq_entries = 4096,
 		};
 
 		r = io_uring_queue_init_params(RING_ENTRIES, &b->ring, &p);
+		if (r < 0)
+			continue;
+		r = ring_restrict(&b->ring);
 		b->ring_ok = r == 0;
+		if (r < 0)
+			io_uring_queue_exit(&b->ring);
 	}
-	/* Where io_uring is not allowed all goes by plain system calls. */
+	/* Where io_uring is not allowed, or not to be restricted (before Linux 5.10), all goes by
+	 * plain system calls. */
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #define STATE_MAGIC 0x4b43414253464c50ULL /* "PLFSBACK" */
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 #define STATE_HEAD_BYTES                                                           \
 	((sizeof(struct state_head) + STATE_CHUNK_BYTES - 1) / STATE_CHUNK_BYTES * \
 	 STATE_CHUNK_BYTES)

@@ -19,7 +19,7 @@
 #define STATE_CHUNK_BYTES 65536U
 #define STATE_CHUNKS_MAX 65536U /* 4 GiB */
 #define STATE_MOUNTS_MAX 64U
-#define STATE_HANDLE_BYTES_MAX 36U
+#define STATE_HANDLE_BYTES_MAX 28U
 
 enum state_kind { STATE_NODES = 1, STATE_FILES, STATE_ANSWERS, STATE_KIND_MAX };
 
@@ -49,6 +49,7 @@ struct state_node {
 	uint8_t handle_len;
 	uint8_t pad[3];
 	uint8_t handle[STATE_HANDLE_BYTES_MAX];
+	uint64_t signature; /* the keeper's, of the handle (fuse_keeper.h); 0: none yet */
 };
 _Static_assert(sizeof(struct state_node) == 64, "a power of two per chunk");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/fuse/fuse_front.h"
-#include "dataplane/fuse/fuse_back.h"
 #include "dataplane/fuse/fuse_front_internal.h"
+#include "dataplane/fuse/fuse_hello.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -18,15 +18,17 @@ static int front_connect(struct fuse_front *f, const struct launch_config *cfg,
 {
 	struct datagram_addr addrs[LAUNCH_PEER_ADDRS_MAX];
 	unsigned n = MIN_OF(m->n_addrs, (uint32_t)LAUNCH_PEER_ADDRS_MAX);
-	struct fuse_hello hello = {
-		.magic = FUSE_HELLO_MAGIC, .version = 1, .read_only = m->read_only};
+	struct fuse_hello hello = {.read_only = m->read_only};
+	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	memcpy(hello.mount_id, m->id, sizeof(hello.mount_id));
-	memcpy(hello.export_name, m->export_name, sizeof(hello.export_name) - 1);
-	memcpy(hello.client_host, cfg->host, sizeof(hello.client_host) - 1);
+	memcpy(hello.export_name, m->export_name, sizeof(hello.export_name));
+	memcpy(hello.client_host, cfg->host, sizeof(hello.client_host));
+	memcpy(hello.server_host, m->peer, sizeof(hello.server_host));
+	fuse_hello_put(bytes, &hello);
 	for (unsigned i = 0; i < n; i++)
 		addrs[i] = (struct datagram_addr){.ip = m->addrs[i].ip, .port = m->addrs[i].port};
-	return rudp_connect(f->rudp, addrs, n, &hello, sizeof(hello), f, now_ns, &f->session);
+	return rudp_connect(f->rudp, addrs, n, bytes, sizeof(bytes), f, now_ns, &f->session);
 }
 
 int fuse_front_new(const struct launch_config *cfg, unsigned index, int state_fd, struct rudp *r,

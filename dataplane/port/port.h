@@ -28,6 +28,8 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 
 struct port_ops {
 	const char *name;
+	/* What could not be opened at the start can be later, when the worker is confined. */
+	bool reopens;
 	/* Opens the back end for cfg->ports[index]. 0; negative errno with one sentence in `why`
 	 * (LAUNCH_REASON_MAX bytes). On success `why` may hold what is less than asked, else "". */
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);

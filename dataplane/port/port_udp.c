@@ -554,7 +554,7 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 static void hot_open(struct port_udp *u)
 {
 	struct udp_hot *hot = &u->hot;
-	int fd = udp_socket_open_peer(&u->local, &hot->peer);
+	int fd = udp_socket_open_peer(&u->local, u->fd, &hot->peer);
 
 	hot->streak = 0;
 	if (fd < 0)
@@ -708,6 +708,7 @@ int port_udp_socket(const struct port *p)
 
 const struct port_ops port_udp_ops = {
 	.name = "udp",
+	.reopens = true,
 	.open = port_udp_open,
 	.close = port_udp_close,
 	.rx = port_udp_rx,

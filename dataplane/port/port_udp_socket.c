@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/port/port_udp_socket.h"
 #include "dataplane/port/port_l2.h"
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -123,17 +126,23 @@ int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *w
 	return fd_take(fd);
 }
 
-int udp_socket_open_peer(const struct udp_local *l, const struct datagram_addr *peer)
+int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct datagram_addr *peer)
 {
 	struct sockaddr_storage name, peer_name;
 	int len = udp_sockaddr_make(l, &l->addr, &name), on = 1, r;
-	int peer_len = udp_sockaddr_make(l, peer, &peer_name);
+	int peer_len = udp_sockaddr_make(l, peer, &peer_name), user;
+	struct stat st;
 	struct udp_features features;
 	autoclose int fd = -1;
 
 	if (len < 0 || peer_len < 0)
 		return -EAFNOSUPPORT;
+	/* A server's thread goes by its clients' users' identities: the port is its own user's. */
+	if (fstat(common_fd, &st) != 0)
+		return -errno;
+	user = setfsuid(st.st_uid);
 	fd = socket_new(l, &features);
+	setfsuid((uid_t)user);
 	if (fd < 0)
 		return fd;
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0 ||
@@ -159,9 +168,9 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 {
 	struct ifreq ifr = {0};
 
-	if (!if_indextoname(ifindex, ifr.ifr_name))
-		return -errno;
-	if (ioctl(fd, SIOCGIFHWADDR, &ifr) != 0)
+	/* Not if_indextoname(3), which makes a socket of a kind that workers may not make. */
+	ifr.ifr_ifindex = (int)ifindex;
+	if (ioctl(fd, SIOCGIFNAME, &ifr) != 0 || ioctl(fd, SIOCGIFHWADDR, &ifr) != 0)
 		return -errno;
 	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
 		return -EOPNOTSUPP;
@@ -171,10 +180,18 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 
 int udp_announce_open(void)
 {
-	/* Protocol 0: this socket sends only, nothing is queued on it. */
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Protocol 0: this socket sends only, nothing is queued on it, and nothing ever will be,
+	 * should a worker that was taken over bind it: what it drops is settled for good. */
+	autoclose int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
+	const struct sock_fprog program = {.len = 1, .filter = &nothing};
+	const int on = 1;
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) != 0)
+		return -errno;
+	return fd_take(fd);
 }
 
 int udp_announce(int fd, const struct udp_local *l)

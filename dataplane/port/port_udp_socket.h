@@ -28,7 +28,8 @@ int udp_sockaddr_make(const struct udp_local *l, const struct datagram_addr *a,
 int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *why);
 /* One more socket with the same address, connected to one peer. It spares the kernel the route
  * lookups of every packet to and from it. A descriptor; negative errno. */
-int udp_socket_open_peer(const struct udp_local *l, const struct datagram_addr *peer);
+int udp_socket_open_peer(const struct udp_local *l, int common_fd,
+			 const struct datagram_addr *peer);
 int udp_socket_set_tos(int fd, const struct udp_local *l);
 /* The socket that announcements leave by; to be opened while the worker still has CAP_NET_RAW, it
  * needs none later. A descriptor, the caller's; negative errno. */

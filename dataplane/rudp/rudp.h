@@ -153,6 +153,11 @@ int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_a
 		 struct rudp_session **ret);
 /* Says goodbye (best effort), ends every call with -ECANCELED, frees the session. */
 void rudp_session_close(struct rudp_session *s, uint64_t now_ns);
+/* Server, within `accept`: one word, such as a name, that goes along with a refusal. It is cut
+ * after 44 bytes. */
+void rudp_session_refuse_with(struct rudp_session *s, const char *word);
+/* Client: the word that came with the last refusal, "" for none, and from where. */
+const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from);
 void *rudp_session_user(const struct rudp_session *s);
 bool rudp_session_is_up(const struct rudp_session *s);
 /* The peer's identity and epoch; 0 before the first handshake. */

@@ -182,21 +182,28 @@ static uint64_t cookie_make(const struct rudp *r, unsigned port, const struct da
 	return rudp_hash(r, &in, sizeof(in));
 }
 
+/* An answer that stands for itself: a session has none yet, or no more. */
+struct answer {
+	enum wire_type type; /* CHALLENGE, REFUSE or RESET */
+	uint64_t cookie;
+	int code;
+	char word[WIRE_REFUSE_TEXT_MAX + 1];
+};
+
 static void reply(struct rudp *r, unsigned port, const struct datagram_addr *src,
-		  const struct wire_common *c, const struct wire_hello *h, enum wire_type type,
-		  int code, uint64_t cookie)
+		  const struct wire_common *c, const struct wire_hello *h, const struct answer *a)
 {
 	struct wire_common out = {
-		.type = type, .path = c->path, .session = h->client_number, .pn = c->pn};
-	struct wire_challenge ch = {.cookie = cookie, .identity = r->cfg.identity};
+		.type = a->type, .path = c->path, .session = h->client_number, .pn = c->pn};
+	struct wire_challenge ch = {.cookie = a->cookie, .identity = r->cfg.identity};
 	struct raw_pkt *raw = rudp_raw_add(r, port, src);
 
 	if (!raw)
 		return;
-	if (type == WIRE_CHALLENGE)
+	if (a->type == WIRE_CHALLENGE)
 		raw->len = (uint8_t)wire_put_challenge(raw->bytes, &out, &ch);
-	else if (type == WIRE_REFUSE)
-		raw->len = (uint8_t)wire_put_refuse(raw->bytes, &out, code);
+	else if (a->type == WIRE_REFUSE)
+		raw->len = (uint8_t)wire_put_refuse(raw->bytes, &out, a->code, a->word);
 	else {
 		out.session = h->server_number;
 		raw->len = (uint8_t)wire_put_common(raw->bytes, &out);
@@ -252,8 +259,9 @@ static struct rudp_session *session_of_client(struct rudp *r, const struct wire_
 	return NULL;
 }
 
+/* 0; negative errno: refused, with *ret_no's word. */
 static int session_accept(struct rudp *r, const struct wire_hello *h, uint64_t now,
-			  struct rudp_session **ret)
+			  struct rudp_session **ret, struct answer *ret_no)
 {
 	struct rudp_session *s;
 	int res;
@@ -269,6 +277,7 @@ static int session_accept(struct rudp *r, const struct wire_hello *h, uint64_t n
 	s->heard_ns = now;
 	res = r->ops->accept(r->user, s, h->app, h->app_len, &s->user);
 	if (res) {
+		memcpy(ret_no->word, s->refusal, sizeof(ret_no->word));
 		r->sessions[s->number & 0xfff] = NULL;
 		rudp_session_free(s);
 		return res < 0 && res >= -4095 ? res : -EPROTO;
@@ -289,19 +298,21 @@ static struct rudp_session *hello_session(struct rudp *r, unsigned port,
 {
 	struct rudp_session *s;
 	uint64_t period = now / COOKIE_PERIOD_NS;
+	struct answer no = {.type = WIRE_REFUSE};
 	int res;
 
 	if (c->flags & WIRE_F_JOIN) {
 		s = rudp_session_find(r, h->server_number);
 		if (s && !s->is_client && s->peer_number == h->client_number)
 			return s;
-		reply(r, port, src, c, h, WIRE_RESET, 0, 0);
+		reply(r, port, src, c, h, &(struct answer){.type = WIRE_RESET});
 		return NULL;
 	}
 	if (h->cookie != cookie_make(r, port, src, h->client_number, period) &&
 	    h->cookie != cookie_make(r, port, src, h->client_number, period - 1)) {
-		reply(r, port, src, c, h, WIRE_CHALLENGE, 0,
-		      cookie_make(r, port, src, h->client_number, period));
+		no.type = WIRE_CHALLENGE;
+		no.cookie = cookie_make(r, port, src, h->client_number, period);
+		reply(r, port, src, c, h, &no);
 		return NULL;
 	}
 	s = session_of_client(r, h);
@@ -309,11 +320,12 @@ static struct rudp_session *hello_session(struct rudp *r, unsigned port,
 		return s;
 	if (!end_older(r, h))
 		return NULL;
-	res = session_accept(r, h, now, &s);
+	res = session_accept(r, h, now, &s, &no);
 	if (res == 0)
 		return s;
+	no.code = res;
 	if (res != -ECONNABORTED)
-		reply(r, port, src, c, h, WIRE_REFUSE, res, 0);
+		reply(r, port, src, c, h, &no);
 	return NULL;
 }
 
@@ -426,13 +438,17 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	return 0;
 }
 
-static int refuse_rx(struct rudp_session *s, const uint8_t *data, size_t len, uint64_t now)
+static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src, const uint8_t *data,
+		     size_t len, uint64_t now)
 {
+	char word[WIRE_REFUSE_TEXT_MAX + 1];
 	int code;
 
-	if (wire_get_refuse(data, len, &code) || s->state != SESSION_CONNECTING ||
+	if (wire_get_refuse(data, len, &code, word) || s->state != SESSION_CONNECTING ||
 	    !s->chosen_identity)
 		return -EBADMSG;
+	memcpy(s->refusal, word, sizeof(word));
+	s->refused_by = *src;
 	s->refused_identity = s->chosen_identity;
 	s->refused_ns = now;
 	s->chosen_identity = 0;
@@ -467,7 +483,7 @@ int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src
 	case WIRE_ACCEPT:
 		return accept_rx(s, p, c, data, len, now);
 	case WIRE_REFUSE:
-		return refuse_rx(s, data, len, now);
+		return refuse_rx(s, src, data, len, now);
 	default:
 		return -EBADMSG;
 	}

@@ -232,6 +232,7 @@ struct rudp_session {
 	struct rudp_session *next_dead;
 	void *user;
 	uint64_t deadline, heard_ns;
+	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* what goes with REFUSE, or came with it */
 
 	struct rudp_path paths[RUDP_PATHS_MAX];
 	unsigned n_paths;
@@ -260,6 +261,7 @@ struct rudp_session {
 	unsigned n_seeds, first_seed;
 	uint64_t chosen_identity, chosen_ns;   /* the worker that we try to get in with */
 	uint64_t refused_identity, refused_ns; /* it said no; others come first */
+	struct datagram_addr refused_by;
 	uint64_t connecting_ns, rotate_ns;
 	uint16_t hello_len;
 	uint8_t hello[WIRE_HELLO_APP_MAX];

@@ -217,3 +217,17 @@ int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_a
 	*ret = s;
 	return 0;
 }
+
+void rudp_session_refuse_with(struct rudp_session *s, const char *word)
+{
+	size_t n = strnlen(word, WIRE_REFUSE_TEXT_MAX);
+
+	memcpy(s->refusal, word, n);
+	s->refusal[n] = '\0';
+}
+
+const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from)
+{
+	*ret_from = s->refused_by;
+	return s->refusal;
+}

@@ -61,11 +61,14 @@ size_t wire_put_addr(uint8_t *p, const struct wire_addr *a)
 	return WIRE_ADDR_BYTES;
 }
 
-size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code)
+size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code, const char *text)
 {
+	size_t len = strnlen(text, WIRE_REFUSE_TEXT_MAX);
+
 	wire_put_common(p, c);
 	wire_put32(p + 16, (uint32_t)-code);
-	return WIRE_REFUSE_BYTES;
+	memcpy(p + WIRE_REFUSE_BYTES, text, len);
+	return WIRE_REFUSE_BYTES + len;
 }
 
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d)
@@ -176,15 +179,24 @@ int wire_get_accept(const uint8_t *p, size_t len, struct wire_accept *ret)
 	return 0;
 }
 
-int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code)
+int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code,
+		    char ret_text[WIRE_REFUSE_TEXT_MAX + 1])
 {
 	uint32_t code;
+	size_t n;
 
-	if (len != WIRE_REFUSE_BYTES)
+	if (len < WIRE_REFUSE_BYTES || len > WIRE_REFUSE_BYTES + WIRE_REFUSE_TEXT_MAX)
 		return -EBADMSG;
 	code = wire_get32(p + 16);
 	if (code == 0 || code > 4095)
 		return -EBADMSG;
+	/* People will read it: nothing in it may move their cursor. */
+	n = len - WIRE_REFUSE_BYTES;
+	for (size_t i = 0; i < n; i++)
+		if (p[WIRE_REFUSE_BYTES + i] <= ' ' || p[WIRE_REFUSE_BYTES + i] > '~')
+			return -EBADMSG;
+	memcpy(ret_text, p + WIRE_REFUSE_BYTES, n);
+	ret_text[n] = '\0';
 	*ret_code = -(int)code;
 	return 0;
 }

@@ -46,7 +46,8 @@ enum wire_type {
 #define WIRE_CHALLENGE_BYTES 32
 #define WIRE_ACCEPT_BYTES 48 /* then addresses, then authentication */
 #define WIRE_ADDR_BYTES 24
-#define WIRE_REFUSE_BYTES 20
+#define WIRE_REFUSE_BYTES 20 /* then a text */
+#define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_DATA_BYTES 36
 #define WIRE_ACK_BLOCK_BYTES 12 /* then words */
 #define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
@@ -193,7 +194,8 @@ size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire
 size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, const struct wire_challenge *ch);
 size_t wire_put_accept(uint8_t *p, const struct wire_common *c, const struct wire_accept *a);
 size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
-size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code);
+/* At most WIRE_REFUSE_TEXT_MAX bytes of text are written. */
+size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code, const char *text);
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
 /* The acknowledgement block alone; a->n_words words. */
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
@@ -203,7 +205,9 @@ int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret);
 int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret);
 int wire_get_challenge(const uint8_t *p, size_t len, struct wire_challenge *ret);
 int wire_get_accept(const uint8_t *p, size_t len, struct wire_accept *ret);
-int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code);
+/* The text is printable, without blanks. */
+int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code,
+		    char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
 /* ret_ack is filled where c->flags says that the packet has one. */
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,

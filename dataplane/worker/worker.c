@@ -22,8 +22,9 @@ static int worker_fail(struct worker *w, enum launch_exit status, int error, con
 	return (int)status;
 }
 
-void worker_reason_set(struct worker *w, const char *why)
+void worker_reason_publish(struct worker *w)
 {
+	const char *why = w->port_why[0] ? w->port_why : w->peer_why;
 	struct launch_stats *st = w->stats;
 
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
@@ -54,9 +55,12 @@ static int worker_signals(struct worker *w)
 /* What must be there before anything can be reported anywhere but on standard error. */
 static int worker_inherit(struct worker *w, char *why)
 {
+	int e;
+
 	w->cfg = worker_config_read(LAUNCH_FD_CONFIG, why);
 	if (!w->cfg)
 		return -EINVAL;
+	w->role = worker_role_get(w->cfg->role);
 	log_set_level((enum log_level)w->cfg->log_level);
 	w->stats = worker_stats_map(LAUNCH_FD_STATS);
 	if (!w->stats) {
@@ -65,6 +69,11 @@ static int worker_inherit(struct worker *w, char *why)
 	}
 	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	e = sandbox_begin(&w->sandbox, w->role->sandbox, w->cfg, LAUNCH_FD_STATE, LAUNCH_FD_KEY,
+			  why);
+	close(LAUNCH_FD_KEY); /* unread: who knows it can open any file of the exports' disks */
+	if (e < 0)
+		return e;
 	w->stats->magic = LAUNCH_MAGIC;
 	w->stats->version = LAUNCH_VERSION;
 	launch_stat_set(&w->stats->started_ns, w->now_ns);
@@ -77,8 +86,10 @@ static int worker_start(struct worker *w)
 	char why[LAUNCH_REASON_MAX] = "";
 	int e;
 
-	if (worker_inherit(w, why) < 0)
-		return worker_fail(w, LAUNCH_EXIT_CONFIG, -EINVAL, why);
+	e = worker_inherit(w, why);
+	if (e < 0)
+		return worker_fail(w, e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX, e,
+				   why);
 	e = worker_process_place(w->cfg);
 	if (e < 0) {
 		snprintf(why, sizeof(why), "core %u cannot be used: %s", w->cfg->core,
@@ -98,38 +109,32 @@ static int worker_start(struct worker *w)
 		log_warning("%s", why);
 		worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, why);
 	}
-	worker_reason_set(w, why);
-	if (e == 0)
-		e = worker_build(w, why);
-	if (e == 0)
-		e = worker_privileges_drop(w->cfg->role);
+	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
+	worker_reason_publish(w);
 	if (e < 0)
 		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why[0] ? why : strerror(-e));
-	return 0;
-}
-
-/* The end without a goodbye: clients keep their sessions for the successor. */
-static void worker_clients_end(struct worker *w)
-{
-	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
-	     s = rudp_session_next(w->rudp, s))
-		if (rudp_session_user(s))
-			fuse_back_client_gone(rudp_session_user(s));
+	e = sandbox_enter(&w->sandbox, w->cfg, why);
+	if (e < 0)
+		return worker_fail(w, LAUNCH_EXIT_SANDBOX, e, why);
+	e = worker_build(w, why);
+	if (e < 0)
+		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why);
+	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, why);
+	return e < 0 ? worker_fail(w, LAUNCH_EXIT_SANDBOX, e, why) : 0;
 }
 
 static void worker_done(struct worker *w)
 {
-	if (w->rudp && w->back)
-		worker_clients_end(w);
-	for (unsigned i = 0; i < LAUNCH_MOUNTS_MAX; i++)
-		w->fronts[i] = fuse_front_free(w->fronts[i]);
+	if (w->end && w->role->end_sessions)
+		w->role->end_sessions(w);
 	if (w->rudp)
 		w->rudp = rudp_free(w->rudp);
-	if (w->back)
-		w->back = fuse_back_free(w->back);
+	if (w->role)
+		w->role->free(w);
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
 		if (w->port_open[i])
 			w->ops->close(&w->ports[i]);
+	sandbox_done(&w->sandbox);
 	if (w->signal_fd >= 0)
 		close(w->signal_fd);
 	if (w->epoll_fd >= 0)
@@ -143,6 +148,7 @@ int worker_main(void)
 
 	w = (struct worker){.control_fd = LAUNCH_FD_CONTROL,
 			    .signal_fd = -1,
+			    .sandbox.keeper.sock = -1,
 			    .epoll_fd = -1,
 			    .now_ns = clock_now_ns(),
 			    .exit_status = LAUNCH_EXIT_STOPPED};

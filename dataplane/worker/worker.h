@@ -8,27 +8,19 @@
 #ifndef PLENUM_DATAPLANE_WORKER_H
 #define PLENUM_DATAPLANE_WORKER_H
 
-#include "dataplane/fuse/fuse_back.h"
-#include "dataplane/fuse/fuse_front.h"
 #include "dataplane/launch.h"
 #include "dataplane/port/port.h"
 #include "dataplane/rudp/rudp.h"
-
-#define WORKER_PEERS_MAX 64
+#include "dataplane/worker/worker_role.h"
+#include "dataplane/worker/worker_sandbox.h"
 
 /* Descriptors the loop sleeps on; the value is the epoll data. */
 enum worker_source {
 	WORKER_SOURCE_CONTROL = 1,
 	WORKER_SOURCE_ALIVE,
 	WORKER_SOURCE_SIGNAL,
-	WORKER_SOURCE_FUSE,
-	WORKER_SOURCE_DISK,
+	WORKER_SOURCE_ROLE,
 	WORKER_SOURCE_PORT, /* + port index */
-};
-
-struct worker_peer { /* who is at the other end of a session, for people to read */
-	const struct rudp_session *session;
-	char name[PLENUM_NAME_MAX];
 };
 
 /* Is spinning worth it? Learns from how soon work came after the last idle moment. */
@@ -42,18 +34,15 @@ struct worker {
 	const struct launch_config *cfg;
 	struct launch_stats *stats;
 	int control_fd, signal_fd, epoll_fd; /* control_fd -1: closed by a broken agent */
+	struct sandbox sandbox;
+	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX]; /* "" where all is well */
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct rudp *rudp;
-	struct fuse_front *fronts[LAUNCH_MOUNTS_MAX];
-	bool unmounted[LAUNCH_MOUNTS_MAX];
-	uint64_t timeouts_seen[LAUNCH_MOUNTS_MAX];
-	bool absence_told[LAUNCH_MOUNTS_MAX]; /* once until the peer is back */
-	int refusal_told[LAUNCH_MOUNTS_MAX];  /* so is a refusal, each code */
-	struct fuse_back *back;
-	struct worker_peer peers[WORKER_PEERS_MAX];
+	const struct worker_role *role;
+	void *end; /* the role's; NULL before it is built */
 	struct worker_spin spin;
 	uint64_t now_ns; /* of this turn */
 	uint64_t work_ns, stats_ns, events_ns, stop_ns;
@@ -65,26 +54,32 @@ struct worker {
 
 /* The whole life of a worker process. Returns its exit status (enum launch_exit). */
 int worker_main(void);
-/* Why the network is less than asked, for the statistics page; "" where it is not. */
-void worker_reason_set(struct worker *w, const char *why);
+/* The worker's reason on the statistics page: why its network is less than asked, else why a peer
+ * refuses it; "" where all is well. */
+void worker_reason_publish(struct worker *w);
 
 /* worker_setup.c */
 
-/* Reads and checks the configuration. NULL with a line in why (LAUNCH_REASON_MAX bytes). */
-const struct launch_config *worker_config_read(int fd, char *why);
+/* Reads and checks the configuration: on the heap. NULL with a line in why (LAUNCH_REASON_MAX
+ * bytes). */
+struct launch_config *worker_config_read(int fd, char *why);
 /* 0; negative errno with a line in why. */
 int worker_config_check(const struct launch_config *cfg, char *why);
 struct launch_stats *worker_stats_map(int fd);
 /* Pins the process to its core and names it. 0; negative errno: the core does not exist. */
 int worker_process_place(const struct launch_config *cfg);
-/* Gives up every privilege that the role does not need, for good. 0; negative errno. */
-int worker_privileges_drop(enum launch_role role);
 /* Opens what is not open yet. Number of open ports; why holds the last reason of a failure. */
 unsigned worker_ports_open(struct worker *w, char *why);
 
 /* worker_loop.c */
 
-/* Builds rudp and the file system end. 0; negative errno with a line in why. */
+/* As rudp_ops; user: the worker. */
+int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
+	      const struct datagram *pkt);
+void worker_tx_flush(void *user);
+/* The loop shall wake up for it. fd negative: nothing to watch. */
+void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
+/* Builds rudp and the role's end. 0; negative errno with a line in why. */
 int worker_build(struct worker *w, char *why);
 void worker_run(struct worker *w);
 
@@ -101,8 +96,6 @@ void worker_signal_read(struct worker *w);
 /* What rudp tells, passed on to log and agent. */
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code);
-void worker_peer_set(struct worker *w, const struct rudp_session *s, const char *name);
-const char *worker_peer_name(const struct worker *w, const struct rudp_session *s);
 void worker_stats_publish(struct worker *w);
 
 /* worker_spin.c */

@@ -132,36 +132,6 @@ void worker_signal_read(struct worker *w)
 		w->stopping = true;
 }
 
-void worker_peer_set(struct worker *w, const struct rudp_session *s, const char *name)
-{
-	struct worker_peer *slot = NULL;
-
-	for (unsigned i = 0; i < WORKER_PEERS_MAX; i++) {
-		if (w->peers[i].session == s) {
-			slot = &w->peers[i];
-			break;
-		}
-		if (!w->peers[i].session && !slot)
-			slot = &w->peers[i];
-	}
-	if (!slot)
-		return;
-	slot->session = name ? s : NULL;
-	snprintf(slot->name, sizeof(slot->name), "%s", name ? name : "");
-}
-
-const char *worker_peer_name(const struct worker *w, const struct rudp_session *s)
-{
-	if (w->cfg->role == LAUNCH_FRONTEND)
-		for (unsigned i = 0; i < w->cfg->n_mounts; i++)
-			if (w->fronts[i] && rudp_session_user(s) == w->fronts[i])
-				return w->cfg->mounts[i].peer;
-	for (unsigned i = 0; i < WORKER_PEERS_MAX; i++)
-		if (w->peers[i].session == s)
-			return w->peers[i].name;
-	return "";
-}
-
 static const struct {
 	enum launch_event event;
 	const char *text;
@@ -190,30 +160,6 @@ static void path_format(const struct worker *w, struct rudp_session *s, unsigned
 		 ip_addr_format(&info[path].remote.ip, remote, sizeof(remote)));
 }
 
-/* The frontend asks again and again; what it is told is reported once. False: no mount's session.
- */
-static bool report_refusal(struct worker *w, struct rudp_session *s, int code)
-{
-	const struct launch_mount *m = w->cfg->mounts;
-	char text[LAUNCH_REASON_MAX * 2];
-	unsigned i = 0;
-
-	while (i < w->cfg->n_mounts && (!w->fronts[i] || rudp_session_user(s) != w->fronts[i]))
-		i++;
-	if (i == w->cfg->n_mounts || code == w->refusal_told[i])
-		return i < w->cfg->n_mounts;
-	w->refusal_told[i] = code;
-	if (code == -ENOENT)
-		snprintf(text, sizeof(text), "%.64s: has no export '%.64s'; write one of its own",
-			 m[i].peer, m[i].export_name);
-	else
-		snprintf(text, sizeof(text), "%.64s: refuses export '%.64s': %.64s", m[i].peer,
-			 m[i].export_name, strerror(-code));
-	log_warning("%s", text);
-	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
-	return true;
-}
-
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code)
 {
@@ -223,11 +169,12 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	bool says = code && code != -ECONNRESET; /* nobody reset anything: there is no session */
 
 	if ((unsigned)e >= RUDP_EVENT_MAX ||
-	    (e == RUDP_SESSION_REFUSED && report_refusal(w, s, code)))
+	    (e == RUDP_SESSION_REFUSED && w->role->report_refusal &&
+	     w->role->report_refusal(w, s, code)))
 		return;
 	if (is_path)
 		path_format(w, s, path, who, sizeof(who));
-	snprintf(text, sizeof(text), "%.64s: %.120s%s%s%s%.32s", worker_peer_name(w, s), who,
+	snprintf(text, sizeof(text), "%.64s: %.120s%s%s%s%.32s", w->role->peer_name(w, s), who,
 		 is_path ? " " : "", event_reports[e].text, says ? ": " : "",
 		 says ? strerror(-code) : "");
 	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
@@ -245,7 +192,7 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	ip_addr_format(&port->ip.addr, p->local, sizeof(p->local));
 	ip_addr_format(&i->remote.ip, p->remote, sizeof(p->remote));
 	snprintf(p->leg, sizeof(p->leg), "%s", port->leg);
-	snprintf(p->peer, sizeof(p->peer), "%s", worker_peer_name(w, s));
+	snprintf(p->peer, sizeof(p->peer), "%s", w->role->peer_name(w, s));
 	launch_stat_set(&p->up, i->up);
 	launch_stat_set(&p->standby, i->standby);
 	launch_stat_set(&p->srtt_ns, i->srtt_ns);

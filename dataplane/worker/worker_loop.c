@@ -2,7 +2,6 @@
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,22 +19,17 @@
 /* A burst of this many packets takes long enough for the clock to be read again. */
 #define CLOCK_BURST 32
 
-/* ---- rudp's callbacks: `user` is the worker; the role decides which end is asked ---- */
+/* ---- what all roles send by ---- */
 
-static bool is_front(const struct worker *w)
-{
-	return w->cfg->role == LAUNCH_FRONTEND;
-}
-
-static int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
-		     const struct datagram *pkt)
+int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
+	      const struct datagram *pkt)
 {
 	struct worker *w = user;
 
 	return w->port_open[port] ? w->ops->tx(&w->ports[port], dst, pkt) : -ENETDOWN;
 }
 
-static void worker_tx_flush(void *user)
+void worker_tx_flush(void *user)
 {
 	struct worker *w = user;
 
@@ -43,104 +37,6 @@ static void worker_tx_flush(void *user)
 		if (w->port_open[i])
 			w->ops->flush(&w->ports[i]);
 }
-
-static void *worker_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
-			    size_t len)
-{
-	struct worker *w = user;
-
-	if (is_front(w) != is_response)
-		return NULL; /* a frontend serves nothing, a server asks nothing */
-	return is_response ? fuse_front_buf_get(rudp_session_user(s), cookie, len)
-			   : fuse_back_buf_get(w->back, len);
-}
-
-static void worker_buf_put(void *user, struct rudp_session *s, void *buf)
-{
-	struct worker *w = user;
-
-	if (is_front(w))
-		fuse_front_buf_put(rudp_session_user(s), buf);
-	else
-		fuse_back_buf_put(w->back, buf);
-}
-
-static void worker_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
-			   size_t len)
-{
-	fuse_back_request(rudp_session_user(s), call, buf, len);
-}
-
-static void worker_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
-{
-	fuse_back_call_gone(rudp_session_user(s), call);
-}
-
-static void worker_response(void *user, struct rudp_session *s, uint64_t cookie, int status,
-			    void *buf, size_t len)
-{
-	struct worker *w = user;
-
-	fuse_front_response(rudp_session_user(s), cookie, status, buf, len, w->now_ns);
-}
-
-static void worker_sent(void *user, struct rudp_session *s, void *token)
-{
-	struct worker *w = user;
-
-	fuse_back_sent(w->back, token);
-}
-
-static int worker_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
-			 void **ret_user)
-{
-	struct worker *w = user;
-	struct fuse_back_client *client;
-	struct fuse_hello h;
-	int e;
-
-	if (is_front(w))
-		return -EOPNOTSUPP;
-	e = fuse_back_accept(w->back, s, hello, len, &client);
-	if (e < 0)
-		return e;
-	if (len >= sizeof(h)) {
-		memcpy(&h, hello, sizeof(h));
-		h.client_host[sizeof(h.client_host) - 1] = '\0';
-		worker_peer_set(w, s, h.client_host);
-	}
-	*ret_user = client;
-	return 0;
-}
-
-static void worker_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path,
-			 int code)
-{
-	struct worker *w = user;
-	void *end = rudp_session_user(s);
-
-	worker_report(w, s, e, path, code);
-	if (is_front(w)) {
-		fuse_front_event(end, e, code, w->now_ns);
-	} else if (e == RUDP_SESSION_CLOSED) {
-		if (end)
-			fuse_back_client_gone(end);
-		worker_peer_set(w, s, NULL);
-	}
-}
-
-static const struct rudp_ops worker_rudp_ops = {
-	.tx = worker_tx,
-	.tx_flush = worker_tx_flush,
-	.buf_get = worker_buf_get,
-	.buf_put = worker_buf_put,
-	.request = worker_request,
-	.call_gone = worker_call_gone,
-	.response = worker_response,
-	.sent = worker_sent,
-	.accept = worker_accept,
-	.event = worker_event,
-};
 
 /* ---- building ---- */
 
@@ -170,7 +66,7 @@ static int worker_rudp_new(struct worker *w)
 	const struct launch_config *cfg = w->cfg;
 	struct rudp_config rc = {.identity = worker_identity(cfg),
 				 .epoch = cfg->epoch,
-				 .ops = &worker_rudp_ops,
+				 .ops = w->role->ops,
 				 .user = w,
 				 .n_ports = cfg->n_ports};
 
@@ -188,34 +84,16 @@ static int worker_rudp_new(struct worker *w)
 
 int worker_build(struct worker *w, char *why)
 {
-	const struct launch_config *cfg = w->cfg;
 	int e = worker_rudp_new(w);
 
 	if (e < 0) {
 		snprintf(why, LAUNCH_REASON_MAX, "the transport cannot start: %s", strerror(-e));
 		return e;
 	}
-	if (cfg->role == LAUNCH_COMPUTE) {
-		e = fuse_back_new(cfg, LAUNCH_FD_STATE, w->rudp, w->stats, worker_hold, w,
-				  &w->back);
-		if (e < 0)
-			snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s",
-				 strerror(-e));
-		return e;
-	}
-	for (unsigned i = 0; i < cfg->n_mounts; i++) {
-		e = fuse_front_new(cfg, i, LAUNCH_FD_STATE, w->rudp, w->stats, w->now_ns,
-				   &w->fronts[i]);
-		if (e < 0) {
-			snprintf(why, LAUNCH_REASON_MAX, "%.60s cannot be served: %s",
-				 cfg->mounts[i].path, strerror(-e));
-			return e;
-		}
-	}
-	return 0;
+	return w->role->build(w, why);
 }
 
-static void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events)
+void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.u32 = source};
 
@@ -237,13 +115,7 @@ static void worker_watch_all(struct worker *w)
 	worker_watch(w, w->control_fd, WORKER_SOURCE_CONTROL, EPOLLIN);
 	worker_watch(w, LAUNCH_FD_ALIVE, WORKER_SOURCE_ALIVE, EPOLLIN);
 	worker_watch(w, w->signal_fd, WORKER_SOURCE_SIGNAL, EPOLLIN);
-	if (w->back)
-		worker_watch(w, fuse_back_fd(w->back), WORKER_SOURCE_DISK, EPOLLIN);
-	/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. */
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++)
-		if (w->fronts[i])
-			worker_watch(w, fuse_front_fd(w->fronts[i]), WORKER_SOURCE_FUSE,
-				     EPOLLIN | EPOLLET);
+	w->role->watch(w);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->port_open[i])
 			worker_watch_port(w, i);
@@ -272,68 +144,6 @@ static unsigned turn_receive(struct worker *w)
 		total += (unsigned)n;
 	}
 	return total;
-}
-
-static void front_unmounted(struct worker *w, unsigned i)
-{
-	w->unmounted[i] = true;
-	log_info("%s: unmounted", w->cfg->mounts[i].path);
-}
-
-static unsigned turn_fronts(struct worker *w)
-{
-	unsigned total = 0;
-
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
-		int n;
-
-		if (!w->fronts[i] || w->unmounted[i] || w->stopping)
-			continue;
-		n = fuse_front_pull(w->fronts[i], w->now_ns);
-		if (n == -ENODEV)
-			front_unmounted(w, i);
-		else if (n > 0)
-			total += (unsigned)n;
-	}
-	return total;
-}
-
-/* However many requests fail for it, an absence is told once. */
-static void front_report_absence(struct worker *w, unsigned i)
-{
-	const struct launch_mount *m = &w->cfg->mounts[i];
-	uint64_t n = fuse_front_timeouts(w->fronts[i]);
-	char text[LAUNCH_REASON_MAX * 2];
-
-	if (fuse_front_is_ready(w->fronts[i])) {
-		w->absence_told[i] = false;
-		w->refusal_told[i] = 0;
-	}
-	if (n == w->timeouts_seen[i])
-		return;
-	w->timeouts_seen[i] = n;
-	if (w->absence_told[i])
-		return;
-	w->absence_told[i] = true;
-	snprintf(text, sizeof(text),
-		 "%.100s: %.60s has been away for %u s; requests fail (EIO) until it is back",
-		 m->path, m->peer, m->timeout_s);
-	log_warning("%s", text);
-	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
-}
-
-/* Timers of the parts. Returns when the next one is due. */
-static uint64_t turn_ticks(struct worker *w)
-{
-	uint64_t due = UINT64_MAX;
-
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
-		if (!w->fronts[i])
-			continue;
-		due = MIN_OF(due, fuse_front_tick(w->fronts[i], w->now_ns));
-		front_report_absence(w, i);
-	}
-	return due;
 }
 
 static uint64_t turn_port_ticks(struct worker *w)
@@ -369,7 +179,8 @@ static void turn_port_retry(struct worker *w)
 		worker_watch_port(w, i);
 		rudp_port_set_up(w->rudp, i, true, w->now_ns);
 	}
-	worker_reason_set(w, why);
+	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
+	worker_reason_publish(w);
 }
 
 /* True where there was work, so that looking again at once makes sense. */
@@ -377,14 +188,9 @@ static bool worker_turn(struct worker *w, uint64_t *ret_due_ns)
 {
 	unsigned work = turn_receive(w);
 	bool more;
-	int n;
 
-	if (w->back) {
-		n = fuse_back_poll(w->back, w->now_ns);
-		work += n > 0 ? (unsigned)n : 0;
-	}
-	work += turn_fronts(w);
-	*ret_due_ns = turn_ticks(w);
+	work += w->role->turn(w);
+	*ret_due_ns = w->role->tick(w);
 	more = rudp_poll(w->rudp, w->now_ns);
 	*ret_due_ns = MIN_OF(*ret_due_ns, turn_port_ticks(w));
 	*ret_due_ns = MIN_OF(*ret_due_ns, w->port_retry_ns);
@@ -454,25 +260,13 @@ static void worker_idle(struct worker *w, uint64_t due_ns)
 		worker_wait(w, due_ns);
 }
 
-/* Stopping: what is under way is finished; what waits in the kernel or for an absent peer is left
- * to the successor. */
+/* Stopping: what is under way is finished. */
 static void worker_drain(struct worker *w)
 {
-	unsigned left = w->back ? fuse_back_in_flight(w->back) : 0;
+	unsigned left = w->role->left(w);
 
 	if (w->stop_ns == 0)
 		w->stop_ns = w->now_ns;
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
-		struct pollfd p;
-
-		if (!w->fronts[i])
-			continue;
-		p = (struct pollfd){.fd = fuse_front_fd(w->fronts[i]), .events = POLLIN};
-		if (!w->unmounted[i] && poll(&p, 1, 0) == 1 && (p.revents & POLLERR) &&
-		    fuse_front_pull(w->fronts[i], w->now_ns) == -ENODEV)
-			front_unmounted(w, i);
-		left += fuse_front_sent(w->fronts[i]);
-	}
 	if (left == 0 || w->now_ns - w->stop_ns >= DRAIN_NS)
 		w->stopped = true;
 }

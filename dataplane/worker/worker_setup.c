@@ -2,10 +2,10 @@
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
-#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -13,28 +13,22 @@
 
 #define PORT_RETRY_NS (2 * NSEC_PER_SEC)
 
-const struct launch_config *worker_config_read(int fd, char *why)
+struct launch_config *worker_config_read(int fd, char *why)
 {
-	struct launch_config *cfg = NULL;
+	autofree struct launch_config *cfg = NULL;
 	struct stat st;
-	void *p;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size != sizeof(*cfg)) {
 		snprintf(why, LAUNCH_REASON_MAX,
 			 "started without a configuration; plenumd starts workers");
 		return NULL;
 	}
-	p = mmap(NULL, sizeof(*cfg), PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED) {
-		snprintf(why, LAUNCH_REASON_MAX, "the configuration cannot be mapped");
+	cfg = malloc(sizeof(*cfg));
+	if (!cfg || pread(fd, cfg, sizeof(*cfg), 0) != (ssize_t)sizeof(*cfg)) {
+		snprintf(why, LAUNCH_REASON_MAX, "the configuration cannot be read");
 		return NULL;
 	}
-	cfg = p;
-	if (worker_config_check(cfg, why) < 0) {
-		munmap(p, sizeof(*cfg));
-		return NULL;
-	}
-	return cfg;
+	return worker_config_check(cfg, why) < 0 ? NULL : ptr_take(cfg);
 }
 
 static bool text_ends(const char *text, size_t size)
@@ -77,7 +71,7 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";
-	else if (cfg->role == LAUNCH_DRIVES)
+	else if (!worker_role_get(cfg->role)) /* one role has a name and no table yet */
 		what = "role drives is not served by this version; use compute";
 	else if (!config_texts_end(cfg))
 		what = "the configuration is damaged";
@@ -125,11 +119,10 @@ static void process_set_timing(void)
 
 int worker_process_place(const struct launch_config *cfg)
 {
-	static const char *const roles[] = {"front", "compute", "drives"};
 	char name[16];
 	cpu_set_t cpus;
 
-	snprintf(name, sizeof(name), "plenum-%.7s", roles[cfg->role]);
+	snprintf(name, sizeof(name), "plenum-%.7s", worker_role_get(cfg->role)->name);
 	(void)prctl(PR_SET_NAME, name);
 	process_set_timing();
 	if (cfg->core >= CPU_SETSIZE)
@@ -139,47 +132,17 @@ int worker_process_place(const struct launch_config *cfg)
 	return sched_setaffinity(0, sizeof(cpus), &cpus) < 0 ? -errno : 0;
 }
 
-#define CAP(x) (1ULL << (x))
-
-/* What serving files for other users needs. A frontend has all it needs in its descriptors. */
-static uint64_t role_capabilities(enum launch_role role)
-{
-	if (role == LAUNCH_FRONTEND)
-		return 0;
-	return CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) |
-	       CAP(CAP_FSETID) | CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) |
-	       CAP(CAP_SETFCAP) | CAP(CAP_SYS_ADMIN) /* trusted.* attributes */;
-}
-
-int worker_privileges_drop(enum launch_role role)
-{
-	uint64_t keep = role_capabilities(role);
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	/* EINVAL: beyond the last capability; EPERM: unprivileged already (tests). */
-	for (unsigned c = 0; c < 64; c++)
-		if (!(keep & CAP(c)))
-			(void)prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
-	if (syscall(SYS_capget, &head, data) < 0)
-		return -errno;
-	for (unsigned i = 0; i < 2; i++) {
-		data[i].permitted &= (uint32_t)(keep >> (32 * i));
-		data[i].effective = data[i].permitted;
-		data[i].inheritable = 0;
-	}
-	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
-}
-
 unsigned worker_ports_open(struct worker *w, char *why)
 {
 	char reason[LAUNCH_REASON_MAX] = "";
 	unsigned n = 0;
+	int user = -1;
 
 	why[0] = '\0';
+	/* Sockets are the worker's own user's: the kernel lets only equals share a UDP port, and a
+	 * port_udp opens more of them later. */
+	if (w->cfg->transport == LAUNCH_UDP)
+		user = setfsuid(w->sandbox.uid);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (w->port_open[i]) {
 			n++;
@@ -198,6 +161,9 @@ unsigned worker_ports_open(struct worker *w, char *why)
 			snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg,
 				 reason);
 	}
-	w->port_retry_ns = n < w->cfg->n_ports ? clock_now_ns() + PORT_RETRY_NS : UINT64_MAX;
+	if (user >= 0)
+		setfsuid((uid_t)user);
+	w->port_retry_ns = n < w->cfg->n_ports && w->ops->reopens ? clock_now_ns() + PORT_RETRY_NS
+								  : UINT64_MAX;
 	return n;
 }

@@ -39,7 +39,7 @@
 struct worker_proc {
 	const char *name, *netns;
 	struct launch_config cfg;
-	int config_fd, stats_fd, state_fd, control, pidfd;
+	int config_fd, stats_fd, state_fd, key_fd, control, pidfd;
 	int alive;    /* the write end of its pipe, until `abandon` */
 	int extra_fd; /* /dev/fuse or the export */
 	pid_t pid;
@@ -47,7 +47,7 @@ struct worker_proc {
 	struct launch_stats *stats;
 };
 
-static const char *worker_path, *mount_path, *export_path, *asan;
+static const char *worker_path, *mount_path, *export_path, *asan, *peer_name = "host-2";
 static struct worker_proc front = {.name = "front", .pidfd = -1, .control = -1, .alive = -1};
 static struct worker_proc back = {.name = "back", .pidfd = -1, .control = -1, .alive = -1};
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, timeout_s = 30, mtu = 1500, log_level = 5;
@@ -97,6 +97,7 @@ static void config_ports(struct worker_proc *w, unsigned host)
 static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 {
 	struct launch_config *c = &w->cfg;
+	char key[LAUNCH_KEY_BYTES];
 
 	c->magic = LAUNCH_MAGIC;
 	c->version = LAUNCH_VERSION;
@@ -113,7 +114,10 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 	config_ports(w, host);
 	w->state_fd = memfd_create("state", MFD_CLOEXEC);
 	w->stats_fd = memfd_create("stats", MFD_CLOEXEC);
+	w->key_fd = memfd_create("key", MFD_CLOEXEC);
 	if (w->state_fd < 0 || w->stats_fd < 0 ||
+	    getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key) ||
+	    write(w->key_fd, key, sizeof(key)) != (ssize_t)sizeof(key) ||
 	    ftruncate(w->stats_fd, sizeof(struct launch_stats)) < 0)
 		die("memfd_create");
 	w->stats = mmap(NULL, sizeof(*w->stats), PROT_READ, MAP_SHARED, w->stats_fd, 0);
@@ -130,7 +134,7 @@ static void config_front(void)
 	front.cfg.n_mounts = 1;
 	snprintf(m->path, sizeof(m->path), "%s", mount_path);
 	snprintf(m->export_name, sizeof(m->export_name), "scratch");
-	snprintf(m->peer, sizeof(m->peer), "host-2");
+	snprintf(m->peer, sizeof(m->peer), "%s", peer_name);
 	m->timeout_s = timeout_s;
 	m->read_only = read_only;
 	if (getrandom(m->id, sizeof(m->id), 0) != (ssize_t)sizeof(m->id))
@@ -168,7 +172,8 @@ static void config_back(void)
 
 static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 {
-	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd, agent, alive, w->extra_fd};
+	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,
+		      agent,   alive,	     w->key_fd,	  w->extra_fd};
 	int ns = open(w->netns, O_RDONLY | O_CLOEXEC), high[ARRAY_SIZE(from)];
 	sigset_t none;
 
@@ -417,19 +422,29 @@ static void finish(void)
 	}
 }
 
-static const struct option options[] = {
-	{"worker", required_argument, NULL, 'w'},    {"mount", required_argument, NULL, 'm'},
-	{"export", required_argument, NULL, 'e'},    {"ns-front", required_argument, NULL, 'f'},
-	{"ns-back", required_argument, NULL, 'b'},   {"spin-us", required_argument, NULL, 's'},
-	{"timeout-s", required_argument, NULL, 't'}, {"orphan-s", required_argument, NULL, 'o'},
-	{"mtu", required_argument, NULL, 'u'},	     {"log-level", required_argument, NULL, 'l'},
-	{"asan", required_argument, NULL, 'a'},	     {"dpdk", no_argument, NULL, 'd'},
-	{"read-only", no_argument, NULL, 'r'},	     {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"worker", required_argument, NULL, 'w'},
+					{"mount", required_argument, NULL, 'm'},
+					{"export", required_argument, NULL, 'e'},
+					{"ns-front", required_argument, NULL, 'f'},
+					{"ns-back", required_argument, NULL, 'b'},
+					{"spin-us", required_argument, NULL, 's'},
+					{"timeout-s", required_argument, NULL, 't'},
+					{"orphan-s", required_argument, NULL, 'o'},
+					{"mtu", required_argument, NULL, 'u'},
+					{"log-level", required_argument, NULL, 'l'},
+					{"asan", required_argument, NULL, 'a'},
+					{"dpdk", no_argument, NULL, 'd'},
+					{"read-only", no_argument, NULL, 'r'},
+					{"peer", required_argument, NULL, 'p'},
+					{NULL, 0, NULL, 0}};
 
 static void options_parse(int argc, char **argv)
 {
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
+		case 'p':
+			peer_name = optarg;
+			break;
 		case 'w':
 			worker_path = optarg;
 			break;

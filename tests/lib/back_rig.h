@@ -8,6 +8,7 @@
 #define PLENUM_TESTS_UNIT_TEST_BACK_RIG_H
 
 #include "dataplane/fuse/fuse_back.h"
+#include "dataplane/fuse/fuse_hello.h"
 #include "dataplane/fuse/fuse_proto.h"
 #include <fcntl.h>
 #include <ftw.h>
@@ -36,6 +37,8 @@ struct rig {
 	struct launch_config cfg;
 	struct launch_stats stats;
 	int state_fd;
+	struct fuse_keeper *keeper; /* NULL: the server end opens handles itself */
+	uint32_t handles;
 	struct fuse_back *back;
 	struct fuse_back_client *client;
 	struct fuse_hello hello;
@@ -189,10 +192,17 @@ static inline int rig_init_session(struct rig *g)
 	return rig_do(g, FUSE_INIT, 0, RIG_ARG(in));
 }
 
+static inline int rig_accept(struct rig *g)
+{
+	uint8_t hello[FUSE_HELLO_BYTES];
+
+	fuse_hello_put(hello, &g->hello);
+	return fuse_back_accept(g->back, NULL, hello, sizeof(hello), &g->client);
+}
+
 static inline void rig_connect(struct rig *g)
 {
-	assert_int_equal(fuse_back_accept(g->back, NULL, &g->hello, sizeof(g->hello), &g->client),
-			 0);
+	assert_int_equal(rig_accept(g), 0);
 	assert_int_equal(rig_init_session(g), 0);
 }
 
@@ -219,8 +229,9 @@ static bool rig_hold(void *user, uint32_t mount, uint64_t node, int fd)
 
 static inline void rig_start(struct rig *g)
 {
-	assert_int_equal(
-		fuse_back_new(&g->cfg, g->state_fd, NULL, &g->stats, rig_hold, g, &g->back), 0);
+	assert_int_equal(fuse_back_new(&g->cfg, g->state_fd, NULL, &g->stats, rig_hold, g,
+				       g->keeper, g->handles, &g->back),
+			 0);
 	rig_back = g->back;
 	rig_connect(g);
 }
@@ -242,11 +253,11 @@ static inline void rig_setup(struct rig *g, const char *base)
 	strcpy(g->cfg.exports[0].name, "scratch");
 	g->cfg.exports[0].dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(g->cfg.exports[0].dir_fd >= 0);
-	g->hello.magic = FUSE_HELLO_MAGIC;
-	g->hello.version = 1;
+	strcpy(g->cfg.host, "host-b");
 	memcpy(g->hello.mount_id, "0123456789abcdef", 16);
 	strcpy(g->hello.export_name, "scratch");
 	strcpy(g->hello.client_host, "host-a");
+	strcpy(g->hello.server_host, "host-b");
 	g->call = calloc(1, sizeof(*g->call));
 	assert_non_null(g->call);
 	rig_start(g);

@@ -309,8 +309,7 @@ static void requests_at_work_are_adopted(void **state)
 
 	assert_non_null(second);
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
-	assert_int_equal(
-		fuse_back_accept(rig.back, NULL, &rig.hello, sizeof(rig.hello), &rig.client), 0);
+	assert_int_equal(rig_accept(&rig), 0);
 	assert_int_equal(rig_init_session(&rig), 0);
 	in.fh = fh;
 	req.node = node;

@@ -107,6 +107,7 @@ static void test_replies(void **state)
 	uint8_t p[256];
 	size_t n;
 	int code;
+	char word[WIRE_REFUSE_TEXT_MAX + 1], longer[100] = "";
 
 	n = wire_put_challenge(p, &c, &ch);
 	assert_int_equal(wire_get_challenge(p, n, &got_ch), 0);
@@ -134,11 +135,24 @@ static void test_replies(void **state)
 	assert_int_equal(wire_get_accept(p, n, &got), -EBADMSG);
 
 	c.type = WIRE_REFUSE;
-	n = wire_put_refuse(p, &c, -ENOENT);
-	assert_int_equal(wire_get_refuse(p, n, &code), 0);
+	n = wire_put_refuse(p, &c, -ENOENT, "");
+	assert_int_equal(wire_get_refuse(p, n, &code, word), 0);
 	assert_int_equal(code, -ENOENT);
-	n = wire_put_refuse(p, &c, 0);
-	assert_int_equal(wire_get_refuse(p, n, &code), -EBADMSG);
+	assert_string_equal(word, "");
+	assert_int_equal(wire_get_refuse(p, n - 1, &code, word), -EBADMSG);
+	n = wire_put_refuse(p, &c, -EREMCHG, "host-b");
+	assert_int_equal(wire_get_refuse(p, n, &code, word), 0);
+	assert_string_equal(word, "host-b");
+	p[n - 1] = '\033'; /* a terminal would obey it */
+	assert_int_equal(wire_get_refuse(p, n, &code, word), -EBADMSG);
+	memset(longer, 'x', sizeof(longer) - 1);
+	n = wire_put_refuse(p, &c, -EREMCHG, longer);
+	assert_int_equal(n, WIRE_REFUSE_BYTES + WIRE_REFUSE_TEXT_MAX);
+	assert_int_equal(wire_get_refuse(p, n, &code, word), 0);
+	assert_int_equal(strlen(word), WIRE_REFUSE_TEXT_MAX);
+	assert_int_equal(wire_get_refuse(p, n + 1, &code, word), -EBADMSG);
+	n = wire_put_refuse(p, &c, 0, "");
+	assert_int_equal(wire_get_refuse(p, n, &code, word), -EBADMSG);
 }
 
 static void test_ack(void **state)

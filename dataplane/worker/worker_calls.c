@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The system calls that are left to a worker, by role and transport; all others fail with EPERM.
+ * Apart from the rest of the sandbox because this is the part that a new feature touches: each
+ * line says whose it is.
+ */
+#include "dataplane/worker/worker_sandbox.h"
+#include "netcfg/base/seccomp.h"
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#define CALLS_MAX 160
+#define RULES_MAX 32
+
+/* The most frequent first: kernels before 5.11 walk the list at each call. */
+static const int calls_all[] = {
+	/* the loop, the ports, /dev/fuse */
+	SYS_recvmsg,
+	SYS_recvmmsg,
+	SYS_sendmsg,
+	SYS_sendmmsg,
+	SYS_read,
+	SYS_writev,
+	SYS_epoll_pwait2,
+	SYS_epoll_pwait,
+	SYS_epoll_ctl,
+	SYS_ppoll,
+	SYS_write,
+	SYS_sendto,
+	SYS_recvfrom,
+	SYS_close,
+	SYS_readv,
+	/* the state; libfuse asks who it is */
+	SYS_pread64,
+	SYS_pwrite64,
+	SYS_getuid,
+	SYS_getgid,
+	SYS_geteuid,
+	SYS_getegid,
+	/* the agent's successor */
+	SYS_dup3,
+	/* a socket of its own for a busy peer: only UDP, by the rules below */
+	SYS_bind,
+	SYS_connect,
+	SYS_setsockopt,
+	SYS_getsockopt,
+	SYS_getsockname,
+	SYS_fstat,
+	SYS_newfstatat,
+	SYS_setfsuid,
+	/* memory, time and signals of the C library */
+	SYS_munmap,
+	SYS_madvise,
+	SYS_brk,
+	SYS_mremap,
+	SYS_futex,
+	SYS_clock_gettime,
+	SYS_clock_nanosleep,
+	SYS_nanosleep,
+	SYS_getrandom,
+	SYS_rt_sigreturn,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigaction,
+	SYS_restart_syscall,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_sched_yield,
+	SYS_lseek,
+	SYS_exit,
+	SYS_exit_group,
+#ifdef __x86_64__ /* the older forms, which other architectures do not have */
+	SYS_epoll_wait,
+	SYS_poll,
+	SYS_time,
+	SYS_gettimeofday,
+#endif
+#ifdef __SANITIZE_ADDRESS__ /* its reports and its stacks */
+	SYS_sigaltstack,
+	SYS_getrusage,
+	SYS_readlinkat,
+#ifdef __x86_64__
+	SYS_readlink,
+#endif
+#endif
+};
+
+/* A compute worker serves files with these; what it can reach, the mounts and its privileges say.
+ */
+static const int calls_files[] = {
+	SYS_openat2,
+	SYS_openat,
+	SYS_name_to_handle_at,
+	SYS_statx,
+	SYS_io_uring_enter,
+	SYS_preadv,
+	SYS_preadv2,
+	SYS_pwritev,
+	SYS_pwritev2,
+	SYS_getdents64,
+	SYS_fstatfs,
+	SYS_statfs,
+	SYS_fsync,
+	SYS_fdatasync,
+	SYS_syncfs,
+	SYS_fallocate,
+	SYS_ftruncate,
+	SYS_truncate,
+	SYS_copy_file_range,
+	SYS_mkdirat,
+	SYS_mknodat,
+	SYS_symlinkat,
+	SYS_linkat,
+	SYS_unlinkat,
+	SYS_renameat2,
+#ifdef SYS_renameat /* what the C library makes of it where there are no flags */
+	SYS_renameat,
+#endif
+	SYS_readlinkat,
+	SYS_fchmod,
+	SYS_fchmodat,
+	SYS_fchown,
+	SYS_fchownat,
+	SYS_utimensat,
+	SYS_getxattr,
+	SYS_lgetxattr,
+	SYS_fgetxattr,
+	SYS_setxattr,
+	SYS_lsetxattr,
+	SYS_fsetxattr,
+	SYS_listxattr,
+	SYS_llistxattr,
+	SYS_flistxattr,
+	SYS_removexattr,
+	SYS_lremovexattr,
+	SYS_fremovexattr,
+	/* as the user who asked */
+	SYS_setfsgid,
+	SYS_umask,
+	SYS_capget,
+	SYS_capset,
+#ifdef __x86_64__
+	SYS_open,
+	SYS_chmod,
+	SYS_chown,
+	SYS_lchown,
+#endif
+};
+
+/* DPDK's own threads and timers. */
+static const int calls_dpdk[] = {
+	SYS_timerfd_settime,
+	SYS_timerfd_gettime,
+	SYS_eventfd2,
+	SYS_shutdown,
+};
+
+static const struct seccomp_rule rules_all[] = {
+	/* Nothing that is not in the program already is ever run. */
+	{SYS_mmap, 2, PROT_EXEC, 0},
+	{SYS_mprotect, 2, PROT_EXEC, 0},
+	/* Not who gets a signal: that could be another worker. */
+	{SYS_fcntl, 1, UINT32_MAX, F_GETFL},
+	{SYS_fcntl, 1, UINT32_MAX, F_GETFD},
+	{SYS_fcntl, 1, UINT32_MAX, F_SETFD},
+	{SYS_fcntl, 1, UINT32_MAX, F_DUPFD_CLOEXEC},
+	/* Which interface a number is, and its MAC: announcements. */
+	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFNAME},
+	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFHWADDR},
+	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFFLAGS},
+	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* its own limits */
+};
+
+static const struct seccomp_rule pairs_all[][2] = {
+	{{SYS_fcntl, 1, UINT32_MAX, F_SETFL}, {SYS_fcntl, 2, O_ASYNC, 0}},
+	{{SYS_socket, 0, UINT32_MAX, AF_INET}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
+	{{SYS_socket, 0, UINT32_MAX, AF_INET6}, {SYS_socket, 1, 0xf, SOCK_DGRAM}},
+};
+
+static const struct seccomp_rule rules_dpdk[] = {
+	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: interrupts off and on */
+};
+
+struct calls {
+	int nrs[CALLS_MAX];
+	size_t n;
+	struct seccomp_rule rules[RULES_MAX];
+	size_t n_rules;
+};
+
+static void calls_add(struct calls *c, const int *nrs, size_t n)
+{
+	memcpy(c->nrs + c->n, nrs, n * sizeof(nrs[0]));
+	c->n += n;
+}
+
+static void rules_add(struct calls *c, const struct seccomp_rule *rules, size_t n)
+{
+	memcpy(c->rules + c->n_rules, rules, n * sizeof(rules[0]));
+	c->n_rules += n;
+}
+
+_Static_assert(ARRAY_SIZE(calls_all) + ARRAY_SIZE(calls_files) + ARRAY_SIZE(calls_dpdk) <=
+		       CALLS_MAX,
+	       "all lists fit");
+_Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_dpdk) + 1 <= RULES_MAX, "all rules fit");
+
+int sandbox_seal(enum sandbox_kind kind, bool dpdk, char *why)
+{
+	/* abort() and assertions; no signal to any other process. */
+	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
+	struct calls c = {.n = 0};
+	struct seccomp_filter f;
+	int e;
+
+	calls_add(&c, calls_all, ARRAY_SIZE(calls_all));
+	rules_add(&c, rules_all, ARRAY_SIZE(rules_all));
+	rules_add(&c, &to_self, 1);
+	if (kind == SANDBOX_FILES)
+		calls_add(&c, calls_files, ARRAY_SIZE(calls_files));
+	if (dpdk) {
+		calls_add(&c, calls_dpdk, ARRAY_SIZE(calls_dpdk));
+		rules_add(&c, rules_dpdk, ARRAY_SIZE(rules_dpdk));
+	}
+	f = (struct seccomp_filter){.nrs = c.nrs,
+				    .n_nrs = c.n,
+				    .rules = c.rules,
+				    .n_rules = c.n_rules,
+				    .pairs = pairs_all,
+				    .n_pairs = ARRAY_SIZE(pairs_all),
+				    .action = SECCOMP_RET_ERRNO | EPERM};
+	e = seccomp_filter_install(&f);
+	if (e < 0)
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "the worker cannot be confined: its system calls: %s", strerror(-e));
+	return e;
+}

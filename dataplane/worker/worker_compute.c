@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The role of a compute worker: one fuse_back with the exports, a client of it for each session.
+ * Apart from the other roles because it shares no state with them.
+ */
+#include "dataplane/fuse/fuse_back.h"
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+static struct fuse_back *back_of(const struct worker *w)
+{
+	return w->end;
+}
+
+/* ------------------------------------------------------------------ rudp's callbacks */
+
+static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
+			size_t len)
+{
+	/* A server asks nothing. */
+	return is_response ? NULL : fuse_back_buf_get(back_of(user), len);
+}
+
+static void on_buf_put(void *user, struct rudp_session *s, void *buf)
+{
+	fuse_back_buf_put(back_of(user), buf);
+}
+
+static void on_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
+		       size_t len)
+{
+	fuse_back_request(rudp_session_user(s), call, buf, len);
+}
+
+static void on_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
+{
+	fuse_back_call_gone(rudp_session_user(s), call);
+}
+
+static void on_sent(void *user, struct rudp_session *s, void *token)
+{
+	fuse_back_sent(back_of(user), token);
+}
+
+static int on_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
+		     void **ret_user)
+{
+	struct fuse_back_client *client;
+	const struct worker *w = user;
+	int e = fuse_back_accept(back_of(w), s, hello, len, &client);
+
+	if (e == 0)
+		*ret_user = client;
+	else if (e == -EREMCHG)
+		rudp_session_refuse_with(s, w->cfg->host);
+	return e;
+}
+
+static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
+{
+	void *client = rudp_session_user(s);
+
+	worker_report(user, s, e, path, code);
+	if (e == RUDP_SESSION_CLOSED && client)
+		fuse_back_client_gone(client);
+}
+
+static const struct rudp_ops compute_ops = {
+	.tx = worker_tx,
+	.tx_flush = worker_tx_flush,
+	.buf_get = on_buf_get,
+	.buf_put = on_buf_put,
+	.request = on_request,
+	.call_gone = on_call_gone,
+	.sent = on_sent,
+	.accept = on_accept,
+	.event = on_event,
+};
+
+/* ------------------------------------------------------------------ life */
+
+static int compute_build(struct worker *w, char *why)
+{
+	struct fuse_back *back = NULL;
+	int e = fuse_back_new(w->cfg, LAUNCH_FD_STATE, w->rudp, w->stats, worker_hold, w,
+			      &w->sandbox.keeper, w->sandbox.handles, &back);
+
+	if (e < 0)
+		snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s", strerror(-e));
+	w->end = back;
+	return e;
+}
+
+/* The end without a goodbye: clients keep their sessions for the successor. */
+static void compute_end_sessions(struct worker *w)
+{
+	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
+	     s = rudp_session_next(w->rudp, s))
+		if (rudp_session_user(s))
+			fuse_back_client_gone(rudp_session_user(s));
+}
+
+static void compute_free(struct worker *w)
+{
+	w->end = fuse_back_free(back_of(w));
+}
+
+/* Without the keeper nodes cannot be opened again: a new worker has a new one. */
+static void keeper_gone(struct worker *w)
+{
+	log_err("the keeper of file handles has ended");
+	w->exit_status = EXIT_FAILURE;
+	w->stopped = true;
+}
+
+static void compute_watch(struct worker *w)
+{
+	worker_watch(w, fuse_back_fd(back_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
+	worker_watch(w, w->sandbox.keeper.sock, WORKER_SOURCE_ROLE, EPOLLRDHUP);
+}
+
+static unsigned compute_turn(struct worker *w)
+{
+	int n = fuse_back_poll(back_of(w), w->now_ns);
+
+	if (PLENUM_UNLIKELY(n == -EPIPE))
+		keeper_gone(w);
+	return n > 0 ? (unsigned)n : 0;
+}
+
+static uint64_t compute_tick(struct worker *w)
+{
+	return UINT64_MAX;
+}
+
+static unsigned compute_left(struct worker *w)
+{
+	return fuse_back_in_flight(back_of(w));
+}
+
+static const char *compute_peer_name(const struct worker *w, const struct rudp_session *s)
+{
+	const struct fuse_back_client *client = rudp_session_user(s);
+
+	return client ? fuse_back_client_host(client) : "";
+}
+
+const struct worker_role worker_role_compute = {
+	.name = "compute",
+	.sandbox = SANDBOX_FILES,
+	.ops = &compute_ops,
+	.build = compute_build,
+	.watch = compute_watch,
+	.turn = compute_turn,
+	.tick = compute_tick,
+	.left = compute_left,
+	.peer_name = compute_peer_name,
+	.end_sessions = compute_end_sessions,
+	.free = compute_free,
+};

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The role of a frontend worker: a fuse_front for each mount, whose requests go to its peer. Apart
+ * from the other roles because it shares no state with them.
+ */
+#include "dataplane/fuse/fuse_front.h"
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+struct front_mount {
+	struct fuse_front *front; /* NULL: not served (yet) */
+	bool unmounted;
+	uint64_t timeouts_seen;
+	bool absence_reported; /* once until the peer is back */
+	int refusal_reported;  /* so is a refusal, each code */
+};
+
+struct front_end {
+	struct front_mount mounts[LAUNCH_MOUNTS_MAX];
+};
+
+static struct front_end *end_of(const struct worker *w)
+{
+	return w->end;
+}
+
+/* The mount whose session it is; NULL: of none. */
+static struct front_mount *mount_of(const struct worker *w, const struct rudp_session *s,
+				    unsigned *ret_index)
+{
+	for (unsigned i = 0; w->end && i < w->cfg->n_mounts; i++) {
+		struct front_mount *m = &end_of(w)->mounts[i];
+
+		if (!m->front || rudp_session_user(s) != m->front)
+			continue;
+		*ret_index = i;
+		return m;
+	}
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ rudp's callbacks */
+
+static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
+			size_t len)
+{
+	/* A frontend serves nothing. */
+	return is_response ? fuse_front_buf_get(rudp_session_user(s), cookie, len) : NULL;
+}
+
+static void on_buf_put(void *user, struct rudp_session *s, void *buf)
+{
+	fuse_front_buf_put(rudp_session_user(s), buf);
+}
+
+static void on_response(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
+			size_t len)
+{
+	struct worker *w = user;
+
+	fuse_front_response(rudp_session_user(s), cookie, status, buf, len, w->now_ns);
+}
+
+static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
+{
+	struct worker *w = user;
+	void *front = rudp_session_user(s);
+
+	worker_report(w, s, e, path, code);
+	fuse_front_event(front, e, code, w->now_ns);
+}
+
+/* No `accept` and no `request`: rudp refuses clients where nobody takes them. */
+static const struct rudp_ops front_ops = {
+	.tx = worker_tx,
+	.tx_flush = worker_tx_flush,
+	.buf_get = on_buf_get,
+	.buf_put = on_buf_put,
+	.response = on_response,
+	.event = on_event,
+};
+
+/* ------------------------------------------------------------------ life */
+
+static int front_build(struct worker *w, char *why)
+{
+	struct front_end *end = calloc(1, sizeof(*end));
+
+	w->end = end;
+	for (unsigned i = 0; end && i < w->cfg->n_mounts; i++) {
+		int e = fuse_front_new(w->cfg, i, LAUNCH_FD_STATE, w->rudp, w->stats, w->now_ns,
+				       &end->mounts[i].front);
+
+		if (e < 0) {
+			snprintf(why, LAUNCH_REASON_MAX, "%.60s cannot be served: %s",
+				 w->cfg->mounts[i].path, strerror(-e));
+			return e;
+		}
+	}
+	return end ? 0 : -ENOMEM;
+}
+
+static void front_free(struct worker *w)
+{
+	struct front_end *end = w->end;
+
+	for (unsigned i = 0; end && i < LAUNCH_MOUNTS_MAX; i++)
+		fuse_front_free(end->mounts[i].front);
+	free(end);
+	w->end = NULL;
+}
+
+static void front_watch(struct worker *w)
+{
+	/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. */
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++)
+		worker_watch(w, fuse_front_fd(end_of(w)->mounts[i].front), WORKER_SOURCE_ROLE,
+			     EPOLLIN | EPOLLET);
+}
+
+/* ------------------------------------------------------------------ one turn */
+
+static void unmounted(struct worker *w, unsigned i)
+{
+	end_of(w)->mounts[i].unmounted = true;
+	log_info("%s: unmounted", w->cfg->mounts[i].path);
+}
+
+static unsigned front_turn(struct worker *w)
+{
+	unsigned total = 0;
+
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+		struct front_mount *m = &end_of(w)->mounts[i];
+		int n;
+
+		if (m->unmounted || w->stopping)
+			continue;
+		n = fuse_front_pull(m->front, w->now_ns);
+		if (n == -ENODEV)
+			unmounted(w, i);
+		else if (n > 0)
+			total += (unsigned)n;
+	}
+	return total;
+}
+
+static void refusal_forget(struct worker *w, struct front_mount *m)
+{
+	if (!m->refusal_reported)
+		return;
+	m->refusal_reported = 0;
+	w->peer_why[0] = '\0';
+	worker_reason_publish(w);
+}
+
+/* However many requests fail for it, an absence is reported once. */
+static void report_absence(struct worker *w, unsigned i)
+{
+	const struct launch_mount *cfg = &w->cfg->mounts[i];
+	struct front_mount *m = &end_of(w)->mounts[i];
+	uint64_t n = fuse_front_timeouts(m->front);
+	char text[LAUNCH_REASON_MAX * 2];
+
+	if (fuse_front_is_ready(m->front)) {
+		m->absence_reported = false;
+		refusal_forget(w, m);
+	}
+	if (n == m->timeouts_seen)
+		return;
+	m->timeouts_seen = n;
+	if (m->absence_reported)
+		return;
+	m->absence_reported = true;
+	snprintf(text, sizeof(text),
+		 "%.100s: %.60s has been away for %u s; requests fail (EIO) until it is back",
+		 cfg->path, cfg->peer, cfg->timeout_s);
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
+}
+
+static uint64_t front_tick(struct worker *w)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+		due = MIN_OF(due, fuse_front_tick(end_of(w)->mounts[i].front, w->now_ns));
+		report_absence(w, i);
+	}
+	return due;
+}
+
+/* What waits in the kernel or for an absent peer is left to the successor. */
+static unsigned front_left(struct worker *w)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+		struct front_mount *m = &end_of(w)->mounts[i];
+		struct pollfd p = {.fd = fuse_front_fd(m->front), .events = POLLIN};
+
+		if (!m->unmounted && poll(&p, 1, 0) == 1 && (p.revents & POLLERR) &&
+		    fuse_front_pull(m->front, w->now_ns) == -ENODEV)
+			unmounted(w, i);
+		left += fuse_front_sent(m->front);
+	}
+	return left;
+}
+
+/* ------------------------------------------------------------------ for people to read */
+
+static const char *front_peer_name(const struct worker *w, const struct rudp_session *s)
+{
+	unsigned i;
+
+	return mount_of(w, s, &i) ? w->cfg->mounts[i].peer : "";
+}
+
+static void refusal_format(const struct launch_mount *m, const struct rudp_session *s, int code,
+			   char *text, size_t size)
+{
+	char ip[IP_ADDR_STR_MAX];
+	struct datagram_addr from;
+	const char *word = rudp_session_refusal(s, &from);
+
+	ip_addr_format(&from.ip, ip, sizeof(ip));
+	if (code == -EREMCHG)
+		snprintf(text, size, "the peer at %s calls itself %s, the file says %.40s", ip,
+			 word[0] ? word : "otherwise", m->peer);
+	else if (code == -ENOENT)
+		snprintf(text, size, "%.64s: has no export '%.64s'; write one of its own", m->peer,
+			 m->export_name);
+	else
+		snprintf(text, size, "%.64s: refuses export '%.64s': %.64s", m->peer,
+			 m->export_name, strerror(-code));
+}
+
+/* The frontend asks again and again; what it is told is reported once, and is the worker's reason
+ * until the mount is served. */
+static bool front_report_refusal(struct worker *w, struct rudp_session *s, int code)
+{
+	char text[LAUNCH_REASON_MAX * 2];
+	struct front_mount *m;
+	unsigned i;
+
+	m = mount_of(w, s, &i);
+	if (!m || code == m->refusal_reported)
+		return m != NULL;
+	m->refusal_reported = code;
+	refusal_format(&w->cfg->mounts[i], s, code, text, sizeof(text));
+	snprintf(w->peer_why, sizeof(w->peer_why), "%.*s", LAUNCH_REASON_MAX - 1, text);
+	worker_reason_publish(w);
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
+	return true;
+}
+
+const struct worker_role worker_role_front = {
+	.name = "front",
+	.sandbox = SANDBOX_DESCRIPTORS,
+	.ops = &front_ops,
+	.build = front_build,
+	.watch = front_watch,
+	.turn = front_turn,
+	.tick = front_tick,
+	.left = front_left,
+	.peer_name = front_peer_name,
+	.report_refusal = front_report_refusal,
+	.free = front_free,
+};

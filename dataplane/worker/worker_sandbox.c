@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Namespaces, identity and privileges of a worker; the lists of system calls are in
+ * worker_calls.c. Apart from the worker's start because a test enters it without a worker.
+ */
+#include "dataplane/worker/worker_sandbox.h"
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define USER_NAME "plenum-worker"
+#define USER_FALLBACK "nobody"
+#define UID_FALLBACK 65534
+#define STAGE "/proc" /* a folder that every host has; covered in our own namespace only */
+
+#define CAP(x) (1ULL << (x))
+
+void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid)
+{
+	const struct passwd *pw = getpwnam(USER_NAME);
+
+	if (!pw)
+		pw = getpwnam(USER_FALLBACK);
+	*ret_uid = pw ? pw->pw_uid : UID_FALLBACK;
+	*ret_gid = pw ? pw->pw_gid : UID_FALLBACK;
+}
+
+static int sandbox_fail(int e, char *why, const char *what)
+{
+	snprintf(why, LAUNCH_REASON_MAX, "the worker cannot be confined: %s: %s", what,
+		 strerror(-e));
+	return e;
+}
+
+/* ------------------------------------------------------------------ before the ports */
+
+/* With the mounts that lie in it now, as the export's users have always seen them. */
+static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
+{
+	for (uint32_t i = 0; i < cfg->n_exports; i++) {
+		s->trees[i] = open_tree(cfg->exports[i].dir_fd, "",
+					OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH |
+						AT_RECURSIVE);
+		if (s->trees[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
+		  int state_fd, int key_fd, char *why)
+{
+	int e;
+
+	*s = (struct sandbox){.kind = kind, .keeper.sock = -1};
+	memset(s->trees, 0xff, sizeof(s->trees));
+	if (geteuid() != 0)
+		return sandbox_fail(-EPERM, why, "it is not started by root");
+	sandbox_user_get(&s->uid, &s->gid);
+	e = trees_clone(s, cfg);
+	if (e < 0)
+		return sandbox_fail(e, why, "detached mounts of the exports (Linux 5.12)");
+	/* Before any other thread starts: it would stay behind in the host's. */
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return sandbox_fail(-errno, why, "a mount namespace");
+	if (kind != SANDBOX_FILES)
+		return 0;
+	return fuse_keeper_start(&s->keeper, state_fd, key_fd, why);
+}
+
+/* ------------------------------------------------------------------ an empty root */
+
+/* Not attached anywhere yet. Its memory is bounded, should it ever be written to. */
+static int tmpfs_new(void)
+{
+	autoclose int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", "64k", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "64", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static int attach(int tree, const char *at)
+{
+	return move_mount(tree, "", AT_FDCWD, at, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+/*
+ * Nothing in an export acts on the worker: no device opens, no program runs. A client may still
+ * make device nodes and set-id programs for its own kernel to judge.
+ */
+static int export_attach(int tree, const char *at, bool read_only)
+{
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID |
+					      MOUNT_ATTR_NOEXEC |
+					      (read_only ? MOUNT_ATTR_RDONLY : 0),
+				  .propagation = MS_PRIVATE};
+
+	if (mkdir(at, 0) < 0 ||
+	    mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return -errno;
+	return attach(tree, at);
+}
+
+/* In the working directory: N for each export, and the worker's own descriptors by name. */
+static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own_fds)
+{
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV |
+					      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
+	char name[16];
+	int e = 0;
+
+	for (uint32_t i = 0; i < cfg->n_exports && e == 0; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		e = export_attach(s->trees[i], name, cfg->exports[i].read_only);
+		cleanup_close(&s->trees[i]);
+		s->trees[i] = -1;
+	}
+	if (e == 0 && cfg->n_exports > 0) {
+		/* No other file of /proc, and no way from here to any. */
+		if (mkdir("proc", 0755) < 0 || mkdir("proc/self", 0755) < 0 ||
+		    mkdir("proc/self/fd", 0755) < 0)
+			return -errno;
+		e = attach(own_fds, "proc/self/fd");
+	}
+	if (e == 0 && mount_setattr(AT_FDCWD, ".", 0, &attr, sizeof(attr)) < 0)
+		e = -errno;
+	return e;
+}
+
+static int root_change(struct sandbox *s, const struct launch_config *cfg)
+{
+	autoclose int root = tmpfs_new();
+	autoclose int own_fds =
+		open_tree(AT_FDCWD, "/proc/self/fd", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int e;
+
+	if (root < 0)
+		return root;
+	if (own_fds < 0)
+		return -errno;
+	e = attach(root, STAGE);
+	if (e < 0)
+		return e;
+	if (chdir(STAGE) < 0)
+		return -errno;
+	e = root_fill(s, cfg, own_fds);
+	if (e < 0)
+		return e;
+	/* The old root ends up on top of the new one, and is taken off. */
+	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return -errno;
+	return 0;
+}
+
+/* The descriptors that the agent gave are of the host's mounts, from which ".." leads anywhere. */
+static int exports_reopen(const struct launch_config *cfg)
+{
+	char name[16];
+
+	for (uint32_t i = 0; i < cfg->n_exports; i++) {
+		autoclose int fd = -1;
+
+		snprintf(name, sizeof(name), "/%u", i);
+		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 || dup3(fd, cfg->exports[i].dir_fd, O_CLOEXEC) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------ identity and privileges */
+
+/* What serving files for other users needs. */
+static uint64_t capabilities_of(enum sandbox_kind kind)
+{
+	if (kind != SANDBOX_FILES)
+		return 0;
+	return CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID) |
+	       CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP);
+}
+
+static int capabilities_set(uint64_t keep)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {};
+
+	for (unsigned i = 0; i < 2; i++) {
+		data[i].permitted = (uint32_t)(keep >> (32 * i));
+		data[i].effective = data[i].permitted;
+	}
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+/*
+ * The C library changes the identity of all threads, but only this one has the secure bits by which
+ * privileges outlast that: DPDK's threads are left with none.
+ */
+static int identity_change(const struct sandbox *s)
+{
+	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+				   SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+				   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0)
+		return -errno;
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (unsigned c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+			return -errno;
+	if (setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
+	    setresuid(s->uid, s->uid, s->uid) < 0)
+		return -errno;
+	/* No core dump: it would hold what users read and wrote. Nor may another worker look in. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	return capabilities_set(capabilities_of(s->kind));
+}
+
+int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
+{
+	int fds[LAUNCH_EXPORTS_MAX];
+	int e = root_change(s, cfg);
+
+	if (e < 0)
+		return sandbox_fail(e, why, "an empty root");
+	e = exports_reopen(cfg);
+	if (e < 0)
+		return sandbox_fail(e, why, "the exports in it");
+	if (s->kind == SANDBOX_FILES) {
+		for (uint32_t i = 0; i < cfg->n_exports; i++)
+			fds[i] = cfg->exports[i].dir_fd;
+		e = fuse_keeper_roots(&s->keeper, fds, cfg->n_exports, s->uid, s->gid, &s->handles,
+				      why);
+		if (e < 0)
+			return e;
+	}
+	e = identity_change(s);
+	return e < 0 ? sandbox_fail(e, why, "privileges") : 0;
+}
+
+void sandbox_done(struct sandbox *s)
+{
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		cleanup_close(&s->trees[i]);
+	memset(s->trees, 0xff, sizeof(s->trees));
+	fuse_keeper_done(&s->keeper);
+}

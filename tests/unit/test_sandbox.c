@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Plays a worker that was taken over: enters the real sandbox in a child, as a worker does, and
+ * then tries whatever may lead outside. Needs root.
+ */
+#include "dataplane/worker/worker_sandbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/io_uring.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+struct world {
+	char dir[64]; /* export/ is served, secret is beside it on the same file system */
+	struct launch_config cfg;
+	enum sandbox_kind kind;
+	struct sandbox sandbox;
+	int state_fd, key_fd, outside; /* outside: a socket that listens on the host */
+	struct {
+		struct file_handle h;
+		uint8_t space[MAX_HANDLE_SZ];
+	} secret;
+	pid_t victim; /* another process of the workers' user */
+};
+
+static struct world world;
+static int below_fd;		/* the child's, from before it waits */
+static void (*meanwhile)(void); /* what the parent does then */
+static unsigned failures;
+
+#define REFUSED(call)                                                                       \
+	do {                                                                                \
+		errno = 0;                                                                  \
+		long r_ = (long)(call);                                                     \
+		if (r_ >= 0) {                                                              \
+			fprintf(stderr, "# line %d: %s works: %ld\n", __LINE__, #call, r_); \
+			failures++;                                                         \
+		}                                                                           \
+	} while (0)
+#define WORKS(call)                                                                   \
+	do {                                                                          \
+		errno = 0;                                                            \
+		if ((long)(call) < 0) {                                               \
+			fprintf(stderr, "# line %d: %s fails: %s\n", __LINE__, #call, \
+				strerror(errno));                                     \
+			failures++;                                                   \
+		}                                                                     \
+	} while (0)
+
+static const char *path_of(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", world.dir, name);
+	return path;
+}
+
+static void file_make(const char *name, const char *text)
+{
+	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static pid_t victim_start(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		uid_t uid;
+		gid_t gid;
+
+		sandbox_user_get(&uid, &gid);
+		if (setresuid(uid, uid, uid) == 0)
+			pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static int world_setup(void **state)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const uint64_t key[2] = {1, 2};
+	int mount_id;
+
+	memset(&world, 0, sizeof(world));
+	/* Not /tmp, which may be of a kind that gives no handles. */
+	snprintf(world.dir, sizeof(world.dir), "/var/tmp/plenum-sandbox-XXXXXX");
+	assert_non_null(mkdtemp(world.dir));
+	assert_int_equal(chmod(world.dir, 0755), 0);
+	assert_int_equal(mkdir(path_of("export"), 0755), 0);
+	assert_int_equal(mkdir(path_of("export/below"), 0755), 0);
+	assert_int_equal(mkdir(path_of("root"), 0755), 0);
+	file_make("secret", "not yours");
+	file_make("export/file", "yours");
+	assert_int_equal(symlink("../secret", path_of("export/link")), 0);
+	world.secret.h.handle_bytes = MAX_HANDLE_SZ;
+	assert_int_equal(
+		name_to_handle_at(AT_FDCWD, path_of("secret"), &world.secret.h, &mount_id, 0), 0);
+	world.outside = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/s", world.dir);
+	assert_int_equal(bind(world.outside, (void *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(world.outside, 1), 0);
+	world.state_fd = memfd_create("state", MFD_CLOEXEC);
+	world.key_fd = memfd_create("key", MFD_CLOEXEC);
+	assert_int_equal(write(world.key_fd, key, sizeof(key)), sizeof(key));
+	assert_int_equal(ftruncate(world.state_fd, 1 << 20), 0);
+	world.victim = victim_start();
+	world.kind = SANDBOX_FILES;
+	world.cfg = (struct launch_config){.n_exports = 1};
+	world.cfg.exports[0].dir_fd = open(path_of("export"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(world.cfg.exports[0].dir_fd >= 0);
+	return 0;
+}
+
+static int world_teardown(void **state)
+{
+	static const char *const names[] = {"export/link",   "export/made", "export/file",
+					    "export/device", "secret",	    "s"};
+	static const char *const dirs[] = {"export/below", "below", "export", "root", "."};
+
+	kill(world.victim, SIGKILL);
+	waitpid(world.victim, NULL, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unlink(path_of(names[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		rmdir(path_of(dirs[i]));
+	close(world.outside);
+	close(world.state_fd);
+	close(world.key_fd);
+	close(world.cfg.exports[0].dir_fd);
+	return 0;
+}
+
+static void confine(void)
+{
+	char why[LAUNCH_REASON_MAX] = "";
+
+	if (sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.state_fd, world.key_fd,
+			  why) < 0 ||
+	    sandbox_enter(&world.sandbox, &world.cfg, why) < 0 ||
+	    sandbox_seal(world.kind, false, why) < 0) {
+		fprintf(stderr, "# %s\n", why);
+		_exit(1);
+	}
+}
+
+/* ------------------------------------------------------------------ what either role must not */
+
+static void attack_files(int dir)
+{
+	struct stat st;
+
+	REFUSED(open("/etc/passwd", O_RDONLY));
+	REFUSED(open("/etc/passwd", O_WRONLY));
+	REFUSED(open("/proc/1/root/etc/passwd", O_RDONLY));
+	REFUSED(open("/proc/self/root/etc/passwd", O_RDONLY));
+	REFUSED(open("/proc/self/mem", O_RDWR));
+	REFUSED(open("/proc/sys/kernel/core_pattern", O_WRONLY));
+	REFUSED(open("/sys/class/net", O_RDONLY));
+	REFUSED(open("/dev/mem", O_RDWR));
+	REFUSED(open(world.dir, O_RDONLY));
+	REFUSED(openat(dir, "../secret", O_RDONLY));
+	REFUSED(openat(dir, "../../../etc/passwd", O_RDONLY));
+	REFUSED(stat("/etc", &st));
+	REFUSED(mkdir("/made", 0755));
+	REFUSED(open("/made", O_WRONLY | O_CREAT, 0644));
+	REFUSED(syscall(SYS_open_by_handle_at, dir, &world.secret.h, O_RDONLY));
+	REFUSED(syscall(SYS_open_by_handle_at, AT_FDCWD, &world.secret.h, O_PATH));
+}
+
+static void attack_processes(void)
+{
+	char byte;
+	struct iovec iov = {&byte, 1};
+
+	REFUSED(fork());
+	REFUSED(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
+	REFUSED(unshare(CLONE_NEWUSER));
+	REFUSED(execl("/bin/sh", "sh", NULL));
+	REFUSED(kill(world.victim, SIGTERM));
+	REFUSED(kill(1, 0));
+	REFUSED(kill(-1, 0));
+	REFUSED(syscall(SYS_tgkill, world.victim, world.victim, SIGTERM));
+	REFUSED(syscall(SYS_tkill, world.victim, SIGTERM));
+	REFUSED(syscall(SYS_pidfd_open, world.victim, 0));
+	REFUSED(ptrace(PTRACE_ATTACH, world.victim, 0, 0));
+	REFUSED(ptrace(PTRACE_TRACEME, 0, 0, 0));
+	REFUSED(syscall(SYS_process_vm_readv, world.victim, &iov, 1, &iov, 1, 0));
+	REFUSED(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || prctl(PR_GET_DUMPABLE) == 0 ? -1 : 0);
+	REFUSED(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+				MAP_FAILED
+			? -1
+			: 0);
+}
+
+static void attack_kernel(void)
+{
+	struct io_uring_params p = {0};
+
+	REFUSED(mount("none", "/", "tmpfs", 0, NULL));
+	REFUSED(umount2("/", MNT_DETACH));
+	REFUSED(syscall(SYS_open_tree, AT_FDCWD, "/", OPEN_TREE_CLONE));
+	REFUSED(fsopen("proc", 0));
+	REFUSED(chroot("/"));
+	REFUSED(syscall(SYS_pivot_root, ".", "."));
+	REFUSED(unshare(CLONE_NEWNS));
+	REFUSED(setns(0, 0));
+	REFUSED(syscall(SYS_bpf, 5, NULL, 0));
+	REFUSED(syscall(SYS_keyctl, 0, -4, 0));
+	REFUSED(syscall(SYS_add_key, "user", "x", "x", 1, -4));
+	REFUSED(syscall(SYS_perf_event_open, NULL, 0, 0, 0, 0));
+	REFUSED(syscall(SYS_userfaultfd, 0));
+	REFUSED(syscall(SYS_init_module, NULL, 0, ""));
+	REFUSED(syscall(SYS_kexec_load, 0, 0, NULL, 0));
+	REFUSED(syscall(SYS_reboot, 0, 0, 0, NULL));
+	REFUSED(syscall(SYS_quotactl, 0, NULL, 0, NULL));
+	REFUSED(syscall(SYS_io_uring_setup, 8, &p));
+	REFUSED(syscall(SYS_io_uring_register, 0, 0, NULL, 0));
+	REFUSED(sethostname("x", 1));
+	REFUSED(setuid(0));
+	REFUSED(setgid(0));
+	REFUSED(syscall(SYS_seccomp, 0, 0, NULL));
+	REFUSED(syscall(SYS_ioctl, 0, 0x5412 /* TIOCSTI */, "x"));
+	REFUSED(syscall(SYS_fcntl, 0, F_SETOWN, world.victim));
+}
+
+static void attack_network(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int udp;
+
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/s", world.dir);
+	REFUSED(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
+	REFUSED(socket(AF_PACKET, SOCK_RAW, 0));
+	REFUSED(socket(AF_NETLINK, SOCK_RAW, 0));
+	REFUSED(socket(AF_INET, SOCK_STREAM, 0));
+	REFUSED(socket(AF_UNIX, SOCK_STREAM, 0));
+	REFUSED(socket(AF_UNIX, SOCK_DGRAM, 0));
+	REFUSED(socket(AF_ALG, SOCK_SEQPACKET, 0));
+	REFUSED(socket(AF_VSOCK, SOCK_STREAM, 0));
+	WORKS(udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
+	/* The agent's sockets are not to be seen by name, whatever socket is at hand. */
+	REFUSED(connect(udp, (void *)&name, sizeof(name)));
+	close(udp);
+}
+
+static uint64_t status_number(const char *text, const char *key, int base)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, base) : UINT64_MAX;
+}
+
+/* The state of this process as the host sees it, read by the parent. */
+static void expect_status(pid_t pid, uint64_t caps)
+{
+	char path[64], text[8192], link[128];
+	uid_t uid;
+	gid_t gid;
+	ssize_t n;
+	int fd;
+
+	sandbox_user_get(&uid, &gid);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	assert_true(n > 0);
+	text[n] = '\0';
+	assert_int_equal(status_number(text, "\nUid:", 10), uid);
+	assert_int_equal(status_number(text, "\nGid:", 10), gid);
+	assert_int_equal(status_number(text, "\nCapPrm:", 16), caps);
+	assert_int_equal(status_number(text, "\nCapEff:", 16), caps);
+	assert_int_equal(status_number(text, "\nCapBnd:", 16), 0);
+	assert_int_equal(status_number(text, "\nCapAmb:", 16), 0);
+	assert_int_equal(status_number(text, "\nNoNewPrivs:", 10), 1);
+	assert_int_equal(status_number(text, "\nSeccomp:", 10), 2);
+	assert_non_null(strstr(text, "\nGroups:\t \n"));
+	snprintf(path, sizeof(path), "/proc/%d/root/etc", pid);
+	assert_true(readlink(path, link, sizeof(link)) < 0 && access(path, F_OK) < 0);
+}
+
+/* Runs the attack in a child; while it waits, the parent looks at it. */
+static void run_confined(void (*attack)(void), uint64_t caps)
+{
+	int ready[2], go[2], status;
+	char c = 0;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0) {
+		failures = 0;
+		confine();
+		below_fd = openat(world.cfg.exports[0].dir_fd, "below", O_PATH | O_CLOEXEC);
+		if (write(ready[1], "x", 1) != 1 || read(go[0], &c, 1) != 1)
+			_exit(2);
+		attack();
+		_exit(failures > 0 ? 3 : 0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) == 1)
+		expect_status(pid, caps);
+	if (meanwhile)
+		meanwhile();
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(ready[0]);
+	close(go[0]);
+	close(go[1]);
+}
+
+#define C(x) (1ULL << CAP_##x)
+#define COMPUTE_CAPS                                                                             \
+	(C(CHOWN) | C(DAC_OVERRIDE) | C(FOWNER) | C(FSETID) | C(SETUID) | C(SETGID) | C(MKNOD) | \
+	 C(SETFCAP))
+
+/* ------------------------------------------------------------------ the cases */
+
+static void frontend(void)
+{
+	attack_files(AT_FDCWD);
+	attack_processes();
+	attack_kernel();
+	attack_network();
+}
+
+static void test_frontend(void **state)
+{
+	world.kind = SANDBOX_DESCRIPTORS;
+	world.cfg.n_exports = 0;
+	run_confined(frontend, 0);
+}
+
+static void compute(void)
+{
+	int dir = world.cfg.exports[0].dir_fd, fd;
+	char text[16];
+
+	attack_files(dir);
+	attack_processes();
+	attack_kernel();
+	attack_network();
+	REFUSED(openat(dir, "link", O_RDONLY)); /* leads to ../secret */
+	/* What it is there for goes on. */
+	WORKS(fd = openat(dir, "file", O_RDWR));
+	WORKS(pread(fd, text, sizeof(text), 0) == 5 ? 0 : -1);
+	WORKS(fchown(fd, 1234, 1234));
+	close(fd);
+	WORKS(fd = openat(dir, "made", O_RDWR | O_CREAT, 0600));
+	snprintf(text, sizeof(text), "/proc/self/fd/%d", fd);
+	WORKS(open(text, O_RDONLY));
+	close(fd);
+	WORKS(mknodat(dir, "device", S_IFCHR | 0666, makedev(1, 3)));
+	REFUSED(openat(dir, "device", O_RDONLY)); /* a client may make it, we do not open it */
+	/* Nothing else of /proc lies behind the descriptors. */
+	REFUSED(open("/proc/self/fd/../status", O_RDONLY));
+	REFUSED(open("/proc/self/fd/../../1/status", O_RDONLY));
+}
+
+static void test_compute(void **state)
+{
+	run_confined(compute, COMPUTE_CAPS);
+}
+
+/* The keeper opens nothing but what was shown to it, however the request is made up. */
+static void forge(void)
+{
+	struct fuse_keeper *k = &world.sandbox.keeper;
+	int dir = world.cfg.exports[0].dir_fd, fd, mount_id;
+	struct {
+		struct file_handle h;
+		uint8_t space[MAX_HANDLE_SZ];
+	} handle = {.h.handle_bytes = MAX_HANDLE_SZ};
+	struct state_node rec = {.handle_type = (uint8_t)world.secret.h.handle_type,
+				 .handle_len = (uint8_t)world.secret.h.handle_bytes};
+	const uint64_t at[] = {0, 4096};
+
+	memcpy(rec.handle, world.secret.h.f_handle, rec.handle_len);
+	WORKS(pwrite(world.state_fd, &rec, sizeof(rec), 0));
+	REFUSED(fuse_keeper_open(k, 0, at[0])); /* unsigned */
+	/* The signature of one file beside the handle of another. */
+	WORKS(fd = openat(dir, "file", O_PATH | O_CLOEXEC));
+	WORKS(fuse_keeper_sign(k, 0, at, &fd, 1));
+	REFUSED(fuse_keeper_open(k, 0, at[0]));
+	/* A descriptor of anything else gets none. */
+	WORKS(fuse_keeper_sign(k, 0, at, &world.outside, 1));
+	WORKS(fuse_keeper_sign(k, 0, at, &world.state_fd, 1));
+	REFUSED(fuse_keeper_open(k, 0, at[0]));
+	/* Wrong exports, places and lengths do it no harm. */
+	REFUSED(fuse_keeper_open(k, 0, UINT64_MAX - 10));
+	WORKS(send(k->sock, "x", 1, 0));
+	rec.handle_len = 255;
+	WORKS(pwrite(world.state_fd, &rec, sizeof(rec), 0));
+	REFUSED(fuse_keeper_open(k, 0, at[0]));
+	/* And what was shown is opened, as long as it is there. */
+	WORKS(name_to_handle_at(fd, "", &handle.h, &mount_id, AT_EMPTY_PATH));
+	rec.handle_type = (uint8_t)handle.h.handle_type;
+	rec.handle_len = (uint8_t)handle.h.handle_bytes;
+	memcpy(rec.handle, handle.h.f_handle, rec.handle_len);
+	WORKS(pwrite(world.state_fd, &rec, sizeof(rec), (off_t)at[1]));
+	WORKS(fuse_keeper_sign(k, 0, &at[1], &fd, 1));
+	close(fd);
+	WORKS(fd = fuse_keeper_open(k, 0, at[1]));
+	WORKS(fcntl(fd, F_GETFL) & O_PATH ? 0 : -1);
+	close(fd);
+	WORKS(unlinkat(dir, "file", 0));
+	REFUSED(fuse_keeper_open(k, 0, at[1]));
+}
+
+static void test_keeper_cannot_be_fooled(void **state)
+{
+	run_confined(forge, COMPUTE_CAPS);
+}
+
+static void read_only(void)
+{
+	int dir = world.cfg.exports[0].dir_fd;
+
+	WORKS(openat(dir, "file", O_RDONLY));
+	REFUSED(openat(dir, "file", O_WRONLY));
+	REFUSED(openat(dir, "made", O_WRONLY | O_CREAT, 0600));
+	REFUSED(unlinkat(dir, "file", 0));
+}
+
+static void test_read_only_export(void **state)
+{
+	world.cfg.exports[0].read_only = true;
+	run_confined(read_only, COMPUTE_CAPS);
+}
+
+/* An administrator moves a directory out of the export while the worker has it open. */
+static void move_out(void)
+{
+	char from[128];
+
+	snprintf(from, sizeof(from), "%s", path_of("export/below"));
+	assert_int_equal(rename(from, path_of("below")), 0);
+}
+
+static void moved(void)
+{
+	struct stat st;
+
+	WORKS(fstat(below_fd, &st)); /* an open file is an open file */
+	REFUSED(openat(below_fd, "..", O_PATH));
+	REFUSED(openat(below_fd, "../secret", O_RDONLY));
+}
+
+static void test_no_way_up(void **state)
+{
+	meanwhile = move_out;
+	run_confined(moved, COMPUTE_CAPS);
+	meanwhile = NULL;
+}
+
+/* Without privilege there is no sandbox, and the worker must not go on. */
+static void test_failure_is_said(void **state)
+{
+	pid_t pid;
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	pid = fork();
+	if (pid == 0) {
+		char why[LAUNCH_REASON_MAX] = "";
+
+		if (setresuid(65534, 65534, 65534) < 0)
+			_exit(2);
+		_exit(sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.state_fd,
+				    world.key_fd, why) == -EPERM &&
+				      strstr(why, "cannot be confined")
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(test_frontend),
+		CASE(test_compute),
+		CASE(test_keeper_cannot_be_fooled),
+		CASE(test_read_only_export),
+		CASE(test_no_way_up),
+		CASE(test_failure_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
