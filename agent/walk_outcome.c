@@ -4,6 +4,7 @@
 #include "agent/control.h"
 #include "agent/legs.h"
 #include "agent/walk_internal.h"
+#include "netcfg/base/file.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static void save_last_good(struct agent *a)
 
 	if (!text || (w->last_good_text && strcmp(text, w->last_good_text) == 0))
 		return;
-	r = rundir_write_file(w->last_good, text, strlen(text), 0600);
+	r = file_write(w->last_good, text, strlen(text), 0600);
 	if (r < 0) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "%s: %s; a restart with a broken configuration will find nothing to run",

@@ -2,6 +2,7 @@
 /* The agent's parts that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
 #include "agent/job.h"
+#include "netcfg/base/file.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
@@ -40,7 +41,7 @@ static int teardown(void **state)
 
 static void write_text(const char *path, const char *text)
 {
-	assert_int_equal(rundir_write_file(path, text, strlen(text), 0600), 0);
+	assert_int_equal(file_write(path, text, strlen(text), 0600), 0);
 }
 
 /* ---- events ---- */

@@ -5,6 +5,7 @@
  */
 #include "agent/agent.h"
 #include "agent/status.h"
+#include "netcfg/base/file.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 #include <ftw.h>
@@ -38,7 +39,7 @@ static void host_save(struct fixture *f)
 {
 	autofree char *text = inv_to_json(kernel_fake_inventory(f->a.kernel));
 
-	assert_int_equal(rundir_write_file(f->host, text, strlen(text), 0600), 0);
+	assert_int_equal(file_write(f->host, text, strlen(text), 0600), 0);
 }
 
 /* Makes the host what an applier has left. */
@@ -94,7 +95,7 @@ static void applier_closes(void *user, struct kernel *k)
 
 static void write_file(struct fixture *f, const char *text)
 {
-	assert_int_equal(rundir_write_file(f->file, text, strlen(text), 0600), 0);
+	assert_int_equal(file_write(f->file, text, strlen(text), 0600), 0);
 }
 
 /* One that starts and says nothing. */
@@ -118,7 +119,7 @@ static int setup(void **state)
 	snprintf(f->worker, sizeof(f->worker), "%s/worker", f->dir);
 	snprintf(f->killed, sizeof(f->killed), "%s/killed", f->dir);
 	write_file(f, HOST_YAML);
-	assert_int_equal(rundir_write_file(f->worker, worker, strlen(worker), 0700), 0);
+	assert_int_equal(file_write(f->worker, worker, strlen(worker), 0700), 0);
 	f->inv = host_new();
 	assert_int_equal(kernel_fake_new(f->inv, &a->kernel), 0);
 	host_watch_appliers(f);
@@ -556,7 +557,7 @@ static void die(void *user, uint64_t nth)
 	if (nth != 4 || access(f->killed, F_OK) == 0)
 		return;
 	host_save(f);
-	assert_int_equal(rundir_write_file(f->killed, "", 0, 0600), 0);
+	assert_int_equal(file_write(f->killed, "", 0, 0600), 0);
 	kill(getpid(), SIGKILL);
 }
 
