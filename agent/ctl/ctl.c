@@ -62,10 +62,10 @@ static const struct ctl_command commands[] = {
 	 "Lists the processes of this host: role, data IPs, status, how they send, core, memory\n"
 	 "and uptime, and the reason where they send by less than was asked or is possible.\n"},
 	{"status", "", "legs, workers, paths", 0, 0, 0, ctl_cmd_status,
-	 "Shows what was applied, the legs, how many workers are up, their paths to other hosts,\n"
-	 "and the reasons for whatever is less than it should be. Exit status 2 means that not all "
-	 "is\n"
-	 "well: the state is not running, or a worker, a leg or a path is down.\n"},
+	 "Shows what was applied, the legs, how many workers are up, their paths to other\n"
+	 "hosts, and the reasons for whatever is less than it should be. Exit status 2 means\n"
+	 "that not all is well: the state is not running, or a worker, a leg or a path is\n"
+	 "down. With -j the object says so, and the exit status is 0.\n"},
 	{"events", "[--follow] [--since N]", "what happened", 0, 0, TAKES_FOLLOW | TAKES_SINCE,
 	 ctl_cmd_events,
 	 "Lists the events that the agent remembers.\n\n"

@@ -236,7 +236,8 @@ int ctl_cmd_status(const struct ctl_args *a)
 	well = is_well(o);
 	r = a->json ? ctl_put_json(o) : print_status(o);
 	json_decref(o);
-	return r == CTL_OK && !well ? CTL_DEGRADED : r;
+	/* A program reads the health from the object; a pipe must not break for it. */
+	return r == CTL_OK && !well && !a->json ? CTL_DEGRADED : r;
 }
 
 static void print_event(const struct ctl_args *a, const json_t *e)

@@ -268,7 +268,7 @@ static void test_status_exits_by_health(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(run("status", 200, cases[i].reply).status, cases[i].exit);
-		assert_int_equal(run("status -j", 200, cases[i].reply).status, cases[i].exit);
+		assert_int_equal(run("status -j", 200, cases[i].reply).status, CTL_OK);
 	}
 }
 
@@ -313,8 +313,8 @@ static void test_answers_of_any_shape_do_no_harm(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(commands); j++)
 			assert_int_equal(run(commands[j], 200, shapes[i]).status,
-					 strncmp(commands[j], "status", 6) == 0 ? CTL_DEGRADED
-										: CTL_OK);
+					 strcmp(commands[j], "status") == 0 ? CTL_DEGRADED
+									    : CTL_OK);
 	assert_int_equal(run("status", 200, "not json").status, CTL_SOFTWARE);
 	assert_int_equal(run("status", 200, "").status, CTL_SOFTWARE);
 }
