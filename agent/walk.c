@@ -96,7 +96,8 @@ static int load(struct agent *a)
 
 static void on_applied(void *user, const struct applier_result *res, const struct diag *d);
 
-/* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
+/* Up to the steps. 1: the applier does them; 0: there are none; negative errno. Notifications are
+ * read before the host is looked at, so that none that is older than the look comes after it. */
 static int first_half(struct agent *a)
 {
 	const struct plan_context ctx = {
@@ -116,6 +117,7 @@ static int first_half(struct agent *a)
 	if (r < 0)
 		return r;
 	task.spec = w->next.spec ? w->next.spec : a->now.spec;
+	agent_read_kernel(a);
 	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
 	if (r < 0)
 		return r;
@@ -165,8 +167,7 @@ static int second_half(struct agent *a)
 	return sup_reconcile(a->sup, a->now.wants, a->now.n_wants, asked);
 }
 
-/* The notifications of what the applier did are read first, so that what is collected after them is
- * no older than what they say. */
+/* As the applier has left it. */
 static int look_again(struct agent *a)
 {
 	struct walk *w = &a->walk;
