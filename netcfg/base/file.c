@@ -60,16 +60,18 @@ static int names_of(const char *path, char **ret_target, char **ret_new)
 	return 0;
 }
 
-static int write_all(int fd, const char *text, size_t len)
+int file_write_all(int fd, const void *data, size_t len)
 {
+	const char *p = data;
+
 	while (len > 0) {
-		ssize_t n = write(fd, text, len);
+		ssize_t n = write(fd, p, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
-		text += n;
+		p += n;
 		len -= (size_t)n;
 	}
 	return 0;
@@ -103,7 +105,7 @@ int file_prepare(const char *path, const char *text, size_t len, mode_t mode)
 		return -errno;
 	r = keep_mode(fd, target);
 	if (r >= 0)
-		r = write_all(fd, text, len);
+		r = file_write_all(fd, text, len);
 	if (r >= 0 && fsync(fd) < 0)
 		r = -errno;
 	if (r < 0)

@@ -24,6 +24,9 @@ int file_prepare(const char *path, const char *text, size_t len, mode_t mode);
 int file_commit(const char *path);
 void file_abandon(const char *path); /* also where nothing was prepared */
 
+/* Goes on until all is written. 0 or negative errno. */
+int file_write_all(int fd, const void *data, size_t len);
+
 /* Makes durable what was renamed or removed in the folder that holds path. */
 int file_sync_folder(const char *path);
 

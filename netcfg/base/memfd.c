@@ -4,6 +4,7 @@
  * that is forgotten is seen only when somebody attacks.
  */
 #include "netcfg/base/memfd.h"
+#include "netcfg/base/file.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -14,27 +15,10 @@ static int memfd_new(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	const uint8_t *p = data;
-
-	while (len > 0) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 int memfd_new_sealed(const char *name, const void *data, size_t len)
 {
 	autoclose int fd = memfd_new(name);
-	int r = fd < 0 ? fd : write_all(fd, data, len);
+	int r = fd < 0 ? fd : file_write_all(fd, data, len);
 
 	if (r < 0)
 		return r;

@@ -281,3 +281,21 @@ int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_mess
 		return r == -EINTR ? -EAGAIN : r;
 	return t.first_error ? t.first_error : t.interrupted ? -EAGAIN : 0;
 }
+
+ssize_t netlink_notification(int fd, bool of_kernel, void *buf, size_t size)
+{
+	for (;;) {
+		struct sockaddr_nl from = {0};
+		socklen_t from_len = sizeof(from);
+		ssize_t n = recvfrom(fd, buf, size, MSG_TRUNC | MSG_DONTWAIT,
+				     (struct sockaddr *)&from, &from_len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+		if (of_kernel && from.nl_pid != 0)
+			continue;
+		return (size_t)n > size ? -ENOBUFS : n;
+	}
+}

@@ -38,6 +38,13 @@ typedef int (*netlink_message_cb)(void *user, struct nlmsghdr *h);
 int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_message_cb cb,
 		 void *user, char *why);
 
+/*
+ * The next notification on a socket that only listens, of_kernel: others' are passed over; never
+ * waits. The length of what is in buf; 0: there is none; -ENOBUFS: some were lost, or this one does
+ * not fit; another error.
+ */
+ssize_t netlink_notification(int fd, bool of_kernel, void *buf, size_t size);
+
 /* The error of an NLMSG_ERROR message, 0 for an ack; -EBADMSG. Its text goes to why, "" for none.
  */
 int netlink_parse_ack(struct nlmsghdr *h, char *why);

@@ -3,6 +3,7 @@
  * Notifications. A socket of its own: on the one for questions they would come between an answer's
  * parts, and a flood of them would cost a dump its end.
  */
+#include "netcfg/host/netlink.h"
 #include "netcfg/host/rtnl.h"
 #include <linux/if.h>
 #include <linux/rtnetlink.h>
@@ -144,25 +145,18 @@ int rtnl_watch_read(struct rtnl_watch *w, void (*cb)(void *user, const struct ke
 		    void *user)
 {
 	for (int i = 0; i < WATCH_READ_MAX; i++) {
-		struct sockaddr_nl from = {0};
-		socklen_t from_len = sizeof(from);
-		ssize_t n = recvfrom(rtnl_watch_fd(w), w->buf, sizeof(w->buf), MSG_TRUNC,
-				     (struct sockaddr *)&from, &from_len);
+		ssize_t n = netlink_notification(rtnl_watch_fd(w), true, w->buf, sizeof(w->buf));
 		struct kernel_event e = {.type = KERNEL_EVENT_LOST};
 		int len = (int)n;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		if (n == 0)
 			return 0;
-		if (n < 0 && errno != ENOBUFS)
-			return -errno;
-		if (n < 0 || (size_t)n > sizeof(w->buf)) {
+		if (n < 0 && n != -ENOBUFS)
+			return (int)n;
+		if (n < 0) {
 			cb(user, &e);
 			continue;
 		}
-		if (from.nl_pid != 0)
-			continue;
 		for (struct nlmsghdr *h = (struct nlmsghdr *)w->buf; nlmsg_ok(h, len);
 		     h = nlmsg_next(h, &len))
 			if (rtnl_parse_event(h, &e))

@@ -7,6 +7,7 @@
  */
 #include "netcfg/host/udev.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/netlink.h"
 #include "netcfg/host/sysfs.h"
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -156,17 +157,14 @@ int udev_watch_read(int fd, void (*cb)(void *user, const struct kernel_event *e)
 	char message[MESSAGE_BYTES_MAX];
 
 	for (int i = 0; i < WATCH_READ_MAX; i++) {
-		ssize_t n = recv(fd, message, sizeof(message), MSG_TRUNC);
+		ssize_t n = netlink_notification(fd, false, message, sizeof(message));
 		struct kernel_event e = {.type = KERNEL_EVENT_LOST};
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		if (n == 0)
 			return 0;
-		if (n < 0 && errno != ENOBUFS)
-			return -errno;
-		if (n < 0 || (size_t)n > sizeof(message) ||
-		    udev_parse_event(message, (size_t)n, &e))
+		if (n < 0 && n != -ENOBUFS)
+			return (int)n;
+		if (n < 0 || udev_parse_event(message, (size_t)n, &e))
 			cb(user, &e);
 	}
 	return 0;
