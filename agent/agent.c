@@ -302,6 +302,7 @@ static int agent_open_clients(struct agent *a)
 					    .read_path = a->socket_path,
 					    .admin_path = a->admin_path,
 					    .log_level = a->opt.log_level,
+					    .idle_ns = CLIENTS_IDLE_NS,
 					    .on_request = control_on_request,
 					    .user = a};
 	int r = clients_new(&setup, &a->clients);

@@ -117,6 +117,7 @@ static void give_to_library(struct api_client *cl)
 	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&sun, sizeof(sun)) == MHD_YES)
 		return;
 	/* It has closed the descriptor, and told us of it or not. */
+	a->arriving = NULL;
 	for (struct api_client *c = a->clients; c; c = c->next)
 		if (c->id == id) {
 			client_gone(c);

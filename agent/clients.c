@@ -284,9 +284,9 @@ static bool is_idle(const struct client *cl)
 	return cl->state != CLIENT_ASKED && cl->state != CLIENT_DROPPED;
 }
 
-static bool is_late(const struct client *cl, uint64_t now)
+static bool is_late(const struct clients *c, const struct client *cl, uint64_t now)
 {
-	uint64_t limit = cl->state == CLIENT_HELD ? CLIENTS_HELD_NS : CLIENTS_IDLE_NS;
+	uint64_t limit = cl->state == CLIENT_HELD ? CLIENTS_HELD_NS : c->setup.idle_ns;
 
 	return is_idle(cl) && now - cl->since_ns > limit;
 }
@@ -296,9 +296,12 @@ static int on_tick(void *user)
 	struct clients *c = user;
 	uint64_t now = clock_now_ns();
 
-	for (struct client *cl = c->list; cl; cl = cl->next)
-		if (is_late(cl, now) || (is_idle(cl) && !is_there(cl)))
+	for (struct client *cl = c->list; cl; cl = cl->next) {
+		if (is_late(c, cl, now) || (is_idle(cl) && !is_there(cl)))
 			drop(c, cl);
+		else if (cl->state == CLIENT_DROPPED && now - cl->since_ns > c->setup.idle_ns)
+			role_end(c->roles[cl->role], "does not close what it was told to close");
+	}
 	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
 		if (c->listeners[i].clients)
 			resume_listener(&c->listeners[i]);

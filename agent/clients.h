@@ -78,6 +78,7 @@ struct clients_setup {
 	struct events *events;
 	const char *read_path, *admin_path; /* borrowed */
 	enum log_level log_level;
+	uint64_t idle_ns; /* CLIENTS_IDLE_NS; tests have less patience */
 	/* One request of a client, checked by privsep_check; fd as in role_message_cb. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
 	void *user;

@@ -223,7 +223,8 @@ static const char *take(struct role *r, const struct privsep_msg *m, int fd)
 			   "the %s process tried the system call %s, which it may not make",
 			   name_of(r),
 			   privsep_syscall_to_string(m->violation.number, call, sizeof(call)));
-		return NULL; /* it ends by itself */
+		kill_child(r); /* it ends by itself, if it is what we started */
+		return NULL;
 	}
 	return r->setup.on_message(r->setup.user, r, m, fd);
 }
@@ -369,6 +370,15 @@ struct role *role_free(struct role *r)
 	loop_source_free(r->ping_timer);
 	free(r);
 	return NULL;
+}
+
+void role_end(struct role *r, const char *why)
+{
+	if (!role_is_up(r))
+		return;
+	kill_child(r);
+	events_add(r->setup.events, LOG_LEVEL_ERR, "agent", "the %s process %s; ending it",
+		   name_of(r), why);
 }
 
 bool role_is_up(const struct role *r)

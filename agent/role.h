@@ -37,6 +37,8 @@ struct role *role_free(struct role *r);
 /* Sends, or keeps until the process reads again. -ENOTCONN while it is being restarted; another
  * negative errno where nothing could be kept: then the process is ended. */
 int role_send(struct role *r, struct privsep_msg *m, int fd);
+/* Ends the process, and has a new one started; `why` goes on from "the api process". */
+void role_end(struct role *r, const char *why);
 bool role_is_up(const struct role *r); /* accepts NULL */
 enum privsep_role role_kind(const struct role *r);
 pid_t role_pid(const struct role *r); /* 0: none */

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_NS (20 * NSEC_PER_SEC)
+#define PATIENCE_NS (60 * NSEC_PER_SEC)
 #define NOTES 900
 
 /* ---- the children ---- */
@@ -83,6 +83,13 @@ static int rogue(const char *kind)
 
 		send_anyway(&closed, 0);
 		ask_about(m.connection);
+	} else if (strcmp(kind, "hoard") == 0) {
+		struct privsep_msg pong = {.type = PRIVSEP_PONG};
+
+		for (;;) {
+			wait_for(PRIVSEP_PING, &m);
+			send_anyway(&pong, 0);
+		}
 	} else if (strcmp(kind, "slow") == 0) {
 		uint64_t connection = m.connection;
 
@@ -205,6 +212,7 @@ static struct world *world_new(const char *kind, const char *role)
 	assert_int_equal(loop_new(&w->loop), 0);
 	assert_int_equal(loop_add_timer(w->loop, NSEC_PER_MSEC, on_timer, w, &w->timer), 0);
 	setup.loop = w->loop;
+	setup.idle_ns = strcmp(kind, "hoard") == 0 ? NSEC_PER_SEC : CLIENTS_IDLE_NS;
 	setup.events = &w->events;
 	setup.read_path = w->read_path;
 	setup.admin_path = w->admin_path;
@@ -375,6 +383,12 @@ static void test_changes_without_a_client(void **state)
 	breaks("unasked", "admin", "admin process sent a forbidden message (a connection that");
 }
 
+/* It lives, and answers, but its clients are never rid of: the table would be full for good. */
+static void test_connections_that_are_not_closed(void **state)
+{
+	breaks("hoard", "api", "api process does not close what it was told to close");
+}
+
 static void test_one_request_a_connection(void **state)
 {
 	breaks("twice", "api", "api process sent a forbidden message (a second request");
@@ -534,6 +548,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_forged_connections),
 		cmocka_unit_test(test_changes_of_the_readers_child),
 		cmocka_unit_test(test_changes_without_a_client),
+		cmocka_unit_test(test_connections_that_are_not_closed),
 		cmocka_unit_test(test_one_request_a_connection),
 		cmocka_unit_test(test_a_forbidden_system_call),
 		cmocka_unit_test(test_a_child_that_does_not_read),
