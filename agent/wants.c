@@ -64,16 +64,25 @@ static const struct spec_peer *find_peer(const struct spec *spec, const char *na
 	return NULL;
 }
 
+/* By its leg's place among all legs, so that a port stays the same while another leg is missing. */
+static unsigned leg_index(const struct plan *plan, const char *leg)
+{
+	for (size_t i = 0; i < plan->n_legs; i++)
+		if (strcmp(plan->legs[i].name, leg) == 0)
+			return (unsigned)i;
+	return (unsigned)plan->n_legs;
+}
+
 /* A mount from this very host reaches the data IPs of its own workers. */
 static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
 {
 	for (size_t i = 0; i < plan->n_workers; i++) {
 		const struct plan_worker *pw = &plan->workers[i];
 
-		for (size_t j = 0; pw->role == SPEC_ROLE_COMPUTE && j < pw->n_ports; j++) {
+		for (size_t j = 0; pw->role == SPEC_ROLE_COMPUTE && j < pw->n_ips; j++) {
 			if (lm->n_addrs == LAUNCH_PEER_ADDRS_MAX)
 				return;
-			lm->addrs[lm->n_addrs].ip = pw->ports[j].ip.addr;
+			lm->addrs[lm->n_addrs].ip = pw->ips[j];
 			lm->addrs[lm->n_addrs++].port = pw->udp_port;
 		}
 	}
@@ -128,7 +137,8 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	c->core = pw->core;
 	c->spin_us = WANTS_SPIN_US;
 	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
-		fill_port(pw, &pw->ports[i], (unsigned)i, &c->ports[c->n_ports++]);
+		fill_port(pw, &pw->ports[i], leg_index(plan, pw->ports[i].leg),
+			  &c->ports[c->n_ports++]);
 	if (pw->n_mounts > LAUNCH_MOUNTS_MAX || pw->n_exports > LAUNCH_EXPORTS_MAX) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
 			 "worker %u has more than %d mounts or exports; give the entry more cores",

@@ -71,8 +71,10 @@ struct plan_worker {
 	struct reason reason;
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
-	struct plan_port ports[PLAN_PORTS_MAX];
+	struct plan_port ports[PLAN_PORTS_MAX]; /* on the legs that are configured */
 	size_t n_ports;
+	struct ip_addr ips[PLAN_PORTS_MAX]; /* on all legs, there or not */
+	size_t n_ips;
 	/* Borrowed from the spec: those this worker serves. Mounts are dealt to the entry's cores
 	 * in turn, exports in blocks; each is served by one worker only, which keeps its state. */
 	const struct spec_mount **mounts;

@@ -29,7 +29,7 @@ static struct net_path net_path(size_t i, const char *key)
 	return p;
 }
 
-static const struct spec_network *network_find(const struct spec *spec, const char *name)
+const struct spec_network *planner_network_find(const struct spec *spec, const char *name)
 {
 	for (size_t i = 0; i < spec->n_networks; i++)
 		if (strcmp(spec->networks[i].name, name) == 0)
@@ -303,7 +303,7 @@ static bool link_shares_subnet(const struct plan_builder *b, const struct inv_li
 {
 	for (size_t i = 0; i < b->spec->n_nets; i++) {
 		const struct spec_network *network =
-			network_find(b->spec, b->spec->nets[i].network);
+			planner_network_find(b->spec, b->spec->nets[i].network);
 		struct ip_prefix other;
 
 		if (!network || inv_link_find(b->inv, b->spec->nets[i].device) != link)
@@ -505,7 +505,7 @@ static void leg_show(struct plan_builder *b, size_t i)
 int planner_leg_add(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
-	const struct spec_network *network = network_find(b->spec, net->network);
+	const struct spec_network *network = planner_network_find(b->spec, net->network);
 	const struct inv_link *link;
 	struct plan_leg leg;
 

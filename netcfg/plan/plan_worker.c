@@ -88,7 +88,7 @@ static uint64_t hugepages_free(const struct plan_builder *b)
 static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			uint64_t *hugepages)
 {
-	const struct inv_link *link = b->legs[0].link;
+	const struct inv_link *link = b->n_legs ? b->legs[0].link : NULL;
 	const struct plan_failure *failed = plan_failures_find(b->ctx->failures, w);
 
 	if (failed && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
@@ -112,6 +112,8 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 	}
 	*hugepages -= PLAN_HUGEPAGES_PER_WORKER;
 	w->effective = w->asked;
+	if (!link)
+		return;
 	reason_set(&w->reason, "kernel-interface",
 		   "%.15s (%.31s) has no VF for the worker, DPDK shares it", link->name,
 		   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
@@ -138,10 +140,10 @@ static void choose_auto(struct plan_builder *b, struct plan_worker *w)
 
 /* The n-th address of the leg: of those given one by one, else of its network's range; false: there
  * are fewer. */
-static bool leg_ip(const struct plan_leg *leg, uint64_t n, struct ip_prefix *ret)
+static bool leg_ip(const struct spec_net *net, const struct spec_network *network, uint64_t n,
+		   struct ip_prefix *ret)
 {
-	const struct spec_net *net = leg->net;
-	const struct ip_range *range = &leg->network->range;
+	const struct ip_range *range = &network->range;
 
 	ret->len = range->prefix_len;
 	if (!net->n_ips)
@@ -220,7 +222,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	struct ip_prefix ip;
 	struct reason why;
 
-	if (!leg_ip(leg, worker, &ip))
+	if (!leg_ip(leg->net, leg->network, worker, &ip))
 		return false;
 	if (ip_is_taken(b, leg, w, &ip, &why)) {
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
@@ -297,6 +299,19 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 	return 0;
 }
 
+/* By the spec alone, so that who is told of them is not told anew when a leg goes or comes. */
+static void worker_list_ips(const struct spec *spec, struct plan_worker *w)
+{
+	for (size_t i = 0; i < spec->n_nets && i < ARRAY_SIZE(w->ips); i++) {
+		const struct spec_network *network =
+			planner_network_find(spec, spec->nets[i].network);
+		struct ip_prefix ip;
+
+		if (network && leg_ip(&spec->nets[i], network, w->id - 1, &ip))
+			w->ips[w->n_ips++] = ip.addr;
+	}
+}
+
 static int worker_build(struct plan_builder *b, size_t entry, size_t core, uint64_t *hugepages)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
@@ -309,10 +324,11 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, uint6
 	w->effective = SPEC_TRANSPORT_UDP;
 	w->udp_port = b->spec->port;
 	check_core(b, entry, w->core);
-	if (takes_hugepages(w->asked) && b->n_legs)
+	if (takes_hugepages(w->asked))
 		choose_dpdk(b, entry, w, hugepages);
 	else if (w->asked == SPEC_TRANSPORT_AUTO)
 		choose_auto(b, w);
+	worker_list_ips(b->spec, w);
 	return worker_deal(sw, core, w);
 }
 

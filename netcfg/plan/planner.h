@@ -57,6 +57,8 @@ const struct planner_ops *planner_find(enum spec_ha mode);
  * state, and to b->legs where it can be configured. 0, also when d got an error.
  */
 int planner_leg_add(struct plan_builder *b, size_t i);
+/* The network of that name; NULL: there is none. */
+const struct spec_network *planner_network_find(const struct spec *spec, const char *name);
 /* Makes the state of leg i worse, never better; the first reason of a state stays. Where
  * policy.on-fallback is refuse, a leg that is not configured is an error in d too. */
 void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state state,

@@ -284,6 +284,17 @@ static void test_missing_device(void **state)
 	assert_true(problem_has(&f->a, "eth7"));
 }
 
+static char *replaced(const char *text, const char *find, const char *with)
+{
+	const char *at = strstr(text, find);
+	char *made = NULL;
+
+	assert_non_null(at);
+	assert_true(asprintf(&made, "%.*s%s%s", (int)(at - text), text, with, at + strlen(find)) >
+		    0);
+	return made;
+}
+
 /* The device is pulled out: its addresses and routes go with it. */
 static void remove_link(struct fixture *f, uint32_t ifindex)
 {
@@ -367,6 +378,29 @@ static void test_leg_goes_and_comes(void **state)
 	assert_int_equal(w->state, SUP_STOPPING);
 }
 
+/* So does one that sends by DPDK: its transport does not depend on the legs that are there. */
+static void test_all_legs_go(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *yaml = replaced(HOST_YAML, "transport: udp", "transport: dpdk");
+	const struct sup_worker *w;
+	pid_t pid;
+
+	write_file(f, yaml);
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = sup_first(f->a.sup);
+	pid = w->pid;
+	assert_int_equal(w->config.transport, LAUNCH_DPDK);
+	remove_link(f, HOST_VETH0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(w->config.n_ports, 2);
+	remove_link(f, HOST_VETH1);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(w->pid, pid);
+	assert_int_equal(w->state, SUP_STARTING);
+	assert_int_equal(w->config.n_ports, 2);
+}
+
 /* Without any leg the worker waits, and says why; the others' errors are not its own. */
 static void test_worker_waits_for_a_leg(void **state)
 {
@@ -390,17 +424,6 @@ static void test_worker_waits_for_a_leg(void **state)
 	assert_int_equal(sup_first(a->sup)->config.n_ports, 1);
 	assert_string_equal(sup_first(a->sup)->config.ports[0].leg, "leg-b");
 	assert_int_equal(a->state, AGENT_DEGRADED);
-}
-
-static char *replaced(const char *text, const char *find, const char *with)
-{
-	const char *at = strstr(text, find);
-	char *made = NULL;
-
-	assert_non_null(at);
-	assert_true(asprintf(&made, "%.*s%s%s", (int)(at - text), text, with, at + strlen(find)) >
-		    0);
-	return made;
 }
 
 /* Who makes a leg's device the management interface wants the worker off it now. */
@@ -762,6 +785,7 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_device, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_leg_goes_and_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all_legs_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worker_waits_for_a_leg, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_leg_is_left_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_step_leaves_all_as_it_was, setup,

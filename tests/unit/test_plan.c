@@ -422,6 +422,8 @@ static void test_addresses_are_stable(void **state)
 	assert_int_equal(q->workers[1].n_ports, 1);
 	assert_memory_equal(&q->workers[1].ports[0], &p->workers[1].ports[1],
 			    sizeof(q->workers[1].ports[0]));
+	assert_int_equal(q->workers[1].n_ips, 2);
+	assert_memory_equal(q->workers[1].ips, p->workers[1].ips, sizeof(p->workers[1].ips));
 	for (size_t i = 0; i < q->n_steps; i++)
 		if (step_is(&q->steps[i], "rule-add"))
 			assert_int_equal(q->steps[i].change.rule.table, PLAN_TABLE_FIRST + 1);
@@ -452,6 +454,25 @@ static void test_taken_address(void **state)
 	plan_free(p);
 	s->on_fallback = SPEC_FALLBACK_REFUSE;
 	plan_expect_refused(s, inv, "others have put 10.20.1.11/32 on eth0");
+	spec_free(s);
+	free(yaml);
+	inv_free(inv);
+}
+
+/* What a DPDK worker is started with does not depend on the legs that are there. */
+static void test_dpdk_without_legs(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml = yaml_with("transport: udp", "transport: dpdk");
+	struct spec *s;
+	struct plan *p;
+
+	inv_text_set(inv->links[2].name, sizeof(inv->links[2].name), "other");
+	inv_text_set(inv->links[3].name, sizeof(inv->links[3].name), "others");
+	p = plan(yaml, inv, &s);
+	assert_int_equal(p->workers[0].effective, SPEC_TRANSPORT_DPDK);
+	assert_string_equal(p->workers[0].reason.code, "no-leg");
+	plan_free(p);
 	spec_free(s);
 	free(yaml);
 	inv_free(inv);
@@ -660,6 +681,7 @@ int main(void)
 		cmocka_unit_test(test_ambiguous_device),
 		cmocka_unit_test(test_addresses_are_stable),
 		cmocka_unit_test(test_taken_address),
+		cmocka_unit_test(test_dpdk_without_legs),
 		cmocka_unit_test(test_no_leg_is_usable),
 		cmocka_unit_test(test_renamed),
 		cmocka_unit_test(test_refusals),
