@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Devices that come and go, and what that means for workers. */
+#include "tests/lib/walk_host.h"
+
+static char *replaced(const char *text, const char *find, const char *with)
+{
+	const char *at = strstr(text, find);
+	char *made = NULL;
+
+	assert_non_null(at);
+	assert_true(asprintf(&made, "%.*s%s%s", (int)(at - text), text, with, at + strlen(find)) >
+		    0);
+	return made;
+}
+
+/* The device is pulled out: its addresses and routes go with it. */
+static void remove_link(struct fixture *f, uint32_t ifindex)
+{
+	struct inventory *inv = NULL;
+	char conf[IFNAMSIZ + 2] = "";
+	size_t n = 0;
+
+	host_load(f);
+	assert_int_equal(inv_copy(kernel_fake_inventory(f->a.kernel), &inv), 0);
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].ifindex != ifindex)
+			inv->links[n++] = inv->links[i];
+		else
+			snprintf(conf, sizeof(conf), "/%s/", inv->links[i].name);
+	inv->n_links = n;
+	n = 0;
+	for (size_t i = 0; i < inv->n_sysctls; i++) {
+		if (!strstr(inv->sysctls[i].key, conf)) {
+			inv->sysctls[n++] = inv->sysctls[i];
+			continue;
+		}
+		free(inv->sysctls[i].key);
+		free(inv->sysctls[i].value);
+	}
+	inv->n_sysctls = n;
+	n = 0;
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (inv->addrs[i].ifindex != ifindex)
+			inv->addrs[n++] = inv->addrs[i];
+	inv->n_addrs = n;
+	n = 0;
+	for (size_t i = 0; i < inv->n_routes; i++)
+		if (inv->routes[i].oif != ifindex)
+			inv->routes[n++] = inv->routes[i];
+	inv->n_routes = n;
+	assert_int_equal(kernel_fake_replace(f->a.kernel, inv), 0);
+	inv_free(inv);
+}
+
+static void add_link(struct fixture *f, uint32_t ifindex, const char *name)
+{
+	struct inventory *inv = NULL;
+
+	host_load(f);
+	assert_int_equal(inv_copy(kernel_fake_inventory(f->a.kernel), &inv), 0);
+	host_add_link(inv, ifindex, name, INV_LINK_VETH, true);
+	inv_sort(inv);
+	assert_int_equal(kernel_fake_replace(f->a.kernel, inv), 0);
+	inv_free(inv);
+}
+
+/* A worker keeps its ports while a leg is away, and is not restarted at once when it is back. */
+static void test_leg_goes_and_comes(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	const struct sup_worker *w;
+	pid_t pid;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = sup_first(a->sup);
+	pid = w->pid;
+	remove_link(f, HOST_VETH1);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_int_equal(a->now.plan->workers[0].n_ports, 1);
+	assert_true(problem_has(a, "leg leg-b (veth1) is absent: not-found"));
+	assert_true(event_has(a, "leg leg-b (veth1) is absent"));
+	assert_int_equal(w->pid, pid);
+	assert_int_equal(w->config.n_ports, 2);
+	add_link(f, 9, "veth1");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->walk.n_steps > 0, 1);
+	assert_true(event_has(a, "leg leg-b (veth1) is usable"));
+	assert_int_equal(w->config.ports[1].ifindex, HOST_VETH1);
+	assert_int_equal(w->state, SUP_STARTING);
+	assert_true(loop_timer_armed(a->walk.debounce)); /* it is looked at again */
+	assert_int_equal(walk(f, WALK_RELOAD), 0);	 /* who asks does not wait */
+	assert_int_equal(w->config.ports[1].ifindex, 9);
+	assert_int_equal(w->state, SUP_STOPPING);
+}
+
+/* So does one that sends by DPDK: its transport does not depend on the legs that are there. */
+static void test_all_legs_go(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *yaml = replaced(HOST_YAML, "transport: udp", "transport: dpdk");
+	const struct sup_worker *w;
+	pid_t pid;
+
+	write_file(f, yaml);
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = sup_first(f->a.sup);
+	pid = w->pid;
+	assert_int_equal(w->config.transport, LAUNCH_DPDK);
+	remove_link(f, HOST_VETH0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(w->config.n_ports, 2);
+	remove_link(f, HOST_VETH1);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(w->pid, pid);
+	assert_int_equal(w->state, SUP_STARTING);
+	assert_int_equal(w->config.n_ports, 2);
+}
+
+/* Without any leg the worker waits, and says why; the others' errors are not its own. */
+static void test_worker_waits_for_a_leg(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct status st;
+
+	remove_link(f, HOST_VETH0);
+	remove_link(f, HOST_VETH1);
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(sup_first(a->sup)->state, SUP_FAILED);
+	assert_int_equal(sup_count_processes(a->sup), 0);
+	assert_int_equal(status_collect(a, &st), 0);
+	assert_string_equal(st.processes[1].reason, "no-leg: leg-a is absent, leg-b is absent");
+	assert_string_equal(st.legs[0].state, "absent");
+	assert_non_null(strstr(st.legs[0].reason, "this host has no device veth0"));
+	status_done(&st);
+	add_link(f, 9, "veth1");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(sup_first(a->sup)->state, SUP_STARTING);
+	assert_int_equal(sup_first(a->sup)->config.n_ports, 1);
+	assert_string_equal(sup_first(a->sup)->config.ports[0].leg, "leg-b");
+	assert_int_equal(a->state, AGENT_DEGRADED);
+}
+
+/* Who makes a leg's device the management interface wants the worker off it now. */
+static void test_refused_leg_is_left_at_once(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *step = replaced(HOST_YAML, "interface: eth0", "interface: veth1");
+	autofree char *yaml = replaced(step, "device: veth1", "device: \"02:00:00:00:00:04\"");
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 2);
+	write_file(f, yaml);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_string_equal(f->a.now.plan->legs[1].reason.code, "management");
+	assert_int_equal(sup_first(f->a.sup)->state, SUP_STOPPING);
+	assert_int_equal(sup_first(f->a.sup)->config.n_ports, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_leg_goes_and_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all_legs_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_worker_waits_for_a_leg, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_leg_is_left_at_once, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("agent_legs", tests, NULL, NULL);
+}
