@@ -142,7 +142,7 @@ struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 /* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller
  * frees. */
 char *spec_to_yaml(const struct spec *s);
-/* A drop-in with nothing but these devices, as `plenum net add` writes it. Heap, caller frees. */
+/* A drop-in with nothing but these devices, as `plenum net add` stages it. Heap, caller frees. */
 char *spec_nets_to_yaml(const struct spec_net *nets, size_t n);
 /* JSON Schema (2020-12) of the YAML, from the schema table. Heap, caller frees. */
 char *spec_json_schema(void);

@@ -500,7 +500,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 	const struct spec_node *node =
 		spec_node_member(check_node(r, &w->pos, NULL, NO_INDEX), "role");
 
-	/* Without a role there is no telling what fits. */
+	/* Without a role nothing says what fits. */
 	if (!node || node->bad)
 		return;
 	if (w->n_mounts > 0 && w->role != SPEC_ROLE_FRONTEND)

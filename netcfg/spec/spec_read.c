@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * From the tree of a file to the members of struct spec, driven by the schema table: one function
- * per shape (scalar, list, map), none per key. What one value can be told wrong by itself is said
+ * per shape (scalar, list, map), none per key. What is wrong with one value by itself is said
  * here; what the parts say about each other is spec_check.c's.
  */
 #include "netcfg/spec/spec_schema.h"

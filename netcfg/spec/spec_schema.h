@@ -57,7 +57,7 @@ struct spec_key {
 	const struct spec_table *table; /* maps */
 	size_t offset, size;		/* of the member; of one list entry */
 	size_t n_offset;		/* lists: of the count */
-	const char *help;		/* sentences, one a line */
+	const char *help;		/* sentences, one per line */
 	const char *example;		/* a value as it would be written */
 	/* What this version does not do, as the sentence that refuses it; NULL: all is done. */
 	const char *not_built;

@@ -385,7 +385,7 @@ static void test_apply_says_what_was_done(void **state)
 	assert_string_equal(r.out, "Applied: 0 steps.\n  restart worker 1 (its exports change)\n");
 }
 
-static void test_errors_of_the_agent_are_told(void **state)
+static void test_errors_of_the_agent_are_reported(void **state)
 {
 	static const char body[] = "{\"error\":{\"code\":\"invalid\",\"message\":\"not valid\","
 				   "\"details\":[\"a.yaml:1:2: error: x\",\"b\"]}}";
@@ -650,7 +650,7 @@ static void test_help_is_never_refused(void **state)
 	assert_int_equal(run("help nonsense", 200, "{}").status, CTL_USAGE);
 }
 
-static void test_an_absent_agent_is_told(void **state)
+static void test_an_absent_agent_is_reported(void **state)
 {
 	struct result r = run("status --socket /nonexistent/socket", 200, "{}");
 
@@ -688,7 +688,7 @@ int main(void)
 		cmocka_unit_test(test_net_add_sends_what_was_written),
 		cmocka_unit_test(test_net_remove_sends_names_only),
 		cmocka_unit_test(test_apply_says_what_was_done),
-		cmocka_unit_test(test_errors_of_the_agent_are_told),
+		cmocka_unit_test(test_errors_of_the_agent_are_reported),
 		cmocka_unit_test(test_events_are_lines),
 		cmocka_unit_test(test_following_events_outlives_the_agent),
 		cmocka_unit_test(test_plan_of_the_agent_is_printed),
@@ -697,7 +697,7 @@ int main(void)
 		cmocka_unit_test(test_validate_says_what_comes_of_it),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_help_is_never_refused),
-		cmocka_unit_test(test_an_absent_agent_is_told),
+		cmocka_unit_test(test_an_absent_agent_is_reported),
 		cmocka_unit_test(test_a_result_that_is_lost_is_an_error),
 	};
 

@@ -438,7 +438,7 @@ static void test_schema_is_json_and_names_every_key(void **state)
 		assert_non_null(strstr(schema, keys[i]));
 }
 
-/* What editors are told is what the reader takes. */
+/* What editors learn is what the reader takes. */
 static void test_schema_refuses_what_is_not_built(void **state)
 {
 	static const char *const roles[] = {"frontend", "compute"};
