@@ -163,8 +163,8 @@ static void say_failure(struct agent *a, int error)
 		 strerror(-error),
 		 a->now.spec ? "what runs goes on unchanged" : "nothing was changed");
 	/* What fails the same way when it is tried again says nothing new. */
-	if (problems_set(&a->problems, kind, head, list) || w->trigger == WALK_RELOAD ||
-	    w->trigger == WALK_API) {
+	if (problems_set(&a->problems, kind, json_array_size(list) ? NULL : head, list) ||
+	    w->trigger == WALK_RELOAD || w->trigger == WALK_API) {
 		for (size_t i = 0; i < json_array_size(list); i++)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
 				   json_string_value(json_array_get(list, i)));
