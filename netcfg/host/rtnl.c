@@ -5,6 +5,7 @@
  */
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/netlink.h"
+#include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,4 +82,9 @@ int rtnl_change(struct rtnl *rt, struct nl_msg *request, char *why)
 	int r = netlink_talk(rt->nl, nlmsg_hdr(request), NLM_F_ACK, NULL, NULL, text);
 
 	return say_why(r, text, why);
+}
+
+int rtnl_put_addr(struct nl_msg *m, int type, const struct ip_addr *a)
+{
+	return nla_put(m, type, (int)ip_addr_bits(a) / 8, a->bytes);
 }

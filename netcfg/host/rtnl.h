@@ -32,6 +32,9 @@ int rtnl_ask(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct
  * wanted). */
 int rtnl_change(struct rtnl *rt, struct nl_msg *request, char *why);
 
+/* An address as an attribute of a request. 0; libnl's error. */
+int rtnl_put_addr(struct nl_msg *m, int type, const struct ip_addr *a);
+
 /* Appends everything of one sort; starts again when it changed while being read. 0; negative
  * errno, -EBUSY: it never stood still. */
 int rtnl_collect_links(struct rtnl *rt, struct inventory *inv);

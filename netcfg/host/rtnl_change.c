@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Changes as rtnetlink messages, and the single values that they replace. Apart from the dumps,
- * which only read. */
+/*
+ * Changes as rtnetlink messages, and the single values that they replace. Apart from the dumps,
+ * which only read.
+ */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/rtnl.h"
 #include <linux/fib_rules.h>
@@ -11,11 +13,6 @@
 #include <netlink/msg.h>
 #include <stdio.h>
 #include <string.h>
-
-static int put_addr(struct nl_msg *m, int type, const struct ip_addr *a)
-{
-	return nla_put(m, type, (int)ip_addr_bits(a) / 8, a->bytes);
-}
 
 static struct nl_msg *change_new(int type, bool add, void *header, size_t bytes)
 {
@@ -112,8 +109,8 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 	int r = 0;
 
 	if (m) {
-		r |= put_addr(m, IFA_LOCAL, &a->ip.addr);
-		r |= put_addr(m, IFA_ADDRESS, &a->ip.addr);
+		r |= rtnl_put_addr(m, IFA_LOCAL, &a->ip.addr);
+		r |= rtnl_put_addr(m, IFA_ADDRESS, &a->ip.addr);
 		if (add && flags)
 			r |= nla_put_u32(m, IFA_FLAGS, flags);
 		if (add) /* kernels before 5.18 pass over it */
@@ -142,13 +139,13 @@ int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 	if (m) {
 		r |= nla_put_u32(m, RTA_TABLE, want.table);
 		if (want.dst.len)
-			r |= put_addr(m, RTA_DST, &want.dst.addr);
+			r |= rtnl_put_addr(m, RTA_DST, &want.dst.addr);
 		if (want.metric)
 			r |= nla_put_u32(m, RTA_PRIORITY, want.metric);
 		if (want.gateway.family)
-			r |= put_addr(m, RTA_GATEWAY, &want.gateway);
+			r |= rtnl_put_addr(m, RTA_GATEWAY, &want.gateway);
 		if (want.src.family)
-			r |= put_addr(m, RTA_PREFSRC, &want.src);
+			r |= rtnl_put_addr(m, RTA_PREFSRC, &want.src);
 		if (c->ifindex)
 			r |= nla_put_u32(m, RTA_OIF, c->ifindex);
 	}
@@ -174,7 +171,7 @@ int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 		r |= nla_put_u32(m, FRA_PRIORITY, rule->priority);
 		r |= nla_put_u8(m, FRA_PROTOCOL, rule->proto ? rule->proto : PLENUM_RTPROT);
 		if (frh.src_len)
-			r |= put_addr(m, FRA_SRC, &from);
+			r |= rtnl_put_addr(m, FRA_SRC, &from);
 	}
 	return change_run(rt, m, r, why);
 }

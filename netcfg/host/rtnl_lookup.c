@@ -11,11 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int put_addr(struct nl_msg *m, int type, const struct ip_addr *a)
-{
-	return nla_put(m, type, (int)ip_addr_bits(a) / 8, a->bytes);
-}
-
 static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_addr *to,
 				  uint32_t oif)
 {
@@ -33,9 +28,9 @@ static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_ad
 	if (!m)
 		return NULL;
 	r = nlmsg_append(m, &rtm, sizeof(rtm), NLMSG_ALIGNTO);
-	r |= put_addr(m, RTA_DST, to);
+	r |= rtnl_put_addr(m, RTA_DST, to);
 	if (from)
-		r |= put_addr(m, RTA_SRC, from);
+		r |= rtnl_put_addr(m, RTA_SRC, from);
 	if (oif)
 		r |= nla_put_u32(m, RTA_OIF, oif);
 	if (r < 0) {
