@@ -216,7 +216,7 @@ const char *diag_suggest(const char *word, const char *const *candidates, size_t
 {
 	const char *best = NULL;
 	size_t len = strlen(word);
-	/* A third of the word may be wrong, two letters at least for all but the shortest. */
+	/* A third of the word may be wrong, at least two letters for all but the shortest. */
 	unsigned limit = len <= 2 ? 1 : (unsigned)MAX_OF(2, len / 3);
 
 	if (len == 0 || len > DIAG_WORD_MAX)

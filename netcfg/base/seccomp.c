@@ -40,7 +40,7 @@ static void emit_load(struct program *p, size_t offset)
 	emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* Jumps reach 255 instructions at most, so each comparison has its own return. */
+/* Jumps reach at most 255 instructions, so each comparison has its own return. */
 static void emit_allow(struct program *p, int nr)
 {
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);

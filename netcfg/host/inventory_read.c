@@ -37,7 +37,7 @@ static const char *type_wanted(enum inv_json_type type)
 		[INV_JSON_NUMBER] = "a whole number in the member's range",
 		[INV_JSON_NODE] = "a NUMA node's number or null",
 		[INV_JSON_BOOL] = "true or false",
-		[INV_JSON_TEXT] = "a string of the member's length at most",
+		[INV_JSON_TEXT] = "a string, at most as long as the member",
 		[INV_JSON_KIND] = "a kind of link as the inventory prints it",
 		[INV_JSON_MAC] = "a MAC address or null",
 		[INV_JSON_IP] = "an IP address or null",

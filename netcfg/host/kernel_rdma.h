@@ -9,8 +9,8 @@
 #include "netcfg/host/inventory.h"
 #include <linux/netlink.h>
 
-/* Sets the links' rdma member; they are sorted by ifindex. A host without RDMA is no error. 0;
- * negative errno. */
+/* Sets the links' rdma member; they are sorted by ifindex. That a host has no RDMA is not an error.
+ * 0; negative errno. */
 int kernel_rdma_collect(int sysfs_root, struct inventory *inv);
 
 /* One message of a dump of RDMA devices (its number and name) or of ports (its link's ifindex, 0:

@@ -68,7 +68,7 @@ struct rtnl_watch;
 int rtnl_watch_open(struct rtnl_watch **ret);
 struct rtnl_watch *rtnl_watch_close(struct rtnl_watch *w); /* accepts NULL, returns NULL */
 int rtnl_watch_fd(const struct rtnl_watch *w);
-/* Hands over what came, some thousand messages at most; never blocks. 0; negative errno. */
+/* Hands over what came, at most some thousand messages; never blocks. 0; negative errno. */
 int rtnl_watch_read(struct rtnl_watch *w, void (*cb)(void *user, const struct kernel_event *e),
 		    void *user);
 /* What one notification means. false: nothing that concerns us. */

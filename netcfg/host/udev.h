@@ -25,7 +25,7 @@ void udev_fill_links(int run, int proc_net, struct inventory *inv);
 /* A socket, not blocking, on what udev says to everyone once it is done with a device. The
  * descriptor; negative errno. */
 int udev_watch_open(void);
-/* Hands over what came of links, some thousand messages at most. 0; negative errno. */
+/* Hands over what came of links, at most some thousand messages. 0; negative errno. */
 int udev_watch_read(int fd, void (*cb)(void *user, const struct kernel_event *e), void *user);
 /* What one message means. false: it is not of a link, or not udev's. */
 bool udev_parse_event(const char *bytes, size_t len, struct kernel_event *ret);
