@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -555,6 +556,38 @@ static void test_config_of_the_agent(void **state)
 	assert_asked("DELETE /v1/config/staged");
 }
 
+static void put_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* A file with drop-ins beside it is staged with what they say; one without goes as it is. */
+static void test_stage_joins_the_dropins(void **state)
+{
+	char file[160], folder[160], dropin[180], args[200];
+
+	snprintf(file, sizeof(file), "%s/plenum.yaml", agent->dir);
+	snprintf(folder, sizeof(folder), "%s/plenum.d", agent->dir);
+	snprintf(dropin, sizeof(dropin), "%s/10-port.yaml", folder);
+	snprintf(args, sizeof(args), "config stage %s", file);
+	put_file(file, "# mine\nhost: h\n");
+	assert_int_equal(run(args, 200, "{}").status, CTL_OK);
+	assert_body("# mine\nhost: h\n");
+	assert_int_equal(mkdir(folder, 0700), 0);
+	put_file(dropin, "port: 7412\n");
+	assert_int_equal(run(args, 200, "{}").status, CTL_OK);
+	assert_body("host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n");
+	put_file(dropin, "host: other\n");
+	assert_int_equal(run(args, 200, "{}").status, CTL_DATA);
+	unlink(dropin);
+	rmdir(folder);
+	unlink(file);
+}
+
 static void test_files_need_no_agent(void **state)
 {
 	unsigned before = agent->n_requests;
@@ -693,6 +726,7 @@ int main(void)
 		cmocka_unit_test(test_following_events_outlives_the_agent),
 		cmocka_unit_test(test_plan_of_the_agent_is_printed),
 		cmocka_unit_test(test_config_of_the_agent),
+		cmocka_unit_test(test_stage_joins_the_dropins),
 		cmocka_unit_test(test_files_need_no_agent),
 		cmocka_unit_test(test_validate_says_what_comes_of_it),
 		cmocka_unit_test(test_wrong_usage),
