@@ -430,8 +430,8 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 		return -EBADMSG;
 	s->heard_ns = now;
 	p->hello_again = false;
-	if (rtt_us < 1000000 && p->srtt == 0)
-		rudp_rtt_sample(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
+	if (rtt_us < 1000000 && p->rtt.srtt == 0)
+		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);
 	rudp_session_touch(s);

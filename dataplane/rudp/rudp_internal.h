@@ -4,7 +4,9 @@
  * rudp_session.c: life of a session. rudp_hello.c: handshake. rudp_call.c: slots, requests,
  * responses, credit. rudp_tx.c: which chunk goes on which path. rudp_rx.c: packets in,
  * acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c: acknowledgements in,
- * round trips, losses. rudp_cc.c: the congestion window.
+ * what they and losses mean. Parts of a path that know nothing of the rest, each with a header of
+ * its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion window), rudp_acks
+ * (what has come in).
  *
  * A request lives in a slot of its session, the same at both ends; each use of the slot has a
  * larger generation, so (slot, generation) names a request, old packets are recognised without a
@@ -16,20 +18,17 @@
 #define PLENUM_DATAPLANE_RUDP_INTERNAL_H
 
 #include "dataplane/rudp/rudp.h"
+#include "dataplane/rudp/rudp_acks.h"
+#include "dataplane/rudp/rudp_cc.h"
+#include "dataplane/rudp/rudp_rtt.h"
+#include "dataplane/rudp/rudp_sent.h"
 #include "dataplane/rudp/wire.h"
 
 #define RUDP_TIME_NEVER UINT64_MAX
-#define RUDP_RING_MIN 512U  /* packet records of a path at first */
-#define RUDP_RING_MAX 4096U /* and at most: 4 MiB of window */
-#define RUDP_ACK_WORDS (RUDP_RING_MAX / 64)
-#define RUDP_SPAN_MAX (RUDP_RING_MAX - 64) /* so that no two of its words share a place */
 #define RUDP_CHUNK_WORDS ((WIRE_CHUNKS_MAX + 63) / 64)
 #define RUDP_SEEDS_MAX 16
 #define RUDP_RAW_MAX 32 /* replies without a session that wait for the next poll */
 
-#define RUDP_ACK_EVERY_PACKETS 32
-#define RUDP_ACK_EVERY_BYTES (64U << 10)
-#define RUDP_ACK_DELAY_NS (200 * NSEC_PER_USEC)
 #define RUDP_TRAIN_BYTES 65000U /* a train fits one segmented send */
 #define RUDP_TRAIN_PACKETS 64U
 #define RUDP_POLL_PACKETS 512U /* sent by one poll, then the caller looks at its input again */
@@ -135,24 +134,6 @@ struct wait_ring {
 	uint32_t head, tail, mask;
 };
 
-/* One packet on its way. */
-enum pkt_state {
-	PKT_NONE,
-	PKT_IN_FLIGHT,
-	PKT_LOST,  /* taken for lost, its chunk travels again; an acknowledgement proves us wrong */
-	PKT_MOVED, /* its chunk was given to another path while this one was in doubt */
-	PKT_ACKED,
-};
-struct pkt_rec {
-	uint64_t sent_ns;
-	uint32_t pn;
-	uint32_t gen;
-	uint16_t slot, chunk; /* slot PKT_NO_SLOT: a probe without data */
-	uint16_t bytes;
-	uint8_t state;
-};
-#define PKT_NO_SLOT UINT16_MAX
-
 enum path_state {
 	PATH_NONE,
 	PATH_JOINING, /* client: HELLO sent, no ACCEPT yet */
@@ -169,38 +150,11 @@ struct rudp_path {
 	bool tx_blocked; /* the port is full: until the next poll */
 	struct datagram_addr remote;
 
-	/* what is on its way */
-	struct pkt_rec *ring;
-	uint32_t ring_mask;
-	uint32_t in_flight; /* bytes */
-	uint64_t next_pn, tail_pn, largest_acked;
-	uint64_t acked[RUDP_ACK_WORDS];
-	uint64_t
-		progress_ns; /* last acknowledgement of something new, or first packet since idle */
-	uint64_t pto_base;   /* the timeout runs from here */
-	uint64_t loss_deadline, pace_ns;
-	unsigned pto_count;
-	bool loss_check;
-
-	/* round trip */
-	uint64_t srtt, rttvar, latest_rtt, sampled_ns, reorder_ns;
-	uint64_t base_rtt, base_next, base_until; /* minimum of this and of the last period */
-
-	/* congestion window, in bytes */
-	uint32_t cwnd, cwnd_before; /* before: what an undo restores */
-	bool startup, limited;
-	uint64_t round_end_pn;
-	uint64_t round_min_rtt;
-	uint32_t round_acked, round_lost; /* packets */
-
-	/* what came in */
-	uint64_t rx_top;		/* highest packet number seen, 0: none */
-	uint64_t rx_top_ns, rx_top_gap; /* when it came; how long we had not looked by then */
-	uint64_t rx_words[RUDP_ACK_WORDS];
-	uint64_t rx_dirty_word; /* lowest word that changed since the last acknowledgement */
-	uint32_t rx_pending, rx_pending_bytes;
-	bool ack_now, ping_rx;
-	uint64_t ack_deadline;
+	struct rudp_sent sent;
+	struct rudp_rtt rtt;
+	struct rudp_cc cc;
+	struct rudp_acks acks;
+	uint64_t pace_ns; /* nothing big is sent before */
 
 	/* health */
 	uint64_t heard_ns, probe_ns;
@@ -365,20 +319,13 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Takes all packets off the path; their chunks travel again on others. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
-/* Notes a packet that was just handed to the port. Its number was p->next_pn. */
+/* Notes a packet that was just handed to the port. */
 void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
 		    uint32_t bytes, uint64_t now);
 /* host: the part of it that may be the hosts' and not the network's. */
-void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now);
-uint64_t rudp_rto(const struct rudp_session *s, const struct rudp_path *p);
+void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now);
+uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p);
 uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p);
-
-/* rudp_cc.c */
-void rudp_cc_init(struct rudp_session *s, struct rudp_path *p);
-void rudp_cc_acked(struct rudp_session *s, struct rudp_path *p, unsigned packets, uint32_t bytes);
-void rudp_cc_lost(struct rudp_session *s, struct rudp_path *p, unsigned packets);
-void rudp_cc_undo(struct rudp_path *p);
-uint64_t rudp_cc_pace(const struct rudp_session *s, const struct rudp_path *p, uint32_t bytes);
 
 /* rudp_call.c */
 int rudp_call_init(struct rudp_session *s);
@@ -410,18 +357,8 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 		   const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 void rudp_rx_send_acks(struct rudp_session *s, uint64_t now);
 /* Fills the acknowledgement that rides on DATA over `on`; returns the path that it is of, NULL
- * where none is waiting or it would not fit. Once sent: rudp_rx_ack_sent. */
+ * where none is waiting or it would not fit. Once sent: rudp_acks_said. */
 struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on,
 				    struct wire_ack *ret, uint64_t now);
-void rudp_rx_ack_sent(struct rudp_path *p);
-/* The 64-bit number that ends in `low` and is nearest to `near`. */
-static inline uint64_t rudp_pn_expand(uint32_t low, uint64_t near)
-{
-	uint64_t pn = (near & ~0xffffffffULL) | low;
-
-	if (pn + (1ULL << 31) < near)
-		return pn + (1ULL << 32);
-	return pn > near + (1ULL << 31) && pn >> 32 ? pn - (1ULL << 32) : pn;
-}
 
 #endif

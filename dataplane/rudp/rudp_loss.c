@@ -1,99 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is on its way: acknowledgements, round trips, losses. */
+/*
+ * What acknowledgements and losses mean for messages, round trips and the window; the accounts are
+ * rudp_sent's.
+ */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define RTT_FIRST_RTO_NS (5 * NSEC_PER_MSEC)
 #define STALE_NS (100 * NSEC_PER_MSEC)
-#define RTO_MAX_NS (200 * NSEC_PER_MSEC)
-#define BASE_PERIOD_NS (5 * NSEC_PER_SEC)
-#define REORDER_LEAST_NS (100 * NSEC_PER_USEC)
 #define REORDER_MOST_NS (4 * NSEC_PER_MSEC)
 
-/* RFC 6298; besides, the least of the last periods. */
-void rudp_rtt_sample(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
+void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
-	uint64_t diff = rtt > p->srtt ? rtt - p->srtt : p->srtt - rtt;
-
-	if (p->srtt == 0) {
-		p->srtt = rtt;
-		p->rttvar = rtt / 2;
-		p->base_rtt = p->base_next = rtt;
-		p->base_until = now + BASE_PERIOD_NS;
-	} else {
-		p->rttvar += (diff >> 2) - (p->rttvar >> 2);
-		p->srtt += (rtt >> 3) - (p->srtt >> 3);
-	}
-	if (now >= p->base_until) {
-		p->base_rtt = p->base_next;
-		p->base_next = rtt;
-		p->base_until = now + BASE_PERIOD_NS;
-	}
-	p->base_next = MIN_OF(p->base_next, rtt);
-	p->base_rtt = MIN_OF(p->base_rtt, rtt);
-	p->latest_rtt = rtt;
-	p->sampled_ns = now;
-	p->round_min_rtt = MIN_OF(p->round_min_rtt, rtt > host ? rtt - host : 0);
+	rudp_rtt_add(&p->rtt, rtt, now);
+	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0);
 }
 
-uint64_t rudp_rto(const struct rudp_session *s, const struct rudp_path *p)
+uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p)
 {
-	uint64_t rto;
-
-	if (p->srtt == 0)
-		return MAX_OF(RTT_FIRST_RTO_NS, s->r->lim.min_rto_ns);
-	rto = p->srtt + MAX_OF(4 * p->rttvar, REORDER_LEAST_NS) + RUDP_ACK_DELAY_NS;
-	rto = MIN_OF(rto, RTO_MAX_NS);
-	return MAX_OF(rto, s->r->lim.min_rto_ns);
+	return rudp_rtt_rto(&p->rtt, RUDP_ACK_DELAY_NS, s->r->lim.min_rto_ns);
 }
 
 uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return p->pto_base + MIN_OF(rudp_rto(s, p) << MIN_OF(p->pto_count, 6U), RTO_MAX_NS);
-}
-
-static void ring_grow(struct rudp_path *p)
-{
-	uint32_t mask = p->ring_mask << 1 | 1;
-
-	/* A record stays, or moves up by the old size. */
-	for (uint64_t pn = p->tail_pn; pn < p->next_pn; pn++)
-		if ((pn & mask) != (pn & p->ring_mask))
-			p->ring[pn & mask] = p->ring[pn & p->ring_mask];
-	p->ring_mask = mask;
+	return p->sent.pto_base +
+	       MIN_OF(rudp_path_rto(s, p) << MIN_OF(p->sent.pto_count, 6U), RUDP_RTO_MAX_NS);
 }
 
 void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
 		    uint32_t bytes, uint64_t now)
 {
-	struct pkt_rec *rec;
-
-	if (p->next_pn - p->tail_pn > p->ring_mask)
-		ring_grow(p);
-	rec = &p->ring[p->next_pn & p->ring_mask];
-	*rec = (struct pkt_rec){.sent_ns = now,
-				.pn = (uint32_t)p->next_pn,
-				.gen = gen,
-				.slot = slot,
-				.chunk = chunk,
-				.bytes = (uint16_t)bytes,
-				.state = PKT_IN_FLIGHT};
-	if (p->in_flight == 0) {
-		p->pto_base = now;
-		if (!p->suspect)
-			p->progress_ns = now;
-	}
-	p->in_flight += bytes;
-	if ((++p->next_pn & 63) == 0)
-		p->acked[(p->next_pn >> 6) % RUDP_ACK_WORDS] = 0;
+	if (rudp_sent_add(&p->sent, slot, gen, chunk, bytes, now) && !p->suspect)
+		p->sent.progress_ns = now;
 	p->tx_packets++;
 	p->tx_bytes += bytes;
 	p->tx_error_ns = 0;
-}
-
-static void tail_advance(struct rudp_path *p)
-{
-	while (p->tail_pn < p->next_pn && p->ring[p->tail_pn & p->ring_mask].state != PKT_IN_FLIGHT)
-		p->tail_pn++;
 }
 
 /* The first packet sent after a path was left has arrived: the pause is over. */
@@ -122,24 +61,24 @@ struct ack_sum { /* what one acknowledgement brought */
 static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t pn,
 			 struct ack_sum *sum, uint64_t now)
 {
-	struct pkt_rec *rec = &p->ring[pn & p->ring_mask];
+	struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
 	if (rec->pn != (uint32_t)pn)
 		return; /* forgotten long ago */
 	sum->any = true;
 	if (rec->state == PKT_IN_FLIGHT) {
-		p->in_flight -= rec->bytes;
+		p->sent.in_flight -= rec->bytes;
 		sum->packets++;
 		sum->bytes += rec->bytes;
 	} else if (rec->state == PKT_LOST) {
 		/* It was only late. Wait longer from now on. */
 		p->lost_packets--;
-		p->reorder_ns = MIN_OF(p->reorder_ns * 2, REORDER_MOST_NS);
-		rudp_cc_undo(p);
+		p->sent.reorder_ns = MIN_OF(p->sent.reorder_ns * 2, REORDER_MOST_NS);
+		rudp_cc_undo(&p->cc);
 	}
 	rec->state = PKT_ACKED;
-	if (pn > p->largest_acked) {
-		p->largest_acked = pn;
+	if (pn > p->sent.largest_acked) {
+		p->sent.largest_acked = pn;
 		sum->newest = true;
 		sum->newest_sent_ns = rec->sent_ns;
 	}
@@ -155,23 +94,24 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 {
 	if (!sum->any)
 		return;
-	tail_advance(p);
-	p->progress_ns = now;
-	p->pto_base = now;
-	p->pto_count = 0;
+	rudp_sent_advance(&p->sent);
+	p->sent.progress_ns = now;
+	p->sent.pto_base = now;
+	p->sent.pto_count = 0;
 	p->suspect = false;
-	p->loss_check = true;
+	p->sent.loss_check = true;
 	/* Over another path it is that one's delay, too: better than nothing, no more. */
 	if (sum->newest && a->delay_us != UINT16_MAX &&
-	    (via == p || p->srtt == 0 || now > p->sampled_ns + STALE_NS)) {
+	    (via == p || p->rtt.srtt == 0 || now > p->rtt.sampled_ns + STALE_NS)) {
 		uint64_t rtt = now - sum->newest_sent_ns;
 		uint64_t delay = a->delay_us * NSEC_PER_USEC;
 
-		rudp_rtt_sample(p, rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC,
-				wire_gap_us(a->gap) * NSEC_PER_USEC + now - s->r->polled_ns, now);
+		rudp_path_rtt(p, rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC,
+			      wire_gap_us(a->gap) * NSEC_PER_USEC + now - s->r->polled_ns, now);
 	}
 	if (sum->packets)
-		rudp_cc_acked(s, p, sum->packets, sum->bytes);
+		rudp_cc_acked(&p->cc, s->mtu, sum->packets, sum->bytes, p->sent.largest_acked,
+			      p->sent.next_pn, p->rtt.base);
 	rudp_session_touch(s);
 }
 
@@ -184,20 +124,18 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 
 	if (p->state == PATH_NONE)
 		return -EBADMSG;
-	top = rudp_pn_expand(a->top, p->next_pn);
-	if (top >= p->next_pn)
+	top = rudp_pn_expand(a->top, p->sent.next_pn);
+	if (top >= p->sent.next_pn)
 		return -EBADMSG;
 	if (s->is_client && (int32_t)(a->credit - s->credit_granted) > 0)
 		s->credit_granted = a->credit;
 	for (unsigned i = 0; i < a->n_words && i <= top >> 6; i++) {
 		uint64_t word = (top >> 6) - i;
-		uint64_t *known = &p->acked[word % RUDP_ACK_WORDS];
 		uint64_t fresh;
 
-		if ((p->next_pn >> 6) - word >= RUDP_ACK_WORDS)
+		if ((p->sent.next_pn >> 6) - word >= RUDP_ACK_WORDS)
 			break;
-		fresh = a->words[i] & ~*known;
-		*known |= fresh;
+		fresh = rudp_sent_fresh(&p->sent, word, a->words[i]);
 		while (fresh) {
 			/* The highest first: it is the one that tells the time. */
 			unsigned bit = 63U - (unsigned)__builtin_clzll(fresh);
@@ -216,38 +154,28 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	uint64_t wait = MAX_OF(p->srtt, p->latest_rtt) + MAX_OF(p->srtt / 8, p->reorder_ns);
+	uint64_t wait = rudp_rtt_loss_wait(&p->rtt, p->sent.reorder_ns), pn = p->sent.tail_pn;
+	struct pkt_rec *rec;
 	unsigned lost = 0;
 
-	p->loss_check = false;
-	p->loss_deadline = RUDP_TIME_NEVER;
-	for (uint64_t pn = p->tail_pn; pn < p->largest_acked; pn++) {
-		struct pkt_rec *rec = &p->ring[pn & p->ring_mask];
-
-		if (rec->state != PKT_IN_FLIGHT)
-			continue;
-		if (rec->sent_ns + wait > now) {
-			p->loss_deadline = rec->sent_ns + wait;
-			break;
-		}
-		rec->state = PKT_LOST;
-		p->in_flight -= rec->bytes;
+	p->sent.loss_check = false;
+	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now))) {
 		p->lost_packets++;
 		lost++;
 		if (rec->slot != PKT_NO_SLOT)
 			rudp_call_lost(s, rec->slot, rec->gen, rec->chunk);
 	}
-	tail_advance(p);
+	rudp_sent_advance(&p->sent);
 	if (lost)
-		rudp_cc_lost(s, p, lost);
+		rudp_cc_lost(&p->cc, lost);
 }
 
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 {
 	bool moved = false;
 
-	for (uint64_t pn = p->tail_pn; pn < p->next_pn; pn++) {
-		struct pkt_rec *rec = &p->ring[pn & p->ring_mask];
+	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
+		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
 		if (rec->state != PKT_IN_FLIGHT)
 			continue;
@@ -255,13 +183,13 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 		if (rec->slot != PKT_NO_SLOT)
 			moved |= rudp_call_lost(s, rec->slot, rec->gen, rec->chunk);
 	}
-	p->in_flight = 0;
-	p->tail_pn = p->next_pn;
-	p->loss_deadline = RUDP_TIME_NEVER;
+	p->sent.in_flight = 0;
+	p->sent.tail_pn = p->sent.next_pn;
+	p->sent.loss_deadline = RUDP_TIME_NEVER;
 	if (!moved)
 		return;
 	s->pausing |= (uint8_t)(1U << p->index);
-	p->pause_since = p->progress_ns;
+	p->pause_since = p->sent.progress_ns;
 	p->pause_from = s->r->now;
 	p->pause_ns = 0;
 }

@@ -26,16 +26,9 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 	p->remote = *remote;
 	p->standby = standby;
 	p->local_down = !s->r->cfg.ports[port].up;
-	p->ring = s->rings + (size_t)index * RUDP_RING_MAX;
-	memset(p->ring, 0, RUDP_RING_MIN * sizeof(*p->ring));
-	p->ring_mask = RUDP_RING_MIN - 1;
-	p->next_pn = p->tail_pn = 1;
-	p->acked[0] = 1; /* there is no packet 0 */
-	p->loss_deadline = RUDP_TIME_NEVER;
-	p->reorder_ns = 100 * NSEC_PER_USEC;
-	p->heard_ns = p->probe_ns = p->progress_ns = now;
-	p->round_min_rtt = UINT64_MAX;
-	rudp_cc_init(s, p);
+	rudp_sent_init(&p->sent, s->rings + (size_t)index * RUDP_RING_MAX, now);
+	rudp_cc_init(&p->cc, s->mtu, p->sent.next_pn);
+	p->heard_ns = p->probe_ns = now;
 	s->n_paths = MAX_OF(s->n_paths, index + 1);
 }
 
@@ -53,7 +46,7 @@ static bool better_exists(const struct rudp_session *s, const struct rudp_path *
 	for (unsigned i = 0; i < s->n_paths; i++) {
 		const struct rudp_path *q = &s->paths[i];
 
-		if (q != p && q->state == PATH_UP && !q->suspect && q->pto_count == 0)
+		if (q != p && q->state == PATH_UP && !q->suspect && q->sent.pto_count == 0)
 			return true;
 	}
 	return false;
@@ -63,13 +56,14 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->state = PATH_UP;
 	p->suspect = false;
-	p->pto_count = 0;
+	p->sent.pto_count = 0;
 	p->answered_since = 0;
 	p->unanswered = 0;
 	p->tx_error_ns = 0;
-	p->heard_ns = p->progress_ns = p->pto_base = now;
-	p->probe_due = p->srtt == 0; /* learn its round trip before it is needed */
-	rudp_cc_init(s, p);
+	p->heard_ns = p->sent.progress_ns = p->sent.pto_base = now;
+	p->probe_due = p->rtt.srtt == 0; /* learn its round trip before it is needed */
+	rudp_cc_init(&p->cc, s->mtu, p->sent.next_pn);
+	p->pace_ns = 0;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_UP, p->index, 0);
 }
@@ -87,7 +81,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 		p->last_pause_ns = p->pause_ns;
 	rudp_loss_move_all(s, p);
 	p->suspect = false;
-	p->pto_count = 0;
+	p->sent.pto_count = 0;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_DOWN, p->index, code);
 }
@@ -103,7 +97,7 @@ static void path_suspect(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	for (unsigned i = 0; i < s->n_paths; i++) { /* is it the peer or the path? */
 		struct rudp_path *q = &s->paths[i];
 
-		if (q != p && q->state == PATH_UP && q->in_flight == 0)
+		if (q != p && q->state == PATH_UP && q->sent.in_flight == 0)
 			rudp_tx_ping(s, q, now);
 	}
 }
@@ -119,7 +113,7 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 		p->suspect_ns = now;
 		p->alive_elsewhere_ns = 0;
 	}
-	p->pto_base = now;
+	p->sent.pto_base = now;
 }
 
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -145,17 +139,17 @@ void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now)
 
 static bool stuck(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return rudp_call_stuck(s) && p->in_flight == 0;
+	return rudp_call_stuck(s) && p->sent.in_flight == 0;
 }
 
 static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t idle = s->r->lim.keepalive_ns;
 
-	if (p->in_flight)
+	if (p->sent.in_flight)
 		return RUDP_TIME_NEVER;
 	if (p->suspect)
-		return p->pto_base + s->r->lim.min_rto_ns;
+		return p->sent.pto_base + s->r->lim.min_rto_ns;
 	if (stuck(s, p))
 		return MAX_OF(p->heard_ns, p->probe_ns) + STUCK_PROBE_NS;
 	if (!s->is_client)
@@ -170,7 +164,8 @@ static void note_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t
 		const struct rudp_path *q = &s->paths[i];
 
 		if (q != p && q->state == PATH_UP && !q->suspect &&
-		    q->progress_ns > p->suspect_ns && q->pto_count == 0 && q->largest_acked)
+		    q->sent.progress_ns > p->suspect_ns && q->sent.pto_count == 0 &&
+		    q->sent.largest_acked)
 			p->alive_elsewhere_ns = now;
 	}
 }
@@ -178,7 +173,7 @@ static void note_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t
 /* When a suspect path is to be given up. */
 static uint64_t dead_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	uint64_t at = MAX_OF(p->progress_ns + s->r->lim.path_dead_ns, p->suspect_ns);
+	uint64_t at = MAX_OF(p->sent.progress_ns + s->r->lim.path_dead_ns, p->suspect_ns);
 
 	if (!p->suspect)
 		return RUDP_TIME_NEVER;
@@ -186,14 +181,14 @@ static uint64_t dead_at(const struct rudp_session *s, const struct rudp_path *p)
 		return p->tx_error_ns + s->r->lim.path_dead_ns;
 	if (!p->alive_elsewhere_ns)
 		return MAX_OF(at, p->suspect_ns + SILENT_EVERYWHERE_NS);
-	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(ALIVE_ELSEWHERE_NS, 2 * p->srtt));
+	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(ALIVE_ELSEWHERE_NS, 2 * p->rtt.srtt));
 }
 
 static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	p->pto_count++;
-	p->pto_base = now;
-	if (p->pto_count >= 2)
+	p->sent.pto_count++;
+	p->sent.pto_base = now;
+	if (p->sent.pto_count >= 2)
 		path_suspect(s, p, now);
 	if (p->suspect && better_exists(s, p)) {
 		rudp_loss_move_all(s, p);
@@ -205,13 +200,13 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	if (p->loss_check || now >= p->loss_deadline)
+	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
-	if (p->in_flight && now >= rudp_path_pto(s, p))
+	if (p->sent.in_flight && now >= rudp_path_pto(s, p))
 		pto_fire(s, p, now);
 	if (p->probe_due || now >= keepalive_at(s, p)) {
 		p->probe_due = false;
-		p->probe_ns = p->pto_base = now;
+		p->probe_ns = p->sent.pto_base = now;
 		rudp_tx_ping(s, p, now);
 	}
 	if (!p->suspect)
@@ -227,7 +222,7 @@ static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 	if (p->local_down)
 		return;
-	if (p->loss_check || now >= p->loss_deadline)
+	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
 	if (p->answered_since && !p->peer_down &&
 	    (alone || now >= p->answered_since + s->r->lim.hold_ns)) {
@@ -259,12 +254,12 @@ static uint64_t after(uint64_t t, uint64_t now)
 uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t now = s->r->now;
-	uint64_t d = p->loss_deadline;
+	uint64_t d = p->sent.loss_deadline;
 
 	if (p->state == PATH_NONE || p->state == PATH_JOINING)
 		return RUDP_TIME_NEVER;
-	if (p->rx_pending)
-		d = MIN_OF(d, p->ack_deadline);
+	if (p->acks.pending)
+		d = MIN_OF(d, p->acks.deadline);
 	if (p->state == PATH_DOWN) {
 		if (p->local_down)
 			return d;
@@ -272,7 +267,7 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 			d = MIN_OF(d, p->answered_since + s->r->lim.hold_ns);
 		return MIN_OF(d, p->probe_ns);
 	}
-	d = MIN_OF(d, p->in_flight ? rudp_path_pto(s, p) : keepalive_at(s, p));
+	d = MIN_OF(d, p->sent.in_flight ? rudp_path_pto(s, p) : keepalive_at(s, p));
 	d = MIN_OF(d, after(dead_at(s, p), now));
 	if (rudp_tx_pending(s))
 		d = MIN_OF(d, after(p->pace_ns, now));

@@ -1,61 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of a session coming in, acknowledgements going out. */
+/* Packets of a session coming in, acknowledgements going out; which of them are new, rudp_acks
+ * says. */
 #include "dataplane/rudp/rudp_internal.h"
-
-#define PN_JUMP_MAX (1U << 20)
-
-static bool pn_seen(const struct rudp_path *p, uint64_t pn)
-{
-	if (pn > p->rx_top)
-		return false;
-	if ((p->rx_top >> 6) - (pn >> 6) >= RUDP_ACK_WORDS)
-		return true; /* too old to tell */
-	return p->rx_words[(pn >> 6) % RUDP_ACK_WORDS] >> (pn & 63) & 1;
-}
-
-static void pn_note(const struct rudp_session *s, struct rudp_path *p, uint64_t pn, size_t len,
-		    uint64_t now)
-{
-	uint64_t word = pn >> 6;
-
-	if (pn > p->rx_top) {
-		uint64_t w = p->rx_top >> 6;
-
-		if (word - w >= RUDP_ACK_WORDS)
-			w = word - RUDP_ACK_WORDS;
-		while (w < word)
-			p->rx_words[++w % RUDP_ACK_WORDS] = 0;
-		if (pn != p->rx_top + 1)
-			p->ack_now = true;
-		p->rx_top = pn;
-		p->rx_top_ns = now;
-		p->rx_top_gap = now - s->r->polled_ns;
-	} else {
-		p->ack_now = true; /* it fills a gap: the sender should learn of its mistake */
-	}
-	p->rx_words[word % RUDP_ACK_WORDS] |= 1ULL << (pn & 63);
-	if (p->rx_pending++ == 0) {
-		p->rx_dirty_word = word;
-		p->ack_deadline = now + RUDP_ACK_DELAY_NS;
-	}
-	p->rx_dirty_word = MIN_OF(p->rx_dirty_word, word);
-	p->rx_pending_bytes += (uint32_t)len;
-}
-
-/* 1: the packet is new; 0: had it, acknowledge again; -EBADMSG. */
-static int pn_check(struct rudp_path *p, uint32_t low, uint64_t *ret)
-{
-	uint64_t pn = rudp_pn_expand(low, p->rx_top + 1);
-
-	if (pn == 0 || pn > p->rx_top + PN_JUMP_MAX)
-		return -EBADMSG;
-	if (pn_seen(p, pn)) {
-		p->ack_now = true;
-		return 0;
-	}
-	*ret = pn;
-	return 1;
-}
 
 static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		   const uint8_t *data, size_t len, uint64_t now)
@@ -67,7 +13,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 
 	if (PLENUM_UNLIKELY(wire_get_data(data, len, c, &d, &ack)))
 		return -EBADMSG;
-	fresh = pn_check(p, c->pn, &pn);
+	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
 	if (fresh < 0)
 		return fresh;
 	if (c->flags & WIRE_F_ACK_BLOCK) {
@@ -84,9 +30,9 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 		return 0;
 	if (res)
 		return res;
-	pn_note(s, p, pn, len, now);
+	rudp_acks_note(&p->acks, pn, len, now - s->r->polled_ns, now);
 	if (c->flags & WIRE_F_WANT_ACK)
-		p->ack_now = true;
+		p->acks.now = true;
 	return 0;
 }
 
@@ -117,13 +63,13 @@ static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const stru
 
 	if (len != WIRE_COMMON_BYTES)
 		return -EBADMSG;
-	fresh = pn_check(p, c->pn, &pn);
+	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
 	if (fresh < 0)
 		return fresh;
 	if (fresh)
-		pn_note(s, p, pn, len, now);
-	p->ack_now = true;
-	p->ping_rx = true;
+		rudp_acks_note(&p->acks, pn, len, now - s->r->polled_ns, now);
+	p->acks.now = true;
+	p->acks.ping = true;
 	return 0;
 }
 
@@ -183,30 +129,9 @@ static uint8_t down_mask(const struct rudp_session *s)
 static void ack_fill(const struct rudp_session *s, const struct rudp_path *p, uint64_t top,
 		     unsigned max_words, struct wire_ack *ret, uint64_t now)
 {
-	uint64_t delay_us = top == p->rx_top ? (now - p->rx_top_ns) / NSEC_PER_USEC : UINT16_MAX;
-
+	rudp_acks_fill(&p->acks, top, max_words, ret, now);
 	ret->path = p->index;
-	ret->gap = top == p->rx_top ? wire_gap_code(p->rx_top_gap / NSEC_PER_USEC) : 0;
-	ret->delay_us = (uint16_t)MIN_OF(delay_us, UINT16_MAX);
-	ret->top = (uint32_t)top;
 	ret->credit = s->is_client ? 0 : s->credit_granted;
-	ret->n_words = 0;
-	for (uint64_t word = top >> 6; ret->n_words < max_words; word--) {
-		ret->words[ret->n_words++] = (p->rx_top >> 6) - word < RUDP_ACK_WORDS
-						     ? p->rx_words[word % RUDP_ACK_WORDS]
-						     : 0;
-		if (word == 0)
-			break;
-	}
-}
-
-void rudp_rx_ack_sent(struct rudp_path *p)
-{
-	p->rx_pending = 0;
-	p->rx_pending_bytes = 0;
-	p->ack_now = false;
-	p->ping_rx = false;
-	p->ack_deadline = 0;
 }
 
 struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on,
@@ -214,24 +139,15 @@ struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on
 {
 	struct rudp_path *p = on;
 
-	for (unsigned i = 0; i < s->n_paths && p->rx_pending == 0; i++)
+	for (unsigned i = 0; i < s->n_paths && p->acks.pending == 0; i++)
 		p = &s->paths[i];
-	if (p->state == PATH_NONE || p->rx_pending == 0 || (p->ping_rx && p != on) ||
-	    p->rx_dirty_word + 1 < p->rx_top >> 6)
+	if (p->state == PATH_NONE || p->acks.pending == 0 || (p->acks.ping && p != on) ||
+	    p->acks.dirty_word + 1 < p->acks.top >> 6)
 		return NULL;
-	ack_fill(s, p, p->rx_top, WIRE_ACK_WORDS_DATA, ret, now);
+	ack_fill(s, p, p->acks.top, WIRE_ACK_WORDS_DATA, ret, now);
 	if (ret->n_words < WIRE_ACK_WORDS_DATA)
 		ret->words[ret->n_words++] = 0;
 	return p;
-}
-
-static bool ack_due(const struct rudp_path *p, uint64_t now)
-{
-	if (p->state == PATH_NONE)
-		return false;
-	return p->ack_now || p->rx_pending >= RUDP_ACK_EVERY_PACKETS ||
-	       p->rx_pending_bytes >= RUDP_ACK_EVERY_BYTES ||
-	       (p->rx_pending && now >= p->ack_deadline);
 }
 
 static bool path_good(const struct rudp_path *p)
@@ -243,7 +159,7 @@ static bool path_good(const struct rudp_path *p)
  * that is in doubt, on a path that is not. A PING is answered where it came in. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {
-	if (path_good(p) || (p->ping_rx && !p->local_down))
+	if (path_good(p) || (p->acks.ping && !p->local_down))
 		return p;
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (path_good(&s->paths[i]))
@@ -280,18 +196,18 @@ static int ack_send(struct rudp_session *s, const struct rudp_path *of, uint64_t
 static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct rudp_path *on = ack_route(s, p);
-	uint64_t top = p->rx_top;
+	uint64_t top = p->acks.top;
 
 	while (top) {
 		uint64_t word = top >> 6;
 
 		if (ack_send(s, p, top, on, now) == -EAGAIN)
 			return;
-		if (p->rx_pending == 0 || word < WIRE_ACK_WORDS_MAX + p->rx_dirty_word)
+		if (p->acks.pending == 0 || word < WIRE_ACK_WORDS_MAX + p->acks.dirty_word)
 			break;
 		top = ((word - WIRE_ACK_WORDS_MAX) << 6) + 63;
 	}
-	rudp_rx_ack_sent(p);
+	rudp_acks_said(&p->acks);
 }
 
 /* The state of our paths and the credit, on every path that works. */
@@ -300,13 +216,13 @@ static void tell_send(struct rudp_session *s, uint64_t now)
 	s->tell = false;
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (path_good(&s->paths[i]))
-			ack_send(s, &s->paths[i], s->paths[i].rx_top, &s->paths[i], now);
+			ack_send(s, &s->paths[i], s->paths[i].acks.top, &s->paths[i], now);
 }
 
 void rudp_rx_send_acks(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
-		if (ack_due(&s->paths[i], now))
+		if (s->paths[i].state != PATH_NONE && rudp_acks_due(&s->paths[i].acks, now))
 			acks_send(s, &s->paths[i], now);
 	if (PLENUM_UNLIKELY(s->tell))
 		tell_send(s, now);

@@ -46,11 +46,11 @@ static unsigned path_rank(const struct rudp_path *p)
 
 static uint32_t path_room(const struct rudp_path *p, bool small)
 {
-	uint32_t limit = p->cwnd + (small ? RUDP_SMALL_OVERSHOOT : 0);
+	uint32_t limit = p->cc.cwnd + (small ? RUDP_SMALL_OVERSHOOT : 0);
 
-	if (p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 		return 0;
-	return p->in_flight < limit ? limit - p->in_flight : 0;
+	return p->sent.in_flight < limit ? limit - p->sent.in_flight : 0;
 }
 
 /*
@@ -60,12 +60,12 @@ static uint32_t path_room(const struct rudp_path *p, bool small)
  */
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
-	uint64_t rtt = p->base_rtt;
-	uint64_t queue = (uint64_t)p->in_flight * 4 / 5; /* at 10 Gb/s */
+	uint64_t rtt = p->rtt.base;
+	uint64_t queue = (uint64_t)p->sent.in_flight * 4 / 5; /* at 10 Gb/s */
 
-	if (small && p->sampled_ns + 100 * NSEC_PER_MSEC > now)
-		rtt = p->srtt;
-	return rtt + MAX_OF(queue, p->in_flight * p->srtt / p->cwnd);
+	if (small && p->rtt.sampled_ns + 100 * NSEC_PER_MSEC > now)
+		rtt = p->rtt.srtt;
+	return rtt + MAX_OF(queue, p->sent.in_flight * p->rtt.srtt / p->cc.cwnd);
 }
 
 /* The least bytes worth a train: ports send trains cheaply, single packets dearly. */
@@ -74,9 +74,9 @@ static uint32_t train_least(const struct rudp_session *s, const struct rudp_path
 {
 	uint32_t left = (uint32_t)(m->n_chunks - m->next_chunk + m->n_lost) * s->mtu;
 
-	if (is_small(m) || m->n_lost || p->in_flight < p->cwnd / 2)
+	if (is_small(m) || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
 		return s->mtu;
-	return MIN_OF(left, MIN_OF(16U * s->mtu, MAX_OF(p->cwnd / 4, s->mtu)));
+	return MIN_OF(left, MIN_OF(16U * s->mtu, MAX_OF(p->cc.cwnd / 4, s->mtu)));
 }
 
 static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg *m, uint64_t now)
@@ -94,8 +94,8 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 
 		if (path_rank(p) != rank || p->tx_blocked)
 			continue;
-		if (path_room(p, small) < train_least(s, p, m) && p->in_flight) {
-			p->limited = true;
+		if (path_room(p, small) < train_least(s, p, m) && p->sent.in_flight) {
+			p->cc.limited = true;
 			continue;
 		}
 		if (now < p->pace_ns && !small)
@@ -163,7 +163,7 @@ static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct 
 	if (want_ack)
 		flags |= WIRE_F_WANT_ACK;
 	pkt->hdr[WIRE_OFF_FLAGS] = flags;
-	wire_put32(pkt->hdr + WIRE_OFF_PN, (uint32_t)p->next_pn);
+	wire_put32(pkt->hdr + WIRE_OFF_PN, (uint32_t)p->sent.next_pn);
 	wire_put16(pkt->hdr + WIRE_OFF_CHUNK_INDEX, (uint16_t)index);
 	res = rudp_transmit(s->r, p->port, &p->remote, pkt);
 	if (PLENUM_UNLIKELY(res)) {
@@ -173,7 +173,7 @@ static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct 
 		return res;
 	}
 	if (acked)
-		rudp_rx_ack_sent(acked);
+		rudp_acks_said(&acked->acks);
 	rudp_loss_sent(p, slot->index, slot->gen, (uint16_t)index,
 		       (uint32_t)pkt->hdr_len + pkt->payload_len, now);
 	return 0;
@@ -194,7 +194,7 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 
 		if (!again && m->next_chunk == m->n_chunks)
 			break;
-		if (sent + s->mtu > room || p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+		if (sent + s->mtu > room || p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			break;
 		index = again ? first_lost(m) : m->next_chunk;
 		if (chunk_send(s, p, m, index, sent + 2U * s->mtu > room, &pkt, now))
@@ -209,7 +209,7 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		sent += (uint32_t)pkt.hdr_len + pkt.payload_len;
 	}
 	if (sent)
-		p->pace_ns = now + rudp_cc_pace(s, p, sent);
+		p->pace_ns = now + rudp_cc_pace(&p->cc, s->mtu, p->rtt.srtt, sent);
 	return sent;
 }
 
@@ -272,11 +272,11 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	struct wire_common c = {.type = WIRE_PING,
 				.path = p->index,
 				.session = s->peer_number,
-				.pn = (uint32_t)p->next_pn};
+				.pn = (uint32_t)p->sent.next_pn};
 	struct datagram pkt = {.payload = NULL};
 	int res;
 
-	if (p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 		return;
 	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
 	res = rudp_transmit(s->r, p->port, &p->remote, &pkt);
@@ -288,8 +288,8 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	for (uint64_t pn = p->tail_pn; pn < p->next_pn; pn++) {
-		const struct pkt_rec *rec = &p->ring[pn & p->ring_mask];
+	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
+		const struct pkt_rec *rec = &p->sent.ring[pn & p->sent.ring_mask];
 		const struct tx_msg *m;
 		struct datagram pkt;
 
@@ -298,7 +298,7 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		m = &s->slots[rec->slot].tx;
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
 		    m->acked[rec->chunk >> 6] & 1ULL << (rec->chunk & 63) ||
-		    p->next_pn - p->tail_pn >= RUDP_SPAN_MAX)
+		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			continue;
 		header_init(s, p, m, &pkt);
 		if (chunk_send(s, p, m, rec->chunk, true, &pkt, now) == 0)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packet numbers received: apart from the packets, so that it can be tested number by number. */
+#include "dataplane/rudp/rudp_acks.h"
+
+#define PN_JUMP_MAX (1U << 20) /* further ahead than any sender's window: not our peer's */
+
+static bool seen(const struct rudp_acks *a, uint64_t pn)
+{
+	if (pn > a->top)
+		return false;
+	if ((a->top >> 6) - (pn >> 6) >= RUDP_ACK_WORDS)
+		return true; /* too old to tell */
+	return a->words[(pn >> 6) % RUDP_ACK_WORDS] >> (pn & 63) & 1;
+}
+
+int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
+{
+	uint64_t pn = rudp_pn_expand(low, a->top + 1);
+
+	if (pn == 0 || pn > a->top + PN_JUMP_MAX)
+		return -EBADMSG;
+	if (seen(a, pn)) {
+		a->now = true;
+		return 0;
+	}
+	*ret = pn;
+	return 1;
+}
+
+void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap, uint64_t now)
+{
+	uint64_t word = pn >> 6;
+
+	if (pn > a->top) {
+		uint64_t w = a->top >> 6;
+
+		if (word - w >= RUDP_ACK_WORDS)
+			w = word - RUDP_ACK_WORDS;
+		while (w < word)
+			a->words[++w % RUDP_ACK_WORDS] = 0;
+		if (pn != a->top + 1)
+			a->now = true;
+		a->top = pn;
+		a->top_ns = now;
+		a->top_gap = gap;
+	} else {
+		a->now = true; /* it fills a gap: the sender should learn of its mistake */
+	}
+	a->words[word % RUDP_ACK_WORDS] |= 1ULL << (pn & 63);
+	if (a->pending++ == 0) {
+		a->dirty_word = word;
+		a->deadline = now + RUDP_ACK_DELAY_NS;
+	}
+	a->dirty_word = MIN_OF(a->dirty_word, word);
+	a->pending_bytes += (uint32_t)len;
+}
+
+bool rudp_acks_due(const struct rudp_acks *a, uint64_t now)
+{
+	return a->now || a->pending >= RUDP_ACK_EVERY_PACKETS ||
+	       a->pending_bytes >= RUDP_ACK_EVERY_BYTES || (a->pending && now >= a->deadline);
+}
+
+void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
+		    struct wire_ack *ret, uint64_t now)
+{
+	uint64_t delay_us = top == a->top ? (now - a->top_ns) / NSEC_PER_USEC : UINT16_MAX;
+
+	ret->gap = top == a->top ? wire_gap_code(a->top_gap / NSEC_PER_USEC) : 0;
+	ret->delay_us = (uint16_t)MIN_OF(delay_us, UINT16_MAX);
+	ret->top = (uint32_t)top;
+	ret->n_words = 0;
+	for (uint64_t word = top >> 6; ret->n_words < max_words; word--) {
+		ret->words[ret->n_words++] =
+			(a->top >> 6) - word < RUDP_ACK_WORDS ? a->words[word % RUDP_ACK_WORDS] : 0;
+		if (word == 0)
+			break;
+	}
+}
+
+void rudp_acks_said(struct rudp_acks *a)
+{
+	a->pending = 0;
+	a->pending_bytes = 0;
+	a->now = false;
+	a->ping = false;
+	a->deadline = 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The congestion window of one path. It is told of acknowledgements, losses and delays and says how
+ * much may be on its way, and how fast; it sends nothing and knows no packet but by its number.
+ * Windows in bytes, times in ns.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_CC_H
+#define PLENUM_DATAPLANE_RUDP_CC_H
+
+#include "netcfg/base/base.h"
+
+struct rudp_cc {
+	uint32_t cwnd, cwnd_before; /* before: what an undo restores */
+	bool startup, limited;	    /* limited: the sender had more than the window let it send */
+	uint64_t round_end_pn;
+	uint64_t round_min_rtt;
+	uint32_t round_acked, round_lost; /* packets */
+};
+
+/* next_pn: the number that the next packet sent will have. */
+void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn);
+/* A round trip, less the part of it that may be the hosts' and not the network's. */
+void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns);
+/* Packets up to acked_pn have arrived; base_rtt: the least round trip of the path. */
+void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t bytes,
+		   uint64_t acked_pn, uint64_t next_pn, uint64_t base_rtt);
+void rudp_cc_lost(struct rudp_cc *c, unsigned packets);
+/* A packet that counted as lost was only late. */
+void rudp_cc_undo(struct rudp_cc *c);
+/* How long to wait after so many bytes; 0: not at all. */
+uint64_t rudp_cc_pace(const struct rudp_cc *c, uint32_t mtu, uint64_t srtt, uint32_t bytes);
+
+#endif

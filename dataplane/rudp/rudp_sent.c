@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets on their way: apart from rudp_loss.c, which decides what their fate means. */
+#include "dataplane/rudp/rudp_sent.h"
+
+#define REORDER_FIRST_NS (100 * NSEC_PER_USEC)
+
+void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
+{
+	memset(ring, 0, RUDP_RING_MIN * sizeof(*ring));
+	*t = (struct rudp_sent){.ring = ring,
+				.ring_mask = RUDP_RING_MIN - 1,
+				.next_pn = 1,
+				.tail_pn = 1,
+				.acked = {1}, /* there is no packet 0 */
+				.loss_deadline = UINT64_MAX,
+				.reorder_ns = REORDER_FIRST_NS,
+				.progress_ns = now};
+}
+
+static void ring_grow(struct rudp_sent *t)
+{
+	uint32_t mask = t->ring_mask << 1 | 1;
+
+	/* A record stays, or moves up by the old size. */
+	for (uint64_t pn = t->tail_pn; pn < t->next_pn; pn++)
+		if ((pn & mask) != (pn & t->ring_mask))
+			t->ring[pn & mask] = t->ring[pn & t->ring_mask];
+	t->ring_mask = mask;
+}
+
+bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk, uint32_t bytes,
+		   uint64_t now)
+{
+	bool first = t->in_flight == 0;
+
+	if (t->next_pn - t->tail_pn > t->ring_mask)
+		ring_grow(t);
+	*rudp_sent_at(t, t->next_pn) = (struct pkt_rec){.sent_ns = now,
+							.pn = (uint32_t)t->next_pn,
+							.gen = gen,
+							.slot = slot,
+							.chunk = chunk,
+							.bytes = (uint16_t)bytes,
+							.state = PKT_IN_FLIGHT};
+	if (first)
+		t->pto_base = now;
+	t->in_flight += bytes;
+	if ((++t->next_pn & 63) == 0)
+		t->acked[(t->next_pn >> 6) % RUDP_ACK_WORDS] = 0;
+	return first;
+}
+
+uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits)
+{
+	uint64_t *known = &t->acked[word % RUDP_ACK_WORDS];
+	uint64_t fresh = bits & ~*known;
+
+	*known |= fresh;
+	return fresh;
+}
+
+void rudp_sent_advance(struct rudp_sent *t)
+{
+	while (t->tail_pn < t->next_pn && rudp_sent_at(t, t->tail_pn)->state != PKT_IN_FLIGHT)
+		t->tail_pn++;
+}
+
+struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now)
+{
+	t->loss_deadline = UINT64_MAX;
+	for (; *pn < t->largest_acked; ++*pn) {
+		struct pkt_rec *rec = rudp_sent_at(t, *pn);
+
+		if (rec->state != PKT_IN_FLIGHT)
+			continue;
+		if (rec->sent_ns + wait > now) {
+			t->loss_deadline = rec->sent_ns + wait;
+			return NULL;
+		}
+		rec->state = PKT_LOST;
+		t->in_flight -= rec->bytes;
+		++*pn;
+		return rec;
+	}
+	return NULL;
+}

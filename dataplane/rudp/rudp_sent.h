@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is on its way on one path: a record per packet, by number, and how far acknowledgements have
+ * come. Keeps the accounts; what a loss means for its message and for the window is others' to
+ * decide. The memory of the records is lent by the session. Times in ns.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_SENT_H
+#define PLENUM_DATAPLANE_RUDP_SENT_H
+
+#include "dataplane/rudp/rudp_acks.h"
+
+#define RUDP_RING_MIN 512U		   /* packet records of a path at first */
+#define RUDP_RING_MAX 4096U		   /* and at most: 4 MiB of window */
+#define RUDP_SPAN_MAX (RUDP_RING_MAX - 64) /* so that no two of its words share a place */
+_Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "a receiver can speak of all of it");
+
+/* One packet on its way. */
+enum pkt_state {
+	PKT_NONE,
+	PKT_IN_FLIGHT,
+	PKT_LOST,  /* taken for lost, its chunk travels again; an acknowledgement proves us wrong */
+	PKT_MOVED, /* its chunk was given to another path while this one was in doubt */
+	PKT_ACKED,
+};
+struct pkt_rec {
+	uint64_t sent_ns;
+	uint32_t pn;
+	uint32_t gen;
+	uint16_t slot, chunk; /* slot PKT_NO_SLOT: a probe without data */
+	uint16_t bytes;
+	uint8_t state;
+};
+#define PKT_NO_SLOT UINT16_MAX
+
+struct rudp_sent {
+	struct pkt_rec *ring;
+	uint32_t ring_mask;
+	uint32_t in_flight; /* bytes */
+	uint64_t next_pn, tail_pn, largest_acked;
+	uint64_t acked[RUDP_ACK_WORDS];
+	uint64_t
+		progress_ns; /* last acknowledgement of something new, or first packet since idle */
+	uint64_t pto_base;   /* the timeout runs from here */
+	uint64_t loss_deadline, reorder_ns;
+	unsigned pto_count;
+	bool loss_check;
+};
+
+/* ring: RUDP_RING_MAX records, lent. */
+void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
+/* Notes a packet that was just handed to the port; its number was t->next_pn. True: it is the first
+ * on its way. slot, gen, chunk: what it carries. */
+bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk, uint32_t bytes,
+		   uint64_t now);
+/* Which of the packets of word number `word` the peer names for the first time; they are noted. */
+uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
+/* The oldest packet is one that is on its way, or there is none. */
+void rudp_sent_advance(struct rudp_sent *t);
+/* The next packet from *pn on (which moves) that is lost at `now`, marked so; NULL: none, and
+ * t->loss_deadline says when to look again. wait: rudp_rtt_loss_wait(). */
+struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now);
+static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t pn)
+{
+	return &t->ring[pn & t->ring_mask];
+}
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of a path, each alone: round trips, window, what is on its way, what has come in. */
+#include "dataplane/rudp/rudp_acks.h"
+#include "dataplane/rudp/rudp_cc.h"
+#include "dataplane/rudp/rudp_rtt.h"
+#include "dataplane/rudp/rudp_sent.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define US NSEC_PER_USEC
+#define MS NSEC_PER_MSEC
+#define MTU 1500
+
+/* ------------------------------------------------------------------ round trips */
+
+static void test_rtt_learns(void **state)
+{
+	struct rudp_rtt t = {0};
+
+	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), 5 * MS); /* nothing is known */
+	assert_int_equal(rudp_rtt_rto(&t, 200 * US, 9 * MS), 9 * MS);
+	rudp_rtt_add(&t, 100 * US, NSEC_PER_SEC);
+	assert_int_equal(t.srtt, 100 * US);
+	assert_int_equal(t.base, 100 * US);
+	for (unsigned i = 0; i < 200; i++)
+		rudp_rtt_add(&t, 300 * US, NSEC_PER_SEC);
+	assert_in_range(t.srtt, 299 * US, 300 * US);
+	assert_in_range(t.rttvar, 0, US);
+	assert_int_equal(t.latest, 300 * US);
+	/* A quiet path: its round trip, the least reordering, and what the peer may wait. */
+	assert_in_range(rudp_rtt_rto(&t, 200 * US, 0), 590 * US, 610 * US);
+	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), MS);
+	rudp_rtt_add(&t, NSEC_PER_SEC, NSEC_PER_SEC);
+	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), RUDP_RTO_MAX_NS);
+}
+
+static void test_rtt_forgets_its_least(void **state)
+{
+	struct rudp_rtt t = {0};
+	uint64_t now = NSEC_PER_SEC;
+
+	rudp_rtt_add(&t, 100 * US, now);
+	rudp_rtt_add(&t, 400 * US, now + NSEC_PER_SEC);
+	assert_int_equal(t.base, 100 * US);
+	/* A longer route: believed when two whole periods have not seen the old one. */
+	rudp_rtt_add(&t, 400 * US, now + 6 * NSEC_PER_SEC);
+	assert_int_equal(t.base, 100 * US);
+	rudp_rtt_add(&t, 400 * US, now + 12 * NSEC_PER_SEC);
+	assert_int_equal(t.base, 400 * US);
+	rudp_rtt_add(&t, 90 * US, now + 12 * NSEC_PER_SEC);
+	assert_int_equal(t.base, 90 * US); /* a shorter one at once */
+}
+
+/* ------------------------------------------------------------------ the window */
+
+/* One round trip of ten packets, of which some were lost. */
+static void round_trip(struct rudp_cc *c, uint64_t *pn, uint64_t delay, unsigned lost, bool limited)
+{
+	uint64_t last = *pn + 9;
+
+	c->limited = limited;
+	rudp_cc_delay(c, delay);
+	if (lost)
+		rudp_cc_lost(c, lost);
+	rudp_cc_acked(c, MTU, 10 - lost, (10 - lost) * MTU, last, last + 1, 100 * US);
+	*pn = last + 1;
+}
+
+static void test_cc_starts_by_doubling(void **state)
+{
+	struct rudp_cc c;
+	uint64_t pn = 1;
+	uint32_t before;
+
+	rudp_cc_init(&c, MTU, pn);
+	before = c.cwnd;
+	assert_true(before >= 8 * MTU);
+	round_trip(&c, &pn, 100 * US, 0, false); /* the sender had no more to send */
+	assert_int_equal(c.cwnd, before);
+	round_trip(&c, &pn, 100 * US, 0, true);
+	assert_int_equal(c.cwnd, before + 10 * MTU);
+	for (unsigned i = 0; i < 10000; i++)
+		round_trip(&c, &pn, 100 * US, 0, true);
+	assert_int_equal(c.cwnd, 4U << 20); /* and no further */
+}
+
+static void test_cc_answers_delay_in_proportion(void **state)
+{
+	struct rudp_cc c, more;
+	uint64_t pn = 1;
+	uint32_t before;
+
+	rudp_cc_init(&c, MTU, pn);
+	for (unsigned i = 0; i < 200; i++)
+		round_trip(&c, &pn, 100 * US, 0, true);
+	before = c.cwnd;
+	more = c;
+	round_trip(&c, &pn, 700 * US, 0, true);
+	assert_true(c.cwnd < before && c.cwnd > before / 2);
+	round_trip(&more, &pn, 2 * MS, 0, true);
+	assert_true(more.cwnd < c.cwnd && more.cwnd >= before / 4 * 3);
+	before = c.cwnd;
+	round_trip(&c, &pn, 20 * MS, 0, true); /* no switch holds a packet that long */
+	assert_int_equal(c.cwnd, before);
+	for (unsigned i = 0; i < 100; i++)
+		round_trip(&c, &pn, 5 * MS, 0, true);
+	assert_int_equal(c.cwnd, 256U << 10); /* delay alone goes no lower */
+	round_trip(&c, &pn, 100 * US, 0, true);
+	assert_true(c.cwnd > 256U << 10);
+}
+
+static void test_cc_answers_loss(void **state)
+{
+	struct rudp_cc c;
+	uint64_t pn = 1;
+	uint32_t before;
+
+	rudp_cc_init(&c, MTU, pn);
+	before = c.cwnd;
+	round_trip(&c, &pn, 100 * US, 1, false); /* one packet: repaired, not answered */
+	assert_int_equal(c.cwnd, before);
+	round_trip(&c, &pn, 500 * US, 1, false); /* but while a queue builds it is */
+	assert_in_range(c.cwnd, before / 100 * 84, before / 100 * 86);
+	before = c.cwnd;
+	round_trip(&c, &pn, 100 * US, 5, false);
+	assert_in_range(c.cwnd, before / 100 * 69, before / 100 * 71);
+	assert_false(c.startup);
+	rudp_cc_undo(&c); /* they were only late */
+	assert_int_equal(c.cwnd, before);
+	for (unsigned i = 0; i < 100; i++)
+		round_trip(&c, &pn, 100 * US, 9, false);
+	assert_int_equal(c.cwnd, 2 * MTU);
+	/* So small a window is spread over the round trip. */
+	assert_int_equal(rudp_cc_pace(&c, MTU, 100 * US, MTU), 50 * US);
+	c.cwnd = 8 * MTU;
+	assert_int_equal(rudp_cc_pace(&c, MTU, 100 * US, MTU), 0);
+}
+
+/* ------------------------------------------------------------------ what is on its way */
+
+static struct pkt_rec ring[RUDP_RING_MAX];
+
+static void test_sent_keeps_accounts(void **state)
+{
+	struct rudp_sent t;
+	uint64_t pn = 1;
+
+	rudp_sent_init(&t, ring, 5);
+	assert_true(rudp_sent_add(&t, 3, 4, 5, 100, 10));
+	assert_false(rudp_sent_add(&t, 3, 4, 6, 100, 20));
+	assert_false(rudp_sent_add(&t, PKT_NO_SLOT, 0, 0, 16, 30));
+	assert_int_equal(t.in_flight, 216);
+	assert_int_equal(t.pto_base, 10);
+	assert_int_equal(rudp_sent_at(&t, 2)->chunk, 6);
+	/* The first time only, and never packet 0. */
+	assert_int_equal(rudp_sent_fresh(&t, 0, 1 | 1 << 3), 1 << 3);
+	assert_int_equal(rudp_sent_fresh(&t, 0, 1 | 1 << 3 | 1 << 1), 1 << 1);
+	rudp_sent_at(&t, 3)->state = rudp_sent_at(&t, 1)->state = PKT_ACKED;
+	t.largest_acked = 3;
+	rudp_sent_advance(&t);
+	assert_int_equal(t.tail_pn, 2);
+	/* Lost when its time has come, not before. */
+	assert_null(rudp_sent_next_lost(&t, &pn, 100, 119));
+	assert_int_equal(t.loss_deadline, 120);
+	assert_ptr_equal(rudp_sent_next_lost(&t, &pn, 100, 120), rudp_sent_at(&t, 2));
+	assert_null(rudp_sent_next_lost(&t, &pn, 100, 120));
+	assert_int_equal(t.loss_deadline, UINT64_MAX);
+	assert_int_equal(t.in_flight, 116);
+	rudp_sent_advance(&t);
+	assert_int_equal(t.tail_pn, t.next_pn);
+}
+
+static void test_sent_grows(void **state)
+{
+	struct rudp_sent t;
+
+	rudp_sent_init(&t, ring, 0);
+	for (unsigned i = 0; i < RUDP_SPAN_MAX; i++)
+		(void)rudp_sent_add(&t, (uint16_t)(i % 1000), i, 0, 1, i);
+	for (unsigned i = 0; i < RUDP_SPAN_MAX; i++) {
+		assert_int_equal(rudp_sent_at(&t, i + 1)->gen, i);
+		assert_int_equal(rudp_sent_at(&t, i + 1)->pn, i + 1);
+	}
+	assert_int_equal(t.in_flight, RUDP_SPAN_MAX);
+}
+
+/* ------------------------------------------------------------------ what has come in */
+
+static void come(struct rudp_acks *a, uint32_t low, int want)
+{
+	uint64_t pn = 0;
+
+	assert_int_equal(rudp_acks_check(a, low, &pn), want);
+	if (want == 1)
+		rudp_acks_note(a, pn, 100, 3 * US, 1000);
+}
+
+static void test_acks_know_what_came(void **state)
+{
+	struct rudp_acks a = {0};
+	struct wire_ack w;
+
+	come(&a, 0, -EBADMSG); /* there is no packet 0 */
+	come(&a, 1, 1);
+	assert_false(a.now); /* in order: it may wait for others */
+	assert_false(rudp_acks_due(&a, 1000));
+	assert_true(rudp_acks_due(&a, 1000 + RUDP_ACK_DELAY_NS));
+	come(&a, 3, 1);
+	assert_true(rudp_acks_due(&a, 1000)); /* a gap may not */
+	rudp_acks_said(&a);
+	come(&a, 3, 0);
+	assert_true(a.now); /* it had not heard us */
+	rudp_acks_said(&a);
+	come(&a, 2, 1);
+	assert_true(a.now);
+	come(&a, 3 + (1U << 20) + 1, -EBADMSG);
+	rudp_acks_fill(&a, a.top, 2, &w, 1000 + 5 * US);
+	assert_int_equal(w.top, 3);
+	assert_int_equal(w.n_words, 1);
+	assert_int_equal(w.words[0], 0xe);
+	assert_int_equal(w.delay_us, 5);
+	assert_int_equal(wire_gap_us(w.gap), 3);
+	rudp_acks_said(&a);
+	assert_false(rudp_acks_due(&a, UINT64_MAX));
+}
+
+static void test_acks_by_amount(void **state)
+{
+	struct rudp_acks a = {0};
+
+	for (uint32_t i = 1; i < RUDP_ACK_EVERY_PACKETS; i++)
+		come(&a, i, 1);
+	assert_false(rudp_acks_due(&a, 1000));
+	come(&a, RUDP_ACK_EVERY_PACKETS, 1);
+	assert_true(rudp_acks_due(&a, 1000));
+}
+
+static void test_acks_go_round(void **state)
+{
+	struct rudp_acks a = {0};
+	struct wire_ack w;
+	uint64_t pn;
+
+	/* Past 2^32: the wire has the low half only. */
+	a.top = (1ULL << 32) - 2;
+	come(&a, UINT32_MAX, 1);
+	come(&a, 0, 1);
+	assert_int_equal(a.top, 1ULL << 32);
+	/* After a jump over the whole memory nothing old is taken for received. */
+	come(&a, 64 * RUDP_ACK_WORDS * 3, 1);
+	rudp_acks_fill(&a, a.top, WIRE_ACK_WORDS_MAX, &w, 1000);
+	assert_int_equal(w.words[0], 1);
+	for (unsigned i = 1; i < w.n_words; i++)
+		assert_int_equal(w.words[i], 0);
+	assert_int_equal(rudp_acks_check(&a, 5, &pn), 0); /* too old to tell: counts as had */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rtt_learns),
+		cmocka_unit_test(test_rtt_forgets_its_least),
+		cmocka_unit_test(test_cc_starts_by_doubling),
+		cmocka_unit_test(test_cc_answers_delay_in_proportion),
+		cmocka_unit_test(test_cc_answers_loss),
+		cmocka_unit_test(test_sent_keeps_accounts),
+		cmocka_unit_test(test_sent_grows),
+		cmocka_unit_test(test_acks_know_what_came),
+		cmocka_unit_test(test_acks_by_amount),
+		cmocka_unit_test(test_acks_go_round),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
