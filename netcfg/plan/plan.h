@@ -67,7 +67,8 @@ struct plan_worker {
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* Why effective is less than asked or possible (no-vf, vf-unused, kernel-interface,
-	 * no-hugepages, dpdk-failed), or why it cannot be started (no-leg). */
+	 * no-hugepages, dpdk-failed), which legs it does without (leg-missing), or why it cannot
+	 * be started (no-leg). */
 	struct reason reason;
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
@@ -181,8 +182,8 @@ struct plan_action *plan_action_add(struct plan *p);
 /* Numbered steps and actions with their reasons, then the worker table; heap, caller frees; NULL:
  * no memory. */
 char *plan_to_text(const struct plan *p);
-/* {"host", "inventory", "steps": [...], "actions": [...], "workers": [...]}; heap, caller frees;
- * NULL: no memory. */
+/* {"host", "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}; heap,
+ * caller frees; NULL: no memory. */
 char *plan_to_json(const struct plan *p);
 /* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);

@@ -203,12 +203,12 @@ static bool mtu_is_impossible(const struct plan_leg *leg, struct reason *why)
 
 	if (link->mtu_max && leg->mtu > link->mtu_max)
 		reason_set(why, "mtu-impossible",
-			   "network %.*s asks for mtu %u, but %s takes %u at most; write mtu: %u",
+			   "network %.*s asks for mtu %u, but %s takes at most %u; write mtu: %u",
 			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_max,
 			   link->mtu_max);
 	else if (leg->mtu < link->mtu_min)
 		reason_set(why, "mtu-impossible",
-			   "network %.*s asks for mtu %u, but %s takes %u at least; write mtu: %u",
+			   "network %.*s asks for mtu %u, but %s takes at least %u; write mtu: %u",
 			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_min,
 			   link->mtu_min);
 	else if (network->range.first.family == AF_INET6 && leg->mtu < IP6_MTU_MIN)

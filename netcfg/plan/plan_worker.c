@@ -260,8 +260,24 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 			 leg->net->n_ips ? "list of ips" : "range for its network");
 }
 
-/* "no-leg: leg-a is absent, leg-b is refused" */
-static void explain_no_leg(const struct plan *p, struct plan_worker *w)
+static bool worker_has_port(const struct plan_worker *w, const char *leg)
+{
+	for (size_t i = 0; i < w->n_ports; i++)
+		if (strcmp(w->ports[i].leg, leg) == 0)
+			return true;
+	return false;
+}
+
+/* Why the transport is not the best one may be said of the legs that are there; that one is missing
+ * comes before it. What failed on this host comes before both. */
+static bool reason_may_wait(const struct plan_worker *w)
+{
+	return strcmp(w->reason.code, "no-hugepages") != 0 &&
+	       strcmp(w->reason.code, "dpdk-failed") != 0;
+}
+
+/* "leg-missing: leg-b is absent", or "no-leg" with all of them. */
+static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 {
 	char legs[REASON_TEXT_MAX] = "";
 	size_t len = 0;
@@ -269,13 +285,18 @@ static void explain_no_leg(const struct plan *p, struct plan_worker *w)
 	for (size_t i = 0; i < p->n_legs && len < sizeof(legs); i++) {
 		const struct plan_leg_info *leg = &p->legs[i];
 
-		len += (size_t)snprintf(legs + len, sizeof(legs) - len, "%s%.32s %s", i ? ", " : "",
-					leg->name,
+		if (worker_has_port(w, leg->name))
+			continue;
+		len += (size_t)snprintf(legs + len, sizeof(legs) - len, "%s%.32s %s",
+					len ? ", " : "", leg->name,
 					plan_leg_is_configured(leg)	? "has no address for it"
 					: leg->state == PLAN_LEG_ABSENT ? "is absent"
 									: "is refused");
 	}
-	reason_set(&w->reason, "no-leg", "%s", legs);
+	if (w->n_ports == 0)
+		reason_set(&w->reason, "no-leg", "%s", legs);
+	else if (len && reason_may_wait(w))
+		reason_set(&w->reason, "leg-missing", "%s", legs);
 }
 
 /* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,
@@ -357,7 +378,6 @@ int plan_workers_build(struct plan_builder *b)
 	for (size_t leg = 0; leg < b->n_legs; leg++)
 		leg_add_ports(b, &b->legs[leg]);
 	for (size_t i = 0; i < b->plan->n_workers; i++)
-		if (b->plan->workers[i].n_ports == 0)
-			explain_no_leg(b->plan, &b->plan->workers[i]);
+		explain_missing_legs(b->plan, &b->plan->workers[i]);
 	return 0;
 }

@@ -367,7 +367,7 @@ static void test_mtu_limit(void **state)
 
 	inv->links[3].mtu_max = 4000;
 	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "mtu-impossible",
-		   "veth1 takes 4000 at most; write mtu: 4000");
+		   "veth1 takes at most 4000; write mtu: 4000");
 	inv_free(inv);
 }
 
@@ -495,7 +495,7 @@ static void test_no_leg_is_usable(void **state)
 	plan_free(p);
 	s->on_fallback = SPEC_FALLBACK_REFUSE;
 	plan_expect_refused(s, inv, "this host has no device veth0");
-	plan_expect_refused(s, inv, "veth1 takes 4000 at most");
+	plan_expect_refused(s, inv, "veth1 takes at most 4000");
 	spec_free(s);
 	inv_free(inv);
 }

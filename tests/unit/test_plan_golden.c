@@ -93,6 +93,7 @@ static const char *json_check(const struct plan *p)
 	const char *wrong = NULL;
 
 	if (!o || json_array_size(json_object_get(o, "steps")) != p->n_steps ||
+	    json_array_size(json_object_get(o, "legs")) != p->n_legs ||
 	    json_array_size(json_object_get(o, "workers")) != p->n_workers)
 		wrong = "the JSON form is not that of the plan";
 	json_decref(o);
