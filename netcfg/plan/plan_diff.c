@@ -120,6 +120,16 @@ static bool link_serves_others(const struct plan_builder *b, const struct inv_li
 	return false;
 }
 
+/* A leg that is in the spec and only cannot be configured now is still wanted. */
+static bool leg_waits(const struct plan_builder *b, const struct inv_link *link)
+{
+	for (size_t i = 0; link && i < b->plan->n_legs; i++)
+		if (b->plan->legs[i].ifindex == link->ifindex &&
+		    !plan_leg_is_configured(&b->plan->legs[i]))
+			return true;
+	return false;
+}
+
 /* Another link of the same name does not have our values. */
 static const struct inv_link *link_of(const struct plan_builder *b, const struct plan_step *e)
 {
@@ -141,8 +151,8 @@ static enum verdict judge(const struct plan_builder *b, const struct plan_step *
 
 	if (e->link[0] && !link)
 		return VERDICT_DISOWN;
-	if (e->kind->verb == PLAN_ADD)
-		return VERDICT_KEEP; /* its removal is a step of its own */
+	if (e->kind->verb == PLAN_ADD || leg_waits(b, link))
+		return VERDICT_KEEP; /* what is added is removed by a step of its own */
 	w = wanted(b, e);
 	if (e->kind->present(b->inv, e) == OBJECT_ABSENT) /* no longer the value that we set */
 		return !w || w->kind->present(b->inv, w) != OBJECT_ABSENT ? VERDICT_DISOWN

@@ -10,7 +10,7 @@
 struct fake {
 	struct kernel kernel;
 	struct inventory *inv;
-	bool *cable; /* by position in inv->links, whose order never changes */
+	bool *cable; /* by position in inv->links */
 	uint64_t fail_nth, fail_count;
 	int fail_error;
 	char fail_why[KERNEL_WHY_MAX];
@@ -685,6 +685,41 @@ int kernel_fake_set_carrier(struct kernel *k, uint32_t ifindex, bool carrier)
 		if (f->inv->routes[i].oif == ifindex)
 			f->inv->routes[i].linkdown = !carrier;
 	return event_push(f, KERNEL_EVENT_LINK, false, ifindex);
+}
+
+int kernel_fake_add_link(struct kernel *k, const struct inv_link *l)
+{
+	struct fake *f = fake_of(k);
+	bool *grown = reallocarray(f->cable, f->inv->n_links + 2, sizeof(*grown));
+	struct inv_link *slot;
+
+	if (!grown)
+		return -ENOMEM;
+	f->cable = grown;
+	slot = inv_link_add(f->inv);
+	if (!slot)
+		return -ENOMEM;
+	*slot = *l;
+	f->cable[f->inv->n_links - 1] = true;
+	return event_push(f, KERNEL_EVENT_LINK, false, l->ifindex);
+}
+
+int kernel_fake_remove_link(struct kernel *k, uint32_t ifindex)
+{
+	struct fake *f = fake_of(k);
+	struct inv_link *l = link_get(f, ifindex);
+	size_t i;
+
+	if (!l)
+		return -ENODEV;
+	link_goes_down(f, l);
+	for (i = f->inv->n_addrs; i-- > 0;)
+		if (f->inv->addrs[i].ifindex == ifindex)
+			REMOVE_AT(f->inv, addrs, n_addrs, i);
+	i = (size_t)(l - f->inv->links);
+	memmove(&f->cable[i], &f->cable[i + 1], f->inv->n_links - i - 1);
+	REMOVE_AT(f->inv, links, n_links, i);
+	return event_push(f, KERNEL_EVENT_LINK, true, ifindex);
 }
 
 int kernel_fake_push_event(struct kernel *k, const struct kernel_event *e)

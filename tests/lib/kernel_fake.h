@@ -33,6 +33,11 @@ void kernel_fake_on_write(struct kernel *k, void (*cb)(void *user, uint64_t nth)
 /* Plugs or pulls the cable; the watch reports it. 0, -ENODEV, -ENOMEM. */
 int kernel_fake_set_carrier(struct kernel *k, uint32_t ifindex, bool carrier);
 
+/* Makes a link (its ifindex is the caller's to choose), or takes it away with all that is on it. 0,
+ * -ENOMEM, -ENODEV. */
+int kernel_fake_add_link(struct kernel *k, const struct inv_link *l);
+int kernel_fake_remove_link(struct kernel *k, uint32_t ifindex);
+
 /* Hands e to the next watch_read. 0, -ENOMEM. */
 int kernel_fake_push_event(struct kernel *k, const struct kernel_event *e);
 

@@ -2,7 +2,8 @@
 /*
  * Golden cases of tests/golden/plan: spec.yaml of a case on its inventory.json (without one: the
  * plain host's, in the folder above) must give plan.txt or error.txt to the letter. Whatever is
- * planned is also applied to a host in memory, after which nothing must be left to do.
+ * planned is also applied to a host in memory: a failure at any step leaves it as it was, and at
+ * last nothing must be left to do.
  * PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself: one test a case.
  */
 #include "netcfg/plan/apply.h"
@@ -54,35 +55,114 @@ static void file_write(const char *name, const char *file, const char *text)
 	fclose(f);
 }
 
-/* What is wrong, or NULL: applies p to a host like inv and plans again. */
-static const char *apply_check(const struct spec *s, const struct inventory *inv,
-			       const struct plan *p)
+/* A host in memory, and where its journal is. */
+struct trial {
+	struct kernel *k;
+	char dir[32], journal[48];
+	char *before; /* the host as it was */
+};
+
+static char *host_json(struct kernel *k)
 {
-	char dir[] = "/tmp/plenum-golden-XXXXXX", journal[48];
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	char *text = NULL;
+
+	if (inv_collect(k, &d, &inv) == 0) {
+		inv->number = 0;
+		text = inv_to_json(inv);
+	}
+	inv_free(inv);
+	diag_done(&d);
+	return text;
+}
+
+static bool trial_init(struct trial *t, const struct inventory *inv)
+{
+	*t = (struct trial){.dir = "/tmp/plenum-golden-XXXXXX"};
+	if (!mkdtemp(t->dir) || kernel_fake_new(inv, &t->k) < 0)
+		return false;
+	snprintf(t->journal, sizeof(t->journal), "%s/journal", t->dir);
+	t->before = host_json(t->k);
+	return t->before != NULL;
+}
+
+static void trial_done(struct trial *t)
+{
+	kernel_free(t->k);
+	rmdir(t->dir);
+	free(t->before);
+}
+
+static bool trial_is_as_before(struct trial *t)
+{
+	autofree char *now = host_json(t->k);
+
+	return now && strcmp(now, t->before) == 0;
+}
+
+/* Applies p and plans again. */
+static const char *trial_apply(struct trial *t, const struct spec *s, const struct plan *p,
+			       bool commit)
+{
 	struct apply *a = NULL;
 	struct apply_outcome o;
 	struct diag d = DIAG_INIT;
-	struct kernel *k = NULL;
+	uint64_t writes = t->k->n_writes;
 	const char *wrong = NULL;
 
-	if (!mkdtemp(dir) || kernel_fake_new(inv, &k) < 0)
-		return "no host in memory";
-	snprintf(journal, sizeof(journal), "%s/journal", dir);
-	if (apply_run(k, p, journal, &a, &o) < 0)
+	if (apply_run(t->k, p, t->journal, &a, &o) < 0)
 		wrong = "the plan cannot be applied";
-	else if (k->n_writes != p->n_steps)
+	else if (t->k->n_writes - writes != p->n_steps)
 		wrong = "a step is not one write";
-	else if (apply_verify(k, s, NULL, 0, &d) < 0)
+	else if (apply_verify(t->k, s, NULL, 0, &d) < 0)
 		wrong = "after the apply there is something left to do";
-	if (a && apply_commit(a, &o) < 0)
-		wrong = "the apply cannot be committed";
 	if (wrong)
 		printf("# %s\n", o.error ? o.why : "");
 	if (wrong)
 		diag_print(&d, stderr);
 	diag_done(&d);
-	kernel_free(k);
-	rmdir(dir);
+	if (a && (commit ? apply_commit(a, &o) : apply_rollback(a, &o)) < 0)
+		wrong = "the apply cannot be ended";
+	if (!commit && !wrong && !trial_is_as_before(t))
+		wrong = "after a rollback the host is not as it was";
+	return wrong;
+}
+
+/* Every step fails once, each time from the start. */
+static const char *trial_failures(struct trial *t, const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_steps; i++) {
+		struct apply *a = NULL;
+		struct apply_outcome o;
+
+		kernel_fake_fail(t->k, i + 1, 1, -EIO, "the test says no");
+		if (apply_run(t->k, p, t->journal, &a, &o) != -EIO || o.stuck)
+			return "a step that fails does not fail the apply";
+		if (!trial_is_as_before(t)) {
+			printf("# step %zu\n", i + 1);
+			return "a failure does not leave the host as it was";
+		}
+	}
+	return NULL;
+}
+
+/* What is wrong, or NULL: p on a host like inv, which fails at every step, is rolled back when all
+ * is done, and is applied at last. */
+static const char *apply_check(const struct spec *s, const struct inventory *inv,
+			       const struct plan *p)
+{
+	struct trial t;
+	const char *wrong = NULL;
+
+	if (!trial_init(&t, inv))
+		return "no host in memory";
+	wrong = trial_failures(&t, p);
+	if (!wrong)
+		wrong = trial_apply(&t, s, p, false);
+	if (!wrong)
+		wrong = trial_apply(&t, s, p, true);
+	trial_done(&t);
 	return wrong;
 }
 
