@@ -13,6 +13,7 @@
 
 #include "netcfg/plan/apply.h"
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
 #include <fcntl.h>
 #include <net/if.h>
@@ -482,6 +483,62 @@ static void test_no_leak_without_carrier(void **state)
 	apply(f, no_gateway_yaml); /* a pulled cable is no difference to repair */
 }
 
+/* Like apply, with the record of what was found. */
+static void apply_recorded(struct fixture *f, const char *yaml)
+{
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	const struct plan_context ctx = {.owned = &owned};
+	struct inventory *inv = collect(f);
+	struct spec *s = spec_of(yaml);
+	struct diag d = DIAG_INIT;
+	struct apply *a = NULL;
+	struct apply_outcome o;
+	struct plan *p = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/owned", f->dir);
+	assert_int_equal(plan_owned_load(&owned, path, &d), 0);
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &p), 0);
+	assert_int_equal(apply_run(f->k, p, f->journal, &a, &o), 0);
+	if (apply_verify(f->k, s, &ctx, clock_now_ns() + VERIFY_NS, &d) < 0)
+		diag_print(&d, stderr);
+	assert_false(diag_has_errors(&d));
+	assert_int_equal(apply_commit(a, &o), 0);
+	assert_string_equal(o.why, "");
+	diag_done(&d);
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+}
+
+/* What leaves the configuration is as it was found: links, their MTU, settings. */
+static void test_given_back(void **state)
+{
+	static const char *const yamls[] = {ipv4_yaml, ipv6_yaml, same_subnet_yaml};
+	struct fixture *f = *state;
+	char *before = host_text(f), path[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(yamls); i++) {
+		apply_recorded(f, yamls[i]);
+		apply_recorded(f, nothing_yaml);
+		assert_host_is(f, before);
+	}
+	/* Straight from one to another, and a leg that others use in the end stays up. */
+	apply_recorded(f, ipv4_yaml);
+	apply_recorded(f, renumbered_yaml);
+	assert_int_equal(run("ip addr add 10.99.0.1/24 dev leg0"), 0);
+	apply_recorded(f, nothing_yaml);
+	assert_int_equal(run("ip -br link show dev leg0 up | grep -q leg0 && "
+			     "ip -br link show dev leg1 | grep -q UP && "
+			     "test $(cat /proc/sys/net/ipv4/conf/leg0/arp_announce) = 0 && "
+			     "ip addr flush dev leg0 && ip link set leg0 down mtu 1500"),
+			 0);
+	assert_host_is(f, before);
+	free(before);
+	snprintf(path, sizeof(path), "%s/owned", f->dir);
+	unlink(path);
+}
+
 /* What others do to our objects is seen and repaired. */
 static void test_repair(void **state)
 {
@@ -678,6 +735,7 @@ int main(void)
 		NETNS_TEST(test_router_advertisement),
 		NETNS_TEST(test_changes_of_configuration),
 		NETNS_TEST(test_no_leak_without_carrier),
+		NETNS_TEST(test_given_back),
 		NETNS_TEST(test_repair),
 		NETNS_TEST(test_failure_at_every_write),
 		NETNS_TEST(test_failure_at_every_write_ipv6),
