@@ -607,7 +607,7 @@ static const struct kernel_ops trip_ops = {
 };
 
 /* The host carries an applied configuration, and the plan to the next one has steps of all kinds.
- * Takes leg1's work down with it: the more there is to undo the better. */
+ * Takes leg1's work down with it: the more there is to roll back the better. */
 static struct plan *plan_of_all_kinds(struct fixture *f, struct spec **ret_spec)
 {
 	static const char *const ops[] = {"sysctl-set", "link-set",  "addr-add", "addr-del",
