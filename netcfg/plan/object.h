@@ -70,6 +70,9 @@ struct object_kind {
 	bool (*settled)(const struct plan_step *s); /* new and old are equal */
 	/* The new value of s becomes that of the later step, the old one stays. */
 	void (*follow)(struct plan_step *s, const struct plan_step *later);
+	/* The link of s has another name by now, and the value is found under it. NULL: it is found
+	 * by the link itself. */
+	void (*rename)(struct plan_step *s, const char *old_name, const char *name);
 
 	/* Of what comes and goes alone. The i-th of its kind in the inventory as the step that
 	 * removes it. 1: ours; 0: not ours; -ENOENT: there are no more. */

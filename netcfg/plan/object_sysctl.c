@@ -65,6 +65,23 @@ static void sysctl_follow(struct plan_step *s, const struct plan_step *later)
 	memcpy(s->change.sysctl.value, later->change.sysctl.value, sizeof(s->change.sysctl.value));
 }
 
+/* ".../OLD/..." becomes ".../NEW/...". */
+static void sysctl_rename(struct plan_step *s, const char *old_name, const char *name)
+{
+	struct kernel_sysctl *c = &s->change.sysctl;
+	const size_t len = strlen(old_name);
+	char key[sizeof(c->key)];
+
+	for (char *at = strchr(c->key, '/'); at; at = strchr(at + 1, '/')) {
+		if (strncmp(at + 1, old_name, len) != 0 || at[1 + len] != '/')
+			continue;
+		memcpy(key, c->key, sizeof(key));
+		snprintf(c->key, sizeof(c->key), "%.*s/%s%s", (int)(at - c->key), key, name,
+			 key + (at - c->key) + 1 + len);
+		return;
+	}
+}
+
 const struct object_kind object_sysctl = {
 	.name = "sysctl",
 	.verb = PLAN_SET,
@@ -78,4 +95,5 @@ const struct object_kind object_sysctl = {
 	.inverse = sysctl_inverse,
 	.settled = sysctl_settled,
 	.follow = sysctl_follow,
+	.rename = sysctl_rename,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The difference between what is wanted and what is there, as ordered steps, each with its reason
- * and its undo; and the workers that shall run once it is done. Pure: the same spec and inventory
+ * The difference between what is wanted and what is there, as ordered steps, each with its reason;
+ * and the workers that shall run once it is done. Pure: the same spec and inventory
  * give the same plan, and nothing is read or changed. `plenum plan` prints exactly this.
  *
  * What a mode of `ha` means is said by its planner (planner.h); a program makes the planners known

@@ -130,12 +130,17 @@ static bool leg_waits(const struct plan_builder *b, const struct inv_link *link)
 	return false;
 }
 
-/* Another link of the same name does not have our values. */
-static const struct inv_link *link_of(const struct plan_builder *b, const struct plan_step *e)
+/* Another link of the same name does not have our values; the same one by another name does. */
+static const struct inv_link *follow_link(const struct plan_builder *b, struct plan_step *e)
 {
 	const struct inv_link *link = inv_link_by_index(b->inv, e->change.ifindex);
 
-	return link && strcmp(link->name, e->link) == 0 ? link : NULL;
+	if (!link || strcmp(link->name, e->link) == 0)
+		return link;
+	if (e->kind->rename)
+		e->kind->rename(e, e->link, link->name);
+	memcpy(e->link, link->name, sizeof(link->name));
+	return link;
 }
 
 enum verdict {
@@ -144,9 +149,9 @@ enum verdict {
 	VERDICT_DISOWN, /* gone, or taken over by others */
 };
 
-static enum verdict judge(const struct plan_builder *b, const struct plan_step *e)
+static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
 {
-	const struct inv_link *link = e->link[0] ? link_of(b, e) : NULL;
+	const struct inv_link *link = e->link[0] ? follow_link(b, e) : NULL;
 	const struct plan_step *w;
 
 	if (e->link[0] && !link)
@@ -187,16 +192,20 @@ static int emit_restores(const struct plan_builder *b, struct found *f)
 
 		switch (judge(b, &s)) {
 		case VERDICT_RESTORE:
+			/* The record still has the old name. */
+			if (strcmp(s.link, owned->steps[i].link) != 0)
+				r = disown(b->plan, &owned->steps[i]);
 			object_invert(&s);
 			s.verb = PLAN_RESTORE;
 			s.disruptive = s.kind->disruptive;
 			name_link(b, &s);
 			snprintf(s.reason, sizeof(s.reason),
 				 "no longer asked for: as it was found");
-			r = emit(f, &s, s.kind->phase[PLAN_RESTORE]);
+			if (r == 0)
+				r = emit(f, &s, s.kind->phase[PLAN_RESTORE]);
 			break;
 		case VERDICT_DISOWN:
-			r = disown(b->plan, &s);
+			r = disown(b->plan, &owned->steps[i]);
 			break;
 		case VERDICT_KEEP:
 			break;

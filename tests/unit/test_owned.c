@@ -277,6 +277,46 @@ static void test_another_link_of_the_name(void **state)
 	inv_free(inv);
 }
 
+/* The same link by another name: udev has come to it late. */
+static void test_renamed_link(void **state)
+{
+	struct fixture *f = *state;
+	struct inventory *inv;
+	struct spec *s;
+	struct plan *p;
+	size_t n = 0;
+
+	apply(f, HOST_YAML);
+	inv = collect(f);
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].ifindex == HOST_VETH1)
+			strcpy(inv->links[i].name, "ens7f1");
+	for (size_t i = 0; i < inv->n_sysctls; i++) {
+		char *at = strstr(inv->sysctls[i].key, "/veth1/"), *key;
+
+		if (!at)
+			continue;
+		assert_true(asprintf(&key, "%.*s/ens7f1/%s", (int)(at - inv->sysctls[i].key),
+				     inv->sysctls[i].key, at + strlen("/veth1/")) > 0);
+		free(inv->sysctls[i].key);
+		inv->sysctls[i].key = key;
+	}
+	p = plan_on(f, NOTHING_YAML, inv, &s);
+	for (size_t i = 0; i < p->n_steps; i++) {
+		if (p->steps[i].verb != PLAN_RESTORE)
+			continue;
+		assert_string_not_equal(p->steps[i].link, "veth1");
+		n += strcmp(p->steps[i].link, "ens7f1") == 0;
+		if (p->steps[i].kind == &object_sysctl)
+			assert_null(strstr(p->steps[i].change.sysctl.key, "veth1"));
+	}
+	assert_true(n > 3);
+	assert_int_equal(p->n_disowned, n); /* under their old names */
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+}
+
 /* A leg that is in the spec, but must not be touched today, keeps what it has. */
 static void test_refused_leg_keeps_its_values(void **state)
 {
@@ -498,6 +538,7 @@ int main(void)
 		CASE(test_restores_come_last),
 		CASE(test_taken_over_by_others),
 		CASE(test_another_link_of_the_name),
+		CASE(test_renamed_link),
 		CASE(test_refused_leg_keeps_its_values),
 		CASE(test_killed_in_the_commit),
 		CASE(test_killed_before_the_commit),
