@@ -83,6 +83,7 @@ int ip_range_parse(const char *text, struct ip_range *ret)
 {
 	const char *slash = strchr(text, '/');
 	const char *end = slash ? slash : text + strlen(text);
+	/* A dash behind the slash is no part of a range; the length's parser refuses it. */
 	const char *dash = memchr(text, '-', (size_t)(end - text));
 	struct ip_prefix subnet;
 	struct ip_range range;
@@ -129,6 +130,7 @@ int mac_addr_parse(const char *text, struct mac_addr *ret)
 {
 	struct mac_addr m;
 
+	/* With the length right, every index below is inside the text. */
 	if (strlen(text) != MAC_ADDR_STR_MAX - 1)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(m.bytes); i++) {
@@ -188,6 +190,8 @@ int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b)
 		return a->family < b->family ? -1 : 1;
 	if (a->family == 0)
 		return 0;
+	/* Network byte order sorts as the numbers do. What lies behind an IPv4 address's four bytes
+	 * does not count. */
 	return memcmp(a->bytes, b->bytes, address_bytes(a));
 }
 
@@ -239,6 +243,7 @@ bool ip_prefix_contains(const struct ip_prefix *p, const struct ip_addr *a)
 
 	if (p->addr.family != a->family)
 		return false;
+	/* A prefix may be an interface's address, whose host bits are set. */
 	want = ip_addr_network(&p->addr, p->len);
 	have = ip_addr_network(a, p->len);
 	return ip_addr_equal(&want, &have);

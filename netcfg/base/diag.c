@@ -148,6 +148,7 @@ static void entry_print(const struct diag_entry *e, FILE *out)
 
 void diag_print(const struct diag *d, FILE *out)
 {
+	/* Without memory for the order, the entries are shown as they came. */
 	autofree struct order *order = calloc(d->n ? d->n : 1, sizeof(*order));
 	size_t shown_errors = 0;
 

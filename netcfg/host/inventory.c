@@ -101,6 +101,7 @@ struct inv_mount *inv_mount_add(struct inventory *inv)
 	return array_add(&inv->mounts, &inv->n_mounts, sizeof(*inv->mounts));
 }
 
+/* Keys and values are on the heap, unlike what other entries hold: their lengths differ most. */
 int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
 {
 	autofree char *k = strdup(key), *v = strdup(value);
@@ -116,6 +117,7 @@ int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
 	return 0;
 }
 
+/* The bytes behind the text are zeroed, so that entries can be compared and written as a whole. */
 void inv_text_set(char *field, size_t size, const char *text)
 {
 	size_t len = strnlen(text, size - 1);
@@ -277,6 +279,7 @@ static int conns_cmp(const void *pa, const void *pb)
 	return ip_addr_cmp(&a->local, &b->local);
 }
 
+/* qsort(3) must not be given NULL, not even with nothing to sort. */
 static void sort_array(void *array, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	if (n > 1)
@@ -296,7 +299,7 @@ void inv_sort(struct inventory *inv)
 
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret)
 {
-	static _Atomic uint64_t last_number;
+	static _Atomic uint64_t last_number; /* of this process: others count for themselves */
 	struct inventory *inv = inv_new();
 	int r = inv ? k->ops->collect(k, d, inv) : -ENOMEM;
 
@@ -322,6 +325,7 @@ const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t i
 {
 	const struct inv_link key = {.ifindex = ifindex};
 
+	/* A plan asks this for each address and route; hosts with thousands of links exist. */
 	if (inv->n_links == 0)
 		return NULL;
 	return bsearch(&key, inv->links, inv->n_links, sizeof(key), link_cmp);
