@@ -196,7 +196,7 @@ static void print_group(const char *word, FILE *out)
 /* At least one operand, which no command begins with. */
 static int complain_unknown(char **operands, int n)
 {
-	const char *words[ARRAY_SIZE(commands)], *near;
+	const char *words[ARRAY_SIZE(commands)], *near = NULL;
 	bool group = is_group(operands[0]);
 	char typed[80];
 
@@ -205,11 +205,14 @@ static int complain_unknown(char **operands, int n)
 		print_group(operands[0], stderr);
 		return CTL_USAGE;
 	}
-	snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], group ? " " : "",
-		 group ? operands[1] : "");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		words[i] = commands[i].words;
-	near = diag_suggest(typed, words, ARRAY_SIZE(words));
+	/* The one word, and where that is like none of them the two. */
+	for (int n_typed = group ? 2 : 1; !near && n_typed <= MIN_OF(n, 2); n_typed++) {
+		snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], n_typed > 1 ? " " : "",
+			 n_typed > 1 ? operands[1] : "");
+		near = diag_suggest(typed, words, ARRAY_SIZE(words));
+	}
 	if (near)
 		ctl_complain("there is no command '%s'; did you mean '%s'?", typed, near);
 	else

@@ -188,7 +188,7 @@ static void print_below(const struct layout *l, size_t row)
 	const char *text = cell_of(l->t, row, l->t->n_columns - 1);
 
 	putchar('\n');
-	if (row == 0 || strcmp(text, "-") == 0)
+	if (strcmp(text, "-") == 0)
 		return;
 	printf("%*s", STACK_INDENT, "");
 	print_text(l, text, STACK_INDENT);

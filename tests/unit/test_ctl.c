@@ -647,6 +647,9 @@ static void test_wrong_usage(void **state)
 	}
 	r = run("proceses", 200, "{}");
 	assert_non_null(strstr(r.err, "did you mean 'processes'?"));
+	r = run("confg show --running", 200, "{}");
+	assert_non_null(
+		strstr(r.err, "there is no command 'confg show'; did you mean 'config show'?"));
 	r = run("net ad x", 200, "{}");
 	assert_non_null(strstr(r.err, "did you mean 'net add'?"));
 	r = run("net list --help", 200, "{}");
