@@ -71,7 +71,7 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 	control_json(r, 200, o);
 }
 
-static void control_get_snapshot(struct agent *a, enum privsep_what what, struct control_reply *r)
+static void get_snapshot(struct agent *a, enum privsep_what what, struct control_reply *r)
 {
 	struct status st;
 
@@ -89,7 +89,7 @@ static void control_get_snapshot(struct agent *a, enum privsep_what what, struct
 	status_done(&st);
 }
 
-static void control_get_staged(struct agent *a, struct control_reply *r)
+static void get_staged(struct agent *a, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *spec = NULL;
@@ -105,15 +105,15 @@ static void control_get_staged(struct agent *a, struct control_reply *r)
 	spec_free(spec);
 }
 
-static void control_on_get(struct agent *a, const struct client *cl, const struct privsep_msg *m,
-			   int fd, struct control_reply *r)
+static void on_get(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		   struct control_reply *r)
 {
 	switch ((enum privsep_what)m->get.what) {
 	case PRIVSEP_STATUS:
 	case PRIVSEP_PROCESSES:
 	case PRIVSEP_NET:
 	case PRIVSEP_METRICS:
-		control_get_snapshot(a, (enum privsep_what)m->get.what, r);
+		get_snapshot(a, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_INVENTORY:
 	case PRIVSEP_PLAN:
@@ -128,15 +128,15 @@ static void control_on_get(struct agent *a, const struct client *cl, const struc
 				      NULL);
 		break;
 	case PRIVSEP_CONFIG_STAGED:
-		control_get_staged(a, r);
+		get_staged(a, r);
 		break;
 	case PRIVSEP_WHAT_MAX:
 		break;
 	}
 }
 
-static void control_on_get_events(struct agent *a, const struct client *cl,
-				  const struct privsep_msg *m, int fd, struct control_reply *r)
+static void on_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			  int fd, struct control_reply *r)
 {
 	control_json(r, 200,
 		     events_to_json(&a->events, m->get_events.since, m->get_events.instance));
@@ -144,9 +144,9 @@ static void control_on_get_events(struct agent *a, const struct client *cl,
 
 /* ---- changes: each names who asked for it ---- */
 
-static void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
+static void note(struct agent *a, const struct client *cl, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-static void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
+static void note(struct agent *a, const struct client *cl, const char *fmt, ...)
 {
 	char text[EVENTS_TEXT_MAX], by[CLIENTS_BY_MAX];
 	va_list ap;
@@ -159,24 +159,24 @@ static void control_note(struct agent *a, const struct client *cl, const char *f
 }
 
 /* The end of an apply puts what is staged in the files' place: it must be what was applied. */
-static int control_may_stage(const struct agent *a)
+static int may_stage(const struct agent *a)
 {
 	return walk_holds_staged(a) ? -EINPROGRESS : 0;
 }
 
 /* What was staged before and failed is asked for no longer. */
-static void control_staged_is(struct agent *a, struct control_reply *r, bool staged)
+static void staged_is(struct agent *a, struct control_reply *r, bool staged)
 {
 	walk_forget_staged(a);
 	control_json(r, 200, json_pack("{s:b}", "staged", staged));
 }
 
-static void control_on_put_staged(struct agent *a, const struct client *cl,
-				  const struct privsep_msg *m, int fd, struct control_reply *r)
+static void on_put_staged(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			  int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *text = NULL;
-	int k = control_may_stage(a);
+	int k = may_stage(a);
 
 	if (k >= 0)
 		k = privsep_read_memfd(fd, m->put_staged.len, &text);
@@ -185,32 +185,32 @@ static void control_on_put_staged(struct agent *a, const struct client *cl,
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k >= 0) {
-		control_note(a, cl, "a configuration is staged; apply to use it");
-		control_staged_is(a, r, true);
+		note(a, cl, "a configuration is staged; apply to use it");
+		staged_is(a, r, true);
 	}
 }
 
-static void control_on_drop_staged(struct agent *a, const struct client *cl,
-				   const struct privsep_msg *m, int fd, struct control_reply *r)
+static void on_drop_staged(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			   int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = control_may_stage(a);
+	int k = may_stage(a);
 
 	if (k >= 0)
 		k = store_drop_staged(&a->store, &d);
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k > 0)
-		control_note(a, cl, "what was staged is discarded");
+		note(a, cl, "what was staged is discarded");
 	if (k >= 0)
-		control_staged_is(a, r, false);
+		staged_is(a, r, false);
 }
 
-static void control_on_net_add(struct agent *a, const struct client *cl,
-			       const struct privsep_msg *m, int fd, struct control_reply *r)
+static void on_net_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = control_may_stage(a);
+	int k = may_stage(a);
 
 	if (k >= 0)
 		k = store_net_add(&a->store, &m->net_add, &d);
@@ -219,17 +219,16 @@ static void control_on_net_add(struct agent *a, const struct client *cl,
 		return;
 	}
 	walk_forget_staged(a);
-	control_note(a, cl, "net %s (%s) staged; apply to use it", m->net_add.name,
-		     m->net_add.device);
+	note(a, cl, "net %s (%s) staged; apply to use it", m->net_add.name, m->net_add.device);
 	control_json(r, 201,
 		     json_pack("{s:s, s:s}", "name", m->net_add.name, "file", a->store.cli_file));
 }
 
-static void control_on_net_del(struct agent *a, const struct client *cl,
-			       const struct privsep_msg *m, int fd, struct control_reply *r)
+static void on_net_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = control_may_stage(a);
+	int k = may_stage(a);
 
 	if (k >= 0)
 		k = store_net_del(&a->store, m->net_del.name, &d);
@@ -238,19 +237,19 @@ static void control_on_net_del(struct agent *a, const struct client *cl,
 		return;
 	}
 	walk_forget_staged(a);
-	control_note(a, cl, "the removal of net %s is staged; apply to drop it", m->net_del.name);
+	note(a, cl, "the removal of net %s is staged; apply to drop it", m->net_del.name);
 	control_json(r, 200,
 		     json_pack("{s:s, s:s}", "name", m->net_del.name, "file", a->store.cli_file));
 }
 
 /* Answered at the end of its walk, by control_on_applied. */
-static void control_on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m,
-			     int fd, struct control_reply *r)
+static void on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r)
 {
 	struct walk_client client = {.id = cl->id};
 
 	clients_describe(cl, client.by, sizeof(client.by));
-	control_note(a, cl, "an apply is asked for");
+	note(a, cl, "an apply is asked for");
 	r->later = true;
 	walk_ask_client(a, &client);
 }
@@ -260,21 +259,21 @@ static void control_on_apply(struct agent *a, const struct client *cl, const str
 typedef void (*control_handler)(struct agent *a, const struct client *cl,
 				const struct privsep_msg *m, int fd, struct control_reply *r);
 
-static const control_handler control_handlers[PRIVSEP_TYPE_MAX] = {
-	[PRIVSEP_GET] = control_on_get,
-	[PRIVSEP_GET_EVENTS] = control_on_get_events,
-	[PRIVSEP_PUT_STAGED] = control_on_put_staged,
-	[PRIVSEP_DROP_STAGED] = control_on_drop_staged,
-	[PRIVSEP_NET_ADD] = control_on_net_add,
-	[PRIVSEP_NET_DEL] = control_on_net_del,
-	[PRIVSEP_APPLY] = control_on_apply,
+static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
+	[PRIVSEP_GET] = on_get,
+	[PRIVSEP_GET_EVENTS] = on_get_events,
+	[PRIVSEP_PUT_STAGED] = on_put_staged,
+	[PRIVSEP_DROP_STAGED] = on_drop_staged,
+	[PRIVSEP_NET_ADD] = on_net_add,
+	[PRIVSEP_NET_DEL] = on_net_del,
+	[PRIVSEP_APPLY] = on_apply,
 };
 
 /* Rounded to what people count: without it 254.985 is printed as 254.98500000000001. */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15))
 
-static void control_send(struct agent *a, uint64_t client, const struct control_reply *r,
-			 const char *text)
+static void send_text(struct agent *a, uint64_t client, const struct control_reply *r,
+		      const char *text)
 {
 	size_t len = strlen(text);
 	const struct privsep_reply reply = {r->http_status, r->content, len};
@@ -303,7 +302,7 @@ void control_answer(struct agent *a, uint64_t client, struct control_reply *r)
 {
 	const char *text = control_text(r);
 
-	control_send(a, client, r, text);
+	send_text(a, client, r, text);
 	free(r->text);
 }
 
@@ -323,12 +322,12 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 		 !clients_may_change(a->clients, cl))
 		control_error(&r, 403, "forbidden", "this client may not make changes", NULL);
 	else
-		control_handlers[m->type](a, cl, m, fd, &r);
+		handlers[m->type](a, cl, m, fd, &r);
 	if (!r.later)
 		control_answer(a, cl->id, &r);
 }
 
-static json_t *control_actions(const struct plan *p)
+static json_t *actions(const struct plan *p)
 {
 	json_t *list = json_array();
 
@@ -358,7 +357,7 @@ void control_on_applied(struct agent *a, const struct walk_client *c, const stru
 		     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o}", "applied", "number",
 			       (json_int_t)w->number, "steps", (json_int_t)w->steps,
 			       "kernel_writes", (json_int_t)w->kernel_writes, "actions",
-			       control_actions(w->plan), "warnings", warnings));
+			       actions(w->plan), "warnings", warnings));
 	control_answer(a, c->id, &r);
 }
 

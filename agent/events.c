@@ -62,7 +62,7 @@ void events_add(struct events *ev, enum log_level severity, const char *source, 
 	events_keep(ev, severity, source, text);
 }
 
-static json_t *events_entry_to_json(const struct events_entry *e)
+static json_t *entry_to_json(const struct events_entry *e)
 {
 	time_t sec = (time_t)(e->time_ms / 1000);
 	char when[48], zulu[64];
@@ -91,7 +91,7 @@ json_t *events_to_json(const struct events *ev, uint64_t since, uint64_t instanc
 		since = 0;
 	snprintf(id, sizeof(id), "%016" PRIx64, ev->instance);
 	for (uint64_t n = MAX_OF(since, oldest); n < ev->next; n++) {
-		json_t *e = events_entry_to_json(&ev->ring[n % EVENTS_KEPT]);
+		json_t *e = entry_to_json(&ev->ring[n % EVENTS_KEPT]);
 
 		if (!e || json_array_append_new(list, e) < 0) {
 			json_decref(list);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define PRIVSEP_HEAD offsetof(struct privsep_msg, get)
+#define HEAD_BYTES offsetof(struct privsep_msg, get)
 
 const char *privsep_role_to_string(enum privsep_role r)
 {
@@ -98,7 +98,7 @@ struct privsep_rule {
 
 #define SIZE(member) sizeof(((struct privsep_msg *)0)->member)
 
-static const struct privsep_rule privsep_table[PRIVSEP_TYPE_MAX] = {
+static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	/*                       senders  payload         fd   connection check */
 	[PRIVSEP_GET] = {EITHER, SIZE(get), false, true, check_get},
 	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, NULL},
@@ -120,7 +120,7 @@ static const struct privsep_rule privsep_table[PRIVSEP_TYPE_MAX] = {
 
 bool privsep_is_change(enum privsep_type t)
 {
-	return t < PRIVSEP_TYPE_MAX && privsep_table[t].senders == ADMIN;
+	return t < PRIVSEP_TYPE_MAX && rules[t].senders == ADMIN;
 }
 
 int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool has_fd,
@@ -129,7 +129,7 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 	const struct privsep_rule *rule;
 	const char *why = NULL;
 
-	if (len < PRIVSEP_HEAD) {
+	if (len < HEAD_BYTES) {
 		*ret_why = "shorter than a header";
 		return -EBADMSG;
 	}
@@ -137,10 +137,10 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 		*ret_why = "unknown type";
 		return -EBADMSG;
 	}
-	rule = &privsep_table[m->type];
+	rule = &rules[m->type];
 	if (sender >= PRIVSEP_ROLE_MAX || !(rule->senders & FROM(sender)))
 		why = "not a message of this sender";
-	else if (m->size != rule->size || len != PRIVSEP_HEAD + rule->size)
+	else if (m->size != rule->size || len != HEAD_BYTES + rule->size)
 		why = "wrong size";
 	else if (rule->fd != has_fd)
 		why = rule->fd ? "descriptor missing" : "descriptor not expected";
@@ -164,8 +164,8 @@ int privsep_send(int sock, enum privsep_role sender, struct privsep_msg *m, int 
 
 	if (m->type == 0 || m->type >= PRIVSEP_TYPE_MAX)
 		return -EINVAL;
-	m->size = privsep_table[m->type].size;
-	len = PRIVSEP_HEAD + m->size;
+	m->size = rules[m->type].size;
+	len = HEAD_BYTES + m->size;
 	r = privsep_check(sender, m, len, fd >= 0, &why);
 	return r < 0 ? r : fdpass_send(sock, m, len, fd);
 }
