@@ -6,6 +6,7 @@
  */
 #include "agent/api_internal.h"
 #include "agent/clients.h"
+#include "agent/control_internal.h"
 #include "netcfg/base/memfd.h"
 #include <poll.h>
 #include <setjmp.h>
@@ -444,6 +445,18 @@ static void test_a_child_that_does_not_read(void **state)
 	world_free(w);
 }
 
+/* What people read is rounded to what they count. */
+static void test_numbers(void **state)
+{
+	struct control_reply r = {.http_status = 200};
+
+	r.json = json_pack("{s:f, s:f, s:I}", "rtt_us", 254.985, "third", 1.0 / 3, "bytes",
+			   (json_int_t)9007199254740993);
+	assert_string_equal(control_text(&r), "{\"rtt_us\":254.985,\"third\":0.333333333333333,"
+					      "\"bytes\":9007199254740993}");
+	free(r.text);
+}
+
 /* ---- rights ---- */
 
 static void test_rights(void **state)
@@ -552,6 +565,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_one_request_a_connection),
 		cmocka_unit_test(test_a_forbidden_system_call),
 		cmocka_unit_test(test_a_child_that_does_not_read),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_rights),
 		cmocka_unit_test(test_who_makes_room),
 	};
