@@ -135,7 +135,8 @@ struct world {
 	size_t n_got;
 	/* what was asked for */
 	unsigned n_requests;
-	bool may_change, change_allowed, hold_answer;
+	bool may_change, change_allowed, hold_answer, notes;
+	int waiting;
 	struct clients_peer peer;
 	struct privsep_msg last;
 	unsigned stage;
@@ -203,7 +204,7 @@ static struct world *world_new(const char *kind, const char *role)
 	assert_non_null(w);
 	setenv("PLENUM_TEST_CHILD", kind, 1);
 	setenv("PLENUM_TEST_ROLE", role, 1);
-	w->client = -1;
+	w->client = w->waiting = -1;
 	strcpy(w->dir, "/tmp/plenum-clients.XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
 	snprintf(w->read_path, sizeof(w->read_path), "%s/plenumd.sock", w->dir);
@@ -213,7 +214,8 @@ static struct world *world_new(const char *kind, const char *role)
 	assert_int_equal(loop_new(&w->loop), 0);
 	assert_int_equal(loop_add_timer(w->loop, NSEC_PER_MSEC, on_timer, w, &w->timer), 0);
 	setup.loop = w->loop;
-	setup.idle_ns = strcmp(kind, "hoard") == 0 ? NSEC_PER_SEC : CLIENTS_IDLE_NS;
+	setup.idle_ns = strcmp(role, "none") == 0 || strcmp(kind, "hoard") == 0 ? NSEC_PER_SEC
+										: CLIENTS_IDLE_NS;
 	setup.events = &w->events;
 	setup.read_path = w->read_path;
 	setup.admin_path = w->admin_path;
@@ -225,6 +227,7 @@ static struct world *world_new(const char *kind, const char *role)
 static void world_free(struct world *w)
 {
 	cleanup_close(&w->client);
+	cleanup_close(&w->waiting);
 	clients_free(w->clients);
 	assert_int_equal(access(w->read_path, F_OK), -1);
 	loop_source_free(w->timer);
@@ -347,6 +350,72 @@ static void test_a_bad_head(void **state)
 	assert_non_null(strstr(w->got, "application/json"));
 	assert_non_null(strstr(w->got, "{\"error\":{\"code\":\"too-large\""));
 	world_free(w);
+}
+
+/* First another one is served, which shows that the waiting one's request has been read. */
+static bool waiting_one_is_answered(struct world *w)
+{
+	if (w->stage == 0 && answered(w)) {
+		assert_int_equal(w->n_requests, 1);
+		assert_int_equal(w->last.type, PRIVSEP_GET);
+		close(w->client);
+		w->client = fd_take(w->waiting);
+		w->n_got = 0;
+		w->got[0] = '\0';
+		w->stage = 1;
+		if (w->notes)
+			clients_note_event(w->clients, 8, 0xabc);
+	}
+	return w->stage == 1 && answered(w);
+}
+
+/* Held back while there is nothing, then asked for: when an event comes, or the wait is over. */
+static void test_who_waits_for_events(void **state)
+{
+	static const char *const waits[] = {"30", "1"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+		struct world *w = world_new("real", "api");
+		char request[128];
+
+		w->notes = i == 0;
+		clients_note_event(w->clients, 7, 0xabc);
+		snprintf(request, sizeof(request),
+			 "GET /v1/events?since=7&wait=%s&instance=abc HTTP/1.1\r\nHost: x\r\n\r\n",
+			 waits[i]);
+		client_asks(w, w->read_path, request);
+		w->waiting = fd_take(w->client);
+		client_asks(w, w->read_path, GET_STATUS);
+		assert_true(run(w, waiting_one_is_answered));
+		assert_int_equal(w->n_requests, 2);
+		assert_int_equal(w->last.type, PRIVSEP_GET_EVENTS);
+		assert_int_equal(w->last.get_events.since, 7);
+		world_free(w);
+	}
+}
+
+static bool is_closed(struct world *w)
+{
+	struct pollfd p = {.fd = w->client};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
+static void test_who_asks_nothing_is_closed(void **state)
+{
+	static const char *const sends[] = {
+		"", "GET /v1/status HT",
+		"PUT /v1/config/staged HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhost"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sends); i++) {
+		struct world *w = world_new("real", "none");
+
+		client_asks(w, w->read_path, sends[i]);
+		assert_true(run(w, is_closed));
+		assert_int_equal(w->n_requests, 0);
+		assert_int_equal(w->events.next, 1); /* that is nothing to report */
+		world_free(w);
+	}
 }
 
 /* ---- children that were taken over ---- */
@@ -558,6 +627,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_an_administrator_does),
 		cmocka_unit_test(test_a_change_needs_its_client),
 		cmocka_unit_test(test_a_bad_head),
+		cmocka_unit_test(test_who_waits_for_events),
+		cmocka_unit_test(test_who_asks_nothing_is_closed),
 		cmocka_unit_test(test_forged_connections),
 		cmocka_unit_test(test_changes_of_the_readers_child),
 		cmocka_unit_test(test_changes_without_a_client),
