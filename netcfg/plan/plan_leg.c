@@ -166,7 +166,7 @@ static bool link_is_ours(const struct plan_builder *b, const struct inv_link *li
 {
 	for (size_t i = 0; i < b->inv->n_addrs; i++)
 		if (b->inv->addrs[i].ifindex == link->ifindex &&
-		    b->inv->addrs[i].proto == PLENUM_RTPROT)
+		    plan_addr_is_ours(b, &b->inv->addrs[i]))
 			return true;
 	for (size_t i = 0; i < b->inv->n_routes; i++)
 		if (b->inv->routes[i].oif == link->ifindex &&
@@ -357,7 +357,7 @@ static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg 
 	for (size_t i = 0; i < b->inv->n_addrs; i++) {
 		const struct inv_addr *a = &b->inv->addrs[i];
 
-		if (a->proto != PLENUM_RTPROT && prefix_collides(b, leg, &a->ip, a->ifindex, why))
+		if (!plan_addr_is_ours(b, a) && prefix_collides(b, leg, &a->ip, a->ifindex, why))
 			return true;
 	}
 	for (size_t i = 0; i < b->inv->n_routes; i++) {

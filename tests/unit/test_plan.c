@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the golden cases cannot say: order, ownership, stability, memory. Texts are theirs. */
+#include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 
@@ -436,6 +438,35 @@ static void test_addresses_are_stable(void **state)
 	inv_free(second);
 }
 
+/* A leg moves to another device on a kernel that forgets who added an address: the record knows
+ * that the one on the old device is ours, and goes. */
+static void test_moved_leg_is_not_in_its_own_way(void **state)
+{
+	struct inventory *inv = host_new();
+	char *yaml = yaml_with("device: veth1", "device: ens9");
+	struct inv_addr *a = inv_addr_add(inv);
+	struct spec *s = host_spec(yaml);
+	struct diag d = DIAG_INIT;
+	struct plan *p = NULL;
+	struct plan_step made = {.kind = &object_addr, .verb = PLAN_ADD, .link = "veth1"};
+	struct plan_owned owned = {.steps = &made, .n = 1};
+	struct plan_context ctx = {.owned = &owned};
+
+	host_add_link(inv, 9, "ens9", INV_LINK_VETH, true);
+	inv->addr_owner_known = false;
+	*a = (struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("10.20.1.10/16")};
+	expect_leg(yaml, inv, 1, PLAN_LEG_REFUSED, "overlap", "veth1 has 10.20.0.0/16");
+	made.change =
+		(struct kernel_change){.kind = KERNEL_ADDR, .ifindex = HOST_VETH1, .addr = *a};
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &p), 0);
+	assert_int_equal(p->legs[1].state, PLAN_LEG_USABLE);
+	plan_free(p);
+	spec_free(s);
+	diag_done(&d);
+	free(yaml);
+	inv_free(inv);
+}
+
 /* An address that others have is one port less, not a leg less. */
 static void test_taken_address(void **state)
 {
@@ -680,6 +711,7 @@ int main(void)
 		cmocka_unit_test(test_host_lives_by_advertisements),
 		cmocka_unit_test(test_ambiguous_device),
 		cmocka_unit_test(test_addresses_are_stable),
+		cmocka_unit_test(test_moved_leg_is_not_in_its_own_way),
 		cmocka_unit_test(test_taken_address),
 		cmocka_unit_test(test_dpdk_without_legs),
 		cmocka_unit_test(test_no_leg_is_usable),
