@@ -186,6 +186,11 @@ static void fail(struct agent *a, int error)
 {
 	struct walk *w = &a->walk;
 
+	/* Why the files do not run is said, and tried again, already. */
+	if (w->source == WALK_FROM_LAST_GOOD) {
+		log_notice("what ran before cannot run either: %s", strerror(-error));
+		return;
+	}
 	say_failure(a, error);
 	if (w->source == WALK_FROM_FILES) {
 		if (walk_is_asked(w->trigger) && w->trigger != WALK_START)

@@ -59,6 +59,7 @@ static void test_bad_reload_changes_nothing_and_stays_a_problem(void **state)
 	assert_int_equal(walk(f, WALK_RELOAD), -EINVAL);
 	assert_int_equal(a->state, AGENT_DEGRADED);
 	assert_true(problem_has(a, "nonsense"));
+	assert_int_equal(a->problems.n_all, 1);
 	assert_int_equal(a->walk.n_writes, 0);
 	assert_int_equal(sup_first(a->sup)->pid, pid);
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
@@ -290,6 +291,22 @@ static void test_bad_file_at_the_start(void **state)
 	assert_int_equal(a->state, AGENT_RUNNING);
 }
 
+/* What ran before cannot run either: it is said once why. */
+static void test_nothing_can_run(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	forget_all(f);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	kernel_fake_fail(a->kernel, 1, 0, -EIO, "made of cheese");
+	assert_true(walk(f, WALK_START) < 0);
+	assert_null(a->now.spec);
+	assert_int_equal(a->problems.n_all, 1);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+}
+
 /* What the files want and the host cannot do is tried again when the host has changed. */
 static void test_refused_reload_is_tried_again(void **state)
 {
@@ -438,6 +455,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_start_recovers_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_file_at_the_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_can_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_reload_is_tried_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_failing_apply_does_not_spin, setup, teardown),
