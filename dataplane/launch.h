@@ -128,8 +128,8 @@ enum launch_msg_type {
 	/* agent -> worker */
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
 	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
-	LAUNCH_MSG_LOG_LEVEL, /* code = enum log_level */
-	LAUNCH_MSG_ADOPT, /* from the next agent, with the read end of its pipe; answered READY */
+	LAUNCH_MSG_ADOPT =
+		67, /* from the next agent, with the read end of its pipe; answered READY */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,

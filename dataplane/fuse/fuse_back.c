@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Life of the server end and of its clients' sessions: made, fed, freed. What a request does is in
+ * the files that are named after it (fuse_back_internal.h).
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "dataplane/fuse/fuse_hello.h"
 #include "netcfg/base/log.h"
@@ -99,7 +103,7 @@ static void client_free(struct fuse_back_client *c)
 	back_mount_put(m);
 }
 
-static void clients_bury(struct fuse_back *b)
+static void clients_reap(struct fuse_back *b)
 {
 	while (b->dying) {
 		struct fuse_back_client *c = b->dying;
@@ -117,7 +121,7 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	/* What io_uring works on lies in our buffers. */
 	while (b->n_ring > 0 && back_ring_poll(b) >= 0)
 		;
-	clients_bury(b);
+	clients_reap(b);
 	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++)
 		if (b->mounts[i])
 			back_mount_free(b->mounts[i], b->mounts[i]->gone);
@@ -141,7 +145,7 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
 
 	if (b->wait_head)
 		back_wait_run(b);
-	clients_bury(b);
+	clients_reap(b);
 	if (b->n_drops)
 		back_drops_retry(b);
 	r = back_signs_flush(b); /* before the answers leave, which rudp_poll does after this */
@@ -251,7 +255,7 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 			q->call = NULL;
 	c->gone = true;
 	if (c->n_reqs > 0)
-		return; /* the last one's end buries it */
+		return; /* the last one's end reaps it */
 	c->next_dying = b->dying;
 	b->dying = c;
 }

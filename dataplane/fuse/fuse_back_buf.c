@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffers of the server end. A pool of its own, because requests and answers of 1 MiB are taken and
+ * handed back at the rate of packets: memory that was touched is kept, up to a limit.
+ */
 #include "dataplane/fuse/fuse_back_buf.h"
 #include <sys/mman.h>
 

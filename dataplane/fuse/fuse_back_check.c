@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a request must look like before libfuse may see it. Apart, and fuzzed alone, because libfuse
+ * trusts its messages: they come from a kernel where it was made.
+ */
 #include "dataplane/fuse/fuse_back_check.h"
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Directory streams. Apart from files because an offset in a directory is a cookie of the file
+ * system's, which must mean the same to a worker's successor.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <dirent.h>
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open files: opening, creating, and the operations on data, most of them by io_uring so that the
+ * core does not wait for a disk.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <limits.h>
 #include <sys/uio.h>

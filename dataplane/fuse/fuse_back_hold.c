@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open files that are about to lose their last name: the agent is asked to hold them, so that their
+ * handles stay good over this process's death.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "netcfg/base/log.h"
 

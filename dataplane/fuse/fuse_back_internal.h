@@ -299,8 +299,6 @@ int back_node_lookup(struct back_mount *m, uint64_t parent, const char *name,
 /* The same for an open descriptor (borrowed). */
 int back_node_of_fd(struct back_mount *m, int fd, struct fuse_entry_param *ret);
 void back_node_forget(struct back_mount *m, uint64_t nodeid, uint64_t n);
-struct stat;
-int back_node_stat(struct back_mount *m, uint64_t nodeid, struct stat *ret);
 
 /* Operations, in the table of fuse_back.c. */
 extern const double back_attr_timeout_s, back_entry_timeout_s;

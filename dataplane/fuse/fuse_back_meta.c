@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations on names and attributes. They are done at once: there is no asynchronous form of most
+ * of them, and what they touch is in memory.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <limits.h>
 #include <stdio.h>

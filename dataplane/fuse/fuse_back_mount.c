@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client's mount as it is kept in the state: its open files and its last answers. A mount
+ * outlives its sessions and this process, so nothing here belongs to either.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <string.h>
 

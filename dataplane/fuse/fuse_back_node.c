@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nodes: from the client's number to a file handle to a descriptor and back. The one place that
+ * resolves names and opens by handle, so that nothing outside an export is ever reached from
+ * elsewhere.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -587,15 +592,6 @@ int back_node_open(struct back_mount *m, uint64_t nodeid, int flags)
 		fd = open(path, flags);
 	}
 	return fd < 0 ? -errno : fd;
-}
-
-int back_node_stat(struct back_mount *m, uint64_t nodeid, struct stat *ret)
-{
-	int fd = back_node_fd(m, nodeid);
-
-	if (fd < 0)
-		return fd;
-	return fstatat(fd, "", ret, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
 /* Finds or makes the node that fd shows. path_fd: fd is O_PATH and given away. */

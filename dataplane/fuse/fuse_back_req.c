@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Life of a request, from its message to its answer, whatever it asks for: checked, answered from
+ * memory where it ran before, handed to libfuse, kept.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <string.h>
 #include <sys/uio.h>

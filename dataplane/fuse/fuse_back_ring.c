@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * io_uring, and the same by plain system calls where there is none; and the identity under which
+ * files are made.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <linux/capability.h>
 #include <sys/fsuid.h>

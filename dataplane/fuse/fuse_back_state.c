@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The state's memory: chunks of a memfd, given out and taken back so that the process may die
+ * between any two instructions.
+ */
 #include "dataplane/fuse/fuse_back_state.h"
 #include <fcntl.h>
 #include <string.h>

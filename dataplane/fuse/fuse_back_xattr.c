@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Extended attributes: by path through the worker's own descriptors, because the calls that take a
+ * descriptor refuse O_PATH ones.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <string.h>
 #include <sys/xattr.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The client end: requests from the kernel go to the peer, answers go back. What it is made of has
+ * files of its own: slots, buffers, the kernel's INIT.
+ */
 #include "dataplane/fuse/fuse_front.h"
 #include "dataplane/fuse/fuse_front_internal.h"
 #include "dataplane/fuse/fuse_hello.h"

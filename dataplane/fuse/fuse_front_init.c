@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the mount negotiates with its kernel, once in its life, and what a successor must know of
+ * it.
+ */
 #include "dataplane/fuse/fuse_front_internal.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffers for requests: one mapping, cold pages given back, so that a burst of large writes does
+ * not stay in memory.
+ */
 #include "dataplane/fuse/fuse_front_pool.h"
 
 #include <sys/mman.h>
@@ -62,11 +66,6 @@ void front_pool_put(struct front_pool *p, void *buf, size_t used_bytes)
 	/* The coldest go first: they lie at the bottom of the stack. */
 	for (unsigned k = 0; k < p->n_free && p->free_touched > FRONT_POOL_KEEP_BYTES; k++)
 		pool_drop_pages(p, p->free[k]);
-}
-
-bool front_pool_owns(const struct front_pool *p, const void *buf)
-{
-	return (const uint8_t *)buf >= p->base && (const uint8_t *)buf < p->base + POOL_BYTES;
 }
 
 void front_pool_trim(struct front_pool *p)

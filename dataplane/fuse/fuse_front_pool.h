@@ -28,7 +28,6 @@ void front_pool_done(struct front_pool *p);
 void *front_pool_get(struct front_pool *p, unsigned reserve);
 /* used_bytes: how much of it may have been written. */
 void front_pool_put(struct front_pool *p, void *buf, size_t used_bytes);
-bool front_pool_owns(const struct front_pool *p, const void *buf);
 /* Gives all unused pages back to the system. */
 void front_pool_trim(struct front_pool *p);
 

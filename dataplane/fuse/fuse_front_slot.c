@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Slots of requests in flight, and the index by which an INTERRUPT finds the request it means. */
 #include "dataplane/fuse/fuse_front_internal.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Chooses the back end for a transport. DPDK is a module that is loaded only by who needs it:
+ * linked in, it would cost every UDP worker its memory.
+ */
 #include "dataplane/port/port.h"
 #include "netcfg/base/log.h"
 #include <dlfcn.h>

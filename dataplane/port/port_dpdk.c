@@ -538,13 +538,6 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	return 0;
 }
 
-void port_dpdk_counters_get(const struct port *p, struct port_dpdk_counters *ret)
-{
-	const struct port_dpdk *d = p->impl;
-
-	*ret = d->counters;
-}
-
 const struct port_ops plenum_port_module = {
 	.name = "dpdk",
 	.open = port_dpdk_open,

@@ -37,6 +37,5 @@ void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
 /* Bytes of buffer that one received frame needs. */
 unsigned port_dpdk_frame_room(uint32_t mtu);
-void port_dpdk_counters_get(const struct port *p, struct port_dpdk_counters *ret);
 
 #endif

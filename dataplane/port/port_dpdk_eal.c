@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Starting DPDK, once in a process, and what its arguments are. Apart from the port because a
+ * second leg must not do it again.
+ */
 #include "dataplane/port/port_dpdk.h"
 #include "netcfg/base/log.h"
 #include <ctype.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Frames around datagrams: Ethernet, IPv4, IPv6, UDP, and the control packets of addresses. Pure,
+ * so that every byte that comes from a network can be fuzzed.
+ */
 #include "dataplane/port/port_l2.h"
 #include <arpa/inet.h>
 #include <netinet/icmp6.h>

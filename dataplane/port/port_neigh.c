@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Neighbours of a port that the kernel does not see: ARP, neighbour discovery, duplicate detection,
+ * announcements, echo. Pure, time passed in: it never touches a device.
+ */
 #include "dataplane/port/port_neigh.h"
 #include <string.h>
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Datagrams by kernel sockets, many to a system call: trains of equal datagrams are segmented and
+ * merged by the kernel where it can.
+ */
 #include "dataplane/port/port_udp.h"
 #include "dataplane/port/port_udp_socket.h"
 #include "netcfg/base/log.h"
@@ -609,7 +613,7 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 
 	if (n <= 0) {
 		rx->batch = 1;
-		/* A pending error is told once and says nothing about the port: a peer without
+		/* A pending error is reported once and says nothing about the port: a peer without
 		 * listener, a router without route. rudp finds out by itself. */
 		return n == 0 || errno != EBADF ? 0 : -EBADF;
 	}

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Making and setting the sockets of port_udp, apart because every option here has its reason and
+ * the packet path has none of it.
+ */
 #include "dataplane/port/port_udp_socket.h"
 #include "dataplane/port/port_l2.h"
 #include <linux/filter.h>

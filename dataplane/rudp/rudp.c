@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The endpoint: its turn (packets in, timers, packets out), packets that belong to no session, and
+ * the functions that the application calls.
+ */
 #include "dataplane/rudp/rudp_internal.h"
 #include "netcfg/base/hash.h"
-
-const char *rudp_event_to_string(enum rudp_event e)
-{
-	static const char *const names[RUDP_EVENT_MAX] = {
-		[RUDP_SESSION_UP] = "session up",
-		[RUDP_SESSION_REFUSED] = "session refused",
-		[RUDP_SESSION_RESTARTED] = "peer restarted",
-		[RUDP_SESSION_LOST] = "session lost",
-		[RUDP_SESSION_CLOSED] = "session closed",
-		[RUDP_PATH_UP] = "path up",
-		[RUDP_PATH_DOWN] = "path down",
-	};
-
-	return (unsigned)e < RUDP_EVENT_MAX ? names[e] : "unknown event";
-}
 
 /* SipHash-2-4 (Aumasson and Bernstein, 2012), for cookies and session numbers. */
 uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len)
@@ -86,7 +75,7 @@ static void raw_flush(struct rudp *r)
 	r->raw_n = kept;
 }
 
-static void bury_dead(struct rudp *r)
+static void reap_dead(struct rudp *r)
 {
 	while (r->depth == 0 && r->dead) {
 		struct rudp_session *s = r->dead;
@@ -175,7 +164,7 @@ struct rudp *rudp_free(struct rudp *r)
 	for (unsigned i = 0; i < r->n_sessions; i++)
 		rudp_session_free(r->sessions[i]);
 	r->depth = 0;
-	bury_dead(r);
+	reap_dead(r);
 	free(r->sessions);
 	free(r);
 	return NULL;
@@ -254,7 +243,7 @@ int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, cons
 	if (res)
 		r->drops++;
 	r->depth--;
-	bury_dead(r);
+	reap_dead(r);
 	return res ? -EBADMSG : 0;
 }
 
@@ -286,7 +275,7 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	if (r->sent_in_poll)
 		r->ops->tx_flush(r->user);
 	r->depth--;
-	bury_dead(r);
+	reap_dead(r);
 	return r->again || r->dirty;
 }
 
@@ -325,7 +314,7 @@ void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns)
 		}
 	}
 	r->depth--;
-	bury_dead(r);
+	reap_dead(r);
 }
 
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev)
@@ -349,7 +338,7 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 	rudp_session_say_bye(s);
 	rudp_session_end(s, RUDP_SESSION_CLOSED, -ECANCELED);
 	r->depth--;
-	bury_dead(r);
+	reap_dead(r);
 }
 
 void *rudp_session_user(const struct rudp_session *s)

@@ -55,7 +55,6 @@ enum rudp_event {
 	RUDP_PATH_DOWN, /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
 	RUDP_EVENT_MAX
 };
-const char *rudp_event_to_string(enum rudp_event e);
 
 struct rudp_ops {
 	/* Queue one datagram on `port`. 0; -EAGAIN: full now, rudp keeps it and tries again at the
@@ -103,7 +102,7 @@ struct rudp_limits {		    /* 0: the default in brackets */
 	uint64_t min_rto_ns;	      /* [1 ms] */
 	uint64_t path_dead_ns; /* silence after which a path with traffic is left [8 ms, and at
 				* least two retransmission timeouts] */
-	uint64_t hold_ns;      /* a recovered path is taken back after this [1 s] */
+	uint64_t hold_ns;      /* a recovered path is used again after this [1 s] */
 	uint64_t keepalive_ns; /* idle paths are probed this often [1 s] */
 	uint64_t lost_ns;      /* a session with no live path is lost after this [5 s] */
 };
@@ -174,10 +173,6 @@ struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev
  * calls_per_session of them wait already.
  */
 int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t cookie);
-/* Ends a call early with no callback. A late response is dropped; the peer may have executed it.
- * The request's memory is the caller's again, within an op: when rudp_poll has returned. -ENOENT:
- * no such call. */
-int rudp_call_cancel(struct rudp_session *s, uint64_t cookie);
 /* Answers a request, RUDP_MSG_BYTES_MAX at most, none allowed. msg must not change until `sent`
  * hands `token` back (never from within this call). */
 void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *token);

@@ -81,7 +81,6 @@ static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg,
 	m->n_chunks = (uint16_t)wire_chunks(len, m->chunk_bytes);
 	m->next_chunk = m->n_lost = m->n_acked = 0;
 	m->active = true;
-	m->cancel = false;
 	words = (m->n_chunks + 63U) / 64;
 	memset(m->acked, 0, words * sizeof(m->acked[0]));
 	memset(m->lost, 0, words * sizeof(m->lost[0]));
@@ -186,55 +185,6 @@ int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t
 	rudp_call_activate(s);
 	rudp_session_touch(s);
 	return 0;
-}
-
-static bool ring_cancel(struct wait_ring *ring, uint64_t cookie)
-{
-	for (uint32_t i = ring->head; i != ring->tail; i++) {
-		if (ring->w[i & ring->mask].cookie != cookie)
-			continue;
-		for (ring->tail--; i != ring->tail; i++)
-			ring->w[i & ring->mask] = ring->w[(i + 1) & ring->mask];
-		return true;
-	}
-	return false;
-}
-
-/* A call that the peer may have heard of: its slot says so in its next generation. */
-static void slot_cancel(struct rudp_session *s, struct slot *slot)
-{
-	struct tx_msg *m = &slot->tx;
-	bool unsent = m->active && m->next_chunk == 0;
-	uint32_t len = m->len;
-
-	rudp_tx_drop(m);
-	rx_drop(s, slot);
-	if (unsent) {
-		s->credit_used -= slot->credit_bytes;
-		slot_put(s, slot);
-		return;
-	}
-	slot->gen++;
-	slot->state = SLOT_CANCELLING;
-	tx_start(s, slot, NULL, 0);
-	m->len = len;
-	m->cancel = true;
-}
-
-int rudp_call_cancel(struct rudp_session *s, uint64_t cookie)
-{
-	if (!s->is_client)
-		return -ENOENT;
-	if (ring_cancel(&s->wait_small, cookie) || ring_cancel(&s->wait_big, cookie))
-		return 0;
-	for (unsigned i = 0; i < s->n_slots; i++) {
-		if (s->slots[i].state != SLOT_CALLING || s->slots[i].cookie != cookie)
-			continue;
-		slot_cancel(s, &s->slots[i]);
-		rudp_session_touch(s);
-		return 0;
-	}
-	return -ENOENT;
 }
 
 /* Server */
@@ -418,18 +368,6 @@ static int request_begin(struct rudp_session *s, struct slot *slot, const struct
 	return 0;
 }
 
-static void request_cancel(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
-{
-	bool seen = slot->gen == d->gen - 1;
-
-	slot_retire(s, slot);
-	slot->gen = d->gen;
-	if (!seen && is_big(d->msg_len)) /* its bytes will never come */
-		s->credit_granted += d->msg_len;
-	s->tell = true;
-	rudp_session_touch(s);
-}
-
 static int request_rx(struct rudp_session *s, struct slot *slot, const struct wire_common *c,
 		      const struct wire_data *d)
 {
@@ -440,11 +378,6 @@ static int request_rx(struct rudp_session *s, struct slot *slot, const struct wi
 
 	if (newer < 0 || (newer == 0 && slot->state != SLOT_RECEIVING))
 		return 0;
-	if (c->flags & WIRE_F_CANCEL) {
-		if (newer > 0)
-			request_cancel(s, slot, d);
-		return 0;
-	}
 	if (newer > 0) {
 		slot_retire(s, slot);
 		if (s->state != SESSION_UP)
@@ -493,8 +426,6 @@ void rudp_call_acked(struct rudp_session *s, uint16_t index, uint32_t gen, uint1
 		slot_sent(s, slot);
 	} else {
 		rudp_tx_drop(m);
-		if (slot->state == SLOT_CANCELLING)
-			slot_put(s, slot);
 	}
 }
 

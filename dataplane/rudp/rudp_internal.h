@@ -76,9 +76,8 @@ struct tx_msg {
 	uint16_t chunk_bytes, n_chunks;
 	uint16_t next_chunk; /* first that was never sent */
 	uint16_t n_lost, n_acked;
-	uint8_t queue; /* enum tx_queue */
-	bool active;   /* acknowledgements for it matter */
-	bool cancel;
+	uint8_t queue;	/* enum tx_queue */
+	bool active;	/* acknowledgements for it matter */
 	uint8_t prefer; /* a response's path: the one that its request came by, where equal */
 	uint64_t acked[RUDP_CHUNK_WORDS], lost[RUDP_CHUNK_WORDS];
 };
@@ -95,7 +94,6 @@ struct rx_msg {
 enum slot_state {
 	SLOT_IDLE,
 	SLOT_CALLING,	 /* client: request sent, response awaited */
-	SLOT_CANCELLING, /* client: the peer is being told to forget it */
 	SLOT_RECEIVING,	 /* server: request partly here */
 	SLOT_EXECUTING,	 /* server: the application has it */
 	SLOT_RESPONDING, /* server: until the response is acknowledged */
@@ -245,7 +243,7 @@ struct rudp {
 	unsigned first; /* session that the next poll starts with */
 	bool dirty;	/* a session wants to be polled */
 	bool again;	/* this poll stopped early */
-	unsigned depth; /* of our own entry points: the dead are buried at 0 */
+	unsigned depth; /* of our own entry points: the dead are reaped at 0 */
 	uint64_t deadline;
 	uint32_t blocked_ports; /* bit per port, for one poll */
 	unsigned sent_in_poll;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Life of a session at either end: made, reconnected, ended, with the calls and the memory that go
+ * with it.
+ */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define INDEX_MASK 0xfffULL /* the low bits of a session's number are its place in the table */

@@ -4,7 +4,7 @@
 
 static bool is_small(const struct tx_msg *m)
 {
-	return m->len <= RUDP_SMALL_BYTES || m->cancel;
+	return m->len <= RUDP_SMALL_BYTES;
 }
 
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m)
@@ -147,10 +147,6 @@ static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct 
 
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : m->chunk_bytes);
-	if (m->cancel) {
-		pkt->payload_len = 0;
-		flags |= WIRE_F_CANCEL;
-	}
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
 	/* An acknowledgement rides where there is room: on the end of a message. */
 	if (last && pkt->payload_len + WIRE_DATA_ACK_BYTES <= s->chunk_bytes + WIRE_DATA_BYTES)

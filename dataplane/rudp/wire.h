@@ -33,7 +33,6 @@ enum wire_type {
 
 /* Flags of DATA. */
 #define WIRE_F_RESPONSE 0x01  /* a response, else a request */
-#define WIRE_F_CANCEL 0x02    /* a request that is given up; carries no bytes */
 #define WIRE_F_ACK_BLOCK 0x04 /* an acknowledgement follows the header */
 #define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
 /* The flags of ACK are a mask: bit per path that its sender cannot use. */

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A worker's start and end, in the order that the sandbox demands: what needs privilege first, the
+ * first packet last.
+ */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What passes between a worker and its agent: messages, statistics, events for people to read. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/fdpass.h"
 #include "netcfg/base/log.h"
@@ -115,8 +116,6 @@ void worker_control_read(struct worker *w)
 			continue;
 		if (m.type == LAUNCH_MSG_STOP)
 			w->stopping = true;
-		else if (m.type == LAUNCH_MSG_LOG_LEVEL)
-			log_set_level((enum log_level)m.code);
 		else if (m.type == LAUNCH_MSG_LINK)
 			control_link(w, &m);
 		else if (m.type == LAUNCH_MSG_ADOPT)

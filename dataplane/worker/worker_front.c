@@ -240,7 +240,7 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* The frontend asks again and again; what it is told is reported once, and is the worker's reason
+/* The frontend asks again and again; what it hears is reported once, and is the worker's reason
  * until the mount is served. */
 static bool front_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The turn of a worker: packets, the role's work, timers, then sleep, or not. Knows neither the
+ * role nor the back end but by their tables.
+ */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 

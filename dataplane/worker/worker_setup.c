@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What a worker is before it has any traffic: its configuration, its core, its ports. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When to poll and when to sleep, apart because it is a small model that learns and is tested
+ * alone.
+ */
 #include "dataplane/worker/worker.h"
 
 #define SPIN_SCORE_MAX 1024U

@@ -15,7 +15,6 @@
 #define OP_TALK 0x08   /* then both ends have a turn */
 #define OP_CALL 0x10   /* the client makes a call before */
 #define OP_TIME 0x20   /* and some time passes */
-#define OP_CANCEL 0x40 /* the client gives its latest call up */
 #define OP_LINK 0x80   /* the link of the port changes its state */
 #define QUEUE_MAX 256
 #define PACKET_MAX 1500
@@ -177,8 +176,6 @@ static void packet(unsigned op, const uint8_t *data, size_t len)
 		memcpy(copy + 4, ends[end].number, sizeof(ends[end].number));
 	if (op & OP_CALL && rudp_call_send(ends[1].s, memory, CALL_BYTES, ++cookie) == 0)
 		rudp_poll(ends[1].r, now);
-	if (op & OP_CANCEL)
-		rudp_call_cancel(ends[1].s, cookie);
 	if (op & OP_LINK) {
 		link_up[port] = !link_up[port];
 		rudp_port_set_up(ends[end].r, port, link_up[port], now);

@@ -430,15 +430,13 @@ bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len
 	return true;
 }
 
-void sim_cancel(struct sim *sim, unsigned cookie)
+void sim_abandon(struct sim *sim, unsigned cookie)
 {
 	struct sim_call *c = &sim->calls[cookie];
 
 	if (c->state != SIM_CALL_OPEN)
 		return;
-	if (rudp_call_cancel(sim->ends[c->client].session, cookie))
-		FAULT(sim, "open call %u is not known", cookie);
-	c->state = SIM_CALL_CANCELLED;
+	c->state = SIM_CALL_ABANDONED;
 	sim->n_open--;
 	free(c->req);
 	c->req = NULL;

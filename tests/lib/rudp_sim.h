@@ -35,7 +35,7 @@ struct sim_config {
 	struct rudp_limits limits;
 };
 
-enum sim_call_state { SIM_CALL_NONE, SIM_CALL_OPEN, SIM_CALL_DONE, SIM_CALL_CANCELLED };
+enum sim_call_state { SIM_CALL_NONE, SIM_CALL_OPEN, SIM_CALL_DONE, SIM_CALL_ABANDONED };
 struct sim_call {
 	uint8_t state, client;
 	int status;
@@ -88,7 +88,7 @@ uint64_t sim_random(struct sim *sim, uint64_t below);
 /* Client `end` calls; delay_us: how long the server works on it. False: rudp had no room. */
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
 	      uint32_t delay_us);
-void sim_cancel(struct sim *sim, unsigned cookie);
+void sim_abandon(struct sim *sim, unsigned cookie);
 /* Lets time pass until all calls are answered (false: not within max_ns, or a fault). */
 bool sim_finish(struct sim *sim, uint64_t max_ns);
 /* Lets ns pass. False on a fault. */

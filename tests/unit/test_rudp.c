@@ -243,7 +243,7 @@ static void test_client_restart(void **state)
 		assert_true(sim_call(sim, 1, 1 << 20, 1 << 20, 1000));
 	CHECK(sim, sim_pass(sim, 3 * MS));
 	for (unsigned i = 0; i < sim->n_calls; i++) /* its callers died with it */
-		sim_cancel(sim, i);
+		sim_abandon(sim, i);
 	sim_restart(sim, 1);
 	CHECK(sim, sim_connect(sim, 100 * MS));
 	CHECK(sim, pump(sim, 20, 4, 10000, 10000, NULL));
@@ -344,32 +344,6 @@ static void test_credit(void **state)
 	sim_free(sim);
 }
 
-/* A cancelled big request gives its credit back, whatever state it was in. */
-static void test_cancel(void **state)
-{
-	struct sim_config cfg = clean;
-	struct sim *sim;
-
-	cfg.limits.rx_bytes_per_session = 2U << 20;
-	cfg.loss = 20000;
-	sim = sim_new(&cfg);
-	CHECK(sim, sim_connect(sim, 100 * MS));
-	for (unsigned i = 0; i < 300; i++) {
-		unsigned cookie = sim->n_calls;
-
-		assert_true(sim_call(sim, 1, 1 << 20, 1 << 18, i % 2 ? 500 : 0));
-		CHECK(sim, sim_pass(sim, sim_random(sim, 2 * MS)));
-		if (i % 10)
-			sim_cancel(sim, cookie);
-	}
-	assert_int_equal(rudp_call_cancel(sim->ends[1].session, 1000000), -ENOENT);
-	CHECK(sim, sim_finish(sim, 2 * SEC));
-	CHECK(sim, pump(sim, 20, 2, 1 << 20, 100, NULL));
-	CHECK(sim, sim_close(sim));
-	sim_free(sim);
-}
-
-/* An idle session costs next to nothing, and stays up. */
 static void test_idle(void **state)
 {
 	struct sim *sim = sim_new(&clean);
@@ -560,10 +534,6 @@ static void random_event(struct sim *sim, bool restarts)
 	case 4:
 		sim_leg(sim, end, leg, true, true);
 		break;
-	case 5:
-		if (sim->n_calls)
-			sim_cancel(sim, (unsigned)sim_random(sim, sim->n_calls));
-		break;
 	case 6:
 		if (restarts && sim_random(sim, 4) == 0)
 			sim_restart(sim, SIM_SERVER);
@@ -574,7 +544,7 @@ static void random_event(struct sim *sim, bool restarts)
 }
 
 static struct {
-	unsigned calls, done, reset, cancelled, downs, restarts;
+	unsigned calls, done, reset, downs, restarts;
 	uint64_t packets, dropped;
 } totals;
 
@@ -584,7 +554,6 @@ static void random_count(const struct sim *sim)
 		const struct sim_call *c = &sim->calls[i];
 
 		totals.calls++;
-		totals.cancelled += c->state == SIM_CALL_CANCELLED;
 		totals.done += c->state == SIM_CALL_DONE && c->status == 0;
 		totals.reset += c->status == -ECONNRESET;
 	}
@@ -620,7 +589,7 @@ static void random_world(uint64_t seed)
 			sim_leg(sim, e, l, true, true);
 	CHECK(sim, sim_finish(sim, 60 * SEC));
 	for (unsigned i = 0; i < sim->n_calls; i++)
-		CHECK(sim, restarts || sim->calls[i].state == SIM_CALL_CANCELLED ||
+		CHECK(sim, restarts || sim->calls[i].state == SIM_CALL_ABANDONED ||
 				   sim->calls[i].status == 0);
 	for (unsigned e = 0; e <= cfg.clients; e++)
 		CHECK(sim, sim->ends[e].polls < 4000000);
@@ -641,11 +610,10 @@ static void test_random_worlds(void **state)
 	}
 	for (uint64_t seed = 1; seed <= runs; seed++)
 		random_world(seed);
-	print_message("# %u calls: %u answered, %u reset, %u cancelled; %u restarts seen, %u paths "
+	print_message("# %u calls: %u answered, %u reset; %u restarts seen, %u paths "
 		      "down; %llu packets, %llu dropped\n",
-		      totals.calls, totals.done, totals.reset, totals.cancelled, totals.restarts,
-		      totals.downs, (unsigned long long)totals.packets,
-		      (unsigned long long)totals.dropped);
+		      totals.calls, totals.done, totals.reset, totals.restarts, totals.downs,
+		      (unsigned long long)totals.packets, (unsigned long long)totals.dropped);
 }
 
 int main(void)
@@ -655,10 +623,9 @@ int main(void)
 		cmocka_unit_test(test_failover),       cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_client_restart), cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_credit),
-		cmocka_unit_test(test_cancel),	       cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_one_way),	       cmocka_unit_test(test_standby),
-		cmocka_unit_test(test_garbage),	       cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_random_worlds),
+		cmocka_unit_test(test_idle),	       cmocka_unit_test(test_one_way),
+		cmocka_unit_test(test_standby),	       cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_random_worlds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -239,9 +239,6 @@ static void test_data(void **state)
 	d.msg_len = 0; /* an empty message is one empty chunk */
 	assert_int_equal(data_get(&d, WIRE_F_RESPONSE, 0, &got), 0);
 	assert_int_equal(got.n_chunks, 1);
-	assert_int_equal(data_get(&d, WIRE_F_CANCEL, 0, &got), 0);
-	assert_int_equal(data_get(&d, WIRE_F_CANCEL | WIRE_F_RESPONSE, 0, &got), -EBADMSG);
-	assert_int_equal(data_get(&d, WIRE_F_CANCEL, 1, &got), -EBADMSG);
 }
 
 /* The largest message in the smallest chunks fits the bitmaps. */
