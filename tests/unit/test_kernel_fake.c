@@ -234,6 +234,57 @@ static void test_collect_is_numbered(void **state)
 	diag_done(&d);
 }
 
+static int lookup(struct kernel *k, const char *to, struct inv_route *ret)
+{
+	const struct ip_addr from = address("10.0.0.1"), dest = address(to);
+	char why[KERNEL_WHY_MAX] = "";
+	int r = k->ops->route_lookup(k, &from, &dest, 0, ret, why);
+
+	assert_int_equal(why[0] != '\0', r < 0);
+	return r;
+}
+
+/* Where a packet goes once the cable is pulled depends on the link's setting and on the routes to
+ * nowhere behind it. */
+static void test_route_lookup_without_carrier(void **state)
+{
+	struct inventory *inv = inv_new();
+	struct inv_link *l = inv_link_add(inv);
+	struct kernel *k;
+	struct inv_route r;
+
+	l->ifindex = LEG;
+	strcpy(l->name, "leg0");
+	l->up = true;
+	*inv_addr_add(inv) = leg_addr("10.0.0.1/24");
+	*inv_route_add(inv) = (struct inv_route){.table = RT_TABLE_MAIN,
+						 .family = AF_INET,
+						 .type = RTN_UNICAST,
+						 .dst = prefix("10.0.0.0/24"),
+						 .oif = LEG};
+	assert_int_equal(kernel_fake_new(inv, &k), 0);
+	assert_int_equal(lookup(k, "10.0.0.9", &r), 0); /* the default rules, unrecorded */
+	assert_int_equal(r.oif, LEG);
+	assert_int_equal(lookup(k, "10.0.0.1", &r), 0);
+	assert_int_equal(r.type, RTN_LOCAL);
+	assert_int_equal(lookup(k, "10.1.0.1", &r), -ENETUNREACH);
+	kernel_free(k);
+	assert_int_equal(inv_sysctl_add(inv, "net/ipv4/conf/leg0/ignore_routes_with_linkdown", "1"),
+			 0);
+	assert_int_equal(kernel_fake_new(inv, &k), 0);
+	assert_int_equal(lookup(k, "10.0.0.9", &r), -ENETUNREACH);
+	kernel_free(k);
+	*inv_route_add(inv) = (struct inv_route){.table = RT_TABLE_MAIN,
+						 .family = AF_INET,
+						 .type = RTN_UNREACHABLE,
+						 .metric = 4000,
+						 .dst = prefix("0.0.0.0/0")};
+	assert_int_equal(kernel_fake_new(inv, &k), 0);
+	assert_int_equal(lookup(k, "10.0.0.9", &r), -EHOSTUNREACH);
+	kernel_free(k);
+	inv_free(inv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +294,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_link_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_link_references, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rules_and_sysctls, setup, teardown),
+		cmocka_unit_test(test_route_lookup_without_carrier),
 		cmocka_unit_test_setup_teardown(test_injected_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_collect_is_numbered, setup, teardown),
