@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What Linux does with each change, and what follows from it on its own. Apart from the real thing
+ * so that tests need neither root nor a namespace; kernel_netns compares the two. */
 #include "tests/lib/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/fake_lookup.h"

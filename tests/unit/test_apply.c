@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -386,6 +387,16 @@ static void apply_killed(struct fixture *f, const struct plan *p, uint64_t nth, 
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+/* What a writer that dies in the middle of a line leaves. */
+static void tear_last_line(struct fixture *f)
+{
+	FILE *out = fopen(f->journal, "ae");
+
+	assert_non_null(out);
+	fputs("rolled-ba", out);
+	fclose(out);
+}
+
 static void test_kill_at_every_step_is_recovered(void **state)
 {
 	struct fixture *f = *state;
@@ -397,6 +408,7 @@ static void test_kill_at_every_step_is_recovered(void **state)
 		for (int after = 0; after < 2; after++) {
 			apply_killed(f, p, i, after);
 			assert_int_equal(access(f->journal, F_OK), 0);
+			tear_last_line(f);
 			assert_int_equal(apply_recover(f->k, f->journal, &o), 0);
 			assert_int_equal(o.n_done, i - 1);
 			assert_host_is(f, before);
@@ -455,6 +467,39 @@ static void test_journals_of_others(void **state)
 	free(before);
 }
 
+/* A disk that is full from any byte of the journal on. What fits is not left torn behind. */
+static void test_journal_on_a_full_disk(void **state)
+{
+	struct fixture *f = *state;
+	struct plan *p = plan_now(f);
+	char *before = host_text(f);
+	struct rlimit unlimited, limit;
+	size_t n_failed = 0;
+	int r;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	limit = unlimited;
+	for (limit.rlim_cur = 0; limit.rlim_cur < 4096; limit.rlim_cur += 31) {
+		struct apply *a = NULL;
+		struct apply_outcome o;
+
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		r = apply_run(f->k, p, f->journal, &a, &o);
+		if (r == 0)
+			assert_int_equal(apply_rollback(a, &o), 0);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+		n_failed += r < 0;
+		assert_false(o.stuck);
+		assert_int_equal(access(f->journal, F_OK), -1);
+		assert_host_is(f, before);
+	}
+	assert_true(n_failed > 30);
+	signal(SIGXFSZ, SIG_DFL);
+	free(before);
+	plan_free(p);
+}
+
 static void test_verify_names_what_is_missing(void **state)
 {
 	struct fixture *f = *state;
@@ -495,6 +540,7 @@ int main(void)
 		APPLY_TEST(test_gone_already),
 		APPLY_TEST(test_kill_at_every_step_is_recovered),
 		APPLY_TEST(test_journals_of_others),
+		APPLY_TEST(test_journal_on_a_full_disk),
 		APPLY_TEST(test_verify_names_what_is_missing),
 		APPLY_TEST(test_journal_cannot_be_written),
 	};
