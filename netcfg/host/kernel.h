@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The one seam to the host. Everything that netcfg reads of the machine or changes on it goes
- * through struct kernel_ops: kernel_linux does it for real (libnl-3, libmnl, sysfs, procfs),
+ * via struct kernel_ops: kernel_linux does it for real (libnl-3, libmnl, sysfs, procfs),
  * kernel_fake plays a recorded host in tests. Sysfs is read through a descriptor made in the
  * current network namespace, so that a process entered by nsenter sees its own devices.
  */

@@ -70,6 +70,11 @@ static int route_parse(const char *text, struct plan_step *s)
 	    ip_prefix_parse(dst, &r->dst) < 0 || parse_addr(gateway, &r->gateway) < 0 ||
 	    parse_addr(src, &r->src) < 0)
 		return -EBADMSG;
+	/* All of one family; only dst always is there. */
+	if (r->dst.addr.family != r->family ||
+	    (r->gateway.family && r->gateway.family != r->family) ||
+	    (r->src.family && r->src.family != r->family))
+		return -EBADMSG;
 	return 0;
 }
 

@@ -40,7 +40,10 @@ static int rule_parse(const char *text, struct plan_step *s)
 	if (sscanf(text, "%" SCNu8 " %" SCNu32 " %" SCNu32 " %" SCNu8 " %63s", &r->family,
 		   &r->priority, &r->table, &r->proto, from) != 5)
 		return -EBADMSG;
-	return strcmp(from, "-") == 0 || ip_prefix_parse(from, &r->from) == 0 ? 0 : -EBADMSG;
+	if (strcmp(from, "-") != 0 &&
+	    (ip_prefix_parse(from, &r->from) < 0 || r->from.addr.family != r->family))
+		return -EBADMSG;
+	return r->family == AF_INET || r->family == AF_INET6 ? 0 : -EBADMSG;
 }
 
 /* Whoever made it. */

@@ -87,17 +87,6 @@ static void look(struct kernel *k, const struct spec *spec, const struct plan_co
 	inv_free(inv);
 }
 
-/* Only the last look's findings are the caller's. */
-static void hand_over(const struct diag *from, struct diag *to)
-{
-	for (size_t i = 0; i < from->n; i++) {
-		const struct diag_entry *e = &from->entries[i];
-		const struct diag_pos pos = {e->file, e->line, e->column};
-
-		diag_add(to, e->severity, e->file ? &pos : NULL, e->path, "%s", e->text);
-	}
-}
-
 int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_context *ctx,
 		 uint64_t deadline_ns, struct diag *d)
 {
@@ -111,8 +100,8 @@ int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_co
 		look(k, spec, ctx, &l);
 		now = clock_now_ns();
 		again = l.error == -EAGAIN && now < deadline_ns;
-		if (!again && l.error)
-			hand_over(&l.diag, d);
+		if (!again && l.error) /* only the last look's findings are the caller's */
+			diag_append(d, &l.diag);
 		diag_done(&l.diag);
 		if (!again)
 			return l.error == -EAGAIN ? -ETIMEDOUT : l.error;

@@ -3,7 +3,7 @@
  * A host that exists in memory only: kernel_ops over a recorded inventory. Changes have the effects
  * and the errors that Linux gives them (a duplicate address is -EEXIST, a link going down takes its
  * routes along, an address brings its subnet's route), so that plans can be applied, broken at any
- * write and undone in a test. Built for tests only; never part of a program.
+ * write and rolled back in a test. Built for tests only; never part of a program.
  */
 #ifndef PLENUM_NETCFG_KERNEL_FAKE_H
 #define PLENUM_NETCFG_KERNEL_FAKE_H
