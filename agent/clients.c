@@ -300,7 +300,7 @@ static int on_tick(void *user)
 		if (is_late(c, cl, now) || (is_idle(cl) && !is_there(cl)))
 			drop(c, cl);
 		else if (cl->state == CLIENT_DROPPED && now - cl->since_ns > c->setup.idle_ns)
-			role_end(c->roles[cl->role], "does not close what it was told to close");
+			role_end(c->roles[cl->role], "does not close what was dropped");
 	}
 	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
 		if (c->listeners[i].clients)

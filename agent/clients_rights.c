@@ -176,7 +176,7 @@ struct client *clients_victim(struct client *list, enum privsep_role role, uid_t
 		}
 		*ret_full = !victim;
 	}
-	/* A child that does not close what it was told to close; the monitor's pings end it. */
+	/* A child that does not close what is dropped; the timer of clients.c ends it. */
 	if (dropped >= CLIENTS_MAX)
 		*ret_full = true;
 	return *ret_full ? NULL : victim;

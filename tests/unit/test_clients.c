@@ -456,7 +456,7 @@ static void test_changes_without_a_client(void **state)
 /* It lives, and answers, but its clients are never rid of: the table would be full for good. */
 static void test_connections_that_are_not_closed(void **state)
 {
-	breaks("hoard", "api", "api process does not close what it was told to close");
+	breaks("hoard", "api", "api process does not close what was dropped");
 }
 
 static void test_one_request_a_connection(void **state)
