@@ -33,6 +33,9 @@ struct port_ops {
 	/* Opens the back end for cfg->ports[index]. 0; negative errno with one sentence in `why`
 	 * (LAUNCH_REASON_MAX bytes). On success `why` may hold what is less than asked, else "". */
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
+	/* Asks the network whether our address is ours. What anybody may send is read here for the
+	 * first time, so the worker is confined by now. As open(); NULL: nothing to ask. */
+	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
 	void (*close)(struct port *p);
 	/* Up to max datagrams. Never blocks. Number received; negative errno: the link is in
 	 * trouble. */

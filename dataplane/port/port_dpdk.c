@@ -526,8 +526,6 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 		r = device_start(d, cfg, lp, why);
 	if (r == 0)
 		r = neigh_setup(d, lp, why);
-	if (r == 0)
-		r = address_probe(d, lp, why);
 	if (r < 0) {
 		if (!why[0])
 			snprintf(why, LAUNCH_REASON_MAX, "%.40s cannot be started: %.40s",
@@ -538,9 +536,17 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	return 0;
 }
 
+static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
+			  char *why)
+{
+	why[0] = '\0';
+	return address_probe(p->impl, &cfg->ports[index], why);
+}
+
 const struct port_ops plenum_port_module = {
 	.name = "dpdk",
 	.open = port_dpdk_open,
+	.join = port_dpdk_join,
 	.close = port_dpdk_close,
 	.rx = port_dpdk_rx,
 	.tx = port_dpdk_tx,

@@ -85,6 +85,17 @@ static int worker_inherit(struct worker *w, char *why)
 	return 0;
 }
 
+/* The network is less than asked: of one leg, or "". */
+static void worker_degraded(struct worker *w, const char *why)
+{
+	if (why[0]) {
+		log_warning("%s", why);
+		worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, why);
+	}
+	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
+	worker_reason_publish(w);
+}
+
 static int worker_start(struct worker *w)
 {
 	char why[LAUNCH_REASON_MAX] = "";
@@ -109,12 +120,7 @@ static int worker_start(struct worker *w)
 				   w->cfg->transport == LAUNCH_UDP ? LAUNCH_EXIT_PORT
 								   : LAUNCH_EXIT_TRANSPORT,
 				   -EADDRNOTAVAIL, why);
-	if (why[0]) {
-		log_warning("%s", why);
-		worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, why);
-	}
-	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
-	worker_reason_publish(w);
+	worker_degraded(w, why);
 	if (e < 0)
 		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why[0] ? why : strerror(-e));
 	e = sandbox_enter(&w->sandbox, w->cfg, why);
@@ -124,7 +130,13 @@ static int worker_start(struct worker *w)
 	if (e < 0)
 		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why);
 	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, why);
-	return e < 0 ? worker_fail(w, LAUNCH_EXIT_SANDBOX, e, why) : 0;
+	if (e < 0)
+		return worker_fail(w, LAUNCH_EXIT_SANDBOX, e, why);
+	if (worker_ports_join(w, why) == 0)
+		return worker_fail(w, LAUNCH_EXIT_TRANSPORT, -EADDRNOTAVAIL, why);
+	if (why[0])
+		worker_degraded(w, why);
+	return 0;
 }
 
 static void worker_done(struct worker *w)

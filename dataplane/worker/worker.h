@@ -71,6 +71,9 @@ int worker_process_place(const struct launch_config *cfg);
 /* Opens what is not open yet. Number of open ports; why holds the last reason of a failure. */
 unsigned worker_ports_open(struct worker *w, char *why);
 
+/* Has the open ports join the network; closes those that may not. As worker_ports_open(). */
+unsigned worker_ports_join(struct worker *w, char *why);
+
 /* worker_loop.c */
 
 /* As rudp_ops; user: the worker. */

@@ -168,3 +168,27 @@ unsigned worker_ports_open(struct worker *w, char *why)
 								  : UINT64_MAX;
 	return n;
 }
+
+unsigned worker_ports_join(struct worker *w, char *why)
+{
+	char reason[LAUNCH_REASON_MAX];
+	unsigned n = 0;
+
+	why[0] = '\0';
+	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+		if (!w->port_open[i])
+			continue;
+		reason[0] = '\0';
+		if (w->ops->join && w->ops->join(&w->ports[i], w->cfg, i, reason) < 0) {
+			w->ops->close(&w->ports[i]);
+			w->port_open[i] = false;
+			rudp_port_set_up(w->rudp, i, false, clock_now_ns());
+		} else {
+			n++;
+		}
+		if (reason[0])
+			snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg,
+				 reason);
+	}
+	return n;
+}

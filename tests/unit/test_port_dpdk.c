@@ -97,6 +97,11 @@ static void ends_open(struct port *ports, const struct end *legs, unsigned n)
 
 		if (r == 0)
 			r = ports[i].ops->open(&ports[i], &cfg, i, why);
+		if (r == 0 && ports[i].ops->join) {
+			r = ports[i].ops->join(&ports[i], &cfg, i, why);
+			if (r < 0)
+				ports[i].ops->close(&ports[i]);
+		}
 		if (why[0])
 			fprintf(stderr, "# %s: %s\n", legs[i].ip, why);
 		if (r < 0)
