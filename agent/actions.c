@@ -69,6 +69,7 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 			   role_name(want->role), want->core);
 	memcpy(scratch, want, sizeof(*scratch));
 	sup_config_normalise(scratch);
+	scratch->log_level = w->config.log_level; /* the next start has it */
 	if (memcmp(scratch, &w->config, sizeof(*scratch)) != 0)
 		return add(p, true, difference(scratch, &w->config),
 			   "restart worker %u (%s on core %u)", w->id, role_name(want->role),

@@ -100,7 +100,7 @@ static int agent_on_kernel(void *user, int fd, uint32_t revents)
 
 void agent_end_if_done(struct agent *a)
 {
-	if (a->state == AGENT_STOPPING && sup_count_processes(a->sup) == 0 && !a->walk.applier)
+	if (a->state == AGENT_STOPPING && (a->leaves || sup_is_idle(a->sup)) && !a->walk.applier)
 		loop_exit(a->loop, 0);
 }
 
@@ -142,34 +142,67 @@ static void agent_on_no_transport(void *user, uint32_t worker_id, const char *re
 
 /* ---- signals ---- */
 
-static int agent_on_stop_limit(void *user)
+/* The time for stopping is over; or has come, where a client asked for it. */
+static int agent_on_stop_timer(void *user)
 {
 	struct agent *a = user;
 
+	if (a->state != AGENT_STOPPING) {
+		agent_stop_all(a);
+		return 0;
+	}
 	if (a->walk.applier)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "process %d still %s; it ends its apply alone",
 			   applier_pid(a->walk.applier),
 			   applier_stage_to_string(applier_stage(a->walk.applier)));
+	if (a->leaves) {
+		loop_exit(a->loop, 0);
+		return 0;
+	}
 	if (sup_count_processes(a->sup) > 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "workers did not stop in time");
+	sup_kill_all(a->sup);
 	loop_exit(a->loop, 0);
 	return 0;
 }
 
+/* Workers and mounts go on: the next agent takes them over. */
 static int agent_on_terminate(void *user, int signo)
 {
 	struct agent *a = user;
 
 	if (a->state == AGENT_STOPPING)
 		return 0;
-	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "stopping; the network stays as it is");
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+		   "ending; network, mounts and %u workers stay, for the next agent, for %d s",
+		   sup_count_processes(a->sup), LAUNCH_ORPHAN_S);
+	a->state = AGENT_STOPPING;
+	a->leaves = true;
+	loop_notify("STOPPING=1\nSTATUS=ending; workers go on");
+	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
+	walk_stop(a);
+	agent_end_if_done(a);
+	return 0;
+}
+
+void agent_stop_all(struct agent *a)
+{
+	if (a->state == AGENT_STOPPING)
+		return;
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+		   "stopping workers and mounts; the network stays as it is");
 	a->state = AGENT_STOPPING;
 	loop_notify("STOPPING=1\nSTATUS=stopping");
 	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
 	walk_stop(a);
 	sup_stop_all(a->sup);
 	agent_end_if_done(a);
+}
+
+static int agent_on_interrupt(void *user, int signo)
+{
+	agent_stop_all(user);
 	return 0;
 }
 
@@ -217,21 +250,26 @@ static int agent_open_paths(struct agent *a)
 	return r;
 }
 
-/* A descriptor that the service manager kept over a predecessor's death. With the state of a worker
- * comes the identity under which the peers know it. */
+/* A descriptor that the service manager kept over a predecessor's death. */
 static void agent_on_stored_fd(void *user, int fd, const char *name)
 {
 	struct agent *a = user;
 
-	if (mounts_adopt(a->mounts, fd, name) == 0) {
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "a mount goes on");
-	} else if (sup_adopt(a->sup, fd, name) == 0) {
-		if (a->rundir.former_boot_id)
-			a->rundir.boot_id = a->rundir.former_boot_id;
-	} else {
-		loop_unstore_fd(name);
-		close(fd);
-	}
+	if (mounts_adopt_stored(a->mounts, fd, name) == 0 ||
+	    sup_adopt_stored(a->sup, fd, name) == 0)
+		return;
+	loop_unstore_fd(name);
+	close(fd);
+}
+
+static void agent_on_mounts_change(void *user)
+{
+	sup_mounts_changed(((struct agent *)user)->sup);
+}
+
+static void agent_on_mount_lost(void *user, uint32_t worker_id)
+{
+	sup_mount_lost(((struct agent *)user)->sup, worker_id);
 }
 
 static int agent_open_supervision(struct agent *a)
@@ -244,7 +282,13 @@ static int agent_open_supervision(struct agent *a)
 				.on_change = agent_on_worker_change,
 				.on_no_transport = agent_on_no_transport,
 				.user = a};
-	int r = mounts_new(&a->rundir, &a->mounts);
+	struct mounts_setup mounts = {.rundir = &a->rundir,
+				      .loop = a->loop,
+				      .events = &a->events,
+				      .on_change = agent_on_mounts_change,
+				      .on_lost = agent_on_mount_lost,
+				      .user = a};
+	int r = mounts_new(&mounts, &a->mounts);
 
 	if (r < 0)
 		return r;
@@ -253,6 +297,14 @@ static int agent_open_supervision(struct agent *a)
 	if (r >= 0)
 		loop_take_stored(agent_on_stored_fd, a);
 	return r;
+}
+
+/* What another agent has left is taken over; what cannot be, ends. */
+static void agent_adopt(struct agent *a)
+{
+	sup_adopt(a->sup);
+	rundir_clean(&a->rundir, &a->events);
+	mounts_clean(a->mounts);
 }
 
 static int agent_open_sources(struct agent *a)
@@ -266,11 +318,11 @@ static int agent_open_sources(struct agent *a)
 	if (r >= 0)
 		r = walk_init(a);
 	if (r >= 0)
-		r = loop_add_timer(l, NSEC_PER_MSEC, agent_on_stop_limit, a, &a->stop_timer);
+		r = loop_add_timer(l, NSEC_PER_MSEC, agent_on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
 		r = loop_add_signal(l, SIGTERM, agent_on_terminate, a);
 	if (r >= 0)
-		r = loop_add_signal(l, SIGINT, agent_on_terminate, a);
+		r = loop_add_signal(l, SIGINT, agent_on_interrupt, a);
 	if (r >= 0)
 		r = loop_add_signal(l, SIGHUP, agent_on_reload, a);
 	if (r >= 0)
@@ -328,7 +380,7 @@ static int agent_open(struct agent *a)
 	if (r >= 0)
 		r = agent_open_supervision(a);
 	if (r >= 0)
-		rundir_clean(&a->rundir, &a->events);
+		agent_adopt(a);
 	if (r >= 0)
 		r = agent_open_clients(a);
 	if (r < 0)
@@ -343,8 +395,6 @@ static void agent_close(struct agent *a)
 		walk_done(a);
 	control_looks_done(a);
 	sup_free(a->sup);
-	if (a->mounts)
-		mounts_keep(a->mounts, NULL, 0);
 	mounts_free(a->mounts);
 	clients_free(a->clients);
 	loop_source_free(a->kernel_source);

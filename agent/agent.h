@@ -63,11 +63,14 @@ struct agent {
 		size_t steps;
 		char by[CLIENTS_BY_MAX]; /* whose request it was; "": the agent's own */
 	} applied;
+	bool leaves; /* stopping: without its workers, which go on */
 	uint64_t started_ns;
 	uint64_t verify_ns; /* WALK_VERIFY_NS; tests have less patience */
 	struct loop_source *kernel_source, *stop_timer;
 };
 
+/* Unmounts, stops the workers and ends the agent; the network stays. */
+void agent_stop_all(struct agent *a);
 /* Runs the monitor until it is told to stop. Exit status of the program; AGENT_EXIT_CONFIG: the
  * configuration is not valid and nothing ran before. */
 #define AGENT_EXIT_CONFIG 78 /* EX_CONFIG of sysexits.h */
@@ -82,7 +85,8 @@ void agent_take_rights(struct agent *a);
 void agent_take_carriers(struct agent *a, const struct inventory *inv);
 /* The state follows from what runs and the problems. */
 void agent_update_state(struct agent *a);
-/* Ends the loop where the agent is stopping and neither workers nor an applier are left. */
+/* Ends the loop where the agent is stopping and no applier is left, nor workers unless they go on.
+ */
 void agent_end_if_done(struct agent *a);
 
 /* Workers' configurations from a plan; heap array, caller frees. -EINVAL with reasons in d. */

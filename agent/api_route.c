@@ -176,12 +176,12 @@ static int fill_net_del(const struct api_request *rq, struct privsep_msg *m, uns
 	return 0;
 }
 
-/* Nothing can be said about an apply: what goes into force is what is staged. */
-static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		      struct api_error *e)
+/* Nothing can be said about an apply: what goes into force is what is staged. Nor about a stop. */
+static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			struct api_error *e)
 {
 	if (rq->body_len > 0)
-		return fail(e, 400, "bad-body", "apply takes no body; leave it out");
+		return fail(e, 400, "bad-body", "this request takes no body; leave it out");
 	return 0;
 }
 
@@ -209,7 +209,8 @@ static const struct api_row rows[] = {
 	{"GET", "/v1/net", PRIVSEP_GET, PRIVSEP_NET, NULL},
 	{"POST", "/v1/net", PRIVSEP_NET_ADD, 0, fill_net_add},
 	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, fill_net_del},
-	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply},
+	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_nothing},
+	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing},
 };
 
 static bool path_matches(const struct api_row *row, const char *path)

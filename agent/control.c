@@ -254,6 +254,17 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 	walk_ask_client(a, &client);
 }
 
+#define CONTROL_STOP_DELAY_NS (100 * NSEC_PER_MSEC)
+
+/* Begun a little later, so that the client has its answer before those who carry it end. */
+static void on_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		    struct control_reply *r)
+{
+	note(a, cl, "workers and mounts are to be stopped, and the agent");
+	loop_timer_arm(a->stop_timer, CONTROL_STOP_DELAY_NS);
+	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
+}
+
 /* ---- dispatch ---- */
 
 typedef void (*control_handler)(struct agent *a, const struct client *cl,
@@ -267,6 +278,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_NET_ADD] = on_net_add,
 	[PRIVSEP_NET_DEL] = on_net_del,
 	[PRIVSEP_APPLY] = on_apply,
+	[PRIVSEP_STOP] = on_stop,
 };
 
 /* Rounded to what people count: without it 254.985 is printed as 254.98500000000001. */

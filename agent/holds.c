@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Names and numbers of held descriptors: apart because a hold outlives worker and agent alike. */
 #include "agent/holds.h"
 #include "agent/loop.h"
 #include <fcntl.h>
@@ -76,6 +77,18 @@ void holds_drop(struct holds *h, uint32_t worker_id, uint32_t index, uint64_t ke
 
 	if (*at)
 		hold_remove(h, worker_id, at);
+}
+
+void holds_done(struct holds *h)
+{
+	while (h->first) {
+		struct hold *hold = h->first;
+
+		h->first = hold->next;
+		close(hold->fd);
+		free(hold);
+	}
+	h->n = 0;
 }
 
 void holds_clear(struct holds *h, uint32_t worker_id)

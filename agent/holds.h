@@ -28,7 +28,9 @@ struct holds { /* zeroed: none */
  * -EBADF: no O_PATH descriptor; -ENOMEM. */
 int holds_add(struct holds *h, uint32_t worker_id, uint32_t index, uint64_t key, int fd);
 void holds_drop(struct holds *h, uint32_t worker_id, uint32_t index, uint64_t key);
+/* Lets go of all, for good; holds_done leaves them to the service manager. */
 void holds_clear(struct holds *h, uint32_t worker_id);
+void holds_done(struct holds *h);
 /* Whether the name under which the service manager kept a descriptor is one of a hold. */
 bool holds_parse_name(const char *name, uint32_t *ret_worker_id, uint32_t *ret_index,
 		      uint64_t *ret_key);

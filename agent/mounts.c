@@ -1,42 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The set of mounts: what is mounted, adopted, given up. What a mount point is, and how one is
+ * looked at without entering it, is mountinfo.c's; how one is unmounted without waiting,
+ * unmount.c's. */
 #include "agent/mounts.h"
-#include "agent/loop.h"
-#include "agent/spawn.h"
+#include "agent/mountinfo.h"
+#include "agent/unmount.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
-#include <poll.h>
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/pidfd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/sysmacros.h>
 
-#define MOUNTS_UNMOUNT_MS 3000
+#define LOOK_NS (50 * NSEC_PER_MSEC) /* unmounting a tree is many changes */
 
 struct mount_point {
 	struct launch_mount what; /* path as configured, export, peer, id, fuse_fd */
 	char real[sizeof(((struct launch_mount *)0)->path)];
+	unsigned major, minor;
+	uint32_t worker_id;	 /* who serves it */
+	struct unmount *leaving; /* NULL: it stays */
+	struct mounts *mounts;
 	struct mount_point *next;
 };
 
 struct mounts {
-	struct rundir *rundir;
+	struct mounts_setup setup;
 	struct mount_point *points;
+	int info_fd; /* /proc/self/mountinfo: says when anything is mounted or unmounted */
+	struct loop_source *info_source, *look_timer;
 };
 
-int mounts_new(struct rundir *rd, struct mounts **ret)
+static int on_mountinfo(void *user, int fd, uint32_t revents);
+static int on_look(void *user);
+
+int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
 {
 	struct mounts *m = calloc(1, sizeof(*m));
+	int r;
 
 	if (!m)
 		return -ENOMEM;
-	m->rundir = rd;
+	m->setup = *setup;
+	m->info_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	r = m->info_fd < 0 ? -errno : 0;
+	if (r >= 0)
+		r = loop_add_fd(setup->loop, m->info_fd, EPOLLPRI, false, on_mountinfo, m,
+				&m->info_source);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_look, m, &m->look_timer);
+	if (r < 0) {
+		mounts_free(m);
+		return r;
+	}
 	*ret = m;
 	return 0;
+}
+
+static void point_free(struct mount_point *p)
+{
+	unmount_free(p->leaving);
+	cleanup_close(&p->what.fuse_fd);
+	free(p);
 }
 
 struct mounts *mounts_free(struct mounts *m)
@@ -46,72 +74,33 @@ struct mounts *mounts_free(struct mounts *m)
 	while (m->points) {
 		struct mount_point *next = m->points->next;
 
-		cleanup_close(&m->points->what.fuse_fd);
-		free(m->points);
+		point_free(m->points);
 		m->points = next;
 	}
+	loop_source_free(m->info_source);
+	loop_source_free(m->look_timer);
+	cleanup_close(&m->info_fd);
 	free(m);
 	return NULL;
 }
 
-/* ---- looking at mount points without entering them ---- */
+static void say(const struct mounts *m, enum log_level level, const char *fmt, ...)
+	PLENUM_PRINTF(3, 4);
 
-/* mountinfo(5) writes blanks, tabs, newlines and backslashes as \ooo. */
-static void mounts_unescape(char *s)
+static void say(const struct mounts *m, enum log_level level, const char *fmt, ...)
 {
-	char *to = s;
+	char text[EVENTS_TEXT_MAX];
+	va_list ap;
 
-	for (; *s; s++, to++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
-			*to = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-			s += 3;
-		} else {
-			*to = *s;
-		}
-	}
-	*to = '\0';
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	events_add(m->setup.events, level, "mounts", "%s", text);
 }
 
-int mounts_lookup(const char *path, char *fstype, size_t size, unsigned *ret_major,
-		  unsigned *ret_minor)
-{
-	autofree char *line = NULL;
-	size_t cap = 0;
-	int found = 0;
-	FILE *f = fopen("/proc/self/mountinfo", "re");
+/* ---- mount points ---- */
 
-	if (!f)
-		return -errno;
-	/* "36 35 98:0 /root /mount/point options... - fstype source superoptions" */
-	while (getline(&line, &cap, f) > 0) {
-		char *save = NULL, *dev, *point, *rest = strstr(line, " - ");
-		unsigned major, minor;
-
-		if (!rest)
-			continue;
-		*rest = '\0';
-		rest += 3;
-		strtok_r(line, " ", &save);
-		strtok_r(NULL, " ", &save);
-		dev = strtok_r(NULL, " ", &save);
-		strtok_r(NULL, " ", &save);
-		point = strtok_r(NULL, " ", &save);
-		if (!dev || !point || sscanf(dev, "%u:%u", &major, &minor) != 2)
-			continue;
-		mounts_unescape(point);
-		if (strcmp(point, path) != 0)
-			continue;
-		rest[strcspn(rest, " ")] = '\0';
-		snprintf(fstype, size, "%s", rest);
-		*ret_major = major;
-		*ret_minor = minor;
-		found = 1; /* the last line is the topmost mount */
-	}
-	fclose(f);
-	return found;
-}
-
-static bool mounts_dir_is_empty(int fd)
+static bool dir_is_empty(int fd)
 {
 	DIR *d = fdopendir(fd);
 	const struct dirent *e;
@@ -128,17 +117,16 @@ static bool mounts_dir_is_empty(int fd)
 }
 
 /* mountinfo comes first: opening a dead or deaf FUSE mount fails or waits. */
-static int mounts_check_point(const char *path, char *why)
+static int check_point(const char *path, char *why)
 {
-	unsigned major, minor;
-	char fstype[32];
-	int fd, r = mounts_lookup(path, fstype, sizeof(fstype), &major, &minor);
+	struct mountinfo mi;
+	int fd, r = mountinfo_top(path, &mi);
 
 	if (r > 0) {
 		snprintf(why, MOUNTS_WHY_MAX,
 			 "mount point %.120s is busy: a %.20s file system is mounted on it; "
 			 "unmount that or change its path",
-			 path, fstype);
+			 path, mi.fstype);
 		return -EBUSY;
 	}
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -149,7 +137,7 @@ static int mounts_check_point(const char *path, char *why)
 			 strerror(-r));
 		return r;
 	}
-	if (!mounts_dir_is_empty(fd)) {
+	if (!dir_is_empty(fd)) {
 		snprintf(why, MOUNTS_WHY_MAX,
 			 "mount point %.120s is busy: the directory is not empty; empty it or "
 			 "change its path",
@@ -161,7 +149,7 @@ static int mounts_check_point(const char *path, char *why)
 
 /* The path as mountinfo(5) writes it: its parents' links resolved, the mount itself not looked at.
  */
-static int mounts_canonical(const char *path, char *buf, size_t size)
+static int canonical(const char *path, char *buf, size_t size)
 {
 	autofree char *parent = strdup(path), *real = NULL;
 	char *slash;
@@ -185,13 +173,24 @@ static int mounts_canonical(const char *path, char *buf, size_t size)
 	return 0;
 }
 
+static int check_path(const char *path, char *real, size_t size, char *why)
+{
+	int r = canonical(path, real, size);
+
+	if (r >= 0)
+		return check_point(real, why);
+	snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: %s; make an empty directory there", path,
+		 strerror(-r));
+	return r;
+}
+
 /* ---- mounting ---- */
 
-struct mounts_option {
+struct fs_option {
 	const char *key, *value; /* NULL: a flag */
 };
 
-static int mounts_configure(int fs, const struct mounts_option *options, size_t n)
+static int configure(int fs, const struct fs_option *options, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (fsconfig(fs, options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG,
@@ -202,11 +201,11 @@ static int mounts_configure(int fs, const struct mounts_option *options, size_t 
 
 /* A file system that is nowhere yet, and goes with its descriptor. Which it is in *ret_major and
  * *ret_minor. */
-static int mounts_create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
-			 unsigned *ret_minor)
+static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
+		  unsigned *ret_minor)
 {
 	char source[2 * PLENUM_NAME_MAX + 2], fuse[16], max_read[16];
-	struct mounts_option options[] = {
+	struct fs_option options[] = {
 		{"source", source},	{"subtype", MOUNTS_SUBTYPE},
 		{"fd", fuse},		{"rootmode", "40000"},
 		{"user_id", "0"},	{"group_id", "0"},
@@ -224,7 +223,7 @@ static int mounts_create(const struct launch_mount *w, int fuse_fd, unsigned *re
 	snprintf(source, sizeof(source), "%s:%s", w->peer, w->export_name);
 	snprintf(fuse, sizeof(fuse), "%d", fuse_fd);
 	snprintf(max_read, sizeof(max_read), "%d", MOUNTS_MAX_READ);
-	r = mounts_configure(fs, options, ARRAY_SIZE(options) - (w->read_only ? 0 : 1));
+	r = configure(fs, options, ARRAY_SIZE(options) - (w->read_only ? 0 : 1));
 	if (r < 0)
 		return r;
 	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr | (w->read_only ? MOUNT_ATTR_RDONLY : 0));
@@ -238,34 +237,26 @@ static int mounts_create(const struct launch_mount *w, int fuse_fd, unsigned *re
 
 /* The record comes first, so that an agent that is killed leaves no mount that its successor does
  * not know. */
-static int mounts_attach(struct mounts *m, const struct mount_point *p, int mnt, unsigned major,
-			 unsigned minor)
+static int attach(struct mounts *m, const struct mount_point *p, int mnt)
 {
-	int r = rundir_add_mount(m->rundir, major, minor, p->real, &p->what);
+	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what);
 
 	if (r < 0) /* serving matters more */
-		log_warning("%s is not in the record: %s", p->what.path, strerror(-r));
+		say(m, LOG_LEVEL_WARNING, "%s is not in the record: %s", p->what.path,
+		    strerror(-r));
 	if (move_mount(mnt, "", AT_FDCWD, p->real, MOVE_MOUNT_F_EMPTY_PATH) == 0)
 		return 0;
 	r = -errno;
-	rundir_del_mount(m->rundir, p->real);
+	rundir_del_mount(m->setup.rundir, p->real);
 	return r;
 }
 
-static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
+static int mount_one(struct mounts *m, struct mount_point *p, char *why)
 {
 	struct launch_mount *w = &p->what;
 	autoclose int fd = -1, mnt = -1;
-	unsigned major = 0, minor = 0;
-	int r = mounts_canonical(w->path, p->real, sizeof(p->real));
+	int r = check_path(w->path, p->real, sizeof(p->real), why);
 
-	if (r < 0) {
-		snprintf(why, MOUNTS_WHY_MAX,
-			 "mount point %.150s: %s; make an empty directory there", w->path,
-			 strerror(-r));
-		return r;
-	}
-	r = mounts_check_point(p->real, why);
 	if (r < 0)
 		return r;
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -275,8 +266,8 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 			 strerror(-r));
 		return r;
 	}
-	mnt = mounts_create(w, fd, &major, &minor);
-	r = mnt < 0 ? mnt : mounts_attach(m, p, mnt, major, minor);
+	mnt = create(w, fd, &p->major, &p->minor);
+	r = mnt < 0 ? mnt : attach(m, p, mnt);
 	if (r < 0) {
 		snprintf(why, MOUNTS_WHY_MAX, "mounting %.40s:%.40s on %.100s: %s", w->peer,
 			 w->export_name, w->path, strerror(-r));
@@ -286,16 +277,16 @@ static int mounts_mount(struct mounts *m, struct mount_point *p, char *why)
 	return 0;
 }
 
-static bool mounts_same(const struct launch_mount *a, const struct launch_mount *b)
+static bool is_same(const struct launch_mount *a, const struct launch_mount *b)
 {
 	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
 	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only;
 }
 
 /* Under this name the service manager keeps the descriptor over the agent's death. */
-#define MOUNTS_FD_NAME_MAX 48
+#define FD_NAME_MAX 48
 
-static const char *mounts_fd_name(const struct launch_mount *w, char *buf)
+static const char *fd_name(const struct launch_mount *w, char *buf)
 {
 	char *p = buf + sprintf(buf, "fuse-");
 
@@ -304,65 +295,141 @@ static const char *mounts_fd_name(const struct launch_mount *w, char *buf)
 	return buf;
 }
 
-static bool mounts_still_there(const struct rundir_mount *rm)
+static void point_add(struct mounts *m, struct mount_point *p)
 {
-	unsigned major, minor;
-	char fstype[32];
-
-	return mounts_lookup(rm->path, fstype, sizeof(fstype), &major, &minor) > 0 &&
-	       strcmp(fstype, MOUNTS_FSTYPE) == 0 && major == rm->major && minor == rm->minor;
+	p->mounts = m;
+	p->next = m->points;
+	m->points = p;
 }
 
-int mounts_adopt(struct mounts *m, int fd, const char *name)
+static struct mountinfo point_info(unsigned major, unsigned minor)
 {
-	for (size_t i = 0; i < m->rundir->n_mounts; i++) {
-		struct rundir_mount *rm = &m->rundir->mounts[i];
-		char own_name[MOUNTS_FD_NAME_MAX];
-		struct mount_point *p;
+	return (struct mountinfo){.fstype = MOUNTS_FSTYPE, .major = major, .minor = minor};
+}
 
-		if (strcmp(mounts_fd_name(&rm->what, own_name), name) != 0 ||
-		    !mounts_still_there(rm) || strlen(rm->path) >= sizeof(p->real))
-			continue;
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		p->what = rm->what;
-		p->what.fuse_fd = fd;
-		strcpy(p->real, rm->path);
-		p->next = m->points;
-		m->points = p;
-		rm->adopted = true;
-		return 0;
+static bool is_recorded_there(const struct rundir_mount *rm)
+{
+	struct mountinfo mi = point_info(rm->major, rm->minor);
+
+	return mountinfo_has(rm->path, &mi) > 0;
+}
+
+static struct rundir_mount *find_recorded(struct mounts *m, const uint8_t id[16])
+{
+	struct rundir *rd = m->setup.rundir;
+
+	for (size_t i = 0; i < rd->n_mounts; i++)
+		if (memcmp(rd->mounts[i].what.id, id, sizeof(rd->mounts[i].what.id)) == 0)
+			return &rd->mounts[i];
+	return NULL;
+}
+
+bool mounts_has(const struct mounts *m, const uint8_t id[16])
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (memcmp(p->what.id, id, sizeof(p->what.id)) == 0)
+			return true;
+	return false;
+}
+
+void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id)
+{
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (memcmp(p->what.id, id, sizeof(p->what.id)) == 0)
+			p->worker_id = worker_id;
+}
+
+static bool is_fuse_device(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(10, 229);
+}
+
+int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
+{
+	struct rundir_mount *rm = find_recorded(m, id);
+	char name[FD_NAME_MAX];
+	struct mount_point *p;
+
+	if (!rm || mounts_has(m, id) || !is_fuse_device(fd) || !is_recorded_there(rm) ||
+	    strlen(rm->path) >= sizeof(p->real))
+		return -ENOENT;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->what = rm->what;
+	p->what.fuse_fd = fd;
+	p->major = rm->major;
+	p->minor = rm->minor;
+	strcpy(p->real, rm->path);
+	point_add(m, p);
+	rm->adopted = true;
+	/* Again where it came from there: the service manager knows one descriptor once. */
+	loop_store_fd(fd, fd_name(&p->what, name));
+	return 0;
+}
+
+int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
+{
+	struct rundir *rd = m->setup.rundir;
+
+	for (size_t i = 0; i < rd->n_mounts; i++) {
+		char own_name[FD_NAME_MAX];
+
+		if (strcmp(fd_name(&rd->mounts[i].what, own_name), name) == 0)
+			return mounts_adopt(m, fd, rd->mounts[i].what.id);
 	}
 	return -ENOENT;
 }
 
-int mounts_get(struct mounts *m, struct launch_mount *want, char *why)
+static struct mount_point *find_same(struct mounts *m, const struct launch_mount *want)
 {
-	char name[MOUNTS_FD_NAME_MAX];
-	struct mount_point *p;
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (!p->leaving && is_same(&p->what, want))
+			return p;
+	return NULL;
+}
+
+int mounts_check(struct mounts *m, const struct launch_mount *want, char *why)
+{
+	char real[sizeof(want->path)];
+
+	if (find_same(m, want))
+		return 0;
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (p->leaving && strcmp(p->what.path, want->path) == 0) {
+			snprintf(why, MOUNTS_WHY_MAX, "mount point %.120s is still being unmounted",
+				 want->path);
+			return -EBUSY;
+		}
+	return check_path(want->path, real, sizeof(real), why);
+}
+
+int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why)
+{
+	struct mount_point *p = find_same(m, want);
+	char name[FD_NAME_MAX];
 	int r;
 
-	for (p = m->points; p; p = p->next)
-		if (mounts_same(&p->what, want))
-			goto found;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	p->what = *want;
-	p->what.fuse_fd = -1;
-	if (getrandom(p->what.id, sizeof(p->what.id), 0) != sizeof(p->what.id))
-		r = -EIO;
-	else
-		r = mounts_mount(m, p, why);
-	if (r < 0) {
-		free(p);
-		return r;
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->what = *want;
+		p->what.fuse_fd = -1;
+		if (getrandom(p->what.id, sizeof(p->what.id), 0) != sizeof(p->what.id))
+			r = -EIO;
+		else
+			r = mount_one(m, p, why);
+		if (r < 0) {
+			free(p);
+			return r;
+		}
+		loop_store_fd(p->what.fuse_fd, fd_name(&p->what, name));
+		point_add(m, p);
 	}
-	loop_store_fd(p->what.fuse_fd, mounts_fd_name(&p->what, name));
-	p->next = m->points;
-	m->points = p;
-found:
+	p->worker_id = worker_id;
 	memcpy(want->id, p->what.id, sizeof(want->id));
 	want->fuse_fd = p->what.fuse_fd;
 	return 0;
@@ -370,90 +437,155 @@ found:
 
 /* ---- unmounting ---- */
 
-/* A child: it may hang where a file system has data to flush and nobody answers. */
-static void __attribute__((noreturn)) mounts_unmount_child(const char *path)
+static void point_remove(struct mount_point *p)
 {
+	struct mounts *m = p->mounts;
+	struct mount_point **at = &m->points;
+	char name[FD_NAME_MAX];
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	rundir_del_mount(m->setup.rundir, p->real);
+	loop_unstore_fd(fd_name(&p->what, name));
+	point_free(p);
+}
+
+/*
+ * Once the descriptor is closed here, a mount that hangs ends with its worker. It stays in the
+ * record until it is gone, so that the next agent knows whose it is.
+ */
+static void on_unmount(void *user, enum unmount_end end)
+{
+	struct mount_point *p = user;
+	struct mounts *m = p->mounts;
+	char name[FD_NAME_MAX];
+
+	if (end == UNMOUNT_LATE) {
+		say(m, LOG_LEVEL_WARNING, "%s takes long to unmount; its worker is stopped first",
+		    p->what.path);
+		loop_unstore_fd(fd_name(&p->what, name));
+		cleanup_close(&p->what.fuse_fd);
+		p->what.fuse_fd = -1;
+		p->worker_id = 0;
+	} else {
+		if (end == UNMOUNT_FAILED)
+			say(m, LOG_LEVEL_WARNING, "%s cannot be unmounted", p->what.path);
+		point_remove(p);
+	}
+	if (m->setup.on_change)
+		m->setup.on_change(m->setup.user);
+}
+
+static void point_leave(struct mount_point *p)
+{
+	struct mounts *m = p->mounts;
 	int r;
 
-	/* It must hold no FUSE descriptor, or closing ours would not end a hung mount. */
-	close_range(3, ~0U, 0);
-	r = umount2(path, UMOUNT_NOFOLLOW);
-	if (r < 0 && errno == EBUSY)
-		r = umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH);
-	_exit(r < 0 && errno != EINVAL ? 1 : 0);
+	if (p->leaving)
+		return;
+	r = unmount_new(m->setup.loop, p->real, MOUNTS_PATIENCE_NS, on_unmount, p, &p->leaving);
+	if (r >= 0)
+		return;
+	say(m, LOG_LEVEL_ERR, "%s cannot be unmounted: %s", p->what.path, strerror(-r));
+	point_remove(p);
 }
 
-int mounts_unmount(const char *path)
-{
-	autoclose int pidfd = -1;
-	struct pollfd pfd = {.events = POLLIN};
-	siginfo_t si = {0};
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return -errno;
-	if (pid == 0)
-		mounts_unmount_child(path);
-	pidfd = pidfd_open(pid, 0);
-	if (pidfd < 0) {
-		waitpid(pid, NULL, 0);
-		return 0;
-	}
-	pfd.fd = pidfd;
-	/* One that hangs past the limit goes when the descriptor it waits for is closed; nobody
-	 * waits for it then, so the init process or our end collects it. */
-	if (poll(&pfd, 1, MOUNTS_UNMOUNT_MS) <= 0)
-		return -ETIMEDOUT;
-	if (waitid(P_PIDFD, (id_t)pidfd, &si, WEXITED) < 0)
-		return -errno;
-	return si.si_code == CLD_EXITED && si.si_status == 0 ? 0 : -EIO;
-}
-
-static void mounts_release(struct mounts *m, struct mount_point *p)
-{
-	char name[MOUNTS_FD_NAME_MAX];
-	int r = mounts_unmount(p->real);
-
-	if (r < 0)
-		log_debug("unmounting %s: %s", p->what.path, strerror(-r));
-	rundir_del_mount(m->rundir, p->real);
-	loop_unstore_fd(mounts_fd_name(&p->what, name));
-	cleanup_close(&p->what.fuse_fd);
-	free(p);
-}
-
-static bool mounts_in_use(const struct launch_mount *w, const struct launch_config *c, size_t n)
+static bool is_in_use(const struct launch_mount *w, const struct launch_config *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < c[i].n_mounts; k++)
-			if (mounts_same(w, &c[i].mounts[k]))
+			if (is_same(w, &c[i].mounts[k]))
 				return true;
 	return false;
 }
 
 void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n)
 {
-	for (struct mount_point **at = &m->points; *at;) {
-		struct mount_point *p = *at;
-
-		if (mounts_in_use(&p->what, configs, n)) {
-			at = &p->next;
-			continue;
-		}
-		*at = p->next;
-		mounts_release(m, p);
+	for (struct mount_point *p = m->points, *next; p; p = next) {
+		next = p->next;
+		if (!is_in_use(&p->what, configs, n))
+			point_leave(p);
 	}
 }
 
 void mounts_drop(struct mounts *m, const char *path)
 {
-	for (struct mount_point **at = &m->points; *at; at = &(*at)->next) {
-		struct mount_point *p = *at;
-
-		if (strcmp(p->what.path, path) != 0)
-			continue;
-		*at = p->next;
-		mounts_release(m, p);
-		return;
+	for (struct mount_point *p = m->points, *next; p; p = next) {
+		next = p->next;
+		if (strcmp(p->what.path, path) == 0)
+			point_leave(p);
 	}
+}
+
+/* Those whose descriptor nobody has are dead: unmounting them takes no time. */
+void mounts_clean(struct mounts *m)
+{
+	struct rundir *rd = m->setup.rundir;
+
+	for (size_t i = 0; i < rd->n_mounts;) {
+		struct rundir_mount *rm = &rd->mounts[i];
+		struct mount_point *p;
+
+		if (rm->adopted) {
+			i++;
+			continue;
+		}
+		p = is_recorded_there(rm) && strlen(rm->path) < sizeof(p->real)
+			    ? calloc(1, sizeof(*p))
+			    : NULL;
+		if (!p) {
+			rundir_del_mount(rd, rm->path);
+			continue;
+		}
+		rm->adopted = true; /* until it is gone */
+		p->what = rm->what;
+		p->what.fuse_fd = -1;
+		if (!p->what.path[0])
+			snprintf(p->what.path, sizeof(p->what.path), "%s", rm->path);
+		strcpy(p->real, rm->path);
+		point_add(m, p);
+		say(m, LOG_LEVEL_NOTICE, "unmounting %s, which nobody serves any more", p->real);
+		point_leave(p);
+		i = 0; /* the record may have lost it at once */
+	}
+}
+
+bool mounts_leaving(const struct mounts *m, uint32_t worker_id)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (p->leaving && (worker_id == 0 || p->worker_id == worker_id))
+			return true;
+	return false;
+}
+
+/* ---- what others do to them ---- */
+
+static int on_mountinfo(void *user, int fd, uint32_t revents)
+{
+	struct mounts *m = user;
+
+	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, LOOK_NS);
+}
+
+/* A mount is of one life: mounting again makes another, with another descriptor for its worker. */
+static int on_look(void *user)
+{
+	struct mounts *m = user;
+
+	for (struct mount_point *p = m->points, *next; p; p = next) {
+		struct mountinfo mi = point_info(p->major, p->minor);
+		uint32_t worker_id = p->worker_id;
+
+		next = p->next;
+		if (p->leaving || mountinfo_has(p->real, &mi) != 0)
+			continue;
+		say(m, LOG_LEVEL_WARNING,
+		    "somebody unmounted %s; it is configured, so it is mounted again",
+		    p->what.path);
+		point_remove(p);
+		if (worker_id && m->setup.on_lost)
+			m->setup.on_lost(m->setup.user, worker_id);
+	}
+	return 0;
 }

@@ -8,6 +8,7 @@
 #ifndef PLENUM_AGENT_MOUNTS_H
 #define PLENUM_AGENT_MOUNTS_H
 
+#include "agent/loop.h"
 #include "agent/rundir.h"
 #include "dataplane/launch.h"
 
@@ -16,30 +17,47 @@
 #define MOUNTS_MAX_READ 1048576
 #define MOUNTS_WHY_MAX (LAUNCH_REASON_MAX * 2)
 
-struct mounts;
+#define MOUNTS_PATIENCE_NS (3 * NSEC_PER_SEC) /* with a file system that has to flush */
 
-int mounts_new(struct rundir *rd, struct mounts **ret);
+struct mounts;
+struct mounts_setup {
+	struct rundir *rundir;
+	struct loop *loop;
+	struct events *events;
+	/* A mount is gone that was to go; may be NULL. */
+	void (*on_change)(void *user);
+	/* Somebody else unmounted a mount of this worker, which needs another; may be NULL. */
+	void (*on_lost)(void *user, uint32_t worker_id);
+	void *user;
+};
+
+int mounts_new(const struct mounts_setup *setup, struct mounts **ret);
 /* Closes the descriptors without unmounting; see mounts_keep. Accepts NULL, returns NULL. */
 struct mounts *mounts_free(struct mounts *m);
+/* Whether mounts_get would find what it needs, as far as that can be said without mounting. */
+int mounts_check(struct mounts *m, const struct launch_mount *want, char *why);
 /*
- * The descriptor (borrowed) and id of the mount that `want` names; mounts it where that has not
- * been done. The mount point must be an existing, empty directory that is no mount point. Negative
- * errno with one sentence in why (MOUNTS_WHY_MAX bytes).
+ * The descriptor (borrowed) and id of the mount that `want` names, to be served by that worker;
+ * mounts it where that has not been done. The mount point must be an existing, empty directory that
+ * is no mount point. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
  */
-int mounts_get(struct mounts *m, struct launch_mount *want, char *why);
-/* Takes over a mount of the record whose descriptor came from a predecessor, if it is still mounted
- * there. name as mounts_fd_name gives it. 0: fd is ours; -ENOENT: it is no mount's, still the
- * caller's. */
-int mounts_adopt(struct mounts *m, int fd, const char *name);
-/* Unmounts those that are in none of the n configurations. Waits at most a few seconds for each. */
+int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why);
+/* Takes over a mount of the record with the descriptor that a predecessor, or its worker, has kept,
+ * if it is still mounted there. 0: fd is ours; -ENOENT: it is no mount's, still the caller's. */
+int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16]);
+/* The same by the name under which the service manager kept the descriptor. */
+int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
+bool mounts_has(const struct mounts *m, const uint8_t id[16]);
+/* An adopted mount is served by that adopted worker. */
+void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id);
+/* Unmounts what the record names and nobody adopted. */
+void mounts_clean(struct mounts *m);
+/* Begins to unmount those that are in none of the n configurations. */
 void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n);
-/* Unmounts one; whoever still uses it gets errors. */
+/* Begins to unmount one; whoever still uses it gets errors. */
 void mounts_drop(struct mounts *m, const char *path);
-/* umount(2) in a child of its own, lazily where it is in use. 0; -ETIMEDOUT where it hangs. */
-int mounts_unmount(const char *path);
-/* What is mounted at exactly this path: type into fstype, device into major and minor. 1; 0:
- * nothing; negative errno. */
-int mounts_lookup(const char *path, char *fstype, size_t size, unsigned *ret_major,
-		  unsigned *ret_minor);
+/* Whether a mount of that worker (0: any) is being unmounted; it wants to be served until then, or
+ * until it has taken MOUNTS_PATIENCE_NS. */
+bool mounts_leaving(const struct mounts *m, uint32_t worker_id);
 
 #endif

@@ -107,6 +107,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_NET_ADD] = {ADMIN, SIZE(net_add), false, true, check_net_add},
 	[PRIVSEP_NET_DEL] = {ADMIN, SIZE(net_del), false, true, check_net_del},
 	[PRIVSEP_APPLY] = {ADMIN, 0, false, true, NULL},
+	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_PONG] = {EITHER, 0, false, false, NULL},

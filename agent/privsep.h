@@ -50,6 +50,7 @@ enum privsep_type {
 	PRIVSEP_NET_ADD,
 	PRIVSEP_NET_DEL,
 	PRIVSEP_APPLY,
+	PRIVSEP_STOP,	/* workers and mounts too */
 	PRIVSEP_HELD,	/* its client waits for events: not idle */
 	PRIVSEP_CLOSED, /* the connection is gone, and its number with it */
 	PRIVSEP_PONG,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Lock, record and epoch: what must be on disk to be true. Apart because only this file writes to
+ * the run directory while workers are started, and what is written there is read by other versions.
+ */
 #include "agent/rundir.h"
-#include "agent/mounts.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -12,7 +14,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define RUNDIR_END_MS 3000 /* how long a killed process may take to go */
+#define END_MS 3000 /* how long a killed process may take to go */
 
 char *rundir_path(const char *dir, const char *name)
 {
@@ -21,7 +23,7 @@ char *rundir_path(const char *dir, const char *name)
 	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
 }
 
-static int rundir_write_all(int fd, const char *text, size_t len)
+static int write_all(int fd, const char *text, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = write(fd, text, len);
@@ -51,7 +53,7 @@ int rundir_write_file(const char *path, const char *text, size_t len, mode_t mod
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return -errno;
-	r = rundir_write_all(fd, text, len);
+	r = write_all(fd, text, len);
 	if (r >= 0 && fsync(fd) < 0)
 		r = -errno;
 	if (r >= 0 && rename(tmp, path) < 0)
@@ -86,35 +88,62 @@ int rundir_process_start(pid_t pid, uint64_t *ret)
 
 /* ---- the record ---- */
 
+static void print_id(FILE *f, const uint8_t id[16])
+{
+	for (size_t i = 0; i < 16; i++)
+		fprintf(f, "%02x", id[i]);
+}
+
+static bool parse_id(const char *text, uint8_t id[16])
+{
+	if (strlen(text) != 32)
+		return false;
+	for (size_t i = 0; i < 16; i++)
+		if (sscanf(text + 2 * i, "%2hhx", &id[i]) != 1)
+			return false;
+	return true;
+}
+
 /* "mount 0:52 ID PEER EXPORT ro /as/configured" and, on a line of its own, "at /real/path". */
-static void rundir_print_mount(FILE *f, const struct rundir_mount *m)
+static void print_mount(FILE *f, const struct rundir_mount *m)
 {
 	fprintf(f, "mount %u:%u ", m->major, m->minor);
-	for (size_t i = 0; i < sizeof(m->what.id); i++)
-		fprintf(f, "%02x", m->what.id[i]);
+	print_id(f, m->what.id);
 	fprintf(f, " %s %s %s %s\nat %s\n", m->what.peer, m->what.export_name,
 		m->what.read_only ? "ro" : "rw", m->what.path, m->path);
 }
 
-static bool rundir_parse_mount(const char *line, struct rundir_mount *ret)
+/* Without the device numbers it could be anybody's; the rest may be of another version. */
+static bool parse_mount(const char *line, struct rundir_mount *ret)
 {
-	char id[33], mode[3];
+	char id[33] = "", mode[3] = "";
 	int at = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	if (sscanf(line, "mount %u:%u %32[0-9a-f] %63s %63s %2s %n", &ret->major, &ret->minor, id,
-		   ret->what.peer, ret->what.export_name, mode, &at) != 6 ||
-	    at == 0 || strlen(id) != 32)
+		   ret->what.peer, ret->what.export_name, mode, &at) < 2)
 		return false;
-	for (size_t i = 0; i < sizeof(ret->what.id); i++)
-		if (sscanf(id + 2 * i, "%2hhx", &ret->what.id[i]) != 1)
-			return false;
+	if (at == 0 || !parse_id(id, ret->what.id)) {
+		memset(&ret->what, 0, sizeof(ret->what));
+		return true;
+	}
 	ret->what.read_only = strcmp(mode, "ro") == 0;
-	return (size_t)snprintf(ret->what.path, sizeof(ret->what.path), "%s", line + at) <
-	       sizeof(ret->what.path);
+	snprintf(ret->what.path, sizeof(ret->what.path), "%s", line + at);
+	return true;
 }
 
-static int rundir_save(struct rundir *rd)
+static void print_process(FILE *f, const struct rundir_process *p)
+{
+	fprintf(f, "process %d %" PRIu64 " worker %u launch %u restarts %" PRIu64 "\n", p->pid,
+		p->start_time, p->worker_id, p->launch_version, p->n_restarts);
+	for (uint32_t i = 0; i < p->n_fuse; i++) {
+		fprintf(f, "fuse %d ", p->fuse[i].fd);
+		print_id(f, p->fuse[i].id);
+		fprintf(f, "\n");
+	}
+}
+
+static int save_record(struct rundir *rd)
 {
 	autofree char *path = rundir_path(rd->run, "record");
 	autofree char *text = NULL;
@@ -126,18 +155,17 @@ static int rundir_save(struct rundir *rd)
 			fclose(f);
 		return -ENOMEM;
 	}
+	fprintf(f, "plenum-record %d\n", RUNDIR_RECORD_VERSION);
 	for (size_t i = 0; i < rd->n_processes; i++)
-		fprintf(f, "process %d %" PRIu64 "\n", rd->processes[i].pid,
-			rd->processes[i].start_time);
+		print_process(f, &rd->processes[i]);
 	for (size_t i = 0; i < rd->n_mounts; i++)
-		rundir_print_mount(f, &rd->mounts[i]);
-	fprintf(f, "boot %" PRIx64 "\n", rd->boot_id);
+		print_mount(f, &rd->mounts[i]);
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	return rundir_write_file(path, text, len, 0600);
 }
 
-static int rundir_push_process(struct rundir *rd, pid_t pid, uint64_t start)
+static int push_process(struct rundir *rd, const struct rundir_process *new)
 {
 	struct rundir_process *p;
 
@@ -145,11 +173,11 @@ static int rundir_push_process(struct rundir *rd, pid_t pid, uint64_t start)
 	if (!p)
 		return -ENOMEM;
 	rd->processes = p;
-	p[rd->n_processes++] = (struct rundir_process){.pid = pid, .start_time = start};
+	p[rd->n_processes++] = *new;
 	return 0;
 }
 
-static int rundir_push_mount(struct rundir *rd, const struct rundir_mount *new, const char *path)
+static int push_mount(struct rundir *rd, const struct rundir_mount *new, const char *path)
 {
 	struct rundir_mount *m = reallocarray(rd->mounts, rd->n_mounts + 1, sizeof(*m));
 	char *copy;
@@ -165,8 +193,57 @@ static int rundir_push_mount(struct rundir *rd, const struct rundir_mount *new, 
 	return 0;
 }
 
-/* Lines that make no sense are passed over: the record is ours, and half a line is no news. */
-static int rundir_load(struct rundir *rd)
+/* What a version that is not ours says beyond the head is not taken. */
+static bool parse_process(const struct rundir *rd, const char *line, struct rundir_process *ret)
+{
+	uint32_t id, launch;
+	uint64_t restarts;
+	int n = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (sscanf(line, "process %d %" SCNu64 "%n", &ret->pid, &ret->start_time, &n) != 2 ||
+	    ret->pid <= 1)
+		return false;
+	if (rd->record_version == RUNDIR_RECORD_VERSION &&
+	    sscanf(line + n, " worker %" SCNu32 " launch %" SCNu32 " restarts %" SCNu64, &id,
+		   &launch, &restarts) == 3) {
+		ret->worker_id = id;
+		ret->launch_version = launch;
+		ret->n_restarts = restarts;
+	}
+	return true;
+}
+
+static void parse_fuse(struct rundir *rd, const char *line)
+{
+	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
+	struct rundir_fuse fuse;
+	char id[33];
+
+	if (p && p->n_fuse < LAUNCH_MOUNTS_MAX &&
+	    sscanf(line, "fuse %d %32[0-9a-f]", &fuse.fd, id) == 2 && parse_id(id, fuse.id))
+		p->fuse[p->n_fuse++] = fuse;
+}
+
+/* Lines that make no sense are passed over: half a line is no news. */
+static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *mount,
+		      bool *have_mount)
+{
+	struct rundir_process process;
+
+	if (strncmp(line, "mount ", 6) == 0)
+		*have_mount = parse_mount(line, mount);
+	else if (strncmp(line, "at ", 3) == 0 && *have_mount)
+		return push_mount(rd, mount, line + 3);
+	else if (strncmp(line, "fuse ", 5) == 0)
+		parse_fuse(rd, line);
+	else if (parse_process(rd, line, &process))
+		return push_process(rd, &process);
+	return 0;
+}
+
+/* Before there were versions, a record had no line that names one: that is version 1. */
+static int load_record(struct rundir *rd)
 {
 	autofree char *path = rundir_path(rd->run, "record");
 	struct rundir_mount mount;
@@ -180,32 +257,30 @@ static int rundir_load(struct rundir *rd)
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
+	rd->record_version = 1;
 	while (r >= 0 && fgets(line, sizeof(line), f)) {
-		uint64_t start;
-		int pid;
-
 		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "process %d %" SCNu64, &pid, &start) == 2 && pid > 1)
-			r = rundir_push_process(rd, pid, start);
-		else if (strncmp(line, "mount ", 6) == 0)
-			have_mount = rundir_parse_mount(line, &mount);
-		else if (strncmp(line, "at ", 3) == 0 && have_mount)
-			r = rundir_push_mount(rd, &mount, line + 3);
-		else
-			sscanf(line, "boot %" SCNx64, &rd->former_boot_id);
+		if (sscanf(line, "plenum-record %u", &rd->record_version) != 1)
+			r = parse_line(rd, line, &mount, &have_mount);
 	}
 	fclose(f);
 	return r;
 }
 
-int rundir_add_process(struct rundir *rd, pid_t pid)
+int rundir_add_process(struct rundir *rd, const struct rundir_process *p)
 {
-	uint64_t start;
-	int r = rundir_process_start(pid, &start);
+	struct rundir_process own = *p;
+	int r = rundir_process_start(p->pid, &own.start_time);
 
+	own.adopted = true;
+	for (size_t i = 0; i < rd->n_processes; i++)
+		if (rd->processes[i].pid == p->pid) {
+			rd->processes[i] = own;
+			return r < 0 ? r : save_record(rd);
+		}
 	if (r >= 0)
-		r = rundir_push_process(rd, pid, start);
-	return r < 0 ? r : rundir_save(rd);
+		r = push_process(rd, &own);
+	return r < 0 ? r : save_record(rd);
 }
 
 int rundir_del_process(struct rundir *rd, pid_t pid)
@@ -213,7 +288,7 @@ int rundir_del_process(struct rundir *rd, pid_t pid)
 	for (size_t i = 0; i < rd->n_processes; i++)
 		if (rd->processes[i].pid == pid) {
 			rd->processes[i] = rd->processes[--rd->n_processes];
-			return rundir_save(rd);
+			return save_record(rd);
 		}
 	return 0;
 }
@@ -222,9 +297,9 @@ int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const ch
 		     const struct launch_mount *what)
 {
 	struct rundir_mount m = {.major = major, .minor = minor, .what = *what};
-	int r = strchr(path, '\n') ? -EINVAL : rundir_push_mount(rd, &m, path);
+	int r = strchr(path, '\n') ? -EINVAL : push_mount(rd, &m, path);
 
-	return r < 0 ? r : rundir_save(rd);
+	return r < 0 ? r : save_record(rd);
 }
 
 int rundir_del_mount(struct rundir *rd, const char *path)
@@ -233,14 +308,14 @@ int rundir_del_mount(struct rundir *rd, const char *path)
 		if (strcmp(rd->mounts[i].path, path) == 0) {
 			free(rd->mounts[i].path);
 			rd->mounts[i] = rd->mounts[--rd->n_mounts];
-			return rundir_save(rd);
+			return save_record(rd);
 		}
 	return 0;
 }
 
 /* ---- opening, cleaning ---- */
 
-static int rundir_make(const char *path, mode_t mode, char *why, size_t why_size)
+static int make_dirs(const char *path, mode_t mode, char *why, size_t why_size)
 {
 	char part[4096];
 	size_t len = strlen(path);
@@ -262,7 +337,7 @@ static int rundir_make(const char *path, mode_t mode, char *why, size_t why_size
 	return 0;
 }
 
-static int rundir_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_size)
+static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_size)
 {
 	autofree char *path = rundir_path(rd->run, "plenumd.pid");
 	char text[24] = "";
@@ -298,20 +373,18 @@ int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *r
 	int r;
 
 	why[0] = '\0';
-	r = rundir_make(run, 0755, why, why_size);
+	r = make_dirs(run, 0755, why, why_size);
 	if (r >= 0)
-		r = rundir_make(state, 0700, why, why_size);
+		r = make_dirs(state, 0700, why, why_size);
 	if (r >= 0) {
 		rd.run = realpath(run, NULL);
 		rd.state = realpath(state, NULL);
 		r = rd.run && rd.state ? 0 : -errno;
 	}
 	if (r >= 0)
-		r = rundir_lock(&rd, ret_owner, why, why_size);
+		r = take_lock(&rd, ret_owner, why, why_size);
 	if (r >= 0)
-		r = rundir_load(&rd);
-	if (r >= 0 && getrandom(&rd.boot_id, sizeof(rd.boot_id), 0) != sizeof(rd.boot_id))
-		r = -EIO;
+		r = load_record(&rd);
 	if (r < 0) {
 		rundir_done(&rd);
 		return r;
@@ -333,34 +406,28 @@ void rundir_done(struct rundir *rd)
 }
 
 /* The pidfd is taken before the start time is compared, so the pid cannot change hands between. */
-static void rundir_end_process(const struct rundir_process *p, struct events *ev)
+int rundir_open_process(const struct rundir_process *p)
 {
 	autoclose int pidfd = pidfd_open(p->pid, 0);
-	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
 	uint64_t start;
 
 	if (pidfd < 0 || rundir_process_start(p->pid, &start) < 0 || start != p->start_time)
-		return;
-	events_add(ev, LOG_LEVEL_NOTICE, "agent", "ending process %d of an agent that was killed",
-		   p->pid);
-	if (pidfd_send_signal(pidfd, SIGKILL, NULL, 0) < 0)
-		return;
-	if (poll(&pfd, 1, RUNDIR_END_MS) <= 0)
-		events_add(ev, LOG_LEVEL_WARNING, "agent", "process %d does not go away", p->pid);
+		return -ESRCH;
+	return fd_take(pidfd);
 }
 
-static void rundir_end_mount(const struct rundir_mount *m, struct events *ev)
+static void end_process(const struct rundir_process *p, struct events *ev)
 {
-	unsigned major, minor;
-	char fstype[32];
+	autoclose int pidfd = rundir_open_process(p);
+	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
 
-	if (mounts_lookup(m->path, fstype, sizeof(fstype), &major, &minor) <= 0 ||
-	    strcmp(fstype, MOUNTS_FSTYPE) != 0 || major != m->major || minor != m->minor)
+	if (pidfd < 0)
 		return;
-	events_add(ev, LOG_LEVEL_NOTICE, "agent", "unmounting %s, left by an agent that was killed",
-		   m->path);
-	if (mounts_unmount(m->path) < 0)
-		events_add(ev, LOG_LEVEL_WARNING, "agent", "%s cannot be unmounted", m->path);
+	events_add(ev, LOG_LEVEL_NOTICE, "agent", "ending process %d of another agent", p->pid);
+	if (pidfd_send_signal(pidfd, SIGKILL, NULL, 0) < 0)
+		return;
+	if (poll(&pfd, 1, END_MS) <= 0)
+		events_add(ev, LOG_LEVEL_WARNING, "agent", "process %d does not go away", p->pid);
 }
 
 void rundir_clean(struct rundir *rd, struct events *ev)
@@ -369,18 +436,12 @@ void rundir_clean(struct rundir *rd, struct events *ev)
 	int r;
 
 	for (size_t i = 0; i < rd->n_processes; i++)
-		rundir_end_process(&rd->processes[i], ev);
-	rd->n_processes = 0;
-	for (size_t i = 0; i < rd->n_mounts; i++) {
-		if (rd->mounts[i].adopted) {
-			rd->mounts[kept++] = rd->mounts[i];
-			continue;
-		}
-		rundir_end_mount(&rd->mounts[i], ev);
-		free(rd->mounts[i].path);
-	}
-	rd->n_mounts = kept;
-	r = rundir_save(rd);
+		if (rd->processes[i].adopted)
+			rd->processes[kept++] = rd->processes[i];
+		else
+			end_process(&rd->processes[i], ev);
+	rd->n_processes = kept;
+	r = save_record(rd);
 	if (r < 0)
 		events_add(ev, LOG_LEVEL_WARNING, "agent", "%s/record: %s", rd->run, strerror(-r));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The agent's files that are not configuration: the lock that keeps a second agent out, and the
- * record of what outlives a killed agent (worker processes and mounts), from which the next one
- * cleans up. The record is in the run directory and goes with a reboot, as does what it names; the
- * epoch is in the state directory and stays. Called by the monitor only.
+ * record of what outlives an agent (worker processes and mounts), by which the next one takes them
+ * over. The record is in the run directory and goes with a reboot, as does what it names; the epoch
+ * is in the state directory and stays. Called by the monitor only.
  */
 #ifndef PLENUM_AGENT_RUNDIR_H
 #define PLENUM_AGENT_RUNDIR_H
@@ -12,9 +12,27 @@
 #include "dataplane/launch.h"
 #include <sys/types.h>
 
+/*
+ * The record's first line is its version. In every version a process's line begins with "process
+ * PID START" and a mount is a line "mount MAJOR:MINOR ..." followed by a line "at PATH": that much
+ * is understood of any record, and is enough to end what it names. The rest is this version's
+ * alone.
+ */
+#define RUNDIR_RECORD_VERSION 2
+
+struct rundir_fuse {
+	int fd; /* of the process */
+	uint8_t id[16];
+};
+
 struct rundir_process {
 	pid_t pid;
 	uint64_t start_time; /* /proc/PID/stat field 22: tells a reused pid from the recorded one */
+	uint32_t worker_id, launch_version; /* 0, 0: the record does not say */
+	uint64_t n_restarts;
+	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX]; /* mounts whose descriptors it has */
+	uint32_t n_fuse;
+	bool adopted; /* somebody cares for it */
 };
 
 struct rundir_mount {
@@ -28,7 +46,7 @@ struct rundir {
 	char *run, *state; /* absolute paths of the two directories */
 	int lock_fd;
 	uint32_t epoch;
-	uint64_t boot_id, former_boot_id; /* ours; the record's, 0: none */
+	unsigned record_version; /* of the record that was there; 0: there was none */
 	struct rundir_process *processes;
 	size_t n_processes;
 	struct rundir_mount *mounts;
@@ -43,12 +61,15 @@ struct rundir {
 int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner, char *why,
 		size_t why_size);
 void rundir_done(struct rundir *rd);
-/* Ends the processes and unmounts the mounts of the record that nobody adopted, waits for them, and
- * takes them off it. */
+/* Ends the processes of the record that nobody adopted, waits for them, and takes them off it. */
 void rundir_clean(struct rundir *rd, struct events *ev);
+/* A pidfd (the caller's) of the process as it was recorded; -ESRCH: it has ended. */
+int rundir_open_process(const struct rundir_process *p);
 
-/* Each writes the record before it returns: 0 or negative errno. */
-int rundir_add_process(struct rundir *rd, pid_t pid);
+/* Each writes the record before it returns: 0, or negative errno where only our memory has it now:
+ * the next write tries again. p's start time is found here; it replaces what is there of that pid.
+ */
+int rundir_add_process(struct rundir *rd, const struct rundir_process *p);
 int rundir_del_process(struct rundir *rd, pid_t pid);
 int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
 		     const struct launch_mount *what);

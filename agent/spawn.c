@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The one place that forks: what a child inherits is decided here, and nowhere else. */
 #include "agent/spawn.h"
+#include "netcfg/base/log.h"
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -11,19 +13,18 @@
 #include <sys/wait.h>
 
 /* Variables that are meant for the agent alone. */
-static const char *const spawn_env_dropped[] = {
-	"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=",
-	"LISTEN_FDS=",	  "LISTEN_PID=",    "LISTEN_FDNAMES="};
+static const char *const env_dropped[] = {"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=",
+					  "LISTEN_FDS=",    "LISTEN_PID=",    "LISTEN_FDNAMES="};
 
-static bool spawn_env_keeps(const char *entry)
+static bool env_keeps(const char *entry)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(spawn_env_dropped); i++)
-		if (strncmp(entry, spawn_env_dropped[i], strlen(spawn_env_dropped[i])) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(env_dropped); i++)
+		if (strncmp(entry, env_dropped[i], strlen(env_dropped[i])) == 0)
 			return false;
 	return true;
 }
 
-static char **spawn_env_new(void)
+static char **env_new(void)
 {
 	size_t n = 0, k = 0;
 	char **env;
@@ -32,12 +33,12 @@ static char **spawn_env_new(void)
 		n++;
 	env = calloc(n + 1, sizeof(*env));
 	for (size_t i = 0; env && i < n; i++)
-		if (spawn_env_keeps(environ[i]))
+		if (env_keeps(environ[i]))
 			env[k++] = environ[i];
 	return env;
 }
 
-static void spawn_child_signals(void)
+static void child_signals(void)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -48,7 +49,7 @@ static void spawn_child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void spawn_child_oom(int score)
+static void child_oom(int score)
 {
 	char text[16];
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -65,7 +66,7 @@ static void spawn_child_oom(int score)
  * Lays the descriptors out as 3, 4, ...: first all are moved above the target range, so that no
  * target is overwritten while it is still a source.
  */
-static int spawn_child_fds(const struct spawn_request *rq)
+static int child_fds(const struct spawn_request *rq)
 {
 	int high[SPAWN_FDS_MAX];
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -85,22 +86,35 @@ static int spawn_child_fds(const struct spawn_request *rq)
 	return 0;
 }
 
+/* Waits until the parent has recorded us; its end closes without a byte if it dies before. */
+static void child_wait(int go[2])
+{
+	char byte;
+
+	close(go[1]);
+	while (read(go[0], &byte, 1) != 1)
+		if (errno != EINTR)
+			_exit(126);
+}
+
 /* Between fork and exec: the parent has one thread, so the C library is in a sane state here. */
-static void __attribute__((noreturn)) spawn_child(const struct spawn_request *rq, char **env)
+static void __attribute__((noreturn))
+run_child(const struct spawn_request *rq, char **env, int go[2])
 {
 	cpu_set_t set;
 
-	spawn_child_signals();
+	child_wait(go);
+	child_signals();
 	setsid(); /* a terminal's Ctrl-C is the agent's to handle */
 	if (rq->oom_score)
-		spawn_child_oom(rq->oom_score);
+		child_oom(rq->oom_score);
 	if (rq->core >= 0) {
 		CPU_ZERO(&set);
 		CPU_SET((unsigned)rq->core, &set);
 		if (sched_setaffinity(0, sizeof(set), &set) < 0)
 			_exit(126);
 	}
-	if (spawn_child_fds(rq) < 0)
+	if (child_fds(rq) < 0)
 		_exit(126);
 	execve(rq->path, rq->argv, env);
 	_exit(127);
@@ -108,19 +122,24 @@ static void __attribute__((noreturn)) spawn_child(const struct spawn_request *rq
 
 int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd)
 {
-	autofree char **env = spawn_env_new();
-	int pidfd;
+	autofree char **env = env_new();
+	autoclose int go_read = -1, go_write = -1;
+	int pidfd, go[2];
 	pid_t pid;
 
 	if (!env)
 		return -ENOMEM;
 	if (rq->n_fds > SPAWN_FDS_MAX || rq->core >= CPU_SETSIZE)
 		return -EINVAL;
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	go_read = go[0];
+	go_write = go[1];
 	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		spawn_child(rq, env);
+		run_child(rq, env, go);
 	/* Not reaped yet, so the pid is still the child's. */
 	pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0) {
@@ -130,18 +149,42 @@ int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd
 		waitpid(pid, NULL, 0);
 		return r;
 	}
+	if (rq->on_pid)
+		rq->on_pid(rq->user, pid);
+	if (write(go_write, "", 1) != 1)
+		log_debug("process %d does not start: %s", pid, strerror(errno));
 	*ret_pid = pid;
 	*ret_pidfd = pidfd;
 	return 0;
+}
+
+pid_t spawn_pidfd_pid(int pidfd)
+{
+	char path[40], line[64];
+	int pid = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Pid: %d", &pid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return pid > 0 ? pid : -1;
 }
 
 int spawn_reap(int pidfd, int *ret_status, char *text, size_t size)
 {
 	siginfo_t si = {0};
 
-	while (waitid(P_PIDFD, (id_t)pidfd, &si, WEXITED) < 0)
-		if (errno != EINTR)
-			return -errno;
+	while (waitid(P_PIDFD, (id_t)pidfd, &si, WEXITED) < 0) {
+		if (errno == EINTR)
+			continue;
+		*ret_status = -1;
+		snprintf(text, size, "gone; how is not known, it was another agent's child");
+		return -errno;
+	}
 	if (si.si_code == CLD_EXITED) {
 		*ret_status = si.si_status;
 		if (si.si_status == 127)

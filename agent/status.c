@@ -9,8 +9,8 @@
 /* ---- reading a worker's page ---- */
 
 /* The texts of a page that a worker may be changing: taken again until they hold still. */
-static void status_read_texts(const struct launch_stats *page, char *network, size_t network_size,
-			      char *reason, size_t reason_size)
+static void read_texts(const struct launch_stats *page, char *network, size_t network_size,
+		       char *reason, size_t reason_size)
 {
 	for (int tries = 0; tries < 8; tries++) {
 		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
@@ -23,7 +23,7 @@ static void status_read_texts(const struct launch_stats *page, char *network, si
 	}
 }
 
-static void status_end_texts(struct launch_path_stats *s)
+static void end_texts(struct launch_path_stats *s)
 {
 	s->local[sizeof(s->local) - 1] = '\0';
 	s->remote[sizeof(s->remote) - 1] = '\0';
@@ -31,7 +31,7 @@ static void status_end_texts(struct launch_path_stats *s)
 	s->peer[sizeof(s->peer) - 1] = '\0';
 }
 
-static void status_add_paths(struct status *st, const struct sup_worker *w)
+static void add_paths(struct status *st, const struct sup_worker *w)
 {
 	uint64_t n = MIN_OF(launch_stat_get(&w->stats->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
 
@@ -40,11 +40,11 @@ static void status_add_paths(struct status *st, const struct sup_worker *w)
 
 		p->worker = w->id;
 		p->s = w->stats->paths[i];
-		status_end_texts(&p->s);
+		end_texts(&p->s);
 	}
 }
 
-static void status_add_totals(struct status *st, const struct sup_worker *w)
+static void add_totals(struct status *st, const struct sup_worker *w)
 {
 	const struct launch_stats *p = w->stats;
 
@@ -62,7 +62,7 @@ static void status_add_totals(struct status *st, const struct sup_worker *w)
 
 /* ---- processes ---- */
 
-static uint64_t status_resident_bytes(pid_t pid)
+static uint64_t resident_bytes(pid_t pid)
 {
 	unsigned long size, resident;
 	char path[40];
@@ -79,21 +79,21 @@ static uint64_t status_resident_bytes(pid_t pid)
 	return bytes;
 }
 
-static const char *status_role(enum launch_role r)
+static const char *role_name(enum launch_role r)
 {
 	static const char *const names[LAUNCH_ROLE_MAX] = {"FRONTEND", "COMPUTE", "DRIVES"};
 
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
-static const char *status_transport(enum launch_transport t)
+static const char *transport_name(enum launch_transport t)
 {
 	static const char *const names[LAUNCH_TRANSPORT_MAX] = {"UDP", "DPDK", "DPDK-INTERRUPT"};
 
 	return t < LAUNCH_TRANSPORT_MAX ? names[t] : "?";
 }
 
-static const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id)
+static const struct plan_worker *plan_worker_of(const struct agent *a, uint32_t id)
 {
 	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++)
 		if (a->now.plan->workers[i].id == id)
@@ -101,14 +101,14 @@ static const struct plan_worker *status_plan_worker(const struct agent *a, uint3
 	return NULL;
 }
 
-static bool status_has_path(const struct launch_stats *page, const char *peer)
+static bool has_path(const struct launch_stats *page, const char *peer)
 {
 	uint64_t n = MIN_OF(launch_stat_get(&page->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
 
 	for (uint64_t i = 0; i < n; i++) {
 		struct launch_path_stats s = page->paths[i];
 
-		status_end_texts(&s);
+		end_texts(&s);
 		if (launch_stat_get(&page->paths[i].up) && strcmp(s.peer, peer) == 0)
 			return true;
 	}
@@ -116,36 +116,35 @@ static bool status_has_path(const struct launch_stats *page, const char *peer)
 }
 
 /* The first mount whose server no path leads to; NULL: there is none. */
-static const struct launch_mount *status_deserted_mount(const struct sup_worker *w)
+static const struct launch_mount *deserted_mount(const struct sup_worker *w)
 {
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		if (!status_has_path(w->stats, w->config.mounts[i].peer))
+		if (!has_path(w->stats, w->config.mounts[i].peer))
 			return &w->config.mounts[i];
 	return NULL;
 }
 
 /* What keeps it from running or serving comes before what makes its network less than it could be.
  */
-static void status_reasons(const struct agent *a, const struct sup_worker *w,
-			   struct status_process *p)
+static void reasons(const struct agent *a, const struct sup_worker *w, struct status_process *p)
 {
-	const struct plan_worker *pw = status_plan_worker(a, w->id);
+	const struct plan_worker *pw = plan_worker_of(a, w->id);
 	const struct launch_mount *deserted = NULL;
 	char network[32] = "", reason[LAUNCH_REASON_MAX] = "";
 
-	snprintf(p->network, sizeof(p->network), "%s", status_transport(w->config.transport));
+	snprintf(p->network, sizeof(p->network), "%s", transport_name(w->config.transport));
 	if (w->state == SUP_UP && w->stats) {
-		status_read_texts(w->stats, network, sizeof(network), reason, sizeof(reason));
+		read_texts(w->stats, network, sizeof(network), reason, sizeof(reason));
 		if (network[0])
 			snprintf(p->network, sizeof(p->network), "%s", network);
-		deserted = status_deserted_mount(w);
+		deserted = deserted_mount(w);
 	}
 	if (w->state != SUP_UP && pw && pw->n_ports == 0)
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 	else if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
-	else if (w->state != SUP_UP && w->told[0]) /* why it is being started again */
-		snprintf(p->reason, sizeof(p->reason), "%s", w->told);
+	else if (w->state != SUP_UP && w->reported[0]) /* why it is being started again */
+		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
 	else if (deserted)
 		snprintf(p->reason, sizeof(p->reason),
 			 "no-peer: no session with %.63s, which serves %.100s", deserted->peer,
@@ -156,31 +155,32 @@ static void status_reasons(const struct agent *a, const struct sup_worker *w,
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 }
 
-static void status_add_worker(const struct agent *a, struct status *st, const struct sup_worker *w)
+static void add_worker(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
 	struct status_process *p = &st->processes[st->n_processes++];
 
 	p->id = w->id;
-	snprintf(p->role, sizeof(p->role), "%s", status_role(w->config.role));
+	snprintf(p->role, sizeof(p->role), "%s", role_name(w->config.role));
 	snprintf(p->state, sizeof(p->state), "%s", sup_state_to_string(w->state));
 	p->core = (int)w->config.core;
 	p->pid = w->pid;
-	p->memory_bytes = status_resident_bytes(w->pid);
+	p->memory_bytes = resident_bytes(w->pid);
 	p->restarts = w->n_restarts;
+	p->adopted = w->adopted && w->pid > 0;
 	if (w->pid > 0)
 		p->uptime_s = (clock_now_ns() - w->started_ns) / NSEC_PER_SEC;
 	for (uint32_t i = 0; i < w->config.n_ports; i++)
 		p->ips[p->n_ips++] = w->config.ports[i].ip.addr;
-	status_reasons(a, w, p);
+	reasons(a, w, p);
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
 	if (w->state == SUP_UP && w->stats) {
-		status_add_paths(st, w);
-		status_add_totals(st, w);
+		add_paths(st, w);
+		add_totals(st, w);
 	}
 }
 
-static void status_add_agent(const struct agent *a, struct status *st)
+static void add_agent(const struct agent *a, struct status *st)
 {
 	struct status_process *p = &st->processes[st->n_processes++];
 
@@ -188,15 +188,15 @@ static void status_add_agent(const struct agent *a, struct status *st)
 	snprintf(p->state, sizeof(p->state), "UP");
 	p->core = -1;
 	p->pid = getpid();
-	p->memory_bytes = status_resident_bytes(p->pid) +
-			  status_resident_bytes(clients_child_pid(a->clients, PRIVSEP_API)) +
-			  status_resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN));
+	p->memory_bytes = resident_bytes(p->pid) +
+			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API)) +
+			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN));
 	p->uptime_s = (clock_now_ns() - a->started_ns) / NSEC_PER_SEC;
 }
 
 /* ---- legs ---- */
 
-static void status_leg_ips(const struct agent *a, struct status_leg *leg)
+static void leg_ips(const struct agent *a, struct status_leg *leg)
 {
 	const struct plan *plan = a->now.plan;
 
@@ -211,7 +211,7 @@ static void status_leg_ips(const struct agent *a, struct status_leg *leg)
 		}
 }
 
-static const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name)
+static const struct plan_leg_info *plan_leg(const struct agent *a, const char *name)
 {
 	for (size_t i = 0; a->now.plan && i < a->now.plan->n_legs; i++)
 		if (strcmp(a->now.plan->legs[i].name, name) == 0)
@@ -220,8 +220,8 @@ static const struct plan_leg_info *status_plan_leg(const struct agent *a, const 
 }
 
 /* The plan's word, but for the carrier: that is read when it changes, without a plan. */
-static void status_leg_state(struct status_leg *leg, const struct plan_leg_info *info,
-			     const struct inv_link *link)
+static void leg_state(struct status_leg *leg, const struct plan_leg_info *info,
+		      const struct inv_link *link)
 {
 	struct reason why = info->reason;
 	enum plan_leg_state state = info->state;
@@ -237,9 +237,9 @@ static void status_leg_state(struct status_leg *leg, const struct plan_leg_info 
 	reason_format(&why, leg->reason, sizeof(leg->reason));
 }
 
-static void status_add_leg(const struct agent *a, struct status *st, const struct spec_net *n)
+static void add_leg(const struct agent *a, struct status *st, const struct spec_net *n)
 {
-	const struct plan_leg_info *info = status_plan_leg(a, n->name);
+	const struct plan_leg_info *info = plan_leg(a, n->name);
 	const struct inv_link *link = info ? inv_link_by_index(a->now.inv, info->ifindex) : NULL;
 	struct status_leg *leg = &st->legs[st->n_legs++];
 
@@ -258,8 +258,8 @@ static void status_add_leg(const struct agent *a, struct status *st, const struc
 	}
 	leg->state = "?";
 	if (info)
-		status_leg_state(leg, info, link);
-	status_leg_ips(a, leg);
+		leg_state(leg, info, link);
+	leg_ips(a, leg);
 }
 
 /* ---- the whole ---- */
@@ -273,7 +273,7 @@ void status_done(struct status *st)
 	memset(st, 0, sizeof(*st));
 }
 
-static int status_alloc(const struct agent *a, struct status *st)
+static int alloc(const struct agent *a, struct status *st)
 {
 	size_t n_workers = 0, n_up = 0, n_nets = a->now.spec ? a->now.spec->n_nets : 0;
 
@@ -288,7 +288,7 @@ static int status_alloc(const struct agent *a, struct status *st)
 	return st->legs && st->processes && st->paths && st->totals ? 0 : -ENOMEM;
 }
 
-static void status_add_apply(const struct agent *a, struct status *st)
+static void add_apply(const struct agent *a, struct status *st)
 {
 	if (a->walk.applier)
 		snprintf(st->apply, sizeof(st->apply),
@@ -302,7 +302,7 @@ int status_collect(const struct agent *a, struct status *ret)
 {
 	struct status st = {0};
 
-	if (status_alloc(a, &st) < 0) {
+	if (alloc(a, &st) < 0) {
 		status_done(&st);
 		return -ENOMEM;
 	}
@@ -314,14 +314,14 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_time_s = a->applied.time_s;
 	st.applied_steps = a->applied.steps;
 	st.applied_by = a->applied.by;
-	status_add_apply(a, &st);
+	add_apply(a, &st);
 	st.problems = a->problems.all;
 	st.n_problems = a->problems.n_all;
 	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)
-		status_add_leg(a, &st, &a->now.spec->nets[i]);
-	status_add_agent(a, &st);
+		add_leg(a, &st, &a->now.spec->nets[i]);
+	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		status_add_worker(a, &st, w);
+		add_worker(a, &st, w);
 	*ret = st;
 	return 0;
 }

@@ -27,7 +27,8 @@ struct status_leg {
 struct status_process {
 	uint32_t id; /* 0: the agent itself */
 	char role[16], state[16], network[32], reason[256];
-	int core; /* -1: any */
+	int core;     /* -1: any */
+	bool adopted; /* another agent started it */
 	pid_t pid;
 	uint64_t memory_bytes, uptime_s, restarts;
 	struct ip_addr ips[LAUNCH_PORTS_MAX];

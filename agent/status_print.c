@@ -6,20 +6,20 @@
 #include <string.h>
 
 /* Appends o (taken, may be NULL) to the list; false: out of memory. */
-static bool status_append(json_t *list, json_t *o)
+static bool append(json_t *list, json_t *o)
 {
 	return o && json_array_append_new(list, o) == 0;
 }
 
 /* What a worker wrote need not be UTF-8; jansson refuses that. */
-static json_t *status_text(const char *s)
+static json_t *text_to_json(const char *s)
 {
 	json_t *o = json_string(s);
 
 	return o ? o : json_string("?");
 }
 
-static json_t *status_time(uint64_t time_s)
+static json_t *time_to_json(uint64_t time_s)
 {
 	time_t t = (time_t)time_s;
 	char text[48];
@@ -32,7 +32,7 @@ static json_t *status_time(uint64_t time_s)
 	return json_string(text);
 }
 
-static json_t *status_leg_to_json(const struct status_leg *leg, bool full)
+static json_t *leg_to_json(const struct status_leg *leg, bool full)
 {
 	json_t *ips = json_array(), *o;
 	char text[IP_ADDR_STR_MAX];
@@ -45,18 +45,18 @@ static json_t *status_leg_to_json(const struct status_leg *leg, bool full)
 		      leg->network, "state", leg->state, "reason", leg->reason, "carrier",
 		      leg->carrier, "up", leg->up, "mtu", (json_int_t)leg->mtu, "ips", ips);
 	if (o && full)
-		json_object_set_new(o, "file", status_text(leg->file));
+		json_object_set_new(o, "file", text_to_json(leg->file));
 	return o;
 }
 
-static json_t *status_path_to_json(const struct status_path *p)
+static json_t *path_to_json(const struct status_path *p)
 {
 	const struct launch_path_stats *s = &p->s;
 
 	return json_pack(
 		"{s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:f}", "worker",
-		(json_int_t)p->worker, "leg", status_text(s->leg), "local", status_text(s->local),
-		"remote", status_text(s->remote), "peer", status_text(s->peer), "up",
+		(json_int_t)p->worker, "leg", text_to_json(s->leg), "local", text_to_json(s->local),
+		"remote", text_to_json(s->remote), "peer", text_to_json(s->peer), "up",
 		(int)(s->up != 0), "standby", (int)(s->standby != 0), "srtt_us",
 		(double)s->srtt_ns / NSEC_PER_USEC, "cwnd_bytes", (json_int_t)s->cwnd_bytes,
 		"tx_bytes", (json_int_t)s->tx_bytes, "rx_bytes", (json_int_t)s->rx_bytes,
@@ -64,19 +64,18 @@ static json_t *status_path_to_json(const struct status_path *p)
 		"last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
 }
 
-static json_t *status_lists_to_json(const struct status *st, json_t *legs, json_t *paths,
-				    json_t *reasons)
+static json_t *lists_to_json(const struct status *st, json_t *legs, json_t *paths, json_t *reasons)
 {
 	bool ok = legs && paths && reasons;
 
 	for (size_t i = 0; ok && i < st->n_legs; i++)
-		ok = status_append(legs, status_leg_to_json(&st->legs[i], false));
+		ok = append(legs, leg_to_json(&st->legs[i], false));
 	for (size_t i = 0; ok && i < st->n_paths; i++)
-		ok = status_append(paths, status_path_to_json(&st->paths[i]));
+		ok = append(paths, path_to_json(&st->paths[i]));
 	if (ok && st->apply[0])
-		ok = status_append(reasons, status_text(st->apply));
+		ok = append(reasons, text_to_json(st->apply));
 	for (size_t i = 0; ok && i < st->n_problems; i++)
-		ok = status_append(reasons, status_text(st->problems[i]));
+		ok = append(reasons, text_to_json(st->problems[i]));
 	for (size_t i = 0; ok && i < st->n_processes; i++) {
 		const struct status_process *p = &st->processes[i];
 		char text[320];
@@ -84,7 +83,7 @@ static json_t *status_lists_to_json(const struct status *st, json_t *legs, json_
 		if (!p->reason[0])
 			continue;
 		snprintf(text, sizeof(text), "worker %u: %s", p->id, p->reason);
-		ok = status_append(reasons, status_text(text));
+		ok = append(reasons, text_to_json(text));
 	}
 	return ok ? json_true() : NULL;
 }
@@ -93,22 +92,22 @@ json_t *status_to_json(const struct status *st)
 {
 	json_t *legs = json_array(), *paths = json_array(), *reasons = json_array();
 
-	if (!status_lists_to_json(st, legs, paths, reasons)) {
+	if (!lists_to_json(st, legs, paths, reasons)) {
 		json_decref(legs);
 		json_decref(paths);
 		json_decref(reasons);
 		return NULL;
 	}
 	return json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I, s:s}, s:o, s:{s:I, s:I}, s:o, s:o}",
-			 "host", status_text(st->host), "version", PLENUM_VERSION, "state",
+			 "host", text_to_json(st->host), "version", PLENUM_VERSION, "state",
 			 st->state, "applied", "number", (json_int_t)st->applied_number, "time",
-			 status_time(st->applied_time_s), "steps", (json_int_t)st->applied_steps,
+			 time_to_json(st->applied_time_s), "steps", (json_int_t)st->applied_steps,
 			 "by", st->applied_by, "legs", legs, "workers", "up",
 			 (json_int_t)st->workers_up, "total", (json_int_t)st->workers_total,
 			 "paths", paths, "reasons", reasons);
 }
 
-static json_t *status_process_to_json(const struct status *st, const struct status_process *p)
+static json_t *process_to_json(const struct status *st, const struct status_process *p)
 {
 	char id[PLENUM_NAME_MAX + 16], text[IP_ADDR_STR_MAX];
 	json_t *ips = json_array();
@@ -117,13 +116,13 @@ static json_t *status_process_to_json(const struct status *st, const struct stat
 		json_array_append_new(ips,
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
-	return json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "id",
-			 status_text(id), "host", status_text(st->host), "role", p->role, "ips",
-			 ips, "status", p->state, "network", status_text(p->network), "core",
+	return json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o}", "id",
+			 text_to_json(id), "host", text_to_json(st->host), "role", p->role, "ips",
+			 ips, "status", p->state, "network", text_to_json(p->network), "core",
 			 p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
 			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
-			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "reason",
-			 status_text(p->reason));
+			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "adopted",
+			 (int)p->adopted, "reason", text_to_json(p->reason));
 }
 
 json_t *status_processes_to_json(const struct status *st)
@@ -131,11 +130,11 @@ json_t *status_processes_to_json(const struct status *st)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < st->n_processes; i++)
-		if (!status_append(list, status_process_to_json(st, &st->processes[i]))) {
+		if (!append(list, process_to_json(st, &st->processes[i]))) {
 			json_decref(list);
 			return NULL;
 		}
-	return json_pack("{s:o, s:o}", "host", status_text(st->host), "processes", list);
+	return json_pack("{s:o, s:o}", "host", text_to_json(st->host), "processes", list);
 }
 
 json_t *status_net_to_json(const struct status *st)
@@ -143,22 +142,22 @@ json_t *status_net_to_json(const struct status *st)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < st->n_legs; i++)
-		if (!status_append(list, status_leg_to_json(&st->legs[i], true))) {
+		if (!append(list, leg_to_json(&st->legs[i], true))) {
 			json_decref(list);
 			return NULL;
 		}
-	return json_pack("{s:o, s:o}", "host", status_text(st->host), "net", list);
+	return json_pack("{s:o, s:o}", "host", text_to_json(st->host), "net", list);
 }
 
 /* ---- metrics ---- */
 
-static void status_metric(FILE *f, const char *name, const char *type, const char *help)
+static void metric(FILE *f, const char *name, const char *type, const char *help)
 {
 	fprintf(f, "# HELP plenum_%s %s\n# TYPE plenum_%s %s\n", name, help, name, type);
 }
 
 /* Backslash, quote and newline have a meaning inside a label's value. */
-static const char *status_label(const char *s, char *buf, size_t size)
+static const char *label_text(const char *s, char *buf, size_t size)
 {
 	size_t n = 0;
 
@@ -168,17 +167,17 @@ static const char *status_label(const char *s, char *buf, size_t size)
 	return buf;
 }
 
-static void status_metrics_workers(FILE *f, const struct status *st)
+static void metrics_workers(FILE *f, const struct status *st)
 {
-	status_metric(f, "worker_up", "gauge", "Whether the worker serves.");
+	metric(f, "worker_up", "gauge", "Whether the worker serves.");
 	for (size_t i = 1; i < st->n_processes; i++)
 		fprintf(f, "plenum_worker_up{worker=\"%u\",role=\"%s\"} %d\n", st->processes[i].id,
 			st->processes[i].role, strcmp(st->processes[i].state, "UP") == 0);
-	status_metric(f, "worker_restarts_total", "counter", "Starts after a death.");
+	metric(f, "worker_restarts_total", "counter", "Starts after a death.");
 	for (size_t i = 1; i < st->n_processes; i++)
 		fprintf(f, "plenum_worker_restarts_total{worker=\"%u\"} %" PRIu64 "\n",
 			st->processes[i].id, st->processes[i].restarts);
-	status_metric(f, "process_resident_bytes", "gauge", "Resident memory.");
+	metric(f, "process_resident_bytes", "gauge", "Resident memory.");
 	for (size_t i = 0; i < st->n_processes; i++)
 		fprintf(f, "plenum_process_resident_bytes{worker=\"%u\"} %" PRIu64 "\n",
 			st->processes[i].id, st->processes[i].memory_bytes);
@@ -189,7 +188,7 @@ struct status_counter {
 	size_t offset; /* of a uint64_t in the entry */
 };
 
-static uint64_t status_counter_get(const void *entry, size_t offset)
+static uint64_t counter_get(const void *entry, size_t offset)
 {
 	uint64_t v;
 
@@ -197,7 +196,7 @@ static uint64_t status_counter_get(const void *entry, size_t offset)
 	return v;
 }
 
-static void status_metrics_totals(FILE *f, const struct status *st)
+static void metrics_totals(FILE *f, const struct status *st)
 {
 	static const struct status_counter counters[] = {
 		{"requests_total", "Requests sent.", offsetof(struct status_totals, requests)},
@@ -212,15 +211,15 @@ static void status_metrics_totals(FILE *f, const struct status *st)
 	};
 
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
-		status_metric(f, counters[c].name, "counter", counters[c].help);
+		metric(f, counters[c].name, "counter", counters[c].help);
 		for (size_t i = 0; i < st->n_totals; i++)
 			fprintf(f, "plenum_%s{worker=\"%u\"} %" PRIu64 "\n", counters[c].name,
 				st->totals[i].worker,
-				status_counter_get(&st->totals[i], counters[c].offset));
+				counter_get(&st->totals[i], counters[c].offset));
 	}
 }
 
-static void status_metrics_paths(FILE *f, const struct status *st)
+static void metrics_paths(FILE *f, const struct status *st)
 {
 	static const struct status_counter counters[] = {
 		{"path_up", "Whether the path is healthy.", offsetof(struct launch_path_stats, up)},
@@ -241,7 +240,7 @@ static void status_metrics_paths(FILE *f, const struct status *st)
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
 		const char *type = strstr(counters[c].name, "_total") ? "counter" : "gauge";
 
-		status_metric(f, counters[c].name, type, counters[c].help);
+		metric(f, counters[c].name, type, counters[c].help);
 		for (size_t i = 0; i < st->n_paths; i++) {
 			const struct launch_path_stats *s = &st->paths[i].s;
 
@@ -249,11 +248,11 @@ static void status_metrics_paths(FILE *f, const struct status *st)
 				"plenum_%s{worker=\"%u\",leg=\"%s\",local=\"%s\",remote=\"%s\","
 				"peer=\"%s\"} %" PRIu64 "\n",
 				counters[c].name, st->paths[i].worker,
-				status_label(s->leg, leg, sizeof(leg)),
-				status_label(s->local, local, sizeof(local)),
-				status_label(s->remote, remote, sizeof(remote)),
-				status_label(s->peer, peer, sizeof(peer)),
-				status_counter_get(s, counters[c].offset));
+				label_text(s->leg, leg, sizeof(leg)),
+				label_text(s->local, local, sizeof(local)),
+				label_text(s->remote, remote, sizeof(remote)),
+				label_text(s->peer, peer, sizeof(peer)),
+				counter_get(s, counters[c].offset));
 		}
 	}
 }
@@ -266,22 +265,22 @@ char *status_to_metrics(const struct status *st)
 
 	if (!f)
 		return NULL;
-	status_metric(f, "applied_number", "counter", "Applies that changed the host.");
+	metric(f, "applied_number", "counter", "Applies that changed the host.");
 	fprintf(f, "plenum_applied_number %" PRIu64 "\n", st->applied_number);
-	status_metric(f, "problems", "gauge", "Reasons why the state is degraded.");
+	metric(f, "problems", "gauge", "Reasons why the state is degraded.");
 	fprintf(f, "plenum_problems %zu\n", st->n_problems);
-	status_metric(f, "leg_carrier", "gauge", "Whether the leg's link has a carrier.");
+	metric(f, "leg_carrier", "gauge", "Whether the leg's link has a carrier.");
 	for (size_t i = 0; i < st->n_legs; i++)
 		fprintf(f, "plenum_leg_carrier{leg=\"%s\"} %d\n",
-			status_label(st->legs[i].name, name, sizeof(name)), st->legs[i].carrier);
-	status_metric(f, "leg_usable", "gauge", "Whether the leg is all it was asked to be.");
+			label_text(st->legs[i].name, name, sizeof(name)), st->legs[i].carrier);
+	metric(f, "leg_usable", "gauge", "Whether the leg is all it was asked to be.");
 	for (size_t i = 0; i < st->n_legs; i++)
 		fprintf(f, "plenum_leg_usable{leg=\"%s\",state=\"%s\"} %d\n",
-			status_label(st->legs[i].name, name, sizeof(name)), st->legs[i].state,
+			label_text(st->legs[i].name, name, sizeof(name)), st->legs[i].state,
 			strcmp(st->legs[i].state, "usable") == 0);
-	status_metrics_workers(f, st);
-	status_metrics_totals(f, st);
-	status_metrics_paths(f, st);
+	metrics_workers(f, st);
+	metrics_totals(f, st);
+	metrics_paths(f, st);
 	if (fclose(f) == 0)
 		return text;
 	free(text);

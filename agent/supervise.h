@@ -23,8 +23,9 @@
 #define SUP_HEARTBEAT_LIMIT_NS (5 * NSEC_PER_SEC) /* a loop silent for longer is stuck */
 #define SUP_HEARTBEAT_CHECK_NS NSEC_PER_SEC
 #define SUP_BACKOFF_FIRST_NS (250 * NSEC_PER_MSEC)
-#define SUP_BACKOFF_MAX_NS (30 * NSEC_PER_SEC)
-#define SUP_HEALTHY_NS (60 * NSEC_PER_SEC) /* up for so long: earlier deaths are forgotten */
+#define SUP_BACKOFF_MAX_NS (8 * NSEC_PER_SEC)
+#define SUP_ADOPT_LIMIT_NS (10 * NSEC_PER_SEC) /* until an adopted worker answers */
+#define SUP_HEALTHY_NS (60 * NSEC_PER_SEC)     /* up for so long: earlier deaths are forgotten */
 
 enum sup_state {
 	SUP_STOPPED,  /* no process, none wanted */
@@ -48,7 +49,10 @@ enum sup_event {
 	SUP_EV_SPAWN_FAILED,
 	SUP_EV_HEARTBEAT_MISSED,
 	SUP_EV_START_TIMEOUT,
-	SUP_EV_TIMER, /* the end of a backoff, or of the patience with a stopping worker */
+	SUP_EV_TIMER, /* the end of a backoff, or of the patience with a stopping worker; what a
+			 failed one lacked is there */
+	SUP_EV_FOUND, /* another agent's worker runs, and can go on */
+	SUP_EV_FOUND_OTHER, /* the same, but of another version */
 	SUP_EVENT_MAX
 };
 
@@ -62,8 +66,10 @@ enum sup_action {
 	SUP_ACT_GIVE_UP, /* report, take its mounts away */
 	SUP_ACT_NOTE_UP,
 	SUP_ACT_NOTE_REASON,
-	SUP_ACT_REAPED, /* gone as asked; start again if it is wanted with a new configuration */
-	SUP_ACT_DISARM, /* no longer wanted before it was started again */
+	SUP_ACT_REAPED,	 /* gone as asked; start again if it is wanted with a new configuration */
+	SUP_ACT_ADOPT,	 /* ask it to go on with us */
+	SUP_ACT_REPLACE, /* end it in a way that every version understands */
+	SUP_ACT_DISARM,	 /* no longer wanted before it was started again */
 	SUP_ACTION_MAX
 };
 
@@ -75,23 +81,32 @@ struct sup_rule {
 const char *sup_state_to_string(enum sup_state s); /* "UP", as in the process table */
 const char *sup_event_to_string(enum sup_event e);
 const struct sup_rule *sup_rule_get(enum sup_state s, enum sup_event e);
-/* How long the nth death in a row (from 1) delays the restart; without jitter. */
+/* How long the nth death in a row (from 1) delays the restart; without jitter. The first two do not
+ * delay it at all: programs wait. */
 uint64_t sup_backoff_ns(unsigned n_deaths);
 
 struct sup_worker { /* read by status.c; written by supervise.c only */
 	uint32_t id;
 	enum sup_state state;
-	bool wanted;
+	bool wanted, adopted; /* adopted: another agent started this process */
 	struct launch_config config;
+	uint64_t boot_id; /* its identity, which goes with its state */
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
 	struct holds holds;
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
 	uint64_t started_ns, up_since_ns;
-	unsigned n_deaths;   /* in a row */
-	uint64_t n_restarts; /* since it is wanted */
+	uint64_t down_since_ns; /* since when it does not serve; 0: it does */
+	bool is_late;		/* that has been reported as too long */
+	unsigned n_deaths;	/* in a row */
+	uint64_t n_restarts;	/* since it is wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
-	char told[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */
+	char reported[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */
+	enum sup_event deferred; /* waits for its mounts to be unmounted; SUP_EVENT_MAX: none */
+	bool leave;		 /* forgotten, not ended: the next agent finds it */
+	struct {
+		int config_fd, stats_fd;
+	} found; /* during adoption */
 	struct sup *sup;
 	struct loop_source *control_source, *pid_source, *timer;
 	struct sup_worker *next;
@@ -117,11 +132,18 @@ struct sup_setup {
 void sup_config_normalise(struct launch_config *c);
 
 int sup_new(const struct sup_setup *setup, struct sup **ret);
-/* Kills what still runs. Accepts NULL, returns NULL. */
+/* Leaves what still runs to the next agent. Accepts NULL, returns NULL. */
 struct sup *sup_free(struct sup *s);
-/* A state memfd, or a descriptor that a worker had held, that came from a predecessor, by the name
- * under which it was stored. 0: fd is ours; -ENOENT: it is none, still the caller's. */
-int sup_adopt(struct sup *s, int fd, const char *name);
+/* A descriptor that the service manager kept, by the name under which it was stored. 0: fd is ours;
+ * -ENOENT: it is none of a worker's, still the caller's. */
+int sup_adopt_stored(struct sup *s, int fd, const char *name);
+/*
+ * After these, and before the first sup_reconcile: takes over the workers of another agent, of
+ * which the service manager or the record knows. Each goes on as it is, in SUP_STARTING until it
+ * answers, and counts as wanted until sup_reconcile says otherwise. One of another version is
+ * stopped, and started anew with its state.
+ */
+void sup_adopt(struct sup *s);
 /*
  * Makes the running workers those of `wants` (descriptors, epoch and ids of mounts are filled in
  * here): starts the missing, restarts the changed, stops the rest, leaves equal ones alone. Failed
@@ -132,8 +154,15 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 /* Passes a carrier that changed to the workers on that interface, at once. Number of workers that
  * were reached. */
 unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up);
-/* Asks every worker to stop; on_change is called as they go. */
+/* For mounts.h: mounts have come or gone; somebody else has unmounted one of that worker. */
+void sup_mounts_changed(struct sup *s);
+void sup_mount_lost(struct sup *s, uint32_t worker_id);
+/* Unmounts all, asks every worker to stop, and starts none any more; on_change is called as they
+ * go, until sup_is_idle. */
 void sup_stop_all(struct sup *s);
+/* For those that did not. */
+void sup_kill_all(struct sup *s);
+bool sup_is_idle(const struct sup *s); /* no process, and nothing being unmounted */
 unsigned sup_count_processes(const struct sup *s);
 const struct sup_worker *sup_first(const struct sup *s); /* in order of id */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of supervise.h: no state, no system call. */
+/* The table of supervise.h, apart so that tests can walk through all of it: no state, no system
+ * call. */
 #include "agent/supervise.h"
 
 const char *sup_state_to_string(enum sup_state s)
@@ -25,6 +26,8 @@ const char *sup_event_to_string(enum sup_event e)
 		[SUP_EV_HEARTBEAT_MISSED] = "heartbeat-missed",
 		[SUP_EV_START_TIMEOUT] = "start-timeout",
 		[SUP_EV_TIMER] = "timer",
+		[SUP_EV_FOUND] = "found",
+		[SUP_EV_FOUND_OTHER] = "found-other",
 	};
 
 	return e < SUP_EVENT_MAX ? names[e] : "?";
@@ -40,7 +43,7 @@ const char *sup_event_to_string(enum sup_event e)
  * the worker was told to stop, a timer that fired while it was being disarmed. A death without a
  * process cannot happen and changes nothing either.
  */
-static const struct sup_rule sup_table[SUP_STATE_MAX][SUP_EVENT_MAX] =
+static const struct sup_rule rules[SUP_STATE_MAX][SUP_EVENT_MAX] =
 	{
 		[SUP_STOPPED] =
 			{
@@ -56,6 +59,8 @@ static const struct sup_rule sup_table[SUP_STATE_MAX][SUP_EVENT_MAX] =
 				[SUP_EV_HEARTBEAT_MISSED] = DO(STOPPED, NONE),
 				[SUP_EV_START_TIMEOUT] = DO(STOPPED, NONE),
 				[SUP_EV_TIMER] = DO(STOPPED, NONE),
+				[SUP_EV_FOUND] = DO(STARTING, ADOPT),
+				[SUP_EV_FOUND_OTHER] = DO(STOPPING, REPLACE),
 			},
 		[SUP_STARTING] =
 			{
@@ -71,6 +76,8 @@ static const struct sup_rule sup_table[SUP_STATE_MAX][SUP_EVENT_MAX] =
 				[SUP_EV_HEARTBEAT_MISSED] = DO(STARTING, NONE),
 				[SUP_EV_START_TIMEOUT] = DO(STARTING, KILL),
 				[SUP_EV_TIMER] = DO(STARTING, NONE),
+				[SUP_EV_FOUND] = DO(STARTING, NONE),
+				[SUP_EV_FOUND_OTHER] = DO(STARTING, NONE),
 			},
 		[SUP_UP] =
 			{
@@ -86,6 +93,8 @@ static const struct sup_rule sup_table[SUP_STATE_MAX][SUP_EVENT_MAX] =
 				[SUP_EV_HEARTBEAT_MISSED] = DO(UP, KILL),
 				[SUP_EV_START_TIMEOUT] = DO(UP, NONE),
 				[SUP_EV_TIMER] = DO(UP, NONE),
+				[SUP_EV_FOUND] = DO(UP, NONE),
+				[SUP_EV_FOUND_OTHER] = DO(UP, NONE),
 			},
 		[SUP_STOPPING] =
 			{
@@ -101,6 +110,8 @@ static const struct sup_rule sup_table[SUP_STATE_MAX][SUP_EVENT_MAX] =
 				[SUP_EV_HEARTBEAT_MISSED] = DO(STOPPING, NONE),
 				[SUP_EV_START_TIMEOUT] = DO(STOPPING, NONE),
 				[SUP_EV_TIMER] = DO(STOPPING, KILL),
+				[SUP_EV_FOUND] = DO(STOPPING, NONE),
+				[SUP_EV_FOUND_OTHER] = DO(STOPPING, NONE),
 			},
 		[SUP_BACKOFF] =
 			{
@@ -116,6 +127,8 @@ static const struct sup_rule sup_table[SUP_STATE_MAX][SUP_EVENT_MAX] =
 				[SUP_EV_HEARTBEAT_MISSED] = DO(BACKOFF, NONE),
 				[SUP_EV_START_TIMEOUT] = DO(BACKOFF, NONE),
 				[SUP_EV_TIMER] = DO(STARTING, SPAWN),
+				[SUP_EV_FOUND] = DO(BACKOFF, NONE),
+				[SUP_EV_FOUND_OTHER] = DO(BACKOFF, NONE),
 			},
 		[SUP_FAILED] =
 			{
@@ -130,22 +143,24 @@ static const struct sup_rule sup_table[SUP_STATE_MAX][SUP_EVENT_MAX] =
 				[SUP_EV_SPAWN_FAILED] = DO(FAILED, NONE),
 				[SUP_EV_HEARTBEAT_MISSED] = DO(FAILED, NONE),
 				[SUP_EV_START_TIMEOUT] = DO(FAILED, NONE),
-				[SUP_EV_TIMER] = DO(FAILED, NONE),
+				[SUP_EV_TIMER] = DO(STARTING, SPAWN),
+				[SUP_EV_FOUND] = DO(FAILED, NONE),
+				[SUP_EV_FOUND_OTHER] = DO(FAILED, NONE),
 			},
 };
 
 const struct sup_rule *sup_rule_get(enum sup_state s, enum sup_event e)
 {
-	return &sup_table[s][e];
+	return &rules[s][e];
 }
 
 uint64_t sup_backoff_ns(unsigned n_deaths)
 {
 	uint64_t ns = SUP_BACKOFF_FIRST_NS;
 
-	if (n_deaths <= 1)
+	if (n_deaths <= 2)
 		return 0;
-	for (unsigned i = 2; i < n_deaths && ns < SUP_BACKOFF_MAX_NS; i++)
+	for (unsigned i = 3; i < n_deaths && ns < SUP_BACKOFF_MAX_NS; i++)
 		ns *= 2;
 	return MIN_OF(ns, SUP_BACKOFF_MAX_NS);
 }

@@ -98,6 +98,9 @@ static const struct ctl_command commands[] = {
 	{"apply", "", "do it", 0, 0, 0, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"
 	 "back.\n"},
+	{"stop", "", "end workers, mounts and the agent", 0, 0, 0, ctl_cmd_stop,
+	 "Unmounts what is mounted, ends the workers, then the agent. The network stays as it is.\n"
+	 "Ending the agent alone, as 'systemctl stop plenumd' does, leaves workers and mounts.\n"},
 	{"validate", "[FILE]", "check a configuration", 0, 1, 0, ctl_cmd_validate,
 	 "Checks a configuration, with the *.yaml of plenum.d beside it, and prints every error.\n"
 	 "FILE is " CONFIG_FILE " where none is given; - is standard input.\n"},

@@ -130,6 +130,7 @@ int ctl_cmd_net_list(const struct ctl_args *a);
 int ctl_cmd_net_add(const struct ctl_args *a);
 int ctl_cmd_net_remove(const struct ctl_args *a);
 int ctl_cmd_apply(const struct ctl_args *a);
+int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);
 int ctl_cmd_config_generate(const struct ctl_args *a);

@@ -489,6 +489,13 @@ int ctl_cmd_apply(const struct ctl_args *a)
 	return r;
 }
 
+int ctl_cmd_stop(const struct ctl_args *a)
+{
+	struct ctl_request rq = {.method = "POST", .path = "/v1/stop"};
+
+	return change(a, &rq, NULL, "Stopping: mounts, workers and the agent end.");
+}
+
 int ctl_cmd_config_discard(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.method = "DELETE", .path = "/v1/config/staged"};

@@ -34,6 +34,8 @@ int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
 		  struct fuse_keeper *keeper, uint32_t handles, struct fuse_back **ret);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
+/* Has another agent hold what the former one held. */
+void fuse_back_hold_again(struct fuse_back *b);
 /* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */
 int fuse_back_fd(const struct fuse_back *b);
 /* Reaps completions and submits what is queued (one system call); answers go to rudp. Number

@@ -38,6 +38,21 @@ void back_hold_name(struct back_mount *m, int dirfd, const char *name)
 		back_hold(m, nodeid);
 }
 
+/* What the former agent held went with it, unless the service manager has kept it. */
+void fuse_back_hold_again(struct fuse_back *b)
+{
+	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++) {
+		struct back_mount *m = b->mounts[i];
+
+		for (uint64_t id = 0; m && (id = back_node_next_held(m, id));) {
+			int fd = back_node_fd(m, id);
+
+			if (fd >= 0 && !b->hold(b->hold_user, m->slot, id, fd))
+				return; /* the agent does not read */
+		}
+	}
+}
+
 static bool hold_drop(struct fuse_back *b, uint32_t mount, uint64_t nodeid)
 {
 	return b->hold(b->hold_user, mount, nodeid, -1);

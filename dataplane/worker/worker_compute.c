@@ -149,6 +149,11 @@ static const char *compute_peer_name(const struct worker *w, const struct rudp_s
 	return client ? fuse_back_client_host(client) : "";
 }
 
+static void compute_adopted(struct worker *w)
+{
+	fuse_back_hold_again(back_of(w));
+}
+
 const struct worker_role worker_role_compute = {
 	.name = "compute",
 	.sandbox = SANDBOX_FILES,
@@ -159,6 +164,7 @@ const struct worker_role worker_role_compute = {
 	.tick = compute_tick,
 	.left = compute_left,
 	.peer_name = compute_peer_name,
+	.adopted = compute_adopted,
 	.end_sessions = compute_end_sessions,
 	.free = compute_free,
 };

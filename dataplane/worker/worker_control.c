@@ -94,6 +94,8 @@ static void control_adopt(struct worker *w, int fd)
 		log_notice("adopted by the next agent");
 	w->orphan_ns = 0;
 	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
+	if (w->role->adopted)
+		w->role->adopted(w);
 }
 
 void worker_control_read(struct worker *w)

@@ -31,6 +31,7 @@ struct worker_role {
 	const char *(*peer_name)(const struct worker *w, const struct rudp_session *s);
 	/* A refusal that the role reports itself; NULL: none. False: not of one of its sessions. */
 	bool (*report_refusal)(struct worker *w, struct rudp_session *s, int code);
+	void (*adopted)(struct worker *w);	/* there is another agent now; NULL: no matter */
 	void (*end_sessions)(struct worker *w); /* before rudp is freed; NULL: nothing to do */
 	void (*free)(struct worker *w);		/* w->end, also one half built; after rudp */
 };

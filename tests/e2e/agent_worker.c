@@ -4,6 +4,7 @@
  * does what a test tells it by files in the directory that PLENUM_TEST_DIR names:
  *   config-exit   exit with LAUNCH_EXIT_CONFIG and a reason, at start
  *   mute          never become ready
+ *   other-version look like a worker of another version to those who look into it
  *   deaf          do not answer an adoption
  *   frozen        become ready, then let the heart stand still
  *   hold          at start, have the agent hold the file ID.held; drop: have it let that go
@@ -76,6 +77,20 @@ static void log_start(void)
 	fprintf(f, "\n");
 	closedir(d);
 	fclose(f);
+}
+
+/* What the next agent finds in this worker is of another version than its own. */
+static void pretend(void)
+{
+	struct launch_config other = config;
+	int fd = memfd_create("plenum-config", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	other.version++;
+	if (fd < 0 || write(fd, &other, sizeof(other)) != sizeof(other) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
+	    dup2(fd, LAUNCH_FD_CONFIG) < 0)
+		_exit(1);
+	close(fd);
 }
 
 static void hold(void)
@@ -167,6 +182,8 @@ int main(void)
 	snprintf(stats->network, sizeof(stats->network), "UDP");
 	if (asked("hold"))
 		hold();
+	if (asked("other-version"))
+		pretend();
 	if (!asked("mute"))
 		say(LAUNCH_MSG_READY, 0, "");
 	serve(stats);

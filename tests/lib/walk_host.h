@@ -130,7 +130,11 @@ static inline int setup(void **state)
 	assert_int_equal(rundir_open(f->dir, f->state_dir, &a->rundir, &owner, why, sizeof(why)),
 			 0);
 	assert_int_equal(store_init(&a->store, f->file, f->state_dir), 0);
-	assert_int_equal(mounts_new(&a->rundir, &a->mounts), 0);
+	assert_int_equal(mounts_new(&(struct mounts_setup){.rundir = &a->rundir,
+							   .loop = a->loop,
+							   .events = &a->events},
+				    &a->mounts),
+			 0);
 	events_init(&a->events);
 	sup = (struct sup_setup){.loop = a->loop,
 				 .events = &a->events,
@@ -159,6 +163,8 @@ static inline int teardown(void **state)
 	struct agent *a = &f->a;
 
 	walk_done(a);
+	sup_stop_all(a->sup); /* freeing alone would leave them to another agent */
+	sup_kill_all(a->sup);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
 	loop_free(a->loop);

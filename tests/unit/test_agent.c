@@ -2,6 +2,7 @@
 /* The agent's parts that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
 #include "agent/job.h"
+#include "agent/mountinfo.h"
 #include "netcfg/base/file.h"
 #include <fcntl.h>
 #include <ftw.h>
@@ -103,6 +104,11 @@ static void test_record_survives_and_is_cleaned(void **state)
 	struct events *ev = calloc(1, sizeof(*ev));
 	struct launch_mount what = {
 		.path = "/no where", .peer = "b", .export_name = "x", .id = {7}};
+	struct rundir_process recorded = {.worker_id = 3,
+					  .launch_version = LAUNCH_VERSION,
+					  .n_restarts = 5,
+					  .n_fuse = 1,
+					  .fuse = {{.fd = 9, .id = {7}}}};
 	struct rundir rd;
 	pid_t owner, child = fork();
 	char why[256];
@@ -114,7 +120,8 @@ static void test_record_survives_and_is_cleaned(void **state)
 	}
 	events_init(ev);
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
-	assert_int_equal(rundir_add_process(&rd, child), 0);
+	recorded.pid = child;
+	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
 	assert_int_equal(rundir_add_mount(&rd, 0, 99, "/nowhere at all", &what), 0);
 	rundir_done(&rd);
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
@@ -122,12 +129,23 @@ static void test_record_survives_and_is_cleaned(void **state)
 	assert_int_equal(rd.n_mounts, 1);
 	assert_string_equal(rd.mounts[0].path, "/nowhere at all");
 	assert_memory_equal(&rd.mounts[0].what, &what, sizeof(what));
-	assert_true(rd.former_boot_id != 0 && rd.former_boot_id != rd.boot_id);
+	assert_int_equal(rd.record_version, RUNDIR_RECORD_VERSION);
+	assert_int_equal(rd.processes[0].worker_id, 3);
+	assert_int_equal(rd.processes[0].launch_version, LAUNCH_VERSION);
+	assert_int_equal(rd.processes[0].n_restarts, 5);
+	assert_int_equal(rd.processes[0].n_fuse, 1);
+	assert_int_equal(rd.processes[0].fuse[0].fd, 9);
+	assert_memory_equal(rd.processes[0].fuse[0].id, what.id, sizeof(what.id));
+	assert_false(rd.processes[0].adopted);
 	/* A process with our child's pid but another start time is somebody else's. */
 	rd.processes[0].start_time++;
 	rundir_clean(&rd, ev);
 	assert_int_equal(kill(child, 0), 0);
-	assert_int_equal(rundir_add_process(&rd, child), 0);
+	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
+	rundir_clean(&rd, ev); /* what runs is adopted */
+	assert_int_equal(kill(child, 0), 0);
+	assert_int_equal(rd.n_processes, 1);
+	rd.processes[0].adopted = false;
 	rundir_clean(&rd, ev);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status));
@@ -167,14 +185,71 @@ static void test_garbage_record(void **state)
 	rundir_done(&rd);
 }
 
+/* The head of each line is the same in every version; what follows it is not taken. */
+static void test_record_of_another_version(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned version;
+	} records[] = {
+		{"process 77 1234\nmount 0:52 0a what ever\nat /mnt/x y\nboot 12ab\n", 1},
+		{"plenum-record 9\nprocess 77 1234 kind 5 worker 3 launch 3 restarts 1\nfuse 9 zz\n"
+		 "lease 4\nmount 0:52 new format\nat /mnt/x y\n",
+		 9},
+	};
+	struct rundir rd;
+	pid_t owner;
+	char why[256], path[160];
+
+	snprintf(path, sizeof(path), "%s/record", dir);
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+		write_text(path, records[i].text);
+		assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+		assert_int_equal(rd.record_version, records[i].version);
+		assert_int_equal(rd.n_processes, 1);
+		assert_int_equal(rd.processes[0].pid, 77);
+		assert_int_equal(rd.processes[0].start_time, 1234);
+		assert_int_equal(rd.processes[0].launch_version, 0);
+		assert_int_equal(rd.n_mounts, 1);
+		assert_int_equal(rd.mounts[0].minor, 52);
+		assert_string_equal(rd.mounts[0].path, "/mnt/x y");
+		rundir_done(&rd);
+	}
+}
+
+/* A record that cannot be written is no reason to run without the worker. */
+static void test_full_run_directory(void **state)
+{
+	struct rundir_process p = {.pid = getpid(), .worker_id = 1, .launch_version = 1};
+	struct rundir rd;
+	pid_t owner;
+	char why[256], blocker[160];
+
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	snprintf(blocker, sizeof(blocker), "%s/record.new", dir);
+	assert_int_equal(mkdir(blocker, 0700), 0); /* as good as no space, and works for root */
+	assert_true(rundir_add_process(&rd, &p) < 0);
+	assert_int_equal(rd.n_processes, 1);
+	assert_int_equal(rmdir(blocker), 0);
+	assert_int_equal(rundir_add_process(&rd, &p), 0); /* the same process, not another */
+	assert_int_equal(rd.n_processes, 1);
+	rundir_done(&rd);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	assert_int_equal(rd.n_processes, 1);
+	rundir_done(&rd);
+}
+
 static void test_mountinfo(void **state)
 {
-	unsigned major, minor;
-	char fstype[32] = "";
+	struct mountinfo mi, other;
 
-	assert_int_equal(mounts_lookup("/proc", fstype, sizeof(fstype), &major, &minor), 1);
-	assert_string_equal(fstype, "proc");
-	assert_int_equal(mounts_lookup(dir, fstype, sizeof(fstype), &major, &minor), 0);
+	assert_int_equal(mountinfo_top("/proc", &mi), 1);
+	assert_string_equal(mi.fstype, "proc");
+	assert_int_equal(mountinfo_has("/proc", &mi), 1);
+	other = mi;
+	other.minor++;
+	assert_int_equal(mountinfo_has("/proc", &other), 0);
+	assert_int_equal(mountinfo_top(dir, &mi), 0);
 }
 
 /* ---- carriers ---- */
@@ -304,6 +379,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_record_of_another_version, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_run_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mountinfo, setup, teardown),
 		cmocka_unit_test(test_carriers),
 		cmocka_unit_test(test_job_says_all_and_holds_nothing),

@@ -190,6 +190,8 @@ static void test_staged(void **state)
 	assert_int_equal(route("POST", "/v1/apply", NULL), 0);
 	assert_int_equal(msg.type, PRIVSEP_APPLY);
 	assert_int_equal(refused("POST", "/v1/apply", "{}"), 400);
+	assert_int_equal(refused("POST", "/v1/stop", "{}"), 400);
+	assert_int_equal(refused("GET", "/v1/stop", NULL), 405);
 	assert_int_equal(refused("POST", "/v1/apply", "[1]"), 400);
 }
 

@@ -51,6 +51,12 @@ static void test_table_invariants(void **state)
 				assert_true(has_process(r->next));
 			if (r->action == SUP_ACT_STOP || r->action == SUP_ACT_KILL)
 				assert_true(has_process(s));
+			/* Nor is a living one taken over beside one of our own. */
+			if (r->action == SUP_ACT_ADOPT || r->action == SUP_ACT_REPLACE) {
+				assert_int_equal(s, SUP_STOPPED);
+				assert_true(has_process(r->next));
+			}
+			/* An adopted one is not up before it says so. */
 			if (r->next == SUP_UP && s != SUP_UP)
 				assert_int_equal(e, SUP_EV_READY);
 			/* Doing nothing changes nothing. */
@@ -103,10 +109,10 @@ static void test_failed_waits_for_a_change(void **state)
 		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
 		{SUP_EV_FAILED_MSG, SUP_STARTING, SUP_ACT_NOTE_REASON},
 		{SUP_EV_EXITED_CONFIG, SUP_FAILED, SUP_ACT_GIVE_UP},
-		{SUP_EV_TIMER, SUP_FAILED, SUP_ACT_NONE},
 		{SUP_EV_WANT, SUP_FAILED, SUP_ACT_NONE},
 		{SUP_EV_CONFIG_CHANGED, SUP_STARTING, SUP_ACT_SPAWN},
 		{SUP_EV_SPAWN_FAILED, SUP_FAILED, SUP_ACT_GIVE_UP},
+		{SUP_EV_TIMER, SUP_STARTING, SUP_ACT_SPAWN}, /* what it lacked has come */
 	};
 
 	walk(steps, ARRAY_SIZE(steps));
@@ -127,11 +133,41 @@ static void test_change_restarts(void **state)
 	walk(steps, ARRAY_SIZE(steps));
 }
 
+static void test_found_goes_on(void **state)
+{
+	static const struct step steps[] = {
+		{SUP_EV_FOUND, SUP_STARTING, SUP_ACT_ADOPT},
+		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_NONE},
+		{SUP_EV_READY, SUP_UP, SUP_ACT_NOTE_UP},
+		{SUP_EV_READY, SUP_UP, SUP_ACT_NONE},
+		{SUP_EV_CRASHED, SUP_BACKOFF, SUP_ACT_BACKOFF},
+	};
+	static const struct step deaf[] = {
+		{SUP_EV_FOUND, SUP_STARTING, SUP_ACT_ADOPT},
+		{SUP_EV_START_TIMEOUT, SUP_STARTING, SUP_ACT_KILL},
+		{SUP_EV_CRASHED, SUP_BACKOFF, SUP_ACT_BACKOFF},
+	};
+	static const struct step other[] = {
+		{SUP_EV_FOUND_OTHER, SUP_STOPPING, SUP_ACT_REPLACE},
+		{SUP_EV_WANT, SUP_STOPPING, SUP_ACT_NONE},
+		{SUP_EV_TIMER, SUP_STOPPING, SUP_ACT_KILL},
+		{SUP_EV_CRASHED, SUP_STOPPED, SUP_ACT_REAPED},
+		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
+	};
+
+	walk(steps, ARRAY_SIZE(steps));
+	walk(deaf, ARRAY_SIZE(deaf));
+	walk(other, ARRAY_SIZE(other));
+}
+
 static void test_backoff(void **state)
 {
 	assert_int_equal(sup_backoff_ns(1), 0); /* at once */
-	assert_int_equal(sup_backoff_ns(2), SUP_BACKOFF_FIRST_NS);
-	assert_int_equal(sup_backoff_ns(3), 2 * SUP_BACKOFF_FIRST_NS);
+	assert_int_equal(sup_backoff_ns(2), 0);
+	assert_int_equal(sup_backoff_ns(3), SUP_BACKOFF_FIRST_NS);
+	assert_int_equal(sup_backoff_ns(4), 2 * SUP_BACKOFF_FIRST_NS);
+	/* With its jitter of a quarter it stays well inside a mount's default time-out. */
+	assert_true(SUP_BACKOFF_MAX_NS * 5 / 4 < 30 * NSEC_PER_SEC / 2);
 	for (unsigned n = 2; n < 100; n++) {
 		assert_true(sup_backoff_ns(n) >= sup_backoff_ns(n - 1));
 		assert_true(sup_backoff_ns(n) <= SUP_BACKOFF_MAX_NS);
@@ -147,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_life_and_death),
 		cmocka_unit_test(test_failed_waits_for_a_change),
 		cmocka_unit_test(test_change_restarts),
+		cmocka_unit_test(test_found_goes_on),
 		cmocka_unit_test(test_backoff),
 	};
 

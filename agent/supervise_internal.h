@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Between the files of the supervisor: supervise.c turns events into actions and keeps the set of
+ * workers, supervise_worker.c is one process (its descriptors, its start, what it sends),
+ * supervise_adopt.c takes over those that another agent started.
+ */
+#ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
+#define PLENUM_AGENT_SUPERVISE_INTERNAL_H
+
+#include "agent/supervise.h"
+
+struct sup {
+	struct sup_setup setup;
+	int alive[2];  /* a pipe; workers have its read end, nobody else its write end */
+	bool stopping; /* for good: nothing is started any more */
+	struct sup_worker *workers; /* ascending id */
+	struct loop_source *heartbeat;
+};
+
+/* ---- supervise.c ---- */
+
+void sup_feed(struct sup_worker *w, enum sup_event e);
+/* The worker of that id, made where there is none. NULL: out of memory. */
+struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);
+/* Whether w->reason is what was reported last: said once, however often it comes again. */
+bool sup_is_reported(const struct sup_worker *w);
+void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
+	PLENUM_PRINTF(3, 4);
+
+/* ---- supervise_adopt.c ---- */
+
+/* The actions; the process is found and checked already. */
+void sup_do_adopt(struct sup_worker *w);
+void sup_do_replace(struct sup_worker *w);
+
+/* ---- supervise_worker.c ---- */
+
+/* Whether mounts and exports of w->config can be had; if not, w->reason says why. */
+int sup_check_resources(struct sup_worker *w);
+/* Starts the process. Negative errno, with w->reason where there is more to say; w->pidfd tells
+ * whether there is a process all the same. */
+int sup_start(struct sup_worker *w);
+/* Records a process that was started, or taken over, with this configuration. */
+void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_config *c);
+/* Watches the process and its control socket. */
+int sup_watch(struct sup_worker *w);
+/* Lets go of the dead process; state memfd and mounts stay for its successor. */
+void sup_forget_process(struct sup_worker *w);
+void sup_kill(struct sup_worker *w);
+int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint32_t index);
+/* Reads at most n_max messages; an end of the socket only ends the watching of it. */
+void sup_read_control(struct sup_worker *w, unsigned n_max);
+/* Has the service manager keep fd under "WHAT-ID", or forget that. */
+void sup_store(const struct sup_worker *w, const char *what, int fd);
+void sup_unstore(const struct sup_worker *w, const char *what);
+/* Maps a statistics page read-only; NULL where it is not one that cannot shrink. */
+const struct launch_stats *sup_stats_map(int fd);
+void sup_stats_unmap(struct sup_worker *w);
+/* The identity that a state memfd carries in its name. */
+bool sup_state_identity(int fd, uint64_t *ret);
+
+#endif
