@@ -56,6 +56,16 @@ static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 	return 0;
 }
 
+/* What no program that this process or its threads might start could have. It has all until it
+ * gives them up itself. */
+static int bounding_drop(void)
+{
+	for (unsigned c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+			return -errno;
+	return 0;
+}
+
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int state_fd, int key_fd, char *why)
 {
@@ -72,6 +82,9 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	/* Before any other thread starts: it would stay behind in the host's. */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return sandbox_fail(-errno, why, "a mount namespace");
+	e = bounding_drop();
+	if (e < 0)
+		return sandbox_fail(e, why, "privileges of programs");
 	if (kind != SANDBOX_FILES)
 		return 0;
 	return fuse_keeper_start(&s->keeper, state_fd, key_fd, why);
@@ -219,9 +232,6 @@ static int identity_change(const struct sandbox *s)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECUREBITS, bits) < 0)
 		return -errno;
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	for (unsigned c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
-		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
-			return -errno;
 	if (setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return -errno;
