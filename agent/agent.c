@@ -36,7 +36,7 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
  * A carrier goes to the workers from here, at once: a worker that learns of a dead leg after the
  * debounce time has lost the time in which it should have moved its packets.
  */
-static void agent_pass_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
+static void pass_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
 {
 	sup_link_changed(a->sup, ifindex, usable);
 	if (is_leg(a, ifname, ifindex))
@@ -44,32 +44,32 @@ static void agent_pass_carrier(struct agent *a, const char *ifname, uint32_t ifi
 			   "carrier %s", usable ? "up" : "lost");
 }
 
-static void agent_on_new_carrier(void *user, const struct inv_link *link, bool usable)
+static void on_new_carrier(void *user, const struct inv_link *link, bool usable)
 {
-	agent_pass_carrier(user, link->name, link->ifindex, usable);
+	pass_carrier(user, link->name, link->ifindex, usable);
 }
 
 void agent_take_carriers(struct agent *a, const struct inventory *inv)
 {
-	if (carriers_take(&a->carriers, inv, agent_on_new_carrier, a) < 0)
+	if (carriers_take(&a->carriers, inv, on_new_carrier, a) < 0)
 		log_warning("out of memory: not all carriers are known");
 }
 
-static void agent_note_carrier(struct agent *a, const struct kernel_event *e)
+static void note_carrier(struct agent *a, const struct kernel_event *e)
 {
 	bool up = !e->removed && e->up;
 
 	if (carriers_set(&a->carriers, e->ifindex, up, up && e->carrier) > 0)
-		agent_pass_carrier(a, e->ifname, e->ifindex, up && e->carrier);
+		pass_carrier(a, e->ifname, e->ifindex, up && e->carrier);
 }
 
-static void agent_on_kernel_event(void *user, const struct kernel_event *e)
+static void on_kernel_event(void *user, const struct kernel_event *e)
 {
 	struct agent *a = user;
 	bool leg = e->ifindex && is_leg(a, e->ifname, e->ifindex);
 
 	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
-		agent_note_carrier(a, e);
+		note_carrier(a, e);
 	/* While something is missing, any link may be what is waited for, as may be udev's word
 	 * that it is done with one. */
 	if (a->state == AGENT_DEGRADED &&
@@ -81,7 +81,7 @@ static void agent_on_kernel_event(void *user, const struct kernel_event *e)
 
 void agent_read_kernel(struct agent *a)
 {
-	int r = a->kernel->ops->watch_read(a->kernel, agent_on_kernel_event, a);
+	int r = a->kernel->ops->watch_read(a->kernel, on_kernel_event, a);
 
 	if (r < 0 && r != -EAGAIN && r != -EINTR) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "kernel notifications: %s",
@@ -90,7 +90,7 @@ void agent_read_kernel(struct agent *a)
 	}
 }
 
-static int agent_on_kernel(void *user, int fd, uint32_t revents)
+static int on_kernel(void *user, int fd, uint32_t revents)
 {
 	agent_read_kernel(user);
 	return 0;
@@ -114,7 +114,7 @@ void agent_update_state(struct agent *a)
 		a->state = a->now.spec ? AGENT_RUNNING : AGENT_STARTING;
 }
 
-static void agent_on_worker_change(void *user)
+static void on_worker_change(void *user)
 {
 	struct agent *a = user;
 
@@ -123,7 +123,7 @@ static void agent_on_worker_change(void *user)
 }
 
 /* Remembered, so that the plans that follow choose another transport. */
-static void agent_on_no_transport(void *user, uint32_t worker_id, const char *reason)
+static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 {
 	struct agent *a = user;
 
@@ -143,7 +143,7 @@ static void agent_on_no_transport(void *user, uint32_t worker_id, const char *re
 /* ---- signals ---- */
 
 /* The time for stopping is over; or has come, where a client asked for it. */
-static int agent_on_stop_timer(void *user)
+static int on_stop_timer(void *user)
 {
 	struct agent *a = user;
 
@@ -168,7 +168,7 @@ static int agent_on_stop_timer(void *user)
 }
 
 /* Workers and mounts go on: the next agent takes them over. */
-static int agent_on_terminate(void *user, int signo)
+static int on_terminate(void *user, int signo)
 {
 	struct agent *a = user;
 
@@ -200,13 +200,13 @@ void agent_stop_all(struct agent *a)
 	agent_end_if_done(a);
 }
 
-static int agent_on_interrupt(void *user, int signo)
+static int on_interrupt(void *user, int signo)
 {
 	agent_stop_all(user);
 	return 0;
 }
 
-static int agent_on_reload(void *user, int signo)
+static int on_reload(void *user, int signo)
 {
 	struct agent *a = user;
 
@@ -220,7 +220,7 @@ static int agent_on_reload(void *user, int signo)
 
 /* ---- start ---- */
 
-static int agent_open_rundir(struct agent *a)
+static int open_rundir(struct agent *a)
 {
 	pid_t owner = 0;
 	char why[256] = "";
@@ -235,7 +235,7 @@ static int agent_open_rundir(struct agent *a)
 	return r;
 }
 
-static int agent_open_paths(struct agent *a)
+static int open_paths(struct agent *a)
 {
 	int r;
 
@@ -251,7 +251,7 @@ static int agent_open_paths(struct agent *a)
 }
 
 /* A descriptor that the service manager kept over a predecessor's death. */
-static void agent_on_stored_fd(void *user, int fd, const char *name)
+static void on_stored_fd(void *user, int fd, const char *name)
 {
 	struct agent *a = user;
 
@@ -262,31 +262,31 @@ static void agent_on_stored_fd(void *user, int fd, const char *name)
 	close(fd);
 }
 
-static void agent_on_mounts_change(void *user)
+static void on_mounts_change(void *user)
 {
 	sup_mounts_changed(((struct agent *)user)->sup);
 }
 
-static void agent_on_mount_lost(void *user, uint32_t worker_id)
+static void on_mount_lost(void *user, uint32_t worker_id)
 {
 	sup_mount_lost(((struct agent *)user)->sup, worker_id);
 }
 
-static int agent_open_supervision(struct agent *a)
+static int open_supervision(struct agent *a)
 {
 	struct sup_setup sup = {.loop = a->loop,
 				.events = &a->events,
 				.rundir = &a->rundir,
 				.carriers = &a->carriers,
 				.worker_path = a->opt.worker,
-				.on_change = agent_on_worker_change,
-				.on_no_transport = agent_on_no_transport,
+				.on_change = on_worker_change,
+				.on_no_transport = on_no_transport,
 				.user = a};
 	struct mounts_setup mounts = {.rundir = &a->rundir,
 				      .loop = a->loop,
 				      .events = &a->events,
-				      .on_change = agent_on_mounts_change,
-				      .on_lost = agent_on_mount_lost,
+				      .on_change = on_mounts_change,
+				      .on_lost = on_mount_lost,
 				      .user = a};
 	int r = mounts_new(&mounts, &a->mounts);
 
@@ -295,36 +295,36 @@ static int agent_open_supervision(struct agent *a)
 	sup.mounts = a->mounts;
 	r = sup_new(&sup, &a->sup);
 	if (r >= 0)
-		loop_take_stored(agent_on_stored_fd, a);
+		loop_take_stored(on_stored_fd, a);
 	return r;
 }
 
 /* What another agent has left is taken over; what cannot be, ends. */
-static void agent_adopt(struct agent *a)
+static void adopt(struct agent *a)
 {
 	sup_adopt(a->sup);
 	rundir_clean(&a->rundir, &a->events);
 	mounts_clean(a->mounts);
 }
 
-static int agent_open_sources(struct agent *a)
+static int open_sources(struct agent *a)
 {
 	struct loop *l = a->loop;
 	int fd = a->kernel->ops->watch_fd(a->kernel), r;
 
 	if (fd < 0)
 		return fd;
-	r = loop_add_fd(l, fd, EPOLLIN, true, agent_on_kernel, a, &a->kernel_source);
+	r = loop_add_fd(l, fd, EPOLLIN, true, on_kernel, a, &a->kernel_source);
 	if (r >= 0)
 		r = walk_init(a);
 	if (r >= 0)
-		r = loop_add_timer(l, NSEC_PER_MSEC, agent_on_stop_timer, a, &a->stop_timer);
+		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
-		r = loop_add_signal(l, SIGTERM, agent_on_terminate, a);
+		r = loop_add_signal(l, SIGTERM, on_terminate, a);
 	if (r >= 0)
-		r = loop_add_signal(l, SIGINT, agent_on_interrupt, a);
+		r = loop_add_signal(l, SIGINT, on_interrupt, a);
 	if (r >= 0)
-		r = loop_add_signal(l, SIGHUP, agent_on_reload, a);
+		r = loop_add_signal(l, SIGHUP, on_reload, a);
 	if (r >= 0)
 		r = loop_watchdog_enable(l);
 	return r;
@@ -347,7 +347,7 @@ void agent_take_rights(struct agent *a)
 }
 
 /* Clients are served last, when there is something to say. */
-static int agent_open_clients(struct agent *a)
+static int open_clients(struct agent *a)
 {
 	const struct clients_setup setup = {.loop = a->loop,
 					    .events = &a->events,
@@ -367,28 +367,28 @@ static int agent_open_clients(struct agent *a)
 	return 0;
 }
 
-static int agent_open(struct agent *a)
+static int open_all(struct agent *a)
 {
 	int r = loop_new(&a->loop);
 
 	if (r >= 0)
-		r = agent_open_paths(a);
+		r = open_paths(a);
 	if (r >= 0)
 		r = kernel_linux_new(&a->kernel);
 	if (r >= 0)
-		r = agent_open_sources(a);
+		r = open_sources(a);
 	if (r >= 0)
-		r = agent_open_supervision(a);
+		r = open_supervision(a);
 	if (r >= 0)
-		agent_adopt(a);
+		adopt(a);
 	if (r >= 0)
-		r = agent_open_clients(a);
+		r = open_clients(a);
 	if (r < 0)
 		log_err("cannot start: %s", strerror(-r));
 	return r;
 }
 
-static void agent_close(struct agent *a)
+static void close_all(struct agent *a)
 {
 	a->events.on_add = NULL;
 	if (a->loop)
@@ -442,7 +442,7 @@ int agent_check(const struct agent_options *opt)
 
 /* Files that are wrong are no reason not to start where something ran before, which goes on; where
  * nothing did, there is nothing to stay for. */
-static bool agent_can_start(const struct agent_options *opt)
+static bool can_start(const struct agent_options *opt)
 {
 	autofree char *last_good = NULL;
 
@@ -457,7 +457,7 @@ int agent_main(const struct agent_options *opt)
 	struct agent *a;
 	int status = 1;
 
-	if (!agent_can_start(opt))
+	if (!can_start(opt))
 		return AGENT_EXIT_CONFIG;
 	a = calloc(1, sizeof(*a));
 	if (!a)
@@ -467,10 +467,10 @@ int agent_main(const struct agent_options *opt)
 	a->started_ns = clock_now_ns();
 	a->verify_ns = WALK_VERIFY_NS;
 	events_init(&a->events);
-	if (agent_open_rundir(a) >= 0 && agent_open(a) >= 0) {
+	if (open_rundir(a) >= 0 && open_all(a) >= 0) {
 		walk_start(a);
 		status = loop_run(a->loop) < 0 ? 1 : 0;
 	}
-	agent_close(a);
+	close_all(a);
 	return status;
 }

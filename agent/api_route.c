@@ -153,8 +153,7 @@ static int fill_net_add(const struct api_request *rq, struct privsep_msg *m, uns
 		return fail(e, 400, "bad-body", "not JSON: line %d: %.150s", je.line, je.text);
 	if (!json_is_object(o))
 		r = fail(e, 400, "bad-body", "not a JSON object");
-	json_object_foreach(o, key, v)
-	{
+	json_object_foreach (o, key, v) {
 		if (r >= 0)
 			r = take_net_key(key, v, &m->net_add, e);
 	}

@@ -92,38 +92,38 @@ void loop_exit(struct loop *l, int code)
 }
 
 /* sd-event disables a source whose callback fails and goes on; here it ends the loop. */
-static int loop_result(struct loop_source *s, sd_event *event, int r)
+static int result_of(struct loop_source *s, sd_event *event, int r)
 {
 	if (r < 0)
 		sd_event_exit(event, r);
 	return 0;
 }
 
-static int loop_dispatch_fd(sd_event_source *sd, int fd, uint32_t revents, void *user)
+static int dispatch_fd(sd_event_source *sd, int fd, uint32_t revents, void *user)
 {
 	struct loop_source *s = user;
 	sd_event *event = sd_event_source_get_event(sd);
 
-	return loop_result(s, event, s->on_fd(s->user, fd, revents));
+	return result_of(s, event, s->on_fd(s->user, fd, revents));
 }
 
-static int loop_dispatch_timer(sd_event_source *sd, uint64_t usec, void *user)
+static int dispatch_timer(sd_event_source *sd, uint64_t usec, void *user)
 {
 	struct loop_source *s = user;
 	sd_event *event = sd_event_source_get_event(sd);
 
-	return loop_result(s, event, s->on_timer(s->user));
+	return result_of(s, event, s->on_timer(s->user));
 }
 
-static int loop_dispatch_signal(sd_event_source *sd, const struct signalfd_siginfo *si, void *user)
+static int dispatch_signal(sd_event_source *sd, const struct signalfd_siginfo *si, void *user)
 {
 	struct loop_source *s = user;
 	sd_event *event = sd_event_source_get_event(sd);
 
-	return loop_result(s, event, s->on_signal(s->user, (int)si->ssi_signo));
+	return result_of(s, event, s->on_signal(s->user, (int)si->ssi_signo));
 }
 
-static struct loop_source *loop_source_new(void *user)
+static struct loop_source *source_new(void *user)
 {
 	struct loop_source *s = calloc(1, sizeof(*s));
 
@@ -133,7 +133,7 @@ static struct loop_source *loop_source_new(void *user)
 }
 
 /* Takes s: hands it out, or frees it where r is an error. */
-static int loop_source_finish(struct loop_source *s, int r, struct loop_source **ret)
+static int source_finish(struct loop_source *s, int r, struct loop_source **ret)
 {
 	if (r < 0) {
 		loop_source_free(s);
@@ -146,32 +146,32 @@ static int loop_source_finish(struct loop_source *s, int r, struct loop_source *
 int loop_add_fd(struct loop *l, int fd, uint32_t events, bool urgent, loop_fd_cb cb, void *user,
 		struct loop_source **ret)
 {
-	struct loop_source *s = loop_source_new(user);
+	struct loop_source *s = source_new(user);
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->on_fd = cb;
-	r = sd_event_add_io(l->event, &s->sd, fd, events, loop_dispatch_fd, s);
+	r = sd_event_add_io(l->event, &s->sd, fd, events, dispatch_fd, s);
 	if (r >= 0 && urgent)
 		r = sd_event_source_set_priority(s->sd, SD_EVENT_PRIORITY_IMPORTANT);
-	return loop_source_finish(s, r, ret);
+	return source_finish(s, r, ret);
 }
 
 int loop_add_timer(struct loop *l, uint64_t accuracy_ns, loop_timer_cb cb, void *user,
 		   struct loop_source **ret)
 {
-	struct loop_source *s = loop_source_new(user);
+	struct loop_source *s = source_new(user);
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->on_timer = cb;
 	r = sd_event_add_time(l->event, &s->sd, CLOCK_MONOTONIC, UINT64_MAX,
-			      MAX_OF(accuracy_ns / NSEC_PER_USEC, 1), loop_dispatch_timer, s);
+			      MAX_OF(accuracy_ns / NSEC_PER_USEC, 1), dispatch_timer, s);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(s->sd, SD_EVENT_OFF);
-	return loop_source_finish(s, r, ret);
+	return source_finish(s, r, ret);
 }
 
 int loop_timer_arm(struct loop_source *s, uint64_t delay_ns)
@@ -197,7 +197,7 @@ bool loop_timer_armed(const struct loop_source *s)
 
 int loop_add_signal(struct loop *l, int signo, loop_signal_cb cb, void *user)
 {
-	struct loop_source *s = loop_source_new(user);
+	struct loop_source *s = source_new(user);
 	sigset_t set;
 	int r;
 
@@ -208,7 +208,7 @@ int loop_add_signal(struct loop *l, int signo, loop_signal_cb cb, void *user)
 	sigaddset(&set, signo);
 	r = sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 	if (r >= 0)
-		r = sd_event_add_signal(l->event, &s->sd, signo, loop_dispatch_signal, s);
+		r = sd_event_add_signal(l->event, &s->sd, signo, dispatch_signal, s);
 	if (r < 0) {
 		loop_source_free(s);
 		return r;

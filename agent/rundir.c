@@ -3,6 +3,7 @@
  * the run directory while workers are started, and what is written there is read by other versions.
  */
 #include "agent/rundir.h"
+#include "netcfg/base/file.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -21,46 +22,6 @@ char *rundir_path(const char *dir, const char *name)
 	char *p;
 
 	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
-}
-
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-int rundir_write_file(const char *path, const char *text, size_t len, mode_t mode)
-{
-	autofree char *tmp = NULL;
-	autoclose int fd = -1;
-	int r;
-
-	if (asprintf(&tmp, "%s.new", path) < 0) {
-		tmp = NULL;
-		return -ENOMEM;
-	}
-	/* A leftover of a killed predecessor, or a trap laid as a link, must not be followed. */
-	unlink(tmp);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-	if (fd < 0)
-		return -errno;
-	r = write_all(fd, text, len);
-	if (r >= 0 && fsync(fd) < 0)
-		r = -errno;
-	if (r >= 0 && rename(tmp, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(tmp);
-	return r;
 }
 
 int rundir_process_start(pid_t pid, uint64_t *ret)
@@ -162,7 +123,7 @@ static int save_record(struct rundir *rd)
 		print_mount(f, &rd->mounts[i]);
 	if (fclose(f) != 0)
 		return -ENOMEM;
-	return rundir_write_file(path, text, len, 0600);
+	return file_write(path, text, len, 0600);
 }
 
 static int push_process(struct rundir *rd, const struct rundir_process *new)
@@ -463,7 +424,7 @@ uint32_t rundir_next_epoch(struct rundir *rd)
 	}
 	rd->epoch = MAX_OF(MAX_OF(rd->epoch, stored) + 1, now);
 	len = snprintf(text, sizeof(text), "%u\n", rd->epoch);
-	if (path && rundir_write_file(path, text, (size_t)len, 0600) < 0)
+	if (path && file_write(path, text, (size_t)len, 0600) < 0)
 		log_debug("%s could not be written; the clock stands in for it", path);
 	return rd->epoch;
 }
@@ -483,7 +444,7 @@ int rundir_open_key(const struct rundir *rd)
 	cleanup_close(&fd);
 	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		return -EIO;
-	r = rundir_write_file(path, key, sizeof(key), 0600);
+	r = file_write(path, key, sizeof(key), 0600);
 	if (r < 0)
 		return r;
 	fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -82,8 +82,6 @@ uint32_t rundir_next_epoch(struct rundir *rd);
 int rundir_open_key(const struct rundir *rd);
 /* DIR/NAME as a heap string, NULL: out of memory. */
 char *rundir_path(const char *dir, const char *name);
-/* Writes text to path by way of a temporary file beside it, synced, with the given mode. */
-int rundir_write_file(const char *path, const char *text, size_t len, mode_t mode);
 /* Start time of a live process in clock ticks since boot; -ESRCH where there is none. */
 int rundir_process_start(pid_t pid, uint64_t *ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one place that forks: what a child inherits is decided here, and nowhere else. */
+/* The one place that starts programs: what they inherit is decided here, and nowhere else. */
 #include "agent/spawn.h"
 #include "netcfg/base/log.h"
 #include <fcntl.h>

@@ -155,10 +155,13 @@ static void do_give_up(struct sup_worker *w, enum sup_event e)
 				: "failed and stays down until the next reload or apply",
 			w->reason);
 	snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
-	if (retried)
+	/* What is missing may be there in a moment, a leg or a folder: who uses a mount waits, as
+	 * for any server that is away, and can be interrupted. */
+	if (retried) {
 		loop_timer_arm(w->timer, RETRY_NS);
-	else
-		loop_timer_disarm(w->timer);
+		return;
+	}
+	loop_timer_disarm(w->timer);
 	/* Nobody will serve them: an error is better than waiting for ever. */
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_drop(w->sup->setup.mounts, w->config.mounts[i].path);

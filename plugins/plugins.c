@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The one list of what this build has: a mode of HA is a file and a line here. */
 #include "plugins/plugins.h"
 
 static const struct planner_ops *const planner_table[] = {

@@ -233,8 +233,7 @@ static void complain_reply(const struct ctl_args *a, const struct ctl_reply *r)
 		ctl_complain("the agent answered with HTTP status %ld", r->status);
 	} else {
 		ctl_complain("%s", ctl_text(error, "message"));
-		json_array_foreach(details, i, line)
-		{
+		json_array_foreach (details, i, line) {
 			ctl_put(json_is_string(line) ? json_string_value(line) : "?", stderr);
 			fputc('\n', stderr);
 		}

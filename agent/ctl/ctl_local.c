@@ -379,11 +379,10 @@ static int print_plan_workers(const json_t *workers)
 	const json_t *w, *port;
 	size_t i, j;
 
-	json_array_foreach(workers, i, w)
-	{
+	json_array_foreach (workers, i, w) {
 		json_t *ips = json_array();
 
-		json_array_foreach(json_object_get(w, "ports"), j, port)
+		json_array_foreach (json_object_get(w, "ports"), j, port)
 			json_array_append(ips, json_object_get(port, "ip"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(w, "id"));
 		ctl_table_add(&t, "%s", ctl_text(w, "role"));
@@ -403,8 +402,7 @@ static void print_plan_lines(const json_t *list, const char *what, size_t first)
 	const json_t *s;
 	size_t i;
 
-	json_array_foreach(list, i, s)
-	{
+	json_array_foreach (list, i, s) {
 		printf("%4zu. ", first + i + 1);
 		ctl_put(ctl_text(s, what), stdout);
 		fputs(json_is_true(json_object_get(s, "disruptive")) ? "  [disruptive]\n      "

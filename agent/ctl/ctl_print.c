@@ -55,8 +55,7 @@ void ctl_put_warnings(const json_t *answer)
 	const json_t *warning;
 	size_t i;
 
-	json_array_foreach(json_object_get(answer, "warnings"), i, warning)
-	{
+	json_array_foreach (json_object_get(answer, "warnings"), i, warning) {
 		if (json_is_string(warning))
 			ctl_complain("%s", json_string_value(warning));
 	}
@@ -75,8 +74,7 @@ bool ctl_put_legs(const json_t *legs)
 	bool all = true;
 	size_t i, n = 0;
 
-	json_array_foreach(legs, i, leg)
-	{
+	json_array_foreach (legs, i, leg) {
 		const char *device = ctl_text(leg, *ctl_text(leg, "ifname") ? "ifname" : "device");
 		const char *state = ctl_text(leg, "state");
 

@@ -32,8 +32,7 @@ static int print_processes(const json_t *o)
 	const json_t *p;
 	size_t i;
 
-	json_array_foreach(json_object_get(o, "processes"), i, p)
-	{
+	json_array_foreach (json_object_get(o, "processes"), i, p) {
 		char memory[32], uptime[32];
 
 		ctl_table_add(&t, "%s", ctl_text(p, "id"));
@@ -81,8 +80,7 @@ static int print_legs(const json_t *legs)
 	const json_t *leg;
 	size_t i;
 
-	json_array_foreach(legs, i, leg)
-	{
+	json_array_foreach (legs, i, leg) {
 		ctl_table_add(&t, "%s", ctl_text(leg, "name"));
 		ctl_table_add(&t, "%s", ctl_text(leg, "device"));
 		ctl_table_add(&t, "%s", ctl_text(leg, "network"));
@@ -132,8 +130,7 @@ static int print_paths(const json_t *paths)
 	const json_t *p;
 	size_t i;
 
-	json_array_foreach(paths, i, p)
-	{
+	json_array_foreach (paths, i, p) {
 		double pause_ms = json_number_value(json_object_get(p, "last_pause_ms"));
 
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "worker"));
@@ -187,8 +184,9 @@ static int print_status(const json_t *o)
 	if (json_is_true(json_object_get(o, "staged")))
 		print_field("Staged:", "changes that wait for 'plenum apply'; 'plenum config diff' "
 				       "shows them");
-	json_array_foreach(reasons, i, reason) print_field(
-		i ? "" : "Reasons:", json_is_string(reason) ? json_string_value(reason) : "?");
+	json_array_foreach (reasons, i, reason)
+		print_field(i ? "" : "Reasons:",
+			    json_is_string(reason) ? json_string_value(reason) : "?");
 	if (json_array_size(legs) > 0) {
 		putchar('\n');
 		r = print_legs(legs);
@@ -213,15 +211,14 @@ static bool is_well(const json_t *o)
 		    ctl_int(workers, "up") == ctl_int(workers, "total");
 	size_t i;
 
-	json_array_foreach(json_object_get(o, "legs"), i, leg)
-	{
+	json_array_foreach (json_object_get(o, "legs"), i, leg) {
 		const char *state = ctl_text(leg, "state");
 
 		well = well && !is_false(leg, "carrier") &&
 		       (!*state || strcmp(state, "usable") == 0);
 	}
-	json_array_foreach(json_object_get(o, "paths"), i, path) well =
-		well && !is_false(path, "up");
+	json_array_foreach (json_object_get(o, "paths"), i, path)
+		well = well && !is_false(path, "up");
 	return well;
 }
 
@@ -266,7 +263,8 @@ static void take_events(const struct ctl_args *a, const json_t *o, struct event_
 	const json_t *e;
 	size_t i;
 
-	json_array_foreach(json_object_get(o, "events"), i, e) print_event(a, e);
+	json_array_foreach (json_object_get(o, "events"), i, e)
+		print_event(a, e);
 	at->next = ctl_int(o, "next");
 	snprintf(at->instance, sizeof(at->instance), "%.16s", ctl_text(o, "instance"));
 }
@@ -452,8 +450,7 @@ static void print_actions(const json_t *actions)
 	const json_t *action;
 	size_t i;
 
-	json_array_foreach(actions, i, action)
-	{
+	json_array_foreach (actions, i, action) {
 		fputs("  ", stdout);
 		ctl_put(ctl_text(action, "action"), stdout);
 		fputs(" (", stdout);

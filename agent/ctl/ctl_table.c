@@ -56,8 +56,7 @@ void ctl_table_add_list(struct ctl_table *t, const json_t *list)
 		t->out_of_memory = true;
 		return;
 	}
-	json_array_foreach(list, i, item)
-	{
+	json_array_foreach (list, i, item) {
 		const char *s = json_string_value(item);
 
 		fprintf(f, "%s%s", i ? ", " : "", s ? s : "?");

@@ -19,7 +19,7 @@ static const char *const network_names[LAUNCH_TRANSPORT_MAX] = {
 	[LAUNCH_DPDK_INTERRUPT] = "DPDK-INTERRUPT",
 };
 
-static int worker_fail(struct worker *w, enum launch_exit status, int error, const char *why)
+static int fail(struct worker *w, enum launch_exit status, int error, const char *why)
 {
 	log_err("%s", why);
 	worker_send(w, LAUNCH_MSG_FAILED, error, 0, why);
@@ -40,7 +40,7 @@ void worker_reason_publish(struct worker *w)
 }
 
 /* SIGTERM and SIGINT are read in the loop; a worker asked to stop finishes what is running. */
-static int worker_signals(struct worker *w)
+static int block_signals(struct worker *w)
 {
 	sigset_t set;
 
@@ -57,7 +57,7 @@ static int worker_signals(struct worker *w)
 }
 
 /* What must be there before anything can be reported anywhere but on standard error. */
-static int worker_inherit(struct worker *w, char *why)
+static int inherit(struct worker *w, char *why)
 {
 	int e;
 
@@ -86,7 +86,7 @@ static int worker_inherit(struct worker *w, char *why)
 }
 
 /* The network is less than asked: of one leg, or "". */
-static void worker_degraded(struct worker *w, const char *why)
+static void say_degraded(struct worker *w, const char *why)
 {
 	if (why[0]) {
 		log_warning("%s", why);
@@ -96,50 +96,49 @@ static void worker_degraded(struct worker *w, const char *why)
 	worker_reason_publish(w);
 }
 
-static int worker_start(struct worker *w)
+static int start_all(struct worker *w)
 {
 	char why[LAUNCH_REASON_MAX] = "";
 	int e;
 
-	e = worker_inherit(w, why);
+	e = inherit(w, why);
 	if (e < 0)
-		return worker_fail(w, e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX, e,
-				   why);
+		return fail(w, e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX, e, why);
 	e = worker_process_place(w->cfg);
 	if (e < 0) {
 		snprintf(why, sizeof(why), "core %u cannot be used: %s", w->cfg->core,
 			 strerror(-e));
-		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why);
+		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
 	}
 	e = port_ops_get(w->cfg->transport, &w->ops, why);
 	if (e < 0)
-		return worker_fail(w, LAUNCH_EXIT_TRANSPORT, e, why);
-	e = worker_signals(w);
+		return fail(w, LAUNCH_EXIT_TRANSPORT, e, why);
+	e = block_signals(w);
 	if (e == 0 && worker_ports_open(w, why) == 0)
-		return worker_fail(w,
-				   w->cfg->transport == LAUNCH_UDP ? LAUNCH_EXIT_PORT
-								   : LAUNCH_EXIT_TRANSPORT,
-				   -EADDRNOTAVAIL, why);
-	worker_degraded(w, why);
+		return fail(w,
+			    w->cfg->transport == LAUNCH_UDP ? LAUNCH_EXIT_PORT
+							    : LAUNCH_EXIT_TRANSPORT,
+			    -EADDRNOTAVAIL, why);
+	say_degraded(w, why);
 	if (e < 0)
-		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why[0] ? why : strerror(-e));
+		return fail(w, LAUNCH_EXIT_CONFIG, e, why[0] ? why : strerror(-e));
 	e = sandbox_enter(&w->sandbox, w->cfg, why);
 	if (e < 0)
-		return worker_fail(w, LAUNCH_EXIT_SANDBOX, e, why);
+		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
 	e = worker_build(w, why);
 	if (e < 0)
-		return worker_fail(w, LAUNCH_EXIT_CONFIG, e, why);
+		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
 	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, why);
 	if (e < 0)
-		return worker_fail(w, LAUNCH_EXIT_SANDBOX, e, why);
+		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
 	if (worker_ports_join(w, why) == 0)
-		return worker_fail(w, LAUNCH_EXIT_TRANSPORT, -EADDRNOTAVAIL, why);
+		return fail(w, LAUNCH_EXIT_TRANSPORT, -EADDRNOTAVAIL, why);
 	if (why[0])
-		worker_degraded(w, why);
+		say_degraded(w, why);
 	return 0;
 }
 
-static void worker_done(struct worker *w)
+static void done_all(struct worker *w)
 {
 	if (w->end && w->role->end_sessions)
 		w->role->end_sessions(w);
@@ -169,13 +168,13 @@ int worker_main(void)
 			    .now_ns = clock_now_ns(),
 			    .exit_status = LAUNCH_EXIT_STOPPED};
 	log_open("plenum-worker", LOG_LEVEL_INFO);
-	status = worker_start(&w);
+	status = start_all(&w);
 	if (status == 0) {
 		w.spin.limit_ns = (uint64_t)w.cfg->spin_us * NSEC_PER_USEC;
 		worker_send(&w, LAUNCH_MSG_READY, 0, 0, "");
 		worker_run(&w);
 		status = w.exit_status;
 	}
-	worker_done(&w);
+	done_all(&w);
 	return status;
 }

@@ -56,7 +56,7 @@ static uint32_t label_hash(const char *label)
 	return h ? h : 1;
 }
 
-static uint64_t worker_identity(const struct launch_config *cfg)
+static uint64_t identity_of(const struct launch_config *cfg)
 {
 	uint64_t x = cfg->boot_id + (uint64_t)(cfg->worker_id + 1) * 0x9e3779b97f4a7c15ULL;
 
@@ -65,10 +65,10 @@ static uint64_t worker_identity(const struct launch_config *cfg)
 	return x ? x : 1;
 }
 
-static int worker_rudp_new(struct worker *w)
+static int open_rudp(struct worker *w)
 {
 	const struct launch_config *cfg = w->cfg;
-	struct rudp_config rc = {.identity = worker_identity(cfg),
+	struct rudp_config rc = {.identity = identity_of(cfg),
 				 .epoch = cfg->epoch,
 				 .ops = w->role->ops,
 				 .user = w,
@@ -88,7 +88,7 @@ static int worker_rudp_new(struct worker *w)
 
 int worker_build(struct worker *w, char *why)
 {
-	int e = worker_rudp_new(w);
+	int e = open_rudp(w);
 
 	if (e < 0) {
 		snprintf(why, LAUNCH_REASON_MAX, "the transport cannot start: %s", strerror(-e));
@@ -105,7 +105,7 @@ void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events)
 		(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-static void worker_watch_port(struct worker *w, unsigned i)
+static void watch_port(struct worker *w, unsigned i)
 {
 	int fd = w->ops->fd ? w->ops->fd(&w->ports[i]) : -1;
 
@@ -114,7 +114,7 @@ static void worker_watch_port(struct worker *w, unsigned i)
 	worker_watch(w, fd, WORKER_SOURCE_PORT + i, EPOLLIN);
 }
 
-static void worker_watch_all(struct worker *w)
+static void watch_all(struct worker *w)
 {
 	worker_watch(w, w->control_fd, WORKER_SOURCE_CONTROL, EPOLLIN);
 	worker_watch(w, LAUNCH_FD_ALIVE, WORKER_SOURCE_ALIVE, EPOLLIN);
@@ -122,7 +122,7 @@ static void worker_watch_all(struct worker *w)
 	w->role->watch(w);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->port_open[i])
-			worker_watch_port(w, i);
+			watch_port(w, i);
 }
 
 /* ---- one turn ---- */
@@ -180,7 +180,7 @@ static void turn_port_retry(struct worker *w)
 		if (!w->port_open[i] || was_open[i])
 			continue;
 		log_notice("%s: the port is open now", w->cfg->ports[i].leg);
-		worker_watch_port(w, i);
+		watch_port(w, i);
 		rudp_port_set_up(w->rudp, i, true, w->now_ns);
 	}
 	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
@@ -188,7 +188,7 @@ static void turn_port_retry(struct worker *w)
 }
 
 /* True where there was work, so that looking again at once makes sense. */
-static bool worker_turn(struct worker *w, uint64_t *ret_due_ns)
+static bool turn(struct worker *w, uint64_t *ret_due_ns)
 {
 	unsigned work = turn_receive(w);
 	bool more;
@@ -211,7 +211,7 @@ static bool worker_turn(struct worker *w, uint64_t *ret_due_ns)
 /* ---- between the turns ---- */
 
 /* Waits for anything until due_ns (0: only looks). */
-static void worker_wait(struct worker *w, uint64_t due_ns)
+static void wait_for_more(struct worker *w, uint64_t due_ns)
 {
 	struct epoll_event ev[EVENTS_MAX];
 	uint64_t wait_ns = due_ns > w->now_ns ? due_ns - w->now_ns : 0;
@@ -243,7 +243,7 @@ static bool ports_arm(struct worker *w)
 }
 
 /* Nothing to do in the last turn: look again, or sleep until the next timer. */
-static void worker_idle(struct worker *w, uint64_t due_ns)
+static void idle(struct worker *w, uint64_t due_ns)
 {
 	uint64_t idle_ns = w->now_ns - w->work_ns;
 
@@ -251,7 +251,7 @@ static void worker_idle(struct worker *w, uint64_t due_ns)
 		if (idle_ns < POLLED_HOT_NS && w->now_ns - w->events_ns < EVENTS_EVERY_NS)
 			return;
 		due_ns = MIN_OF(due_ns, idle_ns < POLLED_HOT_NS ? 0 : w->now_ns + POLLED_NAP_NS);
-		worker_wait(w, due_ns);
+		wait_for_more(w, due_ns);
 		return;
 	}
 	if (worker_spin_wanted(&w->spin, idle_ns))
@@ -261,11 +261,11 @@ static void worker_idle(struct worker *w, uint64_t due_ns)
 	if (w->stopping)
 		due_ns = MIN_OF(due_ns, w->stop_ns + DRAIN_NS);
 	if (ports_arm(w))
-		worker_wait(w, due_ns);
+		wait_for_more(w, due_ns);
 }
 
 /* Stopping: what is under way is finished. */
-static void worker_drain(struct worker *w)
+static void drain(struct worker *w)
 {
 	unsigned left = w->role->left(w);
 
@@ -279,21 +279,21 @@ void worker_run(struct worker *w)
 {
 	uint64_t due_ns;
 
-	worker_watch_all(w);
+	watch_all(w);
 	w->work_ns = w->now_ns;
 	while (!w->stopped) {
 		w->now_ns = clock_now_ns();
-		if (worker_turn(w, &due_ns)) {
+		if (turn(w, &due_ns)) {
 			if (w->now_ns > w->work_ns)
 				worker_spin_learn(&w->spin, w->now_ns - w->work_ns);
 			w->work_ns = w->now_ns;
 			if (w->now_ns - w->events_ns >= EVENTS_EVERY_NS)
-				worker_wait(w, 0);
+				wait_for_more(w, 0);
 		} else {
-			worker_idle(w, due_ns);
+			idle(w, due_ns);
 		}
 		if (w->stopping)
-			worker_drain(w);
+			drain(w);
 		if (w->orphan_ns && w->now_ns - w->orphan_ns >= w->cfg->orphan_s * NSEC_PER_SEC) {
 			w->exit_status = LAUNCH_EXIT_ORPHAN;
 			w->stopping = true;

@@ -150,8 +150,7 @@ static void unknown_members(struct reader *r, const json_t *object, const char *
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)object, key, value)
-	{
+	json_object_foreach ((json_t *)object, key, value) {
 		const char *near;
 		size_t i = 0;
 		char path[128];
@@ -225,8 +224,7 @@ static int sysctls_read(struct reader *r, const json_t *object)
 		complain(r, "sysctls", object, "an object");
 		return 0;
 	}
-	json_object_foreach((json_t *)object, key, value)
-	{
+	json_object_foreach ((json_t *)object, key, value) {
 		if (!json_is_string(value)) {
 			snprintf(r->path, sizeof(r->path), "sysctls");
 			complain(r, key, value, "a string");
