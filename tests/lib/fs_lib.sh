@@ -13,9 +13,9 @@
 #	skip NAME REASON
 
 fs_name=plfs$$
-fs_count=0
 fs_dir=
 fs_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$fs_here/tap.sh"
 fs_build=${PLENUM_BUILD:-$fs_here/../..}
 fs_bin=$fs_build/tests/e2e
 fs_worker=${PLENUM_WORKER:-$fs_build/dataplane/plenum-worker}
@@ -127,29 +127,19 @@ fs_pid() {
 	fs_wait_for "pid $1 *" && echo "${fs_line##* }"
 }
 
-try() {
-	local name=$1 out
+try() { # in a shell of its own, where a test may change folders and variables
+	local name=$1 out status=0
 	shift
-	fs_count=$((fs_count + 1))
-	if out=$("$@" 2>&1); then
-		echo "ok $fs_count - $name"
-	else
-		echo "not ok $fs_count - $name"
-		tail -n 20 <<<"$out" | sed 's/^/# /'
+	out=$("$@" 2>&1) || status=1
+	tap_result $status "$name" || {
+		tail -n 20 <<<"$out" | tap_comment
 		fs_fail_log | tail -n 20
-	fi
-}
-
-skip() {
-	fs_count=$((fs_count + 1))
-	echo "ok $fs_count - $1 # SKIP $2"
+	}
 }
 
 done_testing() {
 	if [ -s "$fs_dir/log" ] && grep -q 'Sanitizer\|runtime error' "$fs_dir/log"; then
-		fs_count=$((fs_count + 1))
-		echo "not ok $fs_count - sanitizers are silent"
-		fs_fail_log
+		tap_result 1 "sanitizers are silent" || fs_fail_log
 	fi
-	echo "1..$fs_count"
+	tap_end
 }

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Results of shell tests as TAP: sourced by bash scripts.
+#
+#	check NAME CMD...	one test: CMD runs in this very shell, what it says is shown where it fails
+#	skip NAME REASON
+#	tap_result STATUS NAME	the line of a test that ran otherwise, STATUS 0 for a pass; it is returned
+#	tap_end			the plan; fails where a test has failed
+#	tap_blame		to be defined anew: says to standard output what else explains a failure
+#
+# $work is the suite's own folder.
+
+tap_count=0
+tap_failures=0
+
+tap_blame() { :; }
+
+tap_comment() {
+	sed 's/^/# /'
+}
+
+tap_result() {
+	tap_count=$((tap_count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $tap_count - $2"
+	else
+		tap_failures=$((tap_failures + 1))
+		echo "not ok $tap_count - $2"
+	fi
+	return "$1"
+}
+
+check() {
+	local name=$1 status=0
+	shift
+	"$@" >"$work/out" 2>&1 || status=1
+	tap_result $status "$name" || {
+		tap_comment <"$work/out"
+		tap_blame | tap_comment
+	}
+}
+
+skip() {
+	tap_result 0 "$1 # SKIP $2"
+}
+
+tap_end() {
+	echo "1..$tap_count"
+	[ $tap_failures = 0 ]
+}
