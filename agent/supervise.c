@@ -135,10 +135,9 @@ static void do_backoff(struct sup_worker *w)
 	if (!w->is_late && now + delay - w->down_since_ns > patience) {
 		w->is_late = true;
 		sup_say(w, LOG_LEVEL_ERR,
-			"has not served for %.0f s, longer than its clients wait (%.0f s): "
-			"programs "
-			"see errors",
-			(double)(now - w->down_since_ns) / NSEC_PER_SEC,
+			"will have been away for %.0f s when it is started again, and mounts wait "
+			"for %.0f s: programs may see errors",
+			(double)(now + delay - w->down_since_ns) / NSEC_PER_SEC,
 			(double)patience / NSEC_PER_SEC);
 	}
 	loop_timer_arm(w->timer, delay);
