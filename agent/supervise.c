@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define NO_TRANSPORT_NS (2 * NSEC_PER_SEC)
 #define RETRY_NS NSEC_PER_SEC		/* whether what a worker lacks is there now */
 #define PATIENCE_NS (30 * NSEC_PER_SEC) /* of a client that we do not know: a mount's default */
 
@@ -129,6 +130,9 @@ static void do_backoff(struct sup_worker *w)
 	w->n_restarts++;
 	w->up_since_ns = 0;
 	delay = MIN_OF(jitter(sup_backoff_ns(w->n_deaths)), patience / 4);
+	/* Another plan is on its way, in which it gets what can be had: that ends the waiting. */
+	if (w->no_transport)
+		delay = MAX_OF(delay, NO_TRANSPORT_NS);
 	if (delay && !sup_is_reported(w))
 		sup_say(w, LOG_LEVEL_NOTICE, "starts again in %.1f s (death %u in a row)",
 			(double)delay / NSEC_PER_SEC, w->n_deaths);

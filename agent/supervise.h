@@ -98,6 +98,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	uint64_t started_ns, up_since_ns;
 	uint64_t down_since_ns; /* since when it does not serve; 0: it does */
 	bool is_late;		/* that has been reported as too long */
+	bool no_transport;	/* it ended last because its transport cannot be had */
 	unsigned n_deaths;	/* in a row */
 	uint64_t n_restarts;	/* since it is wanted */
 	char reason[LAUNCH_REASON_MAX * 2];

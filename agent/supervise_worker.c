@@ -447,7 +447,8 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 		e = SUP_EV_EXITED_0;
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
-	if (status == LAUNCH_EXIT_TRANSPORT && w->sup->setup.on_no_transport)
+	w->no_transport = status == LAUNCH_EXIT_TRANSPORT;
+	if (w->no_transport && w->sup->setup.on_no_transport)
 		w->sup->setup.on_no_transport(w->sup->setup.user, w->id, w->reason);
 	if (w->state != SUP_STOPPING)
 		report_end(w, e, how);
