@@ -30,6 +30,7 @@
 #define PLENUM_DATAPLANE_FUSE_PROTO_H
 
 #include <linux/fuse.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define FUSE_PROTO_MAJOR 7
@@ -67,5 +68,104 @@
 /* Offsets in messages, for buffers whose file data shall be aligned. */
 #define FUSE_PROTO_WRITE_DATA (sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
 #define FUSE_PROTO_READ_DATA sizeof(struct fuse_out_header)
+
+/*
+ * ---- The next version, in which the client keeps what it knows ----
+ *
+ * The client owns nodes and open files; the server is told with each request which objects it is
+ * about, by handles that the server made and signed and that mean the same object for ever, or
+ * nothing any more (ESTALE). So a server that has lost all its memory never serves another file.
+ *
+ * Request: as above, in.len bytes, then struct fuse_proto_req_tail at offset in.len (aligned to
+ * nothing) and its handles, each a byte of length, 1 to FUSE_PROTO_HANDLE_MAX, and the bytes:
+ *  first that of in.nodeid; then of the second node: newdir of RENAME and RENAME2, oldnodeid of
+ *  LINK, nodeid_out of COPY_FILE_RANGE. INIT, DESTROY and INTERRUPT have none. The node numbers
+ *  themselves mean nothing to the server. File handles (fh, fh_in, fh_out) are the server's.
+ *  FORGET and BATCH_FORGET end at the client.
+ *
+ * Response: as above, out.len bytes, then, where there is something to say and out.error is 0,
+ * struct fuse_proto_resp_tail at offset out.len and, in the order of its flags, what they name,
+ * then its handles as above. An answer that would have an empty tail may go without. Each struct
+ * fuse_entry_out in the answer has nodeid 1 where a handle follows for it, in order, and 0 where
+ * none does; generation and timeouts are the client's. The answer to INIT has one handle: the
+ * root's.
+ */
+#define FUSE_PROTO_VERSION 3 /* of the hello and of all that follows it */
+#define FUSE_PROTO_HANDLE_MAX 96
+#define FUSE_PROTO_REQ_HANDLES_MAX 2
+
+enum {
+	/* OPEN, OPENDIR: the client has this file open already, the server has forgotten it. No
+	 * O_TRUNC; no ESTALE for a file without a name; no permission refused that was given. */
+	FUSE_PROTO_REQ_REOPEN = 1,
+};
+
+struct fuse_proto_req_tail {
+	uint16_t flags; /* FUSE_PROTO_REQ_* */
+	uint8_t n_handles;
+	uint8_t pad[5];
+};
+
+enum {
+	FUSE_PROTO_RESP_ATTR = 1,   /* struct fuse_attr; OPEN: of the file as it was opened */
+	FUSE_PROTO_RESP_SERVER = 2, /* struct fuse_proto_server; INIT only */
+};
+
+struct fuse_proto_resp_tail {
+	uint16_t flags; /* FUSE_PROTO_RESP_* */
+	uint16_t n_handles;
+	uint32_t pad;
+};
+
+struct fuse_proto_server {
+	uint64_t incarnation; /* random for each life of the server: another one has no file open */
+	uint64_t verifier;    /* another one: data that it acknowledged unsynced may be lost */
+};
+
+_Static_assert(sizeof(struct fuse_proto_req_tail) == 8, "as on the wire");
+_Static_assert(sizeof(struct fuse_proto_resp_tail) == 8, "as on the wire");
+_Static_assert(sizeof(struct fuse_proto_server) == 16, "as on the wire");
+
+/* The longest tail of a request. */
+#define FUSE_PROTO_REQ_TAIL_MAX               \
+	(sizeof(struct fuse_proto_req_tail) + \
+	 FUSE_PROTO_REQ_HANDLES_MAX * (1U + FUSE_PROTO_HANDLE_MAX))
+/* What READDIRPLUS may ask for: the client lowers its kernel's wish, so that the handles fit. */
+#define FUSE_PROTO_DIRPLUS_MAX (256U << 10)
+/* The shortest entry of a READDIRPLUS answer. */
+#define FUSE_PROTO_DIRPLUS_ENTRY FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + 1U)
+#define FUSE_PROTO_RESP_SMALL 512U /* more than the largest answer of fixed size */
+#define FUSE_PROTO_XATTR_MAX 65536U
+#define FUSE_PROTO_LINK_MAX 4096U
+
+/* The longest answer, from struct fuse_out_header on, its tail included, to a request whose `size`
+ * field, where it has one, is that. */
+static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
+{
+	uint32_t n = 0;
+
+	switch (opcode) {
+	case FUSE_READ:
+	case FUSE_READDIR:
+		n = size < FUSE_PROTO_MAX_WRITE ? size : FUSE_PROTO_MAX_WRITE;
+		break;
+	case FUSE_READDIRPLUS:
+		n = size < FUSE_PROTO_DIRPLUS_MAX ? size : FUSE_PROTO_DIRPLUS_MAX;
+		n += (uint32_t)sizeof(struct fuse_proto_resp_tail) +
+		     n / (uint32_t)FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX);
+		break;
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR:
+		n = size < FUSE_PROTO_XATTR_MAX ? size : FUSE_PROTO_XATTR_MAX;
+		break;
+	case FUSE_READLINK:
+		n = FUSE_PROTO_LINK_MAX;
+		break;
+	default:
+		break;
+	}
+	n += (uint32_t)sizeof(struct fuse_out_header);
+	return n > FUSE_PROTO_RESP_SMALL ? n : FUSE_PROTO_RESP_SMALL;
+}
 
 #endif
