@@ -5,22 +5,11 @@
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "dataplane/fuse/fuse_hello.h"
-#include "netcfg/base/log.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #define BACK_TRIM_NS NSEC_PER_SEC
-
-static void session_log(enum fuse_log_level level, const char *fmt, va_list ap)
-{
-	char line[256];
-	int n = vsnprintf(line, sizeof(line), fmt, ap);
-
-	if (n > 0 && (size_t)n < sizeof(line) && line[n - 1] == '\n')
-		line[n - 1] = '\0';
-	log_debug("libfuse: %s", line);
-}
 
 /* Each open file of each client is a descriptor here. */
 static void raise_descriptor_limit(void)
@@ -61,7 +50,6 @@ int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 	b->host = cfg->host;
 	b->state.fd = -1;
 	b->wait_tail = &b->wait_head;
-	fuse_set_log_func(session_log);
 	raise_descriptor_limit();
 	back_creds_init(b);
 	for (unsigned i = 0; i < cfg->n_exports && i < LAUNCH_EXPORTS_MAX; i++) {
@@ -96,8 +84,6 @@ static void client_free(struct fuse_back_client *c)
 {
 	struct back_mount *m = c->mount;
 
-	if (c->session)
-		fuse_session_destroy(c->session);
 	free(c);
 	m->n_clients--;
 	back_mount_put(m);
@@ -168,38 +154,6 @@ unsigned fuse_back_in_flight(const struct fuse_back *b)
 	return b->n_active + b->n_wait;
 }
 
-static ssize_t session_read(int fd, void *buf, size_t len, void *user)
-{
-	errno = EINVAL; /* requests are fed, never read */
-	return -1;
-}
-
-static int session_new(struct fuse_back_client *c)
-{
-	static const struct fuse_custom_io io = {
-		.writev = back_session_writev,
-		.read = session_read,
-	};
-	char name[] = "plenum", *argv[] = {name, NULL};
-	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
-	autoclose int fd = -1;
-	int r;
-
-	c->session = fuse_session_new(&args, &back_session_ops, sizeof(back_session_ops), c);
-	fuse_opt_free_args(&args);
-	if (!c->session)
-		return -ENOMEM;
-	/* libfuse wants a descriptor to hand to writev, and closes it. */
-	fd = fcntl(c->back->state.fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	r = fuse_session_custom_io(c->session, &io, fd);
-	if (r < 0)
-		return r;
-	(void)fd_take(fd);
-	return 0;
-}
-
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *hello, size_t len,
 		     struct fuse_back_client **ret)
 {
@@ -234,11 +188,6 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *he
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
 	c->read_only = h.read_only || e->cfg->read_only;
 	m->n_clients++;
-	r = session_new(c);
-	if (r < 0) {
-		client_free(c);
-		return r;
-	}
 	*ret = c;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server end of the file system protocol: each client session is a libfuse low-level session
- * fed by hand (fuse_session_custom_io), backed by an export directory. File data moves by io_uring,
+ * The server end of the file system protocol: requests of clients' kernels, checked and
+ * carried out on an export directory. File data moves by io_uring,
  * so the core never blocks on a disk. Nothing outside the export's root can be reached: every name
  * is one component, resolved relative to a node's descriptor without following symbolic links.
  * Nodes are named by kernel file handles and kept, with the answers to requests that must not run

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a request must look like before libfuse may see it. Apart, and fuzzed alone, because libfuse
- * trusts its messages: they come from a kernel where it was made.
+ * What a request must look like before anything acts on it. Apart, and fuzzed alone, because what
+ * comes after trusts its bytes: names that end, arguments that are all there.
  */
 #include "dataplane/fuse/fuse_back_check.h"
 #include <fcntl.h>
@@ -116,8 +116,25 @@ static int check_range(uint64_t off, uint64_t len)
 	return off > INT64_MAX || len > INT64_MAX - off ? -EFBIG : 0;
 }
 
+/* Other versions have arguments of other sizes, and what a flag that we do not know means to a
+ * client's kernel would not be what we do. */
+static int check_init(const void *msg)
+{
+	struct fuse_init_in arg;
+	uint64_t flags;
+
+	ARG(arg, msg);
+	flags = arg.flags | (uint64_t)arg.flags2 << 32;
+	if (arg.major != FUSE_PROTO_MAJOR || arg.minor < FUSE_PROTO_MINOR_MIN ||
+	    arg.minor > FUSE_PROTO_MINOR_MAX || flags & ~FUSE_PROTO_FLAGS)
+		return -EPROTO;
+	return 0;
+}
+
 static int check_data(uint32_t opcode, const void *msg, size_t rest)
 {
+	if (opcode == FUSE_INIT)
+		return check_init(msg);
 	if (opcode == FUSE_WRITE) {
 		struct fuse_write_in arg;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Judges a request of a client before anything acts on it: that it is as long as it says, that its
- * arguments are all there, that names end, and that a name is one component. libfuse trusts its
- * kernel; a peer on the network is not trusted. Pure: no state, no system calls, reads nothing
- * outside the bytes it is given. Called by fuse_back for each request; the target of a fuzzer.
+ * arguments are all there, that names end, and that a name is one component. A kernel would
+ * be trusted; a peer on the network is not. Pure: no state, no system calls, reads nothing outside
+ * the bytes it is given. Called by fuse_back for each request; the target of a fuzzer.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_BACK_CHECK_H
 #define PLENUM_DATAPLANE_FUSE_BACK_CHECK_H
@@ -13,7 +13,8 @@
 
 /* 0: every argument of the request lies within its len bytes, NUL-terminated where it is a string.
  * -EBADMSG: not even a header, or its length is wrong; -ENOSYS: an operation that is not served;
- * -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG, -E2BIG: what the peer is to be told. msg need not be
+ * -EPROTO: an INIT of another version, or with flags that we do not speak; -ENOTTY, -EINVAL,
+ * -ENAMETOOLONG, -EFBIG, -E2BIG: what the peer is to be told. msg need not be
  * aligned. */
 int fuse_back_check(const void *msg, size_t len);
 /* Bytes of reply data (without struct fuse_out_header) that the request can need at most. Only for

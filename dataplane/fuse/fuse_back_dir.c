@@ -29,23 +29,23 @@ void back_dir_free(struct back_dir *d)
 	free(d);
 }
 
-void back_op_opendir(fuse_req_t fr, fuse_ino_t nodeid, struct fuse_file_info *fi)
+void back_op_opendir(struct back_req *q)
 {
-	struct back_mount *m = back_req_of(fr)->mount;
 	const int flags = O_RDONLY | O_DIRECTORY;
-	int fd = back_node_open(m, nodeid, flags), r;
+	int fd = back_node_open(q->mount, q->in->nodeid, flags), r;
+	uint64_t fh;
 
 	if (fd < 0) {
-		fuse_reply_err(fr, -fd);
+		back_reply_err(q, -fd);
 		return;
 	}
-	r = back_file_new(m, nodeid, fd, (uint32_t)flags, true, &fi->fh);
+	r = back_file_new(q->mount, q->in->nodeid, fd, (uint32_t)flags, true, &fh);
 	if (r < 0) {
 		close(fd);
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 		return;
 	}
-	fuse_reply_open(fr, fi);
+	back_reply_open(q, NULL, fh, 0);
 }
 
 /* Makes the directory's next entry the one at off. NULL with *ret_err 0: the end. */
@@ -75,40 +75,47 @@ static struct dir_entry *dir_next(struct back_file *f, off_t off, int *ret_err)
 	return (struct dir_entry *)(d->bytes + d->pos);
 }
 
-/* Room for the entry, or 0: it does not fit any more. */
-static size_t dir_add(struct back_req *q, fuse_req_t fr, uint64_t nodeid,
-		      const struct dir_entry *de, bool plus, uint8_t *to, size_t room)
+/* Bytes of the entry at to, or 0: it does not fit in room any more. */
+static size_t dir_add(struct back_req *q, const struct dir_entry *de, bool plus, uint8_t *to,
+		      size_t room)
 {
-	struct fuse_entry_param e = {};
+	size_t name_len = strlen(de->name), head = plus ? sizeof(struct fuse_entry_out) : 0;
+	size_t need = FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + name_len);
 	bool dots = strcmp(de->name, ".") == 0 || strcmp(de->name, "..") == 0;
-	size_t need = plus ? fuse_add_direntry_plus(fr, NULL, 0, de->name, NULL, 0)
-			   : fuse_add_direntry(fr, NULL, 0, de->name, NULL, 0);
+	struct fuse_dirent *out = (void *)(to + head);
+	struct back_entry e = {};
 
 	if (need > room)
 		return 0;
 	/* Looked up only when it is sure to be sent, for it counts as known from then on. The
 	 * client knows . and .. already. What cannot be looked up is only named. */
-	if (!plus || dots || back_node_lookup(q->mount, nodeid, de->name, &e) < 0)
-		e = (struct fuse_entry_param){
-			.attr = {.st_ino = de->ino, .st_mode = (mode_t)DTTOIF(de->type)}};
-	if (nodeid == FUSE_ROOT_ID && strcmp(de->name, "..") == 0)
-		e.attr.st_ino = q->mount->export->root_ino;
+	if (!plus || dots || back_node_lookup(q->mount, q->in->nodeid, de->name, &e) < 0)
+		e = (struct back_entry){
+			.st = {.st_ino = de->ino, .st_mode = (mode_t)DTTOIF(de->type)}};
+	if (q->in->nodeid == FUSE_ROOT_ID && strcmp(de->name, "..") == 0)
+		e.st.st_ino = q->mount->export->root_ino;
+	memset(to, 0, need);
 	if (plus)
-		fuse_add_direntry_plus(fr, (char *)to, room, de->name, &e, de->off);
-	else
-		fuse_add_direntry(fr, (char *)to, room, de->name, &e.attr, de->off);
+		back_entry_fill(&e, (void *)to);
+	*out = (struct fuse_dirent){
+		.ino = e.st.st_ino,
+		.off = (uint64_t)de->off,
+		.namelen = (uint32_t)name_len,
+		.type = IFTODT(e.st.st_mode),
+	};
+	memcpy(out->name, de->name, name_len);
 	return need;
 }
 
-static void dir_read(fuse_req_t fr, fuse_ino_t nodeid, size_t size, off_t off,
-		     const struct fuse_file_info *fi, bool plus)
+static void dir_read(struct back_req *q, bool plus)
 {
-	struct back_req *q = back_req_of(fr);
+	const struct fuse_read_in *in = back_req_arg(q);
 	uint8_t *to = back_req_data(q);
+	off_t off = (off_t)in->offset;
+	size_t used = 0, n;
 	struct dir_entry *de;
 	struct back_file *f;
-	size_t used = 0, n;
-	int r = -back_file_get(q->mount, fi->fh, nodeid, true, &f, NULL);
+	int r = -back_file_get(q->mount, in->fh, q->in->nodeid, true, &f, NULL);
 
 	if (r == 0 && !f->dir) {
 		f->dir = malloc(sizeof(*f->dir));
@@ -121,7 +128,7 @@ static void dir_read(fuse_req_t fr, fuse_ino_t nodeid, size_t size, off_t off,
 		}
 	}
 	while (r == 0 && (de = dir_next(f, off, &r))) {
-		n = dir_add(q, fr, nodeid, de, plus, to + used, size - used);
+		n = dir_add(q, de, plus, to + used, in->size - used);
 		if (n == 0)
 			break;
 		used += n;
@@ -130,24 +137,17 @@ static void dir_read(fuse_req_t fr, fuse_ino_t nodeid, size_t size, off_t off,
 		f->dir->pos += de->reclen;
 	}
 	if (r != 0 && used == 0)
-		fuse_reply_err(fr, r);
+		back_reply_err(q, r);
 	else
 		back_reply_data(q, used);
 }
 
-void back_op_readdir(fuse_req_t fr, fuse_ino_t nodeid, size_t size, off_t off,
-		     struct fuse_file_info *fi)
+void back_op_readdir(struct back_req *q)
 {
-	dir_read(fr, nodeid, size, off, fi, false);
+	dir_read(q, false);
 }
 
-void back_op_readdirplus(fuse_req_t fr, fuse_ino_t nodeid, size_t size, off_t off,
-			 struct fuse_file_info *fi)
+void back_op_readdirplus(struct back_req *q)
 {
-	dir_read(fr, nodeid, size, off, fi, true);
-}
-
-void back_op_releasedir(fuse_req_t fr, fuse_ino_t nodeid, struct fuse_file_info *fi)
-{
-	back_op_release(fr, nodeid, fi);
+	dir_read(q, true);
 }

@@ -12,6 +12,8 @@
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
 /* Within this time a file can change twice without its times telling. */
 #define FILE_TICK_NS (20 * NSEC_PER_MSEC)
+/* Direct writes to one file need not wait for each other. */
+#define FILE_OPENED FOPEN_PARALLEL_DIRECT_WRITES
 #define FILE_COPY_BYTES_MAX (4U << 20) /* at a time: the core does not wait longer */
 
 static uint64_t file_stamp(const struct stat *st)
@@ -27,22 +29,24 @@ static uint64_t file_stamp(const struct stat *st)
 
 /* Close-to-open: the client may keep its cached pages if the file is as it was when it was opened
  * last. */
-static void file_opened(struct back_mount *m, uint64_t nodeid, int fd, struct fuse_file_info *fi)
+static bool file_opened(struct back_mount *m, uint64_t nodeid, int fd)
 {
 	struct back_node *extra;
 	struct timespec now;
 	struct stat st;
 	uint64_t stamp;
 	int64_t age;
+	bool keep;
 
 	if (!back_node_get(m, nodeid, &extra) || fstat(fd, &st) < 0)
-		return;
+		return false;
 	stamp = file_stamp(&st);
 	clock_gettime(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - st.st_ctim.tv_sec) * (int64_t)NSEC_PER_SEC +
 	      (now.tv_nsec - st.st_ctim.tv_nsec);
-	fi->keep_cache = stamp == extra->stamp && age > (int64_t)FILE_TICK_NS;
+	keep = stamp == extra->stamp && age > (int64_t)FILE_TICK_NS;
 	extra->stamp = age > (int64_t)FILE_TICK_NS ? stamp : 0;
+	return keep;
 }
 
 static int file_open(struct back_req *q, uint64_t nodeid, int flags, bool kill_suidgid)
@@ -71,33 +75,36 @@ static int file_open(struct back_req *q, uint64_t nodeid, int flags, bool kill_s
 	return fd;
 }
 
-void back_op_open(fuse_req_t fr, fuse_ino_t nodeid, struct fuse_file_info *fi)
+void back_op_open(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
 	const struct fuse_open_in *in = back_req_arg(q);
 	int flags = (int)in->flags, fd, r;
+	uint64_t nodeid = q->in->nodeid, fh;
+	bool keep;
 
 	fd = file_open(q, nodeid, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
 	if (fd < 0) {
-		fuse_reply_err(fr, -fd);
+		back_reply_err(q, -fd);
 		return;
 	}
-	r = back_file_new(q->mount, nodeid, fd, (uint32_t)(flags & FILE_FLAGS_KEPT), false,
-			  &fi->fh);
+	r = back_file_new(q->mount, nodeid, fd, (uint32_t)(flags & FILE_FLAGS_KEPT), false, &fh);
 	if (r < 0) {
 		close(fd);
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 		return;
 	}
-	file_opened(q->mount, nodeid, fd, fi);
-	fuse_reply_open(fr, fi);
+	keep = file_opened(q->mount, nodeid, fd);
+	back_reply_open(q, NULL, fh, FILE_OPENED | (keep ? FOPEN_KEEP_CACHE : 0));
 }
 
 /* Makes the file, or opens the one that stands there if that is allowed. Descriptor and entry. */
-static int file_create(struct back_req *q, uint64_t parent, const char *name, mode_t mode,
-		       int flags, struct fuse_entry_param *e)
+static int file_create(struct back_req *q, struct back_entry *e)
 {
 	const struct fuse_create_in *in = back_req_arg(q);
+	const char *name = back_req_name(q, sizeof(*in));
+	uint64_t parent = q->in->nodeid;
+	bool tmpfile = q->in->opcode == FUSE_TMPFILE;
+	int flags = (int)in->flags;
 	int how = (flags & FILE_FLAGS_KEPT) | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
 	int dirfd = back_node_fd(q->mount, parent), fd, r;
 
@@ -106,56 +113,58 @@ static int file_create(struct back_req *q, uint64_t parent, const char *name, mo
 	if ((flags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
 	back_creds_set(q->client->back, q->in->uid, q->in->gid, in->umask);
-	how |= q->tmpfile ? O_TMPFILE | (flags & O_EXCL) : O_CREAT | O_EXCL;
-	fd = openat(dirfd, q->tmpfile ? "." : name, how, mode & 07777);
+	how |= tmpfile ? O_TMPFILE | (flags & O_EXCL) : O_CREAT | O_EXCL;
+	fd = openat(dirfd, tmpfile ? "." : name, how, in->mode & 07777);
 	if (fd >= 0) {
 		r = back_node_of_fd(q->mount, fd, e);
 		if (r < 0)
 			close(fd);
 		return r < 0 ? r : fd;
 	}
-	if (q->tmpfile || errno != EEXIST || (flags & O_EXCL && !q->redo))
+	if (tmpfile || errno != EEXIST || (flags & O_EXCL && !q->redo))
 		return -errno;
 	r = back_node_lookup(q->mount, parent, name, e);
 	if (r < 0)
 		return r;
-	fd = file_open(q, e->ino, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
+	fd = file_open(q, e->nodeid, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
 	if (fd < 0) {
-		back_node_forget(q->mount, e->ino, 1);
+		back_node_forget(q->mount, e->nodeid, 1);
 		return fd;
 	}
-	fstat(fd, &e->attr); /* O_TRUNC may have changed it */
+	fstat(fd, &e->st); /* O_TRUNC may have changed it */
 	return fd;
 }
 
-void back_op_create(fuse_req_t fr, fuse_ino_t parent, const char *name, mode_t mode,
-		    struct fuse_file_info *fi)
+void back_op_create(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
-	struct fuse_entry_param e;
-	int flags = fi->flags, fd, r;
+	const struct fuse_create_in *in = back_req_arg(q);
+	struct back_entry e;
+	uint64_t fh;
+	int fd, r;
 
-	fd = file_create(q, parent, name, mode, flags, &e);
+	fd = file_create(q, &e);
 	if (fd < 0) {
-		fuse_reply_err(fr, -fd);
+		back_reply_err(q, -fd);
 		return;
 	}
-	r = back_file_new(q->mount, e.ino, fd, (uint32_t)(flags & FILE_FLAGS_KEPT), false, &fi->fh);
+	r = back_file_new(q->mount, e.nodeid, fd, in->flags & FILE_FLAGS_KEPT, false, &fh);
 	if (r < 0) {
 		close(fd);
-		back_node_forget(q->mount, e.ino, 1);
-		fuse_reply_err(fr, -r);
+		back_node_forget(q->mount, e.nodeid, 1);
+		back_reply_err(q, -r);
 		return;
 	}
-	if (q->tmpfile)
-		back_hold(q->mount, e.ino);
-	fuse_reply_create(fr, &e, fi);
+	if (q->in->opcode == FUSE_TMPFILE)
+		back_hold(q->mount, e.nodeid);
+	back_reply_open(q, &e, fh, FILE_OPENED);
 }
 
-void back_op_release(fuse_req_t fr, fuse_ino_t nodeid, struct fuse_file_info *fi)
+void back_op_release(struct back_req *q)
 {
-	back_file_release(back_req_of(fr)->mount, fi->fh);
-	fuse_reply_err(fr, 0);
+	const struct fuse_release_in *in = back_req_arg(q);
+
+	back_file_release(q->mount, in->fh);
+	back_reply_err(q, 0);
 }
 
 /* Data. */
@@ -166,17 +175,16 @@ static void data_end(struct back_req *q)
 	q->file = NULL;
 }
 
-static int data_begin(fuse_req_t fr, uint64_t nodeid, uint64_t fh, bool dir, struct back_req **ret)
+/* The open file that q is about; answered where there is none. */
+static int data_begin(struct back_req *q, uint64_t fh, bool dir)
 {
-	struct back_req *q = back_req_of(fr);
-	int r = back_file_get(q->mount, fh, nodeid, dir, &q->file, NULL);
+	int r = back_file_get(q->mount, fh, q->in->nodeid, dir, &q->file, NULL);
 
 	if (r < 0) {
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 		return r;
 	}
 	q->file->busy++;
-	*ret = q;
 	return 0;
 }
 
@@ -210,18 +218,17 @@ static void read_done(struct back_req *q, int res)
 		read_end(q, res < 0 ? -res : 0);
 }
 
-void back_op_read(fuse_req_t fr, fuse_ino_t nodeid, size_t size, off_t off,
-		  struct fuse_file_info *fi)
+void back_op_read(struct back_req *q)
 {
-	struct back_req *q;
+	const struct fuse_read_in *in = back_req_arg(q);
 
-	if (data_begin(fr, nodeid, fi->fh, false, &q) < 0)
+	if (data_begin(q, in->fh, false) < 0)
 		return;
 	q->op = IORING_OP_READ;
 	q->done = read_done;
 	q->data = back_req_data(q);
-	q->offset = (uint64_t)off;
-	q->want = (uint32_t)MIN_OF(size, q->out_max);
+	q->offset = in->offset;
+	q->want = (uint32_t)MIN_OF(in->size, q->out_max);
 	back_ring_start(q);
 }
 
@@ -232,7 +239,7 @@ static void write_end(struct back_req *q, int err)
 	if (err != 0 && q->got == 0)
 		back_reply_err(q, err);
 	else
-		fuse_reply_write(back_req_fuse(q), q->got);
+		back_reply_write(q, q->got);
 }
 
 static void write_done(struct back_req *q, int res)
@@ -258,20 +265,17 @@ static bool write_ran(struct back_req *q)
 	return false;
 }
 
-void back_op_write(fuse_req_t fr, fuse_ino_t nodeid, const char *bytes, size_t size, off_t off,
-		   struct fuse_file_info *fi)
+void back_op_write(struct back_req *q)
 {
-	struct back_req *q;
-	const struct fuse_write_in *in;
+	const struct fuse_write_in *in = back_req_arg(q);
 
-	if (data_begin(fr, nodeid, fi->fh, false, &q) < 0)
+	if (data_begin(q, in->fh, false) < 0)
 		return;
-	in = back_req_arg(q);
 	q->op = IORING_OP_WRITE;
 	q->done = write_done;
-	q->data = (uint8_t *)(uintptr_t)bytes;
-	q->offset = (uint64_t)off;
-	q->want = (uint32_t)size;
+	q->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
+	q->offset = in->offset;
+	q->want = in->size;
 	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
 		back_kill_suidgid(q->file->fd);
 	if (q->answer) { /* it appends, wherever the end is by now */
@@ -298,82 +302,83 @@ static void plain_done(struct back_req *q, int res)
 	back_reply_err(q, res < 0 ? -res : 0);
 }
 
-static void file_sync(fuse_req_t fr, fuse_ino_t nodeid, int datasync, uint64_t fh, bool dir)
+static void file_sync(struct back_req *q, bool dir)
 {
-	struct back_req *q;
+	const struct fuse_fsync_in *in = back_req_arg(q);
 
-	if (data_begin(fr, nodeid, fh, dir, &q) < 0)
+	if (data_begin(q, in->fh, dir) < 0)
 		return;
 	q->op = IORING_OP_FSYNC;
-	q->op_flags = datasync ? IORING_FSYNC_DATASYNC : 0;
+	q->op_flags = in->fsync_flags & FUSE_FSYNC_FDATASYNC ? IORING_FSYNC_DATASYNC : 0;
 	q->done = plain_done;
 	back_ring_start(q);
 }
 
-void back_op_fsync(fuse_req_t fr, fuse_ino_t nodeid, int datasync, struct fuse_file_info *fi)
+void back_op_fsync(struct back_req *q)
 {
-	file_sync(fr, nodeid, datasync, fi->fh, false);
+	file_sync(q, false);
 }
 
-void back_op_fsyncdir(fuse_req_t fr, fuse_ino_t nodeid, int datasync, struct fuse_file_info *fi)
+void back_op_fsyncdir(struct back_req *q)
 {
-	file_sync(fr, nodeid, datasync, fi->fh, true);
+	file_sync(q, true);
 }
 
-void back_op_fallocate(fuse_req_t fr, fuse_ino_t nodeid, int mode, off_t off, off_t len,
-		       struct fuse_file_info *fi)
+void back_op_fallocate(struct back_req *q)
 {
-	struct back_req *q;
+	const struct fuse_fallocate_in *in = back_req_arg(q);
 
-	if (data_begin(fr, nodeid, fi->fh, false, &q) < 0)
+	if (data_begin(q, in->fh, false) < 0)
 		return;
 	q->op = IORING_OP_FALLOCATE;
-	q->op_flags = mode;
-	q->offset = (uint64_t)off;
-	q->length = (uint64_t)len;
+	q->op_flags = (int)in->mode;
+	q->offset = in->offset;
+	q->length = in->length;
 	q->done = plain_done;
 	back_ring_start(q);
 }
 
-void back_op_lseek(fuse_req_t fr, fuse_ino_t nodeid, off_t off, int whence,
-		   struct fuse_file_info *fi)
+void back_op_lseek(struct back_req *q)
 {
+	const struct fuse_lseek_in *in = back_req_arg(q);
+	struct fuse_lseek_out *out = (void *)back_req_data(q);
 	struct back_file *f;
 	off_t at;
-	int r = back_file_get(back_req_of(fr)->mount, fi->fh, nodeid, false, &f, NULL);
+	int r = back_file_get(q->mount, in->fh, q->in->nodeid, false, &f, NULL);
 
-	if (r == 0 && whence != SEEK_DATA && whence != SEEK_HOLE)
+	if (r == 0 && in->whence != SEEK_DATA && in->whence != SEEK_HOLE)
 		r = -EINVAL; /* the client's kernel knows the others */
 	if (r < 0) {
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 		return;
 	}
-	at = lseek(f->fd, off, whence);
-	if (at < 0)
-		fuse_reply_err(fr, errno);
-	else
-		fuse_reply_lseek(fr, at);
+	at = lseek(f->fd, (off_t)in->offset, (int)in->whence);
+	if (at < 0) {
+		back_reply_err(q, errno);
+		return;
+	}
+	*out = (struct fuse_lseek_out){.offset = (uint64_t)at};
+	back_reply_data(q, sizeof(*out));
 }
 
-void back_op_copy(fuse_req_t fr, fuse_ino_t nodeid, off_t off, struct fuse_file_info *fi,
-		  fuse_ino_t to_nodeid, off_t to_off, struct fuse_file_info *to_fi, size_t len,
-		  int flags)
+void back_op_copy(struct back_req *q)
 {
-	struct back_mount *m = back_req_of(fr)->mount;
+	const struct fuse_copy_file_range_in *in = back_req_arg(q);
+	off_t off = (off_t)in->off_in, to_off = (off_t)in->off_out;
 	struct back_file *from, *to;
 	ssize_t n;
-	int r = back_file_get(m, fi->fh, nodeid, false, &from, NULL);
+	int r = back_file_get(q->mount, in->fh_in, q->in->nodeid, false, &from, NULL);
 
 	if (r == 0)
-		r = back_file_get(m, to_fi->fh, to_nodeid, false, &to, NULL);
+		r = back_file_get(q->mount, in->fh_out, in->nodeid_out, false, &to, NULL);
 	if (r < 0) {
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 		return;
 	}
-	n = copy_file_range(from->fd, &off, to->fd, &to_off, MIN_OF(len, FILE_COPY_BYTES_MAX),
-			    (unsigned)flags);
+	n = copy_file_range(from->fd, &off, to->fd, &to_off, MIN_OF(in->len, FILE_COPY_BYTES_MAX),
+			    (unsigned)in->flags);
 	if (n < 0)
-		fuse_reply_err(fr, errno);
+		back_reply_err(q, errno);
 	else
-		fuse_reply_write(fr, (size_t)n);
+		back_reply_write(q, (uint32_t)n);
 }

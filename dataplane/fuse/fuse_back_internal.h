@@ -18,15 +18,12 @@
 #ifndef PLENUM_DATAPLANE_FUSE_BACK_INT_H
 #define PLENUM_DATAPLANE_FUSE_BACK_INT_H
 
-#define FUSE_USE_VERSION 314
-
 #include "dataplane/fuse/fuse_back.h"
 #include "dataplane/fuse/fuse_back_buf.h"
 #include "dataplane/fuse/fuse_back_check.h"
 #include "dataplane/fuse/fuse_back_state.h"
 #include "dataplane/fuse/fuse_keeper.h"
 #include <fcntl.h>
-#include <fuse3/fuse_lowlevel.h>
 #include <liburing.h>
 #include <sys/stat.h>
 
@@ -41,6 +38,11 @@ struct back_export {
 	int mount_id;
 	bool handles;	/* the file system gives file handles, and we may open them */
 	bool in_memory; /* reads and writes never wait for a disk: done at once */
+};
+
+struct back_entry { /* what a name shows */
+	uint64_t nodeid;
+	struct stat st;
 };
 
 /* Beside each struct state_node, in the process only. */
@@ -91,10 +93,8 @@ struct back_mount {
 struct fuse_back_client {
 	struct fuse_back *back;
 	struct back_mount *mount;
-	struct fuse_session *session;
 	struct fuse_back_client *next_dying;
 	char host[PLENUM_NAME_MAX];
-	struct back_req *now; /* the request that libfuse is working on */
 	unsigned n_reqs;
 	bool init_done;
 	bool read_only;
@@ -107,15 +107,12 @@ struct back_req {
 	struct fuse_back_client *client; /* NULL once answered */
 	struct back_mount *mount;
 	struct rudp_call *call; /* NULL: nobody waits any more */
-	struct fuse_req *fuse;	/* NULL: not libfuse's */
 	struct fuse_in_header *in;
 	size_t in_len;
 	size_t out_max;		     /* bytes of data that fit behind the header */
 	struct state_answer *answer; /* of a request that must not run twice, else NULL */
 	uint64_t unique;
 	bool redo; /* a predecessor died over it: it was executed, or not */
-	bool replied;
-	bool tmpfile; /* FUSE_TMPFILE */
 
 	/* While io_uring has it. */
 	void (*done)(struct back_req *q, int res);
@@ -195,33 +192,28 @@ static inline uint8_t *back_req_data(struct back_req *q)
 {
 	return (uint8_t *)q + BUF_HEADROOM_BYTES;
 }
-static inline struct back_req *back_req_of(fuse_req_t fr)
-{
-	struct back_req *q = ((struct fuse_back_client *)fuse_req_userdata(fr))->now;
-
-	q->fuse = fr;
-	return q;
-}
 static inline const void *back_req_arg(const struct back_req *q)
 {
 	return q->in + 1;
+}
+/* The name, or first of two, that follows arg_bytes of arguments; the check has seen its end. */
+static inline const char *back_req_name(const struct back_req *q, size_t arg_bytes)
+{
+	return (const char *)(q->in + 1) + arg_bytes;
 }
 /* Success, with the len bytes that stand at back_req_data. */
 void back_reply_data(struct back_req *q, size_t len);
 /* err as errno has it: positive; 0: success without data. */
 void back_reply_err(struct back_req *q, int err);
-/* libfuse is about to be told the answer to q. */
-static inline fuse_req_t back_req_fuse(struct back_req *q)
-{
-	q->client->now = q;
-	return q->fuse;
-}
-/* libfuse's way to send: an answer for client->now. */
-ssize_t back_session_writev(int fd, struct iovec *iov, int count, void *user);
+void back_reply_entry(struct back_req *q, const struct back_entry *e);
+void back_reply_attr(struct back_req *q, const struct stat *st);
+/* e: of the file that was made; NULL: none was. flags: FOPEN_*. */
+void back_reply_open(struct back_req *q, const struct back_entry *e, uint64_t fh, uint32_t flags);
+void back_reply_write(struct back_req *q, uint32_t size);
+void back_entry_fill(const struct back_entry *e, struct fuse_entry_out *ret);
 void back_wait_run(struct fuse_back *b);
 void back_wait_drop(struct fuse_back *b, const struct fuse_back_client *c,
 		    const struct rudp_call *call);
-extern const struct fuse_lowlevel_ops back_session_ops;
 
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);
@@ -292,47 +284,44 @@ int back_node_open(struct back_mount *m, uint64_t nodeid, int flags);
 uint64_t back_node_last_name(struct back_mount *m, int dirfd, const char *name);
 /* The next node that is held, after nodeid (0: the first); 0: none. */
 uint64_t back_node_next_held(const struct back_mount *m, uint64_t nodeid);
-/* Resolves one name; on success the client holds one more reference. ret->attr, ino and timeouts
- * are set. */
+/* Resolves one name; on success the client holds one more reference. */
 int back_node_lookup(struct back_mount *m, uint64_t parent, const char *name,
-		     struct fuse_entry_param *ret);
+		     struct back_entry *ret);
 /* The same for an open descriptor (borrowed). */
-int back_node_of_fd(struct back_mount *m, int fd, struct fuse_entry_param *ret);
+int back_node_of_fd(struct back_mount *m, int fd, struct back_entry *ret);
 void back_node_forget(struct back_mount *m, uint64_t nodeid, uint64_t n);
 
-/* Operations, in the table of fuse_back.c. */
-extern const double back_attr_timeout_s, back_entry_timeout_s;
-void back_op_lookup(fuse_req_t, fuse_ino_t, const char *);
-void back_op_getattr(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
-void back_op_setattr(fuse_req_t, fuse_ino_t, struct stat *, int, struct fuse_file_info *);
-void back_op_readlink(fuse_req_t, fuse_ino_t);
-void back_op_mknod(fuse_req_t, fuse_ino_t, const char *, mode_t, dev_t);
-void back_op_mkdir(fuse_req_t, fuse_ino_t, const char *, mode_t);
-void back_op_symlink(fuse_req_t, const char *, fuse_ino_t, const char *);
-void back_op_link(fuse_req_t, fuse_ino_t, fuse_ino_t, const char *);
-void back_op_unlink(fuse_req_t, fuse_ino_t, const char *);
-void back_op_rmdir(fuse_req_t, fuse_ino_t, const char *);
-void back_op_rename(fuse_req_t, fuse_ino_t, const char *, fuse_ino_t, const char *, unsigned);
-void back_op_statfs(fuse_req_t, fuse_ino_t);
-void back_op_open(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
-void back_op_create(fuse_req_t, fuse_ino_t, const char *, mode_t, struct fuse_file_info *);
-void back_op_release(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
-void back_op_read(fuse_req_t, fuse_ino_t, size_t, off_t, struct fuse_file_info *);
-void back_op_write(fuse_req_t, fuse_ino_t, const char *, size_t, off_t, struct fuse_file_info *);
-void back_op_fsync(fuse_req_t, fuse_ino_t, int, struct fuse_file_info *);
-void back_op_fallocate(fuse_req_t, fuse_ino_t, int, off_t, off_t, struct fuse_file_info *);
-void back_op_lseek(fuse_req_t, fuse_ino_t, off_t, int, struct fuse_file_info *);
-void back_op_copy(fuse_req_t, fuse_ino_t, off_t, struct fuse_file_info *, fuse_ino_t, off_t,
-		  struct fuse_file_info *, size_t, int);
-void back_op_opendir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
-void back_op_readdir(fuse_req_t, fuse_ino_t, size_t, off_t, struct fuse_file_info *);
-void back_op_readdirplus(fuse_req_t, fuse_ino_t, size_t, off_t, struct fuse_file_info *);
-void back_op_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
-void back_op_fsyncdir(fuse_req_t, fuse_ino_t, int, struct fuse_file_info *);
-void back_op_getxattr(fuse_req_t, fuse_ino_t, const char *, size_t);
-void back_op_listxattr(fuse_req_t, fuse_ino_t, size_t);
-void back_op_removexattr(fuse_req_t, fuse_ino_t, const char *);
-void back_setxattr(struct back_req *q); /* not by libfuse, whose idea of the request differs */
+/* Operations, in the table of fuse_back_req.c: each ends in one answer, now or later. */
+void back_op_lookup(struct back_req *q);
+void back_op_getattr(struct back_req *q);
+void back_op_setattr(struct back_req *q);
+void back_op_readlink(struct back_req *q);
+void back_op_mknod(struct back_req *q);
+void back_op_mkdir(struct back_req *q);
+void back_op_symlink(struct back_req *q);
+void back_op_link(struct back_req *q);
+void back_op_unlink(struct back_req *q);
+void back_op_rmdir(struct back_req *q);
+void back_op_rename(struct back_req *q);
+void back_op_rename2(struct back_req *q);
+void back_op_statfs(struct back_req *q);
+void back_op_open(struct back_req *q);
+void back_op_create(struct back_req *q);
+void back_op_release(struct back_req *q);
+void back_op_read(struct back_req *q);
+void back_op_write(struct back_req *q);
+void back_op_fsync(struct back_req *q);
+void back_op_fallocate(struct back_req *q);
+void back_op_lseek(struct back_req *q);
+void back_op_copy(struct back_req *q);
+void back_op_opendir(struct back_req *q);
+void back_op_readdir(struct back_req *q);
+void back_op_readdirplus(struct back_req *q);
+void back_op_fsyncdir(struct back_req *q);
+void back_op_getxattr(struct back_req *q);
+void back_op_listxattr(struct back_req *q);
+void back_op_removexattr(struct back_req *q);
+void back_op_setxattr(struct back_req *q);
 void back_dir_free(struct back_dir *d);
 /* The path of a descriptor for calls that take no descriptor; it may be an O_PATH one, and is not
  * followed further where it shows a symbolic link. */

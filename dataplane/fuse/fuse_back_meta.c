@@ -43,78 +43,82 @@ int back_truncate(int fd, off_t size)
 }
 
 /* As the user who asked. */
-static void meta_creds(struct back_req *q, fuse_req_t fr)
+static void meta_creds(struct back_req *q, uint32_t umask)
 {
-	back_creds_set(q->client->back, q->in->uid, q->in->gid, fuse_req_ctx(fr)->umask);
+	back_creds_set(q->client->back, q->in->uid, q->in->gid, umask);
 }
 
-static void meta_entry(struct back_req *q, fuse_req_t fr, uint64_t parent, const char *name)
+static void meta_entry(struct back_req *q, uint64_t parent, const char *name)
 {
-	struct fuse_entry_param e;
+	struct back_entry e;
 	int r = back_node_lookup(q->mount, parent, name, &e);
 
 	if (r < 0)
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 	else
-		fuse_reply_entry(fr, &e);
+		back_reply_entry(q, &e);
 }
 
-void back_op_lookup(fuse_req_t fr, fuse_ino_t parent, const char *name)
+void back_op_lookup(struct back_req *q)
 {
-	meta_entry(back_req_of(fr), fr, parent, name);
+	meta_entry(q, q->in->nodeid, back_req_name(q, 0));
 }
 
 /* What was made is looked up by its name. A repeated request finds what its first run has made. */
-static void meta_made(struct back_req *q, fuse_req_t fr, int r, uint64_t parent, const char *name)
+static void meta_made(struct back_req *q, int r, const char *name)
 {
 	if (r == -EEXIST && q->redo)
 		r = 0;
 	if (r < 0)
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 	else
-		meta_entry(q, fr, parent, name);
+		meta_entry(q, q->in->nodeid, name);
 }
 
-void back_op_mknod(fuse_req_t fr, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+void back_op_mknod(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
-	int dirfd = back_node_fd(q->mount, parent), r = dirfd;
+	const struct fuse_mknod_in *in = back_req_arg(q);
+	const char *name = back_req_name(q, sizeof(*in));
+	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
 
 	if (dirfd >= 0) {
-		meta_creds(q, fr);
-		r = mknodat(dirfd, name, mode, rdev) < 0 ? -errno : 0;
+		meta_creds(q, in->umask);
+		r = mknodat(dirfd, name, in->mode, in->rdev) < 0 ? -errno : 0;
 	}
-	meta_made(q, fr, r, parent, name);
+	meta_made(q, r, name);
 }
 
-void back_op_mkdir(fuse_req_t fr, fuse_ino_t parent, const char *name, mode_t mode)
+void back_op_mkdir(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
-	int dirfd = back_node_fd(q->mount, parent), r = dirfd;
+	const struct fuse_mkdir_in *in = back_req_arg(q);
+	const char *name = back_req_name(q, sizeof(*in));
+	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
 
 	if (dirfd >= 0) {
-		meta_creds(q, fr);
-		r = mkdirat(dirfd, name, mode & 07777) < 0 ? -errno : 0;
+		meta_creds(q, in->umask);
+		r = mkdirat(dirfd, name, in->mode & 07777) < 0 ? -errno : 0;
 	}
-	meta_made(q, fr, r, parent, name);
+	meta_made(q, r, name);
 }
 
-void back_op_symlink(fuse_req_t fr, const char *target, fuse_ino_t parent, const char *name)
+void back_op_symlink(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
-	int dirfd = back_node_fd(q->mount, parent), r = dirfd;
+	const char *name = back_req_name(q, 0), *target = name + strlen(name) + 1;
+	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
 
 	if (dirfd >= 0) {
-		meta_creds(q, fr);
+		meta_creds(q, 0);
 		r = symlinkat(target, dirfd, name) < 0 ? -errno : 0;
 	}
-	meta_made(q, fr, r, parent, name);
+	meta_made(q, r, name);
 }
 
-void back_op_link(fuse_req_t fr, fuse_ino_t nodeid, fuse_ino_t parent, const char *name)
+void back_op_link(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
-	int fd = back_node_fd(q->mount, nodeid), dirfd = back_node_fd(q->mount, parent), r = 0;
+	const struct fuse_link_in *in = back_req_arg(q);
+	const char *name = back_req_name(q, sizeof(*in));
+	int fd = back_node_fd(q->mount, in->oldnodeid), r = 0;
+	int dirfd = back_node_fd(q->mount, q->in->nodeid);
 	char path[BACK_FD_PATH_MAX];
 
 	/* Not by AT_EMPTY_PATH, which needs a privilege that only the keeper has. */
@@ -122,13 +126,13 @@ void back_op_link(fuse_req_t fr, fuse_ino_t nodeid, fuse_ino_t parent, const cha
 		r = fd < 0 ? fd : dirfd;
 	else if (linkat(AT_FDCWD, back_fd_path(fd, path), dirfd, name, AT_SYMLINK_FOLLOW) < 0)
 		r = -errno;
-	meta_made(q, fr, r, parent, name);
+	meta_made(q, r, name);
 }
 
-static void meta_remove(fuse_req_t fr, fuse_ino_t parent, const char *name, int flags)
+static void meta_remove(struct back_req *q, int flags)
 {
-	struct back_req *q = back_req_of(fr);
-	int dirfd = back_node_fd(q->mount, parent), r = dirfd;
+	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
+	const char *name = back_req_name(q, 0);
 
 	if (dirfd >= 0) {
 		if (flags == 0)
@@ -137,31 +141,31 @@ static void meta_remove(fuse_req_t fr, fuse_ino_t parent, const char *name, int 
 	}
 	if (r == -ENOENT && q->redo)
 		r = 0;
-	fuse_reply_err(fr, -r);
+	back_reply_err(q, -r);
 }
 
-void back_op_unlink(fuse_req_t fr, fuse_ino_t parent, const char *name)
+void back_op_unlink(struct back_req *q)
 {
-	meta_remove(fr, parent, name, 0);
+	meta_remove(q, 0);
 }
 
-void back_op_rmdir(fuse_req_t fr, fuse_ino_t parent, const char *name)
+void back_op_rmdir(struct back_req *q)
 {
-	meta_remove(fr, parent, name, AT_REMOVEDIR);
+	meta_remove(q, AT_REMOVEDIR);
 }
 
-void back_op_rename(fuse_req_t fr, fuse_ino_t parent, const char *name, fuse_ino_t to_parent,
-		    const char *to_name, unsigned flags)
+static void meta_rename(struct back_req *q, size_t arg_bytes, uint64_t to_parent, unsigned flags)
 {
-	struct back_req *q = back_req_of(fr);
-	int from = back_node_fd(q->mount, parent), to = back_node_fd(q->mount, to_parent), r = 0;
+	const char *name = back_req_name(q, arg_bytes), *to_name = name + strlen(name) + 1;
+	int from = back_node_fd(q->mount, q->in->nodeid), to = back_node_fd(q->mount, to_parent);
+	int r = 0;
 
 	if (from < 0 || to < 0) {
 		r = from < 0 ? from : to;
 	} else {
 		if (!(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)))
 			back_hold_name(q->mount, to, to_name);
-		meta_creds(q, fr); /* RENAME_WHITEOUT makes a node */
+		meta_creds(q, 0); /* RENAME_WHITEOUT makes a node */
 		if (renameat2(from, name, to, to_name, flags) < 0)
 			r = -errno;
 	}
@@ -169,54 +173,69 @@ void back_op_rename(fuse_req_t fr, fuse_ino_t parent, const char *name, fuse_ino
 	 * that did not; the others leave no source behind. */
 	if (r == -ENOENT && q->redo)
 		r = 0;
-	fuse_reply_err(fr, -r);
+	back_reply_err(q, -r);
 }
 
-void back_op_readlink(fuse_req_t fr, fuse_ino_t nodeid)
+void back_op_rename(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
-	int fd = back_node_fd(q->mount, nodeid);
+	const struct fuse_rename_in *in = back_req_arg(q);
+
+	meta_rename(q, sizeof(*in), in->newdir, 0);
+}
+
+void back_op_rename2(struct back_req *q)
+{
+	const struct fuse_rename2_in *in = back_req_arg(q);
+
+	meta_rename(q, sizeof(*in), in->newdir, in->flags);
+}
+
+void back_op_readlink(struct back_req *q)
+{
+	int fd = back_node_fd(q->mount, q->in->nodeid);
 	ssize_t n;
 
 	if (fd < 0) {
-		fuse_reply_err(fr, -fd);
+		back_reply_err(q, -fd);
 		return;
 	}
 	n = readlinkat(fd, "", (char *)back_req_data(q), q->out_max);
 	if (n < 0)
-		fuse_reply_err(fr, errno == ENOENT ? EINVAL : errno);
+		back_reply_err(q, errno == ENOENT ? EINVAL : errno);
 	else
 		back_reply_data(q, (size_t)n);
 }
 
 /* By the open file where there is one: it may have no name any more. */
-static int meta_fd(struct back_req *q, uint64_t nodeid, const struct fuse_file_info *fi)
+static int meta_fd(struct back_req *q, bool has_fh, uint64_t fh)
 {
+	uint64_t nodeid = q->in->nodeid;
 	struct back_file *f;
 
-	if (fi && back_file_get(q->mount, fi->fh, nodeid, false, &f, NULL) == 0)
+	if (has_fh && back_file_get(q->mount, fh, nodeid, false, &f, NULL) == 0)
 		return f->fd;
 	return back_node_fd(q->mount, nodeid);
 }
 
-static void meta_reply_attr(fuse_req_t fr, int fd)
+static void meta_reply_attr(struct back_req *q, int fd)
 {
 	struct stat st;
 
 	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
-		fuse_reply_err(fr, errno);
+		back_reply_err(q, errno);
 	else
-		fuse_reply_attr(fr, &st, back_attr_timeout_s);
+		back_reply_attr(q, &st);
 }
 
-void back_op_getattr(fuse_req_t fr, fuse_ino_t nodeid, struct fuse_file_info *fi)
+void back_op_getattr(struct back_req *q)
 {
-	int fd = meta_fd(back_req_of(fr), nodeid, fi);
+	const struct fuse_getattr_in *in = back_req_arg(q);
+	int fd = meta_fd(q, in->getattr_flags & FUSE_GETATTR_FH, in->fh);
 
 	if (fd < 0)
-		fuse_reply_err(fr, -fd);
+		back_reply_err(q, -fd);
 	else
-		meta_reply_attr(fr, fd);
+		meta_reply_attr(q, fd);
 }
 
 static int set_times(const char *path, const struct fuse_setattr_in *in)
@@ -238,10 +257,10 @@ static int set_times(const char *path, const struct fuse_setattr_in *in)
 	return utimensat(AT_FDCWD, path, ts, 0) < 0 ? -errno : 0;
 }
 
-static int set_attr(struct back_req *q, uint64_t nodeid, int fd)
+static int set_attr(struct back_req *q, int fd)
 {
 	const struct fuse_setattr_in *in = back_req_arg(q);
-	const struct state_node *rec = back_node_get(q->mount, nodeid, NULL);
+	const struct state_node *rec = back_node_get(q->mount, q->in->nodeid, NULL);
 	char path[BACK_FD_PATH_MAX];
 	int r;
 
@@ -275,29 +294,38 @@ static int set_attr(struct back_req *q, uint64_t nodeid, int fd)
 	return 0;
 }
 
-void back_op_setattr(fuse_req_t fr, fuse_ino_t nodeid, struct stat *st, int valid,
-		     struct fuse_file_info *fi)
+void back_op_setattr(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
-	int fd = meta_fd(q, nodeid, fi), r = fd;
+	const struct fuse_setattr_in *in = back_req_arg(q);
+	int fd = meta_fd(q, in->valid & FATTR_FH, in->fh), r = fd;
 
 	if (fd >= 0)
-		r = set_attr(q, nodeid, fd);
+		r = set_attr(q, fd);
 	if (r < 0)
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 	else
-		meta_reply_attr(fr, fd);
+		meta_reply_attr(q, fd);
 }
 
-void back_op_statfs(fuse_req_t fr, fuse_ino_t nodeid)
+void back_op_statfs(struct back_req *q)
 {
-	int fd = back_node_fd(back_req_of(fr)->mount, nodeid);
+	struct fuse_statfs_out *out = (void *)back_req_data(q);
+	int fd = back_node_fd(q->mount, q->in->nodeid);
 	struct statvfs st;
 
-	if (fd < 0)
-		fuse_reply_err(fr, -fd);
-	else if (fstatvfs(fd, &st) < 0)
-		fuse_reply_err(fr, errno);
-	else
-		fuse_reply_statfs(fr, &st);
+	if (fd < 0 || fstatvfs(fd, &st) < 0) {
+		back_reply_err(q, fd < 0 ? -fd : errno);
+		return;
+	}
+	*out = (struct fuse_statfs_out){
+		.st = {.blocks = st.f_blocks,
+		       .bfree = st.f_bfree,
+		       .bavail = st.f_bavail,
+		       .files = st.f_files,
+		       .ffree = st.f_ffree,
+		       .bsize = (uint32_t)st.f_bsize,
+		       .namelen = (uint32_t)st.f_namemax,
+		       .frsize = (uint32_t)st.f_frsize},
+	};
+	back_reply_data(q, sizeof(*out));
 }

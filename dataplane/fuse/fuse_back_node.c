@@ -17,8 +17,6 @@
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
-const double back_attr_timeout_s = 1.0, back_entry_timeout_s = 1.0;
-
 struct node_handle {
 	union {
 		struct file_handle h;
@@ -523,18 +521,13 @@ void back_node_forget(struct back_mount *m, uint64_t nodeid, uint64_t n)
 }
 
 static void node_entry(struct back_mount *m, uint32_t i, const struct stat *st,
-		       struct fuse_entry_param *ret)
+		       struct back_entry *ret)
 {
 	struct state_node *rec = node_at(m, i);
 
 	if (rec->nlookup != UINT32_MAX)
 		rec->nlookup++;
-	*ret = (struct fuse_entry_param){
-		.ino = node_id(m, i),
-		.attr = *st,
-		.attr_timeout = back_attr_timeout_s,
-		.entry_timeout = back_entry_timeout_s,
-	};
+	*ret = (struct back_entry){.nodeid = node_id(m, i), .st = *st};
 }
 
 int back_node_fd(struct back_mount *m, uint64_t nodeid)
@@ -595,7 +588,7 @@ int back_node_open(struct back_mount *m, uint64_t nodeid, int flags)
 }
 
 /* Finds or makes the node that fd shows. path_fd: fd is O_PATH and given away. */
-static int node_of_fd(struct back_mount *m, int fd, bool path_fd, struct fuse_entry_param *ret)
+static int node_of_fd(struct back_mount *m, int fd, bool path_fd, struct back_entry *ret)
 {
 	autoclose int own = path_fd ? fd : -1;
 	struct node_handle h = {.valid = false};
@@ -636,7 +629,7 @@ static int node_of_fd(struct back_mount *m, int fd, bool path_fd, struct fuse_en
 	return 0;
 }
 
-int back_node_of_fd(struct back_mount *m, int fd, struct fuse_entry_param *ret)
+int back_node_of_fd(struct back_mount *m, int fd, struct back_entry *ret)
 {
 	return node_of_fd(m, fd, false, ret);
 }
@@ -706,8 +699,7 @@ static int node_is_below_root(const struct back_mount *m, int fd)
 	return -ESTALE;
 }
 
-static int node_lookup_parent(struct back_mount *m, uint64_t nodeid, int fd,
-			      struct fuse_entry_param *ret)
+static int node_lookup_parent(struct back_mount *m, uint64_t nodeid, int fd, struct back_entry *ret)
 {
 	autoclose int up = -1;
 	int r;
@@ -726,7 +718,7 @@ static int node_lookup_parent(struct back_mount *m, uint64_t nodeid, int fd,
 }
 
 int back_node_lookup(struct back_mount *m, uint64_t parent, const char *name,
-		     struct fuse_entry_param *ret)
+		     struct back_entry *ret)
 {
 	int dirfd = back_node_fd(m, parent), mount_id, fd, r;
 	struct node_handle h;

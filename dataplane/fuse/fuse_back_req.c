@@ -1,64 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Life of a request, from its message to its answer, whatever it asks for: checked, answered from
- * memory where it ran before, handed to libfuse, kept.
+ * memory where it ran before, handed to its operation, kept.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <string.h>
-#include <sys/uio.h>
+
+#define REQ_ATTR_VALID_S 1
+#define REQ_ENTRY_VALID_S 1
 
 static struct fuse_out_header *req_header(struct back_req *q)
 {
 	return (struct fuse_out_header *)(back_req_data(q) - sizeof(struct fuse_out_header));
 }
-
-/* Capabilities: what the client's kernel uses, which its frontend has told us in INIT. */
-static void session_init(void *user, struct fuse_conn_info *conn)
-{
-	struct fuse_back_client *c = user;
-
-	conn->want = conn->capable &
-		     (FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_EXPORT_SUPPORT |
-		      FUSE_CAP_DONT_MASK | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
-		      FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO | FUSE_CAP_PARALLEL_DIROPS |
-		      FUSE_CAP_POSIX_ACL | FUSE_CAP_CACHE_SYMLINKS);
-	conn->max_write = FUSE_PROTO_MAX_WRITE;
-	conn->max_background = FUSE_PROTO_MAX_BACKGROUND;
-	c->init_done = true;
-}
-
-const struct fuse_lowlevel_ops back_session_ops = {
-	.init = session_init,
-	.lookup = back_op_lookup,
-	.getattr = back_op_getattr,
-	.setattr = back_op_setattr,
-	.readlink = back_op_readlink,
-	.mknod = back_op_mknod,
-	.mkdir = back_op_mkdir,
-	.symlink = back_op_symlink,
-	.link = back_op_link,
-	.unlink = back_op_unlink,
-	.rmdir = back_op_rmdir,
-	.rename = back_op_rename,
-	.statfs = back_op_statfs,
-	.open = back_op_open,
-	.create = back_op_create,
-	.release = back_op_release,
-	.read = back_op_read,
-	.write = back_op_write,
-	.fsync = back_op_fsync,
-	.fallocate = back_op_fallocate,
-	.lseek = back_op_lseek,
-	.copy_file_range = back_op_copy,
-	.opendir = back_op_opendir,
-	.readdir = back_op_readdir,
-	.readdirplus = back_op_readdirplus,
-	.releasedir = back_op_releasedir,
-	.fsyncdir = back_op_fsyncdir,
-	.getxattr = back_op_getxattr,
-	.listxattr = back_op_listxattr,
-	.removexattr = back_op_removexattr,
-};
 
 static void req_unlink(struct back_req *q)
 {
@@ -82,7 +36,6 @@ static void req_finish(struct back_req *q, int error, size_t len)
 		.error = error,
 		.unique = q->unique,
 	};
-	q->replied = true;
 	if (a && a->unique == q->unique) {
 		a->error = error;
 		a->len = (uint32_t)MIN_OF(len, STATE_ANSWER_BYTES_MAX);
@@ -96,7 +49,6 @@ static void req_finish(struct back_req *q, int error, size_t len)
 	buf_pool_put(&b->requests, q->in);
 	q->in = NULL;
 	q->client = NULL;
-	c->now = NULL;
 	if (--c->n_reqs == 0 && c->gone) {
 		c->next_dying = b->dying;
 		b->dying = c;
@@ -107,61 +59,149 @@ static void req_finish(struct back_req *q, int error, size_t len)
 		fuse_back_sent(b, q);
 }
 
-/* libfuse 3.14 has no word for it: direct writes to one file need not wait for each other. */
-static void open_flags_add(struct back_req *q)
-{
-	struct fuse_open_out *out = (void *)back_req_data(q);
-
-	if (q->in->opcode == FUSE_CREATE)
-		out = (void *)(back_req_data(q) + sizeof(struct fuse_entry_out));
-	if (q->in->opcode == FUSE_OPEN || q->in->opcode == FUSE_CREATE)
-		out->open_flags |= FOPEN_PARALLEL_DIRECT_WRITES;
-}
-
-ssize_t back_session_writev(int fd, struct iovec *iov, int count, void *user)
-{
-	struct fuse_back_client *c = user;
-	const struct fuse_out_header *out = iov[0].iov_base;
-	struct back_req *q = c->now;
-	size_t total = sizeof(*out), len = 0;
-
-	if (!q || q->replied || count < 1 || iov[0].iov_len != sizeof(*out)) {
-		errno = ENOENT; /* nobody waits: libfuse makes nothing of it */
-		return -1;
-	}
-	for (int i = 1; i < count; i++) {
-		uint8_t *to = back_req_data(q) + len;
-
-		if (iov[i].iov_len > q->out_max - len) {
-			req_finish(q, -EIO, 0);
-			return (ssize_t)total;
-		}
-		if (iov[i].iov_len > 0 && iov[i].iov_base != to) /* not there already */
-			memmove(to, iov[i].iov_base, iov[i].iov_len);
-		len += iov[i].iov_len;
-	}
-	total += len;
-	if (out->error == 0)
-		open_flags_add(q);
-	req_finish(q, out->error, len);
-	return (ssize_t)total;
-}
-
 void back_reply_data(struct back_req *q, size_t len)
 {
-	if (q->fuse)
-		fuse_reply_buf(back_req_fuse(q), (const char *)back_req_data(q), len);
-	else
-		req_finish(q, 0, len);
+	req_finish(q, 0, len);
 }
 
 void back_reply_err(struct back_req *q, int err)
 {
-	if (q->fuse)
-		fuse_reply_err(back_req_fuse(q), err);
-	else
-		req_finish(q, -err, 0);
+	req_finish(q, -err, 0);
 }
+
+static void attr_fill(const struct stat *st, struct fuse_attr *ret)
+{
+	*ret = (struct fuse_attr){
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.rdev = (uint32_t)st->st_rdev,
+		.blksize = (uint32_t)st->st_blksize,
+	};
+}
+
+void back_entry_fill(const struct back_entry *e, struct fuse_entry_out *ret)
+{
+	*ret = (struct fuse_entry_out){.nodeid = e->nodeid};
+	if (e->nodeid) {
+		ret->entry_valid = REQ_ENTRY_VALID_S;
+		ret->attr_valid = REQ_ATTR_VALID_S;
+	}
+	attr_fill(&e->st, &ret->attr);
+}
+
+void back_reply_entry(struct back_req *q, const struct back_entry *e)
+{
+	back_entry_fill(e, (struct fuse_entry_out *)back_req_data(q));
+	req_finish(q, 0, sizeof(struct fuse_entry_out));
+}
+
+void back_reply_attr(struct back_req *q, const struct stat *st)
+{
+	struct fuse_attr_out *out = (void *)back_req_data(q);
+
+	*out = (struct fuse_attr_out){.attr_valid = REQ_ATTR_VALID_S};
+	attr_fill(st, &out->attr);
+	req_finish(q, 0, sizeof(*out));
+}
+
+void back_reply_open(struct back_req *q, const struct back_entry *e, uint64_t fh, uint32_t flags)
+{
+	uint8_t *to = back_req_data(q);
+	size_t at = 0;
+
+	if (e) {
+		back_entry_fill(e, (struct fuse_entry_out *)to);
+		at = sizeof(struct fuse_entry_out);
+	}
+	*(struct fuse_open_out *)(to + at) = (struct fuse_open_out){.fh = fh, .open_flags = flags};
+	req_finish(q, 0, at + sizeof(struct fuse_open_out));
+}
+
+void back_reply_write(struct back_req *q, uint32_t size)
+{
+	*(struct fuse_write_out *)back_req_data(q) = (struct fuse_write_out){.size = size};
+	req_finish(q, 0, sizeof(struct fuse_write_out));
+}
+
+/* A session's first request and no other. Its flags are in force at the client already; the check
+ * has seen that we speak them all, and that the version is one of ours. */
+static void op_init(struct back_req *q)
+{
+	const struct fuse_init_in *in = back_req_arg(q);
+	struct fuse_init_out *out = (void *)back_req_data(q);
+
+	if (q->client->init_done) {
+		back_reply_err(q, EIO);
+		return;
+	}
+	q->client->init_done = true;
+	*out = (struct fuse_init_out){
+		.major = FUSE_PROTO_MAJOR,
+		.minor = in->minor,
+		.max_readahead = in->max_readahead,
+		.flags = in->flags,
+		.flags2 = in->flags2,
+		.max_background = FUSE_PROTO_MAX_BACKGROUND,
+		.max_write = FUSE_PROTO_MAX_WRITE,
+		.max_pages = FUSE_PROTO_MAX_PAGES,
+	};
+	back_reply_data(q, sizeof(*out));
+}
+
+static void op_destroy(struct back_req *q)
+{
+	q->mount->gone = true;
+	back_reply_err(q, 0);
+}
+
+/* What the check lets through and is not mute, each with a row of its own there. */
+static void (*const req_ops[])(struct back_req *q) = {
+	[FUSE_INIT] = op_init,
+	[FUSE_DESTROY] = op_destroy,
+	[FUSE_LOOKUP] = back_op_lookup,
+	[FUSE_GETATTR] = back_op_getattr,
+	[FUSE_SETATTR] = back_op_setattr,
+	[FUSE_READLINK] = back_op_readlink,
+	[FUSE_SYMLINK] = back_op_symlink,
+	[FUSE_MKNOD] = back_op_mknod,
+	[FUSE_MKDIR] = back_op_mkdir,
+	[FUSE_UNLINK] = back_op_unlink,
+	[FUSE_RMDIR] = back_op_rmdir,
+	[FUSE_RENAME] = back_op_rename,
+	[FUSE_RENAME2] = back_op_rename2,
+	[FUSE_LINK] = back_op_link,
+	[FUSE_OPEN] = back_op_open,
+	[FUSE_READ] = back_op_read,
+	[FUSE_WRITE] = back_op_write,
+	[FUSE_STATFS] = back_op_statfs,
+	[FUSE_RELEASE] = back_op_release,
+	[FUSE_FSYNC] = back_op_fsync,
+	[FUSE_SETXATTR] = back_op_setxattr,
+	[FUSE_GETXATTR] = back_op_getxattr,
+	[FUSE_LISTXATTR] = back_op_listxattr,
+	[FUSE_REMOVEXATTR] = back_op_removexattr,
+	[FUSE_OPENDIR] = back_op_opendir,
+	[FUSE_READDIR] = back_op_readdir,
+	[FUSE_READDIRPLUS] = back_op_readdirplus,
+	[FUSE_RELEASEDIR] = back_op_release,
+	[FUSE_FSYNCDIR] = back_op_fsyncdir,
+	[FUSE_CREATE] = back_op_create,
+	[FUSE_TMPFILE] = back_op_create,
+	[FUSE_FALLOCATE] = back_op_fallocate,
+	[FUSE_LSEEK] = back_op_lseek,
+	[FUSE_COPY_FILE_RANGE] = back_op_copy,
+};
 
 static bool req_changes(const struct back_req *q)
 {
@@ -218,7 +258,6 @@ static void req_run(struct back_req *q, bool again)
 {
 	struct fuse_back_client *c = q->client;
 	uint32_t opcode = q->in->opcode;
-	struct fuse_buf buf = {.mem = q->in, .size = q->in_len};
 
 	if (!c->init_done && opcode != FUSE_INIT) {
 		back_reply_err(q, EIO);
@@ -230,18 +269,10 @@ static void req_run(struct back_req *q, bool again)
 	}
 	if (fuse_back_check_is_once(q->in, q->in_len) && req_repeat(q, again))
 		return;
-	if (opcode == FUSE_SETXATTR) {
-		back_setxattr(q);
-		return;
-	}
-	if (opcode == FUSE_DESTROY)
-		q->mount->gone = true;
-	if (opcode == FUSE_TMPFILE) { /* which libfuse 3.14 does not know, but it looks like this */
-		q->in->opcode = FUSE_CREATE;
-		q->tmpfile = true;
-	}
-	c->now = q;
-	fuse_session_process_buf(c->session, &buf);
+	if (opcode >= ARRAY_SIZE(req_ops) || !req_ops[opcode])
+		back_reply_err(q, ENOSYS);
+	else
+		req_ops[opcode](q);
 }
 
 /* False: there is no buffer for its answer at present. */

@@ -8,9 +8,9 @@
 #include <sys/xattr.h>
 
 /* Where a symbolic link is shown, the path leads to the link itself. */
-static int xattr_path(struct back_req *q, uint64_t nodeid, char path[BACK_FD_PATH_MAX])
+static int xattr_path(struct back_req *q, char path[BACK_FD_PATH_MAX])
 {
-	int fd = back_node_fd(q->mount, nodeid);
+	int fd = back_node_fd(q->mount, q->in->nodeid);
 
 	if (fd < 0)
 		return fd;
@@ -24,67 +24,72 @@ static int xattr_errno(void)
 	return errno == ENOSYS ? EOPNOTSUPP : errno;
 }
 
-static void xattr_reply(struct back_req *q, fuse_req_t fr, ssize_t n, size_t size)
+/* n: the call's result, its data where the answer's shall stand. */
+static void xattr_reply(struct back_req *q, ssize_t n, size_t size)
 {
-	if (n < 0)
-		fuse_reply_err(fr, xattr_errno());
-	else if (size == 0)
-		fuse_reply_xattr(fr, (size_t)n);
-	else
+	struct fuse_getxattr_out *out = (void *)back_req_data(q);
+
+	if (n < 0) {
+		back_reply_err(q, xattr_errno());
+	} else if (size == 0) {
+		*out = (struct fuse_getxattr_out){.size = (uint32_t)n};
+		back_reply_data(q, sizeof(*out));
+	} else {
 		back_reply_data(q, (size_t)n);
+	}
 }
 
-void back_op_getxattr(fuse_req_t fr, fuse_ino_t nodeid, const char *name, size_t size)
+void back_op_getxattr(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
+	const struct fuse_getxattr_in *in = back_req_arg(q);
 	char path[BACK_FD_PATH_MAX];
-	int r = xattr_path(q, nodeid, path);
+	int r = xattr_path(q, path);
 
 	if (r < 0)
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 	else
-		xattr_reply(q, fr,
-			    getxattr(path, name, size ? back_req_data(q) : NULL,
-				     MIN_OF(size, q->out_max)),
-			    size);
+		xattr_reply(q,
+			    getxattr(path, back_req_name(q, sizeof(*in)),
+				     in->size ? back_req_data(q) : NULL,
+				     MIN_OF(in->size, q->out_max)),
+			    in->size);
 }
 
-void back_op_listxattr(fuse_req_t fr, fuse_ino_t nodeid, size_t size)
+void back_op_listxattr(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
+	const struct fuse_getxattr_in *in = back_req_arg(q);
 	char path[BACK_FD_PATH_MAX];
-	int r = xattr_path(q, nodeid, path);
+	int r = xattr_path(q, path);
 
 	if (r < 0)
-		fuse_reply_err(fr, -r);
+		back_reply_err(q, -r);
 	else
-		xattr_reply(q, fr,
-			    listxattr(path, size ? (char *)back_req_data(q) : NULL,
-				      MIN_OF(size, q->out_max)),
-			    size);
+		xattr_reply(q,
+			    listxattr(path, in->size ? (char *)back_req_data(q) : NULL,
+				      MIN_OF(in->size, q->out_max)),
+			    in->size);
 }
 
-void back_op_removexattr(fuse_req_t fr, fuse_ino_t nodeid, const char *name)
+void back_op_removexattr(struct back_req *q)
 {
-	struct back_req *q = back_req_of(fr);
 	char path[BACK_FD_PATH_MAX];
-	int r = xattr_path(q, nodeid, path);
+	int r = xattr_path(q, path);
 
-	if (r == 0 && removexattr(path, name) < 0)
+	if (r == 0 && removexattr(path, back_req_name(q, 0)) < 0)
 		r = -xattr_errno();
 	if (r == -ENODATA && q->redo)
 		r = 0;
-	fuse_reply_err(fr, -r);
+	back_reply_err(q, -r);
 }
 
-void back_setxattr(struct back_req *q)
+void back_op_setxattr(struct back_req *q)
 {
 	const struct { /* without FUSE_SETXATTR_EXT it is this short */
 		uint32_t size, flags;
 	} *in = back_req_arg(q);
-	const char *name = (const char *)(in + 1);
+	const char *name = back_req_name(q, sizeof(*in));
 	char path[BACK_FD_PATH_MAX];
-	int r = xattr_path(q, q->in->nodeid, path);
+	int r = xattr_path(q, path);
 
 	if (r == 0 && setxattr(path, name, name + strlen(name) + 1, in->size, (int)in->flags) < 0)
 		r = -xattr_errno();

@@ -35,7 +35,7 @@
 
 #define FUSE_PROTO_MAJOR 7
 #define FUSE_PROTO_MINOR_MIN 31 /* Linux 5.4 */
-#define FUSE_PROTO_MINOR_MAX 38 /* the newest that libfuse 3.14 speaks */
+#define FUSE_PROTO_MINOR_MAX 38 /* the newest whose every request the server's check knows */
 
 #define FUSE_PROTO_MAX_WRITE (1U << 20) /* bytes of data in a WRITE or READ */
 #define FUSE_PROTO_MAX_PAGES 256

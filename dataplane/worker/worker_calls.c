@@ -36,13 +36,9 @@ static const int calls_all[] = {
 	SYS_recvfrom,
 	SYS_close,
 	SYS_readv,
-	/* the state; libfuse asks who it is */
+	/* the state */
 	SYS_pread64,
 	SYS_pwrite64,
-	SYS_getuid,
-	SYS_getgid,
-	SYS_geteuid,
-	SYS_getegid,
 	/* the agent's successor */
 	SYS_dup3,
 	/* a socket of its own for a busy peer: only UDP, by the rules below */

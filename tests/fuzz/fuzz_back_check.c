@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads what libfuse would read. */
+/* Reads what the operations would read. */
 static void use(const uint8_t *msg, size_t len, uint32_t opcode)
 {
 	static const struct {
