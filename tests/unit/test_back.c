@@ -31,25 +31,6 @@ static void put(const char *name, const char *text)
 	fclose(f);
 }
 
-static void accept_says_why_not(void **state)
-{
-	struct fuse_hello h = rig.hello;
-	struct fuse_back_client *c = NULL;
-	uint8_t bytes[FUSE_HELLO_BYTES];
-
-	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes) - 1, &c), -EPROTO);
-	bytes[4]++; /* another version */
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes), &c), -EPROTO);
-	strcpy(h.export_name, "scratc");
-	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes), &c), -ENOENT);
-	strcpy(h.server_host, "storage-9"); /* whom the file names is more than what it wants */
-	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes), &c), -EREMCHG);
-	assert_null(c);
-}
-
 static void lookup_knows_and_misses(void **state)
 {
 	uint64_t a, b, c;
@@ -389,35 +370,6 @@ static void times_and_owners_of_links_are_their_own(void **state)
 	assert_true(st.st_mtim.tv_sec > 1000000);
 }
 
-static void the_export_cannot_be_left(void **state)
-{
-	static const char *const names[] = {"../x", "a/b", "/etc", "", "/"};
-	struct fuse_attr root, attr;
-	uint64_t node, dir;
-	struct stat st;
-
-	assert_int_equal(rig_getattr(&rig, ROOT, &root), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		assert_int_equal(rig_lookup(&rig, ROOT, names[i], &node), -EINVAL);
-	assert_int_equal(rig_lookup(&rig, ROOT, "..", &node), 0);
-	assert_int_equal(node, ROOT);
-	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
-	assert_int_equal(rig_lookup(&rig, dir, "..", &node), 0);
-	assert_int_equal(node, ROOT);
-	assert_int_equal(rig_lookup(&rig, dir, ".", &node), 0);
-	assert_int_equal(node, dir);
-	assert_int_equal(rig_mkdir(&rig, ROOT, "..", &node), -EINVAL);
-	assert_int_equal(rig_do(&rig, FUSE_UNLINK, dir, .name = ".."), -EINVAL);
-	/* A directory that somebody moved away does not lead out. */
-	assert_int_equal(rename(rig_path(&rig, "d"), "/tmp/back-moved"), 0);
-	assert_int_equal(rig_lookup(&rig, dir, "..", &node), -ESTALE);
-	assert_int_equal(rmdir("/tmp/back-moved"), 0);
-	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
-	assert_int_equal(attr.ino, root.ino);
-	assert_int_equal(stat(rig.dir, &st), 0);
-	assert_int_equal(st.st_ino, root.ino);
-}
-
 /* Another file system below the export is served too, though it has handles of its own. */
 static void mounts_below_are_crossed(void **state)
 {
@@ -627,110 +579,6 @@ static void space_is_allocated_and_found(void **state)
 	assert_int_equal(rig.len, sizeof(struct fuse_statfs_out));
 }
 
-static void read_only_mounts_are(void **state)
-{
-	uint64_t node, fh;
-
-	put("f", "x");
-	fuse_back_client_gone(rig.client);
-	rig.hello.read_only = 1;
-	rig_connect(&rig);
-	assert_int_equal(rig_create(&rig, ROOT, "g", O_RDWR, 0644, &node, &fh), -EROFS);
-	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &node), -EROFS);
-	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), -EROFS);
-	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
-	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), -EROFS);
-	assert_int_equal(rig_open(&rig, node, O_RDONLY, &fh), 0);
-	assert_int_equal(rig_read(&rig, node, fh, 0, 10), 1);
-}
-
-static void nothing_before_init_or_after_destroy(void **state)
-{
-	uint64_t node;
-
-	fuse_back_client_gone(rig.client);
-	assert_int_equal(rig_accept(&rig), 0);
-	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), -EIO);
-	assert_int_equal(rig_init_session(&rig), 0);
-	assert_int_equal(rig_init_session(&rig), -EIO);
-	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), -ENOENT);
-	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
-	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), -EIO);
-}
-
-/* Versions and flags other than ours end the session before anything is done for it. An older
- * client's MKNOD had 8 bytes of arguments: its name would begin where ours has a mask. */
-static void only_our_version_is_spoken(void **state)
-{
-	static const struct {
-		uint32_t major, minor;
-		uint64_t flags;
-		int r;
-	} cases[] = {
-		{7, 31, FUSE_PROTO_FLAGS, 0},
-		{7, 38, 0, 0},
-		{7, 8, FUSE_PROTO_FLAGS, -EPROTO},
-		{7, 30, FUSE_PROTO_FLAGS, -EPROTO},
-		{7, 39, FUSE_PROTO_FLAGS, -EPROTO},
-		{6, 38, FUSE_PROTO_FLAGS, -EPROTO},
-		{8, 31, FUSE_PROTO_FLAGS, -EPROTO},
-		{7, 38, FUSE_PROTO_FLAGS | FUSE_WRITEBACK_CACHE, -EPROTO},
-		{7, 38, FUSE_PROTO_FLAGS | FUSE_SETXATTR_EXT, -EPROTO},
-		{7, 38, FUSE_PROTO_FLAGS | 1ULL << 63, -EPROTO},
-	};
-	struct {
-		struct fuse_mknod_in in;
-		char names[32];
-	} mk = {.in = {.mode = S_IFREG | 0644}, .names = "inside"};
-
-	/* Where a name began before minor version 12 stands a way out. */
-	mk.in.umask = 0x782f2e2e; /* "../x" */
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct fuse_init_in in = {
-			.major = cases[i].major,
-			.minor = cases[i].minor,
-			.flags = (uint32_t)cases[i].flags,
-			.flags2 = (uint32_t)(cases[i].flags >> 32),
-		};
-
-		fuse_back_client_gone(rig.client);
-		fuse_back_poll(rig.back, clock_now_ns());
-		assert_int_equal(rig_accept(&rig), 0);
-		assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), cases[i].r);
-		if (cases[i].r < 0)
-			assert_int_equal(rig_do(&rig, FUSE_MKNOD, ROOT, RIG_ARG(mk)), -EIO);
-		assert_int_equal(access(rig_path(&rig, "../x"), F_OK), -1);
-		assert_int_equal(access(rig_path(&rig, "inside"), F_OK), -1);
-	}
-}
-
-/* Every length of every operation, each byte of it garbage: an answer, never a crash. */
-static void garbage_is_answered(void **state)
-{
-	static _Alignas(8) uint8_t msg[300];
-	struct fuse_in_header *in = (void *)msg;
-	uint64_t node, fh;
-	uint32_t x = 1;
-
-	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
-	for (uint32_t op = 0; op < 64; op++)
-		for (size_t len = 0; len < sizeof(msg); len += 1 + len / 16) {
-			if (op == FUSE_DESTROY)
-				continue;
-			for (size_t i = 0; i < sizeof(msg); i++)
-				msg[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
-			if (len % 2)
-				memset(msg + sizeof(*in), 0, sizeof(msg) - sizeof(*in));
-			in->len = (uint32_t)len;
-			in->opcode = op;
-			in->nodeid = len % 3 ? node : ROOT;
-			in->unique &= INT64_MAX;
-			rig_send_raw(&rig, rig.call, msg, len);
-			rig_wait(&rig, rig.call);
-		}
-	assert_int_equal(fuse_back_in_flight(rig.back), 0);
-}
-
 static void descriptors_are_not_leaked(void **state)
 {
 	unsigned before = 0, after = 0;
@@ -797,7 +645,6 @@ int main(void)
 	bool have = geteuid() == 0 && make_overlay(overlay) == 0;
 	int r;
 	const struct CMUnitTest tests[] = {
-		ON("/tmp", accept_says_why_not),
 		BOTH(lookup_knows_and_misses),
 		BOTH(forgotten_nodes_are_gone),
 		BOTH(hard_links_share_a_node),
@@ -813,17 +660,12 @@ int main(void)
 		BOTH(unlinked_files_live_while_open),
 		BOTH(symbolic_links_are_never_followed),
 		BOTH(times_and_owners_of_links_are_their_own),
-		ON("/tmp", the_export_cannot_be_left),
 		ON("/tmp", mounts_below_are_crossed),
 		BOTH(pipes_and_devices_are_not_opened),
 		BOTH(large_directories_are_read_once),
 		BOTH(directories_are_read_from_where_the_client_says),
 		BOTH(extended_attributes_pass),
 		BOTH(space_is_allocated_and_found),
-		BOTH(read_only_mounts_are),
-		BOTH(nothing_before_init_or_after_destroy),
-		BOTH(garbage_is_answered),
-		ON("/tmp", only_our_version_is_spoken),
 		BOTH(descriptors_are_not_leaked),
 	};
 
