@@ -133,11 +133,24 @@ static bool path_wants_hello(const struct rudp_path *p)
 	       !p->local_down;
 }
 
+/* Free to follow another worker, or the same once more: from the beginning, because a HELLO with a
+ * cookie brings ACCEPT alone, and that means nothing from a worker that is not followed. */
+static void choice_drop(struct rudp_session *s, uint64_t hello_at)
+{
+	s->chosen_identity = 0;
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		if (s->paths[i].cookie) {
+			s->paths[i].cookie = 0;
+			s->paths[i].hello_ns = hello_at;
+		}
+	}
+}
+
 void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 {
 	if (s->state == SESSION_CONNECTING) {
 		if (s->chosen_identity && now > s->chosen_ns + CHOICE_NS)
-			s->chosen_identity = 0;
+			choice_drop(s, now);
 		/* More seeds than paths: let the next ones have their turn. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
@@ -451,13 +464,7 @@ static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src, co
 	s->refused_by = *src;
 	s->refused_identity = s->chosen_identity;
 	s->refused_ns = now;
-	s->chosen_identity = 0;
-	for (unsigned i = 0; i < s->n_paths; i++) {
-		if (s->paths[i].cookie) {
-			s->paths[i].cookie = 0;
-			s->paths[i].hello_ns = now + HELLO_LATE_NS;
-		}
-	}
+	choice_drop(s, now + HELLO_LATE_NS);
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_SESSION_REFUSED, 0, code);
 	return 0;

@@ -296,6 +296,8 @@ int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src
 		  const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 
 /* rudp_path.c */
+/* The one constructor of a path: whatever takes place `index` of the session from now on, the first
+ * path there or the next life of one, starts here and knows nothing of what was before. */
 void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 		    const struct datagram_addr *remote, bool standby, uint64_t now);
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now);

@@ -21,6 +21,7 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 	struct rudp_path *p = &s->paths[index];
 
 	memset(p, 0, sizeof(*p));
+	s->pausing &= (uint8_t) ~(1U << index); /* a pause of the former life ended with it */
 	p->index = (uint8_t)index;
 	p->port = (uint8_t)port;
 	p->remote = *remote;

@@ -21,6 +21,9 @@ static void ring_grow(struct rudp_sent *t)
 {
 	uint32_t mask = t->ring_mask << 1 | 1;
 
+	/* The new half may hold records of the path's former life, with numbers that are used
+	 * again: they would answer for packets that they are not. */
+	memset(t->ring + t->ring_mask + 1, 0, (mask - t->ring_mask) * sizeof(*t->ring));
 	/* A record stays, or moves up by the old size. */
 	for (uint64_t pn = t->tail_pn; pn < t->next_pn; pn++)
 		if ((pn & mask) != (pn & t->ring_mask))

@@ -188,6 +188,30 @@ static void test_sent_grows(void **state)
 	assert_int_equal(t.in_flight, RUDP_SPAN_MAX);
 }
 
+/* The next life of a path numbers its packets from 1 again: what is found by a number is never a
+ * record of the life before, however far either had got. */
+static void test_sent_forgets_its_former_life(void **state)
+{
+	const uint32_t before = 7, after = 8;
+	struct rudp_sent t;
+
+	rudp_sent_init(&t, ring, 0);
+	for (unsigned i = 0; i < RUDP_SPAN_MAX; i++)
+		(void)rudp_sent_add(&t, 1, before, 0, 1, i);
+	rudp_sent_init(&t, ring, 0);
+	for (unsigned i = 0; i < 3 * RUDP_RING_MIN; i++) {
+		(void)rudp_sent_add(&t, 1, after, 0, 1, i);
+		for (uint64_t pn = 1; pn < t.next_pn; pn++) {
+			const struct pkt_rec *rec = rudp_sent_at(&t, pn);
+
+			assert_false(rec->pn == pn && rec->gen == before);
+		}
+		/* Settled for a while, so that the small ring goes round once before it grows. */
+		for (; i < RUDP_RING_MIN * 3 / 2 && t.tail_pn < i; t.tail_pn++)
+			rudp_sent_at(&t, t.tail_pn)->state = PKT_LOST;
+	}
+}
+
 /* ------------------------------------------------------------------ what has come in */
 
 static void come(struct rudp_acks *a, uint32_t low, int want)
@@ -269,6 +293,7 @@ int main(void)
 		cmocka_unit_test(test_cc_answers_loss),
 		cmocka_unit_test(test_sent_keeps_accounts),
 		cmocka_unit_test(test_sent_grows),
+		cmocka_unit_test(test_sent_forgets_its_former_life),
 		cmocka_unit_test(test_acks_know_what_came),
 		cmocka_unit_test(test_acks_by_amount),
 		cmocka_unit_test(test_acks_go_round),
