@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/lib/rudp_sim.h"
+#include "dataplane/rudp/wire.h"
 #include <string.h>
 
 #define HEADER 16 /* of a request: cookie, length of the response, work */
@@ -8,6 +9,7 @@ struct sim_pkt {
 	uint64_t at, serial;
 	struct sim_end *to;
 	unsigned leg;
+	bool at_switch; /* on its way to the switch, else from there */
 	struct datagram_addr src;
 	struct sim_pkt *next;
 	size_t len;
@@ -20,13 +22,19 @@ struct sim_job { /* a request that the server works on */
 	struct rudp_call *call;
 	unsigned cookie;
 	uint32_t req_len;
+	void *buf;
+	struct block *answer;
 };
 
 struct block { /* memory that the application lends to rudp or got from it */
 	struct block *next, **prev;
 	struct sim_end *end;
+	unsigned *used; /* the class that it is of; NULL: none */
 	uint8_t data[];
 };
+
+/* As the server end of the file system has them. */
+static const size_t class_bytes[SIM_BUF_CLASSES] = {7680, (132U << 10) - 512, (1U << 20) + 7680};
 
 #define FAULT(sim, ...)                                                            \
 	do {                                                                       \
@@ -77,6 +85,7 @@ static struct block *block_new(struct sim_end *end, size_t len)
 	if (!b)
 		abort();
 	b->end = end;
+	b->used = NULL;
 	b->next = end->blocks;
 	b->prev = &end->blocks;
 	if (b->next)
@@ -90,7 +99,27 @@ static void block_free(struct block *b)
 	*b->prev = b->next;
 	if (b->next)
 		b->next->prev = b->prev;
+	if (b->used)
+		--*b->used;
 	free(b);
+}
+
+/* A block of the server's classes, counted in `used`; NULL: none free. A larger one serves where
+ * those that fit are all in use, but the largest are kept for what fits nowhere else. */
+static struct block *block_of_class(struct sim_end *end, unsigned *used, size_t len)
+{
+	const unsigned *most = end->sim->cfg.bufs;
+	struct block *b;
+	unsigned i = 0;
+
+	while (i < SIM_BUF_CLASSES && (len > class_bytes[i] || (most[i] && used[i] >= most[i])))
+		i++;
+	if (i == SIM_BUF_CLASSES || (i == SIM_BUF_CLASSES - 1 && len <= class_bytes[i - 1]))
+		return NULL;
+	b = block_new(end, len);
+	b->used = &used[i];
+	++*b->used;
+	return b;
 }
 
 static struct block *block_of(void *data)
@@ -142,24 +171,24 @@ static struct datagram_addr end_addr(const struct sim *sim, unsigned end, unsign
 {
 	struct datagram_addr a = {.port = 7000};
 	uint8_t net = sim->cfg.one_subnet ? 0 : (uint8_t)leg;
-	uint8_t host = (uint8_t)(1 + end * 16 + leg);
+	uint8_t host = (uint8_t)end, port = (uint8_t)(leg + 1);
 
 	if (sim->cfg.ipv6) {
-		a.ip = (struct ip_addr){AF_INET6, {0xfd, [7] = net, [15] = host}};
+		a.ip = (struct ip_addr){AF_INET6, {0xfd, [7] = net, [14] = host, [15] = port}};
 		return a;
 	}
-	a.ip = (struct ip_addr){AF_INET, {10, net, 0, host}};
+	a.ip = (struct ip_addr){AF_INET, {10, net, host, port}};
 	return a;
 }
 
 static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, unsigned *ret_leg)
 {
-	unsigned host = (sim->cfg.ipv6 ? a->ip.bytes[15] : a->ip.bytes[3]) - 1U;
+	const uint8_t *at = a->ip.bytes + (sim->cfg.ipv6 ? 14 : 2);
 
-	if (host / 16 > sim->cfg.clients || host % 16 >= sim->cfg.legs)
+	if (at[0] > sim->cfg.clients || at[1] == 0 || at[1] > sim->cfg.legs)
 		return NULL;
-	*ret_leg = host % 16;
-	return &sim->ends[host / 16];
+	*ret_leg = at[1] - 1U;
+	return &sim->ends[at[0]];
 }
 
 static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
@@ -172,6 +201,7 @@ static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
 		abort();
 	p->at = at;
 	p->serial = sim->serial++;
+	p->at_switch = sim->cfg.down_bits_per_s;
 	p->to = end_of(sim, dst, &p->leg);
 	p->src = end_addr(sim, from->index, port);
 	p->len = len;
@@ -187,6 +217,13 @@ static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
 		heap_push(sim, p);
 	else
 		free(p);
+}
+
+/* A further chunk of a request that is to stay half sent. */
+static bool half_sent(const struct sim_end *end, const struct datagram *pkt)
+{
+	return end->half_sender && (pkt->hdr[1] & 0x0f) == WIRE_DATA &&
+	       wire_get16(pkt->hdr + WIRE_OFF_CHUNK_INDEX) > 0;
 }
 
 static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
@@ -214,11 +251,12 @@ static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	}
 	link->packets++;
 	link->bytes += wire;
-	if (link->cut_out || chance(sim, sim->cfg.loss)) {
+	if (link->cut_out || chance(sim, sim->cfg.loss) || half_sent(end, pkt) ||
+	    (sim->cfg.path_mtu[port] && wire > sim->cfg.path_mtu[port])) {
 		link->dropped++;
 		return 0;
 	}
-	at += sim->cfg.delay_ns;
+	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;
 	if (sim->cfg.jitter_ns)
 		at += sim_random(sim, sim->cfg.jitter_ns);
 	if (chance(sim, sim->cfg.reorder))
@@ -233,19 +271,47 @@ static void op_flush(void *user)
 {
 }
 
+/* From the switch to the port: behind what others sent there, or dropped where the queue is full.
+ */
+static void switch_forward(struct sim *sim, struct sim_pkt *p)
+{
+	struct sim_link *link = &p->to->links[p->leg];
+	uint64_t at = MAX_OF(sim->now, link->down_busy_until);
+	uint64_t queued = (at - sim->now) * sim->cfg.down_bits_per_s / 8 / NSEC_PER_SEC;
+	size_t wire = p->len + 28;
+
+	link->down_packets++;
+	if (queued + wire > sim->cfg.down_queue_bytes) {
+		link->down_dropped++;
+		free(p);
+		return;
+	}
+	link->down_bytes += wire;
+	at += wire * 8 * NSEC_PER_SEC / sim->cfg.down_bits_per_s;
+	link->down_busy_until = at;
+	p->at = at + sim->cfg.delay_ns - sim->cfg.delay_ns / 2;
+	p->serial = sim->serial++;
+	p->at_switch = false;
+	heap_push(sim, p);
+}
+
 /* The application */
 
 static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
 	struct sim_end *end = user;
+	struct block *b;
 
-	if (chance(end->sim, end->sim->cfg.no_buf))
-		return NULL;
 	if (len > RUDP_MSG_BYTES_MAX || is_response != (end->index != SIM_SERVER))
 		FAULT(end->sim, "buf_get of %zu", len);
+	if (chance(end->sim, end->sim->cfg.no_buf) || end->slow_reader)
+		return NULL;
+	b = is_response ? block_new(end, len) : block_of_class(end, end->bufs_used, len);
+	if (!b)
+		return NULL;
 	end->bufs++;
-	return block_new(end, len)->data;
+	return b->data;
 }
 
 static void op_buf_put(void *user, struct rudp_session *s, void *buf)
@@ -256,17 +322,43 @@ static void op_buf_put(void *user, struct rudp_session *s, void *buf)
 	block_free(block_of(buf));
 }
 
+/* The request's memory is free only with its answer, as in the file system. */
+static void job_free(struct sim_job *job, bool answered)
+{
+	block_free(block_of(job->buf));
+	if (job->answer && !answered)
+		block_free(job->answer);
+	free(job);
+}
+
 static void answer(struct sim_end *end, struct sim_job *job)
 {
 	struct sim_call *c = &end->sim->calls[job->cookie];
-	struct block *t = block_new(end, c->resp_len);
+	struct block *t = job->answer;
 
 	pattern(t->data, c->resp_len, job->cookie * 2ULL + 1);
 	end->tokens++;
 	end->calls--;
+	end->bufs--;
 	end->request_bytes -= job->req_len;
 	rudp_respond(job->call, t->data, c->resp_len, t);
-	free(job);
+	job_free(job, true);
+}
+
+static bool job_start(struct sim_end *end, struct sim_job *job)
+{
+	struct sim *sim = end->sim;
+
+	job->answer = block_of_class(end, end->answers_used, sim->calls[job->cookie].resp_len);
+	if (!job->answer)
+		return false;
+	if (job->at <= sim->now) {
+		answer(end, job);
+		return true;
+	}
+	job->next = end->jobs;
+	end->jobs = job;
+	return true;
 }
 
 static void op_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
@@ -281,46 +373,66 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	if (!job)
 		abort();
 	memcpy(head, buf, MIN_OF(len, sizeof(head)));
-	c = &sim->calls[head[0] % SIM_CALLS_MAX];
+	c = &sim->calls[head[0] < sim->n_calls ? head[0] : 0];
 	if (head[0] >= sim->n_calls || c->req_len != len ||
 	    !pattern_holds((uint8_t *)buf + HEADER, len - HEADER, head[0] * 2ULL))
 		FAULT(sim, "request %u of %zu bytes is damaged", head[0], len);
 	else if (++c->executed > 1)
 		FAULT(sim, "request %u was executed twice", head[0]);
-	end->bufs--;
-	block_free(block_of(buf));
 	end->calls++;
 	end->request_bytes += len;
 	end->request_bytes_most = MAX_OF(end->request_bytes_most, end->request_bytes);
 	*job = (struct sim_job){.at = sim->now + head[2] * NSEC_PER_USEC,
 				.call = call,
-				.cookie = head[0] % SIM_CALLS_MAX,
-				.req_len = (uint32_t)len};
+				.cookie = (unsigned)(c - sim->calls),
+				.req_len = (uint32_t)len,
+				.buf = buf};
 	rudp_call_set_user(call, job);
 	if (rudp_call_session(call) != s || rudp_call_user(call) != job)
 		FAULT(sim, "call's user or session");
-	if (head[2] == 0) {
-		answer(end, job);
+	if (!end->waiting && job_start(end, job))
 		return;
+	*end->waiting_tail = job;
+	end->waiting_tail = &job->next;
+}
+
+/* In their order, as far as there is memory for their answers. */
+static void jobs_waiting_run(struct sim_end *end)
+{
+	while (end->waiting) {
+		struct sim_job *job = end->waiting;
+
+		end->waiting = job->next;
+		if (!job_start(end, job)) {
+			job->next = end->waiting;
+			end->waiting = job;
+			return;
+		}
+		if (!end->waiting)
+			end->waiting_tail = &end->waiting;
 	}
-	job->next = end->jobs;
-	end->jobs = job;
 }
 
 static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
 {
 	struct sim_end *end = user;
+	struct sim_job **lists[2] = {&end->jobs, &end->waiting};
 
-	for (struct sim_job **p = &end->jobs; *p; p = &(*p)->next) {
-		struct sim_job *job = *p;
+	for (unsigned i = 0; i < 2; i++) {
+		for (struct sim_job **p = lists[i]; *p; p = &(*p)->next) {
+			struct sim_job *job = *p;
 
-		if (job->call != call)
-			continue;
-		*p = job->next;
-		end->calls--;
-		end->request_bytes -= job->req_len;
-		free(job);
-		return;
+			if (job->call != call)
+				continue;
+			*p = job->next;
+			if (end->waiting_tail == &job->next)
+				end->waiting_tail = p;
+			end->calls--;
+			end->bufs--;
+			end->request_bytes -= job->req_len;
+			job_free(job, false);
+			return;
+		}
 	}
 	FAULT(end->sim, "call_gone for an unknown call");
 }
@@ -330,7 +442,7 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 {
 	struct sim_end *end = user;
 	struct sim *sim = end->sim;
-	struct sim_call *c = &sim->calls[cookie % SIM_CALLS_MAX];
+	struct sim_call *c = &sim->calls[cookie < sim->n_calls ? cookie : 0];
 
 	if (cookie >= sim->n_calls || c->state != SIM_CALL_OPEN || ++c->answered > 1) {
 		FAULT(sim, "answer to call %llu, which is not open", (unsigned long long)cookie);
@@ -350,10 +462,12 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 	sim->n_open--;
 	free(c->req); /* the sanitizer sees who still reads it */
 	c->req = NULL;
-	if (!buf)
-		return;
-	end->bufs--;
-	block_free(block_of(buf));
+	if (buf) {
+		end->bufs--;
+		block_free(block_of(buf));
+	}
+	if (sim->on_done)
+		sim->on_done(sim, end->index);
 }
 
 static void op_sent(void *user, struct rudp_session *s, void *token)
@@ -400,11 +514,16 @@ static const struct rudp_ops ops = {
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len, uint32_t delay_us)
 {
 	unsigned cookie = sim->n_calls;
-	struct sim_call *c = &sim->calls[cookie];
 	uint32_t head[4] = {cookie, resp_len, delay_us, 0};
+	struct sim_call *c;
 
-	if (cookie == SIM_CALLS_MAX)
-		return false;
+	if (cookie == sim->calls_size) {
+		sim->calls_size = MAX_OF(2 * cookie, 256U);
+		sim->calls = realloc(sim->calls, sim->calls_size * sizeof(*sim->calls));
+		if (!sim->calls)
+			abort();
+	}
+	c = &sim->calls[cookie];
 	req_len = MAX_OF(req_len, HEADER);
 	*c = (struct sim_call){.state = SIM_CALL_OPEN,
 			       .client = (uint8_t)end,
@@ -442,6 +561,13 @@ void sim_abandon(struct sim *sim, unsigned cookie)
 	c->req = NULL;
 }
 
+void sim_abandon_all(struct sim *sim, unsigned end)
+{
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		if (sim->calls[i].client == end)
+			sim_abandon(sim, i);
+}
+
 /* Time */
 
 static void end_start(struct sim_end *end)
@@ -458,7 +584,7 @@ static void end_start(struct sim_end *end)
 
 	for (unsigned i = 0; i < sim->cfg.legs; i++)
 		cfg.ports[i] = (struct rudp_port_info){.local = end_addr(sim, end->index, i),
-						       .prefix_len = sim->cfg.ipv6 ? 64 : 24,
+						       .prefix_len = sim->cfg.ipv6 ? 64 : 16,
 						       .mtu = sim->cfg.mtu,
 						       .label = sim->cfg.labels ? 77 + i : 0,
 						       .up = !end->links[i].cut_out};
@@ -486,6 +612,7 @@ struct sim *sim_new(const struct sim_config *cfg)
 		end->sim = sim;
 		end->index = i;
 		end->rx_tail = &end->rx_head;
+		end->waiting_tail = &end->waiting;
 		end_start(end);
 	}
 	return sim;
@@ -500,12 +627,15 @@ static void end_clear(struct sim_end *end)
 		free(p);
 	}
 	end->rx_tail = &end->rx_head;
-	while (end->jobs) {
-		struct sim_job *job = end->jobs;
+	*end->waiting_tail = end->jobs;
+	while (end->waiting) {
+		struct sim_job *job = end->waiting;
 
-		end->jobs = job->next;
+		end->waiting = job->next;
 		free(job);
 	}
+	end->jobs = NULL;
+	end->waiting_tail = &end->waiting;
 	while (end->blocks)
 		block_free(end->blocks);
 }
@@ -522,6 +652,7 @@ struct sim *sim_free(struct sim *sim)
 		free(sim->heap[--sim->heap_n]);
 	for (unsigned i = 0; i < sim->n_calls; i++)
 		free(sim->calls[i].req);
+	free(sim->calls);
 	free(sim->heap);
 	free(sim);
 	return NULL;
@@ -561,7 +692,9 @@ static void end_turn(struct sim_end *end)
 		*p = job->next;
 		answer(end, job);
 	}
+	jobs_waiting_run(end);
 	rudp_poll(end->r, sim->now);
+	jobs_waiting_run(end); /* it may have given memory back */
 	end->polls++;
 	end->next_turn = sim->now + sim->cfg.turn_ns;
 }
@@ -589,6 +722,10 @@ static bool step(struct sim *sim, uint64_t until)
 		p = heap_pop(sim);
 		end = p->to;
 		sim->now = MAX_OF(sim->now, p->at);
+		if (p->at_switch) {
+			switch_forward(sim, p);
+			return true;
+		}
 		if (end->links[p->leg].cut_in) {
 			free(p);
 			return true;
@@ -668,6 +805,8 @@ void sim_restart(struct sim *sim, unsigned index)
 
 bool sim_close(struct sim *sim)
 {
+	if (sim->n_open)
+		FAULT(sim, "%u calls never ended", sim->n_open);
 	for (unsigned i = 1; i <= sim->cfg.clients; i++) {
 		rudp_session_close(sim->ends[i].session, sim->now);
 		sim->ends[i].session = NULL;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A world for rudp: one server, some clients, one or more legs, a virtual clock. Links have delay,
- * bandwidth, a queue, and faults drawn from a seed. The application at both ends is part of it: it
- * makes calls with a pattern that tells whose bytes they are, counts executions and answers, and
- * keeps account of every buffer. A violated promise stops the run and is described in `fault`.
+ * bandwidth, a queue, and faults drawn from a seed; what goes to one endpoint shares the downlink
+ * of its port, with a rate and a finite queue, so that many senders make a real incast. The
+ * application at both ends is part of it: it makes calls with a pattern that tells whose bytes they
+ * are, counts executions and answers, keeps account of every buffer, and has as few of them as the
+ * real one where the world says so. A violated promise, a call that never ends among them, stops
+ * the run and is described in `fault`.
  */
 #ifndef PLENUM_TESTS_RUDP_SIM_H
 #define PLENUM_TESTS_RUDP_SIM_H
@@ -12,9 +15,9 @@
 #include <stdio.h>
 
 #define SIM_LEGS_MAX 4
-#define SIM_CLIENTS_MAX 4
+#define SIM_CLIENTS_MAX 128
 #define SIM_SERVER 0 /* endpoint number; clients follow */
-#define SIM_CALLS_MAX 8192
+#define SIM_BUF_CLASSES 3
 
 struct sim_config {
 	uint64_t seed;
@@ -23,7 +26,14 @@ struct sim_config {
 	uint64_t delay_ns;   /* one way */
 	uint64_t jitter_ns;
 	uint32_t queue_bytes; /* 0: endless */
+	/* From the switch to an endpoint's port, shared by all that send there; 0: no limit. */
+	uint64_t down_bits_per_s;
+	uint32_t down_queue_bytes;
 	uint32_t mtu;
+	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets vanish on this leg; 0: none do */
+	/* Buffers that the server has for requests, and as many for answers: up to 7.5 KiB, up to
+	 * 132 KiB, larger. 0: endless. */
+	unsigned bufs[SIM_BUF_CLASSES];
 	/* in a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
 	uint64_t reorder_ns;	 /* how much later a reordered packet comes */
@@ -47,8 +57,10 @@ struct sim_call {
 
 struct sim_link { /* from an endpoint's port to the switch of its leg */
 	uint64_t busy_until;
-	bool cut_out, cut_in; /* packets vanish without a word */
+	uint64_t down_busy_until; /* from the switch to the port */
+	bool cut_out, cut_in;	  /* packets vanish without a word */
 	uint64_t packets, bytes, dropped;
+	uint64_t down_bytes, down_packets, down_dropped;
 };
 
 struct sim;
@@ -61,8 +73,11 @@ struct sim_end {
 	struct sim_link links[SIM_LEGS_MAX];
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
-	struct sim_job *jobs;
+	bool half_sender; /* client: of its requests only the first packets go out */
+	bool slow_reader; /* client: has no memory for answers */
+	struct sim_job *jobs, *waiting, **waiting_tail; /* waiting: for memory for their answers */
 	struct block *blocks;
+	unsigned bufs_used[SIM_BUF_CLASSES], answers_used[SIM_BUF_CLASSES];
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
 	long bufs, tokens, calls;		    /* lent to rudp or by it, not given back */
@@ -75,8 +90,10 @@ struct sim {
 	struct sim_end ends[1 + SIM_CLIENTS_MAX];
 	struct sim_pkt **heap;
 	size_t heap_n, heap_size;
-	struct sim_call calls[SIM_CALLS_MAX];
-	unsigned n_calls, n_open;
+	struct sim_call *calls;
+	unsigned n_calls, n_open, calls_size;
+	/* Called after a client's call has ended; may make new ones. */
+	void (*on_done)(struct sim *sim, unsigned client);
 	uint64_t serial;
 	uint64_t last_answer_ns, longest_gap_ns; /* between answers, while calls are open */
 	char fault[256];
@@ -89,6 +106,8 @@ uint64_t sim_random(struct sim *sim, uint64_t below);
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
 	      uint32_t delay_us);
 void sim_abandon(struct sim *sim, unsigned cookie);
+/* Nobody waits for any of this client's calls any more. */
+void sim_abandon_all(struct sim *sim, unsigned end);
 /* Lets time pass until all calls are answered (false: not within max_ns, or a fault). */
 bool sim_finish(struct sim *sim, uint64_t max_ns);
 /* Lets ns pass. False on a fault. */
@@ -100,7 +119,8 @@ void sim_stall(struct sim *sim, unsigned end, uint64_t ns);
 void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced);
 /* A new process in place of the old one; what the old one held is lost. */
 void sim_restart(struct sim *sim, unsigned end);
-/* Closes all sessions and checks that everything lent was given back. */
+/* Checks that every call has ended, closes all sessions and checks that everything lent was given
+ * back. */
 bool sim_close(struct sim *sim);
 
 #endif

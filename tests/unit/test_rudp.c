@@ -518,7 +518,7 @@ static void test_garbage(void **state)
 		CHECK(sim, sim_connect(sim, 30 * SEC));
 		for (unsigned i = 0; i < 300; i++) {
 			uint8_t junk[128];
-			struct datagram_addr src = {{AF_INET, {10, 0, 0, 17}}, 7000};
+			struct datagram_addr src = {{AF_INET, {10, 0, 1, 1}}, 7000};
 
 			for (unsigned k = 0; k < sizeof(junk); k++)
 				junk[k] = (uint8_t)sim_random(sim, 0);
@@ -587,6 +587,11 @@ static void random_config(uint64_t seed, struct sim_config *ret)
 	c.one_subnet = sim_random(&dice, 4) == 0;
 	c.labels = sim_random(&dice, 2);
 	c.ipv6 = sim_random(&dice, 4) == 0;
+	if (sim_random(&dice, 3) == 0) { /* many share what leads to one */
+		c.clients += (unsigned)sim_random(&dice, 6);
+		c.bits_per_s = c.down_bits_per_s = 1000000000ULL << sim_random(&dice, 5);
+		c.down_queue_bytes = 65536U << sim_random(&dice, 5);
+	}
 	c.limits.calls_per_session = 1 + (uint32_t)sim_random(&dice, 64);
 	c.limits.rx_bytes_per_session = 2U << 20;
 	*ret = c;
