@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/lib/rudp_sim.h"
-#include "dataplane/rudp/wire.h"
-#include <string.h>
+/* The simulator's applications at either end, and its time; the network is rudp_sim_net.c's. */
+#include "tests/lib/rudp_sim_internal.h"
 
 #define HEADER 16 /* of a request: cookie, length of the response, work */
-
-struct sim_pkt {
-	uint64_t at, serial;
-	struct sim_end *to;
-	unsigned leg;
-	bool at_switch; /* on its way to the switch, else from there */
-	struct datagram_addr src;
-	struct sim_pkt *next;
-	size_t len;
-	uint8_t data[];
-};
 
 struct sim_job { /* a request that the server works on */
 	struct sim_job *next;
@@ -36,12 +24,6 @@ struct block { /* memory that the application lends to rudp or got from it */
 /* As the server end of the file system has them. */
 static const size_t class_bytes[SIM_BUF_CLASSES] = {7680, (132U << 10) - 512, (1U << 20) + 7680};
 
-#define FAULT(sim, ...)                                                            \
-	do {                                                                       \
-		if (!(sim)->fault[0])                                              \
-			snprintf((sim)->fault, sizeof((sim)->fault), __VA_ARGS__); \
-	} while (0)
-
 uint64_t sim_random(struct sim *sim, uint64_t below)
 {
 	uint64_t x = sim->rng += 0x9e3779b97f4a7c15ULL;
@@ -50,11 +32,6 @@ uint64_t sim_random(struct sim *sim, uint64_t below)
 	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
 	x ^= x >> 31;
 	return below ? x % below : x;
-}
-
-static bool chance(struct sim *sim, uint32_t in_a_million)
-{
-	return in_a_million && sim_random(sim, 1000000) < in_a_million;
 }
 
 static void pattern(uint8_t *p, size_t len, uint64_t key)
@@ -127,175 +104,11 @@ static struct block *block_of(void *data)
 	return (struct block *)((uint8_t *)data - offsetof(struct block, data));
 }
 
-/* The network */
-
-static bool earlier(const struct sim_pkt *a, const struct sim_pkt *b)
-{
-	return a->at != b->at ? a->at < b->at : a->serial < b->serial;
-}
-
-static void heap_push(struct sim *sim, struct sim_pkt *p)
-{
-	size_t i;
-
-	if (sim->heap_n == sim->heap_size) {
-		sim->heap_size = sim->heap_size ? sim->heap_size * 2 : 256;
-		sim->heap = realloc(sim->heap, sim->heap_size * sizeof(*sim->heap));
-		if (!sim->heap)
-			abort();
-	}
-	i = sim->heap_n++;
-	for (; i && earlier(p, sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		sim->heap[i] = sim->heap[(i - 1) / 2];
-	sim->heap[i] = p;
-}
-
-static struct sim_pkt *heap_pop(struct sim *sim)
-{
-	struct sim_pkt *top = sim->heap[0], *last = sim->heap[--sim->heap_n];
-	size_t i = 0, k;
-
-	while ((k = 2 * i + 1) < sim->heap_n) {
-		if (k + 1 < sim->heap_n && earlier(sim->heap[k + 1], sim->heap[k]))
-			k++;
-		if (!earlier(sim->heap[k], last))
-			break;
-		sim->heap[i] = sim->heap[k];
-		i = k;
-	}
-	sim->heap[i] = last;
-	return top;
-}
-
-static struct datagram_addr end_addr(const struct sim *sim, unsigned end, unsigned leg)
-{
-	struct datagram_addr a = {.port = 7000};
-	uint8_t net = sim->cfg.one_subnet ? 0 : (uint8_t)leg;
-	uint8_t host = (uint8_t)end, port = (uint8_t)(leg + 1);
-
-	if (sim->cfg.ipv6) {
-		a.ip = (struct ip_addr){AF_INET6, {0xfd, [7] = net, [14] = host, [15] = port}};
-		return a;
-	}
-	a.ip = (struct ip_addr){AF_INET, {10, net, host, port}};
-	return a;
-}
-
-static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, unsigned *ret_leg)
-{
-	const uint8_t *at = a->ip.bytes + (sim->cfg.ipv6 ? 14 : 2);
-
-	if (at[0] > sim->cfg.clients || at[1] == 0 || at[1] > sim->cfg.legs)
-		return NULL;
-	*ret_leg = at[1] - 1U;
-	return &sim->ends[at[0]];
-}
-
-static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
-		    const struct datagram_addr *dst, const struct datagram *pkt, uint64_t at)
-{
-	size_t len = (size_t)pkt->hdr_len + pkt->payload_len;
-	struct sim_pkt *p = malloc(sizeof(*p) + len);
-
-	if (!p)
-		abort();
-	p->at = at;
-	p->serial = sim->serial++;
-	p->at_switch = sim->cfg.down_bits_per_s;
-	p->to = end_of(sim, dst, &p->leg);
-	p->src = end_addr(sim, from->index, port);
-	p->len = len;
-	memcpy(p->data, pkt->hdr, pkt->hdr_len);
-	if (pkt->payload_len)
-		memcpy(p->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
-	if (len && chance(sim, sim->cfg.corrupt))
-		p->len = sim_random(sim, len); /* damage in place is left to UDP's checksum */
-	if (chance(sim, sim->cfg.garbage))
-		for (unsigned n = 1 + (unsigned)sim_random(sim, 4); n && p->len; n--)
-			p->data[sim_random(sim, MIN_OF(p->len, 64))] = (uint8_t)sim_random(sim, 0);
-	if (p->to)
-		heap_push(sim, p);
-	else
-		free(p);
-}
-
-/* A further chunk of a request that is to stay half sent. */
-static bool half_sent(const struct sim_end *end, const struct datagram *pkt)
-{
-	return end->half_sender && (pkt->hdr[1] & 0x0f) == WIRE_DATA &&
-	       wire_get16(pkt->hdr + WIRE_OFF_CHUNK_INDEX) > 0;
-}
-
-static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
-		 const struct datagram *pkt)
-{
-	struct sim_end *end = user;
-	struct sim *sim = end->sim;
-	struct sim_link *link = &end->links[port];
-	size_t wire = (size_t)pkt->hdr_len + pkt->payload_len + 28;
-	uint64_t at = MAX_OF(sim->now, link->busy_until);
-	uint64_t wait = at - sim->now;
-
-	if (wire > sim->cfg.mtu - (sim->cfg.ipv6 ? 20U : 0U))
-		FAULT(sim, "packet of %zu bytes", wire);
-	if (chance(sim, sim->cfg.eagain))
-		return -EAGAIN;
-	if (sim->cfg.bits_per_s) {
-		if (sim->cfg.queue_bytes &&
-		    wait * sim->cfg.bits_per_s / 8 / NSEC_PER_SEC > sim->cfg.queue_bytes) {
-			link->dropped++;
-			return 0;
-		}
-		at += wire * 8 * NSEC_PER_SEC / sim->cfg.bits_per_s;
-		link->busy_until = at;
-	}
-	link->packets++;
-	link->bytes += wire;
-	if (link->cut_out || chance(sim, sim->cfg.loss) || half_sent(end, pkt) ||
-	    (sim->cfg.path_mtu[port] && wire > sim->cfg.path_mtu[port])) {
-		link->dropped++;
-		return 0;
-	}
-	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;
-	if (sim->cfg.jitter_ns)
-		at += sim_random(sim, sim->cfg.jitter_ns);
-	if (chance(sim, sim->cfg.reorder))
-		at += sim_random(sim, sim->cfg.reorder_ns);
-	deliver(sim, end, port, dst, pkt, at);
-	if (chance(sim, sim->cfg.duplicate))
-		deliver(sim, end, port, dst, pkt, at + sim_random(sim, 2 * sim->cfg.delay_ns + 1));
-	return 0;
-}
+/* The application */
 
 static void op_flush(void *user)
 {
 }
-
-/* From the switch to the port: behind what others sent there, or dropped where the queue is full.
- */
-static void switch_forward(struct sim *sim, struct sim_pkt *p)
-{
-	struct sim_link *link = &p->to->links[p->leg];
-	uint64_t at = MAX_OF(sim->now, link->down_busy_until);
-	uint64_t queued = (at - sim->now) * sim->cfg.down_bits_per_s / 8 / NSEC_PER_SEC;
-	size_t wire = p->len + 28;
-
-	link->down_packets++;
-	if (queued + wire > sim->cfg.down_queue_bytes) {
-		link->down_dropped++;
-		free(p);
-		return;
-	}
-	link->down_bytes += wire;
-	at += wire * 8 * NSEC_PER_SEC / sim->cfg.down_bits_per_s;
-	link->down_busy_until = at;
-	p->at = at + sim->cfg.delay_ns - sim->cfg.delay_ns / 2;
-	p->serial = sim->serial++;
-	p->at_switch = false;
-	heap_push(sim, p);
-}
-
-/* The application */
 
 static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
@@ -499,7 +312,7 @@ static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 }
 
 static const struct rudp_ops ops = {
-	.tx = op_tx,
+	.tx = sim_net_tx,
 	.tx_flush = op_flush,
 	.buf_get = op_buf_get,
 	.buf_put = op_buf_put,
@@ -580,10 +393,10 @@ static void end_start(struct sim_end *end)
 				  .ops = &ops,
 				  .user = end,
 				  .n_ports = sim->cfg.legs};
-	struct datagram_addr seed = end_addr(sim, SIM_SERVER, 0);
+	struct datagram_addr seed = sim_end_addr(sim, SIM_SERVER, 0);
 
 	for (unsigned i = 0; i < sim->cfg.legs; i++)
-		cfg.ports[i] = (struct rudp_port_info){.local = end_addr(sim, end->index, i),
+		cfg.ports[i] = (struct rudp_port_info){.local = sim_end_addr(sim, end->index, i),
 						       .prefix_len = sim->cfg.ipv6 ? 64 : 16,
 						       .mtu = sim->cfg.mtu,
 						       .label = sim->cfg.labels ? 77 + i : 0,
@@ -719,11 +532,11 @@ static bool step(struct sim *sim, uint64_t until)
 
 		if (sim->heap[0]->at > until)
 			return false;
-		p = heap_pop(sim);
+		p = sim_net_pop(sim);
 		end = p->to;
 		sim->now = MAX_OF(sim->now, p->at);
 		if (p->at_switch) {
-			switch_forward(sim, p);
+			sim_net_forward(sim, p);
 			return true;
 		}
 		if (end->links[p->leg].cut_in) {
