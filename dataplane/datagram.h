@@ -9,7 +9,7 @@
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 
-#define DATAGRAM_HDR_MAX 64
+#define DATAGRAM_HDR_MAX 80
 
 struct datagram_addr {
 	struct ip_addr ip;

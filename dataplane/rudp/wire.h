@@ -40,6 +40,9 @@ enum wire_type {
 #define WIRE_F_STANDBY 0x01 /* this path carries load only when no better one is up */
 #define WIRE_F_JOIN 0x02    /* a further path of the session server_number, else a new session */
 
+/* Beside the number of the path: which of two keys the packet's tag was made with. */
+#define WIRE_PATH_PHASE 0x80
+
 #define WIRE_COMMON_BYTES 16
 #define WIRE_HELLO_BYTES 64 /* then the application's bytes, then authentication */
 #define WIRE_CHALLENGE_BYTES 32
@@ -162,6 +165,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 }
 
 /* Offsets that the sender patches from packet to packet of one train. */
+#define WIRE_OFF_PATH 2
 #define WIRE_OFF_FLAGS 3
 #define WIRE_OFF_PN 12
 #define WIRE_OFF_CHUNK_INDEX 22

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The two ciphers of the transport. Apart because it alone knows libcrypto's contexts. */
+#include "dataplane/rudp/rudp_aead.h"
+#include "dataplane/rudp/wire.h"
+
+#include <openssl/evp.h>
+#include <sys/auxv.h>
+
+#define NONCE_BYTES 12
+
+enum rudp_cipher rudp_cipher_best(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul") ? RUDP_AESGCM
+										 : RUDP_CHACHAPOLY;
+#elif defined(__aarch64__)
+	return getauxval(AT_HWCAP) & 1UL << 3 ? RUDP_AESGCM : RUDP_CHACHAPOLY; /* HWCAP_AES */
+#else
+	return RUDP_CHACHAPOLY;
+#endif
+}
+
+int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
+		   const uint8_t key[RUDP_AEAD_KEY_BYTES])
+{
+	const EVP_CIPHER *c = cipher == RUDP_AESGCM ? EVP_aes_256_gcm() : EVP_chacha20_poly1305();
+
+	*a = (struct rudp_aead){EVP_CIPHER_CTX_new(), cipher, seal};
+	if (a->ctx && EVP_CipherInit_ex(a->ctx, c, NULL, key, NULL, seal) == 1)
+		return 0;
+	rudp_aead_done(a);
+	return -ENOMEM;
+}
+
+void rudp_aead_done(struct rudp_aead *a)
+{
+	EVP_CIPHER_CTX_free(a->ctx); /* wipes the key */
+	*a = (struct rudp_aead){NULL};
+}
+
+int rudp_aead_rekey(struct rudp_aead *a, const uint8_t key[RUDP_AEAD_KEY_BYTES])
+{
+	return EVP_CipherInit_ex(a->ctx, NULL, NULL, key, NULL, a->seal) == 1 ? 0 : -EIO;
+}
+
+int rudp_aead_begin(struct rudp_aead *a, uint64_t n)
+{
+	uint8_t nonce[NONCE_BYTES] = {0};
+
+	n = a->cipher == RUDP_AESGCM ? htobe64(n) : htole64(n);
+	memcpy(nonce + NONCE_BYTES - sizeof(n), &n, sizeof(n));
+	return EVP_CipherInit_ex(a->ctx, NULL, NULL, NULL, nonce, a->seal) == 1 ? 0 : -EIO;
+}
+
+int rudp_aead_clear(struct rudp_aead *a, const uint8_t *p, size_t len)
+{
+	int n;
+
+	return len == 0 || EVP_CipherUpdate(a->ctx, NULL, &n, p, (int)len) == 1 ? 0 : -EIO;
+}
+
+int rudp_aead_crypt(struct rudp_aead *a, const uint8_t *in, size_t len, uint8_t *out)
+{
+	int n;
+
+	return len == 0 || EVP_CipherUpdate(a->ctx, out, &n, in, (int)len) == 1 ? 0 : -EIO;
+}
+
+int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES])
+{
+	uint8_t none[RUDP_AEAD_TAG_BYTES];
+	int n;
+
+	if (EVP_EncryptFinal_ex(a->ctx, none, &n) != 1 ||
+	    EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_GET_TAG, RUDP_AEAD_TAG_BYTES, ret_tag) != 1)
+		return -EIO;
+	return 0;
+}
+
+int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTES])
+{
+	uint8_t copy[RUDP_AEAD_TAG_BYTES], none[RUDP_AEAD_TAG_BYTES];
+	int n;
+
+	memcpy(copy, tag, sizeof(copy)); /* libcrypto does not promise to leave it as it is */
+	if (EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_SET_TAG, RUDP_AEAD_TAG_BYTES, copy) != 1)
+		return -EIO;
+	return EVP_DecryptFinal_ex(a->ctx, none, &n) == 1 ? 0 : -EBADMSG;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Authenticated encryption as the Noise framework (revision 34, section 12) names it: AESGCM and
+ * ChaChaPoly, with 32 bytes of key, a 64-bit number that serves once, and 16 bytes of tag. A thin
+ * layer over contexts of libcrypto, which are made once: nothing is allocated for a packet. Knows
+ * no packet. Used by the handshake (rudp_noise) and the packets (rudp_secure) alone.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_AEAD_H
+#define PLENUM_DATAPLANE_RUDP_AEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUDP_AEAD_KEY_BYTES 32
+#define RUDP_AEAD_TAG_BYTES 16
+
+/* As they are on the wire. */
+enum rudp_cipher { RUDP_CIPHER_NONE, RUDP_AESGCM, RUDP_CHACHAPOLY, RUDP_CIPHER_MAX };
+
+struct rudp_aead { /* one direction, one key at a time; zeros: empty */
+	void *ctx; /* libcrypto's */
+	enum rudp_cipher cipher;
+	bool seal;
+};
+
+/* The faster one on this processor: AESGCM where it has the instructions. */
+enum rudp_cipher rudp_cipher_best(void);
+
+/* Makes the context. seal: for sealing, else for opening. 0, -ENOMEM. */
+int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
+		   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
+void rudp_aead_done(struct rudp_aead *a);
+/* Another key for the same context. */
+int rudp_aead_rekey(struct rudp_aead *a, const uint8_t key[RUDP_AEAD_KEY_BYTES]);
+
+/*
+ * One packet: begin, then what goes in clear, then what is (de)ciphered, each in any number of
+ * pieces, then the end. Negative errno of any piece: the packet is void. `out` may be `in`.
+ */
+int rudp_aead_begin(struct rudp_aead *a, uint64_t n);
+int rudp_aead_clear(struct rudp_aead *a, const uint8_t *p, size_t len);
+int rudp_aead_crypt(struct rudp_aead *a, const uint8_t *in, size_t len, uint8_t *out);
+int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]);
+/* -EBADMSG: it is not what was sealed; nothing that came out may be used. */
+int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTES]);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake Noise_NNpsk0_25519_{AESGCM,ChaChaPoly}_SHA256 of the Noise framework, revision 34:
+ *
+ *	NNpsk0:
+ *	  -> psk, e
+ *	  <- e, ee
+ *
+ * Two messages of 32 bytes of key, a payload and 16 bytes of tag. Whoever does not know the
+ * pre-shared key can neither make nor read one. Function by function what the specification says,
+ * with its names; primitives are libcrypto's. Owns no state but struct rudp_noise, sends nothing,
+ * draws no random numbers: the caller gives the ephemeral key.
+ */
+#ifndef PLENUM_DATAPLANE_RUDP_NOISE_H
+#define PLENUM_DATAPLANE_RUDP_NOISE_H
+
+#include "dataplane/rudp/rudp_aead.h"
+
+#define RUDP_NOISE_KEY_BYTES 32
+#define RUDP_NOISE_HASH_BYTES 32
+#define RUDP_NOISE_OVERHEAD (RUDP_NOISE_KEY_BYTES + RUDP_AEAD_TAG_BYTES) /* of a message */
+
+struct rudp_noise { /* the specification's HandshakeState, CipherState included */
+	enum rudp_cipher cipher;
+	bool initiator;
+	uint8_t ck[RUDP_NOISE_HASH_BYTES], h[RUDP_NOISE_HASH_BYTES];
+	uint8_t k[RUDP_AEAD_KEY_BYTES];
+	uint64_t n;
+	uint8_t psk[RUDP_NOISE_KEY_BYTES];
+	uint8_t e[RUDP_NOISE_KEY_BYTES], re[RUDP_NOISE_KEY_BYTES]; /* private; the other's public */
+};
+
+struct rudp_noise_keys { /* what Split() gives, for whom it was called */
+	uint8_t tx[RUDP_AEAD_KEY_BYTES], rx[RUDP_AEAD_KEY_BYTES];
+};
+
+/* 0, -EIO. prologue: what both ends must have seen alike. */
+int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
+		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
+/* Forgets every secret. */
+void rudp_noise_done(struct rudp_noise *ns);
+/* The own message: the initiator's first, the responder's second. e: 32 random bytes. Writes
+ * len + RUDP_NOISE_OVERHEAD bytes. 0, -EIO, -EBADMSG: the other's key is none. */
+int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES],
+		     const void *payload, size_t len, uint8_t *ret_msg);
+/* The other's message; ret_payload has room for len - RUDP_NOISE_OVERHEAD bytes. -EBADMSG: too
+ * short, or another key; ns is void. */
+int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
+/* After both messages. */
+int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
+/* The specification's Rekey() of one cipher state: key becomes the next. 0, -ENOMEM, -EIO. */
+int rudp_noise_rekey(enum rudp_cipher cipher, uint8_t key[RUDP_AEAD_KEY_BYTES]);
+/* A random key for rudp_noise_write. 0, -EIO. */
+int rudp_noise_random(uint8_t ret[RUDP_NOISE_KEY_BYTES]);
+/* Forgets len bytes for good. */
+void rudp_noise_wipe(void *p, size_t len);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sealing and opening of packets, phases of keys, the window of the control counter. Apart from the
+ * session, so that each can be tested byte by byte.
+ */
+#include "dataplane/rudp/rudp_secure.h"
+
+#define COUNTER_SHIFT 56 /* in the number that the cipher gets */
+#define LATE_PACKETS                                                                \
+	65536U /* of a phase; then nothing of the one before is on its way any more \
+		*/
+
+enum { BEFORE, NOW, NEXT };
+
+int rudp_secure_init(struct rudp_secure *x, enum rudp_security mode, enum rudp_cipher cipher,
+		     const struct rudp_noise_keys *keys, uint64_t phase_packets)
+{
+	int r;
+
+	*x = (struct rudp_secure){.mode = mode, .cipher = cipher};
+	x->phase_packets = phase_packets ? phase_packets : RUDP_SECURE_PHASE_PACKETS;
+	memcpy(x->tx_key, keys->tx, sizeof(x->tx_key));
+	memcpy(x->rx_key[NOW], keys->rx, sizeof(x->rx_key[NOW]));
+	memcpy(x->rx_key[NEXT], keys->rx, sizeof(x->rx_key[NEXT]));
+	r = rudp_noise_rekey(cipher, x->rx_key[NEXT]);
+	r = r ? r : rudp_aead_init(&x->tx, cipher, true, x->tx_key);
+	r = r ? r : rudp_aead_init(&x->rx, cipher, false, x->rx_key[NOW]);
+	r = r ? r : rudp_aead_init(&x->other, cipher, false, x->rx_key[NEXT]);
+	if (r)
+		rudp_secure_done(x);
+	return r;
+}
+
+void rudp_secure_done(struct rudp_secure *x)
+{
+	rudp_aead_done(&x->tx);
+	rudp_aead_done(&x->rx);
+	rudp_aead_done(&x->other);
+	rudp_noise_wipe(x, sizeof(*x));
+}
+
+static uint64_t nonce(unsigned counter, uint64_t number)
+{
+	return (uint64_t)counter << COUNTER_SHIFT | number;
+}
+
+/* ------------------------------------------------------------------ out */
+
+static int tx_phase_next(struct rudp_secure *x)
+{
+	int r = rudp_noise_rekey(x->cipher, x->tx_key);
+
+	r = r ? r : rudp_aead_rekey(&x->tx, x->tx_key);
+	x->tx_phase++;
+	x->tx_sealed = 0;
+	return r;
+}
+
+/* The phase is over, and the other end has shown that it came along to this one. */
+static int tx_phase_check(struct rudp_secure *x)
+{
+	if (PLENUM_LIKELY(x->tx_sealed < x->phase_packets))
+		return 0;
+	if (x->rx_phase >= x->tx_phase)
+		return tx_phase_next(x);
+	return x->tx_sealed < 2 * x->phase_packets ? 0 : -EKEYEXPIRED;
+}
+
+/* All but the common header and the tag, in clear or not. */
+static int seal_rest(struct rudp_secure *x, const struct datagram *in, uint8_t *room,
+		     struct datagram *ret)
+{
+	const uint8_t *fields = in->hdr + WIRE_COMMON_BYTES;
+	size_t len = in->hdr_len - WIRE_COMMON_BYTES;
+	uint8_t *to = ret->hdr + WIRE_COMMON_BYTES + RUDP_SECURE_BYTES;
+	int r;
+
+	if (x->mode == RUDP_ENCRYPT) {
+		r = rudp_aead_crypt(&x->tx, fields, len, to);
+		ret->payload = in->payload_len ? room : NULL;
+		return r ? r : rudp_aead_crypt(&x->tx, in->payload, in->payload_len, room);
+	}
+	memcpy(to, fields, len);
+	ret->payload = in->payload;
+	r = rudp_aead_clear(&x->tx, fields, len);
+	return r ? r : rudp_aead_clear(&x->tx, in->payload, in->payload_len);
+}
+
+int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
+		     const struct datagram *in, uint8_t *room, struct datagram *ret)
+{
+	int r = tx_phase_check(x);
+
+	if (PLENUM_UNLIKELY(r))
+		return r;
+	/* Twice the same number would give the key away. */
+	if (PLENUM_UNLIKELY(number < x->tx_next[counter] || number >> COUNTER_SHIFT))
+		return -EKEYEXPIRED;
+	ret->hdr_len = (uint16_t)(in->hdr_len + RUDP_SECURE_BYTES);
+	ret->payload_len = in->payload_len;
+	memcpy(ret->hdr, in->hdr, WIRE_COMMON_BYTES);
+	if (x->tx_phase & 1)
+		ret->hdr[WIRE_OFF_PATH] |= WIRE_PATH_PHASE;
+	x->tx_sealed++;
+	r = rudp_aead_begin(&x->tx, nonce(counter, number));
+	r = r ? r : rudp_aead_clear(&x->tx, ret->hdr, WIRE_COMMON_BYTES);
+	r = r ? r : seal_rest(x, in, room, ret);
+	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
+}
+
+/* ------------------------------------------------------------------ in */
+
+static int open_with(struct rudp_secure *x, struct rudp_aead *a, uint64_t n, const uint8_t *data,
+		     size_t len, uint8_t *room)
+{
+	const uint8_t *tag = data + WIRE_COMMON_BYTES, *rest = tag + RUDP_SECURE_BYTES;
+	size_t rest_len = len - WIRE_COMMON_BYTES - RUDP_SECURE_BYTES;
+	int r = rudp_aead_begin(a, n);
+
+	r = r ? r : rudp_aead_clear(a, data, WIRE_COMMON_BYTES);
+	if (r == 0)
+		r = x->mode == RUDP_ENCRYPT
+			    ? rudp_aead_crypt(a, rest, rest_len, room + WIRE_COMMON_BYTES)
+			    : rudp_aead_clear(a, rest, rest_len);
+	return r ? r : rudp_aead_open_end(a, tag);
+}
+
+/* The other end has a new key: ours for what comes in moves on, and the one for what goes out
+ * follows, if it was not us who began. */
+static int rx_phase_next(struct rudp_secure *x)
+{
+	int r;
+
+	memcpy(x->rx_key[BEFORE], x->rx_key[NOW], RUDP_AEAD_KEY_BYTES);
+	memcpy(x->rx_key[NOW], x->rx_key[NEXT], RUDP_AEAD_KEY_BYTES);
+	r = rudp_noise_rekey(x->cipher, x->rx_key[NEXT]);
+	r = r ? r : rudp_aead_rekey(&x->rx, x->rx_key[NOW]);
+	x->rx_phase++;
+	x->rx_opened = 0;
+	if (r == 0 && x->tx_phase < x->rx_phase)
+		r = tx_phase_next(x);
+	return r;
+}
+
+/* The bit is not that of our phase: a packet that was late, or the first of the next one. */
+static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, size_t len,
+		      uint8_t *room)
+{
+	int r = -EBADMSG;
+
+	if (x->rx_phase > 0 && x->rx_opened < LATE_PACKETS) {
+		r = rudp_aead_rekey(&x->other, x->rx_key[BEFORE]);
+		r = r ? r : open_with(x, &x->other, n, data, len, room);
+		if (r != -EBADMSG)
+			return r;
+	}
+	r = rudp_aead_rekey(&x->other, x->rx_key[NEXT]);
+	r = r ? r : open_with(x, &x->other, n, data, len, room);
+	return r ? r : rx_phase_next(x);
+}
+
+/* Control packets: each once, and none that is much older than the newest. */
+static bool control_seen(const struct rudp_secure *x, uint64_t number)
+{
+	if (number > x->seen_top)
+		return false;
+	return number + RUDP_SECURE_WINDOW <= x->seen_top ||
+	       x->seen[number % RUDP_SECURE_WINDOW / 64] >> (number & 63) & 1;
+}
+
+static void control_note(struct rudp_secure *x, uint64_t number)
+{
+	uint64_t *bits = x->seen;
+
+	if (number >= x->seen_top + RUDP_SECURE_WINDOW) {
+		memset(x->seen, 0, sizeof(x->seen));
+		x->seen_top = number;
+	}
+	while (x->seen_top < number) {
+		x->seen_top++;
+		bits[x->seen_top % RUDP_SECURE_WINDOW / 64] &= ~(1ULL << (x->seen_top & 63));
+	}
+	bits[number % RUDP_SECURE_WINDOW / 64] |= 1ULL << (number & 63);
+}
+
+int rudp_secure_open(struct rudp_secure *x, unsigned counter, uint64_t number, const uint8_t *data,
+		     size_t len, uint8_t *room, const uint8_t **ret, size_t *ret_len)
+{
+	uint64_t n = nonce(counter, number);
+	int r;
+
+	if (PLENUM_UNLIKELY(len < WIRE_COMMON_BYTES + RUDP_SECURE_BYTES ||
+			    number >> COUNTER_SHIFT || x->forged >= RUDP_SECURE_FORGED_MAX))
+		return -EBADMSG;
+	if (counter == RUDP_SECURE_CONTROL && control_seen(x, number))
+		return -EBADMSG;
+	if (PLENUM_LIKELY(!(data[WIRE_OFF_PATH] & WIRE_PATH_PHASE) == !(x->rx_phase & 1)))
+		r = open_with(x, &x->rx, n, data, len, room);
+	else
+		r = open_other(x, n, data, len, room);
+	if (PLENUM_UNLIKELY(r)) {
+		x->forged++;
+		return -EBADMSG;
+	}
+	x->rx_opened++;
+	if (counter == RUDP_SECURE_CONTROL)
+		control_note(x, number);
+	*ret = x->mode == RUDP_ENCRYPT ? room : data + RUDP_SECURE_BYTES;
+	*ret_len = len - RUDP_SECURE_BYTES;
+	return 0;
+}

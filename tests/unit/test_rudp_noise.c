@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake against vectors that other implementations publish and agree on (cacophony's, in
+ * the file format of the Noise wiki), and against whoever does not know the key.
+ */
+#include "dataplane/rudp/rudp_noise.h"
+#include "netcfg/base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MSG_MAX 256
+#define MESSAGES 6
+
+struct vector {
+	enum rudp_cipher cipher;
+	const char *hash;
+	const char *ciphertext[MESSAGES];
+};
+
+static const char prologue[] = "4a6f686e2047616c74";
+static const char psk_hex[] = "54686973206973206d7920417573747269616e20706572737065637469766521";
+static const char init_e[] = "893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a";
+static const char resp_e[] = "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b";
+static const char *const payloads[MESSAGES] = {
+	"4c756477696720766f6e204d69736573",
+	"4d757272617920526f746862617264",
+	"462e20412e20486179656b",
+	"4361726c204d656e676572",
+	"4a65616e2d426170746973746520536179",
+	"457567656e2042f6686d20766f6e2042617765726b",
+};
+
+static const struct vector vectors[] = {
+	{RUDP_AESGCM,
+	 "9f3b1f9afd7767767b5b9d1069844a6154fdbdcc36dfb3e31c0fffc5c973d530",
+	 {"ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c7944"
+	  "7c37a89fc17813788d30df2d59501d6066f5f8aecc3406bbd9829f2d24a531b1",
+	  "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843"
+	  "2f29d79368ef9de4e1ae7a362fb05bf0ad668e026bf5714554497b3a720461",
+	  "7c01e898a6201f36aecee532e29cd0b7f8ffa29d3366ad0dce39a6",
+	  "a9ff535aace3db6a1da1a7fb00fe2de2622bb373abad9fb42c00e0",
+	  "6cfc49a3e65472edc2d0152abe5ce950170a8a47c959f30bd48b5f0aacf29adbfd",
+	  "9bc86e6d974ed21ba04604a94aa68de21677eb409ead070c0cd569b069ee19ba142aa4c1a9"}},
+	{RUDP_CHACHAPOLY,
+	 "f4d03dc34495c95729ea6de9e1b59004b59733102488b3e24bc441e0be208eaf",
+	 {"ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c7944"
+	  "79b962b8aff8485742ac32f905ba45369e2465fb59e138a93d67a0d1266b6a54",
+	  "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843"
+	  "d6062704d5a9c422a8e834423f8c1feada7e8d0d910a1a2cd030fb584221e3",
+	  "e632c3763d7669067383433197a3baddf146e9e70ad4b4e9e59e0f",
+	  "64c6bee32ea91c8474bb4c21d7a700109ad45af77b29764ba5eb1e",
+	  "e2fa0bed0603b62d3ccac2ecabbf3fe33f3e86514909b323361626266cb2471cc8",
+	  "0c01dc9cec1fe4ddd692e8dd32188aa351088dc91183639a53b57aa4692b5ebdef8b8ca111"}},
+};
+
+static size_t unhex(const char *hex, uint8_t *ret)
+{
+	size_t n = strlen(hex) / 2;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned v;
+
+		assert_int_equal(sscanf(hex + 2 * i, "%2x", &v), 1);
+		ret[i] = (uint8_t)v;
+	}
+	return n;
+}
+
+static void assert_hex(const uint8_t *p, size_t len, const char *hex)
+{
+	uint8_t want[MSG_MAX];
+
+	assert_int_equal(unhex(hex, want), len);
+	assert_memory_equal(p, want, len);
+}
+
+/* Both ends with a key and a prologue; e are the vectors'. */
+struct pair {
+	struct rudp_noise i, r;
+	uint8_t e[2][RUDP_NOISE_KEY_BYTES];
+};
+
+static void pair_init(struct pair *p, enum rudp_cipher cipher)
+{
+	uint8_t psk[RUDP_NOISE_KEY_BYTES], pro[MSG_MAX];
+	size_t n = unhex(prologue, pro);
+
+	unhex(psk_hex, psk);
+	unhex(init_e, p->e[0]);
+	unhex(resp_e, p->e[1]);
+	assert_int_equal(rudp_noise_init(&p->i, cipher, true, psk, pro, n), 0);
+	assert_int_equal(rudp_noise_init(&p->r, cipher, false, psk, pro, n), 0);
+}
+
+/* A transport message of the vectors: no clear part, numbers from 0 in each direction. */
+static void transport_check(enum rudp_cipher cipher, const uint8_t key[RUDP_AEAD_KEY_BYTES],
+			    uint64_t n, const char *payload, const char *ciphertext)
+{
+	uint8_t in[MSG_MAX], out[MSG_MAX];
+	size_t len = unhex(payload, in);
+	struct rudp_aead a;
+
+	assert_int_equal(rudp_aead_init(&a, cipher, true, key), 0);
+	assert_int_equal(rudp_aead_begin(&a, n), 0);
+	assert_int_equal(rudp_aead_crypt(&a, in, 3, out), 0); /* in pieces */
+	assert_int_equal(rudp_aead_crypt(&a, in + 3, len - 3, out + 3), 0);
+	assert_int_equal(rudp_aead_seal_end(&a, out + len), 0);
+	assert_hex(out, len + RUDP_AEAD_TAG_BYTES, ciphertext);
+	rudp_aead_done(&a);
+}
+
+static void test_vectors(void **state)
+{
+	for (unsigned v = 0; v < ARRAY_SIZE(vectors); v++) {
+		const struct vector *vec = &vectors[v];
+		struct rudp_noise_keys ki, kr;
+		uint8_t in[MSG_MAX], msg[MSG_MAX], out[MSG_MAX];
+		struct pair p;
+		size_t n;
+
+		pair_init(&p, vec->cipher);
+		n = unhex(payloads[0], in);
+		assert_int_equal(rudp_noise_write(&p.i, p.e[0], in, n, msg), 0);
+		assert_hex(msg, n + RUDP_NOISE_OVERHEAD, vec->ciphertext[0]);
+		assert_int_equal(rudp_noise_read(&p.r, msg, n + RUDP_NOISE_OVERHEAD, out), 0);
+		assert_memory_equal(in, out, n);
+		n = unhex(payloads[1], in);
+		assert_int_equal(rudp_noise_write(&p.r, p.e[1], in, n, msg), 0);
+		assert_hex(msg, n + RUDP_NOISE_OVERHEAD, vec->ciphertext[1]);
+		assert_int_equal(rudp_noise_read(&p.i, msg, n + RUDP_NOISE_OVERHEAD, out), 0);
+		assert_memory_equal(in, out, n);
+		assert_hex(p.i.h, sizeof(p.i.h), vec->hash);
+		assert_hex(p.r.h, sizeof(p.r.h), vec->hash);
+		assert_int_equal(rudp_noise_split(&p.i, &ki), 0);
+		assert_int_equal(rudp_noise_split(&p.r, &kr), 0);
+		assert_memory_equal(ki.tx, kr.rx, sizeof(ki.tx));
+		assert_memory_equal(ki.rx, kr.tx, sizeof(ki.rx));
+		for (unsigned i = 2; i < MESSAGES; i++)
+			transport_check(vec->cipher, i % 2 ? kr.tx : ki.tx, i / 2 - 1, payloads[i],
+					vec->ciphertext[i]);
+	}
+}
+
+/* Each bit of each byte of either message. */
+static void test_tampering(void **state)
+{
+	static const char text[] = "identity";
+	uint8_t msg[MSG_MAX], out[MSG_MAX];
+	size_t n = sizeof(text) + RUDP_NOISE_OVERHEAD;
+
+	for (unsigned second = 0; second < 2; second++) {
+		for (size_t i = 0; i < n * 8; i++) {
+			struct pair p;
+			int r;
+
+			pair_init(&p, RUDP_AESGCM);
+			rudp_noise_write(&p.i, p.e[0], text, sizeof(text), msg);
+			if (second) {
+				assert_int_equal(rudp_noise_read(&p.r, msg, n, out), 0);
+				rudp_noise_write(&p.r, p.e[1], text, sizeof(text), msg);
+			}
+			msg[i / 8] ^= (uint8_t)(1U << i % 8);
+			r = rudp_noise_read(second ? &p.i : &p.r, msg, n, out);
+			assert_int_equal(r, -EBADMSG);
+		}
+	}
+}
+
+static void test_truncated(void **state)
+{
+	uint8_t msg[MSG_MAX], out[MSG_MAX];
+
+	for (size_t n = 0; n < 9 + RUDP_NOISE_OVERHEAD; n++) {
+		struct pair p;
+
+		pair_init(&p, RUDP_CHACHAPOLY);
+		assert_int_equal(rudp_noise_write(&p.i, p.e[0], "identity", 9, msg), 0);
+		assert_int_equal(rudp_noise_read(&p.r, msg, n, out), -EBADMSG);
+	}
+}
+
+/* Who has another key, or has seen something else before, gets nothing out of it. */
+static void test_wrong_key(void **state)
+{
+	uint8_t msg[MSG_MAX], out[MSG_MAX];
+	struct pair p, q;
+
+	pair_init(&p, RUDP_AESGCM);
+	pair_init(&q, RUDP_AESGCM);
+	q.r.psk[31] ^= 1;
+	assert_int_equal(rudp_noise_write(&p.i, p.e[0], "identity", 9, msg), 0);
+	assert_int_equal(rudp_noise_read(&q.r, msg, 9 + RUDP_NOISE_OVERHEAD, out), -EBADMSG);
+	assert_int_equal(rudp_noise_init(&q.r, RUDP_AESGCM, false, p.r.psk, "else", 4), 0);
+	assert_int_equal(rudp_noise_read(&q.r, msg, 9 + RUDP_NOISE_OVERHEAD, out), -EBADMSG);
+	assert_int_equal(rudp_noise_read(&p.r, msg, 9 + RUDP_NOISE_OVERHEAD, out), 0);
+}
+
+/* A key with which every secret is the same (RFC 7748, section 6.1): who knows the cluster key may
+ * still not choose the session's. */
+static void test_small_order(void **state)
+{
+	uint8_t msg[MSG_MAX], out[MSG_MAX], zero[RUDP_NOISE_KEY_BYTES] = {0};
+	struct pair p;
+
+	pair_init(&p, RUDP_AESGCM);
+	assert_int_equal(rudp_noise_write(&p.i, p.e[0], "", 0, msg), 0);
+	assert_int_equal(rudp_noise_read(&p.r, msg, RUDP_NOISE_OVERHEAD, out), 0);
+	memcpy(p.r.re, zero, sizeof(zero));
+	assert_int_equal(rudp_noise_write(&p.r, p.e[1], "", 0, msg), -EBADMSG);
+}
+
+static void test_rekey(void **state)
+{
+	uint8_t a[RUDP_AEAD_KEY_BYTES] = {1}, b[RUDP_AEAD_KEY_BYTES] = {1}, first[sizeof(a)];
+
+	/* REKEY(k) is the first 32 bytes of ENCRYPT(k, 2^64 - 1, "", zeros): worked out apart. */
+	assert_int_equal(rudp_noise_rekey(RUDP_AESGCM, a), 0);
+	memcpy(first, a, sizeof(a));
+	assert_int_equal(rudp_noise_rekey(RUDP_CHACHAPOLY, b), 0);
+	assert_memory_not_equal(a, b, sizeof(a));
+	assert_int_equal(rudp_noise_rekey(RUDP_AESGCM, a), 0);
+	assert_memory_not_equal(a, first, sizeof(a));
+	assert_hex(first, sizeof(first),
+		   "2f6da7bea0f7368e39d8162d9d13e26fc4c2c8826ccb25fe7e47ee32bca35cb6");
+	assert_hex(b, sizeof(b),
+		   "e16dd1ae1b5b0c5881b2b21c51b225b75c73f5ec7e6a55320f603298b4065579");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_vectors),	    cmocka_unit_test(test_tampering),
+		cmocka_unit_test(test_truncated),   cmocka_unit_test(test_wrong_key),
+		cmocka_unit_test(test_small_order), cmocka_unit_test(test_rekey),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

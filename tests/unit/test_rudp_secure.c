@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tags, ciphers, windows and key phases of a session's packets, without a session: whatever is
+ * altered, repeated, late, reflected or of another key has no effect.
+ */
+#include "dataplane/rudp/rudp_secure.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define PACKET_MAX 512
+#define PATH 3
+#define PHASE 16 /* packets, where phases are to be seen */
+
+struct pair { /* two ends of one session */
+	struct rudp_secure a, b;
+};
+
+struct packet {
+	uint8_t data[PACKET_MAX];
+	size_t len;
+	uint64_t number, phase;
+};
+
+static void pair_init(struct pair *p, enum rudp_security mode, enum rudp_cipher cipher,
+		      uint64_t phase)
+{
+	struct rudp_noise_keys k = {{1, 2, 3}, {4, 5, 6}}, back;
+
+	memcpy(back.tx, k.rx, sizeof(k.rx));
+	memcpy(back.rx, k.tx, sizeof(k.tx));
+	assert_int_equal(rudp_secure_init(&p->a, mode, cipher, &k, phase), 0);
+	assert_int_equal(rudp_secure_init(&p->b, mode, cipher, &back, phase), 0);
+}
+
+static void pair_done(struct pair *p)
+{
+	rudp_secure_done(&p->a);
+	rudp_secure_done(&p->b);
+}
+
+/* A DATA packet with this many bytes of header and of payload. */
+static int seal(struct rudp_secure *x, unsigned counter, uint64_t number, uint16_t hdr_len,
+		uint16_t payload_len, struct packet *ret)
+{
+	static uint8_t payload[PACKET_MAX];
+	struct wire_common c = {.type = WIRE_DATA,
+				.path = PATH,
+				.flags = WIRE_F_WANT_ACK,
+				.session = 0x1122334455667788,
+				.pn = (uint32_t)number};
+	struct datagram in = {.hdr_len = hdr_len, .payload_len = payload_len}, out;
+	uint8_t room[PACKET_MAX];
+	int r;
+
+	memset(in.hdr, 0x5a, sizeof(in.hdr));
+	memset(payload, 0xc3, sizeof(payload));
+	in.payload = payload_len ? payload : NULL;
+	wire_put_common(in.hdr, &c);
+	r = rudp_secure_seal(x, counter, number, &in, room, &out);
+	if (r)
+		return r;
+	memcpy(ret->data, out.hdr, out.hdr_len);
+	if (out.payload_len)
+		memcpy(ret->data + out.hdr_len, out.payload, out.payload_len);
+	ret->len = (size_t)out.hdr_len + out.payload_len;
+	ret->number = number;
+	ret->phase = x->tx_phase;
+	return 0;
+}
+
+static int open_as(struct rudp_secure *x, unsigned counter, uint64_t number, const struct packet *p,
+		   size_t len)
+{
+	uint8_t *copy = malloc(len ? len : 1), room[PACKET_MAX]; /* a read beyond it is seen */
+	const uint8_t *got;
+	size_t n;
+	int r;
+
+	assert_non_null(copy);
+	memcpy(copy, p->data, len);
+	r = rudp_secure_open(x, counter, number, copy, len, room, &got, &n);
+	if (r == 0) {
+		assert_int_equal(n, len - RUDP_SECURE_BYTES);
+		for (size_t i = WIRE_COMMON_BYTES; i < n; i++)
+			assert_true(got[i] == 0x5a || got[i] == 0xc3);
+	}
+	free(copy);
+	return r;
+}
+
+static int open_packet(struct rudp_secure *x, unsigned counter, const struct packet *p)
+{
+	return open_as(x, counter, p->number, p, p->len);
+}
+
+static void test_both_ways(void **state)
+{
+	for (unsigned mode = RUDP_AUTH; mode < RUDP_SECURITY_MAX; mode++) {
+		for (unsigned cipher = RUDP_AESGCM; cipher < RUDP_CIPHER_MAX; cipher++) {
+			struct packet pkt;
+			struct pair p;
+
+			pair_init(&p, mode, cipher, 0);
+			for (uint16_t n = 1; n < 200; n++) {
+				uint16_t hdr = (uint16_t)(16 + n % 49);
+
+				assert_int_equal(seal(&p.a, PATH, n, hdr, n % 150, &pkt), 0);
+				rudp_secure_sent(&p.a, PATH, n);
+				assert_int_equal(pkt.len, hdr + n % 150 + RUDP_SECURE_BYTES);
+				assert_int_equal(open_packet(&p.b, PATH, &pkt), 0);
+				assert_int_equal(seal(&p.b, PATH, n, hdr, n % 150, &pkt), 0);
+				assert_int_equal(open_packet(&p.a, PATH, &pkt), 0);
+			}
+			/* In clear under auth; not a byte of it under encrypt. */
+			assert_int_equal(seal(&p.a, PATH, 1000, 36, 100, &pkt), 0);
+			assert_int_equal(!memchr(pkt.data + 32, 0xc3, 64), mode == RUDP_ENCRYPT);
+			pair_done(&p);
+		}
+	}
+}
+
+/* Each bit of each byte: type, path, flags, numbers, tag, fields, payload. */
+static void test_tampering(void **state)
+{
+	for (unsigned mode = RUDP_AUTH; mode < RUDP_SECURITY_MAX; mode++) {
+		struct packet pkt, bad;
+		struct pair p;
+
+		pair_init(&p, mode, RUDP_AESGCM, 0);
+		assert_int_equal(seal(&p.a, PATH, 7, 36, 40, &pkt), 0);
+		for (size_t i = 0; i < pkt.len * 8; i++) {
+			bad = pkt;
+			bad.data[i / 8] ^= (uint8_t)(1U << i % 8);
+			assert_int_equal(open_packet(&p.b, PATH, &bad), -EBADMSG);
+		}
+		assert_int_equal(p.b.forged, pkt.len * 8);
+		for (size_t n = 0; n < pkt.len; n++)
+			assert_int_equal(open_as(&p.b, PATH, 7, &pkt, n), -EBADMSG);
+		/* Another number, path or direction than it was sealed for. */
+		assert_int_equal(open_as(&p.b, PATH, 8, &pkt, pkt.len), -EBADMSG);
+		assert_int_equal(open_as(&p.b, PATH, 7 + (1ULL << 32), &pkt, pkt.len), -EBADMSG);
+		assert_int_equal(open_as(&p.b, PATH + 1, 7, &pkt, pkt.len), -EBADMSG);
+		assert_int_equal(open_as(&p.b, RUDP_SECURE_CONTROL, 7, &pkt, pkt.len), -EBADMSG);
+		assert_int_equal(open_packet(&p.a, PATH, &pkt), -EBADMSG);
+		assert_int_equal(open_packet(&p.b, PATH, &pkt), 0);
+		pair_done(&p);
+	}
+}
+
+static void test_wrong_key(void **state)
+{
+	struct rudp_noise_keys k = {{9}, {9}};
+	struct packet pkt;
+	struct pair p;
+
+	pair_init(&p, RUDP_AUTH, RUDP_CHACHAPOLY, 0);
+	rudp_secure_done(&p.b);
+	assert_int_equal(rudp_secure_init(&p.b, RUDP_AUTH, RUDP_CHACHAPOLY, &k, 0), 0);
+	assert_int_equal(seal(&p.a, PATH, 1, 36, 40, &pkt), 0);
+	assert_int_equal(open_packet(&p.b, PATH, &pkt), -EBADMSG);
+	pair_done(&p);
+}
+
+/* A number serves again only while nobody has seen it. */
+static void test_number_once(void **state)
+{
+	struct packet pkt;
+	struct pair p;
+
+	pair_init(&p, RUDP_AUTH, RUDP_AESGCM, 0);
+	assert_int_equal(seal(&p.a, PATH, 5, 36, 0, &pkt), 0);
+	assert_int_equal(seal(&p.a, PATH, 5, 36, 8, &pkt), 0); /* the port was full */
+	rudp_secure_sent(&p.a, PATH, 5);
+	assert_int_equal(seal(&p.a, PATH, 5, 36, 0, &pkt), -EKEYEXPIRED);
+	assert_int_equal(seal(&p.a, PATH, 4, 36, 0, &pkt), -EKEYEXPIRED);
+	assert_int_equal(seal(&p.a, PATH, 6, 36, 0, &pkt), 0);
+	assert_int_equal(seal(&p.a, PATH, 1ULL << 56, 36, 0, &pkt), -EKEYEXPIRED);
+	assert_int_equal(seal(&p.a, RUDP_SECURE_CONTROL, 5, 36, 0, &pkt), 0);
+	pair_done(&p);
+}
+
+static void test_replay(void **state)
+{
+	static struct packet pkts[3000];
+	struct pair p;
+
+	pair_init(&p, RUDP_AUTH, RUDP_AESGCM, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)
+		assert_int_equal(seal(&p.a, RUDP_SECURE_CONTROL, i + 1, 44, 0, &pkts[i]), 0);
+	/* Out of order, as far as the window goes, and each a second time. */
+	for (unsigned i = 0; i < 1024; i++) {
+		const struct packet *pkt = &pkts[i * 37 % 1024];
+
+		assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, pkt), 0);
+		assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, pkt), -EBADMSG);
+	}
+	/* A jump; what lies behind the window is late, what lies in it is new, once. */
+	assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, &pkts[2999]), 0);
+	assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, &pkts[2999 - 1024]), -EBADMSG);
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 2999 - 1023; k < 2999; k++)
+			assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, &pkts[k]),
+					 i ? -EBADMSG : 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)
+		assert_int_equal(open_packet(&p.b, RUDP_SECURE_CONTROL, &pkts[i]), -EBADMSG);
+	assert_int_equal(p.b.forged, 0); /* they are not worth a look at the tag */
+	pair_done(&p);
+}
+
+static uint32_t draw(uint32_t *seed, uint32_t below)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return (*seed >> 8) % below;
+}
+
+/* Of this phase, the one before or the next: it opens. 1 where it did. */
+static unsigned open_late(struct rudp_secure *x, const struct packet *p)
+{
+	bool fits = p->phase + 1 >= x->rx_phase;
+
+	assert_int_equal(open_packet(x, PATH, p), fits ? 0 : -EBADMSG);
+	return fits;
+}
+
+/*
+ * Both ends send; a third of the packets is lost, others come up to 8 packets late. Keys change
+ * every 16 packets at either end, at will, and every packet that arrives is read, unless it is
+ * older than the phase before.
+ */
+static void test_phases_under_loss(void **state)
+{
+	struct rudp_secure *ends[2];
+	struct packet held[2];
+	bool holds[2] = {false};
+	uint64_t sent[2] = {0};
+	unsigned hold_left[2] = {0}, opened = 0;
+	uint32_t seed = 1;
+	struct pair p;
+
+	pair_init(&p, RUDP_ENCRYPT, RUDP_AESGCM, PHASE);
+	ends[0] = &p.a;
+	ends[1] = &p.b;
+	for (unsigned turn = 0; turn < 20000; turn++) {
+		unsigned from = draw(&seed, 2), to = !from;
+		struct packet pkt;
+
+		assert_int_equal(seal(ends[from], PATH, ++sent[from], 36, 20, &pkt), 0);
+		rudp_secure_sent(ends[from], PATH, sent[from]);
+		if (holds[from] && hold_left[from]-- == 0) {
+			opened += open_late(ends[to], &held[from]);
+			holds[from] = false;
+		}
+		if (draw(&seed, 3) == 0)
+			continue;
+		if (!holds[from] && draw(&seed, 4) == 0) {
+			held[from] = pkt;
+			holds[from] = true;
+			hold_left[from] = draw(&seed, 8);
+			continue;
+		}
+		opened += open_late(ends[to], &pkt);
+	}
+	assert_true(opened > 12000);
+	assert_true(p.a.tx_phase > 300 && p.b.tx_phase > 300);
+	assert_true(p.a.tx_phase <= p.b.tx_phase + 1 && p.b.tx_phase <= p.a.tx_phase + 1);
+	assert_true(p.a.forged + p.b.forged < 100);
+	pair_done(&p);
+}
+
+/* What was recorded two phases ago opens no more, and turning the bit does not help. */
+static void test_old_phase(void **state)
+{
+	struct packet old, pkt;
+	struct pair p;
+	uint64_t n = 0;
+
+	pair_init(&p, RUDP_AUTH, RUDP_AESGCM, PHASE);
+	assert_int_equal(seal(&p.a, PATH, ++n, 36, 20, &old), 0);
+	while (p.a.tx_phase < 2) {
+		assert_int_equal(seal(&p.a, PATH, ++n, 36, 20, &pkt), 0);
+		assert_int_equal(open_packet(&p.b, PATH, &pkt), 0);
+		assert_int_equal(seal(&p.b, PATH, n, 36, 20, &pkt), 0);
+		assert_int_equal(open_packet(&p.a, PATH, &pkt), 0);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(open_packet(&p.b, PATH, &old), -EBADMSG);
+		old.data[WIRE_OFF_PATH] ^= WIRE_PATH_PHASE;
+	}
+	pair_done(&p);
+}
+
+/* A sender that hears nothing keeps its key, but not for ever. */
+static void test_phase_unanswered(void **state)
+{
+	struct packet pkt;
+	struct pair p;
+	uint64_t n = 0;
+
+	pair_init(&p, RUDP_AUTH, RUDP_AESGCM, PHASE);
+	while (seal(&p.a, PATH, ++n, 36, 20, &pkt) == 0)
+		rudp_secure_sent(&p.a, PATH, n);
+	assert_int_equal(p.a.tx_phase, 1); /* the first one it may begin alone */
+	assert_int_equal(n, PHASE + 2 * PHASE + 1);
+	assert_int_equal(seal(&p.a, PATH, n, 36, 20, &pkt), -EKEYEXPIRED);
+	pair_done(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_both_ways), cmocka_unit_test(test_tampering),
+		cmocka_unit_test(test_wrong_key), cmocka_unit_test(test_number_once),
+		cmocka_unit_test(test_replay),	  cmocka_unit_test(test_phases_under_loss),
+		cmocka_unit_test(test_old_phase), cmocka_unit_test(test_phase_unanswered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
