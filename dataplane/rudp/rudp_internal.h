@@ -21,6 +21,7 @@
 #include "dataplane/rudp/rudp_acks.h"
 #include "dataplane/rudp/rudp_cc.h"
 #include "dataplane/rudp/rudp_rtt.h"
+#include "dataplane/rudp/rudp_secure.h"
 #include "dataplane/rudp/rudp_sent.h"
 #include "dataplane/rudp/wire.h"
 
@@ -285,6 +286,11 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
 void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
 void rudp_session_poll(struct rudp_session *s, uint64_t now);
+/* The one way out for packets of a session that is up: here they are sealed. counter: p->index for
+ * what is numbered by the path, else RUDP_SECURE_CONTROL; number: the whole of its number there,
+ * used again only where this failed. As ops->tx. */
+int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
+			  const struct datagram *pkt, unsigned counter, uint64_t number);
 void rudp_session_say_bye(struct rudp_session *s);
 
 /* rudp_hello.c */

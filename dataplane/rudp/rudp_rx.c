@@ -183,7 +183,7 @@ static int ack_send(struct rudp_session *s, const struct rudp_path *of, uint64_t
 	wire_put_common(pkt.hdr, &c);
 	pkt.hdr_len = (uint16_t)(WIRE_COMMON_BYTES +
 				 wire_put_ack_block(pkt.hdr + WIRE_COMMON_BYTES, &ack));
-	res = rudp_transmit(s->r, on->port, &on->remote, &pkt);
+	res = rudp_session_transmit(s, on, &pkt, RUDP_SECURE_CONTROL, s->ack_serial + 1);
 	if (res == 0) {
 		s->ack_serial++;
 		on->tx_packets++;

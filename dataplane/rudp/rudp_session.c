@@ -121,6 +121,12 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 		rudp_session_event(s, e, 0, -ECONNRESET);
 }
 
+int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
+			  const struct datagram *pkt, unsigned counter, uint64_t number)
+{
+	return rudp_transmit(s->r, p->port, &p->remote, pkt);
+}
+
 void rudp_session_say_bye(struct rudp_session *s)
 {
 	struct wire_common c = {.type = WIRE_CLOSE, .session = s->peer_number};

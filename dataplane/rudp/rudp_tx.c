@@ -161,7 +161,7 @@ static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct 
 	pkt->hdr[WIRE_OFF_FLAGS] = flags;
 	wire_put32(pkt->hdr + WIRE_OFF_PN, (uint32_t)p->sent.next_pn);
 	wire_put16(pkt->hdr + WIRE_OFF_CHUNK_INDEX, (uint16_t)index);
-	res = rudp_transmit(s->r, p->port, &p->remote, pkt);
+	res = rudp_session_transmit(s, p, pkt, p->index, p->sent.next_pn);
 	if (PLENUM_UNLIKELY(res)) {
 		p->tx_blocked = true;
 		if (res != -EAGAIN)
@@ -275,7 +275,7 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 		return;
 	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
-	res = rudp_transmit(s->r, p->port, &p->remote, &pkt);
+	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
 	if (res == 0)
 		rudp_loss_sent(p, PKT_NO_SLOT, 0, 0, WIRE_COMMON_BYTES, now);
 	else if (res != -EAGAIN)
