@@ -6,39 +6,38 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define HOLD_NAME_MAX 64
+#define HOLD_NAME_MAX (PLENUM_NAME_MAX + 32)
 
-static const char *hold_name(uint32_t worker_id, uint32_t index, uint64_t key, char *buf)
+static const char *hold_name(const char *owner, uint64_t key, char *buf)
 {
-	snprintf(buf, HOLD_NAME_MAX, "hold-%" PRIu32 "-%" PRIu32 "-%" PRIx64, worker_id, index,
-		 key);
+	snprintf(buf, HOLD_NAME_MAX, "hold-%" PRIx64 "-%.*s", key, PLENUM_NAME_MAX, owner);
 	return buf;
 }
 
-bool holds_parse_name(const char *name, uint32_t *ret_worker_id, uint32_t *ret_index,
-		      uint64_t *ret_key)
+const char *holds_parse_name(const char *name, uint64_t *ret_key)
 {
-	return sscanf(name, "hold-%" SCNu32 "-%" SCNu32 "-%" SCNx64, ret_worker_id, ret_index,
-		      ret_key) == 3;
+	int n = 0;
+
+	return sscanf(name, "hold-%" SCNx64 "-%n", ret_key, &n) == 1 && n ? name + n : NULL;
 }
 
-static struct hold **hold_find(struct holds *h, uint32_t index, uint64_t key)
+static struct hold **hold_find(struct holds *h, uint64_t key)
 {
 	struct hold **at = &h->first;
 
-	while (*at && ((*at)->index != index || (*at)->key != key))
+	while (*at && (*at)->key != key)
 		at = &(*at)->next;
 	return at;
 }
 
-static void hold_remove(struct holds *h, uint32_t worker_id, struct hold **at)
+static void hold_remove(struct holds *h, const char *owner, struct hold **at)
 {
 	struct hold *hold = *at;
 	char name[HOLD_NAME_MAX];
 
 	*at = hold->next;
 	h->n--;
-	loop_unstore_fd(hold_name(worker_id, hold->index, hold->key, name));
+	loop_unstore_fd(hold_name(owner, hold->key, name));
 	close(hold->fd);
 	free(hold);
 }
@@ -50,13 +49,13 @@ static bool hold_is_path(int fd)
 	return flags >= 0 && flags & O_PATH;
 }
 
-int holds_add(struct holds *h, uint32_t worker_id, uint32_t index, uint64_t key, int fd)
+int holds_add(struct holds *h, const char *owner, uint64_t key, int fd)
 {
 	autoclose int own = fd;
 	char name[HOLD_NAME_MAX];
 	struct hold *hold;
 
-	holds_drop(h, worker_id, index, key);
+	holds_drop(h, owner, key);
 	if (!hold_is_path(fd))
 		return -EBADF;
 	if (h->n >= HOLDS_MAX)
@@ -64,19 +63,21 @@ int holds_add(struct holds *h, uint32_t worker_id, uint32_t index, uint64_t key,
 	hold = malloc(sizeof(*hold));
 	if (!hold)
 		return -ENOMEM;
-	*hold = (struct hold){.index = index, .key = key, .fd = fd_take(own), .next = h->first};
+	*hold = (struct hold){.key = key, .fd = fd_take(own), .next = h->first};
 	h->first = hold;
 	h->n++;
-	loop_store_fd(hold->fd, hold_name(worker_id, index, key, name));
+	loop_store_fd(hold->fd, hold_name(owner, key, name));
 	return 0;
 }
 
-void holds_drop(struct holds *h, uint32_t worker_id, uint32_t index, uint64_t key)
+bool holds_drop(struct holds *h, const char *owner, uint64_t key)
 {
-	struct hold **at = hold_find(h, index, key);
+	struct hold **at = hold_find(h, key);
 
-	if (*at)
-		hold_remove(h, worker_id, at);
+	if (!*at)
+		return false;
+	hold_remove(h, owner, at);
+	return true;
 }
 
 void holds_done(struct holds *h)
@@ -91,8 +92,8 @@ void holds_done(struct holds *h)
 	h->n = 0;
 }
 
-void holds_clear(struct holds *h, uint32_t worker_id)
+void holds_clear(struct holds *h, const char *owner)
 {
 	while (h->first)
-		hold_remove(h, worker_id, &h->first);
+		hold_remove(h, owner, &h->first);
 }

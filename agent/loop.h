@@ -47,7 +47,7 @@ int loop_watchdog_enable(struct loop *l);
 /* sd_notify(3): "READY=1\nSTATUS=..."; nothing where there is no service manager. */
 void loop_notify(const char *fmt, ...) PLENUM_PRINTF(1, 2);
 /* What the service manager keeps for us until we say otherwise or the service is stopped: it hands
- * the descriptors to our successor if we die. Names: letters, digits, '-', '_'. */
+ * the descriptors to our successor if we die. Names: letters, digits, '-', '_', '.'. */
 void loop_store_fd(int fd, const char *name);
 void loop_unstore_fd(const char *name);
 /* Hands over (cb owns fd) what it kept for us. Once, before any child is started. */

@@ -5,6 +5,7 @@
 #include "agent/mounts.h"
 #include "agent/mountinfo.h"
 #include "agent/unmount.h"
+#include "netcfg/base/memfd.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* unmounting a tree is many changes */
 
 struct mount_point {
-	struct launch_mount what; /* path as configured, export, peer, id, fuse_fd */
+	struct launch_mount what; /* path as configured, export, peer, id, descriptors */
 	char real[sizeof(((struct launch_mount *)0)->path)];
 	unsigned major, minor;
 	uint32_t worker_id;	 /* who serves it */
@@ -64,6 +65,7 @@ static void point_free(struct mount_point *p)
 {
 	unmount_free(p->leaving);
 	cleanup_close(&p->what.fuse_fd);
+	cleanup_close(&p->what.state_fd);
 	free(p);
 }
 
@@ -283,16 +285,27 @@ static bool is_same(const struct launch_mount *a, const struct launch_mount *b)
 	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only;
 }
 
-/* Under this name the service manager keeps the descriptor over the agent's death. */
+/* Under these names the service manager keeps a mount's descriptors over the agent's death; the
+ * state's memfd has its own, too, so that whose state it is can be seen. */
 #define FD_NAME_MAX 48
 
-static const char *fd_name(const struct launch_mount *w, char *buf)
+static const char *id_name(const char *head, const struct launch_mount *w, char *buf)
 {
-	char *p = buf + sprintf(buf, "fuse-");
+	char *p = buf + sprintf(buf, "%s-", head);
 
 	for (size_t i = 0; i < sizeof(w->id); i++)
 		p += sprintf(p, "%02x", w->id[i]);
 	return buf;
+}
+
+static const char *fd_name(const struct launch_mount *w, char *buf)
+{
+	return id_name("fuse", w, buf);
+}
+
+static const char *state_name(const struct launch_mount *w, char *buf)
+{
+	return id_name("mount", w, buf);
 }
 
 static void point_add(struct mounts *m, struct mount_point *p)
@@ -358,7 +371,8 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p->what = rm->what;
+	p->what = rm->what; /* and its state, if that came first */
+	rm->what.state_fd = -1;
 	p->what.fuse_fd = fd;
 	p->major = rm->major;
 	p->minor = rm->minor;
@@ -370,15 +384,34 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	return 0;
 }
 
+int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
+{
+	struct rundir_mount *rm = find_recorded(m, id);
+	struct launch_mount *what = rm ? &rm->what : NULL;
+	char name[FD_NAME_MAX];
+
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (memcmp(p->what.id, id, sizeof(p->what.id)) == 0)
+			what = &p->what;
+	if (!what || what->state_fd >= 0 || !memfd_has_name(fd, state_name(what, name)))
+		return -ENOENT;
+	what->state_fd = fd;
+	loop_store_fd(fd, name);
+	return 0;
+}
+
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
 {
 	struct rundir *rd = m->setup.rundir;
 
 	for (size_t i = 0; i < rd->n_mounts; i++) {
+		const struct launch_mount *what = &rd->mounts[i].what;
 		char own_name[FD_NAME_MAX];
 
-		if (strcmp(fd_name(&rd->mounts[i].what, own_name), name) == 0)
-			return mounts_adopt(m, fd, rd->mounts[i].what.id);
+		if (strcmp(fd_name(what, own_name), name) == 0)
+			return mounts_adopt(m, fd, what->id);
+		if (strcmp(state_name(what, own_name), name) == 0)
+			return mounts_adopt_state(m, fd, what->id);
 	}
 	return -ENOENT;
 }
@@ -406,32 +439,57 @@ int mounts_check(struct mounts *m, const struct launch_mount *want, char *why)
 	return check_path(want->path, real, sizeof(real), why);
 }
 
-int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why)
+static int point_new(struct mounts *m, const struct launch_mount *want, char *why,
+		     struct mount_point **ret)
 {
-	struct mount_point *p = find_same(m, want);
+	struct mount_point *p = calloc(1, sizeof(*p));
 	char name[FD_NAME_MAX];
 	int r;
 
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		p->what = *want;
-		p->what.fuse_fd = -1;
-		if (getrandom(p->what.id, sizeof(p->what.id), 0) != sizeof(p->what.id))
-			r = -EIO;
-		else
-			r = mount_one(m, p, why);
-		if (r < 0) {
-			free(p);
-			return r;
-		}
-		loop_store_fd(p->what.fuse_fd, fd_name(&p->what, name));
-		point_add(m, p);
+	if (!p)
+		return -ENOMEM;
+	p->what = *want;
+	p->what.fuse_fd = p->what.state_fd = -1;
+	if (getrandom(p->what.id, sizeof(p->what.id), 0) != sizeof(p->what.id))
+		r = -EIO;
+	else
+		r = mount_one(m, p, why);
+	if (r < 0) {
+		free(p);
+		return r;
 	}
+	loop_store_fd(p->what.fuse_fd, fd_name(&p->what, name));
+	point_add(m, p);
+	*ret = p;
+	return 0;
+}
+
+/* Made with the mount; a mount that was taken over without one begins anew. */
+static int point_make_state(struct mount_point *p)
+{
+	char name[FD_NAME_MAX];
+
+	if (p->what.state_fd >= 0)
+		return 0;
+	p->what.state_fd = memfd_new_empty(state_name(&p->what, name));
+	if (p->what.state_fd >= 0)
+		loop_store_fd(p->what.state_fd, name);
+	return p->what.state_fd;
+}
+
+int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why)
+{
+	struct mount_point *p = find_same(m, want);
+	int r = p ? 0 : point_new(m, want, why, &p);
+
+	if (r >= 0)
+		r = point_make_state(p);
+	if (r < 0)
+		return r;
 	p->worker_id = worker_id;
 	memcpy(want->id, p->what.id, sizeof(want->id));
 	want->fuse_fd = p->what.fuse_fd;
+	want->state_fd = p->what.state_fd;
 	return 0;
 }
 
@@ -448,6 +506,7 @@ static void point_remove(struct mount_point *p)
 	*at = p->next;
 	rundir_del_mount(m->setup.rundir, p->real);
 	loop_unstore_fd(fd_name(&p->what, name));
+	loop_unstore_fd(state_name(&p->what, name));
 	point_free(p);
 }
 
@@ -540,6 +599,7 @@ void mounts_clean(struct mounts *m)
 		}
 		rm->adopted = true; /* until it is gone */
 		p->what = rm->what;
+		rm->what.state_fd = -1;
 		p->what.fuse_fd = -1;
 		if (!p->what.path[0])
 			snprintf(p->what.path, sizeof(p->what.path), "%s", rm->path);

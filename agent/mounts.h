@@ -37,7 +37,7 @@ struct mounts *mounts_free(struct mounts *m);
 /* Whether mounts_get would find what it needs, as far as that can be said without mounting. */
 int mounts_check(struct mounts *m, const struct launch_mount *want, char *why);
 /*
- * The descriptor (borrowed) and id of the mount that `want` names, to be served by that worker;
+ * The descriptors (borrowed) and id of the mount that `want` names, to be served by that worker;
  * mounts it where that has not been done. The mount point must be an existing, empty directory that
  * is no mount point. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
  */
@@ -45,7 +45,9 @@ int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, 
 /* Takes over a mount of the record with the descriptor that a predecessor, or its worker, has kept,
  * if it is still mounted there. 0: fd is ours; -ENOENT: it is no mount's, still the caller's. */
 int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16]);
-/* The same by the name under which the service manager kept the descriptor. */
+/* The same for the state of a mount, adopted or still in the record. */
+int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16]);
+/* Both by the name under which the service manager kept the descriptor. */
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
 bool mounts_has(const struct mounts *m, const uint8_t id[16]);
 /* An adopted mount is served by that adopted worker. */

@@ -81,11 +81,13 @@ static bool parse_mount(const char *line, struct rundir_mount *ret)
 	int at = 0;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->what.fuse_fd = ret->what.state_fd = -1;
 	if (sscanf(line, "mount %u:%u %32[0-9a-f] %63s %63s %2s %n", &ret->major, &ret->minor, id,
 		   ret->what.peer, ret->what.export_name, mode, &at) < 2)
 		return false;
 	if (at == 0 || !parse_id(id, ret->what.id)) {
 		memset(&ret->what, 0, sizeof(ret->what));
+		ret->what.fuse_fd = ret->what.state_fd = -1;
 		return true;
 	}
 	ret->what.read_only = strcmp(mode, "ro") == 0;
@@ -100,8 +102,10 @@ static void print_process(FILE *f, const struct rundir_process *p)
 	for (uint32_t i = 0; i < p->n_fuse; i++) {
 		fprintf(f, "fuse %d ", p->fuse[i].fd);
 		print_id(f, p->fuse[i].id);
-		fprintf(f, "\n");
+		fprintf(f, " %d\n", p->fuse[i].state_fd);
 	}
+	for (uint32_t i = 0; i < p->n_states; i++)
+		fprintf(f, "export %d %s\n", p->states[i].fd, p->states[i].export);
 }
 
 static int save_record(struct rundir *rd)
@@ -136,6 +140,12 @@ static int push_process(struct rundir *rd, const struct rundir_process *new)
 	rd->processes = p;
 	p[rd->n_processes++] = *new;
 	return 0;
+}
+
+static void mount_done(struct rundir_mount *m)
+{
+	cleanup_close(&m->what.state_fd);
+	free(m->path);
 }
 
 static int push_mount(struct rundir *rd, const struct rundir_mount *new, const char *path)
@@ -178,12 +188,23 @@ static bool parse_process(const struct rundir *rd, const char *line, struct rund
 static void parse_fuse(struct rundir *rd, const char *line)
 {
 	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
-	struct rundir_fuse fuse;
+	struct rundir_fuse fuse = {.state_fd = -1};
 	char id[33];
 
 	if (p && p->n_fuse < LAUNCH_MOUNTS_MAX &&
-	    sscanf(line, "fuse %d %32[0-9a-f]", &fuse.fd, id) == 2 && parse_id(id, fuse.id))
+	    sscanf(line, "fuse %d %32[0-9a-f] %d", &fuse.fd, id, &fuse.state_fd) >= 2 &&
+	    parse_id(id, fuse.id))
 		p->fuse[p->n_fuse++] = fuse;
+}
+
+static void parse_export(struct rundir *rd, const char *line)
+{
+	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
+	struct rundir_state state;
+
+	if (p && p->n_states < LAUNCH_EXPORTS_MAX &&
+	    sscanf(line, "export %d %63s", &state.fd, state.export) == 2)
+		p->states[p->n_states++] = state;
 }
 
 /* Lines that make no sense are passed over: half a line is no news. */
@@ -198,6 +219,8 @@ static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *
 		return push_mount(rd, mount, line + 3);
 	else if (strncmp(line, "fuse ", 5) == 0)
 		parse_fuse(rd, line);
+	else if (strncmp(line, "export ", 7) == 0)
+		parse_export(rd, line);
 	else if (parse_process(rd, line, &process))
 		return push_process(rd, &process);
 	return 0;
@@ -258,8 +281,10 @@ int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const ch
 		     const struct launch_mount *what)
 {
 	struct rundir_mount m = {.major = major, .minor = minor, .what = *what};
-	int r = strchr(path, '\n') ? -EINVAL : push_mount(rd, &m, path);
+	int r;
 
+	m.what.fuse_fd = m.what.state_fd = -1;
+	r = strchr(path, '\n') ? -EINVAL : push_mount(rd, &m, path);
 	return r < 0 ? r : save_record(rd);
 }
 
@@ -267,7 +292,7 @@ int rundir_del_mount(struct rundir *rd, const char *path)
 {
 	for (size_t i = 0; i < rd->n_mounts; i++)
 		if (strcmp(rd->mounts[i].path, path) == 0) {
-			free(rd->mounts[i].path);
+			mount_done(&rd->mounts[i]);
 			rd->mounts[i] = rd->mounts[--rd->n_mounts];
 			return save_record(rd);
 		}
@@ -357,7 +382,7 @@ int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *r
 void rundir_done(struct rundir *rd)
 {
 	for (size_t i = 0; i < rd->n_mounts; i++)
-		free(rd->mounts[i].path);
+		mount_done(&rd->mounts[i]);
 	free(rd->mounts);
 	free(rd->processes);
 	cleanup_close(&rd->lock_fd);
@@ -429,24 +454,42 @@ uint32_t rundir_next_epoch(struct rundir *rd)
 	return rd->epoch;
 }
 
+/* Two that make it at the same moment agree on one: link(2) gives the name once. */
+static int make_key(const char *path)
+{
+	autofree char *new = NULL;
+	char key[LAUNCH_KEY_BYTES];
+	int r;
+
+	if (asprintf(&new, "%s.made", path) < 0)
+		return -ENOMEM;
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		return -EIO;
+	r = file_write(new, key, sizeof(key), 0600);
+	if (r < 0)
+		return r;
+	r = link(new, path) < 0 && errno != EEXIST ? -errno : 0;
+	unlink(new);
+	return r < 0 ? r : file_sync_folder(path);
+}
+
 int rundir_open_key(const struct rundir *rd)
 {
-	autofree char *path = rundir_path(rd->run, "handle-key");
-	char key[LAUNCH_KEY_BYTES];
+	autofree char *path = rundir_path(rd->state, "handle-key");
+	autoclose int fd = -1;
 	struct stat st;
-	int fd, r;
+	int r = 0;
 
 	if (!path)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size == sizeof(key))
-		return fd;
-	cleanup_close(&fd);
-	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
-		return -EIO;
-	r = file_write(path, key, sizeof(key), 0600);
-	if (r < 0)
-		return r;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT) {
+		r = make_key(path);
+		if (r < 0)
+			return r;
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	}
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_size == LAUNCH_KEY_BYTES ? fd_take(fd) : -EUCLEAN;
 }

@@ -21,8 +21,13 @@
 #define RUNDIR_RECORD_VERSION 2
 
 struct rundir_fuse {
-	int fd; /* of the process */
+	int fd, state_fd; /* of the process; the second -1: not said */
 	uint8_t id[16];
+};
+
+struct rundir_state {
+	int fd; /* of the process */
+	char export[PLENUM_NAME_MAX];
 };
 
 struct rundir_process {
@@ -32,14 +37,16 @@ struct rundir_process {
 	uint64_t n_restarts;
 	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX]; /* mounts whose descriptors it has */
 	uint32_t n_fuse;
+	struct rundir_state states[LAUNCH_EXPORTS_MAX]; /* of its exports */
+	uint32_t n_states;
 	bool adopted; /* somebody cares for it */
 };
 
 struct rundir_mount {
-	unsigned major, minor; /* of the mounted file system */
-	struct launch_mount what;
-	char *path;   /* as mountinfo(5) writes it */
-	bool adopted; /* its descriptor has come to us: it goes on */
+	unsigned major, minor;	  /* of the mounted file system */
+	struct launch_mount what; /* without descriptors, but for a state that was found */
+	char *path;		  /* as mountinfo(5) writes it */
+	bool adopted;		  /* its descriptor has come to us: it goes on */
 };
 
 struct rundir {
@@ -77,8 +84,9 @@ int rundir_del_mount(struct rundir *rd, const char *path);
 
 /* The next epoch, kept across restarts and, by the clock, across a lost state directory. */
 uint32_t rundir_next_epoch(struct rundir *rd);
-/* Opens the key of the signatures in workers' states (launch.h), made once; it lasts as long as
- * those do, until a reboot. A descriptor; negative errno. */
+/* Opens the key of the file handles that clients keep (launch.h), made once for as long as the
+ * state directory lasts: a new one would make every open file of every client stale. A descriptor;
+ * negative errno, -EUCLEAN: what is there is no key. */
 int rundir_open_key(const struct rundir *rd);
 /* DIR/NAME as a heap string, NULL: out of memory. */
 char *rundir_path(const char *dir, const char *name);

@@ -287,17 +287,15 @@ static struct sup_worker *worker_free(struct sup_worker *w)
 	cleanup_close(&w->found.config_fd);
 	cleanup_close(&w->found.stats_fd);
 	cleanup_close(&w->state_fd);
-	holds_done(&w->holds);
 	free(w);
 	return NULL;
 }
 
-/* For good: nobody will want its state or its open files. */
+/* For good: nobody will want its state. */
 static void worker_discard(struct sup_worker *w)
 {
 	if (w->state_fd >= 0)
 		sup_unstore(w, "state");
-	holds_clear(&w->holds, w->id);
 	worker_free(w);
 }
 
@@ -376,6 +374,7 @@ struct sup *sup_free(struct sup *s)
 		else
 			worker_free(w);
 	}
+	exports_done(&s->exports, s->stopping);
 	loop_source_free(s->heartbeat);
 	cleanup_close(&s->alive[0]);
 	cleanup_close(&s->alive[1]);
@@ -458,6 +457,7 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 	}
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = want(s, &wants[i], retry_failed);
+	exports_keep(&s->exports, wants, n);
 	sweep(s);
 	return r;
 }

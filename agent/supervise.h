@@ -12,7 +12,6 @@
 
 #include "agent/carriers.h"
 #include "agent/events.h"
-#include "agent/holds.h"
 #include "agent/loop.h"
 #include "agent/mounts.h"
 #include "agent/rundir.h"
@@ -93,7 +92,6 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	uint64_t boot_id; /* its identity, which goes with its state */
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
-	struct holds holds;
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
 	uint64_t started_ns, up_since_ns;
 	uint64_t down_since_ns; /* since when it does not serve; 0: it does */

@@ -46,19 +46,13 @@ static int take_stored(struct sup_worker *w, const char *what, int fd)
 
 int sup_adopt_stored(struct sup *s, int fd, const char *name)
 {
-	uint32_t id, index;
 	struct sup_worker *w;
 	char what[16];
-	uint64_t key;
+	uint32_t id;
 	int n = 0;
 
-	if (holds_parse_name(name, &id, &index, &key)) {
-		w = sup_worker_add(s, id);
-		if (!w)
-			return -ENOMEM;
-		holds_add(&w->holds, id, index, key, fd);
+	if (exports_adopt_stored(&s->exports, fd, name) == 0)
 		return 0;
-	}
 	if (sscanf(name, "%15[a-z]-%" SCNu32 "%n", what, &id, &n) != 2 || name[n])
 		return -ENOENT;
 	w = sup_worker_add(s, id);
@@ -86,19 +80,38 @@ static void fetch_state(struct sup_worker *w)
 		cleanup_close(&w->state_fd), w->state_fd = -1;
 }
 
-static void fetch_mounts(struct sup_worker *w, const struct rundir_process *p)
+static void fetch_mount(struct sup_worker *w, const struct rundir_fuse *f)
 {
-	for (uint32_t i = 0; i < p->n_fuse; i++) {
-		int fd = -1;
+	struct mounts *m = w->sup->setup.mounts;
+	int fd = -1;
 
-		if (mounts_has(w->sup->setup.mounts, p->fuse[i].id))
-			continue;
-		fetch(w, p->fuse[i].fd, &fd);
-		if (fd >= 0 && mounts_adopt(w->sup->setup.mounts, fd, p->fuse[i].id) < 0)
+	if (!mounts_has(m, f->id)) {
+		fetch(w, f->fd, &fd);
+		if (fd >= 0 && mounts_adopt(m, fd, f->id) < 0)
 			close(fd);
 	}
+	fd = -1;
+	if (f->state_fd >= 0)
+		fetch(w, f->state_fd, &fd);
+	if (fd >= 0 && mounts_adopt_state(m, fd, f->id) < 0)
+		close(fd);
+	mounts_serve(m, f->id, w->id);
+}
+
+/* What goes on without it: its mounts, and the states of those and of its exports. */
+static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
+{
 	for (uint32_t i = 0; i < p->n_fuse; i++)
-		mounts_serve(w->sup->setup.mounts, p->fuse[i].id, w->id);
+		fetch_mount(w, &p->fuse[i]);
+	for (uint32_t i = 0; i < p->n_states; i++) {
+		int fd = -1;
+
+		if (exports_has_state(&w->sup->exports, p->states[i].export))
+			continue;
+		fetch(w, p->states[i].fd, &fd);
+		if (fd >= 0 && exports_adopt(&w->sup->exports, p->states[i].export, fd) < 0)
+			close(fd);
+	}
 }
 
 /* ---- taking over ---- */
@@ -255,7 +268,7 @@ static void find_recorded(struct sup *s, struct rundir_process *p)
 	if (w->pidfd < 0 || spawn_pidfd_pid(w->pidfd) != p->pid)
 		return;
 	w->n_restarts = p->n_restarts;
-	fetch_mounts(w, p);
+	fetch_resources(w, p);
 }
 
 void sup_adopt(struct sup *s)

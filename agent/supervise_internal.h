@@ -7,6 +7,7 @@
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
 
+#include "agent/exports.h"
 #include "agent/supervise.h"
 
 struct sup {
@@ -14,6 +15,7 @@ struct sup {
 	int alive[2];  /* a pipe; workers have its read end, nobody else its write end */
 	bool stopping; /* for good: nothing is started any more */
 	struct sup_worker *workers; /* ascending id */
+	struct exports exports;	    /* what outlives the workers that serve them */
 	struct loop_source *heartbeat;
 };
 

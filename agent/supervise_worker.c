@@ -53,25 +53,27 @@ void sup_config_normalise(struct launch_config *c)
 	c->orphan_s = LAUNCH_ORPHAN_S;
 	for (uint32_t i = 0; i < c->n_mounts; i++) {
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
-		c->mounts[i].fuse_fd = -1;
+		c->mounts[i].fuse_fd = c->mounts[i].state_fd = -1;
 	}
 	for (uint32_t i = 0; i < c->n_exports; i++)
-		c->exports[i].dir_fd = -1;
+		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
 }
 
 /* ---- what it inherits ---- */
 
-struct start { /* the exports' descriptors are opened for it alone */
+struct start {
 	struct sup_worker *worker;
 	struct launch_config config;
 	int fds[SPAWN_FDS_MAX];
-	size_t n_fds, first_export;
+	size_t n_fds;
+	int dirs[LAUNCH_EXPORTS_MAX]; /* opened for it alone */
+	size_t n_dirs;
 };
 
 static struct start *start_free(struct start *st)
 {
-	for (size_t i = st ? st->first_export : 0; st && i < st->n_fds; i++)
-		close(st->fds[i]);
+	for (size_t i = 0; st && i < st->n_dirs; i++)
+		close(st->dirs[i]);
 	free(st);
 	return NULL;
 }
@@ -111,30 +113,50 @@ int sup_check_resources(struct sup_worker *w)
 	return r;
 }
 
-/* Mounts and exports, numbered as the child will see them. */
-static int open_resources(struct start *st)
+/* The number by which the child will see it. */
+static int give(struct start *st, int fd)
+{
+	st->fds[st->n_fds++] = fd;
+	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
+}
+
+static int give_export(struct start *st, struct launch_export *e)
+{
+	int fd = open_export(st->worker, e);
+
+	if (fd < 0)
+		return fd;
+	st->dirs[st->n_dirs++] = fd;
+	e->dir_fd = give(st, fd);
+	fd = exports_state(&st->worker->sup->exports, e->name);
+	if (fd < 0)
+		return fd;
+	e->state_fd = give(st, fd);
+	return 0;
+}
+
+static int give_mount(struct start *st, struct launch_mount *m)
 {
 	struct sup_worker *w = st->worker;
-	struct launch_config *c = &st->config;
+	int r = mounts_get(w->sup->setup.mounts, m, w->id, w->reason);
 
-	for (uint32_t i = 0; i < c->n_mounts; i++) {
-		int r = mounts_get(w->sup->setup.mounts, &c->mounts[i], w->id, w->reason);
-
-		if (r < 0)
-			return r;
-		st->fds[st->n_fds++] = c->mounts[i].fuse_fd;
-		c->mounts[i].fuse_fd = SPAWN_FD_FIRST + (int)st->n_fds - 1;
-	}
-	st->first_export = st->n_fds;
-	for (uint32_t i = 0; i < c->n_exports; i++) {
-		int fd = open_export(w, &c->exports[i]);
-
-		if (fd < 0)
-			return fd;
-		st->fds[st->n_fds++] = fd;
-		c->exports[i].dir_fd = SPAWN_FD_FIRST + (int)st->n_fds - 1;
-	}
+	if (r < 0)
+		return r;
+	m->fuse_fd = give(st, m->fuse_fd);
+	m->state_fd = give(st, m->state_fd);
 	return 0;
+}
+
+static int open_resources(struct start *st)
+{
+	struct launch_config *c = &st->config;
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < c->n_mounts; i++)
+		r = give_mount(st, &c->mounts[i]);
+	for (uint32_t i = 0; r >= 0 && i < c->n_exports; i++)
+		r = give_export(st, &c->exports[i]);
+	return r;
 }
 
 const struct launch_stats *sup_stats_map(int fd)
@@ -181,13 +203,12 @@ static int open_state(struct sup_worker *w)
 
 	if (w->state_fd >= 0)
 		return 0;
-	holds_clear(&w->holds, w->id); /* what a lost state wanted */
 	if (getrandom(&w->boot_id, sizeof(w->boot_id), 0) != sizeof(w->boot_id))
 		return -EIO;
 	snprintf(name, sizeof(name), "plenum-state-%016" PRIx64, w->boot_id);
-	w->state_fd = memfd_create(name, MFD_CLOEXEC);
+	w->state_fd = memfd_new_empty(name);
 	if (w->state_fd < 0)
-		return -errno;
+		return w->state_fd;
 	sup_store(w, "state", w->state_fd);
 	return 0;
 }
@@ -200,12 +221,18 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 				   .worker_id = w->id,
 				   .launch_version = LAUNCH_VERSION,
 				   .n_restarts = w->n_restarts,
-				   .n_fuse = c->n_mounts};
+				   .n_fuse = c->n_mounts,
+				   .n_states = c->n_exports};
 	int r;
 
 	for (uint32_t i = 0; i < p.n_fuse; i++) {
 		p.fuse[i].fd = c->mounts[i].fuse_fd;
+		p.fuse[i].state_fd = c->mounts[i].state_fd;
 		memcpy(p.fuse[i].id, c->mounts[i].id, sizeof(p.fuse[i].id));
+	}
+	for (uint32_t i = 0; i < p.n_states; i++) {
+		p.states[i].fd = c->exports[i].state_fd;
+		memcpy(p.states[i].export, c->exports[i].name, sizeof(p.states[i].export));
 	}
 	r = rundir_add_process(w->sup->setup.rundir, &p);
 	if (r < 0)
@@ -276,6 +303,19 @@ static int start_with(struct start *st, int config_fd, int stats_fd)
 	return sup_watch(w);
 }
 
+static int open_key(struct sup_worker *w)
+{
+	const struct rundir *rd = w->sup->setup.rundir;
+	int fd = rundir_open_key(rd);
+
+	if (fd < 0)
+		snprintf(w->reason, sizeof(w->reason),
+			 "%.100s/handle-key: %.40s; put back what was there: with another key "
+			 "every open file of every client is stale",
+			 rd->state, fd == -EUCLEAN ? "is no key" : strerror(-fd));
+	return fd;
+}
+
 int sup_start(struct sup_worker *w)
 {
 	PLENUM_CLEANUP(start_cleanup) struct start *st = calloc(1, sizeof(*st));
@@ -287,7 +327,7 @@ int sup_start(struct sup_worker *w)
 	w->reason[0] = '\0';
 	st->worker = w;
 	st->config = w->config;
-	st->n_fds = st->first_export = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;
+	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;
 	/* All or nothing: a mount that nobody serves would be waited for. */
 	r = sup_check_resources(w);
 	if (r >= 0)
@@ -300,7 +340,7 @@ int sup_start(struct sup_worker *w)
 	st->config.boot_id = w->boot_id;
 	config_fd = memfd_new_sealed("plenum-config", &st->config, sizeof(st->config));
 	stats_fd = memfd_new_shared("plenum-stats", sizeof(struct launch_stats));
-	key_fd = rundir_open_key(w->sup->setup.rundir);
+	key_fd = open_key(w);
 	if (config_fd < 0 || stats_fd < 0 || key_fd < 0)
 		return MIN_OF(MIN_OF(config_fd, stats_fd), key_fd);
 	st->fds[LAUNCH_FD_KEY - SPAWN_FD_FIRST] = key_fd;
@@ -352,7 +392,9 @@ static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 /* Owns fd. */
 static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
-	int r = holds_add(&w->holds, w->id, msg->index, msg->key, fd);
+	bool known = msg->index < w->config.n_exports;
+	int r = exports_hold(&w->sup->exports, w->config.exports[known ? msg->index : 0].name,
+			     msg->key, fd);
 
 	if (r < 0)
 		log_debug("worker %u: an open file is not held: %s", w->id, strerror(-r));
@@ -369,7 +411,7 @@ static void take_message(struct sup_worker *w, const struct launch_msg *msg, int
 			take_hold(w, msg, fd);
 		break;
 	case LAUNCH_MSG_DROP:
-		holds_drop(&w->holds, w->id, msg->index, msg->key);
+		exports_drop(&w->sup->exports, msg->key);
 		break;
 	case LAUNCH_MSG_READY:
 		sup_feed(w, SUP_EV_READY);

@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 4
+#define LAUNCH_VERSION 5
 
 /*
  * Inherited descriptors. All others are closed.
@@ -35,8 +35,9 @@ enum launch_fd {
 				* the worker alone knows what is in it; empty at the first start */
 	LAUNCH_FD_AGENT = 7,   /* the agent's end of LAUNCH_FD_CONTROL: kept, never used */
 	LAUNCH_FD_ALIVE = 8,   /* read end of a pipe; hangs up when the agent is gone */
-	LAUNCH_FD_KEY = 9,    /* 16 random bytes that sign what a compute worker keeps in its state,
-			       * and last as long; only its keeper reads them (fuse_keeper.h) */
+	LAUNCH_FD_KEY = 9,    /* 16 random bytes that sign the file handles which clients keep: made
+			       * once a host, the same after a reboot; only a compute worker's
+			       * helpers read them, never the worker */
 	LAUNCH_FD_FIRST = 10, /* from here on: descriptors that the configuration refers to */
 };
 
@@ -78,6 +79,9 @@ struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent
 	char peer[PLENUM_NAME_MAX];
 	uint8_t id[16]; /* random, made once per mount; the same after a worker's restart */
 	int fuse_fd;	/* /dev/fuse, open until the agent unmounts */
+	int state_fd;	/* memfd, empty at first: what whoever serves this mount next needs to go
+			 * on. It goes where the mount goes: to another worker, to another agent; the
+			 * agent never reads it, and never gives it to two processes at once */
 	bool read_only;
 	uint32_t timeout_s;
 	struct {
@@ -91,6 +95,8 @@ struct launch_export {
 	char name[PLENUM_NAME_MAX];
 	char path[256]; /* for messages only */
 	int dir_fd;	/* O_DIRECTORY | O_RDONLY of the export's root */
+	int state_fd;	/* memfd, empty at first: the same for the export of this name, whatever its
+			 * path or options */
 	bool read_only;
 };
 
@@ -122,8 +128,9 @@ enum launch_msg_type {
 	LAUNCH_MSG_FAILED,    /* cannot start; code = negative errno, text says why; the worker then
 				 exits */
 	LAUNCH_MSG_EVENT, /* something an operator wants to know: code = enum launch_event, text */
-	LAUNCH_MSG_HOLD,  /* with one O_PATH descriptor: keep it, also over the worker's death,
-			   * until LAUNCH_MSG_DROP with the same index and key */
+	LAUNCH_MSG_HOLD,  /* with one O_PATH descriptor of a file of exports[index]: keep it, also
+			   * over the worker's death and for another worker that serves this export
+			   * then, until LAUNCH_MSG_DROP with the same key, or the export's end */
 	LAUNCH_MSG_DROP,
 	/* agent -> worker */
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
@@ -145,7 +152,7 @@ struct launch_msg {
 	int32_t code;
 	uint32_t index;
 	uint32_t pad;
-	uint64_t key; /* HOLD, DROP: with index the worker's name for the descriptor */
+	uint64_t key;			  /* HOLD, DROP: names the descriptor, alone on this host */
 	char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 };
 

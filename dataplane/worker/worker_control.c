@@ -31,8 +31,9 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 {
 	struct worker *w = user;
-	struct launch_msg m = {
-		.type = fd < 0 ? LAUNCH_MSG_DROP : LAUNCH_MSG_HOLD, .index = mount, .key = node};
+	/* The agent knows a descriptor by its key alone, whoever sent it. */
+	struct launch_msg m = {.type = fd < 0 ? LAUNCH_MSG_DROP : LAUNCH_MSG_HOLD,
+			       .key = (w->cfg->boot_id + mount) * 0x9e3779b97f4a7c15U ^ node};
 
 	return w->control_fd < 0 || fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two kinds of nameless files that pass between processes. One place for both, because a seal
+ * The kinds of nameless files that pass between processes. One place for both, because a seal
  * that is forgotten is seen only when somebody attacks.
  */
 #include "netcfg/base/memfd.h"
 #include "netcfg/base/file.h"
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 static int memfd_new(const char *name)
@@ -40,4 +42,29 @@ int memfd_new_shared(const char *name, size_t size)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
 		return -errno;
 	return fd_take(fd);
+}
+
+int memfd_new_empty(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The kernel shows it as "/memfd:NAME (deleted)". */
+bool memfd_has_name(int fd, const char *name)
+{
+	static const char head[] = "/memfd:", tail[] = " (deleted)";
+	char path[40], target[300];
+	size_t len = strlen(name);
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	return strncmp(target, head, strlen(head)) == 0 &&
+	       strncmp(target + strlen(head), name, len) == 0 &&
+	       strcmp(target + strlen(head) + len, tail) == 0;
 }

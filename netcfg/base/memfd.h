@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files without a name (memfd_create(2)) that one process hands to another, sealed so that neither
- * can pull what the other reads from under it. Holds no state.
+ * Files without a name (memfd_create(2)) that one process hands to another; those that are shared
+ * are sealed, so that neither can pull what the other reads from under it. Holds no state.
  */
 #ifndef PLENUM_NETCFG_MEMFD_H
 #define PLENUM_NETCFG_MEMFD_H
@@ -14,5 +14,10 @@ int memfd_new_sealed(const char *name, const void *data, size_t len);
 /* size bytes of zeros to be mapped by both sides: its content may change, its size may not, so that
  * no writer can make a reader's access fault. The descriptor, or negative errno. */
 int memfd_new_shared(const char *name, size_t size);
+/* Empty and to be grown by whoever has it; nobody can seal it. The descriptor, or negative errno.
+ */
+int memfd_new_empty(const char *name);
+/* Whether it is such a file, or one of the others, that was made with this name. */
+bool memfd_has_name(int fd, const char *name);
 
 #endif

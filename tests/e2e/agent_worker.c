@@ -8,8 +8,10 @@
  *   deaf          do not answer an adoption
  *   frozen        become ready, then let the heart stand still
  *   hold          at start, have the agent hold the file ID.held; drop: have it let that go
- * It writes NAME.start (pid, epoch, how often its state was used before, inherited descriptors) and
- * NAME.link (a line a message, with the time in ns), where NAME is its worker id.
+ * It writes ID.start (pid, epoch, how often its state was used before, inherited descriptors),
+ * ID.link (a line a message, with the time in ns), where ID is its worker id, and NAME.served
+ * (worker and pid, how often its state was used before, and for a mount its id) for each: mount-,
+ * or export-, and the last part of its path.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -54,20 +56,45 @@ static void say(uint32_t type, int32_t code, const char *text)
 		_exit(LAUNCH_EXIT_ORPHAN);
 }
 
+/* Each start leaves one byte for its successors. */
+static int use_state(int fd)
+{
+	off_t n = lseek(fd, 0, SEEK_END);
+
+	if (n < 0 || write(fd, "x", 1) != 1)
+		_exit(1);
+	return (int)n;
+}
+
+static void log_served(const char *path, int state_fd, const uint8_t id[16])
+{
+	char file[512];
+	FILE *f;
+
+	snprintf(file, sizeof(file), "%s/%s-%s.served", dir, id ? "mount" : "export",
+		 strrchr(path, '/') + 1);
+	f = fopen(file, "ae");
+	if (!f)
+		_exit(1);
+	fprintf(f, "worker %u pid %d state %d id ", config.worker_id, getpid(),
+		use_state(state_fd));
+	for (unsigned i = 0; id && i < 16; i++)
+		fprintf(f, "%02x", id[i]);
+	fprintf(f, "\n");
+	fclose(f);
+}
+
 static void log_start(void)
 {
-	off_t state = lseek(LAUNCH_FD_STATE, 0, SEEK_END);
+	int state = use_state(LAUNCH_FD_STATE);
 	DIR *d = opendir("/proc/self/fd");
 	FILE *f = open_log("start");
 	struct dirent *e;
 
 	if (!f || !d)
 		_exit(1);
-	/* Each start leaves one byte for its successors. */
-	if (state < 0 || write(LAUNCH_FD_STATE, "x", 1) != 1)
-		_exit(1);
 	fprintf(f, "pid %d epoch %u boot %" PRIx64 " state %d fds", getpid(), config.epoch,
-		config.boot_id, (int)state);
+		config.boot_id, state);
 	while ((e = readdir(d))) {
 		int fd = atoi(e->d_name);
 
@@ -77,6 +104,10 @@ static void log_start(void)
 	fprintf(f, "\n");
 	closedir(d);
 	fclose(f);
+	for (uint32_t i = 0; i < config.n_mounts; i++)
+		log_served(config.mounts[i].path, config.mounts[i].state_fd, config.mounts[i].id);
+	for (uint32_t i = 0; i < config.n_exports; i++)
+		log_served(config.exports[i].path, config.exports[i].state_fd, NULL);
 }
 
 /* What the next agent finds in this worker is of another version than its own. */

@@ -42,6 +42,7 @@ struct worker_proc {
 	int config_fd, stats_fd, state_fd, key_fd, control, pidfd;
 	int alive;    /* the write end of its pipe, until `abandon` */
 	int extra_fd; /* /dev/fuse or the export */
+	int extra_state_fd;
 	pid_t pid;
 	bool hold;
 	struct launch_stats *stats;
@@ -113,9 +114,10 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 	c->log_level = log_level;
 	config_ports(w, host);
 	w->state_fd = memfd_create("state", MFD_CLOEXEC);
+	w->extra_state_fd = memfd_create("extra-state", MFD_CLOEXEC);
 	w->stats_fd = memfd_create("stats", MFD_CLOEXEC);
 	w->key_fd = memfd_create("key", MFD_CLOEXEC);
-	if (w->state_fd < 0 || w->stats_fd < 0 ||
+	if (w->state_fd < 0 || w->extra_state_fd < 0 || w->stats_fd < 0 ||
 	    getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key) ||
 	    write(w->key_fd, key, sizeof(key)) != (ssize_t)sizeof(key) ||
 	    ftruncate(w->stats_fd, sizeof(struct launch_stats)) < 0)
@@ -145,6 +147,7 @@ static void config_front(void)
 	}
 	m->n_addrs = LEGS;
 	m->fuse_fd = LAUNCH_FD_FIRST;
+	m->state_fd = LAUNCH_FD_FIRST + 1;
 	front.extra_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (front.extra_fd < 0)
 		die("/dev/fuse");
@@ -165,6 +168,7 @@ static void config_back(void)
 	snprintf(e->name, sizeof(e->name), "scratch");
 	snprintf(e->path, sizeof(e->path), "%s", export_path);
 	e->dir_fd = LAUNCH_FD_FIRST;
+	e->state_fd = LAUNCH_FD_FIRST + 1;
 	back.extra_fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (back.extra_fd < 0)
 		die(export_path);
@@ -172,8 +176,8 @@ static void config_back(void)
 
 static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 {
-	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,
-		      agent,   alive,	     w->key_fd,	  w->extra_fd};
+	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,	    agent,
+		      alive,   w->key_fd,    w->extra_fd, w->extra_state_fd};
 	int ns = open(w->netns, O_RDONLY | O_CLOEXEC), high[ARRAY_SIZE(from)];
 	sigset_t none;
 
@@ -186,7 +190,7 @@ static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++)
 		if (dup2(high[i], LAUNCH_FD_CONTROL + (int)i) < 0)
 			die("dup2");
-	syscall(SYS_close_range, LAUNCH_FD_FIRST + 1, ~0U, 0);
+	syscall(SYS_close_range, LAUNCH_FD_FIRST + 2, ~0U, 0);
 	if (asan)
 		setenv("ASAN_OPTIONS", asan, 1);
 	execl(worker_path, worker_path, (char *)NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The agent's parts that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
+#include "agent/exports.h"
 #include "agent/job.h"
 #include "agent/mountinfo.h"
 #include "netcfg/base/file.h"
@@ -102,13 +103,19 @@ static void test_second_agent_is_refused(void **state)
 static void test_record_survives_and_is_cleaned(void **state)
 {
 	struct events *ev = calloc(1, sizeof(*ev));
-	struct launch_mount what = {
-		.path = "/no where", .peer = "b", .export_name = "x", .id = {7}};
+	struct launch_mount what = {.path = "/no where",
+				    .peer = "b",
+				    .export_name = "x",
+				    .id = {7},
+				    .fuse_fd = -1,
+				    .state_fd = -1};
 	struct rundir_process recorded = {.worker_id = 3,
 					  .launch_version = LAUNCH_VERSION,
 					  .n_restarts = 5,
 					  .n_fuse = 1,
-					  .fuse = {{.fd = 9, .id = {7}}}};
+					  .fuse = {{.fd = 9, .state_fd = 10, .id = {7}}},
+					  .n_states = 1,
+					  .states = {{.fd = 12, .export = "scratch"}}};
 	struct rundir rd;
 	pid_t owner, child = fork();
 	char why[256];
@@ -135,6 +142,10 @@ static void test_record_survives_and_is_cleaned(void **state)
 	assert_int_equal(rd.processes[0].n_restarts, 5);
 	assert_int_equal(rd.processes[0].n_fuse, 1);
 	assert_int_equal(rd.processes[0].fuse[0].fd, 9);
+	assert_int_equal(rd.processes[0].fuse[0].state_fd, 10);
+	assert_int_equal(rd.processes[0].n_states, 1);
+	assert_int_equal(rd.processes[0].states[0].fd, 12);
+	assert_string_equal(rd.processes[0].states[0].export, "scratch");
 	assert_memory_equal(rd.processes[0].fuse[0].id, what.id, sizeof(what.id));
 	assert_false(rd.processes[0].adopted);
 	/* A process with our child's pid but another start time is somebody else's. */
@@ -169,6 +180,75 @@ static void test_epoch_grows(void **state)
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
 	assert_true(rundir_next_epoch(&rd) > b);
 	rundir_done(&rd);
+}
+
+static void read_key(const struct rundir *rd, char key[LAUNCH_KEY_BYTES])
+{
+	autoclose int fd = rundir_open_key(rd);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, key, LAUNCH_KEY_BYTES, 0), LAUNCH_KEY_BYTES);
+}
+
+/* A reboot takes the run directory; what clients were given before must still be right. */
+static void test_key_is_made_once(void **state)
+{
+	char key[LAUNCH_KEY_BYTES], again[LAUNCH_KEY_BYTES], why[256], path[160], other[160];
+	struct rundir rd;
+	struct stat st;
+	pid_t owner;
+
+	snprintf(path, sizeof(path), "%s/handle-key", state_dir);
+	snprintf(other, sizeof(other), "%s/rebooted", dir);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	read_key(&rd, key);
+	rundir_done(&rd);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(rundir_open(other, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	read_key(&rd, again);
+	assert_memory_equal(key, again, sizeof(key));
+	/* What is no key is not replaced by one that makes all handles stale. */
+	write_text(path, "short");
+	assert_int_equal(rundir_open_key(&rd), -EUCLEAN);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(rundir_open_key(&rd), -EUCLEAN);
+	rundir_done(&rd);
+}
+
+/* By its name alone, whoever serves it; and a hold by its key alone. */
+static void test_exports_keep_what_moves(void **state)
+{
+	struct launch_config *c = calloc(1, sizeof(*c));
+	struct exports x = {0};
+	int fd = exports_state(&x, "a"), held, other;
+
+	assert_true(fd >= 0);
+	assert_int_equal(exports_state(&x, "a"), fd);
+	other = exports_state(&x, "b");
+	assert_int_not_equal(other, fd);
+	held = open("/", O_PATH | O_CLOEXEC);
+	assert_int_equal(exports_hold(&x, "a", 7, held), 0);
+	assert_int_equal(exports_hold(&x, "b", 7, fcntl(held, F_DUPFD_CLOEXEC, CHECKED_FD)), 0);
+	assert_int_equal(fcntl(held, F_GETFD), -1); /* replaced by the other */
+	assert_int_equal(exports_hold(&x, "b", 8, open("/", O_RDONLY | O_CLOEXEC)), -EBADF);
+	exports_drop(&x, 7);
+	assert_int_equal(fcntl(CHECKED_FD, F_GETFD), -1);
+	c->n_exports = 1;
+	strcpy(c->exports[0].name, "b");
+	exports_keep(&x, c, 1);
+	assert_false(exports_has_state(&x, "a"));
+	assert_int_equal(exports_state(&x, "b"), other);
+	/* Another's state, and no state at all, are not taken. */
+	held = fcntl(other, F_DUPFD_CLOEXEC, CHECKED_FD);
+	assert_int_equal(exports_adopt(&x, "a", held), -ENOENT);
+	assert_int_equal(exports_adopt_stored(&x, held, "export-a"), -ENOENT);
+	exports_done(&x, false);
+	assert_int_equal(exports_adopt_stored(&x, held, "export-b"), 0);
+	assert_int_equal(exports_state(&x, "b"), held);
+	exports_done(&x, true);
+	free(c);
 }
 
 static void test_garbage_record(void **state)
@@ -378,6 +458,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_record_survives_and_is_cleaned, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_key_is_made_once, setup, teardown),
+		cmocka_unit_test(test_exports_keep_what_moves),
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_record_of_another_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_run_directory, setup, teardown),

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* States and held descriptors of exports: apart from the workers, which they outlive and between
+ * which they move. */
+#include "agent/exports.h"
+#include "agent/holds.h"
+#include "agent/loop.h"
+#include "netcfg/base/memfd.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_HEAD "export-"
+#define STATE_NAME_MAX (PLENUM_NAME_MAX + 16)
+
+struct export
+{
+	char name[PLENUM_NAME_MAX];
+	int state_fd; /* -1: none yet */
+	struct holds holds;
+	struct export *next;
+};
+
+/* For the service manager, and of the memfd itself: it says whose state it is. */
+static const char *state_name(const char *name, char *buf)
+{
+	snprintf(buf, STATE_NAME_MAX, NAME_HEAD "%.*s", PLENUM_NAME_MAX - 1, name);
+	return buf;
+}
+
+static struct export *find(const struct exports *x, const char *name)
+{
+	struct export *e = x->first;
+
+	while (e && strcmp(e->name, name) != 0)
+		e = e->next;
+	return e;
+}
+
+static struct export *get(struct exports *x, const char *name)
+{
+	struct export *e = find(x, name);
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	e->state_fd = -1;
+	e->next = x->first;
+	x->first = e;
+	return e;
+}
+
+static void forget(struct export *e)
+{
+	char name[STATE_NAME_MAX];
+
+	if (e->state_fd >= 0)
+		loop_unstore_fd(state_name(e->name, name));
+	holds_clear(&e->holds, e->name);
+}
+
+static void export_free(struct export *e)
+{
+	holds_done(&e->holds);
+	cleanup_close(&e->state_fd);
+	free(e);
+}
+
+int exports_state(struct exports *x, const char *name)
+{
+	struct export *e = get(x, name);
+	char text[STATE_NAME_MAX];
+
+	if (!e)
+		return -ENOMEM;
+	if (e->state_fd >= 0)
+		return e->state_fd;
+	holds_clear(&e->holds, e->name);
+	e->state_fd = memfd_new_empty(state_name(name, text));
+	if (e->state_fd >= 0)
+		loop_store_fd(e->state_fd, text);
+	return e->state_fd;
+}
+
+bool exports_has_state(const struct exports *x, const char *name)
+{
+	const struct export *e = find(x, name);
+
+	return e && e->state_fd >= 0;
+}
+
+int exports_adopt(struct exports *x, const char *name, int fd)
+{
+	char text[STATE_NAME_MAX];
+	struct export *e;
+
+	if (exports_has_state(x, name) || !memfd_has_name(fd, state_name(name, text)))
+		return -ENOENT;
+	e = get(x, name);
+	if (!e)
+		return -ENOMEM;
+	e->state_fd = fd;
+	/* Again where it came from there: the service manager knows one descriptor once. */
+	loop_store_fd(fd, text);
+	return 0;
+}
+
+int exports_adopt_stored(struct exports *x, int fd, const char *stored)
+{
+	const char *name;
+	uint64_t key;
+
+	if (strncmp(stored, NAME_HEAD, strlen(NAME_HEAD)) == 0)
+		return exports_adopt(x, stored + strlen(NAME_HEAD), fd);
+	name = holds_parse_name(stored, &key);
+	if (!name)
+		return -ENOENT;
+	exports_hold(x, name, key, fd);
+	return 0;
+}
+
+int exports_hold(struct exports *x, const char *name, uint64_t key, int fd)
+{
+	struct export *e;
+
+	exports_drop(x, key);
+	e = get(x, name);
+	if (e)
+		return holds_add(&e->holds, e->name, key, fd);
+	close(fd);
+	return -ENOMEM;
+}
+
+void exports_drop(struct exports *x, uint64_t key)
+{
+	for (struct export *e = x->first; e; e = e->next)
+		if (holds_drop(&e->holds, e->name, key))
+			return;
+}
+
+static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < configs[i].n_exports; j++)
+			if (strcmp(configs[i].exports[j].name, e->name) == 0)
+				return true;
+	return false;
+}
+
+void exports_keep(struct exports *x, const struct launch_config *configs, size_t n)
+{
+	for (struct export **at = &x->first; *at;) {
+		struct export *e = *at;
+
+		if (is_in_use(e, configs, n)) {
+			at = &e->next;
+			continue;
+		}
+		*at = e->next;
+		forget(e);
+		export_free(e);
+	}
+}
+
+void exports_done(struct exports *x, bool for_good)
+{
+	while (x->first) {
+		struct export *e = x->first;
+
+		x->first = e->next;
+		if (for_good)
+			forget(e);
+		export_free(e);
+	}
+}
