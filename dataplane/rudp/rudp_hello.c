@@ -89,6 +89,7 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 		s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
 	s->chosen_identity = 0;
+	rudp_session_renumber(s);
 	s->connecting_ns = now;
 	s->rotate_ns = now + NSEC_PER_SEC;
 	for (unsigned i = 0; i < s->n_seeds; i++) {
@@ -133,8 +134,7 @@ static bool path_wants_hello(const struct rudp_path *p)
 	       !p->local_down;
 }
 
-/* Free to follow another worker, or the same once more: from the beginning, because a HELLO with a
- * cookie brings ACCEPT alone, and that means nothing from a worker that is not followed. */
+/* Free to follow another worker, or the same once more. */
 static void choice_drop(struct rudp_session *s, uint64_t hello_at)
 {
 	s->chosen_identity = 0;
@@ -146,11 +146,20 @@ static void choice_drop(struct rudp_session *s, uint64_t hello_at)
 	}
 }
 
+/* From the beginning: whoever found a cookie of ours good may have made a session, of which we
+ * heard nothing, and sends packets to our number. Under a new one they cannot be taken for those of
+ * the session that we will get in the end. */
+static void hello_restart(struct rudp_session *s, uint64_t now)
+{
+	choice_drop(s, now);
+	rudp_session_renumber(s);
+}
+
 void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 {
 	if (s->state == SESSION_CONNECTING) {
 		if (s->chosen_identity && now > s->chosen_ns + CHOICE_NS)
-			choice_drop(s, now);
+			hello_restart(s, now);
 		/* More seeds than paths: let the next ones have their turn. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
@@ -386,6 +395,11 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	}
 	if (ch.identity != s->chosen_identity)
 		return 0;
+	if (p->cookie && p->cookie != ch.cookie) { /* ours was refused: it is another life */
+		hello_restart(s, now);
+		rudp_session_touch(s);
+		return 0;
+	}
 	p->cookie = ch.cookie;
 	p->hello_ns = now;
 	rudp_session_touch(s);

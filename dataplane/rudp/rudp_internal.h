@@ -276,6 +276,8 @@ int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst
 /* rudp_session.c */
 int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* memory only */
+/* Another number for the same place: packets to the old one are nobody's from now on. */
+void rudp_session_renumber(struct rudp_session *s);
 struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number);
 /* All calls end (client: -status to `response`; server: call_gone, sent), buffers go back. */
 void rudp_session_end_calls(struct rudp_session *s, int status);

@@ -17,6 +17,11 @@ static uint64_t number_make(struct rudp *r, unsigned index)
 	return n;
 }
 
+void rudp_session_renumber(struct rudp_session *s)
+{
+	s->number = number_make(s->r, (unsigned)(s->number & INDEX_MASK));
+}
+
 struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number)
 {
 	unsigned index = (unsigned)(number & INDEX_MASK);
@@ -113,7 +118,6 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 	s->state = SESSION_CONNECTING;
 	s->replaced_number = s->peer_number;
 	s->peer_number = 0;
-	s->number = number_make(s->r, (unsigned)(s->number & INDEX_MASK));
 	rudp_hello_start(s, now);
 	rudp_session_touch(s);
 	rudp_session_end_calls(s, -ECONNRESET);

@@ -266,6 +266,32 @@ static void test_reconnects(void **state)
 	}
 }
 
+/* The server dies while the client gets in, so that two of its lives may have made a session of the
+ * same HELLO: what the first of them still says must not count in the second. */
+static void test_restart_while_connecting(void **state)
+{
+	for (uint64_t seed = 1; seed <= 8 * RECONNECT_RUNS; seed++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.seed = seed;
+		cfg.legs = 1 + seed % 2;
+		cfg.loss = cfg.reorder = 200000;
+		cfg.reorder_ns = 20 * MS;
+		sim = sim_new(&cfg);
+		for (unsigned life = 0; life < 40; life++) {
+			CHECK(sim, sim_pass(sim, MS + sim_random(sim, 20 * MS)));
+			sim_restart(sim, SIM_SERVER);
+			CHECK(sim, sim_connect(sim, 10 * SEC));
+			for (unsigned i = 0; i < 4; i++)
+				assert_true(sim_call(sim, 1, 100, 100, 0));
+			CHECK(sim, sim_finish(sim, 10 * SEC));
+			sim_restart(sim, SIM_SERVER);
+		}
+		sim_free(sim);
+	}
+}
+
 /* A leg was left, and before anything arrived on the other the server died, too. The pause that
  * began then is over with that session; the next failover shows its own. */
 static void test_pause_of_former_life(void **state)
@@ -710,14 +736,23 @@ static void test_random_worlds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_echo),	      cmocka_unit_test(test_throughput),
-		cmocka_unit_test(test_failover),      cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_reconnects),    cmocka_unit_test(test_pause_of_former_life),
-		cmocka_unit_test(test_hello_lost),    cmocka_unit_test(test_client_restart),
-		cmocka_unit_test(test_lost),	      cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_credit),	      cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_one_way),	      cmocka_unit_test(test_standby),
-		cmocka_unit_test(test_garbage),	      cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_echo),
+		cmocka_unit_test(test_throughput),
+		cmocka_unit_test(test_failover),
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_reconnects),
+		cmocka_unit_test(test_restart_while_connecting),
+		cmocka_unit_test(test_pause_of_former_life),
+		cmocka_unit_test(test_hello_lost),
+		cmocka_unit_test(test_client_restart),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_credit),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_one_way),
+		cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_random_worlds),
 	};
 
