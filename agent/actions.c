@@ -45,6 +45,9 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "its legs or their addresses change";
 	if (a->n_exports != b->n_exports || memcmp(a->exports, b->exports, sizeof(a->exports)) != 0)
 		return "its exports change";
+	if (memcmp(a->clients, b->clients, sizeof(a->clients)) != 0 ||
+	    memcmp(a->ids, b->ids, sizeof(a->ids)) != 0)
+		return "who may use its exports changes";
 	if (a->n_mounts != b->n_mounts || memcmp(a->mounts, b->mounts, sizeof(a->mounts)) != 0)
 		return "its mounts change";
 	return "its settings change";
@@ -111,7 +114,7 @@ static bool has_mount(const struct launch_config *c, const struct launch_mount *
 
 		if (strcmp(have->path, m->path) == 0 && strcmp(have->peer, m->peer) == 0 &&
 		    strcmp(have->export_name, m->export_name) == 0 &&
-		    have->read_only == m->read_only)
+		    have->read_only == m->read_only && have->suid == m->suid && have->dev == m->dev)
 			return true;
 	}
 	return false;
@@ -163,7 +166,7 @@ static bool has_export(const struct launch_config *c, const struct launch_export
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		if (strcmp(c->exports[i].name, e->name) == 0 &&
 		    strcmp(c->exports[i].path, e->path) == 0 &&
-		    c->exports[i].read_only == e->read_only)
+		    c->exports[i].read_only == e->read_only && c->exports[i].crosses == e->crosses)
 			return true;
 	return false;
 }

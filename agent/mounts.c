@@ -214,7 +214,8 @@ static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major
 		{"max_read", max_read}, {"default_permissions", NULL},
 		{"allow_other", NULL},	{"ro", NULL}, /* last */
 	};
-	unsigned attr = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
+	unsigned attr = (w->read_only ? MOUNT_ATTR_RDONLY : 0) | (w->suid ? 0 : MOUNT_ATTR_NOSUID) |
+			(w->dev ? 0 : MOUNT_ATTR_NODEV);
 	autoclose int fs = fsopen("fuse", FSOPEN_CLOEXEC);
 	autoclose int mnt = -1;
 	struct statx st;
@@ -228,7 +229,7 @@ static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major
 	r = configure(fs, options, ARRAY_SIZE(options) - (w->read_only ? 0 : 1));
 	if (r < 0)
 		return r;
-	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr | (w->read_only ? MOUNT_ATTR_RDONLY : 0));
+	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr);
 	/* Without AT_STATX_DONT_SYNC it would ask the worker that is not there yet. */
 	if (mnt < 0 || statx(mnt, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
 		return -errno;
@@ -282,7 +283,8 @@ static int mount_one(struct mounts *m, struct mount_point *p, char *why)
 static bool is_same(const struct launch_mount *a, const struct launch_mount *b)
 {
 	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
-	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only;
+	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only &&
+	       a->suid == b->suid && a->dev == b->dev;
 }
 
 /* Under these names the service manager keeps a mount's descriptors over the agent's death; the

@@ -65,24 +65,26 @@ static bool parse_id(const char *text, uint8_t id[16])
 	return true;
 }
 
-/* "mount 0:52 ID PEER EXPORT ro /as/configured" and, on a line of its own, "at /real/path". */
+/* "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and, on a line of its own, "at
+ * /real/path". */
 static void print_mount(FILE *f, const struct rundir_mount *m)
 {
 	fprintf(f, "mount %u:%u ", m->major, m->minor);
 	print_id(f, m->what.id);
-	fprintf(f, " %s %s %s %s\nat %s\n", m->what.peer, m->what.export_name,
-		m->what.read_only ? "ro" : "rw", m->what.path, m->path);
+	fprintf(f, " %s %s %s%s%s %s\nat %s\n", m->what.peer, m->what.export_name,
+		m->what.read_only ? "ro" : "rw", m->what.suid ? ",suid" : "",
+		m->what.dev ? ",dev" : "", m->what.path, m->path);
 }
 
 /* Without the device numbers it could be anybody's; the rest may be of another version. */
 static bool parse_mount(const char *line, struct rundir_mount *ret)
 {
-	char id[33] = "", mode[3] = "";
+	char id[33] = "", mode[16] = "";
 	int at = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->what.fuse_fd = ret->what.state_fd = -1;
-	if (sscanf(line, "mount %u:%u %32[0-9a-f] %63s %63s %2s %n", &ret->major, &ret->minor, id,
+	if (sscanf(line, "mount %u:%u %32[0-9a-f] %63s %63s %15s %n", &ret->major, &ret->minor, id,
 		   ret->what.peer, ret->what.export_name, mode, &at) < 2)
 		return false;
 	if (at == 0 || !parse_id(id, ret->what.id)) {
@@ -90,7 +92,9 @@ static bool parse_mount(const char *line, struct rundir_mount *ret)
 		ret->what.fuse_fd = ret->what.state_fd = -1;
 		return true;
 	}
-	ret->what.read_only = strcmp(mode, "ro") == 0;
+	ret->what.read_only = strncmp(mode, "ro", 2) == 0;
+	ret->what.suid = strstr(mode, ",suid") != NULL;
+	ret->what.dev = strstr(mode, ",dev") != NULL;
 	snprintf(ret->what.path, sizeof(ret->what.path), "%s", line + at);
 	return true;
 }

@@ -113,7 +113,8 @@ static uint64_t patience_ns(const struct sup_worker *w)
 	uint64_t ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		ns = MIN_OF(ns, w->config.mounts[i].timeout_s * NSEC_PER_SEC);
+		if (w->config.mounts[i].soft_s)
+			ns = MIN_OF(ns, w->config.mounts[i].soft_s * NSEC_PER_SEC);
 	return ns == UINT64_MAX ? PATIENCE_NS : ns;
 }
 

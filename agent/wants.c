@@ -107,7 +107,10 @@ static int fill_mount(const struct spec *spec, const struct plan *plan,
 	memcpy(lm->export_name, sm->from_export, sizeof(lm->export_name));
 	memcpy(lm->peer, sm->from_host, sizeof(lm->peer));
 	lm->read_only = sm->read_only;
-	lm->timeout_s = sm->timeout_s;
+	lm->soft_s = sm->soft_s;
+	lm->locks_none = sm->locks == SPEC_LOCKS_NONE;
+	lm->suid = sm->suid;
+	lm->dev = sm->dev;
 	for (size_t i = 0; peer && i < peer->n_ips && lm->n_addrs < LAUNCH_PEER_ADDRS_MAX; i++) {
 		lm->addrs[lm->n_addrs].ip = peer->ips[i];
 		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : pw->udp_port;
@@ -123,6 +126,72 @@ static int fill_mount(const struct spec *spec, const struct plan *plan,
 		return -EINVAL;
 	}
 	return copy_path(sm->path, &sm->pos, d, lm->path, sizeof(lm->path));
+}
+
+static enum launch_squash squash_of(enum spec_squash s)
+{
+	switch (s) {
+	case SPEC_SQUASH_NONE:
+		return LAUNCH_SQUASH_NONE;
+	case SPEC_SQUASH_ALL:
+		return LAUNCH_SQUASH_ALL;
+	default:
+		return LAUNCH_SQUASH_ROOT;
+	}
+}
+
+static void add_ids(const struct spec_ids *map, size_t n, struct launch_config *c)
+{
+	for (size_t i = 0; i < n && c->n_ids < LAUNCH_IDS_MAX; i++)
+		c->ids[c->n_ids++] =
+			(struct launch_ids){map[i].client, map[i].server, map[i].count};
+}
+
+/* Member by member into memory that was zeroed: configurations are compared byte by byte. */
+static void add_client(const struct spec_client *sc, const char *host,
+		       const struct ip_prefix *network, uint32_t first_ids, struct launch_config *c)
+{
+	struct launch_client *to;
+
+	if (c->n_clients == LAUNCH_CLIENTS_MAX)
+		return;
+	to = &c->clients[c->n_clients++];
+	if (host)
+		snprintf(to->host, sizeof(to->host), "%s", host);
+	if (network)
+		to->network = *network;
+	to->read_only = sc->access == SPEC_ACCESS_RO;
+	to->squash = squash_of(sc->squash);
+	to->anonuid = sc->anonuid;
+	to->anongid = sc->anongid;
+	to->first_ids = first_ids;
+	to->n_uids = (uint32_t)sc->n_uid_map;
+	to->n_gids = (uint32_t)sc->n_gid_map;
+}
+
+/* One rule a host and network; a spec that was checked has no more of them than fit. */
+static void fill_clients(const struct spec_export *se, struct launch_config *c,
+			 struct launch_export *e)
+{
+	static const struct spec_client anyone = {
+		.squash = SPEC_SQUASH_ROOT, .anonuid = SPEC_ID_NOBODY, .anongid = SPEC_ID_NOBODY};
+	const struct spec_client *clients = se->n_clients ? se->clients : &anyone;
+
+	e->first_client = c->n_clients;
+	for (size_t i = 0; i < MAX_OF(se->n_clients, 1); i++) {
+		const struct spec_client *sc = &clients[i];
+		uint32_t first_ids = c->n_ids;
+
+		add_ids(sc->uid_map, sc->n_uid_map, c);
+		add_ids(sc->gid_map, sc->n_gid_map, c);
+		for (size_t j = 0; j < sc->n_hosts; j++)
+			add_client(sc, sc->hosts[j], NULL, first_ids, c);
+		for (size_t j = 0; j < sc->n_networks; j++)
+			add_client(sc, NULL, &sc->networks[j], first_ids, c);
+		if (sc->n_hosts == 0 && sc->n_networks == 0)
+			add_client(sc, NULL, NULL, first_ids, c);
+	}
+	e->n_clients = c->n_clients - e->first_client;
 }
 
 static int fill_worker(const struct spec *spec, const struct plan *plan,
@@ -152,6 +221,8 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 
 		memcpy(e->name, pw->exports[i].name, sizeof(e->name));
 		e->read_only = pw->exports[i].read_only;
+		e->crosses = pw->exports[i].submounts == SPEC_SUBMOUNTS_CROSS;
+		fill_clients(&pw->exports[i], c, e);
 		r = copy_path(pw->exports[i].path, &pw->exports[i].pos, d, e->path,
 			      sizeof(e->path));
 	}

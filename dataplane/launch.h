@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 5
+#define LAUNCH_VERSION 6
 
 /*
  * Inherited descriptors. All others are closed.
@@ -47,6 +47,8 @@ enum launch_fd {
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_MOUNTS_MAX 16
 #define LAUNCH_EXPORTS_MAX 16
+#define LAUNCH_CLIENTS_MAX 256
+#define LAUNCH_IDS_MAX 256
 #define LAUNCH_PEER_ADDRS_MAX 16
 #define LAUNCH_PATHS_MAX 32
 #define LAUNCH_REASON_MAX 128
@@ -83,12 +85,31 @@ struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent
 			 * on. It goes where the mount goes: to another worker, to another agent; the
 			 * agent never reads it, and never gives it to two processes at once */
 	bool read_only;
-	uint32_t timeout_s;
+	bool suid, dev;	 /* of the kernel's mount */
+	bool locks_none; /* locks are refused; else the client's kernel keeps them by itself */
+	uint32_t soft_s; /* how long requests wait before they fail; 0: hard, they wait */
 	struct {
 		struct ip_addr ip;
 		uint16_t port;
 	} addrs[LAUNCH_PEER_ADDRS_MAX]; /* seeds: any data IPs of the peer */
 	uint32_t n_addrs;
+};
+
+enum launch_squash { LAUNCH_SQUASH_NONE, LAUNCH_SQUASH_ROOT, LAUNCH_SQUASH_ALL };
+
+struct launch_ids { /* count ids from these on */
+	uint32_t client, server, count;
+};
+
+struct launch_client {		    /* compute: who may use an export, and how */
+	char host[PLENUM_NAME_MAX]; /* "": not by name */
+	struct ip_prefix network;   /* family 0: not by address; neither: every client */
+	bool read_only;
+	enum launch_squash squash;
+	uint32_t anonuid, anongid;
+	/* In launch_config.ids: the ranges of users, then those of groups. None: ids are the same.
+	 */
+	uint32_t first_ids, n_uids, n_gids;
 };
 
 struct launch_export {
@@ -98,6 +119,9 @@ struct launch_export {
 	int state_fd;	/* memfd, empty at first: the same for the export of this name, whatever its
 			 * path or options */
 	bool read_only;
+	bool crosses; /* what is mounted below is seen too */
+	/* In launch_config.clients: the first that fits counts; who fits none is refused. */
+	uint32_t first_client, n_clients;
 };
 
 struct launch_config {
@@ -119,6 +143,10 @@ struct launch_config {
 	uint32_t n_mounts;
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
+	struct launch_client clients[LAUNCH_CLIENTS_MAX];
+	uint32_t n_clients;
+	struct launch_ids ids[LAUNCH_IDS_MAX];
+	uint32_t n_ids;
 };
 
 /* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */

@@ -50,7 +50,7 @@ int fuse_front_new(const struct launch_config *cfg, unsigned index, int state_fd
 				 .state_off = (off_t)(index * sizeof(struct front_state)),
 				 .rudp = r,
 				 .stats = stats,
-				 .timeout_ns = (uint64_t)m->timeout_s * NSEC_PER_SEC,
+				 .timeout_ns = (uint64_t)m->soft_s * NSEC_PER_SEC,
 				 .away_since_ns = now_ns,
 				 .busy_ns = now_ns};
 	flags = fcntl(f->fd, F_GETFL);
@@ -335,7 +335,8 @@ static void front_expire(struct fuse_front *f)
 
 uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 {
-	uint64_t deadline = UINT64_MAX, expires_ns = f->away_since_ns + f->timeout_ns;
+	uint64_t deadline = UINT64_MAX;
+	uint64_t expires_ns = f->timeout_ns ? f->away_since_ns + f->timeout_ns : UINT64_MAX;
 
 	if (f->bye_done && f->session) {
 		rudp_session_close(f->session, now_ns);

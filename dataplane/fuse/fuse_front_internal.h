@@ -64,7 +64,7 @@ struct fuse_front {
 	struct rudp *rudp;
 	struct rudp_session *session;
 	struct launch_stats *stats;
-	uint64_t timeout_ns;
+	uint64_t timeout_ns;	 /* 0: hard */
 	struct front_state kept; /* what the state descriptor holds */
 	enum front_link link;
 	bool gone; /* unmounted */

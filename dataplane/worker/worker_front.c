@@ -179,7 +179,7 @@ static void report_absence(struct worker *w, unsigned i)
 	m->absence_reported = true;
 	snprintf(text, sizeof(text),
 		 "%.100s: %.60s has been away for %u s; requests fail (EIO) until it is back",
-		 cfg->path, cfg->peer, cfg->timeout_s);
+		 cfg->path, cfg->peer, cfg->soft_s);
 	log_warning("%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }

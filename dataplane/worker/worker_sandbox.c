@@ -43,13 +43,15 @@ static int sandbox_fail(int e, char *why, const char *what)
 
 /* ------------------------------------------------------------------ before the ports */
 
-/* With the mounts that lie in it now, as the export's users have always seen them. */
+/* With the mounts that lie in it now, or with the directories beneath them. */
 static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n_exports; i++) {
-		s->trees[i] = open_tree(cfg->exports[i].dir_fd, "",
+		const struct launch_export *e = &cfg->exports[i];
+
+		s->trees[i] = open_tree(e->dir_fd, "",
 					OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH |
-						AT_RECURSIVE);
+						(e->crosses ? AT_RECURSIVE : 0));
 		if (s->trees[i] < 0)
 			return -errno;
 	}

@@ -78,6 +78,43 @@ static void print_legs(const struct plan *p, FILE *f)
 	}
 }
 
+static void print_mount(const struct spec_mount *m, FILE *f)
+{
+	fprintf(f, "      mounts %s from %s/%s", m->path, m->from_host, m->from_export);
+	if (m->read_only)
+		fputs(", read-only", f);
+	if (m->soft_s)
+		fprintf(f, ", soft %us", m->soft_s);
+	fprintf(f, "%s%s%s\n", m->suid ? "" : ", nosuid", m->dev ? "" : ", nodev",
+		m->locks == SPEC_LOCKS_NONE ? ", no locks" : "");
+}
+
+/* "to host-a, 10.10.0.0/16: read-only, squash all" */
+static void print_client(const struct spec_client *c, FILE *f)
+{
+	char text[IP_ADDR_STR_MAX];
+
+	fprintf(f, "        to%s", c->n_hosts + c->n_networks ? "" : " every other client");
+	for (size_t i = 0; i < c->n_hosts; i++)
+		fprintf(f, "%s %s", i ? "," : "", c->hosts[i]);
+	for (size_t i = 0; i < c->n_networks; i++)
+		fprintf(f, "%s %s", i + c->n_hosts ? "," : "",
+			ip_prefix_format(&c->networks[i], text, sizeof(text)));
+	fprintf(f, ": %ssquash %s%s%s\n", c->access == SPEC_ACCESS_RO ? "read-only, " : "",
+		spec_squash_to_string(c->squash), c->n_uid_map ? ", users mapped" : "",
+		c->n_gid_map ? ", groups mapped" : "");
+}
+
+static void print_export(const struct spec_export *e, FILE *f)
+{
+	fprintf(f, "      exports %s as %s%s%s%s\n", e->path, e->name,
+		e->read_only ? ", read-only" : "",
+		e->submounts == SPEC_SUBMOUNTS_CROSS ? ", with submounts" : "",
+		e->n_clients ? "" : ", to every client: squash root");
+	for (size_t i = 0; i < e->n_clients; i++)
+		print_client(&e->clients[i], f);
+}
+
 static void print_worker(const struct plan_worker *w, FILE *f)
 {
 	char ip[IP_ADDR_STR_MAX], reason[REASON_FORMAT_MAX];
@@ -89,10 +126,9 @@ static void print_worker(const struct plan_worker *w, FILE *f)
 			ip_prefix_format(&w->ports[i].ip, ip, sizeof(ip)));
 	fprintf(f, "%s\n", w->n_ports ? "" : "  none");
 	for (size_t i = 0; i < w->n_mounts; i++)
-		fprintf(f, "      mounts %s from %s/%s\n", w->mounts[i]->path,
-			w->mounts[i]->from_host, w->mounts[i]->from_export);
+		print_mount(w->mounts[i], f);
 	for (size_t i = 0; i < w->n_exports; i++)
-		fprintf(f, "      exports %s as %s\n", w->exports[i].path, w->exports[i].name);
+		print_export(&w->exports[i], f);
 	if (reason_is_set(&w->reason))
 		fprintf(f, "      %s\n", reason_format(&w->reason, reason, sizeof(reason)));
 	if (w->note[0])

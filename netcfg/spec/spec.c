@@ -26,7 +26,8 @@ static void free_list(const struct spec_key *k, char *base)
 
 		if (k->type == SPEC_TYPE_MAPS)
 			free_fields(k->table, entry);
-		else if (k->type == SPEC_TYPE_URLS || k->type == SPEC_TYPE_ACCOUNTS)
+		else if (k->type == SPEC_TYPE_URLS || k->type == SPEC_TYPE_ACCOUNTS ||
+			 k->type == SPEC_TYPE_NAMES)
 			free(*(char **)entry);
 	}
 	free(*list);

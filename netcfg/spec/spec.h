@@ -20,7 +20,7 @@
 	"# plenum: this text is being committed; plenum.d.next stands for plenum.d\n"
 #define SPEC_NEXT_SUFFIX ".next"
 #define SPEC_PORT_DEFAULT 7411
-#define SPEC_PEER_TIMEOUT_S_DEFAULT 30
+#define SPEC_ID_NOBODY 65534 /* who is nobody else: the kernel's overflow uid and gid */
 
 enum spec_ha { SPEC_HA_NONE, SPEC_HA_DUAL_LEG, SPEC_HA_ACTIVE_BACKUP, SPEC_HA_LACP, SPEC_HA_MAX };
 enum spec_role { SPEC_ROLE_FRONTEND, SPEC_ROLE_COMPUTE, SPEC_ROLE_DRIVES, SPEC_ROLE_MAX };
@@ -32,11 +32,16 @@ enum spec_transport {
 	SPEC_TRANSPORT_MAX
 };
 enum spec_fallback { SPEC_FALLBACK_DEGRADE, SPEC_FALLBACK_REFUSE, SPEC_FALLBACK_MAX };
+enum spec_locks { SPEC_LOCKS_LOCAL, SPEC_LOCKS_NONE, SPEC_LOCKS_MAX };
+enum spec_access { SPEC_ACCESS_RW, SPEC_ACCESS_RO, SPEC_ACCESS_MAX };
+enum spec_squash { SPEC_SQUASH_NONE, SPEC_SQUASH_ROOT, SPEC_SQUASH_ALL, SPEC_SQUASH_MAX };
+enum spec_submounts { SPEC_SUBMOUNTS_HIDE, SPEC_SUBMOUNTS_CROSS, SPEC_SUBMOUNTS_MAX };
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
+const char *spec_squash_to_string(enum spec_squash v);
 const char *spec_fallback_to_string(enum spec_fallback v);
 
 struct spec_network { /* where addresses come from */
@@ -68,7 +73,27 @@ struct spec_mount {
 	char from_host[PLENUM_NAME_MAX]; /* "storage-01/scratch" -> "storage-01" */
 	char from_export[PLENUM_NAME_MAX];
 	bool read_only;
-	uint32_t timeout_s; /* how long requests wait for an absent peer before they fail */
+	uint32_t soft_s; /* how long requests wait before they fail; 0: hard, they wait */
+	enum spec_locks locks;
+	bool suid, dev; /* whether set-id bits and device nodes work, as in mount(8) */
+	struct diag_pos pos;
+};
+
+struct spec_ids { /* count ids from these on; the client's are never above UINT32_MAX - 1 */
+	uint32_t client, server, count;
+	struct diag_pos pos;
+};
+
+struct spec_client { /* who may use an export, and how; without hosts and networks: anyone else */
+	char **hosts;
+	size_t n_hosts;
+	struct ip_prefix *networks;
+	size_t n_networks;
+	enum spec_access access;
+	enum spec_squash squash;
+	uint32_t anonuid, anongid;
+	struct spec_ids *uid_map, *gid_map;
+	size_t n_uid_map, n_gid_map;
 	struct diag_pos pos;
 };
 
@@ -76,6 +101,9 @@ struct spec_export {
 	char name[PLENUM_NAME_MAX];
 	char *path; /* absolute */
 	bool read_only;
+	enum spec_submounts submounts;
+	struct spec_client *clients; /* the first that fits counts; none: anyone, by the defaults */
+	size_t n_clients;
 	struct diag_pos pos;
 };
 

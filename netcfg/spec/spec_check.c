@@ -4,17 +4,15 @@
  * violation at the place that should change, and leaves the spec as it is, but for one thing:
  * explicit addresses get the prefix length of their network.
  */
-#include "netcfg/spec/spec_schema.h"
+#include "netcfg/spec/spec_check_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
-#define NO_INDEX SIZE_MAX
-
 /* The node to blame: the map that begins at pos, or its member, or an item of that. */
-static const struct spec_node *check_node(const struct spec_reader *r, const struct diag_pos *pos,
-					  const char *key, size_t index)
+const struct spec_node *spec_check_node(const struct spec_reader *r, const struct diag_pos *pos,
+					const char *key, size_t index)
 {
 	for (size_t i = 0; i < r->n_trees; i++) {
 		const struct spec_node *map = spec_node_map_at(r->trees[i], pos), *n;
@@ -28,15 +26,6 @@ static const struct spec_node *check_node(const struct spec_reader *r, const str
 	}
 	return NULL;
 }
-
-#define check_error_at(r, map_pos, key, index, ...)                                          \
-	do {                                                                                 \
-		char path_[SPEC_PATH_MAX];                                                   \
-		const struct spec_node *n_ = check_node(r, map_pos, key, index);             \
-		diag_add((r)->d, DIAG_ERROR, n_ ? &n_->pos : (map_pos),                      \
-			 n_ ? spec_node_path(n_, path_, sizeof(path_)) : NULL, __VA_ARGS__); \
-	} while (0)
-#define check_error(r, map_pos, key, ...) check_error_at(r, map_pos, key, NO_INDEX, __VA_ARGS__)
 
 /* A name or path in a list that must be unique. */
 struct check_name {
@@ -494,11 +483,34 @@ static void check_ha_bond(struct spec_reader *r)
 	}
 }
 
+static void check_rules(struct spec_reader *r, const struct spec_worker *w)
+{
+	size_t n_rules = 0, n_ids = 0;
+
+	for (size_t i = 0; i < w->n_exports; i++) {
+		size_t ids;
+
+		spec_check_export(r, &w->exports[i]);
+		n_rules += spec_export_rules(&w->exports[i], &ids);
+		n_ids += ids;
+	}
+	if (n_rules > SPEC_RULES_MAX)
+		check_error(r, &w->pos, "exports",
+			    "their clients name %zu hosts and networks, at most %d are allowed; "
+			    "name networks, or give some exports a worker of their own",
+			    n_rules, SPEC_RULES_MAX);
+	if (n_ids > SPEC_RULE_IDS_MAX)
+		check_error(r, &w->pos, "exports",
+			    "their maps of users and groups have %zu ranges, at most %d are "
+			    "allowed; give some exports a worker of their own",
+			    n_ids, SPEC_RULE_IDS_MAX);
+}
+
 static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 {
 	const char *role = spec_role_to_string(w->role);
 	const struct spec_node *node =
-		spec_node_member(check_node(r, &w->pos, NULL, NO_INDEX), "role");
+		spec_node_member(spec_check_node(r, &w->pos, NULL, NO_INDEX), "role");
 
 	/* Without a role nothing says what fits. */
 	if (!node || node->bad)
@@ -514,6 +526,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 			    "only compute exports, this is '%s'; move the exports to a worker "
 			    "with 'role: compute'",
 			    role);
+	check_rules(r, w);
 	if (w->n_mounts > SPEC_MOUNTS_PER_CORE_MAX * MAX_OF(w->n_cores, 1))
 		check_error(r, &w->pos, "mounts",
 			    "%zu mounts for %zu cores, at most %d per core; add cores", w->n_mounts,

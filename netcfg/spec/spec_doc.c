@@ -95,6 +95,8 @@ static json_t *schema_of_value(const struct spec_key *k)
 	case SPEC_TYPE_RANGES:
 	case SPEC_TYPE_URLS:
 	case SPEC_TYPE_ACCOUNTS:
+	case SPEC_TYPE_NAMES:
+	case SPEC_TYPE_NETWORKS:
 		return schema_of_list(k, schema_of_string(k));
 	default:
 		return schema_of_string(k);

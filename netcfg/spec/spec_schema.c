@@ -28,6 +28,23 @@ static const char *const fallback_names[] = {
 	[SPEC_FALLBACK_DEGRADE] = "degrade",
 	[SPEC_FALLBACK_REFUSE] = "refuse",
 };
+static const char *const locks_names[] = {
+	[SPEC_LOCKS_LOCAL] = "local",
+	[SPEC_LOCKS_NONE] = "none",
+};
+static const char *const access_names[] = {
+	[SPEC_ACCESS_RW] = "rw",
+	[SPEC_ACCESS_RO] = "ro",
+};
+static const char *const squash_names[] = {
+	[SPEC_SQUASH_NONE] = "none",
+	[SPEC_SQUASH_ROOT] = "root",
+	[SPEC_SQUASH_ALL] = "all",
+};
+static const char *const submounts_names[] = {
+	[SPEC_SUBMOUNTS_HIDE] = "hide",
+	[SPEC_SUBMOUNTS_CROSS] = "cross",
+};
 static const char *const tristate_names[] = {
 	[SPEC_AUTO] = "auto",
 	[SPEC_OFF] = "off",
@@ -37,6 +54,10 @@ _Static_assert(ARRAY_SIZE(ha_names) == SPEC_HA_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(role_names) == SPEC_ROLE_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(transport_names) == SPEC_TRANSPORT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(fallback_names) == SPEC_FALLBACK_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(locks_names) == SPEC_LOCKS_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(access_names) == SPEC_ACCESS_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(squash_names) == SPEC_SQUASH_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(submounts_names) == SPEC_SUBMOUNTS_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
@@ -64,6 +85,11 @@ const char *spec_transport_to_string(enum spec_transport v)
 const char *spec_fallback_to_string(enum spec_fallback v)
 {
 	return name_of(fallback_names, ARRAY_SIZE(fallback_names), v);
+}
+
+const char *spec_squash_to_string(enum spec_squash v)
+{
+	return name_of(squash_names, ARRAY_SIZE(squash_names), v);
 }
 
 /* What is done already of the keys that this version does in part. A word that is not a valid value
@@ -191,15 +217,83 @@ static const struct spec_key mount_keys[] = {
 	{"read-only", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_mount, read_only),
 	 .help = "Whether writing is refused.",
 	 .example = "true"},
-	{"timeout", SPEC_TYPE_SECONDS, .fallback = TEXT_OF(SPEC_PEER_TIMEOUT_S_DEFAULT) "s", .min = 1, .max = 86400,
-	 FIELD(spec_mount, timeout_s),
-	 .help = "How long requests wait for an absent peer before they fail.\nOnce it has been away for so long, they fail at once until it is back.",
+	{"soft", SPEC_TYPE_SECONDS, .min = 1, .max = 86400, FIELD(spec_mount, soft_s),
+	 .fallback_doc = "hard: requests wait for as long as it takes",
+	 .help = "How long requests wait for an answer before they fail with EIO.\n"
+		 "What has failed so may still be executed; see plenum-consistency(7).",
 	 .example = "30s"},
+	{"locks", SPEC_TYPE_ENUM, .fallback = "local", NAMES(locks_names), FIELD(spec_mount, locks),
+	 .help = "What becomes of locks by flock(2) and fcntl(2).\n"
+		 "With local, programs on this host see each other's and nobody else's; with none,"
+		 " they are refused with ENOLCK, so that no program relies on them.",
+	 .example = "none"},
+	{"suid", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, suid),
+	 .help = "Whether set-user-ID and set-group-ID bits and file capabilities take effect;"
+		 " false is the option nosuid of mount(8).",
+	 .example = "false"},
+	{"dev", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, dev),
+	 .help = "Whether device nodes can be opened; false is the option nodev of mount(8).",
+	 .example = "false"},
 };
 static const struct spec_table mount_table = {TABLE(mount_keys), PLACE(spec_mount)};
 _Static_assert(offsetof(struct spec_mount, from_export) ==
 		       offsetof(struct spec_mount, from_host) + PLENUM_NAME_MAX,
 	       "SPEC_TYPE_FROM fills both");
+
+static const struct spec_key ids_keys[] = {
+	{"client", SPEC_TYPE_U32, .required = true, .max = UINT32_MAX - 1, FIELD(spec_ids, client),
+	 .help = "The first id on the client.",
+	 .example = "1000"},
+	{"server", SPEC_TYPE_U32, .required = true, .max = UINT32_MAX - 1, FIELD(spec_ids, server),
+	 .help = "The id here that stands for it.",
+	 .example = "51000"},
+	{"count", SPEC_TYPE_U32, .fallback = "1", .min = 1, .max = UINT32_MAX - 1,
+	 FIELD(spec_ids, count),
+	 .help = "How many ids, from these on.",
+	 .example = "1000"},
+};
+static const struct spec_table ids_table = {TABLE(ids_keys), PLACE(spec_ids)};
+
+static const struct spec_key client_keys[] = {
+	{"hosts", SPEC_TYPE_NAMES, .max = SPEC_WHO_MAX, LIST(spec_client, hosts, n_hosts),
+	 .help = "Clients by the names of their hosts.",
+	 .example = "[host-a, host-b]"},
+	{"networks", SPEC_TYPE_NETWORKS, .max = SPEC_WHO_MAX,
+	 LIST(spec_client, networks, n_networks),
+	 .help = "Clients by their data IPs.\n"
+		 "An entry without hosts and networks is for every client that no entry before it"
+		 " is for.",
+	 .example = "[10.10.0.0/16]"},
+	{"access", SPEC_TYPE_ENUM, .fallback = "rw", NAMES(access_names),
+	 FIELD(spec_client, access),
+	 .help = "Whether they may write.",
+	 .example = "ro"},
+	{"squash", SPEC_TYPE_ENUM, .fallback = "root", NAMES(squash_names),
+	 FIELD(spec_client, squash),
+	 .help = "Whose requests are those of the anonymous user and group: nobody's, root's, or"
+		 " all; what exports(5) calls no_root_squash, root_squash and all_squash.",
+	 .example = "none"},
+	{"anonuid", SPEC_TYPE_U32, .fallback = TEXT_OF(SPEC_ID_NOBODY), .max = UINT32_MAX - 1,
+	 FIELD(spec_client, anonuid),
+	 .help = "The anonymous user.",
+	 .example = "65534"},
+	{"anongid", SPEC_TYPE_U32, .fallback = TEXT_OF(SPEC_ID_NOBODY), .max = UINT32_MAX - 1,
+	 FIELD(spec_client, anongid),
+	 .help = "The anonymous group.",
+	 .example = "65534"},
+	{"uid-map", SPEC_TYPE_MAPS, .table = &ids_table, .max = SPEC_IDS_MAX,
+	 LIST(spec_client, uid_map, n_uid_map),
+	 .fallback_doc = "users have the same ids on both sides",
+	 .help = "Which users of the clients are which users here, both ways.\n"
+		 "Where there is a map, users whom it does not name are the anonymous user.",
+	 .example = "[{client: 1000, server: 51000, count: 1000}]"},
+	{"gid-map", SPEC_TYPE_MAPS, .table = &ids_table, .max = SPEC_IDS_MAX,
+	 LIST(spec_client, gid_map, n_gid_map),
+	 .fallback_doc = "groups have the same ids on both sides",
+	 .help = "The same for groups.",
+	 .example = "[{client: 1000, server: 51000, count: 1000}]"},
+};
+static const struct spec_table client_table = {TABLE(client_keys), PLACE(spec_client)};
 
 static const struct spec_key export_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_export, name),
@@ -211,6 +305,18 @@ static const struct spec_key export_keys[] = {
 	{"read-only", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_export, read_only),
 	 .help = "Whether writing is refused to all.",
 	 .example = "true"},
+	{"submounts", SPEC_TYPE_ENUM, .fallback = "hide", NAMES(submounts_names),
+	 FIELD(spec_export, submounts),
+	 .help = "What clients see where something is mounted below the directory when the worker"
+		 " starts: hide shows the directory beneath it, cross what is mounted there, as"
+		 " crossmnt of exports(5) does.",
+	 .example = "cross"},
+	{"clients", SPEC_TYPE_MAPS, .table = &client_table, .max = SPEC_CLIENTS_MAX,
+	 LIST(spec_export, clients, n_clients),
+	 .fallback_doc = "every client, with the defaults of an entry",
+	 .help = "Who may mount it, and as whom.\n"
+		 "The first entry that a client fits counts; a client that fits none is refused.",
+	 .example = "[{hosts: [host-a], squash: none}, {networks: [10.10.0.0/16], access: ro}]"},
 };
 static const struct spec_table export_table = {TABLE(export_keys), PLACE(spec_export)};
 
@@ -354,5 +460,6 @@ const struct spec_key *spec_key_find(const struct spec_table *t, const char *nam
 bool spec_type_is_list(enum spec_type t)
 {
 	return t == SPEC_TYPE_MAPS || t == SPEC_TYPE_IPS || t == SPEC_TYPE_RANGES ||
-	       t == SPEC_TYPE_URLS || t == SPEC_TYPE_ACCOUNTS || t == SPEC_TYPE_CORES;
+	       t == SPEC_TYPE_URLS || t == SPEC_TYPE_ACCOUNTS || t == SPEC_TYPE_NAMES ||
+	       t == SPEC_TYPE_NETWORKS || t == SPEC_TYPE_CORES;
 }

@@ -18,6 +18,11 @@
 #define SPEC_EXPORTS_MAX 16
 #define SPEC_MOUNTS_PER_CORE_MAX 16
 #define SPEC_ADMINS_MAX 64
+#define SPEC_CLIENTS_MAX 64   /* rules of an export */
+#define SPEC_WHO_MAX 64	      /* hosts, or networks, of a rule */
+#define SPEC_IDS_MAX 32	      /* ranges of a map */
+#define SPEC_RULES_MAX 256    /* hosts and networks of a worker's exports, see launch.h */
+#define SPEC_RULE_IDS_MAX 256 /* ranges of all maps of a worker's exports */
 
 enum spec_type {
 	SPEC_TYPE_MAP,	     /* a struct inside the parent */
@@ -39,6 +44,8 @@ enum spec_type {
 	SPEC_TYPE_RANGES,    /* pointer and count of struct ip_range */
 	SPEC_TYPE_URLS,	     /* pointer and count of char * */
 	SPEC_TYPE_ACCOUNTS,  /* pointer and count of char * */
+	SPEC_TYPE_NAMES,     /* pointer and count of char * */
+	SPEC_TYPE_NETWORKS,  /* pointer and count of struct ip_prefix */
 	SPEC_TYPE_CORES,     /* pointer and count of unsigned */
 	SPEC_TYPE_MAX
 };

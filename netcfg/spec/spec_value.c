@@ -309,6 +309,16 @@ static int account_parse(const char *text, const struct spec_key *k, void *field
 	return heap_text_set(text, field);
 }
 
+static void names_describe(const struct spec_key *k, char *buf, size_t size)
+{
+	snprintf(buf, size, "a list of names of hosts");
+}
+
+static int names_parse(const char *text, const struct spec_key *k, void *field)
+{
+	return name_is_valid(text, strlen(text)) ? heap_text_set(text, field) : -EINVAL;
+}
+
 /* Numbers */
 
 static void number_describe(const struct spec_key *k, char *buf, size_t size)
@@ -537,6 +547,33 @@ static int ranges_parse(const char *text, const struct spec_key *k, void *field)
 	return ip_range_parse(text, field);
 }
 
+static void networks_describe(const struct spec_key *k, char *buf, size_t size)
+{
+	snprintf(buf, size, "a list of networks ADDRESS/LENGTH and of addresses");
+}
+
+static int network_parse(const char *text, const struct spec_key *k, void *field)
+{
+	struct ip_prefix p;
+
+	if (!strchr(text, '/')) {
+		if (ip_addr_parse(text, &p.addr) < 0)
+			return -EINVAL;
+		p.len = (uint8_t)ip_addr_bits(&p.addr);
+	} else if (ip_prefix_parse(text, &p) < 0) {
+		return -EINVAL;
+	}
+	*(struct ip_prefix *)field = p;
+	return 0;
+}
+
+static void network_print(const struct spec_key *k, const void *field, FILE *out)
+{
+	char buf[IP_ADDR_STR_MAX];
+
+	spec_print_text(ip_prefix_format(field, buf, sizeof(buf)), out);
+}
+
 static void cores_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "core numbers from 0 to %d: N, N-M, or a list of both",
@@ -637,6 +674,16 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 				.print = heap_text_print,
 				.pattern = "^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,62}$",
 				.item = "the name or number of an account"},
+	[SPEC_TYPE_NAMES] = {.describe = names_describe,
+			     .parse = names_parse,
+			     .print = heap_text_print,
+			     .pattern = "^" NAME_PATTERN "$",
+			     .item = "the name of a host"},
+	[SPEC_TYPE_NETWORKS] = {.describe = networks_describe,
+				.parse = network_parse,
+				.print = network_print,
+				.pattern = "^[0-9a-fA-F.:]+(/[0-9]{1,3})?$",
+				.item = "a network ADDRESS/LENGTH or an address"},
 	[SPEC_TYPE_CORES] = {.describe = cores_describe,
 			     .print = core_print,
 			     .is_number = true,

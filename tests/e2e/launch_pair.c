@@ -51,7 +51,7 @@ struct worker_proc {
 static const char *worker_path, *mount_path, *export_path, *asan, *peer_name = "host-2";
 static struct worker_proc front = {.name = "front", .pidfd = -1, .control = -1, .alive = -1};
 static struct worker_proc back = {.name = "back", .pidfd = -1, .control = -1, .alive = -1};
-static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, timeout_s = 30, mtu = 1500, log_level = 5;
+static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, read_only;
 static uint32_t next_epoch = 1;
 
@@ -137,7 +137,7 @@ static void config_front(void)
 	snprintf(m->path, sizeof(m->path), "%s", mount_path);
 	snprintf(m->export_name, sizeof(m->export_name), "scratch");
 	snprintf(m->peer, sizeof(m->peer), "%s", peer_name);
-	m->timeout_s = timeout_s;
+	m->soft_s = soft_s;
 	m->read_only = read_only;
 	if (getrandom(m->id, sizeof(m->id), 0) != (ssize_t)sizeof(m->id))
 		die("getrandom");
@@ -432,7 +432,7 @@ static const struct option options[] = {{"worker", required_argument, NULL, 'w'}
 					{"ns-front", required_argument, NULL, 'f'},
 					{"ns-back", required_argument, NULL, 'b'},
 					{"spin-us", required_argument, NULL, 's'},
-					{"timeout-s", required_argument, NULL, 't'},
+					{"soft-s", required_argument, NULL, 't'},
 					{"orphan-s", required_argument, NULL, 'o'},
 					{"mtu", required_argument, NULL, 'u'},
 					{"log-level", required_argument, NULL, 'l'},
@@ -468,7 +468,7 @@ static void options_parse(int argc, char **argv)
 			spin_us = (unsigned)atoi(optarg);
 			break;
 		case 't':
-			timeout_s = (unsigned)atoi(optarg);
+			soft_s = (unsigned)atoi(optarg);
 			break;
 		case 'o':
 			orphan_s = (unsigned)atoi(optarg);

@@ -168,7 +168,7 @@ static struct rig *rig_get(void)
 	g.state = memfd_create("state", MFD_CLOEXEC);
 	g.cfg.n_mounts = 1;
 	g.cfg.mounts[0].fuse_fd = g.dev;
-	g.cfg.mounts[0].timeout_s = 2;
+	g.cfg.mounts[0].soft_s = 2;
 	return &g;
 }
 

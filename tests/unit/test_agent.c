@@ -107,6 +107,7 @@ static void test_record_survives_and_is_cleaned(void **state)
 				    .peer = "b",
 				    .export_name = "x",
 				    .id = {7},
+				    .suid = true,
 				    .fuse_fd = -1,
 				    .state_fd = -1};
 	struct rundir_process recorded = {.worker_id = 3,
@@ -450,6 +451,65 @@ static void test_killed_job(void **state)
 	assert_string_equal(s.how, "killed by SIGKILL");
 }
 
+/* ---- what workers are told ---- */
+
+static void wants_of(const char *text, struct spec **ret_spec, struct launch_config **ret)
+{
+	struct diag d = DIAG_INIT;
+	struct plan_worker w = {.id = 1, .role = SPEC_ROLE_COMPUTE};
+	struct plan plan = {.workers = &w, .n_workers = 1};
+	size_t n = 0;
+
+	assert_int_equal(spec_parse("test", text, strlen(text), &d, ret_spec), 0);
+	w.exports = (*ret_spec)->workers[0].exports;
+	w.n_exports = (*ret_spec)->workers[0].n_exports;
+	assert_int_equal(wants_build(*ret_spec, &plan, LOG_LEVEL_INFO, &d, ret, &n), 0);
+	assert_int_equal(n, 1);
+	diag_done(&d);
+}
+
+static void test_clients_of_exports(void **state)
+{
+	const char *text =
+		"host: h\nworkers:\n- role: compute\n  cores: [1]\n  exports:\n"
+		"  - {name: a, path: /a}\n"
+		"  - name: b\n    path: /b\n    submounts: cross\n    clients:\n"
+		"    - {hosts: [x, y], networks: [10.0.0.0/8], squash: none, access: ro,\n"
+		"       uid-map: [{client: 1, server: 2, count: 3}], gid-map: [{client: 4, server: "
+		"5}]}\n"
+		"    - {squash: all, anonuid: 7, anongid: 8}\n";
+	struct launch_config *c = NULL, *again = NULL;
+	struct spec *s = NULL, *s_again = NULL;
+
+	wants_of(text, &s, &c);
+	assert_int_equal(c->n_exports, 2);
+	assert_int_equal(c->exports[0].n_clients, 1);
+	assert_int_equal(c->clients[0].squash, LAUNCH_SQUASH_ROOT);
+	assert_int_equal(c->clients[0].anonuid, SPEC_ID_NOBODY);
+	assert_false(c->exports[0].crosses);
+	assert_true(c->exports[1].crosses);
+	assert_int_equal(c->exports[1].first_client, 1);
+	assert_int_equal(c->exports[1].n_clients, 4);
+	assert_string_equal(c->clients[2].host, "y");
+	assert_int_equal(c->clients[2].network.addr.family, 0);
+	assert_true(c->clients[2].read_only);
+	assert_string_equal(c->clients[3].host, "");
+	assert_int_equal(c->clients[3].network.len, 8);
+	assert_int_equal(c->clients[3].n_uids, 1);
+	assert_int_equal(c->ids[c->clients[3].first_ids].count, 3);
+	assert_int_equal(c->ids[c->clients[3].first_ids + 1].server, 5);
+	assert_int_equal(c->clients[4].squash, LAUNCH_SQUASH_ALL);
+	assert_int_equal(c->clients[4].anongid, 8);
+	assert_int_equal(c->clients[4].n_uids + c->clients[4].n_gids, 0);
+	/* What is compared byte by byte is the same twice. */
+	wants_of(text, &s_again, &again);
+	assert_memory_equal(c, again, sizeof(*c));
+	free(c);
+	free(again);
+	spec_free(s);
+	spec_free(s_again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +527,7 @@ int main(void)
 		cmocka_unit_test(test_carriers),
 		cmocka_unit_test(test_job_says_all_and_holds_nothing),
 		cmocka_unit_test(test_killed_job),
+		cmocka_unit_test(test_clients_of_exports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,7 @@ static int rig_setup(void **state)
 	assert_non_null(g->cfg);
 	g->cfg->n_mounts = 1;
 	g->cfg->mounts[0].fuse_fd = g->dev;
-	g->cfg->mounts[0].timeout_s = 30;
+	g->cfg->mounts[0].soft_s = 30;
 	memset(g->cfg->mounts[0].id, 7, 16);
 	front_start(g);
 	*state = g;

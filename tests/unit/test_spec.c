@@ -155,15 +155,25 @@ static void test_every_member_is_filled(void **state)
 	assert_string_equal(s->workers[0].mounts[0].from_host, "storage-01");
 	assert_string_equal(s->workers[0].mounts[0].from_export, "scratch");
 	assert_false(s->workers[0].mounts[0].read_only);
-	assert_int_equal(s->workers[0].mounts[0].timeout_s, SPEC_PEER_TIMEOUT_S_DEFAULT);
+	assert_int_equal(s->workers[0].mounts[0].soft_s, 0);
+	assert_true(s->workers[0].mounts[0].suid && s->workers[0].mounts[0].dev);
+	assert_int_equal(s->workers[0].mounts[0].locks, SPEC_LOCKS_LOCAL);
 	assert_true(s->workers[0].mounts[1].read_only);
-	assert_int_equal(s->workers[0].mounts[1].timeout_s, 600);
+	assert_int_equal(s->workers[0].mounts[1].soft_s, 600);
+	assert_false(s->workers[0].mounts[1].suid || s->workers[0].mounts[1].dev);
 	assert_int_equal(s->workers[1].transport, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(s->workers[1].n_cores, 4);
 	assert_int_equal(s->workers[1].cores[3], 6);
 	assert_int_equal(s->workers[1].n_exports, 2);
 	assert_string_equal(s->workers[1].exports[1].path, "/srv/software");
 	assert_true(s->workers[1].exports[1].read_only);
+	assert_int_equal(s->workers[1].exports[1].n_clients, 0);
+	assert_int_equal(s->workers[1].exports[0].n_clients, 2);
+	assert_int_equal(s->workers[1].exports[0].clients[0].squash, SPEC_SQUASH_NONE);
+	assert_string_equal(s->workers[1].exports[0].clients[0].hosts[0], "storage-01");
+	assert_int_equal(s->workers[1].exports[0].clients[1].squash, SPEC_SQUASH_ROOT);
+	assert_int_equal(s->workers[1].exports[0].clients[1].anonuid, SPEC_ID_NOBODY);
+	assert_int_equal(s->workers[1].exports[0].clients[1].networks[1].len, 16);
 	assert_int_equal(s->n_peers, 2);
 	assert_int_equal(s->peers[0].port, 0);
 	assert_int_equal(s->peers[1].port, 7412);
@@ -430,7 +440,7 @@ static void test_manual_has_the_table_of_the_schema(void **state)
 static void test_schema_is_json_and_names_every_key(void **state)
 {
 	static const char *const keys[] = {"\"on-fallback\"", "\"cluster\"", "\"peers\"",
-					   "\"read-only\"",   "\"$schema\"", "\"timeout\""};
+					   "\"read-only\"",   "\"$schema\"", "\"squash\""};
 	autofree char *schema = spec_json_schema();
 
 	assert_non_null(schema);
