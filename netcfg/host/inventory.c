@@ -6,6 +6,7 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -56,6 +57,23 @@ struct inv_link *inv_link_add(struct inventory *inv)
 		l->initialized = true;
 	}
 	return l;
+}
+
+struct inv_function *inv_function_add(struct inventory *inv)
+{
+	struct inv_function *f = array_add(&inv->functions, &inv->n_functions, sizeof(*f));
+
+	if (f) {
+		f->numa_node = INV_NUMA_NONE;
+		f->iommu_group = INV_IOMMU_NONE;
+		f->autoprobe = true;
+	}
+	return f;
+}
+
+struct inv_vf *inv_vf_add(struct inventory *inv)
+{
+	return array_add(&inv->vfs, &inv->n_vfs, sizeof(*inv->vfs));
 }
 
 struct inv_addr *inv_addr_add(struct inventory *inv)
@@ -133,6 +151,8 @@ void inv_done(struct inventory *inv)
 		free(inv->sysctls[i].value);
 	}
 	free(inv->links);
+	free(inv->functions);
+	free(inv->vfs);
 	free(inv->addrs);
 	free(inv->routes);
 	free(inv->rules);
@@ -171,6 +191,8 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	memcpy(dst->host, src->host, sizeof(dst->host));
 	memcpy(dst->kernel_release, src->kernel_release, sizeof(dst->kernel_release));
 	APPEND_ALL(dst, src, links, n_links, inv_link_add);
+	APPEND_ALL(dst, src, functions, n_functions, inv_function_add);
+	APPEND_ALL(dst, src, vfs, n_vfs, inv_vf_add);
 	APPEND_ALL(dst, src, addrs, n_addrs, inv_addr_add);
 	APPEND_ALL(dst, src, routes, n_routes, inv_route_add);
 	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);
@@ -219,6 +241,21 @@ static int link_cmp(const void *pa, const void *pb)
 	const struct inv_link *a = pa, *b = pb;
 
 	return CMP(a->ifindex, b->ifindex);
+}
+
+static int function_cmp(const void *pa, const void *pb)
+{
+	const struct inv_function *a = pa, *b = pb;
+
+	return strcmp(a->pci, b->pci);
+}
+
+static int vf_cmp(const void *pa, const void *pb)
+{
+	const struct inv_vf *a = pa, *b = pb;
+
+	ORDER_BY(a, b, ifindex);
+	return CMP(a->vf, b->vf);
 }
 
 static int addr_cmp(const void *pa, const void *pb)
@@ -289,6 +326,8 @@ static void sort_array(void *array, size_t n, size_t size, int (*cmp)(const void
 void inv_sort(struct inventory *inv)
 {
 	sort_array(inv->links, inv->n_links, sizeof(*inv->links), link_cmp);
+	sort_array(inv->functions, inv->n_functions, sizeof(*inv->functions), function_cmp);
+	sort_array(inv->vfs, inv->n_vfs, sizeof(*inv->vfs), vf_cmp);
 	sort_array(inv->addrs, inv->n_addrs, sizeof(*inv->addrs), addr_cmp);
 	sort_array(inv->routes, inv->n_routes, sizeof(*inv->routes), route_cmp);
 	sort_array(inv->rules, inv->n_rules, sizeof(*inv->rules), rule_cmp);
@@ -329,6 +368,41 @@ const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t i
 	if (inv->n_links == 0)
 		return NULL;
 	return bsearch(&key, inv->links, inv->n_links, sizeof(key), link_cmp);
+}
+
+const struct inv_function *inv_function_find(const struct inventory *inv, const char *pci)
+{
+	for (size_t i = 0; i < inv->n_functions; i++)
+		if (strcasecmp(inv->functions[i].pci, pci) == 0)
+			return &inv->functions[i];
+	return NULL;
+}
+
+const struct inv_function *inv_function_vf(const struct inventory *inv, const char *pf, uint32_t n)
+{
+	for (size_t i = 0; i < inv->n_functions; i++)
+		if (inv->functions[i].vf == n && strcasecmp(inv->functions[i].physfn, pf) == 0)
+			return &inv->functions[i];
+	return NULL;
+}
+
+const struct inv_function *inv_function_by_ref(const struct inventory *inv, const char *ref)
+{
+	const char *vf = strstr(ref, "/vf");
+	char pf[16];
+
+	if (!vf)
+		return inv_function_find(inv, ref);
+	snprintf(pf, sizeof(pf), "%.*s", (int)(vf - ref), ref);
+	return inv_function_vf(inv, pf, (uint32_t)strtoul(vf + 3, NULL, 10));
+}
+
+const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, uint32_t vf)
+{
+	for (size_t i = 0; i < inv->n_vfs; i++)
+		if (inv->vfs[i].ifindex == ifindex && inv->vfs[i].vf == vf)
+			return &inv->vfs[i];
+	return NULL;
 }
 
 /* Several links may share a MAC (bond ports, VLANs): the device itself is meant, so a permanent

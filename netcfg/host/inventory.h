@@ -63,6 +63,36 @@ struct inv_link {
 	uint32_t vrf_table; /* of a VRF link, 0: it is none */
 };
 
+#define INV_IOMMU_NONE (-1)
+
+/*
+ * A network function on PCI, with a link or without: one that vfio has, or that no driver has, is
+ * to be seen nowhere else. PCI knows no network namespaces, so these are the machine's, and some
+ * may have their link elsewhere.
+ */
+struct inv_function {
+	char pci[16];
+	char driver[INV_TEXT_MAX]; /* "": bound to none */
+	char physfn[16];	   /* VF: PCI address of its PF; "": not a VF */
+	uint32_t vf;		   /* VF: its number on the PF */
+	uint16_t vendor, device;   /* PCI IDs */
+	int numa_node;
+	int iommu_group;       /* INV_IOMMU_NONE: no IOMMU is in use */
+	char iommu_other[16];  /* another device of that group which is not a bridge; "": none */
+	uint32_t iommu_others; /* how many of them there are */
+	uint32_t n_vfs, max_vfs;
+	bool autoprobe; /* PF: its VFs are given to their kernel driver as they are made */
+};
+
+/* What a PF's link says of one of its VFs. */
+struct inv_vf {
+	uint32_t ifindex, vf; /* of the PF's link; the VF's number */
+	struct mac_addr mac;
+	uint16_t vlan; /* tag that the NIC adds and takes off; 0: none */
+	bool spoof_check, trust;
+	uint32_t min_rate_mbps, max_rate_mbps; /* 0: no limit */
+};
+
 struct inv_addr {
 	uint32_t ifindex;
 	struct ip_prefix ip;
@@ -143,6 +173,10 @@ struct inventory {
 	char host[64], kernel_release[INV_TEXT_MAX];
 	struct inv_link *links;
 	size_t n_links;
+	struct inv_function *functions;
+	size_t n_functions;
+	struct inv_vf *vfs;
+	size_t n_vfs;
 	struct inv_addr *addrs;
 	size_t n_addrs;
 	struct inv_route *routes;
@@ -170,6 +204,13 @@ struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL
 int inv_copy(const struct inventory *inv, struct inventory **ret);
 const struct inv_link *inv_link_by_name(const struct inventory *inv, const char *name);
 const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t ifindex);
+/* NULL: there is none. */
+const struct inv_function *inv_function_find(const struct inventory *inv, const char *pci);
+/* The n-th VF of a PF. NULL: it has not been made. */
+const struct inv_function *inv_function_vf(const struct inventory *inv, const char *pf, uint32_t n);
+/* By a reference of kernel.h: "0000:3b:00.0", "0000:3b:00.0/vf3". */
+const struct inv_function *inv_function_by_ref(const struct inventory *inv, const char *ref);
+const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, uint32_t vf);
 /* By PCI address, MAC or interface name, as spec_net.device is written. */
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
 /* The recorded value of a sysctl, borrowed; NULL: not recorded (the host does not have it). */

@@ -14,9 +14,11 @@ struct inventory *inv_new(void);
 /* Frees the contents and leaves an empty inventory. */
 void inv_done(struct inventory *inv);
 
-/* A new zeroed element (numa_node: INV_NUMA_NONE, initialized: true), valid until the next one is
- * added; NULL: out of memory. */
+/* A new zeroed element (numa_node: INV_NUMA_NONE, iommu_group: INV_IOMMU_NONE, initialized and
+ * autoprobe: true), valid until the next one is added; NULL: out of memory. */
 struct inv_link *inv_link_add(struct inventory *inv);
+struct inv_function *inv_function_add(struct inventory *inv);
+struct inv_vf *inv_vf_add(struct inventory *inv);
 struct inv_addr *inv_addr_add(struct inventory *inv);
 struct inv_route *inv_route_add(struct inventory *inv);
 struct inv_rule *inv_rule_add(struct inventory *inv);

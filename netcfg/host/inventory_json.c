@@ -45,6 +45,31 @@ static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "switch_id", INV_JSON_TEXT, switch_id),
 	MEMBER(inv_link, "vrf_table", INV_JSON_NUMBER, vrf_table),
 };
+static const struct inv_json_member function_members[] = {
+	MEMBER(inv_function, "pci", INV_JSON_TEXT, pci, .required = true),
+	MEMBER(inv_function, "driver", INV_JSON_TEXT, driver),
+	MEMBER(inv_function, "physfn", INV_JSON_TEXT, physfn),
+	MEMBER(inv_function, "vf", INV_JSON_NUMBER, vf),
+	MEMBER(inv_function, "vendor", INV_JSON_NUMBER, vendor),
+	MEMBER(inv_function, "device", INV_JSON_NUMBER, device),
+	MEMBER(inv_function, "numa_node", INV_JSON_NODE, numa_node),
+	MEMBER(inv_function, "iommu_group", INV_JSON_NODE, iommu_group),
+	MEMBER(inv_function, "iommu_other", INV_JSON_TEXT, iommu_other),
+	MEMBER(inv_function, "iommu_others", INV_JSON_NUMBER, iommu_others),
+	MEMBER(inv_function, "vfs", INV_JSON_NUMBER, n_vfs),
+	MEMBER(inv_function, "max_vfs", INV_JSON_NUMBER, max_vfs),
+	MEMBER(inv_function, "autoprobe", INV_JSON_BOOL, autoprobe),
+};
+static const struct inv_json_member vf_members[] = {
+	MEMBER(inv_vf, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
+	MEMBER(inv_vf, "vf", INV_JSON_NUMBER, vf, .required = true),
+	MEMBER(inv_vf, "mac", INV_JSON_MAC, mac),
+	MEMBER(inv_vf, "vlan", INV_JSON_NUMBER, vlan),
+	MEMBER(inv_vf, "spoof_check", INV_JSON_BOOL, spoof_check),
+	MEMBER(inv_vf, "trust", INV_JSON_BOOL, trust),
+	MEMBER(inv_vf, "min_rate_mbps", INV_JSON_NUMBER, min_rate_mbps),
+	MEMBER(inv_vf, "max_rate_mbps", INV_JSON_NUMBER, max_rate_mbps),
+};
 static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
 	MEMBER(inv_addr, "ip", INV_JSON_PREFIX, ip, .required = true),
@@ -106,6 +131,8 @@ static const struct inv_json_member mount_members[] = {
 		return add(inv);                 \
 	}
 ADDER(add_link, inv_link_add)
+ADDER(add_function, inv_function_add)
+ADDER(add_vf, inv_vf_add)
 ADDER(add_addr, inv_addr_add)
 ADDER(add_route, inv_route_add)
 ADDER(add_rule, inv_rule_add)
@@ -124,6 +151,8 @@ ADDER(add_mount, inv_mount_add)
 
 const struct inv_json_list inv_json_lists[] = {
 	LIST("links", link_members, links, n_links, add_link),
+	LIST("functions", function_members, functions, n_functions, add_function),
+	LIST("vfs", vf_members, vfs, n_vfs, add_vf),
 	LIST("addresses", addr_members, addrs, n_addrs, add_addr),
 	LIST("routes", route_members, routes, n_routes, add_route),
 	LIST("rules", rule_members, rules, n_rules, add_rule),

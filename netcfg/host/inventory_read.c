@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define JSON_BYTES_MAX (256U << 20)
+#define KEYS_MAX 32
 
 /* Where we are: "links[3]" and the diag that hears of it. */
 struct reader {
@@ -303,10 +304,9 @@ static void references_check(struct reader *r)
 
 static int root_read(struct reader *r, const json_t *root)
 {
-	static const char *const known[] = {
-		"number", "host",  "kernel_release", "links",	    "addresses", "routes",
-		"rules",  "cores", "hugepages",	     "connections", "mounts",	 "addr_owner_known",
-		"sysctls"};
+	const char *known[KEYS_MAX] = {"number", "host", "kernel_release", "addr_owner_known",
+				       "sysctls"};
+	size_t n_known = 5;
 	const json_t *v;
 	int res = 0;
 
@@ -329,7 +329,9 @@ static int root_read(struct reader *r, const json_t *root)
 				json_object_get(root, inv_json_lists[i].key));
 	if (res == 0)
 		res = sysctls_read(r, json_object_get(root, "sysctls"));
-	unknown_members(r, root, known, ARRAY_SIZE(known));
+	for (size_t i = 0; i < inv_json_n_lists && n_known < KEYS_MAX; i++)
+		known[n_known++] = inv_json_lists[i].key;
+	unknown_members(r, root, known, n_known);
 	if (res == 0) {
 		inv_sort(r->inv);
 		references_check(r);

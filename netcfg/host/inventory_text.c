@@ -204,6 +204,71 @@ static int print_links(const struct inventory *inv, FILE *out)
 	return table_end(&t, "LINKS", out);
 }
 
+/* The driver of a function whose link is to be seen above stands there. */
+static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
+{
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (strcmp(inv->links[i].pci, fn->pci) == 0)
+			return fn->iommu_group >= 0;
+	return true;
+}
+
+static int print_functions(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+	size_t n = 0;
+
+	for (size_t i = 0; i < inv->n_functions; i++)
+		n += function_is_news(inv, &inv->functions[i]);
+	if (n == 0)
+		return 0;
+	if (table_begin(&t, "PCI\tID\tDRIVER\tNUMA\tPF\tVF\tIOMMU\tGROUP WITH"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_functions; i++) {
+		const struct inv_function *fn = &inv->functions[i];
+
+		if (!function_is_news(inv, fn))
+			continue;
+		cell_text(t.f, fn->pci);
+		fprintf(t.f, "%04x:%04x\t", fn->vendor, fn->device);
+		cell_text(t.f, fn->driver);
+		cell_node(t.f, fn->numa_node, "-");
+		cell_text(t.f, fn->physfn);
+		cell_node(t.f, fn->physfn[0] ? (int)fn->vf : -1, "-");
+		cell_node(t.f, fn->iommu_group, "none");
+		if (fn->iommu_others > 1)
+			fprintf(t.f, "%s and %" PRIu32 " more\t", fn->iommu_other,
+				fn->iommu_others - 1);
+		else
+			cell_text(t.f, fn->iommu_other);
+		row_end(&t);
+	}
+	return table_end(&t, "PCI FUNCTIONS", out);
+}
+
+static int print_vfs(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (inv->n_vfs == 0)
+		return 0;
+	if (table_begin(&t, "PF\tVF\tMAC\tVLAN\tSPOOF CHECK\tTRUST\tRATE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_vfs; i++) {
+		const struct inv_vf *v = &inv->vfs[i];
+
+		cell_text(t.f, link_name(inv, v->ifindex));
+		fprintf(t.f, "%" PRIu32 "\t", v->vf);
+		cell_mac(t.f, &v->mac);
+		cell_number(t.f, v->vlan);
+		cell_text(t.f, v->spoof_check ? "on" : "off");
+		cell_text(t.f, v->trust ? "on" : "off");
+		cell_speed(t.f, v->max_rate_mbps);
+		row_end(&t);
+	}
+	return table_end(&t, "VIRTUAL FUNCTIONS", out);
+}
+
 static int print_addrs(const struct inventory *inv, FILE *out)
 {
 	struct table t;
@@ -402,8 +467,8 @@ static int print_cores(const struct inventory *inv, FILE *out)
 char *inv_to_text(const struct inventory *inv)
 {
 	static int (*const parts[])(const struct inventory *inv, FILE *out) = {
-		print_links, print_addrs,  print_routes,    print_rules,
-		print_conns, print_mounts, print_hugepages, print_cores,
+		print_links, print_functions, print_vfs,    print_addrs,     print_routes,
+		print_rules, print_conns,     print_mounts, print_hugepages, print_cores,
 	};
 	char *text = NULL;
 	size_t len;

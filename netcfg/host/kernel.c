@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is true of routes and rules whoever does the work: when two are the same to the kernel, and
- * what it makes of what was left open. Shared by kernel_linux, the host in memory and the plan.
+ * What is true of routes, rules and VFs whoever does the work: when two are the same to the kernel,
+ * what it makes of what was left open, how a value is written. Shared by kernel_linux, the host in
+ * memory and the plan.
  */
 #include "netcfg/host/kernel.h"
+#include <inttypes.h>
 #include <linux/rtnetlink.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What the kernel gives an IPv6 route without a metric (IP6_RT_PRIO_USER). */
@@ -55,4 +58,21 @@ bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b)
 		return false;
 	return from_all_a ||
 	       (a->from.len == b->from.len && ip_addr_equal(&a->from.addr, &b->from.addr));
+}
+
+const char *kernel_vf_format(const struct inv_vf *v, enum kernel_vf_attr attr, char buf[static 24])
+{
+	switch (attr) {
+	case KERNEL_VF_MAC:
+		return mac_addr_format(&v->mac, buf, 24);
+	case KERNEL_VF_VLAN:
+		snprintf(buf, 24, "%u", v->vlan);
+		break;
+	case KERNEL_VF_RATE:
+		snprintf(buf, 24, "%" PRIu32, v->max_rate_mbps);
+		break;
+	default:
+		snprintf(buf, 24, "%d", attr == KERNEL_VF_TRUST ? v->trust : v->spoof_check);
+	}
+	return buf;
 }

@@ -24,6 +24,8 @@ enum kernel_kind {
 	KERNEL_ROUTE,
 	KERNEL_RULE,
 	KERNEL_SYSCTL,
+	KERNEL_PCI,
+	KERNEL_VF,
 	KERNEL_KIND_MAX
 };
 
@@ -39,20 +41,57 @@ struct kernel_sysctl {
 	char value[32], was[32];
 };
 
+/*
+ * A value of a PCI function. VFS: how many a PF has; where it has some already, they all go before
+ * the others are made, and the call lasts as long as the driver takes. AUTOPROBE: "1" or "0",
+ * whether VFs get their kernel driver as they are made. DRIVER: its name, "" for none; by
+ * driver_override, which lasts as long as the function.
+ */
+enum kernel_pci_attr {
+	KERNEL_PCI_VFS,
+	KERNEL_PCI_AUTOPROBE,
+	KERNEL_PCI_DRIVER,
+	KERNEL_PCI_ATTR_MAX
+};
+struct kernel_pci {
+	enum kernel_pci_attr attr;
+	char value[32], was[32];
+};
+
+/* A value of a VF, set on its PF's link. MAC as text; VLAN, RATE (Mbps): a number, "0" for none;
+ * SPOOF_CHECK and TRUST: "1" or "0". */
+enum kernel_vf_attr {
+	KERNEL_VF_MAC,
+	KERNEL_VF_VLAN,
+	KERNEL_VF_SPOOF_CHECK,
+	KERNEL_VF_TRUST,
+	KERNEL_VF_RATE,
+	KERNEL_VF_ATTR_MAX
+};
+struct kernel_vf {
+	uint32_t vf;
+	enum kernel_vf_attr attr;
+	char value[24], was[24];
+};
+
 struct kernel_change {
 	enum kernel_kind kind;
 	bool remove;	  /* what is added and removed: addresses, routes, rules */
 	uint32_t ifindex; /* of the link that it is done on; 0: none. Those inside do not count */
+	char pci[16];	  /* KERNEL_PCI: the function that it is done on */
 	union {
 		struct kernel_link_value link;
 		struct inv_addr addr;
 		struct inv_route route;
 		struct inv_rule rule;
 		struct kernel_sysctl sysctl;
+		struct kernel_pci pci_value;
+		struct kernel_vf vf;
 	};
 };
 
-/* A link by what lasts longer than an ifindex: "leg0", "0000:3b:00.0", "0000:3b:00.0/vf3". */
+/* A link by what lasts longer than an ifindex: "leg0", "0000:3b:00.0", "0000:3b:00.0/vf3". Of
+ * these the latter two are PCI functions too. */
 #define KERNEL_LINK_REF_MAX 24
 
 struct kernel;
@@ -70,6 +109,9 @@ struct kernel_ops {
 	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
 	/* The link that a reference means now. -ENODEV: there is none; -ENOTUNIQ: several. */
 	int (*link_find)(struct kernel *k, const char *ref, uint32_t *ret_ifindex);
+	/* The address of the PCI function that a reference means now, which lives there. -ENODEV.
+	 */
+	int (*function_find)(struct kernel *k, const char *ref, char ret[static 16]);
 	/* Reads into the `was` of c what its value is now. -EOPNOTSUPP: c has no value. */
 	int (*read)(struct kernel *k, struct kernel_change *c);
 	/* Does c. Its `was` is not looked at. */
@@ -132,6 +174,8 @@ struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
  * destination's host bits are cleared.
  */
 void kernel_route_normalize(struct inv_route *r);
+/* One value of a VF as struct kernel_vf has it; returns buf. */
+const char *kernel_vf_format(const struct inv_vf *v, enum kernel_vf_attr attr, char buf[static 24]);
 /* Whether they are the same object to route_del and rule_del; both normalized. */
 bool kernel_route_equal(const struct inv_route *a, const struct inv_route *b);
 bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b);

@@ -9,6 +9,7 @@
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/netlink.h"
+#include "netcfg/host/pci.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
 #include "netcfg/host/udev.h"
@@ -26,6 +27,7 @@ struct kernel_linux {
 	int udev_watch;
 	int watch_poll; /* becomes readable with either of them */
 	int sysfs;
+	int pci; /* -ENOENT: this machine has no PCI */
 	int proc_sys;
 	int proc_net;
 };
@@ -103,10 +105,22 @@ static int rule_change(struct kernel_linux *kl, const struct kernel_change *c, c
 	return rtnl_rule_change(kl->rtnl, c, why);
 }
 
+static int pci_value_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return pci_change(kl->pci, c, why);
+}
+
+static int vf_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return rtnl_vf_change(kl->rtnl, c, why);
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
 					     char *why) = {
-	[KERNEL_LINK] = link_change, [KERNEL_ADDR] = addr_change,     [KERNEL_ROUTE] = route_change,
-	[KERNEL_RULE] = rule_change, [KERNEL_SYSCTL] = sysctl_change,
+	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
+	[KERNEL_ROUTE] = route_change,	 [KERNEL_RULE] = rule_change,
+	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_value_change,
+	[KERNEL_VF] = vf_change,
 };
 
 static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -123,9 +137,18 @@ static int linux_read(struct kernel *k, struct kernel_change *c)
 	case KERNEL_SYSCTL:
 		return sysctl_read(linux_of(k), c->sysctl.key, c->sysctl.was,
 				   sizeof(c->sysctl.was));
+	case KERNEL_PCI:
+		return pci_read(linux_of(k)->pci, c);
+	case KERNEL_VF:
+		return rtnl_vf_read(linux_of(k)->rtnl, c);
 	default:
 		return -EOPNOTSUPP;
 	}
+}
+
+static int linux_function_find(struct kernel *k, const char *ref, char ret[static 16])
+{
+	return pci_function_find(linux_of(k)->pci, ref, ret);
 }
 
 static int linux_link_find(struct kernel *k, const char *ref, uint32_t *ret_ifindex)
@@ -212,6 +235,7 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		int (*collect)(int root, struct inventory *inv);
 		const char *what;
 	} parts[] = {
+		{sysfs_add_functions, "PCI functions"},
 		{kernel_rdma_collect, "RDMA devices"},
 		{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
@@ -339,6 +363,7 @@ static void linux_free(struct kernel *k)
 	netlink_close(kl->diag);
 	watch_close(kl);
 	cleanup_close(&kl->sysfs);
+	cleanup_close(&kl->pci);
 	cleanup_close(&kl->proc_sys);
 	cleanup_close(&kl->proc_net);
 	free(kl);
@@ -347,6 +372,7 @@ static void linux_free(struct kernel *k)
 static const struct kernel_ops linux_ops = {
 	.collect = linux_collect,
 	.link_find = linux_link_find,
+	.function_find = linux_function_find,
 	.read = linux_read,
 	.change = linux_change,
 	.route_lookup = linux_route_lookup,
@@ -366,6 +392,7 @@ int kernel_linux_new(struct kernel **ret)
 	kl->udev_watch = kl->watch_poll = -1;
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kl->sysfs = sysfs_open();
+	kl->pci = open("/sys/bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* /proc/sys/net shows the namespace of whoever looks, not of who opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = kl->proc_sys < 0 ? -errno : 0;

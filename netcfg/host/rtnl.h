@@ -13,6 +13,7 @@
 #include <linux/netlink.h>
 
 struct nl_msg;
+struct nlattr;
 struct rtnl;
 
 /* A socket in the caller's network namespace. 0 and *ret; negative errno. */
@@ -50,6 +51,10 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h);
 /* The same for the answer to a route lookup, which may be a route of the local table. */
 int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h);
 
+/* Appends the VFs of an IFLA_VFINFO_LIST, which belong to that PF's link (rtnl_vf.c). 0, -ENOMEM.
+ */
+int rtnl_parse_vfs(struct inventory *inv, uint32_t ifindex, struct nlattr *list);
+
 /* struct kernel_ops' route_lookup. */
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
 		      uint32_t oif, struct inv_route *ret, char *why);
@@ -59,6 +64,14 @@ int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_vf_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+/* struct kernel_ops' read for VFs. -ENODEV: the link has no such VF. */
+int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c);
+/* Asks for a link with its VFs, by index or (0) by name, into an empty inventory. 0; -ENODEV. */
+int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t ext_mask,
+		  struct inventory *ret);
+/* Sends and frees m; put_error < 0: it could not be built. As rtnl_change. */
+int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why);
 /* struct kernel_ops' read for links, and link_find by name. */
 int rtnl_link_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_link_find(struct rtnl *rt, const char *name, uint32_t *ret_ifindex);

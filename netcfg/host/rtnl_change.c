@@ -25,8 +25,7 @@ static struct nl_msg *change_new(int type, bool add, void *header, size_t bytes)
 	return m;
 }
 
-/* Sends and frees m; put_error < 0: it could not be built. */
-static int change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why)
+int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why)
 {
 	int r = !m || put_error < 0 ? -ENOMEM : rtnl_change(rt, m, why);
 
@@ -50,25 +49,34 @@ int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 
 	if (m && v->attr == KERNEL_LINK_MTU)
 		r = nla_put_u32(m, IFLA_MTU, v->value);
-	return change_run(rt, m, r, why);
+	return rtnl_change_run(rt, m, r, why);
 }
 
-/* The link of that index, or (0) of that name. 0; -ENODEV. */
-static int link_get(struct rtnl *rt, uint32_t ifindex, const char *name, struct inv_link *ret)
+int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t ext_mask,
+		  struct inventory *ret)
 {
 	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = (int)ifindex};
 	struct nl_msg *m = nlmsg_alloc_simple(RTM_GETLINK, 0);
-	struct inventory answer = {0};
 	int r = m ? nlmsg_append(m, &ifi, sizeof(ifi), NLMSG_ALIGNTO) : -1;
 
 	if (r == 0 && !ifindex)
 		r = nla_put_string(m, IFLA_IFNAME, name);
-	r = r < 0 ? -ENOMEM : rtnl_ask(rt, m, rtnl_parse_link, &answer, NULL);
-	if (r == 0 && answer.n_links == 0)
+	if (r == 0)
+		r = nla_put_u32(m, IFLA_EXT_MASK, ext_mask);
+	r = r < 0 ? -ENOMEM : rtnl_ask(rt, m, rtnl_parse_link, ret, NULL);
+	if (r == 0 && ret->n_links == 0)
 		r = -ENODEV;
+	nlmsg_free(m);
+	return r;
+}
+
+static int link_get(struct rtnl *rt, uint32_t ifindex, const char *name, struct inv_link *ret)
+{
+	struct inventory answer = {0};
+	int r = rtnl_link_get(rt, ifindex, name, RTEXT_FILTER_SKIP_STATS, &answer);
+
 	if (r == 0)
 		*ret = answer.links[0];
-	nlmsg_free(m);
 	inv_done(&answer);
 	return r;
 }
@@ -116,7 +124,7 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 		if (add) /* kernels before 5.18 pass over it */
 			r |= nla_put_u8(m, IFA_PROTO, a->proto ? a->proto : PLENUM_RTPROT);
 	}
-	return change_run(rt, m, r, why);
+	return rtnl_change_run(rt, m, r, why);
 }
 
 int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why)
@@ -149,7 +157,7 @@ int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 		if (c->ifindex)
 			r |= nla_put_u32(m, RTA_OIF, c->ifindex);
 	}
-	return change_run(rt, m, r, why);
+	return rtnl_change_run(rt, m, r, why);
 }
 
 int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why)
@@ -173,5 +181,5 @@ int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 		if (frh.src_len)
 			r |= rtnl_put_addr(m, FRA_SRC, &from);
 	}
-	return change_run(rt, m, r, why);
+	return rtnl_change_run(rt, m, r, why);
 }

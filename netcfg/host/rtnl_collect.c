@@ -191,6 +191,7 @@ int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h)
 	struct nlattr *tb[IFLA_MAX + 1];
 	const struct ifinfomsg *ifi = nlmsg_data(h);
 	struct inv_link *l;
+	int r = 0;
 
 	if (h->nlmsg_type != RTM_NEWLINK)
 		return 0;
@@ -203,7 +204,9 @@ int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h)
 		return -ENOMEM;
 	l->ifindex = (uint32_t)ifi->ifi_index;
 	parse_link_attrs(l, tb, ifi);
-	return tb[IFLA_AF_SPEC] ? parse_af_spec(inv, l->name, tb[IFLA_AF_SPEC]) : 0;
+	if (tb[IFLA_VFINFO_LIST])
+		r = rtnl_parse_vfs(inv, (uint32_t)ifi->ifi_index, tb[IFLA_VFINFO_LIST]);
+	return r == 0 && tb[IFLA_AF_SPEC] ? parse_af_spec(inv, l->name, tb[IFLA_AF_SPEC]) : r;
 }
 
 int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
@@ -413,6 +416,7 @@ static void truncate_to(struct inventory *inv, const struct inventory *kept)
 		free(inv->sysctls[inv->n_sysctls].value);
 	}
 	inv->n_links = kept->n_links;
+	inv->n_vfs = kept->n_vfs;
 	inv->n_addrs = kept->n_addrs;
 	inv->n_routes = kept->n_routes;
 	inv->n_rules = kept->n_rules;
@@ -454,8 +458,8 @@ int rtnl_collect_links(struct rtnl *rt, struct inventory *inv)
 {
 	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
 
-	return collect(rt, inv, RTM_GETLINK, &ifi, sizeof(ifi), RTEXT_FILTER_SKIP_STATS,
-		       rtnl_parse_link);
+	return collect(rt, inv, RTM_GETLINK, &ifi, sizeof(ifi),
+		       RTEXT_FILTER_SKIP_STATS | RTEXT_FILTER_VF, rtnl_parse_link);
 }
 
 int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv)

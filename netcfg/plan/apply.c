@@ -268,10 +268,7 @@ int apply_rollback(struct apply *a, struct apply_outcome *out)
 static void recover_committed(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
 {
 	for (size_t i = 0; i < j->n; i++) {
-		struct plan_step *s = &j->entries[i].step;
-
-		if (s->link[0])
-			(void)k->ops->link_find(k, s->link, &s->change.ifindex);
+		(void)apply_step_find(k, &j->entries[i].step);
 	}
 	finish(j, record_prepare_or_say(j, out) == 0, out);
 }

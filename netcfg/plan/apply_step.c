@@ -10,13 +10,19 @@ static bool is_value(const struct plan_step *s)
 	return s->kind->verb == PLAN_SET;
 }
 
+int apply_step_find(struct kernel *k, struct plan_step *s)
+{
+	if (!s->link[0])
+		return 0;
+	return s->kind->on_function ? k->ops->function_find(k, s->link, s->change.pci)
+				    : k->ops->link_find(k, s->link, &s->change.ifindex);
+}
+
 int apply_step_capture(struct kernel *k, struct plan_step *s, char *why)
 {
-	int r = 0;
+	int r = apply_step_find(k, s);
 
 	s->change.remove = s->verb == PLAN_DEL;
-	if (s->link[0])
-		r = k->ops->link_find(k, s->link, &s->change.ifindex);
 	if (r == 0 && is_value(s))
 		r = k->ops->read(k, &s->change);
 	if (r < 0)
@@ -95,11 +101,10 @@ int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply
 	struct plan_step inverse = *s;
 	bool happened = state == APPLY_STEP_DONE;
 	enum apply_step_state ignored;
-	int r = 0;
+	int r;
 
-	/* Only the link is found anew: the old value is that of the journal. */
-	if (s->link[0])
-		r = k->ops->link_find(k, s->link, &inverse.change.ifindex);
+	/* Only the place is found anew: the old value is that of the journal. */
+	r = apply_step_find(k, &inverse);
 	if (r == 0 && state == APPLY_STEP_BEGUN)
 		r = step_happened(k, &inverse, &happened);
 	if (r == 0 && happened) {

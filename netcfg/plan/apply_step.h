@@ -17,7 +17,9 @@ enum apply_step_state {
 	APPLY_STEP_STATE_MAX
 };
 
-/* Finds the step's link and reads its old value, both into s: what the journal is told before
+/* Finds the link or the function that the step is done on. 0; -ENODEV: it is not there. */
+int apply_step_find(struct kernel *k, struct plan_step *s);
+/* Finds the step's place and reads its old value, both into s: what the journal is told before
  * anything is done. 0; negative errno with why (KERNEL_WHY_MAX). */
 int apply_step_capture(struct kernel *k, struct plan_step *s, char *why);
 /* Does a captured step. 0 and DONE or KEPT in *ret; negative errno with the kernel's text in why.

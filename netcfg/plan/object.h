@@ -22,7 +22,9 @@
  * when nothing of ours depends on it any more. Backwards, as a rollback does it, this is as safe.
  */
 enum object_phase {
-	OBJECT_PHASE_MAKE, /* of links: VFs, drivers, bonds, VLANs */
+	OBJECT_PHASE_OF_KIND, /* of a wanted step: the one that its kind says */
+	OBJECT_PHASE_PARENT,  /* of links that others are made on: a PF is up before its VFs come */
+	OBJECT_PHASE_MAKE,    /* of links: VFs, drivers, bonds, VLANs */
 	OBJECT_PHASE_SETTING,
 	OBJECT_PHASE_LINK,
 	OBJECT_PHASE_RULE_DEL,
@@ -51,7 +53,8 @@ struct object_kind {
 	enum plan_verb verb; /* of what is wanted: PLAN_ADD what comes and goes, PLAN_SET a value */
 	/* What we changed is kept in the record of plan_owned.h: there is no other trace of it. */
 	bool recorded;
-	bool disruptive; /* changing its value may stop traffic */
+	bool disruptive;  /* changing its value may stop traffic */
+	bool on_function; /* its steps are done on a PCI function, not on a link */
 	enum object_phase phase[PLAN_VERB_MAX];
 
 	/* A step in words; where: "leg-a (veth0)", or "host". */
@@ -81,7 +84,8 @@ struct object_kind {
 	bool (*in_the_way)(const struct plan_step *have, const struct plan_step *want);
 };
 
-extern const struct object_kind object_link, object_addr, object_route, object_rule, object_sysctl;
+extern const struct object_kind object_link, object_addr, object_route, object_rule, object_sysctl,
+	object_pci, object_vf;
 
 /* All kinds (object_table.c). */
 extern const struct object_kind *const object_kinds[];

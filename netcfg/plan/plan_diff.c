@@ -34,7 +34,7 @@ static int emit_missing(const struct plan_builder *b, struct found *f)
 		const struct plan_step *w = &b->want.steps[i];
 
 		if (w->kind->present(b->inv, w) == OBJECT_ABSENT &&
-		    emit(f, w, w->kind->phase[w->verb]) < 0)
+		    emit(f, w, w->phase ? w->phase : w->kind->phase[w->verb]) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -66,7 +66,8 @@ static void name_link(const struct plan_builder *b, struct plan_step *s)
 	if (!link)
 		return;
 	memcpy(s->ifname, link->name, sizeof(s->ifname));
-	memcpy(s->link, link->name, sizeof(link->name));
+	if (!s->kind->on_function)
+		memcpy(s->link, link->name, sizeof(link->name));
 	for (size_t i = 0; i < b->n_legs; i++)
 		if (b->legs[i].link == link)
 			memcpy(s->leg, b->legs[i].net->name, sizeof(s->leg));
@@ -149,12 +150,22 @@ enum verdict {
 	VERDICT_DISOWN, /* gone, or taken over by others */
 };
 
+/* What the value is of is gone. */
+static bool place_is_gone(const struct plan_builder *b, const struct plan_step *e,
+			  const struct inv_link *link)
+{
+	if (!e->link[0])
+		return false;
+	return e->kind->on_function ? !inv_function_by_ref(b->inv, e->link) : !link;
+}
+
 static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
 {
-	const struct inv_link *link = e->link[0] ? follow_link(b, e) : NULL;
+	const struct inv_link *link =
+		e->link[0] && !e->kind->on_function ? follow_link(b, e) : NULL;
 	const struct plan_step *w;
 
-	if (e->link[0] && !link)
+	if (place_is_gone(b, e, link))
 		return VERDICT_DISOWN;
 	if (e->kind->verb == PLAN_ADD || leg_waits(b, link))
 		return VERDICT_KEEP; /* what is added is removed by a step of its own */

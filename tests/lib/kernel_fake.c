@@ -4,6 +4,7 @@
 #include "tests/lib/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/fake_lookup.h"
+#include "tests/lib/fake_sriov.h"
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
@@ -482,10 +483,25 @@ static int sysctl_change(struct fake *f, const struct kernel_change *c, char *wh
 	return fail(why, -ENOENT, NULL);
 }
 
+static int pci_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	int r = fake_sriov_pci_change(&f->kernel, f->inv, c);
+
+	return r < 0 ? fail(why, r, NULL) : 0;
+}
+
+static int vf_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	int r = fake_sriov_vf_change(f->inv, c);
+
+	return r < 0 ? fail(why, r, NULL) : 0;
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel_change *c,
 					     char *why) = {
 	[KERNEL_LINK] = link_change, [KERNEL_ADDR] = addr_change,     [KERNEL_ROUTE] = route_change,
-	[KERNEL_RULE] = rule_change, [KERNEL_SYSCTL] = sysctl_change,
+	[KERNEL_RULE] = rule_change, [KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_change,
+	[KERNEL_VF] = vf_change,
 };
 
 static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -513,6 +529,10 @@ static int fake_read(struct kernel *k, struct kernel_change *c)
 
 	if (c->kind == KERNEL_SYSCTL)
 		return sysctl_read(fake_of(k), &c->sysctl);
+	if (c->kind == KERNEL_PCI)
+		return fake_sriov_pci_read(fake_of(k)->inv, c);
+	if (c->kind == KERNEL_VF)
+		return fake_sriov_vf_read(fake_of(k)->inv, c);
 	if (c->kind != KERNEL_LINK)
 		return -EOPNOTSUPP;
 	if (!l)
@@ -549,6 +569,15 @@ static int fake_link_find(struct kernel *k, const char *ref, uint32_t *ret_ifind
 		return -ENODEV;
 	*ret_ifindex = found;
 	return 0;
+}
+
+static int fake_function_find(struct kernel *k, const char *ref, char ret[static 16])
+{
+	const struct inv_function *fn = inv_function_by_ref(fake_of(k)->inv, ref);
+
+	if (fn)
+		memcpy(ret, fn->pci, sizeof(fn->pci));
+	return fn ? 0 : -ENODEV;
 }
 
 static int fake_collect(struct kernel *k, struct diag *d, struct inventory *inv)
@@ -604,6 +633,7 @@ static void fake_free(struct kernel *k)
 static const struct kernel_ops fake_ops = {
 	.collect = fake_collect,
 	.link_find = fake_link_find,
+	.function_find = fake_function_find,
 	.read = fake_read,
 	.change = fake_change,
 	.route_lookup = fake_route_lookup,

@@ -11,6 +11,9 @@
 #include "netcfg/host/kernel.h"
 #include "tests/lib/kernel_do.h"
 
+/* What VFs get as they are made, unless their PF's autoprobe is off. */
+#define KERNEL_FAKE_VF_DRIVER "igbvf"
+
 /* Starts from a copy of inv. 0 and *ret (free with kernel_free); negative errno. */
 int kernel_fake_new(const struct inventory *inv, struct kernel **ret);
 

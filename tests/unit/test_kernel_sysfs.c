@@ -11,6 +11,7 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/netlink.h"
+#include "netcfg/host/pci.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
 #include "netcfg/host/udev.h"
@@ -173,6 +174,106 @@ static void test_no_device(void **state)
 	assert_int_equal(l.speed_mbps, 0);
 	sysfs_fill_link(t->root, &gone);
 	assert_int_equal(gone.kind, INV_LINK_VIRTUAL);
+}
+
+/* Functions are found with a link or without; a VF is numbered by its PF; who else is in the group
+ * counts, but bridges do not. */
+static void test_functions(void **state)
+{
+	struct tree *t = *state;
+	struct inventory *inv = inv_new();
+	const struct inv_function *pf, *vf;
+
+	assert_int_equal(sysfs_add_functions(t->root, inv), 0); /* no PCI at all */
+	assert_int_equal(inv->n_functions, 0);
+	put_link(t->root, "bus/pci/devices/0000:3b:00.0", "../../../" PF);
+	put_link(t->root, "bus/pci/devices/0000:3b:02.0", "../../../" VF);
+	put(t->root, "devices/pci0000:3a/0000:3a:00.0/class", "0x060400\n");
+	put_link(t->root, "bus/pci/devices/0000:3a:00.0",
+		 "../../../devices/pci0000:3a/0000:3a:00.0");
+	put(t->root, "devices/pci0000:3a/0000:3a:01.0/class", "0x010802\n");
+	put_link(t->root, "bus/pci/devices/0000:3a:01.0",
+		 "../../../devices/pci0000:3a/0000:3a:01.0");
+	put(t->root, PF "/class", "0x020000\n");
+	put(t->root, PF "/vendor", "0x15b3\n");
+	put(t->root, PF "/device", "0x1017\n");
+	put(t->root, PF "/sriov_drivers_autoprobe", "0\n");
+	put_link(t->root, PF "/virtfn1", "../0000:3b:02.0");
+	put(t->root, VF "/class", "0x020000\n");
+	put_link(t->root, VF "/driver", "../../../../bus/pci/drivers/vfio-pci");
+	put_link(t->root, VF "/iommu_group", "../../../../kernel/iommu_groups/41");
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3b:02.0", "../../../../" VF);
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:00.0", "../../../../x");
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.0", "../../../../x");
+	assert_int_equal(sysfs_add_functions(t->root, inv), 0);
+	inv_sort(inv);
+	assert_int_equal(inv->n_functions, 2);
+	pf = inv_function_find(inv, "0000:3B:00.0");
+	assert_non_null(pf);
+	assert_string_equal(pf->driver, "mlx5_core");
+	assert_int_equal(pf->vendor, 0x15b3);
+	assert_int_equal(pf->device, 0x1017);
+	assert_int_equal(pf->max_vfs, 8);
+	assert_int_equal(pf->n_vfs, 2);
+	assert_false(pf->autoprobe);
+	assert_int_equal(pf->iommu_group, INV_IOMMU_NONE);
+	vf = inv_function_by_ref(inv, "0000:3b:00.0/vf1");
+	assert_non_null(vf);
+	assert_string_equal(vf->pci, "0000:3b:02.0");
+	assert_string_equal(vf->driver, "vfio-pci");
+	assert_int_equal(vf->iommu_group, 41);
+	assert_int_equal(vf->iommu_others, 1);
+	assert_string_equal(vf->iommu_other, "0000:3a:01.0");
+	assert_null(inv_function_by_ref(inv, "0000:3b:00.0/vf0"));
+	inv_free(inv);
+}
+
+/* What the kernel is told, in which order: the override comes before the driver lets go. */
+static void test_driver_change(void **state)
+{
+	struct tree *t = *state;
+	struct kernel_change c = {.kind = KERNEL_PCI,
+				  .pci = "0000:3b:02.0",
+				  .pci_value = {.attr = KERNEL_PCI_DRIVER, .value = "vfio-pci"}};
+	char why[KERNEL_WHY_MAX], text[64], address[16];
+	int pci;
+
+	put_link(t->root, "bus/pci/devices/0000:3b:00.0", "../../../" PF);
+	put_link(t->root, "bus/pci/devices/0000:3b:02.0", "../../../" VF);
+	put_link(t->root, PF "/virtfn0", "../0000:3b:02.0");
+	put(t->root, VF "/driver_override", "");
+	put(t->root, "bus/pci/drivers_probe", "");
+	put(t->root, "bus/pci/drivers/vfio-pci/new_id", "");
+	pci = openat(t->root, "bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(pci >= 0);
+	assert_int_equal(pci_function_find(pci, "0000:3b:00.0/vf0", address), 0);
+	assert_string_equal(address, "0000:3b:02.0");
+	assert_int_equal(pci_function_find(pci, "0000:3b:00.0/vf1", address), -ENODEV);
+	assert_int_equal(pci_function_find(pci, "../../class", address), -ENODEV);
+	assert_int_equal(pci_read(pci, &c), 0);
+	assert_string_equal(c.pci_value.was, "");
+	/* A recorded tree binds nothing: the change asks, looks, and says what it sees. */
+	assert_int_equal(pci_change(pci, &c, why), -EIO);
+	assert_string_equal(why, "0000:3b:02.0 is bound to no driver, not to vfio-pci: it refused "
+				 "it");
+	assert_true(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)) > 0);
+	assert_string_equal(text, "vfio-pci");
+	assert_true(sysfs_read(t->root, "bus/pci/drivers_probe", text, sizeof(text)) > 0);
+	assert_string_equal(text, "0000:3b:02.0");
+	put_link(t->root, VF "/driver", "../../../../bus/pci/drivers/vfio-pci");
+	assert_int_equal(pci_read(pci, &c), 0);
+	assert_string_equal(c.pci_value.was, "vfio-pci");
+	strcpy(c.pci_value.value, "no-such-driver");
+	assert_int_equal(pci_change(pci, &c, why), -ENOENT);
+	assert_non_null(strstr(why, "no-such-driver"));
+	c.pci_value = (struct kernel_pci){.attr = KERNEL_PCI_VFS, .value = "4"};
+	strcpy(c.pci, "0000:3b:00.0");
+	assert_int_equal(pci_read(pci, &c), 0);
+	assert_string_equal(c.pci_value.was, "2");
+	assert_int_equal(pci_change(pci, &c, why), 0);
+	assert_true(sysfs_read(t->root, PF "/sriov_numvfs", text, sizeof(text)) > 0);
+	assert_string_equal(text, "4");
+	close(pci);
 }
 
 static void test_rdma_from_sysfs(void **state)
@@ -436,6 +537,43 @@ static void test_link_messages(void **state)
 	inv_free(inv);
 }
 
+/* Two VFs with what drivers tell, or do not, and a list that is cut off. */
+static void test_vf_messages(void **state)
+{
+	struct message m = link_message("ens1f0"), list = {.h = {.nlmsg_len = NLMSG_HDRLEN}};
+	struct inventory *inv = inv_new();
+	char text[24];
+
+	for (uint32_t n = 0; n < 2; n++) {
+		struct message vf = {.h = {.nlmsg_len = NLMSG_HDRLEN}};
+		struct ifla_vf_mac mac = {.vf = n, .mac = {2, 0, 0, 0, 0, (uint8_t)n}};
+		struct ifla_vf_vlan vlan = {.vf = n, .vlan = 100 + n};
+		struct ifla_vf_spoofchk spoof = {.vf = n, .setting = n ? UINT32_MAX : 1};
+		struct ifla_vf_trust trust = {.vf = n, .setting = n};
+
+		message_add(&vf, IFLA_VF_MAC, &mac, sizeof(mac));
+		message_add(&vf, IFLA_VF_VLAN, &vlan, n ? sizeof(vlan) : 4);
+		message_add(&vf, IFLA_VF_SPOOFCHK, &spoof, sizeof(spoof));
+		message_add(&vf, IFLA_VF_TRUST, &trust, sizeof(trust));
+		message_add(&list, IFLA_VF_INFO, vf.bytes + NLMSG_HDRLEN,
+			    vf.h.nlmsg_len - NLMSG_HDRLEN);
+	}
+	message_add(&m, IFLA_VFINFO_LIST, list.bytes + NLMSG_HDRLEN,
+		    list.h.nlmsg_len - NLMSG_HDRLEN);
+	assert_int_equal(rtnl_parse_link(inv, &m.h), 0);
+	assert_int_equal(inv->n_vfs, 2);
+	assert_int_equal(inv->vfs[1].ifindex, 9);
+	assert_int_equal(inv->vfs[0].vlan, 0); /* too short to be one */
+	assert_int_equal(inv->vfs[1].vlan, 101);
+	assert_true(inv->vfs[0].spoof_check);
+	assert_false(inv->vfs[1].spoof_check); /* its driver does not know */
+	assert_true(inv->vfs[1].trust);
+	assert_string_equal(kernel_vf_format(&inv->vfs[1], KERNEL_VF_MAC, text),
+			    "02:00:00:00:00:01");
+	assert_string_equal(kernel_vf_format(&inv->vfs[1], KERNEL_VF_VLAN, text), "101");
+	inv_free(inv);
+}
+
 /* With the request in the ack and without; with text and without. */
 static void test_ack(void **state)
 {
@@ -473,7 +611,10 @@ int main(void)
 		CASE(test_virtual_function),
 		CASE(test_virtio_has_its_parents_place),
 		CASE(test_no_device),
+		CASE(test_functions),
+		CASE(test_driver_change),
 		CASE(test_rdma_from_sysfs),
+		CASE(test_vf_messages),
 		CASE(test_cores),
 		CASE(test_hugepages),
 		CASE(test_link_references),

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the kernel is asked to make VFs and to give a function another driver (sysfs-bus-pci,
+ * pci-iov-howto of the kernel's documentation). Apart from sysfs.c, which only reads.
+ */
+#include "netcfg/host/pci.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/sysfs.h"
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define PATH_BYTES 128
+#define MODPROBE "/sbin/modprobe"
+
+static const char *function_path(const char *address, const char *file, char *buf)
+{
+	snprintf(buf, PATH_BYTES, "devices/%.16s/%s", address, file);
+	return buf;
+}
+
+int pci_function_find(int pci, const char *ref, char ret[static 16])
+{
+	const char *vf = strstr(ref, "/vf");
+	char path[PATH_BYTES];
+	struct stat st;
+
+	if (vf) {
+		snprintf(path, sizeof(path), "devices/%.*s/virtfn%.4s", (int)(vf - ref), ref,
+			 vf + 3);
+		return sysfs_read_link(pci, path, ret, 16) < 0 ? -ENODEV : 0;
+	}
+	if (strlen(ref) >= 16 || strchr(ref, '/') ||
+	    fstatat(pci, function_path(ref, "", path), &st, 0) < 0)
+		return -ENODEV;
+	inv_text_set(ret, 16, ref);
+	return 0;
+}
+
+static int driver_read(int pci, const char *address, char *buf, size_t size)
+{
+	char path[PATH_BYTES];
+	int r = sysfs_read_link(pci, function_path(address, "driver", path), buf, size);
+
+	if (r == -ENOENT) {
+		buf[0] = '\0';
+		r = 0;
+	}
+	return r;
+}
+
+static const char *number_file(enum kernel_pci_attr attr)
+{
+	return attr == KERNEL_PCI_VFS ? "sriov_numvfs" : "sriov_drivers_autoprobe";
+}
+
+int pci_read(int pci, struct kernel_change *c)
+{
+	struct kernel_pci *v = &c->pci_value;
+	char path[PATH_BYTES];
+	int r;
+
+	if (v->attr == KERNEL_PCI_DRIVER)
+		return driver_read(pci, c->pci, v->was, sizeof(v->was));
+	r = sysfs_read(pci, function_path(c->pci, number_file(v->attr), path), v->was,
+		       sizeof(v->was));
+	return r < 0 ? r : 0;
+}
+
+static int put(int pci, const char *path, const char *value, char *why)
+{
+	autoclose int fd = openat(pci, path, O_WRONLY | O_CLOEXEC);
+	ssize_t n = -1;
+
+	if (fd >= 0)
+		do
+			n = write(fd, value, strlen(value));
+		while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)strlen(value))
+		return 0;
+	n = n < 0 ? -errno : -EIO;
+	if (why)
+		snprintf(why, KERNEL_WHY_MAX, "/sys/bus/pci/%s does not take \"%.*s\": %s", path,
+			 (int)strcspn(value, "\n"), value, strerror((int)-n));
+	return (int)n;
+}
+
+/* The kernel makes no second set of VFs beside the first. */
+static int vfs_set(int pci, const char *address, const char *value, char *why)
+{
+	char path[PATH_BYTES], is[16];
+	int r;
+
+	function_path(address, "sriov_numvfs", path);
+	r = sysfs_read(pci, path, is, sizeof(is));
+	if (r >= 0 && strcmp(is, value) == 0)
+		return 0;
+	if (r >= 0 && strcmp(is, "0") != 0 && strcmp(value, "0") != 0)
+		r = put(pci, path, "0", why);
+	return r < 0 && r != -ENOSPC ? r : put(pci, path, value, why);
+}
+
+/* vfio-pci is a module of which nothing but a user's wish says that it is needed. */
+static int driver_load(int pci, const char *driver, char *why)
+{
+	char path[PATH_BYTES], name[40];
+	char *const argv[] = {(char *)MODPROBE, (char *)"-q", (char *)"--", name, NULL};
+	char *const envp[] = {NULL};
+	struct stat st;
+	pid_t pid;
+	int status;
+
+	snprintf(path, sizeof(path), "drivers/%.32s", driver);
+	if (fstatat(pci, path, &st, 0) == 0)
+		return 0;
+	snprintf(name, sizeof(name), "%.32s", driver);
+	if (posix_spawn(&pid, MODPROBE, NULL, NULL, argv, envp) == 0)
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	if (fstatat(pci, path, &st, 0) == 0)
+		return 0;
+	if (why)
+		snprintf(why, KERNEL_WHY_MAX,
+			 "this kernel has no driver %s, and modprobe does not find it", driver);
+	return -ENOENT;
+}
+
+/* Whatever driver has the function lets it go. */
+static int unbind(int pci, const char *address, char *why)
+{
+	char path[PATH_BYTES], driver[32];
+	int r = driver_read(pci, address, driver, sizeof(driver));
+
+	if (r < 0 || !driver[0])
+		return r;
+	return put(pci, function_path(address, "driver/unbind", path), address, why);
+}
+
+static int driver_set(int pci, const char *address, const char *driver, char *why)
+{
+	char path[PATH_BYTES], text[40], is[32];
+	int r = driver[0] ? driver_load(pci, driver, why) : 0;
+
+	/* The override is what makes the probe below choose this driver, and none but it. */
+	snprintf(text, sizeof(text), "%.32s\n", driver);
+	if (r == 0)
+		r = put(pci, function_path(address, "driver_override", path), text, why);
+	if (r == 0)
+		r = unbind(pci, address, why);
+	if (r == 0 && driver[0])
+		r = put(pci, "drivers_probe", address, why);
+	if (r == 0)
+		r = driver_read(pci, address, is, sizeof(is));
+	if (r == 0 && strcmp(is, driver) != 0) {
+		if (why)
+			snprintf(why, KERNEL_WHY_MAX, "%s is bound to %s, not to %s: it refused it",
+				 address, is[0] ? is : "no driver", driver);
+		r = -EIO;
+	}
+	return r;
+}
+
+int pci_change(int pci, const struct kernel_change *c, char *why)
+{
+	const struct kernel_pci *v = &c->pci_value;
+	char path[PATH_BYTES];
+
+	switch (v->attr) {
+	case KERNEL_PCI_VFS:
+		return vfs_set(pci, c->pci, v->value, why);
+	case KERNEL_PCI_DRIVER:
+		return driver_set(pci, c->pci, v->value, why);
+	default:
+		return put(pci, function_path(c->pci, number_file(v->attr), path), v->value, why);
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The SR-IOV part of the host in memory, over its inventory: struct kernel_ops' change and read of
+ * KERNEL_PCI and KERNEL_VF. k: where links come and go with their VFs. Used by kernel_fake alone.
+ */
+#ifndef PLENUM_TESTS_LIB_FAKE_SRIOV_H
+#define PLENUM_TESTS_LIB_FAKE_SRIOV_H
+
+#include "netcfg/host/kernel.h"
+
+int fake_sriov_pci_change(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
+int fake_sriov_pci_read(const struct inventory *inv, struct kernel_change *c);
+int fake_sriov_vf_change(struct inventory *inv, const struct kernel_change *c);
+int fake_sriov_vf_read(const struct inventory *inv, struct kernel_change *c);
+
+#endif
