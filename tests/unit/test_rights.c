@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who may use an export, and as whom: rules in order, squashing, maps both ways, lists of access.
+ */
+#include "dataplane/fuse/fuse_rights.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct launch_config *cfg;
+static struct launch_export *export;
+
+static int setup(void **state)
+{
+	cfg = calloc(1, sizeof(*cfg));
+	if (!cfg)
+		return -1;
+	export = &cfg->exports[0];
+	cfg->n_exports = 1;
+	export->first_client = 1; /* rule 0 is another export's, and would let in everybody */
+	cfg->clients[0].squash = LAUNCH_SQUASH_NONE;
+	cfg->n_clients = 1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(cfg);
+	return 0;
+}
+
+static struct launch_client *rule_add(const char *host, const char *network)
+{
+	struct launch_client *c = &cfg->clients[cfg->n_clients++];
+
+	export->n_clients++;
+	strcpy(c->host, host);
+	if (*network)
+		assert_int_equal(ip_prefix_parse(network, &c->network), 0);
+	c->squash = LAUNCH_SQUASH_ROOT;
+	c->anonuid = c->anongid = FUSE_RIGHTS_NOBODY;
+	c->first_ids = cfg->n_ids;
+	return c;
+}
+
+static void map_add(struct launch_client *c, bool groups, uint32_t client, uint32_t server,
+		    uint32_t count)
+{
+	cfg->ids[cfg->n_ids++] = (struct launch_ids){client, server, count};
+	if (groups)
+		c->n_gids++;
+	else
+		c->n_uids++;
+}
+
+/* Which rule fits: its anonuid says. */
+static int rule_of(const char *host, const char *a, const char *b)
+{
+	struct ip_addr addrs[2];
+	struct fuse_rights r;
+	unsigned n = 0;
+
+	if (a)
+		assert_int_equal(ip_addr_parse(a, &addrs[n++]), 0);
+	if (b)
+		assert_int_equal(ip_addr_parse(b, &addrs[n++]), 0);
+	if (fuse_rights_for(cfg, export, host, addrs, n, &r) < 0)
+		return -1;
+	return (int)r.anonuid;
+}
+
+static void the_first_rule_that_fits_counts(void **state)
+{
+	rule_add("host-a", "")->anonuid = 1;
+	rule_add("", "10.1.2.0/24")->anonuid = 2;
+	rule_add("", "10.1.0.0/16")->anonuid = 3;
+	rule_add("", "fd00:1::/32")->anonuid = 4;
+	rule_add("host-c.example.org", "")->anonuid = 5;
+	assert_int_equal(rule_of("host-a", NULL, NULL), 1);
+	assert_int_equal(rule_of("host-a.example.org", "10.1.2.3", NULL), 1);
+	assert_int_equal(rule_of("host-b", "10.1.2.3", NULL), 2);
+	assert_int_equal(rule_of("host-b", "10.1.3.3", NULL), 3);
+	assert_int_equal(rule_of("host-b", "192.0.2.1", "10.1.2.255"), 2);
+	assert_int_equal(rule_of("host-b", "10.1.3.3", "10.1.2.3"), 2);
+	assert_int_equal(rule_of("host-b", "fd00:1::5", NULL), 4);
+	assert_int_equal(rule_of("host-c", NULL, NULL), 5);
+	assert_int_equal(rule_of("host-c.example.com", "10.2.0.1", NULL), -1);
+	assert_int_equal(rule_of("host-b", NULL, NULL), -1);
+	assert_int_equal(rule_of("host-a2", "10.2.0.1", "fd00:2::1"), -1);
+	/* A name that is an address is none. */
+	assert_int_equal(rule_of("10.1.2.3", "10.2.0.1", NULL), -1);
+	assert_int_equal(rule_of("", "10.2.0.1", NULL), -1);
+	rule_add("", "")->anonuid = 6;
+	assert_int_equal(rule_of("host-b", NULL, NULL), 6);
+	assert_int_equal(rule_of("host-b", "10.1.2.3", NULL), 2);
+}
+
+static void without_rules_nobody_is_let_in(void **state)
+{
+	assert_int_equal(rule_of("host-a", "10.1.2.3", NULL), -1);
+}
+
+static void an_export_for_reading_is_for_all(void **state)
+{
+	struct fuse_rights r;
+
+	rule_add("", "");
+	assert_int_equal(fuse_rights_for(cfg, export, "a", NULL, 0, &r), 0);
+	assert_false(r.read_only);
+	export->read_only = true;
+	assert_int_equal(fuse_rights_for(cfg, export, "a", NULL, 0, &r), 0);
+	assert_true(r.read_only);
+	export->read_only = false;
+	cfg->clients[1].read_only = true;
+	assert_int_equal(fuse_rights_for(cfg, export, "a", NULL, 0, &r), 0);
+	assert_true(r.read_only);
+}
+
+static struct fuse_rights rights(void)
+{
+	struct fuse_rights r;
+
+	assert_int_equal(fuse_rights_for(cfg, export, "a", NULL, 0, &r), 0);
+	return r;
+}
+
+static void assert_ids(uint32_t uid, uint32_t gid, uint32_t to_uid, uint32_t to_gid, bool checked,
+		       bool squashed)
+{
+	struct fuse_rights r = rights();
+	struct fuse_rights_ids ids = fuse_rights_ids(&r, uid, gid);
+
+	assert_int_equal(ids.uid, to_uid);
+	assert_int_equal(ids.gid, to_gid);
+	assert_int_equal(ids.checked, checked);
+	assert_int_equal(ids.squashed, squashed);
+}
+
+static void who_is_squashed(void **state)
+{
+	struct launch_client *c = rule_add("", "");
+
+	c->anonuid = 77;
+	c->anongid = 78;
+	c->squash = LAUNCH_SQUASH_NONE;
+	assert_ids(0, 0, 0, 0, false, false);
+	assert_ids(1000, 100, 1000, 100, false, false);
+	c->squash = LAUNCH_SQUASH_ROOT;
+	assert_ids(0, 0, 77, 78, true, true);
+	assert_ids(0, 100, 77, 78, true, true); /* in no group of root's */
+	assert_ids(1000, 100, 1000, 100, true, false);
+	assert_ids(1000, 0, 1000, 78, true, false);
+	assert_ids(UINT32_MAX - 1, 5, UINT32_MAX - 1, 5, true, false);
+	c->squash = LAUNCH_SQUASH_ALL;
+	assert_ids(0, 0, 77, 78, true, true);
+	assert_ids(1000, 100, 77, 78, true, true);
+	assert_ids(77, 78, 77, 78, true, true);
+}
+
+static void maps_go_both_ways(void **state)
+{
+	struct launch_client *c = rule_add("", "");
+	struct fuse_rights r;
+	uint32_t id = 5;
+
+	c->squash = LAUNCH_SQUASH_NONE;
+	c->anonuid = 77;
+	c->anongid = 78;
+	map_add(c, false, 1000, 51000, 100);
+	map_add(c, false, UINT32_MAX - 2, 9, 2);
+	map_add(c, true, 0, 700, 1);
+	r = rights();
+	assert_ids(1000, 0, 51000, 700, false, false);
+	assert_ids(1099, 0, 51099, 700, false, false);
+	assert_ids(UINT32_MAX - 1, 0, 10, 700, false, false);
+	assert_ids(1100, 0, 77, 78, true, true);
+	assert_ids(999, 0, 77, 78, true, true);
+	assert_ids(51000, 0, 77, 78, true, true);
+	assert_ids(1000, 100, 51000, 78, false, false);
+	assert_int_equal(fuse_rights_uid_out(&r, 51099), 1099);
+	assert_int_equal(fuse_rights_uid_out(&r, 10), UINT32_MAX - 1);
+	assert_int_equal(fuse_rights_uid_out(&r, 51100), FUSE_RIGHTS_NOBODY);
+	assert_int_equal(fuse_rights_uid_out(&r, 1000), FUSE_RIGHTS_NOBODY);
+	assert_int_equal(fuse_rights_uid_out(&r, 0), FUSE_RIGHTS_NOBODY);
+	assert_int_equal(fuse_rights_gid_out(&r, 700), 0);
+	assert_int_equal(fuse_rights_gid_out(&r, 0), FUSE_RIGHTS_NOBODY);
+	assert_int_equal(fuse_rights_uid_in(&r, 1001, &id), 0);
+	assert_int_equal(id, 51001);
+	assert_int_equal(fuse_rights_uid_in(&r, 1100, &id), -EINVAL);
+	assert_int_equal(id, 51001);
+	assert_int_equal(fuse_rights_gid_in(&r, 0, &id), 0);
+	assert_int_equal(id, 700);
+}
+
+static void roots_that_are_others_here_are_checked(void **state)
+{
+	struct launch_client *c = rule_add("", "");
+
+	c->squash = LAUNCH_SQUASH_NONE;
+	map_add(c, false, 0, 5000, 10);
+	assert_ids(0, 0, 5000, 0, true, false);
+	assert_ids(3, 0, 5003, 0, false, false);
+}
+
+static void without_maps_ids_are_the_same(void **state)
+{
+	struct fuse_rights r;
+	uint32_t id;
+
+	rule_add("", "");
+	r = rights();
+	assert_int_equal(fuse_rights_uid_out(&r, 0), 0);
+	assert_int_equal(fuse_rights_gid_out(&r, 4711), 4711);
+	assert_int_equal(fuse_rights_uid_in(&r, 0, &id), 0);
+	assert_int_equal(id, 0);
+}
+
+/* Version 2, then tag, permissions and id of each entry. */
+#define ACL(user, group)                                                                      \
+	{                                                                                     \
+		2, 0, 0, 0, 0x01, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,     /* owner */            \
+			0x02, 0, 6, 0, (user)&0xff, (user) >> 8, 0, 0, /* user */             \
+			0x04, 0, 5, 0, 0xff, 0xff, 0xff, 0xff,	       /* group */            \
+			0x08, 0, 4, 0, (group)&0xff, (group) >> 8, 0, 0, 0x10, 0, 7, 0, 0xff, \
+			0xff, 0xff, 0xff, 0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff               \
+	}
+
+static void lists_of_access_name_users(void **state)
+{
+	uint8_t list[] = ACL(1000, 20), there[] = ACL(5000, 30), nobody[] = ACL(65534, 30);
+	struct launch_client *c = rule_add("", "");
+	struct fuse_rights r;
+
+	assert_true(fuse_rights_is_acl("system.posix_acl_access"));
+	assert_true(fuse_rights_is_acl("system.posix_acl_default"));
+	assert_false(fuse_rights_is_acl("user.posix_acl_access"));
+	r = rights();
+	assert_int_equal(fuse_rights_acl_in(&r, list, 3), 0); /* not ours to judge */
+	map_add(c, false, 1000, 5000, 1);
+	map_add(c, true, 20, 30, 1);
+	r = rights();
+	assert_int_equal(fuse_rights_acl_in(&r, list, sizeof(list)), 0);
+	assert_memory_equal(list, there, sizeof(list));
+	assert_int_equal(fuse_rights_acl_out(&r, list, sizeof(list)), 0);
+	assert_memory_equal(list, ((uint8_t[])ACL(1000, 20)), sizeof(list));
+	assert_int_equal(fuse_rights_acl_in(&r, there, sizeof(there)), -EINVAL);
+	memcpy(there, nobody, sizeof(there));
+	there[16] = 1;
+	there[17] = 0;
+	assert_int_equal(fuse_rights_acl_out(&r, there, sizeof(there)), 0);
+	assert_memory_equal(there + 12, nobody + 12, 8);
+	assert_int_equal(fuse_rights_acl_in(&r, list, sizeof(list) - 1), -EINVAL);
+	assert_int_equal(fuse_rights_acl_in(&r, list, 2), -EINVAL);
+	assert_int_equal(fuse_rights_acl_in(&r, list, 4), 0);
+	list[0] = 1;
+	assert_int_equal(fuse_rights_acl_in(&r, list, sizeof(list)), -EINVAL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_first_rule_that_fits_counts),
+		TEST(without_rules_nobody_is_let_in),
+		TEST(an_export_for_reading_is_for_all),
+		TEST(who_is_squashed),
+		TEST(maps_go_both_ways),
+		TEST(roots_that_are_others_here_are_checked),
+		TEST(without_maps_ids_are_the_same),
+		TEST(lists_of_access_name_users),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
