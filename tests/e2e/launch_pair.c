@@ -4,16 +4,18 @@
  * namespace and a compute worker in another, and starts them again when they die. It is told what
  * to do by lines on standard input and says what happens by lines on standard output:
  *
- *	kill front|back		SIGKILL; "exited NAME STATUS", then "ready NAME" of the successor
- *	stop front|back		a polite stop, then as above
- *	hold front|back		the next death is not followed by a start
- *	start front|back	start after a hold
- *	link front|back N up|down
- *	abandon front|back	what the agent's death looks like
- *	adopt front|back	what its successor does; "ready NAME"
- *	pid front|back		"pid NAME NUMBER"
- *	stats front|back	"stats NAME key=value ..."
- *	quit (or end of input)	unmount, stop both, end
+ *	kill NAME		SIGKILL; "exited NAME STATUS", then "ready NAME" of the successor
+ *	stop NAME		a polite stop, then as above
+ *	hold NAME		the next death is not followed by a start
+ *	start NAME		start after a hold
+ *	link NAME N up|down
+ *	abandon NAME		what the agent's death looks like
+ *	adopt NAME		what its successor does; "ready NAME"
+ *	pid NAME		"pid NAME NUMBER"
+ *	stats NAME		"stats NAME key=value ..."
+ *	quit (or end of input)	unmount, stop all, end
+ *
+ * NAME is front, back or, with --mount2, front2: another client of the export, beside the first.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -48,9 +50,16 @@ struct worker_proc {
 	struct launch_stats *stats;
 };
 
-static const char *worker_path, *mount_path, *export_path, *asan, *peer_name = "host-2";
-static struct worker_proc front = {.name = "front", .pidfd = -1, .control = -1, .alive = -1};
-static struct worker_proc back = {.name = "back", .pidfd = -1, .control = -1, .alive = -1};
+enum { FRONT, BACK, FRONT2, WORKERS_MAX };
+
+static const char *worker_path, *mount_path, *mount2_path, *export_path, *asan;
+static const char *peer_name = "host-2";
+static struct worker_proc workers[WORKERS_MAX] = {
+	[FRONT] = {.name = "front", .pidfd = -1, .control = -1, .alive = -1},
+	[BACK] = {.name = "back", .pidfd = -1, .control = -1, .alive = -1},
+	[FRONT2] = {.name = "front2", .pidfd = -1, .control = -1, .alive = -1},
+};
+static unsigned n_workers = FRONT2;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, read_only;
 static uint32_t next_epoch = 1;
@@ -127,14 +136,14 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 		die("mmap");
 }
 
-static void config_front(void)
+static void config_front(struct worker_proc *w, const char *path)
 {
-	struct launch_mount *m = &front.cfg.mounts[0];
+	struct launch_mount *m = &w->cfg.mounts[0];
 	char options[256];
 
-	front.cfg.role = LAUNCH_FRONTEND;
-	front.cfg.n_mounts = 1;
-	snprintf(m->path, sizeof(m->path), "%s", mount_path);
+	w->cfg.role = LAUNCH_FRONTEND;
+	w->cfg.n_mounts = 1;
+	snprintf(m->path, sizeof(m->path), "%s", path);
 	snprintf(m->export_name, sizeof(m->export_name), "scratch");
 	snprintf(m->peer, sizeof(m->peer), "%s", peer_name);
 	m->soft_s = soft_s;
@@ -142,35 +151,36 @@ static void config_front(void)
 	if (getrandom(m->id, sizeof(m->id), 0) != (ssize_t)sizeof(m->id))
 		die("getrandom");
 	for (unsigned leg = 0; leg < LEGS; leg++) {
-		m->addrs[leg].ip = back.cfg.ports[leg].ip.addr;
+		m->addrs[leg].ip = workers[BACK].cfg.ports[leg].ip.addr;
 		m->addrs[leg].port = UDP_PORT;
 	}
 	m->n_addrs = LEGS;
 	m->fuse_fd = LAUNCH_FD_FIRST;
 	m->state_fd = LAUNCH_FD_FIRST + 1;
-	front.extra_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (front.extra_fd < 0)
+	w->extra_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (w->extra_fd < 0)
 		die("/dev/fuse");
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other,"
 		 "max_read=1048576",
-		 front.extra_fd);
-	if (mount("plenum", mount_path, "fuse", read_only ? MS_RDONLY : 0, options) < 0)
+		 w->extra_fd);
+	if (mount("plenum", path, "fuse", read_only ? MS_RDONLY : 0, options) < 0)
 		die("mount");
 }
 
 static void config_back(void)
 {
-	struct launch_export *e = &back.cfg.exports[0];
+	struct worker_proc *w = &workers[BACK];
+	struct launch_export *e = &w->cfg.exports[0];
 
-	back.cfg.role = LAUNCH_COMPUTE;
-	back.cfg.n_exports = 1;
+	w->cfg.role = LAUNCH_COMPUTE;
+	w->cfg.n_exports = 1;
 	snprintf(e->name, sizeof(e->name), "scratch");
 	snprintf(e->path, sizeof(e->path), "%s", export_path);
 	e->dir_fd = LAUNCH_FD_FIRST;
 	e->state_fd = LAUNCH_FD_FIRST + 1;
-	back.extra_fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (back.extra_fd < 0)
+	w->extra_fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->extra_fd < 0)
 		die(export_path);
 }
 
@@ -330,7 +340,10 @@ static bool command(char *line)
 		return true;
 	if (strcmp(verb, "quit") == 0)
 		return false;
-	w = strcmp(who, "front") == 0 ? &front : &back;
+	w = &workers[BACK];
+	for (unsigned i = 0; i < n_workers; i++)
+		if (strcmp(who, workers[i].name) == 0)
+			w = &workers[i];
 	if (strcmp(verb, "kill") == 0 && w->pid)
 		kill(w->pid, SIGKILL);
 	else if (strcmp(verb, "stop") == 0)
@@ -380,54 +393,55 @@ static bool input_read(void)
 static void loop(void)
 {
 	for (;;) {
-		struct pollfd p[] = {
-			{.fd = STDIN_FILENO, .events = POLLIN},
-			{.fd = front.control, .events = POLLIN},
-			{.fd = back.control, .events = POLLIN},
-			{.fd = front.pidfd, .events = POLLIN},
-			{.fd = back.pidfd, .events = POLLIN},
-		};
+		struct pollfd p[1 + 2 * WORKERS_MAX] = {{.fd = STDIN_FILENO, .events = POLLIN}};
+		bool over = false;
 
-		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+		for (unsigned i = 0; i < n_workers; i++) {
+			p[1 + i] = (struct pollfd){.fd = workers[i].pidfd, .events = POLLIN};
+			p[1 + n_workers + i] =
+				(struct pollfd){.fd = workers[i].control, .events = POLLIN};
+		}
+		if (poll(p, 1 + 2 * n_workers, -1) < 0 && errno != EINTR)
 			die("poll");
-		if (p[1].revents & POLLIN)
-			worker_hear(&front);
-		if (p[2].revents & POLLIN)
-			worker_hear(&back);
-		if (p[3].revents)
-			worker_reap(&front, true);
-		if (p[4].revents)
-			worker_reap(&back, true);
+		for (unsigned i = 0; i < n_workers; i++) {
+			over |= p[1 + n_workers + i].revents == POLLHUP;
+			if (p[1 + n_workers + i].revents & POLLIN)
+				worker_hear(&workers[i]);
+		}
+		for (unsigned i = 0; i < n_workers; i++)
+			if (p[1 + i].revents)
+				worker_reap(&workers[i], true);
 		if (p[0].revents && !input_read())
 			return;
 		/* A dead worker's control socket stays readable until it is reaped. */
-		if ((p[1].revents | p[2].revents) == POLLHUP)
-			poll(&p[3], 2, 100);
+		if (over)
+			poll(p + 1, n_workers, 100);
 	}
 }
 
 static void finish(void)
 {
-	struct worker_proc *all[] = {&front, &back};
-
-	if (umount2(mount_path, MNT_DETACH) < 0)
+	if (umount2(mount_path, MNT_DETACH) < 0 ||
+	    (mount2_path && umount2(mount2_path, MNT_DETACH) < 0))
 		perror("umount");
-	for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
-		struct pollfd p = {.fd = all[i]->pidfd, .events = POLLIN};
+	for (unsigned i = 0; i < n_workers; i++) {
+		struct worker_proc *w = &workers[i];
+		struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
 
-		if (!all[i]->pid)
+		if (!w->pid)
 			continue;
-		worker_tell(all[i], LAUNCH_MSG_STOP, 0, 0);
+		worker_tell(w, LAUNCH_MSG_STOP, 0, 0);
 		if (poll(&p, 1, 5000) != 1) {
-			fprintf(stderr, "%s does not stop\n", all[i]->name);
-			kill(all[i]->pid, SIGKILL);
+			fprintf(stderr, "%s does not stop\n", w->name);
+			kill(w->pid, SIGKILL);
 		}
-		worker_reap(all[i], false);
+		worker_reap(w, false);
 	}
 }
 
 static const struct option options[] = {{"worker", required_argument, NULL, 'w'},
 					{"mount", required_argument, NULL, 'm'},
+					{"mount2", required_argument, NULL, 'M'},
 					{"export", required_argument, NULL, 'e'},
 					{"ns-front", required_argument, NULL, 'f'},
 					{"ns-back", required_argument, NULL, 'b'},
@@ -455,14 +469,17 @@ static void options_parse(int argc, char **argv)
 		case 'm':
 			mount_path = optarg;
 			break;
+		case 'M':
+			mount2_path = optarg;
+			break;
 		case 'e':
 			export_path = optarg;
 			break;
 		case 'f':
-			front.netns = optarg;
+			workers[FRONT].netns = workers[FRONT2].netns = optarg;
 			break;
 		case 'b':
-			back.netns = optarg;
+			workers[BACK].netns = optarg;
 			break;
 		case 's':
 			spin_us = (unsigned)atoi(optarg);
@@ -492,7 +509,8 @@ static void options_parse(int argc, char **argv)
 			exit(64);
 		}
 	}
-	if (!worker_path || !mount_path || !export_path || !front.netns || !back.netns) {
+	if (!worker_path || !mount_path || !export_path || !workers[FRONT].netns ||
+	    !workers[BACK].netns) {
 		fputs("launch_pair: --worker, --mount, --export, --ns-front, --ns-back\n", stderr);
 		exit(64);
 	}
@@ -505,12 +523,19 @@ int main(int argc, char **argv)
 	options_parse(argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN); /* the script decides */
-	config_common(&front, 1, 0);
-	config_common(&back, 2, cores > 1 ? 1 : 0);
+	config_common(&workers[FRONT], 1, 0);
+	config_common(&workers[BACK], 2, cores > 1 ? 1 : 0);
 	config_back();
-	config_front();
-	worker_start(&back);
-	worker_start(&front);
+	config_front(&workers[FRONT], mount_path);
+	if (mount2_path) {
+		n_workers = WORKERS_MAX;
+		config_common(&workers[FRONT2], 3, 0);
+		config_front(&workers[FRONT2], mount2_path);
+	}
+	worker_start(&workers[BACK]);
+	for (unsigned i = 0; i < n_workers; i++)
+		if (i != BACK)
+			worker_start(&workers[i]);
 	loop();
 	finish();
 	return 0;

@@ -6,6 +6,7 @@
 #
 #	fs_up [LAUNCH_PAIR OPTION...]	brings all up; $mnt is the mount, $exp the export behind it
 #					FS_OPTIONS adds some, e.g. --dpdk
+#	fs_up_two [LAUNCH_PAIR OPTION...]	the same with a second client, front2, and its mount $mnt2
 #	fs_tell LINE			a command for launch_pair
 #	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair; it is in $fs_line
 #	fs_leg front|back LEG up|down	a carrier
@@ -39,6 +40,7 @@ fs_down() {
 		fs_launcher=
 	fi
 	umount -l "$mnt" 2>/dev/null
+	umount -l "$mnt2" 2>/dev/null
 	for i in a b s; do
 		ip netns del "$fs_name$i" 2>/dev/null
 	done
@@ -64,6 +66,7 @@ fs_networks() {
 			ip -n "${fs_name}s" link set "$h$leg" master "switch$leg" up
 			ip -n "$fs_name$h" link set "leg$leg" up
 			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$n/24" dev "leg$leg"
+			[ $h = b ] || ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).3/24" dev "leg$leg" # front2
 			if [ -n "${FS_WIRE:-}" ]; then # segments as on a wire
 				nsenter --net="/run/netns/$fs_name$h" ethtool -K "leg$leg" tso off gso off gro off
 				nsenter --net="/run/netns/${fs_name}s" ethtool -K "$h$leg" tso off gso off gro off
@@ -79,17 +82,22 @@ fs_up() {
 	fs_dir=$(mktemp -d "${TMPDIR:-/tmp}/$fs_name.XXXXXX")
 	[ -n "${FS_DISK:-}" ] || mount -t tmpfs tmpfs "$fs_dir"
 	chmod 755 "$fs_dir"
-	mnt=$fs_dir/mnt exp=$fs_dir/export
-	mkdir "$mnt" "$exp"
+	mnt=$fs_dir/mnt mnt2=$fs_dir/mnt2 exp=$fs_dir/export
+	mkdir "$mnt" "$mnt2" "$exp"
 	fs_networks
 	fifo=$fs_dir/pipe
 	mkfifo "$fifo.in" "$fifo.out"
 	"$fs_bin/launch_pair" --worker "$fs_worker" --mount "$mnt" --export "$exp" \
 		--ns-front "/run/netns/${fs_name}a" --ns-back "/run/netns/${fs_name}b" \
-		--spin-us "${FS_SPIN_US:-50}" ${FS_OPTIONS:-} "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
+		${fs_second:+--mount2 "$mnt2"} --spin-us "${FS_SPIN_US:-50}" ${FS_OPTIONS:-} "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
 	fs_launcher=$!
 	exec {fs_in}>"$fifo.in" {fs_out}<"$fifo.out"
 	fs_wait_for "ready *" && fs_wait_for "ready *" || { fs_fail_log; exit 1; }
+}
+
+fs_up_two() {
+	fs_second=1
+	fs_up "$@" && fs_wait_for "ready *" || exit 1
 }
 
 fs_fail_log() {
