@@ -41,11 +41,15 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	PLENUM_CLEANUP(walk_round_done) struct walk_round round = {.spec = ptr_take(l->spec)};
 	struct agent *a = l->agent;
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	const struct plan_context ctx = {.running = a->now.plan, .owned = &owned};
+	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
+	const struct plan_context ctx = {
+		.running = a->now.plan, .owned = &owned, .places = &places};
 	int e = inv_collect(k, &d, &round.inv);
 
 	if (e >= 0)
 		e = plan_owned_load(&owned, a->walk.owned_path, &d);
+	if (e >= 0)
+		e = plan_places_load(&places, a->walk.places_path, &d);
 	/* Who applies wants what failed to be tried again. */
 	if (e >= 0)
 		e = plan_build(round.spec, round.inv, &ctx, &d, &round.plan);

@@ -339,19 +339,33 @@ static struct rundir_mount *find_recorded(struct mounts *m, const uint8_t id[16]
 	return NULL;
 }
 
+static struct mount_point *find_id(const struct mounts *m, const uint8_t id[16])
+{
+	struct mount_point *p = m->points;
+
+	while (p && memcmp(p->what.id, id, sizeof(p->what.id)) != 0)
+		p = p->next;
+	return p;
+}
+
 bool mounts_has(const struct mounts *m, const uint8_t id[16])
 {
-	for (const struct mount_point *p = m->points; p; p = p->next)
-		if (memcmp(p->what.id, id, sizeof(p->what.id)) == 0)
-			return true;
-	return false;
+	return find_id(m, id) != NULL;
+}
+
+void mounts_path(const struct mounts *m, const uint8_t id[16], char *buf, size_t size)
+{
+	const struct mount_point *p = find_id(m, id);
+
+	snprintf(buf, size, "%s", p ? p->what.path : "");
 }
 
 void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id)
 {
-	for (struct mount_point *p = m->points; p; p = p->next)
-		if (memcmp(p->what.id, id, sizeof(p->what.id)) == 0)
-			p->worker_id = worker_id;
+	struct mount_point *p = find_id(m, id);
+
+	if (p)
+		p->worker_id = worker_id;
 }
 
 static bool is_fuse_device(int fd)
@@ -389,12 +403,10 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 {
 	struct rundir_mount *rm = find_recorded(m, id);
-	struct launch_mount *what = rm ? &rm->what : NULL;
+	struct mount_point *p = find_id(m, id);
+	struct launch_mount *what = p ? &p->what : rm ? &rm->what : NULL;
 	char name[FD_NAME_MAX];
 
-	for (struct mount_point *p = m->points; p; p = p->next)
-		if (memcmp(p->what.id, id, sizeof(p->what.id)) == 0)
-			what = &p->what;
 	if (!what || what->state_fd >= 0 || !memfd_has_name(fd, state_name(what, name)))
 		return -ENOENT;
 	what->state_fd = fd;

@@ -50,6 +50,8 @@ int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16]);
 /* Both by the name under which the service manager kept the descriptor. */
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
 bool mounts_has(const struct mounts *m, const uint8_t id[16]);
+/* Its path as configured into buf; "" where there is no such mount. */
+void mounts_path(const struct mounts *m, const uint8_t id[16], char *buf, size_t size);
 /* An adopted mount is served by that adopted worker. */
 void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id);
 /* Unmounts what the record names and nobody adopted. */

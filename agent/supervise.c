@@ -82,20 +82,67 @@ static uint64_t jitter(uint64_t ns)
 
 /* ---- actions ---- */
 
+static bool has_mount(const struct launch_config *c, const char *path)
+{
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		if (strcmp(c->mounts[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+static bool has_export(const struct launch_config *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		if (strcmp(c->exports[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static const char *shared_with(const struct launch_config *c, const struct launch_config *other)
+{
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		if (has_mount(other, c->mounts[i].path))
+			return c->mounts[i].path;
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		if (has_export(other, c->exports[i].name))
+			return c->exports[i].name;
+	return NULL;
+}
+
+/* Another process still serves what this one shall: two at once would spoil its state. */
+static const struct sup_worker *other_server(const struct sup_worker *w, const char **ret_what)
+{
+	for (const struct sup_worker *o = w->sup->workers; o; o = o->next) {
+		*ret_what = o == w || !o->started ? NULL : shared_with(&w->config, o->started);
+		if (*ret_what)
+			return o;
+	}
+	return NULL;
+}
+
 static void do_spawn(struct sup_worker *w)
 {
-	int r = sup_start(w);
+	const char *what;
+	const struct sup_worker *other = other_server(w, &what);
+	int r;
 
+	w->waits = false;
+	if (other) {
+		snprintf(w->reason, sizeof(w->reason), "worker %u still serves %.150s", other->id,
+			 what);
+		sup_feed(w, SUP_EV_MUST_WAIT);
+		return;
+	}
+	r = sup_start(w);
 	if (r >= 0) {
 		loop_timer_arm(w->timer, SUP_START_LIMIT_NS);
 		return;
 	}
 	if (!w->reason[0])
 		snprintf(w->reason, sizeof(w->reason), "cannot be started: %s", strerror(-r));
-	if (w->pidfd >= 0) { /* started, but it cannot be watched */
+	if (w->pidfd >= 0) /* started, but it cannot be watched */
 		sup_kill(w);
-		sup_forget_process(w);
-	}
+	sup_forget_process(w);
 	/* A shortage passes; a missing directory or a busy mount point wants somebody's hand. */
 	if (r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE || r == -ENOSPC) {
 		if (!sup_is_reported(w))
@@ -175,8 +222,8 @@ static void do_give_up(struct sup_worker *w, enum sup_event e)
  */
 static void tell_links(struct sup_worker *w)
 {
-	for (uint32_t i = 0; i < w->config.n_ports; i++) {
-		bool usable = carriers_usable(w->sup->setup.carriers, w->config.ports[i].ifindex);
+	for (uint32_t i = 0; i < w->started->n_ports; i++) {
+		bool usable = carriers_usable(w->sup->setup.carriers, w->started->ports[i].ifindex);
 
 		if (!usable || w->adopted)
 			sup_send(w, LAUNCH_MSG_LINK, usable, i);
@@ -203,6 +250,16 @@ static void do_note_up(struct sup_worker *w)
 	}
 	if (!loop_timer_armed(w->sup->heartbeat))
 		loop_timer_arm(w->sup->heartbeat, SUP_HEARTBEAT_CHECK_NS);
+}
+
+/* What it served is free for whoever waits for it. */
+void sup_process_gone(struct sup *s)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->waits && w->state == SUP_BACKOFF) {
+			w->waits = false;
+			sup_feed(w, SUP_EV_TIMER);
+		}
 }
 
 static void do_reaped(struct sup_worker *w)
@@ -238,6 +295,11 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 		break;
 	case SUP_ACT_BACKOFF:
 		do_backoff(w);
+		break;
+	case SUP_ACT_WAIT: /* the other's end comes first; the timer is for what nobody thought of
+			    */
+		w->waits = true;
+		loop_timer_arm(w->timer, RETRY_NS);
 		break;
 	case SUP_ACT_GIVE_UP:
 		do_give_up(w, e);
@@ -486,9 +548,10 @@ unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up)
 {
 	unsigned n = 0;
 
+	/* By the numbers that the process knows, which may not be those of its successor. */
 	for (struct sup_worker *w = s->workers; w; w = w->next)
-		for (uint32_t i = 0; i < w->config.n_ports; i++)
-			if (w->config.ports[i].ifindex == ifindex &&
+		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
+			if (w->started->ports[i].ifindex == ifindex &&
 			    sup_send(w, LAUNCH_MSG_LINK, up, i) >= 0)
 				n++;
 	return n;

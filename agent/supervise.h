@@ -46,6 +46,7 @@ enum sup_event {
 	SUP_EV_EXITED_CONFIG,
 	SUP_EV_CRASHED, /* any other death */
 	SUP_EV_SPAWN_FAILED,
+	SUP_EV_MUST_WAIT, /* what it shall serve, another still serves, who was told to stop */
 	SUP_EV_HEARTBEAT_MISSED,
 	SUP_EV_START_TIMEOUT,
 	SUP_EV_TIMER, /* the end of a backoff, or of the patience with a stopping worker; what a
@@ -62,6 +63,7 @@ enum sup_action {
 	SUP_ACT_STOP,	 /* ask it to stop, kill it if it does not */
 	SUP_ACT_KILL,	 /* its exit comes as an event of its own */
 	SUP_ACT_BACKOFF, /* count the death, start again after a while */
+	SUP_ACT_WAIT,	 /* until the other is gone */
 	SUP_ACT_GIVE_UP, /* report, take its mounts away */
 	SUP_ACT_NOTE_UP,
 	SUP_ACT_NOTE_REASON,
@@ -87,9 +89,10 @@ uint64_t sup_backoff_ns(unsigned n_deaths);
 struct sup_worker { /* read by status.c; written by supervise.c only */
 	uint32_t id;
 	enum sup_state state;
-	bool wanted, adopted; /* adopted: another agent started this process */
-	struct launch_config config;
-	uint64_t boot_id; /* its identity, which goes with its state */
+	bool wanted, adopted;	       /* adopted: another agent started this process */
+	struct launch_config config;   /* as it is wanted */
+	struct launch_config *started; /* as its process was; NULL: there is none */
+	uint64_t boot_id;	       /* its identity, which goes with its state */
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
@@ -97,6 +100,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	uint64_t down_since_ns; /* since when it does not serve; 0: it does */
 	bool is_late;		/* that has been reported as too long */
 	bool no_transport;	/* it ended last because its transport cannot be had */
+	bool waits;		/* for another worker's end */
 	unsigned n_deaths;	/* in a row */
 	uint64_t n_restarts;	/* since it is wanted */
 	char reason[LAUNCH_REASON_MAX * 2];

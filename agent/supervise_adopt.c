@@ -98,6 +98,23 @@ static void fetch_mount(struct sup_worker *w, const struct rundir_fuse *f)
 	mounts_serve(m, f->id, w->id);
 }
 
+/* What it serves, as far as the record says: nobody else may until it is gone, of whatever version
+ * it is. */
+static void note_served(struct sup_worker *w, const struct rundir_process *p)
+{
+	autofree struct launch_config *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < p->n_fuse; i++)
+		mounts_path(w->sup->setup.mounts, p->fuse[i].id, c->mounts[c->n_mounts++].path,
+			    sizeof(c->mounts[0].path));
+	for (uint32_t i = 0; i < p->n_states; i++)
+		memcpy(c->exports[c->n_exports++].name, p->states[i].export,
+		       sizeof(c->exports[0].name));
+	sup_keep_started(w, c);
+}
+
 /* What goes on without it: its mounts, and the states of those and of its exports. */
 static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
 {
@@ -188,6 +205,10 @@ void sup_do_adopt(struct sup_worker *w)
 {
 	bool whole = has_all_mounts(w);
 
+	if (sup_keep_started(w, &w->config) < 0) {
+		sup_kill(w);
+		return;
+	}
 	sup_record(w, w->pid, &w->config);
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
@@ -269,6 +290,7 @@ static void find_recorded(struct sup *s, struct rundir_process *p)
 		return;
 	w->n_restarts = p->n_restarts;
 	fetch_resources(w, p);
+	note_served(w, p);
 }
 
 void sup_adopt(struct sup *s)

@@ -22,6 +22,8 @@ struct sup {
 /* ---- supervise.c ---- */
 
 void sup_feed(struct sup_worker *w, enum sup_event e);
+/* A process that served something has ended: who waits for that may start. Not within sup_feed. */
+void sup_process_gone(struct sup *s);
 /* The worker of that id, made where there is none. NULL: out of memory. */
 struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);
 /* Whether w->reason is what was reported last: said once, however often it comes again. */
@@ -42,6 +44,8 @@ int sup_check_resources(struct sup_worker *w);
 /* Starts the process. Negative errno, with w->reason where there is more to say; w->pidfd tells
  * whether there is a process all the same. */
 int sup_start(struct sup_worker *w);
+/* Keeps the configuration of a process that was started or taken over. 0, -ENOMEM. */
+int sup_keep_started(struct sup_worker *w, const struct launch_config *c);
 /* Records a process that was started, or taken over, with this configuration. */
 void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_config *c);
 /* Watches the process and its control socket. */

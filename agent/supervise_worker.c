@@ -215,6 +215,16 @@ static int open_state(struct sup_worker *w)
 
 /* ---- start and end ---- */
 
+int sup_keep_started(struct sup_worker *w, const struct launch_config *c)
+{
+	if (!w->started)
+		w->started = malloc(sizeof(*w->started));
+	if (!w->started)
+		return -ENOMEM;
+	memcpy(w->started, c, sizeof(*c));
+	return 0;
+}
+
 void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_config *c)
 {
 	struct rundir_process p = {.pid = pid,
@@ -290,7 +300,9 @@ static int start_with(struct start *st, int config_fd, int stats_fd)
 	w->stats = sup_stats_map(stats_fd);
 	if (!w->stats)
 		return -ENOMEM;
-	r = exec_worker(st);
+	r = sup_keep_started(w, &st->config);
+	if (r >= 0)
+		r = exec_worker(st);
 	if (r < 0)
 		return r;
 	w->control_fd = fd_take(ours);
@@ -372,6 +384,7 @@ void sup_forget_process(struct sup_worker *w)
 	cleanup_close(&w->control_fd);
 	cleanup_close(&w->pidfd);
 	w->control_fd = w->pidfd = -1;
+	free(ptr_take(w->started));
 	if (w->pid > 0 && !w->leave)
 		rundir_del_process(w->sup->setup.rundir, w->pid);
 	w->pid = 0;
@@ -392,10 +405,15 @@ static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 /* Owns fd. */
 static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
-	bool known = msg->index < w->config.n_exports;
-	int r = exports_hold(&w->sup->exports, w->config.exports[known ? msg->index : 0].name,
-			     msg->key, fd);
+	const struct launch_config *c = w->started;
+	int r = -ENOENT;
 
+	if (c && c->n_exports > 0)
+		r = exports_hold(&w->sup->exports,
+				 c->exports[msg->index < c->n_exports ? msg->index : 0].name,
+				 msg->key, fd);
+	else
+		close(fd);
 	if (r < 0)
 		log_debug("worker %u: an open file is not held: %s", w->id, strerror(-r));
 }
@@ -477,6 +495,7 @@ static void report_end(struct sup_worker *w, enum sup_event e, const char *how)
 static int on_exit_process(void *user, int fd, uint32_t revents)
 {
 	struct sup_worker *w = user;
+	struct sup *s = w->sup;
 	enum sup_event e = SUP_EV_CRASHED;
 	char how[96] = "gone";
 	int status = -1;
@@ -495,6 +514,7 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	if (w->state != SUP_STOPPING)
 		report_end(w, e, how);
 	sup_feed(w, e);
+	sup_process_gone(s);
 	return 0;
 }
 

@@ -100,8 +100,10 @@ static void on_applied(void *user, const struct applier_result *res, const struc
  * read before the host is looked at, so that none that is older than the look comes after it. */
 static int first_half(struct agent *a)
 {
-	const struct plan_context ctx = {
-		.running = a->now.plan, .failures = &a->failures, .owned = &a->walk.owned};
+	const struct plan_context ctx = {.running = a->now.plan,
+					 .failures = &a->failures,
+					 .owned = &a->walk.owned,
+					 .places = &a->walk.places};
 	struct walk *w = &a->walk;
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
@@ -114,6 +116,8 @@ static int first_half(struct agent *a)
 
 	if (r >= 0)
 		r = plan_owned_load(&w->owned, w->owned_path, &w->diag);
+	if (r >= 0)
+		r = plan_places_load(&w->places, w->places_path, &w->diag);
 	if (r < 0)
 		return r;
 	task.spec = w->next.spec ? w->next.spec : a->now.spec;
@@ -136,6 +140,19 @@ static int first_half(struct agent *a)
 	w->applied = true;
 	r = applier_start(&task, &w->applier);
 	return r < 0 ? r : 1;
+}
+
+/* Where it cannot be written the workers run all the same, and are numbered anew by the next start
+ * only. */
+static void keep_places(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	int r = plan_places_save(&w->places, w->places_path, a->now.plan);
+
+	if (r < 0)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "%s: %s; after a restart workers may have other numbers and addresses",
+			   w->places_path, strerror(-r));
 }
 
 /* The host is as wanted: now the workers. */
@@ -161,6 +178,7 @@ static int second_half(struct agent *a)
 	if (r < 0)
 		return r;
 	take_round(a);
+	keep_places(a);
 	for (size_t i = 0; i < a->now.plan->n_actions; i++)
 		log_info("%s (%s)", a->now.plan->actions[i].text, a->now.plan->actions[i].reason);
 	agent_take_carriers(a, a->now.inv);
@@ -525,13 +543,14 @@ int walk_init(struct agent *a)
 	w->of_files.pause_ns = w->of_running.pause_ns = WALK_NEWS_NS;
 	w->last_good = rundir_path(a->rundir.state, WALK_LAST_GOOD_FILE);
 	w->owned_path = rundir_path(a->rundir.state, WALK_OWNED_FILE);
+	w->places_path = rundir_path(a->rundir.state, WALK_PLACES_FILE);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_orphan_timer, a, &w->orphan);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
-	return r >= 0 && !(w->last_good && w->owned_path) ? -ENOMEM : r;
+	return r >= 0 && !(w->last_good && w->owned_path && w->places_path) ? -ENOMEM : r;
 }
 
 void walk_done(struct agent *a)
@@ -551,6 +570,8 @@ void walk_done(struct agent *a)
 	free(w->last_good_text);
 	plan_owned_done(&w->owned);
 	free(w->owned_path);
+	plan_places_done(&w->places);
+	free(w->places_path);
 	w->clients = NULL;
-	w->last_good = w->last_good_text = w->owned_path = NULL;
+	w->last_good = w->last_good_text = w->owned_path = w->places_path = NULL;
 }

@@ -15,6 +15,7 @@
 #include "agent/problems.h"
 #include "agent/store.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_places.h"
 
 struct agent;
 
@@ -25,7 +26,8 @@ struct agent;
 #define WALK_NEWS_NS NSEC_PER_SEC
 #define WALK_RETRY_MAX_NS (300 * NSEC_PER_SEC)
 #define WALK_LAST_GOOD_FILE "running.yaml" /* in the state directory */
-#define WALK_OWNED_FILE "owned" /* there too: what applies have changed and how it was found */
+#define WALK_OWNED_FILE "owned"	   /* there too: what applies have changed and how it was found */
+#define WALK_PLACES_FILE "workers" /* and which worker is on which core */
 #define WALK_VERIFY_NS (5 * NSEC_PER_SEC)
 
 enum walk_trigger {
@@ -103,10 +105,11 @@ struct walk {
 	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
 	struct loop_source *debounce, *tick, *orphan, *soon;
 	bool ready; /* the service manager knows */
-	char *owned_path;
+	char *owned_path, *places_path;
 	struct plan_owned owned; /* as it was read for the last plan */
-	char *last_good;	 /* path of the file */
-	char *last_good_text;	 /* what this agent has written there; NULL: nothing */
+	struct plan_places places;
+	char *last_good;      /* path of the file */
+	char *last_good_text; /* what this agent has written there; NULL: nothing */
 };
 
 int walk_init(struct agent *a);

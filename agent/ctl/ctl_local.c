@@ -5,6 +5,7 @@
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_places.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
 
@@ -328,12 +329,13 @@ static int add_starts(struct plan *p)
 	return 0;
 }
 
-/* What the agent of this host has changed, for who may read it. */
-static int load_owned(struct plan_owned *o, struct diag *d)
+/* What the agent of this host has changed, and where its workers are, for who may read it. */
+static int load_records(struct plan_owned *o, struct plan_places *p, struct diag *d)
 {
-	static const char path[] = PLENUM_STATEDIR "/owned";
+	static const char owned[] = PLENUM_STATEDIR "/owned", places[] = PLENUM_STATEDIR "/workers";
+	int r = access(owned, R_OK) == 0 ? plan_owned_load(o, owned, d) : 0;
 
-	return access(path, R_OK) == 0 ? plan_owned_load(o, path, d) : 0;
+	return r >= 0 && access(places, R_OK) == 0 ? plan_places_load(p, places, d) : r;
 }
 
 /* What becomes of the workers of an agent that runs is that agent's to say. */
@@ -342,7 +344,8 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	const struct plan_context ctx = {.owned = &owned};
+	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
+	const struct plan_context ctx = {.owned = &owned, .places = &places};
 	struct plan *p = NULL;
 	autofree char *text = NULL;
 	struct spec *s;
@@ -352,7 +355,7 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 		return r;
 	r = collect(&inv);
 	if (r == CTL_OK) {
-		e = load_owned(&owned, &d);
+		e = load_records(&owned, &places, &d);
 		if (e >= 0)
 			e = plan_build(s, inv, &ctx, &d, &p);
 		if (e >= 0 && !agent_runs)

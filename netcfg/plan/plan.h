@@ -62,7 +62,8 @@ struct plan_port { /* one leg of one worker */
 #define PLAN_PORTS_MAX PLENUM_LEGS_MAX
 
 struct plan_worker {
-	uint32_t id; /* stable: position of entry and core in the spec, from 1 */
+	uint32_t id; /* from 1; stays with the core (plan_places.h), a new one's is the lowest that
+		      * is free */
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
@@ -157,6 +158,7 @@ const struct plan_failure *plan_failures_find(const struct plan_failures *f,
 void plan_failures_clear(struct plan_failures *f);
 
 struct plan_owned;
+struct plan_places;
 
 /* What besides spec and inventory a plan depends on. Everything is borrowed and may be NULL. */
 struct plan_context {
@@ -167,6 +169,7 @@ struct plan_context {
 	const struct plan_failures *failures; /* these do not get DPDK again */
 	/* What earlier applies changed (plan_owned.h); NULL: nothing is given back or recorded. */
 	const struct plan_owned *owned;
+	const struct plan_places *places; /* which worker is on which core; NULL: on none */
 };
 
 /* What no host of this build could be planned for, into d: for those who check a file without a

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workers: core, transport, addresses, mounts and exports of each. */
+/* The workers: number, core, transport, addresses, mounts and exports of each. */
+#include "netcfg/plan/plan_places.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -222,7 +223,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	struct ip_prefix ip;
 	struct reason why;
 
-	if (!leg_ip(leg->net, leg->network, worker, &ip))
+	if (!leg_ip(leg->net, leg->network, w->id - 1, &ip))
 		return false;
 	if (ip_is_taken(b, leg, w, &ip, &why)) {
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
@@ -249,14 +250,14 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
  * legs are there. */
 static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 {
-	size_t w = 0;
+	size_t have = 0;
 
-	while (w < b->plan->n_workers && worker_add_port(b, leg, w))
-		w++;
-	if (w < b->plan->n_workers)
+	for (size_t i = 0; i < b->plan->n_workers; i++)
+		have += worker_add_port(b, leg, i);
+	if (have < b->plan->n_workers)
 		diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL,
 			 "%s has addresses for %zu workers, %zu need one each; write a larger %s",
-			 leg->net->name, w, b->plan->n_workers,
+			 leg->net->name, have, b->plan->n_workers,
 			 leg->net->n_ips ? "list of ips" : "range for its network");
 }
 
@@ -333,14 +334,68 @@ static void worker_list_ips(const struct spec *spec, struct plan_worker *w)
 	}
 }
 
-static int worker_build(struct plan_builder *b, size_t entry, size_t core, uint64_t *hugepages)
+/* ---- numbers ---- */
+
+/* Every leg has an address for this number. */
+static bool id_has_addresses(const struct spec *spec, uint32_t id)
+{
+	struct ip_prefix ip;
+
+	for (size_t i = 0; i < spec->n_nets; i++) {
+		const struct spec_network *network =
+			planner_network_find(spec, spec->nets[i].network);
+
+		if (network && !leg_ip(&spec->nets[i], network, id - 1, &ip))
+			return false;
+	}
+	return true;
+}
+
+static bool id_is_taken(const struct plan *p, uint32_t id)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		if (p->workers[i].id == id)
+			return true;
+	return false;
+}
+
+/* The number that the core's worker has had, while there are addresses for it; 0: it has none. */
+static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
+{
+	const struct plan_places *places = b->ctx->places;
+
+	for (size_t i = 0; places && i < places->n; i++)
+		if (places->entries[i].core == core &&
+		    !id_is_taken(b->plan, places->entries[i].id) &&
+		    id_has_addresses(b->spec, places->entries[i].id))
+			return places->entries[i].id;
+	return 0;
+}
+
+/* Who has been there keeps its number, the new ones take the lowest that are left. */
+static void number_workers(struct plan_builder *b)
+{
+	struct plan *p = b->plan;
+	uint32_t id = 1;
+
+	for (size_t i = 0; i < p->n_workers; i++)
+		p->workers[i].id = id_of_core(b, p->workers[i].core);
+	for (size_t i = 0; i < p->n_workers; i++) {
+		while (!p->workers[i].id && id_is_taken(p, id))
+			id++;
+		if (!p->workers[i].id)
+			p->workers[i].id = id;
+	}
+}
+
+/* ---- the whole ---- */
+
+static int worker_build(struct plan_builder *b, size_t entry, size_t core, struct plan_worker *w,
+			uint64_t *hugepages)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
-	struct plan_worker *w = &b->plan->workers[b->plan->n_workers++];
 
-	w->id = (uint32_t)b->plan->n_workers;
 	w->role = sw->role;
-	w->core = sw->cores[core];
 	w->asked = sw->transport;
 	w->effective = SPEC_TRANSPORT_UDP;
 	w->udp_port = b->spec->port;
@@ -353,11 +408,26 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, uint6
 	return worker_deal(sw, core, w);
 }
 
+static int workers_alloc(struct plan_builder *b, size_t n)
+{
+	const struct spec *spec = b->spec;
+	struct plan *p = b->plan;
+
+	p->workers = calloc(n, sizeof(*p->workers));
+	if (!p->workers)
+		return -ENOMEM;
+	for (size_t i = 0; i < spec->n_workers; i++)
+		for (size_t c = 0; c < spec->workers[i].n_cores; c++)
+			p->workers[p->n_workers++].core = spec->workers[i].cores[c];
+	number_workers(b);
+	return 0;
+}
+
 int plan_workers_build(struct plan_builder *b)
 {
 	const struct spec *spec = b->spec;
 	uint64_t hugepages = hugepages_free(b);
-	size_t n = 0;
+	size_t n = 0, next = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < spec->n_workers; i++)
@@ -367,12 +437,10 @@ int plan_workers_build(struct plan_builder *b)
 	if (spec->n_nets == 0)
 		diag_add(b->d, DIAG_ERROR, &spec->workers[0].pos, "net",
 			 "the workers have no data device; write one under net");
-	b->plan->workers = calloc(n, sizeof(*b->plan->workers));
-	if (!b->plan->workers)
-		return -ENOMEM;
+	r = workers_alloc(b, n);
 	for (size_t i = 0; i < spec->n_workers && r == 0; i++)
 		for (size_t c = 0; c < spec->workers[i].n_cores && r == 0; c++)
-			r = worker_build(b, i, c, &hugepages);
+			r = worker_build(b, i, c, &b->plan->workers[next++], &hugepages);
 	if (r < 0)
 		return r;
 	for (size_t leg = 0; leg < b->n_legs; leg++)

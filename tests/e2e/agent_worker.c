@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -76,12 +77,13 @@ static void log_served(const char *path, int state_fd, const uint8_t id[16])
 	f = fopen(file, "ae");
 	if (!f)
 		_exit(1);
-	fprintf(f, "worker %u pid %d state %d id ", config.worker_id, getpid(),
-		use_state(state_fd));
+	/* Of its own opening, and kept to the end: two that serve the same are found out. */
+	fprintf(f, "worker %u pid %d state %d %s id ", config.worker_id, getpid(),
+		use_state(state_fd), flock(fileno(f), LOCK_EX | LOCK_NB) < 0 ? "shared" : "alone");
 	for (unsigned i = 0; id && i < 16; i++)
 		fprintf(f, "%02x", id[i]);
 	fprintf(f, "\n");
-	fclose(f);
+	fflush(f);
 }
 
 static void log_start(void)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Golden cases of tests/golden/plan: spec.yaml of a case on its inventory.json (without one: the
- * plain host's, in the folder above) must give plan.txt or error.txt to the letter. Whatever is
+ * plain host's, in the folder above), with the places of its workers file if there is one, must
+ * give plan.txt or error.txt to the letter. Whatever is
  * planned is also applied to a host in memory: a failure at any step leaves it as it was, and at
  * last nothing must be left to do.
  * PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself: one test a case.
  */
 #include "netcfg/plan/apply.h"
+#include "netcfg/plan/plan_places.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kernel_fake.h"
 #include <dirent.h>
@@ -58,6 +60,7 @@ static void file_write(const char *name, const char *file, const char *text)
 /* A host in memory, and where its journal is. */
 struct trial {
 	struct kernel *k;
+	const struct plan_context *ctx;
 	char dir[32], journal[48];
 	char *before; /* the host as it was */
 };
@@ -115,7 +118,7 @@ static const char *trial_apply(struct trial *t, const struct spec *s, const stru
 		wrong = "the plan cannot be applied";
 	else if (t->k->n_writes - writes != p->n_steps)
 		wrong = "a step is not one write";
-	else if (apply_verify(t->k, s, NULL, 0, &d) < 0)
+	else if (apply_verify(t->k, s, t->ctx, 0, &d) < 0)
 		wrong = "after the apply there is something left to do";
 	if (wrong)
 		printf("# %s\n", o.error ? o.why : "");
@@ -150,13 +153,14 @@ static const char *trial_failures(struct trial *t, const struct plan *p)
 /* What is wrong, or NULL: p on a host like inv, which fails at every step, is rolled back when all
  * is done, and is applied at last. */
 static const char *apply_check(const struct spec *s, const struct inventory *inv,
-			       const struct plan *p)
+			       const struct plan_context *ctx, const struct plan *p)
 {
 	struct trial t;
 	const char *wrong = NULL;
 
 	if (!trial_init(&t, inv))
 		return "no host in memory";
+	t.ctx = ctx;
 	wrong = trial_failures(&t, p);
 	if (!wrong)
 		wrong = trial_apply(&t, s, p, false);
@@ -185,6 +189,9 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 {
 	autofree char *yaml = file_read(name, "spec.yaml");
 	autofree char *json = file_read(name, "inventory.json");
+	autofree char *path = path_of(name, "workers");
+	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
+	const struct plan_context ctx = {.places = &places};
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
 	struct spec *s = NULL;
@@ -193,19 +200,20 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 
 	if (!json)
 		json = file_read(".", "inventory.json");
-	if (!yaml || !json)
+	if (!yaml || !json || !path)
 		return -ENOENT;
 	if (spec_parse("spec.yaml", yaml, strlen(yaml), &d, &s) < 0 ||
-	    inv_from_json(json, strlen(json), &d, &inv) < 0) {
+	    inv_from_json(json, strlen(json), &d, &inv) < 0 ||
+	    plan_places_load(&places, path, &d) < 0) {
 		diag_print(&d, stderr);
 		r = -EINVAL;
-	} else if (plan_build(s, inv, NULL, &d, &p) < 0) {
+	} else if (plan_build(s, inv, &ctx, &d, &p) < 0) {
 		*ret_error = diag_format(&d);
 	} else {
 		*ret_plan = plan_to_text(p);
 		*ret_wrong = json_check(p);
 		if (!*ret_wrong)
-			*ret_wrong = apply_check(s, inv, p);
+			*ret_wrong = apply_check(s, inv, &ctx, p);
 	}
 	plan_free(p);
 	inv_free(inv);

@@ -47,7 +47,8 @@ static void test_table_invariants(void **state)
 			/* A dead process leaves no state that needs one, and the reverse. */
 			if (has_process(s) && is_death(e))
 				assert_false(has_process(r->next));
-			if (has_process(s) && !is_death(e) && e != SUP_EV_SPAWN_FAILED)
+			if (has_process(s) && !is_death(e) && e != SUP_EV_SPAWN_FAILED &&
+			    e != SUP_EV_MUST_WAIT)
 				assert_true(has_process(r->next));
 			if (r->action == SUP_ACT_STOP || r->action == SUP_ACT_KILL)
 				assert_true(has_process(s));
@@ -133,6 +134,20 @@ static void test_change_restarts(void **state)
 	walk(steps, ARRAY_SIZE(steps));
 }
 
+/* What it shall serve is another's until that has ended. */
+static void test_waits_for_another(void **state)
+{
+	static const struct step steps[] = {
+		{SUP_EV_WANT, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_MUST_WAIT, SUP_BACKOFF, SUP_ACT_WAIT},
+		{SUP_EV_TIMER, SUP_STARTING, SUP_ACT_SPAWN},
+		{SUP_EV_MUST_WAIT, SUP_BACKOFF, SUP_ACT_WAIT},
+		{SUP_EV_UNWANT, SUP_STOPPED, SUP_ACT_DISARM},
+	};
+
+	walk(steps, ARRAY_SIZE(steps));
+}
+
 static void test_found_goes_on(void **state)
 {
 	static const struct step steps[] = {
@@ -183,6 +198,7 @@ int main(void)
 		cmocka_unit_test(test_life_and_death),
 		cmocka_unit_test(test_failed_waits_for_a_change),
 		cmocka_unit_test(test_change_restarts),
+		cmocka_unit_test(test_waits_for_another),
 		cmocka_unit_test(test_found_goes_on),
 		cmocka_unit_test(test_backoff),
 	};
