@@ -96,6 +96,7 @@ static void limits_fill(struct rudp_limits *l)
 	DEFAULT(hold_ns, NSEC_PER_SEC);
 	DEFAULT(keepalive_ns, NSEC_PER_SEC);
 	DEFAULT(lost_ns, 5 * NSEC_PER_SEC);
+	DEFAULT(half_ns, NSEC_PER_SEC / 2);
 #undef DEFAULT
 	l->rx_bytes_per_session = MAX_OF(l->rx_bytes_per_session, RUDP_MSG_BYTES_MAX);
 	l->rx_bytes_per_session = MIN_OF(l->rx_bytes_per_session, 1U << 30);
@@ -153,6 +154,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 		return -ENOMEM;
 	}
 	rudp_hello_init(r);
+	rudp_grant_init(r);
 	*ret = r;
 	return 0;
 }
@@ -220,6 +222,7 @@ static int rx_dispatch(struct rudp *r, unsigned port, const struct datagram_addr
 	case WIRE_DATA:
 	case WIRE_ACK:
 	case WIRE_PING:
+	case WIRE_GRANT:
 	case WIRE_CLOSE:
 		s = rudp_session_find(r, c.session);
 		if (PLENUM_LIKELY(s && s->state == SESSION_UP))
@@ -260,6 +263,7 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	r->sent_in_poll = 0;
 	r->deadline = RUDP_TIME_NEVER;
 	raw_flush(r);
+	rudp_grant_run(r, now_ns);
 	r->first = r->first + 1 < r->n_sessions ? r->first + 1 : 0;
 	for (unsigned i = 0; i < r->n_sessions; i++) {
 		unsigned at =
@@ -269,6 +273,7 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 		if (s && (s->dirty || now_ns >= s->deadline))
 			rudp_session_poll(s, now_ns);
 	}
+	r->deadline = rudp_grant_deadline(r);
 	for (unsigned i = 0; i < r->n_sessions; i++)
 		if (r->sessions[i])
 			r->deadline = MIN_OF(r->deadline, r->sessions[i]->deadline);

@@ -65,7 +65,10 @@ struct rudp_ops {
 	/* Everything queued leaves now; payload pointers are not used after this. */
 	void (*tx_flush)(void *user);
 	/* Memory for an incoming message of len bytes, of which the first byte comes at the
-	 * returned pointer. NULL: none now; the packet is dropped and comes again. It is handed
+	 * returned pointer. It is how the application says what it has room for, and for whom: a
+	 * request of more than 16 KiB is granted to its client only with memory from here, and
+	 * waits while there is none; what others wait for is offered to them in turn. NULL: none
+	 * for this peer now; a packet that came unasked is dropped and comes again. It is handed
 	 * back by `request` or `response` (then the application's to free), or by buf_put when the
 	 * message will never be complete. is_response: cookie is the rudp_call_send caller's; else
 	 * 0. */
@@ -94,17 +97,20 @@ struct rudp_ops {
 		      int code);
 };
 
-struct rudp_limits {		    /* 0: the default in brackets */
-	uint32_t sessions;	    /* [64] */
-	uint32_t calls_per_session; /* outstanding requests [128]; more wait at the sender */
-	uint32_t
-		rx_bytes_per_session; /* credit given to a peer for requests on their way [8 MiB] */
-	uint64_t min_rto_ns;	      /* [1 ms] */
+struct rudp_limits {		       /* 0: the default in brackets */
+	uint32_t sessions;	       /* [64] */
+	uint32_t calls_per_session;    /* outstanding requests [128]; more wait at the sender */
+	uint32_t rx_bytes_per_session; /* of requests of more than 16 KiB that a peer may have
+					* here, granted and not answered [8 MiB] */
+	uint64_t min_rto_ns;	       /* [1 ms] */
 	uint64_t path_dead_ns; /* silence after which a path with traffic is left [8 ms, and at
 				* least two retransmission timeouts] */
 	uint64_t hold_ns;      /* a recovered path is used again after this [1 s] */
 	uint64_t keepalive_ns; /* idle paths are probed this often [1 s] */
 	uint64_t lost_ns;      /* a session with no live path is lost after this [5 s] */
+	uint64_t half_ns; /* half a request is given up when no more of it comes for so long, and is
+			   * asked for anew; a client to whom it happens again is given longer
+			   * [500 ms] */
 };
 
 struct rudp_port_info {
@@ -167,8 +173,8 @@ struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev
 
 /*
  * Sends len bytes at msg as one request; they stay the caller's but must not change until
- * `response`. Waits in the session's queue while it is connecting or out of credit; those of more
- * than 16 KiB need credit and leave a quarter of the outstanding calls to smaller ones. 0;
+ * `response`. Waits in the session's queue while it is connecting or all slots are taken; those of
+ * more than 16 KiB wait for the server's grant and leave a quarter of the slots to smaller ones. 0;
  * -EMSGSIZE; -EINVAL: no bytes, or a server's session; -ENOTCONN: closed; -ENOBUFS:
  * calls_per_session of them wait already.
  */
@@ -179,6 +185,20 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 void rudp_call_set_user(struct rudp_call *call, void *user);
 void *rudp_call_user(const struct rudp_call *call);
 struct rudp_session *rudp_call_session(const struct rudp_call *call);
+
+/* Requests up to this length come without a grant; buf_get keeps something back for them that
+ * larger ones cannot take, else a client's small requests wait for its own large ones. */
+#define RUDP_SMALL_BYTES 16384U
+/*
+ * Whether a peer that holds `held` of an application's buffers of one kind may take another, where
+ * n_free are free: at most as many as it leaves free for all others, the first always. So one peer
+ * has half of them at most, two a third each, and one that gives none back blocks nobody. For
+ * buf_get, and for whatever answers are made in.
+ */
+static inline bool rudp_share_allows(unsigned held, unsigned n_free)
+{
+	return n_free > 0 && (held == 0 || held < n_free);
+}
 
 /* One received datagram (UDP payload); the bytes are not used after return. 0; -EBADMSG: not ours
  * or damaged, counted; nothing happens. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests and responses: slots, generations, credit, placing chunks. */
+/*
+ * Requests and responses: slots, generations, placing chunks. What a server's clients may send when
+ * is rudp_grant.c's.
+ */
 #include "dataplane/rudp/rudp_internal.h"
 
 static int ring_init(struct wait_ring *w, unsigned n)
@@ -50,14 +53,14 @@ void rudp_call_free(struct rudp_session *s)
 	free(s->calls);
 }
 
-void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t credit)
+void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes)
 {
 	s->n_slots = n_slots;
 	s->free_slots = NULL;
 	s->n_active = s->n_active_big = 0;
-	s->credit_used = 0;
-	s->credit_outstanding = 0;
-	s->credit_granted = credit;
+	s->free_used = 0;
+	s->free_most = free_bytes;
+	rudp_grant_peer_init(s);
 	for (unsigned i = n_slots; i-- > 0;) {
 		struct slot *slot = &s->slots[i];
 
@@ -67,6 +70,8 @@ void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t credit)
 		slot->next_free = s->free_slots;
 		s->free_slots = slot;
 		list_init(&slot->tx.node);
+		list_init(&slot->in.node);
+		list_init(&slot->in.tell);
 	}
 }
 
@@ -80,11 +85,13 @@ static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg,
 	m->chunk_bytes = s->chunk_bytes;
 	m->n_chunks = (uint16_t)wire_chunks(len, m->chunk_bytes);
 	m->next_chunk = m->n_lost = m->n_acked = 0;
+	m->may_chunks = m->n_chunks;
+	m->need = false;
+	m->granted = true;
 	m->active = true;
 	words = (m->n_chunks + 63U) / 64;
 	memset(m->acked, 0, words * sizeof(m->acked[0]));
 	memset(m->lost, 0, words * sizeof(m->lost[0]));
-	rudp_tx_queue(s, m);
 }
 
 static void rx_drop(struct rudp_session *s, struct slot *slot)
@@ -104,14 +111,40 @@ static void rx_drop(struct rudp_session *s, struct slot *slot)
 
 static bool is_big(uint32_t len)
 {
-	return len > WIRE_CREDIT_FREE_BYTES;
+	return len > WIRE_SMALL_BYTES;
+}
+
+static void free_return(struct rudp_session *s, struct slot *slot)
+{
+	s->free_used -= slot->free_bytes;
+	slot->free_bytes = 0;
+}
+
+/* A big request is announced: by its first chunks where the server has said that they may come. */
+static void call_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len,
+		       bool by_chunks)
+{
+	struct tx_msg *m = &slot->tx;
+
+	slot->gen++;
+	tx_start(s, slot, msg, len);
+	if (slot->big) {
+		uint32_t left = s->free_most > s->free_used ? s->free_most - s->free_used : 0;
+
+		m->may_chunks =
+			(uint16_t)MIN_OF(m->n_chunks, by_chunks ? left / m->chunk_bytes : 0);
+		m->need = m->may_chunks == 0;
+		m->granted = false;
+		slot->free_bytes = (uint32_t)m->may_chunks * m->chunk_bytes;
+		s->free_used += slot->free_bytes;
+	}
+	rudp_tx_queue(s, m);
 }
 
 static void slot_put(struct rudp_session *s, struct slot *slot)
 {
-	if (slot->credit_bytes)
-		s->n_active_big--;
-	slot->credit_bytes = 0;
+	s->n_active_big -= slot->big;
+	free_return(s, slot);
 	slot->state = SLOT_IDLE;
 	slot->next_free = s->free_slots;
 	s->free_slots = slot;
@@ -126,30 +159,18 @@ static void activate_one(struct rudp_session *s, struct wait_ring *ring)
 
 	s->free_slots = slot->next_free;
 	s->n_active++;
-	slot->gen++;
 	slot->state = SLOT_CALLING;
 	slot->cookie = w->cookie;
 	slot->rx.active = false;
-	slot->credit_bytes = 0;
-	if (is_big(w->len)) {
-		slot->credit_bytes = w->len;
-		s->credit_used += w->len;
-		s->n_active_big++;
-	}
-	tx_start(s, slot, w->msg, w->len);
+	slot->big = is_big(w->len);
+	s->n_active_big += slot->big;
+	call_start(s, slot, w->msg, w->len, true);
 }
 
-/* Big requests need credit and leave a quarter of the slots to small ones. */
+/* Big requests leave a quarter of the slots to small ones. */
 static bool big_may_start(const struct rudp_session *s)
 {
-	const struct wait_ring *ring = &s->wait_big;
-	unsigned most = MAX_OF(s->n_slots * 3 / 4, 1U);
-	uint32_t len;
-
-	if (ring_count(ring) == 0 || s->n_active_big >= most)
-		return false;
-	len = ring->w[ring->head & ring->mask].len;
-	return (int32_t)(s->credit_granted - s->credit_used - len) >= 0;
+	return ring_count(&s->wait_big) && s->n_active_big < MAX_OF(s->n_slots * 3 / 4, 1U);
 }
 
 void rudp_call_activate(struct rudp_session *s)
@@ -162,9 +183,30 @@ void rudp_call_activate(struct rudp_session *s)
 		activate_one(s, &s->wait_big);
 }
 
-bool rudp_call_stuck(const struct rudp_session *s)
+void rudp_call_set_free(struct rudp_session *s, uint32_t bytes)
 {
-	return s->is_client && s->n_active == 0 && ring_count(&s->wait_big);
+	s->free_most = bytes;
+}
+
+void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
+{
+	struct slot *slot = g->slot < s->n_slots ? &s->slots[g->slot] : NULL;
+	struct tx_msg *m;
+
+	if (!slot || slot->state != SLOT_CALLING || slot->gen != g->gen || slot->rx.active)
+		return;
+	m = &slot->tx;
+	free_return(s, slot);
+	rudp_session_touch(s);
+	if (g->again) { /* as another request: what is said of this one's chunks means nothing */
+		rudp_tx_drop(m);
+		call_start(s, slot, m->data, m->len, false);
+		return;
+	}
+	m->may_chunks = m->n_chunks;
+	m->need = false;
+	m->granted = true;
+	rudp_tx_queue(s, m);
 }
 
 int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t cookie)
@@ -197,11 +239,23 @@ static void call_put(struct rudp_session *s, struct rudp_call *call)
 	s->free_calls = call;
 }
 
-static void credit_return(struct rudp_session *s, uint32_t *bytes)
+/* The application has done with a request's memory. */
+static void held_return(struct rudp_session *s, struct rudp_call *call)
 {
-	s->credit_granted += *bytes;
-	s->credit_outstanding -= *bytes;
-	*bytes = 0;
+	s->grants.held_bytes -= call->held_bytes;
+	call->held_bytes = 0;
+	s->r->grants.retry_ns = s->r->now;
+}
+
+static void receiving_drop(struct rudp_session *s, struct slot *slot)
+{
+	rudp_grant_end(s, slot);
+	rx_drop(s, slot);
+	if (!slot->call)
+		return;
+	held_return(s, slot->call);
+	call_put(s, slot->call);
+	slot->call = NULL;
 }
 
 static void slot_sent(struct rudp_session *s, struct slot *slot)
@@ -218,13 +272,12 @@ static void slot_sent(struct rudp_session *s, struct slot *slot)
 static void slot_retire(struct rudp_session *s, struct slot *slot)
 {
 	switch (slot->state) {
+	case SLOT_ANNOUNCED:
+	case SLOT_DISCARDED:
+		rudp_grant_end(s, slot);
+		break;
 	case SLOT_RECEIVING:
-		rx_drop(s, slot);
-		if (slot->call) {
-			credit_return(s, &slot->call->credit_bytes);
-			call_put(s, slot->call);
-			slot->call = NULL;
-		}
+		receiving_drop(s, slot);
 		break;
 	case SLOT_EXECUTING:
 		slot->call->slot = NULL;
@@ -244,7 +297,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	struct rudp_session *s = call->s;
 	struct slot *slot = call->slot;
 
-	credit_return(s, &call->credit_bytes);
+	held_return(s, call);
 	rudp_session_touch(s);
 	if (!slot) { /* given up by the client: `sent` comes from the next poll */
 		call->token = token;
@@ -257,6 +310,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	slot->state = SLOT_RESPONDING;
 	call_put(s, call);
 	tx_start(s, slot, msg, len > RUDP_MSG_BYTES_MAX ? 0 : (uint32_t)len);
+	rudp_tx_queue(s, &slot->tx);
 }
 
 void rudp_call_set_user(struct rudp_call *call, void *user)
@@ -282,12 +336,36 @@ void rudp_call_poll(struct rudp_session *s)
 
 		s->done_calls = call->next;
 		call_put(s, call);
-		s->tell = true; /* credit came back, but no response carries it */
 		s->r->ops->sent(s->r->user, s, token);
 	}
 }
 
 /* Both */
+
+static int rx_begin(struct rudp_session *s, struct slot *slot, uint32_t len)
+{
+	struct rx_msg *m = &slot->rx;
+
+	m->buf = NULL;
+	if (len) {
+		m->buf = s->r->ops->buf_get(s->r->user, s, s->is_client,
+					    s->is_client ? slot->cookie : 0, len);
+		if (!m->buf)
+			return -ENOBUFS;
+	}
+	m->active = true;
+	m->n_got = 0;
+	memset(m->got, 0, sizeof(m->got));
+	return 0;
+}
+
+static void rx_describe(struct rx_msg *m, const struct wire_data *d)
+{
+	m->len = d->msg_len;
+	m->chunk_bytes = d->chunk_bytes;
+	m->n_chunks = d->n_chunks;
+	m->n_got = 0;
+}
 
 /* 1: the message is whole; 0: not yet, or had it; -ENOBUFS; -EBADMSG. */
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
@@ -297,19 +375,9 @@ static int chunk_store(struct rudp_session *s, struct slot *slot, const struct w
 	uint64_t *word = &m->got[d->chunk_index >> 6];
 
 	if (!m->active) {
-		m->buf = NULL;
-		if (d->msg_len) {
-			m->buf = s->r->ops->buf_get(s->r->user, s, s->is_client,
-						    s->is_client ? slot->cookie : 0, d->msg_len);
-			if (!m->buf)
-				return -ENOBUFS;
-		}
-		m->active = true;
-		m->len = d->msg_len;
-		m->chunk_bytes = d->chunk_bytes;
-		m->n_chunks = d->n_chunks;
-		m->n_got = 0;
-		memset(m->got, 0, (d->n_chunks + 63U) / 64 * sizeof(m->got[0]));
+		if (rx_begin(s, slot, d->msg_len))
+			return -ENOBUFS;
+		rx_describe(m, d);
 	} else if (m->len != d->msg_len || m->chunk_bytes != d->chunk_bytes) {
 		return -EBADMSG;
 	}
@@ -328,10 +396,7 @@ static int response_rx(struct rudp_session *s, struct slot *slot, const struct w
 	void *buf;
 	int res;
 
-	if ((int32_t)(d->credit - s->credit_granted) > 0) {
-		s->credit_granted = d->credit;
-		rudp_session_touch(s);
-	}
+	rudp_call_set_free(s, d->credit);
 	if (slot->state != SLOT_CALLING || d->gen != slot->gen)
 		return 0;
 	rudp_tx_drop(&slot->tx); /* a response acknowledges its request */
@@ -346,26 +411,90 @@ static int response_rx(struct rudp_session *s, struct slot *slot, const struct w
 	return 0;
 }
 
-static int request_begin(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
+static bool call_take(struct rudp_session *s, struct slot *slot, uint32_t held)
 {
 	struct rudp_call *call = s->free_calls;
-	uint32_t credit = is_big(d->msg_len) ? d->msg_len : 0;
 
 	if (!call)
-		return -ENOBUFS;
-	if (s->credit_outstanding + credit > s->r->lim.rx_bytes_per_session)
-		return -EBADMSG;
+		return false;
 	s->free_calls = call->next;
 	call->in_use = true;
 	call->slot = slot;
 	call->user = NULL;
-	call->credit_bytes = credit;
-	s->credit_outstanding += credit;
+	call->held_bytes = held;
+	s->grants.held_bytes += held;
 	slot->call = call;
-	slot->gen = d->gen;
 	slot->state = SLOT_RECEIVING;
+	return true;
+}
+
+bool rudp_call_reserve(struct rudp_session *s, struct slot *slot)
+{
+	struct grant_peer *g = &s->grants;
+	uint32_t len = slot->rx.len;
+
+	if (!s->free_calls || g->held_bytes + len > s->r->lim.rx_bytes_per_session)
+		return false;
+	if (rx_begin(s, slot, len)) {
+		s->r->grants.short_of_memory = true;
+		return false;
+	}
+	return call_take(s, slot, len);
+}
+
+void rudp_call_discard(struct rudp_session *s, struct slot *slot)
+{
+	receiving_drop(s, slot);
+	slot->state = SLOT_DISCARDED;
+	rudp_grant_tell(s, slot);
+}
+
+/* A new request. 0; -ENOBUFS. */
+static int request_begin(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
+{
+	if (!is_big(d->msg_len) && !s->free_calls)
+		return -ENOBUFS;
+	slot->gen = d->gen;
 	slot->rx.active = false;
+	rx_describe(&slot->rx, d);
+	if (!is_big(d->msg_len)) {
+		call_take(s, slot, 0);
+		return 0;
+	}
+	slot->state = SLOT_ANNOUNCED;
+	rudp_grant_need(s, slot);
 	return 0;
+}
+
+/* It says that there is a request, or that its grant did not arrive. */
+static int need_rx(struct rudp_session *s, struct slot *slot)
+{
+	if (slot->state == SLOT_RECEIVING && slot->in.granted)
+		rudp_grant_tell(s, slot);
+	return 0;
+}
+
+/* As chunk_store; with the accounts of who may send. */
+static int request_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
+{
+	bool first = !slot->rx.active;
+	uint16_t had = slot->rx.n_got;
+	int res;
+
+	/* It came without a grant: welcome, where nobody else waits for the memory. */
+	if (slot->state == SLOT_ANNOUNCED) {
+		if (s->r->grants.short_of_memory || !rudp_call_reserve(s, slot))
+			return -ENOBUFS;
+		rudp_grant_first(s, slot);
+	}
+	res = chunk_store(s, slot, d);
+	if (res < 0 || (slot->rx.n_chunks == 1 && !is_big(d->msg_len)))
+		return res;
+	if (!is_big(d->msg_len) && first)
+		rudp_grant_begin(s, slot);
+	if (first || slot->rx.n_got > had)
+		rudp_grant_progress(s, slot, d->payload_len);
+	return res;
 }
 
 static int request_rx(struct rudp_session *s, struct slot *slot, const struct wire_common *c,
@@ -376,8 +505,6 @@ static int request_rx(struct rudp_session *s, struct slot *slot, const struct wi
 	void *buf;
 	int res;
 
-	if (newer < 0 || (newer == 0 && slot->state != SLOT_RECEIVING))
-		return 0;
 	if (newer > 0) {
 		slot_retire(s, slot);
 		if (s->state != SESSION_UP)
@@ -386,9 +513,18 @@ static int request_rx(struct rudp_session *s, struct slot *slot, const struct wi
 		if (res)
 			return res;
 	}
-	res = chunk_store(s, slot, d);
+	if (newer < 0 || (slot->state != SLOT_RECEIVING && slot->state != SLOT_ANNOUNCED))
+		return 0;
+	if (slot->rx.len != d->msg_len || slot->rx.chunk_bytes != d->chunk_bytes)
+		return -EBADMSG;
+	if (c->flags & WIRE_F_NEED)
+		return need_rx(s, slot);
+	res = request_store(s, slot, d);
 	if (res <= 0)
 		return res;
+	if (slot->rx.n_chunks > 1 || is_big(d->msg_len))
+		rudp_grant_end(s, slot);
+	s->grants.patience = 0;
 	call = slot->call;
 	buf = slot->rx.buf;
 	slot->rx.active = false;
@@ -413,7 +549,7 @@ void rudp_call_acked(struct rudp_session *s, uint16_t index, uint32_t gen, uint1
 	struct tx_msg *m = &slot->tx;
 	uint64_t bit = 1ULL << (chunk & 63);
 
-	if (slot->gen != gen || !m->active || m->acked[chunk >> 6] & bit)
+	if (slot->gen != gen || !m->active || chunk == PKT_NEED || m->acked[chunk >> 6] & bit)
 		return;
 	m->acked[chunk >> 6] |= bit;
 	if (m->lost[chunk >> 6] & bit) {
@@ -434,11 +570,19 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t index, uint32_t gen, uint16
 	struct slot *slot = &s->slots[index];
 	struct tx_msg *m = &slot->tx;
 	uint64_t bit = 1ULL << (chunk & 63);
-
-	if (slot->gen != gen || !m->active || (m->acked[chunk >> 6] | m->lost[chunk >> 6]) & bit)
+	if (slot->gen != gen || !m->active || (chunk == PKT_NEED && m->granted))
 		return false;
-	m->lost[chunk >> 6] |= bit;
-	m->n_lost++;
+	if (chunk != PKT_NEED) {
+		if ((m->acked[chunk >> 6] | m->lost[chunk >> 6]) & bit)
+			return false;
+		m->lost[chunk >> 6] |= bit;
+		m->n_lost++;
+	}
+	if (!m->granted) { /* the server may have had no room for it: ask before it goes again */
+		free_return(s, slot);
+		m->may_chunks = 0;
+		m->need = true;
+	}
 	rudp_tx_queue(s, m);
 	return true;
 }
@@ -469,7 +613,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 static void server_end_calls(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_slots; i++)
-		if (s->slots[i].state == SLOT_RECEIVING || s->slots[i].state == SLOT_RESPONDING)
+		if (s->slots[i].state != SLOT_EXECUTING)
 			slot_retire(s, &s->slots[i]);
 	while (s->done_calls) {
 		struct rudp_call *call = s->done_calls;
@@ -486,6 +630,7 @@ static void server_end_calls(struct rudp_session *s)
 			continue;
 		if (call->slot)
 			call->slot->state = SLOT_IDLE;
+		held_return(s, call);
 		s->r->ops->call_gone(s->r->user, s, call);
 		call_put(s, call);
 	}

@@ -241,7 +241,7 @@ static void reply_accept(struct rudp_session *s, unsigned port, const struct dat
 	struct wire_accept a = {.server_number = s->number,
 				.identity = r->cfg.identity,
 				.epoch = r->cfg.epoch,
-				.credit = s->credit_granted,
+				.credit = rudp_grant_free_bytes(s),
 				.mtu = r->mtu,
 				.slots = (uint16_t)s->n_slots,
 				.n_addrs = r->n_addrs};
@@ -301,11 +301,12 @@ static int session_accept(struct rudp *r, const struct wire_hello *h, uint64_t n
 	if (res) {
 		memcpy(ret_no->word, s->refusal, sizeof(ret_no->word));
 		r->sessions[s->number & 0xfff] = NULL;
+		r->n_live--;
 		rudp_session_free(s);
 		return res < 0 && res >= -4095 ? res : -EPROTO;
 	}
 	rudp_session_set_mtu(s, h->mtu);
-	rudp_call_reset(s, MIN_OF(h->slots, r->lim.calls_per_session), r->lim.rx_bytes_per_session);
+	rudp_call_reset(s, MIN_OF(h->slots, r->lim.calls_per_session), 0);
 	s->state = SESSION_UP;
 	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
 	*ret = s;

@@ -2,7 +2,8 @@
 /*
  * What the rudp*.c files share; nobody else includes it. rudp.c: endpoint, poll, stateless replies.
  * rudp_session.c: life of a session. rudp_hello.c: handshake. rudp_call.c: slots, requests,
- * responses, credit. rudp_tx.c: which chunk goes on which path. rudp_rx.c: packets in,
+ * responses. rudp_grant.c: whose request may
+ * come next. rudp_tx.c: which chunk goes on which path. rudp_rx.c: packets in,
  * acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c: acknowledgements in,
  * what they and losses mean. Parts of a path that know nothing of the rest, each with a header of
  * its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion window), rudp_acks
@@ -33,7 +34,7 @@
 #define RUDP_TRAIN_BYTES 65000U /* a train fits one segmented send */
 #define RUDP_TRAIN_PACKETS 64U
 #define RUDP_POLL_PACKETS 512U /* sent by one poll, then the caller looks at its input again */
-#define RUDP_SMALL_BYTES 16384U
+_Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "small alike");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
 
 struct list {
@@ -76,9 +77,12 @@ struct tx_msg {
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks;
 	uint16_t next_chunk; /* first that was never sent */
+	uint16_t may_chunks; /* those below may be sent: all, but for a request without a grant */
 	uint16_t n_lost, n_acked;
 	uint8_t queue;	/* enum tx_queue */
 	bool active;	/* acknowledgements for it matter */
+	bool granted;	/* the peer has memory for all of it, or it needs no grant */
+	bool need;	/* it is to be announced */
 	uint8_t prefer; /* a response's path: the one that its request came by, where equal */
 	uint64_t acked[RUDP_CHUNK_WORDS], lost[RUDP_CHUNK_WORDS];
 };
@@ -95,18 +99,34 @@ struct rx_msg {
 enum slot_state {
 	SLOT_IDLE,
 	SLOT_CALLING,	 /* client: request sent, response awaited */
-	SLOT_RECEIVING,	 /* server: request partly here */
+	SLOT_ANNOUNCED,	 /* server: a request that there is no memory for yet */
+	SLOT_RECEIVING,	 /* server: request partly here; its memory is */
+	SLOT_DISCARDED,	 /* server: half a request came and no more; it is to come again */
 	SLOT_EXECUTING,	 /* server: the application has it */
 	SLOT_RESPONDING, /* server: until the response is acknowledged */
+};
+
+/* Server: the part of a slot that rudp_grant.c keeps while a request comes. */
+struct coming {
+	struct list node; /* in a list of its state: needs, tells, fresh or stale */
+	struct list tell; /* in the session's list of grants to be sent */
+	bool granted;	  /* all of it may come */
+	bool counted;	  /* in the bytes on their way */
+	uint8_t patience; /* doublings of the time that half of it is kept */
+	uint32_t way_bytes;
+	uint16_t marked; /* chunks that were here at mark_ns */
+	uint64_t since_ns, heard_ns, mark_ns;
 };
 
 struct slot {
 	struct tx_msg tx;
 	struct rx_msg rx;
-	uint32_t gen; /* of the latest use */
-	uint32_t credit_bytes;
+	struct coming in;
+	uint32_t gen;	     /* of the latest use */
+	uint32_t free_bytes; /* client: what it may send without a grant, while it has none */
 	uint16_t index;
 	uint8_t state;
+	bool big;		/* client: counted among those */
 	uint64_t cookie;	/* client */
 	struct rudp_call *call; /* server: EXECUTING */
 	void *token;		/* server: RESPONDING */
@@ -115,8 +135,8 @@ struct slot {
 
 struct rudp_call {
 	struct rudp_session *s;
-	struct slot *slot; /* NULL: the client gave it up; nobody wants the answer */
-	uint32_t credit_bytes;
+	struct slot *slot;   /* NULL: the client gave it up; nobody wants the answer */
+	uint32_t held_bytes; /* of the peer's share */
 	bool in_use;
 	void *user;
 	void *token;
@@ -172,6 +192,27 @@ struct rudp_path {
 	uint64_t last_pause_ns;
 };
 
+/* The classes by length of requests that wait for a grant: up to 32 KiB, 64 KiB ... and more. */
+#define GRANT_CLASSES 7
+struct grant_peer {
+	struct list needs[GRANT_CLASSES]; /* slots, in the order of their coming */
+	struct list nodes[GRANT_CLASSES]; /* in the endpoint's queue, where needs is not empty */
+	struct list tells;		  /* slots whose grant is to be sent */
+	uint32_t held_bytes;		  /* memory that its requests of more than 16 KiB take */
+	uint32_t n_here;		  /* its requests that are announced or half here */
+	uint8_t patience;		  /* of the next; larger with each that stopped half way */
+};
+struct grants {				   /* of the endpoint */
+	struct list queues[GRANT_CLASSES]; /* sessions */
+	struct list fresh, stale;	   /* half requests, by the time of their latest chunk */
+	uint64_t way_bytes;		   /* granted and not here yet; those that stall apart */
+	unsigned n_way, n_peers;	   /* peers with a request announced or half here */
+	unsigned turn;
+	bool short_of_memory; /* buf_get had none for the last one that was asked for */
+	uint64_t window_ns, window_bytes, rate_bytes; /* per WINDOW_NS */
+	uint64_t check_ns, retry_ns;
+};
+
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
 struct rudp_session {
@@ -191,7 +232,7 @@ struct rudp_session {
 	unsigned n_paths;
 	uint16_t chunk_bytes, train_packets;
 	uint32_t ack_serial, peer_ack_serial;
-	bool tell; /* the peer is to hear at once of our paths' state or of credit */
+	bool tell; /* the peer is to hear at once of our paths' state */
 	uint16_t mtu;
 	uint8_t peer_down_mask;
 
@@ -200,8 +241,8 @@ struct rudp_session {
 	struct slot *free_slots;
 	unsigned n_active, n_active_big;
 	struct wait_ring wait_small, wait_big;
-	uint32_t credit_used, credit_granted; /* cumulative, modulo 2^32 */
-	uint32_t credit_outstanding;	      /* server: bytes */
+	uint32_t free_most, free_used; /* client: bytes that requests without a grant may send */
+	struct grant_peer grants;      /* server */
 	struct rudp_call *calls, *free_calls, *done_calls;
 	unsigned n_calls;
 
@@ -239,7 +280,7 @@ struct rudp {
 	uint64_t polled_ns; /* last rudp_poll: what came later may have waited since then */
 	uint64_t key[2], counter;
 	struct rudp_session **sessions;
-	unsigned n_sessions;
+	unsigned n_sessions, n_live; /* places; sessions in being */
 	struct rudp_session *dead;
 	unsigned first; /* session that the next poll starts with */
 	bool dirty;	/* a session wants to be polled */
@@ -250,6 +291,7 @@ struct rudp {
 	unsigned sent_in_poll;
 	uint64_t reset_tokens_ns;
 	uint64_t drops;
+	struct grants grants;
 	uint16_t mtu; /* smallest of the ports: bytes of IP packet */
 	bool any_v6;
 	unsigned raw_n;
@@ -338,7 +380,7 @@ uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p);
 /* rudp_call.c */
 int rudp_call_init(struct rudp_session *s);
 void rudp_call_free(struct rudp_session *s);
-void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t credit);
+void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes);
 void rudp_call_activate(struct rudp_session *s);
 /* A chunk arrived. 0: taken (or not needed any more); -ENOBUFS: no memory now, must come again;
  * -EBADMSG. May end the session (the application's callbacks run). */
@@ -347,8 +389,38 @@ void rudp_call_acked(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16
 /* The chunk must travel again, unless it has arrived meanwhile. True where it will. */
 bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
 void rudp_call_poll(struct rudp_session *s);
-/* Waits for credit with nothing on its way that could bring it. */
-bool rudp_call_stuck(const struct rudp_session *s);
+/* Client: the server says so. */
+void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
+/* Client: how much of a request may be sent before it is granted. */
+void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);
+/* Server: memory for an announced request. False: none at present. */
+bool rudp_call_reserve(struct rudp_session *s, struct slot *slot);
+/* Server: half a request is given up; its memory is free and the client hears of it. */
+void rudp_call_discard(struct rudp_session *s, struct slot *slot);
+
+/* rudp_grant.c */
+void rudp_grant_init(struct rudp *r);
+void rudp_grant_peer_init(struct rudp_session *s);
+/* A request is announced: it waits for memory, or has it (SLOT_RECEIVING) and waits for its turn.
+ */
+void rudp_grant_need(struct rudp_session *s, struct slot *slot);
+/* It has memory already: before those of its client that have none. */
+void rudp_grant_first(struct rudp_session *s, struct slot *slot);
+/* It began to be received without a grant: a small one. */
+void rudp_grant_begin(struct rudp_session *s, struct slot *slot);
+/* A chunk of a request was stored. */
+void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t bytes);
+/* The request is whole, or over. */
+void rudp_grant_end(struct rudp_session *s, struct slot *slot);
+/* The peer is to hear (again) what `slot` may do. */
+void rudp_grant_tell(struct rudp_session *s, struct slot *slot);
+/* A packet with grants was lost. */
+void rudp_grant_lost(struct rudp_session *s);
+/* Gives grants to whom they belong, takes half requests back. */
+void rudp_grant_run(struct rudp *r, uint64_t now);
+uint64_t rudp_grant_deadline(const struct rudp *r);
+/* How much of a request this peer may send before it is granted. */
+uint32_t rudp_grant_free_bytes(const struct rudp_session *s);
 
 /* rudp_tx.c */
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);
@@ -357,6 +429,8 @@ bool rudp_tx_pending(const struct rudp_session *s);
 /* Sends what may be sent; bulk: big messages too. */
 void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now);
 /* A probe: the oldest chunk on its way on p once more, or a PING. */
+/* Grants that are to be sent. */
+void rudp_tx_grants(struct rudp_session *s, uint64_t now);
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 

@@ -127,8 +127,8 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	top = rudp_pn_expand(a->top, p->sent.next_pn);
 	if (top >= p->sent.next_pn)
 		return -EBADMSG;
-	if (s->is_client && (int32_t)(a->credit - s->credit_granted) > 0)
-		s->credit_granted = a->credit;
+	if (s->is_client)
+		rudp_call_set_free(s, a->credit);
 	for (unsigned i = 0; i < a->n_words && i <= top >> 6; i++) {
 		uint64_t word = (top >> 6) - i;
 		uint64_t fresh;
@@ -152,6 +152,16 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
+/* What it carried must travel again. True where it will and somebody waits for it. */
+static bool packet_lost(struct rudp_session *s, const struct pkt_rec *rec)
+{
+	if (rec->slot != PKT_NO_SLOT)
+		return rudp_call_lost(s, rec->slot, rec->gen, rec->chunk);
+	if (rec->chunk == PKT_GRANT)
+		rudp_grant_lost(s);
+	return false;
+}
+
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t wait = rudp_rtt_loss_wait(&p->rtt, p->sent.reorder_ns), pn = p->sent.tail_pn;
@@ -162,8 +172,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now))) {
 		p->lost_packets++;
 		lost++;
-		if (rec->slot != PKT_NO_SLOT)
-			rudp_call_lost(s, rec->slot, rec->gen, rec->chunk);
+		(void)packet_lost(s, rec);
 	}
 	rudp_sent_advance(&p->sent);
 	if (lost)
@@ -180,8 +189,7 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 		if (rec->state != PKT_IN_FLIGHT)
 			continue;
 		rec->state = PKT_MOVED;
-		if (rec->slot != PKT_NO_SLOT)
-			moved |= rudp_call_lost(s, rec->slot, rec->gen, rec->chunk);
+		moved |= packet_lost(s, rec);
 	}
 	p->sent.in_flight = 0;
 	p->sent.tail_pn = p->sent.next_pn;

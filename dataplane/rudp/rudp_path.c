@@ -13,7 +13,6 @@
 #define PROBES_MISSED 3
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
-#define STUCK_PROBE_NS (10 * NSEC_PER_MSEC)
 
 void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 		    const struct datagram_addr *remote, bool standby, uint64_t now)
@@ -138,11 +137,6 @@ void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now)
 	}
 }
 
-static bool stuck(const struct rudp_session *s, const struct rudp_path *p)
-{
-	return rudp_call_stuck(s) && p->sent.in_flight == 0;
-}
-
 static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t idle = s->r->lim.keepalive_ns;
@@ -151,8 +145,6 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 		return RUDP_TIME_NEVER;
 	if (p->suspect)
 		return p->sent.pto_base + s->r->lim.min_rto_ns;
-	if (stuck(s, p))
-		return MAX_OF(p->heard_ns, p->probe_ns) + STUCK_PROBE_NS;
 	if (!s->is_client)
 		idle += idle / 2; /* the client's probes come first and serve both */
 	return MAX_OF(p->heard_ns, p->probe_ns) + idle;

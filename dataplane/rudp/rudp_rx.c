@@ -73,6 +73,25 @@ static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const stru
 	return 0;
 }
 
+static int grant_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		    const uint8_t *data, size_t len, uint64_t now)
+{
+	struct wire_grant grants[WIRE_GRANTS_MAX];
+	int n = wire_get_grants(data, len, grants);
+	uint64_t pn = 0;
+	int fresh;
+
+	if (n < 0 || !s->is_client)
+		return -EBADMSG;
+	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
+	if (fresh <= 0)
+		return fresh;
+	rudp_acks_note(&p->acks, pn, len, now - s->r->polled_ns, now);
+	for (int i = 0; i < n; i++)
+		rudp_call_granted(s, &grants[i]);
+	return 0;
+}
+
 static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 {
 	if (len != WIRE_COMMON_BYTES)
@@ -103,6 +122,9 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	case WIRE_PING:
 		res = ping_rx(s, p, c, len, now);
 		break;
+	case WIRE_GRANT:
+		res = grant_rx(s, p, c, data, len, now);
+		break;
 	default:
 		return close_rx(s, len, now);
 	}
@@ -131,7 +153,7 @@ static void ack_fill(const struct rudp_session *s, const struct rudp_path *p, ui
 {
 	rudp_acks_fill(&p->acks, top, max_words, ret, now);
 	ret->path = p->index;
-	ret->credit = s->is_client ? 0 : s->credit_granted;
+	ret->credit = rudp_grant_free_bytes(s);
 }
 
 struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on,
@@ -210,7 +232,7 @@ static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_acks_said(&p->acks);
 }
 
-/* The state of our paths and the credit, on every path that works. */
+/* The state of our paths, on every path that works. */
 static void tell_send(struct rudp_session *s, uint64_t now)
 {
 	s->tell = false;

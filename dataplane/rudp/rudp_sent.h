@@ -31,6 +31,9 @@ struct pkt_rec {
 	uint8_t state;
 };
 #define PKT_NO_SLOT UINT16_MAX
+#define PKT_PING 0	    /* chunk, where there is no slot */
+#define PKT_GRANT 1	    /* likewise */
+#define PKT_NEED UINT16_MAX /* chunk: the announcement of a request */
 
 struct rudp_sent {
 	struct pkt_rec *ring;

@@ -57,6 +57,8 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
 	}
 	rudp_session_set_mtu(s, r->mtu);
 	r->sessions[index] = s;
+	r->n_live++;
+	rudp_grant_peer_init(s);
 	*ret = s;
 	return 0;
 }
@@ -105,6 +107,7 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
 		return;
 	s->state = SESSION_DEAD;
 	r->sessions[s->number & INDEX_MASK] = NULL;
+	r->n_live--;
 	s->next_dead = r->dead;
 	r->dead = s;
 	rudp_session_end_calls(s, status);
@@ -181,6 +184,7 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 	if (s->state != SESSION_UP)
 		return;
 	rudp_call_activate(s);
+	rudp_tx_grants(s, now);
 	/* Small messages first: acknowledgements ride on them. Bulk after the rest has left. */
 	rudp_tx_run(s, false, now);
 	rudp_rx_send_acks(s, now);

@@ -2,16 +2,17 @@
 /* Which chunk goes when, on which path. */
 #include "dataplane/rudp/rudp_internal.h"
 
+/* An announcement is as small as can be. */
 static bool is_small(const struct tx_msg *m)
 {
-	return m->len <= RUDP_SMALL_BYTES;
+	return m->len <= RUDP_SMALL_BYTES || m->need;
 }
 
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m)
 {
 	enum tx_queue q = TX_NONE;
 
-	if (m->active && (m->n_lost || m->next_chunk < m->n_chunks))
+	if (m->active && (m->need || (m->n_lost && m->may_chunks) || m->next_chunk < m->may_chunks))
 		q = is_small(m) ? TX_SMALL : m->n_lost ? TX_URGENT : TX_BIG;
 	if (m->queue == q)
 		return;
@@ -72,7 +73,7 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 static uint32_t train_least(const struct rudp_session *s, const struct rudp_path *p,
 			    const struct tx_msg *m)
 {
-	uint32_t left = (uint32_t)(m->n_chunks - m->next_chunk + m->n_lost) * s->mtu;
+	uint32_t left = (uint32_t)(m->may_chunks - m->next_chunk + m->n_lost) * s->mtu;
 
 	if (is_small(m) || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
 		return s->mtu;
@@ -121,7 +122,7 @@ static void header_init(const struct rudp_session *s, const struct rudp_path *p,
 			      .slot = slot->index,
 			      .msg_len = m->len,
 			      .chunk_bytes = m->chunk_bytes,
-			      .credit = s->is_client ? 0 : s->credit_granted};
+			      .credit = rudp_grant_free_bytes(s)};
 
 	wire_put_data(pkt->hdr, &c, &d);
 }
@@ -188,7 +189,7 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		bool again = m->n_lost;
 		unsigned index;
 
-		if (!again && m->next_chunk == m->n_chunks)
+		if (!again && m->next_chunk >= m->may_chunks)
 			break;
 		if (sent + s->mtu > room || p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			break;
@@ -207,6 +208,31 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 	if (sent)
 		p->pace_ns = now + rudp_cc_pace(&p->cc, s->mtu, p->rtt.srtt, sent);
 	return sent;
+}
+
+/* Announces a request. False: the port did not take it. */
+static bool need_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m, uint64_t now)
+{
+	const struct slot *slot = list_entry(m, const struct slot, tx);
+	struct datagram pkt;
+	int res;
+
+	header_init(s, p, m, &pkt);
+	pkt.hdr_len = WIRE_DATA_BYTES;
+	pkt.payload_len = 0;
+	pkt.payload = NULL;
+	pkt.hdr[WIRE_OFF_FLAGS] = WIRE_F_NEED;
+	wire_put32(pkt.hdr + WIRE_OFF_PN, (uint32_t)p->sent.next_pn);
+	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
+	if (res) {
+		p->tx_blocked = true;
+		if (res != -EAGAIN)
+			rudp_path_tx_error(s, p, res, now);
+		return false;
+	}
+	m->need = false;
+	rudp_loss_sent(p, slot->index, slot->gen, PKT_NEED, WIRE_DATA_BYTES, now);
+	return true;
 }
 
 static struct tx_msg *queue_head(struct rudp_session *s, enum tx_queue q)
@@ -257,9 +283,67 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 			s->small_run = 0;
 			continue;
 		}
+		if (m->need) {
+			need_send(s, p, m, now);
+			msg_rotate(s, m);
+			continue;
+		}
 		sent = train_send(s, p, m, now);
 		s->small_run = is_small(m) ? s->small_run + sent : 0;
 		msg_rotate(s, m);
+	}
+}
+
+/* Where a packet that stands for itself goes: the best path that is up. */
+static struct rudp_path *path_best(struct rudp_session *s)
+{
+	struct rudp_path *best = NULL;
+
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+
+		if (path_rank(p) && !p->tx_blocked &&
+		    p->sent.next_pn - p->sent.tail_pn < RUDP_SPAN_MAX &&
+		    (!best || path_rank(p) > path_rank(best)))
+			best = p;
+	}
+	return best;
+}
+
+void rudp_tx_grants(struct rudp_session *s, uint64_t now)
+{
+	while (!list_empty(&s->grants.tells)) {
+		struct rudp_path *p = path_best(s);
+		struct wire_common c = {.type = WIRE_GRANT, .session = s->peer_number};
+		struct wire_grant g[WIRE_GRANTS_MAX];
+		struct datagram pkt = {.payload = NULL};
+		struct list *l = s->grants.tells.next;
+		unsigned n = 0;
+		int res;
+
+		if (!p)
+			return;
+		c.path = p->index;
+		c.pn = (uint32_t)p->sent.next_pn;
+		for (; n < WIRE_GRANTS_MAX && l != &s->grants.tells; l = l->next) {
+			const struct slot *slot = list_entry(l, struct slot, in.tell);
+
+			g[n++] = (struct wire_grant){.slot = slot->index,
+						     .again = slot->state == SLOT_DISCARDED,
+						     .gen = slot->gen};
+		}
+		pkt.hdr_len = (uint16_t)wire_put_grants(pkt.hdr, &c, g, n);
+		res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
+		if (res) {
+			p->tx_blocked = true;
+			if (res != -EAGAIN)
+				rudp_path_tx_error(s, p, res, now);
+			rudp_session_touch(s);
+			return;
+		}
+		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_GRANT, pkt.hdr_len, now);
+		while (n--)
+			list_del(s->grants.tells.next);
 	}
 }
 
@@ -277,21 +361,26 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
 	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
 	if (res == 0)
-		rudp_loss_sent(p, PKT_NO_SLOT, 0, 0, WIRE_COMMON_BYTES, now);
+		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PING, WIRE_COMMON_BYTES, now);
 	else if (res != -EAGAIN)
 		rudp_path_tx_error(s, p, res, now);
 }
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
+	/* A peer without memory drops chunks and never says so; a PING it answers, and that tells
+	 * what did not stay. */
+	for (uint64_t pn = p->sent.pto_count > 1 ? p->sent.next_pn : p->sent.tail_pn;
+	     pn < p->sent.next_pn; pn++) {
 		const struct pkt_rec *rec = &p->sent.ring[pn & p->sent.ring_mask];
-		const struct tx_msg *m;
+		struct tx_msg *m;
 		struct datagram pkt;
 
 		if (rec->state != PKT_IN_FLIGHT || rec->slot == PKT_NO_SLOT)
 			continue;
 		m = &s->slots[rec->slot].tx;
+		if (rec->chunk == PKT_NEED)
+			break; /* the answer to a PING tells whether it arrived */
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
 		    m->acked[rec->chunk >> 6] & 1ULL << (rec->chunk & 63) ||
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)

@@ -88,6 +88,19 @@ size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_
 	return WIRE_DATA_BYTES;
 }
 
+size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wire_grant *g,
+		       unsigned n)
+{
+	size_t at = wire_put_common(p, c);
+
+	for (unsigned i = 0; i < n; i++, at += WIRE_GRANT_BYTES) {
+		wire_put16(p + at, g[i].slot);
+		wire_put16(p + at + 2, g[i].again);
+		wire_put32(p + at + 4, g[i].gen);
+	}
+	return at;
+}
+
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a)
 {
 	p[0] = a->path;
@@ -236,6 +249,25 @@ int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret)
 	return get_ack_block(p + WIRE_COMMON_BYTES, (unsigned)words, ret);
 }
 
+int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX])
+{
+	size_t n = (len - WIRE_COMMON_BYTES) / WIRE_GRANT_BYTES;
+
+	if (len < WIRE_COMMON_BYTES || n == 0 || n > WIRE_GRANTS_MAX ||
+	    len != WIRE_COMMON_BYTES + n * WIRE_GRANT_BYTES)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *at = p + WIRE_COMMON_BYTES + i * WIRE_GRANT_BYTES;
+		uint16_t again = wire_get16(at + 2);
+
+		ret[i] = (struct wire_grant){
+			.slot = wire_get16(at), .again = again, .gen = wire_get32(at + 4)};
+		if (ret[i].slot >= WIRE_SLOTS_MAX || again > 1)
+			return -EBADMSG;
+	}
+	return (int)n;
+}
+
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
 		  struct wire_ack *ret_ack)
 {
@@ -263,6 +295,12 @@ int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, str
 	ret->n_chunks = (uint16_t)wire_chunks(ret->msg_len, ret->chunk_bytes);
 	if (ret->chunk_index >= ret->n_chunks)
 		return -EBADMSG;
+	if (c->flags & WIRE_F_NEED)
+		return ret->payload_len == 0 && ret->chunk_index == 0 &&
+				       !(c->flags & WIRE_F_RESPONSE) &&
+				       ret->msg_len > WIRE_SMALL_BYTES
+			       ? 0
+			       : -EBADMSG;
 	offset = (uint32_t)ret->chunk_index * ret->chunk_bytes;
 	return ret->payload_len == (ret->chunk_index + 1U == ret->n_chunks ? ret->msg_len - offset
 									   : ret->chunk_bytes)

@@ -27,7 +27,8 @@ enum wire_type {
 	WIRE_CLOSE,	/* either: goodbye */
 	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
 	WIRE_ACK,
-	WIRE_PING, /* wants an ACK at once */
+	WIRE_PING,  /* wants an ACK at once */
+	WIRE_GRANT, /* server -> client: requests that may come, and that are to come again */
 	WIRE_TYPE_MAX
 };
 
@@ -35,6 +36,7 @@ enum wire_type {
 #define WIRE_F_RESPONSE 0x01  /* a response, else a request */
 #define WIRE_F_ACK_BLOCK 0x04 /* an acknowledgement follows the header */
 #define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
+#define WIRE_F_NEED 0x10      /* announces a request: chunk 0, no bytes */
 /* The flags of ACK are a mask: bit per path that its sender cannot use. */
 /* Flags of HELLO. */
 #define WIRE_F_STANDBY 0x01 /* this path carries load only when no better one is up */
@@ -55,6 +57,8 @@ enum wire_type {
 #define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
 #define WIRE_ACK_WORDS_DATA 2	/* in the acknowledgement that rides on DATA */
 #define WIRE_DATA_ACK_BYTES (WIRE_DATA_BYTES + WIRE_ACK_BLOCK_BYTES + 8 * WIRE_ACK_WORDS_DATA)
+#define WIRE_GRANT_BYTES 8 /* an entry, after the common header */
+#define WIRE_GRANTS_MAX 6  /* entries */
 #define WIRE_PACKET_BYTES_MAX 9216
 
 #define WIRE_PATHS_MAX 8
@@ -64,7 +68,7 @@ enum wire_type {
 #define WIRE_CHUNKS_MAX 1028
 #define WIRE_MSG_MAX ((1U << 20) + 4096)
 #define WIRE_SLOTS_MAX 1024
-#define WIRE_CREDIT_FREE_BYTES 16384 /* requests up to this length need no credit */
+#define WIRE_SMALL_BYTES 16384 /* requests up to this length need no grant */
 
 struct wire_common {
 	uint8_t type; /* enum wire_type */
@@ -114,6 +118,12 @@ struct wire_data {
 	uint16_t n_chunks; /* worked out */
 	const uint8_t *payload;
 	uint16_t payload_len;
+};
+
+struct wire_grant {
+	uint16_t slot;
+	bool again; /* its bytes were given up: it is to come as a new generation */
+	uint32_t gen;
 };
 
 struct wire_ack {
@@ -200,6 +210,9 @@ size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
 /* At most WIRE_REFUSE_TEXT_MAX bytes of text are written. */
 size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code, const char *text);
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
+/* n of them, 1 to WIRE_GRANTS_MAX. */
+size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wire_grant *g,
+		       unsigned n);
 /* The acknowledgement block alone; a->n_words words. */
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
 
@@ -212,6 +225,8 @@ int wire_get_accept(const uint8_t *p, size_t len, struct wire_accept *ret);
 int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code,
 		    char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
+/* How many. */
+int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX]);
 /* ret_ack is filled where c->flags says that the packet has one. */
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
 		  struct wire_ack *ret_ack);

@@ -17,7 +17,7 @@ struct sim_job { /* a request that the server works on */
 struct block { /* memory that the application lends to rudp or got from it */
 	struct block *next, **prev;
 	struct sim_end *end;
-	unsigned *used; /* the class that it is of; NULL: none */
+	unsigned *used, *used_by; /* counts of the class that it is of; NULL: none */
 	uint8_t data[];
 };
 
@@ -52,7 +52,7 @@ static bool pattern_holds(const uint8_t *p, size_t len, uint64_t key)
 	for (; i + 8 <= len; i += 8, v += 0xd1342543de82ef95ULL)
 		if (memcmp(p + i, &v, 8))
 			return false;
-	return !memcmp(p + i, &v, len - i);
+	return i == len || !memcmp(p + i, &v, len - i);
 }
 
 static struct block *block_new(struct sim_end *end, size_t len)
@@ -62,7 +62,7 @@ static struct block *block_new(struct sim_end *end, size_t len)
 	if (!b)
 		abort();
 	b->end = end;
-	b->used = NULL;
+	b->used = b->used_by = NULL;
 	b->next = end->blocks;
 	b->prev = &end->blocks;
 	if (b->next)
@@ -76,27 +76,53 @@ static void block_free(struct block *b)
 	*b->prev = b->next;
 	if (b->next)
 		b->next->prev = b->prev;
-	if (b->used)
+	if (b->used) {
 		--*b->used;
+		--*b->used_by;
+	}
 	free(b);
 }
 
-/* A block of the server's classes, counted in `used`; NULL: none free. A larger one serves where
- * those that fit are all in use, but the largest are kept for what fits nowhere else. */
-static struct block *block_of_class(struct sim_end *end, unsigned *used, size_t len)
+/* How many of a class are free for messages that are small, or not: those leave a quarter. */
+static unsigned class_free(const struct sim *sim, const struct sim_memory *m, unsigned class,
+			   bool big)
 {
-	const unsigned *most = end->sim->cfg.bufs;
-	struct block *b;
-	unsigned i = 0;
+	unsigned n = sim->cfg.bufs[class], most = class == SIM_BUF_CLASSES - 1 ? n : n - n / 4;
+	unsigned used = m->used[class][0] + m->used[class][1];
 
-	while (i < SIM_BUF_CLASSES && (len > class_bytes[i] || (most[i] && used[i] >= most[i])))
-		i++;
-	if (i == SIM_BUF_CLASSES || (i == SIM_BUF_CLASSES - 1 && len <= class_bytes[i - 1]))
-		return NULL;
-	b = block_new(end, len);
-	b->used = &used[i];
-	++*b->used;
-	return b;
+	if (used >= n || (big && m->used[class][1] >= most))
+		return 0;
+	return big ? MIN_OF(n - used, most - m->used[class][1]) : n - used;
+}
+
+/* A block of the server's classes for client `who`; NULL: none free for it. A larger one serves
+ * where those that fit are all in use, but the largest are kept for what fits nowhere else. */
+static struct block *block_of_class(struct sim_end *end, struct sim_memory *m, unsigned who,
+				    size_t len)
+{
+	bool big = len > RUDP_SMALL_BYTES;
+	struct block *b;
+
+	for (unsigned i = 0; i < SIM_BUF_CLASSES; i++) {
+		if (len > class_bytes[i] ||
+		    (end->sim->cfg.bufs[i] &&
+		     !rudp_share_allows(m->used_by[who][i][big], class_free(end->sim, m, i, big))))
+			continue;
+		if (i == SIM_BUF_CLASSES - 1 && len <= class_bytes[i - 1])
+			return NULL;
+		b = block_new(end, len);
+		b->used = &m->used[i][big];
+		b->used_by = &m->used_by[who][i][big];
+		++*b->used;
+		++*b->used_by;
+		return b;
+	}
+	return NULL;
+}
+
+static unsigned client_of(const struct rudp_session *s)
+{
+	return (unsigned)(rudp_session_peer(s, NULL) - 100) % (SIM_CLIENTS_MAX + 1);
 }
 
 static struct block *block_of(void *data)
@@ -120,7 +146,8 @@ static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, ui
 		FAULT(end->sim, "buf_get of %zu", len);
 	if (chance(end->sim, end->sim->cfg.no_buf) || end->slow_reader)
 		return NULL;
-	b = is_response ? block_new(end, len) : block_of_class(end, end->bufs_used, len);
+	b = is_response ? block_new(end, len)
+			: block_of_class(end, &end->requests, client_of(s), len);
 	if (!b)
 		return NULL;
 	end->bufs++;
@@ -162,7 +189,10 @@ static bool job_start(struct sim_end *end, struct sim_job *job)
 {
 	struct sim *sim = end->sim;
 
-	job->answer = block_of_class(end, end->answers_used, sim->calls[job->cookie].resp_len);
+	const struct rudp_session *s = rudp_call_session(job->call);
+
+	job->answer =
+		block_of_class(end, &end->answers, client_of(s), sim->calls[job->cookie].resp_len);
 	if (!job->answer)
 		return false;
 	if (job->at <= sim->now) {
@@ -203,26 +233,28 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	rudp_call_set_user(call, job);
 	if (rudp_call_session(call) != s || rudp_call_user(call) != job)
 		FAULT(sim, "call's user or session");
-	if (!end->waiting && job_start(end, job))
+	if (job_start(end, job))
 		return;
 	*end->waiting_tail = job;
 	end->waiting_tail = &job->next;
 }
 
-/* In their order, as far as there is memory for their answers. */
+/* In their order, but for those whose client has its share of memory for answers. */
 static void jobs_waiting_run(struct sim_end *end)
 {
-	while (end->waiting) {
-		struct sim_job *job = end->waiting;
+	struct sim_job *left = end->waiting;
 
-		end->waiting = job->next;
-		if (!job_start(end, job)) {
-			job->next = end->waiting;
-			end->waiting = job;
-			return;
-		}
-		if (!end->waiting)
-			end->waiting_tail = &end->waiting;
+	end->waiting = NULL;
+	end->waiting_tail = &end->waiting;
+	while (left) {
+		struct sim_job *job = left;
+
+		left = job->next;
+		job->next = NULL;
+		if (job_start(end, job))
+			continue;
+		*end->waiting_tail = job;
+		end->waiting_tail = &job->next;
 	}
 }
 

@@ -32,7 +32,7 @@ struct sim_config {
 	uint32_t mtu;
 	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets vanish on this leg; 0: none do */
 	/* Buffers that the server has for requests, and as many for answers: up to 7.5 KiB, up to
-	 * 132 KiB, larger. 0: endless. */
+	 * 132 KiB, larger; each client has its share (rudp_share_allows). 0: endless. */
 	unsigned bufs[SIM_BUF_CLASSES];
 	/* in a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
@@ -77,7 +77,10 @@ struct sim_end {
 	bool slow_reader; /* client: has no memory for answers */
 	struct sim_job *jobs, *waiting, **waiting_tail; /* waiting: for memory for their answers */
 	struct block *blocks;
-	unsigned bufs_used[SIM_BUF_CLASSES], answers_used[SIM_BUF_CLASSES];
+	struct sim_memory {			   /* of the server's buffers, by class */
+		unsigned used[SIM_BUF_CLASSES][2]; /* by small messages, by others */
+		unsigned used_by[SIM_CLIENTS_MAX + 1][SIM_BUF_CLASSES][2];
+	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
 	long bufs, tokens, calls;		    /* lent to rudp or by it, not given back */

@@ -13,7 +13,7 @@
 #define RUNS 150
 #define RECONNECT_RUNS 6
 #else
-#define RUNS 3000
+#define RUNS 5000
 #define RECONNECT_RUNS 60
 #endif
 #define MS NSEC_PER_MSEC
@@ -617,6 +617,11 @@ static void random_config(uint64_t seed, struct sim_config *ret)
 		c.clients += (unsigned)sim_random(&dice, 6);
 		c.bits_per_s = c.down_bits_per_s = 1000000000ULL << sim_random(&dice, 5);
 		c.down_queue_bytes = 65536U << sim_random(&dice, 5);
+	}
+	if (sim_random(&dice, 3) == 0) {
+		c.bufs[0] = 16 + (unsigned)sim_random(&dice, 64);
+		c.bufs[1] = 4 + (unsigned)sim_random(&dice, 16);
+		c.bufs[2] = 1 + (unsigned)sim_random(&dice, 8);
 	}
 	c.limits.calls_per_session = 1 + (uint32_t)sim_random(&dice, 64);
 	c.limits.rx_bytes_per_session = 2U << 20;

@@ -242,6 +242,58 @@ static void test_data(void **state)
 }
 
 /* The largest message in the smallest chunks fits the bitmaps. */
+static void test_grants(void **state)
+{
+	static const uint8_t expect[] = {0, 7, 0, 0, 1, 2, 3, 4, 3, 0xff, 0, 1, 0, 0, 0, 9};
+	struct wire_grant g[2] = {{.slot = 7, .gen = 0x01020304},
+				  {.slot = 1023, .again = true, .gen = 9}};
+	struct wire_grant got[WIRE_GRANTS_MAX];
+	struct wire_common c = common_of(WIRE_GRANT, 0);
+	uint8_t p[WIRE_COMMON_BYTES + (WIRE_GRANTS_MAX + 1) * WIRE_GRANT_BYTES] = {0};
+	size_t len = wire_put_grants(p, &c, g, 2);
+
+	assert_int_equal(len, WIRE_COMMON_BYTES + sizeof(expect));
+	assert_memory_equal(p + WIRE_COMMON_BYTES, expect, sizeof(expect));
+	assert_int_equal(wire_get_grants(p, len, got), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(got[i].slot, g[i].slot);
+		assert_int_equal(got[i].again, g[i].again);
+		assert_int_equal(got[i].gen, g[i].gen);
+	}
+	assert_int_equal(wire_get_grants(p, len - 1, got), -EBADMSG);
+	assert_int_equal(wire_get_grants(p, WIRE_COMMON_BYTES, got), -EBADMSG);
+	assert_int_equal(wire_get_grants(p, sizeof(p), got), -EBADMSG);
+	p[WIRE_COMMON_BYTES] = 4; /* no such slot */
+	assert_int_equal(wire_get_grants(p, len, got), -EBADMSG);
+	p[WIRE_COMMON_BYTES] = 0;
+	p[WIRE_COMMON_BYTES + 3] = 2; /* no such word */
+	assert_int_equal(wire_get_grants(p, len, got), -EBADMSG);
+}
+
+/* An announcement: no bytes, the first chunk, a request, a large one. */
+static void test_need(void **state)
+{
+	struct wire_common c = common_of(WIRE_DATA, WIRE_F_NEED);
+	struct wire_data d = {.gen = 1, .slot = 2, .msg_len = 20000, .chunk_bytes = 1400}, got;
+	uint8_t p[WIRE_DATA_BYTES + 1400] = {0};
+	struct wire_ack ack;
+
+	wire_put_data(p, &c, &d);
+	assert_int_equal(wire_get_data(p, WIRE_DATA_BYTES, &c, &got, &ack), 0);
+	assert_int_equal(got.msg_len, 20000);
+	assert_int_equal(wire_get_data(p, WIRE_DATA_BYTES + 1400, &c, &got, &ack), -EBADMSG);
+	c.flags |= WIRE_F_RESPONSE;
+	assert_int_equal(wire_get_data(p, WIRE_DATA_BYTES, &c, &got, &ack), -EBADMSG);
+	c.flags = WIRE_F_NEED;
+	d.chunk_index = 1;
+	wire_put_data(p, &c, &d);
+	assert_int_equal(wire_get_data(p, WIRE_DATA_BYTES, &c, &got, &ack), -EBADMSG);
+	d.chunk_index = 0;
+	d.msg_len = WIRE_SMALL_BYTES;
+	wire_put_data(p, &c, &d);
+	assert_int_equal(wire_get_data(p, WIRE_DATA_BYTES, &c, &got, &ack), -EBADMSG);
+}
+
 static void test_bounds(void **state)
 {
 	assert_int_equal(wire_chunks(0, 1436), 1);
@@ -260,7 +312,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_common),	cmocka_unit_test(test_hello),
 		cmocka_unit_test(test_replies), cmocka_unit_test(test_ack),
-		cmocka_unit_test(test_data),	cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_data),	cmocka_unit_test(test_grants),
+		cmocka_unit_test(test_need),	cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory at the receiver: who may send when, and that nobody who keeps some stops the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/rudp_sim.h"
+
+#define MS NSEC_PER_MSEC
+#define US NSEC_PER_USEC
+#define SEC NSEC_PER_SEC
+#define MIB (1U << 20)
+
+#define CHECK(sim, cond)                                                                      \
+	do {                                                                                  \
+		if (!(cond))                                                                  \
+			fail_msg("at %.3f ms: %s%s%s", (double)((sim)->now - 10 * SEC) / 1e6, \
+				 #cond, (sim)->fault[0] ? ": " : "", (sim)->fault);           \
+	} while (0)
+
+/* As many buffers as the server end of the file system has. */
+static const struct sim_config world = {.seed = 1,
+					.legs = 2,
+					.bits_per_s = 10000000000ULL,
+					.down_bits_per_s = 10000000000ULL,
+					.down_queue_bytes = 1U << 20,
+					.delay_ns = 20 * US,
+					.bufs = {8192, 512, 64}};
+
+static struct sim *world_of(unsigned clients)
+{
+	struct sim_config cfg = world;
+	struct sim *sim;
+
+	cfg.clients = clients;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, SEC));
+	CHECK(sim, sim_pass(sim, 10 * MS));
+	return sim;
+}
+
+static void world_end(struct sim *sim)
+{
+	for (unsigned e = 0; e <= sim->cfg.clients; e++)
+		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 0);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* More writers than there is memory for. */
+static void test_many_writers(void **state)
+{
+	struct sim *sim = world_of(15);
+	uint64_t since = sim->now;
+
+	for (unsigned e = 1; e <= 15; e++)
+		for (unsigned i = 0; i < 16; i++)
+			assert_true(sim_call(sim, e, MIB, 64, 100));
+	CHECK(sim, sim_finish(sim, SEC));
+	/* 240 MiB over two legs of 10 Gb/s take 100 ms */
+	CHECK(sim, sim->now - since < 250 * MS);
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		CHECK(sim, sim->calls[i].status == 0);
+	world_end(sim);
+}
+
+/* Client 1's calls, one after the other, while others misbehave: each ends soon. */
+static void others_go_on(struct sim *sim, uint32_t req_len, uint32_t resp_len, uint64_t most_ns)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		unsigned cookie = sim->n_calls;
+		uint64_t until = sim->now + most_ns;
+
+		assert_true(sim_call(sim, 1, req_len, resp_len, 0));
+		while (sim->calls[cookie].state == SIM_CALL_OPEN && sim->now < until)
+			CHECK(sim, sim_pass(sim, 50 * US));
+		CHECK(sim, sim->calls[cookie].state == SIM_CALL_DONE);
+	}
+}
+
+/* Clients that announce and begin requests, small and large, and send no more of them. */
+static void test_half_senders(void **state)
+{
+	struct sim *sim = world_of(9);
+	unsigned held = 0;
+
+	for (unsigned e = 2; e <= 9; e++) {
+		sim->ends[e].half_sender = true;
+		for (unsigned i = 0; i < 128; i++)
+			sim_call(sim, e, i % 2 ? 16000 : MIB, 64, 0);
+	}
+	CHECK(sim, sim_pass(sim, 20 * MS));
+	for (unsigned i = 0; i < SIM_BUF_CLASSES; i++)
+		held += sim->ends[SIM_SERVER].requests.used[i][0] +
+			sim->ends[SIM_SERVER].requests.used[i][1];
+	assert_true(held > 64); /* it does hurt */
+	others_go_on(sim, MIB, 64, 20 * MS);
+	others_go_on(sim, 16000, 64, 5 * MS);
+	others_go_on(sim, 100, 100, 5 * MS);
+	/* What they began is asked for anew, and done once they are whole again. */
+	for (unsigned e = 2; e <= 9; e++)
+		sim->ends[e].half_sender = false;
+	CHECK(sim, sim_finish(sim, 60 * SEC));
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		CHECK(sim, sim->calls[i].status == 0);
+	world_end(sim);
+}
+
+/* A client that is gone half way: its memory comes back although its session lives on. */
+static void test_half_is_given_up(void **state)
+{
+	struct sim *sim = world_of(1);
+	struct sim_memory *m = &sim->ends[SIM_SERVER].requests;
+
+	sim->ends[1].half_sender = true;
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(sim_call(sim, 1, i % 2 ? 16000 : MIB, 64, 0));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	assert_int_equal(m->used[1][0] + m->used[2][1], 4);
+	sim_leg(sim, 1, 0, false, false); /* nothing new comes from it now */
+	sim_leg(sim, 1, 1, false, false);
+	CHECK(sim, sim_pass(sim, SEC));
+	assert_int_equal(m->used[1][0] + m->used[2][1], 0);
+	assert_true(rudp_session_is_up(rudp_session_next(sim->ends[SIM_SERVER].r, NULL)));
+	sim->ends[1].half_sender = false;
+	sim_leg(sim, 1, 0, true, false);
+	sim_leg(sim, 1, 1, true, false);
+	CHECK(sim, sim_finish(sim, 10 * SEC));
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		CHECK(sim, sim->calls[i].status == 0 && sim->calls[i].executed == 1);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* Clients that read and take no answers. */
+static void test_slow_readers(void **state)
+{
+	struct sim *sim = world_of(5);
+	struct sim_end *server = &sim->ends[SIM_SERVER];
+
+	for (unsigned e = 2; e <= 5; e++) {
+		sim->ends[e].slow_reader = true;
+		for (unsigned i = 0; i < 64; i++)
+			assert_true(sim_call(sim, e, 100, MIB, 0));
+	}
+	CHECK(sim, sim_pass(sim, 50 * MS));
+	assert_true(server->answers.used[2][1] > 40); /* most of it is theirs */
+	others_go_on(sim, 100, MIB, 20 * MS);
+	others_go_on(sim, MIB, 100, 20 * MS);
+	for (unsigned e = 2; e <= 5; e++)
+		sim->ends[e].slow_reader = false;
+	CHECK(sim, sim_finish(sim, 10 * SEC));
+	world_end(sim);
+}
+
+/* Short requests do not wait for long ones, and long ones do not wait for ever. */
+static void test_short_first(void **state)
+{
+	struct sim *sim = world_of(12);
+	uint64_t longest = 0;
+
+	for (unsigned e = 1; e <= 10; e++)
+		for (unsigned i = 0; i < 32; i++)
+			assert_true(sim_call(sim, e, MIB, 64, 0));
+	CHECK(sim, sim_pass(sim, 10 * MS));
+	for (unsigned i = 0; i < 50; i++) {
+		unsigned cookie = sim->n_calls;
+
+		assert_true(sim_call(sim, 11, 40000, 64, 0));
+		while (sim->calls[cookie].state == SIM_CALL_OPEN)
+			CHECK(sim, sim_pass(sim, 50 * US));
+		longest = MAX_OF(longest, sim->calls[cookie].done_ns - sim->calls[cookie].sent_ns);
+	}
+	print_message("# 40000 bytes behind 320 MiB: at most %.3f ms\n", (double)longest / 1e6);
+	CHECK(sim, longest < 15 * MS);
+	CHECK(sim, sim_finish(sim, 5 * SEC));
+	/* A flood of short ones; client 12's long one has its turn. */
+	for (unsigned e = 1; e <= 10; e++)
+		for (unsigned i = 0; i < 100; i++)
+			assert_true(sim_call(sim, e, 30000, 64, 0));
+	assert_true(sim_call(sim, 12, MIB, 64, 0));
+	while (sim->calls[sim->n_calls - 1].state == SIM_CALL_OPEN)
+		CHECK(sim, sim_pass(sim, 50 * US));
+	CHECK(sim, sim->n_open > 100);
+	CHECK(sim, sim_finish(sim, 5 * SEC));
+	world_end(sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_many_writers),	 cmocka_unit_test(test_half_senders),
+		cmocka_unit_test(test_half_is_given_up), cmocka_unit_test(test_slow_readers),
+		cmocka_unit_test(test_short_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
