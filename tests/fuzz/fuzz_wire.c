@@ -15,10 +15,12 @@
 #define OP_TALK 0x08   /* then both ends have a turn */
 #define OP_CALL 0x10   /* the client makes a call before */
 #define OP_TIME 0x20   /* and some time passes */
+#define OP_BIG 0x40    /* that call is one that waits for a grant */
 #define OP_LINK 0x80   /* the link of the port changes its state */
 #define QUEUE_MAX 256
 #define PACKET_MAX 1500
 #define CALL_BYTES 3000
+#define BIG_BYTES 20000
 
 struct queued {
 	unsigned port;
@@ -34,7 +36,7 @@ struct end {
 };
 
 static struct end ends[2]; /* server, client */
-static uint8_t memory[CALL_BYTES];
+static uint8_t memory[BIG_BYTES];
 static uint64_t now, cookie;
 static bool link_up[2];
 
@@ -174,7 +176,8 @@ static void packet(unsigned op, const uint8_t *data, size_t len)
 	memcpy(copy, data, len);
 	if (op & OP_NUMBER && len >= 12)
 		memcpy(copy + 4, ends[end].number, sizeof(ends[end].number));
-	if (op & OP_CALL && rudp_call_send(ends[1].s, memory, CALL_BYTES, ++cookie) == 0)
+	if (op & OP_CALL &&
+	    rudp_call_send(ends[1].s, memory, op & OP_BIG ? BIG_BYTES : CALL_BYTES, ++cookie) == 0)
 		rudp_poll(ends[1].r, now);
 	if (op & OP_LINK) {
 		link_up[port] = !link_up[port];
