@@ -34,7 +34,7 @@ struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagra
 	raw = &r->raw[r->raw_n++];
 	raw->port = port;
 	raw->dst = *dst;
-	raw->with_addrs = false;
+	raw->sent = false;
 	return raw;
 }
 
@@ -55,23 +55,41 @@ int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst
 	return res;
 }
 
+int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
+		    uint8_t ret[WIRE_TOKEN_BYTES])
+{
+	uint8_t in[28] = "plenum reset", mac[RUDP_NOISE_HASH_BYTES];
+	int res;
+
+	wire_put64(in + 12, r->cfg.identity);
+	wire_put64(in + 20, number);
+	res = rudp_noise_mac(r->cfg.keys[key], in, sizeof(in), mac);
+	memcpy(ret, mac, WIRE_TOKEN_BYTES);
+	return res;
+}
+
 /* Replies that belong to no session. Those that a full port refuses wait for the next poll. */
 static void raw_flush(struct rudp *r)
 {
-	unsigned kept = 0;
-
 	for (unsigned i = 0; i < r->raw_n; i++) {
 		struct raw_pkt *raw = &r->raw[i];
-		struct datagram pkt;
+		struct datagram pkt = {.hdr_len = MIN_OF(raw->len, DATAGRAM_HDR_MAX)};
 
-		memcpy(pkt.hdr, raw->bytes, raw->len);
-		pkt.hdr_len = raw->len;
-		pkt.payload = raw->with_addrs ? r->addrs : NULL;
-		pkt.payload_len =
-			raw->with_addrs ? (uint16_t)(r->n_addrs * WIRE_ADDR_BYTES) : (uint16_t)0;
-		if (rudp_transmit(r, raw->port, &raw->dst, &pkt) == -EAGAIN)
-			r->raw[kept++] = *raw;
+		memcpy(pkt.hdr, raw->bytes, pkt.hdr_len);
+		pkt.payload_len = (uint16_t)(raw->len - pkt.hdr_len);
+		pkt.payload = pkt.payload_len ? raw->bytes + pkt.hdr_len : NULL;
+		raw->sent = rudp_transmit(r, raw->port, &raw->dst, &pkt) != -EAGAIN;
 	}
+}
+
+/* After the ports' flush: before, the bytes are theirs. */
+static void raw_forget(struct rudp *r)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->raw_n; i++)
+		if (!r->raw[i].sent)
+			r->raw[kept++] = r->raw[i];
 	r->raw_n = kept;
 }
 
@@ -107,6 +125,9 @@ static int config_check(const struct rudp_config *cfg)
 {
 	if (!cfg->ops || cfg->n_ports == 0 || cfg->n_ports > RUDP_PORTS_MAX)
 		return -EINVAL;
+	if ((unsigned)cfg->security >= RUDP_SECURITY_MAX || cfg->n_keys > RUDP_KEYS_MAX ||
+	    (cfg->n_keys == 0) != (cfg->security == RUDP_SECURITY_NONE))
+		return -EINVAL;
 	if (cfg->limits.sessions > 4096 || cfg->limits.calls_per_session > WIRE_SLOTS_MAX)
 		return -EINVAL;
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
@@ -118,6 +139,17 @@ static int config_check(const struct rudp_config *cfg)
 			return -EINVAL;
 	}
 	return 0;
+}
+
+/* What sealing needs. A wrong hand with keys would leave sessions in clear: those who give keys say
+ * what for, and the other way round. */
+static int endpoint_secure(struct rudp *r)
+{
+	if (r->cfg.security == RUDP_SECURITY_NONE)
+		return 0;
+	r->cipher = rudp_cipher_best();
+	r->room = malloc(RUDP_ROOM_BYTES); /* what is not used costs no memory */
+	return r->room ? 0 : -ENOMEM;
 }
 
 int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
@@ -153,8 +185,11 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 		free(r);
 		return -ENOMEM;
 	}
-	rudp_hello_init(r);
 	rudp_grant_init(r);
+	if (endpoint_secure(r) || rudp_accept_init(r)) {
+		rudp_free(r);
+		return -ENOMEM;
+	}
 	*ret = r;
 	return 0;
 }
@@ -168,19 +203,22 @@ struct rudp *rudp_free(struct rudp *r)
 	r->depth = 0;
 	reap_dead(r);
 	free(r->sessions);
+	free(r->hellos);
+	free(r->room);
+	rudp_noise_wipe(r, sizeof(*r)); /* it knows the keys */
 	free(r);
 	return NULL;
 }
 
-/* A packet for a session that is not here: its sender is told, seldom, and in fewer bytes than
- * it sent. It believes us because we name the number that only its real peer was given. */
+/* A packet for a session that is not here: its sender is told, seldom. It believes us because we
+ * know what only the session's owner can know: its token, by each of our keys. */
 static int rx_stray(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		    const struct wire_common *c, uint64_t now)
 {
 	struct wire_common reset = {.type = WIRE_RESET, .path = c->path, .session = c->session};
 	struct raw_pkt *raw;
 
-	if (c->session == 0 || c->type < WIRE_DATA)
+	if (c->session == 0)
 		return -EBADMSG;
 	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* 10 at once, 100 a second */
 		r->reset_tokens_ns = now - 100 * NSEC_PER_MSEC;
@@ -189,17 +227,35 @@ static int rx_stray(struct rudp *r, unsigned port, const struct datagram_addr *s
 	raw = rudp_raw_add(r, port, src);
 	if (raw) {
 		raw->len = (uint8_t)wire_put_common(raw->bytes, &reset);
+		for (unsigned i = 0; i < MAX_OF(r->cfg.n_keys, 1U); i++) {
+			rudp_token_make(r, i, c->session, raw->bytes + raw->len);
+			raw->len += WIRE_TOKEN_BYTES;
+		}
 		r->reset_tokens_ns += 10 * NSEC_PER_MSEC;
 	}
 	return -EBADMSG;
 }
 
-static int rx_reset(struct rudp *r, const struct wire_common *c, uint64_t now)
+static bool reset_is_peers(const struct rudp_session *s, const uint8_t *data, size_t len)
 {
+	for (size_t at = WIRE_COMMON_BYTES; at < len; at += WIRE_TOKEN_BYTES)
+		if (rudp_noise_equal(data + at, s->peer_token, WIRE_TOKEN_BYTES))
+			return true;
+	return false;
+}
+
+static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *data, size_t len,
+		    uint64_t now)
+{
+	if (len <= WIRE_COMMON_BYTES ||
+	    len > WIRE_COMMON_BYTES + WIRE_TOKENS_MAX * WIRE_TOKEN_BYTES ||
+	    (len - WIRE_COMMON_BYTES) % WIRE_TOKEN_BYTES)
+		return -EBADMSG;
 	for (unsigned i = 0; i < r->n_sessions; i++) {
 		struct rudp_session *s = r->sessions[i];
 
-		if (!s || s->state != SESSION_UP || s->peer_number != c->session)
+		if (!s || s->state != SESSION_UP || s->peer_number != c->session ||
+		    !reset_is_peers(s, data, len))
 			continue;
 		if (s->is_client)
 			rudp_session_reconnect(s, RUDP_SESSION_RESTARTED, now);
@@ -210,26 +266,45 @@ static int rx_reset(struct rudp *r, const struct wire_common *c, uint64_t now)
 	return -EBADMSG;
 }
 
+/* Of another version, or nobody's. */
+static int rx_foreign(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		      const uint8_t *data, size_t len, uint64_t now)
+{
+	if (wire_is_foreign_hello(data, len)) {
+		rudp_accept_versions(r, port, src, data);
+		return -EBADMSG;
+	}
+	return rudp_hello_versions(r, port, src, data, len, now);
+}
+
 static int rx_dispatch(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		       const uint8_t *data, size_t len, uint64_t now)
 {
 	struct wire_common c;
 	struct rudp_session *s;
 
-	if (port >= r->cfg.n_ports || wire_get_common(data, len, &c))
+	if (port >= r->cfg.n_ports)
 		return -EBADMSG;
+	if (PLENUM_UNLIKELY(wire_get_common(data, len, &c)))
+		return rx_foreign(r, port, src, data, len, now);
 	switch (c.type) {
+	case WIRE_HELLO:
+		return rudp_accept_hello(r, port, src, &c, data, len, now);
 	case WIRE_DATA:
 	case WIRE_ACK:
 	case WIRE_PING:
 	case WIRE_GRANT:
 	case WIRE_CLOSE:
+	case WIRE_JOIN:
+	case WIRE_JOINED:
 		s = rudp_session_find(r, c.session);
+		if (s && s->state == SESSION_UP && c.type == WIRE_JOIN)
+			return rudp_rx_join(s, port, src, &c, data, len, now);
 		if (PLENUM_LIKELY(s && s->state == SESSION_UP))
 			return rudp_rx_packet(s, port, src, &c, data, len, now);
 		return s ? -EBADMSG : rx_stray(r, port, src, &c, now);
 	case WIRE_RESET:
-		return len == WIRE_COMMON_BYTES ? rx_reset(r, &c, now) : -EBADMSG;
+		return rx_reset(r, &c, data, len, now);
 	default:
 		return rudp_hello_rx(r, port, src, &c, data, len, now);
 	}
@@ -261,6 +336,7 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	r->again = false;
 	r->blocked_ports = 0;
 	r->sent_in_poll = 0;
+	r->room_used = 0;
 	r->deadline = RUDP_TIME_NEVER;
 	raw_flush(r);
 	rudp_grant_run(r, now_ns);
@@ -279,6 +355,7 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 			r->deadline = MIN_OF(r->deadline, r->sessions[i]->deadline);
 	if (r->sent_in_poll)
 		r->ops->tx_flush(r->user);
+	raw_forget(r);
 	r->depth--;
 	reap_dead(r);
 	return r->again || r->dirty;
@@ -349,6 +426,11 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 void *rudp_session_user(const struct rudp_session *s)
 {
 	return s->user;
+}
+
+enum rudp_security rudp_session_security(const struct rudp_session *s)
+{
+	return s->secure ? s->secure->mode : RUDP_SECURITY_NONE;
 }
 
 bool rudp_session_is_up(const struct rudp_session *s)

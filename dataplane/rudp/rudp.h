@@ -97,6 +97,17 @@ struct rudp_ops {
 		      int code);
 };
 
+/* What guards the packets of a session. As on the wire; the higher one is the stronger, and of two
+ * ends the stronger wish holds. */
+enum rudp_security {
+	RUDP_SECURITY_NONE, /* nothing: the network is trusted */
+	RUDP_AUTH,	    /* who has the key sends them, and nobody altered them */
+	RUDP_ENCRYPT,	    /* and nobody read them */
+	RUDP_SECURITY_MAX
+};
+#define RUDP_KEYS_MAX 2
+#define RUDP_KEY_BYTES 32
+
 struct rudp_limits {		       /* 0: the default in brackets */
 	uint32_t sessions;	       /* [64] */
 	uint32_t calls_per_session;    /* outstanding requests [128]; more wait at the sender */
@@ -111,6 +122,7 @@ struct rudp_limits {		       /* 0: the default in brackets */
 	uint64_t half_ns; /* half a request is given up when no more of it comes for so long, and is
 			   * asked for anew; a client to whom it happens again is given longer
 			   * [500 ms] */
+	uint64_t phase_packets; /* sealed with one key, then comes the next [4 Mi] */
 };
 
 struct rudp_port_info {
@@ -128,6 +140,10 @@ struct rudp_config {
 	struct rudp_limits limits;
 	const struct rudp_ops *ops;
 	void *user;
+	enum rudp_security security;
+	unsigned n_keys; /* none without security, else at least one */
+	/* The keys that a peer may know us by, 32 random bytes each; we use the first. */
+	uint8_t keys[RUDP_KEYS_MAX][RUDP_KEY_BYTES];
 	struct rudp_port_info ports[RUDP_PORTS_MAX];
 	unsigned n_ports;
 };
@@ -164,6 +180,8 @@ void rudp_session_refuse_with(struct rudp_session *s, const char *word);
 /* Client: the word that came with the last refusal, "" for none, and from where. */
 const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from);
 void *rudp_session_user(const struct rudp_session *s);
+/* What guards its packets; RUDP_SECURITY_NONE before it is up. */
+enum rudp_security rudp_session_security(const struct rudp_session *s);
 bool rudp_session_is_up(const struct rudp_session *s);
 /* The peer's identity and epoch; 0 before the first handshake. */
 uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);

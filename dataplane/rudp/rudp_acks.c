@@ -4,7 +4,7 @@
 
 #define PN_JUMP_MAX (1U << 20) /* further ahead than any sender's window: not our peer's */
 
-static bool seen(const struct rudp_acks *a, uint64_t pn)
+bool rudp_acks_had(const struct rudp_acks *a, uint64_t pn)
 {
 	if (pn > a->top)
 		return false;
@@ -19,7 +19,7 @@ int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 
 	if (pn == 0 || pn > a->top + PN_JUMP_MAX)
 		return -EBADMSG;
-	if (seen(a, pn)) {
+	if (rudp_acks_had(a, pn)) {
 		a->now = true;
 		return 0;
 	}

@@ -28,6 +28,8 @@ struct rudp_acks {
 /* low: the number as it is on the wire. 1: new, *ret its whole; 0: had it, to be acknowledged
  * again; -EBADMSG. */
 int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret);
+/* It came before, or is too old to tell. */
+bool rudp_acks_had(const struct rudp_acks *a, uint64_t pn);
 /* A new packet of len bytes; gap: how long we had not looked when it was found. */
 void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap, uint64_t now);
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);

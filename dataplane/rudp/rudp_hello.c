@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The handshake: HELLO, CHALLENGE, HELLO with its cookie, ACCEPT or REFUSE; once per path. */
+/*
+ * The client's part of the handshake: HELLO, CHALLENGE, HELLO with its cookie, ACCEPT or REFUSE;
+ * then JOIN for each further path. One path at a time is followed to the end: with the cookie that
+ * came by it the first message of the Noise handshake is made, over all that the HELLO says in
+ * clear. The server's part is rudp_accept.c.
+ */
 #include "dataplane/rudp/rudp_internal.h"
+#include <stdio.h>
 
 #define HELLO_FIRST_NS (5 * NSEC_PER_MSEC)
 #define HELLO_SOON_NS (100 * NSEC_PER_MSEC) /* the longest interval in the first seconds */
 #define HELLO_LATE_NS (500 * NSEC_PER_MSEC)
 #define HELLO_SOON_FOR_NS (5 * NSEC_PER_SEC)
 #define CHOICE_NS (200 * NSEC_PER_MSEC) /* a worker that challenged has this long to accept */
-#define COOKIE_PERIOD_NS (8 * NSEC_PER_SEC)
-
-void rudp_hello_init(struct rudp *r)
-{
-	for (unsigned i = 0; i < r->cfg.n_ports; i++) {
-		const struct rudp_port_info *port = &r->cfg.ports[i];
-		struct wire_addr a = {.family = port->local.ip.family == AF_INET ? 4 : 6,
-				      .prefix_len = port->prefix_len,
-				      .port = port->local.port,
-				      .label = port->label};
-
-		memcpy(a.ip, port->local.ip.bytes, a.family == 4 ? 4 : 16);
-		wire_put_addr(r->addrs + (size_t)i * WIRE_ADDR_BYTES, &a);
-		r->n_addrs++;
-	}
-}
+#define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC) /* the same refusal is told again after this */
 
 /* The ports from which `a` is to be reached: those in its subnet, else all of its family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
@@ -88,7 +79,7 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
 		s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
-	s->chosen_identity = 0;
+	s->opening->chosen = false;
 	rudp_session_renumber(s);
 	s->connecting_ns = now;
 	s->rotate_ns = now + NSEC_PER_SEC;
@@ -99,30 +90,113 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 	}
 }
 
-static void hello_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+static uint32_t stamp_of(uint64_t now)
 {
+	return (uint32_t)(now / NSEC_PER_USEC);
+}
+
+/* What is said to the server alone: o->body, of o->body_len bytes. */
+static int body_make(struct rudp_session *s, struct rudp_opening *o)
+{
+	struct rudp *r = s->r;
+	struct wire_hello_body b = {.identity = r->cfg.identity,
+				    .former_number = s->replaced_number,
+				    .epoch = r->cfg.epoch,
+				    .mtu = r->mtu,
+				    .slots = (uint16_t)r->lim.calls_per_session,
+				    .security = r->cfg.security,
+				    .app_len = s->hello_len};
+	uint8_t plain[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX], e[RUDP_NOISE_KEY_BYTES];
+	size_t len;
+	int res = rudp_token_make(r, 0, s->number, b.token);
+
+	if (res)
+		return res;
+	len = wire_put_hello_body(plain, &b);
+	memcpy(plain + len, s->hello, s->hello_len);
+	len += s->hello_len;
+	if (r->cfg.security == RUDP_SECURITY_NONE) {
+		memcpy(o->body, plain, len);
+		return 0;
+	}
+	res = rudp_noise_init(&o->noise, r->cipher, true, r->cfg.keys[0], o->hdr, sizeof(o->hdr));
+	res = res ? res : rudp_noise_random(e);
+	res = res ? res : rudp_noise_write(&o->noise, e, plain, len, o->body);
+	rudp_noise_wipe(e, sizeof(e));
+	return res;
+}
+
+/* The HELLO that is said, and said again, on p from now on. */
+static int opening_make(struct rudp_session *s, struct rudp_path *p, uint64_t cookie, uint64_t now)
+{
+	struct rudp_opening *o = s->opening;
+	bool sealed = s->r->cfg.security != RUDP_SECURITY_NONE;
 	struct wire_common c = {.type = WIRE_HELLO,
 				.path = p->index,
 				.flags = p->standby ? WIRE_F_STANDBY : 0,
-				.pn = (uint32_t)(now / NSEC_PER_USEC)};
-	struct wire_hello h = {.client_number = s->number,
-			       .server_number =
-				       s->peer_number ? s->peer_number : s->replaced_number,
-			       .identity = s->r->cfg.identity,
-			       .cookie = p->cookie,
-			       .epoch = s->r->cfg.epoch,
-			       .mtu = s->r->mtu,
-			       .slots = (uint16_t)s->r->lim.calls_per_session,
-			       .app_len = s->hello_len};
-	struct datagram pkt = {.payload = s->hello, .payload_len = s->hello_len};
+				.pn = stamp_of(now)};
+	struct wire_hello h = {.client_number = s->number, .cookie = cookie};
+
+	o->body_len = (uint16_t)(WIRE_HELLO_BODY_BYTES + s->hello_len +
+				 (sealed ? RUDP_NOISE_OVERHEAD : 0));
+	h.body_len = o->body_len;
+	h.cipher = sealed ? s->r->cipher : RUDP_CIPHER_NONE;
+	wire_put_hello(o->hdr, &c, &h);
+	o->path = p->index;
+	o->chosen = true;
+	o->chosen_ns = now;
+	o->stamp = c.pn;
+	o->said = 0;
+	return body_make(s, o);
+}
+
+static int hello_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	struct rudp_opening *o = s->opening;
+	struct wire_common c = {.type = WIRE_HELLO,
+				.path = p->index,
+				.flags = p->standby ? WIRE_F_STANDBY : 0,
+				.pn = stamp_of(now)};
+	struct wire_hello h = {.client_number = s->number};
+	struct datagram pkt = {.hdr_len = WIRE_HELLO_BYTES};
+
+	if (o->chosen && o->path == p->index) {
+		memcpy(pkt.hdr, o->hdr, sizeof(o->hdr));
+		pkt.payload = o->body;
+		pkt.payload_len = o->body_len;
+		o->said++;
+	} else {
+		wire_put_hello(pkt.hdr, &c, &h);
+	}
+	return rudp_transmit(s->r, p->port, &p->remote, &pkt);
+}
+
+static int join_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	uint64_t serial = s->ack_serial + 1;
+	struct wire_common c = {.type = WIRE_JOIN,
+				.path = p->index,
+				.flags = p->standby ? WIRE_F_STANDBY : 0,
+				.session = s->peer_number,
+				.pn = (uint32_t)serial};
+	struct wire_join j = {.cookie = p->cookie, .stamp = stamp_of(now)};
+	struct datagram pkt = {.payload = NULL};
+	int res;
+
+	pkt.hdr_len = (uint16_t)wire_put_join(pkt.hdr, &c, &j);
+	res = rudp_session_transmit(s, p, &pkt, RUDP_SECURE_CONTROL, serial);
+	if (res == 0)
+		s->ack_serial = serial;
+	return res;
+}
+
+static void path_hello(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
 	uint64_t longest = s->state == SESSION_UP || now > s->connecting_ns + HELLO_SOON_FOR_NS
 				   ? HELLO_LATE_NS
 				   : HELLO_SOON_NS;
 
-	if (s->state == SESSION_UP)
-		c.flags |= WIRE_F_JOIN;
-	pkt.hdr_len = (uint16_t)wire_put_hello(pkt.hdr, &c, &h);
-	if (rudp_transmit(s->r, p->port, &p->remote, &pkt) == -EAGAIN)
+	if ((s->state == SESSION_UP ? join_send : hello_send)(s, p, now) == -EAGAIN)
 		return;
 	p->hello_ns = now + p->hello_interval + rudp_random(s->r) % (p->hello_interval / 4);
 	p->hello_interval = MIN_OF(p->hello_interval * 2, longest);
@@ -134,36 +208,31 @@ static bool path_wants_hello(const struct rudp_path *p)
 	       !p->local_down;
 }
 
-/* Free to follow another worker, or the same once more. */
-static void choice_drop(struct rudp_session *s, uint64_t hello_at)
+/*
+ * From the beginning, but on this path a while later. Whoever found our cookie good may have made a
+ * session, of which we heard nothing, and sends packets to our number. Under a new one they cannot
+ * be taken for those of the session that we will get in the end.
+ */
+static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 {
-	s->chosen_identity = 0;
-	for (unsigned i = 0; i < s->n_paths; i++) {
-		if (s->paths[i].cookie) {
-			s->paths[i].cookie = 0;
-			s->paths[i].hello_ns = hello_at;
-		}
-	}
-}
+	struct rudp_opening *o = s->opening;
 
-/* From the beginning: whoever found a cookie of ours good may have made a session, of which we
- * heard nothing, and sends packets to our number. Under a new one they cannot be taken for those of
- * the session that we will get in the end. */
-static void hello_restart(struct rudp_session *s, uint64_t now)
-{
-	choice_drop(s, now);
+	o->chosen = false;
 	rudp_session_renumber(s);
+	for (unsigned i = 0; i < s->n_paths; i++)
+		s->paths[i].hello_ns = i == o->path ? now + later : now;
+	rudp_session_touch(s);
 }
 
 void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 {
 	if (s->state == SESSION_CONNECTING) {
-		if (s->chosen_identity && now > s->chosen_ns + CHOICE_NS)
-			hello_restart(s, now);
+		if (s->opening->chosen && now > s->opening->chosen_ns + CHOICE_NS)
+			hello_restart(s, s->n_paths > 1 ? CHOICE_NS : 0, now);
 		/* More seeds than paths: let the next ones have their turn. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
-			if (s->n_paths == RUDP_PATHS_MAX && !s->chosen_identity) {
+			if (s->n_paths == RUDP_PATHS_MAX && !s->opening->chosen) {
 				uint64_t since = s->connecting_ns;
 
 				s->first_seed = (s->first_seed + 1) % s->n_seeds;
@@ -174,7 +243,7 @@ void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 	}
 	for (unsigned i = 0; i < s->n_paths; i++)
 		if (path_wants_hello(&s->paths[i]) && now >= s->paths[i].hello_ns)
-			hello_send(s, &s->paths[i], now);
+			path_hello(s, &s->paths[i], now);
 }
 
 uint64_t rudp_hello_deadline(const struct rudp_session *s)
@@ -187,221 +256,27 @@ uint64_t rudp_hello_deadline(const struct rudp_session *s)
 	return d;
 }
 
-static uint64_t cookie_make(const struct rudp *r, unsigned port, const struct datagram_addr *src,
-			    uint64_t client_number, uint64_t period)
-{
-	struct {
-		uint64_t number, period;
-		uint8_t ip[17];
-		uint8_t port;
-		uint16_t udp;
-		uint32_t tag;
-	} in = {.number = client_number, .period = period, .port = (uint8_t)port};
-
-	memcpy(in.ip, &src->ip, sizeof(src->ip));
-	in.udp = src->port;
-	in.tag = 0x636f6f6bU;
-	return rudp_hash(r, &in, sizeof(in));
-}
-
-/* An answer that stands for itself: a session has none yet, or no more. */
-struct answer {
-	enum wire_type type; /* CHALLENGE, REFUSE or RESET */
-	uint64_t cookie;
-	int code;
-	char word[WIRE_REFUSE_TEXT_MAX + 1];
-};
-
-static void reply(struct rudp *r, unsigned port, const struct datagram_addr *src,
-		  const struct wire_common *c, const struct wire_hello *h, const struct answer *a)
-{
-	struct wire_common out = {
-		.type = a->type, .path = c->path, .session = h->client_number, .pn = c->pn};
-	struct wire_challenge ch = {.cookie = a->cookie, .identity = r->cfg.identity};
-	struct raw_pkt *raw = rudp_raw_add(r, port, src);
-
-	if (!raw)
-		return;
-	if (a->type == WIRE_CHALLENGE)
-		raw->len = (uint8_t)wire_put_challenge(raw->bytes, &out, &ch);
-	else if (a->type == WIRE_REFUSE)
-		raw->len = (uint8_t)wire_put_refuse(raw->bytes, &out, a->code, a->word);
-	else {
-		out.session = h->server_number;
-		raw->len = (uint8_t)wire_put_common(raw->bytes, &out);
-	}
-}
-
-static void reply_accept(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
-			 const struct wire_common *c)
-{
-	struct rudp *r = s->r;
-	struct wire_common out = {
-		.type = WIRE_ACCEPT, .path = c->path, .session = s->peer_number, .pn = c->pn};
-	struct wire_accept a = {.server_number = s->number,
-				.identity = r->cfg.identity,
-				.epoch = r->cfg.epoch,
-				.credit = rudp_grant_free_bytes(s),
-				.mtu = r->mtu,
-				.slots = (uint16_t)s->n_slots,
-				.n_addrs = r->n_addrs};
-	struct raw_pkt *raw = rudp_raw_add(r, port, src);
-
-	if (!raw)
-		return;
-	raw->len = (uint8_t)wire_put_accept(raw->bytes, &out, &a);
-	raw->with_addrs = true;
-}
-
-/* Sessions of former lives of the client end. False: the packet itself is of a former life. */
-static bool end_older(struct rudp *r, const struct wire_hello *h)
-{
-	for (unsigned i = 0; i < r->n_sessions; i++) {
-		struct rudp_session *s = r->sessions[i];
-
-		if (!s || s->is_client || s->peer_identity != h->identity)
-			continue;
-		if ((int32_t)(s->peer_epoch - h->epoch) > 0)
-			return false;
-		if (s->peer_epoch != h->epoch || s->number == h->server_number)
-			rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
-	}
-	return true;
-}
-
-static struct rudp_session *session_of_client(struct rudp *r, const struct wire_hello *h)
-{
-	for (unsigned i = 0; i < r->n_sessions; i++) {
-		struct rudp_session *s = r->sessions[i];
-
-		if (s && !s->is_client && s->peer_number == h->client_number &&
-		    s->peer_identity == h->identity && s->peer_epoch == h->epoch)
-			return s;
-	}
-	return NULL;
-}
-
-/* 0; negative errno: refused, with *ret_no's word. */
-static int session_accept(struct rudp *r, const struct wire_hello *h, uint64_t now,
-			  struct rudp_session **ret, struct answer *ret_no)
-{
-	struct rudp_session *s;
-	int res;
-
-	if (!r->ops->accept)
-		return -EOPNOTSUPP;
-	res = rudp_session_new(r, false, &s);
-	if (res)
-		return res;
-	s->peer_number = h->client_number;
-	s->peer_identity = h->identity;
-	s->peer_epoch = h->epoch;
-	s->heard_ns = now;
-	res = r->ops->accept(r->user, s, h->app, h->app_len, &s->user);
-	if (res) {
-		memcpy(ret_no->word, s->refusal, sizeof(ret_no->word));
-		r->sessions[s->number & 0xfff] = NULL;
-		r->n_live--;
-		rudp_session_free(s);
-		return res < 0 && res >= -4095 ? res : -EPROTO;
-	}
-	rudp_session_set_mtu(s, h->mtu);
-	rudp_call_reset(s, MIN_OF(h->slots, r->lim.calls_per_session), 0);
-	s->state = SESSION_UP;
-	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
-	*ret = s;
-	return s->state == SESSION_UP ? 0 : -ECONNABORTED;
-}
-
-/* The client's address is proven; find or make its session. NULL: an answer was sent if due. */
-static struct rudp_session *hello_session(struct rudp *r, unsigned port,
-					  const struct datagram_addr *src,
-					  const struct wire_common *c, const struct wire_hello *h,
-					  uint64_t now)
-{
-	struct rudp_session *s;
-	uint64_t period = now / COOKIE_PERIOD_NS;
-	struct answer no = {.type = WIRE_REFUSE};
-	int res;
-
-	if (c->flags & WIRE_F_JOIN) {
-		s = rudp_session_find(r, h->server_number);
-		if (s && !s->is_client && s->peer_number == h->client_number)
-			return s;
-		reply(r, port, src, c, h, &(struct answer){.type = WIRE_RESET});
-		return NULL;
-	}
-	if (h->cookie != cookie_make(r, port, src, h->client_number, period) &&
-	    h->cookie != cookie_make(r, port, src, h->client_number, period - 1)) {
-		no.type = WIRE_CHALLENGE;
-		no.cookie = cookie_make(r, port, src, h->client_number, period);
-		reply(r, port, src, c, h, &no);
-		return NULL;
-	}
-	s = session_of_client(r, h);
-	if (s)
-		return s;
-	if (!end_older(r, h))
-		return NULL;
-	res = session_accept(r, h, now, &s, &no);
-	if (res == 0)
-		return s;
-	no.code = res;
-	if (res != -ECONNABORTED)
-		reply(r, port, src, c, h, &no);
-	return NULL;
-}
-
-static int hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src,
-		    const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
-{
-	struct rudp_session *s;
-	struct rudp_path *p;
-	struct wire_hello h;
-
-	if (wire_get_hello(data, len, &h))
-		return -EBADMSG;
-	s = hello_session(r, port, src, c, &h, now);
-	if (!s)
-		return 0;
-	p = &s->paths[c->path];
-	if (p->state != PATH_NONE && (p->port != port || !rudp_addr_equal(&p->remote, src)))
-		return -EBADMSG;
-	s->heard_ns = now;
-	reply_accept(s, port, src, c);
-	if (p->state == PATH_NONE) {
-		rudp_path_init(s, c->path, port, src, c->flags & WIRE_F_STANDBY, now);
-		p->state = PATH_DOWN;
-		if (!p->local_down)
-			rudp_path_set_up(s, p, now);
-	}
-	p->standby = c->flags & WIRE_F_STANDBY;
-	rudp_session_touch(s);
-	return 0;
-}
-
-/* A worker answered a HELLO: go in with the first that does, through all doors that it has. */
+/* A worker answered a HELLO: go in with the first that does, by this path. */
 static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8_t *data,
 			size_t len, uint64_t now)
 {
-	struct wire_challenge ch;
+	struct rudp_opening *o = s->opening;
+	uint64_t cookie;
 
-	if (wire_get_challenge(data, len, &ch) || s->state != SESSION_CONNECTING)
+	if (wire_get_challenge(data, len, &cookie) || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
-	if (ch.identity == s->refused_identity && now < s->refused_ns + HELLO_LATE_NS)
-		return 0;
-	if (!s->chosen_identity) {
-		s->chosen_identity = ch.identity;
-		s->chosen_ns = now;
-	}
-	if (ch.identity != s->chosen_identity)
-		return 0;
-	if (p->cookie && p->cookie != ch.cookie) { /* ours was refused: it is another life */
-		hello_restart(s, now);
-		rudp_session_touch(s);
+	if (o->chosen && o->path == p->index) {
+		/* Ours is good no more: it is another life, or we are slow. */
+		if (cookie != wire_get64(o->hdr + WIRE_OFF_COOKIE))
+			hello_restart(s, 0, now);
 		return 0;
 	}
-	p->cookie = ch.cookie;
+	if (o->chosen)
+		return 0;
+	if (opening_make(s, p, cookie, now)) {
+		o->chosen = false;
+		return -EBADMSG;
+	}
 	p->hello_ns = now;
 	rudp_session_touch(s);
 	return 0;
@@ -424,41 +299,91 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 	s->peer_number = a->server_number;
 	s->peer_identity = a->identity;
 	s->peer_epoch = a->epoch;
+	memcpy(s->peer_token, a->token, sizeof(s->peer_token));
 	s->replaced_number = 0;
-	s->refused_identity = 0;
-	s->ack_serial = s->peer_ack_serial = 0;
+	s->ack_serial = 0;
+	s->peer_ack_serial = 0;
 	s->peer_down_mask = 0;
 	s->state = SESSION_UP;
 	rudp_session_set_mtu(s, a->mtu);
 	rudp_call_reset(s, MIN_OF(a->slots, s->r->lim.calls_per_session), a->credit);
-	/* Doors of other workers are not ours. */
-	for (unsigned i = 0; i < s->n_paths; i++)
-		if (&s->paths[i] != via && !s->paths[i].cookie)
+	for (unsigned i = 0; i < s->n_paths; i++) /* they may lead to other workers */
+		if (&s->paths[i] != via)
 			s->paths[i].state = PATH_NONE;
 	accept_list(s, a, now);
 	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
 }
 
+/* The body of an answer to our HELLO, in clear or not, *ret_len bytes. proven: it comes from
+ * someone who knows the key. */
+static int answer_open(struct rudp_session *s, const struct wire_common *c, const uint8_t *data,
+		       size_t len, uint8_t *ret, size_t *ret_len, bool *ret_proven)
+{
+	struct rudp_opening *o = s->opening;
+	struct wire_answer a;
+	struct rudp_noise noise =
+		o->noise; /* a forged answer must not spoil it for the right one */
+	int res;
+
+	if (wire_get_answer(data, len, &a) || !o->chosen || c->path != o->path || c->flags ||
+	    c->pn != o->stamp || a.body_len > RUDP_ANSWER_MAX)
+		return -EBADMSG;
+	*ret_proven = a.cipher != RUDP_CIPHER_NONE;
+	if (!*ret_proven) {
+		memcpy(ret, a.body, a.body_len);
+		*ret_len = a.body_len;
+		return 0;
+	}
+	if (s->r->cfg.security == RUDP_SECURITY_NONE || a.cipher != s->r->cipher)
+		return -EBADMSG;
+	res = rudp_noise_read(&noise, a.body, a.body_len, ret);
+	if (res == 0) {
+		o->noise = noise;
+		*ret_len = a.body_len - RUDP_NOISE_OVERHEAD;
+	}
+	rudp_noise_done(&noise);
+	return res ? -EBADMSG : 0;
+}
+
+/* The session's keys, where it has any. */
+static int session_secure(struct rudp_session *s, const struct wire_accept *a, bool proven)
+{
+	struct rudp_noise_keys keys;
+	int res;
+
+	if (a->security >= RUDP_SECURITY_MAX || a->security < s->r->cfg.security ||
+	    proven != (a->security != RUDP_SECURITY_NONE))
+		return -EBADMSG;
+	if (!proven)
+		return 0;
+	res = rudp_noise_split(&s->opening->noise, &keys);
+	res = res ? res : rudp_session_secure(s, a->security, s->r->cipher, &keys);
+	rudp_noise_wipe(&keys, sizeof(keys));
+	rudp_noise_done(&s->opening->noise);
+	return res ? -EBADMSG : 0;
+}
+
 static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		     const uint8_t *data, size_t len, uint64_t now)
 {
+	uint8_t body[RUDP_ANSWER_MAX];
 	struct wire_accept a;
-	uint32_t rtt_us = (uint32_t)(now / NSEC_PER_USEC) - c->pn;
+	size_t body_len;
+	bool proven;
+	uint32_t rtt_us = stamp_of(now) - c->pn;
 
-	if (wire_get_accept(data, len, &a))
+	if (s->state != SESSION_CONNECTING)
+		return -EBADMSG; /* it is the second one */
+	if (answer_open(s, c, data, len, body, &body_len, &proven) ||
+	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, proven))
 		return -EBADMSG;
-	if (s->state == SESSION_CONNECTING) {
-		if (!s->chosen_identity || a.identity != s->chosen_identity)
-			return -EBADMSG;
-		session_accepted(s, p, &a, now);
-	}
+	s->opening->chosen = false;
+	session_accepted(s, p, &a, now);
 	if (s->state != SESSION_UP)
 		return 0;
-	if (a.server_number != s->peer_number)
-		return -EBADMSG;
 	s->heard_ns = now;
-	p->hello_again = false;
-	if (rtt_us < 1000000 && p->rtt.srtt == 0)
+	/* Said more than once, nobody knows which one was answered. */
+	if (s->opening->said == 1 && rtt_us < 1000000 && p->rtt.srtt == 0)
 		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);
@@ -466,38 +391,111 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	return 0;
 }
 
-static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src, const uint8_t *data,
-		     size_t len, uint64_t now)
+static void refused(struct rudp_session *s, const struct datagram_addr *src, int code,
+		    const char *word, uint64_t now)
 {
+	bool again = s->refused_code == code && !strcmp(s->refusal, word) &&
+		     now < s->refused_ns + REFUSED_AGAIN_NS;
+
+	s->refused_code = code;
+	snprintf(s->refusal, sizeof(s->refusal), "%s", word);
+	s->refused_by = *src;
+	rudp_session_touch(s);
+	if (again)
+		return;
+	s->refused_ns = now;
+	rudp_session_event(s, RUDP_SESSION_REFUSED, 0, code);
+}
+
+static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
+		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
+{
+	uint8_t body[RUDP_ANSWER_MAX];
 	char word[WIRE_REFUSE_TEXT_MAX + 1];
+	size_t body_len;
+	bool proven;
 	int code;
 
-	if (wire_get_refuse(data, len, &code, word) || s->state != SESSION_CONNECTING ||
-	    !s->chosen_identity)
+	if (s->state != SESSION_CONNECTING ||
+	    answer_open(s, c, data, len, body, &body_len, &proven) ||
+	    wire_get_refuse_body(body, body_len, &code, word))
 		return -EBADMSG;
-	memcpy(s->refusal, word, sizeof(word));
-	s->refused_by = *src;
-	s->refused_identity = s->chosen_identity;
-	s->refused_ns = now;
-	choice_drop(s, now + HELLO_LATE_NS);
+	/* Who has not proven itself can say no more than that our keys differ. */
+	if (!proven && s->r->cfg.security != RUDP_SECURITY_NONE && code != -EKEYREJECTED)
+		return -EBADMSG;
+	hello_restart(s, HELLO_LATE_NS, now);
+	refused(s, src, code, word, now);
+	return 0;
+}
+
+int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		      const uint8_t *data, size_t len, uint64_t now)
+{
+	struct wire_join j;
+	uint32_t rtt_us;
+
+	if (!s->is_client || wire_get_join(data, len, &j))
+		return -EBADMSG;
+	s->heard_ns = now;
+	rtt_us = stamp_of(now) - j.stamp;
+	if (rtt_us < 1000000 && p->rtt.srtt == 0)
+		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
 	rudp_session_touch(s);
-	rudp_session_event(s, RUDP_SESSION_REFUSED, 0, code);
+	if (c->flags & WIRE_F_PROVE) {
+		if (p->cookie != j.cookie)
+			p->hello_ns = now;
+		p->cookie = j.cookie;
+		return 0;
+	}
+	p->hello_again = false;
+	if (p->state == PATH_JOINING)
+		rudp_path_set_up(s, p, now);
+	return 0;
+}
+
+/* The session and the path that an answer to HELLO names. */
+static struct rudp_session *asked(struct rudp *r, unsigned port, const struct datagram_addr *src,
+				  const struct wire_common *c, struct rudp_path **ret_path)
+{
+	struct rudp_session *s = rudp_session_find(r, c->session);
+	struct rudp_path *p;
+
+	if (!s || !s->is_client)
+		return NULL;
+	p = &s->paths[c->path];
+	if (p->state == PATH_NONE || p->port != port || !rudp_addr_equal(&p->remote, src))
+		return NULL;
+	*ret_path = p;
+	return s;
+}
+
+int rudp_hello_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
+			const uint8_t *data, size_t len, uint64_t now)
+{
+	char word[WIRE_REFUSE_TEXT_MAX + 1];
+	struct wire_common c;
+	struct rudp_session *s;
+	struct rudp_path *p;
+	uint8_t highest;
+
+	if (wire_get_versions(data, len, &c, &highest))
+		return -EBADMSG;
+	s = asked(r, port, src, &c, &p);
+	if (!s || s->state != SESSION_CONNECTING)
+		return -EBADMSG;
+	p->hello_ns = now + HELLO_LATE_NS;
+	snprintf(word, sizeof(word), "wire-version-%u", highest);
+	refused(s, src, -EPROTONOSUPPORT, word, now);
 	return 0;
 }
 
 int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		  const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
 {
-	struct rudp_session *s;
 	struct rudp_path *p;
+	struct rudp_session *s = asked(r, port, src, c, &p);
 
-	if (c->type == WIRE_HELLO)
-		return hello_rx(r, port, src, c, data, len, now);
-	s = rudp_session_find(r, c->session);
-	if (!s || !s->is_client)
-		return -EBADMSG;
-	p = &s->paths[c->path];
-	if (p->state == PATH_NONE || p->port != port || !rudp_addr_equal(&p->remote, src))
+	if (!s || c->phase)
 		return -EBADMSG;
 	switch (c->type) {
 	case WIRE_CHALLENGE:
@@ -505,7 +503,7 @@ int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src
 	case WIRE_ACCEPT:
 		return accept_rx(s, p, c, data, len, now);
 	case WIRE_REFUSE:
-		return refuse_rx(s, src, data, len, now);
+		return refuse_rx(s, src, c, data, len, now);
 	default:
 		return -EBADMSG;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the rudp*.c files share; nobody else includes it. rudp.c: endpoint, poll, stateless replies.
- * rudp_session.c: life of a session. rudp_hello.c: handshake. rudp_call.c: slots, requests,
- * responses. rudp_grant.c: whose request may
- * come next. rudp_tx.c: which chunk goes on which path. rudp_rx.c: packets in,
+ * rudp_session.c: life of a session. rudp_hello.c, rudp_accept.c: handshake. rudp_call.c: slots,
+ * requests, responses. rudp_grant.c: whose request may come next. rudp_tx.c: which chunk goes on
+ * which path. rudp_rx.c: packets in,
  * acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c: acknowledgements in,
  * what they and losses mean. Parts of a path that know nothing of the rest, each with a header of
  * its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion window), rudp_acks
@@ -29,7 +29,11 @@
 #define RUDP_TIME_NEVER UINT64_MAX
 #define RUDP_CHUNK_WORDS ((WIRE_CHUNKS_MAX + 63) / 64)
 #define RUDP_SEEDS_MAX 16
-#define RUDP_RAW_MAX 32 /* replies without a session that wait for the next poll */
+#define RUDP_RAW_MAX 32	   /* replies without a session that wait for the next poll */
+#define RUDP_RAW_BYTES 120 /* of the longest */
+/* The longest body of an answer to HELLO, sealed. */
+#define RUDP_ANSWER_MAX \
+	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
 #define RUDP_TRAIN_BYTES 65000U /* a train fits one segmented send */
 #define RUDP_TRAIN_PACKETS 64U
@@ -215,6 +219,20 @@ struct grants {				   /* of the endpoint */
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
+/* Of a handshake. Client: the HELLO with its cookie, and what its answer is read with. Server: the
+ * ACCEPT, until the client has shown that it got it. */
+struct rudp_opening {
+	struct rudp_noise noise;
+	bool chosen, due; /* client: `path` is followed; server: to be sent at the next poll */
+	uint8_t path;
+	unsigned said;
+	uint32_t stamp;
+	uint64_t chosen_ns;
+	uint16_t body_len;
+	uint8_t hdr[WIRE_HELLO_BYTES];
+	uint8_t body[RUDP_ANSWER_MAX];
+};
+
 struct rudp_session {
 	struct rudp *r;
 	uint64_t number, peer_number; /* each names the session in packets towards its owner */
@@ -231,7 +249,8 @@ struct rudp_session {
 	struct rudp_path paths[RUDP_PATHS_MAX];
 	unsigned n_paths;
 	uint16_t chunk_bytes, train_packets;
-	uint32_t ack_serial, peer_ack_serial;
+	uint64_t ack_serial; /* of the last ACK, CLOSE, JOIN or JOINED */
+	uint32_t peer_ack_serial;
 	bool tell; /* the peer is to hear at once of our paths' state */
 	uint16_t mtu;
 	uint8_t peer_down_mask;
@@ -253,22 +272,27 @@ struct rudp_session {
 	/* client: the handshake */
 	struct datagram_addr seeds[RUDP_SEEDS_MAX];
 	unsigned n_seeds, first_seed;
-	uint64_t chosen_identity, chosen_ns;   /* the worker that we try to get in with */
-	uint64_t refused_identity, refused_ns; /* it said no; others come first */
+	uint64_t refused_ns;
+	int refused_code;
 	struct datagram_addr refused_by;
 	uint64_t connecting_ns, rotate_ns;
 	uint16_t hello_len;
 	uint8_t hello[WIRE_HELLO_APP_MAX];
 
 	struct pkt_rec *rings;
+
+	struct rudp_secure *secure;	      /* NULL: nothing guards the packets */
+	struct rudp_opening *opening;	      /* server: until the first packet from the client */
+	uint64_t hello_hash;		      /* server: of the HELLO that it began with */
+	uint8_t peer_token[WIRE_TOKEN_BYTES]; /* in a RESET that is really the peer's */
 };
 
 struct raw_pkt {
 	unsigned port;
 	struct datagram_addr dst;
+	bool sent; /* its bytes are the port's until the flush */
 	uint8_t len;
-	uint8_t bytes[DATAGRAM_HDR_MAX];
-	bool with_addrs; /* an ACCEPT: the address list follows */
+	uint8_t bytes[RUDP_RAW_BYTES];
 };
 
 struct rudp {
@@ -298,7 +322,14 @@ struct rudp {
 	struct raw_pkt raw[RUDP_RAW_MAX];
 	uint8_t n_addrs;
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
+	enum rudp_cipher cipher; /* of the sessions that we open */
+	uint64_t *hellos;	 /* hashes of those that made sessions lately, 2 * n_sessions */
+	unsigned next_hello;
+	uint8_t *room; /* where payloads are ciphered, until the port has sent them; or NULL */
+	size_t room_used;
+	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a packet that was deciphered */
 };
+#define RUDP_ROOM_BYTES ((RUDP_POLL_PACKETS + RUDP_TRAIN_PACKETS) * (size_t)WIRE_PACKET_BYTES_MAX)
 
 static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct datagram_addr *b)
 {
@@ -309,7 +340,10 @@ static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct d
 uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len); /* keyed: SipHash-2-4 */
 uint64_t rudp_random(struct rudp *r);
 void rudp_session_touch(struct rudp_session *s); /* the next poll looks at it */
-/* A packet of up to DATAGRAM_HDR_MAX bytes for the next poll; dropped where too many wait. */
+/* What a RESET of our session `number` carries to prove that it is ours; key: which of them. */
+int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
+		    uint8_t ret[WIRE_TOKEN_BYTES]);
+/* A packet of up to RUDP_RAW_BYTES for the next poll; dropped where too many wait. */
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst);
 /* ops->tx; counts; notes a full port. As ops->tx. */
 int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
@@ -335,15 +369,40 @@ void rudp_session_poll(struct rudp_session *s, uint64_t now);
  * used again only where this failed. As ops->tx. */
 int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
 			  const struct datagram *pkt, unsigned counter, uint64_t number);
+/* The same for a short packet without payload, to an address that need not be a path's: it leaves
+ * with the next poll. 0; negative errno: not taken. */
+int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
+		     const struct datagram *pkt, uint64_t number);
+/* The handshake is over. */
+void rudp_opening_free(struct rudp_session *s);
+/* From now on packets are sealed. 0, -ENOMEM, -EIO. */
+int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
+			enum rudp_cipher cipher, const struct rudp_noise_keys *keys);
 void rudp_session_say_bye(struct rudp_session *s);
 
-/* rudp_hello.c */
-void rudp_hello_init(struct rudp *r);
+/* rudp_accept.c: the server's part of the handshake */
+int rudp_accept_init(struct rudp *r);
+int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		      const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+/* Says once more what the session was accepted with. */
+void rudp_accept_send(struct rudp_session *s);
+/* A HELLO of another version than ours. */
+void rudp_accept_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
+			  const uint8_t *data);
+/* data: as rudp_rx_open gives it. */
+int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
+		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+
+/* rudp_hello.c: the client's */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);
 void rudp_hello_poll(struct rudp_session *s, uint64_t now);
 uint64_t rudp_hello_deadline(const struct rudp_session *s);
 int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		  const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		      const uint8_t *data, size_t len, uint64_t now);
+int rudp_hello_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
+			const uint8_t *data, size_t len, uint64_t now);
 
 /* rudp_path.c */
 /* The one constructor of a path: whatever takes place `index` of the session from now on, the first
@@ -435,6 +494,13 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 
 /* rudp_rx.c */
+/* A packet from the network is really the peer's, and new where its counter says so: *data and *len
+ * become what rudp_secure_open says. 0, -EBADMSG. */
+int rudp_rx_open(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
+		 size_t *len);
+/* JOIN on a path that need not be one yet. */
+int rudp_rx_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
+		 const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		   const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 void rudp_rx_send_acks(struct rudp_session *s, uint64_t now);

@@ -42,6 +42,16 @@ static int hmac(const uint8_t key[HASH], const void *data, size_t len, uint8_t r
 	return HMAC(EVP_sha256(), key, HASH, data, len, ret, &n) ? 0 : -EIO;
 }
 
+int rudp_noise_mac(const uint8_t key[KEY], const void *data, size_t len, uint8_t ret[HASH])
+{
+	return hmac(key, data, len, ret);
+}
+
+bool rudp_noise_equal(const void *a, const void *b, size_t len)
+{
+	return CRYPTO_memcmp(a, b, len) == 0;
+}
+
 /* HKDF(ck, input, n_out): outputs one after the other. */
 static int hkdf(const uint8_t ck[HASH], const uint8_t *input, size_t len, unsigned n_out,
 		uint8_t *ret)

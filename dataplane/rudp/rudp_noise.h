@@ -52,6 +52,11 @@ int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
 int rudp_noise_rekey(enum rudp_cipher cipher, uint8_t key[RUDP_AEAD_KEY_BYTES]);
 /* A random key for rudp_noise_write. 0, -EIO. */
 int rudp_noise_random(uint8_t ret[RUDP_NOISE_KEY_BYTES]);
+/* HMAC-SHA256. 0, -EIO. */
+int rudp_noise_mac(const uint8_t key[RUDP_NOISE_KEY_BYTES], const void *data, size_t len,
+		   uint8_t ret[RUDP_NOISE_HASH_BYTES]);
+/* In a time that does not tell where they differ. */
+bool rudp_noise_equal(const void *a, const void *b, size_t len);
 /* Forgets len bytes for good. */
 void rudp_noise_wipe(void *p, size_t len);
 

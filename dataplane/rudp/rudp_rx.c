@@ -103,6 +103,50 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	return 0;
 }
 
+/* Where the packets of a path begin to count again, their numbers go on: *ret is the whole one. */
+static unsigned counter_of(const struct rudp_session *s, const struct wire_common *c, uint64_t *ret)
+{
+	const struct rudp_path *p = &s->paths[c->path];
+
+	if (c->type == WIRE_DATA || c->type == WIRE_PING || c->type == WIRE_GRANT) {
+		*ret = rudp_pn_expand(c->pn, p->acks.top + 1);
+		return c->path;
+	}
+	*ret = rudp_pn_expand(c->pn, s->secure->seen_top + 1);
+	return RUDP_SECURE_CONTROL;
+}
+
+int rudp_rx_open(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
+		 size_t *len)
+{
+	uint64_t number;
+	unsigned counter;
+
+	if (!s->secure)
+		return c->phase ? -EBADMSG : 0;
+	counter = counter_of(s, c, &number);
+	if (*len > sizeof(s->r->scratch) ||
+	    (counter != RUDP_SECURE_CONTROL && rudp_acks_had(&s->paths[c->path].acks, number)))
+		return -EBADMSG;
+	return rudp_secure_open(s->secure, counter, number, *data, *len, s->r->scratch, data, len);
+}
+
+/* The client has the session: nobody will ask for ACCEPT again. */
+static void opening_over(struct rudp_session *s)
+{
+	if (PLENUM_UNLIKELY(s->opening && !s->is_client))
+		rudp_opening_free(s);
+}
+
+int rudp_rx_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
+		 const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
+{
+	if (rudp_rx_open(s, c, &data, &len))
+		return -EBADMSG;
+	opening_over(s);
+	return rudp_accept_join(s, port, src, c, data, len, now);
+}
+
 int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		   const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
 {
@@ -110,8 +154,9 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	int res;
 
 	if (PLENUM_UNLIKELY(p->state == PATH_NONE || p->port != port ||
-			    !rudp_addr_equal(&p->remote, src)))
+			    !rudp_addr_equal(&p->remote, src) || rudp_rx_open(s, c, &data, &len)))
 		return -EBADMSG;
+	opening_over(s);
 	switch (c->type) {
 	case WIRE_DATA:
 		res = data_rx(s, p, c, data, len, now);
@@ -125,6 +170,8 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	case WIRE_GRANT:
 		res = grant_rx(s, p, c, data, len, now);
 		break;
+	case WIRE_JOINED:
+		return rudp_hello_joined(s, p, c, data, len, now);
 	default:
 		return close_rx(s, len, now);
 	}
@@ -196,7 +243,7 @@ static int ack_send(struct rudp_session *s, const struct rudp_path *of, uint64_t
 				.path = on->index,
 				.flags = down_mask(s),
 				.session = s->peer_number,
-				.pn = s->ack_serial + 1};
+				.pn = (uint32_t)(s->ack_serial + 1)};
 	struct datagram pkt = {.payload = NULL};
 	struct wire_ack ack;
 	int res;

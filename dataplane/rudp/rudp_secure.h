@@ -11,11 +11,9 @@
 #define PLENUM_DATAPLANE_RUDP_SECURE_H
 
 #include "dataplane/datagram.h"
+#include "dataplane/rudp/rudp.h"
 #include "dataplane/rudp/rudp_noise.h"
 #include "dataplane/rudp/wire.h"
-
-/* As they are on the wire; the higher one is the stronger. */
-enum rudp_security { RUDP_SECURITY_NONE, RUDP_AUTH, RUDP_ENCRYPT, RUDP_SECURITY_MAX };
 
 #define RUDP_SECURE_BYTES RUDP_AEAD_TAG_BYTES /* that a packet is longer */
 /* Counters of packet numbers: one per path, and this one for ACK, CLOSE, JOIN and JOINED. */

@@ -50,8 +50,9 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
 	s->heard_ns = r->now;
 	/* One block, so large that the C library maps it: what is not used costs no memory. */
 	s->rings = calloc((size_t)RUDP_PATHS_MAX * RUDP_RING_MAX, sizeof(*s->rings));
+	s->opening = calloc(1, sizeof(*s->opening));
 	res = rudp_call_init(s);
-	if (res || !s->rings) {
+	if (res || !s->rings || !s->opening) {
 		rudp_session_free(s);
 		return -ENOMEM;
 	}
@@ -63,12 +64,44 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
 	return 0;
 }
 
+/* The keys of an incarnation end with it. */
+static void session_forget(struct rudp_session *s)
+{
+	if (s->secure)
+		rudp_secure_done(s->secure);
+	free(ptr_take(s->secure));
+}
+
+void rudp_opening_free(struct rudp_session *s)
+{
+	if (s->opening)
+		rudp_noise_wipe(s->opening, sizeof(*s->opening));
+	free(ptr_take(s->opening));
+}
+
+int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
+			enum rudp_cipher cipher, const struct rudp_noise_keys *keys)
+{
+	int res;
+
+	session_forget(s);
+	s->secure = calloc(1, sizeof(*s->secure));
+	if (!s->secure)
+		return -ENOMEM;
+	res = rudp_secure_init(s->secure, security, cipher, keys, s->r->lim.phase_packets);
+	if (res)
+		session_forget(s);
+	return res;
+}
+
 void rudp_session_free(struct rudp_session *s)
 {
 	if (!s)
 		return;
 	rudp_call_free(s);
+	session_forget(s);
 	free(s->rings);
+	rudp_opening_free(s);
 	free(s);
 }
 
@@ -77,7 +110,8 @@ void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
 	unsigned headers = s->r->any_v6 ? 48 : 28;
 
 	s->mtu = MIN_OF(s->r->mtu, peer_mtu);
-	s->chunk_bytes = (uint16_t)(s->mtu - headers - WIRE_DATA_BYTES);
+	s->chunk_bytes = (uint16_t)(s->mtu - headers - WIRE_DATA_BYTES -
+				    (s->secure ? RUDP_SECURE_BYTES : 0));
 	s->train_packets = (uint16_t)(RUDP_TRAIN_BYTES / (s->mtu - headers));
 	s->train_packets = (uint16_t)MIN_OF(s->train_packets, RUDP_TRAIN_PACKETS);
 }
@@ -121,6 +155,7 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 	s->state = SESSION_CONNECTING;
 	s->replaced_number = s->peer_number;
 	s->peer_number = 0;
+	session_forget(s);
 	rudp_hello_start(s, now);
 	rudp_session_touch(s);
 	rudp_session_end_calls(s, -ECONNRESET);
@@ -131,13 +166,54 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
 			  const struct datagram *pkt, unsigned counter, uint64_t number)
 {
-	return rudp_transmit(s->r, p->port, &p->remote, pkt);
+	struct rudp *r = s->r;
+	struct datagram sealed;
+	int res;
+
+	if (!s->secure)
+		return rudp_transmit(r, p->port, &p->remote, pkt);
+	if (r->blocked_ports & 1U << p->port)
+		return -EAGAIN;
+	if (PLENUM_UNLIKELY(r->room_used + pkt->payload_len > RUDP_ROOM_BYTES)) {
+		r->again = true;
+		return -EAGAIN;
+	}
+	res = rudp_secure_seal(s->secure, counter, number, pkt, r->room + r->room_used, &sealed);
+	res = res ? res : rudp_transmit(r, p->port, &p->remote, &sealed);
+	if (res)
+		return res;
+	rudp_secure_sent(s->secure, counter, number);
+	if (s->secure->mode == RUDP_ENCRYPT)
+		r->room_used += pkt->payload_len;
+	return 0;
+}
+
+int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
+		     const struct datagram *pkt, uint64_t number)
+{
+	struct raw_pkt *raw = rudp_raw_add(s->r, port, dst);
+	struct datagram sealed = *pkt;
+	int res = 0;
+
+	if (!raw)
+		return -EAGAIN;
+	if (s->secure)
+		res = rudp_secure_seal(s->secure, RUDP_SECURE_CONTROL, number, pkt, NULL, &sealed);
+	if (res) {
+		s->r->raw_n--;
+		return res;
+	}
+	if (s->secure)
+		rudp_secure_sent(s->secure, RUDP_SECURE_CONTROL, number);
+	memcpy(raw->bytes, sealed.hdr, sealed.hdr_len);
+	raw->len = (uint8_t)sealed.hdr_len;
+	return 0;
 }
 
 void rudp_session_say_bye(struct rudp_session *s)
 {
 	struct wire_common c = {.type = WIRE_CLOSE, .session = s->peer_number};
-	struct raw_pkt *raw;
+	struct datagram pkt = {.payload = NULL};
 
 	if (s->state != SESSION_UP)
 		return;
@@ -147,9 +223,9 @@ void rudp_session_say_bye(struct rudp_session *s)
 		if (p->state != PATH_UP)
 			continue;
 		c.path = p->index;
-		raw = rudp_raw_add(s->r, p->port, &p->remote);
-		if (raw)
-			raw->len = (uint8_t)wire_put_common(raw->bytes, &c);
+		c.pn = (uint32_t)++s->ack_serial;
+		pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
+		(void)rudp_session_raw(s, p->port, &p->remote, &pkt, s->ack_serial);
 	}
 }
 
@@ -175,6 +251,8 @@ static uint64_t session_deadline(const struct rudp_session *s)
 
 static void session_poll_up(struct rudp_session *s, uint64_t now)
 {
+	if (PLENUM_UNLIKELY(s->opening && s->opening->due)) /* before packets that follow from it */
+		rudp_accept_send(s);
 	for (unsigned i = 0; i < s->n_paths && s->state == SESSION_UP; i++) {
 		s->paths[i].tx_blocked = false;
 		rudp_path_poll(s, &s->paths[i], now);

@@ -4,12 +4,13 @@
  * network passes one fuzzed place.
  */
 #include "dataplane/rudp/wire.h"
+#include "netcfg/base/base.h"
 
 size_t wire_put_common(uint8_t *p, const struct wire_common *c)
 {
 	p[0] = WIRE_MAGIC;
 	p[1] = (uint8_t)(WIRE_VERSION << 4 | c->type);
-	p[2] = c->path;
+	p[WIRE_OFF_PATH] = (uint8_t)(c->path | (c->phase ? WIRE_PATH_PHASE : 0));
 	p[WIRE_OFF_FLAGS] = c->flags;
 	wire_put64(p + 4, c->session);
 	wire_put32(p + WIRE_OFF_PN, c->pn);
@@ -20,39 +21,56 @@ size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire
 {
 	wire_put_common(p, c);
 	wire_put64(p + 16, h->client_number);
-	wire_put64(p + 24, h->identity);
-	wire_put32(p + 32, h->epoch);
-	wire_put64(p + 36, h->server_number);
-	wire_put64(p + 44, h->cookie);
-	wire_put32(p + 52, 0);
-	wire_put16(p + 56, h->mtu);
-	wire_put16(p + 58, h->slots);
-	wire_put16(p + 60, h->app_len);
-	wire_put16(p + 62, h->auth_len);
+	wire_put64(p + 24, h->cookie);
+	p[32] = h->cipher;
+	p[33] = 0;
+	wire_put16(p + 34, h->body_len);
 	return WIRE_HELLO_BYTES;
 }
 
-size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, const struct wire_challenge *ch)
+size_t wire_put_hello_body(uint8_t *p, const struct wire_hello_body *b)
+{
+	wire_put64(p, b->identity);
+	wire_put64(p + 8, b->former_number);
+	wire_put32(p + 16, b->epoch);
+	wire_put16(p + 20, b->mtu);
+	wire_put16(p + 22, b->slots);
+	memcpy(p + 24, b->token, WIRE_TOKEN_BYTES);
+	wire_put16(p + 40, b->app_len);
+	p[42] = b->security;
+	p[43] = 0;
+	return WIRE_HELLO_BODY_BYTES;
+}
+
+size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cookie)
 {
 	wire_put_common(p, c);
-	wire_put64(p + 16, ch->cookie);
-	wire_put64(p + 24, ch->identity);
+	wire_put64(p + 16, cookie);
 	return WIRE_CHALLENGE_BYTES;
 }
 
-size_t wire_put_accept(uint8_t *p, const struct wire_common *c, const struct wire_accept *a)
+size_t wire_put_answer(uint8_t *p, const struct wire_common *c, const struct wire_answer *a)
 {
 	wire_put_common(p, c);
-	wire_put64(p + 16, a->server_number);
-	wire_put64(p + 24, a->identity);
+	p[16] = a->cipher;
+	p[17] = 0;
+	wire_put16(p + 18, a->body_len);
+	return WIRE_ANSWER_BYTES;
+}
+
+size_t wire_put_accept_body(uint8_t *p, const struct wire_accept *a)
+{
+	wire_put64(p, a->server_number);
+	wire_put64(p + 8, a->identity);
+	memcpy(p + 16, a->token, WIRE_TOKEN_BYTES);
 	wire_put32(p + 32, a->epoch);
 	wire_put32(p + 36, a->credit);
 	wire_put16(p + 40, a->mtu);
 	wire_put16(p + 42, a->slots);
 	p[44] = a->n_addrs;
-	p[45] = 0;
-	wire_put16(p + 46, 0); /* authentication bytes */
-	return WIRE_ACCEPT_BYTES;
+	p[45] = a->security;
+	wire_put16(p + 46, 0);
+	return WIRE_ACCEPT_BODY_BYTES;
 }
 
 size_t wire_put_addr(uint8_t *p, const struct wire_addr *a)
@@ -65,14 +83,34 @@ size_t wire_put_addr(uint8_t *p, const struct wire_addr *a)
 	return WIRE_ADDR_BYTES;
 }
 
-size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code, const char *text)
+size_t wire_put_refuse_body(uint8_t *p, int code, const char *text)
 {
 	size_t len = strnlen(text, WIRE_REFUSE_TEXT_MAX);
 
+	wire_put32(p, (uint32_t)-code);
+	memcpy(p + WIRE_REFUSE_BODY_BYTES, text, len);
+	return WIRE_REFUSE_BODY_BYTES + len;
+}
+
+size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j)
+{
 	wire_put_common(p, c);
-	wire_put32(p + 16, (uint32_t)-code);
-	memcpy(p + WIRE_REFUSE_BYTES, text, len);
-	return WIRE_REFUSE_BYTES + len;
+	wire_put64(p + 16, j->cookie);
+	wire_put32(p + 24, j->stamp);
+	wire_put32(p + 28, 0);
+	return WIRE_JOIN_BYTES;
+}
+
+size_t wire_put_versions(uint8_t *ret, const uint8_t *p)
+{
+	ret[0] = WIRE_MAGIC;
+	ret[1] = WIRE_VERSIONS_OF_ANY << 4 | WIRE_VERSIONS;
+	ret[2] = p[2];
+	ret[3] = 0;
+	memcpy(ret + 4, p + 16, 8); /* the client's number */
+	memcpy(ret + WIRE_OFF_PN, p + WIRE_OFF_PN, 4);
+	ret[16] = WIRE_VERSION;
+	return WIRE_VERSIONS_BYTES;
 }
 
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d)
@@ -118,7 +156,8 @@ int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
 	if (len < WIRE_COMMON_BYTES || p[0] != WIRE_MAGIC || p[1] >> 4 != WIRE_VERSION)
 		return -EBADMSG;
 	ret->type = p[1] & 0x0f;
-	ret->path = p[2];
+	ret->path = p[WIRE_OFF_PATH] & (uint8_t)~WIRE_PATH_PHASE;
+	ret->phase = p[WIRE_OFF_PATH] >> 7;
 	ret->flags = p[WIRE_OFF_FLAGS];
 	ret->session = wire_get64(p + 4);
 	ret->pn = wire_get32(p + WIRE_OFF_PN);
@@ -132,28 +171,48 @@ int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret)
 	if (len < WIRE_HELLO_BYTES)
 		return -EBADMSG;
 	ret->client_number = wire_get64(p + 16);
-	ret->identity = wire_get64(p + 24);
-	ret->epoch = wire_get32(p + 32);
-	ret->server_number = wire_get64(p + 36);
-	ret->cookie = wire_get64(p + 44);
-	ret->mtu = wire_get16(p + 56);
-	ret->slots = wire_get16(p + 58);
-	ret->app_len = wire_get16(p + 60);
-	ret->auth_len = wire_get16(p + 62);
-	ret->app = p + WIRE_HELLO_BYTES;
-	if (ret->client_number == 0 || ret->app_len > WIRE_HELLO_APP_MAX || ret->slots == 0 ||
-	    ret->mtu < 1280 || len != WIRE_HELLO_BYTES + (size_t)ret->app_len + ret->auth_len)
+	ret->cookie = wire_get64(p + 24);
+	ret->cipher = p[32];
+	ret->body_len = wire_get16(p + 34);
+	ret->body = p + WIRE_HELLO_BYTES;
+	return ret->client_number && len == WIRE_HELLO_BYTES + (size_t)ret->body_len ? 0 : -EBADMSG;
+}
+
+int wire_get_hello_body(const uint8_t *p, size_t len, struct wire_hello_body *ret)
+{
+	if (len < WIRE_HELLO_BODY_BYTES)
+		return -EBADMSG;
+	ret->identity = wire_get64(p);
+	ret->former_number = wire_get64(p + 8);
+	ret->epoch = wire_get32(p + 16);
+	ret->mtu = wire_get16(p + 20);
+	ret->slots = wire_get16(p + 22);
+	memcpy(ret->token, p + 24, WIRE_TOKEN_BYTES);
+	ret->app_len = wire_get16(p + 40);
+	ret->security = p[42];
+	ret->app = p + WIRE_HELLO_BODY_BYTES;
+	if (ret->app_len > WIRE_HELLO_APP_MAX || ret->slots == 0 || ret->mtu < 1280 ||
+	    len != WIRE_HELLO_BODY_BYTES + (size_t)ret->app_len)
 		return -EBADMSG;
 	return 0;
 }
 
-int wire_get_challenge(const uint8_t *p, size_t len, struct wire_challenge *ret)
+int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie)
 {
 	if (len != WIRE_CHALLENGE_BYTES)
 		return -EBADMSG;
-	ret->cookie = wire_get64(p + 16);
-	ret->identity = wire_get64(p + 24);
+	*ret_cookie = wire_get64(p + 16);
 	return 0;
+}
+
+int wire_get_answer(const uint8_t *p, size_t len, struct wire_answer *ret)
+{
+	if (len < WIRE_ANSWER_BYTES)
+		return -EBADMSG;
+	ret->cipher = p[16];
+	ret->body_len = wire_get16(p + 18);
+	ret->body = p + WIRE_ANSWER_BYTES;
+	return len == WIRE_ANSWER_BYTES + (size_t)ret->body_len ? 0 : -EBADMSG;
 }
 
 static int get_addr(const uint8_t *p, struct wire_addr *ret)
@@ -172,49 +231,83 @@ static int get_addr(const uint8_t *p, struct wire_addr *ret)
 	return ret->family == 6 && ret->prefix_len <= 128 ? 0 : -EBADMSG;
 }
 
-int wire_get_accept(const uint8_t *p, size_t len, struct wire_accept *ret)
+int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret)
 {
-	size_t auth_len;
-
-	if (len < WIRE_ACCEPT_BYTES)
+	if (len < WIRE_ACCEPT_BODY_BYTES)
 		return -EBADMSG;
-	ret->server_number = wire_get64(p + 16);
-	ret->identity = wire_get64(p + 24);
+	ret->server_number = wire_get64(p);
+	ret->identity = wire_get64(p + 8);
+	memcpy(ret->token, p + 16, WIRE_TOKEN_BYTES);
 	ret->epoch = wire_get32(p + 32);
 	ret->credit = wire_get32(p + 36);
 	ret->mtu = wire_get16(p + 40);
 	ret->slots = wire_get16(p + 42);
 	ret->n_addrs = p[44];
-	auth_len = wire_get16(p + 46);
+	ret->security = p[45];
 	if (ret->n_addrs > WIRE_ADDRS_MAX || ret->slots == 0 || ret->mtu < 1280 ||
 	    ret->server_number == 0 ||
-	    len != WIRE_ACCEPT_BYTES + (size_t)ret->n_addrs * WIRE_ADDR_BYTES + auth_len)
+	    len != WIRE_ACCEPT_BODY_BYTES + (size_t)ret->n_addrs * WIRE_ADDR_BYTES)
 		return -EBADMSG;
 	for (unsigned i = 0; i < ret->n_addrs; i++)
-		if (get_addr(p + WIRE_ACCEPT_BYTES + (size_t)i * WIRE_ADDR_BYTES, &ret->addrs[i]))
+		if (get_addr(p + WIRE_ACCEPT_BODY_BYTES + (size_t)i * WIRE_ADDR_BYTES,
+			     &ret->addrs[i]))
 			return -EBADMSG;
 	return 0;
 }
 
-int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code,
-		    char ret_text[WIRE_REFUSE_TEXT_MAX + 1])
+int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
+			 char ret_text[WIRE_REFUSE_TEXT_MAX + 1])
 {
 	uint32_t code;
 	size_t n;
 
-	if (len < WIRE_REFUSE_BYTES || len > WIRE_REFUSE_BYTES + WIRE_REFUSE_TEXT_MAX)
+	if (len < WIRE_REFUSE_BODY_BYTES || len > WIRE_REFUSE_BODY_BYTES + WIRE_REFUSE_TEXT_MAX)
 		return -EBADMSG;
-	code = wire_get32(p + 16);
+	code = wire_get32(p);
 	if (code == 0 || code > 4095)
 		return -EBADMSG;
 	/* People will read it: nothing in it may move their cursor. */
-	n = len - WIRE_REFUSE_BYTES;
+	n = len - WIRE_REFUSE_BODY_BYTES;
 	for (size_t i = 0; i < n; i++)
-		if (p[WIRE_REFUSE_BYTES + i] <= ' ' || p[WIRE_REFUSE_BYTES + i] > '~')
+		if (p[WIRE_REFUSE_BODY_BYTES + i] <= ' ' || p[WIRE_REFUSE_BODY_BYTES + i] > '~')
 			return -EBADMSG;
-	memcpy(ret_text, p + WIRE_REFUSE_BYTES, n);
+	memcpy(ret_text, p + WIRE_REFUSE_BODY_BYTES, n);
 	ret_text[n] = '\0';
 	*ret_code = -(int)code;
+	return 0;
+}
+
+int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret)
+{
+	if (len != WIRE_JOIN_BYTES)
+		return -EBADMSG;
+	ret->cookie = wire_get64(p + 16);
+	ret->stamp = wire_get32(p + 24);
+	return 0;
+}
+
+bool wire_is_foreign_hello(const uint8_t *p, size_t len)
+{
+	return len >= 24 && p[0] == WIRE_MAGIC && p[1] >> 4 != WIRE_VERSION &&
+	       p[1] >> 4 != WIRE_VERSIONS_OF_ANY && (p[1] & 0x0f) == WIRE_HELLO &&
+	       wire_get64(p + 16) != 0;
+}
+
+int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uint8_t *ret_highest)
+{
+	if (len < WIRE_VERSIONS_BYTES || len > WIRE_COMMON_BYTES + 16 || p[0] != WIRE_MAGIC ||
+	    p[1] != (WIRE_VERSIONS_OF_ANY << 4 | WIRE_VERSIONS) || p[2] >= WIRE_PATHS_MAX)
+		return -EBADMSG;
+	*ret = (struct wire_common){.type = WIRE_VERSIONS,
+				    .path = p[2],
+				    .session = wire_get64(p + 4),
+				    .pn = wire_get32(p + WIRE_OFF_PN)};
+	*ret_highest = 0;
+	for (size_t i = WIRE_COMMON_BYTES; i < len; i++) {
+		if (p[i] == WIRE_VERSION) /* then there is nothing to tell */
+			return -EBADMSG;
+		*ret_highest = MAX_OF(*ret_highest, p[i]);
+	}
 	return 0;
 }
 

@@ -16,10 +16,10 @@
 #include <string.h>
 
 #define WIRE_MAGIC 0xa7
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 enum wire_type {
-	WIRE_HELLO = 1, /* client -> server: open a session, or add a path to it */
+	WIRE_HELLO = 1, /* client -> server: open a session */
 	WIRE_CHALLENGE, /* server -> client: say it again with this cookie */
 	WIRE_ACCEPT,	/* server -> client */
 	WIRE_REFUSE,	/* server -> client */
@@ -27,10 +27,20 @@ enum wire_type {
 	WIRE_CLOSE,	/* either: goodbye */
 	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
 	WIRE_ACK,
-	WIRE_PING,  /* wants an ACK at once */
-	WIRE_GRANT, /* server -> client: requests that may come, and that are to come again */
+	WIRE_PING,   /* wants an ACK at once */
+	WIRE_GRANT,  /* server -> client: requests that may come, and that are to come again */
+	WIRE_JOIN,   /* client -> server: a further path of the session */
+	WIRE_JOINED, /* server -> client: the path is up, or is to be proven first */
 	WIRE_TYPE_MAX
 };
+
+/* In every version: byte 0 is the magic, byte 1 version and type, HELLO is type 1, its stamp stands
+ * at 12 and the client's number at 16. VERSIONS, whose own version is 0, answers a HELLO of a
+ * version that is not spoken: session and stamp as in CHALLENGE, then a byte per version that is.
+ */
+#define WIRE_VERSIONS 13
+#define WIRE_VERSIONS_OF_ANY 0
+#define WIRE_VERSIONS_BYTES 17
 
 /* Flags of DATA. */
 #define WIRE_F_RESPONSE 0x01  /* a response, else a request */
@@ -38,20 +48,26 @@ enum wire_type {
 #define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
 #define WIRE_F_NEED 0x10      /* announces a request: chunk 0, no bytes */
 /* The flags of ACK are a mask: bit per path that its sender cannot use. */
-/* Flags of HELLO. */
+/* Flags of HELLO and JOIN. */
 #define WIRE_F_STANDBY 0x01 /* this path carries load only when no better one is up */
-#define WIRE_F_JOIN 0x02    /* a further path of the session server_number, else a new session */
+/* Flags of JOINED. */
+#define WIRE_F_PROVE 0x01 /* not yet: say it again with this cookie */
 
 /* Beside the number of the path: which of two keys the packet's tag was made with. */
 #define WIRE_PATH_PHASE 0x80
 
 #define WIRE_COMMON_BYTES 16
-#define WIRE_HELLO_BYTES 64 /* then the application's bytes, then authentication */
-#define WIRE_CHALLENGE_BYTES 32
-#define WIRE_ACCEPT_BYTES 48 /* then addresses, then authentication */
+#define WIRE_HELLO_BYTES 36	 /* then the body, which is empty where there is no cookie yet */
+#define WIRE_HELLO_BODY_BYTES 44 /* then the application's bytes */
+#define WIRE_CHALLENGE_BYTES 24
+#define WIRE_ANSWER_BYTES 20	  /* of ACCEPT and REFUSE; then the body */
+#define WIRE_ACCEPT_BODY_BYTES 48 /* then addresses */
 #define WIRE_ADDR_BYTES 24
-#define WIRE_REFUSE_BYTES 20 /* then a text */
+#define WIRE_REFUSE_BODY_BYTES 4 /* then a text */
 #define WIRE_REFUSE_TEXT_MAX 44
+#define WIRE_JOIN_BYTES 32
+#define WIRE_TOKEN_BYTES 16
+#define WIRE_TOKENS_MAX 2 /* in a RESET: one for each key that is valid */
 #define WIRE_DATA_BYTES 36
 #define WIRE_ACK_BLOCK_BYTES 12 /* then words */
 #define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
@@ -73,24 +89,35 @@ enum wire_type {
 struct wire_common {
 	uint8_t type; /* enum wire_type */
 	uint8_t path;
+	uint8_t phase; /* 1: WIRE_PATH_PHASE is set */
 	uint8_t flags;
 	uint64_t session; /* the receiver's number of it; RESET: the sender's of the answered packet
 			   */
-	uint32_t pn; /* packet number; HELLO, CHALLENGE, ACCEPT: an echoed stamp; ACK: its serial */
+	uint32_t pn; /* packet number; HELLO, CHALLENGE, ACCEPT, REFUSE: an echoed stamp; else a
+			serial */
 };
 
 struct wire_hello {
-	uint64_t client_number, server_number; /* server's 0: not known */
-	uint64_t identity, cookie;
-	uint32_t epoch;
-	uint16_t mtu, slots;
-	const uint8_t *app; /* points into the packet */
-	uint16_t app_len;
-	uint16_t auth_len; /* bytes after app; 0 in this version */
+	uint64_t client_number, cookie; /* cookie 0: none yet */
+	uint8_t cipher;			/* 0: the body is in clear, else sealed */
+	const uint8_t *body;		/* points into the packet */
+	uint16_t body_len;
 };
 
-struct wire_challenge {
-	uint64_t cookie, identity;
+struct wire_hello_body {
+	uint64_t identity, former_number; /* former: of the session that this one replaces; 0 */
+	uint32_t epoch;
+	uint16_t mtu, slots;
+	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET to the client's number carries it */
+	uint8_t security;		 /* enum rudp_security, at least */
+	const uint8_t *app;		 /* points into the body */
+	uint16_t app_len;
+};
+
+struct wire_answer { /* of ACCEPT and REFUSE */
+	uint8_t cipher;
+	const uint8_t *body; /* points into the packet */
+	uint16_t body_len;
 };
 
 struct wire_addr {
@@ -101,12 +128,19 @@ struct wire_addr {
 	uint32_t label;
 };
 
-struct wire_accept {
+struct wire_accept { /* the body */
 	uint64_t server_number, identity;
+	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET to the server's number carries it */
 	uint32_t epoch, credit;
 	uint16_t mtu, slots;
 	uint8_t n_addrs;
+	uint8_t security; /* what holds for the session */
 	struct wire_addr addrs[WIRE_ADDRS_MAX];
+};
+
+struct wire_join { /* JOIN and JOINED */
+	uint64_t cookie;
+	uint32_t stamp; /* comes back */
 };
 
 struct wire_data {
@@ -178,6 +212,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_PATH 2
 #define WIRE_OFF_FLAGS 3
 #define WIRE_OFF_PN 12
+#define WIRE_OFF_COOKIE 24 /* of HELLO */
 #define WIRE_OFF_CHUNK_INDEX 22
 
 /* A time in a byte: 0 for none, else in steps of a quarter of its power of two, rounded down. */
@@ -204,11 +239,16 @@ static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)
 /* Encoders write the fixed part to p and return its length. */
 size_t wire_put_common(uint8_t *p, const struct wire_common *c);
 size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire_hello *h);
-size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, const struct wire_challenge *ch);
-size_t wire_put_accept(uint8_t *p, const struct wire_common *c, const struct wire_accept *a);
+size_t wire_put_hello_body(uint8_t *p, const struct wire_hello_body *b);
+size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cookie);
+size_t wire_put_answer(uint8_t *p, const struct wire_common *c, const struct wire_answer *a);
+size_t wire_put_accept_body(uint8_t *p, const struct wire_accept *a);
 size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
-/* At most WIRE_REFUSE_TEXT_MAX bytes of text are written. */
-size_t wire_put_refuse(uint8_t *p, const struct wire_common *c, int code, const char *text);
+/* The whole body; at most WIRE_REFUSE_TEXT_MAX bytes of text are written. */
+size_t wire_put_refuse_body(uint8_t *p, int code, const char *text);
+size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j);
+/* Answers the HELLO at p, of another version: WIRE_VERSIONS_BYTES. */
+size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
 /* n of them, 1 to WIRE_GRANTS_MAX. */
 size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wire_grant *g,
@@ -219,11 +259,18 @@ size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
 /* Decoders: 0, or -EBADMSG and *ret undefined. `p`, `len`: the whole datagram. */
 int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret);
 int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret);
-int wire_get_challenge(const uint8_t *p, size_t len, struct wire_challenge *ret);
-int wire_get_accept(const uint8_t *p, size_t len, struct wire_accept *ret);
+int wire_get_hello_body(const uint8_t *p, size_t len, struct wire_hello_body *ret);
+int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie);
+int wire_get_answer(const uint8_t *p, size_t len, struct wire_answer *ret);
+int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret);
 /* The text is printable, without blanks. */
-int wire_get_refuse(const uint8_t *p, size_t len, int *ret_code,
-		    char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
+int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
+			 char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
+int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
+/* A HELLO of a version other than ours. */
+bool wire_is_foreign_hello(const uint8_t *p, size_t len);
+/* VERSIONS: 0 and the client's number and stamp, and the highest version that is spoken there. */
+int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uint8_t *ret_highest);
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
 /* How many. */
 int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX]);

@@ -3,10 +3,11 @@
  * Packets from the network: a client and a server that talk to each other are given the input's
  * packets between their own. Input: records of an operation byte, two bytes of length and a packet.
  * The session number of a packet is made right where the operation says so, else nothing but the
- * handshake would ever be reached.
+ * handshake would ever be reached. Where the first operation says so, both ends have a key; then
+ * packets come as strangers send them, or sealed as the peer would, so that what is behind the tag
+ * is reached too.
  */
-#include "dataplane/rudp/rudp.h"
-#include "dataplane/rudp/wire.h"
+#include "dataplane/rudp/rudp_internal.h"
 #include "tests/fuzz/fuzz.h"
 
 #define OP_CLIENT 0x01 /* the packet is for the client, else for the server */
@@ -17,6 +18,9 @@
 #define OP_TIME 0x20   /* and some time passes */
 #define OP_BIG 0x40    /* that call is one that waits for a grant */
 #define OP_LINK 0x80   /* the link of the port changes its state */
+/* Of the high byte of a length. First: both ends have a key; then: the packet is sealed as the
+ * peer's. */
+#define LEN_SEAL 0x80
 #define QUEUE_MAX 256
 #define PACKET_MAX 1500
 #define CALL_BYTES 3000
@@ -135,6 +139,8 @@ static void talk(unsigned turns)
 	}
 }
 
+static bool keyed;
+
 static void start(void)
 {
 	now = NSEC_PER_SEC;
@@ -147,6 +153,9 @@ static void start(void)
 					  .ops = &ops,
 					  .user = &ends[i],
 					  .n_ports = 2,
+					  .security = keyed ? RUDP_AUTH + i : 0,
+					  .n_keys = keyed ? 1 : 0,
+					  .keys = {{7}},
 					  .limits = {.sessions = 4, .calls_per_session = 4}};
 
 		for (unsigned p = 0; p < 2; p++)
@@ -165,11 +174,46 @@ static void start(void)
 	talk(6);
 }
 
-static void packet(unsigned op, const uint8_t *data, size_t len)
+/* As the other end would have sent it, whatever is in it. */
+static size_t seal(unsigned end, uint8_t *data, size_t len)
+{
+	struct rudp_session *from = rudp_session_next(ends[!end].r, NULL);
+	struct rudp_session *to = rudp_session_next(ends[end].r, NULL);
+	struct datagram in = {.payload = NULL}, out;
+	uint8_t room[PACKET_MAX], path = data[WIRE_OFF_PATH] % WIRE_PATHS_MAX;
+	unsigned counter = RUDP_SECURE_CONTROL, type = data[1] & 0x0f;
+	uint64_t number, kept;
+	int r;
+
+	if (!from || !to || !from->secure || !to->secure)
+		return 0;
+	number = rudp_pn_expand(wire_get32(data + WIRE_OFF_PN), to->secure->seen_top + 1);
+	if (type == WIRE_DATA || type == WIRE_PING || type == WIRE_GRANT) {
+		counter = path;
+		number = rudp_pn_expand(wire_get32(data + WIRE_OFF_PN),
+					to->paths[path].acks.top + 1);
+	}
+	kept = from->secure->tx_next[counter];
+	from->secure->tx_next[counter] = 0;
+	in.hdr_len = (uint16_t)MIN_OF(len, (size_t)WIRE_DATA_BYTES);
+	in.payload_len = (uint16_t)(len - in.hdr_len);
+	in.payload = in.payload_len ? data + in.hdr_len : NULL;
+	memcpy(in.hdr, data, in.hdr_len);
+	r = rudp_secure_seal(from->secure, counter, number, &in, room, &out);
+	from->secure->tx_next[counter] = kept;
+	if (r)
+		return 0;
+	if (out.payload_len)
+		memmove(data + out.hdr_len, out.payload, out.payload_len);
+	memcpy(data, out.hdr, out.hdr_len);
+	return (size_t)out.hdr_len + out.payload_len;
+}
+
+static void packet(unsigned op, bool sealed, const uint8_t *data, size_t len)
 {
 	unsigned end = op & OP_CLIENT ? 1 : 0, port = op & OP_PORT ? 1 : 0;
 	struct datagram_addr src = addr_of(!end, port);
-	uint8_t *copy = malloc(len ? len : 1); /* so that a read beyond it is seen */
+	uint8_t *copy = malloc(len + RUDP_SECURE_BYTES), *exact; /* a read beyond `exact` is seen */
 
 	if (!copy)
 		return;
@@ -183,7 +227,14 @@ static void packet(unsigned op, const uint8_t *data, size_t len)
 		link_up[port] = !link_up[port];
 		rudp_port_set_up(ends[end].r, port, link_up[port], now);
 	}
-	rudp_rx(ends[end].r, port, &src, copy, len, now);
+	if (keyed && sealed && len >= WIRE_COMMON_BYTES && len < PACKET_MAX - 64)
+		len = seal(end, copy, len);
+	exact = malloc(len ? len : 1);
+	if (exact) {
+		memcpy(exact, copy, len);
+		rudp_rx(ends[end].r, port, &src, exact, len, now);
+	}
+	free(exact);
 	free(copy);
 	if (op & OP_TIME)
 		now += 3 * NSEC_PER_MSEC;
@@ -193,11 +244,12 @@ static void packet(unsigned op, const uint8_t *data, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	keyed = size > 1 && data[1] & LEN_SEAL;
 	start();
 	while (size >= 3) {
-		size_t len = MIN_OF((size_t)wire_get16(data + 1), size - 3);
+		size_t len = MIN_OF((size_t)wire_get16(data + 1) & 0x7fff, size - 3);
 
-		packet(data[0], data + 3, len);
+		packet(data[0], data[1] & LEN_SEAL, data + 3, len);
 		data += 3 + len;
 		size -= 3 + len;
 	}

@@ -422,6 +422,9 @@ static void end_start(struct sim_end *end)
 				  .epoch = ++end->epoch,
 				  .seed = sim_random(sim, 0),
 				  .limits = sim->cfg.limits,
+				  .security = sim->cfg.security,
+				  .n_keys = sim->cfg.security ? 1 : 0,
+				  .keys = {{0x5e, 0xc2, 0xe7}},
 				  .ops = &ops,
 				  .user = end,
 				  .n_ports = sim->cfg.legs};

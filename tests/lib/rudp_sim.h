@@ -42,6 +42,7 @@ struct sim_config {
 	bool one_subnet;	 /* all legs in one subnet */
 	bool labels;
 	bool ipv6;
+	enum rudp_security security;
 	struct rudp_limits limits;
 };
 

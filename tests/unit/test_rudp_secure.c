@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tags, ciphers, windows and key phases of a session's packets, without a session: whatever is
- * altered, repeated, late, reflected or of another key has no effect.
+ * altered, repeated, late, reflected or of another key has no effect. Then whole worlds.
  */
-#include "dataplane/rudp/rudp_secure.h"
+#include "dataplane/rudp/rudp_internal.h"
+#include "tests/lib/rudp_sim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -309,13 +311,129 @@ static void test_phase_unanswered(void **state)
 	pair_done(&p);
 }
 
+/* What plenum-protocol(7) gives a second implementation, made by another library. */
+static void vector_check(enum rudp_security mode, enum rudp_cipher cipher, unsigned counter,
+			 const struct wire_common *c, const struct wire_join *join, const char *hex)
+{
+	struct rudp_noise_keys k = {.rx = {0}};
+	struct datagram in = {.payload = NULL}, out;
+	struct rudp_secure x;
+
+	for (unsigned i = 0; i < sizeof(k.tx); i++)
+		k.tx[i] = (uint8_t)i;
+	assert_int_equal(rudp_secure_init(&x, mode, cipher, &k, 0), 0);
+	in.hdr_len = (uint16_t)(join ? wire_put_join(in.hdr, c, join) : wire_put_common(in.hdr, c));
+	assert_int_equal(rudp_secure_seal(&x, counter, c->pn, &in, NULL, &out), 0);
+	assert_int_equal(strlen(hex), out.hdr_len * 2);
+	for (unsigned i = 0; i < out.hdr_len; i++) {
+		unsigned v;
+
+		assert_int_equal(sscanf(hex + (size_t)2 * i, "%2x", &v), 1);
+		assert_int_equal(out.hdr[i], v);
+	}
+	rudp_secure_done(&x);
+}
+
+static void test_vectors(void **state)
+{
+	const struct wire_common ping = {
+		.type = WIRE_PING, .path = 3, .session = 0x1122334455667788, .pn = 5};
+	const struct wire_common join = {.type = WIRE_JOIN,
+					 .path = 1,
+					 .flags = WIRE_F_STANDBY,
+					 .session = 0x1122334455667788,
+					 .pn = 9};
+	const struct wire_join j = {.cookie = 0x0102030405060708, .stamp = 0x0a0b0c0d};
+
+	vector_check(RUDP_AUTH, RUDP_AESGCM, 3, &ping, NULL,
+		     "a7290300112233445566778800000005f5a40bb4ea23755d194923311188ada3");
+	vector_check(RUDP_AUTH, RUDP_CHACHAPOLY, 3, &ping, NULL,
+		     "a7290300112233445566778800000005c0f66f8dcc872b0f6542ef45a4b6672f");
+	vector_check(RUDP_AUTH, RUDP_AESGCM, RUDP_SECURE_CONTROL, &join, &j,
+		     "a72b01011122334455667788000000093f9bf3a325784f2f54cb0f5b6423e505"
+		     "01020304050607080a0b0c0d00000000");
+	vector_check(RUDP_ENCRYPT, RUDP_AESGCM, RUDP_SECURE_CONTROL, &join, &j,
+		     "a72b0101112233445566778800000009af26b5b7d4605235ee5f2f5fd863734e"
+		     "27c3517c953029a049b4ec31a96eeabe");
+}
+
+/* As plenum-protocol(7) gives it. */
+static void test_token_vector(void **state)
+{
+	static const uint8_t want[] = {0x77, 0xa7, 0x51, 0xc1, 0xcd, 0x2c, 0x54, 0x7c,
+				       0xa8, 0xa6, 0xa2, 0x66, 0xcb, 0x44, 0x3f, 0x2c};
+	struct rudp *r = calloc(1, sizeof(*r));
+	uint8_t token[WIRE_TOKEN_BYTES];
+
+	assert_non_null(r);
+	r->cfg.identity = 0x0102030405060708;
+	for (unsigned i = 0; i < RUDP_KEY_BYTES; i++)
+		r->cfg.keys[0][i] = (uint8_t)i;
+	assert_int_equal(rudp_token_make(r, 0, 0x1122334455667788, token), 0);
+	assert_memory_equal(token, want, sizeof(want));
+	free(r);
+}
+
+/* ------------------------------------------------------------------ under load */
+
+/* Bad networks, both modes, keys that change every 500 packets. */
+static void test_worlds(void **state)
+{
+	for (unsigned seed = 1; seed <= 24; seed++) {
+		struct sim_config cfg = {.seed = seed,
+					 .legs = 1 + seed % 3,
+					 .clients = 1 + seed % 2,
+					 .bits_per_s = 10000000000,
+					 .delay_ns = 20 * NSEC_PER_USEC,
+					 .jitter_ns = seed % 4 * 10 * NSEC_PER_USEC,
+					 .loss = seed % 3 * 10000,
+					 .duplicate = 5000,
+					 .reorder = 10000,
+					 .reorder_ns = 500 * NSEC_PER_USEC,
+					 .corrupt = 1000,
+					 .garbage = 3000,
+					 .eagain = 3000,
+					 .ipv6 = seed % 5 == 0,
+					 .mtu = seed % 2 ? 1500 : 9000,
+					 .security = 1 + seed % 2,
+					 .limits.phase_packets = 500};
+		struct sim *sim = sim_new(&cfg);
+		uint64_t phases = 0;
+
+		sim_connect(sim, 5 * NSEC_PER_SEC);
+		for (unsigned i = 0; i < 120 && !sim->fault[0]; i++) {
+			uint32_t big = sim_random(sim, 8) ? 2000 : 600000;
+
+			sim_call(sim, 1 + i % cfg.clients, (uint32_t)sim_random(sim, big),
+				 (uint32_t)sim_random(sim, big), 0);
+		}
+		sim_finish(sim, 30 * NSEC_PER_SEC);
+		for (unsigned i = 1; i <= cfg.clients && !sim->fault[0]; i++)
+			phases += sim->ends[i].session->secure->tx_phase;
+		if (!sim->fault[0])
+			sim_close(sim);
+		if (sim->fault[0])
+			print_message("# seed %u: %s\n", seed, sim->fault);
+		assert_string_equal(sim->fault, "");
+		assert_true(phases >= 1);
+		sim_free(sim);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_ways), cmocka_unit_test(test_tampering),
-		cmocka_unit_test(test_wrong_key), cmocka_unit_test(test_number_once),
-		cmocka_unit_test(test_replay),	  cmocka_unit_test(test_phases_under_loss),
-		cmocka_unit_test(test_old_phase), cmocka_unit_test(test_phase_unanswered),
+		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_tampering),
+		cmocka_unit_test(test_wrong_key),
+		cmocka_unit_test(test_number_once),
+		cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_phases_under_loss),
+		cmocka_unit_test(test_old_phase),
+		cmocka_unit_test(test_phase_unanswered),
+		cmocka_unit_test(test_token_vector),
+		cmocka_unit_test(test_worlds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

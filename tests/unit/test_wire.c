@@ -23,7 +23,7 @@ static struct wire_common common_of(enum wire_type t, uint8_t flags)
 
 static void test_common(void **state)
 {
-	static const uint8_t expect[] = {0xa7, 0x19, 3, 8, 1,	 2,    3,    4,
+	static const uint8_t expect[] = {0xa7, 0x29, 3, 8, 1,	 2,    3,    4,
 					 5,    6,    7, 8, 0xa1, 0xa2, 0xa3, 0xa4};
 	struct wire_common c = common_of(WIRE_PING, WIRE_F_WANT_ACK), got;
 	uint8_t p[WIRE_COMMON_BYTES];
@@ -40,119 +40,184 @@ static void test_common(void **state)
 	p[0]++; /* magic */
 	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
 	p[0]--;
-	p[1] = 0x29; /* version */
+	p[1] = 0x19; /* version */
 	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
-	p[1] = 0x1f; /* type */
+	p[1] = 0x2f; /* type */
 	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
-	p[1] = 0x19;
+	p[1] = 0x29;
 	p[2] = WIRE_PATHS_MAX;
 	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
+	c.phase = 1;
+	wire_put_common(p, &c);
+	assert_int_equal(p[2], 0x83);
+	assert_int_equal(wire_get_common(p, sizeof(p), &got), 0);
+	assert_int_equal(got.path, 3);
+	assert_int_equal(got.phase, 1);
 }
 
 static void test_hello(void **state)
 {
 	struct wire_common c = common_of(WIRE_HELLO, 0);
-	struct wire_hello h = {.client_number = 1,
-			       .server_number = 2,
-			       .identity = 3,
-			       .cookie = 4,
-			       .epoch = 5,
-			       .mtu = 1500,
-			       .slots = 128,
-			       .app_len = 5},
-			  got;
+	struct wire_hello h = {.client_number = 1, .cookie = 4, .cipher = 2, .body_len = 5}, got;
+	struct wire_hello_body b = {.identity = 3,
+				    .former_number = 2,
+				    .epoch = 5,
+				    .mtu = 1500,
+				    .slots = 128,
+				    .token = {7, 8},
+				    .security = 1,
+				    .app_len = 5},
+			       got_b;
 	uint8_t p[128];
 	size_t n = wire_put_hello(p, &c, &h);
 
 	assert_int_equal(n, WIRE_HELLO_BYTES);
-	memcpy(p + n, "hello", 5);
+	assert_int_equal(wire_get64(p + WIRE_OFF_COOKIE), 4);
+	memcpy(p + n, "12345", 5);
 	assert_int_equal(wire_get_hello(p, n + 5, &got), 0);
 	assert_int_equal(got.client_number, 1);
-	assert_int_equal(got.server_number, 2);
-	assert_int_equal(got.identity, 3);
 	assert_int_equal(got.cookie, 4);
-	assert_int_equal(got.epoch, 5);
-	assert_int_equal(got.mtu, 1500);
-	assert_int_equal(got.slots, 128);
-	assert_memory_equal(got.app, "hello", 5);
+	assert_int_equal(got.cipher, 2);
+	assert_int_equal(got.body_len, 5);
+	assert_memory_equal(got.body, "12345", 5);
 	for (size_t len = 0; len < n + 5; len++)
 		assert_int_equal(wire_get_hello(p, len, &got), -EBADMSG);
 	assert_int_equal(wire_get_hello(p, n + 6, &got), -EBADMSG);
-	/* room for authentication: its bytes follow */
-	h.auth_len = 3;
-	wire_put_hello(p, &c, &h);
-	assert_int_equal(wire_get_hello(p, n + 8, &got), 0);
-	assert_int_equal(got.auth_len, 3);
-	h.auth_len = 0;
 	h.client_number = 0;
 	wire_put_hello(p, &c, &h);
 	assert_int_equal(wire_get_hello(p, n + 5, &got), -EBADMSG);
+
+	n = wire_put_hello_body(p, &b);
+	assert_int_equal(n, WIRE_HELLO_BODY_BYTES);
+	memcpy(p + n, "hello", 5);
+	assert_int_equal(wire_get_hello_body(p, n + 5, &got_b), 0);
+	assert_int_equal(got_b.identity, 3);
+	assert_int_equal(got_b.former_number, 2);
+	assert_int_equal(got_b.epoch, 5);
+	assert_int_equal(got_b.mtu, 1500);
+	assert_int_equal(got_b.slots, 128);
+	assert_int_equal(got_b.security, 1);
+	assert_memory_equal(got_b.token, b.token, sizeof(b.token));
+	assert_memory_equal(got_b.app, "hello", 5);
+	for (size_t len = 0; len < n + 5; len++)
+		assert_int_equal(wire_get_hello_body(p, len, &got_b), -EBADMSG);
+	b.slots = 0;
+	wire_put_hello_body(p, &b);
+	assert_int_equal(wire_get_hello_body(p, n + 5, &got_b), -EBADMSG);
 }
 
-static void test_replies(void **state)
+static void test_accept(void **state)
 {
-	struct wire_common c = common_of(WIRE_CHALLENGE, 0);
-	struct wire_challenge ch = {.cookie = 77, .identity = 88}, got_ch;
+	struct wire_common c = common_of(WIRE_ACCEPT, 0);
+	struct wire_answer answer = {.cipher = 1, .body_len = 3}, got_answer;
 	struct wire_accept a = {.server_number = 9,
 				.identity = 10,
+				.token = {1, 2, 3},
 				.epoch = 11,
 				.credit = 12,
 				.mtu = 9000,
 				.slots = 64,
+				.security = 2,
 				.n_addrs = 2},
 			   got;
 	struct wire_addr addrs[2] = {
 		{.ip = {10, 1, 2, 3}, .family = 4, .prefix_len = 16, .port = 7000, .label = 5},
 		{.ip = {0xfd, 1}, .family = 6, .prefix_len = 64, .port = 7001, .label = 6}};
 	uint8_t p[256];
-	size_t n;
-	int code;
-	char word[WIRE_REFUSE_TEXT_MAX + 1], longer[100] = "";
+	size_t n = wire_put_answer(p, &c, &answer);
 
-	n = wire_put_challenge(p, &c, &ch);
-	assert_int_equal(wire_get_challenge(p, n, &got_ch), 0);
-	assert_int_equal(got_ch.cookie, 77);
-	assert_int_equal(got_ch.identity, 88);
-	assert_int_equal(wire_get_challenge(p, n - 1, &got_ch), -EBADMSG);
+	assert_int_equal(n, WIRE_ANSWER_BYTES);
+	assert_int_equal(wire_get_answer(p, n + 3, &got_answer), 0);
+	assert_int_equal(got_answer.cipher, 1);
+	assert_ptr_equal(got_answer.body, p + n);
+	for (size_t len = 0; len < n + 3; len++)
+		assert_int_equal(wire_get_answer(p, len, &got_answer), -EBADMSG);
 
-	c.type = WIRE_ACCEPT;
-	n = wire_put_accept(p, &c, &a);
+	n = wire_put_accept_body(p, &a);
 	for (unsigned i = 0; i < 2; i++)
 		n += wire_put_addr(p + n, &addrs[i]);
-	assert_int_equal(wire_get_accept(p, n, &got), 0);
+	assert_int_equal(wire_get_accept_body(p, n, &got), 0);
 	assert_int_equal(got.server_number, 9);
 	assert_int_equal(got.identity, 10);
+	assert_memory_equal(got.token, a.token, sizeof(a.token));
 	assert_int_equal(got.epoch, 11);
 	assert_int_equal(got.credit, 12);
 	assert_int_equal(got.mtu, 9000);
 	assert_int_equal(got.slots, 64);
+	assert_int_equal(got.security, 2);
 	assert_int_equal(got.n_addrs, 2);
 	for (unsigned i = 0; i < 2; i++)
 		assert_memory_equal(&got.addrs[i], &addrs[i], sizeof(addrs[i]));
 	for (size_t len = 0; len < n; len++)
-		assert_int_equal(wire_get_accept(p, len, &got), -EBADMSG);
-	p[WIRE_ACCEPT_BYTES] = 5; /* address family */
-	assert_int_equal(wire_get_accept(p, n, &got), -EBADMSG);
+		assert_int_equal(wire_get_accept_body(p, len, &got), -EBADMSG);
+	p[WIRE_ACCEPT_BODY_BYTES] = 5; /* address family */
+	assert_int_equal(wire_get_accept_body(p, n, &got), -EBADMSG);
+}
 
-	c.type = WIRE_REFUSE;
-	n = wire_put_refuse(p, &c, -ENOENT, "");
-	assert_int_equal(wire_get_refuse(p, n, &code, word), 0);
+static void test_refuse(void **state)
+{
+	char word[WIRE_REFUSE_TEXT_MAX + 1], longer[100] = "";
+	uint8_t p[64];
+	size_t n = wire_put_refuse_body(p, -ENOENT, "");
+	int code;
+
+	assert_int_equal(wire_get_refuse_body(p, n, &code, word), 0);
 	assert_int_equal(code, -ENOENT);
 	assert_string_equal(word, "");
-	assert_int_equal(wire_get_refuse(p, n - 1, &code, word), -EBADMSG);
-	n = wire_put_refuse(p, &c, -EREMCHG, "host-b");
-	assert_int_equal(wire_get_refuse(p, n, &code, word), 0);
+	assert_int_equal(wire_get_refuse_body(p, n - 1, &code, word), -EBADMSG);
+	n = wire_put_refuse_body(p, -EREMCHG, "host-b");
+	assert_int_equal(wire_get_refuse_body(p, n, &code, word), 0);
 	assert_string_equal(word, "host-b");
 	p[n - 1] = '\033'; /* a terminal would obey it */
-	assert_int_equal(wire_get_refuse(p, n, &code, word), -EBADMSG);
+	assert_int_equal(wire_get_refuse_body(p, n, &code, word), -EBADMSG);
 	memset(longer, 'x', sizeof(longer) - 1);
-	n = wire_put_refuse(p, &c, -EREMCHG, longer);
-	assert_int_equal(n, WIRE_REFUSE_BYTES + WIRE_REFUSE_TEXT_MAX);
-	assert_int_equal(wire_get_refuse(p, n, &code, word), 0);
+	n = wire_put_refuse_body(p, -EREMCHG, longer);
+	assert_int_equal(n, WIRE_REFUSE_BODY_BYTES + WIRE_REFUSE_TEXT_MAX);
+	assert_int_equal(wire_get_refuse_body(p, n, &code, word), 0);
 	assert_int_equal(strlen(word), WIRE_REFUSE_TEXT_MAX);
-	assert_int_equal(wire_get_refuse(p, n + 1, &code, word), -EBADMSG);
-	n = wire_put_refuse(p, &c, 0, "");
-	assert_int_equal(wire_get_refuse(p, n, &code, word), -EBADMSG);
+	assert_int_equal(wire_get_refuse_body(p, n + 1, &code, word), -EBADMSG);
+	n = wire_put_refuse_body(p, 0, "");
+	assert_int_equal(wire_get_refuse_body(p, n, &code, word), -EBADMSG);
+}
+
+static void test_small_ones(void **state)
+{
+	struct wire_common c = common_of(WIRE_CHALLENGE, 0), got;
+	struct wire_join j = {.cookie = 5, .stamp = 6}, got_j;
+	uint8_t p[64] = {0}, hello[WIRE_HELLO_BYTES];
+	uint64_t cookie;
+	uint8_t highest;
+	size_t n = wire_put_challenge(p, &c, 77);
+
+	assert_int_equal(wire_get_challenge(p, n, &cookie), 0);
+	assert_int_equal(cookie, 77);
+	assert_int_equal(wire_get_challenge(p, n - 1, &cookie), -EBADMSG);
+	assert_true(n <= WIRE_HELLO_BYTES); /* an answer to strangers */
+
+	n = wire_put_join(p, &c, &j);
+	assert_int_equal(wire_get_join(p, n, &got_j), 0);
+	assert_int_equal(got_j.cookie, 5);
+	assert_int_equal(got_j.stamp, 6);
+	assert_int_equal(wire_get_join(p, n - 1, &got_j), -EBADMSG);
+
+	/* A HELLO of a version to come is answered, in no more bytes than it has. */
+	c.type = WIRE_HELLO;
+	wire_put_hello(hello, &c, &(struct wire_hello){.client_number = 0x1122});
+	assert_false(wire_is_foreign_hello(hello, sizeof(hello)));
+	hello[1] = 0x31;
+	assert_true(wire_is_foreign_hello(hello, sizeof(hello)));
+	assert_false(wire_is_foreign_hello(hello, 23));
+	n = wire_put_versions(p, hello);
+	assert_true(n <= 24);
+	assert_false(wire_is_foreign_hello(p, n)); /* no answer to an answer */
+	/* It names ours: nothing new to us. */
+	assert_int_equal(wire_get_versions(p, n, &got, &highest), -EBADMSG);
+	p[16] = 5;
+	assert_int_equal(wire_get_versions(p, n, &got, &highest), 0);
+	assert_int_equal(highest, 5);
+	assert_int_equal(got.session, 0x1122);
+	assert_int_equal(got.pn, common.pn);
+	assert_int_equal(wire_get_versions(p, 16, &got, &highest), -EBADMSG);
 }
 
 static void test_ack(void **state)
@@ -310,10 +375,11 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_common),	cmocka_unit_test(test_hello),
-		cmocka_unit_test(test_replies), cmocka_unit_test(test_ack),
-		cmocka_unit_test(test_data),	cmocka_unit_test(test_grants),
-		cmocka_unit_test(test_need),	cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_common),	   cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_accept),	   cmocka_unit_test(test_refuse),
+		cmocka_unit_test(test_small_ones), cmocka_unit_test(test_ack),
+		cmocka_unit_test(test_data),	   cmocka_unit_test(test_grants),
+		cmocka_unit_test(test_need),	   cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The server's part of the handshake: cookies, HELLO to ACCEPT or REFUSE, JOIN to JOINED. Apart
+ * from the client's because strangers speak to it: nothing is kept, nothing is worked out and
+ * nothing longer than what came is sent before an address has proven itself by its cookie; and no
+ * place in the table of sessions is taken before the key is.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+#define COOKIE_PERIOD_NS (8 * NSEC_PER_SEC)
+
+/* A HELLO with a good cookie, and what goes with it. */
+struct hello_in {
+	unsigned port;
+	const struct datagram_addr *src;
+	const struct wire_common *c;
+	struct wire_hello h;
+	struct wire_hello_body b;
+	struct rudp_noise noise;
+	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* what b.app points into */
+	uint64_t hash;
+};
+
+int rudp_accept_init(struct rudp *r)
+{
+	r->hellos = calloc((size_t)r->n_sessions * 2, sizeof(*r->hellos));
+	for (unsigned i = 0; i < r->cfg.n_ports; i++) {
+		const struct rudp_port_info *port = &r->cfg.ports[i];
+		struct wire_addr a = {.family = port->local.ip.family == AF_INET ? 4 : 6,
+				      .prefix_len = port->prefix_len,
+				      .port = port->local.port,
+				      .label = port->label};
+
+		memcpy(a.ip, port->local.ip.bytes, a.family == 4 ? 4 : 16);
+		wire_put_addr(r->addrs + (size_t)i * WIRE_ADDR_BYTES, &a);
+		r->n_addrs++;
+	}
+	return r->hellos ? 0 : -ENOMEM;
+}
+
+/* ------------------------------------------------------------------ cookies */
+
+static uint64_t cookie_make(const struct rudp *r, unsigned port, const struct datagram_addr *src,
+			    uint64_t number, uint64_t period)
+{
+	struct {
+		uint64_t number, period;
+		uint8_t ip[17];
+		uint8_t port;
+		uint16_t udp;
+		uint32_t tag;
+	} in = {.number = number, .period = period, .port = (uint8_t)port};
+
+	memcpy(in.ip, &src->ip, sizeof(src->ip));
+	in.udp = src->port;
+	in.tag = 0x636f6f6bU;
+	return rudp_hash(r, &in, sizeof(in));
+}
+
+static bool cookie_good(const struct rudp *r, unsigned port, const struct datagram_addr *src,
+			uint64_t number, uint64_t cookie, uint64_t now)
+{
+	uint64_t period = now / COOKIE_PERIOD_NS;
+
+	return cookie && (cookie == cookie_make(r, port, src, number, period) ||
+			  cookie == cookie_make(r, port, src, number, period - 1));
+}
+
+static void challenge_send(struct rudp *r, const struct hello_in *in, uint64_t now)
+{
+	struct wire_common c = {.type = WIRE_CHALLENGE,
+				.path = in->c->path,
+				.session = in->h.client_number,
+				.pn = in->c->pn};
+	struct raw_pkt *raw = rudp_raw_add(r, in->port, in->src);
+
+	if (raw)
+		raw->len = (uint8_t)wire_put_challenge(raw->bytes, &c,
+						       cookie_make(r, in->port, in->src,
+								   in->h.client_number,
+								   now / COOKIE_PERIOD_NS));
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* An answer's first bytes and body, sealed where the HELLO was and in->noise holds. Returns the
+ * length, 0 on failure. */
+static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cipher cipher,
+			 const uint8_t *body, size_t len, uint8_t *ret)
+{
+	struct wire_common c = {
+		.type = type, .path = in->c->path, .session = in->h.client_number, .pn = in->c->pn};
+	struct wire_answer a = {.cipher = cipher,
+				.body_len = (uint16_t)(len + (cipher ? RUDP_NOISE_OVERHEAD : 0))};
+	size_t n = wire_put_answer(ret, &c, &a);
+	uint8_t e[RUDP_NOISE_KEY_BYTES];
+	int res;
+
+	if (!cipher) {
+		memcpy(ret + n, body, len);
+		return n + len;
+	}
+	res = rudp_noise_random(e);
+	res = res ? res : rudp_noise_write(&in->noise, e, body, len, ret + n);
+	rudp_noise_wipe(e, sizeof(e));
+	return res ? 0 : n + a.body_len;
+}
+
+/* cipher: what both can read; RUDP_CIPHER_NONE where there is nothing. */
+static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
+			const char *word)
+{
+	uint8_t body[WIRE_REFUSE_BODY_BYTES + WIRE_REFUSE_TEXT_MAX];
+	size_t len = wire_put_refuse_body(body, code, word);
+	struct raw_pkt *raw = rudp_raw_add(r, in->port, in->src);
+
+	_Static_assert(WIRE_ANSWER_BYTES + sizeof(body) + RUDP_NOISE_OVERHEAD <= sizeof(raw->bytes),
+		       "the longest one fits");
+	if (!raw)
+		return;
+	raw->len = (uint8_t)answer_put(in, WIRE_REFUSE, cipher, body, len, raw->bytes);
+	if (raw->len == 0)
+		r->raw_n--;
+}
+
+void rudp_accept_send(struct rudp_session *s)
+{
+	struct rudp_opening *o = s->opening;
+	const struct rudp_path *p = &s->paths[o->path];
+	struct datagram pkt = {
+		.hdr_len = WIRE_ANSWER_BYTES, .payload = o->body, .payload_len = o->body_len};
+
+	memcpy(pkt.hdr, o->hdr, WIRE_ANSWER_BYTES);
+	if (rudp_transmit(s->r, p->port, &p->remote, &pkt) != -EAGAIN)
+		o->due = false;
+}
+
+/* ACCEPT, which is kept until the client has shown that it got it; then the session's keys. */
+static int accept_make(struct rudp_session *s, struct hello_in *in)
+{
+	struct rudp *r = s->r;
+	struct rudp_opening *o = s->opening;
+	enum rudp_security security =
+		in->h.cipher ? MAX_OF(in->b.security, r->cfg.security) : RUDP_SECURITY_NONE;
+	struct wire_accept a = {.server_number = s->number,
+				.identity = r->cfg.identity,
+				.epoch = r->cfg.epoch,
+				.credit = rudp_grant_free_bytes(s),
+				.mtu = r->mtu,
+				.slots = (uint16_t)s->n_slots,
+				.n_addrs = r->n_addrs,
+				.security = (uint8_t)security};
+	uint8_t body[RUDP_ANSWER_MAX], msg[WIRE_ANSWER_BYTES + RUDP_ANSWER_MAX];
+	struct rudp_noise_keys keys;
+	size_t n;
+	int res = rudp_token_make(r, 0, s->number, a.token);
+
+	if (res)
+		return res;
+	n = wire_put_accept_body(body, &a);
+	memcpy(body + n, r->addrs, (size_t)r->n_addrs * WIRE_ADDR_BYTES);
+	n = answer_put(in, WIRE_ACCEPT, in->h.cipher, body,
+		       n + (size_t)r->n_addrs * WIRE_ADDR_BYTES, msg);
+	if (n == 0)
+		return -EIO;
+	memcpy(o->hdr, msg, WIRE_ANSWER_BYTES);
+	o->body_len = (uint16_t)(n - WIRE_ANSWER_BYTES);
+	memcpy(o->body, msg + WIRE_ANSWER_BYTES, o->body_len);
+	o->path = in->c->path;
+	if (!in->h.cipher)
+		return 0;
+	res = rudp_noise_split(&in->noise, &keys);
+	res = res ? res : rudp_session_secure(s, security, in->h.cipher, &keys);
+	rudp_noise_wipe(&keys, sizeof(keys));
+	return res;
+}
+
+/* ------------------------------------------------------------------ HELLO */
+
+/* Sessions of former lives of the client end. False: the packet itself is of a former life. */
+static bool end_older(struct rudp *r, const struct hello_in *in)
+{
+	const struct wire_hello_body *b = &in->b;
+
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		if (!s || s->is_client || s->peer_identity != b->identity)
+			continue;
+		if ((int32_t)(s->peer_epoch - b->epoch) > 0)
+			return false;
+		if (s->peer_epoch != b->epoch || s->number == b->former_number ||
+		    s->peer_number == in->h.client_number)
+			rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
+	}
+	return true;
+}
+
+static struct rudp_session *session_of_hello(struct rudp *r, uint64_t hash)
+{
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		if (s && !s->is_client && s->hello_hash == hash)
+			return s;
+	}
+	return NULL;
+}
+
+/* Its session was made and is gone: somebody says it again for the client. As many are known as can
+ * come while a cookie holds, unless sessions are made and lost faster than that. */
+static bool hello_used(const struct rudp *r, uint64_t hash)
+{
+	for (unsigned i = 0; i < 2 * r->n_sessions; i++)
+		if (r->hellos[i] == hash)
+			return true;
+	return false;
+}
+
+static void hello_note(struct rudp *r, struct rudp_session *s, uint64_t hash)
+{
+	s->hello_hash = hash;
+	r->hellos[r->next_hello] = hash;
+	r->next_hello = (r->next_hello + 1) % (2 * r->n_sessions);
+}
+
+/* What the client says to us alone. NULL, or the word of the refusal. */
+static const char *body_open(const struct rudp *r, struct hello_in *in, const uint8_t *data)
+{
+	size_t len = in->h.body_len;
+	const uint8_t *body = in->h.body;
+
+	if (!in->h.cipher != (r->cfg.security == RUDP_SECURITY_NONE))
+		return in->h.cipher ? "no-key-here" : "key-required";
+	if (in->h.cipher) {
+		int res = -EBADMSG;
+
+		if (in->h.cipher >= RUDP_CIPHER_MAX || len > sizeof(in->body) + RUDP_NOISE_OVERHEAD)
+			return "key-mismatch";
+		for (unsigned i = 0; i < r->cfg.n_keys && res; i++) {
+			res = rudp_noise_init(&in->noise, in->h.cipher, false, r->cfg.keys[i], data,
+					      WIRE_HELLO_BYTES);
+			res = res ? res : rudp_noise_read(&in->noise, body, len, in->body);
+		}
+		if (res)
+			return "key-mismatch";
+		body = in->body;
+		len -= RUDP_NOISE_OVERHEAD;
+	}
+	return wire_get_hello_body(body, len, &in->b) ? "bad-hello" : NULL;
+}
+
+/* 0; negative errno: refused, with `word`. */
+static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
+			  struct rudp_session **ret, char word[WIRE_REFUSE_TEXT_MAX + 1])
+{
+	struct rudp_session *s;
+	int res;
+
+	if (!r->ops->accept)
+		return -EOPNOTSUPP;
+	res = rudp_session_new(r, false, &s);
+	if (res)
+		return res;
+	s->peer_number = in->h.client_number;
+	s->peer_identity = in->b.identity;
+	s->peer_epoch = in->b.epoch;
+	memcpy(s->peer_token, in->b.token, sizeof(s->peer_token));
+	s->heard_ns = now;
+	res = r->ops->accept(r->user, s, in->b.app, in->b.app_len, &s->user);
+	if (res) {
+		memcpy(word, s->refusal, WIRE_REFUSE_TEXT_MAX + 1);
+		r->sessions[s->number & 0xfff] = NULL;
+		r->n_live--;
+		rudp_session_free(s);
+		return res < 0 && res >= -4095 ? res : -EPROTO;
+	}
+	rudp_call_reset(s, MIN_OF(in->b.slots, r->lim.calls_per_session), 0);
+	s->state = SESSION_UP;
+	if (accept_make(s, in)) {
+		rudp_session_end(s, RUDP_SESSION_CLOSED, -ENOMEM);
+		return -ECONNABORTED;
+	}
+	rudp_session_set_mtu(s, in->b.mtu);
+	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
+	*ret = s;
+	return s->state == SESSION_UP ? 0 : -ECONNABORTED;
+}
+
+/* The address is proven. */
+static int hello_take(struct rudp *r, struct hello_in *in, const uint8_t *data, uint64_t now)
+{
+	char word[WIRE_REFUSE_TEXT_MAX + 1] = "";
+	const char *why = body_open(r, in, data);
+	struct rudp_session *s;
+	struct rudp_path *p;
+	int res;
+
+	if (why) {
+		refuse_send(r, in, RUDP_CIPHER_NONE, -EKEYREJECTED, why);
+		return 0;
+	}
+	if (in->h.cipher &&
+	    (in->b.security == RUDP_SECURITY_NONE || in->b.security >= RUDP_SECURITY_MAX))
+		return -EBADMSG;
+	if (!end_older(r, in))
+		return 0;
+	res = session_accept(r, in, now, &s, word);
+	if (res) {
+		if (res != -ECONNABORTED)
+			refuse_send(r, in, in->h.cipher, res, word);
+		return 0;
+	}
+	hello_note(r, s, in->hash);
+	p = &s->paths[in->c->path];
+	rudp_path_init(s, in->c->path, in->port, in->src, in->c->flags & WIRE_F_STANDBY, now);
+	p->state = PATH_DOWN;
+	if (!p->local_down)
+		rudp_path_set_up(s, p, now);
+	s->opening->due = true;
+	rudp_session_touch(s);
+	return 0;
+}
+
+int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr *src,
+		      const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
+{
+	struct hello_in in = {.port = port, .src = src, .c = c};
+	struct rudp_session *s;
+	int res;
+
+	if (wire_get_hello(data, len, &in.h) || c->session || c->phase)
+		return -EBADMSG;
+	if (!cookie_good(r, port, src, in.h.client_number, in.h.cookie, now)) {
+		challenge_send(r, &in, now);
+		return 0;
+	}
+	in.hash = rudp_hash(r, data, len);
+	s = session_of_hello(r, in.hash);
+	if (s) {
+		if (s->opening) { /* ACCEPT was lost */
+			s->opening->due = true;
+			rudp_session_touch(s);
+		}
+		return 0;
+	}
+	if (hello_used(r, in.hash))
+		return -EBADMSG;
+	res = hello_take(r, &in, data, now);
+	rudp_noise_done(&in.noise);
+	return res;
+}
+
+void rudp_accept_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
+			  const uint8_t *data)
+{
+	struct raw_pkt *raw = rudp_raw_add(r, port, src);
+
+	if (raw)
+		raw->len = (uint8_t)wire_put_versions(raw->bytes, data);
+}
+
+/* ------------------------------------------------------------------ JOIN */
+
+static void joined_send(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
+			const struct wire_common *in, uint32_t stamp, uint64_t cookie)
+{
+	uint64_t serial = s->ack_serial + 1;
+	struct wire_common c = {.type = WIRE_JOINED,
+				.path = in->path,
+				.flags = cookie ? WIRE_F_PROVE : 0,
+				.session = s->peer_number,
+				.pn = (uint32_t)serial};
+	struct wire_join j = {.cookie = cookie, .stamp = stamp};
+	struct datagram pkt = {.payload = NULL};
+
+	pkt.hdr_len = (uint16_t)wire_put_join(pkt.hdr, &c, &j);
+	if (rudp_session_raw(s, port, src, &pkt, serial) == 0)
+		s->ack_serial = serial;
+}
+
+int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
+		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
+{
+	struct rudp_path *p = &s->paths[c->path];
+	struct wire_join j;
+
+	if (s->is_client || wire_get_join(data, len, &j))
+		return -EBADMSG;
+	if (p->state != PATH_NONE && (p->port != port || !rudp_addr_equal(&p->remote, src)))
+		return -EBADMSG;
+	/* Who knows the session is not yet who gets packets at this address. */
+	if (p->state == PATH_NONE && !cookie_good(s->r, port, src, s->number, j.cookie, now)) {
+		joined_send(s, port, src, c, j.stamp,
+			    cookie_make(s->r, port, src, s->number, now / COOKIE_PERIOD_NS));
+		return 0;
+	}
+	s->heard_ns = now;
+	if (p->state == PATH_NONE) {
+		rudp_path_init(s, c->path, port, src, c->flags & WIRE_F_STANDBY, now);
+		p->state = PATH_DOWN;
+		if (!p->local_down)
+			rudp_path_set_up(s, p, now);
+	}
+	p->standby = c->flags & WIRE_F_STANDBY;
+	joined_send(s, port, src, c, j.stamp, 0);
+	rudp_session_touch(s);
+	return 0;
+}
