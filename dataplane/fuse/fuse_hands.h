@@ -40,26 +40,26 @@ enum hands_lane {
 
 enum hand_op {
 	/* fd: of what it is about. Answers: attr where there is one. */
-	HAND_LOOKUP = 1, /* a (directory), name -> fd (O_PATH), attr, handle */
-	HAND_OPEN_PATH,	 /* a -> fd (O_PATH), attr, handle */
-	HAND_OPEN,	 /* a, oflags -> fd, attr; only regular files and directories */
-	HAND_CREATE,	 /* a, name, oflags, mode -> fd, attr, handle, HAND_RESULT_CREATED */
-	HAND_TMPFILE,	 /* a, oflags, mode -> fd, attr, handle */
-	HAND_MKNOD,	 /* a, name, mode, rdev -> attr, handle */
-	HAND_MKDIR,	 /* a, name, mode -> attr, handle */
-	HAND_SYMLINK,	 /* a, name, data (target) -> attr, handle */
-	HAND_LINK,	 /* b (object), a, name -> attr, handle */
-	HAND_UNLINK,	 /* a, name, expect -> fd (O_PATH, what was removed; close it slowly) */
-	HAND_RMDIR,	 /* a, name */
-	HAND_RENAME,	 /* a, name, b, name2, rflags, expect -> fd (what was replaced) or -1 */
-	HAND_SETATTR,	 /* a, set -> attr */
-	HAND_GETATTR,	 /* a -> attr, handle */
-	HAND_READLINK,	 /* a -> data, count */
-	HAND_GETXATTR,	 /* a, name -> data, count; data_size 0: the length only */
-	HAND_LISTXATTR,	 /* a -> data, count; the same */
-	HAND_SETXATTR,	 /* a, name, data, xflags */
+	HAND_LOOKUP = 1,  /* a (directory), name -> fd (O_PATH), attr, handle */
+	HAND_OPEN_PATH,	  /* a -> fd (O_PATH), attr, handle */
+	HAND_OPEN,	  /* a, oflags -> fd, attr; only regular files and directories */
+	HAND_CREATE,	  /* a, name, oflags, mode -> fd, attr, handle, HAND_RESULT_CREATED */
+	HAND_TMPFILE,	  /* a, oflags, mode -> fd, attr, handle */
+	HAND_MKNOD,	  /* a, name, mode, rdev -> attr, handle */
+	HAND_MKDIR,	  /* a, name, mode -> attr, handle */
+	HAND_SYMLINK,	  /* a, name, data (target) -> attr, handle */
+	HAND_LINK,	  /* b (object), a, name -> attr, handle */
+	HAND_UNLINK,	  /* a, name, expect -> fd (O_PATH, what was removed; close it slowly) */
+	HAND_RMDIR,	  /* a, name */
+	HAND_RENAME,	  /* a, name, b, name2, rflags, expect -> fd (what was replaced) or -1 */
+	HAND_SETATTR,	  /* a, set -> attr */
+	HAND_GETATTR,	  /* a -> attr, handle */
+	HAND_READLINK,	  /* a -> data, count */
+	HAND_GETXATTR,	  /* a, name -> data, count; data_size 0: the length only */
+	HAND_LISTXATTR,	  /* a -> data, count; the same */
+	HAND_SETXATTR,	  /* a, name, data, xflags */
 	HAND_REMOVEXATTR, /* a, name */
-	HAND_READDIR,	  /* fd of a, offset -> data: struct hand_dirent, count of bytes */
+	HAND_READDIR,	  /* fd of a, offset -> data: struct hand_dirent, count of bytes (0: end) */
 	HAND_READDIRPLUS, /* the same, with attr and handle */
 	HAND_STATFS,	  /* a -> data: struct statfs */
 	HAND_APPEND,	  /* fd of a, data -> count; attr */
@@ -86,7 +86,8 @@ enum {
 	HAND_KILL_PRIV = 2, /* what is written loses its set-id bits, as the user's write would */
 	HAND_NAMELESS = 4,  /* OPEN: a file without a name is opened too (else -ESTALE) */
 	HAND_EXPECT = 8,    /* UNLINK, RENAME: -EAGAIN unless the name that goes shows `expect`
-			     * (length 0: a RENAME that replaces nothing) */
+			     * (length 0: a RENAME that replaces nothing); the answer's handle is
+			     * what it shows, and record and ticket are good for another try */
 };
 
 /* FATTR_* of linux/fuse.h say what is to be set. */
@@ -164,6 +165,8 @@ int fuse_hands_roots(struct fuse_hands *h, const int *fds, uid_t uid, gid_t gid,
 /* NULL. The processes end when they have nothing to do; waits for those that do not hang. */
 struct fuse_hands *fuse_hands_free(struct fuse_hands *h);
 
+/* Of the n-th process, the first of which ends last and makes no calls; 0: there are no more. */
+pid_t fuse_hands_pid(const struct fuse_hands *h, unsigned n);
 /* For message buffers: what of a call lies elsewhere is refused by the hand. */
 void *fuse_hands_arena(struct fuse_hands *h, size_t *ret_bytes);
 struct journal *fuse_hands_journal(struct fuse_hands *h, unsigned export_index);

@@ -11,11 +11,13 @@
  * A record changes state by compare-and-swap of one word only, which also says whose it is, so a
  * hand of a worker that is gone cannot start what the successor has taken over:
  *
- *	FREE -> STARTED	(worker: the request is queued)
- *	STARTED -> RUNNING (hand: nothing is changed yet)	STARTED -> STARTED (a successor's)
- *	RUNNING -> PERHAPS (hand: the evidence is complete, the change may have been made)
- *	RUNNING, PERHAPS -> DONE (hand: the outcome is complete)
- *	DONE -> ACKED (worker: the client has the answer)	DONE, ACKED -> FREE (worker)
+ *	FREE -> STARTED		the worker: the request is queued
+ *	STARTED -> RUNNING	a hand: nothing is changed yet
+ *	RUNNING -> PERHAPS	the hand: the evidence is complete, the change may have been made
+ *	RUNNING, PERHAPS -> DONE  the hand: the outcome is complete
+ *	DONE -> ACKED		the worker: the client has the answer
+ *	STARTED, RUNNING -> STARTED, PERHAPS -> SUSPECT  a successor, where who had it is gone
+ *	SUSPECT -> PERHAPS	a hand that judges by the evidence: back to RUNNING, or DONE
  *
  * A hand's life is a robust futex word (get_robust_list(2)): the kernel marks it when the process
  * ends, whatever ended it, and not before its last system call has returned.
@@ -29,7 +31,6 @@
 #define JOURNAL_MOUNTS_MAX 1024U
 #define JOURNAL_RECORDS 512U /* per mount: at least twice FUSE_PROTO_CALLS_MAX */
 #define JOURNAL_LIVES_MAX 512U
-#define JOURNAL_FH_MAX 64U /* bytes of a kernel file handle */
 
 enum journal_state {
 	JOURNAL_FREE,
@@ -38,6 +39,7 @@ enum journal_state {
 	JOURNAL_PERHAPS,
 	JOURNAL_DONE,
 	JOURNAL_ACKED,
+	JOURNAL_SUSPECT,
 };
 
 enum {
@@ -73,13 +75,11 @@ struct journal_record {
 	uint32_t opcode;
 	uint32_t pad;
 	struct hand_result result;
-	uint64_t before_ns;		 /* CLOCK_REALTIME when the evidence was taken */
-	struct journal_object object[3]; /* what the op names, in order; directories behind */
-	uint8_t made_len, made_type;	 /* kernel file handle of what is about to get its name */
-	uint8_t made[JOURNAL_FH_MAX];
-	uint8_t room[102];
+	uint64_t before_ns;	    /* CLOCK_REALTIME when the evidence was taken */
+	struct journal_object a, b; /* the evidence: what the change is made to, before it */
+	uint64_t room[9];
 };
-_Static_assert(sizeof(struct journal_record) == 512, "whole cache lines, and a power of two");
+_Static_assert(sizeof(struct journal_record) % 64 == 0, "whole cache lines");
 
 #define JOURNAL_WORD(state, life, turn) \
 	((uint64_t)(state) | (uint64_t)(life) << 8 | (uint64_t)(turn) << 24)
@@ -91,7 +91,7 @@ struct journal_file; /* the layout; fuse_journal.c alone knows it */
 
 struct journal {
 	struct journal_file *file;
-	bool old; /* there was one to go on with */
+	unsigned life; /* of the worker's companions; 0: it has none that would tell its end */
 };
 
 /* Bytes of the memfd that are the journal's; what follows is the caller's. Reserved, not used: a
@@ -132,10 +132,35 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket);
 
 /* ------------------------------------------------------------------ for the processes */
 
-/* Takes a life for the calling thread, until it ends. -ENOSPC: none is free. */
-int journal_life_take(struct journal *j, uint32_t worker_id, unsigned *ret_life);
-/* Whether one of the worker's lives of another generation than ours is there: its processes have
- * not ended. */
-bool journal_life_is_lived(const struct journal *j, unsigned life);
+#define JOURNAL_NO_WORKER UINT32_MAX
+
+/* Takes a life for the calling thread, until its end. A thread may take one in each of several
+ * journals. worker_id: whose end it tells; JOURNAL_NO_WORKER: none. The number; -ENOSPC: none is
+ * free. */
+int journal_life_take(struct journal *j, uint32_t worker_id);
+/* Whether a thread that took a life for this worker has not ended. */
+bool journal_worker_lives(const struct journal *j, uint32_t worker_id);
+/* Whether the life's thread has not ended. */
+bool journal_life_lives(const struct journal *j, unsigned life);
+/* Whether rec is a record of the journal, and not just anything. */
+bool journal_has(const struct journal *j, const struct journal_record *rec);
+
+/* A record in a hand's hands. */
+struct journal_claim {
+	struct journal_record *rec;
+	uint64_t word;
+};
+
+/* The record is ours to carry out. 0: from the beginning; 1: it is suspect, to be judged;
+ * -ECANCELED: it is another's by now, or done. */
+int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
+		  unsigned life);
+/* After the evidence was written, before the change is made. */
+void journal_perhaps(struct journal_claim *c);
+/* A suspect did not run: as if newly claimed. */
+void journal_innocent(struct journal_claim *c);
+/* As before the claim: the same ticket will do. */
+void journal_return(struct journal_claim *c, uint64_t ticket);
+void journal_done(struct journal_claim *c, const struct hand_result *result);
 
 #endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The journal: each state that a death can leave a record in, and what a successor makes of it.
+ * Deaths are real: of children that hold a life.
+ */
+#include "dataplane/fuse/fuse_journal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static const uint8_t id_a[16] = {1}, id_b[16] = {2};
+
+struct world {
+	int fd;
+	struct journal j; /* of the worker */
+	unsigned mount;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	w->fd = memfd_create("journal", MFD_CLOEXEC);
+	assert_true(w->fd >= 0);
+	assert_int_equal(journal_open(&w->j, w->fd), 0);
+	assert_int_equal(journal_mount_get(&w->j, id_a, &w->mount), 0);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	journal_close(&w->j);
+	close(w->fd);
+	free(w);
+	return 0;
+}
+
+static enum journal_verdict begin(struct world *w, uint64_t unique, bool again,
+				  struct journal_record **ret, uint64_t *ret_ticket)
+{
+	return journal_begin(&w->j, w->mount, unique, FUSE_MKDIR, again, ret, ret_ticket);
+}
+
+/* A child that takes a life and carries the request out, as far as upto, and stays there. */
+static pid_t hand_start(struct world *w, uint64_t unique, bool again, enum journal_state upto)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct hand_result result = {.error = -EEXIST, .count = 7};
+		int life = journal_life_take(&w->j, JOURNAL_NO_WORKER);
+		struct journal_record *rec;
+		struct journal_claim c;
+		uint64_t ticket;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (life <= 0 || begin(w, unique, again, &rec, &ticket) != JOURNAL_RUN ||
+		    journal_claim(&c, rec, ticket, (unsigned)life) < 0)
+			_exit(1);
+		if (upto == JOURNAL_PERHAPS || upto == JOURNAL_DONE)
+			journal_perhaps(&c);
+		if (upto == JOURNAL_DONE)
+			journal_done(&c, &result);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void hand_kill(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_answer(void **state)
+{
+	struct world *w = *state;
+	struct journal_record *rec, *again;
+	uint64_t other;
+
+	hand_kill(hand_start(w, 10, false, JOURNAL_DONE));
+	assert_int_equal(begin(w, 10, true, &rec, &other), JOURNAL_ANSWER);
+	assert_int_equal(rec->result.error, -EEXIST);
+	assert_int_equal(rec->result.count, 7);
+	journal_ack(rec);
+	assert_int_equal(journal_state_get(rec), JOURNAL_ACKED);
+	/* The client has it, and may still ask: its frontend may have died with it. */
+	assert_int_equal(begin(w, 10, true, &again, &other), JOURNAL_ANSWER);
+	assert_int_equal(journal_begin(&w->j, w->mount, 10, FUSE_UNLINK, true, &again, &other),
+			 JOURNAL_ALIEN);
+}
+
+/* Queued with a worker that died: the successor has it, and the dead worker's hand cannot. */
+static void test_started_is_taken_over(void **state)
+{
+	struct world *w = *state;
+	struct journal_record *rec, *again;
+	uint64_t ticket, other;
+	struct journal_claim c;
+
+	assert_int_equal(begin(w, 11, false, &rec, &ticket), JOURNAL_RUN);
+	assert_int_equal(begin(w, 11, true, &again, &other), JOURNAL_RUN);
+	assert_ptr_equal(again, rec);
+	assert_int_equal(journal_claim(&c, rec, ticket, 1), -ECANCELED);
+	assert_int_equal(journal_claim(&c, rec, other, 1), 0);
+	assert_int_equal(journal_claim(&c, rec, other, 2), -ECANCELED);
+}
+
+static void test_running(void **state)
+{
+	struct world *w = *state;
+	pid_t pid = hand_start(w, 12, false, JOURNAL_RUNNING);
+	struct journal_record *rec;
+	struct journal_claim c;
+	uint64_t ticket;
+
+	assert_int_equal(begin(w, 12, true, &rec, &ticket), JOURNAL_WAIT);
+	hand_kill(pid);
+	/* It had changed nothing. */
+	assert_int_equal(begin(w, 12, true, &rec, &ticket), JOURNAL_RUN);
+	assert_int_equal(journal_claim(&c, rec, ticket, 1), 0);
+}
+
+static void test_perhaps(void **state)
+{
+	struct world *w = *state;
+	pid_t pid = hand_start(w, 13, false, JOURNAL_PERHAPS);
+	struct journal_record *rec;
+	struct journal_claim c;
+	uint64_t ticket;
+
+	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_WAIT);
+	hand_kill(pid);
+	/* Who judges it may be killed too: it stays suspect. */
+	hand_kill(hand_start(w, 13, true, JOURNAL_PERHAPS));
+	assert_int_equal(begin(w, 13, true, &rec, &ticket), JOURNAL_RUN);
+	assert_int_equal(journal_claim(&c, rec, ticket, 1), 1);
+	journal_innocent(&c);
+	assert_int_equal(journal_state_get(rec), JOURNAL_RUNNING);
+}
+
+/* A life that another has taken since does not make the dead one's record look attended. */
+static void test_life_used_again(void **state)
+{
+	struct world *w = *state;
+	struct journal_record *rec;
+	uint64_t ticket;
+	pid_t pid;
+
+	hand_kill(hand_start(w, 14, false, JOURNAL_RUNNING));
+	pid = hand_start(w, 15, false, JOURNAL_RUNNING);
+	assert_int_equal(begin(w, 14, true, &rec, &ticket), JOURNAL_RUN);
+	assert_int_equal(begin(w, 15, true, &rec, &ticket), JOURNAL_WAIT);
+	assert_int_equal(JOURNAL_LIFE(rec->word), 1);
+	hand_kill(pid);
+}
+
+static void test_cancel(void **state)
+{
+	struct world *w = *state;
+	struct journal_record *rec, *again;
+	uint64_t ticket, other;
+
+	assert_int_equal(begin(w, 16, false, &rec, &ticket), JOURNAL_RUN);
+	journal_cancel(rec, ticket);
+	assert_int_equal(begin(w, 16, true, &again, &other), JOURNAL_RUN);
+	assert_int_equal(journal_state_get(again), JOURNAL_STARTED);
+}
+
+/* The last answers stay as long as they can: a mount has no more requests on their way. */
+static void test_ring(void **state)
+{
+	struct world *w = *state;
+	struct journal_record *rec;
+	uint64_t ticket;
+	struct journal_claim c;
+	const struct hand_result result = {};
+
+	for (uint64_t i = 0; i < 3 * JOURNAL_RECORDS; i++) {
+		assert_int_equal(begin(w, 1000 + i, false, &rec, &ticket), JOURNAL_RUN);
+		assert_int_equal(journal_claim(&c, rec, ticket, 1), 0);
+		journal_done(&c, &result);
+		journal_ack(rec);
+		for (uint64_t k = 1; k <= MIN_OF(i, FUSE_PROTO_CALLS_MAX); k += 50)
+			assert_int_equal(begin(w, 1000 + i - k, true, &rec, &ticket),
+					 JOURNAL_ANSWER);
+	}
+	/* Requests that nobody ends do not take what others need, and are not taken themselves
+	 * while one lives that might end them. */
+	journal_life_take(&w->j, 1);
+	for (uint64_t i = 0; i < JOURNAL_RECORDS; i++) {
+		assert_int_equal(begin(w, 9000 + i, false, &rec, &ticket), JOURNAL_RUN);
+		assert_int_equal(journal_claim(&c, rec, ticket, 1), 0);
+	}
+	assert_int_equal(begin(w, 10000, false, &rec, &ticket), JOURNAL_FULL);
+}
+
+static void test_mounts(void **state)
+{
+	struct world *w = *state;
+	struct journal_record *rec;
+	uint64_t ticket;
+	struct stat st;
+	unsigned b, again;
+
+	assert_int_equal(journal_mount_get(&w->j, id_b, &b), 0);
+	assert_int_not_equal(b, w->mount);
+	assert_int_equal(journal_mount_get(&w->j, id_a, &again), 0);
+	assert_int_equal(again, w->mount);
+	assert_int_equal(begin(w, 20, false, &rec, &ticket), JOURNAL_RUN);
+	/* Another mount's request of the same number is another request. */
+	assert_int_equal(journal_begin(&w->j, b, 20, FUSE_RMDIR, true, &rec, &ticket), JOURNAL_RUN);
+	assert_int_equal(fstat(w->fd, &st), 0);
+	assert_true(st.st_blocks * 512 < 128 << 10); /* what is not used is not there */
+	journal_mount_drop(&w->j, b);
+	assert_int_equal(journal_mount_get(&w->j, id_b, &b), 0);
+	assert_int_equal(journal_begin(&w->j, b, 20, FUSE_RMDIR, true, &rec, &ticket), JOURNAL_RUN);
+	assert_int_equal(journal_state_get(rec), JOURNAL_STARTED);
+	assert_int_equal(JOURNAL_LIFE(rec->word), 0);
+}
+
+static void test_worker_lives(void **state)
+{
+	struct world *w = *state;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_false(journal_worker_lives(&w->j, 5));
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (journal_life_take(&w->j, 5) > 0 && journal_life_take(&w->j, 6) > 0 &&
+		    write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_true(journal_worker_lives(&w->j, 5));
+	assert_true(journal_worker_lives(&w->j, 6));
+	assert_false(journal_worker_lives(&w->j, 7));
+	hand_kill(pid);
+	assert_false(journal_worker_lives(&w->j, 5));
+	assert_false(journal_worker_lives(&w->j, 6));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void test_other_version(void **state)
+{
+	struct world *w = *state;
+	struct journal_record *rec;
+	struct journal other;
+	uint64_t ticket;
+	unsigned mount;
+	char wrong = 1;
+
+	assert_int_equal(begin(w, 30, false, &rec, &ticket), JOURNAL_RUN);
+	assert_int_equal(pwrite(w->fd, &wrong, 1, 0), 1);
+	assert_int_equal(journal_open(&other, w->fd), 0);
+	assert_int_equal(journal_mount_get(&other, id_a, &mount), 0);
+	assert_int_equal(journal_begin(&other, mount, 30, FUSE_RMDIR, true, &rec, &ticket),
+			 JOURNAL_RUN);
+	journal_close(&other);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_answer),
+		T(test_started_is_taken_over),
+		T(test_running),
+		T(test_perhaps),
+		T(test_life_used_again),
+		T(test_cancel),
+		T(test_ring),
+		T(test_mounts),
+		T(test_worker_lives),
+		T(test_other_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
