@@ -167,7 +167,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 	r->ops = cfg->ops;
 	r->user = cfg->user;
 	r->now = r->polled_ns = now_ns;
-	r->deadline = RUDP_TIME_NEVER;
+	r->deadline = r->waited_ns = RUDP_TIME_NEVER;
 	limits_fill(&r->cfg.limits);
 	r->lim = r->cfg.limits;
 	for (unsigned i = 0; i < 2; i++) { /* spread the seed over the key */
@@ -323,6 +323,11 @@ int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, cons
 	r->depth--;
 	reap_dead(r);
 	return res ? -EBADMSG : 0;
+}
+
+void rudp_rx_waited(struct rudp *r, uint64_t ns)
+{
+	r->waited_ns = ns;
 }
 
 bool rudp_poll(struct rudp *r, uint64_t now_ns)

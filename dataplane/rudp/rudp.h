@@ -222,6 +222,10 @@ static inline bool rudp_share_allows(unsigned held, unsigned n_free)
  * or damaged, counted; nothing happens. */
 int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, const void *data,
 	    size_t len, uint64_t now_ns);
+/* How long the datagrams of the rudp_rx calls that follow have been in this host, where the port
+ * knows; congestion control takes it for no fault of the network. UINT64_MAX, as at first: not
+ * known, they may have come right after the last rudp_poll. */
+void rudp_rx_waited(struct rudp *r, uint64_t ns);
 /* Runs timers that are due and sends what may be sent. Returns true if it would have sent more but
  * for tx's -EAGAIN or its own burst limit (call again without sleeping). */
 bool rudp_poll(struct rudp *r, uint64_t now_ns);

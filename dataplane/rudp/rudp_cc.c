@@ -1,97 +1,153 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The congestion window of a path. As in Swift (Kumar and others, SIGCOMM 2020) delay is the signal
- * and the reaction is in proportion to it, at most once a round trip. The delay of a round is the
- * least of its samples, less the time that either host had not looked at its input, so that a host
- * whose threads run late is not taken for a full switch. Delay alone never shrinks the window below
- * what keeps a host busy, and one that no switch can cause says nothing. Single losses are
- * repaired, not answered: only a round that lost more than LOSS_SHARE, or lost while delay was
- * rising, shrinks it further.
+ * The congestion window of a path: Swift (Kumar and others, SIGCOMM 2020). Delay is the signal: the
+ * network's, for what packets waited in either host is taken off before. Below a target the window
+ * grows by addition, above it shrinks in proportion to the excess, at most once a round trip. The
+ * target is larger for small windows, so that many flows through one queue share it evenly, and a
+ * window may be a fraction of a packet, which then leaves every so many round trips.
+ *
+ * Where we differ: the delay of a round is the least of its samples, because hosts without
+ * timestamps of their cards add noise; a window keeps what bridges the lateness of the hosts'
+ * threads, in proportion to how late they are; and single losses are repaired, not answered: only
+ * more than LOSS_SHARE, or loss while delay is rising, shrinks it further.
  */
 #include "dataplane/rudp/rudp_cc.h"
 
 #define CWND_MAX (4U << 20)
-/* What a first burst may be: a switch port with a shallow buffer still takes it. */
-#define CWND_FIRST (64U << 10)
-#define CWND_FIRST_PACKETS 8U
-/* What keeps a host busy whose threads run late: 10 Gb/s for 200 us. Delay says nothing below. */
-#define CWND_DELAY_FLOOR (256U << 10)
-#define CWND_DELAY_FLOOR_PACKETS 16U
-#define CWND_LEAST_PACKETS 2U /* one on its way, one to follow: less would wait for timers */
-#define QUEUE_TARGET_NS (500 * NSEC_PER_USEC)
+/* What a first burst may be: sixty-four of them at once fit a switch's queue, or nearly. */
+#define CWND_FIRST (16U << 10)
+#define CWND_FIRST_PACKETS 2U
+#define CWND_LEAST(mtu) ((mtu) / 16) /* a packet in sixteen round trips */
+/* Threads that run late want so much on its way: 10 Gb/s for as long as they are late. */
+#define LATE_BYTES(ns) ((ns) / 4 * 5)
+#define LATE_BYTES_MOST (256U << 10)
+
+/* The target above the path's least round trip: for a queue of this time, or a share of a long
+ * path; and for flow scaling, as Swift's section 3.5: up to FS_RANGE_NS at FS_LEAST packets. */
+#define TARGET_NS (50 * NSEC_PER_USEC)
+#define TARGET_SHARE 4U
+#define FS_RANGE_NS (200 * NSEC_PER_USEC)
+#define FS_MOST_PACKETS 100U
+
 #define STALL_NS (8 * NSEC_PER_MSEC) /* no switch holds a packet that long, a busy host does */
 #define LOSS_SHARE 50		     /* one in so many: cables and rebooting switches lose less */
+#define LOSS_PACKETS 256U	     /* counted over so many at least */
 #define LOSS_LEAST 3
 #define PACE_PACKETS 8U /* smaller windows are spread over the round trip */
+#define FAST_ROUNDS 8U	/* of growth in a row, then it grows by a share */
 
 /* After heavy loss: CUBIC's factor (RFC 9438, 4.6), so that we are no ruder than others there. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
 /* Some loss while a queue builds: ABE's factor (RFC 8511), for a sign that comes early. */
 #define AFTER_EARLY_LOSS(cwnd) ((cwnd) / 20 * 17)
-/* Delay: in proportion to its excess, halved as in Swift (beta 0.8 there, 0.5 here, because the
- * reaction is to the least delay of a round and not to each), never more than a quarter at once. */
-#define DELAY_GAIN(cut) ((cut) / 2)
-#define DELAY_CUT_MOST(cwnd) ((cwnd) / 4)
-/* Growth per round: 3 %, so that a window that was cut by a quarter is back within ten rounds. */
-#define GROW(cwnd) ((cwnd) / 32)
+/* In proportion to the excess, with Swift's beta; never more than half at once. */
+#define DELAY_CUT(cwnd, excess, delay) ((cwnd) / 5 * 4 * (excess) / (delay))
+#define DELAY_CUT_MOST(cwnd) ((cwnd) / 2)
+#define GROW(mtu) ((mtu) / 4)
+#define GROW_FAST(cwnd) ((cwnd) / 32)
 
 void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn)
 {
-	c->cwnd = MAX_OF(CWND_FIRST, CWND_FIRST_PACKETS * mtu);
+	*c = (struct rudp_cc){.cwnd = MAX_OF(CWND_FIRST, CWND_FIRST_PACKETS * mtu),
+			      .startup = true,
+			      .round_end_pn = next_pn,
+			      .round_min_ns = UINT64_MAX};
 	c->cwnd_before = c->cwnd;
-	c->startup = true;
-	c->limited = false;
-	c->round_end_pn = next_pn;
-	c->round_min_rtt = UINT64_MAX;
-	c->round_acked = c->round_lost = 0;
 }
 
-void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns)
+void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 {
-	c->round_min_rtt = MIN_OF(c->round_min_rtt, network_ns);
+	c->round_min_ns = MIN_OF(c->round_min_ns, network_ns);
+	host_ns = MIN_OF(host_ns, STALL_NS);
+	c->late_ns += host_ns / 16;
+	c->late_ns -= c->late_ns / 16;
+}
+
+/* Of a window in 1/256 of a packet: FS_RANGE_NS at a tenth of a packet, 0 at FS_MOST_PACKETS. */
+static uint64_t flow_scale(uint64_t packets_256)
+{
+	/* range / (1/sqrt(0.1) - 1/sqrt(100)) * (1/sqrt(packets) - 1/sqrt(100)), in integers. */
+	uint64_t root = 1, inverse_1000;
+
+	if (packets_256 >= FS_MOST_PACKETS * 256)
+		return 0;
+	while (root * root < MAX_OF(packets_256, 26U))
+		root++;
+	inverse_1000 = 16000 / root; /* sqrt(256) = 16 */
+	return inverse_1000 > 100 ? MIN_OF(FS_RANGE_NS * (inverse_1000 - 100) / 3062, FS_RANGE_NS)
+				  : 0;
+}
+
+uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt)
+{
+	return base_rtt + MAX_OF(TARGET_NS, base_rtt / TARGET_SHARE) +
+	       flow_scale((uint64_t)c->cwnd * 256 / mtu);
 }
 
 static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 {
 	c->startup = false;
+	c->grown = 0;
 	if (to >= c->cwnd)
 		return;
 	c->cwnd_before = c->cwnd;
 	c->cwnd = MAX_OF(to, MIN_OF(floor, c->cwnd));
-	c->cwnd = MAX_OF(c->cwnd, CWND_LEAST_PACKETS * mtu);
+	c->cwnd = MAX_OF(c->cwnd, CWND_LEAST(mtu));
+}
+
+static void grow(struct rudp_cc *c, uint32_t mtu)
+{
+	uint32_t by = GROW(mtu);
+
+	if (c->grown < FAST_ROUNDS)
+		c->grown++;
+	else
+		by = MAX_OF(by, GROW_FAST(c->cwnd));
+	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
+}
+
+/* Too much was lost: of many packets, or half of a few. */
+static bool heavy_loss(const struct rudp_cc *c)
+{
+	uint32_t total = c->acked + c->lost;
+
+	if (c->lost * 4 >= total && c->lost)
+		return true;
+	return total >= LOSS_PACKETS && c->lost >= LOSS_LEAST && c->lost * LOSS_SHARE > total;
 }
 
 /* Once per round trip. */
 static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_t base_rtt)
 {
-	/* On long paths a queue of half the round trip is no worse than a short one's 500 us. */
-	uint64_t budget = MAX_OF(QUEUE_TARGET_NS, base_rtt / 2);
-	uint64_t target = base_rtt + budget;
-	uint64_t delay = c->round_min_rtt == UINT64_MAX ? 0 : c->round_min_rtt;
-	uint32_t total = c->round_acked + c->round_lost;
-	uint32_t floor = MAX_OF(CWND_DELAY_FLOOR, CWND_DELAY_FLOOR_PACKETS * mtu);
+	uint64_t target = rudp_cc_target(c, mtu, base_rtt);
+	uint64_t delay = c->round_min_ns == UINT64_MAX ? 0 : c->round_min_ns;
+	uint32_t floor = (uint32_t)MIN_OF(LATE_BYTES(c->late_ns), LATE_BYTES_MOST);
+	bool heavy = heavy_loss(c);
 
-	if (c->round_lost >= LOSS_LEAST && c->round_lost * LOSS_SHARE > total) {
+	if (heavy) {
 		shrink(c, mtu, AFTER_LOSS(c->cwnd), 0);
-	} else if (c->round_lost && delay > base_rtt + budget / 2) {
+	} else if (c->round_lost * LOSS_SHARE > c->round_acked &&
+		   delay > base_rtt + (target - base_rtt) / 2) {
 		shrink(c, mtu, AFTER_EARLY_LOSS(c->cwnd), 0);
 	} else if (delay > target && delay < target + STALL_NS) {
-		uint64_t cut = DELAY_GAIN(c->cwnd * (delay - target) / delay);
+		uint64_t cut = DELAY_CUT((uint64_t)c->cwnd, delay - target, delay);
 
 		shrink(c, mtu, c->cwnd - (uint32_t)MIN_OF(cut, DELAY_CUT_MOST(c->cwnd)), floor);
 	} else if (delay <= target && c->limited && !c->startup) {
-		c->cwnd += MAX_OF(2U * mtu, GROW(c->cwnd));
+		grow(c, mtu);
 	}
-	c->cwnd = MIN_OF(c->cwnd, CWND_MAX);
+	if (heavy || c->acked + c->lost >= LOSS_PACKETS)
+		c->acked = c->lost = 0;
 	c->limited = false;
 	c->round_end_pn = next_pn;
-	c->round_min_rtt = UINT64_MAX;
+	c->round_min_ns = UINT64_MAX;
 	c->round_acked = c->round_lost = 0;
 }
 
 void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t bytes,
 		   uint64_t acked_pn, uint64_t next_pn, uint64_t base_rtt)
 {
+	c->acked += packets;
 	c->round_acked += packets;
 	if (c->startup && c->limited)
 		c->cwnd = MIN_OF(c->cwnd + bytes, CWND_MAX);
@@ -101,6 +157,7 @@ void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t b
 
 void rudp_cc_lost(struct rudp_cc *c, unsigned packets)
 {
+	c->lost += packets;
 	c->round_lost += packets;
 }
 
@@ -108,6 +165,8 @@ void rudp_cc_undo(struct rudp_cc *c)
 {
 	if (c->round_lost)
 		c->round_lost--;
+	if (c->lost)
+		c->lost--;
 	c->cwnd = MAX_OF(c->cwnd, c->cwnd_before);
 }
 

@@ -12,15 +12,19 @@
 struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* before: what an undo restores */
 	bool startup, limited;	    /* limited: the sender had more than the window let it send */
+	uint8_t grown;		    /* rounds in a row */
 	uint64_t round_end_pn;
-	uint64_t round_min_rtt;
-	uint32_t round_acked, round_lost; /* packets */
+	uint64_t round_min_ns;
+	uint64_t late_ns;			       /* of the hosts, smoothed */
+	uint32_t acked, lost, round_acked, round_lost; /* packets */
 };
 
 /* next_pn: the number that the next packet sent will have. */
 void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn);
-/* A round trip, less the part of it that may be the hosts' and not the network's. */
-void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns);
+/* A round trip: the network's part of it and the hosts'. */
+void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns);
+/* The network's delay above which the window shrinks. */
+uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt);
 /* Packets up to acked_pn have arrived; base_rtt: the least round trip of the path. */
 void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t bytes,
 		   uint64_t acked_pn, uint64_t next_pn, uint64_t base_rtt);

@@ -40,6 +40,8 @@
 #define RUDP_POLL_PACKETS 512U /* sent by one poll, then the caller looks at its input again */
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "small alike");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
+#define RUDP_PACE_SMALL 4U		 /* windows of fewer packets are paced for small ones too */
+#define RUDP_DRAIN_BYTES (8U << 10)	 /* while the least round trip is measured anew */
 
 struct list {
 	struct list *next, *prev;
@@ -302,6 +304,7 @@ struct rudp {
 	void *user;
 	uint64_t now;
 	uint64_t polled_ns; /* last rudp_poll: what came later may have waited since then */
+	uint64_t waited_ns; /* how long it did, where the port knows; else RUDP_TIME_NEVER */
 	uint64_t key[2], counter;
 	struct rudp_session **sessions;
 	unsigned n_sessions, n_live; /* places; sessions in being */
@@ -334,6 +337,12 @@ struct rudp {
 static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct datagram_addr *b)
 {
 	return a->port == b->port && !memcmp(&a->ip, &b->ip, sizeof(a->ip));
+}
+
+/* How long the packet that is being looked at may have waited in this host. */
+static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
+{
+	return r->waited_ns == RUDP_TIME_NEVER ? now - r->polled_ns : r->waited_ns;
 }
 
 /* rudp.c */

@@ -6,12 +6,11 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define STALE_NS (100 * NSEC_PER_MSEC)
-#define REORDER_MOST_NS (4 * NSEC_PER_MSEC)
 
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
-	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0);
+	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
 uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p)
@@ -73,7 +72,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	} else if (rec->state == PKT_LOST) {
 		/* It was only late. Wait longer from now on. */
 		p->lost_packets--;
-		p->sent.reorder_ns = MIN_OF(p->sent.reorder_ns * 2, REORDER_MOST_NS);
+		rudp_sent_late(&p->sent, now);
 		rudp_cc_undo(&p->cc);
 	}
 	rec->state = PKT_ACKED;
@@ -107,7 +106,7 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		uint64_t delay = a->delay_us * NSEC_PER_USEC;
 
 		rudp_path_rtt(p, rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC,
-			      wire_gap_us(a->gap) * NSEC_PER_USEC + now - s->r->polled_ns, now);
+			      wire_gap_us(a->gap) * NSEC_PER_USEC + rudp_waited(s->r, now), now);
 	}
 	if (sum->packets)
 		rudp_cc_acked(&p->cc, s->mtu, sum->packets, sum->bytes, p->sent.largest_acked,
@@ -164,7 +163,8 @@ static bool packet_lost(struct rudp_session *s, const struct pkt_rec *rec)
 
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	uint64_t wait = rudp_rtt_loss_wait(&p->rtt, p->sent.reorder_ns), pn = p->sent.tail_pn;
+	uint64_t wait = rudp_rtt_loss_wait(&p->rtt, rudp_sent_reorder(&p->sent, now));
+	uint64_t pn = p->sent.tail_pn;
 	struct pkt_rec *rec;
 	unsigned lost = 0;
 

@@ -3,28 +3,50 @@
 #include "dataplane/rudp/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)
-#define BASE_PERIOD_NS (5 * NSEC_PER_SEC) /* a route that got longer is believed after two */
+#define BASE_PERIOD_NS (10 * NSEC_PER_SEC) /* unless it is seen again by then, it is measured */
+#define BASE_AGAIN(base) ((base) / 16)
+#define DRAIN_SAMPLES 4U
+
+/* The least round trip. A queue that stands is not taken for a longer route: when the least was
+ * not seen for a while, the window is small for a moment, and what is sent then tells. */
+static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
+{
+	if (rtt <= t->base + BASE_AGAIN(t->base)) {
+		t->base = MIN_OF(t->base, rtt);
+		t->base_until = now + BASE_PERIOD_NS;
+		t->drain_ready = 0;
+		return;
+	}
+	if (t->drain_ready == 0) {
+		if (now < t->base_until)
+			return;
+		t->drain_ready = now + t->srtt;
+		t->drain_least = UINT64_MAX;
+		t->drain_n = 0;
+		return;
+	}
+	if (now - rtt < t->drain_ready) /* sent while the queue was still there */
+		return;
+	t->drain_least = MIN_OF(t->drain_least, rtt);
+	if (++t->drain_n < DRAIN_SAMPLES)
+		return;
+	t->base = t->drain_least;
+	t->base_until = now + BASE_PERIOD_NS;
+	t->drain_ready = 0;
+}
 
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 {
 	uint64_t diff = rtt > t->srtt ? rtt - t->srtt : t->srtt - rtt;
 
 	if (t->srtt == 0) {
-		t->srtt = rtt;
+		t->srtt = t->base = rtt;
 		t->rttvar = rtt / 2;
-		t->base = t->base_next = rtt;
-		t->base_until = now + BASE_PERIOD_NS;
 	} else {
 		t->rttvar += (diff >> 2) - (t->rttvar >> 2);
 		t->srtt += (rtt >> 3) - (t->srtt >> 3);
 	}
-	if (now >= t->base_until) {
-		t->base = t->base_next;
-		t->base_next = rtt;
-		t->base_until = now + BASE_PERIOD_NS;
-	}
-	t->base_next = MIN_OF(t->base_next, rtt);
-	t->base = MIN_OF(t->base, rtt);
+	base_update(t, rtt, now);
 	t->latest = rtt;
 	t->sampled_ns = now;
 }

@@ -30,7 +30,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 		return 0;
 	if (res)
 		return res;
-	rudp_acks_note(&p->acks, pn, len, now - s->r->polled_ns, now);
+	rudp_acks_note(&p->acks, pn, len, rudp_waited(s->r, now), now);
 	if (c->flags & WIRE_F_WANT_ACK)
 		p->acks.now = true;
 	return 0;
@@ -67,7 +67,7 @@ static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const stru
 	if (fresh < 0)
 		return fresh;
 	if (fresh)
-		rudp_acks_note(&p->acks, pn, len, now - s->r->polled_ns, now);
+		rudp_acks_note(&p->acks, pn, len, rudp_waited(s->r, now), now);
 	p->acks.now = true;
 	p->acks.ping = true;
 	return 0;
@@ -86,7 +86,7 @@ static int grant_rx(struct rudp_session *s, struct rudp_path *p, const struct wi
 	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
 	if (fresh <= 0)
 		return fresh;
-	rudp_acks_note(&p->acks, pn, len, now - s->r->polled_ns, now);
+	rudp_acks_note(&p->acks, pn, len, rudp_waited(s->r, now), now);
 	for (int i = 0; i < n; i++)
 		rudp_call_granted(s, &grants[i]);
 	return 0;

@@ -3,6 +3,8 @@
 #include "dataplane/rudp/rudp_sent.h"
 
 #define REORDER_FIRST_NS (100 * NSEC_PER_USEC)
+#define REORDER_MOST_NS (4 * NSEC_PER_MSEC)
+#define REORDER_PERIOD_NS NSEC_PER_SEC
 
 void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
 {
@@ -60,6 +62,21 @@ uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits)
 
 	*known |= fresh;
 	return fresh;
+}
+
+void rudp_sent_late(struct rudp_sent *t, uint64_t now)
+{
+	t->reorder_ns = MIN_OF(t->reorder_ns * 2, REORDER_MOST_NS);
+	t->reorder_until = now + REORDER_PERIOD_NS;
+}
+
+uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now)
+{
+	while (t->reorder_ns > REORDER_FIRST_NS && now >= t->reorder_until) {
+		t->reorder_ns = MAX_OF(t->reorder_ns / 2, REORDER_FIRST_NS);
+		t->reorder_until += REORDER_PERIOD_NS;
+	}
+	return t->reorder_ns;
 }
 
 void rudp_sent_advance(struct rudp_sent *t)

@@ -44,7 +44,8 @@ struct rudp_sent {
 	uint64_t
 		progress_ns; /* last acknowledgement of something new, or first packet since idle */
 	uint64_t pto_base;   /* the timeout runs from here */
-	uint64_t loss_deadline, reorder_ns;
+	uint64_t loss_deadline;
+	uint64_t reorder_ns, reorder_until; /* how late packets come, believed until then */
 	unsigned pto_count;
 	bool loss_check;
 };
@@ -57,6 +58,10 @@ bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t ch
 		   uint64_t now);
 /* Which of the packets of word number `word` the peer names for the first time; they are noted. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
+/* A packet that was taken for lost came after all: wait twice as long from now on. */
+void rudp_sent_late(struct rudp_sent *t, uint64_t now);
+/* How long to wait: halves with each second in which none was late. */
+uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now);
 /* The oldest packet is one that is on its way, or there is none. */
 void rudp_sent_advance(struct rudp_sent *t);
 /* The next packet from *pn on (which moves) that is lost at `now`, marked so; NULL: none, and

@@ -47,7 +47,9 @@ static unsigned path_rank(const struct rudp_path *p)
 
 static uint32_t path_room(const struct rudp_path *p, bool small)
 {
-	uint32_t limit = p->cc.cwnd + (small ? RUDP_SMALL_OVERSHOOT : 0);
+	uint32_t cwnd =
+		rudp_rtt_drains(&p->rtt) ? MIN_OF(p->cc.cwnd, RUDP_DRAIN_BYTES) : p->cc.cwnd;
+	uint32_t limit = cwnd + (small ? MIN_OF(cwnd / 2, RUDP_SMALL_OVERSHOOT) : 0);
 
 	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 		return 0;
@@ -99,7 +101,7 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			p->cc.limited = true;
 			continue;
 		}
-		if (now < p->pace_ns && !small)
+		if (now < p->pace_ns && (!small || p->cc.cwnd < RUDP_PACE_SMALL * s->mtu))
 			continue;
 		eta = path_eta(p, small, now);
 		/* The client knows what is healthy as well as we do, or better. */
