@@ -24,6 +24,7 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 	const uint8_t *data;
 	uint32_t len;
 	struct datagram_addr src;
+	uint64_t waited_ns; /* in this host until it was read; UINT64_MAX: not known */
 };
 
 struct port_ops {

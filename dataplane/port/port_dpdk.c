@@ -174,6 +174,7 @@ static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx
 		ret->data = f.payload;
 		ret->len = f.payload_len;
 		ret->src = f.src;
+		ret->waited_ns = UINT64_MAX;
 		return true;
 	}
 	if (f.kind == PORT_L2_DROP) {

@@ -38,7 +38,7 @@ union tx_control {
 
 union rx_control {
 	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int))];
+	char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct timespec))];
 };
 
 /* One message to the kernel: datagrams of one size (the last may be smaller) to one address. */
@@ -71,8 +71,9 @@ struct udp_rx {
 	struct iovec iov[RX_BUFS];
 	struct sockaddr_storage names[RX_BUFS];
 	union rx_control controls[RX_BUFS];
-	uint8_t *bufs;	/* RX_BUFS of RX_BUF_BYTES, touched as far as needed */
-	unsigned batch; /* buffers offered to the next system call: grows under load */
+	uint64_t read_ns; /* when the buffers were filled, by the clock that stamps them */
+	uint8_t *bufs;	  /* RX_BUFS of RX_BUF_BYTES, touched as far as needed */
+	unsigned batch;	  /* buffers offered to the next system call: grows under load */
 	/* What the last system call brought and the caller had no room for. */
 	unsigned filled, next;
 	uint32_t offset;
@@ -488,19 +489,33 @@ static uint64_t port_udp_tick(struct port *p, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ receiving */
 
-/* Size of the datagrams in a received super-packet; the whole where it is one datagram. */
-static uint32_t rx_segment_bytes(struct msghdr *m, uint32_t bytes)
+static uint64_t timespec_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * NSEC_PER_SEC + (uint64_t)t->tv_nsec;
+}
+
+/* What the kernel says of a received super-packet: the size of its datagrams, the whole where it is
+ * one, and how long it had been in the host when it was read. */
+static void rx_controls(struct msghdr *m, uint64_t read_ns, uint32_t *ret_segment,
+			uint64_t *ret_waited_ns)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		int segment;
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
+			int segment;
 
-		if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO)
-			continue;
-		memcpy(&segment, CMSG_DATA(c), sizeof(segment));
-		if (segment > 0)
-			return (uint32_t)segment;
+			memcpy(&segment, CMSG_DATA(c), sizeof(segment));
+			if (segment > 0)
+				*ret_segment = (uint32_t)segment;
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+			struct timespec came;
+
+			memcpy(&came, CMSG_DATA(c), sizeof(came));
+			/* The clock of the day may have been set meanwhile. */
+			if (timespec_ns(&came) <= read_ns &&
+			    read_ns - timespec_ns(&came) < NSEC_PER_SEC)
+				*ret_waited_ns = read_ns - timespec_ns(&came);
+		}
 	}
-	return bytes;
 }
 
 /* Cuts filled buffers into datagrams from where the last call left off. */
@@ -512,7 +527,8 @@ static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
 	for (; rx->next < rx->filled; rx->next++, rx->offset = 0) {
 		struct mmsghdr *mm = &rx->msgs[rx->next];
 		const uint8_t *buf = rx->iov[rx->next].iov_base;
-		uint32_t bytes = mm->msg_len, segment;
+		uint32_t bytes = mm->msg_len, segment = bytes;
+		uint64_t waited_ns = UINT64_MAX;
 		struct datagram_addr src;
 
 		if (mm->msg_hdr.msg_flags & MSG_TRUNC ||
@@ -520,13 +536,14 @@ static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
 			u->counters.rx_dropped++;
 			continue;
 		}
-		segment = rx_segment_bytes(&mm->msg_hdr, bytes);
+		rx_controls(&mm->msg_hdr, rx->read_ns, &segment, &waited_ns);
 		while (rx->offset < bytes) {
 			if (n == max)
 				goto out;
 			pkts[n].data = buf + rx->offset;
 			pkts[n].len = MIN_OF(segment, bytes - rx->offset);
 			pkts[n].src = src;
+			pkts[n].waited_ns = waited_ns;
 			rx->offset += pkts[n++].len;
 		}
 	}
@@ -610,6 +627,7 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 	struct udp_rx *rx = &u->rx;
 	unsigned batch = rx->batch;
 	int n = rx_syscall(u, fd, batch);
+	struct timespec read;
 
 	if (n <= 0) {
 		rx->batch = 1;
@@ -620,6 +638,8 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 	u->counters.rx_calls++;
 	rx->batch = (unsigned)n == batch ? MIN_OF(batch * 2, RX_BUFS) : (unsigned)n;
 	rx->filled = (unsigned)n;
+	clock_gettime(CLOCK_REALTIME, &read);
+	rx->read_ns = timespec_ns(&read);
 	rx->next = 0;
 	rx->offset = 0;
 	return (int)rx_split(u, pkts, max);

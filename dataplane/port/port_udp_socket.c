@@ -50,6 +50,8 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
 			return -errno;
 	}
+	/* When each packet came, without which a late thread looks like a slow network. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	ret->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
 	/* 0 changes nothing, but tells whether the kernel knows segmentation. */
 	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;

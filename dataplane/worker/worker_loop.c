@@ -142,9 +142,11 @@ static unsigned turn_receive(struct worker *w)
 			continue;
 		if (total + (unsigned)n > CLOCK_BURST)
 			w->now_ns = clock_now_ns();
-		for (int k = 0; k < n; k++)
+		for (int k = 0; k < n; k++) {
+			rudp_rx_waited(w->rudp, pkts[k].waited_ns);
 			(void)rudp_rx(w->rudp, i, &pkts[k].src, pkts[k].data, pkts[k].len,
 				      w->now_ns);
+		}
 		total += (unsigned)n;
 	}
 	return total;

@@ -200,11 +200,12 @@ static void app_turn(struct app *a)
 	n = a->port.ops->rx(&a->port, pkts, PORT_BURST_MAX);
 	for (int i = 0; i < n; i++) {
 		if (pkts[i].len > sizeof(port_magic) &&
-		    memcmp(pkts[i].data, port_magic, sizeof(port_magic)) == 0)
+		    memcmp(pkts[i].data, port_magic, sizeof(port_magic)) == 0) {
 			port_receive(a, &pkts[i]);
-		else
-			(void)rudp_rx(a->rudp, 0, &pkts[i].src, pkts[i].data, pkts[i].len,
-				      a->now_ns);
+			continue;
+		}
+		rudp_rx_waited(a->rudp, pkts[i].waited_ns);
+		(void)rudp_rx(a->rudp, 0, &pkts[i].src, pkts[i].data, pkts[i].len, a->now_ns);
 	}
 	(void)rudp_poll(a->rudp, a->now_ns);
 }
