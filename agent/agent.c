@@ -39,6 +39,7 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 static void pass_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
 {
 	sup_link_changed(a->sup, ifindex, usable);
+	health_look(a);
 	if (is_leg(a, ifname, ifindex))
 		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, ifname,
 			   "carrier %s", usable ? "up" : "lost");
@@ -106,18 +107,26 @@ void agent_end_if_done(struct agent *a)
 
 void agent_update_state(struct agent *a)
 {
+	enum agent_state was = a->state;
+
 	if (a->state == AGENT_STOPPING)
 		return;
 	if (problems_degrade(&a->problems))
 		a->state = AGENT_DEGRADED;
 	else
 		a->state = a->now.spec ? AGENT_RUNNING : AGENT_STARTING;
+	if (a->state == AGENT_DEGRADED && was == AGENT_RUNNING)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",
+			   a->problems.n_all ? a->problems.all[0] : "?");
+	else if (a->state == AGENT_RUNNING && was == AGENT_DEGRADED)
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "running: all is as asked for");
 }
 
 static void on_worker_change(void *user)
 {
 	struct agent *a = user;
 
+	health_look(a);
 	status_publish(a);
 	agent_end_if_done(a);
 }
@@ -318,6 +327,8 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = walk_init(a);
 	if (r >= 0)
+		r = health_init(a);
+	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
 		r = loop_add_signal(l, SIGTERM, on_terminate, a);
@@ -399,6 +410,7 @@ static void close_all(struct agent *a)
 	clients_free(a->clients);
 	loop_source_free(a->kernel_source);
 	loop_source_free(a->stop_timer);
+	health_done(&a->health);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
 	walk_round_done(&a->now);

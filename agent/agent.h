@@ -10,6 +10,7 @@
 #include "agent/carriers.h"
 #include "agent/clients.h"
 #include "agent/events.h"
+#include "agent/health.h"
 #include "agent/loop.h"
 #include "agent/mounts.h"
 #include "agent/rundir.h"
@@ -56,6 +57,7 @@ struct agent {
 	struct plan_failures failures; /* its workers that could not have DPDK */
 	struct carriers carriers;
 	struct problems problems;
+	struct health health;
 	struct applier_host applier_host; /* tests bring their own */
 	struct control_looking *looks[CONTROL_LOOKS_MAX];
 	struct {

@@ -75,6 +75,7 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 {
 	struct status st;
 
+	health_look(a);
 	if (status_collect(a, &st) < 0)
 		return;
 	if (what == PRIVSEP_STATUS)

@@ -19,11 +19,14 @@ static void flatten(struct problems *p)
 	for (size_t i = 0; i < PROBLEMS_MAX; i++)
 		n += p->of[i].n;
 	free(p->all);
-	p->n_all = 0;
+	p->n_all = p->n_degrading = 0;
 	p->all = calloc(n ? n : 1, sizeof(*p->all));
-	for (size_t i = 0; p->all && i < PROBLEMS_MAX; i++)
+	for (size_t i = 0; p->all && i < PROBLEMS_MAX; i++) {
 		for (size_t j = 0; j < p->of[i].n; j++)
 			p->all[p->n_all++] = p->of[i].texts[j];
+		if (i < PROBLEMS_WARNINGS)
+			p->n_degrading = p->n_all;
+	}
 }
 
 void problems_done(struct problems *p)

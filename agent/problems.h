@@ -16,6 +16,7 @@ enum problems_kind {
 	PROBLEMS_STAGED,   /* what is staged was to be applied and does not run */
 	PROBLEMS_HOST,	   /* what runs cannot be had on this host */
 	PROBLEMS_LEGS,	   /* legs that are not usable */
+	PROBLEMS_WORKERS,  /* workers, mounts and paths that are less than asked for (health.h) */
 	PROBLEMS_WARNINGS, /* of the configuration that runs; they degrade nothing */
 	PROBLEMS_MAX
 };
@@ -25,8 +26,8 @@ struct problems {
 		char **texts;
 		size_t n;
 	} of[PROBLEMS_MAX];
-	char **all; /* borrowed from of[], in its order */
-	size_t n_all;
+	char **all;		   /* borrowed from of[], in its order; warnings come last */
+	size_t n_all, n_degrading; /* the first n_degrading are why the agent is degraded */
 };
 
 void problems_done(struct problems *p);

@@ -8,16 +8,14 @@
 
 /* ---- reading a worker's page ---- */
 
-/* The texts of a page that a worker may be changing: taken again until they hold still. */
-static void read_texts(const struct launch_stats *page, char *network, size_t network_size,
-		       char *reason, size_t reason_size)
+void status_read_text(const struct launch_stats *page, const char *text, char *buf, size_t size)
 {
 	for (int tries = 0; tries < 8; tries++) {
 		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
 
-		snprintf(network, network_size, "%.*s", (int)sizeof(page->network), page->network);
-		snprintf(reason, reason_size, "%.*s", (int)sizeof(page->reason), page->reason);
+		snprintf(buf, size, "%.*s", (int)size - 1, text);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		/* Partner: worker_stats_publish. */
 		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
 			return;
 	}
@@ -31,17 +29,29 @@ static void end_texts(struct launch_path_stats *s)
 	s->peer[sizeof(s->peer) - 1] = '\0';
 }
 
-static void add_paths(struct status *st, const struct sup_worker *w)
+size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX])
 {
 	uint64_t n = MIN_OF(launch_stat_get(&w->stats->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
 
 	for (uint64_t i = 0; i < n; i++) {
-		struct status_path *p = &st->paths[st->n_paths++];
-
-		p->worker = w->id;
-		p->s = w->stats->paths[i];
-		end_texts(&p->s);
+		ret[i].worker = w->id;
+		ret[i].s = w->stats->paths[i];
+		end_texts(&ret[i].s);
 	}
+	return n;
+}
+
+static void add_mounts(struct status *st, const struct sup_worker *w)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		st->mounts[st->n_mounts++] = (struct status_mount){
+			.worker = w->id,
+			.path = w->config.mounts[i].path,
+			.peer = w->config.mounts[i].peer,
+			.export_name = w->config.mounts[i].export_name,
+			.served = w->state == SUP_UP && w->stats &&
+				  launch_stat_get(&w->stats->mounts[i].served),
+		};
 }
 
 static void add_totals(struct status *st, const struct sup_worker *w)
@@ -93,7 +103,7 @@ static const char *transport_name(enum launch_transport t)
 	return t < LAUNCH_TRANSPORT_MAX ? names[t] : "?";
 }
 
-static const struct plan_worker *plan_worker_of(const struct agent *a, uint32_t id)
+const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id)
 {
 	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++)
 		if (a->now.plan->workers[i].id == id)
@@ -101,58 +111,33 @@ static const struct plan_worker *plan_worker_of(const struct agent *a, uint32_t 
 	return NULL;
 }
 
-static bool has_path(const struct launch_stats *page, const char *peer)
+static void worker_network(const struct sup_worker *w, char *buf, size_t size)
 {
-	uint64_t n = MIN_OF(launch_stat_get(&page->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+	char network[32] = "";
 
-	for (uint64_t i = 0; i < n; i++) {
-		struct launch_path_stats s = page->paths[i];
-
-		end_texts(&s);
-		if (launch_stat_get(&page->paths[i].up) && strcmp(s.peer, peer) == 0)
-			return true;
-	}
-	return false;
+	if (w->state == SUP_UP && w->stats)
+		status_read_text(w->stats, w->stats->network, network, sizeof(network));
+	snprintf(buf, size, "%s", network[0] ? network : transport_name(w->config.transport));
 }
 
-/* The first mount whose server no path leads to; NULL: there is none. */
-static const struct launch_mount *deserted_mount(const struct sup_worker *w)
-{
-	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		if (!has_path(w->stats, w->config.mounts[i].peer))
-			return &w->config.mounts[i];
-	return NULL;
-}
-
-/* What keeps it from running or serving comes before what makes its network less than it could be.
- */
+/* Why it does not run, or what health.c has found; and what is only to be known. */
 static void reasons(const struct agent *a, const struct sup_worker *w, struct status_process *p)
 {
-	const struct plan_worker *pw = plan_worker_of(a, w->id);
-	const struct launch_mount *deserted = NULL;
-	char network[32] = "", reason[LAUNCH_REASON_MAX] = "";
+	const struct plan_worker *pw = status_plan_worker(a, w->id);
+	const char *health = health_reason(a, w->id);
 
-	snprintf(p->network, sizeof(p->network), "%s", transport_name(w->config.transport));
-	if (w->state == SUP_UP && w->stats) {
-		read_texts(w->stats, network, sizeof(network), reason, sizeof(reason));
-		if (network[0])
-			snprintf(p->network, sizeof(p->network), "%s", network);
-		deserted = deserted_mount(w);
-	}
 	if (w->state != SUP_UP && pw && pw->n_ports == 0)
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 	else if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
 	else if (w->state != SUP_UP && w->reported[0]) /* why it is being started again */
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
-	else if (deserted)
-		snprintf(p->reason, sizeof(p->reason),
-			 "no-peer: no session with %.63s, which serves %.100s", deserted->peer,
-			 deserted->path);
-	else if (reason[0])
-		snprintf(p->reason, sizeof(p->reason), "%s", reason);
-	else if (pw)
-		reason_format(&pw->reason, p->reason, sizeof(p->reason));
+	else if (w->state == SUP_UP && health)
+		snprintf(p->reason, sizeof(p->reason), "%s", health);
+	if (pw && plan_reason_is_note(&pw->reason))
+		reason_format(&pw->reason, p->note, sizeof(p->note));
+	else if (pw && pw->note[0])
+		snprintf(p->note, sizeof(p->note), "%s", pw->note);
 }
 
 static void add_worker(const struct agent *a, struct status *st, const struct sup_worker *w)
@@ -161,7 +146,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 
 	p->id = w->id;
 	snprintf(p->role, sizeof(p->role), "%s", role_name(w->config.role));
-	snprintf(p->state, sizeof(p->state), "%s", sup_state_to_string(w->state));
+	p->serves = w->state == SUP_UP;
 	p->core = (int)w->config.core;
 	p->pid = w->pid;
 	p->memory_bytes = resident_bytes(w->pid);
@@ -171,11 +156,15 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 		p->uptime_s = (clock_now_ns() - w->started_ns) / NSEC_PER_SEC;
 	for (uint32_t i = 0; i < w->config.n_ports; i++)
 		p->ips[p->n_ips++] = w->config.ports[i].ip.addr;
+	worker_network(w, p->network, sizeof(p->network));
 	reasons(a, w, p);
+	snprintf(p->state, sizeof(p->state), "%s",
+		 p->serves && p->reason[0] ? "DEGRADED" : sup_state_to_string(w->state));
+	add_mounts(st, w);
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
 	if (w->state == SUP_UP && w->stats) {
-		add_paths(st, w);
+		st->n_paths += status_read_paths(w, &st->paths[st->n_paths]);
 		add_totals(st, w);
 	}
 }
@@ -186,6 +175,7 @@ static void add_agent(const struct agent *a, struct status *st)
 
 	snprintf(p->role, sizeof(p->role), "MANAGEMENT");
 	snprintf(p->state, sizeof(p->state), "UP");
+	p->serves = true;
 	p->core = -1;
 	p->pid = getpid();
 	p->memory_bytes = resident_bytes(p->pid) +
@@ -270,22 +260,26 @@ void status_done(struct status *st)
 	free(st->processes);
 	free(st->paths);
 	free(st->totals);
+	free(st->mounts);
 	memset(st, 0, sizeof(*st));
 }
 
 static int alloc(const struct agent *a, struct status *st)
 {
-	size_t n_workers = 0, n_up = 0, n_nets = a->now.spec ? a->now.spec->n_nets : 0;
+	size_t n_workers = 0, n_up = 0, n_mounts = 0,
+	       n_nets = a->now.spec ? a->now.spec->n_nets : 0;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
 		n_workers++;
+		n_mounts += w->config.n_mounts;
 		n_up += w->state == SUP_UP;
 	}
 	st->legs = calloc(MAX_OF(n_nets, 1), sizeof(*st->legs));
 	st->processes = calloc(n_workers + 1, sizeof(*st->processes));
 	st->paths = calloc(MAX_OF(n_up * LAUNCH_PATHS_MAX, 1), sizeof(*st->paths));
 	st->totals = calloc(MAX_OF(n_up, 1), sizeof(*st->totals));
-	return st->legs && st->processes && st->paths && st->totals ? 0 : -ENOMEM;
+	st->mounts = calloc(MAX_OF(n_mounts, 1), sizeof(*st->mounts));
+	return st->legs && st->processes && st->paths && st->totals && st->mounts ? 0 : -ENOMEM;
 }
 
 static void add_apply(const struct agent *a, struct status *st)
@@ -316,7 +310,8 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_by = a->applied.by;
 	add_apply(a, &st);
 	st.problems = a->problems.all;
-	st.n_problems = a->problems.n_all;
+	st.n_problems = a->problems.n_degrading;
+	st.n_warnings = a->problems.n_all - a->problems.n_degrading;
 	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)
 		add_leg(a, &st, &a->now.spec->nets[i]);
 	add_agent(a, &st);

@@ -26,7 +26,9 @@ struct status_leg {
 
 struct status_process {
 	uint32_t id; /* 0: the agent itself */
-	char role[16], state[16], network[32], reason[256];
+	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
+	char note[REASON_FORMAT_MAX]; /* a fact that nobody is to do anything about */
+	bool serves;
 	int core;     /* -1: any */
 	bool adopted; /* another agent started it */
 	pid_t pid;
@@ -38,6 +40,12 @@ struct status_process {
 struct status_path {
 	uint32_t worker;
 	struct launch_path_stats s; /* texts ended, whatever the worker wrote */
+};
+
+struct status_mount {
+	uint32_t worker;
+	const char *path, *peer, *export_name; /* borrowed */
+	bool served;
 };
 
 struct status_totals { /* of one worker's page */
@@ -58,15 +66,22 @@ struct status {
 	size_t n_paths;
 	struct status_totals *totals;
 	size_t n_totals;
+	struct status_mount *mounts;
+	size_t n_mounts;
 	unsigned workers_up, workers_total;
 	char apply[120];       /* how the one that is on its way does; "": none is */
-	char *const *problems; /* borrowed from the agent */
-	size_t n_problems;
+	char *const *problems; /* borrowed from the agent; behind the degrading ones its warnings */
+	size_t n_problems, n_warnings;
 };
 
 /* 0 or -ENOMEM. The snapshot is good until the agent's next walk. */
 int status_collect(const struct agent *a, struct status *ret);
 void status_done(struct status *st);
+/* For health.c. A text of a page that its worker may be changing, whole; a worker's paths, with
+ * texts that end: how many; the plan's entry of that worker, NULL: it has none. */
+void status_read_text(const struct launch_stats *page, const char *text, char *buf, size_t size);
+size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX]);
+const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
 /* New references; NULL: out of memory. */
 json_t *status_to_json(const struct status *st);
 json_t *status_processes_to_json(const struct status *st);

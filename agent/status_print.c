@@ -64,47 +64,74 @@ static json_t *path_to_json(const struct status_path *p)
 		"last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
 }
 
-static json_t *lists_to_json(const struct status *st, json_t *legs, json_t *paths, json_t *reasons)
+static json_t *mount_to_json(const struct status_mount *m)
 {
-	bool ok = legs && paths && reasons;
+	return json_pack("{s:o, s:s, s:s, s:I, s:b}", "path", text_to_json(m->path), "peer",
+			 m->peer, "export", m->export_name, "worker", (json_int_t)m->worker,
+			 "served", (int)m->served);
+}
 
+static json_t *reasons_to_json(const struct status *st)
+{
+	json_t *list = json_array();
+
+	if (list && st->apply[0])
+		json_array_append_new(list, text_to_json(st->apply));
+	for (size_t i = 0; list && i < st->n_problems; i++)
+		json_array_append_new(list, text_to_json(st->problems[i]));
+	return list;
+}
+
+/* What does not make the state any worse. */
+static json_t *notes_to_json(const struct status *st)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < st->n_warnings; i++)
+		json_array_append_new(list, text_to_json(st->problems[st->n_problems + i]));
+	for (size_t i = 0; list && i < st->n_processes; i++) {
+		const struct status_process *p = &st->processes[i];
+		char text[REASON_FORMAT_MAX + 24];
+
+		if (!p->note[0])
+			continue;
+		snprintf(text, sizeof(text), "worker %u: %s", p->id, p->note);
+		json_array_append_new(list, text_to_json(text));
+	}
+	return list;
+}
+
+/* Adds the lists; false: out of memory. */
+static bool add_lists(const struct status *st, json_t *o)
+{
+	json_t *legs = json_array(), *mounts = json_array(), *paths = json_array();
+	bool ok = json_object_set_new(o, "legs", legs) == 0;
+
+	ok = json_object_set_new(o, "mounts", mounts) == 0 && ok;
+	ok = json_object_set_new(o, "paths", paths) == 0 && ok;
 	for (size_t i = 0; ok && i < st->n_legs; i++)
 		ok = append(legs, leg_to_json(&st->legs[i], false));
+	for (size_t i = 0; ok && i < st->n_mounts; i++)
+		ok = append(mounts, mount_to_json(&st->mounts[i]));
 	for (size_t i = 0; ok && i < st->n_paths; i++)
 		ok = append(paths, path_to_json(&st->paths[i]));
-	if (ok && st->apply[0])
-		ok = append(reasons, text_to_json(st->apply));
-	for (size_t i = 0; ok && i < st->n_problems; i++)
-		ok = append(reasons, text_to_json(st->problems[i]));
-	for (size_t i = 0; ok && i < st->n_processes; i++) {
-		const struct status_process *p = &st->processes[i];
-		char text[320];
-
-		if (!p->reason[0])
-			continue;
-		snprintf(text, sizeof(text), "worker %u: %s", p->id, p->reason);
-		ok = append(reasons, text_to_json(text));
-	}
-	return ok ? json_true() : NULL;
+	return ok && json_object_set_new(o, "reasons", reasons_to_json(st)) == 0 &&
+	       json_object_set_new(o, "notes", notes_to_json(st)) == 0;
 }
 
 json_t *status_to_json(const struct status *st)
 {
-	json_t *legs = json_array(), *paths = json_array(), *reasons = json_array();
+	json_t *o = json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I, s:s}, s:{s:I, s:I}}", "host",
+			      text_to_json(st->host), "version", PLENUM_VERSION, "state", st->state,
+			      "applied", "number", (json_int_t)st->applied_number, "time",
+			      time_to_json(st->applied_time_s), "steps",
+			      (json_int_t)st->applied_steps, "by", st->applied_by, "workers", "up",
+			      (json_int_t)st->workers_up, "total", (json_int_t)st->workers_total);
 
-	if (!lists_to_json(st, legs, paths, reasons)) {
-		json_decref(legs);
-		json_decref(paths);
-		json_decref(reasons);
-		return NULL;
-	}
-	return json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I, s:s}, s:o, s:{s:I, s:I}, s:o, s:o}",
-			 "host", text_to_json(st->host), "version", PLENUM_VERSION, "state",
-			 st->state, "applied", "number", (json_int_t)st->applied_number, "time",
-			 time_to_json(st->applied_time_s), "steps", (json_int_t)st->applied_steps,
-			 "by", st->applied_by, "legs", legs, "workers", "up",
-			 (json_int_t)st->workers_up, "total", (json_int_t)st->workers_total,
-			 "paths", paths, "reasons", reasons);
+	if (o && add_lists(st, o))
+		return o;
+	json_decref(o);
+	return NULL;
 }
 
 static json_t *process_to_json(const struct status *st, const struct status_process *p)
@@ -116,13 +143,14 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 		json_array_append_new(ips,
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
-	return json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o}", "id",
-			 text_to_json(id), "host", text_to_json(st->host), "role", p->role, "ips",
-			 ips, "status", p->state, "network", text_to_json(p->network), "core",
-			 p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
+	return json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:o}",
+			 "id", text_to_json(id), "host", text_to_json(st->host), "role", p->role,
+			 "ips", ips, "status", p->state, "network", text_to_json(p->network),
+			 "core", p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
 			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
 			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "adopted",
-			 (int)p->adopted, "reason", text_to_json(p->reason));
+			 (int)p->adopted, "reason", text_to_json(p->reason), "note",
+			 text_to_json(p->note));
 }
 
 json_t *status_processes_to_json(const struct status *st)
@@ -172,7 +200,11 @@ static void metrics_workers(FILE *f, const struct status *st)
 	metric(f, "worker_up", "gauge", "Whether the worker serves.");
 	for (size_t i = 1; i < st->n_processes; i++)
 		fprintf(f, "plenum_worker_up{worker=\"%u\",role=\"%s\"} %d\n", st->processes[i].id,
-			st->processes[i].role, strcmp(st->processes[i].state, "UP") == 0);
+			st->processes[i].role, st->processes[i].serves);
+	metric(f, "worker_degraded", "gauge", "Whether it serves, but less than it was asked to.");
+	for (size_t i = 1; i < st->n_processes; i++)
+		fprintf(f, "plenum_worker_degraded{worker=\"%u\"} %d\n", st->processes[i].id,
+			st->processes[i].serves && st->processes[i].reason[0]);
 	metric(f, "worker_restarts_total", "counter", "Starts after a death.");
 	for (size_t i = 1; i < st->n_processes; i++)
 		fprintf(f, "plenum_worker_restarts_total{worker=\"%u\"} %" PRIu64 "\n",
@@ -217,6 +249,19 @@ static void metrics_totals(FILE *f, const struct status *st)
 				st->totals[i].worker,
 				counter_get(&st->totals[i], counters[c].offset));
 	}
+}
+
+static void metrics_mounts(FILE *f, const struct status *st)
+{
+	char path[256];
+
+	metric(f, "mount_served", "gauge", "Whether programs on the mount are served.");
+	for (size_t i = 0; i < st->n_mounts; i++)
+		fprintf(f,
+			"plenum_mount_served{mount=\"%s\",peer=\"%s\",export=\"%s\",worker=\"%u\"} "
+			"%d\n",
+			label_text(st->mounts[i].path, path, sizeof(path)), st->mounts[i].peer,
+			st->mounts[i].export_name, st->mounts[i].worker, st->mounts[i].served);
 }
 
 static void metrics_paths(FILE *f, const struct status *st)
@@ -279,6 +324,7 @@ char *status_to_metrics(const struct status *st)
 			label_text(st->legs[i].name, name, sizeof(name)), st->legs[i].state,
 			strcmp(st->legs[i].state, "usable") == 0);
 	metrics_workers(f, st);
+	metrics_mounts(f, st);
 	metrics_totals(f, st);
 	metrics_paths(f, st);
 	if (fclose(f) == 0)

@@ -260,6 +260,7 @@ void walk_conclude(struct agent *a, int error)
 		fail(a, error);
 	w->error = error;
 	pace_repairs(a);
+	health_look(a);
 	agent_update_state(a);
 	if (w->n_steps > 0 || (error >= 0 && w->trigger != WALK_KERNEL))
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",

@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 6
+#define LAUNCH_VERSION 7
 
 /*
  * Inherited descriptors. All others are closed.
@@ -211,6 +211,11 @@ struct launch_path_stats {
 	uint64_t lost_packets, retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress at the last failover */
 };
+struct launch_mount_stats {		/* in the order of the configuration */
+	uint64_t served;		/* 1: its server is connected and answers; 0: not */
+	char reason[LAUNCH_REASON_MAX]; /* what the server said when it refused, "code: sentence";
+					 * "" where it has said nothing */
+};
 struct launch_stats {
 	uint32_t magic, version;
 	uint64_t seq;
@@ -225,6 +230,7 @@ struct launch_stats {
 	char network[32]; /* "UDP", "DPDK", "DPDK-INTERRUPT"; "/ RDMA" added where used */
 	char reason[LAUNCH_REASON_MAX]; /* why the network is less than asked; "" where it is not */
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
 };
 
 static inline void launch_stat_add(uint64_t *counter, uint64_t n)

@@ -24,6 +24,17 @@ static void add_core(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "%s", "");
 }
 
+/* A note is for those who wonder, where there is no reason to worry. */
+static void add_reason(struct ctl_table *t, const json_t *process)
+{
+	const char *note = ctl_text(process, "note");
+
+	if (*ctl_text(process, "reason") || !*note)
+		ctl_table_add(t, "%s", ctl_text(process, "reason"));
+	else
+		ctl_table_add(t, "(%s)", note);
+}
+
 static int print_processes(const json_t *o)
 {
 	static const char *const headings[] = {"ID",	  "HOST", "ROLE",   "IPS",    "STATUS",
@@ -46,7 +57,7 @@ static int print_processes(const json_t *o)
 			      ctl_format_bytes(ctl_int(p, "memory_bytes"), memory, sizeof(memory)));
 		ctl_table_add(&t, "%s",
 			      ctl_format_seconds(ctl_int(p, "uptime_s"), uptime, sizeof(uptime)));
-		ctl_table_add(&t, "%s", ctl_text(p, "reason"));
+		add_reason(&t, p);
 	}
 	return ctl_table_print(&t);
 }
@@ -153,6 +164,23 @@ static int print_paths(const json_t *paths)
 	return ctl_table_print(&t);
 }
 
+static int print_mounts(const json_t *mounts)
+{
+	static const char *const headings[] = {"MOUNT", "FROM", "WORKER", "STATE"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach (mounts, i, m) {
+		ctl_table_add(&t, "%s", ctl_text(m, "path"));
+		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(m, "worker"));
+		ctl_table_add(&t, "%s",
+			      json_is_true(json_object_get(m, "served")) ? "served" : "waits");
+	}
+	return ctl_table_print(&t);
+}
+
 static void print_field(const char *name, const char *value)
 {
 	printf("%-9s ", name);
@@ -160,12 +188,23 @@ static void print_field(const char *name, const char *value)
 	putchar('\n');
 }
 
+static void print_texts(const char *name, const json_t *texts)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach (texts, i, text)
+		print_field(i ? "" : name, json_is_string(text) ? json_string_value(text) : "?");
+}
+
 static int print_status(const json_t *o)
 {
-	const json_t *applied = json_object_get(o, "applied"), *reason;
+	static const struct {
+		const char *key;
+		int (*print)(const json_t *list);
+	} tables[] = {{"legs", print_legs}, {"mounts", print_mounts}, {"paths", print_paths}};
+	const json_t *applied = json_object_get(o, "applied");
 	const json_t *workers = json_object_get(o, "workers");
-	const json_t *paths = json_object_get(o, "paths"), *legs = json_object_get(o, "legs");
-	const json_t *reasons = json_object_get(o, "reasons");
 	int r = CTL_OK;
 	size_t i;
 
@@ -184,16 +223,15 @@ static int print_status(const json_t *o)
 	if (json_is_true(json_object_get(o, "staged")))
 		print_field("Staged:", "changes that wait for 'plenum apply'; 'plenum config diff' "
 				       "shows them");
-	json_array_foreach (reasons, i, reason)
-		print_field(i ? "" : "Reasons:",
-			    json_is_string(reason) ? json_string_value(reason) : "?");
-	if (json_array_size(legs) > 0) {
+	print_texts("Reasons:", json_object_get(o, "reasons"));
+	print_texts("Notes:", json_object_get(o, "notes"));
+	for (i = 0; i < ARRAY_SIZE(tables) && r == CTL_OK; i++) {
+		const json_t *list = json_object_get(o, tables[i].key);
+
+		if (json_array_size(list) == 0)
+			continue;
 		putchar('\n');
-		r = print_legs(legs);
-	}
-	if (r == CTL_OK && json_array_size(paths) > 0) {
-		putchar('\n');
-		r = print_paths(paths);
+		r = tables[i].print(list);
 	}
 	return r;
 }
@@ -203,10 +241,11 @@ static bool is_false(const json_t *o, const char *key)
 	return json_is_false(json_object_get(o, key));
 }
 
-/* As far as the agent's answer says: its state, and that of workers, legs and paths. */
+/* The state follows from all the rest; but one that has just begun may not count yet, nor does a
+ * carrier that is just lost. */
 static bool is_well(const json_t *o)
 {
-	const json_t *workers = json_object_get(o, "workers"), *leg, *path;
+	const json_t *workers = json_object_get(o, "workers"), *leg, *mount;
 	bool well = strcmp(ctl_text(o, "state"), "running") == 0 &&
 		    ctl_int(workers, "up") == ctl_int(workers, "total");
 	size_t i;
@@ -217,8 +256,8 @@ static bool is_well(const json_t *o)
 		well = well && !is_false(leg, "carrier") &&
 		       (!*state || strcmp(state, "usable") == 0);
 	}
-	json_array_foreach (json_object_get(o, "paths"), i, path)
-		well = well && !is_false(path, "up");
+	json_array_foreach (json_object_get(o, "mounts"), i, mount)
+		well = well && !is_false(mount, "served");
 	return well;
 }
 

@@ -18,6 +18,7 @@ struct front_mount {
 	uint64_t timeouts_seen;
 	bool absence_reported; /* once until the peer is back */
 	int refusal_reported;  /* so is a refusal, each code */
+	char refusal[LAUNCH_REASON_MAX];
 };
 
 struct front_end {
@@ -184,6 +185,24 @@ static void report_absence(struct worker *w, unsigned i)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }
 
+/* The agent reads there whether programs on the mount are served, and why not. */
+static void mount_publish(struct worker *w, unsigned i)
+{
+	const struct front_mount *m = &end_of(w)->mounts[i];
+	bool served = fuse_front_is_ready(m->front);
+	const char *why = served || !m->refusal_reported ? "" : m->refusal;
+	struct launch_mount_stats *st = &w->stats->mounts[i];
+
+	launch_stat_set(&st->served, served);
+	if (strcmp(st->reason, why) == 0)
+		return;
+	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELAXED);
+	/* Partner: as in worker_stats_publish. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	snprintf(st->reason, sizeof(st->reason), "%s", why);
+	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELEASE);
+}
+
 static uint64_t front_tick(struct worker *w)
 {
 	uint64_t due = UINT64_MAX;
@@ -191,6 +210,7 @@ static uint64_t front_tick(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
 		due = MIN_OF(due, fuse_front_tick(end_of(w)->mounts[i].front, w->now_ns));
 		report_absence(w, i);
+		mount_publish(w, i);
 	}
 	return due;
 }
@@ -230,13 +250,20 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 
 	ip_addr_format(&from.ip, ip, sizeof(ip));
 	if (code == -EREMCHG)
-		snprintf(text, size, "the peer at %s calls itself %s, the file says %.40s", ip,
+		snprintf(text, size,
+			 "wrong-peer: the peer at %s calls itself %.30s, the file says %.30s", ip,
 			 word[0] ? word : "otherwise", m->peer);
 	else if (code == -ENOENT)
-		snprintf(text, size, "%.64s: has no export '%.64s'; write one of its own", m->peer,
-			 m->export_name);
+		snprintf(text, size, "no-export: %.30s has no export '%.30s'; write one of its own",
+			 m->peer, m->export_name);
+	else if (code == -EACCES || code == -EPERM)
+		snprintf(text, size, "not-allowed: %.30s does not let this host use export '%.30s'",
+			 m->peer, m->export_name);
+	else if (code == -EKEYREJECTED)
+		snprintf(text, size, "wrong-key: %.30s (%s) has another cluster secret", m->peer,
+			 ip);
 	else
-		snprintf(text, size, "%.64s: refuses export '%.64s': %.64s", m->peer,
+		snprintf(text, size, "refused: %.30s refuses export '%.30s': %.40s", m->peer,
 			 m->export_name, strerror(-code));
 }
 
@@ -254,6 +281,7 @@ static bool front_report_refusal(struct worker *w, struct rudp_session *s, int c
 	m->refusal_reported = code;
 	refusal_format(&w->cfg->mounts[i], s, code, text, sizeof(text));
 	snprintf(w->peer_why, sizeof(w->peer_why), "%.*s", LAUNCH_REASON_MAX - 1, text);
+	memcpy(m->refusal, w->peer_why, sizeof(m->refusal));
 	worker_reason_publish(w);
 	log_warning("%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);

@@ -85,6 +85,10 @@ struct plan_worker {
 	size_t n_exports;
 };
 
+/* Whether a worker's reason is a fact of this host and build that nobody is to do anything about,
+ * such as a device without VFs under `auto`: a note beside its reasons. */
+bool plan_reason_is_note(const struct reason *r);
+
 /* What an apply does besides the steps: workers that start, stop or restart, mounts that come or
  * go, exports that change. plan_build knows nothing of these; who runs them adds them. */
 struct plan_action {

@@ -269,6 +269,12 @@ static bool worker_has_port(const struct plan_worker *w, const char *leg)
 	return false;
 }
 
+bool plan_reason_is_note(const struct reason *r)
+{
+	return strcmp(r->code, "no-vf") == 0 || strcmp(r->code, "vf-unused") == 0 ||
+	       strcmp(r->code, "kernel-interface") == 0;
+}
+
 /* Why the transport is not the best one may be said of the legs that are there; that one is missing
  * comes before it. What failed on this host comes before both. */
 static bool reason_may_wait(const struct plan_worker *w)

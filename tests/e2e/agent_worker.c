@@ -213,6 +213,8 @@ int main(void)
 	stats->magic = LAUNCH_MAGIC;
 	stats->version = LAUNCH_VERSION;
 	snprintf(stats->network, sizeof(stats->network), "UDP");
+	for (uint32_t i = 0; i < config.n_mounts; i++)
+		launch_stat_set(&stats->mounts[i].served, 1);
 	if (asked("hold"))
 		hold();
 	if (asked("other-version"))

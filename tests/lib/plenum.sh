@@ -20,8 +20,8 @@ agent_start() {
 		{ PLENUM_MODULE_DIR='$LAB_BUILD/dataplane/.libs' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 & }"
 }
 
-workers_up() { # workers_up HOST: has it workers, and are all up?
-	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP")' processes | grep -q true
+workers_up() { # workers_up HOST: has it workers, and do all run?
+	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP" or . == "DEGRADED")' processes | grep -q true
 }
 
 worker() { # worker HOST FIELD: of its first worker

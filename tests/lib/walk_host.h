@@ -173,6 +173,7 @@ static inline int teardown(void **state)
 	plan_failures_clear(&a->failures);
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);
+	health_done(&a->health);
 	store_done(&a->store);
 	rundir_done(&a->rundir);
 	free(a->journal);

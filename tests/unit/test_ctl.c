@@ -251,9 +251,10 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 /* One answer for each thing that can be wrong, and one where all is well. */
 static void test_status_exits_by_health(void **state)
 {
-#define STATUS(state, up, leg, path)                                                       \
+#define STATUS(state, up, leg, served)                                                     \
 	"{\"state\":\"" state "\",\"workers\":{\"up\":" up ",\"total\":2},\"legs\":[{" leg \
-	"}],\"paths\":[{\"up\":" path "}],\"reasons\":[\"worker 1: no-hugepages\"]}"
+	"}],\"mounts\":[{\"served\":" served "}],\"paths\":[{\"up\":false}],"              \
+	"\"reasons\":[],\"notes\":[\"worker 1: no-vf\"]}"
 	static const struct {
 		const char *reply;
 		int exit;

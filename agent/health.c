@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of what is less than asked for: how it is filled from each worker, and how long
+ * something must last to be in it. */
+#include "agent/health.h"
+#include "agent/agent.h"
+#include "agent/status.h"
+#include "netcfg/base/file.h"
+#include <stdio.h>
+#include <string.h>
+
+/* How long each may last before it counts. */
+#define RESTART_NS (3 * NSEC_PER_SEC) /* of a worker, unseen by programs */
+#define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is there, or again */
+#define PATH_NS (1 * NSEC_PER_SEC)    /* until a path is left for good */
+#define ARP_BYTES_MAX (1U << 20)
+
+struct look { /* one look at everything */
+	struct agent *a;
+	const struct sup_worker *w;
+	uint64_t now;
+	char *arp; /* NULL: not read yet */
+};
+
+/* ---- the list ---- */
+
+static struct health_entry *find(struct health *h, uint32_t worker, enum health_kind kind,
+				 const char *key)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].worker == worker && h->entries[i].kind == kind &&
+		    strcmp(h->entries[i].key, key) == 0)
+			return &h->entries[i];
+	return NULL;
+}
+
+static struct health_entry *add(struct health *h)
+{
+	if (h->n == h->cap) {
+		size_t cap = MAX_OF(2 * h->cap, 16);
+		struct health_entry *grown = reallocarray(h->entries, cap, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		h->entries = grown;
+		h->cap = cap;
+	}
+	return &h->entries[h->n++];
+}
+
+static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_kind kind,
+				 const char *key, const char *text)
+{
+	struct health *h = &l->a->health;
+	struct health_entry *e = find(h, l->w->id, kind, key);
+
+	if (!e) {
+		e = add(h);
+		if (!e) /* without memory for it, it is not said */
+			return NULL;
+		*e = (struct health_entry){
+			.worker = l->w->id, .kind = kind, .due_ns = l->now + hold_ns};
+		snprintf(e->key, sizeof(e->key), "%s", key);
+	}
+	e->seen = true;
+	snprintf(e->text, sizeof(e->text), "%s", text);
+	return e;
+}
+
+static void drop_unseen(struct health *h)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].seen)
+			h->entries[kept++] = h->entries[i];
+	h->n = kept;
+	for (size_t i = 0; i < h->n; i++)
+		h->entries[i].seen = false;
+}
+
+const char *health_reason(const struct agent *a, uint32_t worker)
+{
+	const struct health_entry *best = NULL;
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		if (e->worker == worker && e->due_ns <= now && (!best || e->kind < best->kind))
+			best = e;
+	}
+	return best ? best->text : NULL;
+}
+
+/* ---- what there is to say of one worker ---- */
+
+/* Who asks pays: only for those that do not answer. */
+static const char *arp_table(struct look *l)
+{
+	size_t len;
+
+	if (!l->arp && file_read("/proc/net/arp", ARP_BYTES_MAX, &l->arp, &len) < 0)
+		l->arp = strdup("");
+	return l->arp;
+}
+
+static void look_at_process(struct look *l)
+{
+	const struct sup_worker *w = l->w;
+	const char *why = w->reason[0] ? w->reason : w->reported;
+	char text[HEALTH_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "is %s%s%.250s", sup_state_to_string(w->state),
+		 why[0] ? ": " : "", why);
+	note(l, w->state == SUP_FAILED ? 0 : RESTART_NS, HEALTH_STATE, "", text);
+}
+
+/* Its own word first: that it was refused, and why. */
+static void look_at_mount(struct look *l, uint32_t i)
+{
+	const struct launch_mount *m = &l->w->config.mounts[i];
+	char text[HEALTH_TEXT_MAX], why[HEALTH_TEXT_MAX], refusal[LAUNCH_REASON_MAX];
+
+	if (launch_stat_get(&l->w->stats->mounts[i].served))
+		return;
+	status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal, sizeof(refusal));
+	if (refusal[0])
+		snprintf(why, sizeof(why), "%s", refusal);
+	else
+		health_explain_silence(&l->w->config, m, &l->a->carriers, arp_table(l), why,
+				       sizeof(why));
+	snprintf(text, sizeof(text), "%.240s (for %.64s)", why, m->path);
+	note(l, refusal[0] ? 0 : MOUNT_NS, HEALTH_MOUNT, m->path, text);
+}
+
+static const struct launch_port *port_of(const struct sup_worker *w, const char *leg)
+{
+	for (uint32_t i = 0; i < w->config.n_ports; i++)
+		if (strcmp(w->config.ports[i].leg, leg) == 0)
+			return &w->config.ports[i];
+	return NULL;
+}
+
+static void look_at_carriers(struct look *l)
+{
+	for (uint32_t i = 0; i < l->w->config.n_ports; i++) {
+		const struct launch_port *p = &l->w->config.ports[i];
+		struct health_entry *e;
+		char text[HEALTH_TEXT_MAX];
+
+		if (carriers_usable(&l->a->carriers, p->ifindex))
+			continue;
+		snprintf(text, sizeof(text), "no-carrier: %.63s (%.15s) has no carrier", p->leg,
+			 p->ifname);
+		e = note(l, 0, HEALTH_CARRIER, p->leg, text);
+		if (e)
+			e->told_elsewhere = true;
+	}
+}
+
+/* A client that is away altogether is no fault of the server that remembers it; of a server that
+ * is, the mount says it. */
+static bool peer_is_there(const struct sup_worker *w, const struct status_path *paths, size_t n,
+			  const char *peer)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		if (strcmp(w->config.mounts[i].peer, peer) == 0)
+			return launch_stat_get(&w->stats->mounts[i].served);
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
+			return true;
+	return false;
+}
+
+/* One line a leg and peer, however many paths there are between them. */
+static void look_at_paths(struct look *l)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = status_read_paths(l->w, paths);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct launch_path_stats *s = &paths[i].s;
+		const struct launch_port *port = port_of(l->w, s->leg);
+		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+
+		if (s->up || !port || !carriers_usable(&l->a->carriers, port->ifindex) ||
+		    !peer_is_there(l->w, paths, n, s->peer))
+			continue;
+		health_explain_path(&l->w->config, port, s->peer, s->remote, arp_table(l), why,
+				    sizeof(why));
+		snprintf(key, sizeof(key), "%s %s", s->leg, s->peer);
+		note(l, PATH_NS, HEALTH_PATH, key, why);
+	}
+}
+
+/* What its own page says: a port that could not be opened, frames that do not pass. */
+static void look_at_page(struct look *l)
+{
+	char text[LAUNCH_REASON_MAX];
+
+	status_read_text(l->w->stats, l->w->stats->reason, text, sizeof(text));
+	for (uint32_t i = 0; text[0] && i < l->w->config.n_mounts; i++) {
+		char refusal[LAUNCH_REASON_MAX];
+
+		status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal,
+				 sizeof(refusal));
+		if (strcmp(refusal, text) == 0)
+			return;
+	}
+	if (text[0])
+		note(l, 0, HEALTH_PAGE, "", text);
+}
+
+static void look_at_plan(struct look *l)
+{
+	const struct plan_worker *pw = status_plan_worker(l->a, l->w->id);
+	char text[REASON_FORMAT_MAX];
+	struct health_entry *e;
+
+	if (!pw || !reason_is_set(&pw->reason) || plan_reason_is_note(&pw->reason))
+		return;
+	e = note(l, 0, HEALTH_PLAN, "", reason_format(&pw->reason, text, sizeof(text)));
+	if (e)
+		e->told_elsewhere = strncmp(text, "leg-missing", 11) == 0;
+}
+
+static void look_at_worker(struct look *l)
+{
+	if (l->w->state != SUP_UP || !l->w->stats) {
+		look_at_process(l);
+		return;
+	}
+	for (uint32_t i = 0; i < l->w->config.n_mounts; i++)
+		look_at_mount(l, i);
+	look_at_carriers(l);
+	look_at_page(l);
+	look_at_paths(l);
+	look_at_plan(l);
+}
+
+/* ---- the whole ---- */
+
+static void tell(struct agent *a, uint64_t now)
+{
+	json_t *list = json_array();
+	char text[HEALTH_TEXT_MAX + 24];
+
+	for (size_t i = 0; list && i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		if (e->told_elsewhere || e->due_ns > now)
+			continue;
+		snprintf(text, sizeof(text), "worker %u: %s", e->worker, e->text);
+		json_array_append_new(list, json_string(text));
+	}
+	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list)) {
+		agent_update_state(a);
+		status_publish(a);
+	}
+	json_decref(list);
+}
+
+void health_look(struct agent *a)
+{
+	struct look l = {.a = a, .now = clock_now_ns()};
+	bool any = false;
+
+	for (l.w = sup_first(a->sup); l.w; l.w = l.w->next) {
+		if (!l.w->wanted)
+			continue;
+		any = true;
+		look_at_worker(&l);
+	}
+	free(l.arp);
+	drop_unseen(&a->health);
+	tell(a, l.now);
+	if (any && a->health.timer && !loop_timer_armed(a->health.timer))
+		loop_timer_arm(a->health.timer, HEALTH_LOOK_NS);
+}
+
+static int on_timer(void *user)
+{
+	health_look(user);
+	return 0;
+}
+
+int health_init(struct agent *a)
+{
+	return loop_add_timer(a->loop, NSEC_PER_SEC / 4, on_timer, a, &a->health.timer);
+}
+
+void health_done(struct health *h)
+{
+	loop_source_free(h->timer);
+	free(h->entries);
+	*h = (struct health){0};
+}
