@@ -26,6 +26,7 @@
 struct rig {
 	char dir[64];
 	int root_fd, state_fd, key_fd;
+	uint32_t worker_id;
 	struct fuse_hands *hands;
 	unsigned mount; /* in the journal */
 	uint8_t *arena;
@@ -37,7 +38,7 @@ static const uint8_t rig_mount_id[16] = {42};
 static inline void rig_pool_start(struct rig *g)
 {
 	struct fuse_hands_config cfg = {
-		.worker_id = 7,
+		.worker_id = g->worker_id,
 		.key_fd = g->key_fd,
 		.n_exports = 1,
 		.exports = {{.name = "scratch", .state_fd = g->state_fd}},
