@@ -54,14 +54,15 @@ static json_t *path_to_json(const struct status_path *p)
 	const struct launch_path_stats *s = &p->s;
 
 	return json_pack(
-		"{s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:f}", "worker",
-		(json_int_t)p->worker, "leg", text_to_json(s->leg), "local", text_to_json(s->local),
-		"remote", text_to_json(s->remote), "peer", text_to_json(s->peer), "up",
-		(int)(s->up != 0), "standby", (int)(s->standby != 0), "srtt_us",
-		(double)s->srtt_ns / NSEC_PER_USEC, "cwnd_bytes", (json_int_t)s->cwnd_bytes,
-		"tx_bytes", (json_int_t)s->tx_bytes, "rx_bytes", (json_int_t)s->rx_bytes,
-		"retransmits", (json_int_t)s->retransmits, "failovers", (json_int_t)s->failovers,
-		"last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
+		"{s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+		"worker", (json_int_t)p->worker, "leg", text_to_json(s->leg), "local",
+		text_to_json(s->local), "remote", text_to_json(s->remote), "peer",
+		text_to_json(s->peer), "up", (int)(s->up != 0), "standby", (int)(s->standby != 0),
+		"srtt_us", (double)s->srtt_ns / NSEC_PER_USEC, "mtu", (json_int_t)s->mtu,
+		"cwnd_bytes", (json_int_t)s->cwnd_bytes, "tx_bytes", (json_int_t)s->tx_bytes,
+		"rx_bytes", (json_int_t)s->rx_bytes, "retransmits", (json_int_t)s->retransmits,
+		"failovers", (json_int_t)s->failovers, "last_pause_ms",
+		(double)s->last_pause_ns / NSEC_PER_MSEC);
 }
 
 static json_t *mount_to_json(const struct status_mount *m)

@@ -169,6 +169,7 @@ enum launch_msg_type {
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
 	LAUNCH_EVENT_PATH_UP,
+	LAUNCH_EVENT_PATH_MTU, /* packets of another size than before arrive */
 	LAUNCH_EVENT_PEER_UP,
 	LAUNCH_EVENT_PEER_LOST,
 	LAUNCH_EVENT_PEER_REFUSED,
@@ -201,10 +202,21 @@ enum launch_exit {
  * The statistics page. Single writer (the worker), any number of readers. Counters are 64-bit,
  * aligned, stored and loaded relaxed; `seq` is odd while the text fields change (seqlock).
  */
+enum launch_path_state {
+	LAUNCH_PATH_JOINING, /* nobody has answered on it yet */
+	LAUNCH_PATH_UP,
+	LAUNCH_PATH_SUSPECT, /* silent for a moment: still up, nothing new is sent on it */
+	LAUNCH_PATH_DOWN,
+	LAUNCH_PATH_STATE_MAX
+};
 struct launch_path_stats {
 	char local[IP_ADDR_STR_MAX], remote[IP_ADDR_STR_MAX];
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
-	uint64_t up;	  /* 1 healthy, 0 not */
+	uint64_t up;	/* 1 healthy, 0 not */
+	uint64_t state; /* enum launch_path_state */
+	/* Bytes of IP packet: in use; what was found to arrive; what both hosts' links take. Where
+	 * the latter two differ, the fabric carries less than the hosts: `reason` says so. */
+	uint64_t mtu, mtu_found, mtu_most;
 	uint64_t standby; /* 1: usable, but carries load only when no better path is up */
 	uint64_t srtt_ns, cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;

@@ -135,8 +135,8 @@ static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
 static int print_paths(const json_t *paths)
 {
 	static const char *const headings[] = {
-		"WORKER", "LEG",  "LOCAL",    "REMOTE", "PEER",	     "STATE",	  "RTT",
-		"WINDOW", "SENT", "RECEIVED", "RESENT", "FAILOVERS", "LAST PAUSE"};
+		"WORKER", "LEG",    "LOCAL", "REMOTE",	 "PEER",   "STATE",	"RTT",
+		"MTU",	  "WINDOW", "SENT",  "RECEIVED", "RESENT", "FAILOVERS", "LAST PAUSE"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *p;
 	size_t i;
@@ -151,6 +151,7 @@ static int print_paths(const json_t *paths)
 		ctl_table_add(&t, "%s", ctl_text(p, "peer"));
 		ctl_table_add(&t, "%s", path_state(p));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "mtu"));
 		add_bytes(&t, p, "cwnd_bytes");
 		add_bytes(&t, p, "tx_bytes");
 		add_bytes(&t, p, "rx_bytes");

@@ -133,7 +133,7 @@ static int config_check(const struct rudp_config *cfg)
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
 		const struct rudp_port_info *p = &cfg->ports[i];
 
-		if (p->mtu < 1280 || p->local.port == 0 ||
+		if (p->mtu < RUDP_MTU_BASE || p->local.port == 0 ||
 		    (p->local.ip.family != AF_INET && p->local.ip.family != AF_INET6) ||
 		    p->prefix_len > ip_addr_bits(&p->local.ip))
 			return -EINVAL;
@@ -174,10 +174,9 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 		x += 0x9e3779b97f4a7c15ULL;
 		r->key[i] = (x ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
 	}
-	r->mtu = WIRE_PACKET_BYTES_MAX;
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
-		r->mtu = (uint16_t)MIN_OF(r->mtu, cfg->ports[i].mtu);
-		r->any_v6 |= cfg->ports[i].local.ip.family == AF_INET6;
+		r->cfg.ports[i].mtu = MIN_OF(cfg->ports[i].mtu, WIRE_PACKET_BYTES_MAX);
+		r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[i].mtu);
 	}
 	r->n_sessions = r->lim.sessions;
 	r->sessions = calloc(r->n_sessions, sizeof(*r->sessions));
@@ -458,11 +457,15 @@ static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		.remote = p->remote,
 		.up = p->state == PATH_UP,
 		.standby = p->standby,
+		.joining = p->state == PATH_JOINING,
+		.suspect = p->state == PATH_UP && p->suspect,
 		.srtt_ns = p->rtt.srtt,
 		.rto_ns = rudp_path_rto(s, p),
 		.cwnd_bytes = p->cc.cwnd,
 		.in_flight_bytes = p->sent.in_flight,
-		.mtu = s->mtu,
+		.mtu = p->mtu.now,
+		.mtu_found = p->mtu.found,
+		.mtu_most = p->mtu.most,
 		.tx_packets = p->tx_packets,
 		.tx_bytes = p->tx_bytes,
 		.rx_packets = p->rx_packets,

@@ -53,6 +53,7 @@ enum rudp_event {
 	RUDP_SESSION_CLOSED, /* the peer said goodbye, or rudp_session_close was called */
 	RUDP_PATH_UP,
 	RUDP_PATH_DOWN, /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
+	RUDP_PATH_MTU,	/* another size of packets was found to arrive; code = it */
 	RUDP_EVENT_MAX
 };
 
@@ -152,8 +153,12 @@ struct rudp_path_info {
 	unsigned port;
 	struct datagram_addr remote;
 	bool up, standby;
+	bool joining, suspect; /* nobody has answered on it yet; it is up, but silent */
 	uint64_t srtt_ns, rto_ns;
-	uint32_t cwnd_bytes, in_flight_bytes, mtu;
+	uint32_t cwnd_bytes, in_flight_bytes;
+	/* Bytes of IP packet: in use now; what the last search found to arrive; what both hosts
+	 * take. */
+	uint32_t mtu, mtu_found, mtu_most;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
 	uint64_t last_pause_ns;
 };

@@ -371,8 +371,7 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	struct rx_msg *m = &slot->rx;
-	uint64_t bit = 1ULL << (d->chunk_index & 63);
-	uint64_t *word = &m->got[d->chunk_index >> 6];
+	unsigned fresh = 0;
 
 	if (!m->active) {
 		if (rx_begin(s, slot, d->msg_len))
@@ -381,13 +380,19 @@ static int chunk_store(struct rudp_session *s, struct slot *slot, const struct w
 	} else if (m->len != d->msg_len || m->chunk_bytes != d->chunk_bytes) {
 		return -EBADMSG;
 	}
-	if (*word & bit)
+	for (unsigned i = d->chunk_index; i < d->chunk_index + d->n_carried; i++) {
+		uint64_t bit = 1ULL << (i & 63);
+
+		fresh += !(m->got[i >> 6] & bit);
+		m->got[i >> 6] |= bit;
+	}
+	if (fresh == 0)
 		return 0;
-	*word |= bit;
-	if (d->payload_len)
+	if (d->payload_len) /* what is here already is written once more, alike */
 		memcpy(m->buf + (size_t)d->chunk_index * d->chunk_bytes, d->payload,
 		       d->payload_len);
-	return ++m->n_got == m->n_chunks;
+	m->n_got = (uint16_t)(m->n_got + fresh);
+	return m->n_got == m->n_chunks;
 }
 
 static int response_rx(struct rudp_session *s, struct slot *slot, const struct wire_data *d)

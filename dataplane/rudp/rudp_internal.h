@@ -21,6 +21,7 @@
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/rudp/rudp_acks.h"
 #include "dataplane/rudp/rudp_cc.h"
+#include "dataplane/rudp/rudp_mtu.h"
 #include "dataplane/rudp/rudp_rtt.h"
 #include "dataplane/rudp/rudp_secure.h"
 #include "dataplane/rudp/rudp_sent.h"
@@ -176,6 +177,7 @@ struct rudp_path {
 	struct datagram_addr remote;
 
 	struct rudp_sent sent;
+	struct rudp_mtu mtu;
 	struct rudp_rtt rtt;
 	struct rudp_cc cc;
 	struct rudp_acks acks;
@@ -250,11 +252,11 @@ struct rudp_session {
 
 	struct rudp_path paths[RUDP_PATHS_MAX];
 	unsigned n_paths;
-	uint16_t chunk_bytes, train_packets;
-	uint64_t ack_serial; /* of the last ACK, CLOSE, JOIN or JOINED */
+	uint16_t chunk_bytes; /* of messages that begin now: fits every path that is up */
+	uint16_t peer_mtu;    /* of the largest of its ports; 0: not known yet */
+	uint64_t ack_serial;  /* of the last ACK, CLOSE, JOIN or JOINED */
 	uint32_t peer_ack_serial;
 	bool tell; /* the peer is to hear at once of our paths' state */
-	uint16_t mtu;
 	uint8_t peer_down_mask;
 
 	struct slot *slots;
@@ -319,8 +321,7 @@ struct rudp {
 	uint64_t reset_tokens_ns;
 	uint64_t drops;
 	struct grants grants;
-	uint16_t mtu; /* smallest of the ports: bytes of IP packet */
-	bool any_v6;
+	uint16_t mtu; /* largest of the ports: bytes of IP packet */
 	unsigned raw_n;
 	struct raw_pkt raw[RUDP_RAW_MAX];
 	uint8_t n_addrs;
@@ -363,6 +364,8 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* memory only */
 /* Another number for the same place: packets to the old one are nobody's from now on. */
 void rudp_session_renumber(struct rudp_session *s);
+/* The peer has told what the largest of its ports takes, and whether packets carry a tag. */
+void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
 struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number);
 /* All calls end (client: -status to `response`; server: call_gone, sent), buffers go back. */
 void rudp_session_end_calls(struct rudp_session *s, int status);
@@ -371,7 +374,6 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
 /* Client: forgets the peer's incarnation and shakes hands again. */
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
 void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
-void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
 void rudp_session_poll(struct rudp_session *s, uint64_t now);
 /* The one way out for packets of a session that is up: here they are sealed. counter: p->index for
  * what is numbered by the path, else RUDP_SECURE_CONTROL; number: the whole of its number there,
@@ -428,6 +430,16 @@ void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t no
 void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now);
 /* The port refused a packet for good. */
 void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
+/* A datagram of p as an IP packet. */
+uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p, uint32_t bytes);
+/* How large a message's part of a packet may be on p, if packets may have mtu bytes of IP. */
+uint32_t rudp_path_room(const struct rudp_session *s, const struct rudp_path *p, uint32_t mtu);
+/* Messages that begin from now on are cut for the paths that are up. */
+void rudp_path_cut(struct rudp_session *s);
+/* What the search for p's packet size came to know; a bit set of enum rudp_mtu_news. */
+void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now);
+/* Our own host refused a datagram of so many bytes on p. */
+void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now);
 /* No other path is up. */
 bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p);
 
@@ -437,9 +449,11 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Takes all packets off the path; their chunks travel again on others. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
+/* Those of more than so many bytes will not arrive: their chunks travel again in smaller ones. */
+void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes);
 /* Notes a packet that was just handed to the port. */
 void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
-		    uint32_t bytes, uint64_t now);
+		    unsigned n_chunks, uint32_t bytes, uint64_t now);
 /* host: the part of it that may be the hosts' and not the network's. */
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now);
 uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p);
@@ -501,6 +515,9 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now);
 void rudp_tx_grants(struct rudp_session *s, uint64_t now);
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* A PING padded to mtu bytes of IP packet. 0; -EMSGSIZE: our own host does not take it; other
+ * negative errno: not sent. */
+int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mtu, uint64_t now);
 
 /* rudp_rx.c */
 /* A packet from the network is really the peer's, and new where its counter says so: *data and *len

@@ -25,9 +25,9 @@ uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p)
 }
 
 void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
-		    uint32_t bytes, uint64_t now)
+		    unsigned n_chunks, uint32_t bytes, uint64_t now)
 {
-	if (rudp_sent_add(&p->sent, slot, gen, chunk, bytes, now) && !p->suspect)
+	if (rudp_sent_add(&p->sent, slot, gen, chunk, n_chunks, bytes, now) && !p->suspect)
 		p->sent.progress_ns = now;
 	p->tx_packets++;
 	p->tx_bytes += bytes;
@@ -57,6 +57,11 @@ struct ack_sum { /* what one acknowledgement brought */
 	uint64_t newest_sent_ns;
 };
 
+static bool is_probe(const struct pkt_rec *rec)
+{
+	return rec->slot == PKT_NO_SLOT && rec->chunk == PKT_PROBE;
+}
+
 static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t pn,
 			 struct ack_sum *sum, uint64_t now)
 {
@@ -69,7 +74,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		p->sent.in_flight -= rec->bytes;
 		sum->packets++;
 		sum->bytes += rec->bytes;
-	} else if (rec->state == PKT_LOST) {
+	} else if (rec->state == PKT_LOST && !is_probe(rec)) {
 		/* It was only late. Wait longer from now on. */
 		p->lost_packets--;
 		rudp_sent_late(&p->sent, now);
@@ -81,11 +86,15 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		sum->newest = true;
 		sum->newest_sent_ns = rec->sent_ns;
 	}
+	if (is_probe(rec))
+		rudp_path_mtu_news(s, p, rudp_mtu_probe_acked(&p->mtu, pn, now), now);
 	if (rec->slot == PKT_NO_SLOT)
 		return;
+	rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
 	if (PLENUM_UNLIKELY(s->pausing))
 		pause_end(s, rec, now);
-	rudp_call_acked(s, rec->slot, rec->gen, rec->chunk);
+	for (unsigned i = 0; i < rec->n_chunks; i++)
+		rudp_call_acked(s, rec->slot, rec->gen, (uint16_t)(rec->chunk + i));
 }
 
 static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struct wire_ack *a,
@@ -109,7 +118,7 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 			      wire_gap_us(a->gap) * NSEC_PER_USEC + rudp_waited(s->r, now), now);
 	}
 	if (sum->packets)
-		rudp_cc_acked(&p->cc, s->mtu, sum->packets, sum->bytes, p->sent.largest_acked,
+		rudp_cc_acked(&p->cc, p->mtu.now, sum->packets, sum->bytes, p->sent.largest_acked,
 			      p->sent.next_pn, p->rtt.base);
 	rudp_session_touch(s);
 }
@@ -154,11 +163,13 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 /* What it carried must travel again. True where it will and somebody waits for it. */
 static bool packet_lost(struct rudp_session *s, const struct pkt_rec *rec)
 {
-	if (rec->slot != PKT_NO_SLOT)
-		return rudp_call_lost(s, rec->slot, rec->gen, rec->chunk);
-	if (rec->chunk == PKT_GRANT)
+	bool any = false;
+
+	for (unsigned i = 0; i < rec->n_chunks; i++)
+		any |= rudp_call_lost(s, rec->slot, rec->gen, (uint16_t)(rec->chunk + i));
+	if (rec->slot == PKT_NO_SLOT && rec->chunk == PKT_GRANT)
 		rudp_grant_lost(s);
-	return false;
+	return any;
 }
 
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -166,17 +177,24 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	uint64_t wait = rudp_rtt_loss_wait(&p->rtt, rudp_sent_reorder(&p->sent, now));
 	uint64_t pn = p->sent.tail_pn;
 	struct pkt_rec *rec;
-	unsigned lost = 0;
+	unsigned lost = 0, news = 0;
 
 	p->sent.loss_check = false;
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now))) {
+		if (is_probe(rec)) { /* the network has not lost it: it was too large */
+			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, now);
+			continue;
+		}
 		p->lost_packets++;
 		lost++;
 		(void)packet_lost(s, rec);
+		news |= rudp_mtu_packet_lost(&p->mtu, pn - 1, rudp_path_packet(s, p, rec->bytes),
+					     now);
 	}
 	rudp_sent_advance(&p->sent);
 	if (lost)
 		rudp_cc_lost(&p->cc, lost);
+	rudp_path_mtu_news(s, p, news, now);
 }
 
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
@@ -191,6 +209,7 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 		rec->state = PKT_MOVED;
 		moved |= packet_lost(s, rec);
 	}
+	rudp_mtu_probes_forget(&p->mtu, s->r->now);
 	p->sent.in_flight = 0;
 	p->sent.tail_pn = p->sent.next_pn;
 	p->sent.loss_deadline = RUDP_TIME_NEVER;
@@ -200,4 +219,18 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 	p->pause_since = p->sent.progress_ns;
 	p->pause_from = s->r->now;
 	p->pause_ns = 0;
+}
+
+void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes)
+{
+	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
+		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
+
+		if (rec->state != PKT_IN_FLIGHT || rec->bytes <= bytes)
+			continue;
+		rec->state = PKT_MOVED;
+		p->sent.in_flight -= rec->bytes;
+		(void)packet_lost(s, rec);
+	}
+	rudp_sent_advance(&p->sent);
 }

@@ -14,6 +14,59 @@
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
+/* Around what rudp counts as a packet: IP, UDP, and the tag. */
+static uint32_t headers(const struct rudp_session *s, const struct rudp_path *p)
+{
+	return (p->remote.ip.family == AF_INET6 ? 48U : 28U) + (s->secure ? RUDP_SECURE_BYTES : 0);
+}
+
+uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p, uint32_t bytes)
+{
+	return bytes + headers(s, p);
+}
+
+uint32_t rudp_path_room(const struct rudp_session *s, const struct rudp_path *p, uint32_t mtu)
+{
+	return mtu - headers(s, p) - WIRE_DATA_BYTES;
+}
+
+/*
+ * Chunks are the units in which a message is accounted for; packets carry as many as they have room
+ * for. So a message that has begun goes on by paths of any packet size, and by one whose size falls
+ * meanwhile: a chunk fits the base, which all paths carry. Of the sizes that do, one is taken that
+ * fills the packets of the narrowest path.
+ */
+void rudp_path_cut(struct rudp_session *s)
+{
+	uint32_t room = 0, base = 0, n;
+
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		const struct rudp_path *p = &s->paths[i];
+		uint32_t r = rudp_path_room(s, p, p->mtu.now),
+			 b = rudp_path_room(s, p, RUDP_MTU_BASE);
+
+		if (p->remote.ip.family == 0)
+			continue;
+		base = base ? MIN_OF(base, b) : b;
+		if (p->state == PATH_UP)
+			room = room ? MIN_OF(room, r) : r;
+	}
+	if (base == 0)
+		return; /* nobody can send yet */
+	room = MAX_OF(room, base);
+	n = (room + base - 1) / base;
+	/* A little left over is better than many small chunks. */
+	s->chunk_bytes = (uint16_t)((n - 1) * base * 8 >= room * 7 ? base : room / n);
+}
+
+/* What the hosts at both ends take. */
+static uint16_t mtu_most(const struct rudp_session *s, const struct rudp_path *p)
+{
+	uint32_t own = s->r->cfg.ports[p->port].mtu;
+
+	return (uint16_t)(s->peer_mtu ? MIN_OF(own, s->peer_mtu) : own);
+}
+
 void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 		    const struct datagram_addr *remote, bool standby, uint64_t now)
 {
@@ -27,9 +80,51 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 	p->standby = standby;
 	p->local_down = !s->r->cfg.ports[port].up;
 	rudp_sent_init(&p->sent, s->rings + (size_t)index * RUDP_RING_MAX, now);
-	rudp_cc_init(&p->cc, s->mtu, p->sent.next_pn);
+	rudp_mtu_init(&p->mtu, mtu_most(s, p), now);
+	rudp_cc_init(&p->cc, p->mtu.now, p->sent.next_pn);
 	p->heard_ns = p->probe_ns = now;
 	s->n_paths = MAX_OF(s->n_paths, index + 1);
+	rudp_path_cut(s);
+}
+
+void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now)
+{
+	rudp_path_cut(s);
+	if (news & RUDP_MTU_FELL) {
+		rudp_loss_move_above(s, p, RUDP_MTU_BASE - headers(s, p));
+		rudp_session_touch(s);
+	}
+	if (news & RUDP_MTU_FOUND)
+		rudp_session_event(s, RUDP_PATH_MTU, p->index, p->mtu.found);
+}
+
+void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now)
+{
+	rudp_path_mtu_news(s, p, rudp_mtu_refused(&p->mtu, rudp_path_packet(s, p, bytes), now),
+			   now);
+}
+
+/* Asks for larger packets, and has the peer answer to something behind them: what it does not
+ * speak of then is lost. */
+static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	bool sent = false;
+	uint16_t mtu;
+
+	while (!p->tx_blocked && (mtu = rudp_mtu_next(&p->mtu, now))) {
+		uint64_t pn = p->sent.next_pn;
+		int res = rudp_tx_ping_padded(s, p, mtu, now);
+
+		if (res == -EMSGSIZE)
+			rudp_path_mtu_news(s, p, rudp_mtu_refused(&p->mtu, mtu, now), now);
+		else if (res)
+			break;
+		else
+			rudp_mtu_sent(&p->mtu, mtu, pn);
+		sent |= res == 0;
+	}
+	if (sent)
+		rudp_tx_ping(s, p, now);
 }
 
 bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p)
@@ -62,7 +157,9 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->tx_error_ns = 0;
 	p->heard_ns = p->sent.progress_ns = p->sent.pto_base = now;
 	p->probe_due = p->rtt.srtt == 0; /* learn its round trip before it is needed */
-	rudp_cc_init(&p->cc, s->mtu, p->sent.next_pn);
+	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the way may be another */
+	rudp_cc_init(&p->cc, p->mtu.now, p->sent.next_pn);
+	rudp_path_cut(s);
 	p->pace_ns = 0;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_UP, p->index, 0);
@@ -79,6 +176,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	p->unanswered = 0;
 	if (p->pause_ns) /* what was on it has arrived by another way already */
 		p->last_pause_ns = p->pause_ns;
+	rudp_path_cut(s);
 	rudp_loss_move_all(s, p);
 	p->suspect = false;
 	p->sent.pto_count = 0;
@@ -202,8 +300,10 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		p->probe_ns = p->sent.pto_base = now;
 		rudp_tx_ping(s, p, now);
 	}
-	if (!p->suspect)
+	if (!p->suspect) {
+		mtu_probe(s, p, now);
 		return;
+	}
 	note_elsewhere(s, p, now);
 	if (now >= dead_at(s, p))
 		rudp_path_set_down(s, p, p->tx_error_ns ? p->tx_error_code : -ETIMEDOUT, now);
@@ -262,6 +362,8 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 	}
 	d = MIN_OF(d, p->sent.in_flight ? rudp_path_pto(s, p) : keepalive_at(s, p));
 	d = MIN_OF(d, after(dead_at(s, p), now));
+	if (!p->suspect)
+		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
 	if (rudp_tx_pending(s))
 		d = MIN_OF(d, after(p->pace_ns, now));
 	return d;

@@ -61,7 +61,7 @@ static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const stru
 	uint64_t pn = 0;
 	int fresh;
 
-	if (len != WIRE_COMMON_BYTES)
+	if (len < WIRE_COMMON_BYTES) /* more is padding */
 		return -EBADMSG;
 	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
 	if (fresh < 0)

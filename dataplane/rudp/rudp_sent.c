@@ -33,8 +33,8 @@ static void ring_grow(struct rudp_sent *t)
 	t->ring_mask = mask;
 }
 
-bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk, uint32_t bytes,
-		   uint64_t now)
+bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
+		   unsigned n_chunks, uint32_t bytes, uint64_t now)
 {
 	bool first = t->in_flight == 0;
 
@@ -45,6 +45,7 @@ bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t ch
 							.gen = gen,
 							.slot = slot,
 							.chunk = chunk,
+							.n_chunks = (uint8_t)n_chunks,
 							.bytes = (uint16_t)bytes,
 							.state = PKT_IN_FLIGHT};
 	if (first)

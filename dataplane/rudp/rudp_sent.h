@@ -26,13 +26,16 @@ struct pkt_rec {
 	uint64_t sent_ns;
 	uint32_t pn;
 	uint32_t gen;
-	uint16_t slot, chunk; /* slot PKT_NO_SLOT: a probe without data */
+	uint16_t slot, chunk; /* slot: or PKT_NO_SLOT */
 	uint16_t bytes;
 	uint8_t state;
+	uint8_t n_chunks; /* from `chunk` on */
 };
+_Static_assert(sizeof(struct pkt_rec) == 24, "it is kept small, for there are many");
 #define PKT_NO_SLOT UINT16_MAX
 #define PKT_PING 0	    /* chunk, where there is no slot */
 #define PKT_GRANT 1	    /* likewise */
+#define PKT_PROBE 2	    /* likewise: of the packet size; its loss says nothing else */
 #define PKT_NEED UINT16_MAX /* chunk: the announcement of a request */
 
 struct rudp_sent {
@@ -53,9 +56,9 @@ struct rudp_sent {
 /* ring: RUDP_RING_MAX records, lent. */
 void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
 /* Notes a packet that was just handed to the port; its number was t->next_pn. True: it is the first
- * on its way. slot, gen, chunk: what it carries. */
-bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk, uint32_t bytes,
-		   uint64_t now);
+ * on its way. slot, gen, n_chunks from chunk on: what it carries. */
+bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
+		   unsigned n_chunks, uint32_t bytes, uint64_t now);
 /* Which of the packets of word number `word` the peer names for the first time; they are noted. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
 /* A packet that was taken for lost came after all: wait twice as long from now on. */

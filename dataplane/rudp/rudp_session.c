@@ -56,7 +56,6 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
 		rudp_session_free(s);
 		return -ENOMEM;
 	}
-	rudp_session_set_mtu(s, r->mtu);
 	r->sessions[index] = s;
 	r->n_live++;
 	rudp_grant_peer_init(s);
@@ -107,13 +106,8 @@ void rudp_session_free(struct rudp_session *s)
 
 void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
 {
-	unsigned headers = s->r->any_v6 ? 48 : 28;
-
-	s->mtu = MIN_OF(s->r->mtu, peer_mtu);
-	s->chunk_bytes = (uint16_t)(s->mtu - headers - WIRE_DATA_BYTES -
-				    (s->secure ? RUDP_SECURE_BYTES : 0));
-	s->train_packets = (uint16_t)(RUDP_TRAIN_BYTES / (s->mtu - headers));
-	s->train_packets = (uint16_t)MIN_OF(s->train_packets, RUDP_TRAIN_PACKETS);
+	s->peer_mtu = peer_mtu;
+	rudp_path_cut(s);
 }
 
 /* The application counts paths as rudp_session_paths lists them. */

@@ -72,14 +72,14 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 }
 
 /* The least bytes worth a train: ports send trains cheaply, single packets dearly. */
-static uint32_t train_least(const struct rudp_session *s, const struct rudp_path *p,
-			    const struct tx_msg *m)
+static uint32_t train_least(const struct rudp_path *p, const struct tx_msg *m)
 {
-	uint32_t left = (uint32_t)(m->may_chunks - m->next_chunk + m->n_lost) * s->mtu;
+	uint32_t left = (uint32_t)(m->may_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes,
+		 mtu = p->mtu.now;
 
 	if (is_small(m) || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
-		return s->mtu;
-	return MIN_OF(left, MIN_OF(16U * s->mtu, MAX_OF(p->cc.cwnd / 4, s->mtu)));
+		return mtu;
+	return MIN_OF(left, MIN_OF(16U * mtu, MAX_OF(p->cc.cwnd / 4, mtu)));
 }
 
 static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg *m, uint64_t now)
@@ -97,11 +97,11 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 
 		if (path_rank(p) != rank || p->tx_blocked)
 			continue;
-		if (path_room(p, small) < train_least(s, p, m) && p->sent.in_flight) {
+		if (path_room(p, small) < train_least(p, m) && p->sent.in_flight) {
 			p->cc.limited = true;
 			continue;
 		}
-		if (now < p->pace_ns && (!small || p->cc.cwnd < RUDP_PACE_SMALL * s->mtu))
+		if (now < p->pace_ns && (!small || p->cc.cwnd < RUDP_PACE_SMALL * p->mtu.now))
 			continue;
 		eta = path_eta(p, small, now);
 		/* The client knows what is healthy as well as we do, or better. */
@@ -136,23 +136,43 @@ static unsigned first_lost(const struct tx_msg *m)
 			return w * 64 + (unsigned)__builtin_ctzll(m->lost[w]);
 }
 
-/* Sends one chunk; pkt->hdr is what header_init made. As ops->tx. */
-static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
-		      unsigned index, bool want_ack, struct datagram *pkt, uint64_t now)
+/* Chunks that follow one another from a lost one on, `most` of them at most. */
+static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
+{
+	unsigned n = 1;
+
+	while (n < most && index + n < m->n_chunks &&
+	       m->lost[(index + n) >> 6] >> ((index + n) & 63) & 1)
+		n++;
+	return n;
+}
+
+/* How many chunks of m a packet on p carries. */
+static unsigned chunks_per_packet(const struct rudp_session *s, const struct rudp_path *p,
+				  const struct tx_msg *m)
+{
+	return MAX_OF(rudp_path_room(s, p, p->mtu.now) / m->chunk_bytes, 1U);
+}
+
+/* Sends n chunks in a packet; pkt->hdr is what header_init made. As ops->tx. */
+static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
+		       unsigned index, unsigned n, bool want_ack, struct datagram *pkt,
+		       uint64_t now)
 {
 	const struct slot *slot = list_entry(m, const struct slot, tx);
 	uint32_t offset = index * m->chunk_bytes;
-	bool last = index + 1U == m->n_chunks;
+	bool last = index + n == m->n_chunks;
 	struct rudp_path *acked = NULL;
 	struct wire_ack ack;
 	uint8_t flags = s->is_client ? 0 : WIRE_F_RESPONSE;
 	int res;
 
 	pkt->hdr_len = WIRE_DATA_BYTES;
-	pkt->payload_len = (uint16_t)(last ? m->len - offset : m->chunk_bytes);
+	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
 	/* An acknowledgement rides where there is room: on the end of a message. */
-	if (last && pkt->payload_len + WIRE_DATA_ACK_BYTES <= s->chunk_bytes + WIRE_DATA_BYTES)
+	if (last && pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
+			    rudp_path_room(s, p, p->mtu.now))
 		acked = rudp_rx_piggyback(s, p, &ack, now);
 	if (acked) {
 		pkt->hdr_len = (uint16_t)(WIRE_DATA_BYTES +
@@ -164,16 +184,19 @@ static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct 
 	pkt->hdr[WIRE_OFF_FLAGS] = flags;
 	wire_put32(pkt->hdr + WIRE_OFF_PN, (uint32_t)p->sent.next_pn);
 	wire_put16(pkt->hdr + WIRE_OFF_CHUNK_INDEX, (uint16_t)index);
+	wire_put16(pkt->hdr + WIRE_OFF_CARRIED, (uint16_t)n);
 	res = rudp_session_transmit(s, p, pkt, p->index, p->sent.next_pn);
 	if (PLENUM_UNLIKELY(res)) {
 		p->tx_blocked = true;
-		if (res != -EAGAIN)
+		if (res == -EMSGSIZE)
+			rudp_path_too_big(s, p, (uint32_t)pkt->hdr_len + pkt->payload_len, now);
+		else if (res != -EAGAIN)
 			rudp_path_tx_error(s, p, res, now);
 		return res;
 	}
 	if (acked)
 		rudp_acks_said(&acked->acks);
-	rudp_loss_sent(p, slot->index, slot->gen, (uint16_t)index,
+	rudp_loss_sent(p, slot->index, slot->gen, (uint16_t)index, n,
 		       (uint32_t)pkt->hdr_len + pkt->payload_len, now);
 	return 0;
 }
@@ -182,33 +205,36 @@ static int chunk_send(struct rudp_session *s, struct rudp_path *p, const struct 
 static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			   uint64_t now)
 {
-	uint32_t room = MAX_OF(path_room(p, is_small(m)), s->mtu);
+	uint32_t mtu = p->mtu.now, room = MAX_OF(path_room(p, is_small(m)), mtu);
+	unsigned most = chunks_per_packet(s, p, m);
 	uint32_t sent = 0;
 	struct datagram pkt;
 
 	header_init(s, p, m, &pkt);
-	for (unsigned n = 0; n < s->train_packets; n++) {
+	for (unsigned k = MIN_OF(RUDP_TRAIN_BYTES / mtu, RUDP_TRAIN_PACKETS); k > 0; k--) {
 		bool again = m->n_lost;
-		unsigned index;
+		unsigned index, n;
 
 		if (!again && m->next_chunk >= m->may_chunks)
 			break;
-		if (sent + s->mtu > room || p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
+		if (sent + mtu > room || p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			break;
 		index = again ? first_lost(m) : m->next_chunk;
-		if (chunk_send(s, p, m, index, sent + 2U * s->mtu > room, &pkt, now))
+		n = again ? lost_run(m, index, most) : MIN_OF(most, m->may_chunks - index);
+		if (chunks_send(s, p, m, index, n, sent + 2U * mtu > room, &pkt, now))
 			break;
 		if (again) {
-			m->lost[index >> 6] &= ~(1ULL << (index & 63));
-			m->n_lost--;
+			for (unsigned i = index; i < index + n; i++)
+				m->lost[i >> 6] &= ~(1ULL << (i & 63));
+			m->n_lost = (uint16_t)(m->n_lost - n);
 			p->retransmits++;
 		} else {
-			m->next_chunk++;
+			m->next_chunk = (uint16_t)(m->next_chunk + n);
 		}
 		sent += (uint32_t)pkt.hdr_len + pkt.payload_len;
 	}
 	if (sent)
-		p->pace_ns = now + rudp_cc_pace(&p->cc, s->mtu, p->rtt.srtt, sent);
+		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	return sent;
 }
 
@@ -233,7 +259,7 @@ static bool need_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg
 		return false;
 	}
 	m->need = false;
-	rudp_loss_sent(p, slot->index, slot->gen, PKT_NEED, WIRE_DATA_BYTES, now);
+	rudp_loss_sent(p, slot->index, slot->gen, PKT_NEED, 1, WIRE_DATA_BYTES, now);
 	return true;
 }
 
@@ -343,7 +369,7 @@ void rudp_tx_grants(struct rudp_session *s, uint64_t now)
 			rudp_session_touch(s);
 			return;
 		}
-		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_GRANT, pkt.hdr_len, now);
+		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_GRANT, 0, pkt.hdr_len, now);
 		while (n--)
 			list_del(s->grants.tells.next);
 	}
@@ -363,9 +389,30 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
 	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
 	if (res == 0)
-		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PING, WIRE_COMMON_BYTES, now);
+		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PING, 0, WIRE_COMMON_BYTES, now);
 	else if (res != -EAGAIN)
 		rudp_path_tx_error(s, p, res, now);
+}
+
+int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mtu, uint64_t now)
+{
+	static const uint8_t padding[WIRE_PACKET_BYTES_MAX];
+	struct wire_common c = {.type = WIRE_PING,
+				.path = p->index,
+				.session = s->peer_number,
+				.pn = (uint32_t)p->sent.next_pn};
+	struct datagram pkt = {.payload = padding};
+	int res;
+
+	if (p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
+		return -EAGAIN;
+	pkt.hdr_len = (uint16_t)wire_put_common(pkt.hdr, &c);
+	pkt.payload_len = (uint16_t)(rudp_path_room(s, p, mtu) + WIRE_DATA_BYTES - pkt.hdr_len);
+	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
+	/* The padding is not counted: its loss shall cost nothing. */
+	if (res == 0)
+		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PROBE, 0, WIRE_COMMON_BYTES, now);
+	return res;
 }
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -388,7 +435,8 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			continue;
 		header_init(s, p, m, &pkt);
-		if (chunk_send(s, p, m, rec->chunk, true, &pkt, now) == 0)
+		/* One chunk: it arrives even where packets of full size do not. */
+		if (chunks_send(s, p, m, rec->chunk, 1, true, &pkt, now) == 0)
 			p->retransmits++;
 		return;
 	}

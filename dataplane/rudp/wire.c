@@ -121,7 +121,7 @@ size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_
 	wire_put16(p + WIRE_OFF_CHUNK_INDEX, d->chunk_index);
 	wire_put32(p + 24, d->msg_len);
 	wire_put16(p + 28, d->chunk_bytes);
-	wire_put16(p + 30, 0);
+	wire_put16(p + WIRE_OFF_CARRIED, d->n_carried);
 	wire_put32(p + 32, d->credit);
 	return WIRE_DATA_BYTES;
 }
@@ -365,13 +365,14 @@ int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, str
 		  struct wire_ack *ret_ack)
 {
 	size_t hdr = c->flags & WIRE_F_ACK_BLOCK ? WIRE_DATA_ACK_BYTES : WIRE_DATA_BYTES;
-	uint32_t offset;
+	uint32_t offset, end;
 
 	if (len < hdr || len - hdr > UINT16_MAX)
 		return -EBADMSG;
 	ret->gen = wire_get32(p + 16);
 	ret->slot = wire_get16(p + 20);
 	ret->chunk_index = wire_get16(p + WIRE_OFF_CHUNK_INDEX);
+	ret->n_carried = wire_get16(p + WIRE_OFF_CARRIED);
 	ret->msg_len = wire_get32(p + 24);
 	ret->chunk_bytes = wire_get16(p + 28);
 	ret->credit = wire_get32(p + 32);
@@ -395,8 +396,11 @@ int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, str
 			       ? 0
 			       : -EBADMSG;
 	offset = (uint32_t)ret->chunk_index * ret->chunk_bytes;
-	return ret->payload_len == (ret->chunk_index + 1U == ret->n_chunks ? ret->msg_len - offset
-									   : ret->chunk_bytes)
+	end = ret->chunk_index + (unsigned)ret->n_carried;
+	if (ret->n_carried == 0 || end > ret->n_chunks)
+		return -EBADMSG;
+	return ret->payload_len == (end == ret->n_chunks ? ret->msg_len : end * ret->chunk_bytes) -
+					   offset
 		       ? 0
 		       : -EBADMSG;
 }

@@ -80,8 +80,8 @@ enum wire_type {
 #define WIRE_PATHS_MAX 8
 #define WIRE_ADDRS_MAX 16
 #define WIRE_HELLO_APP_MAX 256
-#define WIRE_CHUNK_MIN 1024 /* of a message of more than one chunk */
-#define WIRE_CHUNKS_MAX 1028
+#define WIRE_CHUNK_MIN 640 /* of a message of more than one chunk */
+#define WIRE_CHUNKS_MAX 1645
 #define WIRE_MSG_MAX ((1U << 20) + 4096)
 #define WIRE_SLOTS_MAX 1024
 #define WIRE_SMALL_BYTES 16384 /* requests up to this length need no grant */
@@ -149,7 +149,8 @@ struct wire_data {
 	uint32_t msg_len;
 	uint16_t chunk_bytes;
 	uint32_t credit;
-	uint16_t n_chunks; /* worked out */
+	uint16_t n_carried; /* chunks in this packet, from chunk_index on */
+	uint16_t n_chunks;  /* worked out: of the message */
 	const uint8_t *payload;
 	uint16_t payload_len;
 };
@@ -214,6 +215,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_PN 12
 #define WIRE_OFF_COOKIE 24 /* of HELLO */
 #define WIRE_OFF_CHUNK_INDEX 22
+#define WIRE_OFF_CARRIED 30
 
 /* A time in a byte: 0 for none, else in steps of a quarter of its power of two, rounded down. */
 static inline uint8_t wire_gap_code(uint64_t us)

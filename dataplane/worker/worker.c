@@ -28,7 +28,7 @@ static int fail(struct worker *w, enum launch_exit status, int error, const char
 
 void worker_reason_publish(struct worker *w)
 {
-	const char *why = w->port_why[0] ? w->port_why : w->peer_why;
+	const char *why = w->port_why[0] ? w->port_why : w->peer_why[0] ? w->peer_why : w->path_why;
 	struct launch_stats *st = w->stats;
 
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);

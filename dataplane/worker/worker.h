@@ -35,7 +35,8 @@ struct worker {
 	struct launch_stats *stats;
 	int control_fd, signal_fd, epoll_fd; /* control_fd -1: closed by a broken agent */
 	struct sandbox sandbox;
-	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX]; /* "" where all is well */
+	/* "" where all is well */
+	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
@@ -55,7 +56,7 @@ struct worker {
 /* The whole life of a worker process. Returns its exit status (enum launch_exit). */
 int worker_main(void);
 /* The worker's reason on the statistics page: why its network is less than asked, else why a peer
- * refuses it; "" where all is well. */
+ * refuses it, else what a path does not carry; "" where all is well. */
 void worker_reason_publish(struct worker *w);
 
 /* worker_setup.c */

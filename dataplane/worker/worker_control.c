@@ -162,6 +162,34 @@ static void path_format(const struct worker *w, struct rudp_session *s, unsigned
 		 ip_addr_format(&info[path].remote.ip, remote, sizeof(remote)));
 }
 
+static void mtu_format(const struct worker *w, struct rudp_session *s,
+		       const struct rudp_path_info *i, char *buf, size_t size)
+{
+	const char *leg = w->cfg->ports[MIN_OF(i->port, w->cfg->n_ports - 1)].leg;
+
+	if (i->mtu_found < i->mtu_most)
+		snprintf(buf, size, "%.20s: frames of %u do not reach %.40s, %u do", leg,
+			 i->mtu_most, w->role->peer_name(w, s), i->mtu_found);
+	else
+		snprintf(buf, size, "%.20s: frames of %u reach %.40s", leg, i->mtu_most,
+			 w->role->peer_name(w, s));
+}
+
+static void mtu_report(struct worker *w, struct rudp_session *s, unsigned path)
+{
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+	char text[LAUNCH_REASON_MAX];
+
+	if (path >= n)
+		return;
+	mtu_format(w, s, &info[path], text, sizeof(text));
+	log_write(info[path].mtu_found < info[path].mtu_most ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
+		  "%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PATH_MTU, path, text);
+	w->stats_ns = 0;
+}
+
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code)
 {
@@ -174,6 +202,10 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	    (e == RUDP_SESSION_REFUSED && w->role->report_refusal &&
 	     w->role->report_refusal(w, s, code)))
 		return;
+	if (e == RUDP_PATH_MTU) {
+		mtu_report(w, s, path);
+		return;
+	}
 	if (is_path)
 		path_format(w, s, path, who, sizeof(who));
 	snprintf(text, sizeof(text), "%.64s: %.120s%s%s%s%.32s", w->role->peer_name(w, s), who,
@@ -196,6 +228,13 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	snprintf(p->leg, sizeof(p->leg), "%s", port->leg);
 	snprintf(p->peer, sizeof(p->peer), "%s", w->role->peer_name(w, s));
 	launch_stat_set(&p->up, i->up);
+	launch_stat_set(&p->state, i->joining	? LAUNCH_PATH_JOINING
+				   : i->suspect ? LAUNCH_PATH_SUSPECT
+				   : i->up	? LAUNCH_PATH_UP
+						: LAUNCH_PATH_DOWN);
+	launch_stat_set(&p->mtu, i->mtu);
+	launch_stat_set(&p->mtu_found, i->mtu_found);
+	launch_stat_set(&p->mtu_most, i->mtu_most);
 	launch_stat_set(&p->standby, i->standby);
 	launch_stat_set(&p->srtt_ns, i->srtt_ns);
 	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
@@ -214,6 +253,7 @@ void worker_stats_publish(struct worker *w)
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 	struct launch_stats *st = w->stats;
 	unsigned n_paths = 0, n_sessions = 0;
+	char why[LAUNCH_REASON_MAX] = "", text[LAUNCH_REASON_MAX - 16];
 
 	/* Partner: readers take seq before and after, and try again when it is odd or differs. */
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
@@ -223,11 +263,20 @@ void worker_stats_publish(struct worker *w)
 		unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
 
 		n_sessions += rudp_session_is_up(s);
-		for (unsigned i = 0; i < n && n_paths < LAUNCH_PATHS_MAX; i++)
+		for (unsigned i = 0; i < n && n_paths < LAUNCH_PATHS_MAX; i++) {
 			path_publish(w, &st->paths[n_paths++], s, &info[i]);
+			if (why[0] || info[i].mtu_found == info[i].mtu_most)
+				continue;
+			mtu_format(w, s, &info[i], text, sizeof(text));
+			snprintf(why, sizeof(why), "path-mtu: %s", text);
+		}
 	}
 	launch_stat_set(&st->n_paths, n_paths);
 	launch_stat_set(&st->sessions, n_sessions);
 	launch_stat_set(&st->rx_drops, rudp_rx_drops(w->rudp));
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
+	if (strcmp(why, w->path_why) != 0) {
+		snprintf(w->path_why, sizeof(w->path_why), "%s", why);
+		worker_reason_publish(w);
+	}
 }

@@ -60,6 +60,7 @@ struct sim_link { /* from an endpoint's port to the switch of its leg */
 	uint64_t busy_until;
 	uint64_t down_busy_until; /* from the switch to the port */
 	bool cut_out, cut_in;	  /* packets vanish without a word */
+	uint32_t out_mtu;	  /* larger ones do, in this direction; 0: none */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;
 };

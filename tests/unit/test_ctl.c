@@ -223,19 +223,19 @@ static void test_json_is_passed_on(void **state)
 
 static void test_status_shows_legs_paths_and_reasons(void **state)
 {
-	struct result r =
-		run("status", 200,
-		    "{\"host\":\"host-a\",\"version\":\"1\",\"state\":\"degraded\","
-		    "\"applied\":{\"number\":3,\"time\":\"2026-01-02T03:04:05Z\",\"steps\":12},"
-		    "\"legs\":[{\"name\":\"leg-a\",\"device\":\"eth1\",\"label\":\"switch-a\","
-		    "\"ifname\":\"eth1\",\"state\":\"degraded\",\"network\":\"data-a\",\"carrier\":"
-		    "false,\"up\":true,\"mtu\":1500,"
-		    "\"ips\":[\"10.10.1.10/24\"]}],\"workers\":{\"up\":1,\"total\":2},"
-		    "\"paths\":[{\"worker\":1,\"leg\":\"leg-a\",\"local\":\"10.10.1.10\","
-		    "\"remote\":\"10.10.1.20\",\"peer\":\"host-b/1\",\"up\":true,\"standby\":true,"
-		    "\"srtt_us\":41.5,\"cwnd_bytes\":65536,\"tx_bytes\":1,\"rx_bytes\":2,"
-		    "\"retransmits\":3,\"failovers\":4,\"last_pause_ms\":1.25}],"
-		    "\"reasons\":[\"leg-a has no carrier\",\"second\"]}");
+	struct result r = run(
+		"status", 200,
+		"{\"host\":\"host-a\",\"version\":\"1\",\"state\":\"degraded\","
+		"\"applied\":{\"number\":3,\"time\":\"2026-01-02T03:04:05Z\",\"steps\":12},"
+		"\"legs\":[{\"name\":\"leg-a\",\"device\":\"eth1\",\"label\":\"switch-a\","
+		"\"ifname\":\"eth1\",\"state\":\"degraded\",\"network\":\"data-a\",\"carrier\":"
+		"false,\"up\":true,\"mtu\":1500,"
+		"\"ips\":[\"10.10.1.10/24\"]}],\"workers\":{\"up\":1,\"total\":2},"
+		"\"paths\":[{\"worker\":1,\"leg\":\"leg-a\",\"local\":\"10.10.1.10\","
+		"\"remote\":\"10.10.1.20\",\"peer\":\"host-b/1\",\"up\":true,\"standby\":true,"
+		"\"srtt_us\":41.5,\"mtu\":1500,\"cwnd_bytes\":65536,\"tx_bytes\":1,\"rx_bytes\":2,"
+		"\"retransmits\":3,\"failovers\":4,\"last_pause_ms\":1.25}],"
+		"\"reasons\":[\"leg-a has no carrier\",\"second\"]}");
 
 	assert_int_equal(r.status, CTL_DEGRADED);
 	assert_asked("GET /v1/status");
@@ -244,7 +244,7 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 	assert_non_null(strstr(r.out, "Workers:  1 of 2 up\n"));
 	assert_non_null(strstr(r.out, "Reasons:  leg-a has no carrier\n          second\n"));
 	assert_non_null(strstr(r.out, "degraded  no carrier  1500  10.10.1.10/24\n"));
-	assert_non_null(strstr(r.out, "standby  41 us  64.0 KiB  1 B   2 B       3       4"));
+	assert_non_null(strstr(r.out, "standby  41 us  1500  64.0 KiB  1 B   2 B       3       4"));
 	assert_non_null(strstr(r.out, "1.2 ms\n"));
 }
 

@@ -11,10 +11,8 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #define RUNS 150
-#define RECONNECT_RUNS 6
 #else
 #define RUNS 5000
-#define RECONNECT_RUNS 60
 #endif
 #define MS NSEC_PER_MSEC
 #define US NSEC_PER_USEC
@@ -232,116 +230,6 @@ static void test_restart(void **state)
 	CHECK(sim, pump(sim, 50, 4, 10000, 10000, NULL));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
-}
-
-/* The server dies again and again, with many packets on their way, some of which come late or
- * twice: what they say of a path's former life must not end up in the next. */
-static void test_reconnects(void **state)
-{
-	for (uint64_t seed = 1; seed <= RECONNECT_RUNS; seed++) {
-		struct sim_config cfg = clean;
-		struct sim *sim;
-
-		cfg.seed = seed;
-		cfg.legs = 1 + seed % 2;
-		cfg.bits_per_s <<= seed % 3;
-		cfg.delay_ns = (100 + seed % 10 * 100) * US;
-		cfg.queue_bytes = 8U << 20;
-		cfg.duplicate = 20000;
-		cfg.loss = seed % 2 ? 30000 : 3000;
-		cfg.reorder = 100000;
-		cfg.reorder_ns = (1 + seed % 20) * MS;
-		sim = sim_new(&cfg);
-		CHECK(sim, sim_connect(sim, SEC));
-		for (unsigned life = 0; life < 12; life++) {
-			while (sim->n_open < 16)
-				assert_true(sim_call(sim, 1, 1 << 20, 1000, 10));
-			CHECK(sim, sim_pass(sim, 2 * MS + sim_random(sim, 10 * MS)));
-			sim_restart(sim, SIM_SERVER);
-			CHECK(sim, sim_connect(sim, SEC));
-		}
-		CHECK(sim, sim_finish(sim, 10 * SEC));
-		CHECK(sim, sim_close(sim));
-		sim_free(sim);
-	}
-}
-
-/* The server dies while the client gets in, so that two of its lives may have made a session of the
- * same HELLO: what the first of them still says must not count in the second. */
-static void test_restart_while_connecting(void **state)
-{
-	for (uint64_t seed = 1; seed <= 8 * RECONNECT_RUNS; seed++) {
-		struct sim_config cfg = clean;
-		struct sim *sim;
-
-		cfg.seed = seed;
-		cfg.legs = 1 + seed % 2;
-		cfg.loss = cfg.reorder = 200000;
-		cfg.reorder_ns = 20 * MS;
-		sim = sim_new(&cfg);
-		for (unsigned life = 0; life < 40; life++) {
-			CHECK(sim, sim_pass(sim, MS + sim_random(sim, 20 * MS)));
-			sim_restart(sim, SIM_SERVER);
-			CHECK(sim, sim_connect(sim, 10 * SEC));
-			for (unsigned i = 0; i < 4; i++)
-				assert_true(sim_call(sim, 1, 100, 100, 0));
-			CHECK(sim, sim_finish(sim, 10 * SEC));
-			sim_restart(sim, SIM_SERVER);
-		}
-		sim_free(sim);
-	}
-}
-
-/* A leg was left, and before anything arrived on the other the server died, too. The pause that
- * began then is over with that session; the next failover shows its own. */
-static void test_pause_of_former_life(void **state)
-{
-	struct sim *sim = sim_new(&clean);
-
-	CHECK(sim, sim_connect(sim, 100 * MS));
-	CHECK(sim, sim_pass(sim, 10 * MS));
-	for (unsigned i = 0; i < 8; i++)
-		assert_true(sim_call(sim, 1, 1 << 20, 100, 0));
-	CHECK(sim, sim_pass(sim, MS));
-	sim_leg(sim, 1, 1, false, true);
-	CHECK(sim, sim_pass(sim, 5 * US));
-	sim_restart(sim, SIM_SERVER);
-	CHECK(sim, sim_finish(sim, SEC));
-	sim_leg(sim, 1, 1, true, true);
-	assert_true(sim_call(sim, 1, 1 << 20, 100, 0));
-	CHECK(sim, sim_finish(sim, SEC));
-	CHECK(sim, sim_pass(sim, 2 * SEC));
-	sim_leg(sim, 1, 1, false, true); /* now with nothing on its way */
-	CHECK(sim, sim_pass(sim, 100 * MS));
-	CHECK(sim, pause_of(sim, 1) < SEC);
-	CHECK(sim, sim_close(sim));
-	sim_free(sim);
-}
-
-/* All that the client says after the server's CHALLENGE is lost for a while, or all that it hears:
- * it is let in soon after. */
-static void test_hello_lost(void **state)
-{
-	for (unsigned way = 0; way < 2; way++) {
-		struct sim_config cfg = clean;
-		struct sim *sim;
-		struct sim_link *link;
-
-		cfg.legs = 1;
-		sim = sim_new(&cfg);
-		link = &sim->ends[1].links[0];
-		CHECK(sim, sim_pass(sim, way ? 60 * US : 30 * US));
-		if (way)
-			link->cut_in = true;
-		else
-			link->cut_out = true;
-		CHECK(sim, sim_pass(sim, 300 * MS));
-		assert_false(rudp_session_is_up(sim->ends[1].session));
-		link->cut_in = link->cut_out = false;
-		CHECK(sim, sim_connect(sim, 200 * MS));
-		CHECK(sim, sim_close(sim));
-		sim_free(sim);
-	}
 }
 
 /* The client dies: its next life ends the session of the one before at once. */
@@ -741,24 +629,13 @@ static void test_random_worlds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_echo),
-		cmocka_unit_test(test_throughput),
-		cmocka_unit_test(test_failover),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_reconnects),
-		cmocka_unit_test(test_restart_while_connecting),
-		cmocka_unit_test(test_pause_of_former_life),
-		cmocka_unit_test(test_hello_lost),
-		cmocka_unit_test(test_client_restart),
-		cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_credit),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_one_way),
-		cmocka_unit_test(test_standby),
-		cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_random_worlds),
+		cmocka_unit_test(test_echo),	       cmocka_unit_test(test_throughput),
+		cmocka_unit_test(test_failover),       cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_client_restart), cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_credit),
+		cmocka_unit_test(test_idle),	       cmocka_unit_test(test_one_way),
+		cmocka_unit_test(test_standby),	       cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_random_worlds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

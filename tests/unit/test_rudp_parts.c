@@ -206,9 +206,9 @@ static void test_sent_keeps_accounts(void **state)
 	uint64_t pn = 1;
 
 	rudp_sent_init(&t, ring, 5);
-	assert_true(rudp_sent_add(&t, 3, 4, 5, 100, 10));
-	assert_false(rudp_sent_add(&t, 3, 4, 6, 100, 20));
-	assert_false(rudp_sent_add(&t, PKT_NO_SLOT, 0, 0, 16, 30));
+	assert_true(rudp_sent_add(&t, 3, 4, 5, 1, 100, 10));
+	assert_false(rudp_sent_add(&t, 3, 4, 6, 1, 100, 20));
+	assert_false(rudp_sent_add(&t, PKT_NO_SLOT, 0, 0, 0, 16, 30));
 	assert_int_equal(t.in_flight, 216);
 	assert_int_equal(t.pto_base, 10);
 	assert_int_equal(rudp_sent_at(&t, 2)->chunk, 6);
@@ -251,7 +251,7 @@ static void test_sent_grows(void **state)
 
 	rudp_sent_init(&t, ring, 0);
 	for (unsigned i = 0; i < RUDP_SPAN_MAX; i++)
-		(void)rudp_sent_add(&t, (uint16_t)(i % 1000), i, 0, 1, i);
+		(void)rudp_sent_add(&t, (uint16_t)(i % 1000), i, 0, 1, 1, i);
 	for (unsigned i = 0; i < RUDP_SPAN_MAX; i++) {
 		assert_int_equal(rudp_sent_at(&t, i + 1)->gen, i);
 		assert_int_equal(rudp_sent_at(&t, i + 1)->pn, i + 1);
@@ -268,10 +268,10 @@ static void test_sent_forgets_its_former_life(void **state)
 
 	rudp_sent_init(&t, ring, 0);
 	for (unsigned i = 0; i < RUDP_SPAN_MAX; i++)
-		(void)rudp_sent_add(&t, 1, before, 0, 1, i);
+		(void)rudp_sent_add(&t, 1, before, 0, 1, 1, i);
 	rudp_sent_init(&t, ring, 0);
 	for (unsigned i = 0; i < 3 * RUDP_RING_MIN; i++) {
-		(void)rudp_sent_add(&t, 1, after, 0, 1, i);
+		(void)rudp_sent_add(&t, 1, after, 0, 1, 1, i);
 		for (uint64_t pn = 1; pn < t.next_pn; pn++) {
 			const struct pkt_rec *rec = rudp_sent_at(&t, pn);
 

@@ -271,6 +271,7 @@ static void test_data(void **state)
 	struct wire_data d = {.gen = 1,
 			      .slot = 2,
 			      .chunk_index = 2,
+			      .n_carried = 1,
 			      .msg_len = 4000,
 			      .chunk_bytes = 1436,
 			      .credit = 3},
@@ -301,6 +302,20 @@ static void test_data(void **state)
 	d.slot = WIRE_SLOTS_MAX;
 	assert_int_equal(data_get(&d, 0, 1436, &got), -EBADMSG);
 	d.slot = 0;
+	d.msg_len = 4000; /* several in a packet: whole ones, but for the message's last */
+	d.n_carried = 2;
+	assert_int_equal(data_get(&d, 0, 2 * 1436, &got), 0);
+	assert_int_equal(got.n_carried, 2);
+	assert_int_equal(data_get(&d, 0, 1436, &got), -EBADMSG);
+	assert_int_equal(data_get(&d, 0, 2 * 1436 - 1, &got), -EBADMSG);
+	d.n_carried = 3;
+	assert_int_equal(data_get(&d, 0, 4000, &got), 0);
+	assert_int_equal(data_get(&d, 0, 3 * 1436, &got), -EBADMSG);
+	d.n_carried = 4;
+	assert_int_equal(data_get(&d, 0, 4000, &got), -EBADMSG);
+	d.n_carried = 0;
+	assert_int_equal(data_get(&d, 0, 0, &got), -EBADMSG);
+	d.n_carried = 1;
 	d.msg_len = 0; /* an empty message is one empty chunk */
 	assert_int_equal(data_get(&d, WIRE_F_RESPONSE, 0, &got), 0);
 	assert_int_equal(got.n_chunks, 1);

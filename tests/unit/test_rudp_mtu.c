@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The search for a path's packet size, alone: against fabrics of all sizes, step by step. */
+#include "dataplane/rudp/rudp_mtu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define MS NSEC_PER_MSEC
+#define SEC NSEC_PER_SEC
+
+struct fabric { /* answers probes; the time it takes is one ms */
+	struct rudp_mtu m;
+	unsigned carries;
+	uint64_t now, pn;
+	unsigned probes, found; /* how many were sent, how often a search ended with news */
+};
+
+static void fabric_init(struct fabric *f, unsigned carries, uint16_t most)
+{
+	*f = (struct fabric){.carries = carries, .now = SEC, .pn = 1};
+	rudp_mtu_init(&f->m, most, f->now);
+}
+
+/* One round trip: all probes that are due, then what became of them. */
+static void fabric_round(struct fabric *f)
+{
+	uint64_t pns[RUDP_MTU_PROBES];
+	uint16_t sizes[RUDP_MTU_PROBES];
+	unsigned n = 0;
+
+	while (n < RUDP_MTU_PROBES && (sizes[n] = rudp_mtu_next(&f->m, f->now))) {
+		assert_in_range(sizes[n], f->m.now + 1, f->m.most);
+		rudp_mtu_sent(&f->m, sizes[n], f->pn);
+		pns[n++] = f->pn++;
+	}
+	f->probes += n;
+	f->now += MS;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned news = sizes[i] <= f->carries ? rudp_mtu_probe_acked(&f->m, pns[i], f->now)
+						       : rudp_mtu_probe_lost(&f->m, pns[i], f->now);
+
+		f->found += (news & RUDP_MTU_FOUND) != 0;
+	}
+	assert_in_range(f->m.now, RUDP_MTU_BASE, MAX_OF(f->carries, RUDP_MTU_BASE));
+}
+
+/* Until nothing is asked for any more. The time that took. */
+static uint64_t fabric_search(struct fabric *f)
+{
+	uint64_t since = f->now;
+
+	while (!f->m.done) {
+		assert_true(f->now < since + SEC);
+		fabric_round(f);
+	}
+	return f->now - since;
+}
+
+/* Packets of full size get lost, and nothing is known to have passed since. */
+static unsigned fabric_lose(struct fabric *f, unsigned n)
+{
+	unsigned news = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		news |= rudp_mtu_packet_lost(&f->m, f->pn++, f->m.now, f->now);
+	return news;
+}
+
+static void test_healthy(void **state)
+{
+	static const uint16_t mosts[] = {1500, 4096, 9000, 9216, 2000};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(mosts); i++) {
+		struct fabric f;
+
+		fabric_init(&f, 65535, mosts[i]);
+		assert_int_equal(f.m.now, RUDP_MTU_BASE);
+		fabric_round(&f); /* one round trip is enough */
+		assert_true(f.m.done);
+		assert_int_equal(f.m.now, mosts[i]);
+		assert_int_equal(f.found, 0); /* it is what was expected */
+		assert_int_equal(rudp_mtu_deadline(&f.m), UINT64_MAX);
+	}
+}
+
+static void test_base_alone(void **state)
+{
+	struct fabric f;
+
+	fabric_init(&f, RUDP_MTU_BASE, RUDP_MTU_BASE);
+	assert_true(f.m.done);
+	assert_int_equal(rudp_mtu_next(&f.m, f.now), 0);
+	assert_int_equal(rudp_mtu_deadline(&f.m), UINT64_MAX);
+}
+
+/* What any fabric carries is found to within a step, and said once. */
+static void test_narrow(void **state)
+{
+	for (unsigned carries = RUDP_MTU_BASE; carries < 9000; carries += 7) {
+		struct fabric f;
+
+		fabric_init(&f, carries, 9000);
+		fabric_search(&f);
+		assert_in_range(f.m.now, carries > RUDP_MTU_STEP ? carries - RUDP_MTU_STEP : 0,
+				carries);
+		assert_int_equal(f.m.found, f.m.now);
+		assert_int_equal(f.found, 1);
+		assert_true(f.probes < 60);
+	}
+}
+
+/* The case that everybody has: exactly what is common, and soon. */
+static void test_common(void **state)
+{
+	static const uint16_t sizes[] = {1500, 4096};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct fabric f;
+
+		fabric_init(&f, sizes[i], 9000);
+		fabric_round(&f);
+		assert_int_equal(f.m.now, sizes[i]);
+		assert_true(fabric_search(&f) < 50 * MS);
+		assert_int_equal(f.m.found, sizes[i]);
+	}
+}
+
+/* Asked for again, later each time; found when the fabric is mended. */
+static void test_raise(void **state)
+{
+	struct fabric f;
+	uint64_t wait = 0;
+
+	fabric_init(&f, 1500, 9000);
+	for (unsigned i = 0; i < 20; i++) {
+		fabric_search(&f);
+		assert_true(rudp_mtu_deadline(&f.m) > f.now);
+		assert_true(rudp_mtu_deadline(&f.m) - f.now >= wait);
+		wait = rudp_mtu_deadline(&f.m) - f.now;
+		assert_int_equal(rudp_mtu_next(&f.m, f.now + wait - 1), 0);
+		f.now += wait;
+		assert_int_not_equal(rudp_mtu_next(&f.m, f.now), 0);
+		assert_int_equal(f.m.now, 1500); /* meanwhile it is used on */
+	}
+	assert_int_equal(wait, RUDP_MTU_RAISE_MOST_NS);
+	f.carries = 9000;
+	fabric_search(&f);
+	assert_int_equal(f.m.found, 9000);
+	assert_int_equal(f.found, 2);
+}
+
+static void test_black_hole(void **state)
+{
+	struct fabric f;
+
+	fabric_init(&f, 9000, 9000);
+	fabric_search(&f);
+	f.carries = 1500;
+	assert_int_equal(fabric_lose(&f, RUDP_MTU_LOST_LEAST - 1), 0);
+	assert_int_equal(f.m.now, 9000);
+	assert_int_equal(fabric_lose(&f, 1), RUDP_MTU_FELL);
+	assert_int_equal(f.m.now, RUDP_MTU_BASE);
+	fabric_round(&f);
+	assert_int_equal(f.m.now, 1500);
+	fabric_search(&f);
+	assert_int_equal(f.m.found, 1500);
+	assert_int_equal(f.found, 1);
+	/* Small packets say nothing. */
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(rudp_mtu_packet_lost(&f.m, f.pn++, RUDP_MTU_BASE, f.now), 0);
+}
+
+/* A full queue drops many at once, but packets as large pass behind them. */
+static void test_congestion(void **state)
+{
+	struct fabric f;
+
+	fabric_init(&f, 9000, 9000);
+	fabric_search(&f);
+	for (unsigned i = 0; i < 100; i++) {
+		rudp_mtu_packet_acked(&f.m, f.pn + 30, 9000);
+		assert_int_equal(fabric_lose(&f, 30), 0);
+		f.pn++;
+	}
+	assert_int_equal(f.m.now, 9000);
+	/* Smaller ones that pass are no excuse, also where they are the only ones for long. */
+	for (unsigned i = 0; i < 2 * RUDP_MTU_PASSED_AGE; i++)
+		rudp_mtu_packet_acked(&f.m, f.pn++, 3000);
+	rudp_mtu_packet_acked(&f.m, f.pn + 100, 3000);
+	assert_int_equal(fabric_lose(&f, RUDP_MTU_LOST_LEAST), RUDP_MTU_FELL);
+}
+
+/* A doubt that proved wrong: back at once, and harder to raise the next time. */
+static void test_doubt(void **state)
+{
+	struct fabric f;
+	unsigned limit = RUDP_MTU_LOST_LEAST;
+
+	fabric_init(&f, 9000, 9000);
+	fabric_search(&f);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(fabric_lose(&f, limit - 1), 0);
+		assert_int_equal(fabric_lose(&f, 1), RUDP_MTU_FELL);
+		fabric_round(&f);
+		assert_int_equal(f.m.now, 9000);
+		assert_int_equal(f.found, 0);
+		limit = MIN_OF(2 * limit, RUDP_MTU_LOST_MOST);
+	}
+}
+
+/* A fabric that changes its mind: raised later each time, until it has been good for long. */
+static void test_flapping(void **state)
+{
+	struct fabric f;
+	uint64_t wait = 0, raised;
+
+	fabric_init(&f, 9000, 9000);
+	fabric_search(&f);
+	for (unsigned i = 0; i < 6; i++) {
+		f.carries = 1500;
+		while (!(fabric_lose(&f, 1) & RUDP_MTU_FELL))
+			;
+		fabric_search(&f);
+		assert_int_equal(f.m.found, 1500);
+		f.carries = 9000;
+		raised = rudp_mtu_deadline(&f.m) - f.now;
+		assert_true(raised >= 2 * wait);
+		wait = raised;
+		f.now += wait;
+		(void)rudp_mtu_next(&f.m, f.now);
+		fabric_search(&f);
+		assert_int_equal(f.m.found, 9000);
+	}
+	assert_true(wait >= 32 * RUDP_MTU_RAISE_FIRST_NS);
+	f.now += 3600 * SEC;
+	f.carries = 1500;
+	while (!(fabric_lose(&f, 1) & RUDP_MTU_FELL))
+		;
+	fabric_search(&f);
+	assert_int_equal(rudp_mtu_deadline(&f.m) - f.now, RUDP_MTU_RAISE_FIRST_NS);
+}
+
+/* The host's own word counts at once: for a probe, and for packets in use. */
+static void test_refused(void **state)
+{
+	struct fabric f;
+	uint16_t size;
+
+	fabric_init(&f, 1500, 9000);
+	while ((size = rudp_mtu_next(&f.m, f.now)) > 1500)
+		assert_int_equal(rudp_mtu_refused(&f.m, size, f.now) & RUDP_MTU_FELL, 0);
+	fabric_round(&f);
+	assert_int_equal(f.m.now, 1500);
+	for (; !f.m.done; f.now += RUDP_MTU_TRY_GAP_NS)
+		while ((size = rudp_mtu_next(&f.m, f.now)))
+			(void)rudp_mtu_refused(&f.m, size, f.now);
+	assert_int_equal(f.m.found, 1500);
+
+	fabric_init(&f, 9000, 9000);
+	fabric_search(&f);
+	f.carries = 1500;
+	assert_int_equal(rudp_mtu_refused(&f.m, 5000, f.now), RUDP_MTU_FELL);
+	assert_int_equal(f.m.now, RUDP_MTU_BASE);
+	fabric_search(&f);
+	assert_int_equal(f.m.found, 1500);
+	assert_int_equal(rudp_mtu_refused(&f.m, 1000, f.now), 0);
+	assert_int_equal(rudp_mtu_refused(&f.m, 20000, f.now), 0);
+	assert_int_equal(f.m.now, 1500);
+}
+
+/* The path fell silent with probes on their way: that says nothing about their size. */
+static void test_forget(void **state)
+{
+	struct fabric f;
+
+	fabric_init(&f, 9000, 9000);
+	for (unsigned i = 0; i < 10; i++) {
+		uint16_t size;
+
+		f.now += 100 * MS;
+		while ((size = rudp_mtu_next(&f.m, f.now)))
+			rudp_mtu_sent(&f.m, size, f.pn++);
+		rudp_mtu_probes_forget(&f.m, f.now);
+		assert_true(rudp_mtu_deadline(&f.m) > f.now);
+	}
+	f.now += 100 * MS;
+	fabric_search(&f);
+	assert_int_equal(f.m.now, 9000);
+	/* Numbers of others mean nothing. */
+	assert_int_equal(rudp_mtu_probe_acked(&f.m, 7, f.now), 0);
+	assert_int_equal(rudp_mtu_probe_lost(&f.m, 7, f.now), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_healthy),	   cmocka_unit_test(test_base_alone),
+		cmocka_unit_test(test_narrow),	   cmocka_unit_test(test_common),
+		cmocka_unit_test(test_raise),	   cmocka_unit_test(test_black_hole),
+		cmocka_unit_test(test_congestion), cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_flapping),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_forget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The lives of sessions and paths in a simulated world: restarts at bad moments, what fabrics
+ * carry.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dataplane/rudp/rudp_mtu.h"
+#include "tests/lib/rudp_sim.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define RECONNECT_RUNS 6
+#else
+#define RECONNECT_RUNS 60
+#endif
+#define MS NSEC_PER_MSEC
+#define US NSEC_PER_USEC
+#define SEC NSEC_PER_SEC
+
+#define CHECK(sim, cond)                                                       \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			fail_msg("seed %llu, at %.3f ms: %s%s%s",              \
+				 (unsigned long long)(sim)->cfg.seed,          \
+				 (double)((sim)->now - 10 * SEC) / 1e6, #cond, \
+				 (sim)->fault[0] ? ": " : "", (sim)->fault);   \
+	} while (0)
+
+static const struct sim_config clean = {.seed = 1,
+					.legs = 2,
+					.clients = 1,
+					.bits_per_s = 10000000000ULL,
+					.delay_ns = 20 * US,
+					.queue_bytes = 512U << 10};
+
+/* Keeps `depth` calls open until `total` were made; calls `at` once half of them are done. */
+static bool pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len,
+		 uint32_t resp_len, void (*at)(struct sim *sim))
+{
+	unsigned first = sim->n_calls;
+
+	while (sim->n_calls < first + total && !sim->fault[0]) {
+		uint64_t until = sim->now + 5 * SEC;
+
+		while (sim->n_calls < first + total && sim->n_open < depth)
+			if (!sim_call(sim, 1, req_len, resp_len, 0))
+				break;
+		if (at && sim->n_calls >= first + total / 2) {
+			at(sim);
+			at = NULL;
+		}
+		while (sim->n_open == depth && sim->now < until && !sim->fault[0])
+			sim_pass(sim, 10 * US);
+		if (sim->now >= until)
+			return false;
+	}
+	return sim_finish(sim, 5 * SEC);
+}
+
+static uint64_t pause_of(struct sim *sim, unsigned end)
+{
+	struct rudp_session *s = rudp_session_next(sim->ends[end].r, NULL);
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		most = MAX_OF(most, info[i].last_pause_ns);
+	return most;
+}
+
+/* The server dies again and again, with many packets on their way, some of which come late or
+ * twice: what they say of a path's former life must not end up in the next. */
+static void test_reconnects(void **state)
+{
+	for (uint64_t seed = 1; seed <= RECONNECT_RUNS; seed++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.seed = seed;
+		cfg.legs = 1 + seed % 2;
+		cfg.bits_per_s <<= seed % 3;
+		cfg.delay_ns = (100 + seed % 10 * 100) * US;
+		cfg.queue_bytes = 8U << 20;
+		cfg.duplicate = 20000;
+		cfg.loss = seed % 2 ? 30000 : 3000;
+		cfg.reorder = 100000;
+		cfg.reorder_ns = (1 + seed % 20) * MS;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, SEC));
+		for (unsigned life = 0; life < 12; life++) {
+			while (sim->n_open < 16)
+				assert_true(sim_call(sim, 1, 1 << 20, 1000, 10));
+			CHECK(sim, sim_pass(sim, 2 * MS + sim_random(sim, 10 * MS)));
+			sim_restart(sim, SIM_SERVER);
+			CHECK(sim, sim_connect(sim, SEC));
+		}
+		CHECK(sim, sim_finish(sim, 10 * SEC));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+/* The server dies while the client gets in, so that two of its lives may have made a session of the
+ * same HELLO: what the first of them still says must not count in the second. */
+static void test_restart_while_connecting(void **state)
+{
+	for (uint64_t seed = 1; seed <= 8 * RECONNECT_RUNS; seed++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.seed = seed;
+		cfg.legs = 1 + seed % 2;
+		cfg.loss = cfg.reorder = 200000;
+		cfg.reorder_ns = 20 * MS;
+		sim = sim_new(&cfg);
+		for (unsigned life = 0; life < 40; life++) {
+			CHECK(sim, sim_pass(sim, MS + sim_random(sim, 20 * MS)));
+			sim_restart(sim, SIM_SERVER);
+			CHECK(sim, sim_connect(sim, 10 * SEC));
+			for (unsigned i = 0; i < 4; i++)
+				assert_true(sim_call(sim, 1, 100, 100, 0));
+			CHECK(sim, sim_finish(sim, 10 * SEC));
+			sim_restart(sim, SIM_SERVER);
+		}
+		sim_free(sim);
+	}
+}
+
+/* A leg was left, and before anything arrived on the other the server died, too. The pause that
+ * began then is over with that session; the next failover shows its own. */
+static void test_pause_of_former_life(void **state)
+{
+	struct sim *sim = sim_new(&clean);
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, sim_pass(sim, 10 * MS));
+	for (unsigned i = 0; i < 8; i++)
+		assert_true(sim_call(sim, 1, 1 << 20, 100, 0));
+	CHECK(sim, sim_pass(sim, MS));
+	sim_leg(sim, 1, 1, false, true);
+	CHECK(sim, sim_pass(sim, 5 * US));
+	sim_restart(sim, SIM_SERVER);
+	CHECK(sim, sim_finish(sim, SEC));
+	sim_leg(sim, 1, 1, true, true);
+	assert_true(sim_call(sim, 1, 1 << 20, 100, 0));
+	CHECK(sim, sim_finish(sim, SEC));
+	CHECK(sim, sim_pass(sim, 2 * SEC));
+	sim_leg(sim, 1, 1, false, true); /* now with nothing on its way */
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	CHECK(sim, pause_of(sim, 1) < SEC);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* All that the client says after the server's CHALLENGE is lost for a while, or all that it hears:
+ * it is let in soon after. */
+static void test_hello_lost(void **state)
+{
+	for (unsigned way = 0; way < 2; way++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+		struct sim_link *link;
+
+		cfg.legs = 1;
+		sim = sim_new(&cfg);
+		link = &sim->ends[1].links[0];
+		CHECK(sim, sim_pass(sim, way ? 60 * US : 30 * US));
+		if (way)
+			link->cut_in = true;
+		else
+			link->cut_out = true;
+		CHECK(sim, sim_pass(sim, 300 * MS));
+		assert_false(rudp_session_is_up(sim->ends[1].session));
+		link->cut_in = link->cut_out = false;
+		CHECK(sim, sim_connect(sim, 200 * MS));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+/* What the ends found to arrive on a leg: the sender's own direction. */
+static unsigned mtu_of(struct sim *sim, unsigned end, unsigned leg)
+{
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n =
+		rudp_session_paths(rudp_session_next(sim->ends[end].r, NULL), info, RUDP_PATHS_MAX);
+
+	for (unsigned i = 0; i < n; i++)
+		if (info[i].port == leg) {
+			assert_int_equal(info[i].mtu_most, sim->cfg.mtu);
+			return info[i].mtu == info[i].mtu_found ? info[i].mtu : 0;
+		}
+	return 0;
+}
+
+/* Hosts that take more than what is between them, from the beginning. */
+static void test_narrow_fabric(void **state)
+{
+	static const unsigned narrow[][2] = {
+		{1500, 1500}, {9000, 1500}, {4096, 1280}, {8950, 1450}};
+
+	for (unsigned k = 0; k < 2 * ARRAY_SIZE(narrow); k++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.mtu = 9000;
+		cfg.ipv6 = k % 2;
+		for (unsigned l = 0; l < 2; l++)
+			cfg.path_mtu[l] = narrow[k / 2][l];
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 100 * MS));
+		/* At once, while nothing is known, and then. */
+		for (unsigned i = 0; i < 2; i++) {
+			CHECK(sim, pump(sim, 50, 8, i ? 1 << 20 : 64, i ? 64 : 1 << 20, NULL));
+			CHECK(sim, pump(sim, 100, 8, 5000, 9000, NULL));
+		}
+		CHECK(sim, sim_pass(sim, 500 * MS));
+		for (unsigned e = 0; e < 2; e++) {
+			for (unsigned l = 0; l < 2; l++) {
+				/* The simulator counts IPv6's headers as IPv4's. */
+				unsigned most = cfg.path_mtu[l] + (cfg.ipv6 ? 20U : 0);
+
+				most = MIN_OF(most, cfg.mtu);
+				CHECK(sim, mtu_of(sim, e, l) <= most &&
+						   mtu_of(sim, e, l) + RUDP_MTU_STEP >= most);
+			}
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 0);
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_MTU] ==
+					   (cfg.path_mtu[0] < 9000 ? 1U : 0) +
+						   (cfg.path_mtu[1] < 9000 ? 1U : 0));
+		}
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+static void shrink_both(struct sim *sim)
+{
+	sim->cfg.path_mtu[0] = sim->cfg.path_mtu[1] = 1500;
+}
+
+static void shrink_one(struct sim *sim)
+{
+	sim->cfg.path_mtu[0] = 1500;
+}
+
+static void shrink_requests(struct sim *sim)
+{
+	sim->ends[1].links[0].out_mtu = sim->ends[1].links[1].out_mtu = 1500;
+}
+
+static void shrink_responses(struct sim *sim)
+{
+	sim->ends[SIM_SERVER].links[0].out_mtu = 4096;
+	sim->ends[SIM_SERVER].links[1].out_mtu = 1500;
+}
+
+/* The fabric shrinks while messages are on their way: they arrive all the same, without a call that
+ * waits for long; and when it is mended, large packets are used again. */
+static void test_mtu_shrinks(void **state)
+{
+	static void (*const shrink[])(struct sim *) = {shrink_both, shrink_one, shrink_requests,
+						       shrink_responses};
+
+	for (unsigned k = 0; k < 2 * ARRAY_SIZE(shrink); k++) {
+		struct sim_config cfg = clean;
+		bool reads = k % 2;
+		struct sim *sim;
+
+		cfg.mtu = 9000;
+		cfg.legs = k / 2 == 0 ? 1 : 2;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 100 * MS));
+		CHECK(sim,
+		      pump(sim, 200, 8, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64, shrink[k / 2]));
+		print_message("# the fabric shrinks, %s: longest gap %.3f ms\n",
+			      reads ? "reads" : "writes", (double)sim->longest_gap_ns / 1e6);
+		CHECK(sim, sim->longest_gap_ns < 50 * MS);
+		CHECK(sim, pump(sim, 50, 8, 1 << 20, 1 << 20, NULL));
+		for (unsigned e = 0; e < 2; e++)
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 0);
+		memset(sim->cfg.path_mtu, 0, sizeof(sim->cfg.path_mtu));
+		for (unsigned e = 0; e < 2; e++)
+			for (unsigned l = 0; l < 2; l++)
+				sim->ends[e].links[l].out_mtu = 0;
+		CHECK(sim, sim_pass(sim, 2 * SEC));
+		for (unsigned e = 0; e < 2; e++)
+			for (unsigned l = 0; l < cfg.legs; l++)
+				CHECK(sim, mtu_of(sim, e, l) == 9000);
+		CHECK(sim, pump(sim, 50, 8, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reconnects),
+		cmocka_unit_test(test_restart_while_connecting),
+		cmocka_unit_test(test_pause_of_former_life),
+		cmocka_unit_test(test_hello_lost),
+		cmocka_unit_test(test_narrow_fabric),
+		cmocka_unit_test(test_mtu_shrinks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
