@@ -22,23 +22,28 @@ static void raise_descriptor_limit(void)
 	}
 }
 
-static int back_restore(struct fuse_back *b)
+static int exports_init(struct fuse_back *b, const struct launch_config *cfg, uint32_t handles)
 {
-	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++) {
-		int r = b->state.head->mounts[i].used ? back_mount_restore(b, i) : 0;
+	for (unsigned i = 0; i < cfg->n_exports && i < LAUNCH_EXPORTS_MAX; i++) {
+		struct back_export *e = &b->exports[i];
+		int r = back_export_init(b, i, &cfg->exports[i], handles >> i & 1);
 
+		b->n_exports++;
+		if (r == 0)
+			r = state_init(&e->state, cfg->exports[i].state_fd);
+		if (r == 0)
+			r = back_mounts_restore(e);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
-		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
-		  struct fuse_keeper *keeper, uint32_t handles, struct fuse_back **ret)
+int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
+		  fuse_back_hold_cb hold, void *hold_user, struct fuse_keeper *keeper,
+		  uint32_t handles, struct fuse_back **ret)
 {
 	struct fuse_back *b = calloc(1, sizeof(*b));
-	bool old = false;
 	int err;
 
 	if (!b)
@@ -48,36 +53,24 @@ int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
 	b->hold_user = hold_user;
 	b->keeper = keeper;
 	b->host = cfg->host;
-	b->state.fd = -1;
 	b->wait_tail = &b->wait_head;
 	raise_descriptor_limit();
 	back_creds_init(b);
-	for (unsigned i = 0; i < cfg->n_exports && i < LAUNCH_EXPORTS_MAX; i++) {
-		err = back_export_init(&b->exports[i], &cfg->exports[i], !keeper);
-		if (err < 0)
-			goto fail;
-		if (keeper)
-			b->exports[i].handles = handles >> i & 1;
-		b->n_exports++;
-	}
 	err = buf_pool_init(&b->requests);
 	if (err == 0)
 		err = buf_pool_init(&b->answers);
 	if (err == 0)
-		err = back_fds_init(b);
+		err = back_nodes_init(b);
 	if (err == 0)
 		err = back_ring_init(b);
 	if (err == 0)
-		err = state_init(&b->state, state_fd, &old);
-	if (err == 0 && old)
-		err = back_restore(b);
-	if (err < 0)
-		goto fail;
+		err = exports_init(b, cfg, handles);
+	if (err < 0) {
+		fuse_back_free(b);
+		return err;
+	}
 	*ret = b;
 	return 0;
-fail:
-	fuse_back_free(b);
-	return err;
 }
 
 static void client_free(struct fuse_back_client *c)
@@ -108,12 +101,13 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	while (b->n_ring > 0 && back_ring_poll(b) >= 0)
 		;
 	clients_reap(b);
-	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++)
-		if (b->mounts[i])
-			back_mount_free(b->mounts[i], b->mounts[i]->gone);
+	b->ending = true;
+	while (b->mounts)
+		back_mount_free(b->mounts, b->mounts->gone);
 	back_ring_done(b);
-	back_fds_done(b);
-	state_done(&b->state);
+	back_nodes_done(b);
+	for (unsigned i = 0; i < b->n_exports; i++)
+		state_done(&b->exports[i].state);
 	buf_pool_done(&b->requests);
 	buf_pool_done(&b->answers);
 	free(b);
@@ -132,8 +126,8 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
 	if (b->wait_head)
 		back_wait_run(b);
 	clients_reap(b);
-	if (b->n_drops)
-		back_drops_retry(b);
+	for (unsigned i = 0; i < b->n_exports; i++)
+		back_holds_sweep(&b->exports[i]);
 	r = back_signs_flush(b); /* before the answers leave, which rudp_poll does after this */
 	if (now_ns - b->trimmed_ns > BACK_TRIM_NS) {
 		b->trimmed_ns = now_ns;

@@ -4,12 +4,13 @@
  * carried out on an export directory. File data moves by io_uring,
  * so the core never blocks on a disk. Nothing outside the export's root can be reached: every name
  * is one component, resolved relative to a node's descriptor without following symbolic links.
- * Nodes are named by kernel file handles and kept, with the answers to requests that must not run
- * twice, in the state descriptor, so that a successor process goes on where this one died; a
- * file that loses its last name while it is open is held by the agent meanwhile, so that its handle
- * stays good. Nodes of file systems that give no handles end with the process (the client is told
- * ESTALE). Locks are the client's kernel's own.
- * Clients' kernels check permissions; here quotas hold for everybody, root included.
+ * Clients name objects by signed handles, which this end made (fuse_handle.h); it keeps nothing
+ * that it could not lose, but for the answers to requests that must not run twice and the list of
+ * files that are open without a name, which the agent holds: both lie in the export's state
+ * descriptor. What clients have open they tell a successor again. Objects of file systems that give
+ * no handles end with the process (the client is told ESTALE), and when too many of them are in
+ * use. Locks are the client's kernel's own. Clients' kernels check permissions; here quotas hold
+ * for everybody, root included.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_BACK_H
 #define PLENUM_DATAPLANE_FUSE_BACK_H
@@ -22,17 +23,17 @@ struct fuse_keeper;
 struct fuse_back_client; /* one client session of one mount */
 
 /*
- * Who holds descriptors over the process's death. fd: borrowed, O_PATH, to be held under (mount,
- * node); -1: let that one go. false: not now; a descriptor is then not held, letting go is tried
- * again.
+ * Who holds descriptors over the process's death. fd: borrowed, O_PATH, to be held for the export
+ * under this key; -1: let that one go. false: not now; a descriptor is then not held, letting go is
+ * tried again.
  */
-typedef bool (*fuse_back_hold_cb)(void *user, uint32_t mount, uint64_t node, int fd);
+typedef bool (*fuse_back_hold_cb)(void *user, uint32_t export_index, uint64_t key, int fd);
 
-/* keeper (borrowed): opens by handle for us; handles: bit per export, as it says. NULL: we have the
- * privilege to do so ourselves (tests). */
-int fuse_back_new(const struct launch_config *cfg, int state_fd, struct rudp *r,
-		  struct launch_stats *stats, fuse_back_hold_cb hold, void *hold_user,
-		  struct fuse_keeper *keeper, uint32_t handles, struct fuse_back **ret);
+/* keeper (borrowed): signs and opens by handle for us; handles: bit per export, as it says. NULL:
+ * we have the privilege to do so ourselves (tests). */
+int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
+		  fuse_back_hold_cb hold, void *hold_user, struct fuse_keeper *keeper,
+		  uint32_t handles, struct fuse_back **ret);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
 /* Has another agent hold what the former one held. */
 void fuse_back_hold_again(struct fuse_back *b);
@@ -54,7 +55,7 @@ void fuse_back_buf_put(struct fuse_back *b, void *buf);
 void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len);
 void fuse_back_call_gone(struct fuse_back_client *c, struct rudp_call *call);
 void fuse_back_sent(struct fuse_back *b, void *token);
-/* The session ended; the client's nodes are kept for its successor session (same mount_id). */
+/* The session ended; what the client has open is kept for its next session (same mount_id). */
 void fuse_back_client_gone(struct fuse_back_client *c);
 
 #endif

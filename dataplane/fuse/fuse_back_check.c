@@ -9,9 +9,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#define CHECK_REPLY_SMALL 512 /* more than the largest fixed reply */
 #define CHECK_NAMES_MAX 2
-#define CHECK_XATTR_BYTES_MAX 65536
 
 enum check_name {
 	NAME_NONE,
@@ -24,20 +22,21 @@ enum check_name {
 struct check_rule { /* what follows struct fuse_in_header */
 	bool served;
 	uint8_t names[CHECK_NAMES_MAX];
+	uint8_t n_handles; /* behind the request */
 	uint16_t arg_bytes;
 };
 
-#define RULE(arg, ...)                                                       \
-	{                                                                    \
-		.served = true, .arg_bytes = (arg), .names = { __VA_ARGS__ } \
+#define RULE_N(n, arg, ...)                                                                    \
+	{                                                                                      \
+		.served = true, .n_handles = (n), .arg_bytes = (arg), .names = { __VA_ARGS__ } \
 	}
+#define RULE(arg, ...) RULE_N(1, arg, __VA_ARGS__)
 
 /* The short struct fuse_setxattr_in: FUSE_SETXATTR_EXT is never negotiated. */
 #define SETXATTR_ARG_BYTES 8
 
 static const struct check_rule rules[] = {
 	[FUSE_LOOKUP] = RULE(0, NAME_LOOKUP),
-	[FUSE_FORGET] = RULE(sizeof(struct fuse_forget_in), NAME_NONE),
 	[FUSE_GETATTR] = RULE(sizeof(struct fuse_getattr_in), NAME_NONE),
 	[FUSE_SETATTR] = RULE(sizeof(struct fuse_setattr_in), NAME_NONE),
 	[FUSE_READLINK] = RULE(0, NAME_NONE),
@@ -46,8 +45,8 @@ static const struct check_rule rules[] = {
 	[FUSE_MKDIR] = RULE(sizeof(struct fuse_mkdir_in), NAME_ENTRY),
 	[FUSE_UNLINK] = RULE(0, NAME_ENTRY),
 	[FUSE_RMDIR] = RULE(0, NAME_ENTRY),
-	[FUSE_RENAME] = RULE(sizeof(struct fuse_rename_in), NAME_ENTRY, NAME_ENTRY),
-	[FUSE_LINK] = RULE(sizeof(struct fuse_link_in), NAME_ENTRY),
+	[FUSE_RENAME] = RULE_N(2, sizeof(struct fuse_rename_in), NAME_ENTRY, NAME_ENTRY),
+	[FUSE_LINK] = RULE_N(2, sizeof(struct fuse_link_in), NAME_ENTRY),
 	[FUSE_OPEN] = RULE(sizeof(struct fuse_open_in), NAME_NONE),
 	[FUSE_READ] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
 	[FUSE_WRITE] = RULE(sizeof(struct fuse_write_in), NAME_NONE),
@@ -58,35 +57,26 @@ static const struct check_rule rules[] = {
 	[FUSE_GETXATTR] = RULE(sizeof(struct fuse_getxattr_in), NAME_XATTR),
 	[FUSE_LISTXATTR] = RULE(sizeof(struct fuse_getxattr_in), NAME_NONE),
 	[FUSE_REMOVEXATTR] = RULE(0, NAME_XATTR),
-	[FUSE_INIT] = RULE(sizeof(struct fuse_init_in), NAME_NONE),
+	[FUSE_INIT] = RULE_N(0, sizeof(struct fuse_init_in), NAME_NONE),
 	[FUSE_OPENDIR] = RULE(sizeof(struct fuse_open_in), NAME_NONE),
 	[FUSE_READDIR] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
 	[FUSE_RELEASEDIR] = RULE(sizeof(struct fuse_release_in), NAME_NONE),
 	[FUSE_FSYNCDIR] = RULE(sizeof(struct fuse_fsync_in), NAME_NONE),
 	[FUSE_CREATE] = RULE(sizeof(struct fuse_create_in), NAME_ENTRY),
-	[FUSE_INTERRUPT] = RULE(sizeof(struct fuse_interrupt_in), NAME_NONE),
-	[FUSE_DESTROY] = RULE(0, NAME_NONE),
-	[FUSE_BATCH_FORGET] = RULE(sizeof(struct fuse_batch_forget_in), NAME_NONE),
+	[FUSE_INTERRUPT] = RULE_N(0, sizeof(struct fuse_interrupt_in), NAME_NONE),
+	[FUSE_DESTROY] = RULE_N(0, 0, NAME_NONE),
 	[FUSE_FALLOCATE] = RULE(sizeof(struct fuse_fallocate_in), NAME_NONE),
 	[FUSE_READDIRPLUS] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
-	[FUSE_RENAME2] = RULE(sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
+	[FUSE_RENAME2] = RULE_N(2, sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
 	[FUSE_TMPFILE] =
 		RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name means nothing */
 	[FUSE_LSEEK] = RULE(sizeof(struct fuse_lseek_in), NAME_NONE),
-	[FUSE_COPY_FILE_RANGE] = RULE(sizeof(struct fuse_copy_file_range_in), NAME_NONE),
+	[FUSE_COPY_FILE_RANGE] = RULE_N(2, sizeof(struct fuse_copy_file_range_in), NAME_NONE),
 };
 
 /* Copies the fixed argument out: the message need not be aligned. */
 #define ARG(var, msg) \
 	memcpy(&(var), (const uint8_t *)(msg) + sizeof(struct fuse_in_header), sizeof(var))
-
-static uint32_t check_opcode(const void *msg)
-{
-	struct fuse_in_header in;
-
-	memcpy(&in, msg, sizeof(in));
-	return in.opcode;
-}
 
 static int check_name(enum check_name kind, const char *name, size_t len)
 {
@@ -152,17 +142,11 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest)
 		/* Offsets of directories are cookies. */
 		return opcode == FUSE_READ ? check_range(arg.offset, arg.size) : 0;
 	}
-	if (opcode == FUSE_BATCH_FORGET) {
-		struct fuse_batch_forget_in arg;
-
-		ARG(arg, msg);
-		return rest / sizeof(struct fuse_forget_one) < arg.count ? -EINVAL : 0;
-	}
 	if (opcode == FUSE_SETXATTR) {
 		uint32_t size;
 
 		ARG(size, msg);
-		return size > CHECK_XATTR_BYTES_MAX ? -E2BIG : size != rest ? -EINVAL : 0;
+		return size > FUSE_PROTO_XATTR_MAX ? -E2BIG : size != rest ? -EINVAL : 0;
 	}
 	if (opcode == FUSE_FALLOCATE) {
 		struct fuse_fallocate_in arg;
@@ -173,7 +157,35 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest)
 	return 0;
 }
 
-int fuse_back_check(const void *msg, size_t len)
+/* The handles behind the request: as many as it needs, each whole, and nothing behind them. */
+static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse_back_args *ret)
+{
+	struct fuse_proto_req_tail tail = {};
+
+	*ret = (struct fuse_back_args){};
+	if (len < sizeof(tail))
+		return len == 0 && rules[opcode].n_handles == 0 ? 0 : -EBADMSG;
+	memcpy(&tail, p, sizeof(tail));
+	p += sizeof(tail);
+	len -= sizeof(tail);
+	if (tail.n_handles != rules[opcode].n_handles || tail.flags & ~FUSE_PROTO_REQ_REOPEN ||
+	    (tail.flags && opcode != FUSE_OPEN && opcode != FUSE_OPENDIR))
+		return -EBADMSG;
+	for (unsigned i = 0; i < tail.n_handles; i++) {
+		size_t n = len > 0 ? p[0] : 0;
+
+		if (n == 0 || n > FUSE_PROTO_HANDLE_MAX || n >= len)
+			return -EBADMSG;
+		ret->handles[i].bytes = p + 1;
+		ret->handles[i].len = (uint8_t)n;
+		p += 1 + n;
+		len -= 1 + n;
+	}
+	ret->flags = tail.flags;
+	return len == 0 ? 0 : -EBADMSG;
+}
+
+int fuse_back_check(const void *msg, size_t len, struct fuse_back_args *ret)
 {
 	const struct check_rule *rule;
 	struct fuse_in_header in;
@@ -184,14 +196,17 @@ int fuse_back_check(const void *msg, size_t len)
 	if (len < sizeof(in))
 		return -EBADMSG;
 	memcpy(&in, msg, sizeof(in));
-	if (in.len != len)
+	if (in.len < sizeof(in) || in.len > len)
 		return -EBADMSG;
 	if (in.opcode == FUSE_IOCTL)
 		return -ENOTTY;
 	if (in.opcode >= ARRAY_SIZE(rules) || !rules[in.opcode].served)
 		return -ENOSYS;
 	rule = &rules[in.opcode];
-	rest = len - sizeof(in);
+	r = check_tail(in.opcode, (const uint8_t *)msg + in.len, len - in.len, ret);
+	if (r < 0)
+		return r;
+	rest = in.len - sizeof(in);
 	if (rest < rule->arg_bytes)
 		return -EINVAL;
 	p = (const char *)msg + sizeof(in) + rule->arg_bytes;
@@ -210,39 +225,37 @@ int fuse_back_check(const void *msg, size_t len)
 	return check_data(in.opcode, msg, rest);
 }
 
-size_t fuse_back_check_reply_bytes(const void *msg, size_t len)
+size_t fuse_back_check_reply_bytes(const struct fuse_in_header *in)
 {
-	switch (check_opcode(msg)) {
+	uint32_t size = 0;
+
+	switch (in->opcode) {
 	case FUSE_READ:
 	case FUSE_READDIR:
 	case FUSE_READDIRPLUS: {
 		struct fuse_read_in arg;
 
-		ARG(arg, msg);
-		return MAX_OF(arg.size, CHECK_REPLY_SMALL);
+		ARG(arg, in);
+		size = arg.size;
+		break;
 	}
 	case FUSE_GETXATTR:
 	case FUSE_LISTXATTR: {
 		struct fuse_getxattr_in arg;
 
-		ARG(arg, msg);
-		return MAX_OF(MIN_OF(arg.size, CHECK_XATTR_BYTES_MAX), CHECK_REPLY_SMALL);
+		ARG(arg, in);
+		size = arg.size;
+		break;
 	}
-	case FUSE_READLINK:
-		return PATH_MAX;
 	default:
-		return CHECK_REPLY_SMALL;
+		break;
 	}
+	return fuse_proto_resp_max(in->opcode, size) - sizeof(struct fuse_out_header);
 }
 
-bool fuse_back_check_is_mute(uint32_t opcode)
+bool fuse_back_check_is_once(const struct fuse_in_header *in)
 {
-	return opcode == FUSE_FORGET || opcode == FUSE_BATCH_FORGET || opcode == FUSE_INTERRUPT;
-}
-
-bool fuse_back_check_is_once(const void *msg, size_t len)
-{
-	switch (check_opcode(msg)) {
+	switch (in->opcode) {
 	case FUSE_SETATTR:
 	case FUSE_SYMLINK:
 	case FUSE_MKNOD:
@@ -263,7 +276,7 @@ bool fuse_back_check_is_once(const void *msg, size_t len)
 	case FUSE_WRITE: {
 		struct fuse_write_in arg;
 
-		ARG(arg, msg);
+		ARG(arg, in);
 		return (arg.flags & O_APPEND) && !(arg.write_flags & FUSE_WRITE_CACHE);
 	}
 	default:

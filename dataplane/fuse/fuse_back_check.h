@@ -11,18 +11,25 @@
 #include "dataplane/fuse/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-/* 0: every argument of the request lies within its len bytes, NUL-terminated where it is a string.
- * -EBADMSG: not even a header, or its length is wrong; -ENOSYS: an operation that is not served;
- * -EPROTO: an INIT of another version, or with flags that we do not speak; -ENOTTY, -EINVAL,
- * -ENAMETOOLONG, -EFBIG, -E2BIG: what the peer is to be told. msg need not be
- * aligned. */
-int fuse_back_check(const void *msg, size_t len);
-/* Bytes of reply data (without struct fuse_out_header) that the request can need at most. Only for
- * requests that passed the check. */
-size_t fuse_back_check_reply_bytes(const void *msg, size_t len);
-/* Requests to which the protocol knows no reply. */
-bool fuse_back_check_is_mute(uint32_t opcode);
+/* What stands behind a request: the objects that it is about. They point into its message. */
+struct fuse_back_args {
+	uint16_t flags; /* FUSE_PROTO_REQ_* */
+	struct {
+		uint8_t len;
+		const uint8_t *bytes;
+	} handles[FUSE_PROTO_REQ_HANDLES_MAX];
+};
+
+/* 0: every argument of the request lies within its len bytes, NUL-terminated where it is a string,
+ * and *ret has as many handles as it needs. -EBADMSG: not even a header, or its length or what is
+ * behind it is wrong; -ENOSYS: an operation that is not served; -EPROTO: an INIT of another
+ * version, or with flags that we do not speak; -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG, -E2BIG:
+ * what the peer is to be told. msg need not be aligned. */
+int fuse_back_check(const void *msg, size_t len, struct fuse_back_args *ret);
+/* Bytes of reply data (without struct fuse_out_header, with the tail) that the request can need at
+ * most. Only for requests that passed the check. */
+size_t fuse_back_check_reply_bytes(const struct fuse_in_header *in);
 /* Requests that must not be executed a second time with the effect or answer of the first lost. */
-bool fuse_back_check_is_once(const void *msg, size_t len);
+bool fuse_back_check_is_once(const struct fuse_in_header *in);
 
 #endif

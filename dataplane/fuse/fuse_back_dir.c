@@ -31,21 +31,26 @@ void back_dir_free(struct back_dir *d)
 
 void back_op_opendir(struct back_req *q)
 {
-	const int flags = O_RDONLY | O_DIRECTORY;
-	int fd = back_node_open(q->mount, q->in->nodeid, flags), r;
+	struct back_node *n;
+	struct stat st;
 	uint64_t fh;
+	int fd = back_req_node(q, 0, &n), r;
 
+	if (fd == 0)
+		fd = back_node_open(n, O_RDONLY | O_DIRECTORY);
 	if (fd < 0) {
 		back_reply_err(q, -fd);
 		return;
 	}
-	r = back_file_new(q->mount, q->in->nodeid, fd, (uint32_t)flags, true, &fh);
+	r = fstat(fd, &st) < 0 ? -errno : back_file_is_there(q, &st);
+	if (r == 0)
+		r = back_file_new(q->mount, n, fd, true, &fh);
 	if (r < 0) {
 		close(fd);
 		back_reply_err(q, -r);
 		return;
 	}
-	back_reply_open(q, NULL, fh, 0);
+	back_reply_open(q, NULL, &st, fh, 0);
 }
 
 /* Makes the directory's next entry the one at off. NULL with *ret_err 0: the end. */
@@ -75,28 +80,35 @@ static struct dir_entry *dir_next(struct back_file *f, off_t off, int *ret_err)
 	return (struct dir_entry *)(d->bytes + d->pos);
 }
 
-/* Bytes of the entry at to, or 0: it does not fit in room any more. */
-static size_t dir_add(struct back_req *q, const struct dir_entry *de, bool plus, uint8_t *to,
-		      size_t room)
+/* An answer in the making. */
+struct dir_answer {
+	uint8_t *at;
+	size_t room;
+	struct back_node *nodes[FUSE_PROTO_DIRPLUS_MAX / FUSE_PROTO_DIRPLUS_ENTRY];
+	unsigned n_nodes;
+};
+
+/* Bytes of the entry, or 0: it does not fit any more. */
+static size_t dir_add(struct back_req *q, struct back_node *dir, const struct dir_entry *de,
+		      bool plus, struct dir_answer *a)
 {
 	size_t name_len = strlen(de->name), head = plus ? sizeof(struct fuse_entry_out) : 0;
 	size_t need = FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + name_len);
 	bool dots = strcmp(de->name, ".") == 0 || strcmp(de->name, "..") == 0;
-	struct fuse_dirent *out = (void *)(to + head);
+	struct fuse_dirent *out = (void *)(a->at + head);
 	struct back_entry e = {};
 
-	if (need > room)
+	if (need > a->room)
 		return 0;
-	/* Looked up only when it is sure to be sent, for it counts as known from then on. The
-	 * client knows . and .. already. What cannot be looked up is only named. */
-	if (!plus || dots || back_node_lookup(q->mount, q->in->nodeid, de->name, &e) < 0)
+	/* The client knows . and .. already. What cannot be looked up is only named. */
+	if (!plus || dots || back_node_lookup(dir, de->name, &e) < 0)
 		e = (struct back_entry){
 			.st = {.st_ino = de->ino, .st_mode = (mode_t)DTTOIF(de->type)}};
-	if (q->in->nodeid == FUSE_ROOT_ID && strcmp(de->name, "..") == 0)
-		e.st.st_ino = q->mount->export->root_ino;
-	memset(to, 0, need);
+	if (dir == dir->export->root && strcmp(de->name, "..") == 0)
+		e.st.st_ino = dir->export->root_ino;
+	memset(a->at, 0, need);
 	if (plus)
-		back_entry_fill(&e, (void *)to);
+		back_entry_fill(&e, (void *)a->at);
 	*out = (struct fuse_dirent){
 		.ino = e.st.st_ino,
 		.off = (uint64_t)de->off,
@@ -104,42 +116,49 @@ static size_t dir_add(struct back_req *q, const struct dir_entry *de, bool plus,
 		.type = IFTODT(e.st.st_mode),
 	};
 	memcpy(out->name, de->name, name_len);
+	a->at += need;
+	a->room -= need;
+	if (e.node) {
+		back_node_ref(e.node);
+		a->nodes[a->n_nodes++] = e.node;
+	}
 	return need;
 }
 
 static void dir_read(struct back_req *q, bool plus)
 {
 	const struct fuse_read_in *in = back_req_arg(q);
-	uint8_t *to = back_req_data(q);
+	struct dir_answer a = {
+		.at = back_req_data(q),
+		.room = plus ? MIN_OF(in->size, FUSE_PROTO_DIRPLUS_MAX) : in->size,
+	};
 	off_t off = (off_t)in->offset;
-	size_t used = 0, n;
 	struct dir_entry *de;
 	struct back_file *f;
-	int r = -back_file_get(q->mount, in->fh, q->in->nodeid, true, &f, NULL);
+	int r = -back_file_get(q, 0, in->fh, true, &f);
 
 	if (r == 0 && !f->dir) {
 		f->dir = malloc(sizeof(*f->dir));
 		if (f->dir) {
-			/* The descriptor may be a predecessor's, somewhere else. */
-			f->dir->next = -1;
+			f->dir->next = -1; /* it is nowhere yet */
 			f->dir->pos = f->dir->len = 0;
 		} else {
 			r = ENOMEM;
 		}
 	}
 	while (r == 0 && (de = dir_next(f, off, &r))) {
-		n = dir_add(q, de, plus, to + used, in->size - used);
-		if (n == 0)
+		if (dir_add(q, f->node, de, plus, &a) == 0)
 			break;
-		used += n;
 		off = de->off;
 		f->dir->next = off;
 		f->dir->pos += de->reclen;
 	}
-	if (r != 0 && used == 0)
+	if (r != 0 && a.at == back_req_data(q))
 		back_reply_err(q, r);
 	else
-		back_reply_data(q, used);
+		back_reply_entries(q, (size_t)(a.at - back_req_data(q)), a.nodes, a.n_nodes);
+	while (a.n_nodes > 0)
+		back_node_put(a.nodes[--a.n_nodes]);
 }
 
 void back_op_readdir(struct back_req *q)

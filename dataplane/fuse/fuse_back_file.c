@@ -10,57 +10,26 @@
 /* What of a client's open flags means something here. Appending is said with each write, direct
  * I/O is a matter between the application and its own kernel. */
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
-/* Within this time a file can change twice without its times telling. */
-#define FILE_TICK_NS (20 * NSEC_PER_MSEC)
 /* Direct writes to one file need not wait for each other. */
 #define FILE_OPENED FOPEN_PARALLEL_DIRECT_WRITES
 #define FILE_COPY_BYTES_MAX (4U << 20) /* at a time: the core does not wait longer */
 
-static uint64_t file_stamp(const struct stat *st)
+int back_file_is_there(const struct back_req *q, const struct stat *st)
 {
-	uint64_t h = (uint64_t)st->st_size;
-
-	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_mtim.tv_sec;
-	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_mtim.tv_nsec;
-	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_ctim.tv_sec;
-	h = h * 0x9e3779b97f4a7c15ULL + (uint64_t)st->st_ctim.tv_nsec;
-	return h | 1;
+	return st->st_nlink == 0 && !(q->args.flags & FUSE_PROTO_REQ_REOPEN) ? -ESTALE : 0;
 }
 
-/* Close-to-open: the client may keep its cached pages if the file is as it was when it was opened
- * last. */
-static bool file_opened(struct back_mount *m, uint64_t nodeid, int fd)
+static int file_open(struct back_node *n, int flags, bool kill_suidgid)
 {
-	struct back_node *extra;
-	struct timespec now;
-	struct stat st;
-	uint64_t stamp;
-	int64_t age;
-	bool keep;
-
-	if (!back_node_get(m, nodeid, &extra) || fstat(fd, &st) < 0)
-		return false;
-	stamp = file_stamp(&st);
-	clock_gettime(CLOCK_REALTIME, &now);
-	age = (now.tv_sec - st.st_ctim.tv_sec) * (int64_t)NSEC_PER_SEC +
-	      (now.tv_nsec - st.st_ctim.tv_nsec);
-	keep = stamp == extra->stamp && age > (int64_t)FILE_TICK_NS;
-	extra->stamp = age > (int64_t)FILE_TICK_NS ? stamp : 0;
-	return keep;
-}
-
-static int file_open(struct back_req *q, uint64_t nodeid, int flags, bool kill_suidgid)
-{
-	const struct state_node *rec = back_node_get(q->mount, nodeid, NULL);
 	int fd, r = 0;
 
 	if ((flags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	if (rec && rec->fmt == S_IFDIR)
+	if (n->fmt == S_IFDIR)
 		return -EISDIR;
-	fd = back_node_open(q->mount, nodeid, flags & FILE_FLAGS_KEPT);
+	fd = back_node_open(n, flags & FILE_FLAGS_KEPT);
 	if (fd == -EPERM && flags & O_APPEND) /* an append-only file wants to hear it */
-		fd = back_node_open(q->mount, nodeid, (flags & FILE_FLAGS_KEPT) | O_APPEND);
+		fd = back_node_open(n, (flags & FILE_FLAGS_KEPT) | O_APPEND);
 	if (fd < 0)
 		return fd;
 	if (flags & O_TRUNC) {
@@ -75,26 +44,56 @@ static int file_open(struct back_req *q, uint64_t nodeid, int flags, bool kill_s
 	return fd;
 }
 
-void back_op_open(struct back_req *q)
+/* Answers with the file, which fd (given away) has open. e: was found or made by name, else it is
+ * what the request names. */
+static void file_opened(struct back_req *q, struct back_node *n, int fd, struct back_entry *e)
 {
-	const struct fuse_open_in *in = back_req_arg(q);
-	int flags = (int)in->flags, fd, r;
-	uint64_t nodeid = q->in->nodeid, fh;
-	bool keep;
+	struct stat st;
+	uint64_t fh;
+	int r = fstat(fd, &st) < 0 ? -errno : 0;
 
-	fd = file_open(q, nodeid, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
-	if (fd < 0) {
-		back_reply_err(q, -fd);
-		return;
-	}
-	r = back_file_new(q->mount, nodeid, fd, (uint32_t)(flags & FILE_FLAGS_KEPT), false, &fh);
+	if (r == 0)
+		r = back_file_new(q->mount, n, fd, false, &fh);
 	if (r < 0) {
 		close(fd);
 		back_reply_err(q, -r);
 		return;
 	}
-	keep = file_opened(q->mount, nodeid, fd);
-	back_reply_open(q, NULL, fh, FILE_OPENED | (keep ? FOPEN_KEEP_CACHE : 0));
+	if (e)
+		e->st = st; /* O_TRUNC may have changed it */
+	if (st.st_nlink == 0)
+		back_hold(n);
+	back_reply_open(q, e, e ? NULL : &st, fh, FILE_OPENED);
+}
+
+/* Looked at before it may be cut, so that it is not another's that is gone. */
+static int file_check(struct back_req *q, struct back_node *n)
+{
+	int fd = back_node_fd(n);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	return fstatat(fd, "", &st, AT_EMPTY_PATH) < 0 ? -errno : back_file_is_there(q, &st);
+}
+
+void back_op_open(struct back_req *q)
+{
+	const struct fuse_open_in *in = back_req_arg(q);
+	int flags = (int)in->flags, fd;
+	struct back_node *n;
+
+	if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
+		flags &= ~(O_TRUNC | O_EXCL | O_CREAT);
+	fd = back_req_node(q, 0, &n);
+	if (fd == 0)
+		fd = file_check(q, n);
+	if (fd == 0)
+		fd = file_open(n, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
+	if (fd < 0)
+		back_reply_err(q, -fd);
+	else
+		file_opened(q, n, fd, NULL);
 }
 
 /* Makes the file, or opens the one that stands there if that is allowed. Descriptor and entry. */
@@ -102,11 +101,11 @@ static int file_create(struct back_req *q, struct back_entry *e)
 {
 	const struct fuse_create_in *in = back_req_arg(q);
 	const char *name = back_req_name(q, sizeof(*in));
-	uint64_t parent = q->in->nodeid;
 	bool tmpfile = q->in->opcode == FUSE_TMPFILE;
-	int flags = (int)in->flags;
+	int flags = (int)in->flags, r;
 	int how = (flags & FILE_FLAGS_KEPT) | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
-	int dirfd = back_node_fd(q->mount, parent), fd, r;
+	int dirfd = back_req_fd(q, 0), fd;
+	struct back_node *parent;
 
 	if (dirfd < 0)
 		return dirfd;
@@ -116,47 +115,63 @@ static int file_create(struct back_req *q, struct back_entry *e)
 	how |= tmpfile ? O_TMPFILE | (flags & O_EXCL) : O_CREAT | O_EXCL;
 	fd = openat(dirfd, tmpfile ? "." : name, how, in->mode & 07777);
 	if (fd >= 0) {
-		r = back_node_of_fd(q->mount, fd, e);
+		r = back_node_of_fd(q->mount->export, fd, e);
 		if (r < 0)
 			close(fd);
 		return r < 0 ? r : fd;
 	}
 	if (tmpfile || errno != EEXIST || (flags & O_EXCL && !q->redo))
 		return -errno;
-	r = back_node_lookup(q->mount, parent, name, e);
-	if (r < 0)
-		return r;
-	fd = file_open(q, e->nodeid, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
-	if (fd < 0) {
-		back_node_forget(q->mount, e->nodeid, 1);
-		return fd;
-	}
-	fstat(fd, &e->st); /* O_TRUNC may have changed it */
-	return fd;
+	r = back_req_node(q, 0, &parent);
+	if (r == 0)
+		r = back_node_lookup(parent, name, e);
+	return r < 0 ? r : file_open(e->node, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
 }
 
 void back_op_create(struct back_req *q)
 {
-	const struct fuse_create_in *in = back_req_arg(q);
 	struct back_entry e;
-	uint64_t fh;
-	int fd, r;
+	int fd = file_create(q, &e);
 
-	fd = file_create(q, &e);
-	if (fd < 0) {
+	if (fd < 0)
 		back_reply_err(q, -fd);
+	else
+		file_opened(q, e.node, fd, &e);
+}
+
+/* The file that a kept answer of a predecessor names: by its handle where it was made. */
+static int reopen_node(struct back_req *q, const struct state_answer *a, struct back_entry *e)
+{
+	const uint8_t *handle = a->body + a->len + sizeof(struct fuse_proto_resp_tail);
+
+	if (q->in->opcode == FUSE_OPEN || q->in->opcode == FUSE_OPENDIR)
+		return back_req_node(q, 0, &e->node);
+	if (a->tail_len <= sizeof(struct fuse_proto_resp_tail) + 1 ||
+	    a->tail_len < sizeof(struct fuse_proto_resp_tail) + 1U + handle[0])
+		return -EIO;
+	return back_node_get(q->mount->export, handle + 1, handle[0], &e->node);
+}
+
+void back_op_reopen(struct back_req *q, const struct state_answer *a)
+{
+	bool made = q->in->opcode == FUSE_CREATE || q->in->opcode == FUSE_TMPFILE;
+	const struct fuse_create_in *create = back_req_arg(q);
+	const struct fuse_open_in *open = back_req_arg(q);
+	struct back_entry e;
+	int fd;
+
+	q->args.flags |= FUSE_PROTO_REQ_REOPEN;
+	if (q->in->opcode == FUSE_OPENDIR) {
+		back_op_opendir(q);
 		return;
 	}
-	r = back_file_new(q->mount, e.nodeid, fd, in->flags & FILE_FLAGS_KEPT, false, &fh);
-	if (r < 0) {
-		close(fd);
-		back_node_forget(q->mount, e.nodeid, 1);
-		back_reply_err(q, -r);
-		return;
-	}
-	if (q->in->opcode == FUSE_TMPFILE)
-		back_hold(q->mount, e.nodeid);
-	back_reply_open(q, &e, fh, FILE_OPENED);
+	fd = reopen_node(q, a, &e);
+	if (fd == 0)
+		fd = file_open(e.node, (int)(made ? create->flags : open->flags) & ~O_TRUNC, false);
+	if (fd < 0)
+		back_reply_err(q, -fd);
+	else
+		file_opened(q, e.node, fd, made ? &e : NULL);
 }
 
 void back_op_release(struct back_req *q)
@@ -167,7 +182,7 @@ void back_op_release(struct back_req *q)
 	back_reply_err(q, 0);
 }
 
-/* Data. */
+/* ------------------------------------------------------------------ data */
 
 static void data_end(struct back_req *q)
 {
@@ -178,7 +193,7 @@ static void data_end(struct back_req *q)
 /* The open file that q is about; answered where there is none. */
 static int data_begin(struct back_req *q, uint64_t fh, bool dir)
 {
-	int r = back_file_get(q->mount, fh, q->in->nodeid, dir, &q->file, NULL);
+	int r = back_file_get(q, 0, fh, dir, &q->file);
 
 	if (r < 0) {
 		back_reply_err(q, -r);
@@ -344,7 +359,7 @@ void back_op_lseek(struct back_req *q)
 	struct fuse_lseek_out *out = (void *)back_req_data(q);
 	struct back_file *f;
 	off_t at;
-	int r = back_file_get(q->mount, in->fh, q->in->nodeid, false, &f, NULL);
+	int r = back_file_get(q, 0, in->fh, false, &f);
 
 	if (r == 0 && in->whence != SEEK_DATA && in->whence != SEEK_HOLE)
 		r = -EINVAL; /* the client's kernel knows the others */
@@ -367,10 +382,10 @@ void back_op_copy(struct back_req *q)
 	off_t off = (off_t)in->off_in, to_off = (off_t)in->off_out;
 	struct back_file *from, *to;
 	ssize_t n;
-	int r = back_file_get(q->mount, in->fh_in, q->in->nodeid, false, &from, NULL);
+	int r = back_file_get(q, 0, in->fh_in, false, &from);
 
 	if (r == 0)
-		r = back_file_get(q->mount, in->fh_out, in->nodeid_out, false, &to, NULL);
+		r = back_file_get(q, 1, in->fh_out, false, &to);
 	if (r < 0) {
 		back_reply_err(q, -r);
 		return;

@@ -6,96 +6,134 @@
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "netcfg/base/log.h"
 
+static struct state_hold *hold_at(const struct back_export *e, uint32_t i)
+{
+	struct state_hold *chunk = e->hold_chunks[i / STATE_HOLDS_PER_CHUNK];
+
+	return chunk ? &chunk[i % STATE_HOLDS_PER_CHUNK] : NULL;
+}
+
+/* That of a predecessor, if it held the same, else a free one. */
+static struct state_hold *hold_new(struct back_export *e, const struct fuse_handle *h)
+{
+	for (uint32_t i = 0; i < STATE_HOLD_CHUNKS * STATE_HOLDS_PER_CHUNK && hold_at(e, i); i++)
+		if (hold_at(e, i)->used && fuse_handle_equal(&hold_at(e, i)->handle, h))
+			return hold_at(e, i);
+	for (uint32_t pos = 0; pos < STATE_HOLD_CHUNKS; pos++) {
+		if (!e->hold_chunks[pos])
+			e->hold_chunks[pos] = state_chunk_new(
+				&e->state, &(struct state_chunk){.kind = STATE_HOLDS, .pos = pos});
+		for (uint32_t i = 0; e->hold_chunks[pos] && i < STATE_HOLDS_PER_CHUNK; i++)
+			if (!e->hold_chunks[pos][i].used)
+				return &e->hold_chunks[pos][i];
+	}
+	return NULL;
+}
+
+static bool hold_tell(struct back_export *e, const struct fuse_handle *h, int fd)
+{
+	struct fuse_back *b = e->back;
+
+	return b->hold(b->hold_user, (uint32_t)(e - b->exports), fuse_handle_mac(h), fd);
+}
+
 /*
- * The state says that a node is held before the agent is asked and until after it was told to let
+ * The state says that a file is held before the agent is asked and until after it was told to let
  * go, so whenever the process dies its successor finds all that the agent may hold. Asking twice,
  * and letting go of what is not held, do no harm.
  */
-void back_hold(struct back_mount *m, uint64_t nodeid)
+void back_hold(struct back_node *n)
 {
-	struct back_node *extra;
-	struct state_node *rec = back_node_get(m, nodeid, &extra);
+	const struct fuse_handle *h;
 	int fd;
 
-	if (!rec || extra->n_open == 0 || rec->flags & (STATE_NODE_HELD | STATE_NODE_KEPT))
+	if (n->n_open == 0 || n->hold || n->handle.bytes[0] != FUSE_HANDLE_FILE)
 		return;
-	fd = back_node_fd(m, nodeid);
-	if (fd < 0)
+	h = back_node_handle(n);
+	fd = h ? back_node_fd(n) : -EIO;
+	n->hold = fd >= 0 ? hold_new(n->export, h) : NULL;
+	if (!n->hold)
 		return;
-	state_publish(&rec->flags, (uint8_t)(rec->flags | STATE_NODE_HELD));
-	if (!m->back->hold(m->back->hold_user, m->slot, nodeid, fd))
+	n->hold->handle = *h;
+	state_publish(&n->hold->used, 1U);
+	if (!hold_tell(n->export, h, fd))
 		log_debug("an open file without a name would not outlive this process");
 }
 
-void back_hold_name(struct back_mount *m, int dirfd, const char *name)
+void back_hold_name(struct back_export *e, int dirfd, const char *name)
 {
-	uint64_t nodeid;
+	struct fuse_handle h;
+	struct back_node *n;
+	struct stat st;
+	int mount;
 
-	if (m->n_open == 0)
+	if (e->n_open == 0 || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_nlink != 1 || fuse_handle_of(dirfd, name, &h, &mount) < 0 || mount != e->mount_id)
 		return;
-	nodeid = back_node_last_name(m, dirfd, name);
-	if (nodeid)
-		back_hold(m, nodeid);
+	n = back_node_find(e, h.bytes, h.len);
+	if (n)
+		back_hold(n);
 }
 
 /* What the former agent held went with it, unless the service manager has kept it. */
 void fuse_back_hold_again(struct fuse_back *b)
 {
-	for (unsigned i = 0; i < STATE_MOUNTS_MAX; i++) {
-		struct back_mount *m = b->mounts[i];
+	for (unsigned k = 0; k < b->n_exports; k++) {
+		struct back_export *e = &b->exports[k];
+		const struct state_hold *rec;
 
-		for (uint64_t id = 0; m && (id = back_node_next_held(m, id));) {
-			int fd = back_node_fd(m, id);
+		for (uint32_t i = 0; i < STATE_HOLD_CHUNKS * STATE_HOLDS_PER_CHUNK; i++) {
+			struct back_node *n;
+			int fd = -1;
 
-			if (fd >= 0 && !b->hold(b->hold_user, m->slot, id, fd))
+			rec = hold_at(e, i);
+			if (!rec)
+				break;
+			if (rec->used &&
+			    back_node_get(e, rec->handle.bytes, rec->handle.len, &n) == 0)
+				fd = back_node_fd(n);
+			if (fd >= 0 && !hold_tell(e, &rec->handle, fd))
 				return; /* the agent does not read */
 		}
 	}
 }
 
-static bool hold_drop(struct fuse_back *b, uint32_t mount, uint64_t nodeid)
+static bool hold_drop(struct back_export *e, struct state_hold *rec, struct back_node *n)
 {
-	return b->hold(b->hold_user, mount, nodeid, -1);
+	if (!hold_tell(e, &rec->handle, -1))
+		return false;
+	state_publish(&rec->used, 0U);
+	if (n)
+		n->hold = NULL;
+	return true;
 }
 
-void back_unhold(struct back_mount *m, uint64_t nodeid)
+void back_unhold(struct back_node *n)
 {
-	struct state_node *rec = back_node_get(m, nodeid, NULL);
-	struct fuse_back *b = m->back;
+	struct back_export *e = n->export;
 
-	if (!rec || !(rec->flags & STATE_NODE_HELD))
+	/* Another may have had it open at a predecessor, and not yet come to say so. */
+	if (n->hold && !e->back->ending && (e->n_unsettled > 0 || !hold_drop(e, n->hold, n)))
+		e->holds_due = true;
+}
+
+void back_holds_sweep(struct back_export *e)
+{
+	if (!e->holds_due || e->n_unsettled > 0)
 		return;
-	if (hold_drop(b, m->slot, nodeid)) {
-		state_publish(&rec->flags, (uint8_t)(rec->flags & ~STATE_NODE_HELD));
-	} else if (b->n_drops < BACK_DROPS_MAX) {
-		b->drops[b->n_drops].mount = m->slot;
-		b->drops[b->n_drops++].node = nodeid;
+	for (uint32_t i = 0; i < STATE_HOLD_CHUNKS * STATE_HOLDS_PER_CHUNK; i++) {
+		struct state_hold *rec = hold_at(e, i);
+		struct back_node *n;
+
+		if (!rec)
+			break;
+		if (!rec->used)
+			continue;
+		n = back_node_find(e, rec->handle.bytes, rec->handle.len - FUSE_HANDLE_MAC_BYTES);
+		if (n && n->n_open > 0)
+			n->hold = rec; /* opened again */
+		else if (!hold_drop(e, rec, n))
+			return; /* when the agent listens */
 	}
-}
-
-void back_unhold_mount(struct back_mount *m, bool all)
-{
-	struct back_node *extra;
-
-	for (uint64_t id = 0; (id = back_node_next_held(m, id));)
-		if (all || (back_node_get(m, id, &extra) && extra->n_open == 0))
-			back_unhold(m, id);
-}
-
-void back_drops_retry(struct fuse_back *b)
-{
-	for (; b->n_drops > 0; b->n_drops--) {
-		uint32_t mount = b->drops[b->n_drops - 1].mount;
-		uint64_t node = b->drops[b->n_drops - 1].node;
-		struct back_node *extra;
-		struct state_node *rec =
-			b->mounts[mount] ? back_node_get(b->mounts[mount], node, &extra) : NULL;
-
-		if (rec && extra->n_open > 0)
-			continue; /* opened again, so it stays held */
-		if (!hold_drop(b, mount, node))
-			return;
-		if (rec)
-			state_publish(&rec->flags, (uint8_t)(rec->flags & ~STATE_NODE_HELD));
-	}
+	e->holds_due = false;
 }

@@ -4,10 +4,11 @@
  *
  *	fuse_back.c	  life of the whole and of sessions; buffers for the transport
  *	fuse_back_req.c	  life of a request, from its message to its answer
+ *	fuse_back_reply.c the bytes of answers
  *	fuse_back_ring.c  io_uring, and the same without it; the identity of who creates files
  *	fuse_back_check.c what a request must look like
- *	fuse_back_mount.c a mount: its record in the state, open files, kept answers
- *	fuse_back_node.c  nodes: nodeid <-> kernel file handle <-> descriptor; lookup, forget
+ *	fuse_back_mount.c mounts, their open files and kept answers
+ *	fuse_back_node.c  objects of exports: signed handle <-> descriptor; lookup
  *	fuse_back_hold.c  open files that lose their names: held by the agent
  *	fuse_back_meta.c  operations on names and attributes
  *	fuse_back_file.c  open, create, release; data: read, write, sync, allocate, seek, copy
@@ -27,66 +28,82 @@
 #include <liburing.h>
 #include <sys/stat.h>
 
-#define BACK_NONE UINT32_MAX
-#define BACK_HASH_MIN 1024U
-
 struct back_export {
 	const struct launch_export *cfg;
+	struct fuse_back *back;
+	struct back_node *root;
 	int root_fd;
 	dev_t root_dev;
 	ino_t root_ino;
 	int mount_id;
-	bool handles;	/* the file system gives file handles, and we may open them */
-	bool in_memory; /* reads and writes never wait for a disk: done at once */
+	bool handles;	   /* the file system gives file handles, and we may open them */
+	bool in_memory;	   /* reads and writes never wait for a disk: done at once */
+	uint64_t id;	   /* for our own signatures, where there is no keeper */
+	uint64_t verifier; /* as INIT's answer says it */
+	struct state state;
+	struct state_hold *hold_chunks[STATE_HOLD_CHUNKS];
+	unsigned n_unsettled; /* mounts */
+	bool holds_due;	      /* some may be let go of */
+	uint64_t last_kept;   /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
+	uint32_t n_open;      /* files that clients have open, directories not counted */
+};
+
+/* An object of an export, as long as somebody has it open or it was lately asked for. */
+struct back_node {
+	struct back_node *next;	    /* in its chain by handle */
+	struct back_node *next_ino; /* of FUSE_HANDLE_KEPT: in its chain by number */
+	struct back_node *newer, *older;
+	struct back_list *list; /* that it is in; NULL: in none, it stays */
+	struct back_export *export;
+	uint64_t dev, ino;
+	mode_t fmt;
+	uint32_t refs;	 /* open files, and answers that are being made */
+	uint32_t n_open; /* files of it that clients have open */
+	int fd;		 /* O_PATH; -1: none at present */
+	bool is_signed;	 /* else the keeper has not seen it yet, and the handle has no signature */
+	struct fuse_handle handle;
+	struct state_hold *hold; /* the agent was asked to hold it */
+};
+
+struct back_list { /* least recently used first out */
+	struct back_node *first, *last;
+	uint32_t n;
 };
 
 struct back_entry { /* what a name shows */
-	uint64_t nodeid;
+	struct back_node *node;
 	struct stat st;
 };
 
-/* Beside each struct state_node, in the process only. */
-struct back_node {
-	uint32_t hash_next; /* of a free record: the next free one */
-	uint32_t cache;	    /* slot in the descriptor cache, BACK_NONE */
-	int kept_fd;	    /* STATE_NODE_KEPT: the only way to it; else -1 */
-	uint32_t n_open;    /* files of it that the client has open */
-	uint64_t stamp;	    /* of times and size when the client last opened it; 0 never */
-};
-
-/* Beside each struct state_file. */
-struct back_file {
+struct back_file { /* what a client has open */
 	struct back_mount *mount;
-	uint32_t index;
-	int fd;	       /* -1: not open yet in this process; of a free record: the next free one */
-	uint32_t busy; /* requests that use fd */
-	bool released; /* to be closed when no longer busy */
+	struct back_node *node;
 	struct back_dir *dir;
+	uint32_t index;
+	uint32_t reuse; /* upper half of the file handle */
+	int fd;		/* of a free record: the next free one */
+	uint32_t busy;	/* requests that use fd */
+	bool used, is_dir;
+	bool released; /* to be closed when no longer busy */
 };
+#define BACK_FILES_PER_CHUNK 128U
 
 struct back_mount {
+	struct back_mount *next;
 	struct fuse_back *back;
 	struct back_export *export;
-	unsigned slot; /* in the state */
+	uint8_t id[16];
+	uint64_t seen_s; /* CLOCK_BOOTTIME when the last session ended */
 	unsigned n_clients;
 	unsigned n_refs; /* requests being served or being sent */
 	bool gone;	 /* unmounted: freed when nothing refers to it */
+	bool unsettled;	 /* was a predecessor's, and has not yet said what it has open */
 
-	struct state_node **node_chunks; /* in the state */
-	struct back_node **node_extras;	 /* same size, ours */
-	uint32_t n_node_chunks;
-	uint32_t free_node; /* list */
-	uint32_t n_nodes;
-	uint32_t *hash; /* by (dev, ino): index of the first node */
-	uint32_t n_hash;
-
-	struct state_file **file_chunks;
-	struct back_file **file_extras;
+	struct back_file **file_chunks;
 	uint32_t n_file_chunks;
-	int free_file;	 /* list; -1: none */
-	uint32_t n_open; /* that are no directories */
+	int free_file; /* list; -1: none */
 
-	struct state_answer *answers[STATE_ANSWERS_MAX / STATE_ANSWERS_PER_CHUNK];
+	struct state_answer *answers[STATE_ANSWER_CHUNKS];
 	uint32_t next_answer;
 };
 
@@ -112,6 +129,7 @@ struct back_req {
 	size_t out_max;		     /* bytes of data that fit behind the header */
 	struct state_answer *answer; /* of a request that must not run twice, else NULL */
 	uint64_t unique;
+	struct fuse_back_args args;
 	bool redo; /* a predecessor died over it: it was executed, or not */
 
 	/* While io_uring has it. */
@@ -134,30 +152,19 @@ struct back_wait {
 	size_t len;
 };
 
-struct back_fd_slot { /* descriptor cache: least recently used first out */
-	int fd;
-	struct back_mount *mount;
-	uint32_t node;
-	uint32_t prev, next;
-};
-
-/* The agent is asked to let go as soon as it listens. More than it would ever hold. */
-#define BACK_DROPS_MAX 512U
+#define BACK_SIGNS_MAX FUSE_KEEPER_BATCH_MAX
 
 struct fuse_back {
 	struct launch_stats *stats;
 	const char *host; /* ours */
 	fuse_back_hold_cb hold;
 	void *hold_user;
-	struct {
-		uint32_t mount;
-		uint64_t node;
-	} drops[BACK_DROPS_MAX];
-	unsigned n_drops;
 	struct back_export exports[LAUNCH_EXPORTS_MAX];
 	unsigned n_exports;
-	struct state state;
-	struct back_mount *mounts[STATE_MOUNTS_MAX];
+	struct back_mount *mounts; /* list */
+	unsigned n_mounts;
+	bool ending; /* what is open stays open for the successor */
+	uint64_t incarnation;
 	struct buf_pool requests, answers;
 	struct back_wait *wait_head, **wait_tail;
 	unsigned n_wait;
@@ -173,14 +180,16 @@ struct fuse_back {
 	struct fuse_keeper *keeper; /* NULL: handles are ours to open */
 	bool keeper_gone;	    /* found when one was to be opened */
 	struct {
-		struct back_export *export;
-		uint64_t offsets[FUSE_KEEPER_BATCH_MAX];
-		int fds[FUSE_KEEPER_BATCH_MAX]; /* the cache's */
+		struct back_node *nodes[BACK_SIGNS_MAX]; /* of one export; each has its fd */
 		unsigned n;
 	} signs; /* nodes that the keeper shall sign */
 
-	struct back_fd_slot *fds;
-	uint32_t n_fds, fd_first, fd_last, fd_free;
+	struct back_node **by_handle, **by_ino; /* chains */
+	struct back_list open_nodes;		/* FUSE_HANDLE_FILE, with descriptor */
+	struct back_list closed_nodes;		/* the same without, that nobody refers to */
+	struct back_list kept_nodes;		/* FUSE_HANDLE_KEPT that nobody refers to */
+	uint32_t n_open_max, n_kept_max;
+	uint64_t hash_key[2];
 
 	uint64_t trimmed_ns;
 	uint32_t caps[2];	      /* effective ones that the thread keeps */
@@ -188,6 +197,9 @@ struct fuse_back {
 };
 
 /* fuse_back_req.c */
+/* The answer stands at back_req_data, len bytes and the tail's: keeps it where needed, sends it,
+ * ends the request. error: negative. */
+void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len);
 static inline uint8_t *back_req_data(struct back_req *q)
 {
 	return (uint8_t *)q + BUF_HEADROOM_BYTES;
@@ -201,19 +213,25 @@ static inline const char *back_req_name(const struct back_req *q, size_t arg_byt
 {
 	return (const char *)(q->in + 1) + arg_bytes;
 }
+void back_wait_run(struct fuse_back *b);
+void back_wait_drop(struct fuse_back *b, const struct fuse_back_client *c,
+		    const struct rudp_call *call);
+
+/* fuse_back_reply.c */
 /* Success, with the len bytes that stand at back_req_data. */
 void back_reply_data(struct back_req *q, size_t len);
 /* err as errno has it: positive; 0: success without data. */
 void back_reply_err(struct back_req *q, int err);
 void back_reply_entry(struct back_req *q, const struct back_entry *e);
 void back_reply_attr(struct back_req *q, const struct stat *st);
-/* e: of the file that was made; NULL: none was. flags: FOPEN_*. */
-void back_reply_open(struct back_req *q, const struct back_entry *e, uint64_t fh, uint32_t flags);
+/* An open file: of e, which was found or made by name; or what q names, as st says it was opened */
+void back_reply_open(struct back_req *q, const struct back_entry *e, const struct stat *st,
+		     uint64_t fh, uint32_t flags);
 void back_reply_write(struct back_req *q, uint32_t size);
+void back_reply_init(struct back_req *q);
+/* The len bytes at back_req_data hold the entries of these nodes, in order. */
+void back_reply_entries(struct back_req *q, size_t len, struct back_node **nodes, unsigned n);
 void back_entry_fill(const struct back_entry *e, struct fuse_entry_out *ret);
-void back_wait_run(struct fuse_back *b);
-void back_wait_drop(struct fuse_back *b, const struct fuse_back_client *c,
-		    const struct rudp_call *call);
 
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);
@@ -230,19 +248,21 @@ void back_creds_init(struct fuse_back *b);
 void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid, uint32_t mask);
 
 /* fuse_back_mount.c */
+/* The mounts that the export's state tells of, and what is held for them. */
+int back_mounts_restore(struct back_export *e);
 int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[16],
 		   struct back_mount **ret);
-int back_mount_restore(struct fuse_back *b, unsigned slot);
 void back_mount_free(struct back_mount *m, bool forget_state);
 void back_mount_put(struct back_mount *m); /* frees it if it is gone and unused */
+/* It has said what it has open. */
+void back_mount_settle(struct back_mount *m);
 /* Frees the mounts whose clients have been away for a day. */
 void back_mounts_expire(struct fuse_back *b);
 /* A new open file. Owns fd on success. fh for the client in *ret. */
-int back_file_new(struct back_mount *m, uint64_t nodeid, int fd, uint32_t open_flags, bool dir,
-		  uint64_t *ret);
-/* The open file fh, with its descriptor open. -EBADF; -ESTALE; what opening again says. */
-int back_file_get(struct back_mount *m, uint64_t fh, uint64_t nodeid, bool dir,
-		  struct back_file **ret, struct state_file **ret_rec);
+int back_file_new(struct back_mount *m, struct back_node *n, int fd, bool dir, uint64_t *ret);
+/* The open file fh, which must be of the object that the request names as its i-th. -EBADF. */
+int back_file_get(const struct back_req *q, unsigned i, uint64_t fh, bool dir,
+		  struct back_file **ret);
 void back_file_release(struct back_mount *m, uint64_t fh);
 void back_file_put(struct back_file *f); /* one request less uses it */
 /* The kept answer to a request; NULL: none. */
@@ -252,44 +272,44 @@ struct state_answer *back_answer_new(struct back_mount *m, uint64_t unique, uint
 
 /* fuse_back_hold.c */
 /* The node may be about to lose its last name, or has none: if it is open it is held. */
-void back_hold(struct back_mount *m, uint64_t nodeid);
+void back_hold(struct back_node *n);
 /* The same for what the name in the directory shows, before it is removed or replaced. */
-void back_hold_name(struct back_mount *m, int dirfd, const char *name);
-void back_unhold(struct back_mount *m, uint64_t nodeid);
-/* Lets go of what nobody has open; all: of everything. */
-void back_unhold_mount(struct back_mount *m, bool all);
-void back_drops_retry(struct fuse_back *b);
+void back_hold_name(struct back_export *e, int dirfd, const char *name);
+/* Nobody has the node open any more. */
+void back_unhold(struct back_node *n);
+/* Lets go of what nobody has open, once all that a predecessor served have said what they have. */
+void back_holds_sweep(struct back_export *e);
 
 /* fuse_back_node.c */
-int back_fds_init(struct fuse_back *b);
-void back_fds_done(struct fuse_back *b);
-void back_fds_drop_mount(struct back_mount *m);
+int back_nodes_init(struct fuse_back *b);
+void back_nodes_done(struct fuse_back *b);
 /* Closes half of the cached descriptors: the process has run out of them. */
-void back_fds_shrink(struct fuse_back *b);
+void back_nodes_shrink(struct fuse_back *b);
 /* Shows the keeper what it has not seen yet. 0; negative errno: it is gone. */
 int back_signs_flush(struct fuse_back *b);
-int back_export_init(struct back_export *e, const struct launch_export *cfg, bool try_handles);
-int back_nodes_init(struct back_mount *m);    /* a new mount: makes the root */
-int back_nodes_restore(struct back_mount *m); /* after the chunks were found */
-int back_nodes_chunk(struct back_mount *m, uint32_t pos, struct state_node *chunk);
-void back_nodes_done(struct back_mount *m);
-/* The record behind a nodeid. NULL: the client has no such node. */
-struct state_node *back_node_get(struct back_mount *m, uint64_t nodeid, struct back_node **ret);
-/* O_PATH descriptor of a node, borrowed: stays open while fewer than 16 others are asked for.
- * Negative errno. */
-int back_node_fd(struct back_mount *m, uint64_t nodeid);
+int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export *cfg,
+		     bool handles);
+/* The object that a signed handle names. -ESTALE: none of ours, or there no more; -EMFILE; -EIO. */
+int back_node_get(struct back_export *e, const uint8_t *handle, size_t len, struct back_node **ret);
+/* The i-th object that the request names. */
+int back_req_node(const struct back_req *q, unsigned i, struct back_node **ret);
+/* Its O_PATH descriptor, borrowed: stays open while fewer than 16 others are asked for. */
+int back_req_fd(const struct back_req *q, unsigned i);
+/* O_PATH descriptor of a node, borrowed in the same way. Negative errno. */
+int back_node_fd(struct back_node *n);
 /* A new descriptor; only for regular files (else -EINVAL resp. -EISDIR, -ELOOP) and directories. */
-int back_node_open(struct back_mount *m, uint64_t nodeid, int flags);
-/* The nodeid of what the name shows if the client knows it and it has no other name; else 0. */
-uint64_t back_node_last_name(struct back_mount *m, int dirfd, const char *name);
-/* The next node that is held, after nodeid (0: the first); 0: none. */
-uint64_t back_node_next_held(const struct back_mount *m, uint64_t nodeid);
-/* Resolves one name; on success the client holds one more reference. */
-int back_node_lookup(struct back_mount *m, uint64_t parent, const char *name,
-		     struct back_entry *ret);
+int back_node_open(struct back_node *n, int flags);
+/* It stays in memory until it is put as often. */
+void back_node_ref(struct back_node *n);
+void back_node_put(struct back_node *n);
+/* With its signature. NULL: it cannot be had. */
+const struct fuse_handle *back_node_handle(struct back_node *n);
+/* The node whose handle begins so; NULL: not in memory. len: without signature. */
+struct back_node *back_node_find(const struct back_export *e, const uint8_t *handle, size_t len);
+/* Resolves one name. */
+int back_node_lookup(struct back_node *parent, const char *name, struct back_entry *ret);
 /* The same for an open descriptor (borrowed). */
-int back_node_of_fd(struct back_mount *m, int fd, struct back_entry *ret);
-void back_node_forget(struct back_mount *m, uint64_t nodeid, uint64_t n);
+int back_node_of_fd(struct back_export *e, int fd, struct back_entry *ret);
 
 /* Operations, in the table of fuse_back_req.c: each ends in one answer, now or later. */
 void back_op_lookup(struct back_req *q);
@@ -322,6 +342,11 @@ void back_op_getxattr(struct back_req *q);
 void back_op_listxattr(struct back_req *q);
 void back_op_removexattr(struct back_req *q);
 void back_op_setxattr(struct back_req *q);
+/* An OPEN, OPENDIR, CREATE or TMPFILE that a predecessor has executed and answered so. */
+void back_op_reopen(struct back_req *q, const struct state_answer *a);
+/* -ESTALE: an object without a name, which is not opened unless it was open before: the client's
+ * kernel then looks the name up again. */
+int back_file_is_there(const struct back_req *q, const struct stat *st);
 void back_dir_free(struct back_dir *d);
 /* The path of a descriptor for calls that take no descriptor; it may be an O_PATH one, and is not
  * followed further where it shows a symbolic link. */

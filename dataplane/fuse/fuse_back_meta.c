@@ -48,10 +48,14 @@ static void meta_creds(struct back_req *q, uint32_t umask)
 	back_creds_set(q->client->back, q->in->uid, q->in->gid, umask);
 }
 
-static void meta_entry(struct back_req *q, uint64_t parent, const char *name)
+static void meta_entry(struct back_req *q, const char *name)
 {
+	struct back_node *parent;
 	struct back_entry e;
-	int r = back_node_lookup(q->mount, parent, name, &e);
+	int r = back_req_node(q, 0, &parent);
+
+	if (r == 0)
+		r = back_node_lookup(parent, name, &e);
 
 	if (r < 0)
 		back_reply_err(q, -r);
@@ -61,7 +65,7 @@ static void meta_entry(struct back_req *q, uint64_t parent, const char *name)
 
 void back_op_lookup(struct back_req *q)
 {
-	meta_entry(q, q->in->nodeid, back_req_name(q, 0));
+	meta_entry(q, back_req_name(q, 0));
 }
 
 /* What was made is looked up by its name. A repeated request finds what its first run has made. */
@@ -72,14 +76,14 @@ static void meta_made(struct back_req *q, int r, const char *name)
 	if (r < 0)
 		back_reply_err(q, -r);
 	else
-		meta_entry(q, q->in->nodeid, name);
+		meta_entry(q, name);
 }
 
 void back_op_mknod(struct back_req *q)
 {
 	const struct fuse_mknod_in *in = back_req_arg(q);
 	const char *name = back_req_name(q, sizeof(*in));
-	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
+	int dirfd = back_req_fd(q, 0), r = dirfd;
 
 	if (dirfd >= 0) {
 		meta_creds(q, in->umask);
@@ -92,7 +96,7 @@ void back_op_mkdir(struct back_req *q)
 {
 	const struct fuse_mkdir_in *in = back_req_arg(q);
 	const char *name = back_req_name(q, sizeof(*in));
-	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
+	int dirfd = back_req_fd(q, 0), r = dirfd;
 
 	if (dirfd >= 0) {
 		meta_creds(q, in->umask);
@@ -104,7 +108,7 @@ void back_op_mkdir(struct back_req *q)
 void back_op_symlink(struct back_req *q)
 {
 	const char *name = back_req_name(q, 0), *target = name + strlen(name) + 1;
-	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
+	int dirfd = back_req_fd(q, 0), r = dirfd;
 
 	if (dirfd >= 0) {
 		meta_creds(q, 0);
@@ -117,8 +121,7 @@ void back_op_link(struct back_req *q)
 {
 	const struct fuse_link_in *in = back_req_arg(q);
 	const char *name = back_req_name(q, sizeof(*in));
-	int fd = back_node_fd(q->mount, in->oldnodeid), r = 0;
-	int dirfd = back_node_fd(q->mount, q->in->nodeid);
+	int dirfd = back_req_fd(q, 0), fd = back_req_fd(q, 1), r = 0;
 	char path[BACK_FD_PATH_MAX];
 
 	/* Not by AT_EMPTY_PATH, which needs a privilege that only the keeper has. */
@@ -131,12 +134,12 @@ void back_op_link(struct back_req *q)
 
 static void meta_remove(struct back_req *q, int flags)
 {
-	int dirfd = back_node_fd(q->mount, q->in->nodeid), r = dirfd;
+	int dirfd = back_req_fd(q, 0), r = dirfd;
 	const char *name = back_req_name(q, 0);
 
 	if (dirfd >= 0) {
 		if (flags == 0)
-			back_hold_name(q->mount, dirfd, name);
+			back_hold_name(q->mount->export, dirfd, name);
 		r = unlinkat(dirfd, name, flags) < 0 ? -errno : 0;
 	}
 	if (r == -ENOENT && q->redo)
@@ -154,17 +157,16 @@ void back_op_rmdir(struct back_req *q)
 	meta_remove(q, AT_REMOVEDIR);
 }
 
-static void meta_rename(struct back_req *q, size_t arg_bytes, uint64_t to_parent, unsigned flags)
+static void meta_rename(struct back_req *q, size_t arg_bytes, unsigned flags)
 {
 	const char *name = back_req_name(q, arg_bytes), *to_name = name + strlen(name) + 1;
-	int from = back_node_fd(q->mount, q->in->nodeid), to = back_node_fd(q->mount, to_parent);
-	int r = 0;
+	int from = back_req_fd(q, 0), to = back_req_fd(q, 1), r = 0;
 
 	if (from < 0 || to < 0) {
 		r = from < 0 ? from : to;
 	} else {
 		if (!(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)))
-			back_hold_name(q->mount, to, to_name);
+			back_hold_name(q->mount->export, to, to_name);
 		meta_creds(q, 0); /* RENAME_WHITEOUT makes a node */
 		if (renameat2(from, name, to, to_name, flags) < 0)
 			r = -errno;
@@ -178,21 +180,19 @@ static void meta_rename(struct back_req *q, size_t arg_bytes, uint64_t to_parent
 
 void back_op_rename(struct back_req *q)
 {
-	const struct fuse_rename_in *in = back_req_arg(q);
-
-	meta_rename(q, sizeof(*in), in->newdir, 0);
+	meta_rename(q, sizeof(struct fuse_rename_in), 0);
 }
 
 void back_op_rename2(struct back_req *q)
 {
 	const struct fuse_rename2_in *in = back_req_arg(q);
 
-	meta_rename(q, sizeof(*in), in->newdir, in->flags);
+	meta_rename(q, sizeof(*in), in->flags);
 }
 
 void back_op_readlink(struct back_req *q)
 {
-	int fd = back_node_fd(q->mount, q->in->nodeid);
+	int fd = back_req_fd(q, 0);
 	ssize_t n;
 
 	if (fd < 0) {
@@ -209,12 +209,11 @@ void back_op_readlink(struct back_req *q)
 /* By the open file where there is one: it may have no name any more. */
 static int meta_fd(struct back_req *q, bool has_fh, uint64_t fh)
 {
-	uint64_t nodeid = q->in->nodeid;
 	struct back_file *f;
 
-	if (has_fh && back_file_get(q->mount, fh, nodeid, false, &f, NULL) == 0)
+	if (has_fh && back_file_get(q, 0, fh, false, &f) == 0)
 		return f->fd;
-	return back_node_fd(q->mount, nodeid);
+	return back_req_fd(q, 0);
 }
 
 static void meta_reply_attr(struct back_req *q, int fd)
@@ -260,8 +259,8 @@ static int set_times(const char *path, const struct fuse_setattr_in *in)
 static int set_attr(struct back_req *q, int fd)
 {
 	const struct fuse_setattr_in *in = back_req_arg(q);
-	const struct state_node *rec = back_node_get(q->mount, q->in->nodeid, NULL);
 	char path[BACK_FD_PATH_MAX];
+	struct stat st;
 	int r;
 
 	back_fd_path(fd, path);
@@ -276,8 +275,10 @@ static int set_attr(struct back_req *q, int fd)
 	if (in->valid & FATTR_MODE && chmod(path, in->mode & 07777) < 0)
 		return -errno;
 	if (in->valid & FATTR_SIZE) {
-		if (!rec || rec->fmt != S_IFREG)
-			return rec && rec->fmt == S_IFDIR ? -EISDIR : -EINVAL;
+		if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+			return -errno;
+		if (!S_ISREG(st.st_mode))
+			return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 		if (in->size > INT64_MAX)
 			return -EFBIG;
 		r = back_truncate(fd, (off_t)in->size);
@@ -310,7 +311,7 @@ void back_op_setattr(struct back_req *q)
 void back_op_statfs(struct back_req *q)
 {
 	struct fuse_statfs_out *out = (void *)back_req_data(q);
-	int fd = back_node_fd(q->mount, q->in->nodeid);
+	int fd = back_req_fd(q, 0);
 	struct statvfs st;
 
 	if (fd < 0 || fstatvfs(fd, &st) < 0) {

@@ -1,251 +1,349 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes: from the client's number to a file handle to a descriptor and back. The one place that
- * resolves names and opens by handle, so that nothing outside an export is ever reached from
- * elsewhere.
+ * Objects of exports: from the handle that a client gives to a descriptor, and from names and
+ * descriptors to handles. The one place that resolves names and opens by handle, so that nothing
+ * outside an export is ever reached from elsewhere. All that is kept here may be forgotten: a
+ * handle says what it means without it, unless it is of a file system that gives none.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
+#include "netcfg/base/hash.h"
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#define NODE_ROOT 1U
+#define NODE_CHAINS (1U << 17)
+#define NODE_CLOSED_MAX (1U << 17)
 #define NODE_DEPTH_MAX 4096
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
-struct node_handle {
-	union {
-		struct file_handle h;
-		uint8_t space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
-	};
-	bool valid; /* and short enough for the record */
-};
+/* ------------------------------------------------------------------ lists and chains */
 
-static struct state_node *node_at(const struct back_mount *m, uint32_t i)
+static void list_push(struct back_list *l, struct back_node *n)
 {
-	return &m->node_chunks[i / STATE_NODES_PER_CHUNK][i % STATE_NODES_PER_CHUNK];
+	n->list = l;
+	n->newer = NULL;
+	n->older = l->first;
+	*(l->first ? &l->first->newer : &l->last) = n;
+	l->first = n;
+	l->n++;
 }
 
-static struct back_node *node_extra(const struct back_mount *m, uint32_t i)
+static void list_remove(struct back_node *n)
 {
-	return &m->node_extras[i / STATE_NODES_PER_CHUNK][i % STATE_NODES_PER_CHUNK];
+	struct back_list *l = n->list;
+
+	if (!l)
+		return;
+	*(n->newer ? &n->newer->older : &l->first) = n->older;
+	*(n->older ? &n->older->newer : &l->last) = n->newer;
+	n->list = NULL;
+	l->n--;
 }
 
-static uint32_t node_dev(dev_t dev)
+static struct back_node **chain_by_handle(const struct back_export *e, const uint8_t *handle,
+					  size_t len)
 {
-	return (uint32_t)major(dev) << 20 ^ (uint32_t)minor(dev);
+	const uint64_t key[2] = {e->back->hash_key[0], e->back->hash_key[1] ^ (uintptr_t)e};
+
+	return &e->back->by_handle[hash_keyed(key, handle, len) & (NODE_CHAINS - 1)];
 }
 
-static uint64_t node_id(const struct back_mount *m, uint32_t i)
+static struct back_node **chain_by_ino(const struct back_export *e, uint64_t dev, uint64_t ino)
 {
-	return (uint64_t)node_at(m, i)->reuse << 32 | i;
+	const uint64_t what[2] = {dev, ino};
+
+	return &e->back->by_ino[hash_keyed(e->back->hash_key, what, sizeof(what)) &
+				(NODE_CHAINS - 1)];
 }
 
-struct state_node *back_node_get(struct back_mount *m, uint64_t nodeid, struct back_node **ret)
+static bool is_kept(const struct back_node *n)
 {
-	uint32_t i = (uint32_t)nodeid;
-	struct state_node *rec;
-
-	if (i == 0 || i >= m->n_node_chunks * STATE_NODES_PER_CHUNK)
-		return NULL;
-	rec = node_at(m, i);
-	if (!(rec->flags & STATE_NODE_USED) || rec->reuse != nodeid >> 32)
-		return NULL;
-	if (ret)
-		*ret = node_extra(m, i);
-	return rec;
+	return n->handle.bytes[0] == FUSE_HANDLE_KEPT;
 }
 
-/* Descriptor cache. */
-
-int back_fds_init(struct fuse_back *b)
+/* Of its handle, what is there before it is signed. */
+static size_t key_len(const struct back_node *n)
 {
-	struct back_fd_slot *s;
+	return n->is_signed && !is_kept(n) ? n->handle.len - FUSE_HANDLE_MAC_BYTES : n->handle.len;
+}
+
+struct back_node *back_node_find(const struct back_export *e, const uint8_t *handle, size_t len)
+{
+	struct back_node *n = *chain_by_handle(e, handle, len);
+
+	for (; n; n = n->next)
+		if (n->export == e && key_len(n) == len &&
+		    memcmp(n->handle.bytes, handle, len) == 0)
+			return n;
+	return NULL;
+}
+
+/* A node that keeps its descriptor pins the inode, so its number cannot mean another one. */
+static struct back_node *find_kept(const struct back_export *e, const struct stat *st)
+{
+	struct back_node *n = *chain_by_ino(e, st->st_dev, st->st_ino);
+
+	while (n && (n->export != e || n->ino != st->st_ino || n->dev != st->st_dev))
+		n = n->next_ino;
+	return n;
+}
+
+/* Its place among the least recently used, by what it has; the newest of them. */
+static void node_place(struct back_node *n)
+{
+	struct fuse_back *b = n->export->back;
+
+	list_remove(n);
+	if (n == n->export->root)
+		return;
+	if (!is_kept(n) && n->fd >= 0)
+		list_push(&b->open_nodes, n);
+	else if (n->refs == 0)
+		list_push(is_kept(n) ? &b->kept_nodes : &b->closed_nodes, n);
+}
+
+static void node_free(struct back_node *n)
+{
+	struct back_node **p = chain_by_handle(n->export, n->handle.bytes, key_len(n));
+
+	list_remove(n);
+	while (*p != n)
+		p = &(*p)->next;
+	*p = n->next;
+	if (is_kept(n)) {
+		for (p = chain_by_ino(n->export, n->dev, n->ino); *p != n;)
+			p = &(*p)->next_ino;
+		*p = n->next_ino;
+	}
+	if (n->fd >= 0 && n != n->export->root)
+		close(n->fd);
+	free(n);
+}
+
+static void node_close(struct back_node *n)
+{
+	(void)back_signs_flush(n->export->back); /* it may be among them */
+	close(n->fd);
+	n->fd = -1;
+	node_place(n);
+}
+
+/* What is too much goes, but for the one that was just used. */
+static void nodes_trim(struct fuse_back *b)
+{
+	while (b->open_nodes.n > b->n_open_max)
+		node_close(b->open_nodes.last);
+	while (b->closed_nodes.n > NODE_CLOSED_MAX)
+		node_free(b->closed_nodes.last);
+	while (b->kept_nodes.n > b->n_kept_max)
+		node_free(b->kept_nodes.last);
+}
+
+void back_node_ref(struct back_node *n)
+{
+	n->refs++;
+	if (n->list && n->list != &n->export->back->open_nodes)
+		list_remove(n);
+}
+
+void back_node_put(struct back_node *n)
+{
+	if (--n->refs == 0 && !n->list)
+		node_place(n);
+}
+
+/* ------------------------------------------------------------------ life */
+
+int back_nodes_init(struct fuse_back *b)
+{
 	long max = sysconf(_SC_OPEN_MAX);
 
-	b->n_fds = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 8, 8192));
-	b->fds = calloc(b->n_fds, sizeof(b->fds[0]));
-	if (!b->fds)
+	b->n_open_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 8, 8192));
+	b->n_kept_max = (uint32_t)(max < 1024 ? 64 : MIN_OF(max / 4, 1 << 18));
+	b->by_handle = calloc(NODE_CHAINS, sizeof(b->by_handle[0]));
+	b->by_ino = calloc(NODE_CHAINS, sizeof(b->by_ino[0]));
+	if (!b->by_handle || !b->by_ino)
 		return -ENOMEM;
-	b->fd_first = b->fd_last = BACK_NONE;
-	b->fd_free = 0;
-	for (uint32_t i = 0; i < b->n_fds; i++) {
-		s = &b->fds[i];
-		s->fd = -1;
-		s->next = i + 1 < b->n_fds ? i + 1 : BACK_NONE;
-	}
+	if (getrandom(b->hash_key, sizeof(b->hash_key), 0) != sizeof(b->hash_key) ||
+	    getrandom(&b->incarnation, sizeof(b->incarnation), 0) != sizeof(b->incarnation))
+		return -EIO;
 	return 0;
 }
 
-static void fds_unlink(struct fuse_back *b, uint32_t i)
+void back_nodes_done(struct fuse_back *b)
 {
-	struct back_fd_slot *s = &b->fds[i];
-
-	*(s->prev == BACK_NONE ? &b->fd_first : &b->fds[s->prev].next) = s->next;
-	*(s->next == BACK_NONE ? &b->fd_last : &b->fds[s->next].prev) = s->prev;
+	b->signs.n = 0;
+	for (uint32_t i = 0; b->by_handle && i < NODE_CHAINS; i++)
+		while (b->by_handle[i])
+			node_free(b->by_handle[i]);
+	free(b->by_handle);
+	free(b->by_ino);
+	b->by_handle = b->by_ino = NULL;
 }
 
-static void fds_push(struct fuse_back *b, uint32_t i)
+void back_nodes_shrink(struct fuse_back *b)
 {
-	struct back_fd_slot *s = &b->fds[i];
+	/* Sixteen stay: a caller may be holding more than one. */
+	uint32_t keep = MAX_OF(b->open_nodes.n / 2, 16U);
 
-	s->prev = BACK_NONE;
-	s->next = b->fd_first;
-	*(s->next == BACK_NONE ? &b->fd_last : &b->fds[s->next].prev) = i;
-	b->fd_first = i;
+	while (b->open_nodes.n > keep)
+		node_close(b->open_nodes.last);
+	keep = MAX_OF(b->kept_nodes.n / 2, 16U);
+	while (b->kept_nodes.n > keep)
+		node_free(b->kept_nodes.last);
+}
+
+static int node_new(struct back_export *e, const struct fuse_handle *h, bool is_signed,
+		    const struct stat *st, struct back_node **ret)
+{
+	struct back_node *n = calloc(1, sizeof(*n)), **chain;
+
+	if (!n)
+		return -ENOMEM;
+	n->export = e;
+	n->dev = st->st_dev;
+	n->ino = st->st_ino;
+	n->fmt = st->st_mode & S_IFMT;
+	n->fd = -1;
+	n->handle = *h;
+	n->is_signed = is_signed;
+	chain = chain_by_handle(e, n->handle.bytes, key_len(n));
+	n->next = *chain;
+	*chain = n;
+	if (is_kept(n)) {
+		chain = chain_by_ino(e, n->dev, n->ino);
+		n->next_ino = *chain;
+		*chain = n;
+	}
+	*ret = n;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ signatures */
+
+static int sign_now(struct fuse_back *b, struct back_export *e, struct fuse_handle *ret)
+{
+	static const uint64_t key[2];
+	int fds[BACK_SIGNS_MAX];
+	unsigned n = b->signs.n;
+
+	for (unsigned i = 0; i < n; i++) {
+		fds[i] = b->signs.nodes[i]->fd;
+		ret[i] = b->signs.nodes[i]->handle;
+		if (!b->keeper)
+			fuse_handle_sign(key, e->id, &ret[i]);
+	}
+	return b->keeper ? fuse_keeper_sign(b->keeper, (unsigned)(e - b->exports), fds, n, ret) : 0;
 }
 
 int back_signs_flush(struct fuse_back *b)
 {
+	struct fuse_handle signs[BACK_SIGNS_MAX];
 	int r;
 
 	if (b->signs.n == 0)
 		return 0;
-	r = fuse_keeper_sign(b->keeper, (unsigned)(b->signs.export - b->exports), b->signs.offsets,
-			     b->signs.fds, b->signs.n);
+	r = sign_now(b, b->signs.nodes[0]->export, signs);
+	for (unsigned i = 0; i < b->signs.n && r == 0; i++) {
+		struct back_node *n = b->signs.nodes[i];
+
+		/* Else it is another object by now, which a descriptor does not become. */
+		if (signs[i].len == n->handle.len + FUSE_HANDLE_MAC_BYTES &&
+		    memcmp(signs[i].bytes, n->handle.bytes, n->handle.len) == 0) {
+			n->handle = signs[i];
+			n->is_signed = true;
+		}
+	}
 	b->signs.n = 0;
 	b->keeper_gone |= r < 0;
 	return r;
 }
 
-/* cached: fd is in the cache and stays open until it is dropped there; else it is not ours. */
-static void signs_add(struct back_mount *m, const struct state_node *rec, int fd, bool cached)
+static void signs_add(struct back_node *n)
 {
-	struct fuse_back *b = m->back;
+	struct fuse_back *b = n->export->back;
 
-	if (!b->keeper)
-		return;
-	if (b->signs.n == FUSE_KEEPER_BATCH_MAX || b->signs.export != m->export)
+	if (b->signs.n == BACK_SIGNS_MAX ||
+	    (b->signs.n > 0 && b->signs.nodes[0]->export != n->export))
 		(void)back_signs_flush(b);
-	b->signs.export = m->export;
-	b->signs.offsets[b->signs.n] = (uint64_t)((const uint8_t *)rec - b->state.map);
-	b->signs.fds[b->signs.n++] = fd;
-	if (!cached)
-		(void)back_signs_flush(b);
+	b->signs.nodes[b->signs.n++] = n;
 }
 
-static void fds_drop(struct fuse_back *b, uint32_t i)
+const struct fuse_handle *back_node_handle(struct back_node *n)
 {
-	struct back_fd_slot *s = &b->fds[i];
-
-	(void)back_signs_flush(b); /* it may be among them */
-	fds_unlink(b, i);
-	close(s->fd);
-	s->fd = -1;
-	node_extra(s->mount, s->node)->cache = BACK_NONE;
-	s->next = b->fd_free;
-	b->fd_free = i;
+	if (!n->is_signed)
+		(void)back_signs_flush(n->export->back);
+	return n->is_signed ? &n->handle : NULL;
 }
 
-/* Owns fd. */
-static void fds_add(struct back_mount *m, uint32_t node, int fd)
-{
-	struct fuse_back *b = m->back;
-	struct back_fd_slot *s;
-	uint32_t i;
+/* ------------------------------------------------------------------ exports */
 
-	if (b->fd_free == BACK_NONE)
-		fds_drop(b, b->fd_last);
-	i = b->fd_free;
-	s = &b->fds[i];
-	b->fd_free = s->next;
-	s->fd = fd;
-	s->mount = m;
-	s->node = node;
-	fds_push(b, i);
-	node_extra(m, node)->cache = i;
+static uint64_t boot_verifier(const struct fuse_back *b, const struct back_export *e,
+			      const struct statfs *fs)
+{
+	const uint64_t key[2] = {b->keeper ? b->keeper->boot : 0};
+	uint64_t what[3] = {e->root_ino};
+
+	_Static_assert(sizeof(fs->f_fsid) == sizeof(what[0]), "copied whole");
+	memcpy(&what[1], &fs->f_fsid, sizeof(what[1]));
+	what[2] = (uint64_t)fs->f_type;
+	return hash_keyed(key, what, sizeof(what));
 }
 
-void back_fds_shrink(struct fuse_back *b)
+static void kept_handle(struct back_export *e, struct fuse_handle *ret)
 {
-	/* Sixteen stay: a caller may be holding more than one. */
-	uint32_t n = 0, keep;
+	uint64_t what[2] = {e->back->incarnation, ++e->last_kept};
 
-	for (uint32_t i = b->fd_first; i != BACK_NONE; i = b->fds[i].next)
-		n++;
-	for (keep = MAX_OF(n / 2, 16); n > keep; n--)
-		fds_drop(b, b->fd_last);
+	*ret = (struct fuse_handle){.len = 1 + sizeof(what), .bytes = {FUSE_HANDLE_KEPT}};
+	memcpy(ret->bytes + 1, what, sizeof(what));
 }
 
-void back_fds_drop_mount(struct back_mount *m)
+/* Whether handles of this file system can be opened, where we would do that ourselves. */
+static bool handles_work(const struct back_export *e)
 {
-	struct fuse_back *b = m->back;
-	uint32_t next;
+	static const uint64_t key[2];
+	struct fuse_handle h;
+	autoclose int fd = -1;
+	int mount;
 
-	for (uint32_t i = b->fd_first; i != BACK_NONE; i = next) {
-		next = b->fds[i].next;
-		if (b->fds[i].mount == m)
-			fds_drop(b, i);
-	}
+	if (fuse_handle_of(e->root_fd, "", &h, &mount) < 0)
+		return false;
+	fuse_handle_sign(key, e->id, &h);
+	fd = fuse_handle_open(e->root_fd, &h, O_PATH);
+	return fd >= 0;
 }
 
-void back_fds_done(struct fuse_back *b)
+static int root_init(struct back_export *e, const struct stat *st)
 {
-	for (uint32_t i = 0; b->fds && i < b->n_fds; i++)
-		if (b->fds[i].fd >= 0)
-			close(b->fds[i].fd);
-	free(b->fds);
-	b->fds = NULL;
+	struct fuse_handle h;
+	int r;
+
+	if (fuse_handle_of(e->root_fd, "", &h, &e->mount_id) < 0)
+		e->mount_id = -1;
+	if (!e->handles)
+		kept_handle(e, &h);
+	r = node_new(e, &h, !e->handles, st, &e->root);
+	if (r < 0)
+		return r;
+	e->root->refs = 1;
+	e->root->fd = e->root_fd;
+	if (e->handles)
+		signs_add(e->root);
+	return back_node_handle(e->root) ? 0 : -EIO;
 }
 
-/* Handles. */
-
-static int handle_of(int dirfd, const char *name, struct node_handle *h, int *ret_mount)
+int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export *cfg, bool handles)
 {
-	h->valid = false;
-	h->h.handle_bytes = MAX_HANDLE_SZ;
-	if (name_to_handle_at(dirfd, name, &h->h, ret_mount, name[0] ? 0 : AT_EMPTY_PATH) < 0)
-		return -errno;
-	h->valid = h->h.handle_bytes <= STATE_HANDLE_BYTES_MAX && h->h.handle_type >= 0 &&
-		   h->h.handle_type <= UINT8_MAX;
-	return 0;
-}
-
-/* With a keeper it gives O_PATH only, whatever the flags. */
-static int handle_open_once(struct back_mount *m, const struct state_node *rec, int flags)
-{
-	struct fuse_back *b = m->back;
-	struct node_handle h;
-	int fd;
-
-	if (b->keeper) {
-		(void)back_signs_flush(b);
-		fd = fuse_keeper_open(b->keeper, (unsigned)(m->export - b->exports),
-				      (uint64_t)((const uint8_t *)rec - b->state.map));
-		b->keeper_gone |= fd == -EPIPE;
-		return fd;
-	}
-
-	h.h.handle_bytes = rec->handle_len;
-	h.h.handle_type = rec->handle_type;
-	memcpy(h.h.f_handle, rec->handle, rec->handle_len);
-	fd = open_by_handle_at(m->export->root_fd, &h.h, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int handle_open(struct back_mount *m, const struct state_node *rec, int flags)
-{
-	int fd = handle_open_once(m, rec, flags);
-
-	if (fd == -EMFILE || fd == -ENFILE) {
-		back_fds_shrink(m->back);
-		fd = handle_open_once(m, rec, flags);
-	}
-	return fd;
-}
-
-int back_export_init(struct back_export *e, const struct launch_export *cfg, bool try_handles)
-{
-	struct node_handle h;
+	static const uint64_t key[2];
+	struct back_export *e = &b->exports[i];
 	struct statfs fs;
 	struct stat st;
-	int fd;
+	int r;
 
-	*e = (struct back_export){.cfg = cfg, .root_fd = cfg->dir_fd, .mount_id = -1};
+	*e = (struct back_export){.cfg = cfg, .back = b, .root_fd = cfg->dir_fd, .state.fd = -1};
 	if (fstat(e->root_fd, &st) < 0 || fstatfs(e->root_fd, &fs) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
@@ -253,411 +351,186 @@ int back_export_init(struct back_export *e, const struct launch_export *cfg, boo
 	e->root_dev = st.st_dev;
 	e->root_ino = st.st_ino;
 	e->in_memory = fs.f_type == TMPFS_FS_MAGIC || fs.f_type == RAMFS_FS_MAGIC;
-	if (handle_of(e->root_fd, "", &h, &e->mount_id) < 0 || !h.valid || !try_handles)
-		return 0;
-	fd = open_by_handle_at(e->root_fd, &h.h, O_PATH | O_CLOEXEC);
-	e->handles = fd >= 0;
-	if (fd >= 0)
-		close(fd);
-	return 0;
-}
-
-/* Hash by (dev, ino). */
-
-static uint32_t *hash_head(const struct back_mount *m, uint32_t dev, uint64_t ino)
-{
-	uint64_t x = (ino ^ (uint64_t)dev << 40) * 0x9e3779b97f4a7c15ULL;
-
-	return &m->hash[x >> 32 & (m->n_hash - 1)];
-}
-
-static void hash_add(struct back_mount *m, uint32_t i)
-{
-	const struct state_node *rec = node_at(m, i);
-	uint32_t *head = hash_head(m, rec->dev, rec->ino);
-
-	node_extra(m, i)->hash_next = *head;
-	*head = i;
-}
-
-static void hash_remove(struct back_mount *m, uint32_t i)
-{
-	const struct state_node *rec = node_at(m, i);
-	uint32_t *p = hash_head(m, rec->dev, rec->ino);
-
-	for (; *p != BACK_NONE; p = &node_extra(m, *p)->hash_next)
-		if (*p == i) {
-			*p = node_extra(m, i)->hash_next;
-			return;
-		}
-}
-
-static int hash_resize(struct back_mount *m, uint32_t n)
-{
-	uint32_t *hash = malloc(n * sizeof(hash[0]));
-
-	if (!hash)
-		return -ENOMEM;
-	memset(hash, 0xff, n * sizeof(hash[0]));
-	free(m->hash);
-	m->hash = hash;
-	m->n_hash = n;
-	for (uint32_t i = 1; i < m->n_node_chunks * STATE_NODES_PER_CHUNK; i++)
-		if (node_at(m, i)->flags & STATE_NODE_USED)
-			hash_add(m, i);
-	return 0;
-}
-
-/* A node that keeps its descriptor pins the inode, so its number cannot mean another one. */
-static uint32_t hash_find(const struct back_mount *m, const struct stat *st,
-			  const struct node_handle *h)
-{
-	uint32_t dev = node_dev(st->st_dev), i = *hash_head(m, dev, st->st_ino);
-
-	for (; i != BACK_NONE; i = node_extra(m, i)->hash_next) {
-		const struct state_node *rec = node_at(m, i);
-
-		if (rec->ino != st->st_ino || rec->dev != dev)
-			continue;
-		if (rec->flags & STATE_NODE_KEPT)
-			break;
-		if (h->valid && rec->handle_len == h->h.handle_bytes &&
-		    rec->handle_type == h->h.handle_type &&
-		    memcmp(rec->handle, h->h.f_handle, rec->handle_len) == 0)
-			break;
-	}
-	return i;
-}
-
-/* The table. */
-
-int back_nodes_chunk(struct back_mount *m, uint32_t pos, struct state_node *chunk)
-{
-	uint32_t n = MAX_OF(m->n_node_chunks, pos + 1);
-
-	if (n > m->n_node_chunks) {
-		void *p = realloc(m->node_chunks, n * sizeof(m->node_chunks[0]));
-
-		if (!p)
-			return -ENOMEM;
-		m->node_chunks = p;
-		p = realloc(m->node_extras, n * sizeof(m->node_extras[0]));
-		if (!p)
-			return -ENOMEM;
-		m->node_extras = p;
-		for (uint32_t i = m->n_node_chunks; i < n; i++) {
-			m->node_chunks[i] = NULL;
-			m->node_extras[i] = NULL;
-		}
-		m->n_node_chunks = n;
-	}
-	if (m->node_chunks[pos])
-		return -EBADMSG;
-	m->node_extras[pos] = calloc(STATE_NODES_PER_CHUNK, sizeof(struct back_node));
-	if (!m->node_extras[pos])
-		return -ENOMEM;
-	m->node_chunks[pos] = chunk;
-	for (uint32_t i = 0; i < STATE_NODES_PER_CHUNK; i++) {
-		m->node_extras[pos][i].cache = BACK_NONE;
-		m->node_extras[pos][i].kept_fd = -1;
-	}
-	return 0;
-}
-
-static void nodes_free_push(struct back_mount *m, uint32_t i)
-{
-	node_extra(m, i)->hash_next = m->free_node;
-	m->free_node = i;
-}
-
-static int nodes_grow(struct back_mount *m)
-{
-	uint32_t pos = m->n_node_chunks;
-	struct state_node *chunk = state_chunk_new(&m->back->state, m->slot, STATE_NODES, pos);
-	int r;
-
-	if (!chunk)
-		return -ENOMEM;
-	r = back_nodes_chunk(m, pos, chunk);
+	e->verifier = boot_verifier(b, e, &fs);
+	r = b->keeper ? 0 : fuse_handle_export_id(key, cfg->name, e->root_fd, &e->id);
 	if (r < 0)
 		return r;
-	for (uint32_t i = STATE_NODES_PER_CHUNK; i-- > 0;)
-		if (pos * STATE_NODES_PER_CHUNK + i > NODE_ROOT)
-			nodes_free_push(m, (uint32_t)(pos * STATE_NODES_PER_CHUNK + i));
-	return 0;
+	e->handles = b->keeper ? handles : handles_work(e);
+	return root_init(e, &st);
 }
 
-int back_nodes_init(struct back_mount *m)
+/* ------------------------------------------------------------------ from handles */
+
+/* With a keeper it gives O_PATH only, and looks at the signature. */
+static int handle_open_once(struct back_export *e, const struct fuse_handle *h)
 {
-	struct state_node *root;
-	int r;
-
-	m->free_node = BACK_NONE;
-	r = nodes_grow(m);
-	if (r < 0)
-		return r;
-	root = node_at(m, NODE_ROOT);
-	root->ino = m->export->root_ino;
-	root->dev = node_dev(m->export->root_dev);
-	root->fmt = S_IFDIR;
-	root->nlookup = UINT32_MAX;
-	state_publish(&root->flags, (uint8_t)(STATE_NODE_USED | STATE_NODE_KEPT));
-	m->n_nodes = 1;
-	return hash_resize(m, BACK_HASH_MIN);
-}
-
-static void node_erase(struct back_mount *m, uint32_t i)
-{
-	struct state_node *rec = node_at(m, i);
-
-	state_publish(&rec->flags, 0);
-	rec->reuse++;
-	nodes_free_push(m, i);
-}
-
-int back_nodes_restore(struct back_mount *m)
-{
-	uint32_t n = BACK_HASH_MIN;
-
-	m->free_node = BACK_NONE;
-	m->n_nodes = 0;
-	for (uint32_t i = 0; i < m->n_node_chunks; i++)
-		if (!m->node_chunks[i])
-			return -EBADMSG;
-	if (m->n_node_chunks == 0 || !(node_at(m, NODE_ROOT)->flags & STATE_NODE_USED))
-		return -EBADMSG;
-	for (uint32_t i = (uint32_t)(m->n_node_chunks * STATE_NODES_PER_CHUNK); i-- > NODE_ROOT;) {
-		const struct state_node *rec = node_at(m, i);
-
-		if (rec->flags & STATE_NODE_USED && rec->handle_len > STATE_HANDLE_BYTES_MAX)
-			return -EBADMSG;
-		/* Without a handle there is no way back to it. */
-		if (i != NODE_ROOT && rec->flags & STATE_NODE_KEPT)
-			node_erase(m, i);
-		else if (rec->flags & STATE_NODE_USED)
-			m->n_nodes++;
-		else
-			nodes_free_push(m, i);
-	}
-	while (n < m->n_nodes)
-		n *= 2;
-	return hash_resize(m, n);
-}
-
-void back_nodes_done(struct back_mount *m)
-{
-	for (uint32_t i = 0; i < m->n_node_chunks; i++) {
-		for (uint32_t k = 0; m->node_extras[i] && k < STATE_NODES_PER_CHUNK; k++)
-			if (m->node_extras[i][k].kept_fd >= 0)
-				close(m->node_extras[i][k].kept_fd);
-		free(m->node_extras[i]);
-	}
-	free(m->node_extras);
-	free(m->node_chunks);
-	free(m->hash);
-}
-
-static int node_new(struct back_mount *m, const struct stat *st, const struct node_handle *h,
-		    uint32_t *ret)
-{
-	struct state_node *rec;
-	uint8_t flags = STATE_NODE_USED;
-	uint32_t i;
-
-	if (m->free_node == BACK_NONE && nodes_grow(m) < 0)
-		return -ENOMEM;
-	if (m->n_nodes >= m->n_hash && m->n_hash < 1U << 30)
-		hash_resize(m, m->n_hash * 2); /* a failure costs speed only */
-	i = m->free_node;
-	m->free_node = node_extra(m, i)->hash_next;
-	rec = node_at(m, i);
-	rec->reuse++;
-	rec->ino = st->st_ino;
-	rec->dev = node_dev(st->st_dev);
-	rec->fmt = st->st_mode & S_IFMT;
-	rec->nlookup = 0;
-	rec->handle_len = 0;
-	rec->signature = 0;
-	if (h->valid) {
-		rec->handle_len = (uint8_t)h->h.handle_bytes;
-		rec->handle_type = (uint8_t)h->h.handle_type;
-		memcpy(rec->handle, h->h.f_handle, rec->handle_len);
-	} else {
-		flags |= STATE_NODE_KEPT;
-	}
-	node_extra(m, i)->stamp = 0;
-	node_extra(m, i)->n_open = 0;
-	state_publish(&rec->flags, flags);
-	hash_add(m, i);
-	m->n_nodes++;
-	*ret = i;
-	return 0;
-}
-
-static void node_drop(struct back_mount *m, uint32_t i)
-{
-	struct back_node *extra = node_extra(m, i);
-
-	back_unhold(m, node_id(m, i));
-	if (extra->cache != BACK_NONE)
-		fds_drop(m->back, extra->cache);
-	if (extra->kept_fd >= 0)
-		close(extra->kept_fd);
-	extra->kept_fd = -1;
-	hash_remove(m, i);
-	node_erase(m, i);
-	m->n_nodes--;
-}
-
-void back_node_forget(struct back_mount *m, uint64_t nodeid, uint64_t n)
-{
-	struct state_node *rec = back_node_get(m, nodeid, NULL);
-
-	if (!rec || rec->nlookup == UINT32_MAX)
-		return;
-	rec->nlookup -= (uint32_t)MIN_OF(n, rec->nlookup);
-	if (rec->nlookup == 0)
-		node_drop(m, (uint32_t)nodeid);
-}
-
-static void node_entry(struct back_mount *m, uint32_t i, const struct stat *st,
-		       struct back_entry *ret)
-{
-	struct state_node *rec = node_at(m, i);
-
-	if (rec->nlookup != UINT32_MAX)
-		rec->nlookup++;
-	*ret = (struct back_entry){.nodeid = node_id(m, i), .st = *st};
-}
-
-int back_node_fd(struct back_mount *m, uint64_t nodeid)
-{
-	struct back_node *extra;
-	struct state_node *rec = back_node_get(m, nodeid, &extra);
+	static const uint64_t key[2];
+	struct fuse_back *b = e->back;
 	int fd;
 
-	if (!rec)
-		return -ESTALE;
-	if (nodeid == FUSE_ROOT_ID)
-		return m->export->root_fd;
-	if (extra->kept_fd >= 0)
-		return extra->kept_fd;
-	if (extra->cache != BACK_NONE) {
-		struct fuse_back *b = m->back;
+	if (!b->keeper)
+		return fuse_handle_is_signed(key, e->id, h)
+			       ? fuse_handle_open(e->root_fd, h, O_PATH | O_NOFOLLOW)
+			       : -ESTALE;
+	(void)back_signs_flush(b);
+	fd = fuse_keeper_open(b->keeper, (unsigned)(e - b->exports), h);
+	b->keeper_gone |= fd == -EPIPE;
+	return fd == -EPIPE ? -EIO : fd;
+}
 
-		if (b->fd_first != extra->cache) {
-			fds_unlink(b, extra->cache);
-			fds_push(b, extra->cache);
-		}
-		return b->fds[extra->cache].fd;
+static int handle_open(struct back_export *e, const struct fuse_handle *h)
+{
+	int fd = handle_open_once(e, h);
+
+	if (fd == -EMFILE || fd == -ENFILE) {
+		back_nodes_shrink(e->back);
+		fd = handle_open_once(e, h);
 	}
-	fd = handle_open(m, rec, O_PATH | O_NOFOLLOW);
-	if (fd >= 0)
-		fds_add(m, (uint32_t)nodeid, fd);
 	return fd;
 }
 
-int back_node_open(struct back_mount *m, uint64_t nodeid, int flags)
+int back_node_get(struct back_export *e, const uint8_t *handle, size_t len, struct back_node **ret)
 {
-	struct back_node *extra;
-	struct state_node *rec = back_node_get(m, nodeid, &extra);
-	char path[32];
+	struct fuse_handle h = {.len = (uint8_t)len};
+	bool file = len > FUSE_HANDLE_MAC_BYTES && handle[0] == FUSE_HANDLE_FILE;
+	struct back_node *n = back_node_find(e, handle, file ? len - FUSE_HANDLE_MAC_BYTES : len);
+	autoclose int fd = -1;
+	struct stat st;
+	int r;
+
+	memcpy(h.bytes, handle, len);
+	if (n) {
+		const struct fuse_handle *known = back_node_handle(n);
+
+		if (!known || !fuse_handle_equal(known, &h))
+			return known ? -ESTALE : -EIO;
+		*ret = n;
+		return 0;
+	}
+	if (!file || !e->handles)
+		return -ESTALE;
+	fd = handle_open(e, &h);
+	if (fd < 0)
+		return fd;
+	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -errno;
+	r = node_new(e, &h, true, &st, &n);
+	if (r < 0)
+		return r;
+	n->fd = fd_take(fd);
+	node_place(n);
+	nodes_trim(e->back);
+	*ret = n;
+	return 0;
+}
+
+int back_req_node(const struct back_req *q, unsigned i, struct back_node **ret)
+{
+	return back_node_get(q->mount->export, q->args.handles[i].bytes, q->args.handles[i].len,
+			     ret);
+}
+
+int back_req_fd(const struct back_req *q, unsigned i)
+{
+	struct back_node *n;
+	int r = back_req_node(q, i, &n);
+
+	return r < 0 ? r : back_node_fd(n);
+}
+
+int back_node_fd(struct back_node *n)
+{
+	struct fuse_back *b = n->export->back;
 	int fd;
 
-	if (!rec)
-		return -ESTALE;
-	if (rec->fmt != S_IFREG && rec->fmt != S_IFDIR)
-		return rec->fmt == S_IFLNK ? -ELOOP
-					   : -ENXIO; /* pipes and devices are the client's */
-	if (rec->fmt == S_IFDIR && (flags & O_ACCMODE) != O_RDONLY)
+	if (n->fd < 0) {
+		fd = handle_open(n->export, &n->handle);
+		if (fd < 0)
+			return fd;
+		n->fd = fd;
+	} else if (!n->list || n->list->first == n) {
+		return n->fd;
+	}
+	node_place(n);
+	nodes_trim(b);
+	return n->fd;
+}
+
+int back_node_open(struct back_node *n, int flags)
+{
+	char path[BACK_FD_PATH_MAX];
+	int fd;
+
+	if (n->fmt != S_IFREG && n->fmt != S_IFDIR)
+		return n->fmt == S_IFLNK ? -ELOOP : -ENXIO; /* pipes, devices are the client's */
+	if (n->fmt == S_IFDIR && (flags & O_ACCMODE) != O_RDONLY)
 		return -EISDIR;
 	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either. */
 	flags |= O_NOCTTY | O_CLOEXEC;
-	if (rec->handle_len > 0 && extra->cache == BACK_NONE && !m->back->keeper)
-		return handle_open(m, rec, flags);
-	fd = back_node_fd(m, nodeid);
+	fd = back_node_fd(n);
 	if (fd < 0)
 		return fd;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	back_fd_path(fd, path);
 	fd = open(path, flags);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		back_fds_shrink(m->back);
+		back_nodes_shrink(n->export->back);
 		fd = open(path, flags);
 	}
 	return fd < 0 ? -errno : fd;
 }
 
+/* ------------------------------------------------------------------ from descriptors and names */
+
+static int path_fd_of(int fd)
+{
+	char path[BACK_FD_PATH_MAX];
+	int own = open(back_fd_path(fd, path), O_PATH | O_CLOEXEC);
+
+	return own < 0 ? -errno : own;
+}
+
 /* Finds or makes the node that fd shows. path_fd: fd is O_PATH and given away. */
-static int node_of_fd(struct back_mount *m, int fd, bool path_fd, struct back_entry *ret)
+static int node_of_fd(struct back_export *e, int fd, bool path_fd, struct back_entry *ret)
 {
 	autoclose int own = path_fd ? fd : -1;
-	struct node_handle h = {.valid = false};
-	struct stat st;
-	int mount_id = -1, r;
-	bool is_new;
-	uint32_t i;
+	struct fuse_handle h;
+	struct back_node *n;
+	int mount = -1, r;
+	bool file;
 
-	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+	if (fstatat(fd, "", &ret->st, AT_EMPTY_PATH) < 0)
 		return -errno;
-	if (m->export->handles)
-		handle_of(fd, "", &h, &mount_id);
-	if (mount_id != m->export->mount_id)
-		h.valid = false; /* another file system: its handles mean nothing to ours */
-	i = hash_find(m, &st, &h);
-	is_new = i == BACK_NONE;
-	if (is_new) {
-		if (!h.valid && own < 0) {
-			char path[32];
-
-			snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-			own = open(path, O_PATH | O_CLOEXEC);
-			if (own < 0)
-				return -errno;
-		}
-		r = node_new(m, &st, &h, &i);
+	/* Handles of another file system, mounted below, would mean nothing to ours. */
+	file = e->handles && fuse_handle_of(fd, "", &h, &mount) == 0 && mount == e->mount_id;
+	n = file ? back_node_find(e, h.bytes, h.len) : find_kept(e, &ret->st);
+	if (!n) {
+		if (own < 0)
+			own = path_fd_of(fd);
+		if (own < 0)
+			return own;
+		if (!file)
+			kept_handle(e, &h);
+		r = node_new(e, &h, !file, &ret->st, &n);
 		if (r < 0)
 			return r;
-		if (!h.valid)
-			node_extra(m, i)->kept_fd = fd_take(own);
+		n->fd = fd_take(own);
+		if (file)
+			signs_add(n);
+	} else if (n->fd < 0 && own >= 0) {
+		n->fd = fd_take(own);
 	}
-	if (own >= 0 && i != NODE_ROOT && node_extra(m, i)->cache == BACK_NONE &&
-	    node_extra(m, i)->kept_fd < 0)
-		fds_add(m, i, fd_take(own));
-	if (is_new && h.valid)
-		signs_add(m, node_at(m, i), fd, node_extra(m, i)->cache != BACK_NONE);
-	node_entry(m, i, &st, ret);
+	node_place(n);
+	nodes_trim(e->back);
+	ret->node = n;
 	return 0;
 }
 
-int back_node_of_fd(struct back_mount *m, int fd, struct back_entry *ret)
+int back_node_of_fd(struct back_export *e, int fd, struct back_entry *ret)
 {
-	return node_of_fd(m, fd, false, ret);
+	return node_of_fd(e, fd, false, ret);
 }
 
-uint64_t back_node_last_name(struct back_mount *m, int dirfd, const char *name)
-{
-	struct node_handle h;
-	struct stat st;
-	int mount_id;
-	uint32_t i;
-
-	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_nlink != 1 ||
-	    handle_of(dirfd, name, &h, &mount_id) < 0)
-		return 0;
-	i = hash_find(m, &st, &h);
-	return i == BACK_NONE ? 0 : node_id(m, i);
-}
-
-uint64_t back_node_next_held(const struct back_mount *m, uint64_t nodeid)
-{
-	for (uint32_t i = (uint32_t)nodeid + 1; i < m->n_node_chunks * STATE_NODES_PER_CHUNK; i++)
-		if (m->node_chunks[i / STATE_NODES_PER_CHUNK] && /* else the state is damaged */
-		    node_at(m, i)->flags & STATE_NODE_HELD)
-			return node_id(m, i);
-	return 0;
-}
-
-static int node_open_name(struct back_mount *m, int dirfd, const char *name)
+static int open_name(struct back_export *e, int dirfd, const char *name)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -666,7 +539,7 @@ static int node_open_name(struct back_mount *m, int dirfd, const char *name)
 	long fd = syscall(SYS_openat2, dirfd, name, &how, sizeof(how));
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		back_fds_shrink(m->back);
+		back_nodes_shrink(e->back);
 		fd = syscall(SYS_openat2, dirfd, name, &how, sizeof(how));
 	}
 	return fd < 0 ? -errno : (int)fd;
@@ -674,7 +547,7 @@ static int node_open_name(struct back_mount *m, int dirfd, const char *name)
 
 /* A directory that was moved out of the export has parents that are none of the client's business:
  * only one from which the root can be reached upwards is shown. */
-static int node_is_below_root(const struct back_mount *m, int fd)
+static int is_below_root(const struct back_export *e, int fd)
 {
 	autoclose int up = -1;
 	struct stat st, last = {};
@@ -684,7 +557,7 @@ static int node_is_below_root(const struct back_mount *m, int fd)
 
 		if (fstat(up < 0 ? fd : up, &st) < 0)
 			return -errno;
-		if (st.st_dev == m->export->root_dev && st.st_ino == m->export->root_ino)
+		if (st.st_dev == e->root_dev && st.st_ino == e->root_ino)
 			return 0;
 		if (depth > 0 && st.st_dev == last.st_dev && st.st_ino == last.st_ino)
 			return -ESTALE;
@@ -699,52 +572,51 @@ static int node_is_below_root(const struct back_mount *m, int fd)
 	return -ESTALE;
 }
 
-static int node_lookup_parent(struct back_mount *m, uint64_t nodeid, int fd, struct back_entry *ret)
+static int lookup_parent(struct back_node *n, int fd, struct back_entry *ret)
 {
+	struct back_export *e = n->export;
 	autoclose int up = -1;
 	int r;
 
-	if (nodeid == FUSE_ROOT_ID)
-		return node_of_fd(m, fd, false, ret);
-	r = node_is_below_root(m, fd);
+	if (n == e->root)
+		return node_of_fd(e, fd, false, ret);
+	r = is_below_root(e, fd);
 	if (r < 0)
 		return r;
 	up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (up < 0)
 		return -errno;
 	/* Once more: it may have moved between the two. */
-	r = node_is_below_root(m, up);
-	return r < 0 ? r : node_of_fd(m, fd_take(up), true, ret);
+	r = is_below_root(e, up);
+	return r < 0 ? r : node_of_fd(e, fd_take(up), true, ret);
 }
 
-int back_node_lookup(struct back_mount *m, uint64_t parent, const char *name,
-		     struct back_entry *ret)
+int back_node_lookup(struct back_node *parent, const char *name, struct back_entry *ret)
 {
-	int dirfd = back_node_fd(m, parent), mount_id, fd, r;
-	struct node_handle h;
-	struct stat st;
-	uint32_t i;
+	struct back_export *e = parent->export;
+	int dirfd = back_node_fd(parent), mount, fd, r;
+	struct fuse_handle h;
+	struct back_node *n;
 
 	if (dirfd < 0)
 		return dirfd;
 	if (strcmp(name, ".") == 0)
-		return node_of_fd(m, dirfd, false, ret);
+		return node_of_fd(e, dirfd, false, ret);
 	if (strcmp(name, "..") == 0)
-		return node_lookup_parent(m, parent, dirfd, ret);
-	if (m->export->handles) {
-		/* Two calls instead of four where the node is known. A handle names the inode
-		 * beyond doubt, so a name that changes between the two is noticed. */
-		r = handle_of(dirfd, name, &h, &mount_id);
-		if (r < 0 && r != -EOPNOTSUPP && r != -EOVERFLOW)
+		return lookup_parent(parent, dirfd, ret);
+	if (e->handles) {
+		/* Two calls instead of four where the object is known. A handle names it beyond
+		 * doubt, so a name that changes between the two is noticed. */
+		r = fuse_handle_of(dirfd, name, &h, &mount);
+		if (r < 0 && r != -EOPNOTSUPP)
 			return r;
-		if (h.valid && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-			i = hash_find(m, &st, &h);
-			if (i != BACK_NONE) {
-				node_entry(m, i, &st, ret);
-				return 0;
-			}
+		n = r == 0 && mount == e->mount_id ? back_node_find(e, h.bytes, h.len) : NULL;
+		if (n && fstatat(dirfd, name, &ret->st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    n->ino == ret->st.st_ino && n->dev == ret->st.st_dev) {
+			ret->node = n;
+			return 0;
 		}
 	}
-	fd = node_open_name(m, dirfd, name);
-	return fd < 0 ? fd : node_of_fd(m, fd, true, ret);
+	fd = open_name(e, dirfd, name);
+	return fd < 0 ? fd : node_of_fd(e, fd, true, ret);
 }

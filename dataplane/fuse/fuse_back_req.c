@@ -6,9 +6,6 @@
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <string.h>
 
-#define REQ_ATTR_VALID_S 1
-#define REQ_ENTRY_VALID_S 1
-
 static struct fuse_out_header *req_header(struct back_req *q)
 {
 	return (struct fuse_out_header *)(back_req_data(q) - sizeof(struct fuse_out_header));
@@ -24,24 +21,33 @@ static void req_unlink(struct back_req *q)
 	b->n_active--;
 }
 
-/* The answer stands in q's buffer: keeps it where needed, sends it, ends the request. */
-static void req_finish(struct back_req *q, int error, size_t len)
+static void req_keep(struct back_req *q, int error, size_t len, size_t tail_len)
+{
+	struct state_answer *a = q->answer;
+
+	if (!a || a->unique != q->unique)
+		return;
+	if (len + tail_len > STATE_ANSWER_BYTES_MAX)
+		len = tail_len = 0; /* no request of this kind has such an answer */
+	a->error = error;
+	a->len = (uint16_t)len;
+	a->tail_len = (uint16_t)tail_len;
+	a->incarnation = q->client->back->incarnation;
+	memcpy(a->body, back_req_data(q), len + tail_len);
+	state_publish(&a->state, (uint32_t)STATE_ANSWER_DONE);
+}
+
+void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
 {
 	struct fuse_back_client *c = q->client;
 	struct fuse_back *b = c->back;
-	struct state_answer *a = q->answer;
 
 	*req_header(q) = (struct fuse_out_header){
 		.len = (uint32_t)(sizeof(struct fuse_out_header) + len),
 		.error = error,
 		.unique = q->unique,
 	};
-	if (a && a->unique == q->unique) {
-		a->error = error;
-		a->len = (uint32_t)MIN_OF(len, STATE_ANSWER_BYTES_MAX);
-		memcpy(a->body, back_req_data(q), a->len);
-		state_publish(&a->state, (uint32_t)STATE_ANSWER_DONE);
-	}
+	req_keep(q, error, len, tail_len);
 	launch_stat_add(&b->stats->responses, 1);
 	if (error == -EIO)
 		launch_stat_add(&b->stats->request_errors, 1);
@@ -54,109 +60,21 @@ static void req_finish(struct back_req *q, int error, size_t len)
 		b->dying = c;
 	}
 	if (q->call)
-		rudp_respond(q->call, req_header(q), req_header(q)->len, q);
+		rudp_respond(q->call, req_header(q), req_header(q)->len + tail_len, q);
 	else
 		fuse_back_sent(b, q);
-}
-
-void back_reply_data(struct back_req *q, size_t len)
-{
-	req_finish(q, 0, len);
-}
-
-void back_reply_err(struct back_req *q, int err)
-{
-	req_finish(q, -err, 0);
-}
-
-static void attr_fill(const struct stat *st, struct fuse_attr *ret)
-{
-	*ret = (struct fuse_attr){
-		.ino = st->st_ino,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime = (uint64_t)st->st_atim.tv_sec,
-		.mtime = (uint64_t)st->st_mtim.tv_sec,
-		.ctime = (uint64_t)st->st_ctim.tv_sec,
-		.atimensec = (uint32_t)st->st_atim.tv_nsec,
-		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
-		.mode = st->st_mode,
-		.nlink = (uint32_t)st->st_nlink,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.rdev = (uint32_t)st->st_rdev,
-		.blksize = (uint32_t)st->st_blksize,
-	};
-}
-
-void back_entry_fill(const struct back_entry *e, struct fuse_entry_out *ret)
-{
-	*ret = (struct fuse_entry_out){.nodeid = e->nodeid};
-	if (e->nodeid) {
-		ret->entry_valid = REQ_ENTRY_VALID_S;
-		ret->attr_valid = REQ_ATTR_VALID_S;
-	}
-	attr_fill(&e->st, &ret->attr);
-}
-
-void back_reply_entry(struct back_req *q, const struct back_entry *e)
-{
-	back_entry_fill(e, (struct fuse_entry_out *)back_req_data(q));
-	req_finish(q, 0, sizeof(struct fuse_entry_out));
-}
-
-void back_reply_attr(struct back_req *q, const struct stat *st)
-{
-	struct fuse_attr_out *out = (void *)back_req_data(q);
-
-	*out = (struct fuse_attr_out){.attr_valid = REQ_ATTR_VALID_S};
-	attr_fill(st, &out->attr);
-	req_finish(q, 0, sizeof(*out));
-}
-
-void back_reply_open(struct back_req *q, const struct back_entry *e, uint64_t fh, uint32_t flags)
-{
-	uint8_t *to = back_req_data(q);
-	size_t at = 0;
-
-	if (e) {
-		back_entry_fill(e, (struct fuse_entry_out *)to);
-		at = sizeof(struct fuse_entry_out);
-	}
-	*(struct fuse_open_out *)(to + at) = (struct fuse_open_out){.fh = fh, .open_flags = flags};
-	req_finish(q, 0, at + sizeof(struct fuse_open_out));
-}
-
-void back_reply_write(struct back_req *q, uint32_t size)
-{
-	*(struct fuse_write_out *)back_req_data(q) = (struct fuse_write_out){.size = size};
-	req_finish(q, 0, sizeof(struct fuse_write_out));
 }
 
 /* A session's first request and no other. Its flags are in force at the client already; the check
  * has seen that we speak them all, and that the version is one of ours. */
 static void op_init(struct back_req *q)
 {
-	const struct fuse_init_in *in = back_req_arg(q);
-	struct fuse_init_out *out = (void *)back_req_data(q);
-
 	if (q->client->init_done) {
 		back_reply_err(q, EIO);
 		return;
 	}
 	q->client->init_done = true;
-	*out = (struct fuse_init_out){
-		.major = FUSE_PROTO_MAJOR,
-		.minor = in->minor,
-		.max_readahead = in->max_readahead,
-		.flags = in->flags,
-		.flags2 = in->flags2,
-		.max_background = FUSE_PROTO_MAX_BACKGROUND,
-		.max_write = FUSE_PROTO_MAX_WRITE,
-		.max_pages = FUSE_PROTO_MAX_PAGES,
-	};
-	back_reply_data(q, sizeof(*out));
+	back_reply_init(q);
 }
 
 static void op_destroy(struct back_req *q)
@@ -232,6 +150,14 @@ static bool req_changes(const struct back_req *q)
 	}
 }
 
+/* What a predecessor opened is opened here: its file handles were its own. */
+static bool req_reopens(const struct back_req *q, const struct state_answer *a)
+{
+	return a->incarnation != q->client->back->incarnation && a->error == 0 &&
+	       (q->in->opcode == FUSE_OPEN || q->in->opcode == FUSE_OPENDIR ||
+		q->in->opcode == FUSE_CREATE || q->in->opcode == FUSE_TMPFILE);
+}
+
 /* A request that must not run twice: the kept answer if it ran. True: answered. */
 static bool req_repeat(struct back_req *q, bool again)
 {
@@ -242,9 +168,14 @@ static bool req_repeat(struct back_req *q, bool again)
 		back_reply_err(q, EINVAL);
 		return true;
 	}
+	if (a && a->state != STATE_ANSWER_STARTED && req_reopens(q, a)) {
+		q->answer = a;
+		back_op_reopen(q, a);
+		return true;
+	}
 	if (a && a->state != STATE_ANSWER_STARTED) {
-		memcpy(back_req_data(q), a->body, a->len);
-		req_finish(q, a->error, a->error ? 0 : a->len);
+		memcpy(back_req_data(q), a->body, (size_t)a->len + a->tail_len);
+		back_req_finish(q, a->error, a->len, a->tail_len);
 		return true;
 	}
 	q->redo = a != NULL;
@@ -267,7 +198,9 @@ static void req_run(struct back_req *q, bool again)
 		back_reply_err(q, EROFS);
 		return;
 	}
-	if (fuse_back_check_is_once(q->in, q->in_len) && req_repeat(q, again))
+	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
+		back_mount_settle(q->mount);
+	if (fuse_back_check_is_once(q->in) && req_repeat(q, again))
 		return;
 	if (opcode >= ARRAY_SIZE(req_ops) || !req_ops[opcode])
 		back_reply_err(q, ENOSYS);
@@ -277,10 +210,10 @@ static void req_run(struct back_req *q, bool again)
 
 /* False: there is no buffer for its answer at present. */
 static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct fuse_in_header *in,
-		      size_t len)
+		      size_t len, const struct fuse_back_args *args)
 {
 	struct fuse_back *b = c->back;
-	size_t out_max = fuse_back_check_reply_bytes(in, len);
+	size_t out_max = fuse_back_check_reply_bytes(in);
 	uint8_t *data = buf_pool_get(&b->answers, out_max);
 	struct back_req *q;
 	bool again = in->unique & FUSE_PROTO_UNIQUE_RESEND;
@@ -295,6 +228,7 @@ static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct
 		.call = call,
 		.in = in,
 		.in_len = len,
+		.args = *args,
 		.out_max = out_max,
 		.unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND,
 	};
@@ -334,25 +268,6 @@ static void respond_error(struct rudp_call *call, const void *buf, size_t len, i
 	rudp_respond(call, out, sizeof(*out), q);
 }
 
-static void req_mute(struct fuse_back_client *c, const struct fuse_in_header *in, size_t len)
-{
-	struct back_mount *m = c->mount;
-	const void *arg = in + 1;
-
-	if (in->opcode == FUSE_FORGET) {
-		const struct fuse_forget_in *f = arg;
-
-		back_node_forget(m, in->nodeid, f->nlookup);
-	} else if (in->opcode == FUSE_BATCH_FORGET) {
-		const struct fuse_batch_forget_in *f = arg;
-		const struct fuse_forget_one *one = (const void *)(f + 1);
-
-		for (uint32_t i = 0; i < f->count; i++)
-			back_node_forget(m, one[i].nodeid, one[i].nlookup);
-	}
-	/* INTERRUPT: nothing here waits for anything but the disk. */
-}
-
 /* A request that comes again while its first copy is still at work takes the first one's place:
  * the answer goes to the new call. */
 static bool req_adopt(struct fuse_back_client *c, struct rudp_call *call,
@@ -385,12 +300,43 @@ static bool req_adopt(struct fuse_back_client *c, struct rudp_call *call,
 	return false;
 }
 
+static void wait_remove(struct fuse_back *b, struct back_wait **p)
+{
+	struct back_wait *w = *p;
+
+	*p = w->next;
+	if (b->wait_tail == &w->next)
+		b->wait_tail = p;
+	b->n_wait--;
+}
+
+/* What has not begun is not begun. */
+static void req_interrupt(struct fuse_back_client *c, const struct fuse_in_header *in)
+{
+	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
+	struct fuse_back *b = c->back;
+
+	for (struct back_wait **p = &b->wait_head; *p; p = &(*p)->next) {
+		struct back_wait *w = *p;
+		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
+
+		if (w->client->mount != c->mount ||
+		    (win->unique & ~FUSE_PROTO_UNIQUE_RESEND) != arg->unique)
+			continue;
+		wait_remove(b, p);
+		respond_error(w->call, win, w->len, -EINTR, b);
+		buf_pool_put(&b->requests, win);
+		return;
+	}
+}
+
 void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len)
 {
 	struct fuse_back *b = c->back;
 	struct fuse_in_header *in = buf;
+	struct fuse_back_args args;
 	struct back_wait *w;
-	int r = fuse_back_check(buf, len);
+	int r = fuse_back_check(buf, len, &args);
 
 	launch_stat_add(&b->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
@@ -403,9 +349,8 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 		buf_pool_put(&b->requests, buf);
 		return;
 	}
-	if (fuse_back_check_is_mute(in->opcode)) {
-		if (c->init_done)
-			req_mute(c, in, len);
+	if (in->opcode == FUSE_INTERRUPT) {
+		req_interrupt(c, in);
 		rudp_respond(call, nothing, 0, NULL);
 		buf_pool_put(&b->requests, buf);
 		return;
@@ -414,7 +359,7 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 		buf_pool_put(&b->requests, buf);
 		return;
 	}
-	if (!b->wait_head && req_start(c, call, in, len))
+	if (!b->wait_head && req_start(c, call, in, len, &args))
 		return;
 	w = (struct back_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 	*w = (struct back_wait){.client = c, .call = call, .len = len};
@@ -423,27 +368,19 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 	b->n_wait++;
 }
 
-static void wait_remove(struct fuse_back *b, struct back_wait **p)
-{
-	struct back_wait *w = *p;
-
-	*p = w->next;
-	if (b->wait_tail == &w->next)
-		b->wait_tail = p;
-	b->n_wait--;
-}
-
 void back_wait_run(struct fuse_back *b)
 {
 	while (b->wait_head) {
 		struct back_wait w = *b->wait_head;
-		uint8_t *buf = (uint8_t *)b->wait_head + BUF_HEADROOM_BYTES;
+		struct fuse_in_header *buf = (void *)((uint8_t *)b->wait_head + BUF_HEADROOM_BYTES);
+		struct fuse_back_args args;
 
 		/* Out of the queue first: what starts may end at once and come back here. */
-		if (!buf_pool_fits(&b->answers, fuse_back_check_reply_bytes(buf, w.len)))
+		if (!buf_pool_fits(&b->answers, fuse_back_check_reply_bytes(buf)))
 			return;
 		wait_remove(b, &b->wait_head);
-		req_start(w.client, w.call, (struct fuse_in_header *)buf, w.len);
+		(void)fuse_back_check(buf, w.len, &args); /* as when it came */
+		req_start(w.client, w.call, buf, w.len, &args);
 	}
 }
 

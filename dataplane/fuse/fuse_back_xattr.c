@@ -10,7 +10,7 @@
 /* Where a symbolic link is shown, the path leads to the link itself. */
 static int xattr_path(struct back_req *q, char path[BACK_FD_PATH_MAX])
 {
-	int fd = back_node_fd(q->mount, q->in->nodeid);
+	int fd = back_req_fd(q, 0);
 
 	if (fd < 0)
 		return fd;

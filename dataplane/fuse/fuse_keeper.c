@@ -5,7 +5,6 @@
  */
 #include "dataplane/fuse/fuse_keeper.h"
 #include "netcfg/base/hash.h"
-#include "netcfg/base/log.h"
 #include "netcfg/base/seccomp.h"
 #include <fcntl.h>
 #include <grp.h>
@@ -17,16 +16,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define WAIT_MS 10000	   /* for a predecessor, and for an answer at the start */
+#define WAIT_MS 10000	   /* for an answer at the start */
 #define SOCKET_BYTES 16384 /* few messages wait: descriptors on their way are limited per user */
 #define FD_SOCK 3
-#define FD_STATE 4
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 enum keeper_op { KEEPER_ROOTS = 1, KEEPER_SIGN, KEEPER_OPEN };
 
@@ -35,14 +32,18 @@ struct keeper_msg {
 	uint32_t export_index;
 	uint32_t n; /* descriptors that come along */
 	uint32_t uid, gid;
-	uint32_t pad;
-	uint64_t offsets[FUSE_KEEPER_BATCH_MAX];
+	union {
+		char names[LAUNCH_EXPORTS_MAX][PLENUM_NAME_MAX];
+		struct fuse_handle handle;
+	};
 };
 
 struct keeper_answer {
 	int32_t result;
-	uint32_t handles;
+	uint32_t handles;				 /* ROOTS */
+	struct fuse_handle signs[FUSE_KEEPER_BATCH_MAX]; /* SIGN: as many as there were */
 };
+#define ANSWER_BYTES(n) (offsetof(struct keeper_answer, signs) + (n) * sizeof(struct fuse_handle))
 
 union keeper_control {
 	char buf[CMSG_SPACE(FUSE_KEEPER_BATCH_MAX * sizeof(int))];
@@ -114,91 +115,45 @@ static void fds_close(const int *fds, unsigned n)
 struct keeper_root {
 	int fd;
 	int mount_id;
-	uint64_t dev, ino;
+	uint64_t id;
 };
 
 struct keeper {
-	int sock, state_fd;
+	int sock;
 	uint64_t key[LAUNCH_KEY_BYTES / sizeof(uint64_t)];
 	struct keeper_root roots[LAUNCH_EXPORTS_MAX];
 	unsigned n_roots;
 };
 
-struct handle_room {
-	union {
-		struct file_handle h;
-		uint8_t space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
-	};
-};
-
-/* Over all that says which file: the export's root too, so that what was reached by one export is
- * not opened by another, which may be writable. Never 0, which means unsigned. */
-static uint64_t signature(const struct keeper *k, const struct keeper_root *root, uint8_t type,
-			  uint8_t len, const uint8_t *handle)
+static int answer(const struct keeper *k, struct keeper_answer *a, unsigned n_signs, int fd)
 {
-	struct {
-		uint64_t dev, ino;
-		uint8_t type, len, handle[STATE_HANDLE_BYTES_MAX];
-		uint8_t pad[2];
-	} what = {.dev = root->dev, .ino = root->ino, .type = type, .len = len};
-	uint64_t x;
-
-	memcpy(what.handle, handle, len);
-	x = hash_keyed(k->key, &what, sizeof(what));
-	return x ? x : 1;
+	return msg_send(k->sock, a, ANSWER_BYTES(n_signs), &fd, fd >= 0);
 }
 
-static uint64_t sign_fd(const struct keeper *k, const struct keeper_root *root, int fd)
-{
-	struct handle_room room;
-	int mount_id;
-
-	room.h.handle_bytes = MAX_HANDLE_SZ;
-	if (name_to_handle_at(fd, "", &room.h, &mount_id, AT_EMPTY_PATH) < 0 ||
-	    mount_id != root->mount_id || room.h.handle_bytes > STATE_HANDLE_BYTES_MAX ||
-	    room.h.handle_type < 0 || room.h.handle_type > UINT8_MAX)
-		return 0;
-	return signature(k, root, (uint8_t)room.h.handle_type, (uint8_t)room.h.handle_bytes,
-			 room.h.f_handle);
-}
-
-static void on_sign(const struct keeper *k, const struct keeper_msg *m, const int *fds, unsigned n)
+static int on_sign(const struct keeper *k, const struct keeper_msg *m, const int *fds, unsigned n)
 {
 	const struct keeper_root *root = &k->roots[m->export_index];
+	struct keeper_answer a = {};
+	int mount;
 
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t x = sign_fd(k, root, fds[i]);
-
-		/* The worker could write there itself: a wrong place harms nobody but it. */
-		if (pwrite(k->state_fd, &x, sizeof(x),
-			   (off_t)(m->offsets[i] + offsetof(struct state_node, signature))) < 0)
-			log_debug("a signature was not written: %s", strerror(errno));
-	}
+	for (unsigned i = 0; i < n; i++)
+		if (fuse_handle_of(fds[i], "", &a.signs[i], &mount) == 0 && mount == root->mount_id)
+			fuse_handle_sign(k->key, root->id, &a.signs[i]);
+		else
+			a.signs[i].len = 0;
+	return answer(k, &a, n, -1);
 }
 
 static int on_open(const struct keeper *k, const struct keeper_msg *m)
 {
 	const struct keeper_root *root = &k->roots[m->export_index];
-	struct handle_room room;
-	struct state_node rec;
-	int fd;
+	struct keeper_answer a = {};
+	autoclose int fd = -ESTALE;
 
-	if (pread(k->state_fd, &rec, sizeof(rec), (off_t)m->offsets[0]) != (ssize_t)sizeof(rec) ||
-	    rec.handle_len == 0 || rec.handle_len > STATE_HANDLE_BYTES_MAX ||
-	    rec.signature != signature(k, root, rec.handle_type, rec.handle_len, rec.handle))
-		return -ESTALE;
-	room.h.handle_bytes = rec.handle_len;
-	room.h.handle_type = rec.handle_type;
-	memcpy(room.h.f_handle, rec.handle, rec.handle_len);
-	fd = open_by_handle_at(root->fd, &room.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int answer(const struct keeper *k, int result, uint32_t handles, int fd)
-{
-	struct keeper_answer a = {.result = result, .handles = handles};
-
-	return msg_send(k->sock, &a, sizeof(a), &fd, fd >= 0);
+	if (fuse_handle_is_signed(k->key, root->id, &m->handle))
+		fd = fuse_handle_open(root->fd, &m->handle, O_PATH | O_NOFOLLOW);
+	a.result = MIN_OF(fd, 0);
+	return answer(k, &a, 0, fd);
 }
 
 /* Only the worker sends, but it may have been taken over: what does not fit is passed over. */
@@ -215,13 +170,10 @@ static int serve(const struct keeper *k)
 		if (len <= 0)
 			return (int)len;
 		if (len == (ssize_t)sizeof(m) && m.export_index < k->n_roots) {
-			if (m.op == KEEPER_SIGN) {
-				on_sign(k, &m, fds, n);
-			} else if (m.op == KEEPER_OPEN) {
-				autoclose int fd = on_open(k, &m);
-
-				r = answer(k, MIN_OF(fd, 0), 0, fd);
-			}
+			if (m.op == KEEPER_SIGN)
+				r = on_sign(k, &m, fds, n);
+			else if (m.op == KEEPER_OPEN)
+				r = on_open(k, &m);
 		}
 		fds_close(fds, n);
 		if (r < 0)
@@ -229,25 +181,24 @@ static int serve(const struct keeper *k)
 	}
 }
 
-static int root_take(struct keeper_root *root, int fd, bool *ret_handles)
+static int root_take(const struct keeper *k, struct keeper_root *root, int fd, char *name,
+		     bool *ret_handles)
 {
-	struct handle_room room;
-	struct stat st;
-	int opened;
+	struct fuse_handle h;
+	autoclose int opened = -1;
+	int r;
 
+	name[PLENUM_NAME_MAX - 1] = '\0';
 	*root = (struct keeper_root){.fd = fd, .mount_id = -1};
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	root->dev = st.st_dev;
-	root->ino = st.st_ino;
-	room.h.handle_bytes = MAX_HANDLE_SZ;
+	r = fuse_handle_export_id(k->key, name, fd, &root->id);
+	if (r < 0)
+		return r;
 	*ret_handles = false;
-	if (name_to_handle_at(fd, "", &room.h, &root->mount_id, AT_EMPTY_PATH) < 0)
+	if (fuse_handle_of(fd, "", &h, &root->mount_id) < 0)
 		return 0;
-	opened = open_by_handle_at(fd, &room.h, O_PATH | O_CLOEXEC);
+	fuse_handle_sign(k->key, root->id, &h);
+	opened = fuse_handle_open(fd, &h, O_PATH);
 	*ret_handles = opened >= 0;
-	if (opened >= 0)
-		close(opened);
 	return 0;
 }
 
@@ -255,7 +206,6 @@ static int privileges_drop(uid_t uid, gid_t gid)
 {
 	static const int calls[] = {
 		SYS_recvmsg,	  SYS_name_to_handle_at,
-		SYS_pwrite64,	  SYS_pread64,
 		SYS_close,	  SYS_open_by_handle_at,
 		SYS_sendmsg,	  SYS_sched_yield,
 		SYS_exit_group,	  SYS_write,
@@ -281,8 +231,8 @@ static int privileges_drop(uid_t uid, gid_t gid)
 static int roots_take(struct keeper *k)
 {
 	int fds[FUSE_KEEPER_BATCH_MAX], r = 0;
+	struct keeper_answer a = {};
 	struct keeper_msg m;
-	uint32_t handles = 0;
 	unsigned n;
 	ssize_t len = msg_recv(k->sock, &m, sizeof(m), fds, &n);
 
@@ -293,48 +243,30 @@ static int roots_take(struct keeper *k)
 	for (unsigned i = 0; i < n && r == 0; i++) {
 		bool gives = false;
 
-		r = root_take(&k->roots[i], fds[i], &gives);
-		handles |= (uint32_t)gives << i;
+		r = root_take(k, &k->roots[i], fds[i], m.names[i], &gives);
+		a.handles |= (uint32_t)gives << i;
 	}
 	k->n_roots = n;
 	if (r == 0)
 		r = privileges_drop(m.uid, m.gid);
-	(void)answer(k, r, handles, -1);
+	a.result = r;
+	(void)answer(k, &a, 0, -1);
 	return r;
 }
 
-/* The lock is of a description of our own, which ends with this process and no other. */
-static int state_lock(struct keeper *k)
+/* Of all that the worker has, the one that the process needs. */
+static int fds_keep(int sock)
 {
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", k->state_fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	close(k->state_fd);
-	k->state_fd = fd;
-	while (flock(fd, LOCK_EX) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return 0;
-}
-
-/* Of all that the worker has, the two that the process needs. */
-static int fds_keep(int sock, int state_fd)
-{
-	sock = fcntl(sock, F_DUPFD, FD_STATE + 1);
-	state_fd = fcntl(state_fd, F_DUPFD, FD_STATE + 1);
-	if (dup3(sock, FD_SOCK, O_CLOEXEC) < 0 || dup3(state_fd, FD_STATE, O_CLOEXEC) < 0 ||
-	    close_range(FD_STATE + 1, ~0U, 0) < 0)
+	if ((sock != FD_SOCK && dup3(sock, FD_SOCK, O_CLOEXEC) < 0) ||
+	    close_range(FD_SOCK + 1, ~0U, 0) < 0)
 		return -errno;
 	return 0;
 }
 
-static void __attribute__((noreturn)) keeper_run(int sock, int state_fd, int key_fd)
+static void __attribute__((noreturn)) keeper_run(int sock, int key_fd)
 {
-	struct keeper k = {.sock = FD_SOCK, .state_fd = FD_STATE};
+	struct keeper k = {.sock = FD_SOCK};
+	struct keeper_answer hello = {};
 	cpu_set_t all;
 	int r;
 
@@ -346,11 +278,9 @@ static void __attribute__((noreturn)) keeper_run(int sock, int state_fd, int key
 	(void)signal(SIGINT, SIG_IGN);
 	r = pread(key_fd, k.key, sizeof(k.key), 0) == (ssize_t)sizeof(k.key) ? 0 : -EBADMSG;
 	if (r == 0)
-		r = fds_keep(sock, state_fd);
+		r = fds_keep(sock);
 	if (r == 0)
-		r = state_lock(&k);
-	if (r == 0)
-		r = answer(&k, 0, 0, -1);
+		r = answer(&k, &hello, 0, -1);
 	if (r == 0)
 		r = roots_take(&k);
 	if (r == 0)
@@ -360,7 +290,9 @@ static void __attribute__((noreturn)) keeper_run(int sock, int state_fd, int key
 
 /* ------------------------------------------------------------------ the worker's end */
 
-static int answer_take(struct fuse_keeper *k, struct keeper_answer *ret, int *ret_fd)
+/* An answer with n_signs. */
+static int answer_take(struct fuse_keeper *k, struct keeper_answer *ret, unsigned n_signs,
+		       int *ret_fd)
 {
 	int fds[FUSE_KEEPER_BATCH_MAX];
 	unsigned n;
@@ -371,7 +303,7 @@ static int answer_take(struct fuse_keeper *k, struct keeper_answer *ret, int *re
 		fds_close(fds, n);
 	if (len < 0 && len != -ECONNRESET)
 		return (int)len;
-	return len == (ssize_t)sizeof(*ret) ? 0 : -EPIPE;
+	return len == (ssize_t)ANSWER_BYTES(n_signs) ? 0 : -EPIPE;
 }
 
 /* At the start, when something may be wrong that a person should hear of. */
@@ -384,45 +316,64 @@ static int answer_await(struct fuse_keeper *k, struct keeper_answer *ret)
 		return -errno;
 	if (r == 0)
 		return -EBUSY;
-	r = answer_take(k, ret, &fd);
+	r = answer_take(k, ret, 0, &fd);
 	return r < 0 ? r : ret->result;
 }
 
-int fuse_keeper_start(struct fuse_keeper *k, int state_fd, int key_fd, char *why)
+/* What is written in memory only is lost when this number changes. */
+static int boot_read(uint64_t *ret)
+{
+	static const uint64_t key[2];
+	char text[64] = "";
+	autoclose int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return -errno;
+	*ret = hash_keyed(key, text, sizeof(text));
+	return 0;
+}
+
+int fuse_keeper_start(struct fuse_keeper *k, int key_fd, char *why)
 {
 	int pair[2], r, bytes = SOCKET_BYTES;
 	struct keeper_answer a;
 	pid_t pid;
 
 	k->sock = -1;
+	r = boot_read(&k->boot);
+	if (r < 0) {
+		snprintf(why, LAUNCH_REASON_MAX, BOOT_ID ": %s", strerror(-r));
+		return r;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	(void)setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	pid = fork();
 	if (pid == 0)
-		keeper_run(pair[1], state_fd, key_fd);
+		keeper_run(pair[1], key_fd);
 	close(pair[1]);
 	k->sock = pair[0];
 	r = pid < 0 ? -ENOMEM : answer_await(k, &a);
-	if (r == -EBUSY)
-		snprintf(why, LAUNCH_REASON_MAX,
-			 "the former worker's keeper of file handles has not ended; its disk may "
-			 "hang");
-	else if (r < 0)
+	if (r < 0) {
 		snprintf(why, LAUNCH_REASON_MAX, "the keeper of file handles cannot start: %s",
 			 strerror(-r));
-	if (r < 0)
 		fuse_keeper_done(k);
+	}
 	return r;
 }
 
-int fuse_keeper_roots(struct fuse_keeper *k, const int *fds, unsigned n, uid_t uid, gid_t gid,
-		      uint32_t *ret_handles, char *why)
+int fuse_keeper_roots(struct fuse_keeper *k, const struct launch_export *exports, unsigned n,
+		      uid_t uid, gid_t gid, uint32_t *ret_handles, char *why)
 {
 	struct keeper_msg m = {.op = KEEPER_ROOTS, .n = n, .uid = uid, .gid = gid};
+	int fds[LAUNCH_EXPORTS_MAX], r;
 	struct keeper_answer a;
-	int r = msg_send(k->sock, &m, sizeof(m), fds, n);
 
+	for (unsigned i = 0; i < n; i++) {
+		fds[i] = exports[i].dir_fd;
+		snprintf(m.names[i], sizeof(m.names[i]), "%s", exports[i].name);
+	}
+	r = msg_send(k->sock, &m, sizeof(m), fds, n);
 	if (r == 0)
 		r = answer_await(k, &a);
 	if (r < 0) {
@@ -434,25 +385,31 @@ int fuse_keeper_roots(struct fuse_keeper *k, const int *fds, unsigned n, uid_t u
 	return 0;
 }
 
-int fuse_keeper_sign(struct fuse_keeper *k, unsigned export_index, const uint64_t *offsets,
-		     const int *fds, unsigned n)
+int fuse_keeper_sign(struct fuse_keeper *k, unsigned export_index, const int *fds, unsigned n,
+		     struct fuse_handle *ret)
 {
 	struct keeper_msg m = {.op = KEEPER_SIGN, .export_index = export_index, .n = n};
+	struct keeper_answer a;
+	int fd, r = msg_send(k->sock, &m, sizeof(m), fds, n);
 
-	memcpy(m.offsets, offsets, n * sizeof(offsets[0]));
-	return msg_send(k->sock, &m, sizeof(m), fds, n);
+	if (r == 0)
+		r = answer_take(k, &a, n, &fd);
+	if (r < 0)
+		return r;
+	cleanup_close(&fd);
+	memcpy(ret, a.signs, n * sizeof(*ret));
+	return 0;
 }
 
-int fuse_keeper_open(struct fuse_keeper *k, unsigned export_index, uint64_t offset)
+int fuse_keeper_open(struct fuse_keeper *k, unsigned export_index, const struct fuse_handle *h)
 {
-	struct keeper_msg m = {
-		.op = KEEPER_OPEN, .export_index = export_index, .offsets = {offset}};
+	struct keeper_msg m = {.op = KEEPER_OPEN, .export_index = export_index, .handle = *h};
 	int fd, r = msg_send(k->sock, &m, sizeof(m), NULL, 0);
 	struct keeper_answer a;
 
 	if (r < 0)
 		return r;
-	r = answer_take(k, &a, &fd);
+	r = answer_take(k, &a, 0, &fd);
 	if (r < 0 || a.result < 0) {
 		cleanup_close(&fd);
 		return r < 0 ? r : a.result;

@@ -73,8 +73,7 @@ static int inherit(struct worker *w, char *why)
 	}
 	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	e = sandbox_begin(&w->sandbox, w->role->sandbox, w->cfg, LAUNCH_FD_STATE, LAUNCH_FD_KEY,
-			  why);
+	e = sandbox_begin(&w->sandbox, w->role->sandbox, w->cfg, LAUNCH_FD_KEY, why);
 	close(LAUNCH_FD_KEY); /* unread: who knows it can open any file of the exports' disks */
 	if (e < 0)
 		return e;

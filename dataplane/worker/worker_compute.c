@@ -86,8 +86,8 @@ static const struct rudp_ops compute_ops = {
 static int compute_build(struct worker *w, char *why)
 {
 	struct fuse_back *back = NULL;
-	int e = fuse_back_new(w->cfg, LAUNCH_FD_STATE, w->rudp, w->stats, worker_hold, w,
-			      &w->sandbox.keeper, w->sandbox.handles, &back);
+	int e = fuse_back_new(w->cfg, w->rudp, w->stats, worker_hold, w, &w->sandbox.keeper,
+			      w->sandbox.handles, &back);
 
 	if (e < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s", strerror(-e));

@@ -69,7 +69,7 @@ static int bounding_drop(void)
 }
 
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
-		  int state_fd, int key_fd, char *why)
+		  int key_fd, char *why)
 {
 	int e;
 
@@ -89,7 +89,7 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 		return sandbox_fail(e, why, "privileges of programs");
 	if (kind != SANDBOX_FILES)
 		return 0;
-	return fuse_keeper_start(&s->keeper, state_fd, key_fd, why);
+	return fuse_keeper_start(&s->keeper, key_fd, why);
 }
 
 /* ------------------------------------------------------------------ an empty root */
@@ -245,7 +245,6 @@ static int identity_change(const struct sandbox *s)
 
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
 {
-	int fds[LAUNCH_EXPORTS_MAX];
 	int e = root_change(s, cfg);
 
 	if (e < 0)
@@ -254,10 +253,8 @@ int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
 	if (e < 0)
 		return sandbox_fail(e, why, "the exports in it");
 	if (s->kind == SANDBOX_FILES) {
-		for (uint32_t i = 0; i < cfg->n_exports; i++)
-			fds[i] = cfg->exports[i].dir_fd;
-		e = fuse_keeper_roots(&s->keeper, fds, cfg->n_exports, s->uid, s->gid, &s->handles,
-				      why);
+		e = fuse_keeper_roots(&s->keeper, cfg->exports, cfg->n_exports, s->uid, s->gid,
+				      &s->handles, why);
 		if (e < 0)
 			return e;
 	}

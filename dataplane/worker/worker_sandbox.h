@@ -39,9 +39,9 @@ struct sandbox {
 /* Whom workers run as: user plenum-worker, where the host has it, else nobody. */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
 /* Each: 0; negative errno with a line in why (LAUNCH_REASON_MAX bytes). */
-/* state_fd, key_fd: as fuse_keeper_start(); the key is not read here. */
+/* key_fd: as fuse_keeper_start(); the key is not read here. */
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
-		  int state_fd, int key_fd, char *why);
+		  int key_fd, char *why);
 /* Afterwards the exports' descriptors in cfg are those of the detached mounts. */
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why);
 /* dpdk: threads and timers of DPDK run in the process. */

@@ -7,8 +7,10 @@
 #include <string.h>
 
 /* Reads what the operations would read. */
-static void use(const uint8_t *msg, size_t len, uint32_t opcode)
+static void use(const uint8_t *msg, size_t len, const struct fuse_back_args *args)
 {
+	const struct fuse_in_header *in = (const void *)msg;
+	uint32_t opcode = in->opcode;
 	static const struct {
 		uint32_t opcode;
 		size_t arg_bytes;
@@ -37,37 +39,46 @@ static void use(const uint8_t *msg, size_t len, uint32_t opcode)
 			continue;
 		for (unsigned k = 0; k < strings[i].names; k++)
 			p += strlen(p) + 1;
-		if (p > (const char *)msg + len)
+		if (p > (const char *)msg + in->len)
 			abort();
 	}
 	if (opcode == FUSE_WRITE) {
 		struct fuse_write_in w;
 
 		memcpy(&w, msg + sizeof(struct fuse_in_header), sizeof(w));
-		if (FUSE_PROTO_WRITE_DATA + w.size != len)
+		if (FUSE_PROTO_WRITE_DATA + w.size != in->len)
 			abort();
 	}
-	if (fuse_back_check_reply_bytes(msg, len) > FUSE_PROTO_MAX_WRITE)
+	for (size_t i = 0; i < FUSE_PROTO_REQ_HANDLES_MAX; i++)
+		if (args->handles[i].len > 0 &&
+		    (args->handles[i].bytes < msg + in->len ||
+		     args->handles[i].bytes + args->handles[i].len > msg + len))
+			abort();
+	if (fuse_back_check_reply_bytes(in) > FUSE_PROTO_MAX_WRITE)
 		abort();
-	(void)fuse_back_check_is_once(msg, len);
+	(void)fuse_back_check_is_once(in);
 }
 
+/* The first byte says how long the tail is. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t *msg = malloc(size + 1); /* of this size, so that a byte too far is noticed */
+	size_t len = size > 0 ? size - 1 : 0;
+	uint8_t *msg = malloc(len + 1); /* of this size, so that a byte too far is noticed */
+	struct fuse_back_args args;
 	struct fuse_in_header in;
 
 	if (!msg)
 		return 0;
-	memcpy(msg, data, size);
-	if (size >= sizeof(in)) {
+	if (len > 0)
+		memcpy(msg, data + 1, len);
+	if (len >= sizeof(in)) {
 		memcpy(&in, msg, sizeof(in));
-		in.len = (uint32_t)size;
+		in.len = (uint32_t)(len - MIN_OF(len, data[0]));
 		memcpy(msg, &in, sizeof(in));
-		msg = realloc(msg, size);
-		if (fuse_back_check(msg, size) == 0)
-			use(msg, size, in.opcode);
-	} else if (fuse_back_check(msg, size) != -EBADMSG) {
+		msg = realloc(msg, len);
+		if (fuse_back_check(msg, len, &args) == 0)
+			use(msg, len, &args);
+	} else if (fuse_back_check(msg, len, &args) != -EBADMSG) {
 		abort();
 	}
 	free(msg);

@@ -120,13 +120,14 @@ static void do_kernel(struct rig *g, const uint8_t *data, size_t len)
 static void do_record(struct rig *g, uint8_t op, uint8_t *data, size_t len)
 {
 	uint32_t len32 = (uint32_t)len;
+	struct fuse_back_args args;
 	bool is_answer = (op & OP_MASK) == OP_ANSWER || (op & OP_MASK) == OP_ANSWER_2;
 
 	if ((op & OP_FIX) && len >= sizeof(len32))
 		memcpy(data, &len32, sizeof(len32));
-	if (!is_answer && fuse_back_check(data, len) == 0)
-		sink = (uint8_t)fuse_back_check_reply_bytes(data, len) ^
-		       fuse_back_check_is_once(data, len);
+	if (!is_answer && fuse_back_check(data, len, &args) == 0)
+		sink = (uint8_t)fuse_back_check_reply_bytes((const void *)data) ^
+		       fuse_back_check_is_once((const void *)data);
 	switch ((enum op)(op & OP_MASK)) {
 	case OP_CHECK:
 		break;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client for tests of the server end: sends FUSE requests as a kernel would, one at a time or
- * several, and takes the answers. Stands in for the transport (rudp_respond and the like). Each rig
- * has an export in a fresh directory, by default of the disk's file system.
+ * A client for tests of the server end: sends FUSE requests as a frontend would, one at a time or
+ * several, and takes the answers. Tests speak of nodes and file handles as a kernel does; the rig
+ * keeps what they are at the server, and opens files again at one that has forgotten them. Stands
+ * in for the transport (rudp_respond and the like). Each rig has an export in a fresh directory, by
+ * default of the disk's file system.
  */
 #ifndef PLENUM_TESTS_UNIT_TEST_BACK_RIG_H
 #define PLENUM_TESTS_UNIT_TEST_BACK_RIG_H
 
 #include "dataplane/fuse/fuse_back.h"
+#include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/fuse/fuse_hello.h"
 #include "dataplane/fuse/fuse_proto.h"
 #include <fcntl.h>
@@ -23,6 +26,9 @@
 #include <cmocka.h>
 
 #define RIG_DEADLINE_NS (10 * NSEC_PER_SEC)
+#define RIG_NODES_MAX 16384U
+#define RIG_FILES_MAX 16384U
+#define RIG_FH 0x1000000U /* file handles of the rig's, plus their place */
 
 struct rudp_call {
 	void *user;
@@ -36,7 +42,16 @@ struct rig {
 	char dir[64];
 	struct launch_config cfg;
 	struct launch_stats stats;
-	int state_fd;
+	struct fuse_handle *nodes; /* by node number; the first is the root's */
+	unsigned n_nodes;
+	struct rig_file {
+		uint64_t node, fh; /* fh: the server's; 0: closed, or not there any more */
+		uint32_t flags;
+	} * files;
+	unsigned n_files;
+	struct fuse_proto_server server;
+	uint64_t own_unique;	    /* of the rig's own requests */
+	int reopen_r;		    /* what the last that could not be opened again was told */
 	struct fuse_keeper *keeper; /* NULL: the server end opens handles itself */
 	uint32_t handles;
 	struct fuse_back *back;
@@ -49,14 +64,15 @@ struct rig {
 	/* What is held for the server end, as the agent would. */
 	bool deaf; /* wants to hear nothing just now */
 	struct rig_held {
-		uint32_t mount;
-		uint64_t node;
+		uint64_t key;
 		int fd;
 	} held[8];
 	unsigned n_held;
-	/* The last reply's data. */
+	/* The last reply's data, and what stands behind it. */
 	const void *data;
 	size_t len;
+	const uint8_t *tail;
+	size_t tail_len;
 };
 
 static struct fuse_back *rig_back; /* where acknowledgements go */
@@ -120,7 +136,100 @@ struct rig_req { /* parts that are not there: 0 */
 	const char *name, *name2;
 	const void *data;
 	size_t data_len;
+	uint16_t flags; /* FUSE_PROTO_REQ_* */
+	uint64_t unique;
 };
+
+/* The number that the client gives to what has this handle. */
+static inline uint64_t rig_node(struct rig *g, const uint8_t *bytes, size_t len)
+{
+	struct fuse_handle h = {.len = (uint8_t)len};
+	unsigned i = 0;
+
+	assert_true(len > 0 && len <= sizeof(h.bytes));
+	memcpy(h.bytes, bytes, len);
+	while (i < g->n_nodes && !fuse_handle_equal(&g->nodes[i], &h))
+		i++;
+	if (i == g->n_nodes) {
+		assert_true(g->n_nodes < RIG_NODES_MAX);
+		g->nodes[g->n_nodes++] = h;
+	}
+	return i + 1;
+}
+
+static inline size_t rig_put_handle(const struct rig *g, uint8_t *to, uint64_t node)
+{
+	if (node == 0 || node > g->n_nodes) { /* the client has no such node */
+		to[0] = sizeof(node);
+		memcpy(to + 1, &node, sizeof(node));
+	} else {
+		memcpy(to, &g->nodes[node - 1], 1U + g->nodes[node - 1].len);
+	}
+	return 1U + to[0];
+}
+
+static inline size_t rig_put_tail(const struct rig *g, uint8_t *to, const struct rig_req *r)
+{
+	struct fuse_proto_req_tail tail = {.flags = r->flags, .n_handles = 1};
+	size_t n = sizeof(tail);
+	uint64_t second = 0;
+
+	if (r->op == FUSE_INIT || r->op == FUSE_DESTROY || r->op == FUSE_INTERRUPT)
+		return 0;
+	n += rig_put_handle(g, to + n, r->node);
+	if (r->op == FUSE_RENAME || r->op == FUSE_RENAME2 || r->op == FUSE_LINK)
+		second = r->arg ? *(const uint64_t *)r->arg : r->node;
+	if (r->op == FUSE_COPY_FILE_RANGE)
+		second = r->arg ? ((const struct fuse_copy_file_range_in *)r->arg)->nodeid_out
+				: r->node;
+	if (second) {
+		tail.n_handles = 2;
+		n += rig_put_handle(g, to + n, second);
+	}
+	memcpy(to, &tail, sizeof(tail));
+	return n;
+}
+
+static inline void rig_patch_fh(const struct rig *g, uint8_t *at)
+{
+	uint64_t fh;
+
+	memcpy(&fh, at, sizeof(fh));
+	if (fh < RIG_FH || fh >= RIG_FH + g->n_files)
+		return;
+	memcpy(at, &g->files[fh - RIG_FH].fh, sizeof(fh));
+}
+
+/* File handles in the arguments become the server's. */
+static inline void rig_patch(const struct rig *g, uint32_t op, uint8_t *arg)
+{
+	switch (op) {
+	case FUSE_COPY_FILE_RANGE:
+		rig_patch_fh(g, arg + offsetof(struct fuse_copy_file_range_in, fh_out));
+		rig_patch_fh(g, arg);
+		break;
+	case FUSE_READ:
+	case FUSE_READDIR:
+	case FUSE_READDIRPLUS:
+	case FUSE_WRITE:
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+	case FUSE_FSYNC:
+	case FUSE_FSYNCDIR:
+	case FUSE_FALLOCATE:
+	case FUSE_LSEEK:
+		rig_patch_fh(g, arg);
+		break;
+	case FUSE_GETATTR:
+		rig_patch_fh(g, arg + offsetof(struct fuse_getattr_in, fh));
+		break;
+	case FUSE_SETATTR:
+		rig_patch_fh(g, arg + offsetof(struct fuse_setattr_in, fh));
+		break;
+	default:
+		break;
+	}
+}
 
 static inline void rig_send(struct rig *g, struct rudp_call *call, const struct rig_req *r)
 {
@@ -128,10 +237,12 @@ static inline void rig_send(struct rig *g, struct rudp_call *call, const struct 
 	struct fuse_in_header *in = (void *)msg;
 	size_t n = sizeof(*in);
 
-	if (!g->resend)
+	if (!g->resend && !r->unique)
 		g->unique += 2;
-	if (r->arg_len)
+	if (r->arg_len) {
 		memcpy(msg + n, r->arg, r->arg_len);
+		rig_patch(g, r->op, msg + n);
+	}
 	n += r->arg_len;
 	if (r->name)
 		n = (size_t)(stpcpy((char *)msg + n, r->name) + 1 - (char *)msg);
@@ -143,14 +254,15 @@ static inline void rig_send(struct rig *g, struct rudp_call *call, const struct 
 	*in = (struct fuse_in_header){
 		.len = (uint32_t)n,
 		.opcode = r->op,
-		.unique = g->unique | (g->resend ? FUSE_PROTO_UNIQUE_RESEND : 0),
+		.unique = (r->unique ? r->unique : g->unique) |
+			  (g->resend ? FUSE_PROTO_UNIQUE_RESEND : 0),
 		.nodeid = r->node,
 		.uid = g->uid,
 		.gid = g->gid,
 		.pid = 1,
 	};
 	g->resend = false;
-	rig_send_raw(g, call, msg, n);
+	rig_send_raw(g, call, msg, n + rig_put_tail(g, msg + n, r));
 }
 
 /* The answer's error (0 or negative); g->data and g->len are its data. */
@@ -159,15 +271,17 @@ static inline int rig_result(struct rig *g, const struct rudp_call *call)
 	struct fuse_out_header out;
 
 	rig_wait(g, call);
-	if (call->len == 0) {
-		g->len = 0;
+	g->len = g->tail_len = 0;
+	if (call->len == 0)
 		return 0;
-	}
 	assert_true(call->len >= sizeof(out));
 	memcpy(&out, call->reply, sizeof(out));
-	assert_int_equal(out.len, call->len);
+	assert_true(out.len >= sizeof(out) && out.len <= call->len);
 	g->data = call->reply + sizeof(out);
-	g->len = call->len - sizeof(out);
+	g->len = out.len - sizeof(out);
+	g->tail = call->reply + out.len;
+	g->tail_len = call->len - out.len;
+	assert_true(out.error == 0 || (g->len == 0 && g->tail_len == 0));
 	return out.error;
 }
 
@@ -179,6 +293,27 @@ static inline int rig_do_(struct rig *g, const struct rig_req *r)
 #define rig_do(g, o, n, ...) rig_do_((g), &(struct rig_req){.op = (o), .node = (n), ##__VA_ARGS__})
 #define RIG_ARG(a) .arg = &(a), .arg_len = sizeof(a)
 
+/* The i-th handle of the last answer's tail, as a node. what: the flags that the tail must have. */
+static inline uint64_t rig_tail_node(struct rig *g, unsigned i, uint16_t what)
+{
+	struct fuse_proto_resp_tail t;
+	const uint8_t *p = g->tail + sizeof(t), *end = g->tail + g->tail_len;
+
+	assert_true(g->tail_len >= sizeof(t));
+	memcpy(&t, g->tail, sizeof(t));
+	assert_int_equal(t.flags, what);
+	assert_true(i < t.n_handles);
+	if (t.flags & FUSE_PROTO_RESP_ATTR)
+		p += sizeof(struct fuse_attr);
+	if (t.flags & FUSE_PROTO_RESP_SERVER)
+		p += sizeof(struct fuse_proto_server);
+	for (; i > 0 && p < end; i--)
+		p += 1 + p[0];
+	assert_true(p < end && p + p[0] < end);
+	return rig_node(g, p + 1, p[0]);
+}
+
+/* Without opening anything again. */
 static inline int rig_init_session(struct rig *g)
 {
 	struct fuse_init_in in = {
@@ -188,8 +323,42 @@ static inline int rig_init_session(struct rig *g)
 		.flags = (uint32_t)FUSE_PROTO_FLAGS,
 		.flags2 = (uint32_t)(FUSE_PROTO_FLAGS >> 32),
 	};
+	int r = rig_do(g, FUSE_INIT, 0, RIG_ARG(in), .unique = g->own_unique += 2);
 
-	return rig_do(g, FUSE_INIT, 0, RIG_ARG(in));
+	if (r < 0)
+		return r;
+	g->n_nodes = g->n_nodes ? g->n_nodes : 1;
+	g->nodes[0].len = 0;
+	if (rig_tail_node(g, 0, FUSE_PROTO_RESP_SERVER) == g->n_nodes)
+		g->nodes[0] = g->nodes[--g->n_nodes];
+	return 0;
+}
+
+/* What the server says that it is; all that is open is opened again at another one than before. */
+static inline void rig_reopen(struct rig *g)
+{
+	struct fuse_proto_server was = g->server;
+
+	memcpy(&g->server, g->tail + sizeof(struct fuse_proto_resp_tail), sizeof(g->server));
+	if (g->server.incarnation == was.incarnation)
+		return;
+	for (unsigned i = 0; i < g->n_files; i++) {
+		struct rig_file *f = &g->files[i];
+		struct fuse_open_in in = {.flags = f->flags};
+		struct fuse_open_out o = {};
+		int r;
+
+		if (!f->fh)
+			continue;
+		r = rig_do(g, f->flags & O_DIRECTORY ? FUSE_OPENDIR : FUSE_OPEN, f->node,
+			   RIG_ARG(in), .flags = FUSE_PROTO_REQ_REOPEN,
+			   .unique = g->own_unique += 2);
+		if (r == 0)
+			memcpy(&o, g->data, sizeof(o));
+		else
+			g->reopen_r = r;
+		f->fh = o.fh;
+	}
 }
 
 static inline int rig_accept(struct rig *g)
@@ -204,16 +373,18 @@ static inline void rig_connect(struct rig *g)
 {
 	assert_int_equal(rig_accept(g), 0);
 	assert_int_equal(rig_init_session(g), 0);
+	rig_reopen(g);
 }
 
-static bool rig_hold(void *user, uint32_t mount, uint64_t node, int fd)
+static bool rig_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 {
 	struct rig *g = user;
 	unsigned i = 0;
 
+	assert_int_equal(export_index, 0);
 	if (g->deaf)
 		return false;
-	while (i < g->n_held && (g->held[i].mount != mount || g->held[i].node != node))
+	while (i < g->n_held && g->held[i].key != key)
 		i++;
 	if (i < g->n_held) {
 		close(g->held[i].fd);
@@ -223,20 +394,20 @@ static bool rig_hold(void *user, uint32_t mount, uint64_t node, int fd)
 		return true;
 	assert_true(g->n_held < sizeof(g->held) / sizeof(g->held[0]));
 	assert_true(fcntl(fd, F_GETFL) & O_PATH);
-	g->held[g->n_held++] = (struct rig_held){mount, node, fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+	g->held[g->n_held++] = (struct rig_held){key, fcntl(fd, F_DUPFD_CLOEXEC, 0)};
 	return true;
 }
 
 static inline void rig_start(struct rig *g)
 {
-	assert_int_equal(fuse_back_new(&g->cfg, g->state_fd, NULL, &g->stats, rig_hold, g,
-				       g->keeper, g->handles, &g->back),
+	assert_int_equal(fuse_back_new(&g->cfg, NULL, &g->stats, rig_hold, g, g->keeper, g->handles,
+				       &g->back),
 			 0);
 	rig_back = g->back;
 	rig_connect(g);
 }
 
-/* Another process takes over: only the state descriptor goes on. */
+/* Another process takes over: only the state descriptor goes on, and what the client knows. */
 static inline void rig_stop(struct rig *g)
 {
 	fuse_back_client_gone(g->client);
@@ -245,7 +416,13 @@ static inline void rig_stop(struct rig *g)
 
 static inline void rig_setup(struct rig *g, const char *base)
 {
-	*g = (struct rig){.state_fd = memfd_create("state", MFD_CLOEXEC)};
+	*g = (struct rig){.own_unique = 1ULL << 62};
+	/* Shared, for tests whose server end is a child. */
+	g->nodes = mmap(NULL, RIG_NODES_MAX * sizeof(*g->nodes), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	g->files = mmap(NULL, RIG_FILES_MAX * sizeof(*g->files), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(g->nodes != MAP_FAILED && g->files != MAP_FAILED);
 	snprintf(g->dir, sizeof(g->dir), "%s/back-XXXXXX", base ? base : "/tmp");
 	assert_non_null(mkdtemp(g->dir));
 	assert_int_equal(chmod(g->dir, 0755), 0);
@@ -253,6 +430,8 @@ static inline void rig_setup(struct rig *g, const char *base)
 	strcpy(g->cfg.exports[0].name, "scratch");
 	g->cfg.exports[0].dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(g->cfg.exports[0].dir_fd >= 0);
+	g->cfg.exports[0].state_fd = memfd_create("state", MFD_CLOEXEC);
+	assert_true(g->cfg.exports[0].state_fd >= 0);
 	strcpy(g->cfg.host, "host-b");
 	memcpy(g->hello.mount_id, "0123456789abcdef", 16);
 	strcpy(g->hello.export_name, "scratch");
@@ -275,20 +454,47 @@ static inline void rig_teardown(struct rig *g)
 	while (g->n_held > 0)
 		close(g->held[--g->n_held].fd);
 	close(g->cfg.exports[0].dir_fd);
-	close(g->state_fd);
+	close(g->cfg.exports[0].state_fd);
 	nftw(g->dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
 	free(g->call);
+	munmap(g->nodes, RIG_NODES_MAX * sizeof(*g->nodes));
+	munmap(g->files, RIG_FILES_MAX * sizeof(*g->files));
 }
 
 /* The usual requests. */
 
-static inline uint64_t rig_entry_node(const struct rig *g)
+static inline uint64_t rig_entry_node(struct rig *g)
 {
 	struct fuse_entry_out e;
 
 	assert_true(g->len >= sizeof(e));
 	memcpy(&e, g->data, sizeof(e));
-	return e.nodeid;
+	assert_int_equal(e.nodeid, 1);
+	return rig_tail_node(g, 0, 0);
+}
+
+/* The rig's file handle for the server's fh. */
+static inline uint64_t rig_file(struct rig *g, uint64_t node, uint64_t fh, uint32_t flags)
+{
+	unsigned i = 0;
+
+	while (i < g->n_files && g->files[i].fh != fh)
+		i++;
+	if (i == g->n_files) {
+		assert_true(g->n_files < RIG_FILES_MAX);
+		g->files[g->n_files++] = (struct rig_file){node, fh, flags};
+	}
+	return RIG_FH + i;
+}
+
+/* RELEASE; the file is forgotten whatever the answer. */
+static inline int rig_release(struct rig *g, uint64_t node, uint64_t fh)
+{
+	struct fuse_release_in in = {.fh = fh};
+	int r = rig_do(g, FUSE_RELEASE, node, RIG_ARG(in));
+
+	g->files[fh - RIG_FH].fh = 0;
+	return r;
 }
 
 static inline int rig_lookup(struct rig *g, uint64_t parent, const char *name, uint64_t *ret)
@@ -322,7 +528,7 @@ static inline int rig_create(struct rig *g, uint64_t parent, const char *name, u
 	*ret = rig_entry_node(g);
 	assert_int_equal(g->len, sizeof(struct fuse_entry_out) + sizeof(o));
 	memcpy(&o, (const uint8_t *)g->data + sizeof(struct fuse_entry_out), sizeof(o));
-	*ret_fh = o.fh;
+	*ret_fh = rig_file(g, *ret, o.fh, flags);
 	return 0;
 }
 
@@ -336,7 +542,9 @@ static inline int rig_open(struct rig *g, uint64_t node, uint32_t flags, uint64_
 		return r;
 	assert_int_equal(g->len, sizeof(o));
 	memcpy(&o, g->data, sizeof(o));
-	*ret_fh = o.fh;
+	assert_int_equal(g->tail_len,
+			 sizeof(struct fuse_proto_resp_tail) + sizeof(struct fuse_attr));
+	*ret_fh = rig_file(g, node, o.fh, flags);
 	return 0;
 }
 

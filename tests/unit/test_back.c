@@ -46,25 +46,6 @@ static void lookup_knows_and_misses(void **state)
 	assert_int_equal(rig_lookup(&rig, 77777, "x", &c), -ESTALE);
 }
 
-static void forgotten_nodes_are_gone(void **state)
-{
-	struct fuse_forget_in one = {.nlookup = 1}, wild = {.nlookup = UINT64_MAX};
-	struct fuse_attr attr;
-	uint64_t a, b;
-
-	put("a", "x");
-	rig_lookup(&rig, ROOT, "a", &a);
-	rig_lookup(&rig, ROOT, "a", &a);
-	rig_do(&rig, FUSE_FORGET, a, RIG_ARG(one));
-	assert_int_equal(rig_getattr(&rig, a, &attr), 0);
-	rig_do(&rig, FUSE_FORGET, a, RIG_ARG(wild));
-	assert_int_equal(rig_getattr(&rig, a, &attr), -ESTALE);
-	rig_do(&rig, FUSE_FORGET, ROOT, RIG_ARG(wild));
-	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
-	assert_int_equal(rig_lookup(&rig, ROOT, "a", &b), 0);
-	assert_true(a != b); /* a record used again is another node */
-}
-
 static void hard_links_share_a_node(void **state)
 {
 	struct fuse_link_in in;
@@ -331,6 +312,57 @@ static void unlinked_files_live_while_open(void **state)
 	assert_int_equal(attr.size, 5);
 }
 
+/* Whoever finds a file without a name at an open looks its name up again. */
+static void what_has_no_name_is_not_opened(void **state)
+{
+	uint64_t node, dir, fh, x;
+
+	put("f", "x");
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
+	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
+	assert_int_equal(rig_open(&rig, node, O_RDONLY, &x), 0); /* or its inode would be gone */
+	assert_int_equal(rig_open(&rig, dir, O_RDONLY | O_DIRECTORY, &x), 0);
+	assert_int_equal(unlink(rig_path(&rig, "f")), 0);
+	assert_int_equal(rmdir(rig_path(&rig, "d")), 0);
+	assert_int_equal(rig_open(&rig, node, O_RDWR | O_TRUNC, &fh), -ESTALE);
+	assert_int_equal(rig_open(&rig, dir, O_RDONLY | O_DIRECTORY, &fh), -ESTALE);
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &x), -ENOENT);
+}
+
+/* A request that waits for a buffer is not begun any more; one at work goes on. */
+static void interrupted_requests_do_not_begin(void **state)
+{
+	enum { N = 80, LEN = 1 << 20 };
+	struct rudp_call *calls = calloc(N, sizeof(*calls));
+	struct fuse_interrupt_in intr = {};
+	unsigned interrupted = 0;
+	uint64_t node, fh;
+
+	assert_non_null(calls);
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	for (unsigned i = 0; i < N; i++) {
+		struct fuse_read_in in = {.fh = fh, .size = LEN};
+
+		calls[i].hold = true;
+		rig_send(&rig, &calls[i],
+			 &(struct rig_req){.op = FUSE_READ, .node = node, RIG_ARG(in)});
+		intr.unique = rig.unique;
+		assert_int_equal(rig_do(&rig, FUSE_INTERRUPT, 0, RIG_ARG(intr),
+					.unique = rig.own_unique += 2),
+				 0);
+	}
+	for (unsigned i = 0; i < N; i++) {
+		int r = rig_result(&rig, &calls[i]);
+
+		interrupted += r == -EINTR;
+		assert_true(r == 0 || r == -EINTR);
+		fuse_back_sent(rig.back, calls[i].token);
+	}
+	assert_true(interrupted > 0 && interrupted < N);
+	assert_int_equal(fuse_back_in_flight(rig.back), 0);
+	free(calls);
+}
+
 static void symbolic_links_are_never_followed(void **state)
 {
 	struct fuse_attr attr;
@@ -423,6 +455,7 @@ static unsigned read_names(uint64_t node, uint32_t op, uint32_t size, bool *seen
 	*ret_nodes = 0;
 	for (;;) {
 		const uint8_t *p, *end;
+		unsigned n_tail = 0;
 
 		assert_int_equal(rig_do(&rig, op, node, RIG_ARG(in)), 0);
 		if (rig.len == 0)
@@ -440,7 +473,10 @@ static unsigned read_names(uint64_t node, uint32_t op, uint32_t size, bool *seen
 			memcpy(name, p + head + FUSE_NAME_OFFSET, de.namelen);
 			p += FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + de.namelen);
 			in.offset = de.off;
-			*ret_nodes += e.nodeid != 0;
+			if (e.nodeid) {
+				rig_tail_node(&rig, n_tail++, 0);
+				++*ret_nodes;
+			}
 			count++;
 			if (sscanf(name, "file-%u", &i) == 1 && i < n) {
 				assert_false(seen[i]);
@@ -451,6 +487,7 @@ static unsigned read_names(uint64_t node, uint32_t op, uint32_t size, bool *seen
 	assert_int_equal(rig_do(&rig, FUSE_RELEASEDIR, node,
 				RIG_ARG(((struct fuse_release_in){.fh = in.fh}))),
 			 0);
+	rig.files[in.fh - RIG_FH].fh = 0;
 	return count;
 }
 
@@ -646,7 +683,6 @@ int main(void)
 	int r;
 	const struct CMUnitTest tests[] = {
 		BOTH(lookup_knows_and_misses),
-		BOTH(forgotten_nodes_are_gone),
 		BOTH(hard_links_share_a_node),
 		BOTH(data_goes_out_and_comes_back),
 		BOTH(many_requests_at_once),
@@ -658,6 +694,8 @@ int main(void)
 		BOTH(attributes_are_set),
 		BOTH(names_are_renamed_and_removed),
 		BOTH(unlinked_files_live_while_open),
+		BOTH(what_has_no_name_is_not_opened),
+		ON("/tmp", interrupted_requests_do_not_begin),
 		BOTH(symbolic_links_are_never_followed),
 		BOTH(times_and_owners_of_links_are_their_own),
 		ON("/tmp", mounts_below_are_crossed),

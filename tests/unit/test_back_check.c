@@ -9,30 +9,96 @@
 
 #include <cmocka.h>
 
-static uint8_t msg[8192];
+static _Alignas(8) uint8_t msg[8192];
+static struct fuse_back_args args;
 
-/* Verdict on a request of this operation with these bytes after the header. */
-static int check(uint32_t opcode, const void *body, size_t len)
+/* Verdict on a request of this operation with these bytes after the header, and n handles. */
+static int check_n(uint32_t opcode, const void *body, size_t len, uint8_t n)
 {
 	struct fuse_in_header in = {.len = (uint32_t)(sizeof(in) + len), .opcode = opcode};
+	struct fuse_proto_req_tail tail = {.n_handles = n};
+	uint8_t *at = msg + in.len + sizeof(tail);
 
 	memcpy(msg, &in, sizeof(in));
 	memcpy(msg + sizeof(in), body, len);
-	return fuse_back_check(msg, in.len);
+	memcpy(msg + in.len, &tail, sizeof(tail));
+	for (; n > 0; n--) {
+		*at++ = 3;
+		memset(at, n, 3);
+		at += 3;
+	}
+	return fuse_back_check(msg, (size_t)(at - msg), &args);
+}
+
+/* With as many handles as it needs. */
+static int check(uint32_t opcode, const void *body, size_t len)
+{
+	return check_n(opcode, body, len,
+		       opcode == FUSE_RENAME || opcode == FUSE_RENAME2 || opcode == FUSE_LINK ||
+				       opcode == FUSE_COPY_FILE_RANGE
+			       ? 2
+			       : opcode != FUSE_INIT && opcode != FUSE_INTERRUPT);
 }
 
 static void headers_are_whole(void **state)
 {
-	struct fuse_in_header in = {.len = sizeof(in), .opcode = FUSE_STATFS};
+	struct fuse_in_header in = {.len = sizeof(in), .opcode = FUSE_DESTROY};
 
 	for (size_t i = 0; i < sizeof(in); i++)
-		assert_int_equal(fuse_back_check(&in, i), -EBADMSG);
-	assert_int_equal(fuse_back_check(&in, sizeof(in)), 0);
+		assert_int_equal(fuse_back_check(&in, i, &args), -EBADMSG);
+	assert_int_equal(fuse_back_check(&in, sizeof(in), &args), 0);
 	in.len++;
-	assert_int_equal(fuse_back_check(&in, sizeof(in)), -EBADMSG);
+	assert_int_equal(fuse_back_check(&in, sizeof(in), &args), -EBADMSG);
+	in.len = sizeof(in) - 1;
+	assert_int_equal(fuse_back_check(&in, sizeof(in), &args), -EBADMSG);
 	assert_int_equal(check(FUSE_POLL, "", 0), -ENOSYS);
+	assert_int_equal(check(FUSE_FORGET, "", 0), -ENOSYS);
 	assert_int_equal(check(FUSE_IOCTL, "", 0), -ENOTTY);
 	assert_int_equal(check(4711, "", 0), -ENOSYS);
+}
+
+static void handles_are_as_many_as_needed(void **state)
+{
+	struct fuse_rename_in ren = {.newdir = 1};
+	struct fuse_open_in open = {};
+	char body[64] = {};
+	size_t len;
+
+	assert_int_equal(check_n(FUSE_STATFS, "", 0, 0), -EBADMSG);
+	assert_int_equal(check_n(FUSE_STATFS, "", 0, 1), 0);
+	assert_int_equal(args.handles[0].len, 3);
+	assert_memory_equal(args.handles[0].bytes, "\1\1\1", 3);
+	assert_int_equal(check_n(FUSE_STATFS, "", 0, 2), -EBADMSG);
+	assert_int_equal(check_n(FUSE_DESTROY, "", 0, 1), -EBADMSG);
+	memcpy(body, &ren, sizeof(ren));
+	memcpy(body + sizeof(ren), "a\0b", 4);
+	assert_int_equal(check_n(FUSE_RENAME, body, sizeof(ren) + 4, 1), -EBADMSG);
+	assert_int_equal(check_n(FUSE_RENAME, body, sizeof(ren) + 4, 2), 0);
+	assert_memory_equal(args.handles[0].bytes, "\2\2\2", 3);
+	assert_memory_equal(args.handles[1].bytes, "\1\1\1", 3);
+	/* Each cut and each byte too many. */
+	len = sizeof(struct fuse_in_header) + sizeof(ren) + 4;
+	for (size_t i = 0; i < sizeof(struct fuse_proto_req_tail) + 8; i++)
+		assert_int_equal(fuse_back_check(msg, len + i, &args), -EBADMSG);
+	assert_int_equal(fuse_back_check(msg, len + sizeof(struct fuse_proto_req_tail) + 9, &args),
+			 -EBADMSG);
+	/* No bytes, or more than there may be. */
+	msg[len + sizeof(struct fuse_proto_req_tail)] = 0;
+	assert_int_equal(fuse_back_check(msg, len + sizeof(struct fuse_proto_req_tail) + 8, &args),
+			 -EBADMSG);
+	msg[len + sizeof(struct fuse_proto_req_tail)] = FUSE_PROTO_HANDLE_MAX + 1;
+	assert_int_equal(fuse_back_check(msg, sizeof(msg), &args), -EBADMSG);
+	/* Only what is opened is opened again. */
+	assert_int_equal(check(FUSE_OPEN, &open, sizeof(open)), 0);
+	len = sizeof(struct fuse_in_header) + sizeof(open);
+	msg[len] = FUSE_PROTO_REQ_REOPEN;
+	assert_int_equal(fuse_back_check(msg, len + 12, &args), 0);
+	assert_int_equal(args.flags, FUSE_PROTO_REQ_REOPEN);
+	msg[len] = 2;
+	assert_int_equal(fuse_back_check(msg, len + 12, &args), -EBADMSG);
+	assert_int_equal(check(FUSE_STATFS, "", 0), 0);
+	msg[sizeof(struct fuse_in_header)] = FUSE_PROTO_REQ_REOPEN;
+	assert_int_equal(fuse_back_check(msg, sizeof(struct fuse_in_header) + 12, &args), -EBADMSG);
 }
 
 static void names_are_one_component(void **state)
@@ -67,10 +133,6 @@ static void data_is_as_long_as_it_says(void **state)
 		struct fuse_write_in in;
 		char data[8];
 	} w = {.in = {.size = 8}};
-	struct {
-		struct fuse_batch_forget_in in;
-		struct fuse_forget_one one[2];
-	} f = {.in = {.count = 2}};
 	struct fuse_read_in r = {.size = FUSE_PROTO_MAX_WRITE};
 	struct {
 		uint32_t size, flags;
@@ -84,13 +146,8 @@ static void data_is_as_long_as_it_says(void **state)
 	w.in.size = 8;
 	w.in.offset = INT64_MAX - 7;
 	assert_int_equal(check(FUSE_WRITE, &w, sizeof(w)), -EFBIG);
-	assert_int_equal(check(FUSE_BATCH_FORGET, &f, sizeof(f)), 0);
-	f.in.count = 3;
-	assert_int_equal(check(FUSE_BATCH_FORGET, &f, sizeof(f)), -EINVAL);
-	f.in.count = UINT32_MAX;
-	assert_int_equal(check(FUSE_BATCH_FORGET, &f, sizeof(f)), -EINVAL);
 	assert_int_equal(check(FUSE_READ, &r, sizeof(r)), 0);
-	assert_int_equal(fuse_back_check_reply_bytes(msg, sizeof(msg)), r.size);
+	assert_int_equal(fuse_back_check_reply_bytes((void *)msg), r.size);
 	r.size++;
 	assert_int_equal(check(FUSE_READ, &r, sizeof(r)), -EINVAL);
 	assert_int_equal(check(FUSE_SETXATTR, &x, 14), 0);
@@ -105,14 +162,12 @@ static void what_must_not_run_twice_is_known(void **state)
 	struct fuse_write_in w = {.flags = O_APPEND};
 
 	assert_int_equal(check(FUSE_WRITE, &w, sizeof(w)), 0);
-	assert_true(fuse_back_check_is_once(msg, sizeof(w)));
+	assert_true(fuse_back_check_is_once((void *)msg));
 	w.write_flags = FUSE_WRITE_CACHE;
 	assert_int_equal(check(FUSE_WRITE, &w, sizeof(w)), 0);
-	assert_false(fuse_back_check_is_once(msg, sizeof(w)));
+	assert_false(fuse_back_check_is_once((void *)msg));
 	assert_int_equal(check(FUSE_RMDIR, "d", 2), 0);
-	assert_true(fuse_back_check_is_once(msg, 0));
-	assert_true(fuse_back_check_is_mute(FUSE_FORGET));
-	assert_false(fuse_back_check_is_mute(FUSE_READ));
+	assert_true(fuse_back_check_is_once((void *)msg));
 }
 
 static void buffers_are_bounded_and_given_back(void **state)
@@ -147,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_are_whole),
+		cmocka_unit_test(handles_are_as_many_as_needed),
 		cmocka_unit_test(names_are_one_component),
 		cmocka_unit_test(data_is_as_long_as_it_says),
 		cmocka_unit_test(what_must_not_run_twice_is_known),

@@ -152,17 +152,50 @@ static void the_export_cannot_be_left(void **state)
 	assert_int_equal(st.st_ino, root.ino);
 }
 
+/* No bit of a handle can be another, and no handle of one export is good for another. */
+static void handles_cannot_be_made_up(void **state)
+{
+	struct fuse_attr attr;
+	struct fuse_handle h;
+	uint64_t node;
+
+	put("f", "x");
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
+	h = rig.nodes[node - 1];
+	for (unsigned turn = 0; turn < 2; turn++) { /* known to the server, and not */
+		for (unsigned i = 0; i < h.len * 8U; i++) {
+			rig.nodes[node - 1].bytes[i / 8] ^= (uint8_t)(1U << i % 8);
+			assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
+			rig.nodes[node - 1] = h;
+		}
+		for (uint8_t len = 1; len <= FUSE_PROTO_HANDLE_MAX; len++) {
+			rig.nodes[node - 1].len = len;
+			if (len != h.len)
+				assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
+			rig.nodes[node - 1] = h;
+		}
+		rig_stop(&rig);
+		rig_start(&rig);
+	}
+	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
+	rig_stop(&rig);
+	strcpy(rig.cfg.exports[0].name, "other");
+	strcpy(rig.hello.export_name, "other");
+	rig_start(&rig);
+	assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
+}
+
 /* Every length of every operation, each byte of it garbage: an answer, never a crash. */
 static void garbage_is_answered(void **state)
 {
-	static _Alignas(8) uint8_t msg[300];
+	static _Alignas(8) uint8_t msg[300 + FUSE_PROTO_REQ_TAIL_MAX];
 	struct fuse_in_header *in = (void *)msg;
 	uint64_t node, fh;
 	uint32_t x = 1;
 
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	for (uint32_t op = 0; op < 64; op++)
-		for (size_t len = 0; len < sizeof(msg); len += 1 + len / 16) {
+		for (size_t len = 0, n; len < 300; len += 1 + len / 16) {
 			if (op == FUSE_DESTROY)
 				continue;
 			for (size_t i = 0; i < sizeof(msg); i++)
@@ -171,9 +204,13 @@ static void garbage_is_answered(void **state)
 				memset(msg + sizeof(*in), 0, sizeof(msg) - sizeof(*in));
 			in->len = (uint32_t)len;
 			in->opcode = op;
-			in->nodeid = len % 3 ? node : ROOT;
 			in->unique &= INT64_MAX;
-			rig_send_raw(&rig, rig.call, msg, len);
+			n = len;
+			if (len % 5) /* what it is about is right */
+				n += rig_put_tail(
+					&rig, msg + len,
+					&(struct rig_req){.op = op, .node = len % 3 ? node : ROOT});
+			rig_send_raw(&rig, rig.call, msg, n);
 			rig_wait(&rig, rig.call);
 		}
 	assert_int_equal(fuse_back_in_flight(rig.back), 0);
@@ -193,6 +230,7 @@ int main(void)
 		BOTH(read_only_mounts_are),
 		BOTH(nothing_before_init_or_after_destroy),
 		ON("/tmp", the_export_cannot_be_left),
+		BOTH(handles_cannot_be_made_up),
 		BOTH(garbage_is_answered),
 	};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The server end dies and another goes on from its state: nodes, open files, kept answers. */
+/*
+ * The server end dies and another goes on: with kept answers and held files from its state, with
+ * the rest from its clients.
+ */
 #include "dataplane/fuse/fuse_back_state.h"
 #include "tests/lib/back_rig.h"
 #include <sched.h>
@@ -29,29 +32,24 @@ static void restart(void)
 	rig_start(&rig);
 }
 
+static int unfinish(void *arg, const struct state_chunk *head, void *records)
+{
+	struct state_answer *a = records;
+
+	for (size_t i = 0; head->kind == STATE_ANSWERS && i < STATE_ANSWERS_PER_CHUNK; i++)
+		if (a[i].state != STATE_ANSWER_FREE)
+			a[i].state = STATE_ANSWER_STARTED;
+	return 0;
+}
+
 /* As if the process had died over its answers: what they were is not known any more. */
 static void unfinish_answers(void)
 {
-	struct stat st;
-	uint8_t *map;
-	struct state_head *head;
-	size_t chunks;
+	struct state s;
 
-	assert_int_equal(fstat(rig.state_fd, &st), 0);
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, rig.state_fd, 0);
-	assert_true(map != MAP_FAILED);
-	head = (struct state_head *)map;
-	chunks = (sizeof(*head) + STATE_CHUNK_BYTES - 1) / STATE_CHUNK_BYTES * STATE_CHUNK_BYTES;
-	for (size_t i = 0; chunks + i * STATE_CHUNK_BYTES < (size_t)st.st_size; i++) {
-		struct state_answer *a = (void *)(map + chunks + i * STATE_CHUNK_BYTES);
-
-		if (head->owner[i] >> 28 != STATE_ANSWERS)
-			continue;
-		for (size_t k = 0; k < STATE_ANSWERS_PER_CHUNK; k++)
-			if (a[k].state != STATE_ANSWER_FREE)
-				a[k].state = STATE_ANSWER_STARTED;
-	}
-	munmap(map, (size_t)st.st_size);
+	assert_int_equal(state_init(&s, rig.cfg.exports[0].state_fd), 0);
+	assert_int_equal(state_chunk_each(&s, unfinish, NULL), 0);
+	state_done(&s);
 }
 
 static void nodes_and_open_files_go_on(void **state)
@@ -89,11 +87,6 @@ static void renamed_files_are_found(void **state)
 	assert_int_equal(rig_read(&rig, node, fh, 0, 100), 1);
 }
 
-static int release(uint64_t node, uint64_t fh)
-{
-	return rig_do(&rig, FUSE_RELEASE, node, RIG_ARG(((struct fuse_release_in){.fh = fh})));
-}
-
 /* One that lost its last name while it was open, by a removal, by another that took its name, or
  * that never had one. It is held until it is closed. */
 static void removed_files_go_on(void **state)
@@ -104,7 +97,7 @@ static void removed_files_go_on(void **state)
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node[0], &fh[0]), 0);
 	assert_int_equal(rig_create(&rig, ROOT, "g", O_RDWR, 0644, &node[1], &fh[1]), 0);
 	assert_int_equal(rig_create(&rig, ROOT, "h", O_RDWR, 0644, &other, &other_fh), 0);
-	assert_int_equal(release(other, other_fh), 0);
+	assert_int_equal(rig_release(&rig, other, other_fh), 0);
 	assert_int_equal(rig.n_held, 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	assert_int_equal(rig.n_held, 1);
@@ -121,11 +114,11 @@ static void removed_files_go_on(void **state)
 		}
 	}
 	assert_int_equal(rig.n_held, 2);
-	assert_int_equal(release(node[0], fh[0]), 0);
+	assert_int_equal(rig_release(&rig, node[0], fh[0]), 0);
 	assert_int_equal(rig.n_held, 1);
 	/* Who holds it does not listen: it is told later. */
 	rig.deaf = true;
-	assert_int_equal(release(node[1], fh[1]), 0);
+	assert_int_equal(rig_release(&rig, node[1], fh[1]), 0);
 	rig.deaf = false;
 	fuse_back_poll(rig.back, clock_now_ns());
 	assert_int_equal(rig.n_held, 0);
@@ -142,29 +135,33 @@ static void only_open_files_without_names_are_held(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_LINK, ROOT, RIG_ARG(link), .name = "l"), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	assert_int_equal(rig.n_held, 0);
-	assert_int_equal(release(node, fh), 0);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "l"), 0);
 	assert_int_equal(rig.n_held, 0);
 	/* Where the name goes behind the server's back the file ends with the process. */
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(unlink(rig_path(&rig, "f")), 0);
 	restart();
-	assert_int_equal(rig_read(&rig, node, fh, 0, 100), -ESTALE);
-	assert_int_equal(release(node, fh), 0);
+	assert_int_equal(rig.reopen_r, -ESTALE);
+	assert_int_equal(rig_read(&rig, node, fh, 0, 100), -EBADF);
 }
 
 /* A predecessor that died between closing and letting go; a mount that goes with all it has. */
 static void what_is_held_is_let_go(void **state)
 {
+	struct fuse_attr attr;
 	uint64_t node, fh;
 
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	rig.deaf = true;
-	assert_int_equal(release(node, fh), 0);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
 	rig.deaf = false;
 	assert_int_equal(rig.n_held, 1);
 	restart();
+	assert_int_equal(rig.n_held, 1); /* until all have said what they have open */
+	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
+	fuse_back_poll(rig.back, clock_now_ns());
 	assert_int_equal(rig.n_held, 0);
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
@@ -216,7 +213,6 @@ static void answers_are_given_again(void **state)
 	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &again), 0);
 	assert_int_equal(node, again);
 	restart();
-	rig.unique -= 2; /* the session's own first request was the last */
 	rig.resend = true;
 	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &again), 0);
 	assert_int_equal(node, again);
@@ -230,6 +226,13 @@ static void answers_are_given_again(void **state)
 	assert_int_equal(rig_create(&rig, ROOT, "f", resent, 0644, &again, &fh2), 0);
 	assert_int_equal(node, again);
 	assert_int_equal(fh, fh2);
+	/* What it opened it opens again at a successor. */
+	restart();
+	rig.resend = true;
+	assert_int_equal(rig_create(&rig, ROOT, "f", resent, 0644, &again, &fh2), 0);
+	assert_int_equal(node, again);
+	assert_int_equal(rig_write(&rig, node, fh2, 0, O_RDWR, "", 0), 0);
+	rig_release(&rig, node, fh2);
 	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
 	rig.resend = true;
 	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
@@ -349,7 +352,7 @@ static void unacknowledged_answers_are_kept(void **state)
 
 static void many_nodes_go_on(void **state)
 {
-	enum { N = 4000 };
+	enum { N = 2000 };
 	uint64_t *nodes = calloc(N, sizeof(*nodes)), found;
 	struct fuse_attr attr;
 	char name[32];
@@ -371,28 +374,25 @@ static void many_nodes_go_on(void **state)
 		assert_int_equal(rig_lookup(&rig, ROOT, name, &found), 0);
 		assert_int_equal(found, nodes[i]);
 	}
-	for (unsigned i = 0; i < N; i++) {
-		struct fuse_forget_in f = {.nlookup = 2};
-
-		assert_int_equal(rig_do(&rig, FUSE_FORGET, nodes[i], RIG_ARG(f)), 0);
-		assert_int_equal(rig_getattr(&rig, nodes[i], &attr), -ESTALE);
-	}
 	free(nodes);
 }
 
 static void an_unmounted_mount_is_forgotten(void **state)
 {
-	uint64_t node;
+	uint64_t node, fh;
 	struct fuse_attr attr;
 
-	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &node), 0);
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
-	restart();
-	assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
-	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
+	fuse_back_client_gone(rig.client);
+	fuse_back_poll(rig.back, clock_now_ns());
+	rig_connect(&rig);
+	assert_int_equal(rig_read(&rig, node, fh, 0, 10), -EBADF);
+	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
+	rig.files[fh - RIG_FH].fh = 0;
 }
 
-static void mounts_do_not_share_nodes(void **state)
+static void mounts_do_not_share_files(void **state)
 {
 	struct fuse_back_client *first = rig.client;
 	uint64_t node, fh, other;
@@ -402,20 +402,29 @@ static void mounts_do_not_share_nodes(void **state)
 	rig_connect(&rig);
 	assert_int_equal(rig_read(&rig, node, fh, 0, 10), -EBADF);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &other), 0);
+	assert_int_equal(other, node);
 	fuse_back_client_gone(first);
 }
 
-/* More mounts than there are records: those that left longest ago make room. */
-static void old_mounts_make_room(void **state)
+/* Each of many mounts has its own answers, also at a successor. */
+static void many_mounts_are_told_apart(void **state)
 {
-	struct fuse_attr attr;
+	enum { N = 100 };
+	uint64_t node;
+	char name[32];
 
-	for (unsigned i = 0; i < STATE_MOUNTS_MAX + 10; i++) {
-		fuse_back_client_gone(rig.client);
-		fuse_back_poll(rig.back, clock_now_ns());
-		memcpy(rig.hello.mount_id, &i, sizeof(i));
-		rig_connect(&rig);
-		assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		for (unsigned i = 0; i < N; i++) {
+			fuse_back_client_gone(rig.client);
+			fuse_back_poll(rig.back, clock_now_ns());
+			memcpy(rig.hello.mount_id, &i, sizeof(i));
+			rig_connect(&rig);
+			snprintf(name, sizeof(name), "d%u", i);
+			rig.unique = turn ? 1002 : 1000; /* each has the same */
+			rig.resend = turn;
+			assert_int_equal(rig_mkdir(&rig, ROOT, name, &node), 0);
+		}
+		restart();
 	}
 }
 
@@ -425,14 +434,14 @@ static void foreign_state_is_thrown_away(void **state)
 	struct fuse_attr attr;
 
 	rig_stop(&rig);
-	assert_int_equal(ftruncate(rig.state_fd, 0), 0);
-	assert_int_equal(pwrite(rig.state_fd, junk, sizeof(junk), 0), sizeof(junk));
+	assert_int_equal(ftruncate(rig.cfg.exports[0].state_fd, 0), 0);
+	assert_int_equal(pwrite(rig.cfg.exports[0].state_fd, junk, sizeof(junk), 0), sizeof(junk));
 	rig_start(&rig);
 	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
 	/* One that is ours but damaged: no crash, and the root is served. */
 	rig_stop(&rig);
-	for (off_t at = 8000; at < 1 << 20; at += 4001)
-		assert_true(pwrite(rig.state_fd, "\x55\xaa\x7f", 3, at) == 3);
+	for (off_t at = STATE_CHUNK_BYTES; at < 1 << 20; at += 4001)
+		assert_true(pwrite(rig.cfg.exports[0].state_fd, "\x55\xaa\x7f", 3, at) == 3);
 	rig_start(&rig);
 	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
 }
@@ -441,10 +450,10 @@ static void foreign_state_is_thrown_away(void **state)
 static void a_killed_server_has_a_successor(void **state)
 {
 	struct {
-		uint32_t n;
+		uint32_t n, n_nodes, n_files;
 		struct {
 			uint64_t node, fh;
-		} made[10000];
+		} made[2000];
 	} * shared;
 	int status;
 	pid_t pid;
@@ -456,6 +465,7 @@ static void a_killed_server_has_a_successor(void **state)
 		rig_stop(&rig);
 		rig.hello.mount_id[0]++;
 		shared->n = 0;
+		rig.n_files = 0;
 		pid = fork();
 		if (pid == 0) {
 			rig_start(&rig);
@@ -469,6 +479,8 @@ static void a_killed_server_has_a_successor(void **state)
 					_exit(1);
 				shared->made[i].node = node;
 				shared->made[i].fh = fh;
+				shared->n_nodes = rig.n_nodes;
+				shared->n_files = rig.n_files;
 				__atomic_store_n(&shared->n, i + 1, __ATOMIC_RELEASE);
 			}
 			pause();
@@ -479,6 +491,8 @@ static void a_killed_server_has_a_successor(void **state)
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		assert_true(WIFSIGNALED(status));
+		rig.n_nodes = shared->n_nodes; /* the client lives */
+		rig.n_files = shared->n_files;
 		rig_start(&rig);
 		for (unsigned i = 0; i < shared->n; i++)
 			assert_int_equal(
@@ -486,6 +500,126 @@ static void a_killed_server_has_a_successor(void **state)
 				4);
 	}
 	munmap(shared, sizeof(*shared));
+}
+
+/* All that the server knew is gone: clients' files are theirs all the same, and none is another's.
+ */
+static void a_server_that_lost_all_finds_all(void **state)
+{
+	uint64_t db, db_fh, today, today_fh;
+	struct stat st;
+
+	assert_int_equal(rig_create(&rig, ROOT, "db", O_RDWR, 0644, &db, &db_fh), 0);
+	rig_stop(&rig);
+	assert_int_equal(ftruncate(rig.cfg.exports[0].state_fd, 0), 0);
+	rig_start(&rig);
+	assert_int_equal(rig_create(&rig, ROOT, "today", O_RDWR, 0644, &today, &today_fh), 0);
+	assert_int_equal(rig_write(&rig, db, db_fh, 0, O_RDWR, "data", 4), 4);
+	assert_int_equal(stat(rig_path(&rig, "db"), &st), 0);
+	assert_int_equal(st.st_size, 4);
+	assert_int_equal(stat(rig_path(&rig, "today"), &st), 0);
+	assert_int_equal(st.st_size, 0);
+}
+
+/* File handles that a predecessor gave mean nothing, whatever they are. */
+static void file_handles_end_with_the_server(void **state)
+{
+	uint64_t node, fh, was[20];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(was); i++) {
+		assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+		was[i] = rig.files[fh - RIG_FH].fh;
+	}
+	restart();
+	for (unsigned i = 0; i < ARRAY_SIZE(was); i++)
+		assert_int_equal(rig_read(&rig, node, was[i], 0, 10), -EBADF);
+}
+
+/* The number of a removed file's inode is given to another: the old handle is not good for it. */
+static void a_removed_file_is_never_another(void **state)
+{
+	struct fuse_attr old = {}, attr;
+	uint64_t node, fh, other;
+	char name[32];
+	bool reused = false;
+
+	assert_int_equal(rig_create(&rig, ROOT, "old", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
+	assert_int_equal(rig_getattr(&rig, node, &old), 0);
+	rig_stop(&rig);
+	assert_int_equal(unlink(rig_path(&rig, "old")), 0);
+	for (unsigned i = 0; i < 100 && !reused; i++) {
+		struct stat st;
+		int fd;
+
+		snprintf(name, sizeof(name), "new-%u", i);
+		fd = open(rig_path(&rig, name), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(fstat(fd, &st), 0);
+		reused = st.st_ino == old.ino;
+		close(fd);
+	}
+	rig_start(&rig);
+	assert_int_equal(rig_getattr(&rig, node, &attr), -ESTALE);
+	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), -ESTALE);
+	assert_int_equal(rig_lookup(&rig, ROOT, name, &other), 0);
+	assert_true(other != node);
+}
+
+static void a_server_says_who_it_is(void **state)
+{
+	struct fuse_proto_server was = rig.server;
+	char other[] = "/tmp/back-other-XXXXXX";
+	int dir_fd = rig.cfg.exports[0].dir_fd;
+
+	fuse_back_client_gone(rig.client);
+	rig_connect(&rig);
+	assert_memory_equal(&was, &rig.server, sizeof(was));
+	restart();
+	assert_true(was.incarnation != rig.server.incarnation);
+	assert_true(was.verifier == rig.server.verifier);
+	/* Another folder under the export's name: what was written is not in it. */
+	rig_stop(&rig);
+	assert_non_null(mkdtemp(other));
+	rig.cfg.exports[0].dir_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig_start(&rig);
+	assert_true(was.verifier != rig.server.verifier);
+	rig_stop(&rig);
+	close(rig.cfg.exports[0].dir_fd);
+	rig.cfg.exports[0].dir_fd = dir_fd;
+	rmdir(other);
+	rig_start(&rig);
+}
+
+/* Two have a file open that has no name; one comes back and closes it before the other is back. */
+static void a_held_file_waits_for_all_its_clients(void **state)
+{
+	struct fuse_back_client *first = rig.client;
+	struct fuse_open_in in = {.flags = O_RDWR};
+	struct fuse_attr attr;
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	rig.hello.mount_id[0]++;
+	rig_connect(&rig);
+	assert_int_equal(rig_do(&rig, FUSE_OPEN, node, RIG_ARG(in)), 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(rig.n_held, 1);
+	fuse_back_client_gone(first);
+	rig.hello.mount_id[0]--;
+	restart();
+	assert_int_equal(rig_release(&rig, node, fh), 0);
+	fuse_back_poll(rig.back, clock_now_ns());
+	assert_int_equal(rig.n_held, 1);
+	first = rig.client;
+	rig.hello.mount_id[0]++;
+	rig_connect(&rig);
+	assert_int_equal(rig_do(&rig, FUSE_OPEN, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_REOPEN),
+			 0);
+	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
+	fuse_back_poll(rig.back, clock_now_ns());
+	assert_int_equal(rig.n_held, 1);
+	fuse_back_client_gone(first);
 }
 
 #define ON(base, f)                                                         \
@@ -509,9 +643,14 @@ int main(void)
 		ON("/tmp", unacknowledged_answers_are_kept),
 		BOTH(many_nodes_go_on),
 		ON("/tmp", an_unmounted_mount_is_forgotten),
-		ON("/tmp", mounts_do_not_share_nodes),
-		ON("/tmp", old_mounts_make_room),
+		ON("/tmp", mounts_do_not_share_files),
+		ON("/tmp", many_mounts_are_told_apart),
 		ON("/tmp", foreign_state_is_thrown_away),
+		BOTH(a_server_that_lost_all_finds_all),
+		BOTH(file_handles_end_with_the_server),
+		BOTH(a_removed_file_is_never_another),
+		ON("/tmp", a_server_says_who_it_is),
+		BOTH(a_held_file_waits_for_all_its_clients),
 		BOTH(a_killed_server_has_a_successor),
 	};
 

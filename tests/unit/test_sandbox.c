@@ -160,8 +160,7 @@ static void confine(void)
 {
 	char why[LAUNCH_REASON_MAX] = "";
 
-	if (sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.state_fd, world.key_fd,
-			  why) < 0 ||
+	if (sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, why) < 0 ||
 	    sandbox_enter(&world.sandbox, &world.cfg, why) < 0 ||
 	    sandbox_seal(world.kind, false, why) < 0) {
 		fprintf(stderr, "# %s\n", why);
@@ -396,45 +395,47 @@ static void test_compute(void **state)
 static void forge(void)
 {
 	struct fuse_keeper *k = &world.sandbox.keeper;
-	int dir = world.cfg.exports[0].dir_fd, fd, mount_id;
-	struct {
-		struct file_handle h;
-		uint8_t space[MAX_HANDLE_SZ];
-	} handle = {.h.handle_bytes = MAX_HANDLE_SZ};
-	struct state_node rec = {.handle_type = (uint8_t)world.secret.h.handle_type,
-				 .handle_len = (uint8_t)world.secret.h.handle_bytes};
-	const uint64_t at[] = {0, 4096};
+	int dir = world.cfg.exports[0].dir_fd, fd;
+	struct fuse_handle h = {}, real, none;
 
-	memcpy(rec.handle, world.secret.h.f_handle, rec.handle_len);
-	WORKS(pwrite(world.state_fd, &rec, sizeof(rec), 0));
-	REFUSED(fuse_keeper_open(k, 0, at[0])); /* unsigned */
-	/* The signature of one file beside the handle of another. */
+	/* The handle of a file that was never shown, unsigned, or with another's signature. */
+	h.bytes[0] = FUSE_HANDLE_FILE;
+	h.bytes[1] = (uint8_t)world.secret.h.handle_type;
+	h.bytes[2] = (uint8_t)world.secret.h.handle_bytes;
+	memcpy(h.bytes + 3, world.secret.h.f_handle, h.bytes[2]);
+	h.len = (uint8_t)(3 + h.bytes[2] + FUSE_HANDLE_MAC_BYTES);
+	REFUSED(fuse_keeper_open(k, 0, &h));
 	WORKS(fd = openat(dir, "file", O_PATH | O_CLOEXEC));
-	WORKS(fuse_keeper_sign(k, 0, at, &fd, 1));
-	REFUSED(fuse_keeper_open(k, 0, at[0]));
+	WORKS(fuse_keeper_sign(k, 0, &fd, 1, &real));
+	WORKS(real.len > 0 ? 0 : -1);
+	memcpy(h.bytes + h.len - FUSE_HANDLE_MAC_BYTES,
+	       real.bytes + real.len - FUSE_HANDLE_MAC_BYTES, FUSE_HANDLE_MAC_BYTES);
+	REFUSED(fuse_keeper_open(k, 0, &h));
 	/* A descriptor of anything else gets none. */
-	WORKS(fuse_keeper_sign(k, 0, at, &world.outside, 1));
-	WORKS(fuse_keeper_sign(k, 0, at, &world.state_fd, 1));
-	REFUSED(fuse_keeper_open(k, 0, at[0]));
-	/* Wrong exports, places and lengths do it no harm. */
-	REFUSED(fuse_keeper_open(k, 0, UINT64_MAX - 10));
+	WORKS(fuse_keeper_sign(k, 0, &world.outside, 1, &none));
+	WORKS(none.len == 0 ? 0 : -1);
+	WORKS(fuse_keeper_sign(k, 0, &world.state_fd, 1, &none));
+	WORKS(none.len == 0 ? 0 : -1);
+	/* Every single bit of a good one counts; wrong exports and lengths do no harm. */
+	for (unsigned i = 0; i < real.len * 8U; i++) {
+		h = real;
+		h.bytes[i / 8] ^= (uint8_t)(1U << i % 8);
+		REFUSED(fuse_keeper_open(k, 0, &h));
+	}
+	for (unsigned len = 0; len <= UINT8_MAX; len++) {
+		h = real;
+		h.len = (uint8_t)len;
+		if (len != real.len)
+			REFUSED(fuse_keeper_open(k, 0, &h));
+	}
 	WORKS(send(k->sock, "x", 1, 0));
-	rec.handle_len = 255;
-	WORKS(pwrite(world.state_fd, &rec, sizeof(rec), 0));
-	REFUSED(fuse_keeper_open(k, 0, at[0]));
 	/* And what was shown is opened, as long as it is there. */
-	WORKS(name_to_handle_at(fd, "", &handle.h, &mount_id, AT_EMPTY_PATH));
-	rec.handle_type = (uint8_t)handle.h.handle_type;
-	rec.handle_len = (uint8_t)handle.h.handle_bytes;
-	memcpy(rec.handle, handle.h.f_handle, rec.handle_len);
-	WORKS(pwrite(world.state_fd, &rec, sizeof(rec), (off_t)at[1]));
-	WORKS(fuse_keeper_sign(k, 0, &at[1], &fd, 1));
 	close(fd);
-	WORKS(fd = fuse_keeper_open(k, 0, at[1]));
+	WORKS(fd = fuse_keeper_open(k, 0, &real));
 	WORKS(fcntl(fd, F_GETFL) & O_PATH ? 0 : -1);
 	close(fd);
 	WORKS(unlinkat(dir, "file", 0));
-	REFUSED(fuse_keeper_open(k, 0, at[1]));
+	REFUSED(fuse_keeper_open(k, 0, &real));
 }
 
 static void test_keeper_cannot_be_fooled(void **state)
@@ -497,8 +498,8 @@ static void test_failure_is_said(void **state)
 
 		if (setresuid(65534, 65534, 65534) < 0)
 			_exit(2);
-		_exit(sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.state_fd,
-				    world.key_fd, why) == -EPERM &&
+		_exit(sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, why) ==
+					      -EPERM &&
 				      strstr(why, "cannot be confined")
 			      ? 0
 			      : 1);

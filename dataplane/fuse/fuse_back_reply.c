@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bytes of answers: what the kernel's structs say, and the tails with the handles that stand
+ * for nodes. Apart from the operations because every one of them ends here.
+ */
+#include "dataplane/fuse/fuse_back_internal.h"
+#include <string.h>
+
+/* A tail in the making, behind len bytes of data; aligned to nothing. */
+struct tail {
+	uint8_t *start, *at;
+	struct fuse_proto_resp_tail head;
+};
+
+static struct tail tail_begin(struct back_req *q, size_t len)
+{
+	uint8_t *start = back_req_data(q) + len;
+
+	return (struct tail){.start = start, .at = start + sizeof(struct fuse_proto_resp_tail)};
+}
+
+static void tail_part(struct tail *t, uint16_t flag, const void *part, size_t len)
+{
+	memcpy(t->at, part, len);
+	t->at += len;
+	t->head.flags |= flag;
+}
+
+static void tail_handle(struct tail *t, const struct fuse_handle *h)
+{
+	memcpy(t->at, h, 1U + h->len);
+	t->at += 1U + h->len;
+	t->head.n_handles++;
+}
+
+static size_t tail_end(struct tail *t)
+{
+	memcpy(t->start, &t->head, sizeof(t->head));
+	return (size_t)(t->at - t->start);
+}
+
+void back_reply_data(struct back_req *q, size_t len)
+{
+	back_req_finish(q, 0, len, 0);
+}
+
+void back_reply_err(struct back_req *q, int err)
+{
+	back_req_finish(q, -err, 0, 0);
+}
+
+static void attr_fill(const struct stat *st, struct fuse_attr *ret)
+{
+	*ret = (struct fuse_attr){
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.rdev = (uint32_t)st->st_rdev,
+		.blksize = (uint32_t)st->st_blksize,
+	};
+}
+
+/* Timeouts and generation are the client's. */
+void back_entry_fill(const struct back_entry *e, struct fuse_entry_out *ret)
+{
+	*ret = (struct fuse_entry_out){.nodeid = e->node ? FUSE_ROOT_ID : 0};
+	attr_fill(&e->st, &ret->attr);
+}
+
+void back_reply_entry(struct back_req *q, const struct back_entry *e)
+{
+	const struct fuse_handle *h = back_node_handle(e->node);
+	struct tail t = tail_begin(q, sizeof(struct fuse_entry_out));
+
+	if (!h) {
+		back_reply_err(q, EIO);
+		return;
+	}
+	back_entry_fill(e, (struct fuse_entry_out *)back_req_data(q));
+	tail_handle(&t, h);
+	back_req_finish(q, 0, sizeof(struct fuse_entry_out), tail_end(&t));
+}
+
+void back_reply_entries(struct back_req *q, size_t len, struct back_node **nodes, unsigned n)
+{
+	struct tail t = tail_begin(q, len);
+
+	if (n == 0) {
+		back_req_finish(q, 0, len, 0);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct fuse_handle *h = back_node_handle(nodes[i]);
+
+		if (!h) {
+			back_reply_err(q, EIO);
+			return;
+		}
+		tail_handle(&t, h);
+	}
+	back_req_finish(q, 0, len, tail_end(&t));
+}
+
+void back_reply_attr(struct back_req *q, const struct stat *st)
+{
+	struct fuse_attr_out *out = (void *)back_req_data(q);
+
+	*out = (struct fuse_attr_out){};
+	attr_fill(st, &out->attr);
+	back_req_finish(q, 0, sizeof(*out), 0);
+}
+
+void back_reply_open(struct back_req *q, const struct back_entry *e, const struct stat *st,
+		     uint64_t fh, uint32_t flags)
+{
+	size_t at = e ? sizeof(struct fuse_entry_out) : 0;
+	struct tail t = tail_begin(q, at + sizeof(struct fuse_open_out));
+	uint8_t *to = back_req_data(q);
+	struct fuse_attr attr;
+
+	if (e) {
+		const struct fuse_handle *h = back_node_handle(e->node);
+
+		if (!h) {
+			back_file_release(q->mount, fh);
+			back_reply_err(q, EIO);
+			return;
+		}
+		back_entry_fill(e, (struct fuse_entry_out *)to);
+		tail_handle(&t, h);
+	}
+	if (st) {
+		attr_fill(st, &attr);
+		tail_part(&t, FUSE_PROTO_RESP_ATTR, &attr, sizeof(attr));
+	}
+	*(struct fuse_open_out *)(to + at) = (struct fuse_open_out){.fh = fh, .open_flags = flags};
+	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), tail_end(&t));
+}
+
+void back_reply_write(struct back_req *q, uint32_t size)
+{
+	*(struct fuse_write_out *)back_req_data(q) = (struct fuse_write_out){.size = size};
+	back_req_finish(q, 0, sizeof(struct fuse_write_out), 0);
+}
+
+void back_reply_init(struct back_req *q)
+{
+	const struct fuse_init_in *in = back_req_arg(q);
+	const struct back_export *e = q->mount->export;
+	struct fuse_proto_server server = {.incarnation = q->client->back->incarnation,
+					   .verifier = e->verifier};
+	struct fuse_init_out *out = (void *)back_req_data(q);
+	struct tail t = tail_begin(q, sizeof(*out));
+
+	*out = (struct fuse_init_out){
+		.major = FUSE_PROTO_MAJOR,
+		.minor = in->minor,
+		.max_readahead = in->max_readahead,
+		.flags = in->flags,
+		.flags2 = in->flags2,
+		.max_background = FUSE_PROTO_MAX_BACKGROUND,
+		.max_write = FUSE_PROTO_MAX_WRITE,
+		.max_pages = FUSE_PROTO_MAX_PAGES,
+	};
+	tail_part(&t, FUSE_PROTO_RESP_SERVER, &server, sizeof(server));
+	tail_handle(&t, back_node_handle(e->root));
+	back_req_finish(q, 0, sizeof(*out), tail_end(&t));
+}
