@@ -50,7 +50,7 @@ void back_op_opendir(struct back_req *q)
 		back_reply_err(q, -r);
 		return;
 	}
-	back_reply_open(q, NULL, &st, fh, 0);
+	back_reply_open(q, NULL, NULL, fh);
 }
 
 /* Makes the directory's next entry the one at off. NULL with *ret_err 0: the end. */

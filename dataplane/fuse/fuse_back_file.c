@@ -10,8 +10,8 @@
 /* What of a client's open flags means something here. Appending is said with each write, direct
  * I/O is a matter between the application and its own kernel. */
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
-/* Direct writes to one file need not wait for each other. */
-#define FILE_OPENED FOPEN_PARALLEL_DIRECT_WRITES
+/* Within this time a file can change twice without its times telling. */
+#define FILE_TICK_NS (20 * NSEC_PER_MSEC)
 #define FILE_COPY_BYTES_MAX (4U << 20) /* at a time: the core does not wait longer */
 
 int back_file_is_there(const struct back_req *q, const struct stat *st)
@@ -44,6 +44,18 @@ static int file_open(struct back_node *n, int flags, bool kill_suidgid)
 	return fd;
 }
 
+/* Whether the client can tell by the attributes that the file was changed later: it keeps its
+ * cached pages by them. */
+static bool file_is_settled(const struct stat *st)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (now.tv_sec - st->st_ctim.tv_sec) * (int64_t)NSEC_PER_SEC +
+		       (now.tv_nsec - st->st_ctim.tv_nsec) >
+	       (int64_t)FILE_TICK_NS;
+}
+
 /* Answers with the file, which fd (given away) has open. e: was found or made by name, else it is
  * what the request names. */
 static void file_opened(struct back_req *q, struct back_node *n, int fd, struct back_entry *e)
@@ -63,7 +75,7 @@ static void file_opened(struct back_req *q, struct back_node *n, int fd, struct 
 		e->st = st; /* O_TRUNC may have changed it */
 	if (st.st_nlink == 0)
 		back_hold(n);
-	back_reply_open(q, e, e ? NULL : &st, fh, FILE_OPENED);
+	back_reply_open(q, e, !e && file_is_settled(&st) ? &st : NULL, fh);
 }
 
 /* Looked at before it may be cut, so that it is not another's that is gone. */

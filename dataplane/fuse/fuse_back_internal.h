@@ -224,9 +224,10 @@ void back_reply_data(struct back_req *q, size_t len);
 void back_reply_err(struct back_req *q, int err);
 void back_reply_entry(struct back_req *q, const struct back_entry *e);
 void back_reply_attr(struct back_req *q, const struct stat *st);
-/* An open file: of e, which was found or made by name; or what q names, as st says it was opened */
+/* An open file: of e, which was found or made by name, or (NULL) what q names; st: as it was
+ * opened, where that tells something. Flags are the client's. */
 void back_reply_open(struct back_req *q, const struct back_entry *e, const struct stat *st,
-		     uint64_t fh, uint32_t flags);
+		     uint64_t fh);
 void back_reply_write(struct back_req *q, uint32_t size);
 void back_reply_init(struct back_req *q);
 /* The len bytes at back_req_data hold the entries of these nodes, in order. */

@@ -121,7 +121,7 @@ void back_reply_attr(struct back_req *q, const struct stat *st)
 }
 
 void back_reply_open(struct back_req *q, const struct back_entry *e, const struct stat *st,
-		     uint64_t fh, uint32_t flags)
+		     uint64_t fh)
 {
 	size_t at = e ? sizeof(struct fuse_entry_out) : 0;
 	struct tail t = tail_begin(q, at + sizeof(struct fuse_open_out));
@@ -143,8 +143,8 @@ void back_reply_open(struct back_req *q, const struct back_entry *e, const struc
 		attr_fill(st, &attr);
 		tail_part(&t, FUSE_PROTO_RESP_ATTR, &attr, sizeof(attr));
 	}
-	*(struct fuse_open_out *)(to + at) = (struct fuse_open_out){.fh = fh, .open_flags = flags};
-	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), tail_end(&t));
+	*(struct fuse_open_out *)(to + at) = (struct fuse_open_out){.fh = fh};
+	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), e || st ? tail_end(&t) : 0);
 }
 
 void back_reply_write(struct back_req *q, uint32_t size)

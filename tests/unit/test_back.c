@@ -312,6 +312,32 @@ static void unlinked_files_live_while_open(void **state)
 	assert_int_equal(attr.size, 5);
 }
 
+/* By what comes with an open the client knows whether its cached pages are those of the file: not
+ * where the file's times may not tell. */
+static void opens_say_what_was_opened(void **state)
+{
+	struct timespec now;
+	uint64_t node, fh;
+	struct stat st;
+
+	put("f", "x");
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
+	do { /* until it is old enough */
+		assert_int_equal(rig_open(&rig, node, O_RDONLY, &fh), 0);
+		assert_int_equal(rig_release(&rig, node, fh), 0);
+		assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+		clock_gettime(CLOCK_REALTIME, &now);
+	} while (!rig.opened && now.tv_sec < st.st_ctim.tv_sec + 10);
+	assert_true(rig.opened);
+	assert_int_equal(rig.opened_attr.size, 1);
+	assert_int_equal(rig.opened_attr.ctime, st.st_ctim.tv_sec);
+	assert_int_equal(rig.opened_attr.ctimensec, st.st_ctim.tv_nsec);
+	assert_int_equal(chmod(rig_path(&rig, "f"), 0600), 0);
+	assert_int_equal(rig_open(&rig, node, O_RDONLY, &fh), 0);
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	assert_true(!rig.opened || rig.opened_attr.ctimensec == st.st_ctim.tv_nsec);
+}
+
 /* Whoever finds a file without a name at an open looks its name up again. */
 static void what_has_no_name_is_not_opened(void **state)
 {
@@ -694,6 +720,7 @@ int main(void)
 		BOTH(attributes_are_set),
 		BOTH(names_are_renamed_and_removed),
 		BOTH(unlinked_files_live_while_open),
+		BOTH(opens_say_what_was_opened),
 		BOTH(what_has_no_name_is_not_opened),
 		ON("/tmp", interrupted_requests_do_not_begin),
 		BOTH(symbolic_links_are_never_followed),
