@@ -133,6 +133,7 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
 		b->trimmed_ns = now_ns;
 		buf_pool_trim(&b->requests);
 		buf_pool_trim(&b->answers);
+		back_nodes_idle(b);
 		back_mounts_expire(b);
 	}
 	return r < 0 || b->keeper_gone ? -EPIPE : n;

@@ -60,19 +60,15 @@ void back_hold(struct back_node *n)
 		log_debug("an open file without a name would not outlive this process");
 }
 
-void back_hold_name(struct back_export *e, int dirfd, const char *name)
+struct back_node *back_hold_name(struct back_export *e, int dirfd, const char *name)
 {
-	struct fuse_handle h;
-	struct back_node *n;
+	struct back_node *n = back_node_named(e, dirfd, name);
 	struct stat st;
-	int mount;
 
-	if (e->n_open == 0 || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    st.st_nlink != 1 || fuse_handle_of(dirfd, name, &h, &mount) < 0 || mount != e->mount_id)
-		return;
-	n = back_node_find(e, h.bytes, h.len);
-	if (n)
+	if (n && n->n_open > 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_nlink == 1)
 		back_hold(n);
+	return n;
 }
 
 /* What the former agent held went with it, unless the service manager has kept it. */

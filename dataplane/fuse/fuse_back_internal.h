@@ -57,6 +57,7 @@ struct back_node {
 	struct back_export *export;
 	uint64_t dev, ino;
 	mode_t fmt;
+	uint32_t tick;	 /* of fuse_back when it was last used */
 	uint32_t refs;	 /* open files, and answers that are being made */
 	uint32_t n_open; /* files of it that clients have open */
 	int fd;		 /* O_PATH; -1: none at present */
@@ -189,6 +190,7 @@ struct fuse_back {
 	struct back_list closed_nodes;		/* the same without, that nobody refers to */
 	struct back_list kept_nodes;		/* FUSE_HANDLE_KEPT that nobody refers to */
 	uint32_t n_open_max, n_kept_max;
+	uint32_t tick; /* seconds of work */
 	uint64_t hash_key[2];
 
 	uint64_t trimmed_ns;
@@ -274,8 +276,9 @@ struct state_answer *back_answer_new(struct back_mount *m, uint64_t unique, uint
 /* fuse_back_hold.c */
 /* The node may be about to lose its last name, or has none: if it is open it is held. */
 void back_hold(struct back_node *n);
-/* The same for what the name in the directory shows, before it is removed or replaced. */
-void back_hold_name(struct back_export *e, int dirfd, const char *name);
+/* The same for what the name in the directory shows, before it is removed or replaced: its node if
+ * it is in memory, for back_node_removed() afterwards; else NULL. */
+struct back_node *back_hold_name(struct back_export *e, int dirfd, const char *name);
 /* Nobody has the node open any more. */
 void back_unhold(struct back_node *n);
 /* Lets go of what nobody has open, once all that a predecessor served have said what they have. */
@@ -307,6 +310,13 @@ void back_node_put(struct back_node *n);
 const struct fuse_handle *back_node_handle(struct back_node *n);
 /* The node whose handle begins so; NULL: not in memory. len: without signature. */
 struct back_node *back_node_find(const struct back_export *e, const uint8_t *handle, size_t len);
+/* What a name shows, if it is in memory; else NULL. */
+struct back_node *back_node_named(const struct back_export *e, int dirfd, const char *name);
+/* The node (NULL: none) has lost a name: if it was the last, nothing here keeps its space. */
+void back_node_removed(struct back_node *n);
+/* Once a second: descriptors that nobody asked for lately are closed, for what they show may have
+ * been removed behind our back. */
+void back_nodes_idle(struct fuse_back *b);
 /* Resolves one name. */
 int back_node_lookup(struct back_node *parent, const char *name, struct back_entry *ret);
 /* The same for an open descriptor (borrowed). */

@@ -138,9 +138,11 @@ static void meta_remove(struct back_req *q, int flags)
 	const char *name = back_req_name(q, 0);
 
 	if (dirfd >= 0) {
-		if (flags == 0)
-			back_hold_name(q->mount->export, dirfd, name);
+		struct back_node *victim = back_hold_name(q->mount->export, dirfd, name);
+
 		r = unlinkat(dirfd, name, flags) < 0 ? -errno : 0;
+		if (r == 0)
+			back_node_removed(victim);
 	}
 	if (r == -ENOENT && q->redo)
 		r = 0;
@@ -165,11 +167,15 @@ static void meta_rename(struct back_req *q, size_t arg_bytes, unsigned flags)
 	if (from < 0 || to < 0) {
 		r = from < 0 ? from : to;
 	} else {
+		struct back_node *victim = NULL;
+
 		if (!(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)))
-			back_hold_name(q->mount->export, to, to_name);
+			victim = back_hold_name(q->mount->export, to, to_name);
 		meta_creds(q, 0); /* RENAME_WHITEOUT makes a node */
 		if (renameat2(from, name, to, to_name, flags) < 0)
 			r = -errno;
+		else
+			back_node_removed(victim);
 	}
 	/* An exchange that ran is not to be undone by running again, but cannot be told from one
 	 * that did not; the others leave no source behind. */

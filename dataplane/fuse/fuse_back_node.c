@@ -16,6 +16,7 @@
 #define NODE_CHAINS (1U << 17)
 #define NODE_CLOSED_MAX (1U << 17)
 #define NODE_DEPTH_MAX 4096
+#define NODE_IDLE_TICKS 3
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
@@ -97,6 +98,7 @@ static void node_place(struct back_node *n)
 	struct fuse_back *b = n->export->back;
 
 	list_remove(n);
+	n->tick = b->tick;
 	if (n == n->export->root)
 		return;
 	if (!is_kept(n) && n->fd >= 0)
@@ -140,6 +142,28 @@ static void nodes_trim(struct fuse_back *b)
 		node_free(b->closed_nodes.last);
 	while (b->kept_nodes.n > b->n_kept_max)
 		node_free(b->kept_nodes.last);
+}
+
+void back_nodes_idle(struct fuse_back *b)
+{
+	struct back_node *n;
+
+	b->tick++;
+	while ((n = b->open_nodes.last) && b->tick - n->tick > NODE_IDLE_TICKS)
+		node_close(n);
+}
+
+void back_node_removed(struct back_node *n)
+{
+	struct stat st;
+
+	if (!n || n->refs > 0 || n->fd < 0 || n == n->export->root)
+		return;
+	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_nlink > 0 &&
+	    n->fmt != S_IFDIR) /* whose links are counted otherwise on some file systems */
+		return;
+	(void)back_signs_flush(n->export->back);
+	node_free(n);
 }
 
 void back_node_ref(struct back_node *n)
@@ -448,7 +472,7 @@ int back_node_fd(struct back_node *n)
 		if (fd < 0)
 			return fd;
 		n->fd = fd;
-	} else if (!n->list || n->list->first == n) {
+	} else if (!n->list || (n->list->first == n && n->tick == b->tick)) {
 		return n->fd;
 	}
 	node_place(n);
@@ -480,6 +504,17 @@ int back_node_open(struct back_node *n, int flags)
 }
 
 /* ------------------------------------------------------------------ from descriptors and names */
+
+struct back_node *back_node_named(const struct back_export *e, int dirfd, const char *name)
+{
+	struct fuse_handle h;
+	struct stat st;
+	int mount;
+
+	if (e->handles && fuse_handle_of(dirfd, name, &h, &mount) == 0 && mount == e->mount_id)
+		return back_node_find(e, h.bytes, h.len);
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? find_kept(e, &st) : NULL;
+}
 
 static int path_fd_of(int fd)
 {

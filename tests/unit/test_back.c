@@ -338,6 +338,45 @@ static void opens_say_what_was_opened(void **state)
 	assert_true(!rig.opened || rig.opened_attr.ctimensec == st.st_ctim.tv_nsec);
 }
 
+/* Our descriptors that show something without a name. */
+static unsigned count_nameless(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	const struct dirent *de;
+	unsigned n = 0;
+
+	assert_non_null(d);
+	while ((de = readdir(d))) {
+		char to[256] = "";
+
+		if (readlinkat(dirfd(d), de->d_name, to, sizeof(to) - 1) > 0 &&
+		    strstr(to, rig.dir) && strstr(to, " (deleted)"))
+			n++;
+	}
+	closedir(d);
+	return n;
+}
+
+/* What was removed has its space given back, though it was known here: at once where we removed it,
+ * soon where that was done behind our back. */
+static void removed_files_give_their_space_back(void **state)
+{
+	uint64_t node, fh, now = clock_now_ns();
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(rig_create(&rig, ROOT, i ? "a" : "b", O_RDWR, 0644, &node, &fh),
+				 0);
+		assert_int_equal(rig_release(&rig, node, fh), 0);
+	}
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "b"), 0);
+	assert_int_equal(count_nameless(), 0);
+	assert_int_equal(unlink(rig_path(&rig, "a")), 0);
+	assert_int_equal(count_nameless(), 1);
+	for (unsigned i = 0; i < 10; i++) /* seconds pass */
+		fuse_back_poll(rig.back, now += 2 * NSEC_PER_SEC);
+	assert_int_equal(count_nameless(), 0);
+}
+
 /* Whoever finds a file without a name at an open looks its name up again. */
 static void what_has_no_name_is_not_opened(void **state)
 {
@@ -721,6 +760,8 @@ int main(void)
 		BOTH(names_are_renamed_and_removed),
 		BOTH(unlinked_files_live_while_open),
 		BOTH(opens_say_what_was_opened),
+		ON("/tmp", removed_files_give_their_space_back),
+		ON("/dev/shm", removed_files_give_their_space_back),
 		BOTH(what_has_no_name_is_not_opened),
 		ON("/tmp", interrupted_requests_do_not_begin),
 		BOTH(symbolic_links_are_never_followed),
