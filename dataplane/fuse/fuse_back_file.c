@@ -86,7 +86,10 @@ static int file_check(struct back_req *q, struct back_node *n)
 
 	if (fd < 0)
 		return fd;
-	return fstatat(fd, "", &st, AT_EMPTY_PATH) < 0 ? -errno : back_file_is_there(q, &st);
+	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -errno;
+	/* Open: it is reached by that, as /proc/PID/fd shows it, and not by a name that was. */
+	return n->n_open > 0 ? 0 : back_file_is_there(q, &st);
 }
 
 void back_op_open(struct back_req *q)

@@ -2,10 +2,13 @@
 /*
  * The client end of the file system protocol: reads requests of the kernel from /dev/fuse of one
  * mount, sends them as rudp calls to the compute worker that serves the export, writes the answers
- * back. Owns the session and the requests in flight. Requests wait while the peer is away, up to
- * the mount's timeout, then fail with EIO. What a successor process needs (negotiated FUSE
- * parameters, the mount's identity) is kept in the state descriptor, and requests that a dead
- * worker left unanswered are asked for again (FUSE_NOTIFY_RESEND).
+ * back. Owns the session, the requests in flight, and what the kernel knows of the export: nodes
+ * and open files, by the handles that the server made for them. All that lies in the mount's state
+ * descriptor, so that a successor goes on with it; requests that a dead worker left unanswered are
+ * asked for again (FUSE_NOTIFY_RESEND). A server that has forgotten everything is told again what
+ * is open; what it cannot find again is ESTALE, never another file.
+ *
+ * Requests wait while the peer is away; on a soft mount up to its time, then they fail with EIO.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_FRONT_H
 #define PLENUM_DATAPLANE_FUSE_FRONT_H
@@ -15,8 +18,10 @@
 
 struct fuse_front;
 
-/* index: which of cfg->mounts. The fuse fd is made non-blocking. 0; negative errno. */
-int fuse_front_new(const struct launch_config *cfg, unsigned index, int state_fd, struct rudp *r,
+/* index: which of cfg->mounts; cfg stays. proc_fd: a procfs, by which processes that are being
+ * killed are told from others; -1: all that have a signal are taken for such. The fuse fd is made
+ * non-blocking. 0; negative errno. */
+int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret);
 struct fuse_front *fuse_front_free(struct fuse_front *f);
 int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
@@ -31,7 +36,9 @@ unsigned fuse_front_in_flight(const struct fuse_front *f);
 unsigned fuse_front_sent(const struct fuse_front *f);
 /* The peer serves the mount. */
 bool fuse_front_is_ready(const struct fuse_front *f);
-/* Requests that failed because the peer was away for too long. */
+/* For how long requests have been waiting for a peer that is away; 0: none, or it is there. */
+uint64_t fuse_front_waits_ns(const struct fuse_front *f, uint64_t now_ns);
+/* Requests that failed because the peer did not answer in a soft mount's time. */
 uint64_t fuse_front_timeouts(const struct fuse_front *f);
 
 /* rudp's callbacks for sessions whose rudp_session_user is a fuse_front. */

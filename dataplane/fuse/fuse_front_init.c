@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the mount negotiates with its kernel, once in its life, and what a successor must know of
- * it.
+ * What the mount negotiates with its kernel, once in its life, and what each new session with a
+ * server starts with.
  */
 #include "dataplane/fuse/fuse_front_internal.h"
 
 #include <string.h>
 
-/* What the state descriptor says must fit the mount it was made for, else it is another's. */
-int front_state_load(struct fuse_front *f, const struct launch_mount *m)
-{
-	struct front_state st;
-	ssize_t n = pread(f->state_fd, &st, sizeof(st), f->state_off);
-
-	if (n < 0)
-		return -errno;
-	if (n == (ssize_t)sizeof(st) && st.magic == FRONT_STATE_MAGIC && st.size == sizeof(st) &&
-	    memcmp(st.mount_id, m->id, sizeof(st.mount_id)) == 0 &&
-	    (st.flags & ~FUSE_PROTO_FLAGS) == 0) {
-		f->kept = st;
-		return 1;
-	}
-	f->kept = (struct front_state){.magic = FRONT_STATE_MAGIC, .size = sizeof(f->kept)};
-	memcpy(f->kept.mount_id, m->id, sizeof(f->kept.mount_id));
-	return front_state_store(f);
-}
-
-int front_state_store(const struct fuse_front *f)
-{
-	struct front_state st = f->kept;
-	ssize_t n = pwrite(f->state_fd, &st, sizeof(st), f->state_off);
-
-	if (n < 0)
-		return -errno;
-	return n == (ssize_t)sizeof(f->kept) ? 0 : -EIO;
-}
-
-int front_state_resend(struct fuse_front *f)
+int front_init_resend(struct fuse_front *f)
 {
 	struct fuse_out_header out = {
 		.len = sizeof(out),
@@ -52,10 +23,8 @@ static void init_write(struct fuse_front *f, uint64_t unique, const struct fuse_
 		struct fuse_out_header out;
 		struct fuse_init_out init;
 	} reply = {.out = {.len = sizeof(reply), .unique = unique}, .init = *init};
-	ssize_t n = write(f->fd, &reply, sizeof(reply));
 
-	if (n < 0 && errno == ENODEV)
-		f->gone = true;
+	(void)front_reply(f, &reply, sizeof(reply));
 }
 
 void front_init_answer(struct fuse_front *f, const void *req, size_t len)
@@ -63,6 +32,7 @@ void front_init_answer(struct fuse_front *f, const void *req, size_t len)
 	struct fuse_in_header h;
 	struct fuse_init_in in = {0};
 	struct fuse_init_out out = {.major = FUSE_PROTO_MAJOR, .minor = FUSE_PROTO_MINOR_MAX};
+	struct front_head *head = f->state.head;
 	uint64_t offered, flags;
 
 	memcpy(&h, req, sizeof(h));
@@ -80,18 +50,15 @@ void front_init_answer(struct fuse_front *f, const void *req, size_t len)
 	if (in.flags & FUSE_INIT_EXT)
 		offered |= (uint64_t)in.flags2 << 32;
 	flags = offered & FUSE_PROTO_FLAGS;
-	f->kept.minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
-	f->kept.flags = flags;
-	f->kept.max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
-	f->kept.negotiated = 1;
 	/* Stored before it is in force: a successor must never know less than the kernel. */
-	if (front_state_store(f) < 0) {
-		f->kept.negotiated = 0;
-		front_reply_error(f, h.unique, -EIO);
-		return;
-	}
-	out.minor = f->kept.minor;
-	out.max_readahead = f->kept.max_readahead;
+	head->minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
+	head->flags = flags;
+	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
+	front_publish(&head->negotiated, 1);
+	if (f->mount->locks_none) /* it asks us for each, and hears that there are none */
+		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
+	out.minor = head->minor;
+	out.max_readahead = head->max_readahead;
 	out.flags = (uint32_t)flags;
 	out.flags2 = (uint32_t)(flags >> 32);
 	out.max_background = FUSE_PROTO_MAX_BACKGROUND;
@@ -105,12 +72,36 @@ void front_init_answer(struct fuse_front *f, const void *req, size_t len)
 
 void front_init_compose(const struct fuse_front *f, struct front_init_msg *ret)
 {
+	const struct front_head *head = f->state.head;
+
 	*ret = (struct front_init_msg){
-		.in = {.len = sizeof(*ret), .opcode = FUSE_INIT, .unique = 0},
+		.in = {.len = offsetof(struct front_init_msg, tail), .opcode = FUSE_INIT},
 		.init = {.major = FUSE_PROTO_MAJOR,
-			 .minor = f->kept.minor,
-			 .max_readahead = f->kept.max_readahead,
-			 .flags = (uint32_t)f->kept.flags,
-			 .flags2 = (uint32_t)(f->kept.flags >> 32)},
+			 .minor = head->minor,
+			 .max_readahead = head->max_readahead,
+			 .flags = (uint32_t)head->flags,
+			 .flags2 = (uint32_t)(head->flags >> 32)},
 	};
+}
+
+int front_init_served(struct fuse_front *f, void *msg, size_t len)
+{
+	struct front_head *head = f->state.head;
+	struct front_handle root;
+	struct front_answer a;
+	int r = front_answer_read(msg, len, &a);
+
+	if (r < 0 || a.out.error != 0)
+		return r < 0 ? r : a.out.error;
+	/* No incarnation is 0: files that are being opened again have that. */
+	if (!a.has_server || a.server.incarnation == 0 || a.n_handles != 1 ||
+	    !front_answer_handle(&a, &root))
+		return -EPROTO;
+	front_node_root(&f->nodes, root.bytes, root.len);
+	if (head->served && head->verifier != a.server.verifier)
+		front_nodes_lose(&f->nodes);
+	front_publish(&head->verifier, a.server.verifier);
+	front_publish(&head->served, 1);
+	f->server = a.server;
+	return 0;
 }

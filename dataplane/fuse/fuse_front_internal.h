@@ -1,102 +1,166 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of fuse_front share: its state, its slots and the negotiation with the kernel.
+ * What the files of fuse_front share: its state, its slots and who does what to them.
  * Included by dataplane/fuse_front*.c and nobody else.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_FRONT_IMPL_H
 #define PLENUM_DATAPLANE_FUSE_FRONT_IMPL_H
 
 #include "dataplane/fuse/fuse_front.h"
+#include "dataplane/fuse/fuse_front_files.h"
 #include "dataplane/fuse/fuse_front_pool.h"
-#include "dataplane/fuse/fuse_proto.h"
+#include "dataplane/fuse/fuse_front_tail.h"
 
+#define FRONT_COOKIE_HELLO UINT64_MAX
+#define FRONT_COOKIE_BYE (UINT64_MAX - 1)
 #define FRONT_SLOTS FUSE_PROTO_CALLS_MAX
+/* Of those, for requests that the frontend makes itself: they must get through where the kernel's
+ * fill all others and wait for them. */
+#define FRONT_SLOTS_OWN 32
 #define FRONT_SMALL_BYTES 8192U /* a request or response up to this size lies in the slot */
-/* A slot waits for the peer without an application behind it (FORGET, RELEASE): at most so many. */
-#define FRONT_ORPHANS_MAX 128
 /* Large buffers that READs leave free, so that WRITEs and small requests get through. */
 #define FRONT_READ_RESERVE 12
+/* How long the server may take to end what a killed process waits for. */
+#define FRONT_KILLED_NS NSEC_PER_SEC
+/* How often those who were signalled are looked at: a signal that kills may follow one that does
+ * not, and FUSE tells of the first only. */
+#define FRONT_LOOK_NS (200 * NSEC_PER_MSEC)
 
 enum front_slot_state { FRONT_SLOT_FREE, FRONT_SLOT_PENDING, FRONT_SLOT_SENT };
 
+enum front_slot_kind {
+	FRONT_SLOT_KERNEL,    /* the kernel's request: it has a reply to come */
+	FRONT_SLOT_REOPEN,    /* ours, as are the rest: of file */
+	FRONT_SLOT_RELEASE,   /* of file */
+	FRONT_SLOT_INTERRUPT, /* of another slot */
+};
+
 struct front_slot {
-	struct front_slot *prev, *next; /* free stack (next only) or pending queue */
+	struct front_slot *prev, *next;	  /* free stack (next only) or pending queue */
+	struct front_slot *older, *newer; /* the kernel's in the order they came; until answered */
 	enum front_slot_state state;
+	enum front_slot_kind kind;
 	uint32_t opcode;
-	uint64_t unique; /* as the kernel gave it, its RESEND bit included: replies carry it */
-	uint8_t *req;	 /* small[0..] or from the pool */
-	uint32_t req_len;
-	uint32_t resp_max; /* the largest answer the kernel takes */
+	uint32_t pid;
+	uint64_t unique;   /* as the kernel gave it, its RESEND bit included: replies carry it */
+	uint8_t *req;	   /* small[0..] or from the pool; has room for a tail */
+	uint32_t req_len;  /* without the tail */
+	uint32_t resp_max; /* the largest answer that is believed */
 	uint8_t *resp;	   /* from the pool, when resp_max is above FRONT_SMALL_BYTES and sent */
 	uint8_t *small;	   /* FRONT_SMALL_BYTES for the request, as many for the response */
-	bool orphan;	   /* nobody waits for the answer */
-	bool resp_lent;	   /* resp or the small half is in rudp's hands */
-	uint16_t serial;   /* makes the cookie of a slot's next use another one */
+	struct front_refs refs;
+	struct front_node *nodes[FRONT_REFS_MAX]; /* of refs, pinned */
+	uint32_t file;				  /* REOPEN, RELEASE */
+	uint32_t n_changes;			  /* FSYNC: the node's when it was sent */
+	uint64_t born_ns;
+	uint64_t killed_ns; /* when its process was seen to be dying; 0: was not */
+	bool interrupted;   /* its process had a signal */
+	bool answered;	    /* the kernel has its reply already; the server's is still to come */
+	uint16_t serial;    /* makes the cookie of a slot's next use another one */
 };
 
 enum front_link {
-	FRONT_AWAY,  /* no session, or it has ended */
-	FRONT_HELLO, /* session is up, INIT sent */
+	FRONT_AWAY,   /* no session, or it has ended */
+	FRONT_HELLO,  /* session is up, INIT sent */
+	FRONT_REOPEN, /* the server is being told which files are open */
 	FRONT_READY,
-};
-
-/* In the state descriptor, one per mount, at index * sizeof. */
-#define FRONT_STATE_MAGIC 0x50465354U
-struct front_state {
-	uint32_t magic, size;
-	uint8_t mount_id[16];
-	uint32_t negotiated; /* the kernel's INIT has been answered with what follows */
-	uint32_t minor;
-	uint64_t flags;
-	uint32_t max_readahead;
-	uint32_t pad;
 };
 
 struct front_init_msg {
 	struct fuse_in_header in;
 	struct fuse_init_in init;
+	struct fuse_proto_req_tail tail;
+};
+
+struct front_bye_msg {
+	struct fuse_in_header in;
+	struct fuse_proto_req_tail tail;
 };
 
 struct fuse_front {
 	int fd;
-	int state_fd;
-	off_t state_off;
+	int proc_fd;
+	const struct launch_mount *mount;
+	const char *host;
 	struct rudp *rudp;
 	struct rudp_session *session;
 	struct launch_stats *stats;
-	uint64_t timeout_ns;	 /* 0: hard */
-	struct front_state kept; /* what the state descriptor holds */
+	uint64_t soft_ns; /* 0: hard */
+	struct front_state state;
+	struct front_nodes nodes;
+	struct front_files files;
 	enum front_link link;
 	bool gone; /* unmounted */
 	bool bye_sent, bye_done;
 	bool flush_wanted; /* pending slots may be sendable */
-	uint64_t away_since_ns, retry_ns, busy_ns;
+	uint64_t away_since_ns, retry_ns, busy_ns, look_ns;
 	uint64_t timeouts, bad_requests, bad_responses;
+	struct fuse_proto_server server; /* whom the session is with */
+	uint32_t reopen_next;		 /* files below have been asked for */
+	unsigned n_reopening;
+	bool reopen_again; /* one could not be opened for now */
 	struct front_init_msg hello;
-	struct fuse_in_header bye;
-	uint8_t hello_resp[512];
+	struct front_bye_msg bye;
+	uint8_t hello_resp[FUSE_PROTO_RESP_SMALL];
 	uint8_t *read_buf; /* where the next request is read */
-	unsigned n_used, n_pending, n_orphans, n_sent;
-	struct front_slot *free;
+	unsigned n_used, n_pending, n_sent, n_interrupted;
+	struct front_slot *free, *free_own;
 	struct front_slot pending; /* list head */
+	struct front_slot oldest;  /* list head of older and newer */
 	struct front_pool pool;
 	uint8_t *small_area;
 	struct front_slot slots[FRONT_SLOTS];
 };
 
-/* fuse_front_init.c: the kernel's INIT and the state descriptor. */
+/* fuse_front.c */
 
-/* Answers an INIT request of len bytes: parameters into f->kept and the state descriptor, the
- * answer to the kernel. */
+/* One write is one answer. False: the kernel did not want it (any more). */
+bool front_reply(struct fuse_front *f, const void *msg, size_t len);
+/* A reply without data. */
+void front_reply_error(struct fuse_front *f, uint64_t unique, int error);
+/* Answers the kernel, if it still waits, and lets the slot go. */
+void front_slot_fail(struct fuse_front *f, struct front_slot *s, int error);
+
+/* fuse_front_init.c: the kernel's INIT, and the one that a session starts with. */
+
+/* Answers an INIT request of len bytes: parameters into the state, the answer to the kernel. */
 void front_init_answer(struct fuse_front *f, const void *req, size_t len);
-/* The INIT that opens a session with the server, from f->kept. */
 void front_init_compose(const struct fuse_front *f, struct front_init_msg *ret);
-/* Reads the state of a predecessor. 1: there was one (requests may be unanswered); 0: none;
- * negative errno. */
-int front_state_load(struct fuse_front *f, const struct launch_mount *m);
-int front_state_store(const struct fuse_front *f);
 /* Has the kernel hand out again what a dead predecessor left unanswered. */
-int front_state_resend(struct fuse_front *f);
+int front_init_resend(struct fuse_front *f);
+/* What the server says of itself: root, marks of what is lost. 0; -EPROTO. */
+int front_init_served(struct fuse_front *f, void *msg, size_t len);
+
+/* fuse_front_request.c: what becomes of a request on its way to the server. */
+
+/* Reads the slot's request and pins what it names. 0; else what the kernel is told. */
+int front_request_bind(struct fuse_front *f, struct front_slot *s);
+/* Writes the server's file handles and the tail. 0 and the message's length; else what the kernel
+ * is told. */
+int front_request_seal(struct fuse_front *f, struct front_slot *s, size_t *ret_len);
+/* Requests that end here. */
+void front_request_forget(struct fuse_front *f, const void *req, size_t len);
+void front_request_release(struct fuse_front *f, const void *req, size_t len);
+
+/* fuse_front_answer.c: what becomes of an answer on its way to the kernel. */
+
+void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len);
+
+/* fuse_front_own.c: requests that the frontend makes itself. */
+
+/* Sends INIT, reopens what is open, makes the link ready; tells of closed files. */
+void front_own_flush(struct fuse_front *f, uint64_t now_ns);
+void front_own_hello_answer(struct fuse_front *f, int status, void *msg, size_t len,
+			    uint64_t now_ns);
+/* The answer to one of them; msg NULL: the session ended under it. */
+void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len);
+void front_own_interrupt(struct fuse_front *f, const struct front_slot *of);
+
+/* fuse_front_patience.c: who waits no longer. */
+
+void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
+/* Returns when it wants to be called again. */
+uint64_t front_patience_tick(struct fuse_front *f, uint64_t now_ns);
 
 /* fuse_front_slot.c */
 
@@ -104,18 +168,19 @@ int front_slots_init(struct fuse_front *f);
 void front_slots_done(struct fuse_front *f);
 /* Takes the request of len bytes in f->read_buf into a slot: copied when small, else the buffer
  * changes hands. NULL: no slot or no buffer. */
-struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len);
+struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t now_ns);
+/* A slot for a request of our own, with a header of that opcode and a number of its own in place
+ * and room for an argument of arg_len bytes. NULL: none. */
+struct front_slot *front_slot_own(struct fuse_front *f, enum front_slot_kind kind, uint32_t opcode,
+				  const void *arg, size_t arg_len);
 void front_slot_free(struct fuse_front *f, struct front_slot *s);
 void front_slot_queue(struct fuse_front *f, struct front_slot *s);
 void front_slot_unqueue(struct fuse_front *f, struct front_slot *s);
+/* The kernel has its reply, or nobody waits for one. */
+void front_slot_answered(struct fuse_front *f, struct front_slot *s);
 struct front_slot *front_slot_find(struct fuse_front *f, uint64_t unique);
 /* The cookie of the slot's present call, and back; NULL: not a call in flight. */
 uint64_t front_slot_cookie(const struct fuse_front *f, const struct front_slot *s);
 struct front_slot *front_slot_from_cookie(struct fuse_front *f, uint64_t cookie);
-/* How many bytes the kernel takes as answer to this request, header included. */
-uint32_t front_slot_resp_max(const void *req, uint32_t len);
-bool front_opcode_has_reply(uint32_t opcode);
-/* A reply without data. */
-void front_reply_error(struct fuse_front *f, uint64_t unique, int error);
 
 #endif

@@ -7,6 +7,18 @@
 
 #define SMALL_AREA_BYTES ((size_t)FRONT_SLOTS * 2 * FRONT_SMALL_BYTES)
 
+/* Numbers of our own requests: the kernel's would take ages to get there. */
+#define SLOT_UNIQUE_OWN (1ULL << 62)
+
+static void slot_push(struct fuse_front *f, struct front_slot *s)
+{
+	struct front_slot **stack =
+		s - f->slots < FRONT_SLOTS - FRONT_SLOTS_OWN ? &f->free : &f->free_own;
+
+	s->next = *stack;
+	*stack = s;
+}
+
 int front_slots_init(struct fuse_front *f)
 {
 	void *area = mmap(NULL, SMALL_AREA_BYTES, PROT_READ | PROT_WRITE,
@@ -22,12 +34,12 @@ int front_slots_init(struct fuse_front *f)
 		return r;
 	f->read_buf = front_pool_get(&f->pool, 0);
 	f->pending.next = f->pending.prev = &f->pending;
+	f->oldest.newer = f->oldest.older = &f->oldest;
 	for (unsigned i = FRONT_SLOTS; i-- > 0;) {
 		struct front_slot *s = &f->slots[i];
 
 		s->small = f->small_area + (size_t)i * 2 * FRONT_SMALL_BYTES;
-		s->next = f->free;
-		f->free = s;
+		slot_push(f, s);
 	}
 	return 0;
 }
@@ -40,26 +52,29 @@ void front_slots_done(struct fuse_front *f)
 	f->small_area = NULL;
 }
 
-struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len)
+/* As it was made, but for what the next use must not share with this one. */
+static void slot_reset(struct front_slot *s)
+{
+	*s = (struct front_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};
+}
+
+struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t now_ns)
 {
 	struct front_slot *s = f->free;
 	void *next_buf = NULL;
 
 	if (!s)
 		return NULL;
-	if (len > FRONT_SMALL_BYTES) {
+	if (len > FRONT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX) {
 		next_buf = front_pool_get(&f->pool, 0);
 		if (!next_buf)
 			return NULL;
 	}
 	f->free = s->next;
 	f->n_used++;
-	s->prev = s->next = NULL;
+	slot_reset(s);
 	s->req_len = len;
-	s->resp = NULL;
-	s->resp_lent = false;
-	s->orphan = false;
-	s->serial++;
+	s->born_ns = now_ns;
 	if (next_buf) {
 		s->req = f->read_buf;
 		f->read_buf = next_buf;
@@ -67,25 +82,68 @@ struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len)
 		s->req = s->small;
 		memcpy(s->req, f->read_buf, len);
 	}
+	s->newer = &f->oldest;
+	s->older = f->oldest.older;
+	s->older->newer = s;
+	f->oldest.older = s;
 	return s;
+}
+
+struct front_slot *front_slot_own(struct fuse_front *f, enum front_slot_kind kind, uint32_t opcode,
+				  const void *arg, size_t arg_len)
+{
+	struct front_slot *s = f->free_own;
+	struct fuse_in_header in = {.len = (uint32_t)(sizeof(in) + arg_len), .opcode = opcode};
+
+	if (!s)
+		return NULL;
+	f->free_own = s->next;
+	f->n_used++;
+	slot_reset(s);
+	/* Counted before it is used: a successor gives out other numbers. */
+	front_publish(&f->state.head->own_requests, f->state.head->own_requests + 1);
+	in.unique = SLOT_UNIQUE_OWN | f->state.head->own_requests << 1;
+	s->kind = kind;
+	s->opcode = opcode;
+	s->unique = in.unique;
+	s->req = s->small;
+	s->req_len = in.len;
+	s->answered = true; /* nobody waits */
+	memcpy(s->req, &in, sizeof(in));
+	memcpy(s->req + sizeof(in), arg, arg_len);
+	s->resp_max = fuse_proto_resp_max(opcode, 0);
+	return s;
+}
+
+void front_slot_answered(struct fuse_front *f, struct front_slot *s)
+{
+	if (s->answered)
+		return;
+	s->answered = true;
+	s->older->newer = s->newer;
+	s->newer->older = s->older;
+	s->older = s->newer = NULL;
+	if (s->interrupted)
+		f->n_interrupted--;
 }
 
 void front_slot_free(struct fuse_front *f, struct front_slot *s)
 {
+	front_slot_answered(f, s);
 	if (s->state == FRONT_SLOT_PENDING)
 		front_slot_unqueue(f, s);
 	else if (s->state == FRONT_SLOT_SENT)
 		f->n_sent--;
 	if (s->req != s->small)
-		front_pool_put(&f->pool, s->req, s->req_len);
+		front_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);
 	if (s->resp)
 		front_pool_put(&f->pool, s->resp, 0);
-	if (s->orphan)
-		f->n_orphans--;
+	for (unsigned i = 0; i < ARRAY_SIZE(s->nodes); i++)
+		if (s->nodes[i])
+			front_node_unpin(&f->nodes, s->nodes[i]);
 	s->req = s->resp = NULL;
 	s->state = FRONT_SLOT_FREE;
-	s->next = f->free;
-	f->free = s;
+	slot_push(f, s);
 	f->n_used--;
 	f->flush_wanted = true;
 }
@@ -117,7 +175,7 @@ struct front_slot *front_slot_find(struct fuse_front *f, uint64_t unique)
 	uint64_t mask = ~FUSE_PROTO_UNIQUE_RESEND;
 
 	for (unsigned i = 0; i < FRONT_SLOTS; i++)
-		if (f->slots[i].state != FRONT_SLOT_FREE &&
+		if (f->slots[i].state != FRONT_SLOT_FREE && !f->slots[i].answered &&
 		    (f->slots[i].unique & mask) == (unique & mask))
 			return &f->slots[i];
 	return NULL;
@@ -136,50 +194,4 @@ struct front_slot *front_slot_from_cookie(struct fuse_front *f, uint64_t cookie)
 	    front_slot_cookie(f, &f->slots[i]) != cookie)
 		return NULL;
 	return &f->slots[i];
-}
-
-/* Copies the struct behind the header, if the request is long enough for it. */
-static bool slot_arg(const void *req, uint32_t len, void *ret, size_t size)
-{
-	if (len < sizeof(struct fuse_in_header) + size)
-		return false;
-	memcpy(ret, (const uint8_t *)req + sizeof(struct fuse_in_header), size);
-	return true;
-}
-
-uint32_t front_slot_resp_max(const void *req, uint32_t len)
-{
-	struct fuse_in_header h;
-	struct fuse_read_in read;
-	struct fuse_getxattr_in xattr;
-	struct fuse_ioctl_in ioctl;
-	uint32_t data = FRONT_SMALL_BYTES - sizeof(struct fuse_out_header);
-
-	memcpy(&h, req, sizeof(h));
-	switch (h.opcode) {
-	case FUSE_READ:
-	case FUSE_READDIR:
-	case FUSE_READDIRPLUS:
-		if (slot_arg(req, len, &read, sizeof(read)))
-			data = MAX_OF(data, read.size);
-		break;
-	case FUSE_GETXATTR:
-	case FUSE_LISTXATTR:
-		if (slot_arg(req, len, &xattr, sizeof(xattr)))
-			data = MAX_OF(data, xattr.size);
-		break;
-	case FUSE_IOCTL:
-		if (slot_arg(req, len, &ioctl, sizeof(ioctl)))
-			data = MAX_OF(data, ioctl.out_size);
-		break;
-	default:
-		break;
-	}
-	data = MIN_OF(data, (uint32_t)(RUDP_MSG_BYTES_MAX - sizeof(struct fuse_out_header)));
-	return data + (uint32_t)sizeof(struct fuse_out_header);
-}
-
-bool front_opcode_has_reply(uint32_t opcode)
-{
-	return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET && opcode != FUSE_INTERRUPT;
 }

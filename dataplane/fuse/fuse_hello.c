@@ -4,11 +4,11 @@
  * it and neither includes the other.
  */
 #include "dataplane/fuse/fuse_hello.h"
+#include "dataplane/fuse/fuse_proto.h"
 #include <endian.h>
 #include <string.h>
 
 #define HELLO_MAGIC 0x46534831U
-#define HELLO_VERSION 2
 
 struct hello_bytes {
 	uint32_t magic, version; /* little endian */
@@ -27,7 +27,7 @@ static void name_put(char *to, const char *from)
 void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
 {
 	struct hello_bytes b = {.magic = htole32(HELLO_MAGIC),
-				.version = htole32(HELLO_VERSION),
+				.version = htole32(FUSE_PROTO_VERSION),
 				.read_only = h->read_only};
 
 	memcpy(b.mount_id, h->mount_id, sizeof(b.mount_id));
@@ -44,7 +44,7 @@ int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
 	if (len < sizeof(b))
 		return -EPROTO;
 	memcpy(&b, p, sizeof(b));
-	if (le32toh(b.magic) != HELLO_MAGIC || le32toh(b.version) != HELLO_VERSION)
+	if (le32toh(b.magic) != HELLO_MAGIC || le32toh(b.version) != FUSE_PROTO_VERSION)
 		return -EPROTO;
 	for (unsigned i = 0; i < ARRAY_SIZE(b.names); i++)
 		if (!memchr(b.names[i], '\0', sizeof(b.names[i])))

@@ -86,6 +86,11 @@ static const int calls_all[] = {
 #endif
 };
 
+/* A frontend's: in its empty root the procfs that it holds is all there is to open. */
+static const int calls_descriptors[] = {
+	SYS_openat,
+};
+
 /* A compute worker serves files with these; what it can reach, the mounts and its privileges say.
  */
 static const int calls_files[] = {
@@ -219,6 +224,8 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, char *why)
 	rules_add(&c, &to_self, 1);
 	if (kind == SANDBOX_FILES)
 		calls_add(&c, calls_files, ARRAY_SIZE(calls_files));
+	else
+		calls_add(&c, calls_descriptors, ARRAY_SIZE(calls_descriptors));
 	if (dpdk) {
 		calls_add(&c, calls_dpdk, ARRAY_SIZE(calls_dpdk));
 		rules_add(&c, rules_dpdk, ARRAY_SIZE(rules_dpdk));

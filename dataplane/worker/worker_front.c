@@ -12,6 +12,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+/* On a hard mount nothing fails, however long it takes: this is when one is told. */
+#define ABSENCE_NS (30 * NSEC_PER_SEC)
+
 struct front_mount {
 	struct fuse_front *front; /* NULL: not served (yet) */
 	bool unmounted;
@@ -94,7 +97,7 @@ static int front_build(struct worker *w, char *why)
 
 	w->end = end;
 	for (unsigned i = 0; end && i < w->cfg->n_mounts; i++) {
-		int e = fuse_front_new(w->cfg, i, LAUNCH_FD_STATE, w->rudp, w->stats, w->now_ns,
+		int e = fuse_front_new(w->cfg, i, w->sandbox.proc_fd, w->rudp, w->stats, w->now_ns,
 				       &end->mounts[i].front);
 
 		if (e < 0) {
@@ -160,27 +163,34 @@ static void refusal_forget(struct worker *w, struct front_mount *m)
 	worker_reason_publish(w);
 }
 
-/* However many requests fail for it, an absence is reported once. */
+/* However many requests wait or fail for it, a peer's silence is reported once. */
 static void report_absence(struct worker *w, unsigned i)
 {
 	const struct launch_mount *cfg = &w->cfg->mounts[i];
 	struct front_mount *m = &end_of(w)->mounts[i];
+	bool ready = fuse_front_is_ready(m->front);
 	uint64_t n = fuse_front_timeouts(m->front);
 	char text[LAUNCH_REASON_MAX * 2];
 
-	if (fuse_front_is_ready(m->front)) {
+	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		refusal_forget(w, m);
+		return;
 	}
-	if (n == m->timeouts_seen)
+	if (m->absence_reported ||
+	    (n == m->timeouts_seen && fuse_front_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
+	if (n != m->timeouts_seen)
+		snprintf(text, sizeof(text),
+			 "%.100s: %.60s has not answered for %u s; requests fail (EIO) until it "
+			 "does",
+			 cfg->path, cfg->peer, cfg->soft_s);
+	else
+		snprintf(text, sizeof(text),
+			 "%.100s: %.60s has been away for %u s; requests wait until it is back",
+			 cfg->path, cfg->peer, (unsigned)(ABSENCE_NS / NSEC_PER_SEC));
 	m->timeouts_seen = n;
-	if (m->absence_reported)
-		return;
 	m->absence_reported = true;
-	snprintf(text, sizeof(text),
-		 "%.100s: %.60s has been away for %u s; requests fail (EIO) until it is back",
-		 cfg->path, cfg->peer, cfg->soft_s);
 	log_warning("%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }

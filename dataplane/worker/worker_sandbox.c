@@ -68,12 +68,29 @@ static int bounding_drop(void)
 	return 0;
 }
 
+/*
+ * A frontend asks whether a process that waits for it is being killed. What any user may read of
+ * processes lies in it, nothing else, and no way leads out of it.
+ */
+static int proc_new(void)
+{
+	autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "subset", "pid", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	fd = fsmount(fs, FSMOUNT_CLOEXEC,
+		     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return fd < 0 ? -1 : fd;
+}
+
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int key_fd, char *why)
 {
 	int e;
 
-	*s = (struct sandbox){.kind = kind, .keeper.sock = -1};
+	*s = (struct sandbox){.kind = kind, .proc_fd = -1, .keeper.sock = -1};
 	memset(s->trees, 0xff, sizeof(s->trees));
 	if (geteuid() != 0)
 		return sandbox_fail(-EPERM, why, "it is not started by root");
@@ -87,8 +104,10 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	e = bounding_drop();
 	if (e < 0)
 		return sandbox_fail(e, why, "privileges of programs");
-	if (kind != SANDBOX_FILES)
+	if (kind != SANDBOX_FILES) {
+		s->proc_fd = proc_new();
 		return 0;
+	}
 	return fuse_keeper_start(&s->keeper, key_fd, why);
 }
 
@@ -268,4 +287,6 @@ void sandbox_done(struct sandbox *s)
 		cleanup_close(&s->trees[i]);
 	memset(s->trees, 0xff, sizeof(s->trees));
 	fuse_keeper_done(&s->keeper);
+	cleanup_close(&s->proc_fd);
+	s->proc_fd = -1;
 }

@@ -23,7 +23,8 @@
 #include <sys/types.h>
 
 enum sandbox_kind {
-	SANDBOX_DESCRIPTORS, /* all that the role needs it has open: no privilege, no file */
+	SANDBOX_DESCRIPTORS, /* all that the role needs it has open: no privilege, no file but those
+			      * of procfs that tell anybody of a process */
 	SANDBOX_FILES,	     /* serves files of other users, from the exports */
 };
 
@@ -33,6 +34,8 @@ struct sandbox {
 	gid_t gid;
 	int trees[LAUNCH_EXPORTS_MAX]; /* detached mounts of the exports; -1: none, or attached */
 	struct fuse_keeper keeper;     /* SANDBOX_FILES only */
+	int proc_fd;		       /* SANDBOX_DESCRIPTORS: a procfs of processes and no more,
+					* attached nowhere; -1: the kernel gives none */
 	uint32_t handles;	       /* bit per export: its file system gives handles */
 };
 

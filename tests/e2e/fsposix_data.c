@@ -100,10 +100,14 @@ void check_truncate(void)
 void check_open_unlinked(void)
 {
 	struct stat st;
-	char buf[8] = "";
-	int fd = make_file("f", "alive");
+	char buf[8] = "", path[32];
+	int fd = make_file("f", "alive"), again;
 
 	CHECK(unlink("f") == 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(again >= 0);
+	close(again);
 	CHECK(pread(fd, buf, 8, 0) == 5 && strcmp(buf, "alive") == 0);
 	CHECK(pwrite(fd, "ALIVE!", 6, 0) == 6);
 	CHECK(fstat(fd, &st) == 0 && st.st_nlink == 0 && st.st_size == 6);

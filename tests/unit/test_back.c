@@ -381,17 +381,25 @@ static void removed_files_give_their_space_back(void **state)
 static void what_has_no_name_is_not_opened(void **state)
 {
 	uint64_t node, dir, fh, x;
+	autoclose int fd = -1;
 
 	put("f", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
-	assert_int_equal(rig_open(&rig, node, O_RDONLY, &x), 0); /* or its inode would be gone */
+	fd = open(rig_path(&rig, "f"), O_RDONLY | O_CLOEXEC); /* or its inode would be gone */
+	assert_true(fd >= 0);
 	assert_int_equal(rig_open(&rig, dir, O_RDONLY | O_DIRECTORY, &x), 0);
 	assert_int_equal(unlink(rig_path(&rig, "f")), 0);
 	assert_int_equal(rmdir(rig_path(&rig, "d")), 0);
 	assert_int_equal(rig_open(&rig, node, O_RDWR | O_TRUNC, &fh), -ESTALE);
 	assert_int_equal(rig_open(&rig, dir, O_RDONLY | O_DIRECTORY, &fh), -ESTALE);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &x), -ENOENT);
+	/* By way of what is open it is: as /proc/PID/fd has it. */
+	put("g", "x");
+	assert_int_equal(rig_lookup(&rig, ROOT, "g", &node), 0);
+	assert_int_equal(rig_open(&rig, node, O_RDONLY, &x), 0);
+	assert_int_equal(unlink(rig_path(&rig, "g")), 0);
+	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), 0);
 }
 
 /* A request that waits for a buffer is not begun any more; one at work goes on. */

@@ -1,253 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end of the file system protocol against a kernel and a transport that the test plays:
- * a sequenced socket stands for /dev/fuse (requests and answers are read and written whole), the
- * functions below stand for rudp.
+ * The client end of the file system protocol as a pipe: what it negotiates, how requests wait, go,
+ * come back and end. What it knows of nodes and files has a test of its own.
  */
-#include "dataplane/fuse/fuse_front_internal.h"
+#include "tests/lib/front_rig.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-
-#include <cmocka.h>
-
-#define CALLS_MAX 160
-
-/* ---- the transport ---- */
-
-struct rudp_session {
-	void *user;
-	bool up, closed;
-};
-
-static struct fake_call {
-	uint64_t cookie;
-	const uint8_t *msg;
-	size_t len;
-} calls[CALLS_MAX];
-static unsigned n_calls, calls_limit;
-static struct rudp_session session;
-
-int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
-		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
-		 struct rudp_session **ret)
-{
-	assert_true(hello_len <= RUDP_HELLO_BYTES_MAX);
-	session = (struct rudp_session){.user = session_user};
-	*ret = &session;
-	return 0;
-}
-
-void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
-{
-	s->closed = true;
-}
-
-void *rudp_session_user(const struct rudp_session *s)
-{
-	return s->user;
-}
-
-bool rudp_session_is_up(const struct rudp_session *s)
-{
-	return s->up;
-}
-
-int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t cookie)
-{
-	if (n_calls >= calls_limit)
-		return -ENOBUFS;
-	calls[n_calls++] = (struct fake_call){.cookie = cookie, .msg = msg, .len = len};
-	return 0;
-}
-
-/* ---- the kernel ---- */
-
-#define NOW0 (100 * NSEC_PER_SEC)
-
-struct rig {
-	int kernel, dev, state;
-	struct launch_config *cfg;
-	struct launch_stats stats;
-	struct fuse_front *f;
-};
-
-static struct fake_call call_take(unsigned i)
-{
-	struct fake_call c;
-
-	assert_true(i < n_calls);
-	c = calls[i];
-	memmove(&calls[i], &calls[i + 1], (n_calls - i - 1) * sizeof(calls[0]));
-	n_calls--;
-	return c;
-}
-
-static struct fuse_in_header call_header(unsigned i)
-{
-	struct fuse_in_header h;
-
-	assert_true(i < n_calls && calls[i].len >= sizeof(h));
-	memcpy(&h, calls[i].msg, sizeof(h));
-	assert_int_equal(h.len, calls[i].len);
-	return h;
-}
-
-static void kernel_send(struct rig *g, uint32_t opcode, uint64_t unique, const void *arg,
-			size_t arg_len)
-{
-	static uint8_t msg[256 << 10];
-	struct fuse_in_header h = {.len = (uint32_t)(sizeof(h) + arg_len),
-				   .opcode = opcode,
-				   .unique = unique,
-				   .nodeid = 1};
-
-	assert_true(h.len <= sizeof(msg));
-	memcpy(msg, &h, sizeof(h));
-	if (arg_len)
-		memcpy(msg + sizeof(h), arg, arg_len);
-	assert_int_equal(write(g->kernel, msg, h.len), h.len);
-}
-
-/* The next answer; its length, 0 where there is none. */
-static size_t kernel_receive(struct rig *g, struct fuse_out_header *ret, void *data, size_t size)
-{
-	static uint8_t msg[256 << 10];
-	ssize_t n = recv(g->kernel, msg, sizeof(msg), MSG_DONTWAIT);
-
-	if (n < 0)
-		return 0;
-	assert_true((size_t)n >= sizeof(*ret));
-	memcpy(ret, msg, sizeof(*ret));
-	assert_int_equal(ret->len, n);
-	if (data)
-		memcpy(data, msg + sizeof(*ret), MIN_OF(size, (size_t)n - sizeof(*ret)));
-	return (size_t)n;
-}
-
-static void expect_reply(struct rig *g, uint64_t unique, int error)
-{
-	struct fuse_out_header out = {0};
-
-	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
-	assert_true(out.unique == unique);
-	assert_int_equal(out.error, error);
-}
-
-static void expect_silence(struct rig *g)
-{
-	struct fuse_out_header out;
-
-	assert_int_equal(kernel_receive(g, &out, NULL, 0), 0);
-}
-
-static void kernel_init(struct rig *g, uint32_t minor, uint64_t flags)
-{
-	struct fuse_init_in in = {.major = 7,
-				  .minor = minor,
-				  .max_readahead = 128 << 10,
-				  .flags = (uint32_t)flags | FUSE_INIT_EXT,
-				  .flags2 = (uint32_t)(flags >> 32)};
-
-	kernel_send(g, FUSE_INIT, 2, &in, sizeof(in));
-}
-
-static void front_start(struct rig *g)
-{
-	n_calls = 0;
-	calls_limit = CALLS_MAX;
-	assert_int_equal(fuse_front_new(g->cfg, 0, g->state, NULL, &g->stats, NOW0, &g->f), 0);
-}
-
-static int rig_setup(void **state)
-{
-	struct rig *g = calloc(1, sizeof(*g));
-	int sv[2], bytes = 1 << 20;
-
-	assert_non_null(g);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
-	setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	setsockopt(sv[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	g->kernel = sv[0];
-	g->dev = sv[1];
-	g->state = memfd_create("state", MFD_CLOEXEC);
-	g->cfg = calloc(1, sizeof(*g->cfg));
-	assert_non_null(g->cfg);
-	g->cfg->n_mounts = 1;
-	g->cfg->mounts[0].fuse_fd = g->dev;
-	g->cfg->mounts[0].soft_s = 30;
-	memset(g->cfg->mounts[0].id, 7, 16);
-	front_start(g);
-	*state = g;
-	return 0;
-}
-
-static int rig_teardown(void **state)
-{
-	struct rig *g = *state;
-
-	fuse_front_free(g->f);
-	close(g->kernel);
-	close(g->dev);
-	close(g->state);
-	free(g->cfg);
-	free(g);
-	return 0;
-}
-
-static void respond(struct rig *g, unsigned call, int error, const void *data, size_t len)
-{
-	struct fake_call c = call_take(call);
-	struct fuse_out_header out = {.len = (uint32_t)(sizeof(out) + len), .error = error};
-	uint8_t *buf = fuse_front_buf_get(g->f, c.cookie, sizeof(out) + len);
-
-	assert_non_null(buf);
-	memcpy(buf, &out, sizeof(out));
-	if (len)
-		memcpy(buf + sizeof(out), data, len);
-	fuse_front_response(g->f, c.cookie, 0, buf, sizeof(out) + len, NOW0);
-}
-
-static void respond_empty(struct rig *g, unsigned call)
-{
-	struct fake_call c = call_take(call);
-
-	fuse_front_response(g->f, c.cookie, 0, NULL, 0, NOW0);
-}
-
-static void reset_all(struct rig *g, uint64_t now_ns)
-{
-	while (n_calls > 0) {
-		struct fake_call c = call_take(0);
-
-		fuse_front_response(g->f, c.cookie, -ECONNRESET, NULL, 0, now_ns);
-	}
-}
-
-/* Mounted, connected, INIT exchanged with both sides. */
-static void bring_up(struct rig *g)
-{
-	struct fuse_out_header out;
-	struct fuse_in_header h;
-
-	kernel_init(g, 44, ~0ULL);
-	assert_int_equal(fuse_front_pull(g->f, NOW0), 1);
-	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
-	session.up = true;
-	fuse_front_event(g->f, RUDP_SESSION_UP, 0, NOW0);
-	fuse_front_tick(g->f, NOW0);
-	assert_int_equal(n_calls, 1);
-	h = call_header(0);
-	assert_int_equal(h.opcode, FUSE_INIT);
-	respond(g, 0, 0, "", 0);
-	assert_true(fuse_front_is_ready(g->f));
-}
-
-/* ---- the tests ---- */
+#include <stdio.h>
 
 static void test_init_negotiates(void **state)
 {
@@ -311,7 +69,7 @@ static void test_requests_wait_for_hello(void **state)
 	struct fuse_out_header out;
 
 	kernel_init(g, 38, FUSE_PROTO_FLAGS);
-	kernel_send(g, FUSE_GETATTR, 4, "0123456789abcdef", 16);
+	kernel_send(g, FUSE_STATFS, 4, "0123456789abcdef", 16);
 	fuse_front_pull(g->f, NOW0);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
 	assert_int_equal(n_calls, 0);
@@ -319,11 +77,9 @@ static void test_requests_wait_for_hello(void **state)
 	fuse_front_tick(g->f, NOW0);
 	fuse_front_tick(g->f, NOW0);
 	assert_int_equal(n_calls, 1);
-	assert_int_equal(call_header(0).opcode, FUSE_INIT);
-	respond(g, 0, 0, "", 0);
-	fuse_front_tick(g->f, NOW0);
+	respond_init(g);
 	assert_int_equal(n_calls, 1);
-	assert_int_equal(call_header(0).opcode, FUSE_GETATTR);
+	assert_int_equal(call_header(0).opcode, FUSE_STATFS);
 	assert_memory_equal(calls[0].msg + sizeof(struct fuse_in_header), "0123456789abcdef", 16);
 	respond(g, 0, 0, "attributes", 10);
 	expect_reply(g, 4, 0);
@@ -347,36 +103,21 @@ static void test_hello_refused_is_tried_later(void **state)
 	assert_int_equal(n_calls, 1);
 }
 
-static void test_forget_has_no_reply(void **state)
-{
-	struct rig *g = *state;
-
-	bring_up(g);
-	kernel_send(g, FUSE_FORGET, 10, "12345678", 8);
-	fuse_front_pull(g->f, NOW0);
-	assert_int_equal(call_header(0).opcode, FUSE_FORGET);
-	respond_empty(g, 0);
-	expect_silence(g);
-	assert_int_equal(fuse_front_in_flight(g->f), 0);
-}
-
 static void test_reset_sends_again_marked(void **state)
 {
 	struct rig *g = *state;
 
 	bring_up(g);
-	kernel_send(g, FUSE_MKDIR, 20, "12345678dir", 12);
+	kernel_send(g, FUSE_STATFS, 20, "", 0);
 	fuse_front_pull(g->f, NOW0);
 	assert_true(call_header(0).unique == 20);
 	reset_all(g, NOW0);
 	assert_false(fuse_front_is_ready(g->f));
 	fuse_front_event(g->f, RUDP_SESSION_RESTARTED, 0, NOW0);
 	fuse_front_tick(g->f, NOW0);
-	assert_int_equal(call_header(0).opcode, FUSE_INIT);
-	respond(g, 0, 0, "", 0);
-	fuse_front_tick(g->f, NOW0);
+	respond_init(g);
 	assert_true(call_header(0).unique == (20 | FUSE_PROTO_UNIQUE_RESEND));
-	respond(g, 0, 0, "entry", 5);
+	respond(g, 0, 0, "statfs", 6);
 	expect_reply(g, 20, 0); /* the kernel never saw the mark */
 }
 
@@ -385,10 +126,10 @@ static void test_kernels_mark_is_kept(void **state)
 	struct rig *g = *state;
 
 	bring_up(g);
-	kernel_send(g, FUSE_MKDIR, 20 | FUSE_PROTO_UNIQUE_RESEND, "12345678dir", 12);
+	kernel_send(g, FUSE_STATFS, 20 | FUSE_PROTO_UNIQUE_RESEND, "", 0);
 	fuse_front_pull(g->f, NOW0);
 	assert_true(call_header(0).unique == (20 | FUSE_PROTO_UNIQUE_RESEND));
-	respond(g, 0, 0, "entry", 5);
+	respond(g, 0, 0, "statfs", 6);
 	expect_reply(g, 20 | FUSE_PROTO_UNIQUE_RESEND, 0);
 }
 
@@ -425,45 +166,125 @@ static void test_foreign_state_is_not_used(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-static void test_interrupt(void **state)
+/* A procfs of one process, of which the test says whether SIGKILL waits for it. */
+static char proc_dir[64];
+
+static int proc_setup(void **state)
+{
+	struct rig *g;
+	char pid[16];
+
+	assert_int_equal(rig_setup(state), 0);
+	g = *state;
+	snprintf(proc_dir, sizeof(proc_dir), "/tmp/plenum-front-XXXXXX");
+	assert_non_null(mkdtemp(proc_dir));
+	g->proc_fd = open(proc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	assert_int_equal(mkdirat(g->proc_fd, pid, 0700), 0);
+	g->f->proc_fd = g->proc_fd;
+	return 0;
+}
+
+static void caller_is(struct rig *g, bool dying)
+{
+	char path[32], text[128];
+	int fd, n;
+
+	snprintf(path, sizeof(path), "%d/status", getpid());
+	fd = openat(g->proc_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	n = snprintf(text, sizeof(text), "Name:\tx\nSigPnd:\t%016x\nShdPnd:\t%016x\n",
+		     dying ? 0x100 : 0x800, 0x800);
+	assert_int_equal(write(fd, text, (size_t)n), n);
+	close(fd);
+}
+
+static int proc_teardown(void **state)
 {
 	struct rig *g = *state;
-	struct fuse_interrupt_in in = {.unique = 30 | FUSE_PROTO_UNIQUE_RESEND};
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d/status", getpid());
+	unlinkat(g->proc_fd, path, 0);
+	*strchr(path, '/') = '\0';
+	unlinkat(g->proc_fd, path, AT_REMOVEDIR);
+	assert_int_equal(rmdir(proc_dir), 0);
+	return rig_teardown(state);
+}
+
+static void kernel_interrupt(struct rig *g, uint64_t unique)
+{
+	struct fuse_interrupt_in in = {.unique = unique};
+
+	kernel_send_to(g, FUSE_INTERRUPT, unique + 1, 0, &in, sizeof(in));
+	fuse_front_pull(g->f, g->now_ns);
+}
+
+static void test_a_signal_ends_nothing(void **state)
+{
+	struct rig *g = *state;
 
 	bring_up(g);
-	kernel_send(g, FUSE_READ, 30 | FUSE_PROTO_UNIQUE_RESEND, "", 0);
+	caller_is(g, false);
+	kernel_send(g, FUSE_STATFS, 30 | FUSE_PROTO_UNIQUE_RESEND, "", 0);
 	fuse_front_pull(g->f, NOW0);
-	kernel_send(g, FUSE_INTERRUPT, 31, &in, sizeof(in));
+	kernel_interrupt(g, 30 | FUSE_PROTO_UNIQUE_RESEND);
+	for (unsigned i = 0; i < 100; i++)
+		fuse_front_tick(g->f, g->now_ns += NSEC_PER_SEC / 10);
+	assert_int_equal(n_calls, 1); /* the server does not hear of it */
+	expect_silence(g);
+	respond(g, 0, 0, "statfs", 6);
+	expect_reply(g, 30 | FUSE_PROTO_UNIQUE_RESEND, 0);
+	assert_int_equal(fuse_front_in_flight(g->f), 0);
+	assert_int_equal(g->f->n_interrupted, 0);
+}
+
+/* Not at once by the first signal, but by a second one, of which FUSE does not tell. */
+static void test_a_killed_process_is_let_go(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_interrupt_in in;
+	uint64_t killed_ns;
+
+	bring_up(g);
+	caller_is(g, false);
+	kernel_send(g, FUSE_STATFS, 30, "", 0);
 	fuse_front_pull(g->f, NOW0);
-	assert_int_equal(n_calls, 2); /* the server decides */
+	kernel_interrupt(g, 30);
+	caller_is(g, true);
+	assert_true(fuse_front_tick(g->f, NOW0) <= NOW0 + NSEC_PER_SEC / 4);
+	killed_ns = g->now_ns += NSEC_PER_SEC / 4;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 2); /* the server may still end it in good order */
 	assert_int_equal(call_header(1).opcode, FUSE_INTERRUPT);
 	memcpy(&in, calls[1].msg + sizeof(struct fuse_in_header), sizeof(in));
 	assert_true(in.unique == 30);
+	expect_silence(g);
+	while (g->now_ns < killed_ns + NSEC_PER_SEC + NSEC_PER_SEC / 4)
+		fuse_front_tick(g->f, g->now_ns += NSEC_PER_SEC / 10);
+	expect_reply(g, 30, -EINTR);
 	respond_empty(g, 1);
-	respond(g, 0, -EINTR, NULL, 0);
-	expect_reply(g, 30 | FUSE_PROTO_UNIQUE_RESEND, -EINTR);
-	in.unique = 99;
-	kernel_send(g, FUSE_INTERRUPT, 33, &in, sizeof(in)); /* answered already */
-	kernel_send(g, FUSE_INTERRUPT, 35, &in, 3);	     /* cut short */
+	respond(g, 0, 0, "statfs", 6); /* too late for anybody */
+	expect_silence(g);
+	assert_int_equal(fuse_front_in_flight(g->f), 0);
+	kernel_interrupt(g, 30);		    /* answered already */
+	kernel_send(g, FUSE_INTERRUPT, 35, &in, 3); /* cut short */
 	fuse_front_pull(g->f, NOW0);
 	assert_int_equal(n_calls, 0);
 	expect_silence(g);
-	assert_int_equal(fuse_front_in_flight(g->f), 0);
 }
 
-static void test_interrupt_while_away(void **state)
+static void test_killed_while_away(void **state)
 {
 	struct rig *g = *state;
-	struct fuse_interrupt_in in = {.unique = 40};
 
-	kernel_send(g, FUSE_GETATTR, 40, "0123456789abcdef", 16);
-	kernel_send(g, FUSE_INTERRUPT, 41, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	caller_is(g, true);
+	kernel_send(g, FUSE_STATFS, 40, "", 0);
+	kernel_interrupt(g, 40);
 	expect_reply(g, 40, -EINTR);
 	assert_int_equal(fuse_front_in_flight(g->f), 0);
 }
 
-static void test_away_times_out_and_comes_back(void **state)
+static void test_hard_waits_and_soft_does_not(void **state)
 {
 	struct rig *g = *state;
 
@@ -471,24 +292,103 @@ static void test_away_times_out_and_comes_back(void **state)
 	session.up = false;
 	reset_all(g, NOW0);
 	fuse_front_event(g->f, RUDP_SESSION_LOST, 0, NOW0);
-	kernel_send(g, FUSE_GETATTR, 50, "0123456789abcdef", 16);
-	kernel_send(g, FUSE_RELEASE, 52, "0123456789abcdef01234567", 24);
+	kernel_send(g, FUSE_STATFS, 50, "", 0);
 	fuse_front_pull(g->f, NOW0 + NSEC_PER_SEC);
 	assert_true(fuse_front_tick(g->f, NOW0 + NSEC_PER_SEC) == NOW0 + 30 * NSEC_PER_SEC);
+	assert_true(fuse_front_waits_ns(g->f, NOW0 + NSEC_PER_SEC) == NSEC_PER_SEC);
 	expect_silence(g);
 	fuse_front_tick(g->f, NOW0 + 30 * NSEC_PER_SEC);
 	expect_reply(g, 50, -EIO);
+	kernel_send(g, FUSE_STATFS, 51, "", 0); /* known to be away by now: at once */
+	fuse_front_pull(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	fuse_front_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	expect_reply(g, 51, -EIO);
+	assert_int_equal(fuse_front_timeouts(g->f), 2);
+	assert_int_equal(fuse_front_in_flight(g->f), 0);
+	assert_true(fuse_front_waits_ns(g->f, NOW0 + 32 * NSEC_PER_SEC) == 0);
+	g->f->soft_ns = 0;
+	kernel_send(g, FUSE_STATFS, 52, "", 0);
+	fuse_front_pull(g->f, NOW0 + 32 * NSEC_PER_SEC);
+	fuse_front_tick(g->f, NOW0 + 100000 * NSEC_PER_SEC);
 	expect_silence(g);
-	assert_int_equal(fuse_front_timeouts(g->f), 1);
-	assert_int_equal(fuse_front_in_flight(g->f), 1); /* the handle is given back later */
 	session.up = true;
-	fuse_front_tick(g->f, NOW0 + 40 * NSEC_PER_SEC);
-	respond(g, 0, 0, "", 0);
-	kernel_send(g, FUSE_GETATTR, 54, "0123456789abcdef", 16);
-	fuse_front_pull(g->f, NOW0 + 40 * NSEC_PER_SEC);
-	assert_int_equal(n_calls, 2);
-	assert_int_equal(call_header(0).opcode, FUSE_RELEASE);
-	assert_int_equal(call_header(1).opcode, FUSE_GETATTR);
+	fuse_front_tick(g->f, NOW0 + 100001 * NSEC_PER_SEC);
+	respond_init(g);
+	assert_int_equal(call_header(0).opcode, FUSE_STATFS);
+}
+
+/* Also while the server lives; what it answers in the end is nobody's. */
+static void test_soft_does_not_wait_for_a_slow_server(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_open_in in = {.flags = O_RDONLY};
+	struct fuse_open_out o = {.fh = 77};
+	struct fuse_release_in release;
+
+	bring_up(g);
+	kernel_send(g, FUSE_OPENDIR, 50, &in, sizeof(in));
+	fuse_front_pull(g->f, NOW0);
+	fuse_front_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	expect_reply(g, 50, -EIO);
+	assert_int_equal(fuse_front_in_flight(g->f), 1); /* its buffers are with the transport */
+	respond(g, 0, 0, &o, sizeof(o));
+	expect_silence(g);
+	fuse_front_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR); /* nobody has opened it */
+	memcpy(&release, calls[0].msg + sizeof(struct fuse_in_header), sizeof(release));
+	assert_true(release.fh == 77);
+	respond(g, 0, 0, NULL, 0);
+	assert_int_equal(fuse_front_in_flight(g->f), 0);
+}
+
+/* Slots that only the server still holds are got back by a new session. */
+static void test_a_hung_server_does_not_keep_all_slots(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_out_header out;
+	unsigned kernels = FRONT_SLOTS - FRONT_SLOTS_OWN;
+
+	bring_up(g);
+	calls_limit = CALLS_MAX;
+	for (unsigned i = 0; i < kernels; i++) {
+		kernel_send(g, FUSE_STATFS, 100 + 2 * i, "", 0);
+		fuse_front_pull(g->f, NOW0);
+	}
+	assert_null(g->f->free);
+	fuse_front_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	for (unsigned i = 0; i < kernels; i++)
+		assert_true(kernel_receive(g, &out, NULL, 0) > 0 && out.error == -EIO);
+	kernel_send(g, FUSE_STATFS, 1000, "", 0);
+	fuse_front_pull(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	assert_non_null(g->f->free);
+	session.up = true;
+	g->now_ns = NOW0 + 32 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	respond_init(g);
+	assert_int_equal(call_header(0).opcode, FUSE_STATFS);
+	assert_true(call_header(0).unique == 1000);
+}
+
+static void test_locks_are_refused_by_choice(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_lk_in in = {.fh = 1};
+	struct fuse_init_out init = {0};
+	struct fuse_out_header out;
+
+	g->cfg->mounts[0].locks_none = true;
+	kernel_init(g, 44, ~0ULL);
+	fuse_front_pull(g->f, NOW0);
+	assert_true(kernel_receive(g, &out, &init, sizeof(init)) > 0);
+	assert_true(init.flags & FUSE_POSIX_LOCKS && init.flags & FUSE_FLOCK_LOCKS);
+	for (uint32_t opcode = FUSE_GETLK; opcode <= FUSE_SETLKW; opcode++) {
+		kernel_send(g, opcode, 10 + 2 * opcode, &in, sizeof(in));
+		fuse_front_pull(g->f, NOW0);
+		expect_reply(g, 10 + 2 * opcode, -ENOLCK);
+	}
+	session_up(g);
+	assert_false(((struct fuse_init_in *)(void *)(calls[0].msg + 40))->flags &
+		     FUSE_POSIX_LOCKS); /* no matter of the server */
 }
 
 static void test_slots_run_out(void **state)
@@ -501,7 +401,7 @@ static void test_slots_run_out(void **state)
 	calls_limit = 100;
 	do {
 		while (sent - answered < FRONT_SLOTS + 50 && sent < 1000) {
-			kernel_send(g, FUSE_GETATTR, 100 + 2 * sent, "0123456789abcdef", 16);
+			kernel_send(g, FUSE_STATFS, 100 + 2 * sent, "0123456789abcdef", 16);
 			sent++;
 			if (sent - answered >= 200) /* the socket's queue is short */
 				break;
@@ -524,25 +424,28 @@ static void test_slots_run_out(void **state)
 static void test_large_messages_move_without_copy(void **state)
 {
 	struct rig *g = *state;
-	static uint8_t data[128 << 10];
+	static uint8_t data[64 << 10];
 	struct fuse_read_in in = {.size = sizeof(data)};
+	struct fuse_write_out wrote = {.size = sizeof(data)};
 	const uint8_t *first;
+	uint64_t nodeid;
 
 	bring_up(g);
+	nodeid = lookup(g, "f", "handle-f");
+	in.fh = open_file(g, nodeid, 5);
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 31);
-	kernel_send(g, FUSE_WRITE, 60, data, sizeof(data));
-	fuse_front_pull(g->f, NOW0);
-	assert_memory_equal(calls[0].msg + sizeof(struct fuse_in_header), data, sizeof(data));
+	kernel_write(g, nodeid, in.fh, data, sizeof(data));
+	assert_memory_equal(calls[0].msg + FUSE_PROTO_WRITE_DATA, data, sizeof(data));
+	expect_handle(0, 0, "handle-f"); /* behind the data, which stays where it was read */
 	first = calls[0].msg;
-	kernel_send(g, FUSE_READ, 62, &in, sizeof(in));
+	kernel_send_to(g, FUSE_READ, 62, nodeid, &in, sizeof(in));
 	fuse_front_pull(g->f, NOW0);
 	assert_ptr_equal(calls[0].msg, first);
-	assert_memory_equal(first + sizeof(struct fuse_in_header), data, sizeof(data));
 	respond(g, 1, 0, data, sizeof(data));
 	expect_reply(g, 62, 0);
-	respond(g, 0, 0, "12345678", 8);
-	expect_reply(g, 60, 0);
+	respond(g, 0, 0, &wrote, sizeof(wrote));
+	expect_reply(g, g->unique, 0);
 	assert_int_equal(launch_stat_get(&g->stats.read_bytes), sizeof(data));
 	/* idle: the memory goes back */
 	fuse_front_tick(g->f, NOW0 + 2 * NSEC_PER_SEC);
@@ -556,15 +459,16 @@ static void test_reads_leave_room(void **state)
 	unsigned reads;
 
 	bring_up(g);
+	in.fh = open_file(g, FUSE_ROOT_ID, 5);
 	for (unsigned i = 0; i < FRONT_POOL_BUFS; i++)
 		kernel_send(g, FUSE_READ, 100 + 2 * i, &in, sizeof(in));
 	fuse_front_pull(g->f, NOW0);
 	reads = n_calls;
 	assert_true(reads < FRONT_POOL_BUFS && reads >= 16);
-	kernel_send(g, FUSE_GETATTR, 1000, "0123456789abcdef", 16);
+	kernel_send(g, FUSE_STATFS, 1000, "0123456789abcdef", 16);
 	fuse_front_pull(g->f, NOW0);
 	assert_int_equal(n_calls, reads + 1);
-	assert_int_equal(call_header(reads).opcode, FUSE_GETATTR);
+	assert_int_equal(call_header(reads).opcode, FUSE_STATFS);
 	for (unsigned i = 0; i < reads; i++) {
 		respond(g, 0, 0, "x", 1);
 		expect_reply(g, 100 + 2 * i, 0);
@@ -584,7 +488,7 @@ static void test_bad_answers_become_errors(void **state)
 		struct fake_call c;
 		uint8_t *buf;
 
-		kernel_send(g, FUSE_GETATTR, 70 + 2 * i, "0123456789abcdef", 16);
+		kernel_send(g, FUSE_STATFS, 70 + 2 * i, "0123456789abcdef", 16);
 		fuse_front_pull(g->f, NOW0);
 		c = call_take(0);
 		buf = fuse_front_buf_get(g->f, c.cookie, sizeof(bad[i]));
@@ -637,16 +541,24 @@ int main(void)
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_hello_refused_is_tried_later, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_forget_has_no_reply, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_reset_sends_again_marked, rig_setup,
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_kernels_mark_is_kept, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_successor_asks_again, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_state_is_not_used, rig_setup,
 						rig_teardown),
-		cmocka_unit_test_setup_teardown(test_interrupt, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_interrupt_while_away, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_away_times_out_and_comes_back, rig_setup,
+		cmocka_unit_test_setup_teardown(test_a_signal_ends_nothing, proc_setup,
+						proc_teardown),
+		cmocka_unit_test_setup_teardown(test_a_killed_process_is_let_go, proc_setup,
+						proc_teardown),
+		cmocka_unit_test_setup_teardown(test_killed_while_away, proc_setup, proc_teardown),
+		cmocka_unit_test_setup_teardown(test_hard_waits_and_soft_does_not, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_soft_does_not_wait_for_a_slow_server,
+						rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_hung_server_does_not_keep_all_slots,
+						rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_locks_are_refused_by_choice, rig_setup,
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_slots_run_out, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_large_messages_move_without_copy, rig_setup,

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Answers on their way from the server to the kernel: handles become nodes and files of our own,
+ * and what was acknowledged is noted before the kernel hears it. Nothing that the server says is
+ * taken for true where the kernel would fall over it: such an answer is EIO.
+ */
+#include "dataplane/fuse/fuse_front_internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How long the kernel may believe attributes and names of directories. Other names are looked up
+ * each time, so that an open never gets what bore the name before (plenum-consistency(7)). */
+#define ATTR_VALID_S 1U
+#define DIR_VALID_S 1U
+
+/* What an acknowledged request has changed: the first node it names, the second. */
+static unsigned changes_of(const struct front_slot *s)
+{
+	switch (s->opcode) {
+	case FUSE_SETATTR:
+	case FUSE_SETXATTR:
+	case FUSE_REMOVEXATTR:
+	case FUSE_FALLOCATE:
+	case FUSE_SYMLINK:
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_CREATE:
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+	case FUSE_WRITE:
+		return 1;
+	case FUSE_COPY_FILE_RANGE:
+		return 2;
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_LINK:
+		return 3;
+	default:
+		return 0;
+	}
+}
+
+static void note_changes(const struct front_slot *s)
+{
+	unsigned which = changes_of(s);
+
+	for (unsigned i = 0; i < s->refs.n_nodes; i++)
+		if (which & 1U << i)
+			front_node_changed(s->nodes[i]);
+}
+
+static struct front_stamp stamp_of(const struct fuse_attr *attr)
+{
+	return (struct front_stamp){.size = attr->size,
+				    .mtime_ns = attr->mtime * NSEC_PER_SEC + attr->mtimensec,
+				    .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
+}
+
+/* ------------------------------------------------------------------ entries */
+
+/* Makes the kernel's entry of the server's. 0 and the node, NULL for a name that does not exist;
+ * else what the kernel is told. */
+static int entry_take(struct fuse_front *f, struct front_answer *a, struct fuse_entry_out *entry,
+		      struct front_node **ret)
+{
+	struct front_handle h;
+	struct front_node *node;
+
+	entry->generation = 0;
+	entry->entry_valid = entry->attr_valid = 0;
+	entry->entry_valid_nsec = entry->attr_valid_nsec = 0;
+	if (entry->nodeid == 0) {
+		*ret = NULL;
+		return 0;
+	}
+	if (!front_answer_handle(a, &h) || !front_attr_is_valid(&entry->attr))
+		return -EIO;
+	node = front_node_of(&f->nodes, h.bytes, h.len);
+	if (!node)
+		return -ENOMEM;
+	front_node_looked_up(node);
+	front_node_seen(node, &entry->attr);
+	entry->nodeid = front_node_id(&f->nodes, node);
+	if (entry->nodeid != FUSE_ROOT_ID)
+		entry->generation = f->state.head->generation;
+	entry->attr_valid = ATTR_VALID_S;
+	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
+	*ret = node;
+	return 0;
+}
+
+/* The kind of file that the request makes; 0: any. */
+static mode_t kind_wanted(const struct front_slot *s)
+{
+	struct fuse_mknod_in mknod;
+
+	switch (s->opcode) {
+	case FUSE_MKDIR:
+		return S_IFDIR;
+	case FUSE_SYMLINK:
+		return S_IFLNK;
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+		return S_IFREG;
+	case FUSE_MKNOD:
+		memcpy(&mknod, s->req + sizeof(struct fuse_in_header), sizeof(mknod));
+		return mknod.mode & S_IFMT;
+	default:
+		return 0;
+	}
+}
+
+static int answer_entry(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
+			struct front_node **ret)
+{
+	struct fuse_entry_out entry;
+	mode_t kind = kind_wanted(s);
+	int r;
+
+	if (a->body_len < sizeof(entry))
+		return -EIO;
+	memcpy(&entry, a->body, sizeof(entry));
+	if (entry.nodeid == 0 && s->opcode != FUSE_LOOKUP)
+		return -EIO;
+	if (entry.nodeid != 0 && kind != 0 && (entry.attr.mode & S_IFMT) != kind)
+		return -EIO;
+	r = entry_take(f, a, &entry, ret);
+	if (r < 0)
+		return r;
+	if (entry.nodeid == FUSE_ROOT_ID && s->opcode != FUSE_LOOKUP)
+		return -EIO;
+	if (*ret && s->opcode != FUSE_LOOKUP && s->opcode != FUSE_LINK)
+		front_node_changed(*ret);
+	memcpy(a->body, &entry, sizeof(entry));
+	return 0;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *at,
+		     struct front_node *node, uint32_t open_flags, uint32_t fopen_flags,
+		     struct front_file **ret)
+{
+	bool again = s->unique & FUSE_PROTO_UNIQUE_RESEND;
+	struct fuse_in_header in;
+	struct fuse_open_out out;
+	struct front_file as = {.flags = s->opcode == FUSE_OPENDIR ? FRONT_FILE_DIR : 0};
+	struct front_file *file;
+
+	memcpy(&in, s->req, sizeof(in));
+	memcpy(&out, at, sizeof(out));
+	as.server_fh = out.fh;
+	as.incarnation = f->server.incarnation;
+	as.open_flags = open_flags;
+	as.uid = in.uid;
+	as.gid = in.gid;
+	file = again ? front_file_twin(&f->files, out.fh, as.incarnation) : NULL;
+	if (!file)
+		file = front_file_new(&f->files, node, &as);
+	if (!file)
+		return -ENOMEM;
+	out = (struct fuse_open_out){.fh = front_file_fh(&f->files, file),
+				     .open_flags = fopen_flags};
+	memcpy(at, &out, sizeof(out));
+	*ret = file;
+	return 0;
+}
+
+static int answer_create(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
+			 struct front_node **ret_node, struct front_file **ret_file)
+{
+	struct fuse_create_in create;
+	int r;
+
+	if (a->body_len != sizeof(struct fuse_entry_out) + sizeof(struct fuse_open_out))
+		return -EIO;
+	memcpy(&create, s->req + sizeof(struct fuse_in_header), sizeof(create));
+	r = answer_entry(f, s, a, ret_node);
+	if (r < 0)
+		return r;
+	return file_take(f, s, a->body + sizeof(struct fuse_entry_out), *ret_node, create.flags,
+			 FOPEN_PARALLEL_DIRECT_WRITES, ret_file);
+}
+
+/* Close-to-open: the kernel may keep the pages it has if the file is as it was when they were read
+ * and changed through nobody else. */
+static int answer_open(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
+		       struct front_file **ret)
+{
+	struct front_stamp now = {.size = UINT64_MAX};
+	struct fuse_open_in open;
+	uint32_t flags = 0;
+
+	if (a->body_len != sizeof(struct fuse_open_out))
+		return -EIO;
+	memcpy(&open, s->req + sizeof(struct fuse_in_header), sizeof(open));
+	if (open.flags & O_TRUNC)
+		front_node_changed(s->nodes[0]);
+	if (s->opcode == FUSE_OPEN && !(s->nodes[0]->flags & FRONT_NODE_SPECIAL)) {
+		flags = FOPEN_PARALLEL_DIRECT_WRITES;
+		if (a->has_attr)
+			now = stamp_of(&a->attr);
+		if (now.size != UINT64_MAX && memcmp(&now, &s->nodes[0]->stamp, sizeof(now)) == 0)
+			flags |= FOPEN_KEEP_CACHE;
+		s->nodes[0]->stamp = now;
+	}
+	return file_take(f, s, a->body, s->nodes[0], open.flags, flags, ret);
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+/* A bad entry spoils all: the kernel would stop there and not count those behind it. */
+static int dir_check(const struct front_answer *a)
+{
+	size_t off = 0, at;
+	bool special;
+	int r;
+
+	do
+		r = front_direntplus_next(a->body, a->body_len, &off, &at, &special);
+	while (r > 0);
+	return r < 0 ? -EIO : 0;
+}
+
+static int answer_dirplus(struct fuse_front *f, struct front_answer *a)
+{
+	size_t off = 0, at;
+	bool special;
+
+	if (dir_check(a) < 0)
+		return -EIO;
+	while (front_direntplus_next(a->body, a->body_len, &off, &at, &special) > 0) {
+		struct fuse_entry_out entry;
+		struct front_handle skipped;
+		struct front_node *node = NULL;
+
+		memcpy(&entry, a->body + at, sizeof(entry));
+		/* Of these the kernel makes no node, and counts no lookup. */
+		if (entry.nodeid != 0 && (special || !front_attr_is_valid(&entry.attr))) {
+			(void)front_answer_handle(a, &skipped);
+			entry.nodeid = 0;
+		}
+		if (entry_take(f, a, &entry, &node) < 0)
+			entry.nodeid = 0;
+		if (entry.nodeid == FUSE_ROOT_ID)
+			entry.nodeid = 0;
+		memcpy(a->body + at, &entry, sizeof(entry));
+	}
+	return 0;
+}
+
+static void dirplus_undo(struct fuse_front *f, const struct front_answer *a)
+{
+	size_t off = 0, at;
+	bool special;
+
+	while (front_direntplus_next(a->body, a->body_len, &off, &at, &special) > 0) {
+		struct fuse_entry_out entry;
+		struct front_node *node;
+
+		memcpy(&entry, a->body + at, sizeof(entry));
+		node = entry.nodeid ? front_node_get(&f->nodes, entry.nodeid) : NULL;
+		if (node)
+			front_node_forget(&f->nodes, node, 1);
+	}
+}
+
+static int answer_attr(const struct front_slot *s, const struct front_answer *a)
+{
+	struct fuse_attr_out out;
+
+	if (a->body_len != sizeof(out))
+		return -EIO;
+	memcpy(&out, a->body, sizeof(out));
+	if (!front_attr_is_valid(&out.attr))
+		return -EIO;
+	front_node_seen(s->nodes[0], &out.attr);
+	out.attr_valid = ATTR_VALID_S;
+	out.attr_valid_nsec = 0;
+	memcpy(a->body, &out, sizeof(out));
+	return 0;
+}
+
+/* Kernels trust the count. Only a synchronous write is as good as synced. */
+static int answer_write(const struct front_slot *s, const struct front_answer *a)
+{
+	struct fuse_copy_file_range_in copy;
+	struct fuse_write_in write;
+	struct fuse_write_out out;
+	uint64_t asked;
+	bool synced = false;
+
+	if (a->body_len != sizeof(out))
+		return -EIO;
+	memcpy(&out, a->body, sizeof(out));
+	if (s->opcode == FUSE_WRITE) {
+		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+		asked = write.size;
+		synced = write.flags & O_DSYNC;
+	} else {
+		memcpy(&copy, s->req + sizeof(struct fuse_in_header), sizeof(copy));
+		asked = copy.len;
+	}
+	if (out.size > asked)
+		return -EIO;
+	if (synced)
+		front_node_unstamp(s->nodes[0]);
+	else
+		note_changes(s);
+	return 0;
+}
+
+/* What was lost with the server's host is told once to each that has the file open. */
+static bool answer_sync(struct fuse_front *f, const struct front_slot *s)
+{
+	struct front_file *file = front_file_get(&f->files, s->refs.fhs[0]);
+	struct front_node *node = s->nodes[0];
+
+	if (node->n_changes == s->n_changes)
+		front_node_synced(node);
+	return file && front_node_lost_tell(node, &file->lost);
+}
+
+struct answer_effects { /* to be taken back where the kernel did not want the answer */
+	struct front_node *node;
+	struct front_file *file;
+	bool dir;
+	bool lost; /* the call succeeded, but what it was to make safe is gone */
+};
+
+static int answer_effect(struct fuse_front *f, struct front_slot *s, struct front_answer *a,
+			 struct answer_effects *e)
+{
+	int r;
+
+	switch (s->opcode) {
+	case FUSE_WRITE:
+	case FUSE_COPY_FILE_RANGE:
+		return answer_write(s, a);
+	case FUSE_FSYNC:
+	case FUSE_FSYNCDIR:
+		e->lost = answer_sync(f, s);
+		return 0;
+	case FUSE_GETATTR:
+		return answer_attr(s, a);
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+		return answer_open(f, s, a, &e->file);
+	case FUSE_READDIRPLUS:
+		r = answer_dirplus(f, a);
+		e->dir = r == 0;
+		return r;
+	default:
+		break;
+	}
+	note_changes(s);
+	switch (s->opcode) {
+	case FUSE_SETATTR:
+		return answer_attr(s, a);
+	case FUSE_LOOKUP:
+	case FUSE_LINK:
+	case FUSE_MKDIR:
+	case FUSE_MKNOD:
+	case FUSE_SYMLINK:
+		return a->body_len == sizeof(struct fuse_entry_out)
+			       ? answer_entry(f, s, a, &e->node)
+			       : -EIO;
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+		return answer_create(f, s, a, &e->node, &e->file);
+	default:
+		return 0;
+	}
+}
+
+static void answer_undo(struct fuse_front *f, const struct front_answer *a,
+			const struct answer_effects *e)
+{
+	if (e->file)
+		front_file_close(&f->files, e->file);
+	if (e->node)
+		front_node_forget(&f->nodes, e->node, 1);
+	if (e->dir)
+		dirplus_undo(f, a);
+}
+
+/* A pipe without a name that a program has open: the server has nothing of it any more. True: the
+ * kernel was told what there was. */
+static bool answer_recall(struct fuse_front *f, struct front_slot *s, int error)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_attr_out attr;
+	} reply = {.out = {.len = sizeof(reply), .unique = s->unique}};
+
+	if (error != -ESTALE || s->opcode != FUSE_GETATTR || s->answered ||
+	    !front_node_recall(s->nodes[0], &reply.attr.attr))
+		return false;
+	(void)front_reply(f, &reply, sizeof(reply));
+	front_slot_free(f, s);
+	return true;
+}
+
+static void bad_answer(struct fuse_front *f, struct front_slot *s, int error)
+{
+	f->bad_responses++;
+	launch_stat_add(&f->stats->request_errors, 1);
+	front_slot_fail(f, s, error);
+}
+
+void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len)
+{
+	struct answer_effects e = {.node = NULL};
+	struct fuse_out_header *out = msg;
+	struct front_answer a;
+	int r;
+
+	launch_stat_add(&f->stats->responses, 1);
+	if (len > s->resp_max || front_answer_read(msg, len, &a) < 0) {
+		bad_answer(f, s, -EIO);
+		return;
+	}
+	if (answer_recall(f, s, a.out.error))
+		return;
+	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;
+	if (r < 0) {
+		answer_undo(f, &a, &e);
+		bad_answer(f, s, r);
+		return;
+	}
+	if (e.lost) {
+		front_slot_fail(f, s, -EIO);
+		return;
+	}
+	memcpy(&out->unique, &s->unique, sizeof(out->unique));
+	if (s->opcode == FUSE_READ)
+		launch_stat_add(&f->stats->read_bytes, a.body_len);
+	if (s->answered || !front_reply(f, msg, a.out.len))
+		answer_undo(f, &a, &e);
+	front_slot_free(f, s);
+}

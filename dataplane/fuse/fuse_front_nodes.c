@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of nodes. Apart from the other tables for its index: by linear hashing, which grows by
+ * one chain for each node, so that no request ever waits for the whole to be rebuilt.
+ */
+#include "dataplane/fuse/fuse_front_nodes.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define HASH_FIRST 1024U
+#define HASH_BYTES ((size_t)FRONT_NODES_MAX * sizeof(uint32_t))
+/* Lookups that can no longer be counted are never forgotten. */
+#define LOOKUPS_MAX UINT64_MAX
+
+static struct front_node *node_at(const struct front_nodes *t, uint32_t i)
+{
+	return &t->state->nodes[i];
+}
+
+static uint32_t node_index(const struct front_nodes *t, const struct front_node *n)
+{
+	return (uint32_t)(n - t->state->nodes);
+}
+
+/* The seed keeps a server from choosing handles that all fall into one chain. */
+static uint64_t handle_hash(const struct front_nodes *t, const uint8_t *handle, unsigned len)
+{
+	uint64_t h = t->seed ^ len, word;
+
+	for (unsigned i = 0; i < len; i += (unsigned)sizeof(word)) {
+		word = 0;
+		memcpy(&word, handle + i, MIN_OF(sizeof(word), len - i));
+		h = (h ^ word) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 29;
+	}
+	return h ^ h >> 32;
+}
+
+/* Chains below n_hash are in use: a hash falls into the smaller power of two where the larger one
+ * is not there yet. */
+static uint32_t *hash_head(const struct front_nodes *t, uint64_t h)
+{
+	uint32_t top = HASH_FIRST, i;
+
+	while (top * 2 <= t->n_hash)
+		top *= 2;
+	i = (uint32_t)h & (top * 2 - 1);
+	return &t->hash[i < t->n_hash ? i : i - top];
+}
+
+static uint32_t *node_head(const struct front_nodes *t, const struct front_node *n)
+{
+	return hash_head(t, handle_hash(t, n->handle, n->handle_len));
+}
+
+static void hash_push(struct front_nodes *t, uint32_t *head, uint32_t i)
+{
+	node_at(t, i)->next = *head;
+	*head = i;
+}
+
+/* The new chain takes its part of the one that it was split from. */
+static void hash_split(struct front_nodes *t)
+{
+	uint32_t top = HASH_FIRST, i, next, *from;
+
+	if (t->n_hash == FRONT_NODES_MAX)
+		return;
+	while (top * 2 <= t->n_hash)
+		top *= 2;
+	from = &t->hash[t->n_hash - top];
+	t->n_hash++;
+	i = *from;
+	*from = 0;
+	for (; i != 0; i = next) {
+		next = node_at(t, i)->next;
+		hash_push(t, node_head(t, node_at(t, i)), i);
+	}
+}
+
+static void hash_add(struct front_nodes *t, uint32_t i)
+{
+	if (++t->n_used > t->n_hash)
+		hash_split(t);
+	hash_push(t, node_head(t, node_at(t, i)), i);
+}
+
+static void hash_remove(struct front_nodes *t, uint32_t i)
+{
+	uint32_t *p = node_head(t, node_at(t, i));
+
+	for (; *p != 0; p = &node_at(t, *p)->next)
+		if (*p == i) {
+			*p = node_at(t, i)->next;
+			t->n_used--;
+			return;
+		}
+}
+
+static void free_push(struct front_nodes *t, uint32_t i)
+{
+	node_at(t, i)->next = t->free;
+	t->free = i;
+}
+
+static void node_free(struct front_nodes *t, uint32_t i)
+{
+	hash_remove(t, i);
+	front_publish(&node_at(t, i)->flags, 0);
+	free_push(t, i);
+}
+
+int front_nodes_init(struct front_nodes *t, struct front_state *s)
+{
+	void *hash = mmap(NULL, HASH_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (hash == MAP_FAILED)
+		return -ENOMEM;
+	*t = (struct front_nodes){.state = s, .hash = hash, .n_hash = HASH_FIRST};
+	(void)getrandom(&t->seed, sizeof(t->seed), 0);
+	for (uint32_t i = s->head->n_nodes; i-- > FUSE_ROOT_ID;) {
+		struct front_node *n = node_at(t, i);
+
+		n->n_pins = 0;
+		if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the state is damaged */
+			n->flags = 0;
+		if (n->flags & FRONT_NODE_USED && n->handle_len > 0)
+			hash_add(t, i);
+		else if (i != FUSE_ROOT_ID)
+			free_push(t, i);
+	}
+	return 0;
+}
+
+void front_nodes_done(struct front_nodes *t)
+{
+	if (t->hash)
+		munmap(t->hash, HASH_BYTES);
+	*t = (struct front_nodes){.state = NULL};
+}
+
+void front_nodes_sweep(struct front_nodes *t)
+{
+	for (uint32_t i = FUSE_ROOT_ID + 1; i < t->state->head->n_nodes; i++)
+		if (node_at(t, i)->flags & FRONT_NODE_USED)
+			front_node_settle(t, node_at(t, i));
+}
+
+struct front_node *front_node_get(const struct front_nodes *t, uint64_t nodeid)
+{
+	uint32_t i = (uint32_t)nodeid;
+
+	if (nodeid == FUSE_ROOT_ID)
+		return node_at(t, FUSE_ROOT_ID);
+	if (i <= FUSE_ROOT_ID || i >= t->state->head->n_nodes ||
+	    !(node_at(t, i)->flags & FRONT_NODE_USED) || node_at(t, i)->reuse != nodeid >> 32)
+		return NULL;
+	return node_at(t, i);
+}
+
+uint64_t front_node_id(const struct front_nodes *t, const struct front_node *n)
+{
+	uint32_t i = node_index(t, n);
+
+	return i == FUSE_ROOT_ID ? i : (uint64_t)n->reuse << 32 | i;
+}
+
+static struct front_node *node_find(const struct front_nodes *t, const void *handle, unsigned len)
+{
+	uint32_t i = *hash_head(t, handle_hash(t, handle, len));
+
+	for (; i != 0; i = node_at(t, i)->next)
+		if (node_at(t, i)->handle_len == len &&
+		    memcmp(node_at(t, i)->handle, handle, len) == 0)
+			return node_at(t, i);
+	return NULL;
+}
+
+static uint32_t index_new(struct front_nodes *t)
+{
+	struct front_head *head = t->state->head;
+	uint32_t i = t->free;
+
+	if (i != 0) {
+		t->free = node_at(t, i)->next;
+		return i;
+	}
+	if (head->n_nodes == FRONT_NODES_MAX)
+		return 0;
+	i = head->n_nodes;
+	node_at(t, i)->reuse = head->reuse;
+	front_publish(&head->n_nodes, i + 1);
+	return i;
+}
+
+struct front_node *front_node_of(struct front_nodes *t, const void *handle, unsigned len)
+{
+	struct front_node *n = node_find(t, handle, len);
+	uint32_t i;
+
+	if (n)
+		return n;
+	i = index_new(t);
+	if (i == 0)
+		return NULL;
+	n = node_at(t, i);
+	*n = (struct front_node){
+		.reuse = n->reuse + 1,
+		.stamp.size = UINT64_MAX,
+		.handle_len = (uint8_t)len,
+	};
+	memcpy(n->handle, handle, len);
+	front_publish(&n->flags, FRONT_NODE_USED);
+	hash_add(t, i);
+	return n;
+}
+
+void front_node_root(struct front_nodes *t, const void *handle, unsigned len)
+{
+	struct front_node *n = node_at(t, FUSE_ROOT_ID), *other;
+
+	if (n->handle_len == len && memcmp(n->handle, handle, len) == 0)
+		return;
+	if (n->handle_len > 0)
+		hash_remove(t, FUSE_ROOT_ID);
+	/* What was a folder of the export before is the root now: its number stays, but is no
+	 * longer found. */
+	other = node_find(t, handle, len);
+	memcpy(n->handle, handle, len);
+	n->handle_len = (uint8_t)len;
+	n->stamp.size = UINT64_MAX;
+	if (other)
+		hash_remove(t, node_index(t, other));
+	hash_add(t, FUSE_ROOT_ID);
+}
+
+void front_node_pin(struct front_node *n)
+{
+	n->n_pins++;
+}
+
+void front_node_unpin(struct front_nodes *t, struct front_node *n)
+{
+	n->n_pins--;
+	front_node_settle(t, n);
+}
+
+void front_node_looked_up(struct front_node *n)
+{
+	if (n->n_lookups != LOOKUPS_MAX)
+		n->n_lookups++;
+}
+
+void front_node_forget(struct front_nodes *t, struct front_node *n, uint64_t n_lookups)
+{
+	if (n->n_lookups != LOOKUPS_MAX)
+		n->n_lookups -= MIN_OF(n->n_lookups, n_lookups);
+	front_node_settle(t, n);
+}
+
+void front_node_settle(struct front_nodes *t, struct front_node *n)
+{
+	uint32_t i = node_index(t, n);
+
+	if (i != FUSE_ROOT_ID && n->n_lookups == 0 && n->n_pins == 0)
+		node_free(t, i);
+}
+
+void front_node_seen(struct front_node *n, const struct fuse_attr *attr)
+{
+	mode_t m = attr->mode;
+
+	if (!S_ISFIFO(m) && !S_ISSOCK(m) && !S_ISCHR(m) && !S_ISBLK(m))
+		return;
+	n->special = (struct front_special){.ino = attr->ino,
+					    .mode = attr->mode,
+					    .uid = attr->uid,
+					    .gid = attr->gid,
+					    .rdev = attr->rdev};
+	n->flags |= FRONT_NODE_SPECIAL;
+}
+
+bool front_node_recall(const struct front_node *n, struct fuse_attr *ret)
+{
+	if (!(n->flags & FRONT_NODE_SPECIAL))
+		return false;
+	*ret = (struct fuse_attr){.ino = n->special.ino,
+				  .mode = n->special.mode,
+				  .uid = n->special.uid,
+				  .gid = n->special.gid,
+				  .rdev = n->special.rdev,
+				  .blksize = 4096};
+	return true;
+}
+
+void front_node_unstamp(struct front_node *n)
+{
+	if (!(n->flags & FRONT_NODE_SPECIAL))
+		n->stamp.size = UINT64_MAX;
+}
+
+void front_node_changed(struct front_node *n)
+{
+	n->n_changes++;
+	front_node_unstamp(n);
+	n->flags |= FRONT_NODE_UNSYNCED;
+}
+
+void front_node_synced(struct front_node *n)
+{
+	n->flags &= (uint8_t)~FRONT_NODE_UNSYNCED;
+}
+
+/* Marked before the flag goes: a successor that comes in between marks twice, which is once for
+ * whoever asks. */
+void front_nodes_lose(struct front_nodes *t)
+{
+	for (uint32_t i = FUSE_ROOT_ID; i < t->state->head->n_nodes; i++) {
+		struct front_node *n = node_at(t, i);
+
+		front_node_unstamp(n);
+		if ((n->flags & FRONT_NODE_USED) && (n->flags & FRONT_NODE_UNSYNCED)) {
+			n->lost = (n->lost & ~1U) + 2;
+			front_node_synced(n);
+		}
+	}
+}
+
+uint32_t front_node_lost_sample(const struct front_node *n)
+{
+	return n->lost >> 1 > 0 && !(n->lost & 1) ? n->lost - 2 : n->lost;
+}
+
+bool front_node_lost_tell(struct front_node *n, uint32_t *sample)
+{
+	if (n->lost >> 1 == *sample >> 1)
+		return false;
+	n->lost |= 1;
+	*sample = n->lost;
+	return true;
+}

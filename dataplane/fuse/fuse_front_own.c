@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the frontend says of its own accord: that a session begins, which files are open where the
+ * server has forgotten them, which are closed, which requests nobody waits for. Apart from the
+ * kernel's requests because none of this has a reply to give.
+ */
+#include "dataplane/fuse/fuse_front_internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define OWN_RETRY_NS NSEC_PER_SEC
+/* Not to be said again to a file that is open already. */
+#define OWN_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
+
+static void header_set(struct front_slot *s, uint64_t nodeid, uint32_t uid, uint32_t gid)
+{
+	struct fuse_in_header in;
+
+	memcpy(&in, s->req, sizeof(in));
+	in.nodeid = nodeid;
+	in.uid = uid;
+	in.gid = gid;
+	memcpy(s->req, &in, sizeof(in));
+}
+
+static void node_set(struct front_slot *s, struct front_node *node)
+{
+	front_node_pin(node);
+	s->nodes[0] = node;
+	s->refs.n_nodes = 1;
+}
+
+/* False: not now. */
+static bool own_send(struct fuse_front *f, struct front_slot *s)
+{
+	size_t len;
+
+	if (front_request_seal(f, s, &len) == 0 &&
+	    rudp_call_send(f->session, s->req, len, front_slot_cookie(f, s)) == 0) {
+		s->state = FRONT_SLOT_SENT;
+		f->n_sent++;
+		return true;
+	}
+	front_slot_free(f, s);
+	return false;
+}
+
+/* ------------------------------------------------------------------ the session */
+
+static void hello_send(struct fuse_front *f, uint64_t now_ns)
+{
+	if (f->gone || !f->state.head->negotiated || now_ns < f->retry_ns ||
+	    !rudp_session_is_up(f->session))
+		return;
+	front_init_compose(f, &f->hello);
+	if (rudp_call_send(f->session, &f->hello, sizeof(f->hello), FRONT_COOKIE_HELLO) == 0)
+		f->link = FRONT_HELLO;
+}
+
+void front_own_hello_answer(struct fuse_front *f, int status, void *msg, size_t len,
+			    uint64_t now_ns)
+{
+	if (f->link != FRONT_HELLO)
+		return;
+	if (status == 0 && front_init_served(f, msg, len) == 0) {
+		f->link = FRONT_REOPEN;
+		f->reopen_next = 0;
+		f->reopen_again = false;
+		f->retry_ns = 0;
+		return;
+	}
+	f->link = FRONT_AWAY;
+	/* Lost again: the next session tells. Refused: not at once again. */
+	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + OWN_RETRY_NS;
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* False: not now. */
+static bool reopen_one(struct fuse_front *f, uint32_t i)
+{
+	struct front_file *file = front_file_at(&f->files, i);
+	struct front_node *node = front_node_get(&f->nodes, file->nodeid);
+	const struct fuse_open_in in = {.flags = file->open_flags & ~(uint32_t)OWN_REOPEN_NOT};
+	struct front_slot *s;
+
+	s = front_slot_own(f, FRONT_SLOT_REOPEN,
+			   file->flags & FRONT_FILE_DIR ? FUSE_OPENDIR : FUSE_OPEN, &in,
+			   sizeof(in));
+	if (!s)
+		return false;
+	s->file = i;
+	header_set(s, file->nodeid, file->uid, file->gid);
+	node_set(s, node); /* a file pins its node */
+	f->n_reopening += own_send(f, s);
+	return s->state == FRONT_SLOT_SENT;
+}
+
+/* Before anything else is sent, so that the server knows who has a file open when it is asked to
+ * remove it. */
+static void reopen_all(struct fuse_front *f, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (now_ns < f->retry_ns)
+		return;
+	while ((i = front_file_next_stale(&f->files, f->reopen_next, f->server.incarnation)) !=
+	       FRONT_FILE_NONE) {
+		if (!reopen_one(f, i))
+			return;
+		f->reopen_next = i + 1;
+	}
+	f->reopen_next = UINT32_MAX;
+	if (f->n_reopening > 0)
+		return;
+	if (f->reopen_again) {
+		f->reopen_again = false;
+		f->reopen_next = 0;
+		f->retry_ns = now_ns + OWN_RETRY_NS;
+		return;
+	}
+	f->link = FRONT_READY;
+	f->flush_wanted = true;
+}
+
+/* What says nothing of the file, only of the moment. */
+static bool is_passing(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
+	       error == -EINTR || error == -EBUSY;
+}
+
+static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void *msg, size_t len)
+{
+	struct front_file *file = front_file_at(&f->files, s->file);
+	struct fuse_open_out out;
+	struct front_answer a;
+
+	if (front_answer_read(msg, len, &a) < 0 ||
+	    (a.out.error == 0 && a.body_len != sizeof(out))) {
+		f->bad_responses++;
+		front_file_kill(file);
+	} else if (a.out.error == 0) {
+		memcpy(&out, a.body, sizeof(out));
+		front_file_reopened(file, out.fh, f->server.incarnation);
+	} else if (is_passing(a.out.error)) {
+		f->reopen_again = true;
+	} else {
+		front_file_kill(file);
+	}
+}
+
+/* Those of a server that is no more have nobody to be told. */
+static void release_all(struct fuse_front *f)
+{
+	struct front_file *file;
+
+	while (f->free_own && (file = front_file_closing_take(&f->files))) {
+		const struct fuse_release_in in = {.fh = file->server_fh,
+						   .flags = file->open_flags};
+		bool dir = file->flags & FRONT_FILE_DIR;
+		struct front_slot *s;
+
+		if (file->incarnation != f->server.incarnation) {
+			front_file_drop(&f->files, file);
+			continue;
+		}
+		s = front_slot_own(f, FRONT_SLOT_RELEASE, dir ? FUSE_RELEASEDIR : FUSE_RELEASE, &in,
+				   sizeof(in));
+		s->file = front_file_index(&f->files, file);
+		header_set(s, file->nodeid, 0, 0);
+		node_set(s, front_node_get(&f->nodes, file->nodeid));
+		if (!own_send(f, s)) {
+			front_file_close(&f->files, file);
+			return;
+		}
+	}
+}
+
+void front_own_interrupt(struct fuse_front *f, const struct front_slot *of)
+{
+	const struct fuse_interrupt_in in = {.unique = of->unique & ~FUSE_PROTO_UNIQUE_RESEND};
+	struct front_slot *s =
+		front_slot_own(f, FRONT_SLOT_INTERRUPT, FUSE_INTERRUPT, &in, sizeof(in));
+
+	if (s)
+		(void)own_send(f, s);
+}
+
+/* ------------------------------------------------------------------ all */
+
+void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len)
+{
+	struct front_file *file = front_file_at(&f->files, s->file);
+
+	switch (s->kind) {
+	case FRONT_SLOT_REOPEN:
+		f->n_reopening--;
+		if (msg)
+			reopen_answer(f, s, msg, len);
+		break;
+	case FRONT_SLOT_RELEASE:
+		if (msg)
+			front_file_drop(&f->files, file);
+		else
+			front_file_close(&f->files, file);
+		break;
+	case FRONT_SLOT_INTERRUPT:
+	case FRONT_SLOT_KERNEL:
+		break;
+	}
+	front_slot_free(f, s);
+}
+
+void front_own_flush(struct fuse_front *f, uint64_t now_ns)
+{
+	if (f->link == FRONT_AWAY)
+		hello_send(f, now_ns);
+	if (f->link == FRONT_REOPEN)
+		reopen_all(f, now_ns);
+	if (f->link == FRONT_READY && f->files.n_closing > 0)
+		release_all(f);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who waits no longer: soft mounts after their time, and processes that are being killed. A signal
+ * that does not kill ends nothing: no program expects a file's write or fsync to be interrupted,
+ * and a database that saw it would stop. FUSE does not say which signal it was, procfs does.
+ */
+#include "dataplane/fuse/fuse_front_internal.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STATUS_BYTES 4096
+
+/* Whether SIGKILL waits for the thread, as it does where any signal is about to end it. Where that
+ * cannot be known, it is taken for dying: to hang for ever would be worse. */
+static bool thread_is_dying(const struct fuse_front *f, uint32_t pid)
+{
+	static const char word[] = "\nSigPnd:";
+	char path[32], text[STATUS_BYTES];
+	autoclose int fd = -1;
+	const char *p;
+	ssize_t n;
+
+	if (f->proc_fd < 0 || pid == 0)
+		return true;
+	snprintf(path, sizeof(path), "%u/status", pid);
+	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	p = strstr(text, word);
+	return !p || strtoull(p + sizeof(word) - 1, NULL, 16) >> (SIGKILL - 1) & 1;
+}
+
+/* What waits here ends at once. What the server has it is asked to end, and is given a moment: a
+ * dead process should leave nothing that is still being done. */
+static void slot_look(struct fuse_front *f, struct front_slot *s, uint64_t now_ns)
+{
+	if (s->killed_ns == 0) {
+		if (!thread_is_dying(f, s->pid))
+			return;
+		s->killed_ns = now_ns;
+		if (s->state == FRONT_SLOT_SENT)
+			front_own_interrupt(f, s);
+	}
+	if (s->state == FRONT_SLOT_PENDING) {
+		front_slot_fail(f, s, -EINTR);
+	} else if (now_ns - s->killed_ns >= FRONT_KILLED_NS) {
+		front_reply_error(f, s->unique, -EINTR);
+		front_slot_answered(f, s);
+	}
+}
+
+void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
+{
+	struct fuse_interrupt_in in;
+	struct front_slot *s;
+
+	if (len < sizeof(struct fuse_in_header) + sizeof(in))
+		return;
+	memcpy(&in, (const uint8_t *)req + sizeof(struct fuse_in_header), sizeof(in));
+	s = front_slot_find(f, in.unique);
+	if (!s || s->interrupted)
+		return;
+	s->interrupted = true;
+	if (f->n_interrupted++ == 0)
+		f->look_ns = now_ns + FRONT_LOOK_NS;
+	slot_look(f, s, now_ns);
+}
+
+static void look_all(struct fuse_front *f, uint64_t now_ns)
+{
+	struct front_slot *s, *newer;
+
+	for (s = f->oldest.newer; s != &f->oldest; s = newer) {
+		newer = s->newer;
+		if (s->interrupted)
+			slot_look(f, s, now_ns);
+	}
+}
+
+static void soft_expire(struct fuse_front *f, struct front_slot *s)
+{
+	f->timeouts++;
+	launch_stat_add(&f->stats->request_errors, 1);
+	if (s->state == FRONT_SLOT_PENDING) {
+		front_slot_fail(f, s, -EIO);
+		return;
+	}
+	front_reply_error(f, s->unique, -EIO);
+	front_slot_answered(f, s);
+}
+
+/* A server that is known to be away is not waited for anew by each. */
+static uint64_t soft_tick(struct fuse_front *f, uint64_t now_ns)
+{
+	bool away = f->link != FRONT_READY;
+	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
+
+	while (f->oldest.newer != &f->oldest) {
+		struct front_slot *s = f->oldest.newer;
+		uint64_t due = s->born_ns + f->soft_ns;
+
+		if (away && s->state == FRONT_SLOT_PENDING)
+			due = MIN_OF(due, gone_ns);
+		if (now_ns < due)
+			return due;
+		soft_expire(f, s);
+	}
+	return UINT64_MAX;
+}
+
+uint64_t front_patience_tick(struct fuse_front *f, uint64_t now_ns)
+{
+	uint64_t due = f->soft_ns > 0 ? soft_tick(f, now_ns) : UINT64_MAX;
+
+	if (f->n_interrupted > 0) {
+		if (now_ns >= f->look_ns) {
+			look_all(f, now_ns);
+			f->look_ns = now_ns + FRONT_LOOK_NS;
+		}
+		due = MIN_OF(due, f->look_ns);
+	}
+	return due;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests on their way from the kernel to the server: its numbers become the server's handles, and
+ * what only concerns the client's own tables ends here.
+ */
+#include "dataplane/fuse/fuse_front_internal.h"
+
+#include <string.h>
+
+/* Copies the struct behind the header, if the request is long enough for it. */
+static bool request_arg(const void *req, size_t len, void *ret, size_t size)
+{
+	if (len < sizeof(struct fuse_in_header) + size)
+		return false;
+	memcpy(ret, (const uint8_t *)req + sizeof(struct fuse_in_header), size);
+	return true;
+}
+
+/* How many bytes the request asks for, where it says so. */
+static uint32_t request_size(struct front_slot *s)
+{
+	const size_t read_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, size);
+	struct fuse_read_in read = {0};
+	struct fuse_getxattr_in xattr = {0};
+
+	switch (s->opcode) {
+	case FUSE_READDIRPLUS: /* the handles must fit, too */
+		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
+		read.size = MIN_OF(read.size, FUSE_PROTO_DIRPLUS_MAX);
+		memcpy(s->req + read_at, &read.size, sizeof(read.size));
+		return read.size;
+	case FUSE_READ:
+	case FUSE_READDIR:
+		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
+		return read.size;
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR:
+		(void)request_arg(s->req, s->req_len, &xattr, sizeof(xattr));
+		return xattr.size;
+	default:
+		return 0;
+	}
+}
+
+int front_request_bind(struct fuse_front *f, struct front_slot *s)
+{
+	struct fuse_in_header in;
+	int r;
+
+	memcpy(&in, s->req, sizeof(in));
+	s->opcode = in.opcode;
+	s->unique = in.unique;
+	s->pid = in.pid;
+	r = front_refs_read(s->req, s->req_len, &s->refs);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
+		struct front_node *node = front_node_get(&f->nodes, s->refs.nodeids[i]);
+
+		if (!node)
+			return -ESTALE;
+		front_node_pin(node);
+		s->nodes[i] = node;
+	}
+	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
+		const struct front_file *file = front_file_get(&f->files, s->refs.fhs[i]);
+
+		if (!file || file->flags & FRONT_FILE_DEAD)
+			return -ESTALE;
+	}
+	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
+	return 0;
+}
+
+int front_request_seal(struct fuse_front *f, struct front_slot *s, size_t *ret_len)
+{
+	struct front_handle handles[FRONT_REFS_MAX];
+	unsigned flags = s->kind == FRONT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN : 0;
+
+	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
+		const struct front_file *file = front_file_get(&f->files, s->refs.fhs[i]);
+
+		/* Each file was opened again or died before anything else is sent. */
+		if (!file || file->flags & FRONT_FILE_DEAD ||
+		    file->incarnation != f->server.incarnation)
+			return -ESTALE;
+		memcpy(s->req + s->refs.fh_at[i], &file->server_fh, sizeof(file->server_fh));
+	}
+	for (unsigned i = 0; i < s->refs.n_nodes; i++)
+		handles[i] = (struct front_handle){.bytes = s->nodes[i]->handle,
+						   .len = s->nodes[i]->handle_len};
+	if (s->opcode == FUSE_FSYNC || s->opcode == FUSE_FSYNCDIR)
+		s->n_changes = s->nodes[0]->n_changes;
+	*ret_len =
+		s->req_len + front_tail_write(s->req + s->req_len, flags, handles, s->refs.n_nodes);
+	return 0;
+}
+
+static void forget_one(struct fuse_front *f, uint64_t nodeid, uint64_t n_lookups)
+{
+	struct front_node *node = front_node_get(&f->nodes, nodeid);
+
+	if (node)
+		front_node_forget(&f->nodes, node, n_lookups);
+}
+
+void front_request_forget(struct fuse_front *f, const void *req, size_t len)
+{
+	struct fuse_in_header in;
+	struct fuse_forget_in forget;
+	struct fuse_batch_forget_in batch = {0};
+	struct fuse_forget_one one;
+	size_t at = sizeof(in) + sizeof(batch);
+
+	memcpy(&in, req, sizeof(in));
+	if (in.opcode == FUSE_FORGET) {
+		if (request_arg(req, len, &forget, sizeof(forget)))
+			forget_one(f, in.nodeid, forget.nlookup);
+		return;
+	}
+	(void)request_arg(req, len, &batch, sizeof(batch));
+	for (uint32_t i = 0; i < batch.count && len - at >= sizeof(one); i++) {
+		memcpy(&one, (const uint8_t *)req + at, sizeof(one));
+		forget_one(f, one.nodeid, one.nlookup);
+		at += sizeof(one);
+	}
+}
+
+/* Nobody waits for it; that the server is to be told stands in the state before the kernel forgets
+ * the file. One that is sent again by the kernel was closed then. */
+void front_request_release(struct fuse_front *f, const void *req, size_t len)
+{
+	struct fuse_in_header in;
+	struct fuse_release_in release;
+	struct front_file *file = NULL;
+
+	memcpy(&in, req, sizeof(in));
+	if (request_arg(req, len, &release, sizeof(release)))
+		file = front_file_get(&f->files, release.fh);
+	if (file && !(file->flags & FRONT_FILE_CLOSING))
+		front_file_close(&f->files, file);
+	front_reply_error(f, in.unique, 0);
+	f->flush_wanted = true;
+}

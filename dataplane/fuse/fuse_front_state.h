@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the client end of a mount keeps in the mount's state descriptor, a memfd that outlives the
+ * worker: what was negotiated with the kernel, the nodes that the kernel knows, the files that are
+ * open, and what may be lost if the server's host dies. Owns the layout and the mapping.
+ *
+ * Layout: a head, then a table of files and one of nodes, each at a fixed place and as long as it
+ * can ever get; the descriptor is sparse, so what was never used takes no memory. Records are
+ * filled first and published last by one aligned store of their flags, so that the death of the
+ * process between any two instructions leaves either the old or the new. Only the process can die;
+ * a host that dies takes the memfd with it, so stores need only stay in program order.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
+#define PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
+
+#include "dataplane/fuse/fuse_proto.h"
+#include "netcfg/base/base.h"
+
+#define FRONT_NODES_MAX (1U << 24)
+#define FRONT_FILES_MAX (1U << 20)
+
+/* What of a file's attributes tells whether its content is another. */
+struct front_stamp {
+	uint64_t size; /* UINT64_MAX: not known */
+	uint64_t mtime_ns, ctime_ns;
+};
+
+enum {
+	FRONT_NODE_USED = 1,
+	FRONT_NODE_UNSYNCED = 2, /* changes were acknowledged and not synced since */
+	FRONT_NODE_SPECIAL = 4,	 /* a pipe, a socket or a device: has no content, and no stamp */
+};
+
+/* What a program that has a pipe open may ask of it after its name was removed. The server does
+ * not know that it is open, and so does not keep it. */
+struct front_special {
+	uint64_t ino;
+	uint32_t mode, uid, gid, rdev;
+};
+
+struct front_node {
+	uint64_t n_lookups; /* that the kernel has not forgotten */
+	uint32_t reuse;	    /* grows with each use of the record: upper half of the node's number */
+	uint32_t next;	    /* of the same hash, or free; made anew by a successor */
+	uint32_t n_pins;    /* by files and requests; made anew by a successor */
+	uint32_t n_changes; /* acknowledged */
+	uint32_t lost; /* times that changes may have been lost, shifted by one; bit 0: a caller of
+			* fsync was told of the last one */
+	uint8_t flags; /* FRONT_NODE_*; published last */
+	uint8_t handle_len;
+	uint8_t pad[2];
+	union {
+		struct front_stamp stamp; /* of the content that the kernel may have cached */
+		struct front_special special;
+	};
+	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
+};
+_Static_assert(sizeof(struct front_node) <= 160, "a million of them are 160 MB");
+
+enum {
+	FRONT_FILE_USED = 1,
+	FRONT_FILE_DIR = 2,
+	FRONT_FILE_DEAD = 4,	/* could not be opened again: ESTALE */
+	FRONT_FILE_CLOSING = 8, /* the kernel has closed it, the server is to be told */
+};
+
+struct front_file {
+	uint64_t nodeid;
+	uint64_t server_fh;
+	uint64_t incarnation; /* of the server that gave server_fh; another one: open again */
+	uint32_t reuse;	      /* upper half of the file handle */
+	uint32_t open_flags;
+	uint32_t uid, gid; /* who opened it */
+	uint32_t lost;	   /* front_node's, as far as callers of fsync on this file know */
+	uint32_t next;	   /* free or closing; made anew by a successor */
+	uint32_t flags;	   /* FRONT_FILE_*; published last */
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct front_file) == 56, "no room between the fields");
+
+struct front_head {
+	uint64_t magic; /* published last */
+	uint32_t version, pad;
+	uint8_t mount_id[16];
+	uint32_t negotiated; /* the kernel's INIT has been answered with what follows */
+	uint32_t minor;
+	uint64_t flags;
+	uint32_t max_readahead;
+	uint32_t generation; /* of all nodes: random, so that no other mount's number is taken */
+	uint32_t reuse;	     /* what fresh records start with: random */
+	uint32_t n_nodes;    /* records below this were used once; 0 and 1 always */
+	uint32_t n_files;
+	uint32_t served;       /* there has been a server: verifier is one */
+	uint64_t verifier;     /* fuse_proto_server's; published when all nodes are marked */
+	uint64_t own_requests; /* numbers given to requests of the front itself */
+};
+
+struct front_state {
+	uint8_t *map;
+	struct front_head *head;
+	struct front_file *files;
+	struct front_node *nodes;
+};
+
+/* Maps fd (borrowed). What is not the state of this mount in this version is thrown away. 1: there
+ * was one to go on with; 0: a fresh one; negative errno. */
+int front_state_init(struct front_state *s, int fd, const uint8_t mount_id[16]);
+void front_state_done(struct front_state *s);
+
+/* Nothing written before in program order is seen later than *p = v by a successor process. */
+#define front_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+#endif
