@@ -1,30 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What fuse_front and fuse_back agree on: the shape of their messages, and what the mount has
- * negotiated with its kernel. Constants only; owns nothing, calls nothing.
+ * negotiated with its kernel. Constants and sizes only; owns nothing, calls nothing.
  *
- * Request: one rudp request is one FUSE request exactly as the kernel handed it out, from
- * struct fuse_in_header on, with nothing before it (so the data of a WRITE is 80 bytes in).
- * Two things are changed on the way:
+ * The client owns nodes and open files; the server is told with each request which objects it is
+ * about, by handles that the server made and signed and that mean the same object for ever, or
+ * nothing any more (ESTALE). So a server that has lost all its memory never serves another file.
+ *
+ * Request: one rudp request is one FUSE request as the kernel handed it out, in.len bytes from
+ * struct fuse_in_header on (so the data of a WRITE is 80 bytes in), then struct fuse_proto_req_tail
+ * (aligned to nothing) and its handles, each a byte of length, 1 to FUSE_PROTO_HANDLE_MAX, and the
+ * bytes: first that of in.nodeid; then of the second node: newdir of RENAME and RENAME2, oldnodeid
+ * of LINK, nodeid_out of COPY_FILE_RANGE. INIT, DESTROY and INTERRUPT have none. Changed on the
+ * way:
  *  - `unique` has bit 63 (FUSE_PROTO_UNIQUE_RESEND) set where the request was perhaps sent before,
  *    by this frontend worker or by the one that died before it; else it is clear. The other 63 bits
  *    with the mount's id (struct fuse_hello) name the request for good: a server that has executed
  *    it already answers with what it answered then. At most FUSE_PROTO_CALLS_MAX requests of a
  *    mount are unanswered at a time, so a server that keeps that many last answers per mount
- *    always still has the one that is asked for. Without the bit it need not look.
+ *    always still has the one that is asked for. Without the bit it need not look. Requests that
+ *    the client makes itself have bit 62 set.
  *  - fuse_interrupt_in.unique never has the bit: it names the request as above.
+ *  - node numbers mean nothing to the server; file handles (fh, fh_in, fh_out) are the server's.
+ *  - FORGET, BATCH_FORGET and what no server serves end at the client, as does the kernel's
+ *    RELEASE: the server gets one of the client's own.
  *
- * Response: the FUSE reply from struct fuse_out_header on, `unique` as in the request (its bit 63
- * is ignored), `len` equal to the message's length. Requests to which FUSE knows no reply (FORGET,
- * BATCH_FORGET, INTERRUPT) are rudp calls all the same and are answered with an empty response.
+ * Response: the FUSE reply from struct fuse_out_header on, out.len bytes, `unique` as in the
+ * request (its bit 63 is ignored), then, where there is something to say and out.error is 0, struct
+ * fuse_proto_resp_tail and, in the order of its flags, what they name, then its handles as above.
+ * An answer that would have an empty tail may go without. Each struct fuse_entry_out in the answer
+ * has nodeid 1 where a handle follows for it, in order, and 0 where none does; generation and
+ * timeouts are the client's. INTERRUPT is answered with an empty response.
  *
  * The frontend answers the kernel's INIT itself with the parameters below. The first call of each
  * new session is an INIT request that the frontend composes: major and minor as negotiated, flags
  * and flags2 exactly those in force (a subset of FUSE_PROTO_FLAGS), max_readahead as negotiated.
- * The server prepares its session with it, must turn on nothing else, and answers; an error in the
- * answer ends the session. No other request is sent before that answer has come. If the server
- * still knows the mount (same mount id), its nodes, handles and kept answers stay valid: INIT means
- * a new session, not a new mount. DESTROY means that the mount is gone.
+ * The server prepares its session with it, must turn on nothing else, and answers with
+ * struct fuse_proto_server and the root's handle; an error in the answer ends the session. Where
+ * the incarnation is another, the client then reopens all that it has open. No other request is
+ * sent before those answers have come. DESTROY means that the mount is gone.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_PROTO_H
 #define PLENUM_DATAPLANE_FUSE_PROTO_H
@@ -56,7 +70,7 @@
  *	FATTR_KILL_SUIDGID or FUSE_OPEN_KILL_SUIDGID says so. Without it the kernel would ask for
  *	security.capability before every write.
  *  ATOMIC_O_TRUNC: OPEN carries O_TRUNC.
- *  No POSIX_LOCKS, FLOCK_LOCKS: the client's kernel keeps locks. No WRITEBACK_CACHE.
+ *  No POSIX_LOCKS, FLOCK_LOCKS: locks end at the client. No WRITEBACK_CACHE.
  * Mounted with default_permissions: the client's kernel checks permissions, ACLs included.
  */
 #define FUSE_PROTO_FLAGS                                                                           \
@@ -69,27 +83,6 @@
 #define FUSE_PROTO_WRITE_DATA (sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
 #define FUSE_PROTO_READ_DATA sizeof(struct fuse_out_header)
 
-/*
- * ---- The next version, in which the client keeps what it knows ----
- *
- * The client owns nodes and open files; the server is told with each request which objects it is
- * about, by handles that the server made and signed and that mean the same object for ever, or
- * nothing any more (ESTALE). So a server that has lost all its memory never serves another file.
- *
- * Request: as above, in.len bytes, then struct fuse_proto_req_tail at offset in.len (aligned to
- * nothing) and its handles, each a byte of length, 1 to FUSE_PROTO_HANDLE_MAX, and the bytes:
- *  first that of in.nodeid; then of the second node: newdir of RENAME and RENAME2, oldnodeid of
- *  LINK, nodeid_out of COPY_FILE_RANGE. INIT, DESTROY and INTERRUPT have none. The node numbers
- *  themselves mean nothing to the server. File handles (fh, fh_in, fh_out) are the server's.
- *  FORGET and BATCH_FORGET end at the client.
- *
- * Response: as above, out.len bytes, then, where there is something to say and out.error is 0,
- * struct fuse_proto_resp_tail at offset out.len and, in the order of its flags, what they name,
- * then its handles as above. An answer that would have an empty tail may go without. Each struct
- * fuse_entry_out in the answer has nodeid 1 where a handle follows for it, in order, and 0 where
- * none does; generation and timeouts are the client's. The answer to INIT has one handle: the
- * root's.
- */
 #define FUSE_PROTO_VERSION 3 /* of the hello and of all that follows it */
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
