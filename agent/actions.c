@@ -222,5 +222,10 @@ int actions_add(const struct sup *s, const struct launch_config *wants, size_t n
 
 	if (r >= 0)
 		r = compare_mounts(s, wants, n, p);
-	return r < 0 ? r : compare_exports(s, wants, n, p);
+	if (r >= 0)
+		r = compare_exports(s, wants, n, p);
+	if (r >= 0 && p->n_deferred)
+		r = add(p, false, "a worker still has them open", "give back %zu settings of VFs",
+			p->n_deferred);
+	return r;
 }

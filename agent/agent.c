@@ -128,6 +128,7 @@ static void on_worker_change(void *user)
 
 	health_look(a);
 	status_publish(a);
+	walk_note_worker(a);
 	agent_end_if_done(a);
 }
 

@@ -60,6 +60,13 @@ void applier_close_kernel(const struct applier_host *host, struct kernel *k)
 
 /* ---- in the applier's process ---- */
 
+/* Modules are loaded while we may. */
+static void prepare(struct kernel *k, const struct plan *p)
+{
+	for (size_t i = 0; p && k->ops->prepare && i < p->n_steps; i++)
+		k->ops->prepare(k, &p->steps[i].change);
+}
+
 /* Netlink and /proc/sys/net want CAP_NET_ADMIN; the journal and sysfs are root's own files. Where
  * something forbids giving up the rest it is kept: not applying would be worse. */
 static void keep_net_admin(void)
@@ -206,8 +213,10 @@ static int work(void *user, int channel)
 	struct applier_result *res = &m.result;
 	struct kernel *k = NULL;
 
-	keep_net_admin();
 	res->error = applier_open_kernel(t->host, &k);
+	if (res->error == 0)
+		prepare(k, t->plan);
+	keep_net_admin();
 	if (res->error < 0)
 		diag_add(&d, DIAG_ERROR, NULL, NULL, "the kernel cannot be spoken to: %s",
 			 strerror(-res->error));

@@ -123,3 +123,35 @@ uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool as
 	}
 	return again;
 }
+
+/* ---- functions ---- */
+
+/* Of devices only PCI addresses have colons and no arguments. */
+static bool port_holds_function(const struct launch_port *p)
+{
+	return strlen(p->device) < 16 && strchr(p->device, ':') && !strchr(p->device, ',');
+}
+
+int legs_held(const struct sup *sup, char (**ret)[16], size_t *ret_n)
+{
+	char(*held)[16] = NULL;
+	size_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)
+		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
+			char(*grown)[16];
+
+			if (!port_holds_function(&w->started->ports[i]))
+				continue;
+			grown = reallocarray(held, n + 1, sizeof(*grown));
+			if (!grown) {
+				free(held);
+				return -ENOMEM;
+			}
+			held = grown;
+			snprintf(held[n++], sizeof(*held), "%.15s", w->started->ports[i].device);
+		}
+	*ret = held;
+	*ret_n = n;
+	return 0;
+}

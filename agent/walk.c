@@ -96,15 +96,27 @@ static int load(struct agent *a)
 
 static void on_applied(void *user, const struct applier_result *res, const struct diag *d);
 
+static int take_held(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	free(ptr_take(w->held));
+	w->n_held = 0;
+	return legs_held(a->sup, &w->held, &w->n_held);
+}
+
 /* Up to the steps. 1: the applier does them; 0: there are none; negative errno. Notifications are
  * read before the host is looked at, so that none that is older than the look comes after it. */
 static int first_half(struct agent *a)
 {
+	struct walk *w = &a->walk;
+	const int held = take_held(a);
 	const struct plan_context ctx = {.running = a->now.plan,
 					 .failures = &a->failures,
-					 .owned = &a->walk.owned,
-					 .places = &a->walk.places};
-	struct walk *w = &a->walk;
+					 .owned = &w->owned,
+					 .places = &w->places,
+					 .held = (const char(*)[16])w->held,
+					 .n_held = w->n_held};
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
 				    .journal = a->journal,
@@ -112,7 +124,7 @@ static int first_half(struct agent *a)
 				    .verify_ns = a->verify_ns,
 				    .on_end = on_applied,
 				    .user = a};
-	int r = load(a);
+	int r = held < 0 ? held : load(a);
 
 	if (r >= 0)
 		r = plan_owned_load(&w->owned, w->owned_path, &w->diag);
@@ -189,10 +201,18 @@ static int second_half(struct agent *a)
 static int look_again(struct agent *a)
 {
 	struct walk *w = &a->walk;
+	int r;
 
 	agent_read_kernel(a);
 	w->next.inv = inv_free(w->next.inv);
-	return inv_collect(a->kernel, &w->diag, &w->next.inv);
+	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
+	if (r < 0)
+		return r;
+	plan_resolve(w->next.plan, w->next.inv);
+	free(ptr_take(w->next.wants));
+	w->next.n_wants = 0;
+	return wants_build(w->next.spec ? w->next.spec : a->now.spec, w->next.plan,
+			   a->opt.log_level, &w->diag, &w->next.wants, &w->next.n_wants);
 }
 
 static void finish(struct agent *a, int r);
@@ -387,6 +407,17 @@ void walk_ask_client(struct agent *a, const struct walk_client *c)
 	go_on(a);
 }
 
+void walk_note_worker(struct agent *a)
+{
+	autofree char(*held)[16] = NULL;
+	size_t n = 0;
+
+	if (a->state == AGENT_STOPPING || !a->now.plan || !a->now.plan->n_deferred)
+		return;
+	if (legs_held(a->sup, &held, &n) == 0 && n < a->walk.n_held)
+		walk_ask_soon(a, WALK_KERNEL);
+}
+
 void walk_stop(struct agent *a)
 {
 	struct walk *w = &a->walk;
@@ -569,6 +600,7 @@ void walk_done(struct agent *a)
 	free(w->last_good);
 	free(w->last_good_text);
 	plan_owned_done(&w->owned);
+	free(ptr_take(w->held));
 	free(w->owned_path);
 	plan_places_done(&w->places);
 	free(w->places_path);

@@ -107,6 +107,8 @@ struct walk {
 	bool ready; /* the service manager knows */
 	char *owned_path, *places_path;
 	struct plan_owned owned; /* as it was read for the last plan */
+	char (*held)[16];	 /* functions that workers had open then */
+	size_t n_held;
 	struct plan_places places;
 	char *last_good;      /* path of the file */
 	char *last_good_text; /* what this agent has written there; NULL: nothing */
@@ -126,6 +128,8 @@ void walk_ask_soon(struct agent *a, enum walk_trigger t);
 void walk_ask_client(struct agent *a, const struct walk_client *c);
 /* Has a walk for WALK_KERNEL begin in delay_ns at the latest. */
 void walk_arm(struct agent *a, uint64_t delay_ns);
+/* A worker's state has changed: what its process held may be given back now. */
+void walk_note_worker(struct agent *a);
 /* The workers are told to stop: what waits is answered, what is on its way changes no worker. */
 void walk_stop(struct agent *a);
 bool walk_is_active(const struct agent *a);

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registry of what differs by site: today the planners of the modes of `ha`. Each is a const
- * table of functions in a file of its own; this is the one place that lists them. Owns nothing,
+ * The registry of what differs by site: the planners of the modes of `ha`, and what is known of
+ * families of NICs. Each is a const table in a file of its own; this is the one place that lists
+ * them. Owns nothing,
  * never looks at a host. Called by each program once, before its first plan_build.
  */
 #ifndef PLENUM_PLUGINS_PLUGINS_H
 #define PLENUM_PLUGINS_PLUGINS_H
 
+#include "netcfg/plan/nic.h"
 #include "netcfg/plan/planner.h"
 
 extern const struct planner_ops ha_none_planner;
 extern const struct planner_ops ha_dual_leg_planner;
 
-/* Makes all planners known to plan_build. */
+extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, nic_intel_ice,
+	nic_mlx5;
+
+/* Makes all planners and families known to plan_build. */
 void plugins_register(void);
 
 #endif

@@ -114,6 +114,9 @@ struct kernel_ops {
 	int (*function_find)(struct kernel *k, const char *ref, char ret[static 16]);
 	/* Reads into the `was` of c what its value is now. -EOPNOTSUPP: c has no value. */
 	int (*read)(struct kernel *k, struct kernel_change *c);
+	/* Does what c needs beforehand and only full privilege gives: loads a driver's module. What
+	 * does not work here the change itself will say. NULL: there is never anything. */
+	void (*prepare)(struct kernel *k, const struct kernel_change *c);
 	/* Does c. Its `was` is not looked at. */
 	int (*change)(struct kernel *k, const struct kernel_change *c, char *why);
 	/*

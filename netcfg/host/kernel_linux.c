@@ -146,6 +146,12 @@ static int linux_read(struct kernel *k, struct kernel_change *c)
 	}
 }
 
+static void linux_prepare(struct kernel *k, const struct kernel_change *c)
+{
+	if (c->kind == KERNEL_PCI)
+		pci_prepare(linux_of(k)->pci, c);
+}
+
 static int linux_function_find(struct kernel *k, const char *ref, char ret[static 16])
 {
 	return pci_function_find(linux_of(k)->pci, ref, ret);
@@ -374,6 +380,7 @@ static const struct kernel_ops linux_ops = {
 	.link_find = linux_link_find,
 	.function_find = linux_function_find,
 	.read = linux_read,
+	.prepare = linux_prepare,
 	.change = linux_change,
 	.route_lookup = linux_route_lookup,
 	.watch_fd = linux_watch_fd,

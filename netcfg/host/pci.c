@@ -103,29 +103,29 @@ static int vfs_set(int pci, const char *address, const char *value, char *why)
 	return r < 0 && r != -ENOSPC ? r : put(pci, path, value, why);
 }
 
-/* vfio-pci is a module of which nothing but a user's wish says that it is needed. */
-static int driver_load(int pci, const char *driver, char *why)
+static bool driver_is_there(int pci, const char *driver)
 {
-	char path[PATH_BYTES], name[40];
-	char *const argv[] = {(char *)MODPROBE, (char *)"-q", (char *)"--", name, NULL};
-	char *const envp[] = {NULL};
+	char path[PATH_BYTES];
 	struct stat st;
-	pid_t pid;
-	int status;
 
 	snprintf(path, sizeof(path), "drivers/%.32s", driver);
-	if (fstatat(pci, path, &st, 0) == 0)
-		return 0;
-	snprintf(name, sizeof(name), "%.32s", driver);
-	if (posix_spawn(&pid, MODPROBE, NULL, NULL, argv, envp) == 0)
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-	if (fstatat(pci, path, &st, 0) == 0)
-		return 0;
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX,
-			 "this kernel has no driver %s, and modprobe does not find it", driver);
-	return -ENOENT;
+	return fstatat(pci, path, &st, 0) == 0;
+}
+
+/* vfio-pci is a module of which nothing but a user's wish says that it is needed. */
+void pci_prepare(int pci, const struct kernel_change *c)
+{
+	char name[sizeof(c->pci_value.value)];
+	char *const argv[] = {(char *)MODPROBE, (char *)"-q", (char *)"--", name, NULL};
+	char *const envp[] = {NULL};
+	pid_t pid;
+
+	memcpy(name, c->pci_value.value, sizeof(name));
+	if (c->pci_value.attr != KERNEL_PCI_DRIVER || !name[0] || driver_is_there(pci, name) ||
+	    posix_spawn(&pid, MODPROBE, NULL, NULL, argv, envp) != 0)
+		return;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 /* Whatever driver has the function lets it go. */
@@ -142,8 +142,16 @@ static int unbind(int pci, const char *address, char *why)
 static int driver_set(int pci, const char *address, const char *driver, char *why)
 {
 	char path[PATH_BYTES], text[40], is[32];
-	int r = driver[0] ? driver_load(pci, driver, why) : 0;
+	int r = 0;
 
+	if (driver[0] && !driver_is_there(pci, driver)) {
+		if (why)
+			snprintf(why, KERNEL_WHY_MAX,
+				 "the kernel has no driver %s; load its module, or write "
+				 "transport: udp",
+				 driver);
+		return -ENOENT;
+	}
 	/* The override is what makes the probe below choose this driver, and none but it. */
 	snprintf(text, sizeof(text), "%.32s\n", driver);
 	if (r == 0)

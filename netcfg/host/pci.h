@@ -12,8 +12,9 @@
 
 /* struct kernel_ops' function_find. */
 int pci_function_find(int pci, const char *ref, char ret[static 16]);
-/* struct kernel_ops' read and change for KERNEL_PCI. */
+/* struct kernel_ops' read, prepare and change for KERNEL_PCI. */
 int pci_read(int pci, struct kernel_change *c);
+void pci_prepare(int pci, const struct kernel_change *c);
 int pci_change(int pci, const struct kernel_change *c, char *why);
 
 #endif

@@ -76,6 +76,9 @@ struct object_kind {
 	/* The link of s has another name by now, and the value is found under it. NULL: it is found
 	 * by the link itself. */
 	void (*rename)(struct plan_step *s, const char *old_name, const char *name);
+	/* Whether a living worker has what giving the value back would take from it. NULL: never.
+	 */
+	bool (*held)(const struct plan_builder *b, const struct plan_step *s);
 
 	/* Of what comes and goes alone. The i-th of its kind in the inventory as the step that
 	 * removes it. 1: ours; 0: not ours; -ENOENT: there are no more. */

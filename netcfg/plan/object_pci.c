@@ -4,6 +4,7 @@
  * driver a function has. Its steps make functions that later ones speak of as 'VF n of PF'.
  */
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_vf.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,11 @@ static void pci_follow(struct plan_step *s, const struct plan_step *later)
 	       sizeof(s->change.pci_value.value));
 }
 
+static bool pci_held(const struct plan_builder *b, const struct plan_step *s)
+{
+	return plan_vf_is_held(b, inv_function_by_ref(b->inv, s->link));
+}
+
 const struct object_kind object_pci = {
 	.name = "pci",
 	.verb = PLAN_SET,
@@ -117,4 +123,5 @@ const struct object_kind object_pci = {
 	.inverse = pci_inverse,
 	.settled = pci_settled,
 	.follow = pci_follow,
+	.held = pci_held,
 };

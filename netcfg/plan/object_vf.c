@@ -4,6 +4,7 @@
  * making the VF and giving it to a driver, which reads the MAC once.
  */
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_vf.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,13 @@ static void vf_follow(struct plan_step *s, const struct plan_step *later)
 	memcpy(s->change.vf.value, later->change.vf.value, sizeof(s->change.vf.value));
 }
 
+static bool vf_held(const struct plan_builder *b, const struct plan_step *s)
+{
+	const struct inv_link *pf = inv_link_by_index(b->inv, s->change.ifindex);
+
+	return pf && plan_vf_is_held(b, inv_function_vf(b->inv, pf->pci, s->change.vf.vf));
+}
+
 const struct object_kind object_vf = {
 	.name = "vf",
 	.verb = PLAN_SET,
@@ -101,4 +109,5 @@ const struct object_kind object_vf = {
 	.inverse = vf_inverse,
 	.settled = vf_settled,
 	.follow = vf_follow,
+	.held = vf_held,
 };

@@ -52,6 +52,9 @@ struct plan_step {
 struct plan_port { /* one leg of one worker */
 	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	char ifname[IFNAMSIZ], pci[16];
+	/* The VF that is the worker's alone, by its PF: pci is its address, "" until it is made,
+	 * and mac its own. "": it has none. */
+	char vf[KERNEL_LINK_REF_MAX];
 	uint32_t ifindex, mtu;
 	struct ip_prefix ip;
 	struct ip_addr gateway;
@@ -134,6 +137,8 @@ struct plan {
 	 */
 	struct plan_step *disowned;
 	size_t n_disowned;
+	/* How much more is to be given back once workers have let go of it (plan_context.held). */
+	size_t n_deferred;
 	char *record;		     /* path of that record, NULL: none is kept */
 	struct plan_action *actions; /* in the order in which they are done, after the steps */
 	size_t n_actions;
@@ -174,6 +179,10 @@ struct plan_context {
 	/* What earlier applies changed (plan_owned.h); NULL: nothing is given back or recorded. */
 	const struct plan_owned *owned;
 	const struct plan_places *places; /* which worker is on which core; NULL: on none */
+	/* The PCI functions that living workers have open, by address. Nothing is taken from under
+	 * them: what would be is left for a later plan (plan.n_deferred). */
+	const char (*held)[16];
+	size_t n_held;
 };
 
 /* What no host of this build could be planned for, into d: for those who check a file without a
@@ -183,6 +192,8 @@ int plan_check(const struct spec *spec, struct diag *d);
  * and host in d; -ENOMEM. ctx NULL: a host where nothing runs. */
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
 	       struct diag *d, struct plan **ret);
+/* Fills in what only the steps have made, from an inventory taken after them: VFs' addresses. */
+void plan_resolve(struct plan *p, const struct inventory *inv);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
 /* A zeroed action at the end of the plan; NULL: no memory. */
 struct plan_action *plan_action_add(struct plan *p);

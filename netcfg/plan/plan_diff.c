@@ -147,6 +147,7 @@ static const struct inv_link *follow_link(const struct plan_builder *b, struct p
 enum verdict {
 	VERDICT_KEEP,
 	VERDICT_RESTORE,
+	VERDICT_DEFER,	/* restore it when a worker has let go of it */
 	VERDICT_DISOWN, /* gone, or taken over by others */
 };
 
@@ -177,7 +178,7 @@ static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
 		return VERDICT_KEEP;
 	if (e->kind->settled(e) || (e->kind->disruptive && link && link_serves_others(b, link)))
 		return VERDICT_DISOWN;
-	return VERDICT_RESTORE;
+	return e->kind->held && e->kind->held(b, e) ? VERDICT_DEFER : VERDICT_RESTORE;
 }
 
 static int disown(struct plan *p, const struct plan_step *e)
@@ -217,6 +218,9 @@ static int emit_restores(const struct plan_builder *b, struct found *f)
 			break;
 		case VERDICT_DISOWN:
 			r = disown(b->plan, &owned->steps[i]);
+			break;
+		case VERDICT_DEFER:
+			b->plan->n_deferred++;
 			break;
 		case VERDICT_KEEP:
 			break;

@@ -9,6 +9,7 @@
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -534,6 +535,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	memcpy(leg.label, b->plan->legs[i].label, sizeof(leg.label));
 	if (!leg_judge(b, i, &leg))
 		return 0;
+	plan_vf_judge(b, i, &leg);
 	b->legs[b->n_legs++] = leg;
 	for (size_t j = 0; j + 1 < b->n_legs; j++)
 		leg_relate(&b->legs[j], &b->legs[b->n_legs - 1]);

@@ -121,9 +121,12 @@ static void print_worker(const struct plan_worker *w, FILE *f)
 
 	fprintf(f, "%4u  %-8s  %4u  %-14s  %-14s", w->id, spec_role_to_string(w->role), w->core,
 		spec_transport_to_string(w->asked), spec_transport_to_string(w->effective));
-	for (size_t i = 0; i < w->n_ports; i++)
+	for (size_t i = 0; i < w->n_ports; i++) {
 		fprintf(f, "%s%s=%s", i ? ", " : "  ", w->ports[i].leg,
 			ip_prefix_format(&w->ports[i].ip, ip, sizeof(ip)));
+		if (w->ports[i].vf[0])
+			fprintf(f, " on %s", w->ports[i].vf);
+	}
 	fprintf(f, "%s\n", w->n_ports ? "" : "  none");
 	for (size_t i = 0; i < w->n_mounts; i++)
 		print_mount(w->mounts[i], f);
@@ -229,6 +232,7 @@ static json_t *port_to_json(const struct plan_port *p)
 	r |= set(o, "label", json_string(p->label));
 	r |= set(o, "interface", json_string(p->ifname));
 	r |= set(o, "pci", json_string(p->pci));
+	r |= set(o, "vf", json_string(p->vf));
 	r |= set(o, "ip", json_string(ip_prefix_format(&p->ip, text, sizeof(text))));
 	r |= set(o, "gateway",
 		 json_string(p->gateway.family ? ip_addr_format(&p->gateway, text, sizeof(text))

@@ -5,6 +5,7 @@
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -130,6 +131,8 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *link = leg->link;
+	/* A PF is as it shall be before its VFs are made: they take their MTU and link from it. */
+	const enum object_phase phase = leg->n_vfs ? OBJECT_PHASE_PARENT : OBJECT_PHASE_OF_KIND;
 	struct plan_step *s;
 
 	if (leg->set_mtu) {
@@ -138,6 +141,7 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 			return -ENOMEM;
 		s->change.kind = KERNEL_LINK;
 		s->change.link = (struct kernel_link_value){KERNEL_LINK_MTU, leg->mtu, link->mtu};
+		s->phase = phase;
 		s->disruptive = link->up; /* many drivers restart their queues for it */
 		snprintf(s->reason, sizeof(s->reason), "network %s asks for it",
 			 leg->network->name);
@@ -146,6 +150,7 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 	if (!s)
 		return -ENOMEM;
 	s->change.kind = KERNEL_LINK;
+	s->phase = phase;
 	s->change.link = (struct kernel_link_value){KERNEL_LINK_UP, 1, link->up};
 	snprintf(s->reason, sizeof(s->reason), "a leg must be up to carry data");
 	return 0;
@@ -297,6 +302,8 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 		r = want_settings(b, leg, dpdk);
 	if (r == 0)
 		r = want_link(b, leg);
+	if (r == 0 && leg->n_vfs)
+		r = plan_vf_want(b, leg);
 	if (r == 0 && udp)
 		r = want_routes(b, leg);
 	return r;

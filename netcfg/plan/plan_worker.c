@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workers: number, core, transport, addresses, mounts and exports of each. */
 #include "netcfg/plan/plan_places.h"
+#include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -85,11 +86,23 @@ static uint64_t hugepages_free(const struct plan_builder *b)
 	return (has_whole ? whole : nodes) + held;
 }
 
+/* DPDK without a VF of its own: on the kernel's interface, where it is slower. */
+static void explain_sharing(struct plan_worker *w, const struct plan_leg *leg)
+{
+	const struct inv_link *link = leg->link;
+
+	if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
+		w->reason = leg->why_no_vfs;
+	else
+		reason_set(&w->reason, "kernel-interface",
+			   "%.15s (%.31s) has no VF for the worker, DPDK shares it", link->name,
+			   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
+}
+
 /* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
 static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			uint64_t *hugepages)
 {
-	const struct inv_link *link = b->n_legs ? b->legs[0].link : NULL;
 	const struct plan_failure *failed = plan_failures_find(b->ctx->failures, w);
 
 	if (failed && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
@@ -113,11 +126,11 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 	}
 	*hugepages -= PLAN_HUGEPAGES_PER_WORKER;
 	w->effective = w->asked;
-	if (!link)
-		return;
-	reason_set(&w->reason, "kernel-interface",
-		   "%.15s (%.31s) has no VF for the worker, DPDK shares it", link->name,
-		   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
+	for (size_t i = 0; i < b->n_legs; i++)
+		if (!b->legs[i].n_vfs) {
+			explain_sharing(w, &b->legs[i]);
+			break;
+		}
 }
 
 static void choose_auto(struct plan_builder *b, struct plan_worker *w)
@@ -134,7 +147,8 @@ static void choose_auto(struct plan_builder *b, struct plan_worker *w)
 			return;
 		}
 		reason_set(&w->reason, "vf-unused",
-			   "%.15s (%.31s) offers %u VFs, which this version does not use",
+			   "%.15s (%.31s) offers %u VFs; workers use them where transport: dpdk "
+			   "is written",
 			   link->name, driver, link->max_vfs);
 	}
 }
@@ -214,6 +228,17 @@ static void judge_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 	}
 }
 
+/* Which of the workers on DPDK it is, by its number, which stays: its VF is that one of each leg.
+ */
+static uint32_t dpdk_rank(const struct plan *p, const struct plan_worker *w)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->n_workers; i++)
+		n += takes_hugepages(p->workers[i].asked) && p->workers[i].id < w->id;
+	return n;
+}
+
 /* False: the leg has no address left for it. A worker whose address is taken goes without a port on
  * this leg. */
 static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
@@ -240,7 +265,12 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->mtu = leg->mtu;
 	port->gateway = leg->network->gateway;
 	port->mac = leg->link->mac;
-	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP;
+	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP &&
+			     !plan_vf_take(b, leg, dpdk_rank(b->plan, w), port);
+	if (port->kernel_owned && leg->n_vfs)
+		reason_set(&w->reason, "vf-limit",
+			   "%.15s has %u VFs and more workers than that, DPDK shares its interface",
+			   leg->link->name, leg->n_vfs);
 	w->n_ports++;
 	judge_duplicate(b, leg, port);
 	return true;

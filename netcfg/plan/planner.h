@@ -20,6 +20,10 @@ struct plan_leg {     /* one that is configured; plan.legs has them all */
 	uint32_t mtu;	  /* bytes of IP packet once the plan is done */
 	bool set_mtu;	  /* the plan gives the link this MTU; else it is the link's own */
 	bool same_subnet; /* another leg lives in the same subnet */
+	/* The VFs that the link has once the plan is done; 0: none, and why_no_vfs, where workers
+	 * could have used some. */
+	uint32_t n_vfs;
+	struct reason why_no_vfs;
 };
 
 /* The wanted state, as the steps that would make it on an empty host. */

@@ -109,11 +109,6 @@ static bool rdma_is_built(const char *text)
 	return strcmp(text, "on") != 0;
 }
 
-static bool vfs_is_built(const char *text)
-{
-	return strcmp(text, "0") == 0 || strspn(text, "0123456789") != strlen(text);
-}
-
 #define TEXT_OF_(x) #x
 #define TEXT_OF(x) TEXT_OF_(x)
 #define FIELD(s, m) .offset = offsetof(struct s, m), .size = sizeof(((struct s *)0)->m)
@@ -179,9 +174,8 @@ static const struct spec_key net_keys[] = {
 	 .is_built = label_is_built,
 	 .example = "switch-a"},
 	{"vfs", SPEC_TYPE_VFS, .fallback = "auto", .min = 0, .max = 256, FIELD(spec_net, vfs),
-	 .help = "How many virtual functions the device is given; auto and 0 both mean none.",
-	 .not_built = "this version makes no virtual functions; write auto or 0",
-	 .is_built = vfs_is_built,
+	 .help = "How many virtual functions (SR-IOV) the device has. auto: one for each worker "
+		 "with transport dpdk, where the device offers them. 0: none.",
 	 .example = "auto"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(tristate_names), FIELD(spec_net, rdma),
 	 .help = "Whether bulk data must use RDMA on this device; auto and off both do without.",

@@ -84,7 +84,8 @@ static int vf_add(struct kernel *k, struct inventory *inv, const char *pf, uint3
 
 	if (!fn || (l && !v))
 		return -ENOMEM;
-	snprintf(fn->pci, sizeof(fn->pci), "%.8s%02x.%x", pf, (2 + n / 8) & 0xff, n % 8);
+	snprintf(fn->pci, sizeof(fn->pci), "%.8s%02x.%x", pf,
+		 (uint8_t)((2 + n / 8 + 8 * (uint32_t)(pf[strlen(pf) - 1] - '0')) & 0x1f), n % 8);
 	inv_text_set(fn->physfn, sizeof(fn->physfn), pf);
 	fn->vf = n;
 	fn->numa_node = node;

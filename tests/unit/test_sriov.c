@@ -17,6 +17,8 @@ struct host {
 	struct kernel *fake;
 	char dir[32], journal[48], record[48];
 	bool wants; /* what the mode of HA below asks for */
+	char held[1][16];
+	size_t n_held; /* functions that workers have open */
 };
 
 static struct host *host;
@@ -85,7 +87,8 @@ static struct plan *plan_now(struct host *h, struct spec **ret_spec)
 	static const struct planner_ops mode = {SPEC_HA_NONE, sriov_legs, sriov_want};
 	static const struct planner_ops *const modes[] = {&mode};
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	const struct plan_context ctx = {.owned = &owned};
+	const struct plan_context ctx = {
+		.owned = &owned, .held = (const char(*)[16])h->held, .n_held = h->n_held};
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = collect(h);
 	struct plan *p = NULL;
@@ -260,6 +263,47 @@ static void test_nothing_to_do_and_given_back(void **state)
 	spec_free(s);
 }
 
+/* What a worker has open is not taken from under it, nor is the PF's number of VFs changed; the
+ * rest is given back, and all of it once the worker is gone. */
+static void test_nothing_is_taken_from_a_worker(void **state)
+{
+	struct host *h = *state;
+	struct apply_outcome o;
+	struct inventory *inv;
+	struct spec *s;
+	char *before = host_json(h), *after;
+	struct plan *p = plan_now(h, &s);
+
+	assert_int_equal(apply_commit(run(h, p), &o), 0);
+	inv = collect(h);
+	strcpy(h->held[0], inv_function_by_ref(inv, PF "/vf1")->pci);
+	inv_free(inv);
+	h->n_held = 1;
+	h->wants = false;
+	plan_free(p);
+	spec_free(s);
+	p = plan_now(h, &s);
+	assert_int_equal(p->n_deferred, 4); /* driver and MAC of VF 1, the number, autoprobe */
+	assert_int_equal(p->n_steps, STEPS - 4);
+	assert_int_equal(apply_commit(run(h, p), &o), 0);
+	inv = collect(h);
+	assert_string_equal(inv_function_by_ref(inv, PF "/vf0")->driver, "");
+	assert_string_equal(inv_function_by_ref(inv, PF "/vf1")->driver, "vfio-pci");
+	inv_free(inv);
+	plan_free(p);
+	spec_free(s);
+	h->n_held = 0;
+	p = plan_now(h, &s);
+	assert_int_equal(p->n_deferred, 0);
+	assert_int_equal(apply_commit(run(h, p), &o), 0);
+	after = host_json(h);
+	assert_string_equal(after, before);
+	free(before);
+	free(after);
+	plan_free(p);
+	spec_free(s);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -268,6 +312,7 @@ int main(void)
 		CASE(test_made_in_order_and_taken_back),
 		CASE(test_failure_at_every_step),
 		CASE(test_nothing_to_do_and_given_back),
+		CASE(test_nothing_is_taken_from_a_worker),
 	};
 
 	return cmocka_run_group_tests_name("virtual functions", tests, NULL, NULL);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The families of NICs that the program has told us of, and what an unknown one is taken for. */
+#include "netcfg/plan/nic.h"
+#include <string.h>
+
+static const char *const no_drivers[] = {NULL};
+
+/* SR-IOV as PCI-SIG has it, and no trust in the driver's manners. */
+static const struct nic_family unknown = {
+	.name = "unknown",
+	.drivers = no_drivers,
+	.reach = NIC_BY_VFIO,
+	.vf_ms = 500,
+};
+
+static struct {
+	const struct nic_family *const *table;
+	size_t n;
+} families;
+
+void nic_table_set(const struct nic_family *const *table, size_t n)
+{
+	families.table = table;
+	families.n = n;
+}
+
+const struct nic_family *nic_family_find(const char *driver)
+{
+	for (size_t i = 0; i < families.n; i++)
+		for (const char *const *d = families.table[i]->drivers; *d; d++)
+			if (strcmp(*d, driver) == 0)
+				return families.table[i];
+	return &unknown;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is known of a family of NICs beforehand, by the driver of its PF: the contract between the
+ * plan and the tables in plugins/nic_*.c. What the device itself tells (how many VFs it has, its
+ * MTU) is the inventory's and not repeated here. netcfg knows no family by name.
+ */
+#ifndef PLENUM_NETCFG_NIC_H
+#define PLENUM_NETCFG_NIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a queue of the NIC reaches a worker. */
+enum nic_reach {
+	NIC_BY_VFIO,	  /* a VF, given to vfio-pci: the kernel has no part in it any more */
+	NIC_BY_VF_DRIVER, /* a VF that keeps its kernel driver, which DPDK drives through RDMA verbs
+			   */
+	NIC_BY_FLOW_RULES, /* the PF itself: its driver steers flows to user space, no VFs needed */
+	NIC_REACH_MAX
+};
+
+struct nic_family {
+	const char *name;	    /* for people: "Intel E800" */
+	const char *const *drivers; /* of PFs; ends with NULL */
+	enum nic_reach reach;
+	/* The PF's link may stay up as it is, and what it carries alive, while VFs are made. */
+	bool vfs_undisturbed;
+	uint32_t vf_limit; /* below what the device says: no more work in practice; 0: its own */
+	uint32_t vf_ms;	   /* how long one VF takes to make, at the most */
+};
+
+/* The table (borrowed for good) of all families; to be called once, before the first plan. */
+void nic_table_set(const struct nic_family *const *table, size_t n);
+/* That of a driver; never NULL: an unknown one is taken for the most common kind. */
+const struct nic_family *nic_family_find(const char *driver);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * VFs from the spec, the family of the NIC and what is there. Apart from the legs because most legs
+ * have none, and from the workers because a leg's VFs are made for all of them at once.
+ */
+#include "netcfg/plan/plan_vf.h"
+#include "netcfg/base/hash.h"
+#include "netcfg/plan/nic.h"
+#include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_owned.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VFIO_DRIVER "vfio-pci"
+
+static bool asks_for_dpdk(enum spec_transport t)
+{
+	return t == SPEC_TRANSPORT_DPDK || t == SPEC_TRANSPORT_DPDK_INTERRUPT;
+}
+
+/* By the spec alone: a worker that falls back to UDP today keeps its VF for tomorrow. */
+static uint32_t workers_on_dpdk(const struct spec *spec)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < spec->n_workers; i++)
+		if (asks_for_dpdk(spec->workers[i].transport))
+			n += (uint32_t)spec->workers[i].n_cores;
+	return n;
+}
+
+/* The record says that we made the VFs of this PF. */
+static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
+{
+	const struct plan_owned *owned = b->ctx->owned;
+
+	for (size_t i = 0; owned && i < owned->n; i++)
+		if (owned->steps[i].kind == &object_pci &&
+		    owned->steps[i].change.pci_value.attr == KERNEL_PCI_VFS &&
+		    strcmp(owned->steps[i].link, pf) == 0)
+			return true;
+	return false;
+}
+
+bool plan_vf_is_held(const struct plan_builder *b, const struct inv_function *fn)
+{
+	for (size_t i = 0; fn && i < b->ctx->n_held; i++) {
+		const struct inv_function *held = inv_function_find(b->inv, b->ctx->held[i]);
+
+		if (held && (held == fn || strcmp(held->physfn, fn->pci) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Somebody else uses a VF that we did not make: by a link, by vfio, by another driver. */
+static const struct inv_function *vf_in_use(const struct plan_builder *b, const char *pf)
+{
+	for (size_t i = 0; i < b->inv->n_functions; i++) {
+		const struct inv_function *fn = &b->inv->functions[i];
+
+		if (strcmp(fn->physfn, pf) == 0 && fn->driver[0])
+			return fn;
+	}
+	return NULL;
+}
+
+/* ---- how many ---- */
+
+static void too_many(struct plan_builder *b, const struct spec_net *net,
+		     const struct inv_function *pf, uint32_t limit)
+{
+	diag_add(b->d, DIAG_ERROR, &net->pos, NULL,
+		 "%s asks for %d VFs, and %s has at most %u; write fewer, or auto", net->name,
+		 net->vfs, pf->pci, limit);
+}
+
+static void too_few(struct plan_builder *b, const struct spec_net *net, uint32_t workers)
+{
+	diag_add(b->d, DIAG_ERROR, &net->pos, NULL,
+		 "%s has vfs: %d, but %u workers use dpdk and each needs one; write %u or auto",
+		 net->name, net->vfs, workers, workers);
+}
+
+/* The number of VFs to be had for what is asked; 0: d says why not. */
+static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
+			     const struct inv_function *pf, const struct nic_family *family)
+{
+	const uint32_t workers = workers_on_dpdk(b->spec);
+	const uint32_t limit =
+		family->vf_limit ? MIN_OF(family->vf_limit, pf->max_vfs) : pf->max_vfs;
+
+	if (net->vfs == SPEC_VFS_AUTO)
+		return MIN_OF(workers, limit); /* the rest share the kernel's interface */
+	if ((uint32_t)net->vfs > limit)
+		too_many(b, net, pf, limit);
+	else if ((uint32_t)net->vfs < workers)
+		too_few(b, net, workers);
+	else
+		return (uint32_t)net->vfs;
+	return 0;
+}
+
+/* ---- whether they can be had ---- */
+
+static bool no_sriov(const struct plan_leg *leg, const struct inv_function *pf, struct reason *why)
+{
+	const char *driver =
+		leg->link->driver[0] ? leg->link->driver : inv_link_kind_to_string(leg->link->kind);
+
+	if (pf && pf->max_vfs)
+		return false;
+	reason_set(why, "no-vf", "%s (%.31s) offers no SR-IOV", leg->link->name, driver);
+	return true;
+}
+
+static bool no_iommu(const struct inv_function *pf, const struct nic_family *family,
+		     struct reason *why)
+{
+	if (family->reach != NIC_BY_VFIO || pf->iommu_group != INV_IOMMU_NONE)
+		return false;
+	reason_set(why, "no-iommu",
+		   "the IOMMU is off, and without it no VF of %s can be given to a worker; boot "
+		   "with intel_iommu=on or amd_iommu=on, and iommu=pt",
+		   pf->pci);
+	return true;
+}
+
+static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_function *pf, uint32_t n,
+			    struct reason *why)
+{
+	const struct inv_function *used;
+
+	if (pf->n_vfs == 0 || vfs_are_ours(b, pf->pci))
+		return false;
+	used = vf_in_use(b, pf->pci);
+	if (pf->n_vfs == n && !used)
+		return false; /* made for us, by a unit of the distribution or the like */
+	if (used)
+		reason_set(why, "vfs-foreign",
+			   "others have made %u VFs of %s, and %s is in use by %.31s; remove them "
+			   "or write vfs: 0",
+			   pf->n_vfs, pf->pci, used->pci, used->driver);
+	else
+		reason_set(why, "vfs-foreign",
+			   "others have made %u VFs of %s, %u are needed; write 0 into its "
+			   "sriov_numvfs, or vfs: %u",
+			   pf->n_vfs, pf->pci, n, pf->n_vfs);
+	return true;
+}
+
+/* The kernel takes all VFs away before it makes another number of them. */
+static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function *pf, uint32_t n,
+			 struct reason *why)
+{
+	if (pf->n_vfs == 0 || pf->n_vfs >= n || !plan_vf_is_held(b, pf))
+		return false;
+	reason_set(why, "vfs-busy",
+		   "%s has %u VFs in service and %u are needed: all would have to go first; stop "
+		   "the workers on it (plenum stop), then apply",
+		   pf->pci, pf->n_vfs, n);
+	return true;
+}
+
+static bool making_hurts(const struct plan_builder *b, const struct plan_leg *leg,
+			 const struct inv_function *pf, const struct nic_family *family, uint32_t n,
+			 struct reason *why)
+{
+	struct reason dependent;
+
+	if (pf->n_vfs >= n || family->vfs_undisturbed || !leg->link->up ||
+	    !plan_link_dependent(b->inv, leg->link, &dependent))
+		return false;
+	reason_set(why, dependent.code,
+		   "%.100s: its driver stops it for a moment while VFs are made; write another "
+		   "device or vfs: 0",
+		   dependent.text);
+	return true;
+}
+
+void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
+{
+	const struct spec_net *net = leg->net;
+	const struct inv_function *pf = inv_function_find(b->inv, leg->link->pci);
+	const struct nic_family *family = nic_family_find(leg->link->driver);
+	struct reason *why = &leg->why_no_vfs;
+	uint32_t n;
+
+	if (net->vfs == 0 || (net->vfs == SPEC_VFS_AUTO && workers_on_dpdk(b->spec) == 0))
+		return;
+	if (net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
+		return; /* its queues are had without any */
+	if (!no_sriov(leg, pf, why) && !no_iommu(pf, family, why)) {
+		n = choose_count(b, net, pf, family);
+		if (n == 0)
+			return; /* d has the error */
+		if (!vfs_are_foreign(b, pf, n, why) && !vfs_are_busy(b, pf, n, why) &&
+		    !making_hurts(b, leg, pf, family, n, why)) {
+			/* More than are needed stay: taking one away takes all. */
+			leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
+			return;
+		}
+	}
+	if (net->vfs != SPEC_VFS_AUTO)
+		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, why);
+}
+
+/* ---- what is wanted ---- */
+
+/* The same after every boot and for every VF another one: locally administered, and derived from
+ * the PF's own address, which is the NIC maker's. */
+static struct mac_addr vf_mac(const struct inv_link *pf, uint32_t vf)
+{
+	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};
+	static const struct mac_addr none;
+	const bool has_own = memcmp(&pf->permanent_mac, &none, sizeof(none)) != 0;
+	uint8_t text[10];
+	struct mac_addr mac;
+	uint64_t h;
+
+	memcpy(text, has_own ? pf->permanent_mac.bytes : pf->mac.bytes, 6);
+	memcpy(text + 6, &vf, sizeof(vf));
+	h = hash_keyed(key, text, sizeof(text));
+	memcpy(mac.bytes, &h, sizeof(mac.bytes));
+	mac.bytes[0] = (uint8_t)((mac.bytes[0] & 0xfc) | 0x02);
+	return mac;
+}
+
+static void vf_ref(const struct plan_leg *leg, uint32_t n, char ret[static KERNEL_LINK_REF_MAX])
+{
+	snprintf(ret, KERNEL_LINK_REF_MAX, "%.15s/vf%u", leg->link->pci, (uint16_t)n);
+}
+
+void plan_resolve(struct plan *p, const struct inventory *inv)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		for (size_t j = 0; j < p->workers[i].n_ports; j++) {
+			struct plan_port *port = &p->workers[i].ports[j];
+			const struct inv_function *fn =
+				port->vf[0] ? inv_function_by_ref(inv, port->vf) : NULL;
+
+			if (fn)
+				memcpy(port->pci, fn->pci, sizeof(port->pci));
+		}
+}
+
+bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
+		  struct plan_port *port)
+{
+	const struct inv_function *fn;
+
+	if (n >= leg->n_vfs)
+		return false;
+	vf_ref(leg, n, port->vf);
+	fn = inv_function_by_ref(b->inv, port->vf);
+	snprintf(port->pci, sizeof(port->pci), "%s", fn ? fn->pci : "");
+	port->mac = vf_mac(leg->link, n);
+	return true;
+}
+
+static int want_value(struct plan_builder *b, const struct plan_leg *leg, const char *ref,
+		      enum kernel_pci_attr attr, const char *value, const char *was,
+		      const char *reason)
+{
+	struct plan_step *s = planner_want_add(b, &object_pci, leg);
+	struct kernel_pci *v;
+
+	if (!s)
+		return -ENOMEM;
+	snprintf(s->link, sizeof(s->link), "%s", ref);
+	s->change.kind = KERNEL_PCI;
+	s->change.ifindex = 0;
+	v = &s->change.pci_value;
+	v->attr = attr;
+	snprintf(v->value, sizeof(v->value), "%s", value);
+	snprintf(v->was, sizeof(v->was), "%s", was);
+	snprintf(s->reason, sizeof(s->reason), "%s", reason);
+	return 0;
+}
+
+static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
+			enum kernel_vf_attr attr, const char *value, const char *reason)
+{
+	const struct inv_vf *have = inv_vf_find(b->inv, leg->link->ifindex, n);
+	struct plan_step *s = planner_want_add(b, &object_vf, leg);
+	struct kernel_vf *v;
+
+	if (!s)
+		return -ENOMEM;
+	s->change.kind = KERNEL_VF;
+	v = &s->change.vf;
+	v->vf = n;
+	v->attr = attr;
+	snprintf(v->value, sizeof(v->value), "%s", value);
+	if (have)
+		kernel_vf_format(have, attr, v->was);
+	snprintf(s->reason, sizeof(s->reason), "%s", reason);
+	return 0;
+}
+
+static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t n, bool vfio)
+{
+	const struct mac_addr mac = vf_mac(leg->link, n);
+	const struct inv_function *fn;
+	char ref[KERNEL_LINK_REF_MAX], text[MAC_ADDR_STR_MAX];
+	int r;
+
+	vf_ref(leg, n, ref);
+	fn = inv_function_by_ref(b->inv, ref);
+	mac_addr_format(&mac, text, sizeof(text));
+	r = want_setting(b, leg, n, KERNEL_VF_MAC, text, "the same after every boot");
+	if (r == 0 && leg->network->vlan) {
+		snprintf(text, sizeof(text), "%u", leg->network->vlan);
+		r = want_setting(b, leg, n, KERNEL_VF_VLAN, text,
+				 "the NIC tags what the worker sends");
+	}
+	if (r == 0 && vfio)
+		r = want_value(b, leg, ref, KERNEL_PCI_DRIVER, VFIO_DRIVER, fn ? fn->driver : "",
+			       "a worker drives it itself");
+	return r;
+}
+
+int plan_vf_want(struct plan_builder *b, const struct plan_leg *leg)
+{
+	const struct inv_function *pf = inv_function_find(b->inv, leg->link->pci);
+	const bool vfio = nic_family_find(leg->link->driver)->reach == NIC_BY_VFIO;
+	char count[16], was[16];
+	int r = 0;
+
+	if (vfio)
+		r = want_value(b, leg, leg->link->pci, KERNEL_PCI_AUTOPROBE, "0",
+			       pf->autoprobe ? "1" : "0",
+			       "the kernel's driver would make links of VFs that are for workers");
+	snprintf(count, sizeof(count), "%" PRIu32, leg->n_vfs);
+	snprintf(was, sizeof(was), "%" PRIu32, pf->n_vfs);
+	if (r == 0)
+		r = want_value(b, leg, leg->link->pci, KERNEL_PCI_VFS, count, was,
+			       "one for each worker on dpdk");
+	for (uint32_t n = 0; n < leg->n_vfs && r == 0; n++)
+		r = want_vf(b, leg, n, vfio);
+	return r;
+}

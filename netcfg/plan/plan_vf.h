@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The VFs of a leg: how many it shall have, why it cannot have them, and what the host shall have
+ * so that workers can take them. A worker on DPDK has a VF of its own on each leg whose device
+ * gives any. Pure, as the plan is. Called by the makers of legs and workers only.
+ */
+#ifndef PLENUM_NETCFG_PLAN_VF_H
+#define PLENUM_NETCFG_PLAN_VF_H
+
+#include "netcfg/plan/planner.h"
+
+/* Fills leg->n_vfs or leg->why_no_vfs for spec->nets[i]; what the spec asks for and the device can
+ * never give goes to b->d, what others have made of its VFs to the leg's state. */
+void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg);
+/* The VF that the n-th worker on DPDK has on this leg, into port: its reference, MAC, and address
+ * where it is there already. False: there is none for it. */
+bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
+		  struct plan_port *port);
+/* A living worker has the function open, or a VF of it. NULL: no function. */
+bool plan_vf_is_held(const struct plan_builder *b, const struct inv_function *fn);
+/* Wants all VFs of the leg, with MAC, VLAN and driver. 0, -ENOMEM. */
+int plan_vf_want(struct plan_builder *b, const struct plan_leg *leg);
+
+#endif

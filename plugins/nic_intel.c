@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Intel's NICs with SR-IOV: each queue for user space is a VF of its own, given to vfio-pci. */
+#include "plugins/plugins.h"
+
+/* The link of a 1 GbE PF goes down while its VFs are made: the driver starts the port anew. */
+static const char *const igb_drivers[] = {"igb", NULL};
+
+const struct nic_family nic_intel_igb = {
+	.name = "Intel 82576/I350",
+	.drivers = igb_drivers,
+	.reach = NIC_BY_VFIO,
+	.vf_ms = 500,
+};
+
+/* ixgbe keeps one of its 64 pools for the PF. */
+static const char *const ixgbe_drivers[] = {"ixgbe", NULL};
+
+const struct nic_family nic_intel_ixgbe = {
+	.name = "Intel 82599/X500",
+	.drivers = ixgbe_drivers,
+	.reach = NIC_BY_VFIO,
+	.vf_limit = 63,
+	.vf_ms = 500,
+};
+
+/* The admin queue of an X700 takes a third of a second for each VF. */
+static const char *const i40e_drivers[] = {"i40e", NULL};
+
+const struct nic_family nic_intel_i40e = {
+	.name = "Intel X700",
+	.drivers = i40e_drivers,
+	.reach = NIC_BY_VFIO,
+	.vfs_undisturbed = true,
+	.vf_ms = 1000,
+};
+
+static const char *const ice_drivers[] = {"ice", NULL};
+
+const struct nic_family nic_intel_ice = {
+	.name = "Intel E800",
+	.drivers = ice_drivers,
+	.reach = NIC_BY_VFIO,
+	.vfs_undisturbed = true,
+	.vf_ms = 500,
+};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NVIDIA's ConnectX-4 and later: the kernel's driver stays in charge and steers flows to user
+ * space, so one address serves host and workers and no VF is needed. Where VFs are asked for, they
+ * keep that driver too.
+ */
+#include "plugins/plugins.h"
+
+static const char *const drivers[] = {"mlx5_core", NULL};
+
+const struct nic_family nic_mlx5 = {
+	.name = "NVIDIA ConnectX",
+	.drivers = drivers,
+	.reach = NIC_BY_FLOW_RULES,
+	.vfs_undisturbed = true,
+	.vf_ms = 2000,
+};
