@@ -30,6 +30,7 @@
 #define HANDS_CALLS_MAX 256U /* per export, at a time */
 #define HANDS_NAME_MAX 256U  /* with the final NUL */
 #define HANDS_HANDLE_SIGNED 1
+#define HANDS_HANDLE_GONE 3 /* of what was made and removed at once: stale from the beginning */
 #define HANDS_SIGNATURE_BYTES 8U
 
 enum hands_lane {

@@ -173,6 +173,33 @@ int hand_answer_name(struct hand *hd, int dirfd, const char *name)
 	return errno == EMFILE || errno == ENFILE ? answer_entry_at(hd, dirfd, name) : -errno;
 }
 
+void hand_answer_gone(struct hand *hd, uint32_t fmt)
+{
+	const struct hand_call *c = &hd->call;
+	struct timespec now;
+	uint8_t *to = hd->result.handle;
+	uint64_t id;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	id = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	*to = HANDS_HANDLE_GONE;
+	memcpy(to + 1, &id, sizeof(id));
+	memcpy(to + 1 + sizeof(id), &hd->life, sizeof(hd->life));
+	hd->result.handle_len = (uint8_t)(1 + sizeof(id) + sizeof(hd->life));
+	hd->result.dev = hd->root_dev;
+	hd->result.attr = (struct fuse_attr){
+		.ino = id,
+		.mode = fmt | (c->mode & 07777 & ~hd->umask),
+		.uid = c->uid,
+		.gid = c->gid,
+		.atime = (uint64_t)now.tv_sec,
+		.mtime = (uint64_t)now.tv_sec,
+		.ctime = (uint64_t)now.tv_sec,
+		.blksize = 4096,
+	};
+	hd->result.flags |= HAND_RESULT_ATTR | HAND_RESULT_HANDLE;
+}
+
 /* ------------------------------------------------------------------ evidence */
 
 static uint64_t ns_of(struct timespec ts)

@@ -53,6 +53,21 @@ static int new_begin(struct hand *hd, int dirfd)
 	return hand_perhaps(hd, &nothing, &dir);
 }
 
+/*
+ * What was made, by its name. Where a user of the server has taken it away meanwhile the client
+ * must still hear that it was made: it gets a handle that was never any object's, and so is stale,
+ * as that of a removed one is.
+ */
+static int new_answer(struct hand *hd, int dirfd, uint32_t fmt)
+{
+	const struct hand_call *c = &hd->call;
+	int r = hand_answer_name(hd, dirfd, c->name);
+
+	if (r < 0 || (hd->result.attr.mode & S_IFMT) != fmt)
+		hand_answer_gone(hd, fmt);
+	return 0;
+}
+
 int hand_op_mknod(struct hand *hd, int a, int b)
 {
 	const struct hand_call *c = &hd->call;
@@ -62,7 +77,7 @@ int hand_op_mknod(struct hand *hd, int a, int b)
 		return r;
 	if (mknodat(a, c->name, c->mode, c->rdev) < 0)
 		return -errno;
-	return hand_answer_name(hd, a, c->name);
+	return new_answer(hd, a, c->mode & S_IFMT ? c->mode & S_IFMT : S_IFREG);
 }
 
 int hand_op_mkdir(struct hand *hd, int a, int b)
@@ -74,7 +89,7 @@ int hand_op_mkdir(struct hand *hd, int a, int b)
 		return r;
 	if (mkdirat(a, c->name, c->mode & 07777) < 0)
 		return -errno;
-	return hand_answer_name(hd, a, c->name);
+	return new_answer(hd, a, S_IFDIR);
 }
 
 int hand_op_symlink(struct hand *hd, int a, int b)
@@ -89,7 +104,7 @@ int hand_op_symlink(struct hand *hd, int a, int b)
 	hd->room[len] = '\0';
 	if (symlinkat((const char *)hd->room, a, c->name) < 0)
 		return -errno;
-	return hand_answer_name(hd, a, c->name);
+	return new_answer(hd, a, S_IFLNK);
 }
 
 int hand_op_link(struct hand *hd, int a, int b)
