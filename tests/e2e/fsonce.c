@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two clients work on the same few names with operations that must run exactly once, while somebody
+ * kills what is between them and the file system. What each was told is kept in the order in which
+ * it asked and heard; in the end a model tries all orders in which the operations can have taken
+ * place, one at a time, each between its question and its answer. If none explains all answers and
+ * what stands there in the end, something ran twice, or not at all.
+ *
+ *	fsonce SECONDS SEED FOLDER-OF-CLIENT-1 FOLDER-OF-CLIENT-2 FOLDER-ON-THE-SERVER
+ *
+ * Appends to one more file are records with a number: each that was confirmed is there once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAMES 4
+#define EVENTS_MAX 400000
+#define CLIENTS 2
+#define WORLDS_MAX 4096
+
+enum op { MAKE, REMOVE, MOVE, MOVE_NEW, SWAP, OPS };
+static const char *const op_names[OPS] = {"make", "remove", "move", "move to new", "swap"};
+
+struct event {
+	uint8_t client, op, name, name2;
+	bool answer;
+	int error;
+	uint32_t id; /* MAKE: what the file is; never twice */
+};
+
+static struct event events[EVENTS_MAX];
+static unsigned n_events;
+static pthread_mutex_t events_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile bool stopping;
+static uint32_t last_id;
+
+struct client {
+	int index, dir, log;
+	uint64_t seed;
+	unsigned n_appends;
+};
+
+static uint64_t pseudo_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static bool event_add(const struct event *e)
+{
+	bool full;
+
+	pthread_mutex_lock(&events_lock);
+	full = n_events >= EVENTS_MAX;
+	if (!full)
+		events[n_events++] = *e;
+	pthread_mutex_unlock(&events_lock);
+	return !full;
+}
+
+/* ------------------------------------------------------------------ the clients */
+
+static int make(const struct client *c, const char *name, uint32_t id)
+{
+	int fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", id);
+
+	if (fd < 0)
+		return errno;
+	if (pwrite(fd, text, (size_t)len, 0) != len)
+		fprintf(stderr, "a new file cannot be written: %s\n", strerror(errno));
+	close(fd);
+	return 0;
+}
+
+static int op_do(const struct client *c, const struct event *e)
+{
+	const char a[2] = {(char)('a' + e->name), 0}, b[2] = {(char)('a' + e->name2), 0};
+	int r = 0;
+
+	switch ((enum op)e->op) {
+	case MAKE:
+		return make(c, a, e->id);
+	case REMOVE:
+		r = unlinkat(c->dir, a, 0);
+		break;
+	case MOVE:
+		r = renameat2(c->dir, a, c->dir, b, 0);
+		break;
+	case MOVE_NEW:
+		r = renameat2(c->dir, a, c->dir, b, RENAME_NOREPLACE);
+		break;
+	default:
+		r = renameat2(c->dir, a, c->dir, b, RENAME_EXCHANGE);
+		break;
+	}
+	return r < 0 ? errno : 0;
+}
+
+static void append(struct client *c)
+{
+	char text[32]; /* 16 bytes, so that no record crosses a page: what is torn is another test's
+			*/
+	int len = snprintf(text, sizeof(text), "%d %013u\n", c->index, c->n_appends + 1);
+
+	if (write(c->log, text, (size_t)len) == len)
+		c->n_appends++;
+	else
+		fprintf(stderr, "an append failed: %s\n", strerror(errno));
+}
+
+static void *client_run(void *arg)
+{
+	struct client *c = arg;
+	struct event e = {.client = (uint8_t)c->index};
+
+	while (!stopping) {
+		uint64_t dice = pseudo_random(&c->seed);
+
+		e.answer = false;
+		e.op = (uint8_t)(dice % OPS);
+		e.name = (uint8_t)(dice >> 8 & 3);
+		e.name2 = (uint8_t)((e.name + 1 + (dice >> 16) % (NAMES - 1)) % NAMES);
+		e.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+		if (dice >> 24 & 1)
+			e.op = MAKE; /* else there is never anything */
+		if (!event_add(&e))
+			break;
+		e.error = op_do(c, &e);
+		e.answer = true;
+		if (!event_add(&e))
+			break;
+		if ((dice >> 32 & 3) == 0)
+			append(c);
+	}
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ the model */
+
+/* A state in which the files can be, and which of the questions asked have been carried out. */
+struct world {
+	uint32_t names[NAMES];
+	bool done[CLIENTS];
+	int error[CLIENTS];
+};
+
+static struct world worlds[WORLDS_MAX];
+static unsigned n_worlds;
+
+static int world_apply(struct world *w, const struct event *e)
+{
+	uint32_t *a = &w->names[e->name], *b = &w->names[e->name2], x = *a;
+
+	if (e->op == MAKE) {
+		if (*a)
+			return EEXIST;
+		*a = e->id;
+		return 0;
+	}
+	if (!*a)
+		return ENOENT;
+	if (e->op == MOVE_NEW && *b)
+		return EEXIST;
+	if (e->op == SWAP && !*b)
+		return ENOENT;
+	*a = e->op == SWAP ? *b : 0;
+	if (e->op != REMOVE)
+		*b = x;
+	return 0;
+}
+
+static void world_add(const struct world *w)
+{
+	for (unsigned i = 0; i < n_worlds; i++)
+		if (memcmp(&worlds[i], w, sizeof(*w)) == 0)
+			return;
+	if (n_worlds == WORLDS_MAX) {
+		fprintf(stderr, "too many worlds\n");
+		exit(2);
+	}
+	worlds[n_worlds++] = *w;
+}
+
+/* Each question that was asked may be carried out now. */
+static void worlds_step(const struct event *const asked[CLIENTS])
+{
+	for (unsigned i = 0; i < n_worlds; i++) {
+		for (unsigned c = 0; c < CLIENTS; c++) {
+			struct world w = worlds[i];
+
+			if (!asked[c] || w.done[c])
+				continue;
+			w.done[c] = true;
+			w.error[c] = world_apply(&w, asked[c]);
+			world_add(&w);
+		}
+	}
+}
+
+/* Those that have given this answer to this client remain. */
+static void worlds_answer(const struct event *e)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_worlds; i++) {
+		struct world w = worlds[i];
+
+		if (!w.done[e->client] || w.error[e->client] != e->error)
+			continue;
+		w.done[e->client] = false;
+		w.error[e->client] = 0;
+		worlds[n++] = w;
+	}
+	n_worlds = n;
+}
+
+static void event_print(const struct event *e)
+{
+	fprintf(stderr, "client %u %s %s %c %c: %s\n", e->client, e->answer ? "hears" : "asks",
+		op_names[e->op], 'a' + e->name, 'a' + e->name2,
+		e->answer ? strerror(e->error) : "");
+}
+
+static bool model_check(const uint32_t end[NAMES])
+{
+	const struct event *asked[CLIENTS] = {NULL, NULL};
+	unsigned i;
+
+	memset(worlds, 0, sizeof(worlds));
+	n_worlds = 1;
+	for (i = 0; i < n_events && n_worlds > 0; i++) {
+		const struct event *e = &events[i];
+
+		if (!e->answer) {
+			asked[e->client] = e;
+			continue;
+		}
+		worlds_step(asked);
+		worlds_answer(e);
+		asked[e->client] = NULL;
+	}
+	if (n_worlds == 0) {
+		fprintf(stderr, "no order explains the last of these answers:\n");
+		for (unsigned k = i > 16 ? i - 16 : 0; k < i; k++)
+			event_print(&events[k]);
+		return false;
+	}
+	worlds_step(asked);
+	for (i = 0; i < n_worlds; i++)
+		if (memcmp(worlds[i].names, end, sizeof(worlds[i].names)) == 0)
+			return true;
+	fprintf(stderr, "no order explains the end: %u %u %u %u\n", end[0], end[1], end[2], end[3]);
+	return false;
+}
+
+/* ------------------------------------------------------------------ the end */
+
+static void end_look(int dir, uint32_t end[NAMES])
+{
+	for (unsigned i = 0; i < NAMES; i++) {
+		const char name[2] = {(char)('a' + i), 0};
+		char text[16] = "";
+		int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+
+		end[i] = 0;
+		if (fd < 0)
+			continue;
+		end[i] = read(fd, text, sizeof(text) - 1) > 0 ? (uint32_t)atoi(text) : UINT32_MAX;
+		close(fd);
+	}
+}
+
+/* Each client's records are there in order, whole and once. */
+static bool log_check(int dir, const struct client *c)
+{
+	unsigned next[CLIENTS] = {1, 1}, number;
+	FILE *f = fdopen(openat(dir, "log", O_RDONLY | O_CLOEXEC), "r");
+	bool ok = f != NULL;
+	char line[64];
+	int who, end;
+
+	while (f && ok && fgets(line, sizeof(line), f)) {
+		ok = sscanf(line, "%d %13u%n", &who, &number, &end) == 2 && end == 15 &&
+		     line[15] == '\n' && who >= 0 && who < CLIENTS && number == next[who];
+		if (ok)
+			next[who]++;
+		else
+			fprintf(stderr, "the log has: %s", line);
+	}
+	for (int i = 0; i < CLIENTS && ok; i++) {
+		ok = next[i] == c[i].n_appends + 1;
+		if (!ok)
+			fprintf(stderr, "client %d was told of %u appends, there are %u\n", i,
+				c[i].n_appends, next[i] - 1);
+	}
+	if (f)
+		fclose(f);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	struct client c[CLIENTS] = {{.index = 0}, {.index = 1}};
+	pthread_t threads[CLIENTS];
+	uint32_t end[NAMES];
+	int server;
+	bool ok;
+
+	if (argc != 6) {
+		fprintf(stderr, "usage: fsonce SECONDS SEED CLIENT-1 CLIENT-2 SERVER\n");
+		return 2;
+	}
+	server = open(argv[5], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	close(openat(server, "log", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+	for (int i = 0; i < CLIENTS; i++) {
+		c[i].seed = (strtoull(argv[2], NULL, 10) + 1) * 0x9e3779b97f4a7c15ULL + (uint64_t)i;
+		c[i].dir = open(argv[3 + i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		c[i].log = openat(c[i].dir, "log", O_WRONLY | O_APPEND | O_CLOEXEC);
+		if (c[i].dir < 0 || c[i].log < 0) {
+			fprintf(stderr, "%s: %s\n", argv[3 + i], strerror(errno));
+			return 2;
+		}
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		pthread_create(&threads[i], NULL, client_run, &c[i]);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = strtol(argv[1], NULL, 10)},
+			NULL);
+	stopping = true;
+	for (int i = 0; i < CLIENTS; i++)
+		pthread_join(threads[i], NULL);
+	end_look(server, end);
+	ok = model_check(end) & log_check(server, c);
+	printf("%u operations, %u appends, seed %s: %s\n", n_events / 2,
+	       c[0].n_appends + c[1].n_appends, argv[2], ok ? "right" : "WRONG");
+	return !ok;
+}
