@@ -12,6 +12,7 @@ void events_init(struct events *ev)
 {
 	memset(ev, 0, sizeof(*ev));
 	ev->next = 1;
+	ev->now = clock_now_ns;
 	while (ev->instance == 0)
 		if (getrandom(&ev->instance, sizeof(ev->instance), 0) < 0)
 			ev->instance = clock_now_ns();
@@ -34,7 +35,7 @@ const char *events_severity_to_string(enum log_level l)
 	return "info";
 }
 
-void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text)
+static void push(struct events *ev, enum log_level severity, const char *source, const char *text)
 {
 	struct events_entry *e = &ev->ring[ev->next % EVENTS_KEPT];
 	struct timespec ts;
@@ -49,6 +50,83 @@ void events_keep(struct events *ev, enum log_level severity, const char *source,
 		ev->on_add(ev->user, ev->next);
 }
 
+/* ---- how much a source may say ---- */
+
+static void say_left_out(struct events *ev, struct events_source *s)
+{
+	char text[EVENTS_TEXT_MAX];
+
+	if (s->left_out == 0)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " events were left out: too many in a row",
+		 s->left_out);
+	s->left_out = 0;
+	log_write(LOG_LEVEL_WARNING, "%s: %s", s->name, text);
+	push(ev, LOG_LEVEL_WARNING, s->name, text);
+}
+
+static struct events_source *source_get(struct events *ev, const char *name, uint64_t now)
+{
+	struct events_source *s = &ev->sources[0];
+
+	for (size_t i = 0; i < EVENTS_SOURCES; i++) {
+		if (ev->sources[i].last_ns && strcmp(ev->sources[i].name, name) == 0)
+			return &ev->sources[i];
+		if (ev->sources[i].last_ns < s->last_ns)
+			s = &ev->sources[i];
+	}
+	say_left_out(ev, s);
+	*s = (struct events_source){.refilled_ns = now, .tokens = EVENTS_BURST};
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	return s;
+}
+
+static void refill(struct events_source *s, uint64_t now)
+{
+	uint64_t n = (now - s->refilled_ns) / EVENTS_REFILL_NS;
+
+	s->tokens = (unsigned)MIN_OF(s->tokens + n, (uint64_t)EVENTS_BURST);
+	s->refilled_ns += n * EVENTS_REFILL_NS;
+}
+
+/* Whether it is let in; else it is counted. */
+static bool admit(struct events *ev, enum log_level severity, const char *source)
+{
+	uint64_t now = ev->now();
+	struct events_source *s = source_get(ev, source, now);
+
+	refill(s, now);
+	s->last_ns = now;
+	if (severity <= LOG_LEVEL_ERR)
+		return true;
+	if (s->tokens == 0) {
+		s->left_out++;
+		return false;
+	}
+	s->tokens--;
+	say_left_out(ev, s);
+	return true;
+}
+
+static void flush(struct events *ev)
+{
+	uint64_t now = ev->now();
+
+	for (size_t i = 0; i < EVENTS_SOURCES; i++) {
+		struct events_source *s = &ev->sources[i];
+
+		refill(s, now);
+		if (s->tokens > 0)
+			say_left_out(ev, s);
+	}
+}
+
+void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text)
+{
+	if (admit(ev, severity, source))
+		push(ev, severity, source, text);
+}
+
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...)
 {
@@ -58,8 +136,10 @@ void events_add(struct events *ev, enum log_level severity, const char *source, 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (!admit(ev, severity, source))
+		return;
 	log_write(severity, "%s: %s", source, text);
-	events_keep(ev, severity, source, text);
+	push(ev, severity, source, text);
 }
 
 static json_t *entry_to_json(const struct events_entry *e)
@@ -79,14 +159,16 @@ static json_t *entry_to_json(const struct events_entry *e)
 			 "text", text ? text : json_string("(not UTF-8)"));
 }
 
-json_t *events_to_json(const struct events *ev, uint64_t since, uint64_t instance)
+json_t *events_to_json(struct events *ev, uint64_t since, uint64_t instance)
 {
 	char id[20];
-	uint64_t oldest = ev->next > EVENTS_KEPT ? ev->next - EVENTS_KEPT : 1;
 	json_t *list = json_array();
+	uint64_t oldest;
 
 	if (!list)
 		return NULL;
+	flush(ev);
+	oldest = ev->next > EVENTS_KEPT ? ev->next - EVENTS_KEPT : 1;
 	if ((instance && instance != ev->instance) || since > ev->next)
 		since = 0;
 	snprintf(id, sizeof(id), "%016" PRIx64, ev->instance);

@@ -13,6 +13,10 @@
 #define EVENTS_KEPT 256
 #define EVENTS_TEXT_MAX 240
 #define EVENTS_SOURCE_MAX 48
+#define EVENTS_BURST 24
+#define EVENTS_REFILL_NS (2 * NSEC_PER_SEC)
+#define EVENTS_SOURCES 64 /* that are remembered; beyond, the one that was silent longest is not \
+			   */
 
 struct events_entry {
 	uint64_t seq;	  /* from 1, never reused while the agent lives */
@@ -22,10 +26,19 @@ struct events_entry {
 	char text[EVENTS_TEXT_MAX];
 };
 
+struct events_source {
+	char name[EVENTS_SOURCE_MAX];
+	uint64_t refilled_ns, last_ns; /* last_ns 0: unused */
+	unsigned tokens;
+	uint64_t left_out;
+};
+
 struct events {
 	struct events_entry ring[EVENTS_KEPT];
-	uint64_t next;	   /* number of the next one */
-	uint64_t instance; /* random; who follows sees by it that the numbers begin anew */
+	struct events_source sources[EVENTS_SOURCES];
+	uint64_t (*now)(void); /* clock_now_ns; tests have their own */
+	uint64_t next;	       /* number of the next one */
+	uint64_t instance;     /* random; who follows sees by it that the numbers begin anew */
 	/* Told after each addition; may be NULL. */
 	void (*on_add)(void *user, uint64_t next);
 	void *user;
@@ -38,10 +51,10 @@ void events_add(struct events *ev, enum log_level severity, const char *source, 
 void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text);
 /*
  * {"next":N,"instance":"...","events":[...]} of those with seq >= since; all that are kept where
- * `since` is of another instance (0: not said), or of a number that is not reached yet. A new
- * reference, NULL: out of memory.
+ * `since` is of another instance (0: not said), or of a number that is not reached yet. What was
+ * left out of a source that is calm again is said first. A new reference, NULL: out of memory.
  */
-json_t *events_to_json(const struct events *ev, uint64_t since, uint64_t instance);
+json_t *events_to_json(struct events *ev, uint64_t since, uint64_t instance);
 /* "error", "warning", "notice", "info", "debug" */
 const char *events_severity_to_string(enum log_level l);
 

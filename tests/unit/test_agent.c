@@ -48,15 +48,23 @@ static void write_text(const char *path, const char *text)
 
 /* ---- events ---- */
 
+static uint64_t event_now = 1;
+
+static uint64_t event_clock(void)
+{
+	return event_now;
+}
+
 static void test_events_ring(void **state)
 {
 	struct events *ev = calloc(1, sizeof(*ev));
 	json_t *o;
 
 	events_init(ev);
+	ev->now = event_clock;
 	log_set_level(LOG_LEVEL_ERR);
-	for (int i = 1; i <= EVENTS_KEPT + 10; i++)
-		events_add(ev, LOG_LEVEL_NOTICE, "test", "event %d", i);
+	for (int i = 1; i <= EVENTS_KEPT + 10; i++, event_now += EVENTS_REFILL_NS)
+		events_add(ev, LOG_LEVEL_NOTICE, i % 2 ? "a" : "b", "event %d", i);
 	o = events_to_json(ev, 0, 0);
 	assert_int_equal(json_integer_value(json_object_get(o, "next")), EVENTS_KEPT + 11);
 	json_t *list = json_object_get(o, "events");
@@ -81,6 +89,59 @@ static void test_events_ring(void **state)
 	o = events_to_json(ev, EVENTS_KEPT + 11, 0);
 	assert_int_equal(json_array_size(json_object_get(o, "events")), 1);
 	json_decref(o);
+	free(ev);
+}
+
+static const char *event_text(const struct events *ev, uint64_t seq)
+{
+	return ev->ring[seq % EVENTS_KEPT].text;
+}
+
+/* A cable with a loose contact leaves the words of the others, and errors, in the ring. */
+static void test_events_flood_is_damped(void **state)
+{
+	struct events *ev = calloc(1, sizeof(*ev));
+
+	events_init(ev);
+	ev->now = event_clock;
+	events_add(ev, LOG_LEVEL_NOTICE, "other", "the first");
+	for (int i = 0; i < 100000; i++) {
+		events_keep(ev, LOG_LEVEL_WARNING, "eth1", i % 2 ? "up" : "down");
+		event_now += NSEC_PER_USEC;
+	}
+	assert_string_equal(event_text(ev, 1), "the first");
+	assert_int_equal(ev->next, 2 + EVENTS_BURST);
+	events_keep(ev, LOG_LEVEL_ERR, "eth1", "an error");
+	events_keep(ev, LOG_LEVEL_NOTICE, "other", "the second");
+	assert_string_equal(event_text(ev, 2 + EVENTS_BURST), "an error");
+	assert_string_equal(event_text(ev, 3 + EVENTS_BURST), "the second");
+	/* Nothing more comes of it: who asks hears of the rest. */
+	json_decref(events_to_json(ev, 0, 0));
+	assert_int_equal(ev->next, 4 + EVENTS_BURST);
+	event_now += EVENTS_REFILL_NS;
+	json_decref(events_to_json(ev, 0, 0));
+	assert_string_equal(event_text(ev, 4 + EVENTS_BURST),
+			    "99976 events were left out: too many in a row");
+	/* A calm source says all. */
+	for (int i = 0; i < 100; i++) {
+		event_now += EVENTS_REFILL_NS;
+		events_keep(ev, LOG_LEVEL_NOTICE, "eth1", "calm");
+	}
+	assert_int_equal(ev->next, 5 + EVENTS_BURST + 100);
+	/* One that is forgotten for others has its count said. */
+	for (int i = 0; i < EVENTS_BURST + 7; i++)
+		events_keep(ev, LOG_LEVEL_NOTICE, "lost", "x");
+	event_now++;
+	for (int i = 0; i < EVENTS_SOURCES; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "source %d", i);
+		events_keep(ev, LOG_LEVEL_NOTICE, name, "x");
+	}
+	for (uint64_t n = ev->next - EVENTS_SOURCES - 1; n < ev->next; n++)
+		if (strstr(event_text(ev, n), "7 events were left out"))
+			event_now = 0;
+	assert_int_equal(event_now, 0);
 	free(ev);
 }
 
@@ -514,6 +575,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_events_ring),
+		cmocka_unit_test(test_events_flood_is_damped),
 		cmocka_unit_test_setup_teardown(test_second_agent_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_record_survives_and_is_cleaned, setup,
 						teardown),
