@@ -121,6 +121,13 @@ static void look_at_mount(struct look *l, uint32_t i)
 	const struct launch_mount *m = &l->w->config.mounts[i];
 	char text[HEALTH_TEXT_MAX], why[HEALTH_TEXT_MAX], refusal[LAUNCH_REASON_MAX];
 
+	const char *lacks = mounts_why(l->a->mounts, m->path);
+
+	if (lacks) {
+		snprintf(text, sizeof(text), "mount-point: %.290s", lacks);
+		note(l, 0, HEALTH_MOUNT, m->path, text);
+		return;
+	}
 	if (launch_stat_get(&l->w->stats->mounts[i].served))
 		return;
 	status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal, sizeof(refusal));

@@ -17,6 +17,7 @@
 #include <sys/sysmacros.h>
 
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* unmounting a tree is many changes */
+#define PLACE_NS NSEC_PER_SEC	     /* whether a mount point is there now */
 
 struct mount_point {
 	struct launch_mount what; /* path as configured, export, peer, id, descriptors */
@@ -24,6 +25,8 @@ struct mount_point {
 	unsigned major, minor;
 	uint32_t worker_id;	 /* who serves it */
 	struct unmount *leaving; /* NULL: it stays */
+	int mnt_fd;		 /* of one that is not in its place yet; else -1 */
+	char why[MOUNTS_WHY_MAX];
 	struct mounts *mounts;
 	struct mount_point *next;
 };
@@ -32,11 +35,12 @@ struct mounts {
 	struct mounts_setup setup;
 	struct mount_point *points;
 	int info_fd; /* /proc/self/mountinfo: says when anything is mounted or unmounted */
-	struct loop_source *info_source, *look_timer;
+	struct loop_source *info_source, *look_timer, *place_timer;
 };
 
 static int on_mountinfo(void *user, int fd, uint32_t revents);
 static int on_look(void *user);
+static int on_place(void *user);
 
 int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
 {
@@ -53,6 +57,8 @@ int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
 				&m->info_source);
 	if (r >= 0)
 		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_look, m, &m->look_timer);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_place, m, &m->place_timer);
 	if (r < 0) {
 		mounts_free(m);
 		return r;
@@ -66,6 +72,7 @@ static void point_free(struct mount_point *p)
 	unmount_free(p->leaving);
 	cleanup_close(&p->what.fuse_fd);
 	cleanup_close(&p->what.state_fd);
+	cleanup_close(&p->mnt_fd);
 	free(p);
 }
 
@@ -81,6 +88,7 @@ struct mounts *mounts_free(struct mounts *m)
 	}
 	loop_source_free(m->info_source);
 	loop_source_free(m->look_timer);
+	loop_source_free(m->place_timer);
 	cleanup_close(&m->info_fd);
 	free(m);
 	return NULL;
@@ -254,29 +262,66 @@ static int attach(struct mounts *m, const struct mount_point *p, int mnt)
 	return r;
 }
 
+/* Puts the file system into its place, where it is wanted and can be; until then its worker serves
+ * it unseen, and nobody waits for it. */
+static void try_place(struct mounts *m, struct mount_point *p)
+{
+	char why[MOUNTS_WHY_MAX] = "";
+	int r = check_path(p->what.path, p->real, sizeof(p->real), why);
+
+	if (r >= 0) {
+		r = attach(m, p, p->mnt_fd);
+		if (r < 0)
+			snprintf(why, sizeof(why), "mounting %.40s:%.40s on %.100s: %s",
+				 p->what.peer, p->what.export_name, p->what.path, strerror(-r));
+	}
+	if (r >= 0) {
+		cleanup_close(&p->mnt_fd);
+		p->mnt_fd = -1;
+		if (p->why[0])
+			say(m, LOG_LEVEL_NOTICE, "%s is mounted now", p->what.path);
+		p->why[0] = '\0';
+		return;
+	}
+	if (strcmp(p->why, why) != 0)
+		say(m, LOG_LEVEL_WARNING, "%s", why);
+	memcpy(p->why, why, sizeof(p->why));
+	loop_timer_arm(m->place_timer, PLACE_NS);
+}
+
+static void place_all(struct mounts *m)
+{
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (p->mnt_fd >= 0)
+			try_place(m, p);
+}
+
+static int on_place(void *user)
+{
+	place_all(user);
+	return 0;
+}
+
 static int mount_one(struct mounts *m, struct mount_point *p, char *why)
 {
 	struct launch_mount *w = &p->what;
-	autoclose int fd = -1, mnt = -1;
-	int r = check_path(w->path, p->real, sizeof(p->real), why);
+	autoclose int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	int r = -errno;
 
-	if (r < 0)
-		return r;
-	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
-		r = -errno;
 		snprintf(why, MOUNTS_WHY_MAX, "/dev/fuse: %s; is the fuse module loaded?",
 			 strerror(-r));
 		return r;
 	}
-	mnt = create(w, fd, &p->major, &p->minor);
-	r = mnt < 0 ? mnt : attach(m, p, mnt);
-	if (r < 0) {
+	p->mnt_fd = create(w, fd, &p->major, &p->minor);
+	if (p->mnt_fd < 0) {
+		r = p->mnt_fd;
 		snprintf(why, MOUNTS_WHY_MAX, "mounting %.40s:%.40s on %.100s: %s", w->peer,
 			 w->export_name, w->path, strerror(-r));
 		return r;
 	}
 	w->fuse_fd = fd_take(fd);
+	try_place(m, p);
 	return 0;
 }
 
@@ -308,6 +353,16 @@ static const char *fd_name(const struct launch_mount *w, char *buf)
 static const char *state_name(const struct launch_mount *w, char *buf)
 {
 	return id_name("mount", w, buf);
+}
+
+/* Of a mount that is in its place, as most are. */
+static struct mount_point *point_alloc(void)
+{
+	struct mount_point *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->mnt_fd = -1;
+	return p;
 }
 
 static void point_add(struct mounts *m, struct mount_point *p)
@@ -384,7 +439,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	if (!rm || mounts_has(m, id) || !is_fuse_device(fd) || !is_recorded_there(rm) ||
 	    strlen(rm->path) >= sizeof(p->real))
 		return -ENOENT;
-	p = calloc(1, sizeof(*p));
+	p = point_alloc();
 	if (!p)
 		return -ENOMEM;
 	p->what = rm->what; /* and its state, if that came first */
@@ -438,25 +493,18 @@ static struct mount_point *find_same(struct mounts *m, const struct launch_mount
 	return NULL;
 }
 
-int mounts_check(struct mounts *m, const struct launch_mount *want, char *why)
+const char *mounts_why(const struct mounts *m, const char *path)
 {
-	char real[sizeof(want->path)];
-
-	if (find_same(m, want))
-		return 0;
-	for (struct mount_point *p = m->points; p; p = p->next)
-		if (p->leaving && strcmp(p->what.path, want->path) == 0) {
-			snprintf(why, MOUNTS_WHY_MAX, "mount point %.120s is still being unmounted",
-				 want->path);
-			return -EBUSY;
-		}
-	return check_path(want->path, real, sizeof(real), why);
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (p->mnt_fd >= 0 && strcmp(p->what.path, path) == 0)
+			return p->why;
+	return NULL;
 }
 
 static int point_new(struct mounts *m, const struct launch_mount *want, char *why,
 		     struct mount_point **ret)
 {
-	struct mount_point *p = calloc(1, sizeof(*p));
+	struct mount_point *p = point_alloc();
 	char name[FD_NAME_MAX];
 	int r;
 
@@ -518,7 +566,8 @@ static void point_remove(struct mount_point *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
-	rundir_del_mount(m->setup.rundir, p->real);
+	if (p->mnt_fd < 0)
+		rundir_del_mount(m->setup.rundir, p->real);
 	loop_unstore_fd(fd_name(&p->what, name));
 	loop_unstore_fd(state_name(&p->what, name));
 	point_free(p);
@@ -545,6 +594,7 @@ static void on_unmount(void *user, enum unmount_end end)
 		if (end == UNMOUNT_FAILED)
 			say(m, LOG_LEVEL_WARNING, "%s cannot be unmounted", p->what.path);
 		point_remove(p);
+		place_all(m);
 	}
 	if (m->setup.on_change)
 		m->setup.on_change(m->setup.user);
@@ -557,6 +607,10 @@ static void point_leave(struct mount_point *p)
 
 	if (p->leaving)
 		return;
+	if (p->mnt_fd >= 0) { /* it never was anywhere */
+		point_remove(p);
+		return;
+	}
 	r = unmount_new(m->setup.loop, p->real, MOUNTS_PATIENCE_NS, on_unmount, p, &p->leaving);
 	if (r >= 0)
 		return;
@@ -604,9 +658,8 @@ void mounts_clean(struct mounts *m)
 			i++;
 			continue;
 		}
-		p = is_recorded_there(rm) && strlen(rm->path) < sizeof(p->real)
-			    ? calloc(1, sizeof(*p))
-			    : NULL;
+		p = is_recorded_there(rm) && strlen(rm->path) < sizeof(p->real) ? point_alloc()
+										: NULL;
 		if (!p) {
 			rundir_del_mount(rd, rm->path);
 			continue;
@@ -652,7 +705,7 @@ static int on_look(void *user)
 		uint32_t worker_id = p->worker_id;
 
 		next = p->next;
-		if (p->leaving || mountinfo_has(p->real, &mi) != 0)
+		if (p->leaving || p->mnt_fd >= 0 || mountinfo_has(p->real, &mi) != 0)
 			continue;
 		say(m, LOG_LEVEL_WARNING,
 		    "somebody unmounted %s; it is configured, so it is mounted again",

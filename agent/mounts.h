@@ -34,14 +34,15 @@ struct mounts_setup {
 int mounts_new(const struct mounts_setup *setup, struct mounts **ret);
 /* Closes the descriptors without unmounting; see mounts_keep. Accepts NULL, returns NULL. */
 struct mounts *mounts_free(struct mounts *m);
-/* Whether mounts_get would find what it needs, as far as that can be said without mounting. */
-int mounts_check(struct mounts *m, const struct launch_mount *want, char *why);
 /*
  * The descriptors (borrowed) and id of the mount that `want` names, to be served by that worker;
- * mounts it where that has not been done. The mount point must be an existing, empty directory that
- * is no mount point. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
+ * makes it where that has not been done. It is put into its place once that is an existing, empty
+ * directory and no mount point; until then it is served all the same, and mounts_why says what is
+ * lacking. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why);
+/* Why the mount of that path is not in its place; NULL: it is, or there is none. */
+const char *mounts_why(const struct mounts *m, const char *path);
 /* Takes over a mount of the record with the descriptor that a predecessor, or its worker, has kept,
  * if it is still mounted there. 0: fd is ours; -ENOENT: it is no mount's, still the caller's. */
 int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16]);

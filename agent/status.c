@@ -41,7 +41,7 @@ size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUN
 	return n;
 }
 
-static void add_mounts(struct status *st, const struct sup_worker *w)
+static void add_mounts(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		st->mounts[st->n_mounts++] = (struct status_mount){
@@ -50,6 +50,7 @@ static void add_mounts(struct status *st, const struct sup_worker *w)
 			.peer = w->config.mounts[i].peer,
 			.export_name = w->config.mounts[i].export_name,
 			.served = w->state == SUP_UP && w->stats &&
+				  !mounts_why(a->mounts, w->config.mounts[i].path) &&
 				  launch_stat_get(&w->stats->mounts[i].served),
 		};
 }
@@ -160,7 +161,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	reasons(a, w, p);
 	snprintf(p->state, sizeof(p->state), "%s",
 		 p->serves && p->reason[0] ? "DEGRADED" : sup_state_to_string(w->state));
-	add_mounts(st, w);
+	add_mounts(a, st, w);
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
 	if (w->state == SUP_UP && w->stats) {

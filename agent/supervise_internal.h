@@ -39,7 +39,7 @@ void sup_do_replace(struct sup_worker *w);
 
 /* ---- supervise_worker.c ---- */
 
-/* Whether mounts and exports of w->config can be had; if not, w->reason says why. */
+/* Whether legs and exports of w->config can be had; if not, w->reason says why. */
 int sup_check_resources(struct sup_worker *w);
 /* Starts the process. Negative errno, with w->reason where there is more to say; w->pidfd tells
  * whether there is a process all the same. */

@@ -103,8 +103,6 @@ int sup_check_resources(struct sup_worker *w)
 		snprintf(w->reason, sizeof(w->reason), "no-leg: none of its legs can be used");
 		return -ENODEV;
 	}
-	for (uint32_t i = 0; i < c->n_mounts && r >= 0; i++)
-		r = mounts_check(w->sup->setup.mounts, &c->mounts[i], w->reason);
 	for (uint32_t i = 0; i < c->n_exports && r >= 0; i++) {
 		autoclose int fd = open_export(w, &c->exports[i]);
 
