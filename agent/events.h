@@ -15,8 +15,9 @@
 #define EVENTS_SOURCE_MAX 48
 #define EVENTS_BURST 24
 #define EVENTS_REFILL_NS (2 * NSEC_PER_SEC)
-#define EVENTS_SOURCES 64 /* that are remembered; beyond, the one that was silent longest is not \
-			   */
+#define EVENTS_SOURCES                                                            \
+	64 /* that are remembered; beyond, the one that was silent longest is not \
+	    */
 
 struct events_entry {
 	uint64_t seq;	  /* from 1, never reused while the agent lives */
