@@ -115,6 +115,17 @@ static void look_at_process(struct look *l)
 	note(l, w->state == SUP_FAILED ? 0 : RESTART_NS, HEALTH_STATE, "", text);
 }
 
+static bool is_reached(const struct look *l, const char *peer)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = status_read_paths(l->w, paths);
+
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
+			return true;
+	return false;
+}
+
 /* Its own word first: that it was refused, and why. */
 static void look_at_mount(struct look *l, uint32_t i)
 {
@@ -133,6 +144,11 @@ static void look_at_mount(struct look *l, uint32_t i)
 	status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal, sizeof(refusal));
 	if (refusal[0])
 		snprintf(why, sizeof(why), "%s", refusal);
+	else if (is_reached(l, m->peer))
+		snprintf(why, sizeof(why),
+			 "no-service: %.63s is reached, but does not serve '%.63s' yet: its worker "
+			 "may be slow or hung",
+			 m->peer, m->export_name);
 	else
 		health_explain_silence(&l->w->config, m, &l->a->carriers, arp_table(l), why,
 				       sizeof(why));
