@@ -150,37 +150,24 @@ static void *client_run(void *arg)
 
 /* ------------------------------------------------------------------ the model */
 
-/* A state in which the files can be, and which of the questions asked have been carried out. */
+/*
+ * A state in which the files can be, and which of the questions asked have been carried out.
+ *
+ * A client's kernel looks up the two names of a rename one after the other, and what it then asks
+ * the server is about these. So a name that is missing, or in the way, need not have been so at the
+ * same moment as the other; and where both show the same file, which was renamed in between, it
+ * does nothing and says that it has. That is as with any file system of a network.
+ */
 struct world {
 	uint32_t names[NAMES];
-	bool done[CLIENTS];
+	uint32_t seen[CLIENTS]; /* by the first look-up of a rename */
 	int error[CLIENTS];
+	bool done[CLIENTS];
+	bool pad[2];
 };
 
 static struct world worlds[WORLDS_MAX];
 static unsigned n_worlds;
-
-static int world_apply(struct world *w, const struct event *e)
-{
-	uint32_t *a = &w->names[e->name], *b = &w->names[e->name2], x = *a;
-
-	if (e->op == MAKE) {
-		if (*a)
-			return EEXIST;
-		*a = e->id;
-		return 0;
-	}
-	if (!*a)
-		return ENOENT;
-	if (e->op == MOVE_NEW && *b)
-		return EEXIST;
-	if (e->op == SWAP && !*b)
-		return ENOENT;
-	*a = e->op == SWAP ? *b : 0;
-	if (e->op != REMOVE)
-		*b = x;
-	return 0;
-}
 
 static void world_add(const struct world *w)
 {
@@ -194,20 +181,55 @@ static void world_add(const struct world *w)
 	worlds[n_worlds++] = *w;
 }
 
+static void world_done(struct world w, unsigned c, int error)
+{
+	w.seen[c] = 0;
+	w.done[c] = true;
+	w.error[c] = error;
+	world_add(&w);
+}
+
+/* All that can come of the question if it is carried out now. */
+static void world_apply(const struct world *was, const struct event *e)
+{
+	struct world w = *was;
+	unsigned c = e->client;
+	uint32_t *a = &w.names[e->name], *b = &w.names[e->name2], x = *a;
+
+	if (e->op == MAKE) {
+		if (!x)
+			*a = e->id;
+		world_done(w, c, x ? EEXIST : 0);
+		return;
+	}
+	if (!x)
+		world_done(w, c, ENOENT);
+	if (e->op == SWAP && !*b)
+		world_done(w, c, ENOENT);
+	if (e->op == MOVE_NEW && *b)
+		world_done(w, c, EEXIST);
+	if ((e->op == MOVE || e->op == SWAP) && w.seen[c] && w.seen[c] == *b)
+		world_done(w, c, 0);
+	if (x && e->op != REMOVE && !w.seen[c]) {
+		w.seen[c] = x;
+		world_add(&w);
+		w.seen[c] = 0;
+	}
+	if (!x || (e->op == MOVE_NEW && *b) || (e->op == SWAP && !*b))
+		return;
+	*a = e->op == SWAP ? *b : 0;
+	if (e->op != REMOVE)
+		*b = x;
+	world_done(w, c, 0);
+}
+
 /* Each question that was asked may be carried out now. */
 static void worlds_step(const struct event *const asked[CLIENTS])
 {
-	for (unsigned i = 0; i < n_worlds; i++) {
-		for (unsigned c = 0; c < CLIENTS; c++) {
-			struct world w = worlds[i];
-
-			if (!asked[c] || w.done[c])
-				continue;
-			w.done[c] = true;
-			w.error[c] = world_apply(&w, asked[c]);
-			world_add(&w);
-		}
-	}
+	for (unsigned i = 0; i < n_worlds; i++)
+		for (unsigned c = 0; c < CLIENTS; c++)
+			if (asked[c] && !worlds[i].done[c])
+				world_apply(&worlds[i], asked[c]);
 }
 
 /* Those that have given this answer to this client remain. */
