@@ -50,6 +50,10 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "who may use its exports changes";
 	if (a->n_mounts != b->n_mounts || memcmp(a->mounts, b->mounts, sizeof(a->mounts)) != 0)
 		return "its mounts change";
+	if (a->security != b->security)
+		return "what guards its packets changes";
+	if (memcmp(a->secrets, b->secrets, sizeof(a->secrets)) != 0)
+		return "the cluster's key file changes";
 	return "its settings change";
 }
 

@@ -95,4 +95,8 @@ void agent_end_if_done(struct agent *a);
 int wants_build(const struct spec *spec, const struct plan *plan, enum log_level level,
 		struct diag *d, struct launch_config **ret, size_t *ret_n);
 
+/* The cluster's keys, read anew from its file, into those configurations. -EINVAL with the reason
+ * in d. */
+int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *wants, size_t n);
+
 #endif

@@ -56,6 +56,8 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	if (e >= 0)
 		e = wants_build(round.spec, round.plan, a->opt.log_level, &d, &round.wants,
 				&round.n_wants);
+	if (e >= 0)
+		e = secrets_fill(round.spec, &d, round.wants, round.n_wants);
 	if (e >= 0) {
 		plan_check_ways(k, round.inv, round.plan);
 		legs_keep_ports(a->sup, round.plan, true, round.wants, round.n_wants);

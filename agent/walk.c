@@ -145,6 +145,8 @@ static int first_half(struct agent *a)
 		return r;
 	r = wants_build(task.spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
 			&w->next.n_wants);
+	if (r >= 0)
+		r = secrets_fill(task.spec, &w->diag, w->next.wants, w->next.n_wants);
 	if (r < 0 || w->next.plan->n_steps == 0)
 		return r;
 	note_steps(a);

@@ -44,6 +44,8 @@ enum launch_fd {
 #define LAUNCH_ORPHAN_S 600 /* how long a worker serves without an agent */
 
 #define LAUNCH_KEY_BYTES 16
+#define LAUNCH_SECRETS_MAX 2
+#define LAUNCH_SECRET_BYTES 32
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_MOUNTS_MAX 16
 #define LAUNCH_EXPORTS_MAX 16
@@ -124,6 +126,14 @@ struct launch_export {
 	uint32_t first_client, n_clients;
 };
 
+/* What guards the packets of this worker, as rudp.h has it. */
+enum launch_security {
+	LAUNCH_SECURITY_NONE,
+	LAUNCH_SECURITY_AUTH,
+	LAUNCH_SECURITY_ENCRYPT,
+	LAUNCH_SECURITY_MAX
+};
+
 struct launch_config {
 	uint32_t magic, version, size; /* size = sizeof(struct launch_config) */
 	char host[PLENUM_NAME_MAX];
@@ -137,6 +147,11 @@ struct launch_config {
 	uint32_t spin_us;  /* how long an idle worker polls before it blocks; 0: blocks at once */
 	uint32_t orphan_s; /* how long it serves without an agent */
 	uint32_t log_level;
+	/* The cluster's keys, the one to use first. The worker forgets them once its transport has
+	 * them; the memfd can be opened by root alone, since a worker is not dumpable. */
+	enum launch_security security;
+	uint32_t n_secrets;
+	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
 	struct launch_port ports[LAUNCH_PORTS_MAX];
 	uint32_t n_ports;
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];

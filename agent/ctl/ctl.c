@@ -126,6 +126,19 @@ static const struct ctl_command commands[] = {
 	 "remove' were to change.\n"},
 	{"config schema", "", "print the JSON Schema", 0, 0, 0, ctl_cmd_config_schema,
 	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
+	{"secret generate", "[FILE]", "make the key of a cluster", 0, 1, 0, ctl_cmd_secret_generate,
+	 "Makes a file with a new random key, which the hosts of a cluster share: copy it to all\n"
+	 "of them, and name it as cluster.secret-file. FILE is " CTL_SECRET_FILE "\n"
+	 "where none is given. A file that is there is left as it is.\n"},
+	{"secret add", "[FILE]", "make its next key", 0, 1, 0, ctl_cmd_secret_add,
+	 "The first step of a change of key: adds a new key behind the one in use. Copy FILE to\n"
+	 "all hosts and 'plenum apply' there; then all accept both.\n"},
+	{"secret switch", "[FILE]", "use its next key", 0, 1, 0, ctl_cmd_secret_switch,
+	 "The second step: puts the second key first, so that it is the one in use. Copy FILE to\n"
+	 "all hosts and 'plenum apply' there, in any order.\n"},
+	{"secret drop", "[FILE]", "forget its former key", 0, 1, 0, ctl_cmd_secret_drop,
+	 "The last step: takes the second key away, so that it opens nothing any more. Copy FILE\n"
+	 "to all hosts and 'plenum apply' there.\n"},
 	{"help", "[COMMAND]", "what a command does", 0, 2, 0, cmd_help,
 	 "Says what a command does, or lists all commands; 'plenum COMMAND --help' does the "
 	 "same.\n"},

@@ -28,6 +28,7 @@ enum ctl_exit {
 };
 
 #define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
+#define CTL_SECRET_FILE PLENUM_SYSCONFDIR "/cluster.key"
 
 struct ctl_args {
 	const char *socket;
@@ -138,6 +139,10 @@ int ctl_cmd_config_diff(const struct ctl_args *a);
 int ctl_cmd_config_stage(const struct ctl_args *a);
 int ctl_cmd_config_discard(const struct ctl_args *a);
 int ctl_cmd_config_schema(const struct ctl_args *a);
+int ctl_cmd_secret_generate(const struct ctl_args *a);
+int ctl_cmd_secret_add(const struct ctl_args *a);
+int ctl_cmd_secret_switch(const struct ctl_args *a);
+int ctl_cmd_secret_drop(const struct ctl_args *a);
 int ctl_cmd_inventory(const struct ctl_args *a);
 int ctl_cmd_plan(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);

@@ -263,6 +263,15 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 		snprintf(text, size,
 			 "wrong-peer: the peer at %s calls itself %.30s, the file says %.30s", ip,
 			 word[0] ? word : "otherwise", m->peer);
+	else if (code == -EKEYREJECTED)
+		snprintf(text, size, "%s: the peer at %s %s", word[0] ? word : "key-mismatch", ip,
+			 !strcmp(word, "key-required") ? "wants a key; write cluster.secret-file"
+			 : !strcmp(word, "no-key-here")
+				 ? "has no key; it is to have cluster.secret-file as well"
+				 : "has another cluster.secret-file");
+	else if (code == -EPROTONOSUPPORT)
+		snprintf(text, size, "the peer at %s speaks another version of the protocol (%s)",
+			 ip, word);
 	else if (code == -ENOENT)
 		snprintf(text, size, "no-export: %.30s has no export '%.30s'; write one of its own",
 			 m->peer, m->export_name);

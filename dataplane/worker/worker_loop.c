@@ -72,8 +72,16 @@ static int open_rudp(struct worker *w)
 				 .epoch = cfg->epoch,
 				 .ops = w->role->ops,
 				 .user = w,
+				 .security = (enum rudp_security)cfg->security,
+				 .n_keys = cfg->n_secrets,
 				 .n_ports = cfg->n_ports};
+	int e;
 
+	_Static_assert((int)LAUNCH_SECURITY_ENCRYPT == (int)RUDP_ENCRYPT &&
+			       (int)LAUNCH_SECURITY_AUTH == (int)RUDP_AUTH &&
+			       sizeof(rc.keys) == sizeof(cfg->secrets),
+		       "launch.h says what rudp.h says");
+	memcpy(rc.keys, cfg->secrets, sizeof(rc.keys));
 	if (getrandom(&rc.seed, sizeof(rc.seed), 0) != (ssize_t)sizeof(rc.seed))
 		rc.seed = w->now_ns ^ rc.identity;
 	for (unsigned i = 0; i < cfg->n_ports; i++)
@@ -83,7 +91,11 @@ static int open_rudp(struct worker *w)
 			.mtu = cfg->ports[i].mtu,
 			.label = label_hash(cfg->ports[i].label),
 			.up = w->port_open[i]};
-	return rudp_new(&rc, w->now_ns, &w->rudp);
+	e = rudp_new(&rc, w->now_ns, &w->rudp);
+	/* One copy is enough for who could read this process's memory. */
+	explicit_bzero(rc.keys, sizeof(rc.keys));
+	explicit_bzero((void *)cfg->secrets, sizeof(cfg->secrets));
+	return e;
 }
 
 int worker_build(struct worker *w, char *why)

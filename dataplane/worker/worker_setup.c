@@ -69,6 +69,10 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 		what = "the configuration names no port, or too many";
 	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_exports > LAUNCH_EXPORTS_MAX)
 		what = "the configuration names too many mounts or exports";
+	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX ||
+		 cfg->n_secrets > LAUNCH_SECRETS_MAX ||
+		 (cfg->n_secrets == 0) != (cfg->security == LAUNCH_SECURITY_NONE))
+		what = "the configuration names no key for its security, or too many";
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";

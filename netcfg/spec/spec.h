@@ -36,6 +36,13 @@ enum spec_locks { SPEC_LOCKS_LOCAL, SPEC_LOCKS_NONE, SPEC_LOCKS_MAX };
 enum spec_access { SPEC_ACCESS_RW, SPEC_ACCESS_RO, SPEC_ACCESS_MAX };
 enum spec_squash { SPEC_SQUASH_NONE, SPEC_SQUASH_ROOT, SPEC_SQUASH_ALL, SPEC_SQUASH_MAX };
 enum spec_submounts { SPEC_SUBMOUNTS_HIDE, SPEC_SUBMOUNTS_CROSS, SPEC_SUBMOUNTS_MAX };
+/* What guards the packets between hosts. */
+enum spec_security {
+	SPEC_SECURITY_AUTH,
+	SPEC_SECURITY_ENCRYPT,
+	SPEC_SECURITY_NONE,
+	SPEC_SECURITY_MAX
+};
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
@@ -43,6 +50,7 @@ const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
 const char *spec_squash_to_string(enum spec_squash v);
 const char *spec_fallback_to_string(enum spec_fallback v);
+const char *spec_security_to_string(enum spec_security v);
 
 struct spec_network { /* where addresses come from */
 	char name[PLENUM_NAME_MAX];
@@ -119,7 +127,7 @@ struct spec_worker { /* one entry; it stands for n_cores workers */
 	struct diag_pos pos;
 };
 
-struct spec_peer { /* where another host's workers are found, without a cluster */
+struct spec_peer { /* where another host's workers are found */
 	char name[PLENUM_NAME_MAX];
 	struct ip_addr *ips; /* any of its workers' data IPs; the rest are learnt from it */
 	size_t n_ips;
@@ -127,11 +135,12 @@ struct spec_peer { /* where another host's workers are found, without a cluster 
 	struct diag_pos pos;
 };
 
-struct spec_cluster { /* name == "": standalone */
+struct spec_cluster { /* name == "": there is none */
 	char name[PLENUM_NAME_MAX];
 	char **etcd;
 	size_t n_etcd;
-	char *secret_file;
+	char *secret_file; /* NULL: none, where security is none */
+	enum spec_security security;
 	struct diag_pos pos;
 };
 

@@ -537,7 +537,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 				    "the root directory cannot be a mount point; name another");
 }
 
-/* Without a cluster a mount comes from one of the peers. */
+/* A mount comes from one of the peers. */
 static void check_mount_from(struct spec_reader *r, const struct spec_mount *m)
 {
 	const struct spec *s = r->spec;
@@ -630,7 +630,7 @@ static void check_peer_ips(struct spec_reader *r)
 				       "%s is not a valid address of another host; write one of "
 				       "its data IPs",
 				       buf);
-		else if (!*s->cluster.name && is_own_address(s, ips[i].ip))
+		else if (is_own_address(s, ips[i].ip))
 			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
 				       "%s is among the addresses of this host; give each host a "
 				       "range of its own",
@@ -648,6 +648,24 @@ static void check_asks_something(struct spec_reader *r)
 		diag_add(r->d, DIAG_WARNING, &pos, NULL,
 			 "asks for nothing: it names no device under net and no worker under "
 			 "workers; 'plenum config generate' writes a first file");
+}
+
+/* A secret that guards nothing is as suspect as a guard without one. */
+static void check_cluster(struct spec_reader *r)
+{
+	const struct spec_cluster *c = &r->spec->cluster;
+	const struct spec_node *map = spec_check_node(r, &c->pos, NULL, NO_INDEX);
+
+	if (!*c->name)
+		return;
+	if (c->security != SPEC_SECURITY_NONE && map && !spec_node_member(map, "secret-file"))
+		check_error(r, &c->pos, NULL,
+			    "the key 'secret-file' is missing; write for example 'secret-file: "
+			    "/etc/plenum/cluster.key', or 'security: none' for a network that is "
+			    "trusted");
+	if (c->security == SPEC_SECURITY_NONE && c->secret_file)
+		check_error(r, &c->pos, "secret-file",
+			    "nothing uses it with security: none; leave one of them out");
 }
 
 void spec_check(struct spec_reader *r)
@@ -670,12 +688,13 @@ void spec_check(struct spec_reader *r)
 
 		n_cores += w->n_cores;
 		check_worker(r, w);
-		for (size_t j = 0; j < w->n_mounts && !*s->cluster.name; j++)
+		for (size_t j = 0; j < w->n_mounts; j++)
 			check_mount_from(r, &w->mounts[j]);
 	}
 	check_ips_overlap(r, n_cores);
 	for (size_t i = 0; i < s->n_nets; i++)
 		check_ip_count(r, &s->nets[i], n_cores);
 	check_peer_ips(r);
+	check_cluster(r);
 	check_asks_something(r);
 }

@@ -18,9 +18,14 @@ static bool key_is_unset(const struct spec_key *k, const char *base)
 		return *(const size_t *)(base + k->n_offset) == 0;
 	if (k->type != SPEC_TYPE_MAP)
 		return ops->is_unset && ops->is_unset(k, base + k->offset);
-	for (size_t i = 0; i < k->table->n_keys; i++)
-		if (!key_is_unset(&k->table->keys[i], base + k->offset))
-			return false;
+	for (size_t i = 0; i < k->table->n_keys; i++) {
+		const struct spec_key *member = &k->table->keys[i];
+		bool unset = key_is_unset(member, base + k->offset);
+
+		if (unset ==
+		    member->required) /* one that lacks what it must have was not written */
+			return unset;
+	}
 	return true;
 }
 

@@ -32,6 +32,11 @@ static const char *const locks_names[] = {
 	[SPEC_LOCKS_LOCAL] = "local",
 	[SPEC_LOCKS_NONE] = "none",
 };
+static const char *const security_names[] = {
+	[SPEC_SECURITY_AUTH] = "auth",
+	[SPEC_SECURITY_ENCRYPT] = "encrypt",
+	[SPEC_SECURITY_NONE] = "none",
+};
 static const char *const access_names[] = {
 	[SPEC_ACCESS_RW] = "rw",
 	[SPEC_ACCESS_RO] = "ro",
@@ -55,6 +60,7 @@ _Static_assert(ARRAY_SIZE(role_names) == SPEC_ROLE_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(transport_names) == SPEC_TRANSPORT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(fallback_names) == SPEC_FALLBACK_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(locks_names) == SPEC_LOCKS_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(security_names) == SPEC_SECURITY_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(access_names) == SPEC_ACCESS_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(squash_names) == SPEC_SQUASH_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(submounts_names) == SPEC_SUBMOUNTS_MAX, "one name per value");
@@ -85,6 +91,11 @@ const char *spec_transport_to_string(enum spec_transport v)
 const char *spec_fallback_to_string(enum spec_fallback v)
 {
 	return name_of(fallback_names, ARRAY_SIZE(fallback_names), v);
+}
+
+const char *spec_security_to_string(enum spec_security v)
+{
+	return name_of(security_names, ARRAY_SIZE(security_names), v);
 }
 
 const char *spec_squash_to_string(enum spec_squash v)
@@ -206,7 +217,7 @@ static const struct spec_key mount_keys[] = {
 	 .example = "/mnt/scratch"},
 	{"from", SPEC_TYPE_FROM, .required = true, .offset = offsetof(struct spec_mount, from_host),
 	 .size = 2 * PLENUM_NAME_MAX,
-	 .help = "The host and its export.\nWithout a cluster the host is one of the peers.",
+	 .help = "The host and its export.\nThe host is one of the peers.",
 	 .example = "storage-01/scratch"},
 	{"read-only", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_mount, read_only),
 	 .help = "Whether writing is refused.",
@@ -386,12 +397,24 @@ static const struct spec_key cluster_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_cluster, name),
 	 .help = "The name of the cluster.",
 	 .example = "prod"},
-	{"etcd", SPEC_TYPE_URLS, .required = true, LIST(spec_cluster, etcd, n_etcd),
+	{"etcd", SPEC_TYPE_URLS, LIST(spec_cluster, etcd, n_etcd),
 	 .help = "The client URLs of etcd.",
+	 .not_built = "this version asks no etcd; leave etcd out and list the other hosts under"
+		      " peers",
 	 .example = "[\"https://10.0.0.11:2379\"]"},
-	{"secret-file", SPEC_TYPE_PATH, .required = true, FIELD(spec_cluster, secret_file),
-	 .help = "The file with the secret that the hosts of the cluster share.",
+	{"secret-file", SPEC_TYPE_PATH, FIELD(spec_cluster, secret_file),
+	 .help = "The file with the key that the hosts of the cluster share, which nobody but root"
+		 " may read.\nMade by 'plenum secret generate'.\nWhile the file has two keys,"
+		 " either is good, see plenum(1).\nLeft out only with security: none.",
 	 .example = "/etc/plenum/cluster.key"},
+	{"security", SPEC_TYPE_ENUM, .fallback = "auth", NAMES(security_names),
+	 FIELD(spec_cluster, security),
+	 .help = "What guards the packets between the workers of the cluster's hosts.\n"
+		 "With auth none is accepted that was not sent by one who has the key, or was"
+		 " altered; with encrypt it cannot be read either, and of two hosts the one that"
+		 " wants it has it; with none, as without a cluster, the network must be"
+		 " trusted.\nA host with a key and one without do not connect.",
+	 .example = "encrypt"},
 };
 static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
 
@@ -419,7 +442,7 @@ static const struct spec_key root_keys[] = {
 	 .help = "The worker processes.",
 	 .example = "[{role: frontend, cores: [2]}]"},
 	{"peers", SPEC_TYPE_MAPS, .table = &peer_table, LIST(spec, peers, n_peers),
-	 .help = "Where other hosts are found, without a cluster.",
+	 .help = "Where other hosts are found.",
 	 .example = "[{name: storage-01, ips: [10.10.1.20]}]"},
 	{"policy", SPEC_TYPE_MAP, .table = &policy_table,
 	 .help = "What to do when not all is well.",
@@ -429,11 +452,8 @@ static const struct spec_key root_keys[] = {
 		 " mounted, so that it amounts to being root.",
 	 .example = "{users: [storage]}"},
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
-	 .help = "The cluster; without it the host stands alone.",
-	 .not_built = "this version joins no cluster; leave cluster out and list the other hosts"
-		      " under peers",
-	 .example = "{name: prod, etcd: [\"https://10.0.0.11:2379\"],"
-		    " secret-file: /etc/plenum/cluster.key}"},
+	 .help = "The cluster; without it nothing guards the packets between hosts.",
+	 .example = "{name: prod, secret-file: /etc/plenum/cluster.key}"},
 };
 const struct spec_table spec_schema = {TABLE(root_keys)};
 /* clang-format on */

@@ -456,7 +456,9 @@ static void test_schema_refuses_what_is_not_built(void **state)
 	json_t *schema = json_loads(text, 0, NULL), *net, *top, *enums;
 
 	top = json_object_get(schema, "properties");
-	assert_non_null(json_object_get(json_object_get(top, "cluster"), "not"));
+	net = json_object_get(json_object_get(top, "cluster"), "properties");
+	assert_non_null(json_object_get(json_object_get(net, "etcd"), "not"));
+	assert_null(json_object_get(json_object_get(net, "secret-file"), "not"));
 	net = json_object_get(json_object_get(json_object_get(top, "networks"), "items"),
 			      "properties");
 	assert_non_null(json_object_get(json_object_get(net, "vlan"), "not"));

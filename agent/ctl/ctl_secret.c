@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The commands on a cluster's key file. They need no agent and print no key. */
+#include "agent/ctl/ctl.h"
+
+#include "netcfg/base/file.h"
+#include "netcfg/base/secret.h"
+#include <fcntl.h>
+#include <string.h>
+
+static const char *file_of(const struct ctl_args *a)
+{
+	return a->n_operands > 0 ? a->operands[0] : CTL_SECRET_FILE;
+}
+
+static int fail(const char *path, int e)
+{
+	ctl_complain("%s: %s", path, strerror(-e));
+	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
+}
+
+/* A file that was not there, and that nobody else can open at any moment. */
+static int create(const char *path, const char *text)
+{
+	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
+
+	if (r >= 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r < 0 && fd >= 0)
+		unlink(path);
+	return r >= 0 ? file_sync_folder(path) : r;
+}
+
+/* make: a new file; else it takes the place of the old one, whole. */
+static int put(const char *path, struct secret *s, bool make)
+{
+	char *text = secret_format(s);
+	int r = -ENOMEM;
+
+	if (text) {
+		r = make ? create(path, text) : file_write(path, text, strlen(text), 0600);
+		explicit_bzero(text, strlen(text));
+	}
+	free(text);
+	secret_wipe(s);
+	return r < 0 ? fail(path, r) : CTL_OK;
+}
+
+int ctl_cmd_secret_generate(const struct ctl_args *a)
+{
+	const char *path = file_of(a);
+	struct secret s = {.n = 0};
+
+	if (access(path, F_OK) == 0) {
+		ctl_complain("%s is there already; 'plenum secret add' begins a change of key",
+			     path);
+		return CTL_IO;
+	}
+	if (secret_add(&s) < 0)
+		return fail(path, -EIO);
+	return put(path, &s, true);
+}
+
+/* The file's keys, n of them. */
+static int read_keys(const char *path, unsigned n, const char *otherwise, struct secret *ret)
+{
+	char why[256];
+	int r = secret_read(path, ret, why, sizeof(why));
+
+	if (r < 0) {
+		ctl_complain("%s: %s", path, why);
+		return r == -ENOENT ? CTL_NO_INPUT : r == -EACCES ? CTL_NO_PERMISSION : CTL_DATA;
+	}
+	if (ret->n == n)
+		return CTL_OK;
+	secret_wipe(ret);
+	ctl_complain("%s: %s", path, otherwise);
+	return CTL_DATA;
+}
+
+int ctl_cmd_secret_add(const struct ctl_args *a)
+{
+	struct secret s;
+	int r = read_keys(file_of(a), 1,
+			  "it has two keys already; finish that change first, by 'plenum secret "
+			  "switch' or 'plenum secret drop'",
+			  &s);
+
+	if (r != CTL_OK)
+		return r;
+	if (secret_add(&s) < 0)
+		return fail(file_of(a), -EIO);
+	return put(file_of(a), &s, false);
+}
+
+int ctl_cmd_secret_switch(const struct ctl_args *a)
+{
+	struct secret s, swapped = {.n = 2};
+	int r = read_keys(file_of(a), 2,
+			  "it has one key; 'plenum secret add' makes the next, which goes to all "
+			  "hosts first",
+			  &s);
+
+	if (r != CTL_OK)
+		return r;
+	memcpy(swapped.keys[0], s.keys[1], SECRET_KEY_BYTES);
+	memcpy(swapped.keys[1], s.keys[0], SECRET_KEY_BYTES);
+	secret_wipe(&s);
+	return put(file_of(a), &swapped, false);
+}
+
+int ctl_cmd_secret_drop(const struct ctl_args *a)
+{
+	struct secret s;
+	int r = read_keys(file_of(a), 2, "it has one key, which is in use", &s);
+
+	if (r != CTL_OK)
+		return r;
+	s.n = 1;
+	return put(file_of(a), &s, false);
+}

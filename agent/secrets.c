@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The cluster's keys on their way from their file to the workers. Apart from wants.c, which reads
+ * no files.
+ */
+#include "agent/agent.h"
+#include "netcfg/base/secret.h"
+#include <string.h>
+
+static enum launch_security security_of(enum spec_security s)
+{
+	switch (s) {
+	case SPEC_SECURITY_AUTH:
+		return LAUNCH_SECURITY_AUTH;
+	case SPEC_SECURITY_ENCRYPT:
+		return LAUNCH_SECURITY_ENCRYPT;
+	default:
+		return LAUNCH_SECURITY_NONE;
+	}
+}
+
+int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *wants, size_t n)
+{
+	const struct spec_cluster *cluster = &spec->cluster;
+	struct secret s = {.n = 0};
+	char why[256];
+
+	_Static_assert(sizeof(s.keys) == sizeof(wants->secrets), "as many keys, as long");
+	if (!*cluster->name || cluster->security == SPEC_SECURITY_NONE)
+		return 0;
+	if (secret_read(cluster->secret_file, &s, why, sizeof(why)) < 0) {
+		diag_add(d, DIAG_ERROR, &cluster->pos, "cluster.secret-file", "%s: %s",
+			 cluster->secret_file, why);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		wants[i].security = security_of(cluster->security);
+		wants[i].n_secrets = s.n;
+		memcpy(wants[i].secrets, s.keys, sizeof(s.keys));
+	}
+	secret_wipe(&s);
+	return 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cluster's key file. Apart because agent and command line must mean the same by it. */
+#include "netcfg/base/secret.h"
+#include "netcfg/base/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES_MAX 4096
+#define HEX_CHARS (2 * SECRET_KEY_BYTES)
+
+void secret_wipe(struct secret *s)
+{
+	explicit_bzero(s, sizeof(*s));
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool key_parse(const char *hex, uint8_t ret[SECRET_KEY_BYTES])
+{
+	for (size_t i = 0; i < SECRET_KEY_BYTES; i++) {
+		int high = digit(hex[2 * i]), low = high < 0 ? -1 : digit(hex[2 * i + 1]);
+
+		if (low < 0)
+			return false;
+		ret[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+int secret_parse(const char *text, struct secret *ret)
+{
+	struct secret s = {.n = 0};
+	bool good = true;
+
+	for (const char *line = text; *line && good; line += strspn(line, " \t\r\n")) {
+		size_t len = strcspn(line, " \t\r\n");
+
+		if (*line == '#') {
+			line += strcspn(line, "\n");
+			continue;
+		}
+		if (len > 0) {
+			good = len == HEX_CHARS && s.n < SECRET_KEYS_MAX &&
+			       key_parse(line, s.keys[s.n]);
+			s.n++;
+		}
+		line += len;
+	}
+	/* The same key twice would be a rotation that changes nothing. */
+	good = good && s.n > 0 && (s.n < 2 || memcmp(s.keys[0], s.keys[1], SECRET_KEY_BYTES) != 0);
+	if (good)
+		*ret = s;
+	secret_wipe(&s);
+	return good ? 0 : -EINVAL;
+}
+
+/* Whoever else may read or replace it has the cluster. */
+static int file_check(const char *path, char *why, size_t size)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		int e = -errno;
+
+		snprintf(why, size, "%s; 'plenum secret generate' makes one", strerror(-e));
+		return e;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		snprintf(why, size, "it is not a file");
+		return -EINVAL;
+	}
+	if ((st.st_mode & 077) || (st.st_uid != 0 && st.st_uid != geteuid())) {
+		snprintf(why, size,
+			 "others may read or write it; make it root's alone (chown root, chmod "
+			 "600), and a new key if it was so for long");
+		return -EPERM;
+	}
+	return 0;
+}
+
+int secret_read(const char *path, struct secret *ret, char *why, size_t size)
+{
+	char *text;
+	size_t len;
+	int r = file_check(path, why, size);
+
+	if (r < 0)
+		return r;
+	r = file_read(path, FILE_BYTES_MAX, &text, &len);
+	if (r < 0) {
+		snprintf(why, size, "%s", strerror(-r));
+		return r;
+	}
+	r = secret_parse(text, ret);
+	if (r < 0)
+		snprintf(why, size,
+			 "it has not one or two lines of %d hexadecimal digits; 'plenum secret "
+			 "generate' makes such a file",
+			 HEX_CHARS);
+	explicit_bzero(text, len);
+	free(text);
+	return r;
+}
+
+char *secret_format(const struct secret *s)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	fputs("# The key of a Plenum cluster. Who reads it, is a member.\n", f);
+	for (unsigned i = 0; i < s->n; i++) {
+		for (size_t j = 0; j < SECRET_KEY_BYTES; j++)
+			fprintf(f, "%02x", s->keys[i][j]);
+		fputc('\n', f);
+	}
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+int secret_add(struct secret *s)
+{
+	if (s->n >= SECRET_KEYS_MAX)
+		return -ENOSPC;
+	if (getrandom(s->keys[s->n], SECRET_KEY_BYTES, 0) != SECRET_KEY_BYTES)
+		return -EIO;
+	s->n++;
+	return 0;
+}
