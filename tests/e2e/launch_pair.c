@@ -8,6 +8,8 @@
  *	stop NAME		a polite stop, then as above
  *	hold NAME		the next death is not followed by a start
  *	start NAME		start after a hold
+ *	forget NAME		between a hold and its start: all that was kept for it is gone
+ *	reboot NAME		the same, and its host says that it was booted meanwhile
  *	link NAME N up|down
  *	abandon NAME		what the agent's death looks like
  *	adopt NAME		what its successor does; "ready NAME"
@@ -38,6 +40,14 @@
 #define UDP_PORT 14000
 #define LEGS 2
 
+#define HELD_MAX 256
+
+struct held {
+	uint64_t key;
+	uint32_t index;
+	int fd; /* 0: none */
+};
+
 struct worker_proc {
 	const char *name, *netns;
 	struct launch_config cfg;
@@ -47,7 +57,9 @@ struct worker_proc {
 	int extra_state_fd;
 	pid_t pid;
 	bool hold;
+	bool rebooted; /* its host says that it was booted since */
 	struct launch_stats *stats;
+	struct held held[HELD_MAX];
 };
 
 enum { FRONT, BACK, FRONT2, WORKERS_MAX };
@@ -104,6 +116,48 @@ static void config_ports(struct worker_proc *w, unsigned host)
 	w->cfg.n_ports = LEGS;
 }
 
+/* What outlives the worker: empty. */
+static void states_make(struct worker_proc *w)
+{
+	w->state_fd = memfd_create("state", MFD_CLOEXEC);
+	w->extra_state_fd = memfd_create("extra-state", MFD_CLOEXEC);
+	if (w->state_fd < 0 || w->extra_state_fd < 0)
+		die("memfd_create");
+}
+
+/* Its agent has lost it, and all that was held. */
+static void worker_forget(struct worker_proc *w)
+{
+	close(w->state_fd);
+	close(w->extra_state_fd);
+	states_make(w);
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		if (w->held[i].fd > 0)
+			close(w->held[i].fd);
+		w->held[i] = (struct held){.fd = 0};
+	}
+}
+
+/* As after the boot of a host whose file systems are all there: another boot id, and no memory. */
+static void boot_fake(const struct worker_proc *w)
+{
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.boot", export_path);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || dprintf(fd, "00000000-0000-4000-8000-%012x\n", w->cfg.epoch) < 0 ||
+	    unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(path, "/proc/sys/kernel/random/boot_id", NULL, MS_BIND, NULL) < 0)
+		die("a boot id of its own");
+	close(fd);
+	/* The export as this namespace has it. */
+	fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || dup2(fd, w->extra_fd) < 0)
+		die(export_path);
+	close(fd);
+}
+
 static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 {
 	struct launch_config *c = &w->cfg;
@@ -122,12 +176,10 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 	c->orphan_s = orphan_s;
 	c->log_level = log_level;
 	config_ports(w, host);
-	w->state_fd = memfd_create("state", MFD_CLOEXEC);
-	w->extra_state_fd = memfd_create("extra-state", MFD_CLOEXEC);
+	states_make(w);
 	w->stats_fd = memfd_create("stats", MFD_CLOEXEC);
 	w->key_fd = memfd_create("key", MFD_CLOEXEC);
-	if (w->state_fd < 0 || w->extra_state_fd < 0 || w->stats_fd < 0 ||
-	    getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key) ||
+	if (w->stats_fd < 0 || getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key) ||
 	    write(w->key_fd, key, sizeof(key)) != (ssize_t)sizeof(key) ||
 	    ftruncate(w->stats_fd, sizeof(struct launch_stats)) < 0)
 		die("memfd_create");
@@ -195,6 +247,8 @@ static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (ns < 0 || setns(ns, CLONE_NEWNET) < 0)
 		die(w->netns);
+	if (w->rebooted)
+		boot_fake(w);
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++)
 		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++)
@@ -261,12 +315,36 @@ static void worker_adopt(struct worker_proc *w)
 	w->alive = alive[1];
 }
 
+/* As the agent does: what lost its name while it was open lives by our descriptor. */
+static void worker_hold(struct worker_proc *w, const struct launch_msg *m, int fd)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		struct held *h = &w->held[i];
+
+		if (h->fd > 0 && h->key == m->key && h->index == m->index) {
+			close(h->fd);
+			*h = (struct held){.fd = 0};
+		}
+	}
+	for (unsigned i = 0; fd >= 0 && i < HELD_MAX; i++)
+		if (w->held[i].fd == 0) {
+			w->held[i] = (struct held){.key = m->key, .index = m->index, .fd = fd};
+			return;
+		}
+	if (fd >= 0)
+		die("more is held than there is room for");
+}
+
 static void worker_hear(struct worker_proc *w)
 {
 	struct launch_msg m;
+	int fd = -1;
 
-	if (recv(w->control, &m, sizeof(m), MSG_DONTWAIT) != (ssize_t)sizeof(m))
+	if (fdpass_recv(w->control, &m, sizeof(m), &fd, NULL) != (ssize_t)sizeof(m))
 		return;
+	if (m.type == LAUNCH_MSG_HOLD || m.type == LAUNCH_MSG_DROP)
+		worker_hold(w, &m, fd_take(fd));
+	cleanup_close(&fd);
 	if (m.type == LAUNCH_MSG_READY)
 		say("ready %s", w->name);
 	else if (m.type == LAUNCH_MSG_FAILED)
@@ -350,7 +428,12 @@ static bool command(char *line)
 		worker_tell(w, LAUNCH_MSG_STOP, 0, 0);
 	else if (strcmp(verb, "hold") == 0)
 		w->hold = true;
-	else if (strcmp(verb, "start") == 0 && !w->pid)
+	else if (strcmp(verb, "forget") == 0 && !w->pid)
+		worker_forget(w);
+	else if (strcmp(verb, "reboot") == 0 && !w->pid) {
+		worker_forget(w);
+		w->rebooted = true;
+	} else if (strcmp(verb, "start") == 0 && !w->pid)
 		worker_start(w);
 	else if (strcmp(verb, "abandon") == 0)
 		worker_abandon(w);
