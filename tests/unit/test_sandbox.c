@@ -345,9 +345,54 @@ static void run_confined(void (*attack)(void), uint64_t caps)
 
 /* ------------------------------------------------------------------ the cases */
 
+/* It has a procfs, to see whether a process is being killed, and no more. */
+static void attack_procfs(void)
+{
+	static const char *const words[] = {"mem",
+					    "root/etc/passwd",
+					    "cwd/etc/passwd",
+					    "environ",
+					    "fd/0",
+					    "maps",
+					    "stack",
+					    "io",
+					    "ns/mnt",
+					    "exe",
+					    "map_files",
+					    "timers",
+					    "uid_map",
+					    "oom_score_adj"};
+	char path[64];
+	int proc = world.sandbox.proc_fd, fd;
+
+	if (proc < 0)
+		return; /* not of this kernel: nothing to attack */
+	snprintf(path, sizeof(path), "%d/status", world.victim);
+	WORKS(fd = openat(proc, path, O_RDONLY));
+	close(fd);
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+		snprintf(path, sizeof(path), "%d/%s", world.victim, words[i]);
+		REFUSED(openat(proc, path, O_RDWR));
+		snprintf(path, sizeof(path), "1/%s", words[i]);
+		REFUSED(openat(proc, path, O_RDWR));
+	}
+	REFUSED(openat(proc, "self/mem", O_RDWR));
+	REFUSED(openat(proc, "thread-self/mem", O_RDONLY));
+	REFUSED(openat(proc, "self/fd/3", O_RDWR));
+	REFUSED(openat(proc, "self/attr/current", O_RDWR));
+	REFUSED(openat(proc, "self/oom_score_adj", O_WRONLY));
+	REFUSED(openat(proc, "1/root/etc/passwd", O_RDONLY));
+	REFUSED(openat(proc, "sys/kernel/core_pattern", O_RDONLY));
+	REFUSED(openat(proc, "kallsyms", O_RDONLY));
+	REFUSED(openat(proc, "mounts", O_RDONLY));
+	REFUSED(openat(proc, "../etc/passwd", O_RDONLY));
+	REFUSED(openat(proc, "../../etc/passwd", O_RDONLY));
+}
+
 static void frontend(void)
 {
 	attack_files(AT_FDCWD);
+	attack_procfs();
 	attack_processes();
 	attack_kernel();
 	attack_network();
