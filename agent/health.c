@@ -115,6 +115,19 @@ static void look_at_process(struct look *l)
 	note(l, w->state == SUP_FAILED ? 0 : RESTART_NS, HEALTH_STATE, "", text);
 }
 
+/* Whether a path of the worker was down before this look: then the mount has been in trouble for a
+ * while, and the state does not get well in between. */
+static bool was_in_trouble(const struct look *l)
+{
+	const struct health *h = &l->a->health;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].worker == l->w->id && h->entries[i].kind == HEALTH_PATH &&
+		    h->entries[i].due_ns <= l->now)
+			return true;
+	return false;
+}
+
 static bool is_reached(const struct look *l, const char *peer)
 {
 	struct status_path paths[LAUNCH_PATHS_MAX];
@@ -153,7 +166,7 @@ static void look_at_mount(struct look *l, uint32_t i)
 		health_explain_silence(&l->w->config, m, &l->a->carriers, arp_table(l), why,
 				       sizeof(why));
 	snprintf(text, sizeof(text), "%.240s (for %.64s)", why, m->path);
-	note(l, refusal[0] ? 0 : MOUNT_NS, HEALTH_MOUNT, m->path, text);
+	note(l, refusal[0] || was_in_trouble(l) ? 0 : MOUNT_NS, HEALTH_MOUNT, m->path, text);
 }
 
 static const struct launch_port *port_of(const struct sup_worker *w, const char *leg)
