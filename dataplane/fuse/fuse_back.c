@@ -179,6 +179,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *he
 		return r;
 	}
 	c->back = b;
+	c->peer = fuse_back_peer(s);
 	c->mount = m;
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
 	c->read_only = h.read_only || e->cfg->read_only;
@@ -204,9 +205,9 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 	b->dying = c;
 }
 
-void *fuse_back_buf_get(struct fuse_back *b, size_t len)
+void *fuse_back_buf_get(struct fuse_back *b, unsigned peer, size_t len)
 {
-	return buf_pool_get(&b->requests, len);
+	return buf_pool_get_for(&b->requests, peer, len);
 }
 
 void fuse_back_buf_put(struct fuse_back *b, void *buf)

@@ -50,7 +50,12 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *he
 		     struct fuse_back_client **ret);
 /* As the client calls itself. */
 const char *fuse_back_client_host(const struct fuse_back_client *c);
-void *fuse_back_buf_get(struct fuse_back *b, size_t len);
+/* peer: fuse_back_peer of the session; 0: nobody, who has no share to keep to. */
+void *fuse_back_buf_get(struct fuse_back *b, unsigned peer, size_t len);
+static inline unsigned fuse_back_peer(const struct rudp_session *s)
+{
+	return s ? rudp_session_index(s) + 1 : 0;
+}
 void fuse_back_buf_put(struct fuse_back *b, void *buf);
 void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len);
 void fuse_back_call_gone(struct fuse_back_client *c, struct rudp_call *call);

@@ -4,6 +4,7 @@
  * handed back at the rate of packets: memory that was touched is kept, up to a limit.
  */
 #include "dataplane/fuse/fuse_back_buf.h"
+#include "dataplane/rudp/rudp.h"
 #include <sys/mman.h>
 
 /* Data bytes and number of slots. The largest takes a message of 1 MiB and its headers. */
@@ -16,20 +17,26 @@ static const struct {
 	{(1 << 20) + 8192 - BUF_HEADROOM_BYTES, 64},
 };
 
+#define PEER_LARGE 0x8000U /* in buf_class.peers */
+_Static_assert(BUF_PEERS < PEER_LARGE, "a peer and a bit fit 16");
+
 int buf_pool_init(struct buf_pool *p)
 {
-	*p = (struct buf_pool){};
+	*p = (struct buf_pool){.held = calloc(BUF_PEERS, sizeof(*p->held))};
+	if (!p->held)
+		return -ENOMEM;
 	for (unsigned i = 0; i < BUF_CLASSES; i++) {
 		struct buf_class *c = &p->classes[i];
 
 		c->slot_bytes = buf_sizes[i].data_bytes + BUF_HEADROOM_BYTES;
 		c->n_slots = buf_sizes[i].n_slots;
 		c->stack = malloc(c->n_slots * sizeof(c->stack[0]));
+		c->peers = calloc(c->n_slots, sizeof(c->peers[0]));
 		c->base = mmap(NULL, c->slot_bytes * c->n_slots, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (c->base == MAP_FAILED)
 			c->base = NULL;
-		if (!c->stack || !c->base) {
+		if (!c->stack || !c->peers || !c->base) {
 			buf_pool_done(p);
 			return -ENOMEM;
 		}
@@ -48,21 +55,42 @@ void buf_pool_done(struct buf_pool *p)
 		if (c->base)
 			munmap(c->base, c->slot_bytes * c->n_slots);
 		free(c->stack);
+		free(c->peers);
 		*c = (struct buf_class){};
 	}
+	free(p->held);
+	p->held = NULL;
 }
 
-/* The class that serves len bytes now; BUF_CLASSES: none. A larger slot serves where the fitting
- * ones are all in use, but the largest are kept for messages that fit nowhere else. */
-static unsigned buf_class_for(const struct buf_pool *p, size_t len)
+/* Free slots of a class for messages that are large, or not. */
+static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool large)
 {
+	const struct buf_class *c = &p->classes[class];
+	unsigned most = class == BUF_CLASSES - 1 ? c->n_slots : c->n_slots - c->n_slots / 4;
+
+	if (!large)
+		return c->n_free;
+	return c->n_large < most ? MIN_OF(c->n_free, most - c->n_large) : 0;
+}
+
+/* The class that serves len bytes for a peer now; BUF_CLASSES: none. A larger slot serves where the
+ * fitting ones are all in use, but the largest are kept for messages that fit nowhere else. */
+static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, size_t len)
+{
+	bool large = len > RUDP_SMALL_BYTES;
+
 	for (unsigned i = 0; i < BUF_CLASSES; i++) {
+		unsigned n_free =
+			peer == BUF_NOBODY ? p->classes[i].n_free : buf_class_free(p, i, large);
+
 		if (len > p->classes[i].slot_bytes - BUF_HEADROOM_BYTES)
 			continue;
 		if (i == BUF_CLASSES - 1 &&
 		    len <= p->classes[i - 1].slot_bytes - BUF_HEADROOM_BYTES)
 			break;
-		if (p->classes[i].n_free > 0)
+		if (peer == BUF_NOBODY ? n_free > 0
+				       : rudp_share_allows(p->held[peer % BUF_PEERS][i][large],
+							   n_free, p->classes[i].n_slots))
 			return i;
 	}
 	return BUF_CLASSES;
@@ -70,12 +98,23 @@ static unsigned buf_class_for(const struct buf_pool *p, size_t len)
 
 bool buf_pool_fits(const struct buf_pool *p, size_t len)
 {
-	return buf_class_for(p, len) < BUF_CLASSES;
+	return buf_class_for(p, BUF_NOBODY, len) < BUF_CLASSES;
+}
+
+bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len)
+{
+	return buf_class_for(p, peer, len) < BUF_CLASSES;
 }
 
 void *buf_pool_get(struct buf_pool *p, size_t len)
 {
-	unsigned i = buf_class_for(p, len);
+	return buf_pool_get_for(p, BUF_NOBODY, len);
+}
+
+void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len)
+{
+	unsigned i = buf_class_for(p, peer, len), slot;
+	bool large = len > RUDP_SMALL_BYTES;
 	struct buf_class *c;
 
 	if (i == BUF_CLASSES)
@@ -84,7 +123,11 @@ void *buf_pool_get(struct buf_pool *p, size_t len)
 	c->n_free--;
 	c->n_free_min = MIN_OF(c->n_free_min, c->n_free);
 	c->n_clean = MIN_OF(c->n_clean, c->n_free);
-	return c->base + (size_t)c->stack[c->n_free] * c->slot_bytes + BUF_HEADROOM_BYTES;
+	c->n_large += large;
+	slot = c->stack[c->n_free];
+	c->peers[slot] = (uint16_t)(peer % BUF_PEERS | (large ? PEER_LARGE : 0));
+	p->held[peer % BUF_PEERS][i][large]++;
+	return c->base + (size_t)slot * c->slot_bytes + BUF_HEADROOM_BYTES;
 }
 
 void buf_pool_put(struct buf_pool *p, void *data)
@@ -95,10 +138,16 @@ void buf_pool_put(struct buf_pool *p, void *data)
 		return;
 	for (unsigned i = 0; i < BUF_CLASSES; i++) {
 		struct buf_class *c = &p->classes[i];
+		unsigned slot;
+		bool large;
 
 		if (at < c->base || at >= c->base + c->slot_bytes * c->n_slots)
 			continue;
-		c->stack[c->n_free++] = (uint16_t)((size_t)(at - c->base) / c->slot_bytes);
+		slot = (unsigned)((size_t)(at - c->base) / c->slot_bytes);
+		large = c->peers[slot] & PEER_LARGE;
+		c->n_large -= large;
+		p->held[c->peers[slot] & ~PEER_LARGE][i][large]--;
+		c->stack[c->n_free++] = (uint16_t)slot;
 		return;
 	}
 }

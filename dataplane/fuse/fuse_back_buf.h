@@ -11,6 +11,8 @@
 #include "netcfg/base/base.h"
 
 #define BUF_CLASSES 3
+#define BUF_PEERS 4096 /* those beyond share with another */
+#define BUF_NOBODY 0   /* no peer: takes what there is */
 /* Before the data of each buffer: for the owner's bookkeeping. */
 #define BUF_HEADROOM_BYTES 512
 
@@ -22,10 +24,13 @@ struct buf_class {
 	unsigned n_free;
 	unsigned n_free_min; /* least n_free since the last trim: that many were never needed */
 	unsigned n_clean;    /* stack[0..n_clean) hold no pages */
+	uint16_t *peers;     /* whose each slot is; its highest bit: it holds a large message */
+	unsigned n_large;    /* slots that large messages have */
 };
 
 struct buf_pool {
 	struct buf_class classes[BUF_CLASSES];
+	uint16_t (*held)[BUF_CLASSES][2]; /* by each peer: for small messages, for large ones */
 };
 
 /* Reserves address space. 0; -ENOMEM. */
@@ -36,6 +41,10 @@ void buf_pool_done(struct buf_pool *p);
 void *buf_pool_get(struct buf_pool *p, size_t len);
 /* Whether buf_pool_get would succeed. */
 bool buf_pool_fits(const struct buf_pool *p, size_t len);
+/* As these, for a peer (1 and up), which has its share of each size and no more, so that those who
+ * give nothing back stop nobody; messages of more than 16 KiB leave a quarter to small ones. */
+void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
+bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
 /* Ignores NULL. data must be what buf_pool_get returned. */
 void buf_pool_put(struct buf_pool *p, void *data);
 /* Gives the pages of slots that were not needed since the last call back to the kernel. */

@@ -114,6 +114,7 @@ struct fuse_back_client {
 	struct fuse_back_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
+	unsigned peer; /* whose share of the buffers it uses */
 	bool init_done;
 	bool read_only;
 	bool gone;

@@ -214,7 +214,7 @@ static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct
 {
 	struct fuse_back *b = c->back;
 	size_t out_max = fuse_back_check_reply_bytes(in);
-	uint8_t *data = buf_pool_get(&b->answers, out_max);
+	uint8_t *data = buf_pool_get_for(&b->answers, c->peer, out_max);
 	struct back_req *q;
 	bool again = in->unique & FUSE_PROTO_UNIQUE_RESEND;
 
@@ -359,7 +359,7 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 		buf_pool_put(&b->requests, buf);
 		return;
 	}
-	if (!b->wait_head && req_start(c, call, in, len, &args))
+	if (req_start(c, call, in, len, &args))
 		return;
 	w = (struct back_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 	*w = (struct back_wait){.client = c, .call = call, .len = len};
@@ -370,17 +370,24 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 
 void back_wait_run(struct fuse_back *b)
 {
-	while (b->wait_head) {
-		struct back_wait w = *b->wait_head;
-		struct fuse_in_header *buf = (void *)((uint8_t *)b->wait_head + BUF_HEADROOM_BYTES);
+	struct back_wait **p = &b->wait_head;
+
+	while (*p) {
+		struct back_wait w = **p;
+		struct fuse_in_header *buf = (void *)((uint8_t *)*p + BUF_HEADROOM_BYTES);
 		struct fuse_back_args args;
 
+		/* A client that takes none of its answers holds up itself alone. */
+		if (!buf_pool_fits_for(&b->answers, w.client->peer,
+				       fuse_back_check_reply_bytes(buf))) {
+			p = &(*p)->next;
+			continue;
+		}
 		/* Out of the queue first: what starts may end at once and come back here. */
-		if (!buf_pool_fits(&b->answers, fuse_back_check_reply_bytes(buf)))
-			return;
-		wait_remove(b, &b->wait_head);
+		wait_remove(b, p);
 		(void)fuse_back_check(buf, w.len, &args); /* as when it came */
 		req_start(w.client, w.call, buf, w.len, &args);
+		p = &b->wait_head;
 	}
 }
 

@@ -191,6 +191,8 @@ bool rudp_session_is_up(const struct rudp_session *s);
 /* The peer's identity and epoch; 0 before the first handshake. */
 uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);
 unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max);
+/* A small number that no other session of this endpoint has at the time. */
+unsigned rudp_session_index(const struct rudp_session *s);
 /* Walks all sessions: NULL gives the first; NULL at the end. */
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev);
 
@@ -213,14 +215,14 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call);
  * larger ones cannot take, else a client's small requests wait for its own large ones. */
 #define RUDP_SMALL_BYTES 16384U
 /*
- * Whether a peer that holds `held` of an application's buffers of one kind may take another, where
- * n_free are free: at most as many as it leaves free for all others, the first always. So one peer
- * has half of them at most, two a third each, and one that gives none back blocks nobody. For
- * buf_get, and for whatever answers are made in.
+ * Whether a peer that holds `held` of an application's n buffers of one kind may take another, where
+ * n_free are free: an eighth of all at most, and as many as it leaves free for others; the first
+ * always. So one that gives none back blocks nobody. For buf_get, and for whatever answers are made
+ * in.
  */
-static inline bool rudp_share_allows(unsigned held, unsigned n_free)
+static inline bool rudp_share_allows(unsigned held, unsigned n_free, unsigned n)
 {
-	return n_free > 0 && (held == 0 || held < n_free);
+	return n_free > 0 && (held == 0 || (held < n_free && held < n / 8));
 }
 
 /* One received datagram (UDP payload); the bytes are not used after return. 0; -EBADMSG: not ours

@@ -110,6 +110,11 @@ void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
 	rudp_path_cut(s);
 }
 
+unsigned rudp_session_index(const struct rudp_session *s)
+{
+	return (unsigned)(s->number & INDEX_MASK);
+}
+
 /* The application counts paths as rudp_session_paths lists them. */
 static unsigned path_ordinal(const struct rudp_session *s, unsigned index)
 {

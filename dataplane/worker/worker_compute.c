@@ -22,7 +22,7 @@ static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, ui
 			size_t len)
 {
 	/* A server asks nothing. */
-	return is_response ? NULL : fuse_back_buf_get(back_of(user), len);
+	return is_response ? NULL : fuse_back_buf_get(back_of(user), fuse_back_peer(s), len);
 }
 
 static void on_buf_put(void *user, struct rudp_session *s, void *buf)

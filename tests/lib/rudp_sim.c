@@ -106,7 +106,8 @@ static struct block *block_of_class(struct sim_end *end, struct sim_memory *m, u
 	for (unsigned i = 0; i < SIM_BUF_CLASSES; i++) {
 		if (len > class_bytes[i] ||
 		    (end->sim->cfg.bufs[i] &&
-		     !rudp_share_allows(m->used_by[who][i][big], class_free(end->sim, m, i, big))))
+		     !rudp_share_allows(m->used_by[who][i][big], class_free(end->sim, m, i, big),
+					end->sim->cfg.bufs[i])))
 			continue;
 		if (i == SIM_BUF_CLASSES - 1 && len <= class_bytes[i - 1])
 			return NULL;

@@ -198,11 +198,51 @@ static void buffers_are_bounded_and_given_back(void **state)
 	buf_pool_done(&p);
 }
 
+/* Peers that keep what they get leave something to each other one. */
+static void buffers_are_shared(void **state)
+{
+	static const size_t sizes[] = {1000, 16000, 100000, 1 << 20};
+	static void *bufs[40000];
+	struct buf_pool p;
+	unsigned n = 0;
+
+	assert_int_equal(buf_pool_init(&p), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		unsigned before = 0;
+
+		for (unsigned peer = 1; peer <= 8; peer++) {
+			unsigned first = n;
+
+			while ((bufs[n] = buf_pool_get_for(&p, peer, sizes[i])))
+				n++;
+			assert_true(n > first);
+			assert_true(peer == 1 || n - first <= before);
+			before = n - first;
+		}
+		assert_true(buf_pool_fits_for(&p, 9, sizes[i]));
+		while (n > 0)
+			buf_pool_put(&p, bufs[--n]);
+	}
+	/* Large ones leave some to small ones of the same size of slot. */
+	for (unsigned peer = 1; peer < 200; peer++)
+		while ((bufs[n] = buf_pool_get_for(&p, peer, 100000)))
+			n++;
+	assert_false(buf_pool_fits_for(&p, 300, 100000));
+	for (unsigned i = 0; i < 40; i++)
+		assert_non_null(bufs[n++] = buf_pool_get_for(&p, 1, 16000));
+	while (n > 0)
+		buf_pool_put(&p, bufs[--n]);
+	for (unsigned i = 0; i < BUF_CLASSES; i++)
+		assert_int_equal(p.classes[i].n_free, p.classes[i].n_slots);
+	buf_pool_done(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_are_whole),
 		cmocka_unit_test(handles_are_as_many_as_needed),
+		cmocka_unit_test(buffers_are_shared),
 		cmocka_unit_test(names_are_one_component),
 		cmocka_unit_test(data_is_as_long_as_it_says),
 		cmocka_unit_test(what_must_not_run_twice_is_known),
