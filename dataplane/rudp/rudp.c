@@ -21,8 +21,11 @@ uint64_t rudp_random(struct rudp *r)
 
 void rudp_session_touch(struct rudp_session *s)
 {
-	s->dirty = true;
 	s->r->dirty = true;
+	if (s->dirty || s->state == SESSION_DEAD)
+		return;
+	s->dirty = true;
+	list_add_tail(&s->r->dirty_list, &s->dirty_node);
 }
 
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst)
@@ -106,7 +109,7 @@ static void reap_dead(struct rudp *r)
 static void limits_fill(struct rudp_limits *l)
 {
 #define DEFAULT(field, value) l->field = l->field ? l->field : (value)
-	DEFAULT(sessions, 64);
+	DEFAULT(sessions, 4096);
 	DEFAULT(calls_per_session, 128);
 	DEFAULT(rx_bytes_per_session, 8U << 20);
 	DEFAULT(min_rto_ns, NSEC_PER_MSEC);
@@ -128,7 +131,8 @@ static int config_check(const struct rudp_config *cfg)
 	if ((unsigned)cfg->security >= RUDP_SECURITY_MAX || cfg->n_keys > RUDP_KEYS_MAX ||
 	    (cfg->n_keys == 0) != (cfg->security == RUDP_SECURITY_NONE))
 		return -EINVAL;
-	if (cfg->limits.sessions > 4096 || cfg->limits.calls_per_session > WIRE_SLOTS_MAX)
+	if (cfg->limits.sessions > RUDP_INDEX_MASK + 1 ||
+	    cfg->limits.calls_per_session > WIRE_SLOTS_MAX)
 		return -EINVAL;
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
 		const struct rudp_port_info *p = &cfg->ports[i];
@@ -179,8 +183,12 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 		r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[i].mtu);
 	}
 	r->n_sessions = r->lim.sessions;
+	list_init(&r->dirty_list);
 	r->sessions = calloc(r->n_sessions, sizeof(*r->sessions));
-	if (!r->sessions) {
+	r->heap = calloc(r->n_sessions, sizeof(*r->heap));
+	if (!r->sessions || !r->heap) {
+		free(r->sessions);
+		free(r->heap);
 		free(r);
 		return -ENOMEM;
 	}
@@ -202,6 +210,7 @@ struct rudp *rudp_free(struct rudp *r)
 	r->depth = 0;
 	reap_dead(r);
 	free(r->sessions);
+	free(r->heap);
 	free(r->hellos);
 	free(r->room);
 	rudp_noise_wipe(r, sizeof(*r)); /* it knows the keys */
@@ -329,6 +338,24 @@ void rudp_rx_waited(struct rudp *r, uint64_t ns)
 	r->waited_ns = ns;
 }
 
+/* Those that want it now, each once: who is touched meanwhile has its turn in the next poll. */
+static void sessions_poll(struct rudp *r, uint64_t now)
+{
+	struct list turn;
+
+	if (list_empty(&r->dirty_list))
+		return;
+	list_add_tail(&r->dirty_list, &turn);
+	list_del(&r->dirty_list);
+	while (!list_empty(&turn)) {
+		struct rudp_session *s = list_entry(turn.next, struct rudp_session, dirty_node);
+
+		list_del(&s->dirty_node);
+		s->dirty = false;
+		rudp_session_poll(s, now);
+	}
+}
+
 bool rudp_poll(struct rudp *r, uint64_t now_ns)
 {
 	r->now = now_ns;
@@ -344,19 +371,10 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	r->deadline = RUDP_TIME_NEVER;
 	raw_flush(r);
 	rudp_grant_run(r, now_ns);
-	r->first = r->first + 1 < r->n_sessions ? r->first + 1 : 0;
-	for (unsigned i = 0; i < r->n_sessions; i++) {
-		unsigned at =
-			r->first + i < r->n_sessions ? r->first + i : r->first + i - r->n_sessions;
-		struct rudp_session *s = r->sessions[at];
-
-		if (s && (s->dirty || now_ns >= s->deadline))
-			rudp_session_poll(s, now_ns);
-	}
-	r->deadline = rudp_grant_deadline(r);
-	for (unsigned i = 0; i < r->n_sessions; i++)
-		if (r->sessions[i])
-			r->deadline = MIN_OF(r->deadline, r->sessions[i]->deadline);
+	rudp_timer_run(r, now_ns);
+	sessions_poll(r, now_ns);
+	r->dirty = !list_empty(&r->dirty_list);
+	r->deadline = MIN_OF(rudp_grant_deadline(r), rudp_timer_next(r));
 	if (r->sent_in_poll)
 		r->ops->tx_flush(r->user);
 	raw_forget(r);
@@ -405,7 +423,7 @@ void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns)
 
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev)
 {
-	unsigned i = prev ? (unsigned)(prev->number & 0xfff) + 1 : 0;
+	unsigned i = prev ? (unsigned)(prev->number & RUDP_INDEX_MASK) + 1 : 0;
 
 	for (; i < r->n_sessions; i++)
 		if (r->sessions[i] && r->sessions[i]->state != SESSION_DEAD)

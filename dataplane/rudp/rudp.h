@@ -110,7 +110,7 @@ enum rudp_security {
 #define RUDP_KEY_BYTES 32
 
 struct rudp_limits {		       /* 0: the default in brackets */
-	uint32_t sessions;	       /* [64] */
+	uint32_t sessions;	       /* [4096]; 65536 at most */
 	uint32_t calls_per_session;    /* outstanding requests [128]; more wait at the sender */
 	uint32_t rx_bytes_per_session; /* of requests of more than 16 KiB that a peer may have
 					* here, granted and not answered [8 MiB] */
@@ -215,10 +215,10 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call);
  * larger ones cannot take, else a client's small requests wait for its own large ones. */
 #define RUDP_SMALL_BYTES 16384U
 /*
- * Whether a peer that holds `held` of an application's n buffers of one kind may take another, where
- * n_free are free: an eighth of all at most, and as many as it leaves free for others; the first
- * always. So one that gives none back blocks nobody. For buf_get, and for whatever answers are made
- * in.
+ * Whether a peer that holds `held` of an application's n buffers of one kind may take another,
+ * where n_free are free: an eighth of all at most, and as many as it leaves free for others; the
+ * first always. So one that gives none back blocks nobody. For buf_get, and for whatever answers
+ * are made in.
  */
 static inline bool rudp_share_allows(unsigned held, unsigned n_free, unsigned n)
 {

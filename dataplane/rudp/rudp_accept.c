@@ -270,8 +270,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	res = r->ops->accept(r->user, s, in->b.app, in->b.app_len, &s->user);
 	if (res) {
 		memcpy(word, s->refusal, WIRE_REFUSE_TEXT_MAX + 1);
-		r->sessions[s->number & 0xfff] = NULL;
-		r->n_live--;
+		rudp_session_unplace(s);
 		rudp_session_free(s);
 		return res < 0 && res >= -4095 ? res : -EPROTO;
 	}

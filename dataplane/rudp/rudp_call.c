@@ -5,15 +5,13 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-static int ring_init(struct wait_ring *w, unsigned n)
+static uint32_t ring_size(unsigned n)
 {
 	uint32_t size = 1;
 
 	while (size < n)
 		size <<= 1;
-	w->w = calloc(size, sizeof(*w->w));
-	w->mask = size - 1;
-	return w->w ? 0 : -ENOMEM;
+	return size;
 }
 
 static uint32_t ring_count(const struct wait_ring *w)
@@ -21,58 +19,78 @@ static uint32_t ring_count(const struct wait_ring *w)
 	return w->tail - w->head;
 }
 
-int rudp_call_init(struct rudp_session *s)
+/* As many calls again as slots, for those that a client gave up while they ran. */
+static unsigned calls_of(unsigned n_slots)
+{
+	return 2 * n_slots;
+}
+
+size_t rudp_call_bytes(const struct rudp *r, bool is_client)
+{
+	unsigned n = r->lim.calls_per_session;
+	size_t rest = is_client ? 2 * ring_size(n) * sizeof(struct waiting)
+				: calls_of(n) * sizeof(struct rudp_call);
+
+	return n * sizeof(struct slot) + rest;
+}
+
+void rudp_call_init(struct rudp_session *s, uint8_t *memory)
 {
 	unsigned n = s->r->lim.calls_per_session;
 
 	for (unsigned q = 0; q < TX_QUEUE_MAX; q++)
 		list_init(&s->tx[q]);
-	s->slots = calloc(n, sizeof(*s->slots));
-	if (!s->slots)
-		return -ENOMEM;
-	if (s->is_client)
-		return ring_init(&s->wait_small, n) || ring_init(&s->wait_big, n) ? -ENOMEM : 0;
-	/* As many again for those that a client gave up while they ran. */
-	s->n_calls = 2 * n;
-	s->calls = calloc(s->n_calls, sizeof(*s->calls));
-	if (!s->calls)
-		return -ENOMEM;
-	for (unsigned i = 0; i < s->n_calls; i++) {
-		s->calls[i].s = s;
-		s->calls[i].next = s->free_calls;
-		s->free_calls = &s->calls[i];
+	s->slots = (struct slot *)memory;
+	memory += n * sizeof(*s->slots);
+	if (s->is_client) {
+		s->wait_small.mask = s->wait_big.mask = ring_size(n) - 1;
+		s->wait_small.w = (struct waiting *)memory;
+		s->wait_big.w = s->wait_small.w + ring_size(n);
+		return;
 	}
-	return 0;
-}
-
-void rudp_call_free(struct rudp_session *s)
-{
-	free(s->slots);
-	free(s->wait_small.w);
-	free(s->wait_big.w);
-	free(s->calls);
+	s->n_calls = calls_of(n);
+	s->calls = (struct rudp_call *)memory;
 }
 
 void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes)
 {
 	s->n_slots = n_slots;
+	s->n_fresh = 0;
 	s->free_slots = NULL;
 	s->n_active = s->n_active_big = 0;
 	s->free_used = 0;
 	s->free_most = free_bytes;
 	rudp_grant_peer_init(s);
-	for (unsigned i = n_slots; i-- > 0;) {
-		struct slot *slot = &s->slots[i];
+}
 
-		slot->index = (uint16_t)i;
-		slot->gen = 0;
-		slot->state = SLOT_IDLE;
-		slot->next_free = s->free_slots;
-		s->free_slots = slot;
+/* Slots are made up in their order, when the first of an incarnation need them. */
+static struct slot *slot_at(struct rudp_session *s, unsigned index)
+{
+	while (s->n_fresh <= index) {
+		struct slot *slot = &s->slots[s->n_fresh];
+
+		memset(slot, 0, sizeof(*slot));
+		slot->index = (uint16_t)s->n_fresh++;
 		list_init(&slot->tx.node);
 		list_init(&slot->in.node);
 		list_init(&slot->in.tell);
 	}
+	return &s->slots[index];
+}
+
+static bool slot_is_free(const struct rudp_session *s)
+{
+	return s->free_slots || s->n_fresh < s->n_slots;
+}
+
+static struct slot *slot_take(struct rudp_session *s)
+{
+	struct slot *slot = s->free_slots;
+
+	if (!slot)
+		return slot_at(s, s->n_fresh);
+	s->free_slots = slot->next_free;
+	return slot;
 }
 
 static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len)
@@ -155,9 +173,8 @@ static void slot_put(struct rudp_session *s, struct slot *slot)
 static void activate_one(struct rudp_session *s, struct wait_ring *ring)
 {
 	struct waiting *w = &ring->w[ring->head++ & ring->mask];
-	struct slot *slot = s->free_slots;
+	struct slot *slot = slot_take(s);
 
-	s->free_slots = slot->next_free;
 	s->n_active++;
 	slot->state = SLOT_CALLING;
 	slot->cookie = w->cookie;
@@ -177,9 +194,9 @@ void rudp_call_activate(struct rudp_session *s)
 {
 	if (!s->is_client || s->state != SESSION_UP)
 		return;
-	while (s->free_slots && ring_count(&s->wait_small))
+	while (slot_is_free(s) && ring_count(&s->wait_small))
 		activate_one(s, &s->wait_small);
-	while (s->free_slots && big_may_start(s))
+	while (slot_is_free(s) && big_may_start(s))
 		activate_one(s, &s->wait_big);
 }
 
@@ -190,7 +207,7 @@ void rudp_call_set_free(struct rudp_session *s, uint32_t bytes)
 
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
 {
-	struct slot *slot = g->slot < s->n_slots ? &s->slots[g->slot] : NULL;
+	struct slot *slot = g->slot < s->n_fresh ? &s->slots[g->slot] : NULL;
 	struct tx_msg *m;
 
 	if (!slot || slot->state != SLOT_CALLING || slot->gen != g->gen || slot->rx.active)
@@ -416,13 +433,28 @@ static int response_rx(struct rudp_session *s, struct slot *slot, const struct w
 	return 0;
 }
 
+static struct rudp_call *call_at(struct rudp_session *s, unsigned i)
+{
+	return i < RUDP_FIRST_CALLS ? &s->first_calls[i] : &s->calls[i];
+}
+
+static bool call_is_free(const struct rudp_session *s)
+{
+	return s->free_calls || s->n_fresh_calls < s->n_calls;
+}
+
 static bool call_take(struct rudp_session *s, struct slot *slot, uint32_t held)
 {
 	struct rudp_call *call = s->free_calls;
 
-	if (!call)
+	if (!call_is_free(s))
 		return false;
-	s->free_calls = call->next;
+	if (call) {
+		s->free_calls = call->next;
+	} else {
+		call = call_at(s, s->n_fresh_calls++);
+		call->s = s;
+	}
 	call->in_use = true;
 	call->slot = slot;
 	call->user = NULL;
@@ -438,7 +470,7 @@ bool rudp_call_reserve(struct rudp_session *s, struct slot *slot)
 	struct grant_peer *g = &s->grants;
 	uint32_t len = slot->rx.len;
 
-	if (!s->free_calls || g->held_bytes + len > s->r->lim.rx_bytes_per_session)
+	if (!call_is_free(s) || g->held_bytes + len > s->r->lim.rx_bytes_per_session)
 		return false;
 	if (rx_begin(s, slot, len)) {
 		s->r->grants.short_of_memory = true;
@@ -457,7 +489,7 @@ void rudp_call_discard(struct rudp_session *s, struct slot *slot)
 /* A new request. 0; -ENOBUFS. */
 static int request_begin(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
-	if (!is_big(d->msg_len) && !s->free_calls)
+	if (!is_big(d->msg_len) && !call_is_free(s))
 		return -ENOBUFS;
 	slot->gen = d->gen;
 	slot->rx.active = false;
@@ -544,8 +576,9 @@ int rudp_call_rx(struct rudp_session *s, const struct wire_common *c, const stru
 {
 	if (d->slot >= s->n_slots || s->is_client != !!(c->flags & WIRE_F_RESPONSE))
 		return -EBADMSG;
-	return s->is_client ? response_rx(s, &s->slots[d->slot], d)
-			    : request_rx(s, &s->slots[d->slot], c, d);
+	if (!s->is_client)
+		return request_rx(s, slot_at(s, d->slot), c, d);
+	return d->slot < s->n_fresh ? response_rx(s, &s->slots[d->slot], d) : 0;
 }
 
 void rudp_call_acked(struct rudp_session *s, uint16_t index, uint32_t gen, uint16_t chunk)
@@ -597,7 +630,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 	struct wait_ring *rings[2] = {&s->wait_small, &s->wait_big};
 	uint32_t ends[2] = {s->wait_small.tail, s->wait_big.tail};
 
-	for (unsigned i = 0; i < s->n_slots; i++) {
+	for (unsigned i = 0; i < s->n_fresh; i++) {
 		struct slot *slot = &s->slots[i];
 		bool calling = slot->state == SLOT_CALLING;
 
@@ -617,7 +650,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 
 static void server_end_calls(struct rudp_session *s)
 {
-	for (unsigned i = 0; i < s->n_slots; i++)
+	for (unsigned i = 0; i < s->n_fresh; i++)
 		if (s->slots[i].state != SLOT_EXECUTING)
 			slot_retire(s, &s->slots[i]);
 	while (s->done_calls) {
@@ -628,8 +661,8 @@ static void server_end_calls(struct rudp_session *s)
 		call_put(s, call);
 		s->r->ops->sent(s->r->user, s, token);
 	}
-	for (unsigned i = 0; i < s->n_calls; i++) {
-		struct rudp_call *call = &s->calls[i];
+	for (unsigned i = 0; i < s->n_fresh_calls; i++) {
+		struct rudp_call *call = call_at(s, i);
 
 		if (!call->in_use)
 			continue;

@@ -194,7 +194,7 @@ void rudp_grant_tell(struct rudp_session *s, struct slot *slot)
 
 void rudp_grant_lost(struct rudp_session *s)
 {
-	for (unsigned i = 0; i < s->n_slots; i++) {
+	for (unsigned i = 0; i < s->n_fresh; i++) {
 		struct slot *slot = &s->slots[i];
 
 		if (slot->state == SLOT_DISCARDED ||

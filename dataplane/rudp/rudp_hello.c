@@ -77,7 +77,8 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 void rudp_hello_start(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
-		s->paths[i].state = PATH_NONE;
+		if (s->paths[i].state != PATH_NONE) /* else its memory stays untouched */
+			s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
 	s->opening->chosen = false;
 	rudp_session_renumber(s);

@@ -38,6 +38,8 @@
 
 #define RUDP_TRAIN_BYTES 65000U /* a train fits one segmented send */
 #define RUDP_TRAIN_PACKETS 64U
+#define RUDP_INDEX_MASK 0xffffULL /* the low bits of a session's number are its place */
+#define RUDP_FIRST_CALLS 4U
 #define RUDP_POLL_PACKETS 512U /* sent by one poll, then the caller looks at its input again */
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "small alike");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
@@ -186,6 +188,7 @@ struct rudp_path {
 	/* health */
 	uint64_t heard_ns, probe_ns;
 	bool probe_due;
+	uint8_t quiet; /* doublings of the time between probes: so many went without a message */
 	uint64_t answered_since; /* down: probes are answered since then; 0: they are not */
 	unsigned unanswered;
 	uint64_t suspect_ns,
@@ -247,10 +250,12 @@ struct rudp_session {
 	bool dirty;    /* wants to be polled */
 	struct rudp_session *next_dead;
 	void *user;
-	uint64_t deadline, heard_ns;
+	struct list dirty_node;
+	unsigned timer_at; /* place in the heap and 1; 0: none */
+	uint64_t timer_ns, heard_ns;
+	size_t bytes; /* of the memory that it and all that it has lie in */
 	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* what goes with REFUSE, or came with it */
 
-	struct rudp_path paths[RUDP_PATHS_MAX];
 	unsigned n_paths;
 	uint16_t chunk_bytes; /* of messages that begin now: fits every path that is up */
 	uint16_t peer_mtu;    /* of the largest of its ports; 0: not known yet */
@@ -259,15 +264,18 @@ struct rudp_session {
 	bool tell; /* the peer is to hear at once of our paths' state */
 	uint8_t peer_down_mask;
 
+	/* Those from n_fresh on were never used in this incarnation, and their memory may never
+	 * have been touched. */
 	struct slot *slots;
-	unsigned n_slots;
+	unsigned n_slots, n_fresh;
 	struct slot *free_slots;
 	unsigned n_active, n_active_big;
 	struct wait_ring wait_small, wait_big;
 	uint32_t free_most, free_used; /* client: bytes that requests without a grant may send */
 	struct grant_peer grants;      /* server */
 	struct rudp_call *calls, *free_calls, *done_calls;
-	unsigned n_calls;
+	unsigned n_calls, n_fresh_calls;
+	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before `calls` is */
 
 	struct list tx[TX_QUEUE_MAX];
 	uint8_t pausing; /* bit per path: left with packets in flight, none of which arrived yet */
@@ -285,10 +293,11 @@ struct rudp_session {
 
 	struct pkt_rec *rings;
 
-	struct rudp_secure *secure;	      /* NULL: nothing guards the packets */
-	struct rudp_opening *opening;	      /* server: until the first packet from the client */
-	uint64_t hello_hash;		      /* server: of the HELLO that it began with */
-	uint8_t peer_token[WIRE_TOKEN_BYTES]; /* in a RESET that is really the peer's */
+	struct rudp_secure *secure;		/* NULL: nothing guards the packets */
+	struct rudp_opening *opening;		/* server: until the first packet from the client */
+	uint64_t hello_hash;			/* server: of the HELLO that it began with */
+	uint8_t peer_token[WIRE_TOKEN_BYTES];	/* in a RESET that is really the peer's */
+	struct rudp_path paths[RUDP_PATHS_MAX]; /* last: most sessions touch two of them */
 };
 
 struct raw_pkt {
@@ -310,9 +319,12 @@ struct rudp {
 	uint64_t key[2], counter;
 	struct rudp_session **sessions;
 	unsigned n_sessions, n_live; /* places; sessions in being */
+	unsigned free_from;	     /* no place before it is free */
+	struct rudp_session **heap;  /* by timer_ns */
+	unsigned n_heap;
+	struct list dirty_list; /* sessions that want to be polled */
 	struct rudp_session *dead;
-	unsigned first; /* session that the next poll starts with */
-	bool dirty;	/* a session wants to be polled */
+	bool dirty;	/* the next poll has something to do */
 	bool again;	/* this poll stopped early */
 	unsigned depth; /* of our own entry points: the dead are reaped at 0 */
 	uint64_t deadline;
@@ -362,6 +374,8 @@ int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst
 /* rudp_session.c */
 int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* memory only */
+/* Its place in the endpoint's table is free. */
+void rudp_session_unplace(struct rudp_session *s);
 /* Another number for the same place: packets to the old one are nobody's from now on. */
 void rudp_session_renumber(struct rudp_session *s);
 /* The peer has told what the largest of its ports takes, and whether packets carry a tag. */
@@ -440,6 +454,11 @@ void rudp_path_cut(struct rudp_session *s);
 void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now);
 /* Our own host refused a datagram of so many bytes on p. */
 void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now);
+/* A probe went by, in either direction, and no message since the one before. */
+static inline void rudp_path_quiet(struct rudp_path *p)
+{
+	p->quiet = (uint8_t)MIN_OF(p->quiet + 1U, 2U);
+}
 /* No other path is up. */
 bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p);
 
@@ -460,8 +479,9 @@ uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p);
 uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p);
 
 /* rudp_call.c */
-int rudp_call_init(struct rudp_session *s);
-void rudp_call_free(struct rudp_session *s);
+size_t rudp_call_bytes(const struct rudp *r, bool is_client);
+/* memory: rudp_call_bytes of zeros. */
+void rudp_call_init(struct rudp_session *s, uint8_t *memory);
 void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes);
 void rudp_call_activate(struct rudp_session *s);
 /* A chunk arrived. 0: taken (or not needed any more); -ENOBUFS: no memory now, must come again;
@@ -479,6 +499,13 @@ void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);
 bool rudp_call_reserve(struct rudp_session *s, struct slot *slot);
 /* Server: half a request is given up; its memory is free and the client hears of it. */
 void rudp_call_discard(struct rudp_session *s, struct slot *slot);
+
+/* rudp_timer.c */
+void rudp_timer_set(struct rudp_session *s, uint64_t at_ns);
+void rudp_timer_drop(struct rudp_session *s);
+uint64_t rudp_timer_next(const struct rudp *r);
+/* Those that are due are touched. */
+void rudp_timer_run(struct rudp *r, uint64_t now);
 
 /* rudp_grant.c */
 void rudp_grant_init(struct rudp *r);

@@ -29,6 +29,8 @@ void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t c
 {
 	if (rudp_sent_add(&p->sent, slot, gen, chunk, n_chunks, bytes, now) && !p->suspect)
 		p->sent.progress_ns = now;
+	if (slot != PKT_NO_SLOT)
+		p->quiet = 0;
 	p->tx_packets++;
 	p->tx_bytes += bytes;
 	p->tx_error_ns = 0;

@@ -243,8 +243,10 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 		return RUDP_TIME_NEVER;
 	if (p->suspect)
 		return p->sent.pto_base + s->r->lim.min_rto_ns;
-	if (!s->is_client)
-		idle += idle / 2; /* the client's probes come first and serve both */
+	/* The longer nothing was to be done, the seldomer; the client's come first, for both. */
+	idle <<= p->quiet;
+	idle = s->is_client ? MIN_OF(idle, s->r->lim.lost_ns / 10 * 8)
+			    : MIN_OF(idle + idle / 2, s->r->lim.lost_ns / 10 * 9);
 	return MAX_OF(p->heard_ns, p->probe_ns) + idle;
 }
 
@@ -296,6 +298,8 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (p->sent.in_flight && now >= rudp_path_pto(s, p))
 		pto_fire(s, p, now);
 	if (p->probe_due || now >= keepalive_at(s, p)) {
+		if (!p->probe_due)
+			rudp_path_quiet(p);
 		p->probe_due = false;
 		p->probe_ns = p->sent.pto_base = now;
 		rudp_tx_ping(s, p, now);

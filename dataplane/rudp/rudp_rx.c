@@ -23,6 +23,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	}
 	if (fresh == 0)
 		return 0;
+	p->quiet = 0;
 	res = rudp_call_rx(s, c, &d);
 	if (s->state != SESSION_UP)
 		return 0;
@@ -70,6 +71,7 @@ static int ping_rx(const struct rudp_session *s, struct rudp_path *p, const stru
 		rudp_acks_note(&p->acks, pn, len, rudp_waited(s->r, now), now);
 	p->acks.now = true;
 	p->acks.ping = true;
+	rudp_path_quiet(p);
 	return 0;
 }
 

@@ -8,9 +8,9 @@
 
 void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
 {
-	memset(ring, 0, RUDP_RING_MIN * sizeof(*ring));
-	*t = (struct rudp_sent){.ring = ring,
-				.ring_mask = RUDP_RING_MIN - 1,
+	*t = (struct rudp_sent){.ring = t->first,
+				.lent = ring,
+				.ring_mask = RUDP_RING_FIRST - 1,
 				.next_pn = 1,
 				.tail_pn = 1,
 				.acked = {1}, /* there is no packet 0 */
@@ -21,15 +21,20 @@ void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
 
 static void ring_grow(struct rudp_sent *t)
 {
-	uint32_t mask = t->ring_mask << 1 | 1;
+	uint32_t mask = t->ring_mask << 1 | 1, had = t->ring_mask + 1;
 
-	/* The new half may hold records of the path's former life, with numbers that are used
+	/* The new part may hold records of the path's former life, with numbers that are used
 	 * again: they would answer for packets that they are not. */
-	memset(t->ring + t->ring_mask + 1, 0, (mask - t->ring_mask) * sizeof(*t->ring));
-	/* A record stays, or moves up by the old size. */
+	if (t->ring == t->first) {
+		mask = RUDP_RING_MIN - 1;
+		had = 0;
+	}
+	memset(t->lent + had, 0, (mask + 1 - had) * sizeof(*t->ring));
+	/* A record stays, or moves up. */
 	for (uint64_t pn = t->tail_pn; pn < t->next_pn; pn++)
-		if ((pn & mask) != (pn & t->ring_mask))
-			t->ring[pn & mask] = t->ring[pn & t->ring_mask];
+		if (t->ring == t->first || (pn & mask) != (pn & t->ring_mask))
+			t->lent[pn & mask] = t->ring[pn & t->ring_mask];
+	t->ring = t->lent;
 	t->ring_mask = mask;
 }
 

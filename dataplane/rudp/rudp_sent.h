@@ -9,7 +9,8 @@
 
 #include "dataplane/rudp/rudp_acks.h"
 
-#define RUDP_RING_MIN 512U		   /* packet records of a path at first */
+#define RUDP_RING_FIRST 32U		   /* packet records of a path at first, */
+#define RUDP_RING_MIN 512U		   /* then in the memory that is lent */
 #define RUDP_RING_MAX 4096U		   /* and at most: 4 MiB of window */
 #define RUDP_SPAN_MAX (RUDP_RING_MAX - 64) /* so that no two of its words share a place */
 _Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "a receiver can speak of all of it");
@@ -51,6 +52,8 @@ struct rudp_sent {
 	uint64_t reorder_ns, reorder_until; /* how late packets come, believed until then */
 	unsigned pto_count;
 	bool loss_check;
+	struct pkt_rec *lent; /* used when more than `first` are on their way */
+	struct pkt_rec first[RUDP_RING_FIRST];
 };
 
 /* ring: RUDP_RING_MAX records, lent. */

@@ -4,63 +4,96 @@
  * with it.
  */
 #include "dataplane/rudp/rudp_internal.h"
+#include <sys/mman.h>
 
-#define INDEX_MASK 0xfffULL /* the low bits of a session's number are its place in the table */
+#define PAGE ((size_t)4096) /* of memory: what is used together begins one */
 
 static uint64_t number_make(struct rudp *r, unsigned index)
 {
 	uint64_t n;
 
 	do
-		n = (rudp_random(r) & ~INDEX_MASK) | index;
-	while (n <= INDEX_MASK);
+		n = (rudp_random(r) & ~RUDP_INDEX_MASK) | index;
+	while (n <= RUDP_INDEX_MASK);
 	return n;
 }
 
 void rudp_session_renumber(struct rudp_session *s)
 {
-	s->number = number_make(s->r, (unsigned)(s->number & INDEX_MASK));
+	s->number = number_make(s->r, (unsigned)(s->number & RUDP_INDEX_MASK));
 }
 
 struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number)
 {
-	unsigned index = (unsigned)(number & INDEX_MASK);
+	unsigned index = (unsigned)(number & RUDP_INDEX_MASK);
 	struct rudp_session *s = index < r->n_sessions ? r->sessions[index] : NULL;
 
 	return s && s->number == number ? s : NULL;
 }
 
+/* One mapping for all that a session has: what it does not use costs no memory, so that thousands
+ * may be idle. */
+static struct rudp_session *session_map(struct rudp *r, bool is_client)
+{
+	size_t calls_at = (sizeof(struct rudp_session) + PAGE - 1) & ~(PAGE - 1);
+	size_t rings_at = (calls_at + rudp_call_bytes(r, is_client) + PAGE - 1) & ~(PAGE - 1);
+	size_t bytes = rings_at + (size_t)RUDP_PATHS_MAX * RUDP_RING_MAX * sizeof(struct pkt_rec);
+	uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct rudp_session *s = (struct rudp_session *)at;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	(void)madvise(at, bytes, MADV_NOHUGEPAGE); /* it would cost all of it */
+	s->bytes = bytes;
+	s->rings = (struct pkt_rec *)(at + rings_at);
+	s->is_client = is_client;
+	s->r = r;
+	rudp_call_init(s, at + calls_at);
+	return s;
+}
+
 int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret)
 {
 	struct rudp_session *s;
-	unsigned index = 0;
-	int res;
+	unsigned index = r->free_from;
 
 	while (index < r->n_sessions && r->sessions[index])
 		index++;
+	r->free_from = index;
 	if (index == r->n_sessions)
 		return -ENOSPC;
-	s = calloc(1, sizeof(*s));
+	s = session_map(r, is_client);
 	if (!s)
 		return -ENOMEM;
-	s->r = r;
-	s->is_client = is_client;
 	s->state = SESSION_CONNECTING;
 	s->number = number_make(r, index);
 	s->heard_ns = r->now;
-	/* One block, so large that the C library maps it: what is not used costs no memory. */
-	s->rings = calloc((size_t)RUDP_PATHS_MAX * RUDP_RING_MAX, sizeof(*s->rings));
+	list_init(&s->dirty_node);
+	rudp_grant_peer_init(s);
 	s->opening = calloc(1, sizeof(*s->opening));
-	res = rudp_call_init(s);
-	if (res || !s->rings || !s->opening) {
+	if (!s->opening) {
 		rudp_session_free(s);
 		return -ENOMEM;
 	}
 	r->sessions[index] = s;
 	r->n_live++;
-	rudp_grant_peer_init(s);
+	rudp_session_touch(s);
 	*ret = s;
 	return 0;
+}
+
+void rudp_session_unplace(struct rudp_session *s)
+{
+	struct rudp *r = s->r;
+	unsigned index = (unsigned)(s->number & RUDP_INDEX_MASK);
+
+	r->sessions[index] = NULL;
+	r->free_from = MIN_OF(r->free_from, index);
+	r->n_live--;
+	list_del(&s->dirty_node);
+	s->dirty = false;
+	rudp_timer_drop(s);
 }
 
 /* The keys of an incarnation end with it. */
@@ -97,11 +130,9 @@ void rudp_session_free(struct rudp_session *s)
 {
 	if (!s)
 		return;
-	rudp_call_free(s);
 	session_forget(s);
-	free(s->rings);
 	rudp_opening_free(s);
-	free(s);
+	munmap(s, s->bytes);
 }
 
 void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
@@ -112,7 +143,7 @@ void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu)
 
 unsigned rudp_session_index(const struct rudp_session *s)
 {
-	return (unsigned)(s->number & INDEX_MASK);
+	return (unsigned)(s->number & RUDP_INDEX_MASK);
 }
 
 /* The application counts paths as rudp_session_paths lists them. */
@@ -139,8 +170,7 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
 	if (s->state == SESSION_DEAD)
 		return;
 	s->state = SESSION_DEAD;
-	r->sessions[s->number & INDEX_MASK] = NULL;
-	r->n_live--;
+	rudp_session_unplace(s);
 	s->next_dead = r->dead;
 	r->dead = s;
 	rudp_session_end_calls(s, status);
@@ -270,7 +300,6 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 
 void rudp_session_poll(struct rudp_session *s, uint64_t now)
 {
-	s->dirty = false;
 	if (s->state == SESSION_UP && now >= s->heard_ns + s->r->lim.lost_ns)
 		session_lost(s, now);
 	if (s->state == SESSION_UP)
@@ -279,7 +308,7 @@ void rudp_session_poll(struct rudp_session *s, uint64_t now)
 		return;
 	if (s->is_client)
 		rudp_hello_poll(s, now);
-	s->deadline = s->state == SESSION_UP ? session_deadline(s) : rudp_hello_deadline(s);
+	rudp_timer_set(s, s->state == SESSION_UP ? session_deadline(s) : rudp_hello_deadline(s));
 	if (s->r->again)
 		rudp_session_touch(s);
 }

@@ -613,17 +613,21 @@ bool sim_finish(struct sim *sim, uint64_t max_ns)
 	return !sim->fault[0];
 }
 
+static bool all_up(const struct sim *sim)
+{
+	for (unsigned i = 1; i <= sim->cfg.clients; i++)
+		if (!rudp_session_is_up(sim->ends[i].session))
+			return false;
+	return true;
+}
+
 bool sim_connect(struct sim *sim, uint64_t max_ns)
 {
 	uint64_t until = sim->now + max_ns;
-	unsigned up = 0;
 
-	while (!sim->fault[0] && up < sim->cfg.clients && step(sim, until)) {
-		up = 0;
-		for (unsigned i = 1; i <= sim->cfg.clients; i++)
-			up += rudp_session_is_up(sim->ends[i].session);
-	}
-	if (up < sim->cfg.clients)
+	while (!sim->fault[0] && !all_up(sim) && step(sim, until))
+		;
+	if (!all_up(sim))
 		FAULT(sim, "not connected in time");
 	return !sim->fault[0];
 }
