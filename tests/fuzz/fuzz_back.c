@@ -215,7 +215,7 @@ static void learn_fh(uint32_t opcode)
 
 static void ask(const uint8_t *msg, size_t len, uint32_t opcode)
 {
-	void *buf = fuse_back_buf_get(g.back, len);
+	void *buf = fuse_back_buf_get(g.back, 0, len);
 	struct fuse_out_header out;
 
 	if (!buf)
