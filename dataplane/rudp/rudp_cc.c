@@ -17,6 +17,8 @@
 /* What a first burst may be: sixty-four of them at once fit a switch's queue, or nearly. */
 #define CWND_FIRST (16U << 10)
 #define CWND_FIRST_PACKETS 2U
+/* What is taken for a packet: messages of 4 KiB do not fill those of 9000 bytes. */
+#define UNIT(mtu) MIN_OF(mtu, 4500U)
 #define CWND_LEAST(mtu) ((mtu) / 16) /* a packet in sixteen round trips */
 /* Threads that run late want so much on its way: 10 Gb/s for as long as they are late. */
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
@@ -43,7 +45,7 @@
 /* In proportion to the excess, with Swift's beta; never more than half at once. */
 #define DELAY_CUT(cwnd, excess, delay) ((cwnd) / 5 * 4 * (excess) / (delay))
 #define DELAY_CUT_MOST(cwnd) ((cwnd) / 2)
-#define GROW(mtu) ((mtu) / 4)
+#define GROW(mtu) (UNIT(mtu) / 4)
 #define GROW_FAST(cwnd) ((cwnd) / 32)
 
 void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn)
@@ -81,7 +83,7 @@ static uint64_t flow_scale(uint64_t packets_256)
 uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt)
 {
 	return base_rtt + MAX_OF(TARGET_NS, base_rtt / TARGET_SHARE) +
-	       flow_scale((uint64_t)c->cwnd * 256 / mtu);
+	       flow_scale((uint64_t)c->cwnd * 256 / UNIT(mtu));
 }
 
 static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)

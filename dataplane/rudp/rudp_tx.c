@@ -101,8 +101,10 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			p->cc.limited = true;
 			continue;
 		}
-		if (now < p->pace_ns && (!small || p->cc.cwnd < RUDP_PACE_SMALL * p->mtu.now))
+		if (now < p->pace_ns && (!small || p->cc.cwnd < RUDP_PACE_SMALL * p->mtu.now)) {
+			p->cc.limited = true;
 			continue;
+		}
 		eta = path_eta(p, small, now);
 		/* The client knows what is healthy as well as we do, or better. */
 		if (small && !s->is_client && m->prefer == i)

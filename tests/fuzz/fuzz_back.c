@@ -63,6 +63,11 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	call->token = token;
 }
 
+unsigned rudp_session_index(const struct rudp_session *s)
+{
+	return 0;
+}
+
 void rudp_call_set_user(struct rudp_call *call, void *user)
 {
 	call->user = user;
