@@ -3,7 +3,9 @@
 #include "dataplane/rudp/rudp_aead.h"
 #include "dataplane/rudp/wire.h"
 
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
+#include <openssl/params.h>
 #include <sys/auxv.h>
 
 #define NONCE_BYTES 12
@@ -68,13 +70,17 @@ int rudp_aead_crypt(struct rudp_aead *a, const uint8_t *in, size_t len, uint8_t 
 
 int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES])
 {
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, ret_tag, RUDP_AEAD_TAG_BYTES),
+		OSSL_PARAM_END};
 	uint8_t none[RUDP_AEAD_TAG_BYTES];
 	int n;
 
-	if (EVP_EncryptFinal_ex(a->ctx, none, &n) != 1 ||
-	    EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_GET_TAG, RUDP_AEAD_TAG_BYTES, ret_tag) != 1)
-		return -EIO;
-	return 0;
+	/* The tag as a parameter: the older call makes the same of it at each packet anew. */
+	return EVP_EncryptFinal_ex(a->ctx, none, &n) == 1 &&
+			       EVP_CIPHER_CTX_get_params(a->ctx, params) == 1
+		       ? 0
+		       : -EIO;
 }
 
 int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTES])

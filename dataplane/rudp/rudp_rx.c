@@ -105,7 +105,7 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	return 0;
 }
 
-/* Where the packets of a path begin to count again, their numbers go on: *ret is the whole one. */
+/* Which counter the packet has its number from; *ret: the whole of it. */
 static unsigned counter_of(const struct rudp_session *s, const struct wire_common *c, uint64_t *ret)
 {
 	const struct rudp_path *p = &s->paths[c->path];

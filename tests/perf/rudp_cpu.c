@@ -3,6 +3,8 @@
  * What a packet costs in rudp itself: two endpoints in one thread hand packets to each other
  * through an array, no sockets. Prints ns per packet, sender and receiver together and apart. A
  * measure, not a test.
+ *
+ *	rudp_cpu [none|auth|encrypt]
  */
 #include "dataplane/rudp/rudp.h"
 #include <stdio.h>
@@ -158,8 +160,18 @@ static void measure(const char *name, uint32_t req_len, uint32_t resp_len, unsig
 	       (double)ends[1].rx_ns / (double)packets, (double)ends[1].tx_ns / (double)packets);
 }
 
-int main(void)
+static const char *const securities[RUDP_SECURITY_MAX] = {"none", "auth", "encrypt"};
+
+int main(int argc, char **argv)
 {
+	unsigned security = RUDP_SECURITY_NONE;
+
+	while (argc > 1 && security < RUDP_SECURITY_MAX && strcmp(argv[1], securities[security]))
+		security++;
+	if (security == RUDP_SECURITY_MAX || argc > 2) {
+		fprintf(stderr, "usage: rudp_cpu [none|auth|encrypt]\n");
+		return 2;
+	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct end *e = &ends[i];
 		struct rudp_config cfg = {.identity = 1 + i,
@@ -167,6 +179,9 @@ int main(void)
 					  .seed = i,
 					  .ops = &ops,
 					  .user = e,
+					  .security = security,
+					  .n_keys = security ? 1 : 0,
+					  .keys = {{1, 2, 3}},
 					  .n_ports = 1};
 
 		e->addr = (struct datagram_addr){{AF_INET, {10, 0, 0, (uint8_t)(1 + i)}}, 7000};

@@ -6,6 +6,7 @@
  * Rounds of the two are interleaved; what counts is the ratio of the medians.
  *
  *	rudp_vs_tcp [--rounds N] [--ms N] [--mtu N] [--wire] [--only rudp|TCP|port]
+ *		    [--security none|auth|encrypt]
  *
  * --ms: length of a round. --wire: no segmentation or merging on the link, as on a real wire.
  * --only: for a profiler.
@@ -47,6 +48,7 @@ struct options {
 	unsigned rounds, round_ms, mtu;
 	int only; /* enum kind; -1: all */
 	bool wire;
+	enum rudp_security security;
 };
 
 struct app { /* one end */
@@ -217,7 +219,12 @@ static struct app *app_new(const char *ip, const char *ifname, const struct opti
 {
 	struct app *a = calloc(1, sizeof(*a));
 	struct launch_config cfg = {.n_ports = 1, .spin_us = 1000};
-	struct rudp_config rc = {.epoch = 1, .n_ports = 1, .ops = &app_ops};
+	struct rudp_config rc = {.epoch = 1,
+				 .n_ports = 1,
+				 .ops = &app_ops,
+				 .security = o->security,
+				 .n_keys = o->security ? 1 : 0,
+				 .keys = {{1, 2, 3}}};
 	size_t buf_bytes = LARGE_BYTES + 4096;
 	char why[LAUNCH_REASON_MAX];
 
@@ -659,10 +666,12 @@ static unsigned number(const char *text, const char *name, unsigned least, unsig
 	return (unsigned)v;
 }
 
+static const char *const securities[RUDP_SECURITY_MAX] = {"none", "auth", "encrypt"};
+
 static void usage(void)
 {
 	fprintf(stderr, "usage: rudp_vs_tcp [--rounds N] [--ms N] [--mtu N] [--wire] "
-			"[--only rudp|TCP|port]\n");
+			"[--only rudp|TCP|port] [--security none|auth|encrypt]\n");
 	exit(2);
 }
 
@@ -673,6 +682,15 @@ static int kind_parse(const char *name)
 			return i;
 	usage();
 	return -1;
+}
+
+static enum rudp_security security_parse(const char *name)
+{
+	for (unsigned i = 0; i < RUDP_SECURITY_MAX; i++)
+		if (name && strcmp(name, securities[i]) == 0)
+			return i;
+	usage();
+	return RUDP_SECURITY_NONE;
 }
 
 static struct options options_parse(char **argv)
@@ -692,6 +710,8 @@ static struct options options_parse(char **argv)
 			o.mtu = number(argv[1], *argv, 1280, 9000);
 		else if (strcmp(*argv, "--only") == 0)
 			o.only = kind_parse(argv[1]);
+		else if (strcmp(*argv, "--security") == 0)
+			o.security = security_parse(argv[1]);
 		else
 			usage();
 		argv++;
