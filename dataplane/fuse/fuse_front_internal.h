@@ -103,6 +103,7 @@ struct fuse_front {
 	struct front_bye_msg bye;
 	uint8_t hello_resp[FUSE_PROTO_RESP_SMALL];
 	uint8_t *read_buf; /* where the next request is read */
+	uint32_t largest;  /* of the requests so far */
 	unsigned n_used, n_pending, n_sent, n_interrupted;
 	struct front_slot *free, *free_own;
 	struct front_slot pending; /* list head */

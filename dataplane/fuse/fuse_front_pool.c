@@ -7,6 +7,9 @@
 
 #include <sys/mman.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* include/uapi/asm-generic/mman-common.h of Linux 5.14 */
+#endif
 #define POOL_BYTES ((size_t)FRONT_POOL_BUFS * FRONT_POOL_BUF_BYTES)
 
 int front_pool_init(struct front_pool *p)
@@ -56,9 +59,24 @@ void *front_pool_get(struct front_pool *p, unsigned reserve)
 	return pool_buf(p, i);
 }
 
+static unsigned pool_index(const struct front_pool *p, const void *buf)
+{
+	return (unsigned)((size_t)((const uint8_t *)buf - p->base) / FRONT_POOL_BUF_BYTES);
+}
+
+/* A kernel before 5.14 refuses: then they come one by one. */
+void front_pool_populate(struct front_pool *p, void *buf, size_t bytes)
+{
+	unsigned i = pool_index(p, buf);
+
+	bytes = MIN_OF(bytes, (size_t)FRONT_POOL_BUF_BYTES);
+	if (p->touched[i] < bytes && madvise(buf, bytes, MADV_POPULATE_WRITE) == 0)
+		p->touched[i] = (uint32_t)bytes;
+}
+
 void front_pool_put(struct front_pool *p, void *buf, size_t used_bytes)
 {
-	unsigned i = (unsigned)((size_t)((uint8_t *)buf - p->base) / FRONT_POOL_BUF_BYTES);
+	unsigned i = pool_index(p, buf);
 
 	p->touched[i] = (uint32_t)MAX_OF((size_t)p->touched[i], used_bytes);
 	p->free_touched += p->touched[i];

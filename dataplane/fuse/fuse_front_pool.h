@@ -26,6 +26,8 @@ int front_pool_init(struct front_pool *p);
 void front_pool_done(struct front_pool *p);
 /* NULL where no more than `reserve` are left. */
 void *front_pool_get(struct front_pool *p, unsigned reserve);
+/* Its first bytes get their pages now, not when they are first written. */
+void front_pool_populate(struct front_pool *p, void *buf, size_t bytes);
 /* used_bytes: how much of it may have been written. */
 void front_pool_put(struct front_pool *p, void *buf, size_t used_bytes);
 /* Gives all unused pages back to the system. */

@@ -78,6 +78,10 @@ struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t 
 	if (next_buf) {
 		s->req = f->read_buf;
 		f->read_buf = next_buf;
+		/* A worker that is killed while the kernel copies a request into memory that is
+		 * not there yet costs the program an error; into memory that is, nothing. */
+		f->largest = MAX_OF(f->largest, len);
+		front_pool_populate(&f->pool, f->read_buf, f->largest);
 	} else {
 		s->req = s->small;
 		memcpy(s->req, f->read_buf, len);

@@ -452,6 +452,24 @@ static void test_large_messages_move_without_copy(void **state)
 	assert_int_equal(g->f->pool.free_touched, 0);
 }
 
+/* The next request of that size finds its memory there: a kernel that has to make it while we are
+ * killed fails the request. */
+static void test_memory_is_there_before_the_request(void **state)
+{
+	struct rig *g = *state;
+	static uint8_t data[64 << 10];
+	uint8_t resident[sizeof(data) / 4096] = {0};
+	uint64_t nodeid, fh;
+
+	bring_up(g);
+	nodeid = lookup(g, "f", "handle-f");
+	fh = open_file(g, nodeid, 5);
+	kernel_write(g, nodeid, fh, data, sizeof(data));
+	assert_int_equal(mincore(g->f->read_buf, sizeof(data), resident), 0);
+	for (unsigned i = 0; i < sizeof(resident); i++)
+		assert_true(resident[i] & 1);
+}
+
 static void test_reads_leave_room(void **state)
 {
 	struct rig *g = *state;
@@ -562,6 +580,8 @@ int main(void)
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_slots_run_out, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_large_messages_move_without_copy, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_memory_is_there_before_the_request, rig_setup,
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_reads_leave_room, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_bad_answers_become_errors, rig_setup,
