@@ -168,6 +168,13 @@ static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *
 	return 0;
 }
 
+/* A record that is appended comes in one request only past the kernel's page cache: from there each
+ * page that is written in part goes by itself. */
+static uint32_t fopen_flags_of(uint32_t open_flags)
+{
+	return FOPEN_PARALLEL_DIRECT_WRITES | (open_flags & O_APPEND ? FOPEN_DIRECT_IO : 0);
+}
+
 static int answer_create(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
 			 struct front_node **ret_node, struct front_file **ret_file)
 {
@@ -181,7 +188,7 @@ static int answer_create(struct fuse_front *f, const struct front_slot *s, struc
 	if (r < 0)
 		return r;
 	return file_take(f, s, a->body + sizeof(struct fuse_entry_out), *ret_node, create.flags,
-			 FOPEN_PARALLEL_DIRECT_WRITES, ret_file);
+			 fopen_flags_of(create.flags), ret_file);
 }
 
 /* Close-to-open: the kernel may keep the pages it has if the file is as it was when they were read
@@ -199,7 +206,7 @@ static int answer_open(struct fuse_front *f, const struct front_slot *s, struct 
 	if (open.flags & O_TRUNC)
 		front_node_changed(s->nodes[0]);
 	if (s->opcode == FUSE_OPEN && !(s->nodes[0]->flags & FRONT_NODE_SPECIAL)) {
-		flags = FOPEN_PARALLEL_DIRECT_WRITES;
+		flags = fopen_flags_of(open.flags);
 		if (a->has_attr)
 			now = stamp_of(&a->attr);
 		if (now.size != UINT64_MAX && memcmp(&now, &s->nodes[0]->stamp, sizeof(now)) == 0)

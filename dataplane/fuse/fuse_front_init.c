@@ -57,6 +57,8 @@ void front_init_answer(struct fuse_front *f, const void *req, size_t len)
 	front_publish(&head->negotiated, 1);
 	if (f->mount->locks_none) /* it asks us for each, and hears that there are none */
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
+	/* Files that go past the page cache can be mapped all the same. */
+	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;
 	out.minor = head->minor;
 	out.max_readahead = head->max_readahead;
 	out.flags = (uint32_t)flags;

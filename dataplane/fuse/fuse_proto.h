@@ -61,6 +61,7 @@
 #define FUSE_PROTO_NOTIFY_RESEND 7
 #define FUSE_PROTO_UNIQUE_RESEND (1ULL << 63)
 #define FUSE_PROTO_HAS_RESEND (1ULL << 39)
+#define FUSE_PROTO_DIRECT_IO_MMAP (1ULL << 36) /* of Linux 6.6; between kernel and client only */
 
 /*
  * What is asked for where the kernel offers it. Remarks for the server:

@@ -23,7 +23,8 @@ static void test_init_negotiates(void **state)
 	assert_int_equal(init.max_write, 1 << 20);
 	assert_int_equal(init.max_pages, 256);
 	assert_int_equal(init.max_readahead, 128 << 10);
-	assert_true((init.flags | (uint64_t)init.flags2 << 32) == FUSE_PROTO_FLAGS);
+	assert_true((init.flags | (uint64_t)init.flags2 << 32) ==
+		    (FUSE_PROTO_FLAGS | FUSE_PROTO_DIRECT_IO_MMAP));
 	assert_int_equal(n_calls, 0);
 }
 
