@@ -43,7 +43,8 @@ size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUN
 
 static void add_mounts(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
-	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+	/* Those of a worker that is on its way out are others' now, or no longer wanted. */
+	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++)
 		st->mounts[st->n_mounts++] = (struct status_mount){
 			.worker = w->id,
 			.path = w->config.mounts[i].path,
