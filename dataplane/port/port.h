@@ -44,6 +44,10 @@ struct port_ops {
 	/* As rudp_ops.tx. */
 	int (*tx)(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
 	void (*flush)(struct port *p);
+	/* The host does not take datagrams of this size to this address, which only sending showed
+	 * (tx says -EMSGSIZE where it can tell before). True: the latest one since the last call.
+	 * NULL: tx always can. */
+	bool (*too_big)(struct port *p, struct datagram_addr *ret_dst, uint32_t *ret_bytes);
 	/* A descriptor that polls readable when rx would return something; -1: this back end is
 	 * polled. For interrupt back ends, arm() is called before blocking and returns false where
 	 * packets are waiting already. */

@@ -102,6 +102,8 @@ struct port_udp {
 	int announce_fd; /* negative: without CAP_NET_RAW switches learn from our traffic only */
 	struct udp_hot hot;
 	uint32_t datagram_max; /* what fits the leg's MTU */
+	uint32_t big_bytes;    /* the kernel refused a datagram of this size; 0: none */
+	struct datagram_addr big_dst;
 	struct port_udp_counters counters;
 	struct udp_tx tx;
 	struct udp_rx rx;
@@ -268,10 +270,14 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
-static void tx_lost(struct port_udp *u, unsigned segments, int error)
+static void tx_lost(struct port_udp *u, const struct train *t, unsigned segments, int error)
 {
 	u->counters.tx_lost += segments;
 	u->counters.tx_errno = error;
+	if (error != EMSGSIZE)
+		return;
+	u->big_bytes = t->segment_bytes;
+	u->big_dst = t->dst;
 }
 
 /* Finds the iovecs of the train's next datagram. Datagrams are never split over iovecs shared with
@@ -295,6 +301,7 @@ static int train_fd(const struct port_udp *u, const struct train *t)
 static int train_send_split(struct port_udp *u, struct train *t)
 {
 	struct msghdr *whole = &u->tx.msgs[u->tx.sent].msg_hdr;
+	bool fits = true;
 
 	while (t->segments > 0) {
 		size_t bytes = MIN_OF(t->bytes, t->segment_bytes);
@@ -308,11 +315,13 @@ static int train_send_split(struct port_udp *u, struct train *t)
 				continue;
 			if (errno == EAGAIN || errno == ENOBUFS)
 				return -EAGAIN;
-			tx_lost(u, 1, errno);
+			fits = fits && errno != EMSGSIZE;
+			tx_lost(u, t, 1, errno);
 		} else {
 			u->counters.tx_calls++;
 			u->counters.tx_datagrams++;
-			u->counters.gso = false; /* one by one works, so it was segmentation */
+			if (fits) /* one by one works, so it was segmentation */
+				u->counters.gso = false;
 		}
 		whole->msg_iov += m.msg_iovlen;
 		whole->msg_iovlen -= m.msg_iovlen;
@@ -372,7 +381,7 @@ static int tx_send(struct port_udp *u)
 			if (train_send_split(u, t) < 0)
 				return -EAGAIN;
 		} else {
-			tx_lost(u, t->segments, -n);
+			tx_lost(u, t, t->segments, -n);
 		}
 		tx->sent++;
 	}
@@ -476,6 +485,18 @@ static void port_udp_flush(struct port *p)
 
 	if (u->tx.n_trains > 0 && tx_send(u) < 0)
 		tx_stash(&u->tx);
+}
+
+static bool port_udp_too_big(struct port *p, struct datagram_addr *ret_dst, uint32_t *ret_bytes)
+{
+	struct port_udp *u = p->impl;
+
+	if (PLENUM_LIKELY(u->big_bytes == 0))
+		return false;
+	*ret_dst = u->big_dst;
+	*ret_bytes = u->big_bytes;
+	u->big_bytes = 0;
+	return true;
 }
 
 static uint64_t port_udp_tick(struct port *p, uint64_t now_ns)
@@ -738,6 +759,7 @@ const struct port_ops port_udp_ops = {
 	.rx = port_udp_rx,
 	.tx = port_udp_tx,
 	.flush = port_udp_flush,
+	.too_big = port_udp_too_big,
 	.fd = port_udp_fd,
 	.arm = port_udp_arm,
 	.tick = port_udp_tick,

@@ -393,6 +393,26 @@ uint64_t rudp_rx_drops(const struct rudp *r)
 	return r->drops;
 }
 
+void rudp_too_big(struct rudp *r, unsigned port, const struct datagram_addr *dst, uint32_t bytes,
+		  uint64_t now_ns)
+{
+	r->depth++;
+	r->now = now_ns;
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		for (unsigned k = 0; s && s->state == SESSION_UP && k < s->n_paths; k++) {
+			struct rudp_path *p = &s->paths[k];
+
+			if (p->state == PATH_UP && p->port == port &&
+			    rudp_addr_equal(&p->remote, dst))
+				rudp_path_too_big(s, p, bytes, now_ns);
+		}
+	}
+	r->depth--;
+	reap_dead(r);
+}
+
 void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns)
 {
 	if (port >= r->cfg.n_ports || r->cfg.ports[port].up == up)

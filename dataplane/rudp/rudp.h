@@ -241,6 +241,9 @@ uint64_t rudp_deadline(const struct rudp *r);
 /* The link under a port went away or came back (from the agent). Down: its paths are left at once
  * and what was in flight on them goes elsewhere at the next rudp_poll. */
 void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns);
+/* The host refused to send datagrams of this size to dst after ops->tx had taken them. */
+void rudp_too_big(struct rudp *r, unsigned port, const struct datagram_addr *dst, uint32_t bytes,
+		  uint64_t now_ns);
 uint64_t rudp_rx_drops(const struct rudp *r);
 
 #endif

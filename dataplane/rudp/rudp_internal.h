@@ -191,6 +191,8 @@ struct rudp_path {
 	uint8_t quiet; /* doublings of the time between probes: so many went without a message */
 	uint64_t answered_since; /* down: probes are answered since then; 0: they are not */
 	unsigned unanswered;
+	uint64_t hold_ns; /* how long it must have answered to be up again: grows while it flaps */
+	uint64_t back_ns; /* when it came back last; 0: it never was down */
 	uint64_t suspect_ns,
 		alive_elsewhere_ns; /* the peer answers on another path, but not here */
 	int tx_error_code;
@@ -452,7 +454,7 @@ uint32_t rudp_path_room(const struct rudp_session *s, const struct rudp_path *p,
 void rudp_path_cut(struct rudp_session *s);
 /* What the search for p's packet size came to know; a bit set of enum rudp_mtu_news. */
 void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now);
-/* Our own host refused a datagram of so many bytes on p. */
+/* Our own host refused a datagram of so many bytes, all of UDP's payload, on p. */
 void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now);
 /* A probe went by, in either direction, and no message since the one before. */
 static inline void rudp_path_quiet(struct rudp_path *p)

@@ -11,13 +11,20 @@
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
 #define PROBES_MISSED 3
+#define HOLD_MOST 64U	/* times the hold time: a minute by default */
+#define STEADY_HOLDS 8U /* up for so many of them: it does not flap any more */
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
+
+static uint32_t ip_headers(const struct rudp_path *p)
+{
+	return p->remote.ip.family == AF_INET6 ? 48 : 28;
+}
 
 /* Around what rudp counts as a packet: IP, UDP, and the tag. */
 static uint32_t headers(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return (p->remote.ip.family == AF_INET6 ? 48U : 28U) + (s->secure ? RUDP_SECURE_BYTES : 0);
+	return ip_headers(p) + (s->secure ? RUDP_SECURE_BYTES : 0);
 }
 
 uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p, uint32_t bytes)
@@ -83,6 +90,7 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 	rudp_mtu_init(&p->mtu, mtu_most(s, p), now);
 	rudp_cc_init(&p->cc, p->mtu.now, p->sent.next_pn);
 	p->heard_ns = p->probe_ns = now;
+	p->hold_ns = s->r->lim.hold_ns;
 	s->n_paths = MAX_OF(s->n_paths, index + 1);
 	rudp_path_cut(s);
 }
@@ -100,8 +108,10 @@ void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned ne
 
 void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now)
 {
-	rudp_path_mtu_news(s, p, rudp_mtu_refused(&p->mtu, rudp_path_packet(s, p, bytes), now),
-			   now);
+	uint32_t packet = bytes + ip_headers(p);
+
+	rudp_path_mtu_news(s, p, rudp_mtu_refused(&p->mtu, packet, now), now);
+	rudp_session_touch(s);
 }
 
 /* Asks for larger packets, and has the peer answer to something behind them: what it does not
@@ -149,6 +159,8 @@ static bool better_exists(const struct rudp_session *s, const struct rudp_path *
 
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
+	if (p->failovers)
+		p->back_ns = now;
 	p->state = PATH_UP;
 	p->suspect = false;
 	p->sent.pto_count = 0;
@@ -165,6 +177,16 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_session_event(s, RUDP_PATH_UP, p->index, 0);
 }
 
+/* A path that falls soon after it came back is believed later the next time: each turn moves what
+ * is on its way and costs a pause. */
+static void hold_learn(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	bool flaps = p->back_ns && now < p->back_ns + STEADY_HOLDS * p->hold_ns;
+
+	p->hold_ns =
+		flaps ? MIN_OF(2 * p->hold_ns, HOLD_MOST * s->r->lim.hold_ns) : s->r->lim.hold_ns;
+}
+
 void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now)
 {
 	p->answered_since = 0;
@@ -172,6 +194,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 		return;
 	p->state = PATH_DOWN;
 	p->failovers++;
+	hold_learn(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = 0;
 	if (p->pause_ns) /* what was on it has arrived by another way already */
@@ -322,7 +345,7 @@ static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
 	if (p->answered_since && !p->peer_down &&
-	    (alone || now >= p->answered_since + s->r->lim.hold_ns)) {
+	    (alone || now >= p->answered_since + p->hold_ns)) {
 		rudp_path_set_up(s, p, now);
 		return;
 	}
@@ -361,7 +384,7 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 		if (p->local_down)
 			return d;
 		if (p->answered_since && !p->peer_down)
-			d = MIN_OF(d, p->answered_since + s->r->lim.hold_ns);
+			d = MIN_OF(d, p->answered_since + p->hold_ns);
 		return MIN_OF(d, p->probe_ns);
 	}
 	d = MIN_OF(d, p->sent.in_flight ? rudp_path_pto(s, p) : keepalive_at(s, p));

@@ -191,7 +191,10 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	if (PLENUM_UNLIKELY(res)) {
 		p->tx_blocked = true;
 		if (res == -EMSGSIZE)
-			rudp_path_too_big(s, p, (uint32_t)pkt->hdr_len + pkt->payload_len, now);
+			rudp_path_too_big(s, p,
+					  (uint32_t)pkt->hdr_len + pkt->payload_len +
+						  (s->secure ? RUDP_SECURE_BYTES : 0),
+					  now);
 		else if (res != -EAGAIN)
 			rudp_path_tx_error(s, p, res, now);
 		return res;

@@ -201,6 +201,17 @@ static void turn_port_retry(struct worker *w)
 	worker_reason_publish(w);
 }
 
+/* What the kernel found too large when it was to leave. */
+static void turn_too_big(struct worker *w)
+{
+	struct datagram_addr dst;
+	uint32_t bytes;
+
+	for (unsigned i = 0; w->ops->too_big && i < w->cfg->n_ports; i++)
+		if (w->port_open[i] && w->ops->too_big(&w->ports[i], &dst, &bytes))
+			rudp_too_big(w->rudp, i, &dst, bytes, w->now_ns);
+}
+
 /* True where there was work, so that looking again at once makes sense. */
 static bool turn(struct worker *w, uint64_t *ret_due_ns)
 {
@@ -210,6 +221,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	work += w->role->turn(w);
 	*ret_due_ns = w->role->tick(w);
 	more = rudp_poll(w->rudp, w->now_ns);
+	turn_too_big(w);
 	*ret_due_ns = MIN_OF(*ret_due_ns, turn_port_ticks(w));
 	*ret_due_ns = MIN_OF(*ret_due_ns, w->port_retry_ns);
 	turn_port_retry(w);

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define LEGS_OFFERED 2 /* more is a choice */
-/* The smallest MTU that a network may ask for. */
-#define MTU_MIN 576
+/* What workers need of a leg: the packet size that every path carries. */
+#define MTU_MIN 1280
 
 struct candidate { /* a device that could be a leg */
 	const struct inv_link *link;
@@ -170,6 +170,9 @@ static void candidate_judge(const struct generator *g, struct candidate *c)
 		reason_set(&c->why, "down", "it is down; its address and carrier are unknown");
 	else if (!l->carrier)
 		reason_set(&c->why, "no-carrier", "it has no carrier: is the cable in?");
+	else if (l->mtu < MTU_MIN)
+		reason_set(&c->why, "mtu", "its mtu is %" PRIu32 "; workers need %u or more",
+			   l->mtu, MTU_MIN);
 	else if (!c->addr)
 		reason_set(&c->why, "no-address",
 			   "it has no address: nothing shows which network it is on");
@@ -322,7 +325,6 @@ static void put_networks(const struct generator *g)
 	for (size_t i = 0; i < g->n_legs; i++) {
 		const struct inv_link *l = g->legs[i]->link;
 		const struct ip_prefix *ip = &g->legs[i]->addr->ip;
-		uint32_t mtu_min = ip->addr.family == AF_INET6 ? IP6_MTU_MIN : MTU_MIN;
 		char addr[IP_ADDR_STR_MAX];
 
 		ip_addr_format(&ip->addr, addr, sizeof(addr));
@@ -330,7 +332,7 @@ static void put_networks(const struct generator *g)
 			"  # What the interface has now; widen it: %s-LAST/%u.\n"
 			"  - {name: data-%c, range: \"%s-%s/%u\"",
 			addr, ip->len, leg_letter(i), addr, addr, ip->len);
-		if (l->mtu >= mtu_min && l->mtu <= UINT16_MAX)
+		if (l->mtu <= UINT16_MAX)
 			fprintf(f, ", mtu: %" PRIu32, l->mtu);
 		fputs("}\n", f);
 	}

@@ -77,6 +77,31 @@ static void test_draft_dual_leg(void **state)
 	free(yaml);
 }
 
+/* What each link has, whatever that is; one that is too small for workers is not offered. */
+static void test_draft_mtu(void **state)
+{
+	static const uint32_t mtus[] = {1280, 1500, 4200, 9000, 9216, 1279, 576};
+
+	for (size_t i = 0; i < ARRAY_SIZE(mtus); i++) {
+		struct inventory *inv = host_new();
+		char *yaml;
+		struct spec *s;
+
+		for (size_t j = 0; j < inv->n_links; j++)
+			if (strcmp(inv->links[j].name, "ens1f1") == 0)
+				inv->links[j].mtu = mtus[i];
+		s = draft(inv, &yaml);
+		assert_int_equal(s->n_nets, mtus[i] < 1280 ? 1 : 2);
+		assert_int_equal(s->networks[0].mtu, 9000);
+		if (s->n_nets == 2)
+			assert_int_equal(s->networks[1].mtu, mtus[i]);
+		else
+			assert_non_null(strstr(yaml, "workers need 1280 or more"));
+		spec_free(s);
+		free(yaml);
+	}
+}
+
 static void test_draft_without_devices(void **state)
 {
 	struct inventory *inv = inv_new();
@@ -300,6 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_draft_dual_leg),
+		cmocka_unit_test(test_draft_mtu),
 		cmocka_unit_test(test_draft_without_devices),
 		cmocka_unit_test(test_draft_spares_the_management),
 		cmocka_unit_test(test_draft_of_odd_hosts),

@@ -527,10 +527,38 @@ static void netns_exchange(struct pair *t)
 	exchange(t, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
 }
 
+/* The link takes less than it was said to: the port tells which size was too large for whom, and
+ * goes on with segmentation. */
+static void netns_too_big(struct pair *t)
+{
+	struct port_udp_counters before, after;
+	struct datagram_addr dst;
+	struct datagram pkt;
+	uint32_t bytes;
+
+	port_udp_counters_get(&t->a, &before);
+	assert_false(t->a.ops->too_big(&t->a, &dst, &bytes));
+	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 mtu 1000"), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		pkt_make(&pkt, t->payload[i], i, 1400);
+		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+	}
+	t->a.ops->flush(&t->a);
+	assert_true(t->a.ops->too_big(&t->a, &dst, &bytes));
+	assert_memory_equal(&dst.ip, &t->addr_b.ip, sizeof(dst.ip));
+	assert_int_equal(dst.port, t->addr_b.port);
+	assert_int_equal(bytes, 1400 + SEQ_BYTES);
+	assert_false(t->a.ops->too_big(&t->a, &dst, &bytes)); /* said once */
+	port_udp_counters_get(&t->a, &after);
+	assert_int_equal(after.gso, before.gso);
+	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 mtu 1500"), 0);
+}
+
 static void test_netns(void **state)
 {
 	struct pair *t = *state;
 	struct port_udp_counters c;
+	uint64_t lost;
 	struct datagram pkt;
 
 	if (!t) {
@@ -551,13 +579,16 @@ static void test_netns(void **state)
 	netns_exchange(t);
 	port_udp_counters_get(&t->a, &c);
 	assert_int_equal(c.tx_lost, 0);
+	netns_too_big(t);
+	port_udp_counters_get(&t->a, &c);
+	lost = c.tx_lost;
 	/* A link that is down loses, but the port lives on. */
 	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 down"), 0);
 	pkt_make(&pkt, t->payload[0], 0, 10);
 	assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
 	t->a.ops->flush(&t->a);
 	port_udp_counters_get(&t->a, &c);
-	assert_int_equal(c.tx_lost, 1);
+	assert_int_equal(c.tx_lost, lost + 1);
 	assert_int_equal(sh("ip -n plenum-pudp-a link set pudp0 up"), 0);
 	netns_exchange(t);
 }

@@ -299,6 +299,36 @@ static void test_mtu_shrinks(void **state)
 	}
 }
 
+/* A leg that comes and goes is taken back later each time; one that has been good for long, as the
+ * first time. */
+static void test_flapping_leg(void **state)
+{
+	struct sim *sim = sim_new(&clean);
+	const struct sim_end *client = &sim->ends[1];
+	uint64_t wait = 0, since;
+
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, sim_pass(sim, 10 * MS));
+	for (unsigned i = 0; i < 10; i++) {
+		unsigned ups = client->events[RUDP_PATH_UP];
+
+		if (i == 9) /* steady for a long time before */
+			CHECK(sim, sim_pass(sim, 1000 * SEC));
+		sim_leg(sim, 1, 1, false, i % 2);
+		CHECK(sim, pump(sim, 10, 2, 1000, 1 << 20, NULL));
+		CHECK(sim, client->events[RUDP_PATH_DOWN] == i + 1);
+		sim_leg(sim, 1, 1, true, i % 2);
+		for (since = sim->now; client->events[RUDP_PATH_UP] == ups;)
+			CHECK(sim, sim_pass(sim, 10 * MS));
+		CHECK(sim, sim->now - since > wait * 3 / 2 || i > 6);
+		wait = sim->now - since;
+		CHECK(sim, wait < 66 * SEC);
+	}
+	CHECK(sim, wait < 1200 * MS);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_hello_lost),
 		cmocka_unit_test(test_narrow_fabric),
 		cmocka_unit_test(test_mtu_shrinks),
+		cmocka_unit_test(test_flapping_leg),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
