@@ -304,6 +304,11 @@ int status_collect(const struct agent *a, struct status *ret)
 	}
 	st.state = agent_state_to_string(a->state);
 	snprintf(st.host, sizeof(st.host), "%s", a->now.spec ? a->now.spec->host : "");
+	if (a->now.spec)
+		snprintf(st.security, sizeof(st.security), "%s",
+			 spec_security_to_string(*a->now.spec->cluster.name
+							 ? a->now.spec->cluster.security
+							 : SPEC_SECURITY_NONE));
 	if (!a->now.spec)
 		gethostname(st.host, sizeof(st.host) - 1);
 	st.applied_number = a->applied.number;

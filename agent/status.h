@@ -55,6 +55,7 @@ struct status_totals { /* of one worker's page */
 
 struct status {
 	char host[PLENUM_NAME_MAX];
+	char security[16]; /* what guards packets between hosts; "": no configuration runs */
 	const char *state; /* static text */
 	uint64_t applied_number, applied_time_s, applied_steps;
 	const char *applied_by; /* borrowed */

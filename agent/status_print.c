@@ -129,6 +129,8 @@ json_t *status_to_json(const struct status *st)
 			      (json_int_t)st->applied_steps, "by", st->applied_by, "workers", "up",
 			      (json_int_t)st->workers_up, "total", (json_int_t)st->workers_total);
 
+	if (o && st->security[0])
+		json_object_set_new(o, "security", json_string(st->security));
 	if (o && add_lists(st, o))
 		return o;
 	json_decref(o);

@@ -221,6 +221,10 @@ static int print_status(const json_t *o)
 		print_field("Applied:", "nothing yet");
 	printf("Workers:  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " up\n",
 	       ctl_int(workers, "up"), ctl_int(workers, "total"));
+	if (json_object_get(o, "security"))
+		print_field("Security:", strcmp(ctl_text(o, "security"), "none") == 0
+						 ? "none; the data network must be trusted"
+						 : ctl_text(o, "security"));
 	if (json_is_true(json_object_get(o, "staged")))
 		print_field("Staged:", "changes that wait for 'plenum apply'; 'plenum config diff' "
 				       "shows them");
