@@ -5,43 +5,46 @@
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "dataplane/fuse/fuse_hello.h"
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define BACK_TRIM_NS NSEC_PER_SEC
+#define END_WAIT_NS NSEC_PER_SEC
+#define RETRY_NS NSEC_PER_MSEC
 
-/* Each open file of each client is a descriptor here. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < rl.rlim_max) {
-		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &rl);
-	}
-}
-
-static int exports_init(struct fuse_back *b, const struct launch_config *cfg, uint32_t handles)
+static int exports_init(struct fuse_back *b, const struct launch_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->n_exports && i < LAUNCH_EXPORTS_MAX; i++) {
 		struct back_export *e = &b->exports[i];
-		int r = back_export_init(b, i, &cfg->exports[i], handles >> i & 1);
+		int r = back_export_init(b, i, &cfg->exports[i]);
 
 		b->n_exports++;
 		if (r == 0)
-			r = state_init(&e->state, cfg->exports[i].state_fd);
+			r = state_map(cfg->exports[i].state_fd, &e->state);
 		if (r == 0)
 			r = back_mounts_restore(e);
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return back_hands_init(b);
+}
+
+static int pools_init(struct fuse_back *b)
+{
+	size_t bytes;
+	uint8_t *arena = fuse_hands_arena(b->hands, &bytes);
+	int r;
+
+	if (bytes < 2 * buf_pool_bytes())
+		return -ENOMEM;
+	r = buf_pool_init(&b->requests, arena);
+	return r < 0 ? r : buf_pool_init(&b->answers, arena + buf_pool_bytes());
 }
 
 int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
-		  fuse_back_hold_cb hold, void *hold_user, struct fuse_keeper *keeper,
-		  uint32_t handles, struct fuse_back **ret)
+		  fuse_back_hold_cb hold, void *hold_user, struct fuse_hands *hands, uint64_t boot,
+		  struct fuse_back **ret)
 {
 	struct fuse_back *b = calloc(1, sizeof(*b));
 	int err;
@@ -51,26 +54,30 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	b->stats = stats;
 	b->hold = hold;
 	b->hold_user = hold_user;
-	b->keeper = keeper;
+	b->hands = hands;
+	b->boot = boot;
 	b->host = cfg->host;
 	b->wait_tail = &b->wait_head;
-	raise_descriptor_limit();
-	back_creds_init(b);
-	err = buf_pool_init(&b->requests);
-	if (err == 0)
-		err = buf_pool_init(&b->answers);
+	b->retry_tail = &b->retry_head;
+	back_creds_init();
+	err = pools_init(b);
 	if (err == 0)
 		err = back_nodes_init(b);
 	if (err == 0)
 		err = back_ring_init(b);
 	if (err == 0)
-		err = exports_init(b, cfg, handles);
+		err = exports_init(b, cfg);
 	if (err < 0) {
 		fuse_back_free(b);
 		return err;
 	}
 	*ret = b;
 	return 0;
+}
+
+size_t fuse_back_arena_bytes(void)
+{
+	return 2 * buf_pool_bytes();
 }
 
 static void client_free(struct fuse_back_client *c)
@@ -92,6 +99,18 @@ static void clients_reap(struct fuse_back *b)
 	}
 }
 
+/* What hands work on lies in buffers that go. One that hangs is not waited for: it looks at nothing
+ * of this process, and what it works on is the pool's, which stays. */
+static void hands_end(struct fuse_back *b)
+{
+	struct pollfd p = {.fd = b->hands ? fuse_hands_fd(b->hands) : -1, .events = POLLIN};
+	uint64_t until_ns = clock_now_ns() + END_WAIT_NS;
+
+	while (b->n_hands > 0 && back_hands_poll(b, true) >= 0 && b->n_hands > 0 &&
+	       clock_now_ns() < until_ns)
+		poll(&p, 1, 10);
+}
+
 /* Sessions must have ended before (rudp_free ends them). */
 struct fuse_back *fuse_back_free(struct fuse_back *b)
 {
@@ -100,6 +119,7 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	/* What io_uring works on lies in our buffers. */
 	while (b->n_ring > 0 && back_ring_poll(b) >= 0)
 		;
+	hands_end(b);
 	clients_reap(b);
 	b->ending = true;
 	while (b->mounts)
@@ -107,7 +127,7 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	back_ring_done(b);
 	back_nodes_done(b);
 	for (unsigned i = 0; i < b->n_exports; i++)
-		state_done(&b->exports[i].state);
+		state_unmap(b->exports[i].state);
 	buf_pool_done(&b->requests);
 	buf_pool_done(&b->answers);
 	free(b);
@@ -119,16 +139,22 @@ int fuse_back_fd(const struct fuse_back *b)
 	return b->ring_ok ? b->ring.ring_fd : -1;
 }
 
-int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
+int fuse_back_hands_fd(const struct fuse_back *b)
 {
-	int n = back_ring_poll(b), r;
+	return fuse_hands_fd(b->hands);
+}
 
+int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
+{
+	int n = back_ring_poll(b), done = back_hands_poll(b, may_sleep);
+
+	if (b->retry_head)
+		back_retry_run(b);
 	if (b->wait_head)
 		back_wait_run(b);
 	clients_reap(b);
 	for (unsigned i = 0; i < b->n_exports; i++)
 		back_holds_sweep(&b->exports[i]);
-	r = back_signs_flush(b); /* before the answers leave, which rudp_poll does after this */
 	if (now_ns - b->trimmed_ns > BACK_TRIM_NS) {
 		b->trimmed_ns = now_ns;
 		buf_pool_trim(&b->requests);
@@ -136,7 +162,12 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns)
 		back_nodes_idle(b);
 		back_mounts_expire(b);
 	}
-	return r < 0 || b->keeper_gone ? -EPIPE : n;
+	return b->hands_gone ? -EPIPE : MAX_OF(n, 0) + MAX_OF(done, 0);
+}
+
+uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns)
+{
+	return b->retry_head ? now_ns + RETRY_NS : UINT64_MAX;
 }
 
 const char *fuse_back_client_host(const struct fuse_back_client *c)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server end of the file system protocol: requests of clients' kernels, checked and
- * carried out on an export directory. File data moves by io_uring,
- * so the core never blocks on a disk. Nothing outside the export's root can be reached: every name
- * is one component, resolved relative to a node's descriptor without following symbolic links.
- * Clients name objects by signed handles, which this end made (fuse_handle.h); it keeps nothing
- * that it could not lose, but for the answers to requests that must not run twice and the list of
- * files that are open without a name, which the agent holds: both lie in the export's state
- * descriptor. What clients have open they tell a successor again. Objects of file systems that give
- * no handles end with the process (the client is told ESTALE), and when too many of them are in
- * use. Locks are the client's kernel's own. Clients' kernels check permissions; here quotas hold
- * for everybody, root included.
+ * The server end of the file system protocol: requests of clients' kernels, checked and carried out
+ * on an export directory. File data moves by io_uring, all else that may wait is done by hands
+ * (fuse_hands.h), so the core never blocks on a disk. Nothing outside the export's root can be
+ * reached: every name is one component, resolved relative to a directory's descriptor without
+ * following symbolic links. Clients name objects by signed handles; this end keeps nothing that it
+ * could not lose, but for the journal of requests that must not run twice and the list of files
+ * that are open without a name, which the agent holds: both lie in the export's state descriptor.
+ * What clients have open they tell a successor again. Objects of file systems that give no handles
+ * end with the process (the client is told ESTALE), and when too many of them are in use. Locks are
+ * the client's kernel's own. Clients' kernels check permissions; here quotas hold for everybody,
+ * root included.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_BACK_H
 #define PLENUM_DATAPLANE_FUSE_BACK_H
@@ -19,7 +19,7 @@
 #include "dataplane/rudp/rudp.h"
 
 struct fuse_back; /* all exports of this worker */
-struct fuse_keeper;
+struct fuse_hands;
 struct fuse_back_client; /* one client session of one mount */
 
 /*
@@ -29,19 +29,24 @@ struct fuse_back_client; /* one client session of one mount */
  */
 typedef bool (*fuse_back_hold_cb)(void *user, uint32_t export_index, uint64_t key, int fd);
 
-/* keeper (borrowed): signs and opens by handle for us; handles: bit per export, as it says. NULL:
- * we have the privilege to do so ourselves (tests). */
+/* hands (borrowed): do what may wait, in an arena of fuse_back_arena_bytes(). boot: names this run
+ * of the host's kernel. */
 int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
-		  fuse_back_hold_cb hold, void *hold_user, struct fuse_keeper *keeper,
-		  uint32_t handles, struct fuse_back **ret);
+		  fuse_back_hold_cb hold, void *hold_user, struct fuse_hands *hands, uint64_t boot,
+		  struct fuse_back **ret);
+size_t fuse_back_arena_bytes(void);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
 /* Has another agent hold what the former one held. */
 void fuse_back_hold_again(struct fuse_back *b);
 /* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */
 int fuse_back_fd(const struct fuse_back *b);
-/* Reaps completions and submits what is queued (one system call); answers go to rudp. Number
- * reaped; -EPIPE: the keeper has ended. */
-int fuse_back_poll(struct fuse_back *b, uint64_t now_ns);
+/* Hands' answers: the same. */
+int fuse_back_hands_fd(const struct fuse_back *b);
+/* Reaps completions and submits what is queued; answers go to rudp. may_sleep: the caller may wait
+ * for the descriptors next. Number reaped; -EPIPE: a hand has ended. */
+int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep);
+/* When to poll though no descriptor says so. */
+uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns);
 unsigned fuse_back_in_flight(const struct fuse_back *b);
 
 /* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS, -EREMCHG: the

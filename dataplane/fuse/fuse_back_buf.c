@@ -20,7 +20,16 @@ static const struct {
 #define PEER_LARGE 0x8000U /* in buf_class.peers */
 _Static_assert(BUF_PEERS < PEER_LARGE, "a peer and a bit fit 16");
 
-int buf_pool_init(struct buf_pool *p)
+size_t buf_pool_bytes(void)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < BUF_CLASSES; i++)
+		bytes += (buf_sizes[i].data_bytes + BUF_HEADROOM_BYTES) * buf_sizes[i].n_slots;
+	return bytes;
+}
+
+int buf_pool_init(struct buf_pool *p, uint8_t *memory)
 {
 	*p = (struct buf_pool){.held = calloc(BUF_PEERS, sizeof(*p->held))};
 	if (!p->held)
@@ -32,11 +41,9 @@ int buf_pool_init(struct buf_pool *p)
 		c->n_slots = buf_sizes[i].n_slots;
 		c->stack = malloc(c->n_slots * sizeof(c->stack[0]));
 		c->peers = calloc(c->n_slots, sizeof(c->peers[0]));
-		c->base = mmap(NULL, c->slot_bytes * c->n_slots, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (c->base == MAP_FAILED)
-			c->base = NULL;
-		if (!c->stack || !c->peers || !c->base) {
+		c->base = memory;
+		memory += c->slot_bytes * c->n_slots;
+		if (!c->stack || !c->peers) {
 			buf_pool_done(p);
 			return -ENOMEM;
 		}
@@ -52,8 +59,6 @@ void buf_pool_done(struct buf_pool *p)
 	for (unsigned i = 0; i < BUF_CLASSES; i++) {
 		struct buf_class *c = &p->classes[i];
 
-		if (c->base)
-			munmap(c->base, c->slot_bytes * c->n_slots);
 		free(c->stack);
 		free(c->peers);
 		*c = (struct buf_class){};
@@ -160,7 +165,7 @@ void buf_pool_trim(struct buf_pool *p)
 		/* The bottom of the stack was not touched since the last trim. */
 		for (; c->n_clean < c->n_free_min; c->n_clean++)
 			madvise(c->base + (size_t)c->stack[c->n_clean] * c->slot_bytes,
-				c->slot_bytes, MADV_DONTNEED);
+				c->slot_bytes, MADV_REMOVE);
 		c->n_free_min = c->n_free;
 	}
 }

@@ -33,8 +33,10 @@ struct buf_pool {
 	uint16_t (*held)[BUF_CLASSES][2]; /* by each peer: for small messages, for large ones */
 };
 
-/* Reserves address space. 0; -ENOMEM. */
-int buf_pool_init(struct buf_pool *p);
+/* memory: of buf_pool_bytes(), mapped shared, reserved only; the pool's until buf_pool_done(). 0;
+ * -ENOMEM. */
+int buf_pool_init(struct buf_pool *p, uint8_t *memory);
+size_t buf_pool_bytes(void);
 void buf_pool_done(struct buf_pool *p);
 /* A buffer for len bytes of data, aligned to 64; its BUF_HEADROOM_BYTES lie before the returned
  * pointer. NULL: none free, or len exceeds the largest slot. */

@@ -265,14 +265,18 @@ bool fuse_back_check_is_once(const struct fuse_in_header *in)
 	case FUSE_RENAME:
 	case FUSE_RENAME2:
 	case FUSE_LINK:
-	case FUSE_OPEN:
-	case FUSE_OPENDIR:
 	case FUSE_CREATE:
 	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
 	case FUSE_COPY_FILE_RANGE:
 		return true;
+	case FUSE_OPEN: {
+		struct fuse_open_in arg;
+
+		ARG(arg, in);
+		return arg.flags & O_TRUNC;
+	}
 	case FUSE_WRITE: {
 		struct fuse_write_in arg;
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open files: opening, creating, and the operations on data, most of them by io_uring so that the
- * core does not wait for a disk.
+ * Open files: opening, creating, and the operations on data: by io_uring where that does all there
+ * is to do, so that the core does not wait for a disk, and by hands where it does not.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <limits.h>
+#include <linux/falloc.h>
+#include <string.h>
 #include <sys/uio.h>
 
 /* What of a client's open flags means something here. Appending is said with each write, direct
@@ -12,181 +14,212 @@
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
 /* Within this time a file can change twice without its times telling. */
 #define FILE_TICK_NS (20 * NSEC_PER_MSEC)
-#define FILE_COPY_BYTES_MAX (4U << 20) /* at a time: the core does not wait longer */
 
-int back_file_is_there(const struct back_req *q, const struct stat *st)
-{
-	return st->st_nlink == 0 && !(q->args.flags & FUSE_PROTO_REQ_REOPEN) ? -ESTALE : 0;
-}
-
-static int file_open(struct back_node *n, int flags, bool kill_suidgid)
-{
-	int fd, r = 0;
-
-	if ((flags & O_ACCMODE) == O_ACCMODE)
-		return -EINVAL;
-	if (n->fmt == S_IFDIR)
-		return -EISDIR;
-	fd = back_node_open(n, flags & FILE_FLAGS_KEPT);
-	if (fd == -EPERM && flags & O_APPEND) /* an append-only file wants to hear it */
-		fd = back_node_open(n, (flags & FILE_FLAGS_KEPT) | O_APPEND);
-	if (fd < 0)
-		return fd;
-	if (flags & O_TRUNC) {
-		r = back_truncate(fd, 0);
-		if (r == 0 && kill_suidgid)
-			r = back_kill_suidgid(fd);
-	}
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	return fd;
-}
+/* ------------------------------------------------------------------ opening */
 
 /* Whether the client can tell by the attributes that the file was changed later: it keeps its
  * cached pages by them. */
-static bool file_is_settled(const struct stat *st)
+static bool file_is_settled(const struct fuse_attr *attr)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return (now.tv_sec - st->st_ctim.tv_sec) * (int64_t)NSEC_PER_SEC +
-		       (now.tv_nsec - st->st_ctim.tv_nsec) >
+	return (now.tv_sec - (int64_t)attr->ctime) * (int64_t)NSEC_PER_SEC +
+		       (now.tv_nsec - (int64_t)attr->ctimensec) >
 	       (int64_t)FILE_TICK_NS;
 }
 
-/* Answers with the file, which fd (given away) has open. e: was found or made by name, else it is
- * what the request names. */
-static void file_opened(struct back_req *q, struct back_node *n, int fd, struct back_entry *e)
+static void open_reply(struct back_req *q, struct back_node *n, const struct fuse_attr *attr,
+		       uint64_t fh)
 {
-	struct stat st;
-	uint64_t fh;
-	int r = fstat(fd, &st) < 0 ? -errno : 0;
+	struct back_entry e = {.node = n, .attr = *attr};
+	uint32_t opcode = q->in->opcode;
 
-	if (r == 0)
-		r = back_file_new(q->mount, n, fd, false, &fh);
+	if (opcode == FUSE_CREATE || opcode == FUSE_TMPFILE)
+		back_reply_open(q, &e, NULL, fh);
+	else
+		back_reply_open(q, NULL, opcode == FUSE_OPEN && file_is_settled(attr) ? attr : NULL,
+				fh);
+}
+
+/* fd: given away. */
+static void opened(struct back_req *q, struct back_node *n, int fd, const struct fuse_attr *attr)
+{
+	struct back_mount *m = q->mount;
+	uint64_t fh, i = q->unique / 2 % ARRAY_SIZE(m->opened);
+	int r;
+
+	r = n ? back_file_new(m, n, fd, q->in->opcode == FUSE_OPENDIR, &fh) : -ENOMEM;
 	if (r < 0) {
-		close(fd);
+		back_hand_close(m->export, fd);
 		back_reply_err(q, -r);
 		return;
 	}
-	if (e)
-		e->st = st; /* O_TRUNC may have changed it */
-	if (st.st_nlink == 0)
-		back_hold(n);
-	back_reply_open(q, e, !e && file_is_settled(&st) ? &st : NULL, fh);
+	m->opened[i].unique = q->unique;
+	m->opened[i].fh = fh;
+	if (attr->nlink == 0 && q->in->opcode != FUSE_OPENDIR) {
+		char path[BACK_FD_PATH_MAX];
+		autoclose int own = open(back_fd_path(fd, path), O_PATH | O_CLOEXEC);
+
+		back_hold(n, own);
+	}
+	open_reply(q, n, attr, fh);
 }
 
-/* Looked at before it may be cut, so that it is not another's that is gone. */
-static int file_check(struct back_req *q, struct back_node *n)
+/* Of a request that names the file, and a hand has opened it. */
+static void open_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	int fd = back_node_fd(n);
-	struct stat st;
+	struct hand_result of = *r;
 
+	/* The handle is the request's own. */
+	of.handle_len = 0;
+	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
+		of.handle_len = q->args.handles[0].len;
+		memcpy(of.handle, q->args.handles[0].bytes, of.handle_len);
+	}
+	opened(q, back_node_of(q->mount->export, &of, -1), fd, &r->attr);
+}
+
+static int open_flags(const struct back_req *q)
+{
+	const struct fuse_open_in *in = back_req_arg(q);
+
+	if (q->in->opcode == FUSE_OPENDIR)
+		return O_RDONLY | O_DIRECTORY;
+	return (int)in->flags & (FILE_FLAGS_KEPT | O_TRUNC);
+}
+
+static void open_by_hand(struct back_req *q, int flags)
+{
+	const struct fuse_open_in *in = back_req_arg(q);
+	struct back_node *n = back_req_node(q, 0);
+	struct hand_call *call = back_hand_new(q, HAND_OPEN, 0);
+
+	if (!call)
+		return;
+	call->oflags = flags;
+	/* What the client has open is reached by that, as /proc/PID/fd shows it, and not by a name
+	 * that was. */
+	if (q->args.flags & FUSE_PROTO_REQ_REOPEN || back_file_has_open(q->mount, n))
+		call->flags |= HAND_NAMELESS;
+	if (q->in->opcode == FUSE_OPEN && in->open_flags & FUSE_OPEN_KILL_SUIDGID)
+		call->flags |= HAND_KILL_PRIV;
+	back_hand_go(q, call, flags & O_TRUNC ? HANDS_SLOW : HANDS_QUICK, flags & O_TRUNC,
+		     open_then);
+}
+
+/* Where its descriptor is there already no hand is needed. False: one is. */
+static bool open_here(struct back_req *q, int flags)
+{
+	struct back_node *n = back_req_node(q, 0);
+	bool dir = q->in->opcode == FUSE_OPENDIR;
+	char path[BACK_FD_PATH_MAX];
+	struct fuse_attr attr;
+	struct stat st;
+	int fd;
+
+	if (!n || n->fmt != (dir ? S_IFDIR : S_IFREG) || back_node_fd(n) < 0 ||
+	    q->args.flags & FUSE_PROTO_REQ_REOPEN)
+		return false;
+	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
+		return false;
+	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either. */
+	fd = open(back_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
-		return fd;
-	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
-		return -errno;
-	/* Open: it is reached by that, as /proc/PID/fd shows it, and not by a name that was. */
-	return n->n_open > 0 ? 0 : back_file_is_there(q, &st);
+		return false;
+	back_attr_of(&st, &attr);
+	opened(q, n, fd, &attr);
+	return true;
 }
 
 void back_op_open(struct back_req *q)
 {
-	const struct fuse_open_in *in = back_req_arg(q);
-	int flags = (int)in->flags, fd;
-	struct back_node *n;
+	int flags = open_flags(q);
 
 	if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
-		flags &= ~(O_TRUNC | O_EXCL | O_CREAT);
-	fd = back_req_node(q, 0, &n);
-	if (fd == 0)
-		fd = file_check(q, n);
-	if (fd == 0)
-		fd = file_open(n, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
-	if (fd < 0)
-		back_reply_err(q, -fd);
-	else
-		file_opened(q, n, fd, NULL);
+		flags &= ~O_TRUNC;
+	if (flags & O_TRUNC || !open_here(q, flags))
+		open_by_hand(q, flags);
 }
 
-/* Makes the file, or opens the one that stands there if that is allowed. Descriptor and entry. */
-static int file_create(struct back_req *q, struct back_entry *e)
+static void create_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	const struct fuse_create_in *in = back_req_arg(q);
-	const char *name = back_req_name(q, sizeof(*in));
-	bool tmpfile = q->in->opcode == FUSE_TMPFILE;
-	int flags = (int)in->flags, r;
-	int how = (flags & FILE_FLAGS_KEPT) | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
-	int dirfd = back_req_fd(q, 0), fd;
-	struct back_node *parent;
+	char path[BACK_FD_PATH_MAX];
+	int own = -1;
 
-	if (dirfd < 0)
-		return dirfd;
-	if ((flags & O_ACCMODE) == O_ACCMODE)
-		return -EINVAL;
-	back_creds_set(q->client->back, q->in->uid, q->in->gid, in->umask);
-	how |= tmpfile ? O_TMPFILE | (flags & O_EXCL) : O_CREAT | O_EXCL;
-	fd = openat(dirfd, tmpfile ? "." : name, how, in->mode & 07777);
-	if (fd >= 0) {
-		r = back_node_of_fd(q->mount->export, fd, e);
-		if (r < 0)
-			close(fd);
-		return r < 0 ? r : fd;
-	}
-	if (tmpfile || errno != EEXIST || (flags & O_EXCL && !q->redo))
-		return -errno;
-	r = back_req_node(q, 0, &parent);
-	if (r == 0)
-		r = back_node_lookup(parent, name, e);
-	return r < 0 ? r : file_open(e->node, flags, in->open_flags & FUSE_OPEN_KILL_SUIDGID);
+	if (r->handle_len == 0) /* it has no other way back */
+		own = open(back_fd_path(fd, path), O_PATH | O_CLOEXEC);
+	opened(q, back_node_of(q->mount->export, r, own), fd, &r->attr);
 }
 
 void back_op_create(struct back_req *q)
 {
-	struct back_entry e;
-	int fd = file_create(q, &e);
+	const struct fuse_create_in *in = back_req_arg(q);
+	bool tmpfile = q->in->opcode == FUSE_TMPFILE;
+	struct hand_call *call = back_hand_new(q, tmpfile ? HAND_TMPFILE : HAND_CREATE, 0);
 
-	if (fd < 0)
-		back_reply_err(q, -fd);
-	else
-		file_opened(q, e.node, fd, &e);
+	if (!call)
+		return;
+	if (!tmpfile)
+		strcpy(call->name, back_req_name(q, sizeof(*in)));
+	call->oflags = (int)in->flags & (FILE_FLAGS_KEPT | O_TRUNC | O_EXCL);
+	call->mode = in->mode & 07777;
+	call->umask = in->umask;
+	if (in->open_flags & FUSE_OPEN_KILL_SUIDGID)
+		call->flags |= HAND_KILL_PRIV;
+	back_hand_go(q, call, HANDS_QUICK, true, create_then);
 }
 
-/* The file that a kept answer of a predecessor names: by its handle where it was made. */
-static int reopen_node(struct back_req *q, const struct state_answer *a, struct back_entry *e)
+void back_open_answer(struct back_req *q, struct back_file *f)
 {
-	const uint8_t *handle = a->body + a->len + sizeof(struct fuse_proto_resp_tail);
+	struct fuse_attr attr;
+	struct stat st;
 
-	if (q->in->opcode == FUSE_OPEN || q->in->opcode == FUSE_OPENDIR)
-		return back_req_node(q, 0, &e->node);
-	if (a->tail_len <= sizeof(struct fuse_proto_resp_tail) + 1 ||
-	    a->tail_len < sizeof(struct fuse_proto_resp_tail) + 1U + handle[0])
-		return -EIO;
-	return back_node_get(q->mount->export, handle + 1, handle[0], &e->node);
-}
-
-void back_op_reopen(struct back_req *q, const struct state_answer *a)
-{
-	bool made = q->in->opcode == FUSE_CREATE || q->in->opcode == FUSE_TMPFILE;
-	const struct fuse_create_in *create = back_req_arg(q);
-	const struct fuse_open_in *open = back_req_arg(q);
-	struct back_entry e;
-	int fd;
-
-	q->args.flags |= FUSE_PROTO_REQ_REOPEN;
-	if (q->in->opcode == FUSE_OPENDIR) {
-		back_op_opendir(q);
+	if (fstat(f->fd, &st) < 0) {
+		back_reply_err(q, errno);
 		return;
 	}
-	fd = reopen_node(q, a, &e);
-	if (fd == 0)
-		fd = file_open(e.node, (int)(made ? create->flags : open->flags) & ~O_TRUNC, false);
-	if (fd < 0)
-		back_reply_err(q, -fd);
-	else
-		file_opened(q, e.node, fd, made ? &e : NULL);
+	back_attr_of(&st, &attr);
+	open_reply(q, f->node, &attr, (uint64_t)f->reuse << 32 | f->index);
+}
+
+static void again_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	struct hand_result of = *r;
+
+	of.handle_len = q->record->result.handle_len;
+	memcpy(of.handle, q->record->result.handle, of.handle_len);
+	create_then(q, &of, fd);
+}
+
+/* Here it is not open any more, or never was: it is opened as it was, but nothing is done to it. */
+void back_open_again(struct back_req *q, const struct hand_result *r)
+{
+	const struct fuse_create_in *in = back_req_arg(q);
+	struct back_file *f = back_file_opened(q);
+	struct hand_call *call;
+
+	if (f) {
+		back_open_answer(q, f);
+		return;
+	}
+	if (q->in->opcode == FUSE_OPEN) {
+		q->args.flags |= FUSE_PROTO_REQ_REOPEN;
+		open_by_hand(q, open_flags(q) & ~O_TRUNC);
+		return;
+	}
+	if (r->handle_len == 0) {
+		back_reply_err(q, ESTALE);
+		return;
+	}
+	call = back_hand_new(q, HAND_OPEN, 0);
+	if (!call)
+		return;
+	call->a = (struct hand_ref){.fd = -1, .len = r->handle_len};
+	memcpy(call->a.handle, r->handle, r->handle_len);
+	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
+	call->flags = HAND_NAMELESS;
+	back_hand_go(q, call, HANDS_QUICK, false, again_then);
 }
 
 void back_op_release(struct back_req *q)
@@ -198,12 +231,6 @@ void back_op_release(struct back_req *q)
 }
 
 /* ------------------------------------------------------------------ data */
-
-static void data_end(struct back_req *q)
-{
-	back_file_put(q->file);
-	q->file = NULL;
-}
 
 /* The open file that q is about; answered where there is none. */
 static int data_begin(struct back_req *q, uint64_t fh, bool dir)
@@ -221,7 +248,6 @@ static int data_begin(struct back_req *q, uint64_t fh, bool dir)
 static void read_end(struct back_req *q, int err)
 {
 	launch_stat_add(&q->client->back->stats->read_bytes, q->got);
-	data_end(q);
 	if (err != 0 && q->got == 0)
 		back_reply_err(q, err);
 	else
@@ -265,7 +291,6 @@ void back_op_read(struct back_req *q)
 static void write_end(struct back_req *q, int err)
 {
 	launch_stat_add(&q->client->back->stats->write_bytes, q->got);
-	data_end(q);
 	if (err != 0 && q->got == 0)
 		back_reply_err(q, err);
 	else
@@ -282,23 +307,42 @@ static void write_done(struct back_req *q, int res)
 		write_end(q, res < 0 ? -res : 0);
 }
 
-/* An appending write of which it is not known whether it ran: it did if the file has grown. */
-static bool write_ran(struct back_req *q)
+static void append_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	struct stat st;
+	launch_stat_add(&q->client->back->stats->write_bytes, r->count);
+	back_reply_write(q, (uint32_t)r->count);
+}
 
-	if (fstat(q->file->fd, &st) < 0)
-		return false;
-	if (q->redo && q->answer->size_then != UINT64_MAX)
-		return (uint64_t)st.st_size >= q->answer->size_then + q->want;
-	state_publish(&q->answer->size_then, (uint64_t)st.st_size);
-	return false;
+/* Whole, by a hand: io_uring would cut it at a page, and another's come between. */
+static void append(struct back_req *q, struct back_file *f)
+{
+	const struct fuse_write_in *in = back_req_arg(q);
+	struct hand_call *call = back_hand_new(q, HAND_APPEND, 0);
+
+	if (!call)
+		return;
+	back_hand_file(q, &call->a, f);
+	call->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
+	call->data_size = in->size;
+	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
+		call->flags |= HAND_KILL_PRIV;
+	back_hand_go(q, call, HANDS_SLOW, true, append_then);
 }
 
 void back_op_write(struct back_req *q)
 {
 	const struct fuse_write_in *in = back_req_arg(q);
+	struct back_file *f;
 
+	if (fuse_back_check_is_once(q->in)) { /* it appends, wherever the end is by now */
+		int r = back_file_get(q, 0, in->fh, false, &f);
+
+		if (r < 0)
+			back_reply_err(q, -r);
+		else
+			append(q, f);
+		return;
+	}
 	if (data_begin(q, in->fh, false) < 0)
 		return;
 	q->op = IORING_OP_WRITE;
@@ -308,14 +352,6 @@ void back_op_write(struct back_req *q)
 	q->want = in->size;
 	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
 		back_kill_suidgid(q->file->fd);
-	if (q->answer) { /* it appends, wherever the end is by now */
-		q->op_flags = RWF_APPEND;
-		if (write_ran(q)) {
-			q->got = q->want;
-			write_end(q, 0);
-			return;
-		}
-	}
 	if (q->want == 0)
 		write_end(q, 0);
 	else
@@ -328,7 +364,6 @@ static void plain_done(struct back_req *q, int res)
 		back_ring_start(q);
 		return;
 	}
-	data_end(q);
 	back_reply_err(q, res < 0 ? -res : 0);
 }
 
@@ -354,61 +389,92 @@ void back_op_fsyncdir(struct back_req *q)
 	file_sync(q, true);
 }
 
+static void done_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	back_reply_err(q, 0);
+}
+
+/* A call about the open file fh, which the request names as its first object. */
+static struct hand_call *file_call(struct back_req *q, enum hand_op op, uint64_t fh)
+{
+	struct hand_call *call;
+	struct back_file *f;
+	int r = back_file_get(q, 0, fh, false, &f);
+
+	if (r < 0) {
+		back_reply_err(q, -r);
+		return NULL;
+	}
+	call = back_hand_new(q, op, 0);
+	if (call)
+		back_hand_file(q, &call->a, f);
+	return call;
+}
+
 void back_op_fallocate(struct back_req *q)
 {
 	const struct fuse_fallocate_in *in = back_req_arg(q);
+	struct hand_call *call;
 
-	if (data_begin(q, in->fh, false) < 0)
+	/* Those that may be done twice. */
+	if (in->mode &
+	    ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) {
+		back_reply_err(q, EOPNOTSUPP);
 		return;
-	q->op = IORING_OP_FALLOCATE;
-	q->op_flags = (int)in->mode;
-	q->offset = in->offset;
-	q->length = in->length;
-	q->done = plain_done;
-	back_ring_start(q);
+	}
+	call = file_call(q, HAND_FALLOCATE, in->fh);
+	if (!call)
+		return;
+	call->mode = in->mode;
+	call->offset = in->offset;
+	call->length = in->length;
+	call->flags |= HAND_KILL_PRIV;
+	back_hand_go(q, call, HANDS_SLOW, false, done_then);
+}
+
+static void lseek_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	struct fuse_lseek_out *out = (void *)back_req_data(q);
+
+	*out = (struct fuse_lseek_out){.offset = r->count};
+	back_reply_data(q, sizeof(*out));
 }
 
 void back_op_lseek(struct back_req *q)
 {
 	const struct fuse_lseek_in *in = back_req_arg(q);
-	struct fuse_lseek_out *out = (void *)back_req_data(q);
-	struct back_file *f;
-	off_t at;
-	int r = back_file_get(q, 0, in->fh, false, &f);
+	struct hand_call *call = file_call(q, HAND_LSEEK, in->fh);
 
-	if (r == 0 && in->whence != SEEK_DATA && in->whence != SEEK_HOLE)
-		r = -EINVAL; /* the client's kernel knows the others */
-	if (r < 0) {
-		back_reply_err(q, -r);
+	if (!call)
 		return;
-	}
-	at = lseek(f->fd, (off_t)in->offset, (int)in->whence);
-	if (at < 0) {
-		back_reply_err(q, errno);
-		return;
-	}
-	*out = (struct fuse_lseek_out){.offset = (uint64_t)at};
-	back_reply_data(q, sizeof(*out));
+	call->mode = in->whence;
+	call->offset = in->offset;
+	back_hand_go(q, call, HANDS_SLOW, false, lseek_then);
+}
+
+static void copy_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	back_reply_write(q, (uint32_t)r->count);
 }
 
 void back_op_copy(struct back_req *q)
 {
 	const struct fuse_copy_file_range_in *in = back_req_arg(q);
-	off_t off = (off_t)in->off_in, to_off = (off_t)in->off_out;
-	struct back_file *from, *to;
-	ssize_t n;
-	int r = back_file_get(q, 0, in->fh_in, false, &from);
+	struct hand_call *call;
+	struct back_file *to;
+	int r = back_file_get(q, 1, in->fh_out, false, &to);
 
-	if (r == 0)
-		r = back_file_get(q, 1, in->fh_out, false, &to);
 	if (r < 0) {
 		back_reply_err(q, -r);
 		return;
 	}
-	n = copy_file_range(from->fd, &off, to->fd, &to_off, MIN_OF(in->len, FILE_COPY_BYTES_MAX),
-			    (unsigned)in->flags);
-	if (n < 0)
-		back_reply_err(q, errno);
-	else
-		back_reply_write(q, (uint32_t)n);
+	call = file_call(q, HAND_COPY, in->fh_in);
+	if (!call)
+		return;
+	back_hand_file(q, &call->b, to);
+	call->offset = in->off_in;
+	call->offset2 = in->off_out;
+	call->length = in->len;
+	call->flags |= HAND_KILL_PRIV;
+	back_hand_go(q, call, HANDS_SLOW, true, copy_then);
 }

@@ -5,36 +5,41 @@
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "netcfg/base/log.h"
+#include <string.h>
 
-static struct state_hold *hold_at(const struct back_export *e, uint32_t i)
+static struct state_hold *hold_find(struct back_export *e, const struct fuse_handle *h)
 {
-	struct state_hold *chunk = e->hold_chunks[i / STATE_HOLDS_PER_CHUNK];
+	struct state_hold *free = NULL;
 
-	return chunk ? &chunk[i % STATE_HOLDS_PER_CHUNK] : NULL;
-}
+	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
+		struct state_hold *rec = &e->state->holds[i];
 
-/* That of a predecessor, if it held the same, else a free one. */
-static struct state_hold *hold_new(struct back_export *e, const struct fuse_handle *h)
-{
-	for (uint32_t i = 0; i < STATE_HOLD_CHUNKS * STATE_HOLDS_PER_CHUNK && hold_at(e, i); i++)
-		if (hold_at(e, i)->used && fuse_handle_equal(&hold_at(e, i)->handle, h))
-			return hold_at(e, i);
-	for (uint32_t pos = 0; pos < STATE_HOLD_CHUNKS; pos++) {
-		if (!e->hold_chunks[pos])
-			e->hold_chunks[pos] = state_chunk_new(
-				&e->state, &(struct state_chunk){.kind = STATE_HOLDS, .pos = pos});
-		for (uint32_t i = 0; e->hold_chunks[pos] && i < STATE_HOLDS_PER_CHUNK; i++)
-			if (!e->hold_chunks[pos][i].used)
-				return &e->hold_chunks[pos][i];
+		if (!rec->used && !free)
+			free = rec;
+		/* A predecessor's, which held the same. */
+		if (rec->used && rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0)
+			return rec;
+		if (!rec->used && rec->len == 0)
+			break; /* none was ever used from here on */
 	}
-	return NULL;
+	return free;
 }
 
-static bool hold_tell(struct back_export *e, const struct fuse_handle *h, int fd)
+/* Its signature is its name with the agent. */
+static uint64_t hold_key(const struct state_hold *rec)
+{
+	uint64_t key = 0;
+
+	if (rec->len > sizeof(key))
+		memcpy(&key, rec->handle + rec->len - sizeof(key), sizeof(key));
+	return key;
+}
+
+static bool hold_tell(struct back_export *e, const struct state_hold *rec, int fd)
 {
 	struct fuse_back *b = e->back;
 
-	return b->hold(b->hold_user, (uint32_t)(e - b->exports), fuse_handle_mac(h), fd);
+	return b->hold(b->hold_user, (uint32_t)(e - b->exports), hold_key(rec), fd);
 }
 
 /*
@@ -42,61 +47,34 @@ static bool hold_tell(struct back_export *e, const struct fuse_handle *h, int fd
  * go, so whenever the process dies its successor finds all that the agent may hold. Asking twice,
  * and letting go of what is not held, do no harm.
  */
-void back_hold(struct back_node *n)
+void back_hold(struct back_node *n, int fd)
 {
-	const struct fuse_handle *h;
-	int fd;
+	struct back_export *e = n->export;
 
-	if (n->n_open == 0 || n->hold || n->handle.bytes[0] != FUSE_HANDLE_FILE)
+	if (n->n_open == 0 || n->hold || fd < 0 || n->handle.bytes[0] != FUSE_HANDLE_FILE)
 		return;
-	h = back_node_handle(n);
-	fd = h ? back_node_fd(n) : -EIO;
-	n->hold = fd >= 0 ? hold_new(n->export, h) : NULL;
+	n->hold = hold_find(e, &n->handle);
 	if (!n->hold)
 		return;
-	n->hold->handle = *h;
+	n->hold->len = n->handle.len;
+	memcpy(n->hold->handle, n->handle.bytes, n->handle.len);
 	state_publish(&n->hold->used, 1U);
-	if (!hold_tell(n->export, h, fd))
+	if (!hold_tell(e, n->hold, fd))
 		log_debug("an open file without a name would not outlive this process");
-}
-
-struct back_node *back_hold_name(struct back_export *e, int dirfd, const char *name)
-{
-	struct back_node *n = back_node_named(e, dirfd, name);
-	struct stat st;
-
-	if (n && n->n_open > 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_nlink == 1)
-		back_hold(n);
-	return n;
 }
 
 /* What the former agent held went with it, unless the service manager has kept it. */
 void fuse_back_hold_again(struct fuse_back *b)
 {
-	for (unsigned k = 0; k < b->n_exports; k++) {
-		struct back_export *e = &b->exports[k];
-		const struct state_hold *rec;
-
-		for (uint32_t i = 0; i < STATE_HOLD_CHUNKS * STATE_HOLDS_PER_CHUNK; i++) {
-			struct back_node *n;
-			int fd = -1;
-
-			rec = hold_at(e, i);
-			if (!rec)
-				break;
-			if (rec->used &&
-			    back_node_get(e, rec->handle.bytes, rec->handle.len, &n) == 0)
-				fd = back_node_fd(n);
-			if (fd >= 0 && !hold_tell(e, &rec->handle, fd))
-				return; /* the agent does not read */
-		}
+	for (unsigned i = 0; i < b->n_exports; i++) {
+		b->exports[i].n_again = 0;
+		back_hand_holds(&b->exports[i]);
 	}
 }
 
 static bool hold_drop(struct back_export *e, struct state_hold *rec, struct back_node *n)
 {
-	if (!hold_tell(e, &rec->handle, -1))
+	if (!hold_tell(e, rec, -1))
 		return false;
 	state_publish(&rec->used, 0U);
 	if (n)
@@ -117,15 +95,14 @@ void back_holds_sweep(struct back_export *e)
 {
 	if (!e->holds_due || e->n_unsettled > 0)
 		return;
-	for (uint32_t i = 0; i < STATE_HOLD_CHUNKS * STATE_HOLDS_PER_CHUNK; i++) {
-		struct state_hold *rec = hold_at(e, i);
+	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
+		struct state_hold *rec = &e->state->holds[i];
 		struct back_node *n;
 
-		if (!rec)
-			break;
 		if (!rec->used)
 			continue;
-		n = back_node_find(e, rec->handle.bytes, rec->handle.len - FUSE_HANDLE_MAC_BYTES);
+		n = rec->len <= sizeof(rec->handle) ? back_node_signed(e, rec->handle, rec->len)
+						    : NULL;
 		if (n && n->n_open > 0)
 			n->hold = rec; /* opened again */
 		else if (!hold_drop(e, rec, n))

@@ -4,10 +4,11 @@
  *
  *	fuse_back.c	  life of the whole and of sessions; buffers for the transport
  *	fuse_back_req.c	  life of a request, from its message to its answer
+ *	fuse_back_hand.c  what is done by hands: the call of a request, and its return
  *	fuse_back_reply.c the bytes of answers
- *	fuse_back_ring.c  io_uring, and the same without it; the identity of who creates files
+ *	fuse_back_ring.c  io_uring, and the same without it
  *	fuse_back_check.c what a request must look like
- *	fuse_back_mount.c mounts, their open files and kept answers
+ *	fuse_back_mount.c mounts and their open files
  *	fuse_back_node.c  objects of exports: signed handle <-> descriptor; lookup
  *	fuse_back_hold.c  open files that lose their names: held by the agent
  *	fuse_back_meta.c  operations on names and attributes
@@ -23,7 +24,8 @@
 #include "dataplane/fuse/fuse_back_buf.h"
 #include "dataplane/fuse/fuse_back_check.h"
 #include "dataplane/fuse/fuse_back_state.h"
-#include "dataplane/fuse/fuse_keeper.h"
+#include "dataplane/fuse/fuse_handle.h"
+#include "dataplane/fuse/fuse_hands.h"
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/stat.h>
@@ -36,14 +38,14 @@ struct back_export {
 	dev_t root_dev;
 	ino_t root_ino;
 	int mount_id;
-	bool handles;	   /* the file system gives file handles, and we may open them */
+	bool handles;	   /* the file system gives file handles */
 	bool in_memory;	   /* reads and writes never wait for a disk: done at once */
-	uint64_t id;	   /* for our own signatures, where there is no keeper */
 	uint64_t verifier; /* as INIT's answer says it */
-	struct state state;
-	struct state_hold *hold_chunks[STATE_HOLD_CHUNKS];
+	struct journal *journal;
+	struct state *state;
 	unsigned n_unsettled; /* mounts */
 	bool holds_due;	      /* some may be let go of */
+	uint32_t n_again;     /* holds that the agent was told again */
 	uint64_t last_kept;   /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
 	uint32_t n_open;      /* files that clients have open, directories not counted */
 };
@@ -61,7 +63,7 @@ struct back_node {
 	uint32_t refs;	 /* open files, and answers that are being made */
 	uint32_t n_open; /* files of it that clients have open */
 	int fd;		 /* O_PATH; -1: none at present */
-	bool is_signed;	 /* else the keeper has not seen it yet, and the handle has no signature */
+	bool nameless;	 /* kept though it was removed */
 	struct fuse_handle handle;
 	struct state_hold *hold; /* the agent was asked to hold it */
 };
@@ -73,13 +75,12 @@ struct back_list { /* least recently used first out */
 
 struct back_entry { /* what a name shows */
 	struct back_node *node;
-	struct stat st;
+	struct fuse_attr attr;
 };
 
 struct back_file { /* what a client has open */
 	struct back_mount *mount;
 	struct back_node *node;
-	struct back_dir *dir;
 	uint32_t index;
 	uint32_t reuse; /* upper half of the file handle */
 	int fd;		/* of a free record: the next free one */
@@ -104,8 +105,11 @@ struct back_mount {
 	uint32_t n_file_chunks;
 	int free_file; /* list; -1: none */
 
-	struct state_answer *answers[STATE_ANSWER_CHUNKS];
-	uint32_t next_answer;
+	unsigned journal; /* number in the export's */
+	struct {
+		uint64_t unique, fh;
+	} opened[FUSE_PROTO_CALLS_MAX]; /* what came of the latest requests to open, for repetitions
+					 */
 };
 
 struct fuse_back_client {
@@ -128,18 +132,33 @@ struct back_req {
 	struct rudp_call *call; /* NULL: nobody waits any more */
 	struct fuse_in_header *in;
 	size_t in_len;
-	size_t out_max;		     /* bytes of data that fit behind the header */
-	struct state_answer *answer; /* of a request that must not run twice, else NULL */
+	size_t out_max;		       /* bytes of data that fit behind the header */
+	struct journal_record *record; /* of a request that must not run twice, else NULL */
+	uint64_t ticket;	       /* to carry it out; 0: it was, or is */
 	uint64_t unique;
 	struct fuse_back_args args;
-	bool redo; /* a predecessor died over it: it was executed, or not */
+	bool again; /* it may have come before */
+
+	/* While a hand has it. */
+	struct hand_call *hand;
+	void (*then)(struct back_req *q, const struct hand_result *r, int fd);
+	struct back_node *pins[2];
+	int own_fd; /* for the call only; -1: none */
+	uint8_t tries;
+	bool errors_end; /* an error of the call is the answer */
+	bool submitted;	 /* with its record: the hand closes that */
+	bool no_victim;
+	uint16_t name_at; /* in the arguments */
+	void (*ops_again)(struct back_req *q);
+	void *temp; /* buffer of the answers' pool */
+	size_t temp_bytes;
+	struct back_req *retry; /* next of those that begin anew */
 
 	/* While io_uring has it. */
 	void (*done)(struct back_req *q, int res);
-	struct back_file *file;
+	struct back_file *file, *file2; /* in use by it */
 	uint8_t *data;
 	uint64_t offset;
-	uint64_t length;
 	uint32_t want, got;
 	int op, op_flags;
 };
@@ -153,8 +172,6 @@ struct back_wait {
 	struct rudp_call *call;
 	size_t len;
 };
-
-#define BACK_SIGNS_MAX FUSE_KEEPER_BATCH_MAX
 
 struct fuse_back {
 	struct launch_stats *stats;
@@ -179,24 +196,23 @@ struct fuse_back {
 	unsigned n_ring;   /* handed to io_uring, not reaped */
 	unsigned n_queued; /* of these, not submitted */
 
-	struct fuse_keeper *keeper; /* NULL: handles are ours to open */
-	bool keeper_gone;	    /* found when one was to be opened */
-	struct {
-		struct back_node *nodes[BACK_SIGNS_MAX]; /* of one export; each has its fd */
-		unsigned n;
-	} signs; /* nodes that the keeper shall sign */
+	struct fuse_hands *hands;
+	unsigned n_hands; /* calls that have not come back */
+	bool hands_gone;
+	int root_error;				   /* when the roots were looked at */
+	uint64_t boot;				   /* names this run of the host */
+	struct back_req *retry_head, **retry_tail; /* wait for a call or a record */
 
 	struct back_node **by_handle, **by_ino; /* chains */
 	struct back_list open_nodes;		/* FUSE_HANDLE_FILE, with descriptor */
 	struct back_list closed_nodes;		/* the same without, that nobody refers to */
 	struct back_list kept_nodes;		/* FUSE_HANDLE_KEPT that nobody refers to */
+	struct back_list nameless_nodes;	/* no files, removed while clients may use them */
 	uint32_t n_open_max, n_kept_max;
 	uint32_t tick; /* seconds of work */
 	uint64_t hash_key[2];
 
 	uint64_t trimmed_ns;
-	uint32_t caps[2];	      /* effective ones that the thread keeps */
-	uint32_t fsuid, fsgid, umask; /* of the thread at present */
 };
 
 /* fuse_back_req.c */
@@ -206,6 +222,11 @@ void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
 static inline uint8_t *back_req_data(struct back_req *q)
 {
 	return (uint8_t *)q + BUF_HEADROOM_BYTES;
+}
+static inline bool back_req_opens(const struct back_req *q)
+{
+	return q->in->opcode == FUSE_OPEN || q->in->opcode == FUSE_OPENDIR ||
+	       q->in->opcode == FUSE_CREATE || q->in->opcode == FUSE_TMPFILE;
 }
 static inline const void *back_req_arg(const struct back_req *q)
 {
@@ -217,8 +238,36 @@ static inline const char *back_req_name(const struct back_req *q, size_t arg_byt
 	return (const char *)(q->in + 1) + arg_bytes;
 }
 void back_wait_run(struct fuse_back *b);
+/* It begins anew when a call or a record may be free. */
+void back_req_later(struct back_req *q);
+void back_retry_run(struct fuse_back *b);
 void back_wait_drop(struct fuse_back *b, const struct fuse_back_client *c,
 		    const struct rudp_call *call);
+
+/* fuse_back_hand.c */
+/*
+ * The call of a request, about its i-th object, as its user. NULL: the request was answered, or
+ * begins anew when a call is free. What a request that must run once has changed before its
+ * record goes along is nothing.
+ */
+struct hand_call *back_hand_new(struct back_req *q, enum hand_op op, unsigned i);
+/* The call is about another object as well. false: as NULL above, and the call is gone. */
+bool back_hand_second(struct back_req *q, struct hand_call *call, unsigned i);
+/* Instead of what the request names: this descriptor; f: it is that open file's. */
+void back_hand_file(struct back_req *q, struct hand_ref *ref, struct back_file *f);
+/* Gives it away; once: with the request's record. then() is called with what comes back, unless
+ * that is an error, which is the answer. fd: the receiver's, -1: none. */
+void back_hand_go(struct back_req *q, struct hand_call *call, enum hands_lane lane, bool once,
+		  void (*then)(struct back_req *q, const struct hand_result *r, int fd));
+/* The same; then() hears of errors, too. */
+void back_hand_try(struct back_req *q, struct hand_call *call, enum hands_lane lane, bool once,
+		   void (*then)(struct back_req *q, const struct hand_result *r, int fd));
+/* Has a hand close it, for that may take as long as the file is big. */
+void back_hand_close(struct back_export *e, int fd);
+int back_hands_init(struct fuse_back *b); /* asks for the roots' handles */
+int back_hands_poll(struct fuse_back *b, bool may_sleep);
+/* Has the agent hold what the export's state says is held. */
+void back_hand_holds(struct back_export *e);
 
 /* fuse_back_reply.c */
 /* Success, with the len bytes that stand at back_req_data. */
@@ -226,16 +275,18 @@ void back_reply_data(struct back_req *q, size_t len);
 /* err as errno has it: positive; 0: success without data. */
 void back_reply_err(struct back_req *q, int err);
 void back_reply_entry(struct back_req *q, const struct back_entry *e);
-void back_reply_attr(struct back_req *q, const struct stat *st);
-/* An open file: of e, which was found or made by name, or (NULL) what q names; st: as it was
+void back_reply_attr(struct back_req *q, const struct fuse_attr *attr);
+/* An open file: of e, which was found or made by name, or (NULL) what q names; attr: as it was
  * opened, where that tells something. Flags are the client's. */
-void back_reply_open(struct back_req *q, const struct back_entry *e, const struct stat *st,
+void back_reply_open(struct back_req *q, const struct back_entry *e, const struct fuse_attr *attr,
 		     uint64_t fh);
 void back_reply_write(struct back_req *q, uint32_t size);
 void back_reply_init(struct back_req *q);
-/* The len bytes at back_req_data hold the entries of these nodes, in order. */
-void back_reply_entries(struct back_req *q, size_t len, struct back_node **nodes, unsigned n);
-void back_entry_fill(const struct back_entry *e, struct fuse_entry_out *ret);
+/* The len bytes at back_req_data hold entries with these n handles, in order; each after its
+ * length, handles_len bytes. */
+void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
+			unsigned n);
+void back_attr_of(const struct stat *st, struct fuse_attr *ret);
 
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);
@@ -245,14 +296,11 @@ void back_ring_done(struct fuse_back *b);
 void back_ring_start(struct back_req *q);
 /* Submits, reaps, calls done. Number reaped. */
 int back_ring_poll(struct fuse_back *b);
-/* For good: the thread gives up the right to exceed quotas, and its umask. */
-void back_creds_init(struct fuse_back *b);
-/* The thread creates files as this user (and passes every check, as the client's kernel has made
- * them), with this umask. */
-void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid, uint32_t mask);
+/* For good: the thread gives up the right to exceed quotas. */
+void back_creds_init(void);
 
 /* fuse_back_mount.c */
-/* The mounts that the export's state tells of, and what is held for them. */
+/* The mounts that the export's state tells of. */
 int back_mounts_restore(struct back_export *e);
 int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[16],
 		   struct back_mount **ret);
@@ -269,17 +317,15 @@ int back_file_get(const struct back_req *q, unsigned i, uint64_t fh, bool dir,
 		  struct back_file **ret);
 void back_file_release(struct back_mount *m, uint64_t fh);
 void back_file_put(struct back_file *f); /* one request less uses it */
-/* The kept answer to a request; NULL: none. */
-struct state_answer *back_answer_find(struct back_mount *m, uint64_t unique);
-/* A record for a request that starts now. NULL: no memory. */
-struct state_answer *back_answer_new(struct back_mount *m, uint64_t unique, uint32_t opcode);
+/* Whether the client has the node (NULL: no) open. */
+bool back_file_has_open(const struct back_mount *m, const struct back_node *n);
+/* The request, if it opened something in this process, and that is still open: its file. */
+struct back_file *back_file_opened(const struct back_req *q);
 
 /* fuse_back_hold.c */
-/* The node may be about to lose its last name, or has none: if it is open it is held. */
-void back_hold(struct back_node *n);
-/* The same for what the name in the directory shows, before it is removed or replaced: its node if
- * it is in memory, for back_node_removed() afterwards; else NULL. */
-struct back_node *back_hold_name(struct back_export *e, int dirfd, const char *name);
+/* The node may be about to lose its last name, or has none: if it is open it is held. fd: O_PATH.
+ */
+void back_hold(struct back_node *n, int fd);
 /* Nobody has the node open any more. */
 void back_unhold(struct back_node *n);
 /* Lets go of what nobody has open, once all that a predecessor served have said what they have. */
@@ -290,38 +336,37 @@ int back_nodes_init(struct fuse_back *b);
 void back_nodes_done(struct fuse_back *b);
 /* Closes half of the cached descriptors: the process has run out of them. */
 void back_nodes_shrink(struct fuse_back *b);
-/* Shows the keeper what it has not seen yet. 0; negative errno: it is gone. */
-int back_signs_flush(struct fuse_back *b);
-int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export *cfg,
-		     bool handles);
-/* The object that a signed handle names. -ESTALE: none of ours, or there no more; -EMFILE; -EIO. */
-int back_node_get(struct back_export *e, const uint8_t *handle, size_t len, struct back_node **ret);
-/* The i-th object that the request names. */
-int back_req_node(const struct back_req *q, unsigned i, struct back_node **ret);
-/* Its O_PATH descriptor, borrowed: stays open while fewer than 16 others are asked for. */
-int back_req_fd(const struct back_req *q, unsigned i);
-/* O_PATH descriptor of a node, borrowed in the same way. Negative errno. */
+int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export *cfg);
+/* Of the export: its root is known. */
+int back_root_known(struct back_export *e, const struct hand_result *r);
+/* What the i-th handle of the request names, if it is in memory; else NULL. */
+struct back_node *back_req_node(const struct back_req *q, unsigned i);
+/* Its O_PATH descriptor if there is one, borrowed: stays open until the next node is asked for. -1:
+ * a hand must open it. */
 int back_node_fd(struct back_node *n);
-/* A new descriptor; only for regular files (else -EINVAL resp. -EISDIR, -ELOOP) and directories. */
-int back_node_open(struct back_node *n, int flags);
+int back_req_fd(const struct back_req *q, unsigned i); /* the same of what it names */
 /* It stays in memory until it is put as often. */
 void back_node_ref(struct back_node *n);
 void back_node_put(struct back_node *n);
-/* With its signature. NULL: it cannot be had. */
-const struct fuse_handle *back_node_handle(struct back_node *n);
 /* The node whose handle begins so; NULL: not in memory. len: without signature. */
 struct back_node *back_node_find(const struct back_export *e, const uint8_t *handle, size_t len);
-/* What a name shows, if it is in memory; else NULL. */
-struct back_node *back_node_named(const struct back_export *e, int dirfd, const char *name);
-/* The node (NULL: none) has lost a name: if it was the last, nothing here keeps its space. */
-void back_node_removed(struct back_node *n);
+/* The node with this signed handle; NULL: not in memory. */
+struct back_node *back_node_signed(const struct back_export *e, const uint8_t *handle, size_t len);
+/* A name of what r tells of is gone; fd: its O_PATH descriptor, given away, or -1. If it was the
+ * last nothing here keeps its space; what has none, which a client may use and no server knows, a
+ * pipe that is open or a directory where a program stands, is there for a while. */
+void back_node_removed(struct back_export *e, const struct hand_result *r, int fd);
 /* Once a second: descriptors that nobody asked for lately are closed, for what they show may have
  * been removed behind our back. */
 void back_nodes_idle(struct fuse_back *b);
-/* Resolves one name. */
-int back_node_lookup(struct back_node *parent, const char *name, struct back_entry *ret);
-/* The same for an open descriptor (borrowed). */
-int back_node_of_fd(struct back_export *e, int fd, struct back_entry *ret);
+/* The node of what a hand has found or made; fd: its O_PATH descriptor, given away, or -1, where it
+ * may only be found by its handle. NULL: no memory; or it has no handle, and there is no fd. */
+struct back_node *back_node_of(struct back_export *e, const struct hand_result *r, int fd);
+/* What the name in the directory shows, without a hand. -EAGAIN: that needs one; what the name
+ * says. */
+int back_node_cached(struct back_node *dir, const char *name, struct back_entry *ret);
+/* The directory above, O_PATH, if it is the export's. */
+int back_node_parent(struct back_node *n);
 
 /* Operations, in the table of fuse_back_req.c: each ends in one answer, now or later. */
 void back_op_lookup(struct back_req *q);
@@ -332,10 +377,7 @@ void back_op_mknod(struct back_req *q);
 void back_op_mkdir(struct back_req *q);
 void back_op_symlink(struct back_req *q);
 void back_op_link(struct back_req *q);
-void back_op_unlink(struct back_req *q);
-void back_op_rmdir(struct back_req *q);
-void back_op_rename(struct back_req *q);
-void back_op_rename2(struct back_req *q);
+void back_op_remove(struct back_req *q); /* names that go, or move */
 void back_op_statfs(struct back_req *q);
 void back_op_open(struct back_req *q);
 void back_op_create(struct back_req *q);
@@ -354,18 +396,18 @@ void back_op_getxattr(struct back_req *q);
 void back_op_listxattr(struct back_req *q);
 void back_op_removexattr(struct back_req *q);
 void back_op_setxattr(struct back_req *q);
-/* An OPEN, OPENDIR, CREATE or TMPFILE that a predecessor has executed and answered so. */
-void back_op_reopen(struct back_req *q, const struct state_answer *a);
-/* -ESTALE: an object without a name, which is not opened unless it was open before: the client's
- * kernel then looks the name up again. */
-int back_file_is_there(const struct back_req *q, const struct stat *st);
-void back_dir_free(struct back_dir *d);
+void back_lookup_again(struct back_req *q, const struct hand_result *r, int fd);
+/* It ran, maybe at a predecessor: answers with the outcome. */
+void back_op_again(struct back_req *q, const struct hand_result *r);
+/* The same of what opened something. */
+void back_open_again(struct back_req *q, const struct hand_result *r);
+/* It opened something in this process, and that is open: answers so. */
+void back_open_answer(struct back_req *q, struct back_file *f);
 /* The path of a descriptor for calls that take no descriptor; it may be an O_PATH one, and is not
  * followed further where it shows a symbolic link. */
 #define BACK_FD_PATH_MAX 32
 const char *back_fd_path(int fd, char path[BACK_FD_PATH_MAX]);
 /* Takes the set-user-id and set-group-id bits away, as a write or truncation by the user would. */
 int back_kill_suidgid(int fd);
-int back_truncate(int fd, off_t size);
 
 #endif

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Operations on names and attributes. They are done at once: there is no asynchronous form of most
- * of them, and what they touch is in memory.
- */
+/* Operations on names and attributes. */
 #include "dataplane/fuse/fuse_back_internal.h"
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
+#define EXPECT_TRIES_MAX 16 /* of a name that others change each time we look */
 
 const char *back_fd_path(int fd, char path[BACK_FD_PATH_MAX])
 {
@@ -30,309 +28,420 @@ int back_kill_suidgid(int fd)
 	return chmod(back_fd_path(fd, path), st.st_mode & 07777 & ~kill) < 0 ? -errno : 0;
 }
 
-int back_truncate(int fd, off_t size)
+static void done_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	char path[BACK_FD_PATH_MAX];
-
-	if (ftruncate(fd, size) == 0)
-		return 0;
-	/* O_PATH, or not open for writing: the client's kernel has made that check. */
-	if (errno != EBADF && errno != EINVAL)
-		return -errno;
-	return truncate(back_fd_path(fd, path), size) < 0 ? -errno : 0;
+	back_reply_err(q, 0);
 }
 
-/* As the user who asked. */
-static void meta_creds(struct back_req *q, uint32_t umask)
+/* ------------------------------------------------------------------ names that are found */
+
+static void entry_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	back_creds_set(q->client->back, q->in->uid, q->in->gid, umask);
-}
+	struct back_entry e = {.attr = r->attr};
 
-static void meta_entry(struct back_req *q, const char *name)
-{
-	struct back_node *parent;
-	struct back_entry e;
-	int r = back_req_node(q, 0, &parent);
-
-	if (r == 0)
-		r = back_node_lookup(parent, name, &e);
-
-	if (r < 0)
-		back_reply_err(q, -r);
-	else
+	/* Made, and gone again before it was seen: there is nothing to have a handle of. */
+	if (r->handle_len > 0 && r->handle[0] != FUSE_HANDLE_FILE) {
+		cleanup_close(&fd);
+		back_reply_err(q, ESTALE);
+		return;
+	}
+	e.node = back_node_of(q->mount->export, r, fd);
+	if (e.node)
 		back_reply_entry(q, &e);
+	else
+		back_reply_err(q, ENOMEM);
+}
+
+static void entry_lookup(struct back_req *q, const char *name)
+{
+	struct hand_call *call = back_hand_new(q, HAND_LOOKUP, 0);
+
+	if (!call)
+		return;
+	strcpy(call->name, name);
+	back_hand_go(q, call, HANDS_QUICK, false, entry_then);
+}
+
+/* What a request made: what has no handle is looked up for a descriptor. */
+static void made_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	if (r->handle_len > 0) {
+		entry_then(q, r, fd);
+		return;
+	}
+	cleanup_close(&fd);
+	entry_lookup(q, back_req_name(q, q->name_at));
+}
+
+static void lookup_parent(struct back_req *q)
+{
+	struct back_node *n = back_req_node(q, 0);
+	struct hand_call *call;
+	int up;
+
+	/* From where we are: the descriptor first, if there is none. */
+	if (!n || back_node_fd(n) < 0) {
+		call = back_hand_new(q, HAND_OPEN_PATH, 0);
+		if (call)
+			back_hand_go(q, call, HANDS_QUICK, false, back_lookup_again);
+		return;
+	}
+	up = back_node_parent(n);
+	if (up < 0) {
+		back_reply_err(q, -up);
+		return;
+	}
+	call = back_hand_new(q, HAND_OPEN_PATH, 0);
+	if (!call) {
+		close(up);
+		return;
+	}
+	call->a = (struct hand_ref){.fd = up};
+	q->own_fd = up;
+	back_hand_go(q, call, HANDS_QUICK, false, entry_then);
+}
+
+void back_lookup_again(struct back_req *q, const struct hand_result *r, int fd)
+{
+	struct back_node *n = back_node_of(q->mount->export, r, fd);
+
+	if (n && back_node_fd(n) >= 0)
+		lookup_parent(q);
+	else
+		back_reply_err(q, ENOMEM);
 }
 
 void back_op_lookup(struct back_req *q)
 {
-	meta_entry(q, back_req_name(q, 0));
-}
+	struct back_node *dir = back_req_node(q, 0);
+	const char *name = back_req_name(q, 0);
+	struct hand_call *call;
+	struct back_entry e;
+	int r;
 
-/* What was made is looked up by its name. A repeated request finds what its first run has made. */
-static void meta_made(struct back_req *q, int r, const char *name)
-{
-	if (r == -EEXIST && q->redo)
-		r = 0;
-	if (r < 0)
+	if (strcmp(name, "..") == 0) {
+		lookup_parent(q);
+		return;
+	}
+	if (strcmp(name, ".") == 0) {
+		call = back_hand_new(q, HAND_OPEN_PATH, 0);
+		if (call)
+			back_hand_go(q, call, HANDS_QUICK, false, entry_then);
+		return;
+	}
+	r = dir ? back_node_cached(dir, name, &e) : -EAGAIN;
+	if (r == 0)
+		back_reply_entry(q, &e);
+	else if (r != -EAGAIN)
 		back_reply_err(q, -r);
 	else
-		meta_entry(q, name);
+		entry_lookup(q, name);
+}
+
+/* ------------------------------------------------------------------ names that are made */
+
+/* A call that makes the name behind arg_bytes of arguments. */
+static struct hand_call *make_begin(struct back_req *q, enum hand_op op, size_t arg_bytes,
+				    uint32_t mask)
+{
+	struct hand_call *call = back_hand_new(q, op, 0);
+
+	if (!call)
+		return NULL;
+	q->name_at = (uint16_t)arg_bytes;
+	strcpy(call->name, back_req_name(q, arg_bytes));
+	call->umask = mask;
+	return call;
 }
 
 void back_op_mknod(struct back_req *q)
 {
 	const struct fuse_mknod_in *in = back_req_arg(q);
-	const char *name = back_req_name(q, sizeof(*in));
-	int dirfd = back_req_fd(q, 0), r = dirfd;
+	struct hand_call *call = make_begin(q, HAND_MKNOD, sizeof(*in), in->umask);
 
-	if (dirfd >= 0) {
-		meta_creds(q, in->umask);
-		r = mknodat(dirfd, name, in->mode, in->rdev) < 0 ? -errno : 0;
-	}
-	meta_made(q, r, name);
+	if (!call)
+		return;
+	call->mode = in->mode;
+	call->rdev = in->rdev;
+	back_hand_go(q, call, HANDS_QUICK, true, made_then);
 }
 
 void back_op_mkdir(struct back_req *q)
 {
 	const struct fuse_mkdir_in *in = back_req_arg(q);
-	const char *name = back_req_name(q, sizeof(*in));
-	int dirfd = back_req_fd(q, 0), r = dirfd;
+	struct hand_call *call = make_begin(q, HAND_MKDIR, sizeof(*in), in->umask);
 
-	if (dirfd >= 0) {
-		meta_creds(q, in->umask);
-		r = mkdirat(dirfd, name, in->mode & 07777) < 0 ? -errno : 0;
-	}
-	meta_made(q, r, name);
+	if (!call)
+		return;
+	call->mode = in->mode & 07777;
+	back_hand_go(q, call, HANDS_QUICK, true, made_then);
 }
 
 void back_op_symlink(struct back_req *q)
 {
-	const char *name = back_req_name(q, 0), *target = name + strlen(name) + 1;
-	int dirfd = back_req_fd(q, 0), r = dirfd;
+	const char *target = back_req_name(q, 0) + strlen(back_req_name(q, 0)) + 1;
+	struct hand_call *call = make_begin(q, HAND_SYMLINK, 0, 0);
 
-	if (dirfd >= 0) {
-		meta_creds(q, 0);
-		r = symlinkat(target, dirfd, name) < 0 ? -errno : 0;
-	}
-	meta_made(q, r, name);
+	if (!call)
+		return;
+	call->data = (void *)(uintptr_t)target;
+	call->data_size = strlen(target);
+	back_hand_go(q, call, HANDS_QUICK, true, made_then);
 }
 
 void back_op_link(struct back_req *q)
 {
-	const struct fuse_link_in *in = back_req_arg(q);
-	const char *name = back_req_name(q, sizeof(*in));
-	int dirfd = back_req_fd(q, 0), fd = back_req_fd(q, 1), r = 0;
-	char path[BACK_FD_PATH_MAX];
+	struct hand_call *call = make_begin(q, HAND_LINK, sizeof(struct fuse_link_in), 0);
 
-	/* Not by AT_EMPTY_PATH, which needs a privilege that only the keeper has. */
-	if (fd < 0 || dirfd < 0)
-		r = fd < 0 ? fd : dirfd;
-	else if (linkat(AT_FDCWD, back_fd_path(fd, path), dirfd, name, AT_SYMLINK_FOLLOW) < 0)
-		r = -errno;
-	meta_made(q, r, name);
+	if (call && back_hand_second(q, call, 1))
+		back_hand_go(q, call, HANDS_QUICK, true, made_then);
 }
 
-static void meta_remove(struct back_req *q, int flags)
+/* ------------------------------------------------------------------ names that go */
+
+/* The victim's descriptor is not the last: closing it may take as long as the file is big. */
+static void removed_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	int dirfd = back_req_fd(q, 0), r = dirfd;
-	const char *name = back_req_name(q, 0);
+	struct back_export *e = q->mount->export;
 
-	if (dirfd >= 0) {
-		struct back_node *victim = back_hold_name(q->mount->export, dirfd, name);
-
-		r = unlinkat(dirfd, name, flags) < 0 ? -errno : 0;
-		if (r == 0)
-			back_node_removed(victim);
+	if (r->error == -EAGAIN && q->tries < EXPECT_TRIES_MAX) {
+		q->tries++;
+		cleanup_close(&fd);
+		q->ops_again(q);
+		return;
 	}
-	if (r == -ENOENT && q->redo)
-		r = 0;
-	back_reply_err(q, -r);
-}
-
-void back_op_unlink(struct back_req *q)
-{
-	meta_remove(q, 0);
-}
-
-void back_op_rmdir(struct back_req *q)
-{
-	meta_remove(q, AT_REMOVEDIR);
-}
-
-static void meta_rename(struct back_req *q, size_t arg_bytes, unsigned flags)
-{
-	const char *name = back_req_name(q, arg_bytes), *to_name = name + strlen(name) + 1;
-	int from = back_req_fd(q, 0), to = back_req_fd(q, 1), r = 0;
-
-	if (from < 0 || to < 0) {
-		r = from < 0 ? from : to;
-	} else {
-		struct back_node *victim = NULL;
-
-		if (!(flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)))
-			victim = back_hold_name(q->mount->export, to, to_name);
-		meta_creds(q, 0); /* RENAME_WHITEOUT makes a node */
-		if (renameat2(from, name, to, to_name, flags) < 0)
-			r = -errno;
-		else
-			back_node_removed(victim);
+	if (r->error < 0) {
+		cleanup_close(&fd);
+		back_reply_err(q, r->error == -EAGAIN ? EBUSY : -r->error);
+		return;
 	}
-	/* An exchange that ran is not to be undone by running again, but cannot be told from one
-	 * that did not; the others leave no source behind. */
-	if (r == -ENOENT && q->redo)
-		r = 0;
-	back_reply_err(q, -r);
+	if (r->flags & HAND_RESULT_ATTR)
+		back_node_removed(e, r, fd);
+	else if (fd >= 0)
+		back_hand_close(e, fd);
+	back_reply_err(q, 0);
 }
 
-void back_op_rename(struct back_req *q)
+/* The names that a request changes, from which place of its arguments. */
+static void names_fill(const struct back_req *q, struct hand_call *call)
 {
-	meta_rename(q, sizeof(struct fuse_rename_in), 0);
+	const char *name = back_req_name(q, q->name_at);
+
+	strcpy(call->name, name);
+	if (call->op == HAND_RENAME)
+		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-void back_op_rename2(struct back_req *q)
+/* What is removed or replaced is known: nobody has it open, or it is held. NULL: it does not
+ * matter, for nobody has anything open. */
+static void remove_go(struct back_req *q, const struct hand_result *victim)
+{
+	const struct fuse_rename2_in *in = back_req_arg(q);
+	bool rename = q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
+	enum hand_op op = rename			 ? HAND_RENAME
+			  : q->in->opcode == FUSE_UNLINK ? HAND_UNLINK
+							 : HAND_RMDIR;
+	struct hand_call *call = back_hand_new(q, op, 0);
+
+	if (!call)
+		return;
+	names_fill(q, call);
+	if (rename && !back_hand_second(q, call, 1))
+		return;
+	if (q->in->opcode == FUSE_RENAME2)
+		call->rflags = in->flags;
+	if (victim) {
+		call->flags |= HAND_EXPECT;
+		call->expect_len = victim->handle_len;
+		memcpy(call->expect, victim->handle, victim->handle_len);
+	}
+	back_hand_try(q, call, HANDS_QUICK, true, removed_then);
+}
+
+static void victim_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	static const struct hand_result nothing;
+	struct back_export *e = q->mount->export;
+	struct back_node *n;
+
+	if (r->error < 0 && r->error != -ENOENT) {
+		back_reply_err(q, -r->error);
+		return;
+	}
+	n = r->error == 0 && r->handle_len > 0 ? back_node_signed(e, r->handle, r->handle_len)
+					       : NULL;
+	if (n && n->n_open > 0 && r->attr.nlink == 1)
+		back_hold(n, fd);
+	cleanup_close(&fd);
+	if (r->error == 0 && r->handle_len == 0)
+		remove_go(q, NULL); /* what has no handle ends with us in any case */
+	else
+		remove_go(q, r->error < 0 ? &nothing : r);
+}
+
+/* What may lose its last name is looked at before, if anybody has anything open. */
+static void remove_begin(struct back_req *q)
+{
+	bool rename = q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
+	const char *name = back_req_name(q, q->name_at);
+	struct hand_call *call;
+
+	if (q->mount->export->n_open == 0 || q->in->opcode == FUSE_RMDIR || q->no_victim) {
+		remove_go(q, NULL);
+		return;
+	}
+	call = back_hand_new(q, HAND_LOOKUP, rename ? 1 : 0);
+	if (!call)
+		return;
+	strcpy(call->name, rename ? name + strlen(name) + 1 : name);
+	back_hand_try(q, call, HANDS_QUICK, false, victim_then);
+}
+
+void back_op_remove(struct back_req *q)
 {
 	const struct fuse_rename2_in *in = back_req_arg(q);
 
-	meta_rename(q, sizeof(*in), in->flags);
+	q->ops_again = remove_begin;
+	q->name_at = q->in->opcode == FUSE_RENAME    ? sizeof(struct fuse_rename_in)
+		     : q->in->opcode == FUSE_RENAME2 ? sizeof(*in)
+						     : 0;
+	q->no_victim =
+		q->in->opcode == FUSE_RENAME2 && in->flags & (RENAME_EXCHANGE | RENAME_NOREPLACE);
+	remove_begin(q);
+}
+
+/* ------------------------------------------------------------------ attributes */
+
+static void readlink_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	back_reply_data(q, r->count);
 }
 
 void back_op_readlink(struct back_req *q)
 {
-	int fd = back_req_fd(q, 0);
-	ssize_t n;
+	struct hand_call *call = back_hand_new(q, HAND_READLINK, 0);
 
-	if (fd < 0) {
-		back_reply_err(q, -fd);
+	if (!call)
 		return;
-	}
-	n = readlinkat(fd, "", (char *)back_req_data(q), q->out_max);
-	if (n < 0)
-		back_reply_err(q, errno == ENOENT ? EINVAL : errno);
-	else
-		back_reply_data(q, (size_t)n);
+	call->data = back_req_data(q);
+	call->data_size = q->out_max;
+	back_hand_go(q, call, HANDS_QUICK, false, readlink_then);
 }
 
-/* By the open file where there is one: it may have no name any more. */
-static int meta_fd(struct back_req *q, bool has_fh, uint64_t fh)
+static void attr_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	struct back_file *f;
-
-	if (has_fh && back_file_get(q, 0, fh, false, &f) == 0)
-		return f->fd;
-	return back_req_fd(q, 0);
+	if (fd >= 0) /* a descriptor for the next time */
+		(void)back_node_of(q->mount->export, r, fd);
+	back_reply_attr(q, &r->attr);
 }
 
-static void meta_reply_attr(struct back_req *q, int fd)
-{
-	struct stat st;
-
-	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
-		back_reply_err(q, errno);
-	else
-		back_reply_attr(q, &st);
-}
-
+/* Where it is open already that costs no hand. Of an open file it must be by that: it may have no
+ * name any more. */
 void back_op_getattr(struct back_req *q)
 {
 	const struct fuse_getattr_in *in = back_req_arg(q);
-	int fd = meta_fd(q, in->getattr_flags & FUSE_GETATTR_FH, in->fh);
-
-	if (fd < 0)
-		back_reply_err(q, -fd);
-	else
-		meta_reply_attr(q, fd);
-}
-
-static int set_times(const char *path, const struct fuse_setattr_in *in)
-{
-	struct timespec ts[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
-
-	if (in->valid & FATTR_ATIME_NOW)
-		ts[0].tv_nsec = UTIME_NOW;
-	else if (in->valid & FATTR_ATIME)
-		ts[0] = (struct timespec){(time_t)in->atime, in->atimensec};
-	if (in->valid & FATTR_MTIME_NOW)
-		ts[1].tv_nsec = UTIME_NOW;
-	else if (in->valid & FATTR_MTIME)
-		ts[1] = (struct timespec){(time_t)in->mtime, in->mtimensec};
-	/* A client's nanoseconds must not be able to mean UTIME_NOW. */
-	if ((in->valid & FATTR_ATIME && in->atimensec >= NSEC_PER_SEC) ||
-	    (in->valid & FATTR_MTIME && in->mtimensec >= NSEC_PER_SEC))
-		return -EINVAL;
-	return utimensat(AT_FDCWD, path, ts, 0) < 0 ? -errno : 0;
-}
-
-static int set_attr(struct back_req *q, int fd)
-{
-	const struct fuse_setattr_in *in = back_req_arg(q);
-	char path[BACK_FD_PATH_MAX];
+	struct hand_call *call;
+	struct fuse_attr attr;
+	struct back_file *f;
 	struct stat st;
-	int r;
+	int fd;
 
-	back_fd_path(fd, path);
-	/* The owner first: changing it may clear bits that the mode then sets. */
-	if (in->valid & (FATTR_UID | FATTR_GID)) {
-		uid_t uid = in->valid & FATTR_UID ? in->uid : (uid_t)-1;
-		gid_t gid = in->valid & FATTR_GID ? in->gid : (gid_t)-1;
-
-		if (fchownat(fd, "", uid, gid, AT_EMPTY_PATH) < 0)
-			return -errno;
+	if (in->getattr_flags & FUSE_GETATTR_FH && back_file_get(q, 0, in->fh, false, &f) == 0)
+		fd = f->fd;
+	else
+		fd = back_req_fd(q, 0);
+	if (fd >= 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) == 0) {
+		back_attr_of(&st, &attr);
+		back_reply_attr(q, &attr);
+		return;
 	}
-	if (in->valid & FATTR_MODE && chmod(path, in->mode & 07777) < 0)
-		return -errno;
-	if (in->valid & FATTR_SIZE) {
-		if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
-			return -errno;
-		if (!S_ISREG(st.st_mode))
-			return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-		if (in->size > INT64_MAX)
-			return -EFBIG;
-		r = back_truncate(fd, (off_t)in->size);
-		if (r < 0)
-			return r;
-	}
-	if (in->valid & FATTR_KILL_SUIDGID && !(in->valid & FATTR_MODE)) {
-		r = back_kill_suidgid(fd);
-		if (r < 0)
-			return r;
-	}
-	if (in->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
-		return set_times(path, in);
-	return 0;
+	call = back_hand_new(q, HAND_OPEN_PATH, 0);
+	if (call)
+		back_hand_go(q, call, HANDS_QUICK, false, attr_then);
 }
 
 void back_op_setattr(struct back_req *q)
 {
 	const struct fuse_setattr_in *in = back_req_arg(q);
-	int fd = meta_fd(q, in->valid & FATTR_FH, in->fh), r = fd;
+	struct hand_call *call = back_hand_new(q, HAND_SETATTR, 0);
+	struct back_file *f;
 
-	if (fd >= 0)
-		r = set_attr(q, fd);
-	if (r < 0)
-		back_reply_err(q, -r);
-	else
-		meta_reply_attr(q, fd);
+	if (!call)
+		return;
+	if (in->valid & FATTR_FH && back_file_get(q, 0, in->fh, false, &f) == 0)
+		back_hand_file(q, &call->a, f);
+	call->set = (struct hand_setattr){
+		.valid = in->valid,
+		.mode = in->mode,
+		.uid = in->uid,
+		.gid = in->gid,
+		.size = in->size,
+		.atime = in->atime,
+		.mtime = in->mtime,
+		.atimensec = in->atimensec,
+		.mtimensec = in->mtimensec,
+	};
+	back_hand_go(q, call, in->valid & FATTR_SIZE ? HANDS_SLOW : HANDS_QUICK, true, attr_then);
 }
 
-void back_op_statfs(struct back_req *q)
+static void statfs_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	struct fuse_statfs_out *out = (void *)back_req_data(q);
-	int fd = back_req_fd(q, 0);
-	struct statvfs st;
+	struct statfs st;
 
-	if (fd < 0 || fstatvfs(fd, &st) < 0) {
-		back_reply_err(q, fd < 0 ? -fd : errno);
-		return;
-	}
-	*out = (struct fuse_statfs_out){
+	memcpy(&st, back_req_data(q), sizeof(st));
+	*(struct fuse_statfs_out *)back_req_data(q) = (struct fuse_statfs_out){
 		.st = {.blocks = st.f_blocks,
 		       .bfree = st.f_bfree,
 		       .bavail = st.f_bavail,
 		       .files = st.f_files,
 		       .ffree = st.f_ffree,
 		       .bsize = (uint32_t)st.f_bsize,
-		       .namelen = (uint32_t)st.f_namemax,
-		       .frsize = (uint32_t)st.f_frsize},
+		       .namelen = (uint32_t)st.f_namelen,
+		       .frsize = (uint32_t)(st.f_frsize ? st.f_frsize : st.f_bsize)},
 	};
-	back_reply_data(q, sizeof(*out));
+	back_reply_data(q, sizeof(struct fuse_statfs_out));
+}
+
+void back_op_statfs(struct back_req *q)
+{
+	struct hand_call *call = back_hand_new(q, HAND_STATFS, 0);
+
+	if (!call)
+		return;
+	call->data = back_req_data(q);
+	call->data_size = sizeof(struct statfs);
+	back_hand_go(q, call, HANDS_QUICK, false, statfs_then);
+}
+
+/* ------------------------------------------------------------------ once more */
+
+void back_op_again(struct back_req *q, const struct hand_result *r)
+{
+	if (r->error < 0) {
+		back_reply_err(q, -r->error);
+		return;
+	}
+	switch (q->in->opcode) {
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_SYMLINK:
+	case FUSE_LINK:
+		entry_then(q, r, -1);
+		break;
+	case FUSE_OPEN:
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+		back_open_again(q, r);
+		break;
+	case FUSE_SETATTR:
+		attr_then(q, r, -1);
+		break;
+	case FUSE_WRITE:
+	case FUSE_COPY_FILE_RANGE:
+		back_reply_write(q, (uint32_t)r->count);
+		break;
+	default:
+		done_then(q, r, -1);
+		break;
+	}
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's mount: what it has open, which ends with this process and is told again by the client,
- * and its last answers, which are kept in the export's state. A mount outlives its sessions, so
- * nothing here belongs to one.
+ * A client's mount: what it has open, which ends with this process and is told again by the client.
+ * A mount outlives its sessions, so nothing here belongs to one.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <string.h>
@@ -11,7 +10,7 @@
 /* A client that was away for this long has lost its open files and kept answers. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
 /* With those that are away; the one that has been away longest goes first. */
-#define MOUNTS_MAX 65536U
+#define MOUNTS_MAX (JOURNAL_MOUNTS_MAX - 1U)
 
 static uint64_t boot_seconds(void)
 {
@@ -70,6 +69,17 @@ static void count_open(struct back_file *f, uint32_t by)
 		back_unhold(n);
 }
 
+static struct back_file *file_find(const struct back_mount *m, uint64_t fh)
+{
+	uint32_t i = (uint32_t)fh;
+	struct back_file *f;
+
+	if (i == 0 || i >= m->n_file_chunks * BACK_FILES_PER_CHUNK)
+		return NULL;
+	f = file_at(m, i);
+	return f->used && !f->released && f->reuse == fh >> 32 ? f : NULL;
+}
+
 int back_file_new(struct back_mount *m, struct back_node *n, int fd, bool dir, uint64_t *ret)
 {
 	struct back_file *f;
@@ -89,15 +99,22 @@ int back_file_new(struct back_mount *m, struct back_node *n, int fd, bool dir, u
 	return 0;
 }
 
-static struct back_file *file_find(const struct back_mount *m, uint64_t fh)
+bool back_file_has_open(const struct back_mount *m, const struct back_node *n)
 {
-	uint32_t i = (uint32_t)fh;
-	struct back_file *f;
+	if (!n || n->n_open == 0)
+		return false;
+	for (uint32_t i = 1; i < m->n_file_chunks * BACK_FILES_PER_CHUNK; i++)
+		if (file_at(m, i)->used && file_at(m, i)->node == n)
+			return true;
+	return false;
+}
 
-	if (i == 0 || i >= m->n_file_chunks * BACK_FILES_PER_CHUNK)
-		return NULL;
-	f = file_at(m, i);
-	return f->used && !f->released && f->reuse == fh >> 32 ? f : NULL;
+struct back_file *back_file_opened(const struct back_req *q)
+{
+	const struct back_mount *m = q->mount;
+	uint64_t i = q->unique / 2 % ARRAY_SIZE(m->opened);
+
+	return m->opened[i].unique == q->unique ? file_find(m, m->opened[i].fh) : NULL;
 }
 
 int back_file_get(const struct back_req *q, unsigned i, uint64_t fh, bool dir,
@@ -112,13 +129,16 @@ int back_file_get(const struct back_req *q, unsigned i, uint64_t fh, bool dir,
 	return 0;
 }
 
+/* Of a file without a name the last descriptor takes its space with it, which lasts. */
 static void file_close(struct back_file *f)
 {
 	struct back_mount *m = f->mount;
+	struct stat st;
 
-	close(f->fd);
-	back_dir_free(f->dir);
-	f->dir = NULL;
+	if (!f->is_dir && f->node->n_open == 1 && fstat(f->fd, &st) == 0 && st.st_nlink == 0)
+		back_hand_close(m->export, f->fd);
+	else
+		close(f->fd);
 	f->released = f->used = false;
 	count_open(f, -1U);
 	back_node_put(f->node);
@@ -152,63 +172,6 @@ static void files_done(struct back_mount *m)
 	free(m->file_chunks);
 }
 
-/* ------------------------------------------------------------------ kept answers */
-
-static struct state_answer *answer_at(const struct back_mount *m, uint32_t i)
-{
-	struct state_answer *chunk = m->answers[i / STATE_ANSWERS_PER_CHUNK];
-
-	return chunk ? &chunk[i % STATE_ANSWERS_PER_CHUNK] : NULL;
-}
-
-struct state_answer *back_answer_find(struct back_mount *m, uint64_t unique)
-{
-	for (uint32_t i = 0; i < STATE_ANSWERS_MAX; i++) {
-		struct state_answer *a = answer_at(m, i);
-
-		if (a && a->state != STATE_ANSWER_FREE && a->unique == unique)
-			return a->len + a->tail_len <= STATE_ANSWER_BYTES_MAX ? a : NULL;
-	}
-	return NULL;
-}
-
-static int answers_grow(struct back_mount *m, uint32_t pos)
-{
-	struct state_chunk head = {.kind = STATE_ANSWERS, .pos = pos};
-
-	memcpy(head.mount_id, m->id, sizeof(head.mount_id));
-	m->answers[pos] = state_chunk_new(&m->export->state, &head);
-	return m->answers[pos] ? 0 : -ENOMEM;
-}
-
-struct state_answer *back_answer_new(struct back_mount *m, uint64_t unique, uint32_t opcode)
-{
-	struct state_answer *a = NULL;
-
-	/* Round the ring, past those whose client may still ask. If all may, the oldest goes. */
-	for (uint32_t tries = 0; tries <= STATE_ANSWERS_MAX; tries++) {
-		uint32_t i = m->next_answer++ % STATE_ANSWERS_MAX;
-
-		if (!m->answers[i / STATE_ANSWERS_PER_CHUNK]) {
-			if (answers_grow(m, (uint32_t)(i / STATE_ANSWERS_PER_CHUNK)) < 0)
-				return NULL;
-		}
-		a = answer_at(m, i);
-		if (a->state == STATE_ANSWER_FREE || a->state == STATE_ANSWER_ACKED ||
-		    (tries == STATE_ANSWERS_MAX && a->state == STATE_ANSWER_DONE))
-			break;
-	}
-	state_publish(&a->state, STATE_ANSWER_FREE);
-	a->unique = unique;
-	a->opcode = opcode;
-	a->error = 0;
-	a->len = a->tail_len = 0;
-	a->incarnation = m->back->incarnation;
-	a->size_then = UINT64_MAX;
-	state_publish(&a->state, STATE_ANSWER_STARTED);
-	return a;
-}
-
 /* ------------------------------------------------------------------ mounts */
 
 static struct back_mount *mount_new(struct back_export *e, const uint8_t id[16])
@@ -236,9 +199,10 @@ void back_mount_free(struct back_mount *m, bool forget_state)
 
 	back_mount_settle(m);
 	files_done(m);
-	for (uint32_t i = 0; i < ARRAY_SIZE(m->answers) && forget_state; i++)
-		if (m->answers[i])
-			state_chunk_free(&m->export->state, m->answers[i]);
+	if (forget_state) {
+		state_publish(&m->export->state->mounts[m->journal].used, 0U);
+		journal_mount_drop(m->export->journal, m->journal);
+	}
 	while (*p != m)
 		p = &(*p)->next;
 	*p = m->next;
@@ -271,48 +235,23 @@ static struct back_mount *mount_find(const struct back_export *e, const uint8_t 
 	return m;
 }
 
-static int restore_answers(struct back_export *e, const struct state_chunk *head, void *records)
+int back_mounts_restore(struct back_export *e)
 {
-	struct back_mount *m = mount_find(e, head->mount_id);
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		struct state_mount *rec = &e->state->mounts[i];
+		struct back_mount *m;
 
-	if (head->pos >= STATE_ANSWER_CHUNKS || (m && m->answers[head->pos])) {
-		state_chunk_free(&e->state, records);
-		return 0;
-	}
-	if (!m) {
-		m = mount_new(e, head->mount_id);
+		if (!rec->used)
+			continue;
+		m = mount_new(e, rec->id);
 		if (!m)
 			return -ENOMEM;
+		m->journal = i;
 		m->unsettled = true;
 		e->n_unsettled++;
 	}
-	m->answers[head->pos] = records;
-	return 0;
-}
-
-static int restore_chunk(void *arg, const struct state_chunk *head, void *records)
-{
-	struct back_export *e = arg;
-	struct state_hold *holds = records;
-
-	if (head->kind == STATE_ANSWERS)
-		return restore_answers(e, head, records);
-	if (head->kind != STATE_HOLDS || head->pos >= STATE_HOLD_CHUNKS ||
-	    e->hold_chunks[head->pos]) {
-		state_chunk_free(&e->state, records);
-		return 0;
-	}
-	e->hold_chunks[head->pos] = holds;
 	e->holds_due = true;
-	for (uint32_t i = 0; i < STATE_HOLDS_PER_CHUNK; i++)
-		if (holds[i].used && !fuse_handle_mac(&holds[i].handle))
-			state_publish(&holds[i].used, 0U); /* damaged */
 	return 0;
-}
-
-int back_mounts_restore(struct back_export *e)
-{
-	return state_chunk_each(&e->state, restore_chunk, e);
 }
 
 void back_mounts_expire(struct fuse_back *b)
@@ -342,6 +281,20 @@ static int mounts_make_room(struct fuse_back *b)
 	return 0;
 }
 
+/* So that a successor knows of it. */
+static int mount_record(struct back_mount *m)
+{
+	struct state_mount *rec;
+	int r = journal_mount_get(m->export->journal, m->id, &m->journal);
+
+	if (r < 0)
+		return r;
+	rec = &m->export->state->mounts[m->journal];
+	memcpy(rec->id, m->id, sizeof(rec->id));
+	state_publish(&rec->used, 1U);
+	return 0;
+}
+
 int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[16],
 		   struct back_mount **ret)
 {
@@ -355,10 +308,10 @@ int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[
 		m = mount_new(e, id);
 		if (!m)
 			return -ENOMEM;
-		/* At once, so that a successor knows of it. */
-		if (answers_grow(m, 0) < 0) {
+		r = mount_record(m);
+		if (r < 0) {
 			back_mount_free(m, false);
-			return -ENOMEM;
+			return r;
 		}
 	}
 	*ret = m;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects of exports: from the handle that a client gives to a descriptor, and from names and
- * descriptors to handles. The one place that resolves names and opens by handle, so that nothing
- * outside an export is ever reached from elsewhere. All that is kept here may be forgotten: a
- * handle says what it means without it, unless it is of a file system that gives none.
+ * Objects of exports: from the handle that a client gives to a descriptor, and from names to
+ * handles, as far as that can be said from memory; what cannot a hand does. All that is kept here
+ * may be forgotten: a handle says what it means without it, unless it is of a file system that
+ * gives none.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "netcfg/base/hash.h"
@@ -17,6 +17,7 @@
 #define NODE_CLOSED_MAX (1U << 17)
 #define NODE_DEPTH_MAX 4096
 #define NODE_IDLE_TICKS 3
+#define NODE_NAMELESS_MAX 256U
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
@@ -65,10 +66,12 @@ static bool is_kept(const struct back_node *n)
 	return n->handle.bytes[0] == FUSE_HANDLE_KEPT;
 }
 
-/* Of its handle, what is there before it is signed. */
-static size_t key_len(const struct back_node *n)
+/* Of its handle, what the file system gave. */
+static size_t key_len(const uint8_t *handle, size_t len)
 {
-	return n->is_signed && !is_kept(n) ? n->handle.len - FUSE_HANDLE_MAC_BYTES : n->handle.len;
+	return handle[0] == FUSE_HANDLE_FILE && len > HANDS_SIGNATURE_BYTES
+		       ? len - HANDS_SIGNATURE_BYTES
+		       : len;
 }
 
 struct back_node *back_node_find(const struct back_export *e, const uint8_t *handle, size_t len)
@@ -76,18 +79,26 @@ struct back_node *back_node_find(const struct back_export *e, const uint8_t *han
 	struct back_node *n = *chain_by_handle(e, handle, len);
 
 	for (; n; n = n->next)
-		if (n->export == e && key_len(n) == len &&
+		if (n->export == e && key_len(n->handle.bytes, n->handle.len) == len &&
 		    memcmp(n->handle.bytes, handle, len) == 0)
 			return n;
 	return NULL;
 }
 
-/* A node that keeps its descriptor pins the inode, so its number cannot mean another one. */
-static struct back_node *find_kept(const struct back_export *e, const struct stat *st)
+struct back_node *back_node_signed(const struct back_export *e, const uint8_t *handle, size_t len)
 {
-	struct back_node *n = *chain_by_ino(e, st->st_dev, st->st_ino);
+	struct back_node *n = back_node_find(e, handle, key_len(handle, len));
 
-	while (n && (n->export != e || n->ino != st->st_ino || n->dev != st->st_dev))
+	/* Who knows the signature of one that we know has it from us. */
+	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
+}
+
+/* A node that keeps its descriptor pins the inode, so its number cannot mean another one. */
+static struct back_node *find_kept(const struct back_export *e, uint64_t dev, uint64_t ino)
+{
+	struct back_node *n = *chain_by_ino(e, dev, ino);
+
+	while (n && (n->export != e || n->ino != ino || n->dev != dev))
 		n = n->next_ino;
 	return n;
 }
@@ -101,7 +112,9 @@ static void node_place(struct back_node *n)
 	n->tick = b->tick;
 	if (n == n->export->root)
 		return;
-	if (!is_kept(n) && n->fd >= 0)
+	if (n->nameless && n->fd >= 0)
+		list_push(&b->nameless_nodes, n);
+	else if (!is_kept(n) && n->fd >= 0)
 		list_push(&b->open_nodes, n);
 	else if (n->refs == 0)
 		list_push(is_kept(n) ? &b->kept_nodes : &b->closed_nodes, n);
@@ -109,7 +122,8 @@ static void node_place(struct back_node *n)
 
 static void node_free(struct back_node *n)
 {
-	struct back_node **p = chain_by_handle(n->export, n->handle.bytes, key_len(n));
+	struct back_node **p = chain_by_handle(n->export, n->handle.bytes,
+					       key_len(n->handle.bytes, n->handle.len));
 
 	list_remove(n);
 	while (*p != n)
@@ -127,9 +141,9 @@ static void node_free(struct back_node *n)
 
 static void node_close(struct back_node *n)
 {
-	(void)back_signs_flush(n->export->back); /* it may be among them */
 	close(n->fd);
 	n->fd = -1;
+	n->nameless = false;
 	node_place(n);
 }
 
@@ -142,6 +156,8 @@ static void nodes_trim(struct fuse_back *b)
 		node_free(b->closed_nodes.last);
 	while (b->kept_nodes.n > b->n_kept_max)
 		node_free(b->kept_nodes.last);
+	while (b->nameless_nodes.n > NODE_NAMELESS_MAX)
+		node_close(b->nameless_nodes.last);
 }
 
 void back_nodes_idle(struct fuse_back *b)
@@ -153,23 +169,12 @@ void back_nodes_idle(struct fuse_back *b)
 		node_close(n);
 }
 
-void back_node_removed(struct back_node *n)
-{
-	struct stat st;
-
-	if (!n || n->refs > 0 || n->fd < 0 || n == n->export->root)
-		return;
-	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_nlink > 0 &&
-	    n->fmt != S_IFDIR) /* whose links are counted otherwise on some file systems */
-		return;
-	(void)back_signs_flush(n->export->back);
-	node_free(n);
-}
-
 void back_node_ref(struct back_node *n)
 {
+	struct fuse_back *b = n->export->back;
+
 	n->refs++;
-	if (n->list && n->list != &n->export->back->open_nodes)
+	if (n->list == &b->closed_nodes || n->list == &b->kept_nodes)
 		list_remove(n);
 }
 
@@ -199,7 +204,6 @@ int back_nodes_init(struct fuse_back *b)
 
 void back_nodes_done(struct fuse_back *b)
 {
-	b->signs.n = 0;
 	for (uint32_t i = 0; b->by_handle && i < NODE_CHAINS; i++)
 		while (b->by_handle[i])
 			node_free(b->by_handle[i]);
@@ -220,21 +224,21 @@ void back_nodes_shrink(struct fuse_back *b)
 		node_free(b->kept_nodes.last);
 }
 
-static int node_new(struct back_export *e, const struct fuse_handle *h, bool is_signed,
-		    const struct stat *st, struct back_node **ret)
+static struct back_node *node_new(struct back_export *e, const uint8_t *handle, size_t len,
+				  uint64_t dev, const struct fuse_attr *attr)
 {
 	struct back_node *n = calloc(1, sizeof(*n)), **chain;
 
 	if (!n)
-		return -ENOMEM;
+		return NULL;
 	n->export = e;
-	n->dev = st->st_dev;
-	n->ino = st->st_ino;
-	n->fmt = st->st_mode & S_IFMT;
+	n->dev = dev;
+	n->ino = attr->ino;
+	n->fmt = attr->mode & S_IFMT;
 	n->fd = -1;
-	n->handle = *h;
-	n->is_signed = is_signed;
-	chain = chain_by_handle(e, n->handle.bytes, key_len(n));
+	n->handle.len = (uint8_t)len;
+	memcpy(n->handle.bytes, handle, len);
+	chain = chain_by_handle(e, handle, key_len(handle, len));
 	n->next = *chain;
 	*chain = n;
 	if (is_kept(n)) {
@@ -242,132 +246,30 @@ static int node_new(struct back_export *e, const struct fuse_handle *h, bool is_
 		n->next_ino = *chain;
 		*chain = n;
 	}
-	*ret = n;
-	return 0;
+	return n;
 }
 
-/* ------------------------------------------------------------------ signatures */
-
-static int sign_now(struct fuse_back *b, struct back_export *e, struct fuse_handle *ret)
+/* A handle of our own, for what has no other. */
+static struct back_node *kept_new(struct back_export *e, const struct hand_result *r)
 {
-	static const uint64_t key[2];
-	int fds[BACK_SIGNS_MAX];
-	unsigned n = b->signs.n;
+	uint8_t handle[1 + 2 * sizeof(uint64_t)] = {FUSE_HANDLE_KEPT};
 
-	for (unsigned i = 0; i < n; i++) {
-		fds[i] = b->signs.nodes[i]->fd;
-		ret[i] = b->signs.nodes[i]->handle;
-		if (!b->keeper)
-			fuse_handle_sign(key, e->id, &ret[i]);
-	}
-	return b->keeper ? fuse_keeper_sign(b->keeper, (unsigned)(e - b->exports), fds, n, ret) : 0;
-}
-
-int back_signs_flush(struct fuse_back *b)
-{
-	struct fuse_handle signs[BACK_SIGNS_MAX];
-	int r;
-
-	if (b->signs.n == 0)
-		return 0;
-	r = sign_now(b, b->signs.nodes[0]->export, signs);
-	for (unsigned i = 0; i < b->signs.n && r == 0; i++) {
-		struct back_node *n = b->signs.nodes[i];
-
-		/* Else it is another object by now, which a descriptor does not become. */
-		if (signs[i].len == n->handle.len + FUSE_HANDLE_MAC_BYTES &&
-		    memcmp(signs[i].bytes, n->handle.bytes, n->handle.len) == 0) {
-			n->handle = signs[i];
-			n->is_signed = true;
-		}
-	}
-	b->signs.n = 0;
-	b->keeper_gone |= r < 0;
-	return r;
-}
-
-static void signs_add(struct back_node *n)
-{
-	struct fuse_back *b = n->export->back;
-
-	if (b->signs.n == BACK_SIGNS_MAX ||
-	    (b->signs.n > 0 && b->signs.nodes[0]->export != n->export))
-		(void)back_signs_flush(b);
-	b->signs.nodes[b->signs.n++] = n;
-}
-
-const struct fuse_handle *back_node_handle(struct back_node *n)
-{
-	if (!n->is_signed)
-		(void)back_signs_flush(n->export->back);
-	return n->is_signed ? &n->handle : NULL;
+	e->last_kept++;
+	memcpy(handle + 1, &e->back->incarnation, sizeof(uint64_t));
+	memcpy(handle + 1 + sizeof(uint64_t), &e->last_kept, sizeof(uint64_t));
+	return node_new(e, handle, sizeof(handle), r->dev, &r->attr);
 }
 
 /* ------------------------------------------------------------------ exports */
 
-static uint64_t boot_verifier(const struct fuse_back *b, const struct back_export *e,
-			      const struct statfs *fs)
+int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export *cfg)
 {
-	const uint64_t key[2] = {b->keeper ? b->keeper->boot : 0};
-	uint64_t what[3] = {e->root_ino};
-
-	_Static_assert(sizeof(fs->f_fsid) == sizeof(what[0]), "copied whole");
-	memcpy(&what[1], &fs->f_fsid, sizeof(what[1]));
-	what[2] = (uint64_t)fs->f_type;
-	return hash_keyed(key, what, sizeof(what));
-}
-
-static void kept_handle(struct back_export *e, struct fuse_handle *ret)
-{
-	uint64_t what[2] = {e->back->incarnation, ++e->last_kept};
-
-	*ret = (struct fuse_handle){.len = 1 + sizeof(what), .bytes = {FUSE_HANDLE_KEPT}};
-	memcpy(ret->bytes + 1, what, sizeof(what));
-}
-
-/* Whether handles of this file system can be opened, where we would do that ourselves. */
-static bool handles_work(const struct back_export *e)
-{
-	static const uint64_t key[2];
-	struct fuse_handle h;
-	autoclose int fd = -1;
-	int mount;
-
-	if (fuse_handle_of(e->root_fd, "", &h, &mount) < 0)
-		return false;
-	fuse_handle_sign(key, e->id, &h);
-	fd = fuse_handle_open(e->root_fd, &h, O_PATH);
-	return fd >= 0;
-}
-
-static int root_init(struct back_export *e, const struct stat *st)
-{
-	struct fuse_handle h;
-	int r;
-
-	if (fuse_handle_of(e->root_fd, "", &h, &e->mount_id) < 0)
-		e->mount_id = -1;
-	if (!e->handles)
-		kept_handle(e, &h);
-	r = node_new(e, &h, !e->handles, st, &e->root);
-	if (r < 0)
-		return r;
-	e->root->refs = 1;
-	e->root->fd = e->root_fd;
-	if (e->handles)
-		signs_add(e->root);
-	return back_node_handle(e->root) ? 0 : -EIO;
-}
-
-int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export *cfg, bool handles)
-{
-	static const uint64_t key[2];
 	struct back_export *e = &b->exports[i];
 	struct statfs fs;
 	struct stat st;
-	int r;
+	uint64_t what[2];
 
-	*e = (struct back_export){.cfg = cfg, .back = b, .root_fd = cfg->dir_fd, .state.fd = -1};
+	*e = (struct back_export){.cfg = cfg, .back = b, .root_fd = cfg->dir_fd, .mount_id = -1};
 	if (fstat(e->root_fd, &st) < 0 || fstatfs(e->root_fd, &fs) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
@@ -375,209 +277,129 @@ int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export
 	e->root_dev = st.st_dev;
 	e->root_ino = st.st_ino;
 	e->in_memory = fs.f_type == TMPFS_FS_MAGIC || fs.f_type == RAMFS_FS_MAGIC;
-	e->verifier = boot_verifier(b, e, &fs);
-	r = b->keeper ? 0 : fuse_handle_export_id(key, cfg->name, e->root_fd, &e->id);
-	if (r < 0)
-		return r;
-	e->handles = b->keeper ? handles : handles_work(e);
-	return root_init(e, &st);
-}
-
-/* ------------------------------------------------------------------ from handles */
-
-/* With a keeper it gives O_PATH only, and looks at the signature. */
-static int handle_open_once(struct back_export *e, const struct fuse_handle *h)
-{
-	static const uint64_t key[2];
-	struct fuse_back *b = e->back;
-	int fd;
-
-	if (!b->keeper)
-		return fuse_handle_is_signed(key, e->id, h)
-			       ? fuse_handle_open(e->root_fd, h, O_PATH | O_NOFOLLOW)
-			       : -ESTALE;
-	(void)back_signs_flush(b);
-	fd = fuse_keeper_open(b->keeper, (unsigned)(e - b->exports), h);
-	b->keeper_gone |= fd == -EPIPE;
-	return fd == -EPIPE ? -EIO : fd;
-}
-
-static int handle_open(struct back_export *e, const struct fuse_handle *h)
-{
-	int fd = handle_open_once(e, h);
-
-	if (fd == -EMFILE || fd == -ENFILE) {
-		back_nodes_shrink(e->back);
-		fd = handle_open_once(e, h);
-	}
-	return fd;
-}
-
-int back_node_get(struct back_export *e, const uint8_t *handle, size_t len, struct back_node **ret)
-{
-	struct fuse_handle h = {.len = (uint8_t)len};
-	bool file = len > FUSE_HANDLE_MAC_BYTES && handle[0] == FUSE_HANDLE_FILE;
-	struct back_node *n = back_node_find(e, handle, file ? len - FUSE_HANDLE_MAC_BYTES : len);
-	autoclose int fd = -1;
-	struct stat st;
-	int r;
-
-	memcpy(h.bytes, handle, len);
-	if (n) {
-		const struct fuse_handle *known = back_node_handle(n);
-
-		if (!known || !fuse_handle_equal(known, &h))
-			return known ? -ESTALE : -EIO;
-		*ret = n;
-		return 0;
-	}
-	if (!file || !e->handles)
-		return -ESTALE;
-	fd = handle_open(e, &h);
-	if (fd < 0)
-		return fd;
-	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
-		return -errno;
-	r = node_new(e, &h, true, &st, &n);
-	if (r < 0)
-		return r;
-	n->fd = fd_take(fd);
-	node_place(n);
-	nodes_trim(e->back);
-	*ret = n;
+	e->handles = fuse_hands_gives_handles(b->hands, i);
+	e->journal = fuse_hands_journal(b->hands, i);
+	what[0] = fuse_hands_export_identity(b->hands, i);
+	what[1] = b->boot;
+	e->verifier = hash_keyed((const uint64_t[2]){1, 1}, what, sizeof(what));
 	return 0;
 }
 
-int back_req_node(const struct back_req *q, unsigned i, struct back_node **ret)
+int back_root_known(struct back_export *e, const struct hand_result *r)
 {
-	return back_node_get(q->mount->export, q->args.handles[i].bytes, q->args.handles[i].len,
-			     ret);
+	struct fuse_handle h;
+
+	if (r->error < 0)
+		return r->error;
+	if (r->handle_len > 0 && fuse_handle_of(e->root_fd, &h, &e->mount_id) < 0)
+		e->mount_id = -1;
+	e->root = r->handle_len > 0 ? node_new(e, r->handle, r->handle_len, r->dev, &r->attr)
+				    : kept_new(e, r);
+	if (!e->root)
+		return -ENOMEM;
+	e->root->refs = 1;
+	e->root->fd = e->root_fd;
+	return 0;
 }
 
-int back_req_fd(const struct back_req *q, unsigned i)
-{
-	struct back_node *n;
-	int r = back_req_node(q, i, &n);
+/* ------------------------------------------------------------------ what is in memory */
 
-	return r < 0 ? r : back_node_fd(n);
+struct back_node *back_req_node(const struct back_req *q, unsigned i)
+{
+	return back_node_signed(q->mount->export, q->args.handles[i].bytes, q->args.handles[i].len);
 }
 
 int back_node_fd(struct back_node *n)
 {
-	struct fuse_back *b = n->export->back;
-	int fd;
-
-	if (n->fd < 0) {
-		fd = handle_open(n->export, &n->handle);
-		if (fd < 0)
-			return fd;
-		n->fd = fd;
-	} else if (!n->list || (n->list->first == n && n->tick == b->tick)) {
-		return n->fd;
-	}
-	node_place(n);
-	nodes_trim(b);
+	/* Where it is the last to go already there is nothing to move. */
+	if (n->fd >= 0 && n->list && (n->list->first != n || n->tick != n->export->back->tick))
+		node_place(n);
 	return n->fd;
 }
 
-int back_node_open(struct back_node *n, int flags)
+int back_req_fd(const struct back_req *q, unsigned i)
 {
-	char path[BACK_FD_PATH_MAX];
-	int fd;
+	struct back_node *n = back_req_node(q, i);
 
-	if (n->fmt != S_IFREG && n->fmt != S_IFDIR)
-		return n->fmt == S_IFLNK ? -ELOOP : -ENXIO; /* pipes, devices are the client's */
-	if (n->fmt == S_IFDIR && (flags & O_ACCMODE) != O_RDONLY)
-		return -EISDIR;
-	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either. */
-	flags |= O_NOCTTY | O_CLOEXEC;
-	fd = back_node_fd(n);
-	if (fd < 0)
-		return fd;
-	back_fd_path(fd, path);
-	fd = open(path, flags);
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		back_nodes_shrink(n->export->back);
-		fd = open(path, flags);
-	}
-	return fd < 0 ? -errno : fd;
+	return n ? back_node_fd(n) : -1;
 }
 
-/* ------------------------------------------------------------------ from descriptors and names */
-
-struct back_node *back_node_named(const struct back_export *e, int dirfd, const char *name)
+struct back_node *back_node_of(struct back_export *e, const struct hand_result *r, int fd)
 {
+	autoclose int own = fd;
+	struct back_node *n;
+
+	if (r->handle_len > 0)
+		n = back_node_signed(e, r->handle, r->handle_len);
+	else
+		n = find_kept(e, r->dev, r->attr.ino);
+	if (!n && r->handle_len > 0)
+		n = node_new(e, r->handle, r->handle_len, r->dev, &r->attr);
+	else if (!n && own >= 0)
+		n = kept_new(e, r);
+	if (!n)
+		return NULL;
+	if (n->fd < 0)
+		n->fd = fd_take(own);
+	node_place(n);
+	nodes_trim(e->back);
+	return n;
+}
+
+void back_node_removed(struct back_export *e, const struct hand_result *r, int fd)
+{
+	struct back_node *n = r->handle_len > 0 ? back_node_signed(e, r->handle, r->handle_len)
+						: find_kept(e, r->dev, r->attr.ino);
+	bool dir = S_ISDIR(r->attr.mode); /* their links are counted otherwise on some */
+
+	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {
+		n = back_node_of(e, r, fd);
+		if (n && !is_kept(n) && n->fd >= 0) {
+			n->nameless = true;
+			node_place(n);
+			nodes_trim(e->back);
+		}
+		return;
+	}
+	if (n && n->refs == 0 && n != e->root && r->attr.nlink == 0)
+		node_free(n);
+	if (fd >= 0)
+		back_hand_close(e, fd);
+}
+
+/* ------------------------------------------------------------------ from names */
+
+int back_node_cached(struct back_node *dir, const char *name, struct back_entry *ret)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_CACHED,
+	};
+	struct back_export *e = dir->export;
+	autoclose int fd = -1;
 	struct fuse_handle h;
 	struct stat st;
 	int mount;
 
-	if (e->handles && fuse_handle_of(dirfd, name, &h, &mount) == 0 && mount == e->mount_id)
-		return back_node_find(e, h.bytes, h.len);
-	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? find_kept(e, &st) : NULL;
-}
-
-static int path_fd_of(int fd)
-{
-	char path[BACK_FD_PATH_MAX];
-	int own = open(back_fd_path(fd, path), O_PATH | O_CLOEXEC);
-
-	return own < 0 ? -errno : own;
-}
-
-/* Finds or makes the node that fd shows. path_fd: fd is O_PATH and given away. */
-static int node_of_fd(struct back_export *e, int fd, bool path_fd, struct back_entry *ret)
-{
-	autoclose int own = path_fd ? fd : -1;
-	struct fuse_handle h;
-	struct back_node *n;
-	int mount = -1, r;
-	bool file;
-
-	if (fstatat(fd, "", &ret->st, AT_EMPTY_PATH) < 0)
-		return -errno;
-	/* Handles of another file system, mounted below, would mean nothing to ours. */
-	file = e->handles && fuse_handle_of(fd, "", &h, &mount) == 0 && mount == e->mount_id;
-	n = file ? back_node_find(e, h.bytes, h.len) : find_kept(e, &ret->st);
-	if (!n) {
-		if (own < 0)
-			own = path_fd_of(fd);
-		if (own < 0)
-			return own;
-		if (!file)
-			kept_handle(e, &h);
-		r = node_new(e, &h, !file, &ret->st, &n);
-		if (r < 0)
-			return r;
-		n->fd = fd_take(own);
-		if (file)
-			signs_add(n);
-	} else if (n->fd < 0 && own >= 0) {
-		n->fd = fd_take(own);
+	if (!e->handles || back_node_fd(dir) < 0)
+		return -EAGAIN;
+	fd = (int)syscall(SYS_openat2, dir->fd, name, &how, sizeof(how));
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? -errno : -EAGAIN;
+	if (fuse_handle_of(fd, &h, &mount) < 0 || mount != e->mount_id ||
+	    fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return -EAGAIN;
+	ret->node = back_node_find(e, h.bytes, h.len);
+	if (!ret->node)
+		return -EAGAIN;
+	back_attr_of(&st, &ret->attr);
+	if (ret->node->fd < 0) {
+		ret->node->fd = fd_take(fd);
+		node_place(ret->node);
+		nodes_trim(e->back);
 	}
-	node_place(n);
-	nodes_trim(e->back);
-	ret->node = n;
 	return 0;
-}
-
-int back_node_of_fd(struct back_export *e, int fd, struct back_entry *ret)
-{
-	return node_of_fd(e, fd, false, ret);
-}
-
-static int open_name(struct back_export *e, int dirfd, const char *name)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
-	};
-	long fd = syscall(SYS_openat2, dirfd, name, &how, sizeof(how));
-
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		back_nodes_shrink(e->back);
-		fd = syscall(SYS_openat2, dirfd, name, &how, sizeof(how));
-	}
-	return fd < 0 ? -errno : (int)fd;
 }
 
 /* A directory that was moved out of the export has parents that are none of the client's business:
@@ -607,51 +429,20 @@ static int is_below_root(const struct back_export *e, int fd)
 	return -ESTALE;
 }
 
-static int lookup_parent(struct back_node *n, int fd, struct back_entry *ret)
+int back_node_parent(struct back_node *n)
 {
-	struct back_export *e = n->export;
 	autoclose int up = -1;
 	int r;
 
-	if (n == e->root)
-		return node_of_fd(e, fd, false, ret);
-	r = is_below_root(e, fd);
+	if (n == n->export->root)
+		return fcntl(n->fd, F_DUPFD_CLOEXEC, 0);
+	r = is_below_root(n->export, n->fd);
 	if (r < 0)
 		return r;
-	up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	up = openat(n->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (up < 0)
 		return -errno;
 	/* Once more: it may have moved between the two. */
-	r = is_below_root(e, up);
-	return r < 0 ? r : node_of_fd(e, fd_take(up), true, ret);
-}
-
-int back_node_lookup(struct back_node *parent, const char *name, struct back_entry *ret)
-{
-	struct back_export *e = parent->export;
-	int dirfd = back_node_fd(parent), mount, fd, r;
-	struct fuse_handle h;
-	struct back_node *n;
-
-	if (dirfd < 0)
-		return dirfd;
-	if (strcmp(name, ".") == 0)
-		return node_of_fd(e, dirfd, false, ret);
-	if (strcmp(name, "..") == 0)
-		return lookup_parent(parent, dirfd, ret);
-	if (e->handles) {
-		/* Two calls instead of four where the object is known. A handle names it beyond
-		 * doubt, so a name that changes between the two is noticed. */
-		r = fuse_handle_of(dirfd, name, &h, &mount);
-		if (r < 0 && r != -EOPNOTSUPP)
-			return r;
-		n = r == 0 && mount == e->mount_id ? back_node_find(e, h.bytes, h.len) : NULL;
-		if (n && fstatat(dirfd, name, &ret->st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    n->ino == ret->st.st_ino && n->dev == ret->st.st_dev) {
-			ret->node = n;
-			return 0;
-		}
-	}
-	fd = open_name(e, dirfd, name);
-	return fd < 0 ? fd : node_of_fd(e, fd, true, ret);
+	r = is_below_root(n->export, up);
+	return r < 0 ? r : fd_take(up);
 }

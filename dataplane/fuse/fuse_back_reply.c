@@ -49,7 +49,7 @@ void back_reply_err(struct back_req *q, int err)
 	back_req_finish(q, -err, 0, 0);
 }
 
-static void attr_fill(const struct stat *st, struct fuse_attr *ret)
+void back_attr_of(const struct stat *st, struct fuse_attr *ret)
 {
 	*ret = (struct fuse_attr){
 		.ino = st->st_ino,
@@ -71,80 +71,54 @@ static void attr_fill(const struct stat *st, struct fuse_attr *ret)
 }
 
 /* Timeouts and generation are the client's. */
-void back_entry_fill(const struct back_entry *e, struct fuse_entry_out *ret)
+static void entry_fill(const struct back_entry *e, struct fuse_entry_out *ret)
 {
-	*ret = (struct fuse_entry_out){.nodeid = e->node ? FUSE_ROOT_ID : 0};
-	attr_fill(&e->st, &ret->attr);
+	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID, .attr = e->attr};
 }
 
 void back_reply_entry(struct back_req *q, const struct back_entry *e)
 {
-	const struct fuse_handle *h = back_node_handle(e->node);
 	struct tail t = tail_begin(q, sizeof(struct fuse_entry_out));
 
-	if (!h) {
-		back_reply_err(q, EIO);
-		return;
-	}
-	back_entry_fill(e, (struct fuse_entry_out *)back_req_data(q));
-	tail_handle(&t, h);
+	entry_fill(e, (struct fuse_entry_out *)back_req_data(q));
+	tail_handle(&t, &e->node->handle);
 	back_req_finish(q, 0, sizeof(struct fuse_entry_out), tail_end(&t));
 }
 
-void back_reply_entries(struct back_req *q, size_t len, struct back_node **nodes, unsigned n)
+void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
+			unsigned n)
 {
 	struct tail t = tail_begin(q, len);
 
-	if (n == 0) {
-		back_req_finish(q, 0, len, 0);
-		return;
+	if (n > 0) {
+		t.head.n_handles = (uint16_t)n;
+		memcpy(t.at, handles, handles_len);
+		t.at += handles_len;
 	}
-	for (unsigned i = 0; i < n; i++) {
-		const struct fuse_handle *h = back_node_handle(nodes[i]);
-
-		if (!h) {
-			back_reply_err(q, EIO);
-			return;
-		}
-		tail_handle(&t, h);
-	}
-	back_req_finish(q, 0, len, tail_end(&t));
+	back_req_finish(q, 0, len, n > 0 ? tail_end(&t) : 0);
 }
 
-void back_reply_attr(struct back_req *q, const struct stat *st)
+void back_reply_attr(struct back_req *q, const struct fuse_attr *attr)
 {
-	struct fuse_attr_out *out = (void *)back_req_data(q);
-
-	*out = (struct fuse_attr_out){};
-	attr_fill(st, &out->attr);
-	back_req_finish(q, 0, sizeof(*out), 0);
+	*(struct fuse_attr_out *)back_req_data(q) = (struct fuse_attr_out){.attr = *attr};
+	back_req_finish(q, 0, sizeof(struct fuse_attr_out), 0);
 }
 
-void back_reply_open(struct back_req *q, const struct back_entry *e, const struct stat *st,
+void back_reply_open(struct back_req *q, const struct back_entry *e, const struct fuse_attr *attr,
 		     uint64_t fh)
 {
 	size_t at = e ? sizeof(struct fuse_entry_out) : 0;
 	struct tail t = tail_begin(q, at + sizeof(struct fuse_open_out));
 	uint8_t *to = back_req_data(q);
-	struct fuse_attr attr;
 
 	if (e) {
-		const struct fuse_handle *h = back_node_handle(e->node);
-
-		if (!h) {
-			back_file_release(q->mount, fh);
-			back_reply_err(q, EIO);
-			return;
-		}
-		back_entry_fill(e, (struct fuse_entry_out *)to);
-		tail_handle(&t, h);
+		entry_fill(e, (struct fuse_entry_out *)to);
+		tail_handle(&t, &e->node->handle);
 	}
-	if (st) {
-		attr_fill(st, &attr);
-		tail_part(&t, FUSE_PROTO_RESP_ATTR, &attr, sizeof(attr));
-	}
+	if (attr)
+		tail_part(&t, FUSE_PROTO_RESP_ATTR, attr, sizeof(*attr));
 	*(struct fuse_open_out *)(to + at) = (struct fuse_open_out){.fh = fh};
-	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), e || st ? tail_end(&t) : 0);
+	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), e || attr ? tail_end(&t) : 0);
 }
 
 void back_reply_write(struct back_req *q, uint32_t size)
@@ -173,6 +147,6 @@ void back_reply_init(struct back_req *q)
 		.max_pages = FUSE_PROTO_MAX_PAGES,
 	};
 	tail_part(&t, FUSE_PROTO_RESP_SERVER, &server, sizeof(server));
-	tail_handle(&t, back_node_handle(e->root));
+	tail_handle(&t, &e->root->handle);
 	back_req_finish(q, 0, sizeof(*out), tail_end(&t));
 }

@@ -21,20 +21,16 @@ static void req_unlink(struct back_req *q)
 	b->n_active--;
 }
 
-static void req_keep(struct back_req *q, int error, size_t len, size_t tail_len)
+/* What it used. */
+static void req_let_go(struct back_req *q)
 {
-	struct state_answer *a = q->answer;
-
-	if (!a || a->unique != q->unique)
-		return;
-	if (len + tail_len > STATE_ANSWER_BYTES_MAX)
-		len = tail_len = 0; /* no request of this kind has such an answer */
-	a->error = error;
-	a->len = (uint16_t)len;
-	a->tail_len = (uint16_t)tail_len;
-	a->incarnation = q->client->back->incarnation;
-	memcpy(a->body, back_req_data(q), len + tail_len);
-	state_publish(&a->state, (uint32_t)STATE_ANSWER_DONE);
+	if (q->file)
+		back_file_put(q->file);
+	if (q->file2)
+		back_file_put(q->file2);
+	buf_pool_put(&q->client->back->answers, q->temp);
+	q->file = q->file2 = NULL;
+	q->temp = NULL;
 }
 
 void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
@@ -47,7 +43,10 @@ void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
 		.error = error,
 		.unique = q->unique,
 	};
-	req_keep(q, error, len, tail_len);
+	/* Nothing was begun, so nothing is known of it. */
+	if (q->record && q->ticket && !q->submitted)
+		journal_cancel(q->record, q->ticket);
+	req_let_go(q);
 	launch_stat_add(&b->stats->responses, 1);
 	if (error == -EIO)
 		launch_stat_add(&b->stats->request_errors, 1);
@@ -94,10 +93,10 @@ static void (*const req_ops[])(struct back_req *q) = {
 	[FUSE_SYMLINK] = back_op_symlink,
 	[FUSE_MKNOD] = back_op_mknod,
 	[FUSE_MKDIR] = back_op_mkdir,
-	[FUSE_UNLINK] = back_op_unlink,
-	[FUSE_RMDIR] = back_op_rmdir,
-	[FUSE_RENAME] = back_op_rename,
-	[FUSE_RENAME2] = back_op_rename2,
+	[FUSE_UNLINK] = back_op_remove,
+	[FUSE_RMDIR] = back_op_remove,
+	[FUSE_RENAME] = back_op_remove,
+	[FUSE_RENAME2] = back_op_remove,
 	[FUSE_LINK] = back_op_link,
 	[FUSE_OPEN] = back_op_open,
 	[FUSE_READ] = back_op_read,
@@ -109,7 +108,7 @@ static void (*const req_ops[])(struct back_req *q) = {
 	[FUSE_GETXATTR] = back_op_getxattr,
 	[FUSE_LISTXATTR] = back_op_listxattr,
 	[FUSE_REMOVEXATTR] = back_op_removexattr,
-	[FUSE_OPENDIR] = back_op_opendir,
+	[FUSE_OPENDIR] = back_op_open,
 	[FUSE_READDIR] = back_op_readdir,
 	[FUSE_READDIRPLUS] = back_op_readdirplus,
 	[FUSE_RELEASEDIR] = back_op_release,
@@ -150,42 +149,39 @@ static bool req_changes(const struct back_req *q)
 	}
 }
 
-/* What a predecessor opened is opened here: its file handles were its own. */
-static bool req_reopens(const struct back_req *q, const struct state_answer *a)
+/* A request that must not run twice, or that opens something. True: it is answered, or waits. */
+static bool req_once(struct back_req *q)
 {
-	return a->incarnation != q->client->back->incarnation && a->error == 0 &&
-	       (q->in->opcode == FUSE_OPEN || q->in->opcode == FUSE_OPENDIR ||
-		q->in->opcode == FUSE_CREATE || q->in->opcode == FUSE_TMPFILE);
+	struct back_file *f = q->again && back_req_opens(q) ? back_file_opened(q) : NULL;
+
+	if (f) {
+		back_open_answer(q, f);
+		return true;
+	}
+	if (!fuse_back_check_is_once(q->in) || q->args.flags & FUSE_PROTO_REQ_REOPEN || q->record)
+		return false;
+	switch (journal_begin(q->mount->export->journal, q->mount->journal, q->unique,
+			      q->in->opcode, q->again, &q->record, &q->ticket)) {
+	case JOURNAL_RUN:
+		return false;
+	case JOURNAL_ANSWER:
+		q->ticket = 0;
+		back_op_again(q, &q->record->result);
+		return true;
+	case JOURNAL_WAIT:
+	case JOURNAL_FULL:
+		q->record = NULL;
+		back_req_later(q);
+		return true;
+	case JOURNAL_ALIEN:
+		break;
+	}
+	q->record = NULL;
+	back_reply_err(q, EINVAL);
+	return true;
 }
 
-/* A request that must not run twice: the kept answer if it ran. True: answered. */
-static bool req_repeat(struct back_req *q, bool again)
-{
-	struct back_mount *m = q->mount;
-	struct state_answer *a = again ? back_answer_find(m, q->unique) : NULL;
-
-	if (a && a->opcode != q->in->opcode) {
-		back_reply_err(q, EINVAL);
-		return true;
-	}
-	if (a && a->state != STATE_ANSWER_STARTED && req_reopens(q, a)) {
-		q->answer = a;
-		back_op_reopen(q, a);
-		return true;
-	}
-	if (a && a->state != STATE_ANSWER_STARTED) {
-		memcpy(back_req_data(q), a->body, (size_t)a->len + a->tail_len);
-		back_req_finish(q, a->error, a->len, a->tail_len);
-		return true;
-	}
-	q->redo = a != NULL;
-	q->answer = a ? a : back_answer_new(m, q->unique, q->in->opcode);
-	if (!q->answer)
-		back_reply_err(q, ENOMEM);
-	return !q->answer;
-}
-
-static void req_run(struct back_req *q, bool again)
+static void req_run(struct back_req *q)
 {
 	struct fuse_back_client *c = q->client;
 	uint32_t opcode = q->in->opcode;
@@ -200,12 +196,33 @@ static void req_run(struct back_req *q, bool again)
 	}
 	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
 		back_mount_settle(q->mount);
-	if (fuse_back_check_is_once(q->in) && req_repeat(q, again))
+	if (req_once(q))
 		return;
 	if (opcode >= ARRAY_SIZE(req_ops) || !req_ops[opcode])
 		back_reply_err(q, ENOSYS);
 	else
 		req_ops[opcode](q);
+}
+
+void back_req_later(struct back_req *q)
+{
+	struct fuse_back *b = q->client->back;
+
+	q->retry = NULL;
+	*b->retry_tail = q;
+	b->retry_tail = &q->retry;
+}
+
+void back_retry_run(struct fuse_back *b)
+{
+	struct back_req *q = b->retry_head, *next;
+
+	b->retry_head = NULL;
+	b->retry_tail = &b->retry_head;
+	for (; q; q = next) {
+		next = q->retry;
+		req_run(q);
+	}
 }
 
 /* False: there is no buffer for its answer at present. */
@@ -216,7 +233,6 @@ static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct
 	size_t out_max = fuse_back_check_reply_bytes(in);
 	uint8_t *data = buf_pool_get_for(&b->answers, c->peer, out_max);
 	struct back_req *q;
-	bool again = in->unique & FUSE_PROTO_UNIQUE_RESEND;
 
 	if (!data)
 		return false;
@@ -229,6 +245,8 @@ static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct
 		.in = in,
 		.in_len = len,
 		.args = *args,
+		.again = in->unique & FUSE_PROTO_UNIQUE_RESEND,
+		.own_fd = -1,
 		.out_max = out_max,
 		.unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND,
 	};
@@ -240,7 +258,7 @@ static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct
 	c->n_reqs++;
 	c->mount->n_refs++;
 	rudp_call_set_user(call, q);
-	req_run(q, again);
+	req_run(q);
 	return true;
 }
 
@@ -316,6 +334,11 @@ static void req_interrupt(struct fuse_back_client *c, const struct fuse_in_heade
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
 	struct fuse_back *b = c->back;
 
+	for (struct back_req *q = b->active; q; q = q->next)
+		if (q->mount == c->mount && q->unique == arg->unique && q->hand) {
+			fuse_hands_interrupt(b->hands, q->hand);
+			return;
+		}
 	for (struct back_wait **p = &b->wait_head; *p; p = &(*p)->next) {
 		struct back_wait *w = *p;
 		struct fuse_in_header *win = (void *)((uint8_t *)w + BUF_HEADROOM_BYTES);
@@ -424,8 +447,8 @@ void fuse_back_sent(struct fuse_back *b, void *token)
 
 	if (!q)
 		return;
-	if (q->answer && q->call && q->answer->unique == q->unique)
-		state_publish(&q->answer->state, (uint32_t)STATE_ANSWER_ACKED);
+	if (q->record && q->call && q->record->unique == q->unique)
+		journal_ack(q->record);
 	if (q->mount) {
 		q->mount->n_refs--;
 		back_mount_put(q->mount);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io_uring, and the same by plain system calls where there is none; and the identity under which
- * files are made.
+ * io_uring, and the same by plain system calls where there is none; and what the thread that
+ * submits gives up.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <linux/capability.h>
-#include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -22,7 +21,6 @@ static int ring_restrict(struct io_uring *ring)
 		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
 		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_WRITE},
 		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_FSYNC},
-		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_FALLOCATE},
 	};
 	/* liburing 2.3 declares functions for both and does not export them. */
 	if (syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed,
@@ -84,12 +82,8 @@ static void ring_prepare(struct io_uring_sqe *sqe, struct back_req *q)
 				    q->offset + q->got);
 		sqe->rw_flags = q->op_flags;
 		break;
-	case IORING_OP_FSYNC:
-		io_uring_prep_fsync(sqe, q->file->fd, (unsigned)q->op_flags);
-		break;
 	default:
-		io_uring_prep_fallocate(sqe, q->file->fd, q->op_flags, (off_t)q->offset,
-					(off_t)q->length);
+		io_uring_prep_fsync(sqe, q->file->fd, (unsigned)q->op_flags);
 		break;
 	}
 	io_uring_sqe_set_data(sqe, q);
@@ -108,11 +102,8 @@ static int ring_do_now(struct back_req *q)
 	case IORING_OP_WRITE:
 		n = pwritev2(fd, &iov, 1, (off_t)(q->offset + q->got), q->op_flags);
 		break;
-	case IORING_OP_FSYNC:
-		n = q->op_flags & IORING_FSYNC_DATASYNC ? fdatasync(fd) : fsync(fd);
-		break;
 	default:
-		n = fallocate(fd, q->op_flags, (off_t)q->offset, (off_t)q->length);
+		n = q->op_flags & IORING_FSYNC_DATASYNC ? fdatasync(fd) : fsync(fd);
 		break;
 	}
 	return n < 0 ? -errno : (int)n;
@@ -184,57 +175,14 @@ int back_ring_poll(struct fuse_back *b)
 	return n;
 }
 
-static int creds_get(struct __user_cap_data_struct data[2])
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-
-	return syscall(SYS_capget, &head, data) < 0 ? -errno : 0;
-}
-
-static void creds_put(struct fuse_back *b)
+void back_creds_init(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
 
-	if (creds_get(data) < 0)
+	if (syscall(SYS_capget, &head, data) < 0)
 		return;
-	for (unsigned i = 0; i < 2; i++)
-		data[i].effective = b->caps[i] & data[i].permitted;
-	syscall(SYS_capset, &head, data);
-}
-
-void back_creds_init(struct fuse_back *b)
-{
-	struct __user_cap_data_struct data[2] = {};
-
-	creds_get(data);
-	for (unsigned i = 0; i < 2; i++)
-		b->caps[i] = data[i].effective;
 	/* With it quotas and reserved space would not hold. */
-	b->caps[CAP_SYS_RESOURCE / 32] &= ~(1U << CAP_SYS_RESOURCE % 32);
-	creds_put(b);
-	b->fsuid = (uint32_t)setfsuid((uid_t)-1);
-	b->fsgid = (uint32_t)setfsgid((gid_t)-1);
-	umask(0); /* modes are the client's */
-}
-
-void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid, uint32_t mask)
-{
-	mask &= 0777;
-	if (gid != b->fsgid) {
-		setfsgid(gid);
-		b->fsgid = gid;
-	}
-	if (uid != b->fsuid) {
-		setfsuid(uid);
-		b->fsuid = uid;
-		/* The thread keeps its capabilities when it takes a user's identity: the checks
-		 * were the client's kernel's to make, the identity is for the owner of what is
-		 * made. */
-		creds_put(b);
-	}
-	if (mask != b->umask) {
-		umask(mask);
-		b->umask = mask;
-	}
+	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
+	syscall(SYS_capset, &head, data);
 }

@@ -284,8 +284,10 @@ int hands_watch(struct fuse_hands *pool, struct hands_proc *proc)
 	stage_reached(pool, proc, STAGE_SERVING, r);
 	if (r < 0)
 		return 1;
-	if (!watch(pool, proc))
+	if (!watch(pool, proc)) {
+		close(own_fds); /* the worker lives, and has it */
 		return 0;
+	}
 	/* Pairs with stage_wanted() of the hands. */
 	__atomic_store_n(&pool->stage, STAGE_STOP, __ATOMIC_RELEASE);
 	for (unsigned i = 1; i < pool->n_procs; i++)

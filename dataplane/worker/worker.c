@@ -162,7 +162,6 @@ int worker_main(void)
 
 	w = (struct worker){.control_fd = LAUNCH_FD_CONTROL,
 			    .signal_fd = -1,
-			    .sandbox.keeper.sock = -1,
 			    .epoll_fd = -1,
 			    .now_ns = clock_now_ns(),
 			    .exit_status = LAUNCH_EXIT_STOPPED};

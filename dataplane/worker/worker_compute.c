@@ -86,8 +86,8 @@ static const struct rudp_ops compute_ops = {
 static int compute_build(struct worker *w, char *why)
 {
 	struct fuse_back *back = NULL;
-	int e = fuse_back_new(w->cfg, w->rudp, w->stats, worker_hold, w, &w->sandbox.keeper,
-			      w->sandbox.handles, &back);
+	int e = fuse_back_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.hands,
+			      w->sandbox.boot, &back);
 
 	if (e < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s", strerror(-e));
@@ -109,10 +109,10 @@ static void compute_free(struct worker *w)
 	w->end = fuse_back_free(back_of(w));
 }
 
-/* Without the keeper nodes cannot be opened again: a new worker has a new one. */
-static void keeper_gone(struct worker *w)
+/* A new worker has new ones. */
+static void hand_gone(struct worker *w)
 {
-	log_err("the keeper of file handles has ended");
+	log_err("a process that makes this worker's system calls has ended");
 	w->exit_status = EXIT_FAILURE;
 	w->stopped = true;
 }
@@ -120,21 +120,21 @@ static void keeper_gone(struct worker *w)
 static void compute_watch(struct worker *w)
 {
 	worker_watch(w, fuse_back_fd(back_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
-	worker_watch(w, w->sandbox.keeper.sock, WORKER_SOURCE_ROLE, EPOLLRDHUP);
+	worker_watch(w, fuse_back_hands_fd(back_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
 }
 
 static unsigned compute_turn(struct worker *w)
 {
-	int n = fuse_back_poll(back_of(w), w->now_ns);
+	int n = fuse_back_poll(back_of(w), w->now_ns, !w->spin.polled);
 
 	if (PLENUM_UNLIKELY(n == -EPIPE))
-		keeper_gone(w);
+		hand_gone(w);
 	return n > 0 ? (unsigned)n : 0;
 }
 
 static uint64_t compute_tick(struct worker *w)
 {
-	return UINT64_MAX;
+	return fuse_back_due_ns(back_of(w), w->now_ns);
 }
 
 static unsigned compute_left(struct worker *w)

@@ -4,6 +4,8 @@
  * worker_calls.c. Apart from the worker's start because a test enters it without a worker.
  */
 #include "dataplane/worker/worker_sandbox.h"
+#include "dataplane/fuse/fuse_back.h"
+#include "netcfg/base/hash.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -14,12 +16,14 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define USER_NAME "plenum-worker"
 #define USER_FALLBACK "nobody"
 #define UID_FALLBACK 65534
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define STAGE "/proc" /* a folder that every host has; covered in our own namespace only */
 
 #define CAP(x) (1ULL << (x))
@@ -85,12 +89,52 @@ static int proc_new(void)
 	return fd < 0 ? -1 : fd;
 }
 
+/* What is written in memory only is lost when this number changes. */
+static int boot_read(uint64_t *ret)
+{
+	static const uint64_t key[2];
+	char text[64] = "";
+	autoclose int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return -errno;
+	*ret = hash_keyed(key, text, sizeof(text));
+	return 0;
+}
+
+/* Each open file of each client is a descriptor here. */
+static void descriptor_limit_raise(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+static int hands_start(struct sandbox *s, const struct launch_config *cfg, int key_fd, char *why)
+{
+	struct fuse_hands_config hc = {
+		.worker_id = cfg->worker_id,
+		.key_fd = key_fd,
+		.n_exports = cfg->n_exports,
+		.arena_bytes = fuse_back_arena_bytes(),
+	};
+
+	for (uint32_t i = 0; i < cfg->n_exports; i++) {
+		hc.exports[i].name = cfg->exports[i].name;
+		hc.exports[i].state_fd = cfg->exports[i].state_fd;
+	}
+	return fuse_hands_start(&hc, &s->hands, why);
+}
+
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int key_fd, char *why)
 {
 	int e;
 
-	*s = (struct sandbox){.kind = kind, .proc_fd = -1, .keeper.sock = -1};
+	*s = (struct sandbox){.kind = kind, .proc_fd = -1};
 	memset(s->trees, 0xff, sizeof(s->trees));
 	if (geteuid() != 0)
 		return sandbox_fail(-EPERM, why, "it is not started by root");
@@ -108,7 +152,11 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 		s->proc_fd = proc_new();
 		return 0;
 	}
-	return fuse_keeper_start(&s->keeper, key_fd, why);
+	e = boot_read(&s->boot);
+	if (e < 0)
+		return sandbox_fail(e, why, BOOT_ID);
+	descriptor_limit_raise();
+	return hands_start(s, cfg, key_fd, why);
 }
 
 /* ------------------------------------------------------------------ an empty root */
@@ -264,6 +312,7 @@ static int identity_change(const struct sandbox *s)
 
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
 {
+	int fds[LAUNCH_EXPORTS_MAX];
 	int e = root_change(s, cfg);
 
 	if (e < 0)
@@ -272,8 +321,9 @@ int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why)
 	if (e < 0)
 		return sandbox_fail(e, why, "the exports in it");
 	if (s->kind == SANDBOX_FILES) {
-		e = fuse_keeper_roots(&s->keeper, cfg->exports, cfg->n_exports, s->uid, s->gid,
-				      &s->handles, why);
+		for (uint32_t i = 0; i < cfg->n_exports; i++)
+			fds[i] = cfg->exports[i].dir_fd;
+		e = fuse_hands_roots(s->hands, fds, s->uid, s->gid, why);
 		if (e < 0)
 			return e;
 	}
@@ -286,7 +336,7 @@ void sandbox_done(struct sandbox *s)
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		cleanup_close(&s->trees[i]);
 	memset(s->trees, 0xff, sizeof(s->trees));
-	fuse_keeper_done(&s->keeper);
+	s->hands = fuse_hands_free(s->hands);
 	cleanup_close(&s->proc_fd);
 	s->proc_fd = -1;
 }

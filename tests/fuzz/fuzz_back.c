@@ -8,11 +8,13 @@
  */
 #include "dataplane/fuse/fuse_back.h"
 #include "dataplane/fuse/fuse_handle.h"
+#include "dataplane/fuse/fuse_hands.h"
 #include "dataplane/fuse/fuse_hello.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +41,7 @@ static struct {
 	struct launch_config cfg;
 	struct launch_stats stats;
 	struct fuse_back *back;
+	struct fuse_hands *hands;
 	struct fuse_back_client *client;
 	struct rudp_call call;
 	struct fuse_handle handles[KNOWN_MAX];
@@ -147,15 +150,24 @@ static void look(void)
 static void teardown(void)
 {
 	g.back = fuse_back_free(g.back);
+	g.hands = fuse_hands_free(g.hands);
 	close(g.watch);
 	close(g.cfg.exports[0].dir_fd);
-	close(g.cfg.exports[0].state_fd);
 	umount2(g.dir, MNT_DETACH);
 	rmdir(g.dir);
 }
 
 static void setup(void)
 {
+	struct fuse_hands_config cfg = {
+		.worker_id = 7,
+		.key_fd = memfd_create("key", MFD_CLOEXEC),
+		.n_exports = 1,
+		.exports = {{.name = "e", .state_fd = -1}},
+		.arena_bytes = fuse_back_arena_bytes(),
+	};
+	char why[LAUNCH_REASON_MAX];
+
 	snprintf(g.dir, sizeof(g.dir), "/tmp/fuzz-back-XXXXXX");
 	if (!mkdtemp(g.dir))
 		fail("no folder");
@@ -171,10 +183,14 @@ static void setup(void)
 	strcpy(g.cfg.exports[0].name, "e");
 	strcpy(g.cfg.host, "host");
 	g.cfg.exports[0].dir_fd = open(g.export, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	g.cfg.exports[0].state_fd = memfd_create("state", MFD_CLOEXEC);
+	g.cfg.exports[0].state_fd = -1;
+	if (write(cfg.key_fd, "0123456789abcdef", 16) != 16)
+		fail("no key");
 	g.watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (inotify_add_watch(g.watch, g.dir, IN_ALL_EVENTS) < 0 ||
-	    fuse_back_new(&g.cfg, NULL, &g.stats, on_hold, NULL, NULL, 0, &g.back) < 0)
+	    fuse_hands_start(&cfg, &g.hands, why) < 0 ||
+	    fuse_hands_roots(g.hands, &g.cfg.exports[0].dir_fd, 0, 0, why) < 0 ||
+	    fuse_back_new(&g.cfg, NULL, &g.stats, on_hold, NULL, g.hands, 0, &g.back) < 0)
 		fail("no server end");
 	atexit(teardown);
 }
@@ -227,8 +243,12 @@ static void ask(const uint8_t *msg, size_t len, uint32_t opcode)
 		fail("no buffer");
 	g.call.answered = false;
 	fuse_back_request(g.client, &g.call, memcpy(buf, msg, len), len);
-	if (!g.call.answered) /* the file system is in memory: nothing is waited for */
-		fail("a request without an answer");
+	while (!g.call.answered) {
+		struct pollfd p = {.fd = fuse_back_hands_fd(g.back), .events = POLLIN};
+
+		if (fuse_back_poll(g.back, g.now_ns, true) == 0)
+			poll(&p, 1, 1);
+	}
 	fuse_back_sent(g.back, g.call.token);
 	if (g.call.len == 0)
 		return;
@@ -342,7 +362,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request((const uint8_t[RECORD_HEAD]){FUSE_DESTROY}, NULL, 0, ours); /* nothing stays open */
 	fuse_back_client_gone(g.client);
 	for (unsigned i = 1; i < 10; i++) /* seconds pass */
-		fuse_back_poll(g.back, g.now_ns += 2 * NSEC_PER_SEC);
+		fuse_back_poll(g.back, g.now_ns += 2 * NSEC_PER_SEC, true);
 	empty(g.export);
 	look();
 	return 0;

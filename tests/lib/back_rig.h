@@ -11,6 +11,7 @@
 
 #include "dataplane/fuse/fuse_back.h"
 #include "dataplane/fuse/fuse_handle.h"
+#include "dataplane/fuse/fuse_hands.h"
 #include "dataplane/fuse/fuse_hello.h"
 #include "dataplane/fuse/fuse_proto.h"
 #include <fcntl.h>
@@ -50,10 +51,11 @@ struct rig {
 	} * files;
 	unsigned n_files;
 	struct fuse_proto_server server;
-	uint64_t own_unique;	    /* of the rig's own requests */
-	int reopen_r;		    /* what the last that could not be opened again was told */
-	struct fuse_keeper *keeper; /* NULL: the server end opens handles itself */
-	uint32_t handles;
+	uint64_t own_unique; /* of the rig's own requests */
+	int reopen_r;	     /* what the last that could not be opened again was told */
+	int key_fd;
+	uint64_t boot; /* names this run of the host */
+	struct fuse_hands *hands;
 	struct fuse_back *back;
 	struct fuse_back_client *client;
 	struct fuse_hello hello;
@@ -108,10 +110,11 @@ void *rudp_call_user(const struct rudp_call *call)
 
 static inline void rig_poll(struct rig *g)
 {
-	struct pollfd p = {.fd = fuse_back_fd(g->back), .events = POLLIN};
+	struct pollfd p[] = {{.fd = fuse_back_fd(g->back), .events = POLLIN},
+			     {.fd = fuse_back_hands_fd(g->back), .events = POLLIN}};
 
-	if (fuse_back_poll(g->back, clock_now_ns()) == 0)
-		poll(&p, 1, 5);
+	if (fuse_back_poll(g->back, clock_now_ns(), true) == 0)
+		poll(p, 2, 5);
 }
 
 static inline void rig_wait(struct rig *g, const struct rudp_call *call)
@@ -405,11 +408,29 @@ static bool rig_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 	return true;
 }
 
+static inline void rig_hands(struct rig *g)
+{
+	struct fuse_hands_config cfg = {
+		.worker_id = 7,
+		.key_fd = g->key_fd,
+		.n_exports = 1,
+		.exports = {{.name = g->cfg.exports[0].name,
+			     .state_fd = g->cfg.exports[0].state_fd}},
+		.arena_bytes = fuse_back_arena_bytes(),
+	};
+	char why[LAUNCH_REASON_MAX] = "";
+
+	if (fuse_hands_start(&cfg, &g->hands, why) < 0 ||
+	    fuse_hands_roots(g->hands, &g->cfg.exports[0].dir_fd, 0, 0, why) < 0)
+		fail_msg("%s", why);
+}
+
 static inline void rig_start(struct rig *g)
 {
-	assert_int_equal(fuse_back_new(&g->cfg, NULL, &g->stats, rig_hold, g, g->keeper, g->handles,
-				       &g->back),
-			 0);
+	rig_hands(g);
+	assert_int_equal(
+		fuse_back_new(&g->cfg, NULL, &g->stats, rig_hold, g, g->hands, g->boot, &g->back),
+		0);
 	rig_back = g->back;
 	rig_connect(g);
 }
@@ -419,6 +440,7 @@ static inline void rig_stop(struct rig *g)
 {
 	fuse_back_client_gone(g->client);
 	g->back = fuse_back_free(g->back);
+	g->hands = fuse_hands_free(g->hands);
 }
 
 static inline void rig_setup(struct rig *g, const char *base)
@@ -438,7 +460,9 @@ static inline void rig_setup(struct rig *g, const char *base)
 	g->cfg.exports[0].dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(g->cfg.exports[0].dir_fd >= 0);
 	g->cfg.exports[0].state_fd = memfd_create("state", MFD_CLOEXEC);
-	assert_true(g->cfg.exports[0].state_fd >= 0);
+	g->key_fd = memfd_create("key", MFD_CLOEXEC);
+	assert_true(g->cfg.exports[0].state_fd >= 0 && g->key_fd >= 0);
+	assert_int_equal(write(g->key_fd, "0123456789abcdef", 16), 16);
 	strcpy(g->cfg.host, "host-b");
 	memcpy(g->hello.mount_id, "0123456789abcdef", 16);
 	strcpy(g->hello.export_name, "scratch");
@@ -462,6 +486,7 @@ static inline void rig_teardown(struct rig *g)
 		close(g->held[--g->n_held].fd);
 	close(g->cfg.exports[0].dir_fd);
 	close(g->cfg.exports[0].state_fd);
+	close(g->key_fd);
 	nftw(g->dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
 	free(g->call);
 	munmap(g->nodes, RIG_NODES_MAX * sizeof(*g->nodes));

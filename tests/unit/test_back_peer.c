@@ -82,7 +82,7 @@ static void only_our_version_is_spoken(void **state)
 		};
 
 		fuse_back_client_gone(rig.client);
-		fuse_back_poll(rig.back, clock_now_ns());
+		fuse_back_poll(rig.back, clock_now_ns(), true);
 		assert_int_equal(rig_accept(&rig), 0);
 		assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), cases[i].r);
 		if (cases[i].r < 0)
@@ -150,6 +150,20 @@ static void the_export_cannot_be_left(void **state)
 	assert_int_equal(attr.ino, root.ino);
 	assert_int_equal(stat(rig.dir, &st), 0);
 	assert_int_equal(st.st_ino, root.ino);
+}
+
+static void pipes_and_devices_are_not_opened(void **state)
+{
+	struct fuse_mknod_in in = {.mode = S_IFIFO | 0666};
+	uint64_t fh, x;
+
+	assert_int_equal(rig_do(&rig, FUSE_MKNOD, ROOT, RIG_ARG(in), .name = "p"), 0);
+	assert_int_equal(rig_open(&rig, rig_entry_node(&rig), O_RDONLY, &fh), -EINVAL);
+	assert_int_equal(rig_create(&rig, ROOT, "p", O_WRONLY, 0644, &x, &fh), -EINVAL);
+	in.mode = S_IFCHR | 0666;
+	in.rdev = 1 << 8 | 3; /* the null device */
+	assert_int_equal(rig_do(&rig, FUSE_MKNOD, ROOT, RIG_ARG(in), .name = "n"), 0);
+	assert_int_equal(rig_open(&rig, rig_entry_node(&rig), O_RDONLY, &fh), -EINVAL);
 }
 
 /* No bit of a handle can be another, and no handle of one export is good for another. */
@@ -230,6 +244,7 @@ int main(void)
 		BOTH(read_only_mounts_are),
 		BOTH(nothing_before_init_or_after_destroy),
 		ON("/tmp", the_export_cannot_be_left),
+		BOTH(pipes_and_devices_are_not_opened),
 		BOTH(handles_cannot_be_made_up),
 		BOTH(garbage_is_answered),
 	};

@@ -3,6 +3,7 @@
  * Plays a worker that was taken over: enters the real sandbox in a child, as a worker does, and
  * then tries whatever may lead outside. Needs root.
  */
+#include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/worker/worker_sandbox.h"
 
 #include <setjmp.h>
@@ -128,12 +129,12 @@ static int world_setup(void **state)
 	world.state_fd = memfd_create("state", MFD_CLOEXEC);
 	world.key_fd = memfd_create("key", MFD_CLOEXEC);
 	assert_int_equal(write(world.key_fd, key, sizeof(key)), sizeof(key));
-	assert_int_equal(ftruncate(world.state_fd, 1 << 20), 0);
 	world.victim = victim_start();
 	world.kind = SANDBOX_FILES;
 	world.cfg = (struct launch_config){.n_exports = 1};
 	world.cfg.exports[0].dir_fd = open(path_of("export"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(world.cfg.exports[0].dir_fd >= 0);
+	world.cfg.exports[0].state_fd = world.state_fd;
 	return 0;
 }
 
@@ -436,10 +437,44 @@ static void test_compute(void **state)
 	run_confined(compute, COMPUTE_CAPS);
 }
 
-/* The keeper opens nothing but what was shown to it, however the request is made up. */
+static void on_call(void *user, struct hand_call *call)
+{
+	*(struct hand_call **)user = call;
+}
+
+/* What the call comes to: a descriptor, 0, or -1 and errno. It is about a handle or a descriptor.
+ */
+static int hand_ask(enum hand_op op, const struct fuse_handle *h, int fd, struct fuse_handle *ret)
+{
+	struct fuse_hands *hands = world.sandbox.hands;
+	struct hand_call *call = fuse_hands_call_new(hands, 0), *done = NULL;
+	int r;
+
+	call->op = op;
+	call->a.fd = fd;
+	if (h) {
+		call->a.len = h->len;
+		memcpy(call->a.handle, h->bytes, sizeof(h->bytes));
+	}
+	fuse_hands_submit(hands, call, HANDS_QUICK);
+	while (!done && fuse_hands_poll(hands, false, on_call, &done) >= 0)
+		sched_yield();
+	if (!done)
+		return -1;
+	r = done->result.error;
+	errno = -r;
+	if (ret) {
+		ret->len = done->result.handle_len;
+		memcpy(ret->bytes, done->result.handle, ret->len);
+	}
+	fd = done->fd;
+	fuse_hands_call_free(hands, done);
+	return r < 0 ? -1 : MAX_OF(fd, 0);
+}
+
+/* Hands open nothing but what was shown to it, however the request is made up. */
 static void forge(void)
 {
-	struct fuse_keeper *k = &world.sandbox.keeper;
 	int dir = world.cfg.exports[0].dir_fd, fd;
 	struct fuse_handle h = {}, real, none;
 
@@ -448,42 +483,41 @@ static void forge(void)
 	h.bytes[1] = (uint8_t)world.secret.h.handle_type;
 	h.bytes[2] = (uint8_t)world.secret.h.handle_bytes;
 	memcpy(h.bytes + 3, world.secret.h.f_handle, h.bytes[2]);
-	h.len = (uint8_t)(3 + h.bytes[2] + FUSE_HANDLE_MAC_BYTES);
-	REFUSED(fuse_keeper_open(k, 0, &h));
+	h.len = (uint8_t)(3 + h.bytes[2] + HANDS_SIGNATURE_BYTES);
+	REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
 	WORKS(fd = openat(dir, "file", O_PATH | O_CLOEXEC));
-	WORKS(fuse_keeper_sign(k, 0, &fd, 1, &real));
+	WORKS(hand_ask(HAND_GETATTR, NULL, fd, &real));
 	WORKS(real.len > 0 ? 0 : -1);
-	memcpy(h.bytes + h.len - FUSE_HANDLE_MAC_BYTES,
-	       real.bytes + real.len - FUSE_HANDLE_MAC_BYTES, FUSE_HANDLE_MAC_BYTES);
-	REFUSED(fuse_keeper_open(k, 0, &h));
+	memcpy(h.bytes + h.len - HANDS_SIGNATURE_BYTES,
+	       real.bytes + real.len - HANDS_SIGNATURE_BYTES, HANDS_SIGNATURE_BYTES);
+	REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
 	/* A descriptor of anything else gets none. */
-	WORKS(fuse_keeper_sign(k, 0, &world.outside, 1, &none));
+	WORKS(hand_ask(HAND_GETATTR, NULL, world.outside, &none));
 	WORKS(none.len == 0 ? 0 : -1);
-	WORKS(fuse_keeper_sign(k, 0, &world.state_fd, 1, &none));
+	WORKS(hand_ask(HAND_GETATTR, NULL, world.state_fd, &none));
 	WORKS(none.len == 0 ? 0 : -1);
 	/* Every single bit of a good one counts; wrong exports and lengths do no harm. */
 	for (unsigned i = 0; i < real.len * 8U; i++) {
 		h = real;
 		h.bytes[i / 8] ^= (uint8_t)(1U << i % 8);
-		REFUSED(fuse_keeper_open(k, 0, &h));
+		REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
 	}
 	for (unsigned len = 0; len <= UINT8_MAX; len++) {
 		h = real;
 		h.len = (uint8_t)len;
 		if (len != real.len)
-			REFUSED(fuse_keeper_open(k, 0, &h));
+			REFUSED(hand_ask(HAND_OPEN_PATH, &h, -1, NULL));
 	}
-	WORKS(send(k->sock, "x", 1, 0));
 	/* And what was shown is opened, as long as it is there. */
 	close(fd);
-	WORKS(fd = fuse_keeper_open(k, 0, &real));
+	WORKS(fd = hand_ask(HAND_OPEN_PATH, &real, -1, NULL));
 	WORKS(fcntl(fd, F_GETFL) & O_PATH ? 0 : -1);
 	close(fd);
 	WORKS(unlinkat(dir, "file", 0));
-	REFUSED(fuse_keeper_open(k, 0, &real));
+	REFUSED(hand_ask(HAND_OPEN_PATH, &real, -1, NULL));
 }
 
-static void test_keeper_cannot_be_fooled(void **state)
+static void test_hands_cannot_be_fooled(void **state)
 {
 	run_confined(forge, COMPUTE_CAPS);
 }
@@ -559,7 +593,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_frontend),
 		CASE(test_compute),
-		CASE(test_keeper_cannot_be_fooled),
+		CASE(test_hands_cannot_be_fooled),
 		CASE(test_read_only_export),
 		CASE(test_no_way_up),
 		CASE(test_failure_is_said),
