@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Kills a process when a system call of its has just changed a name or a file, and it knows nothing
+ * of that yet: the n-th of them from now. Of what is killed at random points few are met there.
+ *
+ *	fskill PID N
+ */
+#include "tests/lib/hand_trace.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+static pid_t pid;
+
+static bool changes(long nr)
+{
+	return nr == SYS_unlinkat || nr == SYS_renameat2 || nr == SYS_renameat ||
+	       nr == SYS_pwritev2 || nr == SYS_linkat || nr == SYS_mkdirat;
+}
+
+static void on_alarm(int nr)
+{
+	kill(pid, SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+	long left;
+	int status;
+
+	if (argc != 3)
+		return 2;
+	pid = (pid_t)atol(argv[1]);
+	left = atol(argv[2]);
+	signal(SIGALRM, on_alarm);
+	if (hand_trace_begin(pid) < 0)
+		return 1;
+	alarm(1); /* it does nothing just now: then anywhere */
+	for (;;) {
+		long nr = hand_trace_next(pid);
+
+		if (nr < 0)
+			return 0;
+		if (changes(nr) && --left <= 0)
+			break;
+	}
+	ptrace(PTRACE_SYSCALL, pid, NULL, NULL);
+	waitpid(pid, &status, __WALL);
+	kill(pid, SIGKILL);
+	return 0;
+}
