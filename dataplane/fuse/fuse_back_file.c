@@ -183,12 +183,39 @@ void back_open_answer(struct back_req *q, struct back_file *f)
 	open_reply(q, f->node, &attr, (uint64_t)f->reuse << 32 | f->index);
 }
 
+/*
+ * The file that was made has been removed since, by another client: it is gone, and no error may
+ * say so, or the client's kernel would make one more. Another without a name stands in for it:
+ * nobody but this client could tell the two apart.
+ */
+static void again_nameless(struct back_req *q)
+{
+	const struct fuse_create_in *in = back_req_arg(q);
+	struct hand_call *call = back_hand_new(q, HAND_TMPFILE, 0);
+
+	if (!call)
+		return;
+	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
+	call->mode = in->mode & 07777;
+	call->umask = in->umask;
+	back_hand_go(q, call, HANDS_QUICK, false, create_then);
+}
+
 static void again_then(struct back_req *q, const struct hand_result *r, int fd)
 {
+	const struct hand_result *kept = &q->record->result;
 	struct hand_result of = *r;
 
-	of.handle_len = q->record->result.handle_len;
-	memcpy(of.handle, q->record->result.handle, of.handle_len);
+	if (r->error == -ESTALE && kept->flags & HAND_RESULT_CREATED) {
+		again_nameless(q);
+		return;
+	}
+	if (r->error < 0) {
+		back_reply_err(q, -r->error);
+		return;
+	}
+	of.handle_len = kept->handle_len;
+	memcpy(of.handle, kept->handle, of.handle_len);
 	create_then(q, &of, fd);
 }
 
@@ -219,7 +246,7 @@ void back_open_again(struct back_req *q, const struct hand_result *r)
 	memcpy(call->a.handle, r->handle, r->handle_len);
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
 	call->flags = HAND_NAMELESS;
-	back_hand_go(q, call, HANDS_QUICK, false, again_then);
+	back_hand_try(q, call, HANDS_QUICK, false, again_then);
 }
 
 void back_op_release(struct back_req *q)
