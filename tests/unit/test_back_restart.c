@@ -224,6 +224,22 @@ static void answers_are_given_again(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), -ENOENT);
 }
 
+/* An error would have the client's kernel make it once more. */
+static void a_created_file_that_is_gone_is_not_made_again(void **state)
+{
+	uint64_t node, fh;
+	struct stat st;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR | O_EXCL, 0644, &node, &fh), 0);
+	restart();
+	assert_int_equal(unlink(rig_path(&rig, "f")), 0);
+	rig.resend = true;
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR | O_EXCL, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "abc", 3), 3);
+	rig_release(&rig, node, fh);
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), -1);
+}
+
 /* A second copy of a request that is still at work is not run beside it. */
 static void requests_at_work_are_adopted(void **state)
 {
@@ -562,6 +578,7 @@ int main(void)
 		BOTH(what_is_held_is_let_go),
 		ON("/tmp", directory_streams_go_on),
 		BOTH(answers_are_given_again),
+		BOTH(a_created_file_that_is_gone_is_not_made_again),
 		BOTH(requests_at_work_are_adopted),
 		ON("/tmp", unacknowledged_answers_are_kept),
 		BOTH(many_nodes_go_on),
