@@ -210,9 +210,13 @@ static void buffers_are_shared(void **state)
 	static const size_t sizes[] = {1000, 16000, 100000, 1 << 20};
 	static void *bufs[40000];
 	struct buf_pool p;
+	uint8_t *memory;
 	unsigned n = 0;
 
-	assert_int_equal(buf_pool_init(&p), 0);
+	memory = mmap(NULL, buf_pool_bytes(), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(buf_pool_init(&p, memory), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
 		unsigned before = 0;
 
@@ -241,6 +245,7 @@ static void buffers_are_shared(void **state)
 	for (unsigned i = 0; i < BUF_CLASSES; i++)
 		assert_int_equal(p.classes[i].n_free, p.classes[i].n_slots);
 	buf_pool_done(&p);
+	munmap(memory, buf_pool_bytes());
 }
 
 int main(void)
