@@ -56,10 +56,11 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	b->hold_user = hold_user;
 	b->hands = hands;
 	b->boot = boot;
+	b->cfg = cfg;
 	b->host = cfg->host;
 	b->wait_tail = &b->wait_head;
 	b->retry_tail = &b->retry_head;
-	back_creds_init();
+	back_creds_init(b);
 	err = pools_init(b);
 	if (err == 0)
 		err = back_nodes_init(b);
@@ -180,9 +181,10 @@ unsigned fuse_back_in_flight(const struct fuse_back *b)
 	return b->n_active + b->n_wait;
 }
 
-int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *hello, size_t len,
-		     struct fuse_back_client **ret)
+int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct ip_addr *from,
+		     const void *hello, size_t len, struct fuse_back_client **ret)
 {
+	struct fuse_rights rights;
 	struct fuse_back_client *c;
 	struct back_export *e = NULL;
 	struct back_mount *m;
@@ -199,7 +201,10 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *he
 			e = &b->exports[i];
 	if (!e)
 		return -ENOENT;
-	if (e->cfg->read_only && !h.read_only)
+	r = fuse_rights_for(b->cfg, e->cfg, h.client_host, from, from ? 1 : 0, &rights);
+	if (r < 0)
+		return r;
+	if (rights.read_only && !h.read_only)
 		return -EROFS;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -213,7 +218,8 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const void *he
 	c->peer = fuse_back_peer(s);
 	c->mount = m;
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
-	c->read_only = h.read_only || e->cfg->read_only;
+	c->rights = rights;
+	c->read_only = h.read_only || rights.read_only;
 	m->n_clients++;
 	*ret = c;
 	return 0;

@@ -25,7 +25,7 @@ static void entry_fill(struct back_req *q, const struct hand_dirent *de, const c
 
 	*out = (struct fuse_entry_out){.attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
-		out->attr = de->attr;
+		back_rights_attr(q, &de->attr, &out->attr);
 	/* What has no handle of its own is only named: its attributes are asked for by name. */
 	if (de->handle_len == 0)
 		return;

@@ -119,7 +119,7 @@ static bool open_here(struct back_req *q, int flags)
 	int fd;
 
 	if (!n || n->fmt != (dir ? S_IFDIR : S_IFREG) || back_node_fd(n) < 0 ||
-	    q->args.flags & FUSE_PROTO_REQ_REOPEN)
+	    q->args.flags & FUSE_PROTO_REQ_REOPEN || q->hand_flags & HAND_CHECKED)
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
 		return false;
@@ -232,6 +232,7 @@ void back_open_again(struct back_req *q, const struct hand_result *r)
 	}
 	if (q->in->opcode == FUSE_OPEN) {
 		q->args.flags |= FUSE_PROTO_REQ_REOPEN;
+		q->hand_flags |= q->hand_flags & HAND_CHECKED ? HAND_OWNER : 0;
 		open_by_hand(q, open_flags(q) & ~O_TRUNC);
 		return;
 	}
@@ -245,7 +246,7 @@ void back_open_again(struct back_req *q, const struct hand_result *r)
 	call->a = (struct hand_ref){.fd = -1, .len = r->handle_len};
 	memcpy(call->a.handle, r->handle, r->handle_len);
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
-	call->flags = HAND_NAMELESS;
+	call->flags = HAND_NAMELESS; /* it was allowed then */
 	back_hand_try(q, call, HANDS_QUICK, false, again_then);
 }
 

@@ -71,6 +71,7 @@ struct hand_call *back_hand_new(struct back_req *q, enum hand_op op, unsigned i)
 		return NULL;
 	}
 	call->op = op;
+	call->flags = q->hand_flags;
 	call->uid = q->in->uid;
 	call->gid = q->in->gid;
 	return call;

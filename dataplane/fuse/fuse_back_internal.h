@@ -7,6 +7,7 @@
  *	fuse_back_hand.c  what is done by hands: the call of a request, and its return
  *	fuse_back_reply.c the bytes of answers
  *	fuse_back_ring.c  io_uring, and the same without it
+ *	fuse_back_rights.c as whom a request is executed
  *	fuse_back_check.c what a request must look like
  *	fuse_back_mount.c mounts and their open files
  *	fuse_back_node.c  objects of exports: signed handle <-> descriptor; lookup
@@ -26,6 +27,7 @@
 #include "dataplane/fuse/fuse_back_state.h"
 #include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/fuse/fuse_hands.h"
+#include "dataplane/fuse/fuse_rights.h"
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/stat.h>
@@ -119,6 +121,7 @@ struct fuse_back_client {
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
 	unsigned peer; /* whose share of the buffers it uses */
+	struct fuse_rights rights;
 	bool init_done;
 	bool read_only;
 	bool gone;
@@ -137,7 +140,9 @@ struct back_req {
 	uint64_t ticket;	       /* to carry it out; 0: it was, or is */
 	uint64_t unique;
 	struct fuse_back_args args;
-	bool again; /* it may have come before */
+	bool again;	     /* it may have come before */
+	bool entered;	     /* its users and groups are those here */
+	uint32_t hand_flags; /* of all its calls */
 
 	/* While a hand has it. */
 	struct hand_call *hand;
@@ -175,6 +180,7 @@ struct back_wait {
 
 struct fuse_back {
 	struct launch_stats *stats;
+	const struct launch_config *cfg;
 	const char *host; /* ours */
 	fuse_back_hold_cb hold;
 	void *hold_user;
@@ -213,6 +219,8 @@ struct fuse_back {
 	uint64_t hash_key[2];
 
 	uint64_t trimmed_ns;
+	uint32_t permitted[2]; /* capabilities of the thread, for good */
+	uint32_t fsuid, fsgid; /* of the thread at present */
 };
 
 /* fuse_back_req.c */
@@ -296,8 +304,20 @@ void back_ring_done(struct fuse_back *b);
 void back_ring_start(struct back_req *q);
 /* Submits, reaps, calls done. Number reaped. */
 int back_ring_poll(struct fuse_back *b);
+/* Hands over what was started, which is then done as the user who the thread is now. */
+void back_ring_flush(struct fuse_back *b);
+
+/* fuse_back_rights.c */
 /* For good: the thread gives up the right to exceed quotas. */
-void back_creds_init(void);
+void back_creds_init(struct fuse_back *b);
+/* What the thread writes from here on, this user writes. */
+void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid);
+/* By the rights of its client: users and groups that the request names become those here, and
+ * q->hand_flags say how it is to be carried out. 0; -EINVAL: it names nobody here. */
+int back_rights_enter(struct back_req *q);
+/* As the client is shown them. */
+void back_rights_attr(const struct back_req *q, const struct fuse_attr *from,
+		      struct fuse_attr *ret);
 
 /* fuse_back_mount.c */
 /* The mounts that the export's state tells of. */

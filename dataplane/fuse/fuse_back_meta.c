@@ -129,7 +129,7 @@ void back_op_lookup(struct back_req *q)
 			back_hand_go(q, call, HANDS_QUICK, false, entry_then);
 		return;
 	}
-	r = dir ? back_node_cached(dir, name, &e) : -EAGAIN;
+	r = dir && !(q->hand_flags & HAND_CHECKED) ? back_node_cached(dir, name, &e) : -EAGAIN;
 	if (r == 0)
 		back_reply_entry(q, &e);
 	else if (r != -EAGAIN)

@@ -71,16 +71,18 @@ void back_attr_of(const struct stat *st, struct fuse_attr *ret)
 }
 
 /* Timeouts and generation are the client's. */
-static void entry_fill(const struct back_entry *e, struct fuse_entry_out *ret)
+static void entry_fill(const struct back_req *q, const struct back_entry *e,
+		       struct fuse_entry_out *ret)
 {
-	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID, .attr = e->attr};
+	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID};
+	back_rights_attr(q, &e->attr, &ret->attr);
 }
 
 void back_reply_entry(struct back_req *q, const struct back_entry *e)
 {
 	struct tail t = tail_begin(q, sizeof(struct fuse_entry_out));
 
-	entry_fill(e, (struct fuse_entry_out *)back_req_data(q));
+	entry_fill(q, e, (struct fuse_entry_out *)back_req_data(q));
 	tail_handle(&t, &e->node->handle);
 	back_req_finish(q, 0, sizeof(struct fuse_entry_out), tail_end(&t));
 }
@@ -100,7 +102,10 @@ void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, 
 
 void back_reply_attr(struct back_req *q, const struct fuse_attr *attr)
 {
-	*(struct fuse_attr_out *)back_req_data(q) = (struct fuse_attr_out){.attr = *attr};
+	struct fuse_attr_out *out = (void *)back_req_data(q);
+
+	*out = (struct fuse_attr_out){};
+	back_rights_attr(q, attr, &out->attr);
 	back_req_finish(q, 0, sizeof(struct fuse_attr_out), 0);
 }
 
@@ -110,13 +115,16 @@ void back_reply_open(struct back_req *q, const struct back_entry *e, const struc
 	size_t at = e ? sizeof(struct fuse_entry_out) : 0;
 	struct tail t = tail_begin(q, at + sizeof(struct fuse_open_out));
 	uint8_t *to = back_req_data(q);
+	struct fuse_attr shown;
 
 	if (e) {
-		entry_fill(e, (struct fuse_entry_out *)to);
+		entry_fill(q, e, (struct fuse_entry_out *)to);
 		tail_handle(&t, &e->node->handle);
 	}
-	if (attr)
-		tail_part(&t, FUSE_PROTO_RESP_ATTR, attr, sizeof(*attr));
+	if (attr) {
+		back_rights_attr(q, attr, &shown);
+		tail_part(&t, FUSE_PROTO_RESP_ATTR, &shown, sizeof(shown));
+	}
 	*(struct fuse_open_out *)(to + at) = (struct fuse_open_out){.fh = fh};
 	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), e || attr ? tail_end(&t) : 0);
 }

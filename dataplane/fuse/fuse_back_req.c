@@ -185,6 +185,7 @@ static void req_run(struct back_req *q)
 {
 	struct fuse_back_client *c = q->client;
 	uint32_t opcode = q->in->opcode;
+	int r;
 
 	if (!c->init_done && opcode != FUSE_INIT) {
 		back_reply_err(q, EIO);
@@ -198,7 +199,10 @@ static void req_run(struct back_req *q)
 		back_mount_settle(q->mount);
 	if (req_once(q))
 		return;
-	if (opcode >= ARRAY_SIZE(req_ops) || !req_ops[opcode])
+	r = back_rights_enter(q);
+	if (r < 0)
+		back_reply_err(q, -r);
+	else if (opcode >= ARRAY_SIZE(req_ops) || !req_ops[opcode])
 		back_reply_err(q, ENOSYS);
 	else
 		req_ops[opcode](q);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * io_uring, and the same by plain system calls where there is none; and what the thread that
- * submits gives up.
- */
+/* io_uring, and the same by plain system calls where there is none. Apart because all that waits
+ * for a disk, and is not done by hands, goes through it. */
 #include "dataplane/fuse/fuse_back_internal.h"
-#include <linux/capability.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -114,6 +111,8 @@ void back_ring_start(struct back_req *q)
 	struct fuse_back *b = q->client->back;
 	struct io_uring_sqe *sqe = NULL;
 
+	if (q->op == IORING_OP_WRITE)
+		back_creds_set(b, q->in->uid, q->in->gid);
 	if (b->ring_ok && !q->mount->export->in_memory) {
 		sqe = io_uring_get_sqe(&b->ring);
 		if (!sqe && io_uring_submit(&b->ring) >= 0) {
@@ -128,6 +127,12 @@ void back_ring_start(struct back_req *q)
 	ring_prepare(sqe, q);
 	b->n_ring++;
 	b->n_queued++;
+}
+
+void back_ring_flush(struct fuse_back *b)
+{
+	if (b->n_queued > 0 && io_uring_submit(&b->ring) >= 0)
+		b->n_queued = 0;
 }
 
 static int ring_reap(struct fuse_back *b)
@@ -173,16 +178,4 @@ int back_ring_poll(struct fuse_back *b)
 	if (io_uring_submit(&b->ring) >= 0)
 		b->n_queued = 0;
 	return n;
-}
-
-void back_creds_init(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &head, data) < 0)
-		return;
-	/* With it quotas and reserved space would not hold. */
-	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
-	syscall(SYS_capset, &head, data);
 }

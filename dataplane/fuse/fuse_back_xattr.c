@@ -11,6 +11,12 @@ static void xattr_then(struct back_req *q, const struct hand_result *r, int fd)
 	const struct fuse_getxattr_in *in = back_req_arg(q);
 	struct fuse_getxattr_out *out = (void *)back_req_data(q);
 
+	if (in->size > 0 && q->in->opcode == FUSE_GETXATTR &&
+	    fuse_rights_is_acl(back_req_name(q, sizeof(*in))) &&
+	    fuse_rights_acl_out(&q->client->rights, back_req_data(q), r->count) < 0) {
+		back_reply_err(q, EIO);
+		return;
+	}
 	if (in->size > 0) {
 		back_reply_data(q, r->count);
 		return;

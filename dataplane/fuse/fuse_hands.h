@@ -89,6 +89,9 @@ enum {
 	HAND_EXPECT = 8,    /* UNLINK, RENAME: -EAGAIN unless the name that goes shows `expect`
 			     * (length 0: a RENAME that replaces nothing); the answer's handle is
 			     * what it shows, and record and ticket are good for another try */
+	HAND_GROUPS = 16,   /* with CHECKED: the user is in the groups of what it is about, too,
+			     * but for root's */
+	HAND_OWNER = 32,    /* with CHECKED: OPEN by its owner is not refused */
 };
 
 /* FATTR_* of linux/fuse.h say what is to be set. */

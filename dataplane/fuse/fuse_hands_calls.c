@@ -110,6 +110,52 @@ void hand_creds(struct hand *hd)
 	caps_set(hd, caps);
 }
 
+static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
+{
+	if (gid == 0 || n == HANDS_GROUPS_MAX)
+		return n;
+	for (unsigned i = 0; i < n; i++)
+		if (groups[i] == gid)
+			return n;
+	groups[n] = gid;
+	return n + 1;
+}
+
+/*
+ * A request does not say in which groups its user is besides the first. The client's kernel knows
+ * and has judged by them, so it is believed that he is in those of the objects, as NFS believes the
+ * list that it is sent: the file system still judges what each group may do.
+ */
+static void groups_set(struct hand *hd, int a, int b)
+{
+	const struct hand_call *c = &hd->call;
+	uint32_t groups[HANDS_GROUPS_MAX] = {};
+	unsigned n = 0;
+	struct stat st;
+
+	if (!(c->flags & (HAND_CHECKED | HAND_KILL_PRIV)))
+		return; /* they mean nothing */
+	if (c->flags & HAND_GROUPS) {
+		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
+			n = group_add(groups, n, st.st_gid);
+		if (b >= 0 && fstatat(b, "", &st, AT_EMPTY_PATH) == 0)
+			n = group_add(groups, n, st.st_gid);
+		if (c->op == HAND_SETATTR && c->set.valid & FATTR_GID)
+			n = group_add(groups, n, c->set.gid);
+	}
+	if (n == hd->n_groups && memcmp(groups, hd->groups, sizeof(groups)) == 0)
+		return;
+	if (syscall(SYS_setgroups, (size_t)n, groups) == 0) {
+		memcpy(hd->groups, groups, sizeof(groups));
+		hd->n_groups = n;
+	}
+}
+
+void hand_trust(struct hand *hd)
+{
+	caps_set(hd, hd->caps);
+}
+
 /* ------------------------------------------------------------------ answers */
 
 void hand_attr_of(const struct stat *st, struct fuse_attr *ret)
@@ -374,6 +420,7 @@ static int call_do(struct hand *hd)
 		if (b < 0)
 			return b;
 	}
+	groups_set(hd, a, b);
 	hand_creds(hd);
 	r = ops[c->op].fn(hd, a, b);
 	locks_drop(hd);

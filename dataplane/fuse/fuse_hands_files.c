@@ -73,6 +73,11 @@ int hand_op_open(struct hand *hd, int a, int b)
 	if (hd->result.attr.nlink == 0 && !(c->flags & HAND_NAMELESS))
 		return -ESTALE;
 	fd = hand_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC | O_DIRECTORY));
+	/* What he had open is his to open again, whatever its mode says by now. */
+	if (fd == -EACCES && c->flags & HAND_OWNER && hd->result.attr.uid == c->uid) {
+		hand_trust(hd);
+		fd = hand_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC));
+	}
 	if (fd < 0)
 		return fd;
 	hd->fd = fd;

@@ -87,6 +87,8 @@ struct fuse_hands {
 	struct hands_export exports[];
 };
 
+#define HANDS_GROUPS_MAX 4U
+
 /* A process's own: what it must be able to rely on is copied while the worker can still be trusted,
  * for whoever takes that over writes in all that is shared. */
 struct hand {
@@ -103,9 +105,10 @@ struct hand {
 	int root_fd, root_mount_id;
 	bool gives_handles;
 	uint64_t root_dev, root_ino;
-	uint64_t caps;		   /* those it keeps */
-	uint64_t caps_now;	   /* effective at present */
-	uint32_t uid, gid, umask;  /* of the thread at present */
+	uint64_t caps;		  /* those it keeps */
+	uint64_t caps_now;	  /* effective at present */
+	uint32_t uid, gid, umask; /* of the thread at present */
+	uint32_t n_groups, groups[HANDS_GROUPS_MAX];
 	struct hand_call call;	   /* a copy of the one at work */
 	struct hand_result result; /* of it */
 	int fd;			   /* for the worker */
@@ -160,6 +163,8 @@ void hand_call_run(struct hand *hd, struct hand_call *shared);
 const char *hand_fd_name(int fd, char name[HANDS_FD_NAME_MAX]);
 /* The thread's identity and privileges for the call. with: of these, whatever it is made as. */
 void hand_creds(struct hand *hd);
+/* With all privileges again, for the rest of the call. */
+void hand_trust(struct hand *hd);
 int hand_answer_attr(struct hand *hd, int fd);
 /* With the handle, where there is one; of an open file, or of what a name shows. */
 int hand_answer_entry(struct hand *hd, int fd);

@@ -182,6 +182,8 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns);
 /* Server, within `accept`: one word, such as a name, that goes along with a refusal. It is cut
  * after 44 bytes. */
 void rudp_session_refuse_with(struct rudp_session *s, const char *word);
+/* Server: where the client's hello came from; it has shown that it can be reached there. */
+void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret);
 /* Client: the word that came with the last refusal, "" for none, and from where. */
 const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from);
 void *rudp_session_user(const struct rudp_session *s);

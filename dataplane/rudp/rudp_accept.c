@@ -267,6 +267,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	s->peer_epoch = in->b.epoch;
 	memcpy(s->peer_token, in->b.token, sizeof(s->peer_token));
 	s->heard_ns = now;
+	s->hello_from = *in->src;
 	res = r->ops->accept(r->user, s, in->b.app, in->b.app_len, &s->user);
 	if (res) {
 		memcpy(word, s->refusal, WIRE_REFUSE_TEXT_MAX + 1);

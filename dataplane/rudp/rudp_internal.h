@@ -257,6 +257,7 @@ struct rudp_session {
 	uint64_t timer_ns, heard_ns;
 	size_t bytes; /* of the memory that it and all that it has lie in */
 	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* what goes with REFUSE, or came with it */
+	struct datagram_addr hello_from;	/* server: the client's, proven */
 
 	unsigned n_paths;
 	uint16_t chunk_bytes; /* of messages that begin now: fits every path that is up */

@@ -350,6 +350,11 @@ void rudp_session_refuse_with(struct rudp_session *s, const char *word)
 	s->refusal[n] = '\0';
 }
 
+void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret)
+{
+	*ret = s->hello_from;
+}
+
 const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from)
 {
 	*ret_from = s->refused_by;

@@ -51,8 +51,11 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 {
 	struct fuse_back_client *client;
 	const struct worker *w = user;
-	int e = fuse_back_accept(back_of(w), s, hello, len, &client);
+	struct datagram_addr from;
+	int e;
 
+	rudp_session_from(s, &from);
+	e = fuse_back_accept(back_of(w), s, &from.ip, hello, len, &client);
 	if (e == 0)
 		*ret_user = client;
 	else if (e == -EREMCHG)

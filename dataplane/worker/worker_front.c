@@ -276,7 +276,15 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 		snprintf(text, size, "no-export: %.30s has no export '%.30s'; write one of its own",
 			 m->peer, m->export_name);
 	else if (code == -EACCES || code == -EPERM)
-		snprintf(text, size, "not-allowed: %.30s does not let this host use export '%.30s'",
+		snprintf(
+			text, size,
+			"not-allowed: %.30s does not let this host use export '%.30s'; its clients "
+			"there say who may",
+			m->peer, m->export_name);
+	else if (code == -EROFS)
+		snprintf(text, size,
+			 "read-only: %.30s lets this host read export '%.30s' only; write "
+			 "'read-only: true' here",
 			 m->peer, m->export_name);
 	else if (code == -EKEYREJECTED)
 		snprintf(text, size, "wrong-key: %.30s (%s) has another cluster secret", m->peer,

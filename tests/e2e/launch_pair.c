@@ -74,6 +74,8 @@ static struct worker_proc workers[WORKERS_MAX] = {
 static unsigned n_workers = FRONT2;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, read_only;
+static enum launch_squash squash;
+static const char *network; /* of the clients that are let in; NULL: all */
 static uint32_t next_epoch = 1;
 
 static void die(const char *what)
@@ -228,6 +230,11 @@ static void config_back(void)
 	w->cfg.role = LAUNCH_COMPUTE;
 	w->cfg.n_exports = 1;
 	snprintf(e->name, sizeof(e->name), "scratch");
+	e->n_clients = w->cfg.n_clients = 1; /* everybody */
+	w->cfg.clients[0].squash = squash;
+	w->cfg.clients[0].anonuid = w->cfg.clients[0].anongid = 65534;
+	if (network && ip_prefix_parse(network, &w->cfg.clients[0].network) < 0)
+		die(network);
 	snprintf(e->path, sizeof(e->path), "%s", export_path);
 	e->dir_fd = LAUNCH_FD_FIRST;
 	e->state_fd = LAUNCH_FD_FIRST + 1;
@@ -537,6 +544,8 @@ static const struct option options[] = {{"worker", required_argument, NULL, 'w'}
 					{"dpdk", no_argument, NULL, 'd'},
 					{"read-only", no_argument, NULL, 'r'},
 					{"peer", required_argument, NULL, 'p'},
+					{"squash", required_argument, NULL, 'q'},
+					{"network", required_argument, NULL, 'n'},
 					{NULL, 0, NULL, 0}};
 
 static void options_parse(int argc, char **argv)
@@ -545,6 +554,14 @@ static void options_parse(int argc, char **argv)
 		switch (c) {
 		case 'p':
 			peer_name = optarg;
+			break;
+		case 'q':
+			squash = strcmp(optarg, "all") == 0    ? LAUNCH_SQUASH_ALL
+				 : strcmp(optarg, "root") == 0 ? LAUNCH_SQUASH_ROOT
+							       : LAUNCH_SQUASH_NONE;
+			break;
+		case 'n':
+			network = optarg;
 			break;
 		case 'w':
 			worker_path = optarg;

@@ -181,6 +181,7 @@ static void setup(void)
 		fail("no export");
 	g.cfg.n_exports = 1;
 	strcpy(g.cfg.exports[0].name, "e");
+	g.cfg.exports[0].n_clients = g.cfg.n_clients = 1; /* everybody, as who they are */
 	strcpy(g.cfg.host, "host");
 	g.cfg.exports[0].dir_fd = open(g.export, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	g.cfg.exports[0].state_fd = -1;
@@ -281,7 +282,7 @@ static bool session_begin(uint8_t minor, uint64_t flags)
 	struct fuse_out_header out;
 
 	fuse_hello_put(hello, &h);
-	if (fuse_back_accept(g.back, NULL, hello, sizeof(hello), &g.client) < 0)
+	if (fuse_back_accept(g.back, NULL, NULL, hello, sizeof(hello), &g.client) < 0)
 		fail("no session");
 	ask((const uint8_t *)&msg, sizeof(msg), FUSE_INIT);
 	memcpy(&out, g.call.reply, sizeof(out));

@@ -21,6 +21,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -376,7 +377,7 @@ static inline int rig_accept(struct rig *g)
 	uint8_t hello[FUSE_HELLO_BYTES];
 
 	fuse_hello_put(hello, &g->hello);
-	return fuse_back_accept(g->back, NULL, hello, sizeof(hello), &g->client);
+	return fuse_back_accept(g->back, NULL, NULL, hello, sizeof(hello), &g->client);
 }
 
 static inline void rig_connect(struct rig *g)
@@ -446,6 +447,9 @@ static inline void rig_stop(struct rig *g)
 static inline void rig_setup(struct rig *g, const char *base)
 {
 	*g = (struct rig){.own_unique = 1ULL << 62};
+	/* The server end of the test before this one was of this thread. */
+	setfsuid(0);
+	setfsgid(0);
 	/* Shared, for tests whose server end is a child. */
 	g->nodes = mmap(NULL, RIG_NODES_MAX * sizeof(*g->nodes), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -457,6 +461,7 @@ static inline void rig_setup(struct rig *g, const char *base)
 	assert_int_equal(chmod(g->dir, 0755), 0);
 	g->cfg.n_exports = 1;
 	strcpy(g->cfg.exports[0].name, "scratch");
+	g->cfg.exports[0].n_clients = g->cfg.n_clients = 1; /* everybody, as who they are */
 	g->cfg.exports[0].dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(g->cfg.exports[0].dir_fd >= 0);
 	g->cfg.exports[0].state_fd = memfd_create("state", MFD_CLOEXEC);

@@ -34,15 +34,17 @@ static void accept_says_why_not(void **state)
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes) - 1, &c), -EPROTO);
+	assert_int_equal(fuse_back_accept(rig.back, NULL, NULL, bytes, sizeof(bytes) - 1, &c),
+			 -EPROTO);
 	bytes[4]++; /* another version */
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes), &c), -EPROTO);
+	assert_int_equal(fuse_back_accept(rig.back, NULL, NULL, bytes, sizeof(bytes), &c), -EPROTO);
 	strcpy(h.export_name, "scratc");
 	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes), &c), -ENOENT);
+	assert_int_equal(fuse_back_accept(rig.back, NULL, NULL, bytes, sizeof(bytes), &c), -ENOENT);
 	strcpy(h.server_host, "storage-9"); /* whom the file names is more than what it wants */
 	fuse_hello_put(bytes, &h);
-	assert_int_equal(fuse_back_accept(rig.back, NULL, bytes, sizeof(bytes), &c), -EREMCHG);
+	assert_int_equal(fuse_back_accept(rig.back, NULL, NULL, bytes, sizeof(bytes), &c),
+			 -EREMCHG);
 	assert_null(c);
 }
 
