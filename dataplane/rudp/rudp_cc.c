@@ -23,6 +23,8 @@
 /* Threads that run late want so much on its way: 10 Gb/s for as long as they are late. */
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
+#define LATE_LEAST_NS (20 * NSEC_PER_USEC)
+#define LATE_HOLD 100U /* rounds after a loss that was answered in which lateness is no excuse */
 
 /* The target above the path's least round trip: for a queue of this time, or a share of a long
  * path; and for flow scaling, as Swift's section 3.5: up to FS_RANGE_NS at FS_LEAST packets. */
@@ -118,19 +120,35 @@ static bool heavy_loss(const struct rudp_cc *c)
 	return total >= LOSS_PACKETS && c->lost >= LOSS_LEAST && c->lost * LOSS_SHARE > total;
 }
 
+/* What the window has whatever the delay, so that hosts whose threads run late have work. */
+static uint32_t late_floor(struct rudp_cc *c)
+{
+	if (c->late_hold) {
+		c->late_hold--;
+		return 0;
+	}
+	if (c->late_ns < LATE_LEAST_NS)
+		return 0;
+	return (uint32_t)MIN_OF(LATE_BYTES(c->late_ns), LATE_BYTES_MOST);
+}
+
 /* Once per round trip. */
 static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_t base_rtt)
 {
 	uint64_t target = rudp_cc_target(c, mtu, base_rtt);
 	uint64_t delay = c->round_min_ns == UINT64_MAX ? 0 : c->round_min_ns;
-	uint32_t floor = (uint32_t)MIN_OF(LATE_BYTES(c->late_ns), LATE_BYTES_MOST);
+	uint32_t floor = late_floor(c);
 	bool heavy = heavy_loss(c);
 
 	if (heavy) {
 		shrink(c, mtu, AFTER_LOSS(c->cwnd), 0);
+		c->late_hold = LATE_HOLD;
 	} else if (c->round_lost * LOSS_SHARE > c->round_acked &&
 		   delay > base_rtt + (target - base_rtt) / 2) {
 		shrink(c, mtu, AFTER_EARLY_LOSS(c->cwnd), 0);
+		c->late_hold = LATE_HOLD;
+	} else if (c->cwnd < floor) {
+		c->cwnd = c->limited ? MIN_OF(2 * c->cwnd, floor) : c->cwnd;
 	} else if (delay > target && delay < target + STALL_NS) {
 		uint64_t cut = DELAY_CUT((uint64_t)c->cwnd, delay - target, delay);
 

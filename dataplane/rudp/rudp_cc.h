@@ -13,6 +13,7 @@ struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* before: what an undo restores */
 	bool startup, limited;	    /* limited: the sender had more than the window let it send */
 	uint8_t grown;		    /* rounds in a row */
+	uint8_t late_hold;	    /* rounds in which late hosts are no reason for a window */
 	uint64_t round_end_pn;
 	uint64_t round_min_ns;
 	uint64_t late_ns;			       /* of the hosts, smoothed */
