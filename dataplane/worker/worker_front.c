@@ -270,7 +270,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 				 ? "has no key; it is to have cluster.secret-file as well"
 				 : "has another cluster.secret-file");
 	else if (code == -EPROTONOSUPPORT)
-		snprintf(text, size, "the peer at %s speaks another version of the protocol (%s)",
+		snprintf(text, size,
+			 "wrong-version: the peer at %s speaks another version of the protocol "
+			 "(%s)",
 			 ip, word);
 	else if (code == -ENOENT)
 		snprintf(text, size, "no-export: %.30s has no export '%.30s'; write one of its own",
@@ -286,9 +288,6 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 "read-only: %.30s lets this host read export '%.30s' only; write "
 			 "'read-only: true' here",
 			 m->peer, m->export_name);
-	else if (code == -EKEYREJECTED)
-		snprintf(text, size, "wrong-key: %.30s (%s) has another cluster secret", m->peer,
-			 ip);
 	else
 		snprintf(text, size, "refused: %.30s refuses export '%.30s': %.40s", m->peer,
 			 m->export_name, strerror(-code));
