@@ -99,6 +99,23 @@ static void bind_explain(const struct udp_local *l, int error, char *why)
 			 ip, strerror(-error));
 }
 
+/* A worker that was killed has its sockets until those beside it have ended, which is at once but
+ * not sooner; longer than this it is another's. */
+#define BIND_TRIES 50
+#define BIND_PAUSE_NS (10 * NSEC_PER_MSEC)
+
+static int bind_try(int fd, const struct sockaddr_storage *name, int len)
+{
+	const struct timespec pause = {.tv_nsec = BIND_PAUSE_NS};
+
+	for (unsigned i = 0; bind(fd, (const struct sockaddr *)name, (socklen_t)len) != 0; i++) {
+		if (errno != EADDRINUSE || i == BIND_TRIES)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 /*
  * Bound to the address only, not to the device: the leg's source rule and route choose the device,
  * and workers of one host that talk to each other do so over the loopback device. The port is
@@ -121,8 +138,8 @@ int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *w
 		snprintf(why, LAUNCH_REASON_MAX, "cannot make a UDP socket: %s", strerror(-fd));
 		return fd;
 	}
-	if (bind(fd, (struct sockaddr *)&name, (socklen_t)len) != 0) {
-		r = -errno;
+	r = bind_try(fd, &name, len);
+	if (r < 0) {
 		bind_explain(l, r, why);
 		return r;
 	}
