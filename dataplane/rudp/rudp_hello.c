@@ -12,7 +12,10 @@
 #define HELLO_SOON_NS (100 * NSEC_PER_MSEC) /* the longest interval in the first seconds */
 #define HELLO_LATE_NS (500 * NSEC_PER_MSEC)
 #define HELLO_SOON_FOR_NS (5 * NSEC_PER_SEC)
-#define CHOICE_NS (200 * NSEC_PER_MSEC) /* a worker that challenged has this long to accept */
+/* A worker that challenged has this long to accept; after each time that it did not, twice as long:
+ * one that is slow must not be taken for one that is gone, again and again. */
+#define CHOICE_NS (200 * NSEC_PER_MSEC)
+#define CHOICE_DOUBLINGS_MOST 4U
 #define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC) /* the same refusal is told again after this */
 
 /* The ports from which `a` is to be reached: those in its subnet, else all of its family. */
@@ -228,8 +231,12 @@ static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 {
 	if (s->state == SESSION_CONNECTING) {
-		if (s->opening->chosen && now > s->opening->chosen_ns + CHOICE_NS)
+		if (s->opening->chosen &&
+		    now > s->opening->chosen_ns + (CHOICE_NS << s->opening->n_late)) {
+			s->opening->n_late =
+				(uint8_t)MIN_OF(s->opening->n_late + 1U, CHOICE_DOUBLINGS_MOST);
 			hello_restart(s, s->n_paths > 1 ? CHOICE_NS : 0, now);
+		}
 		/* More seeds than paths: let the next ones have their turn. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
@@ -379,6 +386,7 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, proven))
 		return -EBADMSG;
 	s->opening->chosen = false;
+	s->opening->n_late = 0;
 	session_accepted(s, p, &a, now);
 	if (s->state != SESSION_UP)
 		return 0;

@@ -234,6 +234,7 @@ struct rudp_opening {
 	struct rudp_noise noise;
 	bool chosen, due; /* client: `path` is followed; server: to be sent at the next poll */
 	uint8_t path;
+	uint8_t n_late; /* client: choices in a row that did not accept in time */
 	unsigned said;
 	uint32_t stamp;
 	uint64_t chosen_ns;
