@@ -26,6 +26,15 @@
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
 #define LATE_HOLD 100U /* rounds after a loss that was answered in which lateness is no excuse */
 
+/*
+ * Round trips that vary by more than any switch's queue makes them are of hosts whose lateness no
+ * timestamp shows, as virtual machines': every other sample looks like a queue, and what is only
+ * late like a loss. There, neither shrinks the window below what keeps such a host busy.
+ */
+#define NOISE_NS (500 * NSEC_PER_USEC)
+#define NOISY_FLOOR (64U << 10)
+#define NOISY_FLOOR_LOSS (16U << 10)
+
 /* The target above the path's least round trip: for a queue of this time, or a share of a long
  * path; and for flow scaling, as Swift's section 3.5: up to FS_RANGE_NS at FS_LEAST packets. */
 #define TARGET_NS (50 * NSEC_PER_USEC)
@@ -132,20 +141,26 @@ static uint32_t late_floor(struct rudp_cc *c)
 	return (uint32_t)MIN_OF(LATE_BYTES(c->late_ns), LATE_BYTES_MOST);
 }
 
+static bool is_noisy(const struct rudp_cc *c)
+{
+	return c->noise_ns > NOISE_NS;
+}
+
 /* Once per round trip. */
 static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_t base_rtt)
 {
 	uint64_t target = rudp_cc_target(c, mtu, base_rtt);
 	uint64_t delay = c->round_min_ns == UINT64_MAX ? 0 : c->round_min_ns;
-	uint32_t floor = late_floor(c);
+	uint32_t least = is_noisy(c) ? NOISY_FLOOR_LOSS : 0;
+	uint32_t floor = MAX_OF(late_floor(c), is_noisy(c) ? NOISY_FLOOR : 0);
 	bool heavy = heavy_loss(c);
 
 	if (heavy) {
-		shrink(c, mtu, AFTER_LOSS(c->cwnd), 0);
+		shrink(c, mtu, AFTER_LOSS(c->cwnd), least);
 		c->late_hold = LATE_HOLD;
 	} else if (c->round_lost * LOSS_SHARE > c->round_acked &&
 		   delay > base_rtt + (target - base_rtt) / 2) {
-		shrink(c, mtu, AFTER_EARLY_LOSS(c->cwnd), 0);
+		shrink(c, mtu, AFTER_EARLY_LOSS(c->cwnd), least);
 		c->late_hold = LATE_HOLD;
 	} else if (c->cwnd < floor) {
 		c->cwnd = c->limited ? MIN_OF(2 * c->cwnd, floor) : c->cwnd;

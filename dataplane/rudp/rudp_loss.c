@@ -10,6 +10,7 @@
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
+	p->cc.noise_ns = p->rtt.rttvar;
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
