@@ -143,8 +143,8 @@ hosts_down() {
 	[ -n "$hosts_state" ] && [ -d "$hosts_state" ] || return 0
 	for file in "$hosts_state"/*.pid; do
 		[ -e "$file" ] || continue
-		kill -KILL "$(<"$file")" 2>/dev/null
-		kill -KILL "$(<"${file%.pid}.unshare")" 2>/dev/null
+		kill -KILL "$(<"$file")" 2>/dev/null || :
+		kill -KILL "$(<"${file%.pid}.unshare")" 2>/dev/null || :
 	done
 	for file in "$hosts_state"/*.unshare; do
 		[ ! -e "$file" ] || wait_until 10 hosts_gone "$(<"$file")"
