@@ -9,7 +9,6 @@ const struct nic_family nic_intel_igb = {
 	.name = "Intel 82576/I350",
 	.drivers = igb_drivers,
 	.reach = NIC_BY_VFIO,
-	.vf_ms = 500,
 };
 
 /* ixgbe keeps one of its 64 pools for the PF. */
@@ -20,10 +19,8 @@ const struct nic_family nic_intel_ixgbe = {
 	.drivers = ixgbe_drivers,
 	.reach = NIC_BY_VFIO,
 	.vf_limit = 63,
-	.vf_ms = 500,
 };
 
-/* The admin queue of an X700 takes a third of a second for each VF. */
 static const char *const i40e_drivers[] = {"i40e", NULL};
 
 const struct nic_family nic_intel_i40e = {
@@ -31,7 +28,6 @@ const struct nic_family nic_intel_i40e = {
 	.drivers = i40e_drivers,
 	.reach = NIC_BY_VFIO,
 	.vfs_undisturbed = true,
-	.vf_ms = 1000,
 };
 
 static const char *const ice_drivers[] = {"ice", NULL};
@@ -41,5 +37,4 @@ const struct nic_family nic_intel_ice = {
 	.drivers = ice_drivers,
 	.reach = NIC_BY_VFIO,
 	.vfs_undisturbed = true,
-	.vf_ms = 500,
 };

@@ -13,5 +13,4 @@ const struct nic_family nic_mlx5 = {
 	.drivers = drivers,
 	.reach = NIC_BY_FLOW_RULES,
 	.vfs_undisturbed = true,
-	.vf_ms = 2000,
 };

@@ -10,7 +10,6 @@ static const struct nic_family unknown = {
 	.name = "unknown",
 	.drivers = no_drivers,
 	.reach = NIC_BY_VFIO,
-	.vf_ms = 500,
 };
 
 static struct {

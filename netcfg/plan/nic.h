@@ -13,9 +13,7 @@
 
 /* How a queue of the NIC reaches a worker. */
 enum nic_reach {
-	NIC_BY_VFIO,	  /* a VF, given to vfio-pci: the kernel has no part in it any more */
-	NIC_BY_VF_DRIVER, /* a VF that keeps its kernel driver, which DPDK drives through RDMA verbs
-			   */
+	NIC_BY_VFIO,	   /* a VF, given to vfio-pci: the kernel has no part in it any more */
 	NIC_BY_FLOW_RULES, /* the PF itself: its driver steers flows to user space, no VFs needed */
 	NIC_REACH_MAX
 };
@@ -27,7 +25,6 @@ struct nic_family {
 	/* The PF's link may stay up as it is, and what it carries alive, while VFs are made. */
 	bool vfs_undisturbed;
 	uint32_t vf_limit; /* below what the device says: no more work in practice; 0: its own */
-	uint32_t vf_ms;	   /* how long one VF takes to make, at the most */
 };
 
 /* The table (borrowed for good) of all families; to be called once, before the first plan. */

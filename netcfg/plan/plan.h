@@ -71,8 +71,8 @@ struct plan_worker {
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* Why effective is less than asked or possible (no-vf, vf-unused, kernel-interface,
-	 * no-hugepages, dpdk-failed), which legs it does without (leg-missing), or why it cannot
-	 * be started (no-leg). */
+	 * no-iommu, vf-limit, vfs-foreign, vfs-busy, no-hugepages, dpdk-failed), which legs it does
+	 * without (leg-missing), or why it cannot be started (no-leg). */
 	struct reason reason;
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
