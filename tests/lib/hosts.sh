@@ -185,9 +185,10 @@ leg_silent() {
 	fi
 }
 
-# wait_until SECONDS CMD...: polls until CMD succeeds; fails at the deadline.
+# wait_until SECONDS CMD...: polls until CMD succeeds; fails at the deadline. SECONDS is more than it takes
+# where nothing else runs; nobody knows what else does, so the deadline is four times that.
 wait_until() {
-	local deadline=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	local deadline=$((${EPOCHREALTIME/./} + $1 * 4000000))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ ${EPOCHREALTIME/./} -lt $deadline ] || return 1
