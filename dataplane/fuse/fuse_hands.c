@@ -229,11 +229,13 @@ int fuse_hands_roots(struct fuse_hands *h, const int *fds, uid_t uid, gid_t gid,
 	return r;
 }
 
-static void proc_done(struct hands_proc *p)
+static void proc_done(struct hands_proc *p, uint64_t until_ns)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+	uint64_t now_ns = clock_now_ns();
+	int ms = now_ns < until_ns ? (int)((until_ns - now_ns) / NSEC_PER_MSEC) : 0;
 
-	if (p->pid > 0 && poll(&fd, 1, END_MS) > 0)
+	if (p->pid > 0 && poll(&fd, 1, ms) > 0)
 		(void)waitpid(p->pid, NULL, WNOHANG);
 	cleanup_close(&p->pidfd);
 	cleanup_close(&p->wake_fd);
@@ -241,11 +243,15 @@ static void proc_done(struct hands_proc *p)
 
 struct fuse_hands *fuse_hands_free(struct fuse_hands *h)
 {
+	/* For all of them together: meanwhile nobody is served, and the successor is not started.
+	 */
+	uint64_t until_ns = clock_now_ns() + END_MS * NSEC_PER_MSEC;
+
 	if (!h)
 		return NULL;
 	stage_set(h, STAGE_STOP);
 	for (unsigned i = h->n_procs; i-- > 0;) /* the watcher waits for the others */
-		proc_done(&h->procs[i]);
+		proc_done(&h->procs[i], until_ns);
 	cleanup_close(&h->epoll_fd);
 	cleanup_close(&h->worker_pidfd);
 	cleanup_close(&h->done_fd);

@@ -145,9 +145,13 @@ try() { # in a shell of its own, where a test may change folders and variables
 	}
 }
 
-done_testing() {
+fs_sanitizers() { # before fs_down, which takes the log with it
 	if [ -s "$fs_dir/log" ] && grep -q 'Sanitizer\|runtime error' "$fs_dir/log"; then
 		tap_result 1 "sanitizers are silent" || fs_fail_log
 	fi
+}
+
+done_testing() {
+	fs_sanitizers
 	tap_end
 }
