@@ -140,19 +140,30 @@ static int take_net_key(const char *key, const json_t *v, struct privsep_net_add
 		    "unknown key '%.60s'; known are name, device, network, label, ips", key);
 }
 
-static int fill_net_add(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			struct api_error *e)
+/* The body as an object, a new reference. */
+static int load_object(const struct api_request *rq, json_t **ret, struct api_error *e)
 {
 	json_error_t je;
 	json_t *o = json_loadb(rq->body ? rq->body : "", rq->body_len, JSON_REJECT_DUPLICATES, &je);
-	const char *key;
-	json_t *v;
-	int r = 0;
 
 	if (!o)
 		return fail(e, 400, "bad-body", "not JSON: line %d: %.150s", je.line, je.text);
-	if (!json_is_object(o))
-		r = fail(e, 400, "bad-body", "not a JSON object");
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return fail(e, 400, "bad-body", "not a JSON object");
+	}
+	*ret = o;
+	return 0;
+}
+
+static int fill_net_add(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			struct api_error *e)
+{
+	json_t *o = NULL;
+	const char *key;
+	json_t *v;
+	int r = load_object(rq, &o, e);
+
 	json_object_foreach (o, key, v) {
 		if (r >= 0)
 			r = take_net_key(key, v, &m->net_add, e);
@@ -175,7 +186,56 @@ static int fill_net_del(const struct api_request *rq, struct privsep_msg *m, uns
 	return 0;
 }
 
-/* Nothing can be said about an apply: what goes into force is what is staged. Nor about a stop. */
+static int take_force(const json_t *value, struct privsep_apply *a, struct api_error *e)
+{
+	int r = 0;
+
+	if (!json_is_array(value))
+		return fail(e, 400, "bad-body", "force is not a list of strings");
+	if (json_array_size(value) > PRIVSEP_FORCES_MAX)
+		return fail(e, 400, "bad-body", "force has more than %d entries",
+			    PRIVSEP_FORCES_MAX);
+	for (size_t i = 0; r >= 0 && i < json_array_size(value); i++) {
+		r = take_text("force", json_array_get(value, i), a->forces[i], sizeof(a->forces[i]),
+			      e);
+		if (r >= 0 && !a->forces[i][0])
+			r = fail(e, 400, "bad-body", "force has an empty entry");
+	}
+	return r;
+}
+
+static int take_apply_key(const char *key, const json_t *v, struct privsep_apply *a,
+			  struct api_error *e)
+{
+	if (strcmp(key, "force") == 0)
+		return take_force(v, a, e);
+	if (strcmp(key, "dry-run") != 0)
+		return fail(e, 400, "bad-body", "unknown key '%.60s'; known are dry-run, force",
+			    key);
+	if (!json_is_boolean(v))
+		return fail(e, 400, "bad-body", "dry-run is not true or false");
+	a->dry_run = json_is_true(v);
+	return 0;
+}
+
+/* What goes into force is what is staged: the body says only how. */
+static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+		      struct api_error *e)
+{
+	json_t *o = NULL;
+	const char *key;
+	json_t *v;
+	int r = rq->body_len > 0 ? load_object(rq, &o, e) : 0;
+
+	json_object_foreach (o, key, v) {
+		if (r >= 0)
+			r = take_apply_key(key, v, &m->apply, e);
+	}
+	json_decref(o);
+	return r;
+}
+
+/* Nothing can be said about a stop. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
 {
@@ -208,7 +268,8 @@ static const struct api_row rows[] = {
 	{"GET", "/v1/net", PRIVSEP_GET, PRIVSEP_NET, NULL},
 	{"POST", "/v1/net", PRIVSEP_NET_ADD, 0, fill_net_add},
 	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, fill_net_del},
-	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_nothing},
+	{"GET", "/v1/history", PRIVSEP_GET, PRIVSEP_HISTORY, NULL},
+	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply},
 	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing},
 };
 

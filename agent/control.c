@@ -118,7 +118,8 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		break;
 	case PRIVSEP_INVENTORY:
 	case PRIVSEP_PLAN:
-		control_look(a, cl->id, (enum privsep_what)m->get.what, r);
+		control_look(a, &(struct walk_client){.id = cl->id}, (enum privsep_what)m->get.what,
+			     r);
 		break;
 	case PRIVSEP_CONFIG_RUNNING:
 		if (a->now.spec)
@@ -130,6 +131,9 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		break;
 	case PRIVSEP_CONFIG_STAGED:
 		get_staged(a, r);
+		break;
+	case PRIVSEP_HISTORY:
+		control_json(r, 200, history_to_json(&a->walk.history));
 		break;
 	case PRIVSEP_WHAT_MAX:
 		break;
@@ -249,6 +253,13 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 {
 	struct walk_client client = {.id = cl->id};
 
+	memcpy(client.forced, m->apply.forces, sizeof(client.forced));
+	while (client.n_forced < ARRAY_SIZE(client.forced) && client.forced[client.n_forced][0])
+		client.n_forced++;
+	if (m->apply.dry_run) {
+		control_look(a, &client, PRIVSEP_PLAN, r);
+		return;
+	}
 	clients_describe(cl, client.by, sizeof(client.by));
 	note(a, cl, "an apply is asked for");
 	r->later = true;

@@ -26,9 +26,9 @@ const char *control_text(struct control_reply *r);
 /* Sends the reply and frees what it owns. */
 void control_answer(struct agent *a, uint64_t client, struct control_reply *r);
 
-/* Answers PRIVSEP_PLAN and PRIVSEP_INVENTORY: begins a child and sets r->later, or makes the error.
- */
-void control_look(struct agent *a, uint64_t client, enum privsep_what what,
+/* Answers PRIVSEP_PLAN, with what c forces, and PRIVSEP_INVENTORY: begins a child and sets
+ * r->later, or makes the error. */
+void control_look(struct agent *a, const struct walk_client *c, enum privsep_what what,
 		  struct control_reply *r);
 
 #endif

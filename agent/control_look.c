@@ -16,7 +16,7 @@
 struct control_looking {
 	struct agent *agent;
 	struct job *job;
-	uint64_t client;
+	struct walk_client client;
 	enum privsep_what what;
 	struct spec *spec; /* of a plan */
 	struct diag diag;  /* what loading that said */
@@ -42,8 +42,11 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	struct agent *a = l->agent;
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	const struct plan_context ctx = {
-		.running = a->now.plan, .owned = &owned, .places = &places};
+	const struct plan_context ctx = {.running = a->now.plan,
+					 .owned = &owned,
+					 .places = &places,
+					 .forced = (const char(*)[PLENUM_NAME_MAX])l->client.forced,
+					 .n_forced = l->client.n_forced};
 	int e = inv_collect(k, &d, &round.inv);
 
 	if (e >= 0)
@@ -121,7 +124,7 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 		return;
 	l->answered = true;
 	memcpy(&reply, msg, sizeof(reply));
-	e = clients_answer(l->agent->clients, l->client, &reply, fd);
+	e = clients_answer(l->agent->clients, l->client.id, &reply, fd);
 	if (e < 0) /* it went away meanwhile, or its child did */
 		log_debug("answer to a client: %s", strerror(-e));
 }
@@ -146,7 +149,7 @@ static void on_end(void *user, int status, const char *how)
 	if (!l->answered) {
 		control_error(&r, 500, "failed", "the look at the host ended without an answer",
 			      json_pack("[s]", how));
-		control_answer(l->agent, l->client, &r);
+		control_answer(l->agent, l->client.id, &r);
 	}
 	forget(l);
 }
@@ -175,7 +178,8 @@ static int load_next(struct agent *a, struct control_looking *l)
 	return e < 0 ? e : spec_load(next.file, next.dropin_dir, &l->diag, &l->spec);
 }
 
-void control_look(struct agent *a, uint64_t client, enum privsep_what what, struct control_reply *r)
+void control_look(struct agent *a, const struct walk_client *client, enum privsep_what what,
+		  struct control_reply *r)
 {
 	struct control_looking **place = free_place(a);
 	struct control_looking *l = place ? calloc(1, sizeof(*l)) : NULL;
@@ -191,7 +195,7 @@ void control_look(struct agent *a, uint64_t client, enum privsep_what what, stru
 		control_error(r, 503, "busy", "too many look at the host at once; try again", NULL);
 		return;
 	}
-	*l = (struct control_looking){.agent = a, .client = client, .what = what};
+	*l = (struct control_looking){.agent = a, .client = *client, .what = what};
 	if (l->what == PRIVSEP_PLAN)
 		e = load_next(a, l);
 	if (e >= 0)

@@ -70,6 +70,18 @@ static const char *check_net_del(const struct privsep_msg *m)
 	return check_text(m->net_del.name, sizeof(m->net_del.name), false);
 }
 
+static const char *check_apply(const struct privsep_msg *m)
+{
+	const struct privsep_apply *a = &m->apply;
+	const char *why = NULL;
+
+	if (a->confirm_s > PRIVSEP_CONFIRM_S_MAX || a->dry_run > 1)
+		return "a number is too large";
+	for (size_t i = 0; !why && i < PRIVSEP_FORCES_MAX; i++)
+		why = check_text(a->forces[i], sizeof(a->forces[i]), true);
+	return why;
+}
+
 static const char *check_reply(const struct privsep_msg *m)
 {
 	const struct privsep_reply *r = &m->reply;
@@ -106,7 +118,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_DROP_STAGED] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_NET_ADD] = {ADMIN, SIZE(net_add), false, true, check_net_add},
 	[PRIVSEP_NET_DEL] = {ADMIN, SIZE(net_del), false, true, check_net_del},
-	[PRIVSEP_APPLY] = {ADMIN, 0, false, true, NULL},
+	[PRIVSEP_APPLY] = {ADMIN, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},

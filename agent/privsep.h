@@ -41,6 +41,8 @@ const char *privsep_role_to_string(enum privsep_role r);
 #define PRIVSEP_TEXT_MAX (1U << 20)   /* bytes of a body from a client */
 #define PRIVSEP_REPLY_MAX (16U << 20) /* bytes of a reply */
 #define PRIVSEP_IPS_MAX 16
+#define PRIVSEP_FORCES_MAX 8
+#define PRIVSEP_CONFIRM_S_MAX 86400
 
 enum privsep_type {
 	PRIVSEP_GET = 1,
@@ -72,6 +74,7 @@ enum privsep_what { /* of PRIVSEP_GET */
 		    PRIVSEP_CONFIG_RUNNING,
 		    PRIVSEP_CONFIG_STAGED,
 		    PRIVSEP_METRICS,
+		    PRIVSEP_HISTORY,
 		    PRIVSEP_WHAT_MAX
 };
 
@@ -94,6 +97,11 @@ struct privsep_net_add {
 struct privsep_net_del {
 	char name[PLENUM_NAME_MAX];
 };
+struct privsep_apply {
+	uint32_t confirm_s; /* rolled back unless confirmed in this time; 0: as the policy says */
+	uint32_t dry_run;   /* 1: only what would be done */
+	char forces[PRIVSEP_FORCES_MAX][PLENUM_NAME_MAX]; /* empty from the first empty one */
+};
 struct privsep_reply { /* with a sealed memfd */
 	uint32_t http_status, content;
 	uint64_t len;
@@ -114,6 +122,7 @@ struct privsep_msg {
 		struct privsep_put_staged put_staged;
 		struct privsep_net_add net_add;
 		struct privsep_net_del net_del;
+		struct privsep_apply apply;
 		struct privsep_reply reply;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;

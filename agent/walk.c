@@ -116,7 +116,9 @@ static int first_half(struct agent *a)
 					 .owned = &w->owned,
 					 .places = &w->places,
 					 .held = (const char(*)[16])w->held,
-					 .n_held = w->n_held};
+					 .n_held = w->n_held,
+					 .forced = (const char(*)[PLENUM_NAME_MAX])w->client.forced,
+					 .n_forced = w->client.n_forced};
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
 				    .journal = a->journal,
@@ -152,6 +154,7 @@ static int first_half(struct agent *a)
 	note_steps(a);
 	task.plan = w->next.plan;
 	w->applied = true;
+	walk_enter(a);
 	r = applier_start(&task, &w->applier);
 	return r < 0 ? r : 1;
 }
@@ -271,6 +274,7 @@ static void begin_one(struct agent *a, enum walk_trigger t, enum walk_source fro
 	w->n_writes = w->n_steps = w->n_tries = 0;
 	w->mention_ns = TICK_NS;
 	w->loaded = w->applied = false;
+	w->entry = 0;
 	begin(a);
 }
 
@@ -578,6 +582,8 @@ int walk_init(struct agent *a)
 	w->owned_path = rundir_path(a->rundir.state, WALK_OWNED_FILE);
 	w->places_path = rundir_path(a->rundir.state, WALK_PLACES_FILE);
 	if (r >= 0)
+		r = history_open(&w->history, a->rundir.state);
+	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_orphan_timer, a, &w->orphan);
@@ -606,6 +612,7 @@ void walk_done(struct agent *a)
 	free(w->owned_path);
 	plan_places_done(&w->places);
 	free(w->places_path);
+	history_done(&w->history);
 	w->clients = NULL;
 	w->last_good = w->last_good_text = w->owned_path = w->places_path = NULL;
 }

@@ -12,6 +12,7 @@
 #include "agent/applier.h"
 
 #include "agent/clients.h"
+#include "agent/history.h"
 #include "agent/problems.h"
 #include "agent/store.h"
 #include "netcfg/plan/plan_owned.h"
@@ -60,6 +61,8 @@ void walk_round_done(struct walk_round *r);
 struct walk_client { /* who waits for the answer to an apply */
 	uint64_t id; /* 0: nobody */
 	char by[CLIENTS_BY_MAX];
+	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX]; /* plan_context.forced */
+	size_t n_forced;
 };
 
 /* What a client is answered with. */
@@ -110,6 +113,8 @@ struct walk {
 	char (*held)[16];	 /* functions that workers had open then */
 	size_t n_held;
 	struct plan_places places;
+	struct history history;
+	uint64_t entry;	      /* there, of the walk on its way; 0: it has none (yet) */
 	char *last_good;      /* path of the file */
 	char *last_good_text; /* what this agent has written there; NULL: nothing */
 };

@@ -14,6 +14,8 @@ static inline bool walk_is_asked(enum walk_trigger t)
 /* What the end of the walk means: problems, state, events, when it is tried again, the client's
  * answer. error: of the walk. */
 void walk_conclude(struct agent *a, int error);
+/* The walk on its way becomes an entry of the history, where somebody asked for it. */
+void walk_enter(struct agent *a);
 /* Answers a client whose walk is not taken. */
 void walk_refuse_client(struct agent *a, const struct walk_client *c, int error);
 /* What ran last before this agent started. -ENOENT: nothing did. */

@@ -205,6 +205,56 @@ static void fail(struct agent *a, int error)
 	}
 }
 
+/* ---- the history ---- */
+
+static const char *what_is_applied(const struct walk *w)
+{
+	switch (w->source) {
+	case WALK_FROM_STAGED:
+		return "staged";
+	case WALK_FROM_LAST_GOOD:
+		return "what ran before";
+	default:
+		return w->trigger == WALK_START	   ? "files, at the start"
+		       : w->trigger == WALK_RELOAD ? "files, by a reload"
+						   : "files";
+	}
+}
+
+void walk_enter(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	if (walk_is_asked(w->trigger) && !w->entry)
+		w->entry = history_begin(&w->history, w->client.by, what_is_applied(w));
+}
+
+/* The first error that the walk met. */
+static const char *first_error(const struct walk *w, int error)
+{
+	for (size_t i = 0; i < w->diag.n; i++)
+		if (w->diag.entries[i].severity == DIAG_ERROR && w->diag.entries[i].text)
+			return w->diag.entries[i].text;
+	return strerror(-error);
+}
+
+/* What did nothing is no apply; what somebody asked for and could not be done is one. A start that
+ * fails is tried again by itself, and says so elsewhere. */
+static void note_history(struct agent *a, int error)
+{
+	struct walk *w = &a->walk;
+	autofree char *yaml = NULL;
+
+	if (error < 0 ? w->trigger != WALK_START : a->now.plan->n_actions > 0)
+		walk_enter(a);
+	if (!w->entry)
+		return;
+	yaml = error < 0 ? NULL : spec_to_yaml(a->now.spec);
+	history_end(&w->history, w->entry, error < 0 ? HISTORY_FAILED : HISTORY_APPLIED, w->n_steps,
+		    error < 0 ? first_error(w, error) : NULL, yaml);
+	w->entry = 0;
+}
+
 /* ---- all of it ---- */
 
 /* Somebody who keeps undoing our work would make an endless race of it: each walk in a row that had
@@ -259,6 +309,7 @@ void walk_conclude(struct agent *a, int error)
 	else if (a->state != AGENT_STOPPING)
 		fail(a, error);
 	w->error = error;
+	note_history(a, error);
 	pace_repairs(a);
 	health_look(a);
 	agent_update_state(a);

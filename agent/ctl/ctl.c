@@ -19,6 +19,8 @@ enum {
 	OPT_SINCE,
 	OPT_RUNNING,
 	OPT_STAGED,
+	OPT_DRY_RUN,
+	OPT_FORCE,
 };
 
 static const struct option long_options[] = {
@@ -34,6 +36,8 @@ static const struct option long_options[] = {
 	{"ips", required_argument, NULL, OPT_IPS},
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"staged", no_argument, NULL, OPT_STAGED},
+	{"dry-run", no_argument, NULL, OPT_DRY_RUN},
+	{"force", required_argument, NULL, OPT_FORCE},
 	{NULL, 0, NULL, 0},
 };
 
@@ -43,6 +47,7 @@ enum {
 	TAKES_SINCE = 1 << 1,
 	TAKES_NET = 1 << 2,
 	TAKES_WHICH = 1 << 3,
+	TAKES_APPLY = 1 << 4,
 };
 
 struct ctl_command {
@@ -95,9 +100,15 @@ static const struct ctl_command commands[] = {
 	 "Shows the steps from what is there to what is wanted, each with its reason, and the\n"
 	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
 	 "runs, and with FILE, the plan is made here.\n"},
-	{"apply", "", "do it", 0, 0, 0, ctl_cmd_apply,
+	{"apply", "[--dry-run] [--force NAME]", "do it", 0, 0, TAKES_APPLY, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"
-	 "back.\n"},
+	 "back.\n\n"
+	 "      --dry-run     only show what would be done\n"
+	 "      --force NAME  even though the host depends on it: NAME is the interface that the\n"
+	 "                    refusal names, or what depends on it, such as default-route\n"},
+	{"history", "", "the last applies", 0, 0, 0, ctl_cmd_history,
+	 "Lists the last applies that somebody asked for: when, who, what was applied, and what\n"
+	 "became of it.\n"},
 	{"stop", "", "end workers, mounts and the agent", 0, 0, 0, ctl_cmd_stop,
 	 "Unmounts what is mounted, ends the workers, then the agent. The network stays as it is.\n"
 	 "Ending the agent alone, as 'systemctl stop plenumd' does, leaves workers and mounts.\n"},
@@ -300,6 +311,18 @@ static int parse_option(struct parsed *p, int c)
 	case 'f':
 		p->args.follow = true;
 		p->given |= TAKES_FOLLOW;
+		return CTL_OK;
+	case OPT_DRY_RUN:
+		p->args.dry_run = true;
+		p->given |= TAKES_APPLY;
+		return CTL_OK;
+	case OPT_FORCE:
+		if (p->args.n_forces == CTL_FORCES_MAX) {
+			ctl_complain("--force can be given %d times", CTL_FORCES_MAX);
+			return CTL_USAGE;
+		}
+		p->args.forces[p->args.n_forces++] = optarg;
+		p->given |= TAKES_APPLY;
 		return CTL_OK;
 	case OPT_RUNNING:
 	case OPT_STAGED:

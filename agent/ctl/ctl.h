@@ -30,13 +30,18 @@ enum ctl_exit {
 #define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
 #define CTL_SECRET_FILE PLENUM_SYSCONFDIR "/cluster.key"
 
+#define CTL_FORCES_MAX 8 /* PRIVSEP_FORCES_MAX */
+
 struct ctl_args {
 	const char *socket;
 	bool json;
 	bool follow, running, staged;
 	const char *since;			  /* events */
 	const char *name, *network, *label, *ips; /* net add */
-	char **operands;			  /* after the command's words */
+	const char *forces[CTL_FORCES_MAX];	  /* apply */
+	int n_forces;
+	bool dry_run;
+	char **operands; /* after the command's words */
 	int n_operands;
 };
 
@@ -87,6 +92,8 @@ int ctl_put_json(const json_t *o);
 /* A text that belongs to the caller and may be NULL (out of memory). */
 int ctl_put_text(const char *text);
 
+/* The agent's plan, with warnings on standard error. */
+int ctl_put_plan(const json_t *o);
 /* A line for every leg that has a reason. Whether none of them is absent or refused. */
 bool ctl_put_legs(const json_t *legs);
 /* What the agent's answer warns of, on standard error. */
@@ -131,6 +138,7 @@ int ctl_cmd_net_list(const struct ctl_args *a);
 int ctl_cmd_net_add(const struct ctl_args *a);
 int ctl_cmd_net_remove(const struct ctl_args *a);
 int ctl_cmd_apply(const struct ctl_args *a);
+int ctl_cmd_history(const struct ctl_args *a);
 int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);

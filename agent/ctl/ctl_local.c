@@ -416,7 +416,7 @@ static void print_plan_lines(const json_t *list, const char *what, size_t first)
 	}
 }
 
-static int print_plan(const json_t *o)
+int ctl_put_plan(const json_t *o)
 {
 	const json_t *steps = json_object_get(o, "steps");
 	const json_t *actions = json_object_get(o, "actions");
@@ -458,7 +458,7 @@ int ctl_cmd_plan(const struct ctl_args *a)
 		ctl_complain("the agent's plan is not JSON");
 		return CTL_SOFTWARE;
 	}
-	r = a->json ? ctl_put_json(o) : print_plan(o);
+	r = a->json ? ctl_put_json(o) : ctl_put_plan(o);
 	json_decref(o);
 	return r;
 }

@@ -488,48 +488,6 @@ int ctl_cmd_net_remove(const struct ctl_args *a)
 		      "Removal staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
 }
 
-/* What became of workers, mounts and exports. */
-static void print_actions(const json_t *actions)
-{
-	const json_t *action;
-	size_t i;
-
-	json_array_foreach (actions, i, action) {
-		fputs("  ", stdout);
-		ctl_put(ctl_text(action, "action"), stdout);
-		fputs(" (", stdout);
-		ctl_put(ctl_text(action, "reason"), stdout);
-		puts(")");
-	}
-}
-
-int ctl_cmd_apply(const struct ctl_args *a)
-{
-	struct ctl_request rq = {
-		.method = "POST", .path = "/v1/apply", .timeout_s = CTL_APPLY_TIMEOUT_S};
-	const json_t *applied, *actions;
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
-
-	if (r != CTL_OK)
-		return r;
-	applied = json_object_get(o, "applied");
-	actions = json_object_get(o, "actions");
-	if (a->json) {
-		r = ctl_put_json(o);
-	} else if (ctl_int(applied, "steps") == 0 && json_array_size(actions) == 0) {
-		puts("Nothing to do: the host is as wanted.");
-	} else {
-		printf("Applied: %" JSON_INTEGER_FORMAT " steps.\n", ctl_int(applied, "steps"));
-		print_actions(actions);
-	}
-
-	if (!a->json)
-		ctl_put_warnings(o);
-	json_decref(o);
-	return r;
-}
-
 int ctl_cmd_stop(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.method = "POST", .path = "/v1/stop"};

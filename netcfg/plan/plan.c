@@ -2,6 +2,7 @@
 /* plan_build: the order in which a plan is made, and what the makers of its parts share. */
 #include "netcfg/plan/plan.h"
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
@@ -191,6 +192,8 @@ static int build(struct plan_builder *b)
 	r = ops->want(b);
 	if (r == 0)
 		r = plan_diff_build(b);
+	if (r == 0)
+		plan_forced_check(b);
 	return r;
 }
 

@@ -183,7 +183,12 @@ struct plan_context {
 	 * them: what would be is left for a later plan (plan.n_deferred). */
 	const char (*held)[16];
 	size_t n_held;
+	/* What an operator has taken upon himself, by name: the interface whose dependents may be
+	 * cut off, or one such dependency (plan_guard.h). */
+	const char (*forced)[PLENUM_NAME_MAX];
+	size_t n_forced;
 };
+#define PLAN_FORCED_MAX 8
 
 /* What no host of this build could be planned for, into d: for those who check a file without a
  * host. 0, -EINVAL. */

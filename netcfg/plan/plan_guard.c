@@ -5,6 +5,7 @@
  */
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/host/kernel.h"
+#include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -172,9 +173,58 @@ static bool mount_depends(const struct inventory *inv, const struct inv_link *li
 	return false;
 }
 
+/* What may depend on a link, the worst to lose first. */
+static bool (*const dependencies[])(const struct inventory *inv, const struct inv_link *link,
+				    struct reason *ret) = {
+	default_route_depends,
+	mount_depends,
+	connection_depends,
+};
+
 bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
 			 struct reason *ret)
 {
-	return default_route_depends(inv, link, ret) || mount_depends(inv, link, ret) ||
-	       connection_depends(inv, link, ret);
+	for (size_t i = 0; i < ARRAY_SIZE(dependencies); i++)
+		if (dependencies[i](inv, link, ret))
+			return true;
+	return false;
+}
+
+/* ---- what an operator takes upon himself ---- */
+
+bool plan_is_forced(struct plan_builder *b, const struct inv_link *link, const struct reason *why)
+{
+	for (size_t i = 0; i < MIN_OF(b->ctx->n_forced, PLAN_FORCED_MAX); i++)
+		if (strcmp(b->ctx->forced[i], link->name) == 0 ||
+		    strcmp(b->ctx->forced[i], why->code) == 0) {
+			b->forced_used |= 1U << i;
+			return true;
+		}
+	return false;
+}
+
+bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, struct reason *ret)
+{
+	bool guarded = false;
+
+	/* All of them are looked at: what is forced was in the way, even behind another. */
+	for (size_t i = 0; i < ARRAY_SIZE(dependencies); i++) {
+		struct reason why;
+
+		if (!dependencies[i](b->inv, link, &why) || plan_is_forced(b, link, &why))
+			continue;
+		if (!guarded)
+			*ret = why;
+		guarded = true;
+	}
+	return guarded;
+}
+
+void plan_forced_check(struct plan_builder *b)
+{
+	for (size_t i = 0; i < MIN_OF(b->ctx->n_forced, PLAN_FORCED_MAX); i++)
+		if (!(b->forced_used & 1U << i))
+			diag_add(b->d, DIAG_WARNING, NULL, NULL,
+				 "--force %s: nothing of that name was in the way",
+				 b->ctx->forced[i]);
 }

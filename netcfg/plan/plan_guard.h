@@ -24,6 +24,14 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
  */
 bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
 			 struct reason *ret);
+struct plan_builder;
+/* The same where something is to be interrupted that ctx->forced does not name: true and *ret,
+ * which is to be followed by what else could be written. */
+bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, struct reason *ret);
+/* Whether ctx->forced names the link or the code of `why`; noted as used. */
+bool plan_is_forced(struct plan_builder *b, const struct inv_link *link, const struct reason *why);
+/* Says in b->d which of ctx->forced named nothing that was in the way. */
+void plan_forced_check(struct plan_builder *b);
 /* The reason of a link without a carrier. */
 void plan_explain_carrier(const struct inv_link *link, struct reason *ret);
 /* Whether traffic of `top` passes `link`: it is the link itself, or is stacked on it (VLAN, bridge,

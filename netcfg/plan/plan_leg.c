@@ -223,18 +223,17 @@ static bool mtu_is_impossible(const struct plan_leg *leg, struct reason *why)
 
 /* An MTU is changed on a link that is up only where nothing of the host rests on it: most drivers
  * restart their queues, and with them every connection waits. */
-static bool mtu_change_hurts(const struct plan_builder *b, const struct plan_leg *leg,
-			     struct reason *why)
+static bool mtu_change_hurts(struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
 {
 	struct reason dependent;
 
 	if (!leg->set_mtu || leg->mtu == leg->link->mtu || !leg->link->up ||
-	    !plan_link_dependent(b->inv, leg->link, &dependent))
+	    !plan_link_guarded(b, leg->link, &dependent))
 		return false;
 	reason_set(why, dependent.code,
-		   "%.100s: changing its mtu from %u to %u could cut the host off; "
-		   "write another device or leave mtu out",
-		   dependent.text, leg->link->mtu, leg->mtu);
+		   "%.80s: changing its mtu from %u to %u could cut the host off; "
+		   "write another device, leave mtu out, or apply --force %s",
+		   dependent.text, leg->link->mtu, leg->mtu, leg->link->name);
 	return true;
 }
 
@@ -265,9 +264,9 @@ static bool has_ipv6_connections(const struct inventory *inv, const struct inv_l
 
 /* A leg takes no router advertisements. Where the host itself lives by them, its addresses and its
  * way out would expire. */
-static bool ra_change_hurts(const struct plan_builder *b, const struct inv_link *link,
-			    struct reason *why)
+static bool ra_change_hurts(struct plan_builder *b, const struct inv_link *link, struct reason *why)
 {
+	struct reason r;
 	bool any = false;
 	int accepts = 0;
 
@@ -278,10 +277,13 @@ static bool ra_change_hurts(const struct plan_builder *b, const struct inv_link 
 	    accepts == 0 ||
 	    (has_other_default_route(b->inv, link) && !has_ipv6_connections(b->inv, link)))
 		return false;
-	reason_set(why, "default-route",
+	reason_set(&r, "default-route",
 		   "%s has its IPv6 routes by router advertisement, the host needs them, and a leg "
-		   "accepts none; write another device",
-		   link->name);
+		   "accepts none; write another device, or apply --force %s",
+		   link->name, link->name);
+	if (plan_is_forced(b, link, &r))
+		return false;
+	*why = r;
 	return true;
 }
 

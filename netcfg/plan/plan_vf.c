@@ -164,19 +164,19 @@ static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function
 	return true;
 }
 
-static bool making_hurts(const struct plan_builder *b, const struct plan_leg *leg,
+static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
 			 const struct inv_function *pf, const struct nic_family *family, uint32_t n,
 			 struct reason *why)
 {
 	struct reason dependent;
 
 	if (pf->n_vfs >= n || family->vfs_undisturbed || !leg->link->up ||
-	    !plan_link_dependent(b->inv, leg->link, &dependent))
+	    !plan_link_guarded(b, leg->link, &dependent))
 		return false;
 	reason_set(why, dependent.code,
-		   "%.100s: its driver stops it for a moment while VFs are made; write another "
-		   "device or vfs: 0",
-		   dependent.text);
+		   "%.80s: its driver stops it for a moment while VFs are made; write another "
+		   "device, vfs: 0, or apply --force %s",
+		   dependent.text, leg->link->name);
 	return true;
 }
 

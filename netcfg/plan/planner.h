@@ -41,6 +41,7 @@ struct plan_builder {
 	struct plan_leg legs[PLAN_PORTS_MAX];
 	size_t n_legs;
 	struct plan_want want;
+	unsigned forced_used; /* a bit for each of ctx->forced that was in the way */
 };
 
 struct planner_ops {

@@ -40,6 +40,7 @@ static void test_gets(void **state)
 		{"/v1/inventory", PRIVSEP_INVENTORY},
 		{"/v1/plan", PRIVSEP_PLAN},
 		{"/v1/net", PRIVSEP_NET},
+		{"/v1/history", PRIVSEP_HISTORY},
 		{"/v1/metrics", PRIVSEP_METRICS},
 		{"/v1/config/running", PRIVSEP_CONFIG_RUNNING},
 		{"/v1/config/staged", PRIVSEP_CONFIG_STAGED},
@@ -189,10 +190,34 @@ static void test_staged(void **state)
 	assert_int_equal(msg.type, PRIVSEP_DROP_STAGED);
 	assert_int_equal(route("POST", "/v1/apply", NULL), 0);
 	assert_int_equal(msg.type, PRIVSEP_APPLY);
-	assert_int_equal(refused("POST", "/v1/apply", "{}"), 400);
 	assert_int_equal(refused("POST", "/v1/stop", "{}"), 400);
 	assert_int_equal(refused("GET", "/v1/stop", NULL), 405);
-	assert_int_equal(refused("POST", "/v1/apply", "[1]"), 400);
+}
+
+static void test_apply(void **state)
+{
+	static const char *const wrong[] = {
+		"[1]",
+		"{\"now\":true}",
+		"{\"dry-run\":1}",
+		"{\"force\":\"eth0\"}",
+		"{\"force\":[\"\"]}",
+		"{\"force\":[1]}",
+		"{\"force\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"]}",
+	};
+
+	assert_int_equal(route("POST", "/v1/apply", NULL), 0);
+	assert_int_equal(msg.apply.dry_run, 0);
+	assert_string_equal(msg.apply.forces[0], "");
+	assert_int_equal(
+		route("POST", "/v1/apply", "{\"dry-run\":true,\"force\":[\"eth0\",\"ssh\"]}"), 0);
+	assert_int_equal(msg.type, PRIVSEP_APPLY);
+	assert_int_equal(msg.apply.dry_run, 1);
+	assert_string_equal(msg.apply.forces[0], "eth0");
+	assert_string_equal(msg.apply.forces[1], "ssh");
+	assert_string_equal(msg.apply.forces[2], "");
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(refused("POST", "/v1/apply", wrong[i]), 400);
 }
 
 static void test_error_text(void **state)
@@ -310,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_net_add_refused),
 		cmocka_unit_test(test_net_del),
 		cmocka_unit_test(test_staged),
+		cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_error_text),
 	};
 

@@ -68,14 +68,14 @@ static int rogue(const char *kind)
 
 	if (strcmp(kind, "unasked") == 0) {
 		apply.connection = 1;
-		send_anyway(&apply, 0);
+		send_anyway(&apply, sizeof(apply.apply));
 	}
 	wait_for(PRIVSEP_CONNECTION, &m);
 	apply.connection = m.connection;
 	if (strcmp(kind, "forge") == 0) {
 		ask_about(m.connection ^ 1);
 	} else if (strcmp(kind, "change") == 0) {
-		send_anyway(&apply, 0);
+		send_anyway(&apply, sizeof(apply.apply));
 	} else if (strcmp(kind, "twice") == 0) {
 		ask_about(m.connection);
 		ask_about(m.connection);

@@ -387,6 +387,34 @@ static void test_apply_says_what_was_done(void **state)
 	assert_string_equal(r.out, "Applied: 0 steps.\n  restart worker 1 (its exports change)\n");
 }
 
+static void test_apply_may_be_tried_or_forced(void **state)
+{
+	struct result r =
+		run("apply --dry-run", 200,
+		    "{\"steps\":[{\"step\":\"set x\",\"reason\":\"y\"}],\"warnings\":[]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("POST /v1/apply");
+	assert_body("{\"dry-run\":true}");
+	assert_non_null(strstr(r.out, "1. set x\n      y\n"));
+	run("apply --force eth0 --force ssh", 200, "{\"applied\":{\"number\":2,\"steps\":5}}");
+	assert_body("{\"force\":[\"eth0\",\"ssh\"]}");
+}
+
+static void test_history_is_a_table(void **state)
+{
+	struct result r = run("history", 200,
+			      "{\"history\":[{\"number\":7,\"time\":\"2026-01-02T03:04:05Z\","
+			      "\"by\":\"uid 0, pid 3\",\"what\":\"staged\",\"steps\":5,"
+			      "\"outcome\":\"applied\",\"text\":\"\",\"kept\":true}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("GET /v1/history");
+	assert_non_null(strstr(r.out, "7"));
+	assert_non_null(strstr(r.out, "uid 0, pid 3"));
+	assert_non_null(strstr(r.out, "applied"));
+}
+
 static void test_errors_of_the_agent_are_reported(void **state)
 {
 	static const char body[] = "{\"error\":{\"code\":\"invalid\",\"message\":\"not valid\","
@@ -637,7 +665,10 @@ static void test_wrong_usage(void **state)
 					    "--nonsense",
 					    "config show a b",
 					    "config show --running --staged",
-					    "apply --force x"};
+					    "apply x",
+					    "plan --force x",
+					    "apply --force a --force b --force c --force d "
+					    "--force e --force f --force g --force h --force i"};
 	struct result r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
@@ -662,10 +693,11 @@ static void test_wrong_usage(void **state)
 static void test_help_is_never_refused(void **state)
 {
 	static const char *const words[] = {
-		"processes", "status",	    "events",	       "net list",    "net add",
-		"plan",	     "net remove",  "inventory",       "apply",	      "validate",
-		"version",   "config show", "config generate", "config diff", "config stage",
-		"help",	     "config",	    "config discard",  "net",	      "config schema"};
+		"processes",	"status",     "events",	     "net list",	"net add",
+		"plan",		"net remove", "inventory",   "apply",		"validate",
+		"history",	"version",    "config show", "config generate", "config diff",
+		"config stage", "help",	      "config",	     "config discard",	"net",
+		"config schema"};
 	struct result r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -725,6 +757,8 @@ int main(void)
 		cmocka_unit_test(test_net_add_sends_what_was_written),
 		cmocka_unit_test(test_net_remove_sends_names_only),
 		cmocka_unit_test(test_apply_says_what_was_done),
+		cmocka_unit_test(test_apply_may_be_tried_or_forced),
+		cmocka_unit_test(test_history_is_a_table),
 		cmocka_unit_test(test_errors_of_the_agent_are_reported),
 		cmocka_unit_test(test_events_are_lines),
 		cmocka_unit_test(test_following_events_outlives_the_agent),

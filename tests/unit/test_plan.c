@@ -302,6 +302,56 @@ static void test_what_the_host_stands_on(void **state)
 	inv_free(inv);
 }
 
+static void expect_forced(const struct inventory *inv, const char *name, enum plan_leg_state state,
+			  const char *warning)
+{
+	const struct plan_context ctx = {.forced = (const char(*)[PLENUM_NAME_MAX])name,
+					 .n_forced = 1};
+	struct spec *s = host_spec(HOST_YAML);
+	struct diag d = DIAG_INIT;
+	struct plan *p = NULL;
+	char *all;
+
+	assert_int_equal(plan_build(s, inv, &ctx, &d, &p), 0);
+	assert_int_equal(p->legs[1].state, state);
+	assert_int_equal(p->workers[0].ports[0].mtu, 9000);
+	all = diag_format(&d);
+	assert_int_equal(strstr(all, "nothing of that name was in the way") != NULL,
+			 *warning != '\0');
+	assert_non_null(strstr(all, warning));
+	free(all);
+	diag_done(&d);
+	plan_free(p);
+	spec_free(s);
+}
+
+/* What would be cut off is named; who names it back takes it upon himself, and that alone. */
+static void test_force_overrides_what_it_names(void **state)
+{
+	static const char link[PLENUM_NAME_MAX] = "veth1", other[PLENUM_NAME_MAX] = "eth0",
+			  dependency[PLENUM_NAME_MAX] = "default-route",
+			  second[PLENUM_NAME_MAX] = "ssh";
+	struct inventory *inv = host_new();
+
+	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", HOST_VETH1);
+	expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route", "apply --force veth1");
+	expect_forced(inv, link, PLAN_LEG_USABLE, "");
+	expect_forced(inv, dependency, PLAN_LEG_USABLE, "");
+	expect_forced(inv, other, PLAN_LEG_REFUSED, "--force eth0: nothing");
+	/* The route is one thing, a login by the same link another. */
+	*inv_addr_add(inv) =
+		(struct inv_addr){.ifindex = HOST_VETH1, .ip = host_prefix("198.51.100.7/24")};
+	*inv_conns_add(inv) =
+		(struct inv_conns){.local = host_addr("198.51.100.7"), .n = 1, .n_ssh = 1};
+	expect_forced(inv, dependency, PLAN_LEG_REFUSED, "");
+	expect_forced(inv, second, PLAN_LEG_REFUSED, "");
+	expect_forced(inv, link, PLAN_LEG_USABLE, "");
+	/* Where nothing is in the way that is said. */
+	inv->links[3].mtu = 9000;
+	expect_forced(inv, link, PLAN_LEG_USABLE, "--force veth1: nothing");
+	inv_free(inv);
+}
+
 /* A leg in service is not torn down for what appears beside it: the MTU stays as it is. */
 static void test_leg_in_service_stays(void **state)
 {
@@ -707,6 +757,7 @@ int main(void)
 		cmocka_unit_test(test_duplicate_found_late),
 		cmocka_unit_test(test_rp_filter_is_the_larger),
 		cmocka_unit_test(test_what_the_host_stands_on),
+		cmocka_unit_test(test_force_overrides_what_it_names),
 		cmocka_unit_test(test_leg_in_service_stays),
 		cmocka_unit_test(test_host_lives_by_advertisements),
 		cmocka_unit_test(test_ambiguous_device),

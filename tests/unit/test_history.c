@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of applies: what it keeps over a restart, that it is bounded, and that a torn file costs
+ * the list alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/history.h"
+#include "netcfg/base/file.h"
+#include "netcfg/base/log.h"
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char dir[32];
+
+static int setup(void **state)
+{
+	strcpy(dir, "/tmp/plenum-history-XXXXXX");
+	log_set_level(LOG_LEVEL_ERR);
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void reopen(struct history *h)
+{
+	history_done(h);
+	assert_int_equal(history_open(h, dir), 0);
+}
+
+static void test_entries_outlive_the_agent(void **state)
+{
+	struct history h = {.n = 0};
+	const struct history_entry *e;
+	char *path;
+
+	assert_int_equal(history_open(&h, dir), 0);
+	assert_int_equal(history_begin(&h, "uid 0, pid 7", "staged"), 1);
+	history_end(&h, 1, HISTORY_APPLIED, 12, NULL, "host: a\n");
+	assert_int_equal(history_begin(&h, "", "files"), 2);
+	history_end(&h, 2, HISTORY_ROLLED_BACK, 3, "peer\tb does\nnot answer", NULL);
+	assert_int_equal(history_begin(&h, "uid 0, pid 8", "files"), 3);
+	reopen(&h);
+	assert_int_equal(h.n, 3);
+	assert_int_equal(h.next, 4);
+	e = history_find(&h, 1);
+	assert_int_equal(e->outcome, HISTORY_APPLIED);
+	assert_int_equal(e->steps, 12);
+	assert_string_equal(e->by, "uid 0, pid 7");
+	e = history_find(&h, 2);
+	assert_string_equal(e->by, "plenumd");
+	assert_string_equal(e->text, "peer b does not answer");
+	assert_int_equal(history_find(&h, 3)->outcome, HISTORY_OPEN);
+	path = history_config(&h, 1);
+	assert_non_null(path);
+	free(path);
+	assert_null(history_config(&h, 2));
+	assert_int_equal(history_kept_before(&h, 0), 1);
+	assert_int_equal(history_kept_before(&h, 1), 0);
+	history_done(&h);
+}
+
+static void test_the_oldest_go_with_their_configuration(void **state)
+{
+	struct history h = {.n = 0};
+	json_t *o;
+
+	assert_int_equal(history_open(&h, dir), 0);
+	for (uint64_t i = 1; i <= HISTORY_KEPT + 5; i++) {
+		assert_int_equal(history_begin(&h, "", "files"), i);
+		history_end(&h, i, HISTORY_APPLIED, 1, NULL, "host: a\n");
+	}
+	reopen(&h);
+	assert_int_equal(h.n, HISTORY_KEPT);
+	assert_null(history_find(&h, 5));
+	assert_null(history_config(&h, 5));
+	assert_int_equal(history_kept_before(&h, 0), HISTORY_KEPT + 5);
+	assert_int_equal(history_kept_before(&h, 7), 6);
+	o = history_to_json(&h);
+	assert_int_equal(json_array_size(json_object_get(o, "history")), HISTORY_KEPT);
+	json_decref(o);
+	history_done(&h);
+}
+
+static void test_what_cannot_be_read_is_left_out(void **state)
+{
+	static const char *const texts[] = {"", "nonsense\n", "plenum-history 2 9\n",
+					    "plenum-history 1 x\n"};
+	static const char torn[] = "plenum-history 1 9\n"
+				   "7\t1\t2\tapplied\tb\tw\t\n"
+				   "8\t1\t2\tnonsense\tb\tw\t\n"
+				   "8\t1\t2\tappl";
+	struct history h = {.n = 0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/history", dir);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_int_equal(file_write(path, texts[i], strlen(texts[i]), 0600), 0);
+		reopen(&h);
+		assert_int_equal(h.n, 0);
+		assert_int_equal(h.next, 1);
+	}
+	assert_int_equal(file_write(path, torn, strlen(torn), 0600), 0);
+	reopen(&h);
+	assert_int_equal(h.n, 1);
+	assert_int_equal(h.next, 9);
+	history_done(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_entries_outlive_the_agent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_oldest_go_with_their_configuration, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_cannot_be_read_is_left_out, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests_name("history", tests, NULL, NULL);
+}
