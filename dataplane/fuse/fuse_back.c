@@ -12,6 +12,8 @@
 #define BACK_TRIM_NS NSEC_PER_SEC
 #define END_WAIT_NS NSEC_PER_SEC
 #define RETRY_NS NSEC_PER_MSEC
+/* A client that was not heard of for so long after a restart takes its chances. */
+#define GRACE_NS (90 * NSEC_PER_SEC)
 
 static int exports_init(struct fuse_back *b, const struct launch_config *cfg)
 {
@@ -58,6 +60,7 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	b->boot = boot;
 	b->cfg = cfg;
 	b->host = cfg->host;
+	b->grace_ns = clock_now_ns() + GRACE_NS;
 	b->wait_tail = &b->wait_head;
 	b->retry_tail = &b->retry_head;
 	back_creds_init(b);
@@ -154,6 +157,7 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
 	if (b->wait_head)
 		back_wait_run(b);
 	clients_reap(b);
+	b->grace_over = b->grace_over || now_ns >= b->grace_ns;
 	for (unsigned i = 0; i < b->n_exports; i++)
 		back_holds_sweep(&b->exports[i]);
 	if (now_ns - b->trimmed_ns > BACK_TRIM_NS) {

@@ -7,6 +7,9 @@
 #include "netcfg/base/log.h"
 #include <string.h>
 
+/* As many files may be kept in vain, for clients that do not come back. */
+#define MAYBE_MAX 512U
+
 static struct state_hold *hold_find(struct back_export *e, const struct fuse_handle *h)
 {
 	struct state_hold *free = NULL;
@@ -42,6 +45,22 @@ static bool hold_tell(struct back_export *e, const struct state_hold *rec, int f
 	return b->hold(b->hold_user, (uint32_t)(e - b->exports), hold_key(rec), fd);
 }
 
+static struct state_hold *hold_make(struct back_export *e, const struct fuse_handle *h, bool maybe,
+				    int fd)
+{
+	struct state_hold *rec = hold_find(e, h);
+
+	if (!rec)
+		return NULL;
+	rec->len = h->len;
+	memcpy(rec->handle, h->bytes, h->len);
+	rec->maybe = maybe;
+	state_publish(&rec->used, 1U);
+	if (!hold_tell(e, rec, fd))
+		log_debug("an open file without a name would not outlive this process");
+	return rec;
+}
+
 /*
  * The state says that a file is held before the agent is asked and until after it was told to let
  * go, so whenever the process dies its successor finds all that the agent may hold. Asking twice,
@@ -53,14 +72,31 @@ void back_hold(struct back_node *n, int fd)
 
 	if (n->n_open == 0 || n->hold || fd < 0 || n->handle.bytes[0] != FUSE_HANDLE_FILE)
 		return;
-	n->hold = hold_find(e, &n->handle);
-	if (!n->hold)
+	n->hold = hold_make(e, &n->handle, false, fd);
+}
+
+bool back_hold_suspects(const struct back_export *e)
+{
+	return e->n_unsettled > 0 && !e->back->grace_over && e->n_maybe < MAYBE_MAX;
+}
+
+void back_hold_victim(struct back_export *e, const struct hand_result *r, int fd)
+{
+	struct back_node *n = back_node_signed(e, r->handle, r->handle_len);
+	struct fuse_handle h = {.len = r->handle_len};
+
+	if (n && n->n_open > 0) {
+		back_hold(n, fd);
 		return;
-	n->hold->len = n->handle.len;
-	memcpy(n->hold->handle, n->handle.bytes, n->handle.len);
-	state_publish(&n->hold->used, 1U);
-	if (!hold_tell(e, n->hold, fd))
-		log_debug("an open file without a name would not outlive this process");
+	}
+	if (!back_hold_suspects(e) || fd < 0 || r->handle[0] != FUSE_HANDLE_FILE ||
+	    !S_ISREG(r->attr.mode))
+		return;
+	memcpy(h.bytes, r->handle, h.len);
+	if (hold_make(e, &h, true, fd)) {
+		e->n_maybe++;
+		e->holds_due = true;
+	}
 }
 
 /* What the former agent held went with it, unless the service manager has kept it. */
@@ -91,22 +127,29 @@ void back_unhold(struct back_node *n)
 		e->holds_due = true;
 }
 
+/* What is held on suspicion goes when all have said what they have, or after a time: else one
+ * client that never comes back would keep the space of all that is removed. */
 void back_holds_sweep(struct back_export *e)
 {
-	if (!e->holds_due || e->n_unsettled > 0)
+	bool settled = e->n_unsettled == 0, grace_over = e->back->grace_over && e->n_maybe > 0;
+
+	if (!e->holds_due || (!settled && !grace_over))
 		return;
 	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
 		struct state_hold *rec = &e->state->holds[i];
 		struct back_node *n;
 
-		if (!rec->used)
+		if (!rec->used || (!settled && !rec->maybe))
 			continue;
 		n = rec->len <= sizeof(rec->handle) ? back_node_signed(e, rec->handle, rec->len)
 						    : NULL;
-		if (n && n->n_open > 0)
+		if (n && n->n_open > 0) {
 			n->hold = rec; /* opened again */
-		else if (!hold_drop(e, rec, n))
+			rec->maybe = false;
+		} else if (!hold_drop(e, rec, n)) {
 			return; /* when the agent listens */
+		}
 	}
-	e->holds_due = false;
+	e->n_maybe = 0;
+	e->holds_due = !settled;
 }

@@ -47,6 +47,7 @@ struct back_export {
 	struct state *state;
 	unsigned n_unsettled; /* mounts */
 	bool holds_due;	      /* some may be let go of */
+	uint32_t n_maybe;     /* holds on suspicion, in this process */
 	uint32_t n_again;     /* holds that the agent was told again */
 	uint64_t last_kept;   /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
 	uint32_t n_open;      /* files that clients have open, directories not counted */
@@ -205,7 +206,9 @@ struct fuse_back {
 	struct fuse_hands *hands;
 	unsigned n_hands; /* calls that have not come back */
 	bool hands_gone;
-	int root_error;				   /* when the roots were looked at */
+	int root_error;	   /* when the roots were looked at */
+	uint64_t grace_ns; /* until then clients of a predecessor may come and say what they have */
+	bool grace_over;
 	uint64_t boot;				   /* names this run of the host */
 	struct back_req *retry_head, **retry_tail; /* wait for a call or a record */
 
@@ -346,6 +349,11 @@ struct back_file *back_file_opened(const struct back_req *q);
 /* The node may be about to lose its last name, or has none: if it is open it is held. fd: O_PATH.
  */
 void back_hold(struct back_node *n, int fd);
+/* The same of what is about to lose its last name, which a client that has not come back since the
+ * predecessor's end may have open, too. */
+void back_hold_victim(struct back_export *e, const struct hand_result *r, int fd);
+/* Whether somebody may have open what is not open here. */
+bool back_hold_suspects(const struct back_export *e);
 /* Nobody has the node open any more. */
 void back_unhold(struct back_node *n);
 /* Lets go of what nobody has open, once all that a predecessor served have said what they have. */

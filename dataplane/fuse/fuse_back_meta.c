@@ -261,17 +261,13 @@ static void remove_go(struct back_req *q, const struct hand_result *victim)
 static void victim_then(struct back_req *q, const struct hand_result *r, int fd)
 {
 	static const struct hand_result nothing;
-	struct back_export *e = q->mount->export;
-	struct back_node *n;
 
 	if (r->error < 0 && r->error != -ENOENT) {
 		back_reply_err(q, -r->error);
 		return;
 	}
-	n = r->error == 0 && r->handle_len > 0 ? back_node_signed(e, r->handle, r->handle_len)
-					       : NULL;
-	if (n && n->n_open > 0 && r->attr.nlink == 1)
-		back_hold(n, fd);
+	if (r->error == 0 && r->handle_len > 0 && r->attr.nlink == 1)
+		back_hold_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
 		remove_go(q, NULL); /* what has no handle ends with us in any case */
@@ -279,14 +275,16 @@ static void victim_then(struct back_req *q, const struct hand_result *r, int fd)
 		remove_go(q, r->error < 0 ? &nothing : r);
 }
 
-/* What may lose its last name is looked at before, if anybody has anything open. */
+/* What may lose its last name is looked at before, if anybody has, or may have, anything open. */
 static void remove_begin(struct back_req *q)
 {
+	const struct back_export *e = q->mount->export;
 	bool rename = q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
 	const char *name = back_req_name(q, q->name_at);
 	struct hand_call *call;
 
-	if (q->mount->export->n_open == 0 || q->in->opcode == FUSE_RMDIR || q->no_victim) {
+	if ((e->n_open == 0 && !back_hold_suspects(e)) || q->in->opcode == FUSE_RMDIR ||
+	    q->no_victim) {
 		remove_go(q, NULL);
 		return;
 	}

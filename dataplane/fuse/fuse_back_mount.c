@@ -250,6 +250,9 @@ int back_mounts_restore(struct back_export *e)
 		m->unsettled = true;
 		e->n_unsettled++;
 	}
+	/* Those of a predecessor among them. */
+	for (unsigned i = 0; i < STATE_HOLDS_MAX; i++)
+		e->n_maybe += e->state->holds[i].used && e->state->holds[i].maybe;
 	e->holds_due = true;
 	return 0;
 }

@@ -26,7 +26,8 @@ struct state_hold {
 	uint32_t used; /* published last */
 	uint8_t len;   /* of the handle */
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
-	uint8_t pad[27];
+	uint8_t maybe; /* nobody is known to have it open: until all have said what they have */
+	uint8_t pad[26];
 };
 _Static_assert(sizeof(struct state_hold) == 128, "no room between the fields");
 

@@ -153,6 +153,43 @@ static void what_is_held_is_let_go(void **state)
 	rig_connect(&rig);
 }
 
+static void poll_after_s(unsigned seconds)
+{
+	fuse_back_poll(rig.back, clock_now_ns() + seconds * NSEC_PER_SEC, true);
+}
+
+/* Who has a file open may come back later than another removes it; but not for ever. */
+static void what_may_be_open_is_held(void **state)
+{
+	struct fuse_rename2_in ren = {.newdir = ROOT};
+	uint64_t node[3], fh;
+
+	for (unsigned i = 0; i < 3; i++) {
+		char name[2] = {(char)('f' + i)};
+
+		assert_int_equal(rig_create(&rig, ROOT, name, O_RDWR, 0644, &node[i], &fh), 0);
+		assert_int_equal(rig_release(&rig, node[i], fh), 0);
+	}
+	rig_stop(&rig);
+	rig.hello.mount_id[0]++; /* another client is the first to come */
+	rig_start(&rig);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(rig.n_held, 1);
+	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(ren), .name = "h", .name2 = "g"),
+			 0);
+	assert_int_equal(rig.n_held, 2);
+	/* This process dies over it, and the next gives the same time again. */
+	rig_stop(&rig);
+	rig_start(&rig);
+	poll_after_s(60);
+	assert_int_equal(rig.n_held, 2);
+	poll_after_s(100);
+	assert_int_equal(rig.n_held, 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "g"), 0);
+	assert_int_equal(rig.n_held, 0);
+	rig.hello.mount_id[0]--;
+}
+
 static void directory_streams_go_on(void **state)
 {
 	struct fuse_read_in in = {.size = 1000};
@@ -576,6 +613,7 @@ int main(void)
 		BOTH(removed_files_go_on),
 		BOTH(only_open_files_without_names_are_held),
 		BOTH(what_is_held_is_let_go),
+		BOTH(what_may_be_open_is_held),
 		ON("/tmp", directory_streams_go_on),
 		BOTH(answers_are_given_again),
 		BOTH(a_created_file_that_is_gone_is_not_made_again),
