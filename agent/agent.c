@@ -19,9 +19,14 @@ const char *agent_state_to_string(enum agent_state s)
 
 /* ---- kernel events ---- */
 
-/* Whether the link is that of a data device. */
+/* Whether the link is a leg's, or that of a data device. */
 static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
+	/* A VLAN that we made is not what the spec names. */
+	for (size_t i = 0; a->now.plan && i < a->now.plan->n_legs; i++)
+		if (a->now.plan->legs[i].ifindex == ifindex ||
+		    (ifname[0] && strcmp(a->now.plan->legs[i].ifname, ifname) == 0))
+			return true;
 	for (size_t i = 0; a->now.inv && i < a->now.spec->n_nets; i++) {
 		const char *device = a->now.spec->nets[i].device;
 		const struct inv_link *link = inv_link_find(a->now.inv, device);

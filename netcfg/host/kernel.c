@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is true of routes, rules and VFs whoever does the work: when two are the same to the kernel,
- * what it makes of what was left open, how a value is written. Shared by kernel_linux, the host in
- * memory and the plan.
+ * What is true of routes, rules, VFs and VLANs whoever does the work: when two are the same to the
+ * kernel, what it makes of what was left open, how a value is written. Shared by kernel_linux, the
+ * host in memory and the plan.
  */
 #include "netcfg/host/kernel.h"
 #include <inttypes.h>
@@ -58,6 +58,20 @@ bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b)
 		return false;
 	return from_all_a ||
 	       (a->from.len == b->from.len && ip_addr_equal(&a->from.addr, &b->from.addr));
+}
+
+bool kernel_link_is_ours(const struct inv_link *l)
+{
+	return strcmp(l->alias, PLENUM_LINK_ALIAS) == 0;
+}
+
+const struct inv_link *kernel_vlan_find(const struct inventory *inv, uint32_t lower, uint16_t id)
+{
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].kind == INV_LINK_VLAN && inv->links[i].lower == lower &&
+		    inv->links[i].vlan == id)
+			return &inv->links[i];
+	return NULL;
 }
 
 const char *kernel_vf_format(const struct inv_vf *v, enum kernel_vf_attr attr, char buf[static 24])

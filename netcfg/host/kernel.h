@@ -13,6 +13,8 @@
 
 /* Routes and rules that are ours carry this protocol number. */
 #define PLENUM_RTPROT 0x70
+/* Links that we made carry this alias. */
+#define PLENUM_LINK_ALIAS "made by plenum"
 
 /*
  * One change of the host, described. A kind of object is a line here and a line in the tables of
@@ -26,6 +28,7 @@ enum kernel_kind {
 	KERNEL_SYSCTL,
 	KERNEL_PCI,
 	KERNEL_VF,
+	KERNEL_VLAN,
 	KERNEL_KIND_MAX
 };
 
@@ -74,9 +77,16 @@ struct kernel_vf {
 	char value[24], was[24];
 };
 
+/* A VLAN link with the kernel's defaults and our alias; the change's ifindex is that of the link
+ * below. What is removed is looked at first: one of another tag or alias stays (-EPERM). */
+struct kernel_vlan {
+	char name[IFNAMSIZ];
+	uint16_t id;
+};
+
 struct kernel_change {
 	enum kernel_kind kind;
-	bool remove;	  /* what is added and removed: addresses, routes, rules */
+	bool remove;	  /* what is added and removed: addresses, routes, rules, links */
 	uint32_t ifindex; /* of the link that it is done on; 0: none. Those inside do not count */
 	char pci[16];	  /* KERNEL_PCI: the function that it is done on */
 	union {
@@ -87,6 +97,7 @@ struct kernel_change {
 		struct kernel_sysctl sysctl;
 		struct kernel_pci pci_value;
 		struct kernel_vf vf;
+		struct kernel_vlan vlan;
 	};
 };
 
@@ -177,6 +188,10 @@ struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
  * destination's host bits are cleared.
  */
 void kernel_route_normalize(struct inv_route *r);
+/* Whether we made the link: it carries our alias. */
+bool kernel_link_is_ours(const struct inv_link *l);
+/* The VLAN of that tag on the link. NULL: there is none. */
+const struct inv_link *kernel_vlan_find(const struct inventory *inv, uint32_t lower, uint16_t id);
 /* One value of a VF as struct kernel_vf has it; returns buf. */
 const char *kernel_vf_format(const struct inv_vf *v, enum kernel_vf_attr attr, char buf[static 24]);
 /* Whether they are the same object to route_del and rule_del; both normalized. */

@@ -115,12 +115,17 @@ static int vf_change(struct kernel_linux *kl, const struct kernel_change *c, cha
 	return rtnl_vf_change(kl->rtnl, c, why);
 }
 
+static int vlan_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return rtnl_vlan_change(kl->rtnl, c, why);
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
 					     char *why) = {
 	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
 	[KERNEL_ROUTE] = route_change,	 [KERNEL_RULE] = rule_change,
 	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_value_change,
-	[KERNEL_VF] = vf_change,
+	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
 };
 
 static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -172,25 +177,32 @@ static int linux_route_lookup(struct kernel *k, const struct ip_addr *from,
 	return rtnl_route_lookup(linux_of(k)->rtnl, from, to, oif, ret, why);
 }
 
-static int collect_host(struct kernel *k, struct inventory *inv)
+static int collect_settings(const struct kernel_linux *kl, const char *conf, struct inventory *inv)
 {
-	struct utsname uts;
-
-	if (uname(&uts) < 0)
-		return -errno;
-	inv_text_set(inv->host, sizeof(inv->host), uts.nodename);
-	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), uts.release);
-	/* Those of all links: each counts together with a link's own. */
 	for (enum link_setting i = 0; i < LINK_SETTING_MAX; i++) {
 		char key[LINK_SETTING_KEY_MAX], value[64];
 
-		link_setting_key(i, "all", key);
-		if (sysctl_read(linux_of(k), key, value, sizeof(value)) < 0)
+		link_setting_key(i, conf, key);
+		if (sysctl_read(kl, key, value, sizeof(value)) < 0)
 			continue; /* a kernel without it, as IPv6 may be */
 		if (inv_sysctl_add(inv, key, value) < 0)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static int collect_host(struct kernel *k, struct inventory *inv)
+{
+	struct utsname uts;
+	int r;
+
+	if (uname(&uts) < 0)
+		return -errno;
+	inv_text_set(inv->host, sizeof(inv->host), uts.nodename);
+	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), uts.release);
+	/* Those of all links: each counts together with a link's own. And what a new link gets. */
+	r = collect_settings(linux_of(k), "all", inv);
+	return r < 0 ? r : collect_settings(linux_of(k), LINK_SETTING_NEW, inv);
 }
 
 /* A link made between two dumps has addresses in the later one only: the next inventory has both.

@@ -44,6 +44,7 @@ struct link_setting_entry {
 extern const struct link_setting_entry link_settings[LINK_SETTING_MAX];
 
 #define LINK_SETTING_KEY_MAX 96
+#define LINK_SETTING_NEW "default" /* CONF that tells what a link made from now on gets */
 /* "net/ipv4/conf/CONF/rp_filter", CONF an interface or "all", in buf (LINK_SETTING_KEY_MAX); buf.
  */
 const char *link_setting_key(enum link_setting s, const char *conf, char *buf);

@@ -65,6 +65,7 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_vf_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 /* struct kernel_ops' read for VFs. -ENODEV: the link has no such VF. */
 int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c);
 /* Asks for a link with its VFs, by index or (0) by name, into an empty inventory. 0; -ENODEV. */

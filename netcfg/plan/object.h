@@ -88,7 +88,7 @@ struct object_kind {
 };
 
 extern const struct object_kind object_link, object_addr, object_route, object_rule, object_sysctl,
-	object_pci, object_vf;
+	object_pci, object_vf, object_vlan;
 
 /* All kinds (object_table.c). */
 extern const struct object_kind *const object_kinds[];

@@ -4,6 +4,9 @@
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_project.h"
+#include "netcfg/plan/plan_vf.h"
+#include "netcfg/plan/plan_vlan.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +57,13 @@ struct plan_step *plan_step_append(struct plan_step **steps, size_t *n, size_t *
 	return &(*steps)[(*n)++];
 }
 
+void planner_step_on(struct plan_step *s, const struct inv_link *link)
+{
+	memcpy(s->ifname, link->name, sizeof(s->ifname));
+	memcpy(s->link, link->name, sizeof(link->name));
+	s->change.ifindex = link->ifindex;
+}
+
 struct plan_step *planner_want_add(struct plan_builder *b, const struct object_kind *kind,
 				   const struct plan_leg *leg)
 {
@@ -64,9 +74,7 @@ struct plan_step *planner_want_add(struct plan_builder *b, const struct object_k
 	s->kind = kind;
 	s->verb = kind->verb;
 	memcpy(s->leg, leg->net->name, sizeof(s->leg));
-	memcpy(s->ifname, leg->link->name, sizeof(s->ifname));
-	memcpy(s->link, leg->link->name, sizeof(leg->link->name));
-	s->change.ifindex = leg->link->ifindex;
+	planner_step_on(s, leg->link);
 	return s;
 }
 
@@ -171,6 +179,29 @@ static void check_management(struct plan_builder *b)
 			name);
 }
 
+/* A link that the plan makes has an index now. */
+static void resolve_link(const char *ifname, uint32_t *ifindex, const struct inventory *inv)
+{
+	const struct inv_link *l =
+		plan_ifindex_is_coming(*ifindex) ? inv_link_by_name(inv, ifname) : NULL;
+
+	if (l)
+		*ifindex = l->ifindex;
+}
+
+void plan_resolve(struct plan *p, const struct inventory *inv)
+{
+	for (size_t i = 0; i < p->n_legs; i++)
+		resolve_link(p->legs[i].ifname, &p->legs[i].ifindex, inv);
+	for (size_t i = 0; i < p->n_workers; i++)
+		for (size_t j = 0; j < p->workers[i].n_ports; j++) {
+			struct plan_port *port = &p->workers[i].ports[j];
+
+			resolve_link(port->ifname, &port->ifindex, inv);
+			plan_vf_resolve(port, inv);
+		}
+}
+
 static int build(struct plan_builder *b)
 {
 	const struct planner_ops *ops = planner_find(b->spec->ha);
@@ -182,7 +213,9 @@ static int build(struct plan_builder *b)
 		refuse_mode(b->spec, b->d);
 		return -EINVAL;
 	}
-	r = ops->legs(b);
+	r = plan_vlan_project(b);
+	if (r == 0)
+		r = ops->legs(b);
 	if (r == 0)
 		r = plan_workers_build(b);
 	if (r < 0)
@@ -218,6 +251,7 @@ int plan_build(const struct spec *spec, const struct inventory *inv, const struc
 	memcpy(b.plan->host, spec->host[0] ? spec->host : inv->host, sizeof(b.plan->host));
 	r = build(&b);
 	free(b.want.steps);
+	inv_free(b.projected);
 	if (r < 0) {
 		plan_free(b.plan);
 		return r;

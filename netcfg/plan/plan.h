@@ -197,7 +197,8 @@ int plan_check(const struct spec *spec, struct diag *d);
  * and host in d; -ENOMEM. ctx NULL: a host where nothing runs. */
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
 	       struct diag *d, struct plan **ret);
-/* Fills in what only the steps have made, from an inventory taken after them: VFs' addresses. */
+/* Fills in what only the steps have made, from an inventory taken after them: the indexes of links,
+ * VFs' addresses. */
 void plan_resolve(struct plan *p, const struct inventory *inv);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
 /* A zeroed action at the end of the plan; NULL: no memory. */

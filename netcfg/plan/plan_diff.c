@@ -101,16 +101,21 @@ static bool addr_is_of_others(const struct plan_builder *b, const struct inv_add
 	return !link_local && !plan_addr_is_ours(b, a);
 }
 
-/* Whether others have come to use a link that we brought up: taking it down would cut them off. */
-static bool link_serves_others(const struct plan_builder *b, const struct inv_link *link)
+bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link *link)
 {
 	const struct inventory *inv = b->inv;
 
 	if (link->master || strcmp(link->name, b->spec->management_interface) == 0)
 		return true;
-	for (size_t i = 0; i < inv->n_links; i++)
-		if (inv->links[i].lower == link->ifindex || inv->links[i].master == link->ifindex)
+	for (size_t i = 0; i < inv->n_links; i++) {
+		const struct inv_link *l = &inv->links[i];
+
+		/* A VLAN of ours goes too, unless it serves others itself. */
+		if (l->master == link->ifindex ||
+		    (l->lower == link->ifindex &&
+		     (!kernel_link_is_ours(l) || plan_link_serves_others(b, l))))
 			return true;
+	}
 	for (size_t i = 0; i < inv->n_addrs; i++)
 		if (inv->addrs[i].ifindex == link->ifindex && addr_is_of_others(b, &inv->addrs[i]))
 			return true;
@@ -121,8 +126,7 @@ static bool link_serves_others(const struct plan_builder *b, const struct inv_li
 	return false;
 }
 
-/* A leg that is in the spec and only cannot be configured now is still wanted. */
-static bool leg_waits(const struct plan_builder *b, const struct inv_link *link)
+bool plan_link_waits(const struct plan_builder *b, const struct inv_link *link)
 {
 	for (size_t i = 0; link && i < b->plan->n_legs; i++)
 		if (b->plan->legs[i].ifindex == link->ifindex &&
@@ -168,7 +172,7 @@ static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
 
 	if (place_is_gone(b, e, link))
 		return VERDICT_DISOWN;
-	if (e->kind->verb == PLAN_ADD || leg_waits(b, link))
+	if (e->kind->verb == PLAN_ADD || plan_link_waits(b, link))
 		return VERDICT_KEEP; /* what is added is removed by a step of its own */
 	w = wanted(b, e);
 	if (e->kind->present(b->inv, e) == OBJECT_ABSENT) /* no longer the value that we set */
@@ -176,7 +180,8 @@ static enum verdict judge(const struct plan_builder *b, struct plan_step *e)
 									  : VERDICT_KEEP;
 	if (w)
 		return VERDICT_KEEP;
-	if (e->kind->settled(e) || (e->kind->disruptive && link && link_serves_others(b, link)))
+	if (e->kind->settled(e) ||
+	    (e->kind->disruptive && link && plan_link_serves_others(b, link)))
 		return VERDICT_DISOWN;
 	return e->kind->held && e->kind->held(b, e) ? VERDICT_DEFER : VERDICT_RESTORE;
 }

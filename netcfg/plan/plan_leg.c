@@ -10,6 +10,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_vf.h"
+#include "netcfg/plan/plan_vlan.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -185,7 +186,7 @@ static bool device_is_taken(const struct plan_builder *b, const struct inv_link 
 			    struct reason *why)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {
-		if (b->legs[i].link != link)
+		if (b->legs[i].device != link && b->legs[i].link != link)
 			continue;
 		reason_set(why, "used-twice", "%s is %s already; a leg needs a device of its own",
 			   link->name, b->legs[i].net->name);
@@ -197,12 +198,20 @@ static bool device_is_taken(const struct plan_builder *b, const struct inv_link 
 /* ---- what the leg would do to the host ---- */
 
 /* True and why where the link cannot have the leg's MTU. */
-static bool mtu_is_impossible(const struct plan_leg *leg, struct reason *why)
+static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_leg *leg,
+			      struct reason *why)
 {
-	const struct inv_link *link = leg->link;
+	const struct inv_link *link = leg->mtu > leg->device->mtu ? leg->device : leg->link;
 	const struct spec_network *network = leg->network;
+	const struct inv_link *lower = plan_vlan_lower(b, leg);
 
-	if (link->mtu_max && leg->mtu > link->mtu_max)
+	if (lower && leg->mtu > lower->mtu)
+		reason_set(why, "mtu-impossible",
+			   "network %.*s asks for mtu %u, but %s is on %s, which has %u; raise it "
+			   "there, or write mtu: %u",
+			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, lower->name,
+			   lower->mtu, lower->mtu);
+	else if (link->mtu_max && leg->mtu > link->mtu_max)
 		reason_set(why, "mtu-impossible",
 			   "network %.*s asks for mtu %u, but %s takes at most %u; write mtu: %u",
 			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_max,
@@ -212,10 +221,10 @@ static bool mtu_is_impossible(const struct plan_leg *leg, struct reason *why)
 			   "network %.*s asks for mtu %u, but %s takes at least %u; write mtu: %u",
 			   PLENUM_NAME_MAX, network->name, leg->mtu, link->name, link->mtu_min,
 			   link->mtu_min);
-	else if (network->range.first.family == AF_INET6 && leg->mtu < IP6_MTU_MIN)
+	else if (leg->mtu < SPEC_MTU_MIN)
 		reason_set(why, "mtu-impossible",
-			   "IPv6 needs mtu %u or more, %s has %u; write mtu: 1500 or more",
-			   IP6_MTU_MIN, link->name, leg->mtu);
+			   "workers need mtu %u or more, %s has %u; write mtu: 1500 or more",
+			   SPEC_MTU_MIN, link->name, leg->mtu);
 	else
 		return false;
 	return true;
@@ -226,14 +235,17 @@ static bool mtu_is_impossible(const struct plan_leg *leg, struct reason *why)
 static bool mtu_change_hurts(struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
 {
 	struct reason dependent;
+	/* What is below a VLAN is only ever made larger. */
+	const bool below = leg->device != leg->link && leg->mtu > leg->device->mtu;
+	const struct inv_link *link = below ? leg->device : leg->link;
 
-	if (!leg->set_mtu || leg->mtu == leg->link->mtu || !leg->link->up ||
-	    !plan_link_guarded(b, leg->link, &dependent))
+	if (!leg->set_mtu || leg->mtu == link->mtu || !link->up ||
+	    !plan_link_guarded(b, link, &dependent))
 		return false;
 	reason_set(why, dependent.code,
 		   "%.80s: changing its mtu from %u to %u could cut the host off; "
 		   "write another device, leave mtu out, or apply --force %s",
-		   dependent.text, leg->link->mtu, leg->mtu, leg->link->name);
+		   dependent.text, link->mtu, leg->mtu, link->name);
 	return true;
 }
 
@@ -300,6 +312,17 @@ static bool prefixes_overlap(const struct ip_prefix *a, const struct ip_prefix *
 	return ip_prefix_contains(a, &b->addr) || ip_prefix_contains(b, &a->addr);
 }
 
+/* The link that would have the addresses of the spec's i-th data device, or NULL. */
+static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i,
+					  const struct spec_network *network)
+{
+	const struct inv_link *named = inv_link_find(b->inv, b->spec->nets[i].device);
+	struct reason unused;
+
+	return named ? plan_vlan_link(b, network, plan_vlan_device(b, network, named), &unused)
+		     : NULL;
+}
+
 /* Whether the link is a data device too, in a subnet that the spec gave it: legs may share one. */
 static bool link_shares_subnet(const struct plan_builder *b, const struct inv_link *link,
 			       const struct ip_prefix *subnet)
@@ -309,7 +332,7 @@ static bool link_shares_subnet(const struct plan_builder *b, const struct inv_li
 			planner_network_find(b->spec, b->spec->nets[i].network);
 		struct ip_prefix other;
 
-		if (!network || inv_link_find(b->inv, b->spec->nets[i].device) != link)
+		if (!network || link_of_net(b, i, network) != link)
 			continue;
 		other = network_subnet(network);
 		if (prefixes_overlap(&other, subnet))
@@ -401,14 +424,16 @@ static bool leg_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 	enum plan_leg_state kept = ours ? PLAN_LEG_DEGRADED : PLAN_LEG_REFUSED;
 	struct reason why;
 
-	if (mtu_is_impossible(leg, &why)) {
+	if (mtu_is_impossible(b, leg, &why)) {
 		planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
+	} else if (plan_vlan_waits(b, leg, &why)) {
+		planner_leg_set_state(b, i, PLAN_LEG_ABSENT, &why);
 	} else if (subnet_is_taken(b, leg, &why)) {
 		planner_leg_set_state(b, i, kept, &why);
 	} else if (mtu_change_hurts(b, leg, &why)) {
 		planner_leg_set_state(b, i, kept, &why);
 		leg->set_mtu = false;
-		leg->mtu = leg->link->mtu;
+		leg->mtu = MIN_OF(leg->link->mtu, leg->device->mtu);
 	} else if (!ours && ra_change_hurts(b, leg->link, &why)) {
 		planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
 	} else if (leg->link->up && !leg->link->carrier) {
@@ -463,32 +488,57 @@ static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 		a->same_subnet = b->same_subnet = true;
 }
 
-/* The link that the device names, if a leg may be made of it; else NULL, and the leg's state. */
-static const struct inv_link *link_choose(struct plan_builder *b, size_t i)
+/* Whether the leg must not have this link, on this device. */
+static bool link_is_refused(const struct plan_builder *b, const struct spec_network *network,
+			    const struct inv_link *link, const struct inv_link *device,
+			    struct reason *why)
 {
-	const char *device = b->spec->nets[i].device;
-	const struct inv_link *link = link_find(b, i);
+	return plan_link_refusal(b->inv, b->spec->management_interface, link, why) ||
+	       (device != link && plan_vlan_device_refusal(b, network, device, why)) ||
+	       device_is_taken(b, device, why);
+}
+
+/* The link of a leg on that device, if it may be made one; else NULL and the leg's state. */
+static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
+					  const struct spec_network *network,
+					  const struct inv_link *device)
+{
 	struct plan_leg_info *info = &b->plan->legs[i];
 	enum plan_leg_state state = PLAN_LEG_REFUSED;
+	const struct inv_link *link;
 	struct reason why;
 
-	if (!link)
-		return NULL;
-	if (!device_is_ambiguous(b, device, &why)) {
+	memcpy(info->ifname, device->name, sizeof(info->ifname));
+	info->ifindex = device->ifindex;
+	link = plan_vlan_link(b, network, device, &why);
+	if (link) {
 		memcpy(info->ifname, link->name, sizeof(info->ifname));
 		info->ifindex = link->ifindex;
-		if (!plan_link_refusal(b->inv, b->spec->management_interface, link, &why) &&
-		    !device_is_taken(b, link, &why)) {
-			if (link->initialized || link_is_ours(b, link, i))
-				return link;
-			reason_set(&why, "not-ready",
-				   "udev has not finished with %s yet; the leg is taken in when it "
-				   "has",
-				   link->name);
-			state = PLAN_LEG_ABSENT;
-		}
+	}
+	if (link && !link_is_refused(b, network, link, device, &why)) {
+		if (device->initialized || link_is_ours(b, link, i))
+			return link;
+		reason_set(&why, "not-ready",
+			   "udev has not finished with %s yet; the leg is taken in when it has",
+			   device->name);
+		state = PLAN_LEG_ABSENT;
 	}
 	planner_leg_set_state(b, i, state, &why);
+	return NULL;
+}
+
+/* The device that the spec means, or NULL and the leg's state. */
+static const struct inv_link *device_choose(struct plan_builder *b, size_t i,
+					    const struct spec_network *network)
+{
+	const struct inv_link *named = link_find(b, i);
+	struct reason why;
+
+	if (!named)
+		return NULL;
+	if (!device_is_ambiguous(b, b->spec->nets[i].device, &why))
+		return plan_vlan_device(b, network, named);
+	planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
 	return NULL;
 }
 
@@ -509,7 +559,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
 	const struct spec_network *network = planner_network_find(b->spec, net->network);
-	const struct inv_link *link;
+	const struct inv_link *device, *link;
 	struct plan_leg leg;
 
 	if (i >= ARRAY_SIZE(b->plan->legs)) {
@@ -524,13 +574,15 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 		return 0;
 	}
 	leg_show(b, i);
-	link = link_choose(b, i);
+	device = device_choose(b, i, network);
+	link = device ? link_choose(b, i, network, device) : NULL;
 	if (!link)
 		return 0;
 	leg = (struct plan_leg){.index = i,
 				.net = net,
 				.network = network,
 				.link = link,
+				.device = device,
 				.table = table_choose(b->inv, i),
 				.set_mtu = network->mtu != 0,
 				.mtu = network->mtu ? network->mtu : link->mtu};

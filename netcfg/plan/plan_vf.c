@@ -107,12 +107,12 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 
 static bool no_sriov(const struct plan_leg *leg, const struct inv_function *pf, struct reason *why)
 {
-	const char *driver =
-		leg->link->driver[0] ? leg->link->driver : inv_link_kind_to_string(leg->link->kind);
+	const char *driver = leg->device->driver[0] ? leg->device->driver
+						    : inv_link_kind_to_string(leg->device->kind);
 
 	if (pf && pf->max_vfs)
 		return false;
-	reason_set(why, "no-vf", "%s (%.31s) offers no SR-IOV", leg->link->name, driver);
+	reason_set(why, "no-vf", "%s (%.31s) offers no SR-IOV", leg->device->name, driver);
 	return true;
 }
 
@@ -168,23 +168,31 @@ static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
 			 const struct inv_function *pf, const struct nic_family *family, uint32_t n,
 			 struct reason *why)
 {
+	const struct inv_link *mgmt = inv_link_by_name(b->inv, b->spec->management_interface);
 	struct reason dependent;
 
-	if (pf->n_vfs >= n || family->vfs_undisturbed || !leg->link->up ||
-	    !plan_link_guarded(b, leg->link, &dependent))
+	if (pf->n_vfs < n && mgmt && plan_link_stands_on(b->inv, mgmt, leg->device)) {
+		reason_set(why, "management",
+			   "%s carries the management interface %s, which is never reconfigured; "
+			   "write another device or vfs: 0",
+			   leg->device->name, mgmt->name);
+		return true;
+	}
+	if (pf->n_vfs >= n || family->vfs_undisturbed || !leg->device->up ||
+	    !plan_link_guarded(b, leg->device, &dependent))
 		return false;
 	reason_set(why, dependent.code,
 		   "%.80s: its driver stops it for a moment while VFs are made; write another "
 		   "device, vfs: 0, or apply --force %s",
-		   dependent.text, leg->link->name);
+		   dependent.text, leg->device->name);
 	return true;
 }
 
 void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 {
 	const struct spec_net *net = leg->net;
-	const struct inv_function *pf = inv_function_find(b->inv, leg->link->pci);
-	const struct nic_family *family = nic_family_find(leg->link->driver);
+	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
+	const struct nic_family *family = nic_family_find(leg->device->driver);
 	struct reason *why = &leg->why_no_vfs;
 	uint32_t n;
 
@@ -230,20 +238,15 @@ static struct mac_addr vf_mac(const struct inv_link *pf, uint32_t vf)
 
 static void vf_ref(const struct plan_leg *leg, uint32_t n, char ret[static KERNEL_LINK_REF_MAX])
 {
-	snprintf(ret, KERNEL_LINK_REF_MAX, "%.15s/vf%u", leg->link->pci, (uint16_t)n);
+	snprintf(ret, KERNEL_LINK_REF_MAX, "%.15s/vf%u", leg->device->pci, (uint16_t)n);
 }
 
-void plan_resolve(struct plan *p, const struct inventory *inv)
+void plan_vf_resolve(struct plan_port *port, const struct inventory *inv)
 {
-	for (size_t i = 0; i < p->n_workers; i++)
-		for (size_t j = 0; j < p->workers[i].n_ports; j++) {
-			struct plan_port *port = &p->workers[i].ports[j];
-			const struct inv_function *fn =
-				port->vf[0] ? inv_function_by_ref(inv, port->vf) : NULL;
+	const struct inv_function *fn = port->vf[0] ? inv_function_by_ref(inv, port->vf) : NULL;
 
-			if (fn)
-				memcpy(port->pci, fn->pci, sizeof(port->pci));
-		}
+	if (fn)
+		memcpy(port->pci, fn->pci, sizeof(port->pci));
 }
 
 bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
@@ -256,7 +259,7 @@ bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint
 	vf_ref(leg, n, port->vf);
 	fn = inv_function_by_ref(b->inv, port->vf);
 	snprintf(port->pci, sizeof(port->pci), "%s", fn ? fn->pci : "");
-	port->mac = vf_mac(leg->link, n);
+	port->mac = vf_mac(leg->device, n);
 	return true;
 }
 
@@ -269,6 +272,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg, const 
 
 	if (!s)
 		return -ENOMEM;
+	planner_step_on(s, leg->device);
 	snprintf(s->link, sizeof(s->link), "%s", ref);
 	s->change.kind = KERNEL_PCI;
 	s->change.ifindex = 0;
@@ -283,12 +287,13 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg, const 
 static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
 			enum kernel_vf_attr attr, const char *value, const char *reason)
 {
-	const struct inv_vf *have = inv_vf_find(b->inv, leg->link->ifindex, n);
+	const struct inv_vf *have = inv_vf_find(b->inv, leg->device->ifindex, n);
 	struct plan_step *s = planner_want_add(b, &object_vf, leg);
 	struct kernel_vf *v;
 
 	if (!s)
 		return -ENOMEM;
+	planner_step_on(s, leg->device);
 	s->change.kind = KERNEL_VF;
 	v = &s->change.vf;
 	v->vf = n;
@@ -302,7 +307,7 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint
 
 static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t n, bool vfio)
 {
-	const struct mac_addr mac = vf_mac(leg->link, n);
+	const struct mac_addr mac = vf_mac(leg->device, n);
 	const struct inv_function *fn;
 	char ref[KERNEL_LINK_REF_MAX], text[MAC_ADDR_STR_MAX];
 	int r;
@@ -324,19 +329,19 @@ static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t 
 
 int plan_vf_want(struct plan_builder *b, const struct plan_leg *leg)
 {
-	const struct inv_function *pf = inv_function_find(b->inv, leg->link->pci);
-	const bool vfio = nic_family_find(leg->link->driver)->reach == NIC_BY_VFIO;
+	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
+	const bool vfio = nic_family_find(leg->device->driver)->reach == NIC_BY_VFIO;
 	char count[16], was[16];
 	int r = 0;
 
 	if (vfio)
-		r = want_value(b, leg, leg->link->pci, KERNEL_PCI_AUTOPROBE, "0",
+		r = want_value(b, leg, leg->device->pci, KERNEL_PCI_AUTOPROBE, "0",
 			       pf->autoprobe ? "1" : "0",
 			       "the kernel's driver would make links of VFs that are for workers");
 	snprintf(count, sizeof(count), "%" PRIu32, leg->n_vfs);
 	snprintf(was, sizeof(was), "%" PRIu32, pf->n_vfs);
 	if (r == 0)
-		r = want_value(b, leg, leg->link->pci, KERNEL_PCI_VFS, count, was,
+		r = want_value(b, leg, leg->device->pci, KERNEL_PCI_VFS, count, was,
 			       "one for each worker on dpdk");
 	for (uint32_t n = 0; n < leg->n_vfs && r == 0; n++)
 		r = want_vf(b, leg, n, vfio);

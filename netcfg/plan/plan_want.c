@@ -6,6 +6,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_vf.h"
+#include "netcfg/plan/plan_vlan.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -132,7 +133,8 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *link = leg->link;
 	/* A PF is as it shall be before its VFs are made: they take their MTU and link from it. */
-	const enum object_phase phase = leg->n_vfs ? OBJECT_PHASE_PARENT : OBJECT_PHASE_OF_KIND;
+	const enum object_phase phase =
+		leg->n_vfs && leg->link == leg->device ? OBJECT_PHASE_PARENT : OBJECT_PHASE_OF_KIND;
 	struct plan_step *s;
 
 	if (leg->set_mtu) {
@@ -300,6 +302,8 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 	}
 	if (r == 0)
 		r = want_settings(b, leg, dpdk);
+	if (r == 0 && leg->device != leg->link)
+		r = plan_vlan_want(b, leg);
 	if (r == 0)
 		r = want_link(b, leg);
 	if (r == 0 && leg->n_vfs)

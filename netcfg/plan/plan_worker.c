@@ -89,7 +89,7 @@ static uint64_t hugepages_free(const struct plan_builder *b)
 /* DPDK without a VF of its own: on the kernel's interface, where it is slower. */
 static void explain_sharing(struct plan_worker *w, const struct plan_leg *leg)
 {
-	const struct inv_link *link = leg->link;
+	const struct inv_link *link = leg->device;
 
 	if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
 		w->reason = leg->why_no_vfs;
@@ -137,7 +137,7 @@ static void choose_auto(struct plan_builder *b, struct plan_worker *w)
 {
 	w->effective = SPEC_TRANSPORT_UDP;
 	for (size_t i = 0; i < b->n_legs; i++) {
-		const struct inv_link *link = b->legs[i].link;
+		const struct inv_link *link = b->legs[i].device;
 		const char *driver =
 			link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind);
 
@@ -260,7 +260,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
 	memcpy(port->label, leg->label, sizeof(port->label));
 	memcpy(port->ifname, leg->link->name, sizeof(port->ifname));
-	memcpy(port->pci, leg->link->pci, sizeof(port->pci));
+	memcpy(port->pci, leg->device->pci, sizeof(port->pci));
 	port->ifindex = leg->link->ifindex;
 	port->mtu = leg->mtu;
 	port->gateway = leg->network->gateway;
@@ -270,7 +270,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	if (port->kernel_owned && leg->n_vfs)
 		reason_set(&w->reason, "vf-limit",
 			   "%.15s has %u VFs and more workers than that, DPDK shares its interface",
-			   leg->link->name, leg->n_vfs);
+			   leg->device->name, leg->n_vfs);
 	w->n_ports++;
 	judge_duplicate(b, leg, port);
 	return true;

@@ -14,7 +14,8 @@ struct plan_leg {     /* one that is configured; plan.legs has them all */
 	size_t index; /* in spec.nets and plan.legs */
 	const struct spec_net *net;
 	const struct spec_network *network;
-	const struct inv_link *link;
+	const struct inv_link *link;   /* that has the addresses */
+	const struct inv_link *device; /* that the spec means: the link, or what its VLAN is on */
 	char label[PLENUM_NAME_MAX];
 	uint32_t table;	  /* routing table of this leg alone */
 	uint32_t mtu;	  /* bytes of IP packet once the plan is done */
@@ -34,7 +35,9 @@ struct plan_want {
 
 struct plan_builder {
 	const struct spec *spec;
+	/* What is there, and the links that the plan makes (plan_project.h). */
 	const struct inventory *inv;
+	struct inventory *projected;	/* NULL: it makes none */
 	const struct plan_context *ctx; /* never NULL */
 	struct diag *d;
 	struct plan *plan; /* its workers are complete when `want` is called */
@@ -75,9 +78,16 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg);
  * link; the caller completes its change. NULL: out of memory. */
 struct plan_step *planner_want_add(struct plan_builder *b, const struct object_kind *kind,
 				   const struct plan_leg *leg);
+/* Makes the step one on that link. */
+void planner_step_on(struct plan_step *s, const struct inv_link *link);
 /* Whether we made this address: by its protocol number, or where the kernel does not keep that, by
  * the record. */
 bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have);
+
+/* Whether the link is that of a leg which is in the spec and only cannot be configured now. */
+bool plan_link_waits(const struct plan_builder *b, const struct inv_link *link);
+/* Whether others have come to use a link of ours: taking it away would cut them off. */
+bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link *link);
 
 /* Used by plan_build alone: the workers with their ports and addresses; and the steps from what is
  * wanted and what is there. 0, -ENOMEM; contradictions go to d. */

@@ -19,6 +19,7 @@
 #define SPEC_COMMIT_MARK \
 	"# plenum: this text is being committed; plenum.d.next stands for plenum.d\n"
 #define SPEC_NEXT_SUFFIX ".next"
+#define SPEC_MTU_MIN 1280 /* bytes; workers start on nothing smaller (RUDP_MTU_BASE) */
 #define SPEC_PORT_DEFAULT 7411
 #define SPEC_ID_NOBODY 65534 /* who is nobody else: the kernel's overflow uid and gid */
 
@@ -56,7 +57,7 @@ struct spec_network { /* where addresses come from */
 	char name[PLENUM_NAME_MAX];
 	struct ip_range range;
 	struct ip_addr gateway; /* family 0: none */
-	uint32_t mtu;		/* bytes; 0: leave as it is */
+	uint32_t mtu;		/* bytes, SPEC_MTU_MIN or more; 0: leave as it is */
 	uint16_t vlan;		/* 802.1Q tag 1-4094; 0: untagged */
 	struct diag_pos pos;
 };

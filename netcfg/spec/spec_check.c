@@ -192,9 +192,6 @@ static void check_network(struct spec_reader *r, const struct spec_network *w)
 	if (w->range.first.family == 0)
 		return;
 	check_range_ends(r, &w->pos, "range", NO_INDEX, &w->range);
-	if (w->range.first.family == AF_INET6 && w->mtu > 0 && w->mtu < IP6_MTU_MIN)
-		check_error(r, &w->pos, "mtu", "IPv6 needs an MTU of at least %u, found %" PRIu32,
-			    IP6_MTU_MIN, w->mtu);
 	if (w->gateway.family == 0)
 		return;
 	subnet.addr = ip_addr_network(&subnet.addr, subnet.len);
@@ -234,6 +231,14 @@ static const struct spec_network *network_of(const struct spec *s, const struct 
 		if (strcmp(s->networks[i].name, net->network) == 0)
 			return &s->networks[i];
 	return NULL;
+}
+
+/* What is on a VLAN has a link of its own, and leaves the device as it is. */
+static bool is_tagged(const struct spec *s, const struct spec_net *net)
+{
+	const struct spec_network *w = network_of(s, net);
+
+	return w && w->vlan;
 }
 
 static void check_net_network(struct spec_reader *r, const struct spec_net *net)
@@ -420,10 +425,11 @@ static void check_nets(struct spec_reader *r)
 		check_net_network(r, net);
 		for (size_t j = 0; w && j < net->n_ips; j++)
 			check_net_ip(r, net, j, w);
-		if (*s->management_interface && strcmp(net->device, s->management_interface) == 0)
+		if (*s->management_interface && !is_tagged(s, net) &&
+		    strcmp(net->device, s->management_interface) == 0)
 			check_error(r, &net->pos, "device",
 				    "'%s' is the management interface, which is never "
-				    "reconfigured; name another device",
+				    "reconfigured; name another device, or give its network a vlan",
 				    net->device);
 	}
 }

@@ -151,16 +151,20 @@ static const struct spec_key network_keys[] = {
 	 .help = "The router to other subnets; inside the subnet, outside the range, or an IPv6"
 		 " link-local address.",
 	 .example = "10.10.0.1"},
-	{"mtu", SPEC_TYPE_U32, .min = 576, .max = 65535, FIELD(spec_network, mtu),
+	{"mtu", SPEC_TYPE_U32, .min = SPEC_MTU_MIN, .max = 65535,
+	 FIELD(spec_network, mtu),
+	 .why = "workers start on nothing smaller than what IPv6 guarantees",
 	 .fallback_doc = "as it is",
-	 .help = "The MTU in bytes of the devices on this network.\n"
-		 "A network of IPv6 addresses needs at least 1280.",
+	 .help = "The MTU in bytes of the devices on this network.",
 	 .example = "9000"},
 	{"vlan", SPEC_TYPE_U16, .min = 1, .max = 4094, FIELD(spec_network, vlan),
 	 .fallback_doc = "untagged",
-	 .help = "The 802.1Q tag of the network.",
-	 .not_built = "this version makes no VLANs; leave vlan out and name an existing VLAN"
-		      " interface as the device",
+	 .help = "The 802.1Q tag of the network.\n"
+		 "On each of its devices a VLAN interface is made, which has the data IPs; VFs get"
+		 " the tag from the NIC.\n"
+		 "The device itself is brought up, and its MTU is raised where the network's is"
+		 " larger; it may be the management interface where neither is needed.\n"
+		 "A VLAN interface that others have made is used where device names it.",
 	 .example = "100"},
 };
 static const struct spec_table network_table = {TABLE(network_keys), PLACE(spec_network)};

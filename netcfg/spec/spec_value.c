@@ -323,7 +323,8 @@ static int names_parse(const char *text, const struct spec_key *k, void *field)
 
 static void number_describe(const struct spec_key *k, char *buf, size_t size)
 {
-	snprintf(buf, size, "a whole number from %" PRIu32 " to %" PRIu32, k->min, k->max);
+	snprintf(buf, size, "a whole number from %" PRIu32 " to %" PRIu32 "%s%s%s", k->min, k->max,
+		 k->why ? " (" : "", k->why ? k->why : "", k->why ? ")" : "");
 }
 
 static int u16_parse(const char *text, const struct spec_key *k, void *field)

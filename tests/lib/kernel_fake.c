@@ -5,6 +5,7 @@
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/fake_lookup.h"
 #include "tests/lib/fake_sriov.h"
+#include "tests/lib/fake_vlan.h"
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +165,9 @@ static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 static void link_goes_down(struct fake *f, struct inv_link *l)
 {
 	l->up = l->carrier = false;
+	for (size_t i = 0; i < f->inv->n_links; i++) /* VLANs go down with it, and stay so */
+		if (f->inv->links[i].lower == l->ifindex && f->inv->links[i].up)
+			link_goes_down(f, &f->inv->links[i]);
 	for (size_t i = f->inv->n_routes; i-- > 0;)
 		if (f->inv->routes[i].oif == l->ifindex)
 			REMOVE_AT(f->inv, routes, n_routes, i);
@@ -175,10 +179,13 @@ static void link_goes_down(struct fake *f, struct inv_link *l)
 
 static int link_goes_up(struct fake *f, struct inv_link *l)
 {
+	const struct inv_link *lower = l->lower ? link_get(f, l->lower) : NULL;
 	int r;
 
+	if (lower && !lower->up)
+		return -ENETDOWN;
 	l->up = true;
-	l->carrier = f->cable[l - f->inv->links];
+	l->carrier = lower ? lower->carrier : f->cable[l - f->inv->links];
 	for (size_t i = 0; i < f->inv->n_addrs; i++) {
 		if (f->inv->addrs[i].ifindex != l->ifindex)
 			continue;
@@ -189,13 +196,18 @@ static int link_goes_up(struct fake *f, struct inv_link *l)
 	return 0;
 }
 
-static int mtu_set(struct inv_link *l, uint32_t mtu, char *why)
+static int mtu_set(struct fake *f, struct inv_link *l, uint32_t mtu, char *why)
 {
+	const struct inv_link *lower = l->lower ? link_get(f, l->lower) : NULL;
+
 	if (mtu < l->mtu_min)
 		return fail(why, -EINVAL, "mtu less than device minimum");
 	if (l->mtu_max && mtu > l->mtu_max)
 		return fail(why, -EINVAL, "mtu greater than device maximum");
+	if (lower && mtu > lower->mtu)
+		return fail(why, -ERANGE, NULL);
 	l->mtu = mtu;
+	fake_vlan_follow_mtu(f->inv, l);
 	return 0;
 }
 
@@ -207,7 +219,7 @@ static int link_change(struct fake *f, const struct kernel_change *c, char *why)
 	if (!l)
 		return fail(why, -ENODEV, NULL);
 	if (c->link.attr == KERNEL_LINK_MTU)
-		r = mtu_set(l, c->link.value, why);
+		r = mtu_set(f, l, c->link.value, why);
 	else if (c->link.value && !l->up)
 		r = link_goes_up(f, l);
 	else if (!c->link.value && l->up)
@@ -497,11 +509,19 @@ static int vf_change(struct fake *f, const struct kernel_change *c, char *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
+static int vlan_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	int r = c->remove ? fake_vlan_remove(&f->kernel, f->inv, c)
+			  : fake_vlan_add(&f->kernel, f->inv, c);
+
+	return r < 0 ? fail(why, r, NULL) : 0;
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel_change *c,
 					     char *why) = {
 	[KERNEL_LINK] = link_change, [KERNEL_ADDR] = addr_change,     [KERNEL_ROUTE] = route_change,
 	[KERNEL_RULE] = rule_change, [KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_change,
-	[KERNEL_VF] = vf_change,
+	[KERNEL_VF] = vf_change,     [KERNEL_VLAN] = vlan_change,
 };
 
 static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)

@@ -459,9 +459,6 @@ static void test_schema_refuses_what_is_not_built(void **state)
 	net = json_object_get(json_object_get(top, "cluster"), "properties");
 	assert_non_null(json_object_get(json_object_get(net, "etcd"), "not"));
 	assert_null(json_object_get(json_object_get(net, "secret-file"), "not"));
-	net = json_object_get(json_object_get(json_object_get(top, "networks"), "items"),
-			      "properties");
-	assert_non_null(json_object_get(json_object_get(net, "vlan"), "not"));
 	net = json_object_get(json_object_get(json_object_get(top, "workers"), "items"),
 			      "properties");
 	enums = json_object_get(json_object_get(net, "role"), "enum");

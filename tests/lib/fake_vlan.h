@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VLAN links of the host in memory. Part of kernel_fake. */
+#ifndef PLENUM_TESTS_FAKE_VLAN_H
+#define PLENUM_TESTS_FAKE_VLAN_H
+
+#include "netcfg/host/kernel.h"
+
+/* struct kernel_ops' change for VLANs. */
+int fake_vlan_add(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
+int fake_vlan_remove(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
+/* The VLANs on a link never have a larger MTU than it has. */
+void fake_vlan_follow_mtu(struct inventory *inv, const struct inv_link *lower);
+
+#endif

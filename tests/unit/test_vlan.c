@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * VLAN links on a host in memory: planned before they exist, made, found again, given back as the
+ * host was; what others have made or come to use stays.
+ */
+#include "netcfg/plan/apply.h"
+#include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_project.h"
+#include "plugins/plugins.h"
+#include "tests/lib/plan_host.h"
+
+#define NETWORKS(a, b)                                               \
+	"host: host-a\n"                                             \
+	"networks:\n"                                                \
+	"  - {name: data-a, range: 10.10.1.10-10.10.1.40/16" a "}\n" \
+	"  - {name: data-b, range: fd00:b::10-fd00:b::40/64" b "}\n" \
+	"net:\n"                                                     \
+	"  - {name: leg-a, device: veth0, network: data-a}\n"        \
+	"  - {name: leg-b, device: veth1, network: data-b}\n"        \
+	"ha: {mode: dual-leg}\n"
+
+static const char tagged[] = NETWORKS(
+	", mtu: 9000, vlan: 100", ", vlan: 200") "workers: [{role: compute, cores: [1], transport: "
+						 "udp, exports: [{name: x, path: /srv}]}]\n";
+static const char none[] = "host: host-a\n"
+			   "networks: [{name: data-b, range: fd00:b::10-fd00:b::40/64}]\n"
+			   "net: [{name: leg-b, device: eth9, network: data-b}]\n";
+
+struct host {
+	struct kernel *fake;
+	char dir[32], journal[48], record[48];
+};
+
+static struct inventory *collect(struct host *h)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+
+	assert_int_equal(inv_collect(h->fake, &d, &inv), 0);
+	inv->number = 0;
+	diag_done(&d);
+	return inv;
+}
+
+static char *host_json(struct host *h)
+{
+	struct inventory *inv = collect(h);
+	char *text = inv_to_json(inv);
+
+	inv_free(inv);
+	return text;
+}
+
+static struct plan *plan_now(struct host *h, const struct spec *s)
+{
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	const struct plan_context ctx = {.owned = &owned};
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = collect(h);
+	struct plan *p = NULL;
+
+	assert_int_equal(plan_owned_load(&owned, h->record, &d), 0);
+	if (plan_build(s, inv, &ctx, &d, &p) < 0)
+		diag_print(&d, stderr);
+	assert_non_null(p);
+	inv_free(inv);
+	diag_done(&d);
+	return p;
+}
+
+static struct plan *apply(struct host *h, const struct spec *s)
+{
+	struct plan *p = plan_now(h, s);
+	struct apply_outcome o;
+	struct apply *a = NULL;
+
+	if (apply_run(h->fake, p, h->journal, &a, &o) < 0)
+		fail_msg("%s", o.why);
+	assert_int_equal(apply_commit(a, &o), 0);
+	return p;
+}
+
+static int setup(void **state)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	struct inventory *inv = host_new();
+
+	host_add_sysctls(inv, "default");
+	assert_int_equal(kernel_fake_new(inv, &h->fake), 0);
+	inv_free(inv);
+	strcpy(h->dir, "/tmp/plenum-vlan-XXXXXX");
+	assert_non_null(mkdtemp(h->dir));
+	snprintf(h->journal, sizeof(h->journal), "%s/journal", h->dir);
+	snprintf(h->record, sizeof(h->record), "%s/owned", h->dir);
+	*state = h;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct host *h = *state;
+
+	unlink(h->record);
+	assert_int_equal(rmdir(h->dir), 0);
+	kernel_free(h->fake);
+	free(h);
+	return 0;
+}
+
+static size_t n_left(struct host *h, const struct spec *s)
+{
+	struct plan *p = plan_now(h, s);
+	size_t n = p->n_steps;
+
+	plan_free(p);
+	return n;
+}
+
+static void test_made_and_given_back(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = host_spec(tagged), *nothing = host_spec(none);
+	char *before = host_json(h), *after;
+	struct plan *p = apply(h, s);
+	struct inventory *inv = collect(h);
+	const struct inv_link *l = inv_link_by_name(inv, "veth0.100");
+
+	assert_non_null(l);
+	assert_true(kernel_link_is_ours(l) && l->up);
+	assert_int_equal(l->mtu, 9000);
+	assert_int_equal(inv_link_by_index(inv, HOST_VETH0)->mtu, 9000);
+	assert_int_equal(inv_link_by_index(inv, HOST_VETH1)->mtu, 1500);
+	/* What was planned on a link to come is of the one that came. */
+	assert_string_equal(p->legs[0].ifname, "veth0.100");
+	assert_true(plan_ifindex_is_coming(p->legs[0].ifindex));
+	plan_resolve(p, inv);
+	assert_int_equal(p->legs[0].ifindex, l->ifindex);
+	assert_int_equal(p->workers[0].ports[0].ifindex, l->ifindex);
+	assert_int_equal(n_left(h, s), 0);
+	plan_free(p);
+	inv_free(inv);
+
+	plan_free(apply(h, nothing));
+	after = host_json(h);
+	assert_string_equal(after, before);
+	assert_int_equal(n_left(h, nothing), 0);
+	free(before);
+	free(after);
+	spec_free(s);
+	spec_free(nothing);
+}
+
+/* A process that is killed anywhere leaves a journal, and by that the host becomes as it was. */
+static void test_recovered_from_every_step(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = host_spec(tagged);
+	char *before = host_json(h);
+	struct plan *p = plan_now(h, s);
+
+	for (size_t i = 0; i < p->n_steps; i++) {
+		struct apply_outcome o;
+		struct apply *a = NULL;
+		char *after;
+
+		/* From here on the process cannot roll back itself: what it did stays. */
+		kernel_fake_fail(h->fake, i + 1, 0, -EIO, "no");
+		assert_int_equal(apply_run(h->fake, p, h->journal, &a, &o), -EIO);
+		kernel_fake_fail(h->fake, 0, 0, 0, NULL);
+		assert_int_equal(apply_recover(h->fake, h->journal, &o), 0);
+		after = host_json(h);
+		assert_string_equal(after, before);
+		free(after);
+	}
+	plan_free(p);
+	free(before);
+	spec_free(s);
+}
+
+/* Killed between making and marking it: nobody uses the link, and it goes with the journal. */
+static void test_unmarked_is_what_a_killed_process_left(void **state)
+{
+	struct host *h = *state;
+	struct plan_step made = {.kind = &object_vlan, .verb = PLAN_ADD};
+	struct inventory *inv;
+	struct inv_link *l;
+
+	made.change = (struct kernel_change){
+		.kind = KERNEL_VLAN, .ifindex = HOST_VETH0, .vlan = {"veth0.100", 100}};
+	assert_int_equal(h->fake->ops->change(h->fake, &made.change, NULL), 0);
+	inv = collect(h);
+	l = (struct inv_link *)inv_link_by_name(inv, "veth0.100");
+	assert_int_equal(object_vlan.present(inv, &made), OBJECT_OURS);
+	l->alias[0] = '\0';
+	assert_int_equal(object_vlan.present(inv, &made), OBJECT_OURS);
+	l->up = true;
+	assert_int_equal(object_vlan.present(inv, &made), OBJECT_PRESENT);
+	strcpy(l->alias, "uplink of the storage");
+	l->up = false;
+	assert_int_equal(object_vlan.present(inv, &made), OBJECT_PRESENT);
+	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
+	made.change.remove = true;
+	assert_int_equal(h->fake->ops->change(h->fake, &made.change, NULL), -EPERM);
+	inv_free(inv);
+}
+
+/* What others have put on a link of ours keeps it. */
+static void test_link_in_use_stays(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = host_spec(tagged), *nothing = host_spec(none);
+	struct inv_addr theirs = {.ip = host_prefix("192.168.7.1/24"), .proto = 3};
+	struct inventory *inv;
+
+	plan_free(apply(h, s));
+	inv = collect(h);
+	theirs.ifindex = inv_link_by_name(inv, "veth0.100")->ifindex;
+	inv_free(inv);
+	assert_int_equal(kernel_do_addr_add(h->fake, &theirs, NULL), 0);
+	plan_free(apply(h, nothing));
+	inv = collect(h);
+	assert_non_null(inv_link_by_name(inv, "veth0.100"));
+	assert_true(inv_link_by_name(inv, "veth0.100")->up);
+	assert_null(inv_link_by_name(inv, "veth1.200"));
+	inv_free(inv);
+	assert_int_equal(n_left(h, nothing), 0);
+	/* Asked for again, it is ours as ever. */
+	plan_free(apply(h, s));
+	assert_int_equal(n_left(h, s), 0);
+	spec_free(s);
+	spec_free(nothing);
+}
+
+/* Foreign deletion: the link and all that was on it comes back. */
+static void test_deleted_by_others_is_made_again(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = host_spec(tagged);
+	struct inventory *inv;
+
+	plan_free(apply(h, s));
+	inv = collect(h);
+	assert_int_equal(
+		kernel_fake_remove_link(h->fake, inv_link_by_name(inv, "veth1.200")->ifindex), 0);
+	inv_free(inv);
+	plan_free(apply(h, s));
+	assert_int_equal(n_left(h, s), 0);
+	spec_free(s);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_made_and_given_back),
+		CASE(test_recovered_from_every_step),
+		CASE(test_unmarked_is_what_a_killed_process_left),
+		CASE(test_link_in_use_stays),
+		CASE(test_deleted_by_others_is_made_again),
+	};
+
+	plugins_register();
+	return cmocka_run_group_tests_name("VLANs", tests, NULL, NULL);
+}
