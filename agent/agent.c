@@ -80,9 +80,9 @@ static void on_kernel_event(void *user, const struct kernel_event *e)
 	 * that it is done with one. */
 	if (a->state == AGENT_DEGRADED &&
 	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV))
-		walk_arm(a, MIN_OF(a->walk.debounce_ns, WALK_NEWS_NS));
+		walk_arm(a, leg ? drift_delay_ns(&a->drift) : WALK_DEBOUNCE_NS);
 	else if (leg || !e->ifindex)
-		walk_arm(a, a->walk.debounce_ns);
+		walk_arm(a, drift_delay_ns(&a->drift));
 }
 
 void agent_read_kernel(struct agent *a)
@@ -92,7 +92,7 @@ void agent_read_kernel(struct agent *a)
 	if (r < 0 && r != -EAGAIN && r != -EINTR) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "kernel notifications: %s",
 			   strerror(-r));
-		walk_arm(a, a->walk.debounce_ns);
+		walk_arm(a, drift_delay_ns(&a->drift));
 	}
 }
 
@@ -335,6 +335,8 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = health_init(a);
 	if (r >= 0)
+		r = drift_init(a);
+	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
 		r = loop_add_signal(l, SIGTERM, on_terminate, a);
@@ -417,6 +419,7 @@ static void close_all(struct agent *a)
 	loop_source_free(a->kernel_source);
 	loop_source_free(a->stop_timer);
 	health_done(&a->health);
+	drift_done(&a->drift);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
 	walk_round_done(&a->now);

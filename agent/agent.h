@@ -9,6 +9,7 @@
 
 #include "agent/carriers.h"
 #include "agent/clients.h"
+#include "agent/drift.h"
 #include "agent/events.h"
 #include "agent/health.h"
 #include "agent/loop.h"
@@ -58,6 +59,7 @@ struct agent {
 	struct carriers carriers;
 	struct problems problems;
 	struct health health;
+	struct drift drift;
 	struct applier_host applier_host; /* tests bring their own */
 	struct control_looking *looks[CONTROL_LOOKS_MAX];
 	struct {

@@ -127,6 +127,13 @@ void events_keep(struct events *ev, enum log_level severity, const char *source,
 		push(ev, severity, source, text);
 }
 
+void events_add_all(struct events *ev, enum log_level severity, const char *source,
+		    const char *text)
+{
+	log_write(severity, "%s: %s", source, text);
+	push(ev, severity, source, text);
+}
+
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...)
 {

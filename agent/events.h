@@ -48,6 +48,9 @@ struct events {
 void events_init(struct events *ev);
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...) PLENUM_PRINTF(4, 5);
+/* The same for a source that says at most so much by itself. */
+void events_add_all(struct events *ev, enum log_level severity, const char *source,
+		    const char *text);
 /* The same for what its source has logged already. */
 void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text);
 /*

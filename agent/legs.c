@@ -26,13 +26,6 @@ void legs_describe(const struct plan_leg_info *leg, char *buf, size_t size)
 		 reason_format(&leg->reason, why, sizeof(why)));
 }
 
-bool legs_have(const struct plan *p, const char *name)
-{
-	const struct plan_leg_info *leg = leg_find(p, name);
-
-	return !name[0] || !leg || plan_leg_is_configured(leg);
-}
-
 bool legs_are_about(const json_t *texts, const char *name)
 {
 	char head[PLENUM_NAME_MAX + 8];

@@ -19,9 +19,6 @@
 /* "leg leg-b (eth2) is absent: not-found: this host has no device eth2" into buf (LEGS_TEXT_MAX
  * bytes are always enough). */
 void legs_describe(const struct plan_leg_info *leg, char *buf, size_t size);
-/* Whether the plan configured the leg of a step, "" for the host; else what is done for it is no
- * repair. */
-bool legs_have(const struct plan *p, const char *name);
 /* Whether one of these descriptions, a JSON list, is of that leg. */
 bool legs_are_about(const json_t *texts, const char *name);
 /*

@@ -16,6 +16,7 @@ enum problems_kind {
 	PROBLEMS_STAGED,   /* what is staged was to be applied and does not run */
 	PROBLEMS_HOST,	   /* what runs cannot be had on this host */
 	PROBLEMS_LEGS,	   /* legs that are not usable */
+	PROBLEMS_DRIFT,	   /* somebody keeps changing what is ours (drift.h) */
 	PROBLEMS_WORKERS,  /* workers, mounts and paths that are less than asked for (health.h) */
 	PROBLEMS_WARNINGS, /* of the configuration that runs; they degrade nothing */
 	PROBLEMS_MAX

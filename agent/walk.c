@@ -54,15 +54,11 @@ static void note_steps(struct agent *a)
 	const struct plan *p = a->walk.next.plan;
 	char text[200];
 
-	for (size_t i = 0; i < p->n_steps; i++) {
-		plan_step_describe(&p->steps[i], text, sizeof(text));
-		if (a->walk.source == WALK_FROM_RUNNING && a->walk.trigger == WALK_KERNEL &&
-		    legs_have(a->now.plan, p->steps[i].leg))
-			events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-				   "somebody changed what is ours; repairing: %s", text);
-		else
-			log_info("%s (%s)", text, p->steps[i].reason);
-	}
+	for (size_t i = 0; i < p->n_steps; i++)
+		log_info("%s (%s)", plan_step_describe(&p->steps[i], text, sizeof(text)),
+			 p->steps[i].reason);
+	if (walk_is_repair(&a->walk))
+		drift_note(a, p);
 }
 
 /* ---- the two halves ---- */
@@ -153,6 +149,8 @@ static int first_half(struct agent *a)
 		return r;
 	note_steps(a);
 	task.plan = w->next.plan;
+	if (walk_is_repair(w))
+		task.verify_ns = MIN_OF(task.verify_ns, drift_verify_ns(task.plan));
 	w->applied = true;
 	walk_enter(a);
 	r = applier_start(&task, &w->applier);
@@ -576,7 +574,6 @@ int walk_init(struct agent *a)
 	struct walk *w = &a->walk;
 	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &w->debounce);
 
-	w->debounce_ns = WALK_DEBOUNCE_NS;
 	w->of_files.pause_ns = w->of_running.pause_ns = WALK_NEWS_NS;
 	w->last_good = rundir_path(a->rundir.state, WALK_LAST_GOOD_FILE);
 	w->owned_path = rundir_path(a->rundir.state, WALK_OWNED_FILE);

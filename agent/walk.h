@@ -21,7 +21,6 @@
 struct agent;
 
 #define WALK_DEBOUNCE_NS (100 * NSEC_PER_MSEC) /* a burst of kernel events is one walk */
-#define WALK_DEBOUNCE_MAX_NS (30 * NSEC_PER_SEC)
 /* The longest wait for a look at what may be the missing device, and the first pause before what
  * failed is tried again; each further one is twice as long. */
 #define WALK_NEWS_NS NSEC_PER_SEC
@@ -104,7 +103,6 @@ struct walk {
 	/* When what failed is tried again. */
 	bool retry_files; /* what the files say failed for what the host is */
 	struct walk_pace of_files, of_running;
-	uint64_t debounce_ns, repaired_ns;
 	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
 	struct loop_source *debounce, *tick, *orphan, *soon;
 	bool ready; /* the service manager knows */

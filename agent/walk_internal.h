@@ -11,6 +11,12 @@ static inline bool walk_is_asked(enum walk_trigger t)
 	return t != WALK_KERNEL && t != WALK_FALLBACK;
 }
 
+/* Nobody asked: what runs already is looked after. */
+static inline bool walk_is_repair(const struct walk *w)
+{
+	return w->trigger == WALK_KERNEL && w->source == WALK_FROM_RUNNING;
+}
+
 /* What the end of the walk means: problems, state, events, when it is tried again, the client's
  * answer. error: of the walk. */
 void walk_conclude(struct agent *a, int error);

@@ -191,6 +191,11 @@ static void fail(struct agent *a, int error)
 		log_notice("what ran before cannot run either: %s", strerror(-error));
 		return;
 	}
+	/* Undone before it was looked at: that is counted, and named when it does not end. */
+	if (walk_is_repair(w) && error == -ETIMEDOUT) {
+		walk_arm(a, drift_delay_ns(&a->drift));
+		return;
+	}
 	say_failure(a, error);
 	if (w->source == WALK_FROM_FILES) {
 		if (walk_is_asked(w->trigger) && w->trigger != WALK_START)
@@ -257,23 +262,6 @@ static void note_history(struct agent *a, int error)
 
 /* ---- all of it ---- */
 
-/* Somebody who keeps undoing our work would make an endless race of it: each walk in a row that had
- * to repair something makes the next wait twice as long. */
-static void pace_repairs(struct agent *a)
-{
-	struct walk *w = &a->walk;
-	uint64_t now = clock_now_ns();
-
-	if (w->trigger != WALK_KERNEL)
-		return;
-	if (w->n_steps > 0) {
-		w->debounce_ns = MIN_OF(w->debounce_ns * 2, WALK_DEBOUNCE_MAX_NS);
-		w->repaired_ns = now;
-	} else if (now - w->repaired_ns > 2 * WALK_DEBOUNCE_MAX_NS) {
-		w->debounce_ns = WALK_DEBOUNCE_NS;
-	}
-}
-
 static void answer_client(struct agent *a, int error)
 {
 	struct walk *w = &a->walk;
@@ -310,10 +298,9 @@ void walk_conclude(struct agent *a, int error)
 		fail(a, error);
 	w->error = error;
 	note_history(a, error);
-	pace_repairs(a);
 	health_look(a);
 	agent_update_state(a);
-	if (w->n_steps > 0 || (error >= 0 && w->trigger != WALK_KERNEL))
+	if ((w->n_steps > 0 && !walk_is_repair(w)) || (error >= 0 && w->trigger != WALK_KERNEL))
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "%s: %zu steps applied in %.0f ms, %zu workers wanted",
 			   walk_trigger_to_string(w->trigger), w->n_steps,

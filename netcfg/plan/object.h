@@ -55,10 +55,14 @@ struct object_kind {
 	bool recorded;
 	bool disruptive;  /* changing its value may stop traffic */
 	bool on_function; /* its steps are done on a PCI function, not on a link */
+	bool unannounced; /* the kernel does not notify anybody of its changes */
 	enum object_phase phase[PLAN_VERB_MAX];
 
 	/* A step in words; where: "leg-a (veth0)", or "host". */
 	void (*describe)(const struct plan_step *s, const char *where, char *buf, size_t size);
+	/* The same for a step that repairs: what somebody has done to what is ours. NULL: the step
+	 * in words must do. */
+	void (*undone)(const struct plan_step *s, const char *where, char *buf, size_t size);
 	/* What a journal must know to do the step's inverse: words without spaces. Its length as
 	 * snprintf's; and back: 0, -EBADMSG. */
 	int (*format)(const struct plan_step *s, char *buf, size_t size);

@@ -21,6 +21,17 @@ static void addr_describe(const struct plan_step *s, const char *where, char *bu
 		snprintf(buf, size, "add %s to %s", ip, where);
 }
 
+static void addr_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	char ip[IP_ADDR_STR_MAX];
+
+	ip_prefix_format(&s->change.addr.ip, ip, sizeof(ip));
+	if (s->verb == PLAN_DEL)
+		snprintf(buf, size, "address %s was added to %s, marked as ours", ip, where);
+	else
+		snprintf(buf, size, "address %s was removed from %s", ip, where);
+}
+
 static int addr_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct inv_addr *a = &s->change.addr;
@@ -129,6 +140,7 @@ const struct object_kind object_addr = {
 	.recorded = true,
 	.phase = {[PLAN_ADD] = OBJECT_PHASE_ADDR, [PLAN_DEL] = OBJECT_PHASE_ADDR_DEL},
 	.describe = addr_describe,
+	.undone = addr_undone,
 	.format = addr_format,
 	.parse = addr_parse,
 	.present = addr_present,

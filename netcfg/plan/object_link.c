@@ -22,6 +22,17 @@ static void link_describe(const struct plan_step *s, const char *where, char *bu
 			 v->was);
 }
 
+static void link_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	const struct kernel_link_value *v = &s->change.link;
+
+	if (v->attr == KERNEL_LINK_UP)
+		snprintf(buf, size, "%s was set %s", where, v->was ? "up" : "down");
+	else
+		snprintf(buf, size, "the %s of %s was set to %u (%u is wanted)", attrs[v->attr],
+			 where, v->was, v->value);
+}
+
 static int link_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_link_value *v = &s->change.link;
@@ -88,6 +99,7 @@ const struct object_kind object_link = {
 	.disruptive = true,
 	.phase = {[PLAN_SET] = OBJECT_PHASE_LINK, [PLAN_RESTORE] = OBJECT_PHASE_LINK_RESTORE},
 	.describe = link_describe,
+	.undone = link_undone,
 	.format = link_format,
 	.parse = link_parse,
 	.present = link_present,

@@ -33,6 +33,25 @@ static void pci_describe(const struct plan_step *s, const char *where, char *buf
 	}
 }
 
+static void pci_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	const struct kernel_pci *v = &s->change.pci_value;
+
+	switch (v->attr) {
+	case KERNEL_PCI_VFS:
+		snprintf(buf, size, "%s was set to %s VFs (%s are wanted)", where, v->was,
+			 v->value);
+		break;
+	case KERNEL_PCI_AUTOPROBE:
+		snprintf(buf, size, "%s was set to %s the kernel driver to new VFs", where,
+			 v->value[0] == '1' ? "not give" : "give");
+		break;
+	default:
+		snprintf(buf, size, "%s %s was bound to %s (%s is wanted)", where, s->link,
+			 v->was[0] ? v->was : "no driver", v->value[0] ? v->value : "no driver");
+	}
+}
+
 /* The '=' makes an empty value visible. */
 static int pci_format(const struct plan_step *s, char *buf, size_t size)
 {
@@ -114,8 +133,10 @@ const struct object_kind object_pci = {
 	.recorded = true,
 	.disruptive = true,
 	.on_function = true,
+	.unannounced = true,
 	.phase = {[PLAN_SET] = OBJECT_PHASE_MAKE, [PLAN_RESTORE] = OBJECT_PHASE_UNMAKE},
 	.describe = pci_describe,
+	.undone = pci_undone,
 	.format = pci_format,
 	.parse = pci_parse,
 	.present = pci_present,

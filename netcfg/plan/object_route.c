@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static void route_describe(const struct plan_step *s, const char *where, char *buf, size_t size)
+#define ROUTE_WORDS_MAX 256
+
+/* "route DST via GATEWAY on WHERE in table N" */
+static const char *route_words(const struct plan_step *s, const char *where, char *buf, size_t size)
 {
 	const struct inv_route *r = &s->change.route;
-	const char *verb = s->verb == PLAN_DEL ? "remove" : "add";
 	char dst[IP_ADDR_STR_MAX] = "default", via[IP_ADDR_STR_MAX + 8] = "";
 	char gateway[IP_ADDR_STR_MAX];
 
@@ -19,10 +21,26 @@ static void route_describe(const struct plan_step *s, const char *where, char *b
 		snprintf(via, sizeof(via), " via %s",
 			 ip_addr_format(&r->gateway, gateway, sizeof(gateway)));
 	if (r->type == INV_ROUTE_UNICAST || r->type == 0)
-		snprintf(buf, size, "%s route %s%s on %s in table %u", verb, dst, via, where,
-			 r->table);
+		snprintf(buf, size, "route %s%s on %s in table %u", dst, via, where, r->table);
 	else
-		snprintf(buf, size, "%s route %s to nowhere in table %u", verb, dst, r->table);
+		snprintf(buf, size, "route %s to nowhere in table %u", dst, r->table);
+	return buf;
+}
+
+static void route_describe(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	char words[ROUTE_WORDS_MAX];
+
+	snprintf(buf, size, "%s %s", s->verb == PLAN_DEL ? "remove" : "add",
+		 route_words(s, where, words, sizeof(words)));
+}
+
+static void route_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	char words[ROUTE_WORDS_MAX];
+
+	snprintf(buf, size, "%s was %s", route_words(s, where, words, sizeof(words)),
+		 s->verb == PLAN_DEL ? "added, marked as ours" : "removed");
 }
 
 /* As the kernel would report it, whoever made it. */
@@ -113,6 +131,7 @@ const struct object_kind object_route = {
 	.verb = PLAN_ADD,
 	.phase = {[PLAN_ADD] = OBJECT_PHASE_ROUTE, [PLAN_DEL] = OBJECT_PHASE_ROUTE_DEL},
 	.describe = route_describe,
+	.undone = route_undone,
 	.format = route_format,
 	.parse = route_parse,
 	.present = route_present,

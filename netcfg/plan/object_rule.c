@@ -6,18 +6,37 @@
 #include <stdio.h>
 #include <string.h>
 
-static void rule_describe(const struct plan_step *s, const char *where, char *buf, size_t size)
+#define RULE_WORDS_MAX 128
+
+/* "rule N: from X lookup table N" */
+static const char *rule_words(const struct inv_rule *r, char *buf, size_t size)
 {
-	const struct inv_rule *r = &s->change.rule;
 	char from[IP_ADDR_STR_MAX] = "all";
 
-	(void)where; /* rules are the host's */
 	if (r->from.addr.family && r->from.len == ip_addr_bits(&r->from.addr))
 		ip_addr_format(&r->from.addr, from, sizeof(from));
 	else if (r->from.addr.family)
 		ip_prefix_format(&r->from, from, sizeof(from));
-	snprintf(buf, size, "%s rule %u: from %s lookup table %u",
-		 s->verb == PLAN_DEL ? "remove" : "add", r->priority, from, r->table);
+	snprintf(buf, size, "rule %u: from %s lookup table %u", r->priority, from, r->table);
+	return buf;
+}
+
+static void rule_describe(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	char words[RULE_WORDS_MAX];
+
+	(void)where; /* rules are the host's */
+	snprintf(buf, size, "%s %s", s->verb == PLAN_DEL ? "remove" : "add",
+		 rule_words(&s->change.rule, words, sizeof(words)));
+}
+
+static void rule_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	char words[RULE_WORDS_MAX];
+
+	(void)where;
+	snprintf(buf, size, "%s was %s", rule_words(&s->change.rule, words, sizeof(words)),
+		 s->verb == PLAN_DEL ? "added, marked as ours" : "removed");
 }
 
 static int rule_format(const struct plan_step *s, char *buf, size_t size)
@@ -84,6 +103,7 @@ const struct object_kind object_rule = {
 	.verb = PLAN_ADD,
 	.phase = {[PLAN_ADD] = OBJECT_PHASE_RULE, [PLAN_DEL] = OBJECT_PHASE_RULE_DEL},
 	.describe = rule_describe,
+	.undone = rule_undone,
 	.format = rule_format,
 	.parse = rule_parse,
 	.present = rule_present,

@@ -11,6 +11,14 @@ static void sysctl_describe(const struct plan_step *s, const char *where, char *
 	snprintf(buf, size, "set %s %s to %s (was %s)", where, c->key, c->value, c->was);
 }
 
+static void sysctl_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	const struct kernel_sysctl *c = &s->change.sysctl;
+
+	snprintf(buf, size, "%s of %s was set to %s (%s is wanted)", c->key, where, c->was,
+		 c->value);
+}
+
 /* The '=' makes an empty value visible. */
 static int sysctl_format(const struct plan_step *s, char *buf, size_t size)
 {
@@ -86,8 +94,10 @@ const struct object_kind object_sysctl = {
 	.name = "sysctl",
 	.verb = PLAN_SET,
 	.recorded = true,
+	.unannounced = true,
 	.phase = {[PLAN_SET] = OBJECT_PHASE_SETTING, [PLAN_RESTORE] = OBJECT_PHASE_SETTING_RESTORE},
 	.describe = sysctl_describe,
+	.undone = sysctl_undone,
 	.format = sysctl_format,
 	.parse = sysctl_parse,
 	.present = sysctl_present,

@@ -25,6 +25,14 @@ static void vf_describe(const struct plan_step *s, const char *where, char *buf,
 		 v->value, v->was[0] ? v->was : "unknown");
 }
 
+static void vf_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	const struct kernel_vf *v = &s->change.vf;
+
+	snprintf(buf, size, "the %s of %s's VF %" PRIu32 " was set to %s (%s is wanted)",
+		 attrs[v->attr], where, v->vf, v->was[0] ? v->was : "something unknown", v->value);
+}
+
 static int vf_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_vf *v = &s->change.vf;
@@ -102,6 +110,7 @@ const struct object_kind object_vf = {
 	.recorded = true,
 	.phase = {[PLAN_SET] = OBJECT_PHASE_MAKE, [PLAN_RESTORE] = OBJECT_PHASE_UNMAKE},
 	.describe = vf_describe,
+	.undone = vf_undone,
 	.format = vf_format,
 	.parse = vf_parse,
 	.present = vf_present,

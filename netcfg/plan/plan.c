@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan_build: the order in which a plan is made, and what the makers of its parts share. */
 #include "netcfg/plan/plan.h"
+#include "netcfg/plan/apply_step.h"
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
@@ -127,6 +128,7 @@ struct plan *plan_free(struct plan *p)
 	free(p->actions);
 	free(p->disowned);
 	free(p->record);
+	free(p->unannounced);
 	free(p->steps);
 	free(p);
 	return NULL;
@@ -202,6 +204,39 @@ void plan_resolve(struct plan *p, const struct inventory *inv)
 		}
 }
 
+/* So that a look at these alone tells whether a new plan is worth it. */
+static int keep_unannounced(struct plan_builder *b)
+{
+	struct plan *p = b->plan;
+	size_t cap = 0;
+
+	for (size_t i = 0; i < b->want.n; i++) {
+		struct plan_step *s;
+
+		if (!b->want.steps[i].kind->unannounced)
+			continue;
+		s = plan_step_append(&p->unannounced, &p->n_unannounced, &cap);
+		if (!s)
+			return -ENOMEM;
+		*s = b->want.steps[i];
+	}
+	return 0;
+}
+
+bool plan_has_drifted(struct kernel *k, const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_unannounced; i++) {
+		struct plan_step s = p->unannounced[i];
+
+		/* Of what is gone altogether there are notifications. */
+		if (s.kind->on_function && apply_step_find(k, &s) < 0)
+			continue;
+		if (k->ops->read(k, &s.change) == 0 && !s.kind->settled(&s))
+			return true;
+	}
+	return false;
+}
+
 static int build(struct plan_builder *b)
 {
 	const struct planner_ops *ops = planner_find(b->spec->ha);
@@ -227,6 +262,8 @@ static int build(struct plan_builder *b)
 		r = plan_diff_build(b);
 	if (r == 0)
 		plan_forced_check(b);
+	if (r == 0)
+		r = keep_unannounced(b);
 	return r;
 }
 

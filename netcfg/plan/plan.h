@@ -139,6 +139,10 @@ struct plan {
 	size_t n_disowned;
 	/* How much more is to be given back once workers have let go of it (plan_context.held). */
 	size_t n_deferred;
+	/* Wanted values of whose changes the kernel tells nobody: plan_has_drifted looks at them.
+	 */
+	struct plan_step *unannounced;
+	size_t n_unannounced;
 	char *record;		     /* path of that record, NULL: none is kept */
 	struct plan_action *actions; /* in the order in which they are done, after the steps */
 	size_t n_actions;
@@ -209,7 +213,12 @@ char *plan_to_text(const struct plan *p);
 /* {"host", "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}; heap,
  * caller frees; NULL: no memory. */
 char *plan_to_json(const struct plan *p);
+/* Whether one of p->unannounced is no longer as p wants it. Reads those alone: a few files each. */
+bool plan_has_drifted(struct kernel *k, const struct plan *p);
 /* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);
+/* The same of a step that sets right what somebody else has changed, as what they did: "the mtu of
+ * leg-a (veth0) was set to 1400 (9000 is wanted)". */
+const char *plan_step_describe_undone(const struct plan_step *s, char *buf, size_t size);
 
 #endif

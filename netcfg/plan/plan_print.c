@@ -25,6 +25,17 @@ const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size
 	return buf;
 }
 
+const char *plan_step_describe_undone(const struct plan_step *s, char *buf, size_t size)
+{
+	char where[PLENUM_NAME_MAX + IFNAMSIZ + 4], step[DESCRIPTION_MAX];
+
+	if (s->kind->undone)
+		s->kind->undone(s, place(s, where, sizeof(where)), buf, size);
+	else
+		snprintf(buf, size, "'%s' was undone", plan_step_describe(s, step, sizeof(step)));
+	return buf;
+}
+
 static void print_line(size_t number, const char *text, const char *reason, bool disruptive,
 		       FILE *f)
 {

@@ -43,7 +43,8 @@ static void test_foreign_change_is_repaired(void **state)
 	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
 	assert_int_equal(walk(f, WALK_KERNEL), 0);
 	assert_int_equal(a->applied.number, 2);
-	assert_true(event_has(a, "somebody changed what is ours"));
+	assert_true(event_has(a, "address 10.20.1.10/16 was removed from leg-b (veth1) by another "
+				 "program; repairing"));
 }
 
 /* The files stay wrong, whatever else succeeds, until they are right. */

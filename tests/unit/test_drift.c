@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Foreign changes: how they are named, when they are a fight, how they are paced, and which network
+ * manager is told to leave what alone.
+ */
+#include "agent/drift.h"
+#include "agent/managers.h"
+#include "tests/lib/walk_host.h"
+
+static void remove_rule(struct fixture *f, const char *from)
+{
+	struct inv_rule gone = {.priority = PLAN_RULE_PRIORITY,
+				.table = PLAN_TABLE_FIRST,
+				.family = AF_INET,
+				.proto = PLENUM_RTPROT,
+				.from = host_prefix(from)};
+
+	host_load(f);
+	assert_int_equal(kernel_do_rule_del(f->a.kernel, &gone, NULL), 0);
+}
+
+static void test_each_change_has_its_words(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct inv_route gone = {.table = PLAN_TABLE_FIRST,
+				 .family = AF_INET,
+				 .proto = PLENUM_RTPROT,
+				 .oif = HOST_VETH0,
+				 .dst = host_prefix("10.10.0.0/16")};
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	host_load(f);
+	kernel_route_normalize(&gone);
+	assert_int_equal(kernel_do_route_del(a->kernel, &gone, NULL), 0);
+	assert_int_equal(kernel_do_sysctl(a->kernel, "net/ipv4/conf/veth1/arp_filter", "0", NULL),
+			 0);
+	assert_int_equal(kernel_do_link(a->kernel, HOST_VETH1, KERNEL_LINK_MTU, 1400, NULL), 0);
+	remove_rule(f, "10.10.1.10/32");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_true(event_has(a, "route 10.10.0.0/16 on leg-a (veth0) in table 7000 was removed by "
+				 "another program; repairing"));
+	assert_true(event_has(a, "net/ipv4/conf/veth1/arp_filter of leg-b (veth1) was set to 0 (1 "
+				 "is wanted) by another program"));
+	assert_true(event_has(a, "the mtu of leg-b (veth1) was set to 1400 (9000 is wanted)"));
+	assert_true(event_has(a, "rule 7000: from 10.10.1.10 lookup table 7000 was removed"));
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(a->walk.n_writes, 0);
+}
+
+/* What nobody is notified of is found by looking at it alone. */
+static void test_unannounced(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	host_load(f);
+	assert_true(a->now.plan->n_unannounced > 4);
+	assert_false(plan_has_drifted(a->kernel, a->now.plan));
+	drift_look(a);
+	assert_false(loop_timer_armed(a->walk.debounce));
+	assert_int_equal(kernel_do_sysctl(a->kernel, "net/ipv4/conf/veth1/arp_filter", "0", NULL),
+			 0);
+	assert_true(plan_has_drifted(a->kernel, a->now.plan));
+	drift_look(a);
+	assert_true(loop_timer_armed(a->walk.debounce));
+}
+
+/* A device that was made anew has lost its addresses to nobody. */
+static void test_what_is_new_is_no_drift(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct inv_link link;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	host_load(f);
+	link = *inv_link_by_index(kernel_fake_inventory(a->kernel), HOST_VETH1);
+	assert_int_equal(kernel_fake_remove_link(a->kernel, HOST_VETH1), 0);
+	link.ifindex = 40;
+	assert_int_equal(kernel_fake_add_link(a->kernel, &link), 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_true(a->walk.n_writes > 0);
+	assert_false(event_has(a, "another program"));
+}
+
+static void test_fight(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	a->drift.root = "/nowhere";
+	assert_int_equal(walk(f, WALK_START), 0);
+	for (unsigned i = 1; i <= DRIFT_FIGHT; i++) {
+		assert_int_equal(a->state, AGENT_RUNNING);
+		remove_rule(f, "10.10.1.10/32");
+		assert_int_equal(walk(f, WALK_KERNEL), 0);
+		assert_true(drift_delay_ns(&a->drift) == WALK_DEBOUNCE_NS);
+	}
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "leg-a: another program keeps undoing what is ours, last: rule "
+				   "7000: from 10.10.1.10"));
+	assert_true(problem_has(a, "no network manager that would runs here"));
+	drift_look(a);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	/* A minute later. */
+	for (unsigned i = 0; i < DRIFT_FIGHT; i++)
+		a->drift.places[0].at_ns[i] -= DRIFT_WINDOW_NS;
+	drift_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_true(event_has(a, "nobody has changed what is ours for a minute"));
+}
+
+static void test_pace(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	a->drift.spent_ns = clock_now_ns() + (DRIFT_BURST - 2) * DRIFT_REFILL_NS;
+	for (int i = 0; i < 3; i++) {
+		assert_true(drift_delay_ns(&a->drift) == WALK_DEBOUNCE_NS);
+		remove_rule(f, "10.10.1.10/32");
+		assert_int_equal(walk(f, WALK_KERNEL), 0);
+	}
+	assert_in_range(drift_delay_ns(&a->drift), WALK_DEBOUNCE_NS, DRIFT_REFILL_NS);
+	remove_rule(f, "10.10.1.10/32");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_true(drift_delay_ns(&a->drift) > WALK_DEBOUNCE_NS);
+}
+
+/* ---- network managers ---- */
+
+struct root {
+	char dir[32];
+};
+
+static void put(const struct root *r, const char *path, const char *text)
+{
+	char full[256], *slash;
+
+	snprintf(full, sizeof(full), "%s%s", r->dir, path);
+	for (slash = strchr(full + strlen(r->dir) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	if (text)
+		assert_int_equal(file_write(full, text, strlen(text), 0600), 0);
+}
+
+static void put_process(const struct root *r, const char *pid, const char *comm, const char *netns)
+{
+	char path[64], full[128];
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
+	put(r, path, NULL);
+	snprintf(full, sizeof(full), "%s%s", r->dir, path);
+	assert_int_equal(symlink(netns, full), 0);
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	if (comm)
+		put(r, path, comm);
+}
+
+static int root_setup(void **state)
+{
+	struct root *r = calloc(1, sizeof(*r));
+
+	strcpy(r->dir, "/tmp/plenum-root-XXXXXX");
+	assert_non_null(mkdtemp(r->dir));
+	put_process(r, "self", NULL, "net:[1]");
+	put_process(r, "1", "systemd\n", "net:[1]");
+	*state = r;
+	return 0;
+}
+
+static int root_teardown(void **state)
+{
+	struct root *r = *state;
+
+	nftw(r->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(r);
+	return 0;
+}
+
+static bool explains(const struct root *r, enum managers_matter m, const char *text)
+{
+	char buf[MANAGERS_TEXT_MAX] = "";
+	bool known = managers_explain(r->dir, m, "eth1", 7, buf, sizeof(buf));
+
+	if (strstr(buf, text))
+		return known;
+	fprintf(stderr, "no '%s' in: %s\n", text, buf);
+	return false;
+}
+
+static bool nobody(const struct root *r, enum managers_matter m)
+{
+	char buf[MANAGERS_TEXT_MAX];
+
+	return !managers_explain(r->dir, m, "eth1", 7, buf, sizeof(buf)) && buf[0];
+}
+
+static void test_networkd(void **state)
+{
+	struct root *r = *state;
+
+	assert_true(nobody(r, MANAGERS_RULES));
+	put_process(r, "90", "systemd-network\n", "net:[2]");
+	assert_true(nobody(r, MANAGERS_RULES)); /* it is in another namespace */
+	put_process(r, "91", "systemd-network\n", "net:[1]");
+	assert_true(explains(r, MANAGERS_RULES, "ManageForeignRoutingPolicyRules=no"));
+	assert_true(explains(r, MANAGERS_ROUTES, "ManageForeignRoutes=no"));
+	assert_true(nobody(r, MANAGERS_LINKS));
+	put(r, "/run/systemd/netif/links/7", "ADMIN_STATE=unmanaged\n");
+	assert_true(nobody(r, MANAGERS_LINKS));
+	put(r, "/run/systemd/netif/links/7",
+	    "# private\nADMIN_STATE=configured\nNETWORK_FILE=/etc/systemd/network/20-x.network\n");
+	assert_true(explains(r, MANAGERS_LINKS,
+			     "manages eth1 by /etc/systemd/network/20-x.network; write "
+			     "Unmanaged=yes below [Link] there"));
+	/* The last word counts. */
+	put(r, "/etc/systemd/networkd.conf",
+	    "[Network]\n#ManageForeignRoutes=yes\nManageForeignRoutingPolicyRules = no\n");
+	assert_true(nobody(r, MANAGERS_RULES));
+	assert_true(explains(r, MANAGERS_ROUTES, "ManageForeignRoutes=no"));
+	put(r, "/etc/systemd/networkd.conf.d/10-a.conf",
+	    "[Network]\nManageForeignRoutingPolicyRules=yes\nManageForeignRoutes=false\n");
+	assert_true(explains(r, MANAGERS_RULES, "ManageForeignRoutingPolicyRules=no"));
+	assert_true(nobody(r, MANAGERS_ROUTES));
+}
+
+static void test_other_managers(void **state)
+{
+	struct root *r = *state;
+
+	put_process(r, "92", "NetworkManager\n", "net:[1]");
+	assert_true(nobody(r, MANAGERS_LINKS));
+	put(r, "/run/NetworkManager/devices/7", "[device]\nmanaged=false\n");
+	assert_true(nobody(r, MANAGERS_LINKS));
+	put(r, "/run/NetworkManager/devices/7", "[device]\nmanaged=true\n");
+	assert_true(explains(r, MANAGERS_LINKS, "unmanaged-devices=interface-name:eth1"));
+	put(r, "/run/NetworkManager/devices/7", "[device]\n");
+	put_process(r, "93", "dhcpcd\n", "net:[1]");
+	assert_true(explains(r, MANAGERS_LINKS, "denyinterfaces eth1"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_each_change_has_its_words, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unannounced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_new_is_no_drift, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fight, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_networkd, root_setup, root_teardown),
+		cmocka_unit_test_setup_teardown(test_other_managers, root_setup, root_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
