@@ -180,6 +180,8 @@ void api_http_accept(struct api *a, uint64_t connection, int fd)
 static enum MHD_Result queue_response(struct api_call *c, unsigned status, struct MHD_Response *rsp,
 				      const char *type, const char *allow)
 {
+	char etag[24];
+
 	enum MHD_Result r;
 
 	if (!rsp)
@@ -189,6 +191,9 @@ static enum MHD_Result queue_response(struct api_call *c, unsigned status, struc
 	MHD_add_response_header(rsp, "Connection", "close");
 	if (allow)
 		MHD_add_response_header(rsp, "Allow", allow);
+	snprintf(etag, sizeof(etag), "\"%016llx\"", (unsigned long long)c->reply.etag);
+	if (c->reply.etag)
+		MHD_add_response_header(rsp, "ETag", etag);
 	r = MHD_queue_response(c->connection, status, rsp);
 	MHD_destroy_response(rsp);
 	return r;
@@ -265,7 +270,32 @@ static void resume(struct api *a, struct api_call *c, enum api_stage stage)
 
 static bool is_change(const struct privsep_msg *m)
 {
-	return m->type != PRIVSEP_GET && m->type != PRIVSEP_GET_EVENTS;
+	return privsep_is_change((enum privsep_type)m->type);
+}
+
+/* What goes along with the question; *ret_fd -1: nothing. */
+static int make_body(struct api_call *c, int *ret_fd)
+{
+	struct privsep_msg *m = &c->question;
+	autofree char *text = NULL;
+	int fd;
+
+	*ret_fd = -1;
+	if (m->type == PRIVSEP_PUT_STAGED) {
+		fd = memfd_new_sealed("plenum-body", c->body, c->body_len);
+	} else if (m->type == PRIVSEP_NET_ADD || m->type == PRIVSEP_NET_SET) {
+		text = api_body_normalise(c->body, c->body_len);
+		if (!text)
+			return -ENOMEM;
+		m->net.len = strlen(text);
+		fd = memfd_new_sealed("plenum-body", text, m->net.len);
+	} else {
+		return 0;
+	}
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
 }
 
 /* Sends the question; its answer comes as a message. */
@@ -274,11 +304,9 @@ static int ask(struct api_call *c)
 	autoclose int fd = -1;
 	int r;
 
-	if (c->question.type == PRIVSEP_PUT_STAGED) {
-		fd = memfd_new_sealed("plenum-body", c->body, c->body_len);
-		if (fd < 0)
-			return fd;
-	}
+	r = make_body(c, &fd);
+	if (r < 0)
+		return r;
 	c->question.connection = c->client->id;
 	r = api_tell(&c->question, fd);
 	if (r < 0)
@@ -337,6 +365,7 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 		return refuse(c, 503, "busy", "there is no memory for the body");
 	rq.since = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "since");
 	rq.wait = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "wait");
+	rq.if_match = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-Match");
 	rq.instance = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "instance");
 	if (api_route(&rq, &c->question, &wait_s, &c->error) < 0)
 		return answer_error(c);

@@ -91,53 +91,28 @@ static int fill_staged(const struct api_request *rq, struct privsep_msg *m, unsi
 	return 0;
 }
 
-static int take_text(const char *key, const json_t *value, char *to, size_t size,
-		     struct api_error *e)
+/* Text, numbers, booleans and null; lists of texts; and maps of these in the device's own map. */
+static int check_value(const char *key, const json_t *v, unsigned depth, struct api_error *e)
 {
-	const char *s = json_string_value(value);
-
-	if (!s)
-		return fail(e, 400, "bad-body", "%s is not a string", key);
-	if (json_string_length(value) != strlen(s) || strlen(s) >= size)
-		return fail(e, 400, "bad-body", "%s is longer than %zu characters", key, size - 1);
-	strcpy(to, s);
-	return 0;
-}
-
-static int take_ips(const json_t *value, struct privsep_net_add *n, struct api_error *e)
-{
+	const char *text = json_string_value(v), *name;
+	const json_t *item;
+	json_t *member;
+	size_t i;
 	int r = 0;
 
-	if (json_is_string(value))
-		return take_text("ips", value, n->ips[0], sizeof(n->ips[0]), e);
-	if (!json_is_array(value))
-		return fail(e, 400, "bad-body", "ips is not a list of strings");
-	if (json_array_size(value) > PRIVSEP_IPS_MAX)
-		return fail(e, 400, "bad-body", "ips has more than %d entries; use ranges",
-			    PRIVSEP_IPS_MAX);
-	for (size_t i = 0; r >= 0 && i < json_array_size(value); i++) {
-		r = take_text("ips", json_array_get(value, i), n->ips[i], sizeof(n->ips[i]), e);
-		if (r >= 0 && !n->ips[i][0])
-			r = fail(e, 400, "bad-body", "ips has an empty entry");
-	}
+	if (json_is_real(v) || (depth > 1 && (json_is_object(v) || json_is_array(v))))
+		return fail(e, 400, "bad-body", "%.60s has a value that no key takes", key);
+	if (text && json_string_length(v) != strlen(text))
+		return fail(e, 400, "bad-body", "%.60s holds a character that is not allowed", key);
+	for (const char *c = text; c && *c; c++)
+		if (*c < ' ' || *c > '~')
+			return fail(e, 400, "bad-body",
+				    "%.60s holds a character that is not allowed", key);
+	json_array_foreach (v, i, item)
+		r = r < 0 ? r : check_value(key, item, depth + 1, e);
+	json_object_foreach ((json_t *)v, name, member)
+		r = r < 0 ? r : check_value(name, member, depth + 1, e);
 	return r;
-}
-
-static int take_net_key(const char *key, const json_t *v, struct privsep_net_add *n,
-			struct api_error *e)
-{
-	if (strcmp(key, "name") == 0)
-		return take_text(key, v, n->name, sizeof(n->name), e);
-	if (strcmp(key, "device") == 0)
-		return take_text(key, v, n->device, sizeof(n->device), e);
-	if (strcmp(key, "network") == 0)
-		return take_text(key, v, n->network, sizeof(n->network), e);
-	if (strcmp(key, "label") == 0)
-		return json_is_null(v) ? 0 : take_text(key, v, n->label, sizeof(n->label), e);
-	if (strcmp(key, "ips") == 0)
-		return json_is_null(v) ? 0 : take_ips(v, n, e);
-	return fail(e, 400, "bad-body",
-		    "unknown key '%.60s'; known are name, device, network, label, ips", key);
 }
 
 /* The body as an object, a new reference. */
@@ -156,34 +131,53 @@ static int load_object(const struct api_request *rq, json_t **ret, struct api_er
 	return 0;
 }
 
-static int fill_net_add(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			struct api_error *e)
+/* What the keys mean, and whether they are there, the schema says, in the monitor. */
+static int fill_net_json(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			 struct api_error *e)
 {
 	json_t *o = NULL;
-	const char *key;
-	json_t *v;
 	int r = load_object(rq, &o, e);
 
-	json_object_foreach (o, key, v) {
-		if (r >= 0)
-			r = take_net_key(key, v, &m->net_add, e);
-	}
+	if (r < 0)
+		return r;
+	if (json_object_size(o) == 0)
+		r = fail(e, 400, "bad-body", "the body has no key of an entry of net");
+	else if (rq->body_len > PRIVSEP_JSON_MAX)
+		r = fail(e, 413, "too-large", "the body is larger than %u bytes", PRIVSEP_JSON_MAX);
+	else
+		r = check_value("the body", o, 0, e);
 	json_decref(o);
-	if (r >= 0 && (!m->net_add.name[0] || !m->net_add.device[0] || !m->net_add.network[0]))
-		r = fail(e, 400, "bad-body", "name, device and network are needed");
+	m->net.len = rq->body_len;
 	return r;
 }
 
+char *api_body_normalise(const char *body, size_t len)
+{
+	json_t *o = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
+	char *text = o ? json_dumps(o, JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII) : NULL;
+
+	json_decref(o);
+	return text;
+}
+
 /* The part of the path after the table's. */
-static int fill_net_del(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-			struct api_error *e)
+static int fill_net_name(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			 struct api_error *e)
 {
 	const char *name = rq->path + strlen("/v1/net/");
 
-	if (!name[0] || strchr(name, '/') || strlen(name) >= sizeof(m->net_del.name))
+	if (!name[0] || strchr(name, '/') || strlen(name) >= sizeof(m->net.name))
 		return fail(e, 404, "not-found", "there is no such object");
-	strcpy(m->net_del.name, name);
+	strcpy(m->net.name, name);
 	return 0;
+}
+
+static int fill_net_set(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			struct api_error *e)
+{
+	int r = fill_net_name(rq, m, wait_s, e);
+
+	return r < 0 ? r : fill_net_json(rq, m, wait_s, e);
 }
 
 static int take_force(const json_t *value, struct privsep_apply *a, struct api_error *e)
@@ -244,6 +238,42 @@ static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, uns
 	return 0;
 }
 
+/* ---- versions ---- */
+
+enum api_tag {
+	API_TAG_NONE,	/* there is no version that it could be for */
+	API_TAG_MAY,	/* for the one that If-Match names, where it does */
+	API_TAG_NEEDED, /* only for that one: nobody's change is lost */
+};
+
+/* The one form that our answers have, so that what is no version of ours is said to be none. */
+static int take_if_match(const struct api_request *rq, enum api_tag tag, struct privsep_msg *m,
+			 struct api_error *e)
+{
+	const char *text = rq->if_match;
+	char digits[17] = "";
+
+	if (!text && tag == API_TAG_NEEDED)
+		return fail(e, 428, "no-version",
+			    "If-Match is missing; send the ETag of GET %.100s, so that nobody's "
+			    "change is lost",
+			    rq->path);
+	if (!text)
+		return 0;
+	if (tag == API_TAG_NONE)
+		return fail(e, 400, "bad-request", "this request takes no If-Match; leave it out");
+	if (strcmp(text, "*") == 0) {
+		m->if_match = PRIVSEP_ETAG_ANY;
+		return 0;
+	}
+	if (strlen(text) == 18 && text[0] == '"' && text[17] == '"')
+		memcpy(digits, text + 1, 16);
+	if (hex(digits, &m->if_match) < 0)
+		return fail(e, 400, "bad-request",
+			    "If-Match holds one ETag as an answer had it, quotes included, or *");
+	return 0;
+}
+
 /* ---- the table ---- */
 
 struct api_row {
@@ -252,25 +282,28 @@ struct api_row {
 	enum privsep_what what; /* of PRIVSEP_GET */
 	int (*fill)(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 		    struct api_error *e);
+	enum api_tag tag;
 };
 
 static const struct api_row rows[] = {
-	{"GET", "/v1/status", PRIVSEP_GET, PRIVSEP_STATUS, NULL},
-	{"GET", "/v1/processes", PRIVSEP_GET, PRIVSEP_PROCESSES, NULL},
-	{"GET", "/v1/inventory", PRIVSEP_GET, PRIVSEP_INVENTORY, NULL},
-	{"GET", "/v1/plan", PRIVSEP_GET, PRIVSEP_PLAN, NULL},
-	{"GET", "/v1/metrics", PRIVSEP_GET, PRIVSEP_METRICS, NULL},
-	{"GET", "/v1/events", PRIVSEP_GET_EVENTS, 0, fill_events},
-	{"GET", "/v1/config/running", PRIVSEP_GET, PRIVSEP_CONFIG_RUNNING, NULL},
-	{"GET", "/v1/config/staged", PRIVSEP_GET, PRIVSEP_CONFIG_STAGED, NULL},
-	{"PUT", "/v1/config/staged", PRIVSEP_PUT_STAGED, 0, fill_staged},
-	{"DELETE", "/v1/config/staged", PRIVSEP_DROP_STAGED, 0, NULL},
-	{"GET", "/v1/net", PRIVSEP_GET, PRIVSEP_NET, NULL},
-	{"POST", "/v1/net", PRIVSEP_NET_ADD, 0, fill_net_add},
-	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, fill_net_del},
-	{"GET", "/v1/history", PRIVSEP_GET, PRIVSEP_HISTORY, NULL},
-	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply},
-	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing},
+	{"GET", "/v1/status", PRIVSEP_GET, PRIVSEP_STATUS, NULL, API_TAG_NONE},
+	{"GET", "/v1/processes", PRIVSEP_GET, PRIVSEP_PROCESSES, NULL, API_TAG_NONE},
+	{"GET", "/v1/inventory", PRIVSEP_GET, PRIVSEP_INVENTORY, NULL, API_TAG_NONE},
+	{"GET", "/v1/plan", PRIVSEP_GET, PRIVSEP_PLAN, NULL, API_TAG_NONE},
+	{"GET", "/v1/metrics", PRIVSEP_GET, PRIVSEP_METRICS, NULL, API_TAG_NONE},
+	{"GET", "/v1/events", PRIVSEP_GET_EVENTS, 0, fill_events, API_TAG_NONE},
+	{"GET", "/v1/config/running", PRIVSEP_GET, PRIVSEP_CONFIG_RUNNING, NULL, API_TAG_NONE},
+	{"GET", "/v1/config/staged", PRIVSEP_GET, PRIVSEP_CONFIG_STAGED, NULL, API_TAG_NONE},
+	{"PUT", "/v1/config/staged", PRIVSEP_PUT_STAGED, 0, fill_staged, API_TAG_MAY},
+	{"DELETE", "/v1/config/staged", PRIVSEP_DROP_STAGED, 0, NULL, API_TAG_MAY},
+	{"GET", "/v1/net", PRIVSEP_GET, PRIVSEP_NET, NULL, API_TAG_NONE},
+	{"POST", "/v1/net", PRIVSEP_NET_ADD, 0, fill_net_json, API_TAG_MAY},
+	{"GET", "/v1/net/", PRIVSEP_GET_NET, 0, fill_net_name, API_TAG_NONE},
+	{"PATCH", "/v1/net/", PRIVSEP_NET_SET, 0, fill_net_set, API_TAG_NEEDED},
+	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, fill_net_name, API_TAG_MAY},
+	{"GET", "/v1/history", PRIVSEP_GET, PRIVSEP_HISTORY, NULL, API_TAG_NONE},
+	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply, API_TAG_MAY},
+	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing, API_TAG_NONE},
 };
 
 static bool path_matches(const struct api_row *row, const char *path)
@@ -288,6 +321,8 @@ static const char *allowed(const char *path)
 		return "GET, PUT, DELETE";
 	if (strcmp(path, "/v1/net") == 0)
 		return "GET, POST";
+	if (strncmp(path, "/v1/net/", strlen("/v1/net/")) == 0)
+		return "GET, PATCH, DELETE";
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (path_matches(&rows[i], path))
 			return rows[i].method;
@@ -316,7 +351,8 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 		ret->type = row->type;
 		if (row->type == PRIVSEP_GET)
 			ret->get.what = row->what;
-		if (row->fill)
+		r = take_if_match(rq, row->tag, ret, ret_error);
+		if (r >= 0 && row->fill)
 			r = row->fill(rq, ret, ret_wait_s, ret_error);
 		return r;
 	}

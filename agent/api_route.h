@@ -15,6 +15,7 @@
 struct api_request {
 	const char *method, *path;	     /* path: decoded, without the query */
 	const char *since, *wait, *instance; /* of the query; NULL: not given */
+	const char *if_match;		     /* the header; NULL: not given */
 	const char *body;		     /* NULL where body_len is 0 */
 	size_t body_len;
 	bool read_only; /* of a client who may only look */
@@ -31,6 +32,8 @@ struct api_error { /* becomes {"error":{...}} */
  * events; -EINVAL with *ret_error. */
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error);
+/* A body of JSON that api_route has accepted, in one line; heap; NULL: out of memory. */
+char *api_body_normalise(const char *body, size_t len);
 /* Heap; NULL: out of memory. */
 char *api_error_to_json(const struct api_error *e);
 

@@ -41,6 +41,12 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 	case -EPERM:
 		control_error(r, 409, "not-yours", "it is configured in a file", details);
 		break;
+	case -ESTALE:
+		control_error(r, 412, "changed",
+			      "it has been changed since the version that If-Match names; look "
+			      "again, then change it",
+			      details);
+		break;
 	case -ESHUTDOWN:
 		control_error(r, 503, "stopping", "the agent is being stopped", details);
 		break;
@@ -83,10 +89,11 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 	else if (what == PRIVSEP_PROCESSES)
 		control_json(r, 200, status_processes_to_json(&st));
 	else if (what == PRIVSEP_NET)
-		control_json(r, 200, status_net_to_json(&st));
+		control_net(a, &st, r);
 	else
-		*r = (struct control_reply){200, PRIVSEP_PLAIN, NULL, status_to_metrics(&st),
-					    false};
+		*r = (struct control_reply){.http_status = 200,
+					    .content = PRIVSEP_PLAIN,
+					    .text = status_to_metrics(&st)};
 	status_done(&st);
 }
 
@@ -94,15 +101,15 @@ static void get_staged(struct agent *a, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *spec = NULL;
-	struct store_source next;
-	int k = store_next(&a->store, &next);
+	int k = store_load_next(&a->store, &d, &spec);
 
-	if (k >= 0)
-		k = spec_load(next.file, next.dropin_dir, &d, &spec);
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	else
-		*r = (struct control_reply){200, PRIVSEP_YAML, NULL, spec_to_yaml(spec), false};
+		*r = (struct control_reply){.http_status = 200,
+					    .content = PRIVSEP_YAML,
+					    .text = spec_to_yaml(spec),
+					    .etag = control_tag_of_tree(spec)};
 	spec_free(spec);
 }
 
@@ -123,8 +130,9 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		break;
 	case PRIVSEP_CONFIG_RUNNING:
 		if (a->now.spec)
-			*r = (struct control_reply){200, PRIVSEP_YAML, NULL,
-						    spec_to_yaml(a->now.spec), false};
+			*r = (struct control_reply){.http_status = 200,
+						    .content = PRIVSEP_YAML,
+						    .text = spec_to_yaml(a->now.spec)};
 		else
 			control_error(r, 404, "not-found", "no configuration has been applied yet",
 				      NULL);
@@ -149,9 +157,7 @@ static void on_get_events(struct agent *a, const struct client *cl, const struct
 
 /* ---- changes: each names who asked for it ---- */
 
-static void note(struct agent *a, const struct client *cl, const char *fmt, ...)
-	PLENUM_PRINTF(3, 4);
-static void note(struct agent *a, const struct client *cl, const char *fmt, ...)
+void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
 {
 	char text[EVENTS_TEXT_MAX], by[CLIENTS_BY_MAX];
 	va_list ap;
@@ -163,10 +169,21 @@ static void note(struct agent *a, const struct client *cl, const char *fmt, ...)
 		   clients_describe(cl, by, sizeof(by)));
 }
 
-/* The end of an apply puts what is staged in the files' place: it must be what was applied. */
-static int may_stage(const struct agent *a)
+int control_may_stage(struct agent *a, const struct privsep_msg *m)
 {
-	return walk_holds_staged(a) ? -EINPROGRESS : 0;
+	uint64_t tag = 0;
+	int k;
+
+	if (walk_holds_staged(a))
+		return -EINPROGRESS;
+	if (!m->if_match)
+		return 0;
+	k = control_tag(a, m, &tag);
+	if (k < 0)
+		return k;
+	if (!tag)
+		return -ENOENT;
+	return m->if_match == PRIVSEP_ETAG_ANY || m->if_match == tag ? 0 : -ESTALE;
 }
 
 /* What was staged before and failed is asked for no longer. */
@@ -181,7 +198,7 @@ static void on_put_staged(struct agent *a, const struct client *cl, const struct
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *text = NULL;
-	int k = may_stage(a);
+	int k = control_may_stage(a, m);
 
 	if (k >= 0)
 		k = privsep_read_memfd(fd, m->put_staged.len, &text);
@@ -190,7 +207,7 @@ static void on_put_staged(struct agent *a, const struct client *cl, const struct
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k >= 0) {
-		note(a, cl, "a configuration is staged; apply to use it");
+		control_note(a, cl, "a configuration is staged; apply to use it");
 		staged_is(a, r, true);
 	}
 }
@@ -199,60 +216,30 @@ static void on_drop_staged(struct agent *a, const struct client *cl, const struc
 			   int fd, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = may_stage(a);
+	int k = control_may_stage(a, m);
 
 	if (k >= 0)
 		k = store_drop_staged(&a->store, &d);
 	if (k < 0)
 		control_failure(a, r, k, &d);
 	if (k > 0)
-		note(a, cl, "what was staged is discarded");
+		control_note(a, cl, "what was staged is discarded");
 	if (k >= 0)
 		staged_is(a, r, false);
-}
-
-static void on_net_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
-		       int fd, struct control_reply *r)
-{
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = may_stage(a);
-
-	if (k >= 0)
-		k = store_net_add(&a->store, &m->net_add, &d);
-	if (k < 0) {
-		control_failure(a, r, k, &d);
-		return;
-	}
-	walk_forget_staged(a);
-	note(a, cl, "net %s (%s) staged; apply to use it", m->net_add.name, m->net_add.device);
-	control_json(r, 201,
-		     json_pack("{s:s, s:s}", "name", m->net_add.name, "file", a->store.cli_file));
-}
-
-static void on_net_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
-		       int fd, struct control_reply *r)
-{
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	int k = may_stage(a);
-
-	if (k >= 0)
-		k = store_net_del(&a->store, m->net_del.name, &d);
-	if (k < 0) {
-		control_failure(a, r, k, &d);
-		return;
-	}
-	walk_forget_staged(a);
-	note(a, cl, "the removal of net %s is staged; apply to drop it", m->net_del.name);
-	control_json(r, 200,
-		     json_pack("{s:s, s:s}", "name", m->net_del.name, "file", a->store.cli_file));
 }
 
 /* Answered at the end of its walk, by control_on_applied. */
 static void on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r)
 {
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct walk_client client = {.id = cl->id};
+	int k = m->if_match ? control_may_stage(a, m) : 0;
 
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		return;
+	}
 	memcpy(client.forced, m->apply.forces, sizeof(client.forced));
 	while (client.n_forced < ARRAY_SIZE(client.forced) && client.forced[client.n_forced][0])
 		client.n_forced++;
@@ -261,7 +248,7 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 		return;
 	}
 	clients_describe(cl, client.by, sizeof(client.by));
-	note(a, cl, "an apply is asked for");
+	control_note(a, cl, "an apply is asked for");
 	r->later = true;
 	walk_ask_client(a, &client);
 }
@@ -272,7 +259,7 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 static void on_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r)
 {
-	note(a, cl, "workers and mounts are to be stopped, and the agent");
+	control_note(a, cl, "workers and mounts are to be stopped, and the agent");
 	loop_timer_arm(a->stop_timer, CONTROL_STOP_DELAY_NS);
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
 }
@@ -287,8 +274,10 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_GET_EVENTS] = on_get_events,
 	[PRIVSEP_PUT_STAGED] = on_put_staged,
 	[PRIVSEP_DROP_STAGED] = on_drop_staged,
-	[PRIVSEP_NET_ADD] = on_net_add,
-	[PRIVSEP_NET_DEL] = on_net_del,
+	[PRIVSEP_GET_NET] = control_get_net,
+	[PRIVSEP_NET_ADD] = control_net_add,
+	[PRIVSEP_NET_SET] = control_net_set,
+	[PRIVSEP_NET_DEL] = control_net_del,
 	[PRIVSEP_APPLY] = on_apply,
 	[PRIVSEP_STOP] = on_stop,
 };
@@ -300,7 +289,7 @@ static void send_text(struct agent *a, uint64_t client, const struct control_rep
 		      const char *text)
 {
 	size_t len = strlen(text);
-	const struct privsep_reply reply = {r->http_status, r->content, len};
+	const struct privsep_reply reply = {r->http_status, r->content, len, r->etag};
 	autoclose int fd = memfd_new_sealed("plenum-reply", text, len);
 	int k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
 

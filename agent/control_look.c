@@ -69,8 +69,7 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	if (e < 0)
 		control_failure(a, r, e, &d);
 	else
-		*r = (struct control_reply){200, PRIVSEP_JSON, plan_with_warnings(l, round.plan),
-					    NULL, false};
+		control_json(r, 200, plan_with_warnings(l, round.plan));
 }
 
 static void answer_inventory(struct control_looking *l, struct kernel *k, struct control_reply *r)
@@ -83,7 +82,8 @@ static void answer_inventory(struct control_looking *l, struct kernel *k, struct
 		control_failure(l->agent, r, e, &d);
 		return;
 	}
-	*r = (struct control_reply){200, PRIVSEP_JSON, NULL, inv_to_json(inv), false};
+	*r = (struct control_reply){
+		.http_status = 200, .content = PRIVSEP_JSON, .text = inv_to_json(inv)};
 	inv_free(inv);
 }
 
@@ -107,7 +107,7 @@ static int work(void *user, int channel)
 	fd = memfd_new_sealed("plenum-reply", text, strlen(text));
 	if (fd < 0)
 		return 1;
-	head = (struct privsep_reply){r.http_status, r.content, strlen(text)};
+	head = (struct privsep_reply){r.http_status, r.content, strlen(text), 0};
 	job_send(channel, &head, sizeof(head), fd);
 	return 0;
 }
@@ -172,10 +172,7 @@ static struct control_looking **free_place(struct agent *a)
 /* Of a plan: what an apply would read, now. */
 static int load_next(struct agent *a, struct control_looking *l)
 {
-	struct store_source next;
-	int e = store_next(&a->store, &next);
-
-	return e < 0 ? e : spec_load(next.file, next.dropin_dir, &l->diag, &l->spec);
+	return store_load_next(&a->store, &l->diag, &l->spec);
 }
 
 void control_look(struct agent *a, const struct walk_client *client, enum privsep_what what,

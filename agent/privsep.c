@@ -49,25 +49,17 @@ static const char *check_put_staged(const struct privsep_msg *m)
 	return m->put_staged.len <= PRIVSEP_TEXT_MAX ? NULL : "body too large";
 }
 
-static const char *check_net_add(const struct privsep_msg *m)
+static const char *check_net(const struct privsep_msg *m)
 {
-	const struct privsep_net_add *n = &m->net_add;
-	const char *why = check_text(n->name, sizeof(n->name), false);
-
-	if (!why)
-		why = check_text(n->device, sizeof(n->device), false);
-	if (!why)
-		why = check_text(n->network, sizeof(n->network), false);
-	if (!why)
-		why = check_text(n->label, sizeof(n->label), true);
-	for (size_t i = 0; !why && i < PRIVSEP_IPS_MAX; i++)
-		why = check_text(n->ips[i], sizeof(n->ips[i]), true);
-	return why;
+	return m->net.len ? "JSON where none is due"
+			  : check_text(m->net.name, sizeof(m->net.name), false);
 }
 
-static const char *check_net_del(const struct privsep_msg *m)
+static const char *check_net_json(const struct privsep_msg *m)
 {
-	return check_text(m->net_del.name, sizeof(m->net_del.name), false);
+	if (m->net.len == 0 || m->net.len > PRIVSEP_JSON_MAX)
+		return "body missing or too large";
+	return check_text(m->net.name, sizeof(m->net.name), m->type == PRIVSEP_NET_ADD);
 }
 
 static const char *check_apply(const struct privsep_msg *m)
@@ -116,8 +108,10 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, NULL},
 	[PRIVSEP_PUT_STAGED] = {ADMIN, SIZE(put_staged), true, true, check_put_staged},
 	[PRIVSEP_DROP_STAGED] = {ADMIN, 0, false, true, NULL},
-	[PRIVSEP_NET_ADD] = {ADMIN, SIZE(net_add), false, true, check_net_add},
-	[PRIVSEP_NET_DEL] = {ADMIN, SIZE(net_del), false, true, check_net_del},
+	[PRIVSEP_GET_NET] = {EITHER, SIZE(net), false, true, check_net},
+	[PRIVSEP_NET_ADD] = {ADMIN, SIZE(net), true, true, check_net_json},
+	[PRIVSEP_NET_SET] = {ADMIN, SIZE(net), true, true, check_net_json},
+	[PRIVSEP_NET_DEL] = {ADMIN, SIZE(net), false, true, check_net},
 	[PRIVSEP_APPLY] = {ADMIN, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
@@ -159,6 +153,8 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 		why = rule->fd ? "descriptor missing" : "descriptor not expected";
 	else if (rule->connection != (m->connection != 0))
 		why = "a connection is missing or too much";
+	else if (m->if_match && rule->senders != ADMIN)
+		why = "a version where nothing changes";
 	else if (rule->check)
 		why = rule->check(m);
 	if (!why)

@@ -40,16 +40,19 @@ const char *privsep_role_to_string(enum privsep_role r);
 
 #define PRIVSEP_TEXT_MAX (1U << 20)   /* bytes of a body from a client */
 #define PRIVSEP_REPLY_MAX (16U << 20) /* bytes of a reply */
-#define PRIVSEP_IPS_MAX 16
 #define PRIVSEP_FORCES_MAX 8
 #define PRIVSEP_CONFIRM_S_MAX 86400
+#define PRIVSEP_JSON_MAX (16U << 10) /* bytes of a data device's JSON */
+#define PRIVSEP_ETAG_ANY UINT64_MAX  /* If-Match: * */
 
 enum privsep_type {
 	PRIVSEP_GET = 1,
 	PRIVSEP_GET_EVENTS,
 	PRIVSEP_PUT_STAGED,
 	PRIVSEP_DROP_STAGED,
+	PRIVSEP_GET_NET,
 	PRIVSEP_NET_ADD,
+	PRIVSEP_NET_SET,
 	PRIVSEP_NET_DEL,
 	PRIVSEP_APPLY,
 	PRIVSEP_STOP,	/* workers and mounts too */
@@ -89,13 +92,9 @@ struct privsep_get_events {
 struct privsep_put_staged { /* with a sealed memfd */
 	uint64_t len;
 };
-struct privsep_net_add {
-	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX];
-	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX]; /* label: may be empty */
-	char ips[PRIVSEP_IPS_MAX][2 * IP_ADDR_STR_MAX];	       /* empty from the first empty one */
-};
-struct privsep_net_del {
+struct privsep_net { /* one data device by its name; for NET_SET with a sealed memfd */
 	char name[PLENUM_NAME_MAX];
+	uint64_t len; /* of the JSON; 0: none comes along */
 };
 struct privsep_apply {
 	uint32_t confirm_s; /* rolled back unless confirmed in this time; 0: as the policy says */
@@ -105,6 +104,7 @@ struct privsep_apply {
 struct privsep_reply { /* with a sealed memfd */
 	uint32_t http_status, content;
 	uint64_t len;
+	uint64_t etag; /* the version of what it shows; 0: it has none */
 };
 struct privsep_event_note {
 	uint64_t next, instance;
@@ -116,13 +116,13 @@ struct privsep_violation {
 struct privsep_msg {
 	uint32_t type, size; /* size: bytes of the payload that follow */
 	uint64_t connection; /* the monitor's number for the client's connection; 0: of none */
+	uint64_t if_match;   /* of a change: the version that it is for; 0: whichever there is */
 	union {
 		struct privsep_get get;
 		struct privsep_get_events get_events;
 		struct privsep_put_staged put_staged;
-		struct privsep_net_add net_add;
-		struct privsep_net_del net_del;
 		struct privsep_apply apply;
+		struct privsep_net net;
 		struct privsep_reply reply;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;

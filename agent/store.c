@@ -221,20 +221,15 @@ static int make_tree(const char *tree, const char *whole, size_t len, const char
 	return r;
 }
 
-static int check_tree(struct store *st, const char *tree, bool whole, const char *cli,
-		      struct diag *d)
+static int load_tree(struct store *st, const char *tree, bool whole, const char *cli,
+		     struct diag *d, struct spec **ret)
 {
 	PLENUM_CLEANUP(tree_source_done) struct tree_source from = {NULL, NULL};
-	struct spec *spec = NULL;
 	int r = tree_source_init(st, tree, whole, cli, &from);
 
 	if (r < 0)
 		return store_error(d, st->check_dir, "made", r);
-	r = spec_load(from.file, from.dropin_dir, d, &spec);
-	if (r >= 0)
-		r = plan_check(spec, d);
-	spec_free(spec);
-	return r;
+	return spec_load(from.file, from.dropin_dir, d, ret);
 }
 
 static int swap_tree(const struct store *st, const char *tree, struct diag *d)
@@ -257,11 +252,39 @@ static bool cli_is(const struct store *st, const char *cli)
 	return strcmp(text, cli) == 0;
 }
 
-/* Validates the tree of these parts, then puts it in the place of what is staged. whole NULL: the
- * files on disk; cli NULL: no part of it. */
-static int stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d)
+/* The tree of these parts, made aside and loaded. */
+static int try_tree(struct store *st, const char *tree, const char *whole, size_t len,
+		    const char *cli, struct diag *d, struct spec **ret)
 {
-	autofree char *tree = NULL;
+	int r = make_tree(tree, whole, len, cli);
+
+	if (r < 0)
+		return store_error(d, tree, "written", r);
+	return load_tree(st, tree, whole, cli, d, ret);
+}
+
+static char *next_tree(const struct store *st)
+{
+	char *tree;
+
+	return asprintf(&tree, "%s.new", st->staged) < 0 ? NULL : tree;
+}
+
+int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,
+	      struct spec **ret)
+{
+	autofree char *tree = next_tree(st);
+	int r = tree ? try_tree(st, tree, whole, len, cli, d, ret) : -ENOMEM;
+
+	if (tree)
+		store_remove_tree(tree);
+	return r;
+}
+
+int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d)
+{
+	autofree char *tree = next_tree(st);
+	struct spec *spec = NULL;
 	int r;
 
 	if (whole && cli && strcmp(cli, STORE_CLI_NONE) == 0)
@@ -270,15 +293,12 @@ static int stage(struct store *st, const char *whole, size_t len, const char *cl
 		r = store_drop_staged(st, d);
 		return r < 0 ? r : 0;
 	}
-	if (asprintf(&tree, "%s.new", st->staged) < 0) {
-		tree = NULL;
+	if (!tree)
 		return -ENOMEM;
-	}
-	r = make_tree(tree, whole, len, cli);
-	if (r < 0)
-		store_error(d, tree, "written", r);
-	else
-		r = check_tree(st, tree, whole, cli, d);
+	r = try_tree(st, tree, whole, len, cli, d, &spec);
+	if (r >= 0)
+		r = plan_check(spec, d);
+	spec_free(spec);
 	if (r >= 0)
 		r = swap_tree(st, tree, d);
 	store_remove_tree(tree); /* the new one that is refused, or the old one */
@@ -295,7 +315,7 @@ int store_put_staged(struct store *st, const char *text, size_t len, struct diag
 			 len, SPEC_FILE_BYTES_MAX - strlen(SPEC_COMMIT_MARK));
 		return -EINVAL;
 	}
-	return r < 0 ? r : stage(st, text, len, NULL, d);
+	return r < 0 ? r : store_stage(st, text, len, NULL, d);
 }
 
 int store_drop_staged(struct store *st, struct diag *d)
@@ -351,132 +371,9 @@ void store_recover(struct store *st)
 	forget_committed(st);
 }
 
-/* ---- net add, net remove ---- */
-
-static bool is_cli(const struct spec_net *n)
-{
-	const char *slash = n->pos.file ? strrchr(n->pos.file, '/') : NULL;
-
-	return slash && strcmp(slash + 1, STORE_CLI_FILE) == 0;
-}
-
-/* As spec_net; *ret_ips is its heap array. */
-static int parse_add(const struct privsep_net_add *add, struct diag *d, struct spec_net *ret,
-		     struct ip_range **ret_ips)
-{
-	autofree struct ip_range *ips = calloc(PRIVSEP_IPS_MAX, sizeof(*ips));
-	struct spec_net net = {.vfs = SPEC_VFS_AUTO, .rdma = SPEC_AUTO};
-
-	if (!ips)
-		return -ENOMEM;
-	memcpy(net.name, add->name, sizeof(net.name));
-	memcpy(net.device, add->device, sizeof(net.device));
-	memcpy(net.network, add->network, sizeof(net.network));
-	memcpy(net.label, add->label, sizeof(net.label));
-	for (; net.n_ips < PRIVSEP_IPS_MAX && add->ips[net.n_ips][0]; net.n_ips++) {
-		const char *text = add->ips[net.n_ips];
-
-		if (ip_range_parse(text, &ips[net.n_ips]) >= 0)
-			continue;
-		diag_add(
-			d, DIAG_ERROR, NULL, "ips",
-			"'%s' is not a valid address or range; write 10.0.0.1 or 10.0.0.1-10.0.0.9",
-			text);
-		return -EINVAL;
-	}
-	*ret = net;
-	*ret_ips = ptr_take(ips);
-	return 0;
-}
-
-/* The text of 50-cli.yaml with the entries of spec that are in it, less `without`, plus `add`. */
-static char *cli_text(const struct spec *spec, const char *without, const struct spec_net *add)
-{
-	autofree struct spec_net *nets = calloc(spec->n_nets + 1, sizeof(*nets));
-	size_t n = 0;
-
-	if (!nets)
-		return NULL;
-	for (size_t i = 0; i < spec->n_nets; i++)
-		if (is_cli(&spec->nets[i]) &&
-		    (!without || strcmp(spec->nets[i].name, without) != 0))
-			nets[n++] = spec->nets[i];
-	if (add)
-		nets[n++] = *add;
-	return spec_nets_to_yaml(nets, n);
-}
-
-/* The configuration as it would be, and the text of the whole one that is staged, if any. */
-static int load_next(struct store *st, struct diag *d, struct spec **ret, char **ret_whole,
-		     size_t *ret_len)
-{
-	struct store_source next;
-	int r = st->prepared ? -EINPROGRESS : store_settle(st, d);
-
-	if (r >= 0)
-		r = store_read_staged(st, STORE_WHOLE, ret_whole, ret_len);
-	if (r >= 0)
-		r = store_next(st, &next);
-	return r < 0 ? r : spec_load(next.file, next.dropin_dir, d, ret);
-}
-
-int store_net_add(struct store *st, const struct privsep_net_add *add, struct diag *d)
-{
-	autofree struct ip_range *ips = NULL;
-	autofree char *text = NULL, *whole = NULL;
-	struct spec *spec = NULL;
-	struct spec_net net;
-	size_t len = 0;
-	int r = parse_add(add, d, &net, &ips);
-
-	if (r >= 0)
-		r = load_next(st, d, &spec, &whole, &len);
-	if (r < 0)
-		return r;
-	net.ips = ips;
-	text = cli_text(spec, NULL, &net);
-	spec_free(spec);
-	return text ? stage(st, whole, len, text, d) : -ENOMEM;
-}
-
-static int find_cli(const struct spec *spec, const char *name, struct diag *d)
-{
-	for (size_t i = 0; i < spec->n_nets; i++) {
-		const struct spec_net *n = &spec->nets[i];
-
-		if (strcmp(n->name, name) != 0)
-			continue;
-		if (is_cli(n))
-			return 0;
-		diag_add(d, DIAG_ERROR, &n->pos, "net",
-			 "'%s' was not added by 'plenum net add'; remove it from this file", name);
-		return -EPERM;
-	}
-	return -ENOENT;
-}
-
-int store_net_del(struct store *st, const char *name, struct diag *d)
-{
-	autofree char *text = NULL, *whole = NULL;
-	struct spec *spec = NULL;
-	size_t len = 0;
-	int r = load_next(st, d, &spec, &whole, &len);
-
-	if (r < 0)
-		return r;
-	r = find_cli(spec, name, d);
-	if (r >= 0)
-		text = cli_text(spec, name, NULL);
-	spec_free(spec);
-	if (r >= 0 && !text)
-		r = -ENOMEM;
-	return r < 0 ? r : stage(st, whole, len, text, d);
-}
-
 /* ---- errors ---- */
 
-/* The user's name of a file that we gave spec_load another path of. Heap. */
-static char *shown_file(const struct store *st, const char *file)
+char *store_shown_file(const struct store *st, const char *file)
 {
 	const char *name = strrchr(file, '/');
 	size_t len = strlen(st->check_dir);
@@ -493,7 +390,7 @@ static char *shown_file(const struct store *st, const char *file)
 
 static char *entry_text(const struct store *st, const struct diag_entry *e)
 {
-	autofree char *file = e->file ? shown_file(st, e->file) : NULL;
+	autofree char *file = e->file ? store_shown_file(st, e->file) : NULL;
 	size_t len = 0;
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &len);

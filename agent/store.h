@@ -3,7 +3,7 @@
  * The configuration's files. Running is what was applied last; staged is what the next apply puts
  * into force: the files as they are on disk, unless clients changed them. What clients changed lies
  * in one tree of the state directory until an apply commits it or they discard it: a whole
- * configuration that somebody sent, the devices of `net add` and `net remove`, or both. A whole
+ * configuration that somebody sent, what `plenum net` does to the devices, or both. A whole
  * configuration stands for plenum.yaml and all of plenum.d; the devices go to plenum.d/50-cli.yaml,
  * and no file that somebody wrote is touched for their sake.
  *
@@ -63,12 +63,20 @@ void store_abandon(struct store *st);
 int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d);
 /* Forgets all that is staged. 1: there was something; 0: there was nothing. */
 int store_drop_staged(struct store *st, struct diag *d);
+/* What an apply would read, loaded. */
+int store_load_next(struct store *st, struct diag *d, struct spec **ret);
 /*
- * Stages one more or one less entry of `net:`. As above, and -ENOENT: no such name; -EPERM: it is
- * not the command line's (reason in d).
+ * Stages one more entry of `net:`, a change to one, or one less. `json` is an object with keys of
+ * an entry; null takes a key away again, so that what is written elsewhere, or the default, counts.
+ * Its `network` may be an object too: an entry of networks that is made along with it. What stands
+ * in a file that somebody wrote is changed by an entry of net-set, and not removed. Errors as
+ * above, and -ENOENT: no such name; -EPERM: it is not the command line's (reason in d).
  */
-int store_net_add(struct store *st, const struct privsep_net_add *add, struct diag *d);
+int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);
+int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d);
 int store_net_del(struct store *st, const char *name, struct diag *d);
+/* The user's name of a file that we gave spec_load another path of. Heap. */
+char *store_shown_file(const struct store *st, const char *file);
 /* The errors and warnings as ["file:line:col: error: path: text"], with the paths of our temporary
  * files replaced by those of the files they stand for. */
 json_t *store_diag_to_json(const struct store *st, const struct diag *d);

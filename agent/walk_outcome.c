@@ -102,6 +102,8 @@ static void note_legs(struct agent *a)
 		char text[LEGS_TEXT_MAX];
 
 		legs_describe(leg, text, sizeof(text));
+		if (leg->state == PLAN_LEG_DISABLED)
+			continue;
 		if (leg->state != PLAN_LEG_USABLE) {
 			json_array_append_new(list, json_string(text));
 			if (!is_in(text, was))

@@ -4,12 +4,20 @@
 
 static int none_legs(struct plan_builder *b)
 {
-	if (b->spec->n_nets > 1)
+	size_t n_enabled = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < b->spec->n_nets && r == 0; i++) {
+		n_enabled += b->spec->nets[i].enabled;
+		if (n_enabled < 2 || !b->spec->nets[i].enabled)
+			r = planner_leg_add(b, i);
+	}
+	if (n_enabled > 1)
 		diag_add(b->d, DIAG_ERROR, &b->spec->nets[1].pos, "ha.mode",
 			 "none uses one data device, but %zu are given; write mode: dual-leg or "
 			 "remove all but one",
-			 b->spec->n_nets);
-	return b->spec->n_nets ? planner_leg_add(b, 0) : 0;
+			 n_enabled);
+	return r;
 }
 
 static int none_want(struct plan_builder *b)

@@ -13,9 +13,19 @@
 enum {
 	OPT_SOCKET = 256,
 	OPT_NAME,
+	OPT_DEVICE,
 	OPT_NETWORK,
 	OPT_LABEL,
+	OPT_AUTO_LABEL,
 	OPT_IPS,
+	OPT_NETMASK,
+	OPT_GATEWAY,
+	OPT_VLAN,
+	OPT_VFS,
+	OPT_UNSET,
+	OPT_INET6,
+	OPT_RDMA_OFF,
+	OPT_RDMA_ONLY,
 	OPT_SINCE,
 	OPT_RUNNING,
 	OPT_STAGED,
@@ -31,9 +41,19 @@ static const struct option long_options[] = {
 	{"follow", no_argument, NULL, 'f'},
 	{"since", required_argument, NULL, OPT_SINCE},
 	{"name", required_argument, NULL, OPT_NAME},
+	{"device", required_argument, NULL, OPT_DEVICE},
 	{"network", required_argument, NULL, OPT_NETWORK},
 	{"label", required_argument, NULL, OPT_LABEL},
+	{"auto-label", no_argument, NULL, OPT_AUTO_LABEL},
 	{"ips", required_argument, NULL, OPT_IPS},
+	{"netmask", required_argument, NULL, OPT_NETMASK},
+	{"gateway", required_argument, NULL, OPT_GATEWAY},
+	{"vlan", required_argument, NULL, OPT_VLAN},
+	{"vfs", required_argument, NULL, OPT_VFS},
+	{"unset", required_argument, NULL, OPT_UNSET},
+	{"inet6", no_argument, NULL, OPT_INET6},
+	{"rdma-off", no_argument, NULL, OPT_RDMA_OFF},
+	{"rdma-only", no_argument, NULL, OPT_RDMA_ONLY},
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"staged", no_argument, NULL, OPT_STAGED},
 	{"dry-run", no_argument, NULL, OPT_DRY_RUN},
@@ -48,6 +68,8 @@ enum {
 	TAKES_NET = 1 << 2,
 	TAKES_WHICH = 1 << 3,
 	TAKES_APPLY = 1 << 4,
+	TAKES_NAME = 1 << 5,
+	TAKES_SET = 1 << 6,
 };
 
 struct ctl_command {
@@ -59,6 +81,18 @@ struct ctl_command {
 };
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+
+#define NET_OPTIONS_HELP                                                                    \
+	"      --network N   network that the device is connected to\n"                     \
+	"      --label L     name of the switch behind it; --auto-label: as LLDP has it\n"  \
+	"      --ips LIST    data IPs: addresses and ranges, joined by commas\n"            \
+	"      --vfs N       how many VFs it has, or auto\n"                                \
+	"      --rdma-off    no RDMA on it; --rdma-only: bulk data by RDMA or not at all\n" \
+	"      --inet6       the addresses are IPv6\n\n"                                    \
+	"A network of its own, named as --network has it or as the leg:\n"                  \
+	"      --netmask M   of --ips: 255.255.0.0 or 16\n"                                 \
+	"      --gateway A   its router\n"                                                  \
+	"      --vlan ID     its tag\n"
 
 static int cmd_help(const struct ctl_args *a);
 
@@ -78,21 +112,35 @@ static const struct ctl_command commands[] = {
 	 "-j,\n"
 	 "                one object per line\n"
 	 "      --since N leave out those before number N\n"},
-	{"net list", "", "the data devices", 0, 0, 0, ctl_cmd_net_list,
-	 "Lists the data devices with their networks, labels, addresses and carriers.\n"},
-	{"net add", "DEVICE --name N --network N", "add a data device", 1, 1, TAKES_NET,
+	{"net show", "", "the data devices", 0, 0, 0, ctl_cmd_net_show,
+	 "Lists the data devices with their networks, labels, addresses and carriers, and what is\n"
+	 "staged for each: '+' comes, '-' goes, '~' changes with the next apply.\n"},
+	{"net add", "DEVICE [OPTION...]", "add a data device", 1, 1, TAKES_NET | TAKES_NAME,
 	 ctl_cmd_net_add,
 	 "Stages one more data device; 'plenum apply' puts it into force and writes it to\n"
-	 "plenum.d/50-cli.yaml, 'plenum config discard' forgets it. DEVICE is a PCI address, a "
-	 "MAC\n"
+	 "plenum.d/50-cli.yaml, 'plenum restore' forgets it. DEVICE is a PCI address, a MAC\n"
 	 "address or an interface name.\n\n"
-	 "      --name N      name of the leg\n"
-	 "      --network N   network that the device is connected to\n"
-	 "      --label L     name of the switch behind it\n"
-	 "      --ips LIST    data IPs: addresses and ranges, joined by commas\n"},
+	 "      --name N      name of the leg (an interface's own name)\n" NET_OPTIONS_HELP},
+	{"net set", "NAME [OPTION...]", "change a data device", 1, 1, TAKES_NET | TAKES_SET,
+	 ctl_cmd_net_set,
+	 "Stages changes to a data device, wherever it is written: no file but\n"
+	 "plenum.d/50-cli.yaml is touched for it.\n\n"
+	 "      --device D    another device\n"
+	 "      --unset LIST  keys that are again as the file has them, or as by "
+	 "default\n" NET_OPTIONS_HELP},
+	{"net label", "NAME LABEL", "name the switch behind one", 2, 2, 0, ctl_cmd_net_label,
+	 "Stages another label for a data device: the name of the switch behind it, or auto.\n"},
+	{"net disable", "NAME", "take a data device out", 1, 1, 0, ctl_cmd_net_disable,
+	 "Stages that a data device is left alone; it keeps its entry, its addresses and its\n"
+	 "routing table.\n"},
+	{"net enable", "NAME", "take it in again", 1, 1, 0, ctl_cmd_net_enable,
+	 "Stages that a data device is configured again.\n"},
 	{"net remove", "NAME", "remove a data device", 1, 1, 0, ctl_cmd_net_remove,
 	 "Stages the removal of a data device that 'plenum net add' added; 'plenum apply' puts it\n"
 	 "into force.\n"},
+	{"restore", "", "forget what is staged", 0, 0, 0, ctl_cmd_restore,
+	 "Forgets all that is staged: a whole configuration, and what 'plenum net' was to "
+	 "change.\n"},
 	{"inventory", "", "the devices of this host", 0, 0, 0, ctl_cmd_inventory,
 	 "Shows links, addresses, routes, rules, cores and huge pages of this host. Needs neither\n"
 	 "agent nor configuration nor privileges.\n"},
@@ -125,16 +173,13 @@ static const struct ctl_command commands[] = {
 	 "Prints a first configuration, made from the devices of this host. It asks only for what\n"
 	 "the plan of this host accepts; what it does not take stands in comments, with the "
 	 "reason.\n"},
-	{"config diff", "[FILE]", "compare with what runs", 0, 1, 0, ctl_cmd_config_diff,
+	{"diff", "[FILE]", "compare with what runs", 0, 1, 0, ctl_cmd_diff,
 	 "Compares the normal forms of the running and the staged configuration, or of the\n"
 	 "running one and FILE. Exit status 1 means that they differ.\n"},
 	{"config stage", "FILE", "hand a configuration to the agent", 1, 1, 0, ctl_cmd_config_stage,
 	 "Gives the agent a whole configuration to be applied by 'plenum apply': it then takes "
 	 "the\n"
 	 "place of plenum.yaml and of all of plenum.d. - is standard input.\n"},
-	{"config discard", "", "forget what is staged", 0, 0, 0, ctl_cmd_config_discard,
-	 "Forgets all that is staged: a whole configuration, and devices that 'net add' and 'net\n"
-	 "remove' were to change.\n"},
 	{"config schema", "", "print the JSON Schema", 0, 0, 0, ctl_cmd_config_schema,
 	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
 	{"secret generate", "[FILE]", "make the key of a cluster", 0, 1, 0, ctl_cmd_secret_generate,
@@ -285,10 +330,31 @@ static int parse_option(struct parsed *p, int c)
 	} texts[] = {
 		{OPT_SOCKET, 0, offsetof(struct ctl_args, socket)},
 		{OPT_SINCE, TAKES_SINCE, offsetof(struct ctl_args, since)},
-		{OPT_NAME, TAKES_NET, offsetof(struct ctl_args, name)},
+		{OPT_NAME, TAKES_NAME, offsetof(struct ctl_args, name)},
+		{OPT_DEVICE, TAKES_SET, offsetof(struct ctl_args, device)},
+		{OPT_UNSET, TAKES_SET, offsetof(struct ctl_args, unset)},
 		{OPT_NETWORK, TAKES_NET, offsetof(struct ctl_args, network)},
 		{OPT_LABEL, TAKES_NET, offsetof(struct ctl_args, label)},
 		{OPT_IPS, TAKES_NET, offsetof(struct ctl_args, ips)},
+		{OPT_NETMASK, TAKES_NET, offsetof(struct ctl_args, netmask)},
+		{OPT_GATEWAY, TAKES_NET, offsetof(struct ctl_args, gateway)},
+		{OPT_VLAN, TAKES_NET, offsetof(struct ctl_args, vlan)},
+		{OPT_VFS, TAKES_NET, offsetof(struct ctl_args, vfs)},
+	};
+	static const struct {
+		int option;
+		unsigned bit;
+		size_t flag_offset; /* of a bool in struct ctl_args */
+	} flags[] = {
+		{'j', 0, offsetof(struct ctl_args, json)},
+		{'f', TAKES_FOLLOW, offsetof(struct ctl_args, follow)},
+		{OPT_RUNNING, TAKES_WHICH, offsetof(struct ctl_args, running)},
+		{OPT_STAGED, TAKES_WHICH, offsetof(struct ctl_args, staged)},
+		{OPT_DRY_RUN, TAKES_APPLY, offsetof(struct ctl_args, dry_run)},
+		{OPT_AUTO_LABEL, TAKES_NET, offsetof(struct ctl_args, auto_label)},
+		{OPT_INET6, TAKES_NET, offsetof(struct ctl_args, inet6)},
+		{OPT_RDMA_OFF, TAKES_NET, offsetof(struct ctl_args, rdma_off)},
+		{OPT_RDMA_ONLY, TAKES_NET, offsetof(struct ctl_args, rdma_only)},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -298,23 +364,19 @@ static int parse_option(struct parsed *p, int c)
 		p->given |= texts[i].bit;
 		return CTL_OK;
 	}
-	switch (c) {
-	case 'j':
-		p->args.json = true;
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		if (flags[i].option != c)
+			continue;
+		*(bool *)((char *)&p->args + flags[i].flag_offset) = true;
+		p->given |= flags[i].bit;
 		return CTL_OK;
+	}
+	switch (c) {
 	case 'h':
 		p->help = true;
 		return CTL_OK;
 	case 'V':
 		p->version = true;
-		return CTL_OK;
-	case 'f':
-		p->args.follow = true;
-		p->given |= TAKES_FOLLOW;
-		return CTL_OK;
-	case OPT_DRY_RUN:
-		p->args.dry_run = true;
-		p->given |= TAKES_APPLY;
 		return CTL_OK;
 	case OPT_FORCE:
 		if (p->args.n_forces == CTL_FORCES_MAX) {
@@ -323,11 +385,6 @@ static int parse_option(struct parsed *p, int c)
 		}
 		p->args.forces[p->args.n_forces++] = optarg;
 		p->given |= TAKES_APPLY;
-		return CTL_OK;
-	case OPT_RUNNING:
-	case OPT_STAGED:
-		*(c == OPT_RUNNING ? &p->args.running : &p->args.staged) = true;
-		p->given |= TAKES_WHICH;
 		return CTL_OK;
 	default: /* getopt said why */
 		fputs("See 'plenum --help'.\n", stderr);

@@ -15,7 +15,7 @@
 /* Exit statuses; the numbers from 64 on are those of sysexits.h. */
 enum ctl_exit {
 	CTL_OK = 0,
-	CTL_DIFFERS = 1,      /* config diff found differences */
+	CTL_DIFFERS = 1,      /* diff found differences */
 	CTL_DEGRADED = 2,     /* status: not all is well */
 	CTL_USAGE = 64,	      /* wrong arguments */
 	CTL_DATA = 65,	      /* a configuration has errors, or the agent refused a request */
@@ -36,9 +36,11 @@ struct ctl_args {
 	const char *socket;
 	bool json;
 	bool follow, running, staged;
-	const char *since;			  /* events */
-	const char *name, *network, *label, *ips; /* net add */
-	const char *forces[CTL_FORCES_MAX];	  /* apply */
+	const char *since; /* events */
+	/* net add, net set */
+	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
+	bool auto_label, inet6, rdma_off, rdma_only;
+	const char *forces[CTL_FORCES_MAX]; /* apply */
 	int n_forces;
 	bool dry_run;
 	char **operands; /* after the command's words */
@@ -54,6 +56,7 @@ struct ctl_reply {
 	long status; /* of HTTP */
 	char *body;  /* ends in NUL; heap */
 	size_t len;
+	char etag[32]; /* the version of what it shows; "": it has none */
 };
 
 #define CTL_TIMEOUT_S 30
@@ -64,6 +67,7 @@ struct ctl_request {
 	const char *method, *path;
 	const char *content_type, *body; /* NULL: none */
 	size_t body_len;		 /* 0: up to the NUL */
+	const char *if_match;		 /* the version that a change is for; NULL: whichever */
 	unsigned timeout_s;		 /* 0: CTL_TIMEOUT_S */
 };
 
@@ -78,6 +82,9 @@ int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r);
 int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret);
 /* The reply as JSON; the caller drops the reference. */
 int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret);
+/* Sends a change; prints `done`, or the answer with -j. Of ctl_net.c. */
+int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
+	       const char *done);
 /* Says on standard error that the agent cannot be reached; the exit status. */
 int ctl_unreachable(const struct ctl_args *a, int error);
 
@@ -134,18 +141,22 @@ int ctl_diff(const char *a, const char *b, FILE *out);
 int ctl_cmd_processes(const struct ctl_args *a);
 int ctl_cmd_status(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);
-int ctl_cmd_net_list(const struct ctl_args *a);
+int ctl_cmd_net_show(const struct ctl_args *a);
 int ctl_cmd_net_add(const struct ctl_args *a);
+int ctl_cmd_net_set(const struct ctl_args *a);
+int ctl_cmd_net_label(const struct ctl_args *a);
+int ctl_cmd_net_enable(const struct ctl_args *a);
+int ctl_cmd_net_disable(const struct ctl_args *a);
 int ctl_cmd_net_remove(const struct ctl_args *a);
+int ctl_cmd_restore(const struct ctl_args *a);
 int ctl_cmd_apply(const struct ctl_args *a);
 int ctl_cmd_history(const struct ctl_args *a);
 int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);
 int ctl_cmd_config_generate(const struct ctl_args *a);
-int ctl_cmd_config_diff(const struct ctl_args *a);
+int ctl_cmd_diff(const struct ctl_args *a);
 int ctl_cmd_config_stage(const struct ctl_args *a);
-int ctl_cmd_config_discard(const struct ctl_args *a);
 int ctl_cmd_config_schema(const struct ctl_args *a);
 int ctl_cmd_secret_generate(const struct ctl_args *a);
 int ctl_cmd_secret_add(const struct ctl_args *a);

@@ -35,14 +35,30 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 	return len;
 }
 
+/* libcurl's header callback: the version is kept. */
+static size_t on_header(char *data, size_t size, size_t n, void *user)
+{
+	static const char name[] = "etag: ";
+	struct ctl_reply *r = user;
+	size_t len = size * n, skip = sizeof(name) - 1;
+
+	if (len > skip && strncasecmp(data, name, skip) == 0)
+		snprintf(r->etag, sizeof(r->etag), "%.*s", (int)strcspn(data + skip, "\r\n"),
+			 data + skip);
+	return len;
+}
+
 static struct curl_slist *headers_of(const struct ctl_request *rq)
 {
+	struct curl_slist *list = NULL;
 	char line[128];
 
 	/* No "Expect: 100-continue": it only costs a round trip on a unix socket. */
 	snprintf(line, sizeof(line), "Content-Type: %s",
 		 rq->content_type ? rq->content_type : "application/json");
-	return curl_slist_append(curl_slist_append(NULL, line), "Expect:");
+	list = curl_slist_append(curl_slist_append(list, line), "Expect:");
+	snprintf(line, sizeof(line), "If-Match: %s", rq->if_match ? rq->if_match : "");
+	return list && rq->if_match && *rq->if_match ? curl_slist_append(list, line) : list;
 }
 
 static int set_options(CURL *curl, const char *socket, const struct ctl_request *rq,
@@ -69,6 +85,8 @@ static int set_options(CURL *curl, const char *socket, const struct ctl_request 
 	SET(TIMEOUT, (long)(rq->timeout_s ? rq->timeout_s : CTL_TIMEOUT_S));
 	SET(WRITEFUNCTION, on_body);
 	SET(WRITEDATA, reply);
+	SET(HEADERFUNCTION, on_header);
+	SET(HEADERDATA, reply);
 	if (rq->body) {
 		size_t len = rq->body_len ? rq->body_len : strlen(rq->body);
 

@@ -156,7 +156,7 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 	return put_config(a, yaml);
 }
 
-int ctl_cmd_config_diff(const struct ctl_args *a)
+int ctl_cmd_diff(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply running = {0};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply staged = {0};
@@ -257,7 +257,7 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 	if (a->json)
 		r = ctl_put_json(o);
 	else
-		puts("Staged, for the configuration file and all of plenum.d; 'plenum config diff' "
+		puts("Staged, for the configuration file and all of plenum.d; 'plenum diff' "
 		     "shows\nwhat is new, 'plenum plan' what it means, 'plenum apply' does it.");
 	json_decref(o);
 	return r;

@@ -83,6 +83,23 @@ static const char *carrier_of(const json_t *leg)
 	return json_is_true(json_object_get(leg, "carrier")) ? "up" : "no carrier";
 }
 
+static void add_leg(struct ctl_table *t, const json_t *leg)
+{
+	json_int_t mtu = ctl_int(leg, "mtu");
+
+	ctl_table_add(t, "%s", ctl_text(leg, "name"));
+	ctl_table_add(t, "%s", ctl_text(leg, "device"));
+	ctl_table_add(t, "%s", ctl_text(leg, "network"));
+	ctl_table_add(t, "%s", ctl_text(leg, "label"));
+	ctl_table_add(t, "%s", ctl_text(leg, "state"));
+	ctl_table_add(t, "%s", carrier_of(leg));
+	if (mtu > 0)
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT, mtu);
+	else
+		ctl_table_add(t, "%s", "");
+	ctl_table_add_list(t, json_object_get(leg, "ips"));
+}
+
 static int print_legs(const json_t *legs)
 {
 	static const char *const headings[] = {"LEG",	"DEVICE",  "NETWORK", "LABEL",
@@ -91,27 +108,80 @@ static int print_legs(const json_t *legs)
 	const json_t *leg;
 	size_t i;
 
+	json_array_foreach (legs, i, leg)
+		add_leg(&t, leg);
+	return ctl_table_print(&t);
+}
+
+/* "+", or "~ label: switch-a -> switch-b". */
+static void add_staged(struct ctl_table *t, const json_t *leg)
+{
+	static const char *const marks[][2] = {{"add", "+"}, {"remove", "-"}, {"change", "~"}};
+	autofree char *text = NULL;
+	const char *word = ctl_text(leg, "pending"), *mark = "", *key;
+	size_t size = 0, n = 0;
+	json_t *change;
+	FILE *f = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (strcmp(word, marks[i][0]) == 0)
+			mark = marks[i][1];
+	if (!f) {
+		t->out_of_memory = true;
+		return;
+	}
+	fputs(mark, f);
+	json_object_foreach (json_object_get(leg, "changes"), key, change) {
+		autofree char *was =
+			json_dumps(json_object_get(change, "running"), JSON_ENCODE_ANY);
+		autofree char *will =
+			json_dumps(json_object_get(change, "staged"), JSON_ENCODE_ANY);
+
+		fprintf(f, "%s %s: %s -> %s", n++ ? "," : "", key, was ? was : "?",
+			will ? will : "?");
+	}
+	if (fclose(f) != 0)
+		t->out_of_memory = true;
+	else
+		ctl_table_add(t, "%s", text);
+}
+
+static bool any_is_staged(const json_t *legs)
+{
+	const json_t *leg;
+	size_t i;
+
+	json_array_foreach (legs, i, leg)
+		if (*ctl_text(leg, "pending"))
+			return true;
+	return false;
+}
+
+static int print_net(const json_t *legs)
+{
+	static const char *const headings[] = {"LEG",	  "DEVICE", "NETWORK", "LABEL", "STATE",
+					       "CARRIER", "MTU",    "IPS",     "STAGED"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *leg;
+	size_t i;
+
+	if (!any_is_staged(legs))
+		return print_legs(legs);
 	json_array_foreach (legs, i, leg) {
-		ctl_table_add(&t, "%s", ctl_text(leg, "name"));
-		ctl_table_add(&t, "%s", ctl_text(leg, "device"));
-		ctl_table_add(&t, "%s", ctl_text(leg, "network"));
-		ctl_table_add(&t, "%s", ctl_text(leg, "label"));
-		ctl_table_add(&t, "%s", ctl_text(leg, "state"));
-		ctl_table_add(&t, "%s", carrier_of(leg));
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(leg, "mtu"));
-		ctl_table_add_list(&t, json_object_get(leg, "ips"));
+		add_leg(&t, leg);
+		add_staged(&t, leg);
 	}
 	return ctl_table_print(&t);
 }
 
-int ctl_cmd_net_list(const struct ctl_args *a)
+int ctl_cmd_net_show(const struct ctl_args *a)
 {
 	json_t *o;
 	int r = get(a, "/v1/net", &o);
 
 	if (r != CTL_OK)
 		return r;
-	r = a->json ? ctl_put_json(o) : print_legs(json_object_get(o, "net"));
+	r = a->json ? ctl_put_json(o) : print_net(json_object_get(o, "net"));
 	if (r == CTL_OK && !a->json)
 		ctl_put_legs(json_object_get(o, "net"));
 	json_decref(o);
@@ -226,7 +296,7 @@ static int print_status(const json_t *o)
 						 ? "none; the data network must be trusted"
 						 : ctl_text(o, "security"));
 	if (json_is_true(json_object_get(o, "staged")))
-		print_field("Staged:", "changes that wait for 'plenum apply'; 'plenum config diff' "
+		print_field("Staged:", "changes that wait for 'plenum apply'; 'plenum diff' "
 				       "shows them");
 	print_texts("Reasons:", json_object_get(o, "reasons"));
 	print_texts("Notes:", json_object_get(o, "notes"));
@@ -258,8 +328,9 @@ static bool is_well(const json_t *o)
 	json_array_foreach (json_object_get(o, "legs"), i, leg) {
 		const char *state = ctl_text(leg, "state");
 
-		well = well && !is_false(leg, "carrier") &&
-		       (!*state || strcmp(state, "usable") == 0);
+		well = well &&
+		       (strcmp(state, "disabled") == 0 ||
+			(!is_false(leg, "carrier") && (!*state || strcmp(state, "usable") == 0)));
 	}
 	json_array_foreach (json_object_get(o, "mounts"), i, mount)
 		well = well && !is_false(mount, "served");
@@ -400,104 +471,9 @@ int ctl_cmd_events(const struct ctl_args *a)
 	return follow_events(a, &at);
 }
 
-/* "a,b" as a list of texts. */
-static json_t *split_list(const char *text)
-{
-	json_t *list = json_array();
-
-	for (size_t len; list; text += len + 1) {
-		len = strcspn(text, ",");
-		if (json_array_append_new(list, json_stringn(text, len)) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-		if (!text[len])
-			break;
-	}
-	return list;
-}
-
-/* Sends a change; prints `done` unless JSON is wanted. */
-static int change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
-		  const char *done)
-{
-	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	json_t *o;
-	int r;
-
-	if (body && !text) {
-		ctl_complain("what was written is not UTF-8 text");
-		return CTL_USAGE;
-	}
-	rq->body = text;
-	r = ctl_ask_json(a, rq, &o);
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(o);
-	else
-		puts(done);
-	json_decref(o);
-	return r;
-}
-
-int ctl_cmd_net_add(const struct ctl_args *a)
-{
-	struct ctl_request rq = {.method = "POST", .path = "/v1/net"};
-	json_t *body;
-	int r;
-
-	if (!a->name || !a->network) {
-		ctl_complain("net add wants --name and --network; see 'plenum net add --help'");
-		return CTL_USAGE;
-	}
-	body = json_pack("{s:s, s:s, s:s, s:s*}", "name", a->name, "device", a->operands[0],
-			 "network", a->network, "label", a->label);
-	if (body && a->ips)
-		json_object_set_new(body, "ips", split_list(a->ips));
-	if (!body) {
-		ctl_complain("what was written is not UTF-8 text");
-		return CTL_USAGE;
-	}
-	r = change(a, &rq, body,
-		   "Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
-	json_decref(body);
-	return r;
-}
-
-int ctl_cmd_net_remove(const struct ctl_args *a)
-{
-	char path[256] = "/v1/net/";
-	struct ctl_request rq = {.method = "DELETE", .path = path};
-	const char *name = a->operands[0];
-
-	/* A name goes into a path: only what a name may hold. */
-	for (const char *c = name; *c; c++) {
-		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-",
-			    *c)) {
-			ctl_complain("'%.64s' is not a valid name of a device", name);
-			return CTL_USAGE;
-		}
-	}
-	if (!*name || strlen(name) >= PLENUM_NAME_MAX) {
-		ctl_complain("a name has 1 to %d characters", PLENUM_NAME_MAX - 1);
-		return CTL_USAGE;
-	}
-	strcat(path, name);
-	return change(a, &rq, NULL,
-		      "Removal staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
-}
-
 int ctl_cmd_stop(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.method = "POST", .path = "/v1/stop"};
 
-	return change(a, &rq, NULL, "Stopping: mounts, workers and the agent end.");
-}
-
-int ctl_cmd_config_discard(const struct ctl_args *a)
-{
-	struct ctl_request rq = {.method = "DELETE", .path = "/v1/config/staged"};
-
-	return change(a, &rq, NULL, "The staged configuration is forgotten.");
+	return ctl_change(a, &rq, NULL, "Stopping: mounts, workers and the agent end.");
 }

@@ -13,10 +13,9 @@
 #include <string.h>
 
 static const char *const leg_state_names[PLAN_LEG_STATE_MAX] = {
-	[PLAN_LEG_USABLE] = "usable",
-	[PLAN_LEG_DEGRADED] = "degraded",
-	[PLAN_LEG_ABSENT] = "absent",
-	[PLAN_LEG_REFUSED] = "refused",
+	[PLAN_LEG_USABLE] = "usable",	  [PLAN_LEG_DEGRADED] = "degraded",
+	[PLAN_LEG_ABSENT] = "absent",	  [PLAN_LEG_REFUSED] = "refused",
+	[PLAN_LEG_DISABLED] = "disabled",
 };
 
 const char *plan_leg_state_to_string(enum plan_leg_state s)

@@ -105,6 +105,7 @@ enum plan_leg_state {
 	PLAN_LEG_DEGRADED, /* carries data, but less than asked for */
 	PLAN_LEG_ABSENT,   /* its device is not there, or not ready yet */
 	PLAN_LEG_REFUSED,  /* its device must not be touched */
+	PLAN_LEG_DISABLED, /* it is not wanted: all is well without it */
 	PLAN_LEG_STATE_MAX
 };
 const char *plan_leg_state_to_string(enum plan_leg_state s);

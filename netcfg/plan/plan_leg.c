@@ -555,6 +555,13 @@ static void leg_show(struct plan_builder *b, size_t i)
 	memcpy(info->label, net->label[0] ? net->label : net->name, sizeof(info->label));
 }
 
+/* Whatever policy.on-fallback says: nobody asked for it. */
+static void leg_disable(struct plan_leg_info *info)
+{
+	info->state = PLAN_LEG_DISABLED;
+	reason_set(&info->reason, "disabled", "'plenum net enable %s' takes it in", info->name);
+}
+
 int planner_leg_add(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
@@ -574,6 +581,10 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 		return 0;
 	}
 	leg_show(b, i);
+	if (!net->enabled) {
+		leg_disable(&b->plan->legs[i]);
+		return 0;
+	}
 	device = device_choose(b, i, network);
 	link = device ? link_choose(b, i, network, device) : NULL;
 	if (!link)

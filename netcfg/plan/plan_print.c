@@ -46,7 +46,7 @@ static void print_line(size_t number, const char *text, const char *reason, bool
 static bool all_legs_configured(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_legs; i++)
-		if (!plan_leg_is_configured(&p->legs[i]))
+		if (!plan_leg_is_configured(&p->legs[i]) && p->legs[i].state != PLAN_LEG_DISABLED)
 			return false;
 	return true;
 }

@@ -92,7 +92,7 @@ static void reader_done(struct spec_reader *r)
 	spec_free(r->spec);
 }
 
-/* Reads one file's text. An error is in d; the other files are read all the same. */
+/* Takes in one file's text. An error is in d; the other files are read all the same. */
 static void reader_add(struct spec_reader *r, const char *name, const char *text, size_t len)
 {
 	struct spec_node **trees;
@@ -119,7 +119,6 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 		return;
 	}
 	r->trees[r->n_trees++] = root;
-	spec_read_tree(r, root);
 }
 
 /* The hostname where the file names none; it obeys the same rules. */
@@ -140,6 +139,9 @@ static void reader_default_host(struct spec_reader *r)
 static int reader_finish(struct spec_reader *r, struct spec **ret)
 {
 	if (!r->d->out_of_memory && r->n_trees > 0) {
+		spec_merge_trees(r);
+		for (size_t i = 0; i < r->n_trees; i++)
+			spec_read_tree(r, r->trees[i]);
 		spec_read_finish(r);
 		reader_default_host(r);
 		spec_check(r);

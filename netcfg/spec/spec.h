@@ -74,6 +74,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	struct ip_range
 		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
 	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
+	bool enabled; /* false: not configured */
 	struct diag_pos pos;
 };
 
@@ -156,6 +157,8 @@ struct spec {
 	size_t n_networks;
 	struct spec_net *nets;
 	size_t n_nets;
+	struct spec_net *net_sets; /* always empty: what changes nets is in them */
+	size_t n_net_sets;
 	struct spec_worker *workers;
 	size_t n_workers;
 	struct spec_peer *peers;
@@ -180,8 +183,9 @@ struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 /* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller
  * frees. */
 char *spec_to_yaml(const struct spec *s);
-/* A drop-in with nothing but these devices, as `plenum net add` stages it. Heap, caller frees. */
-char *spec_nets_to_yaml(const struct spec_net *nets, size_t n);
+/* One data device as a JSON object, every key of the schema; those that are not set are null. Heap,
+ * caller frees. */
+char *spec_net_to_json(const struct spec_net *net);
 /* JSON Schema (2020-12) of the YAML, from the schema table. Heap, caller frees. */
 char *spec_json_schema(void);
 /* The key table as mdoc(7) rows for plenum.yaml(5). Heap, caller frees. */

@@ -13,7 +13,9 @@
 
 /* JSON Schema. Jansson takes NULL values for failures, so one check at the end is enough. */
 
-static json_t *schema_of_table(const struct spec_table *t, bool root);
+enum doc_table { DOC_TABLE_ROOT, DOC_TABLE_ENTRY, DOC_TABLE_CHANGE };
+
+static json_t *schema_of_table(const struct spec_table *t, enum doc_table as);
 
 static json_t *schema_of_string(const struct spec_key *k)
 {
@@ -75,9 +77,10 @@ static json_t *schema_of_value(const struct spec_key *k)
 		return json_pack("{s:{}}", "not");
 	switch (k->type) {
 	case SPEC_TYPE_MAP:
-		return schema_of_table(k->table, false);
+		return schema_of_table(k->table, DOC_TABLE_ENTRY);
 	case SPEC_TYPE_MAPS:
-		return schema_of_list(k, schema_of_table(k->table, false));
+		return schema_of_list(k, schema_of_table(k->table, k->changes ? DOC_TABLE_CHANGE
+									      : DOC_TABLE_ENTRY));
 	case SPEC_TYPE_BOOL:
 		return json_pack("{s:s}", "type", "boolean");
 	case SPEC_TYPE_U16:
@@ -140,11 +143,12 @@ static json_t *schema_of_help(const struct spec_key *k)
 	return json_string(text);
 }
 
-static json_t *schema_of_table(const struct spec_table *t, bool root)
+/* A change has the keys that change, and the name of what is changed. */
+static json_t *schema_of_table(const struct spec_table *t, enum doc_table as)
 {
 	json_t *schema = json_object(), *properties = json_object(), *required = json_array();
 
-	if (root) {
+	if (as == DOC_TABLE_ROOT) {
 		json_object_set_new(schema, "$schema",
 				    json_string("https://json-schema.org/draft/2020-12/schema"));
 		json_object_set_new(schema, "title", json_string("plenum.yaml"));
@@ -156,10 +160,10 @@ static json_t *schema_of_table(const struct spec_table *t, bool root)
 		json_t *value = schema_of_value(k);
 
 		json_object_set_new(value, "description", schema_of_help(k));
-		if (k->fallback)
+		if (k->fallback && as != DOC_TABLE_CHANGE)
 			json_object_set_new(value, "default", schema_of_fallback(k));
 		json_object_set_new(properties, k->name, value);
-		if (k->required)
+		if (as == DOC_TABLE_CHANGE ? strcmp(k->name, "name") == 0 : k->required)
 			json_array_append_new(required, json_string(k->name));
 	}
 	json_object_set_new(schema, "properties", properties);
@@ -171,7 +175,7 @@ static json_t *schema_of_table(const struct spec_table *t, bool root)
 
 char *spec_json_schema(void)
 {
-	json_t *schema = schema_of_table(&spec_schema, true);
+	json_t *schema = schema_of_table(&spec_schema, DOC_TABLE_ROOT);
 	char *text = schema ? json_dumps(schema, JSON_INDENT(2)) : NULL;
 
 	json_decref(schema);
@@ -212,7 +216,7 @@ static void man_table(const struct spec_table *t, const char *prefix, FILE *out)
 		snprintf(path, sizeof(path), "%s%s%s%s", prefix, *prefix ? "." : "", k->name,
 			 k->type == SPEC_TYPE_MAPS ? "[]" : "");
 		man_key(k, path, out);
-		if (k->table && spec_key_is_built(k, NULL))
+		if (k->table && !k->changes && spec_key_is_built(k, NULL))
 			man_table(k->table, path, out);
 	}
 }

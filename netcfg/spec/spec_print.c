@@ -81,18 +81,16 @@ static void print_table(const struct spec_table *t, const char *base, unsigned i
 	}
 }
 
-/* Prints the keys of a table into a heap string. */
-static char *print_to_string(const struct spec_key *only, const char *base)
+char *spec_to_yaml(const struct spec *s)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	struct spec_table one = {only, 1, false, 0};
 	bool failed;
 
 	if (!out)
 		return NULL;
-	print_table(only ? &one : &spec_schema, base, 0, false, out);
+	print_table(&spec_schema, (const char *)s, 0, false, out);
 	failed = ferror(out);
 	if (fclose(out) != 0 || failed) {
 		free(text);
@@ -101,16 +99,73 @@ static char *print_to_string(const struct spec_key *only, const char *base)
 	return text;
 }
 
-char *spec_to_yaml(const struct spec *s)
+/* ---- one entry as JSON ---- */
+
+/* The same texts: numbers and booleans are JSON's own, all else is a string, which YAML quotes as
+ * JSON does where it quotes. */
+static int print_json_value(const struct spec_key *k, const void *field, FILE *out)
 {
-	return print_to_string(NULL, (const char *)s);
+	const struct spec_type_ops *ops = &spec_types[k->type];
+	autofree char *text = NULL;
+	size_t size = 0;
+	FILE *value = open_memstream(&text, &size);
+	bool bare;
+
+	if (!value)
+		return -ENOMEM;
+	ops->print(k, field, value);
+	if (fclose(value) != 0)
+		return -ENOMEM;
+	bare = text[0] == '"' || (ops->is_number && spec_text_is_number(text)) || ops->is_bool;
+	fprintf(out, bare ? "%s" : "\"%s\"", text);
+	return 0;
 }
 
-char *spec_nets_to_yaml(const struct spec_net *nets, size_t n)
+static int print_json_key(const struct spec_key *k, const char *base, FILE *out)
 {
-	const struct spec s = {.nets = (struct spec_net *)nets, .n_nets = n};
+	const char *list = base + k->offset;
+	bool many = spec_type_is_list(k->type);
+	size_t n = 1;
+	int r = 0;
 
-	if (n == 0)
-		return strdup("net: []\n");
-	return print_to_string(spec_key_find(&spec_schema, "net"), (const char *)&s);
+	fprintf(out, "\"%s\": ", k->name);
+	if (key_is_unset(k, base)) {
+		fputs("null", out);
+		return 0;
+	}
+	if (many) {
+		list = *(const char *const *)list;
+		n = *(const size_t *)(base + k->n_offset);
+		fputc('[', out);
+	}
+	for (size_t i = 0; i < n && r == 0; i++) {
+		fputs(i ? ", " : "", out);
+		r = print_json_value(k, list + i * k->size, out);
+	}
+	fputs(many ? "]" : "", out);
+	return r;
+}
+
+char *spec_net_to_json(const struct spec_net *net)
+{
+	const struct spec_table *t = spec_key_find(&spec_schema, "net")->table;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int r = 0;
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < t->n_keys && r == 0; i++) {
+		fputs(i ? ", " : "{", out);
+		r = print_json_key(&t->keys[i], (const char *)net, out);
+	}
+	fputc('}', out);
+	if (ferror(out))
+		r = -ENOMEM;
+	if (fclose(out) != 0 || r < 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }

@@ -414,6 +414,8 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 			read_unknown_key(r, &spec_schema, c);
 			continue;
 		}
+		if (k->changes) /* its entries are in those they change */
+			continue;
 		earlier = root_member(r, c->key);
 		if (earlier && earlier != c && !spec_type_is_list(k->type))
 			read_error(r, c, "given already on line %u of %s; leave one out",

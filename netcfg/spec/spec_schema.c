@@ -202,6 +202,10 @@ static const struct spec_key net_keys[] = {
 	 .help = "The data IPs of the device, in the order of the workers' cores: addresses and"
 		 " ranges.",
 	 .example = "[10.20.1.10-10.20.1.17]"},
+	{"enabled", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_net, enabled),
+	 .help = "Whether the leg is configured; false keeps its entry, its addresses and its"
+		 " routing table, and leaves the device alone.",
+	 .example = "false"},
 };
 static const struct spec_table net_table = {TABLE(net_keys), PLACE(spec_net)};
 
@@ -439,6 +443,12 @@ static const struct spec_key root_keys[] = {
 	{"net", SPEC_TYPE_MAPS, .table = &net_table, LIST(spec, nets, n_nets),
 	 .help = "The data devices, at most eight.",
 	 .example = "[{name: leg-a, device: eth1, network: data-a}]"},
+	{"net-set", SPEC_TYPE_MAPS, .table = &net_table, .changes = "net",
+	 LIST(spec, net_sets, n_net_sets),
+	 .help = "Changes to entries of net that stand in another file, by their name: only the keys"
+		 " that are written here change.\n"
+		 "It is how 'plenum net set' changes a leg without touching the file that has it.",
+	 .example = "[{name: leg-a, label: switch-b}]"},
 	{"ha", SPEC_TYPE_MAP, .table = &ha_table,
 	 .help = "High availability.",
 	 .example = "{mode: dual-leg}"},

@@ -65,6 +65,7 @@ struct spec_key {
 	const struct spec_table *table; /* maps */
 	size_t offset, size;		/* of the member; of one list entry */
 	size_t n_offset;		/* lists: of the count */
+	const char *changes;		/* lists of maps: the list whose entries these change */
 	const char *help;		/* sentences, one per line */
 	const char *example;		/* a value as it would be written */
 	/* What this version does not do, as the sentence that refuses it; NULL: all is done. */
@@ -120,6 +121,9 @@ struct spec_reader {
 	struct spec_node *core_owner[SPEC_CORES_MAX]; /* who named the core first */
 };
 
+/* Puts the entries of lists that change others into those: the members of the trees move. Before
+ * the first tree is read. Of spec_merge.c. */
+void spec_merge_trees(struct spec_reader *r);
 /* Reads a file's tree into the spec; lists are joined with what earlier files gave. */
 void spec_read_tree(struct spec_reader *r, struct spec_node *root);
 /* Once all trees are read: defaults, and what is required. */

@@ -145,7 +145,7 @@ struct world {
 static void answer(struct world *w, uint64_t id)
 {
 	static const char text[] = "{\"fine\":true}";
-	const struct privsep_reply reply = {200, PRIVSEP_JSON, strlen(text)};
+	const struct privsep_reply reply = {200, PRIVSEP_JSON, strlen(text), 0};
 	autoclose int fd = memfd_new_sealed("reply", text, strlen(text));
 
 	assert_int_equal(clients_answer(w->clients, id, &reply, fd), 0);

@@ -309,7 +309,7 @@ static void test_answers_of_any_shape_do_no_harm(void **state)
 	static const char odd[] = "{\"processes\":[1,null,{}],\"legs\":5,\"paths\":[[]],"
 				  "\"events\":{},\"net\":[0]}";
 	static const char *const shapes[] = {"{}", "[]", odd};
-	static const char *const commands[] = {"processes", "status", "events",	  "net list",
+	static const char *const commands[] = {"processes", "status", "events",	  "net show",
 					       "plan",	    "apply",  "status -j"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
@@ -321,10 +321,10 @@ static void test_answers_of_any_shape_do_no_harm(void **state)
 	assert_int_equal(run("status", 200, "").status, CTL_SOFTWARE);
 }
 
-static void test_net_list_says_why_a_leg_is_missing(void **state)
+static void test_net_show_says_why_a_leg_is_missing(void **state)
 {
 	struct result r =
-		run("net list", 200,
+		run("net show", 200,
 		    "{\"host\":\"host-a\",\"net\":[{\"name\":\"leg-a\",\"device\":\"eth1\","
 		    "\"ifname\":\"\","
 		    "\"label\":\"switch-a\",\"network\":\"data-a\",\"state\":\"absent\","
@@ -332,7 +332,7 @@ static void test_net_list_says_why_a_leg_is_missing(void **state)
 		    "\"up\":false,\"mtu\":0,\"ips\":[]}]}");
 
 	assert_int_equal(r.status, CTL_OK);
-	assert_non_null(strstr(r.out, "absent  -        0    -\n"));
+	assert_non_null(strstr(r.out, "absent  -        -    -\n"));
 	assert_non_null(strstr(r.out, "\n  leg-a (eth1) is absent: not-found: this host has no "
 				      "device eth1\n"));
 }
@@ -569,10 +569,10 @@ static void test_config_of_the_agent(void **state)
 
 	assert_asked("GET /v1/config/running");
 	assert_string_equal(r.out, "host: a\n");
-	r = run("config diff", 200, "host: a\n");
+	r = run("diff", 200, "host: a\n");
 	assert_int_equal(r.status, CTL_OK); /* both are that */
 	assert_string_equal(r.out, "");
-	r = run("config diff " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200,
+	r = run("diff " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200,
 		"host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n");
 	assert_int_equal(r.status, CTL_DIFFERS);
 	assert_string_equal(r.out, " host: h\n-port: 7412\n+port: 7411\n ha:\n   mode: none\n"
@@ -581,7 +581,7 @@ static void test_config_of_the_agent(void **state)
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("PUT /v1/config/staged");
 	assert_body("host: h\n");
-	assert_int_equal(run("config discard", 200, "{}").status, CTL_OK);
+	assert_int_equal(run("restore", 200, "{}").status, CTL_OK);
 	assert_asked("DELETE /v1/config/staged");
 }
 
@@ -684,19 +684,19 @@ static void test_wrong_usage(void **state)
 		strstr(r.err, "there is no command 'confg show'; did you mean 'config show'?"));
 	r = run("net ad x", 200, "{}");
 	assert_non_null(strstr(r.err, "did you mean 'net add'?"));
-	r = run("net list --help", 200, "{}");
+	r = run("net show --help", 200, "{}");
 	assert_int_equal(r.status, CTL_OK);
-	assert_non_null(strstr(r.out, "Usage: plenum net list"));
+	assert_non_null(strstr(r.out, "Usage: plenum net show"));
 }
 
 /* Every command answers to help in each of its forms, and so do the words that begin several. */
 static void test_help_is_never_refused(void **state)
 {
 	static const char *const words[] = {
-		"processes",	"status",     "events",	     "net list",	"net add",
-		"plan",		"net remove", "inventory",   "apply",		"validate",
-		"history",	"version",    "config show", "config generate", "config diff",
-		"config stage", "help",	      "config",	     "config discard",	"net",
+		"processes",	"status",      "events",	  "net show", "net add",
+		"plan",		"net remove",  "inventory",	  "apply",    "validate",
+		"version",	"config show", "config generate", "diff",     "config stage",
+		"help",		"config",      "restore",	  "history",  "net",
 		"config schema"};
 	struct result r;
 
@@ -753,7 +753,7 @@ int main(void)
 		cmocka_unit_test(test_status_exits_by_health),
 		cmocka_unit_test(test_tables_fit_the_terminal),
 		cmocka_unit_test(test_answers_of_any_shape_do_no_harm),
-		cmocka_unit_test(test_net_list_says_why_a_leg_is_missing),
+		cmocka_unit_test(test_net_show_says_why_a_leg_is_missing),
 		cmocka_unit_test(test_net_add_sends_what_was_written),
 		cmocka_unit_test(test_net_remove_sends_names_only),
 		cmocka_unit_test(test_apply_says_what_was_done),

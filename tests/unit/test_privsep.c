@@ -48,14 +48,13 @@ static struct privsep_msg a_get(void)
 				    .get = {.what = PRIVSEP_STATUS}};
 }
 
-static struct privsep_msg a_net_add(void)
+static struct privsep_msg a_net_set(void)
 {
 	struct privsep_msg m = {
-		.type = PRIVSEP_NET_ADD, .size = sizeof(struct privsep_net_add), .connection = 1};
+		.type = PRIVSEP_NET_SET, .size = sizeof(struct privsep_net), .connection = 1};
 
-	strcpy(m.net_add.name, "leg-a");
-	strcpy(m.net_add.device, "0000:3b:00.0");
-	strcpy(m.net_add.network, "data-a");
+	strcpy(m.net.name, "leg-a");
+	m.net.len = 2;
 	return m;
 }
 
@@ -65,10 +64,13 @@ static void test_good(void **state)
 
 	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.get), false), 0);
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.get), false), 0);
-	m = a_net_add();
-	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.net_add), false), 0);
-	strcpy(m.net_add.ips[0], "10.0.0.1-10.0.0.9");
-	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.net_add), false), 0);
+	m = a_net_set();
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.net), true), 0);
+	m.if_match = 5;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.net), true), 0);
+	m = a_get();
+	m.if_match = 5; /* nobody looks for a version */
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
 static void test_lengths(void **state)
@@ -132,20 +134,24 @@ static void test_fields(void **state)
 
 	m.get.what = PRIVSEP_WHAT_MAX;
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
-	len = HEAD + sizeof(m.net_add);
+	len = HEAD + sizeof(m.net);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		m = a_net_add();
-		strcpy(m.net_add.name, bad[i]);
-		assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
-		m = a_net_add();
-		strcpy(m.net_add.ips[PRIVSEP_IPS_MAX - 1], bad[i]);
-		assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
+		m = a_net_set();
+		strcpy(m.net.name, bad[i]);
+		assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
 	}
-	m = a_net_add();
-	memset(m.net_add.device, 'x', sizeof(m.net_add.device)); /* no end */
-	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
-	m = a_net_add();
-	m.net_add.network[0] = '\0';
+	m = a_net_set();
+	memset(m.net.name, 'x', sizeof(m.net.name)); /* no end */
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
+	m = a_net_set();
+	m.net.name[0] = '\0';
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
+	m.type = PRIVSEP_NET_ADD; /* whose name is in the JSON */
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), 0);
+	m.net.len = PRIVSEP_JSON_MAX + 1;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
+	m = a_net_set();
+	m.type = PRIVSEP_NET_DEL; /* without JSON */
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
 }
 
@@ -183,7 +189,7 @@ static void test_changes_are_not_the_readers(void **state)
 		n_changes += change;
 		for (uint32_t size = 0; size <= sizeof(struct privsep_msg) - HEAD; size++)
 			for (int with_fd = 0; change && with_fd < 2; with_fd++) {
-				struct privsep_msg m = a_net_add();
+				struct privsep_msg m = a_net_set();
 
 				m.type = type;
 				m.size = size;
@@ -191,7 +197,7 @@ static void test_changes_are_not_the_readers(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 6);
+	assert_int_equal(n_changes, 7);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));

@@ -392,19 +392,46 @@ static void test_bytes_that_are_no_text(void **state)
 	assert_error("host: \"a\\0b\"\n", "the text holds a NUL character");
 }
 
-static void test_nets_are_printed_for_a_dropin(void **state)
+static void test_a_net_is_printed_as_json(void **state)
 {
 	struct spec *s = parse("networks: [{name: net1, range: 10.0.0.1-10.0.0.9/24}]\n"
 			       "net: [{name: a, device: '00:11:22:33:44:55', network: net1,"
 			       " ips: [10.0.0.3]}]\n");
-	autofree char *text = spec_nets_to_yaml(s->nets, s->n_nets);
-	autofree char *none = spec_nets_to_yaml(NULL, 0);
+	autofree char *text = spec_net_to_json(&s->nets[0]);
 
-	assert_string_equal(text, "net:\n  - name: a\n    device: \"00:11:22:33:44:55\"\n"
-				  "    network: net1\n    vfs: auto\n    rdma: auto\n"
-				  "    ips: [10.0.0.3/24]\n");
-	assert_string_equal(none, "net: []\n");
+	assert_string_equal(text,
+			    "{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"network\": "
+			    "\"net1\", \"label\": null, \"vfs\": \"auto\", \"rdma\": \"auto\", "
+			    "\"ips\": [\"10.0.0.3/24\"], \"enabled\": true}");
 	spec_free(s);
+}
+
+static void test_an_entry_changes_one_elsewhere(void **state)
+{
+	struct spec *s = parse("networks: [{name: net1, range: 10.0.0.1-10.0.0.9/24}]\n"
+			       "net-set: [{name: a, label: sw-b, vfs: 2, enabled: false}]\n"
+			       "net: [{name: a, device: eth1, network: net1, label: sw-a}]\n");
+	autofree char *yaml = spec_to_yaml(s);
+
+	assert_string_equal(s->nets[0].label, "sw-b");
+	assert_int_equal(s->nets[0].vfs, 2);
+	assert_false(s->nets[0].enabled);
+	assert_int_equal(s->n_net_sets, 0);
+	assert_null(strstr(yaml, "net-set"));
+	spec_free(s);
+	assert_error("net: [{name: a, device: eth1, network: n}]\nnet-set: [{name: b, vfs: 1}]\n",
+		     "no entry of net is called 'b'; 'plenum net remove b' drops this change");
+	assert_error("net: [{name: a, device: eth1, network: n}]\n"
+		     "net-set: [{name: a, vfs: 1}, {name: a, vfs: 2}]\n",
+		     "'a' is changed already on line 2 of test.yaml; leave one out");
+	assert_error("net: [{name: a, device: eth1, network: n}]\nnet-set: [{vfs: 1}]\n",
+		     "the key 'name' is missing");
+	assert_error("net: [{name: a, device: eth1, network: n}]\nnet-set: [x]\n",
+		     "expected a map of keys");
+	assert_error("net: [{name: a, device: eth1, network: n}]\nnet-set: {name: a}\n",
+		     "expected a list");
+	assert_error("net: [{name: a, device: eth1, network: n}]\nnet-set: [{name: a, vsf: 1}]\n",
+		     "did you mean 'vfs'?");
 }
 
 static void test_text_that_looks_like_something_else_is_quoted(void **state)
@@ -494,7 +521,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unreadable_files, dir_setup, dir_teardown),
 		cmocka_unit_test(test_a_file_that_ends_early_is_refused_or_whole),
 		cmocka_unit_test(test_bytes_that_are_no_text),
-		cmocka_unit_test(test_nets_are_printed_for_a_dropin),
+		cmocka_unit_test(test_a_net_is_printed_as_json),
+		cmocka_unit_test(test_an_entry_changes_one_elsewhere),
 		cmocka_unit_test(test_text_that_looks_like_something_else_is_quoted),
 		cmocka_unit_test(test_manual_has_the_table_of_the_schema),
 		cmocka_unit_test(test_schema_is_json_and_names_every_key),

@@ -72,23 +72,24 @@ static int teardown(void **state)
 	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static struct privsep_net_add an_add(const char *name, const char *ips)
-{
-	struct privsep_net_add add = {.network = "data-a", .label = "sw-b"};
-
-	snprintf(add.name, sizeof(add.name), "%s", name);
-	snprintf(add.device, sizeof(add.device), "dev-%s", name);
-	snprintf(add.ips[0], sizeof(add.ips[0]), "%s", ips);
-	return add;
-}
-
 /* The result of one operation; what it says is checked where it matters. */
 static int add(const char *name, const char *ips)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct privsep_net_add a = an_add(name, ips);
+	char json[256];
 
-	return store_net_add(&st, &a, &d);
+	snprintf(json, sizeof(json),
+		 "{\"name\": \"%s\", \"device\": \"dev-%s\", \"network\": \"data-a\", \"label\": "
+		 "\"sw-b\", \"ips\": [\"%s\"]}",
+		 name, name, ips);
+	return store_net_add(&st, json, strlen(json), &d);
+}
+
+static int set(const char *name, const char *json)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	return store_net_set(&st, name, json, strlen(json), &d);
 }
 
 static int del(const char *name)
@@ -201,13 +202,12 @@ static void test_nets_can_be_discarded(void **state)
 static void test_an_invalid_net_changes_nothing(void **state)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct privsep_net_add a = an_add("leg-b", "10.91.1.15");
+	static const char json[] =
+		"{\"name\": \"leg-c\", \"device\": \"eth7\", \"network\": \"no-such-network\"}";
 	json_t *texts;
 
 	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
-	strcpy(a.name, "leg-c");
-	strcpy(a.network, "no-such-network");
-	assert_int_equal(store_net_add(&st, &a, &d), -EINVAL);
+	assert_int_equal(store_net_add(&st, json, strlen(json), &d), -EINVAL);
 	/* The message names the user's file, not our copy. */
 	texts = store_diag_to_json(&st, &d);
 	assert_true(json_array_size(texts) > 0);
@@ -217,6 +217,120 @@ static void test_an_invalid_net_changes_nothing(void **state)
 	assert_int_equal(add("leg-a", "10.91.1.17"), -EINVAL); /* the name is taken */
 	assert_int_equal(add("leg-d", "not-an-ip"), -EINVAL);
 	assert_string_equal(next(), "leg-a leg-b");
+}
+
+/* One device as it would be, in JSON. */
+static char *next_net(const char *name)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec *spec = NULL;
+	char *json = NULL;
+
+	assert_int_equal(store_load_next(&st, &d, &spec), 0);
+	for (size_t i = 0; i < spec->n_nets; i++)
+		if (strcmp(spec->nets[i].name, name) == 0)
+			json = spec_net_to_json(&spec->nets[i]);
+	spec_free(spec);
+	assert_non_null(json);
+	return json;
+}
+
+#define assert_next(name, part)                          \
+	do {                                             \
+		autofree char *json_ = next_net(name);   \
+		if (!strstr(json_, part))                \
+			fail_msg("%s: %s", part, json_); \
+	} while (0)
+
+static void test_a_leg_of_a_file_is_changed_beside_it(void **state)
+{
+	autofree char *before = NULL, *after = NULL;
+	size_t len;
+
+	assert_int_equal(file_read(path_of("etc/plenum.yaml"), 4096, &before, &len), 0);
+	assert_int_equal(
+		set("leg-a", "{\"label\": \"sw-x\", \"vfs\": 3, \"ips\": [\"10.91.1.17\"]}"), 0);
+	assert_next("leg-a", "\"label\": \"sw-x\", \"vfs\": 3");
+	assert_next("leg-a", "\"ips\": [\"10.91.1.17/24\"]");
+	assert_int_equal(set("leg-a", "{\"enabled\": false, \"vfs\": null}"), 0);
+	assert_next("leg-a", "\"vfs\": \"auto\"");
+	assert_next("leg-a", "\"enabled\": false");
+	assert_int_equal(apply(), 0);
+	assert_true(exists("etc/plenum.d/50-cli.yaml"));
+	assert_next("leg-a", "\"label\": \"sw-x\"");
+	assert_int_equal(del("leg-a"), -EPERM); /* it is the file's all the same */
+	/* What is changed back leaves nothing behind. */
+	assert_int_equal(set("leg-a", "{\"enabled\": true, \"label\": null, \"ips\": null}"), 0);
+	assert_int_equal(apply(), 0);
+	assert_false(exists("etc/plenum.d/50-cli.yaml"));
+	assert_int_equal(file_read(path_of("etc/plenum.yaml"), 4096, &after, &len), 0);
+	assert_string_equal(before, after);
+	/* Nor does a change to what is so already. */
+	assert_int_equal(set("leg-a", "{\"enabled\": true, \"device\": \"lega\"}"), 0);
+	assert_false(store_has_staged(&st));
+}
+
+static void test_a_change_is_judged_as_a_whole(void **state)
+{
+	static const struct {
+		const char *name, *json;
+		int error;
+	} bad[] = {
+		{"leg-a", "{\"lable\": \"x\"}", -EINVAL},
+		{"leg-a", "{\"vfs\": \"3\"}", -EINVAL},
+		{"leg-a", "{\"vfs\": 9999}", -EINVAL},
+		{"leg-a", "{\"enabled\": \"no\"}", -EINVAL},
+		{"leg-a", "{\"network\": \"data-z\"}", -EINVAL},
+		{"leg-a", "{\"name\": \"leg-z\"}", -EINVAL},
+		{"leg-a", "{\"device\": null, \"ips\": [\"10.99.0.1\"]}", -EINVAL},
+		{"leg-a", "{\"network\": {\"range\": \"10.95.1.1-10.95.1.9/24\"}}", -EINVAL},
+		{"leg-a", "[]", -EINVAL},
+		{"leg-a", "{\"a\"", -EINVAL},
+		{"leg-z", "{\"label\": \"x\"}", -ENOENT},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		if (set(bad[i].name, bad[i].json) != bad[i].error)
+			fail_msg("%s", bad[i].json);
+		assert_false(store_has_staged(&st));
+	}
+}
+
+static void test_a_network_comes_and_goes_with_its_leg(void **state)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	static const char json[] =
+		"{\"name\": \"leg-n\", \"device\": \"eth7\", \"network\": {\"name\": \"data-n\", "
+		"\"range\": \"10.95.1.1-10.95.1.9/24\", \"gateway\": \"10.95.1.254\"}}";
+	autofree char *text = NULL;
+	size_t len;
+
+	assert_int_equal(store_net_add(&st, json, strlen(json), &d), 0);
+	assert_next("leg-n", "\"network\": \"data-n\"");
+	assert_int_equal(apply(), 0);
+	assert_int_equal(file_read(path_of("etc/plenum.d/50-cli.yaml"), 4096, &text, &len), 0);
+	assert_non_null(strstr(text, "gateway: 10.95.1.254"));
+	/* Our own entry is changed in its place. */
+	assert_int_equal(set("leg-n", "{\"label\": \"sw-n\"}"), 0);
+	assert_next("leg-n", "\"label\": \"sw-n\"");
+	assert_int_equal(del("leg-n"), 0);
+	assert_int_equal(apply(), 0);
+	assert_false(exists("etc/plenum.d/50-cli.yaml"));
+}
+
+static void test_a_change_of_a_leg_that_is_gone(void **state)
+{
+	assert_int_equal(add("leg-b", "10.91.1.15"), 0);
+	assert_int_equal(apply(), 0);
+	write_text("etc/plenum.d/60-more.yaml",
+		   "net: [{name: leg-x, device: legx, network: data-a, ips: [10.91.1.12]}]\n");
+	assert_int_equal(set("leg-x", "{\"label\": \"sw-x\"}"), 0);
+	assert_int_equal(apply(), 0);
+	assert_int_equal(unlink(path_of("etc/plenum.d/60-more.yaml")), 0);
+	assert_string_equal(on_disk(), "invalid"); /* somebody is to know */
+	assert_int_equal(del("leg-x"), 0);
+	assert_int_equal(apply(), 0);
+	assert_string_equal(on_disk(), "leg-a leg-b");
 }
 
 static void test_a_whole_configuration_is_staged(void **state)
@@ -418,6 +532,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_A_FOLDER(test_nets_are_staged_until_apply),
 		IN_A_FOLDER(test_nets_can_be_discarded),
+		IN_A_FOLDER(test_a_leg_of_a_file_is_changed_beside_it),
+		IN_A_FOLDER(test_a_change_is_judged_as_a_whole),
+		IN_A_FOLDER(test_a_network_comes_and_goes_with_its_leg),
+		IN_A_FOLDER(test_a_change_of_a_leg_that_is_gone),
 		IN_A_FOLDER(test_an_invalid_net_changes_nothing),
 		IN_A_FOLDER(test_a_whole_configuration_is_staged),
 		IN_A_FOLDER(test_the_running_one_can_be_staged),

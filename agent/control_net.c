@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The data devices as clients see and change them: what runs beside what is staged, and the version
+ * of both, so that of two who change the same at the same moment the second hears of the first.
+ * Apart from control.c for that.
+ */
+#include "agent/control_internal.h"
+#include "netcfg/base/hash.h"
+#include <string.h>
+
+/* ---- versions ---- */
+
+/* Nobody gains by a collision: who may name a version may change all of it. */
+static uint64_t tag_of(const char *text)
+{
+	static const uint64_t key[2] = {0x706c656e756d2d65, 0x746167732d763100};
+	uint64_t tag = hash_keyed(key, text, strlen(text));
+
+	return tag && tag != PRIVSEP_ETAG_ANY ? tag : 1;
+}
+
+uint64_t control_tag_of_tree(const struct spec *next)
+{
+	autofree char *yaml = spec_to_yaml(next);
+
+	return yaml ? tag_of(yaml) : 0;
+}
+
+static const struct spec_net *find_net(const struct spec *spec, const char *name)
+{
+	for (size_t i = 0; spec && i < spec->n_nets; i++)
+		if (strcmp(spec->nets[i].name, name) == 0)
+			return &spec->nets[i];
+	return NULL;
+}
+
+/* What runs and what is staged; 0: there is neither. */
+static uint64_t tag_of_net(const struct spec *running, const struct spec *next, const char *name)
+{
+	const struct spec_net *now = find_net(running, name), *then = find_net(next, name);
+	autofree char *a = now ? spec_net_to_json(now) : strdup("");
+	autofree char *b = then ? spec_net_to_json(then) : strdup("");
+	autofree char *both = NULL;
+
+	if ((!now && !then) || !a || !b || asprintf(&both, "%s\n%s", a, b) < 0) {
+		both = NULL;
+		return 0;
+	}
+	return tag_of(both);
+}
+
+int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	bool one = m->type == PRIVSEP_NET_SET || m->type == PRIVSEP_NET_DEL;
+	struct spec *next = NULL;
+	int r = store_load_next(&a->store, &d, &next);
+
+	if (r < 0)
+		return r;
+	*ret = one ? tag_of_net(a->now.spec, next, m->net.name) : control_tag_of_tree(next);
+	spec_free(next);
+	return 0;
+}
+
+/* ---- looking ---- */
+
+/* null where there is none. */
+static json_t *net_to_json(const struct spec_net *n)
+{
+	autofree char *text = n ? spec_net_to_json(n) : NULL;
+
+	return n ? json_loads(text ? text : "", 0, NULL) : json_null();
+}
+
+/* What an apply would do to the leg: "" where it leaves it as it is. */
+static const char *pending_word(const json_t *running, const json_t *staged)
+{
+	if (!json_is_object(running))
+		return json_is_object(staged) ? "add" : "";
+	if (!json_is_object(staged))
+		return "remove";
+	return json_equal(running, staged) ? "" : "change";
+}
+
+/* {"label": {"running": "a", "staged": "b"}} */
+static json_t *changes_to_json(const json_t *running, const json_t *staged)
+{
+	json_t *changes = json_object(), *value;
+	const char *key;
+
+	if (!json_is_object(running) || !json_is_object(staged))
+		return changes;
+	json_object_foreach ((json_t *)staged, key, value) {
+		json_t *was = json_object_get(running, key);
+
+		if (!json_equal(was, value))
+			json_object_set_new(
+				changes, key,
+				json_pack("{s:O, s:O}", "running", was, "staged", value));
+	}
+	return changes;
+}
+
+/* Where the device is written. */
+static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
+{
+	autofree char *file = n->pos.file ? store_shown_file(&a->store, n->pos.file) : NULL;
+
+	return json_string(file ? file : "");
+}
+
+/* Adds to the leg what the configurations say of it. */
+static void add_pending(const struct agent *a, json_t *leg, const struct spec_net *now,
+			const struct spec_net *then)
+{
+	json_t *running = net_to_json(now), *staged = net_to_json(then);
+	const json_t *shown = now ? running : staged;
+
+	json_object_set_new(leg, "file", file_to_json(a, now ? now : then));
+
+	json_object_set(leg, "enabled", json_object_get(shown, "enabled"));
+	json_object_set(leg, "vfs", json_object_get(shown, "vfs"));
+	json_object_set(leg, "rdma", json_object_get(shown, "rdma"));
+	json_object_set_new(leg, "pending", json_string(pending_word(running, staged)));
+	json_object_set_new(leg, "changes", changes_to_json(running, staged));
+	json_decref(running);
+	json_decref(staged);
+}
+
+/* A leg that is staged and does not run yet. */
+static json_t *coming_to_json(const struct spec_net *n)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:[]}", "name",
+			 n->name, "device", n->device, "ifname", "", "label",
+			 n->label[0] ? n->label : n->name, "network", n->network, "state", "",
+			 "reason", "", "carrier", 0, "up", 0, "mtu", 0, "ips");
+}
+
+void control_net(struct agent *a, const struct status *st, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	json_t *o = status_net_to_json(st), *list = json_object_get(o, "net"), *leg;
+	struct spec *next = NULL;
+	size_t i;
+
+	/* Without a configuration that could be applied nothing is pending. */
+	if (store_load_next(&a->store, &d, &next) >= 0)
+		r->etag = control_tag_of_tree(next);
+	json_array_foreach (list, i, leg) {
+		const char *name = json_string_value(json_object_get(leg, "name"));
+		const struct spec_net *now = find_net(a->now.spec, name ? name : "");
+
+		if (now)
+			add_pending(a, leg, now, next ? find_net(next, name) : now);
+	}
+	for (i = 0; next && i < next->n_nets; i++) {
+		if (find_net(a->now.spec, next->nets[i].name))
+			continue;
+		leg = coming_to_json(&next->nets[i]);
+		add_pending(a, leg, NULL, &next->nets[i]);
+		json_array_append_new(list, leg);
+	}
+	spec_free(next);
+	control_json(r, 200, o);
+}
+
+/* The configuration of one device, running and staged. */
+static void answer_net(struct agent *a, const char *name, unsigned status, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec *next = NULL;
+	int k = store_load_next(&a->store, &d, &next);
+	const struct spec_net *now = find_net(a->now.spec, name), *then = find_net(next, name);
+	json_t *running, *staged;
+
+	if (k >= 0 && !now && !then)
+		k = -ENOENT;
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		spec_free(next);
+		return;
+	}
+	running = net_to_json(now);
+	staged = net_to_json(then);
+	control_json(r, status,
+		     json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "name", name, "file",
+			       file_to_json(a, now ? now : then), "pending",
+			       pending_word(running, staged), "changes",
+			       changes_to_json(running, staged), "running", running, "staged",
+			       staged));
+	r->etag = tag_of_net(a->now.spec, next, name);
+	spec_free(next);
+}
+
+void control_get_net(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r)
+{
+	answer_net(a, m->net.name, 200, r);
+}
+
+/* ---- changes ---- */
+
+/* "name" of a request that has been staged. */
+static void name_of(const char *json, char *buf, size_t size)
+{
+	json_t *o = json_loads(json, 0, NULL);
+	const char *name = json_string_value(json_object_get(o, "name"));
+
+	snprintf(buf, size, "%s", name ? name : "");
+	json_decref(o);
+}
+
+void control_net_add(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *json = NULL;
+	char name[PLENUM_NAME_MAX];
+	int k = control_may_stage(a, m);
+
+	if (k >= 0)
+		k = privsep_read_memfd(fd, m->net.len, &json);
+	if (k >= 0)
+		k = store_net_add(&a->store, json, m->net.len, &d);
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		return;
+	}
+	name_of(json, name, sizeof(name));
+	walk_forget_staged(a);
+	control_note(a, cl, "net %s is staged; apply to use it", name);
+	answer_net(a, name, 201, r);
+}
+
+void control_net_set(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *json = NULL;
+	int k = control_may_stage(a, m);
+
+	if (k >= 0)
+		k = privsep_read_memfd(fd, m->net.len, &json);
+	if (k >= 0)
+		k = store_net_set(&a->store, m->net.name, json, m->net.len, &d);
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		return;
+	}
+	walk_forget_staged(a);
+	control_note(a, cl, "a change to net %s is staged; apply to use it", m->net.name);
+	answer_net(a, m->net.name, 200, r);
+}
+
+void control_net_del(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int k = control_may_stage(a, m);
+
+	if (k >= 0)
+		k = store_net_del(&a->store, m->net.name, &d);
+	if (k < 0) {
+		control_failure(a, r, k, &d);
+		return;
+	}
+	walk_forget_staged(a);
+	control_note(a, cl, "the removal of net %s is staged; apply to drop it", m->net.name);
+	control_json(r, 200,
+		     json_pack("{s:s, s:s}", "name", m->net.name, "file", a->store.cli_file));
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The data devices: 'plenum net' and what undoes it. Apart from ctl_show.c, which only looks. What
+ * a key may be is not known here: a word becomes a number, a truth or a text as the schema has it,
+ * and the agent judges the result.
+ */
+#include "agent/ctl/ctl.h"
+
+#include "netcfg/spec/spec.h"
+#include "netcfg/spec/spec_schema.h"
+#include <string.h>
+
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/* ---- values ---- */
+
+/* A word of the command line as a value of JSON. */
+static json_t *value_of(const struct spec_key *k, const char *text)
+{
+	const struct spec_type_ops *ops = &spec_types[k->type];
+
+	if (ops->is_number && spec_text_is_number(text))
+		return json_loads(text, JSON_DECODE_ANY, NULL);
+	if (ops->is_bool && spec_text_is_bool(text))
+		return json_boolean(strcmp(text, "true") == 0);
+	return json_string(text);
+}
+
+/* "a,b" as a list. */
+static json_t *list_of(const char *text)
+{
+	json_t *list = json_array();
+
+	for (size_t len; list; text += len + 1) {
+		len = strcspn(text, ",");
+		if (json_array_append_new(list, json_stringn(text, len)) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+		if (!text[len])
+			break;
+	}
+	return list;
+}
+
+static int not_utf8(void)
+{
+	ctl_complain("what was written is not UTF-8 text");
+	return CTL_USAGE;
+}
+
+/* One key of an entry of the list that is called `list`; text NULL: it was not given. */
+static int set_key(json_t *o, const char *list, const char *key, const char *text)
+{
+	const struct spec_key *entries = spec_key_find(&spec_schema, list);
+	const struct spec_key *k = spec_key_find(entries->table, key);
+	json_t *value;
+
+	if (!text)
+		return CTL_OK;
+	if (!k) {
+		ctl_complain("this version has no key '%s' of %s", key, list);
+		return CTL_USAGE;
+	}
+	value = spec_type_is_list(k->type) ? list_of(text) : value_of(k, text);
+	return json_object_set_new(o, key, value) < 0 ? not_utf8() : CTL_OK;
+}
+
+/* ---- the network of a device ---- */
+
+/* "16", "/16", "255.255.0.0": the length; -1 where it is none of them. */
+static int netmask_length(const char *text)
+{
+	const char *digits = text + (*text == '/');
+	struct ip_addr mask;
+	char *end;
+	unsigned long v = strtoul(digits, &end, 10);
+	int len = 0;
+
+	if (*digits >= '0' && *digits <= '9' && !*end && v <= 128)
+		return (int)v;
+	if (ip_addr_parse(text, &mask) < 0 || mask.family != AF_INET)
+		return -1;
+	while (len < 32 && (mask.bytes[len / 8] & (0x80 >> (len % 8))))
+		len++;
+	for (int i = len; i < 32; i++)
+		if (mask.bytes[i / 8] & (0x80 >> (i % 8)))
+			return -1;
+	return len;
+}
+
+/* From the first to the last of the addresses that were written. */
+static int range_of(const struct ctl_args *a, char *buf, size_t size)
+{
+	int len = netmask_length(a->netmask);
+	struct ip_range all = {0}, one;
+	json_t *ips = list_of(a->ips);
+	const json_t *ip;
+	size_t i;
+
+	json_array_foreach (ips, i, ip) {
+		if (!json_is_string(ip) || ip_range_parse(json_string_value(ip), &one) < 0) {
+			ctl_complain("--ips: '%.64s' is not a valid address or range; write "
+				     "10.0.0.1 or 10.0.0.1-10.0.0.9",
+				     json_is_string(ip) ? json_string_value(ip) : "?");
+			json_decref(ips);
+			return CTL_USAGE;
+		}
+		if (i == 0 || ip_addr_cmp(&one.first, &all.first) < 0)
+			all.first = one.first;
+		if (i == 0 || ip_addr_cmp(&one.last, &all.last) > 0)
+			all.last = one.last;
+	}
+	json_decref(ips);
+	if (len < 0 || len > (int)ip_addr_bits(&all.first)) {
+		ctl_complain("--netmask: '%.64s' is no netmask; write 255.255.0.0 or 16",
+			     a->netmask);
+		return CTL_USAGE;
+	}
+	all.prefix_len = (uint8_t)len;
+	ip_range_format(&all, buf, size);
+	if (!strchr(buf, '/'))
+		snprintf(buf + strlen(buf), size - strlen(buf), "/%d", len);
+	return CTL_OK;
+}
+
+/* A network that is made along with the device. */
+static int describe_network(const struct ctl_args *a, const char *name, json_t *body)
+{
+	char range[2 * IP_ADDR_STR_MAX];
+	json_t *network;
+	int r;
+
+	if (!a->ips || !a->netmask) {
+		ctl_complain("--netmask, --gateway and --vlan describe a network that is made "
+			     "for the device; give --ips and --netmask both, or --network NAME "
+			     "alone");
+		return CTL_USAGE;
+	}
+	r = range_of(a, range, sizeof(range));
+	if (r != CTL_OK)
+		return r;
+	network = json_pack("{s:s, s:s}", "name", a->network ? a->network : name, "range", range);
+	if (!network)
+		return not_utf8();
+	r = set_key(network, "networks", "gateway", a->gateway);
+	if (r == CTL_OK)
+		r = set_key(network, "networks", "vlan", a->vlan);
+	/* One range is the network's: the device takes its addresses from there. */
+	if (r == CTL_OK && !strchr(a->ips, ','))
+		json_object_del(body, "ips");
+	json_object_set_new(body, "network", network);
+	return r;
+}
+
+static bool network_is_used(const struct spec *s, const struct spec_network *n)
+{
+	for (size_t i = 0; i < s->n_nets; i++)
+		if (strcmp(s->nets[i].network, n->name) == 0)
+			return true;
+	return false;
+}
+
+/* The one network that has no device yet; with --inet6 the one of IPv6. */
+static int choose_network(const struct ctl_args *a, const struct spec *s, json_t *body)
+{
+	char names[256] = "";
+	const char *found = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_networks; i++) {
+		const struct spec_network *network = &s->networks[i];
+		size_t len = strlen(names);
+
+		if (network_is_used(s, network) ||
+		    (a->inet6 && network->range.first.family != AF_INET6))
+			continue;
+		found = network->name;
+		snprintf(names + len, sizeof(names) - len, "%s%s", n++ ? ", " : "", found);
+	}
+	if (n == 1)
+		return json_object_set_new(body, "network", json_string(found)) < 0 ? CTL_OS
+										    : CTL_OK;
+	ctl_complain("which network? %s%s; write --network NAME, or --ips and --netmask for a "
+		     "new one",
+		     n ? "without a device are " : "each of the configuration has a device", names);
+	return CTL_USAGE;
+}
+
+static int find_network(const struct ctl_args *a, json_t *body)
+{
+	const struct ctl_request rq = {.method = "GET", .path = "/v1/config/staged"};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec *s = NULL;
+	int r = ctl_ask(a, &rq, &reply);
+
+	if (r != CTL_OK)
+		return r;
+	if (spec_parse("the staged configuration", reply.body, reply.len, &d, &s) < 0) {
+		diag_print(&d, stderr);
+		return CTL_SOFTWARE;
+	}
+	r = choose_network(a, s, body);
+	spec_free(s);
+	return r;
+}
+
+/* --inet6 says that the addresses are IPv6: one that is not is a slip of the pen. */
+static int check_family(const struct ctl_args *a, const char *option, const char *text)
+{
+	json_t *list = text && a->inet6 ? list_of(text) : NULL;
+	const json_t *item;
+	size_t i;
+	int r = CTL_OK;
+
+	json_array_foreach (list, i, item) {
+		struct ip_range range;
+		const char *one = json_string_value(item);
+
+		if (r != CTL_OK || !one || ip_range_parse(one, &range) < 0 ||
+		    range.first.family == AF_INET6)
+			continue;
+		ctl_complain("%s: '%.64s' is not an IPv6 address, and --inet6 was given", option,
+			     one);
+		r = CTL_USAGE;
+	}
+	json_decref(list);
+	return r;
+}
+
+/* ---- the keys of a device ---- */
+
+/* Of two options that say the same key only one. */
+static int one_of(const char *a_name, bool a, const char *b_name, bool b)
+{
+	if (!a || !b)
+		return CTL_OK;
+	ctl_complain("%s and %s contradict each other; give one", a_name, b_name);
+	return CTL_USAGE;
+}
+
+/* All options but the name's and the network's. */
+static int fill_keys(const struct ctl_args *a, json_t *body)
+{
+	const struct {
+		const char *key, *text;
+	} keys[] = {
+		{"device", a->device}, {"label", a->auto_label ? "auto" : a->label},
+		{"vfs", a->vfs},       {"rdma", a->rdma_off ? "off" : a->rdma_only ? "on" : NULL},
+		{"ips", a->ips},
+	};
+	int r = one_of("--label", a->label, "--auto-label", a->auto_label);
+
+	if (r == CTL_OK)
+		r = one_of("--rdma-off", a->rdma_off, "--rdma-only", a->rdma_only);
+	if (r == CTL_OK)
+		r = check_family(a, "--ips", a->ips);
+	if (r == CTL_OK)
+		r = check_family(a, "--gateway", a->gateway);
+	for (size_t i = 0; i < ARRAY_SIZE(keys) && r == CTL_OK; i++)
+		r = set_key(body, "net", keys[i].key, keys[i].text);
+	return r;
+}
+
+static bool describes_network(const struct ctl_args *a)
+{
+	return a->netmask || a->gateway || a->vlan;
+}
+
+/* ---- asking ---- */
+
+static int send_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
+		       json_t **ret)
+{
+	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	if (body && !text)
+		return not_utf8();
+	rq->body = text;
+	return ctl_ask_json(a, rq, ret);
+}
+
+int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
+	       const char *done)
+{
+	json_t *o;
+	int r = send_change(a, rq, body, &o);
+
+	if (r != CTL_OK)
+		return r;
+	if (a->json)
+		r = ctl_put_json(o);
+	else
+		puts(done);
+	json_decref(o);
+	return r;
+}
+
+/* "/v1/net/NAME": a name goes into a path, so only what a name may hold. */
+static int path_of(const char *name, char *buf, size_t size)
+{
+	if (strspn(name, NAME_CHARS) != strlen(name)) {
+		ctl_complain("'%.64s' is not a valid name of a device", name);
+		return CTL_USAGE;
+	}
+	if (!*name || strlen(name) >= PLENUM_NAME_MAX) {
+		ctl_complain("a name has 1 to %d characters", PLENUM_NAME_MAX - 1);
+		return CTL_USAGE;
+	}
+	snprintf(buf, size, "/v1/net/%s", name);
+	return CTL_OK;
+}
+
+/* ---- the commands ---- */
+
+int ctl_cmd_net_add(const struct ctl_args *a)
+{
+	struct ctl_request rq = {.method = "POST", .path = "/v1/net"};
+	const char *device = a->operands[0], *name = a->name ? a->name : device;
+	json_t *body;
+	int r;
+
+	if (!a->name && strspn(device, NAME_CHARS) != strlen(device)) {
+		ctl_complain("net add wants --name where DEVICE is not an interface name; see "
+			     "'plenum net add --help'");
+		return CTL_USAGE;
+	}
+	body = json_pack("{s:s, s:s}", "name", name, "device", device);
+	if (!body)
+		return not_utf8();
+	r = fill_keys(a, body);
+	if (r == CTL_OK && describes_network(a))
+		r = describe_network(a, name, body);
+	else if (r == CTL_OK && a->network)
+		r = set_key(body, "net", "network", a->network);
+	else if (r == CTL_OK)
+		r = find_network(a, body);
+	if (r == CTL_OK)
+		r = ctl_change(
+			a, &rq, body,
+			"Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
+	json_decref(body);
+	return r;
+}
+
+/* What became of it. */
+static int print_changed(const struct ctl_args *a, const json_t *o)
+{
+	if (a->json)
+		return ctl_put_json(o);
+	if (*ctl_text(o, "pending"))
+		puts("Staged; 'plenum plan' shows what it means, 'plenum apply' does it.");
+	else
+		puts("It is so already; nothing is staged for it.");
+	return CTL_OK;
+}
+
+/* Changes keys of one device, for the version that is there now: what another operator stages in
+ * between is not overwritten unseen. */
+static int patch(const struct ctl_args *a, const char *name, const json_t *body)
+{
+	char path[PLENUM_NAME_MAX + 16];
+	const struct ctl_request look = {.method = "GET", .path = path};
+	struct ctl_request rq = {.method = "PATCH", .path = path};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	json_t *o;
+	int r = path_of(name, path, sizeof(path));
+
+	if (r == CTL_OK)
+		r = ctl_ask(a, &look, &reply);
+	if (r != CTL_OK)
+		return r;
+	rq.if_match = reply.etag;
+	r = send_change(a, &rq, body, &o);
+	if (r != CTL_OK)
+		return r;
+	r = print_changed(a, o);
+	json_decref(o);
+	return r;
+}
+
+/* "label,ips": these keys are as the file has them again, or as the default is. */
+static int unset_keys(const struct ctl_args *a, json_t *body)
+{
+	const struct spec_table *t = spec_key_find(&spec_schema, "net")->table;
+	json_t *list = a->unset ? list_of(a->unset) : NULL;
+	const json_t *item;
+	size_t i;
+	int r = CTL_OK;
+
+	json_array_foreach (list, i, item) {
+		const char *key = json_string_value(item);
+
+		if (r != CTL_OK || !key)
+			continue;
+		if (!spec_key_find(t, key) || strcmp(key, "name") == 0 ||
+		    json_object_get(body, key)) {
+			ctl_complain("--unset: '%.64s' %s", key,
+				     json_object_get(body, key) ? "is set by another option"
+								: "is no key of a device that can "
+								  "be left out");
+			r = CTL_USAGE;
+		} else {
+			json_object_set_new(body, key, json_null());
+		}
+	}
+	json_decref(list);
+	return r;
+}
+
+int ctl_cmd_net_set(const struct ctl_args *a)
+{
+	const char *name = a->operands[0];
+	json_t *body = json_object();
+	int r = body ? fill_keys(a, body) : CTL_OS;
+
+	if (r == CTL_OK && describes_network(a))
+		r = describe_network(a, name, body);
+	else if (r == CTL_OK)
+		r = set_key(body, "net", "network", a->network);
+	if (r == CTL_OK)
+		r = unset_keys(a, body);
+	if (r == CTL_OK && json_object_size(body) == 0) {
+		ctl_complain("net set wants an option that says what to change; see 'plenum net "
+			     "set --help'");
+		r = CTL_USAGE;
+	}
+	if (r == CTL_OK)
+		r = patch(a, name, body);
+	json_decref(body);
+	return r;
+}
+
+static int set_one(const struct ctl_args *a, const char *key, const char *text)
+{
+	json_t *body = json_object();
+	int r = body ? set_key(body, "net", key, text) : CTL_OS;
+
+	if (r == CTL_OK)
+		r = patch(a, a->operands[0], body);
+	json_decref(body);
+	return r;
+}
+
+int ctl_cmd_net_label(const struct ctl_args *a)
+{
+	return set_one(a, "label", a->operands[1]);
+}
+
+int ctl_cmd_net_enable(const struct ctl_args *a)
+{
+	return set_one(a, "enabled", "true");
+}
+
+int ctl_cmd_net_disable(const struct ctl_args *a)
+{
+	return set_one(a, "enabled", "false");
+}
+
+int ctl_cmd_net_remove(const struct ctl_args *a)
+{
+	char path[PLENUM_NAME_MAX + 16];
+	struct ctl_request rq = {.method = "DELETE", .path = path};
+	int r = path_of(a->operands[0], path, sizeof(path));
+
+	if (r != CTL_OK)
+		return r;
+	return ctl_change(a, &rq, NULL,
+			  "Removal staged; 'plenum plan' shows what it means, 'plenum apply' does "
+			  "it.");
+}
+
+int ctl_cmd_restore(const struct ctl_args *a)
+{
+	struct ctl_request rq = {.method = "DELETE", .path = "/v1/config/staged"};
+
+	return ctl_change(a, &rq, NULL, "What was staged is forgotten.");
+}
