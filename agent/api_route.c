@@ -180,6 +180,19 @@ static int fill_net_set(const struct api_request *rq, struct privsep_msg *m, uns
 	return r < 0 ? r : fill_net_json(rq, m, wait_s, e);
 }
 
+static int take_text(const char *key, const json_t *value, char *to, size_t size,
+		     struct api_error *e)
+{
+	const char *s = json_string_value(value);
+
+	if (!s)
+		return fail(e, 400, "bad-body", "%s is not a string", key);
+	if (json_string_length(value) != strlen(s) || strlen(s) >= size)
+		return fail(e, 400, "bad-body", "%s is longer than %zu characters", key, size - 1);
+	strcpy(to, s);
+	return 0;
+}
+
 static int take_force(const json_t *value, struct privsep_apply *a, struct api_error *e)
 {
 	int r = 0;

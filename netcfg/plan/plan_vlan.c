@@ -50,7 +50,8 @@ int plan_vlan_project(struct plan_builder *b)
 		const struct inv_link *device = inv_link_find(b->inv, net->device);
 		struct inv_link l;
 
-		if (!network || !network->vlan || !device || device->kind == INV_LINK_VLAN ||
+		if (!net->enabled || !network || !network->vlan || !device ||
+		    device->kind == INV_LINK_VLAN ||
 		    kernel_vlan_find(b->inv, device->ifindex, network->vlan))
 			continue;
 		l = (struct inv_link){.kind = INV_LINK_VLAN,
