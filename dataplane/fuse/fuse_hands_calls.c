@@ -265,13 +265,14 @@ void hand_object(const struct hand *hd, int fd, struct journal_object *ret)
 	ret->size = (uint64_t)st.st_size;
 }
 
-/* The evidence was taken long enough after the last change for the next to have another time. */
-static bool object_is_same(const struct journal_object *was, const struct journal_object *is,
-			   uint64_t before_ns)
+/* Where times are coarse, the evidence was taken long enough after the last change for the next to
+ * have another time. */
+static bool object_is_same(const struct hand *hd, const struct journal_object *was,
+			   const struct journal_object *is, uint64_t before_ns)
 {
 	if (was->id != is->id || was->ctime_ns != is->ctime_ns || was->size != is->size)
 		return false;
-	return was->id == 0 || before_ns > was->ctime_ns + TICK_NS;
+	return was->id == 0 || hd->fine_times || before_ns > was->ctime_ns + TICK_NS;
 }
 
 int hand_perhaps(struct hand *hd, const struct journal_object *a, const struct journal_object *b)
@@ -284,8 +285,8 @@ int hand_perhaps(struct hand *hd, const struct journal_object *a, const struct j
 		return 1;
 	if (hd->suspect) {
 		hd->suspect = false;
-		if (!object_is_same(&rec->a, a, rec->before_ns) ||
-		    !object_is_same(&rec->b, b ? b : &none, rec->before_ns)) {
+		if (!object_is_same(hd, &rec->a, a, rec->before_ns) ||
+		    !object_is_same(hd, &rec->b, b ? b : &none, rec->before_ns)) {
 			hd->result.flags |= HAND_RESULT_UNSURE;
 			return 0;
 		}

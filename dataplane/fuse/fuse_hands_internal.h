@@ -104,6 +104,7 @@ struct hand {
 	uint64_t key[2]; /* of the export */
 	int root_fd, root_mount_id;
 	bool gives_handles;
+	bool fine_times; /* no change after a look leaves ctime as it was */
 	uint64_t root_dev, root_ino;
 	uint64_t caps;		  /* those it keeps */
 	uint64_t caps_now;	  /* effective at present */

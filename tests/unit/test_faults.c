@@ -381,6 +381,8 @@ static void worker_run(const struct step *op, const char *path, int tell)
 		_exit(1);
 	raise(SIGSTOP);
 	fuse_hands_submit(g.hands, c, HANDS_QUICK);
+	if (write(tell, pids, 1) != 1)
+		_exit(1);
 	for (;;)
 		pause();
 }
@@ -434,6 +436,7 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 	int tell[2];
 	pid_t worker, pids[2];
 	bool over = false;
+	char byte;
 
 	snprintf(path, sizeof(path), "%s/world", rig->dir);
 	place_new(path, &p);
@@ -442,13 +445,15 @@ static bool run(const struct step *op, const struct step *action, unsigned point
 	if (worker == 0)
 		worker_run(op, path, tell[1]);
 	rig->unique++;
-	assert_int_equal(read(tell[0], pids, sizeof(pids)), sizeof(pids));
-	close(tell[0]);
 	close(tell[1]);
+	assert_int_equal(read(tell[0], pids, sizeof(pids)), sizeof(pids));
 	assert_int_equal(waitpid(worker, NULL, WUNTRACED), worker);
 	assert_int_equal(hand_trace_begin(pids[0]), 0);
 	kill(pids[1], SIGSTOP); /* the first shall do it */
 	kill(worker, SIGCONT);
+	/* Else the hand could look, and the record be asked for, before there is anything. */
+	assert_int_equal(read(tell[0], &byte, 1), 1);
+	close(tell[0]);
 	for (unsigned i = 0; i < point && !over; i++) {
 		struct journal_record *rec;
 		uint64_t ticket;
