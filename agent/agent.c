@@ -150,6 +150,7 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 		/* Without memory for it, the worker goes on failing until there is some. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
+		walk_keep_attempts(a);
 		walk_ask_soon(a, WALK_FALLBACK);
 		return;
 	}
@@ -420,6 +421,7 @@ static void close_all(struct agent *a)
 	loop_source_free(a->stop_timer);
 	health_done(&a->health);
 	drift_done(&a->drift);
+	json_decref(a->needs_told);
 	loop_free(a->loop);
 	kernel_free(a->kernel);
 	walk_round_done(&a->now);

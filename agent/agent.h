@@ -55,11 +55,12 @@ struct agent {
 	enum agent_state state;
 	struct walk walk;
 	struct walk_round now;	       /* what runs */
-	struct plan_failures failures; /* its workers that could not have DPDK */
+	struct plan_failures failures; /* what was tried in this boot and did not work */
 	struct carriers carriers;
 	struct problems problems;
 	struct health health;
 	struct drift drift;
+	json_t *needs_told;		  /* what the operator has been told to do (needs.h) */
 	struct applier_host applier_host; /* tests bring their own */
 	struct control_looking *looks[CONTROL_LOOKS_MAX];
 	struct {

@@ -165,6 +165,7 @@ static int run_steps(const struct applier_task *t, struct kernel *k, struct appl
 		return 0;
 	res->n_rolled_back = out.n_rolled_back;
 	res->stuck = out.stuck;
+	res->failed_step = out.failed_step == SIZE_MAX ? 0 : out.failed_step + 1;
 	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps rolled back%s",
 		 out.why[0] ? out.why : strerror(-r), out.n_rolled_back, out.n_done,
 		 out.stuck ? ", and the rollback failed too: the host is between the two" : "");

@@ -44,7 +44,8 @@ struct applier_result {
 	 * killed. Others as apply_run, apply_verify and apply_commit give them.
 	 */
 	int error;
-	bool stuck; /* the host is between the two; the reason is in the diag */
+	bool stuck;	    /* the host is between the two; the reason is in the diag */
+	size_t failed_step; /* number of the plan's step that the kernel refused, from 1; 0: none */
 	uint64_t n_writes, n_rolled_back;
 };
 

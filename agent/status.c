@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collecting the snapshot; status_print.c makes the texts. */
 #include "agent/status.h"
+#include "agent/needs.h"
 #include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -263,6 +264,7 @@ void status_done(struct status *st)
 	free(st->paths);
 	free(st->totals);
 	free(st->mounts);
+	json_decref(st->needs);
 	memset(st, 0, sizeof(*st));
 }
 
@@ -316,6 +318,7 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_steps = a->applied.steps;
 	st.applied_by = a->applied.by;
 	add_apply(a, &st);
+	st.needs = needs_to_json(a->now.plan, "");
 	st.problems = a->problems.all;
 	st.n_problems = a->problems.n_degrading;
 	st.n_warnings = a->problems.n_all - a->problems.n_degrading;

@@ -71,6 +71,7 @@ struct status {
 	size_t n_mounts;
 	unsigned workers_up, workers_total;
 	char apply[120];       /* how the one that is on its way does; "": none is */
+	json_t *needs;	       /* needs.h; a new reference */
 	char *const *problems; /* borrowed from the agent; behind the degrading ones its warnings */
 	size_t n_problems, n_warnings;
 };

@@ -117,6 +117,7 @@ static bool add_lists(const struct status *st, json_t *o)
 	for (size_t i = 0; ok && i < st->n_paths; i++)
 		ok = append(paths, path_to_json(&st->paths[i]));
 	return ok && json_object_set_new(o, "reasons", reasons_to_json(st)) == 0 &&
+	       json_object_set(o, "needs", st->needs) == 0 &&
 	       json_object_set_new(o, "notes", notes_to_json(st)) == 0;
 }
 

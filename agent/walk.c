@@ -136,8 +136,10 @@ static int first_half(struct agent *a)
 	if (r < 0)
 		return r;
 	agent_take_carriers(a, w->next.inv);
-	if (walk_is_asked(w->trigger))
+	if (w->trigger == WALK_RELOAD || w->trigger == WALK_API) {
 		plan_failures_clear(&a->failures);
+		walk_keep_attempts(a);
+	}
 	r = plan_build(task.spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
 	if (r < 0)
 		return r;
@@ -229,6 +231,7 @@ static void on_applied(void *user, const struct applier_result *res, const struc
 
 	w->applier = NULL;
 	w->n_writes += res->n_writes;
+	w->failed_step = res->failed_step;
 	diag_append(&w->diag, d);
 	if (r == -EAGAIN && ++w->n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
 		walk_round_done(&w->next);
@@ -269,7 +272,7 @@ static void begin_one(struct agent *a, enum walk_trigger t, enum walk_source fro
 	w->client = client ? *client : (struct walk_client){0};
 	w->diag = (struct diag)DIAG_INIT;
 	w->began_ns = clock_now_ns();
-	w->n_writes = w->n_steps = w->n_tries = 0;
+	w->n_writes = w->n_steps = w->failed_step = w->n_tries = 0;
 	w->mention_ns = TICK_NS;
 	w->loaded = w->applied = false;
 	w->entry = 0;
@@ -364,6 +367,15 @@ static void finish(struct agent *a, int r)
 	agent_end_if_done(a);
 	/* A walk is the agent's only large user of the heap. */
 	malloc_trim(0);
+}
+
+void walk_keep_attempts(struct agent *a)
+{
+	int r = plan_failures_save(&a->failures, a->walk.attempts_path);
+
+	if (r < 0)
+		log_warning("%s: %s; the next agent will try again what this one has tried",
+			    a->walk.attempts_path, strerror(-r));
 }
 
 void walk_ask(struct agent *a, enum walk_trigger t)
@@ -578,6 +590,9 @@ int walk_init(struct agent *a)
 	w->last_good = rundir_path(a->rundir.state, WALK_LAST_GOOD_FILE);
 	w->owned_path = rundir_path(a->rundir.state, WALK_OWNED_FILE);
 	w->places_path = rundir_path(a->rundir.state, WALK_PLACES_FILE);
+	w->attempts_path = rundir_path(a->rundir.run, WALK_ATTEMPTS_FILE);
+	if (w->attempts_path)
+		plan_failures_load(&a->failures, w->attempts_path);
 	if (r >= 0)
 		r = history_open(&w->history, a->rundir.state);
 	if (r >= 0)
@@ -586,7 +601,9 @@ int walk_init(struct agent *a)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_orphan_timer, a, &w->orphan);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
-	return r >= 0 && !(w->last_good && w->owned_path && w->places_path) ? -ENOMEM : r;
+	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->attempts_path)
+		       ? -ENOMEM
+		       : r;
 }
 
 void walk_done(struct agent *a)
@@ -609,7 +626,9 @@ void walk_done(struct agent *a)
 	free(w->owned_path);
 	plan_places_done(&w->places);
 	free(w->places_path);
+	free(w->attempts_path);
 	history_done(&w->history);
 	w->clients = NULL;
 	w->last_good = w->last_good_text = w->owned_path = w->places_path = NULL;
+	w->attempts_path = NULL;
 }

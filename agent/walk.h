@@ -28,6 +28,7 @@ struct agent;
 #define WALK_LAST_GOOD_FILE "running.yaml" /* in the state directory */
 #define WALK_OWNED_FILE "owned"	   /* there too: what applies have changed and how it was found */
 #define WALK_PLACES_FILE "workers" /* and which worker is on which core */
+#define WALK_ATTEMPTS_FILE "attempts" /* in the run directory: what this boot has tried in vain */
 #define WALK_VERIFY_NS (5 * NSEC_PER_SEC)
 
 enum walk_trigger {
@@ -91,6 +92,7 @@ struct walk {
 	uint64_t mention_ns; /* an operator hears of it when it has taken that long */
 	int error;	     /* of the last one that ended */
 	size_t n_steps;	     /* done by it */
+	size_t failed_step;  /* number of the one that the kernel refused, from 1; 0: none */
 	unsigned n_tries;    /* because an earlier apply had to be rolled back first */
 	bool loaded;	     /* the configuration is valid in itself */
 	bool applied;	     /* the applier was asked */
@@ -106,7 +108,7 @@ struct walk {
 	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
 	struct loop_source *debounce, *tick, *orphan, *soon;
 	bool ready; /* the service manager knows */
-	char *owned_path, *places_path;
+	char *owned_path, *places_path, *attempts_path;
 	struct plan_owned owned; /* as it was read for the last plan */
 	char (*held)[16];	 /* functions that workers had open then */
 	size_t n_held;
@@ -129,6 +131,8 @@ void walk_ask(struct agent *a, enum walk_trigger t);
 void walk_ask_soon(struct agent *a, enum walk_trigger t);
 /* An apply for a client: control_on_applied gets the answer. */
 void walk_ask_client(struct agent *a, const struct walk_client *c);
+/* Keeps a->failures for the next agent of this boot. */
+void walk_keep_attempts(struct agent *a);
 /* Has a walk for WALK_KERNEL begin in delay_ns at the latest. */
 void walk_arm(struct agent *a, uint64_t delay_ns);
 /* A worker's state has changed: what its process held may be given back now. */

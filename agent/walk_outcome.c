@@ -3,6 +3,7 @@
  * for the next start, and what the client hears. Apart from the walk, which only does things. */
 #include "agent/control.h"
 #include "agent/legs.h"
+#include "agent/needs.h"
 #include "agent/walk_internal.h"
 #include "netcfg/base/file.h"
 #include <stdio.h>
@@ -125,6 +126,7 @@ static int succeed(struct agent *a)
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	note_legs(a);
+	needs_note(a);
 	w->of_running = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
 	if (w->source != WALK_FROM_RUNNING)
 		note_warnings(a);
@@ -184,10 +186,32 @@ static void try_later(struct agent *a, struct walk_pace *p, bool blocked)
 	p->pause_ns = MIN_OF(2 * p->pause_ns, WALK_RETRY_MAX_NS);
 }
 
+/* VFs that the kernel does not make are done without from the next plan on: each try would stop
+ * what the device carries, and end alike. */
+static void note_refused_vfs(struct agent *a, int error)
+{
+	const struct walk *w = &a->walk;
+	const struct plan_step *s =
+		w->failed_step ? &w->next.plan->steps[w->failed_step - 1] : NULL;
+	const struct kernel_pci *v = s ? &s->change.pci_value : NULL;
+
+	if (!s || s->change.kind != KERNEL_PCI || v->attr != KERNEL_PCI_VFS || v->value[0] == '0')
+		return;
+	if (plan_failures_add_vfs(&a->failures, s->link, (uint32_t)atoi(v->value),
+				  strerror(-error)) < 0)
+		return;
+	walk_keep_attempts(a);
+	events_add(&a->events, LOG_LEVEL_WARNING, s->leg,
+		   "the kernel does not make %s VFs of %s: %s; not tried again unless an apply or "
+		   "a reload asks for it",
+		   v->value, s->link, strerror(-error));
+}
+
 static void fail(struct agent *a, int error)
 {
 	struct walk *w = &a->walk;
 
+	note_refused_vfs(a, error);
 	/* Why the files do not run is said, and tried again, already. */
 	if (w->source == WALK_FROM_LAST_GOOD) {
 		log_notice("what ran before cannot run either: %s", strerror(-error));

@@ -28,6 +28,7 @@ const struct nic_family nic_intel_i40e = {
 	.drivers = i40e_drivers,
 	.reach = NIC_BY_VFIO,
 	.vfs_undisturbed = true,
+	.vf_make_ms = 800, /* it resets them one after another: 22 s for 64 have been seen */
 };
 
 static const char *const ice_drivers[] = {"ice", NULL};

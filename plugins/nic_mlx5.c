@@ -13,4 +13,6 @@ const struct nic_family nic_mlx5 = {
 	.drivers = drivers,
 	.reach = NIC_BY_FLOW_RULES,
 	.vfs_undisturbed = true,
+	.sriov_tool = "mstconfig",
+	.vf_make_ms = 1000, /* each brings up a function of the firmware */
 };

@@ -268,6 +268,24 @@ static void print_texts(const char *name, const json_t *texts)
 		print_field(i ? "" : name, json_is_string(text) ? json_string_value(text) : "?");
 }
 
+/* What only who runs the machine can do, with the commands to copy. */
+static void print_needs(const json_t *needs)
+{
+	const json_t *need, *command;
+	size_t i, j;
+
+	json_array_foreach (needs, i, need) {
+		printf("%s%s%s\n", i ? "" : "Needed of this machine:\n", "  ",
+		       ctl_text(need, "why"));
+		json_array_foreach (json_object_get(need, "commands"), j, command)
+			printf("      %s\n", json_string_value(command));
+		if (ctl_text(need, "firmware")[0])
+			printf("      (%s)\n", ctl_text(need, "firmware"));
+		if (json_is_true(json_object_get(need, "reboot")))
+			printf("      then reboot\n");
+	}
+}
+
 static int print_status(const json_t *o)
 {
 	static const struct {
@@ -300,6 +318,7 @@ static int print_status(const json_t *o)
 				       "shows them");
 	print_texts("Reasons:", json_object_get(o, "reasons"));
 	print_texts("Notes:", json_object_get(o, "notes"));
+	print_needs(json_object_get(o, "needs"));
 	for (i = 0; i < ARRAY_SIZE(tables) && r == CTL_OK; i++) {
 		const json_t *list = json_object_get(o, tables[i].key);
 

@@ -155,7 +155,7 @@ int apply_run(struct kernel *k, const struct plan *p, const char *journal, struc
 	int r = 0;
 
 	*ret = NULL;
-	*out = (struct apply_outcome){.error = a ? 0 : -ENOMEM};
+	*out = (struct apply_outcome){.error = a ? 0 : -ENOMEM, .failed_step = SIZE_MAX};
 	if (!a)
 		return -ENOMEM;
 	a->kernel = k;

@@ -14,10 +14,10 @@
 #include "netcfg/plan/plan.h"
 
 struct apply_outcome {
-	size_t n_done;	      /* steps done */
-	size_t n_rolled_back; /* of those, inverted after a failure */
-	int error;	      /* 0, or the failing step's negative errno */
-	size_t failed_step;
+	size_t n_done;		  /* steps done */
+	size_t n_rolled_back;	  /* of those, inverted after a failure */
+	int error;		  /* 0, or the failing step's negative errno */
+	size_t failed_step;	  /* its index; SIZE_MAX: none failed */
 	char why[KERNEL_WHY_MAX]; /* kernel's text */
 	bool stuck; /* the rollback failed too: the host is between; the text names it */
 };

@@ -24,7 +24,11 @@ struct nic_family {
 	enum nic_reach reach;
 	/* The PF's link may stay up as it is, and what it carries alive, while VFs are made. */
 	bool vfs_undisturbed;
-	uint32_t vf_limit; /* below what the device says: no more work in practice; 0: its own */
+	/* The program that sets its firmware's switch and limit of SR-IOV, which takes mstconfig's
+	 * words. NULL: there is no such switch in its firmware. */
+	const char *sriov_tool;
+	uint32_t vf_make_ms; /* one VF takes at most so long to make; 0: 250 */
+	uint32_t vf_limit;   /* below what the device says: no more work in practice; 0: its own */
 };
 
 /* The table (borrowed for good) of all families; to be called once, before the first plan. */

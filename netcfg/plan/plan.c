@@ -78,45 +78,6 @@ struct plan_step *planner_want_add(struct plan_builder *b, const struct object_k
 	return s;
 }
 
-static bool failure_is_of(const struct plan_failure *f, const struct plan_worker *w)
-{
-	return f->worker == w->id && f->core == w->core && f->asked == w->asked;
-}
-
-const struct plan_failure *plan_failures_find(const struct plan_failures *f,
-					      const struct plan_worker *w)
-{
-	for (size_t i = 0; f && i < f->n; i++)
-		if (failure_is_of(&f->entries[i], w))
-			return &f->entries[i];
-	return NULL;
-}
-
-int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, const char *why)
-{
-	struct plan_failure *e = NULL, *grown;
-
-	for (size_t i = 0; i < f->n && !e; i++)
-		if (failure_is_of(&f->entries[i], w))
-			e = &f->entries[i];
-	if (!e) {
-		grown = reallocarray(f->entries, f->n + 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		f->entries = grown;
-		e = &grown[f->n++];
-	}
-	*e = (struct plan_failure){.worker = w->id, .core = w->core, .asked = w->asked};
-	snprintf(e->why, sizeof(e->why), "%s", why[0] ? why : "?");
-	return 0;
-}
-
-void plan_failures_clear(struct plan_failures *f)
-{
-	free(f->entries);
-	*f = (struct plan_failures){0};
-}
-
 struct plan *plan_free(struct plan *p)
 {
 	if (!p)
@@ -128,6 +89,7 @@ struct plan *plan_free(struct plan *p)
 	free(p->disowned);
 	free(p->record);
 	free(p->unannounced);
+	free(p->needs);
 	free(p->steps);
 	free(p);
 	return NULL;

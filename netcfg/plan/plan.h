@@ -100,6 +100,16 @@ struct plan_action {
 	bool disruptive;
 };
 
+/* What the host lacks for what is asked, and only its operator can give it, most of it by a reboot.
+ * `command` is a shell's; kernel_args are for the kernel's command line, which is edited
+ * differently on every distribution. */
+struct plan_need {
+	char code[24]; /* iommu, sriov-firmware, vf-resources, hugepages */
+	char why[200];
+	char kernel_args[64], command[160], firmware[160]; /* "": nothing of the kind */
+	bool reboot;
+};
+
 enum plan_leg_state {
 	PLAN_LEG_USABLE,
 	PLAN_LEG_DEGRADED, /* carries data, but less than asked for */
@@ -140,6 +150,8 @@ struct plan {
 	size_t n_disowned;
 	/* How much more is to be given back once workers have let go of it (plan_context.held). */
 	size_t n_deferred;
+	struct plan_need *needs; /* what only the machine's operator can do, once each */
+	size_t n_needs;
 	/* Wanted values of whose changes the kernel tells nobody: plan_has_drifted looks at them.
 	 */
 	struct plan_step *unannounced;
@@ -159,17 +171,38 @@ struct plan_failure {
 	char why[112];
 };
 
-/* Owned by who runs the workers; forgotten when somebody asks for another attempt. */
+/* The kernel did not make so many VFs of that PF: plans do without, and say why. */
+struct plan_refusal {
+	char pf[16];
+	uint32_t n;
+	char why[64];
+};
+
+/* What was tried and did not work: not again in this boot, unless somebody asks for another
+ * attempt. Owned by who runs the workers. */
 struct plan_failures {
 	struct plan_failure *entries;
 	size_t n;
+	struct plan_refusal *refusals;
+	size_t n_refusals;
 };
 /* Notes that worker w failed; a later reason replaces an earlier one. 0, -ENOMEM. */
 int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, const char *why);
 /* Borrowed; NULL: this worker has not failed. f may be NULL. */
 const struct plan_failure *plan_failures_find(const struct plan_failures *f,
 					      const struct plan_worker *w);
+/* The same of VFs: n of that PF. */
+int plan_failures_add_vfs(struct plan_failures *f, const char *pf, uint32_t n, const char *why);
+const struct plan_refusal *plan_failures_find_vfs(const struct plan_failures *f, const char *pf,
+						  uint32_t n);
 void plan_failures_clear(struct plan_failures *f);
+/*
+ * Kept in a file for the next process of this boot: "plenum-attempts 1 boot ID netns INODE", then
+ * lines "dpdk WORKER CORE ASKED WHY" and "vfs PF N WHY". One that is absent, of another boot or
+ * cannot be read is empty. save: 0, negative errno; nothing to keep removes the file.
+ */
+void plan_failures_load(struct plan_failures *f, const char *path);
+int plan_failures_save(const struct plan_failures *f, const char *path);
 
 struct plan_owned;
 struct plan_places;
@@ -208,6 +241,10 @@ void plan_resolve(struct plan *p, const struct inventory *inv);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
 /* A zeroed action at the end of the plan; NULL: no memory. */
 struct plan_action *plan_action_add(struct plan *p);
+/* The need of that code and reason, made where it is not there; NULL: no memory, which only loses
+ * advice. */
+struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fmt, ...)
+	PLENUM_PRINTF(3, 4);
 /* Numbered steps and actions with their reasons, then the worker table; heap, caller frees; NULL:
  * no memory. */
 char *plan_to_text(const struct plan *p);

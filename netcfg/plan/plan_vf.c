@@ -72,9 +72,15 @@ static const struct inv_function *vf_in_use(const struct plan_builder *b, const 
 static void too_many(struct plan_builder *b, const struct spec_net *net,
 		     const struct inv_function *pf, uint32_t limit)
 {
+	const char *tool = nic_family_find(pf->driver)->sriov_tool;
+	char more[96] = "";
+
+	if (tool)
+		snprintf(more, sizeof(more), ", or raise it by '%s -d %s set NUM_OF_VFS=%d'", tool,
+			 pf->pci, net->vfs);
 	diag_add(b->d, DIAG_ERROR, &net->pos, NULL,
-		 "%s asks for %d VFs, and %s has at most %u; write fewer, or auto", net->name,
-		 net->vfs, pf->pci, limit);
+		 "%s asks for %d VFs, and %s has at most %u; write fewer, or auto%s", net->name,
+		 net->vfs, pf->pci, limit, more);
 }
 
 static void too_few(struct plan_builder *b, const struct spec_net *net, uint32_t workers)
@@ -105,22 +111,59 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 
 /* ---- whether they can be had ---- */
 
-static bool no_sriov(const struct plan_leg *leg, const struct inv_function *pf, struct reason *why)
+static void need_switch(struct plan_builder *b, const struct plan_leg *leg,
+			const struct inv_function *pf, const struct nic_family *family)
+{
+	const uint32_t workers = workers_on_dpdk(b->spec);
+	const uint32_t n = leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers;
+	struct plan_need *need = plan_need_add(b->plan, "sriov-firmware",
+					       "the firmware of %s (%s) has SR-IOV switched off, "
+					       "and %s asks for %u VFs",
+					       pf->pci, family->name, leg->net->name, n);
+
+	if (!need)
+		return;
+	need->reboot = true;
+	snprintf(need->command, sizeof(need->command), "%s -y -d %s set SRIOV_EN=1 NUM_OF_VFS=%u",
+		 family->sriov_tool, pf->pci, n);
+}
+
+static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
+		     const struct inv_function *pf, const struct nic_family *family,
+		     struct reason *why)
 {
 	const char *driver = leg->device->driver[0] ? leg->device->driver
 						    : inv_link_kind_to_string(leg->device->kind);
 
 	if (pf && pf->max_vfs)
 		return false;
+	if (pf && family->sriov_tool) {
+		need_switch(b, leg, pf, family);
+		reason_set(why, "no-vf",
+			   "%s (%.31s) offers no SR-IOV until its firmware's switch is on",
+			   leg->device->name, driver);
+		return true;
+	}
 	reason_set(why, "no-vf", "%s (%.31s) offers no SR-IOV", leg->device->name, driver);
 	return true;
 }
 
-static bool no_iommu(const struct inv_function *pf, const struct nic_family *family,
-		     struct reason *why)
+static bool no_iommu(struct plan_builder *b, const struct inv_function *pf,
+		     const struct nic_family *family, struct reason *why)
 {
+	struct plan_need *need;
+
 	if (family->reach != NIC_BY_VFIO || pf->iommu_group != INV_IOMMU_NONE)
 		return false;
+	need = plan_need_add(b->plan, "iommu",
+			     "the IOMMU is off, and without it no worker drives a VF itself");
+	if (need) {
+		need->reboot = true;
+		snprintf(need->kernel_args, sizeof(need->kernel_args),
+			 "intel_iommu=on amd_iommu=on iommu=pt");
+		snprintf(need->firmware, sizeof(need->firmware),
+			 "VT-d or AMD-Vi (IOMMU) must be on in the firmware's setup");
+	}
 	reason_set(why, "no-iommu",
 		   "the IOMMU is off, and without it no VF of %s can be given to a worker; boot "
 		   "with intel_iommu=on or amd_iommu=on, and iommu=pt",
@@ -148,6 +191,30 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 			   "others have made %u VFs of %s, %u are needed; write 0 into its "
 			   "sriov_numvfs, or vfs: %u",
 			   pf->n_vfs, pf->pci, n, pf->n_vfs);
+	return true;
+}
+
+/* Once was enough: each try stops what the PF carries, and would end alike. */
+static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *pf, uint32_t n,
+			    struct reason *why)
+{
+	const struct plan_refusal *refusal = plan_failures_find_vfs(b->ctx->failures, pf->pci, n);
+	struct plan_need *need;
+
+	if (!refusal || pf->n_vfs == n)
+		return false;
+	reason_set(why, "vfs-refused",
+		   "the kernel does not make %u VFs of %s: %s; an apply or a reload tries again", n,
+		   pf->pci, refusal->why);
+	need = plan_need_add(b->plan, "vf-resources", "the kernel does not make %u VFs of %s: %s",
+			     n, pf->pci, refusal->why);
+	if (need) {
+		need->reboot = true;
+		snprintf(need->kernel_args, sizeof(need->kernel_args), "pci=realloc");
+		snprintf(need->firmware, sizeof(need->firmware),
+			 "SR-IOV and 'above 4G decoding' must be on in the firmware's setup, or "
+			 "fewer VFs be asked for");
+	}
 	return true;
 }
 
@@ -200,12 +267,12 @@ void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 		return;
 	if (net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
 		return; /* its queues are had without any */
-	if (!no_sriov(leg, pf, why) && !no_iommu(pf, family, why)) {
+	if (!no_sriov(b, leg, pf, family, why) && !no_iommu(b, pf, family, why)) {
 		n = choose_count(b, net, pf, family);
 		if (n == 0)
 			return; /* d has the error */
-		if (!vfs_are_foreign(b, pf, n, why) && !vfs_are_busy(b, pf, n, why) &&
-		    !making_hurts(b, leg, pf, family, n, why)) {
+		if (!vfs_are_foreign(b, pf, n, why) && !vfs_are_refused(b, pf, n, why) &&
+		    !vfs_are_busy(b, pf, n, why) && !making_hurts(b, leg, pf, family, n, why)) {
 			/* More than are needed stay: taking one away takes all. */
 			leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
 			return;

@@ -99,6 +99,33 @@ static void explain_sharing(struct plan_worker *w, const struct plan_leg *leg)
 			   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
 }
 
+/* As many as there are, and those that all workers on DPDK need and are not free. Most of the time
+ * the kernel finds them at once; where memory is in pieces, only at boot. */
+static void need_hugepages(struct plan_builder *b)
+{
+	uint64_t total = 0, free = hugepages_free(b), asked = 0;
+	struct plan_need *need;
+
+	for (size_t i = 0; i < b->inv->n_hugepages; i++)
+		if (b->inv->hugepages[i].size_kib == PLAN_HUGEPAGE_KIB &&
+		    (b->inv->hugepages[i].numa_node == INV_NUMA_NONE))
+			total = b->inv->hugepages[i].total;
+	for (size_t i = 0; i < b->spec->n_workers; i++)
+		if (takes_hugepages(b->spec->workers[i].transport))
+			asked += b->spec->workers[i].n_cores * PLAN_HUGEPAGES_PER_WORKER;
+	total += asked > free ? asked - free : 0;
+	need = plan_need_add(b->plan, "hugepages",
+			     "workers on DPDK need %llu hugepages of 2 MiB, %llu are free",
+			     (unsigned long long)asked, (unsigned long long)free);
+	if (!need)
+		return;
+	snprintf(need->command, sizeof(need->command),
+		 "echo vm.nr_hugepages=%llu >/etc/sysctl.d/80-plenum.conf && sysctl --system",
+		 (unsigned long long)total);
+	snprintf(need->kernel_args, sizeof(need->kernel_args), "hugepages=%llu",
+		 (unsigned long long)total);
+}
+
 /* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
 static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			uint64_t *hugepages)
@@ -114,6 +141,7 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 		w->effective = SPEC_TRANSPORT_UDP;
 		reason_set(&w->reason, "no-hugepages", "%llu free of 2 MiB, %u needed",
 			   (unsigned long long)*hugepages, PLAN_HUGEPAGES_PER_WORKER);
+		need_hugepages(b);
 		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 			diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
 				 worker_path(entry, "transport").text,

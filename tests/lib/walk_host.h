@@ -174,6 +174,7 @@ static inline int teardown(void **state)
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);
 	health_done(&a->health);
+	json_decref(a->needs_told);
 	store_done(&a->store);
 	rundir_done(&a->rundir);
 	free(a->journal);

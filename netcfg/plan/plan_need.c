@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a plan says to the machine's operator. Apart from plan.c: whoever finds a need while he
+ * plans adds it, and none of them needs the rest of the plan for it. */
+#include "netcfg/plan/plan.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fmt, ...)
+{
+	struct plan_need need = {0}, *grown;
+	va_list ap;
+
+	snprintf(need.code, sizeof(need.code), "%s", code);
+	va_start(ap, fmt);
+	vsnprintf(need.why, sizeof(need.why), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < p->n_needs; i++)
+		if (strcmp(p->needs[i].code, need.code) == 0 &&
+		    strcmp(p->needs[i].why, need.why) == 0)
+			return &p->needs[i];
+	grown = reallocarray(p->needs, p->n_needs + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	p->needs = grown;
+	grown[p->n_needs] = need;
+	return &grown[p->n_needs++];
+}
