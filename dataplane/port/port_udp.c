@@ -71,7 +71,7 @@ struct udp_rx {
 	struct iovec iov[RX_BUFS];
 	struct sockaddr_storage names[RX_BUFS];
 	union rx_control controls[RX_BUFS];
-	uint64_t read_ns; /* when the buffers were filled, by the clock that stamps them */
+	uint64_t read_ns; /* the time by the clock that stamps them */
 	uint8_t *bufs;	  /* RX_BUFS of RX_BUF_BYTES, touched as far as needed */
 	unsigned batch;	  /* buffers offered to the next system call: grows under load */
 	/* What the last system call brought and the caller had no room for. */
@@ -516,7 +516,7 @@ static uint64_t timespec_ns(const struct timespec *t)
 }
 
 /* What the kernel says of a received super-packet: the size of its datagrams, the whole where it is
- * one, and how long it had been in the host when it was read. */
+ * one, and how long it has been in the host. */
 static void rx_controls(struct msghdr *m, uint64_t read_ns, uint32_t *ret_segment,
 			uint64_t *ret_waited_ns)
 {
@@ -543,8 +543,11 @@ static void rx_controls(struct msghdr *m, uint64_t read_ns, uint32_t *ret_segmen
 static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
 {
 	struct udp_rx *rx = &u->rx;
+	struct timespec read;
 	unsigned n = 0;
 
+	clock_gettime(CLOCK_REALTIME, &read);
+	rx->read_ns = timespec_ns(&read);
 	for (; rx->next < rx->filled; rx->next++, rx->offset = 0) {
 		struct mmsghdr *mm = &rx->msgs[rx->next];
 		const uint8_t *buf = rx->iov[rx->next].iov_base;
@@ -648,7 +651,6 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 	struct udp_rx *rx = &u->rx;
 	unsigned batch = rx->batch;
 	int n = rx_syscall(u, fd, batch);
-	struct timespec read;
 
 	if (n <= 0) {
 		rx->batch = 1;
@@ -659,8 +661,6 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 	u->counters.rx_calls++;
 	rx->batch = (unsigned)n == batch ? MIN_OF(batch * 2, RX_BUFS) : (unsigned)n;
 	rx->filled = (unsigned)n;
-	clock_gettime(CLOCK_REALTIME, &read);
-	rx->read_ns = timespec_ns(&read);
 	rx->next = 0;
 	rx->offset = 0;
 	return (int)rx_split(u, pkts, max);

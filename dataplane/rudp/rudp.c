@@ -54,6 +54,7 @@ int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst
 		r->again = true;
 	} else if (res == 0) {
 		r->sent_in_poll++;
+		r->unflushed += pkt->payload_len;
 	}
 	return res;
 }
@@ -338,6 +339,29 @@ void rudp_rx_waited(struct rudp *r, uint64_t ns)
 	r->waited_ns = ns;
 }
 
+void rudp_tx_leaves(struct rudp *r, unsigned port, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < r->n_trains; i++) {
+		const struct train *t = &r->trains[i];
+
+		if (t->path->port == port)
+			rudp_sent_left(&t->path->sent, t->first_pn, t->n, now_ns);
+	}
+}
+
+bool rudp_tx_is_long(const struct rudp *r)
+{
+	return r->n_trains > 0;
+}
+
+void rudp_flush(struct rudp *r)
+{
+	r->ops->tx_flush(r->user);
+	r->unflushed = 0;
+	r->n_trains = 0;
+	r->room_used = 0;
+}
+
 /* Those that want it now, each once: who is touched meanwhile has its turn in the next poll. */
 static void sessions_poll(struct rudp *r, uint64_t now)
 {
@@ -367,7 +391,6 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	r->again = false;
 	r->blocked_ports = 0;
 	r->sent_in_poll = 0;
-	r->room_used = 0;
 	r->deadline = RUDP_TIME_NEVER;
 	raw_flush(r);
 	rudp_grant_run(r, now_ns);
@@ -376,7 +399,7 @@ bool rudp_poll(struct rudp *r, uint64_t now_ns)
 	r->dirty = !list_empty(&r->dirty_list);
 	r->deadline = MIN_OF(rudp_grant_deadline(r), rudp_timer_next(r));
 	if (r->sent_in_poll)
-		r->ops->tx_flush(r->user);
+		rudp_flush(r);
 	raw_forget(r);
 	r->depth--;
 	reap_dead(r);

@@ -11,7 +11,8 @@
  * are already here count before timers do:
  *
  *	rudp_rx() for every received datagram   may call every op but tx and tx_flush
- *	rudp_poll()                             may call every op; tx_flush once, at its end
+ *	rudp_poll()                             may call every op; tx_flush at its end, and between
+ *	                                        when much is sent
  *	sleep until rudp_deadline() or the next packet
  *
  * From within every op but tx, tx_flush and buf_get the caller may call any function of this header
@@ -235,6 +236,12 @@ int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, cons
  * knows; congestion control takes it for no fault of the network. UINT64_MAX, as at first: not
  * known, they may have come right after the last rudp_poll. */
 void rudp_rx_waited(struct rudp *r, uint64_t ns);
+/* From within tx_flush: what `port` was given since the last one leaves from now on. When many
+ * bytes go, the last leave long after rudp_poll was told the time; where this is said, that is no
+ * fault of the network either. */
+void rudp_tx_leaves(struct rudp *r, unsigned port, uint64_t now_ns);
+/* Whether so much is to leave that the clock is worth reading. */
+bool rudp_tx_is_long(const struct rudp *r);
 /* Runs timers that are due and sends what may be sent. Returns true if it would have sent more but
  * for tx's -EAGAIN or its own burst limit (call again without sleeping). */
 bool rudp_poll(struct rudp *r, uint64_t now_ns);

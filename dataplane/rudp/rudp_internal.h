@@ -40,6 +40,10 @@
 #define RUDP_TRAIN_PACKETS 64U
 #define RUDP_INDEX_MASK 0xffffULL /* the low bits of a session's number are its place */
 #define RUDP_FIRST_CALLS 4U
+#define RUDP_TRAIN_LONG 16384U /* bytes: when it leaves is worth knowing */
+#define RUDP_TRAINS_MAX 16U
+#define RUDP_FLUSH_BYTES 100000U /* two trains: then the ports send, so that the peer has work */
+_Static_assert(RUDP_TRAINS_MAX *RUDP_TRAIN_LONG >= RUDP_FLUSH_BYTES, "no long train is missed");
 #define RUDP_POLL_PACKETS 512U /* sent by one poll, then the caller looks at its input again */
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "small alike");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
@@ -312,6 +316,13 @@ struct raw_pkt {
 	uint8_t bytes[RUDP_RAW_BYTES];
 };
 
+/* What one poll sent of a big message on a path, in one go. */
+struct train {
+	struct rudp_path *path;
+	uint64_t first_pn;
+	unsigned n;
+};
+
 struct rudp {
 	struct rudp_config cfg;
 	struct rudp_limits lim;
@@ -334,6 +345,9 @@ struct rudp {
 	uint64_t deadline;
 	uint32_t blocked_ports; /* bit per port, for one poll */
 	unsigned sent_in_poll;
+	uint32_t unflushed; /* bytes of its messages since the last flush */
+	unsigned n_trains;  /* since then */
+	struct train trains[RUDP_TRAINS_MAX];
 	uint64_t reset_tokens_ns;
 	uint64_t drops;
 	struct grants grants;
@@ -349,7 +363,8 @@ struct rudp {
 	size_t room_used;
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a packet that was deciphered */
 };
-#define RUDP_ROOM_BYTES ((RUDP_POLL_PACKETS + RUDP_TRAIN_PACKETS) * (size_t)WIRE_PACKET_BYTES_MAX)
+/* Between two flushes, with some probes of the packet size. */
+#define RUDP_ROOM_BYTES (RUDP_FLUSH_BYTES + 4 * (size_t)RUDP_TRAIN_BYTES)
 
 static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct datagram_addr *b)
 {
@@ -371,6 +386,8 @@ int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 		    uint8_t ret[WIRE_TOKEN_BYTES]);
 /* A packet of up to RUDP_RAW_BYTES for the next poll; dropped where too many wait. */
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst);
+/* The ports send what they were given. */
+void rudp_flush(struct rudp *r);
 /* ops->tx; counts; notes a full port. As ops->tx. */
 int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
 		  const struct datagram *pkt);

@@ -61,6 +61,12 @@ bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t ch
 	return first;
 }
 
+void rudp_sent_left(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at)
+{
+	for (uint64_t end = pn + n; pn < end; pn++)
+		rudp_sent_at(t, pn)->sent_ns = at;
+}
+
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits)
 {
 	uint64_t *known = &t->acked[word % RUDP_ACK_WORDS];

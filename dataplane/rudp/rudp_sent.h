@@ -62,6 +62,8 @@ void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
  * on its way. slot, gen, n_chunks from chunk on: what it carries. */
 bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
 		   unsigned n_chunks, uint32_t bytes, uint64_t now);
+/* n packets from `pn` on left the host later than they were noted. */
+void rudp_sent_left(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
 /* Which of the packets of word number `word` the peer names for the first time; they are noted. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
 /* A packet that was taken for lost came after all: wait twice as long from now on. */

@@ -206,12 +206,26 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	return 0;
 }
 
+/* Notes what was sent on p since first_pn; much of it leaves at once. */
+static void train_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, uint32_t bytes)
+{
+	if (bytes >= RUDP_TRAIN_LONG)
+		r->trains[r->n_trains++] = (struct train){
+			.path = p,
+			.first_pn = first_pn,
+			.n = (unsigned)(p->sent.next_pn - first_pn),
+		};
+	if (r->unflushed >= RUDP_FLUSH_BYTES || r->n_trains == RUDP_TRAINS_MAX)
+		rudp_flush(r);
+}
+
 /* Sends a train of m's chunks on p. Returns the bytes, 0 where the port took none. */
 static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			   uint64_t now)
 {
 	uint32_t mtu = p->mtu.now, room = MAX_OF(path_room(p, is_small(m)), mtu);
 	unsigned most = chunks_per_packet(s, p, m);
+	uint64_t first_pn = p->sent.next_pn;
 	uint32_t sent = 0;
 	struct datagram pkt;
 
@@ -240,6 +254,7 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 	}
 	if (sent)
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
+	train_end(s->r, p, first_pn, sent);
 	return sent;
 }
 

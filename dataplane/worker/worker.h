@@ -45,7 +45,8 @@ struct worker {
 	const struct worker_role *role;
 	void *end; /* the role's; NULL before it is built */
 	struct worker_spin spin;
-	uint64_t now_ns; /* of this turn */
+	uint64_t now_ns;    /* of this turn */
+	uint64_t looked_ns; /* when it began to look at the ports */
 	uint64_t work_ns, stats_ns, events_ns, stop_ns;
 	uint64_t orphan_ns; /* since when there is no agent; 0: there is one */
 	bool stopping;

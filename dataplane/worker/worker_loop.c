@@ -20,8 +20,6 @@
  * that is shared after all is not taken from the programs that wait for us. */
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
 #define POLLED_NAP_NS (50 * NSEC_PER_USEC)
-/* A burst of this many packets takes long enough for the clock to be read again. */
-#define CLOCK_BURST 32
 
 /* ---- what all roles send by ---- */
 
@@ -36,10 +34,15 @@ int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 void worker_tx_flush(void *user)
 {
 	struct worker *w = user;
+	bool is_long = rudp_tx_is_long(w->rudp);
 
-	for (unsigned i = 0; i < w->cfg->n_ports; i++)
-		if (w->port_open[i])
-			w->ops->flush(&w->ports[i]);
+	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+		if (!w->port_open[i])
+			continue;
+		if (is_long)
+			rudp_tx_leaves(w->rudp, i, clock_now_ns());
+		w->ops->flush(&w->ports[i]);
+	}
 }
 
 /* ---- building ---- */
@@ -142,8 +145,10 @@ static void watch_all(struct worker *w)
 static unsigned turn_receive(struct worker *w)
 {
 	struct port_rx pkts[PORT_BURST_MAX];
+	uint64_t looked_ns = w->looked_ns;
 	unsigned total = 0;
 
+	w->looked_ns = w->now_ns;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		int n;
 
@@ -152,10 +157,13 @@ static unsigned turn_receive(struct worker *w)
 		n = w->ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		if (n <= 0) /* trouble on a link shows in rudp as silence */
 			continue;
-		if (total + (unsigned)n > CLOCK_BURST)
-			w->now_ns = clock_now_ns();
+		/* Reading them took its time, and so did those of the port before. */
+		w->now_ns = clock_now_ns();
 		for (int k = 0; k < n; k++) {
-			rudp_rx_waited(w->rudp, pkts[k].waited_ns);
+			bool known = pkts[k].waited_ns != UINT64_MAX;
+
+			/* Else it may have come right after the last look. */
+			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
 			(void)rudp_rx(w->rudp, i, &pkts[k].src, pkts[k].data, pkts[k].len,
 				      w->now_ns);
 		}
@@ -219,6 +227,9 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	bool more;
 
 	work += w->role->turn(w);
+	/* What is sent now is not to look as if it had been on its way while we worked. */
+	if (work > 0)
+		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
 	more = rudp_poll(w->rudp, w->now_ns);
 	turn_too_big(w);

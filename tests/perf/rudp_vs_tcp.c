@@ -96,6 +96,8 @@ static void app_flush(void *user)
 {
 	struct app *a = user;
 
+	if (rudp_tx_is_long(a->rudp))
+		rudp_tx_leaves(a->rudp, 0, clock_now_ns());
 	a->port.ops->flush(&a->port);
 }
 
@@ -198,8 +200,8 @@ static void app_turn(struct app *a)
 	struct port_rx pkts[PORT_BURST_MAX];
 	int n;
 
-	a->now_ns = clock_now_ns();
 	n = a->port.ops->rx(&a->port, pkts, PORT_BURST_MAX);
+	a->now_ns = clock_now_ns();
 	for (int i = 0; i < n; i++) {
 		if (pkts[i].len > sizeof(port_magic) &&
 		    memcmp(pkts[i].data, port_magic, sizeof(port_magic)) == 0) {
@@ -209,6 +211,8 @@ static void app_turn(struct app *a)
 		rudp_rx_waited(a->rudp, pkts[i].waited_ns);
 		(void)rudp_rx(a->rudp, 0, &pkts[i].src, pkts[i].data, pkts[i].len, a->now_ns);
 	}
+	if (n > 0)
+		a->now_ns = clock_now_ns();
 	(void)rudp_poll(a->rudp, a->now_ns);
 }
 
