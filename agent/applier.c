@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both sides of the applier: what its process does, and what the monitor hears of it. */
 #include "agent/applier.h"
+#include "agent/applier_addresses.h"
 #include "agent/job.h"
 #include "netcfg/base/log.h"
 #include <linux/capability.h>
@@ -20,15 +21,17 @@ struct applier {
 	bool has_result;
 	struct applier_result result;
 	struct diag diag;
+	struct plan_conflicts conflicts;
 };
 
-enum message_type { MESSAGE_STAGE, MESSAGE_DIAG, MESSAGE_RESULT };
+enum message_type { MESSAGE_STAGE, MESSAGE_DIAG, MESSAGE_CONFLICT, MESSAGE_RESULT };
 
 struct message {
 	enum message_type type;
 	union {
 		enum applier_stage stage;
 		struct applier_result result;
+		struct plan_conflict conflict;
 		struct {
 			enum diag_severity severity;
 			unsigned line, column;
@@ -151,16 +154,18 @@ static int recover(const struct applier_task *t, struct kernel *k, struct applie
 	return r;
 }
 
-static int run_steps(const struct applier_task *t, struct kernel *k, struct apply **ret,
-		     struct applier_result *res, struct diag *d)
+static int run_steps(const struct applier_task *t, struct kernel *k, struct applier_addresses *w,
+		     struct apply **ret, struct applier_result *res, struct diag *d)
 {
 	struct apply_outcome out = {0};
-	int r = apply_run(k, t->plan, t->journal, ret, &out);
+	int r = apply_run_links(k, t->plan, t->journal, ret, &out);
 
 	if (r == -EEXIST) { /* a rollback that failed has left it: that comes before anything new */
 		r = recover(t, k, res, d);
 		return r < 0 ? r : -EAGAIN;
 	}
+	if (r >= 0)
+		r = applier_addresses_add(w, t, k, ret, &out, d);
 	if (r >= 0)
 		return 0;
 	res->n_rolled_back = out.n_rolled_back;
@@ -173,19 +178,23 @@ static int run_steps(const struct applier_task *t, struct kernel *k, struct appl
 }
 
 /* Between verification and commit is where a confirmation will be waited for. */
-static int apply_plan(const struct applier_task *t, struct kernel *k, int channel,
-		      struct applier_result *res, struct diag *d)
+static int apply_plan(const struct applier_task *t, struct kernel *k, struct applier_addresses *w,
+		      int channel, struct applier_result *res, struct diag *d)
 {
 	struct apply_outcome out = {0};
 	struct apply *apply = NULL;
 	int r;
 
 	say_stage(channel, APPLIER_APPLYING);
-	r = run_steps(t, k, &apply, res, d);
+	r = run_steps(t, k, w, &apply, res, d);
 	if (r < 0)
 		return r;
 	say_stage(channel, APPLIER_VERIFYING);
-	r = apply_verify(k, t->spec, t->ctx, clock_now_ns() + t->verify_ns, d);
+	r = applier_addresses_verify(w, t, k, &apply, &out, d);
+	if (r < 0 && !apply) {
+		note_rollback(&out, out.stuck ? r : 0, res, d);
+		return r;
+	}
 	if (r < 0) {
 		int undone;
 
@@ -201,6 +210,24 @@ static int apply_plan(const struct applier_task *t, struct kernel *k, int channe
 		diag_add(d, DIAG_ERROR, NULL, NULL, "%s", out.why[0] ? out.why : strerror(-r));
 	} else if (out.why[0]) {
 		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why);
+	}
+	return r;
+}
+
+static int apply_or_recover(const struct applier_task *t, struct kernel *k, int channel,
+			    struct applier_result *res, struct diag *d)
+{
+	PLENUM_CLEANUP(applier_addresses_done) struct applier_addresses w;
+	int r = applier_addresses_init(&w, t);
+
+	if (r < 0)
+		return r;
+	r = t->plan ? apply_plan(t, k, &w, channel, res, d) : recover(t, k, res, d);
+	for (size_t i = w.n_known; r == 0 && i < w.conflicts.n; i++) {
+		const struct message m = {.type = MESSAGE_CONFLICT,
+					  .conflict = w.conflicts.entries[i]};
+
+		job_send(channel, &m, sizeof(m), -1);
 	}
 	return r;
 }
@@ -222,7 +249,7 @@ static int work(void *user, int channel)
 		diag_add(&d, DIAG_ERROR, NULL, NULL, "the kernel cannot be spoken to: %s",
 			 strerror(-res->error));
 	else
-		res->error = t->plan ? apply_plan(t, k, channel, res, &d) : recover(t, k, res, &d);
+		res->error = apply_or_recover(t, k, channel, res, &d);
 	if (k) {
 		res->n_writes = k->n_writes;
 		applier_close_kernel(t->host, k);
@@ -259,6 +286,10 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 		break;
 	case MESSAGE_DIAG:
 		take_diag(ap, &m);
+		break;
+	case MESSAGE_CONFLICT:
+		if (plan_conflicts_add(&ap->conflicts, &m.conflict) < 0)
+			ap->diag.out_of_memory = true;
 		break;
 	case MESSAGE_RESULT:
 		if (ap->n_recoveries > 0 && m.result.error == 0)
@@ -303,6 +334,7 @@ static struct applier *applier_free(struct applier *ap)
 		return NULL;
 	job_forget(ap->job);
 	diag_done(&ap->diag);
+	plan_conflicts_done(&ap->conflicts);
 	free(ap);
 	return NULL;
 }
@@ -314,6 +346,7 @@ static void on_end(void *user, int status, const char *how)
 	ap->job = NULL; /* it has freed itself */
 	if (!ap->has_result && begin_recovery(ap, how))
 		return;
+	ap->result.conflicts = &ap->conflicts;
 	ap->task.on_end(ap->task.user, &ap->result, &ap->diag);
 	applier_free(ap);
 }

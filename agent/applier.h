@@ -47,6 +47,9 @@ struct applier_result {
 	bool stuck;	    /* the host is between the two; the reason is in the diag */
 	size_t failed_step; /* number of the plan's step that the kernel refused, from 1; 0: none */
 	uint64_t n_writes, n_rolled_back;
+	/* Data IPs that were found to be other hosts'; only while on_end runs. Where there are any,
+	 * what was applied is another plan than the task's: it has to be made anew. */
+	const struct plan_conflicts *conflicts;
 };
 
 struct applier_task {

@@ -111,6 +111,7 @@ static int first_half(struct agent *a)
 					 .failures = &a->failures,
 					 .owned = &w->owned,
 					 .places = &w->places,
+					 .conflicts = &w->conflicts,
 					 .held = (const char(*)[16])w->held,
 					 .n_held = w->n_held,
 					 .forced = (const char(*)[PLENUM_NAME_MAX])w->client.forced,
@@ -139,6 +140,8 @@ static int first_half(struct agent *a)
 	if (w->trigger == WALK_RELOAD || w->trigger == WALK_API) {
 		plan_failures_clear(&a->failures);
 		walk_keep_attempts(a);
+		if (w->n_tries == 0) /* those hosts may have gone */
+			plan_conflicts_done(&w->conflicts);
 	}
 	r = plan_build(task.spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
 	if (r < 0)
@@ -223,6 +226,17 @@ static int look_again(struct agent *a)
 static void finish(struct agent *a, int r);
 static void begin(struct agent *a);
 
+static void note_applied(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	w->n_steps = w->next.plan->n_steps;
+	a->applied.number++;
+	a->applied.steps = w->n_steps;
+	a->applied.time_s = (uint64_t)time(NULL);
+	memcpy(a->applied.by, w->client.by, sizeof(a->applied.by));
+}
+
 static void on_applied(void *user, const struct applier_result *res, const struct diag *d)
 {
 	struct agent *a = user;
@@ -233,17 +247,21 @@ static void on_applied(void *user, const struct applier_result *res, const struc
 	w->n_writes += res->n_writes;
 	w->failed_step = res->failed_step;
 	diag_append(&w->diag, d);
+	if (r == 0 && res->conflicts && res->conflicts->n) {
+		/* The host is as wanted without them; what was planned is not. */
+		r = -EAGAIN;
+		note_applied(a);
+		for (size_t i = 0; i < res->conflicts->n; i++)
+			if (plan_conflicts_add(&w->conflicts, &res->conflicts->entries[i]) < 0)
+				r = -ENOMEM;
+	}
 	if (r == -EAGAIN && ++w->n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
 		walk_round_done(&w->next);
 		begin(a);
 		return;
 	}
 	if (r == 0) {
-		w->n_steps = w->next.plan->n_steps;
-		a->applied.number++;
-		a->applied.steps = w->n_steps;
-		a->applied.time_s = (uint64_t)time(NULL);
-		memcpy(a->applied.by, w->client.by, sizeof(a->applied.by));
+		note_applied(a);
 		r = look_again(a);
 	}
 	finish(a, r == 0 ? second_half(a) : r);
@@ -627,6 +645,7 @@ void walk_done(struct agent *a)
 	plan_places_done(&w->places);
 	free(w->places_path);
 	free(w->attempts_path);
+	plan_conflicts_done(&w->conflicts);
 	history_done(&w->history);
 	w->clients = NULL;
 	w->last_good = w->last_good_text = w->owned_path = w->places_path = NULL;

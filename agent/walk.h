@@ -15,6 +15,7 @@
 #include "agent/history.h"
 #include "agent/problems.h"
 #include "agent/store.h"
+#include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_places.h"
 
@@ -113,6 +114,7 @@ struct walk {
 	char (*held)[16];	 /* functions that workers had open then */
 	size_t n_held;
 	struct plan_places places;
+	struct plan_conflicts conflicts; /* found since somebody asked */
 	struct history history;
 	uint64_t entry;	      /* there, of the walk on its way; 0: it has none (yet) */
 	char *last_good;      /* path of the file */

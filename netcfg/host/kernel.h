@@ -105,6 +105,15 @@ struct kernel_change {
  * these the latter two are PCI functions too. */
 #define KERNEL_LINK_REF_MAX 24
 
+/* Whether another host on the link has an address; mac: the link's. */
+struct kernel_probe {
+	uint32_t ifindex;
+	struct ip_addr ip;
+	struct mac_addr mac;
+	bool taken; /* out: by the host that has this station */
+	struct mac_addr by;
+};
+
 struct kernel;
 struct kernel_event;
 
@@ -125,11 +134,20 @@ struct kernel_ops {
 	int (*function_find)(struct kernel *k, const char *ref, char ret[static 16]);
 	/* Reads into the `was` of c what its value is now. -EOPNOTSUPP: c has no value. */
 	int (*read)(struct kernel *k, struct kernel_change *c);
-	/* Does what c needs beforehand and only full privilege gives: loads a driver's module. What
-	 * does not work here the change itself will say. NULL: there is never anything. */
+	/* Does what c needs beforehand and only full privilege gives: loads a driver's module,
+	 * opens the sockets of probe. What does not work here the change itself will say. NULL:
+	 * there is never anything. */
 	void (*prepare)(struct kernel *k, const struct kernel_change *c);
 	/* Does c. Its `was` is not looked at. */
 	int (*change)(struct kernel *k, const struct kernel_change *c, char *why);
+	/*
+	 * Asks who has these addresses, all at once, and waits for answers for a time that does not
+	 * grow with them, well below a second. Stations of our own are no other host. Where links
+	 * are down or without a carrier nobody answers. -EBADF: it was not prepared for; NULL: not
+	 * possible here.
+	 */
+	int (*probe)(struct kernel *k, struct kernel_probe *probes, size_t n,
+		     const struct mac_addr *own, size_t n_own);
 	/*
 	 * Which way a packet to `to` would leave ('ip route get TO from FROM'): the rules and
 	 * tables are walked as for a packet of this host. from: NULL or family 0 leaves the choice

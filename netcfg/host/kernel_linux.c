@@ -10,6 +10,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/pci.h"
+#include "netcfg/host/probe.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
 #include "netcfg/host/udev.h"
@@ -30,6 +31,7 @@ struct kernel_linux {
 	int pci; /* -ENOENT: this machine has no PCI */
 	int proc_sys;
 	int proc_net;
+	struct probe_sockets probe;
 };
 
 static struct kernel_linux *linux_of(struct kernel *k)
@@ -155,6 +157,14 @@ static void linux_prepare(struct kernel *k, const struct kernel_change *c)
 {
 	if (c->kind == KERNEL_PCI)
 		pci_prepare(linux_of(k)->pci, c);
+	if (c->kind == KERNEL_ADDR)
+		(void)probe_open(&linux_of(k)->probe);
+}
+
+static int linux_probe(struct kernel *k, struct kernel_probe *probes, size_t n,
+		       const struct mac_addr *own, size_t n_own)
+{
+	return probe_run(&linux_of(k)->probe, probes, n, own, n_own);
 }
 
 static int linux_function_find(struct kernel *k, const char *ref, char ret[static 16])
@@ -380,6 +390,7 @@ static void linux_free(struct kernel *k)
 	rtnl_close(kl->rtnl);
 	netlink_close(kl->diag);
 	watch_close(kl);
+	probe_close(&kl->probe);
 	cleanup_close(&kl->sysfs);
 	cleanup_close(&kl->pci);
 	cleanup_close(&kl->proc_sys);
@@ -394,6 +405,7 @@ static const struct kernel_ops linux_ops = {
 	.read = linux_read,
 	.prepare = linux_prepare,
 	.change = linux_change,
+	.probe = linux_probe,
 	.route_lookup = linux_route_lookup,
 	.watch_fd = linux_watch_fd,
 	.watch_read = linux_watch_read,
@@ -409,6 +421,7 @@ int kernel_linux_new(struct kernel **ret)
 		return -ENOMEM;
 	kl->kernel = (struct kernel){.ops = &linux_ops, .impl = kl};
 	kl->udev_watch = kl->watch_poll = -1;
+	kl->probe = PROBE_SOCKETS_INIT;
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kl->sysfs = sysfs_open();
 	kl->pci = open("/sys/bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -4,6 +4,7 @@
 #include "netcfg/plan/apply.h"
 #include "netcfg/base/file.h"
 #include "netcfg/plan/apply_journal.h"
+#include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_owned.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct apply {
 	struct kernel *kernel;
 	struct apply_journal journal; /* without a path where the plan was empty */
 	size_t n_done;
+	size_t next; /* of the plan's steps, where it stopped before the addresses */
 };
 
 static void why_set(struct apply_outcome *o, int error, const char *text)
@@ -133,23 +135,40 @@ static int journal_create(struct apply *a, const struct plan *p, const char *pat
 	return r;
 }
 
-static int run_all(struct apply *a, const struct plan *p, struct apply_outcome *out)
+static int run_all_disowned(struct apply *a, const struct plan *p, struct apply_outcome *out)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_disowned && r == 0; i++)
 		r = run_disowned(&a->journal, &p->disowned[i], out);
-	for (size_t i = 0; i < p->n_steps && r == 0; i++) {
-		r = run_step(a->kernel, &a->journal, &p->steps[i], out);
+	return r;
+}
+
+/* From where it stopped, up to the phase before that one. */
+static int run_steps(struct apply *a, const struct plan *p, unsigned before,
+		     struct apply_outcome *out)
+{
+	int r = 0;
+
+	for (; a->next < p->n_steps && p->steps[a->next].phase < before && r == 0; a->next++) {
+		r = run_step(a->kernel, &a->journal, &p->steps[a->next], out);
 		if (r < 0)
-			out->failed_step = i;
+			out->failed_step = a->next;
 	}
 	a->n_done = out->n_done;
 	return r;
 }
 
-int apply_run(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
-	      struct apply_outcome *out)
+/* The kernel's answer to the failed step stays the outcome, whatever the rollback says. */
+static int give_up(struct apply *a, int error, struct apply_outcome *out)
+{
+	(void)roll_back(a->kernel, &a->journal, out);
+	apply_free(a);
+	return error;
+}
+
+static int start(struct kernel *k, const struct plan *p, const char *journal, unsigned before,
+		 struct apply **ret, struct apply_outcome *out)
 {
 	struct apply *a = calloc(1, sizeof(*a));
 	int r = 0;
@@ -166,16 +185,40 @@ int apply_run(struct kernel *k, const struct plan *p, const char *journal, struc
 			apply_free(a);
 			return r;
 		}
-		r = run_all(a, p, out);
+		r = run_all_disowned(a, p, out);
+		if (r == 0)
+			r = run_steps(a, p, before, out);
 	}
-	if (r == 0) {
-		*ret = a;
-		return 0;
+	if (r < 0)
+		return give_up(a, r, out);
+	*ret = a;
+	return 0;
+}
+
+int apply_run(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
+	      struct apply_outcome *out)
+{
+	return start(k, p, journal, OBJECT_PHASE_MAX, ret, out);
+}
+
+int apply_run_links(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
+		    struct apply_outcome *out)
+{
+	return start(k, p, journal, OBJECT_PHASE_ADDR, ret, out);
+}
+
+int apply_go_on(struct apply *a, const struct plan *p, bool anew, struct apply_outcome *out)
+{
+	int r = 0;
+
+	*out = (struct apply_outcome){.n_done = a->n_done};
+	if (anew) {
+		a->next = 0;
+		r = run_all_disowned(a, p, out);
 	}
-	/* The kernel's answer to the failed step stays the outcome, whatever the rollback says. */
-	(void)roll_back(k, &a->journal, out);
-	apply_free(a);
-	return r;
+	if (r == 0)
+		r = run_steps(a, p, OBJECT_PHASE_MAX, out);
+	return r < 0 ? give_up(a, r, out) : 0;
 }
 
 /* What the record will be: as it is on disk, and the journal's steps. A recovery does it again from

@@ -35,6 +35,15 @@ struct apply;
  */
 int apply_run(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
 	      struct apply_outcome *out);
+/*
+ * The same up to the links, before the first address is added: who applies can look then whether
+ * others have them. Ends as apply_run does, or goes on with apply_go_on.
+ */
+int apply_run_links(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
+		    struct apply_outcome *out);
+/* Goes on under the same journal: with the rest of the same plan, or with the steps of a plan that
+ * was made anew since. 0; else as apply_run, with all of a rolled back and freed. */
+int apply_go_on(struct apply *a, const struct plan *p, bool anew, struct apply_outcome *out);
 /* The host is verified: updates the record of owned values, removes the journal, and frees a. 0,
  * with out->why where the record or the journal's removal failed; negative errno: the journal could
  * not be written, so all was rolled back. */

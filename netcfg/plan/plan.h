@@ -206,6 +206,7 @@ int plan_failures_save(const struct plan_failures *f, const char *path);
 
 struct plan_owned;
 struct plan_places;
+struct plan_conflicts;
 
 /* What besides spec and inventory a plan depends on. Everything is borrowed and may be NULL. */
 struct plan_context {
@@ -217,6 +218,8 @@ struct plan_context {
 	/* What earlier applies changed (plan_owned.h); NULL: nothing is given back or recorded. */
 	const struct plan_owned *owned;
 	const struct plan_places *places; /* which worker is on which core; NULL: on none */
+	/* Data IPs that other hosts have: no worker gets them (plan_conflict.h). */
+	const struct plan_conflicts *conflicts;
 	/* The PCI functions that living workers have open, by address. Nothing is taken from under
 	 * them: what would be is left for a later plan (plan.n_deferred). */
 	const char (*held)[16];

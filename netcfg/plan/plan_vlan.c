@@ -42,37 +42,44 @@ const struct inv_link *plan_vlan_device(const struct plan_builder *b,
 	return lower ? lower : named;
 }
 
+int plan_vlan_project_on(struct plan_builder *b, const struct spec_network *network,
+			 const struct inv_link *device)
+{
+	struct inv_link l;
+
+	if (!network->vlan || device->kind == INV_LINK_VLAN ||
+	    kernel_vlan_find(b->inv, device->ifindex, network->vlan))
+		return 0;
+	l = (struct inv_link){.kind = INV_LINK_VLAN,
+			      .kind_text = "vlan",
+			      .numa_node = device->numa_node,
+			      .mac = device->mac,
+			      /* The device has been made as large before it. */
+			      .mtu = MAX_OF(device->mtu, network->mtu),
+			      .mtu_max = device->mtu_max,
+			      .lower = device->ifindex,
+			      .vlan = network->vlan,
+			      .speed_mbps = device->speed_mbps,
+			      .alias = PLENUM_LINK_ALIAS,
+			      .initialized = true};
+	name_choose(device, network->vlan, l.name);
+	/* Where somebody has that name, the leg will say so. */
+	return inv_link_by_name(b->inv, l.name) ? 0 : plan_project_add(b, &l);
+}
+
 int plan_vlan_project(struct plan_builder *b)
 {
-	for (size_t i = 0; i < b->spec->n_nets; i++) {
+	int r = 0;
+
+	for (size_t i = 0; i < b->spec->n_nets && r == 0; i++) {
 		const struct spec_net *net = &b->spec->nets[i];
 		const struct spec_network *network = planner_network_find(b->spec, net->network);
 		const struct inv_link *device = inv_link_find(b->inv, net->device);
-		struct inv_link l;
 
-		if (!net->enabled || !network || !network->vlan || !device ||
-		    device->kind == INV_LINK_VLAN ||
-		    kernel_vlan_find(b->inv, device->ifindex, network->vlan))
-			continue;
-		l = (struct inv_link){.kind = INV_LINK_VLAN,
-				      .kind_text = "vlan",
-				      .numa_node = device->numa_node,
-				      .mac = device->mac,
-				      /* The device has been made as large before it. */
-				      .mtu = MAX_OF(device->mtu, network->mtu),
-				      .mtu_max = device->mtu_max,
-				      .lower = device->ifindex,
-				      .vlan = network->vlan,
-				      .speed_mbps = device->speed_mbps,
-				      .alias = PLENUM_LINK_ALIAS,
-				      .initialized = true};
-		name_choose(device, network->vlan, l.name);
-		if (inv_link_by_name(b->inv, l.name))
-			continue; /* somebody has that name: the leg will say so */
-		if (plan_project_add(b, &l) < 0)
-			return -ENOMEM;
+		if (net->enabled && network && device)
+			r = plan_vlan_project_on(b, network, device);
 	}
-	return 0;
+	return r;
 }
 
 /* A VLAN that the spec names is used as it was made. */

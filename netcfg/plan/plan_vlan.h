@@ -11,6 +11,9 @@
 /* Adds the VLAN links to the projected inventory that legs need and the host does not have yet. 0,
  * -ENOMEM. */
 int plan_vlan_project(struct plan_builder *b);
+/* The same for one device, as a bond that is made itself: its VLAN is projected after it. */
+int plan_vlan_project_on(struct plan_builder *b, const struct spec_network *network,
+			 const struct inv_link *device);
 /* The device of a leg for the link that its spec names: what is below a VLAN of ours, else itself.
  */
 const struct inv_link *plan_vlan_device(const struct plan_builder *b,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workers: number, core, transport, addresses, mounts and exports of each. */
+#include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_places.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/planner.h"
@@ -234,6 +235,23 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 	return theirs != NULL;
 }
 
+/* True and why where the address was found to be another host's before it was ours. */
+static bool ip_is_of_another_host(const struct plan_builder *b, const struct plan_leg *leg,
+				  const struct plan_worker *w, const struct ip_prefix *ip,
+				  struct reason *why)
+{
+	const struct plan_conflict *c =
+		plan_conflicts_find(b->ctx->conflicts, &ip->addr, leg->link->name);
+	char text[160];
+
+	if (!c)
+		return false;
+	reason_set(why, "address-duplicate",
+		   "%s, so worker %u goes without it; remove it there or write other ips",
+		   plan_conflict_describe(c, text, sizeof(text)), w->id);
+	return true;
+}
+
 /* An address that another host has as well: it stays wanted, for that host may leave, but carries
  * nothing until then. Found when a cable is plugged in after the apply that added the address. */
 static void judge_duplicate(struct plan_builder *b, const struct plan_leg *leg,
@@ -278,7 +296,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 
 	if (!leg_ip(leg->net, leg->network, w->id - 1, &ip))
 		return false;
-	if (ip_is_taken(b, leg, w, &ip, &why)) {
+	if (ip_is_taken(b, leg, w, &ip, &why) || ip_is_of_another_host(b, leg, w, &ip, &why)) {
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
 		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 			diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL, "%s", why.text);

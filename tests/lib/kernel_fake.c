@@ -4,6 +4,7 @@
 #include "tests/lib/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/fake_lookup.h"
+#include "tests/lib/fake_probe.h"
 #include "tests/lib/fake_sriov.h"
 #include "tests/lib/fake_vlan.h"
 #include <linux/rtnetlink.h>
@@ -656,6 +657,7 @@ static const struct kernel_ops fake_ops = {
 	.function_find = fake_function_find,
 	.read = fake_read,
 	.change = fake_change,
+	.probe = fake_probe,
 	.route_lookup = fake_route_lookup,
 	.watch_fd = fake_watch_fd,
 	.watch_read = fake_watch_read,

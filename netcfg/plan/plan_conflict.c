@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of others' addresses. Apart from probing, which fills it, and planning, which reads it.
+ */
+#include "netcfg/plan/plan_conflict.h"
+#include "netcfg/base/base.h"
+#include <stdio.h>
+#include <string.h>
+
+const struct plan_conflict *plan_conflicts_find(const struct plan_conflicts *c,
+						const struct ip_addr *ip, const char *ifname)
+{
+	for (size_t i = 0; c && i < c->n; i++)
+		if (ip_addr_equal(&c->entries[i].ip, ip) &&
+		    strcmp(c->entries[i].ifname, ifname) == 0)
+			return &c->entries[i];
+	return NULL;
+}
+
+int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e)
+{
+	const struct plan_conflict *have = plan_conflicts_find(c, &e->ip, e->ifname);
+	struct plan_conflict *grown;
+
+	if (have) {
+		c->entries[have - c->entries] = *e;
+		return 0;
+	}
+	grown = reallocarray(c->entries, c->n + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->entries = grown;
+	grown[c->n++] = *e;
+	return 0;
+}
+
+void plan_conflicts_forget(struct plan_conflicts *c, uint64_t before_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->entries[i].found_ns >= before_ns)
+			c->entries[n++] = c->entries[i];
+	c->n = n;
+}
+
+void plan_conflicts_done(struct plan_conflicts *c)
+{
+	free(c->entries);
+	*c = (struct plan_conflicts){0};
+}
+
+const char *plan_conflict_describe(const struct plan_conflict *c, char *buf, size_t size)
+{
+	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
+
+	ip_addr_format(&c->ip, ip, sizeof(ip));
+	mac_addr_format(&c->by, mac, sizeof(mac));
+	snprintf(buf, size, "another host%s%s%s has %s already on %s", c->known ? " (" : "",
+		 c->known ? mac : "", c->known ? ")" : "", ip, c->ifname);
+	return buf;
+}
