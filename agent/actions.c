@@ -2,26 +2,8 @@
 /* Comparing what is wanted with what the supervisor has: apart from it, because only those who ask
  * for a plan need words for it. */
 #include "agent/actions.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static int add(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
-	PLENUM_PRINTF(4, 5);
-static int add(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
-{
-	struct plan_action *a = plan_action_add(p);
-	va_list ap;
-
-	if (!a)
-		return -ENOMEM;
-	va_start(ap, fmt);
-	vsnprintf(a->text, sizeof(a->text), fmt, ap);
-	va_end(ap);
-	snprintf(a->reason, sizeof(a->reason), "%s", reason);
-	a->disruptive = disruptive;
-	return 0;
-}
 
 /* ---- workers ---- */
 
@@ -33,6 +15,23 @@ static const struct sup_worker *find_worker(const struct sup *s, uint32_t id)
 	return NULL;
 }
 
+/* Whether the ports are the same but for their labels, or their UDP ports. */
+static bool ports_equal(const struct launch_config *a, const struct launch_config *b, bool labels,
+			bool udp_ports)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(a->ports); i++) {
+		struct launch_port p = a->ports[i], q = b->ports[i];
+
+		if (!labels)
+			memcpy(p.label, q.label, sizeof(p.label));
+		if (!udp_ports)
+			p.udp_port = q.udp_port;
+		if (memcmp(&p, &q, sizeof(p)) != 0)
+			return false;
+	}
+	return a->n_ports == b->n_ports;
+}
+
 static const char *difference(const struct launch_config *a, const struct launch_config *b)
 {
 	if (a->role != b->role)
@@ -41,8 +40,14 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "its core changes";
 	if (a->transport != b->transport)
 		return "its transport changes";
-	if (a->n_ports != b->n_ports || memcmp(a->ports, b->ports, sizeof(a->ports)) != 0)
+	if (!ports_equal(a, b, false, false))
 		return "its legs or their addresses change";
+	if (!ports_equal(a, b, true, false))
+		return "the label of a leg changes";
+	if (!ports_equal(a, b, true, true))
+		return "its UDP port changes";
+	if (strcmp(a->host, b->host) != 0)
+		return "the name of the host changes";
 	if (a->n_exports != b->n_exports || memcmp(a->exports, b->exports, sizeof(a->exports)) != 0)
 		return "its exports change";
 	if (memcmp(a->clients, b->clients, sizeof(a->clients)) != 0 ||
@@ -71,20 +76,20 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 	char reason[160];
 
 	if (!w)
-		return add(p, false, "it is configured and not there",
-			   "start worker %u (%s on core %u)", want->worker_id,
-			   role_name(want->role), want->core);
+		return plan_action_say(p, false, "it is configured and not there",
+				       PLAN_ACTION_START, want->worker_id, role_name(want->role),
+				       want->core);
 	memcpy(scratch, want, sizeof(*scratch));
 	sup_config_normalise(scratch);
 	scratch->log_level = w->config.log_level; /* the next start has it */
 	if (memcmp(scratch, &w->config, sizeof(*scratch)) != 0)
-		return add(p, true, difference(scratch, &w->config),
-			   "restart worker %u (%s on core %u)", w->id, role_name(want->role),
-			   want->core);
+		return plan_action_say(p, true, difference(scratch, &w->config),
+				       "restart worker %u (%s on core %u)", w->id,
+				       role_name(want->role), want->core);
 	if (!retry_failed || w->state != SUP_FAILED)
 		return 0;
 	snprintf(reason, sizeof(reason), "it had failed: %.140s", w->reason);
-	return add(p, false, reason, "start worker %u again", w->id);
+	return plan_action_say(p, false, reason, "start worker %u again", w->id);
 }
 
 static bool is_wanted(uint32_t id, const struct launch_config *wants, size_t n)
@@ -103,7 +108,8 @@ static int compare_workers(const struct sup *s, const struct launch_config *want
 
 	for (const struct sup_worker *w = sup_first(s); r >= 0 && w; w = w->next)
 		if (w->wanted && !is_wanted(w->id, wants, n))
-			r = add(p, true, "it is not configured", "stop worker %u", w->id);
+			r = plan_action_say(p, true, "it is not configured", "stop worker %u",
+					    w->id);
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		r = compare_worker(s, &wants[i], retry_failed, scratch, p);
 	return r;
@@ -149,16 +155,16 @@ static int compare_mounts(const struct sup *s, const struct launch_config *wants
 	for (const struct sup_worker *w = sup_first(s); w; w = w->next)
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_mounts; i++)
 			if (!mount_is_wanted(&w->config.mounts[i], wants, n))
-				r = add(p, true, "it is not configured", "unmount %.180s",
-					w->config.mounts[i].path);
+				r = plan_action_say(p, true, "it is not configured",
+						    "unmount %.180s", w->config.mounts[i].path);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; r >= 0 && j < wants[i].n_mounts; j++) {
 			const struct launch_mount *m = &wants[i].mounts[j];
 
 			if (!mount_is_there(s, m))
-				r = add(p, false, "it is configured and not there",
-					"mount %.50s:%.50s on %.80s", m->peer, m->export_name,
-					m->path);
+				r = plan_action_say(p, false, "it is configured and not there",
+						    PLAN_ACTION_MOUNT, m->peer, m->export_name,
+						    m->path);
 		}
 	return r;
 }
@@ -202,34 +208,78 @@ static int compare_exports(const struct sup *s, const struct launch_config *want
 			const struct launch_export *e = &w->config.exports[i];
 
 			if (!export_is_wanted(e, wants, n))
-				r = add(p, true, "it is not configured so",
-					"end export %.60s (%.100s)", e->name, e->path);
+				r = plan_action_say(p, true, "it is not configured so",
+						    "end export %.60s (%.100s)", e->name, e->path);
 		}
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; r >= 0 && j < wants[i].n_exports; j++) {
 			const struct launch_export *e = &wants[i].exports[j];
 
 			if (!export_is_there(s, e))
-				r = add(p, false, "it is configured and not there",
-					"export %.60s (%.100s)%s", e->name, e->path,
-					e->read_only ? " read-only" : "");
+				r = plan_action_say(p, false, "it is configured and not there",
+						    PLAN_ACTION_EXPORT, e->name, e->path,
+						    e->read_only ? " read-only" : "");
 		}
 	return r;
 }
 
+/* ---- what counts without a step ---- */
+
+struct settings {
+	struct plan *p;
+	bool all; /* nothing else is done: whatever differs is said */
+	int r;
+};
+
+/* The agent heeds these itself. */
+static bool is_agents_own(const char *path)
+{
+	static const char *const own[] = {"management.", "policy.", "admin."};
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (strncmp(path, own[i], strlen(own[i])) == 0)
+			return true;
+	return false;
+}
+
+static void say_setting(void *user, const char *path, const char *was, const char *will)
+{
+	struct settings *s = user;
+	const char *reason = is_agents_own(path) ? "the agent heeds it from this apply on"
+						 : "nothing on the host changes by it";
+
+	if (s->r < 0 || (!s->all && !is_agents_own(path)))
+		return;
+	if (!*will)
+		s->r = plan_action_say(s->p, false, reason, "drop %.90s (was %.80s)", path, was);
+	else
+		s->r = plan_action_say(s->p, false, reason, "set %.80s to %.50s (was %.40s)", path,
+				       will, *was ? was : "not set");
+}
+
+static int compare_settings(const struct actions_task *t, struct plan *p)
+{
+	struct settings s = {p, p->n_steps + p->n_actions + p->n_deferred == 0, 0};
+
+	if (t->running && t->next && t->running != t->next)
+		spec_compare(t->running, t->next, say_setting, &s);
+	return s.r;
+}
+
 /* ---- the whole ---- */
 
-int actions_add(const struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed,
-		struct plan *p)
+int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p)
 {
-	int r = compare_workers(s, wants, n, retry_failed, p);
+	int r = compare_workers(s, t->wants, t->n_wants, t->retry_failed, p);
 
 	if (r >= 0)
-		r = compare_mounts(s, wants, n, p);
+		r = compare_mounts(s, t->wants, t->n_wants, p);
 	if (r >= 0)
-		r = compare_exports(s, wants, n, p);
+		r = compare_exports(s, t->wants, t->n_wants, p);
+	if (r >= 0)
+		r = compare_settings(t, p);
 	if (r >= 0 && p->n_deferred)
-		r = add(p, false, "a worker still has them open", "give back %zu settings of VFs",
-			p->n_deferred);
+		r = plan_action_say(p, false, "a worker still has them open",
+				    "give back %zu settings of VFs", p->n_deferred);
 	return r;
 }

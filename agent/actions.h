@@ -10,8 +10,15 @@
 #include "agent/supervise.h"
 #include "netcfg/plan/plan.h"
 
-/* Adds to p what sup_reconcile(s, wants, n, retry_failed) would do. 0; -ENOMEM. */
-int actions_add(const struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed,
-		struct plan *p);
+struct actions_task {
+	const struct spec *running, *next; /* NULL: none runs; next is what p was made from */
+	const struct launch_config *wants;
+	size_t n_wants;
+	bool retry_failed;
+};
+
+/* Adds to p what sup_reconcile of the wants would do, and what of the configuration counts from
+ * then on without a step. 0; -ENOMEM. */
+int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p);
 
 #endif

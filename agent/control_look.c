@@ -28,8 +28,7 @@ struct control_looking {
 /* With what the files themselves warn of; what the host makes of them, the plan shows. */
 static json_t *plan_with_warnings(struct control_looking *l, const struct plan *p)
 {
-	autofree char *text = plan_to_json(p);
-	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+	json_t *o = plan_to_object(p);
 
 	json_object_set_new(o, "warnings", store_diag_to_json(&l->agent->store, &l->diag));
 	return o;
@@ -64,7 +63,10 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	if (e >= 0) {
 		plan_check_ways(k, round.inv, round.plan);
 		legs_keep_ports(a->sup, round.plan, true, round.wants, round.n_wants);
-		e = actions_add(a->sup, round.wants, round.n_wants, true, round.plan);
+		e = actions_add(a->sup,
+				&(struct actions_task){a->now.spec, round.spec, round.wants,
+						       round.n_wants, true},
+				round.plan);
 	}
 	if (e < 0)
 		control_failure(a, r, e, &d);

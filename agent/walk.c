@@ -194,7 +194,10 @@ static int second_half(struct agent *a)
 	wait_ns = legs_keep_ports(a->sup, w->next.plan, asked, w->next.wants, w->next.n_wants);
 	if (wait_ns)
 		walk_arm(a, wait_ns);
-	r = actions_add(a->sup, w->next.wants, w->next.n_wants, asked, w->next.plan);
+	r = actions_add(a->sup,
+			&(struct actions_task){a->now.spec, w->next.spec, w->next.wants,
+					       w->next.n_wants, asked},
+			w->next.plan);
 	if (r < 0)
 		return r;
 	take_round(a);

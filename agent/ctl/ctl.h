@@ -126,6 +126,8 @@ struct ctl_table {
 	{                                                           \
 		headings_, ARRAY_SIZE(headings_), 0, 0, NULL, false \
 	}
+/* How wide lines may be; SIZE_MAX: as wide as they like. */
+size_t ctl_line_width(void);
 /* The next cell; an empty one is printed as "-". */
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 /* Members of a list of texts, joined by ", ". */

@@ -313,22 +313,6 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 	return put_config(a, yaml);
 }
 
-/* With no agent on the host, one that starts would start them all. */
-static int add_starts(struct plan *p)
-{
-	for (size_t i = 0; i < p->n_workers; i++) {
-		const struct plan_worker *w = &p->workers[i];
-		struct plan_action *action = plan_action_add(p);
-
-		if (!action)
-			return -ENOMEM;
-		snprintf(action->text, sizeof(action->text), "start worker %u (%s on core %u)",
-			 w->id, spec_role_to_string(w->role), w->core);
-		snprintf(action->reason, sizeof(action->reason), "no agent runs");
-	}
-	return 0;
-}
-
 /* What the agent of this host has changed, and where its workers are, for who may read it. */
 static int load_records(struct plan_owned *o, struct plan_places *p, struct diag *d)
 {
@@ -338,16 +322,35 @@ static int load_records(struct plan_owned *o, struct plan_places *p, struct diag
 	return r >= 0 && access(places, R_OK) == 0 ? plan_places_load(p, places, d) : r;
 }
 
-/* What becomes of the workers of an agent that runs is that agent's to say. */
+/* What an agent would plan that starts now. What becomes of the workers of one that runs is that
+ * one's to say. */
+static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
+		      struct diag *d, struct plan **ret)
+{
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
+	const struct plan_context ctx = {.owned = &owned, .places = &places};
+	int r = load_records(&owned, &places, d);
+
+	if (r >= 0)
+		r = plan_build(s, inv, &ctx, d, ret);
+	return r >= 0 && !agent_runs ? plan_actions_start(*ret, "no agent runs") : r;
+}
+
+static int put_built(const struct ctl_args *a, const struct plan *p)
+{
+	json_t *o = plan_to_object(p);
+	int r = !o ? ctl_put_text(NULL) : a->json ? ctl_put_json(o) : ctl_put_plan(o);
+
+	json_decref(o);
+	return r;
+}
+
 static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs)
 {
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
-	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	const struct plan_context ctx = {.owned = &owned, .places = &places};
 	struct plan *p = NULL;
-	autofree char *text = NULL;
 	struct spec *s;
 	int r = load(file, &s), e;
 
@@ -355,17 +358,9 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 		return r;
 	r = collect(&inv);
 	if (r == CTL_OK) {
-		e = load_records(&owned, &places, &d);
-		if (e >= 0)
-			e = plan_build(s, inv, &ctx, &d, &p);
-		if (e >= 0 && !agent_runs)
-			e = add_starts(p);
+		e = build_here(s, inv, agent_runs, &d, &p);
 		diag_print(&d, stderr);
-		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : CTL_OK;
-	}
-	if (r == CTL_OK) {
-		text = a->json ? plan_to_json(p) : plan_to_text(p);
-		r = ctl_put_text(text);
+		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
 	}
 	plan_free(p);
 	inv_free(inv);
@@ -374,66 +369,12 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 	return r;
 }
 
-static int print_plan_workers(const json_t *workers)
-{
-	static const char *const headings[] = {"ID",	    "ROLE",	 "CORE",  "ASKED",
-					       "TRANSPORT", "ADDRESSES", "REASON"};
-	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
-	const json_t *w, *port;
-	size_t i, j;
-
-	json_array_foreach (workers, i, w) {
-		json_t *ips = json_array();
-
-		json_array_foreach (json_object_get(w, "ports"), j, port)
-			json_array_append(ips, json_object_get(port, "ip"));
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(w, "id"));
-		ctl_table_add(&t, "%s", ctl_text(w, "role"));
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(w, "core"));
-		ctl_table_add(&t, "%s", ctl_text(w, "asked"));
-		ctl_table_add(&t, "%s", ctl_text(w, "transport"));
-		ctl_table_add_list(&t, ips);
-		ctl_table_add(&t, "%s", ctl_text(w, "reason"));
-		json_decref(ips);
-	}
-	return ctl_table_print(&t);
-}
-
-/* The lines of one list of the plan, numbered from first + 1; `what` is the key of their text. */
-static void print_plan_lines(const json_t *list, const char *what, size_t first)
-{
-	const json_t *s;
-	size_t i;
-
-	json_array_foreach (list, i, s) {
-		printf("%4zu. ", first + i + 1);
-		ctl_put(ctl_text(s, what), stdout);
-		fputs(json_is_true(json_object_get(s, "disruptive")) ? "  [disruptive]\n      "
-								     : "\n      ",
-		      stdout);
-		ctl_put(ctl_text(s, "reason"), stdout);
-		putchar('\n');
-	}
-}
-
 int ctl_put_plan(const json_t *o)
 {
-	const json_t *steps = json_object_get(o, "steps");
-	const json_t *actions = json_object_get(o, "actions");
-	const json_t *workers = json_object_get(o, "workers");
-	bool all;
+	autofree char *text = plan_object_to_text(o, ctl_line_width());
 
 	ctl_put_warnings(o);
-	print_plan_lines(steps, "step", 0);
-	print_plan_lines(actions, "action", json_array_size(steps));
-	all = ctl_put_legs(json_object_get(o, "legs"));
-	if (json_array_size(steps) + json_array_size(actions) == 0)
-		printf("Nothing to do: the host is as wanted%s.\n",
-		       all ? "" : " as far as its legs are there");
-	if (json_array_size(workers) == 0)
-		return CTL_OK;
-	putchar('\n');
-	return print_plan_workers(workers);
+	return ctl_put_text(text);
 }
 
 int ctl_cmd_plan(const struct ctl_args *a)
@@ -443,8 +384,14 @@ int ctl_cmd_plan(const struct ctl_args *a)
 	json_t *o;
 	int r;
 
-	if (a->n_operands > 0)
-		return plan_here(a, a->operands[0], true);
+	if (a->n_operands > 0) {
+		r = plan_here(a, a->operands[0], true);
+		if (r == CTL_OK)
+			fputs("What becomes of the workers, mounts and exports of an agent that "
+			      "runs is not in this plan.\n",
+			      stderr);
+		return r;
+	}
 	r = ctl_http(a->socket, &rq, &reply);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
 		fprintf(stderr, "No agent runs; planned from %s:\n", CONFIG_FILE);

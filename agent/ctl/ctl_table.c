@@ -85,8 +85,7 @@ static const char *cell_of(const struct ctl_table *t, size_t row, size_t column)
 	return *cell ? cell : "-";
 }
 
-/* How wide the lines may be; SIZE_MAX: as wide as they like. */
-static size_t line_width(void)
+size_t ctl_line_width(void)
 {
 	const char *columns = getenv("COLUMNS");
 	struct winsize size;
@@ -233,7 +232,7 @@ int ctl_table_print(const struct ctl_table *t)
 	autofree size_t *widths = calloc(t->n_columns, sizeof(*widths));
 	struct layout l = {.t = t,
 			   .n_rows = 1 + t->n_cells / t->n_columns,
-			   .line = line_width(),
+			   .line = ctl_line_width(),
 			   .widths = widths};
 
 	if (t->out_of_memory || !widths) {

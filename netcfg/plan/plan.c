@@ -95,18 +95,6 @@ struct plan *plan_free(struct plan *p)
 	return NULL;
 }
 
-struct plan_action *plan_action_add(struct plan *p)
-{
-	struct plan_action *grown;
-
-	grown = reallocarray(p->actions, p->n_actions + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	p->actions = grown;
-	grown[p->n_actions] = (struct plan_action){0};
-	return &grown[p->n_actions++];
-}
-
 static void refuse_mode(const struct spec *spec, struct diag *d)
 {
 	char modes[64] = "";

@@ -14,6 +14,7 @@
 #include "netcfg/host/inventory.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/spec/spec.h"
+#include <jansson.h>
 
 /* Leg i's routes live in table 7000 + i, or that plus a multiple of 64 where others use it. */
 #define PLAN_TABLE_FIRST 7000
@@ -109,6 +110,12 @@ struct plan_need {
 	char kernel_args[64], command[160], firmware[160]; /* "": nothing of the kind */
 	bool reboot;
 };
+
+/* The texts that the agent and plan_actions_start share: id, role, core; peer, export, path; name,
+ * path, " read-only" or "". */
+#define PLAN_ACTION_START "start worker %u (%s on core %u)"
+#define PLAN_ACTION_MOUNT "mount %.50s:%.50s on %.80s"
+#define PLAN_ACTION_EXPORT "export %.60s (%.100s)%s"
 
 enum plan_leg_state {
 	PLAN_LEG_USABLE,
@@ -248,12 +255,20 @@ struct plan_action *plan_action_add(struct plan *p);
  * advice. */
 struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* Numbered steps and actions with their reasons, then the worker table; heap, caller frees; NULL:
- * no memory. */
-char *plan_to_text(const struct plan *p);
-/* {"host", "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}; heap,
- * caller frees; NULL: no memory. */
+/* An action with its reason. 0, -ENOMEM. */
+int plan_action_say(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
+	PLENUM_PRINTF(4, 5);
+/* What happens to workers, mounts and exports where none of them is there. 0, -ENOMEM. */
+int plan_actions_start(struct plan *p, const char *reason);
+/* {"host", "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}: all
+ * that is shown of a plan, a new reference; NULL: no memory. */
+json_t *plan_to_object(const struct plan *p);
+/* The same as text; heap, caller frees; NULL: no memory. */
 char *plan_to_json(const struct plan *p);
+/* Numbered steps and actions with their reasons, then the workers, from a plan of any shape; lines
+ * are broken at `width` characters. Heap, caller frees; NULL: no memory. */
+char *plan_object_to_text(const json_t *plan, size_t width);
+char *plan_to_text(const struct plan *p); /* without a width */
 /* Whether one of p->unannounced is no longer as p wants it. Reads those alone: a few files each. */
 bool plan_has_drifted(struct kernel *k, const struct plan *p);
 /* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */

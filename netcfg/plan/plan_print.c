@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The plan for people and for programs. */
+/* The plan as JSON, which holds all that is to be shown of it; plan_render.c makes the text of
+ * that. */
 #include "netcfg/plan/object.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -34,142 +35,6 @@ const char *plan_step_describe_undone(const struct plan_step *s, char *buf, size
 	else
 		snprintf(buf, size, "'%s' was undone", plan_step_describe(s, step, sizeof(step)));
 	return buf;
-}
-
-static void print_line(size_t number, const char *text, const char *reason, bool disruptive,
-		       FILE *f)
-{
-	fprintf(f, "%4zu. %s%s\n      %s\n", number, text, disruptive ? "  [disruptive]" : "",
-		reason);
-}
-
-static bool all_legs_configured(const struct plan *p)
-{
-	for (size_t i = 0; i < p->n_legs; i++)
-		if (!plan_leg_is_configured(&p->legs[i]) && p->legs[i].state != PLAN_LEG_DISABLED)
-			return false;
-	return true;
-}
-
-static void print_steps(const struct plan *p, FILE *f)
-{
-	size_t n = p->n_steps + p->n_actions;
-	char text[DESCRIPTION_MAX];
-
-	if (!n) {
-		fprintf(f, "%s: nothing to do, the host is as wanted%s\n", p->host,
-			all_legs_configured(p) ? "" : " as far as its legs are there");
-		return;
-	}
-	fprintf(f, "%s: %zu step%s\n", p->host, n, n == 1 ? "" : "s");
-	for (size_t i = 0; i < p->n_steps; i++)
-		print_line(i + 1, plan_step_describe(&p->steps[i], text, sizeof(text)),
-			   p->steps[i].reason, p->steps[i].disruptive, f);
-	for (size_t i = 0; i < p->n_actions; i++)
-		print_line(p->n_steps + i + 1, p->actions[i].text, p->actions[i].reason,
-			   p->actions[i].disruptive, f);
-}
-
-/* Only legs that lack something are worth a line; the others are in the table of workers. */
-static void print_legs(const struct plan *p, FILE *f)
-{
-	char text[REASON_FORMAT_MAX];
-	bool any = false;
-
-	for (size_t i = 0; i < p->n_legs; i++) {
-		const struct plan_leg_info *leg = &p->legs[i];
-
-		if (leg->state == PLAN_LEG_USABLE)
-			continue;
-		fprintf(f, "%s  %s (%s) is %s: %s\n", any ? "" : "\n", leg->name,
-			leg->ifname[0] ? leg->ifname : leg->device,
-			plan_leg_state_to_string(leg->state),
-			reason_format(&leg->reason, text, sizeof(text)));
-		any = true;
-	}
-}
-
-static void print_mount(const struct spec_mount *m, FILE *f)
-{
-	fprintf(f, "      mounts %s from %s/%s", m->path, m->from_host, m->from_export);
-	if (m->read_only)
-		fputs(", read-only", f);
-	if (m->soft_s)
-		fprintf(f, ", soft %us", m->soft_s);
-	fprintf(f, "%s%s%s\n", m->suid ? "" : ", nosuid", m->dev ? "" : ", nodev",
-		m->locks == SPEC_LOCKS_NONE ? ", no locks" : "");
-}
-
-/* "to host-a, 10.10.0.0/16: read-only, squash all" */
-static void print_client(const struct spec_client *c, FILE *f)
-{
-	char text[IP_ADDR_STR_MAX];
-
-	fprintf(f, "        to%s", c->n_hosts + c->n_networks ? "" : " every other client");
-	for (size_t i = 0; i < c->n_hosts; i++)
-		fprintf(f, "%s %s", i ? "," : "", c->hosts[i]);
-	for (size_t i = 0; i < c->n_networks; i++)
-		fprintf(f, "%s %s", i + c->n_hosts ? "," : "",
-			ip_prefix_format(&c->networks[i], text, sizeof(text)));
-	fprintf(f, ": %ssquash %s%s%s\n", c->access == SPEC_ACCESS_RO ? "read-only, " : "",
-		spec_squash_to_string(c->squash), c->n_uid_map ? ", users mapped" : "",
-		c->n_gid_map ? ", groups mapped" : "");
-}
-
-static void print_export(const struct spec_export *e, FILE *f)
-{
-	fprintf(f, "      exports %s as %s%s%s%s\n", e->path, e->name,
-		e->read_only ? ", read-only" : "",
-		e->submounts == SPEC_SUBMOUNTS_CROSS ? ", with submounts" : "",
-		e->n_clients ? "" : ", to every client: squash root");
-	for (size_t i = 0; i < e->n_clients; i++)
-		print_client(&e->clients[i], f);
-}
-
-static void print_worker(const struct plan_worker *w, FILE *f)
-{
-	char ip[IP_ADDR_STR_MAX], reason[REASON_FORMAT_MAX];
-
-	fprintf(f, "%4u  %-8s  %4u  %-14s  %-14s", w->id, spec_role_to_string(w->role), w->core,
-		spec_transport_to_string(w->asked), spec_transport_to_string(w->effective));
-	for (size_t i = 0; i < w->n_ports; i++) {
-		fprintf(f, "%s%s=%s", i ? ", " : "  ", w->ports[i].leg,
-			ip_prefix_format(&w->ports[i].ip, ip, sizeof(ip)));
-		if (w->ports[i].vf[0])
-			fprintf(f, " on %s", w->ports[i].vf);
-	}
-	fprintf(f, "%s\n", w->n_ports ? "" : "  none");
-	for (size_t i = 0; i < w->n_mounts; i++)
-		print_mount(w->mounts[i], f);
-	for (size_t i = 0; i < w->n_exports; i++)
-		print_export(&w->exports[i], f);
-	if (reason_is_set(&w->reason))
-		fprintf(f, "      %s\n", reason_format(&w->reason, reason, sizeof(reason)));
-	if (w->note[0])
-		fprintf(f, "      %s\n", w->note);
-}
-
-char *plan_to_text(const struct plan *p)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-	bool failed;
-
-	if (!f)
-		return NULL;
-	print_steps(p, f);
-	print_legs(p, f);
-	if (p->n_workers)
-		fprintf(f, "\n  id  role      core  asked           transport       addresses\n");
-	for (size_t i = 0; i < p->n_workers; i++)
-		print_worker(&p->workers[i], f);
-	failed = ferror(f) != 0;
-	if (fclose(f) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
 }
 
 /* jansson's constructors return NULL without memory and its setters pass that on, so one check of
@@ -258,6 +123,72 @@ static json_t *port_to_json(const struct plan_port *p)
 	return o;
 }
 
+/* ---- what a worker serves, line by line ---- */
+
+static void print_mount(const struct spec_mount *m, FILE *f)
+{
+	fprintf(f, "mounts %s from %s/%s", m->path, m->from_host, m->from_export);
+	if (m->read_only)
+		fputs(", read-only", f);
+	if (m->soft_s)
+		fprintf(f, ", soft %us", m->soft_s);
+	fprintf(f, "%s%s%s\n", m->suid ? "" : ", nosuid", m->dev ? "" : ", nodev",
+		m->locks == SPEC_LOCKS_NONE ? ", no locks" : "");
+}
+
+/* "to host-a, 10.10.0.0/16: read-only, squash all" */
+static void print_client(const struct spec_client *c, FILE *f)
+{
+	char text[IP_ADDR_STR_MAX];
+
+	fprintf(f, "  to%s", c->n_hosts + c->n_networks ? "" : " every other client");
+	for (size_t i = 0; i < c->n_hosts; i++)
+		fprintf(f, "%s %s", i ? "," : "", c->hosts[i]);
+	for (size_t i = 0; i < c->n_networks; i++)
+		fprintf(f, "%s %s", i + c->n_hosts ? "," : "",
+			ip_prefix_format(&c->networks[i], text, sizeof(text)));
+	fprintf(f, ": %ssquash %s%s%s\n", c->access == SPEC_ACCESS_RO ? "read-only, " : "",
+		spec_squash_to_string(c->squash), c->n_uid_map ? ", users mapped" : "",
+		c->n_gid_map ? ", groups mapped" : "");
+}
+
+static void print_export(const struct spec_export *e, FILE *f)
+{
+	fprintf(f, "exports %s as %s%s%s%s\n", e->path, e->name, e->read_only ? ", read-only" : "",
+		e->submounts == SPEC_SUBMOUNTS_CROSS ? ", with submounts" : "",
+		e->n_clients ? "" : ", to every client: squash root");
+	for (size_t i = 0; i < e->n_clients; i++)
+		print_client(&e->clients[i], f);
+}
+
+/* ["mounts /mnt/x from host/x", ...]; NULL: no memory. */
+static json_t *details_to_json(const struct plan_worker *w)
+{
+	autofree char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	json_t *list = json_array();
+	char *rest;
+
+	if (!f) {
+		json_decref(list);
+		return NULL;
+	}
+	for (size_t i = 0; i < w->n_mounts; i++)
+		print_mount(w->mounts[i], f);
+	for (size_t i = 0; i < w->n_exports; i++)
+		print_export(&w->exports[i], f);
+	if (fclose(f) != 0) {
+		json_decref(list);
+		return NULL;
+	}
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			json_array_append_new(list, json_string(line));
+	return list;
+}
+
 static json_t *worker_to_json(const struct plan_worker *w)
 {
 	json_t *o = json_object(), *ports = json_array(), *mounts = json_array(),
@@ -282,6 +213,7 @@ static json_t *worker_to_json(const struct plan_worker *w)
 	r |= set(o, "ports", ports);
 	r |= set(o, "mounts", mounts);
 	r |= set(o, "exports", exports);
+	r |= set(o, "details", details_to_json(w));
 	if (r) {
 		json_decref(o);
 		return NULL;
@@ -289,11 +221,10 @@ static json_t *worker_to_json(const struct plan_worker *w)
 	return o;
 }
 
-char *plan_to_json(const struct plan *p)
+json_t *plan_to_object(const struct plan *p)
 {
 	json_t *o = json_object(), *legs = json_array(), *steps = json_array(),
 	       *actions = json_array(), *workers = json_array();
-	char *text = NULL;
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_legs; i++)
@@ -311,7 +242,16 @@ char *plan_to_json(const struct plan *p)
 	r |= set(o, "actions", actions);
 	r |= set(o, "workers", workers);
 	if (r == 0)
-		text = json_dumps(o, JSON_INDENT(2));
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+char *plan_to_json(const struct plan *p)
+{
+	json_t *o = plan_to_object(p);
+	char *text = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
+
 	json_decref(o);
 	return text;
 }

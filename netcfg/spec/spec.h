@@ -186,6 +186,10 @@ char *spec_to_yaml(const struct spec *s);
 /* One data device as a JSON object, every key of the schema; those that are not set are null. Heap,
  * caller frees. */
 char *spec_net_to_json(const struct spec_net *net);
+/* A key that differs: "networks[data-a].mtu", and both values as they are written, "" where it is
+ * not set; of an entry that only one has, the entry and its name. */
+typedef void (*spec_difference)(void *user, const char *path, const char *was, const char *will);
+void spec_compare(const struct spec *a, const struct spec *b, spec_difference each, void *user);
 /* JSON Schema (2020-12) of the YAML, from the schema table. Heap, caller frees. */
 char *spec_json_schema(void);
 /* The key table as mdoc(7) rows for plenum.yaml(5). Heap, caller frees. */

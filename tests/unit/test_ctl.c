@@ -297,7 +297,7 @@ static void test_tables_fit_the_terminal(void **state)
 		"three "
 		"four five six seven eight nine ten eleven twelve thirteen fourteen\"}]}");
 	unsetenv("COLUMNS");
-	rest = strstr(r.out, "ID  ROLE");
+	rest = strstr(r.out, "  id  role");
 	assert_non_null(rest);
 	assert_non_null(strstr(rest, "fourteen"));
 	for (char *line; (line = strsep(&rest, "\n"));)
@@ -555,12 +555,16 @@ static void test_plan_of_the_agent_is_printed(void **state)
 		    "{\"steps\":[{\"step\":\"set leg-a up\",\"reason\":\"it is down\","
 		    "\"disruptive\":true}],\"workers\":[{\"id\":1,\"role\":\"frontend\","
 		    "\"core\":1,\"asked\":\"dpdk\",\"transport\":\"udp\",\"reason\":\"why\","
-		    "\"ports\":[{\"ip\":\"10.0.0.1/24\"},{\"ip\":\"10.0.1.1/24\"}]}]}");
+		    "\"ports\":[{\"leg\":\"a\",\"ip\":\"10.0.0.1/"
+		    "24\"},{\"leg\":\"b\",\"ip\":\"10.0.1.1/24\"}],"
+		    "\"details\":[\"mounts /mnt/x\"]}],\"host\":\"h\\u001b\"}");
 
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("GET /v1/plan");
 	assert_non_null(strstr(r.out, "   1. set leg-a up  [disruptive]\n      it is down\n"));
-	assert_non_null(strstr(r.out, "10.0.0.1/24, 10.0.1.1/24  why\n"));
+	assert_non_null(strstr(r.out, "h?: 1 step\n"));
+	assert_non_null(strstr(r.out, "  a=10.0.0.1/24, b=10.0.1.1/24\n      mounts /mnt/x\n"
+				      "      why\n"));
 }
 
 static void test_config_of_the_agent(void **state)

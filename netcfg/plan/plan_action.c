@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines of a plan that are no steps on the network. Apart from plan.c, since plan_build makes none:
+ * who runs the workers adds them. */
+#include "netcfg/plan/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct plan_action *plan_action_add(struct plan *p)
+{
+	struct plan_action *grown;
+
+	grown = reallocarray(p->actions, p->n_actions + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	p->actions = grown;
+	grown[p->n_actions] = (struct plan_action){0};
+	return &grown[p->n_actions++];
+}
+
+int plan_action_say(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
+{
+	struct plan_action *a = plan_action_add(p);
+	va_list ap;
+
+	if (!a)
+		return -ENOMEM;
+	va_start(ap, fmt);
+	vsnprintf(a->text, sizeof(a->text), fmt, ap);
+	va_end(ap);
+	snprintf(a->reason, sizeof(a->reason), "%s", reason);
+	a->disruptive = disruptive;
+	return 0;
+}
+
+int plan_actions_start(struct plan *p, const char *reason)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->n_workers; i++)
+		r = plan_action_say(p, false, reason, PLAN_ACTION_START, p->workers[i].id,
+				    spec_role_to_string(p->workers[i].role), p->workers[i].core);
+	for (size_t i = 0; r >= 0 && i < p->n_workers; i++)
+		for (size_t j = 0; r >= 0 && j < p->workers[i].n_mounts; j++) {
+			const struct spec_mount *m = p->workers[i].mounts[j];
+
+			r = plan_action_say(p, false, reason, PLAN_ACTION_MOUNT, m->from_host,
+					    m->from_export, m->path);
+		}
+	for (size_t i = 0; r >= 0 && i < p->n_workers; i++)
+		for (size_t j = 0; r >= 0 && j < p->workers[i].n_exports; j++) {
+			const struct spec_export *e = &p->workers[i].exports[j];
+
+			r = plan_action_say(p, false, reason, PLAN_ACTION_EXPORT, e->name, e->path,
+					    e->read_only ? " read-only" : "");
+		}
+	return r;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The plan for people: one layout, made from the JSON alone, so that it looks the same whether the
+ * agent made the plan, the command line, or another machine. Every member may be missing or of
+ * another type: who sent it is not known here.
+ */
+#include "netcfg/plan/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct render {
+	FILE *f;
+	size_t width; /* characters of a line; SIZE_MAX: as many as it takes */
+};
+
+/* "" for what is missing. */
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+static bool is(const json_t *o, const char *key, const char *text)
+{
+	return strcmp(text_of(o, key), text) == 0;
+}
+
+static void put_char(char c, FILE *f)
+{
+	fputc((unsigned char)c < ' ' || c == 0x7f ? '?' : c, f);
+}
+
+/* Characters up to the next blank; continuation bytes of UTF-8 take no place. */
+static size_t word_width(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text && *text != ' '; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* Text that begins at column `at` and goes on below it, in as many lines as it takes. */
+static void put_text(struct render *r, const char *text, size_t at)
+{
+	size_t column = at;
+
+	while (*text) {
+		size_t n = word_width(text);
+
+		if (column > at && *text != ' ' && column + n > r->width) {
+			fprintf(r->f, "\n%*s", (int)at, "");
+			column = at;
+		}
+		for (; *text && *text != ' '; text++)
+			put_char(*text, r->f);
+		column += n;
+		if (*text == ' ' && column + 1 + word_width(text + 1) <= r->width) {
+			fputc(' ', r->f);
+			column++;
+		} else if (*text == ' ') {
+			fprintf(r->f, "\n%*s", (int)at, "");
+			column = at;
+		}
+		text += *text == ' ';
+	}
+	fputc('\n', r->f);
+}
+
+/* ---- what is done ---- */
+
+static void put_lines(struct render *r, const json_t *list, const char *key, size_t first)
+{
+	const json_t *s;
+	size_t i;
+
+	json_array_foreach (list, i, s) {
+		autofree char *text = NULL;
+
+		if (asprintf(&text, "%s%s", text_of(s, key),
+			     json_is_true(json_object_get(s, "disruptive")) ? "  [disruptive]"
+									    : "") < 0)
+			text = NULL;
+		fprintf(r->f, "%4zu. ", first + i + 1);
+		put_text(r, text ? text : "?", 6);
+		fprintf(r->f, "%6s", "");
+		put_text(r, text_of(s, "reason"), 6);
+	}
+}
+
+static bool leg_is_there(const json_t *leg)
+{
+	return !is(leg, "state", "absent") && !is(leg, "state", "refused");
+}
+
+static void put_steps(struct render *r, const json_t *o)
+{
+	const json_t *steps = json_object_get(o, "steps"), *leg;
+	const json_t *actions = json_object_get(o, "actions");
+	size_t n_steps = json_array_size(steps), n = n_steps + json_array_size(actions), i;
+	bool all = true;
+
+	for (const char *c = text_of(o, "host"); *c; c++)
+		put_char(*c, r->f);
+	json_array_foreach (json_object_get(o, "legs"), i, leg)
+		all = all && leg_is_there(leg);
+	if (n == 0)
+		fprintf(r->f, ": nothing to do, the host is as wanted%s\n",
+			all ? "" : " as far as its legs are there");
+	else
+		fprintf(r->f, ": %zu step%s\n", n, n == 1 ? "" : "s");
+	put_lines(r, steps, "step", 0);
+	put_lines(r, actions, "action", n_steps);
+}
+
+/* ---- what there will be ---- */
+
+/* Only legs that lack something are worth a line; the others are in the table of workers. */
+static void put_legs(struct render *r, const json_t *legs)
+{
+	const json_t *leg;
+	size_t i, n = 0;
+
+	json_array_foreach (legs, i, leg) {
+		const char *device = text_of(leg, *text_of(leg, "ifname") ? "ifname" : "device");
+		autofree char *text = NULL;
+
+		if (is(leg, "state", "usable"))
+			continue;
+		if (asprintf(&text, "%s (%s) is %s: %s", text_of(leg, "name"), device,
+			     text_of(leg, "state"), text_of(leg, "reason")) < 0)
+			text = NULL;
+		fprintf(r->f, "%s  ", n++ ? "" : "\n");
+		put_text(r, text ? text : "?", 4);
+	}
+}
+
+/* "leg-a=10.10.1.10/16, leg-b=10.20.1.10/16 on 0000:3b:00.1/vf0"; heap. */
+static char *ports_text(const json_t *ports)
+{
+	char *text = NULL;
+	size_t size = 0, i;
+	FILE *f = open_memstream(&text, &size);
+	const json_t *p;
+
+	if (!f)
+		return NULL;
+	json_array_foreach (ports, i, p) {
+		fprintf(f, "%s%s=%s", i ? ", " : "", text_of(p, "leg"), text_of(p, "ip"));
+		if (*text_of(p, "vf"))
+			fprintf(f, " on %s", text_of(p, "vf"));
+	}
+	if (i == 0)
+		fputs("none", f);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+#define WORKER_PORTS_COLUMN 54 /* of the line below */
+
+static void put_worker(struct render *r, const json_t *w)
+{
+	autofree char *ports = ports_text(json_object_get(w, "ports"));
+	const char *const below[] = {text_of(w, "reason"), text_of(w, "note")};
+	const json_t *line;
+	size_t i;
+
+	fprintf(r->f, "%4lld  %-8.40s  %4lld  %-14.40s  %-14.40s  ",
+		(long long)json_integer_value(json_object_get(w, "id")), text_of(w, "role"),
+		(long long)json_integer_value(json_object_get(w, "core")), text_of(w, "asked"),
+		text_of(w, "transport"));
+	put_text(r, ports ? ports : "?", WORKER_PORTS_COLUMN);
+	json_array_foreach (json_object_get(w, "details"), i, line) {
+		fprintf(r->f, "%6s", "");
+		put_text(r, json_is_string(line) ? json_string_value(line) : "?", 6);
+	}
+	for (i = 0; i < ARRAY_SIZE(below); i++) {
+		if (!*below[i])
+			continue;
+		fprintf(r->f, "%6s", "");
+		put_text(r, below[i], 6);
+	}
+}
+
+char *plan_object_to_text(const json_t *plan, size_t width)
+{
+	char *text = NULL;
+	size_t size, i;
+	struct render r = {open_memstream(&text, &size), MAX_OF(width, 72)};
+	const json_t *workers = json_object_get(plan, "workers"), *w;
+	bool failed;
+
+	if (!r.f)
+		return NULL;
+	put_steps(&r, plan);
+	put_legs(&r, json_object_get(plan, "legs"));
+	if (json_array_size(workers) > 0)
+		fputs("\n  id  role      core  asked           transport       addresses\n", r.f);
+	json_array_foreach (workers, i, w)
+		put_worker(&r, w);
+	failed = ferror(r.f) != 0;
+	if (fclose(r.f) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+char *plan_to_text(const struct plan *p)
+{
+	json_t *o = plan_to_object(p);
+	char *text = o ? plan_object_to_text(o, SIZE_MAX) : NULL;
+
+	json_decref(o);
+	return text;
+}
