@@ -214,7 +214,7 @@ static void write_key(const char *name)
 static int setup(void **state)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	autofree char *journal = path_of("journal");
+	autofree char *journal = NULL;
 	struct inventory *bare = NULL;
 	struct apply *a = NULL;
 	struct apply_outcome o;
@@ -223,6 +223,7 @@ static int setup(void **state)
 	plugins_register();
 	assert_non_null(mkdtemp(dir));
 	snprintf(base_yaml, sizeof(base_yaml), base_format, dir);
+	journal = path_of("journal");
 	write_key("key");
 	write_key("key2");
 	read_inventory(TOP_SRCDIR "/tests/golden/plan/sriov-two-pfs/inventory.json", &bare);
