@@ -31,13 +31,13 @@ enum launch_fd {
 	LAUNCH_FD_CONTROL = 3, /* AF_UNIX SOCK_SEQPACKET to the agent */
 	LAUNCH_FD_CONFIG = 4,  /* sealed memfd: struct launch_config */
 	LAUNCH_FD_STATS = 5,   /* shared memfd: struct launch_stats, written by the worker */
-	LAUNCH_FD_STATE = 6,   /* memfd that outlives the worker: what its successor needs to go on;
-				* the worker alone knows what is in it; empty at the first start */
-	LAUNCH_FD_AGENT = 7,   /* the agent's end of LAUNCH_FD_CONTROL: kept, never used */
-	LAUNCH_FD_ALIVE = 8,   /* read end of a pipe; hangs up when the agent is gone */
-	LAUNCH_FD_KEY = 9,    /* 16 random bytes that sign the file handles which clients keep: made
-			       * once a host, the same after a reboot; only a compute worker's
-			       * helpers read them, never the worker */
+	LAUNCH_FD_STATE = 6, /* the agent's memfd that outlives the worker: its name is the identity
+			      * of the worker and its successors, for the next agent to read */
+	LAUNCH_FD_AGENT = 7, /* the agent's end of LAUNCH_FD_CONTROL: kept, never used */
+	LAUNCH_FD_ALIVE = 8, /* read end of a pipe; hangs up when the agent is gone */
+	LAUNCH_FD_KEY = 9,   /* 16 random bytes that sign the file handles which clients keep: made
+			      * once a host, the same after a reboot; only a compute worker's
+			      * helpers read them, never the worker */
 	LAUNCH_FD_FIRST = 10, /* from here on: descriptors that the configuration refers to */
 };
 

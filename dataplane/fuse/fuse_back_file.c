@@ -357,33 +357,64 @@ static void append(struct back_req *q, struct back_file *f)
 	back_hand_go(q, call, HANDS_SLOW, true, append_then);
 }
 
-void back_op_write(struct back_req *q)
+/* To the file that it uses. */
+static void write_begin(struct back_req *q)
 {
 	const struct fuse_write_in *in = back_req_arg(q);
-	struct back_file *f;
 
-	if (fuse_back_check_is_once(q->in)) { /* it appends, wherever the end is by now */
-		int r = back_file_get(q, 0, in->fh, false, &f);
-
-		if (r < 0)
-			back_reply_err(q, -r);
-		else
-			append(q, f);
-		return;
-	}
-	if (data_begin(q, in->fh, false) < 0)
-		return;
 	q->op = IORING_OP_WRITE;
 	q->done = write_done;
 	q->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
 	q->offset = in->offset;
 	q->want = in->size;
-	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
-		back_kill_suidgid(q->file->fd);
 	if (q->want == 0)
 		write_end(q, 0);
 	else
 		back_ring_start(q);
+}
+
+static void killed_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	write_begin(q);
+}
+
+/* First it loses its set-id bits, which whoever writes has no privilege to leave. */
+static void write_killing(struct back_req *q, struct back_file *f)
+{
+	struct hand_call *call = back_hand_new(q, HAND_SETATTR, 0);
+
+	if (!call)
+		return;
+	back_hand_file(q, &call->a, f);
+	call->set.valid = FATTR_KILL_SUIDGID;
+	back_hand_try(q, call, HANDS_QUICK, false, killed_then);
+}
+
+static bool has_set_id(const struct back_file *f)
+{
+	struct stat st;
+
+	return fstat(f->fd, &st) == 0 &&
+	       (st.st_mode & S_ISUID || (st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP));
+}
+
+void back_op_write(struct back_req *q)
+{
+	const struct fuse_write_in *in = back_req_arg(q);
+	struct back_file *f;
+	int r = back_file_get(q, 0, in->fh, false, &f);
+
+	if (r < 0) {
+		back_reply_err(q, -r);
+	} else if (fuse_back_check_is_once(q->in)) { /* it appends, wherever the end is by now */
+		append(q, f);
+	} else if (in->write_flags & FUSE_WRITE_KILL_SUIDGID && has_set_id(f)) {
+		write_killing(q, f);
+	} else {
+		q->file = f;
+		f->busy++;
+		write_begin(q);
+	}
 }
 
 static void plain_done(struct back_req *q, int res)

@@ -44,8 +44,6 @@ static void call_release(struct back_req *q)
 			back_node_put(q->pins[i]);
 		q->pins[i] = NULL;
 	}
-	cleanup_close(&q->own_fd);
-	q->own_fd = -1;
 }
 
 static void call_drop(struct back_req *q, struct hand_call *call)

@@ -149,7 +149,6 @@ struct back_req {
 	struct hand_call *hand;
 	void (*then)(struct back_req *q, const struct hand_result *r, int fd);
 	struct back_node *pins[2];
-	int own_fd; /* for the call only; -1: none */
 	uint8_t tries;
 	bool errors_end; /* an error of the call is the answer */
 	bool submitted;	 /* with its record: the hand closes that */
@@ -393,8 +392,6 @@ struct back_node *back_node_of(struct back_export *e, const struct hand_result *
 /* What the name in the directory shows, without a hand. -EAGAIN: that needs one; what the name
  * says. */
 int back_node_cached(struct back_node *dir, const char *name, struct back_entry *ret);
-/* The directory above, O_PATH, if it is the export's. */
-int back_node_parent(struct back_node *n);
 
 /* Operations, in the table of fuse_back_req.c: each ends in one answer, now or later. */
 void back_op_lookup(struct back_req *q);
@@ -424,7 +421,6 @@ void back_op_getxattr(struct back_req *q);
 void back_op_listxattr(struct back_req *q);
 void back_op_removexattr(struct back_req *q);
 void back_op_setxattr(struct back_req *q);
-void back_lookup_again(struct back_req *q, const struct hand_result *r, int fd);
 /* It ran, maybe at a predecessor: answers with the outcome. */
 void back_op_again(struct back_req *q, const struct hand_result *r);
 /* The same of what opened something. */
@@ -435,7 +431,5 @@ void back_open_answer(struct back_req *q, struct back_file *f);
  * followed further where it shows a symbolic link. */
 #define BACK_FD_PATH_MAX 32
 const char *back_fd_path(int fd, char path[BACK_FD_PATH_MAX]);
-/* Takes the set-user-id and set-group-id bits away, as a write or truncation by the user would. */
-int back_kill_suidgid(int fd);
 
 #endif

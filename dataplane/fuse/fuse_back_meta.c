@@ -13,21 +13,6 @@ const char *back_fd_path(int fd, char path[BACK_FD_PATH_MAX])
 	return path;
 }
 
-int back_kill_suidgid(int fd)
-{
-	char path[BACK_FD_PATH_MAX];
-	struct stat st;
-	mode_t kill = S_ISUID;
-
-	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
-		return -errno;
-	if (st.st_mode & S_IXGRP)
-		kill |= S_ISGID; /* without it the bit once meant mandatory locks */
-	if (!S_ISREG(st.st_mode) || !(st.st_mode & kill))
-		return 0;
-	return chmod(back_fd_path(fd, path), st.st_mode & 07777 & ~kill) < 0 ? -errno : 0;
-}
-
 static void done_then(struct back_req *q, const struct hand_result *r, int fd)
 {
 	back_reply_err(q, 0);
@@ -73,44 +58,6 @@ static void made_then(struct back_req *q, const struct hand_result *r, int fd)
 	entry_lookup(q, back_req_name(q, q->name_at));
 }
 
-static void lookup_parent(struct back_req *q)
-{
-	struct back_node *n = back_req_node(q, 0);
-	struct hand_call *call;
-	int up;
-
-	/* From where we are: the descriptor first, if there is none. */
-	if (!n || back_node_fd(n) < 0) {
-		call = back_hand_new(q, HAND_OPEN_PATH, 0);
-		if (call)
-			back_hand_go(q, call, HANDS_QUICK, false, back_lookup_again);
-		return;
-	}
-	up = back_node_parent(n);
-	if (up < 0) {
-		back_reply_err(q, -up);
-		return;
-	}
-	call = back_hand_new(q, HAND_OPEN_PATH, 0);
-	if (!call) {
-		close(up);
-		return;
-	}
-	call->a = (struct hand_ref){.fd = up};
-	q->own_fd = up;
-	back_hand_go(q, call, HANDS_QUICK, false, entry_then);
-}
-
-void back_lookup_again(struct back_req *q, const struct hand_result *r, int fd)
-{
-	struct back_node *n = back_node_of(q->mount->export, r, fd);
-
-	if (n && back_node_fd(n) >= 0)
-		lookup_parent(q);
-	else
-		back_reply_err(q, ENOMEM);
-}
-
 void back_op_lookup(struct back_req *q)
 {
 	struct back_node *dir = back_req_node(q, 0);
@@ -119,17 +66,15 @@ void back_op_lookup(struct back_req *q)
 	struct back_entry e;
 	int r;
 
-	if (strcmp(name, "..") == 0) {
-		lookup_parent(q);
-		return;
-	}
 	if (strcmp(name, ".") == 0) {
 		call = back_hand_new(q, HAND_OPEN_PATH, 0);
 		if (call)
 			back_hand_go(q, call, HANDS_QUICK, false, entry_then);
 		return;
 	}
-	r = dir && !(q->hand_flags & HAND_CHECKED) ? back_node_cached(dir, name, &e) : -EAGAIN;
+	r = dir && !(q->hand_flags & HAND_CHECKED) && strcmp(name, "..") != 0
+		    ? back_node_cached(dir, name, &e)
+		    : -EAGAIN;
 	if (r == 0)
 		back_reply_entry(q, &e);
 	else if (r != -EAGAIN)

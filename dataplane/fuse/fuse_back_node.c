@@ -15,7 +15,6 @@
 
 #define NODE_CHAINS (1U << 17)
 #define NODE_CLOSED_MAX (1U << 17)
-#define NODE_DEPTH_MAX 4096
 #define NODE_IDLE_TICKS 3
 #define NODE_NAMELESS_MAX 256U
 #define RAMFS_FS_MAGIC 0x858458f6
@@ -400,49 +399,4 @@ int back_node_cached(struct back_node *dir, const char *name, struct back_entry 
 		nodes_trim(e->back);
 	}
 	return 0;
-}
-
-/* A directory that was moved out of the export has parents that are none of the client's business:
- * only one from which the root can be reached upwards is shown. */
-static int is_below_root(const struct back_export *e, int fd)
-{
-	autoclose int up = -1;
-	struct stat st, last = {};
-
-	for (unsigned depth = 0; depth < NODE_DEPTH_MAX; depth++) {
-		int next;
-
-		if (fstat(up < 0 ? fd : up, &st) < 0)
-			return -errno;
-		if (st.st_dev == e->root_dev && st.st_ino == e->root_ino)
-			return 0;
-		if (depth > 0 && st.st_dev == last.st_dev && st.st_ino == last.st_ino)
-			return -ESTALE;
-		last = st;
-		next = openat(up < 0 ? fd : up, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (next < 0)
-			return -errno;
-		if (up >= 0)
-			close(up);
-		up = next;
-	}
-	return -ESTALE;
-}
-
-int back_node_parent(struct back_node *n)
-{
-	autoclose int up = -1;
-	int r;
-
-	if (n == n->export->root)
-		return fcntl(n->fd, F_DUPFD_CLOEXEC, 0);
-	r = is_below_root(n->export, n->fd);
-	if (r < 0)
-		return r;
-	up = openat(n->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (up < 0)
-		return -errno;
-	/* Once more: it may have moved between the two. */
-	r = is_below_root(n->export, up);
-	return r < 0 ? r : fd_take(up);
 }

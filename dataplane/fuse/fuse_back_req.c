@@ -250,7 +250,6 @@ static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct
 		.in_len = len,
 		.args = *args,
 		.again = in->unique & FUSE_PROTO_UNIQUE_RESEND,
-		.own_fd = -1,
 		.out_max = out_max,
 		.unique = in->unique & ~FUSE_PROTO_UNIQUE_RESEND,
 	};

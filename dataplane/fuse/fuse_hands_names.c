@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DEPTH_MAX 4096
 #define OPEN_FLAGS (O_ACCMODE | O_SYNC | O_DSYNC | O_APPEND)
 
 static int name_open(int dirfd, const char *name)
@@ -17,17 +18,66 @@ static int name_open(int dirfd, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+static bool is_root(const struct hand *hd, const struct stat *st)
+{
+	return st->st_dev == hd->root_dev && st->st_ino == hd->root_ino;
+}
+
+/* A directory that was moved out of the export has parents that are none of the client's business:
+ * only one from which the root can be reached upwards is shown. */
+static int below_root_check(const struct hand *hd, int fd)
+{
+	autoclose int up = -1;
+	struct stat st, last = {};
+
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		int next;
+
+		if (fstatat(up < 0 ? fd : up, "", &st, AT_EMPTY_PATH) < 0)
+			return -errno;
+		if (is_root(hd, &st))
+			return 0;
+		if (depth > 0 && st.st_dev == last.st_dev && st.st_ino == last.st_ino)
+			return -ESTALE;
+		last = st;
+		next = name_open(up < 0 ? fd : up, "..");
+		if (next < 0)
+			return next;
+		if (up >= 0)
+			close(up);
+		up = next;
+	}
+	return -ESTALE;
+}
+
+/* What is above the root is the root. */
+static int parent_open(struct hand *hd, int dirfd)
+{
+	autoclose int up = -1;
+	struct stat st;
+	int r;
+
+	hand_trust(hd); /* for directories that nobody asked for */
+	if (fstatat(dirfd, "", &st, AT_EMPTY_PATH) < 0)
+		return -errno;
+	if (is_root(hd, &st))
+		return name_open(dirfd, ".");
+	r = below_root_check(hd, dirfd);
+	if (r < 0)
+		return r;
+	up = name_open(dirfd, "..");
+	if (up < 0)
+		return up;
+	/* Once more: it may have moved between the two. */
+	r = below_root_check(hd, up);
+	return r < 0 ? r : fd_take(up);
+}
+
 int hand_op_lookup(struct hand *hd, int a, int b)
 {
 	const char *name = hd->call.name;
-	struct stat st;
-	int fd;
+	int fd = strcmp(name, "..") == 0 ? parent_open(hd, a) : name_open(a, name);
 
-	/* Not above the export. */
-	if (strcmp(name, "..") == 0 && fstatat(a, "", &st, AT_EMPTY_PATH) == 0 &&
-	    st.st_dev == hd->root_dev && st.st_ino == hd->root_ino)
-		name = ".";
-	fd = name_open(a, name);
 	if (fd < 0)
 		return fd;
 	hd->fd = fd;

@@ -25,26 +25,54 @@
 	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
 	 CAP(CAP_FSETID) | CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
 
-#define CALLS_ALL                                                                                 \
-	SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_openat, SYS_getdents64, SYS_clock_gettime, \
-		SYS_clock_nanosleep, SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall
+#define CALLS_ALL                                                                  \
+	SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_getdents64, SYS_exit_group, \
+		SYS_rt_sigreturn, SYS_restart_syscall
 
 #ifdef __SANITIZE_ADDRESS__ /* its reports, its stacks and its own memory */
 #define CALLS_SANITIZER SYS_mmap, SYS_munmap, SYS_sigaltstack, SYS_madvise, SYS_futex, SYS_gettid
 #endif
 
 static const int calls_hand[] = {
-	CALLS_ALL,	 SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_newfstatat, SYS_fstat,
-	SYS_setfsuid,	 SYS_setfsgid,		SYS_setgroups,	       SYS_umask,      SYS_capset,
-	SYS_mknodat,	 SYS_mkdirat,		SYS_symlinkat,	       SYS_linkat,     SYS_unlinkat,
+	CALLS_ALL,
+	SYS_openat,
+	SYS_clock_gettime,
+	SYS_clock_nanosleep,
+	SYS_name_to_handle_at,
+	SYS_open_by_handle_at,
+	SYS_newfstatat,
+	SYS_fstat,
+	SYS_setfsuid,
+	SYS_setfsgid,
+	SYS_setgroups,
+	SYS_umask,
+	SYS_capset,
+	SYS_mknodat,
+	SYS_mkdirat,
+	SYS_symlinkat,
+	SYS_linkat,
+	SYS_unlinkat,
 	SYS_renameat2,
 #ifdef SYS_renameat /* what the C library makes of it where there are no flags */
 	SYS_renameat,
 #endif
-	SYS_readlinkat,	 SYS_fchmodat,		SYS_fchownat,	       SYS_utimensat,  SYS_getxattr,
-	SYS_setxattr,	 SYS_listxattr,		SYS_removexattr,       SYS_ftruncate,  SYS_truncate,
-	SYS_fallocate,	 SYS_copy_file_range,	SYS_pwritev2,	       SYS_lseek,      SYS_fsync,
-	SYS_fdatasync,	 SYS_fstatfs,
+	SYS_readlinkat,
+	SYS_fchmodat,
+	SYS_fchownat,
+	SYS_utimensat,
+	SYS_getxattr,
+	SYS_setxattr,
+	SYS_listxattr,
+	SYS_removexattr,
+	SYS_ftruncate,
+	SYS_truncate,
+	SYS_fallocate,
+	SYS_copy_file_range,
+	SYS_pwritev2,
+	SYS_lseek,
+	SYS_fsync,
+	SYS_fdatasync,
+	SYS_fstatfs,
 #ifdef __SANITIZE_ADDRESS__
 	CALLS_SANITIZER,
 #endif

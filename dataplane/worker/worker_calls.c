@@ -91,66 +91,24 @@ static const int calls_descriptors[] = {
 	SYS_openat,
 };
 
-/* A compute worker serves files with these; what it can reach, the mounts and its privileges say.
- */
+/* A compute worker looks into what the kernel remembers and moves data of open files; all else
+ * hands do (fuse_hands.h). */
 static const int calls_files[] = {
-	SYS_openat2,
-	SYS_openat,
-	SYS_name_to_handle_at,
-	SYS_statx,
 	SYS_io_uring_enter,
+	SYS_openat2,
+	SYS_name_to_handle_at,
 	SYS_preadv,
 	SYS_preadv2,
-	SYS_pwritev,
 	SYS_pwritev2,
-	SYS_getdents64,
-	SYS_fstatfs,
-	SYS_statfs,
 	SYS_fsync,
 	SYS_fdatasync,
-	SYS_syncfs,
-	SYS_fallocate,
-	SYS_ftruncate,
-	SYS_truncate,
-	SYS_copy_file_range,
-	SYS_mkdirat,
-	SYS_mknodat,
-	SYS_symlinkat,
-	SYS_linkat,
-	SYS_unlinkat,
-	SYS_renameat2,
-#ifdef SYS_renameat /* what the C library makes of it where there are no flags */
-	SYS_renameat,
-#endif
-	SYS_readlinkat,
-	SYS_fchmod,
-	SYS_fchmodat,
-	SYS_fchown,
-	SYS_fchownat,
-	SYS_utimensat,
-	SYS_getxattr,
-	SYS_lgetxattr,
-	SYS_fgetxattr,
-	SYS_setxattr,
-	SYS_lsetxattr,
-	SYS_fsetxattr,
-	SYS_listxattr,
-	SYS_llistxattr,
-	SYS_flistxattr,
-	SYS_removexattr,
-	SYS_lremovexattr,
-	SYS_fremovexattr,
 	/* as the user who asked */
 	SYS_setfsgid,
-	SYS_umask,
-	SYS_capget,
 	SYS_capset,
-#ifdef __x86_64__
-	SYS_open,
-	SYS_chmod,
-	SYS_chown,
-	SYS_lchown,
-#endif
+};
+
+static const struct seccomp_rule rules_files[] = {
+	{SYS_openat, 2, O_CREAT | (O_TMPFILE & ~O_DIRECTORY) | O_TRUNC, 0},
 };
 
 /* DPDK's own threads and timers. */
@@ -209,7 +167,9 @@ static void rules_add(struct calls *c, const struct seccomp_rule *rules, size_t 
 _Static_assert(ARRAY_SIZE(calls_all) + ARRAY_SIZE(calls_files) + ARRAY_SIZE(calls_dpdk) <=
 		       CALLS_MAX,
 	       "all lists fit");
-_Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_dpdk) + 1 <= RULES_MAX, "all rules fit");
+_Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rules_dpdk) + 1 <=
+		       RULES_MAX,
+	       "all rules fit");
 
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, char *why)
 {
@@ -222,10 +182,12 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, char *why)
 	calls_add(&c, calls_all, ARRAY_SIZE(calls_all));
 	rules_add(&c, rules_all, ARRAY_SIZE(rules_all));
 	rules_add(&c, &to_self, 1);
-	if (kind == SANDBOX_FILES)
+	if (kind == SANDBOX_FILES) {
 		calls_add(&c, calls_files, ARRAY_SIZE(calls_files));
-	else
+		rules_add(&c, rules_files, ARRAY_SIZE(rules_files));
+	} else {
 		calls_add(&c, calls_descriptors, ARRAY_SIZE(calls_descriptors));
+	}
 	if (dpdk) {
 		calls_add(&c, calls_dpdk, ARRAY_SIZE(calls_dpdk));
 		rules_add(&c, rules_dpdk, ARRAY_SIZE(rules_dpdk));

@@ -267,13 +267,12 @@ static int exports_reopen(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ identity and privileges */
 
-/* What serving files for other users needs. */
+/* To look up what is the users', and to write as they do. What else serving needs hands have. */
 static uint64_t capabilities_of(enum sandbox_kind kind)
 {
 	if (kind != SANDBOX_FILES)
 		return 0;
-	return CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID) |
-	       CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP);
+	return CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FSETID) | CAP(CAP_SETUID) | CAP(CAP_SETGID);
 }
 
 static int capabilities_set(uint64_t keep)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,5 +70,45 @@ static inline void hand_trace_end(pid_t pid)
 {
 	(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
 }
+
+#ifdef __x86_64__
+#define HAND_TRACE_INJECTS 1
+/* Held before a system call, it makes this one in its place; at the next hand_trace_next() it
+ * stands before its own again. What the arguments point at must be in its own memory, as what is
+ * static here is in a process that was forked. What the call returns. */
+static inline long hand_trace_inject(pid_t pid, long nr, const long args[6])
+{
+	struct user_regs_struct own, regs;
+	long r;
+	int status;
+
+	if (ptrace(PTRACE_GETREGS, pid, NULL, &own) < 0)
+		return -ESRCH;
+	regs = own;
+	regs.orig_rax = (unsigned long)nr;
+	regs.rdi = (unsigned long)args[0];
+	regs.rsi = (unsigned long)args[1];
+	regs.rdx = (unsigned long)args[2];
+	regs.r10 = (unsigned long)args[3];
+	regs.r8 = (unsigned long)args[4];
+	regs.r9 = (unsigned long)args[5];
+	if (ptrace(PTRACE_SETREGS, pid, NULL, &regs) < 0 ||
+	    ptrace(PTRACE_SYSCALL, pid, NULL, NULL) < 0 || waitpid(pid, &status, __WALL) != pid ||
+	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, NULL, &regs) < 0)
+		return -ESRCH;
+	r = (long)regs.rax;
+	own.rax = own.orig_rax;
+	own.rip -= 2; /* the instruction that it came by */
+	if (ptrace(PTRACE_SETREGS, pid, NULL, &own) < 0)
+		return -ESRCH;
+	return r;
+}
+#else
+#define HAND_TRACE_INJECTS 0
+static inline long hand_trace_inject(pid_t pid, long nr, const long args[6])
+{
+	return -ENOSYS;
+}
+#endif
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/worker/worker_sandbox.h"
+#include "tests/lib/hand_trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,6 +32,7 @@
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 struct world {
 	char dir[64]; /* export/ is served, secret is beside it on the same file system */
@@ -46,8 +48,8 @@ struct world {
 };
 
 static struct world world;
-static int below_fd;		/* the child's, from before it waits */
-static void (*meanwhile)(void); /* what the parent does then */
+static int below_fd;		     /* the child's, from before it waits */
+static void (*meanwhile)(pid_t pid); /* what the parent does then */
 static unsigned failures;
 
 #define REFUSED(call)                                                                       \
@@ -119,6 +121,7 @@ static int world_setup(void **state)
 	file_make("secret", "not yours");
 	file_make("export/file", "yours");
 	assert_int_equal(symlink("../secret", path_of("export/link")), 0);
+	(void)!mknod(path_of("export/device"), S_IFCHR | 0666, makedev(1, 3));
 	world.secret.h.handle_bytes = MAX_HANDLE_SZ;
 	assert_int_equal(
 		name_to_handle_at(AT_FDCWD, path_of("secret"), &world.secret.h, &mount_id, 0), 0);
@@ -330,7 +333,7 @@ static void run_confined(void (*attack)(void), uint64_t caps)
 	if (read(ready[0], &c, 1) == 1)
 		expect_status(pid, caps);
 	if (meanwhile)
-		meanwhile();
+		meanwhile(pid);
 	assert_int_equal(write(go[1], "x", 1), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -340,9 +343,8 @@ static void run_confined(void (*attack)(void), uint64_t caps)
 }
 
 #define C(x) (1ULL << CAP_##x)
-#define COMPUTE_CAPS                                                                             \
-	(C(CHOWN) | C(DAC_OVERRIDE) | C(FOWNER) | C(FSETID) | C(SETUID) | C(SETGID) | C(MKNOD) | \
-	 C(SETFCAP))
+#define COMPUTE_CAPS (C(DAC_OVERRIDE) | C(FSETID) | C(SETUID) | C(SETGID))
+#define HAND_CAPS (COMPUTE_CAPS | C(CHOWN) | C(DAC_READ_SEARCH) | C(FOWNER) | C(MKNOD) | C(SETFCAP))
 
 /* ------------------------------------------------------------------ the cases */
 
@@ -419,13 +421,29 @@ static void compute(void)
 	/* What it is there for goes on. */
 	WORKS(fd = openat(dir, "file", O_RDWR));
 	WORKS(pread(fd, text, sizeof(text), 0) == 5 ? 0 : -1);
-	WORKS(fchown(fd, 1234, 1234));
-	close(fd);
-	WORKS(fd = openat(dir, "made", O_RDWR | O_CREAT, 0600));
+	WORKS(pwrite(fd, text, 5, 0));
 	snprintf(text, sizeof(text), "/proc/self/fd/%d", fd);
 	WORKS(open(text, O_RDONLY));
+	/* What hands are there for does not. */
+	REFUSED(fchown(fd, 1234, 1234));
+	REFUSED(fchmod(fd, 04777));
+	REFUSED(chmod(text, 04777));
+	REFUSED(ftruncate(fd, 0));
+	REFUSED(fallocate(fd, 0, 0, 100));
+	REFUSED(fsetxattr(fd, "user.x", "1", 1, 0));
+	REFUSED(fgetxattr(fd, "user.x", NULL, 0) < 0 && errno == ENODATA ? 0 : -1);
+	REFUSED(futimens(fd, NULL));
 	close(fd);
-	WORKS(mknodat(dir, "device", S_IFCHR | 0666, makedev(1, 3)));
+	REFUSED(openat(dir, "made", O_RDWR | O_CREAT, 0600));
+	REFUSED(openat(dir, ".", O_RDWR | O_TMPFILE, 0600));
+	REFUSED(openat(dir, "file", O_RDWR | O_TRUNC));
+	REFUSED(mkdirat(dir, "made", 0700));
+	REFUSED(mknodat(dir, "made", S_IFIFO | 0666, 0));
+	REFUSED(symlinkat("x", dir, "made"));
+	REFUSED(linkat(dir, "file", dir, "made", 0));
+	REFUSED(renameat(dir, "file", dir, "made"));
+	REFUSED(unlinkat(dir, "file", 0));
+	REFUSED(unlinkat(dir, "below", AT_REMOVEDIR));
 	REFUSED(openat(dir, "device", O_RDONLY)); /* a client may make it, we do not open it */
 	/* Nothing else of /proc lies behind the descriptors. */
 	REFUSED(open("/proc/self/fd/../status", O_RDONLY));
@@ -444,6 +462,8 @@ static void on_call(void *user, struct hand_call *call)
 
 /* What the call comes to: a descriptor, 0, or -1 and errno. It is about a handle or a descriptor.
  */
+static const char *ask_name = "";
+
 static int hand_ask(enum hand_op op, const struct fuse_handle *h, int fd, struct fuse_handle *ret)
 {
 	struct fuse_hands *hands = world.sandbox.hands;
@@ -452,6 +472,7 @@ static int hand_ask(enum hand_op op, const struct fuse_handle *h, int fd, struct
 
 	call->op = op;
 	call->a.fd = fd;
+	strcpy(call->name, ask_name);
 	if (h) {
 		call->a.len = h->len;
 		memcpy(call->a.handle, h->bytes, sizeof(h->bytes));
@@ -513,7 +534,9 @@ static void forge(void)
 	WORKS(fd = hand_ask(HAND_OPEN_PATH, &real, -1, NULL));
 	WORKS(fcntl(fd, F_GETFL) & O_PATH ? 0 : -1);
 	close(fd);
-	WORKS(unlinkat(dir, "file", 0));
+	ask_name = "file";
+	WORKS(fd = hand_ask(HAND_UNLINK, NULL, dir, NULL));
+	close(fd); /* what was removed */
 	REFUSED(hand_ask(HAND_OPEN_PATH, &real, -1, NULL));
 }
 
@@ -528,8 +551,103 @@ static void read_only(void)
 
 	WORKS(openat(dir, "file", O_RDONLY));
 	REFUSED(openat(dir, "file", O_WRONLY));
-	REFUSED(openat(dir, "made", O_WRONLY | O_CREAT, 0600));
-	REFUSED(unlinkat(dir, "file", 0));
+	ask_name = "file";
+	REFUSED(hand_ask(HAND_UNLINK, NULL, dir, NULL));
+	ask_name = "made";
+	REFUSED(hand_ask(HAND_MKDIR, NULL, dir, NULL));
+}
+
+/* ------------------------------------------------------------------ a hand that was taken over */
+
+static pid_t hand_of(pid_t pid)
+{
+	char path[64], comm[32];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fscanf(f, "%d", &pid) == 1) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = read(fd, comm, sizeof(comm) - 1);
+
+		close(fd);
+		comm[MAX_OF(n, 0)] = '\0';
+		if (strcmp(comm, "plenum-hand\n") == 0)
+			break;
+	}
+	fclose(f);
+	return pid;
+}
+
+#define MADE(nr, ...) hand_trace_inject(pid, nr, (const long[6]){__VA_ARGS__})
+#define HAND_REFUSED(nr, ...)                                                                \
+	do {                                                                                 \
+		long r_ = MADE(nr, __VA_ARGS__);                                             \
+		if (r_ >= 0 || r_ == -ESRCH || r_ == -ENOSYS) {                              \
+			fprintf(stderr, "# line %d: a hand's %s: %ld\n", __LINE__, #nr, r_); \
+			failures++;                                                          \
+		}                                                                            \
+		assert_true(hand_trace_next(pid) >= 0);                                      \
+	} while (0)
+
+static void hand_attack(pid_t worker)
+{
+	static const char *const files[] = {"/etc/passwd", "/proc/1/environ", "../../etc/passwd",
+					    "/proc/self/mem", "/dev/mem"};
+	static const char sh[] = "/bin/sh", none[] = "none", slash[] = "/", tmpfs[] = "tmpfs";
+	pid_t pid = hand_of(worker);
+
+	failures = 0;
+	expect_status(pid, HAND_CAPS);
+	if (!HAND_TRACE_INJECTS || hand_trace_begin(pid) < 0)
+		return; /* what it has not is seen, what it cannot is not tried here */
+	assert_true(hand_trace_next(pid) >= 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(files); i++) {
+		HAND_REFUSED(SYS_openat, AT_FDCWD, (long)files[i], O_RDONLY);
+		HAND_REFUSED(SYS_openat, AT_FDCWD, (long)files[i], O_RDWR);
+	}
+	HAND_REFUSED(SYS_execve, (long)sh, 0, 0);
+	HAND_REFUSED(SYS_fork);
+	HAND_REFUSED(SYS_clone, CLONE_NEWUSER | SIGCHLD);
+	HAND_REFUSED(SYS_unshare, CLONE_NEWUSER);
+	HAND_REFUSED(SYS_unshare, CLONE_NEWNS);
+	HAND_REFUSED(SYS_kill, world.victim, SIGTERM);
+	HAND_REFUSED(SYS_kill, worker, SIGTERM);
+	HAND_REFUSED(SYS_ptrace, PTRACE_ATTACH, world.victim);
+	HAND_REFUSED(SYS_pidfd_open, world.victim);
+	HAND_REFUSED(SYS_mount, (long)none, (long)slash, (long)tmpfs);
+	HAND_REFUSED(SYS_umount2, (long)slash, MNT_DETACH);
+	HAND_REFUSED(SYS_chroot, (long)slash);
+	HAND_REFUSED(SYS_setuid, 0);
+	HAND_REFUSED(SYS_setresgid, 0, 0, 0);
+	HAND_REFUSED(SYS_socket, AF_INET, SOCK_DGRAM);
+	HAND_REFUSED(SYS_socket, AF_UNIX, SOCK_STREAM);
+	HAND_REFUSED(SYS_socket, AF_NETLINK, SOCK_RAW);
+	HAND_REFUSED(SYS_sendmsg, world.outside, 0, 0);
+	HAND_REFUSED(SYS_ioctl, 0, 0x5412);
+	HAND_REFUSED(SYS_bpf, 5, 0, 0);
+	HAND_REFUSED(SYS_io_uring_setup, 8, 0);
+	HAND_REFUSED(SYS_userfaultfd, 0);
+	HAND_REFUSED(SYS_prctl, PR_SET_DUMPABLE, 1);
+	HAND_REFUSED(SYS_mprotect, (long)sh & -4096L, 4096, PROT_READ | PROT_EXEC);
+	HAND_REFUSED(SYS_seccomp, 0, 0, 0);
+	HAND_REFUSED(SYS_init_module, 0, 0, (long)none);
+	HAND_REFUSED(SYS_quotactl, 0, 0, 0, 0);
+	hand_trace_end(pid);
+	assert_int_equal(failures, 0);
+}
+
+static void nothing(void)
+{
+}
+
+static void test_hand(void **state)
+{
+	meanwhile = hand_attack;
+	run_confined(nothing, COMPUTE_CAPS);
+	meanwhile = NULL;
 }
 
 static void test_read_only_export(void **state)
@@ -539,7 +657,7 @@ static void test_read_only_export(void **state)
 }
 
 /* An administrator moves a directory out of the export while the worker has it open. */
-static void move_out(void)
+static void move_out(pid_t pid)
 {
 	char from[128];
 
@@ -594,6 +712,7 @@ int main(void)
 		CASE(test_frontend),
 		CASE(test_compute),
 		CASE(test_hands_cannot_be_fooled),
+		CASE(test_hand),
 		CASE(test_read_only_export),
 		CASE(test_no_way_up),
 		CASE(test_failure_is_said),
