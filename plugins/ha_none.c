@@ -2,6 +2,12 @@
 /* One data device, no second path. */
 #include "plugins/plugins.h"
 
+/* More than one device is not yet an error of the file: the mode may be staged after them. */
+static void none_check(const struct spec *s, struct diag *d)
+{
+	ha_refuse_bond(s, d);
+}
+
 static int none_legs(struct plan_builder *b)
 {
 	size_t n_enabled = 0;
@@ -27,6 +33,7 @@ static int none_want(struct plan_builder *b)
 
 const struct planner_ops ha_none_planner = {
 	.mode = SPEC_HA_NONE,
+	.check = none_check,
 	.legs = none_legs,
 	.want = none_want,
 };

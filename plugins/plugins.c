@@ -7,6 +7,8 @@
 static const struct planner_ops *const planner_table[] = {
 	&ha_none_planner,
 	&ha_dual_leg_planner,
+	&ha_lacp_planner,
+	&ha_active_backup_planner,
 };
 
 static const struct nic_family *const nic_table[] = {

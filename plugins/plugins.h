@@ -13,6 +13,15 @@
 
 extern const struct planner_ops ha_none_planner;
 extern const struct planner_ops ha_dual_leg_planner;
+extern const struct planner_ops ha_lacp_planner;
+extern const struct planner_ops ha_active_backup_planner;
+
+/* For the planners' checks: an error of the i-th data device, "net[1].network: ...". */
+__attribute__((format(printf, 5, 6))) void ha_net_error(struct diag *d, const struct spec *s,
+							size_t i, const char *key, const char *fmt,
+							...);
+/* Refuses what the file says of a bond: the mode makes none. */
+void ha_refuse_bond(const struct spec *s, struct diag *d);
 
 extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, nic_intel_ice,
 	nic_mlx5;

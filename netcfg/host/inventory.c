@@ -76,6 +76,16 @@ struct inv_vf *inv_vf_add(struct inventory *inv)
 	return array_add(&inv->vfs, &inv->n_vfs, sizeof(*inv->vfs));
 }
 
+struct inv_bond *inv_bond_add(struct inventory *inv)
+{
+	return array_add(&inv->bonds, &inv->n_bonds, sizeof(*inv->bonds));
+}
+
+struct inv_bond_port *inv_bond_port_add(struct inventory *inv)
+{
+	return array_add(&inv->bond_ports, &inv->n_bond_ports, sizeof(*inv->bond_ports));
+}
+
 struct inv_addr *inv_addr_add(struct inventory *inv)
 {
 	return array_add(&inv->addrs, &inv->n_addrs, sizeof(*inv->addrs));
@@ -153,6 +163,8 @@ void inv_done(struct inventory *inv)
 	free(inv->links);
 	free(inv->functions);
 	free(inv->vfs);
+	free(inv->bonds);
+	free(inv->bond_ports);
 	free(inv->addrs);
 	free(inv->routes);
 	free(inv->rules);
@@ -193,6 +205,8 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	APPEND_ALL(dst, src, links, n_links, inv_link_add);
 	APPEND_ALL(dst, src, functions, n_functions, inv_function_add);
 	APPEND_ALL(dst, src, vfs, n_vfs, inv_vf_add);
+	APPEND_ALL(dst, src, bonds, n_bonds, inv_bond_add);
+	APPEND_ALL(dst, src, bond_ports, n_bond_ports, inv_bond_port_add);
 	APPEND_ALL(dst, src, addrs, n_addrs, inv_addr_add);
 	APPEND_ALL(dst, src, routes, n_routes, inv_route_add);
 	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);
@@ -256,6 +270,20 @@ static int vf_cmp(const void *pa, const void *pb)
 
 	ORDER_BY(a, b, ifindex);
 	return CMP(a->vf, b->vf);
+}
+
+static int bond_cmp(const void *pa, const void *pb)
+{
+	const struct inv_bond *a = pa, *b = pb;
+
+	return CMP(a->ifindex, b->ifindex);
+}
+
+static int bond_port_cmp(const void *pa, const void *pb)
+{
+	const struct inv_bond_port *a = pa, *b = pb;
+
+	return CMP(a->ifindex, b->ifindex);
 }
 
 static int addr_cmp(const void *pa, const void *pb)
@@ -328,6 +356,8 @@ void inv_sort(struct inventory *inv)
 	sort_array(inv->links, inv->n_links, sizeof(*inv->links), link_cmp);
 	sort_array(inv->functions, inv->n_functions, sizeof(*inv->functions), function_cmp);
 	sort_array(inv->vfs, inv->n_vfs, sizeof(*inv->vfs), vf_cmp);
+	sort_array(inv->bonds, inv->n_bonds, sizeof(*inv->bonds), bond_cmp);
+	sort_array(inv->bond_ports, inv->n_bond_ports, sizeof(*inv->bond_ports), bond_port_cmp);
 	sort_array(inv->addrs, inv->n_addrs, sizeof(*inv->addrs), addr_cmp);
 	sort_array(inv->routes, inv->n_routes, sizeof(*inv->routes), route_cmp);
 	sort_array(inv->rules, inv->n_rules, sizeof(*inv->rules), rule_cmp);
@@ -402,6 +432,22 @@ const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, 
 	for (size_t i = 0; i < inv->n_vfs; i++)
 		if (inv->vfs[i].ifindex == ifindex && inv->vfs[i].vf == vf)
 			return &inv->vfs[i];
+	return NULL;
+}
+
+const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifindex)
+{
+	for (size_t i = 0; i < inv->n_bonds; i++)
+		if (inv->bonds[i].ifindex == ifindex)
+			return &inv->bonds[i];
+	return NULL;
+}
+
+const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint32_t ifindex)
+{
+	for (size_t i = 0; i < inv->n_bond_ports; i++)
+		if (inv->bond_ports[i].ifindex == ifindex)
+			return &inv->bond_ports[i];
 	return NULL;
 }
 

@@ -93,6 +93,52 @@ struct inv_vf {
 	uint32_t min_rate_mbps, max_rate_mbps; /* 0: no limit */
 };
 
+/* A bond's settings in the numbers of the kernel document networking/bonding, and what it knows of
+ * its partner. */
+#define INV_BOND_ACTIVE_BACKUP 1
+#define INV_BOND_LACP 4
+
+struct inv_bond_setting {
+	uint8_t mode;	  /* INV_BOND_LACP, INV_BOND_ACTIVE_BACKUP, or one that we never make */
+	uint8_t hash;	  /* xmit_hash_policy */
+	uint8_t rate;	  /* lacp_rate: 0 slow, 1 fast */
+	uint8_t select;	  /* ad_select: how one of several aggregators is chosen */
+	uint8_t reselect; /* primary_reselect: when the primary is taken back */
+	uint32_t min_links, miimon_ms;
+	char primary[IFNAMSIZ]; /* the port that is preferred; "": none */
+};
+
+struct inv_bond {
+	uint32_t ifindex; /* of the bond's link */
+	struct inv_bond_setting setting;
+	uint32_t primary;    /* ifindex of setting.primary, 0: none */
+	uint32_t active;     /* ifindex of the port that carries; 0: none, or several do */
+	uint16_t aggregator; /* LACP: the one that carries, and how many ports it has */
+	uint16_t n_ports;
+	struct mac_addr partner; /* LACP: its switch; all zeros: none has answered */
+};
+
+/* Bits of inv_bond_port.actor and .partner: IEEE 802.1AX, Actor_State. */
+#define INV_LACP_SYNC 0x08
+#define INV_LACP_COLLECTING 0x10
+#define INV_LACP_DISTRIBUTING 0x20
+#define INV_LACP_DEFAULTED 0x40 /* no partner is heard: its part is assumed */
+#define INV_LACP_EXPIRED 0x80	/* one was heard, and is silent now */
+
+struct inv_bond_port {
+	uint32_t ifindex, bond; /* of the port's link and of its bond's */
+	bool active;		/* it carries, or would; else it stands by */
+	bool link_up;		/* what the bond's own look at the carrier says */
+	uint32_t failures;	/* how often that has gone */
+	uint16_t aggregator;
+	uint8_t actor;
+	uint16_t partner;
+	/* The switch that this port hears and whether the two do not come to terms; known to the
+	 * privileged only. */
+	struct mac_addr partner_mac;
+	bool churned;
+};
+
 struct inv_addr {
 	uint32_t ifindex;
 	struct ip_prefix ip;
@@ -177,6 +223,10 @@ struct inventory {
 	size_t n_functions;
 	struct inv_vf *vfs;
 	size_t n_vfs;
+	struct inv_bond *bonds;
+	size_t n_bonds;
+	struct inv_bond_port *bond_ports;
+	size_t n_bond_ports;
 	struct inv_addr *addrs;
 	size_t n_addrs;
 	struct inv_route *routes;
@@ -211,6 +261,9 @@ const struct inv_function *inv_function_vf(const struct inventory *inv, const ch
 /* By a reference of kernel.h: "0000:3b:00.0", "0000:3b:00.0/vf3". */
 const struct inv_function *inv_function_by_ref(const struct inventory *inv, const char *ref);
 const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, uint32_t vf);
+/* Of the link of that number: as a bond, as a port of one. NULL: it is none. */
+const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifindex);
+const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint32_t ifindex);
 /* By PCI address, MAC or interface name, as spec_net.device is written. */
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
 /* The recorded value of a sysctl, borrowed; NULL: not recorded (the host does not have it). */

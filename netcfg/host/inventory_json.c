@@ -70,6 +70,33 @@ static const struct inv_json_member vf_members[] = {
 	MEMBER(inv_vf, "min_rate_mbps", INV_JSON_NUMBER, min_rate_mbps),
 	MEMBER(inv_vf, "max_rate_mbps", INV_JSON_NUMBER, max_rate_mbps),
 };
+static const struct inv_json_member bond_members[] = {
+	MEMBER(inv_bond, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
+	MEMBER(inv_bond, "mode", INV_JSON_NUMBER, setting.mode, .required = true),
+	MEMBER(inv_bond, "hash", INV_JSON_NUMBER, setting.hash),
+	MEMBER(inv_bond, "rate", INV_JSON_NUMBER, setting.rate),
+	MEMBER(inv_bond, "select", INV_JSON_NUMBER, setting.select),
+	MEMBER(inv_bond, "reselect", INV_JSON_NUMBER, setting.reselect),
+	MEMBER(inv_bond, "min_links", INV_JSON_NUMBER, setting.min_links),
+	MEMBER(inv_bond, "miimon_ms", INV_JSON_NUMBER, setting.miimon_ms),
+	MEMBER(inv_bond, "primary", INV_JSON_TEXT, setting.primary),
+	MEMBER(inv_bond, "active", INV_JSON_NUMBER, active),
+	MEMBER(inv_bond, "aggregator", INV_JSON_NUMBER, aggregator),
+	MEMBER(inv_bond, "ports", INV_JSON_NUMBER, n_ports),
+	MEMBER(inv_bond, "partner", INV_JSON_MAC, partner),
+};
+static const struct inv_json_member bond_port_members[] = {
+	MEMBER(inv_bond_port, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
+	MEMBER(inv_bond_port, "bond", INV_JSON_NUMBER, bond, .required = true),
+	MEMBER(inv_bond_port, "active", INV_JSON_BOOL, active),
+	MEMBER(inv_bond_port, "link_up", INV_JSON_BOOL, link_up),
+	MEMBER(inv_bond_port, "failures", INV_JSON_NUMBER, failures),
+	MEMBER(inv_bond_port, "aggregator", INV_JSON_NUMBER, aggregator),
+	MEMBER(inv_bond_port, "actor", INV_JSON_NUMBER, actor),
+	MEMBER(inv_bond_port, "partner", INV_JSON_NUMBER, partner),
+	MEMBER(inv_bond_port, "partner_mac", INV_JSON_MAC, partner_mac),
+	MEMBER(inv_bond_port, "churned", INV_JSON_BOOL, churned),
+};
 static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
 	MEMBER(inv_addr, "ip", INV_JSON_PREFIX, ip, .required = true),
@@ -133,6 +160,8 @@ static const struct inv_json_member mount_members[] = {
 ADDER(add_link, inv_link_add)
 ADDER(add_function, inv_function_add)
 ADDER(add_vf, inv_vf_add)
+ADDER(add_bond, inv_bond_add)
+ADDER(add_bond_port, inv_bond_port_add)
 ADDER(add_addr, inv_addr_add)
 ADDER(add_route, inv_route_add)
 ADDER(add_rule, inv_rule_add)
@@ -153,6 +182,8 @@ const struct inv_json_list inv_json_lists[] = {
 	LIST("links", link_members, links, n_links, add_link),
 	LIST("functions", function_members, functions, n_functions, add_function),
 	LIST("vfs", vf_members, vfs, n_vfs, add_vf),
+	LIST("bonds", bond_members, bonds, n_bonds, add_bond),
+	LIST("bond_ports", bond_port_members, bond_ports, n_bond_ports, add_bond_port),
 	LIST("addresses", addr_members, addrs, n_addrs, add_addr),
 	LIST("routes", route_members, routes, n_routes, add_route),
 	LIST("rules", rule_members, rules, n_rules, add_rule),

@@ -9,7 +9,7 @@
 #define PLENUM_NETCFG_KERNEL_H
 
 #include "netcfg/base/diag.h"
-#include "netcfg/host/inventory.h"
+#include "netcfg/host/bond_setting.h"
 
 /* Routes and rules that are ours carry this protocol number. */
 #define PLENUM_RTPROT 0x70
@@ -29,6 +29,9 @@ enum kernel_kind {
 	KERNEL_PCI,
 	KERNEL_VF,
 	KERNEL_VLAN,
+	KERNEL_BOND,
+	KERNEL_BOND_VALUE,
+	KERNEL_MASTER,
 	KERNEL_KIND_MAX
 };
 
@@ -84,6 +87,30 @@ struct kernel_vlan {
 	uint16_t id;
 };
 
+/* A bond that comes or goes, whole; made down, without ports and marked as ours. */
+struct kernel_bond {
+	char name[IFNAMSIZ];
+	struct mac_addr mac; /* its own, which no port that goes takes along */
+	struct inv_bond_setting setting;
+};
+
+/* A setting of a bond in the words of bond_setting.h, "" for none. */
+struct kernel_bond_value {
+	enum bond_attr attr;
+	char value[IFNAMSIZ], was[IFNAMSIZ];
+};
+
+/*
+ * The bond that a link is a port of, "" for none. Linux takes only a link that is down as a port,
+ * brings it up and gives it the bond's MTU; one that it lets go is down. `up` and `mtu` are what
+ * such a one gets then; a port's are the bond's.
+ */
+struct kernel_master {
+	char value[IFNAMSIZ], was[IFNAMSIZ];
+	bool up, was_up;
+	uint32_t mtu, was_mtu;
+};
+
 struct kernel_change {
 	enum kernel_kind kind;
 	bool remove;	  /* what is added and removed: addresses, routes, rules, links */
@@ -98,6 +125,9 @@ struct kernel_change {
 		struct kernel_pci pci_value;
 		struct kernel_vf vf;
 		struct kernel_vlan vlan;
+		struct kernel_bond bond;
+		struct kernel_bond_value bond_value;
+		struct kernel_master master;
 	};
 };
 

@@ -11,6 +11,7 @@
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/pci.h"
 #include "netcfg/host/probe.h"
+#include "netcfg/host/proc_bond.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/sysfs.h"
 #include "netcfg/host/udev.h"
@@ -122,12 +123,29 @@ static int vlan_change(struct kernel_linux *kl, const struct kernel_change *c, c
 	return rtnl_vlan_change(kl->rtnl, c, why);
 }
 
+static int bond_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return rtnl_bond_change(kl->rtnl, c, why);
+}
+
+static int bond_value_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return rtnl_bond_value_change(kl->rtnl, c, why);
+}
+
+static int master_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return rtnl_master_change(kl->rtnl, c, why);
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
 					     char *why) = {
 	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
 	[KERNEL_ROUTE] = route_change,	 [KERNEL_RULE] = rule_change,
 	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_value_change,
 	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
+	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
+	[KERNEL_MASTER] = master_change,
 };
 
 static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -148,6 +166,10 @@ static int linux_read(struct kernel *k, struct kernel_change *c)
 		return pci_read(linux_of(k)->pci, c);
 	case KERNEL_VF:
 		return rtnl_vf_read(linux_of(k)->rtnl, c);
+	case KERNEL_BOND_VALUE:
+		return rtnl_bond_value_read(linux_of(k)->rtnl, c);
+	case KERNEL_MASTER:
+		return rtnl_master_read(linux_of(k)->rtnl, c);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -328,6 +350,7 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	inv_sort(inv); /* what follows looks links up */
 	drop_strays(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
+	proc_bond_fill(kl->proc_net, inv);
 	r = collect_sysfs(kl, d, inv);
 	return r < 0 ? r : collect_dependents(kl, d, inv);
 }

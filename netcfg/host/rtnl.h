@@ -55,6 +55,13 @@ int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h);
  */
 int rtnl_parse_vfs(struct inventory *inv, uint32_t ifindex, struct nlattr *list);
 
+/* Appends what a link's IFLA_LINKINFO says of it as a bond, or as a port of the bond `master`
+ * (rtnl_bond.c). 0, -ENOMEM. */
+int rtnl_parse_bond(struct inventory *inv, uint32_t ifindex, uint32_t master, struct nlattr *info);
+
+/* Once all links are there: the names of the bonds' primaries. */
+void rtnl_name_primaries(struct inventory *inv);
+
 /* struct kernel_ops' route_lookup. */
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
 		      uint32_t oif, struct inv_route *ret, char *why);
@@ -66,6 +73,13 @@ int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 int rtnl_rule_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_vf_change(struct rtnl *rt, const struct kernel_change *c, char *why);
 int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+/* struct kernel_ops' read for settings of bonds, and for masters. -ENODEV: there is no such bond.
+ */
+int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c);
+int rtnl_master_read(struct rtnl *rt, struct kernel_change *c);
 /* struct kernel_ops' read for VFs. -ENODEV: the link has no such VF. */
 int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c);
 /* Asks for a link with its VFs, by index or (0) by name, into an empty inventory. 0; -ENODEV. */

@@ -204,7 +204,10 @@ int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h)
 		return -ENOMEM;
 	l->ifindex = (uint32_t)ifi->ifi_index;
 	parse_link_attrs(l, tb, ifi);
-	if (tb[IFLA_VFINFO_LIST])
+	if (tb[IFLA_LINKINFO])
+		r = rtnl_parse_bond(inv, (uint32_t)ifi->ifi_index, attr_u32(tb[IFLA_MASTER]),
+				    tb[IFLA_LINKINFO]);
+	if (r == 0 && tb[IFLA_VFINFO_LIST])
 		r = rtnl_parse_vfs(inv, (uint32_t)ifi->ifi_index, tb[IFLA_VFINFO_LIST]);
 	return r == 0 && tb[IFLA_AF_SPEC] ? parse_af_spec(inv, l->name, tb[IFLA_AF_SPEC]) : r;
 }
@@ -417,6 +420,8 @@ static void truncate_to(struct inventory *inv, const struct inventory *kept)
 	}
 	inv->n_links = kept->n_links;
 	inv->n_vfs = kept->n_vfs;
+	inv->n_bonds = kept->n_bonds;
+	inv->n_bond_ports = kept->n_bond_ports;
 	inv->n_addrs = kept->n_addrs;
 	inv->n_routes = kept->n_routes;
 	inv->n_rules = kept->n_rules;
@@ -458,8 +463,12 @@ int rtnl_collect_links(struct rtnl *rt, struct inventory *inv)
 {
 	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
 
-	return collect(rt, inv, RTM_GETLINK, &ifi, sizeof(ifi),
-		       RTEXT_FILTER_SKIP_STATS | RTEXT_FILTER_VF, rtnl_parse_link);
+	int r = collect(rt, inv, RTM_GETLINK, &ifi, sizeof(ifi),
+			RTEXT_FILTER_SKIP_STATS | RTEXT_FILTER_VF, rtnl_parse_link);
+
+	if (r == 0)
+		rtnl_name_primaries(inv);
+	return r;
 }
 
 int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv)

@@ -19,12 +19,16 @@
  * before stale routes. Addresses are added before stale ones go, since the kernel flushes an
  * interface's IPv4 routes with its last address; only those that the kernel would not have beside
  * the new ones go first. Routes come before the rules that lead to them. What is given back comes
- * when nothing of ours depends on it any more. Backwards, as a rollback does it, this is as safe.
+ * when nothing of ours depends on it any more. Bonds are made and set up without ports; links
+ * become their ports when they have no addresses of ours any more, and are let go before all else.
+ * Backwards, as a rollback does it, this is as safe.
  */
 enum object_phase {
 	OBJECT_PHASE_OF_KIND, /* of a wanted step: the one that its kind says */
+	OBJECT_PHASE_RELEASE, /* of ports from bonds: what is theirs on a bond goes with them */
+	OBJECT_PHASE_BOND,    /* made before anything can stand on it */
 	OBJECT_PHASE_PARENT,  /* of links that others are made on: a PF is up before its VFs come */
-	OBJECT_PHASE_MAKE,    /* of links: VFs, drivers, bonds, VLANs */
+	OBJECT_PHASE_MAKE,    /* of links: VFs, drivers, VLANs */
 	OBJECT_PHASE_SETTING,
 	OBJECT_PHASE_LINK,
 	OBJECT_PHASE_RULE_DEL,
@@ -32,6 +36,7 @@ enum object_phase {
 	OBJECT_PHASE_MAKE_WAY,
 	OBJECT_PHASE_ADDR,
 	OBJECT_PHASE_ADDR_DEL,
+	OBJECT_PHASE_ENSLAVE, /* a port takes along no address: what was ours there is gone */
 	OBJECT_PHASE_ROUTE,
 	OBJECT_PHASE_RULE,
 	OBJECT_PHASE_LINK_RESTORE,
@@ -92,7 +97,7 @@ struct object_kind {
 };
 
 extern const struct object_kind object_link, object_addr, object_route, object_rule, object_sysctl,
-	object_pci, object_vf, object_vlan;
+	object_pci, object_vf, object_vlan, object_bond, object_bond_value, object_master;
 
 /* All kinds (object_table.c). */
 extern const struct object_kind *const object_kinds[];

@@ -111,10 +111,14 @@ static void refuse_mode(const struct spec *spec, struct diag *d)
 
 int plan_check(const struct spec *spec, struct diag *d)
 {
-	if (planner_find(spec->ha))
-		return 0;
-	refuse_mode(spec, d);
-	return -EINVAL;
+	const struct planner_ops *ops = planner_find(spec->ha);
+	const size_t n_errors = d->n_errors;
+
+	if (!ops)
+		refuse_mode(spec, d);
+	else if (ops->check)
+		ops->check(spec, d);
+	return d->n_errors > n_errors ? -EINVAL : 0;
 }
 
 /* It may be late, and the data legs do not need it; but a misspelt one is not protected. */
@@ -193,11 +197,13 @@ static int build(struct plan_builder *b)
 	int r;
 
 	check_management(b);
-	if (!ops) {
-		refuse_mode(b->spec, b->d);
+	if (plan_check(b->spec, b->d) < 0)
 		return -EINVAL;
-	}
-	r = plan_vlan_project(b);
+	r = ops->links ? ops->links(b) : 0;
+	if (r == 0)
+		r = plan_vlan_project(b);
+	if (r == 0 && ops->reasons)
+		ops->reasons(b);
 	if (r == 0)
 		r = ops->legs(b);
 	if (r == 0)
@@ -220,7 +226,8 @@ int plan_build(const struct spec *spec, const struct inventory *inv, const struc
 	       struct diag *d, struct plan **ret)
 {
 	static const struct plan_context nothing;
-	struct plan_builder b = {.spec = spec, .inv = inv, .ctx = ctx ? ctx : &nothing, .d = d};
+	struct plan_builder b = {
+		.spec = spec, .given = spec, .inv = inv, .ctx = ctx ? ctx : &nothing, .d = d};
 	int r;
 
 	b.plan = calloc(1, sizeof(*b.plan));

@@ -132,6 +132,7 @@ const char *plan_leg_state_to_string(enum plan_leg_state s);
 struct plan_leg_info {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* as the spec has them */
 	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
+	char bond[IFNAMSIZ];   /* it is a port of that leg, and has no addresses; "": it is not */
 	char ifname[IFNAMSIZ]; /* "": no such device */
 	uint32_t ifindex;      /* 0: no such device */
 	enum plan_leg_state state;
@@ -146,8 +147,9 @@ static inline bool plan_leg_is_configured(const struct plan_leg_info *leg)
 struct plan {
 	char host[PLENUM_NAME_MAX];
 	uint64_t inventory_number;
-	/* One a data device, in the spec's order. */
-	struct plan_leg_info legs[PLAN_PORTS_MAX];
+	/* One a data device, in the spec's order; where they are the ports of a bond, that first.
+	 */
+	struct plan_leg_info legs[PLAN_PORTS_MAX + 1];
 	size_t n_legs;
 	struct plan_step *steps;
 	size_t n_steps;

@@ -47,8 +47,10 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 			   mgmt == link ? "" : mgmt->name);
 		return true;
 	}
-	if (link->master) {
-		master = inv_link_by_index(inv, link->master);
+	master = link->master ? inv_link_by_index(inv, link->master) : NULL;
+	/* A bond of ours that is no leg goes, and lets its ports go before. */
+	if (link->master &&
+	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
 		reason_set(ret, "enslaved", "%s is enslaved to %s; write %s, or release it first",
 			   link->name, master ? master->name : "another link",
 			   master ? master->name : "another device");

@@ -542,8 +542,7 @@ static const struct inv_link *device_choose(struct plan_builder *b, size_t i,
 	return NULL;
 }
 
-/* The row of the plan that shows the leg, whatever becomes of it. */
-static void leg_show(struct plan_builder *b, size_t i)
+void planner_leg_show(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
 	struct plan_leg_info *info = &b->plan->legs[i];
@@ -580,7 +579,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 			 net->network);
 		return 0;
 	}
-	leg_show(b, i);
+	planner_leg_show(b, i);
 	if (!net->enabled) {
 		leg_disable(&b->plan->legs[i]);
 		return 0;

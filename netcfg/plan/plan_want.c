@@ -280,6 +280,30 @@ static const struct plan_port *worker_port(const struct plan_worker *w, const st
 	return NULL;
 }
 
+/* A device that was a port of a bond of ours is let go as it is: up, and with its MTU. */
+static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
+{
+	const struct inv_link *device = leg->device;
+	const struct inv_link *master =
+		device->master ? inv_link_by_index(b->inv, device->master) : NULL;
+	struct plan_step *s = planner_want_add(b, &object_master, leg);
+	struct kernel_master *v;
+
+	if (!s)
+		return -ENOMEM;
+	planner_step_on(s, device);
+	s->phase = OBJECT_PHASE_RELEASE;
+	s->change.kind = KERNEL_MASTER;
+	v = &s->change.master;
+	v->up = v->was_up = device->up;
+	v->mtu = v->was_mtu = device->mtu;
+	if (master)
+		memcpy(v->was, master->name, sizeof(v->was));
+	s->disruptive = true;
+	snprintf(s->reason, sizeof(s->reason), "a leg of its own is no port of a bond");
+	return 0;
+}
+
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 {
 	bool udp = false, dpdk = false;
@@ -300,6 +324,8 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 		if (r == 0)
 			r = want_rule(b, leg, w, port);
 	}
+	if (r == 0)
+		r = want_no_master(b, leg);
 	if (r == 0)
 		r = want_settings(b, leg, dpdk);
 	if (r == 0 && leg->device != leg->link)

@@ -368,7 +368,7 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 	for (size_t i = 0; i < p->n_legs && len < sizeof(legs); i++) {
 		const struct plan_leg_info *leg = &p->legs[i];
 
-		if (worker_has_port(w, leg->name) ||
+		if (leg->bond[0] || worker_has_port(w, leg->name) ||
 		    (leg->state == PLAN_LEG_DISABLED && w->n_ports > 0))
 			continue;
 		len += (size_t)snprintf(legs + len, sizeof(legs) - len, "%s%.32s %s",

@@ -33,8 +33,30 @@ struct plan_want {
 	size_t n, cap;
 };
 
+/* A data device that is a port of a bond, as it is or as it shall be. */
+struct plan_member {
+	const struct spec_net *net;
+	uint32_t ifindex; /* 0: it is not there */
+	char ifname[IFNAMSIZ];
+	enum plan_leg_state state;
+	struct reason reason;
+};
+
+/* The bond that the data devices make (plan_bond.h); name "": they make none. */
+struct plan_bond {
+	char name[IFNAMSIZ];
+	struct inv_bond_setting setting;
+	struct plan_member members[PLAN_PORTS_MAX]; /* in the order of given->nets */
+	size_t n_members;
+	enum plan_leg_state state; /* of its leg, as far as the members tell */
+	struct reason reason;
+	struct spec spec; /* the file's, with the bond as its one data device */
+	struct spec_net net;
+};
+
 struct plan_builder {
-	const struct spec *spec;
+	const struct spec *spec;  /* what is planned: where devices are one bond, that */
+	const struct spec *given; /* as the file has it */
 	/* What is there, and the links that the plan makes (plan_project.h). */
 	const struct inventory *inv;
 	struct inventory *projected;	/* NULL: it makes none */
@@ -43,12 +65,21 @@ struct plan_builder {
 	struct plan *plan; /* its workers are complete when `want` is called */
 	struct plan_leg legs[PLAN_PORTS_MAX];
 	size_t n_legs;
+	struct plan_bond bond;
 	struct plan_want want;
 	unsigned forced_used; /* a bit for each of ctx->forced that was in the way */
 };
 
 struct planner_ops {
 	enum spec_ha mode;
+	/* What the mode says of the file alone, into d; NULL: nothing. */
+	void (*check)(const struct spec *spec, struct diag *d);
+	/* Adds the links that the mode makes to b->inv (plan_project.h); NULL: it makes none. 0,
+	 * -ENOMEM. */
+	int (*links)(struct plan_builder *b);
+	/* Before the legs: why the mode's own objects are less than they could be, and the rules
+	 * that need a host. NULL: there are none. */
+	void (*reasons)(struct plan_builder *b);
 	/* Fills legs from spec->nets; what the spec says wrongly goes to d, what the host lacks to
 	 * the legs' states. 0, -ENOMEM. */
 	int (*legs)(struct plan_builder *b);
@@ -65,6 +96,8 @@ const struct planner_ops *planner_find(enum spec_ha mode);
  * state, and to b->legs where it can be configured. 0, also when d got an error.
  */
 int planner_leg_add(struct plan_builder *b, size_t i);
+/* The row of the plan alone, for one that cannot be configured. */
+void planner_leg_show(struct plan_builder *b, size_t i);
 /* The network of that name; NULL: there is none. */
 const struct spec_network *planner_network_find(const struct spec *spec, const char *name);
 /* Makes the state of leg i worse, never better; the first reason of a state stays. Where

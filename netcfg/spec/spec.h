@@ -44,12 +44,34 @@ enum spec_security {
 	SPEC_SECURITY_NONE,
 	SPEC_SECURITY_MAX
 };
+/* How a bond goes about its ports; the words are those of the kernel document networking/bonding.
+ */
+enum spec_hash {
+	SPEC_HASH_LAYER34,
+	SPEC_HASH_LAYER23,
+	SPEC_HASH_LAYER2,
+	SPEC_HASH_ENCAP34,
+	SPEC_HASH_ENCAP23,
+	SPEC_HASH_MAX
+};
+enum spec_lacp_rate { SPEC_LACP_FAST, SPEC_LACP_SLOW, SPEC_LACP_MAX };
+enum spec_select { SPEC_SELECT_STABLE, SPEC_SELECT_BANDWIDTH, SPEC_SELECT_COUNT, SPEC_SELECT_MAX };
+enum spec_reselect {
+	SPEC_RESELECT_ALWAYS,
+	SPEC_RESELECT_BETTER,
+	SPEC_RESELECT_FAILURE,
+	SPEC_RESELECT_MAX
+};
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
 const char *spec_squash_to_string(enum spec_squash v);
+const char *spec_hash_to_string(enum spec_hash v);
+const char *spec_lacp_rate_to_string(enum spec_lacp_rate v);
+const char *spec_select_to_string(enum spec_select v);
+const char *spec_reselect_to_string(enum spec_reselect v);
 const char *spec_fallback_to_string(enum spec_fallback v);
 const char *spec_security_to_string(enum spec_security v);
 
@@ -75,6 +97,17 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
 	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
 	bool enabled; /* false: not configured */
+	struct diag_pos pos;
+};
+
+struct spec_bond { /* name == "": nothing is said of it */
+	char name[16];
+	enum spec_hash hash;
+	enum spec_lacp_rate rate;
+	enum spec_select select;
+	enum spec_reselect reselect;
+	uint32_t min_links;	       /* 0: as 1 */
+	char primary[PLENUM_NAME_MAX]; /* a spec_net; "": none */
 	struct diag_pos pos;
 };
 
@@ -151,6 +184,10 @@ struct spec {
 	char management_interface[16]; /* "": not named */
 	uint16_t port;		       /* UDP port of the workers' data IPs */
 	enum spec_ha ha;
+	struct spec_bond bond;
+	char **ha_allow; /* rules of the mode that shall not hold */
+	size_t n_ha_allow;
+	struct diag_pos ha_pos; /* line 0: the file says nothing of it */
 	enum spec_fallback on_fallback;
 	uint32_t confirm_s; /* 0: not given, as is so in this version */
 	struct spec_network *networks;

@@ -315,10 +315,19 @@ static int check_range_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
+/* Whether an earlier device takes the first of the network's range: two that do are one to the
+ * mode of `ha`, or its planner refuses them. */
+static bool range_is_taken(const struct spec *s, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (s->nets[j].n_ips == 0 && strcmp(s->nets[j].network, s->nets[i].network) == 0)
+			return true;
+	return false;
+}
+
 /* The addresses of every device: those that are written, else the first of its network's range. */
 static size_t collect_ranges(const struct spec *s, size_t n_cores, struct check_range *ranges)
 {
-	bool bond = s->ha == SPEC_HA_LACP || s->ha == SPEC_HA_ACTIVE_BACKUP;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n_nets; i++) {
@@ -329,8 +338,8 @@ static size_t collect_ranges(const struct spec *s, size_t n_cores, struct check_
 		for (size_t j = 0; j < net->n_ips; j++)
 			if (net->ips[j].first.family)
 				ranges[n++] = (struct check_range){net->ips[j], net, j};
-		/* The devices of a bond share their addresses. */
-		if (net->n_ips > 0 || bond || !w || !w->range.first.family || n_cores == 0)
+		if (net->n_ips > 0 || range_is_taken(s, i) || !w || !w->range.first.family ||
+		    n_cores == 0)
 			continue;
 		taken = w->range;
 		if (ip_addr_add(&taken.first, n_cores - 1, &taken.last))
@@ -431,61 +440,6 @@ static void check_nets(struct spec_reader *r)
 				    "'%s' is the management interface, which is never "
 				    "reconfigured; name another device, or give its network a vlan",
 				    net->device);
-	}
-}
-
-/* Where the mode was written: it is the only key of its map. */
-static void check_ha_error(struct spec_reader *r, const char *text)
-{
-	for (size_t i = 0; i < r->n_trees; i++) {
-		const struct spec_node *ha = spec_node_member(r->trees[i], "ha");
-
-		if (ha)
-			check_error(r, &ha->pos, "mode", "%s", text);
-	}
-}
-
-static void check_ha_dual_leg(struct spec_reader *r)
-{
-	const struct spec *s = r->spec;
-
-	if (s->n_nets < 2)
-		check_ha_error(r, "dual-leg needs at least two devices; add them to net");
-	for (size_t i = 0; i < s->n_nets; i++) {
-		for (size_t j = 0; j < i; j++) {
-			if (!*s->nets[i].network ||
-			    strcmp(s->nets[i].network, s->nets[j].network) != 0)
-				continue;
-			check_error(r, &s->nets[i].pos, "network",
-				    "'%s' is the network of '%s' too; with dual-leg each device "
-				    "has a network of its own",
-				    s->nets[i].network, s->nets[j].name);
-			break;
-		}
-	}
-}
-
-static void check_ha_bond(struct spec_reader *r)
-{
-	const struct spec *s = r->spec;
-	const char *mode = spec_ha_to_string(s->ha);
-
-	if (s->n_nets < 2)
-		check_ha_error(r, s->ha == SPEC_HA_LACP
-					  ? "lacp needs at least two devices; add them to net"
-					  : "active-backup needs at least two devices; add them to "
-					    "net");
-	for (size_t i = 0; i < s->n_nets; i++) {
-		const struct spec_net *net = &s->nets[i];
-
-		if (i > 0 && *net->network && strcmp(net->network, s->nets[0].network) != 0)
-			check_error(r, &net->pos, "network",
-				    "with %s all devices are on one network; write '%s'", mode,
-				    s->nets[0].network);
-		if (s->ha == SPEC_HA_LACP && net->vfs > 0)
-			check_error(r, &net->pos, "vfs",
-				    "lacp and VFs exclude each other; write 'vfs: 0', or another "
-				    "mode for ha");
 	}
 }
 
@@ -685,10 +639,6 @@ void spec_check(struct spec_reader *r)
 	check_mount_and_export_names(r);
 	check_networks(r);
 	check_nets(r);
-	if (s->ha == SPEC_HA_DUAL_LEG)
-		check_ha_dual_leg(r);
-	else if (s->ha != SPEC_HA_NONE)
-		check_ha_bond(r);
 	for (size_t i = 0; i < s->n_workers; i++) {
 		const struct spec_worker *w = &s->workers[i];
 

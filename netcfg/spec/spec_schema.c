@@ -50,6 +50,25 @@ static const char *const submounts_names[] = {
 	[SPEC_SUBMOUNTS_HIDE] = "hide",
 	[SPEC_SUBMOUNTS_CROSS] = "cross",
 };
+static const char *const hash_names[] = {
+	[SPEC_HASH_LAYER34] = "layer3+4", [SPEC_HASH_LAYER23] = "layer2+3",
+	[SPEC_HASH_LAYER2] = "layer2",	  [SPEC_HASH_ENCAP34] = "encap3+4",
+	[SPEC_HASH_ENCAP23] = "encap2+3",
+};
+static const char *const lacp_rate_names[] = {
+	[SPEC_LACP_FAST] = "fast",
+	[SPEC_LACP_SLOW] = "slow",
+};
+static const char *const select_names[] = {
+	[SPEC_SELECT_STABLE] = "stable",
+	[SPEC_SELECT_BANDWIDTH] = "bandwidth",
+	[SPEC_SELECT_COUNT] = "count",
+};
+static const char *const reselect_names[] = {
+	[SPEC_RESELECT_ALWAYS] = "always",
+	[SPEC_RESELECT_BETTER] = "better",
+	[SPEC_RESELECT_FAILURE] = "failure",
+};
 static const char *const tristate_names[] = {
 	[SPEC_AUTO] = "auto",
 	[SPEC_OFF] = "off",
@@ -64,6 +83,10 @@ _Static_assert(ARRAY_SIZE(security_names) == SPEC_SECURITY_MAX, "one name per va
 _Static_assert(ARRAY_SIZE(access_names) == SPEC_ACCESS_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(squash_names) == SPEC_SQUASH_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(submounts_names) == SPEC_SUBMOUNTS_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(hash_names) == SPEC_HASH_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(lacp_rate_names) == SPEC_LACP_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(select_names) == SPEC_SELECT_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(reselect_names) == SPEC_RESELECT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
@@ -86,6 +109,26 @@ const char *spec_role_to_string(enum spec_role v)
 const char *spec_transport_to_string(enum spec_transport v)
 {
 	return name_of(transport_names, ARRAY_SIZE(transport_names), v);
+}
+
+const char *spec_hash_to_string(enum spec_hash v)
+{
+	return name_of(hash_names, ARRAY_SIZE(hash_names), v);
+}
+
+const char *spec_lacp_rate_to_string(enum spec_lacp_rate v)
+{
+	return name_of(lacp_rate_names, ARRAY_SIZE(lacp_rate_names), v);
+}
+
+const char *spec_select_to_string(enum spec_select v)
+{
+	return name_of(select_names, ARRAY_SIZE(select_names), v);
+}
+
+const char *spec_reselect_to_string(enum spec_reselect v)
+{
+	return name_of(reselect_names, ARRAY_SIZE(reselect_names), v);
 }
 
 const char *spec_fallback_to_string(enum spec_fallback v)
@@ -209,15 +252,58 @@ static const struct spec_key net_keys[] = {
 };
 static const struct spec_table net_table = {TABLE(net_keys), PLACE(spec_net)};
 
+static const struct spec_key bond_keys[] = {
+	{"name", SPEC_TYPE_INTERFACE, .required = true, FIELD(spec_bond, name),
+	 .help = "The name of its interface.\n"
+		 "Mode, rate and select of a bond stay while it is there: for others, another name.",
+	 .example = "bond0"},
+	{"hash", SPEC_TYPE_ENUM, .fallback = "layer3+4", NAMES(hash_names), FIELD(spec_bond, hash),
+	 .help = "Of lacp: what of a packet says which port it leaves by.",
+	 .example = "layer2+3"},
+	{"rate", SPEC_TYPE_ENUM, .fallback = "fast", NAMES(lacp_rate_names), FIELD(spec_bond, rate),
+	 .help = "Of lacp: how often the switch is to send: every second, or every 30.\n"
+		 "Three times that long passes before a silent switch is left.",
+	 .example = "slow"},
+	{"select", SPEC_TYPE_ENUM, .fallback = "stable", NAMES(select_names),
+	 FIELD(spec_bond, select),
+	 .help = "Of lacp: which ports carry where the switch does not take all of them as one"
+		 " group: those that did, those with most bandwidth, or the larger number.",
+	 .example = "bandwidth"},
+	{"min-links", SPEC_TYPE_U32, .fallback = "1", .min = 1, .max = SPEC_LEGS_MAX,
+	 FIELD(spec_bond, min_links),
+	 .help = "Of lacp: with fewer ports than that the bond counts as down.",
+	 .example = "2"},
+	{"primary", SPEC_TYPE_NAME, FIELD(spec_bond, primary),
+	 .fallback_doc = "none: who carries goes on until it fails",
+	 .help = "Of active-backup: the entry of net that carries while it can.",
+	 .example = "leg-a"},
+	{"reselect", SPEC_TYPE_ENUM, .fallback = "always", NAMES(reselect_names),
+	 FIELD(spec_bond, reselect),
+	 .help = "Of active-backup: when the primary is taken back after a failure: always, where"
+		 " it is faster than the other, or not before that one fails.",
+	 .example = "failure"},
+};
+static const struct spec_table bond_table = {TABLE(bond_keys), PLACE(spec_bond)};
+
 static const struct spec_key ha_keys[] = {
 	{"mode", SPEC_TYPE_ENUM, .fallback = "none", NAMES(ha_names), FIELD(spec, ha),
 	 .help = "How the devices stand in for each other: not at all, as two or more independent"
-		 " legs, or as a bond.\n"
+		 " legs, or as the ports of a bond.\n"
 		 "dual-leg wants two or more devices, each on its own network;"
-		 " the bonds want two or more on one network, and lacp takes no VFs.",
+		 " the bonds (lacp: IEEE 802.1AX, all ports carry; active-backup: one does) want two"
+		 " or more Ethernet devices on one network and take no VFs.",
 	 .example = "dual-leg"},
+	{"bond", SPEC_TYPE_MAP, .table = &bond_table, FIELD(spec, bond),
+	 .fallback_doc = "data0, or data1 where data0 cannot become what is asked for",
+	 .help = "The bond of lacp and active-backup.",
+	 .example = "{name: bond0, hash: layer2+3}"},
+	{"allow", SPEC_TYPE_NAMES, .max = SPEC_ALLOW_MAX, LIST(spec, ha_allow, n_ha_allow),
+	 .help = "Rules of the mode that shall not hold here.\n"
+		 "several-nics: lacp wants the ports of one NIC, which this lets be of several.",
+	 .example = "[several-nics]"},
 };
-static const struct spec_table ha_table = {TABLE(ha_keys)};
+static const struct spec_table ha_table = {TABLE(ha_keys), .has_pos = true,
+					   .pos_offset = offsetof(struct spec, ha_pos)};
 
 static const struct spec_key mount_keys[] = {
 	{"path", SPEC_TYPE_PATH, .required = true, FIELD(spec_mount, path),

@@ -18,6 +18,7 @@
 #define SPEC_EXPORTS_MAX 16
 #define SPEC_MOUNTS_PER_CORE_MAX 16
 #define SPEC_ADMINS_MAX 64
+#define SPEC_ALLOW_MAX 8
 #define SPEC_CLIENTS_MAX 64   /* rules of an export */
 #define SPEC_WHO_MAX 64	      /* hosts, or networks, of a rule */
 #define SPEC_IDS_MAX 32	      /* ranges of a map */

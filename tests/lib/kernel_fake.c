@@ -3,9 +3,12 @@
  * so that tests need neither root nor a namespace; kernel_netns compares the two. */
 #include "tests/lib/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
+#include "tests/lib/fake_bond.h"
 #include "tests/lib/fake_lookup.h"
 #include "tests/lib/fake_probe.h"
+#include "tests/lib/fake_rule.h"
 #include "tests/lib/fake_sriov.h"
+#include "tests/lib/fake_sysctl.h"
 #include "tests/lib/fake_vlan.h"
 #include <linux/rtnetlink.h>
 #include <stdio.h>
@@ -186,7 +189,9 @@ static int link_goes_up(struct fake *f, struct inv_link *l)
 	if (lower && !lower->up)
 		return -ENETDOWN;
 	l->up = true;
-	l->carrier = lower ? lower->carrier : f->cable[l - f->inv->links];
+	l->carrier = lower			? lower->carrier
+		     : l->kind == INV_LINK_BOND ? fake_bond_carrier(f->inv, l)
+						: f->cable[l - f->inv->links];
 	for (size_t i = 0; i < f->inv->n_addrs; i++) {
 		if (f->inv->addrs[i].ifindex != l->ifindex)
 			continue;
@@ -208,6 +213,7 @@ static int mtu_set(struct fake *f, struct inv_link *l, uint32_t mtu, char *why)
 	if (lower && mtu > lower->mtu)
 		return fail(why, -ERANGE, NULL);
 	l->mtu = mtu;
+	fake_bond_spread_mtu(f->inv, l);
 	fake_vlan_follow_mtu(f->inv, l);
 	return 0;
 }
@@ -225,6 +231,7 @@ static int link_change(struct fake *f, const struct kernel_change *c, char *why)
 		r = link_goes_up(f, l);
 	else if (!c->link.value && l->up)
 		link_goes_down(f, l);
+	fake_bonds_follow(f->inv);
 	return r < 0 ? r : event_push(f, KERNEL_EVENT_LINK, false, c->ifindex);
 }
 
@@ -430,70 +437,18 @@ static int route_change(struct fake *f, const struct kernel_change *c, char *why
 	return c->remove ? route_del(f, route, why) : route_add(f, route, why);
 }
 
-static struct inv_rule rule_normal(const struct inv_rule *rule)
-{
-	struct inv_rule n = *rule;
-
-	if (n.family == 0)
-		n.family = n.from.addr.family;
-	if (n.proto == 0)
-		n.proto = PLENUM_RTPROT;
-	n.from.addr = ip_addr_network(&n.from.addr, n.from.len);
-	return n;
-}
-
-static int rule_add(struct fake *f, const struct inv_rule *rule, char *why)
-{
-	struct inv_rule want = rule_normal(rule), *slot;
-
-	for (size_t i = 0; i < f->inv->n_rules; i++)
-		if (kernel_rule_equal(&f->inv->rules[i], &want))
-			return fail(why, -EEXIST, NULL);
-	slot = inv_rule_add(f->inv);
-	if (!slot)
-		return fail(why, -ENOMEM, NULL);
-	*slot = want;
-	return event_push(f, KERNEL_EVENT_RULE, false, 0);
-}
-
-static int rule_del(struct fake *f, const struct inv_rule *rule, char *why)
-{
-	struct inv_rule want = rule_normal(rule);
-
-	for (size_t i = 0; i < f->inv->n_rules; i++) {
-		if (!kernel_rule_equal(&f->inv->rules[i], &want))
-			continue;
-		REMOVE_AT(f->inv, rules, n_rules, i);
-		return event_push(f, KERNEL_EVENT_RULE, true, 0);
-	}
-	return fail(why, -ENOENT, NULL);
-}
-
 static int rule_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	return c->remove ? rule_del(f, &c->rule, why) : rule_add(f, &c->rule, why);
+	int r = fake_rule_change(f->inv, &c->rule, c->remove);
+
+	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_RULE, c->remove, 0);
 }
 
 static int sysctl_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	const char *key = c->sysctl.key, *value = c->sysctl.value;
+	int r = fake_sysctl_change(f->inv, &c->sysctl);
 
-	for (size_t i = 0; i < f->inv->n_sysctls; i++) {
-		char *copy, *end;
-
-		if (strcmp(f->inv->sysctls[i].key, key) != 0)
-			continue;
-		(void)strtol(value, &end, 0);
-		if (end == value || *end)
-			return fail(why, -EINVAL, NULL);
-		copy = strdup(value);
-		if (!copy)
-			return fail(why, -ENOMEM, NULL);
-		free(f->inv->sysctls[i].value);
-		f->inv->sysctls[i].value = copy;
-		return 0;
-	}
-	return fail(why, -ENOENT, NULL);
+	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
 static int pci_change(struct fake *f, const struct kernel_change *c, char *why)
@@ -518,11 +473,47 @@ static int vlan_change(struct fake *f, const struct kernel_change *c, char *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
+static int bond_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	int r = fake_bond_change(&f->kernel, f->inv, c);
+
+	fake_bonds_follow(f->inv);
+	return r < 0 ? fail(why, r, NULL) : 0;
+}
+
+static int bond_value_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	int r = fake_bond_value_change(f->inv, c);
+
+	return r < 0 ? fail(why, r, NULL) : 0;
+}
+
+/* A link goes down to be a port or none any more, and up again with what it has then. */
+static int master_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	struct inv_link *l = link_get(f, c->ifindex);
+	bool up = false;
+	int r;
+
+	if (!l)
+		return fail(why, -ENODEV, NULL);
+	r = fake_master_change(f->inv, c, &up);
+	if (r > 0 && l->up)
+		link_goes_down(f, l);
+	if (up && !l->up)
+		link_goes_up(f, l);
+	fake_bonds_follow(f->inv);
+	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_LINK, false, c->ifindex);
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel_change *c,
 					     char *why) = {
-	[KERNEL_LINK] = link_change, [KERNEL_ADDR] = addr_change,     [KERNEL_ROUTE] = route_change,
-	[KERNEL_RULE] = rule_change, [KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_change,
-	[KERNEL_VF] = vf_change,     [KERNEL_VLAN] = vlan_change,
+	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
+	[KERNEL_ROUTE] = route_change,	 [KERNEL_RULE] = rule_change,
+	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_change,
+	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
+	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
+	[KERNEL_MASTER] = master_change,
 };
 
 static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -532,28 +523,20 @@ static int fake_change(struct kernel *k, const struct kernel_change *c, char *wh
 	return r < 0 ? r : changes[c->kind](fake_of(k), c, why);
 }
 
-static int sysctl_read(struct fake *f, struct kernel_sysctl *s)
-{
-	const char *value = inv_sysctl_value(f->inv, s->key);
-
-	if (!value)
-		return -ENOENT;
-	if (strlen(value) >= sizeof(s->was))
-		return -ENOSPC;
-	strcpy(s->was, value);
-	return 0;
-}
-
 static int fake_read(struct kernel *k, struct kernel_change *c)
 {
 	const struct inv_link *l = link_get(fake_of(k), c->ifindex);
 
 	if (c->kind == KERNEL_SYSCTL)
-		return sysctl_read(fake_of(k), &c->sysctl);
+		return fake_sysctl_read(fake_of(k)->inv, &c->sysctl);
 	if (c->kind == KERNEL_PCI)
 		return fake_sriov_pci_read(fake_of(k)->inv, c);
 	if (c->kind == KERNEL_VF)
 		return fake_sriov_vf_read(fake_of(k)->inv, c);
+	if (c->kind == KERNEL_BOND_VALUE)
+		return fake_bond_value_read(fake_of(k)->inv, c);
+	if (c->kind == KERNEL_MASTER)
+		return fake_master_read(fake_of(k)->inv, c);
 	if (c->kind != KERNEL_LINK)
 		return -EOPNOTSUPP;
 	if (!l)
@@ -735,6 +718,7 @@ int kernel_fake_set_carrier(struct kernel *k, uint32_t ifindex, bool carrier)
 		return -ENODEV;
 	f->cable[l - f->inv->links] = carrier;
 	l->carrier = carrier && l->up;
+	fake_bonds_follow(f->inv);
 	for (size_t i = 0; i < f->inv->n_routes; i++)
 		if (f->inv->routes[i].oif == ifindex)
 			f->inv->routes[i].linkdown = !carrier;

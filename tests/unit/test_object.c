@@ -202,7 +202,8 @@ static int vf_want(struct plan_builder *b)
 
 static struct plan *plan_now(struct host *h, struct spec **ret_spec)
 {
-	static const struct planner_ops mode = {SPEC_HA_NONE, vf_legs, vf_want};
+	static const struct planner_ops mode = {
+		.mode = SPEC_HA_NONE, .legs = vf_legs, .want = vf_want};
 	static const struct planner_ops *const modes[] = {&mode};
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;

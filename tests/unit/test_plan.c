@@ -405,8 +405,8 @@ static void test_refusals(void **state)
 			"management", "eth0 is the management interface");
 	expect_leg_with("interface: eth0", "interface: eth9", 1, PLAN_LEG_USABLE, "", "");
 	expect_error_with("network: data-b, label: switch-b}\nha: {mode: dual-leg",
-			  "network: data-a, label: switch-b}\nha: {mode: lacp",
-			  "no planner for lacp; write none or dual-leg");
+			  "network: data-a, label: switch-b}\nha: {mode: dual-leg",
+			  "'data-a' is the network of 'leg-a' too");
 	expect_error_with("cores: [1]", "cores: [3]",
 			  "core 3 is offline; write one of the online "
 			  "cores: 0-2");

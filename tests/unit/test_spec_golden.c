@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Golden cases of tests/golden/spec: NAME.yaml is read, and what comes out (the messages, or the
- * normal form) must be NAME.expect to the letter. PLENUM_UPDATE_GOLDEN=1 writes the files anew.
- * Prints TAP itself: one test a case.
+ * Golden cases of tests/golden/spec: NAME.yaml is read and checked by the mode of `ha` that it has,
+ * and what comes out (the messages, or the normal form) must be NAME.expect to the letter.
+ * PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself: one test a case.
  */
-#include "netcfg/spec/spec.h"
+#include "plugins/plugins.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -48,6 +48,8 @@ static char *outcome(const char *name, const char *text, size_t len)
 
 	if (!f)
 		return NULL;
+	if (r == 0)
+		r = plan_check(s, &d);
 	diag_print(&d, f);
 	if (r == 0) {
 		autofree char *yaml = spec_to_yaml(s), *yaml_again = NULL;
@@ -113,6 +115,7 @@ int main(void)
 	int n = dir ? scandir(dir, &cases, is_case, alphasort) : -1;
 	int failed = 0;
 
+	plugins_register();
 	if (n <= 0 || n > CASES_MAX) {
 		printf("Bail out! no golden cases in %s\n", dir ? dir : "?");
 		return 1;

@@ -84,7 +84,8 @@ static struct inventory *collect(struct host *h)
 
 static struct plan *plan_now(struct host *h, struct spec **ret_spec)
 {
-	static const struct planner_ops mode = {SPEC_HA_NONE, sriov_legs, sriov_want};
+	static const struct planner_ops mode = {
+		.mode = SPEC_HA_NONE, .legs = sriov_legs, .want = sriov_want};
 	static const struct planner_ops *const modes[] = {&mode};
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	const struct plan_context ctx = {

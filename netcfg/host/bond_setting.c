@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of a bond's settings and their words. Apart from rtnl_bond.c because plans and journals
+ * speak of bonds in these words too, and know no netlink. */
+#include "netcfg/host/bond_setting.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OF_LACP (1U << INV_BOND_LACP)
+#define OF_BACKUP (1U << INV_BOND_ACTIVE_BACKUP)
+
+static const char *const hashes[] = {"layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4"};
+static const char *const rates[] = {"slow", "fast"};
+static const char *const selects[] = {"stable", "bandwidth", "count"};
+static const char *const reselects[] = {"always", "better", "failure"};
+
+#define WORDS(array) .words = array, .n_words = ARRAY_SIZE(array)
+#define AT(m)                                           \
+	.offset = offsetof(struct inv_bond_setting, m), \
+	.bytes = sizeof(((struct inv_bond_setting *)0)->m)
+
+/* Numbers where there are no words; text where the member is longer than any number. */
+static const struct {
+	const char *name;
+	const char *const *words;
+	size_t n_words, offset, bytes;
+	unsigned modes;
+} attrs[BOND_ATTR_MAX] = {
+	[BOND_HASH] = {"hash", WORDS(hashes), AT(hash), .modes = OF_LACP},
+	[BOND_RATE] = {"rate", WORDS(rates), AT(rate), .modes = OF_LACP},
+	[BOND_SELECT] = {"select", WORDS(selects), AT(select), .modes = OF_LACP},
+	[BOND_RESELECT] = {"reselect", WORDS(reselects), AT(reselect), .modes = OF_BACKUP},
+	[BOND_MIN_LINKS] = {"min-links", AT(min_links), .modes = OF_LACP},
+	[BOND_MIIMON] = {"miimon", AT(miimon_ms), .modes = OF_LACP | OF_BACKUP},
+	[BOND_PRIMARY] = {"primary", AT(primary), .modes = OF_BACKUP},
+};
+
+static const char *const modes[] = {
+	"balance-rr", "active-backup", "balance-xor", "broadcast",
+	"802.3ad",    "balance-tlb",   "balance-alb",
+};
+
+const char *bond_attr_to_string(enum bond_attr a)
+{
+	return (unsigned)a < BOND_ATTR_MAX ? attrs[a].name : "?";
+}
+
+const char *bond_mode_to_string(uint8_t mode)
+{
+	return mode < ARRAY_SIZE(modes) ? modes[mode] : "?";
+}
+
+bool bond_attr_applies(enum bond_attr a, uint8_t mode)
+{
+	return mode < ARRAY_SIZE(modes) && (attrs[a].modes & (1U << mode));
+}
+
+const char *bond_value_format(const struct inv_bond_setting *s, enum bond_attr a,
+			      char buf[static IFNAMSIZ])
+{
+	const char *field = (const char *)s + attrs[a].offset;
+	uint32_t number;
+
+	if (attrs[a].bytes == IFNAMSIZ) {
+		snprintf(buf, IFNAMSIZ, "%s", field);
+	} else if (attrs[a].words) {
+		const uint8_t word = (uint8_t)*field;
+
+		snprintf(buf, IFNAMSIZ, "%s", word < attrs[a].n_words ? attrs[a].words[word] : "?");
+	} else {
+		memcpy(&number, field, sizeof(number));
+		snprintf(buf, IFNAMSIZ, "%" PRIu32, number);
+	}
+	return buf;
+}
+
+static int number_parse(const char *text, char *field)
+{
+	uint32_t number;
+	char rest;
+
+	if (sscanf(text, "%" SCNu32 "%c", &number, &rest) != 1)
+		return -EINVAL;
+	memcpy(field, &number, sizeof(number));
+	return 0;
+}
+
+int bond_value_parse(struct inv_bond_setting *s, enum bond_attr a, const char *text)
+{
+	char *field = (char *)s + attrs[a].offset;
+
+	if (attrs[a].bytes == IFNAMSIZ) {
+		if (strlen(text) >= IFNAMSIZ)
+			return -EINVAL;
+		memset(field, 0, IFNAMSIZ);
+		memcpy(field, text, strlen(text));
+		return 0;
+	}
+	if (!attrs[a].words)
+		return number_parse(text, field);
+	for (size_t i = 0; i < attrs[a].n_words; i++) {
+		if (strcmp(attrs[a].words[i], text) != 0)
+			continue;
+		*field = (char)i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int bond_setting_format(const struct inv_bond_setting *s, char *buf, size_t size)
+{
+	int len = snprintf(buf, size, "%s", bond_mode_to_string(s->mode));
+	char value[IFNAMSIZ];
+
+	for (enum bond_attr a = 0; a < BOND_ATTR_MAX; a++)
+		if (bond_attr_applies(a, s->mode) && bond_value_format(s, a, value)[0] &&
+		    (size_t)len < size)
+			len += snprintf(buf + len, size - (size_t)len, " %s=%s", attrs[a].name,
+					value);
+	return len;
+}
+
+static int word_parse(const char *word, struct inv_bond_setting *s)
+{
+	for (enum bond_attr a = 0; a < BOND_ATTR_MAX; a++) {
+		size_t len = strlen(attrs[a].name);
+
+		if (strncmp(word, attrs[a].name, len) == 0 && word[len] == '=')
+			return bond_value_parse(s, a, word + len + 1);
+	}
+	return -EINVAL;
+}
+
+int bond_setting_parse(const char *text, struct inv_bond_setting *ret)
+{
+	struct inv_bond_setting s = {.mode = ARRAY_SIZE(modes)};
+	char word[32];
+	int at = 0;
+
+	if (sscanf(text, "%31s%n", word, &at) != 1)
+		return -EINVAL;
+	for (uint8_t m = 0; m < ARRAY_SIZE(modes); m++)
+		if (strcmp(word, modes[m]) == 0)
+			s.mode = m;
+	if (s.mode == ARRAY_SIZE(modes))
+		return -EINVAL;
+	for (text += at; sscanf(text, "%31s%n", word, &at) == 1; text += at)
+		if (word_parse(word, &s) < 0)
+			return -EINVAL;
+	*ret = s;
+	return 0;
+}
+
+bool bond_setting_equal(const struct inv_bond_setting *a, const struct inv_bond_setting *b)
+{
+	char va[IFNAMSIZ], vb[IFNAMSIZ];
+
+	for (enum bond_attr i = 0; i < BOND_ATTR_MAX; i++)
+		if (bond_attr_applies(i, a->mode) &&
+		    strcmp(bond_value_format(a, i, va), bond_value_format(b, i, vb)) != 0)
+			return false;
+	return a->mode == b->mode;
+}

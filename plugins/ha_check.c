@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the checks of all modes share: where an error is, and which keys a mode has no use for. */
+#include "plugins/plugins.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+void ha_net_error(struct diag *d, const struct spec *s, size_t i, const char *key, const char *fmt,
+		  ...)
+{
+	char path[64], text[256];
+	va_list ap;
+
+	snprintf(path, sizeof(path), "net[%zu].%s", i, key);
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	diag_add(d, DIAG_ERROR, &s->nets[i].pos, path, "%s", text);
+}
+
+void ha_refuse_bond(const struct spec *s, struct diag *d)
+{
+	if (s->bond.name[0])
+		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
+			 "%s makes no bond; leave it out, or write mode: lacp or active-backup",
+			 spec_ha_to_string(s->ha));
+	if (s->n_ha_allow)
+		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
+			 "%s has no rule that could be lifted; leave it out",
+			 spec_ha_to_string(s->ha));
+}

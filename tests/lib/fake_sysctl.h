@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Kernel settings of the host in memory. Part of kernel_fake. */
+#ifndef PLENUM_TESTS_LIB_FAKE_SYSCTL_H
+#define PLENUM_TESTS_LIB_FAKE_SYSCTL_H
+
+#include "netcfg/host/kernel.h"
+
+/* struct kernel_ops' change and read for sysctls. */
+int fake_sysctl_change(struct inventory *inv, const struct kernel_sysctl *s);
+int fake_sysctl_read(const struct inventory *inv, struct kernel_sysctl *s);
+/* What a link that is made gets, and loses when it goes. 0, -ENOMEM. */
+int fake_settings_add(struct inventory *inv, const char *ifname);
+void fake_settings_remove(struct inventory *inv, const char *ifname);
+
+#endif
