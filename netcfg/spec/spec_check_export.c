@@ -156,6 +156,8 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 		check_error(r, &c->pos, "access",
 			    "the export is read-only to all; leave rw out, or write 'read-only: "
 			    "false'");
+	if (e->read_only) /* implied; the normal form says it, and must not say the contrary */
+		e->clients[client].access = SPEC_ACCESS_RO;
 	check_hosts(r, e, client);
 	check_networks(r, e, client);
 	check_ids(r, c, c->uid_map, c->n_uid_map);

@@ -363,7 +363,8 @@ static const struct spec_key client_keys[] = {
 		 "An entry without hosts and networks is for every client that no entry before it"
 		 " is for.",
 	 .example = "[10.10.0.0/16]"},
-	{"access", SPEC_TYPE_ENUM, .fallback = "rw", NAMES(access_names),
+	{"access", SPEC_TYPE_ENUM, .fallback = "rw",
+	 .fallback_doc = "rw, or ro where the export is read-only", NAMES(access_names),
 	 FIELD(spec_client, access),
 	 .help = "Whether they may write.",
 	 .example = "ro"},
