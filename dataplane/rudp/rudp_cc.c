@@ -58,6 +58,7 @@
 #define DELAY_CUT_MOST(cwnd) ((cwnd) / 2)
 #define GROW(mtu) (UNIT(mtu) / 4)
 #define GROW_FAST(cwnd) ((cwnd) / 32)
+#define GROW_CLEAR(cwnd) ((cwnd) / 8)
 
 void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn)
 {
@@ -101,6 +102,7 @@ static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 {
 	c->startup = false;
 	c->grown = 0;
+	c->returns_to = 0;
 	if (to >= c->cwnd)
 		return;
 	c->cwnd_before = c->cwnd;
@@ -108,14 +110,18 @@ static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 	c->cwnd = MAX_OF(c->cwnd, CWND_LEAST(mtu));
 }
 
-static void grow(struct rudp_cc *c, uint32_t mtu)
+/* clear: there is next to no queue. */
+static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 {
 	uint32_t by = GROW(mtu);
 
 	if (c->grown < FAST_ROUNDS)
 		c->grown++;
 	else
-		by = MAX_OF(by, GROW_FAST(c->cwnd));
+		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
+	/* The delay that cut it was not of a queue, or of one that is gone. */
+	if (clear && c->returns_to > c->cwnd)
+		by = MAX_OF(by, (c->returns_to - c->cwnd) / 2);
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
 }
 
@@ -168,8 +174,9 @@ static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_
 		uint64_t cut = DELAY_CUT((uint64_t)c->cwnd, delay - target, delay);
 
 		shrink(c, mtu, c->cwnd - (uint32_t)MIN_OF(cut, DELAY_CUT_MOST(c->cwnd)), floor);
+		c->returns_to = c->cwnd_before;
 	} else if (delay <= target && c->limited && !c->startup) {
-		grow(c, mtu);
+		grow(c, mtu, delay <= base_rtt + (target - base_rtt) / 2);
 	}
 	if (heavy || c->acked + c->lost >= LOSS_PACKETS)
 		c->acked = c->lost = 0;

@@ -11,6 +11,7 @@
 
 struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* before: what an undo restores */
+	uint32_t returns_to;	    /* the window before delay cut it; 0: loss did */
 	bool startup, limited;	    /* limited: the sender had more than the window let it send */
 	uint8_t grown;		    /* rounds in a row */
 	uint8_t late_hold;	    /* rounds in which late hosts are no reason for a window */
