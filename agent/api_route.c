@@ -211,21 +211,46 @@ static int take_force(const json_t *value, struct privsep_apply *a, struct api_e
 	return r;
 }
 
-static int take_apply_key(const char *key, const json_t *v, struct privsep_apply *a,
+static int take_number(const char *key, const json_t *v, uint64_t max, uint64_t *ret,
+		       struct api_error *e)
+{
+	json_int_t n = json_integer_value(v);
+
+	if (!json_is_integer(v) || n < 1 || (uint64_t)n > max)
+		return fail(e, 400, "bad-body", "%s is not a number from 1 to %llu", key,
+			    (unsigned long long)max);
+	*ret = (uint64_t)n;
+	return 0;
+}
+
+static int take_apply_key(const char *key, const json_t *v, struct privsep_msg *m,
 			  struct api_error *e)
 {
+	struct privsep_apply *a = &m->apply;
+	const bool apply = m->type == PRIVSEP_APPLY;
+	uint64_t confirm_s = 0;
+	int r;
+
 	if (strcmp(key, "force") == 0)
 		return take_force(v, a, e);
-	if (strcmp(key, "dry-run") != 0)
-		return fail(e, 400, "bad-body", "unknown key '%.60s'; known are dry-run, force",
-			    key);
+	if (strcmp(key, "confirm") == 0) {
+		r = take_number(key, v, PRIVSEP_CONFIRM_S_MAX, &confirm_s, e);
+		a->confirm_s = (uint32_t)confirm_s;
+		return r;
+	}
+	if (!apply && strcmp(key, "to") == 0)
+		return take_number(key, v, INT64_MAX, &a->back_to, e);
+	if (!apply || strcmp(key, "dry-run") != 0)
+		return fail(e, 400, "bad-body", "unknown key '%.60s'; known are confirm, force, %s",
+			    key, apply ? "dry-run" : "to");
 	if (!json_is_boolean(v))
 		return fail(e, 400, "bad-body", "dry-run is not true or false");
 	a->dry_run = json_is_true(v);
 	return 0;
 }
 
-/* What goes into force is what is staged: the body says only how. */
+/* Of an apply and of a rollback: what goes into force is what is staged, or a number, and the rest
+ * of the body says how. */
 static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 		      struct api_error *e)
 {
@@ -236,13 +261,13 @@ static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsig
 
 	json_object_foreach (o, key, v) {
 		if (r >= 0)
-			r = take_apply_key(key, v, &m->apply, e);
+			r = take_apply_key(key, v, m, e);
 	}
 	json_decref(o);
 	return r;
 }
 
-/* Nothing can be said about a stop. */
+/* Nothing can be said about a stop, nor about a confirmation. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
 {
@@ -316,6 +341,8 @@ static const struct api_row rows[] = {
 	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, fill_net_name, API_TAG_MAY},
 	{"GET", "/v1/history", PRIVSEP_GET, PRIVSEP_HISTORY, NULL, API_TAG_NONE},
 	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply, API_TAG_MAY},
+	{"POST", "/v1/confirm", PRIVSEP_CONFIRM, 0, fill_nothing, API_TAG_NONE},
+	{"POST", "/v1/rollback", PRIVSEP_ROLLBACK, 0, fill_apply, API_TAG_NONE},
 	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing, API_TAG_NONE},
 };
 

@@ -27,6 +27,17 @@ void control_error(struct control_reply *r, unsigned status, const char *code, c
 			       "details", details ? details : json_array()));
 }
 
+/* A second operator hears who was first. */
+static void refuse_waiting(struct agent *a, struct control_reply *r, json_t *details)
+{
+	char text[EVENTS_TEXT_MAX], message[EVENTS_TEXT_MAX + 80];
+
+	walk_pending_describe(a, text, sizeof(text));
+	snprintf(message, sizeof(message),
+		 "%s; 'plenum confirm' keeps it, 'plenum rollback' undoes it", text);
+	control_error(r, 409, "waiting", message, details);
+}
+
 void control_failure(struct agent *a, struct control_reply *r, int error, const struct diag *d)
 {
 	json_t *details = store_diag_to_json(&a->store, d);
@@ -53,6 +64,14 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 	case -EINPROGRESS:
 		control_error(r, 409, "busy",
 			      "what is staged is being applied; try again when that has ended",
+			      details);
+		break;
+	case -EALREADY:
+		refuse_waiting(a, r, details);
+		break;
+	case -ECANCELED:
+		control_error(r, 409, "rolled-back",
+			      "the change was made and rolled back: the host is as before",
 			      details);
 		break;
 	case -EINTR:
@@ -228,27 +247,84 @@ static void on_drop_staged(struct agent *a, const struct client *cl, const struc
 		staged_is(a, r, false);
 }
 
+/* What a client says of how it wants to have it done. */
+static void take_apply(const struct client *cl, const struct privsep_apply *m,
+		       struct walk_client *ret)
+{
+	*ret = (struct walk_client){.id = cl->id, .confirm_s = m->confirm_s};
+	memcpy(ret->forced, m->forces, sizeof(ret->forced));
+	while (ret->n_forced < ARRAY_SIZE(ret->forced) && ret->forced[ret->n_forced][0])
+		ret->n_forced++;
+	clients_describe(cl, ret->by, sizeof(ret->by));
+}
+
 /* Answered at the end of its walk, by control_on_applied. */
 static void on_apply(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	struct walk_client client = {.id = cl->id};
+	struct walk_client client;
 	int k = m->if_match ? control_may_stage(a, m) : 0;
 
 	if (k < 0) {
 		control_failure(a, r, k, &d);
 		return;
 	}
-	memcpy(client.forced, m->apply.forces, sizeof(client.forced));
-	while (client.n_forced < ARRAY_SIZE(client.forced) && client.forced[client.n_forced][0])
-		client.n_forced++;
+	take_apply(cl, &m->apply, &client);
 	if (m->apply.dry_run) {
 		control_look(a, &client, PRIVSEP_PLAN, r);
 		return;
 	}
-	clients_describe(cl, client.by, sizeof(client.by));
 	control_note(a, cl, "an apply is asked for");
+	r->later = true;
+	walk_ask_client(a, &client);
+}
+
+/* What became of the apply that waited is answered by control_on_decided. */
+static void decide(struct agent *a, const struct client *cl, bool keep, struct control_reply *r)
+{
+	char by[CLIENTS_BY_MAX];
+	int k = walk_pending_decide(a, keep, cl->id, clients_describe(cl, by, sizeof(by)));
+
+	if (k == -ENOENT)
+		control_error(r, 404, "nothing-waits", "no apply waits for a confirmation", NULL);
+	else if (k == -EALREADY)
+		control_error(r, 409, "busy", "somebody has decided just now", NULL);
+	else if (k < 0)
+		control_failure(a, r, k, &(struct diag)DIAG_INIT);
+	else
+		r->later = true;
+}
+
+static void on_confirm(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r)
+{
+	control_note(a, cl, "a confirmation is given");
+	decide(a, cl, true, r);
+}
+
+/* Of the apply that waits; or else to the configuration that was kept before the one that runs, or
+ * to that of a number. */
+static void on_rollback(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			int fd, struct control_reply *r)
+{
+	const struct history *h = &a->walk.history;
+	struct walk_client client;
+
+	take_apply(cl, &m->apply, &client);
+	client.back_to = m->apply.back_to;
+	control_note(a, cl, "a rollback is asked for");
+	if (a->walk.pending.applier && !client.back_to) {
+		decide(a, cl, false, r);
+		return;
+	}
+	if (!client.back_to)
+		client.back_to = history_kept_before(h, history_kept_before(h, 0));
+	if (!client.back_to) {
+		control_error(r, 404, "not-found", "no apply was kept before the one that runs",
+			      NULL);
+		return;
+	}
 	r->later = true;
 	walk_ask_client(a, &client);
 }
@@ -279,6 +355,8 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_NET_SET] = control_net_set,
 	[PRIVSEP_NET_DEL] = control_net_del,
 	[PRIVSEP_APPLY] = on_apply,
+	[PRIVSEP_CONFIRM] = on_confirm,
+	[PRIVSEP_ROLLBACK] = on_rollback,
 	[PRIVSEP_STOP] = on_stop,
 };
 
@@ -367,11 +445,33 @@ void control_on_applied(struct agent *a, const struct walk_client *c, const stru
 	json_array_extend(warnings, legs);
 	json_decref(legs);
 	control_json(&r, 200,
-		     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o}", "applied", "number",
+		     json_pack("{s:{s:I, s:I, s:I}, s:o, s:o, s:I, s:I}", "applied", "number",
 			       (json_int_t)w->number, "steps", (json_int_t)w->steps,
 			       "kernel_writes", (json_int_t)w->kernel_writes, "actions",
-			       actions(w->plan), "warnings", warnings));
+			       actions(w->plan), "warnings", warnings, "history",
+			       (json_int_t)w->entry, "confirm_s", (json_int_t)w->confirm_s));
 	control_answer(a, c->id, &r);
+}
+
+void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool keep, int error,
+			const struct diag *d)
+{
+	struct control_reply r = {.http_status = 0};
+
+	if (client == 0)
+		return;
+	if (keep == (error == 0))
+		control_json(&r, 200,
+			     json_pack("{s:I, s:o}", keep ? "confirmed" : "rolled_back",
+				       (json_int_t)entry, "notes",
+				       store_diag_to_json(&a->store, d)));
+	else if (keep)
+		control_error(&r, 409, "rolled-back", "too late: it was rolled back",
+			      store_diag_to_json(&a->store, d));
+	else
+		control_error(&r, 409, "confirmed", "too late: it was confirmed, and is kept",
+			      NULL);
+	control_answer(a, client, &r);
 }
 
 void control_on_event(void *user, uint64_t next)

@@ -193,6 +193,11 @@ fail:
 	return r;
 }
 
+int job_tell(const struct job *j, const void *msg, size_t len)
+{
+	return fdpass_send(j->channel, msg, len, -1);
+}
+
 pid_t job_pid(const struct job *j)
 {
 	return j->pid;

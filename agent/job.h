@@ -37,6 +37,8 @@ int job_start(const struct job_setup *setup, struct job **ret);
 /* Lets it go on alone: its callbacks are not called any more. Accepts NULL, returns NULL. */
 struct job *job_forget(struct job *j);
 pid_t job_pid(const struct job *j);
+/* Says something to the child, which reads it from its channel when it likes. 0; negative errno. */
+int job_tell(const struct job *j, const void *msg, size_t len);
 /* In the child: sends a message, with fd where it is not negative, and waits until the monitor has
  * room for it. Where the monitor is gone it is lost. */
 void job_send(int channel, const void *msg, size_t len, int fd);

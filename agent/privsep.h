@@ -55,9 +55,11 @@ enum privsep_type {
 	PRIVSEP_NET_SET,
 	PRIVSEP_NET_DEL,
 	PRIVSEP_APPLY,
-	PRIVSEP_STOP,	/* workers and mounts too */
-	PRIVSEP_HELD,	/* its client waits for events: not idle */
-	PRIVSEP_CLOSED, /* the connection is gone, and its number with it */
+	PRIVSEP_CONFIRM,  /* keep the apply that waits */
+	PRIVSEP_ROLLBACK, /* undo it, or go back to an earlier one */
+	PRIVSEP_STOP,	  /* workers and mounts too */
+	PRIVSEP_HELD,	  /* its client waits for events: not idle */
+	PRIVSEP_CLOSED,	  /* the connection is gone, and its number with it */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* a system call that is not on the list */
 	PRIVSEP_REPLY,
@@ -99,6 +101,7 @@ struct privsep_net { /* one data device by its name; for NET_SET with a sealed m
 struct privsep_apply {
 	uint32_t confirm_s; /* rolled back unless confirmed in this time; 0: as the policy says */
 	uint32_t dry_run;   /* 1: only what would be done */
+	uint64_t back_to;   /* rollback: number in the history; 0: what comes next */
 	char forces[PRIVSEP_FORCES_MAX][PLENUM_NAME_MAX]; /* empty from the first empty one */
 };
 struct privsep_reply { /* with a sealed memfd */

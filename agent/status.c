@@ -296,6 +296,22 @@ static void add_apply(const struct agent *a, struct status *st)
 			 (unsigned long long)((clock_now_ns() - a->walk.began_ns) / NSEC_PER_SEC));
 }
 
+static void add_waiting(const struct agent *a, struct status *st)
+{
+	const struct walk_pending *p = &a->walk.pending;
+	char text[EVENTS_TEXT_MAX];
+
+	if (!p->applier)
+		return;
+	st->waits_entry = p->entry;
+	st->waits_since_s = p->since_s;
+	st->waits_left_s = walk_pending_left_s(a);
+	st->waits_by = p->by;
+	walk_pending_describe(a, text, sizeof(text));
+	snprintf(st->apply, sizeof(st->apply),
+		 "%s; 'plenum confirm' keeps it, 'plenum rollback' undoes it", text);
+}
+
 int status_collect(const struct agent *a, struct status *ret)
 {
 	struct status st = {0};
@@ -319,6 +335,7 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.applied_by = a->applied.by;
 	add_apply(a, &st);
 	st.needs = needs_to_json(a->now.plan, "");
+	add_waiting(a, &st);
 	st.problems = a->problems.all;
 	st.n_problems = a->problems.n_degrading;
 	st.n_warnings = a->problems.n_all - a->problems.n_degrading;

@@ -70,7 +70,10 @@ struct status {
 	struct status_mount *mounts;
 	size_t n_mounts;
 	unsigned workers_up, workers_total;
-	char apply[120];       /* how the one that is on its way does; "": none is */
+	char apply[EVENTS_TEXT_MAX + 80]; /* how the one that is on its way does; "": none is */
+	/* The apply that waits for its confirmation; entry 0: none does. */
+	uint64_t waits_entry, waits_since_s, waits_left_s;
+	const char *waits_by;  /* borrowed */
 	json_t *needs;	       /* needs.h; a new reference */
 	char *const *problems; /* borrowed from the agent; behind the degrading ones its warnings */
 	size_t n_problems, n_warnings;

@@ -116,6 +116,13 @@ static bool add_lists(const struct status *st, json_t *o)
 		ok = append(mounts, mount_to_json(&st->mounts[i]));
 	for (size_t i = 0; ok && i < st->n_paths; i++)
 		ok = append(paths, path_to_json(&st->paths[i]));
+	if (st->waits_entry)
+		ok = json_object_set_new(o, "confirm",
+					 json_pack("{s:I, s:s, s:o, s:I}", "number",
+						   (json_int_t)st->waits_entry, "by", st->waits_by,
+						   "since", time_to_json(st->waits_since_s),
+						   "left_s", (json_int_t)st->waits_left_s)) == 0 &&
+		     ok;
 	return ok && json_object_set_new(o, "reasons", reasons_to_json(st)) == 0 &&
 	       json_object_set(o, "needs", st->needs) == 0 &&
 	       json_object_set_new(o, "notes", notes_to_json(st)) == 0;

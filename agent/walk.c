@@ -12,8 +12,6 @@
 #include <string.h>
 
 #define TRIES_MAX 3
-#define ORPHAN_POLL_NS (250 * NSEC_PER_MSEC)
-#define TICK_NS (10 * NSEC_PER_SEC)
 
 const char *walk_trigger_to_string(enum walk_trigger t)
 {
@@ -72,6 +70,32 @@ static int load_staged(struct agent *a, struct store_source *ret)
 	return r < 0 ? r : store_next(&a->store, ret);
 }
 
+static int load_history(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	autofree char *path = history_config(&w->history, w->client.back_to);
+
+	if (path)
+		return spec_load(path, NULL, &w->diag, &w->next.spec);
+	diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+		 "apply %llu left no configuration; write the number of one that 'plenum history' "
+		 "shows as applied",
+		 (unsigned long long)w->client.back_to);
+	return -ENOENT;
+}
+
+/* What was rolled back waits until somebody asks for it again, or for something else. */
+static int check_refused(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	char why[WALK_REFUSED_MAX];
+
+	if (walk_is_ordered(w) || !walk_is_refused(a, w->next.spec, why))
+		return 0;
+	diag_add(&w->diag, DIAG_ERROR, NULL, NULL, "%s", why);
+	return -ECANCELED;
+}
+
 static int load(struct agent *a)
 {
 	struct walk *w = &a->walk;
@@ -82,15 +106,19 @@ static int load(struct agent *a)
 		r = a->now.spec ? 0 : -ENOENT;
 	else if (w->source == WALK_FROM_LAST_GOOD)
 		r = walk_last_good_load(a, &w->diag, &w->next.spec);
+	else if (w->source == WALK_FROM_PENDING)
+		r = spec_load(w->pending_path, NULL, &w->diag, &w->next.spec);
+	else if (w->source == WALK_FROM_HISTORY)
+		r = load_history(a);
 	else if (w->source == WALK_FROM_STAGED)
 		r = load_staged(a, &from);
 	if (r >= 0 && (w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED))
 		r = spec_load(from.file, from.dropin_dir, &w->diag, &w->next.spec);
 	w->loaded = r >= 0;
-	return r;
+	return r >= 0 && w->source == WALK_FROM_FILES ? check_refused(a) : r;
 }
 
-static void on_applied(void *user, const struct applier_result *res, const struct diag *d);
+static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
 
 static int take_held(struct agent *a)
 {
@@ -121,7 +149,8 @@ static int first_half(struct agent *a)
 				    .journal = a->journal,
 				    .ctx = &ctx,
 				    .verify_ns = a->verify_ns,
-				    .on_end = on_applied,
+				    .on_wait = on_wait,
+				    .on_end = walk_on_applied,
 				    .user = a};
 	int r = held < 0 ? held : load(a);
 
@@ -150,21 +179,25 @@ static int first_half(struct agent *a)
 			&w->next.n_wants);
 	if (r >= 0)
 		r = secrets_fill(task.spec, &w->diag, w->next.wants, w->next.n_wants);
-	if (r < 0 || w->next.plan->n_steps == 0)
+	if (r < 0 || w->pending.applier || /* which has done it */
+	    (w->next.plan->n_steps == 0 && !walk_confirm_s(a)))
 		return r;
 	note_steps(a);
 	task.plan = w->next.plan;
 	if (walk_is_repair(w))
 		task.verify_ns = MIN_OF(task.verify_ns, drift_verify_ns(task.plan));
-	w->applied = true;
 	walk_enter(a);
+	r = walk_ticket(a, &task);
+	if (r < 0)
+		return r;
+	w->applied = true;
 	r = applier_start(&task, &w->applier);
 	return r < 0 ? r : 1;
 }
 
 /* Where it cannot be written the workers run all the same, and are numbered anew by the next start
  * only. */
-static void keep_places(struct agent *a)
+void walk_keep_places(struct agent *a)
 {
 	struct walk *w = &a->walk;
 	int r = plan_places_save(&w->places, w->places_path, a->now.plan);
@@ -201,7 +234,8 @@ static int second_half(struct agent *a)
 	if (r < 0)
 		return r;
 	take_round(a);
-	keep_places(a);
+	if (!w->pending.applier)
+		walk_keep_places(a);
 	for (size_t i = 0; i < a->now.plan->n_actions; i++)
 		log_info("%s (%s)", a->now.plan->actions[i].text, a->now.plan->actions[i].reason);
 	agent_take_carriers(a, a->now.inv);
@@ -212,6 +246,7 @@ static int second_half(struct agent *a)
 static int look_again(struct agent *a)
 {
 	struct walk *w = &a->walk;
+	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
 	int r;
 
 	agent_read_kernel(a);
@@ -222,12 +257,14 @@ static int look_again(struct agent *a)
 	plan_resolve(w->next.plan, w->next.inv);
 	free(ptr_take(w->next.wants));
 	w->next.n_wants = 0;
-	return wants_build(w->next.spec ? w->next.spec : a->now.spec, w->next.plan,
-			   a->opt.log_level, &w->diag, &w->next.wants, &w->next.n_wants);
+	r = wants_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
+			&w->next.n_wants);
+	return r < 0 ? r : secrets_fill(spec, &w->diag, w->next.wants, w->next.n_wants);
 }
 
 static void finish(struct agent *a, int r);
 static void begin(struct agent *a);
+static void go_on(struct agent *a);
 
 static void note_applied(struct agent *a)
 {
@@ -240,12 +277,27 @@ static void note_applied(struct agent *a)
 	memcpy(a->applied.by, w->client.by, sizeof(a->applied.by));
 }
 
-static void on_applied(void *user, const struct applier_result *res, const struct diag *d)
+int walk_take_conflicts(struct walk *w, const struct plan_conflicts *found)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < found->n && r >= 0; i++)
+		r = plan_conflicts_add(&w->conflicts, &found->entries[i]);
+	return r < 0 ? r : 0;
+}
+
+void walk_on_applied(void *user, const struct applier_result *res, const struct diag *d)
 {
 	struct agent *a = user;
 	struct walk *w = &a->walk;
 	int r = res->error;
 
+	if (w->pending.applier) {
+		walk_pending_end(a, res, d);
+		go_on(a);
+		agent_end_if_done(a);
+		return;
+	}
 	w->applier = NULL;
 	w->n_writes += res->n_writes;
 	w->failed_step = res->failed_step;
@@ -254,9 +306,8 @@ static void on_applied(void *user, const struct applier_result *res, const struc
 		/* The host is as wanted without them; what was planned is not. */
 		r = -EAGAIN;
 		note_applied(a);
-		for (size_t i = 0; i < res->conflicts->n; i++)
-			if (plan_conflicts_add(&w->conflicts, &res->conflicts->entries[i]) < 0)
-				r = -ENOMEM;
+		if (walk_take_conflicts(w, res->conflicts) < 0)
+			r = -ENOMEM;
 	}
 	if (r == -EAGAIN && ++w->n_tries < TRIES_MAX && a->state != AGENT_STOPPING) {
 		walk_round_done(&w->next);
@@ -270,20 +321,43 @@ static void on_applied(void *user, const struct applier_result *res, const struc
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
+/* All is done, but not for good: the workers run with it, so that whoever confirms it has seen them
+ * do so. */
+static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
+{
+	struct agent *a = user;
+	struct walk *w = &a->walk;
+	int r;
+
+	walk_pending_begin(a, ptr_take(w->applier), until_ns);
+	note_applied(a);
+	if (conflicts->n) { /* another plan than ours was done */
+		r = walk_take_conflicts(w, conflicts);
+		walk_round_done(&w->next);
+		if (r == 0)
+			begin(a);
+		else
+			finish(a, r);
+		return;
+	}
+	r = look_again(a);
+	finish(a, r == 0 ? second_half(a) : r);
+}
+
 static void begin(struct agent *a)
 {
 	int r = first_half(a);
 
 	if (r == 1) {
 		if (!loop_timer_armed(a->walk.tick))
-			loop_timer_arm(a->walk.tick, TICK_NS);
+			loop_timer_arm(a->walk.tick, WALK_TICK_NS);
 		return;
 	}
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
-static void begin_one(struct agent *a, enum walk_trigger t, enum walk_source from,
-		      const struct walk_client *client)
+void walk_begin(struct agent *a, enum walk_trigger t, enum walk_source from,
+		const struct walk_client *client)
 {
 	struct walk *w = &a->walk;
 
@@ -294,7 +368,7 @@ static void begin_one(struct agent *a, enum walk_trigger t, enum walk_source fro
 	w->diag = (struct diag)DIAG_INIT;
 	w->began_ns = clock_now_ns();
 	w->n_writes = w->n_steps = w->failed_step = w->n_tries = 0;
-	w->mention_ns = TICK_NS;
+	w->mention_ns = WALK_TICK_NS;
 	w->loaded = w->applied = false;
 	w->entry = 0;
 	begin(a);
@@ -319,9 +393,9 @@ static void begin_kernel(struct agent *a)
 	bool files = !a->now.spec || w->retry_files;
 
 	if (files && !is_blocked(a, &w->of_files))
-		begin_one(a, a->now.spec ? WALK_KERNEL : WALK_START, WALK_FROM_FILES, NULL);
+		walk_begin(a, a->now.spec ? WALK_KERNEL : WALK_START, WALK_FROM_FILES, NULL);
 	else if (a->now.spec && !is_blocked(a, &w->of_running))
-		begin_one(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
+		walk_begin(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
 }
 
 static void begin_client(struct agent *a)
@@ -330,30 +404,34 @@ static void begin_client(struct agent *a)
 	struct walk_client c = w->clients[0];
 
 	memmove(w->clients, w->clients + 1, --w->n_clients * sizeof(*w->clients));
-	begin_one(a, WALK_API, store_has_staged(&a->store) ? WALK_FROM_STAGED : WALK_FROM_FILES,
-		  &c);
+	walk_begin(a, WALK_API,
+		   c.back_to			 ? WALK_FROM_HISTORY
+		   : store_has_staged(&a->store) ? WALK_FROM_STAGED
+						 : WALK_FROM_FILES,
+		   &c);
 }
 
-/* The next of those that wait, while none is on its way. Those who ask come first. */
+/* The next of those that wait, while none is on its way and no apply waits for its confirmation.
+ * Those who ask come first. */
 static void go_on(struct agent *a)
 {
 	struct walk *w = &a->walk;
 
-	while (!w->active && a->state != AGENT_STOPPING) {
+	while (!w->active && !w->pending.applier && a->state != AGENT_STOPPING) {
 		if (w->last_good_waits) {
 			w->last_good_waits = false;
-			begin_one(a, WALK_START, WALK_FROM_LAST_GOOD, NULL);
+			walk_begin(a, WALK_START, WALK_FROM_LAST_GOOD, NULL);
 		} else if (w->waiting[WALK_START] || w->waiting[WALK_RELOAD]) {
 			enum walk_trigger t = w->waiting[WALK_START] ? WALK_START : WALK_RELOAD;
 
 			w->waiting[t] = false;
-			begin_one(a, t, WALK_FROM_FILES, NULL);
+			walk_begin(a, t, WALK_FROM_FILES, NULL);
 		} else if (w->n_clients > 0) {
 			begin_client(a);
 		} else if (w->waiting[WALK_FALLBACK]) {
 			w->waiting[WALK_FALLBACK] = false;
 			if (a->now.spec)
-				begin_one(a, WALK_FALLBACK, WALK_FROM_RUNNING, NULL);
+				walk_begin(a, WALK_FALLBACK, WALK_FROM_RUNNING, NULL);
 		} else if (w->waiting[WALK_KERNEL]) {
 			w->waiting[WALK_KERNEL] = false;
 			begin_kernel(a);
@@ -370,6 +448,9 @@ static void finish(struct agent *a, int r)
 
 	loop_timer_disarm(w->tick);
 	walk_conclude(a, r);
+	walk_ticket_done(a);
+	while (w->pending.applier && w->n_clients > 0)
+		walk_refuse_client(a, &w->clients[--w->n_clients], -EALREADY);
 	if (a->store.prepared) /* and not committed */
 		store_abandon(&a->store);
 	walk_round_done(&w->next);
@@ -377,7 +458,7 @@ static void finish(struct agent *a, int r)
 	w->active = false;
 	/* The files still do not run; what runs is looked after all the same. */
 	if (repair && a->state != AGENT_STOPPING)
-		begin_one(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
+		walk_begin(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
 	else
 		go_on(a);
 	if (!w->active && !w->ready && a->state != AGENT_STOPPING) {
@@ -403,6 +484,10 @@ void walk_ask(struct agent *a, enum walk_trigger t)
 {
 	if (a->state == AGENT_STOPPING)
 		return;
+	if (t == WALK_RELOAD && a->walk.pending.applier)
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "a reload waits until apply %llu is confirmed or rolled back",
+			   (unsigned long long)a->walk.pending.entry);
 	a->walk.waiting[t] = true;
 	go_on(a);
 }
@@ -425,8 +510,8 @@ void walk_ask_client(struct agent *a, const struct walk_client *c)
 {
 	struct walk *w = &a->walk;
 
-	if (a->state == AGENT_STOPPING) {
-		walk_refuse_client(a, c, -ESHUTDOWN);
+	if (a->state == AGENT_STOPPING || w->pending.applier) {
+		walk_refuse_client(a, c, w->pending.applier ? -EALREADY : -ESHUTDOWN);
 		return;
 	}
 	if (w->n_clients == w->cap_clients) {
@@ -478,7 +563,10 @@ bool walk_is_active(const struct agent *a)
 
 bool walk_holds_staged(const struct agent *a)
 {
-	return a->walk.active && a->walk.source == WALK_FROM_STAGED;
+	const struct walk *w = &a->walk;
+
+	return (w->active && w->source == WALK_FROM_STAGED) ||
+	       (w->pending.applier && w->pending.source == WALK_FROM_STAGED);
 }
 
 /* ---- timers ---- */
@@ -512,7 +600,7 @@ static int on_tick(void *user)
 		return 0;
 	if (!w->ready)
 		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
-			    (unsigned long long)(6 * TICK_NS / NSEC_PER_USEC));
+			    (unsigned long long)(6 * WALK_TICK_NS / NSEC_PER_USEC));
 	if (w->applier && now - w->began_ns >= w->mention_ns) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "an apply has been on its way for %llu s: process %d is %s",
@@ -521,86 +609,11 @@ static int on_tick(void *user)
 			   applier_stage_to_string(applier_stage(w->applier)));
 		w->mention_ns = 2 * (now - w->began_ns);
 	}
-	loop_timer_arm(w->tick, TICK_NS);
+	loop_timer_arm(w->tick, WALK_TICK_NS);
 	return 0;
 }
 
 /* ---- begin and end ---- */
-
-static void on_recovered(void *user, const struct applier_result *res, const struct diag *d);
-
-static void recover(struct agent *a)
-{
-	const struct applier_task task = {.loop = a->loop,
-					  .host = &a->applier_host,
-					  .journal = a->journal,
-					  .on_end = on_recovered,
-					  .user = a};
-	int r = applier_start(&task, &a->walk.applier);
-
-	if (r < 0) {
-		struct applier_result res = {.error = r};
-
-		on_recovered(a, &res, &(struct diag)DIAG_INIT);
-	}
-}
-
-static int on_orphan_timer(void *user)
-{
-	recover(user);
-	return 0;
-}
-
-static void note_orphan(struct agent *a)
-{
-	static const char text[] = "an apply that an earlier agent began is still on its way; "
-				   "waiting for its end";
-	json_t *none = json_array();
-
-	if (!a->walk.waits_orphan)
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
-	a->walk.waits_orphan = true;
-	problems_set(&a->problems, PROBLEMS_HOST, text, none);
-	json_decref(none);
-	status_publish(a);
-}
-
-static void on_recovered(void *user, const struct applier_result *res, const struct diag *d)
-{
-	struct agent *a = user;
-	struct walk *w = &a->walk;
-
-	w->applier = NULL;
-	if (a->state == AGENT_STOPPING) {
-		w->active = false;
-		agent_end_if_done(a);
-		return;
-	}
-	if (res->error == -EBUSY) {
-		note_orphan(a);
-		loop_timer_arm(w->orphan, ORPHAN_POLL_NS);
-		return;
-	}
-	problems_clear(&a->problems, PROBLEMS_HOST);
-	for (size_t i = 0; i < d->n; i++)
-		events_add(&a->events,
-			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
-			   "agent", "%s", d->entries[i].text);
-	/* The walk that follows takes the host to what is wanted from wherever it is. */
-	w->active = false;
-	walk_ask(a, WALK_START);
-}
-
-void walk_start(struct agent *a)
-{
-	struct walk *w = &a->walk;
-
-	w->active = true;
-	w->began_ns = clock_now_ns();
-	w->mention_ns = TICK_NS;
-	loop_timer_arm(w->tick, TICK_NS);
-	recover(a);
-}
 
 int walk_init(struct agent *a)
 {
@@ -614,15 +627,21 @@ int walk_init(struct agent *a)
 	w->attempts_path = rundir_path(a->rundir.run, WALK_ATTEMPTS_FILE);
 	if (w->attempts_path)
 		plan_failures_load(&a->failures, w->attempts_path);
+	w->pending_path = rundir_path(a->rundir.state, WALK_PENDING_FILE);
+	w->refused_path = rundir_path(a->rundir.state, WALK_REFUSED_FILE);
+	w->applier_socket = rundir_path(a->rundir.run, WALK_SOCKET_FILE);
+	w->outcome_path = rundir_path(a->rundir.run, WALK_OUTCOME_FILE);
 	if (r >= 0)
 		r = history_open(&w->history, a->rundir.state);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
 	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_orphan_timer, a, &w->orphan);
+		r = loop_add_timer(a->loop, NSEC_PER_MSEC, walk_on_orphan_timer, a, &w->orphan);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
-	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->attempts_path)
+	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->pending_path &&
+			   w->refused_path && w->applier_socket && w->outcome_path &&
+			   w->attempts_path)
 		       ? -ENOMEM
 		       : r;
 }
@@ -632,6 +651,7 @@ void walk_done(struct agent *a)
 	struct walk *w = &a->walk;
 
 	w->applier = applier_forget(w->applier);
+	w->pending.applier = applier_forget(w->pending.applier);
 	walk_round_done(&w->next);
 
 	diag_done(&w->diag);
@@ -650,6 +670,10 @@ void walk_done(struct agent *a)
 	free(w->attempts_path);
 	plan_conflicts_done(&w->conflicts);
 	history_done(&w->history);
+	free(ptr_take(w->pending_path));
+	free(ptr_take(w->refused_path));
+	free(ptr_take(w->applier_socket));
+	free(ptr_take(w->outcome_path));
 	w->clients = NULL;
 	w->last_good = w->last_good_text = w->owned_path = w->places_path = NULL;
 	w->attempts_path = NULL;

@@ -30,6 +30,10 @@ struct agent;
 #define WALK_OWNED_FILE "owned"	   /* there too: what applies have changed and how it was found */
 #define WALK_PLACES_FILE "workers" /* and which worker is on which core */
 #define WALK_ATTEMPTS_FILE "attempts" /* in the run directory: what this boot has tried in vain */
+#define WALK_PENDING_FILE "pending"   /* there too: the apply that is under way */
+#define WALK_REFUSED_FILE "rolled-back"
+#define WALK_SOCKET_FILE "applier.sock" /* in the run directory */
+#define WALK_OUTCOME_FILE "outcome"
 #define WALK_VERIFY_NS (5 * NSEC_PER_SEC)
 
 enum walk_trigger {
@@ -46,7 +50,9 @@ enum walk_source {
 	WALK_FROM_RUNNING,
 	WALK_FROM_FILES,
 	WALK_FROM_STAGED,
-	WALK_FROM_LAST_GOOD, /* what ran before this agent started */
+	WALK_FROM_LAST_GOOD, /* what ran before: before this agent, or before a rollback */
+	WALK_FROM_HISTORY,   /* what an earlier apply left */
+	WALK_FROM_PENDING,   /* what an earlier agent's apply has done, which waits */
 };
 
 /* Everything one walk makes; it replaces what was running when all of it is there. */
@@ -64,6 +70,8 @@ struct walk_client { /* who waits for the answer to an apply */
 	char by[CLIENTS_BY_MAX];
 	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX]; /* plan_context.forced */
 	size_t n_forced;
+	unsigned confirm_s; /* 0: as the policy says */
+	uint64_t back_to;   /* number in the history; 0: what is staged, or the files */
 };
 
 /* What a client is answered with. */
@@ -72,6 +80,21 @@ struct walk_answer {
 	uint64_t number, steps, kernel_writes;
 	const struct plan *plan; /* with the actions; NULL: none was done */
 	const struct diag *diag;
+	uint64_t entry;	    /* in the history; 0: none */
+	unsigned confirm_s; /* it is to be confirmed in that time; 0: it is kept already */
+};
+
+/* The apply that waits to be confirmed. The host and the workers are as it wants; what is on disk
+ * is as it was. Meanwhile no walk is taken: its applier has the journal. */
+struct walk_pending {
+	struct applier *applier; /* NULL: none waits */
+	uint64_t entry;		 /* in the history */
+	char by[CLIENTS_BY_MAX];
+	uint64_t since_s, until_ns; /* wall clock since 1970; CLOCK_BOOTTIME */
+	enum walk_source source;
+	size_t n_steps;
+	uint64_t client; /* who has decided and waits for the answer; 0: nobody */
+	bool keep;	 /* what he decided */
 };
 
 struct walk_pace {
@@ -116,7 +139,12 @@ struct walk {
 	struct plan_places places;
 	struct plan_conflicts conflicts; /* found since somebody asked */
 	struct history history;
-	uint64_t entry;	      /* there, of the walk on its way; 0: it has none (yet) */
+	uint64_t entry; /* there, of the walk on its way; 0: it has none (yet) */
+	struct walk_pending pending;
+	bool adopted;	    /* the applier at work is an earlier agent's */
+	char *pending_path; /* ticket of the apply under way: see walk_confirm.c */
+	char *refused_path; /* what was rolled back and is not to be tried again by itself */
+	char *applier_socket, *outcome_path;
 	char *last_good;      /* path of the file */
 	char *last_good_text; /* what this agent has written there; NULL: nothing */
 };
@@ -144,6 +172,13 @@ void walk_stop(struct agent *a);
 bool walk_is_active(const struct agent *a);
 /* The staged configuration is being applied, so that it must not be replaced. */
 bool walk_holds_staged(const struct agent *a);
+/* Keeps the apply that waits, or has it rolled back; control_on_decided gets the answer. -ENOENT:
+ * none waits; -EALREADY: somebody has decided just now; other negative errno. */
+int walk_pending_decide(struct agent *a, bool keep, uint64_t client, const char *by);
+/* "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since 12:00:00, until 12:02:00 (90
+ * s left)" */
+void walk_pending_describe(const struct agent *a, char *buf, size_t size);
+unsigned walk_pending_left_s(const struct agent *a);
 /* What is staged is no longer asked for. */
 void walk_forget_staged(struct agent *a);
 

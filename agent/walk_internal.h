@@ -17,6 +17,25 @@ static inline bool walk_is_repair(const struct walk *w)
 	return w->trigger == WALK_KERNEL && w->source == WALK_FROM_RUNNING;
 }
 
+/* Somebody wants just this configuration now: it has a ticket, and may have to be confirmed. */
+static inline bool walk_is_ordered(const struct walk *w)
+{
+	return (w->trigger == WALK_API || w->trigger == WALK_RELOAD) &&
+	       (w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED ||
+		w->source == WALK_FROM_HISTORY);
+}
+
+#define WALK_TICK_NS (10 * NSEC_PER_SEC)
+
+/* Begins a walk; none is on its way. client NULL: nobody's. */
+void walk_begin(struct agent *a, enum walk_trigger t, enum walk_source from,
+		const struct walk_client *client);
+/* applier_task.on_end of a walk; user: struct agent. */
+void walk_on_applied(void *user, const struct applier_result *res, const struct diag *d);
+/* Data IPs of others, for the plans that follow. 0; -ENOMEM. */
+int walk_take_conflicts(struct walk *w, const struct plan_conflicts *found);
+/* Looks again for the applier of an earlier agent; user: struct agent. */
+int walk_on_orphan_timer(void *user);
 /* What the end of the walk means: problems, state, events, when it is tried again, the client's
  * answer. error: of the walk. */
 void walk_conclude(struct agent *a, int error);
@@ -26,5 +45,42 @@ void walk_enter(struct agent *a);
 void walk_refuse_client(struct agent *a, const struct walk_client *c, int error);
 /* What ran last before this agent started. -ENOENT: nothing did. */
 int walk_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
+/* What ran last is from now on what runs; what was staged is written to its files. 0; negative
+ * errno with a problem set and an error in d. */
+int walk_keep_config(struct agent *a, enum walk_source source, uint64_t entry, struct diag *d);
+/* Which worker is on which core, for the next start. */
+void walk_keep_places(struct agent *a);
+
+#define WALK_REFUSED_MAX 400 /* why a configuration is not tried again, with a NUL */
+
+/* ---- applies that wait, and what is known of them (walk_confirm.c) ---- */
+
+/* How long the one on its way is to wait for a confirmation once it is done; 0: it does not. */
+unsigned walk_confirm_s(const struct agent *a);
+/* Writes the ticket of the walk on its way, and fills in the task what goes with it. 0; negative
+ * errno with an error in the walk's diag. */
+int walk_ticket(struct agent *a, struct applier_task *task);
+/* The walk has ended: nobody needs its ticket, unless it waits. */
+void walk_ticket_done(struct agent *a);
+/* The walk's applier waits for a confirmation. */
+void walk_pending_begin(struct agent *a, struct applier *applier, uint64_t until_ns);
+/* It was confirmed, or rolled back. What waits is the caller's to go on with. */
+void walk_pending_end(struct agent *a, const struct applier_result *res, const struct diag *d);
+/* An apply of this configuration was rolled back: it becomes a problem and, where the files say it,
+ * is not tried again by itself. */
+void walk_note_refused(struct agent *a, enum walk_source source, uint64_t entry, const char *why,
+		       const struct spec *spec);
+/* An earlier configuration runs, as somebody wanted; where the files say another it is a problem.
+ */
+void walk_note_gone_back(struct agent *a, uint64_t entry);
+/* Whether this is the configuration that was rolled back last, and why. */
+bool walk_is_refused(struct agent *a, const struct spec *spec, char why[static WALK_REFUSED_MAX]);
+void walk_forget_refused(struct agent *a);
+/* Finds the applier of the apply that an earlier agent began. 0: its end is reported by the task;
+ * negative errno: there is none. */
+int walk_adopt(struct agent *a, struct applier_task *task);
+/* Nobody is at that apply any more: what became of it, by the end of its applier or of the recovery
+ * of its journal. */
+void walk_resolve(struct agent *a, const struct applier_result *res, const struct diag *d);
 
 #endif

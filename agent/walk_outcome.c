@@ -41,18 +41,19 @@ static void save_last_good(struct agent *a)
 
 /* The staged configuration takes the files' place. Where that fails it runs all the same, and is a
  * problem: the next start would read the old files. */
-static int commit_staged(struct agent *a)
+static int commit_staged(struct agent *a, struct diag *d)
 {
-	struct walk *w = &a->walk;
-	int r = store_commit(&a->store, &w->diag);
+	int r = a->store.prepared ? 0 : store_prepare(&a->store, d);
 	json_t *list;
 
 	if (r >= 0)
+		r = store_commit(&a->store, d);
+	if (r >= 0)
 		return 0;
-	diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
+	diag_add(d, DIAG_ERROR, NULL, NULL,
 		 "it runs now, but cannot be kept in %s: %s; a restart would read the former one",
 		 a->store.file, strerror(-r));
-	list = store_diag_to_json(&a->store, &w->diag);
+	list = store_diag_to_json(&a->store, d);
 	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);
 	json_decref(list);
 	return r;
@@ -118,11 +119,30 @@ static void note_legs(struct agent *a)
 	json_decref(list);
 }
 
+int walk_keep_config(struct agent *a, enum walk_source source, uint64_t entry, struct diag *d)
+{
+	struct walk *w = &a->walk;
+
+	save_last_good(a);
+	if (source == WALK_FROM_HISTORY) {
+		walk_note_gone_back(a, entry);
+		return 0;
+	}
+	problems_clear(&a->problems, PROBLEMS_FILES);
+	walk_forget_refused(a);
+	w->of_files = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
+	w->retry_files = false;
+	if (source != WALK_FROM_STAGED)
+		return 0;
+	problems_clear(&a->problems, PROBLEMS_STAGED);
+	return commit_staged(a, d);
+}
+
 static int succeed(struct agent *a)
 {
 	struct walk *w = &a->walk;
-	bool files = w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED;
-	int r = 0;
+	bool files = w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED ||
+		     w->source == WALK_FROM_HISTORY;
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	note_legs(a);
@@ -130,17 +150,10 @@ static int succeed(struct agent *a)
 	w->of_running = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
 	if (w->source != WALK_FROM_RUNNING)
 		note_warnings(a);
-	if (!files)
+	/* What waits is written nowhere: the next start, were it now, has the former one. */
+	if (!files || w->pending.applier)
 		return 0;
-	problems_clear(&a->problems, PROBLEMS_FILES);
-	w->of_files = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
-	w->retry_files = false;
-	save_last_good(a);
-	if (w->source == WALK_FROM_STAGED) {
-		problems_clear(&a->problems, PROBLEMS_STAGED);
-		r = commit_staged(a);
-	}
-	return r;
+	return walk_keep_config(a, w->source, w->entry, &w->diag);
 }
 
 /* ---- failure ---- */
@@ -172,7 +185,8 @@ static void say_failure(struct agent *a, int error)
 		for (size_t i = 0; i < json_array_size(list); i++)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
 				   json_string_value(json_array_get(list, i)));
-		events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", head);
+		if (error != -ECANCELED) /* that says itself what was done */
+			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", head);
 	}
 	json_decref(list);
 }
@@ -211,6 +225,12 @@ static void fail(struct agent *a, int error)
 {
 	struct walk *w = &a->walk;
 
+	/* It was begun, and cannot go on: whoever asked for it hears of one end. */
+	if (w->pending.applier)
+		walk_pending_decide(a, false, 0, "plenumd");
+	/* Of what an earlier apply left only the client hears: what runs goes on. */
+	if (w->source == WALK_FROM_HISTORY)
+		return;
 	note_refused_vfs(a, error);
 	/* Why the files do not run is said, and tried again, already. */
 	if (w->source == WALK_FROM_LAST_GOOD) {
@@ -226,7 +246,8 @@ static void fail(struct agent *a, int error)
 	if (w->source == WALK_FROM_FILES) {
 		if (walk_is_asked(w->trigger) && w->trigger != WALK_START)
 			w->of_files = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
-		w->retry_files = w->loaded;
+		/* What was rolled back for what it did is not tried again by itself. */
+		w->retry_files = w->loaded && error != -ECANCELED;
 		if (w->retry_files)
 			try_later(a, &w->of_files, w->applied);
 		if (!a->now.spec && access(w->last_good, F_OK) == 0)
@@ -238,13 +259,18 @@ static void fail(struct agent *a, int error)
 
 /* ---- the history ---- */
 
-static const char *what_is_applied(const struct walk *w)
+static const char *what_is_applied(const struct walk *w, char *buf, size_t size)
 {
 	switch (w->source) {
 	case WALK_FROM_STAGED:
 		return "staged";
 	case WALK_FROM_LAST_GOOD:
+	case WALK_FROM_PENDING:
+	case WALK_FROM_RUNNING:
 		return "what ran before";
+	case WALK_FROM_HISTORY:
+		snprintf(buf, size, "rollback to %llu", (unsigned long long)w->client.back_to);
+		return buf;
 	default:
 		return w->trigger == WALK_START	   ? "files, at the start"
 		       : w->trigger == WALK_RELOAD ? "files, by a reload"
@@ -255,9 +281,12 @@ static const char *what_is_applied(const struct walk *w)
 void walk_enter(struct agent *a)
 {
 	struct walk *w = &a->walk;
+	char buf[48];
 
-	if (walk_is_asked(w->trigger) && !w->entry)
-		w->entry = history_begin(&w->history, w->client.by, what_is_applied(w));
+	if (walk_is_asked(w->trigger) && w->source != WALK_FROM_LAST_GOOD &&
+	    w->source != WALK_FROM_PENDING && !w->entry)
+		w->entry = history_begin(&w->history, w->client.by,
+					 what_is_applied(w, buf, sizeof(buf)));
 }
 
 /* The first error that the walk met. */
@@ -280,10 +309,12 @@ static void note_history(struct agent *a, int error)
 		walk_enter(a);
 	if (!w->entry)
 		return;
-	yaml = error < 0 ? NULL : spec_to_yaml(a->now.spec);
-	history_end(&w->history, w->entry, error < 0 ? HISTORY_FAILED : HISTORY_APPLIED, w->n_steps,
-		    error < 0 ? first_error(w, error) : NULL, yaml);
-	w->entry = 0;
+	yaml = error < 0 || w->pending.applier ? NULL : spec_to_yaml(a->now.spec);
+	history_end(&w->history, w->entry,
+		    w->pending.applier ? HISTORY_WAITING
+		    : error < 0	       ? HISTORY_FAILED
+				       : HISTORY_APPLIED,
+		    w->n_steps, error < 0 ? first_error(w, error) : NULL, yaml);
 }
 
 /* ---- all of it ---- */
@@ -296,7 +327,10 @@ static void answer_client(struct agent *a, int error)
 					   .steps = w->n_steps,
 					   .kernel_writes = w->n_writes,
 					   .plan = error < 0 ? NULL : a->now.plan,
-					   .diag = &w->diag};
+					   .diag = &w->diag,
+					   .entry = w->entry,
+					   .confirm_s =
+						   w->pending.applier ? walk_pending_left_s(a) : 0};
 
 	control_on_applied(a, &w->client, &answer);
 }
@@ -318,6 +352,8 @@ void walk_conclude(struct agent *a, int error)
 {
 	struct walk *w = &a->walk;
 
+	if (w->source == WALK_FROM_HISTORY)
+		walk_enter(a); /* also where it turns out to be what runs already */
 	if (error >= 0)
 		error = succeed(a);
 	else if (a->state != AGENT_STOPPING)

@@ -31,6 +31,7 @@ enum {
 	OPT_STAGED,
 	OPT_DRY_RUN,
 	OPT_FORCE,
+	OPT_CONFIRM,
 };
 
 static const struct option long_options[] = {
@@ -58,6 +59,7 @@ static const struct option long_options[] = {
 	{"staged", no_argument, NULL, OPT_STAGED},
 	{"dry-run", no_argument, NULL, OPT_DRY_RUN},
 	{"force", required_argument, NULL, OPT_FORCE},
+	{"confirm", required_argument, NULL, OPT_CONFIRM},
 	{NULL, 0, NULL, 0},
 };
 
@@ -70,6 +72,7 @@ enum {
 	TAKES_APPLY = 1 << 4,
 	TAKES_NAME = 1 << 5,
 	TAKES_SET = 1 << 6,
+	TAKES_DRY_RUN = 1 << 7,
 };
 
 struct ctl_command {
@@ -148,12 +151,22 @@ static const struct ctl_command commands[] = {
 	 "Shows the steps from what is there to what is wanted, each with its reason, and the\n"
 	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
 	 "runs, and with FILE, the plan is made here.\n"},
-	{"apply", "[--dry-run] [--force NAME]", "do it", 0, 0, TAKES_APPLY, ctl_cmd_apply,
+	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
+	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"
 	 "back.\n\n"
+	 "      --confirm TIME  roll it back unless 'plenum confirm' comes within TIME: 120s, 5m\n"
 	 "      --dry-run     only show what would be done\n"
 	 "      --force NAME  even though the host depends on it: NAME is the interface that the\n"
 	 "                    refusal names, or what depends on it, such as default-route\n"},
+	{"confirm", "", "keep the change that waits", 0, 0, 0, ctl_cmd_confirm,
+	 "Keeps the change that 'plenum apply --confirm' made, or that policy.confirm lets "
+	 "wait.\n"},
+	{"rollback", "[NUMBER] [--confirm TIME] [--force NAME]", "undo a change", 0, 1, TAKES_APPLY,
+	 ctl_cmd_rollback,
+	 "Undoes the change that waits for its confirmation. Where none does, applies what ran\n"
+	 "before the one that runs, or what apply NUMBER of 'plenum history' had applied; the\n"
+	 "files of the configuration stay as they are. Options are those of apply.\n"},
 	{"history", "", "the last applies", 0, 0, 0, ctl_cmd_history,
 	 "Lists the last applies that somebody asked for: when, who, what was applied, and what\n"
 	 "became of it.\n"},
@@ -211,10 +224,11 @@ static void print_usage(FILE *out)
 	      "  -j, --json       print JSON\n"
 	      "      --socket PATH  the agent's socket (" CTL_SOCKET ", or PLENUM_SOCKET)\n"
 	      "  -h, --help       after a command: what it does, as 'plenum help COMMAND'\n\n"
-	      "Exit status: 0 done, 1 differences, 2 status: not all is well, 64 wrong usage,\n"
-	      "65 errors in a configuration or request, 66 not there, 69 no agent, 70 the agent\n"
-	      "failed, 71 the host cannot be read, 74 output failed, 77 no permission. See "
-	      "plenum(1).\n",
+	      "Exit status: 0 done, 1 differences, 2 status: not all is well, 3 rolled back, 64 "
+	      "wrong\n"
+	      "usage, 65 errors in a configuration or request, 66 not there, 69 no agent, 70 the\n"
+	      "agent failed, 71 the host cannot be read, 74 output failed, 75 another change is\n"
+	      "under way, 77 no permission. See plenum(1).\n",
 	      out);
 }
 
@@ -336,6 +350,7 @@ static int parse_option(struct parsed *p, int c)
 		{OPT_NETWORK, TAKES_NET, offsetof(struct ctl_args, network)},
 		{OPT_LABEL, TAKES_NET, offsetof(struct ctl_args, label)},
 		{OPT_IPS, TAKES_NET, offsetof(struct ctl_args, ips)},
+		{OPT_CONFIRM, TAKES_APPLY, offsetof(struct ctl_args, confirm)},
 		{OPT_NETMASK, TAKES_NET, offsetof(struct ctl_args, netmask)},
 		{OPT_GATEWAY, TAKES_NET, offsetof(struct ctl_args, gateway)},
 		{OPT_VLAN, TAKES_NET, offsetof(struct ctl_args, vlan)},
@@ -350,7 +365,7 @@ static int parse_option(struct parsed *p, int c)
 		{'f', TAKES_FOLLOW, offsetof(struct ctl_args, follow)},
 		{OPT_RUNNING, TAKES_WHICH, offsetof(struct ctl_args, running)},
 		{OPT_STAGED, TAKES_WHICH, offsetof(struct ctl_args, staged)},
-		{OPT_DRY_RUN, TAKES_APPLY, offsetof(struct ctl_args, dry_run)},
+		{OPT_DRY_RUN, TAKES_DRY_RUN, offsetof(struct ctl_args, dry_run)},
 		{OPT_AUTO_LABEL, TAKES_NET, offsetof(struct ctl_args, auto_label)},
 		{OPT_INET6, TAKES_NET, offsetof(struct ctl_args, inet6)},
 		{OPT_RDMA_OFF, TAKES_NET, offsetof(struct ctl_args, rdma_off)},

@@ -17,6 +17,7 @@ enum ctl_exit {
 	CTL_OK = 0,
 	CTL_DIFFERS = 1,      /* diff found differences */
 	CTL_DEGRADED = 2,     /* status: not all is well */
+	CTL_ROLLED_BACK = 3,  /* the change was made, and rolled back: the host is as before */
 	CTL_USAGE = 64,	      /* wrong arguments */
 	CTL_DATA = 65,	      /* a configuration has errors, or the agent refused a request */
 	CTL_NO_INPUT = 66,    /* a file or object is not there or cannot be read */
@@ -24,13 +25,15 @@ enum ctl_exit {
 	CTL_SOFTWARE = 70,    /* the agent failed, or answered what nobody understands */
 	CTL_OS = 71,	      /* out of memory; the host cannot be read */
 	CTL_IO = 74,	      /* the result cannot be written */
+	CTL_BUSY = 75,	      /* another change is under way, or waits for its confirmation */
 	CTL_NO_PERMISSION = 77
 };
 
 #define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
 #define CTL_SECRET_FILE PLENUM_SYSCONFDIR "/cluster.key"
 
-#define CTL_FORCES_MAX 8 /* PRIVSEP_FORCES_MAX */
+#define CTL_FORCES_MAX 8	/* PRIVSEP_FORCES_MAX */
+#define CTL_CONFIRM_S_MAX 86400 /* PRIVSEP_CONFIRM_S_MAX */
 
 struct ctl_args {
 	const char *socket;
@@ -43,7 +46,8 @@ struct ctl_args {
 	const char *forces[CTL_FORCES_MAX]; /* apply */
 	int n_forces;
 	bool dry_run;
-	char **operands; /* after the command's words */
+	const char *confirm; /* apply, rollback: a time */
+	char **operands;     /* after the command's words */
 	int n_operands;
 };
 
@@ -152,6 +156,8 @@ int ctl_cmd_net_disable(const struct ctl_args *a);
 int ctl_cmd_net_remove(const struct ctl_args *a);
 int ctl_cmd_restore(const struct ctl_args *a);
 int ctl_cmd_apply(const struct ctl_args *a);
+int ctl_cmd_confirm(const struct ctl_args *a);
+int ctl_cmd_rollback(const struct ctl_args *a);
 int ctl_cmd_history(const struct ctl_args *a);
 int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);

@@ -24,65 +24,131 @@ static void print_applied(const json_t *o)
 {
 	const json_t *applied = json_object_get(o, "applied");
 	const json_t *actions = json_object_get(o, "actions");
+	const json_int_t confirm_s = ctl_int(o, "confirm_s");
+	char left[32];
 
-	if (ctl_int(applied, "steps") == 0 && json_array_size(actions) == 0) {
+	if (ctl_int(applied, "steps") == 0 && json_array_size(actions) == 0 && confirm_s == 0) {
 		puts("Nothing to do: the host is as wanted.");
 		return;
 	}
 	printf("Applied: %" JSON_INTEGER_FORMAT " steps.\n", ctl_int(applied, "steps"));
 	print_actions(actions);
+	if (confirm_s > 0)
+		printf("It is rolled back in %s, unless 'plenum confirm' comes before; 'plenum "
+		       "rollback' does so at once.\n",
+		       ctl_format_seconds(confirm_s, left, sizeof(left)));
 }
 
-/* {"dry-run": true, "force": ["eth0"]}; NULL where nothing is to be said, and *ret_ok false where
- * that is for want of memory or of UTF-8. */
-static json_t *apply_body(const struct ctl_args *a, bool *ret_ok)
+/* "120s", "5m", "1h" in seconds; 0: it is none. */
+static json_int_t parse_time(const char *text)
 {
-	json_t *o = json_object(), *list = json_array();
-	int r = o && list ? 0 : -1;
+	static const struct {
+		char unit;
+		json_int_t s;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+	char *end = NULL;
+	long n = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : 0;
 
-	for (int i = 0; i < a->n_forces; i++)
-		r |= json_array_append_new(list, json_string(a->forces[i]));
-	if (a->n_forces > 0)
-		r |= json_object_set(o, "force", list);
-	if (a->dry_run)
-		r |= json_object_set_new(o, "dry-run", json_true());
-	json_decref(list);
-	*ret_ok = r == 0;
-	if (r == 0 && json_object_size(o) > 0)
-		return o;
-	json_decref(o);
-	return NULL;
+	if (n < 1 || n > CTL_CONFIRM_S_MAX || end[0] == '\0' || end[1] != '\0')
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (units[i].unit == *end && n * units[i].s <= CTL_CONFIRM_S_MAX)
+			return n * units[i].s;
+	return 0;
 }
 
-int ctl_cmd_apply(const struct ctl_args *a)
+/* The body of an apply or a rollback, NULL where there is nothing to be said; an exit status. */
+static int make_body(const struct ctl_args *a, json_int_t back_to, char **ret)
 {
-	struct ctl_request rq = {
-		.method = "POST", .path = "/v1/apply", .timeout_s = CTL_APPLY_TIMEOUT_S};
-	autofree char *text = NULL;
-	bool ok;
-	json_t *body = apply_body(a, &ok), *o;
+	const json_int_t confirm_s = a->confirm ? parse_time(a->confirm) : 0;
+	json_t *o, *list;
 	int r;
 
-	text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	json_decref(body);
-	if (!ok || (body && !text)) {
-		ctl_complain("what was written is not UTF-8 text");
+	*ret = NULL;
+	if (a->confirm && !confirm_s) {
+		ctl_complain("'%.40s' is not a time from 1s to 24h; write 120s or 5m", a->confirm);
 		return CTL_USAGE;
 	}
-	rq.body = text;
-	r = ctl_ask_json(a, &rq, &o);
+	if (!confirm_s && !back_to && a->n_forces == 0 && !a->dry_run)
+		return CTL_OK;
+	o = json_object();
+	list = json_array();
+	r = o && list ? 0 : -1;
+	for (int i = 0; i < a->n_forces; i++)
+		r |= json_array_append_new(list, json_string(a->forces[i]));
+	if (back_to)
+		r |= json_object_set_new(o, "to", json_integer(back_to));
+	if (confirm_s)
+		r |= json_object_set_new(o, "confirm", json_integer(confirm_s));
+	if (a->dry_run)
+		r |= json_object_set_new(o, "dry-run", json_true());
+	if (a->n_forces > 0)
+		r |= json_object_set(o, "force", list);
+	*ret = r == 0 ? json_dumps(o, JSON_COMPACT) : NULL;
+	json_decref(list);
+	json_decref(o);
+	if (*ret)
+		return CTL_OK;
+	ctl_complain("what was written is not UTF-8 text");
+	return CTL_USAGE;
+}
+
+/* Applies something and says what was done; or what was decided about what waited. */
+static int change(const struct ctl_args *a, const char *path, const char *body)
+{
+	const struct ctl_request rq = {
+		.method = "POST", .path = path, .body = body, .timeout_s = CTL_APPLY_TIMEOUT_S};
+	json_t *o;
+	int r = ctl_ask_json(a, &rq, &o);
+
 	if (r != CTL_OK)
 		return r;
 	if (a->json)
 		r = ctl_put_json(o);
 	else if (a->dry_run)
 		r = ctl_put_plan(o);
+	else if (json_object_get(o, "confirmed"))
+		printf("Apply %" JSON_INTEGER_FORMAT " is kept.\n", ctl_int(o, "confirmed"));
+	else if (json_object_get(o, "rolled_back"))
+		printf("Apply %" JSON_INTEGER_FORMAT " is rolled back.\n",
+		       ctl_int(o, "rolled_back"));
 	else
 		print_applied(o);
 	if (!a->json && !a->dry_run)
 		ctl_put_warnings(o);
 	json_decref(o);
 	return r;
+}
+
+int ctl_cmd_apply(const struct ctl_args *a)
+{
+	autofree char *body = NULL;
+	int r = make_body(a, 0, &body);
+
+	return r == CTL_OK ? change(a, "/v1/apply", body) : r;
+}
+
+int ctl_cmd_confirm(const struct ctl_args *a)
+{
+	return change(a, "/v1/confirm", NULL);
+}
+
+int ctl_cmd_rollback(const struct ctl_args *a)
+{
+	autofree char *body = NULL;
+	char *end = NULL;
+	long to = 0;
+	int r;
+
+	if (a->n_operands > 0) {
+		to = strtol(a->operands[0], &end, 10);
+		if (to < 1 || *end) {
+			ctl_complain("'%.40s' is not a number of 'plenum history'", a->operands[0]);
+			return CTL_USAGE;
+		}
+	}
+	r = make_body(a, to, &body);
+	return r == CTL_OK ? change(a, "/v1/rollback", body) : r;
 }
 
 static int print_history(const json_t *o)

@@ -237,6 +237,27 @@ static int exit_of_status(long status)
 	return status >= 400 && status < 500 ? CTL_DATA : CTL_SOFTWARE;
 }
 
+/* What a script may want to tell apart is told by the code of the error, else by its status. */
+static int exit_of_reply(const struct ctl_reply *r)
+{
+	static const struct {
+		const char *code;
+		int exit;
+	} codes[] = {{"rolled-back", CTL_ROLLED_BACK},
+		     {"unverified", CTL_ROLLED_BACK},
+		     {"waiting", CTL_BUSY},
+		     {"busy", CTL_BUSY}};
+	json_t *o = json_loadb(r->body, r->len, 0, NULL);
+	const char *code = ctl_text(json_object_get(o, "error"), "code");
+	int e = exit_of_status(r->status);
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (strcmp(code, codes[i].code) == 0)
+			e = codes[i].exit;
+	json_decref(o);
+	return e;
+}
+
 /* The agent's {"error": {...}} for people, or as it is for programs. */
 static void complain_reply(const struct ctl_args *a, const struct ctl_reply *r)
 {
@@ -264,7 +285,7 @@ int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r)
 	if (r->status >= 200 && r->status < 300)
 		return CTL_OK;
 	complain_reply(a, r);
-	return exit_of_status(r->status);
+	return exit_of_reply(r);
 }
 
 int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret)

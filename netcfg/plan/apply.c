@@ -313,6 +313,7 @@ static void recover_committed(struct kernel *k, struct apply_journal *j, struct 
 	for (size_t i = 0; i < j->n; i++) {
 		(void)apply_step_find(k, &j->entries[i].step);
 	}
+	out->committed = true;
 	finish(j, record_prepare_or_say(j, out) == 0, out);
 }
 

@@ -19,7 +19,8 @@ struct apply_outcome {
 	int error;		  /* 0, or the failing step's negative errno */
 	size_t failed_step;	  /* its index; SIZE_MAX: none failed */
 	char why[KERNEL_WHY_MAX]; /* kernel's text */
-	bool stuck; /* the rollback failed too: the host is between; the text names it */
+	bool stuck;	/* the rollback failed too: the host is between; the text names it */
+	bool committed; /* of a recovery: what was left was committed, and is kept */
 };
 
 /* An apply on its way: owns the journal and its lock, borrows the kernel. */

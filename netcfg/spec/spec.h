@@ -189,7 +189,7 @@ struct spec {
 	size_t n_ha_allow;
 	struct diag_pos ha_pos; /* line 0: the file says nothing of it */
 	enum spec_fallback on_fallback;
-	uint32_t confirm_s; /* 0: not given, as is so in this version */
+	uint32_t confirm_s; /* 0: not given: disruptive changes are not waited for */
 	struct spec_network *networks;
 	size_t n_networks;
 	struct spec_net *nets;

@@ -471,9 +471,11 @@ static const struct spec_key policy_keys[] = {
 		 " goes on with what there is and says why, refuse changes nothing.",
 	 .example = "refuse"},
 	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
-	 .help = "How long a disruptive change waits to be confirmed before it is rolled back.",
-	 .not_built = "this version does not wait for a confirmation: what the host does not"
-		      " take is rolled back at once; leave confirm out",
+	 .fallback_doc = "nobody is waited for",
+	 .help = "How long a change that somebody asks for waits for 'plenum confirm', before it is"
+		 " rolled back, where it may stop traffic: it sets, removes or replaces something"
+		 " that is there.\nWhat only adds to the host, or restarts workers, does not"
+		 " wait.\nThe value that runs counts, and where there is none the new one.",
 	 .example = "120s"},
 };
 static const struct spec_table policy_table = {TABLE(policy_keys)};

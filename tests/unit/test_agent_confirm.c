@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Applies that wait for a confirmation, on a host in memory: who may decide and when, what a later
+ * agent makes of one that is under way or has ended, and that nothing that was rolled back is tried
+ * again by itself. What the kernel makes of it is tests/e2e/agent_confirm's to see.
+ */
+#include "tests/lib/walk_host.h"
+
+#include <sys/wait.h>
+
+/* Of another configuration, on the same links; what is there is replaced. */
+#define OTHER_YAML                                                         \
+	"host: host-a\n"                                                   \
+	"networks:\n"                                                      \
+	"  - {name: data-a, range: 10.10.2.10-10.10.2.40/16, mtu: 9000}\n" \
+	"net:\n"                                                           \
+	"  - {name: leg-a, device: veth0, network: data-a}\n"              \
+	"workers:\n"                                                       \
+	"  - {role: compute, cores: [1], transport: udp, exports: [{name: x, path: /srv}]}\n"
+
+static void turn_until_it_waits(struct fixture *f)
+{
+	while (!f->a.walk.pending.applier || walk_is_active(&f->a))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+}
+
+static void turn_until_it_ends(struct fixture *f)
+{
+	while (f->a.walk.pending.applier || walk_is_active(&f->a))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+}
+
+/* The first one is kept without a word; the second waits. */
+static void begin(struct fixture *f, unsigned confirm_s)
+{
+	const struct walk_client client = {.id = 0, .by = "uid 0, pid 7", .confirm_s = confirm_s};
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, OTHER_YAML);
+	walk_ask_client(&f->a, &client);
+	turn_until_it_waits(f);
+}
+
+static bool running_has(struct fixture *f, const char *text)
+{
+	autofree char *yaml = spec_to_yaml(f->a.now.spec);
+
+	assert_non_null(yaml);
+	return strstr(yaml, text);
+}
+
+static bool last_good_has(struct fixture *f, const char *text)
+{
+	autofree char *yaml = read_text(f->a.walk.last_good);
+
+	return yaml && strstr(yaml, text);
+}
+
+static bool host_has(struct fixture *f, const char *prefix)
+{
+	const struct ip_prefix p = host_prefix(prefix);
+	const struct inventory *inv;
+
+	host_load(f);
+	inv = kernel_fake_inventory(f->a.kernel);
+	for (size_t i = 0; i < inv->n_addrs; i++)
+		if (ip_addr_equal(&inv->addrs[i].ip.addr, &p.addr))
+			return true;
+	return false;
+}
+
+static enum history_outcome outcome(struct fixture *f, uint64_t number)
+{
+	const struct history_entry *e = history_find(&f->a.walk.history, number);
+
+	return e ? e->outcome : HISTORY_OUTCOME_MAX;
+}
+
+/* What is waited for is written nowhere, and nobody else applies meanwhile. */
+static void test_it_waits(void **state)
+{
+	const struct walk_client second = {.by = "uid 1, pid 8"};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct status st;
+
+	begin(f, 600);
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_false(last_good_has(f, "10.10.2.10"));
+	assert_int_equal(outcome(f, 2), HISTORY_WAITING);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_true(walk_pending_left_s(a) > 500 && walk_pending_left_s(a) <= 600);
+	assert_int_equal(status_collect(a, &st), 0);
+	assert_int_equal(st.waits_entry, 2);
+	assert_non_null(strstr(st.apply, "uid 0, pid 7"));
+	status_done(&st);
+	walk_ask_client(a, &second);
+	walk_ask(a, WALK_RELOAD);
+	walk_ask(a, WALK_KERNEL);
+	assert_false(walk_is_active(a));
+	assert_int_equal(a->walk.n_clients, 0);
+	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
+	assert_true(last_good_has(f, "10.10.2.10"));
+	assert_true(event_has(a, "confirmed by uid 0, pid 9"));
+	assert_true(host_has(f, "10.10.2.10/16"));
+	assert_false(host_has(f, "10.20.1.10/16"));
+	assert_int_equal(access(a->walk.pending_path, F_OK), -1);
+	assert_int_equal(access(a->walk.applier_socket, F_OK), -1);
+	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), -ENOENT);
+}
+
+/* What ran before runs, the files stay as they are, and only somebody who asks tries them again. */
+static void check_rolled_back(struct fixture *f)
+{
+	struct agent *a = &f->a;
+	uint64_t writes;
+
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_true(host_has(f, "10.20.1.10/16"));
+	assert_false(host_has(f, "10.10.2.10/16"));
+	assert_int_equal(access(a->journal, F_OK), -1);
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "apply 2 (files, by uid 0, pid 7) was rolled back"));
+	writes = a->kernel->n_writes;
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(walk(f, WALK_START), -ECANCELED);
+	assert_int_equal(a->kernel->n_writes, writes);
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_true(problem_has(a, "was rolled back"));
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_false(problem_has(a, "was rolled back"));
+	assert_int_equal(a->state, AGENT_RUNNING);
+}
+
+static void test_rolled_back_by_word(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f, 600);
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_true(event_has(&f->a, "rolled back by uid 0, pid 9"));
+	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
+	check_rolled_back(f);
+}
+
+static void test_rolled_back_by_time(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f, 1);
+	turn_until_it_ends(f);
+	assert_true(event_has(&f->a, "nobody confirmed it within 1 s"));
+	check_rolled_back(f);
+}
+
+static void test_a_killed_applier_is_no_confirmation(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f, 600);
+	host_save(f); /* nothing of what it did is in the memory of the one that recovers */
+	kill(applier_pid(f->a.walk.pending.applier), SIGKILL);
+	turn_until_it_ends(f);
+	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_true(problem_has(&f->a, "was rolled back: the applier ended: killed by SIGKILL"));
+	assert_int_equal(access(f->a.journal, F_OK), -1);
+}
+
+/* This agent dies, without a word to anybody; another one takes its place. */
+static void die_and_come_back(struct fixture *f)
+{
+	struct agent *a = &f->a;
+
+	walk_done(a);
+	a->walk = (struct walk){.active = false};
+	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
+	walk_round_done(&a->now);
+	assert_int_equal(walk_init(a), 0);
+}
+
+static void test_the_next_agent_adopts_it(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	begin(f, 600);
+	die_and_come_back(f);
+	walk_start(a);
+	assert_int_equal(applier_stage(a->walk.applier), APPLIER_APPLYING);
+	turn_until_it_waits(f);
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_int_equal(a->walk.pending.entry, 2);
+	assert_string_equal(a->walk.pending.by, "uid 0, pid 7");
+	assert_false(last_good_has(f, "10.10.2.10"));
+	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
+	assert_true(last_good_has(f, "10.10.2.10"));
+	assert_true(host_has(f, "10.10.2.10/16"));
+}
+
+static void test_the_next_agent_finds_how_it_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	begin(f, 1);
+	die_and_come_back(f);
+	while (access(a->walk.applier_socket, F_OK) == 0)
+		loop_turn(a->loop, 10 * NSEC_PER_MSEC);
+	walk_start(a);
+	wait_for_walk(f);
+	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
+	check_rolled_back(f);
+}
+
+/* A reset of the machine: nobody lives who could have rolled it back. */
+static void test_nobody_lives(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	pid_t pid;
+
+	begin(f, 600);
+	host_save(f);
+	pid = applier_pid(a->walk.pending.applier);
+	die_and_come_back(f);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	walk_start(a);
+	wait_for_walk(f);
+	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
+	assert_true(problem_has(a, "was rolled back: it was interrupted"));
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_int_equal(access(a->journal, F_OK), -1);
+}
+
+static void apply_for(struct fixture *f, const struct walk_client *client)
+{
+	walk_ask_client(&f->a, client);
+	while (walk_is_active(&f->a))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+}
+
+/* By policy those wait that touch what is there, and only where somebody asks for them. */
+static void test_policy(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	write_file(f, HOST_YAML "policy: {confirm: 600s}\n");
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_null(a->walk.pending.applier);
+	write_file(f, HOST_YAML "  - {role: compute, cores: [2], transport: udp}\n"
+				"policy: {confirm: 600s}\n");
+	apply_for(f, &client);
+	assert_int_equal(a->walk.error, 0);
+	assert_null(a->walk.pending.applier); /* one more worker, one more address a leg */
+	write_file(f, OTHER_YAML);
+	apply_for(f, &client);
+	assert_non_null(a->walk.pending.applier);
+	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 7"), 0);
+	turn_until_it_ends(f);
+	assert_true(running_has(f, "10.10.2.10"));
+	/* Now there is no policy any more. */
+	write_file(f, HOST_YAML);
+	apply_for(f, &client);
+	assert_null(a->walk.pending.applier);
+	assert_true(running_has(f, "10.20.1.10"));
+}
+
+/* A configuration by its number; the files are as they were, and it is said that they differ. */
+static void test_back_to_a_number(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"},
+				 back = {.by = "uid 0, pid 7", .back_to = 1},
+				 nowhere = {.by = "uid 0, pid 7", .back_to = 9};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, OTHER_YAML);
+	apply_for(f, &client);
+	assert_true(host_has(f, "10.10.2.10/16"));
+	assert_int_equal(history_kept_before(&a->walk.history, 2), 1);
+	apply_for(f, &back);
+	assert_int_equal(a->walk.error, 0);
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_true(last_good_has(f, "10.20.1.10"));
+	assert_true(host_has(f, "10.20.1.10/16"));
+	assert_false(host_has(f, "10.10.2.10/16"));
+	assert_true(problem_has(a, "what runs is not what the files say since apply 3 (rollback "
+				   "to 1, by uid 0, pid 7)"));
+	die_and_come_back(f);
+	walk_start(a);
+	wait_for_walk(f);
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_true(problem_has(a, "what runs is not what the files say"));
+	apply_for(f, &nowhere);
+	assert_int_equal(a->walk.error, -ENOENT);
+	assert_true(running_has(f, "10.20.1.10"));
+	apply_for(f, &client);
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_int_equal(a->problems.n_all, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_it_waits),
+		TEST(test_rolled_back_by_word),
+		TEST(test_rolled_back_by_time),
+		TEST(test_a_killed_applier_is_no_confirmation),
+		TEST(test_the_next_agent_adopts_it),
+		TEST(test_the_next_agent_finds_how_it_ended),
+		TEST(test_nobody_lives),
+		TEST(test_policy),
+		TEST(test_back_to_a_number),
+	};
+
+	return cmocka_run_group_tests_name("agent_confirm", tests, NULL, NULL);
+}
