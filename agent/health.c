@@ -268,6 +268,8 @@ static void look_at_worker(struct look *l)
 	}
 	for (uint32_t i = 0; i < l->w->config.n_mounts; i++)
 		look_at_mount(l, i);
+	if (l->w->lacks[0])
+		note(l, 0, HEALTH_MOUNT, "export", l->w->lacks);
 	look_at_carriers(l);
 	look_at_page(l);
 	look_at_paths(l);

@@ -66,6 +66,8 @@ static int on_heartbeat_check(void *user)
 		any = true;
 		if (is_stuck(w, now))
 			sup_feed(w, SUP_EV_HEARTBEAT_MISSED);
+		else if (sup_gains_export(w)) /* its clients do not notice */
+			sup_feed(w, SUP_EV_CONFIG_CHANGED);
 	}
 	return any ? loop_timer_arm(s->heartbeat, SUP_HEARTBEAT_CHECK_NS) : 0;
 }

@@ -104,6 +104,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	unsigned n_deaths;	/* in a row */
 	uint64_t n_restarts;	/* since it is wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
+	char lacks[LAUNCH_REASON_MAX * 2];    /* the exports that it runs without; "" */
 	char reported[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */
 	enum sup_event deferred; /* waits for its mounts to be unmounted; SUP_EVENT_MAX: none */
 	bool leave;		 /* forgotten, not ended: the next agent finds it */

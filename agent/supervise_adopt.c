@@ -144,8 +144,10 @@ static bool has_ended(int pidfd)
 static bool config_is_sane(const struct launch_config *c)
 {
 	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
-	       c->n_exports <= LAUNCH_EXPORTS_MAX && memchr(c->host, '\0', sizeof(c->host)) &&
-	       (unsigned)c->role < LAUNCH_ROLE_MAX && (unsigned)c->transport < LAUNCH_TRANSPORT_MAX;
+	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
+	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&
+	       memchr(c->host, '\0', sizeof(c->host)) && (unsigned)c->role < LAUNCH_ROLE_MAX &&
+	       (unsigned)c->transport < LAUNCH_TRANSPORT_MAX;
 }
 
 /* 0: it is in w->config as it is compared; -EPROTO: of another version. */

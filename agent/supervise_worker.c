@@ -55,6 +55,8 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
 		c->mounts[i].fuse_fd = c->mounts[i].state_fd = -1;
 	}
+	c->n_exports += c->n_missing; /* what is wanted, whatever there is */
+	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
 }
@@ -103,12 +105,28 @@ int sup_check_resources(struct sup_worker *w)
 		snprintf(w->reason, sizeof(w->reason), "no-leg: none of its legs can be used");
 		return -ENODEV;
 	}
-	for (uint32_t i = 0; i < c->n_exports && r >= 0; i++) {
+	for (uint32_t i = 0; i < c->n_exports; i++) {
 		autoclose int fd = open_export(w, &c->exports[i]);
 
-		r = fd < 0 ? fd : 0;
+		if (fd >= 0)
+			return 0; /* it does without the others */
+		r = fd;
 	}
 	return r;
+}
+
+bool sup_gains_export(const struct sup_worker *w)
+{
+	const struct launch_config *c = w->started;
+
+	for (uint32_t i = 0; c && i < c->n_missing; i++) {
+		autoclose int fd =
+			open(c->exports[c->n_exports + i].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0)
+			return true;
+	}
+	return false;
 }
 
 /* The number by which the child will see it. */
@@ -118,12 +136,13 @@ static int give(struct start *st, int fd)
 	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
 }
 
+/* 1: its directory is not there. */
 static int give_export(struct start *st, struct launch_export *e)
 {
 	int fd = open_export(st->worker, e);
 
 	if (fd < 0)
-		return fd;
+		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? fd : 1;
 	st->dirs[st->n_dirs++] = fd;
 	e->dir_fd = give(st, fd);
 	fd = exports_state(&st->worker->sup->exports, e->name);
@@ -145,6 +164,32 @@ static int give_mount(struct start *st, struct launch_mount *m)
 	return 0;
 }
 
+/* Those that are not there go behind the others. */
+static int give_exports(struct start *st)
+{
+	struct launch_config *c = &st->config;
+	struct sup_worker *w = st->worker;
+	uint32_t n = c->n_exports;
+
+	c->n_exports = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct launch_export e = c->exports[i];
+		int r = give_export(st, &e);
+
+		if (r < 0)
+			return r;
+		if (r > 0) {
+			snprintf(w->lacks, sizeof(w->lacks), "export-missing: %.*s",
+				 (int)sizeof(w->lacks) - 20, w->reason);
+			continue;
+		}
+		c->exports[i] = c->exports[c->n_exports];
+		c->exports[c->n_exports++] = e;
+	}
+	c->n_missing = n - c->n_exports;
+	return n > 0 && c->n_exports == 0 ? -ENOENT : 0;
+}
+
 static int open_resources(struct start *st)
 {
 	struct launch_config *c = &st->config;
@@ -152,9 +197,7 @@ static int open_resources(struct start *st)
 
 	for (uint32_t i = 0; r >= 0 && i < c->n_mounts; i++)
 		r = give_mount(st, &c->mounts[i]);
-	for (uint32_t i = 0; r >= 0 && i < c->n_exports; i++)
-		r = give_export(st, &c->exports[i]);
-	return r;
+	return r < 0 ? r : give_exports(st);
 }
 
 const struct launch_stats *sup_stats_map(int fd)
@@ -334,7 +377,7 @@ int sup_start(struct sup_worker *w)
 
 	if (!st)
 		return -ENOMEM;
-	w->reason[0] = '\0';
+	w->reason[0] = w->lacks[0] = '\0';
 	st->worker = w;
 	st->config = w->config;
 	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;

@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 7
+#define LAUNCH_VERSION 8
 
 /*
  * Inherited descriptors. All others are closed.
@@ -158,6 +158,8 @@ struct launch_config {
 	uint32_t n_mounts;
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
+	uint32_t n_missing; /* behind those: exports whose directory is not there; the agent starts
+			     * the worker anew when one is */
 	struct launch_client clients[LAUNCH_CLIENTS_MAX];
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];

@@ -185,6 +185,17 @@ unsigned fuse_back_in_flight(const struct fuse_back *b)
 	return b->n_active + b->n_wait;
 }
 
+/* Its directory is not there. */
+static bool export_is_missing(const struct fuse_back *b, const char *name)
+{
+	const struct launch_config *c = b->cfg;
+
+	for (unsigned i = c->n_exports; i < c->n_exports + c->n_missing; i++)
+		if (strcmp(c->exports[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct ip_addr *from,
 		     const void *hello, size_t len, struct fuse_back_client **ret)
 {
@@ -204,7 +215,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 		if (strcmp(b->exports[i].cfg->name, h.export_name) == 0)
 			e = &b->exports[i];
 	if (!e)
-		return -ENOENT;
+		return export_is_missing(b, h.export_name) ? -ENXIO : -ENOENT;
 	r = fuse_rights_for(b->cfg, e->cfg, h.client_host, from, from ? 1 : 0, &rights);
 	if (r < 0)
 		return r;

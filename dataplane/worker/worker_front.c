@@ -277,6 +277,10 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 	else if (code == -ENOENT)
 		snprintf(text, size, "no-export: %.30s has no export '%.30s'; write one of its own",
 			 m->peer, m->export_name);
+	else if (code == -ENXIO)
+		snprintf(text, size,
+			 "export-missing: the directory of export '%.30s' is not there on %.30s",
+			 m->export_name, m->peer);
 	else if (code == -EACCES || code == -EPERM)
 		snprintf(
 			text, size,

@@ -51,7 +51,7 @@ static bool config_texts_end(const struct launch_config *cfg)
 		     text_ends(cfg->mounts[i].export_name, sizeof(cfg->mounts[i].export_name)) &&
 		     text_ends(cfg->mounts[i].peer, sizeof(cfg->mounts[i].peer)) &&
 		     cfg->mounts[i].n_addrs <= LAUNCH_PEER_ADDRS_MAX;
-	for (uint32_t i = 0; ok && i < cfg->n_exports; i++)
+	for (uint32_t i = 0; ok && i < cfg->n_exports + cfg->n_missing; i++)
 		ok = text_ends(cfg->exports[i].name, sizeof(cfg->exports[i].name)) &&
 		     text_ends(cfg->exports[i].path, sizeof(cfg->exports[i].path));
 	return ok;
@@ -67,7 +67,8 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 		what = "plenumd is of another version than plenum-worker; restart plenumd";
 	else if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
 		what = "the configuration names no port, or too many";
-	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_exports > LAUNCH_EXPORTS_MAX)
+	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_exports > LAUNCH_EXPORTS_MAX ||
+		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
 		what = "the configuration names too many mounts or exports";
 	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX ||
 		 cfg->n_secrets > LAUNCH_SECRETS_MAX ||
