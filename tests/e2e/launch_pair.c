@@ -40,7 +40,7 @@
 #define UDP_PORT 14000
 #define LEGS 2
 
-#define HELD_MAX 256
+#define HELD_MAX 1024 /* as the agent has of an export */
 
 struct held {
 	uint64_t key;
@@ -73,7 +73,7 @@ static struct worker_proc workers[WORKERS_MAX] = {
 };
 static unsigned n_workers = FRONT2;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
-static bool dpdk, read_only;
+static bool dpdk, read_only, crosses;
 static enum launch_squash squash;
 static const char *network; /* of the clients that are let in; NULL: all */
 static uint32_t next_epoch = 1;
@@ -236,6 +236,7 @@ static void config_back(void)
 	if (network && ip_prefix_parse(network, &w->cfg.clients[0].network) < 0)
 		die(network);
 	snprintf(e->path, sizeof(e->path), "%s", export_path);
+	e->crosses = crosses;
 	e->dir_fd = LAUNCH_FD_FIRST;
 	e->state_fd = LAUNCH_FD_FIRST + 1;
 	w->extra_fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -529,87 +530,55 @@ static void finish(void)
 	}
 }
 
-static const struct option options[] = {{"worker", required_argument, NULL, 'w'},
-					{"mount", required_argument, NULL, 'm'},
-					{"mount2", required_argument, NULL, 'M'},
-					{"export", required_argument, NULL, 'e'},
-					{"ns-front", required_argument, NULL, 'f'},
-					{"ns-back", required_argument, NULL, 'b'},
-					{"spin-us", required_argument, NULL, 's'},
-					{"soft-s", required_argument, NULL, 't'},
-					{"orphan-s", required_argument, NULL, 'o'},
-					{"mtu", required_argument, NULL, 'u'},
-					{"log-level", required_argument, NULL, 'l'},
-					{"asan", required_argument, NULL, 'a'},
-					{"dpdk", no_argument, NULL, 'd'},
-					{"read-only", no_argument, NULL, 'r'},
-					{"peer", required_argument, NULL, 'p'},
-					{"squash", required_argument, NULL, 'q'},
-					{"network", required_argument, NULL, 'n'},
-					{NULL, 0, NULL, 0}};
+static const char *squash_name = "none";
+
+/* Each has one place: of a text, a number, or a switch. */
+static const struct {
+	const char *name;
+	const char **text;
+	unsigned *number;
+	bool *on;
+} options[] = {
+	{"worker", &worker_path, NULL, NULL},
+	{"mount", &mount_path, NULL, NULL},
+	{"mount2", &mount2_path, NULL, NULL},
+	{"export", &export_path, NULL, NULL},
+	{"ns-front", &workers[FRONT].netns, NULL, NULL},
+	{"ns-back", &workers[BACK].netns, NULL, NULL},
+	{"asan", &asan, NULL, NULL},
+	{"peer", &peer_name, NULL, NULL},
+	{"squash", &squash_name, NULL, NULL},
+	{"network", &network, NULL, NULL},
+	{"spin-us", NULL, &spin_us, NULL},
+	{"soft-s", NULL, &soft_s, NULL},
+	{"orphan-s", NULL, &orphan_s, NULL},
+	{"mtu", NULL, &mtu, NULL},
+	{"log-level", NULL, &log_level, NULL},
+	{"dpdk", NULL, NULL, &dpdk},
+	{"read-only", NULL, NULL, &read_only},
+	{"crosses", NULL, NULL, &crosses},
+};
 
 static void options_parse(int argc, char **argv)
 {
-	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		switch (c) {
-		case 'p':
-			peer_name = optarg;
-			break;
-		case 'q':
-			squash = strcmp(optarg, "all") == 0    ? LAUNCH_SQUASH_ALL
-				 : strcmp(optarg, "root") == 0 ? LAUNCH_SQUASH_ROOT
-							       : LAUNCH_SQUASH_NONE;
-			break;
-		case 'n':
-			network = optarg;
-			break;
-		case 'w':
-			worker_path = optarg;
-			break;
-		case 'm':
-			mount_path = optarg;
-			break;
-		case 'M':
-			mount2_path = optarg;
-			break;
-		case 'e':
-			export_path = optarg;
-			break;
-		case 'f':
-			workers[FRONT].netns = workers[FRONT2].netns = optarg;
-			break;
-		case 'b':
-			workers[BACK].netns = optarg;
-			break;
-		case 's':
-			spin_us = (unsigned)atoi(optarg);
-			break;
-		case 't':
-			soft_s = (unsigned)atoi(optarg);
-			break;
-		case 'o':
-			orphan_s = (unsigned)atoi(optarg);
-			break;
-		case 'u':
-			mtu = (unsigned)atoi(optarg);
-			break;
-		case 'l':
-			log_level = (unsigned)atoi(optarg);
-			break;
-		case 'a':
-			asan = optarg;
-			break;
-		case 'd':
-			dpdk = true;
-			break;
-		case 'r':
-			read_only = true;
-			break;
-		default:
-			exit(64);
-		}
+	struct option long_options[ARRAY_SIZE(options) + 1] = {};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(options); i++)
+		long_options[i] = (struct option){
+			options[i].name, options[i].on ? no_argument : required_argument, NULL, 0};
+	for (int i; getopt_long(argc, argv, "", long_options, &i) == 0;) {
+		if (options[i].text)
+			*options[i].text = optarg;
+		else if (options[i].number)
+			*options[i].number = (unsigned)atoi(optarg);
+		else
+			*options[i].on = true;
 	}
-	if (!worker_path || !mount_path || !export_path || !workers[FRONT].netns ||
+	workers[FRONT2].netns = workers[FRONT].netns;
+	squash = strcmp(squash_name, "all") == 0    ? LAUNCH_SQUASH_ALL
+		 : strcmp(squash_name, "root") == 0 ? LAUNCH_SQUASH_ROOT
+						    : LAUNCH_SQUASH_NONE;
+	if (optind < argc || !worker_path || !mount_path || !export_path || !workers[FRONT].netns ||
 	    !workers[BACK].netns) {
 		fputs("launch_pair: --worker, --mount, --export, --ns-front, --ns-back\n", stderr);
 		exit(64);
