@@ -197,7 +197,8 @@ static void leg_ips(const struct agent *a, struct status_leg *leg)
 		for (size_t k = 0; k < plan->workers[i].n_ports; k++) {
 			const struct plan_port *pp = &plan->workers[i].ports[k];
 
-			if (strcmp(pp->leg, leg->name) != 0 || leg->n_ips == STATUS_IPS_MAX)
+			if (strcmp(pp->leg, leg->name) != 0 || leg->n_ips == STATUS_IPS_MAX ||
+			    (pp->shared && leg->n_ips)) /* one for all workers */
 				continue;
 			leg->ips[leg->n_ips++] = pp->ip;
 			snprintf(leg->label, sizeof(leg->label), "%s", pp->label);

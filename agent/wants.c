@@ -113,7 +113,7 @@ static int fill_mount(const struct spec *spec, const struct plan *plan,
 	lm->dev = sm->dev;
 	for (size_t i = 0; peer && i < peer->n_ips && lm->n_addrs < LAUNCH_PEER_ADDRS_MAX; i++) {
 		lm->addrs[lm->n_addrs].ip = peer->ips[i];
-		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : pw->udp_port;
+		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : spec->port;
 	}
 	if (!peer && strcmp(sm->from_host, spec->host) == 0)
 		add_own_addrs(plan, lm);

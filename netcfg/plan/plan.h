@@ -60,6 +60,7 @@ struct plan_port { /* one leg of one worker */
 	struct ip_prefix ip;
 	struct ip_addr gateway;
 	struct mac_addr mac;
+	bool shared;	   /* the IP is the host's; the worker's port tells it from the others */
 	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
 };
 

@@ -9,6 +9,7 @@
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/plan_vlan.h"
 #include "netcfg/plan/planner.h"
@@ -561,6 +562,44 @@ static void leg_disable(struct plan_leg_info *info)
 	reason_set(&info->reason, "disabled", "'plenum net enable %s' takes it in", info->name);
 }
 
+static void leg_take(struct plan_builder *b, struct plan_leg *leg)
+{
+	memcpy(leg->label, b->plan->legs[leg->index].label, sizeof(leg->label));
+	b->legs[b->n_legs++] = *leg;
+	for (size_t j = 0; j + 1 < b->n_legs; j++)
+		leg_relate(&b->legs[j], &b->legs[b->n_legs - 1]);
+}
+
+/* A leg on the address that the host has itself: nothing is changed, so nothing is guarded. */
+static void shared_leg_add(struct plan_builder *b, size_t i)
+{
+	struct plan_leg leg = {
+		.index = i, .net = &b->spec->nets[i], .network = &b->shared[i], .shared = true};
+	struct plan_leg_info *info = &b->plan->legs[i];
+	enum plan_leg_state state = PLAN_LEG_REFUSED;
+	struct reason why;
+
+	leg.link = leg.device = device_choose(b, i, leg.network);
+	if (!leg.link)
+		return;
+	memcpy(info->ifname, leg.link->name, sizeof(info->ifname));
+	info->ifindex = leg.link->ifindex;
+	leg.mtu = leg.link->mtu;
+	if (!plan_link_refusal(b->inv, "", leg.link, &why) && !device_is_taken(b, leg.link, &why) &&
+	    !mtu_is_impossible(b, &leg, &why)) {
+		if (plan_shared_find(b, leg.net, leg.link, &b->shared[i], &why)) {
+			if (!leg.link->carrier) {
+				plan_explain_carrier(leg.link, &why);
+				planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
+			}
+			leg_take(b, &leg);
+			return;
+		}
+		state = PLAN_LEG_ABSENT; /* its address is late */
+	}
+	planner_leg_set_state(b, i, state, &why);
+}
+
 int planner_leg_add(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
@@ -573,7 +612,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 			 "a host has at most %zu legs; remove one", ARRAY_SIZE(b->plan->legs));
 		return 0;
 	}
-	if (!network) {
+	if (!network && !net->shared_ip) {
 		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "network").text,
 			 "there is no network %s; write the name of one under networks",
 			 net->network);
@@ -582,6 +621,10 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	planner_leg_show(b, i);
 	if (!net->enabled) {
 		leg_disable(&b->plan->legs[i]);
+		return 0;
+	}
+	if (net->shared_ip) {
+		shared_leg_add(b, i);
 		return 0;
 	}
 	device = device_choose(b, i, network);
@@ -596,12 +639,9 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 				.table = table_choose(b->inv, i),
 				.set_mtu = network->mtu != 0,
 				.mtu = network->mtu ? network->mtu : link->mtu};
-	memcpy(leg.label, b->plan->legs[i].label, sizeof(leg.label));
 	if (!leg_judge(b, i, &leg))
 		return 0;
 	plan_vf_judge(b, i, &leg);
-	b->legs[b->n_legs++] = leg;
-	for (size_t j = 0; j + 1 < b->n_legs; j++)
-		leg_relate(&b->legs[j], &b->legs[b->n_legs - 1]);
+	leg_take(b, &leg);
 	return 0;
 }

@@ -116,6 +116,7 @@ static json_t *port_to_json(const struct plan_port *p)
 	r |= set(o, "mac", json_string(mac_addr_format(&p->mac, text, sizeof(text))));
 	r |= set(o, "mtu", json_integer(p->mtu));
 	r |= set(o, "kernel_owned", json_boolean(p->kernel_owned));
+	r |= set(o, "shared_ip", json_boolean(p->shared));
 	if (r) {
 		json_decref(o);
 		return NULL;

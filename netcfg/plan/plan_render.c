@@ -138,8 +138,9 @@ static void put_legs(struct render *r, const json_t *legs)
 }
 
 /* "leg-a=10.10.1.10/16, leg-b=10.20.1.10/16 on 0000:3b:00.1/vf0"; heap. */
-static char *ports_text(const json_t *ports)
+static char *ports_text(const json_t *w)
 {
+	const json_t *ports = json_object_get(w, "ports");
 	char *text = NULL;
 	size_t size = 0, i;
 	FILE *f = open_memstream(&text, &size);
@@ -151,6 +152,9 @@ static char *ports_text(const json_t *ports)
 		fprintf(f, "%s%s=%s", i ? ", " : "", text_of(p, "leg"), text_of(p, "ip"));
 		if (*text_of(p, "vf"))
 			fprintf(f, " on %s", text_of(p, "vf"));
+		if (json_is_true(json_object_get(p, "shared_ip")))
+			fprintf(f, " port %lld",
+				json_integer_value(json_object_get(w, "udp_port")));
 	}
 	if (i == 0)
 		fputs("none", f);
@@ -164,7 +168,7 @@ static char *ports_text(const json_t *ports)
 
 static void put_worker(struct render *r, const json_t *w)
 {
-	autofree char *ports = ports_text(json_object_get(w, "ports"));
+	autofree char *ports = ports_text(w);
 	const char *const below[] = {text_of(w, "reason"), text_of(w, "note")};
 	const json_t *line;
 	size_t i;

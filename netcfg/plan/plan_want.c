@@ -309,6 +309,8 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 	bool udp = false, dpdk = false;
 	int r = 0;
 
+	if (leg->shared)
+		return 0;
 	for (size_t i = 0; i < b->plan->n_workers && r == 0; i++) {
 		const struct plan_worker *w = &b->plan->workers[i];
 		const struct plan_port *port = worker_port(w, leg);

@@ -2,6 +2,7 @@
 /* The workers: number, core, transport, addresses, mounts and exports of each. */
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_places.h"
+#include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
@@ -127,12 +128,35 @@ static void need_hugepages(struct plan_builder *b)
 		 (unsigned long long)total);
 }
 
+/* True where a leg is on the host's own address: the kernel has to have that, so the worker uses
+ * its sockets. */
+static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_worker *w)
+{
+	const struct spec_net *net = plan_shared_net(b->spec);
+
+	if (!net)
+		return false;
+	w->effective = SPEC_TRANSPORT_UDP;
+	reason_set(
+		&w->reason, "shared-ip",
+		"%.32s is on the host's own address, which the kernel has; give it a network for "
+		"%s",
+		net->name, spec_transport_to_string(w->asked));
+	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
+		diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
+			 worker_path(entry, "transport").text,
+			 "%s; policy.on-fallback is refuse; write transport: udp", w->reason.text);
+	return true;
+}
+
 /* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
 static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			uint64_t *hugepages)
 {
 	const struct plan_failure *failed = plan_failures_find(b->ctx->failures, w);
 
+	if (shares_host_ip(b, entry, w))
+		return;
 	if (failed && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
 		w->effective = SPEC_TRANSPORT_UDP;
 		reason_set(&w->reason, "dpdk-failed", "%s", failed->why);
@@ -294,15 +318,19 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	struct ip_prefix ip;
 	struct reason why;
 
-	if (!leg_ip(leg->net, leg->network, w->id - 1, &ip))
+	if (leg->shared)
+		ip = (struct ip_prefix){leg->network->range.first, leg->network->range.prefix_len};
+	else if (!leg_ip(leg->net, leg->network, w->id - 1, &ip))
 		return false;
-	if (ip_is_taken(b, leg, w, &ip, &why) || ip_is_of_another_host(b, leg, w, &ip, &why)) {
+	if (!leg->shared &&
+	    (ip_is_taken(b, leg, w, &ip, &why) || ip_is_of_another_host(b, leg, w, &ip, &why))) {
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
 		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 			diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL, "%s", why.text);
 		return true;
 	}
 	port->ip = ip;
+	port->shared = leg->shared;
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
 	memcpy(port->label, leg->label, sizeof(port->label));
 	memcpy(port->ifname, leg->link->name, sizeof(port->ifname));
@@ -332,8 +360,8 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 		have += worker_add_port(b, leg, i);
 	if (have < b->plan->n_workers)
 		diag_add(b->d, DIAG_ERROR, &leg->net->pos, NULL,
-			 "%s has addresses for %zu workers, %zu need one each; write a larger %s",
-			 leg->net->name, have, b->plan->n_workers,
+			 "%zu cores on %s need %zu addresses, it has %zu; write a larger %s",
+			 b->plan->n_workers, leg->net->name, b->plan->n_workers, have,
 			 leg->net->n_ips ? "list of ips" : "range for its network");
 }
 
@@ -355,7 +383,8 @@ bool plan_reason_is_note(const struct reason *r)
  * comes before it. What failed on this host comes before both. */
 static bool reason_may_wait(const struct plan_worker *w)
 {
-	return strcmp(w->reason.code, "no-hugepages") != 0 &&
+	return strcmp(w->reason.code, "shared-ip") != 0 &&
+	       strcmp(w->reason.code, "no-hugepages") != 0 &&
 	       strcmp(w->reason.code, "dpdk-failed") != 0;
 }
 
@@ -405,15 +434,20 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 	return 0;
 }
 
-/* By the spec alone, so that who is told of them is not told anew when a leg goes or comes. */
-static void worker_list_ips(const struct spec *spec, struct plan_worker *w)
+/* By the spec alone, so that who is told of them is not told anew when a leg goes or comes; but the
+ * host's own addresses only the host knows. */
+static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
 {
+	const struct spec *spec = b->spec;
+
 	for (size_t i = 0; i < spec->n_nets && i < ARRAY_SIZE(w->ips); i++) {
 		const struct spec_network *network =
 			planner_network_find(spec, spec->nets[i].network);
 		struct ip_prefix ip;
 
-		if (network && leg_ip(&spec->nets[i], network, w->id - 1, &ip))
+		if (spec->nets[i].shared_ip && b->shared[i].range.first.family)
+			w->ips[w->n_ips++] = b->shared[i].range.first;
+		else if (network && leg_ip(&spec->nets[i], network, w->id - 1, &ip))
 			w->ips[w->n_ips++] = ip.addr;
 	}
 }
@@ -482,13 +516,13 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, struc
 	w->role = sw->role;
 	w->asked = sw->transport;
 	w->effective = SPEC_TRANSPORT_UDP;
-	w->udp_port = b->spec->port;
+	w->udp_port = plan_shared_port(b, w->id);
 	check_core(b, entry, w->core);
 	if (takes_hugepages(w->asked))
 		choose_dpdk(b, entry, w, hugepages);
 	else if (w->asked == SPEC_TRANSPORT_AUTO)
 		choose_auto(b, w);
-	worker_list_ips(b->spec, w);
+	worker_list_ips(b, w);
 	return worker_deal(sw, core, w);
 }
 

@@ -20,6 +20,7 @@ struct plan_leg {     /* one that is configured; plan.legs has them all */
 	uint32_t table;	  /* routing table of this leg alone */
 	uint32_t mtu;	  /* bytes of IP packet once the plan is done */
 	bool set_mtu;	  /* the plan gives the link this MTU; else it is the link's own */
+	bool shared;	  /* on the host's own address: nothing is done for it */
 	bool same_subnet; /* another leg lives in the same subnet */
 	/* The VFs that the link has once the plan is done; 0: none, and why_no_vfs, where workers
 	 * could have used some. */
@@ -66,6 +67,8 @@ struct plan_builder {
 	struct plan_leg legs[PLAN_PORTS_MAX];
 	size_t n_legs;
 	struct plan_bond bond;
+	/* Of legs on the host's own addresses: what the host itself says of their networks. */
+	struct spec_network shared[PLAN_PORTS_MAX];
 	struct plan_want want;
 	unsigned forced_used; /* a bit for each of ctx->forced that was in the way */
 };

@@ -89,14 +89,15 @@ struct spec_network { /* where addresses come from */
 struct spec_net { /* one data device: a leg, or a port of a bond */
 	char name[PLENUM_NAME_MAX];
 	char device[PLENUM_NAME_MAX];  /* PCI address, MAC or interface name, as written */
-	char network[PLENUM_NAME_MAX]; /* name of a spec_network */
+	char network[PLENUM_NAME_MAX]; /* name of a spec_network; "" where shared_ip */
 	char label[PLENUM_NAME_MAX];   /* switch; "": the leg's own name */
 	int vfs;		       /* SPEC_VFS_AUTO or a count */
 	enum spec_tristate rdma;
 	struct ip_range
-		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
-	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
-	bool enabled; /* false: not configured */
+		*ips;	/* explicit addresses, in order; n_ips == 0: from the network's range */
+	size_t n_ips;	/* entries; each stands for ip_range_count() addresses */
+	bool enabled;	/* false: not configured */
+	bool shared_ip; /* on the host's own address of the device, which is left as it is */
 	struct diag_pos pos;
 };
 

@@ -206,6 +206,24 @@ static void check_network(struct spec_reader *r, const struct spec_network *w)
 			    "%s is inside the range; leave the gateway out of the range", buf);
 }
 
+static void explain_overlap(struct spec_reader *r, const struct spec_network *a,
+			    const struct spec_network *b)
+{
+	struct ip_range both = {.prefix_len = (uint8_t)ip_addr_bits(&a->range.first)};
+	char text[2 * IP_ADDR_STR_MAX];
+	uint64_t n;
+
+	both.first =
+		ip_addr_cmp(&a->range.first, &b->range.first) > 0 ? a->range.first : b->range.first;
+	both.last = ip_addr_cmp(&a->range.last, &b->range.last) < 0 ? a->range.last : b->range.last;
+	n = ip_range_count(&both);
+	check_error(r, &a->pos, "range",
+		    "overlaps the range of network '%s' on line %u in %" PRIu64
+		    " address%s, %s; give each network addresses of its own",
+		    b->name, b->pos.line, n, n == 1 ? "" : "es",
+		    ip_range_format(&both, text, sizeof(text)));
+}
+
 static void check_networks(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
@@ -216,10 +234,7 @@ static void check_networks(struct spec_reader *r)
 			if (s->networks[i].range.first.family == 0 ||
 			    !ip_range_overlaps(&s->networks[i].range, &s->networks[j].range))
 				continue;
-			check_error(r, &s->networks[i].pos, "range",
-				    "overlaps the range of network '%s' on line %u; give each "
-				    "network addresses of its own",
-				    s->networks[j].name, s->networks[j].pos.line);
+			explain_overlap(r, &s->networks[i], &s->networks[j]);
 			break;
 		}
 	}
@@ -263,6 +278,34 @@ static void check_net_network(struct spec_reader *r, const struct spec_net *net)
 	else
 		check_error(r, &net->pos, "network",
 			    "no network is called '%s'; add it to networks", net->network);
+}
+
+/* Either a network says which addresses the device gets, or it has its own. */
+static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
+{
+	/* What is written and wrong has its error already. */
+	if (!net->shared_ip && spec_check_node(r, &net->pos, "network", NO_INDEX) ==
+				       spec_check_node(r, &net->pos, NULL, NO_INDEX))
+		check_error(r, &net->pos, NULL,
+			    "the key 'network' is missing; write for example 'network: data-a', or "
+			    "'shared-ip: true'");
+	if (!net->shared_ip)
+		return;
+	if (*net->network)
+		check_error(
+			r, &net->pos, "network",
+			"with shared-ip the address is the one that the host has on '%s'; leave "
+			"network out",
+			net->device);
+	if (net->vfs > 0)
+		check_error(r, &net->pos, "vfs",
+			    "with shared-ip nothing is changed on '%s'; leave vfs out",
+			    net->device);
+	if (net->n_ips > 1 || (net->n_ips == 1 && ip_range_count(&net->ips[0]) != 1))
+		check_error(r, &net->pos, "ips",
+			    "with shared-ip all workers use one address; write one of '%s', or "
+			    "leave ips out",
+			    net->device);
 }
 
 /* One entry of ips against its network; sets the prefix length. */
@@ -398,6 +441,7 @@ static uint64_t count_add(uint64_t a, uint64_t b)
 static void check_ip_count(struct spec_reader *r, const struct spec_net *net, size_t n_cores)
 {
 	const struct spec_network *w = network_of(r->spec, net);
+	char range[2 * IP_ADDR_STR_MAX];
 	uint64_t have = 0;
 
 	for (size_t i = 0; i < net->n_ips; i++) {
@@ -405,18 +449,20 @@ static void check_ip_count(struct spec_reader *r, const struct spec_net *net, si
 			return;
 		have = count_add(have, ip_range_count(&net->ips[i]));
 	}
-	if (net->n_ips > 0 && have < n_cores)
+	if (net->n_ips > 0 && have < n_cores && !net->shared_ip)
 		check_error(r, &net->pos, "ips",
-			    "%" PRIu64 " address%s for %zu cores; give at least one per core", have,
-			    have == 1 ? "" : "es", n_cores);
+			    "%zu cores on '%s' need %zu addresses, ips has %" PRIu64
+			    "; add %" PRIu64,
+			    n_cores, net->name, n_cores, have, n_cores - have);
 	if (net->n_ips > 0 || !w || !w->range.first.family)
 		return;
 	have = ip_range_count(&w->range);
 	if (have < n_cores)
 		check_error(r, &w->pos, "range",
-			    "%" PRIu64
-			    " address%s for the %zu cores of this host; give at least one per core",
-			    have, have == 1 ? "" : "es", n_cores);
+			    "%zu cores on '%s' need %zu addresses, range %s has %" PRIu64
+			    "; write a larger one, or fewer cores",
+			    n_cores, net->name, n_cores,
+			    ip_range_format(&w->range, range, sizeof(range)), have);
 }
 
 static void check_nets(struct spec_reader *r)
@@ -432,13 +478,15 @@ static void check_nets(struct spec_reader *r)
 		const struct spec_network *w = network_of(s, net);
 
 		check_net_network(r, net);
+		check_net_shared(r, net);
 		for (size_t j = 0; w && j < net->n_ips; j++)
 			check_net_ip(r, net, j, w);
-		if (*s->management_interface && !is_tagged(s, net) &&
+		if (*s->management_interface && !is_tagged(s, net) && !net->shared_ip &&
 		    strcmp(net->device, s->management_interface) == 0)
 			check_error(r, &net->pos, "device",
 				    "'%s' is the management interface, which is never "
-				    "reconfigured; name another device, or give its network a vlan",
+				    "reconfigured; name another device, give its network a vlan, "
+				    "or write shared-ip: true",
 				    net->device);
 	}
 }

@@ -221,7 +221,8 @@ static const struct spec_key net_keys[] = {
 		 "\nOne that is not there is taken in when it appears; a PCI address that several"
 		 " interfaces share names none of them.",
 	 .example = "\"0000:3b:00.0\""},
-	{"network", SPEC_TYPE_NAME, .required = true, FIELD(spec_net, network),
+	{"network", SPEC_TYPE_NAME, FIELD(spec_net, network),
+	 .fallback_doc = "none with shared-ip; without it there must be one",
 	 .help = "The entry of networks that the device is connected to.",
 	 .example = "data-a"},
 	{"label", SPEC_TYPE_NAME, FIELD(spec_net, label),
@@ -243,8 +244,14 @@ static const struct spec_key net_keys[] = {
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
 	 .help = "The data IPs of the device, in the order of the workers' cores: addresses and"
-		 " ranges.",
+		 " ranges.\nWith shared-ip, which of the device's addresses is used.",
 	 .example = "[10.20.1.10-10.20.1.17]"},
+	{"shared-ip", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, shared_ip),
+	 .help = "Whether data use the address that the host has on the device already, as management"
+		 " does: one IP for all.\nNothing is changed on the device, so it may be the"
+		 " management interface and carry the default route. Workers use UDP sockets of the"
+		 " kernel; the first has the port that 'port' says, each further one the next.",
+	 .example = "true"},
 	{"enabled", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_net, enabled),
 	 .help = "Whether the leg is configured; false keeps its entry, its addresses and its"
 		 " routing table, and leaves the device alone.",
