@@ -2,6 +2,7 @@
 /* Collecting the snapshot; status_print.c makes the texts. */
 #include "agent/status.h"
 #include "agent/needs.h"
+#include "agent/progress.h"
 #include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -289,12 +290,16 @@ static int alloc(const struct agent *a, struct status *st)
 
 static void add_apply(const struct agent *a, struct status *st)
 {
+	char step[PROGRESS_TEXT_MAX];
+
 	if (a->walk.applier)
 		snprintf(st->apply, sizeof(st->apply),
-			 "an apply is on its way: process %d is %s, %llu s after it was asked for",
+			 "an apply is on its way: process %d is %s, %llu s after it was asked "
+			 "for%s%s",
 			 applier_pid(a->walk.applier),
 			 applier_stage_to_string(applier_stage(a->walk.applier)),
-			 (unsigned long long)((clock_now_ns() - a->walk.began_ns) / NSEC_PER_SEC));
+			 (unsigned long long)((clock_now_ns() - a->walk.began_ns) / NSEC_PER_SEC),
+			 progress_of(a, step) != PROGRESS_NONE ? ": " : "", step);
 }
 
 static void add_waiting(const struct agent *a, struct status *st)

@@ -4,6 +4,7 @@
 #include "agent/actions.h"
 #include "agent/agent.h"
 #include "agent/legs.h"
+#include "agent/progress.h"
 #include "agent/status.h"
 #include "agent/walk_internal.h"
 #include "netcfg/plan/plan_way.h"
@@ -369,6 +370,7 @@ void walk_begin(struct agent *a, enum walk_trigger t, enum walk_source from,
 	w->began_ns = clock_now_ns();
 	w->n_writes = w->n_steps = w->failed_step = w->n_tries = 0;
 	w->mention_ns = WALK_TICK_NS;
+	w->is_late = false;
 	w->loaded = w->applied = false;
 	w->entry = 0;
 	begin(a);
@@ -588,6 +590,25 @@ static int on_debounce(void *user)
 	return 0;
 }
 
+/* Each time later; but at once when a driver needs longer than it ever should. */
+static void mention(struct agent *a, uint64_t now)
+{
+	struct walk *w = &a->walk;
+	char step[PROGRESS_TEXT_MAX];
+	const enum progress p = progress_of(a, step);
+	const bool late = p == PROGRESS_LATE && !w->is_late;
+
+	if (!late && now - w->began_ns < w->mention_ns)
+		return;
+	w->is_late = w->is_late || late;
+	events_add(&a->events, late ? LOG_LEVEL_ERR : LOG_LEVEL_WARNING, "agent",
+		   "an apply has been on its way for %llu s: process %d is %s%s%s",
+		   (unsigned long long)((now - w->began_ns) / NSEC_PER_SEC),
+		   applier_pid(w->applier), applier_stage_to_string(applier_stage(w->applier)),
+		   p != PROGRESS_NONE ? ": " : "", step);
+	w->mention_ns = 2 * (now - w->began_ns);
+}
+
 /* A step that takes long is the kernel's affair, but an operator wants to know, and a service
  * manager wants to hear that the start goes on. */
 static int on_tick(void *user)
@@ -601,14 +622,8 @@ static int on_tick(void *user)
 	if (!w->ready)
 		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
 			    (unsigned long long)(6 * WALK_TICK_NS / NSEC_PER_USEC));
-	if (w->applier && now - w->began_ns >= w->mention_ns) {
-		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
-			   "an apply has been on its way for %llu s: process %d is %s",
-			   (unsigned long long)((now - w->began_ns) / NSEC_PER_SEC),
-			   applier_pid(w->applier),
-			   applier_stage_to_string(applier_stage(w->applier)));
-		w->mention_ns = 2 * (now - w->began_ns);
-	}
+	if (w->applier)
+		mention(a, now);
 	loop_timer_arm(w->tick, WALK_TICK_NS);
 	return 0;
 }

@@ -113,6 +113,7 @@ struct walk {
 
 	struct applier *applier; /* NULL: none at work */
 	uint64_t began_ns, n_writes;
+	bool is_late; /* a step that takes longer than its driver should need has been reported */
 	uint64_t mention_ns; /* an operator hears of it when it has taken that long */
 	int error;	     /* of the last one that ended */
 	size_t n_steps;	     /* done by it */

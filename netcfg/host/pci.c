@@ -128,7 +128,9 @@ void pci_prepare(int pci, const struct kernel_change *c)
 		;
 }
 
-/* Whatever driver has the function lets it go. */
+/* Whatever driver has the function lets it go; what it has left in it, filters, queues that still
+ * run, a function-level reset takes away. One that has no such reset has no file for it either, and
+ * one that was never driven needs none. */
 static int unbind(int pci, const char *address, char *why)
 {
 	char path[PATH_BYTES], driver[32];
@@ -136,7 +138,10 @@ static int unbind(int pci, const char *address, char *why)
 
 	if (r < 0 || !driver[0])
 		return r;
-	return put(pci, function_path(address, "driver/unbind", path), address, why);
+	r = put(pci, function_path(address, "driver/unbind", path), address, why);
+	if (r == 0)
+		(void)put(pci, function_path(address, "reset", path), "1", NULL);
+	return r;
 }
 
 static int driver_set(int pci, const char *address, const char *driver, char *why)

@@ -60,7 +60,6 @@ struct object_kind {
 	bool recorded;
 	bool disruptive;  /* changing its value may stop traffic */
 	bool on_function; /* its steps are done on a PCI function, not on a link */
-	bool unannounced; /* the kernel does not notify anybody of its changes */
 	enum object_phase phase[PLAN_VERB_MAX];
 
 	/* A step in words; where: "leg-a (veth0)", or "host". */
@@ -85,6 +84,9 @@ struct object_kind {
 	/* The link of s has another name by now, and the value is found under it. NULL: it is found
 	 * by the link itself. */
 	void (*rename)(struct plan_step *s, const char *old_name, const char *name);
+	/* Whether the kernel notifies nobody of its changes, and reading it costs nothing. NULL: it
+	 * never is so. */
+	bool (*unannounced)(const struct plan_step *s);
 	/* Whether a living worker has what giving the value back would take from it. NULL: never.
 	 */
 	bool (*held)(const struct plan_builder *b, const struct plan_step *s);

@@ -127,14 +127,21 @@ static bool pci_held(const struct plan_builder *b, const struct plan_step *s)
 	return plan_vf_is_held(b, inv_function_by_ref(b->inv, s->link));
 }
 
+/* The number of VFs cannot be read while somebody makes some, which takes long: that they have gone
+ * is seen by the VFs themselves. */
+static bool pci_unannounced(const struct plan_step *s)
+{
+	return s->change.pci_value.attr != KERNEL_PCI_VFS;
+}
+
 const struct object_kind object_pci = {
 	.name = "pci",
 	.verb = PLAN_SET,
 	.recorded = true,
 	.disruptive = true,
 	.on_function = true,
-	.unannounced = true,
 	.phase = {[PLAN_SET] = OBJECT_PHASE_MAKE, [PLAN_RESTORE] = OBJECT_PHASE_UNMAKE},
+	.unannounced = pci_unannounced,
 	.describe = pci_describe,
 	.undone = pci_undone,
 	.format = pci_format,

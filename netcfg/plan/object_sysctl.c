@@ -90,11 +90,15 @@ static void sysctl_rename(struct plan_step *s, const char *old_name, const char 
 	}
 }
 
+static bool sysctl_unannounced(const struct plan_step *s)
+{
+	return true;
+}
+
 const struct object_kind object_sysctl = {
 	.name = "sysctl",
 	.verb = PLAN_SET,
 	.recorded = true,
-	.unannounced = true,
 	.phase = {[PLAN_SET] = OBJECT_PHASE_SETTING, [PLAN_RESTORE] = OBJECT_PHASE_SETTING_RESTORE},
 	.describe = sysctl_describe,
 	.undone = sysctl_undone,
@@ -106,4 +110,5 @@ const struct object_kind object_sysctl = {
 	.settled = sysctl_settled,
 	.follow = sysctl_follow,
 	.rename = sysctl_rename,
+	.unannounced = sysctl_unannounced,
 };

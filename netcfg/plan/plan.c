@@ -166,7 +166,9 @@ static int keep_unannounced(struct plan_builder *b)
 	for (size_t i = 0; i < b->want.n; i++) {
 		struct plan_step *s;
 
-		if (!b->want.steps[i].kind->unannounced)
+		const struct object_kind *kind = b->want.steps[i].kind;
+
+		if (!kind->unannounced || !kind->unannounced(&b->want.steps[i]))
 			continue;
 		s = plan_step_append(&p->unannounced, &p->n_unannounced, &cap);
 		if (!s)
@@ -181,9 +183,9 @@ bool plan_has_drifted(struct kernel *k, const struct plan *p)
 	for (size_t i = 0; i < p->n_unannounced; i++) {
 		struct plan_step s = p->unannounced[i];
 
-		/* Of what is gone altogether there are notifications. */
+		/* A VF that no driver of the kernel's has goes without a word. */
 		if (s.kind->on_function && apply_step_find(k, &s) < 0)
-			continue;
+			return true;
 		if (k->ops->read(k, &s.change) == 0 && !s.kind->settled(&s))
 			return true;
 	}

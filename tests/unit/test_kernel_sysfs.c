@@ -242,6 +242,7 @@ static void test_driver_change(void **state)
 	put_link(t->root, "bus/pci/devices/0000:3b:02.0", "../../../" VF);
 	put_link(t->root, PF "/virtfn0", "../0000:3b:02.0");
 	put(t->root, VF "/driver_override", "");
+	put(t->root, VF "/reset", "");
 	put(t->root, "bus/pci/drivers_probe", "");
 	put(t->root, "bus/pci/drivers/vfio-pci/new_id", "");
 	pci = openat(t->root, "bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -263,6 +264,13 @@ static void test_driver_change(void **state)
 	put_link(t->root, VF "/driver", "../../../../bus/pci/drivers/vfio-pci");
 	assert_int_equal(pci_read(pci, &c), 0);
 	assert_string_equal(c.pci_value.was, "vfio-pci");
+	assert_int_equal(sysfs_read(t->root, VF "/reset", text, sizeof(text)), 0);
+	/* What a driver has let go of is reset. */
+	put(t->root, "bus/pci/drivers/vfio-pci/unbind", "");
+	strcpy(c.pci_value.value, "");
+	assert_int_equal(pci_change(pci, &c, why), -EIO);
+	assert_true(sysfs_read(t->root, VF "/reset", text, sizeof(text)) > 0);
+	assert_string_equal(text, "1");
 	strcpy(c.pci_value.value, "no-such-driver");
 	assert_int_equal(pci_change(pci, &c, why), -ENOENT);
 	assert_non_null(strstr(why, "no-such-driver"));

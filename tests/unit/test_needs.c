@@ -4,6 +4,7 @@
  * the distribution; and what was tried in vain, which is not tried again in this boot.
  */
 #include "agent/needs.h"
+#include "agent/progress.h"
 #include "netcfg/base/file.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
@@ -187,6 +188,36 @@ static void test_attempts_are_kept(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* ---- what takes long ---- */
+
+static void test_progress(void **state)
+{
+	struct host *h = *state;
+	char dir[] = "/tmp/plenum-needs-XXXXXX", path[64], text[PROGRESS_TEXT_MAX];
+	const char begun[] = "plenum-journal 2 boot x netns 1\nbegin 0 pci-set " PF " vfs =0 =4\n";
+	const char part[] = "plenum-journal 2 boot x netns 1\nbegin 0 pci-set " PF " vfs =0 =4";
+	const char done[] =
+		"plenum-journal 2 boot x netns 1\nbegin 0 pci-set " PF " vfs =0 =4\ndone 0\n";
+	const time_t now = time(NULL);
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/journal", dir);
+	plan(h);
+	assert_int_equal(progress_read(path, h->plan, h->inv, now, text), PROGRESS_NONE);
+	assert_int_equal(file_write(path, begun, strlen(begun), 0600), 0);
+	assert_int_equal(progress_read(path, h->plan, h->inv, now + 3, text), PROGRESS_STEP);
+	assert_non_null(strstr(text, "set leg-a (veth0) to 4 VFs (was 0), "));
+	assert_non_null(strstr(text, " s of at most 11 s"));
+	assert_int_equal(progress_read(path, h->plan, h->inv, now + 30, text), PROGRESS_LATE);
+	assert_non_null(strstr(text, "its driver should need 11 s at most"));
+	assert_int_equal(file_write(path, part, strlen(part), 0600), 0);
+	assert_int_equal(progress_read(path, h->plan, h->inv, now, text), PROGRESS_NONE);
+	assert_int_equal(file_write(path, done, strlen(done), 0600), 0);
+	assert_int_equal(progress_read(path, h->plan, h->inv, now, text), PROGRESS_NONE);
+	unlink(path);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 /* ---- commands ---- */
 
 static void touch(const char *root, const char *path)
@@ -245,6 +276,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_firmware_switch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_vfs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attempts_are_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_progress, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
 	};
 

@@ -53,7 +53,7 @@ static int sriov_want(struct plan_builder *b)
 {
 	struct plan_step *s;
 
-	if (!host->wants)
+	if (!host->wants || b->n_legs == 0)
 		return 0;
 	want_pci(b, PF, KERNEL_PCI_AUTOPROBE, "0");
 	want_pci(b, PF, KERNEL_PCI_VFS, "2");
@@ -232,6 +232,52 @@ static void test_failure_at_every_step(void **state)
 	spec_free(s);
 }
 
+static void host_vanishes(void *user, uint64_t nth)
+{
+	struct host *h = host;
+	struct inventory *inv = NULL;
+
+	if (nth != *(const uint64_t *)user)
+		return;
+	assert_int_equal(inv_copy(kernel_fake_inventory(h->fake), &inv), 0);
+	inv->n_functions = inv->n_vfs = 0;
+	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
+	inv_free(inv);
+	assert_int_equal(kernel_fake_remove_link(h->fake, HOST_VETH0), 0);
+}
+
+/* Somebody pulls the card out, or its firmware dies, before any of the writes: nothing is left to
+ * roll back, and the plan that follows does without the leg. */
+static void test_device_vanishes(void **state)
+{
+	struct host *h = *state;
+	struct inventory *whole = NULL;
+	struct spec *s, *again;
+	struct plan *p = plan_now(h, &s), *rest;
+
+	assert_int_equal(inv_copy(kernel_fake_inventory(h->fake), &whole), 0);
+	for (uint64_t i = 1; i <= p->n_steps; i++) {
+		struct apply *a = NULL;
+		struct apply_outcome o;
+		uint64_t at = h->fake->n_writes + i;
+
+		kernel_fake_on_write(h->fake, host_vanishes, &at);
+		assert_true(apply_run(h->fake, p, h->journal, &a, &o) < 0);
+		kernel_fake_on_write(h->fake, NULL, NULL);
+		assert_false(o.stuck);
+		assert_int_equal(access(h->journal, F_OK), -1);
+		rest = plan_now(h, &again);
+		assert_int_equal(rest->legs[0].state, PLAN_LEG_ABSENT);
+		assert_int_equal(rest->n_steps, 0);
+		plan_free(rest);
+		spec_free(again);
+		assert_int_equal(kernel_fake_replace(h->fake, whole), 0);
+	}
+	inv_free(whole);
+	plan_free(p);
+	spec_free(s);
+}
+
 static void test_nothing_to_do_and_given_back(void **state)
 {
 	struct host *h = *state;
@@ -312,6 +358,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_made_in_order_and_taken_back),
 		CASE(test_failure_at_every_step),
+		CASE(test_device_vanishes),
 		CASE(test_nothing_to_do_and_given_back),
 		CASE(test_nothing_is_taken_from_a_worker),
 	};
