@@ -291,6 +291,10 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    "'shared-ip: true'");
 	if (!net->shared_ip)
 		return;
+	if (r->spec->ha == SPEC_HA_LACP || r->spec->ha == SPEC_HA_ACTIVE_BACKUP)
+		check_error(r, &net->pos, "shared-ip",
+			    "the ports of a bond have no address of the host; name a bond that the "
+			    "host has as the device, with mode: none, or leave shared-ip out");
 	if (*net->network)
 		check_error(
 			r, &net->pos, "network",
