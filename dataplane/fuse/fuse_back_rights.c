@@ -16,7 +16,7 @@
 static void caps_put(struct fuse_back *b, bool writer)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
+	struct __user_cap_data_struct data[2] = {};
 
 	for (unsigned i = 0; i < 2; i++)
 		data[i].permitted = data[i].effective = b->permitted[i];
