@@ -127,7 +127,7 @@ static bool open_here(struct back_req *q, int flags)
 	fd = open(back_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	back_attr_of(&st, &attr);
+	fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
 	opened(q, n, fd, &attr);
 	return true;
 }
@@ -179,7 +179,7 @@ void back_open_answer(struct back_req *q, struct back_file *f)
 		back_reply_err(q, errno);
 		return;
 	}
-	back_attr_of(&st, &attr);
+	fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
 	open_reply(q, f->node, &attr, (uint64_t)f->reuse << 32 | f->index);
 }
 

@@ -296,7 +296,6 @@ void back_reply_init(struct back_req *q);
  * length, handles_len bytes. */
 void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
 			unsigned n);
-void back_attr_of(const struct stat *st, struct fuse_attr *ret);
 
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);

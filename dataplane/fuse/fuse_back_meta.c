@@ -294,7 +294,7 @@ void back_op_getattr(struct back_req *q)
 	else
 		fd = back_req_fd(q, 0);
 	if (fd >= 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) == 0) {
-		back_attr_of(&st, &attr);
+		fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
 		back_reply_attr(q, &attr);
 		return;
 	}

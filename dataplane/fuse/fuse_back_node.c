@@ -392,7 +392,7 @@ int back_node_cached(struct back_node *dir, const char *name, struct back_entry 
 	ret->node = back_node_find(e, h.bytes, h.len);
 	if (!ret->node)
 		return -EAGAIN;
-	back_attr_of(&st, &ret->attr);
+	fuse_hands_attr(&st, e->root_dev, &ret->attr);
 	if (ret->node->fd < 0) {
 		ret->node->fd = fd_take(fd);
 		node_place(ret->node);

@@ -49,27 +49,6 @@ void back_reply_err(struct back_req *q, int err)
 	back_req_finish(q, -err, 0, 0);
 }
 
-void back_attr_of(const struct stat *st, struct fuse_attr *ret)
-{
-	*ret = (struct fuse_attr){
-		.ino = st->st_ino,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime = (uint64_t)st->st_atim.tv_sec,
-		.mtime = (uint64_t)st->st_mtim.tv_sec,
-		.ctime = (uint64_t)st->st_ctim.tv_sec,
-		.atimensec = (uint32_t)st->st_atim.tv_nsec,
-		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
-		.mode = st->st_mode,
-		.nlink = (uint32_t)st->st_nlink,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.rdev = (uint32_t)st->st_rdev,
-		.blksize = (uint32_t)st->st_blksize,
-	};
-}
-
 /* Timeouts and generation are the client's. */
 static void entry_fill(const struct back_req *q, const struct back_entry *e,
 		       struct fuse_entry_out *ret)

@@ -25,6 +25,7 @@
 #include "dataplane/fuse/fuse_journal.h"
 #include "dataplane/launch.h"
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define HANDS_CALLS_MAX 256U /* per export, at a time */
@@ -168,6 +169,12 @@ int fuse_hands_start(const struct fuse_hands_config *cfg, struct fuse_hands **re
 int fuse_hands_roots(struct fuse_hands *h, const int *fds, uid_t uid, gid_t gid, char *why);
 /* NULL. The processes end when they have nothing to do; waits for those that do not hang. */
 struct fuse_hands *fuse_hands_free(struct fuse_hands *h);
+
+/* What a client is shown of a file. What is mounted below the export, where that is crossed into,
+ * has numbers of its own there; a client sees one file system, so they are mixed with the device's.
+ */
+uint64_t fuse_hands_ino(uint64_t dev, uint64_t root_dev, uint64_t ino);
+void fuse_hands_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *ret);
 
 /* Of the n-th process, the first of which ends last and makes no calls; 0: there are no more. */
 pid_t fuse_hands_pid(const struct fuse_hands *h, unsigned n);

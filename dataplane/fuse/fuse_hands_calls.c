@@ -158,34 +158,13 @@ void hand_trust(struct hand *hd)
 
 /* ------------------------------------------------------------------ answers */
 
-void hand_attr_of(const struct stat *st, struct fuse_attr *ret)
-{
-	*ret = (struct fuse_attr){
-		.ino = st->st_ino,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime = (uint64_t)st->st_atim.tv_sec,
-		.mtime = (uint64_t)st->st_mtim.tv_sec,
-		.ctime = (uint64_t)st->st_ctim.tv_sec,
-		.atimensec = (uint32_t)st->st_atim.tv_nsec,
-		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
-		.mode = st->st_mode,
-		.nlink = (uint32_t)st->st_nlink,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.rdev = (uint32_t)st->st_rdev,
-		.blksize = (uint32_t)st->st_blksize,
-	};
-}
-
 static int answer_at(struct hand *hd, int fd, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
-	hand_attr_of(&st, &hd->result.attr);
+	fuse_hands_attr(&st, hd->root_dev, &hd->result.attr);
 	hd->result.dev = st.st_dev;
 	hd->result.flags |= HAND_RESULT_ATTR;
 	return 0;

@@ -280,16 +280,18 @@ static void entry_look(struct hand *hd, int dirfd, const char *name, struct hand
 	if (fd < 0 || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return;
 	out->handle_len = hand_sign(hd, fd, "", handle);
-	hand_attr_of(&st, &out->attr);
+	fuse_hands_attr(&st, hd->root_dev, &out->attr);
 	out->has_attr = 1;
 }
 
-/* Bytes written; 0: it does not fit. */
-static size_t entry_put(struct hand *hd, int dirfd, const struct dir_entry *de, bool plus,
-			uint8_t *to, size_t room)
+/* Bytes written; 0: it does not fit. dev: of the directory. */
+static size_t entry_put(struct hand *hd, int dirfd, uint64_t dev, const struct dir_entry *de,
+			bool plus, uint8_t *to, size_t room)
 {
 	bool dots = strcmp(de->name, ".") == 0 || strcmp(de->name, "..") == 0;
-	struct hand_dirent out = {.ino = de->ino, .off = (uint64_t)de->off, .type = de->type};
+	struct hand_dirent out = {.ino = fuse_hands_ino(dev, hd->root_dev, de->ino),
+				  .off = (uint64_t)de->off,
+				  .type = de->type};
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
 	size_t need;
 
@@ -299,6 +301,8 @@ static size_t entry_put(struct hand *hd, int dirfd, const struct dir_entry *de, 
 		return 0;
 	if (plus && !dots)
 		entry_look(hd, dirfd, de->name, &out, handle);
+	if (out.has_attr)
+		out.ino = out.attr.ino; /* of what is mounted there, not of what that covers */
 	need = HAND_DIRENT_BYTES(out.name_len, out.handle_len);
 	memcpy(to, &out, sizeof(out));
 	memcpy(to + sizeof(out), de->name, out.name_len);
@@ -311,8 +315,11 @@ static int dir_read(struct hand *hd, int fd, bool plus)
 {
 	const struct hand_call *c = &hd->call;
 	size_t used = 0, need = 1;
+	struct stat st = {};
 	int r = hand_lock(hd, fd, -1);
 
+	if (r == 0 && fstat(fd, &st) < 0)
+		r = -errno;
 	if (r == 0 && lseek(fd, (off_t)c->offset, SEEK_SET) < 0)
 		r = -errno;
 	while (r == 0 && need > 0) {
@@ -326,7 +333,7 @@ static int dir_read(struct hand *hd, int fd, bool plus)
 		for (long pos = 0; pos < n && need > 0;) {
 			const struct dir_entry *de = (const void *)(hd->room + pos);
 
-			need = entry_put(hd, fd, de, plus, (uint8_t *)c->data + used,
+			need = entry_put(hd, fd, st.st_dev, de, plus, (uint8_t *)c->data + used,
 					 c->data_size - used);
 			used += need;
 			pos += de->reclen;

@@ -172,7 +172,6 @@ int hand_answer_entry(struct hand *hd, int fd);
 int hand_answer_name(struct hand *hd, int dirfd, const char *name);
 /* Of something of that kind that was made by this call and is there no more. */
 void hand_answer_gone(struct hand *hd, uint32_t fmt);
-void hand_attr_of(const struct stat *st, struct fuse_attr *ret);
 /* Notes what stands at fd; -1: nothing does. */
 void hand_object(const struct hand *hd, int fd, struct journal_object *ret);
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signed handles. Apart from the calls because all that keeps a worker which was taken over inside
- * its exports is here: what is signed, under which key, and what is opened.
+ * Who an object is: signed handles, and the number that clients see. Apart from the calls because
+ * all that keeps a worker which was taken over inside its exports is here: what is signed, under
+ * which key, and what is opened.
  */
 #include "dataplane/fuse/fuse_hands_internal.h"
 #include "netcfg/base/hash.h"
@@ -20,6 +21,35 @@ struct ext4_uuid {
 	uint8_t uuid[16];
 };
 #define EXT4_IOC_UUID _IOW('f', 44, struct ext4_uuid)
+
+uint64_t fuse_hands_ino(uint64_t dev, uint64_t root_dev, uint64_t ino)
+{
+	static const uint64_t key[2]; /* to spread them: who made it is no secret */
+	const uint64_t what[2] = {dev, ino};
+
+	return dev == root_dev ? ino : hash_keyed(key, what, sizeof(what)) | 1ULL << 63;
+}
+
+void fuse_hands_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *ret)
+{
+	*ret = (struct fuse_attr){
+		.ino = fuse_hands_ino(st->st_dev, root_dev, st->st_ino),
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.rdev = (uint32_t)st->st_rdev,
+		.blksize = (uint32_t)st->st_blksize,
+	};
+}
 
 /* What handles are signed with: all of it has one value for one object. */
 struct signed_bytes {
