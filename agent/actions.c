@@ -15,15 +15,13 @@ static const struct sup_worker *find_worker(const struct sup *s, uint32_t id)
 	return NULL;
 }
 
-/* Whether the ports are the same but for their labels, or their UDP ports. */
-static bool ports_equal(const struct launch_config *a, const struct launch_config *b, bool labels,
+/* Whether the ports are the same, or but for their UDP ports. Labels are no part of them. */
+static bool ports_equal(const struct launch_config *a, const struct launch_config *b,
 			bool udp_ports)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(a->ports); i++) {
 		struct launch_port p = a->ports[i], q = b->ports[i];
 
-		if (!labels)
-			memcpy(p.label, q.label, sizeof(p.label));
 		if (!udp_ports)
 			p.udp_port = q.udp_port;
 		if (memcmp(&p, &q, sizeof(p)) != 0)
@@ -40,11 +38,9 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "its core changes";
 	if (a->transport != b->transport)
 		return "its transport changes";
-	if (!ports_equal(a, b, false, false))
+	if (!ports_equal(a, b, false))
 		return "its legs or their addresses change";
-	if (!ports_equal(a, b, true, false))
-		return "the label of a leg changes";
-	if (!ports_equal(a, b, true, true))
+	if (!ports_equal(a, b, true))
 		return "its UDP port changes";
 	if (strcmp(a->host, b->host) != 0)
 		return "the name of the host changes";
@@ -231,24 +227,27 @@ struct settings {
 	int r;
 };
 
-/* The agent heeds these itself. */
-static bool is_agents_own(const char *path)
+/* What comes of a setting that the agent heeds itself; NULL: it is none. */
+static const char *agents_own(const char *path)
 {
 	static const char *const own[] = {"management.", "policy.", "admin."};
+	const char *key = strrchr(path, '.');
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (strncmp(path, own[i], strlen(own[i])) == 0)
-			return true;
-	return false;
+			return "the agent heeds it from this apply on";
+	if (key && strcmp(key, ".label") == 0)
+		return "workers and their peers are told; none is restarted";
+	return NULL;
 }
 
 static void say_setting(void *user, const char *path, const char *was, const char *will)
 {
 	struct settings *s = user;
-	const char *reason = is_agents_own(path) ? "the agent heeds it from this apply on"
-						 : "nothing on the host changes by it";
+	const char *own = agents_own(path);
+	const char *reason = own ? own : "nothing on the host changes by it";
 
-	if (s->r < 0 || (!s->all && !is_agents_own(path)))
+	if (s->r < 0 || (!s->all && !own))
 		return;
 	if (!*will)
 		s->r = plan_action_say(s->p, false, reason, "drop %.90s (was %.80s)", path, was);

@@ -2,6 +2,7 @@
 /* Life of the monitor: what it opens, what wakes it up, how it ends. */
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/lldp.h"
 #include "agent/status.h"
 #include <signal.h>
 #include <stdio.h>
@@ -44,6 +45,8 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 static void pass_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
 {
 	sup_link_changed(a->sup, ifindex, usable);
+	if (!usable)
+		lldp_carrier_lost(a->lldp, ifindex);
 	health_look(a);
 	if (is_leg(a, ifname, ifindex))
 		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, ifname,
@@ -294,6 +297,7 @@ static int open_supervision(struct agent *a)
 				.events = &a->events,
 				.rundir = &a->rundir,
 				.carriers = &a->carriers,
+				.labels = &a->labels,
 				.worker_path = a->opt.worker,
 				.on_change = on_worker_change,
 				.on_no_transport = on_no_transport,
@@ -337,6 +341,8 @@ static int open_sources(struct agent *a)
 		r = health_init(a);
 	if (r >= 0)
 		r = drift_init(a);
+	if (r >= 0)
+		r = labels_init(a);
 	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
@@ -414,6 +420,7 @@ static void close_all(struct agent *a)
 	if (a->loop)
 		walk_done(a);
 	control_looks_done(a);
+	labels_done(a);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
 	clients_free(a->clients);

@@ -12,6 +12,7 @@
 #include "agent/drift.h"
 #include "agent/events.h"
 #include "agent/health.h"
+#include "agent/labels.h"
 #include "agent/loop.h"
 #include "agent/mounts.h"
 #include "agent/rundir.h"
@@ -51,12 +52,14 @@ struct agent {
 	struct mounts *mounts;
 	struct sup *sup;
 	struct clients *clients;
-	char *journal, *socket_path, *admin_path;
+	char *journal, *socket_path, *admin_path, *neighbours_path;
 	enum agent_state state;
 	struct walk walk;
 	struct walk_round now;	       /* what runs */
 	struct plan_failures failures; /* what was tried in this boot and did not work */
 	struct carriers carriers;
+	struct labels labels;
+	struct lldp *lldp;
 	struct problems problems;
 	struct health health;
 	struct drift drift;

@@ -52,10 +52,8 @@ void api_http_note(struct api *a, const struct privsep_event_note *n);
 
 /* ---- api_sandbox.c ---- */
 
-/* First: an empty root, no user's identity, no capabilities, no way to gain any. 0 or negative
- * errno; a process without privileges to begin with keeps its user and root. */
+/* First and last, as in sandbox.h. */
 int api_sandbox_enter(void);
-/* Last, when all is open: only the system calls that serving takes. */
 int api_sandbox_seal(void);
 
 #endif

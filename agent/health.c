@@ -11,6 +11,7 @@
 /* How long each may last before it counts. */
 #define RESTART_NS (3 * NSEC_PER_SEC) /* of a worker, unseen by programs */
 #define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is there, or again */
+#define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts have heard of a change */
 #define PATH_NS (1 * NSEC_PER_SEC)    /* until a path is left for good */
 #define ARP_BYTES_MAX (1U << 20)
 
@@ -229,6 +230,44 @@ static void look_at_paths(struct look *l)
 	}
 }
 
+/* Whether all paths to the peer that are up are standby, some of them for want of the right label:
+ * then the legs of one of the two hosts are the other way round. */
+static bool is_swapped(const struct status_path *paths, size_t n, const char *peer)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct launch_path_stats *s = &paths[i].s;
+
+		if (strcmp(s->peer, peer) != 0 || !s->up)
+			continue;
+		if (!s->standby)
+			return false;
+		any |= s->swapped != 0;
+	}
+	return any;
+}
+
+static void look_at_labels(struct look *l)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = status_read_paths(l->w, paths);
+	char why[HEALTH_TEXT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		const char *peer = paths[i].s.peer;
+
+		if (!paths[i].s.swapped || !is_swapped(paths, n, peer))
+			continue;
+		snprintf(why, sizeof(why),
+			 "labels-swapped: every path to %.63s goes from one switch to another, "
+			 "although the hosts share one: the cables or the labels of the legs are "
+			 "swapped, here or there",
+			 peer);
+		note(l, LABELS_NS, HEALTH_LABELS, peer, why);
+	}
+}
+
 /* What its own page says: a port that could not be opened, frames that do not pass. */
 static void look_at_page(struct look *l)
 {
@@ -273,6 +312,7 @@ static void look_at_worker(struct look *l)
 	look_at_carriers(l);
 	look_at_page(l);
 	look_at_paths(l);
+	look_at_labels(l);
 	look_at_plan(l);
 }
 

@@ -25,6 +25,7 @@ enum health_kind { /* the first of a worker's is its reason in tables */
 		   HEALTH_CARRIER,
 		   HEALTH_PAGE,
 		   HEALTH_PATH,
+		   HEALTH_LABELS,
 		   HEALTH_PLAN,
 };
 

@@ -67,7 +67,7 @@ static int run_role(const char *role, enum log_level level)
 {
 	for (enum privsep_role r = PRIVSEP_API; r < PRIVSEP_ROLE_MAX; r++)
 		if (strcmp(role, privsep_role_to_string(r)) == 0)
-			return api_main(r, level);
+			return r == PRIVSEP_LLDP ? lldp_main(level) : api_main(r, level);
 	log_err("unknown role %s", role);
 	return 2;
 }

@@ -17,7 +17,7 @@
 
 const char *privsep_role_to_string(enum privsep_role r)
 {
-	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api", "admin"};
+	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api", "admin", "lldp"};
 
 	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
 }
@@ -85,12 +85,30 @@ static const char *check_reply(const struct privsep_msg *m)
 	return r->len <= PRIVSEP_REPLY_MAX ? NULL : "reply too large";
 }
 
+static const char *check_neighbour(const struct privsep_msg *m)
+{
+	const struct lldp_neighbour *n = &m->neighbour.said;
+	const char *why = check_text(n->chassis, sizeof(n->chassis), false);
+
+	if (!why)
+		why = check_text(n->port, sizeof(n->port), false);
+	if (!why)
+		why = check_text(n->name, sizeof(n->name), true);
+	if (!why)
+		why = check_text(n->port_about, sizeof(n->port_about), true);
+	if (!why && n->management.family && n->management.family != AF_INET &&
+	    n->management.family != AF_INET6)
+		why = "an address of no known family";
+	return why;
+}
+
 /* ---- the table ---- */
 
 #define FROM(role) (1U << (role))
 #define MONITOR FROM(PRIVSEP_MONITOR)
 #define EITHER (FROM(PRIVSEP_API) | FROM(PRIVSEP_ADMIN))
 #define ADMIN FROM(PRIVSEP_ADMIN)
+#define LLDP FROM(PRIVSEP_LLDP)
 
 struct privsep_rule {
 	unsigned senders;
@@ -118,12 +136,15 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
-	[PRIVSEP_PONG] = {EITHER, 0, false, false, NULL},
-	[PRIVSEP_VIOLATION] = {EITHER, SIZE(violation), false, false, NULL},
+	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},
+	[PRIVSEP_PONG] = {EITHER | LLDP, 0, false, false, NULL},
+	[PRIVSEP_VIOLATION] = {EITHER | LLDP, SIZE(violation), false, false, NULL},
 	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
 	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
 	[PRIVSEP_CONNECTION] = {MONITOR, 0, true, true, NULL},
 	[PRIVSEP_DROP] = {MONITOR, 0, false, true, NULL},
+	[PRIVSEP_LISTEN] = {MONITOR, SIZE(link), true, false, NULL},
+	[PRIVSEP_IGNORE] = {MONITOR, SIZE(link), false, false, NULL},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };
 

@@ -2,10 +2,11 @@
 /*
  * The wall between the agent's roles. plenumd runs as several processes of one binary: `monitor` is
  * privileged and decides everything; `api` and `admin` have no privileges, no files and few system
- * calls, and parse what clients send. They talk over a SOCK_SEQPACKET socketpair by the messages
- * below and no others. One table says who may send which, how large it is, whether a descriptor or
- * a connection comes with it, and how its fields are checked; a message that breaks a rule never
- * reaches a handler, and its sender is ended. Long texts travel as sealed memfds.
+ * calls, and parse what clients send; so does `lldp` with what arrives on the data network's
+ * cables. They talk over a SOCK_SEQPACKET socketpair by the messages below and no others. One table
+ * says who may send which, how large it is, whether a descriptor or a connection comes with it, and
+ * how its fields are checked; a message that breaks a rule never reaches a handler, and its sender
+ * is ended. Long texts travel as sealed memfds.
  *
  * Authority is the monitor's alone. It accepts the clients itself, asks the kernel who they are
  * (SO_PEERCRED, SO_PEERGROUPS), and hands a connection under a random number to one of the two
@@ -20,10 +21,14 @@
  * connection carries one request in all; nor any without one, since numbers are random, known to
  * the monitor and dead once the peer is gone; nor in anybody else's name, since the event of a
  * change names the uid and pid that the kernel gave.
+ *
+ * `lldp` can say which switch is behind a link, and nothing else: who takes it over can have
+ * traffic prefer the wrong leg, as can whoever sends false frames on that cable.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
 
+#include "agent/lldp_parse.h"
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 #include <sys/types.h>
@@ -32,6 +37,7 @@ enum privsep_role {
 	PRIVSEP_MONITOR,
 	PRIVSEP_API,   /* serves those who look */
 	PRIVSEP_ADMIN, /* serves those who may make changes */
+	PRIVSEP_LLDP,  /* reads what switches say of themselves */
 	PRIVSEP_ROLE_MAX
 };
 const char *privsep_role_to_string(enum privsep_role r);
@@ -55,17 +61,20 @@ enum privsep_type {
 	PRIVSEP_NET_SET,
 	PRIVSEP_NET_DEL,
 	PRIVSEP_APPLY,
-	PRIVSEP_CONFIRM,  /* keep the apply that waits */
-	PRIVSEP_ROLLBACK, /* undo it, or go back to an earlier one */
-	PRIVSEP_STOP,	  /* workers and mounts too */
-	PRIVSEP_HELD,	  /* its client waits for events: not idle */
-	PRIVSEP_CLOSED,	  /* the connection is gone, and its number with it */
+	PRIVSEP_CONFIRM,   /* keep the apply that waits */
+	PRIVSEP_ROLLBACK,  /* undo it, or go back to an earlier one */
+	PRIVSEP_STOP,	   /* workers and mounts too */
+	PRIVSEP_HELD,	   /* its client waits for events: not idle */
+	PRIVSEP_CLOSED,	   /* the connection is gone, and its number with it */
+	PRIVSEP_NEIGHBOUR, /* one LLDP frame, read */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* a system call that is not on the list */
 	PRIVSEP_REPLY,
 	PRIVSEP_EVENT_NOTE,
 	PRIVSEP_CONNECTION, /* a client, with its socket */
 	PRIVSEP_DROP,	    /* close that connection, to make room or because it idles */
+	PRIVSEP_LISTEN,	    /* read LLDP frames from this packet socket of a link */
+	PRIVSEP_IGNORE,	    /* no longer */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
 };
@@ -112,6 +121,13 @@ struct privsep_reply { /* with a sealed memfd */
 struct privsep_event_note {
 	uint64_t next, instance;
 };
+struct privsep_neighbour {
+	uint32_t ifindex; /* of the link that the frame came in by */
+	struct lldp_neighbour said;
+};
+struct privsep_link { /* of LISTEN, IGNORE */
+	uint32_t ifindex;
+};
 struct privsep_violation {
 	uint32_t number; /* of the system call */
 };
@@ -129,6 +145,8 @@ struct privsep_msg {
 		struct privsep_reply reply;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;
+		struct privsep_neighbour neighbour;
+		struct privsep_link link;
 	};
 };
 

@@ -19,6 +19,7 @@ enum problems_kind {
 	PROBLEMS_DRIFT,	   /* somebody keeps changing what is ours (drift.h) */
 	PROBLEMS_WORKERS,  /* workers, mounts and paths that are less than asked for (health.h) */
 	PROBLEMS_WARNINGS, /* of the configuration that runs; they degrade nothing */
+	PROBLEMS_LABELS,   /* switches and labels that are not as they should be; nor do these */
 	PROBLEMS_MAX
 };
 

@@ -45,5 +45,6 @@ pid_t role_pid(const struct role *r); /* 0: none */
 
 /* The other side: what main() calls in a role's process. Exit status of the program. */
 int api_main(enum privsep_role role, enum log_level level);
+int lldp_main(enum log_level level);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collecting the snapshot; status_print.c makes the texts. */
 #include "agent/status.h"
+#include "agent/lldp.h"
 #include "agent/needs.h"
 #include "agent/progress.h"
 #include "netcfg/plan/plan_guard.h"
@@ -184,7 +185,8 @@ static void add_agent(const struct agent *a, struct status *st)
 	p->pid = getpid();
 	p->memory_bytes = resident_bytes(p->pid) +
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API)) +
-			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN));
+			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN)) +
+			  resident_bytes(lldp_pid(a->lldp));
 	p->uptime_s = (clock_now_ns() - a->started_ns) / NSEC_PER_SEC;
 }
 
@@ -202,8 +204,32 @@ static void leg_ips(const struct agent *a, struct status_leg *leg)
 			    (pp->shared && leg->n_ips)) /* one for all workers */
 				continue;
 			leg->ips[leg->n_ips++] = pp->ip;
-			snprintf(leg->label, sizeof(leg->label), "%s", pp->label);
 		}
+}
+
+/* What is behind it; of several cables the first that says so stands for all in tables. */
+static void leg_label(const struct agent *a, struct status_leg *leg)
+{
+	const struct labels_view v = labels_view(a);
+	const struct label *l = labels_find(&a->labels, leg->name);
+
+	leg->label_source = "";
+	if (!l)
+		return;
+	leg->label_source = label_source_to_string(label_source(l));
+	memcpy(leg->label, l->text, sizeof(leg->label));
+	reason_format(&l->why, leg->label_reason, sizeof(leg->label_reason));
+	leg->neighbours = label_neighbours_to_json(&v, l);
+	for (size_t i = 0; i < l->n_cables && !leg->switch_name[0]; i++) {
+		const struct neighbours_link *link = neighbours_find(v.heard, l->cables[i]);
+		enum neighbours_verdict verdict;
+		const struct neighbour *n = link ? neighbours_judge(link, &verdict) : NULL;
+
+		if (!n)
+			continue;
+		labels_name(v.heard, &n->said, leg->switch_name);
+		memcpy(leg->switch_port, n->said.port, sizeof(leg->switch_port));
+	}
 }
 
 static const struct plan_leg_info *plan_leg(const struct agent *a, const char *name)
@@ -241,7 +267,6 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	snprintf(leg->name, sizeof(leg->name), "%s", n->name);
 	snprintf(leg->device, sizeof(leg->device), "%s", n->device);
 	snprintf(leg->network, sizeof(leg->network), "%s", n->network);
-	snprintf(leg->label, sizeof(leg->label), "%s", n->label[0] ? n->label : n->name);
 	snprintf(leg->file, sizeof(leg->file), "%s", n->pos.file ? n->pos.file : "");
 	if (link) {
 		const struct carrier *now = carriers_find(&a->carriers, link->ifindex);
@@ -255,12 +280,15 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	if (info)
 		leg_state(leg, info, link);
 	leg_ips(a, leg);
+	leg_label(a, leg);
 }
 
 /* ---- the whole ---- */
 
 void status_done(struct status *st)
 {
+	for (size_t i = 0; i < st->n_legs; i++)
+		json_decref(st->legs[i].neighbours);
 	free(st->legs);
 	free(st->processes);
 	free(st->paths);

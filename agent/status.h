@@ -15,8 +15,12 @@
 struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	char network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
-	const char *state;		/* static text: plan_leg_state_to_string */
-	char reason[REASON_FORMAT_MAX]; /* why it is not usable, "" */
+	const char *state;		      /* static text: plan_leg_state_to_string */
+	char reason[REASON_FORMAT_MAX];	      /* why it is not usable, "" */
+	const char *label_source;	      /* static text; "": the leg is in no plan */
+	char label_reason[REASON_FORMAT_MAX]; /* why it is unknown, "" */
+	json_t *neighbours;		      /* a list; ours */
+	char switch_name[PLENUM_NAME_MAX], switch_port[LLDP_TEXT_MAX]; /* of the one, "" */
 	bool up, carrier;
 	uint32_t mtu;
 	char file[128]; /* where it is configured */

@@ -32,6 +32,12 @@ static json_t *time_to_json(uint64_t time_s)
 	return json_string(text);
 }
 
+/* What nobody knows is null, whatever a switch may be called. */
+static json_t *text_or_null(const char *s)
+{
+	return s[0] ? text_to_json(s) : json_null();
+}
+
 static json_t *leg_to_json(const struct status_leg *leg, bool full)
 {
 	json_t *ips = json_array(), *o;
@@ -40,12 +46,21 @@ static json_t *leg_to_json(const struct status_leg *leg, bool full)
 	for (size_t i = 0; ips && i < leg->n_ips; i++)
 		json_array_append_new(
 			ips, json_string(ip_prefix_format(&leg->ips[i], text, sizeof(text))));
-	o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:I, s:o}", "name", leg->name,
-		      "device", leg->device, "ifname", leg->ifname, "label", leg->label, "network",
-		      leg->network, "state", leg->state, "reason", leg->reason, "carrier",
-		      leg->carrier, "up", leg->up, "mtu", (json_int_t)leg->mtu, "ips", ips);
-	if (o && full)
+	o = json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:b, s:I, s:o}", "name", leg->name,
+		      "device", leg->device, "ifname", leg->ifname, "label",
+		      text_or_null(leg->label), "network", leg->network, "state", leg->state,
+		      "reason", leg->reason, "carrier", leg->carrier, "up", leg->up, "mtu",
+		      (json_int_t)leg->mtu, "ips", ips);
+	if (!o)
+		return NULL;
+	json_object_set_new(o, "label_source", json_string(leg->label_source));
+	json_object_set_new(o, "label_reason", text_to_json(leg->label_reason));
+	json_object_set_new(o, "switch", text_or_null(leg->switch_name));
+	json_object_set_new(o, "switch_port", text_or_null(leg->switch_port));
+	if (full) {
 		json_object_set_new(o, "file", text_to_json(leg->file));
+		json_object_set(o, "neighbours", leg->neighbours);
+	}
 	return o;
 }
 
@@ -206,6 +221,26 @@ static const char *label_text(const char *s, char *buf, size_t size)
 	return buf;
 }
 
+static void metrics_labels(FILE *f, const struct status *st)
+{
+	char name[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX], sw[PLENUM_NAME_MAX];
+	char port[LLDP_TEXT_MAX];
+
+	metric(f, "leg_switch_info", "gauge",
+	       "The leg's label, and the switch and port that LLDP tells of; empty: unknown.");
+	for (size_t i = 0; i < st->n_legs; i++) {
+		const struct status_leg *leg = &st->legs[i];
+
+		fprintf(f,
+			"plenum_leg_switch_info{leg=\"%s\",label=\"%s\",switch=\"%s\",port=\"%s\"} "
+			"1\n",
+			label_text(leg->name, name, sizeof(name)),
+			label_text(leg->label, label, sizeof(label)),
+			label_text(leg->switch_name, sw, sizeof(sw)),
+			label_text(leg->switch_port, port, sizeof(port)));
+	}
+}
+
 static void metrics_workers(FILE *f, const struct status *st)
 {
 	metric(f, "worker_up", "gauge", "Whether the worker serves.");
@@ -334,6 +369,7 @@ char *status_to_metrics(const struct status *st)
 		fprintf(f, "plenum_leg_usable{leg=\"%s\",state=\"%s\"} %d\n",
 			label_text(st->legs[i].name, name, sizeof(name)), st->legs[i].state,
 			strcmp(st->legs[i].state, "usable") == 0);
+	metrics_labels(f, st);
 	metrics_workers(f, st);
 	metrics_mounts(f, st);
 	metrics_totals(f, st);

@@ -232,6 +232,26 @@ static void tell_links(struct sup_worker *w)
 	}
 }
 
+/* What an adopted one has by now, nobody knows either. */
+static void tell_labels(struct sup_worker *w, bool all)
+{
+	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
+		struct launch_port *port = &w->started->ports[i];
+		const struct label *label = labels_find(w->sup->setup.labels, port->leg);
+
+		if (!label || (!all && strcmp(label->text, port->label) == 0) ||
+		    sup_send_text(w, LAUNCH_MSG_LABEL, i, label->text) < 0)
+			continue;
+		memcpy(port->label, label->text, sizeof(port->label));
+	}
+}
+
+void sup_labels_changed(struct sup *s)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		tell_labels(w, false);
+}
+
 static void do_note_up(struct sup_worker *w)
 {
 	uint64_t now = clock_now_ns();
@@ -241,6 +261,7 @@ static void do_note_up(struct sup_worker *w)
 	w->down_since_ns = 0;
 	loop_timer_disarm(w->timer);
 	tell_links(w);
+	tell_labels(w, w->adopted);
 	if (w->adopted) {
 		w->up_since_ns = w->started_ns;
 		sup_say(w, LOG_LEVEL_NOTICE, "adopted: pid %d goes on on core %u", w->pid,

@@ -12,6 +12,7 @@
 
 #include "agent/carriers.h"
 #include "agent/events.h"
+#include "agent/labels.h"
 #include "agent/loop.h"
 #include "agent/mounts.h"
 #include "agent/rundir.h"
@@ -123,6 +124,7 @@ struct sup_setup {
 	struct mounts *mounts;
 	struct rundir *rundir;
 	const struct carriers *carriers; /* what a worker that starts is told of its links */
+	const struct labels *labels;	 /* and of the switches behind them */
 	const char *worker_path;	 /* borrowed */
 	/* Told whenever a worker's state changes; may be NULL. */
 	void (*on_change)(void *user);
@@ -158,6 +160,8 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 /* Passes a carrier that changed to the workers on that interface, at once. Number of workers that
  * were reached. */
 unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up);
+/* Passes the labels of legs to the workers that run with others. */
+void sup_labels_changed(struct sup *s);
 /* For mounts.h: mounts have come or gone; somebody else has unmounted one of that worker. */
 void sup_mounts_changed(struct sup *s);
 void sup_mount_lost(struct sup *s, uint32_t worker_id);

@@ -56,6 +56,8 @@ int sup_watch(struct sup_worker *w);
 void sup_forget_process(struct sup_worker *w);
 void sup_kill(struct sup_worker *w);
 int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint32_t index);
+int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index,
+		  const char *text);
 /* Reads at most n_max messages; an end of the socket only ends the watching of it. */
 void sup_read_control(struct sup_worker *w, unsigned n_max);
 /* Has the service manager keep fd under "WHAT-ID", or forget that. */

@@ -59,6 +59,8 @@ void sup_config_normalise(struct launch_config *c)
 	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		memset(c->ports[i].label, 0, sizeof(c->ports[i].label));
 }
 
 /* ---- what it inherits ---- */
@@ -369,6 +371,17 @@ static int open_key(struct sup_worker *w)
 	return fd;
 }
 
+/* As they are known now; changes follow by message. */
+static void fill_labels(const struct sup_worker *w, struct launch_config *c)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		const struct label *l = labels_find(w->sup->setup.labels, c->ports[i].leg);
+
+		if (l)
+			memcpy(c->ports[i].label, l->text, sizeof(c->ports[i].label));
+	}
+}
+
 int sup_start(struct sup_worker *w)
 {
 	PLENUM_CLEANUP(start_cleanup) struct start *st = calloc(1, sizeof(*st));
@@ -389,6 +402,7 @@ int sup_start(struct sup_worker *w)
 		r = open_state(w);
 	if (r < 0)
 		return r;
+	fill_labels(w, &st->config);
 	st->config.epoch = rundir_next_epoch(w->sup->setup.rundir);
 	st->config.boot_id = w->boot_id;
 	config_fd = memfd_new_sealed("plenum-config", &st->config, sizeof(st->config));
@@ -414,6 +428,16 @@ int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint
 		return -ENOTCONN;
 	return fdpass_send(w->control_fd, &msg, sizeof(msg),
 			   type == LAUNCH_MSG_ADOPT ? w->sup->alive[0] : -1);
+}
+
+int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index, const char *text)
+{
+	struct launch_msg msg = {.type = type, .index = index};
+
+	if (w->control_fd < 0)
+		return -ENOTCONN;
+	snprintf(msg.text, sizeof(msg.text), "%s", text);
+	return fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
 }
 
 void sup_forget_process(struct sup_worker *w)

@@ -240,6 +240,7 @@ static int second_half(struct agent *a)
 	for (size_t i = 0; i < a->now.plan->n_actions; i++)
 		log_info("%s (%s)", a->now.plan->actions[i].text, a->now.plan->actions[i].reason);
 	agent_take_carriers(a, a->now.inv);
+	labels_take_plan(a);
 	return sup_reconcile(a->sup, a->now.wants, a->now.n_wants, asked);
 }
 

@@ -38,7 +38,6 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 		      struct launch_port *lp)
 {
 	memcpy(lp->leg, pp->leg, sizeof(lp->leg));
-	memcpy(lp->label, pp->label, sizeof(lp->label));
 	memcpy(lp->ifname, pp->ifname, sizeof(lp->ifname));
 	lp->ifindex = pp->ifindex;
 	lp->mtu = pp->mtu;

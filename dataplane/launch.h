@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 8
+#define LAUNCH_VERSION 9
 
 /*
  * Inherited descriptors. All others are closed.
@@ -65,7 +65,7 @@ enum launch_transport {
 
 struct launch_port { /* one leg of this worker */
 	char leg[PLENUM_NAME_MAX];
-	char label[PLENUM_NAME_MAX];
+	char label[PLENUM_NAME_MAX];  /* of the switch, as it is known at the start; "": unknown */
 	char ifname[IFNAMSIZ];	      /* kernel interface; for a VF on vfio the PF's */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or
 					 "net_af_packet0,..."); "" for UDP */
@@ -181,7 +181,8 @@ enum launch_msg_type {
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
 	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
 	LAUNCH_MSG_ADOPT =
-		67, /* from the next agent, with the read end of its pipe; answered READY */
+		67,	  /* from the next agent, with the read end of its pipe; answered READY */
+	LAUNCH_MSG_LABEL, /* text = the label of the leg from now on, "": unknown; index = port */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -235,6 +236,7 @@ struct launch_path_stats {
 	 * the latter two differ, the fabric carries less than the hosts: `reason` says so. */
 	uint64_t mtu, mtu_found, mtu_most;
 	uint64_t standby; /* 1: usable, but carries load only when no better path is up */
+	uint64_t swapped; /* 1: the other end is on the switch of another port of ours */
 	uint64_t srtt_ns, cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	uint64_t lost_packets, retransmits, failovers;

@@ -27,6 +27,7 @@ const struct nic_family nic_intel_i40e = {
 	.name = "Intel X700",
 	.drivers = i40e_drivers,
 	.reach = NIC_BY_VFIO,
+	.lldp_to_host = "disable-fw-lldp on",
 	.vfs_undisturbed = true,
 	.vf_make_ms = 800, /* it resets them one after another: 22 s for 64 have been seen */
 };
@@ -37,5 +38,6 @@ const struct nic_family nic_intel_ice = {
 	.name = "Intel E800",
 	.drivers = ice_drivers,
 	.reach = NIC_BY_VFIO,
+	.lldp_to_host = "fw-lldp-agent off",
 	.vfs_undisturbed = true,
 };

@@ -83,6 +83,13 @@ static const char *carrier_of(const json_t *leg)
 	return json_is_true(json_object_get(leg, "carrier")) ? "up" : "no carrier";
 }
 
+/* "switch-a Ethernet1/7" */
+static void add_switch(struct ctl_table *t, const json_t *leg)
+{
+	ctl_table_add(t, "%s%s%s", ctl_text(leg, "switch"), *ctl_text(leg, "switch") ? " " : "",
+		      ctl_text(leg, "switch_port"));
+}
+
 static void add_leg(struct ctl_table *t, const json_t *leg)
 {
 	json_int_t mtu = ctl_int(leg, "mtu");
@@ -90,7 +97,10 @@ static void add_leg(struct ctl_table *t, const json_t *leg)
 	ctl_table_add(t, "%s", ctl_text(leg, "name"));
 	ctl_table_add(t, "%s", ctl_text(leg, "device"));
 	ctl_table_add(t, "%s", ctl_text(leg, "network"));
-	ctl_table_add(t, "%s", ctl_text(leg, "label"));
+	ctl_table_add(t, "%s",
+		      json_is_null(json_object_get(leg, "label")) ? "unknown"
+								  : ctl_text(leg, "label"));
+	add_switch(t, leg);
 	ctl_table_add(t, "%s", ctl_text(leg, "state"));
 	ctl_table_add(t, "%s", carrier_of(leg));
 	if (mtu > 0)
@@ -102,8 +112,9 @@ static void add_leg(struct ctl_table *t, const json_t *leg)
 
 static int print_legs(const json_t *legs)
 {
-	static const char *const headings[] = {"LEG",	"DEVICE",  "NETWORK", "LABEL",
-					       "STATE", "CARRIER", "MTU",     "IPS"};
+	static const char *const headings[] = {"LEG",	  "DEVICE",	 "NETWORK",
+					       "LABEL",	  "SWITCH PORT", "STATE",
+					       "CARRIER", "MTU",	 "IPS"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *leg;
 	size_t i;
@@ -159,8 +170,9 @@ static bool any_is_staged(const json_t *legs)
 
 static int print_net(const json_t *legs)
 {
-	static const char *const headings[] = {"LEG",	  "DEVICE", "NETWORK", "LABEL", "STATE",
-					       "CARRIER", "MTU",    "IPS",     "STAGED"};
+	static const char *const headings[] = {"LEG",	      "DEVICE", "NETWORK", "LABEL",
+					       "SWITCH PORT", "STATE",	"CARRIER", "MTU",
+					       "IPS",	      "STAGED"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *leg;
 	size_t i;

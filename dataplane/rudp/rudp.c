@@ -306,6 +306,7 @@ static int rx_dispatch(struct rudp *r, unsigned port, const struct datagram_addr
 	case WIRE_CLOSE:
 	case WIRE_JOIN:
 	case WIRE_JOINED:
+	case WIRE_LABEL:
 		s = rudp_session_find(r, c.session);
 		if (s && s->state == SESSION_UP && c.type == WIRE_JOIN)
 			return rudp_rx_join(s, port, src, &c, data, len, now);
@@ -510,6 +511,18 @@ uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch)
 	return s->peer_identity;
 }
 
+static bool is_swapped(const struct rudp *r, const struct rudp_path *p)
+{
+	const struct rudp_port_info *ports = r->cfg.ports;
+
+	if (!p->peer_label || !ports[p->port].label || ports[p->port].label == p->peer_label)
+		return false;
+	for (unsigned i = 0; i < r->cfg.n_ports; i++)
+		if (ports[i].label == p->peer_label)
+			return true;
+	return false;
+}
+
 static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		      struct rudp_path_info *ret)
 {
@@ -518,6 +531,7 @@ static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		.remote = p->remote,
 		.up = p->state == PATH_UP,
 		.standby = p->standby,
+		.swapped = is_swapped(s->r, p),
 		.joining = p->state == PATH_JOINING,
 		.suspect = p->state == PATH_UP && p->suspect,
 		.srtt_ns = p->rtt.srtt,

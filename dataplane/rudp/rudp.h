@@ -131,7 +131,8 @@ struct rudp_port_info {
 	struct datagram_addr local;
 	uint8_t prefix_len;
 	uint32_t mtu;	/* bytes of IP packet the leg carries */
-	uint32_t label; /* hash of the switch's label; paths of equal labels are preferred */
+	uint32_t label; /* hash of the switch's label, 0: unknown; paths of equal ones are preferred
+			 */
 	bool up;
 };
 
@@ -154,6 +155,8 @@ struct rudp_path_info {
 	unsigned port;
 	struct datagram_addr remote;
 	bool up, standby;
+	bool swapped; /* client: another port of ours is on the switch of the other end, this one
+			 not */
 	bool joining, suspect; /* nobody has answered on it yet; it is up, but silent */
 	uint64_t srtt_ns, rto_ns;
 	uint32_t cwnd_bytes, in_flight_bytes;
@@ -250,6 +253,9 @@ uint64_t rudp_deadline(const struct rudp *r);
 /* The link under a port went away or came back (from the agent). Down: its paths are left at once
  * and what was in flight on them goes elsewhere at the next rudp_poll. */
 void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns);
+/* Another switch is behind a port, or it is known now, or not any more (0). Sessions go on; peers
+ * are told. */
+void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t now_ns);
 /* The host refused to send datagrams of this size to dst after ops->tx had taken them. */
 void rudp_too_big(struct rudp *r, unsigned port, const struct datagram_addr *dst, uint32_t bytes,
 		  uint64_t now_ns);

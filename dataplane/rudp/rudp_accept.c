@@ -21,20 +21,24 @@ struct hello_in {
 	uint64_t hash;
 };
 
+void rudp_accept_put_addr(struct rudp *r, unsigned port)
+{
+	const struct rudp_port_info *info = &r->cfg.ports[port];
+	struct wire_addr a = {.family = info->local.ip.family == AF_INET ? 4 : 6,
+			      .prefix_len = info->prefix_len,
+			      .port = info->local.port,
+			      .label = info->label};
+
+	memcpy(a.ip, info->local.ip.bytes, a.family == 4 ? 4 : 16);
+	wire_put_addr(r->addrs + (size_t)port * WIRE_ADDR_BYTES, &a);
+}
+
 int rudp_accept_init(struct rudp *r)
 {
 	r->hellos = calloc((size_t)r->n_sessions * 2, sizeof(*r->hellos));
-	for (unsigned i = 0; i < r->cfg.n_ports; i++) {
-		const struct rudp_port_info *port = &r->cfg.ports[i];
-		struct wire_addr a = {.family = port->local.ip.family == AF_INET ? 4 : 6,
-				      .prefix_len = port->prefix_len,
-				      .port = port->local.port,
-				      .label = port->label};
-
-		memcpy(a.ip, port->local.ip.bytes, a.family == 4 ? 4 : 16);
-		wire_put_addr(r->addrs + (size_t)i * WIRE_ADDR_BYTES, &a);
-		r->n_addrs++;
-	}
+	for (unsigned i = 0; i < r->cfg.n_ports; i++)
+		rudp_accept_put_addr(r, i);
+	r->n_addrs = (uint8_t)r->cfg.n_ports;
 	return r->hellos ? 0 : -ENOMEM;
 }
 
@@ -158,6 +162,7 @@ static int accept_make(struct rudp_session *s, struct hello_in *in)
 	if (res)
 		return res;
 	n = wire_put_accept_body(body, &a);
+	s->labels = r->labels;
 	memcpy(body + n, r->addrs, (size_t)r->n_addrs * WIRE_ADDR_BYTES);
 	n = answer_put(in, WIRE_ACCEPT, in->h.cipher, body,
 		       n + (size_t)r->n_addrs * WIRE_ADDR_BYTES, msg);
@@ -398,6 +403,7 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 	s->heard_ns = now;
 	if (p->state == PATH_NONE) {
 		rudp_path_init(s, c->path, port, src, c->flags & WIRE_F_STANDBY, now);
+		rudp_label_path_made(s, p, now);
 		p->state = PATH_DOWN;
 		if (!p->local_down)
 			rudp_path_set_up(s, p, now);

@@ -18,6 +18,11 @@
 #define CHOICE_DOUBLINGS_MOST 4U
 #define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC) /* the same refusal is told again after this */
 
+static uint32_t stamp_of(uint64_t now)
+{
+	return (uint32_t)(now / NSEC_PER_USEC);
+}
+
 /* The ports from which `a` is to be reached: those in its subnet, else all of its family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
@@ -45,6 +50,21 @@ static struct rudp_path *path_find(struct rudp_session *s, unsigned port,
 	return NULL;
 }
 
+void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	uint32_t own = s->r->cfg.ports[p->port].label;
+	bool standby = own && p->peer_label ? own != p->peer_label : p->crossed;
+
+	if (p->standby == standby)
+		return;
+	p->standby = standby;
+	p->hello_again = true;
+	p->class_stamp = stamp_of(now);
+	p->hello_ns = now;
+	p->hello_interval = HELLO_FIRST_NS;
+	rudp_session_touch(s);
+}
+
 /*
  * Adds the paths to one address of the peer. A path between two labels is standby. Where labels are
  * not known and several ports reach the address, the order pairs them: n-th port, n-th address.
@@ -56,24 +76,26 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 	unsigned n = ports_for(s->r, &remote->ip, ports);
 
 	for (unsigned k = 0; k < n; k++) {
-		uint32_t own = s->r->cfg.ports[ports[k]].label;
-		bool standby = own && label ? own != label : n > 1 && order % n != k;
 		struct rudp_path *p = path_find(s, ports[k], remote);
+		bool is_new = !p;
 
-		if (p && p->standby != standby) {
-			p->standby = standby;
-			p->hello_again = true;
-			p->hello_ns = now;
-		}
 		for (unsigned i = 0; !p && i < RUDP_PATHS_MAX; i++) {
 			if (s->paths[i].state != PATH_NONE)
 				continue;
 			p = &s->paths[i];
-			rudp_path_init(s, i, ports[k], remote, standby, now);
+			rudp_path_init(s, i, ports[k], remote, false, now);
 			p->state = PATH_JOINING;
 			p->hello_ns = now;
 			p->hello_interval = HELLO_FIRST_NS;
 		}
+		if (!p)
+			continue;
+		p->crossed = n > 1 && order % n != k;
+		p->peer_label = label;
+		p->label_pn = 0;
+		rudp_hello_classify(s, p, now);
+		if (is_new) /* the first HELLO or JOIN says it */
+			p->hello_again = false;
 	}
 }
 
@@ -92,11 +114,6 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 
 		paths_add(s, &s->seeds[at], at, 0, now);
 	}
-}
-
-static uint32_t stamp_of(uint64_t now)
-{
-	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
 /* What is said to the server alone: o->body, of o->body_len bytes. */
@@ -456,7 +473,8 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	p->hello_again = false;
+	if ((int32_t)(j.stamp - p->class_stamp) >= 0) /* else it answers what has changed since */
+		p->hello_again = false;
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);
 	return 0;

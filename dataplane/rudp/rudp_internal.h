@@ -202,7 +202,13 @@ struct rudp_path {
 	int tx_error_code;
 	uint64_t tx_error_ns; /* since when the port refuses our packets */
 	uint64_t hello_ns, hello_interval, cookie;
-	bool hello_again;			    /* the peer is to hear of a changed class */
+	bool hello_again; /* the peer is to hear of a changed class */
+	bool crossed; /* client: by their order the two ends are no pair: where labels do not say */
+	uint32_t peer_label;  /* client: of the other end */
+	uint32_t label_pn;    /* client: number of the LABEL that said so; 0: ACCEPT did */
+	uint32_t class_stamp; /* when `standby` changed last, as JOIN's stamps count */
+	bool telling;	      /* server: the client has yet to hear of our end's label */
+	uint64_t tell_ns, tell_interval;
 	uint64_t pause_since, pause_from, pause_ns; /* of the latest failover */
 
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
@@ -267,7 +273,8 @@ struct rudp_session {
 	unsigned n_paths;
 	uint16_t chunk_bytes; /* of messages that begin now: fits every path that is up */
 	uint16_t peer_mtu;    /* of the largest of its ports; 0: not known yet */
-	uint64_t ack_serial;  /* of the last ACK, CLOSE, JOIN or JOINED */
+	uint32_t labels;      /* server: the endpoint's `labels` that ACCEPT has told */
+	uint64_t ack_serial;  /* of the last ACK, CLOSE, JOIN, JOINED or LABEL */
 	uint32_t peer_ack_serial;
 	bool tell; /* the peer is to hear at once of our paths' state */
 	uint8_t peer_down_mask;
@@ -354,6 +361,7 @@ struct rudp {
 	uint16_t mtu; /* largest of the ports: bytes of IP packet */
 	unsigned raw_n;
 	struct raw_pkt raw[RUDP_RAW_MAX];
+	uint32_t labels; /* times that one of the ports' has changed */
 	uint8_t n_addrs;
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
 	enum rudp_cipher cipher; /* of the sessions that we open */
@@ -428,6 +436,8 @@ void rudp_session_say_bye(struct rudp_session *s);
 
 /* rudp_accept.c: the server's part of the handshake */
 int rudp_accept_init(struct rudp *r);
+/* A port as ACCEPT names it. */
+void rudp_accept_put_addr(struct rudp *r, unsigned port);
 int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 /* Says once more what the session was accepted with. */
@@ -439,9 +449,18 @@ void rudp_accept_versions(struct rudp *r, unsigned port, const struct datagram_a
 int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 
+/* rudp_label.c: labels that change */
+void rudp_label_path_made(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* While p->telling. */
+void rudp_label_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		  const uint8_t *data, size_t len, uint64_t now);
+
 /* rudp_hello.c: the client's */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);
 void rudp_hello_poll(struct rudp_session *s, uint64_t now);
+/* Whether the path is standby, by the labels of its ends, or by their order. */
+void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_hello_deadline(const struct rudp_session *s);
 int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		  const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);

@@ -174,6 +174,9 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 		break;
 	case WIRE_JOINED:
 		return rudp_hello_joined(s, p, c, data, len, now);
+	case WIRE_LABEL:
+		res = rudp_label_rx(s, p, c, data, len, now);
+		break;
 	default:
 		return close_rx(s, len, now);
 	}

@@ -285,6 +285,8 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 	for (unsigned i = 0; i < s->n_paths && s->state == SESSION_UP; i++) {
 		s->paths[i].tx_blocked = false;
 		rudp_path_poll(s, &s->paths[i], now);
+		if (PLENUM_UNLIKELY(s->paths[i].telling))
+			rudp_label_poll(s, &s->paths[i], now);
 	}
 	if (s->state == SESSION_UP)
 		rudp_call_poll(s);

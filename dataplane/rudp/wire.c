@@ -101,6 +101,13 @@ size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_
 	return WIRE_JOIN_BYTES;
 }
 
+size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label)
+{
+	wire_put_common(p, c);
+	wire_put32(p + WIRE_COMMON_BYTES, label);
+	return WIRE_LABEL_BYTES;
+}
+
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p)
 {
 	ret[0] = WIRE_MAGIC;
@@ -283,6 +290,14 @@ int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret)
 		return -EBADMSG;
 	ret->cookie = wire_get64(p + 16);
 	ret->stamp = wire_get32(p + 24);
+	return 0;
+}
+
+int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label)
+{
+	if (len != WIRE_LABEL_BYTES)
+		return -EBADMSG;
+	*ret_label = wire_get32(p + WIRE_COMMON_BYTES);
 	return 0;
 }
 

@@ -31,6 +31,8 @@ enum wire_type {
 	WIRE_GRANT,  /* server -> client: requests that may come, and that are to come again */
 	WIRE_JOIN,   /* client -> server: a further path of the session */
 	WIRE_JOINED, /* server -> client: the path is up, or is to be proven first */
+	WIRE_LABEL =
+		14, /* server -> client: the label of its end of the path is now this; and back */
 	WIRE_TYPE_MAX
 };
 
@@ -53,6 +55,9 @@ enum wire_type {
 /* Flags of JOINED. */
 #define WIRE_F_PROVE 0x01 /* not yet: say it again with this cookie */
 
+/* Flags of LABEL. */
+#define WIRE_F_HEARD 0x01 /* client -> server: this is what was heard */
+
 /* Beside the number of the path: which of two keys the packet's tag was made with. */
 #define WIRE_PATH_PHASE 0x80
 
@@ -66,6 +71,7 @@ enum wire_type {
 #define WIRE_REFUSE_BODY_BYTES 4 /* then a text */
 #define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_JOIN_BYTES 32
+#define WIRE_LABEL_BYTES 20
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* in a RESET: one for each key that is valid */
 #define WIRE_DATA_BYTES 36
@@ -249,6 +255,7 @@ size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
 /* The whole body; at most WIRE_REFUSE_TEXT_MAX bytes of text are written. */
 size_t wire_put_refuse_body(uint8_t *p, int code, const char *text);
 size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j);
+size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 /* Answers the HELLO at p, of another version: WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
@@ -269,6 +276,7 @@ int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret);
 int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 			 char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
 int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
+int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
 /* A HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
 /* VERSIONS: 0 and the client's number and stamp, and the highest version that is spoken there. */

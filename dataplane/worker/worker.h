@@ -95,6 +95,8 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_control_read(struct worker *w);
+/* A label as rudp takes it: equal ones give equal numbers on all hosts. "" gives 0. */
+uint32_t worker_label_hash(const char *label);
 /* Looks whether the agent is still there. */
 void worker_alive_read(struct worker *w);
 void worker_signal_read(struct worker *w);

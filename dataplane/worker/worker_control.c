@@ -58,6 +58,15 @@ static void control_link(struct worker *w, const struct launch_msg *m)
 	worker_announce(w);
 }
 
+static void control_label(struct worker *w, struct launch_msg *m)
+{
+	if (m->index >= w->cfg->n_ports)
+		return;
+	m->text[sizeof(m->text) - 1] = '\0';
+	log_notice("%s: label %s", w->cfg->ports[m->index].leg, m->text[0] ? m->text : "unknown");
+	rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
+}
+
 static void orphan_begin(struct worker *w)
 {
 	if (w->orphan_ns)
@@ -121,6 +130,8 @@ void worker_control_read(struct worker *w)
 			w->stopping = true;
 		else if (m.type == LAUNCH_MSG_LINK)
 			control_link(w, &m);
+		else if (m.type == LAUNCH_MSG_LABEL)
+			control_label(w, &m);
 		else if (m.type == LAUNCH_MSG_ADOPT)
 			control_adopt(w, passed);
 	}
@@ -236,6 +247,7 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->mtu_found, i->mtu_found);
 	launch_stat_set(&p->mtu_most, i->mtu_most);
 	launch_stat_set(&p->standby, i->standby);
+	launch_stat_set(&p->swapped, i->swapped);
 	launch_stat_set(&p->srtt_ns, i->srtt_ns);
 	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
 	launch_stat_set(&p->tx_packets, i->tx_packets);

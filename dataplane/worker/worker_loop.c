@@ -47,8 +47,8 @@ void worker_tx_flush(void *user)
 
 /* ---- building ---- */
 
-/* FNV-1a: equal labels give equal numbers on all hosts. No label gives 0. */
-static uint32_t label_hash(const char *label)
+/* FNV-1a. */
+uint32_t worker_label_hash(const char *label)
 {
 	uint32_t h = 2166136261U;
 
@@ -92,7 +92,7 @@ static int open_rudp(struct worker *w)
 			.local = {.ip = cfg->ports[i].ip.addr, .port = cfg->ports[i].udp_port},
 			.prefix_len = cfg->ports[i].ip.len,
 			.mtu = cfg->ports[i].mtu,
-			.label = label_hash(cfg->ports[i].label),
+			.label = worker_label_hash(cfg->ports[i].label),
 			.up = w->port_open[i]};
 	e = rudp_new(&rc, w->now_ns, &w->rudp);
 	/* One copy is enough for who could read this process's memory. */

@@ -375,15 +375,15 @@ static void put_legs(const struct generator *g)
 	FILE *f = g->out;
 
 	fputs("# The data devices, one per leg: by PCI address, MAC or name. A label names the\n"
-	      "# switch behind a device (label: NAME): traffic between hosts prefers legs of one\n"
-	      "# label. Nothing here shows the names of the switches.\n",
+	      "# switch behind a device: traffic between hosts prefers legs of one label; with\n"
+	      "# auto the switch tells its name by LLDP.\n",
 	      f);
 	fputs(g->n_legs ? "net:\n" : "# net:\n", f);
 	for (size_t i = 0; i < g->n_legs; i++) {
 		fputs("  # ", f);
 		put_link_comment(g, g->legs[i]->link);
-		fprintf(f, "  - {name: leg-%c, device: \"%s\", network: data-%c}\n", leg_letter(i),
-			g->legs[i]->device, leg_letter(i));
+		fprintf(f, "  - {name: leg-%c, device: \"%s\", network: data-%c, label: auto}\n",
+			leg_letter(i), g->legs[i]->device, leg_letter(i));
 	}
 	put_other_devices(g);
 	fprintf(f,

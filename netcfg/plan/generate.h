@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A first plenum.yaml from what is there. Only what the host shows is written as configuration;
- * what the administrator alone knows (addresses of bare devices, labels, exports, peers) stands in
+ * what the administrator alone knows (addresses of bare devices, exports, peers) stands in
  * comments. The text is read and planned before it is returned: what it asks for, the plan of this
  * host accepts. Where that is nothing, the comments say why.
  */

@@ -24,6 +24,9 @@ struct nic_family {
 	enum nic_reach reach;
 	/* The PF's link may stay up as it is, and what it carries alive, while VFs are made. */
 	bool vfs_undisturbed;
+	/* Its firmware takes LLDP frames for itself until this private flag of ethtool(8) says
+	 * otherwise: "NAME on"; NULL: none does. */
+	const char *lldp_to_host;
 	/* The program that sets its firmware's switch and limit of SR-IOV, which takes mstconfig's
 	 * words. NULL: there is no such switch in its firmware. */
 	const char *sriov_tool;

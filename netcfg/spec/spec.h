@@ -85,12 +85,13 @@ struct spec_network { /* where addresses come from */
 };
 
 #define SPEC_VFS_AUTO (-1)
+#define SPEC_LABEL_AUTO "auto" /* the switch's own name, by LLDP */
 
 struct spec_net { /* one data device: a leg, or a port of a bond */
 	char name[PLENUM_NAME_MAX];
 	char device[PLENUM_NAME_MAX];  /* PCI address, MAC or interface name, as written */
 	char network[PLENUM_NAME_MAX]; /* name of a spec_network; "" where shared_ip */
-	char label[PLENUM_NAME_MAX];   /* switch; "": the leg's own name */
+	char label[PLENUM_NAME_MAX];   /* switch; "": the leg's own name; or SPEC_LABEL_AUTO */
 	int vfs;		       /* SPEC_VFS_AUTO or a count */
 	enum spec_tristate rdma;
 	struct ip_range
@@ -218,6 +219,8 @@ int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct s
 int spec_parse(const char *name, const char *text, size_t len, struct diag *d, struct spec **ret);
 struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
+/* Whether it could stand in the file as a name of something. */
+bool spec_name_is_valid(const char *text);
 /* The normal form: every key, defaults filled in; it parses back to an equal spec. Heap, caller
  * frees. */
 char *spec_to_yaml(const struct spec *s);

@@ -153,11 +153,6 @@ static bool role_is_built(const char *text)
 	return strcmp(text, "drives") != 0;
 }
 
-static bool label_is_built(const char *text)
-{
-	return strcmp(text, "auto") != 0;
-}
-
 static bool rdma_is_built(const char *text)
 {
 	return strcmp(text, "on") != 0;
@@ -227,10 +222,8 @@ static const struct spec_key net_keys[] = {
 	 .example = "data-a"},
 	{"label", SPEC_TYPE_NAME, FIELD(spec_net, label),
 	 .fallback_doc = "the name of the leg",
-	 .help = "The switch behind the device; traffic between hosts prefers legs of one label.",
-	 .not_built = "this version does not ask the switch for its name by LLDP; write the name"
-		      " instead of auto, or leave label out",
-	 .is_built = label_is_built,
+	 .help = "The switch behind the device; traffic between hosts prefers legs of one label."
+		 "\nauto: what the switch calls itself by LLDP, and unknown while it is silent.",
 	 .example = "switch-a"},
 	{"vfs", SPEC_TYPE_VFS, .fallback = "auto", .min = 0, .max = 256, FIELD(spec_net, vfs),
 	 .help = "How many virtual functions (SR-IOV) the device has. auto: one for each worker "

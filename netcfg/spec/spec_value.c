@@ -118,6 +118,11 @@ static bool name_is_valid(const char *text, size_t len)
 	return true;
 }
 
+bool spec_name_is_valid(const char *text)
+{
+	return name_is_valid(text, strlen(text));
+}
+
 static int name_parse(const char *text, const struct spec_key *k, void *field)
 {
 	size_t len = strlen(text);

@@ -141,6 +141,7 @@ static inline int setup(void **state)
 				 .mounts = a->mounts,
 				 .rundir = &a->rundir,
 				 .carriers = &a->carriers,
+				 .labels = &a->labels,
 				 .worker_path = f->worker};
 	assert_int_equal(sup_new(&sup, &a->sup), 0);
 	a->journal = rundir_path(f->state_dir, "journal");

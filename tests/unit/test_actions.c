@@ -77,7 +77,7 @@ static const struct row rows[] = {
 	{"net.name", "name: leg-b", "name: leg-x", TELLS_WORKER},
 	{"net.device", "\"0000:3b:00.1\"", "veth1", TELLS_AGENT}, /* the same one */
 	{"net.network", "network: data-b", "network: data-c", TELLS_STEP},
-	{"net.label", "switch-b", "switch-x", TELLS_WORKER},
+	{"net.label", "switch-b", "switch-x", TELLS_AGENT},
 	{"net.vfs", "label: switch-b", "label: switch-b, vfs: 5", TELLS_STEP},
 	{"net.rdma", "label: switch-b", "label: switch-b, rdma: off", TELLS_AGENT},
 	{"net.ips", "label: switch-b", "label: switch-b, ips: [10.20.1.30-10.20.1.33]", TELLS_STEP},

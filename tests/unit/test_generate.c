@@ -66,7 +66,7 @@ static void test_draft_dual_leg(void **state)
 	assert_int_equal(s->n_nets, 2);
 	assert_string_equal(s->nets[0].device, "0000:3b:00.0");
 	assert_string_equal(s->nets[1].device, "0000:3b:00.1");
-	assert_string_equal(s->nets[0].label, ""); /* nothing shows the names of the switches */
+	assert_string_equal(s->nets[0].label, SPEC_LABEL_AUTO); /* no name is invented */
 	assert_int_equal(s->networks[1].range.first.bytes[1], 20);
 	assert_int_equal(s->networks[1].range.prefix_len, 16);
 	assert_int_equal(s->networks[0].mtu, 9000); /* as it is */

@@ -73,6 +73,35 @@ static void test_good(void **state)
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
+/* What a switch is called cannot be anything, nor come from anybody else, nor be about anything. */
+static void test_neighbours(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_NEIGHBOUR,
+				.size = sizeof(struct privsep_neighbour),
+				.neighbour = {.ifindex = 3}};
+	struct lldp_neighbour *said = &m.neighbour.said;
+	size_t len = HEAD + sizeof(m.neighbour);
+
+	strcpy(said->chassis, "00:1b:21:aa:bb:cc");
+	strcpy(said->port, "Ethernet1/7");
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, true), -EBADMSG);
+	strcpy(said->name, "a \"b\"");
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
+	memset(said->name, 'n', sizeof(said->name));
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
+	said->name[0] = '\0';
+	said->management.family = 77;
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
+	said->management.family = 0;
+	said->chassis[0] = '\0';
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
+	m = a_get(); /* nor does it get anything of what clients may */
+	assert_int_equal(check(PRIVSEP_LLDP, &m, HEAD + sizeof(m.get), false), -EBADMSG);
+}
+
 static void test_lengths(void **state)
 {
 	struct privsep_msg m = a_get();
@@ -253,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_types_and_senders),
 		cmocka_unit_test(test_descriptors_and_numbers),

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a neighbour says of itself in one LLDP frame (IEEE 802.1AB), as fixed, clean text. The bytes
+ * come from whoever is on the cable: nothing here trusts a length, allocates, or keeps state.
+ * Called by the role `lldp`, which has nothing to lose, and by the tests.
+ */
+#ifndef PLENUM_AGENT_LLDP_PARSE_H
+#define PLENUM_AGENT_LLDP_PARSE_H
+
+#include "netcfg/base/addr.h"
+#include "netcfg/base/base.h"
+
+#define LLDP_TEXT_MAX 128
+#define LLDP_FRAME_MAX 1518 /* bytes from the destination address on */
+
+enum lldp_capability { /* of enabled capabilities, as 802.1AB numbers the bits */
+		       LLDP_CAP_BRIDGE = 1 << 2,
+		       LLDP_CAP_ROUTER = 1 << 4,
+		       LLDP_CAP_STATION = 1 << 7,
+};
+
+/*
+ * Texts are printable ASCII without quote and backslash; what was said in other bytes, or is too
+ * long, is shown as hexadecimal digits or cut and ended by a hash of the whole, so that different
+ * ones stay different. Absent: "" and 0.
+ */
+struct lldp_neighbour {
+	char chassis[LLDP_TEXT_MAX]; /* a MAC as 00:1b:21:aa:bb:cc */
+	char port[LLDP_TEXT_MAX];
+	char name[LLDP_TEXT_MAX];	/* of the system */
+	char port_about[LLDP_TEXT_MAX]; /* its description */
+	struct ip_addr management;	/* the first that is an IP address; family 0: none */
+	uint16_t ttl_s;			/* 0: it leaves, and says nothing else */
+	uint16_t vlan;			/* of untagged frames (802.1 PVID) */
+	uint16_t mtu;			/* largest frame in bytes (802.3) */
+	uint16_t capabilities;		/* enabled ones */
+	uint32_t aggregation;		/* that the port is a member of there; 0: none */
+};
+
+/* 0 and *ret; -EBADMSG: no LLDP frame, or not a valid one. */
+int lldp_parse(const void *frame, size_t len, struct lldp_neighbour *ret);
+
+#endif

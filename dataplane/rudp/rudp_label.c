@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Labels that change while sessions run: the one switch or the other turns out to be behind a port.
+ * The client decides which paths are standby, so a server tells it what has become of its own end
+ * of each path, until it hears that this was heard. Apart from the handshake, which tells them all
+ * at once and is over.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+#define TELL_FIRST_NS (200 * NSEC_PER_MSEC)
+#define TELL_MOST_NS (60 * NSEC_PER_SEC) /* to a peer that does not know the message */
+
+static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint32_t label)
+{
+	uint64_t serial = s->ack_serial + 1;
+	struct wire_common c = {.type = WIRE_LABEL,
+				.path = p->index,
+				.flags = flags,
+				.session = s->peer_number,
+				.pn = (uint32_t)serial};
+	struct datagram pkt = {.payload = NULL};
+	int res;
+
+	pkt.hdr_len = (uint16_t)wire_put_label(pkt.hdr, &c, label);
+	res = rudp_session_transmit(s, p, &pkt, RUDP_SECURE_CONTROL, serial);
+	if (res == 0)
+		s->ack_serial = serial;
+	return res;
+}
+
+static void tell(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	p->telling = true;
+	p->tell_ns = now;
+	p->tell_interval = TELL_FIRST_NS;
+	rudp_session_touch(s);
+}
+
+void rudp_label_path_made(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	if (s->labels != s->r->labels)
+		tell(s, p, now);
+}
+
+void rudp_label_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	if (p->state != PATH_UP || now < p->tell_ns ||
+	    label_send(s, p, 0, s->r->cfg.ports[p->port].label) == -EAGAIN)
+		return;
+	p->tell_ns = now + p->tell_interval;
+	p->tell_interval = MIN_OF(2 * p->tell_interval, TELL_MOST_NS);
+}
+
+int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		  const uint8_t *data, size_t len, uint64_t now)
+{
+	bool heard = c->flags & WIRE_F_HEARD;
+	uint32_t label;
+
+	/* A server's label goes to the client, and comes back from there. */
+	if (wire_get_label(data, len, &label) || heard == s->is_client)
+		return -EBADMSG;
+	if (heard) {
+		if (label == s->r->cfg.ports[p->port].label)
+			p->telling = false;
+		return 0;
+	}
+	if ((int32_t)(c->pn - p->label_pn) <= 0) /* a later one has overtaken it */
+		return 0;
+	p->label_pn = c->pn;
+	p->peer_label = label;
+	rudp_hello_classify(s, p, now);
+	(void)label_send(s, p, WIRE_F_HEARD, label); /* else it is told again */
+	return 0;
+}
+
+void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t now_ns)
+{
+	if (port >= r->cfg.n_ports || r->cfg.ports[port].label == label)
+		return;
+	r->now = now_ns;
+	r->cfg.ports[port].label = label;
+	r->labels++;
+	rudp_accept_put_addr(r, port);
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		for (unsigned j = 0; s && s->state != SESSION_DEAD && j < s->n_paths; j++) {
+			struct rudp_path *p = &s->paths[j];
+
+			if (p->state == PATH_NONE || p->port != port)
+				continue;
+			if (s->is_client)
+				rudp_hello_classify(s, p, now_ns);
+			else
+				tell(s, p, now_ns);
+		}
+	}
+}

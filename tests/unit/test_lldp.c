@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is read from LLDP frames, byte by byte as IEEE 802.1AB lays them out; and what is not. */
+#include "agent/lldp_parse.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct frame {
+	uint8_t bytes[LLDP_FRAME_MAX + 64];
+	size_t len;
+};
+
+static void add(struct frame *f, const void *bytes, size_t len)
+{
+	assert_true(f->len + len <= sizeof(f->bytes));
+	memcpy(f->bytes + f->len, bytes, len);
+	f->len += len;
+}
+
+static void add_tlv(struct frame *f, unsigned type, const void *bytes, size_t len)
+{
+	const uint8_t head[2] = {(uint8_t)(type << 1 | len >> 8), (uint8_t)len};
+
+	add(f, head, sizeof(head));
+	add(f, bytes, len);
+}
+
+#define ADD(f, type, literal) add_tlv(f, type, literal, sizeof(literal) - 1)
+
+static void begin(struct frame *f)
+{
+	f->len = 0;
+	add(f, "\x01\x80\xc2\x00\x00\x0e\x00\x1b\x21\xaa\xbb\x01\x88\xcc", 14);
+}
+
+static void begin_with_head(struct frame *f)
+{
+	begin(f);
+	ADD(f, 1, "\x04\x00\x1b\x21\xaa\xbb\xcc");
+	ADD(f, 2,
+	    "\x05"
+	    "Ethernet1/7");
+	ADD(f, 3, "\x00\x78");
+}
+
+static int parse(struct frame *f, struct lldp_neighbour *ret)
+{
+	memset(ret, 0xa5, sizeof(*ret));
+	return lldp_parse(f->bytes, f->len, ret);
+}
+
+static void test_all_that_is_read(void **state)
+{
+	struct lldp_neighbour n;
+	struct frame f;
+	char ip[IP_ADDR_STR_MAX];
+
+	begin_with_head(&f);
+	ADD(&f, 4, "to storage-07");
+	ADD(&f, 5, "switch-a");
+	ADD(&f, 6, "Network OS 1.2");
+	ADD(&f, 7, "\x00\x94\x00\x14");
+	ADD(&f, 8, "\x05\x01\x0a\x00\x00\x02\x02\x00\x00\x00\x05\x00");
+	ADD(&f, 127, "\x00\x80\xc2\x01\x00\x64");
+	ADD(&f, 127, "\x00\x12\x0f\x04\x24\x00");
+	ADD(&f, 127, "\x00\x80\xc2\x07\x03\x00\x00\x00\x0c");
+	ADD(&f, 0, "");
+	add(&f, "\0\0\0\0", 4); /* what pads a short frame */
+	assert_int_equal(parse(&f, &n), 0);
+	assert_string_equal(n.chassis, "00:1b:21:aa:bb:cc");
+	assert_string_equal(n.port, "Ethernet1/7");
+	assert_string_equal(n.name, "switch-a");
+	assert_string_equal(n.port_about, "to storage-07");
+	assert_string_equal(ip_addr_format(&n.management, ip, sizeof(ip)), "10.0.0.2");
+	assert_int_equal(n.ttl_s, 120);
+	assert_int_equal(n.vlan, 100);
+	assert_int_equal(n.mtu, 9216);
+	assert_int_equal(n.capabilities, LLDP_CAP_BRIDGE | LLDP_CAP_ROUTER);
+	assert_int_equal(n.aggregation, 12);
+}
+
+static void test_the_least(void **state)
+{
+	struct lldp_neighbour n;
+	struct frame f;
+
+	begin_with_head(&f); /* an end that is not marked is one too */
+	assert_int_equal(parse(&f, &n), 0);
+	assert_string_equal(n.name, "");
+	assert_int_equal(n.management.family, 0);
+	assert_int_equal(n.vlan, 0);
+	assert_int_equal(n.aggregation, 0);
+}
+
+static void test_shutdown(void **state)
+{
+	struct lldp_neighbour n;
+	struct frame f;
+
+	begin(&f);
+	ADD(&f, 1,
+	    "\x07"
+	    "x");
+	ADD(&f, 2,
+	    "\x07"
+	    "y");
+	ADD(&f, 3, "\x00\x00");
+	ADD(&f, 5, "not looked at");
+	assert_int_equal(parse(&f, &n), 0);
+	assert_int_equal(n.ttl_s, 0);
+	assert_string_equal(n.name, "");
+}
+
+/* Ids that are no text stay what they are, each its own. */
+static void test_ids(void **state)
+{
+	char long_id[256], first[LLDP_TEXT_MAX];
+	struct lldp_neighbour n;
+	struct frame f;
+
+	begin(&f);
+	ADD(&f, 1, "\x05\x01\x0a\x00\x00\x02");
+	ADD(&f, 2, "\x07\x01\x22");
+	ADD(&f, 3, "\x00\x78");
+	ADD(&f, 5, "say \"hi\"");
+	assert_int_equal(parse(&f, &n), 0);
+	assert_string_equal(n.chassis, "10.0.0.2");
+	assert_string_equal(n.port, "0x0122");
+	assert_string_equal(n.name, "0x7361792022686922");
+
+	for (unsigned i = 0; i < 2; i++) {
+		memset(long_id, 'c', sizeof(long_id));
+		long_id[0] = 7;
+		long_id[255] = (char)('a' + i);
+		begin(&f);
+		add_tlv(&f, 1, long_id, sizeof(long_id));
+		ADD(&f, 2, "\x03\x00\x1b\x21\xaa\xbb\xcd");
+		ADD(&f, 3, "\x00\x78");
+		assert_int_equal(parse(&f, &n), 0);
+		assert_string_equal(n.port, "00:1b:21:aa:bb:cd");
+		if (i)
+			assert_string_not_equal(n.chassis, first);
+		memcpy(first, n.chassis, sizeof(first));
+	}
+}
+
+static void test_second_ones(void **state)
+{
+	struct lldp_neighbour n;
+	struct frame f;
+
+	begin_with_head(&f);
+	ADD(&f, 5, "switch-a");
+	ADD(&f, 5, "switch-b");
+	assert_int_equal(parse(&f, &n), 0);
+	assert_string_equal(n.name, "switch-a");
+	ADD(&f, 3, "\x00\x78");
+	assert_int_equal(parse(&f, &n), -EBADMSG);
+}
+
+static void test_order(void **state)
+{
+	struct lldp_neighbour n;
+	struct frame f;
+
+	begin(&f);
+	ADD(&f, 2,
+	    "\x07"
+	    "y");
+	ADD(&f, 1,
+	    "\x07"
+	    "x");
+	ADD(&f, 3, "\x00\x78");
+	assert_int_equal(parse(&f, &n), -EBADMSG);
+}
+
+/* What is wrong with an optional part costs that part alone. */
+static void test_bad_parts(void **state)
+{
+	struct lldp_neighbour n;
+	struct frame f;
+
+	begin_with_head(&f);
+	ADD(&f, 7, "\x00");
+	ADD(&f, 8, "\x20\x01\x0a");
+	ADD(&f, 8, "");
+	ADD(&f, 127, "\x00\x80");
+	ADD(&f, 127, "\x00\x80\xc2\x01\x00");
+	ADD(&f, 127, "\x00\x80\xc2\x07\x01\x00\x00\x00\x0c"); /* able to, but is not */
+	ADD(&f, 99, "of a later edition");
+	ADD(&f, 5, "switch-a");
+	assert_int_equal(parse(&f, &n), 0);
+	assert_string_equal(n.name, "switch-a");
+	assert_int_equal(n.management.family, 0);
+	assert_int_equal(n.vlan, 0);
+	assert_int_equal(n.aggregation, 0);
+}
+
+/* Cut anywhere, it is refused or is what came before the cut; never read beyond. */
+static void test_cut(void **state)
+{
+	struct lldp_neighbour n;
+	struct frame f;
+	size_t whole;
+
+	begin_with_head(&f);
+	whole = f.len;
+	for (size_t len = 0; len < whole; len++) {
+		uint8_t *exact = malloc(len ? len : 1);
+
+		assert_non_null(exact);
+		memcpy(exact, f.bytes, len);
+		assert_int_equal(lldp_parse(exact, len, &n), -EBADMSG);
+		free(exact);
+	}
+	f.bytes[12] = 0x08; /* not LLDP */
+	assert_int_equal(parse(&f, &n), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_that_is_read), cmocka_unit_test(test_the_least),
+		cmocka_unit_test(test_shutdown),	 cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_second_ones),	 cmocka_unit_test(test_order),
+		cmocka_unit_test(test_bad_parts),	 cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
