@@ -101,6 +101,16 @@ struct inv_rule *inv_rule_add(struct inventory *inv)
 	return array_add(&inv->rules, &inv->n_rules, sizeof(*inv->rules));
 }
 
+struct inv_rdma *inv_rdma_add(struct inventory *inv)
+{
+	return array_add(&inv->rdma, &inv->n_rdma, sizeof(*inv->rdma));
+}
+
+struct inv_gid *inv_gid_add(struct inventory *inv)
+{
+	return array_add(&inv->gids, &inv->n_gids, sizeof(*inv->gids));
+}
+
 struct inv_core *inv_core_add(struct inventory *inv)
 {
 	struct inv_core *c = array_add(&inv->cores, &inv->n_cores, sizeof(*c));
@@ -168,6 +178,8 @@ void inv_done(struct inventory *inv)
 	free(inv->addrs);
 	free(inv->routes);
 	free(inv->rules);
+	free(inv->rdma);
+	free(inv->gids);
 	free(inv->cores);
 	free(inv->hugepages);
 	free(inv->conns);
@@ -210,6 +222,8 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	APPEND_ALL(dst, src, addrs, n_addrs, inv_addr_add);
 	APPEND_ALL(dst, src, routes, n_routes, inv_route_add);
 	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);
+	APPEND_ALL(dst, src, rdma, n_rdma, inv_rdma_add);
+	APPEND_ALL(dst, src, gids, n_gids, inv_gid_add);
 	APPEND_ALL(dst, src, cores, n_cores, inv_core_add);
 	APPEND_ALL(dst, src, hugepages, n_hugepages, inv_hugepages_add);
 	APPEND_ALL(dst, src, conns, n_conns, inv_conns_add);
@@ -322,6 +336,25 @@ static int rule_cmp(const void *pa, const void *pb)
 	return prefix_cmp(&a->from, &b->from);
 }
 
+static int rdma_cmp(const void *pa, const void *pb)
+{
+	const struct inv_rdma *a = pa, *b = pb;
+	int c = strcmp(a->device, b->device);
+
+	return c ? c : CMP(a->port, b->port);
+}
+
+static int gid_cmp(const void *pa, const void *pb)
+{
+	const struct inv_gid *a = pa, *b = pb;
+	int c = strcmp(a->device, b->device);
+
+	if (c)
+		return c;
+	ORDER_BY(a, b, port);
+	return CMP(a->index, b->index);
+}
+
 static int core_cmp(const void *pa, const void *pb)
 {
 	const struct inv_core *a = pa, *b = pb;
@@ -363,6 +396,8 @@ void inv_sort(struct inventory *inv)
 	sort_array(inv->rules, inv->n_rules, sizeof(*inv->rules), rule_cmp);
 	sort_array(inv->cores, inv->n_cores, sizeof(*inv->cores), core_cmp);
 	sort_array(inv->hugepages, inv->n_hugepages, sizeof(*inv->hugepages), hugepages_cmp);
+	sort_array(inv->rdma, inv->n_rdma, sizeof(*inv->rdma), rdma_cmp);
+	sort_array(inv->gids, inv->n_gids, sizeof(*inv->gids), gid_cmp);
 	sort_array(inv->conns, inv->n_conns, sizeof(*inv->conns), conns_cmp);
 }
 

@@ -61,6 +61,11 @@ struct inv_link {
 	uint32_t dev_port;
 	char port_name[INV_TEXT_MAX], switch_id[INV_SWITCH_ID_MAX];
 	uint32_t vrf_table; /* of a VRF link, 0: it is none */
+	/* Of a PCI function's link, as its driver tells; "" and 0: it does not. */
+	char duplex[8];			 /* "full", "half" */
+	char fec[8];			 /* in use: "off", "rs", "baser", "llrs" */
+	uint32_t channels, max_channels; /* receive queues */
+	char firmware[INV_TEXT_MAX];
 };
 
 #define INV_IOMMU_NONE (-1)
@@ -183,10 +188,27 @@ struct inv_rule {
 	bool more;	       /* has selectors or an action that are not shown here: never ours */
 };
 
+struct inv_rdma { /* a port of an RDMA device */
+	char device[INV_TEXT_MAX];
+	uint32_t port;
+	char kind[8];	/* "ib", "roce", "iwarp" */
+	char state[16]; /* the kernel's word: "ACTIVE" */
+	char rate[32];	/* and for the rate: "100 Gb/sec (4X EDR)" */
+};
+
+struct inv_gid { /* an address that such a port has */
+	char device[INV_TEXT_MAX];
+	uint32_t port, index;
+	struct ip_addr gid;
+	char type[16];	  /* the kernel's: "IB/RoCE v1", "RoCE v2" */
+	uint32_t ifindex; /* of the link that it is from; 0: of none */
+};
+
 struct inv_core {
 	unsigned id;
 	int numa_node;
 	bool online, isolated;
+	bool barred; /* who looked may not use it, by its cpuset or affinity */
 };
 
 struct inv_hugepages {
@@ -233,6 +255,10 @@ struct inventory {
 	size_t n_routes;
 	struct inv_rule *rules;
 	size_t n_rules;
+	struct inv_rdma *rdma;
+	size_t n_rdma;
+	struct inv_gid *gids;
+	size_t n_gids;
 	struct inv_core *cores;
 	size_t n_cores;
 	struct inv_hugepages *hugepages;

@@ -24,6 +24,8 @@ struct inv_bond_port *inv_bond_port_add(struct inventory *inv);
 struct inv_addr *inv_addr_add(struct inventory *inv);
 struct inv_route *inv_route_add(struct inventory *inv);
 struct inv_rule *inv_rule_add(struct inventory *inv);
+struct inv_rdma *inv_rdma_add(struct inventory *inv);
+struct inv_gid *inv_gid_add(struct inventory *inv);
 struct inv_core *inv_core_add(struct inventory *inv);
 struct inv_hugepages *inv_hugepages_add(struct inventory *inv);
 struct inv_conns *inv_conns_add(struct inventory *inv);

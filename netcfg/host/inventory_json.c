@@ -44,6 +44,11 @@ static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "port_name", INV_JSON_TEXT, port_name),
 	MEMBER(inv_link, "switch_id", INV_JSON_TEXT, switch_id),
 	MEMBER(inv_link, "vrf_table", INV_JSON_NUMBER, vrf_table),
+	MEMBER(inv_link, "duplex", INV_JSON_TEXT, duplex),
+	MEMBER(inv_link, "fec", INV_JSON_TEXT, fec),
+	MEMBER(inv_link, "channels", INV_JSON_NUMBER, channels),
+	MEMBER(inv_link, "max_channels", INV_JSON_NUMBER, max_channels),
+	MEMBER(inv_link, "firmware", INV_JSON_TEXT, firmware),
 };
 static const struct inv_json_member function_members[] = {
 	MEMBER(inv_function, "pci", INV_JSON_TEXT, pci, .required = true),
@@ -128,11 +133,27 @@ static const struct inv_json_member rule_members[] = {
 	MEMBER(inv_rule, "proto", INV_JSON_NUMBER, proto),
 	MEMBER(inv_rule, "more", INV_JSON_BOOL, more),
 };
+static const struct inv_json_member rdma_members[] = {
+	MEMBER(inv_rdma, "device", INV_JSON_TEXT, device, .required = true),
+	MEMBER(inv_rdma, "port", INV_JSON_NUMBER, port, .required = true),
+	MEMBER(inv_rdma, "kind", INV_JSON_TEXT, kind),
+	MEMBER(inv_rdma, "state", INV_JSON_TEXT, state),
+	MEMBER(inv_rdma, "rate", INV_JSON_TEXT, rate),
+};
+static const struct inv_json_member gid_members[] = {
+	MEMBER(inv_gid, "device", INV_JSON_TEXT, device, .required = true),
+	MEMBER(inv_gid, "port", INV_JSON_NUMBER, port, .required = true),
+	MEMBER(inv_gid, "index", INV_JSON_NUMBER, index, .required = true),
+	MEMBER(inv_gid, "gid", INV_JSON_IP, gid),
+	MEMBER(inv_gid, "type", INV_JSON_TEXT, type),
+	MEMBER(inv_gid, "ifindex", INV_JSON_NUMBER, ifindex),
+};
 static const struct inv_json_member core_members[] = {
 	MEMBER(inv_core, "id", INV_JSON_NUMBER, id, .required = true),
 	MEMBER(inv_core, "numa_node", INV_JSON_NODE, numa_node),
 	MEMBER(inv_core, "online", INV_JSON_BOOL, online),
 	MEMBER(inv_core, "isolated", INV_JSON_BOOL, isolated),
+	MEMBER(inv_core, "barred", INV_JSON_BOOL, barred),
 };
 static const struct inv_json_member hugepages_members[] = {
 	MEMBER(inv_hugepages, "size_kib", INV_JSON_NUMBER, size_kib, .required = true),
@@ -165,6 +186,8 @@ ADDER(add_bond_port, inv_bond_port_add)
 ADDER(add_addr, inv_addr_add)
 ADDER(add_route, inv_route_add)
 ADDER(add_rule, inv_rule_add)
+ADDER(add_rdma, inv_rdma_add)
+ADDER(add_gid, inv_gid_add)
 ADDER(add_core, inv_core_add)
 ADDER(add_hugepages, inv_hugepages_add)
 ADDER(add_conns, inv_conns_add)
@@ -187,6 +210,8 @@ const struct inv_json_list inv_json_lists[] = {
 	LIST("addresses", addr_members, addrs, n_addrs, add_addr),
 	LIST("routes", route_members, routes, n_routes, add_route),
 	LIST("rules", rule_members, rules, n_rules, add_rule),
+	LIST("rdma", rdma_members, rdma, n_rdma, add_rdma),
+	LIST("gids", gid_members, gids, n_gids, add_gid),
 	LIST("cores", core_members, cores, n_cores, add_core),
 	LIST("hugepages", hugepages_members, hugepages, n_hugepages, add_hugepages),
 	LIST("connections", conns_members, conns, n_conns, add_conns),

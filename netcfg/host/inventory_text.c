@@ -43,6 +43,14 @@ static void cell_text(FILE *f, const char *text)
 	fputc('\t', f);
 }
 
+/* Blanks stay. */
+static void cell_words(FILE *f, const char *text)
+{
+	for (const char *c = text; *c; c++)
+		fputc(*c >= ' ' && *c < 0x7f ? *c : '?', f);
+	fputs(text[0] ? "\t" : "-\t", f);
+}
+
 static void cell_number(FILE *f, uint64_t v)
 {
 	fprintf(f, v ? "%" PRIu64 "\t" : "-\t", v);
@@ -204,6 +212,38 @@ static int print_links(const struct inventory *inv, FILE *out)
 	return table_end(&t, "LINKS", out);
 }
 
+/* What drivers tell of ports and of themselves. */
+static int print_ports(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+	size_t n = 0;
+
+	for (size_t i = 0; i < inv->n_links; i++)
+		n += inv->links[i].pci[0] != '\0';
+	if (n == 0)
+		return 0;
+	if (table_begin(&t, "NAME\tDUPLEX\tFEC\tCHANNELS\tMTU FROM\tTO\tFIRMWARE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_links; i++) {
+		const struct inv_link *l = &inv->links[i];
+
+		if (!l->pci[0])
+			continue;
+		cell_text(t.f, l->name);
+		cell_text(t.f, l->duplex);
+		cell_text(t.f, l->fec);
+		if (l->max_channels)
+			fprintf(t.f, "%" PRIu32 "/%" PRIu32 "\t", l->channels, l->max_channels);
+		else
+			cell_text(t.f, "");
+		cell_number(t.f, l->mtu_min);
+		cell_number(t.f, l->mtu_max);
+		cell_words(t.f, l->firmware);
+		row_end(&t);
+	}
+	return table_end(&t, "PORTS", out);
+}
+
 /* The driver of a function whose link is to be seen above stands there. */
 static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
 {
@@ -350,6 +390,50 @@ static int print_rules(const struct inventory *inv, FILE *out)
 	return table_end(&t, "RULES", out);
 }
 
+static int print_rdma(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (inv->n_rdma == 0)
+		return 0;
+	if (table_begin(&t, "DEVICE\tPORT\tKIND\tSTATE\tRATE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_rdma; i++) {
+		const struct inv_rdma *p = &inv->rdma[i];
+
+		cell_text(t.f, p->device);
+		cell_number(t.f, p->port);
+		cell_text(t.f, p->kind);
+		cell_text(t.f, p->state);
+		cell_words(t.f, p->rate);
+		row_end(&t);
+	}
+	return table_end(&t, "RDMA PORTS", out);
+}
+
+static int print_gids(const struct inventory *inv, FILE *out)
+{
+	char buf[IP_ADDR_STR_MAX];
+	struct table t;
+
+	if (inv->n_gids == 0)
+		return 0;
+	if (table_begin(&t, "DEVICE\tPORT\tINDEX\tGID\tTYPE\tLINK"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_gids; i++) {
+		const struct inv_gid *g = &inv->gids[i];
+
+		cell_text(t.f, g->device);
+		cell_number(t.f, g->port);
+		fprintf(t.f, "%" PRIu32 "\t", g->index);
+		cell_text(t.f, ip_addr_format(&g->gid, buf, sizeof(buf)));
+		cell_words(t.f, g->type);
+		cell_text(t.f, link_name(inv, g->ifindex));
+		row_end(&t);
+	}
+	return table_end(&t, "GIDS", out);
+}
+
 static int print_hugepages(const struct inventory *inv, FILE *out)
 {
 	struct table t;
@@ -412,8 +496,17 @@ static int print_mounts(const struct inventory *inv, FILE *out)
 	return table_end(&t, "NETWORK MOUNTS", out);
 }
 
-/* "0-3,8": the cores of a NUMA node that are online, or isolated ones of them. */
-static void print_core_list(const struct inventory *inv, int node, bool isolated, FILE *f)
+enum core_list { CORES_ONLINE, CORES_ISOLATED, CORES_ALLOWED };
+
+static bool core_fits(const struct inv_core *c, int node, enum core_list which)
+{
+	return c->numa_node == node && c->online &&
+	       (which == CORES_ONLINE || (which == CORES_ISOLATED ? c->isolated : !c->barred));
+}
+
+/* "0-3,8": the cores of a NUMA node that are online, or those of them that are isolated, or that
+ * who looks may use. */
+static void print_core_list(const struct inventory *inv, int node, enum core_list which, FILE *f)
 {
 	const char *comma = "";
 	bool any = false;
@@ -421,11 +514,9 @@ static void print_core_list(const struct inventory *inv, int node, bool isolated
 	for (size_t i = 0; i < inv->n_cores;) {
 		size_t end = i;
 
-#define CORE_FITS(c) ((c)->numa_node == node && (c)->online && (!isolated || (c)->isolated))
-		while (end < inv->n_cores && CORE_FITS(&inv->cores[end]) &&
+		while (end < inv->n_cores && core_fits(&inv->cores[end], node, which) &&
 		       inv->cores[end].id == inv->cores[i].id + (end - i))
 			end++;
-#undef CORE_FITS
 		if (end == i) {
 			i++;
 			continue;
@@ -445,7 +536,7 @@ static int print_cores(const struct inventory *inv, FILE *out)
 	struct table t;
 	int highest = INV_NUMA_NONE;
 
-	if (table_begin(&t, "NUMA\tCORES\tISOLATED"))
+	if (table_begin(&t, "NUMA\tCORES\tISOLATED\tALLOWED"))
 		return -ENOMEM;
 	for (size_t i = 0; i < inv->n_cores; i++)
 		highest = MAX_OF(highest, inv->cores[i].numa_node);
@@ -457,8 +548,8 @@ static int print_cores(const struct inventory *inv, FILE *out)
 		if (!has_any)
 			continue;
 		cell_node(t.f, node, "-");
-		print_core_list(inv, node, false, t.f);
-		print_core_list(inv, node, true, t.f);
+		for (enum core_list which = CORES_ONLINE; which <= CORES_ALLOWED; which++)
+			print_core_list(inv, node, which, t.f);
 		row_end(&t);
 	}
 	return table_end(&t, "CORES", out);
@@ -467,8 +558,9 @@ static int print_cores(const struct inventory *inv, FILE *out)
 char *inv_to_text(const struct inventory *inv)
 {
 	static int (*const parts[])(const struct inventory *inv, FILE *out) = {
-		print_links, print_functions, print_vfs,    print_addrs,     print_routes,
-		print_rules, print_conns,     print_mounts, print_hugepages, print_cores,
+		print_links,  print_ports,     print_functions, print_vfs,    print_addrs,
+		print_routes, print_rules,     print_conns,	print_mounts, print_rdma,
+		print_gids,   print_hugepages, print_cores,
 	};
 	char *text = NULL;
 	size_t len;

@@ -4,6 +4,7 @@
  * diagnostics. The only file that knows all of them.
  */
 #include "netcfg/host/dependents.h"
+#include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/host/kernel_rdma.h"
@@ -285,9 +286,8 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		int (*collect)(int root, struct inventory *inv);
 		const char *what;
 	} parts[] = {
-		{sysfs_add_functions, "PCI functions"},
-		{kernel_rdma_collect, "RDMA devices"},
-		{sysfs_add_cores, "CPU cores"},
+		{sysfs_add_functions, "PCI functions"}, {kernel_rdma_collect, "RDMA devices"},
+		{sysfs_add_rdma, "RDMA ports"},		{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
 	/* Opened anew: the daemon may come later than we do. */
@@ -296,6 +296,8 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 	for (size_t i = 0; i < inv->n_links; i++)
 		sysfs_fill_link(kl->sysfs, &inv->links[i]);
 	udev_fill_links(udev, kl->proc_net, inv);
+	if (ethtool_fill_links(inv) == -ENOMEM)
+		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		int r = parts[i].collect(kl->sysfs, inv);
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -226,6 +227,9 @@ int sysfs_add_cores(int root, struct inventory *inv)
 {
 	bool present[CORES_MAX] = {false}, online[CORES_MAX] = {false};
 	bool isolated[CORES_MAX] = {false};
+	cpu_set_t allowed;
+	/* The kernel keeps the mask within the cgroup's cpuset. */
+	bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
 	int r = read_list(root, "devices/system/cpu/present", present, CORES_MAX);
 
 	if (r >= 0)
@@ -245,6 +249,7 @@ int sysfs_add_cores(int root, struct inventory *inv)
 		c->id = i;
 		c->online = online[i];
 		c->isolated = isolated[i];
+		c->barred = known && !CPU_ISSET(i, &allowed);
 	}
 	fill_core_nodes(root, inv);
 	return 0;

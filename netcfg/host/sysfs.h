@@ -36,6 +36,10 @@ int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ]);
 /* Adds the network functions on PCI (sysfs_pci.c). 0; negative errno. */
 int sysfs_add_functions(int root, struct inventory *inv);
 
+/* Adds the RDMA ports and their GIDs; the links are sorted by ifindex (sysfs_rdma.c). 0; negative
+ * errno. */
+int sysfs_add_rdma(int root, struct inventory *inv);
+
 /* Adds all present cores, and hugepages of the host and of each NUMA node. 0; negative errno. */
 int sysfs_add_cores(int root, struct inventory *inv);
 int sysfs_add_hugepages(int root, struct inventory *inv);

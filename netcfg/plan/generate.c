@@ -404,7 +404,7 @@ static const struct inv_core *core_choose(const struct generator *g, const struc
 		const struct inv_core *c = &g->inv->cores[i];
 		int score = (node >= 0 && c->numa_node == node ? 2 : 0) + (c->isolated ? 1 : 0);
 
-		if (c->id == 0 || !c->online || c == but || score <= best_score)
+		if (c->id == 0 || !c->online || c->barred || c == but || score <= best_score)
 			continue;
 		best = c;
 		best_score = score;

@@ -2,6 +2,7 @@
 /* Any bytes as a datagram from the kernel: every parser of a netlink message takes it or refuses.
  */
 #include "netcfg/host/dependents.h"
+#include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/netlink.h"
@@ -27,6 +28,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 	netlink_parse_ack(h, why);
 	if (rtnl_parse_event(h, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
 		abort();
+	ethtool_parse(inv, h);
 	kernel_rdma_parse_device(h, &number, name, sizeof(name));
 	kernel_rdma_parse_port(h, &number);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "netcfg/host/dependents.h"
+#include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/netlink.h"
@@ -17,6 +18,10 @@
 #include "netcfg/host/udev.h"
 #include <fcntl.h>
 #include <ftw.h>
+#include <libmnl/libmnl.h>
+#include <linux/ethtool.h>
+#include <linux/ethtool_netlink.h>
+#include <linux/genetlink.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -96,6 +101,23 @@ static int setup(void **state)
 	put_link(t->root, PF "/infiniband/mlx5_0/device", "../../../0000:3b:00.0");
 	put_link(t->root, "class/infiniband/mlx5_0", "../../" PF "/infiniband/mlx5_0");
 	put(t->root, "class/infiniband/rxe0/parent", "eth0\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/gids/0",
+	    "fe80:0000:0000:0000:0e42:a1ff:fe00:0001\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/gids/1",
+	    "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/gids/3",
+	    "0000:0000:0000:0000:0000:ffff:0a0a:010a\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/gid_attrs/types/0", "IB/RoCE v1\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/gid_attrs/types/3", "RoCE v2\n");
+	put(t->root, PF "/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/3", "ens1f0\n");
+	put(t->root, "class/infiniband/cxgb4_0/node_type", "4: RNIC\n");
+	put(t->root, "class/infiniband/cxgb4_0/ports/1/link_layer", "Ethernet\n");
+	put(t->root, "class/infiniband/ib0/node_type", "1: CA\n");
+	put(t->root, "class/infiniband/ib0/ports/2/link_layer", "InfiniBand\n");
+	put(t->root, "class/infiniband/ib0/ports/2/state", "1: DOWN\n");
 	*state = t;
 	return 0;
 }
@@ -611,6 +633,81 @@ static void test_ack(void **state)
 	}
 }
 
+/* Ports by kind and state; GIDs with the number that a program needs, without the empty places. */
+static void test_rdma_ports(void **state)
+{
+	struct tree *t = *state;
+	struct inventory *inv = inv_new();
+	struct inv_link *l = inv_link_add(inv);
+	char ip[IP_ADDR_STR_MAX];
+
+	*l = link_named("ens1f0");
+	l->ifindex = 7;
+	assert_int_equal(sysfs_add_rdma(t->root, inv), 0);
+	inv_sort(inv);
+	assert_int_equal(inv->n_rdma, 3);
+	assert_string_equal(inv->rdma[0].kind, "iwarp");
+	assert_string_equal(inv->rdma[1].kind, "ib");
+	assert_int_equal(inv->rdma[1].port, 2);
+	assert_string_equal(inv->rdma[1].state, "DOWN");
+	assert_string_equal(inv->rdma[2].device, "mlx5_0");
+	assert_string_equal(inv->rdma[2].kind, "roce");
+	assert_string_equal(inv->rdma[2].state, "ACTIVE");
+	assert_string_equal(inv->rdma[2].rate, "100 Gb/sec (4X EDR)");
+	assert_int_equal(inv->n_gids, 2);
+	assert_int_equal(inv->gids[0].index, 0);
+	assert_string_equal(inv->gids[0].type, "IB/RoCE v1");
+	assert_int_equal(inv->gids[0].ifindex, 0);
+	assert_int_equal(inv->gids[1].index, 3);
+	assert_string_equal(inv->gids[1].type, "RoCE v2");
+	assert_string_equal(ip_addr_format(&inv->gids[1].gid, ip, sizeof(ip)), "::ffff:10.10.1.10");
+	assert_int_equal(inv->gids[1].ifindex, 7);
+	inv_free(inv);
+}
+
+static struct nlmsghdr *ethtool_answer(char *buf, uint8_t command, uint32_t ifindex)
+{
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	struct genlmsghdr *g = mnl_nlmsg_put_extra_header(h, sizeof(*g));
+	struct nlattr *header;
+
+	g->cmd = command;
+	header = mnl_attr_nest_start(h, 1);
+	mnl_attr_put_u32(h, ETHTOOL_A_HEADER_DEV_INDEX, ifindex);
+	mnl_attr_nest_end(h, header);
+	return h;
+}
+
+static void test_ethtool(void **state)
+{
+	struct inventory *inv = inv_new();
+	struct inv_link *l = inv_link_add(inv);
+	char buf[512];
+	struct nlmsghdr *h;
+
+	l->ifindex = 7;
+	h = ethtool_answer(buf, ETHTOOL_MSG_LINKMODES_GET_REPLY, 7);
+	mnl_attr_put_u8(h, ETHTOOL_A_LINKMODES_DUPLEX, DUPLEX_FULL);
+	assert_int_equal(ethtool_parse(inv, h), 0);
+	h = ethtool_answer(buf, ETHTOOL_MSG_FEC_GET_REPLY, 7);
+	mnl_attr_put_u32(h, ETHTOOL_A_FEC_ACTIVE, ETHTOOL_LINK_MODE_FEC_RS_BIT);
+	assert_int_equal(ethtool_parse(inv, h), 0);
+	h = ethtool_answer(buf, ETHTOOL_MSG_CHANNELS_GET_REPLY, 7);
+	mnl_attr_put_u32(h, ETHTOOL_A_CHANNELS_COMBINED_COUNT, 8);
+	mnl_attr_put_u32(h, ETHTOOL_A_CHANNELS_COMBINED_MAX, 63);
+	assert_int_equal(ethtool_parse(inv, h), 0);
+	h = ethtool_answer(buf, ETHTOOL_MSG_CHANNELS_GET_REPLY, 8); /* of no link here */
+	assert_int_equal(ethtool_parse(inv, h), 0);
+	h = ethtool_answer(buf, ETHTOOL_MSG_LINKMODES_GET_REPLY, 7);
+	mnl_attr_put_u32(h, ETHTOOL_A_LINKMODES_DUPLEX, DUPLEX_HALF); /* not the right size */
+	assert_int_equal(ethtool_parse(inv, h), 0);
+	assert_string_equal(l->duplex, "full");
+	assert_string_equal(l->fec, "rs");
+	assert_int_equal(l->channels, 8);
+	assert_int_equal(l->max_channels, 63);
+	inv_free(inv);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -627,6 +724,8 @@ int main(void)
 		CASE(test_hugepages),
 		CASE(test_link_references),
 		CASE(test_udev),
+		cmocka_unit_test_setup_teardown(test_rdma_ports, setup, teardown),
+		cmocka_unit_test(test_ethtool),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_rdma_messages),
