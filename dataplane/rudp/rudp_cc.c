@@ -110,7 +110,7 @@ static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 	c->cwnd = MAX_OF(c->cwnd, CWND_LEAST(mtu));
 }
 
-/* clear: there is next to no queue. */
+/* clear: there is next to no queue, and the delay can be believed. */
 static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 {
 	uint32_t by = GROW(mtu);
@@ -121,7 +121,7 @@ static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
 	/* The delay that cut it was not of a queue, or of one that is gone. */
 	if (clear && c->returns_to > c->cwnd)
-		by = MAX_OF(by, (c->returns_to - c->cwnd) / 2);
+		by = MAX_OF(by, (c->returns_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
 }
 
@@ -176,7 +176,7 @@ static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_
 		shrink(c, mtu, c->cwnd - (uint32_t)MIN_OF(cut, DELAY_CUT_MOST(c->cwnd)), floor);
 		c->returns_to = c->cwnd_before;
 	} else if (delay <= target && c->limited && !c->startup) {
-		grow(c, mtu, delay <= base_rtt + (target - base_rtt) / 2);
+		grow(c, mtu, !is_noisy(c) && delay <= base_rtt + (target - base_rtt) / 2);
 	}
 	if (heavy || c->acked + c->lost >= LOSS_PACKETS)
 		c->acked = c->lost = 0;

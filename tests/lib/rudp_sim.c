@@ -135,6 +135,12 @@ static struct block *block_of(void *data)
 
 static void op_flush(void *user)
 {
+	struct sim_end *end = user;
+	struct sim *sim = end->sim;
+
+	for (unsigned i = 0; i < sim->cfg.legs && rudp_tx_is_long(end->r); i++)
+		rudp_tx_leaves(end->r, i, MAX_OF(sim->now, end->flushed_ns));
+	end->flushed_ns = end->sending_until;
 }
 
 static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,

@@ -39,7 +39,10 @@ struct sim_config {
 	uint64_t reorder_ns;	 /* how much later a reordered packet comes */
 	uint32_t eagain, no_buf; /* in a million calls of tx, of buf_get */
 	uint64_t turn_ns;	 /* an endpoint handles its input this often */
-	bool one_subnet;	 /* all legs in one subnet */
+	/* At which an endpoint hands what it sends to its ports, and does nothing else meanwhile;
+	 * 0: at once. */
+	uint64_t send_bits_per_s;
+	bool one_subnet; /* all legs in one subnet */
 	bool labels;
 	bool ipv6;
 	enum rudp_security security;
@@ -75,8 +78,10 @@ struct sim_end {
 	struct sim_link links[SIM_LEGS_MAX];
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
-	bool half_sender; /* client: of its requests only the first packets go out */
-	bool slow_reader; /* client: has no memory for answers */
+	uint64_t sending_until,
+		flushed_ns; /* what was sent since the last flush leaves from then */
+	bool half_sender;   /* client: of its requests only the first packets go out */
+	bool slow_reader;   /* client: has no memory for answers */
 	struct sim_job *jobs, *waiting, **waiting_tail; /* waiting: for memory for their answers */
 	struct block *blocks;
 	struct sim_memory {			   /* of the server's buffers, by class */

@@ -110,13 +110,19 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	struct sim *sim = end->sim;
 	struct sim_link *link = &end->links[port];
 	size_t wire = (size_t)pkt->hdr_len + pkt->payload_len + 28;
-	uint64_t at = MAX_OF(sim->now, link->busy_until);
-	uint64_t wait = at - sim->now;
+	uint64_t at, wait, left = MAX_OF(sim->now, end->sending_until);
 
 	if (wire > sim->cfg.mtu - (sim->cfg.ipv6 ? 20U : 0U))
 		FAULT(sim, "packet of %zu bytes", wire);
 	if (chance(sim, sim->cfg.eagain))
 		return -EAGAIN;
+	if (sim->cfg.send_bits_per_s) {
+		left += wire * 8 * NSEC_PER_SEC / sim->cfg.send_bits_per_s;
+		end->sending_until = left;
+		end->stalled_until = MAX_OF(end->stalled_until, left);
+	}
+	at = MAX_OF(left, link->busy_until);
+	wait = at - left;
 	if (sim->cfg.bits_per_s) {
 		if (sim->cfg.queue_bytes &&
 		    wait * sim->cfg.bits_per_s / 8 / NSEC_PER_SEC > sim->cfg.queue_bytes) {

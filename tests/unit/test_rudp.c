@@ -313,6 +313,32 @@ static void test_stalls(void **state)
 	sim_free(sim);
 }
 
+/* Hosts that need as long to send a window as a switch would to hold it: no queue stands, and the
+ * window is not to shrink as if one did. */
+static void test_slow_hosts(void **state)
+{
+	struct sim_config cfg = clean;
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	struct sim *sim;
+	uint64_t since;
+
+	cfg.bits_per_s = 100 * cfg.bits_per_s;
+	cfg.send_bits_per_s = 40000000000ULL;
+	cfg.delay_ns = 5 * US;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, pump(sim, 200, 4, 1 << 20, 64, NULL));
+	since = sim->now;
+	CHECK(sim, pump(sim, 200, 4, 1 << 20, 64, NULL));
+	assert_int_equal(rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX), 2);
+	print_message("# slow hosts: cwnd %u %u, %.1f Gb/s\n", info[0].cwnd_bytes,
+		      info[1].cwnd_bytes, gbits(sim, since, 200ULL << 20));
+	assert_true(info[0].cwnd_bytes >= 256 << 10 && info[1].cwnd_bytes >= 256 << 10);
+	assert_true(gbits(sim, since, 200ULL << 20) > 30);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
 /* Big requests stay within the credit, and small ones pass them. */
 static void test_credit(void **state)
 {
@@ -632,10 +658,11 @@ int main(void)
 		cmocka_unit_test(test_echo),	       cmocka_unit_test(test_throughput),
 		cmocka_unit_test(test_failover),       cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_client_restart), cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_credit),
-		cmocka_unit_test(test_idle),	       cmocka_unit_test(test_one_way),
-		cmocka_unit_test(test_standby),	       cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_random_worlds),
+		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_slow_hosts),
+		cmocka_unit_test(test_credit),	       cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_one_way),	       cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_garbage),	       cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_random_worlds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,35 @@ static void test_cc_allows_for_late_hosts(void **state)
 	assert_true(c.cwnd < MTU);
 }
 
+/* A late sample now and then is of a host, whatever its timestamps say; a queue stays. */
+static void test_cc_comes_back(void **state)
+{
+	struct rudp_cc c;
+	uint64_t pn = 1;
+	uint32_t before;
+
+	rudp_cc_init(&c, MTU, pn);
+	for (unsigned i = 0; i < 100; i++)
+		round_trip(&c, &pn, 100 * US, 0, true);
+	before = c.cwnd;
+	assert_true(before >= 512 << 10);
+	for (unsigned i = 0; i < 400; i++)
+		round_trip(&c, &pn, i % 5 ? 110 * US : MS, 0, true);
+	assert_true(c.cwnd >= before / 3 * 2);
+	before = c.cwnd;
+	for (unsigned i = 0; i < 5; i++)
+		round_trip(&c, &pn, MS, 0, true);
+	assert_true(c.cwnd < before / 16);
+	before = c.cwnd;
+	round_trip(&c, &pn, 110 * US, 0, true); /* what the latest took, and no more */
+	assert_true(c.cwnd > before && c.cwnd <= 2 * before);
+	c.acked = c.lost = 0; /* so that it is much at once */
+	round_trip(&c, &pn, 100 * US, 8, true);
+	before = c.cwnd;
+	round_trip(&c, &pn, 110 * US, 0, true); /* what loss took comes back slowly */
+	assert_true(c.cwnd < before + MTU);
+}
+
 static void test_cc_answers_loss(void **state)
 {
 	struct rudp_cc c;
@@ -364,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_cc_answers_delay_in_proportion),
 		cmocka_unit_test(test_cc_target_scales),
 		cmocka_unit_test(test_cc_allows_for_late_hosts),
+		cmocka_unit_test(test_cc_comes_back),
 		cmocka_unit_test(test_cc_answers_loss),
 		cmocka_unit_test(test_sent_keeps_accounts),
 		cmocka_unit_test(test_sent_reorder_decays),
