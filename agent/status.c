@@ -283,6 +283,20 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	leg_label(a, leg);
 }
 
+/* The bond that the devices make carries what they do not: their addresses. */
+static void add_bond(const struct agent *a, struct status *st)
+{
+	const struct plan *p = a->now.plan;
+	struct spec_net n = {.pos = a->now.spec->ha_pos};
+
+	if (!p || p->n_legs < 2 || !p->legs[1].bond[0])
+		return;
+	memcpy(n.name, p->legs[0].name, sizeof(n.name));
+	memcpy(n.device, p->legs[0].device, sizeof(n.device));
+	memcpy(n.network, p->legs[0].network, sizeof(n.network));
+	add_leg(a, st, &n);
+}
+
 /* ---- the whole ---- */
 
 void status_done(struct status *st)
@@ -308,7 +322,7 @@ static int alloc(const struct agent *a, struct status *st)
 		n_mounts += w->config.n_mounts;
 		n_up += w->state == SUP_UP;
 	}
-	st->legs = calloc(MAX_OF(n_nets, 1), sizeof(*st->legs));
+	st->legs = calloc(n_nets + 1, sizeof(*st->legs)); /* and the bond that they make */
 	st->processes = calloc(n_workers + 1, sizeof(*st->processes));
 	st->paths = calloc(MAX_OF(n_up * LAUNCH_PATHS_MAX, 1), sizeof(*st->paths));
 	st->totals = calloc(MAX_OF(n_up, 1), sizeof(*st->totals));
@@ -375,6 +389,8 @@ int status_collect(const struct agent *a, struct status *ret)
 	st.n_warnings = a->problems.n_all - a->problems.n_degrading;
 	for (size_t i = 0; a->now.spec && i < a->now.spec->n_nets; i++)
 		add_leg(a, &st, &a->now.spec->nets[i]);
+	if (a->now.spec)
+		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
 		add_worker(a, &st, w);

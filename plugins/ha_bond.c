@@ -5,7 +5,6 @@
  * links themselves are netcfg/plan/plan_bond.h's.
  */
 #include "netcfg/plan/plan_bond.h"
-#include "netcfg/plan/plan_guard.h"
 #include "plugins/plugins.h"
 #include <stdio.h>
 #include <string.h>
@@ -183,7 +182,9 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
 	const bool lacp = b->bond.setting.mode == INV_BOND_LACP;
 
 	if (!l->carrier || !p->link_up)
-		plan_explain_carrier(l, why);
+		reason_set(why, "port-down",
+			   "%s: its port %s has no carrier: no cable, or its peer is down",
+			   b->bond.name, m->ifname);
 	else if (lacp && (p->actor & INV_LACP_DEFAULTED))
 		reason_set(why, "no-lacp", "%s: the switch behind %s sends no LACP", b->bond.name,
 			   m->ifname);

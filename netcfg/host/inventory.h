@@ -144,6 +144,12 @@ struct inv_bond_port {
 	bool churned;
 };
 
+/* What the port and its switch have come to, as one number: of its changes nobody is told. */
+static inline uint32_t inv_bond_port_lacp(const struct inv_bond_port *p)
+{
+	return p->actor | (uint32_t)(p->partner & 0xff) << 8 | (uint32_t)p->aggregator << 16;
+}
+
 struct inv_addr {
 	uint32_t ifindex;
 	struct ip_prefix ip;

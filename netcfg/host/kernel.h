@@ -87,10 +87,12 @@ struct kernel_vlan {
 	uint16_t id;
 };
 
-/* A bond that comes or goes, whole; made down, without ports and marked as ours. */
+/* A bond that comes or goes, whole; made without ports and marked as ours. */
 struct kernel_bond {
 	char name[IFNAMSIZ];
 	struct mac_addr mac; /* its own, which no port that goes takes along */
+	bool up;
+	uint32_t mtu; /* 0: the kernel's choice */
 	struct inv_bond_setting setting;
 };
 
@@ -109,6 +111,9 @@ struct kernel_master {
 	char value[IFNAMSIZ], was[IFNAMSIZ];
 	bool up, was_up;
 	uint32_t mtu, was_mtu;
+	/* Of a port in LACP what it has come to with its switch (inv_bond_port_lacp); is only read.
+	 */
+	uint32_t lacp, was_lacp;
 };
 
 struct kernel_change {

@@ -200,11 +200,18 @@ static int put_info(struct rtnl *rt, struct nl_msg *m, const struct inv_bond_set
 
 static int bond_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
-	struct nl_msg *m = message_new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
-	int r = m ? nla_put_string(m, IFLA_IFNAME, c->bond.name) : 0;
+	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC,
+				.ifi_flags = c->bond.up ? IFF_UP : 0,
+				.ifi_change = c->bond.up ? IFF_UP : 0};
+	struct nl_msg *m = nlmsg_alloc_simple(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	int r = m && nlmsg_append(m, &ifi, sizeof(ifi), NLMSG_ALIGNTO) < 0 ? -ENOMEM
+		: m ? nla_put_string(m, IFLA_IFNAME, c->bond.name)
+		    : 0;
 
 	if (m && r == 0)
 		r = nla_put(m, IFLA_ADDRESS, sizeof(c->bond.mac.bytes), c->bond.mac.bytes);
+	if (m && r == 0 && c->bond.mtu)
+		r = nla_put_u32(m, IFLA_MTU, c->bond.mtu);
 	if (m && r == 0)
 		r = put_info(rt, m, &c->bond.setting, NULL);
 	return rtnl_change_run(rt, m, r, why);
@@ -343,6 +350,7 @@ int rtnl_master_read(struct rtnl *rt, struct kernel_change *c)
 		master = answer.links[0].master;
 		v->was_up = answer.links[0].up;
 		v->was_mtu = answer.links[0].mtu;
+		v->was_lacp = answer.n_bond_ports ? inv_bond_port_lacp(&answer.bond_ports[0]) : 0;
 	}
 	inv_done(&answer);
 	memset(v->was, 0, sizeof(v->was));

@@ -6,6 +6,7 @@
  */
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_project.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static void bond_describe(const struct plan_step *s, const char *where, char *bu
 static int bond_format(const struct plan_step *s, char *buf, size_t size)
 {
 	char mac[MAC_ADDR_STR_MAX];
-	const int len = snprintf(buf, size, "%s %s ", s->change.bond.name,
+	const int len = snprintf(buf, size, "%s %d %" PRIu32 " %s ", s->change.bond.name,
+				 s->change.bond.up, s->change.bond.mtu,
 				 mac_addr_format(&s->change.bond.mac, mac, sizeof(mac)));
 
 	if ((size_t)len >= size)
@@ -34,13 +36,15 @@ static int bond_parse(const char *text, struct plan_step *s)
 {
 	struct kernel_bond *v = &s->change.bond;
 	char mac[MAC_ADDR_STR_MAX];
-	int at = 0;
+	int up, at = 0;
 
 	s->change.kind = KERNEL_BOND;
 	_Static_assert(IFNAMSIZ == 16 && MAC_ADDR_STR_MAX >= 18, "the widths below");
-	if (sscanf(text, "%15s %17s %n", v->name, mac, &at) != 2 || !at ||
-	    mac_addr_parse(mac, &v->mac) < 0 || bond_setting_parse(text + at, &v->setting) < 0)
+	if (sscanf(text, "%15s %d %" SCNu32 " %17s %n", v->name, &up, &v->mtu, mac, &at) != 4 ||
+	    !at || mac_addr_parse(mac, &v->mac) < 0 ||
+	    bond_setting_parse(text + at, &v->setting) < 0)
 		return -EBADMSG;
+	v->up = up != 0;
 	return 0;
 }
 
@@ -69,12 +73,14 @@ static int bond_ours(const struct plan_builder *b, size_t i, struct plan_step *r
 	l = inv_link_by_index(b->inv, b->inv->bonds[i].ifindex);
 	/* One that is asked for, and only cannot be as it is asked for, is left as it is. */
 	if (!l || plan_link_is_coming(l) || !kernel_link_is_ours(l) ||
-	    strcmp(l->name, b->bond.name) == 0)
+	    strcmp(l->name, b->bond.name) == 0 || plan_link_serves_others(b, l))
 		return 0;
 	ret->change = (struct kernel_change){.kind = KERNEL_BOND};
 	memcpy(ret->change.bond.name, l->name, sizeof(l->name));
 	memcpy(ret->ifname, l->name, sizeof(l->name));
 	ret->change.bond.mac = l->mac;
+	ret->change.bond.up = l->up;
+	ret->change.bond.mtu = l->mtu;
 	ret->change.bond.setting = b->inv->bonds[i].setting;
 	return 1;
 }

@@ -4,6 +4,7 @@
  * The kernel takes it down to make it a port, and gives back MTU and MAC when it lets it go.
  */
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,13 +76,14 @@ static void master_inverse(struct plan_step *s)
 	s->change.master.was_up = v.up;
 	s->change.master.mtu = v.was_mtu;
 	s->change.master.was_mtu = v.mtu;
+	s->change.master.lacp = s->change.master.was_lacp = 0;
 }
 
 static bool master_settled(const struct plan_step *s)
 {
 	const struct kernel_master *v = &s->change.master;
 
-	return strcmp(v->was, v->value) == 0 &&
+	return strcmp(v->was, v->value) == 0 && v->was_lacp == v->lacp &&
 	       (v->value[0] || (v->was_up == v->up && v->was_mtu == v->mtu));
 }
 
@@ -94,10 +96,19 @@ static void master_follow(struct plan_step *s, const struct plan_step *later)
 	s->change.master.mtu = v->mtu;
 }
 
+/* Others have put something on our bond: as long as that lives, so do its ports. */
+static bool master_held(const struct plan_builder *b, const struct plan_step *s)
+{
+	const struct inv_link *bond = inv_link_by_name(b->inv, s->change.master.value);
+
+	return bond && plan_link_serves_others(b, bond);
+}
+
 const struct object_kind object_master = {
 	.name = "master",
 	.verb = PLAN_SET,
 	.recorded = true,
+	.unannounced = true, /* what LACP comes to */
 	.phase = {[PLAN_SET] = OBJECT_PHASE_ENSLAVE, [PLAN_RESTORE] = OBJECT_PHASE_RELEASE},
 	.describe = master_describe,
 	.format = master_format,
@@ -107,4 +118,5 @@ const struct object_kind object_master = {
 	.inverse = master_inverse,
 	.settled = master_settled,
 	.follow = master_follow,
+	.held = master_held,
 };

@@ -455,6 +455,7 @@ static int want_port(struct plan_builder *b, const struct plan_leg *leg,
 {
 	const struct inv_link *l = member_link(b, m);
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
+	const struct inv_bond_port *port = plan_bond_port(b, m);
 	struct plan_step *s = want_of_member(b, leg, &object_link, m);
 
 	if (!s)
@@ -470,6 +471,8 @@ static int want_port(struct plan_builder *b, const struct plan_leg *leg,
 	memcpy(s->change.master.value, b->bond.name, sizeof(b->bond.name));
 	if (master)
 		memcpy(s->change.master.was, master->name, sizeof(master->name));
+	if (port)
+		s->change.master.lacp = inv_bond_port_lacp(port);
 	s->disruptive = l->up;
 	snprintf(s->reason, sizeof(s->reason), "%s is one of the ports of %s", m->net->name,
 		 b->bond.name);

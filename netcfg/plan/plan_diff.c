@@ -101,17 +101,24 @@ static bool addr_is_of_others(const struct plan_builder *b, const struct inv_add
 	return !link_local && !plan_addr_is_ours(b, a);
 }
 
+static bool is_bond_of_ours(const struct inv_link *l)
+{
+	return l && l->kind == INV_LINK_BOND && kernel_link_is_ours(l);
+}
+
 bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link *link)
 {
 	const struct inventory *inv = b->inv;
 
-	if (link->master || strcmp(link->name, b->spec->management_interface) == 0)
+	/* A bond of ours lets its ports go before it goes itself. */
+	if ((link->master && !is_bond_of_ours(inv_link_by_index(inv, link->master))) ||
+	    strcmp(link->name, b->spec->management_interface) == 0)
 		return true;
 	for (size_t i = 0; i < inv->n_links; i++) {
 		const struct inv_link *l = &inv->links[i];
 
 		/* A VLAN of ours goes too, unless it serves others itself. */
-		if (l->master == link->ifindex ||
+		if ((l->master == link->ifindex && !is_bond_of_ours(link)) ||
 		    (l->lower == link->ifindex &&
 		     (!kernel_link_is_ours(l) || plan_link_serves_others(b, l))))
 			return true;

@@ -413,6 +413,16 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 		reason_set(&w->reason, "leg-missing", "%s", legs);
 }
 
+/* A bond that carries, but with fewer ports than it was given, is said of those who live on it. */
+static void explain_bond(const struct plan *p, struct plan_worker *w)
+{
+	const struct plan_leg_info *leg = &p->legs[0];
+
+	if (p->n_legs > 1 && p->legs[1].bond[0] && leg->state == PLAN_LEG_DEGRADED &&
+	    w->n_ports > 0 && reason_may_wait(w))
+		w->reason = leg->reason;
+}
+
 /* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,
  * since that one keeps the state which lets a client's session go on after a restart. */
 static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
@@ -563,7 +573,9 @@ int plan_workers_build(struct plan_builder *b)
 		return r;
 	for (size_t leg = 0; leg < b->n_legs; leg++)
 		leg_add_ports(b, &b->legs[leg]);
-	for (size_t i = 0; i < b->plan->n_workers; i++)
+	for (size_t i = 0; i < b->plan->n_workers; i++) {
 		explain_missing_legs(b->plan, &b->plan->workers[i]);
+		explain_bond(b->plan, &b->plan->workers[i]);
+	}
 	return 0;
 }

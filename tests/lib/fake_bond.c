@@ -44,7 +44,8 @@ static int bond_add(struct kernel *k, struct inventory *inv, const struct kernel
 			     .kind_text = "bond",
 			     .numa_node = INV_NUMA_NONE,
 			     .mac = v->mac,
-			     .mtu = 1500,
+			     .up = v->up,
+			     .mtu = v->mtu ? v->mtu : 1500,
 			     .mtu_min = 68,
 			     .mtu_max = 65535,
 			     .alias = PLENUM_LINK_ALIAS,
@@ -204,6 +205,10 @@ int fake_master_read(const struct inventory *inv, struct kernel_change *c)
 		memcpy(v->was, master->name, sizeof(master->name));
 	v->was_up = l->up;
 	v->was_mtu = l->mtu;
+	v->was_lacp = 0;
+	for (size_t i = 0; i < inv->n_bond_ports; i++)
+		if (inv->bond_ports[i].ifindex == l->ifindex)
+			v->was_lacp = inv_bond_port_lacp(&inv->bond_ports[i]);
 	return 0;
 }
 
