@@ -96,6 +96,12 @@ static void master_follow(struct plan_step *s, const struct plan_step *later)
 	s->change.master.mtu = v->mtu;
 }
 
+/* What a port in LACP comes to with its switch. */
+static bool master_unannounced(const struct plan_step *s)
+{
+	return s->change.master.lacp != 0;
+}
+
 /* Others have put something on our bond: as long as that lives, so do its ports. */
 static bool master_held(const struct plan_builder *b, const struct plan_step *s)
 {
@@ -108,7 +114,7 @@ const struct object_kind object_master = {
 	.name = "master",
 	.verb = PLAN_SET,
 	.recorded = true,
-	.unannounced = true, /* what LACP comes to */
+	.unannounced = master_unannounced,
 	.phase = {[PLAN_SET] = OBJECT_PHASE_ENSLAVE, [PLAN_RESTORE] = OBJECT_PHASE_RELEASE},
 	.describe = master_describe,
 	.format = master_format,
