@@ -30,9 +30,9 @@ struct applier {
 
 const char *applier_stage_to_string(enum applier_stage s)
 {
-	static const char *const names[APPLIER_STAGE_MAX] = {"recovering", "applying", "verifying",
-							     "waiting for a confirmation",
-							     "rolling back"};
+	static const char *const names[APPLIER_STAGE_MAX] = {
+		"recovering",  "applying", "verifying", "probing", "waiting for a confirmation",
+		"rolling back"};
 
 	return s < APPLIER_STAGE_MAX ? names[s] : "?";
 }

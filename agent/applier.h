@@ -24,6 +24,7 @@ enum applier_stage {
 	APPLIER_RECOVERING,
 	APPLIER_APPLYING,
 	APPLIER_VERIFYING,
+	APPLIER_PROBING, /* whether who answered before still does */
 	APPLIER_WAITING, /* for a confirmation */
 	APPLIER_ROLLING_BACK,
 	APPLIER_STAGE_MAX
@@ -45,8 +46,8 @@ struct applier_result {
 	 * 0: the host is as wanted, or, for a recovery, nothing is left to roll back. -EAGAIN: an
 	 * earlier apply had left a journal, which is rolled back now, so that the plan has to be
 	 * made anew. -EBUSY: a live process has the journal, nothing was changed. -EINTR: it was
-	 * killed. -ECANCELED: it was not confirmed, and is rolled back. Others as apply_run,
-	 * apply_verify and apply_commit give them.
+	 * killed. -ECANCELED: it was not confirmed, or has cut somebody off, and is rolled back.
+	 * Others as apply_run, apply_verify and apply_commit give them.
 	 */
 	int error;
 	bool stuck;	    /* the host is between the two; the reason is in the diag */
@@ -69,6 +70,10 @@ struct applier_task {
 	const struct plan *plan;
 	const struct plan_context *ctx;
 	uint64_t verify_ns; /* how long the host may take to be as wanted */
+	/* What ran before: who answers on its legs must answer afterwards, within probe_ns. NULL:
+	 * nobody is asked. */
+	const struct spec *former;
+	uint64_t probe_ns;
 	/* How long it waits for a confirmation, by CLOCK_BOOTTIME; 0: it does not. */
 	unsigned confirm_s;
 	/* Where a later monitor finds it, and its outcome, a line "NUMBER ERROR TEXT"; NULL: none

@@ -7,6 +7,7 @@
 #include "agent/scope.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
+#include "netcfg/plan/apply_reach.h"
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,13 +222,57 @@ static int commit(const struct applier_task *t, struct apply *apply, struct appl
 	return r;
 }
 
+/* ---- who answers ---- */
+
+static bool probes_are_forced(const struct plan_context *ctx)
+{
+	for (size_t i = 0; ctx && i < ctx->n_forced; i++)
+		if (strcmp(ctx->forced[i], PLAN_FORCE_PROBES) == 0)
+			return true;
+	return false;
+}
+
+/* Where it cannot be known who answers, nobody is missed afterwards. */
+static void look_before(const struct applier_task *t, struct kernel *k, struct apply_reach *ret,
+			struct diag *d)
+{
+	int r;
+
+	ret->n = 0;
+	if (!t->former || probes_are_forced(t->ctx))
+		return;
+	r = apply_reach_before(k, t->former, t->ctx, ret);
+	if (r < 0)
+		diag_add(
+			d, DIAG_WARNING, NULL, NULL,
+			"who answers on the legs cannot be found out: %s; whether this change cuts "
+			"them off is not looked at",
+			strerror(-r));
+}
+
+/* 0; -ECANCELED: somebody has been cut off. */
+static int look_after(const struct applier_task *t, struct kernel *k,
+		      const struct applier_addresses *w, const struct apply_reach *before,
+		      struct applier_line *l, struct diag *d)
+{
+	int r;
+
+	if (before->n == 0)
+		return 0;
+	applier_line_stage(l, APPLIER_PROBING, 0);
+	r = apply_reach_after(k, t->spec, &w->ctx, before, clock_now_ns() + t->probe_ns, d);
+	return r == -EHOSTUNREACH ? -ECANCELED : r;
+}
+
 static int apply_plan(const struct applier_task *t, struct kernel *k, struct applier_addresses *w,
 		      struct applier_line *l, struct applier_result *res, struct diag *d)
 {
 	struct apply_outcome out = {0};
 	struct apply *apply = NULL;
+	struct apply_reach before;
 	int r;
 
+	look_before(t, k, &before, d);
 	applier_line_stage(l, APPLIER_APPLYING, 0);
 	r = run_steps(t, k, w, &apply, res, d);
 	if (r < 0) {
@@ -241,6 +286,8 @@ static int apply_plan(const struct applier_task *t, struct kernel *k, struct app
 		leave_outcome(t, r, d);
 		return r;
 	}
+	if (r == 0)
+		r = look_after(t, k, w, &before, l, d);
 	if (r == 0) {
 		say_conflicts(l, w);
 		r = wait_for_word(t, l, res, d);

@@ -34,6 +34,7 @@ struct agent;
 #define WALK_REFUSED_FILE "rolled-back"
 #define WALK_SOCKET_FILE "applier.sock" /* in the run directory */
 #define WALK_OUTCOME_FILE "outcome"
+#define WALK_PROBE_NS (10 * NSEC_PER_SEC) /* with the rest of an apply well below 30 s */
 #define WALK_VERIFY_NS (5 * NSEC_PER_SEC)
 
 enum walk_trigger {

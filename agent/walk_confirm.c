@@ -135,6 +135,9 @@ int walk_ticket(struct agent *a, struct applier_task *task)
 	if (!walk_is_ordered(w))
 		return 0;
 	task->confirm_s = walk_confirm_s(a);
+	if (is_disruptive(w->next.plan))
+		task->former = a->now.spec;
+	task->probe_ns = WALK_PROBE_NS;
 	task->socket = w->applier_socket;
 	task->outcome = w->outcome_path;
 	task->number = w->entry;

@@ -311,9 +311,10 @@ static void note_history(struct agent *a, int error)
 		return;
 	yaml = error < 0 || w->pending.applier ? NULL : spec_to_yaml(a->now.spec);
 	history_end(&w->history, w->entry,
-		    w->pending.applier ? HISTORY_WAITING
-		    : error < 0	       ? HISTORY_FAILED
-				       : HISTORY_APPLIED,
+		    w->pending.applier	  ? HISTORY_WAITING
+		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
+		    : error < 0		  ? HISTORY_FAILED
+					  : HISTORY_APPLIED,
 		    w->n_steps, error < 0 ? first_error(w, error) : NULL, yaml);
 }
 
@@ -360,6 +361,8 @@ void walk_conclude(struct agent *a, int error)
 		fail(a, error);
 	w->error = error;
 	note_history(a, error);
+	if (error == -ECANCELED && w->applied && walk_is_ordered(w))
+		walk_note_refused(a, w->source, w->entry, first_error(w, error), w->next.spec);
 	health_look(a);
 	agent_update_state(a);
 	if ((w->n_steps > 0 && !walk_is_repair(w)) || (error >= 0 && w->trigger != WALK_KERNEL))

@@ -149,6 +149,15 @@ struct kernel_probe {
 	struct mac_addr by;
 };
 
+/* Whether an address answers an echo request that leaves by a link, from an address of ours, in an
+ * IP packet of so many bytes that is never fragmented, and whose answer comes back by that link. */
+struct kernel_ping {
+	uint32_t ifindex;
+	struct ip_addr from, to;
+	uint32_t bytes;
+	bool answered; /* out */
+};
+
 struct kernel;
 struct kernel_event;
 
@@ -170,8 +179,8 @@ struct kernel_ops {
 	/* Reads into the `was` of c what its value is now. -EOPNOTSUPP: c has no value. */
 	int (*read)(struct kernel *k, struct kernel_change *c);
 	/* Does what c needs beforehand and only full privilege gives: loads a driver's module,
-	 * opens the sockets of probe. What does not work here the change itself will say. NULL:
-	 * there is never anything. */
+	 * opens the sockets of probe and ping. What does not work here the change itself will say.
+	 * NULL: there is never anything. */
 	void (*prepare)(struct kernel *k, const struct kernel_change *c);
 	/* Does c. Its `was` is not looked at. */
 	int (*change)(struct kernel *k, const struct kernel_change *c, char *why);
@@ -183,6 +192,12 @@ struct kernel_ops {
 	 */
 	int (*probe)(struct kernel *k, struct kernel_probe *probes, size_t n,
 		     const struct mac_addr *own, size_t n_own);
+	/*
+	 * Asks them all at once, again and again, until all have answered or limit_ns is over.
+	 * What cannot be sent is not answered. -EBADF: it was not prepared for; NULL: not possible
+	 * here.
+	 */
+	int (*ping)(struct kernel *k, struct kernel_ping *pings, size_t n, uint64_t limit_ns);
 	/*
 	 * Which way a packet to `to` would leave ('ip route get TO from FROM'): the rules and
 	 * tables are walked as for a packet of this host. from: NULL or family 0 leaves the choice

@@ -11,6 +11,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/pci.h"
+#include "netcfg/host/ping.h"
 #include "netcfg/host/probe.h"
 #include "netcfg/host/proc_bond.h"
 #include "netcfg/host/rtnl.h"
@@ -34,6 +35,7 @@ struct kernel_linux {
 	int proc_sys;
 	int proc_net;
 	struct probe_sockets probe;
+	struct ping_sockets ping;
 };
 
 static struct kernel_linux *linux_of(struct kernel *k)
@@ -182,6 +184,12 @@ static void linux_prepare(struct kernel *k, const struct kernel_change *c)
 		pci_prepare(linux_of(k)->pci, c);
 	if (c->kind == KERNEL_ADDR)
 		(void)probe_open(&linux_of(k)->probe);
+	(void)ping_open(&linux_of(k)->ping);
+}
+
+static int linux_ping(struct kernel *k, struct kernel_ping *pings, size_t n, uint64_t limit_ns)
+{
+	return ping_run(&linux_of(k)->ping, pings, n, limit_ns);
 }
 
 static int linux_probe(struct kernel *k, struct kernel_probe *probes, size_t n,
@@ -416,6 +424,7 @@ static void linux_free(struct kernel *k)
 	netlink_close(kl->diag);
 	watch_close(kl);
 	probe_close(&kl->probe);
+	ping_close(&kl->ping);
 	cleanup_close(&kl->sysfs);
 	cleanup_close(&kl->pci);
 	cleanup_close(&kl->proc_sys);
@@ -431,6 +440,7 @@ static const struct kernel_ops linux_ops = {
 	.prepare = linux_prepare,
 	.change = linux_change,
 	.probe = linux_probe,
+	.ping = linux_ping,
 	.route_lookup = linux_route_lookup,
 	.watch_fd = linux_watch_fd,
 	.watch_read = linux_watch_read,
@@ -447,6 +457,7 @@ int kernel_linux_new(struct kernel **ret)
 	kl->kernel = (struct kernel){.ops = &linux_ops, .impl = kl};
 	kl->udev_watch = kl->watch_poll = -1;
 	kl->probe = PROBE_SOCKETS_INIT;
+	kl->ping = PING_SOCKETS_INIT;
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kl->sysfs = sysfs_open();
 	kl->pci = open("/sys/bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);

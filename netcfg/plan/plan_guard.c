@@ -5,6 +5,7 @@
  */
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/host/kernel.h"
+#include "netcfg/plan/apply_reach.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -225,7 +226,8 @@ bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, stru
 void plan_forced_check(struct plan_builder *b)
 {
 	for (size_t i = 0; i < MIN_OF(b->ctx->n_forced, PLAN_FORCED_MAX); i++)
-		if (!(b->forced_used & 1U << i))
+		if (!(b->forced_used & 1U << i) &&
+		    strcmp(b->ctx->forced[i], PLAN_FORCE_PROBES) != 0)
 			diag_add(b->d, DIAG_WARNING, NULL, NULL,
 				 "--force %s: nothing of that name was in the way",
 				 b->ctx->forced[i]);

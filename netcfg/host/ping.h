@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who answers: ICMP echo requests of a given size that are never fragmented, from an address of our
+ * own by a link of our own, and their answers, which must come back by the same link. Owns the
+ * sockets, which want CAP_NET_RAW when they are opened; changes nothing. Used by kernel_linux
+ * alone.
+ */
+#ifndef PLENUM_NETCFG_PING_H
+#define PLENUM_NETCFG_PING_H
+
+#include "netcfg/host/kernel.h"
+
+struct ping_sockets {
+	int four, six; /* -1: not open */
+};
+#define PING_SOCKETS_INIT     \
+	(struct ping_sockets) \
+	{                     \
+		-1, -1        \
+	}
+
+/* Opens those that are not open, in the caller's namespace. 0; negative errno. */
+int ping_open(struct ping_sockets *s);
+void ping_close(struct ping_sockets *s);
+/* struct kernel_ops' ping. -EBADF: the sockets are not open. */
+int ping_run(const struct ping_sockets *s, struct kernel_ping *pings, size_t n, uint64_t limit_ns);
+
+#endif
