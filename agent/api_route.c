@@ -328,6 +328,7 @@ static const struct api_row rows[] = {
 	{"GET", "/v1/processes", PRIVSEP_GET, PRIVSEP_PROCESSES, NULL, API_TAG_NONE},
 	{"GET", "/v1/inventory", PRIVSEP_GET, PRIVSEP_INVENTORY, NULL, API_TAG_NONE},
 	{"GET", "/v1/plan", PRIVSEP_GET, PRIVSEP_PLAN, NULL, API_TAG_NONE},
+	{"GET", "/v1/plan/running", PRIVSEP_GET, PRIVSEP_PLAN_RUNNING, NULL, API_TAG_NONE},
 	{"GET", "/v1/metrics", PRIVSEP_GET, PRIVSEP_METRICS, NULL, API_TAG_NONE},
 	{"GET", "/v1/events", PRIVSEP_GET_EVENTS, 0, fill_events, API_TAG_NONE},
 	{"GET", "/v1/config/running", PRIVSEP_GET, PRIVSEP_CONFIG_RUNNING, NULL, API_TAG_NONE},

@@ -144,6 +144,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		break;
 	case PRIVSEP_INVENTORY:
 	case PRIVSEP_PLAN:
+	case PRIVSEP_PLAN_RUNNING:
 		control_look(a, &(struct walk_client){.id = cl->id}, (enum privsep_what)m->get.what,
 			     r);
 		break;

@@ -101,7 +101,7 @@ static int work(void *user, int channel)
 
 	if (e < 0)
 		control_failure(l->agent, &r, e, &(struct diag)DIAG_INIT);
-	else if (l->what == PRIVSEP_PLAN)
+	else if (l->spec)
 		answer_plan(l, k, &r);
 	else
 		answer_inventory(l, k, &r);
@@ -171,10 +171,19 @@ static struct control_looking **free_place(struct agent *a)
 	return NULL;
 }
 
-/* Of a plan: what an apply would read, now. */
-static int load_next(struct agent *a, struct control_looking *l)
+/* Of a plan: what an apply would read, now; or a copy of what runs. */
+static int load_spec(struct agent *a, struct control_looking *l)
 {
-	return store_load_next(&a->store, &l->diag, &l->spec);
+	autofree char *yaml = NULL;
+
+	if (l->what == PRIVSEP_PLAN)
+		return store_load_next(&a->store, &l->diag, &l->spec);
+	if (l->what != PRIVSEP_PLAN_RUNNING)
+		return 0;
+	if (!a->now.spec)
+		return -ENOENT;
+	yaml = spec_to_yaml(a->now.spec);
+	return yaml ? spec_parse("running", yaml, strlen(yaml), &l->diag, &l->spec) : -ENOMEM;
 }
 
 void control_look(struct agent *a, const struct walk_client *client, enum privsep_what what,
@@ -188,15 +197,14 @@ void control_look(struct agent *a, const struct walk_client *client, enum privse
 				  .on_message = on_message,
 				  .on_end = on_end,
 				  .user = l};
-	int e = 0;
+	int e;
 
 	if (!l) {
 		control_error(r, 503, "busy", "too many look at the host at once; try again", NULL);
 		return;
 	}
 	*l = (struct control_looking){.agent = a, .client = *client, .what = what};
-	if (l->what == PRIVSEP_PLAN)
-		e = load_next(a, l);
+	e = load_spec(a, l);
 	if (e >= 0)
 		e = job_start(&setup, &l->job);
 	if (e < 0) {

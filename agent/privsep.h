@@ -84,6 +84,7 @@ enum privsep_what { /* of PRIVSEP_GET */
 		    PRIVSEP_PROCESSES,
 		    PRIVSEP_INVENTORY,
 		    PRIVSEP_PLAN,
+		    PRIVSEP_PLAN_RUNNING, /* what would bring back what runs */
 		    PRIVSEP_NET,
 		    PRIVSEP_CONFIG_RUNNING,
 		    PRIVSEP_CONFIG_STAGED,

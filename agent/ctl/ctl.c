@@ -26,6 +26,10 @@ enum {
 	OPT_INET6,
 	OPT_RDMA_OFF,
 	OPT_RDMA_ONLY,
+	OPT_NO_HEADER,
+	OPT_CSV,
+	OPT_SNAPSHOT,
+	OPT_INVENTORY,
 	OPT_SINCE,
 	OPT_RUNNING,
 	OPT_STAGED,
@@ -55,6 +59,13 @@ static const struct option long_options[] = {
 	{"inet6", no_argument, NULL, OPT_INET6},
 	{"rdma-off", no_argument, NULL, OPT_RDMA_OFF},
 	{"rdma-only", no_argument, NULL, OPT_RDMA_ONLY},
+	{"output", required_argument, NULL, 'o'},
+	{"sort", required_argument, NULL, 's'},
+	{"filter", required_argument, NULL, 'F'},
+	{"no-header", no_argument, NULL, OPT_NO_HEADER},
+	{"csv", no_argument, NULL, OPT_CSV},
+	{"snapshot", required_argument, NULL, OPT_SNAPSHOT},
+	{"inventory", required_argument, NULL, OPT_INVENTORY},
 	{"running", no_argument, NULL, OPT_RUNNING},
 	{"staged", no_argument, NULL, OPT_STAGED},
 	{"dry-run", no_argument, NULL, OPT_DRY_RUN},
@@ -73,6 +84,9 @@ enum {
 	TAKES_NAME = 1 << 5,
 	TAKES_SET = 1 << 6,
 	TAKES_DRY_RUN = 1 << 7,
+	TAKES_TABLE = 1 << 8,
+	TAKES_SNAPSHOT = 1 << 9,
+	TAKES_INVENTORY = 1 << 10,
 };
 
 struct ctl_command {
@@ -84,6 +98,14 @@ struct ctl_command {
 };
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+
+#define TABLE_HELP                                                                  \
+	"\n"                                                                        \
+	"  -o, --output LIST   columns, joined by commas\n"                         \
+	"  -s, --sort COLUMN   by this one; -COLUMN: the other way round\n"         \
+	"  -F, --filter COLUMN=TEXT, COLUMN!=TEXT, COLUMN~PART   only these rows\n" \
+	"      --no-header     without headings\n"                                  \
+	"      --csv           as comma-separated values\n"
 
 #define NET_OPTIONS_HELP                                                                    \
 	"      --network N   network that the device is connected to\n"                     \
@@ -100,9 +122,11 @@ struct ctl_command {
 static int cmd_help(const struct ctl_args *a);
 
 static const struct ctl_command commands[] = {
-	{"processes", "", "the agent and its workers", 0, 0, 0, ctl_cmd_processes,
+	{"processes", "[TABLE OPTION...]", "the agent and its workers", 0, 0, TAKES_TABLE,
+	 ctl_cmd_processes,
 	 "Lists the processes of this host: role, data IPs, status, how they send, core, memory\n"
-	 "and uptime, and the reason where they send by less than was asked or is possible.\n"},
+	 "and uptime, and the reason where they send by less than was asked or is "
+	 "possible.\n" TABLE_HELP},
 	{"status", "", "legs, workers, paths", 0, 0, 0, ctl_cmd_status,
 	 "Shows what was applied, the legs, how many workers are up, their paths to other\n"
 	 "hosts, and the reasons for whatever is less than it should be. Exit status 2 means\n"
@@ -115,9 +139,9 @@ static const struct ctl_command commands[] = {
 	 "-j,\n"
 	 "                one object per line\n"
 	 "      --since N leave out those before number N\n"},
-	{"net show", "", "the data devices", 0, 0, 0, ctl_cmd_net_show,
+	{"net show", "[TABLE OPTION...]", "the data devices", 0, 0, TAKES_TABLE, ctl_cmd_net_show,
 	 "Lists the data devices with their networks, labels, addresses and carriers, and what is\n"
-	 "staged for each: '+' comes, '-' goes, '~' changes with the next apply.\n"},
+	 "staged for each: '+' comes, '-' goes, '~' changes with the next apply.\n" TABLE_HELP},
 	{"net add", "DEVICE [OPTION...]", "add a data device", 1, 1, TAKES_NET | TAKES_NAME,
 	 ctl_cmd_net_add,
 	 "Stages one more data device; 'plenum apply' puts it into force and writes it to\n"
@@ -144,13 +168,20 @@ static const struct ctl_command commands[] = {
 	{"restore", "", "forget what is staged", 0, 0, 0, ctl_cmd_restore,
 	 "Forgets all that is staged: a whole configuration, and what 'plenum net' was to "
 	 "change.\n"},
-	{"inventory", "", "the devices of this host", 0, 0, 0, ctl_cmd_inventory,
+	{"inventory", "[--snapshot FILE [CONFIG]]", "the devices of this host", 0, 1,
+	 TAKES_SNAPSHOT, ctl_cmd_inventory,
 	 "Shows links, addresses, routes, rules, cores and huge pages of this host. Needs neither\n"
-	 "agent nor configuration nor privileges.\n"},
-	{"plan", "[FILE]", "what apply would do", 0, 1, 0, ctl_cmd_plan,
+	 "agent nor configuration nor privileges.\n\n"
+	 "      --snapshot FILE  write it to FILE as JSON that can be shown to others: names,\n"
+	 "                       MAC addresses, and IP addresses outside the networks of CONFIG\n"
+	 "                       (" CONFIG_FILE ") are replaced; 'plenum plan --inventory'\n"
+	 "                       plans from it, on any machine\n"},
+	{"plan", "[--inventory SNAPSHOT] [FILE]", "what apply would do", 0, 1, TAKES_INVENTORY,
+	 ctl_cmd_plan,
 	 "Shows the steps from what is there to what is wanted, each with its reason, and the\n"
 	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
-	 "runs, and with FILE, the plan is made here.\n"},
+	 "runs, and with FILE, the plan is made here.\n\n"
+	 "      --inventory SNAPSHOT  plan for the host that this was taken of\n"},
 	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
 	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"
@@ -167,7 +198,7 @@ static const struct ctl_command commands[] = {
 	 "Undoes the change that waits for its confirmation. Where none does, applies what ran\n"
 	 "before the one that runs, or what apply NUMBER of 'plenum history' had applied; the\n"
 	 "files of the configuration stay as they are. Options are those of apply.\n"},
-	{"history", "", "the last applies", 0, 0, 0, ctl_cmd_history,
+	{"history", "[TABLE OPTION...]", "the last applies", 0, 0, TAKES_TABLE, ctl_cmd_history,
 	 "Lists the last applies that somebody asked for: when, who, what was applied, and what\n"
 	 "became of it.\n"},
 	{"stop", "", "end workers, mounts and the agent", 0, 0, 0, ctl_cmd_stop,
@@ -187,8 +218,9 @@ static const struct ctl_command commands[] = {
 	 "the plan of this host accepts; what it does not take stands in comments, with the "
 	 "reason.\n"},
 	{"diff", "[FILE]", "compare with what runs", 0, 1, 0, ctl_cmd_diff,
-	 "Compares the normal forms of the running and the staged configuration, or of the\n"
-	 "running one and FILE. Exit status 1 means that they differ.\n"},
+	 "Compares the normal forms of the running and the staged configuration, and the running\n"
+	 "one with the host: what others have changed, as the steps that would bring it back.\n"
+	 "With FILE, the running configuration with that. Exit status 1 means that they differ.\n"},
 	{"config stage", "FILE", "hand a configuration to the agent", 1, 1, 0, ctl_cmd_config_stage,
 	 "Gives the agent a whole configuration to be applied by 'plenum apply': it then takes "
 	 "the\n"
@@ -343,6 +375,10 @@ static int parse_option(struct parsed *p, int c)
 		size_t text_offset; /* of a const char * in struct ctl_args */
 	} texts[] = {
 		{OPT_SOCKET, 0, offsetof(struct ctl_args, socket)},
+		{'o', TAKES_TABLE, offsetof(struct ctl_args, view.columns)},
+		{'s', TAKES_TABLE, offsetof(struct ctl_args, view.sort)},
+		{OPT_SNAPSHOT, TAKES_SNAPSHOT, offsetof(struct ctl_args, snapshot)},
+		{OPT_INVENTORY, TAKES_INVENTORY, offsetof(struct ctl_args, inventory)},
 		{OPT_SINCE, TAKES_SINCE, offsetof(struct ctl_args, since)},
 		{OPT_NAME, TAKES_NAME, offsetof(struct ctl_args, name)},
 		{OPT_DEVICE, TAKES_SET, offsetof(struct ctl_args, device)},
@@ -363,6 +399,8 @@ static int parse_option(struct parsed *p, int c)
 	} flags[] = {
 		{'j', 0, offsetof(struct ctl_args, json)},
 		{'f', TAKES_FOLLOW, offsetof(struct ctl_args, follow)},
+		{OPT_NO_HEADER, TAKES_TABLE, offsetof(struct ctl_args, view.no_header)},
+		{OPT_CSV, TAKES_TABLE, offsetof(struct ctl_args, view.csv)},
 		{OPT_RUNNING, TAKES_WHICH, offsetof(struct ctl_args, running)},
 		{OPT_STAGED, TAKES_WHICH, offsetof(struct ctl_args, staged)},
 		{OPT_DRY_RUN, TAKES_DRY_RUN, offsetof(struct ctl_args, dry_run)},
@@ -392,6 +430,14 @@ static int parse_option(struct parsed *p, int c)
 		return CTL_OK;
 	case 'V':
 		p->version = true;
+		return CTL_OK;
+	case 'F':
+		if (p->args.view.n_filters == CTL_FILTERS_MAX) {
+			ctl_complain("--filter can be given %d times", CTL_FILTERS_MAX);
+			return CTL_USAGE;
+		}
+		p->args.view.filters[p->args.view.n_filters++] = optarg;
+		p->given |= TAKES_TABLE;
 		return CTL_OK;
 	case OPT_FORCE:
 		if (p->args.n_forces == CTL_FORCES_MAX) {
@@ -431,6 +477,10 @@ static int run_command(struct parsed *p, char **operands, int n)
 			     *c->operands ? " " : "", c->operands, c->words);
 		return CTL_USAGE;
 	}
+	if (p->args.json && (p->given & TAKES_TABLE)) {
+		ctl_complain("-j prints all as JSON; leave out what is for tables");
+		return CTL_USAGE;
+	}
 	return c->run(&p->args);
 }
 
@@ -441,7 +491,7 @@ int ctl_run(int argc, char **argv)
 	int c, r;
 
 	optind = 0; /* from the start again: tests run this more than once */
-	while ((c = getopt_long(argc, argv, "jhVf", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jhVfo:s:F:", long_options, NULL)) != -1) {
 		r = parse_option(&p, c);
 		if (r != CTL_OK)
 			return r;

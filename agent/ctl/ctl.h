@@ -35,6 +35,15 @@ enum ctl_exit {
 #define CTL_FORCES_MAX 8	/* PRIVSEP_FORCES_MAX */
 #define CTL_CONFIRM_S_MAX 86400 /* PRIVSEP_CONFIRM_S_MAX */
 
+#define CTL_FILTERS_MAX 8
+
+struct ctl_view {		    /* of a table */
+	const char *columns, *sort; /* NULL: as the command has them */
+	const char *filters[CTL_FILTERS_MAX];
+	int n_filters;
+	bool no_header, csv;
+};
+
 struct ctl_args {
 	const char *socket;
 	bool json;
@@ -46,8 +55,11 @@ struct ctl_args {
 	const char *forces[CTL_FORCES_MAX]; /* apply */
 	int n_forces;
 	bool dry_run;
-	const char *confirm; /* apply, rollback: a time */
-	char **operands;     /* after the command's words */
+	const char *confirm;   /* apply, rollback: a time */
+	const char *snapshot;  /* inventory */
+	const char *inventory; /* plan */
+	struct ctl_view view;
+	char **operands; /* after the command's words */
 	int n_operands;
 };
 
@@ -125,10 +137,12 @@ struct ctl_table {
 	size_t n_columns, n_cells, cap;
 	char **cells;
 	bool out_of_memory;
+	bool no_header;
+	bool keep_all; /* columns are not left out for want of width */
 };
-#define CTL_TABLE(headings_)                                        \
-	{                                                           \
-		headings_, ARRAY_SIZE(headings_), 0, 0, NULL, false \
+#define CTL_TABLE(headings_)                                                            \
+	{                                                                               \
+		.headings = headings_, .n_columns = ARRAY_SIZE(headings_), .n_cells = 0 \
 	}
 /* How wide lines may be; SIZE_MAX: as wide as they like. */
 size_t ctl_line_width(void);
@@ -138,9 +152,19 @@ void ctl_table_add(struct ctl_table *t, const char *fmt, ...) PLENUM_PRINTF(2, 3
 void ctl_table_add_list(struct ctl_table *t, const json_t *list);
 int ctl_table_print(const struct ctl_table *t);
 void ctl_table_done(struct ctl_table *t);
+/* What of it the options ask for; `columns` where they name none, as -o takes them. */
+int ctl_view_print(const struct ctl_args *a, const struct ctl_table *t, const char *columns);
 
 /* Lines of a as '-', of b as '+', common ones near them as ' '; whether they differ, or -ENOMEM. */
 int ctl_diff(const char *a, const char *b, FILE *out);
+
+/* ---- configurations (ctl_local.c) ---- */
+
+struct spec;
+/* With the drop-ins beside it; CTL_OK, or the errors were printed. */
+int ctl_load(const char *file, struct spec **ret);
+/* `which`: running or staged. */
+int ctl_ask_config(const struct ctl_args *a, const char *which, struct ctl_reply *ret);
 
 /* ---- the commands ---- */
 

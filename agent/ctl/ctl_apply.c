@@ -151,7 +151,7 @@ int ctl_cmd_rollback(const struct ctl_args *a)
 	return r == CTL_OK ? change(a, "/v1/rollback", body) : r;
 }
 
-static int print_history(const json_t *o)
+static int print_history(const struct ctl_args *a, const json_t *o)
 {
 	static const char *const headings[] = {"NUMBER", "TIME",    "BY",    "WHAT",
 					       "STEPS",	 "OUTCOME", "REASON"};
@@ -168,7 +168,7 @@ static int print_history(const json_t *o)
 		ctl_table_add(&t, "%s", ctl_text(e, "outcome"));
 		ctl_table_add(&t, "%s", ctl_text(e, "text"));
 	}
-	return ctl_table_print(&t);
+	return ctl_view_print(a, &t, "NUMBER,TIME,BY,WHAT,STEPS,OUTCOME,REASON");
 }
 
 int ctl_cmd_history(const struct ctl_args *a)
@@ -179,7 +179,7 @@ int ctl_cmd_history(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	r = a->json ? ctl_put_json(o) : print_history(o);
+	r = a->json ? ctl_put_json(o) : print_history(a, o);
 	json_decref(o);
 	return r;
 }

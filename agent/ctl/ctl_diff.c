@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two configurations compared line by line. Of our own because diff(1) is another program, which a
+ * 'plenum diff': configurations compared line by line, and the host with the one that runs. The
+ * comparison is of our own because diff(1) is another program, which a
  * host need not have, and the texts are small: the plain algorithm will do.
  */
 #include "agent/ctl/ctl.h"
+
+#include "netcfg/spec/spec.h"
 
 #include <string.h>
 
@@ -130,4 +133,83 @@ int ctl_diff(const char *a, const char *b, FILE *out)
 		return -ENOMEM;
 	diff_print(lines, diff_lines(&ta, &tb, length, lines), out);
 	return 1;
+}
+
+/* ---- the command ---- */
+
+/* The normal form of a file. */
+static int normal_form(const char *file, char **ret)
+{
+	struct spec *s;
+	int r = ctl_load(file, &s);
+
+	if (r != CTL_OK)
+		return r;
+	*ret = spec_to_yaml(s);
+	spec_free(s);
+	return *ret ? CTL_OK : ctl_put_text(NULL);
+}
+
+/* Of the running configuration to the staged one, or to FILE; *ret_text is heap. */
+static int compare_configs(const struct ctl_args *a, char **ret_text, bool *ret_differ)
+{
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply running = {0};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply staged = {0};
+	autofree char *yaml = NULL;
+	size_t size;
+	FILE *out;
+	int r = ctl_ask_config(a, "running", &running), differ;
+
+	if (r == CTL_OK && a->n_operands == 0)
+		r = ctl_ask_config(a, "staged", &staged);
+	else if (r == CTL_OK)
+		r = normal_form(a->operands[0], &yaml);
+	if (r != CTL_OK)
+		return r;
+	out = open_memstream(ret_text, &size);
+	differ = out ? ctl_diff(running.body, yaml ? yaml : staged.body, out) : -ENOMEM;
+	if ((out && fclose(out) != 0) || differ < 0)
+		return ctl_put_text(NULL);
+	*ret_differ = differ > 0;
+	return CTL_OK;
+}
+
+static bool plan_does_something(const json_t *plan)
+{
+	return json_array_size(json_object_get(plan, "steps")) +
+		       json_array_size(json_object_get(plan, "actions")) >
+	       0;
+}
+
+/* What the host lacks of the running configuration. */
+static int print_host(const json_t *plan)
+{
+	puts("The host is not as the running configuration has it; this would bring it back:");
+	return ctl_put_plan(plan);
+}
+
+int ctl_cmd_diff(const struct ctl_args *a)
+{
+	const struct ctl_request rq = {.method = "GET", .path = "/v1/plan/running"};
+	autofree char *text = NULL;
+	json_t *plan = NULL, *o;
+	bool differ = false, host;
+	int r = compare_configs(a, &text, &differ);
+
+	if (r == CTL_OK && a->n_operands == 0)
+		r = ctl_ask_json(a, &rq, &plan);
+	if (r != CTL_OK)
+		return r;
+	host = plan_does_something(plan);
+	if (a->json) {
+		o = json_pack("{s:b, s:s, s:b, s:O?}", "differs", differ, "diff", text,
+			      "host_differs", host, "plan", plan);
+		r = ctl_put_json(o);
+		json_decref(o);
+	} else {
+		fputs(text, stdout);
+		r = host ? print_host(plan) : CTL_OK;
+	}
+	json_decref(plan);
+	return r != CTL_OK ? r : differ || host ? CTL_DIFFERS : CTL_OK;
 }

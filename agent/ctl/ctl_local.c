@@ -2,14 +2,18 @@
 /* The commands on files and on this host, most of which need no agent. */
 #include "agent/ctl/ctl.h"
 
+#include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_places.h"
+#include "netcfg/plan/snapshot.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
+#include <sys/random.h>
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+#define SNAPSHOT_BYTES_MAX (64U << 20)
 
 static const char *file_of(const struct ctl_args *a)
 {
@@ -64,7 +68,7 @@ static int exit_of_load(int r, const struct diag *d)
 }
 
 /* A loaded configuration or a printed error. */
-static int load(const char *file, struct spec **ret)
+int ctl_load(const char *file, struct spec **ret)
 {
 	struct diag d = DIAG_INIT;
 	int r = exit_of_load(load_file(file, &d, ret), &d);
@@ -123,7 +127,7 @@ static int put_config(const struct ctl_args *a, const char *yaml)
 	return r;
 }
 
-static int ask_config(const struct ctl_args *a, const char *which, struct ctl_reply *ret)
+int ctl_ask_config(const struct ctl_args *a, const char *which, struct ctl_reply *ret)
 {
 	char path[64];
 	const struct ctl_request rq = {.method = "GET", .path = path};
@@ -145,52 +149,15 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 	if (a->running || a->staged) {
 		PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 
-		r = ask_config(a, a->running ? "running" : "staged", &reply);
+		r = ctl_ask_config(a, a->running ? "running" : "staged", &reply);
 		return r == CTL_OK ? put_config(a, reply.body) : r;
 	}
-	r = load(file_of(a), &s);
+	r = ctl_load(file_of(a), &s);
 	if (r != CTL_OK)
 		return r;
 	yaml = spec_to_yaml(s);
 	spec_free(s);
 	return put_config(a, yaml);
-}
-
-int ctl_cmd_diff(const struct ctl_args *a)
-{
-	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply running = {0};
-	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply staged = {0};
-	autofree char *yaml = NULL, *text = NULL;
-	struct spec *s;
-	size_t size;
-	FILE *out;
-	int r = ask_config(a, "running", &running), differ;
-
-	if (r == CTL_OK && a->n_operands == 0)
-		r = ask_config(a, "staged", &staged);
-	if (r == CTL_OK && a->n_operands > 0) {
-		r = load(a->operands[0], &s);
-		yaml = r == CTL_OK ? spec_to_yaml(s) : NULL;
-		if (r == CTL_OK)
-			spec_free(s);
-		if (r == CTL_OK && !yaml)
-			r = CTL_OS;
-	}
-	if (r != CTL_OK)
-		return r;
-	out = open_memstream(&text, &size);
-	differ = out ? ctl_diff(running.body, yaml ? yaml : staged.body, out) : -ENOMEM;
-	if ((out && fclose(out) != 0) || differ < 0)
-		return ctl_put_text(NULL);
-	if (a->json) {
-		json_t *o = json_pack("{s:b, s:s}", "differs", differ, "diff", text);
-
-		r = ctl_put_json(o);
-		json_decref(o);
-	} else {
-		fputs(text, stdout);
-	}
-	return r != CTL_OK ? r : differ ? CTL_DIFFERS : CTL_OK;
 }
 
 /* As it was written, comments and all; one byte too many where it is too long. */
@@ -226,7 +193,7 @@ static int join_dropins(const char *file, char **ret_text)
 	*ret_text = NULL;
 	if (strcmp(file, "-") == 0)
 		return CTL_OK;
-	r = load(file, &s);
+	r = ctl_load(file, &s);
 	if (r != CTL_OK)
 		return r;
 	if (s->n_files > 1) {
@@ -287,14 +254,63 @@ static int collect(struct inventory **ret)
 	return r < 0 ? CTL_OS : CTL_OK;
 }
 
+/* What stays in a snapshot is the configuration's to say; without one nothing does. */
+static int load_for_snapshot(const struct ctl_args *a, struct spec **ret)
+{
+	*ret = NULL;
+	if (a->n_operands > 0)
+		return ctl_load(a->operands[0], ret);
+	if (access(CONFIG_FILE, R_OK) == 0)
+		return ctl_load(CONFIG_FILE, ret);
+	ctl_complain("there is no configuration to say which networks are data networks: all "
+		     "addresses are replaced");
+	return CTL_OK;
+}
+
+static int write_snapshot(const struct ctl_args *a, const struct inventory *inv)
+{
+	autofree char *text = NULL;
+	struct inventory *redacted = NULL;
+	struct spec *s;
+	uint64_t key[2];
+	int r = load_for_snapshot(a, &s), e;
+
+	if (r != CTL_OK)
+		return r;
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		e = -EIO;
+	else
+		e = snapshot_make(inv, s, key, &redacted);
+	text = e < 0 ? NULL : inv_to_json(redacted);
+	inv_free(redacted);
+	spec_free(s);
+	if (!text)
+		return ctl_put_text(NULL);
+	e = file_write(a->snapshot, text, strlen(text), 0600);
+	if (e >= 0)
+		return CTL_OK;
+	ctl_complain("%s cannot be written: %s", a->snapshot, strerror(-e));
+	return CTL_IO;
+}
+
 int ctl_cmd_inventory(const struct ctl_args *a)
 {
 	autofree char *text = NULL;
 	struct inventory *inv;
-	int r = collect(&inv);
+	int r;
 
+	if (!a->snapshot && a->n_operands > 0) {
+		ctl_complain("usage: plenum inventory [--snapshot FILE [CONFIG]]");
+		return CTL_USAGE;
+	}
+	r = collect(&inv);
 	if (r != CTL_OK)
 		return r;
+	if (a->snapshot) {
+		r = write_snapshot(a, inv);
+		inv_free(inv);
+		return r;
+	}
 	text = a->json ? inv_to_json(inv) : inv_to_text(inv);
 	inv_free(inv);
 	return ctl_put_text(text);
@@ -346,13 +362,58 @@ static int put_built(const struct ctl_args *a, const struct plan *p)
 	return r;
 }
 
+/* A snapshot, or any inventory that was printed as JSON. */
+static int read_inventory(const char *file, struct inventory **ret)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *text = NULL;
+	size_t len;
+	int r = file_read(file, SNAPSHOT_BYTES_MAX, &text, &len);
+
+	if (r < 0) {
+		ctl_complain("%s cannot be read: %s", file, strerror(-r));
+		return CTL_NO_INPUT;
+	}
+	if (inv_from_json(text, len, &d, ret) >= 0)
+		return CTL_OK;
+	ctl_complain("%s is not an inventory:", file);
+	diag_print(&d, stderr);
+	return CTL_DATA;
+}
+
+/* Nothing of the machine that plans it goes in. */
+static int plan_elsewhere(const struct ctl_args *a, const char *file)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	struct plan *p = NULL;
+	struct spec *s;
+	int r = ctl_load(file, &s), e;
+
+	if (r != CTL_OK)
+		return r;
+	r = read_inventory(a->inventory, &inv);
+	if (r == CTL_OK) {
+		spec_set_default_host(s, inv->host);
+		e = plan_build(s, inv, NULL, &d, &p);
+		if (e >= 0)
+			e = plan_actions_start(p, "no agent runs");
+		diag_print(&d, stderr);
+		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
+	}
+	plan_free(p);
+	inv_free(inv);
+	spec_free(s);
+	return r;
+}
+
 static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs)
 {
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
 	struct plan *p = NULL;
 	struct spec *s;
-	int r = load(file, &s), e;
+	int r = ctl_load(file, &s), e;
 
 	if (r != CTL_OK)
 		return r;
@@ -384,6 +445,8 @@ int ctl_cmd_plan(const struct ctl_args *a)
 	json_t *o;
 	int r;
 
+	if (a->inventory)
+		return plan_elsewhere(a, file_of(a));
 	if (a->n_operands > 0) {
 		r = plan_here(a, a->operands[0], true);
 		if (r == CTL_OK)

@@ -35,7 +35,7 @@ static void add_reason(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "(%s)", note);
 }
 
-static int print_processes(const json_t *o)
+static int print_processes(const struct ctl_args *a, const json_t *o)
 {
 	static const char *const headings[] = {"ID",	  "HOST", "ROLE",   "IPS",    "STATUS",
 					       "NETWORK", "CORE", "MEMORY", "UPTIME", "REASON"};
@@ -59,7 +59,7 @@ static int print_processes(const json_t *o)
 			      ctl_format_seconds(ctl_int(p, "uptime_s"), uptime, sizeof(uptime)));
 		add_reason(&t, p);
 	}
-	return ctl_table_print(&t);
+	return ctl_view_print(a, &t, "ID,HOST,ROLE,IPS,STATUS,NETWORK,CORE,MEMORY,UPTIME,REASON");
 }
 
 int ctl_cmd_processes(const struct ctl_args *a)
@@ -69,7 +69,7 @@ int ctl_cmd_processes(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	r = a->json ? ctl_put_json(o) : print_processes(o);
+	r = a->json ? ctl_put_json(o) : print_processes(a, o);
 	json_decref(o);
 	return r;
 }
@@ -168,22 +168,36 @@ static bool any_is_staged(const json_t *legs)
 	return false;
 }
 
-static int print_net(const json_t *legs)
+static void add_value(struct ctl_table *t, const json_t *leg, const char *key)
 {
-	static const char *const headings[] = {"LEG",	      "DEVICE", "NETWORK", "LABEL",
-					       "SWITCH PORT", "STATE",	"CARRIER", "MTU",
-					       "IPS",	      "STAGED"};
+	const json_t *v = json_object_get(leg, key);
+	autofree char *text = json_is_string(v) || !v ? NULL : json_dumps(v, JSON_ENCODE_ANY);
+
+	ctl_table_add(t, "%s", json_is_string(v) ? json_string_value(v) : text ? text : "");
+}
+
+static int print_net(const struct ctl_args *a, const json_t *legs)
+{
+	static const char *const headings[] = {"LEG",	      "DEVICE",	 "NETWORK",   "LABEL",
+					       "SWITCH PORT", "STATE",	 "CARRIER",   "MTU",
+					       "IPS",	      "STAGED",	 "INTERFACE", "VFS",
+					       "RDMA",	      "ENABLED", "FILE",      "REASON"};
+	static const char *const values[] = {"ifname", "vfs", "rdma", "enabled", "file", "reason"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *leg;
 	size_t i;
 
-	if (!any_is_staged(legs))
-		return print_legs(legs);
 	json_array_foreach (legs, i, leg) {
 		add_leg(&t, leg);
 		add_staged(&t, leg);
+		for (size_t j = 0; j < ARRAY_SIZE(values); j++)
+			add_value(&t, leg, values[j]);
 	}
-	return ctl_table_print(&t);
+	return ctl_view_print(
+		a, &t,
+		any_is_staged(legs)
+			? "LEG,DEVICE,NETWORK,LABEL,SWITCH PORT,STATE,CARRIER,MTU,IPS,STAGED"
+			: "LEG,DEVICE,NETWORK,LABEL,SWITCH PORT,STATE,CARRIER,MTU,IPS");
 }
 
 int ctl_cmd_net_show(const struct ctl_args *a)
@@ -193,8 +207,9 @@ int ctl_cmd_net_show(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	r = a->json ? ctl_put_json(o) : print_net(json_object_get(o, "net"));
-	if (r == CTL_OK && !a->json)
+	r = a->json ? ctl_put_json(o) : print_net(a, json_object_get(o, "net"));
+	/* Sentences are for people who look at the whole. */
+	if (r == CTL_OK && !a->json && !a->view.csv && !a->view.columns && !a->view.n_filters)
 		ctl_put_legs(json_object_get(o, "net"));
 	json_decref(o);
 	return r;

@@ -133,12 +133,12 @@ static void lay_out(struct layout *l)
 	size_t last = l->t->n_columns - 1;
 	bool text;
 
-	for (size_t row = 0; row < l->n_rows; row++)
+	for (size_t row = l->t->no_header; row < l->n_rows; row++)
 		for (size_t i = 0; i <= last; i++)
 			l->widths[i] = MAX_OF(l->widths[i], width_of(cell_of(l->t, row, i)));
 	text = l->widths[last] > LAST_WIDTH_MIN;
 	l->stacked = text && !fits(l);
-	for (size_t k = 0; k < ARRAY_SIZE(dispensable) && !fits(l); k++)
+	for (size_t k = 0; k < ARRAY_SIZE(dispensable) && !l->t->keep_all && !fits(l); k++)
 		for (size_t i = 0; i <= last; i++)
 			if (!(text && i == last) && strcmp(l->t->headings[i], dispensable[k]) == 0)
 				l->widths[i] = 0;
@@ -240,7 +240,7 @@ int ctl_table_print(const struct ctl_table *t)
 		return CTL_OS;
 	}
 	lay_out(&l);
-	for (size_t row = 0; row < l.n_rows; row++)
+	for (size_t row = t->no_header; row < l.n_rows; row++)
 		print_row(&l, row);
 	print_left_out(&l);
 	return CTL_OK;

@@ -286,7 +286,7 @@ void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 
 /* The same after every boot and for every VF another one: locally administered, and derived from
  * the PF's own address, which is the NIC maker's. */
-static struct mac_addr vf_mac(const struct inv_link *pf, uint32_t vf)
+struct mac_addr plan_vf_mac(const struct inv_link *pf, uint32_t vf)
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};
 	static const struct mac_addr none;
@@ -326,7 +326,7 @@ bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint
 	vf_ref(leg, n, port->vf);
 	fn = inv_function_by_ref(b->inv, port->vf);
 	snprintf(port->pci, sizeof(port->pci), "%s", fn ? fn->pci : "");
-	port->mac = vf_mac(leg->device, n);
+	port->mac = plan_vf_mac(leg->device, n);
 	return true;
 }
 
@@ -374,7 +374,7 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint
 
 static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t n, bool vfio)
 {
-	const struct mac_addr mac = vf_mac(leg->device, n);
+	const struct mac_addr mac = plan_vf_mac(leg->device, n);
 	const struct inv_function *fn;
 	char ref[KERNEL_LINK_REF_MAX], text[MAC_ADDR_STR_MAX];
 	int r;

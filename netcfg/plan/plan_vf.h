@@ -16,6 +16,8 @@ void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg);
  * where it is there already. False: there is none for it. */
 bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
 		  struct plan_port *port);
+/* The address that VF number vf of this PF is given. */
+struct mac_addr plan_vf_mac(const struct inv_link *pf, uint32_t vf);
 /* Fills in the address of the port's VF, if it is there. */
 void plan_vf_resolve(struct plan_port *port, const struct inventory *inv);
 /* A living worker has the function open, or a VF of it. NULL: no function. */

@@ -130,10 +130,19 @@ static void reader_default_host(struct spec_reader *r)
 	for (size_t i = 0; i < r->n_trees; i++)
 		if (spec_node_member(r->trees[i], "host"))
 			return;
+	r->spec->host_is_default = true;
 	if (gethostname(name, sizeof(name) - 1) < 0 ||
 	    spec_types[k->type].parse(name, k, r->spec->host) < 0)
 		diag_add(r->d, DIAG_ERROR, NULL, "host",
 			 "the hostname '%.63s' cannot serve as name; write 'host: NAME'", name);
+}
+
+void spec_set_default_host(struct spec *s, const char *host)
+{
+	const struct spec_key *k = spec_key_find(&spec_schema, "host");
+
+	if (s->host_is_default)
+		spec_types[k->type].parse(host, k, s->host);
 }
 
 static int reader_finish(struct spec_reader *r, struct spec **ret)

@@ -183,6 +183,7 @@ struct spec_cluster { /* name == "": there is none */
 
 struct spec {
 	char host[PLENUM_NAME_MAX];
+	bool host_is_default;	       /* no file names it: it is the hostname */
 	char management_interface[16]; /* "": not named */
 	uint16_t port;		       /* UDP port of the workers' data IPs */
 	enum spec_ha ha;
@@ -217,6 +218,9 @@ struct spec {
 int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct spec **ret);
 /* The same from memory; `name` stands for the file's name in messages. */
 int spec_parse(const char *name, const char *text, size_t len, struct diag *d, struct spec **ret);
+/* For another machine's configuration: the name of that one, where no file names it and this is a
+ * valid one. */
+void spec_set_default_host(struct spec *s, const char *host);
 struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
 /* Whether it could stand in the file as a name of something. */

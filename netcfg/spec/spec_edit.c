@@ -147,9 +147,10 @@ static void print_flow(const struct spec_node *n, FILE *out)
 	const char *brackets = n->kind == SPEC_NODE_LIST ? "[]" : "{}";
 
 	if (n->kind == SPEC_NODE_SCALAR) {
-		/* What stood without quotes stands for what YAML makes of it. */
-		if (n->plain)
-			fputs(n->text, out);
+		/* Without quotes only what YAML makes something else of than text. */
+		if (n->plain && (spec_text_is_number(n->text) || spec_text_is_bool(n->text) ||
+				 spec_node_is_null(n)))
+			fputs(*n->text ? n->text : "null", out);
 		else
 			spec_print_text(n->text, out);
 		return;

@@ -3,12 +3,33 @@
  * again, and the draft made from it validates. */
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
+#include "netcfg/plan/snapshot.h"
 #include "netcfg/spec/spec.h"
 #include "plugins/plugins.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* What can be shown to others can be read by them, and is planned alike. */
+static void check_snapshot(const struct inventory *inv)
+{
+	static const uint64_t key[2] = {1, 2};
+	autofree char *json = NULL;
+	struct inventory *shown = NULL, *again = NULL;
+	struct diag d = DIAG_INIT;
+
+	if (snapshot_make(inv, NULL, key, &shown) < 0)
+		abort();
+	json = inv_to_json(shown);
+	if (!json || inv_from_json(json, strlen(json), &d, &again) < 0) {
+		diag_print(&d, stderr);
+		abort();
+	}
+	inv_free(shown);
+	inv_free(again);
+	diag_done(&d);
+}
 
 static void check_inventory(const struct inventory *inv)
 {
@@ -29,6 +50,7 @@ static void check_inventory(const struct inventory *inv)
 	inv_free(again);
 	spec_free(s);
 	diag_done(&d);
+	check_snapshot(inv);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -60,7 +60,9 @@ static void fake_serve_one(int fd)
 
 	fake_read(fd, agent->request, sizeof(agent->request));
 	agent->n_requests++;
-	if (asprintf(&text, "HTTP/1.1 %d x\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+	if (asprintf(&text,
+		     "HTTP/1.1 %d x\r\nContent-Length: %zu\r\nETag: \"0123456789abcdef\"\r\n"
+		     "Connection: close\r\n\r\n%s",
 		     agent->status, strlen(agent->reply), agent->reply) < 0 ||
 	    write(fd, text, strlen(text)) < 0)
 		_exit(1);
@@ -357,6 +359,113 @@ static void test_net_add_sends_what_was_written(void **state)
 	assert_non_null(strstr(r.out, "plenum apply"));
 }
 
+static const char leg_json[] = "{\"name\":\"leg-a\",\"pending\":\"change\"}";
+
+static void test_net_set_sends_what_changes(void **state)
+{
+	struct result r =
+		run("net set leg-a --label 12 --vfs 4 --ips 10.0.0.1,10.0.0.2 --unset rdma", 200,
+		    leg_json);
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked("PATCH /v1/net/leg-a");
+	assert_non_null(strstr(agent->request, "If-Match: \"0123456789abcdef\"\r\n"));
+	assert_body(
+		"{\"label\":\"12\",\"vfs\":4,\"ips\":[\"10.0.0.1\",\"10.0.0.2\"],\"rdma\":null}");
+	assert_int_equal(run("net label leg-a auto", 200, leg_json).status, CTL_OK);
+	assert_body("{\"label\":\"auto\"}");
+	assert_int_equal(run("net disable leg-a", 200, leg_json).status, CTL_OK);
+	assert_body("{\"enabled\":false}");
+	assert_int_equal(run("net set leg-a --rdma-off", 200, leg_json).status, CTL_OK);
+	assert_body("{\"rdma\":\"off\"}");
+	assert_int_equal(run("net set leg-a --auto-label --vfs auto", 200, leg_json).status,
+			 CTL_OK);
+	assert_body("{\"label\":\"auto\",\"vfs\":\"auto\"}");
+}
+
+static void test_net_add_describes_a_network(void **state)
+{
+	assert_int_equal(run("net add eth7 --ips 10.0.1.5,10.0.0.9-10.0.0.11 --netmask 255.255.0.0 "
+			     "--gateway 10.0.0.1 --vlan 7",
+			     201, "{}")
+				 .status,
+			 CTL_OK);
+	assert_body("{\"name\":\"eth7\",\"device\":\"eth7\",\"ips\":[\"10.0.1.5\",\"10.0.0.9-10.0."
+		    "0.11\"],"
+		    "\"network\":{\"name\":\"eth7\",\"range\":\"10.0.0.9-10.0.1.5/16\",\"gateway\":"
+		    "\"10.0.0.1\",\"vlan\":7}}");
+	assert_int_equal(run("net add eth7 --network n --inet6 --ips fd00::1-fd00::9 --netmask 64",
+			     201, "{}")
+				 .status,
+			 CTL_OK);
+	assert_body("{\"name\":\"eth7\",\"device\":\"eth7\",\"network\":{\"name\":\"n\",\"range\":"
+		    "\"fd00::1-fd00::9/64\"}}");
+}
+
+static void test_net_options_that_make_no_sense(void **state)
+{
+	static const char *const bad[] = {
+		"net add 0000:3b:00.0 --network n",
+		"net add eth7 --netmask 24",
+		"net add eth7 --network n --gateway 10.0.0.1",
+		"net add eth7 --ips 10.0.0.x --netmask 24",
+		"net add eth7 --ips 10.0.0.1 --netmask 255.0.255.0",
+		"net add eth7 --ips 10.0.0.1 --netmask 64",
+		"net add eth7 --ips fd00::1 --netmask 129",
+		"net add eth7 --inet6 --ips 10.0.0.1 --netmask 24",
+		"net add eth7 --network n --label a --auto-label",
+		"net add eth7 --network n --rdma-off --rdma-only",
+		"net add eth7 --unset label --network n",
+		"net set leg-a",
+		"net set leg-a --name b",
+		"net set leg-a --unset name",
+		"net set leg-a --unset colour",
+		"net set leg-a --label x --unset label",
+		"net set ../x --label x",
+		"net label leg-a",
+		"net show -o colour",
+		"net show --sort colour",
+		"net show --filter colour=x",
+		"net show --filter LEG",
+		"net show -j --csv",
+		"status --csv",
+		"inventory x",
+	};
+	unsigned before = agent->n_requests;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct result r = run(bad[i], 200, "{\"net\":[{\"name\":\"a\"}]}");
+
+		if (r.status != CTL_USAGE || !r.err[0])
+			fail_msg("%s: %d", bad[i], r.status);
+	}
+	assert_true(agent->n_requests <= before + 4); /* the four that look first */
+}
+
+static void test_tables_are_cut_to_what_is_asked(void **state)
+{
+	static const char net[] = "{\"net\":[{\"name\":\"leg-10\",\"label\":\"a,b\",\"state\":"
+				  "\"usable\",\"vfs\":\"auto\"},"
+				  "{\"name\":\"leg-9\",\"label\":\"say "
+				  "\\\"x\\\"\",\"state\":\"absent\",\"reason\":\"gone\","
+				  "\"vfs\":4}]}";
+	struct result r = run("net show --csv -o leg,LABEL,vfs --sort leg", 200, net);
+
+	assert_string_equal(r.out, "LEG,LABEL,VFS\r\nleg-9,\"say \"\"x\"\"\",4\r\n"
+				   "leg-10,\"a,b\",auto\r\n");
+	r = run("net show -o LEG --sort -leg --no-header", 200, net);
+	assert_string_equal(r.out, "leg-10\nleg-9\n");
+	r = run("net show -o LEG --no-header -F state=usable", 200, net);
+	assert_string_equal(r.out, "leg-10\n");
+	r = run("net show -o LEG --no-header -F state!=usable -F label~say", 200, net);
+	assert_string_equal(r.out, "leg-9\n");
+	r = run("processes -o ID,MEMORY --no-header --sort memory", 200,
+		"{\"processes\":[{\"id\":\"a\",\"memory_bytes\":1572864},{\"id\":\"b\",\"memory_"
+		"bytes\":"
+		"9216},{\"id\":\"c\",\"memory_bytes\":5}]}");
+	assert_string_equal(r.out, "c  5 B\nb  9.0 KiB\na  1.5 MiB\n");
+}
+
 static void test_net_remove_sends_names_only(void **state)
 {
 	unsigned before;
@@ -573,9 +682,13 @@ static void test_config_of_the_agent(void **state)
 
 	assert_asked("GET /v1/config/running");
 	assert_string_equal(r.out, "host: a\n");
-	r = run("diff", 200, "host: a\n");
-	assert_int_equal(r.status, CTL_OK); /* both are that */
+	r = run("diff", 200, "{\"steps\":[]}");
+	assert_int_equal(r.status, CTL_OK); /* all are that */
 	assert_string_equal(r.out, "");
+	r = run("diff", 200,
+		"{\"host\":\"h\",\"steps\":[{\"step\":\"set it\",\"reason\":\"why\"}]}");
+	assert_int_equal(r.status, CTL_DIFFERS);
+	assert_non_null(strstr(r.out, "this would bring it back:\nh: 1 step\n   1. set it\n"));
 	r = run("diff " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200,
 		"host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n");
 	assert_int_equal(r.status, CTL_DIFFERS);
@@ -760,6 +873,10 @@ int main(void)
 		cmocka_unit_test(test_answers_of_any_shape_do_no_harm),
 		cmocka_unit_test(test_net_show_says_why_a_leg_is_missing),
 		cmocka_unit_test(test_net_add_sends_what_was_written),
+		cmocka_unit_test(test_net_set_sends_what_changes),
+		cmocka_unit_test(test_net_add_describes_a_network),
+		cmocka_unit_test(test_net_options_that_make_no_sense),
+		cmocka_unit_test(test_tables_are_cut_to_what_is_asked),
 		cmocka_unit_test(test_net_remove_sends_names_only),
 		cmocka_unit_test(test_apply_says_what_was_done),
 		cmocka_unit_test(test_apply_may_be_tried_or_forced),

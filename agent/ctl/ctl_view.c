@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which columns and rows of a table are shown, in which order, and as what: alike for every command
+ * that lists something. Apart from ctl_table.c, which only lays out what it is given.
+ */
+#include "agent/ctl/ctl.h"
+
+#include <string.h>
+
+#define COLUMNS_MAX 32
+
+struct view {
+	const struct ctl_table *t;
+	size_t columns[COLUMNS_MAX]; /* those that are shown */
+	size_t n_columns;
+};
+
+static size_t n_rows(const struct ctl_table *t)
+{
+	return t->n_columns ? t->n_cells / t->n_columns : 0;
+}
+
+static const char *cell(const struct ctl_table *t, size_t row, size_t column)
+{
+	return t->cells[row * t->n_columns + column];
+}
+
+/* The column of that heading, whatever its case; -1 with the error printed. */
+static ssize_t find_column(const struct ctl_table *t, const char *option, const char *name,
+			   size_t len)
+{
+	char known[256] = "";
+
+	for (size_t i = 0; i < t->n_columns; i++) {
+		size_t at = strlen(known);
+
+		if (strlen(t->headings[i]) == len && strncasecmp(t->headings[i], name, len) == 0)
+			return (ssize_t)i;
+		snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", t->headings[i]);
+	}
+	ctl_complain("%s: there is no column '%.*s'; there are %s", option, (int)MIN_OF(len, 40),
+		     name, known);
+	return -1;
+}
+
+/* ---- columns ---- */
+
+static int choose_columns(struct view *v, const char *list)
+{
+	for (const char *at = list;; at++) {
+		size_t len = strcspn(at, ",");
+		ssize_t column = find_column(v->t, "-o", at, len);
+
+		if (column < 0)
+			return CTL_USAGE;
+		if (v->n_columns == COLUMNS_MAX) {
+			ctl_complain("-o: at most %d columns can be shown", COLUMNS_MAX);
+			return CTL_USAGE;
+		}
+		v->columns[v->n_columns++] = (size_t)column;
+		at += len;
+		if (!*at)
+			return CTL_OK;
+	}
+}
+
+/* ---- rows ---- */
+
+/* "COLUMN=TEXT", "COLUMN!=TEXT" and "COLUMN~PART". */
+static int row_passes(const struct ctl_table *t, size_t row, const char *filter, bool *ret)
+{
+	size_t len = strcspn(filter, "=~!");
+	bool not = filter[len] == '!' && filter[len + 1] == '=', part = filter[len] == '~';
+	const char *want = filter + len + (not ? 2 : 1);
+	ssize_t column;
+
+	if (!filter[len] || len == 0 || (filter[len] == '!' && !not )) {
+		ctl_complain("--filter: '%.60s' is none; write COLUMN=TEXT, COLUMN!=TEXT or "
+			     "COLUMN~PART",
+			     filter);
+		return CTL_USAGE;
+	}
+	column = find_column(t, "--filter", filter, len);
+	if (column < 0)
+		return CTL_USAGE;
+	if (part)
+		*ret = strstr(cell(t, row, (size_t)column), want) != NULL;
+	else
+		*ret = (strcmp(cell(t, row, (size_t)column), want) == 0) != not ;
+	return CTL_OK;
+}
+
+/* Sizes, times and numbers as one; false: it is text. */
+static bool quantity(const char *text, double *ret)
+{
+	static const struct {
+		const char *name;
+		double factor;
+	} units[] = {{"B", 1},
+		     {"KiB", 1024},
+		     {"MiB", 1048576},
+		     {"GiB", 1073741824},
+		     {"s", 1},
+		     {"m", 60},
+		     {"h", 3600},
+		     {"d", 86400},
+		     {"us", 1e-6},
+		     {"ms", 1e-3},
+		     {"TiB", 1099511627776.0},
+		     {"", 1}};
+	double sum = 0;
+	bool any = false;
+
+	while (*text) {
+		char *end;
+		double v = strtod(text, &end);
+		size_t len, i = 0;
+
+		if (end == text)
+			return false;
+		end += strspn(end, " ");
+		len = strcspn(end, " ");
+		if (*end >= '0' && *end <= '9')
+			len = 0;
+		while (i < ARRAY_SIZE(units) &&
+		       (strlen(units[i].name) != len || strncmp(units[i].name, end, len) != 0))
+			i++;
+		if (i == ARRAY_SIZE(units))
+			return false;
+		sum += v * units[i].factor;
+		any = true;
+		text = end + len;
+		text += strspn(text, " ");
+	}
+	*ret = sum;
+	return any;
+}
+
+static int compare_cells(const char *a, const char *b)
+{
+	double va, vb;
+
+	if (quantity(a, &va) && quantity(b, &vb))
+		return (va > vb) - (va < vb);
+	return strverscmp(a, b); /* host-a/2 before host-a/10 */
+}
+
+/* By an order that keeps equal rows as they came; the tables are short. */
+static void sort_rows(size_t *rows, size_t n, const struct ctl_table *t, size_t column, bool down)
+{
+	for (size_t i = 1; i < n; i++) {
+		size_t row = rows[i], j = i;
+
+		for (; j > 0; j--) {
+			int order =
+				compare_cells(cell(t, rows[j - 1], column), cell(t, row, column));
+
+			if (down ? order >= 0 : order <= 0)
+				break;
+			rows[j] = rows[j - 1];
+		}
+		rows[j] = row;
+	}
+}
+
+static int choose_rows(const struct ctl_view *view, const struct ctl_table *t, size_t *rows,
+		       size_t *ret_n)
+{
+	bool down = view->sort && view->sort[0] == '-';
+	const char *sort = view->sort ? view->sort + down : NULL;
+	ssize_t column = sort ? find_column(t, "--sort", sort, strlen(sort)) : 0;
+	size_t n = 0;
+
+	if (column < 0)
+		return CTL_USAGE;
+	for (size_t i = 0; i < n_rows(t); i++) {
+		bool passes = true;
+
+		for (int j = 0; j < view->n_filters && passes; j++) {
+			int r = row_passes(t, i, view->filters[j], &passes);
+
+			if (r != CTL_OK)
+				return r;
+		}
+		if (passes)
+			rows[n++] = i;
+	}
+	if (sort)
+		sort_rows(rows, n, t, (size_t)column, down);
+	*ret_n = n;
+	return CTL_OK;
+}
+
+/* ---- printing ---- */
+
+/* RFC 4180 */
+static void put_csv(const char *text, bool last)
+{
+	bool quoted = text[strcspn(text, "\",\r\n")] != '\0';
+
+	if (quoted)
+		putchar('"');
+	for (const char *c = text; *c; c++) {
+		if (*c == '"')
+			putchar('"');
+		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	}
+	if (quoted)
+		putchar('"');
+	fputs(last ? "\r\n" : ",", stdout);
+}
+
+static int print_csv(const struct ctl_table *t, bool header)
+{
+	for (size_t i = 0; header && i < t->n_columns; i++)
+		put_csv(t->headings[i], i + 1 == t->n_columns);
+	for (size_t i = 0; i < t->n_cells; i++)
+		put_csv(t->cells[i], (i + 1) % t->n_columns == 0);
+	return CTL_OK;
+}
+
+int ctl_view_print(const struct ctl_args *a, const struct ctl_table *t, const char *columns)
+{
+	autofree size_t *rows = calloc(n_rows(t) + 1, sizeof(*rows));
+	const char *headings[COLUMNS_MAX];
+	struct ctl_table shown = {.headings = headings};
+	struct view v = {.t = t};
+	size_t n = 0;
+	int r;
+
+	if (t->out_of_memory || !rows)
+		return ctl_put_text(NULL);
+	r = choose_columns(&v, a->view.columns ? a->view.columns : columns);
+	if (r == CTL_OK)
+		r = choose_rows(&a->view, t, rows, &n);
+	if (r != CTL_OK)
+		return r;
+	for (size_t i = 0; i < v.n_columns; i++)
+		headings[i] = t->headings[v.columns[i]];
+	shown.n_columns = v.n_columns;
+	shown.no_header = a->view.no_header;
+	shown.keep_all = a->view.columns != NULL;
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < v.n_columns; j++)
+			ctl_table_add(&shown, "%s", cell(t, rows[i], v.columns[j]));
+	if (shown.out_of_memory)
+		r = ctl_put_text(NULL);
+	else
+		r = a->view.csv ? print_csv(&shown, !a->view.no_header) : ctl_table_print(&shown);
+	ctl_table_done(&shown);
+	return r;
+}

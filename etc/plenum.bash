@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# bash completion for plenum(1): commands and options as the program's own help has them, legs as the agent
+# has them.
+_plenum() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words=() w help
+	for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+		[[ $w == -* ]] || words+=("$w")
+	done
+	case $prev in
+	--socket | --snapshot | --inventory) COMPREPLY=($(compgen -f -- "$cur")) && return ;;
+	esac
+	help=$(plenum --help 2>/dev/null)
+	if [[ $cur == -* ]]; then
+		help+=$(plenum help "${words[@]:0:2}" 2>/dev/null || plenum help "${words[0]}" 2>/dev/null)
+		COMPREPLY=($(compgen -W "$(grep -oE -- '(^|[ ,])--?[a-zA-Z][a-z0-9-]*' <<<"$help" | tr -d ' ,')" -- "$cur"))
+		return
+	fi
+	case "${words[*]}" in
+	"net set" | "net label" | "net enable" | "net disable" | "net remove")
+		COMPREPLY=($(compgen -W "$(plenum net show -o LEG --no-header 2>/dev/null)" -- "$cur")) ;;
+	plan | validate | diff | "config show" | "config stage" | inventory | secret\ *)
+		COMPREPLY=($(compgen -f -- "$cur")) ;;
+	"" | net | config | secret | help | help\ net | help\ config | help\ secret)
+		words=("${words[@]#help}")
+		w="${words[*]}"
+		w=${w# }
+		COMPREPLY=($(compgen -W "$(sed -n "s/^  ${w:+$w }\([a-z]\{1,\}\).*/\1/p" <<<"$help" | sort -u)" -- "$cur")) ;;
+	esac
+}
+complete -F _plenum plenum
