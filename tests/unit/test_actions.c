@@ -131,7 +131,7 @@ static const struct row rows[] = {
 	{"cluster.secret-file", "/key}", "/key2}", TELLS_WORKER},
 	{"cluster.security", "name: prod", "name: prod, security: encrypt", TELLS_WORKER},
 	/* The modes are one choice: what a bond's keys do is in the golden plans of bonds. */
-	{"ha.mode", NULL, NULL, TELLS_LATER},
+	{"ha.", NULL, NULL, TELLS_LATER},
 };
 
 /* A host with everything applied, and a supervisor all of whose workers are as wanted. */
@@ -336,7 +336,9 @@ static void check_row(const struct row *row)
 static const struct row *row_of(const char *path)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].path, path) == 0)
+		if (rows[i].tells == TELLS_LATER
+			    ? strncmp(rows[i].path, path, strlen(rows[i].path)) == 0
+			    : strcmp(rows[i].path, path) == 0)
 			return &rows[i];
 	return NULL;
 }
