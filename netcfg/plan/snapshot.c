@@ -272,6 +272,8 @@ static void map_numbers(struct redaction *r, const struct inventory *was, struct
 	}
 	for (size_t i = 0; i < inv->n_rules; i++)
 		map_prefix(r, &inv->rules[i].from);
+	for (size_t i = 0; i < inv->n_gids; i++)
+		map_ip(r, &inv->gids[i].gid);
 	for (size_t i = 0; i < inv->n_conns; i++)
 		map_ip(r, &inv->conns[i].local);
 	for (size_t i = 0; i < inv->n_mounts; i++)

@@ -3,7 +3,9 @@
  * The command line against an agent that a child plays: what is asked, what is printed, how it
  * exits. Each command runs in a child of its own, so that its output and its exit are whole.
  */
-#include "agent/ctl/ctl.h" #include "tests/lib/ctl_rig.h"
+#include "agent/ctl/ctl.h"
+
+#include "tests/lib/ctl_rig.h"
 
 static const char processes[] =
 	"{\"host\":\"host-a\",\"processes\":["
