@@ -132,6 +132,8 @@ static const struct row rows[] = {
 	{"cluster.security", "name: prod", "name: prod, security: encrypt", TELLS_WORKER},
 	/* The modes are one choice: what a bond's keys do is in the golden plans of bonds. */
 	{"ha.", NULL, NULL, TELLS_LATER},
+	/* A leg without a subnet of its own, which this base has not: in its golden plans. */
+	{"net.shared-ip", NULL, NULL, TELLS_LATER},
 };
 
 /* A host with everything applied, and a supervisor all of whose workers are as wanted. */
