@@ -417,6 +417,24 @@ static void bad_answer(struct fuse_front *f, struct front_slot *s, int error)
 	front_slot_fail(f, s, error);
 }
 
+/* Of an answer without bytes the kernel makes a size: where its request began. The end may lie
+ * before that. It is told not to believe it, after the answer: before, it would keep the old size
+ * and lay zeros there. */
+static void answer_beyond_end(struct fuse_front *f, const struct front_slot *s)
+{
+	struct fuse_read_in read;
+	struct {
+		struct fuse_out_header out;
+		struct fuse_notify_inval_inode_out inval;
+	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
+		    .inval = {.ino = front_node_id(&f->nodes, s->nodes[0]),
+			      .off = -1}}; /* attributes alone: it waits for no page */
+
+	memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
+	if (read.offset > 0)
+		(void)front_reply(f, &notice, sizeof(notice));
+}
+
 void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len)
 {
 	struct answer_effects e = {.node = NULL};
@@ -446,5 +464,7 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 		launch_stat_add(&f->stats->read_bytes, a.body_len);
 	if (s->answered || !front_reply(f, msg, a.out.len))
 		answer_undo(f, &a, &e);
+	else if (s->opcode == FUSE_READ && a.out.error == 0 && a.body_len == 0)
+		answer_beyond_end(f, s);
 	front_slot_free(f, s);
 }

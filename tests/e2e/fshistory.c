@@ -19,7 +19,6 @@
 #define TOLD 24	       /* operations before the one that is wrong */
 #define LOOK_EVERY 250 /* operations between looks at the whole export */
 #define ORDERS_MAX 8   /* in which the parts of two operations can come */
-#define PAGE 4096U
 #define DIR_EVERY 1500 /* operations between changes of directories' names */
 
 static const char *const kind_names[OP_KIND_MAX] = {

@@ -17,6 +17,7 @@
 #define VERSIONS 100U	/* of a file, as far back as anybody may look */
 #define FILE_BIG 12000U /* files that have grown so large are cut */
 #define IO_BYTES 16384U
+#define PAGE 4096U
 #define NOTHING (-1)
 #define ATTR_AGE_NS (1100 * NSEC_PER_MSEC) /* what the chapter allows, and a clock's tick */
 

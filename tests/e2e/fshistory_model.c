@@ -369,6 +369,26 @@ static bool byte_may_be(const struct inode *n, unsigned first, uint32_t at, unsi
 	return false;
 }
 
+/* Of a file that was cut the reader's kernel may have the pages before a border, and learn at the
+ * border that there is no more: the end lay behind it at one moment and before it at a later one.
+ */
+static bool border_may_be(const struct inode *n, unsigned first, const struct op *op, uint32_t end)
+{
+	unsigned own = first_for(n, first, op->client, end);
+	bool was_behind = false;
+
+	if (end % PAGE != 0 || end <= op->off)
+		return false;
+	for (unsigned v = first; v < n->n_versions; v++) {
+		uint32_t size = n->versions[v].content->size;
+
+		if (was_behind && v >= own && size <= end)
+			return true;
+		was_behind = was_behind || size >= end;
+	}
+	return false;
+}
+
 static bool length_may_be(const struct inode *n, unsigned first, const struct op *op, long len)
 {
 	for (unsigned v = n->n_versions; v-- > first;) {
@@ -378,7 +398,7 @@ static bool length_may_be(const struct inode *n, unsigned first, const struct op
 		if (len == (long)MIN_OF(left, op->len))
 			return true;
 	}
-	return false;
+	return border_may_be(n, first, op, op->off + (uint32_t)len);
 }
 
 static const char *judge_read(const struct model *m, const struct op *op, const struct outcome *o,

@@ -401,6 +401,42 @@ static void test_the_cache_is_kept_while_nothing_changed(void **state)
 	assert_false(open_with(g, a, O_RDONLY, 8, &attr).open_flags & FOPEN_KEEP_CACHE);
 }
 
+static void read_answered(struct rig *g, uint64_t nodeid, uint64_t fh, uint64_t offset, int error,
+			  size_t len)
+{
+	struct fuse_read_in in = {.fh = fh, .offset = offset, .size = 4096};
+
+	kernel_send_to(g, FUSE_READ, 4, nodeid, &in, sizeof(in));
+	fuse_front_pull(g->f, NOW0);
+	respond(g, 0, error, "x", len);
+	expect_reply(g, 4, error);
+}
+
+/* The kernel takes where the request began for the file's end. */
+static void test_a_read_behind_the_end_tells_no_size(void **state)
+{
+	struct fuse_notify_inval_inode_out inval;
+	struct fuse_out_header out;
+	struct rig *g = *state;
+	uint64_t a, fh;
+
+	bring_up(g);
+	a = lookup(g, "a", "handle-a");
+	fh = open_file(g, a, 0x1234);
+	read_answered(g, a, fh, 0, 0, 0);
+	expect_silence(g);
+	read_answered(g, a, fh, 8192, 0, 1);
+	expect_silence(g);
+	read_answered(g, a, fh, 8192, -EIO, 0);
+	expect_silence(g);
+	read_answered(g, a, fh, 8192, 0, 0);
+	assert_int_equal(kernel_receive(g, &out, &inval, sizeof(inval)),
+			 sizeof(out) + sizeof(inval));
+	assert_true(out.unique == 0 && out.error == FUSE_NOTIFY_INVAL_INODE);
+	assert_true(inval.ino == a && inval.off == -1);
+	expect_silence(g);
+}
+
 /* A pipe is the client's alone: the server does not know that it is open, and lets it go. */
 static void test_a_removed_pipe_has_attributes(void **state)
 {
@@ -667,6 +703,7 @@ int main(void)
 		CASE(test_the_first_later_one_hears_of_a_loss),
 		CASE(test_writes_beside_an_fsync),
 		CASE(test_the_cache_is_kept_while_nothing_changed),
+		CASE(test_a_read_behind_the_end_tells_no_size),
 		CASE(test_a_removed_pipe_has_attributes),
 		CASE(test_directories_come_with_handles),
 		CASE(test_bad_directories_leave_nothing),
