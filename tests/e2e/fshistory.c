@@ -465,24 +465,44 @@ static const char *in_order(struct model *m, unsigned order, struct op parts[2][
 	return what ? what : look(m);
 }
 
-/* An operation on two names that fails has looked at each at a moment of its own. */
-static const char *with_failure(struct model *m, unsigned failed)
+/* Names were looked at before and after the other operation: what may come of that. */
+static bool looked_apart(struct model *m, const struct op *op, long r, const int a[2],
+			 const int b[2])
 {
-	const struct op *op = &pair_ops[failed];
-	long r = pair_outcomes[failed].r, want;
-	bool a[2], b[2];
+	bool a_gone = a[0] == NOTHING || a[1] == NOTHING;
+	bool b_gone = b[0] == NOTHING || b[1] == NOTHING;
+	bool a_there = a[0] != NOTHING || a[1] != NOTHING;
+	bool b_there = b[0] != NOTHING || b[1] != NOTHING;
+
+	if (r == -EEXIST)
+		return a_there && b_there;
+	if (r == -ENOENT)
+		return a_gone || b_gone;
+	if (r != 0)
+		return false;
+	if (op->kind == OP_RENAME) /* both seen as names of one file: nothing to do */
+		return (a[0] != NOTHING && a[0] == b[1]) || (a[1] != NOTHING && a[1] == b[0]);
+	return a[0] != NOTHING && model_link(m, a[0], &op->b);
+}
+
+/* An operation on two names that fails, or finds both to be one file, has looked at each at a
+ * moment of its own; link(2) has found its file before it makes the name. */
+static const char *with_moments(struct model *m, unsigned apart)
+{
+	const struct op *op = &pair_ops[apart];
 	const char *what;
+	int a[2], b[2];
+	long want;
 
 	model_copy(m, &model);
-	a[0] = model_find(m, &op->a) != NOTHING;
-	b[0] = model_find(m, &op->b) != NOTHING;
+	a[0] = model_find(m, &op->a);
+	b[0] = model_find(m, &op->b);
 	m->pair_seq = m->seq;
-	what = model_step(m, &pair_ops[!failed], &pair_outcomes[!failed], &want);
+	what = model_step(m, &pair_ops[!apart], &pair_outcomes[!apart], &want);
 	m->pair_seq = 0;
-	a[1] = model_find(m, &op->a) != NOTHING;
-	b[1] = model_find(m, &op->b) != NOTHING;
-	if (!what && !(r == -EEXIST && (a[0] || a[1]) && (b[0] || b[1])) &&
-	    !(r == -ENOENT && (!a[0] || !a[1] || !b[0] || !b[1])))
+	a[1] = model_find(m, &op->a);
+	b[1] = model_find(m, &op->b);
+	if (!what && !looked_apart(m, op, pair_outcomes[apart].r, a, b))
 		what = "result";
 	return what ? what : look(m);
 }
@@ -537,9 +557,9 @@ static unsigned explain(const char **ret_what, long *ret_want)
 		*ret_want = want;
 	}
 	for (unsigned i = 0; i < 2 && n_good == 0; i++) {
-		if (!is_of_two_names(&pair_ops[i]) || pair_outcomes[i].r >= 0)
+		if (!is_of_two_names(&pair_ops[i]))
 			continue;
-		if (!with_failure(&orders[n_good], i))
+		if (!with_moments(&orders[n_good], i))
 			n_good++;
 		else
 			model_done(&orders[n_good]);

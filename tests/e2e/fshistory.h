@@ -104,6 +104,8 @@ void model_copy(struct model *to, const struct model *from);
 void model_done(struct model *m);
 /* The inode behind a name, NOTHING where there is none. */
 int model_find(const struct model *m, const struct path *p);
+/* Gives a file that has names another one. False: it has none, or that one is not free. */
+bool model_link(struct model *m, int inode, const struct path *p);
 /* The bytes that a write of this operation writes; never 0, so that holes are told apart. */
 void model_data(const struct op *op, unsigned char *ret);
 /*

@@ -143,6 +143,17 @@ static long do_link(struct model *m, const struct op *op)
 	return 0;
 }
 
+bool model_link(struct model *m, int inode, const struct path *p)
+{
+	int *names = names_of(m, p);
+
+	if (!names || names[p->name] != NOTHING || m->inodes[inode].nlink == 0)
+		return false;
+	names[p->name] = inode;
+	m->inodes[inode].nlink++;
+	return true;
+}
+
 static long do_rename(struct model *m, const struct op *op)
 {
 	int a = model_find(m, &op->a), b = model_find(m, &op->b);
