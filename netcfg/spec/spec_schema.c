@@ -242,7 +242,7 @@ static const struct spec_key net_keys[] = {
 	{"shared-ip", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, shared_ip),
 	 .help = "Whether data use the address that the host has on the device already, as management"
 		 " does: one IP for all.\nNothing is changed on the device, so it may be the"
-		 " management interface and carry the default route. Workers use UDP sockets of the"
+		 " management interface and carry the default route.\nWorkers use UDP sockets of the"
 		 " kernel; the first has the port that 'port' says, each further one the next.",
 	 .example = "true"},
 	{"enabled", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_net, enabled),
