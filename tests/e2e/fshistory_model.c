@@ -488,7 +488,13 @@ static const char *judge_open(const struct model *m, const struct op *op, const 
 {
 	int inode = model_find(m, &op->a);
 
-	if (*ret < 0 || m->inodes[inode].ino == 0 || o->ino == m->inodes[inode].ino)
+	if (*ret < 0)
+		return NULL;
+	/* One that is made bears no number of another. */
+	for (int i = 0; i < (int)INODES; i++)
+		if (i != inode && m->inodes[i].used && m->inodes[i].ino == o->ino)
+			return "the file that it opens";
+	if (m->inodes[inode].ino == 0 || o->ino == m->inodes[inode].ino)
 		return NULL;
 	*ret = (long)m->inodes[inode].ino;
 	return "the file that it opens";
