@@ -98,14 +98,15 @@ static size_t write_echo(const struct run *r, size_t i)
 	return len;
 }
 
-/* What cannot even be sent is not answered. */
+/* What cannot even be sent is not answered. Rules and routes choose the link by the source, as they
+ * do for a worker: where a link is named the kernel takes it even without a route. */
 static void send_one(const struct run *r, size_t i)
 {
 	const struct kernel_ping *p = &r->pings[i];
 	struct sockaddr_in four = {.sin_family = AF_INET};
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
-	struct in_pktinfo from4 = {.ipi_ifindex = (int)p->ifindex};
-	struct in6_pktinfo from6 = {.ipi6_ifindex = p->ifindex};
+	struct in_pktinfo from4 = {.ipi_ifindex = 0};
+	struct in6_pktinfo from6 = {.ipi6_ifindex = 0};
 	union {
 		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 		struct cmsghdr align;
