@@ -29,6 +29,27 @@ static int add_properties(sd_bus_message *m)
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
+/* Where no bus daemon runs systemd has a socket of its own, for root. */
+static int open_bus(sd_bus **ret)
+{
+	sd_bus *bus = NULL;
+	int r = sd_bus_open_system(ret);
+
+	if (r >= 0)
+		return r;
+	r = sd_bus_new(&bus);
+	if (r >= 0)
+		r = sd_bus_set_address(bus, "unix:path=/run/systemd/private");
+	if (r >= 0)
+		r = sd_bus_start(bus);
+	if (r < 0) {
+		sd_bus_unref(bus);
+		return r;
+	}
+	*ret = bus;
+	return 0;
+}
+
 static int start_transient(sd_bus *bus, const char *name, sd_bus_error *error)
 {
 	sd_bus_message *m = NULL;
@@ -58,7 +79,7 @@ void scope_enter(const char *prefix)
 	if (sd_booted() <= 0 || !getenv("INVOCATION_ID"))
 		return;
 	snprintf(name, sizeof(name), "%s-%d.scope", prefix, getpid());
-	r = sd_bus_open_system(&bus);
+	r = open_bus(&bus);
 	if (r >= 0)
 		r = start_transient(bus, name, &error);
 	if (r < 0)
