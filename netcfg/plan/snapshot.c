@@ -51,6 +51,19 @@ static void keep(struct redaction *r, const struct ip_prefix *p)
 	grown[r->n_kept++] = (struct ip_prefix){ip_addr_network(&p->addr, p->len), p->len};
 }
 
+/* A leg on the host's own address names it, and must find it: the least prefix of each range. */
+static void keep_shared(struct redaction *r, const struct spec_net *n)
+{
+	for (size_t i = 0; n->shared_ip && i < n->n_ips; i++) {
+		const struct ip_addr *last = &n->ips[i].last;
+		struct ip_prefix p = {n->ips[i].first, (uint8_t)ip_addr_bits(last)};
+
+		while (p.len > 0 && !ip_prefix_contains(&p, last))
+			p.len--;
+		keep(r, &p);
+	}
+}
+
 static void keep_networks(struct redaction *r)
 {
 	struct ip_prefix p;
@@ -64,6 +77,8 @@ static void keep_networks(struct redaction *r)
 		p = (struct ip_prefix){n->range.first, n->range.prefix_len};
 		keep(r, &p);
 	}
+	for (size_t i = 0; r->spec && i < r->spec->n_nets; i++)
+		keep_shared(r, &r->spec->nets[i]);
 }
 
 /* Whether addresses under this prefix keep their next bit: it lies in what is kept, or that in it.
