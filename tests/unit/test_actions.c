@@ -293,12 +293,14 @@ static struct plan *plan_for(struct spec *s)
 static char *replaced(const char *from, const char *to)
 {
 	const char *at = strstr(base_yaml, from);
-	char *text = NULL;
+	size_t before = at ? (size_t)(at - base_yaml) : 0;
+	char *text = malloc(strlen(base_yaml) + strlen(to) + 1);
 
 	if (!at)
 		fail_msg("%s is not in the base", from);
-	assert_true(asprintf(&text, "%.*s%s%s", (int)(at - base_yaml), base_yaml, to,
-			     at + strlen(from)) > 0);
+	assert_non_null(text);
+	memcpy(text, base_yaml, before);
+	strcpy(stpcpy(text + before, to), at + strlen(from));
 	return text;
 }
 
