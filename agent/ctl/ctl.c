@@ -1,93 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The words of the command line: the table of commands, their options and their help. It knows what
- * each takes, so that the commands themselves never look at an argument that they did not ask for.
+ * The words of the command line: the table of commands, the options that each takes, and their
+ * help, so that the commands themselves never look at an argument that they did not ask for.
  */
-#include "agent/ctl/ctl.h"
+#include "agent/ctl/ctl_options.h"
 
 #include "netcfg/base/diag.h"
 #include "plugins/plugins.h"
-#include <getopt.h>
 #include <string.h>
-
-enum {
-	OPT_SOCKET = 256,
-	OPT_NAME,
-	OPT_DEVICE,
-	OPT_NETWORK,
-	OPT_LABEL,
-	OPT_AUTO_LABEL,
-	OPT_IPS,
-	OPT_NETMASK,
-	OPT_GATEWAY,
-	OPT_VLAN,
-	OPT_VFS,
-	OPT_UNSET,
-	OPT_INET6,
-	OPT_RDMA_OFF,
-	OPT_RDMA_ONLY,
-	OPT_NO_HEADER,
-	OPT_CSV,
-	OPT_SNAPSHOT,
-	OPT_INVENTORY,
-	OPT_SINCE,
-	OPT_RUNNING,
-	OPT_STAGED,
-	OPT_DRY_RUN,
-	OPT_FORCE,
-	OPT_CONFIRM,
-};
-
-static const struct option long_options[] = {
-	{"socket", required_argument, NULL, OPT_SOCKET},
-	{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{"follow", no_argument, NULL, 'f'},
-	{"since", required_argument, NULL, OPT_SINCE},
-	{"name", required_argument, NULL, OPT_NAME},
-	{"device", required_argument, NULL, OPT_DEVICE},
-	{"network", required_argument, NULL, OPT_NETWORK},
-	{"label", required_argument, NULL, OPT_LABEL},
-	{"auto-label", no_argument, NULL, OPT_AUTO_LABEL},
-	{"ips", required_argument, NULL, OPT_IPS},
-	{"netmask", required_argument, NULL, OPT_NETMASK},
-	{"gateway", required_argument, NULL, OPT_GATEWAY},
-	{"vlan", required_argument, NULL, OPT_VLAN},
-	{"vfs", required_argument, NULL, OPT_VFS},
-	{"unset", required_argument, NULL, OPT_UNSET},
-	{"inet6", no_argument, NULL, OPT_INET6},
-	{"rdma-off", no_argument, NULL, OPT_RDMA_OFF},
-	{"rdma-only", no_argument, NULL, OPT_RDMA_ONLY},
-	{"output", required_argument, NULL, 'o'},
-	{"sort", required_argument, NULL, 's'},
-	{"filter", required_argument, NULL, 'F'},
-	{"no-header", no_argument, NULL, OPT_NO_HEADER},
-	{"csv", no_argument, NULL, OPT_CSV},
-	{"snapshot", required_argument, NULL, OPT_SNAPSHOT},
-	{"inventory", required_argument, NULL, OPT_INVENTORY},
-	{"running", no_argument, NULL, OPT_RUNNING},
-	{"staged", no_argument, NULL, OPT_STAGED},
-	{"dry-run", no_argument, NULL, OPT_DRY_RUN},
-	{"force", required_argument, NULL, OPT_FORCE},
-	{"confirm", required_argument, NULL, OPT_CONFIRM},
-	{NULL, 0, NULL, 0},
-};
-
-/* Options that a command takes beside --socket, --json and --help: a bit each. */
-enum {
-	TAKES_FOLLOW = 1 << 0,
-	TAKES_SINCE = 1 << 1,
-	TAKES_NET = 1 << 2,
-	TAKES_WHICH = 1 << 3,
-	TAKES_APPLY = 1 << 4,
-	TAKES_NAME = 1 << 5,
-	TAKES_SET = 1 << 6,
-	TAKES_DRY_RUN = 1 << 7,
-	TAKES_TABLE = 1 << 8,
-	TAKES_SNAPSHOT = 1 << 9,
-	TAKES_INVENTORY = 1 << 10,
-};
 
 struct ctl_command {
 	const char *words, *operands, *what;
@@ -361,99 +281,7 @@ static int cmd_help(const struct ctl_args *a)
 	return give_help(a->operands, a->n_operands);
 }
 
-struct parsed {
-	struct ctl_args args;
-	unsigned given; /* TAKES_ bits of the options that were given */
-	bool help, version;
-};
-
-static int parse_option(struct parsed *p, int c)
-{
-	static const struct {
-		int option;
-		unsigned bit;
-		size_t text_offset; /* of a const char * in struct ctl_args */
-	} texts[] = {
-		{OPT_SOCKET, 0, offsetof(struct ctl_args, socket)},
-		{'o', TAKES_TABLE, offsetof(struct ctl_args, view.columns)},
-		{'s', TAKES_TABLE, offsetof(struct ctl_args, view.sort)},
-		{OPT_SNAPSHOT, TAKES_SNAPSHOT, offsetof(struct ctl_args, snapshot)},
-		{OPT_INVENTORY, TAKES_INVENTORY, offsetof(struct ctl_args, inventory)},
-		{OPT_SINCE, TAKES_SINCE, offsetof(struct ctl_args, since)},
-		{OPT_NAME, TAKES_NAME, offsetof(struct ctl_args, name)},
-		{OPT_DEVICE, TAKES_SET, offsetof(struct ctl_args, device)},
-		{OPT_UNSET, TAKES_SET, offsetof(struct ctl_args, unset)},
-		{OPT_NETWORK, TAKES_NET, offsetof(struct ctl_args, network)},
-		{OPT_LABEL, TAKES_NET, offsetof(struct ctl_args, label)},
-		{OPT_IPS, TAKES_NET, offsetof(struct ctl_args, ips)},
-		{OPT_CONFIRM, TAKES_APPLY, offsetof(struct ctl_args, confirm)},
-		{OPT_NETMASK, TAKES_NET, offsetof(struct ctl_args, netmask)},
-		{OPT_GATEWAY, TAKES_NET, offsetof(struct ctl_args, gateway)},
-		{OPT_VLAN, TAKES_NET, offsetof(struct ctl_args, vlan)},
-		{OPT_VFS, TAKES_NET, offsetof(struct ctl_args, vfs)},
-	};
-	static const struct {
-		int option;
-		unsigned bit;
-		size_t flag_offset; /* of a bool in struct ctl_args */
-	} flags[] = {
-		{'j', 0, offsetof(struct ctl_args, json)},
-		{'f', TAKES_FOLLOW, offsetof(struct ctl_args, follow)},
-		{OPT_NO_HEADER, TAKES_TABLE, offsetof(struct ctl_args, view.no_header)},
-		{OPT_CSV, TAKES_TABLE, offsetof(struct ctl_args, view.csv)},
-		{OPT_RUNNING, TAKES_WHICH, offsetof(struct ctl_args, running)},
-		{OPT_STAGED, TAKES_WHICH, offsetof(struct ctl_args, staged)},
-		{OPT_DRY_RUN, TAKES_DRY_RUN, offsetof(struct ctl_args, dry_run)},
-		{OPT_AUTO_LABEL, TAKES_NET, offsetof(struct ctl_args, auto_label)},
-		{OPT_INET6, TAKES_NET, offsetof(struct ctl_args, inet6)},
-		{OPT_RDMA_OFF, TAKES_NET, offsetof(struct ctl_args, rdma_off)},
-		{OPT_RDMA_ONLY, TAKES_NET, offsetof(struct ctl_args, rdma_only)},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		if (texts[i].option != c)
-			continue;
-		*(const char **)((char *)&p->args + texts[i].text_offset) = optarg;
-		p->given |= texts[i].bit;
-		return CTL_OK;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-		if (flags[i].option != c)
-			continue;
-		*(bool *)((char *)&p->args + flags[i].flag_offset) = true;
-		p->given |= flags[i].bit;
-		return CTL_OK;
-	}
-	switch (c) {
-	case 'h':
-		p->help = true;
-		return CTL_OK;
-	case 'V':
-		p->version = true;
-		return CTL_OK;
-	case 'F':
-		if (p->args.view.n_filters == CTL_FILTERS_MAX) {
-			ctl_complain("--filter can be given %d times", CTL_FILTERS_MAX);
-			return CTL_USAGE;
-		}
-		p->args.view.filters[p->args.view.n_filters++] = optarg;
-		p->given |= TAKES_TABLE;
-		return CTL_OK;
-	case OPT_FORCE:
-		if (p->args.n_forces == CTL_FORCES_MAX) {
-			ctl_complain("--force can be given %d times", CTL_FORCES_MAX);
-			return CTL_USAGE;
-		}
-		p->args.forces[p->args.n_forces++] = optarg;
-		p->given |= TAKES_APPLY;
-		return CTL_OK;
-	default: /* getopt said why */
-		fputs("See 'plenum --help'.\n", stderr);
-		return CTL_USAGE;
-	}
-}
-
-static int run_command(struct parsed *p, char **operands, int n)
+static int run_command(struct ctl_parsed *p, char **operands, int n)
 {
 	int n_words = 0;
 	const struct ctl_command *c = find_command(operands, n, &n_words);
@@ -487,17 +315,13 @@ static int run_command(struct parsed *p, char **operands, int n)
 int ctl_run(int argc, char **argv)
 {
 	const char *socket = getenv("PLENUM_SOCKET");
-	struct parsed p = {.args.socket = socket && *socket ? socket : CTL_SOCKET};
-	int c, r;
+	struct ctl_parsed p = {.args.socket = socket && *socket ? socket : CTL_SOCKET};
+	int first, r = ctl_options_parse(argc, argv, &p, &first);
 
-	optind = 0; /* from the start again: tests run this more than once */
-	while ((c = getopt_long(argc, argv, "jhVfo:s:F:", long_options, NULL)) != -1) {
-		r = parse_option(&p, c);
-		if (r != CTL_OK)
-			return r;
-	}
+	if (r != CTL_OK)
+		return r;
 	plugins_register();
-	r = run_command(&p, argv + optind, argc - optind);
+	r = run_command(&p, argv + first, argc - first);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		ctl_complain("the result cannot be written: %s", strerror(errno));
 		return CTL_IO;

@@ -32,15 +32,18 @@ enum ctl_exit {
 #define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
 #define CTL_SECRET_FILE PLENUM_SYSCONFDIR "/cluster.key"
 
-#define CTL_FORCES_MAX 8	/* PRIVSEP_FORCES_MAX */
 #define CTL_CONFIRM_S_MAX 86400 /* PRIVSEP_CONFIRM_S_MAX */
 
-#define CTL_FILTERS_MAX 8
+#define CTL_LIST_MAX 8 /* PRIVSEP_FORCES_MAX */
+
+struct ctl_list { /* of an option that can be given several times */
+	const char *items[CTL_LIST_MAX];
+	int n;
+};
 
 struct ctl_view {		    /* of a table */
 	const char *columns, *sort; /* NULL: as the command has them */
-	const char *filters[CTL_FILTERS_MAX];
-	int n_filters;
+	struct ctl_list filters;
 	bool no_header, csv;
 };
 
@@ -52,8 +55,7 @@ struct ctl_args {
 	/* net add, net set */
 	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
 	bool auto_label, inet6, rdma_off, rdma_only;
-	const char *forces[CTL_FORCES_MAX]; /* apply */
-	int n_forces;
+	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;
 	const char *confirm;   /* apply, rollback: a time */
 	const char *snapshot;  /* inventory */

@@ -69,20 +69,20 @@ static int make_body(const struct ctl_args *a, json_int_t back_to, char **ret)
 		ctl_complain("'%.40s' is not a time from 1s to 24h; write 120s or 5m", a->confirm);
 		return CTL_USAGE;
 	}
-	if (!confirm_s && !back_to && a->n_forces == 0 && !a->dry_run)
+	if (!confirm_s && !back_to && a->forces.n == 0 && !a->dry_run)
 		return CTL_OK;
 	o = json_object();
 	list = json_array();
 	r = o && list ? 0 : -1;
-	for (int i = 0; i < a->n_forces; i++)
-		r |= json_array_append_new(list, json_string(a->forces[i]));
+	for (int i = 0; i < a->forces.n; i++)
+		r |= json_array_append_new(list, json_string(a->forces.items[i]));
 	if (back_to)
 		r |= json_object_set_new(o, "to", json_integer(back_to));
 	if (confirm_s)
 		r |= json_object_set_new(o, "confirm", json_integer(confirm_s));
 	if (a->dry_run)
 		r |= json_object_set_new(o, "dry-run", json_true());
-	if (a->n_forces > 0)
+	if (a->forces.n > 0)
 		r |= json_object_set(o, "force", list);
 	*ret = r == 0 ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(list);

@@ -209,7 +209,7 @@ int ctl_cmd_net_show(const struct ctl_args *a)
 		return r;
 	r = a->json ? ctl_put_json(o) : print_net(a, json_object_get(o, "net"));
 	/* Sentences are for people who look at the whole. */
-	if (r == CTL_OK && !a->json && !a->view.csv && !a->view.columns && !a->view.n_filters)
+	if (r == CTL_OK && !a->json && !a->view.csv && !a->view.columns && !a->view.filters.n)
 		ctl_put_legs(json_object_get(o, "net"));
 	json_decref(o);
 	return r;

@@ -176,8 +176,8 @@ static int choose_rows(const struct ctl_view *view, const struct ctl_table *t, s
 	for (size_t i = 0; i < n_rows(t); i++) {
 		bool passes = true;
 
-		for (int j = 0; j < view->n_filters && passes; j++) {
-			int r = row_passes(t, i, view->filters[j], &passes);
+		for (int j = 0; j < view->filters.n && passes; j++) {
+			int r = row_passes(t, i, view->filters.items[j], &passes);
 
 			if (r != CTL_OK)
 				return r;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The options of the command line: one line of a table for each, from which getopt_long()'s own are
+ * made, so that an option is written down once. Apart from the commands, which say what they take.
+ */
+#include "agent/ctl/ctl_options.h"
+
+#include <getopt.h>
+
+/* What an option is, and with that the type of the member that takes it. */
+enum kind {
+	FLAG, /* bool */
+	TEXT, /* const char *: the last one given counts */
+	LIST, /* struct ctl_list: given several times */
+};
+
+static const struct ctl_option {
+	const char *name;
+	char letter; /* 0: it has only its name */
+	enum kind kind;
+	unsigned takes;
+	size_t offset;
+} options[] = {
+	{"socket", 0, TEXT, 0, offsetof(struct ctl_parsed, args.socket)},
+	{"json", 'j', FLAG, 0, offsetof(struct ctl_parsed, args.json)},
+	{"help", 'h', FLAG, 0, offsetof(struct ctl_parsed, help)},
+	{"version", 'V', FLAG, 0, offsetof(struct ctl_parsed, version)},
+	{"follow", 'f', FLAG, TAKES_FOLLOW, offsetof(struct ctl_parsed, args.follow)},
+	{"since", 0, TEXT, TAKES_SINCE, offsetof(struct ctl_parsed, args.since)},
+	{"name", 0, TEXT, TAKES_NAME, offsetof(struct ctl_parsed, args.name)},
+	{"device", 0, TEXT, TAKES_SET, offsetof(struct ctl_parsed, args.device)},
+	{"unset", 0, TEXT, TAKES_SET, offsetof(struct ctl_parsed, args.unset)},
+	{"network", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.network)},
+	{"label", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.label)},
+	{"auto-label", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.auto_label)},
+	{"ips", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.ips)},
+	{"netmask", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.netmask)},
+	{"gateway", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.gateway)},
+	{"vlan", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vlan)},
+	{"vfs", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vfs)},
+	{"inet6", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.inet6)},
+	{"rdma-off", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_off)},
+	{"rdma-only", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_only)},
+	{"output", 'o', TEXT, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.columns)},
+	{"sort", 's', TEXT, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.sort)},
+	{"filter", 'F', LIST, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.filters)},
+	{"no-header", 0, FLAG, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.no_header)},
+	{"csv", 0, FLAG, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.csv)},
+	{"snapshot", 0, TEXT, TAKES_SNAPSHOT, offsetof(struct ctl_parsed, args.snapshot)},
+	{"inventory", 0, TEXT, TAKES_INVENTORY, offsetof(struct ctl_parsed, args.inventory)},
+	{"running", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.running)},
+	{"staged", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.staged)},
+	{"dry-run", 0, FLAG, TAKES_DRY_RUN, offsetof(struct ctl_parsed, args.dry_run)},
+	{"force", 0, LIST, TAKES_APPLY, offsetof(struct ctl_parsed, args.forces)},
+	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
+};
+
+/* getopt_long() returns this plus the row, whether it was the name or the letter. */
+#define FIRST 256
+
+struct getopt_words {
+	struct option names[ARRAY_SIZE(options) + 1];
+	char letters[2 * ARRAY_SIZE(options) + 1];
+};
+
+static void words_make(struct getopt_words *w)
+{
+	char *letter = w->letters;
+
+	*w = (struct getopt_words){0};
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		const struct ctl_option *o = &options[i];
+
+		w->names[i] =
+			(struct option){o->name, o->kind == FLAG ? no_argument : required_argument,
+					NULL, FIRST + (int)i};
+		if (o->letter)
+			*letter++ = o->letter;
+		if (o->letter && o->kind != FLAG)
+			*letter++ = ':';
+	}
+}
+
+static const struct ctl_option *option_of(int c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (c == FIRST + (int)i || (options[i].letter && c == options[i].letter))
+			return &options[i];
+	return NULL;
+}
+
+static int option_take(struct ctl_parsed *p, const struct ctl_option *o, const char *text)
+{
+	void *member = (char *)p + o->offset;
+	struct ctl_list *list = member;
+
+	p->given |= o->takes;
+	if (o->kind == FLAG) {
+		*(bool *)member = true;
+	} else if (o->kind == TEXT) {
+		*(const char **)member = text;
+	} else if (list->n == CTL_LIST_MAX) {
+		ctl_complain("--%s can be given %d times", o->name, CTL_LIST_MAX);
+		return CTL_USAGE;
+	} else {
+		list->items[list->n++] = text;
+	}
+	return CTL_OK;
+}
+
+int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_first)
+{
+	struct getopt_words words;
+	int c, r = CTL_OK;
+
+	words_make(&words);
+	optind = 0; /* from the start again: tests run this more than once */
+	while (r == CTL_OK &&
+	       (c = getopt_long(argc, argv, words.letters, words.names, NULL)) != -1) {
+		const struct ctl_option *o = option_of(c);
+
+		if (o) {
+			r = option_take(p, o, optarg);
+			continue;
+		}
+		fputs("See 'plenum --help'.\n", stderr); /* getopt said why */
+		r = CTL_USAGE;
+	}
+	*ret_first = optind;
+	return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The options of the command line, of ctl_options.c. For ctl.c, which knows what each command
+ * takes.
+ */
+#ifndef PLENUM_AGENT_CTL_OPTIONS_H
+#define PLENUM_AGENT_CTL_OPTIONS_H
+
+#include "agent/ctl/ctl.h"
+
+/* Options that a command takes beside --socket, --json and --help: a bit each. */
+enum {
+	TAKES_FOLLOW = 1 << 0,
+	TAKES_SINCE = 1 << 1,
+	TAKES_NET = 1 << 2,
+	TAKES_WHICH = 1 << 3,
+	TAKES_APPLY = 1 << 4,
+	TAKES_NAME = 1 << 5,
+	TAKES_SET = 1 << 6,
+	TAKES_DRY_RUN = 1 << 7,
+	TAKES_TABLE = 1 << 8,
+	TAKES_SNAPSHOT = 1 << 9,
+	TAKES_INVENTORY = 1 << 10,
+};
+
+struct ctl_parsed {
+	struct ctl_args args; /* points into argv */
+	unsigned given;	      /* TAKES_ bits of the options that were given */
+	bool help, version;
+};
+
+/* Options may stand before, between and behind the operands, which come to stand from
+ * argv[*ret_first] on. CTL_OK, or CTL_USAGE: why was printed. */
+int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_first);
+
+#endif
