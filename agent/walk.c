@@ -130,12 +130,41 @@ static int take_held(struct agent *a)
 	return legs_held(a->sup, &w->held, &w->n_held);
 }
 
-/* Up to the steps. 1: the applier does them; 0: there are none; negative errno. Notifications are
- * read before the host is looked at, so that none that is older than the look comes after it. */
+/* What is wanted, what was promised and what is there. Notifications are read before the host is
+ * looked at, so that none that is older than the look comes after it. */
+static int look(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	int r = take_held(a);
+
+	if (r >= 0)
+		r = load(a);
+	if (r >= 0)
+		r = plan_owned_load(&w->owned, w->owned_path, &w->diag);
+	if (r >= 0)
+		r = plan_places_load(&w->places, w->places_path, &w->diag);
+	if (r < 0)
+		return r;
+	agent_read_kernel(a);
+	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
+	if (r < 0)
+		return r;
+	agent_take_carriers(a, w->next.inv);
+	if (w->trigger == WALK_RELOAD || w->trigger == WALK_API) {
+		plan_failures_clear(&a->failures);
+		walk_keep_attempts(a);
+		if (w->n_tries == 0) /* those hosts may have gone */
+			plan_conflicts_done(&w->conflicts);
+	}
+	return 0;
+}
+
+/* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
 static int first_half(struct agent *a)
 {
 	struct walk *w = &a->walk;
-	const int held = take_held(a);
+	int r = look(a);
+	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
 	const struct plan_context ctx = {.running = a->now.plan,
 					 .failures = &a->failures,
 					 .owned = &w->owned,
@@ -148,38 +177,21 @@ static int first_half(struct agent *a)
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
 				    .journal = a->journal,
+				    .spec = spec,
 				    .ctx = &ctx,
 				    .verify_ns = a->verify_ns,
 				    .on_wait = on_wait,
 				    .on_end = walk_on_applied,
 				    .user = a};
-	int r = held < 0 ? held : load(a);
 
 	if (r >= 0)
-		r = plan_owned_load(&w->owned, w->owned_path, &w->diag);
-	if (r >= 0)
-		r = plan_places_load(&w->places, w->places_path, &w->diag);
+		r = plan_build(spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
 	if (r < 0)
 		return r;
-	task.spec = w->next.spec ? w->next.spec : a->now.spec;
-	agent_read_kernel(a);
-	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
-	if (r < 0)
-		return r;
-	agent_take_carriers(a, w->next.inv);
-	if (w->trigger == WALK_RELOAD || w->trigger == WALK_API) {
-		plan_failures_clear(&a->failures);
-		walk_keep_attempts(a);
-		if (w->n_tries == 0) /* those hosts may have gone */
-			plan_conflicts_done(&w->conflicts);
-	}
-	r = plan_build(task.spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
-	if (r < 0)
-		return r;
-	r = wants_build(task.spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
+	r = wants_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
 			&w->next.n_wants);
 	if (r >= 0)
-		r = secrets_fill(task.spec, &w->diag, w->next.wants, w->next.n_wants);
+		r = secrets_fill(spec, &w->diag, w->next.wants, w->next.n_wants);
 	if (r < 0 || w->pending.applier || /* which has done it */
 	    (w->next.plan->n_steps == 0 && !walk_confirm_s(a)))
 		return r;

@@ -87,6 +87,11 @@ int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t 
 		  struct inventory *ret);
 /* Sends and frees m; put_error < 0: it could not be built. As rtnl_change. */
 int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why);
+/* A message about the link of that index; 0: about a new one. NULL: out of memory. */
+struct nl_msg *rtnl_link_message(int type, int flags, uint32_t ifindex);
+/* For links that are ours: removes one; writes whose it is where the next agent reads it. */
+int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, char *why);
+int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, char *why);
 /* struct kernel_ops' read for links, and link_find by name. */
 int rtnl_link_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_link_find(struct rtnl *rt, const char *name, uint32_t *ret_ifindex);

@@ -131,19 +131,6 @@ static int name_of(struct rtnl *rt, uint32_t ifindex, char ret[static IFNAMSIZ])
 	return r;
 }
 
-/* A message about the link of that index; 0: about a new one. */
-static struct nl_msg *message_new(int type, int flags, uint32_t ifindex)
-{
-	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = (int)ifindex};
-	struct nl_msg *m = nlmsg_alloc_simple(type, flags);
-
-	if (m && nlmsg_append(m, &ifi, sizeof(ifi), NLMSG_ALIGNTO) < 0) {
-		nlmsg_free(m);
-		m = NULL;
-	}
-	return m;
-}
-
 static int put_value(struct rtnl *rt, struct nl_msg *m, enum bond_attr a, const char *value)
 {
 	struct inv_bond_setting s = {0};
@@ -217,19 +204,6 @@ static int bond_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 	return rtnl_change_run(rt, m, r, why);
 }
 
-static int link_unmake(struct rtnl *rt, uint32_t ifindex, char *why)
-{
-	return rtnl_change_run(rt, message_new(RTM_DELLINK, 0, ifindex), 0, why);
-}
-
-static int link_mark(struct rtnl *rt, uint32_t ifindex, char *why)
-{
-	struct nl_msg *m = message_new(RTM_SETLINK, 0, ifindex);
-	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
-
-	return rtnl_change_run(rt, m, r, why);
-}
-
 static int say(char *why, int error, const char *name, const char *text)
 {
 	if (why)
@@ -265,9 +239,9 @@ static int bond_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 	r = bond_get(rt, c->bond.name, &made, &bond);
 	if (r < 0)
 		return say(why, r, c->bond.name, "is gone again");
-	r = link_mark(rt, made.ifindex, why);
+	r = rtnl_link_mark(rt, made.ifindex, why);
 	if (r < 0) /* without it nobody would know whose it is */
-		(void)link_unmake(rt, made.ifindex, NULL);
+		(void)rtnl_link_unmake(rt, made.ifindex, NULL);
 	return r;
 }
 
@@ -283,7 +257,7 @@ static int bond_remove(struct rtnl *rt, const struct kernel_change *c, char *why
 	if (bond.setting.mode != c->bond.setting.mode ||
 	    (have.alias[0] && !kernel_link_is_ours(&have)))
 		return say(why, -EPERM, c->bond.name, "was made by others");
-	return link_unmake(rt, have.ifindex, why);
+	return rtnl_link_unmake(rt, have.ifindex, why);
 }
 
 int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, char *why)
@@ -293,7 +267,7 @@ int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 
 int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
-	struct nl_msg *m = message_new(RTM_NEWLINK, 0, c->ifindex);
+	struct nl_msg *m = rtnl_link_message(RTM_NEWLINK, 0, c->ifindex);
 	int r = m ? put_info(rt, m, NULL, &c->bond_value) : 0;
 
 	if (r == -ENODEV || r == -EINVAL) {
@@ -333,7 +307,7 @@ static int link_set(struct rtnl *rt, uint32_t ifindex, enum kernel_link_attr att
 
 static int set_master(struct rtnl *rt, uint32_t ifindex, uint32_t master, char *why)
 {
-	struct nl_msg *m = message_new(RTM_SETLINK, 0, ifindex);
+	struct nl_msg *m = rtnl_link_message(RTM_SETLINK, 0, ifindex);
 	int r = m ? nla_put_u32(m, IFLA_MASTER, master) : 0;
 
 	return rtnl_change_run(rt, m, r, why);

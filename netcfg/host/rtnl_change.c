@@ -35,6 +35,31 @@ int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why)
 	return r;
 }
 
+struct nl_msg *rtnl_link_message(int type, int flags, uint32_t ifindex)
+{
+	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = (int)ifindex};
+	struct nl_msg *m = nlmsg_alloc_simple(type, flags);
+
+	if (m && nlmsg_append(m, &ifi, sizeof(ifi), NLMSG_ALIGNTO) < 0) {
+		nlmsg_free(m);
+		m = NULL;
+	}
+	return m;
+}
+
+int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, char *why)
+{
+	return rtnl_change_run(rt, rtnl_link_message(RTM_DELLINK, 0, ifindex), 0, why);
+}
+
+int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, char *why)
+{
+	struct nl_msg *m = rtnl_link_message(RTM_SETLINK, 0, ifindex);
+	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
+
+	return rtnl_change_run(rt, m, r, why);
+}
+
 int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
 	const struct kernel_link_value *v = &c->link;

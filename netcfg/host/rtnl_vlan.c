@@ -27,22 +27,9 @@ static int put_vlan(struct nl_msg *m, uint16_t id)
 	return 0;
 }
 
-/* A message about the link of that index; 0: about a new one. */
-static struct nl_msg *message_new(int type, int flags, uint32_t ifindex)
-{
-	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = (int)ifindex};
-	struct nl_msg *m = nlmsg_alloc_simple(type, flags);
-
-	if (m && nlmsg_append(m, &ifi, sizeof(ifi), NLMSG_ALIGNTO) < 0) {
-		nlmsg_free(m);
-		m = NULL;
-	}
-	return m;
-}
-
 static int link_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
-	struct nl_msg *m = message_new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
+	struct nl_msg *m = rtnl_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
 	int r = 0;
 
 	if (m) {
@@ -50,19 +37,6 @@ static int link_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 		r |= nla_put_u32(m, IFLA_LINK, c->ifindex);
 		r |= put_vlan(m, c->vlan.id);
 	}
-	return rtnl_change_run(rt, m, r, why);
-}
-
-static int link_unmake(struct rtnl *rt, uint32_t ifindex, char *why)
-{
-	return rtnl_change_run(rt, message_new(RTM_DELLINK, 0, ifindex), 0, why);
-}
-
-static int link_mark(struct rtnl *rt, uint32_t ifindex, char *why)
-{
-	struct nl_msg *m = message_new(RTM_SETLINK, 0, ifindex);
-	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
-
 	return rtnl_change_run(rt, m, r, why);
 }
 
@@ -93,9 +67,9 @@ static int vlan_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 			snprintf(why, KERNEL_WHY_MAX, "%s is gone again", c->vlan.name);
 		return r;
 	}
-	r = link_mark(rt, made.ifindex, why);
+	r = rtnl_link_mark(rt, made.ifindex, why);
 	if (r < 0) /* without it nobody would know whose it is */
-		(void)link_unmake(rt, made.ifindex, NULL);
+		(void)rtnl_link_unmake(rt, made.ifindex, NULL);
 	return r;
 }
 
@@ -115,7 +89,7 @@ static int vlan_remove(struct rtnl *rt, const struct kernel_change *c, char *why
 			snprintf(why, KERNEL_WHY_MAX, "others have made %s", c->vlan.name);
 		return -EPERM;
 	}
-	return link_unmake(rt, have.ifindex, why);
+	return rtnl_link_unmake(rt, have.ifindex, why);
 }
 
 int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, char *why)
