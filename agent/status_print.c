@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* JSON and metrics of a snapshot; reads nothing else. */
 #include "agent/status.h"
+
+#include "netcfg/base/file.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -374,8 +376,5 @@ char *status_to_metrics(const struct status *st)
 	metrics_mounts(f, st);
 	metrics_totals(f, st);
 	metrics_paths(f, st);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return file_text_end(f, &text, 0);
 }

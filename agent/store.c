@@ -403,10 +403,7 @@ static char *entry_text(const struct store *st, const struct diag_entry *e)
 	if (e->path)
 		fprintf(f, "%s: ", e->path);
 	fputs(e->text ? e->text : "", f);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return file_text_end(f, &text, 0);
 }
 
 json_t *store_diag_to_json(const struct store *st, const struct diag *d)

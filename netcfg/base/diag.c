@@ -5,6 +5,7 @@
  */
 #include "netcfg/base/diag.h"
 
+#include "netcfg/base/file.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -173,17 +174,11 @@ char *diag_format(const struct diag *d)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	bool failed;
 
 	if (!out)
 		return NULL;
 	diag_print(d, out);
-	failed = ferror(out);
-	if (fclose(out) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(out, &text, 0);
 }
 
 /* Edit distance with swaps of neighbours, the commonest slip of the fingers, counted as one. */

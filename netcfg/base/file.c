@@ -145,6 +145,16 @@ int file_write(const char *path, const char *text, size_t len, mode_t mode)
 	return r;
 }
 
+char *file_text_end(FILE *f, char **text, int r)
+{
+	bool failed = ferror(f) != 0 || r < 0;
+
+	if (fclose(f) == 0 && !failed)
+		return ptr_take(*text);
+	free(ptr_take(*text));
+	return NULL;
+}
+
 int file_sync_folder(const char *path)
 {
 	autofree char *copy = strdup(path);

@@ -11,6 +11,7 @@
 #define PLENUM_NETCFG_FILE_H
 
 #include "netcfg/base/base.h"
+#include <stdio.h>
 #include <sys/types.h>
 
 /* The whole file with a NUL behind it, on the heap. -EFBIG: it has more than bytes_max bytes. */
@@ -26,6 +27,10 @@ void file_abandon(const char *path); /* also where nothing was prepared */
 
 /* Goes on until all is written. 0 or negative errno. */
 int file_write_all(int fd, const void *data, size_t len);
+
+/* Ends what open_memstream() began with `text`. The text, on the heap; NULL: r is an error, or
+ * memory ran out while it was written. */
+char *file_text_end(FILE *f, char **text, int r);
 
 /* Makes durable what was renamed or removed in the folder that holds path. */
 int file_sync_folder(const char *path);

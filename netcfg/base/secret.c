@@ -125,11 +125,7 @@ char *secret_format(const struct secret *s)
 			fprintf(f, "%02x", s->keys[i][j]);
 		fputc('\n', f);
 	}
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(f, &text, 0);
 }
 
 int secret_add(struct secret *s)

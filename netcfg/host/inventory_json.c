@@ -4,6 +4,8 @@
  * written can be read back, because there is one line for both.
  */
 #include "netcfg/host/inventory_json.h"
+
+#include "netcfg/base/file.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -373,9 +375,5 @@ char *inv_to_json(const struct inventory *inv)
 	if (r == 0)
 		r = sysctls_write(f, inv);
 	fputs("}\n", f);
-	if (fclose(f) != 0 || r < 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(f, &text, r);
 }

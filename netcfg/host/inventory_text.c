@@ -3,6 +3,7 @@
  * An inventory as tables for people. Apart from JSON: what people need to see is less, and its
  * width is their terminal's.
  */
+#include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/host/kernel.h"
 #include <inttypes.h>
@@ -576,9 +577,5 @@ char *inv_to_text(const struct inventory *inv)
 	fprintf(out, ", inventory %" PRIu64 "\n", inv->number);
 	for (size_t i = 0; i < ARRAY_SIZE(parts) && r == 0; i++)
 		r = parts[i](inv, out);
-	if (fclose(out) != 0 || r < 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(out, &text, r);
 }

@@ -79,6 +79,21 @@ static enum link_setting optional_of(const char *key)
 	return LINK_SETTING_MAX;
 }
 
+int link_settings_add_new(struct inventory *inv, const char *ifname)
+{
+	char key[LINK_SETTING_KEY_MAX], text[16];
+	int value;
+
+	for (enum link_setting s = 0; s < LINK_SETTING_MAX; s++) {
+		if (!link_setting_value(inv, s, LINK_SETTING_NEW, &value))
+			continue;
+		snprintf(text, sizeof(text), "%d", value);
+		if (inv_sysctl_add(inv, link_setting_key(s, ifname, key), text) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 void link_setting_drop_absent(struct inventory *inv)
 {
 	bool absent[LINK_SETTING_MAX + 1] = {false};

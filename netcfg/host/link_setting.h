@@ -54,6 +54,8 @@ bool link_setting_value(const struct inventory *inv, enum link_setting s, const 
 /* The link's own value, and the one that counts. false: the host has no such setting. */
 bool link_setting_effective(const struct inventory *inv, enum link_setting s, const char *ifname,
 			    int *ret_own, int *ret_effective);
+/* Adds the settings that a link of that name has when it is made. 0, -ENOMEM. */
+int link_settings_add_new(struct inventory *inv, const char *ifname);
 /* Removes what the kernel tells of settings that it was built without: those of which `all` is not
  * recorded. */
 void link_setting_drop_absent(struct inventory *inv);

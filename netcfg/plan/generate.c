@@ -6,6 +6,7 @@
  * made again.
  */
 #include "netcfg/plan/generate.h"
+#include "netcfg/base/file.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/plan/plan_guard.h"
 #include <ctype.h>
@@ -468,11 +469,7 @@ static char *compose(struct generator *g)
 	put_networks(g);
 	put_legs(g);
 	put_workers(g);
-	if (fclose(g->out) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(g->out, &text, 0);
 }
 
 /* ---- what the plan says to it ---- */

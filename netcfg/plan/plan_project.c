@@ -7,21 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int add_settings(struct inventory *inv, const char *ifname)
-{
-	char key[LINK_SETTING_KEY_MAX], text[16];
-	int value;
-
-	for (enum link_setting s = 0; s < LINK_SETTING_MAX; s++) {
-		if (!link_setting_value(inv, s, LINK_SETTING_NEW, &value))
-			continue;
-		snprintf(text, sizeof(text), "%d", value);
-		if (inv_sysctl_add(inv, link_setting_key(s, ifname, key), text) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 int plan_project_add(struct plan_builder *b, const struct inv_link *l)
 {
 	struct inv_link *slot;
@@ -37,5 +22,5 @@ int plan_project_add(struct plan_builder *b, const struct inv_link *l)
 		return -ENOMEM;
 	*slot = *l;
 	slot->ifindex = ifindex;
-	return add_settings(b->projected, l->name);
+	return link_settings_add_new(b->projected, l->name);
 }

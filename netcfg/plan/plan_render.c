@@ -6,6 +6,7 @@
  */
 #include "netcfg/plan/plan.h"
 
+#include "netcfg/base/file.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -158,10 +159,7 @@ static char *ports_text(const json_t *w)
 	}
 	if (i == 0)
 		fputs("none", f);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return file_text_end(f, &text, 0);
 }
 
 #define WORKER_PORTS_COLUMN 54 /* of the line below */
@@ -196,7 +194,6 @@ char *plan_object_to_text(const json_t *plan, size_t width)
 	size_t size, i;
 	struct render r = {open_memstream(&text, &size), MAX_OF(width, 72)};
 	const json_t *workers = json_object_get(plan, "workers"), *w;
-	bool failed;
 
 	if (!r.f)
 		return NULL;
@@ -206,12 +203,7 @@ char *plan_object_to_text(const json_t *plan, size_t width)
 		fputs("\n  id  role      core  asked           transport       addresses\n", r.f);
 	json_array_foreach (workers, i, w)
 		put_worker(&r, w);
-	failed = ferror(r.f) != 0;
-	if (fclose(r.f) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(r.f, &text, 0);
 }
 
 char *plan_to_text(const struct plan *p)

@@ -5,6 +5,7 @@
  */
 #include "netcfg/spec/spec_schema.h"
 
+#include "netcfg/base/file.h"
 #include <ctype.h>
 #include <jansson.h>
 #include <string.h>
@@ -226,17 +227,11 @@ char *spec_man_table(void)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	bool failed;
 
 	if (!out)
 		return NULL;
 	fputs(".Bl -tag -width Ds\n", out);
 	man_table(&spec_schema, "", out);
 	fputs(".El\n", out);
-	failed = ferror(out);
-	if (fclose(out) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(out, &text, 0);
 }

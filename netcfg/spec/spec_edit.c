@@ -5,6 +5,7 @@
  */
 #include "netcfg/spec/spec_edit.h"
 
+#include "netcfg/base/file.h"
 #include "netcfg/spec/spec_schema.h"
 #include <string.h>
 
@@ -189,7 +190,6 @@ char *spec_edit_print(const struct spec_node *root)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	bool failed;
 
 	if (!out)
 		return NULL;
@@ -206,10 +206,5 @@ char *spec_edit_print(const struct spec_node *root)
 			fputc('\n', out);
 		}
 	}
-	failed = ferror(out) != 0;
-	if (fclose(out) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(out, &text, 0);
 }

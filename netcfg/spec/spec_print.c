@@ -5,6 +5,7 @@
  */
 #include "netcfg/spec/spec_schema.h"
 
+#include "netcfg/base/file.h"
 #include <string.h>
 
 static void print_table(const struct spec_table *t, const char *base, unsigned indent, bool item,
@@ -86,17 +87,11 @@ char *spec_to_yaml(const struct spec *s)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	bool failed;
 
 	if (!out)
 		return NULL;
 	print_table(&spec_schema, (const char *)s, 0, false, out);
-	failed = ferror(out);
-	if (fclose(out) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(out, &text, 0);
 }
 
 /* ---- one entry as JSON ---- */
@@ -161,11 +156,5 @@ char *spec_net_to_json(const struct spec_net *net)
 		r = print_json_key(&t->keys[i], (const char *)net, out);
 	}
 	fputc('}', out);
-	if (ferror(out))
-		r = -ENOMEM;
-	if (fclose(out) != 0 || r < 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return file_text_end(out, &text, r);
 }

@@ -3,6 +3,7 @@
  * Apart from kernel_fake.c for its length. */
 #include "tests/lib/fake_bond.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/link_setting.h"
 #include "tests/lib/fake_sysctl.h"
 #include "tests/lib/fake_vlan.h"
 #include "tests/lib/kernel_fake.h"
@@ -63,7 +64,7 @@ static int bond_add(struct kernel *k, struct inventory *inv, const struct kernel
 	b->ifindex = l.ifindex;
 	b->setting = v->setting;
 	r = kernel_fake_add_link(k, &l);
-	return r == 0 ? fake_settings_add(inv, l.name) : r;
+	return r == 0 ? link_settings_add_new(inv, l.name) : r;
 }
 
 static int release(struct inventory *inv, struct inv_link *l)

@@ -39,21 +39,6 @@ int fake_sysctl_read(const struct inventory *inv, struct kernel_sysctl *s)
 	return 0;
 }
 
-int fake_settings_add(struct inventory *inv, const char *ifname)
-{
-	char key[LINK_SETTING_KEY_MAX], text[16];
-	int value;
-
-	for (enum link_setting s = 0; s < LINK_SETTING_MAX; s++) {
-		if (!link_setting_value(inv, s, LINK_SETTING_NEW, &value))
-			continue;
-		snprintf(text, sizeof(text), "%d", value);
-		if (inv_sysctl_add(inv, link_setting_key(s, ifname, key), text) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 void fake_settings_remove(struct inventory *inv, const char *ifname)
 {
 	char key[LINK_SETTING_KEY_MAX];

@@ -2,6 +2,7 @@
 /* What Linux does with VLAN links: net/8021q. Apart from kernel_fake.c for its length. */
 #include "tests/lib/fake_vlan.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/link_setting.h"
 #include "tests/lib/fake_sysctl.h"
 #include "tests/lib/kernel_fake.h"
 #include <stdio.h>
@@ -52,7 +53,7 @@ int fake_vlan_add(struct kernel *k, struct inventory *inv, const struct kernel_c
 			      .initialized = true};
 	memcpy(l.name, c->vlan.name, sizeof(l.name));
 	r = kernel_fake_add_link(k, &l);
-	return r == 0 ? fake_settings_add(inv, l.name) : r;
+	return r == 0 ? link_settings_add_new(inv, l.name) : r;
 }
 
 int fake_vlan_remove(struct kernel *k, struct inventory *inv, const struct kernel_change *c)
