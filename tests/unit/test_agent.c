@@ -161,9 +161,20 @@ static void test_second_agent_is_refused(void **state)
 	rundir_done(&second);
 }
 
-static void test_record_survives_and_is_cleaned(void **state)
+static pid_t child_that_waits(void)
 {
-	struct events *ev = calloc(1, sizeof(*ev));
+	pid_t child = fork();
+
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static void test_record_survives(void **state)
+{
 	struct launch_mount what = {.path = "/no where",
 				    .peer = "b",
 				    .export_name = "x",
@@ -179,15 +190,9 @@ static void test_record_survives_and_is_cleaned(void **state)
 					  .n_states = 1,
 					  .states = {{.fd = 12, .export = "scratch"}}};
 	struct rundir rd;
-	pid_t owner, child = fork();
+	pid_t owner, child = child_that_waits();
 	char why[256];
-	int status;
 
-	if (child == 0) {
-		pause();
-		_exit(0);
-	}
-	events_init(ev);
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
 	recorded.pid = child;
 	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
@@ -210,8 +215,27 @@ static void test_record_survives_and_is_cleaned(void **state)
 	assert_string_equal(rd.processes[0].states[0].export, "scratch");
 	assert_memory_equal(rd.processes[0].fuse[0].id, what.id, sizeof(what.id));
 	assert_false(rd.processes[0].adopted);
+	rundir_done(&rd);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void test_what_a_record_names_is_ended(void **state)
+{
+	struct events *ev = calloc(1, sizeof(*ev));
+	struct rundir_process recorded = {.worker_id = 3, .launch_version = LAUNCH_VERSION};
+	struct rundir rd;
+	pid_t owner, child = child_that_waits();
+	char why[256];
+	int status;
+
+	events_init(ev);
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	recorded.pid = child;
+	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
 	/* A process with our child's pid but another start time is somebody else's. */
 	rd.processes[0].start_time++;
+	rd.processes[0].adopted = false;
 	rundir_clean(&rd, ev);
 	assert_int_equal(kill(child, 0), 0);
 	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
@@ -577,8 +601,8 @@ int main(void)
 		cmocka_unit_test(test_events_ring),
 		cmocka_unit_test(test_events_flood_is_damped),
 		cmocka_unit_test_setup_teardown(test_second_agent_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_record_survives_and_is_cleaned, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_record_survives, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_a_record_names_is_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_key_is_made_once, setup, teardown),
 		cmocka_unit_test(test_exports_keep_what_moves),
