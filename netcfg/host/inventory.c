@@ -212,6 +212,7 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 
 	dst->number = src->number;
 	dst->addr_owner_known = src->addr_owner_known;
+	dst->soft_roce = src->soft_roce;
 	memcpy(dst->host, src->host, sizeof(dst->host));
 	memcpy(dst->kernel_release, src->kernel_release, sizeof(dst->kernel_release));
 	APPEND_ALL(dst, src, links, n_links, inv_link_add);

@@ -197,9 +197,10 @@ struct inv_rule {
 struct inv_rdma { /* a port of an RDMA device */
 	char device[INV_TEXT_MAX];
 	uint32_t port;
-	char kind[8];	/* "ib", "roce", "iwarp" */
-	char state[16]; /* the kernel's word: "ACTIVE" */
-	char rate[32];	/* and for the rate: "100 Gb/sec (4X EDR)" */
+	char kind[8];	  /* "ib", "roce", "iwarp" */
+	char state[16];	  /* the kernel's word: "ACTIVE" */
+	char rate[32];	  /* and for the rate: "100 Gb/sec (4X EDR)" */
+	uint32_t ifindex; /* of the link that it is on; 0: none, or the kernel does not tell */
 };
 
 struct inv_gid { /* an address that such a port has */
@@ -276,6 +277,7 @@ struct inventory {
 	struct inv_sysctl *sysctls; /* those that a data leg depends on */
 	size_t n_sysctls;
 	bool addr_owner_known; /* the kernel stores who added an address: Linux 5.18 or later */
+	bool soft_roce;	       /* the kernel has soft-RoCE (rdma_rxe), or a module to load */
 };
 
 /* 0 and *ret; negative errno with entries in d. Needs no privilege; what could not be read is a

@@ -141,6 +141,7 @@ static const struct inv_json_member rdma_members[] = {
 	MEMBER(inv_rdma, "kind", INV_JSON_TEXT, kind),
 	MEMBER(inv_rdma, "state", INV_JSON_TEXT, state),
 	MEMBER(inv_rdma, "rate", INV_JSON_TEXT, rate),
+	MEMBER(inv_rdma, "ifindex", INV_JSON_NUMBER, ifindex),
 };
 static const struct inv_json_member gid_members[] = {
 	MEMBER(inv_gid, "device", INV_JSON_TEXT, device, .required = true),
@@ -369,6 +370,8 @@ char *inv_to_json(const struct inventory *inv)
 	r |= field_write(f, "kernel_release", text_new(inv->kernel_release));
 	fputs(",\n", f);
 	r |= field_write(f, "addr_owner_known", json_boolean(inv->addr_owner_known));
+	fputs(",\n", f);
+	r |= field_write(f, "soft_roce", json_boolean(inv->soft_roce));
 	fputs(",\n", f);
 	for (size_t i = 0; i < inv_json_n_lists && r == 0; i++)
 		r = list_write(f, &inv_json_lists[i], inv);

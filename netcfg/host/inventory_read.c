@@ -292,6 +292,10 @@ static void references_check(struct reader *r)
 		if (!inv_link_by_index(inv, inv->addrs[i].ifindex))
 			blame(r, "addresses", i, "ifindex",
 			      "no link has this number; write that of one of the links");
+	for (size_t i = 0; i < inv->n_rdma; i++)
+		if (inv->rdma[i].ifindex && !inv_link_by_index(inv, inv->rdma[i].ifindex))
+			blame(r, "rdma", i, "ifindex",
+			      "no link has this number; write that of one of the links, or 0");
 	for (size_t i = 0; i < inv->n_routes; i++) {
 		if (inv->routes[i].oif && !inv_link_by_index(inv, inv->routes[i].oif))
 			blame(r, "routes", i, "ifindex",
@@ -302,11 +306,21 @@ static void references_check(struct reader *r)
 	}
 }
 
+static void flag_read(struct reader *r, const json_t *root, const char *key, bool *ret)
+{
+	const json_t *v = json_object_get(root, key);
+
+	if (v && !json_is_boolean(v))
+		complain(r, key, v, type_wanted(INV_JSON_BOOL));
+	else if (v)
+		*ret = json_is_true(v);
+}
+
 static int root_read(struct reader *r, const json_t *root)
 {
-	const char *known[KEYS_MAX] = {"number", "host", "kernel_release", "addr_owner_known",
-				       "sysctls"};
-	size_t n_known = 5;
+	const char *known[KEYS_MAX] = {"number",	   "host",	"kernel_release",
+				       "addr_owner_known", "soft_roce", "sysctls"};
+	size_t n_known = 6;
 	const json_t *v;
 	int res = 0;
 
@@ -319,11 +333,8 @@ static int root_read(struct reader *r, const json_t *root)
 	v = json_object_get(root, "kernel_release");
 	if (v && !text_set(r->inv->kernel_release, sizeof(r->inv->kernel_release), v))
 		complain(r, "kernel_release", v, type_wanted(INV_JSON_TEXT));
-	v = json_object_get(root, "addr_owner_known");
-	if (v && !json_is_boolean(v))
-		complain(r, "addr_owner_known", v, type_wanted(INV_JSON_BOOL));
-	else if (v)
-		r->inv->addr_owner_known = json_is_true(v);
+	flag_read(r, root, "addr_owner_known", &r->inv->addr_owner_known);
+	flag_read(r, root, "soft_roce", &r->inv->soft_roce);
 	for (size_t i = 0; i < inv_json_n_lists && res == 0; i++)
 		res = list_read(r, &inv_json_lists[i],
 				json_object_get(root, inv_json_lists[i].key));

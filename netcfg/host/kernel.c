@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is true of routes, rules, VFs and VLANs whoever does the work: when two are the same to the
- * kernel, what it makes of what was left open, how a value is written. Shared by kernel_linux, the
- * host in memory and the plan.
+ * What is true of routes, rules, VFs, VLANs and RDMA devices whoever does the work: when two are
+ * the same to the kernel, what it makes of what was left open, how a value is written. Shared by
+ * kernel_linux, the host in memory and the plan.
  */
 #include "netcfg/host/kernel.h"
 #include <inttypes.h>
@@ -63,6 +63,11 @@ bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b)
 bool kernel_link_is_ours(const struct inv_link *l)
 {
 	return strcmp(l->alias, PLENUM_LINK_ALIAS) == 0;
+}
+
+bool kernel_rdma_is_ours(const char *device)
+{
+	return strncmp(device, PLENUM_RDMA_PREFIX, strlen(PLENUM_RDMA_PREFIX)) == 0;
 }
 
 const struct inv_link *kernel_vlan_find(const struct inventory *inv, uint32_t lower, uint16_t id)

@@ -15,6 +15,8 @@
 #define PLENUM_RTPROT 0x70
 /* Links that we made carry this alias. */
 #define PLENUM_LINK_ALIAS "made by plenum"
+/* Names of RDMA devices that we made begin with this: they have no alias. */
+#define PLENUM_RDMA_PREFIX "plenum_"
 
 /*
  * One change of the host, described. A kind of object is a line here and a line in the tables of
@@ -32,6 +34,7 @@ enum kernel_kind {
 	KERNEL_BOND,
 	KERNEL_BOND_VALUE,
 	KERNEL_MASTER,
+	KERNEL_RXE,
 	KERNEL_KIND_MAX
 };
 
@@ -116,6 +119,12 @@ struct kernel_master {
 	uint32_t lacp, was_lacp;
 };
 
+/* A soft-RoCE device on an Ethernet link. `was` is only read: its name where it is there, else "".
+ * Linux loads the module; one that is no device of ours on that link stays (-EPERM). */
+struct kernel_rxe {
+	char name[INV_TEXT_MAX], was[INV_TEXT_MAX];
+};
+
 struct kernel_change {
 	enum kernel_kind kind;
 	bool remove;	  /* what is added and removed: addresses, routes, rules, links */
@@ -133,6 +142,7 @@ struct kernel_change {
 		struct kernel_bond bond;
 		struct kernel_bond_value bond_value;
 		struct kernel_master master;
+		struct kernel_rxe rxe;
 	};
 };
 
@@ -258,6 +268,8 @@ struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
 void kernel_route_normalize(struct inv_route *r);
 /* Whether we made the link: it carries our alias. */
 bool kernel_link_is_ours(const struct inv_link *l);
+/* Whether the RDMA device is one that we made: its name says so. */
+bool kernel_rdma_is_ours(const char *device);
 /* The VLAN of that tag on the link. NULL: there is none. */
 const struct inv_link *kernel_vlan_find(const struct inventory *inv, uint32_t lower, uint16_t id);
 /* One value of a VF as struct kernel_vf has it; returns buf. */

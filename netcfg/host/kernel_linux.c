@@ -34,6 +34,7 @@ struct kernel_linux {
 	int pci; /* -ENOENT: this machine has no PCI */
 	int proc_sys;
 	int proc_net;
+	bool soft_roce; /* as the last look found it */
 	struct probe_sockets probe;
 	struct ping_sockets ping;
 };
@@ -141,6 +142,11 @@ static int master_change(struct kernel_linux *kl, const struct kernel_change *c,
 	return rtnl_master_change(kl->rtnl, c, why);
 }
 
+static int rxe_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return kernel_rxe_change(c, why);
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
 					     char *why) = {
 	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
@@ -148,7 +154,7 @@ static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const stru
 	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_value_change,
 	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
 	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
-	[KERNEL_MASTER] = master_change,
+	[KERNEL_MASTER] = master_change, [KERNEL_RXE] = rxe_change,
 };
 
 static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -173,6 +179,8 @@ static int linux_read(struct kernel *k, struct kernel_change *c)
 		return rtnl_bond_value_read(linux_of(k)->rtnl, c);
 	case KERNEL_MASTER:
 		return rtnl_master_read(linux_of(k)->rtnl, c);
+	case KERNEL_RXE:
+		return kernel_rxe_read(c);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -294,8 +302,8 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		int (*collect)(int root, struct inventory *inv);
 		const char *what;
 	} parts[] = {
-		{sysfs_add_functions, "PCI functions"}, {kernel_rdma_collect, "RDMA devices"},
-		{sysfs_add_rdma, "RDMA ports"},		{sysfs_add_cores, "CPU cores"},
+		{sysfs_add_functions, "PCI functions"}, {sysfs_add_rdma, "RDMA ports"},
+		{kernel_rdma_collect, "RDMA devices"},	{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
 	/* Opened anew: the daemon may come later than we do. */
@@ -360,6 +368,9 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	inv_sort(inv); /* what follows looks links up */
 	drop_strays(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
+	/* Modules come, and hardly ever go. */
+	kl->soft_roce = kl->soft_roce || kernel_rxe_is_there(kl->sysfs, inv->kernel_release);
+	inv->soft_roce = kl->soft_roce;
 	proc_bond_fill(kl->proc_net, inv);
 	r = collect_sysfs(kl, d, inv);
 	return r < 0 ? r : collect_dependents(kl, d, inv);

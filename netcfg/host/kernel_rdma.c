@@ -81,14 +81,19 @@ bool kernel_rdma_parse_device(const struct nlmsghdr *h, uint32_t *ret_index, cha
 	return name[0] != '\0';
 }
 
-bool kernel_rdma_parse_port(const struct nlmsghdr *h, uint32_t *ret_ifindex)
+static uint32_t u32_of(const struct nlmsghdr *h, uint16_t type)
 {
-	const struct nlattr *ndev = attr_of(h, RDMA_NLDEV_ATTR_NDEV_INDEX);
+	const struct nlattr *a = attr_of(h, type);
 
+	return a && mnl_attr_validate(a, MNL_TYPE_U32) == 0 ? mnl_attr_get_u32(a) : 0;
+}
+
+bool kernel_rdma_parse_port(const struct nlmsghdr *h, uint32_t *ret_port, uint32_t *ret_ifindex)
+{
 	if (h->nlmsg_type != RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET))
 		return false;
-	*ret_ifindex =
-		ndev && mnl_attr_validate(ndev, MNL_TYPE_U32) == 0 ? mnl_attr_get_u32(ndev) : 0;
+	*ret_port = u32_of(h, RDMA_NLDEV_ATTR_PORT_INDEX);
+	*ret_ifindex = u32_of(h, RDMA_NLDEV_ATTR_NDEV_INDEX);
 	return true;
 }
 
@@ -103,13 +108,23 @@ static int on_device(void *user, struct nlmsghdr *h)
 	return 0;
 }
 
+static void port_set_link(struct inventory *inv, const char *device, uint32_t port,
+			  uint32_t ifindex)
+{
+	for (size_t i = 0; i < inv->n_rdma; i++)
+		if (inv->rdma[i].port == port && strcmp(inv->rdma[i].device, device) == 0)
+			inv->rdma[i].ifindex = ifindex;
+}
+
 static int on_port(void *user, struct nlmsghdr *h)
 {
 	struct port_walk *w = user;
-	uint32_t ifindex;
+	uint32_t port, ifindex;
 
-	if (kernel_rdma_parse_port(h, &ifindex) && ifindex)
-		link_set_rdma(link_by_index(w->inv, ifindex), w->device);
+	if (!kernel_rdma_parse_port(h, &port, &ifindex) || !link_by_index(w->inv, ifindex))
+		return 0; /* none, or one of another network namespace */
+	link_set_rdma(link_by_index(w->inv, ifindex), w->device);
+	port_set_link(w->inv, w->device, port, ifindex);
 	return 0;
 }
 
@@ -140,6 +155,54 @@ static int collect_netlink(struct inventory *inv, struct rdma_devices *devices)
 		r = rdma_dump(nl, RDMA_NLDEV_CMD_PORT_GET, devices->dev[i].index, on_port, &w);
 	}
 	netlink_close(nl);
+	return r;
+}
+
+struct find_device {
+	const char *name;
+	uint32_t index, ifindex;
+	bool found;
+};
+
+static int on_device_find(void *user, struct nlmsghdr *h)
+{
+	struct find_device *f = user;
+	char name[INV_TEXT_MAX];
+	uint32_t index;
+
+	if (kernel_rdma_parse_device(h, &index, name, sizeof(name)) && strcmp(name, f->name) == 0) {
+		f->found = true;
+		f->index = index;
+	}
+	return 0;
+}
+
+static int on_port_find(void *user, struct nlmsghdr *h)
+{
+	struct find_device *f = user;
+	uint32_t port, ifindex;
+
+	if (kernel_rdma_parse_port(h, &port, &ifindex) && port == 1)
+		f->ifindex = ifindex;
+	return 0;
+}
+
+int kernel_rdma_find(struct netlink *nl, const char *name, uint32_t *ret_index,
+		     uint32_t *ret_ifindex)
+{
+	int r = -EAGAIN;
+
+	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EAGAIN; attempt++) {
+		struct find_device f = {.name = name};
+
+		r = rdma_dump(nl, RDMA_NLDEV_CMD_GET, -1, on_device_find, &f);
+		if (r == 0 && !f.found)
+			return -ENODEV;
+		if (r == 0)
+			r = rdma_dump(nl, RDMA_NLDEV_CMD_PORT_GET, f.index, on_port_find, &f);
+		*ret_index = f.index;
+		*ret_ifindex = f.ifindex;
+	}
 	return r;
 }
 

@@ -78,7 +78,8 @@ struct object_kind {
 
 	/* Of values alone. Swaps the new and the old. */
 	void (*inverse)(struct plan_step *s);
-	bool (*settled)(const struct plan_step *s); /* new and old are equal */
+	/* New and old are equal; of what comes and goes unannounced: it is there. */
+	bool (*settled)(const struct plan_step *s);
 	/* The new value of s becomes that of the later step, the old one stays. */
 	void (*follow)(struct plan_step *s, const struct plan_step *later);
 	/* The link of s has another name by now, and the value is found under it. NULL: it is found
@@ -99,7 +100,8 @@ struct object_kind {
 };
 
 extern const struct object_kind object_link, object_addr, object_route, object_rule, object_sysctl,
-	object_pci, object_vf, object_vlan, object_bond, object_bond_value, object_master;
+	object_pci, object_vf, object_vlan, object_bond, object_bond_value, object_master,
+	object_rxe;
 
 /* All kinds (object_table.c). */
 extern const struct object_kind *const object_kinds[];

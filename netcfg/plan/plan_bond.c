@@ -257,12 +257,13 @@ static void label_choose(struct plan_builder *b)
 	}
 }
 
-/* The devices as one: of the first, but for the addresses of the one that has some. */
+/* The devices as one: of the first, but for what any of them has: addresses, soft-RoCE. */
 static void spec_derive(struct plan_builder *b)
 {
 	b->given = b->spec;
 	b->bond.net = b->given->nets[0];
 	for (size_t i = 0; i < b->given->n_nets; i++) {
+		b->bond.net.soft_roce |= b->given->nets[i].soft_roce;
 		if (!b->given->nets[i].n_ips)
 			continue;
 		b->bond.net.ips = b->given->nets[i].ips;

@@ -9,6 +9,7 @@
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_rxe.h"
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/plan_vlan.h"
@@ -592,6 +593,7 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 				plan_explain_carrier(leg.link, &why);
 				planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 			}
+			plan_rxe_judge(b, i, &leg);
 			leg_take(b, &leg);
 			return;
 		}
@@ -642,6 +644,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	if (!leg_judge(b, i, &leg))
 		return 0;
 	plan_vf_judge(b, i, &leg);
+	plan_rxe_judge(b, i, &leg);
 	leg_take(b, &leg);
 	return 0;
 }

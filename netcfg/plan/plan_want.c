@@ -5,6 +5,7 @@
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_rxe.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/plan_vlan.h"
 #include "netcfg/plan/planner.h"
@@ -307,10 +308,10 @@ static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 {
 	bool udp = false, dpdk = false;
-	int r = 0;
+	int r = plan_rxe_want(b, leg);
 
 	if (leg->shared)
-		return 0;
+		return r;
 	for (size_t i = 0; i < b->plan->n_workers && r == 0; i++) {
 		const struct plan_worker *w = &b->plan->workers[i];
 		const struct plan_port *port = worker_port(w, leg);

@@ -2,6 +2,7 @@
 /* Whether an apply had its effect: plans anew until nothing is left to do, or the deadline comes.
  */
 #include "netcfg/plan/apply.h"
+#include "netcfg/plan/plan_rxe.h"
 #include <poll.h>
 #include <stdio.h>
 
@@ -25,7 +26,7 @@ static void add_steps_left(const struct plan *p, struct diag *d)
 			 plan_step_describe(&p->steps[i], text, sizeof(text)));
 }
 
-/* 0; -EAGAIN: in duplicate detection; -EADDRINUSE: it failed. */
+/* 0; -EAGAIN: in duplicate detection, or not known to RDMA yet; -EADDRINUSE: another has it. */
 static int check_port_addr(const struct inventory *inv, const struct plan_port *port,
 			   struct diag *d)
 {
@@ -49,6 +50,11 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 		if (a->tentative && link && link->carrier) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
 				 "%s on %s is still in duplicate detection", text, port->ifname);
+			return -EAGAIN;
+		}
+		if (plan_rxe_gid_is_coming(inv, a)) {
+			diag_add(d, DIAG_ERROR, NULL, port->leg,
+				 "%s on %s is no GID of its RDMA device yet", text, port->ifname);
 			return -EAGAIN;
 		}
 	}

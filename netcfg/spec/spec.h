@@ -97,6 +97,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	struct ip_range
 		*ips;	/* explicit addresses, in order; n_ips == 0: from the network's range */
 	size_t n_ips;	/* entries; each stands for ip_range_count() addresses */
+	bool soft_roce; /* with an RDMA device in software, where it has none of its own */
 	bool enabled;	/* false: not configured */
 	bool shared_ip; /* on the host's own address of the device, which is left as it is */
 	struct diag_pos pos;

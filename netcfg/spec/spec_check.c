@@ -312,6 +312,14 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    net->device);
 }
 
+static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
+{
+	if (net->soft_roce && net->rdma == SPEC_OFF)
+		check_error(r, &net->pos, "soft-roce",
+			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
+			    net->device);
+}
+
 /* One entry of ips against its network; sets the prefix length. */
 static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size_t index,
 			 const struct spec_network *w)
@@ -483,6 +491,7 @@ static void check_nets(struct spec_reader *r)
 
 		check_net_network(r, net);
 		check_net_shared(r, net);
+		check_net_rdma(r, net);
 		for (size_t j = 0; w && j < net->n_ips; j++)
 			check_net_ip(r, net, j, w);
 		if (*s->management_interface && !is_tagged(s, net) && !net->shared_ip &&

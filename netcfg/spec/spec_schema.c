@@ -234,6 +234,11 @@ static const struct spec_key net_keys[] = {
 	 .not_built = "this version does not use RDMA; write auto or off",
 	 .is_built = rdma_is_built,
 	 .example = "auto"},
+	{"soft-roce", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, soft_roce),
+	 .help = "Whether a device without RDMA of its own gets it in software (rdma_rxe): an RDMA"
+		 " device plenum_INTERFACE, whose GIDs are the addresses of the interface and its"
+		 " VLANs.\nWhere the kernel has none, the leg goes on without and is degraded.",
+	 .example = "true"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
 	 .help = "The data IPs of the device, in the order of the workers' cores: addresses and"

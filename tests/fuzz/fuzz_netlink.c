@@ -20,7 +20,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 						  rtnl_parse_lookup};
 	char why[KERNEL_WHY_MAX], name[INV_TEXT_MAX];
 	struct kernel_event e;
-	uint32_t number;
+	uint32_t number, ifindex;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parsers); i++)
 		parsers[i](inv, h);
@@ -30,7 +30,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 		abort();
 	ethtool_parse(inv, h);
 	kernel_rdma_parse_device(h, &number, name, sizeof(name));
-	kernel_rdma_parse_port(h, &number);
+	kernel_rdma_parse_port(h, &number, &ifindex);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,6 +7,7 @@
 #include "tests/lib/fake_lookup.h"
 #include "tests/lib/fake_probe.h"
 #include "tests/lib/fake_rule.h"
+#include "tests/lib/fake_rxe.h"
 #include "tests/lib/fake_sriov.h"
 #include "tests/lib/fake_sysctl.h"
 #include "tests/lib/fake_vlan.h"
@@ -506,6 +507,13 @@ static int master_change(struct fake *f, const struct kernel_change *c, char *wh
 	return r < 0 ? fail(why, r, NULL) : event_push(f, KERNEL_EVENT_LINK, false, c->ifindex);
 }
 
+static int rxe_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	int r = fake_rxe_change(f->inv, c);
+
+	return r < 0 ? fail(why, r, NULL) : 0;
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel_change *c,
 					     char *why) = {
 	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
@@ -513,14 +521,17 @@ static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel
 	[KERNEL_SYSCTL] = sysctl_change, [KERNEL_PCI] = pci_change,
 	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
 	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
-	[KERNEL_MASTER] = master_change,
+	[KERNEL_MASTER] = master_change, [KERNEL_RXE] = rxe_change,
 };
 
 static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)
 {
 	int r = write_begin(k, why);
 
-	return r < 0 ? r : changes[c->kind](fake_of(k), c, why);
+	if (r == 0)
+		r = changes[c->kind](fake_of(k), c, why);
+	fake_rxe_follow(fake_of(k)->inv);
+	return r;
 }
 
 static int fake_read(struct kernel *k, struct kernel_change *c)
@@ -537,6 +548,8 @@ static int fake_read(struct kernel *k, struct kernel_change *c)
 		return fake_bond_value_read(fake_of(k)->inv, c);
 	if (c->kind == KERNEL_MASTER)
 		return fake_master_read(fake_of(k)->inv, c);
+	if (c->kind == KERNEL_RXE)
+		return fake_rxe_read(fake_of(k)->inv, c);
 	if (c->kind != KERNEL_LINK)
 		return -EOPNOTSUPP;
 	if (!l)

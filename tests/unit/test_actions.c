@@ -80,6 +80,7 @@ static const struct row rows[] = {
 	{"net.label", "switch-b", "switch-x", TELLS_AGENT},
 	{"net.vfs", "label: switch-b", "label: switch-b, vfs: 5", TELLS_STEP},
 	{"net.rdma", "label: switch-b", "label: switch-b, rdma: off", TELLS_AGENT},
+	{"net.soft-roce", "label: switch-b", "label: switch-b, soft-roce: true", TELLS_STEP},
 	{"net.ips", "label: switch-b", "label: switch-b, ips: [10.20.1.30-10.20.1.33]", TELLS_STEP},
 	{"net.enabled", "label: switch-b", "label: switch-b, enabled: false", TELLS_STEP},
 	{"workers.role", "  - {role: compute, cores: [0], transport: udp, " EXPORT,
@@ -229,6 +230,7 @@ static int setup(void **state)
 	write_key("key");
 	write_key("key2");
 	read_inventory(TOP_SRCDIR "/tests/golden/plan/sriov-two-pfs/inventory.json", &bare);
+	bare->soft_roce = true;
 	assert_int_equal(kernel_fake_new(bare, &rig.k), 0);
 	rig.spec = parse(base_yaml);
 	p = make_plan(rig.spec, bare);

@@ -398,9 +398,9 @@ static void message_add(struct message *m, uint16_t type, const void *data, size
 
 static void test_rdma_messages(void **state)
 {
-	const uint32_t index = 3, ifindex = 7;
+	const uint32_t index = 3, port = 2, ifindex = 7;
 	struct message m = {.h = {.nlmsg_len = NLMSG_HDRLEN}};
-	uint32_t number = 0;
+	uint32_t number = 0, on = 1;
 	char name[8];
 
 	m.h.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET);
@@ -410,13 +410,16 @@ static void test_rdma_messages(void **state)
 	assert_true(kernel_rdma_parse_device(&m.h, &number, name, sizeof(name)));
 	assert_int_equal(number, 3);
 	assert_string_equal(name, "mlx5_bo");
-	assert_false(kernel_rdma_parse_port(&m.h, &number));
+	assert_false(kernel_rdma_parse_port(&m.h, &number, &on));
 	m.h.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET);
-	assert_true(kernel_rdma_parse_port(&m.h, &number));
+	assert_true(kernel_rdma_parse_port(&m.h, &number, &on));
 	assert_int_equal(number, 0);
+	assert_int_equal(on, 0);
+	message_add(&m, RDMA_NLDEV_ATTR_PORT_INDEX, &port, sizeof(port));
 	message_add(&m, RDMA_NLDEV_ATTR_NDEV_INDEX, &ifindex, sizeof(ifindex));
-	assert_true(kernel_rdma_parse_port(&m.h, &number));
-	assert_int_equal(number, 7);
+	assert_true(kernel_rdma_parse_port(&m.h, &number, &on));
+	assert_int_equal(number, 2);
+	assert_int_equal(on, 7);
 }
 
 static void test_link_references(void **state)

@@ -403,6 +403,7 @@ static void test_a_net_is_printed_as_json(void **state)
 	assert_string_equal(text,
 			    "{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"network\": "
 			    "\"net1\", \"label\": null, \"vfs\": \"auto\", \"rdma\": \"auto\", "
+			    "\"soft-roce\": false, "
 			    "\"ips\": [\"10.0.0.3/24\"], \"shared-ip\": false, \"enabled\": true}");
 	spec_free(s);
 }

@@ -3,11 +3,9 @@
  * VLAN links on a host in memory: planned before they exist, made, found again, given back as the
  * host was; what others have made or come to use stays.
  */
-#include "netcfg/plan/apply.h"
-#include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_project.h"
 #include "plugins/plugins.h"
-#include "tests/lib/plan_host.h"
+#include "tests/lib/apply_host.h"
 
 #define NETWORKS(a, b)                                               \
 	"host: host-a\n"                                             \
@@ -25,96 +23,6 @@ static const char tagged[] = NETWORKS(
 static const char none[] = "host: host-a\n"
 			   "networks: [{name: data-b, range: fd00:b::10-fd00:b::40/64}]\n"
 			   "net: [{name: leg-b, device: eth9, network: data-b}]\n";
-
-struct host {
-	struct kernel *fake;
-	char dir[32], journal[48], record[48];
-};
-
-static struct inventory *collect(struct host *h)
-{
-	struct diag d = DIAG_INIT;
-	struct inventory *inv = NULL;
-
-	assert_int_equal(inv_collect(h->fake, &d, &inv), 0);
-	inv->number = 0;
-	diag_done(&d);
-	return inv;
-}
-
-static char *host_json(struct host *h)
-{
-	struct inventory *inv = collect(h);
-	char *text = inv_to_json(inv);
-
-	inv_free(inv);
-	return text;
-}
-
-static struct plan *plan_now(struct host *h, const struct spec *s)
-{
-	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	const struct plan_context ctx = {.owned = &owned};
-	struct diag d = DIAG_INIT;
-	struct inventory *inv = collect(h);
-	struct plan *p = NULL;
-
-	assert_int_equal(plan_owned_load(&owned, h->record, &d), 0);
-	if (plan_build(s, inv, &ctx, &d, &p) < 0)
-		diag_print(&d, stderr);
-	assert_non_null(p);
-	inv_free(inv);
-	diag_done(&d);
-	return p;
-}
-
-static struct plan *apply(struct host *h, const struct spec *s)
-{
-	struct plan *p = plan_now(h, s);
-	struct apply_outcome o;
-	struct apply *a = NULL;
-
-	if (apply_run(h->fake, p, h->journal, &a, &o) < 0)
-		fail_msg("%s", o.why);
-	assert_int_equal(apply_commit(a, &o), 0);
-	return p;
-}
-
-static int setup(void **state)
-{
-	struct host *h = calloc(1, sizeof(*h));
-	struct inventory *inv = host_new();
-
-	host_add_sysctls(inv, "default");
-	assert_int_equal(kernel_fake_new(inv, &h->fake), 0);
-	inv_free(inv);
-	strcpy(h->dir, "/tmp/plenum-vlan-XXXXXX");
-	assert_non_null(mkdtemp(h->dir));
-	snprintf(h->journal, sizeof(h->journal), "%s/journal", h->dir);
-	snprintf(h->record, sizeof(h->record), "%s/owned", h->dir);
-	*state = h;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct host *h = *state;
-
-	unlink(h->record);
-	assert_int_equal(rmdir(h->dir), 0);
-	kernel_free(h->fake);
-	free(h);
-	return 0;
-}
-
-static size_t n_left(struct host *h, const struct spec *s)
-{
-	struct plan *p = plan_now(h, s);
-	size_t n = p->n_steps;
-
-	plan_free(p);
-	return n;
-}
 
 static void test_made_and_given_back(void **state)
 {
@@ -248,7 +156,7 @@ static void test_deleted_by_others_is_made_again(void **state)
 	spec_free(s);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, apply_host_setup, apply_host_teardown)
 
 int main(void)
 {

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Soft-RoCE devices of the host in memory. Used by kernel_fake.c alone. */
+#ifndef PLENUM_TESTS_FAKE_RXE_H
+#define PLENUM_TESTS_FAKE_RXE_H
+
+#include "netcfg/host/kernel.h"
+
+/* As struct kernel_ops has change and read. */
+int fake_rxe_change(struct inventory *inv, const struct kernel_change *c);
+int fake_rxe_read(const struct inventory *inv, struct kernel_change *c);
+/* After any change: devices whose links are gone go too, and GIDs are what the addresses are. */
+void fake_rxe_follow(struct inventory *inv);
+
+#endif
