@@ -53,8 +53,6 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "its mounts change";
 	if (a->security != b->security)
 		return "what guards its packets changes";
-	if (memcmp(a->secrets, b->secrets, sizeof(a->secrets)) != 0)
-		return "the cluster's key file changes";
 	return "its settings change";
 }
 
@@ -77,10 +75,13 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 				       want->core);
 	memcpy(scratch, want, sizeof(*scratch));
 	sup_config_normalise(scratch);
-	scratch->log_level = w->config.log_level; /* the next start has it */
-	if (memcmp(scratch, &w->config, sizeof(*scratch)) != 0)
+	if (sup_config_differs(scratch, &w->config))
 		return plan_action_say(p, true, difference(scratch, &w->config),
 				       "restart worker %u (%s on core %u)", w->id,
+				       role_name(want->role), want->core);
+	if (sup_lacks_keys(w, want))
+		return plan_action_say(p, false, "the cluster's key file changes; it goes on",
+				       "renew the keys of worker %u (%s on core %u)", w->id,
 				       role_name(want->role), want->core);
 	if (!retry_failed || w->state != SUP_FAILED)
 		return 0;

@@ -31,6 +31,29 @@ bool sup_is_reported(const struct sup_worker *w)
 	return w->reported[0] && strcmp(w->reported, w->reason) == 0;
 }
 
+/* ---- keys ---- */
+
+bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want)
+{
+	const struct launch_config *has = w->started;
+
+	return has && has->security != LAUNCH_SECURITY_NONE && want->n_secrets > 0 &&
+	       (w->keys_unsure || has->n_secrets != want->n_secrets ||
+		memcmp(has->secrets, want->secrets, sizeof(has->secrets)) != 0);
+}
+
+/* Where there is no room in its socket the next look at its heartbeat tries again. */
+static void tell_keys(struct sup_worker *w)
+{
+	if (w->state != SUP_UP || !sup_lacks_keys(w, &w->config) || sup_send_keys(w) < 0)
+		return;
+	if (!w->keys_unsure)
+		sup_say(w, LOG_LEVEL_NOTICE, "has been given the keys of the cluster's file");
+	w->keys_unsure = false;
+	w->started->n_secrets = w->config.n_secrets;
+	memcpy(w->started->secrets, w->config.secrets, sizeof(w->started->secrets));
+}
+
 /* ---- timers ---- */
 
 static int on_timer(void *user)
@@ -64,6 +87,7 @@ static int on_heartbeat_check(void *user)
 		if (w->state != SUP_UP)
 			continue;
 		any = true;
+		tell_keys(w);
 		if (is_stuck(w, now))
 			sup_feed(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (sup_gains_export(w)) /* its clients do not notice */
@@ -262,6 +286,7 @@ static void do_note_up(struct sup_worker *w)
 	loop_timer_disarm(w->timer);
 	tell_links(w);
 	tell_labels(w, w->adopted);
+	tell_keys(w);
 	if (w->adopted) {
 		w->up_since_ns = w->started_ns;
 		sup_say(w, LOG_LEVEL_NOTICE, "adopted: pid %d goes on on core %u", w->pid,
@@ -481,15 +506,17 @@ static void feed_when_unmounted(struct sup_worker *w, enum sup_event e)
 	sup_feed(w, e);
 }
 
-static bool is_same_config(const struct launch_config *a, const struct launch_config *b)
+bool sup_config_differs(const struct launch_config *want, const struct launch_config *is)
 {
 	autofree struct launch_config *c = malloc(sizeof(*c));
 
 	if (!c)
-		return false;
-	memcpy(c, a, sizeof(*c));
-	c->log_level = b->log_level; /* no reason to stop serving: the next start has it */
-	return memcmp(c, b, sizeof(*c)) == 0;
+		return true;
+	memcpy(c, want, sizeof(*c));
+	c->log_level = is->log_level; /* no reason to stop serving: the next start has it */
+	c->n_secrets = is->n_secrets;
+	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
+	return memcmp(c, is, sizeof(*c)) != 0;
 }
 
 static int want(struct sup *s, const struct launch_config *config, bool retry_failed)
@@ -504,7 +531,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 	sup_config_normalise(c);
 	was_wanted = w->wanted;
 	w->wanted = true;
-	changed = !is_same_config(c, &w->config);
+	changed = sup_config_differs(c, &w->config);
 	w->config = *c;
 	if (changed)
 		w->n_deaths = 0;
@@ -516,6 +543,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
 		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
+	tell_keys(w);
 	return 0;
 }
 

@@ -102,6 +102,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	bool is_late;		/* that has been reported as too long */
 	bool no_transport;	/* it ended last because its transport cannot be had */
 	bool waits;		/* for another worker's end */
+	bool keys_unsure;	/* adopted: what it was told of the cluster's keys, nobody knows */
 	unsigned n_deaths;	/* in a row */
 	uint64_t n_restarts;	/* since it is wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
@@ -136,6 +137,11 @@ struct sup_setup {
 
 /* Clears what a start fills in, which is no part of the comparison of two configurations. */
 void sup_config_normalise(struct launch_config *c);
+/* Whether a worker that runs with `is` must be started anew to be what `want`, normalised, says;
+ * not for what it is told by message, or has from its next start. */
+bool sup_config_differs(const struct launch_config *want, const struct launch_config *is);
+/* Whether it goes on and is to be told of other keys. */
+bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want);
 
 int sup_new(const struct sup_setup *setup, struct sup **ret);
 /* Leaves what still runs to the next agent. Accepts NULL, returns NULL. */

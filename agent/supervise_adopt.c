@@ -215,7 +215,9 @@ void sup_do_adopt(struct sup_worker *w)
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
 	sup_config_normalise(&w->config);
-	w->wanted = w->adopted = true;
+	explicit_bzero(w->config.secrets, sizeof(w->config.secrets)); /* they may be of long ago */
+	w->config.n_secrets = 0;
+	w->wanted = w->adopted = w->keys_unsure = true;
 	w->started_ns = launch_stat_get(&w->stats->started_ns);
 	loop_timer_arm(w->timer, SUP_ADOPT_LIMIT_NS);
 	watch_or_kill(w);

@@ -350,7 +350,7 @@ static int start_with(struct start *st, int config_fd, int stats_fd)
 		return r;
 	w->control_fd = fd_take(ours);
 	w->started_ns = clock_now_ns();
-	w->adopted = false;
+	w->adopted = w->keys_unsure = false;
 	sup_store(w, "pid", w->pidfd);
 	sup_store(w, "control", w->control_fd);
 	sup_store(w, "config", config_fd);
@@ -438,6 +438,19 @@ int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t inde
 		return -ENOTCONN;
 	snprintf(msg.text, sizeof(msg.text), "%s", text);
 	return fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+}
+
+int sup_send_keys(struct sup_worker *w)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_KEYS, .code = (int32_t)w->config.n_secrets};
+	int r;
+
+	if (w->control_fd < 0)
+		return -ENOTCONN;
+	memcpy(msg.keys, w->config.secrets, sizeof(msg.keys));
+	r = fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+	explicit_bzero(&msg, sizeof(msg));
+	return r;
 }
 
 void sup_forget_process(struct sup_worker *w)

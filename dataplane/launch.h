@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 9
+#define LAUNCH_VERSION 10
 
 /*
  * Inherited descriptors. All others are closed.
@@ -147,8 +147,9 @@ struct launch_config {
 	uint32_t spin_us;  /* how long an idle worker polls before it blocks; 0: blocks at once */
 	uint32_t orphan_s; /* how long it serves without an agent */
 	uint32_t log_level;
-	/* The cluster's keys, the one to use first. The worker forgets them once its transport has
-	 * them; the memfd can be opened by root alone, since a worker is not dumpable. */
+	/* The cluster's keys, the one to use first, as they are at the start; LAUNCH_MSG_KEYS
+	 * brings later ones. The worker forgets them once its transport has them; the memfd can be
+	 * opened by root alone, since a worker is not dumpable. */
 	enum launch_security security;
 	uint32_t n_secrets;
 	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
@@ -183,6 +184,7 @@ enum launch_msg_type {
 	LAUNCH_MSG_ADOPT =
 		67,	  /* from the next agent, with the read end of its pipe; answered READY */
 	LAUNCH_MSG_LABEL, /* text = the label of the leg from now on, "": unknown; index = port */
+	LAUNCH_MSG_KEYS,  /* code of keys are the cluster's from now on, the one to use first */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -199,8 +201,11 @@ struct launch_msg {
 	int32_t code;
 	uint32_t index;
 	uint32_t pad;
-	uint64_t key;			  /* HOLD, DROP: names the descriptor, alone on this host */
-	char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
+	uint64_t key; /* HOLD, DROP: names the descriptor, alone on this host */
+	union {
+		char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
+		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
+	};
 };
 
 /* Exit statuses of a worker. Any other death is a crash and is restarted with backoff. */

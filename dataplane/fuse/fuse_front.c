@@ -437,6 +437,7 @@ void fuse_front_event(struct fuse_front *f, enum rudp_event e, int code, uint64_
 	case RUDP_SESSION_UP:
 	case RUDP_SESSION_RESTARTED:
 	case RUDP_SESSION_LOST:
+	case RUDP_SESSION_ENDED:
 	case RUDP_SESSION_CLOSED:
 	case RUDP_SESSION_REFUSED:
 		f->retry_ns = 0;

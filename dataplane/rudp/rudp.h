@@ -25,10 +25,10 @@
  * file system protocol sends it again, marked, and the server recognises it).
  *
  * Life of a session. Client: from rudp_connect until rudp_session_close it goes on for ever:
- * connecting, UP, LOST or RESTARTED (calls have ended by then, it is connecting again), UP ... A
- * server's goodbye is LOST. Server: from `accept` and UP to CLOSED, before which the reason may be
- * told (RESTARTED, LOST), every call has gone and every response was handed back. With CLOSED the
- * session's pointer ends, at either end.
+ * connecting, UP, LOST, ENDED or RESTARTED (calls have ended by then, it is connecting again), UP
+ *... Server: from `accept` and UP to CLOSED, before which the reason may be told (RESTARTED, LOST,
+ * ENDED), every call has gone and every response was handed back. With CLOSED the session's pointer
+ * ends, at either end.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_H
 #define PLENUM_DATAPLANE_RUDP_H
@@ -51,6 +51,8 @@ enum rudp_event {
 				 * incarnation; calls ended with -ECONNRESET */
 	RUDP_SESSION_LOST,   /* no path has answered for limits.lost_ns; connecting goes on (client)
 			      */
+	RUDP_SESSION_ENDED,  /* the peer said goodbye, connecting goes on (client); or the key that
+			      * it was made with has been dropped */
 	RUDP_SESSION_CLOSED, /* the peer said goodbye, or rudp_session_close was called */
 	RUDP_PATH_UP,
 	RUDP_PATH_DOWN, /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
@@ -256,6 +258,14 @@ void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns);
 /* Another switch is behind a port, or it is known now, or not any more (0). Sessions go on; peers
  * are told. */
 void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t now_ns);
+/*
+ * The keys of the cluster have changed: n_keys of them, the one to use first. Handshakes take them
+ * from now on. Sessions whose handshake was made with one that is still there go on; others end: a
+ * client's connects anew, a server's tells its client to. The number of those; -EINVAL, and nothing
+ * has changed: no key or too many, or an endpoint without security.
+ */
+int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
+		  uint64_t now_ns);
 /* The host refused to send datagrams of this size to dst after ops->tx had taken them. */
 void rudp_too_big(struct rudp *r, unsigned port, const struct datagram_addr *dst, uint32_t bytes,
 		  uint64_t now_ns);

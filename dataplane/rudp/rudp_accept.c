@@ -17,6 +17,7 @@ struct hello_in {
 	struct wire_hello h;
 	struct wire_hello_body b;
 	struct rudp_noise noise;
+	uint8_t key; /* of ours: the one that it is sealed with */
 	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* what b.app points into */
 	uint64_t hash;
 };
@@ -157,7 +158,7 @@ static int accept_make(struct rudp_session *s, struct hello_in *in)
 	uint8_t body[RUDP_ANSWER_MAX], msg[WIRE_ANSWER_BYTES + RUDP_ANSWER_MAX];
 	struct rudp_noise_keys keys;
 	size_t n;
-	int res = rudp_token_make(r, 0, s->number, a.token);
+	int res = rudp_token_make(r, s->key, s->number, a.token);
 
 	if (res)
 		return res;
@@ -246,6 +247,7 @@ static const char *body_open(const struct rudp *r, struct hello_in *in, const ui
 			res = rudp_noise_init(&in->noise, in->h.cipher, false, r->cfg.keys[i], data,
 					      WIRE_HELLO_BYTES);
 			res = res ? res : rudp_noise_read(&in->noise, body, len, in->body);
+			in->key = (uint8_t)i;
 		}
 		if (res)
 			return "key-mismatch";
@@ -270,6 +272,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	s->peer_number = in->h.client_number;
 	s->peer_identity = in->b.identity;
 	s->peer_epoch = in->b.epoch;
+	s->key = in->key;
 	memcpy(s->peer_token, in->b.token, sizeof(s->peer_token));
 	s->heard_ns = now;
 	s->hello_from = *in->src;

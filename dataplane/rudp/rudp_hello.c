@@ -129,7 +129,7 @@ static int body_make(struct rudp_session *s, struct rudp_opening *o)
 				    .app_len = s->hello_len};
 	uint8_t plain[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX], e[RUDP_NOISE_KEY_BYTES];
 	size_t len;
-	int res = rudp_token_make(r, 0, s->number, b.token);
+	int res = rudp_token_make(r, s->key, s->number, b.token);
 
 	if (res)
 		return res;
@@ -140,7 +140,8 @@ static int body_make(struct rudp_session *s, struct rudp_opening *o)
 		memcpy(o->body, plain, len);
 		return 0;
 	}
-	res = rudp_noise_init(&o->noise, r->cipher, true, r->cfg.keys[0], o->hdr, sizeof(o->hdr));
+	res = rudp_noise_init(&o->noise, r->cipher, true, r->cfg.keys[s->key], o->hdr,
+			      sizeof(o->hdr));
 	res = res ? res : rudp_noise_random(e);
 	res = res ? res : rudp_noise_write(&o->noise, e, plain, len, o->body);
 	rudp_noise_wipe(e, sizeof(e));
@@ -168,6 +169,7 @@ static int opening_make(struct rudp_session *s, struct rudp_path *p, uint64_t co
 	o->chosen_ns = now;
 	o->stamp = c.pn;
 	o->said = 0;
+	s->key = 0;
 	return body_make(s, o);
 }
 

@@ -308,6 +308,8 @@ struct rudp_session {
 
 	struct pkt_rec *rings;
 
+	uint8_t key;   /* of the endpoint's: the one that the handshake was made with */
+	bool key_gone; /* that one is the endpoint's no more: it ends at the next poll */
 	struct rudp_secure *secure;		/* NULL: nothing guards the packets */
 	struct rudp_opening *opening;		/* server: until the first packet from the client */
 	uint64_t hello_hash;			/* server: of the HELLO that it began with */
@@ -455,6 +457,10 @@ void rudp_label_path_made(struct rudp_session *s, struct rudp_path *p, uint64_t 
 void rudp_label_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		  const uint8_t *data, size_t len, uint64_t now);
+
+/* rudp_keys.c: keys that change. While s->key_gone: the session ends, or waits for the next poll.
+ */
+void rudp_keys_end(struct rudp_session *s, uint64_t now);
 
 /* rudp_hello.c: the client's */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);

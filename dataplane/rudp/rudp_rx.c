@@ -99,7 +99,7 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	if (len != WIRE_COMMON_BYTES)
 		return -EBADMSG;
 	if (s->is_client)
-		rudp_session_reconnect(s, RUDP_SESSION_LOST, now);
+		rudp_session_reconnect(s, RUDP_SESSION_ENDED, now);
 	else
 		rudp_session_end(s, RUDP_SESSION_CLOSED, -ECONNRESET);
 	return 0;

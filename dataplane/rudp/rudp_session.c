@@ -302,6 +302,12 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 
 void rudp_session_poll(struct rudp_session *s, uint64_t now)
 {
+	if (PLENUM_UNLIKELY(s->key_gone))
+		rudp_keys_end(s, now);
+	if (PLENUM_UNLIKELY(s->key_gone)) {
+		rudp_session_touch(s);
+		return;
+	}
 	if (s->state == SESSION_UP && now >= s->heard_ns + s->r->lim.lost_ns)
 		session_lost(s, now);
 	if (s->state == SESSION_UP)

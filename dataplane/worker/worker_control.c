@@ -67,6 +67,22 @@ static void control_label(struct worker *w, struct launch_msg *m)
 	rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
+/* As many sessions as rest on a key that was dropped begin anew; calls wait meanwhile. */
+static void control_keys(struct worker *w, struct launch_msg *m)
+{
+	int n = m->code < 0 ? -EINVAL
+			    : rudp_set_keys(w->rudp, (const uint8_t(*)[RUDP_KEY_BYTES])m->keys,
+					    (unsigned)m->code, w->now_ns);
+
+	explicit_bzero(m, sizeof(*m));
+	if (n < 0)
+		log_err("the cluster's keys came and cannot be taken: %s", strerror(-n));
+	else
+		log_notice(
+			"has the cluster's keys anew; %d sessions end with a key that was dropped",
+			n);
+}
+
 static void orphan_begin(struct worker *w)
 {
 	if (w->orphan_ns)
@@ -132,6 +148,8 @@ void worker_control_read(struct worker *w)
 			control_link(w, &m);
 		else if (m.type == LAUNCH_MSG_LABEL)
 			control_label(w, &m);
+		else if (m.type == LAUNCH_MSG_KEYS)
+			control_keys(w, &m);
 		else if (m.type == LAUNCH_MSG_ADOPT)
 			control_adopt(w, passed);
 	}
@@ -153,6 +171,8 @@ static const struct {
 	[RUDP_SESSION_REFUSED] = {LAUNCH_EVENT_PEER_REFUSED, "refuses"},
 	[RUDP_SESSION_RESTARTED] = {LAUNCH_EVENT_PEER_UP, "was restarted"},
 	[RUDP_SESSION_LOST] = {LAUNCH_EVENT_PEER_LOST, "does not answer on any path"},
+	[RUDP_SESSION_ENDED] = {LAUNCH_EVENT_PEER_LOST,
+				"has ended the session, or its key was dropped"},
 	[RUDP_SESSION_CLOSED] = {LAUNCH_EVENT_PEER_LOST, "has closed the session"},
 	[RUDP_PATH_UP] = {LAUNCH_EVENT_PATH_UP, "is up"},
 	[RUDP_PATH_DOWN] = {LAUNCH_EVENT_PATH_DOWN, "is down"},

@@ -507,7 +507,7 @@ static const struct spec_key cluster_keys[] = {
 	{"secret-file", SPEC_TYPE_PATH, FIELD(spec_cluster, secret_file),
 	 .help = "The file with the key that the hosts of the cluster share, which nobody but root"
 		 " may read.\nMade by 'plenum secret generate'.\nWhile the file has two keys,"
-		 " either is good, see plenum(1).\nLeft out only with security: none.",
+		 " either is good, see plenum(1).\nA change of its keys restarts no worker.\nLeft out only with security: none.",
 	 .example = "/etc/plenum/cluster.key"},
 	{"security", SPEC_TYPE_ENUM, .fallback = "auth", NAMES(security_names),
 	 FIELD(spec_cluster, security),

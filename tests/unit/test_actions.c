@@ -50,6 +50,7 @@ static const char base_format[] =
 enum tells {
 	TELLS_STEP,   /* a step on the network */
 	TELLS_WORKER, /* a worker's restart or start, besides whatever else */
+	TELLS_KEYS,   /* that workers which go on are told of keys */
 	TELLS_AGENT,  /* nothing but the agent's own line */
 	TELLS_LATER,  /* of a mode or kind of host that the base is not; tested where `why` says */
 };
@@ -129,7 +130,7 @@ static const struct row rows[] = {
 	{"admin.users", "users: [u1]", "users: [u1, u2]", TELLS_AGENT},
 	{"admin.groups", "groups: [g1]", "groups: [g2]", TELLS_AGENT},
 	{"cluster.name", "name: prod", "name: test", TELLS_AGENT},
-	{"cluster.secret-file", "/key}", "/key2}", TELLS_WORKER},
+	{"cluster.secret-file", "/key}", "/key2}", TELLS_KEYS},
 	{"cluster.security", "name: prod", "name: prod, security: encrypt", TELLS_WORKER},
 	/* The modes are one choice: what a bond's keys do is in the golden plans of bonds. */
 	{"ha.", NULL, NULL, TELLS_LATER},
@@ -251,6 +252,7 @@ static int setup(void **state)
 		w->state = SUP_UP;
 		w->config = rig.wants[i];
 		sup_config_normalise(&w->config);
+		w->started = &w->config;
 		w->next = rig.sup.workers;
 		rig.sup.workers = w;
 	}
@@ -330,7 +332,8 @@ static void check_row(const struct row *row)
 	p = plan_for(s);
 	text = plan_to_text(p);
 	workers = has_action(p, "start worker");
-	if (row->tells == TELLS_STEP ? p->n_steps == 0
+	if (row->tells == TELLS_KEYS   ? workers || !has_action(p, "renew the keys of worker 1 (")
+	    : row->tells == TELLS_STEP ? p->n_steps == 0
 	    : row->tells == TELLS_WORKER
 		    ? !workers
 		    : p->n_steps > 0 || workers || p->n_actions == 0 || !has_action(p, " (was "))

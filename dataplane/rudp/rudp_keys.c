@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Keys of the cluster that change while sessions run. Packets are guarded by keys of the session's
+ * own, so a session needs the cluster's no more once it is made; all the same it ends with the one
+ * that its ends proved to each other: who drops a key wants nobody in who knows that one alone.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+/* Its number among n_keys; n_keys: it is none of them. */
+static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
+			 const uint8_t key[RUDP_KEY_BYTES])
+{
+	unsigned i = 0;
+
+	while (i < n_keys && !rudp_noise_equal(keys[i], key, RUDP_KEY_BYTES))
+		i++;
+	return i;
+}
+
+/* Whether it goes on. A handshake that is under way with a key that is gone begins anew. */
+static bool session_take(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
+			 unsigned n_keys)
+{
+	unsigned i = key_find(keys, n_keys, s->r->cfg.keys[s->key]);
+
+	if (s->key_gone) /* by the change before this one */
+		return true;
+	if (i < n_keys) {
+		s->key = (uint8_t)i;
+		return true;
+	}
+	s->key = 0;
+	if (s->state == SESSION_CONNECTING && !s->opening->chosen)
+		return true; /* it has used none yet */
+	s->key_gone = true;
+	rudp_session_touch(s);
+	return false;
+}
+
+int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
+		  uint64_t now_ns)
+{
+	int n = 0;
+
+	if (n_keys == 0 || n_keys > RUDP_KEYS_MAX || r->cfg.security == RUDP_SECURITY_NONE)
+		return -EINVAL;
+	r->now = now_ns;
+	for (unsigned i = 0; i < r->n_sessions; i++)
+		if (r->sessions[i] && !session_take(r->sessions[i], keys, n_keys))
+			n++;
+	rudp_noise_wipe(r->cfg.keys, sizeof(r->cfg.keys));
+	memcpy(r->cfg.keys, keys, (size_t)n_keys * RUDP_KEY_BYTES);
+	r->cfg.n_keys = n_keys;
+	return n;
+}
+
+void rudp_keys_end(struct rudp_session *s, uint64_t now)
+{
+	/* All of them may end at once: those for whose goodbyes there is no room wait. */
+	if (!s->is_client && s->r->raw_n + s->n_paths > RUDP_RAW_MAX) {
+		s->r->again = true;
+		return;
+	}
+	s->key_gone = false;
+	if (s->is_client && s->state == SESSION_CONNECTING) {
+		rudp_hello_start(s, now);
+	} else if (s->is_client) {
+		rudp_session_reconnect(s, RUDP_SESSION_ENDED, now);
+	} else {
+		rudp_session_say_bye(s);
+		rudp_session_end(s, RUDP_SESSION_ENDED, -ECONNRESET);
+	}
+}
