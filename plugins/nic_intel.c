@@ -9,6 +9,7 @@ const struct nic_family nic_intel_igb = {
 	.name = "Intel 82576/I350",
 	.drivers = igb_drivers,
 	.reach = NIC_BY_VFIO,
+	.vf_polled = true,
 };
 
 /* ixgbe keeps one of its 64 pools for the PF. */

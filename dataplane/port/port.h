@@ -56,6 +56,8 @@ struct port_ops {
 	/* Housekeeping off the hot path (ARP ageing, DAD), about once a millisecond at most.
 	 * Returns the time at which it wants to be called again, UINT64_MAX for never. */
 	uint64_t (*tick)(struct port *p, uint64_t now_ns);
+	/* Whether the device has a link, as of the latest tick. NULL: only the agent can tell. */
+	bool (*link)(struct port *p);
 	/* Tell the switches where our address is: gratuitous ARP / unsolicited NA. */
 	void (*announce)(struct port *p);
 };

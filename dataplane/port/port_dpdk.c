@@ -6,6 +6,7 @@
  * because DPDK cannot start twice.
  */
 #include "dataplane/port/port_dpdk.h"
+#include "dataplane/port/port_dpdk_device.h"
 #include "dataplane/port/port_neigh.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
@@ -19,7 +20,9 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#define CLOCK_NS (10 * NSEC_PER_MSEC) /* age of the time that tx sees, while polling */
+#define CLOCK_NS (10 * NSEC_PER_MSEC)	  /* age of the time that tx sees, while polling */
+#define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep asks for the link */
+#define RESTART_NS NSEC_PER_SEC		  /* between attempts after a reset of the PF */
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)
 #define POOL_CACHE 256
 #define RING_DESCRIPTORS 1024
@@ -27,12 +30,13 @@
 struct port_dpdk {
 	struct port *port;
 	uint16_t id;
-	bool opened, started;
-	int intr_fd; /* -1: polled */
-	bool armed;
+	bool on_pci, opened, started;
+	struct port_dpdk_wake wake; /* its fd -1: polled */
+	struct port_dpdk_state state;
 	unsigned tx_flags; /* of port_l2_build_udp */
 	uint64_t tx_mbuf_flags;
 	uint32_t frame_max, datagram_max;
+	uint64_t restart_ns;
 	uint64_t now_ns; /* as of the last tick or control frame */
 	struct rte_mempool *pool;
 	struct port_l2_local local;
@@ -55,7 +59,7 @@ static void tx_drain(struct port_dpdk *d)
 {
 	uint16_t n;
 
-	if (d->n_tx == 0)
+	if (d->n_tx == 0 || PLENUM_UNLIKELY(!d->started))
 		return;
 	n = rte_eth_tx_burst(d->id, 0, d->tx, (uint16_t)d->n_tx);
 	d->counters.tx_frames += n;
@@ -186,15 +190,6 @@ static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx
 	return false;
 }
 
-static void intr_disarm(struct port_dpdk *d)
-{
-	uint64_t events;
-
-	d->armed = false;
-	rte_eth_dev_rx_intr_disable(d->id, 0);
-	(void)!read(d->intr_fd, &events, sizeof(events));
-}
-
 static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 {
 	struct port_dpdk *d = p->impl;
@@ -206,8 +201,10 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 		rte_pktmbuf_free_bulk(d->held, d->n_held);
 		d->n_held = 0;
 	}
-	if (PLENUM_UNLIKELY(d->armed))
-		intr_disarm(d);
+	if (PLENUM_UNLIKELY(!d->started))
+		return -ENETDOWN;
+	if (PLENUM_UNLIKELY(d->wake.armed))
+		port_dpdk_wake_disarm(&d->wake);
 	got = rte_eth_rx_burst(d->id, 0, burst, (uint16_t)MIN_OF(max, PORT_BURST_MAX));
 	d->counters.rx_frames += got;
 	for (unsigned i = 0; i < got; i++) {
@@ -217,6 +214,7 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 			rte_pktmbuf_free(burst[i]);
 	}
 	d->n_held = n;
+	d->wake.idle &= got == 0;
 	if (PLENUM_UNLIKELY(d->control_queued))
 		tx_drain(d);
 	return (int)n;
@@ -226,24 +224,55 @@ static int port_dpdk_fd(struct port *p)
 {
 	const struct port_dpdk *d = p->impl;
 
-	return d->intr_fd;
+	return d->wake.fd;
 }
 
 static bool port_dpdk_arm(struct port *p)
 {
 	struct port_dpdk *d = p->impl;
 
-	if (d->intr_fd < 0 || d->n_tx > 0)
-		return false;
-	if (rte_eth_dev_rx_intr_enable(d->id, 0) != 0)
-		return false;
-	d->armed = true;
-	/* What came between the last look and the arming raises no interrupt. */
-	if (rte_eth_rx_queue_count(d->id, 0) > 0) {
-		intr_disarm(d);
-		return false;
+	return d->n_tx == 0 && port_dpdk_wake_arm(&d->wake);
+}
+
+/* Neighbour discovery asks by multicast: all hosts, and those whose addresses end as ours. By name,
+ * since many PFs let no VF have all multicast; devices without the filter pass it anyway. */
+static void multicast_join(struct port_dpdk *d)
+{
+	const uint8_t *ip = d->local.ip.bytes;
+	struct rte_ether_addr groups[] = {{{0x33, 0x33, 0, 0, 0, 1}},
+					  {{0x33, 0x33, 0xff, ip[13], ip[14], ip[15]}}};
+
+	if (d->local.ip.family == AF_INET6 &&
+	    rte_eth_dev_set_mc_addr_list(d->id, groups, ARRAY_SIZE(groups)) < 0)
+		(void)rte_eth_allmulticast_enable(d->id);
+}
+
+/* A PF that was reset has taken the VF's queues away and gives them back to whom asks anew. It
+ * takes some 15 ms, in which the other legs rest. */
+static void device_restart(struct port_dpdk *d)
+{
+	int r = d->started ? rte_eth_dev_stop(d->id) : 0;
+
+	d->started = false;
+	d->restart_ns = d->now_ns + RESTART_NS;
+	if (r == 0)
+		r = rte_eth_dev_start(d->id);
+	d->started = r == 0;
+	if (r == 0)
+		r = port_dpdk_wake_again(&d->wake);
+	if (r < 0) {
+		log_err("%s cannot be started again: %s", d->device, strerror(-r));
+		return;
 	}
-	return true;
+	multicast_join(d);
+	log_notice("%s: started again, in case its PF was reset", d->device);
+	port_neigh_announce(d->neigh, d->now_ns);
+}
+
+static bool restart_is_due(struct port_dpdk *d)
+{
+	return port_dpdk_state_wants_start(&d->state, d->now_ns) ||
+	       (!d->started && d->state.up && d->now_ns >= d->restart_ns);
 }
 
 static uint64_t port_dpdk_tick(struct port *p, uint64_t now_ns)
@@ -252,11 +281,23 @@ static uint64_t port_dpdk_tick(struct port *p, uint64_t now_ns)
 	uint64_t due;
 
 	d->now_ns = now_ns;
+	port_dpdk_state_look(&d->state, d->counters.rx_frames, now_ns);
+	if (PLENUM_UNLIKELY(restart_is_due(d)))
+		device_restart(d);
 	due = port_neigh_tick(d->neigh, now_ns);
 	tx_drain(d);
-	if (d->n_tx > 0)
+	if (d->n_tx > 0 && d->started)
 		return now_ns + 50 * NSEC_PER_USEC;
-	return MIN_OF(due, now_ns + (d->intr_fd < 0 ? CLOCK_NS : NSEC_PER_SEC));
+	if (d->wake.fd < 0)
+		return MIN_OF(due, now_ns + CLOCK_NS);
+	return MIN_OF(due, now_ns + (d->state.watched ? LINK_LOOK_NS : NSEC_PER_SEC));
+}
+
+static bool port_dpdk_link(struct port *p)
+{
+	const struct port_dpdk *d = p->impl;
+
+	return d->state.up && d->started;
 }
 
 static void port_dpdk_announce(struct port *p)
@@ -347,7 +388,6 @@ static int queues_setup(struct port_dpdk *d, const struct launch_port *lp, char 
 static int device_start(struct port_dpdk *d, const struct launch_config *cfg,
 			const struct launch_port *lp, char *why)
 {
-	bool interrupts = cfg->transport == LAUNCH_DPDK_INTERRUPT;
 	struct rte_eth_conf conf = device_conf_base;
 	struct rte_eth_dev_info info;
 	int r = rte_eth_dev_info_get(d->id, &info);
@@ -360,7 +400,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg,
 		return -EINVAL;
 	}
 	conf.rxmode.mtu = lp->mtu;
-	conf.intr_conf.rxq = interrupts;
+	conf.intr_conf.rxq = cfg->transport == LAUNCH_DPDK_INTERRUPT;
 	conf_choose_offloads(d, &info, &conf);
 	r = rte_eth_dev_configure(d->id, 1, 1, &conf);
 	if (r < 0)
@@ -375,16 +415,19 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg,
 	if (r < 0)
 		return r;
 	d->started = true;
-	/* Neighbour discovery asks by multicast. Devices without the filter pass it anyway. */
-	if (d->local.ip.family == AF_INET6)
-		(void)rte_eth_allmulticast_enable(d->id);
-	if (!interrupts)
-		return 0;
-	d->intr_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(d->id, 0);
-	if (d->intr_fd >= 0)
-		return 0;
-	snprintf(why, LAUNCH_REASON_MAX, "%.40s has no receive interrupts", info.driver_name);
-	return -EOPNOTSUPP;
+	multicast_join(d);
+	return 0;
+}
+
+static int device_wake_by(struct port_dpdk *d, const struct port_dpdk_fds *before, char *why)
+{
+	int r = port_dpdk_wake_init(&d->wake, d->id, before);
+
+	if (r == -EOPNOTSUPP)
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "the driver of %.40s cannot wake the worker; write transport: dpdk",
+			 d->device);
+	return r;
 }
 
 static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, char *why)
@@ -456,6 +499,8 @@ static void port_dpdk_close(struct port *p)
 
 	if (!d)
 		return;
+	port_dpdk_state_end(&d->state);
+	port_dpdk_wake_done(&d->wake);
 	rte_pktmbuf_free_bulk(d->held, d->n_held);
 	rte_pktmbuf_free_bulk(d->tx, d->n_tx);
 	if (d->started)
@@ -479,6 +524,7 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 	port_dpdk_device_choose(lp, index, &dev);
 	snprintf(d->bus, sizeof(d->bus), "%s", dev.is_pci ? "pci" : "vdev");
 	snprintf(d->device, sizeof(d->device), "%s", dev.name);
+	d->on_pci = dev.is_pci;
 	d->local.accept_partial_checksum = !dev.is_pci;
 	if (!lp->device[0] && if_nametoindex(lp->ifname) == 0) {
 		snprintf(why, LAUNCH_REASON_MAX, "there is no interface %.16s", lp->ifname);
@@ -501,6 +547,7 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 			  char *why)
 {
 	const struct launch_port *lp = &cfg->ports[index];
+	struct port_dpdk_fds before;
 	struct port_dpdk *d;
 	int r;
 
@@ -516,15 +563,20 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	}
 	p->index = index;
 	d->port = p;
-	d->intr_fd = -1;
+	d->wake.fd = -1;
 	d->now_ns = clock_now_ns();
 	d->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
 	d->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
 	d->local.ip = lp->ip.addr;
 	d->local.udp_port = lp->udp_port;
+	port_dpdk_fds_note(&before);
 	r = device_attach(d, lp, index, why);
 	if (r == 0)
 		r = device_start(d, cfg, lp, why);
+	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
+		r = device_wake_by(d, &before, why);
+	if (r == 0)
+		port_dpdk_state_begin(&d->state, d->id, d->on_pci);
 	if (r == 0)
 		r = neigh_setup(d, lp, why);
 	if (r < 0) {
@@ -555,5 +607,6 @@ const struct port_ops plenum_port_module = {
 	.fd = port_dpdk_fd,
 	.arm = port_dpdk_arm,
 	.tick = port_dpdk_tick,
+	.link = port_dpdk_link,
 	.announce = port_dpdk_announce,
 };

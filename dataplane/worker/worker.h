@@ -40,6 +40,9 @@ struct worker {
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
+	/* As the agent and the device itself say: either may know first, or alone. */
+	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
+	bool port_up[LAUNCH_PORTS_MAX]; /* what rudp was told */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct rudp *rudp;
 	const struct worker_role *role;
@@ -95,6 +98,10 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_control_read(struct worker *w);
+/* Asks the device of port i for its link, after a tick of the port. */
+void worker_link_look(struct worker *w, unsigned i);
+/* Tells rudp whether port i carries, where that has changed. */
+void worker_link_judge(struct worker *w, unsigned i);
 /* A label as rudp takes it: equal ones give equal numbers on all hosts. "" gives 0. */
 uint32_t worker_label_hash(const char *label);
 /* Looks whether the agent is still there. */

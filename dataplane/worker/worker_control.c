@@ -49,13 +49,35 @@ static void worker_announce(struct worker *w)
 	}
 }
 
+void worker_link_judge(struct worker *w, unsigned i)
+{
+	bool up = w->port_open[i] && !w->carrier_lost[i] && !w->link_lost[i];
+
+	if (up == w->port_up[i])
+		return;
+	w->port_up[i] = up;
+	log_notice("%s: link %s", w->cfg->ports[i].leg, up ? "up" : "down");
+	rudp_port_set_up(w->rudp, i, up, w->now_ns);
+	worker_announce(w);
+}
+
 static void control_link(struct worker *w, const struct launch_msg *m)
 {
 	if (m->index >= w->cfg->n_ports)
 		return;
-	log_notice("%s: link %s", w->cfg->ports[m->index].leg, m->code ? "up" : "down");
-	rudp_port_set_up(w->rudp, m->index, m->code != 0, w->now_ns);
-	worker_announce(w);
+	w->carrier_lost[m->index] = m->code == 0;
+	worker_link_judge(w, m->index);
+}
+
+/* A VF tells by itself what its PF's carrier means for it, also when there is no agent. */
+void worker_link_look(struct worker *w, unsigned i)
+{
+	bool lost = w->ops->link && !w->ops->link(&w->ports[i]);
+
+	if (lost == w->link_lost[i])
+		return;
+	w->link_lost[i] = lost;
+	worker_link_judge(w, i);
 }
 
 static void control_label(struct worker *w, struct launch_msg *m)

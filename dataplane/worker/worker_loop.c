@@ -87,6 +87,7 @@ static int open_rudp(struct worker *w)
 	memcpy(rc.keys, cfg->secrets, sizeof(rc.keys));
 	if (getrandom(&rc.seed, sizeof(rc.seed), 0) != (ssize_t)sizeof(rc.seed))
 		rc.seed = w->now_ns ^ rc.identity;
+	memcpy(w->port_up, w->port_open, sizeof(w->port_up));
 	for (unsigned i = 0; i < cfg->n_ports; i++)
 		rc.ports[i] = (struct rudp_port_info){
 			.local = {.ip = cfg->ports[i].ip.addr, .port = cfg->ports[i].udp_port},
@@ -181,8 +182,10 @@ static uint64_t turn_port_ticks(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i])
 			continue;
-		if (w->now_ns >= w->port_tick_ns[i])
+		if (w->now_ns >= w->port_tick_ns[i]) {
 			w->port_tick_ns[i] = w->ops->tick(&w->ports[i], w->now_ns);
+			worker_link_look(w, i);
+		}
 		due = MIN_OF(due, w->port_tick_ns[i]);
 	}
 	return due;
@@ -203,7 +206,7 @@ static void turn_port_retry(struct worker *w)
 			continue;
 		log_notice("%s: the port is open now", w->cfg->ports[i].leg);
 		watch_port(w, i);
-		rudp_port_set_up(w->rudp, i, true, w->now_ns);
+		worker_link_judge(w, i);
 	}
 	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
 	worker_reason_publish(w);

@@ -187,6 +187,7 @@ unsigned worker_ports_join(struct worker *w, char *why)
 		if (w->ops->join && w->ops->join(&w->ports[i], w->cfg, i, reason) < 0) {
 			w->ops->close(&w->ports[i]);
 			w->port_open[i] = false;
+			w->port_up[i] = false;
 			rudp_port_set_up(w->rudp, i, false, clock_now_ns());
 		} else {
 			n++;

@@ -24,6 +24,8 @@ struct nic_family {
 	enum nic_reach reach;
 	/* The PF's link may stay up as it is, and what it carries alive, while VFs are made. */
 	bool vfs_undisturbed;
+	/* DPDK's driver of its VFs knows no receive interrupts: they can only be polled. */
+	bool vf_polled;
 	/* Its firmware takes LLDP frames for itself until this private flag of ethtool(8) says
 	 * otherwise: "NAME on"; NULL: none does. */
 	const char *lldp_to_host;

@@ -15,18 +15,19 @@
 
 #define VFIO_DRIVER "vfio-pci"
 
-static bool asks_for_dpdk(enum spec_transport t)
+static bool takes_vf(enum spec_transport t, const struct nic_family *family)
 {
-	return t == SPEC_TRANSPORT_DPDK || t == SPEC_TRANSPORT_DPDK_INTERRUPT;
+	return t == SPEC_TRANSPORT_DPDK ||
+	       (t == SPEC_TRANSPORT_DPDK_INTERRUPT && !family->vf_polled);
 }
 
 /* By the spec alone: a worker that falls back to UDP today keeps its VF for tomorrow. */
-static uint32_t workers_on_dpdk(const struct spec *spec)
+static uint32_t workers_on_vfs(const struct spec *spec, const struct nic_family *family)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < spec->n_workers; i++)
-		if (asks_for_dpdk(spec->workers[i].transport))
+		if (takes_vf(spec->workers[i].transport, family))
 			n += (uint32_t)spec->workers[i].n_cores;
 	return n;
 }
@@ -94,7 +95,7 @@ static void too_few(struct plan_builder *b, const struct spec_net *net, uint32_t
 static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 			     const struct inv_function *pf, const struct nic_family *family)
 {
-	const uint32_t workers = workers_on_dpdk(b->spec);
+	const uint32_t workers = workers_on_vfs(b->spec, family);
 	const uint32_t limit =
 		family->vf_limit ? MIN_OF(family->vf_limit, pf->max_vfs) : pf->max_vfs;
 
@@ -114,7 +115,7 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 static void need_switch(struct plan_builder *b, const struct plan_leg *leg,
 			const struct inv_function *pf, const struct nic_family *family)
 {
-	const uint32_t workers = workers_on_dpdk(b->spec);
+	const uint32_t workers = workers_on_vfs(b->spec, family);
 	const uint32_t n = leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers;
 	struct plan_need *need = plan_need_add(b->plan, "sriov-firmware",
 					       "the firmware of %s (%s) has SR-IOV switched off, "
@@ -263,7 +264,7 @@ void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 	struct reason *why = &leg->why_no_vfs;
 	uint32_t n;
 
-	if (net->vfs == 0 || (net->vfs == SPEC_VFS_AUTO && workers_on_dpdk(b->spec) == 0))
+	if (net->vfs == 0 || (net->vfs == SPEC_VFS_AUTO && workers_on_vfs(b->spec, family) == 0))
 		return;
 	if (net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
 		return; /* its queues are had without any */
@@ -316,12 +317,29 @@ void plan_vf_resolve(struct plan_port *port, const struct inventory *inv)
 		memcpy(port->pci, fn->pci, sizeof(port->pci));
 }
 
-bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
-		  struct plan_port *port)
+bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t)
 {
+	return takes_vf(t, nic_family_find(leg->device->driver));
+}
+
+/* Which of the workers on VFs it is, by its number, which stays: its VF is that one of each leg. */
+static uint32_t vf_rank(const struct plan *p, const struct plan_leg *leg,
+			const struct plan_worker *w)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->n_workers; i++)
+		n += plan_vf_fits(leg, p->workers[i].asked) && p->workers[i].id < w->id;
+	return n;
+}
+
+bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg,
+		  const struct plan_worker *w, struct plan_port *port)
+{
+	const uint32_t n = vf_rank(b->plan, leg, w);
 	const struct inv_function *fn;
 
-	if (n >= leg->n_vfs)
+	if (n >= leg->n_vfs || !plan_vf_fits(leg, w->asked))
 		return false;
 	vf_ref(leg, n, port->vf);
 	fn = inv_function_by_ref(b->inv, port->vf);

@@ -2,7 +2,8 @@
 /*
  * The VFs of a leg: how many it shall have, why it cannot have them, and what the host shall have
  * so that workers can take them. A worker on DPDK has a VF of its own on each leg whose device
- * gives any. Pure, as the plan is. Called by the makers of legs and workers only.
+ * gives any that serve its transport. Pure, as the plan is. Called by the makers of legs and
+ * workers only.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_H
 #define PLENUM_NETCFG_PLAN_VF_H
@@ -12,10 +13,12 @@
 /* Fills leg->n_vfs or leg->why_no_vfs for spec->nets[i]; what the spec asks for and the device can
  * never give goes to b->d, what others have made of its VFs to the leg's state. */
 void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg);
-/* The VF that the n-th worker on DPDK has on this leg, into port: its reference, MAC, and address
- * where it is there already. False: there is none for it. */
-bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg, uint32_t n,
-		  struct plan_port *port);
+/* Whether workers that send so can use VFs of the leg's device. */
+bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t);
+/* The VF that a worker has on this leg, into port: its reference, MAC, and address where it is
+ * there already. False: there is none for it. */
+bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg,
+		  const struct plan_worker *w, struct plan_port *port);
 /* The address that VF number vf of this PF is given. */
 struct mac_addr plan_vf_mac(const struct inv_link *pf, uint32_t vf);
 /* Fills in the address of the port's VF, if it is there. */

@@ -93,7 +93,12 @@ static void explain_sharing(struct plan_worker *w, const struct plan_leg *leg)
 {
 	const struct inv_link *link = leg->device;
 
-	if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
+	if (link->max_vfs && leg->net->vfs != 0 && !plan_vf_fits(leg, w->asked))
+		reason_set(&w->reason, "vf-polled",
+			   "VFs of %.15s (%.31s) can only be polled, so the worker shares it; "
+			   "transport: dpdk takes one",
+			   link->name, link->driver);
+	else if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
 		w->reason = leg->why_no_vfs;
 	else
 		reason_set(&w->reason, "kernel-interface",
@@ -298,17 +303,6 @@ static void judge_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 	}
 }
 
-/* Which of the workers on DPDK it is, by its number, which stays: its VF is that one of each leg.
- */
-static uint32_t dpdk_rank(const struct plan *p, const struct plan_worker *w)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < p->n_workers; i++)
-		n += takes_hugepages(p->workers[i].asked) && p->workers[i].id < w->id;
-	return n;
-}
-
 /* False: the leg has no address left for it. A worker whose address is taken goes without a port on
  * this leg. */
 static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
@@ -339,9 +333,10 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->mtu = leg->mtu;
 	port->gateway = leg->network->gateway;
 	port->mac = leg->link->mac;
-	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP &&
-			     !plan_vf_take(b, leg, dpdk_rank(b->plan, w), port);
-	if (port->kernel_owned && leg->n_vfs)
+	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !plan_vf_take(b, leg, w, port);
+	if (port->kernel_owned && leg->n_vfs && !plan_vf_fits(leg, w->asked))
+		explain_sharing(w, leg);
+	else if (port->kernel_owned && leg->n_vfs)
 		reason_set(&w->reason, "vf-limit",
 			   "%.15s has %u VFs and more workers than that, DPDK shares its interface",
 			   leg->device->name, leg->n_vfs);
@@ -376,7 +371,7 @@ static bool worker_has_port(const struct plan_worker *w, const char *leg)
 bool plan_reason_is_note(const struct reason *r)
 {
 	return strcmp(r->code, "no-vf") == 0 || strcmp(r->code, "vf-unused") == 0 ||
-	       strcmp(r->code, "kernel-interface") == 0;
+	       strcmp(r->code, "kernel-interface") == 0 || strcmp(r->code, "vf-polled") == 0;
 }
 
 /* Why the transport is not the best one may be said of the legs that are there; that one is missing

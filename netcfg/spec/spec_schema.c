@@ -227,7 +227,8 @@ static const struct spec_key net_keys[] = {
 	 .example = "switch-a"},
 	{"vfs", SPEC_TYPE_VFS, .fallback = "auto", .min = 0, .max = 256, FIELD(spec_net, vfs),
 	 .help = "How many virtual functions (SR-IOV) the device has. auto: one for each worker "
-		 "with transport dpdk, where the device offers them. 0: none.",
+		 "with transport dpdk, and dpdk-interrupt where they have receive interrupts, "
+		 "as far as the device offers them. 0: none.",
 	 .example = "auto"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(tristate_names), FIELD(spec_net, rdma),
 	 .help = "Whether bulk data must use RDMA on this device; auto and off both do without.",
@@ -440,8 +441,8 @@ static const struct spec_key worker_keys[] = {
 	 .example = "[2, 4-7]"},
 	{"transport", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(transport_names),
 	 FIELD(spec_worker, transport),
-	 .help = "How the workers send: dpdk polls a core of its own, dpdk-interrupt shares it,"
-		 " udp uses the kernel's sockets, auto takes the best that the devices allow.",
+	 .help = "How the workers send: dpdk polls a core of its own, dpdk-interrupt sleeps "
+		 "until there are packets, udp uses the kernel's sockets, auto takes the best that the devices allow.",
 	 .example = "udp"},
 	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
 	 .help = "What frontends mount; their cores take the mounts in turn, at most 16 per core.",

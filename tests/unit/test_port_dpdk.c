@@ -26,6 +26,7 @@
 #define NS_B "plenum-pdpdk-b"
 #define EXIT_TIMEOUT 3
 #define EXIT_DAMAGED 4
+#define EXIT_SLEPT 5  /* answers came, but did not wake */
 #define EXIT_OPEN 100 /* and the errno of open added */
 #define COUNT 2000U
 
@@ -38,6 +39,8 @@ struct end { /* one process's port */
 static const struct end end_a = {NS_A, "pdpdk0", "10.99.8.1/24", LAUNCH_DPDK, ""};
 static const struct end end_b = {NS_B, "pdpdk1", "10.99.8.2/24", LAUNCH_DPDK, ""};
 static const struct end end_b_udp = {NS_B, "pdpdk1", "10.99.8.3/24", LAUNCH_UDP, ""};
+static const struct end end_a_sleeps = {NS_A, "pdpdk0", "10.99.8.1/24", LAUNCH_DPDK_INTERRUPT, ""};
+static const struct end end_b_sleeps = {NS_B, "pdpdk1", "10.99.8.2/24", LAUNCH_DPDK_INTERRUPT, ""};
 static const struct end end_a6 = {NS_A, "pdpdk0", "fd00:99:8::1/64", LAUNCH_DPDK, ""};
 static const struct end end_b6 = {NS_B, "pdpdk1", "fd00:99:8::2/64", LAUNCH_DPDK, ""};
 static const struct end end_b6_udp = {NS_B, "pdpdk1", "fd00:99:8::3/64", LAUNCH_UDP, ""};
@@ -114,6 +117,8 @@ static void end_open(struct port *p, const struct end *e)
 	ends_open(p, e, 1);
 }
 
+static unsigned n_woken; /* how often a port's descriptor has ended a sleep */
+
 static void port_wait(struct port *p)
 {
 	struct pollfd pfd = {.fd = p->ops->fd(p), .events = POLLIN};
@@ -121,7 +126,7 @@ static void port_wait(struct port *p)
 	if (pfd.fd < 0)
 		sched_yield();
 	else if (p->ops->arm(p))
-		poll(&pfd, 1, 10);
+		n_woken += poll(&pfd, 1, 10) == 1;
 	(void)p->ops->tick(p, clock_now_ns());
 }
 
@@ -229,8 +234,35 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);
 	}
+	/* Most answers are not there yet when the port is looked at. */
+	if (e->transport == LAUNCH_DPDK_INTERRUPT && n_woken < count / 4)
+		_exit(EXIT_SLEPT);
 	p.ops->close(&p);
 	_exit(0);
+}
+
+/* Without packets the descriptor is quiet in the end, also after its interface has gone down. */
+static void child_sleeper(void)
+{
+	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	struct pollfd pfd = {.events = POLLIN};
+	struct port_rx rx[8];
+	struct port p = {0};
+
+	end_open(&p, &end_a_sleeps);
+	pfd.fd = p.ops->fd(&p);
+	for (unsigned i = 0; i < 2; i++) {
+		if (i == 1 && sh("ip link set pdpdk0 down") != 0)
+			_exit(1);
+		do {
+			if (clock_now_ns() > deadline)
+				_exit(EXIT_TIMEOUT);
+			while (p.ops->rx(&p, rx, ARRAY_SIZE(rx)) > 0)
+				;
+		} while (!p.ops->arm(&p) || poll(&pfd, 1, 100) != 0);
+	}
+	p.ops->close(&p);
+	_exit(sh("ip link set pdpdk0 up"));
 }
 
 /* Takes turns on both legs. */
@@ -415,6 +447,27 @@ static void test_exchange_v6(void **state)
 	echo_kill(echo);
 }
 
+static void test_exchange_asleep(void **state)
+{
+	int status = -1;
+	pid_t pid;
+
+	need(state);
+	pid = echo_start(&end_b_sleeps);
+	assert_int_equal(client_run(&end_a_sleeps, &end_b_sleeps, 200), 0);
+	assert_int_equal(client_run(&end_a, &end_b_sleeps, 200), 0);
+	echo_kill(pid);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		child_sleeper();
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_kernel_peer(void **state)
 {
 	pid_t echo;
@@ -534,17 +587,23 @@ static void test_open_errors(void **state)
 	bad.device = "0000:ff:1f.7";
 	assert_true(client_run(&bad, &end_b, 1) >= EXIT_OPEN);
 	bad = end_a;
-	bad.transport = LAUNCH_DPDK_INTERRUPT; /* AF_PACKET devices have none */
+	bad.transport = LAUNCH_DPDK_INTERRUPT;
+	bad.device = "net_null0"; /* has nothing that could wake anybody */
 	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EOPNOTSUPP);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exchange),      cmocka_unit_test(test_exchange_v6),
-		cmocka_unit_test(test_kernel_peer),   cmocka_unit_test(test_two_legs),
-		cmocka_unit_test(test_peer_restarts), cmocka_unit_test(test_peer_comes_late),
-		cmocka_unit_test(test_taken_address), cmocka_unit_test(test_ping),
+		cmocka_unit_test(test_exchange),
+		cmocka_unit_test(test_exchange_v6),
+		cmocka_unit_test(test_exchange_asleep),
+		cmocka_unit_test(test_kernel_peer),
+		cmocka_unit_test(test_two_legs),
+		cmocka_unit_test(test_peer_restarts),
+		cmocka_unit_test(test_peer_comes_late),
+		cmocka_unit_test(test_taken_address),
+		cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_open_errors),
 	};
 
