@@ -18,7 +18,7 @@ _plenum() {
 	case "${words[*]}" in
 	"net set" | "net label" | "net enable" | "net disable" | "net remove")
 		COMPREPLY=($(compgen -W "$(plenum net show -o LEG --no-header 2>/dev/null)" -- "$cur")) ;;
-	plan | validate | diff | "config show" | "config stage" | inventory | secret\ *)
+	plan | doctor | validate | diff | "config show" | "config stage" | inventory | secret\ *)
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
 	"" | net | config | secret | help | help\ net | help\ config | help\ secret)
 		words=("${words[@]#help}")

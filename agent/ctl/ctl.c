@@ -102,6 +102,13 @@ static const struct ctl_command commands[] = {
 	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
 	 "runs, and with FILE, the plan is made here.\n\n"
 	 "      --inventory SNAPSHOT  plan for the host that this was taken of\n"},
+	{"doctor", "[FILE]", "check everything, and say what to do", 0, 1, 0, ctl_cmd_doctor,
+	 "Checks what the data network needs of this host: kernel, cores, memory and more, as\n"
+	 "plenum(1) lists it. Each check passes, warns, fails, or is unknown, with what was seen\n"
+	 "and what to do. By the running configuration, or that of FILE (" CONFIG_FILE "\n"
+	 "where no agent runs). Changes nothing; needs neither agent nor privileges, but sees "
+	 "less\n"
+	 "without. Exit status 2: a check failed; 1: one warns.\n"},
 	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
 	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"
@@ -176,9 +183,8 @@ static void print_usage(FILE *out)
 	      "  -j, --json       print JSON\n"
 	      "      --socket PATH  the agent's socket (" CTL_SOCKET ", or PLENUM_SOCKET)\n"
 	      "  -h, --help       after a command: what it does, as 'plenum help COMMAND'\n\n"
-	      "Exit status: 0 done, 1 differences, 2 status: not all is well, 3 rolled back, 64 "
-	      "wrong\n"
-	      "usage, 65 errors in a configuration or request, 66 not there, 69 no agent, 70 the\n"
+	      "Exit status: 0 done, 1 differences or warnings, 2 not all is well, 3 rolled back, 64\n"
+	      "wrong usage, 65 errors in a configuration or request, 66 not there, 69 no agent, 70 the\n"
 	      "agent failed, 71 the host cannot be read, 74 output failed, 75 another change is\n"
 	      "under way, 77 no permission. See plenum(1).\n",
 	      out);

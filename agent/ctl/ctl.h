@@ -17,6 +17,8 @@ enum ctl_exit {
 	CTL_OK = 0,
 	CTL_DIFFERS = 1,      /* diff found differences */
 	CTL_DEGRADED = 2,     /* status: not all is well */
+	CTL_DOCTOR_WARN = 1,  /* doctor: warnings are the worst of what it found */
+	CTL_DOCTOR_FAIL = 2,  /* a check failed */
 	CTL_ROLLED_BACK = 3,  /* the change was made, and rolled back: the host is as before */
 	CTL_USAGE = 64,	      /* wrong arguments */
 	CTL_DATA = 65,	      /* a configuration has errors, or the agent refused a request */
@@ -163,6 +165,15 @@ int ctl_diff(const char *a, const char *b, FILE *out);
 /* ---- configurations (ctl_local.c) ---- */
 
 struct spec;
+struct inventory;
+struct diag;
+struct plan;
+/* As the agent does it: the file, and the *.yaml of plenum.d beside it. 0; negative errno with the
+ * errors in d. */
+int ctl_load_file(const char *file, struct diag *d, struct spec **ret);
+/* The plan of this host by the agent's records. 0; negative errno with the errors in d. */
+int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag *d,
+		  struct plan **ret);
 /* With the drop-ins beside it; CTL_OK, or the errors were printed. */
 int ctl_load(const char *file, struct spec **ret);
 /* `which`: running or staged. */
@@ -198,6 +209,7 @@ int ctl_cmd_secret_switch(const struct ctl_args *a);
 int ctl_cmd_secret_drop(const struct ctl_args *a);
 int ctl_cmd_inventory(const struct ctl_args *a);
 int ctl_cmd_plan(const struct ctl_args *a);
+int ctl_cmd_doctor(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);
 
 #endif

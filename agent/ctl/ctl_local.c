@@ -35,8 +35,7 @@ static int read_stdin(char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-/* As the agent does it: the file, and the *.yaml of plenum.d beside it. */
-static int load_file(const char *file, struct diag *d, struct spec **ret)
+int ctl_load_file(const char *file, struct diag *d, struct spec **ret)
 {
 	const char *slash = strrchr(file, '/');
 	autofree char *dir = NULL, *text = NULL;
@@ -71,7 +70,7 @@ static int exit_of_load(int r, const struct diag *d)
 int ctl_load(const char *file, struct spec **ret)
 {
 	struct diag d = DIAG_INIT;
-	int r = exit_of_load(load_file(file, &d, ret), &d);
+	int r = exit_of_load(ctl_load_file(file, &d, ret), &d);
 
 	diag_done(&d);
 	return r;
@@ -97,7 +96,7 @@ int ctl_cmd_validate(const struct ctl_args *a)
 {
 	struct diag d = DIAG_INIT;
 	struct spec *s = NULL;
-	int r = load_file(file_of(a), &d, &s), e = CTL_OK;
+	int r = ctl_load_file(file_of(a), &d, &s), e = CTL_OK;
 
 	if (r == 0)
 		r = plan_check(s, &d);
@@ -338,18 +337,24 @@ static int load_records(struct plan_owned *o, struct plan_places *p, struct diag
 	return r >= 0 && access(places, R_OK) == 0 ? plan_places_load(p, places, d) : r;
 }
 
-/* What an agent would plan that starts now. What becomes of the workers of one that runs is that
- * one's to say. */
-static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
-		      struct diag *d, struct plan **ret)
+int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag *d,
+		  struct plan **ret)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
 	const struct plan_context ctx = {.owned = &owned, .places = &places};
 	int r = load_records(&owned, &places, d);
 
-	if (r >= 0)
-		r = plan_build(s, inv, &ctx, d, ret);
+	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
+}
+
+/* What an agent would plan that starts now. What becomes of the workers of one that runs is that
+ * one's to say. */
+static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
+		      struct diag *d, struct plan **ret)
+{
+	int r = ctl_plan_here(s, inv, d, ret);
+
 	return r >= 0 && !agent_runs ? plan_actions_start(*ret, "no agent runs") : r;
 }
 

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Takes the picture that all checks look at: of the host, the configuration and the agent, once.
+ * Apart from the checks so that tests make their own. What cannot be had is noted with its reason;
+ * nothing is changed. */
+#include "agent/ctl/ctl.h"
+#include "agent/ctl/doctor.h"
+
+#include "netcfg/host/sysfs.h"
+#include "netcfg/spec/spec.h"
+#include <limits.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+
+#define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+#define RULES_BYTES_MAX (8U << 20)
+
+/* The first thing that was said, or the error's text. */
+static void note_why(char *buf, size_t size, const struct diag *d, int error)
+{
+	autofree char *text = diag_format(d);
+
+	if (text && *text) {
+		text[strcspn(text, "\n")] = '\0';
+		snprintf(buf, size, "%s", text);
+	} else {
+		snprintf(buf, size, "%s", strerror(-error));
+	}
+}
+
+static void look_at_host(struct doctor_picture *p)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int r = kernel_linux_new(&p->kernel);
+
+	if (r >= 0)
+		r = inv_collect(p->kernel, &d, &p->inv);
+	if (r < 0)
+		note_why(p->no_inventory, sizeof(p->no_inventory), &d, r);
+	p->sys = sysfs_open();
+}
+
+/* ---- the agent ---- */
+
+static json_t *ask(const struct ctl_args *a, const char *path, char *why, size_t size)
+{
+	const struct ctl_request rq = {.method = "GET", .path = path};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	int r = ctl_http(a->socket, &rq, &reply);
+	json_t *o = NULL;
+
+	if (r >= 0 && reply.status == 200)
+		o = json_loadb(reply.body, reply.len, 0, NULL);
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		snprintf(why, size, "none runs on %.160s", a->socket);
+	else if (!o)
+		snprintf(why, size, "%s on %.160s", r < 0 ? strerror(-r) : "no good answer",
+			 a->socket);
+	return o;
+}
+
+static void look_at_agent(const struct ctl_args *a, struct doctor_picture *p)
+{
+	p->status = ask(a, "/v1/status", p->no_agent, sizeof(p->no_agent));
+	if (p->status)
+		p->processes = ask(a, "/v1/processes", p->no_agent, sizeof(p->no_agent));
+}
+
+/* ---- what is wanted ---- */
+
+static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **ret)
+{
+	const struct ctl_request rq = {.method = "GET", .path = "/v1/config/running"};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	int r = ctl_http(a->socket, &rq, &reply);
+
+	if (r < 0)
+		return r;
+	return reply.status == 200
+		       ? spec_parse("the running configuration", reply.body, reply.len, d, ret)
+		       : -ENODATA;
+}
+
+/* What runs, or what a file says: that which is named, or the one that an agent would read. */
+static void look_at_spec(const struct ctl_args *a, struct doctor_picture *p)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	const char *file = a->n_operands > 0 ? a->operands[0] : CONFIG_FILE;
+	int r = -ENODATA;
+
+	if (p->status && a->n_operands == 0)
+		r = ask_running(a, &d, &p->spec);
+	if (r < 0 && d.n_errors == 0)
+		r = ctl_load_file(file, &d, &p->spec);
+	if (r < 0)
+		note_why(p->no_spec, sizeof(p->no_spec), &d, r);
+}
+
+static void look_at_plan(struct doctor_picture *p)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int r;
+
+	if (!p->spec || !p->inv) {
+		snprintf(p->no_plan, sizeof(p->no_plan), "%s",
+			 p->spec ? p->no_inventory : p->no_spec);
+		return;
+	}
+	r = ctl_plan_here(p->spec, p->inv, &d, &p->plan);
+	if (r < 0)
+		note_why(p->no_plan, sizeof(p->no_plan), &d, r);
+}
+
+/* ---- what only a call tells ---- */
+
+static int try_udp_option(int option, int value)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	return setsockopt(fd, IPPROTO_UDP, option, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+/* Of a folder, or where it is not there yet of the one that it would be in. */
+static void look_at_space(const char *path, struct doctor_space *ret)
+{
+	struct statvfs s;
+	char folder[PATH_MAX], *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	while (statvfs(folder, &s) < 0) {
+		slash = strrchr(folder, '/');
+		if (errno != ENOENT || !slash || slash == folder) {
+			ret->error = -errno;
+			return;
+		}
+		*slash = '\0';
+	}
+	*ret = (struct doctor_space){.free_bytes = s.f_bavail * s.f_frsize,
+				     .total_bytes = s.f_blocks * s.f_frsize,
+				     .free_inodes = s.f_favail,
+				     .total_inodes = s.f_files};
+}
+
+static void look_at_clock(struct doctor_picture *p)
+{
+	struct timex t = {.modes = 0};
+
+	p->clock_state = adjtimex(&t);
+	p->clock_error = p->clock_state < 0 ? -errno : 0;
+	p->clock_status = (unsigned)t.status;
+}
+
+/* What a tool prints; heap. NULL: it is not there, or failed. */
+static char *run_tool(const char *command, char *why, size_t size)
+{
+	autofree char *text = malloc(RULES_BYTES_MAX + 1);
+	FILE *f = text ? popen(command, "re") : NULL;
+	size_t len;
+	int status;
+
+	if (!f) {
+		snprintf(why, size, "%s", strerror(errno));
+		return NULL;
+	}
+	len = fread(text, 1, RULES_BYTES_MAX, f);
+	text[len] = '\0';
+	status = pclose(f);
+	if (status == 0 && len < RULES_BYTES_MAX)
+		return ptr_take(text);
+	snprintf(why, size, "'%.64s' %s", command,
+		 status != 0 ? "failed or is not installed" : "prints too much");
+	return NULL;
+}
+
+/* The tables of the older filter exist only where somebody has made rules in them; asking its tools
+ * elsewhere would load its modules. */
+static char *run_legacy(const struct doctor_picture *p, const char *names, const char *command,
+			char *why, size_t size)
+{
+	autofree char *text = doctor_read_all(p, names);
+
+	if (text && *text)
+		return run_tool(command, why, size);
+	if (text || errno == ENOENT)
+		return strdup("");
+	snprintf(why, size, "%s cannot be read: %s", names, strerror(errno));
+	return NULL;
+}
+
+static void look_at_firewall(struct doctor_picture *p)
+{
+	p->nft = run_tool("PATH=$PATH:/usr/sbin:/sbin; exec nft -j list ruleset 2>/dev/null",
+			  p->no_nft, sizeof(p->no_nft));
+	p->iptables = run_legacy(p, "/proc/net/ip_tables_names",
+				 "PATH=$PATH:/usr/sbin:/sbin; iptables-legacy-save -t filter "
+				 "2>/dev/null || iptables-save -t filter 2>/dev/null",
+				 p->no_iptables, sizeof(p->no_iptables));
+	p->ip6tables = run_legacy(p, "/proc/net/ip6_tables_names",
+				  "PATH=$PATH:/usr/sbin:/sbin; ip6tables-legacy-save -t filter "
+				  "2>/dev/null || ip6tables-save -t filter 2>/dev/null",
+				  p->no_ip6tables, sizeof(p->no_ip6tables));
+}
+
+int doctor_look(const struct ctl_args *a, struct doctor_picture *ret)
+{
+	*ret = (struct doctor_picture){.root = "", .sys = -1, .privileged = geteuid() == 0};
+	look_at_host(ret);
+	look_at_agent(a, ret);
+	look_at_spec(a, ret);
+	look_at_plan(ret);
+	look_at_clock(ret);
+	look_at_firewall(ret);
+	look_at_space(PLENUM_STATEDIR, &ret->state);
+	look_at_space(PLENUM_RUNDIR, &ret->run);
+	ret->udp_gso = try_udp_option(UDP_SEGMENT, 1400);
+	ret->udp_gro = try_udp_option(UDP_GRO, 1);
+	return CTL_OK;
+}
+
+void doctor_picture_done(struct doctor_picture *p)
+{
+	json_decref(p->status);
+	json_decref(p->processes);
+	free(p->nft);
+	free(p->iptables);
+	free(p->ip6tables);
+	plan_free(p->plan);
+	spec_free(p->spec);
+	inv_free(p->inv);
+	kernel_free(p->kernel);
+	if (p->sys >= 0)
+		close(p->sys);
+	*p = (struct doctor_picture){.sys = -1};
+}

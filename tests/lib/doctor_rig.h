@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A host for the tests of `plenum doctor` on which every check passes: the one of plan_host.h with
+ * its configuration applied, a folder that plays the root of its files, an agent's answers. A test
+ * breaks one thing of it and looks which checks turn.
+ */
+#ifndef PLENUM_TESTS_DOCTOR_RIG_H
+#define PLENUM_TESTS_DOCTOR_RIG_H
+
+#include "agent/ctl/doctor.h"
+#include "netcfg/plan/apply.h"
+#include "netcfg/plan/plan_owned.h"
+#include "plugins/plugins.h"
+#include "tests/lib/plan_host.h"
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#define RIG_KERNEL "6.12.0"
+
+struct rig {
+	char root[64];
+	struct kernel *kernel;
+	struct doctor_picture p;
+	char *yaml;
+	unsigned blind; /* DOCTOR_WANTS_ bits of what the picture shall not have */
+};
+
+static const char rig_yaml[] =
+	"host: host-a\n"
+	"management: {interface: eth0}\n"
+	"networks:\n"
+	"  - {name: data-a, range: 10.10.1.10-10.10.1.40/16, gateway: 10.10.0.1, mtu: 9000}\n"
+	"  - {name: data-b, range: 10.20.1.10-10.20.1.40/16, mtu: 9000}\n"
+	"net:\n"
+	"  - {name: leg-a, device: veth0, network: data-a, label: switch-a}\n"
+	"  - {name: leg-b, device: veth1, network: data-b, label: switch-b}\n"
+	"ha: {mode: dual-leg}\n"
+	"workers:\n"
+	"  - {role: frontend, cores: [1], transport: udp,\n"
+	"     mounts: [{path: /mnt/x, from: host-b/x}]}\n"
+	"  - {role: compute, cores: [2], transport: dpdk, exports: [{name: y, path: /srv/y}]}\n"
+	"peers: [{name: host-b, ips: [10.10.2.10, 10.20.2.10]}]\n"
+	"cluster: {name: prod, secret-file: /etc/plenum/cluster.key}\n";
+
+/* ---- files ---- */
+
+static inline void rig_path(const struct rig *g, const char *path, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s", g->root, path);
+	for (char *at = buf + strlen(g->root) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		mkdir(buf, 0755);
+		*at = '/';
+	}
+}
+
+__attribute__((format(printf, 3, 4))) static inline void rig_put(const struct rig *g,
+								 const char *path, const char *fmt,
+								 ...)
+{
+	char full[256];
+	va_list args;
+	FILE *f;
+
+	rig_path(g, path, full, sizeof(full));
+	f = fopen(full, "we");
+	assert_non_null(f);
+	va_start(args, fmt);
+	vfprintf(f, fmt, args);
+	va_end(args);
+	assert_int_equal(fclose(f), 0);
+}
+
+static inline void rig_folder(const struct rig *g, const char *path)
+{
+	char full[256];
+
+	rig_path(g, path, full, sizeof(full));
+	assert_true(mkdir(full, 0755) == 0 || errno == EEXIST);
+}
+
+static inline void rig_remove(const struct rig *g, const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s%s", g->root, path);
+	assert_int_equal(remove(full), 0);
+}
+
+static inline void rig_mode(const struct rig *g, const char *path, mode_t mode)
+{
+	char full[256];
+
+	rig_path(g, path, full, sizeof(full));
+	assert_int_equal(chmod(full, mode), 0);
+}
+
+static inline int rig_remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+/* ---- the host ---- */
+
+static inline struct inv_link *rig_link(struct rig *g, uint32_t ifindex)
+{
+	for (size_t i = 0; i < g->p.inv->n_links; i++)
+		if (g->p.inv->links[i].ifindex == ifindex)
+			return &g->p.inv->links[i];
+	fail();
+	return NULL;
+}
+
+static inline void rig_set_sysctl(struct rig *g, const char *key, const char *value)
+{
+	for (size_t i = 0; i < g->p.inv->n_sysctls; i++)
+		if (strcmp(g->p.inv->sysctls[i].key, key) == 0) {
+			free(g->p.inv->sysctls[i].value);
+			g->p.inv->sysctls[i].value = strdup(value);
+			return;
+		}
+	fail();
+}
+
+/* Takes out of the picture what shall not be in it. */
+static inline void rig_blind(struct rig *g)
+{
+	if (g->blind)
+		g->p.plan = plan_free(g->p.plan);
+	if (g->blind & DOCTOR_WANTS_SPEC)
+		g->p.spec = spec_free(g->p.spec);
+	if (g->blind & DOCTOR_WANTS_INVENTORY)
+		g->p.inv = inv_free(g->p.inv);
+}
+
+/* Plans anew what spec and inventory say by now. */
+static inline void rig_plan(struct rig *g)
+{
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	const struct plan_context ctx = {.owned = &owned};
+	struct diag d = DIAG_INIT;
+	char record[128];
+
+	snprintf(record, sizeof(record), "%s/owned", g->root);
+	assert_int_equal(plan_owned_load(&owned, record, &d), 0);
+	g->p.plan = plan_free(g->p.plan);
+	g->p.spec = spec_free(g->p.spec);
+	g->p.spec = host_spec(g->yaml);
+	if (plan_build(g->p.spec, g->p.inv, &ctx, &d, &g->p.plan) < 0)
+		diag_print(&d, stderr);
+	assert_non_null(g->p.plan);
+	diag_done(&d);
+	rig_blind(g);
+}
+
+/* Another configuration: `from` becomes `to`, once. */
+static inline void rig_change_spec(struct rig *g, const char *from, const char *to)
+{
+	char *at = strstr(g->yaml, from), *text;
+
+	assert_non_null(at);
+	assert_true(asprintf(&text, "%.*s%s%s", (int)(at - g->yaml), g->yaml, to,
+			     at + strlen(from)) > 0);
+	free(g->yaml);
+	g->yaml = text;
+}
+
+static inline void rig_take_inventory(struct rig *g)
+{
+	inv_free(g->p.inv);
+	assert_int_equal(inv_copy(kernel_fake_inventory(g->kernel), &g->p.inv), 0);
+	inv_sort(g->p.inv);
+}
+
+static inline void rig_carriers(struct rig *g)
+{
+	kernel_fake_set_carrier(g->kernel, HOST_VETH0, true);
+	kernel_fake_set_carrier(g->kernel, HOST_VETH1, true);
+	rig_take_inventory(g);
+	rig_plan(g);
+}
+
+/* Carries out the plan until nothing is left of it. */
+static inline void rig_apply(struct rig *g)
+{
+	char journal[128];
+
+	snprintf(journal, sizeof(journal), "%s/journal", g->root);
+	for (int round = 0; round < 4; round++) {
+		struct apply_outcome o;
+		struct apply *a = NULL;
+
+		rig_carriers(g);
+		if (apply_run(g->kernel, g->p.plan, journal, &a, &o) < 0)
+			fail_msg("%s", o.why);
+		assert_int_equal(apply_commit(a, &o), 0);
+	}
+	rig_carriers(g);
+	assert_int_equal(g->p.plan->n_steps, 0);
+}
+
+static inline void rig_files(const struct rig *g)
+{
+	static const char *const folders[] = {"/proc/irq/24", "/mnt/x", "/srv/y", "/var/lib/plenum",
+					      "/run/plenum"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		rig_folder(g, folders[i]);
+	rig_put(g, "/dev/fuse", "x");
+	rig_put(g, "/etc/plenum/cluster.key", "x");
+	rig_mode(g, "/etc/plenum/cluster.key", 0600);
+	rig_folder(g, "/run/systemd/system");
+	rig_put(g, "/etc/systemd/system/multi-user.target.wants/plenumd.service", "x");
+	rig_put(g, "/proc/sys/kernel/io_uring_disabled", "0\n");
+	rig_put(g, "/proc/sys/kernel/seccomp/actions_avail",
+		"kill_process kill_thread trap errno trace log allow\n");
+	rig_put(g, "/proc/sys/kernel/numa_balancing", "0\n");
+	rig_put(g, "/proc/sys/user/max_mnt_namespaces", "1000\n");
+	rig_put(g, "/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable:    4000000 kB\n");
+	rig_put(g, "/proc/irq/24/effective_affinity_list", "0\n");
+	rig_put(g, "/proc/100/comm", "plenumd\n");
+	rig_put(g, "/proc/100/limits",
+		"Max open files            1048576              1048576              files\n"
+		"Max locked memory         unlimited            unlimited            bytes\n");
+	rig_put(g, "/sys/devices/system/cpu/nohz_full", "2\n");
+	for (unsigned i = 0; i < 3; i++) {
+		char path[96];
+
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", i);
+		rig_put(g, path, "performance\n");
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", i);
+		rig_put(g, path, "%u\n", i);
+	}
+}
+
+/* On which a host changed by `prepare`, if any, has its configuration applied. */
+static inline struct rig *rig_new(void (*prepare)(struct rig *g))
+{
+	struct rig *g = calloc(1, sizeof(*g));
+	struct inventory *inv = host_new();
+
+	plugins_register();
+	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), RIG_KERNEL);
+	inv->cores[2].isolated = true;
+	g->p.inv = inv;
+	g->yaml = strdup(rig_yaml);
+	strcpy(g->root, "/tmp/plenum-doctor-XXXXXX");
+	assert_non_null(mkdtemp(g->root));
+	rig_folder(g, "/sys");
+	rig_files(g);
+	if (prepare)
+		prepare(g);
+	inv_sort(inv);
+	assert_int_equal(kernel_fake_new(inv, &g->kernel), 0);
+	g->p.root = g->root;
+	g->p.kernel = g->kernel;
+	g->p.sys = open(g->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig_apply(g);
+	g->p.processes =
+		json_pack("{s:[{s:s, s:i}]}", "processes", "role", "MANAGEMENT", "pid", 100);
+	g->p.status = json_pack("{s:s, s:s, s:[{s:s, s:s, s:s, s:b}]}", "state", "running",
+				"version", PLENUM_VERSION, "mounts", "path", "/mnt/x", "peer",
+				"host-b", "export", "x", "served", 1);
+	g->p.state = g->p.run = (struct doctor_space){1U << 30, 1U << 30, 10000, 10000, 0};
+	g->p.privileged = true;
+	return g;
+}
+
+static inline void rig_free(struct rig *g)
+{
+	g->p.kernel = NULL;
+	doctor_picture_done(&g->p);
+	kernel_free(g->kernel);
+	nftw(g->root, rig_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	free(g->yaml);
+	free(g);
+}
+
+#endif

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `plenum doctor`: on a host on which all is well each check passes; each row here breaks one thing
+ * of it and sees exactly one check turn. No check is without a row.
+ */
+#include "netcfg/base/file.h"
+#include "tests/lib/doctor_rig.h"
+
+struct breakage {
+	const char *id; /* of the check that turns */
+	enum doctor_state to;
+	void (*prepare)(struct rig *g); /* another host, on which all is well; NULL: the usual */
+	void (*break_it)(struct rig *g);
+};
+
+/* ---- configuration and agent ---- */
+
+static void set_status(struct rig *g, const char *key, const char *value)
+{
+	json_object_set_new(g->p.status, key, json_string(value));
+}
+
+static void blind_host(struct rig *g)
+{
+	strcpy(g->p.no_inventory, "no netlink");
+	g->blind |= DOCTOR_WANTS_INVENTORY;
+}
+
+static void blind_spec(struct rig *g)
+{
+	strcpy(g->p.no_spec, "plenum.yaml:3:1: error");
+	g->blind |= DOCTOR_WANTS_SPEC;
+}
+
+static void blind_plan(struct rig *g)
+{
+	strcpy(g->p.no_plan, "net[0].device: error");
+	g->blind |= DOCTOR_WANTS_PLAN;
+}
+
+static void no_agent(struct rig *g)
+{
+	json_decref(g->p.status);
+	g->p.status = NULL;
+	strcpy(g->p.no_agent, "none runs");
+}
+
+static void other_version(struct rig *g)
+{
+	set_status(g, "version", "0.0.1");
+}
+
+static void agent_degraded(struct rig *g)
+{
+	set_status(g, "state", "degraded");
+}
+
+static void not_enabled(struct rig *g)
+{
+	rig_remove(g, "/etc/systemd/system/multi-user.target.wants/plenumd.service");
+}
+
+static void no_systemd(struct rig *g)
+{
+	rig_remove(g, "/run/systemd/system");
+}
+
+static void state_full(struct rig *g)
+{
+	g->p.state.free_bytes = 1 << 20;
+}
+
+static void run_without_inodes(struct rig *g)
+{
+	g->p.run.free_inodes = 3;
+}
+
+static void open_folder(struct rig *g)
+{
+	rig_mode(g, "/var/lib/plenum", 0777);
+}
+
+static void open_key(struct rig *g)
+{
+	rig_mode(g, "/etc/plenum/cluster.key", 0644);
+}
+
+static void no_key(struct rig *g)
+{
+	rig_remove(g, "/etc/plenum/cluster.key");
+}
+
+static void no_security(struct rig *g)
+{
+	rig_change_spec(g, "secret-file: /etc/plenum/cluster.key", "security: none");
+}
+
+static void no_export(struct rig *g)
+{
+	rig_remove(g, "/srv/y");
+}
+
+static void no_mountpoint(struct rig *g)
+{
+	rig_remove(g, "/mnt/x");
+}
+
+static void not_served(struct rig *g)
+{
+	json_object_set_new(json_array_get(json_object_get(g->p.status, "mounts"), 0), "served",
+			    json_false());
+}
+
+/* ---- kernel ---- */
+
+static void old_kernel(struct rig *g)
+{
+	inv_text_set(g->p.inv->kernel_release, sizeof(g->p.inv->kernel_release), "6.8.0-1-amd64");
+}
+
+static void no_fuse(struct rig *g)
+{
+	rig_remove(g, "/dev/fuse");
+}
+
+static void no_io_uring(struct rig *g)
+{
+	rig_put(g, "/proc/sys/kernel/io_uring_disabled", "2\n");
+}
+
+static void no_gso(struct rig *g)
+{
+	g->p.udp_gso = -ENOPROTOOPT;
+}
+
+static void no_gro(struct rig *g)
+{
+	g->p.udp_gro = -ENOPROTOOPT;
+}
+
+static void no_seccomp(struct rig *g)
+{
+	rig_remove(g, "/proc/sys/kernel/seccomp/actions_avail");
+}
+
+static void no_namespaces(struct rig *g)
+{
+	rig_put(g, "/proc/sys/user/max_mnt_namespaces", "0\n");
+}
+
+static void unsafe_interrupts(struct rig *g)
+{
+	rig_put(g, "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y\n");
+}
+
+static void no_frontend(struct rig *g)
+{
+	rig_change_spec(g,
+			"  - {role: frontend, cores: [1], transport: udp,\n"
+			"     mounts: [{path: /mnt/x, from: host-b/x}]}\n",
+			"");
+}
+
+static void very_old_kernel(struct rig *g)
+{
+	inv_text_set(g->p.inv->kernel_release, sizeof(g->p.inv->kernel_release), "5.10.0");
+}
+
+static void vlan(struct rig *g)
+{
+	rig_change_spec(g, "10.20.1.40/16, mtu: 9000", "10.20.1.40/16, mtu: 9000, vlan: 100");
+	rig_put(g, "/lib/modules/" RIG_KERNEL "/modules.dep",
+		"kernel/net/8021q/8021q.ko.xz: kernel/net/802/garp.ko.xz\n");
+}
+
+static void no_modules(struct rig *g)
+{
+	rig_remove(g, "/lib/modules/" RIG_KERNEL "/modules.dep");
+}
+
+static void bond(struct rig *g)
+{
+	rig_change_spec(g, "ha: {mode: dual-leg}", "ha: {mode: lacp, bond: {name: bond0}}");
+	rig_change_spec(g, "  - {name: leg-b, device: veth1, network: data-b, label: switch-b}\n",
+			"  - {name: leg-b, device: veth1, network: data-a, label: switch-a}\n");
+	rig_put(g, "/lib/modules/" RIG_KERNEL "/modules.dep",
+		"kernel/drivers/net/bonding/bonding.ko.xz:\n");
+}
+
+static void make_pf(struct rig *g, uint32_t ifindex, const char *pci)
+{
+	struct inv_function *pf = inv_function_add(g->p.inv);
+	struct inv_link *l = rig_link(g, ifindex);
+
+	inv_text_set(pf->pci, sizeof(pf->pci), pci);
+	inv_text_set(pf->driver, sizeof(pf->driver), "ixgbe");
+	pf->max_vfs = l->max_vfs = 63;
+	pf->iommu_group = (int)ifindex;
+	inv_text_set(l->pci, sizeof(l->pci), pci);
+	inv_text_set(l->driver, sizeof(l->driver), "ixgbe");
+}
+
+/* The legs are NICs, of whose VFs a worker has one on each. */
+static void sriov(struct rig *g)
+{
+	make_pf(g, HOST_VETH0, "0000:3b:00.0");
+	make_pf(g, HOST_VETH1, "0000:3b:00.1");
+	rig_put(g, "/sys/module/vfio_pci/x", "x");
+	rig_put(g, "/dev/vfio/vfio", "x");
+}
+
+static void no_vfio_driver(struct rig *g)
+{
+	rig_remove(g, "/sys/module/vfio_pci/x");
+	rig_remove(g, "/sys/module/vfio_pci");
+}
+
+static void no_vfio(struct rig *g)
+{
+	rig_remove(g, "/dev/vfio/vfio");
+}
+
+static void no_iommu(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.inv->n_functions; i++)
+		g->p.inv->functions[i].iommu_group = INV_IOMMU_NONE;
+}
+
+/* ---- cores ---- */
+
+static void core_barred(struct rig *g)
+{
+	g->p.inv->cores[1].barred = true;
+}
+
+static void core_zero(struct rig *g)
+{
+	rig_change_spec(g, "cores: [1]", "cores: [0]");
+}
+
+static void not_isolated(struct rig *g)
+{
+	g->p.inv->cores[2].isolated = false;
+}
+
+static void ticks(struct rig *g)
+{
+	rig_put(g, "/sys/devices/system/cpu/nohz_full", "3\n");
+}
+
+static void no_tick_file(struct rig *g)
+{
+	rig_remove(g, "/sys/devices/system/cpu/nohz_full");
+}
+
+static void interrupt(struct rig *g)
+{
+	rig_put(g, "/proc/irq/24/effective_affinity_list", "0,2\n");
+}
+
+static void irqbalance(struct rig *g)
+{
+	rig_put(g, "/proc/200/comm", "irqbalance\n");
+}
+
+static void powersave(struct rig *g)
+{
+	rig_put(g, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
+}
+
+static void no_governor(struct rig *g)
+{
+	rig_remove(g, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor");
+}
+
+static void siblings(struct rig *g)
+{
+	rig_put(g, "/sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "1,2\n");
+}
+
+static void other_node(struct rig *g)
+{
+	g->p.inv->cores[1].numa_node = 1;
+	rig_link(g, HOST_VETH0)->numa_node = 0;
+}
+
+/* ---- memory ---- */
+
+static void no_hugepages(struct rig *g)
+{
+	g->p.inv->hugepages[0].total = g->p.inv->hugepages[0].free = 31;
+}
+
+static void node_without_pages(struct rig *g)
+{
+	struct inv_hugepages *h = inv_hugepages_add(g->p.inv);
+
+	*h = (struct inv_hugepages){.size_kib = 2048, .numa_node = 1, .total = 16, .free = 16};
+	g->p.inv->cores[2].numa_node = 1;
+}
+
+static void no_memory(struct rig *g)
+{
+	rig_put(g, "/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable:    40000 kB\n");
+}
+
+static void numa_balancing(struct rig *g)
+{
+	rig_put(g, "/proc/sys/kernel/numa_balancing", "1\n");
+}
+
+static void few_locked(struct rig *g)
+{
+	rig_put(g, "/proc/100/limits",
+		"Max open files            1048576   1048576   files\n"
+		"Max locked memory         8388608   8388608   bytes\n");
+}
+
+static void few_files(struct rig *g)
+{
+	rig_put(g, "/proc/100/limits",
+		"Max open files            1024      524288    files\n"
+		"Max locked memory         unlimited unlimited bytes\n");
+}
+
+static const struct breakage breakages[] = {
+	{"config-host", DOCTOR_FAIL, NULL, blind_host},
+	{"config-file", DOCTOR_FAIL, NULL, blind_spec},
+	{"config-plan", DOCTOR_FAIL, NULL, blind_plan},
+	{"agent-answers", DOCTOR_WARN, NULL, no_agent},
+	{"agent-version", DOCTOR_WARN, NULL, other_version},
+	{"agent-state", DOCTOR_FAIL, NULL, agent_degraded},
+	{"agent-enabled", DOCTOR_WARN, NULL, not_enabled},
+	{"agent-enabled", DOCTOR_UNKNOWN, NULL, no_systemd},
+	{"room-state", DOCTOR_FAIL, NULL, state_full},
+	{"room-run", DOCTOR_FAIL, NULL, run_without_inodes},
+	{"state-folder", DOCTOR_FAIL, NULL, open_folder},
+	{"key-file", DOCTOR_FAIL, NULL, open_key},
+	{"key-file", DOCTOR_FAIL, NULL, no_key},
+	{"key-security", DOCTOR_WARN, NULL, no_security},
+	{"folders-exported", DOCTOR_FAIL, NULL, no_export},
+	{"folders-mounted", DOCTOR_FAIL, NULL, no_mountpoint},
+	{"mounts-served", DOCTOR_FAIL, NULL, not_served},
+	{"kernel-fuse-resend", DOCTOR_WARN, NULL, old_kernel},
+	{"kernel-version", DOCTOR_FAIL, no_frontend, very_old_kernel},
+	{"kernel-vlan", DOCTOR_FAIL, vlan, no_modules},
+	{"kernel-bonding", DOCTOR_FAIL, bond, no_modules},
+	{"kernel-vfio-pci", DOCTOR_FAIL, sriov, no_vfio_driver},
+	{"kernel-vfio", DOCTOR_FAIL, sriov, no_vfio},
+	{"config-needs", DOCTOR_WARN, sriov, no_iommu},
+	{"kernel-fuse", DOCTOR_FAIL, NULL, no_fuse},
+	{"kernel-io-uring", DOCTOR_WARN, NULL, no_io_uring},
+	{"kernel-udp-gso", DOCTOR_WARN, NULL, no_gso},
+	{"kernel-udp-gro", DOCTOR_WARN, NULL, no_gro},
+	{"kernel-seccomp", DOCTOR_FAIL, NULL, no_seccomp},
+	{"kernel-namespaces", DOCTOR_FAIL, NULL, no_namespaces},
+	{"kernel-unsafe-interrupts", DOCTOR_WARN, NULL, unsafe_interrupts},
+	{"cores-allowed", DOCTOR_WARN, NULL, core_barred},
+	{"cores-zero", DOCTOR_WARN, NULL, core_zero},
+	{"cores-isolated", DOCTOR_WARN, NULL, not_isolated},
+	{"cores-tick", DOCTOR_WARN, NULL, ticks},
+	{"cores-tick", DOCTOR_UNKNOWN, NULL, no_tick_file},
+	{"cores-interrupts", DOCTOR_WARN, NULL, interrupt},
+	{"cores-irqbalance", DOCTOR_WARN, NULL, irqbalance},
+	{"cores-governor", DOCTOR_WARN, NULL, powersave},
+	{"cores-governor", DOCTOR_UNKNOWN, NULL, no_governor},
+	{"cores-siblings", DOCTOR_WARN, NULL, siblings},
+	{"cores-numa", DOCTOR_WARN, NULL, other_node},
+	{"memory-hugepages", DOCTOR_FAIL, NULL, no_hugepages},
+	{"memory-hugepages-node", DOCTOR_WARN, NULL, node_without_pages},
+	{"memory-available", DOCTOR_WARN, NULL, no_memory},
+	{"memory-numa-balancing", DOCTOR_WARN, NULL, numa_balancing},
+	{"memory-locked", DOCTOR_WARN, NULL, few_locked},
+	{"memory-files", DOCTOR_WARN, NULL, few_files},
+};
+
+/* ---- the test of them all ---- */
+
+#define CHECKS_MAX 256
+
+static const struct doctor_check *check_at(size_t n)
+{
+	for (size_t i = 0; i < doctor_n_subjects; n -= doctor_subjects[i++]->n_checks)
+		if (n < doctor_subjects[i]->n_checks)
+			return &doctor_subjects[i]->checks[n];
+	return NULL;
+}
+
+static size_t run_all(const struct rig *g, struct doctor_result ret[static CHECKS_MAX])
+{
+	size_t n = 0;
+
+	for (const struct doctor_check *c; (c = check_at(n)); n++) {
+		assert_true(n < CHECKS_MAX);
+		doctor_run(&g->p, c, &ret[n]);
+		/* Nobody is left alone with a finding. */
+		assert_true(ret[n].evidence[0]);
+		assert_true(ret[n].state < DOCTOR_WARN || ret[n].remedy[0]);
+	}
+	return n;
+}
+
+/* What a check wants is not there: it cannot turn, it can only say so. */
+static bool is_blind(const struct rig *g, const struct doctor_check *c)
+{
+	return ((c->wants & DOCTOR_WANTS_INVENTORY) && !g->p.inv) ||
+	       ((c->wants & DOCTOR_WANTS_SPEC) && !g->p.spec) ||
+	       ((c->wants & DOCTOR_WANTS_PLAN) && !g->p.plan) ||
+	       ((c->wants & DOCTOR_WANTS_AGENT) && !g->p.status);
+}
+
+/* Whether what it breaks turns its check and no other. */
+static bool break_one(const struct breakage *b)
+{
+	static struct doctor_result before[CHECKS_MAX], after[CHECKS_MAX];
+	struct rig *g = rig_new(b->prepare);
+	size_t n = run_all(g, before);
+	bool found = false, good = true;
+
+	b->break_it(g);
+	assert_int_equal(kernel_fake_replace(g->kernel, g->p.inv), 0);
+	rig_plan(g);
+	assert_int_equal(run_all(g, after), n);
+	for (size_t i = 0; i < n; i++) {
+		const char *id = check_at(i)->id;
+		bool is_it = strcmp(id, b->id) == 0;
+
+		found = found || is_it;
+		if (!is_it && is_blind(g, check_at(i))) {
+			assert_int_equal(after[i].state, DOCTOR_UNKNOWN);
+			continue;
+		}
+		if (after[i].state == (is_it ? b->to : before[i].state) &&
+		    !(is_it && before[i].state == b->to))
+			continue;
+		good = false;
+		print_error("broken for %s, %s says %s: %s; before %s: %s\n", b->id, id,
+			    doctor_state_to_string(after[i].state), after[i].evidence,
+			    doctor_state_to_string(before[i].state), before[i].evidence);
+	}
+	if (!found)
+		fail_msg("there is no check %s", b->id);
+	rig_free(g);
+	return good;
+}
+
+static void test_each_turns_one(void **state)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(breakages); i++)
+		good = break_one(&breakages[i]) && good;
+	assert_true(good);
+}
+
+static void test_all_pass(void **state)
+{
+	static struct doctor_result all[CHECKS_MAX];
+	struct rig *g = rig_new(NULL);
+	size_t n = run_all(g, all);
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].state != DOCTOR_PASS)
+			fail_msg("%s: %s", check_at(i)->id, all[i].evidence);
+	rig_free(g);
+}
+
+static void test_each_is_broken(void **state)
+{
+	const struct doctor_check *c;
+
+	for (size_t n = 0; (c = check_at(n)); n++) {
+		bool found = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(breakages) && !found; i++)
+			found = strcmp(breakages[i].id, c->id) == 0;
+		if (!found)
+			fail_msg("nothing breaks %s", c->id);
+	}
+}
+
+static void test_man_page(void **state)
+{
+	autofree char *table = doctor_man_table(), *manual = NULL;
+	size_t len;
+
+	assert_non_null(table);
+	assert_int_equal(file_read(TOP_SRCDIR "/man/plenum.1", 1 << 20, &manual, &len), 0);
+	if (!strstr(manual, table))
+		fail_msg("plenum(1) has another list of checks: run make -C man update-keys");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_man_page),
+		cmocka_unit_test(test_all_pass),
+		cmocka_unit_test(test_each_turns_one),
+		cmocka_unit_test(test_each_is_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
