@@ -183,8 +183,10 @@ static void print_usage(FILE *out)
 	      "  -j, --json       print JSON\n"
 	      "      --socket PATH  the agent's socket (" CTL_SOCKET ", or PLENUM_SOCKET)\n"
 	      "  -h, --help       after a command: what it does, as 'plenum help COMMAND'\n\n"
-	      "Exit status: 0 done, 1 differences or warnings, 2 not all is well, 3 rolled back, 64\n"
-	      "wrong usage, 65 errors in a configuration or request, 66 not there, 69 no agent, 70 the\n"
+	      "Exit status: 0 done, 1 differences or warnings, 2 not all is well, 3 rolled back, "
+	      "64\n"
+	      "wrong usage, 65 errors in a configuration or request, 66 not there, 69 no agent, 70 "
+	      "the\n"
 	      "agent failed, 71 the host cannot be read, 74 output failed, 75 another change is\n"
 	      "under way, 77 no permission. See plenum(1).\n",
 	      out);
