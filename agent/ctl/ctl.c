@@ -32,6 +32,8 @@ struct ctl_command {
 	"      --label L     name of the switch behind it; --auto-label: as LLDP has it\n"  \
 	"      --ips LIST    data IPs: addresses and ranges, joined by commas\n"            \
 	"      --vfs N       how many VFs it has, or auto\n"                                \
+	"      --shared-ip   data use the address that the host has on it\n"                \
+	"      --soft-roce   RDMA in software, where it has none of its own\n"              \
 	"      --rdma-off    no RDMA on it; --rdma-only: bulk data by RDMA or not at all\n" \
 	"      --inet6       the addresses are IPv6\n\n"                                    \
 	"A network of its own, named as --network has it or as the leg:\n"                  \

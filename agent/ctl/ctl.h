@@ -56,7 +56,7 @@ struct ctl_args {
 	const char *since; /* events */
 	/* net add, net set */
 	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
-	bool auto_label, inet6, rdma_off, rdma_only;
+	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_only;
 	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;
 	const char *confirm;   /* apply, rollback: a time */
@@ -161,6 +161,15 @@ int ctl_view_print(const struct ctl_args *a, const struct ctl_table *t, const ch
 
 /* Lines of a as '-', of b as '+', common ones near them as ' '; whether they differ, or -ENOMEM. */
 int ctl_diff(const char *a, const char *b, FILE *out);
+
+/* ---- devices (ctl_devices.c) ---- */
+
+struct inventory;
+/* What the agent says of its legs, where one runs: a new reference; NULL: none does. Prints
+ * nothing. */
+json_t *ctl_legs_if_any(const struct ctl_args *a);
+/* The table of devices for legs; `legs` (may be NULL) has the switches. */
+int ctl_put_devices(const struct inventory *inv, const json_t *legs);
 
 /* ---- configurations (ctl_local.c) ---- */
 

@@ -296,6 +296,7 @@ int ctl_cmd_inventory(const struct ctl_args *a)
 {
 	autofree char *text = NULL;
 	struct inventory *inv;
+	json_t *legs;
 	int r;
 
 	if (!a->snapshot && a->n_operands > 0) {
@@ -311,8 +312,14 @@ int ctl_cmd_inventory(const struct ctl_args *a)
 		return r;
 	}
 	text = a->json ? inv_to_json(inv) : inv_to_text(inv);
+	r = ctl_put_text(text);
+	if (r == CTL_OK && !a->json) {
+		legs = ctl_legs_if_any(a);
+		r = ctl_put_devices(inv, legs);
+		json_decref(legs);
+	}
 	inv_free(inv);
-	return ctl_put_text(text);
+	return r;
 }
 
 int ctl_cmd_config_generate(const struct ctl_args *a)

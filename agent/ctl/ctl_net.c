@@ -246,9 +246,15 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 	const struct {
 		const char *key, *text;
 	} keys[] = {
-		{"device", a->device}, {"label", a->auto_label ? "auto" : a->label},
-		{"vfs", a->vfs},       {"rdma", a->rdma_off ? "off" : a->rdma_only ? "on" : NULL},
+		{"device", a->device},
+		{"label", a->auto_label ? "auto" : a->label},
+		{"vfs", a->vfs},
+		{"rdma", a->rdma_off	? "off"
+			 : a->rdma_only ? "on"
+					: NULL},
 		{"ips", a->ips},
+		{"shared-ip", a->shared_ip ? "true" : NULL},
+		{"soft-roce", a->soft_roce ? "true" : NULL},
 	};
 	int r = one_of("--label", a->label, "--auto-label", a->auto_label);
 
@@ -334,7 +340,7 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 		r = describe_network(a, name, body);
 	else if (r == CTL_OK && a->network)
 		r = set_key(body, "net", "network", a->network);
-	else if (r == CTL_OK)
+	else if (r == CTL_OK && !a->shared_ip)
 		r = find_network(a, body);
 	if (r == CTL_OK)
 		r = ctl_change(

@@ -39,6 +39,8 @@ static const struct ctl_option {
 	{"vlan", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vlan)},
 	{"vfs", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vfs)},
 	{"inet6", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.inet6)},
+	{"shared-ip", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.shared_ip)},
+	{"soft-roce", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.soft_roce)},
 	{"rdma-off", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_off)},
 	{"rdma-only", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_only)},
 	{"output", 'o', TEXT, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.columns)},

@@ -245,6 +245,74 @@ static int print_ports(const struct inventory *inv, FILE *out)
 	return table_end(&t, "PORTS", out);
 }
 
+static int print_bonds(const struct inventory *inv, FILE *out)
+{
+	char setting[160];
+	struct table t;
+
+	if (inv->n_bonds == 0)
+		return 0;
+	if (table_begin(&t, "NAME\tACTIVE\tPORTS CARRYING\tPARTNER\tSETTINGS"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_bonds; i++) {
+		const struct inv_bond *b = &inv->bonds[i];
+
+		bond_setting_format(&b->setting, setting, sizeof(setting));
+		cell_text(t.f, link_name(inv, b->ifindex));
+		cell_text(t.f, link_name(inv, b->active));
+		cell_number(t.f, b->n_ports);
+		cell_mac(t.f, &b->partner);
+		cell_words(t.f, setting);
+		row_end(&t);
+	}
+	return table_end(&t, "BONDS", out);
+}
+
+/* What a port and its switch have come to, in the words of IEEE 802.1AX. */
+static const char *lacp_state(const struct inv_bond_port *p)
+{
+	if (p->actor & INV_LACP_EXPIRED)
+		return "expired";
+	if (p->actor & INV_LACP_DEFAULTED)
+		return "no-partner";
+	if (p->actor & INV_LACP_DISTRIBUTING)
+		return "distributing";
+	return p->actor & INV_LACP_SYNC ? "in-sync" : "out-of-sync";
+}
+
+static const struct inv_bond *bond_of(const struct inventory *inv, uint32_t ifindex)
+{
+	for (size_t i = 0; i < inv->n_bonds; i++)
+		if (inv->bonds[i].ifindex == ifindex)
+			return &inv->bonds[i];
+	return NULL;
+}
+
+static int print_bond_ports(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (inv->n_bond_ports == 0)
+		return 0;
+	if (table_begin(&t, "NAME\tBOND\tLINK\tCARRIES\tFAILURES\tLACP\tPARTNER"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_bond_ports; i++) {
+		const struct inv_bond_port *p = &inv->bond_ports[i];
+		const struct inv_bond *b = bond_of(inv, p->bond);
+		const bool lacp = b && b->setting.mode == INV_BOND_LACP;
+
+		cell_text(t.f, link_name(inv, p->ifindex));
+		cell_text(t.f, link_name(inv, p->bond));
+		cell_text(t.f, p->link_up ? "up" : "down");
+		cell_text(t.f, p->active ? "yes" : "no");
+		cell_number(t.f, p->failures);
+		cell_text(t.f, lacp ? lacp_state(p) : "");
+		cell_mac(t.f, &p->partner_mac);
+		row_end(&t);
+	}
+	return table_end(&t, "BOND PORTS", out);
+}
+
 /* The driver of a function whose link is to be seen above stands there. */
 static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
 {
@@ -397,7 +465,7 @@ static int print_rdma(const struct inventory *inv, FILE *out)
 
 	if (inv->n_rdma == 0)
 		return 0;
-	if (table_begin(&t, "DEVICE\tPORT\tKIND\tSTATE\tRATE"))
+	if (table_begin(&t, "DEVICE\tPORT\tKIND\tSTATE\tRATE\tLINK"))
 		return -ENOMEM;
 	for (size_t i = 0; i < inv->n_rdma; i++) {
 		const struct inv_rdma *p = &inv->rdma[i];
@@ -407,6 +475,7 @@ static int print_rdma(const struct inventory *inv, FILE *out)
 		cell_text(t.f, p->kind);
 		cell_text(t.f, p->state);
 		cell_words(t.f, p->rate);
+		cell_text(t.f, link_name(inv, p->ifindex));
 		row_end(&t);
 	}
 	return table_end(&t, "RDMA PORTS", out);
@@ -559,9 +628,9 @@ static int print_cores(const struct inventory *inv, FILE *out)
 char *inv_to_text(const struct inventory *inv)
 {
 	static int (*const parts[])(const struct inventory *inv, FILE *out) = {
-		print_links,  print_ports,     print_functions, print_vfs,    print_addrs,
-		print_routes, print_rules,     print_conns,	print_mounts, print_rdma,
-		print_gids,   print_hugepages, print_cores,
+		print_links,  print_ports, print_bonds,	 print_bond_ports, print_functions,
+		print_vfs,    print_addrs, print_routes, print_rules,	   print_conns,
+		print_mounts, print_rdma,  print_gids,	 print_hugepages,  print_cores,
 	};
 	char *text = NULL;
 	size_t len;

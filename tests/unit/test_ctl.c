@@ -200,6 +200,9 @@ static void test_net_set_sends_what_changes(void **state)
 	assert_body("{\"enabled\":false}");
 	assert_int_equal(run("net set leg-a --rdma-off", 200, leg_json).status, CTL_OK);
 	assert_body("{\"rdma\":\"off\"}");
+	assert_int_equal(run("net set leg-a --soft-roce --unset network", 200, leg_json).status,
+			 CTL_OK);
+	assert_body("{\"soft-roce\":true,\"network\":null}");
 	assert_int_equal(run("net set leg-a --auto-label --vfs auto", 200, leg_json).status,
 			 CTL_OK);
 	assert_body("{\"label\":\"auto\",\"vfs\":\"auto\"}");
@@ -222,6 +225,14 @@ static void test_net_add_describes_a_network(void **state)
 			 CTL_OK);
 	assert_body("{\"name\":\"eth7\",\"device\":\"eth7\",\"network\":{\"name\":\"n\",\"range\":"
 		    "\"fd00::1-fd00::9/64\"}}");
+}
+
+/* It needs no network, so none is looked for. */
+static void test_net_add_on_the_hosts_own_address(void **state)
+{
+	assert_int_equal(run("net add eth7 --shared-ip", 201, "{}").status, CTL_OK);
+	assert_asked("POST /v1/net");
+	assert_body("{\"name\":\"eth7\",\"device\":\"eth7\",\"shared-ip\":true}");
 }
 
 static void test_net_options_that_make_no_sense(void **state)
@@ -697,6 +708,7 @@ int main(void)
 		cmocka_unit_test(test_net_add_sends_what_was_written),
 		cmocka_unit_test(test_net_set_sends_what_changes),
 		cmocka_unit_test(test_net_add_describes_a_network),
+		cmocka_unit_test(test_net_add_on_the_hosts_own_address),
 		cmocka_unit_test(test_net_options_that_make_no_sense),
 		cmocka_unit_test(test_tables_are_cut_to_what_is_asked),
 		cmocka_unit_test(test_net_remove_sends_names_only),

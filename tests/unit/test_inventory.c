@@ -112,6 +112,40 @@ static void test_find_prefers_the_device(void **state)
 	inv_free(inv);
 }
 
+/* Bonds with their ports and what LACP has come to; the interface of an RDMA port. */
+static void test_text_of_bonds_and_rdma(void **state)
+{
+	struct inventory *inv = inv_new();
+	struct inv_bond *b = inv_bond_add(inv);
+	struct inv_bond_port *p;
+	struct inv_rdma *r = inv_rdma_add(inv);
+	autofree char *text = NULL;
+
+	*b = (struct inv_bond){.ifindex = link_add(inv, "bond0", INV_LINK_BOND)->ifindex,
+			       .setting = {.mode = INV_BOND_LACP, .rate = 1, .min_links = 1},
+			       .n_ports = 1,
+			       .partner = {{2, 0, 0, 0, 0, 9}}};
+	p = inv_bond_port_add(inv);
+	*p = (struct inv_bond_port){.ifindex = link_add(inv, "eth1", INV_LINK_PHYSICAL)->ifindex,
+				    .bond = b->ifindex,
+				    .link_up = true,
+				    .active = true,
+				    .actor = INV_LACP_SYNC | INV_LACP_DISTRIBUTING};
+	p = inv_bond_port_add(inv);
+	*p = (struct inv_bond_port){.ifindex = link_add(inv, "eth2", INV_LINK_PHYSICAL)->ifindex,
+				    .bond = b->ifindex,
+				    .failures = 3,
+				    .actor = INV_LACP_DEFAULTED};
+	*r = (struct inv_rdma){.device = "plenum_eth1", .port = 1, .ifindex = p[-1].ifindex};
+	inv_sort(inv);
+	text = inv_to_text(inv);
+	assert_non_null(strstr(text, "bond0  -       1               02:00:00:00:00:09  802.3ad"));
+	assert_non_null(strstr(text, "eth1  bond0  up    yes      -         distributing"));
+	assert_non_null(strstr(text, "eth2  bond0  down  no       3         no-partner"));
+	assert_non_null(strstr(text, "plenum_eth1  1     -     -      -     eth1"));
+	inv_free(inv);
+}
+
 static void test_text(void **state)
 {
 	struct inventory *inv = host_new();
@@ -140,6 +174,7 @@ int main(void)
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_find_prefers_the_device),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_text_of_bonds_and_rdma),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the devices of this host are good for, and the switch behind each: the last table of 'plenum
+ * inventory'. Apart from the inventory's own text, because families of NICs are known to the plan,
+ * and switches to the agent.
+ */
+#include "agent/ctl/ctl.h"
+
+#include "netcfg/host/inventory.h"
+#include "netcfg/plan/nic_use.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What is behind an interface; "": nobody says. Borrowed. */
+struct behind {
+	const char *name, *port;
+};
+
+/* Of one that is a leg's only cable the agent has judged it. Of a bond's ports each has its own: a
+ * single neighbour there is the switch. */
+static struct behind behind_of(const json_t *leg, const char *ifname)
+{
+	const json_t *list = json_object_get(leg, "neighbours"), *n, *found = NULL;
+	size_t i, n_here = 0;
+
+	json_array_foreach (list, i, n)
+		if (strcmp(ctl_text(n, "ifname"), ifname) == 0) {
+			found = n;
+			n_here++;
+		}
+	if (n_here > 0 && n_here == json_array_size(list))
+		return (struct behind){ctl_text(leg, "switch"), ctl_text(leg, "switch_port")};
+	if (n_here != 1)
+		return (struct behind){"", ""};
+	return (struct behind){*ctl_text(found, "name") ? ctl_text(found, "name")
+							: ctl_text(found, "chassis"),
+			       ctl_text(found, "port")};
+}
+
+static struct behind behind_find(const json_t *legs, const char *ifname)
+{
+	struct behind b = {"", ""};
+	const json_t *leg;
+	size_t i;
+
+	json_array_foreach (json_object_get(legs, "net"), i, leg)
+		if (!*b.name)
+			b = behind_of(leg, ifname);
+	return b;
+}
+
+static void add_device(struct ctl_table *t, const struct inv_link *l, const struct nic_use *use,
+		       const json_t *legs)
+{
+	const struct behind b = behind_find(legs, l->name);
+
+	ctl_table_add(t, "%s", l->name);
+	ctl_table_add(t, "%s", use->shared_ip ? "yes" : "no");
+	if (use->vfs)
+		ctl_table_add(t, "by %u VFs", use->vfs);
+	else
+		ctl_table_add(t, "%s", use->dpdk ? "by the kernel's interface" : "no");
+	ctl_table_add(t, "%s", *b.name ? b.name : "unknown");
+	ctl_table_add(t, "%s", *b.port ? b.port : "unknown");
+	ctl_table_add(t, "%s", use->why.text);
+}
+
+int ctl_put_devices(const struct inventory *inv, const json_t *legs)
+{
+	static const char *const headings[] = {"DEVICE", "SHARED IP",	"DPDK",
+					       "SWITCH", "SWITCH PORT", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	struct nic_use use;
+
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (nic_use_find(inv, &inv->links[i], &use))
+			add_device(&t, &inv->links[i], &use, legs);
+	if (t.n_cells == 0)
+		return CTL_OK;
+	puts("\nDATA DEVICES");
+	return ctl_table_print(&t);
+}
+
+json_t *ctl_legs_if_any(const struct ctl_args *a)
+{
+	const struct ctl_request rq = {.method = "GET", .path = "/v1/net"};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+
+	if (ctl_http(a->socket, &rq, &reply) < 0 || reply.status != 200)
+		return NULL;
+	return json_loadb(reply.body, reply.len, 0, NULL);
+}

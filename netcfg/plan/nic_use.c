@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a device can be used for. Apart from the plan, which wants a configuration to answer. */
+#include "netcfg/plan/nic_use.h"
+#include "netcfg/plan/nic.h"
+#include <inttypes.h>
+
+static uint64_t hugepages_free(const struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_hugepages; i++)
+		if (inv->hugepages[i].size_kib == PLAN_HUGEPAGE_KIB &&
+		    inv->hugepages[i].numa_node == INV_NUMA_NONE)
+			return inv->hugepages[i].free;
+	return 0;
+}
+
+/* How many VFs can be given to workers; 0: none, and why. */
+static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
+		       const struct nic_family *family, struct reason *why)
+{
+	const struct inv_function *pf = inv_function_find(inv, l->pci);
+	const char *driver = l->driver[0] ? l->driver : inv_link_kind_to_string(l->kind);
+
+	if (family->reach == NIC_BY_FLOW_RULES)
+		reason_set(why, "shared-ip",
+			   "%.31s stays in charge of it; VFs are made where they are asked for",
+			   driver);
+	else if ((!pf || !pf->max_vfs) && family->sriov_tool)
+		reason_set(why, "no-vf", "%.31s offers no SR-IOV until its firmware's switch is on",
+			   driver);
+	else if (!pf || !pf->max_vfs)
+		reason_set(why, "no-vf", "%.31s offers no SR-IOV", driver);
+	else if (pf->iommu_group == INV_IOMMU_NONE)
+		reason_set(why, "no-iommu",
+			   "the IOMMU is off, and without it no VF can be given to a worker");
+	else
+		return family->vf_limit ? MIN_OF(family->vf_limit, pf->max_vfs) : pf->max_vfs;
+	return 0;
+}
+
+bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct nic_use *ret)
+{
+	const struct nic_family *family = nic_family_find(l->driver);
+	const uint64_t pages = hugepages_free(inv);
+
+	if (l->kind != INV_LINK_PHYSICAL && l->kind != INV_LINK_BOND && l->kind != INV_LINK_IPOIB)
+		return false;
+	*ret = (struct nic_use){.vfs = 0};
+	if (l->kind == INV_LINK_IPOIB) {
+		reason_set(&ret->why, "infiniband", "DPDK is for Ethernet; IPoIB is used by UDP");
+		return true;
+	}
+	ret->shared_ip = family->reach == NIC_BY_FLOW_RULES;
+	ret->vfs = vfs_of(inv, l, family, &ret->why);
+	ret->dpdk = pages >= PLAN_HUGEPAGES_PER_WORKER;
+	if (ret->dpdk)
+		return true;
+	ret->vfs = 0;
+	reason_set(&ret->why, "no-hugepages",
+		   "%" PRIu64 " hugepages of 2 MiB are free, a worker needs %u", pages,
+		   PLAN_HUGEPAGES_PER_WORKER);
+	return true;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each device is good for, with the reason, and the switch behind it where the agent knows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/ctl/ctl.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/plan/nic_use.h"
+#include "plugins/plugins.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct inv_link *link_add(struct inventory *inv, const char *name, const char *driver,
+				 const char *pci)
+{
+	struct inv_link *l = inv_link_add(inv);
+
+	assert_non_null(l);
+	l->ifindex = (uint32_t)inv->n_links;
+	l->kind = INV_LINK_PHYSICAL;
+	inv_text_set(l->name, sizeof(l->name), name);
+	inv_text_set(l->driver, sizeof(l->driver), driver);
+	inv_text_set(l->pci, sizeof(l->pci), pci);
+	return l;
+}
+
+static void function_add(struct inventory *inv, const char *pci, uint32_t max_vfs, int group)
+{
+	struct inv_function *fn = inv_function_add(inv);
+
+	assert_non_null(fn);
+	inv_text_set(fn->pci, sizeof(fn->pci), pci);
+	fn->max_vfs = max_vfs;
+	fn->iommu_group = group;
+}
+
+/* One device of each sort. */
+static struct inventory *host_new(uint64_t pages)
+{
+	struct inventory *inv = inv_new();
+	struct inv_hugepages *h;
+
+	assert_non_null(inv);
+	link_add(inv, "eth0", "igb", "0000:01:00.0");
+	function_add(inv, "0000:01:00.0", 7, 3);
+	link_add(inv, "eth1", "ixgbe", "0000:02:00.0");
+	function_add(inv, "0000:02:00.0", 64, 4);
+	link_add(inv, "eth2", "mlx5_core", "0000:03:00.0");
+	function_add(inv, "0000:03:00.0", 8, 5);
+	link_add(inv, "eth3", "virtio_net", "0000:04:00.0");
+	link_add(inv, "eth4", "ice", "0000:05:00.0");
+	function_add(inv, "0000:05:00.0", 64, INV_IOMMU_NONE);
+	link_add(inv, "ib0", "mlx5_core", "0000:06:00.0")->kind = INV_LINK_IPOIB;
+	link_add(inv, "bond0", "bonding", "")->kind = INV_LINK_BOND;
+	link_add(inv, "eth0v0", "igbvf", "0000:01:10.0")->kind = INV_LINK_VF;
+	link_add(inv, "br0", "bridge", "")->kind = INV_LINK_BRIDGE;
+	h = inv_hugepages_add(inv);
+	assert_non_null(h);
+	*h = (struct inv_hugepages){
+		.size_kib = 2048, .numa_node = INV_NUMA_NONE, .total = pages, .free = pages};
+	inv_sort(inv);
+	return inv;
+}
+
+static void expect(const struct inventory *inv, const char *name, uint32_t vfs, bool shared,
+		   const char *code)
+{
+	struct nic_use use;
+
+	assert_true(nic_use_find(inv, inv_link_by_name(inv, name), &use));
+	assert_int_equal(use.vfs, vfs);
+	assert_int_equal(use.shared_ip, shared);
+	assert_string_equal(use.why.code, code);
+	assert_int_equal(use.why.code[0] == '\0', use.why.text[0] == '\0');
+}
+
+static void test_each_sort_with_its_reason(void **state)
+{
+	struct inventory *inv = host_new(4096);
+	struct nic_use use;
+
+	expect(inv, "eth0", 7, false, "");
+	expect(inv, "eth1", 63, false, ""); /* its driver keeps one */
+	expect(inv, "eth2", 0, true, "shared-ip");
+	expect(inv, "eth3", 0, false, "no-vf");
+	expect(inv, "eth4", 0, false, "no-iommu");
+	expect(inv, "ib0", 0, false, "infiniband");
+	expect(inv, "bond0", 0, false, "no-vf");
+	assert_true(nic_use_find(inv, inv_link_by_name(inv, "eth3"), &use) && use.dpdk);
+	assert_true(nic_use_find(inv, inv_link_by_name(inv, "ib0"), &use) && !use.dpdk);
+	assert_false(nic_use_find(inv, inv_link_by_name(inv, "eth0v0"), &use));
+	assert_false(nic_use_find(inv, inv_link_by_name(inv, "br0"), &use));
+	inv_free(inv);
+
+	inv = host_new(1);
+	expect(inv, "eth0", 0, false, "no-hugepages");
+	assert_true(nic_use_find(inv, inv_link_by_name(inv, "eth0"), &use) && !use.dpdk);
+	inv_free(inv);
+}
+
+/* What is printed, on the heap. */
+static char *devices_text(const struct inventory *inv, const char *legs)
+{
+	json_t *o = json_loads(legs, 0, NULL);
+	const int was = dup(STDOUT_FILENO), fd = memfd_create("stdout", MFD_CLOEXEC);
+	char *text = calloc(1, 8192);
+
+	assert_non_null(text);
+	fflush(stdout);
+	assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
+	assert_int_equal(ctl_put_devices(inv, o), CTL_OK);
+	fflush(stdout);
+	assert_int_equal(dup2(was, STDOUT_FILENO), STDOUT_FILENO);
+	assert_true(pread(fd, text, 8191, 0) > 0);
+	close(was);
+	close(fd);
+	json_decref(o);
+	return text;
+}
+
+static void assert_line(const char *text, const char *name, const char *want)
+{
+	const char *line = strstr(text, name), *found = line ? strstr(line, want) : NULL;
+
+	if (!found || memchr(line, '\n', (size_t)(found - line)))
+		fail_msg("no '%s' behind '%s' in:\n%s", want, name, text);
+}
+
+static void test_switches_as_the_agent_has_them(void **state)
+{
+	static const char legs[] =
+		"{\"net\": [{\"name\": \"leg-a\", \"switch\": \"leaf-1\", \"switch_port\": "
+		"\"Eth1/7\","
+		" \"neighbours\": [{\"ifname\": \"eth0\", \"chassis\": \"02:00\"}]},"
+		" {\"name\": \"bond\", \"switch\": \"leaf-2\", \"switch_port\": \"x\","
+		" \"neighbours\": [{\"ifname\": \"eth1\", \"name\": \"leaf-2\", \"port\": "
+		"\"Eth2\"},"
+		" {\"ifname\": \"eth3\", \"chassis\": \"02:aa\", \"port\": \"Eth3\"},"
+		" {\"ifname\": \"eth4\", \"name\": \"p\", \"port\": \"1\"},"
+		" {\"ifname\": \"eth4\", \"name\": \"q\", \"port\": \"2\"}]}]}";
+	struct inventory *inv = host_new(4096);
+	char *text = devices_text(inv, legs);
+
+	assert_line(text, "eth0", "by 7 VFs");
+	assert_line(text, "eth0", " leaf-1 ");
+	assert_line(text, "eth0", " Eth1/7 ");
+	assert_line(text, "eth1", " leaf-2 ");
+	assert_line(text, "eth1", " Eth2 ");
+	assert_line(text, "eth2", "unknown  unknown");
+	assert_line(text, "eth3", " 02:aa ");
+	assert_line(text, "eth4", "unknown  unknown"); /* several: no guess */
+	free(text);
+	text = devices_text(inv, "{}");
+	assert_line(text, "eth0", "unknown  unknown");
+	free(text);
+	inv_free(inv);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_sort_with_its_reason),
+		cmocka_unit_test(test_switches_as_the_agent_has_them),
+	};
+
+	setenv("COLUMNS", "1000", 1);
+	plugins_register();
+	return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
+}
