@@ -307,6 +307,7 @@ static int rx_dispatch(struct rudp *r, unsigned port, const struct datagram_addr
 	case WIRE_JOIN:
 	case WIRE_JOINED:
 	case WIRE_LABEL:
+	case WIRE_SHARE:
 		s = rudp_session_find(r, c.session);
 		if (s && s->state == SESSION_UP && c.type == WIRE_JOIN)
 			return rudp_rx_join(s, port, src, &c, data, len, now);

@@ -2,7 +2,8 @@
 /*
  * What the rudp*.c files share; nobody else includes it. rudp.c: endpoint, poll, stateless replies.
  * rudp_session.c: life of a session. rudp_hello.c, rudp_accept.c: handshake. rudp_call.c: slots,
- * requests, responses. rudp_grant.c: whose request may come next. rudp_tx.c: which chunk goes on
+ * requests, responses. rudp_grant.c: whose request may come next. rudp_share.c: what many
+ * senders of small ones may have on their way. rudp_tx.c: which chunk goes on
  * which path. rudp_rx.c: packets in,
  * acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c: acknowledgements in,
  * what they and losses mean. Parts of a path that know nothing of the rest, each with a header of
@@ -209,6 +210,12 @@ struct rudp_path {
 	uint32_t class_stamp; /* when `standby` changed last, as JOIN's stamps count */
 	bool telling;	      /* server: the client has yet to hear of our end's label */
 	uint64_t tell_ns, tell_interval;
+	uint32_t incast_stamp; /* of the port's window in which something came by it */
+	uint32_t told_bytes;   /* the share that the peer was told */
+	uint64_t told_ns;
+	uint32_t share_pn, share_bytes; /* what the peer told us, and in which packet */
+	uint64_t share_until;
+	uint64_t small_ns; /* until then no small message is sent, by the share */
 	uint64_t pause_since, pause_from, pause_ns; /* of the latest failover */
 
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
@@ -234,6 +241,19 @@ struct grants {				   /* of the endpoint */
 	bool short_of_memory; /* buf_get had none for the last one that was asked for */
 	uint64_t window_ns, window_bytes, rate_bytes; /* per WINDOW_NS */
 	uint64_t check_ns, retry_ns;
+};
+
+/* What comes to one of our ports, by whomever: rudp_share.c. */
+struct rudp_incast {
+	uint64_t window_ns; /* since when it is counted */
+	uint32_t stamp;	    /* of this window */
+	uint32_t packets, expected, bytes, n_senders;
+	uint32_t limit_bytes; /* all senders together may have on their way; 0: as they like */
+	uint32_t share_bytes; /* each of them */
+	uint32_t first_loss;  /* of 1024 packets, when it began */
+	uint32_t in_vain;     /* cuts in a row that did not halve it */
+	uint32_t few;	      /* windows in a row with few senders */
+	uint64_t paused_ns;
 };
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
@@ -274,7 +294,7 @@ struct rudp_session {
 	uint16_t chunk_bytes; /* of messages that begin now: fits every path that is up */
 	uint16_t peer_mtu;    /* of the largest of its ports; 0: not known yet */
 	uint32_t labels;      /* server: the endpoint's `labels` that ACCEPT has told */
-	uint64_t ack_serial;  /* of the last ACK, CLOSE, JOIN, JOINED or LABEL */
+	uint64_t ack_serial;  /* of the last ACK, CLOSE, JOIN, JOINED, LABEL or SHARE */
 	uint32_t peer_ack_serial;
 	bool tell; /* the peer is to hear at once of our paths' state */
 	uint8_t peer_down_mask;
@@ -360,6 +380,7 @@ struct rudp {
 	uint64_t reset_tokens_ns;
 	uint64_t drops;
 	struct grants grants;
+	struct rudp_incast incasts[RUDP_PORTS_MAX];
 	uint16_t mtu; /* largest of the ports: bytes of IP packet */
 	unsigned raw_n;
 	struct raw_pkt raw[RUDP_RAW_MAX];
@@ -576,6 +597,18 @@ void rudp_grant_run(struct rudp *r, uint64_t now);
 uint64_t rudp_grant_deadline(const struct rudp *r);
 /* How much of a request this peer may send before it is granted. */
 uint32_t rudp_grant_free_bytes(const struct rudp_session *s);
+
+/* rudp_share.c */
+/* A packet of len bytes came; its number is so much ahead of the highest before. */
+void rudp_share_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
+		     uint64_t now);
+/* The peer hears of its share, where there is one and it has not heard. */
+void rudp_share_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+int rudp_share_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		  const uint8_t *data, size_t len, uint64_t now);
+
+/* So many bytes of a small message were sent by p, whose share is valid. */
+void rudp_share_sent(struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 /* rudp_tx.c */
 void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);

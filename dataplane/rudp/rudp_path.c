@@ -391,8 +391,10 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 	d = MIN_OF(d, after(dead_at(s, p), now));
 	if (!p->suspect)
 		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
-	if (rudp_tx_pending(s))
+	if (rudp_tx_pending(s)) {
 		d = MIN_OF(d, after(p->pace_ns, now));
+		d = MIN_OF(d, after(p->small_ns, now));
+	}
 	if (PLENUM_UNLIKELY(p->telling))
 		d = MIN_OF(d, after(p->tell_ns, now));
 	return d;

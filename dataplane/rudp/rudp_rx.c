@@ -31,6 +31,7 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 		return 0;
 	if (res)
 		return res;
+	rudp_share_came(s, p, pn > p->acks.top ? pn - p->acks.top : 0, len, now);
 	rudp_acks_note(&p->acks, pn, len, rudp_waited(s->r, now), now);
 	if (c->flags & WIRE_F_WANT_ACK)
 		p->acks.now = true;
@@ -177,6 +178,9 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	case WIRE_LABEL:
 		res = rudp_label_rx(s, p, c, data, len, now);
 		break;
+	case WIRE_SHARE:
+		res = rudp_share_rx(s, p, c, data, len, now);
+		break;
 	default:
 		return close_rx(s, len, now);
 	}
@@ -295,9 +299,16 @@ static void tell_send(struct rudp_session *s, uint64_t now)
 
 void rudp_rx_send_acks(struct rudp_session *s, uint64_t now)
 {
-	for (unsigned i = 0; i < s->n_paths; i++)
-		if (s->paths[i].state != PATH_NONE && rudp_acks_due(&s->paths[i].acks, now))
-			acks_send(s, &s->paths[i], now);
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+
+		if (p->state == PATH_NONE)
+			continue;
+		if (PLENUM_UNLIKELY(s->r->incasts[p->port].limit_bytes))
+			rudp_share_tell(s, p, now);
+		if (rudp_acks_due(&p->acks, now))
+			acks_send(s, p, now);
+	}
 	if (PLENUM_UNLIKELY(s->tell))
 		tell_send(s, now);
 }

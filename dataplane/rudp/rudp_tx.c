@@ -105,6 +105,9 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			p->cc.limited = true;
 			continue;
 		}
+		/* Its window is not what keeps it, and does not grow therefore. */
+		if (PLENUM_UNLIKELY(small && now < p->small_ns))
+			continue;
 		eta = path_eta(p, small, now);
 		/* The client knows what is healthy as well as we do, or better. */
 		if (small && !s->is_client && m->prefer == i)
@@ -226,9 +229,12 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 	uint32_t mtu = p->mtu.now, room = MAX_OF(path_room(p, is_small(m)), mtu);
 	unsigned most = chunks_per_packet(s, p, m);
 	uint64_t first_pn = p->sent.next_pn;
+	bool shared = now < p->share_until && is_small(m);
 	uint32_t sent = 0;
 	struct datagram pkt;
 
+	if (PLENUM_UNLIKELY(shared))
+		room = MIN_OF(room, MAX_OF(p->share_bytes, mtu));
 	header_init(s, p, m, &pkt);
 	for (unsigned k = MIN_OF(RUDP_TRAIN_BYTES / mtu, RUDP_TRAIN_PACKETS); k > 0; k--) {
 		bool again = m->n_lost;
@@ -254,6 +260,8 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 	}
 	if (sent)
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
+	if (PLENUM_UNLIKELY(shared))
+		rudp_share_sent(p, sent, now);
 	train_end(s->r, p, first_pn, sent);
 	return sent;
 }

@@ -108,6 +108,13 @@ size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label)
 	return WIRE_LABEL_BYTES;
 }
 
+size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes)
+{
+	wire_put_common(p, c);
+	wire_put32(p + WIRE_COMMON_BYTES, bytes);
+	return WIRE_SHARE_BYTES;
+}
+
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p)
 {
 	ret[0] = WIRE_MAGIC;
@@ -298,6 +305,14 @@ int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label)
 	if (len != WIRE_LABEL_BYTES)
 		return -EBADMSG;
 	*ret_label = wire_get32(p + WIRE_COMMON_BYTES);
+	return 0;
+}
+
+int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes)
+{
+	if (len != WIRE_SHARE_BYTES || wire_get32(p + WIRE_COMMON_BYTES) == 0)
+		return -EBADMSG;
+	*ret_bytes = wire_get32(p + WIRE_COMMON_BYTES);
 	return 0;
 }
 

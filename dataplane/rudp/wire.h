@@ -33,6 +33,8 @@ enum wire_type {
 	WIRE_JOINED, /* server -> client: the path is up, or is to be proven first */
 	WIRE_LABEL =
 		14, /* server -> client: the label of its end of the path is now this; and back */
+	WIRE_SHARE =
+		15, /* receiver -> sender: so much of your small messages may be on its way here */
 	WIRE_TYPE_MAX
 };
 
@@ -72,6 +74,7 @@ enum wire_type {
 #define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
+#define WIRE_SHARE_BYTES 20
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* in a RESET: one for each key that is valid */
 #define WIRE_DATA_BYTES 36
@@ -255,6 +258,7 @@ size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
 /* The whole body; at most WIRE_REFUSE_TEXT_MAX bytes of text are written. */
 size_t wire_put_refuse_body(uint8_t *p, int code, const char *text);
 size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j);
+size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes);
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 /* Answers the HELLO at p, of another version: WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
@@ -276,6 +280,8 @@ int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret);
 int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 			 char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
 int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
+/* Not 0. */
+int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes);
 int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
 /* A HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);

@@ -33,7 +33,16 @@ static const struct load {
 	{"4KiB-x32", 4096, 32, 1, 1500, 512U << 10, 10 * GBIT},
 	{"4KiB-x32-9000", 4096, 32, 1, 9000, 512U << 10, 10 * GBIT},
 	{"4KiB-x32-2legs", 4096, 32, 2, 1500, 512U << 10, 10 * GBIT},
+	{"4KiB-x32-256K", 4096, 32, 1, 1500, 256U << 10, 10 * GBIT},
 	{"4KiB-x32-128K", 4096, 32, 1, 1500, 128U << 10, 10 * GBIT},
+	{"4KiB-x32-9000-128K", 4096, 32, 1, 9000, 128U << 10, 10 * GBIT},
+	{"4KiB-x32-64K", 4096, 32, 1, 1500, 64U << 10, 10 * GBIT},
+	{"16KiB-x8-128K", 16384, 8, 1, 1500, 128U << 10, 10 * GBIT},
+	{"1MiB-x4-128K", 1U << 20, 4, 1, 1500, 128U << 10, 10 * GBIT},
+	{"1MiB-x16-128K", 1U << 20, 16, 1, 1500, 128U << 10, 10 * GBIT},
+	{"1MiB-x4-9000-128K", 1U << 20, 4, 1, 9000, 128U << 10, 10 * GBIT},
+	{"1MiB-x4-64K", 1U << 20, 4, 1, 1500, 64U << 10, 10 * GBIT},
+	{"1MiB-x4-100G-1M", 1U << 20, 4, 1, 9000, 1U << 20, 100 * GBIT},
 };
 
 static const struct load *load;
@@ -97,7 +106,7 @@ static void run(const struct load *l, unsigned senders, uint64_t ns, uint64_t se
 		sum += (double)c.got[e];
 		squares += (double)c.got[e] * (double)c.got[e];
 	}
-	printf("%-16s %7.1f %% %7.3f %7.3f %% %6u %9.2f ms%s%s\n", l->name,
+	printf("%-18s %7.1f %% %7.3f %7.3f %% %6u %9.2f ms%s%s\n", l->name,
 	       sum * 8e2 / (double)(ns / NSEC_PER_USEC * (l->bits_per_s / 1000000) * l->legs),
 	       squares > 0 ? sum * sum / ((double)senders * squares) : 0,
 	       c.packets ? (double)c.dropped * 100 / (double)c.packets : 0, c.downs,
@@ -130,7 +139,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "rudp_incast: 1 to %d senders\n", SIM_CLIENTS_MAX);
 		return 2;
 	}
-	printf("%u senders       goodput    Jain    loss  failovers  slowest\n", senders);
+	printf("%u senders         goodput    Jain    loss  failovers  slowest\n", senders);
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
 		if (optind >= argc || !strcmp(argv[optind], loads[i].name))
 			run(&loads[i], senders, ms * NSEC_PER_MSEC, seed);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
 
 #include "tests/lib/rudp_sim.h"
 
@@ -189,12 +190,96 @@ static void test_short_first(void **state)
 	world_end(sim);
 }
 
+static void call_again(struct sim *sim, unsigned client)
+{
+	(void)sim_call(sim, client, 4096, 64, 0);
+}
+
+struct figures {
+	double jain;
+	unsigned done;
+	uint64_t packets, dropped;
+};
+
+/* 4 KiB, 32 at a time, from each; what happens in ns, after a while. */
+static struct figures flood(const struct sim_config *cfg, uint64_t ns)
+{
+	struct sim *sim = sim_new(cfg);
+	const struct sim_link *link = &sim->ends[SIM_SERVER].links[0];
+	double got[SIM_CLIENTS_MAX + 1] = {0}, sum = 0, squares = 0;
+	struct figures f = {0};
+	uint64_t since;
+
+	CHECK(sim, sim_connect(sim, SEC));
+	sim->on_done = call_again;
+	for (unsigned e = 1; e <= cfg->clients; e++)
+		for (unsigned i = 0; i < 32; i++)
+			call_again(sim, e);
+	CHECK(sim, sim_pass(sim, 20 * MS));
+	since = sim->now;
+	f.packets = link->down_packets;
+	f.dropped = link->down_dropped;
+	CHECK(sim, sim_pass(sim, ns));
+	f.packets = link->down_packets - f.packets;
+	f.dropped = link->down_dropped - f.dropped;
+	for (unsigned i = 0; i < sim->n_calls; i++)
+		if (sim->calls[i].state == SIM_CALL_DONE && sim->calls[i].done_ns >= since)
+			got[sim->calls[i].client]++;
+	for (unsigned e = 1; e <= cfg->clients; e++) {
+		sum += got[e];
+		squares += got[e] * got[e];
+	}
+	f.done = (unsigned)sum;
+	f.jain = sum * sum / ((double)cfg->clients * squares);
+	sim->on_done = NULL;
+	CHECK(sim, sim_finish(sim, SEC));
+	world_end(sim);
+	print_message("# %u done, fairness %.3f, %" PRIu64 " of %" PRIu64 " packets dropped\n",
+		      f.done, f.jain, f.dropped, f.packets);
+	return f;
+}
+
+/* Many senders of small requests behind a queue that holds two packets of each. */
+static void test_shallow_queue(void **state)
+{
+	struct sim_config cfg = world;
+	struct figures f;
+
+	cfg.clients = 64;
+	cfg.legs = 1;
+	cfg.delay_ns = 10 * US;
+	cfg.down_queue_bytes = 128U << 10;
+	f = flood(&cfg, 40 * MS);
+	assert_true(f.dropped * 100 < f.packets);
+	assert_true(f.jain > 0.95);
+	assert_true(f.done * 4096ULL * 8 * 100 > 88 * 40 * MS * 10); /* of 10 bits per ns */
+}
+
+/* A cable's losses are not a queue's: less on the way does not end them, and is not for long. */
+static void test_cable(void **state)
+{
+	struct sim_config cfg = world;
+	struct figures clean, lossy;
+
+	cfg.clients = 16;
+	cfg.legs = 1;
+	clean = flood(&cfg, 100 * MS);
+	cfg.loss = 30000;
+	lossy = flood(&cfg, 100 * MS);
+	assert_int_equal(lossy.dropped, 0);
+	assert_true(lossy.done > clean.done / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_writers),	 cmocka_unit_test(test_half_senders),
-		cmocka_unit_test(test_half_is_given_up), cmocka_unit_test(test_slow_readers),
+		cmocka_unit_test(test_many_writers),
+		cmocka_unit_test(test_half_senders),
+		cmocka_unit_test(test_half_is_given_up),
+		cmocka_unit_test(test_slow_readers),
 		cmocka_unit_test(test_short_first),
+		cmocka_unit_test(test_shallow_queue),
+		cmocka_unit_test(test_cable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,22 @@ static void test_small_ones(void **state)
 	assert_int_equal(wire_get_versions(p, 16, &got, &highest), -EBADMSG);
 }
 
+static void test_share(void **state)
+{
+	struct wire_common c = common_of(WIRE_SHARE, 0);
+	uint8_t p[64];
+	uint32_t bytes = 0;
+	size_t n = wire_put_share(p, &c, 1500);
+
+	assert_int_equal(n, WIRE_SHARE_BYTES);
+	assert_int_equal(wire_get_share(p, n, &bytes), 0);
+	assert_int_equal(bytes, 1500);
+	assert_int_equal(wire_get_share(p, n - 1, &bytes), -EBADMSG);
+	assert_int_equal(wire_get_share(p, n + 1, &bytes), -EBADMSG);
+	wire_put_share(p, &c, 0);
+	assert_int_equal(wire_get_share(p, n, &bytes), -EBADMSG);
+}
+
 static void test_ack(void **state)
 {
 	struct wire_common c = common_of(WIRE_ACK, 0);
@@ -392,9 +408,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_common),	   cmocka_unit_test(test_hello),
 		cmocka_unit_test(test_accept),	   cmocka_unit_test(test_refuse),
-		cmocka_unit_test(test_small_ones), cmocka_unit_test(test_ack),
-		cmocka_unit_test(test_data),	   cmocka_unit_test(test_grants),
-		cmocka_unit_test(test_need),	   cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_small_ones), cmocka_unit_test(test_share),
+		cmocka_unit_test(test_ack),	   cmocka_unit_test(test_data),
+		cmocka_unit_test(test_grants),	   cmocka_unit_test(test_need),
+		cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
