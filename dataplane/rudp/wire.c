@@ -175,7 +175,7 @@ int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
 	ret->flags = p[WIRE_OFF_FLAGS];
 	ret->session = wire_get64(p + 4);
 	ret->pn = wire_get32(p + WIRE_OFF_PN);
-	if (ret->type == 0 || ret->type >= WIRE_TYPE_MAX || ret->path >= WIRE_PATHS_MAX)
+	if (ret->type == 0 || ret->path >= WIRE_PATHS_MAX)
 		return -EBADMSG;
 	return 0;
 }

@@ -42,7 +42,7 @@ static void test_common(void **state)
 	p[0]--;
 	p[1] = 0x19; /* version */
 	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
-	p[1] = 0x2f; /* type */
+	p[1] = 0x20; /* type */
 	assert_int_equal(wire_get_common(p, sizeof(p), &got), -EBADMSG);
 	p[1] = 0x29;
 	p[2] = WIRE_PATHS_MAX;
