@@ -5,6 +5,7 @@
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
+#include <openssl/modes.h>
 #include <openssl/params.h>
 #include <sys/auxv.h>
 
@@ -27,8 +28,33 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 {
 	const EVP_CIPHER *c = cipher == RUDP_AESGCM ? EVP_aes_256_gcm() : EVP_chacha20_poly1305();
 
-	*a = (struct rudp_aead){EVP_CIPHER_CTX_new(), cipher, seal};
+	*a = (struct rudp_aead){.ctx = EVP_CIPHER_CTX_new(), .cipher = cipher, .seal = seal};
 	if (a->ctx && EVP_CipherInit_ex(a->ctx, c, NULL, key, NULL, seal) == 1)
+		return 0;
+	rudp_aead_done(a);
+	return -ENOMEM;
+}
+
+/*
+ * GCM without plain text is GHASH and one block of AES per packet (NIST SP
+ * 800-38D, 6.4, 7.1). Called by its parts, libcrypto does that in 60 ns; four
+ * fifths of what it takes as an AEAD are the calls' own.
+ */
+static void block(const uint8_t in[16], uint8_t out[16], const void *ctx)
+{
+	/* It cannot fail for a whole block and a context that has a key. */
+	(void)EVP_Cipher((EVP_CIPHER_CTX *)ctx, out, in, 16);
+}
+
+int rudp_aead_init_clear(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
+			 const uint8_t key[RUDP_AEAD_KEY_BYTES])
+{
+	if (cipher != RUDP_AESGCM)
+		return rudp_aead_init(a, cipher, seal, key);
+	*a = (struct rudp_aead){.ctx = EVP_CIPHER_CTX_new(), .cipher = cipher, .seal = seal};
+	if (a->ctx && EVP_EncryptInit_ex(a->ctx, EVP_aes_256_ecb(), NULL, key, NULL) == 1)
+		a->tag = CRYPTO_gcm128_new(a->ctx, block);
+	if (a->tag)
 		return 0;
 	rudp_aead_done(a);
 	return -ENOMEM;
@@ -36,13 +62,18 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 
 void rudp_aead_done(struct rudp_aead *a)
 {
+	CRYPTO_gcm128_release(a->tag);
 	EVP_CIPHER_CTX_free(a->ctx); /* wipes the key */
 	*a = (struct rudp_aead){NULL};
 }
 
 int rudp_aead_rekey(struct rudp_aead *a, const uint8_t key[RUDP_AEAD_KEY_BYTES])
 {
-	return EVP_CipherInit_ex(a->ctx, NULL, NULL, key, NULL, a->seal) == 1 ? 0 : -EIO;
+	if (EVP_CipherInit_ex(a->ctx, NULL, NULL, key, NULL, a->tag ? 1 : a->seal) != 1)
+		return -EIO;
+	if (a->tag)
+		CRYPTO_gcm128_init(a->tag, a->ctx, block);
+	return 0;
 }
 
 int rudp_aead_begin(struct rudp_aead *a, uint64_t n)
@@ -51,6 +82,10 @@ int rudp_aead_begin(struct rudp_aead *a, uint64_t n)
 
 	n = a->cipher == RUDP_AESGCM ? htobe64(n) : htole64(n);
 	memcpy(nonce + NONCE_BYTES - sizeof(n), &n, sizeof(n));
+	if (a->tag) {
+		CRYPTO_gcm128_setiv(a->tag, nonce, sizeof(nonce));
+		return 0;
+	}
 	return EVP_CipherInit_ex(a->ctx, NULL, NULL, NULL, nonce, a->seal) == 1 ? 0 : -EIO;
 }
 
@@ -58,6 +93,8 @@ int rudp_aead_clear(struct rudp_aead *a, const uint8_t *p, size_t len)
 {
 	int n;
 
+	if (a->tag)
+		return len == 0 || CRYPTO_gcm128_aad(a->tag, p, len) == 0 ? 0 : -EIO;
 	return len == 0 || EVP_CipherUpdate(a->ctx, NULL, &n, p, (int)len) == 1 ? 0 : -EIO;
 }
 
@@ -65,6 +102,8 @@ int rudp_aead_crypt(struct rudp_aead *a, const uint8_t *in, size_t len, uint8_t 
 {
 	int n;
 
+	if (a->tag)
+		return -EIO;
 	return len == 0 || EVP_CipherUpdate(a->ctx, out, &n, in, (int)len) == 1 ? 0 : -EIO;
 }
 
@@ -76,6 +115,10 @@ int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]
 	uint8_t none[RUDP_AEAD_TAG_BYTES];
 	int n;
 
+	if (a->tag) {
+		CRYPTO_gcm128_tag(a->tag, ret_tag, RUDP_AEAD_TAG_BYTES);
+		return 0;
+	}
 	/* The tag as a parameter: the older call makes the same of it at each packet anew. */
 	return EVP_EncryptFinal_ex(a->ctx, none, &n) == 1 &&
 			       EVP_CIPHER_CTX_get_params(a->ctx, params) == 1
@@ -88,6 +131,8 @@ int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTE
 	uint8_t copy[RUDP_AEAD_TAG_BYTES], none[RUDP_AEAD_TAG_BYTES];
 	int n;
 
+	if (a->tag)
+		return CRYPTO_gcm128_finish(a->tag, tag, RUDP_AEAD_TAG_BYTES) == 0 ? 0 : -EBADMSG;
 	memcpy(copy, tag, sizeof(copy)); /* libcrypto does not promise to leave it as it is */
 	if (EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_SET_TAG, RUDP_AEAD_TAG_BYTES, copy) != 1)
 		return -EIO;

@@ -12,6 +12,13 @@
 
 enum { BEFORE, NOW, NEXT };
 
+static int cipher_init(const struct rudp_secure *x, struct rudp_aead *a, bool seal,
+		       const uint8_t key[RUDP_AEAD_KEY_BYTES])
+{
+	return x->mode == RUDP_ENCRYPT ? rudp_aead_init(a, x->cipher, seal, key)
+				       : rudp_aead_init_clear(a, x->cipher, seal, key);
+}
+
 int rudp_secure_init(struct rudp_secure *x, enum rudp_security mode, enum rudp_cipher cipher,
 		     const struct rudp_noise_keys *keys, uint64_t phase_packets)
 {
@@ -23,9 +30,9 @@ int rudp_secure_init(struct rudp_secure *x, enum rudp_security mode, enum rudp_c
 	memcpy(x->rx_key[NOW], keys->rx, sizeof(x->rx_key[NOW]));
 	memcpy(x->rx_key[NEXT], keys->rx, sizeof(x->rx_key[NEXT]));
 	r = rudp_noise_rekey(cipher, x->rx_key[NEXT]);
-	r = r ? r : rudp_aead_init(&x->tx, cipher, true, x->tx_key);
-	r = r ? r : rudp_aead_init(&x->rx, cipher, false, x->rx_key[NOW]);
-	r = r ? r : rudp_aead_init(&x->other, cipher, false, x->rx_key[NEXT]);
+	r = r ? r : cipher_init(x, &x->tx, true, x->tx_key);
+	r = r ? r : cipher_init(x, &x->rx, false, x->rx_key[NOW]);
+	r = r ? r : cipher_init(x, &x->other, false, x->rx_key[NEXT]);
 	if (r)
 		rudp_secure_done(x);
 	return r;

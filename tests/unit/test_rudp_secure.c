@@ -126,6 +126,50 @@ static void test_both_ways(void **state)
 }
 
 /* Each bit of each byte: type, path, flags, numbers, tag, fields, payload. */
+static void tag_of(struct rudp_aead *a, uint64_t n, const uint8_t *data, size_t len, size_t cut,
+		   uint8_t ret[RUDP_AEAD_TAG_BYTES])
+{
+	assert_int_equal(rudp_aead_begin(a, n), 0);
+	assert_int_equal(rudp_aead_clear(a, data, cut), 0);
+	assert_int_equal(rudp_aead_clear(a, data + cut, len - cut), 0);
+	assert_int_equal(rudp_aead_seal_end(a, ret), 0);
+}
+
+/* What stays in clear has its own way through libcrypto, to the same tags. */
+static void test_clear_alike(void **state)
+{
+	uint8_t data[300], key[RUDP_AEAD_KEY_BYTES], whole[RUDP_AEAD_TAG_BYTES],
+		clear[RUDP_AEAD_TAG_BYTES];
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 7);
+	for (unsigned cipher = RUDP_AESGCM; cipher < RUDP_CIPHER_MAX; cipher++) {
+		struct rudp_aead a, b, c;
+
+		memset(key, 1, sizeof(key));
+		assert_int_equal(rudp_aead_init(&a, cipher, true, key), 0);
+		assert_int_equal(rudp_aead_init_clear(&b, cipher, true, key), 0);
+		assert_int_equal(rudp_aead_init_clear(&c, cipher, false, key), 0);
+		for (size_t n = 0; n <= sizeof(data); n++) {
+			key[n % sizeof(key)] ^= (uint8_t)n;
+			assert_int_equal(rudp_aead_rekey(&a, key), 0);
+			assert_int_equal(rudp_aead_rekey(&b, key), 0);
+			assert_int_equal(rudp_aead_rekey(&c, key), 0);
+			tag_of(&a, n << 50 | n, data, n, n / 3, whole);
+			tag_of(&b, n << 50 | n, data, n, n / 2, clear);
+			assert_memory_equal(whole, clear, sizeof(whole));
+			clear[n % sizeof(clear)] ^= (uint8_t)(n % 3 == 0);
+			assert_int_equal(rudp_aead_begin(&c, n << 50 | n), 0);
+			assert_int_equal(rudp_aead_clear(&c, data, n), 0);
+			assert_int_equal(rudp_aead_open_end(&c, clear), n % 3 ? 0 : -EBADMSG);
+		}
+		assert_true(cipher != RUDP_AESGCM || rudp_aead_crypt(&b, data, 1, data) == -EIO);
+		rudp_aead_done(&a);
+		rudp_aead_done(&b);
+		rudp_aead_done(&c);
+	}
+}
+
 static void test_tampering(void **state)
 {
 	for (unsigned mode = RUDP_AUTH; mode < RUDP_SECURITY_MAX; mode++) {
@@ -423,17 +467,12 @@ static void test_worlds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),
-		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_tampering),
-		cmocka_unit_test(test_wrong_key),
-		cmocka_unit_test(test_number_once),
-		cmocka_unit_test(test_replay),
-		cmocka_unit_test(test_phases_under_loss),
-		cmocka_unit_test(test_old_phase),
-		cmocka_unit_test(test_phase_unanswered),
-		cmocka_unit_test(test_token_vector),
-		cmocka_unit_test(test_worlds),
+		cmocka_unit_test(test_vectors),	     cmocka_unit_test(test_clear_alike),
+		cmocka_unit_test(test_both_ways),    cmocka_unit_test(test_tampering),
+		cmocka_unit_test(test_wrong_key),    cmocka_unit_test(test_number_once),
+		cmocka_unit_test(test_replay),	     cmocka_unit_test(test_phases_under_loss),
+		cmocka_unit_test(test_old_phase),    cmocka_unit_test(test_phase_unanswered),
+		cmocka_unit_test(test_token_vector), cmocka_unit_test(test_worlds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
