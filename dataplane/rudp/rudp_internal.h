@@ -604,8 +604,9 @@ void rudp_share_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead
 		     uint64_t now);
 /* The peer hears of its share, where there is one and it has not heard. */
 void rudp_share_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-int rudp_share_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
-		  const uint8_t *data, size_t len, uint64_t now);
+/* As much as the peer says of our small messages on its way by p. */
+int rudp_share_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data, size_t len,
+		  uint64_t now);
 
 /* So many bytes of a small message were sent by p, whose share is valid. */
 void rudp_share_sent(struct rudp_path *p, uint32_t bytes, uint64_t now);

@@ -179,7 +179,7 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 		res = rudp_label_rx(s, p, c, data, len, now);
 		break;
 	case WIRE_SHARE:
-		res = rudp_share_rx(s, p, c, data, len, now);
+		res = rudp_share_rx(p, c, data, len, now);
 		break;
 	default:
 		return close_rx(s, len, now);

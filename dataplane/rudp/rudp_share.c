@@ -135,8 +135,8 @@ void rudp_share_tell(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->told_ns = now;
 }
 
-int rudp_share_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
-		  const uint8_t *data, size_t len, uint64_t now)
+int rudp_share_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data, size_t len,
+		  uint64_t now)
 {
 	uint32_t bytes;
 
