@@ -269,6 +269,7 @@ bool fuse_back_check_is_once(const struct fuse_in_header *in)
 	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
+	case FUSE_FALLOCATE: /* another may have cut the file meanwhile */
 	case FUSE_COPY_FILE_RANGE:
 		return true;
 	case FUSE_OPEN: {

@@ -475,7 +475,7 @@ void back_op_fallocate(struct back_req *q)
 	const struct fuse_fallocate_in *in = back_req_arg(q);
 	struct hand_call *call;
 
-	/* Those that may be done twice. */
+	/* Others move what is behind them. */
 	if (in->mode &
 	    ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) {
 		back_reply_err(q, EOPNOTSUPP);
@@ -488,7 +488,7 @@ void back_op_fallocate(struct back_req *q)
 	call->offset = in->offset;
 	call->length = in->length;
 	call->flags |= HAND_KILL_PRIV;
-	back_hand_go(q, call, HANDS_SLOW, false, done_then);
+	back_hand_go(q, call, HANDS_SLOW, true, done_then);
 }
 
 static void lseek_then(struct back_req *q, const struct hand_result *r, int fd)

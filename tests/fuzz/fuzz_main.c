@@ -21,6 +21,7 @@
 struct input {
 	uint8_t *data;
 	size_t size;
+	char name[64];
 };
 
 static uint64_t rng_state;
@@ -83,6 +84,7 @@ static int load_input(const char *dir, const char *name, struct input *ret)
 		return -errno;
 	ret->size = fread(data, 1, INPUT_MAX, f);
 	fclose(f);
+	snprintf(ret->name, sizeof(ret->name), "%.63s", name);
 	ret->data = ptr_take(data);
 	return 0;
 }
@@ -164,6 +166,24 @@ static int run_mutations(const struct input *inputs, size_t n, unsigned long rou
 	return 0;
 }
 
+static void run_corpus(const struct input *inputs, size_t n)
+{
+	unsigned n_wrong = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool refused = strncmp(inputs[i].name, "refused", strlen("refused")) == 0;
+
+		run_one(&inputs[i]);
+		if (!fuzz_input_taken || fuzz_input_taken() == !refused)
+			continue;
+		printf("# %s is %s\n", inputs[i].name, refused ? "taken" : "refused at the door");
+		n_wrong++;
+	}
+	printf("%sok 1 - the corpus runs, and its inputs are taken as their names say\n",
+	       n_wrong ? "not " : "");
+	fflush(stdout);
+}
+
 /* tests/fuzz/corpus/x for the program fuzz_x, whatever libtool makes of its name. */
 static const char *corpus_dir(const char *program, char *buf, size_t size)
 {
@@ -195,10 +215,7 @@ int main(int argc, char **argv)
 	rng_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	printf("1..2\n# %d inputs, %lu mutations, seed %lu\n", n, rounds, seed);
 	fflush(stdout);
-	for (int i = 0; i < n; i++)
-		run_one(&inputs[i]);
-	printf("ok 1 - the corpus runs\n");
-	fflush(stdout);
+	run_corpus(inputs, (size_t)n);
 	if (run_mutations(inputs, (size_t)n, rounds) < 0)
 		return 1;
 	printf("ok 2 - its mutations run\n");

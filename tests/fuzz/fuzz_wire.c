@@ -5,7 +5,7 @@
  * The session number of a packet is made right where the operation says so, else nothing but the
  * handshake would ever be reached. Where the first operation says so, both ends have a key; then
  * packets come as strangers send them, or sealed as the peer would, so that what is behind the tag
- * is reached too.
+ * is reached too. Where it says so the client is left connecting, for the answers to its HELLO.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/fuzz/fuzz.h"
@@ -21,6 +21,8 @@
 /* Of the high byte of a length. First: both ends have a key; then: the packet is sealed as the
  * peer's. */
 #define LEN_SEAL 0x80
+#define LEN_KEYS 0x20	    /* no packet: one end's keys change, as its bytes say */
+#define LEN_CONNECTING 0x40 /* of the first: the server is silent until OP_TALK */
 #define QUEUE_MAX 256
 #define PACKET_MAX 1500
 #define CALL_BYTES 3000
@@ -139,7 +141,12 @@ static void talk(unsigned turns)
 	}
 }
 
-static bool keyed;
+static bool keyed, connecting, taken;
+
+bool fuzz_input_taken(void)
+{
+	return taken;
+}
 
 static void start(void)
 {
@@ -171,7 +178,27 @@ static void start(void)
 		if (rudp_connect(ends[1].r, &to, 1, "fuzz", 4, NULL, now, &ends[1].s))
 			abort();
 	}
-	talk(6);
+	if (!connecting) {
+		talk(6);
+		return;
+	}
+	rudp_poll(ends[1].r, now);
+	ends[0].n_queued = 0;
+	wire_put64(ends[1].number, ends[1].s->number);
+}
+
+/* What the first bytes of a packet must say for the rest of it to be looked at. */
+static void make_right(unsigned end, uint8_t *data, size_t len)
+{
+	const struct rudp_session *s = rudp_session_next(ends[end].r, NULL);
+	unsigned type = data[1] & 0x0f;
+
+	memcpy(data + 4, ends[end].number, sizeof(ends[end].number));
+	if (connecting && s && s->is_client && s->opening && len >= WIRE_COMMON_BYTES &&
+	    (type == WIRE_ACCEPT || type == WIRE_REFUSE)) {
+		data[WIRE_OFF_PATH] = s->opening->path;
+		wire_put32(data + WIRE_OFF_PN, s->opening->stamp);
+	}
 }
 
 /* As the other end would have sent it, whatever is in it. */
@@ -185,6 +212,11 @@ static size_t seal(unsigned end, uint8_t *data, size_t len)
 	uint64_t number, kept;
 	int r;
 
+	if (type == WIRE_RESET && to && len >= WIRE_COMMON_BYTES + WIRE_TOKEN_BYTES) {
+		memcpy(data + WIRE_COMMON_BYTES, to->peer_token, WIRE_TOKEN_BYTES);
+		wire_put64(data + 4, to->peer_number);
+		return len;
+	}
 	if (!from || !to || !from->secure || !to->secure)
 		return 0;
 	number = rudp_pn_expand(wire_get32(data + WIRE_OFF_PN), to->secure->seen_top + 1);
@@ -209,6 +241,18 @@ static size_t seal(unsigned end, uint8_t *data, size_t len)
 	return (size_t)out.hdr_len + out.payload_len;
 }
 
+/* A byte is a key; both ends begin with 7. */
+static void change_keys(unsigned end, const uint8_t *data, size_t len)
+{
+	uint8_t keys[RUDP_KEYS_MAX + 1][RUDP_KEY_BYTES] = {{0}};
+	unsigned n = (unsigned)MIN_OF(len, ARRAY_SIZE(keys));
+
+	for (unsigned i = 0; i < n; i++)
+		keys[i][0] = data[i];
+	taken = rudp_set_keys(ends[end].r, keys, n, now) >= 0;
+	talk(2);
+}
+
 static void packet(unsigned op, bool sealed, const uint8_t *data, size_t len)
 {
 	unsigned end = op & OP_CLIENT ? 1 : 0, port = op & OP_PORT ? 1 : 0;
@@ -219,7 +263,7 @@ static void packet(unsigned op, bool sealed, const uint8_t *data, size_t len)
 		return;
 	memcpy(copy, data, len);
 	if (op & OP_NUMBER && len >= 12)
-		memcpy(copy + 4, ends[end].number, sizeof(ends[end].number));
+		make_right(end, copy, len);
 	if (op & OP_CALL &&
 	    rudp_call_send(ends[1].s, memory, op & OP_BIG ? BIG_BYTES : CALL_BYTES, ++cookie) == 0)
 		rudp_poll(ends[1].r, now);
@@ -227,12 +271,13 @@ static void packet(unsigned op, bool sealed, const uint8_t *data, size_t len)
 		link_up[port] = !link_up[port];
 		rudp_port_set_up(ends[end].r, port, link_up[port], now);
 	}
-	if (keyed && sealed && len >= WIRE_COMMON_BYTES && len < PACKET_MAX - 64)
+	if (keyed && sealed && len >= WIRE_COMMON_BYTES && len <= PACKET_MAX - 64)
 		len = seal(end, copy, len);
 	exact = malloc(len ? len : 1);
 	if (exact) {
 		memcpy(exact, copy, len);
-		rudp_rx(ends[end].r, port, &src, exact, len, now);
+		/* A record without a packet is what its operation does. */
+		taken = rudp_rx(ends[end].r, port, &src, exact, len, now) == 0 || len == 0;
 	}
 	free(exact);
 	free(copy);
@@ -245,11 +290,16 @@ static void packet(unsigned op, bool sealed, const uint8_t *data, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	keyed = size > 1 && data[1] & LEN_SEAL;
+	connecting = size > 1 && data[1] & LEN_CONNECTING;
+	taken = false;
 	start();
 	while (size >= 3) {
-		size_t len = MIN_OF((size_t)wire_get16(data + 1) & 0x7fff, size - 3);
+		size_t len = MIN_OF((size_t)wire_get16(data + 1) & 0x1fff, size - 3);
 
-		packet(data[0], data[1] & LEN_SEAL, data + 3, len);
+		if (data[1] & LEN_KEYS)
+			change_keys(data[0] & OP_CLIENT ? 1 : 0, data + 3, len);
+		else
+			packet(data[0], data[1] & LEN_SEAL, data + 3, len);
 		data += 3 + len;
 		size -= 3 + len;
 	}

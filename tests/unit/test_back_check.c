@@ -161,7 +161,10 @@ static void data_is_as_long_as_it_says(void **state)
 static void what_must_not_run_twice_is_known(void **state)
 {
 	struct fuse_write_in w = {.flags = O_APPEND};
+	struct fuse_fallocate_in f = {.length = 1};
 
+	assert_int_equal(check(FUSE_FALLOCATE, &f, sizeof(f)), 0);
+	assert_true(fuse_back_check_is_once((void *)msg));
 	assert_int_equal(check(FUSE_WRITE, &w, sizeof(w)), 0);
 	assert_true(fuse_back_check_is_once((void *)msg));
 	w.write_flags = FUSE_WRITE_CACHE;

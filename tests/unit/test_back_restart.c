@@ -261,6 +261,27 @@ static void answers_are_given_again(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), -ENOENT);
 }
 
+/* A file that another has cut meanwhile is not made longer by the second copy. */
+static void an_allocation_is_not_made_again(void **state)
+{
+	struct fuse_fallocate_in in = {.length = 4096};
+	uint64_t node;
+	struct stat st;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &in.fh), 0);
+	assert_int_equal(rig_do(&rig, FUSE_FALLOCATE, node, RIG_ARG(in)), 0);
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	assert_int_equal(st.st_size, 4096);
+	assert_int_equal(truncate(rig_path(&rig, "f"), 7), 0);
+	rig.resend = true;
+	assert_int_equal(rig_do(&rig, FUSE_FALLOCATE, node, RIG_ARG(in)), 0);
+	restart();
+	rig.resend = true;
+	assert_int_equal(rig_do(&rig, FUSE_FALLOCATE, node, RIG_ARG(in)), 0);
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	assert_int_equal(st.st_size, 7);
+}
+
 /* An error would have the client's kernel make it once more. */
 static void a_created_file_that_is_gone_is_not_made_again(void **state)
 {
@@ -616,6 +637,7 @@ int main(void)
 		BOTH(what_may_be_open_is_held),
 		ON("/tmp", directory_streams_go_on),
 		BOTH(answers_are_given_again),
+		BOTH(an_allocation_is_not_made_again),
 		BOTH(a_created_file_that_is_gone_is_not_made_again),
 		BOTH(requests_at_work_are_adopted),
 		ON("/tmp", unacknowledged_answers_are_kept),
