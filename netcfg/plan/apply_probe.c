@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A NIC that is brought up takes a second or two to agree with its switch. */
+/* A NIC that is restarted takes a second or two to agree with its switch. */
 #define CARRIER_WAIT_NS (5 * NSEC_PER_SEC)
 #define CARRIER_POLL_MS 50
 
@@ -29,24 +29,24 @@ static bool adds_address(const struct plan_step *s)
 	return s->kind == &object_addr && s->verb == PLAN_ADD;
 }
 
-static bool brings_up(const struct plan *p, const char *ifname)
+/* Up, or to another MTU: most NICs begin anew with their switch for that, too. */
+static bool restarts(const struct plan *p, const char *ifname)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
 		if (p->steps[i].change.kind == KERNEL_LINK && p->steps[i].verb == PLAN_SET &&
-		    p->steps[i].change.link.attr == KERNEL_LINK_UP &&
 		    strcmp(p->steps[i].link, ifname) == 0)
 			return true;
 	return false;
 }
 
-/* Whether a link that the plan brought up and puts addresses on has no carrier yet. */
+/* Whether a link that the plan has restarted and puts addresses on has no carrier yet. */
 static bool a_carrier_is_coming(const struct inventory *inv, const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++) {
 		const struct inv_link *l =
 			adds_address(&p->steps[i]) ? inv_link_by_name(inv, p->steps[i].link) : NULL;
 
-		if (l && l->up && !l->carrier && brings_up(p, l->name))
+		if (l && l->up && !l->carrier && restarts(p, l->name))
 			return true;
 	}
 	return false;
