@@ -104,13 +104,15 @@ static const struct ctl_command commands[] = {
 	 "workers that would run. Changes nothing. Without FILE the agent is asked; where none\n"
 	 "runs, and with FILE, the plan is made here.\n\n"
 	 "      --inventory SNAPSHOT  plan for the host that this was taken of\n"},
-	{"doctor", "[FILE]", "check everything, and say what to do", 0, 1, 0, ctl_cmd_doctor,
+	{"doctor", "[--peer HOST] [FILE]", "check everything, and say what to do", 0, 1, TAKES_PEER,
+	 ctl_cmd_doctor,
 	 "Checks what the data network needs of this host: kernel, cores, memory and more, as\n"
 	 "plenum(1) lists it. Each check passes, warns, fails, or is unknown, with what was seen\n"
 	 "and what to do. By the running configuration, or that of FILE (" CONFIG_FILE "\n"
 	 "where no agent runs). Changes nothing; needs neither agent nor privileges, but sees "
 	 "less\n"
-	 "without. Exit status 2: a check failed; 1: one warns.\n"},
+	 "without. Exit status 2: a check failed; 1: one warns.\n\n"
+	 "      --peer HOST   of peers only this one is asked: a name of peers, or an address\n"},
 	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
 	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"

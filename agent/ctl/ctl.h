@@ -62,6 +62,7 @@ struct ctl_args {
 	const char *confirm;   /* apply, rollback: a time */
 	const char *snapshot;  /* inventory */
 	const char *inventory; /* plan */
+	const char *peer;      /* doctor */
 	struct ctl_view view;
 	char **operands; /* after the command's words */
 	int n_operands;

@@ -50,6 +50,7 @@ static const struct ctl_option {
 	{"csv", 0, FLAG, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.csv)},
 	{"snapshot", 0, TEXT, TAKES_SNAPSHOT, offsetof(struct ctl_parsed, args.snapshot)},
 	{"inventory", 0, TEXT, TAKES_INVENTORY, offsetof(struct ctl_parsed, args.inventory)},
+	{"peer", 0, TEXT, TAKES_PEER, offsetof(struct ctl_parsed, args.peer)},
 	{"running", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.running)},
 	{"staged", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.staged)},
 	{"dry-run", 0, FLAG, TAKES_DRY_RUN, offsetof(struct ctl_parsed, args.dry_run)},

@@ -21,6 +21,7 @@ enum {
 	TAKES_TABLE = 1 << 8,
 	TAKES_SNAPSHOT = 1 << 9,
 	TAKES_INVENTORY = 1 << 10,
+	TAKES_PEER = 1 << 11,
 };
 
 struct ctl_parsed {

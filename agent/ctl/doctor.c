@@ -9,10 +9,9 @@
 #include <string.h>
 
 const struct doctor_subject *const doctor_subjects[] = {
-	&doctor_config,
-	&doctor_kernel,
-	&doctor_cores,
-	&doctor_memory,
+	&doctor_config, &doctor_kernel, &doctor_cores,	 &doctor_memory,
+	&doctor_legs,	&doctor_routes, &doctor_sockets, &doctor_firewall,
+	&doctor_bond,	&doctor_vfs,	&doctor_field,	 &doctor_peers,
 };
 const size_t doctor_n_subjects = ARRAY_SIZE(doctor_subjects);
 
@@ -27,6 +26,8 @@ void doctor_run(const struct doctor_picture *p, const struct doctor_check *c,
 		{DOCTOR_WANTS_INVENTORY, p->inv, "the host cannot be looked at: see config-host"},
 		{DOCTOR_WANTS_SPEC, p->spec, "there is no configuration: see config-file"},
 		{DOCTOR_WANTS_PLAN, p->plan, "there is no plan: see config-plan"},
+		{DOCTOR_WANTS_APPLIED, p->plan && json_array_size(p->steps) == 0,
+		 "the host is not yet as the configuration wants it: see config-plan"},
 		{DOCTOR_WANTS_AGENT, p->status, "no agent answers: see agent-answers"},
 	};
 
@@ -142,10 +143,13 @@ int ctl_cmd_doctor(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
 	struct tally t = {.checks = NULL};
-	int r = doctor_look(a, &p);
+	int r;
 
-	if (r != CTL_OK)
-		return r;
+	doctor_look(a, a->n_operands > 0 ? a->operands[0] : NULL, &p);
+	if (a->peer && p.plan && !doctor_knows_peer(&p)) {
+		ctl_complain("--peer wants a name of peers[] or an address, found '%s'", a->peer);
+		return CTL_USAGE;
+	}
 	if (a->json)
 		t.checks = json_array();
 	run_all(&p, &t);

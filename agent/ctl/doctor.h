@@ -32,7 +32,7 @@ struct doctor_space {
 struct doctor_echo {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": the leg's gateway */
 	struct ip_addr from, to;
-	uint32_t bytes;
+	uint32_t ifindex, bytes; /* of the link; of the larger one */
 	bool small, full;
 };
 #define DOCTOR_ECHOES_MAX 64
@@ -47,6 +47,7 @@ struct doctor_picture {
 	struct inventory *inv;
 	struct spec *spec;
 	struct plan *plan;
+	json_t *steps;		    /* what is left to do: the agent's plan's, or this plan's */
 	json_t *status, *processes; /* of the agent */
 	char no_inventory[256], no_spec[256], no_plan[256], no_agent[256];
 	char *nft, *iptables, *ip6tables; /* the rules as their own tools print them */
@@ -58,7 +59,7 @@ struct doctor_picture {
 	char peer[PLENUM_NAME_MAX]; /* the only one to ask; "": all */
 	struct doctor_echo echoes[DOCTOR_ECHOES_MAX];
 	size_t n_echoes;
-	char no_echoes[128];
+	char no_echoes[160];
 };
 
 /* What a check cannot do without: else its result is unknown, with the reason. */
@@ -67,6 +68,7 @@ enum {
 	DOCTOR_WANTS_SPEC = 1 << 1,
 	DOCTOR_WANTS_PLAN = 1 << 2, /* which has the three */
 	DOCTOR_WANTS_AGENT = 1 << 3,
+	DOCTOR_WANTS_APPLIED = 1 << 4, /* a plan that has nothing left to do */
 };
 
 struct doctor_check {
@@ -89,7 +91,9 @@ struct doctor_subject {
 		.name = name_, .checks = checks_, .n_checks = ARRAY_SIZE(checks_) \
 	}
 
-extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, doctor_memory;
+extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, doctor_memory,
+	doctor_legs, doctor_routes, doctor_sockets, doctor_bond, doctor_vfs, doctor_firewall,
+	doctor_field, doctor_peers;
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 
@@ -146,8 +150,16 @@ void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check 
 /* ---- doctor_look.c ---- */
 
 struct ctl_args;
-/* Takes the picture. CTL_OK, or an error was printed. */
-int doctor_look(const struct ctl_args *a, struct doctor_picture *ret);
+/* Takes the picture: by the configuration in `file`, NULL: by the one that runs, or that an agent
+ * would read. */
+void doctor_look(const struct ctl_args *a, const char *file, struct doctor_picture *ret);
+/* The same of host, agent and configuration alone. */
+void doctor_look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *ret);
+/* Whom to ask, into p->echoes or why nobody in p->no_echoes; and the asking (doctor_echo.c). */
+void doctor_find_echoes(struct doctor_picture *p);
+/* Whether p->peer is one of the configuration, or an address. */
+bool doctor_knows_peer(const struct doctor_picture *p);
+void doctor_look_at_peers(struct doctor_picture *p);
 void doctor_picture_done(struct doctor_picture *p);
 
 #endif

@@ -39,7 +39,7 @@ static void run_plan(const struct doctor_picture *p, const struct doctor_check *
 {
 	if (p->plan) {
 		doctor_say(r, DOCTOR_PASS, "%zu legs, %zu workers, %zu steps to do",
-			   p->plan->n_legs, p->plan->n_workers, p->plan->n_steps);
+			   p->plan->n_legs, p->plan->n_workers, json_array_size(p->steps));
 		return;
 	}
 	doctor_say(r, DOCTOR_FAIL, "%s", p->no_plan);
@@ -62,6 +62,8 @@ static void run_needs(const struct doctor_picture *p, const struct doctor_check 
 				      need->kernel_args);
 		if (need->firmware[0])
 			doctor_advise(r, "%s", need->firmware);
+		if (!r->remedy[0])
+			doctor_advise(r, "plenum status");
 	}
 	doctor_say(r, DOCTOR_PASS, "this machine lacks nothing that is asked for");
 }

@@ -6,6 +6,7 @@
 #include "agent/ctl/doctor.h"
 
 #include "netcfg/host/sysfs.h"
+#include "netcfg/plan/plan_way.h"
 #include "netcfg/spec/spec.h"
 #include <limits.h>
 #include <netinet/udp.h>
@@ -83,13 +84,13 @@ static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **r
 }
 
 /* What runs, or what a file says: that which is named, or the one that an agent would read. */
-static void look_at_spec(const struct ctl_args *a, struct doctor_picture *p)
+static void look_at_spec(const struct ctl_args *a, const char *named, struct doctor_picture *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	const char *file = a->n_operands > 0 ? a->operands[0] : CONFIG_FILE;
+	const char *file = named ? named : CONFIG_FILE;
 	int r = -ENODATA;
 
-	if (p->status && a->n_operands == 0)
+	if (p->status && !named)
 		r = ask_running(a, &d, &p->spec);
 	if (r < 0 && d.n_errors == 0)
 		r = ctl_load_file(file, &d, &p->spec);
@@ -97,7 +98,21 @@ static void look_at_spec(const struct ctl_args *a, struct doctor_picture *p)
 		note_why(p->no_spec, sizeof(p->no_spec), &d, r);
 }
 
-static void look_at_plan(struct doctor_picture *p)
+/* The agent knows what its workers hold, and what was tried in vain. */
+static json_t *find_steps(const struct ctl_args *a, const char *file,
+			  const struct doctor_picture *p)
+{
+	char why[256];
+	json_t *o = p->status && !file ? ask(a, "/v1/plan", why, sizeof(why)) : NULL, *steps;
+
+	if (!o)
+		o = plan_to_object(p->plan);
+	steps = json_incref(json_object_get(o, "steps"));
+	json_decref(o);
+	return steps;
+}
+
+static void look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int r;
@@ -107,9 +122,17 @@ static void look_at_plan(struct doctor_picture *p)
 			 p->spec ? p->no_inventory : p->no_spec);
 		return;
 	}
+	/* Workers that run have theirs; that is not the plan's of somebody who starts now. */
+	for (size_t i = 0; p->status && i < p->inv->n_hugepages; i++)
+		p->inv->hugepages[i].free = p->inv->hugepages[i].total;
 	r = ctl_plan_here(p->spec, p->inv, &d, &p->plan);
-	if (r < 0)
+	if (r < 0) {
 		note_why(p->no_plan, sizeof(p->no_plan), &d, r);
+		return;
+	}
+	p->steps = find_steps(a, file, p);
+	if (json_array_size(p->steps) == 0)
+		plan_check_ways(p->kernel, p->inv, p->plan);
 }
 
 /* ---- what only a call tells ---- */
@@ -204,24 +227,31 @@ static void look_at_firewall(struct doctor_picture *p)
 				  p->no_ip6tables, sizeof(p->no_ip6tables));
 }
 
-int doctor_look(const struct ctl_args *a, struct doctor_picture *ret)
+void doctor_look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *ret)
 {
 	*ret = (struct doctor_picture){.root = "", .sys = -1, .privileged = geteuid() == 0};
+	snprintf(ret->peer, sizeof(ret->peer), "%s", a->peer ? a->peer : "");
 	look_at_host(ret);
 	look_at_agent(a, ret);
-	look_at_spec(a, ret);
-	look_at_plan(ret);
+	look_at_spec(a, file, ret);
+	look_at_plan(a, file, ret);
+}
+
+void doctor_look(const struct ctl_args *a, const char *file, struct doctor_picture *ret)
+{
+	doctor_look_at_plan(a, file, ret);
 	look_at_clock(ret);
 	look_at_firewall(ret);
+	doctor_look_at_peers(ret);
 	look_at_space(PLENUM_STATEDIR, &ret->state);
 	look_at_space(PLENUM_RUNDIR, &ret->run);
 	ret->udp_gso = try_udp_option(UDP_SEGMENT, 1400);
 	ret->udp_gro = try_udp_option(UDP_GRO, 1);
-	return CTL_OK;
 }
 
 void doctor_picture_done(struct doctor_picture *p)
 {
+	json_decref(p->steps);
 	json_decref(p->status);
 	json_decref(p->processes);
 	free(p->nft);

@@ -9,7 +9,6 @@
 #define AVAILABLE_KIB_MIN (512 << 10)
 #define FILES_MIN 65536
 
-/* Workers that run have taken theirs, so with an agent all pages count and not only the free. */
 static uint64_t pages_of(const struct doctor_picture *p, int node)
 {
 	uint64_t n = 0;
@@ -18,7 +17,7 @@ static uint64_t pages_of(const struct doctor_picture *p, int node)
 		const struct inv_hugepages *h = &p->inv->hugepages[i];
 
 		if (h->size_kib == PLAN_HUGEPAGE_KIB && h->numa_node == node)
-			n += p->status ? h->total : h->free;
+			n += h->free;
 	}
 	return n;
 }

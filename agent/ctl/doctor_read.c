@@ -5,7 +5,6 @@
 
 #include "netcfg/base/file.h"
 #include "netcfg/host/sysfs.h"
-#include "netcfg/plan/object.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
@@ -306,32 +305,35 @@ int doctor_core_node(const struct doctor_picture *p, unsigned core)
 }
 
 /* Whether a step is what "KIND WORD" means: of that kind of object, with the word in its text. */
-static bool step_is_about(const struct plan_step *s, const char *about)
+static bool step_is_about(const char *op, const char *text, const char *about)
 {
 	const size_t len = strcspn(about, " ");
-	char text[320];
+	const char *verb = strrchr(op, '-');
 
-	if (strncmp(s->kind->name, about, len) != 0 || s->kind->name[len])
+	if (!verb || (size_t)(verb - op) != len || strncmp(op, about, len) != 0)
 		return false;
-	return !about[len] || strstr(plan_step_describe(s, text, sizeof(text)), about + len + 1);
+	return !about[len] || strstr(text, about + len + 1);
 }
 
 void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
-	size_t n = 0;
+	const json_t *step;
+	bool any = false;
+	size_t i;
 
-	for (size_t i = 0; i < p->plan->n_steps; i++) {
-		const struct plan_step *s = &p->plan->steps[i];
-		char text[320];
+	json_array_foreach (p->steps, i, step) {
+		const char *op, *text, *reason;
 
-		if (!step_is_about(s, c->about))
+		if (json_unpack((json_t *)step, "{s:s, s:s, s:s}", "op", &op, "step", &text,
+				"reason", &reason) < 0 ||
+		    !step_is_about(op, text, c->about))
 			continue;
-		n++;
-		doctor_say(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "still to do: %s (%s)",
-			   plan_step_describe(s, text, sizeof(text)), s->reason);
+		any = true;
+		doctor_say(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "still to do: %s (%s)", text,
+			   reason);
 	}
-	if (n == 0)
+	if (!any)
 		doctor_say(r, DOCTOR_PASS, "the host is as the configuration wants it");
 	else
 		doctor_advise(r, p->status ? "plenum plan; plenum apply"

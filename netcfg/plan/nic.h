@@ -32,6 +32,9 @@ struct nic_family {
 	/* The program that sets its firmware's switch and limit of SR-IOV, which takes mstconfig's
 	 * words. NULL: there is no such switch in its firmware. */
 	const char *sriov_tool;
+	/* The oldest firmware that is known good, without its first number, which is the device's:
+	 * "25.1020" of 16.25.1020; NULL: none is known. */
+	const char *firmware_min;
 	uint32_t vf_make_ms; /* one VF takes at most so long to make; 0: 250 */
 	uint32_t vf_limit;   /* below what the device says: no more work in practice; 0: its own */
 };

@@ -10,6 +10,7 @@
 #include "agent/ctl/doctor.h"
 #include "netcfg/plan/apply.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_way.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 #include <fcntl.h>
@@ -24,7 +25,9 @@ struct rig {
 	struct kernel *kernel;
 	struct doctor_picture p;
 	char *yaml;
-	unsigned blind; /* DOCTOR_WANTS_ bits of what the picture shall not have */
+	const char *nft;  /* the rules of nftables; NULL: none */
+	const char *need; /* of the machine, that the plan shall have; NULL: none */
+	unsigned blind;	  /* DOCTOR_WANTS_ bits of what the picture shall not have */
 };
 
 static const char rig_yaml[] =
@@ -60,7 +63,7 @@ __attribute__((format(printf, 3, 4))) static inline void rig_put(const struct ri
 								 const char *path, const char *fmt,
 								 ...)
 {
-	char full[256];
+	char full[512];
 	va_list args;
 	FILE *f;
 
@@ -75,7 +78,7 @@ __attribute__((format(printf, 3, 4))) static inline void rig_put(const struct ri
 
 static inline void rig_folder(const struct rig *g, const char *path)
 {
-	char full[256];
+	char full[512];
 
 	rig_path(g, path, full, sizeof(full));
 	assert_true(mkdir(full, 0755) == 0 || errno == EEXIST);
@@ -83,7 +86,7 @@ static inline void rig_folder(const struct rig *g, const char *path)
 
 static inline void rig_remove(const struct rig *g, const char *path)
 {
-	char full[256];
+	char full[512];
 
 	snprintf(full, sizeof(full), "%s%s", g->root, path);
 	assert_int_equal(remove(full), 0);
@@ -91,7 +94,7 @@ static inline void rig_remove(const struct rig *g, const char *path)
 
 static inline void rig_mode(const struct rig *g, const char *path, mode_t mode)
 {
-	char full[256];
+	char full[512];
 
 	rig_path(g, path, full, sizeof(full));
 	assert_int_equal(chmod(full, mode), 0);
@@ -141,6 +144,7 @@ static inline void rig_plan(struct rig *g)
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	const struct plan_context ctx = {.owned = &owned};
 	struct diag d = DIAG_INIT;
+	json_t *object;
 	char record[128];
 
 	snprintf(record, sizeof(record), "%s/owned", g->root);
@@ -152,6 +156,14 @@ static inline void rig_plan(struct rig *g)
 		diag_print(&d, stderr);
 	assert_non_null(g->p.plan);
 	diag_done(&d);
+	if (g->p.plan->n_steps == 0)
+		plan_check_ways(g->kernel, g->p.inv, g->p.plan);
+	if (g->need)
+		plan_need_add(g->p.plan, g->need, "the machine lacks something");
+	json_decref(g->p.steps);
+	object = plan_to_object(g->p.plan);
+	g->p.steps = json_incref(json_object_get(object, "steps"));
+	json_decref(object);
 	rig_blind(g);
 }
 
@@ -201,6 +213,51 @@ static inline void rig_apply(struct rig *g)
 	assert_int_equal(g->p.plan->n_steps, 0);
 }
 
+/* Datagrams that came, found no room, were damaged. */
+static inline void rig_snmp(const struct rig *g, unsigned all, unsigned no_room, unsigned damaged)
+{
+	rig_put(g, "/proc/net/snmp",
+		"Ip: Forwarding DefaultTTL\nIp: 2 64\n"
+		"Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors "
+		"InCsumErrors\nUdp: %u 0 0 5 %u 0 %u\n",
+		all, no_room, damaged);
+}
+
+/* A process of our network namespace. */
+static inline void rig_process(const struct rig *g, unsigned pid, const char *comm)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	rig_put(g, path, "%s\n", comm);
+	snprintf(path, sizeof(path), "/proc/%u/ns", pid);
+	rig_folder(g, path);
+	snprintf(path, sizeof(path), "%s/proc/%u/ns/net", g->root, pid);
+	assert_int_equal(symlink("net:[1]", path), 0);
+}
+
+static inline void rig_net_files(const struct rig *g)
+{
+	char path[256];
+
+	rig_snmp(g, 100000, 0, 0);
+	rig_put(g, "/proc/net/softnet_stat", "00100000 00000000 00000001 00000000\n");
+	rig_put(g, "/proc/net/udp",
+		"  sl  local_address rem_address   st tx_queue rx_queue\n"
+		"  10: 0A010A0A:1CF3 00000000:0000 07 00000000:00000000\n");
+	rig_put(g, "/proc/net/arp",
+		"IP address HW type Flags HW address Mask Device\n"
+		"10.10.0.1 0x1 0x2 02:00:00:00:00:99 * veth0\n");
+	rig_put(g, "/proc/sys/net/ipv4/udp_mem", "98304 131072 196608\n");
+	rig_put(g, "/proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n");
+	rig_put(g, "/proc/sys/net/ipv4/ip_local_reserved_ports", "\n");
+	rig_put(g, "/proc/sys/net/ipv4/neigh/default/gc_thresh3", "8192\n");
+	rig_put(g, "/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
+	rig_folder(g, "/proc/self/ns");
+	snprintf(path, sizeof(path), "%s/proc/self/ns/net", g->root);
+	assert_int_equal(symlink("net:[1]", path), 0);
+}
+
 static inline void rig_files(const struct rig *g)
 {
 	static const char *const folders[] = {"/proc/irq/24", "/mnt/x", "/srv/y", "/var/lib/plenum",
@@ -208,6 +265,7 @@ static inline void rig_files(const struct rig *g)
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
 		rig_folder(g, folders[i]);
+	rig_net_files(g);
 	rig_put(g, "/dev/fuse", "x");
 	rig_put(g, "/etc/plenum/cluster.key", "x");
 	rig_mode(g, "/etc/plenum/cluster.key", 0600);
@@ -237,11 +295,26 @@ static inline void rig_files(const struct rig *g)
 	}
 }
 
+static inline struct doctor_echo rig_echo(const char *leg, const char *peer, const char *from,
+					  const char *to)
+{
+	struct doctor_echo e = {.from = host_addr(from),
+				.to = host_addr(to),
+				.bytes = 9000,
+				.small = true,
+				.full = true};
+
+	snprintf(e.leg, sizeof(e.leg), "%s", leg);
+	snprintf(e.peer, sizeof(e.peer), "%s", peer);
+	return e;
+}
+
 /* On which a host changed by `prepare`, if any, has its configuration applied. */
 static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 {
 	struct rig *g = calloc(1, sizeof(*g));
 	struct inventory *inv = host_new();
+	autoclose int root = -1;
 
 	plugins_register();
 	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), RIG_KERNEL);
@@ -256,15 +329,26 @@ static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 		prepare(g);
 	inv_sort(inv);
 	assert_int_equal(kernel_fake_new(inv, &g->kernel), 0);
+	root = open(g->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	g->p.root = g->root;
 	g->p.kernel = g->kernel;
-	g->p.sys = open(g->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	g->p.sys = openat(root, "sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_apply(g);
 	g->p.processes =
 		json_pack("{s:[{s:s, s:i}]}", "processes", "role", "MANAGEMENT", "pid", 100);
-	g->p.status = json_pack("{s:s, s:s, s:[{s:s, s:s, s:s, s:b}]}", "state", "running",
-				"version", PLENUM_VERSION, "mounts", "path", "/mnt/x", "peer",
-				"host-b", "export", "x", "served", 1);
+	g->p.status = json_pack(
+		"{s:s, s:s, s:[{s:s, s:s, s:s, s:b}], s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}",
+		"state", "running", "version", PLENUM_VERSION, "mounts", "path", "/mnt/x", "peer",
+		"host-b", "export", "x", "served", 1, "legs", "name", "leg-a", "label_source",
+		"configured", "switch", "switch-a", "name", "leg-b", "label_source", "configured",
+		"switch", "switch-b");
+	g->p.nft = strdup(g->nft ? g->nft : "{\"nftables\": []}");
+	g->p.iptables = strdup("");
+	g->p.ip6tables = strdup("");
+	g->p.echoes[0] = rig_echo("leg-a", "host-b", "10.10.1.10", "10.10.2.10");
+	g->p.echoes[1] = rig_echo("leg-b", "host-b", "10.20.1.10", "10.20.2.10");
+	g->p.echoes[2] = rig_echo("leg-a", "", "10.10.1.10", "10.10.0.1");
+	g->p.n_echoes = 3;
 	g->p.state = g->p.run = (struct doctor_space){1U << 30, 1U << 30, 10000, 10000, 0};
 	g->p.privileged = true;
 	return g;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of VFs and of RDMA: devices that workers reach without the kernel. */
+#include "agent/ctl/doctor.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <string.h>
+
+/* ---- VFs ---- */
+
+static void run_usable(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	static const char *const codes[] = {"vfs-foreign", "vfs-busy", "vf-limit"};
+
+	for (size_t i = 0; i < p->plan->n_workers; i++) {
+		const struct reason *why = &p->plan->workers[i].reason;
+
+		for (size_t j = 0; j < ARRAY_SIZE(codes); j++) {
+			if (strcmp(why->code, codes[j]) != 0)
+				continue;
+			doctor_say(r, DOCTOR_WARN, "workers have no VFs: %s", why->text);
+			doctor_advise(r, "plenum plan; plenum config generate");
+		}
+	}
+	doctor_say(r, DOCTOR_PASS, "nothing keeps workers from their VFs");
+}
+
+/* A function that vfio has gives away all of its IOMMU group. */
+static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->inv->n_functions; i++) {
+		const struct inv_function *f = &p->inv->functions[i];
+
+		if (strcmp(f->driver, "vfio-pci") != 0 || f->iommu_others == 0)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "%s is in IOMMU group %d with %s", f->pci,
+			   f->iommu_group, f->iommu_other);
+		doctor_advise(r, "turn ACS on in the firmware, or move the NIC to another slot");
+	}
+	doctor_say(r, DOCTOR_PASS, "each VF of a worker has an IOMMU group of its own");
+}
+
+/* ---- RDMA ---- */
+
+/* RDMA ports of the legs that shall use them. */
+#define EACH_RDMA(p, at)                                                                         \
+	for (const struct inv_rdma *at = (p)->inv->rdma; at < (p)->inv->rdma + (p)->inv->n_rdma; \
+	     at++)                                                                               \
+		if (link_of(p, at->device))
+
+static const struct inv_link *link_of(const struct doctor_picture *p, const char *device)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+
+		if (l && l->rdma[0] && strcmp(l->rdma, device) == 0)
+			return l;
+	}
+	return NULL;
+}
+
+static void run_rdma_state(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	EACH_RDMA(p, at)
+	{
+		if (strcmp(at->state, "ACTIVE") == 0)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "port %u of %s is %s", at->port, at->device, at->state);
+		doctor_advise(r, "rdma link show; ip link set %s up", link_of(p, at->device)->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "no RDMA port of a leg is down");
+}
+
+static void run_rdma_gid(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	EACH_RDMA(p, at)
+	{
+		bool found = strcmp(at->kind, "roce") != 0;
+
+		for (size_t i = 0; i < p->inv->n_gids; i++) {
+			const struct inv_gid *g = &p->inv->gids[i];
+
+			found = found || (strcmp(g->device, at->device) == 0 &&
+					  g->port == at->port && strcmp(g->type, "RoCE v2") == 0);
+		}
+		if (found)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "port %u of %s has no RoCE v2 GID", at->port,
+			   at->device);
+		doctor_advise(r, "give %s an address (plenum apply); it must be up",
+			      link_of(p, at->device)->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "all RDMA ports of legs have the GIDs that they need");
+}
+
+static void run_rdma_mixed(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	const char *first = NULL;
+
+	EACH_RDMA(p, at)
+	{
+		if (first && strcmp(first, at->kind) != 0) {
+			doctor_say(r, DOCTOR_FAIL, "legs have RDMA of two kinds: %s and %s", first,
+				   at->kind);
+			doctor_advise(r, "plenum net set LEG --rdma-off, on those of one kind");
+		}
+		first = at->kind;
+	}
+	doctor_say(r, DOCTOR_PASS, first ? "the RDMA of all legs is %s" : "no leg has RDMA%s",
+		   first ? first : "");
+}
+
+static void run_uverbs(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	char path[PATH_MAX];
+	bool any = false, there = false;
+	const struct dirent *e;
+	DIR *dir;
+
+	EACH_RDMA(p, at)
+	{
+		any = true;
+	}
+	snprintf(path, sizeof(path), "%s/dev/infiniband", p->root);
+	dir = any ? opendir(path) : NULL;
+	while (dir && (e = readdir(dir)))
+		there = there || strncmp(e->d_name, "uverbs", strlen("uverbs")) == 0;
+	if (dir)
+		closedir(dir);
+	if (!any || there) {
+		doctor_say(r, DOCTOR_PASS,
+			   any ? "/dev/infiniband/uverbs* is there" : "no leg has RDMA");
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN, "legs have RDMA, and /dev/infiniband/uverbs* is not there");
+	doctor_advise(r, "modprobe ib_uverbs");
+}
+
+static const struct doctor_check checks[] = {
+	{"vfs-made", "VFs are made and have their drivers", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	 "pci"},
+	{"vfs-set", "VFs have their MAC addresses and settings", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "vf"},
+	{"vfs-usable", "Nothing keeps workers from their VFs", DOCTOR_WANTS_PLAN, run_usable, NULL},
+	{"vfs-group", "Each VF of a worker has an IOMMU group of its own", DOCTOR_WANTS_INVENTORY,
+	 run_group, NULL},
+	{"rdma-active", "The RDMA ports of legs are active", DOCTOR_WANTS_PLAN, run_rdma_state,
+	 NULL},
+	{"rdma-gids", "RoCE ports have GIDs that can be routed", DOCTOR_WANTS_PLAN, run_rdma_gid,
+	 NULL},
+	{"rdma-kinds", "The RDMA of all legs is of one kind", DOCTOR_WANTS_PLAN, run_rdma_mixed,
+	 NULL},
+	{"rdma-access", "RDMA devices can be reached from user space", DOCTOR_WANTS_PLAN,
+	 run_uverbs, NULL},
+};
+
+const struct doctor_subject doctor_vfs = DOCTOR_SUBJECT("VFs and RDMA", checks);
