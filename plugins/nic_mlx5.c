@@ -15,5 +15,5 @@ const struct nic_family nic_mlx5 = {
 	.vfs_undisturbed = true,
 	.sriov_tool = "mstconfig",
 	.firmware_min = "25.1020", /* that of OFED 4.6-1.0.1.1 */
-	.vf_make_ms = 1000, /* each brings up a function of the firmware */
+	.vf_make_ms = 1000,	   /* each brings up a function of the firmware */
 };

@@ -364,4 +364,37 @@ static inline void rig_free(struct rig *g)
 	free(g);
 }
 
+/* ---- other hosts ---- */
+
+static inline void rig_bond(struct rig *g)
+{
+	rig_change_spec(g, "ha: {mode: dual-leg}", "ha: {mode: lacp, bond: {name: bond0}}");
+	rig_change_spec(g, "  - {name: leg-b, device: veth1, network: data-b, label: switch-b}\n",
+			"  - {name: leg-b, device: veth1, network: data-a, label: switch-a}\n");
+	rig_put(g, "/lib/modules/" RIG_KERNEL "/modules.dep",
+		"kernel/drivers/net/bonding/bonding.ko.xz:\n");
+}
+
+static inline void rig_make_pf(struct rig *g, uint32_t ifindex, const char *pci)
+{
+	struct inv_function *pf = inv_function_add(g->p.inv);
+	struct inv_link *l = rig_link(g, ifindex);
+
+	inv_text_set(pf->pci, sizeof(pf->pci), pci);
+	inv_text_set(pf->driver, sizeof(pf->driver), "ixgbe");
+	pf->max_vfs = l->max_vfs = 63;
+	pf->iommu_group = (int)ifindex;
+	inv_text_set(l->pci, sizeof(l->pci), pci);
+	inv_text_set(l->driver, sizeof(l->driver), "ixgbe");
+}
+
+/* The legs are NICs, of whose VFs a worker has one on each. */
+static inline void rig_sriov(struct rig *g)
+{
+	rig_make_pf(g, HOST_VETH0, "0000:3b:00.0");
+	rig_make_pf(g, HOST_VETH1, "0000:3b:00.1");
+	rig_put(g, "/sys/module/vfio_pci/x", "x");
+	rig_put(g, "/dev/vfio/vfio", "x");
+}
+
 #endif

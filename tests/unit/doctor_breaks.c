@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Broken legs, routes, sockets, firewalls, bonds, VFs, managers and peers. Apart from test_doctor.c
+ * for their number. */
+#include "tests/unit/doctor_breaks.h"
+#include <sys/timex.h>
+
+/* ---- legs ---- */
+
+#define INV_REMOVE(inv, list, n_list, i)                \
+	memmove(&(inv)->list[i], &(inv)->list[(i) + 1], \
+		(--(inv)->n_list - (i)) * sizeof((inv)->list[0]))
+
+static void device_gone(struct rig *g)
+{
+	struct inventory *inv;
+
+	assert_int_equal(kernel_fake_remove_link(g->kernel, HOST_VETH1), 0);
+	rig_take_inventory(g);
+	/* What the kernel would keep without it is given back. */
+	inv = g->p.inv;
+	for (size_t i = inv->n_rules; i-- > 0;)
+		if (inv->rules[i].table == PLAN_TABLE_FIRST + 1)
+			INV_REMOVE(inv, rules, n_rules, i);
+	for (size_t i = inv->n_routes; i-- > 0;)
+		if (inv->routes[i].table == PLAN_TABLE_FIRST + 1)
+			INV_REMOVE(inv, routes, n_routes, i);
+}
+
+static void link_down(struct rig *g)
+{
+	rig_link(g, HOST_VETH0)->up = false;
+}
+
+static void no_carrier(struct rig *g)
+{
+	rig_link(g, HOST_VETH0)->carrier = false;
+}
+
+static void small_mtu(struct rig *g)
+{
+	rig_link(g, HOST_VETH0)->mtu = rig_link(g, HOST_VETH1)->mtu = 1500;
+}
+
+static void two_mtus(struct rig *g)
+{
+	rig_change_spec(g, "10.20.1.40/16, mtu: 9000", "10.20.1.40/16, mtu: 1500");
+	rig_link(g, HOST_VETH1)->mtu = 1500;
+}
+
+static void two_speeds(struct rig *g)
+{
+	rig_link(g, HOST_VETH0)->speed_mbps = 25000;
+	rig_link(g, HOST_VETH1)->speed_mbps = 10000;
+}
+
+static void half_duplex(struct rig *g)
+{
+	strcpy(rig_link(g, HOST_VETH0)->duplex, "half");
+}
+
+static void few_lanes(struct rig *g)
+{
+	rig_put(g, "/sys/class/net/veth0/device/current_link_width", "4\n");
+	rig_put(g, "/sys/class/net/veth0/device/max_link_width", "16\n");
+}
+
+static void bad_frames(struct rig *g)
+{
+	rig_put(g, "/sys/class/net/veth1/statistics/rx_crc_errors", "7\n");
+}
+
+static void lost_packets(struct rig *g)
+{
+	rig_put(g, "/sys/class/net/veth1/statistics/rx_missed_errors", "20\n");
+	rig_put(g, "/sys/class/net/veth1/statistics/rx_packets", "1000\n");
+}
+
+static void flaps(struct rig *g)
+{
+	rig_put(g, "/sys/class/net/veth0/carrier_changes", "400\n");
+}
+
+static void mlx5(struct rig *g)
+{
+	for (uint32_t i = HOST_VETH0; i <= HOST_VETH1; i++) {
+		struct inv_link *l = rig_link(g, i);
+
+		inv_text_set(l->driver, sizeof(l->driver), "mlx5_core");
+		inv_text_set(l->firmware, sizeof(l->firmware), "16.35.2000 (MT_0000000012)");
+	}
+}
+
+static void old_firmware(struct rig *g)
+{
+	inv_text_set(rig_link(g, HOST_VETH1)->firmware, INV_TEXT_MAX, "16.20.1010");
+}
+
+static void old_driver(struct rig *g)
+{
+	rig_put(g, "/sys/module/mlx5_core/version", "4.5-1.0.1\n");
+}
+
+static void one_label(struct rig *g)
+{
+	rig_change_spec(g, "label: switch-b", "label: switch-a");
+}
+
+static void set_leg(struct rig *g, size_t i, const char *key, const char *value)
+{
+	json_object_set_new(json_array_get(json_object_get(g->p.status, "legs"), i), key,
+			    json_string(value));
+}
+
+static void no_lldp(struct rig *g)
+{
+	set_leg(g, 0, "label_source", "unknown");
+}
+
+static void one_switch(struct rig *g)
+{
+	set_leg(g, 1, "switch", "switch-a");
+}
+
+static void no_switches(struct rig *g)
+{
+	set_leg(g, 0, "switch", "");
+	set_leg(g, 1, "switch", "");
+}
+
+static void crossed(struct rig *g)
+{
+	set_leg(g, 0, "switch", "switch-b");
+	set_leg(g, 1, "switch", "switch-a");
+}
+
+static void one_leg(struct rig *g)
+{
+	rig_change_spec(g, "label: switch-b}", "label: switch-b, enabled: false}");
+	rig_apply(g);
+}
+
+static void no_management(struct rig *g)
+{
+	rig_link(g, HOST_ETH0)->carrier = false;
+}
+
+/* ---- addresses and routes ---- */
+
+static struct inv_addr *data_ip(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.inv->n_addrs; i++)
+		if (g->p.inv->addrs[i].ifindex == HOST_VETH0 &&
+		    g->p.inv->addrs[i].ip.addr.family == AF_INET)
+			return &g->p.inv->addrs[i];
+	fail();
+	return NULL;
+}
+
+static void no_address(struct rig *g)
+{
+	INV_REMOVE(g->p.inv, addrs, n_addrs, (size_t)(data_ip(g) - g->p.inv->addrs));
+}
+
+static void duplicate(struct rig *g)
+{
+	data_ip(g)->dad_failed = true;
+}
+
+static void overlap(struct rig *g)
+{
+	struct inv_addr *a = inv_addr_add(g->p.inv);
+
+	*a = (struct inv_addr){.ifindex = HOST_ETH0, .ip = host_prefix("10.20.200.1/16")};
+}
+
+static void no_route(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.inv->n_routes; i++)
+		if (g->p.inv->routes[i].table == PLAN_TABLE_FIRST) {
+			INV_REMOVE(g->p.inv, routes, n_routes, i);
+			return;
+		}
+	fail();
+}
+
+static void no_rule(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.inv->n_rules; i++)
+		if (g->p.inv->rules[i].table == PLAN_TABLE_FIRST) {
+			INV_REMOVE(g->p.inv, rules, n_rules, i);
+			return;
+		}
+	fail();
+}
+
+static void foreign_rule(struct rig *g)
+{
+	struct inv_rule *rule = inv_rule_add(g->p.inv);
+
+	*rule = (struct inv_rule){.priority = 100,
+				  .table = PLAN_TABLE_FIRST,
+				  .family = AF_INET,
+				  .from = {.addr = data_ip(g)->ip.addr, .len = 32}};
+}
+
+static void diverting_rule(struct rig *g)
+{
+	struct inv_rule *rule = inv_rule_add(g->p.inv);
+
+	*rule = (struct inv_rule){.priority = 100, .table = 99, .family = AF_INET};
+	host_add_route(g->p.inv, 99, INV_PROTO_STATIC, "0.0.0.0/0", "192.0.2.1", HOST_ETH0);
+}
+
+static void no_arp_announce(struct rig *g)
+{
+	rig_set_sysctl(g, "net/ipv4/conf/veth0/arp_announce", "0");
+}
+
+static void no_arp_filter(struct rig *g)
+{
+	rig_set_sysctl(g, "net/ipv4/conf/veth0/arp_filter", "0");
+}
+
+static void same_subnet(struct rig *g)
+{
+	rig_change_spec(g, "10.20.1.10-10.20.1.40", "10.10.3.10-10.10.3.40");
+}
+
+static void no_arp_ignore(struct rig *g)
+{
+	rig_set_sysctl(g, "net/ipv4/conf/veth0/arp_ignore", "0");
+}
+
+static void no_arp_answer(struct rig *g)
+{
+	rig_put(g, "/proc/net/arp",
+		"IP address HW type Flags HW address Mask Device\n"
+		"10.10.0.1 0x1 0x0 00:00:00:00:00:00 * veth0\n");
+}
+
+static void small_table(struct rig *g)
+{
+	rig_put(g, "/proc/sys/net/ipv4/neigh/default/gc_thresh3", "128\n");
+}
+
+static void strict_rp_filter(struct rig *g)
+{
+	rig_set_sysctl(g, "net/ipv4/conf/veth0/rp_filter", "1");
+}
+
+static void linkdown(struct rig *g)
+{
+	rig_set_sysctl(g, "net/ipv4/conf/veth0/ignore_routes_with_linkdown", "0");
+}
+
+static void no_promote(struct rig *g)
+{
+	rig_set_sysctl(g, "net/ipv4/conf/veth0/promote_secondaries", "0");
+}
+
+static void forwarding(struct rig *g)
+{
+	rig_set_sysctl(g, "net/ipv4/conf/veth0/forwarding", "1");
+}
+
+/* ---- sockets and the firewall ---- */
+
+static void full_sockets(struct rig *g)
+{
+	rig_snmp(g, 1000, 10, 0);
+}
+
+static void bad_checksums(struct rig *g)
+{
+	rig_snmp(g, 1000, 0, 10);
+}
+
+static void little_udp_mem(struct rig *g)
+{
+	rig_put(g, "/proc/sys/net/ipv4/udp_mem", "512 1024 2048\n");
+}
+
+static void full_queues(struct rig *g)
+{
+	rig_put(g, "/proc/net/softnet_stat", "00001000 00000010 00000000 00000000\n");
+}
+
+static void small_budget(struct rig *g)
+{
+	rig_put(g, "/proc/net/softnet_stat", "00001000 00000000 00000100 00000000\n");
+}
+
+static void port_given_out(struct rig *g)
+{
+	rig_put(g, "/proc/sys/net/ipv4/ip_local_port_range", "1024\t65535\n");
+}
+
+static void port_taken(struct rig *g)
+{
+	rig_put(g, "/proc/net/udp",
+		"  sl  local_address rem_address   st tx_queue rx_queue\n"
+		"  10: 00000000:1CF3 00000000:0000 07 00000000:00000000\n");
+}
+
+static void full_conntrack(struct rig *g)
+{
+	rig_put(g, "/proc/sys/net/netfilter/nf_conntrack_count", "990\n");
+	rig_put(g, "/proc/sys/net/netfilter/nf_conntrack_max", "1000\n");
+}
+
+#define NFT_CHAIN(policy)                                                                          \
+	"{\"nftables\": [{\"chain\": {\"family\": \"inet\", \"table\": \"filter\", \"name\": "     \
+	"\"input\", \"type\": \"filter\", \"hook\": \"input\", \"prio\": 0, \"policy\": \"" policy \
+	"\"}}"
+#define NFT_RULE(expr)                                                                      \
+	", {\"rule\": {\"family\": \"inet\", \"table\": \"filter\", \"chain\": \"input\", " \
+	"\"expr\": [" expr "]}}"
+#define NFT_PORT(right)                                                                 \
+	"{\"match\": {\"op\": \"==\", \"left\": {\"payload\": {\"protocol\": \"udp\", " \
+	"\"field\": \"dport\"}}, \"right\": " right "}}"
+
+static void set_nft(struct rig *g, const char *text)
+{
+	free(g->p.nft);
+	g->p.nft = strdup(text);
+}
+
+/* All but what is named is dropped, and our port is among that. */
+static void nft_accepts(struct rig *g)
+{
+	g->nft = NFT_CHAIN("drop") NFT_RULE(
+		NFT_PORT("{\"set\": [53, {\"range\": [7000, 8000]}]}") ", {\"accept\": null}") "]}";
+}
+
+static void nft_policy(struct rig *g)
+{
+	set_nft(g, NFT_CHAIN("drop") NFT_RULE(NFT_PORT("53") ", {\"accept\": null}") "]}");
+}
+
+static void nft_drops(struct rig *g)
+{
+	set_nft(g, NFT_CHAIN("accept") NFT_RULE(NFT_PORT("7411") ", {\"drop\": null}") "]}");
+}
+
+static void nft_unsure(struct rig *g)
+{
+	set_nft(g, NFT_CHAIN("drop") NFT_RULE(
+			   "{\"match\": {\"op\": \"==\", \"left\": {\"payload\": {\"protocol\": "
+			   "\"ip\", \"field\": \"saddr\"}}, \"right\": \"10.0.0.1\"}}, "
+			   "{\"accept\": null}") "]}");
+}
+
+static void no_nft(struct rig *g)
+{
+	free(g->p.nft);
+	g->p.nft = NULL;
+	strcpy(g->p.no_nft, "no permission");
+}
+
+static void set_iptables(struct rig *g, const char *text)
+{
+	free(g->p.iptables);
+	g->p.iptables = strdup(text);
+}
+
+static void iptables_policy(struct rig *g)
+{
+	set_iptables(g, "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp -m tcp --dport 22 -j "
+			"ACCEPT\nCOMMIT\n");
+}
+
+static void iptables_drops(struct rig *g)
+{
+	set_iptables(g, "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -i veth1 -p udp -m udp --dport "
+			"7411 -j DROP\nCOMMIT\n");
+}
+
+/* ---- bonds ---- */
+
+static void bond_port_down(struct rig *g)
+{
+	g->p.inv->bond_ports[0].link_up = false;
+}
+
+static void no_partner(struct rig *g)
+{
+	g->p.inv->bonds[0].partner = (struct mac_addr){{0}};
+}
+
+static void other_group(struct rig *g)
+{
+	g->p.inv->bond_ports[1].aggregator++;
+}
+
+static void two_switches(struct rig *g)
+{
+	g->p.inv->bond_ports[0].partner_mac = (struct mac_addr){{2, 0, 0, 0, 1, 1}};
+	g->p.inv->bond_ports[1].partner_mac = (struct mac_addr){{2, 0, 0, 0, 1, 2}};
+}
+
+static void churned(struct rig *g)
+{
+	g->p.inv->bond_ports[0].churned = true;
+}
+
+static void failing_port(struct rig *g)
+{
+	g->p.inv->bond_ports[0].failures = 100;
+}
+
+static void other_setting(struct rig *g)
+{
+	g->p.inv->bonds[0].setting.hash = 0;
+}
+
+static void hash_by_mac(struct rig *g)
+{
+	rig_change_spec(g, "name: bond0", "name: bond0, hash: layer2");
+	g->p.inv->bonds[0].setting.hash = 0;
+}
+
+/* ---- VFs and RDMA ---- */
+
+static struct inv_function *first_vf(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.inv->n_functions; i++)
+		if (g->p.inv->functions[i].physfn[0])
+			return &g->p.inv->functions[i];
+	fail();
+	return NULL;
+}
+
+static void vf_unbound(struct rig *g)
+{
+	first_vf(g)->driver[0] = '\0';
+}
+
+static void vf_mac(struct rig *g)
+{
+	g->p.inv->vfs[0].mac = (struct mac_addr){{2, 9, 9, 9, 9, 9}};
+}
+
+static void vfs_of_others(struct rig *g)
+{
+	rig_remove(g, "/owned");
+}
+
+static void shared_group(struct rig *g)
+{
+	first_vf(g)->iommu_others = 1;
+	strcpy(first_vf(g)->iommu_other, "0000:3b:00.7");
+}
+
+static void rdma(struct rig *g)
+{
+	for (uint32_t i = HOST_VETH0; i <= HOST_VETH1; i++) {
+		struct inv_rdma *at = inv_rdma_add(g->p.inv);
+		struct inv_gid *gid = inv_gid_add(g->p.inv);
+
+		snprintf(at->device, sizeof(at->device), "rxe%u", i);
+		strcpy(rig_link(g, i)->rdma, at->device);
+		strcpy(at->kind, "roce");
+		strcpy(at->state, "ACTIVE");
+		strcpy(gid->device, at->device);
+		strcpy(gid->type, "RoCE v2");
+		at->port = gid->port = 1;
+	}
+	rig_put(g, "/dev/infiniband/uverbs0", "x");
+}
+
+static void rdma_down(struct rig *g)
+{
+	strcpy(g->p.inv->rdma[0].state, "DOWN");
+}
+
+static void no_gid(struct rig *g)
+{
+	strcpy(g->p.inv->gids[0].type, "IB/RoCE v1");
+}
+
+static void two_kinds(struct rig *g)
+{
+	strcpy(g->p.inv->rdma[0].kind, "iwarp");
+}
+
+static void no_uverbs(struct rig *g)
+{
+	rig_remove(g, "/dev/infiniband/uverbs0");
+}
+
+/* ---- the host and its peers ---- */
+
+static void manager_of_links(struct rig *g)
+{
+	rig_process(g, 300, "systemd-network");
+	rig_put(g, "/etc/systemd/networkd.conf",
+		"[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n");
+	rig_put(g, "/run/systemd/netif/links/3", "ADMIN_STATE=configured\n");
+}
+
+static void manager_of_routes(struct rig *g)
+{
+	rig_process(g, 300, "systemd-network");
+	rig_put(g, "/etc/systemd/networkd.conf", "[Network]\nManageForeignRoutingPolicyRules=no\n");
+}
+
+static void manager_of_rules(struct rig *g)
+{
+	rig_process(g, 300, "systemd-network");
+	rig_put(g, "/etc/systemd/networkd.conf", "[Network]\nManageForeignRoutes=no\n");
+}
+
+static void clock_wrong(struct rig *g)
+{
+	g->p.clock_state = TIME_ERROR;
+}
+
+static void slow_clock(struct rig *g)
+{
+	rig_put(g, "/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+}
+
+static void peer_gone(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.n_echoes; i++)
+		if (g->p.echoes[i].peer[0])
+			g->p.echoes[i].small = g->p.echoes[i].full = false;
+}
+
+static void peer_on_one_leg(struct rig *g)
+{
+	g->p.echoes[0].small = g->p.echoes[0].full = false;
+}
+
+static void path_too_small(struct rig *g)
+{
+	g->p.echoes[1].full = false;
+}
+
+static void gateway_gone(struct rig *g)
+{
+	g->p.echoes[2].small = g->p.echoes[2].full = false;
+}
+
+const struct breakage doctor_net_breaks[] = {
+	{"leg-present", DOCTOR_FAIL, NULL, device_gone},
+	{"leg-up", DOCTOR_FAIL, NULL, link_down},
+	{"leg-carrier", DOCTOR_FAIL, NULL, no_carrier},
+	{"leg-mtu", DOCTOR_FAIL, NULL, small_mtu},
+	{"leg-mtu-same", DOCTOR_WARN, NULL, two_mtus},
+	{"leg-speed", DOCTOR_WARN, NULL, two_speeds},
+	{"leg-duplex", DOCTOR_FAIL, NULL, half_duplex},
+	{"leg-pcie", DOCTOR_WARN, NULL, few_lanes},
+	{"leg-errors", DOCTOR_WARN, NULL, bad_frames},
+	{"leg-drops", DOCTOR_WARN, NULL, lost_packets},
+	{"leg-flaps", DOCTOR_WARN, NULL, flaps},
+	{"leg-firmware", DOCTOR_WARN, mlx5, old_firmware},
+	{"leg-driver", DOCTOR_FAIL, NULL, old_driver},
+	{"leg-labels", DOCTOR_WARN, NULL, one_label},
+	{"leg-lldp", DOCTOR_WARN, NULL, no_lldp},
+	{"leg-diverse", DOCTOR_WARN, NULL, one_switch},
+	{"leg-diverse", DOCTOR_UNKNOWN, NULL, no_switches},
+	{"leg-crossed", DOCTOR_FAIL, NULL, crossed},
+	{"leg-two", DOCTOR_WARN, NULL, one_leg},
+	{"leg-management", DOCTOR_FAIL, NULL, no_management},
+	{"address-set", DOCTOR_FAIL, NULL, no_address},
+	{"address-duplicate", DOCTOR_FAIL, NULL, duplicate},
+	{"address-overlap", DOCTOR_WARN, NULL, overlap},
+	{"route-set", DOCTOR_FAIL, NULL, no_route},
+	{"route-rules", DOCTOR_FAIL, NULL, no_rule},
+	{"route-diverted", DOCTOR_FAIL, NULL, diverting_rule},
+	{"route-foreign", DOCTOR_WARN, NULL, foreign_rule},
+	{"arp-announce", DOCTOR_FAIL, NULL, no_arp_announce},
+	{"arp-filter", DOCTOR_FAIL, NULL, no_arp_filter},
+	{"arp-ignore", DOCTOR_FAIL, same_subnet, no_arp_ignore},
+	{"arp-answers", DOCTOR_WARN, NULL, no_arp_answer},
+	{"arp-table", DOCTOR_WARN, NULL, small_table},
+	{"setting-rp-filter", DOCTOR_FAIL, NULL, strict_rp_filter},
+	{"setting-linkdown", DOCTOR_FAIL, NULL, linkdown},
+	{"setting-promote", DOCTOR_FAIL, NULL, no_promote},
+	{"setting-forwarding", DOCTOR_FAIL, NULL, forwarding},
+	{"udp-room", DOCTOR_WARN, NULL, full_sockets},
+	{"udp-checksums", DOCTOR_WARN, NULL, bad_checksums},
+	{"udp-memory", DOCTOR_WARN, NULL, little_udp_mem},
+	{"udp-queues", DOCTOR_WARN, NULL, full_queues},
+	{"udp-budget", DOCTOR_WARN, NULL, small_budget},
+	{"port-reserved", DOCTOR_WARN, NULL, port_given_out},
+	{"port-free", DOCTOR_FAIL, NULL, port_taken},
+	{"firewall-conntrack", DOCTOR_WARN, NULL, full_conntrack},
+	{"firewall-nft", DOCTOR_FAIL, nft_accepts, nft_policy},
+	{"firewall-nft", DOCTOR_FAIL, NULL, nft_drops},
+	{"firewall-nft", DOCTOR_UNKNOWN, nft_accepts, nft_unsure},
+	{"firewall-nft", DOCTOR_UNKNOWN, NULL, no_nft},
+	{"firewall-iptables", DOCTOR_FAIL, NULL, iptables_policy},
+	{"firewall-iptables", DOCTOR_FAIL, NULL, iptables_drops},
+	{"bond-set", DOCTOR_FAIL, rig_bond, other_setting},
+	{"bond-ports", DOCTOR_FAIL, rig_bond, bond_port_down},
+	{"bond-partner", DOCTOR_FAIL, rig_bond, no_partner},
+	{"bond-group", DOCTOR_FAIL, rig_bond, other_group},
+	{"bond-switches", DOCTOR_FAIL, rig_bond, two_switches},
+	{"bond-terms", DOCTOR_WARN, rig_bond, churned},
+	{"bond-steady", DOCTOR_WARN, rig_bond, failing_port},
+	{"bond-hash", DOCTOR_WARN, rig_bond, hash_by_mac},
+	{"vfs-made", DOCTOR_FAIL, rig_sriov, vf_unbound},
+	{"vfs-set", DOCTOR_FAIL, rig_sriov, vf_mac},
+	{"vfs-usable", DOCTOR_WARN, rig_sriov, vfs_of_others},
+	{"vfs-group", DOCTOR_FAIL, rig_sriov, shared_group},
+	{"rdma-active", DOCTOR_WARN, rdma, rdma_down},
+	{"rdma-gids", DOCTOR_WARN, rdma, no_gid},
+	{"rdma-kinds", DOCTOR_FAIL, rdma, two_kinds},
+	{"rdma-access", DOCTOR_WARN, rdma, no_uverbs},
+	{"manager-links", DOCTOR_WARN, NULL, manager_of_links},
+	{"manager-routes", DOCTOR_WARN, NULL, manager_of_routes},
+	{"manager-rules", DOCTOR_WARN, NULL, manager_of_rules},
+	{"clock-set", DOCTOR_WARN, NULL, clock_wrong},
+	{"clock-source", DOCTOR_WARN, NULL, slow_clock},
+	{"peer-answers", DOCTOR_FAIL, NULL, peer_gone},
+	{"peer-legs", DOCTOR_WARN, NULL, peer_on_one_leg},
+	{"peer-mtu", DOCTOR_FAIL, NULL, path_too_small},
+	{"peer-gateways", DOCTOR_WARN, NULL, gateway_gone},
+};
+const size_t doctor_n_net_breaks = ARRAY_SIZE(doctor_net_breaks);
