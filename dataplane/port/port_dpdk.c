@@ -317,11 +317,16 @@ static int pool_make(struct port_dpdk *d, const struct launch_port *lp, uint16_t
 {
 	unsigned count = 2U * descriptors + 3 * PORT_BURST_MAX + POOL_CACHE;
 	unsigned room = port_dpdk_frame_room(lp->mtu) + RTE_PKTMBUF_HEADROOM;
+	int node = rte_eth_dev_socket_id(d->id);
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof(name), "plenum-%u", d->port->index);
+	/* Beside the NIC that writes and reads them all; anywhere where that has no memory. */
 	d->pool = rte_pktmbuf_pool_create(name, count, POOL_CACHE, 0, (uint16_t)room,
-					  (int)rte_socket_id());
+					  node < 0 ? (int)rte_socket_id() : node);
+	if (!d->pool)
+		d->pool = rte_pktmbuf_pool_create(name, count, POOL_CACHE, 0, (uint16_t)room,
+						  SOCKET_ID_ANY);
 	if (d->pool)
 		return 0;
 	snprintf(why, LAUNCH_REASON_MAX, "%u MiB of hugepages are needed for leg %.32s: %.40s",
