@@ -42,6 +42,8 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "its legs or their addresses change";
 	if (!ports_equal(a, b, true))
 		return "its UDP port changes";
+	if (a->failover != b->failover || a->hold_ms != b->hold_ms)
+		return "how its legs stand in for each other changes";
 	if (strcmp(a->host, b->host) != 0)
 		return "the name of the host changes";
 	if (a->n_exports != b->n_exports || memcmp(a->exports, b->exports, sizeof(a->exports)) != 0)

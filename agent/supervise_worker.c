@@ -472,7 +472,8 @@ void sup_forget_process(struct sup_worker *w)
 
 static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 {
-	bool good = msg->code == LAUNCH_EVENT_PATH_UP || msg->code == LAUNCH_EVENT_PEER_UP;
+	bool good = msg->code == LAUNCH_EVENT_PATH_UP || msg->code == LAUNCH_EVENT_PEER_UP ||
+		    msg->code == LAUNCH_EVENT_RESTORED;
 	char name[EVENTS_SOURCE_MAX];
 
 	snprintf(name, sizeof(name), "worker %u", w->id);

@@ -207,6 +207,8 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
 		fill_port(pw, &pw->ports[i], leg_index(plan, pw->ports[i].leg),
 			  &c->ports[c->n_ports++]);
+	c->failover = plan->hold_s && c->transport != LAUNCH_UDP;
+	c->hold_ms = c->failover ? plan->hold_s * 1000 : 0;
 	if (pw->n_mounts > LAUNCH_MOUNTS_MAX || pw->n_exports > LAUNCH_EXPORTS_MAX) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
 			 "worker %u has more than %d mounts or exports; give the entry more cores",

@@ -155,6 +155,10 @@ struct launch_config {
 	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
 	struct launch_port ports[LAUNCH_PORTS_MAX];
 	uint32_t n_ports;
+	/* The ports have one address between them, of DPDK alone: the first that has a link
+	 * carries, and one that is back has to last for hold_ms before it carries again. */
+	bool failover;
+	uint32_t hold_ms;
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
 	uint32_t n_mounts;
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
@@ -194,6 +198,7 @@ enum launch_event {
 	LAUNCH_EVENT_PEER_LOST,
 	LAUNCH_EVENT_PEER_REFUSED,
 	LAUNCH_EVENT_DEGRADED, /* the port is less than asked; text is the reason */
+	LAUNCH_EVENT_RESTORED, /* it is as asked again */
 	LAUNCH_EVENT_MAX
 };
 struct launch_msg {

@@ -2,7 +2,7 @@
 /*
  * The devices as the ports of one bond, in two modes: IEEE 802.1AX with the switch (lacp), or one
  * port that carries while the others stand by (active-backup). Both rules and reasons are here, the
- * links themselves are netcfg/plan/plan_bond.h's.
+ * links themselves are netcfg/plan/plan_bond.h's; devices with VFs are ha_backup_vf.c's.
  */
 #include "netcfg/plan/plan_bond.h"
 #include "plugins/plugins.h"
@@ -37,10 +37,10 @@ static void check_ports(const struct spec *s, struct diag *d)
 			ha_net_error(d, s, i, "network",
 				     "with %s all devices are on one network; write '%s'", mode,
 				     s->nets[0].network);
-		if (net->vfs > 0)
+		if (net->vfs > 0 && s->ha == SPEC_HA_LACP)
 			ha_net_error(d, s, i, "vfs",
-				     "%s and VFs exclude each other; write 'vfs: 0', or another "
-				     "mode for ha",
+				     "%s and VFs exclude each other; write 'vfs: 0', or mode: "
+				     "dual-leg or active-backup",
 				     mode);
 		if (net->n_ips && with_ips)
 			ha_net_error(d, s, i, "ips",
@@ -69,6 +69,7 @@ static void check_allow(const struct spec *s, struct diag *d, const char *known)
 static void check_lacp(const struct spec *s, struct diag *d)
 {
 	check_ports(s, d);
+	ha_refuse_hold(s, d);
 	check_allow(s, d, ALLOW_SEVERAL_NICS);
 	if (s->bond.primary[0] || s->bond.reselect != SPEC_RESELECT_ALWAYS)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
@@ -83,6 +84,11 @@ static void check_backup(const struct spec *s, struct diag *d)
 {
 	check_ports(s, d);
 	check_allow(s, d, NULL);
+	if (ha_is_backup_of_vfs(s)) {
+		ha_backup_vf_check(s, d);
+		return;
+	}
+	ha_refuse_hold(s, d);
 	if (s->bond.hash != SPEC_HASH_LAYER34 || s->bond.rate != SPEC_LACP_FAST ||
 	    s->bond.select != SPEC_SELECT_STABLE || s->bond.min_links > 1)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
@@ -232,8 +238,26 @@ static int backup_links(struct plan_builder *b)
 {
 	struct inv_bond_setting s = {.mode = INV_BOND_ACTIVE_BACKUP, .miimon_ms = MIIMON_MS};
 
+	if (ha_is_backup_of_vfs(b->given))
+		return 0;
 	(void)bond_value_parse(&s, BOND_RESELECT, spec_reselect_to_string(b->spec->bond.reselect));
 	return plan_bond_project(b, &s);
+}
+
+static void backup_reasons(struct plan_builder *b)
+{
+	if (!ha_is_backup_of_vfs(b->given))
+		bond_reasons(b);
+}
+
+static int backup_legs(struct plan_builder *b)
+{
+	return ha_is_backup_of_vfs(b->given) ? ha_backup_vf_legs(b) : plan_bond_legs(b);
+}
+
+static int backup_want(struct plan_builder *b)
+{
+	return ha_is_backup_of_vfs(b->given) ? ha_dual_leg_want(b) : plan_bond_want(b);
 }
 
 const struct planner_ops ha_lacp_planner = {
@@ -249,7 +273,7 @@ const struct planner_ops ha_active_backup_planner = {
 	.mode = SPEC_HA_ACTIVE_BACKUP,
 	.check = check_backup,
 	.links = backup_links,
-	.reasons = bond_reasons,
-	.legs = plan_bond_legs,
-	.want = plan_bond_want,
+	.reasons = backup_reasons,
+	.legs = backup_legs,
+	.want = backup_want,
 };

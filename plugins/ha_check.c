@@ -17,12 +17,21 @@ void ha_net_error(struct diag *d, const struct spec *s, size_t i, const char *ke
 	diag_add(d, DIAG_ERROR, &s->nets[i].pos, path, "%s", text);
 }
 
+void ha_refuse_hold(const struct spec *s, struct diag *d)
+{
+	if (s->ha_hold_s)
+		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.hold",
+			 "it is for active-backup over VFs; leave it out, or write mode: "
+			 "active-backup and how many vfs each device has");
+}
+
 void ha_refuse_bond(const struct spec *s, struct diag *d)
 {
 	if (s->bond.name[0])
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
 			 "%s makes no bond; leave it out, or write mode: lacp or active-backup",
 			 spec_ha_to_string(s->ha));
+	ha_refuse_hold(s, d);
 	if (s->n_ha_allow)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
 			 "%s has no rule that could be lifted; leave it out",

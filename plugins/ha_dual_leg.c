@@ -25,7 +25,7 @@ static void dual_leg_check(const struct spec *s, struct diag *d)
 		}
 }
 
-static int dual_leg_legs(struct plan_builder *b)
+int ha_dual_leg_legs(struct plan_builder *b)
 {
 	int r = 0;
 
@@ -34,7 +34,7 @@ static int dual_leg_legs(struct plan_builder *b)
 	return r;
 }
 
-static int dual_leg_want(struct plan_builder *b)
+int ha_dual_leg_want(struct plan_builder *b)
 {
 	int r = 0;
 
@@ -46,6 +46,6 @@ static int dual_leg_want(struct plan_builder *b)
 const struct planner_ops ha_dual_leg_planner = {
 	.mode = SPEC_HA_DUAL_LEG,
 	.check = dual_leg_check,
-	.legs = dual_leg_legs,
-	.want = dual_leg_want,
+	.legs = ha_dual_leg_legs,
+	.want = ha_dual_leg_want,
 };

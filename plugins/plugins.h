@@ -22,6 +22,17 @@ __attribute__((format(printf, 5, 6))) void ha_net_error(struct diag *d, const st
 							...);
 /* Refuses what the file says of a bond: the mode makes none. */
 void ha_refuse_bond(const struct spec *s, struct diag *d);
+/* Refuses ha.hold: nothing of this mode waits for it. */
+void ha_refuse_hold(const struct spec *s, struct diag *d);
+
+/* active-backup of devices that have VFs (ha_backup_vf.c): whether it is that, and the parts of its
+ * planner. */
+bool ha_is_backup_of_vfs(const struct spec *s);
+void ha_backup_vf_check(const struct spec *s, struct diag *d);
+int ha_backup_vf_legs(struct plan_builder *b);
+/* Of dual-leg, for whose devices are all legs. */
+int ha_dual_leg_legs(struct plan_builder *b);
+int ha_dual_leg_want(struct plan_builder *b);
 
 extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, nic_intel_ice,
 	nic_mlx5;

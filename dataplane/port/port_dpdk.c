@@ -308,6 +308,19 @@ static void port_dpdk_announce(struct port *p)
 	tx_drain(d);
 }
 
+/* Frames for a dead link would leave when it is back, and say then where our address was. */
+static void port_dpdk_stand_by(struct port *p, bool stands_by)
+{
+	struct port_dpdk *d = p->impl;
+
+	if (stands_by) {
+		rte_pktmbuf_free_bulk(d->tx, d->n_tx);
+		d->n_tx = 0;
+		d->control_queued = false;
+	}
+	port_neigh_stand_by(d->neigh, stands_by);
+}
+
 /* ------------------------------------------------------------------ opening */
 
 /* Fills rx and tx queues, what rx holds, what tx holds, and the core's cache. Jumbo frames get
@@ -614,4 +627,5 @@ const struct port_ops plenum_port_module = {
 	.tick = port_dpdk_tick,
 	.link = port_dpdk_link,
 	.announce = port_dpdk_announce,
+	.stand_by = port_dpdk_stand_by,
 };

@@ -39,6 +39,7 @@ struct port_neigh {
 	struct entry entries[PORT_NEIGH_MAX];
 	uint16_t buckets[BUCKETS];
 	uint64_t next_due_ns;
+	bool stands_by;
 	/* Our own address. */
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
@@ -333,6 +334,18 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	n->announce_due_ns = now_ns + NSEC_PER_SEC; /* ANNOUNCE_INTERVAL is 2 s in RFC 5227 */
 }
 
+void port_neigh_stand_by(struct port_neigh *n, bool stands_by)
+{
+	n->stands_by = stands_by;
+	if (!stands_by)
+		return;
+	for (unsigned i = 0; i < PORT_NEIGH_MAX; i++)
+		if (n->entries[i].state != ENTRY_NONE)
+			entry_drop(n, &n->entries[i]);
+	n->probe = PORT_NEIGH_FREE;
+	n->next_due_ns = n->probe_due_ns = n->announce_due_ns = UINT64_MAX;
+}
+
 static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 {
 	static const struct ip_addr nobody;
@@ -446,6 +459,8 @@ void port_neigh_input(struct port_neigh *n, const struct port_l2_frame *f, const
 {
 	bool asks_us;
 
+	if (n->stands_by)
+		return;
 	if (f->kind == PORT_L2_ECHO) {
 		echo(n, frame, len, now_ns);
 		return;

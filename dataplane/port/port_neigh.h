@@ -70,6 +70,9 @@ void port_neigh_probe_start(struct port_neigh *n, uint64_t now_ns);
 /* ret_owner: who has it, for PORT_NEIGH_TAKEN. */
 enum port_neigh_probe port_neigh_probe_state(const struct port_neigh *n,
 					     struct mac_addr *ret_owner);
+/* While it stands by, another port has the address: nothing is answered, asked, announced or
+ * defended here, and what was known of neighbours is forgotten, for they may move meanwhile. */
+void port_neigh_stand_by(struct port_neigh *n, bool stands_by);
 /* Says where our address is, now and once more a second later. */
 void port_neigh_announce(struct port_neigh *n, uint64_t now_ns);
 

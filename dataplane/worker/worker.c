@@ -28,7 +28,10 @@ static int fail(struct worker *w, enum launch_exit status, int error, const char
 
 void worker_reason_publish(struct worker *w)
 {
-	const char *why = w->port_why[0] ? w->port_why : w->peer_why[0] ? w->peer_why : w->path_why;
+	const char *why = w->port_why[0]     ? w->port_why
+			  : w->backup_why[0] ? w->backup_why
+			  : w->peer_why[0]   ? w->peer_why
+					     : w->path_why;
 	struct launch_stats *st = w->stats;
 
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
@@ -103,6 +106,8 @@ static int start_all(struct worker *w)
 	e = inherit(w, why);
 	if (e < 0)
 		return fail(w, e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX, e, why);
+	if (w->cfg->failover)
+		worker_backup_init(w);
 	e = worker_process_place(w->cfg);
 	if (e < 0) {
 		snprintf(why, sizeof(why), "core %u cannot be used: %s", w->cfg->core,

@@ -10,6 +10,7 @@
 
 #include "dataplane/launch.h"
 #include "dataplane/port/port.h"
+#include "dataplane/port/port_backup.h"
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/worker/worker_sandbox.h"
@@ -37,6 +38,7 @@ struct worker {
 	struct sandbox sandbox;
 	/* "" where all is well */
 	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
+	char backup_why[LAUNCH_REASON_MAX];
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
@@ -44,6 +46,11 @@ struct worker {
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX]; /* what rudp was told */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
+	struct port_backup backup;	  /* with cfg->failover: which port carries */
+	bool link_said[LAUNCH_PORTS_MAX]; /* by the agent */
+	uint32_t labels[LAUNCH_PORTS_MAX];
+	uint64_t backup_ns; /* when the links are looked at again */
+	bool carries;	    /* what the transport knows: one of them works */
 	struct rudp *rudp;
 	const struct worker_role *role;
 	void *end; /* the role's; NULL before it is built */
@@ -78,6 +85,26 @@ unsigned worker_ports_open(struct worker *w, char *why);
 
 /* Has the open ports join the network; closes those that may not. As worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, char *why);
+
+/* worker_backup.c: with cfg->failover the transport has one port, number 0, whichever carries */
+
+void worker_backup_init(struct worker *w);
+/* As worker_ports_join(): the first that has a link asks, the others stand by. */
+unsigned worker_backup_join(struct worker *w, char *why);
+/* Moves the address where it has to. When it wants to be called again. */
+uint64_t worker_backup_turn(struct worker *w);
+/* What the agent says of port i. */
+void worker_backup_link(struct worker *w, unsigned i, bool up);
+void worker_backup_label(struct worker *w, unsigned i, uint32_t label);
+/* The port that carries what the transport sends by its port, and back. */
+static inline unsigned worker_port(const struct worker *w, unsigned way)
+{
+	return w->cfg->failover ? w->backup.active : way;
+}
+static inline unsigned worker_way(const struct worker *w, unsigned port)
+{
+	return w->cfg->failover ? 0 : port;
+}
 
 /* worker_loop.c */
 

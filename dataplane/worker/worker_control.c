@@ -41,7 +41,7 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 static void worker_announce(struct worker *w)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		if (!w->port_open[i] || !w->ops->announce ||
+		if (!w->port_open[i] || !w->ops->announce || worker_port(w, worker_way(w, i)) != i ||
 		    w->now_ns - w->announce_ns[i] < ANNOUNCE_GAP_NS)
 			continue;
 		w->announce_ns[i] = w->now_ns;
@@ -57,7 +57,10 @@ void worker_link_judge(struct worker *w, unsigned i)
 		return;
 	w->port_up[i] = up;
 	log_notice("%s: link %s", w->cfg->ports[i].leg, up ? "up" : "down");
-	rudp_port_set_up(w->rudp, i, up, w->now_ns);
+	if (w->cfg->failover)
+		worker_backup_look(w);
+	else
+		rudp_port_set_up(w->rudp, i, up, w->now_ns);
 	worker_announce(w);
 }
 
@@ -86,7 +89,10 @@ static void control_label(struct worker *w, struct launch_msg *m)
 		return;
 	m->text[sizeof(m->text) - 1] = '\0';
 	log_notice("%s: label %s", w->cfg->ports[m->index].leg, m->text[0] ? m->text : "unknown");
-	rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
+	if (w->cfg->failover)
+		worker_backup_label(w, m->index, worker_label_hash(m->text));
+	else
+		rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
 /* As many sessions as rest on a key that was dropped begin anew; calls wait meanwhile. */
@@ -211,14 +217,16 @@ static void path_format(const struct worker *w, struct rudp_session *s, unsigned
 		snprintf(buf, size, "a path");
 		return;
 	}
-	snprintf(buf, size, "the path by %.32s to %s", w->cfg->ports[info[path].port].leg,
+	snprintf(buf, size, "the path by %.32s to %s",
+		 w->cfg->ports[worker_port(w, info[path].port)].leg,
 		 ip_addr_format(&info[path].remote.ip, remote, sizeof(remote)));
 }
 
 static void mtu_format(const struct worker *w, struct rudp_session *s,
 		       const struct rudp_path_info *i, char *buf, size_t size)
 {
-	const char *leg = w->cfg->ports[MIN_OF(i->port, w->cfg->n_ports - 1)].leg;
+	const char *leg =
+		w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))].leg;
 
 	if (i->mtu_found < i->mtu_most)
 		snprintf(buf, size, "%.20s: frames of %u do not reach %.40s, %u do", leg,
@@ -274,7 +282,8 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 static void path_publish(const struct worker *w, struct launch_path_stats *p,
 			 struct rudp_session *s, const struct rudp_path_info *i)
 {
-	const struct launch_port *port = &w->cfg->ports[MIN_OF(i->port, w->cfg->n_ports - 1)];
+	const struct launch_port *port =
+		&w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))];
 
 	ip_addr_format(&port->ip.addr, p->local, sizeof(p->local));
 	ip_addr_format(&i->remote.ip, p->remote, sizeof(p->remote));

@@ -28,6 +28,7 @@ int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 {
 	struct worker *w = user;
 
+	port = worker_port(w, port);
 	return w->port_open[port] ? w->ops->tx(&w->ports[port], dst, pkt) : -ENETDOWN;
 }
 
@@ -39,8 +40,8 @@ void worker_tx_flush(void *user)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i])
 			continue;
-		if (is_long)
-			rudp_tx_leaves(w->rudp, i, clock_now_ns());
+		if (is_long && worker_port(w, worker_way(w, i)) == i)
+			rudp_tx_leaves(w->rudp, worker_way(w, i), clock_now_ns());
 		w->ops->flush(&w->ports[i]);
 	}
 }
@@ -77,7 +78,7 @@ static int open_rudp(struct worker *w)
 				 .user = w,
 				 .security = (enum rudp_security)cfg->security,
 				 .n_keys = cfg->n_secrets,
-				 .n_ports = cfg->n_ports};
+				 .n_ports = cfg->failover ? 1 : cfg->n_ports};
 	int e;
 
 	_Static_assert((int)LAUNCH_SECURITY_ENCRYPT == (int)RUDP_ENCRYPT &&
@@ -88,13 +89,13 @@ static int open_rudp(struct worker *w)
 	if (getrandom(&rc.seed, sizeof(rc.seed), 0) != (ssize_t)sizeof(rc.seed))
 		rc.seed = w->now_ns ^ rc.identity;
 	memcpy(w->port_up, w->port_open, sizeof(w->port_up));
-	for (unsigned i = 0; i < cfg->n_ports; i++)
+	for (unsigned i = 0; i < rc.n_ports; i++)
 		rc.ports[i] = (struct rudp_port_info){
 			.local = {.ip = cfg->ports[i].ip.addr, .port = cfg->ports[i].udp_port},
 			.prefix_len = cfg->ports[i].ip.len,
 			.mtu = cfg->ports[i].mtu,
 			.label = worker_label_hash(cfg->ports[i].label),
-			.up = w->port_open[i]};
+			.up = w->port_open[i] || cfg->failover};
 	e = rudp_new(&rc, w->now_ns, &w->rudp);
 	/* One copy is enough for who could read this process's memory. */
 	explicit_bzero(rc.keys, sizeof(rc.keys));
@@ -165,7 +166,7 @@ static unsigned turn_receive(struct worker *w)
 
 			/* Else it may have come right after the last look. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
-			(void)rudp_rx(w->rudp, i, &pkts[k].src, pkts[k].data, pkts[k].len,
+			(void)rudp_rx(w->rudp, worker_way(w, i), &pkts[k].src, pkts[k].data, pkts[k].len,
 				      w->now_ns);
 		}
 		total += (unsigned)n;
@@ -220,7 +221,7 @@ static void turn_too_big(struct worker *w)
 
 	for (unsigned i = 0; w->ops->too_big && i < w->cfg->n_ports; i++)
 		if (w->port_open[i] && w->ops->too_big(&w->ports[i], &dst, &bytes))
-			rudp_too_big(w->rudp, i, &dst, bytes, w->now_ns);
+			rudp_too_big(w->rudp, worker_way(w, i), &dst, bytes, w->now_ns);
 }
 
 /* True where there was work, so that looking again at once makes sense. */
@@ -238,6 +239,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	turn_too_big(w);
 	*ret_due_ns = MIN_OF(*ret_due_ns, turn_port_ticks(w));
 	*ret_due_ns = MIN_OF(*ret_due_ns, w->port_retry_ns);
+	*ret_due_ns = MIN_OF(*ret_due_ns, worker_backup_turn(w));
 	turn_port_retry(w);
 	launch_stat_add(&w->stats->loops, 1);
 	launch_stat_set(&w->stats->heartbeat_ns, w->now_ns);

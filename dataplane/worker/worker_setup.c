@@ -70,6 +70,8 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_exports > LAUNCH_EXPORTS_MAX ||
 		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
 		what = "the configuration names too many mounts or exports";
+	else if (cfg->failover && cfg->transport == LAUNCH_UDP)
+		what = "sockets of the kernel cannot share an address over several ports";
 	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX ||
 		 cfg->n_secrets > LAUNCH_SECRETS_MAX ||
 		 (cfg->n_secrets == 0) != (cfg->security == LAUNCH_SECURITY_NONE))
@@ -179,6 +181,8 @@ unsigned worker_ports_join(struct worker *w, char *why)
 	char reason[LAUNCH_REASON_MAX];
 	unsigned n = 0;
 
+	if (w->cfg->failover)
+		return worker_backup_join(w, why);
 	why[0] = '\0';
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i])

@@ -62,6 +62,7 @@ struct plan_port { /* one leg of one worker */
 	struct mac_addr mac;
 	bool shared;	   /* the IP is the host's; the worker's port tells it from the others */
 	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
+	bool stands_by;	   /* the IP is that of the first port, which carries while it can */
 };
 
 #define PLAN_PORTS_MAX PLENUM_LEGS_MAX
@@ -152,6 +153,9 @@ struct plan {
 	 */
 	struct plan_leg_info legs[PLAN_PORTS_MAX + 1];
 	size_t n_legs;
+	/* The legs have one address a worker between them; the first that has a link carries it,
+	 * and one that is back has to last for hold_s. 0: each leg has its own. */
+	uint32_t hold_s;
 	struct plan_step *steps;
 	size_t n_steps;
 	/* What leaves the record of owned values without a step: it is gone, or others have set it.

@@ -117,6 +117,7 @@ static json_t *port_to_json(const struct plan_port *p)
 	r |= set(o, "mtu", json_integer(p->mtu));
 	r |= set(o, "kernel_owned", json_boolean(p->kernel_owned));
 	r |= set(o, "shared_ip", json_boolean(p->shared));
+	r |= set(o, "stands_by", json_boolean(p->stands_by));
 	if (r) {
 		json_decref(o);
 		return NULL;

@@ -153,6 +153,8 @@ static char *ports_text(const json_t *w)
 		fprintf(f, "%s%s=%s", i ? ", " : "", text_of(p, "leg"), text_of(p, "ip"));
 		if (*text_of(p, "vf"))
 			fprintf(f, " on %s", text_of(p, "vf"));
+		if (json_is_true(json_object_get(p, "stands_by")))
+			fputs(" (stands by)", f);
 		if (json_is_true(json_object_get(p, "shared_ip")))
 			fprintf(f, " port %lld",
 				json_integer_value(json_object_get(w, "udp_port")));

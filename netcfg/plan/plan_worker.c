@@ -211,13 +211,23 @@ static void choose_auto(struct plan_builder *b, struct plan_worker *w)
 	}
 }
 
+/* Where the legs share their addresses, the one that has a list of them says which. */
+static const struct spec_net *ips_net(const struct plan_builder *b, const struct spec_net *net)
+{
+	for (size_t i = 0; b->plan->hold_s && i < b->spec->n_nets; i++)
+		if (b->spec->nets[i].n_ips)
+			return &b->spec->nets[i];
+	return net;
+}
+
 /* The n-th address of the leg: of those given one by one, else of its network's range; false: there
  * are fewer. */
-static bool leg_ip(const struct spec_net *net, const struct spec_network *network, uint64_t n,
-		   struct ip_prefix *ret)
+static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
+		   const struct spec_network *network, uint64_t n, struct ip_prefix *ret)
 {
 	const struct ip_range *range = &network->range;
 
+	net = ips_net(b, net);
 	ret->len = range->prefix_len;
 	if (!net->n_ips)
 		return n < ip_range_count(range) && ip_addr_add(&range->first, n, &ret->addr);
@@ -312,9 +322,11 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	struct ip_prefix ip;
 	struct reason why;
 
+	if (b->plan->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports)
+		return true; /* the kernel has the address on one interface only */
 	if (leg->shared)
 		ip = (struct ip_prefix){leg->network->range.first, leg->network->range.prefix_len};
-	else if (!leg_ip(leg->net, leg->network, w->id - 1, &ip))
+	else if (!leg_ip(b, leg->net, leg->network, w->id - 1, &ip))
 		return false;
 	if (!leg->shared &&
 	    (ip_is_taken(b, leg, w, &ip, &why) || ip_is_of_another_host(b, leg, w, &ip, &why))) {
@@ -325,6 +337,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	}
 	port->ip = ip;
 	port->shared = leg->shared;
+	port->stands_by = b->plan->hold_s && w->n_ports;
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
 	memcpy(port->label, leg->label, sizeof(port->label));
 	memcpy(port->ifname, leg->link->name, sizeof(port->ifname));
@@ -418,6 +431,14 @@ static void explain_bond(const struct plan *p, struct plan_worker *w)
 		w->reason = leg->reason;
 }
 
+/* A worker that fell back to sockets has its address where the kernel has it. */
+static void note_no_backup(const struct plan *p, struct plan_worker *w)
+{
+	if (p->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports && !w->note[0])
+		snprintf(w->note, sizeof(w->note), "no backup: its IP is the kernel's, on %.16s",
+			 w->ports[0].leg);
+}
+
 /* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,
  * since that one keeps the state which lets a client's session go on after a restart. */
 static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
@@ -452,23 +473,26 @@ static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
 
 		if (spec->nets[i].shared_ip && b->shared[i].range.first.family)
 			w->ips[w->n_ips++] = b->shared[i].range.first;
-		else if (network && leg_ip(&spec->nets[i], network, w->id - 1, &ip))
+		else if (network && leg_ip(b, &spec->nets[i], network, w->id - 1, &ip))
 			w->ips[w->n_ips++] = ip.addr;
+		if (b->plan->hold_s)
+			return;
 	}
 }
 
 /* ---- numbers ---- */
 
 /* Every leg has an address for this number. */
-static bool id_has_addresses(const struct spec *spec, uint32_t id)
+static bool id_has_addresses(const struct plan_builder *b, uint32_t id)
 {
+	const struct spec *spec = b->spec;
 	struct ip_prefix ip;
 
 	for (size_t i = 0; i < spec->n_nets; i++) {
 		const struct spec_network *network =
 			planner_network_find(spec, spec->nets[i].network);
 
-		if (network && !leg_ip(&spec->nets[i], network, id - 1, &ip))
+		if (network && !leg_ip(b, &spec->nets[i], network, id - 1, &ip))
 			return false;
 	}
 	return true;
@@ -490,7 +514,7 @@ static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 	for (size_t i = 0; places && i < places->n; i++)
 		if (places->entries[i].core == core &&
 		    !id_is_taken(b->plan, places->entries[i].id) &&
-		    id_has_addresses(b->spec, places->entries[i].id))
+		    id_has_addresses(b, places->entries[i].id))
 			return places->entries[i].id;
 	return 0;
 }
@@ -571,6 +595,7 @@ int plan_workers_build(struct plan_builder *b)
 	for (size_t i = 0; i < b->plan->n_workers; i++) {
 		explain_missing_legs(b->plan, &b->plan->workers[i]);
 		explain_bond(b->plan, &b->plan->workers[i]);
+		note_no_backup(b->plan, &b->plan->workers[i]);
 	}
 	return 0;
 }

@@ -297,16 +297,25 @@ static const struct spec_key ha_keys[] = {
 		 " legs, or as the ports of a bond.\n"
 		 "dual-leg wants two or more devices, each on its own network;"
 		 " the bonds (lacp: IEEE 802.1AX, all ports carry; active-backup: one does) want two"
-		 " or more Ethernet devices on one network and take no VFs.",
+		 " or more Ethernet devices on one network.\n"
+		 "active-backup with a number of vfs for each device makes no bond: each worker has a"
+		 " VF of every device and one address, which the VF of the first device carries while"
+		 " that has a link, and that of the next one when it has none.",
 	 .example = "dual-leg"},
 	{"bond", SPEC_TYPE_MAP, .table = &bond_table, FIELD(spec, bond),
 	 .fallback_doc = "data0, or data1 where data0 cannot become what is asked for",
-	 .help = "The bond of lacp and active-backup.",
+	 .help = "The bond of lacp and active-backup. With VFs there is none.",
 	 .example = "{name: bond0, hash: layer2+3}"},
 	{"allow", SPEC_TYPE_NAMES, .max = SPEC_ALLOW_MAX, LIST(spec, ha_allow, n_ha_allow),
 	 .help = "Rules of the mode that shall not hold here.\n"
 		 "several-nics: lacp wants the ports of one NIC, which this lets be of several.",
 	 .example = "[several-nics]"},
+	{"hold", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, ha_hold_s),
+	 .fallback_doc = "10s",
+	 .help = "Of active-backup with VFs: how long an earlier device must have had a link again"
+		 " before it carries.\nA device that fails again soon after that has to last twice"
+		 " as long each time, up to 64 times.",
+	 .example = "30s"},
 };
 static const struct spec_table ha_table = {TABLE(ha_keys), .has_pos = true,
 					   .pos_offset = offsetof(struct spec, ha_pos)};

@@ -380,6 +380,36 @@ static void test_defend(void **state)
 	assert_int_equal(c.conflicts, 6);
 }
 
+/* Another port of this host has the address: this one says and keeps nothing, until it is its turn.
+ */
+static void test_stand_by(void **state)
+{
+	struct fixture *x = *state;
+	struct port_neigh_counters c;
+	struct mac_addr mac, owner;
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+
+	assert_int_equal(resolve(x, &x->peer, &mac), -EINPROGRESS);
+	peer_answers(x, &x->peer, &mac_peer);
+	assert_int_equal(resolve(x, &x->far, &mac), -EINPROGRESS);
+	port_neigh_announce(x->n, x->now_ns);
+	port_neigh_stand_by(x->n, true);
+	x->emitted = 0;
+	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
+	feed(x, frame, port_l2_build_solicit(frame, &mac_peer, &x->peer, &x->us, NULL));
+	assert_true(port_neigh_tick(x->n, x->now_ns + 100 * NSEC_PER_SEC) == UINT64_MAX);
+	assert_int_equal(x->emitted, 0);
+	port_neigh_counters_get(x->n, &c);
+	assert_int_equal(c.conflicts, 0);
+	assert_int_equal(port_neigh_probe_state(x->n, &owner), PORT_NEIGH_FREE);
+
+	port_neigh_stand_by(x->n, false);
+	feed(x, frame, port_l2_build_solicit(frame, &mac_peer, &x->peer, &x->us, NULL));
+	assert_int_equal(x->emitted, 1);
+	assert_int_equal(resolve(x, &x->gateway, &mac), -EINPROGRESS); /* forgotten */
+	assert_int_equal(resolve(x, &x->peer, &mac), 0);	       /* who asked is known anew */
+}
+
 /* More neighbours than the table holds: the one unused for longest makes room; strangers who ask
  * take no place away. */
 static void test_table_full(void **state)
@@ -436,6 +466,7 @@ int main(void)
 		BOTH(test_probe_taken),
 		BOTH(test_probe_clash),
 		BOTH(test_defend),
+		BOTH(test_stand_by),
 		{"test_table_full", test_table_full, setup_v6, teardown, NULL},
 	};
 

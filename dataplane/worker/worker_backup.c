@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports that have one address between them: the worker itself moves the address, so that it takes
+ * no agent to do so. Apart because the rest of a worker sees one port, whichever carries.
+ */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The agent says at once what becomes of a link. How often the devices are asked besides, which is
+ * all that is known when there is no agent. */
+#define LOOK_NS (100 * NSEC_PER_MSEC)
+#define LOOK_ALONE_NS (10 * NSEC_PER_MSEC)
+
+void worker_backup_init(struct worker *w)
+{
+	port_backup_init(&w->backup, w->cfg->n_ports,
+			 (uint64_t)w->cfg->hold_ms * (NSEC_PER_SEC / 1000));
+	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+		w->link_said[i] = true;
+		w->labels[i] = worker_label_hash(w->cfg->ports[i].label);
+	}
+}
+
+/* The agent and the device both have to agree; what an agent said that is gone by now counts only
+ * where the device cannot tell. */
+static bool port_works(struct worker *w, unsigned i)
+{
+	int link;
+
+	if (!w->port_open[i])
+		return false;
+	link = w->ops->link ? w->ops->link(&w->ports[i]) : -EOPNOTSUPP;
+	return link < 0 ? w->link_said[i] : link && (w->link_said[i] || w->orphan_ns);
+}
+
+static void stand_by(struct worker *w, unsigned i, bool stands_by)
+{
+	if (w->port_open[i] && w->ops->stand_by)
+		w->ops->stand_by(&w->ports[i], stands_by);
+}
+
+/* Why the port that carries is not the first; "" where it is. */
+static void explain(const struct worker *w, char *buf, size_t size)
+{
+	const struct port_backup *b = &w->backup;
+	const char *first = w->cfg->ports[0].leg, *leg = w->cfg->ports[b->active].leg;
+
+	if (!port_backup_carries(b))
+		snprintf(buf, size, "no-link: neither %.32s nor a port that stands by has a link",
+			 first);
+	else if (b->active == 0)
+		buf[0] = '\0';
+	else if (b->works[0])
+		snprintf(buf, size,
+			 "on-backup: %.24s carries; %.24s has a link again, and carries if that "
+			 "lasts %llu s",
+			 leg, first,
+			 (unsigned long long)((b->hold_ns << b->doubled) / NSEC_PER_SEC));
+	else
+		snprintf(buf, size, "on-backup: %.32s carries, %.32s has no link", leg, first);
+}
+
+static void say(struct worker *w)
+{
+	char why[LAUNCH_REASON_MAX], text[LAUNCH_REASON_MAX];
+
+	explain(w, why, sizeof(why));
+	if (strcmp(why, w->backup_why) == 0)
+		return;
+	memcpy(w->backup_why, why, sizeof(why));
+	snprintf(text, sizeof(text), "%.64s carries again", w->cfg->ports[0].leg);
+	log_write(why[0] ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "%s", why[0] ? why : text);
+	worker_send(w, LAUNCH_MSG_EVENT, why[0] ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED,
+		    w->backup.active, why[0] ? why : text);
+	worker_reason_publish(w);
+}
+
+static void move(struct worker *w, unsigned from)
+{
+	const unsigned to = w->backup.active;
+
+	stand_by(w, from, true);
+	stand_by(w, to, false);
+	if (w->ops->announce)
+		w->ops->announce(&w->ports[to]);
+	w->announce_ns[to] = w->now_ns;
+	rudp_port_set_label(w->rudp, 0, w->labels[to], w->now_ns);
+	w->stats_ns = 0; /* the page shows it at once */
+}
+
+static void look(struct worker *w)
+{
+	const unsigned from = w->backup.active;
+	uint64_t due_ns;
+
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		port_backup_set(&w->backup, i, port_works(w, i), w->now_ns);
+	if (port_backup_choose(&w->backup, w->now_ns, &due_ns))
+		move(w, from);
+	if (port_backup_carries(&w->backup) != w->carries) {
+		w->carries = !w->carries;
+		rudp_port_set_up(w->rudp, 0, w->carries, w->now_ns);
+	}
+	say(w);
+	w->backup_ns = MIN_OF(due_ns, w->now_ns + (w->orphan_ns ? LOOK_ALONE_NS : LOOK_NS));
+}
+
+uint64_t worker_backup_turn(struct worker *w)
+{
+	if (!w->cfg->failover)
+		return UINT64_MAX;
+	if (w->now_ns >= w->backup_ns)
+		look(w);
+	return w->backup_ns;
+}
+
+void worker_backup_link(struct worker *w, unsigned i, bool up)
+{
+	w->link_said[i] = up;
+	look(w);
+}
+
+void worker_backup_label(struct worker *w, unsigned i, uint32_t label)
+{
+	w->labels[i] = label;
+	if (i == w->backup.active)
+		rudp_port_set_label(w->rudp, 0, label, w->now_ns);
+}
+
+/* One port asks for the address: the others would find that we have it. */
+static int join(struct worker *w, unsigned i, char *why)
+{
+	char reason[LAUNCH_REASON_MAX] = "";
+	int r = 0;
+
+	stand_by(w, i, false);
+	if (w->ops->join)
+		r = w->ops->join(&w->ports[i], w->cfg, i, reason);
+	if (r < 0) {
+		w->ops->close(&w->ports[i]);
+		w->port_open[i] = false;
+	}
+	if (reason[0])
+		snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg, reason);
+	return r;
+}
+
+unsigned worker_backup_join(struct worker *w, char *why)
+{
+	unsigned n = 0;
+	bool moved;
+
+	why[0] = '\0';
+	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+		port_backup_set(&w->backup, i, w->port_open[i], clock_now_ns());
+		stand_by(w, i, true);
+	}
+	do {
+		const unsigned from = w->backup.active;
+		uint64_t unused;
+
+		moved = false;
+		if (!w->port_open[from] || join(w, from, why) < 0 || !port_works(w, from)) {
+			port_backup_set(&w->backup, from, false, clock_now_ns());
+			moved = port_backup_choose(&w->backup, clock_now_ns(), &unused);
+		}
+		if (moved)
+			stand_by(w, from, true);
+	} while (moved);
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		n += w->port_open[i];
+	w->carries = true; /* as the transport was told */
+	return n;
+}

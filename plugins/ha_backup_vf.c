@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * active-backup without a bond: each worker has a VF of every device and one address, which it
+ * moves itself. Apart from the bonds because nothing of it is the kernel's: here are the rules, and
+ * legs that have their addresses in common.
+ */
+#include "plugins/plugins.h"
+#include <stdio.h>
+
+#define HOLD_S 10 /* what the schema says */
+
+bool ha_is_backup_of_vfs(const struct spec *s)
+{
+	for (size_t i = 0; i < s->n_nets; i++)
+		if (s->nets[i].vfs > 0)
+			return true;
+	return false;
+}
+
+/* The kernel's sockets are on one interface: nobody could move their address in time. */
+static void check_workers(const struct spec *s, struct diag *d)
+{
+	char path[48];
+
+	for (size_t i = 0; i < s->n_workers; i++) {
+		const struct spec_worker *w = &s->workers[i];
+
+		if (w->transport == SPEC_TRANSPORT_DPDK ||
+		    w->transport == SPEC_TRANSPORT_DPDK_INTERRUPT)
+			continue;
+		snprintf(path, sizeof(path), "workers[%zu].transport", i);
+		diag_add(d, DIAG_ERROR, &w->pos, path,
+			 "with active-backup over VFs each worker has VFs of its own, and %s uses "
+			 "none; write dpdk or dpdk-interrupt, or 'vfs: 0' for a bond",
+			 spec_transport_to_string(w->transport));
+	}
+}
+
+void ha_backup_vf_check(const struct spec *s, struct diag *d)
+{
+	for (size_t i = 0; i < s->n_nets; i++)
+		if (s->nets[i].vfs <= 0)
+			ha_net_error(d, s, i, "vfs",
+				     "with active-backup all devices have VFs or none has; write "
+				     "how many, or 'vfs: 0' for the others");
+	if (s->bond.name[0])
+		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
+			 "active-backup over VFs makes no bond, and the first device carries while "
+			 "it can; leave it out, or write 'vfs: 0'");
+	check_workers(s, d);
+}
+
+int ha_backup_vf_legs(struct plan_builder *b)
+{
+	b->plan->hold_s = b->spec->ha_hold_s ? b->spec->ha_hold_s : HOLD_S;
+	return ha_dual_leg_legs(b);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which port carries, on a virtual clock: leaving at once, coming back late, flapping. */
+#include "dataplane/port/port_backup.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define HOLD_NS (10 * NSEC_PER_SEC)
+#define START_NS (1000 * NSEC_PER_SEC)
+
+struct clocked {
+	struct port_backup b;
+	uint64_t now_ns, due_ns;
+};
+
+static struct clocked start(unsigned n)
+{
+	struct clocked c = {.now_ns = START_NS};
+
+	port_backup_init(&c.b, n, HOLD_NS);
+	return c;
+}
+
+/* True: it moved. */
+static bool set(struct clocked *c, unsigned i, bool works)
+{
+	port_backup_set(&c->b, i, works, c->now_ns);
+	return port_backup_choose(&c->b, c->now_ns, &c->due_ns);
+}
+
+/* How long it takes from now until an earlier port carries again, as due times say. */
+static uint64_t wait_back(struct clocked *c)
+{
+	const uint64_t began = c->now_ns;
+
+	while (!port_backup_choose(&c->b, c->now_ns, &c->due_ns)) {
+		assert_true(c->due_ns > c->now_ns && c->due_ns != UINT64_MAX);
+		c->now_ns = c->due_ns;
+	}
+	return c->now_ns - began;
+}
+
+static void test_first_carries(void **state)
+{
+	struct clocked c = start(2);
+
+	assert_false(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+	assert_int_equal(c.b.active, 0);
+	assert_true(c.due_ns == UINT64_MAX);
+	assert_true(port_backup_carries(&c.b));
+	assert_false(set(&c, 1, false)); /* who stands by may come and go */
+	assert_false(set(&c, 1, true));
+	assert_int_equal(c.b.active, 0);
+}
+
+static void test_moves_at_once_and_back_after_the_hold(void **state)
+{
+	struct clocked c = start(2);
+
+	assert_true(set(&c, 0, false));
+	assert_int_equal(c.b.active, 1);
+	assert_true(c.due_ns == UINT64_MAX);
+	c.now_ns += NSEC_PER_SEC;
+	assert_false(set(&c, 0, true));
+	assert_int_equal(c.b.active, 1);
+	c.now_ns += HOLD_NS - 1;
+	assert_false(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+	c.now_ns++;
+	assert_true(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+	assert_int_equal(c.b.active, 0);
+}
+
+/* The time counts from when the link came last. */
+static void test_hold_begins_anew(void **state)
+{
+	struct clocked c = start(2);
+
+	(void)set(&c, 0, false);
+	(void)set(&c, 0, true);
+	c.now_ns += HOLD_NS - 1;
+	assert_false(set(&c, 0, false));
+	assert_false(set(&c, 0, true));
+	assert_true(wait_back(&c) == HOLD_NS);
+	assert_int_equal(c.b.active, 0);
+}
+
+static void test_flapping_is_damped(void **state)
+{
+	struct clocked c = start(2);
+	uint64_t expected = HOLD_NS;
+
+	for (unsigned i = 0; i < PORT_BACKUP_DOUBLED_MAX + 3; i++) {
+		assert_true(set(&c, 0, false));
+		assert_int_equal(c.b.active, 1);
+		assert_false(set(&c, 0, true));
+		assert_true(wait_back(&c) == expected);
+		assert_int_equal(c.b.active, 0);
+		expected = MIN_OF(2 * expected, HOLD_NS << PORT_BACKUP_DOUBLED_MAX);
+		c.now_ns += NSEC_PER_SEC;
+	}
+	/* Steady for long enough: as new. */
+	c.now_ns += PORT_BACKUP_SOON * expected;
+	assert_true(set(&c, 0, false));
+	(void)set(&c, 0, true);
+	assert_true(wait_back(&c) == HOLD_NS);
+}
+
+/* Without any there is nothing to move to; whichever comes first carries, without any hold. */
+static void test_all_down(void **state)
+{
+	struct clocked c = start(2);
+
+	assert_false(set(&c, 1, false));
+	assert_false(set(&c, 0, false));
+	assert_false(port_backup_carries(&c.b));
+	assert_true(set(&c, 1, true));
+	assert_int_equal(c.b.active, 1);
+	assert_true(port_backup_carries(&c.b));
+	c = start(2);
+	(void)set(&c, 1, false);
+	(void)set(&c, 0, false);
+	assert_false(set(&c, 0, true)); /* it is where it was */
+	assert_true(port_backup_carries(&c.b));
+}
+
+/* The backup fails while the first is being watched: better a port that has just come than none. */
+static void test_backup_fails_meanwhile(void **state)
+{
+	struct clocked c = start(2);
+
+	(void)set(&c, 0, false);
+	(void)set(&c, 0, true);
+	assert_true(set(&c, 1, false));
+	assert_int_equal(c.b.active, 0);
+}
+
+static void test_three(void **state)
+{
+	struct clocked c = start(3);
+
+	(void)set(&c, 1, false);
+	assert_true(set(&c, 0, false));
+	assert_int_equal(c.b.active, 2);
+	(void)set(&c, 1, true);
+	c.now_ns += NSEC_PER_SEC;
+	(void)set(&c, 0, true);
+	assert_true(wait_back(&c) == HOLD_NS - NSEC_PER_SEC); /* to the second, which came before */
+	assert_int_equal(c.b.active, 1);
+	assert_true(wait_back(&c) == NSEC_PER_SEC);
+	assert_int_equal(c.b.active, 0);
+	port_backup_set(&c.b, 7, false, c.now_ns); /* there is none */
+	assert_false(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_carries),
+		cmocka_unit_test(test_moves_at_once_and_back_after_the_hold),
+		cmocka_unit_test(test_hold_begins_anew),
+		cmocka_unit_test(test_flapping_is_damped),
+		cmocka_unit_test(test_all_down),
+		cmocka_unit_test(test_backup_fails_meanwhile),
+		cmocka_unit_test(test_three),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

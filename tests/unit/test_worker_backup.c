@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A worker whose ports have one address between them, over a back end that writes down what it is
+ * told: who joins, who stands by, who announces; with an agent and without; what the worker says.
+ */
+#include "dataplane/worker/worker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define N_PORTS 2
+#define HOLD_MS 5000U
+
+struct bench {
+	struct worker w;
+	struct launch_config cfg;
+	struct launch_stats stats;
+	struct port_ops ops;
+	struct rudp_ops rudp_ops;
+	int link[N_PORTS];	 /* what the device says */
+	int join_error[N_PORTS]; /* 0: joins */
+	bool stands_by[N_PORTS], closed[N_PORTS];
+	unsigned joins[N_PORTS], announced[N_PORTS];
+};
+
+static struct bench *bench;
+
+static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	assert_false(bench->stands_by[index]);
+	bench->joins[index]++;
+	if (bench->join_error[index])
+		snprintf(why, LAUNCH_REASON_MAX, "taken");
+	return bench->join_error[index];
+}
+
+static void on_close(struct port *p)
+{
+	bench->closed[p->index] = true;
+}
+
+static void on_stand_by(struct port *p, bool stands_by)
+{
+	bench->stands_by[p->index] = stands_by;
+}
+
+static int on_link(struct port *p)
+{
+	return bench->link[p->index];
+}
+
+static void on_announce(struct port *p)
+{
+	assert_false(bench->stands_by[p->index]);
+	bench->announced[p->index]++;
+}
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	struct rudp_config rc = {.identity = 7, .epoch = 1, .n_ports = 1};
+
+	assert_non_null(b);
+	bench = b;
+	b->ops = (struct port_ops){.join = on_join,
+				   .close = on_close,
+				   .stand_by = on_stand_by,
+				   .link = on_link,
+				   .announce = on_announce};
+	b->cfg.n_ports = N_PORTS;
+	b->cfg.failover = true;
+	b->cfg.hold_ms = HOLD_MS;
+	b->w.cfg = &b->cfg;
+	b->w.stats = &b->stats;
+	b->w.ops = &b->ops;
+	b->w.control_fd = -1;
+	b->w.now_ns = 50 * NSEC_PER_SEC;
+	for (unsigned i = 0; i < N_PORTS; i++) {
+		snprintf(b->cfg.ports[i].leg, sizeof(b->cfg.ports[i].leg), "leg-%c", 'a' + i);
+		snprintf(b->cfg.ports[i].label, sizeof(b->cfg.ports[i].label), "switch-%u", i);
+		assert_int_equal(ip_prefix_parse("192.0.2.1/24", &b->cfg.ports[i].ip), 0);
+		b->w.ports[i] = (struct port){.ops = &b->ops, .index = i};
+		b->w.port_open[i] = true;
+		b->link[i] = 1;
+	}
+	rc.ops = &b->rudp_ops;
+	rc.ports[0] = (struct rudp_port_info){.local = {b->cfg.ports[0].ip.addr, 4420},
+					      .prefix_len = 24,
+					      .mtu = 1500,
+					      .up = true};
+	assert_int_equal(rudp_new(&rc, b->w.now_ns, &b->w.rudp), 0);
+	worker_backup_init(&b->w);
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	rudp_free(b->w.rudp);
+	free(b);
+	bench = NULL;
+	return 0;
+}
+
+static void joined(struct bench *b, unsigned n)
+{
+	char why[LAUNCH_REASON_MAX];
+
+	assert_int_equal(worker_backup_join(&b->w, why), n);
+}
+
+static void expect_carrier(const struct bench *b, unsigned carries)
+{
+	assert_int_equal(worker_port(&b->w, 0), carries);
+	for (unsigned i = 0; i < N_PORTS; i++) {
+		assert_int_equal(b->stands_by[i], i != carries);
+		assert_int_equal(worker_way(&b->w, i), 0);
+	}
+}
+
+static void expect_reason(const struct bench *b, const char *part)
+{
+	if (!strstr(b->stats.reason, part))
+		fail_msg("'%s' does not say '%s'", b->stats.reason, part);
+}
+
+/* As turns of a loop do, until the time has passed. */
+static void pass(struct bench *b, uint64_t ns)
+{
+	const uint64_t end = b->w.now_ns + ns;
+
+	while (b->w.now_ns < end) {
+		uint64_t due = worker_backup_turn(&b->w);
+
+		assert_true(due > b->w.now_ns);
+		b->w.now_ns = MIN_OF(due, end);
+	}
+	(void)worker_backup_turn(&b->w);
+}
+
+static void test_agent_says(void **state)
+{
+	struct bench *b = *state;
+
+	joined(b, 2);
+	expect_carrier(b, 0);
+	assert_int_equal(b->joins[0], 1);
+	assert_int_equal(b->joins[1], 0); /* it would find our own address */
+	worker_backup_link(&b->w, 0, false);
+	expect_carrier(b, 1);
+	assert_int_equal(b->announced[1], 1);
+	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
+	worker_backup_link(&b->w, 0, true);
+	expect_carrier(b, 1);
+	expect_reason(b, "leg-a has a link again, and carries if that lasts 5 s");
+	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
+	expect_carrier(b, 0);
+	assert_int_equal(b->announced[0], 1);
+	assert_string_equal(b->stats.reason, "");
+	worker_backup_link(&b->w, 1, false); /* nobody's loss */
+	expect_carrier(b, 0);
+	assert_string_equal(b->stats.reason, "");
+}
+
+/* Its own device tells, though no agent lives; and what the dead one said last binds nobody. */
+static void test_agent_is_gone(void **state)
+{
+	struct bench *b = *state;
+
+	joined(b, 2);
+	b->w.orphan_ns = b->w.now_ns;
+	b->link[0] = 0;
+	pass(b, 10 * NSEC_PER_MSEC);
+	expect_carrier(b, 1);
+	b->link[0] = 1;
+	b->w.link_said[0] = false;
+	b->w.link_said[1] = false;
+	pass(b, (HOLD_MS + 100) * (NSEC_PER_SEC / 1000));
+	expect_carrier(b, 0);
+}
+
+/* Where the device cannot tell, the last word of the agent is all there is. */
+static void test_device_cannot_tell(void **state)
+{
+	struct bench *b = *state;
+
+	joined(b, 2);
+	b->link[0] = b->link[1] = -EOPNOTSUPP;
+	worker_backup_link(&b->w, 0, false);
+	expect_carrier(b, 1);
+	b->w.orphan_ns = b->w.now_ns;
+	pass(b, 2 * HOLD_MS * (NSEC_PER_SEC / 1000));
+	expect_carrier(b, 1);
+}
+
+static void test_no_link_at_the_start(void **state)
+{
+	struct bench *b = *state;
+
+	b->link[0] = 0;
+	joined(b, 2);
+	expect_carrier(b, 1);
+	assert_int_equal(b->joins[1], 1);
+	pass(b, NSEC_PER_SEC);
+	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
+}
+
+static void test_first_is_not_open(void **state)
+{
+	struct bench *b = *state;
+
+	b->w.port_open[0] = false;
+	joined(b, 1);
+	assert_int_equal(worker_port(&b->w, 0), 1);
+	pass(b, 10 * NSEC_PER_SEC); /* it never works, so it is never taken back */
+	assert_int_equal(worker_port(&b->w, 0), 1);
+	worker_backup_link(&b->w, 0, true);
+	assert_int_equal(worker_port(&b->w, 0), 1);
+}
+
+/* Another host has the address: by whichever port one asks. */
+static void test_address_is_taken(void **state)
+{
+	struct bench *b = *state;
+
+	b->join_error[0] = b->join_error[1] = -EADDRINUSE;
+	joined(b, 0);
+	assert_true(b->closed[0] && b->closed[1]);
+	assert_false(b->w.port_open[0] || b->w.port_open[1]);
+}
+
+static void test_all_down_and_back(void **state)
+{
+	struct bench *b = *state;
+
+	joined(b, 2);
+	worker_backup_link(&b->w, 1, false);
+	worker_backup_link(&b->w, 0, false);
+	assert_false(b->w.carries);
+	expect_reason(b, "no-link");
+	worker_backup_link(&b->w, 1, true);
+	assert_true(b->w.carries);
+	expect_carrier(b, 1);
+	expect_reason(b, "on-backup");
+}
+
+static void test_config_without_dpdk_is_refused(void **state)
+{
+	struct bench *b = *state;
+	char why[LAUNCH_REASON_MAX] = "";
+
+	b->cfg.magic = LAUNCH_MAGIC;
+	b->cfg.version = LAUNCH_VERSION;
+	b->cfg.size = sizeof(b->cfg);
+	b->cfg.transport = LAUNCH_DPDK;
+	assert_int_equal(worker_config_check(&b->cfg, why), 0);
+	b->cfg.transport = LAUNCH_UDP;
+	assert_int_equal(worker_config_check(&b->cfg, why), -EINVAL);
+	assert_non_null(strstr(why, "share an address"));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_agent_says),
+		TEST(test_agent_is_gone),
+		TEST(test_device_cannot_tell),
+		TEST(test_no_link_at_the_start),
+		TEST(test_first_is_not_open),
+		TEST(test_address_is_taken),
+		TEST(test_all_down_and_back),
+		TEST(test_config_without_dpdk_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
