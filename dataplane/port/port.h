@@ -60,9 +60,9 @@ struct port_ops {
 	bool (*link)(struct port *p);
 	/* Tell the switches where our address is: gratuitous ARP / unsolicited NA. */
 	void (*announce)(struct port *p);
-	/* Of several ports with one address (launch_config.failover): this one stands by, or carries
-	 * from now on. Datagrams are received all the same; what waited to be sent is lost. NULL:
-	 * this back end cannot. */
+	/* Of several ports with one address (launch_config.failover): this one stands by, or
+	 * carries from now on. Datagrams are received all the same; what waited to be sent is lost.
+	 * NULL: this back end cannot. */
 	void (*stand_by)(struct port *p, bool stands_by);
 };
 

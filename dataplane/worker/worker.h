@@ -10,8 +10,8 @@
 
 #include "dataplane/launch.h"
 #include "dataplane/port/port.h"
-#include "dataplane/port/port_backup.h"
 #include "dataplane/rudp/rudp.h"
+#include "dataplane/worker/worker_active.h"
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/worker/worker_sandbox.h"
 
@@ -46,7 +46,7 @@ struct worker {
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX]; /* what rudp was told */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
-	struct port_backup backup;	  /* with cfg->failover: which port carries */
+	struct worker_active backup;	  /* with cfg->failover: which port carries */
 	bool link_said[LAUNCH_PORTS_MAX]; /* by the agent */
 	uint32_t labels[LAUNCH_PORTS_MAX];
 	uint64_t backup_ns; /* when the links are looked at again */

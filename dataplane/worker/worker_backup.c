@@ -16,8 +16,8 @@
 
 void worker_backup_init(struct worker *w)
 {
-	port_backup_init(&w->backup, w->cfg->n_ports,
-			 (uint64_t)w->cfg->hold_ms * (NSEC_PER_SEC / 1000));
+	worker_active_init(&w->backup, w->cfg->n_ports,
+			   (uint64_t)w->cfg->hold_ms * (NSEC_PER_SEC / 1000));
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		w->link_said[i] = true;
 		w->labels[i] = worker_label_hash(w->cfg->ports[i].label);
@@ -45,10 +45,10 @@ static void stand_by(struct worker *w, unsigned i, bool stands_by)
 /* Why the port that carries is not the first; "" where it is. */
 static void explain(const struct worker *w, char *buf, size_t size)
 {
-	const struct port_backup *b = &w->backup;
+	const struct worker_active *b = &w->backup;
 	const char *first = w->cfg->ports[0].leg, *leg = w->cfg->ports[b->active].leg;
 
-	if (!port_backup_carries(b))
+	if (!worker_active_carries(b))
 		snprintf(buf, size, "no-link: neither %.32s nor a port that stands by has a link",
 			 first);
 	else if (b->active == 0)
@@ -97,10 +97,10 @@ static void look(struct worker *w)
 	uint64_t due_ns;
 
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
-		port_backup_set(&w->backup, i, port_works(w, i), w->now_ns);
-	if (port_backup_choose(&w->backup, w->now_ns, &due_ns))
+		worker_active_set(&w->backup, i, port_works(w, i), w->now_ns);
+	if (worker_active_choose(&w->backup, w->now_ns, &due_ns))
 		move(w, from);
-	if (port_backup_carries(&w->backup) != w->carries) {
+	if (worker_active_carries(&w->backup) != w->carries) {
 		w->carries = !w->carries;
 		rudp_port_set_up(w->rudp, 0, w->carries, w->now_ns);
 	}
@@ -155,7 +155,7 @@ unsigned worker_backup_join(struct worker *w, char *why)
 
 	why[0] = '\0';
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		port_backup_set(&w->backup, i, w->port_open[i], clock_now_ns());
+		worker_active_set(&w->backup, i, w->port_open[i], clock_now_ns());
 		stand_by(w, i, true);
 	}
 	do {
@@ -164,8 +164,8 @@ unsigned worker_backup_join(struct worker *w, char *why)
 
 		moved = false;
 		if (!w->port_open[from] || join(w, from, why) < 0 || !port_works(w, from)) {
-			port_backup_set(&w->backup, from, false, clock_now_ns());
-			moved = port_backup_choose(&w->backup, clock_now_ns(), &unused);
+			worker_active_set(&w->backup, from, false, clock_now_ns());
+			moved = worker_active_choose(&w->backup, clock_now_ns(), &unused);
 		}
 		if (moved)
 			stand_by(w, from, true);

@@ -41,7 +41,8 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 static void worker_announce(struct worker *w)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		if (!w->port_open[i] || !w->ops->announce || worker_port(w, worker_way(w, i)) != i ||
+		if (!w->port_open[i] || !w->ops->announce ||
+		    worker_port(w, worker_way(w, i)) != i ||
 		    w->now_ns - w->announce_ns[i] < ANNOUNCE_GAP_NS)
 			continue;
 		w->announce_ns[i] = w->now_ns;
@@ -225,8 +226,7 @@ static void path_format(const struct worker *w, struct rudp_session *s, unsigned
 static void mtu_format(const struct worker *w, struct rudp_session *s,
 		       const struct rudp_path_info *i, char *buf, size_t size)
 {
-	const char *leg =
-		w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))].leg;
+	const char *leg = w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))].leg;
 
 	if (i->mtu_found < i->mtu_most)
 		snprintf(buf, size, "%.20s: frames of %u do not reach %.40s, %u do", leg,

@@ -166,8 +166,8 @@ static unsigned turn_receive(struct worker *w)
 
 			/* Else it may have come right after the last look. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
-			(void)rudp_rx(w->rudp, worker_way(w, i), &pkts[k].src, pkts[k].data, pkts[k].len,
-				      w->now_ns);
+			(void)rudp_rx(w->rudp, worker_way(w, i), &pkts[k].src, pkts[k].data,
+				      pkts[k].len, w->now_ns);
 		}
 		total += (unsigned)n;
 	}

@@ -191,7 +191,7 @@ struct spec {
 	struct spec_bond bond;
 	char **ha_allow; /* rules of the mode that shall not hold */
 	size_t n_ha_allow;
-	uint32_t ha_hold_s; /* 0: not given */
+	uint32_t ha_hold_s;	/* 0: not given */
 	struct diag_pos ha_pos; /* line 0: the file says nothing of it */
 	enum spec_fallback on_fallback;
 	uint32_t confirm_s; /* 0: not given: disruptive changes are not waited for */

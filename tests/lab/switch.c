@@ -10,8 +10,9 @@
  *
  * Settings of a port, for frames in both directions: `silent=on|off` (swallow everything, the
  * carrier stays), `loss=PERCENT%`, `delay=MILLISECONDSms`, `group=N` (ports see only ports of their
- * own group: a misconfigured switch), `clear`. HOST.LEG may be `all`; `all capture=FILE` writes
- * what enters the switches to a pcapng file, one interface a port, until `all capture=off`.
+ * own group: a misconfigured switch), `switch=LEG` (it is a port of that leg's switch), `clear`.
+ *HOST.LEG may be `all`; `all capture=FILE` writes what enters the switches to a pcapng file, one
+ *interface a port, until `all capture=off`.
  */
 #include "netcfg/base/base.h"
 #include <fcntl.h>
@@ -34,6 +35,7 @@ struct port {
 	char name[64];
 	char leg[32];
 	unsigned leg_number; /* equal for the ports of one switch */
+	unsigned own_number; /* by its leg */
 	int fd;
 	struct sockaddr_un peer;
 	bool silent;
@@ -262,12 +264,23 @@ static void capture_frame(struct fabric *f, unsigned from, const uint8_t *data, 
 static void port_clear(struct port *p)
 {
 	p->silent = false;
+	p->leg_number = p->own_number;
 	p->group = 0;
 	p->loss = 0;
 	p->delay_ns = 0;
 }
 
-static bool port_set(struct port *p, const char *setting)
+static bool port_join(struct fabric *f, struct port *p, const char *leg)
+{
+	for (unsigned i = 0; i < f->n_ports; i++)
+		if (strcmp(f->ports[i].leg, leg) == 0) {
+			p->leg_number = f->ports[i].own_number;
+			return true;
+		}
+	return false;
+}
+
+static bool port_set(struct fabric *f, struct port *p, const char *setting)
 {
 	double number;
 
@@ -279,6 +292,8 @@ static bool port_set(struct port *p, const char *setting)
 		return true;
 	else if (strcmp(setting, "silent=on") == 0 || strcmp(setting, "silent=off") == 0)
 		p->silent = setting[8] == 'n';
+	else if (strncmp(setting, "switch=", 7) == 0)
+		return port_join(f, p, setting + 7);
 	else if (strcmp(setting, "clear") == 0)
 		port_clear(p);
 	else
@@ -300,7 +315,7 @@ static const char *fabric_set(struct fabric *f, const char *name, const char *se
 		return capture_open(f, setting + 8) ? "ok" : strerror(errno);
 	for (unsigned i = 0; i < f->n_ports; i++)
 		if (all || strcmp(f->ports[i].name, name) == 0)
-			answer = port_set(&f->ports[i], setting) ? "ok" : "unknown setting";
+			answer = port_set(f, &f->ports[i], setting) ? "ok" : "unknown setting";
 	memset(f->macs, 0, sizeof(f->macs)); /* what was learnt may hold no longer */
 	return answer;
 }
@@ -330,7 +345,7 @@ static void fabric_number(struct fabric *f)
 
 	for (unsigned i = 0; i < f->n_ports; i++)
 		if (strcmp(f->ports[i].leg, last->leg) == 0) {
-			last->leg_number = i;
+			last->leg_number = last->own_number = i;
 			return;
 		}
 }

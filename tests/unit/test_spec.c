@@ -78,8 +78,9 @@ static const char *example_path(const char *name, char *buf, size_t size)
 static void test_examples_validate_and_round_trip(void **state)
 {
 	static const char *const names[] = {
-		"plenum.yaml",		"examples/full.yaml",	   "examples/host-a.yaml",
-		"examples/host-b.yaml", "examples/host-lacp.yaml", "examples/host-vf.yaml"};
+		"plenum.yaml",		"examples/full.yaml",	     "examples/host-a.yaml",
+		"examples/host-b.yaml", "examples/host-backup.yaml", "examples/host-lacp.yaml",
+		"examples/host-vf.yaml"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		autofree char *once = NULL, *twice = NULL;

@@ -269,14 +269,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_agent_says),
-		TEST(test_agent_is_gone),
-		TEST(test_device_cannot_tell),
-		TEST(test_no_link_at_the_start),
-		TEST(test_first_is_not_open),
-		TEST(test_address_is_taken),
-		TEST(test_all_down_and_back),
-		TEST(test_config_without_dpdk_is_refused),
+		TEST(test_agent_says),	       TEST(test_agent_is_gone),
+		TEST(test_device_cannot_tell), TEST(test_no_link_at_the_start),
+		TEST(test_first_is_not_open),  TEST(test_address_is_taken),
+		TEST(test_all_down_and_back),  TEST(test_config_without_dpdk_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which port carries, on a virtual clock: leaving at once, coming back late, flapping. */
-#include "dataplane/port/port_backup.h"
+#include "dataplane/worker/worker_active.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #define START_NS (1000 * NSEC_PER_SEC)
 
 struct clocked {
-	struct port_backup b;
+	struct worker_active b;
 	uint64_t now_ns, due_ns;
 };
 
@@ -19,15 +19,15 @@ static struct clocked start(unsigned n)
 {
 	struct clocked c = {.now_ns = START_NS};
 
-	port_backup_init(&c.b, n, HOLD_NS);
+	worker_active_init(&c.b, n, HOLD_NS);
 	return c;
 }
 
 /* True: it moved. */
 static bool set(struct clocked *c, unsigned i, bool works)
 {
-	port_backup_set(&c->b, i, works, c->now_ns);
-	return port_backup_choose(&c->b, c->now_ns, &c->due_ns);
+	worker_active_set(&c->b, i, works, c->now_ns);
+	return worker_active_choose(&c->b, c->now_ns, &c->due_ns);
 }
 
 /* How long it takes from now until an earlier port carries again, as due times say. */
@@ -35,7 +35,7 @@ static uint64_t wait_back(struct clocked *c)
 {
 	const uint64_t began = c->now_ns;
 
-	while (!port_backup_choose(&c->b, c->now_ns, &c->due_ns)) {
+	while (!worker_active_choose(&c->b, c->now_ns, &c->due_ns)) {
 		assert_true(c->due_ns > c->now_ns && c->due_ns != UINT64_MAX);
 		c->now_ns = c->due_ns;
 	}
@@ -46,10 +46,10 @@ static void test_first_carries(void **state)
 {
 	struct clocked c = start(2);
 
-	assert_false(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+	assert_false(worker_active_choose(&c.b, c.now_ns, &c.due_ns));
 	assert_int_equal(c.b.active, 0);
 	assert_true(c.due_ns == UINT64_MAX);
-	assert_true(port_backup_carries(&c.b));
+	assert_true(worker_active_carries(&c.b));
 	assert_false(set(&c, 1, false)); /* who stands by may come and go */
 	assert_false(set(&c, 1, true));
 	assert_int_equal(c.b.active, 0);
@@ -66,9 +66,9 @@ static void test_moves_at_once_and_back_after_the_hold(void **state)
 	assert_false(set(&c, 0, true));
 	assert_int_equal(c.b.active, 1);
 	c.now_ns += HOLD_NS - 1;
-	assert_false(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+	assert_false(worker_active_choose(&c.b, c.now_ns, &c.due_ns));
 	c.now_ns++;
-	assert_true(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+	assert_true(worker_active_choose(&c.b, c.now_ns, &c.due_ns));
 	assert_int_equal(c.b.active, 0);
 }
 
@@ -91,17 +91,17 @@ static void test_flapping_is_damped(void **state)
 	struct clocked c = start(2);
 	uint64_t expected = HOLD_NS;
 
-	for (unsigned i = 0; i < PORT_BACKUP_DOUBLED_MAX + 3; i++) {
+	for (unsigned i = 0; i < WORKER_ACTIVE_DOUBLED_MAX + 3; i++) {
 		assert_true(set(&c, 0, false));
 		assert_int_equal(c.b.active, 1);
 		assert_false(set(&c, 0, true));
 		assert_true(wait_back(&c) == expected);
 		assert_int_equal(c.b.active, 0);
-		expected = MIN_OF(2 * expected, HOLD_NS << PORT_BACKUP_DOUBLED_MAX);
+		expected = MIN_OF(2 * expected, HOLD_NS << WORKER_ACTIVE_DOUBLED_MAX);
 		c.now_ns += NSEC_PER_SEC;
 	}
 	/* Steady for long enough: as new. */
-	c.now_ns += PORT_BACKUP_SOON * expected;
+	c.now_ns += WORKER_ACTIVE_SOON * expected;
 	assert_true(set(&c, 0, false));
 	(void)set(&c, 0, true);
 	assert_true(wait_back(&c) == HOLD_NS);
@@ -114,15 +114,15 @@ static void test_all_down(void **state)
 
 	assert_false(set(&c, 1, false));
 	assert_false(set(&c, 0, false));
-	assert_false(port_backup_carries(&c.b));
+	assert_false(worker_active_carries(&c.b));
 	assert_true(set(&c, 1, true));
 	assert_int_equal(c.b.active, 1);
-	assert_true(port_backup_carries(&c.b));
+	assert_true(worker_active_carries(&c.b));
 	c = start(2);
 	(void)set(&c, 1, false);
 	(void)set(&c, 0, false);
 	assert_false(set(&c, 0, true)); /* it is where it was */
-	assert_true(port_backup_carries(&c.b));
+	assert_true(worker_active_carries(&c.b));
 }
 
 /* The backup fails while the first is being watched: better a port that has just come than none. */
@@ -150,8 +150,8 @@ static void test_three(void **state)
 	assert_int_equal(c.b.active, 1);
 	assert_true(wait_back(&c) == NSEC_PER_SEC);
 	assert_int_equal(c.b.active, 0);
-	port_backup_set(&c.b, 7, false, c.now_ns); /* there is none */
-	assert_false(port_backup_choose(&c.b, c.now_ns, &c.due_ns));
+	worker_active_set(&c.b, 7, false, c.now_ns); /* there is none */
+	assert_false(worker_active_choose(&c.b, c.now_ns, &c.due_ns));
 }
 
 int main(void)
