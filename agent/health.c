@@ -178,9 +178,10 @@ static const struct launch_port *port_of(const struct sup_worker *w, const char 
 	return NULL;
 }
 
+/* Where one port stands in for the other the worker says which carries. */
 static void look_at_carriers(struct look *l)
 {
-	for (uint32_t i = 0; i < l->w->config.n_ports; i++) {
+	for (uint32_t i = 0; !l->w->config.failover && i < l->w->config.n_ports; i++) {
 		const struct launch_port *p = &l->w->config.ports[i];
 		struct health_entry *e;
 		char text[HEALTH_TEXT_MAX];

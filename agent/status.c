@@ -159,7 +159,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	p->adopted = w->adopted && w->pid > 0;
 	if (w->pid > 0)
 		p->uptime_s = (clock_now_ns() - w->started_ns) / NSEC_PER_SEC;
-	for (uint32_t i = 0; i < w->config.n_ports; i++)
+	for (uint32_t i = 0; i < (w->config.failover ? 1 : w->config.n_ports); i++)
 		p->ips[p->n_ips++] = w->config.ports[i].ip.addr;
 	worker_network(w, p->network, sizeof(p->network));
 	reasons(a, w, p);
