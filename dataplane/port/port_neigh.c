@@ -330,6 +330,8 @@ static void announce_send(struct port_neigh *n)
 
 void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 {
+	if (n->stands_by)
+		return;
 	announce_send(n);
 	n->announce_due_ns = now_ns + NSEC_PER_SEC; /* ANNOUNCE_INTERVAL is 2 s in RFC 5227 */
 }

@@ -46,8 +46,7 @@ struct worker {
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX]; /* what rudp was told */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
-	struct worker_active backup;	  /* with cfg->failover: which port carries */
-	bool link_said[LAUNCH_PORTS_MAX]; /* by the agent */
+	struct worker_active backup; /* with cfg->failover: which port carries */
 	uint32_t labels[LAUNCH_PORTS_MAX];
 	uint64_t backup_ns; /* when the links are looked at again */
 	bool carries;	    /* what the transport knows: one of them works */
@@ -91,10 +90,11 @@ unsigned worker_ports_join(struct worker *w, char *why);
 void worker_backup_init(struct worker *w);
 /* As worker_ports_join(): the first that has a link asks, the others stand by. */
 unsigned worker_backup_join(struct worker *w, char *why);
-/* Moves the address where it has to. When it wants to be called again. */
+/* Moves the address where it has to: for what is known of the links has changed. */
+void worker_backup_look(struct worker *w);
+/* The same, for the time that has passed. When it wants to be called again. */
 uint64_t worker_backup_turn(struct worker *w);
 /* What the agent says of port i. */
-void worker_backup_link(struct worker *w, unsigned i, bool up);
 void worker_backup_label(struct worker *w, unsigned i, uint32_t label);
 /* The port that carries what the transport sends by its port, and back. */
 static inline unsigned worker_port(const struct worker *w, unsigned way)

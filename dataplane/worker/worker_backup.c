@@ -9,31 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The agent says at once what becomes of a link. How often the devices are asked besides, which is
- * all that is known when there is no agent. */
-#define LOOK_NS (100 * NSEC_PER_MSEC)
-#define LOOK_ALONE_NS (10 * NSEC_PER_MSEC)
-
 void worker_backup_init(struct worker *w)
 {
 	worker_active_init(&w->backup, w->cfg->n_ports,
 			   (uint64_t)w->cfg->hold_ms * (NSEC_PER_SEC / 1000));
-	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		w->link_said[i] = true;
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		w->labels[i] = worker_label_hash(w->cfg->ports[i].label);
-	}
-}
-
-/* The agent and the device both have to agree; what an agent said that is gone by now counts only
- * where the device cannot tell. */
-static bool port_works(struct worker *w, unsigned i)
-{
-	int link;
-
-	if (!w->port_open[i])
-		return false;
-	link = w->ops->link ? w->ops->link(&w->ports[i]) : -EOPNOTSUPP;
-	return link < 0 ? w->link_said[i] : link && (w->link_said[i] || w->orphan_ns);
 }
 
 static void stand_by(struct worker *w, unsigned i, bool stands_by)
@@ -91,21 +72,19 @@ static void move(struct worker *w, unsigned from)
 	w->stats_ns = 0; /* the page shows it at once */
 }
 
-static void look(struct worker *w)
+void worker_backup_look(struct worker *w)
 {
 	const unsigned from = w->backup.active;
-	uint64_t due_ns;
 
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
-		worker_active_set(&w->backup, i, port_works(w, i), w->now_ns);
-	if (worker_active_choose(&w->backup, w->now_ns, &due_ns))
+		worker_active_set(&w->backup, i, w->port_up[i], w->now_ns);
+	if (worker_active_choose(&w->backup, w->now_ns, &w->backup_ns))
 		move(w, from);
 	if (worker_active_carries(&w->backup) != w->carries) {
 		w->carries = !w->carries;
 		rudp_port_set_up(w->rudp, 0, w->carries, w->now_ns);
 	}
 	say(w);
-	w->backup_ns = MIN_OF(due_ns, w->now_ns + (w->orphan_ns ? LOOK_ALONE_NS : LOOK_NS));
 }
 
 uint64_t worker_backup_turn(struct worker *w)
@@ -113,14 +92,8 @@ uint64_t worker_backup_turn(struct worker *w)
 	if (!w->cfg->failover)
 		return UINT64_MAX;
 	if (w->now_ns >= w->backup_ns)
-		look(w);
+		worker_backup_look(w);
 	return w->backup_ns;
-}
-
-void worker_backup_link(struct worker *w, unsigned i, bool up)
-{
-	w->link_said[i] = up;
-	look(w);
 }
 
 void worker_backup_label(struct worker *w, unsigned i, uint32_t label)
@@ -142,7 +115,11 @@ static int join(struct worker *w, unsigned i, char *why)
 	if (r < 0) {
 		w->ops->close(&w->ports[i]);
 		w->port_open[i] = false;
+	} else if (w->ops->tick && w->ops->link) {
+		(void)w->ops->tick(&w->ports[i], clock_now_ns());
+		w->link_lost[i] = !w->ops->link(&w->ports[i]);
 	}
+	w->port_up[i] = w->port_open[i] && !w->link_lost[i];
 	if (reason[0])
 		snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg, reason);
 	return r;
@@ -163,7 +140,7 @@ unsigned worker_backup_join(struct worker *w, char *why)
 		uint64_t unused;
 
 		moved = false;
-		if (!w->port_open[from] || join(w, from, why) < 0 || !port_works(w, from)) {
+		if (!w->port_open[from] || join(w, from, why) < 0 || !w->port_up[from]) {
 			worker_active_set(&w->backup, from, false, clock_now_ns());
 			moved = worker_active_choose(&w->backup, clock_now_ns(), &unused);
 		}

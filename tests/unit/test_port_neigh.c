@@ -395,6 +395,7 @@ static void test_stand_by(void **state)
 	port_neigh_announce(x->n, x->now_ns);
 	port_neigh_stand_by(x->n, true);
 	x->emitted = 0;
+	port_neigh_announce(x->n, x->now_ns);
 	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
 	feed(x, frame, port_l2_build_solicit(frame, &mac_peer, &x->peer, &x->us, NULL));
 	assert_true(port_neigh_tick(x->n, x->now_ns + 100 * NSEC_PER_SEC) == UINT64_MAX);

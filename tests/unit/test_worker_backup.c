@@ -21,7 +21,7 @@ struct bench {
 	struct launch_stats stats;
 	struct port_ops ops;
 	struct rudp_ops rudp_ops;
-	int link[N_PORTS];	 /* what the device says */
+	bool link[N_PORTS];	 /* what the device says */
 	int join_error[N_PORTS]; /* 0: joins */
 	bool stands_by[N_PORTS], closed[N_PORTS];
 	unsigned joins[N_PORTS], announced[N_PORTS];
@@ -48,7 +48,7 @@ static void on_stand_by(struct port *p, bool stands_by)
 	bench->stands_by[p->index] = stands_by;
 }
 
-static int on_link(struct port *p)
+static bool on_link(struct port *p)
 {
 	return bench->link[p->index];
 }
@@ -57,6 +57,11 @@ static void on_announce(struct port *p)
 {
 	assert_false(bench->stands_by[p->index]);
 	bench->announced[p->index]++;
+}
+
+static uint64_t on_tick(struct port *p, uint64_t now_ns)
+{
+	return now_ns;
 }
 
 static int setup(void **state)
@@ -69,6 +74,7 @@ static int setup(void **state)
 	b->ops = (struct port_ops){.join = on_join,
 				   .close = on_close,
 				   .stand_by = on_stand_by,
+				   .tick = on_tick,
 				   .link = on_link,
 				   .announce = on_announce};
 	b->cfg.n_ports = N_PORTS;
@@ -85,7 +91,7 @@ static int setup(void **state)
 		assert_int_equal(ip_prefix_parse("192.0.2.1/24", &b->cfg.ports[i].ip), 0);
 		b->w.ports[i] = (struct port){.ops = &b->ops, .index = i};
 		b->w.port_open[i] = true;
-		b->link[i] = 1;
+		b->w.port_up[i] = b->link[i] = true;
 	}
 	rc.ops = &b->rudp_ops;
 	rc.ports[0] = (struct rudp_port_info){.local = {b->cfg.ports[0].ip.addr, 4420},
@@ -113,6 +119,20 @@ static void joined(struct bench *b, unsigned n)
 	char why[LAUNCH_REASON_MAX];
 
 	assert_int_equal(worker_backup_join(&b->w, why), n);
+}
+
+/* The agent's word. */
+static void told(struct bench *b, unsigned i, bool up)
+{
+	b->w.carrier_lost[i] = !up;
+	worker_link_judge(&b->w, i);
+}
+
+/* The device's own. */
+static void device(struct bench *b, unsigned i, bool up)
+{
+	b->link[i] = up;
+	worker_link_look(&b->w, i);
 }
 
 static void expect_carrier(const struct bench *b, unsigned carries)
@@ -152,58 +172,60 @@ static void test_agent_says(void **state)
 	expect_carrier(b, 0);
 	assert_int_equal(b->joins[0], 1);
 	assert_int_equal(b->joins[1], 0); /* it would find our own address */
-	worker_backup_link(&b->w, 0, false);
+	told(b, 0, false);
 	expect_carrier(b, 1);
 	assert_int_equal(b->announced[1], 1);
 	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
-	worker_backup_link(&b->w, 0, true);
+	told(b, 0, true);
 	expect_carrier(b, 1);
 	expect_reason(b, "leg-a has a link again, and carries if that lasts 5 s");
 	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 0);
 	assert_int_equal(b->announced[0], 1);
 	assert_string_equal(b->stats.reason, "");
-	worker_backup_link(&b->w, 1, false); /* nobody's loss */
+	told(b, 1, false); /* nobody's loss */
 	expect_carrier(b, 0);
 	assert_string_equal(b->stats.reason, "");
 }
 
-/* Its own device tells, though no agent lives; and what the dead one said last binds nobody. */
+/* Its own device tells, though no agent lives. */
 static void test_agent_is_gone(void **state)
 {
 	struct bench *b = *state;
 
 	joined(b, 2);
 	b->w.orphan_ns = b->w.now_ns;
-	b->link[0] = 0;
-	pass(b, 10 * NSEC_PER_MSEC);
+	device(b, 0, false);
 	expect_carrier(b, 1);
-	b->link[0] = 1;
-	b->w.link_said[0] = false;
-	b->w.link_said[1] = false;
-	pass(b, (HOLD_MS + 100) * (NSEC_PER_SEC / 1000));
+	assert_int_equal(b->announced[1], 1);
+	device(b, 0, true);
+	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 0);
 }
 
-/* Where the device cannot tell, the last word of the agent is all there is. */
-static void test_device_cannot_tell(void **state)
+/* Either may know first; both have to agree that it is back. */
+static void test_device_and_agent(void **state)
 {
 	struct bench *b = *state;
 
 	joined(b, 2);
-	b->link[0] = b->link[1] = -EOPNOTSUPP;
-	worker_backup_link(&b->w, 0, false);
+	device(b, 0, false);
+	told(b, 0, false);
 	expect_carrier(b, 1);
-	b->w.orphan_ns = b->w.now_ns;
+	assert_int_equal(b->announced[1], 1);
+	device(b, 0, true);
 	pass(b, 2 * HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 1);
+	told(b, 0, true);
+	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
+	expect_carrier(b, 0);
 }
 
 static void test_no_link_at_the_start(void **state)
 {
 	struct bench *b = *state;
 
-	b->link[0] = 0;
+	b->link[0] = false;
 	joined(b, 2);
 	expect_carrier(b, 1);
 	assert_int_equal(b->joins[1], 1);
@@ -215,12 +237,12 @@ static void test_first_is_not_open(void **state)
 {
 	struct bench *b = *state;
 
-	b->w.port_open[0] = false;
+	b->w.port_open[0] = b->w.port_up[0] = false;
 	joined(b, 1);
 	assert_int_equal(worker_port(&b->w, 0), 1);
 	pass(b, 10 * NSEC_PER_SEC); /* it never works, so it is never taken back */
 	assert_int_equal(worker_port(&b->w, 0), 1);
-	worker_backup_link(&b->w, 0, true);
+	told(b, 0, true);
 	assert_int_equal(worker_port(&b->w, 0), 1);
 }
 
@@ -240,11 +262,11 @@ static void test_all_down_and_back(void **state)
 	struct bench *b = *state;
 
 	joined(b, 2);
-	worker_backup_link(&b->w, 1, false);
-	worker_backup_link(&b->w, 0, false);
+	told(b, 1, false);
+	told(b, 0, false);
 	assert_false(b->w.carries);
 	expect_reason(b, "no-link");
-	worker_backup_link(&b->w, 1, true);
+	told(b, 1, true);
 	assert_true(b->w.carries);
 	expect_carrier(b, 1);
 	expect_reason(b, "on-backup");
@@ -269,10 +291,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_agent_says),	       TEST(test_agent_is_gone),
-		TEST(test_device_cannot_tell), TEST(test_no_link_at_the_start),
-		TEST(test_first_is_not_open),  TEST(test_address_is_taken),
-		TEST(test_all_down_and_back),  TEST(test_config_without_dpdk_is_refused),
+		TEST(test_agent_says),	      TEST(test_agent_is_gone),
+		TEST(test_device_and_agent),  TEST(test_no_link_at_the_start),
+		TEST(test_first_is_not_open), TEST(test_address_is_taken),
+		TEST(test_all_down_and_back), TEST(test_config_without_dpdk_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
