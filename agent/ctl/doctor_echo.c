@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whom to ask by which leg, and the asking: for the checks of peers and for `plenum ping`. */
+/* Whom to ask by which leg, and the asking: for the checks of peers. */
 #include "agent/ctl/doctor.h"
 
 #include "netcfg/host/kernel.h"

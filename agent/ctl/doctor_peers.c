@@ -39,8 +39,7 @@ static void run_answers(const struct doctor_picture *p, const struct doctor_chec
 		if (!e->peer[0] || answers_anywhere(p, e->peer))
 			continue;
 		doctor_say(r, DOCTOR_FAIL, "%s answers on no leg", e->peer);
-		doctor_advise(r, "plenum status and plenum doctor on %s; plenum ping %s", e->peer,
-			      e->peer);
+		doctor_advise(r, "plenum status and plenum doctor on %s", e->peer);
 	}
 	doctor_say(r, DOCTOR_PASS, "all peers answer");
 }
