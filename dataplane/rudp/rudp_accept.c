@@ -411,7 +411,10 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		if (!p->local_down)
 			rudp_path_set_up(s, p, now);
 	}
-	p->standby = c->flags & WIRE_F_STANDBY;
+	if ((int32_t)(c->pn - p->join_pn) > 0) { /* no later one has overtaken it */
+		p->join_pn = c->pn;
+		p->standby = c->flags & WIRE_F_STANDBY;
+	}
 	joined_send(s, port, src, c, j.stamp, 0);
 	rudp_session_touch(s);
 	return 0;

@@ -207,6 +207,7 @@ struct rudp_path {
 	bool crossed; /* client: by their order the two ends are no pair: where labels do not say */
 	uint32_t peer_label;  /* client: of the other end */
 	uint32_t label_pn;    /* client: number of the LABEL that said so; 0: ACCEPT did */
+	uint32_t join_pn;     /* server: number of the JOIN that told `standby`; 0: HELLO did */
 	uint32_t class_stamp; /* when `standby` changed last, as JOIN's stamps count */
 	bool telling;	      /* server: the client has yet to hear of our end's label */
 	uint64_t tell_ns, tell_interval;

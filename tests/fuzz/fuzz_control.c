@@ -34,6 +34,8 @@ static void op_flush(void *user)
 
 static const struct rudp_ops ops = {.tx = op_tx, .tx_flush = op_flush};
 
+static const struct port_ops port; /* one that cannot announce itself */
+
 static struct rudp *transport(void)
 {
 	struct datagram_addr to = {{AF_INET, {10, 0, 0, 9}}, 7000};
@@ -90,6 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	log_set_level(LOG_LEVEL_ERR - 1); /* nothing */
 	w->cfg = &cfg;
+	w->ops = &port;
+	for (unsigned i = 0; i < cfg.n_ports; i++)
+		w->port_open[i] = w->port_up[i] = true;
 	w->control_fd = pair[0];
 	w->now_ns = NSEC_PER_SEC;
 	w->rudp = transport();

@@ -14,7 +14,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #define RANDOM_RUNS 10
 #else
-#define RANDOM_RUNS 100
+#define RANDOM_RUNS 200
 #endif
 #define MS NSEC_PER_MSEC
 #define US NSEC_PER_USEC
