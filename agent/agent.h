@@ -104,5 +104,7 @@ int wants_build(const struct spec *spec, const struct plan *plan, enum log_level
 /* The cluster's keys, read anew from its file, into those configurations. -EINVAL with the reason
  * in d. */
 int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *wants, size_t n);
+/* Those of one that runs. */
+void secrets_keep(const struct launch_config *from, struct launch_config *wants, size_t n);
 
 #endif

@@ -41,3 +41,12 @@ int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *
 	secret_wipe(&s);
 	return 0;
 }
+
+void secrets_keep(const struct launch_config *from, struct launch_config *wants, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		wants[i].security = from->security;
+		wants[i].n_secrets = from->n_secrets;
+		memcpy(wants[i].secrets, from->secrets, sizeof(wants[i].secrets));
+	}
+}

@@ -159,6 +159,18 @@ static int look(struct agent *a)
 	return 0;
 }
 
+/* A key file that was changed is for the next apply, as the rest of the configuration is: a walk that
+ * only keeps the host as it is leaves the workers the keys that they have. */
+static int keys_fill(struct agent *a, const struct spec *spec)
+{
+	struct walk *w = &a->walk;
+
+	if (w->next.spec || a->now.n_wants == 0)
+		return secrets_fill(spec, &w->diag, w->next.wants, w->next.n_wants);
+	secrets_keep(&a->now.wants[0], w->next.wants, w->next.n_wants);
+	return 0;
+}
+
 /* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
 static int first_half(struct agent *a)
 {
@@ -191,7 +203,7 @@ static int first_half(struct agent *a)
 	r = wants_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
 			&w->next.n_wants);
 	if (r >= 0)
-		r = secrets_fill(spec, &w->diag, w->next.wants, w->next.n_wants);
+		r = keys_fill(a, spec);
 	if (r < 0 || w->pending.applier || /* which has done it */
 	    (w->next.plan->n_steps == 0 && !walk_confirm_s(a)))
 		return r;
@@ -273,7 +285,7 @@ static int look_again(struct agent *a)
 	w->next.n_wants = 0;
 	r = wants_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
 			&w->next.n_wants);
-	return r < 0 ? r : secrets_fill(spec, &w->diag, w->next.wants, w->next.n_wants);
+	return r < 0 ? r : keys_fill(a, spec);
 }
 
 static void finish(struct agent *a, int r);

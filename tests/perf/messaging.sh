@@ -24,6 +24,8 @@ messaging_up() {
 	ip -n $messaging_server addr add $messaging_ip/24 dev leg
 	ip -n $messaging_client link set leg up
 	ip -n $messaging_server link set leg up
+	# UCX takes no device that is not running yet.
+	wait_until 10 ip netns exec $messaging_client ping -c 1 -W 1 $messaging_ip || die "the namespaces do not reach each other"
 }
 
 messaging_listens() { # messaging_listens PORT
