@@ -159,8 +159,8 @@ static int look(struct agent *a)
 	return 0;
 }
 
-/* A key file that was changed is for the next apply, as the rest of the configuration is: a walk that
- * only keeps the host as it is leaves the workers the keys that they have. */
+/* A key file that was changed is for the next apply, as the rest of the configuration is: a walk
+ * that only keeps the host as it is leaves the workers the keys that they have. */
 static int keys_fill(struct agent *a, const struct spec *spec)
 {
 	struct walk *w = &a->walk;
