@@ -13,7 +13,7 @@ on() { # on HOST CMD...
 }
 
 script_on() { # script_on HOST < SCRIPT: runs a bash script with `set -e`
-	lab_sh "$1" bash -euo pipefail -s
+	{ declare -f matches && cat; } | lab_sh "$1" bash -euo pipefail -s
 }
 
 link() {

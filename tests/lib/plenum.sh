@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by lab: Plenum in the virtual hosts, as `play` and the cases want it.
 
+# matches PATTERN: grep -q that reads to the end. Under pipefail a writer whose reader left early has failed.
+matches() {
+	local text
+	text=$(cat) && grep -q -- "$1" <<<"$text"
+}
+
 plenum() { # plenum HOST ARGS...
 	local host=$1
 	shift
@@ -21,7 +27,7 @@ agent_start() {
 }
 
 workers_up() { # workers_up HOST: has it workers, and do all run?
-	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP" or . == "DEGRADED")' processes | grep -q true
+	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP" or . == "DEGRADED")' processes | matches true
 }
 
 worker() { # worker HOST FIELD: of its first worker
