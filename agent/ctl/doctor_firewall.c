@@ -1,18 +1,77 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the firewall: whether rules that others have made drop what comes to the data IPs.
- * Apart for the two languages of rules. What cannot be judged is said to be unknown, never good. */
+/* Checks of the firewall: whether rules that others have made drop what comes to the data IPs or
+ * leaves them. Apart for the two languages of rules. What cannot be judged is said to be unknown,
+ * never good. */
 #include "agent/ctl/doctor.h"
 
 #include <string.h>
 
-enum verdict { VERDICT_NONE, VERDICT_ACCEPT, VERDICT_DROP, VERDICT_MAYBE };
+/* The first packet to or from a worker by one leg; ifname "": no packet goes by it. */
+struct packet {
+	const char *ifname;
+	unsigned port;
+	bool out;
+};
 
-static bool is_leg(const struct doctor_picture *p, const char *name)
+enum fit { FIT_NO, FIT_YES, FIT_MAYBE };
+enum verdict { NOTHING, ACCEPTS, DROPS, EITHER }; /* EITHER: ACCEPTS | DROPS */
+
+struct ruling {
+	enum verdict verdict;
+	bool sure; /* that the rule is about the packet */
+};
+
+/* What the rules of a chain come to, one after the other. */
+struct outcome {
+	unsigned maybe;	  /* verdicts of rules that may be about it */
+	enum verdict end; /* of the first that is, or NOTHING yet */
+};
+
+static enum fit fit_if(bool is)
 {
-	for (size_t i = 0; i < p->plan->n_legs; i++)
-		if (strcmp(p->plan->legs[i].ifname, name) == 0)
-			return true;
-	return false;
+	return is ? FIT_YES : FIT_NO;
+}
+
+static enum fit fit_not(enum fit f)
+{
+	return f == FIT_MAYBE ? f : fit_if(f == FIT_NO);
+}
+
+static void weigh(struct outcome *o, struct ruling r)
+{
+	if (o->end != NOTHING)
+		return;
+	if (r.sure && r.verdict != EITHER)
+		o->end = r.verdict;
+	else
+		o->maybe |= r.verdict;
+}
+
+/* EITHER: nobody can tell. */
+static enum verdict settle(const struct outcome *o, bool policy_drops)
+{
+	enum verdict end = o->end != NOTHING ? o->end : policy_drops ? DROPS : ACCEPTS;
+
+	return o->maybe & ~(unsigned)end ? EITHER : end;
+}
+
+static struct packet packet_of(const struct doctor_picture *p, size_t leg, bool out)
+{
+	const struct plan_leg_info *l = &p->plan->legs[leg];
+
+	return (struct packet){.ifname = plan_leg_is_configured(l) && !l->bond[0] ? l->ifname : "",
+			       .port = p->spec->port,
+			       .out = out};
+}
+
+/* A name, or the beginning of names that `wild` ends. */
+static enum fit names_leg(const struct packet *pk, const char *name, char wild)
+{
+	const size_t len = strlen(name);
+
+	if (len > 0 && name[len - 1] == wild)
+		return fit_if(strncmp(name, pk->ifname, len - 1) == 0);
+	return fit_if(strcmp(name, pk->ifname) == 0);
 }
 
 /* ---- nftables ---- */
@@ -24,120 +83,185 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-/* Whether a port is among the right side of a match: a number, a range, a set of them. */
-static bool covers(const json_t *right, unsigned port)
+static bool is_one_of(const char *word, const char *const *list, size_t n)
 {
-	const json_t *range = json_object_get(right, "range"), *set = json_object_get(right, "set");
-	const json_t *item;
-	size_t i;
-
-	if (json_is_integer(right))
-		return json_integer_value(right) == port;
-	if (range)
-		return json_integer_value(json_array_get(range, 0)) <= port &&
-		       json_integer_value(json_array_get(range, 1)) >= port;
-	json_array_foreach (set, i, item)
-		if (covers(item, port))
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(word, list[i]) == 0)
 			return true;
 	return false;
 }
 
-/* What one match says of our packets: VERDICT_ACCEPT: it fits them; DROP: it does not; MAYBE. */
-static enum verdict judge_match(const struct doctor_picture *p, const json_t *match)
+static enum fit port_fits(const struct packet *pk, const json_t *right)
 {
-	const json_t *left = json_object_get(match, "left"),
-		     *right = json_object_get(match, "right");
-	const char *key = text_of(json_object_get(left, "meta"), "key");
-	const json_t *payload = json_object_get(left, "payload");
-	enum verdict fits = VERDICT_MAYBE;
+	const json_t *range = json_object_get(right, "range");
 
-	if (strcmp(key, "iifname") == 0 || strcmp(key, "iif") == 0)
-		fits = json_is_string(right)
-			       ? is_leg(p, json_string_value(right)) ? VERDICT_ACCEPT : VERDICT_DROP
-			       : VERDICT_MAYBE;
-	else if (strcmp(key, "l4proto") == 0 && json_is_string(right))
-		fits = strcmp(json_string_value(right), "udp") == 0 ? VERDICT_ACCEPT : VERDICT_DROP;
-	else if (strcmp(text_of(payload, "field"), "dport") == 0)
-		fits = strcmp(text_of(payload, "protocol"), "udp") == 0 &&
-				       covers(right, p->spec->port)
-			       ? VERDICT_ACCEPT
-			       : VERDICT_DROP;
-	else if (json_object_get(left, "ct"))
-		fits = VERDICT_DROP; /* of connections that there are; ours must begin */
-	if (strcmp(text_of(match, "op"), "!=") == 0 && fits != VERDICT_MAYBE)
-		fits = fits == VERDICT_ACCEPT ? VERDICT_DROP : VERDICT_ACCEPT;
-	return fits;
+	if (json_is_integer(right))
+		return fit_if(json_integer_value(right) == pk->port);
+	if (range)
+		return fit_if(json_integer_value(json_array_get(range, 0)) <= pk->port &&
+			      json_integer_value(json_array_get(range, 1)) >= pk->port);
+	return FIT_MAYBE;
 }
 
-static enum verdict judge_rule(const struct doctor_picture *p, const json_t *rule)
+static enum fit link_fits(const struct packet *pk, const json_t *right)
 {
-	enum verdict r = VERDICT_NONE;
-	bool maybe = false;
+	const char *name = json_string_value(right);
+
+	return name && name[0] != '@' ? names_leg(pk, name, '*') : FIT_MAYBE;
+}
+
+static enum fit proto_fits(const struct packet *pk, const json_t *right)
+{
+	const char *name = json_string_value(right);
+
+	(void)pk;
+	return name && name[0] != '@' ? fit_if(strcmp(name, "udp") == 0) : FIT_MAYBE;
+}
+
+static enum fit state_fits(const struct packet *pk, const json_t *right)
+{
+	const char *name = json_string_value(right);
+
+	(void)pk;
+	return name && name[0] != '@' ? fit_if(strcmp(name, "new") == 0) : FIT_MAYBE;
+}
+
+/* The right side of a match is one value, or a list or set of them. */
+static enum fit any_fits(const struct packet *pk, const json_t *right,
+			 enum fit (*fits)(const struct packet *pk, const json_t *right))
+{
+	const json_t *list = json_is_array(right) ? right : json_object_get(right, "set"), *item;
+	enum fit found = FIT_NO;
+	size_t i;
+
+	if (!json_is_array(list))
+		return fits(pk, right);
+	json_array_foreach (list, i, item) {
+		enum fit f = fits(pk, item);
+
+		if (f == FIT_YES)
+			return f;
+		found = f == FIT_MAYBE ? f : found;
+	}
+	return found;
+}
+
+/* Headers that a datagram of ours does not have. */
+static const char *const others[] = {"tcp", "sctp", "dccp", "icmp", "icmpv6", "igmp", "esp", "ah"};
+
+static enum fit judge_left(const struct packet *pk, const json_t *left, const json_t *right)
+{
+	const char *meta = text_of(json_object_get(left, "meta"), "key");
+	const json_t *payload = json_object_get(left, "payload");
+	const char *header = text_of(payload, "protocol");
+	const char *side = pk->out ? "oif" : "iif";
+
+	if (strncmp(meta, side, strlen(side)) == 0 && (!meta[3] || strcmp(meta + 3, "name") == 0))
+		return any_fits(pk, right, link_fits);
+	if (strcmp(meta, "l4proto") == 0)
+		return any_fits(pk, right, proto_fits);
+	if (strcmp(text_of(json_object_get(left, "ct"), "key"), "state") == 0)
+		return any_fits(pk, right, state_fits);
+	if (is_one_of(header, others, ARRAY_SIZE(others)))
+		return FIT_NO;
+	if (strcmp(text_of(payload, "field"), "dport") == 0)
+		return any_fits(pk, right, port_fits);
+	return FIT_MAYBE;
+}
+
+static enum fit judge_match(const struct packet *pk, const json_t *match)
+{
+	const char *op = text_of(match, "op");
+	enum fit f =
+		judge_left(pk, json_object_get(match, "left"), json_object_get(match, "right"));
+
+	if (strcmp(op, "!=") == 0)
+		return fit_not(f);
+	return strcmp(op, "==") == 0 || strcmp(op, "in") == 0 ? f : FIT_MAYBE;
+}
+
+static struct ruling judge_rule(const struct packet *pk, const json_t *rule)
+{
+	static const char *const harmless[] = {"counter", "log", "mangle", "notrack"};
+	static const char *const elsewhere[] = {"jump", "goto", "vmap", "queue", "return"};
+	struct ruling r = {.verdict = NOTHING, .sure = true};
 	const json_t *expr;
 	size_t i;
 
 	json_array_foreach (json_object_get(rule, "expr"), i, expr) {
-		const json_t *match = json_object_get(expr, "match");
+		const char *what = json_object_iter_key(json_object_iter((json_t *)expr));
+		enum fit f = FIT_YES;
 
-		if (match) {
-			enum verdict fits = judge_match(p, match);
-
-			if (fits == VERDICT_DROP)
-				return VERDICT_NONE;
-			maybe = maybe || fits == VERDICT_MAYBE;
-		} else if (json_object_get(expr, "accept")) {
-			r = VERDICT_ACCEPT;
-		} else if (json_object_get(expr, "drop") || json_object_get(expr, "reject")) {
-			r = VERDICT_DROP;
-		} else if (json_object_get(expr, "jump") || json_object_get(expr, "goto") ||
-			   json_object_get(expr, "vmap")) {
-			return VERDICT_MAYBE;
-		}
+		if (!what)
+			f = FIT_MAYBE;
+		else if (strcmp(what, "match") == 0)
+			f = judge_match(pk, json_object_get(expr, "match"));
+		else if (strcmp(what, "accept") == 0)
+			r.verdict = ACCEPTS;
+		else if (strcmp(what, "drop") == 0 || strcmp(what, "reject") == 0)
+			r.verdict = DROPS;
+		else if (is_one_of(what, elsewhere, ARRAY_SIZE(elsewhere)))
+			r.verdict = EITHER;
+		else if (!is_one_of(what, harmless, ARRAY_SIZE(harmless)))
+			f = FIT_MAYBE;
+		if (f == FIT_NO)
+			return (struct ruling){.verdict = NOTHING};
+		r.sure = r.sure && f == FIT_YES;
 	}
-	return r != VERDICT_NONE && maybe ? VERDICT_MAYBE : r;
+	return r;
 }
 
-/* The first rule that is about our packets decides, else the policy. */
-static void judge_chain(const struct doctor_picture *p, const json_t *list, const json_t *chain,
-			struct doctor_result *r)
+static enum verdict judge_chain(const struct packet *pk, const json_t *list, const json_t *chain)
 {
-	const char *family = text_of(chain, "family"), *table = text_of(chain, "table");
-	const char *name = text_of(chain, "name");
-	enum verdict found = VERDICT_NONE;
-	char where[200];
+	struct outcome o = {.end = NOTHING};
 	const json_t *item;
 	size_t i;
 
-	snprintf(where, sizeof(where), "%.40s %.64s %.64s", family, table, name);
 	json_array_foreach (list, i, item) {
 		const json_t *rule = json_object_get(item, "rule");
-		enum verdict v;
 
-		if (!rule || strcmp(text_of(rule, "family"), family) != 0 ||
-		    strcmp(text_of(rule, "table"), table) != 0 ||
-		    strcmp(text_of(rule, "chain"), name) != 0)
-			continue;
-		v = judge_rule(p, rule);
-		if (v == VERDICT_MAYBE)
-			found = VERDICT_MAYBE;
-		else if (v != VERDICT_NONE && found == VERDICT_NONE)
-			found = v;
-		if (v == VERDICT_ACCEPT || v == VERDICT_DROP)
-			break;
+		if (rule && strcmp(text_of(rule, "family"), text_of(chain, "family")) == 0 &&
+		    strcmp(text_of(rule, "table"), text_of(chain, "table")) == 0 &&
+		    strcmp(text_of(rule, "chain"), text_of(chain, "name")) == 0)
+			weigh(&o, judge_rule(pk, rule));
 	}
-	if (found == VERDICT_NONE)
-		found = strcmp(text_of(chain, "policy"), "drop") == 0 ? VERDICT_DROP
-								      : VERDICT_ACCEPT;
-	if (found == VERDICT_DROP) {
-		doctor_say(r, DOCTOR_FAIL, "nft chain %s drops UDP port %u on legs", where,
-			   p->spec->port);
-		doctor_advise(r, "nft insert rule %s udp dport %u accept", where, p->spec->port);
-	} else if (found == VERDICT_MAYBE) {
-		doctor_say(r, DOCTOR_UNKNOWN,
-			   "nft chain %s decides by more than port and interface; see 'nft list "
-			   "chain %s'",
-			   where, where);
+	return settle(&o, strcmp(text_of(chain, "policy"), "drop") == 0);
+}
+
+static void say_chain(const struct doctor_picture *p, const json_t *list, const json_t *chain,
+		      struct doctor_result *r)
+{
+	char where[200];
+
+	snprintf(where, sizeof(where), "%.40s %.64s %.64s", text_of(chain, "family"),
+		 text_of(chain, "table"), text_of(chain, "name"));
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct packet pk =
+			packet_of(p, i, strcmp(text_of(chain, "hook"), "output") == 0);
+		enum verdict v = pk.ifname[0] ? judge_chain(&pk, list, chain) : ACCEPTS;
+
+		if (v == DROPS) {
+			doctor_say(r, DOCTOR_FAIL, "nft chain %s drops UDP port %u on %s", where,
+				   pk.port, pk.ifname);
+			doctor_advise(r, "nft insert rule %s udp dport %u accept", where, pk.port);
+		} else if (v == EITHER) {
+			doctor_say(r, DOCTOR_UNKNOWN,
+				   "nft chain %s decides by more than port and interface; see 'nft "
+				   "list chain %s'",
+				   where, where);
+		}
 	}
+}
+
+/* Whether each packet of ours passes it. */
+static bool is_on_our_way(const json_t *chain)
+{
+	static const char *const hooks[] = {"prerouting", "input", "output"};
+	static const char *const families[] = {"ip", "ip6", "inet"};
+
+	return is_one_of(text_of(chain, "hook"), hooks, ARRAY_SIZE(hooks)) &&
+	       is_one_of(text_of(chain, "family"), families, ARRAY_SIZE(families)) &&
+	       strcmp(text_of(chain, "type"), "nat") != 0;
 }
 
 static void run_nft(const struct doctor_picture *p, const struct doctor_check *c,
@@ -155,14 +279,11 @@ static void run_nft(const struct doctor_picture *p, const struct doctor_check *c
 	}
 	json_array_foreach (list, i, item) {
 		const json_t *chain = json_object_get(item, "chain");
-		const char *family = text_of(chain, "family");
 
-		if (strcmp(text_of(chain, "hook"), "input") != 0 ||
-		    (strcmp(family, "ip") != 0 && strcmp(family, "ip6") != 0 &&
-		     strcmp(family, "inet") != 0))
+		if (!is_on_our_way(chain))
 			continue;
 		n++;
-		judge_chain(p, list, chain, r);
+		say_chain(p, list, chain, r);
 	}
 	json_decref(o);
 	doctor_say(r, DOCTOR_PASS, "%zu chains of nftables let UDP port %u pass", n, p->spec->port);
@@ -170,70 +291,132 @@ static void run_nft(const struct doctor_picture *p, const struct doctor_check *c
 
 /* ---- iptables ---- */
 
-/* Whether a line "-A INPUT ..." is about our packets, and what it does with them. */
-static enum verdict judge_line(const struct doctor_picture *p, char *line)
+/* The next word of a saved rule; one in quotes, which is a comment's, as a whole. */
+static char *next_word(char **rest)
 {
-	enum verdict r = VERDICT_NONE;
-	bool maybe = false;
-	char *words[64];
-	size_t n = 0;
+	char *word = *rest + strspn(*rest, " "), *end;
+	const bool quoted = *word == '"';
 
-	for (char *word; n < ARRAY_SIZE(words) && (word = strsep(&line, " "));)
-		if (*word)
-			words[n++] = word;
-	for (size_t i = 2; i + 1 < n; i += 2) {
-		const char *value = words[i + 1];
-
-		if (strcmp(words[i], "-j") == 0) {
-			r = strcmp(value, "ACCEPT") == 0			 ? VERDICT_ACCEPT
-			    : !strcmp(value, "DROP") || !strcmp(value, "REJECT") ? VERDICT_DROP
-										 : VERDICT_MAYBE;
-			break; /* what follows is the target's */
-		}
-		if (strcmp(words[i], "-i") == 0 && !is_leg(p, value))
-			return VERDICT_NONE;
-		if (strcmp(words[i], "-p") == 0 && strcmp(value, "udp") != 0)
-			return VERDICT_NONE;
-		if (strcmp(words[i], "--dport") == 0 && strtoul(value, NULL, 10) != p->spec->port &&
-		    !strchr(value, ':'))
-			return VERDICT_NONE;
-		if (strcmp(words[i], "--ctstate") == 0 && !strstr(value, "NEW"))
-			return VERDICT_NONE;
-		maybe = maybe || (strcmp(words[i], "-i") != 0 && strcmp(words[i], "-p") != 0 &&
-				  strcmp(words[i], "-m") != 0 &&
-				  (strcmp(words[i], "--dport") != 0 || strchr(value, ':')));
-	}
-	return r != VERDICT_NONE && maybe ? VERDICT_MAYBE : r;
+	if (!*word)
+		return NULL;
+	for (end = word + quoted; *end && *end != (quoted ? '"' : ' '); end++)
+		if (*end == '\\' && end[1])
+			end++;
+	end += quoted && *end;
+	*rest = *end ? end + 1 : end;
+	*end = '\0';
+	return word;
 }
 
-static void judge_save(const struct doctor_picture *p, const char *text, const char *tool,
-		       struct doctor_result *r)
+static bool list_has(const char *list, const char *word)
 {
+	const size_t len = strlen(word);
+
+	for (; *list; list += strcspn(list, ","), list += *list == ',')
+		if (strcspn(list, ",") == len && strncmp(list, word, len) == 0)
+			return true;
+	return false;
+}
+
+/* "7411" or "7000:8000" */
+static enum fit range_fits(const struct packet *pk, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	const unsigned long first = strtoul(text, NULL, 10);
+
+	return fit_if(first <= pk->port &&
+		      pk->port <= (colon ? strtoul(colon + 1, NULL, 10) : first));
+}
+
+/* An option whose value is the next word. FIT_MAYBE: not one that is known here. */
+static enum fit option_fits(const struct packet *pk, const char *option, const char *value)
+{
+	if (strcmp(option, pk->out ? "-o" : "-i") == 0)
+		return names_leg(pk, value, '+');
+	if (strcmp(option, "-p") == 0)
+		return fit_if(strcmp(value, "udp") == 0);
+	if (strcmp(option, "--dport") == 0)
+		return range_fits(pk, value);
+	if (strcmp(option, "--ctstate") == 0 || strcmp(option, "--state") == 0)
+		return fit_if(list_has(value, "NEW"));
+	return strcmp(option, "-m") == 0 || strcmp(option, "--comment") == 0 ? FIT_YES : FIT_MAYBE;
+}
+
+static enum verdict verdict_of(const char *target)
+{
+	static const char *const harmless[] = {"LOG", "NFLOG", "MARK", "CONNMARK", "TRACE"};
+
+	if (strcmp(target, "ACCEPT") == 0)
+		return ACCEPTS;
+	if (strcmp(target, "DROP") == 0 || strcmp(target, "REJECT") == 0)
+		return DROPS;
+	return is_one_of(target, harmless, ARRAY_SIZE(harmless)) ? NOTHING : EITHER;
+}
+
+/* What follows the chain's name in a line as "-A INPUT -p udp -m udp --dport 7411 -j DROP". */
+static struct ruling judge_line(const struct packet *pk, char *rest)
+{
+	struct ruling r = {.verdict = NOTHING, .sure = true};
+	bool negated = false;
+
+	for (char *word, *value; (word = next_word(&rest));) {
+		enum fit f;
+
+		if (strcmp(word, "!") == 0) {
+			negated = true;
+			continue;
+		}
+		if (strcmp(word, "-j") == 0 || strcmp(word, "-g") == 0) {
+			value = next_word(&rest);
+			r.verdict = value ? verdict_of(value) : EITHER;
+			return r; /* what follows is the target's */
+		}
+		f = option_fits(pk, word, "");
+		if (f != FIT_MAYBE) {
+			value = next_word(&rest);
+			f = option_fits(pk, word, value ? value : "");
+		}
+		if ((negated ? fit_not(f) : f) == FIT_NO)
+			return (struct ruling){.verdict = NOTHING};
+		r.sure = r.sure && f != FIT_MAYBE;
+		negated = false;
+	}
+	return r;
+}
+
+static enum verdict judge_save(const struct packet *pk, const char *text)
+{
+	const char *chain = pk->out ? "OUTPUT" : "INPUT";
 	autofree char *copy = strdup(text);
-	enum verdict found = VERDICT_NONE, policy = VERDICT_ACCEPT;
-	bool maybe = false;
-	char *rest = copy;
+	struct outcome o = {.end = NOTHING};
+	char *rest = copy, head[16];
+	bool drops = false;
 
 	for (char *line; rest && (line = strsep(&rest, "\n"));) {
-		if (strncmp(line, ":INPUT DROP", strlen(":INPUT DROP")) == 0)
-			policy = VERDICT_DROP;
-		if (strncmp(line, "-A INPUT ", strlen("-A INPUT ")) != 0 || found != VERDICT_NONE)
-			continue;
-		found = judge_line(p, line);
-		maybe = maybe || found == VERDICT_MAYBE;
-		if (found == VERDICT_MAYBE)
-			found = VERDICT_NONE;
+		int len = snprintf(head, sizeof(head), ":%s DROP", chain);
+
+		drops = drops || strncmp(line, head, (size_t)len) == 0;
+		len = snprintf(head, sizeof(head), "-A %s ", chain);
+		if (strncmp(line, head, (size_t)len) == 0)
+			weigh(&o, judge_line(pk, line + len));
 	}
-	if (found == VERDICT_NONE)
-		found = policy;
-	if (found == VERDICT_DROP && !maybe) {
-		doctor_say(r, DOCTOR_FAIL, "%s: INPUT drops UDP port %u on legs", tool,
-			   p->spec->port);
-		doctor_advise(r, "%s -I INPUT -p udp --dport %u -j ACCEPT", tool, p->spec->port);
-	} else if (maybe) {
+	return settle(&o, drops);
+}
+
+static void say_save(const struct packet *pk, const char *text, const char *tool,
+		     struct doctor_result *r)
+{
+	const char *chain = pk->out ? "OUTPUT" : "INPUT";
+	enum verdict v = judge_save(pk, text);
+
+	if (v == DROPS) {
+		doctor_say(r, DOCTOR_FAIL, "%s: %s drops UDP port %u on %s", tool, chain, pk->port,
+			   pk->ifname);
+		doctor_advise(r, "%s -I %s -p udp --dport %u -j ACCEPT", tool, chain, pk->port);
+	} else if (v == EITHER) {
 		doctor_say(r, DOCTOR_UNKNOWN,
-			   "%s: INPUT decides by more than port and interface; see '%s -S INPUT'",
-			   tool, tool);
+			   "%s: %s decides by more than port and interface; see '%s -S %s'", tool,
+			   chain, tool, chain);
 	}
 }
 
@@ -246,11 +429,15 @@ static void run_iptables(const struct doctor_picture *p, const struct doctor_che
 		     {p->ip6tables, p->no_ip6tables, "ip6tables"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(saves); i++) {
-		if (saves[i].text)
-			judge_save(p, saves[i].text, saves[i].tool, r);
-		else
+		if (!saves[i].text)
 			doctor_say(r, DOCTOR_UNKNOWN, "the rules of %s cannot be read: %s",
 				   saves[i].tool, saves[i].why);
+		for (size_t j = 0; saves[i].text && j < 2 * p->plan->n_legs; j++) {
+			const struct packet pk = packet_of(p, j / 2, j % 2);
+
+			if (pk.ifname[0])
+				say_save(&pk, saves[i].text, saves[i].tool, r);
+		}
 	}
 	doctor_say(r, DOCTOR_PASS, "no rule of iptables drops UDP port %u", p->spec->port);
 }
