@@ -77,19 +77,28 @@ static void print_result(const struct doctor_check *c, const struct doctor_resul
 	putchar('\n');
 }
 
+/* It may quote what is no UTF-8, or cut a character. */
+static json_t *text_new(const char *text)
+{
+	char plain[sizeof(((struct doctor_result *)NULL)->remedy)];
+	json_t *o = json_string(text);
+
+	if (o)
+		return o;
+	snprintf(plain, sizeof(plain), "%s", text);
+	for (char *c = plain; *c; c++)
+		*c = (char)((unsigned char)*c < 0x80 ? *c : '?');
+	return json_string(plain);
+}
+
 static void add_result(struct tally *t, const struct doctor_subject *s,
 		       const struct doctor_check *c, const struct doctor_result *r)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s*}", "id", c->id, "subject", s->name,
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "subject", s->name,
 			      "title", c->title, "state", doctor_state_to_string(r->state),
-			      "evidence", r->evidence);
+			      "evidence", text_new(r->evidence), "remedy",
+			      r->remedy[0] ? text_new(r->remedy) : json_null());
 
-	/* Evidence may quote what is no UTF-8. */
-	if (o && !json_object_get(o, "evidence"))
-		json_object_set_new(o, "evidence", json_string("?"));
-	if (o)
-		json_object_set_new(o, "remedy",
-				    r->remedy[0] ? json_string(r->remedy) : json_null());
 	json_array_append_new(t->checks, o);
 }
 

@@ -58,7 +58,7 @@ struct doctor_picture {
 	struct doctor_space state, run;
 	char peer[PLENUM_NAME_MAX]; /* the only one to ask; "": all */
 	struct doctor_echo echoes[DOCTOR_ECHOES_MAX];
-	size_t n_echoes;
+	size_t n_echoes, n_unasked; /* those that there was no room for */
 	char no_echoes[160];
 };
 

@@ -155,8 +155,11 @@ static void look_at_mode(const struct doctor_picture *p, const char *path, mode_
 	if (stat(full, &s) < 0) {
 		if (errno == EACCES)
 			doctor_say(r, DOCTOR_UNKNOWN, "%s is not to be seen by this user", path);
+		else if (errno == ENOENT && absent == DOCTOR_PASS)
+			doctor_say(r, absent, "%s is not there yet", path);
 		else
-			doctor_say(r, absent, "%s: %s", path, strerror(errno));
+			doctor_say(r, absent == DOCTOR_PASS ? DOCTOR_UNKNOWN : absent, "%s: %s",
+				   path, strerror(errno));
 		return;
 	}
 	if (s.st_uid != 0) {
@@ -231,12 +234,25 @@ static void run_exports(const struct doctor_picture *p, const struct doctor_chec
 	doctor_say(r, DOCTOR_PASS, "all folders that are exported are there");
 }
 
+/* Which mountinfo(5) writes as \ooo. */
+static void escape_path(const char *path, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (; *path && n + 5 < size; path++)
+		n += (size_t)snprintf(buf + n, 5, strchr(" \t\n\\", *path) ? "\\%03o" : "%c",
+				      (unsigned char)*path);
+	buf[n] = '\0';
+}
+
 /* What is mounted there is not asked: a mount whose server is gone would let nobody go on. */
 static bool is_mounted(const struct doctor_picture *p, const char *path)
 {
 	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo"), *word = NULL;
+	char escaped[PATH_MAX];
 
-	return text && asprintf(&word, " / %s ", path) > 0 && strstr(text, word) != NULL;
+	escape_path(path, escaped, sizeof(escaped));
+	return text && asprintf(&word, " / %s ", escaped) > 0 && strstr(text, word) != NULL;
 }
 
 static void run_mountpoints(const struct doctor_picture *p, const struct doctor_check *c,

@@ -31,8 +31,12 @@ static void add(struct doctor_picture *p, const struct plan_port *port, const ch
 {
 	struct doctor_echo *e = &p->echoes[p->n_echoes];
 
-	if (p->n_echoes == DOCTOR_ECHOES_MAX || to->family != port->ip.addr.family)
+	if (to->family != port->ip.addr.family)
 		return;
+	if (p->n_echoes == DOCTOR_ECHOES_MAX) {
+		p->n_unasked++;
+		return;
+	}
 	*e = (struct doctor_echo){
 		.from = port->ip.addr, .to = *to, .ifindex = port->ifindex, .bytes = port->mtu};
 	snprintf(e->leg, sizeof(e->leg), "%s", port->leg);

@@ -22,12 +22,21 @@ static uint64_t pages_of(const struct doctor_picture *p, int node)
 	return n;
 }
 
+/* Also one that sleeps between packets. */
+static bool takes_pages(const struct plan_worker *w)
+{
+	return doctor_worker_polls(w) || w->effective == SPEC_TRANSPORT_DPDK_INTERRUPT ||
+	       w->asked == SPEC_TRANSPORT_DPDK_INTERRUPT;
+}
+
 static void run_hugepages(const struct doctor_picture *p, const struct doctor_check *c,
 			  struct doctor_result *r)
 {
-	const uint64_t want = PLAN_HUGEPAGES_PER_WORKER * (uint64_t)doctor_n_polling(p);
 	const uint64_t has = pages_of(p, INV_NUMA_NONE);
+	uint64_t want = 0;
 
+	for (size_t i = 0; i < p->plan->n_workers; i++)
+		want += takes_pages(&p->plan->workers[i]) ? PLAN_HUGEPAGES_PER_WORKER : 0;
 	if (has >= want) {
 		doctor_say(r, DOCTOR_PASS,
 			   "%" PRIu64 " pages of 2 MiB, of which workers on DPDK want %" PRIu64,
@@ -51,7 +60,7 @@ static void run_hugepages_node(const struct doctor_picture *p, const struct doct
 		if (node == INV_NUMA_NONE)
 			continue;
 		for (size_t j = 0; j < p->plan->n_workers; j++)
-			if (doctor_worker_polls(&p->plan->workers[j]) &&
+			if (takes_pages(&p->plan->workers[j]) &&
 			    doctor_core_node(p, p->plan->workers[j].core) == node)
 				want += PLAN_HUGEPAGES_PER_WORKER;
 		has = pages_of(p, node);

@@ -9,6 +9,11 @@
 /* False where nothing was asked, which r then says. */
 static bool asked(const struct doctor_picture *p, bool gateways, struct doctor_result *r)
 {
+	if (p->n_unasked > 0 && !gateways)
+		doctor_say(r, DOCTOR_UNKNOWN,
+			   "%zu more ways to peers than are asked at once: see "
+			   "--peer HOST",
+			   p->n_unasked);
 	for (size_t i = 0; i < p->n_echoes; i++)
 		if (!p->echoes[i].peer[0] == gateways)
 			return true;
