@@ -42,6 +42,16 @@
 #define FS_RANGE_NS (200 * NSEC_PER_USEC)
 #define FS_MOST_PACKETS 100U
 
+/*
+ * A queue keeps the order of what is in it. Where packets overtake each other the way is slow for
+ * some and not for others, by chance; then a part of that is allowed for, within a bound, so that
+ * the queue that hides behind it has one, too; and only the least of DELAYS_LEAST samples is taken
+ * for a queue. So it is of a sender that has a packet now and then, which nothing overtakes.
+ */
+#define SHUFFLE_SHARE 2U
+#define SHUFFLE_MOST_NS (2 * NSEC_PER_MSEC)
+#define DELAYS_LEAST 8U
+
 #define STALL_NS (8 * NSEC_PER_MSEC) /* no switch holds a packet that long, a busy host does */
 #define LOSS_SHARE 50		     /* one in so many: cables and rebooting switches lose less */
 #define LOSS_PACKETS 256U	     /* counted over so many at least */
@@ -72,6 +82,7 @@ void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn)
 void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 {
 	c->round_min_ns = MIN_OF(c->round_min_ns, network_ns);
+	c->n_delays++;
 	host_ns = MIN_OF(host_ns, STALL_NS);
 	c->late_ns += host_ns / 16;
 	c->late_ns -= c->late_ns / 16;
@@ -95,7 +106,8 @@ static uint64_t flow_scale(uint64_t packets_256)
 uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt)
 {
 	return base_rtt + MAX_OF(TARGET_NS, base_rtt / TARGET_SHARE) +
-	       flow_scale((uint64_t)c->cwnd * 256 / UNIT(mtu));
+	       flow_scale((uint64_t)c->cwnd * 256 / UNIT(mtu)) +
+	       MIN_OF(c->shuffle_ns / SHUFFLE_SHARE, SHUFFLE_MOST_NS);
 }
 
 static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
@@ -152,6 +164,14 @@ static bool is_noisy(const struct rudp_cc *c)
 	return c->noise_ns > NOISE_NS;
 }
 
+/* A delay above the target may be one packet's chance. */
+static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
+{
+	bool alone = !c->limited && c->cwnd <= UNIT(mtu) / 2; /* nobody overtakes, nobody could */
+
+	return c->n_delays < DELAYS_LEAST && (c->shuffle_ns || alone);
+}
+
 /* Once per round trip. */
 static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_t base_rtt)
 {
@@ -159,7 +179,7 @@ static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_
 	uint64_t delay = c->round_min_ns == UINT64_MAX ? 0 : c->round_min_ns;
 	uint32_t least = is_noisy(c) ? NOISY_FLOOR_LOSS : 0;
 	uint32_t floor = MAX_OF(late_floor(c), is_noisy(c) ? NOISY_FLOOR : 0);
-	bool heavy = heavy_loss(c);
+	bool heavy = heavy_loss(c), judged = true;
 
 	if (heavy) {
 		shrink(c, mtu, AFTER_LOSS(c->cwnd), least);
@@ -170,6 +190,8 @@ static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_
 		c->late_hold = LATE_HOLD;
 	} else if (c->cwnd < floor) {
 		c->cwnd = c->limited ? MIN_OF(2 * c->cwnd, floor) : c->cwnd;
+	} else if (delay > target && needs_more(c, mtu)) {
+		judged = false;
 	} else if (delay > target && delay < target + STALL_NS) {
 		uint64_t cut = DELAY_CUT((uint64_t)c->cwnd, delay - target, delay);
 
@@ -182,8 +204,11 @@ static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_
 		c->acked = c->lost = 0;
 	c->limited = false;
 	c->round_end_pn = next_pn;
-	c->round_min_ns = UINT64_MAX;
 	c->round_acked = c->round_lost = 0;
+	if (!judged)
+		return;
+	c->round_min_ns = UINT64_MAX;
+	c->n_delays = 0;
 }
 
 void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t bytes,

@@ -17,8 +17,10 @@ struct rudp_cc {
 	uint8_t late_hold;	    /* rounds in which late hosts are no reason for a window */
 	uint64_t round_end_pn;
 	uint64_t round_min_ns;
-	uint64_t late_ns;  /* of the hosts, smoothed */
-	uint64_t noise_ns; /* how much round trips vary; the caller's to set */
+	uint64_t late_ns;    /* of the hosts, smoothed */
+	uint64_t noise_ns;   /* how much round trips vary; the caller's to set */
+	uint64_t shuffle_ns; /* how much later than its successors a packet comes; likewise */
+	unsigned n_delays;   /* samples that round_min_ns is the least of */
 	uint32_t acked, lost, round_acked, round_lost; /* packets */
 };
 

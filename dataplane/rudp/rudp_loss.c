@@ -11,6 +11,7 @@ void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t no
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
 	p->cc.noise_ns = p->rtt.rttvar;
+	p->cc.shuffle_ns = rudp_sent_reorder(&p->sent, now) - RUDP_REORDER_FIRST_NS;
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
@@ -55,7 +56,10 @@ static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_
 struct ack_sum { /* what one acknowledgement brought */
 	unsigned packets;
 	uint32_t bytes;
+	uint64_t had; /* the highest packet before */
 	bool any;
+	bool gap; /* among it is one that others overtook; the first was sent at: */
+	uint64_t gap_sent_ns;
 	bool newest; /* the highest packet so far is among it, sent at: */
 	uint64_t newest_sent_ns;
 };
@@ -78,9 +82,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		sum->packets++;
 		sum->bytes += rec->bytes;
 	} else if (rec->state == PKT_LOST && !is_probe(rec)) {
-		/* It was only late. Wait longer from now on. */
-		p->lost_packets--;
-		rudp_sent_late(&p->sent, now);
+		p->lost_packets--; /* it was only late */
 		rudp_cc_undo(&p->cc);
 	}
 	rec->state = PKT_ACKED;
@@ -88,6 +90,9 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		p->sent.largest_acked = pn;
 		sum->newest = true;
 		sum->newest_sent_ns = rec->sent_ns;
+	} else if (pn < sum->had) {
+		sum->gap = true;
+		sum->gap_sent_ns = rec->sent_ns;
 	}
 	if (is_probe(rec))
 		rudp_path_mtu_news(s, p, rudp_mtu_probe_acked(&p->mtu, pn, now), now);
@@ -111,6 +116,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	p->sent.pto_count = 0;
 	p->suspect = false;
 	p->sent.loss_check = true;
+	if (PLENUM_UNLIKELY(sum->gap && via == p && now - sum->gap_sent_ns > p->rtt.latest))
+		rudp_sent_overtaken(&p->sent, now - sum->gap_sent_ns - p->rtt.latest, now);
 	/* Over another path it is that one's delay, too: better than nothing, no more. */
 	if (sum->newest && a->delay_us != UINT16_MAX &&
 	    (via == p || p->rtt.srtt == 0 || now > p->rtt.sampled_ns + STALE_NS)) {
@@ -130,7 +137,7 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 		  uint64_t now)
 {
 	struct rudp_path *p = &s->paths[a->path];
-	struct ack_sum sum = {0};
+	struct ack_sum sum = {.had = p->sent.largest_acked};
 	uint64_t top;
 
 	if (p->state == PATH_NONE)

@@ -2,7 +2,6 @@
 /* Packets on their way: apart from rudp_loss.c, which decides what their fate means. */
 #include "dataplane/rudp/rudp_sent.h"
 
-#define REORDER_FIRST_NS (100 * NSEC_PER_USEC)
 #define REORDER_MOST_NS (4 * NSEC_PER_MSEC)
 #define REORDER_PERIOD_NS NSEC_PER_SEC
 
@@ -15,7 +14,7 @@ void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
 				.tail_pn = 1,
 				.acked = {1}, /* there is no packet 0 */
 				.loss_deadline = UINT64_MAX,
-				.reorder_ns = REORDER_FIRST_NS,
+				.reorder_ns = RUDP_REORDER_FIRST_NS,
 				.progress_ns = now};
 }
 
@@ -76,16 +75,18 @@ uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits)
 	return fresh;
 }
 
-void rudp_sent_late(struct rudp_sent *t, uint64_t now)
+void rudp_sent_overtaken(struct rudp_sent *t, uint64_t by, uint64_t now)
 {
-	t->reorder_ns = MIN_OF(t->reorder_ns * 2, REORDER_MOST_NS);
+	if (by <= t->reorder_ns / 2)
+		return;
+	t->reorder_ns = MIN_OF(MAX_OF(t->reorder_ns, by + by / 4), REORDER_MOST_NS);
 	t->reorder_until = now + REORDER_PERIOD_NS;
 }
 
 uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now)
 {
-	while (t->reorder_ns > REORDER_FIRST_NS && now >= t->reorder_until) {
-		t->reorder_ns = MAX_OF(t->reorder_ns / 2, REORDER_FIRST_NS);
+	while (t->reorder_ns > RUDP_REORDER_FIRST_NS && now >= t->reorder_until) {
+		t->reorder_ns = MAX_OF(t->reorder_ns / 2, RUDP_REORDER_FIRST_NS);
 		t->reorder_until += REORDER_PERIOD_NS;
 	}
 	return t->reorder_ns;

@@ -33,6 +33,7 @@ struct pkt_rec {
 	uint8_t n_chunks; /* from `chunk` on */
 };
 _Static_assert(sizeof(struct pkt_rec) == 24, "it is kept small, for there are many");
+#define RUDP_REORDER_FIRST_NS (100 * NSEC_PER_USEC)
 #define PKT_NO_SLOT UINT16_MAX
 #define PKT_PING 0	    /* chunk, where there is no slot */
 #define PKT_GRANT 1	    /* likewise */
@@ -66,8 +67,9 @@ bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t ch
 void rudp_sent_left(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
 /* Which of the packets of word number `word` the peer names for the first time; they are noted. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
-/* A packet that was taken for lost came after all: wait twice as long from now on. */
-void rudp_sent_late(struct rudp_sent *t, uint64_t now);
+/* A packet came, and by so much it was slower than one that was sent after it: wait for as long, a
+ * little more, before the next is taken for lost. */
+void rudp_sent_overtaken(struct rudp_sent *t, uint64_t by, uint64_t now);
 /* How long to wait: halves with each second in which none was late. */
 uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now);
 /* The oldest packet is one that is on its way, or there is none. */

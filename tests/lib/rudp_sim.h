@@ -25,7 +25,8 @@ struct sim_config {
 	uint64_t bits_per_s; /* of each port, each way; 0: no limit */
 	uint64_t delay_ns;   /* one way */
 	uint64_t jitter_ns;
-	uint32_t queue_bytes; /* 0: endless */
+	uint64_t back_delay_ns; /* more, for what the server sends */
+	uint32_t queue_bytes;	/* 0: endless */
 	/* From the switch to an endpoint's port, shared by all that send there; 0: no limit. */
 	uint64_t down_bits_per_s;
 	uint32_t down_queue_bytes;
@@ -36,7 +37,10 @@ struct sim_config {
 	unsigned bufs[SIM_BUF_CLASSES];
 	/* in a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
-	uint64_t reorder_ns;	 /* how much later a reordered packet comes */
+	uint64_t reorder_ns;	/* how much later a reordered packet comes */
+	uint32_t hold, burst;	/* in a million packets: a link stands still; loses many in a row */
+	uint64_t hold_ns;	/* for how long, at most; then all comes at once */
+	unsigned burst_packets; /* how many, at most */
 	uint32_t eagain, no_buf; /* in a million calls of tx, of buf_get */
 	uint64_t turn_ns;	 /* an endpoint handles its input this often */
 	/* At which an endpoint hands what it sends to its ports, and does nothing else meanwhile;
@@ -62,6 +66,8 @@ struct sim_call {
 struct sim_link { /* from an endpoint's port to the switch of its leg */
 	uint64_t busy_until;
 	uint64_t down_busy_until; /* from the switch to the port */
+	uint64_t held_until;	  /* nothing leaves before */
+	unsigned burst_left;	  /* so many more are lost */
 	bool cut_out, cut_in;	  /* packets vanish without a word */
 	uint32_t out_mtu;	  /* larger ones do, in this direction; 0: none */
 	uint64_t packets, bytes, dropped;

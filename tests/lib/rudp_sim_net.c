@@ -103,6 +103,32 @@ static bool half_sent(const struct sim_end *end, const struct datagram *pkt)
 	       wire_get16(pkt->hdr + WIRE_OFF_CHUNK_INDEX) > 0;
 }
 
+/* Of a burst of losses, which may begin with this one. */
+static bool burst_takes(struct sim *sim, struct sim_link *link)
+{
+	if (!link->burst_left && chance(sim, sim->cfg.burst))
+		link->burst_left = 1 + (unsigned)sim_random(sim, sim->cfg.burst_packets);
+	if (!link->burst_left)
+		return false;
+	link->burst_left--;
+	return true;
+}
+
+/* The way beyond the link: how long this packet takes. */
+static uint64_t way(struct sim *sim, const struct sim_end *end, struct sim_link *link, uint64_t at)
+{
+	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;
+	if (end->index == SIM_SERVER)
+		at += sim->cfg.back_delay_ns;
+	if (sim->cfg.jitter_ns)
+		at += sim_random(sim, sim->cfg.jitter_ns);
+	if (chance(sim, sim->cfg.reorder))
+		at += sim_random(sim, sim->cfg.reorder_ns);
+	if (chance(sim, sim->cfg.hold))
+		link->held_until = at + sim_random(sim, sim->cfg.hold_ns);
+	return MAX_OF(at, link->held_until);
+}
+
 int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	       const struct datagram *pkt)
 {
@@ -134,17 +160,13 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	}
 	link->packets++;
 	link->bytes += wire;
-	if (link->cut_out || chance(sim, sim->cfg.loss) || half_sent(end, pkt) ||
-	    (link->out_mtu && wire > link->out_mtu) ||
+	if (link->cut_out || chance(sim, sim->cfg.loss) || burst_takes(sim, link) ||
+	    half_sent(end, pkt) || (link->out_mtu && wire > link->out_mtu) ||
 	    (sim->cfg.path_mtu[port] && wire > sim->cfg.path_mtu[port])) {
 		link->dropped++;
 		return 0;
 	}
-	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;
-	if (sim->cfg.jitter_ns)
-		at += sim_random(sim, sim->cfg.jitter_ns);
-	if (chance(sim, sim->cfg.reorder))
-		at += sim_random(sim, sim->cfg.reorder_ns);
+	at = way(sim, end, link, at);
 	deliver(sim, end, port, dst, pkt, at);
 	if (chance(sim, sim->cfg.duplicate))
 		deliver(sim, end, port, dst, pkt, at + sim_random(sim, 2 * sim->cfg.delay_ns + 1));

@@ -260,6 +260,31 @@ static void test_sent_keeps_accounts(void **state)
 	assert_int_equal(t.tail_pn, t.next_pn);
 }
 
+/* Where packets overtake each other a part of that is no queue, and no more than 2 ms of it; what
+ * stands above is one. Late samples among few say nothing. */
+static void test_cc_tells_noise_from_a_queue(void **state)
+{
+	struct rudp_cc c;
+	uint64_t pn = 1, least;
+	uint32_t before;
+
+	rudp_cc_init(&c, MTU, pn);
+	for (unsigned i = 0; i < 100; i++)
+		round_trip(&c, &pn, 100 * US, 0, true);
+	before = c.cwnd;
+	least = rudp_cc_target(&c, MTU, 100 * US);
+	c.shuffle_ns = 800 * US;
+	assert_int_equal(rudp_cc_target(&c, MTU, 100 * US), least + 400 * US);
+	for (unsigned i = 0; i < 80; i++) /* one in eight came without a delay */
+		round_trip(&c, &pn, i % 8 ? 900 * US : 120 * US, 0, true);
+	assert_true(c.cwnd >= before);
+	for (unsigned i = 0; i < 80; i++)
+		round_trip(&c, &pn, 900 * US, 0, true);
+	assert_true(c.cwnd < before / 4);
+	c.shuffle_ns = NSEC_PER_SEC;
+	assert_true(rudp_cc_target(&c, MTU, 100 * US) <= least + 2 * MS + 200 * US);
+}
+
 /* What came late once is not waited for for ever. */
 static void test_sent_reorder_decays(void **state)
 {
@@ -268,8 +293,11 @@ static void test_sent_reorder_decays(void **state)
 
 	rudp_sent_init(&t, ring, now);
 	least = rudp_sent_reorder(&t, now);
-	for (unsigned i = 0; i < 10; i++)
-		rudp_sent_late(&t, now);
+	rudp_sent_overtaken(&t, 800 * US, now);
+	assert_int_equal(rudp_sent_reorder(&t, now), MS);
+	rudp_sent_overtaken(&t, 80 * US, now + NSEC_PER_SEC / 2); /* it does not hold the rest */
+	assert_int_equal(rudp_sent_reorder(&t, now + NSEC_PER_SEC), MS / 2);
+	rudp_sent_overtaken(&t, NSEC_PER_SEC, now);
 	assert_int_equal(rudp_sent_reorder(&t, now), 4 * MS);
 	assert_int_equal(rudp_sent_reorder(&t, now + NSEC_PER_SEC), 2 * MS);
 	assert_int_equal(rudp_sent_reorder(&t, now + 100 * NSEC_PER_SEC), least);
@@ -396,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_cc_comes_back),
 		cmocka_unit_test(test_cc_answers_loss),
 		cmocka_unit_test(test_sent_keeps_accounts),
+		cmocka_unit_test(test_cc_tells_noise_from_a_queue),
 		cmocka_unit_test(test_sent_reorder_decays),
 		cmocka_unit_test(test_sent_grows),
 		cmocka_unit_test(test_sent_forgets_its_former_life),
