@@ -119,6 +119,7 @@ static void limits_fill(struct rudp_limits *l)
 	DEFAULT(keepalive_ns, NSEC_PER_SEC);
 	DEFAULT(lost_ns, 5 * NSEC_PER_SEC);
 	DEFAULT(half_ns, NSEC_PER_SEC / 2);
+	DEFAULT(answer_ns, 10 * NSEC_PER_SEC);
 #undef DEFAULT
 	l->rx_bytes_per_session = MAX_OF(l->rx_bytes_per_session, RUDP_MSG_BYTES_MAX);
 	l->rx_bytes_per_session = MIN_OF(l->rx_bytes_per_session, 1U << 30);

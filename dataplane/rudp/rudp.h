@@ -25,10 +25,10 @@
  * file system protocol sends it again, marked, and the server recognises it).
  *
  * Life of a session. Client: from rudp_connect until rudp_session_close it goes on for ever:
- * connecting, UP, LOST, ENDED or RESTARTED (calls have ended by then, it is connecting again), UP
- *... Server: from `accept` and UP to CLOSED, before which the reason may be told (RESTARTED, LOST,
- * ENDED), every call has gone and every response was handed back. With CLOSED the session's pointer
- * ends, at either end.
+ * connecting, UP, then LOST, ENDED or RESTARTED (calls have ended by then, it is connecting again),
+ * and UP once more. Server: from `accept` and UP to CLOSED, before which the reason may be told
+ * (RESTARTED, LOST, ENDED, STUCK), every call has gone and every response was handed back. With
+ * CLOSED the session's pointer ends, at either end.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_H
 #define PLENUM_DATAPLANE_RUDP_H
@@ -53,6 +53,7 @@ enum rudp_event {
 			      */
 	RUDP_SESSION_ENDED,  /* the peer said goodbye, connecting goes on (client); or the key that
 			      * it was made with has been dropped */
+	RUDP_SESSION_STUCK,  /* server: the client did not take an answer for limits.answer_ns */
 	RUDP_SESSION_CLOSED, /* the peer said goodbye, or rudp_session_close was called */
 	RUDP_PATH_UP,
 	RUDP_PATH_DOWN, /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
@@ -126,6 +127,8 @@ struct rudp_limits {		       /* 0: the default in brackets */
 	uint64_t half_ns; /* half a request is given up when no more of it comes for so long, and is
 			   * asked for anew; a client to whom it happens again is given longer
 			   * [500 ms] */
+	uint64_t answer_ns; /* a client that has not acknowledged an answer whole by then is parted
+			     * with, so that it keeps nobody's memory for ever [10 s] */
 	uint64_t phase_packets; /* sealed with one key, then comes the next [4 Mi] */
 };
 

@@ -61,6 +61,7 @@ void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_byt
 	s->free_used = 0;
 	s->free_most = free_bytes;
 	rudp_grant_peer_init(s);
+	list_init(&s->answers);
 }
 
 /* Slots are made up in their order, when the first of an incarnation need them. */
@@ -74,6 +75,7 @@ static struct slot *slot_at(struct rudp_session *s, unsigned index)
 		list_init(&slot->tx.node);
 		list_init(&slot->in.node);
 		list_init(&slot->in.tell);
+		list_init(&slot->answer);
 	}
 	return &s->slots[index];
 }
@@ -280,6 +282,7 @@ static void slot_sent(struct rudp_session *s, struct slot *slot)
 	void *token = slot->token;
 
 	rudp_tx_drop(&slot->tx);
+	list_del(&slot->answer);
 	slot->state = SLOT_IDLE;
 	slot->token = NULL;
 	s->r->ops->sent(s->r->user, s, token);
@@ -325,6 +328,8 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	slot->call = NULL;
 	slot->token = token;
 	slot->state = SLOT_RESPONDING;
+	slot->answer_ns = 0;
+	list_add_tail(&s->answers, &slot->answer);
 	call_put(s, call);
 	tx_start(s, slot, msg, len > RUDP_MSG_BYTES_MAX ? 0 : (uint32_t)len);
 	rudp_tx_queue(s, &slot->tx);
@@ -345,8 +350,30 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call)
 	return call->s;
 }
 
-void rudp_call_poll(struct rudp_session *s)
+/* The application may answer long after rudp was told the time: an answer counts from the poll that
+ * sends it. */
+static void answers_stamp(struct rudp_session *s, uint64_t now)
 {
+	for (struct list *l = s->answers.prev; l != &s->answers; l = l->prev) {
+		struct slot *slot = list_entry(l, struct slot, answer);
+
+		if (slot->answer_ns)
+			return;
+		slot->answer_ns = now;
+	}
+}
+
+uint64_t rudp_call_deadline(const struct rudp_session *s)
+{
+	if (list_empty(&s->answers))
+		return RUDP_TIME_NEVER;
+	return list_entry(s->answers.next, const struct slot, answer)->answer_ns +
+	       s->r->lim.answer_ns;
+}
+
+void rudp_call_poll(struct rudp_session *s, uint64_t now)
+{
+	answers_stamp(s, now);
 	while (s->done_calls && s->state == SESSION_UP) {
 		struct rudp_call *call = s->done_calls;
 		void *token = call->token;

@@ -2,13 +2,12 @@
 /*
  * What the rudp*.c files share; nobody else includes it. rudp.c: endpoint, poll, stateless replies.
  * rudp_session.c: life of a session. rudp_hello.c, rudp_accept.c: handshake. rudp_call.c: slots,
- * requests, responses. rudp_grant.c: whose request may come next. rudp_share.c: what many
- * senders of small ones may have on their way. rudp_tx.c: which chunk goes on
- * which path. rudp_rx.c: packets in,
- * acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c: acknowledgements in,
- * what they and losses mean. Parts of a path that know nothing of the rest, each with a header of
- * its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion window), rudp_acks
- * (what has come in).
+ * requests, responses. rudp_grant.c: whose request may come next. rudp_share.c: what many senders
+ * of small ones may have on their way. rudp_tx.c: which chunk goes on which path. rudp_rx.c:
+ * packets in, acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c:
+ * acknowledgements in, what they and losses mean. Parts of a path that know nothing of the rest,
+ * each with a header of its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion
+ * window), rudp_acks (what has come in).
  *
  * A request lives in a slot of its session, the same at both ends; each use of the slot has a
  * larger generation, so (slot, generation) names a request, old packets are recognised without a
@@ -144,6 +143,8 @@ struct slot {
 	uint64_t cookie;	/* client */
 	struct rudp_call *call; /* server: EXECUTING */
 	void *token;		/* server: RESPONDING */
+	struct list answer;	/* server: in the session's list of those */
+	uint64_t answer_ns;	/* since when; 0: since the latest poll */
 	struct slot *next_free; /* client */
 };
 
@@ -309,6 +310,7 @@ struct rudp_session {
 	struct wait_ring wait_small, wait_big;
 	uint32_t free_most, free_used; /* client: bytes that requests without a grant may send */
 	struct grant_peer grants;      /* server */
+	struct list answers;	       /* server: slots that are RESPONDING, the oldest first */
 	struct rudp_call *calls, *free_calls, *done_calls;
 	unsigned n_calls, n_fresh_calls;
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before `calls` is */
@@ -558,7 +560,9 @@ int rudp_call_rx(struct rudp_session *s, const struct wire_common *c, const stru
 void rudp_call_acked(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
 /* The chunk must travel again, unless it has arrived meanwhile. True where it will. */
 bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
-void rudp_call_poll(struct rudp_session *s);
+void rudp_call_poll(struct rudp_session *s, uint64_t now);
+/* Server: when the client has had an answer for so long that it will not take it. */
+uint64_t rudp_call_deadline(const struct rudp_session *s);
 /* Client: the server says so. */
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
 /* Client: how much of a request may be sent before it is granted. */

@@ -267,12 +267,18 @@ static void session_lost(struct rudp_session *s, uint64_t now)
 		rudp_session_end(s, RUDP_SESSION_LOST, -ECONNRESET);
 }
 
+/* A client that takes no answer would keep its memory for ever, though it is well. */
+static void session_stuck(struct rudp_session *s)
+{
+	rudp_session_say_bye(s);
+	rudp_session_end(s, RUDP_SESSION_STUCK, -ECONNRESET);
+}
+
 static uint64_t session_deadline(const struct rudp_session *s)
 {
 	uint64_t d = s->heard_ns + s->r->lim.lost_ns;
 
-	if (s->is_client)
-		d = MIN_OF(d, rudp_hello_deadline(s));
+	d = MIN_OF(d, s->is_client ? rudp_hello_deadline(s) : rudp_call_deadline(s));
 	for (unsigned i = 0; i < s->n_paths; i++)
 		d = MIN_OF(d, rudp_path_deadline(s, &s->paths[i]));
 	return d;
@@ -289,7 +295,9 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 			rudp_label_poll(s, &s->paths[i], now);
 	}
 	if (s->state == SESSION_UP)
-		rudp_call_poll(s);
+		rudp_call_poll(s, now);
+	if (s->state == SESSION_UP && PLENUM_UNLIKELY(now >= rudp_call_deadline(s)))
+		session_stuck(s);
 	if (s->state != SESSION_UP)
 		return;
 	rudp_call_activate(s);

@@ -202,6 +202,8 @@ static const struct {
 	[RUDP_SESSION_LOST] = {LAUNCH_EVENT_PEER_LOST, "does not answer on any path"},
 	[RUDP_SESSION_ENDED] = {LAUNCH_EVENT_PEER_LOST,
 				"has ended the session, or its key was dropped"},
+	[RUDP_SESSION_STUCK] = {LAUNCH_EVENT_PEER_LOST,
+				"did not take an answer for too long, its session was ended"},
 	[RUDP_SESSION_CLOSED] = {LAUNCH_EVENT_PEER_LOST, "has closed the session"},
 	[RUDP_PATH_UP] = {LAUNCH_EVENT_PATH_UP, "is up"},
 	[RUDP_PATH_DOWN] = {LAUNCH_EVENT_PATH_DOWN, "is down"},

@@ -88,6 +88,8 @@ struct sim_end {
 		flushed_ns; /* what was sent since the last flush leaves from then */
 	bool half_sender;   /* client: of its requests only the first packets go out */
 	bool slow_reader;   /* client: has no memory for answers */
+	bool trickler;	    /* client: admits to a packet now and then */
+	uint64_t trickled_ns;
 	struct sim_job *jobs, *waiting, **waiting_tail; /* waiting: for memory for their answers */
 	struct block *blocks;
 	struct sim_memory {			   /* of the server's buffers, by class */

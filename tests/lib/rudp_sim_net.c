@@ -68,6 +68,23 @@ static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, un
 	return &sim->ends[at[0]];
 }
 
+#define TRICKLE_NS (50 * NSEC_PER_MSEC)
+
+/* An acknowledgement of a client that keeps its server's memory: of a packet, or none. */
+static void trickle(struct sim_end *end, uint8_t *data, size_t len)
+{
+	uint8_t *words = data + WIRE_COMMON_BYTES + WIRE_ACK_BLOCK_BYTES;
+	struct wire_ack ack;
+
+	if ((data[1] & 0x0f) != WIRE_ACK || wire_get_ack(data, len, &ack))
+		return;
+	memset(words, 0, 8 * (size_t)ack.n_words);
+	if (end->sim->now < end->trickled_ns + TRICKLE_NS)
+		return;
+	end->trickled_ns = end->sim->now;
+	wire_put64(words, ack.words[0] & 1ULL << (ack.top & 63));
+}
+
 static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
 		    const struct datagram_addr *dst, const struct datagram *pkt, uint64_t at)
 {
@@ -85,6 +102,8 @@ static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
 	memcpy(p->data, pkt->hdr, pkt->hdr_len);
 	if (pkt->payload_len)
 		memcpy(p->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	if (from->trickler)
+		trickle(from, p->data, len);
 	if (len && chance(sim, sim->cfg.corrupt))
 		p->len = sim_random(sim, len); /* damage in place is left to UDP's checksum */
 	if (chance(sim, sim->cfg.garbage))

@@ -157,6 +157,47 @@ static void test_slow_readers(void **state)
 	world_end(sim);
 }
 
+/* Clients that take answers never, or a chunk at a time, and are well otherwise: they hold all the
+ * memory that there is, for a while and not for ever; and where they come back, others have had
+ * theirs meanwhile. */
+static void test_answers_not_taken(void **state)
+{
+	struct sim *sim = world_of(12);
+	struct sim_end *server = &sim->ends[SIM_SERVER];
+	unsigned done = 0, turn = sim->n_calls;
+
+	for (unsigned e = 2; e <= 12; e++) {
+		sim->ends[e].slow_reader = e % 2;
+		sim->ends[e].trickler = !(e % 2);
+		for (unsigned i = 0; i < 64; i++)
+			assert_true(sim_call(sim, e, 100, MIB, 0));
+	}
+	CHECK(sim, sim_pass(sim, SEC));
+	assert_true(server->answers.used[2][1] > 50); /* it does hurt */
+	turn = sim->n_calls;
+	for (unsigned i = 0; i < 20; i++)
+		assert_true(sim_call(sim, 1, 100, MIB, 0));
+	CHECK(sim, sim_pass(sim, 8 * SEC)); /* they have lived for longer than the silent do */
+	assert_int_equal(server->events[RUDP_SESSION_CLOSED], 0);
+	CHECK(sim, sim_pass(sim, 3 * SEC));
+	assert_int_equal(server->events[RUDP_SESSION_STUCK], 11);
+	for (unsigned i = turn; i < sim->n_calls; i++)
+		done += sim->calls[i].state == SIM_CALL_DONE && sim->calls[i].status == 0;
+	assert_int_equal(done, 20);
+	for (unsigned i = 0; i < turn; i++)
+		CHECK(sim, sim->calls[i].status == -ECONNRESET);
+	/* They are let in again, and served once they take what they are sent. */
+	for (unsigned e = 2; e <= 12; e++) {
+		sim->ends[e].slow_reader = sim->ends[e].trickler = false;
+		assert_true(sim_call(sim, e, 100, MIB, 0));
+	}
+	CHECK(sim, sim_finish(sim, 5 * SEC));
+	for (unsigned i = turn; i < sim->n_calls; i++)
+		CHECK(sim, sim->calls[i].status == 0);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
 /* Short requests do not wait for long ones, and long ones do not wait for ever. */
 static void test_short_first(void **state)
 {
@@ -273,13 +314,10 @@ static void test_cable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_writers),
-		cmocka_unit_test(test_half_senders),
-		cmocka_unit_test(test_half_is_given_up),
-		cmocka_unit_test(test_slow_readers),
-		cmocka_unit_test(test_short_first),
-		cmocka_unit_test(test_shallow_queue),
-		cmocka_unit_test(test_cable),
+		cmocka_unit_test(test_many_writers),	  cmocka_unit_test(test_half_senders),
+		cmocka_unit_test(test_half_is_given_up),  cmocka_unit_test(test_slow_readers),
+		cmocka_unit_test(test_answers_not_taken), cmocka_unit_test(test_short_first),
+		cmocka_unit_test(test_shallow_queue),	  cmocka_unit_test(test_cable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
