@@ -46,6 +46,8 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "how its legs stand in for each other changes";
 	if (strcmp(a->host, b->host) != 0)
 		return "the name of the host changes";
+	if (a->sessions != b->sessions)
+		return "how many clients it may have changes";
 	if (a->n_exports != b->n_exports || memcmp(a->exports, b->exports, sizeof(a->exports)) != 0)
 		return "its exports change";
 	if (memcmp(a->clients, b->clients, sizeof(a->clients)) != 0 ||

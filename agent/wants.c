@@ -204,6 +204,7 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	c->transport = transport_of(pw->effective);
 	c->core = pw->core;
 	c->spin_us = WANTS_SPIN_US;
+	c->sessions = pw->sessions;
 	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
 		fill_port(pw, &pw->ports[i], leg_index(plan, pw->ports[i].leg),
 			  &c->ports[c->n_ports++]);

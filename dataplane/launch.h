@@ -14,7 +14,7 @@
 #include <net/if.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 10
+#define LAUNCH_VERSION 11
 
 /*
  * Inherited descriptors. All others are closed.
@@ -50,6 +50,8 @@ enum launch_fd {
 #define LAUNCH_MOUNTS_MAX 16
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
+#define LAUNCH_SESSIONS_MAX 10000
+#define LAUNCH_SESSIONS_DEFAULT 4096
 #define LAUNCH_IDS_MAX 256
 #define LAUNCH_PEER_ADDRS_MAX 16
 #define LAUNCH_PATHS_MAX 32
@@ -147,6 +149,7 @@ struct launch_config {
 	uint32_t spin_us;  /* how long an idle worker polls before it blocks; 0: blocks at once */
 	uint32_t orphan_s; /* how long it serves without an agent */
 	uint32_t log_level;
+	uint32_t sessions; /* compute: mounts of clients at a time; 0: LAUNCH_SESSIONS_DEFAULT */
 	/* The cluster's keys, the one to use first, as they are at the start; LAUNCH_MSG_KEYS
 	 * brings later ones. The worker forgets them once its transport has them; the memfd can be
 	 * opened by root alone, since a worker is not dumpable. */
@@ -170,6 +173,12 @@ struct launch_config {
 	struct launch_ids ids[LAUNCH_IDS_MAX];
 	uint32_t n_ids;
 };
+
+/* How many clients' mounts a compute worker serves at a time. */
+static inline uint32_t launch_sessions(const struct launch_config *c)
+{
+	return c->sessions ? c->sessions : LAUNCH_SESSIONS_DEFAULT;
+}
 
 /* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */
 enum launch_msg_type {

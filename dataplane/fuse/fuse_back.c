@@ -221,6 +221,8 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 		return r;
 	if (rights.read_only && !h.read_only)
 		return -EROFS;
+	if (b->n_live >= launch_sessions(b->cfg))
+		return -ENOSPC;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
@@ -236,6 +238,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 	c->rights = rights;
 	c->read_only = h.read_only || rights.read_only;
 	m->n_clients++;
+	b->n_live++;
 	*ret = c;
 	return 0;
 }
@@ -251,6 +254,7 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 		if (q->client == c)
 			q->call = NULL;
 	c->gone = true;
+	b->n_live--;
 	if (c->n_reqs > 0)
 		return; /* the last one's end reaps it */
 	c->next_dying = b->dying;

@@ -50,7 +50,8 @@ uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns);
 unsigned fuse_back_in_flight(const struct fuse_back *b);
 
 /* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS, -EREMCHG: the
- * client means another host; -EACCES: no rule of the export fits it. from: whence it speaks; NULL:
+ * client means another host; -EACCES: no rule of the export fits it; -ENOSPC: as many clients are
+ * served as may be. from: whence it speaks; NULL:
  * not known. */
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct ip_addr *from,
 		     const void *hello, size_t len, struct fuse_back_client **ret);

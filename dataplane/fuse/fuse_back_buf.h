@@ -11,8 +11,8 @@
 #include "netcfg/base/base.h"
 
 #define BUF_CLASSES 3
-#define BUF_PEERS 4096 /* those beyond share with another */
-#define BUF_NOBODY 0   /* no peer: takes what there is */
+#define BUF_PEERS 16384 /* more than sessions can be */
+#define BUF_NOBODY 0	/* no peer: takes what there is */
 /* Before the data of each buffer: for the owner's bookkeeping. */
 #define BUF_HEADROOM_BYTES 512
 

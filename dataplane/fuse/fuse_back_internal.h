@@ -188,7 +188,8 @@ struct fuse_back {
 	unsigned n_exports;
 	struct back_mount *mounts; /* list */
 	unsigned n_mounts;
-	bool ending; /* what is open stays open for the successor */
+	unsigned n_live; /* clients, of LAUNCH_SESSIONS_MAX at most */
+	bool ending;	 /* what is open stays open for the successor */
 	uint64_t incarnation;
 	struct buf_pool requests, answers;
 	struct back_wait *wait_head, **wait_tail;

@@ -264,6 +264,8 @@ void back_mounts_expire(struct fuse_back *b)
 
 	for (struct back_mount *m = b->mounts; m; m = next) {
 		next = m->next;
+		if (m->n_clients > 0)
+			journal_mount_seen(m->export->journal, m->journal);
 		if (m->n_clients == 0 && m->n_refs == 0 && now_s - m->seen_s > MOUNT_AWAY_S_MAX)
 			back_mount_free(m, true);
 	}
@@ -305,6 +307,7 @@ int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[
 	int r;
 
 	if (!m) {
+		back_mounts_expire(b); /* the host may have slept for days */
 		r = mounts_make_room(b);
 		if (r < 0)
 			return r;

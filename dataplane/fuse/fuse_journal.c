@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define MAGIC 0x314c4e524a4c50ULL /* "PLJRNL1" */
+#define MAGIC 0x324c4e524a4c50ULL /* "PLJRNL2" */
 #define PAGE 4096U
 #define MOUNT_AWAY_S_MAX (24 * 3600) /* then its records are another's to have */
 
@@ -28,7 +28,7 @@ struct journal_mount {
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
-	uint64_t seen_s; /* CLOCK_BOOTTIME */
+	uint64_t seen_s; /* CLOCK_BOOTTIME; 0: this place was never used, and none behind it */
 };
 
 /* Zeros are an empty journal, so two that open a new one at once do not disturb each other. */
@@ -47,7 +47,7 @@ static uint64_t boot_seconds(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec;
+	return (uint64_t)ts.tv_sec + 1;
 }
 
 size_t journal_bytes(void)
@@ -87,8 +87,10 @@ void journal_close(struct journal *j)
 
 /* ------------------------------------------------------------------ mounts */
 
-static bool mount_take(struct journal_mount *m, uint32_t was, const uint8_t id[16])
+static bool mount_take(struct journal_mount *m, const uint8_t id[16])
 {
+	uint32_t was = 0;
+
 	/* Pairs with the load of `used` in journal_mount_get() of another worker. */
 	if (!__atomic_compare_exchange_n(&m->used, &was, 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
@@ -106,24 +108,37 @@ int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
 	uint64_t now_s = boot_seconds();
 
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
-		if (__atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE) == 2 &&
-		    memcmp(m[i].id, id, sizeof(m[i].id)) == 0) {
+		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
+
+		if (used == 0 && m[i].seen_s == 0)
+			break; /* a page that is only looked at costs memory, too */
+		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0) {
 			m[i].seen_s = now_s;
 			*ret = i;
 			return 0;
 		}
 	}
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
-		bool away = m[i].used == 2 && now_s - m[i].seen_s > MOUNT_AWAY_S_MAX;
-
-		if (away)
-			journal_mount_drop(j, i);
-		if (m[i].used == 0 && mount_take(&m[i], 0, id)) {
+		if (m[i].used == 0 && mount_take(&m[i], id)) {
+			*ret = i;
+			return 0;
+		}
+	}
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		if (m[i].used != 2 || now_s - m[i].seen_s <= MOUNT_AWAY_S_MAX)
+			continue;
+		journal_mount_drop(j, i);
+		if (mount_take(&m[i], id)) {
 			*ret = i;
 			return 0;
 		}
 	}
 	return -ENOSPC;
+}
+
+void journal_mount_seen(struct journal *j, unsigned mount)
+{
+	j->file->mounts[mount].seen_s = boot_seconds();
 }
 
 void journal_mount_drop(struct journal *j, unsigned mount)

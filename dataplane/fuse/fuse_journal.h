@@ -28,8 +28,8 @@
 #include "dataplane/fuse/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-#define JOURNAL_MOUNTS_MAX 1024U
-#define JOURNAL_RECORDS 512U /* per mount: at least twice FUSE_PROTO_CALLS_MAX */
+#define JOURNAL_MOUNTS_MAX 12288U /* of those that are away some, over LAUNCH_SESSIONS_MAX */
+#define JOURNAL_RECORDS 512U	  /* per mount: at least twice FUSE_PROTO_CALLS_MAX */
 #define JOURNAL_LIVES_MAX 512U
 
 enum journal_state {
@@ -103,8 +103,11 @@ size_t journal_bytes(void);
 int journal_open(struct journal *j, int fd);
 void journal_close(struct journal *j);
 
-/* The mount's number in the journal, made where it has none. -ENOSPC: all are in use. */
+/* The mount's number in the journal, made where it has none. Where all are in use, that of a mount
+ * that was not seen for a day is taken. -ENOSPC: there is none. */
 int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret);
+/* The mount has a session: however little it asks for, its number is its own. */
+void journal_mount_seen(struct journal *j, unsigned mount);
 /* The mount is gone: its records are forgotten and their memory is given back. */
 void journal_mount_drop(struct journal *j, unsigned mount);
 

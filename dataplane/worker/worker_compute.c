@@ -11,9 +11,57 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-static struct fuse_back *back_of(const struct worker *w)
+/* Who is refused asks twice a second: this long after the last time nobody does any more. */
+#define FULL_NS (3 * NSEC_PER_SEC)
+
+struct compute_end {
+	struct fuse_back *back;
+	uint64_t full_ns; /* when one was last refused for want of room; 0: not, or long ago */
+};
+
+static struct compute_end *end_of(const struct worker *w)
 {
 	return w->end;
+}
+
+static struct fuse_back *back_of(const struct worker *w)
+{
+	return end_of(w)->back;
+}
+
+/* ------------------------------------------------------------------ room for clients */
+
+/* It is said here too, where it can be mended, once for as long as somebody asks. */
+static void full_report(struct worker *w)
+{
+	struct compute_end *end = end_of(w);
+	bool is_new = end->full_ns == 0;
+
+	end->full_ns = w->now_ns;
+	if (!is_new)
+		return;
+	snprintf(w->peer_why, sizeof(w->peer_why),
+		 "server-full: %u mounts are served, as many as this worker's sessions are, and "
+		 "others ask",
+		 launch_sessions(w->cfg));
+	worker_reason_publish(w);
+	log_warning("%s", w->peer_why);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
+}
+
+/* When to look again. */
+static uint64_t full_forget(struct worker *w)
+{
+	struct compute_end *end = end_of(w);
+
+	if (end->full_ns == 0)
+		return UINT64_MAX;
+	if (w->now_ns < end->full_ns + FULL_NS)
+		return end->full_ns + FULL_NS;
+	end->full_ns = 0;
+	w->peer_why[0] = '\0';
+	worker_reason_publish(w);
+	return UINT64_MAX;
 }
 
 /* ------------------------------------------------------------------ rudp's callbacks */
@@ -50,7 +98,7 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		     void **ret_user)
 {
 	struct fuse_back_client *client;
-	const struct worker *w = user;
+	struct worker *w = user;
 	struct datagram_addr from;
 	int e;
 
@@ -60,6 +108,8 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		*ret_user = client;
 	else if (e == -EREMCHG)
 		rudp_session_refuse_with(s, w->cfg->host);
+	else if (e == -ENOSPC)
+		full_report(w);
 	return e;
 }
 
@@ -88,13 +138,15 @@ static const struct rudp_ops compute_ops = {
 
 static int compute_build(struct worker *w, char *why)
 {
-	struct fuse_back *back = NULL;
-	int e = fuse_back_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.hands,
-			      w->sandbox.boot, &back);
+	struct compute_end *end = calloc(1, sizeof(*end));
+	int e = -ENOMEM;
 
+	w->end = end;
+	if (end)
+		e = fuse_back_new(w->cfg, w->rudp, w->stats, worker_hold, w, w->sandbox.hands,
+				  w->sandbox.boot, &end->back);
 	if (e < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s", strerror(-e));
-	w->end = back;
 	return e;
 }
 
@@ -109,7 +161,10 @@ static void compute_end_sessions(struct worker *w)
 
 static void compute_free(struct worker *w)
 {
-	w->end = fuse_back_free(back_of(w));
+	if (w->end)
+		fuse_back_free(back_of(w));
+	free(w->end);
+	w->end = NULL;
 }
 
 /* A new worker has new ones. */
@@ -137,7 +192,7 @@ static unsigned compute_turn(struct worker *w)
 
 static uint64_t compute_tick(struct worker *w)
 {
-	return fuse_back_due_ns(back_of(w), w->now_ns);
+	return MIN_OF(fuse_back_due_ns(back_of(w), w->now_ns), full_forget(w));
 }
 
 static unsigned compute_left(struct worker *w)

@@ -159,7 +159,10 @@ static void refusal_forget(struct worker *w, struct front_mount *m)
 	if (!m->refusal_reported)
 		return;
 	m->refusal_reported = 0;
-	w->peer_why[0] = '\0';
+	w->peer_why[0] = '\0'; /* unless another mount is refused still */
+	for (unsigned i = 0; i < w->cfg->n_mounts && !w->peer_why[0]; i++)
+		if (end_of(w)->mounts[i].refusal_reported)
+			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
 	worker_reason_publish(w);
 }
 
@@ -287,6 +290,12 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			"not-allowed: %.30s does not let this host use export '%.30s'; its clients "
 			"there say who may",
 			m->peer, m->export_name);
+	else if (code == -ENOSPC)
+		snprintf(
+			text, size,
+			"server-full: %.30s serves as many mounts as it may; raise sessions of its "
+			"worker there",
+			m->peer);
 	else if (code == -EROFS)
 		snprintf(text, size,
 			 "read-only: %.30s lets this host read export '%.30s' only; write "

@@ -78,7 +78,9 @@ static int open_rudp(struct worker *w)
 				 .user = w,
 				 .security = (enum rudp_security)cfg->security,
 				 .n_keys = cfg->n_secrets,
-				 .n_ports = cfg->failover ? 1 : cfg->n_ports};
+				 .n_ports = cfg->failover ? 1 : cfg->n_ports,
+				 /* one more, so that the role can say why there is none */
+				 .limits = {.sessions = launch_sessions(cfg) + 1}};
 	int e;
 
 	_Static_assert((int)LAUNCH_SECURITY_ENCRYPT == (int)RUDP_ENCRYPT &&

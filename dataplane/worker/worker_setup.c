@@ -70,6 +70,8 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_exports > LAUNCH_EXPORTS_MAX ||
 		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
 		what = "the configuration names too many mounts or exports";
+	else if (cfg->sessions > LAUNCH_SESSIONS_MAX)
+		what = "the configuration asks for too many sessions";
 	else if (cfg->failover && cfg->transport == LAUNCH_UDP)
 		what = "sockets of the kernel cannot share an address over several ports";
 	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX ||

@@ -89,6 +89,7 @@ struct plan_worker {
 	size_t n_mounts;
 	const struct spec_export *exports;
 	size_t n_exports;
+	uint32_t sessions; /* at most; 0: not given */
 };
 
 /* Whether a worker's reason is a fact of this host and build that nobody is to do anything about,

@@ -445,6 +445,7 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 {
 	size_t n = sw->n_cores, first = (core * sw->n_exports + n - 1) / n;
 
+	w->sessions = sw->sessions;
 	w->exports = sw->exports + (sw->n_exports ? first : 0);
 	w->n_exports = ((core + 1) * sw->n_exports + n - 1) / n - first;
 	if (sw->n_mounts > core) {

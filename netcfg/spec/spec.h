@@ -162,6 +162,7 @@ struct spec_worker { /* one entry; it stands for n_cores workers */
 	size_t n_mounts;
 	struct spec_export *exports; /* compute only */
 	size_t n_exports;
+	uint32_t sessions; /* of each core, compute only; 0: not given */
 	struct diag_pos pos;
 };
 

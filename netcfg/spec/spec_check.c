@@ -547,6 +547,12 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 			    "only compute exports, this is '%s'; move the exports to a worker "
 			    "with 'role: compute'",
 			    role);
+	if (w->sessions > 0 && w->role != SPEC_ROLE_COMPUTE)
+		check_error(
+			r, &w->pos, "sessions",
+			"only compute has clients, this is '%s', which has a session for each of "
+			"its mounts; leave sessions out",
+			role);
 	check_rules(r, w);
 	if (w->n_mounts > SPEC_MOUNTS_PER_CORE_MAX * MAX_OF(w->n_cores, 1))
 		check_error(r, &w->pos, "mounts",

@@ -460,6 +460,14 @@ static const struct spec_key worker_keys[] = {
 	 LIST(spec_worker, exports, n_exports),
 	 .help = "What compute workers serve, at most 16 directories.",
 	 .example = "[{name: scratch, path: /srv/scratch}]"},
+	{"sessions", SPEC_TYPE_U32, .min = 1, .max = SPEC_SESSIONS_MAX,
+	 FIELD(spec_worker, sessions),
+	 .fallback_doc = "4096",
+	 .help = "How many clients' mounts each compute worker of the entry serves at a time.\n"
+		 "One more is refused, for the reason server-full at both ends, and is served as "
+		 "soon as there is room.\n"
+		 "An idle one costs the worker less than 16 KiB of memory.",
+	 .example = "200"},
 };
 static const struct spec_table worker_table = {TABLE(worker_keys), PLACE(spec_worker)};
 

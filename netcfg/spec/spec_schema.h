@@ -16,6 +16,7 @@
 /* What a worker can be given, see launch.h. */
 #define SPEC_PEER_IPS_MAX 16
 #define SPEC_EXPORTS_MAX 16
+#define SPEC_SESSIONS_MAX 10000
 #define SPEC_MOUNTS_PER_CORE_MAX 16
 #define SPEC_ADMINS_MAX 64
 #define SPEC_ALLOW_MAX 8

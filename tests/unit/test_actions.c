@@ -99,6 +99,7 @@ static const struct row rows[] = {
 	{"workers.mounts.dev", MOUNT, "from: host-b/scratch, dev: false}", TELLS_WORKER},
 	{"workers.exports.name", "name: scratch, path", "name: other, path", TELLS_WORKER},
 	{"workers.exports.path", "/srv/s,", "/srv/t,", TELLS_WORKER},
+	{"workers.sessions", EXPORT, "sessions: 9, " EXPORT, TELLS_WORKER},
 	{"workers.exports.read-only", EXPORT, EXPORT " read-only: true,", TELLS_WORKER},
 	{"workers.exports.submounts", EXPORT, EXPORT " submounts: cross,", TELLS_WORKER},
 	{"workers.exports.clients.hosts", "hosts: [host-b]", "hosts: [host-c]", TELLS_WORKER},

@@ -57,6 +57,11 @@ static void test_config_is_checked(void **state)
 	c.n_mounts = LAUNCH_MOUNTS_MAX + 1;
 	expect_refused(&c, "too many");
 	c = good;
+	c.sessions = LAUNCH_SESSIONS_MAX;
+	assert_int_equal(worker_config_check(&c, why), 0);
+	c.sessions++;
+	expect_refused(&c, "too many sessions");
+	c = good;
 	c.role = LAUNCH_ROLE_MAX;
 	expect_refused(&c, "unknown role");
 	c = good;
