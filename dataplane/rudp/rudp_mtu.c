@@ -89,6 +89,7 @@ void rudp_mtu_init(struct rudp_mtu *m, uint16_t most, uint64_t now)
 	*m = (struct rudp_mtu){.now = RUDP_MTU_BASE,
 			       .most = most,
 			       .found = most,
+			       .confirm_ns = now + RUDP_MTU_CONFIRM_NS,
 			       .raise_after_ns = RUDP_MTU_RAISE_FIRST_NS,
 			       .lost_limit = RUDP_MTU_LOST_LEAST,
 			       .changed_ns = now};
@@ -102,17 +103,29 @@ void rudp_mtu_restart(struct rudp_mtu *m, uint16_t most, uint64_t now)
 	m->most = most;
 	m->now = RUDP_MTU_BASE;
 	m->failed = 0;
+	m->confirm_ns = now + RUDP_MTU_CONFIRM_NS;
 	(void)search_start(m, now);
 }
 
-uint16_t rudp_mtu_next(struct rudp_mtu *m, uint64_t now)
+/* Asks for the size in use, unless a packet as large has arrived since the last look. */
+static void confirm(struct rudp_mtu *m, uint64_t now)
 {
-	if (m->done) {
-		if (m->now >= m->most || now < m->raise_ns)
-			return 0;
+	bool passed = m->passed_pn > m->confirmed_pn && m->passed_bytes >= m->now;
+
+	m->confirm_ns = now + RUDP_MTU_CONFIRM_NS;
+	m->confirmed_pn = m->passed_pn;
+	if (!passed && m->now > RUDP_MTU_BASE)
+		probe_add(m, m->now, now);
+}
+
+uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now)
+{
+	if (m->done && m->now < m->most && now >= m->raise_ns) {
 		m->failed = 0;
 		(void)search_start(m, now);
 	}
+	if (PLENUM_UNLIKELY(now >= m->confirm_ns) && m->done && in_use && !probing(m))
+		confirm(m, now);
 	for (unsigned i = 0; i < RUDP_MTU_PROBES; i++) {
 		const struct rudp_mtu_probe *p = &m->probes[i];
 
@@ -137,10 +150,8 @@ void rudp_mtu_sent(struct rudp_mtu *m, uint16_t bytes, uint64_t pn)
 
 uint64_t rudp_mtu_deadline(const struct rudp_mtu *m)
 {
-	uint64_t at = UINT64_MAX;
+	uint64_t at = m->done && m->now < m->most ? m->raise_ns : UINT64_MAX;
 
-	if (m->done)
-		return m->now < m->most ? m->raise_ns : UINT64_MAX;
 	for (unsigned i = 0; i < RUDP_MTU_PROBES; i++)
 		if (m->probes[i].bytes && !m->probes[i].on_way)
 			at = MIN_OF(at, m->probes[i].due_ns);
@@ -175,6 +186,15 @@ unsigned rudp_mtu_probe_acked(struct rudp_mtu *m, uint64_t pn, uint64_t now)
 	return search_on(m, now);
 }
 
+static unsigned fall(struct rudp_mtu *m, uint64_t now)
+{
+	if (now > m->changed_ns + RUDP_MTU_STABLE * m->raise_after_ns)
+		m->raise_after_ns = RUDP_MTU_RAISE_FIRST_NS;
+	m->doubted = MAX_OF(m->doubted, m->now);
+	m->now = RUDP_MTU_BASE;
+	return RUDP_MTU_FELL | search_start(m, now);
+}
+
 unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, uint64_t now)
 {
 	struct rudp_mtu_probe *p = probe_find(m, pn);
@@ -185,6 +205,10 @@ unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, uint64_t now)
 	p->due_ns = now + (RUDP_MTU_TRY_GAP_NS << p->lost);
 	if (++p->lost < RUDP_MTU_TRIES)
 		return 0;
+	if (p->bytes <= m->now) { /* it did arrive once */
+		m->failed = 0;
+		return fall(m, now);
+	}
 	m->failed = p->bytes;
 	probes_settle(m);
 	return search_on(m, now);
@@ -198,15 +222,6 @@ void rudp_mtu_probes_forget(struct rudp_mtu *m, uint64_t now)
 		m->probes[i].on_way = false;
 		m->probes[i].due_ns = now + RUDP_MTU_TRY_GAP_NS;
 	}
-}
-
-static unsigned fall(struct rudp_mtu *m, uint64_t now)
-{
-	if (now > m->changed_ns + RUDP_MTU_STABLE * m->raise_after_ns)
-		m->raise_after_ns = RUDP_MTU_RAISE_FIRST_NS;
-	m->doubted = MAX_OF(m->doubted, m->now);
-	m->now = RUDP_MTU_BASE;
-	return RUDP_MTU_FELL | search_start(m, now);
 }
 
 unsigned rudp_mtu_packet_lost(struct rudp_mtu *m, uint64_t pn, unsigned bytes, uint64_t now)

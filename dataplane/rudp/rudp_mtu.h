@@ -8,8 +8,10 @@
  * Every path carries RUDP_MTU_BASE. From there all common sizes are asked for at once, so that a
  * healthy path has its best within a round trip; then what lies between the largest that arrived
  * and the least that did not. Too many large packets lost in a row, while small ones arrive, are a
- * black hole: the base is used at once and all is asked anew. What was found too large is asked
- * for again later, after a time that grows each time.
+ * black hole: the base is used at once and all is asked anew. Where no large packet has arrived for
+ * a while, because only the other direction has something to say, a probe of the size in use tells
+ * whether one still would. What was found too large is asked for again later, after a time that
+ * grows each time.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_MTU_H
 #define PLENUM_DATAPLANE_RUDP_MTU_H
@@ -26,6 +28,7 @@
 #define RUDP_MTU_TRY_GAP_NS (5 * NSEC_PER_MSEC)
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC
 #define RUDP_MTU_RAISE_MOST_NS (600 * NSEC_PER_SEC) /* RFC 8899, PMTU_RAISE_TIMER */
+#define RUDP_MTU_CONFIRM_NS (10 * NSEC_PER_SEC)
 #define RUDP_MTU_STABLE 16U /* so many raise times without a fall: it does not flap any more */
 
 struct rudp_mtu_probe {
@@ -45,6 +48,7 @@ struct rudp_mtu {
 	bool done;	  /* nothing is asked for at present */
 	struct rudp_mtu_probe probes[RUDP_MTU_PROBES];
 	uint64_t raise_ns, raise_after_ns, changed_ns;
+	uint64_t confirm_ns, confirmed_pn; /* when to look again; passed_pn of the last look */
 	/* The latest large packet that arrived, or one of those sent soon after it that are
 	 * smaller. */
 	uint64_t passed_pn;
@@ -57,8 +61,10 @@ struct rudp_mtu {
 void rudp_mtu_init(struct rudp_mtu *m, uint16_t most, uint64_t now);
 /* The links take another size than was thought; or the path is up again: all is asked anew. */
 void rudp_mtu_restart(struct rudp_mtu *m, uint16_t most, uint64_t now);
-/* The next size to ask for now, 0: none. It is to be told by rudp_mtu_sent or rudp_mtu_refused. */
-uint16_t rudp_mtu_next(struct rudp_mtu *m, uint64_t now);
+/* The next size to ask for now, 0: none. It is to be told by rudp_mtu_sent or rudp_mtu_refused.
+ * in_use: messages go by the path, in whichever direction; then it is worth knowing whether the
+ * size still holds. */
+uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now);
 void rudp_mtu_sent(struct rudp_mtu *m, uint16_t bytes, uint64_t pn);
 /* When rudp_mtu_next may have something to say; UINT64_MAX: not by itself. */
 uint64_t rudp_mtu_deadline(const struct rudp_mtu *m);

@@ -121,7 +121,7 @@ static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	bool sent = false;
 	uint16_t mtu;
 
-	while (!p->tx_blocked && (mtu = rudp_mtu_next(&p->mtu, now))) {
+	while (!p->tx_blocked && (mtu = rudp_mtu_next(&p->mtu, p->quiet == 0, now))) {
 		uint64_t pn = p->sent.next_pn;
 		int res = rudp_tx_ping_padded(s, p, mtu, now);
 

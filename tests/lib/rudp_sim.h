@@ -70,6 +70,7 @@ struct sim_link { /* from an endpoint's port to the switch of its leg */
 	unsigned burst_left;	  /* so many more are lost */
 	bool cut_out, cut_in;	  /* packets vanish without a word */
 	uint32_t out_mtu;	  /* larger ones do, in this direction; 0: none */
+	uint32_t out_loss;	  /* more of them, in a million, in this direction */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;
 };

@@ -179,8 +179,9 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	}
 	link->packets++;
 	link->bytes += wire;
-	if (link->cut_out || chance(sim, sim->cfg.loss) || burst_takes(sim, link) ||
-	    half_sent(end, pkt) || (link->out_mtu && wire > link->out_mtu) ||
+	if (link->cut_out || chance(sim, sim->cfg.loss) || chance(sim, link->out_loss) ||
+	    burst_takes(sim, link) || half_sent(end, pkt) ||
+	    (link->out_mtu && wire > link->out_mtu) ||
 	    (sim->cfg.path_mtu[port] && wire > sim->cfg.path_mtu[port])) {
 		link->dropped++;
 		return 0;

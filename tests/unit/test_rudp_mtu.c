@@ -15,6 +15,7 @@ struct fabric { /* answers probes; the time it takes is one ms */
 	struct rudp_mtu m;
 	unsigned carries;
 	uint64_t now, pn;
+	bool in_use;
 	unsigned probes, found; /* how many were sent, how often a search ended with news */
 };
 
@@ -31,8 +32,8 @@ static void fabric_round(struct fabric *f)
 	uint16_t sizes[RUDP_MTU_PROBES];
 	unsigned n = 0;
 
-	while (n < RUDP_MTU_PROBES && (sizes[n] = rudp_mtu_next(&f->m, f->now))) {
-		assert_in_range(sizes[n], f->m.now + 1, f->m.most);
+	while (n < RUDP_MTU_PROBES && (sizes[n] = rudp_mtu_next(&f->m, f->in_use, f->now))) {
+		assert_in_range(sizes[n], f->m.now + !f->m.done, f->m.most);
 		rudp_mtu_sent(&f->m, sizes[n], f->pn);
 		pns[n++] = f->pn++;
 	}
@@ -44,7 +45,8 @@ static void fabric_round(struct fabric *f)
 
 		f->found += (news & RUDP_MTU_FOUND) != 0;
 	}
-	assert_in_range(f->m.now, RUDP_MTU_BASE, MAX_OF(f->carries, RUDP_MTU_BASE));
+	if (!f->m.done)
+		assert_in_range(f->m.now, RUDP_MTU_BASE, MAX_OF(f->carries, RUDP_MTU_BASE));
 }
 
 /* Until nothing is asked for any more. The time that took. */
@@ -67,6 +69,42 @@ static unsigned fabric_lose(struct fabric *f, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		news |= rudp_mtu_packet_lost(&f->m, f->pn++, f->m.now, f->now);
 	return news;
+}
+
+/* For so long, with a large packet that arrives now and then, or none. */
+static void fabric_pass(struct fabric *f, uint64_t ns, bool large)
+{
+	for (uint64_t until = f->now + ns; f->now < until; f->now += 99 * MS) {
+		if (large && f->m.now <= f->carries)
+			rudp_mtu_packet_acked(&f->m, f->pn++, f->m.now);
+		fabric_round(f);
+	}
+}
+
+/* Nothing large goes this way: only probes tell that the fabric has shrunk, and they are few. */
+static void test_confirms(void **state)
+{
+	struct fabric f;
+	unsigned probes;
+
+	fabric_init(&f, 9000, 9000);
+	fabric_search(&f);
+	probes = f.probes;
+	fabric_pass(&f, 60 * SEC, false); /* nobody uses it */
+	assert_int_equal(f.probes, probes);
+	f.in_use = true;
+	fabric_pass(&f, 60 * SEC, true); /* packets tell enough */
+	assert_int_equal(f.probes, probes);
+	fabric_pass(&f, 61 * SEC, false);
+	assert_in_range(f.probes, probes + 5, probes + 7);
+	f.carries = 1500;
+	fabric_pass(&f, 12 * SEC, false);
+	assert_int_equal(f.m.now, 1500);
+	assert_int_equal(f.m.found, 1500);
+	assert_int_equal(f.found, 1);
+	f.carries = 9000;
+	fabric_pass(&f, 3 * SEC, false);
+	assert_int_equal(f.m.now, 9000);
 }
 
 static void test_healthy(void **state)
@@ -92,7 +130,7 @@ static void test_base_alone(void **state)
 
 	fabric_init(&f, RUDP_MTU_BASE, RUDP_MTU_BASE);
 	assert_true(f.m.done);
-	assert_int_equal(rudp_mtu_next(&f.m, f.now), 0);
+	assert_int_equal(rudp_mtu_next(&f.m, false, f.now), 0);
 	assert_int_equal(rudp_mtu_deadline(&f.m), UINT64_MAX);
 }
 
@@ -140,9 +178,9 @@ static void test_raise(void **state)
 		assert_true(rudp_mtu_deadline(&f.m) > f.now);
 		assert_true(rudp_mtu_deadline(&f.m) - f.now >= wait);
 		wait = rudp_mtu_deadline(&f.m) - f.now;
-		assert_int_equal(rudp_mtu_next(&f.m, f.now + wait - 1), 0);
+		assert_int_equal(rudp_mtu_next(&f.m, false, f.now + wait - 1), 0);
 		f.now += wait;
-		assert_int_not_equal(rudp_mtu_next(&f.m, f.now), 0);
+		assert_int_not_equal(rudp_mtu_next(&f.m, false, f.now), 0);
 		assert_int_equal(f.m.now, 1500); /* meanwhile it is used on */
 	}
 	assert_int_equal(wait, RUDP_MTU_RAISE_MOST_NS);
@@ -230,7 +268,7 @@ static void test_flapping(void **state)
 		assert_true(raised >= 2 * wait);
 		wait = raised;
 		f.now += wait;
-		(void)rudp_mtu_next(&f.m, f.now);
+		(void)rudp_mtu_next(&f.m, false, f.now);
 		fabric_search(&f);
 		assert_int_equal(f.m.found, 9000);
 	}
@@ -250,12 +288,12 @@ static void test_refused(void **state)
 	uint16_t size;
 
 	fabric_init(&f, 1500, 9000);
-	while ((size = rudp_mtu_next(&f.m, f.now)) > 1500)
+	while ((size = rudp_mtu_next(&f.m, false, f.now)) > 1500)
 		assert_int_equal(rudp_mtu_refused(&f.m, size, f.now) & RUDP_MTU_FELL, 0);
 	fabric_round(&f);
 	assert_int_equal(f.m.now, 1500);
 	for (; !f.m.done; f.now += RUDP_MTU_TRY_GAP_NS)
-		while ((size = rudp_mtu_next(&f.m, f.now)))
+		while ((size = rudp_mtu_next(&f.m, false, f.now)))
 			(void)rudp_mtu_refused(&f.m, size, f.now);
 	assert_int_equal(f.m.found, 1500);
 
@@ -281,7 +319,7 @@ static void test_forget(void **state)
 		uint16_t size;
 
 		f.now += 100 * MS;
-		while ((size = rudp_mtu_next(&f.m, f.now)))
+		while ((size = rudp_mtu_next(&f.m, false, f.now)))
 			rudp_mtu_sent(&f.m, size, f.pn++);
 		rudp_mtu_probes_forget(&f.m, f.now);
 		assert_true(rudp_mtu_deadline(&f.m) > f.now);
@@ -297,12 +335,12 @@ static void test_forget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_healthy),	   cmocka_unit_test(test_base_alone),
-		cmocka_unit_test(test_narrow),	   cmocka_unit_test(test_common),
-		cmocka_unit_test(test_raise),	   cmocka_unit_test(test_black_hole),
-		cmocka_unit_test(test_congestion), cmocka_unit_test(test_doubt),
-		cmocka_unit_test(test_flapping),   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_forget),
+		cmocka_unit_test(test_confirms),   cmocka_unit_test(test_healthy),
+		cmocka_unit_test(test_base_alone), cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_common),	   cmocka_unit_test(test_raise),
+		cmocka_unit_test(test_black_hole), cmocka_unit_test(test_congestion),
+		cmocka_unit_test(test_doubt),	   cmocka_unit_test(test_flapping),
+		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,6 +299,49 @@ static void test_mtu_shrinks(void **state)
 	}
 }
 
+/* The fabric shrinks while large messages go one way only. The other way it is found all the same,
+ * soon and with an event, and a large message there loses no time by it; but one that comes before
+ * is not held up for long either. */
+static void test_mtu_shrinks_unseen(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		struct sim_config cfg = clean;
+		bool reads = k % 2, early = k / 2;
+		unsigned idle = reads ? 1 : SIM_SERVER;
+		struct sim *sim;
+
+		cfg.mtu = 9000;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 100 * MS));
+		CHECK(sim, pump(sim, 100, 8, 1 << 20, 1 << 20, NULL));
+		(reads ? shrink_requests : shrink_responses)(sim);
+		for (unsigned i = 0; i < (early ? 1 : 240); i++) {
+			CHECK(sim,
+			      pump(sim, 2, 1, reads ? 64 : 1 << 20, reads ? 1 << 20 : 64, NULL));
+			CHECK(sim, sim_pass(sim, 50 * MS));
+		}
+		if (!early) {
+			CHECK(sim, sim->ends[idle].events[RUDP_PATH_MTU] == 2);
+			CHECK(sim, mtu_of(sim, idle, 1) == 1500);
+			CHECK(sim, mtu_of(sim, idle, 0) == (reads ? 1500 : 4096));
+		}
+		CHECK(sim, mtu_of(sim, !idle, 0) == 9000 && mtu_of(sim, !idle, 1) == 9000);
+		sim->longest_gap_ns = 0;
+		for (unsigned i = 0; i < 20; i++) /* of a packet each, with nothing behind it */
+			CHECK(sim, pump(sim, 1, 1, reads ? 8000 : 64, reads ? 64 : 8000, NULL));
+		CHECK(sim, sim->longest_gap_ns < (early ? 50 : 2) * MS);
+		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
+		print_message("# the fabric shrinks unseen, %s%s: longest gap %.3f ms\n",
+			      reads ? "reads" : "writes", early ? ", at once" : "",
+			      (double)sim->longest_gap_ns / 1e6);
+		CHECK(sim, sim->longest_gap_ns < 50 * MS);
+		for (unsigned e = 0; e < 2; e++)
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 0);
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
 /* A leg that comes and goes is taken back later each time; one that has been good for long, as the
  * first time. */
 static void test_flapping_leg(void **state)
@@ -446,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_hello_lost),
 		cmocka_unit_test(test_narrow_fabric),
 		cmocka_unit_test(test_mtu_shrinks),
+		cmocka_unit_test(test_mtu_shrinks_unseen),
 		cmocka_unit_test(test_flapping_leg),
 		cmocka_unit_test(test_rough_ways),
 		cmocka_unit_test(test_jitter),
