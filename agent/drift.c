@@ -111,6 +111,22 @@ static void note_fight(struct agent *a, struct drift_place *p, const struct plan
 		   "%d repairs within a minute: %s", DRIFT_FIGHT, p->who);
 }
 
+/* One restart of a manager is no fight, and the next one will do the same: who would do such a thing
+ * is named once in a while. */
+static void note_manager(struct agent *a, struct drift_place *p, const struct plan_step *s,
+			 uint64_t now)
+{
+	const char *root = a->drift.root ? a->drift.root : "";
+	char who[sizeof(p->who)];
+
+	if (p->looked_ns && now - p->looked_ns < DRIFT_WINDOW_NS)
+		return;
+	p->looked_ns = now;
+	if (managers_explain(root, matter_of(s), p->ifname, p->ifindex, who, sizeof(who)))
+		events_add(&a->events, LOG_LEVEL_WARNING, p->leg[0] ? p->leg : "agent",
+			   "%s", who);
+}
+
 /* ---- count and pace ---- */
 
 static void count(struct agent *a, const struct plan *p, const struct plan_step *s,
@@ -127,6 +143,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->walk.began_ns)
 		return;
 	place->at_ns[place->n++ % DRIFT_FIGHT] = now;
+	note_manager(a, place, s, now);
 	if (is_fight(place, now))
 		note_fight(a, place, s);
 }

@@ -31,7 +31,8 @@ struct drift_place { /* a leg; "": the host */
 	uint64_t at_ns[DRIFT_FIGHT]; /* the last repairs, in turn */
 	uint64_t n;
 	char last[DRIFT_TEXT_MAX];
-	char who[320]; /* "": it is no fight */
+	uint64_t looked_ns; /* when it was looked who may be that, before it was a fight */
+	char who[320];	    /* "": it is no fight */
 };
 
 struct drift {

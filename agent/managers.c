@@ -141,20 +141,23 @@ static bool networkd_link(const struct look *l, char *buf, size_t size)
 	return true;
 }
 
+/* Rules and routes go together when it starts: who ends one alone has the other next. */
 static bool networkd_explain(const struct look *l, char *buf, size_t size)
 {
-	const char *what = l->matter == MANAGERS_RULES ? "rules" : "routes";
-	const char *key = l->matter == MANAGERS_RULES ? "ManageForeignRoutingPolicyRules"
-						      : "ManageForeignRoutes";
+	const bool rules = !networkd_leaves(l, "ManageForeignRoutingPolicyRules");
+	const bool routes = !networkd_leaves(l, "ManageForeignRoutes");
 
 	if (l->matter == MANAGERS_LINKS)
 		return networkd_link(l, buf, size);
-	if (networkd_leaves(l, key))
+	if (l->matter == MANAGERS_RULES ? !rules : !routes)
 		return false;
 	snprintf(buf, size,
-		 "systemd-networkd runs here and removes %s that it has not made; write %s=no "
-		 "below [Network] into /etc/systemd/networkd.conf.d/plenum.conf, then restart it",
-		 what, key);
+		 "systemd-networkd runs here and removes %s%s%s of others; write "
+		 "%s%s%s below [Network] into /etc/systemd/networkd.conf.d/plenum.conf, then "
+		 "restart it",
+		 rules ? "rules" : "", rules && routes ? " and " : "", routes ? "routes" : "",
+		 rules ? "ManageForeignRoutingPolicyRules=no" : "", rules && routes ? ", " : "",
+		 routes ? "ManageForeignRoutes=no" : "");
 	return true;
 }
 

@@ -34,6 +34,8 @@ struct agent;
 #define WALK_REFUSED_FILE "rolled-back"
 #define WALK_SOCKET_FILE "applier.sock" /* in the run directory */
 #define WALK_OUTCOME_FILE "outcome"
+/* What takes over an interface that others use is confirmed, also where nobody has asked for it. */
+#define WALK_TAKEOVER_CONFIRM_S 120
 #define WALK_PROBE_NS (10 * NSEC_PER_SEC) /* with the rest of an apply well below 30 s */
 #define WALK_VERIFY_NS (5 * NSEC_PER_SEC)
 

@@ -50,6 +50,15 @@ static bool is_other_config(const struct agent *a)
 	return next && (!now || strcmp(now, next) != 0);
 }
 
+/* By force, what others have put on a link moves to another. */
+static bool is_takeover(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_steps; i++)
+		if (p->steps[i].change.foreign)
+			return true;
+	return false;
+}
+
 unsigned walk_confirm_s(const struct agent *a)
 {
 	const struct walk *w = &a->walk;
@@ -63,6 +72,8 @@ unsigned walk_confirm_s(const struct agent *a)
 	policy_s = a->now.spec ? a->now.spec->confirm_s : 0;
 	if (!policy_s && w->next.spec)
 		policy_s = w->next.spec->confirm_s;
+	if (!policy_s && is_takeover(w->next.plan))
+		policy_s = WALK_TAKEOVER_CONFIRM_S;
 	return is_disruptive(w->next.plan) ? policy_s : 0;
 }
 

@@ -158,6 +158,8 @@ struct inv_addr {
 	bool optimistic;      /* usable while duplicate detection still runs (RFC 4429) */
 	bool secondary;	      /* goes with its subnet's primary unless promote_secondaries is set */
 	bool no_prefix_route; /* the kernel made no route to its subnet for it */
+	bool broadcast;	      /* IPv4: has its subnet's broadcast address */
+	bool more; /* has what is not shown here (a lease's end, a peer, a label): never moved */
 };
 
 /* The numbers of rtnetlink(7) for what routes and rules say. */
@@ -185,6 +187,7 @@ struct inv_route {
 	struct ip_addr gateway, src;	    /* family 0: none */
 	uint32_t oif;
 	bool linkdown;
+	bool more; /* has what is not shown here (metrics, several hops): never moved */
 };
 
 struct inv_rule {

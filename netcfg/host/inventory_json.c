@@ -113,6 +113,8 @@ static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "optimistic", INV_JSON_BOOL, optimistic),
 	MEMBER(inv_addr, "secondary", INV_JSON_BOOL, secondary),
 	MEMBER(inv_addr, "no_prefix_route", INV_JSON_BOOL, no_prefix_route),
+	MEMBER(inv_addr, "broadcast", INV_JSON_BOOL, broadcast),
+	MEMBER(inv_addr, "more", INV_JSON_BOOL, more),
 };
 static const struct inv_json_member route_members[] = {
 	MEMBER(inv_route, "family", INV_JSON_FAMILY, family, .required = true),
@@ -126,6 +128,7 @@ static const struct inv_json_member route_members[] = {
 	MEMBER(inv_route, "scope", INV_JSON_NUMBER, scope),
 	MEMBER(inv_route, "type", INV_JSON_NUMBER, type),
 	MEMBER(inv_route, "linkdown", INV_JSON_BOOL, linkdown),
+	MEMBER(inv_route, "more", INV_JSON_BOOL, more),
 };
 static const struct inv_json_member rule_members[] = {
 	MEMBER(inv_rule, "family", INV_JSON_FAMILY, family, .required = true),

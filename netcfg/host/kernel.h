@@ -128,6 +128,7 @@ struct kernel_rxe {
 struct kernel_change {
 	enum kernel_kind kind;
 	bool remove;	  /* what is added and removed: addresses, routes, rules, links */
+	bool foreign;	  /* an address or a route of others: the proto is theirs, 0 too */
 	uint32_t ifindex; /* of the link that it is done on; 0: none. Those inside do not count */
 	char pci[16];	  /* KERNEL_PCI: the function that it is done on */
 	union {
@@ -174,7 +175,7 @@ struct kernel_event;
 /*
  * Every operation: 0, or a negative errno. `why` (NULL or KERNEL_WHY_MAX bytes) is written on
  * failure only: the kernel's extended-ack text, else the errno's. What is added with proto 0
- * becomes ours (PLENUM_RTPROT); routes pass through kernel_route_normalize. Errors worth telling
+ * becomes ours (PLENUM_RTPROT), unless it is `foreign`; routes pass through kernel_route_normalize. Errors worth telling
  * apart: -EEXIST (it is there already), -ESRCH (no such route), -ENOENT (no such rule or sysctl),
  * -EADDRNOTAVAIL (no such address), -ENODEV (no such link), -EPERM.
  */

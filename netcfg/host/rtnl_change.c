@@ -146,7 +146,13 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, char *why)
 		r |= rtnl_put_addr(m, IFA_ADDRESS, &a->ip.addr);
 		if (add && flags)
 			r |= nla_put_u32(m, IFA_FLAGS, flags);
-		if (add) /* kernels before 5.18 pass over it */
+		if (add && a->broadcast) {
+			const struct ip_addr last = ip_prefix_last(&a->ip);
+
+			r |= rtnl_put_addr(m, IFA_BROADCAST, &last);
+		}
+		/* Kernels before 5.18 pass over it. */
+		if (add && (a->proto || !c->foreign))
 			r |= nla_put_u8(m, IFA_PROTO, a->proto ? a->proto : PLENUM_RTPROT);
 	}
 	return rtnl_change_run(rt, m, r, why);

@@ -212,6 +212,25 @@ int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h)
 	return r == 0 && tb[IFLA_AF_SPEC] ? parse_af_spec(inv, l->name, tb[IFLA_AF_SPEC]) : r;
 }
 
+/* Whether who makes the address anew from what the inventory has of it would make another one. */
+static bool addr_has_more(const struct inv_addr *a, const struct ifaddrmsg *ifa, uint32_t flags,
+			  struct nlattr **tb)
+{
+	const uint32_t more = IFA_F_NODAD | IFA_F_HOMEADDRESS | IFA_F_MANAGETEMPADDR |
+			      IFA_F_MCAUTOJOIN | IFA_F_STABLE_PRIVACY;
+	const struct ip_addr last = ip_prefix_last(&a->ip);
+	struct ip_addr other;
+
+	if (attr_addr(tb[IFA_ADDRESS], ifa->ifa_family, &other) &&
+	    !ip_addr_equal(&other, &a->ip.addr))
+		return true;
+	if (attr_addr(tb[IFA_BROADCAST], ifa->ifa_family, &other) && !ip_addr_equal(&other, &last))
+		return true;
+	return ifa->ifa_scope != RT_SCOPE_UNIVERSE || !(flags & IFA_F_PERMANENT) ||
+	       (flags & more) || attr_u32(tb[IFA_RT_PRIORITY]) ||
+	       (tb[IFA_LABEL] && memchr(nla_data(tb[IFA_LABEL]), ':', nla_len(tb[IFA_LABEL])));
+}
+
 int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
 {
 	struct nlattr *tb[IFA_MAX + 1];
@@ -240,6 +259,8 @@ int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
 	a.no_prefix_route = (flags & IFA_F_NOPREFIXROUTE) != 0;
 	/* The same bit marks temporary addresses in IPv6, which go with nobody. */
 	a.secondary = ifa->ifa_family == AF_INET && (flags & IFA_F_SECONDARY) != 0;
+	a.broadcast = tb[IFA_BROADCAST] != NULL;
+	a.more = addr_has_more(&a, ifa, flags, tb);
 	slot = inv_addr_add(inv);
 	if (!slot)
 		return -ENOMEM;
@@ -319,6 +340,20 @@ static bool route_is_relevant(const struct rtmsg *rtm, const struct inv_route *r
 		 memcmp(r->dst.addr.bytes, link_local, sizeof(link_local)) == 0);
 }
 
+/* As of addresses. What comes with a time that it ends (router advertisements) is renewed by who
+ * made it. */
+static bool route_has_more(const struct rtmsg *rtm, const struct inv_route *r, struct nlattr **tb)
+{
+	const struct rta_cacheinfo *cache = NULL;
+
+	if (tb[RTA_CACHEINFO] && nla_len(tb[RTA_CACHEINFO]) >= (int)sizeof(*cache))
+		cache = nla_data(tb[RTA_CACHEINFO]);
+	return rtm->rtm_tos || rtm->rtm_src_len || (rtm->rtm_flags & RTNH_F_ONLINK) ||
+	       tb[RTA_METRICS] || tb[RTA_MULTIPATH] || tb[RTA_ENCAP] || tb[RTA_NH_ID] ||
+	       tb[RTA_VIA] || attr_u8(tb[RTA_PREF]) || (cache && cache->rta_expires) ||
+	       r->proto == RTPROT_UNSPEC;
+}
+
 static int parse_route(struct inventory *inv, struct nlmsghdr *h, bool all)
 {
 	struct nlattr *tb[RTA_MAX + 1];
@@ -343,6 +378,7 @@ static int parse_route(struct inventory *inv, struct nlmsghdr *h, bool all)
 	if (r.dst.len > ip_addr_bits(&r.dst.addr))
 		return -EBADMSG;
 	attr_addr(tb[RTA_PREFSRC], r.family, &r.src);
+	r.more = route_has_more(rtm, &r, tb);
 	if (tb[RTA_MULTIPATH])
 		return parse_multipath(inv, &r, tb[RTA_MULTIPATH]);
 	parse_gateway(&r, tb[RTA_GATEWAY], tb[RTA_VIA]);

@@ -37,23 +37,27 @@ static int addr_format(const struct plan_step *s, char *buf, size_t size)
 	const struct inv_addr *a = &s->change.addr;
 	char ip[IP_ADDR_STR_MAX];
 
-	return snprintf(buf, size, "%s %u %d %d", ip_prefix_format(&a->ip, ip, sizeof(ip)),
-			a->proto, a->no_prefix_route, a->optimistic);
+	return snprintf(buf, size, "%s %u %d %d %d %d", ip_prefix_format(&a->ip, ip, sizeof(ip)),
+			a->proto, a->no_prefix_route, a->optimistic, a->broadcast,
+			s->change.foreign);
 }
 
 static int addr_parse(const char *text, struct plan_step *s)
 {
 	struct inv_addr *a = &s->change.addr;
-	int no_prefix_route, optimistic;
+	int no_prefix_route, optimistic, broadcast = 0, foreign = 0;
 	char ip[IP_ADDR_STR_MAX];
 
+	/* Earlier agents wrote the first four. */
 	s->change.kind = KERNEL_ADDR;
-	if (sscanf(text, "%63s %" SCNu8 " %d %d", ip, &a->proto, &no_prefix_route, &optimistic) !=
-		    4 ||
+	if (sscanf(text, "%63s %" SCNu8 " %d %d %d %d", ip, &a->proto, &no_prefix_route,
+		   &optimistic, &broadcast, &foreign) < 4 ||
 	    ip_prefix_parse(ip, &a->ip) < 0)
 		return -EBADMSG;
 	a->no_prefix_route = no_prefix_route != 0;
 	a->optimistic = optimistic != 0;
+	a->broadcast = broadcast != 0;
+	s->change.foreign = foreign != 0;
 	return 0;
 }
 
@@ -63,12 +67,14 @@ static bool is(const struct inv_addr *have, const struct plan_step *s)
 	       ip_addr_equal(&have->ip.addr, &s->change.addr.ip.addr);
 }
 
-/* Where the kernel does not say who made it, one that appears while we add it is ours. */
+/* Where the kernel does not say who made it, one that appears while we add it is ours; so is one
+ * that we move for its owner. */
 static enum object_presence addr_present(const struct inventory *inv, const struct plan_step *s)
 {
 	for (size_t i = 0; i < inv->n_addrs; i++)
 		if (is(&inv->addrs[i], s))
-			return inv->addrs[i].proto == PLENUM_RTPROT || !inv->addr_owner_known
+			return inv->addrs[i].proto == PLENUM_RTPROT || !inv->addr_owner_known ||
+					       s->change.foreign
 				       ? OBJECT_OURS
 				       : OBJECT_PRESENT;
 	return OBJECT_ABSENT;

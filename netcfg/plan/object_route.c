@@ -64,9 +64,10 @@ static int route_format(const struct plan_step *s, char *buf, size_t size)
 	const struct inv_route r = normal(s, s->change.route.proto);
 	char dst[IP_ADDR_STR_MAX], gateway[IP_ADDR_STR_MAX], src[IP_ADDR_STR_MAX];
 
-	return snprintf(buf, size, "%u %u %u %u %u %u %s %s %s", r.family, r.table, r.metric,
+	return snprintf(buf, size, "%u %u %u %u %u %u %s %s %s %d", r.family, r.table, r.metric,
 			r.proto, r.scope, r.type, ip_prefix_format(&r.dst, dst, sizeof(dst)),
-			addr_or_dash(&r.gateway, gateway), addr_or_dash(&r.src, src));
+			addr_or_dash(&r.gateway, gateway), addr_or_dash(&r.src, src),
+			s->change.foreign);
 }
 
 static int parse_addr(const char *text, struct ip_addr *ret)
@@ -78,16 +79,19 @@ static int route_parse(const char *text, struct plan_step *s)
 {
 	char dst[IP_ADDR_STR_MAX], gateway[IP_ADDR_STR_MAX], src[IP_ADDR_STR_MAX];
 	struct inv_route *r = &s->change.route;
+	int foreign = 0;
 
+	/* Earlier agents wrote no last word. */
 	s->change.kind = KERNEL_ROUTE;
 	if (sscanf(text,
 		   "%" SCNu8 " %" SCNu32 " %" SCNu32 " %" SCNu8 " %" SCNu8 " %" SCNu8
-		   " %63s %63s %63s",
+		   " %63s %63s %63s %d",
 		   &r->family, &r->table, &r->metric, &r->proto, &r->scope, &r->type, dst, gateway,
-		   src) != 9 ||
+		   src, &foreign) < 9 ||
 	    ip_prefix_parse(dst, &r->dst) < 0 || parse_addr(gateway, &r->gateway) < 0 ||
 	    parse_addr(src, &r->src) < 0)
 		return -EBADMSG;
+	s->change.foreign = foreign != 0;
 	/* All of one family; only dst always is there. */
 	if (r->dst.addr.family != r->family ||
 	    (r->gateway.family && r->gateway.family != r->family) ||
@@ -102,7 +106,9 @@ static enum object_presence route_present(const struct inventory *inv, const str
 		const struct inv_route want = normal(s, inv->routes[i].proto);
 
 		if (kernel_route_equal(&inv->routes[i], &want))
-			return inv->routes[i].proto == PLENUM_RTPROT ? OBJECT_OURS : OBJECT_PRESENT;
+			return inv->routes[i].proto == PLENUM_RTPROT || s->change.foreign
+				       ? OBJECT_OURS
+				       : OBJECT_PRESENT;
 	}
 	return OBJECT_ABSENT;
 }

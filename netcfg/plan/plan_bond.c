@@ -5,6 +5,7 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_move.h"
 #include "netcfg/plan/plan_project.h"
 #include <stdio.h>
 #include <string.h>
@@ -36,30 +37,6 @@ static bool kind_is_refused(const struct inv_link *l, struct reason *why)
 	else
 		return false;
 	return true;
-}
-
-static bool addr_is_link_local6(const struct ip_addr *a)
-{
-	return a->family == AF_INET6 && ip_addr_is_link_local(a);
-}
-
-/* What a port has, nobody reaches any more. */
-static bool has_foreign_address(const struct plan_builder *b, const struct inv_link *l,
-				struct reason *why)
-{
-	char text[IP_ADDR_STR_MAX];
-
-	for (size_t i = 0; i < b->inv->n_addrs; i++) {
-		const struct inv_addr *a = &b->inv->addrs[i];
-
-		if (a->ifindex != l->ifindex || addr_is_link_local6(&a->ip.addr) ||
-		    plan_addr_is_ours(b, a))
-			continue;
-		reason_set(why, "has-address", "%s has the address %s, which a port would lose",
-			   l->name, ip_prefix_format(&a->ip, text, sizeof(text)));
-		return true;
-	}
-	return false;
 }
 
 static bool carries_links(const struct plan_builder *b, const struct inv_link *l,
@@ -97,17 +74,31 @@ static bool is_taken(const struct plan_builder *b, const struct inv_link *l, str
 	return false;
 }
 
-static bool is_refused(const struct plan_builder *b, const struct inv_link *l, struct reason *why)
+/* A port of a bond of others comes over where somebody says so. */
+static bool is_held(struct plan_builder *b, const struct inv_link *l, struct reason *why)
+{
+	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
+
+	if (!plan_link_refusal(b->inv, b->spec->management_interface, l, why))
+		return false;
+	if (!master || master->kind != INV_LINK_BOND || strcmp(why->code, "enslaved") != 0)
+		return true;
+	if (plan_is_forced(b, l, why))
+		return false;
+	reason_set(why, "enslaved",
+		   "%s is enslaved to %s; write another device, release it first, or apply "
+		   "--force %s, which takes it over",
+		   l->name, master->name, l->name);
+	return true;
+}
+
+static bool is_refused(struct plan_builder *b, const struct inv_link *l, struct reason *why)
 {
 	if (is_taken(b, l, why) || kind_is_refused(l, why))
 		return true;
 	if (is_port_of_ours(b, l))
 		return false;
-	if (plan_link_refusal(b->inv, b->spec->management_interface, l, why) ||
-	    carries_links(b, l, why) || plan_link_dependent(b->inv, l, why) ||
-	    has_foreign_address(b, l, why))
-		return true;
-	return false;
+	return is_held(b, l, why) || carries_links(b, l, why) || plan_move_is_refused(b, l, why);
 }
 
 static void member_judge(struct plan_builder *b, struct plan_member *m)
@@ -134,6 +125,7 @@ static void member_judge(struct plan_builder *b, struct plan_member *m)
 		m->state = PLAN_LEG_ABSENT;
 		reason_set(&m->reason, "not-ready", "udev has not finished with %s yet", l->name);
 	}
+	m->taken_over = m->state == PLAN_LEG_USABLE && !is_port_of_ours(b, l);
 	m->ifindex = l->ifindex;
 }
 
@@ -505,6 +497,8 @@ int plan_bond_want(struct plan_builder *b)
 	const struct inv_link *link = inv_link_by_name(b->inv, b->bond.name);
 	int r = leg ? want_bond(b, leg) : 0;
 
+	if (leg && r == 0)
+		r = plan_move_want(b, leg);
 	for (size_t i = 0; leg && i < b->bond.n_members && r == 0; i++)
 		if (member_joins(&b->bond.members[i]))
 			r = want_port(b, leg, &b->bond.members[i]);

@@ -2,8 +2,9 @@
 /*
  * Steps = what is wanted, less what is there, plus the removal of what is ours and no longer
  * wanted, plus giving back the values that we changed and no longer want. What is exactly as wanted
- * counts as there, whoever made it; what others made is never removed, and what others have set
- * after us is theirs. Kinds and the order of their steps are object.h's; this file knows none.
+ * counts as there, whoever made it; what others made is removed only where a wanted step says so
+ * (plan_move.h), and what others have set after us is theirs. Kinds and the order of their steps are
+ * object.h's; this file knows none.
  */
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_owned.h"
@@ -32,8 +33,9 @@ static int emit_missing(const struct plan_builder *b, struct found *f)
 {
 	for (size_t i = 0; i < b->want.n; i++) {
 		const struct plan_step *w = &b->want.steps[i];
+		const bool is_there = w->kind->present(b->inv, w) != OBJECT_ABSENT;
 
-		if (w->kind->present(b->inv, w) == OBJECT_ABSENT &&
+		if (is_there == (w->verb == PLAN_DEL) &&
 		    emit(f, w, w->phase ? w->phase : w->kind->phase[w->verb]) < 0)
 			return -ENOMEM;
 	}
@@ -43,7 +45,7 @@ static int emit_missing(const struct plan_builder *b, struct found *f)
 static const struct plan_step *wanted(const struct plan_builder *b, const struct plan_step *have)
 {
 	for (size_t i = 0; i < b->want.n; i++)
-		if (b->want.steps[i].kind == have->kind &&
+		if (b->want.steps[i].kind == have->kind && b->want.steps[i].verb != PLAN_DEL &&
 		    have->kind->same(have, &b->want.steps[i]))
 			return &b->want.steps[i];
 	return NULL;
@@ -52,7 +54,7 @@ static const struct plan_step *wanted(const struct plan_builder *b, const struct
 static bool is_in_the_way(const struct plan_builder *b, const struct plan_step *have)
 {
 	for (size_t i = 0; have->kind->in_the_way && i < b->want.n; i++)
-		if (b->want.steps[i].kind == have->kind &&
+		if (b->want.steps[i].kind == have->kind && b->want.steps[i].verb != PLAN_DEL &&
 		    have->kind->in_the_way(have, &b->want.steps[i]))
 			return true;
 	return false;

@@ -223,12 +223,30 @@ bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, stru
 	return guarded;
 }
 
+/* Who forces a device that is refused all the same hears why. */
+static const struct plan_leg_info *refused_leg(const struct plan_builder *b, const char *name)
+{
+	for (size_t i = 0; i < b->plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &b->plan->legs[i];
+
+		if (leg->state == PLAN_LEG_REFUSED &&
+		    (strcmp(leg->ifname, name) == 0 || strcmp(leg->reason.code, name) == 0))
+			return leg;
+	}
+	return NULL;
+}
+
 void plan_forced_check(struct plan_builder *b)
 {
-	for (size_t i = 0; i < MIN_OF(b->ctx->n_forced, PLAN_FORCED_MAX); i++)
-		if (!(b->forced_used & 1U << i) &&
-		    strcmp(b->ctx->forced[i], PLAN_FORCE_PROBES) != 0)
+	for (size_t i = 0; i < MIN_OF(b->ctx->n_forced, PLAN_FORCED_MAX); i++) {
+		const char *name = b->ctx->forced[i];
+		const struct plan_leg_info *leg = refused_leg(b, name);
+
+		if (leg)
 			diag_add(b->d, DIAG_WARNING, NULL, NULL,
-				 "--force %s: nothing of that name was in the way",
-				 b->ctx->forced[i]);
+				 "--force %s is of no avail here: %s", name, leg->reason.text);
+		else if (!(b->forced_used & 1U << i) && strcmp(name, PLAN_FORCE_PROBES) != 0)
+			diag_add(b->d, DIAG_WARNING, NULL, NULL,
+				 "--force %s: nothing of that name was in the way", name);
+	}
 }

@@ -123,7 +123,7 @@ int plan_owned_note(struct plan_owned *o, const struct plan_step *s, enum apply_
 {
 	size_t i;
 
-	if (!s->kind->recorded)
+	if (!s->kind->recorded || s->change.foreign)
 		return 0;
 	/* What is begun when an apply is committed was done: only its mark is missing. */
 	if ((s->verb == PLAN_SET || s->verb == PLAN_ADD) && state != APPLY_STEP_KEPT)

@@ -41,6 +41,7 @@ struct plan_member {
 	char ifname[IFNAMSIZ];
 	enum plan_leg_state state;
 	struct reason reason;
+	bool taken_over; /* it becomes a port of ours, and what others have on it moves */
 };
 
 /* The bond that the data devices make (plan_bond.h); name "": they make none. */

@@ -53,6 +53,7 @@ lab_keeper_main() { # in the new namespaces: mounts, switches, hosts; ends with 
 	. "$lab_state/wants"
 	for name in $(lab_host_names "$hosts"); do
 		: >"$lab_root/lab-run/$name.power"
+		truncate -s 64M "$lab_root/lab-run/$name.disk" # it stays when the host is off
 		for leg in m $(seq 0 $((legs - 1))); do
 			ports+=("$name.$leg")
 		done
@@ -104,6 +105,7 @@ lab_qemu() { # lab_qemu HOST: becomes it
 		args+=(-chardev "socket,id=c$port,path=/lab-run/$name.chan.$port,server=on,wait=off"
 			-device "virtserialport,chardev=c$port,name=lab.$port")
 	done
+	args+=(-drive "file=/lab-run/$name.disk,format=raw,if=none,id=disk" -device virtio-blk-pci,drive=disk)
 	# no_timer_check: on a busy machine the kernel's short wait for a tick can pass without one, and it panics.
 	exec chroot "$lab_root" qemu-system-x86_64 -nodefaults -no-reboot -display none \
 		-machine q35 -accel "$accel" -cpu max,la57=off -smp "$cpus" -m "$memory" \

@@ -246,7 +246,7 @@ static bool ipv6_disabled(struct fake *f, const struct inv_link *l)
 	return value && strcmp(value, "0") != 0;
 }
 
-static int addr_add(struct fake *f, const struct inv_addr *a, char *why)
+static int addr_add(struct fake *f, const struct inv_addr *a, bool foreign, char *why)
 {
 	struct inv_link *l = link_get(f, a->ifindex);
 	bool v4 = a->ip.addr.family == AF_INET, secondary = false;
@@ -273,7 +273,7 @@ static int addr_add(struct fake *f, const struct inv_addr *a, char *why)
 	*slot = *a;
 	slot->secondary = secondary;
 	slot->tentative = slot->dad_failed = slot->optimistic = false; /* detection is over */
-	if (slot->proto == 0)
+	if (slot->proto == 0 && !foreign)
 		slot->proto = PLENUM_RTPROT;
 	if (!f->inv->addr_owner_known)
 		slot->proto = 0;
@@ -317,6 +317,14 @@ static void secondaries_settle(struct fake *f, const struct inv_addr *gone)
 	}
 }
 
+static bool is_somewhere(const struct fake *f, const struct ip_addr *a)
+{
+	for (size_t i = 0; i < f->inv->n_addrs; i++)
+		if (ip_addr_equal(&f->inv->addrs[i].ip.addr, a))
+			return true;
+	return false;
+}
+
 static int addr_del(struct fake *f, const struct inv_addr *a, char *why)
 {
 	struct inv_addr *found, gone;
@@ -332,7 +340,8 @@ static int addr_del(struct fake *f, const struct inv_addr *a, char *why)
 							 : "address not found");
 	gone = *found;
 	REMOVE_AT(f->inv, addrs, n_addrs, (size_t)(found - f->inv->addrs));
-	routes_of_source_del(f, &gone.ip.addr);
+	if (!is_somewhere(f, &gone.ip.addr))
+		routes_of_source_del(f, &gone.ip.addr);
 	if (gone.ip.addr.family == AF_INET && !gone.secondary)
 		secondaries_settle(f, &gone);
 	connected_del(f, &gone);
@@ -347,7 +356,7 @@ static int addr_change(struct fake *f, const struct kernel_change *c, char *why)
 	struct inv_addr a = c->addr;
 
 	a.ifindex = c->ifindex;
-	return c->remove ? addr_del(f, &a, why) : addr_add(f, &a, why);
+	return c->remove ? addr_del(f, &a, why) : addr_add(f, &a, c->foreign, why);
 }
 
 /* The link via which gw is a neighbour, 0: none; oif 0: any link will do. */

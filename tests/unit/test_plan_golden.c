@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Golden cases of tests/golden/plan: spec.yaml of a case on its inventory.json (without one: the
- * plain host's, in the folder above), with the places of its workers file if there is one, must
- * give plan.txt or error.txt to the letter. Whatever is
- * planned is also applied to a host in memory: a failure at any step leaves it as it was, and at
- * last nothing must be left to do.
- * PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself: one test a case.
+ * plain host's, in the folder above), with the places of its workers file and by the force of the
+ * names in its forced file if there are such, must give plan.txt or error.txt to the letter.
+ * Whatever is planned is also applied to a host in memory: a failure at any step leaves it as it
+ * was, and at last nothing must be left to do. PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints
+ * TAP itself: one test a case.
  */
 #include "netcfg/plan/apply.h"
 #include "netcfg/plan/plan_places.h"
@@ -55,6 +55,17 @@ static void file_write(const char *name, const char *file, const char *text)
 		return;
 	fputs(text, f);
 	fclose(f);
+}
+
+/* A name a line. */
+static size_t forced_read(const char *text, char ret[][PLENUM_NAME_MAX])
+{
+	size_t n = 0;
+
+	for (const char *end; text && n < PLAN_FORCED_MAX && (end = strchr(text, '\n'));
+	     text = end + 1)
+		snprintf(ret[n++], PLENUM_NAME_MAX, "%.*s", (int)(end - text), text);
+	return n;
 }
 
 /* A host in memory, and where its journal is. */
@@ -140,8 +151,10 @@ static const char *trial_failures(struct trial *t, const struct plan *p)
 		struct apply_outcome o;
 
 		kernel_fake_fail(t->k, i + 1, 1, -EIO, "the test says no");
-		if (apply_run(t->k, p, t->journal, &a, &o) != -EIO || o.stuck)
+		if (apply_run(t->k, p, t->journal, &a, &o) != -EIO || o.stuck) {
+			printf("# step %zu: %s\n", i + 1, o.why);
 			return "a step that fails does not fail the apply";
+		}
 		if (!trial_is_as_before(t)) {
 			printf("# step %zu\n", i + 1);
 			return "a failure does not leave the host as it was";
@@ -189,9 +202,12 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 {
 	autofree char *yaml = file_read(name, "spec.yaml");
 	autofree char *json = file_read(name, "inventory.json");
-	autofree char *path = path_of(name, "workers");
+	autofree char *path = path_of(name, "workers"), *words = file_read(name, "forced");
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	const struct plan_context ctx = {.places = &places};
+	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX] = {""};
+	const struct plan_context ctx = {.places = &places,
+					 .forced = (const char(*)[PLENUM_NAME_MAX])forced,
+					 .n_forced = forced_read(words, forced)};
 	struct diag d = DIAG_INIT;
 	struct inventory *inv = NULL;
 	struct spec *s = NULL;
