@@ -111,8 +111,8 @@ static void note_fight(struct agent *a, struct drift_place *p, const struct plan
 		   "%d repairs within a minute: %s", DRIFT_FIGHT, p->who);
 }
 
-/* One restart of a manager is no fight, and the next one will do the same: who would do such a thing
- * is named once in a while. */
+/* One restart of a manager is no fight, and the next one will do the same: who would do such a
+ * thing is named once in a while. */
 static void note_manager(struct agent *a, struct drift_place *p, const struct plan_step *s,
 			 uint64_t now)
 {
@@ -123,8 +123,7 @@ static void note_manager(struct agent *a, struct drift_place *p, const struct pl
 		return;
 	p->looked_ns = now;
 	if (managers_explain(root, matter_of(s), p->ifname, p->ifindex, who, sizeof(who)))
-		events_add(&a->events, LOG_LEVEL_WARNING, p->leg[0] ? p->leg : "agent",
-			   "%s", who);
+		events_add(&a->events, LOG_LEVEL_WARNING, p->leg[0] ? p->leg : "agent", "%s", who);
 }
 
 /* ---- count and pace ---- */

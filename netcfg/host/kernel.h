@@ -175,9 +175,9 @@ struct kernel_event;
 /*
  * Every operation: 0, or a negative errno. `why` (NULL or KERNEL_WHY_MAX bytes) is written on
  * failure only: the kernel's extended-ack text, else the errno's. What is added with proto 0
- * becomes ours (PLENUM_RTPROT), unless it is `foreign`; routes pass through kernel_route_normalize. Errors worth telling
- * apart: -EEXIST (it is there already), -ESRCH (no such route), -ENOENT (no such rule or sysctl),
- * -EADDRNOTAVAIL (no such address), -ENODEV (no such link), -EPERM.
+ * becomes ours (PLENUM_RTPROT), unless it is `foreign`; routes pass through kernel_route_normalize.
+ * Errors worth telling apart: -EEXIST (it is there already), -ESRCH (no such route), -ENOENT (no
+ * such rule or sysctl), -EADDRNOTAVAIL (no such address), -ENODEV (no such link), -EPERM.
  */
 #define KERNEL_WHY_MAX 256
 struct kernel_ops {

@@ -146,14 +146,32 @@ static const struct spec_peer *peer_find(const struct spec *spec, const struct i
 	return NULL;
 }
 
+/* What carries now what that leg carried: itself, the bond that it is a port of by now, or, where
+ * it is no more, whichever leg is in the subnet. NULL: none. */
+static const struct plan_leg_info *leg_instead(const struct view *v,
+					       const struct apply_reach_target *t)
+{
+	const struct plan_leg_info *leg = leg_find(v, t->leg);
+
+	if (leg)
+		return leg->bond[0] ? leg_find(v, leg->bond) : leg;
+	for (size_t i = 0; i < v->plan->n_legs; i++) {
+		const struct plan_port *port = port_find(v, v->plan->legs[i].name);
+
+		if (port && ip_prefix_contains(&port->ip, &t->to))
+			return &v->plan->legs[i];
+	}
+	return NULL;
+}
+
 /* What the new configuration owes to one who answered; the ping that finds out. */
 static enum demand demand_of(const struct view *v, const struct apply_reach_target *t,
 			     struct kernel_ping *ret)
 {
-	const struct plan_leg_info *leg = leg_find(v, t->leg);
+	const struct plan_leg_info *leg = leg_instead(v, t);
 	const struct spec_network *network =
 		leg ? planner_network_find(v->spec, leg->network) : NULL;
-	const struct plan_port *port = leg ? port_find(v, t->leg) : NULL;
+	const struct plan_port *port = leg ? port_find(v, leg->name) : NULL;
 	const struct ip_addr *to = t->gateway && network ? &network->gateway : &t->to;
 
 	if (!network || !to->family || (!t->gateway && !peer_find(v->spec, &t->to)))

@@ -74,11 +74,12 @@ static bool is_immovable(const struct plan_builder *b, const struct inv_link *l,
 
 		if (!route_moves(r, l) || !r->more)
 			continue;
-		reason_set(why, "route-special",
-			   "the route to %s on %s has more to it than can be moved (metrics, several "
-			   "hops, an end); remove it first",
-			   r->dst.len ? ip_prefix_format(&r->dst, text, sizeof(text)) : "everywhere",
-			   l->name);
+		reason_set(
+			why, "route-special",
+			"the route to %s on %s has more to it than can be moved (metrics, several "
+			"hops, an end); remove it first",
+			r->dst.len ? ip_prefix_format(&r->dst, text, sizeof(text)) : "everywhere",
+			l->name);
 		return true;
 	}
 	return false;
@@ -106,10 +107,11 @@ bool plan_move_is_refused(struct plan_builder *b, const struct inv_link *l, stru
 	struct reason r;
 
 	if (plan_link_guarded(b, l, &r)) {
-		reason_set(why, r.code,
-			   "%.120s, which a port cannot; write another device, or apply --force %s, "
-			   "which moves it to the bond",
-			   r.text, l->name);
+		reason_set(
+			why, r.code,
+			"%.120s, which a port cannot; write another device, or apply --force %s, "
+			"which moves it to the bond",
+			r.text, l->name);
 		return true;
 	}
 	if (has_address(b, l, &r) && !plan_is_forced(b, l, &r)) {
