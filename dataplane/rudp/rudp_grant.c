@@ -14,6 +14,15 @@
 #define WAY_LEAST_BYTES (1U << 20)
 #define WAY_MOST_BYTES (16U << 20)
 #define WAY_LEAST_REQUESTS 2U
+/* Where many wait and a queue on the way is too short for those few, there are fewer of them: less
+ * than twice the window, by these parts of 256. */
+#define WAY_PARTS 256U
+#define WAY_PARTS_LEAST 112U
+#define WAY_CUT 16U
+#define WAY_GROW 1U
+#define WAY_PEERS 8U
+#define WAY_PACKETS 64U
+#define WAY_LOSS_SHARE 256U	     /* one in so many is lost */
 #define STALE_NS (2 * NSEC_PER_MSEC) /* a sender that silent does not hold up the others */
 #define CHECK_NS (50 * NSEC_PER_MSEC)
 #define RETRY_NS (500 * NSEC_PER_USEC) /* memory may come back without a word to us */
@@ -33,6 +42,7 @@ void rudp_grant_init(struct rudp *r)
 	list_init(&r->grants.fresh);
 	list_init(&r->grants.stale);
 	r->grants.retry_ns = r->grants.check_ns = RUDP_TIME_NEVER;
+	r->grants.way_parts = WAY_PARTS;
 }
 
 void rudp_grant_peer_init(struct rudp_session *s)
@@ -81,9 +91,21 @@ static void way_enter(struct rudp *r, struct slot *slot)
 
 static bool way_is_full(const struct grants *g)
 {
-	uint64_t most = MIN_OF(MAX_OF(2 * g->rate_bytes, WAY_LEAST_BYTES), WAY_MOST_BYTES);
+	uint64_t window = 2 * g->rate_bytes * g->way_parts / WAY_PARTS;
+	uint64_t most = MIN_OF(MAX_OF(window, WAY_LEAST_BYTES), WAY_MOST_BYTES);
 
-	return g->n_way >= WAY_LEAST_REQUESTS && g->way_bytes >= most;
+	return g->n_way >= (g->way_parts < WAY_PARTS ? 1 : WAY_LEAST_REQUESTS) &&
+	       g->way_bytes >= most;
+}
+
+void rudp_grant_losses(struct rudp *r, uint64_t lost, uint64_t packets)
+{
+	struct grants *g = &r->grants;
+
+	if (g->n_peers >= WAY_PEERS && packets >= WAY_PACKETS && lost * WAY_LOSS_SHARE > packets)
+		g->way_parts = MAX_OF(g->way_parts - WAY_CUT, WAY_PARTS_LEAST);
+	else
+		g->way_parts = MIN_OF(g->way_parts + WAY_GROW, WAY_PARTS);
 }
 
 static void here_add(struct rudp_session *s)

@@ -238,6 +238,7 @@ struct grants {				   /* of the endpoint */
 	struct list queues[GRANT_CLASSES]; /* sessions */
 	struct list fresh, stale;	   /* half requests, by the time of their latest chunk */
 	uint64_t way_bytes;		   /* granted and not here yet; those that stall apart */
+	unsigned way_parts;		   /* of what may be on its way, where nothing is lost */
 	unsigned n_way, n_peers;	   /* peers with a request announced or half here */
 	unsigned turn;
 	bool short_of_memory; /* buf_get had none for the last one that was asked for */
@@ -600,6 +601,8 @@ void rudp_grant_lost(struct rudp_session *s);
 /* Gives grants to whom they belong, takes half requests back. */
 void rudp_grant_run(struct rudp *r, uint64_t now);
 uint64_t rudp_grant_deadline(const struct rudp *r);
+/* In a millisecond or so, on one of our ports. */
+void rudp_grant_losses(struct rudp *r, uint64_t lost, uint64_t packets);
 /* How much of a request this peer may send before it is granted. */
 uint32_t rudp_grant_free_bytes(const struct rudp_session *s);
 

@@ -54,10 +54,8 @@ static void limit_cut(struct rudp_incast *in, uint64_t lost, uint64_t now)
 }
 
 /* What the last window says of all senders together. */
-static void limit_update(struct rudp_incast *in, uint64_t now)
+static void limit_update(struct rudp_incast *in, uint64_t lost, uint64_t now)
 {
-	uint64_t lost = in->expected > in->packets ? in->expected - in->packets : 0;
-
 	if (in->n_senders < SENDERS_LEAST || in->packets < PACKETS_LEAST) {
 		if (++in->few > FEW_WINDOWS)
 			share_end(in);
@@ -77,10 +75,13 @@ static void limit_update(struct rudp_incast *in, uint64_t now)
 	}
 }
 
-static void window_end(struct rudp_incast *in, uint64_t now)
+static void window_end(struct rudp *r, struct rudp_incast *in, uint64_t now)
 {
+	uint64_t lost = in->expected > in->packets ? in->expected - in->packets : 0;
+
+	rudp_grant_losses(r, lost, in->packets);
 	if (now < in->window_ns + WINDOW_OLD_NS)
-		limit_update(in, now);
+		limit_update(in, lost, now);
 	else
 		share_end(in);
 	if (in->n_senders)
@@ -96,7 +97,7 @@ void rudp_share_came(struct rudp_session *s, struct rudp_path *p, uint64_t ahead
 	struct rudp_incast *in = &s->r->incasts[p->port];
 
 	if (now >= in->window_ns + WINDOW_NS)
-		window_end(in, now);
+		window_end(s->r, in, now);
 	in->packets++;
 	in->expected += (uint32_t)MIN_OF(ahead, AHEAD_MOST);
 	in->bytes += (uint32_t)len;

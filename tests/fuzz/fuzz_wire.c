@@ -9,6 +9,7 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/lib/rudp_ops.h"
 
 #define OP_CLIENT 0x01 /* the packet is for the client, else for the server */
 #define OP_NUMBER 0x02 /* put the right session number in */
@@ -63,28 +64,11 @@ static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	q->len = (size_t)pkt->hdr_len + pkt->payload_len;
 	if (q->len > PACKET_MAX)
 		abort();
-	memcpy(q->data, pkt->hdr, pkt->hdr_len);
-	if (pkt->payload_len)
-		memcpy(q->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	rudp_ops_copy(q->data, pkt);
 	if ((q->data[1] & 0x0f) >= WIRE_CLOSE)
 		memcpy(to->number, q->data + 4, sizeof(to->number));
 	to->n_queued++;
 	return 0;
-}
-
-static void op_flush(void *user)
-{
-}
-
-static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t c,
-			size_t len)
-{
-	return malloc(len);
-}
-
-static void op_buf_put(void *user, struct rudp_session *s, void *buf)
-{
-	free(buf);
 }
 
 static void op_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
@@ -94,33 +78,19 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	rudp_respond(call, memory, len % CALL_BYTES, NULL);
 }
 
-static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
-{
-}
-
-static void op_response(void *user, struct rudp_session *s, uint64_t c, int status, void *buf,
-			size_t len)
-{
-	free(buf);
-}
-
-static void op_sent(void *user, struct rudp_session *s, void *token)
-{
-}
-
 static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len, void **ret)
 {
 	return len == 3 ? -EACCES : 0;
 }
 
 static const struct rudp_ops ops = {.tx = op_tx,
-				    .tx_flush = op_flush,
-				    .buf_get = op_buf_get,
-				    .buf_put = op_buf_put,
+				    .tx_flush = rudp_ops_flush,
+				    .buf_get = rudp_ops_buf_get,
+				    .buf_put = rudp_ops_buf_put,
 				    .request = op_request,
-				    .call_gone = op_call_gone,
-				    .response = op_response,
-				    .sent = op_sent,
+				    .call_gone = rudp_ops_call_gone,
+				    .response = rudp_ops_response,
+				    .sent = rudp_ops_sent,
 				    .accept = op_accept};
 
 static void talk(unsigned turns)

@@ -7,6 +7,7 @@
 #define PLENUM_TESTS_AUTH_RIG_H
 
 #include "dataplane/rudp/rudp_internal.h"
+#include "tests/lib/rudp_ops.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,26 +86,9 @@ static inline int op_tx(void *user, unsigned port, const struct datagram_addr *d
 	*h = (struct hop){.to = !from, .port = port, .src = addr_of(from, port)};
 	h->len = (size_t)pkt->hdr_len + pkt->payload_len;
 	assert_true(h->len <= PACKET_MAX - 28);
-	memcpy(h->data, pkt->hdr, pkt->hdr_len);
-	if (pkt->payload_len)
-		memcpy(h->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	rudp_ops_copy(h->data, pkt);
 	g->n_hops++;
 	return 0;
-}
-
-static inline void op_flush(void *user)
-{
-}
-
-static inline void *op_buf_get(void *user, struct rudp_session *s, bool is_response,
-			       uint64_t cookie, size_t len)
-{
-	return malloc(len ? len : 1);
-}
-
-static inline void op_buf_put(void *user, struct rudp_session *s, void *buf)
-{
-	free(buf);
 }
 
 static inline void op_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
@@ -117,10 +101,6 @@ static inline void op_request(void *user, struct rudp_session *s, struct rudp_ca
 	rudp_respond(call, reply, reply_len, NULL);
 }
 
-static inline void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
-{
-}
-
 static inline void op_response(void *user, struct rudp_session *s, uint64_t cookie, int status,
 			       void *buf, size_t len)
 {
@@ -130,10 +110,6 @@ static inline void op_response(void *user, struct rudp_session *s, uint64_t cook
 		((struct end *)user)->answers++;
 	}
 	free(buf);
-}
-
-static inline void op_sent(void *user, struct rudp_session *s, void *token)
-{
 }
 
 static inline int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
@@ -159,13 +135,13 @@ static inline void op_event(void *user, struct rudp_session *s, enum rudp_event 
 }
 
 static const struct rudp_ops ops = {.tx = op_tx,
-				    .tx_flush = op_flush,
-				    .buf_get = op_buf_get,
-				    .buf_put = op_buf_put,
+				    .tx_flush = rudp_ops_flush,
+				    .buf_get = rudp_ops_buf_get,
+				    .buf_put = rudp_ops_buf_put,
 				    .request = op_request,
-				    .call_gone = op_call_gone,
+				    .call_gone = rudp_ops_call_gone,
 				    .response = op_response,
-				    .sent = op_sent,
+				    .sent = rudp_ops_sent,
 				    .accept = op_accept,
 				    .event = op_event};
 

@@ -4,6 +4,7 @@
  * applications, because it knows no call, and from time, which asks it for the next packet.
  */
 #include "dataplane/rudp/wire.h"
+#include "tests/lib/rudp_ops.h"
 #include "tests/lib/rudp_sim_internal.h"
 
 static bool earlier(const struct sim_pkt *a, const struct sim_pkt *b)
@@ -99,9 +100,7 @@ static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
 	p->to = end_of(sim, dst, &p->leg);
 	p->src = sim_end_addr(sim, from->index, port);
 	p->len = len;
-	memcpy(p->data, pkt->hdr, pkt->hdr_len);
-	if (pkt->payload_len)
-		memcpy(p->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	rudp_ops_copy(p->data, pkt);
 	if (from->trickler)
 		trickle(from, p->data, len);
 	if (len && chance(sim, sim->cfg.corrupt))

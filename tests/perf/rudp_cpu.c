@@ -6,7 +6,7 @@
  *
  *	rudp_cpu [none|auth|encrypt]
  */
-#include "dataplane/rudp/rudp.h"
+#include "tests/lib/rudp_ops.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -53,17 +53,10 @@ static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
 
 	if (e->tail - e->head == WIRE_MAX)
 		return -EAGAIN;
-	f->len = (size_t)pkt->hdr_len + pkt->payload_len;
-	memcpy(f->data, pkt->hdr, pkt->hdr_len);
-	if (pkt->payload_len)
-		memcpy(f->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	f->len = rudp_ops_copy(f->data, pkt);
 	e->tail++;
 	e->packets++;
 	return 0;
-}
-
-static void op_flush(void *user)
-{
 }
 
 static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
@@ -87,10 +80,6 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	rudp_respond(call, memory, resp_len, NULL);
 }
 
-static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
-{
-}
-
 static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
 			size_t len)
 {
@@ -103,21 +92,15 @@ static void op_sent(void *user, struct rudp_session *s, void *token)
 	sent_back++;
 }
 
-static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
-		     void **ret_user)
-{
-	return 0;
-}
-
 static const struct rudp_ops ops = {.tx = op_tx,
-				    .tx_flush = op_flush,
+				    .tx_flush = rudp_ops_flush,
 				    .buf_get = op_buf_get,
 				    .buf_put = op_buf_put,
 				    .request = op_request,
-				    .call_gone = op_call_gone,
+				    .call_gone = rudp_ops_call_gone,
 				    .response = op_response,
 				    .sent = op_sent,
-				    .accept = op_accept};
+				    .accept = rudp_ops_accept};
 
 static void turn(struct end *e, struct end *peer)
 {

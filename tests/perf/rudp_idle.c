@@ -7,7 +7,7 @@
  *
  *	rudp_idle [--sessions N] [--seconds N] [--auth]
  */
-#include "dataplane/rudp/rudp.h"
+#include "tests/lib/rudp_ops.h"
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,28 +40,10 @@ static int op_tx(void *user, unsigned port, const struct datagram_addr *dst,
 
 	if (to->tail - to->head == QUEUE_MAX)
 		return -EAGAIN;
-	f->len = (uint16_t)(pkt->hdr_len + pkt->payload_len);
-	memcpy(f->data, pkt->hdr, pkt->hdr_len);
-	if (pkt->payload_len)
-		memcpy(f->data + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	f->len = (uint16_t)rudp_ops_copy(f->data, pkt);
 	to->tail++;
 	to->packets++;
 	return 0;
-}
-
-static void op_flush(void *user)
-{
-}
-
-static void *op_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
-			size_t len)
-{
-	return malloc(len);
-}
-
-static void op_buf_put(void *user, struct rudp_session *s, void *buf)
-{
-	free(buf);
 }
 
 static void op_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
@@ -69,26 +51,6 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 {
 	free(buf);
 	rudp_respond(call, "", 1, NULL);
-}
-
-static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
-{
-}
-
-static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
-			size_t len)
-{
-	free(buf);
-}
-
-static void op_sent(void *user, struct rudp_session *s, void *token)
-{
-}
-
-static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
-		     void **ret_user)
-{
-	return 0;
 }
 
 static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
@@ -101,14 +63,14 @@ static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 }
 
 static const struct rudp_ops ops = {.tx = op_tx,
-				    .tx_flush = op_flush,
-				    .buf_get = op_buf_get,
-				    .buf_put = op_buf_put,
+				    .tx_flush = rudp_ops_flush,
+				    .buf_get = rudp_ops_buf_get,
+				    .buf_put = rudp_ops_buf_put,
 				    .request = op_request,
-				    .call_gone = op_call_gone,
-				    .response = op_response,
-				    .sent = op_sent,
-				    .accept = op_accept,
+				    .call_gone = rudp_ops_call_gone,
+				    .response = rudp_ops_response,
+				    .sent = rudp_ops_sent,
+				    .accept = rudp_ops_accept,
 				    .event = op_event};
 
 /* Of this thread alone: others may use the processor too. */

@@ -1,38 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rudp in a simulated world. PLENUM_RUDP_SEED runs the random worlds with that seed only. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/lib/rudp_sim.h"
+/* rudp in a simulated world. PLENUM_RUDP_SEED runs the random worlds with that seed only;
+ * PLENUM_RUDP_FROM and PLENUM_RUDP_RUNS, with so many from there on. */
+#include "tests/lib/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define RUNS 150
 #else
 #define RUNS 5000
 #endif
-#define MS NSEC_PER_MSEC
-#define US NSEC_PER_USEC
-#define SEC NSEC_PER_SEC
-
-#define CHECK(sim, cond)                                                       \
-	do {                                                                   \
-		if (!(cond))                                                   \
-			fail_msg("seed %llu, at %.3f ms: %s%s%s",              \
-				 (unsigned long long)(sim)->cfg.seed,          \
-				 (double)((sim)->now - 10 * SEC) / 1e6, #cond, \
-				 (sim)->fault[0] ? ": " : "", (sim)->fault);   \
-	} while (0)
-
-static const struct sim_config clean = {.seed = 1,
-					.legs = 2,
-					.clients = 1,
-					.bits_per_s = 10000000000ULL,
-					.delay_ns = 20 * US,
-					.queue_bytes = 512U << 10};
 
 static void test_echo(void **state)
 {
@@ -50,30 +25,6 @@ static void test_echo(void **state)
 		assert_int_equal(sim->calls[i].status, 0);
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
-}
-
-/* Keeps `depth` calls open until `total` were made; calls `at` once half of them are done. */
-static bool pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len,
-		 uint32_t resp_len, void (*at)(struct sim *sim))
-{
-	unsigned first = sim->n_calls;
-
-	while (sim->n_calls < first + total && !sim->fault[0]) {
-		uint64_t until = sim->now + 5 * SEC;
-
-		while (sim->n_calls < first + total && sim->n_open < depth)
-			if (!sim_call(sim, 1, req_len, resp_len, 0))
-				break;
-		if (at && sim->n_calls >= first + total / 2) {
-			at(sim);
-			at = NULL;
-		}
-		while (sim->n_open == depth && sim->now < until && !sim->fault[0])
-			sim_pass(sim, 10 * US);
-		if (sim->now >= until)
-			return false;
-	}
-	return sim_finish(sim, 5 * SEC);
 }
 
 static double gbits(const struct sim *sim, uint64_t since, uint64_t bytes)
@@ -135,18 +86,6 @@ static void cut_announced(struct sim *sim)
 static void cut_silently(struct sim *sim)
 {
 	sim_leg(sim, SIM_SERVER, 0, false, false);
-}
-
-static uint64_t pause_of(struct sim *sim, unsigned end)
-{
-	struct rudp_session *s = rudp_session_next(sim->ends[end].r, NULL);
-	struct rudp_path_info info[RUDP_PATHS_MAX];
-	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
-	uint64_t most = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		most = MAX_OF(most, info[i].last_pause_ns);
-	return most;
 }
 
 static void failover(bool announced, uint32_t req_len, uint32_t resp_len, unsigned depth,
@@ -645,14 +584,15 @@ static void random_world(uint64_t seed)
 static void test_random_worlds(void **state)
 {
 	const char *only = getenv("PLENUM_RUDP_SEED");
-	const char *n = getenv("PLENUM_RUDP_RUNS");
+	const char *n = getenv("PLENUM_RUDP_RUNS"), *from = getenv("PLENUM_RUDP_FROM");
 	uint64_t runs = n ? strtoull(n, NULL, 0) : RUNS;
+	uint64_t first = from ? strtoull(from, NULL, 0) : 1;
 
 	if (only) {
 		random_world(strtoull(only, NULL, 0));
 		return;
 	}
-	for (uint64_t seed = 1; seed <= runs; seed++)
+	for (uint64_t seed = first; seed < first + runs; seed++)
 		random_world(seed);
 	print_message("# %u calls: %u answered, %u reset; %u restarts seen, %u paths "
 		      "down; %llu packets, %llu dropped\n",

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory at the receiver: who may send when, and that nobody who keeps some stops the others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <inttypes.h>
 
-#include "tests/lib/rudp_sim.h"
+#include "tests/lib/rudp_worlds.h"
 
-#define MS NSEC_PER_MSEC
-#define US NSEC_PER_USEC
-#define SEC NSEC_PER_SEC
 #define MIB (1U << 20)
-
-#define CHECK(sim, cond)                                                                      \
-	do {                                                                                  \
-		if (!(cond))                                                                  \
-			fail_msg("at %.3f ms: %s%s%s", (double)((sim)->now - 10 * SEC) / 1e6, \
-				 #cond, (sim)->fault[0] ? ": " : "", (sim)->fault);           \
-	} while (0)
 
 /* As many buffers as the server end of the file system has. */
 static const struct sim_config world = {.seed = 1,
@@ -231,9 +215,11 @@ static void test_short_first(void **state)
 	world_end(sim);
 }
 
+static uint32_t flood_bytes;
+
 static void call_again(struct sim *sim, unsigned client)
 {
-	(void)sim_call(sim, client, 4096, 64, 0);
+	(void)sim_call(sim, client, flood_bytes, 64, 0);
 }
 
 struct figures {
@@ -242,8 +228,9 @@ struct figures {
 	uint64_t packets, dropped;
 };
 
-/* 4 KiB, 32 at a time, from each; what happens in ns, after a while. */
-static struct figures flood(const struct sim_config *cfg, uint64_t ns)
+/* So many of so many bytes at a time from each; what happens in ns, after a while. */
+static struct figures flood(const struct sim_config *cfg, unsigned depth, uint32_t bytes,
+			    uint64_t ns)
 {
 	struct sim *sim = sim_new(cfg);
 	const struct sim_link *link = &sim->ends[SIM_SERVER].links[0];
@@ -252,9 +239,10 @@ static struct figures flood(const struct sim_config *cfg, uint64_t ns)
 	uint64_t since;
 
 	CHECK(sim, sim_connect(sim, SEC));
+	flood_bytes = bytes;
 	sim->on_done = call_again;
 	for (unsigned e = 1; e <= cfg->clients; e++)
-		for (unsigned i = 0; i < 32; i++)
+		for (unsigned i = 0; i < depth; i++)
 			call_again(sim, e);
 	CHECK(sim, sim_pass(sim, 20 * MS));
 	since = sim->now;
@@ -290,34 +278,55 @@ static void test_shallow_queue(void **state)
 	cfg.legs = 1;
 	cfg.delay_ns = 10 * US;
 	cfg.down_queue_bytes = 128U << 10;
-	f = flood(&cfg, 40 * MS);
+	f = flood(&cfg, 32, 4096, 40 * MS);
 	assert_true(f.dropped * 100 < f.packets);
 	assert_true(f.jain > 0.95);
 	assert_true(f.done * 4096ULL * 8 * 100 > 88 * 40 * MS * 10); /* of 10 bits per ns */
+}
+
+/* Many who wait with large ones, behind one that holds the windows of two: fewer are asked for at a
+ * time. */
+static void test_short_queue(void **state)
+{
+	struct sim_config cfg = world;
+	struct figures f;
+
+	cfg.clients = 64;
+	cfg.legs = 1;
+	cfg.delay_ns = 10 * US;
+	cfg.down_queue_bytes = 64U << 10;
+	f = flood(&cfg, 4, MIB, 50 * MS);
+	assert_true(f.dropped * 100 < f.packets);
+	assert_true(f.done * 8ULL * MIB * 100 > 85 * 50 * MS * 10);
 }
 
 /* A cable's losses are not a queue's: less on the way does not end them, and is not for long. */
 static void test_cable(void **state)
 {
 	struct sim_config cfg = world;
-	struct figures clean, lossy;
+	struct figures whole, lossy;
 
 	cfg.clients = 16;
 	cfg.legs = 1;
-	clean = flood(&cfg, 100 * MS);
+	whole = flood(&cfg, 32, 4096, 100 * MS);
 	cfg.loss = 30000;
-	lossy = flood(&cfg, 100 * MS);
+	lossy = flood(&cfg, 32, 4096, 100 * MS);
 	assert_int_equal(lossy.dropped, 0);
-	assert_true(lossy.done > clean.done / 2);
+	assert_true(lossy.done > whole.done / 2);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_writers),	  cmocka_unit_test(test_half_senders),
-		cmocka_unit_test(test_half_is_given_up),  cmocka_unit_test(test_slow_readers),
-		cmocka_unit_test(test_answers_not_taken), cmocka_unit_test(test_short_first),
-		cmocka_unit_test(test_shallow_queue),	  cmocka_unit_test(test_cable),
+		cmocka_unit_test(test_many_writers),
+		cmocka_unit_test(test_half_senders),
+		cmocka_unit_test(test_half_is_given_up),
+		cmocka_unit_test(test_slow_readers),
+		cmocka_unit_test(test_answers_not_taken),
+		cmocka_unit_test(test_short_first),
+		cmocka_unit_test(test_shallow_queue),
+		cmocka_unit_test(test_short_queue),
+		cmocka_unit_test(test_cable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,32 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Labels that change while sessions run, in a simulated world: both ends agree in the end on which
  * paths are standby, whatever was lost, and no call is harmed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "tests/lib/rudp_sim.h"
+#include "tests/lib/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define RANDOM_RUNS 10
 #else
 #define RANDOM_RUNS 200
 #endif
-#define MS NSEC_PER_MSEC
-#define US NSEC_PER_USEC
-#define SEC NSEC_PER_SEC
 #define CLIENT 1
-
-#define CHECK(sim, cond)                                                                          \
-	do {                                                                                      \
-		if (!(cond))                                                                      \
-			fail_msg("seed %llu: %s%s%s", (unsigned long long)(sim)->cfg.seed, #cond, \
-				 (sim)->fault[0] ? ": " : "", (sim)->fault);                      \
-	} while (0)
 
 static const struct sim_config world = {.seed = 1,
 					.legs = 2,

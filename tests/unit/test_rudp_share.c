@@ -5,24 +5,7 @@
  * uses rudp's inner header, because no honest endpoint says such things.
  */
 #include "dataplane/rudp/rudp_internal.h"
-#include "tests/lib/rudp_sim.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define MS NSEC_PER_MSEC
-#define US NSEC_PER_USEC
-#define SEC NSEC_PER_SEC
-
-#define CHECK(sim, cond)                                                                      \
-	do {                                                                                  \
-		if (!(cond))                                                                  \
-			fail_msg("at %.3f ms: %s%s%s", (double)((sim)->now - 10 * SEC) / 1e6, \
-				 #cond, (sim)->fault[0] ? ": " : "", (sim)->fault);           \
-	} while (0)
+#include "tests/lib/rudp_worlds.h"
 
 static const struct sim_config world = {.seed = 1,
 					.legs = 1,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the small rigs around rudp do alike: memory comes from malloc, packets are copied whole,
+ * answers need no care. Apart from rudp_sim.h, which keeps account of all that.
+ */
+#ifndef PLENUM_TESTS_RUDP_OPS_H
+#define PLENUM_TESTS_RUDP_OPS_H
+
+#include "dataplane/rudp/rudp.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* All of it in one piece; the length. */
+static inline size_t rudp_ops_copy(uint8_t *ret, const struct datagram *pkt)
+{
+	memcpy(ret, pkt->hdr, pkt->hdr_len);
+	if (pkt->payload_len)
+		memcpy(ret + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	return (size_t)pkt->hdr_len + pkt->payload_len;
+}
+
+static inline void rudp_ops_flush(void *user)
+{
+}
+
+static inline void *rudp_ops_buf_get(void *user, struct rudp_session *s, bool is_response,
+				     uint64_t cookie, size_t len)
+{
+	return malloc(len ? len : 1);
+}
+
+static inline void rudp_ops_buf_put(void *user, struct rudp_session *s, void *buf)
+{
+	free(buf);
+}
+
+static inline void rudp_ops_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
+{
+}
+
+static inline void rudp_ops_response(void *user, struct rudp_session *s, uint64_t cookie,
+				     int status, void *buf, size_t len)
+{
+	free(buf);
+}
+
+static inline void rudp_ops_sent(void *user, struct rudp_session *s, void *token)
+{
+}
+
+static inline int rudp_ops_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
+				  void **ret_user)
+{
+	return 0;
+}
+
+#endif

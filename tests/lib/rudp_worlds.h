@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the tests in simulated worlds share: how they say what failed and where, a world without
+ * faults, and calls one after the other.
+ */
+#ifndef PLENUM_TESTS_RUDP_WORLDS_H
+#define PLENUM_TESTS_RUDP_WORLDS_H
+
+#include "tests/lib/rudp_sim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define MS NSEC_PER_MSEC
+#define US NSEC_PER_USEC
+#define SEC NSEC_PER_SEC
+
+#define CHECK(sim, cond)                                                       \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			fail_msg("seed %llu, at %.3f ms: %s%s%s",              \
+				 (unsigned long long)(sim)->cfg.seed,          \
+				 (double)((sim)->now - 10 * SEC) / 1e6, #cond, \
+				 (sim)->fault[0] ? ": " : "", (sim)->fault);   \
+	} while (0)
+
+static const struct sim_config clean = {.seed = 1,
+					.legs = 2,
+					.clients = 1,
+					.bits_per_s = 10000000000ULL,
+					.delay_ns = 20 * US,
+					.queue_bytes = 512U << 10};
+
+/* Keeps `depth` calls open until `total` were made; calls `at` once half of them are done. */
+static inline bool pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len,
+			uint32_t resp_len, void (*at)(struct sim *sim))
+{
+	unsigned first = sim->n_calls;
+
+	while (sim->n_calls < first + total && !sim->fault[0]) {
+		uint64_t until = sim->now + 5 * SEC;
+
+		while (sim->n_calls < first + total && sim->n_open < depth)
+			if (!sim_call(sim, 1, req_len, resp_len, 0))
+				break;
+		if (at && sim->n_calls >= first + total / 2) {
+			at(sim);
+			at = NULL;
+		}
+		while (sim->n_open == depth && sim->now < until && !sim->fault[0])
+			sim_pass(sim, 10 * US);
+		if (sim->now >= until)
+			return false;
+	}
+	return sim_finish(sim, 5 * SEC);
+}
+
+/* The longest that a path of the end was left for. */
+static inline uint64_t pause_of(struct sim *sim, unsigned end)
+{
+	struct rudp_session *s = rudp_session_next(sim->ends[end].r, NULL);
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		most = MAX_OF(most, info[i].last_pause_ns);
+	return most;
+}
+
+#endif
