@@ -320,6 +320,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	held_return(s, call);
 	rudp_session_touch(s);
 	if (!slot) { /* given up by the client: `sent` comes from the next poll */
+		call->in_use = false;
 		call->token = token;
 		call->next = s->done_calls;
 		s->done_calls = call;
@@ -350,6 +351,17 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call)
 	return call->s;
 }
 
+/* An answer that nobody wanted. */
+static void done_hand_back(struct rudp_session *s)
+{
+	struct rudp_call *call = s->done_calls;
+	void *token = call->token;
+
+	s->done_calls = call->next;
+	call_put(s, call);
+	s->r->ops->sent(s->r->user, s, token);
+}
+
 /* The application may answer long after rudp was told the time: an answer counts from the poll that
  * sends it. */
 static void answers_stamp(struct rudp_session *s, uint64_t now)
@@ -365,23 +377,18 @@ static void answers_stamp(struct rudp_session *s, uint64_t now)
 
 uint64_t rudp_call_deadline(const struct rudp_session *s)
 {
-	if (list_empty(&s->answers))
+	const struct slot *oldest = list_entry(s->answers.next, const struct slot, answer);
+
+	if (list_empty(&s->answers) || !oldest->answer_ns)
 		return RUDP_TIME_NEVER;
-	return list_entry(s->answers.next, const struct slot, answer)->answer_ns +
-	       s->r->lim.answer_ns;
+	return oldest->answer_ns + s->r->lim.answer_ns;
 }
 
 void rudp_call_poll(struct rudp_session *s, uint64_t now)
 {
+	while (s->done_calls && s->state == SESSION_UP)
+		done_hand_back(s);
 	answers_stamp(s, now);
-	while (s->done_calls && s->state == SESSION_UP) {
-		struct rudp_call *call = s->done_calls;
-		void *token = call->token;
-
-		s->done_calls = call->next;
-		call_put(s, call);
-		s->r->ops->sent(s->r->user, s, token);
-	}
 }
 
 /* Both */
@@ -675,19 +682,19 @@ static void client_end_calls(struct rudp_session *s, int status)
 					    status, NULL, 0);
 }
 
-static void server_end_calls(struct rudp_session *s)
+/* What has been answered. */
+static void server_end_answers(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_fresh; i++)
 		if (s->slots[i].state != SLOT_EXECUTING)
 			slot_retire(s, &s->slots[i]);
-	while (s->done_calls) {
-		struct rudp_call *call = s->done_calls;
-		void *token = call->token;
+	while (s->done_calls)
+		done_hand_back(s);
+}
 
-		s->done_calls = call->next;
-		call_put(s, call);
-		s->r->ops->sent(s->r->user, s, token);
-	}
+static void server_end_calls(struct rudp_session *s)
+{
+	server_end_answers(s);
 	for (unsigned i = 0; i < s->n_fresh_calls; i++) {
 		struct rudp_call *call = call_at(s, i);
 
@@ -699,6 +706,7 @@ static void server_end_calls(struct rudp_session *s)
 		s->r->ops->call_gone(s->r->user, s, call);
 		call_put(s, call);
 	}
+	server_end_answers(s); /* given from within what was called here */
 }
 
 void rudp_session_end_calls(struct rudp_session *s, int status)

@@ -265,6 +265,18 @@ static void jobs_waiting_run(struct sim_end *end)
 	}
 }
 
+static void op_sent(void *user, struct rudp_session *s, void *token)
+{
+	struct block *t = token;
+	struct sim_end *end = user;
+
+	if (t->end != end)
+		FAULT(end->sim, "foreign token");
+	end->tokens--;
+	block_free(t);
+	jobs_waiting_run(end); /* it may be what they wait for */
+}
+
 static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
 {
 	struct sim_end *end = user;
@@ -320,17 +332,6 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 	}
 	if (sim->on_done)
 		sim->on_done(sim, end->index);
-}
-
-static void op_sent(void *user, struct rudp_session *s, void *token)
-{
-	struct block *t = token;
-	struct sim_end *end = user;
-
-	if (t->end != end)
-		FAULT(end->sim, "foreign token");
-	end->tokens--;
-	block_free(t);
 }
 
 static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
