@@ -116,8 +116,12 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	p->sent.pto_count = 0;
 	p->suspect = false;
 	p->sent.loss_check = true;
-	if (PLENUM_UNLIKELY(sum->gap && via == p && now - sum->gap_sent_ns > p->rtt.latest))
-		rudp_sent_overtaken(&p->sent, now - sum->gap_sent_ns - p->rtt.latest, now);
+	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
+		uint64_t soonest = sum->gap_sent_ns + p->rtt.latest + rudp_waited(s->r, now);
+
+		if (now > soonest) /* and not for our own host */
+			rudp_sent_overtaken(&p->sent, now - soonest, now);
+	}
 	/* Over another path it is that one's delay, too: better than nothing, no more. */
 	if (sum->newest && a->delay_us != UINT16_MAX &&
 	    (via == p || p->rtt.srtt == 0 || now > p->rtt.sampled_ns + STALE_NS)) {
