@@ -335,7 +335,7 @@ static void write_done(struct back_req *q, int res)
 		write_end(q, res < 0 ? -res : 0);
 }
 
-static void append_then(struct back_req *q, const struct hand_result *r, int fd)
+static void written_then(struct back_req *q, const struct hand_result *r, int fd)
 {
 	launch_stat_add(&q->client->back->stats->write_bytes, r->count);
 	back_reply_write(q, (uint32_t)r->count);
@@ -354,7 +354,25 @@ static void append(struct back_req *q, struct back_file *f)
 	call->data_size = in->size;
 	if (in->write_flags & FUSE_WRITE_KILL_SUIDGID)
 		call->flags |= HAND_KILL_PRIV;
-	back_hand_go(q, call, HANDS_SLOW, true, append_then);
+	back_hand_go(q, call, HANDS_SLOW, true, written_then);
+}
+
+/* io_uring hands what may wait to few threads, in turn where file numbers are alike, and they are
+ * those of all exports: a disk that hangs would hold up them all. */
+static void write_by_hand(struct back_req *q, struct back_file *f)
+{
+	const struct fuse_write_in *in = back_req_arg(q);
+	struct hand_call *call = back_hand_new(q, HAND_WRITE, 0);
+
+	if (!call)
+		return;
+	back_hand_file(q, &call->a, f);
+	call->data = (uint8_t *)q->in + FUSE_PROTO_WRITE_DATA;
+	call->data_size = in->size;
+	call->offset = in->offset;
+	if (q->in->uid != 0 || in->write_flags & FUSE_WRITE_KILL_SUIDGID)
+		call->flags |= HAND_KILL_PRIV;
+	back_hand_go(q, call, HANDS_DATA, false, written_then);
 }
 
 /* To the file that it uses. */
@@ -408,6 +426,8 @@ void back_op_write(struct back_req *q)
 		back_reply_err(q, -r);
 	} else if (fuse_back_check_is_once(q->in)) { /* it appends, wherever the end is by now */
 		append(q, f);
+	} else if (!q->mount->export->in_memory) {
+		write_by_hand(q, f);
 	} else if (in->write_flags & FUSE_WRITE_KILL_SUIDGID && has_set_id(f)) {
 		write_killing(q, f);
 	} else {
@@ -426,16 +446,48 @@ static void plain_done(struct back_req *q, int res)
 	back_reply_err(q, res < 0 ? -res : 0);
 }
 
+static void done_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	back_reply_err(q, 0);
+}
+
+/* A call about the open file fh, which the request names as its first object. */
+static struct hand_call *file_call(struct back_req *q, enum hand_op op, uint64_t fh, bool dir)
+{
+	struct hand_call *call;
+	struct back_file *f;
+	int r = back_file_get(q, 0, fh, dir, &f);
+
+	if (r < 0) {
+		back_reply_err(q, -r);
+		return NULL;
+	}
+	call = back_hand_new(q, op, 0);
+	if (call)
+		back_hand_file(q, &call->a, f);
+	return call;
+}
+
 static void file_sync(struct back_req *q, bool dir)
 {
 	const struct fuse_fsync_in *in = back_req_arg(q);
+	bool data_only = in->fsync_flags & FUSE_FSYNC_FDATASYNC;
+	struct hand_call *call;
 
-	if (data_begin(q, in->fh, dir) < 0)
+	if (q->mount->export->in_memory) {
+		if (data_begin(q, in->fh, dir) < 0)
+			return;
+		q->op = IORING_OP_FSYNC;
+		q->op_flags = data_only ? IORING_FSYNC_DATASYNC : 0;
+		q->done = plain_done;
+		back_ring_start(q);
 		return;
-	q->op = IORING_OP_FSYNC;
-	q->op_flags = in->fsync_flags & FUSE_FSYNC_FDATASYNC ? IORING_FSYNC_DATASYNC : 0;
-	q->done = plain_done;
-	back_ring_start(q);
+	}
+	call = file_call(q, HAND_FSYNC, in->fh, dir);
+	if (!call)
+		return;
+	call->mode = data_only;
+	back_hand_go(q, call, HANDS_DATA, false, done_then);
 }
 
 void back_op_fsync(struct back_req *q)
@@ -446,28 +498,6 @@ void back_op_fsync(struct back_req *q)
 void back_op_fsyncdir(struct back_req *q)
 {
 	file_sync(q, true);
-}
-
-static void done_then(struct back_req *q, const struct hand_result *r, int fd)
-{
-	back_reply_err(q, 0);
-}
-
-/* A call about the open file fh, which the request names as its first object. */
-static struct hand_call *file_call(struct back_req *q, enum hand_op op, uint64_t fh)
-{
-	struct hand_call *call;
-	struct back_file *f;
-	int r = back_file_get(q, 0, fh, false, &f);
-
-	if (r < 0) {
-		back_reply_err(q, -r);
-		return NULL;
-	}
-	call = back_hand_new(q, op, 0);
-	if (call)
-		back_hand_file(q, &call->a, f);
-	return call;
 }
 
 void back_op_fallocate(struct back_req *q)
@@ -481,7 +511,7 @@ void back_op_fallocate(struct back_req *q)
 		back_reply_err(q, EOPNOTSUPP);
 		return;
 	}
-	call = file_call(q, HAND_FALLOCATE, in->fh);
+	call = file_call(q, HAND_FALLOCATE, in->fh, false);
 	if (!call)
 		return;
 	call->mode = in->mode;
@@ -502,7 +532,7 @@ static void lseek_then(struct back_req *q, const struct hand_result *r, int fd)
 void back_op_lseek(struct back_req *q)
 {
 	const struct fuse_lseek_in *in = back_req_arg(q);
-	struct hand_call *call = file_call(q, HAND_LSEEK, in->fh);
+	struct hand_call *call = file_call(q, HAND_LSEEK, in->fh, false);
 
 	if (!call)
 		return;
@@ -527,7 +557,7 @@ void back_op_copy(struct back_req *q)
 		back_reply_err(q, -r);
 		return;
 	}
-	call = file_call(q, HAND_COPY, in->fh_in);
+	call = file_call(q, HAND_COPY, in->fh_in, false);
 	if (!call)
 		return;
 	back_hand_file(q, &call->b, to);

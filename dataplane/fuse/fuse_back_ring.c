@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_uring, and the same by plain system calls where there is none. Apart because all that waits
- * for a disk, and is not done by hands, goes through it. */
+/* io_uring, by which files are read, and plain system calls where there is none, or no disk. Apart
+ * because all that waits for a disk, and is not done by hands, goes through it. */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -16,8 +16,6 @@ static int ring_restrict(struct io_uring *ring)
 {
 	struct io_uring_restriction allowed[] = {
 		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
-		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_WRITE},
-		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_FSYNC},
 	};
 	/* liburing 2.3 declares functions for both and does not export them. */
 	if (syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed,
@@ -67,25 +65,6 @@ void back_ring_done(struct fuse_back *b)
 	b->ring_ok = false;
 }
 
-static void ring_prepare(struct io_uring_sqe *sqe, struct back_req *q)
-{
-	switch (q->op) {
-	case IORING_OP_READ:
-		io_uring_prep_read(sqe, q->file->fd, q->data + q->got, q->want - q->got,
-				   q->offset + q->got);
-		break;
-	case IORING_OP_WRITE:
-		io_uring_prep_write(sqe, q->file->fd, q->data + q->got, q->want - q->got,
-				    q->offset + q->got);
-		sqe->rw_flags = q->op_flags;
-		break;
-	default:
-		io_uring_prep_fsync(sqe, q->file->fd, (unsigned)q->op_flags);
-		break;
-	}
-	io_uring_sqe_set_data(sqe, q);
-}
-
 static int ring_do_now(struct back_req *q)
 {
 	struct iovec iov = {.iov_base = q->data + q->got, .iov_len = q->want - q->got};
@@ -113,7 +92,7 @@ void back_ring_start(struct back_req *q)
 
 	if (q->op == IORING_OP_WRITE)
 		back_creds_set(b, q->in->uid, q->in->gid);
-	if (b->ring_ok && !q->mount->export->in_memory) {
+	if (b->ring_ok && !q->mount->export->in_memory && q->op == IORING_OP_READ) {
 		sqe = io_uring_get_sqe(&b->ring);
 		if (!sqe && io_uring_submit(&b->ring) >= 0) {
 			b->n_queued = 0;
@@ -124,7 +103,9 @@ void back_ring_start(struct back_req *q)
 		q->done(q, ring_do_now(q));
 		return;
 	}
-	ring_prepare(sqe, q);
+	io_uring_prep_read(sqe, q->file->fd, q->data + q->got, q->want - q->got,
+			   q->offset + q->got);
+	io_uring_sqe_set_data(sqe, q);
 	b->n_ring++;
 	b->n_queued++;
 }

@@ -72,7 +72,8 @@ static int stage_await(struct fuse_hands *h, enum hands_stage stage)
 	return r;
 }
 
-/* Those of the worker's predecessor hold its sockets until their watcher has closed them. */
+/* Those of the worker's predecessor hold its sockets until their watcher has closed them, and may
+ * still write what clients send us again. */
 static int predecessor_await(const struct fuse_hands *h)
 {
 	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
@@ -115,7 +116,7 @@ static int proc_start(struct fuse_hands *h, unsigned index)
 	long pid;
 
 	p->export_index = (index - 1) / HANDS_PER_EXPORT;
-	p->lane = (index - 1) % HANDS_PER_EXPORT / HANDS_PER_LANE;
+	p->lane = MIN_OF((index - 1) % HANDS_PER_EXPORT / HANDS_PER_LANE, HANDS_DATA);
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake_fd < 0)
 		return -errno;
@@ -335,12 +336,13 @@ void fuse_hands_submit(struct fuse_hands *h, struct hand_call *call, enum hands_
 	struct hands_export *e = &h->exports[call->export_index];
 	struct hands_lane_ring *ring = &e->lanes[lane];
 	unsigned first = 1 + call->export_index * HANDS_PER_EXPORT + lane * HANDS_PER_LANE;
+	unsigned n = lane == HANDS_DATA ? 2 * HANDS_PER_LANE : HANDS_PER_LANE;
 
 	call->state = CALL_QUEUED;
 	ring->calls[ring->tail % HANDS_CALLS_MAX] = call->index;
 	/* Pairs with call_take() and hands_lane_is_empty() of the hands. */
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_SEQ_CST);
-	for (unsigned i = first; i < first + HANDS_PER_LANE; i++) {
+	for (unsigned i = first; i < first + n; i++) {
 		/* Pairs with serve(): either it sees the call, or we see that it sleeps. */
 		if (__atomic_exchange_n(&h->procs[i].asleep, 0, __ATOMIC_SEQ_CST)) {
 			hands_fd_wake(h->procs[i].wake_fd);

@@ -49,6 +49,7 @@ static const struct {
 	[HAND_READDIRPLUS] = {hand_op_readdirplus, OP_DATA},
 	[HAND_STATFS] = {hand_op_statfs, OP_DATA},
 	[HAND_APPEND] = {hand_op_append, OP_DATA},
+	[HAND_WRITE] = {hand_op_write, OP_DATA},
 	[HAND_FALLOCATE] = {hand_op_fallocate, 0},
 	[HAND_COPY] = {hand_op_copy, OP_B},
 	[HAND_LSEEK] = {hand_op_lseek, 0},

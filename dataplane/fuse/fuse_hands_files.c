@@ -371,6 +371,25 @@ int hand_op_append(struct hand *hd, int a, int b)
 	return hand_answer_attr(hd, a);
 }
 
+int hand_op_write(struct hand *hd, int a, int b)
+{
+	const struct hand_call *c = &hd->call;
+	uint64_t done = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && done < c->data_size) {
+		struct iovec iov = {.iov_base = (uint8_t *)c->data + done,
+				    .iov_len = c->data_size - done};
+
+		n = pwritev2(a, &iov, 1, (off_t)(c->offset + done), 0);
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	if (n < 0 && done == 0)
+		return -errno;
+	hd->result.count = done;
+	return 0;
+}
+
 int hand_op_fallocate(struct hand *hd, int a, int b)
 {
 	const struct hand_call *c = &hd->call;

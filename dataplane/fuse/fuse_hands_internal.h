@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #define HANDS_PER_LANE 2U
-#define HANDS_PER_EXPORT (HANDS_LANE_MAX * HANDS_PER_LANE)
+#define HANDS_PER_EXPORT ((HANDS_LANE_MAX + 1) * HANDS_PER_LANE)
 #define HANDS_LOCKS 64U	       /* per export */
 #define HANDS_FDS_STATIC 4096U /* descriptors that the worker has when it is confined */
 #define HANDS_DIR_BYTES 32768U /* of a directory, read at once */
@@ -192,7 +192,7 @@ hand_op_fn hand_op_lookup, hand_op_create, hand_op_tmpfile, hand_op_mknod, hand_
 hand_op_fn hand_op_open_path, hand_op_open, hand_op_setattr, hand_op_getattr, hand_op_readlink,
 	hand_op_getxattr, hand_op_listxattr, hand_op_setxattr, hand_op_removexattr, hand_op_readdir,
 	hand_op_readdirplus, hand_op_statfs, hand_op_append, hand_op_fallocate, hand_op_copy,
-	hand_op_lseek, hand_op_fsync, hand_op_close;
+	hand_op_lseek, hand_op_fsync, hand_op_close, hand_op_write;
 /* A descriptor by which the regular file or directory behind the O_PATH one is used. */
 int hand_reopen(int path_fd, int oflags);
 int hand_truncate(int fd, uint64_t size);

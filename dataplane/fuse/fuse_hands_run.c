@@ -405,7 +405,10 @@ int hands_run(struct fuse_hands *pool, struct hands_proc *proc)
 	if (r == 0 && pread(pool->key_fd, key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		r = -EBADMSG;
 	if (r == 0)
-		r = journal_life_take(&hd.journal, JOURNAL_NO_WORKER);
+		/* What is written is not journalled, as it may be written again, but not after
+		 * what the successor has written since: it waits for those that write. */
+		r = journal_life_take(&hd.journal,
+				      hd.lane == HANDS_DATA ? pool->worker_id : JOURNAL_NO_WORKER);
 	hd.life = (unsigned)MAX_OF(r, 0);
 	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
 	if (r < 0 || !wait_stage(pool, proc, STAGE_SERVING))
