@@ -10,11 +10,13 @@
 
 #define NAME_HEAD "export-"
 #define STATE_NAME_MAX (PLENUM_NAME_MAX + 16)
+#define REMOVED_MAX 16U /* exports that the file has no more, whose states are kept */
 
 struct export
 {
 	char name[PLENUM_NAME_MAX];
-	int state_fd; /* -1: none yet */
+	int state_fd;	     /* -1: none yet */
+	uint64_t removed_ns; /* since when no configuration has it; 0: one has */
 	struct holds holds;
 	struct export *next;
 };
@@ -139,25 +141,44 @@ void exports_drop(struct exports *x, uint64_t key)
 			return;
 }
 
+/* One whose directory is not there at present is. */
 static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < configs[i].n_exports; j++)
+		for (uint32_t j = 0; j < configs[i].n_exports + configs[i].n_missing; j++)
 			if (strcmp(configs[i].exports[j].name, e->name) == 0)
 				return true;
 	return false;
 }
 
+static unsigned removed_oldest(struct exports *x, struct export ***ret)
+{
+	unsigned n = 0;
+
+	for (struct export **at = &x->first; *at; at = &(*at)->next) {
+		if ((*at)->removed_ns == 0)
+			continue;
+		if (n++ == 0 || (*at)->removed_ns < (**ret)->removed_ns)
+			*ret = at;
+	}
+	return n;
+}
+
 void exports_keep(struct exports *x, const struct launch_config *configs, size_t n)
 {
-	for (struct export **at = &x->first; *at;) {
-		struct export *e = *at;
+	struct export **oldest = NULL, *e;
 
+	for (e = x->first; e; e = e->next) {
 		if (is_in_use(e, configs, n)) {
-			at = &e->next;
-			continue;
+			e->removed_ns = 0;
+		} else if (e->removed_ns == 0) {
+			e->removed_ns = clock_now_ns();
+			holds_clear(&e->holds, e->name); /* they keep its file system busy */
 		}
-		*at = e->next;
+	}
+	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
+		e = *oldest;
+		*oldest = e->next;
 		forget(e);
 		export_free(e);
 	}

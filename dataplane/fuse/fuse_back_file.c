@@ -316,10 +316,14 @@ void back_op_read(struct back_req *q)
 	back_ring_start(q);
 }
 
+/* Of a direct write that is short the client's kernel makes EIO, so it hears what ended it: a full
+ * disk, a quota. */
 static void write_end(struct back_req *q, int err)
 {
+	const struct fuse_write_in *in = back_req_arg(q);
+
 	launch_stat_add(&q->client->back->stats->write_bytes, q->got);
-	if (err != 0 && q->got == 0)
+	if (err != 0 && (q->got == 0 || in->flags & O_DIRECT))
 		back_reply_err(q, err);
 	else
 		back_reply_write(q, q->got);
@@ -357,6 +361,12 @@ static void append(struct back_req *q, struct back_file *f)
 	back_hand_go(q, call, HANDS_SLOW, true, written_then);
 }
 
+static void write_then(struct back_req *q, const struct hand_result *r, int fd)
+{
+	q->got = (uint32_t)r->count;
+	write_end(q, -r->error);
+}
+
 /* io_uring hands what may wait to few threads, in turn where file numbers are alike, and they are
  * those of all exports: a disk that hangs would hold up them all. */
 static void write_by_hand(struct back_req *q, struct back_file *f)
@@ -372,7 +382,7 @@ static void write_by_hand(struct back_req *q, struct back_file *f)
 	call->offset = in->offset;
 	if (q->in->uid != 0 || in->write_flags & FUSE_WRITE_KILL_SUIDGID)
 		call->flags |= HAND_KILL_PRIV;
-	back_hand_go(q, call, HANDS_DATA, false, written_then);
+	back_hand_try(q, call, HANDS_DATA, false, write_then);
 }
 
 /* To the file that it uses. */

@@ -66,7 +66,7 @@ enum hand_op {
 	HAND_READDIRPLUS, /* the same, with attr and handle */
 	HAND_STATFS,	  /* a -> data: struct statfs */
 	HAND_APPEND,	  /* fd of a, data -> count; attr */
-	HAND_WRITE,	  /* fd of a, data, offset -> count */
+	HAND_WRITE,	  /* fd of a, data, offset -> count, with an error behind it as well */
 	HAND_FALLOCATE,	  /* fd of a, mode (FALLOC_FL_*), offset, length -> attr */
 	HAND_COPY,	  /* fd of a, offset, fd of b, offset2, length -> count; at most 4 MiB */
 	HAND_LSEEK,	  /* fd of a, offset, mode (SEEK_DATA, SEEK_HOLE) -> count */

@@ -384,10 +384,8 @@ int hand_op_write(struct hand *hd, int a, int b)
 		n = pwritev2(a, &iov, 1, (off_t)(c->offset + done), 0);
 		done += n > 0 ? (uint64_t)n : 0;
 	}
-	if (n < 0 && done == 0)
-		return -errno;
-	hd->result.count = done;
-	return 0;
+	hd->result.count = done; /* so much, and then perhaps an error */
+	return n < 0 ? -errno : 0;
 }
 
 int hand_op_fallocate(struct hand *hd, int a, int b)
