@@ -86,6 +86,11 @@ struct inv_bond_port *inv_bond_port_add(struct inventory *inv)
 	return array_add(&inv->bond_ports, &inv->n_bond_ports, sizeof(*inv->bond_ports));
 }
 
+struct inv_dcb *inv_dcb_add(struct inventory *inv)
+{
+	return array_add(&inv->dcb, &inv->n_dcb, sizeof(*inv->dcb));
+}
+
 struct inv_addr *inv_addr_add(struct inventory *inv)
 {
 	return array_add(&inv->addrs, &inv->n_addrs, sizeof(*inv->addrs));
@@ -175,6 +180,7 @@ void inv_done(struct inventory *inv)
 	free(inv->vfs);
 	free(inv->bonds);
 	free(inv->bond_ports);
+	free(inv->dcb);
 	free(inv->addrs);
 	free(inv->routes);
 	free(inv->rules);
@@ -220,6 +226,7 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	APPEND_ALL(dst, src, vfs, n_vfs, inv_vf_add);
 	APPEND_ALL(dst, src, bonds, n_bonds, inv_bond_add);
 	APPEND_ALL(dst, src, bond_ports, n_bond_ports, inv_bond_port_add);
+	APPEND_ALL(dst, src, dcb, n_dcb, inv_dcb_add);
 	APPEND_ALL(dst, src, addrs, n_addrs, inv_addr_add);
 	APPEND_ALL(dst, src, routes, n_routes, inv_route_add);
 	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);
@@ -297,6 +304,13 @@ static int bond_cmp(const void *pa, const void *pb)
 static int bond_port_cmp(const void *pa, const void *pb)
 {
 	const struct inv_bond_port *a = pa, *b = pb;
+
+	return CMP(a->ifindex, b->ifindex);
+}
+
+static int dcb_cmp(const void *pa, const void *pb)
+{
+	const struct inv_dcb *a = pa, *b = pb;
 
 	return CMP(a->ifindex, b->ifindex);
 }
@@ -392,6 +406,7 @@ void inv_sort(struct inventory *inv)
 	sort_array(inv->vfs, inv->n_vfs, sizeof(*inv->vfs), vf_cmp);
 	sort_array(inv->bonds, inv->n_bonds, sizeof(*inv->bonds), bond_cmp);
 	sort_array(inv->bond_ports, inv->n_bond_ports, sizeof(*inv->bond_ports), bond_port_cmp);
+	sort_array(inv->dcb, inv->n_dcb, sizeof(*inv->dcb), dcb_cmp);
 	sort_array(inv->addrs, inv->n_addrs, sizeof(*inv->addrs), addr_cmp);
 	sort_array(inv->routes, inv->n_routes, sizeof(*inv->routes), route_cmp);
 	sort_array(inv->rules, inv->n_rules, sizeof(*inv->rules), rule_cmp);
@@ -484,6 +499,14 @@ const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint
 	for (size_t i = 0; i < inv->n_bond_ports; i++)
 		if (inv->bond_ports[i].ifindex == ifindex)
 			return &inv->bond_ports[i];
+	return NULL;
+}
+
+const struct inv_dcb *inv_dcb_find(const struct inventory *inv, uint32_t ifindex)
+{
+	for (size_t i = 0; i < inv->n_dcb; i++)
+		if (inv->dcb[i].ifindex == ifindex)
+			return &inv->dcb[i];
 	return NULL;
 }
 

@@ -206,6 +206,20 @@ struct inv_rdma { /* a port of an RDMA device */
 	uint32_t ifindex; /* of the link that it is on; 0: none, or the kernel does not tell */
 };
 
+/*
+ * What a link's driver does of Data Center Bridging; values as device_setting.h writes them, "" for
+ * what the driver does not have. There is one of each link that has some.
+ */
+#define INV_DEVICE_VALUE_MAX 96
+#define INV_DCB_DSCP_MAX 896
+
+struct inv_dcb {
+	uint32_t ifindex;
+	bool firmware;		      /* the NIC's own firmware says it, the host may not */
+	uint8_t max_classes, max_pfc; /* 0: as many as there are */
+	char pfc[16], trust[48], ets[INV_DEVICE_VALUE_MAX], dscp[INV_DCB_DSCP_MAX];
+};
+
 struct inv_gid { /* an address that such a port has */
 	char device[INV_TEXT_MAX];
 	uint32_t port, index;
@@ -259,6 +273,8 @@ struct inventory {
 	size_t n_bonds;
 	struct inv_bond_port *bond_ports;
 	size_t n_bond_ports;
+	struct inv_dcb *dcb;
+	size_t n_dcb;
 	struct inv_addr *addrs;
 	size_t n_addrs;
 	struct inv_route *routes;
@@ -301,6 +317,8 @@ const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, 
 /* Of the link of that number: as a bond, as a port of one. NULL: it is none. */
 const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifindex);
 const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint32_t ifindex);
+/* Of the link of that number. NULL: its driver has none. */
+const struct inv_dcb *inv_dcb_find(const struct inventory *inv, uint32_t ifindex);
 /* By PCI address, MAC or interface name, as spec_net.device is written. */
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
 /* The recorded value of a sysctl, borrowed; NULL: not recorded (the host does not have it). */

@@ -21,6 +21,7 @@ struct inv_function *inv_function_add(struct inventory *inv);
 struct inv_vf *inv_vf_add(struct inventory *inv);
 struct inv_bond *inv_bond_add(struct inventory *inv);
 struct inv_bond_port *inv_bond_port_add(struct inventory *inv);
+struct inv_dcb *inv_dcb_add(struct inventory *inv);
 struct inv_addr *inv_addr_add(struct inventory *inv);
 struct inv_route *inv_route_add(struct inventory *inv);
 struct inv_rule *inv_rule_add(struct inventory *inv);

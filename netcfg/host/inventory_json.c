@@ -104,6 +104,16 @@ static const struct inv_json_member bond_port_members[] = {
 	MEMBER(inv_bond_port, "partner_mac", INV_JSON_MAC, partner_mac),
 	MEMBER(inv_bond_port, "churned", INV_JSON_BOOL, churned),
 };
+static const struct inv_json_member dcb_members[] = {
+	MEMBER(inv_dcb, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
+	MEMBER(inv_dcb, "firmware", INV_JSON_BOOL, firmware),
+	MEMBER(inv_dcb, "max_classes", INV_JSON_NUMBER, max_classes),
+	MEMBER(inv_dcb, "max_pfc", INV_JSON_NUMBER, max_pfc),
+	MEMBER(inv_dcb, "pfc", INV_JSON_TEXT, pfc),
+	MEMBER(inv_dcb, "trust", INV_JSON_TEXT, trust),
+	MEMBER(inv_dcb, "ets", INV_JSON_TEXT, ets),
+	MEMBER(inv_dcb, "dscp", INV_JSON_TEXT, dscp),
+};
 static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
 	MEMBER(inv_addr, "ip", INV_JSON_PREFIX, ip, .required = true),
@@ -189,6 +199,7 @@ ADDER(add_function, inv_function_add)
 ADDER(add_vf, inv_vf_add)
 ADDER(add_bond, inv_bond_add)
 ADDER(add_bond_port, inv_bond_port_add)
+ADDER(add_dcb, inv_dcb_add)
 ADDER(add_addr, inv_addr_add)
 ADDER(add_route, inv_route_add)
 ADDER(add_rule, inv_rule_add)
@@ -213,6 +224,7 @@ const struct inv_json_list inv_json_lists[] = {
 	LIST("vfs", vf_members, vfs, n_vfs, add_vf),
 	LIST("bonds", bond_members, bonds, n_bonds, add_bond),
 	LIST("bond_ports", bond_port_members, bond_ports, n_bond_ports, add_bond_port),
+	LIST("dcb", dcb_members, dcb, n_dcb, add_dcb),
 	LIST("addresses", addr_members, addrs, n_addrs, add_addr),
 	LIST("routes", route_members, routes, n_routes, add_route),
 	LIST("rules", rule_members, rules, n_rules, add_rule),

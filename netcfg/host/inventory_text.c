@@ -313,6 +313,28 @@ static int print_bond_ports(const struct inventory *inv, FILE *out)
 	return table_end(&t, "BOND PORTS", out);
 }
 
+static int print_dcb(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (inv->n_dcb == 0)
+		return 0;
+	if (table_begin(&t, "NAME\tSET BY\tPFC\tTRUST\tCLASSES\tDSCP"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_dcb; i++) {
+		const struct inv_dcb *d = &inv->dcb[i];
+
+		cell_text(t.f, link_name(inv, d->ifindex));
+		cell_text(t.f, d->firmware ? "firmware" : "host");
+		cell_text(t.f, d->pfc);
+		cell_text(t.f, d->trust);
+		cell_text(t.f, d->ets);
+		cell_text(t.f, d->dscp);
+		row_end(&t);
+	}
+	return table_end(&t, "DATA CENTER BRIDGING", out);
+}
+
 /* The driver of a function whose link is to be seen above stands there. */
 static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
 {
@@ -628,9 +650,10 @@ static int print_cores(const struct inventory *inv, FILE *out)
 char *inv_to_text(const struct inventory *inv)
 {
 	static int (*const parts[])(const struct inventory *inv, FILE *out) = {
-		print_links,  print_ports, print_bonds,	 print_bond_ports, print_functions,
-		print_vfs,    print_addrs, print_routes, print_rules,	   print_conns,
-		print_mounts, print_rdma,  print_gids,	 print_hugepages,  print_cores,
+		print_links,  print_ports,     print_bonds,	print_bond_ports,
+		print_dcb,    print_functions, print_vfs,	print_addrs,
+		print_routes, print_rules,     print_conns,	print_mounts,
+		print_rdma,   print_gids,      print_hugepages, print_cores,
 	};
 	char *text = NULL;
 	size_t len;

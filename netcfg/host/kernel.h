@@ -10,6 +10,7 @@
 
 #include "netcfg/base/diag.h"
 #include "netcfg/host/bond_setting.h"
+#include "netcfg/host/device_setting.h"
 
 /* Routes and rules that are ours carry this protocol number. */
 #define PLENUM_RTPROT 0x70
@@ -35,6 +36,7 @@ enum kernel_kind {
 	KERNEL_BOND_VALUE,
 	KERNEL_MASTER,
 	KERNEL_RXE,
+	KERNEL_DEVICE,
 	KERNEL_KIND_MAX
 };
 
@@ -125,6 +127,14 @@ struct kernel_rxe {
 	char name[INV_TEXT_MAX], was[INV_TEXT_MAX];
 };
 
+/* A setting of a link's device as device_setting.h writes it. What a driver does not have, or
+ * refuses, is the change's error. */
+struct kernel_device {
+	enum device_attr attr;
+	uint8_t dscp; /* DEVICE_DSCP: of this code point */
+	char value[INV_DEVICE_VALUE_MAX], was[INV_DEVICE_VALUE_MAX];
+};
+
 struct kernel_change {
 	enum kernel_kind kind;
 	bool remove;	  /* what is added and removed: addresses, routes, rules, links */
@@ -144,6 +154,7 @@ struct kernel_change {
 		struct kernel_bond_value bond_value;
 		struct kernel_master master;
 		struct kernel_rxe rxe;
+		struct kernel_device device;
 	};
 };
 

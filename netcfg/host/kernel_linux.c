@@ -7,6 +7,7 @@
 #include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
+#include "netcfg/host/kernel_dcb.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/netlink.h"
@@ -147,6 +148,11 @@ static int rxe_change(struct kernel_linux *kl, const struct kernel_change *c, ch
 	return kernel_rxe_change(c, why);
 }
 
+static int device_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return kernel_dcb_change(c, why);
+}
+
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
 					     char *why) = {
 	[KERNEL_LINK] = link_change,	 [KERNEL_ADDR] = addr_change,
@@ -155,6 +161,7 @@ static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const stru
 	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
 	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
 	[KERNEL_MASTER] = master_change, [KERNEL_RXE] = rxe_change,
+	[KERNEL_DEVICE] = device_change,
 };
 
 static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -181,6 +188,8 @@ static int linux_read(struct kernel *k, struct kernel_change *c)
 		return rtnl_master_read(linux_of(k)->rtnl, c);
 	case KERNEL_RXE:
 		return kernel_rxe_read(c);
+	case KERNEL_DEVICE:
+		return kernel_dcb_read(c);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -372,6 +381,12 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	kl->soft_roce = kl->soft_roce || kernel_rxe_is_there(kl->sysfs, inv->kernel_release);
 	inv->soft_roce = kl->soft_roce;
 	proc_bond_fill(kl->proc_net, inv);
+	r = kernel_dcb_collect(inv);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		diag_add(d, DIAG_WARNING, NULL, "kernel", "DCB could not be read: %s",
+			 strerror(-r));
 	r = collect_sysfs(kl, d, inv);
 	return r < 0 ? r : collect_dependents(kl, d, inv);
 }

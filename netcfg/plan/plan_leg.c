@@ -8,6 +8,7 @@
  * (a default route, an overlapping subnet): it goes on as it is and says what is wrong.
  */
 #include "netcfg/host/link_setting.h"
+#include "netcfg/plan/plan_dcb.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_rxe.h"
 #include "netcfg/plan/plan_shared.h"
@@ -594,6 +595,7 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 				planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 			}
 			plan_rxe_judge(b, i, &leg);
+			plan_dcb_judge(b, i, &leg);
 			leg_take(b, &leg);
 			return;
 		}
@@ -645,6 +647,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 		return 0;
 	plan_vf_judge(b, i, &leg);
 	plan_rxe_judge(b, i, &leg);
+	plan_dcb_judge(b, i, &leg);
 	leg_take(b, &leg);
 	return 0;
 }

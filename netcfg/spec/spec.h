@@ -62,6 +62,8 @@ enum spec_reselect {
 	SPEC_RESELECT_FAILURE,
 	SPEC_RESELECT_MAX
 };
+/* What of a packet says its priority. */
+enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRUST_MAX };
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
@@ -84,6 +86,33 @@ struct spec_network { /* where addresses come from */
 	struct diag_pos pos;
 };
 
+#define SPEC_PRIOS 8 /* 802.1p priorities, and at most as many traffic classes */
+#define SPEC_DSCPS 64
+
+struct spec_ets { /* a traffic class */
+	uint32_t tc;
+	uint32_t *prios;
+	size_t n_prios;
+	uint32_t bandwidth; /* percent; 0: strict */
+	struct diag_pos pos;
+};
+
+struct spec_dscp {
+	uint32_t dscp, prio;
+	struct diag_pos pos;
+};
+
+struct spec_dcb { /* what is left out stays as it is */
+	uint32_t *pfc;
+	size_t n_pfc;
+	enum spec_trust trust;
+	struct spec_dscp *dscp;
+	size_t n_dscp;
+	struct spec_ets *ets;
+	size_t n_ets;
+	struct diag_pos pos;
+};
+
 #define SPEC_VFS_AUTO (-1)
 #define SPEC_LABEL_AUTO "auto" /* the switch's own name, by LLDP */
 
@@ -95,8 +124,9 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	int vfs;		       /* SPEC_VFS_AUTO or a count */
 	enum spec_tristate rdma;
 	struct ip_range
-		*ips;	/* explicit addresses, in order; n_ips == 0: from the network's range */
-	size_t n_ips;	/* entries; each stands for ip_range_count() addresses */
+		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
+	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
+	struct spec_dcb dcb;
 	bool soft_roce; /* with an RDMA device in software, where it has none of its own */
 	bool enabled;	/* false: not configured */
 	bool shared_ip; /* on the host's own address of the device, which is left as it is */

@@ -492,6 +492,7 @@ static void check_nets(struct spec_reader *r)
 		check_net_network(r, net);
 		check_net_shared(r, net);
 		check_net_rdma(r, net);
+		spec_check_dcb(r, net);
 		for (size_t j = 0; w && j < net->n_ips; j++)
 			check_net_ip(r, net, j, w);
 		if (*s->management_interface && !is_tagged(s, net) && !net->shared_ip &&

@@ -28,4 +28,7 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e);
 /* How many hosts and networks its clients are, and how many ranges of ids they map. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids);
 
+/* Priorities and traffic classes of a device. Of spec_check_dcb.c. */
+void spec_check_dcb(struct spec_reader *r, const struct spec_net *net);
+
 #endif

@@ -33,7 +33,7 @@ static json_t *schema_of_enum(const struct spec_key *k)
 	json_t *names = json_array();
 
 	for (size_t i = 0; i < k->n_names; i++) {
-		if (!spec_key_is_built(k, k->names[i]))
+		if (!k->names[i][0] || !spec_key_is_built(k, k->names[i]))
 			continue;
 		json_array_append_new(names, json_string(k->names[i]));
 		/* Editors that read YAML 1.1 see booleans in these words. */
@@ -95,6 +95,9 @@ static json_t *schema_of_value(const struct spec_key *k)
 		return schema_of_enum(k);
 	case SPEC_TYPE_CORES:
 		return schema_of_cores();
+	case SPEC_TYPE_PRIOS:
+		return schema_of_list(k, json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum",
+						   0, "maximum", SPEC_PRIOS - 1));
 	case SPEC_TYPE_IPS:
 	case SPEC_TYPE_RANGES:
 	case SPEC_TYPE_URLS:

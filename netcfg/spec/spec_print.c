@@ -116,6 +116,13 @@ static int print_json_value(const struct spec_key *k, const void *field, FILE *o
 	return 0;
 }
 
+static int print_json_table(const struct spec_table *t, const char *base, FILE *out);
+
+static int print_json_one(const struct spec_key *k, const char *field, FILE *out)
+{
+	return k->table ? print_json_table(k->table, field, out) : print_json_value(k, field, out);
+}
+
 static int print_json_key(const struct spec_key *k, const char *base, FILE *out)
 {
 	const char *list = base + k->offset;
@@ -135,9 +142,21 @@ static int print_json_key(const struct spec_key *k, const char *base, FILE *out)
 	}
 	for (size_t i = 0; i < n && r == 0; i++) {
 		fputs(i ? ", " : "", out);
-		r = print_json_value(k, list + i * k->size, out);
+		r = print_json_one(k, list + i * k->size, out);
 	}
 	fputs(many ? "]" : "", out);
+	return r;
+}
+
+static int print_json_table(const struct spec_table *t, const char *base, FILE *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < t->n_keys && r == 0; i++) {
+		fputs(i ? ", " : "{", out);
+		r = print_json_key(&t->keys[i], base, out);
+	}
+	fputc('}', out);
 	return r;
 }
 
@@ -147,14 +166,8 @@ char *spec_net_to_json(const struct spec_net *net)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	int r = 0;
 
 	if (!out)
 		return NULL;
-	for (size_t i = 0; i < t->n_keys && r == 0; i++) {
-		fputs(i ? ", " : "{", out);
-		r = print_json_key(&t->keys[i], (const char *)net, out);
-	}
-	fputc('}', out);
-	return file_text_end(out, &text, r);
+	return file_text_end(out, &text, print_json_table(t, (const char *)net, out));
 }

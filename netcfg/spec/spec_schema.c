@@ -69,6 +69,11 @@ static const char *const reselect_names[] = {
 	[SPEC_RESELECT_BETTER] = "better",
 	[SPEC_RESELECT_FAILURE] = "failure",
 };
+static const char *const trust_names[] = {
+	[SPEC_TRUST_AS_FOUND] = "",
+	[SPEC_TRUST_PCP] = "pcp",
+	[SPEC_TRUST_DSCP] = "dscp",
+};
 static const char *const tristate_names[] = {
 	[SPEC_AUTO] = "auto",
 	[SPEC_OFF] = "off",
@@ -87,6 +92,7 @@ _Static_assert(ARRAY_SIZE(hash_names) == SPEC_HASH_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(lacp_rate_names) == SPEC_LACP_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(select_names) == SPEC_SELECT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(reselect_names) == SPEC_RESELECT_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(trust_names) == SPEC_TRUST_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
@@ -207,6 +213,57 @@ static const struct spec_key network_keys[] = {
 };
 static const struct spec_table network_table = {TABLE(network_keys), PLACE(spec_network)};
 
+static const struct spec_key ets_keys[] = {
+	{"tc", SPEC_TYPE_U32, .required = true, .max = SPEC_PRIOS - 1, FIELD(spec_ets, tc),
+	 .help = "The number of the class; unique.",
+	 .example = "3"},
+	{"prios", SPEC_TYPE_PRIOS, .required = true, .max = SPEC_PRIOS,
+	 LIST(spec_ets, prios, n_prios),
+	 .help = "The priorities that are in it; each of 0 to 7 is in one class.",
+	 .example = "[3]"},
+	{"bandwidth", SPEC_TYPE_U32, .min = 1, .max = 100, FIELD(spec_ets, bandwidth),
+	 .fallback_doc = "strict: it goes before all classes that have a share",
+	 .help = "Its share of the link in percent while others want to send too; those of all"
+		 " classes make 100.",
+	 .example = "50"},
+};
+static const struct spec_table ets_table = {TABLE(ets_keys), PLACE(spec_ets)};
+
+static const struct spec_key dscp_keys[] = {
+	{"dscp", SPEC_TYPE_U32, .required = true, .max = SPEC_DSCPS - 1, FIELD(spec_dscp, dscp),
+	 .help = "The code point; unique.",
+	 .example = "24"},
+	{"prio", SPEC_TYPE_U32, .required = true, .max = SPEC_PRIOS - 1, FIELD(spec_dscp, prio),
+	 .help = "The priority of packets that have it.",
+	 .example = "3"},
+};
+static const struct spec_table dscp_table = {TABLE(dscp_keys), PLACE(spec_dscp)};
+
+static const struct spec_key dcb_keys[] = {
+	{"pfc", SPEC_TYPE_PRIOS, .max = SPEC_PRIOS, LIST(spec_dcb, pfc, n_pfc),
+	 .fallback_doc = "as it is",
+	 .help = "The priorities with flow control (PFC, 802.1Qbb); the others have none.",
+	 .example = "[3]"},
+	{"trust", SPEC_TYPE_ENUM, NAMES(trust_names), FIELD(spec_dcb, trust),
+	 .fallback_doc = "as it is",
+	 .help = "What of a packet says its priority: the tag's (pcp), or the DSCP of its IP"
+		 " header.\nMany drivers trust DSCP for as long as there are entries of dscp; they"
+		 " are taken at their word.",
+	 .example = "dscp"},
+	{"dscp", SPEC_TYPE_MAPS, .table = &dscp_table, .max = SPEC_DSCPS,
+	 LIST(spec_dcb, dscp, n_dscp),
+	 .fallback_doc = "as they are",
+	 .help = "Which priority a DSCP means; what is not named stays as it is.",
+	 .example = "[{dscp: 24, prio: 3}, {dscp: 48, prio: 6}]"},
+	{"ets", SPEC_TYPE_MAPS, .table = &ets_table, .max = SPEC_PRIOS,
+	 LIST(spec_dcb, ets, n_ets),
+	 .fallback_doc = "as they are",
+	 .help = "The traffic classes (ETS, 802.1Qaz), all of them.",
+	 .example = "[{tc: 0, prios: [0, 1, 2, 4, 5, 6, 7], bandwidth: 50},"
+		    " {tc: 3, prios: [3], bandwidth: 50}]"},
+};
+static const struct spec_table dcb_table = {TABLE(dcb_keys), PLACE(spec_dcb)};
+
 static const struct spec_key net_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_net, name),
 	 .help = "The name of the leg; unique.",
@@ -240,6 +297,13 @@ static const struct spec_key net_keys[] = {
 		 " device plenum_INTERFACE, whose GIDs are the addresses of the interface and its"
 		 " VLANs.\nWhere the kernel has none, the leg goes on without and is degraded.",
 	 .example = "true"},
+	{"dcb", SPEC_TYPE_MAP, .table = &dcb_table, FIELD(spec_net, dcb),
+	 .fallback_doc = "as it is",
+	 .help = "Priorities and classes of the device (Data Center Bridging), as RoCE wants them"
+		 " from end to end: the switch has to have the same.\nThe device that a VLAN or VFs"
+		 " are on has them; of a bond, each port its own.\nWhere the driver cannot do it,"
+		 " the leg goes on without and is degraded.",
+	 .example = "{pfc: [3], trust: dscp, dscp: [{dscp: 24, prio: 3}]}"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
 	 .help = "The data IPs of the device, in the order of the workers' cores: addresses and"
@@ -247,8 +311,8 @@ static const struct spec_key net_keys[] = {
 	 .example = "[10.20.1.10-10.20.1.17]"},
 	{"shared-ip", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, shared_ip),
 	 .help = "Whether data use the address that the host has on the device already, as management"
-		 " does: one IP for all.\nNothing is changed on the device, so it may be the"
-		 " management interface and carry the default route.\nWorkers use UDP sockets of the"
+		 " does: one IP for all.\nNothing is changed on the device but what dcb and soft-roce"
+		 " say, so it may be the management interface and carry the default route.\nWorkers use UDP sockets of the"
 		 " kernel; the first has the port that 'port' says, each further one the next.",
 	 .example = "true"},
 	{"enabled", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_net, enabled),
@@ -601,5 +665,5 @@ bool spec_type_is_list(enum spec_type t)
 {
 	return t == SPEC_TYPE_MAPS || t == SPEC_TYPE_IPS || t == SPEC_TYPE_RANGES ||
 	       t == SPEC_TYPE_URLS || t == SPEC_TYPE_ACCOUNTS || t == SPEC_TYPE_NAMES ||
-	       t == SPEC_TYPE_NETWORKS || t == SPEC_TYPE_CORES;
+	       t == SPEC_TYPE_NETWORKS || t == SPEC_TYPE_CORES || t == SPEC_TYPE_PRIOS;
 }

@@ -49,6 +49,7 @@ enum spec_type {
 	SPEC_TYPE_NAMES,     /* pointer and count of char * */
 	SPEC_TYPE_NETWORKS,  /* pointer and count of struct ip_prefix */
 	SPEC_TYPE_CORES,     /* pointer and count of unsigned */
+	SPEC_TYPE_PRIOS,     /* pointer and count of uint32_t, below SPEC_PRIOS */
 	SPEC_TYPE_MAX
 };
 
@@ -62,7 +63,7 @@ struct spec_key {
 	const char *fallback_doc; /* where words say it better; NULL: the fallback */
 	uint32_t min, max;	  /* numbers, seconds; max of lists: entries, 0: SPEC_LIST_MAX */
 	const char *why; /* of numbers: what the limits come from, in a few words; NULL: plain */
-	const char *const *names; /* enums: the string of each value */
+	const char *const *names; /* enums: the string of each value; "" for one not given */
 	size_t n_names;
 	const struct spec_table *table; /* maps */
 	size_t offset, size;		/* of the member; of one list entry */

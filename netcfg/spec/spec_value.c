@@ -460,12 +460,12 @@ static void enum_describe(const struct spec_key *k, char *buf, size_t size)
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < k->n_names; i++)
-		n_built += spec_key_is_built(k, k->names[i]);
+		n_built += k->names[i][0] && spec_key_is_built(k, k->names[i]);
 	for (size_t i = 0; i < k->n_names && len < size; i++) {
 		const char *sep = shown == 0 ? "" : shown + 1 < n_built ? ", " : " or ";
 		int n;
 
-		if (!spec_key_is_built(k, k->names[i]))
+		if (!k->names[i][0] || !spec_key_is_built(k, k->names[i]))
 			continue;
 		n = snprintf(buf + len, size - len, "%s%s", sep, k->names[i]);
 		len += n > 0 ? (size_t)n : 0;
@@ -476,7 +476,7 @@ static void enum_describe(const struct spec_key *k, char *buf, size_t size)
 static int enum_parse(const char *text, const struct spec_key *k, void *field)
 {
 	for (size_t i = 0; i < k->n_names; i++) {
-		if (strcmp(text, k->names[i]) == 0) {
+		if (*text && strcmp(text, k->names[i]) == 0) {
 			*(int *)field = (int)i;
 			return 0;
 		}
@@ -489,6 +489,13 @@ static void enum_print(const struct spec_key *k, const void *field, FILE *out)
 	unsigned v = *(const unsigned *)field;
 
 	fputs(v < k->n_names ? k->names[v] : "?", out);
+}
+
+static bool enum_is_unset(const struct spec_key *k, const void *field)
+{
+	const unsigned v = *(const unsigned *)field;
+
+	return v < k->n_names && !k->names[v][0];
 }
 
 /* Addresses */
@@ -591,6 +598,16 @@ static void core_print(const struct spec_key *k, const void *field, FILE *out)
 	fprintf(out, "%u", *(const unsigned *)field);
 }
 
+static void prios_describe(const struct spec_key *k, char *buf, size_t size)
+{
+	snprintf(buf, size, "a list of priorities from 0 to %d", SPEC_PRIOS - 1);
+}
+
+static int prio_parse(const char *text, const struct spec_key *k, void *field)
+{
+	return number_parse(text, 0, SPEC_PRIOS - 1, field);
+}
+
 static void map_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "a map of keys");
@@ -643,7 +660,10 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 			   .parse = vfs_parse,
 			   .print = vfs_print,
 			   .is_number = true},
-	[SPEC_TYPE_ENUM] = {.describe = enum_describe, .parse = enum_parse, .print = enum_print},
+	[SPEC_TYPE_ENUM] = {.describe = enum_describe,
+			    .parse = enum_parse,
+			    .print = enum_print,
+			    .is_unset = enum_is_unset},
 	[SPEC_TYPE_SECONDS] = {.describe = seconds_describe,
 			       .parse = seconds_parse,
 			       .print = seconds_print,
@@ -694,4 +714,9 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 			     .print = core_print,
 			     .is_number = true,
 			     .item = "N or N-M, core numbers in rising order up to 1023"},
+	[SPEC_TYPE_PRIOS] = {.describe = prios_describe,
+			     .parse = prio_parse,
+			     .print = u32_print,
+			     .is_number = true,
+			     .item = "a priority from 0 to 7"},
 };

@@ -4,6 +4,7 @@
 #include "netcfg/host/dependents.h"
 #include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/kernel_dcb.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/rtnl.h"
@@ -12,6 +13,25 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Whatever a driver says becomes text that can be read back, or nothing. */
+static void parse_dcb(struct inventory *inv, const struct nlmsghdr *h)
+{
+	uint8_t prios[DCB_DSCPS];
+	struct dcb_state state;
+	struct inv_dcb *dcb;
+
+	if (kernel_dcb_result(h) > 0)
+		abort();
+	if (!kernel_dcb_parse(h, &state))
+		return;
+	dcb = inv_dcb_add(inv);
+	if (!dcb)
+		abort();
+	kernel_dcb_fill(&state, dcb);
+	if (dcb_dscp_parse(dcb->dscp, prios) < 0 || (state.has_pfc && !dcb->pfc[0]))
+		abort();
+}
 
 static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 {
@@ -29,6 +49,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 	if (rtnl_parse_event(h, &e) && memchr(e.ifname, '\0', sizeof(e.ifname)) == NULL)
 		abort();
 	ethtool_parse(inv, h);
+	parse_dcb(inv, h);
 	kernel_rdma_parse_device(h, &number, name, sizeof(name));
 	kernel_rdma_parse_port(h, &number, &ifindex);
 }

@@ -4,6 +4,7 @@
 #include "tests/lib/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/fake_bond.h"
+#include "tests/lib/fake_device.h"
 #include "tests/lib/fake_lookup.h"
 #include "tests/lib/fake_probe.h"
 #include "tests/lib/fake_rule.h"
@@ -40,6 +41,11 @@ static int fail(char *why, int error, const char *text)
 	if (why)
 		snprintf(why, KERNEL_WHY_MAX, "%s", text ? text : strerror(-error));
 	return error;
+}
+
+static int ended(int r, char *why)
+{
+	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
 /* Each write begins here: counts it, and lets it fail where the test asked for that. */
@@ -493,9 +499,7 @@ static int bond_change(struct fake *f, const struct kernel_change *c, char *why)
 
 static int bond_value_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	int r = fake_bond_value_change(f->inv, c);
-
-	return r < 0 ? fail(why, r, NULL) : 0;
+	return ended(fake_bond_value_change(f->inv, c), why);
 }
 
 /* A link goes down to be a port or none any more, and up again with what it has then. */
@@ -518,9 +522,12 @@ static int master_change(struct fake *f, const struct kernel_change *c, char *wh
 
 static int rxe_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	int r = fake_rxe_change(f->inv, c);
+	return ended(fake_rxe_change(f->inv, c), why);
+}
 
-	return r < 0 ? fail(why, r, NULL) : 0;
+static int device_change(struct fake *f, const struct kernel_change *c, char *why)
+{
+	return ended(fake_device_change(f->inv, c), why);
 }
 
 static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel_change *c,
@@ -531,6 +538,7 @@ static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel
 	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
 	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
 	[KERNEL_MASTER] = master_change, [KERNEL_RXE] = rxe_change,
+	[KERNEL_DEVICE] = device_change,
 };
 
 static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -559,6 +567,8 @@ static int fake_read(struct kernel *k, struct kernel_change *c)
 		return fake_master_read(fake_of(k)->inv, c);
 	if (c->kind == KERNEL_RXE)
 		return fake_rxe_read(fake_of(k)->inv, c);
+	if (c->kind == KERNEL_DEVICE)
+		return fake_device_read(fake_of(k)->inv, c);
 	if (c->kind != KERNEL_LINK)
 		return -EOPNOTSUPP;
 	if (!l)

@@ -398,14 +398,20 @@ static void test_a_net_is_printed_as_json(void **state)
 {
 	struct spec *s = parse("networks: [{name: net1, range: 10.0.0.1-10.0.0.9/24}]\n"
 			       "net: [{name: a, device: '00:11:22:33:44:55', network: net1,"
-			       " ips: [10.0.0.3]}]\n");
+			       " ips: [10.0.0.3]},\n"
+			       "      {name: b, device: eth1, network: net1, dcb: {pfc: [3, 4],"
+			       " dscp: [{dscp: 24, prio: 3}], trust: dscp}}]\n"
+			       "ha: {mode: lacp, allow: [several-nics]}\n");
 	autofree char *text = spec_net_to_json(&s->nets[0]);
+	autofree char *dcb = spec_net_to_json(&s->nets[1]);
 
 	assert_string_equal(text,
 			    "{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"network\": "
 			    "\"net1\", \"label\": null, \"vfs\": \"auto\", \"rdma\": \"auto\", "
-			    "\"soft-roce\": false, "
+			    "\"soft-roce\": false, \"dcb\": null, "
 			    "\"ips\": [\"10.0.0.3/24\"], \"shared-ip\": false, \"enabled\": true}");
+	assert_non_null(strstr(dcb, "\"dcb\": {\"pfc\": [3, 4], \"trust\": \"dscp\", \"dscp\": "
+				    "[{\"dscp\": 24, \"prio\": 3}], \"ets\": null}"));
 	spec_free(s);
 }
 

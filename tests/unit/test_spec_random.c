@@ -58,6 +58,10 @@ static void make_number(struct maker *m, const struct spec_key *k)
 	const uint32_t max = k->max ? k->max : 1000;
 	const uint32_t span = max > k->min ? max - k->min : 0;
 
+	if (strcmp(k->name, "dscp") == 0) {
+		fprintf(m->out, "%u", m->index);
+		return;
+	}
 	fprintf(m->out, "%u", k->min + (span ? any(m, span + 1) : 0));
 }
 
@@ -83,7 +87,7 @@ static void make_enum(struct maker *m, const struct spec_key *k)
 
 	do
 		word = k->names[any(m, (uint32_t)k->n_names)];
-	while (!spec_key_is_built(k, word));
+	while (!*word || !spec_key_is_built(k, word));
 	if (k->offset == offsetof(struct spec_worker, role) && strcmp(k->name, "role") == 0)
 		m->role = strcmp(word, "compute") == 0 ? SPEC_ROLE_COMPUTE : SPEC_ROLE_FRONTEND;
 	fputs(word, m->out);
@@ -165,6 +169,9 @@ static void make_entry(struct maker *m, const struct spec_key *k)
 	case SPEC_TYPE_ACCOUNTS:
 		fprintf(m->out, "\"%s%u\"", any(m, 2) ? "u" : "", n);
 		break;
+	case SPEC_TYPE_PRIOS:
+		fprintf(m->out, "%u", n % 8);
+		break;
 	case SPEC_TYPE_NETWORKS:
 		fprintf(m->out, "10.%u.0.0/16", n % 250);
 		break;
@@ -200,6 +207,22 @@ static void make_list(struct maker *m, const struct spec_key *k, unsigned depth)
 	fputc(']', m->out);
 }
 
+/* Classes that hold together: of any others hardly one would be valid. */
+static void make_ets(struct maker *m)
+{
+	const unsigned alone = any(m, 8), share = 1 + any(m, 99);
+	const char *between = "";
+
+	fputs("[{tc: 0, prios: [", m->out);
+	for (unsigned p = 0; p < 8; p++) {
+		if (p != alone)
+			fprintf(m->out, "%s%u", between, p);
+		between = p == alone ? between : ", ";
+	}
+	fprintf(m->out, "], bandwidth: %u}, {tc: 5, prios: [%u], bandwidth: %u}]", share, alone,
+		100 - share);
+}
+
 static void make_value(struct maker *m, const struct spec_table *t, const struct spec_key *k,
 		       unsigned depth)
 {
@@ -207,6 +230,8 @@ static void make_value(struct maker *m, const struct spec_table *t, const struct
 		make_map(m, k->table, depth + 1);
 	else if (k->type == SPEC_TYPE_CORES)
 		make_cores(m);
+	else if (strcmp(k->name, "ets") == 0)
+		make_ets(m);
 	else if (spec_type_is_list(k->type))
 		make_list(m, k, depth);
 	else

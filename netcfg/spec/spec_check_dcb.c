@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Priorities and traffic classes of a device: what its entries say about each other. Apart from the
+ * other checks as it is arithmetic that a driver would only refuse as a whole, without saying why.
+ */
+#include "netcfg/spec/spec_check_internal.h"
+
+#include <inttypes.h>
+
+/* It has its error already, and no value. */
+static bool is_bad(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
+		   size_t index)
+{
+	const struct spec_node *n = spec_check_node(r, pos, key, index);
+
+	return n && n->bad;
+}
+
+static void check_pfc(struct spec_reader *r, const struct spec_dcb *dcb)
+{
+	unsigned seen = 0;
+
+	for (size_t i = 0; i < dcb->n_pfc; i++) {
+		if (is_bad(r, &dcb->pos, "pfc", i))
+			continue;
+		if (seen & 1U << dcb->pfc[i])
+			check_error_at(r, &dcb->pos, "pfc", i,
+				       "priority %" PRIu32 " is named twice", dcb->pfc[i]);
+		seen |= 1U << dcb->pfc[i];
+	}
+}
+
+static void check_dscp(struct spec_reader *r, const struct spec_dcb *dcb)
+{
+	bool seen[SPEC_DSCPS] = {false};
+
+	for (size_t i = 0; i < dcb->n_dscp; i++) {
+		const struct spec_dscp *e = &dcb->dscp[i];
+
+		if (is_bad(r, &e->pos, "dscp", NO_INDEX))
+			continue;
+		if (seen[e->dscp])
+			check_error(r, &e->pos, "dscp",
+				    "DSCP %" PRIu32 " has a priority already; give each one once",
+				    e->dscp);
+		seen[e->dscp] = true;
+	}
+	if (dcb->n_dscp && dcb->trust == SPEC_TRUST_PCP)
+		check_error(r, &dcb->pos, "dscp",
+			    "with trust: pcp no DSCP says the priority; write trust: dscp, or "
+			    "leave dscp out");
+}
+
+static void check_class(struct spec_reader *r, const struct spec_ets *e,
+			const struct spec_ets **owner)
+{
+	for (size_t j = 0; j < e->n_prios; j++) {
+		const struct spec_ets *other = owner[e->prios[j]];
+
+		if (is_bad(r, &e->pos, "prios", j))
+			continue;
+		if (other)
+			check_error_at(r, &e->pos, "prios", j,
+				       "priority %" PRIu32 " is in class %" PRIu32 " already",
+				       e->prios[j], other->tc);
+		else
+			owner[e->prios[j]] = e;
+	}
+}
+
+/* Each class, and each priority, is in the list once. Whether all are there, and what the shares
+ * make, is asked of a list without such errors. */
+static void check_ets(struct spec_reader *r, const struct spec_dcb *dcb)
+{
+	const struct spec_ets *owner[SPEC_PRIOS] = {NULL};
+	const size_t n_errors = r->d->n;
+	unsigned classes = 0;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < dcb->n_ets; i++) {
+		const struct spec_ets *e = &dcb->ets[i];
+
+		if (is_bad(r, &e->pos, "tc", NO_INDEX) || is_bad(r, &e->pos, "bandwidth", NO_INDEX))
+			return;
+		if (classes & 1U << e->tc)
+			check_error(r, &e->pos, "tc", "class %" PRIu32 " is described already",
+				    e->tc);
+		classes |= 1U << e->tc;
+		check_class(r, e, owner);
+		sum += e->bandwidth;
+	}
+	if (!dcb->n_ets || r->d->n > n_errors)
+		return;
+	for (uint32_t p = 0; p < SPEC_PRIOS; p++)
+		if (!owner[p])
+			check_error(r, &dcb->pos, "ets",
+				    "priority %" PRIu32 " is in no class; each of 0 to 7 is in one",
+				    p);
+	if (sum != 0 && sum != 100)
+		check_error(r, &dcb->pos, "ets",
+			    "the shares of the classes make %" PRIu32 " percent; they make 100",
+			    sum);
+}
+
+void spec_check_dcb(struct spec_reader *r, const struct spec_net *net)
+{
+	check_pfc(r, &net->dcb);
+	check_dscp(r, &net->dcb);
+	check_ets(r, &net->dcb);
+}

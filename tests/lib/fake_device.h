@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Settings of devices of the host in memory. Used by kernel_fake.c alone. */
+#ifndef PLENUM_TESTS_FAKE_DEVICE_H
+#define PLENUM_TESTS_FAKE_DEVICE_H
+
+#include "netcfg/host/kernel.h"
+
+/* As struct kernel_ops has change and read. */
+int fake_device_change(struct inventory *inv, const struct kernel_change *c);
+int fake_device_read(const struct inventory *inv, struct kernel_change *c);
+
+#endif
