@@ -23,6 +23,7 @@ struct candidate { /* a device that could be a leg */
 	const char *device;	     /* as the file names it */
 	const struct inv_addr *addr; /* that a leg would keep; NULL: it has none */
 	struct reason why;	     /* set: what is in the way */
+	bool shared;		     /* data would use that address beside the host */
 };
 
 struct generator {
@@ -147,23 +148,38 @@ static const char *device_name(const struct inventory *inv, const struct inv_lin
 
 /* ---- which devices ---- */
 
+static bool may_be_data_device(const struct inv_link *l, bool has_hardware)
+{
+	return l->kind == INV_LINK_PHYSICAL || l->kind == INV_LINK_IPOIB ||
+	       (l->kind == INV_LINK_VETH && !has_hardware);
+}
+
 /* Links that nobody would make a leg of are not even named. */
 static bool is_data_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
 {
 	const char *management = g->management ? g->management->name : "";
 	struct reason unused;
 
-	if (l->kind != INV_LINK_PHYSICAL && l->kind != INV_LINK_IPOIB &&
-	    (l->kind != INV_LINK_VETH || has_hardware))
-		return false;
-	return !plan_link_refusal(g->inv, management, l, &unused);
+	return may_be_data_device(l, has_hardware) &&
+	       !plan_link_refusal(g->inv, management, l, &unused);
+}
+
+/* The one device for everything: with no other the host has no choice but to share its address. */
+static bool is_only_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
+{
+	struct reason unused;
+
+	return l && g->n_candidates == 0 && l == default_route_find(g->inv) &&
+	       (may_be_data_device(l, has_hardware) || l->kind == INV_LINK_BOND) &&
+	       !plan_link_refusal(g->inv, "", l, &unused);
 }
 
 static void candidate_judge(const struct generator *g, struct candidate *c)
 {
 	const struct inv_link *l = c->link;
 
-	if (plan_link_dependent(g->inv, l, &c->why))
+	/* Nothing is done to a device whose address is shared. */
+	if (!c->shared && plan_link_dependent(g->inv, l, &c->why))
 		return;
 	if (!c->device[0])
 		reason_set(&c->why, "unnamed", "its name cannot be written here; rename it");
@@ -202,6 +218,16 @@ static int find_candidates(struct generator *g)
 					.addr = data_address(g->inv, l)};
 		candidate_judge(g, c);
 		g->n_candidates++;
+	}
+	if (is_only_device(g, g->management, has_hardware)) {
+		const struct inv_link *l = g->management;
+		struct candidate *c = &g->candidates[g->n_candidates++];
+
+		*c = (struct candidate){.link = l,
+					.device = device_name(g->inv, l),
+					.addr = data_address(g->inv, l),
+					.shared = true};
+		candidate_judge(g, c);
 	}
 	return 0;
 }
@@ -315,15 +341,15 @@ static char leg_letter(size_t i)
 
 static void put_networks(const struct generator *g)
 {
+	const bool own = g->n_legs && !g->legs[0]->shared;
 	FILE *f = g->out;
 
 	fputs("# The data networks: the addresses this host may use there, and their subnet. The\n"
 	      "# workers need one address per core on each leg; no two hosts share an address.\n",
 	      f);
-	fputs(g->n_legs ? "networks:\n"
-			: "# networks:\n#   - {name: data-a, range: FIRST-LAST/LENGTH}\n",
+	fputs(own ? "networks:\n" : "# networks:\n#   - {name: data-a, range: FIRST-LAST/LENGTH}\n",
 	      f);
-	for (size_t i = 0; i < g->n_legs; i++) {
+	for (size_t i = 0; own && i < g->n_legs; i++) {
 		const struct inv_link *l = g->legs[i]->link;
 		const struct ip_prefix *ip = &g->legs[i]->addr->ip;
 		char addr[IP_ADDR_STR_MAX];
@@ -360,7 +386,10 @@ static void put_other_devices(const struct generator *g)
 		else
 			put_comment_text(g->out, c->why.text);
 		fputc('\n', g->out);
-		if (c->device[0])
+		if (c->device[0] && c->shared)
+			fprintf(g->out, "  # - {name: leg-a, device: \"%s\", shared-ip: true}\n",
+				c->device);
+		else if (c->device[0])
 			fprintf(g->out, "  # - {name: leg-%c, device: \"%s\", network: data-%c}\n",
 				leg_letter(MIN_OF(n, 25)), c->device, leg_letter(MIN_OF(n, 25)));
 		n++;
@@ -369,6 +398,22 @@ static void put_other_devices(const struct generator *g)
 		fputs("  # This host shows no device for data: a physical link that is not the\n"
 		      "  # management's and is not a port of a bridge or bond.\n",
 		      g->out);
+}
+
+/* What is to be known before data share an address, and shows nowhere on the host. */
+static void put_shared_leg(const struct generator *g)
+{
+	const struct candidate *c = g->legs[0];
+	char addr[IP_ADDR_STR_MAX];
+
+	ip_addr_format(&c->addr->ip.addr, addr, sizeof(addr));
+	fprintf(g->out,
+		"  # It is the host's only device, so data share %s with management; nothing\n"
+		"  # is changed on it. Nothing here shows whether that network may carry data, "
+		"how\n"
+		"  # fast it is behind the first switch, or whether a firewall lets UDP through.\n"
+		"  - {name: leg-a, device: \"%s\", shared-ip: true, label: auto}\n",
+		addr, c->device);
 }
 
 static void put_legs(const struct generator *g)
@@ -383,8 +428,13 @@ static void put_legs(const struct generator *g)
 	for (size_t i = 0; i < g->n_legs; i++) {
 		fputs("  # ", f);
 		put_link_comment(g, g->legs[i]->link);
-		fprintf(f, "  - {name: leg-%c, device: \"%s\", network: data-%c, label: auto}\n",
-			leg_letter(i), g->legs[i]->device, leg_letter(i));
+		if (g->legs[i]->shared)
+			put_shared_leg(g);
+		else
+			fprintf(f,
+				"  - {name: leg-%c, device: \"%s\", network: data-%c, label: "
+				"auto}\n",
+				leg_letter(i), g->legs[i]->device, leg_letter(i));
 	}
 	put_other_devices(g);
 	fprintf(f,

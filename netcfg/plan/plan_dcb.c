@@ -4,6 +4,7 @@
  * has that of the device below, a bond that of each of its ports.
  */
 #include "netcfg/plan/plan_dcb.h"
+#include "netcfg/plan/nic.h"
 #include "netcfg/plan/object.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,6 +110,7 @@ static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dc
 static bool refusal(const struct plan_builder *b, const struct dcb_place *p, struct reason *ret)
 {
 	const struct inv_dcb *have = inv_dcb_find(b->inv, p->link->ifindex);
+	const char *flag = nic_family_find(p->link->driver)->lldp_to_host;
 	char what[128];
 
 	if (!have)
@@ -116,11 +118,16 @@ static bool refusal(const struct plan_builder *b, const struct dcb_place *p, str
 			   "the driver of %s%s%s%s has no DCB (dcbnl); leave dcb out of %s",
 			   p->link->name, p->link->driver[0] ? " (" : "", p->link->driver,
 			   p->link->driver[0] ? ")" : "", p->net->name);
+	else if (have->firmware && flag)
+		reason_set(ret, "dcb-firmware",
+			   "the firmware of %s answers for DCB, not the host; turn its LLDP agent "
+			   "off (ethtool --set-priv-flags %s %s), or leave dcb out",
+			   p->link->name, p->link->name, flag);
 	else if (have->firmware)
 		reason_set(ret, "dcb-firmware",
 			   "the firmware of %s answers for DCB, not the host; turn its LLDP agent "
-			   "off (ethtool --set-priv-flags %s disable-fw-lldp on), or leave dcb out",
-			   p->link->name, p->link->name);
+			   "off by its maker's tool, or leave dcb out",
+			   p->link->name);
 	else if (*lacking(have, &p->net->dcb, what, sizeof(what)))
 		reason_set(ret, "dcb-lacking", "of what dcb asks of %s: %s", p->link->name, what);
 	else

@@ -113,12 +113,43 @@ static void test_draft_without_devices(void **state)
 	*inv_core_add(inv) = (struct inv_core){.id = 0, .online = true};
 	s = draft(inv, &yaml);
 	assert_int_equal(s->n_nets, 0);
-	assert_non_null(strstr(yaml, "no device for data"));
+	assert_non_null(strstr(yaml, "Not taken: eth0"));
 	assert_non_null(strstr(yaml, "no core besides core 0"));
 	spec_free(s);
 	free(yaml);
 	s = draft(inv_new(), &yaml);
+	assert_non_null(strstr(yaml, "no device for data"));
 	assert_non_null(strstr(yaml, "Nothing shows by which interface"));
+	spec_free(s);
+	free(yaml);
+}
+
+/* One device for everything: its address is shared, and what does not show is said. */
+static void test_draft_shares_the_only_device(void **state)
+{
+	struct inventory *inv = inv_new();
+	struct inv_addr *a;
+	char *yaml;
+	struct spec *s;
+
+	link_add(inv, "lo", INV_LINK_LOOPBACK);
+	link_add(inv, "eth0", INV_LINK_PHYSICAL);
+	default_route_add(inv, 2, 0);
+	a = inv_addr_add(inv);
+	a->ifindex = 2;
+	assert_int_equal(ip_prefix_parse("192.0.2.7/24", &a->ip), 0);
+	for (unsigned id = 0; id < 2; id++)
+		*inv_core_add(inv) = (struct inv_core){.id = id, .online = true};
+	s = draft(inv, &yaml);
+	assert_string_equal(s->management_interface, "eth0");
+	assert_int_equal(s->n_networks, 0);
+	assert_int_equal(s->n_nets, 1);
+	assert_string_equal(s->nets[0].device, "eth0");
+	assert_true(s->nets[0].shared_ip);
+	assert_false(s->nets[0].soft_roce);
+	assert_int_equal(s->n_workers, 1);
+	assert_non_null(strstr(yaml, "data share 192.0.2.7 with management"));
+	assert_non_null(strstr(yaml, "Nothing here shows whether that network may carry data"));
 	spec_free(s);
 	free(yaml);
 }
@@ -327,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_draft_dual_leg),
 		cmocka_unit_test(test_draft_mtu),
 		cmocka_unit_test(test_draft_without_devices),
+		cmocka_unit_test(test_draft_shares_the_only_device),
 		cmocka_unit_test(test_draft_spares_the_management),
 		cmocka_unit_test(test_draft_of_odd_hosts),
 		cmocka_unit_test(test_draft_without_a_default_route),
