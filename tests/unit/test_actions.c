@@ -9,6 +9,7 @@
 #include "agent/supervise_internal.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/secret.h"
+#include "netcfg/host/inventory_build.h"
 #include "netcfg/plan/apply.h"
 #include "netcfg/spec/spec_schema.h"
 #include "plugins/plugins.h"
@@ -66,6 +67,10 @@ struct row {
 #define GIDS "gid-map: [{client: 1000, server: 51000}]"
 #define MOUNT "from: host-b/scratch}"
 
+#define CLASSES                                                                 \
+	"{tc: 0, prios: [0, 1, 2, 4, 5, 6, 7], bandwidth: 50}, {tc: 3, prios: " \
+	"[3], bandwidth: 50}"
+
 static const struct row rows[] = {
 	{"host", "host: host-a", "host: host-z", TELLS_WORKER},
 	{"port", "port: 7411", "port: 7412", TELLS_WORKER},
@@ -82,6 +87,18 @@ static const struct row rows[] = {
 	{"net.vfs", "label: switch-b", "label: switch-b, vfs: 5", TELLS_STEP},
 	{"net.rdma", "label: switch-b", "label: switch-b, rdma: off", TELLS_AGENT},
 	{"net.soft-roce", "label: switch-b", "label: switch-b, soft-roce: true", TELLS_STEP},
+	{"net.dcb.pfc", "label: switch-b", "label: switch-b, dcb: {pfc: [3]}", TELLS_STEP},
+	{"net.dcb.trust", "label: switch-b", "label: switch-b, dcb: {trust: dscp}", TELLS_STEP},
+	{"net.dcb.dscp.dscp", "label: switch-b",
+	 "label: switch-b, dcb: {dscp: [{dscp: 24, prio: 3}]}", TELLS_STEP},
+	{"net.dcb.dscp.prio", "label: switch-b",
+	 "label: switch-b, dcb: {dscp: [{dscp: 24, prio: 4}]}", TELLS_STEP},
+	{"net.dcb.ets.tc", "label: switch-b", "label: switch-b, dcb: {ets: [" CLASSES "]}",
+	 TELLS_STEP},
+	{"net.dcb.ets.prios", "label: switch-b", "label: switch-b, dcb: {ets: [" CLASSES "]}",
+	 TELLS_STEP},
+	{"net.dcb.ets.bandwidth", "label: switch-b", "label: switch-b, dcb: {ets: [" CLASSES "]}",
+	 TELLS_STEP},
 	{"net.ips", "label: switch-b", "label: switch-b, ips: [10.20.1.30-10.20.1.33]", TELLS_STEP},
 	{"net.enabled", "label: switch-b", "label: switch-b, enabled: false", TELLS_STEP},
 	{"workers.role", "  - {role: compute, cores: [0], transport: udp, " EXPORT,
@@ -233,6 +250,15 @@ static int setup(void **state)
 	write_key("key2");
 	read_inventory(TOP_SRCDIR "/tests/golden/plan/sriov-two-pfs/inventory.json", &bare);
 	bare->soft_roce = true;
+	for (size_t i = 0; i < bare->n_links; i++) {
+		struct inv_dcb *dcb = inv_dcb_add(bare);
+
+		assert_non_null(dcb);
+		*dcb = (struct inv_dcb){.ifindex = bare->links[i].ifindex,
+					.pfc = "none",
+					.trust = "pcp",
+					.ets = "0:strict:01234567"};
+	}
 	assert_int_equal(kernel_fake_new(bare, &rig.k), 0);
 	rig.spec = parse(base_yaml);
 	p = make_plan(rig.spec, bare);
