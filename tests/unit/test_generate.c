@@ -319,7 +319,7 @@ static bool draft_of_recorded(const char *json, bool as_hardware)
 		if (inv->links[i].kind == INV_LINK_VETH)
 			inv->links[i].kind = INV_LINK_PHYSICAL;
 	s = draft(inv, &yaml);
-	has_legs = s->n_nets > 0;
+	has_legs = s->n_nets > 0 && !s->nets[0].shared_ip; /* of its own */
 	spec_free(s);
 	free(yaml);
 	diag_done(&d);
