@@ -462,31 +462,24 @@ static int rule_change(struct fake *f, const struct kernel_change *c, char *why)
 
 static int sysctl_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	int r = fake_sysctl_change(f->inv, &c->sysctl);
-
-	return r < 0 ? fail(why, r, NULL) : 0;
+	return ended(fake_sysctl_change(f->inv, &c->sysctl), why);
 }
 
 static int pci_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	int r = fake_sriov_pci_change(&f->kernel, f->inv, c);
-
-	return r < 0 ? fail(why, r, NULL) : 0;
+	return ended(fake_sriov_pci_change(&f->kernel, f->inv, c), why);
 }
 
 static int vf_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	int r = fake_sriov_vf_change(f->inv, c);
-
-	return r < 0 ? fail(why, r, NULL) : 0;
+	return ended(fake_sriov_vf_change(f->inv, c), why);
 }
 
 static int vlan_change(struct fake *f, const struct kernel_change *c, char *why)
 {
-	int r = c->remove ? fake_vlan_remove(&f->kernel, f->inv, c)
-			  : fake_vlan_add(&f->kernel, f->inv, c);
-
-	return r < 0 ? fail(why, r, NULL) : 0;
+	return ended(c->remove ? fake_vlan_remove(&f->kernel, f->inv, c)
+			       : fake_vlan_add(&f->kernel, f->inv, c),
+		     why);
 }
 
 static int bond_change(struct fake *f, const struct kernel_change *c, char *why)
@@ -624,9 +617,7 @@ static int fake_collect(struct kernel *k, struct diag *d, struct inventory *inv)
 static int fake_route_lookup(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
 			     uint32_t oif, struct inv_route *ret, char *why)
 {
-	int r = fake_lookup(fake_of(k)->inv, from, to, oif, ret);
-
-	return r < 0 ? fail(why, r, NULL) : 0;
+	return ended(fake_lookup(fake_of(k)->inv, from, to, oif, ret), why);
 }
 
 static int fake_watch_fd(struct kernel *k)
