@@ -42,3 +42,20 @@ paths() {
 bytes_on() {
 	plenum_jq "$1" "[.paths[] | select(.leg == \"$2\") | .tx_bytes] | add // 0" status
 }
+
+# apply_edited HOST SED-SCRIPT [OPTION...]: applies its file as the script edits it; what that says goes to the logs
+apply_edited() {
+	on "$1" sh -c "sed '$2' /etc/plenum/plenum.yaml >/run/staged" && plenum "$1" config stage /run/staged &&
+		plenum "$1" apply "${@:3}" >"$lab_case_logs/applied" 2>&1
+}
+
+# cut_off HOST SED-SCRIPT TEXT: so edited who answered before does not any more: it is rolled back by itself, and says why
+cut_off() {
+	local status=0 began=$SECONDS
+	apply_edited "$1" "$2" || status=$?
+	cat "$lab_case_logs/applied"
+	echo "rolled back after $((SECONDS - began)) s"
+	[ $status = 3 ] && matches "$3" <"$lab_case_logs/applied"
+	on "$1" ip -br addr show eth0 | matches 'UP *192.0.2'
+	plenum "$1" restore
+}
