@@ -12,6 +12,7 @@ static const char *const attrs[DEVICE_ATTR_MAX] = {
 	[DEVICE_DSCP] = "dscp",
 	[DEVICE_ETS] = "ets",
 	[DEVICE_PFC] = "pfc",
+	[DEVICE_IPOIB_MODE] = "ipoib-mode",
 };
 
 /* How a class is served, where not by a share (IEEE 802.1Q, Table D-8). */
@@ -35,8 +36,11 @@ const char *device_value_find(const struct inventory *inv, uint32_t ifindex, enu
 			      uint8_t dscp, char buf[static INV_DEVICE_VALUE_MAX])
 {
 	const struct inv_dcb *dcb = inv_dcb_find(inv, ifindex);
+	const struct inv_link *l = inv_link_by_index(inv, ifindex);
 	uint8_t prios[DCB_DSCPS];
 
+	if (a == DEVICE_IPOIB_MODE)
+		return l ? text_or_null(l->ipoib_mode, buf) : NULL;
 	if (!dcb)
 		return NULL;
 	switch (a) {

@@ -15,6 +15,7 @@ enum device_attr {
 	DEVICE_ETS, /* "0:50:0124567;3:50:3;6:strict:6" without 6 in the first: class, share, prios
 		     */
 	DEVICE_PFC, /* priorities: "34"; "none" */
+	DEVICE_IPOIB_MODE, /* "datagram", "connected" */
 	DEVICE_ATTR_MAX
 };
 

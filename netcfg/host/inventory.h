@@ -66,6 +66,7 @@ struct inv_link {
 	char fec[8];			 /* in use: "off", "rs", "baser", "llrs" */
 	uint32_t channels, max_channels; /* receive queues */
 	char firmware[INV_TEXT_MAX];
+	char ipoib_mode[12]; /* "datagram", "connected"; "": it is not IPoIB */
 };
 
 #define INV_IOMMU_NONE (-1)

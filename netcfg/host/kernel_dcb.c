@@ -285,6 +285,8 @@ int kernel_dcb_request(const struct dcb_state *now, const struct kernel_change *
 		return dscp_request(now, c, ifname, step, buf);
 	if (step)
 		return 0;
+	if (!puts[c->device.attr])
+		return -EOPNOTSUPP;
 	h = request(buf, RTM_SETDCB, DCB_CMD_IEEE_SET, ifname);
 	ieee = mnl_attr_nest_start(h, DCB_ATTR_IEEE);
 	r = puts[c->device.attr](h, now, c->device.value);

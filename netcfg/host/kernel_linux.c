@@ -150,7 +150,8 @@ static int rxe_change(struct kernel_linux *kl, const struct kernel_change *c, ch
 
 static int device_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
 {
-	return kernel_dcb_change(c, why);
+	return c->device.attr == DEVICE_IPOIB_MODE ? rtnl_ipoib_change(kl->rtnl, c, why)
+						   : kernel_dcb_change(c, why);
 }
 
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
@@ -189,7 +190,8 @@ static int linux_read(struct kernel *k, struct kernel_change *c)
 	case KERNEL_RXE:
 		return kernel_rxe_read(c);
 	case KERNEL_DEVICE:
-		return kernel_dcb_read(c);
+		return c->device.attr == DEVICE_IPOIB_MODE ? rtnl_ipoib_read(linux_of(k)->rtnl, c)
+							   : kernel_dcb_read(c);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -59,6 +59,12 @@ int rtnl_parse_vfs(struct inventory *inv, uint32_t ifindex, struct nlattr *list)
  * (rtnl_bond.c). 0, -ENOMEM. */
 int rtnl_parse_bond(struct inventory *inv, uint32_t ifindex, uint32_t master, struct nlattr *info);
 
+/* The mode of an IPoIB link, from its IFLA_INFO_DATA (rtnl_ipoib.c). */
+void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data);
+/* As struct kernel_ops has change and read, for that mode. -EOPNOTSUPP: the link is not IPoIB. */
+int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, char *why);
+int rtnl_ipoib_read(struct rtnl *rt, struct kernel_change *c);
+
 /* Once all links are there: the names of the bonds' primaries. */
 void rtnl_name_primaries(struct inventory *inv);
 

@@ -118,6 +118,8 @@ static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
 		if (id && nla_len(id) >= (int)sizeof(uint16_t))
 			l->vlan = nla_get_u16(id);
 	}
+	if (strcmp(l->kind_text, "ipoib") == 0)
+		rtnl_parse_ipoib(l, data);
 	if (strcmp(l->kind_text, "vrf") == 0)
 		l->vrf_table = attr_u32(nla_find(nla_data(data), nla_len(data), IFLA_VRF_TABLE));
 }

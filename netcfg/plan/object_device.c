@@ -106,12 +106,14 @@ static bool device_unannounced(const struct plan_step *s)
 	return true;
 }
 
+/* Given back among the links' own values, last set first: the mode of IPoIB and its MTU limit each
+ * other. */
 const struct object_kind object_device = {
 	.name = "device",
 	.verb = PLAN_SET,
 	.recorded = true,
 	.disruptive = true,
-	.phase = {[PLAN_SET] = OBJECT_PHASE_SETTING, [PLAN_RESTORE] = OBJECT_PHASE_SETTING_RESTORE},
+	.phase = {[PLAN_SET] = OBJECT_PHASE_SETTING, [PLAN_RESTORE] = OBJECT_PHASE_LINK_RESTORE},
 	.describe = device_describe,
 	.undone = device_undone,
 	.format = device_format,

@@ -10,6 +10,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_dcb.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_ipoib.h"
 #include "netcfg/plan/plan_rxe.h"
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_vf.h"
@@ -229,7 +230,7 @@ static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_le
 			   "workers need mtu %u or more, %s has %u; write mtu: 1500 or more",
 			   SPEC_MTU_MIN, link->name, leg->mtu);
 	else
-		return false;
+		return plan_ipoib_mtu_impossible(leg, why);
 	return true;
 }
 
@@ -648,6 +649,7 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	plan_vf_judge(b, i, &leg);
 	plan_rxe_judge(b, i, &leg);
 	plan_dcb_judge(b, i, &leg);
+	plan_ipoib_judge(b, i, &leg);
 	leg_take(b, &leg);
 	return 0;
 }

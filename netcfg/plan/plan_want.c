@@ -6,6 +6,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_dcb.h"
+#include "netcfg/plan/plan_ipoib.h"
 #include "netcfg/plan/plan_rxe.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/plan_vlan.h"
@@ -337,7 +338,11 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 	if (r == 0 && leg->device != leg->link)
 		r = plan_vlan_want(b, leg);
 	if (r == 0)
+		r = plan_ipoib_want(b, leg, false);
+	if (r == 0)
 		r = want_link(b, leg);
+	if (r == 0)
+		r = plan_ipoib_want(b, leg, true);
 	if (r == 0 && leg->n_vfs)
 		r = plan_vf_want(b, leg);
 	if (r == 0 && udp)

@@ -64,11 +64,15 @@ enum spec_reselect {
 };
 /* What of a packet says its priority. */
 enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRUST_MAX };
+/* Of IPoIB. */
+enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
+/* "" where nothing is asked. */
+const char *spec_ipoib_to_string(enum spec_ipoib v);
 const char *spec_squash_to_string(enum spec_squash v);
 const char *spec_hash_to_string(enum spec_hash v);
 const char *spec_lacp_rate_to_string(enum spec_lacp_rate v);
@@ -127,6 +131,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
 	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
 	struct spec_dcb dcb;
+	enum spec_ipoib ipoib_mode;
 	bool soft_roce; /* with an RDMA device in software, where it has none of its own */
 	bool enabled;	/* false: not configured */
 	bool shared_ip; /* on the host's own address of the device, which is left as it is */

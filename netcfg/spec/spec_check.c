@@ -314,6 +314,10 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 
 static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 {
+	if (net->ipoib_mode != SPEC_IPOIB_AS_FOUND && net->shared_ip)
+		check_error(r, &net->pos, "ipoib-mode",
+			    "with shared-ip the mode of '%s' stays as it is; leave ipoib-mode out",
+			    net->device);
 	if (net->soft_roce && net->rdma == SPEC_OFF)
 		check_error(r, &net->pos, "soft-roce",
 			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",

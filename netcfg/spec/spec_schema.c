@@ -74,6 +74,11 @@ static const char *const trust_names[] = {
 	[SPEC_TRUST_PCP] = "pcp",
 	[SPEC_TRUST_DSCP] = "dscp",
 };
+static const char *const ipoib_names[] = {
+	[SPEC_IPOIB_AS_FOUND] = "",
+	[SPEC_IPOIB_DATAGRAM] = "datagram",
+	[SPEC_IPOIB_CONNECTED] = "connected",
+};
 static const char *const tristate_names[] = {
 	[SPEC_AUTO] = "auto",
 	[SPEC_OFF] = "off",
@@ -93,6 +98,7 @@ _Static_assert(ARRAY_SIZE(lacp_rate_names) == SPEC_LACP_MAX, "one name per value
 _Static_assert(ARRAY_SIZE(select_names) == SPEC_SELECT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(reselect_names) == SPEC_RESELECT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(trust_names) == SPEC_TRUST_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(ipoib_names) == SPEC_IPOIB_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
@@ -145,6 +151,11 @@ const char *spec_fallback_to_string(enum spec_fallback v)
 const char *spec_security_to_string(enum spec_security v)
 {
 	return name_of(security_names, ARRAY_SIZE(security_names), v);
+}
+
+const char *spec_ipoib_to_string(enum spec_ipoib v)
+{
+	return name_of(ipoib_names, ARRAY_SIZE(ipoib_names), v);
 }
 
 const char *spec_squash_to_string(enum spec_squash v)
@@ -304,6 +315,12 @@ static const struct spec_key net_keys[] = {
 		 " are on has them; of a bond, each port its own.\nWhere the driver cannot do it,"
 		 " the leg goes on without and is degraded.",
 	 .example = "{pfc: [3], trust: dscp, dscp: [{dscp: 24, prio: 3}]}"},
+	{"ipoib-mode", SPEC_TYPE_ENUM, NAMES(ipoib_names), FIELD(spec_net, ipoib_mode),
+	 .fallback_doc = "as it is",
+	 .help = "How an IPoIB interface sends: datagram takes an MTU of at most 2044, or 4092 where"
+		 " the subnet's is 4096; connected one of at most 65520, and not every driver has"
+		 " it.\nDevices that are not IPoIB go on without and are degraded.",
+	 .example = "connected"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
 	 .help = "The data IPs of the device, in the order of the workers' cores: addresses and"

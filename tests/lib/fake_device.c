@@ -63,10 +63,35 @@ static int pfc_change(struct inv_dcb *dcb, const struct kernel_device *v)
 	return 0;
 }
 
+/* As drivers/infiniband/ulp/ipoib: the mode brings the MTU into its limits, and keeps it there. */
+#define DATAGRAM_MTU_MAX 2044
+
+bool fake_device_refuses_mtu(const struct inv_link *l, uint32_t mtu)
+{
+	return strcmp(l->ipoib_mode, "datagram") == 0 && mtu > DATAGRAM_MTU_MAX;
+}
+
+static int ipoib_change(struct inventory *inv, const struct kernel_change *c)
+{
+	for (size_t i = 0; i < inv->n_links; i++) {
+		struct inv_link *l = &inv->links[i];
+
+		if (l->ifindex != c->ifindex || !l->ipoib_mode[0])
+			continue;
+		inv_text_set(l->ipoib_mode, sizeof(l->ipoib_mode), c->device.value);
+		if (fake_device_refuses_mtu(l, l->mtu))
+			l->mtu = DATAGRAM_MTU_MAX;
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
 int fake_device_change(struct inventory *inv, const struct kernel_change *c)
 {
 	struct inv_dcb *dcb = dcb_of(inv, c->ifindex);
 
+	if (c->device.attr == DEVICE_IPOIB_MODE)
+		return ipoib_change(inv, c);
 	if (!dcb)
 		return -EOPNOTSUPP;
 	if (dcb->firmware)

@@ -217,8 +217,8 @@ static int mtu_set(struct fake *f, struct inv_link *l, uint32_t mtu, char *why)
 		return fail(why, -EINVAL, "mtu less than device minimum");
 	if (l->mtu_max && mtu > l->mtu_max)
 		return fail(why, -EINVAL, "mtu greater than device maximum");
-	if (lower && mtu > lower->mtu)
-		return fail(why, -ERANGE, NULL);
+	if (fake_device_refuses_mtu(l, mtu) || (lower && mtu > lower->mtu))
+		return fail(why, lower ? -ERANGE : -EINVAL, NULL);
 	l->mtu = mtu;
 	fake_bond_spread_mtu(f->inv, l);
 	fake_vlan_follow_mtu(f->inv, l);
