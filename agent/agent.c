@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
+#define RELEASE_NS NSEC_PER_SEC /* from letting go of a device until it can be had again */
 
 const char *agent_state_to_string(enum agent_state s)
 {
@@ -138,6 +139,12 @@ static void on_worker_change(void *user)
 	status_publish(a);
 	walk_note_worker(a);
 	agent_end_if_done(a);
+}
+
+/* Whoever took the device is not done with it yet. */
+static void on_release(void *user)
+{
+	walk_arm(user, RELEASE_NS);
 }
 
 /* Remembered, so that the plans that follow choose another transport. */
@@ -300,6 +307,7 @@ static int open_supervision(struct agent *a)
 				.labels = &a->labels,
 				.worker_path = a->opt.worker,
 				.on_change = on_worker_change,
+				.on_release = on_release,
 				.on_no_transport = on_no_transport,
 				.user = a};
 	struct mounts_setup mounts = {.rundir = &a->rundir,

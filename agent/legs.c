@@ -92,6 +92,18 @@ static bool differs_in_ports_only(const struct launch_config *has,
 	return memcmp(scratch, has, sizeof(*has)) == 0;
 }
 
+/* A device that the worker has let go of and that is wanted of it still is another port than the
+ * one that it has: a worker opens devices only when it starts. */
+static void count_releases(const struct sup_worker *w, struct launch_config *wants)
+{
+	for (uint32_t i = 0; w->started && i < wants->n_ports; i++) {
+		const struct launch_port *p = port_of_leg(w->started, wants->ports[i].leg);
+
+		if (p)
+			wants->ports[i].again = p->again + w->released[p - w->started->ports];
+	}
+}
+
 uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
 			 struct launch_config *wants, size_t n)
 {
@@ -102,6 +114,8 @@ uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool as
 		const struct sup_worker *w = worker_find(sup, wants[i].worker_id);
 		uint64_t settles;
 
+		if (w)
+			count_releases(w, &wants[i]);
 		if (!w || !differs_in_ports_only(&w->config, &wants[i], scratch) ||
 		    !loses_absent_only(&w->config, &wants[i], plan))
 			continue;
@@ -119,12 +133,6 @@ uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool as
 
 /* ---- functions ---- */
 
-/* Of devices only PCI addresses have colons and no arguments. */
-static bool port_holds_function(const struct launch_port *p)
-{
-	return strlen(p->device) < 16 && strchr(p->device, ':') && !strchr(p->device, ',');
-}
-
 int legs_held(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 {
 	char(*held)[16] = NULL;
@@ -134,7 +142,7 @@ int legs_held(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
 			char(*grown)[16];
 
-			if (!port_holds_function(&w->started->ports[i]))
+			if (!launch_port_is_function(&w->started->ports[i]) || w->released[i])
 				continue;
 			grown = reallocarray(held, n + 1, sizeof(*grown));
 			if (!grown) {

@@ -102,6 +102,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	bool is_late;		/* that has been reported as too long */
 	bool no_transport;	/* it ended last because its transport cannot be had */
 	bool waits;		/* for another worker's end */
+	bool released[LAUNCH_PORTS_MAX]; /* of `started`: ports that it has let go of since */
 	bool keys_unsure;	/* adopted: what it was told of the cluster's keys, nobody knows */
 	unsigned n_deaths;	/* in a row */
 	uint64_t n_restarts;	/* since it is wanted */
@@ -129,6 +130,8 @@ struct sup_setup {
 	const char *worker_path;	 /* borrowed */
 	/* Told whenever a worker's state changes; may be NULL. */
 	void (*on_change)(void *user);
+	/* Told when a worker has let go of a device that the host wanted back; may be NULL. */
+	void (*on_release)(void *user);
 	/* Told when a worker ended because its transport cannot be had, before it is tried again;
 	 * may be NULL. */
 	void (*on_no_transport)(void *user, uint32_t worker_id, const char *reason);

@@ -265,6 +265,7 @@ int sup_keep_started(struct sup_worker *w, const struct launch_config *c)
 	if (!w->started)
 		return -ENOMEM;
 	memcpy(w->started, c, sizeof(*c));
+	memset(w->released, 0, sizeof(w->released));
 	return 0;
 }
 
@@ -497,6 +498,18 @@ static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd
 		log_debug("worker %u: an open file is not held: %s", w->id, strerror(-r));
 }
 
+/* What comes of it is for the next walk to find out: its device may be gone, or ours once more. */
+static void take_release(struct sup_worker *w, const struct launch_msg *msg)
+{
+	const struct sup_setup *setup = &w->sup->setup;
+
+	if (!w->started || msg->index >= w->started->n_ports || w->released[msg->index])
+		return;
+	w->released[msg->index] = true;
+	if (setup->on_release)
+		setup->on_release(setup->user);
+}
+
 /* Owns fd, which is -1 where none came. */
 static void take_message(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
@@ -519,6 +532,9 @@ static void take_message(struct sup_worker *w, const struct launch_msg *msg, int
 		break;
 	case LAUNCH_MSG_EVENT:
 		take_event(w, msg);
+		break;
+	case LAUNCH_MSG_RELEASED:
+		take_release(w, msg);
 		break;
 	default:
 		sup_say(w, LOG_LEVEL_WARNING, "sent a message of unknown type %u", msg->type);

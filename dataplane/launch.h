@@ -12,6 +12,7 @@
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 #include <net/if.h>
+#include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
 #define LAUNCH_VERSION 11
@@ -77,7 +78,15 @@ struct launch_port { /* one leg of this worker */
 	struct ip_addr gateway; /* family 0: none */
 	uint16_t udp_port;
 	struct mac_addr mac; /* DPDK: source address of frames */
+	uint32_t again;	     /* how often a worker has let go of the device and had it anew */
 };
+
+/* Whether the worker drives a function on PCI itself: of devices only these have colons and no
+ * arguments. */
+static inline bool launch_port_is_function(const struct launch_port *p)
+{
+	return strlen(p->device) < 16 && strchr(p->device, ':') && !strchr(p->device, ',');
+}
 
 struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent */
 	char path[256]; /* for messages only */
@@ -191,6 +200,9 @@ enum launch_msg_type {
 			   * over the worker's death and for another worker that serves this export
 			   * then, until LAUNCH_MSG_DROP with the same key, or the export's end */
 	LAUNCH_MSG_DROP,
+	LAUNCH_MSG_RELEASED, /* the host has asked for the device of port `index` back; the port is
+			      * closed until the worker is started anew. Said once, and after each
+			      * ADOPT */
 	/* agent -> worker */
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
 	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */

@@ -58,6 +58,9 @@ struct port_ops {
 	uint64_t (*tick)(struct port *p, uint64_t now_ns);
 	/* Whether the device has a link, as of the latest tick. NULL: only the agent can tell. */
 	bool (*link)(struct port *p);
+	/* Whether the host wants the device back, as of the latest tick: the kernel takes it away
+	 * once the port is closed, and whoever asked waits until then. NULL: nobody asks. */
+	bool (*wanted_back)(struct port *p);
 	/* Tell the switches where our address is: gratuitous ARP / unsolicited NA. */
 	void (*announce)(struct port *p);
 	/* Of several ports with one address (launch_config.failover): this one stands by, or

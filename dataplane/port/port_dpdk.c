@@ -300,6 +300,13 @@ static bool port_dpdk_link(struct port *p)
 	return d->state.up && d->started;
 }
 
+static bool port_dpdk_wanted_back(struct port *p)
+{
+	const struct port_dpdk *d = p->impl;
+
+	return port_dpdk_state_wanted_back(&d->state);
+}
+
 static void port_dpdk_announce(struct port *p)
 {
 	struct port_dpdk *d = p->impl;
@@ -594,7 +601,7 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
 		r = device_wake_by(d, &before, why);
 	if (r == 0)
-		port_dpdk_state_begin(&d->state, d->id, d->on_pci);
+		port_dpdk_state_begin(&d->state, d->id, d->device, d->on_pci);
 	if (r == 0)
 		r = neigh_setup(d, lp, why);
 	if (r < 0) {
@@ -626,6 +633,7 @@ const struct port_ops plenum_port_module = {
 	.arm = port_dpdk_arm,
 	.tick = port_dpdk_tick,
 	.link = port_dpdk_link,
+	.wanted_back = port_dpdk_wanted_back,
 	.announce = port_dpdk_announce,
 	.stand_by = port_dpdk_stand_by,
 };

@@ -4,10 +4,15 @@
  * packet, and some of it in a thread of DPDK's.
  */
 #include "dataplane/port/port_dpdk_device.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+/* Events of devices: in every release since 18.05, and still called experimental. */
+#define ALLOW_EXPERIMENTAL_API
+#include <rte_alarm.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
@@ -29,21 +34,55 @@ static int on_reset(uint16_t id, enum rte_eth_event_type type, void *user, void 
 	return 0;
 }
 
-void port_dpdk_state_begin(struct port_dpdk_state *s, uint16_t id, bool on_pci)
+static void on_settled(void *user)
+{
+	struct port_dpdk_state *s = user;
+
+	/* Partner: port_dpdk_state_wanted_back. */
+	__atomic_store_n(&s->wanted_back, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * vfio asks for the device, every ten seconds as long as it is open. DPDK's driver of the bus lets
+ * go of it only when its own handler, in which this runs, has returned: so it is not said before
+ * the same thread comes to the next thing that is due.
+ */
+static void on_device(const char *name, enum rte_dev_event_type type, void *user)
+{
+	(void)name;
+	if (type == RTE_DEV_EVENT_REMOVE && rte_eal_alarm_set(1, on_settled, user) < 0)
+		on_settled(user);
+}
+
+void port_dpdk_state_begin(struct port_dpdk_state *s, uint16_t id, const char *name, bool on_pci)
 {
 	*s = (struct port_dpdk_state){
 		.id = id, .watched = on_pci, .up = true, .doubt_ns = UINT64_MAX};
-	if (on_pci)
-		(void)rte_eth_dev_callback_register(id, RTE_ETH_EVENT_INTR_RESET, on_reset, s);
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	if (!on_pci)
+		return;
+	(void)rte_eth_dev_callback_register(id, RTE_ETH_EVENT_INTR_RESET, on_reset, s);
+	(void)rte_dev_event_callback_register(s->name, on_device, s);
 }
 
 void port_dpdk_state_end(struct port_dpdk_state *s)
 {
-	/* It may be running this moment. */
+	/* Either may be running this moment. */
 	while (s->watched && rte_eth_dev_callback_unregister(s->id, RTE_ETH_EVENT_INTR_RESET,
 							     on_reset, s) == -EAGAIN)
 		rte_pause();
+	while (s->watched &&
+	       rte_dev_event_callback_unregister(s->name, on_device, s) == -EAGAIN)
+		rte_pause();
+	if (s->watched)
+		(void)rte_eal_alarm_cancel(on_settled, s);
 	s->watched = false;
+}
+
+bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s)
+{
+	/* Partner: on_settled. */
+	return __atomic_load_n(&s->wanted_back, __ATOMIC_ACQUIRE);
 }
 
 void port_dpdk_state_look(struct port_dpdk_state *s, uint64_t frames, uint64_t now_ns)

@@ -17,13 +17,16 @@ struct port_dpdk_state {
 	bool tells;	/* it has said once that its link is up: before, "down" may mean nothing */
 	bool up;	/* true where nobody tells */
 	uint32_t reset; /* atomic: its PF was reset, and it carries nothing until it is started */
+	uint32_t wanted_back; /* atomic: somebody waits in the kernel until it is closed */
+	char name[PLENUM_NAME_MAX];
 	/* Not every driver hears of that, so a link that is back and brings nothing is doubted. */
 	uint64_t doubt_ns, wait_ns; /* when next, and how long then; UINT64_MAX: not */
 	uint64_t frames;	    /* as many had come when the link did */
 };
 
-/* From now on s is told of resets, until port_dpdk_state_end(); it does not move meanwhile. */
-void port_dpdk_state_begin(struct port_dpdk_state *s, uint16_t id, bool on_pci);
+/* From now on s is told of resets, and when the host wants the device back, until
+ * port_dpdk_state_end(); it does not move meanwhile. */
+void port_dpdk_state_begin(struct port_dpdk_state *s, uint16_t id, const char *name, bool on_pci);
 void port_dpdk_state_end(struct port_dpdk_state *s);
 /* Looks at the link: registers of the device, no system call, never waits. frames: how many have
  * been received in all. */
@@ -31,6 +34,7 @@ void port_dpdk_state_look(struct port_dpdk_state *s, uint64_t frames, uint64_t n
 /* True where the device is to be started again: once for each reset, and only when the link is up,
  * since the PF answers again then; and ever more rarely while a link that is back is silent. */
 bool port_dpdk_state_wants_start(struct port_dpdk_state *s, uint64_t now_ns);
+bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 
 /* ---- waking up ---- */
 

@@ -45,6 +45,7 @@ struct worker {
 	/* As the agent and the device itself say: either may know first, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX]; /* what rudp was told */
+	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host has its device back */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct worker_active backup; /* with cfg->failover: which port carries */
 	uint32_t labels[LAUNCH_PORTS_MAX];
@@ -129,6 +130,10 @@ void worker_control_read(struct worker *w);
 void worker_link_look(struct worker *w, unsigned i);
 /* Tells rudp whether port i carries, where that has changed. */
 void worker_link_judge(struct worker *w, unsigned i);
+/* Closes port i where the host wants its device back, after a tick of the port. */
+void worker_release_look(struct worker *w, unsigned i);
+/* Tells the agent which ports were closed for that. */
+void worker_release_tell(struct worker *w);
 /* A label as rudp takes it: equal ones give equal numbers on all hosts. "" gives 0. */
 uint32_t worker_label_hash(const char *label);
 /* Looks whether the agent is still there. */

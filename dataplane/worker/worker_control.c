@@ -84,6 +84,36 @@ void worker_link_look(struct worker *w, unsigned i)
 	worker_link_judge(w, i);
 }
 
+void worker_release_tell(struct worker *w)
+{
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		if (w->released[i])
+			worker_send(w, LAUNCH_MSG_RELEASED, 0, i, w->cfg->ports[i].device);
+}
+
+/*
+ * Whoever has VFs removed, or one unbound, waits in the kernel until nobody has it open, and most
+ * often it is an apply that is rolled back: with an agent or without, the leg is not worth that.
+ */
+void worker_release_look(struct worker *w, unsigned i)
+{
+	const struct launch_port *port = &w->cfg->ports[i];
+
+	if (!w->ops->wanted_back || !w->ops->wanted_back(&w->ports[i]))
+		return;
+	w->released[i] = true;
+	w->ops->close(&w->ports[i]);
+	w->port_open[i] = false;
+	snprintf(w->port_why, sizeof(w->port_why),
+		 "device-taken: %.20s: the host has taken %.32s back", port->leg, port->device);
+	log_warning("%s", w->port_why);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, i, w->port_why);
+	worker_release_tell(w);
+	worker_link_judge(w, i);
+	worker_reason_publish(w);
+	w->stats_ns = 0;
+}
+
 static void control_label(struct worker *w, struct launch_msg *m)
 {
 	if (m->index >= w->cfg->n_ports)
@@ -149,6 +179,7 @@ static void control_adopt(struct worker *w, int fd)
 		log_notice("adopted by the next agent");
 	w->orphan_ns = 0;
 	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
+	worker_release_tell(w);
 	if (w->role->adopted)
 		w->role->adopted(w);
 }

@@ -188,6 +188,7 @@ static uint64_t turn_port_ticks(struct worker *w)
 		if (w->now_ns >= w->port_tick_ns[i]) {
 			w->port_tick_ns[i] = w->ops->tick(&w->ports[i], w->now_ns);
 			worker_link_look(w, i);
+			worker_release_look(w, i);
 		}
 		due = MIN_OF(due, w->port_tick_ns[i]);
 	}

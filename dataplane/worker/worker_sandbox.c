@@ -24,6 +24,7 @@
 #define USER_FALLBACK "nobody"
 #define UID_FALLBACK 65534
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define FUNCTIONS "sys/bus/pci/devices"
 #define STAGE "/proc" /* a folder that every host has; covered in our own namespace only */
 
 #define CAP(x) (1ULL << (x))
@@ -198,6 +199,41 @@ static int export_attach(int tree, const char *at, bool read_only)
 	return attach(tree, at);
 }
 
+/*
+ * In the working directory. DPDK gives a function back to vfio by its IOMMU group, which it reads
+ * where the host says so: that one link of each function of ours is there too, and leads nowhere.
+ * Where the host says nothing, vfio has nothing of ours.
+ */
+static int functions_fill(const struct launch_config *cfg)
+{
+	char from[PLENUM_NAME_MAX + 64], group[64];
+	bool any = false;
+
+	for (uint32_t i = 0; i < cfg->n_ports; i++) {
+		const struct launch_port *p = &cfg->ports[i];
+		ssize_t n;
+
+		if (cfg->transport == LAUNCH_UDP || !launch_port_is_function(p))
+			continue;
+		snprintf(from, sizeof(from), "/" FUNCTIONS "/%s/iommu_group", p->device);
+		n = readlink(from, group, sizeof(group) - 1);
+		if (n < 0)
+			continue;
+		group[n] = '\0';
+		if (!any && (mkdir("sys", 0755) < 0 || mkdir("sys/bus", 0755) < 0 ||
+			     mkdir("sys/bus/pci", 0755) < 0 || mkdir(FUNCTIONS, 0755) < 0))
+			return -errno;
+		any = true;
+		*strrchr(from, '/') = '\0';
+		if (mkdir(from + 1, 0755) < 0)
+			return -errno;
+		from[strlen(from)] = '/';
+		if (symlink(strrchr(group, '/') ? strrchr(group, '/') + 1 : group, from + 1) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 /* In the working directory: N for each export, and the worker's own descriptors by name. */
 static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own_fds)
 {
@@ -219,6 +255,8 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 			return -errno;
 		e = attach(own_fds, "proc/self/fd");
 	}
+	if (e == 0)
+		e = functions_fill(cfg);
 	if (e == 0 && mount_setattr(AT_FDCWD, ".", 0, &attr, sizeof(attr)) < 0)
 		e = -errno;
 	return e;

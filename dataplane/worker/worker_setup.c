@@ -154,8 +154,8 @@ unsigned worker_ports_open(struct worker *w, char *why)
 	if (w->cfg->transport == LAUNCH_UDP)
 		user = setfsuid(w->sandbox.uid);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		if (w->port_open[i]) {
-			n++;
+		if (w->port_open[i] || w->released[i]) {
+			n += w->port_open[i];
 			continue;
 		}
 		w->ports[i] = (struct port){.ops = w->ops, .index = i};

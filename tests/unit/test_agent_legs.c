@@ -119,6 +119,33 @@ static void test_all_legs_go(void **state)
 	assert_int_equal(w->config.n_ports, 2);
 }
 
+/* A worker that was made to let go of a device is started anew for it, once. */
+static void test_device_is_had_again(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct sup_worker *w;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = (struct sup_worker *)sup_first(a->sup);
+	w->released[1] = true;
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(w->state, SUP_STARTING); /* too young */
+	assert_int_equal(w->config.ports[1].again, 0);
+	assert_true(loop_timer_armed(a->walk.debounce));
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(w->state, SUP_STOPPING);
+	assert_int_equal(w->config.ports[0].again, 0);
+	assert_int_equal(w->config.ports[1].again, 1);
+	while (w->state != SUP_STARTING) /* it has no ears: it is killed after a while */
+		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
+	assert_false(w->released[1]);
+	assert_int_equal(w->started->ports[1].again, 1);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(w->state, SUP_STARTING);
+	assert_int_equal(w->config.ports[1].again, 1);
+}
+
 /* Without any leg the worker waits, and says why; the others' errors are not its own. */
 static void test_worker_waits_for_a_leg(void **state)
 {
@@ -165,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_leg_goes_and_comes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_legs_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device_is_had_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worker_waits_for_a_leg, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_leg_is_left_at_once, setup, teardown),
 	};

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -22,6 +23,7 @@ struct bench {
 	struct port_ops ops;
 	struct rudp_ops rudp_ops;
 	bool link[N_PORTS];	 /* what the device says */
+	bool wanted_back[N_PORTS];
 	int join_error[N_PORTS]; /* 0: joins */
 	bool stands_by[N_PORTS], closed[N_PORTS];
 	unsigned joins[N_PORTS], announced[N_PORTS];
@@ -53,6 +55,12 @@ static bool on_link(struct port *p)
 	return bench->link[p->index];
 }
 
+static bool on_wanted_back(struct port *p)
+{
+	assert_false(bench->closed[p->index]);
+	return bench->wanted_back[p->index];
+}
+
 static void on_announce(struct port *p)
 {
 	assert_false(bench->stands_by[p->index]);
@@ -76,6 +84,7 @@ static int setup(void **state)
 				   .stand_by = on_stand_by,
 				   .tick = on_tick,
 				   .link = on_link,
+				   .wanted_back = on_wanted_back,
 				   .announce = on_announce};
 	b->cfg.n_ports = N_PORTS;
 	b->cfg.failover = true;
@@ -272,6 +281,41 @@ static void test_all_down_and_back(void **state)
 	expect_reason(b, "on-backup");
 }
 
+/* Nobody can use it any more, until the worker is started anew. */
+static void test_device_is_taken_back(void **state)
+{
+	struct bench *b = *state;
+	int fds[2];
+	struct launch_msg m;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds), 0);
+	b->w.control_fd = fds[0];
+	snprintf(b->cfg.ports[0].device, sizeof(b->cfg.ports[0].device), "0000:3b:02.1");
+	joined(b, 2);
+	worker_release_look(&b->w, 0);
+	assert_false(b->closed[0]);
+	b->wanted_back[0] = true;
+	worker_release_look(&b->w, 0);
+	assert_true(b->closed[0] && !b->closed[1]);
+	assert_false(b->w.port_open[0] || b->w.port_up[0]);
+	assert_int_equal(worker_port(&b->w, 0), 1);
+	expect_reason(b, "device-taken: leg-a: the host has taken 0000:3b:02.1 back");
+	told(b, 0, true); /* its carrier is nobody's now */
+	pass(b, 2 * HOLD_MS * (NSEC_PER_SEC / 1000));
+	assert_int_equal(worker_port(&b->w, 0), 1);
+	do
+		assert_int_equal(recv(fds[1], &m, sizeof(m), 0), sizeof(m));
+	while (m.type != LAUNCH_MSG_RELEASED);
+	assert_int_equal(m.index, 0);
+	while (recv(fds[1], &m, sizeof(m), 0) > 0)
+		assert_int_not_equal(m.type, LAUNCH_MSG_RELEASED);
+	worker_release_tell(&b->w); /* to the next agent */
+	assert_int_equal(recv(fds[1], &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.type, LAUNCH_MSG_RELEASED);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void test_config_without_dpdk_is_refused(void **state)
 {
 	struct bench *b = *state;
@@ -294,7 +338,8 @@ int main(void)
 		TEST(test_agent_says),	      TEST(test_agent_is_gone),
 		TEST(test_device_and_agent),  TEST(test_no_link_at_the_start),
 		TEST(test_first_is_not_open), TEST(test_address_is_taken),
-		TEST(test_all_down_and_back), TEST(test_config_without_dpdk_is_refused),
+		TEST(test_all_down_and_back), TEST(test_device_is_taken_back),
+		TEST(test_config_without_dpdk_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
