@@ -117,6 +117,12 @@ static const int calls_dpdk[] = {
 	SYS_timerfd_gettime,
 	SYS_eventfd2,
 	SYS_shutdown,
+	/* whenever a device comes or goes its thread of interrupts collects anew what it waits for
+	 */
+	SYS_epoll_create1,
+#ifdef __x86_64__
+	SYS_epoll_create,
+#endif
 	/* the group of a function that is given back: the empty root has that link alone */
 	SYS_readlinkat,
 #ifdef __x86_64__

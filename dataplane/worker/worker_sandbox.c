@@ -199,13 +199,24 @@ static int export_attach(int tree, const char *at, bool read_only)
 	return attach(tree, at);
 }
 
+/* Its parents are there. */
+static int folders_make(const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (mkdir(names[i], 0755) < 0)
+			return -errno;
+	return 0;
+}
+
 /*
- * In the working directory. DPDK gives a function back to vfio by its IOMMU group, which it reads
- * where the host says so: that one link of each function of ours is there too, and leads nowhere.
- * Where the host says nothing, vfio has nothing of ours.
+ * In the working directory. DPDK gives a function back to vfio only where the host has vfio's
+ * module, and by the function's IOMMU group: it looks both up again. So these names are there, with
+ * nothing behind them. Where the host has no group of a function, vfio has nothing of ours.
  */
 static int functions_fill(const struct launch_config *cfg)
 {
+	static const char *const folders[] = {"sys",	 "sys/module",	"sys/module/vfio_pci",
+					      "sys/bus", "sys/bus/pci", FUNCTIONS};
 	char from[PLENUM_NAME_MAX + 64], group[64];
 	bool any = false;
 
@@ -220,8 +231,7 @@ static int functions_fill(const struct launch_config *cfg)
 		if (n < 0)
 			continue;
 		group[n] = '\0';
-		if (!any && (mkdir("sys", 0755) < 0 || mkdir("sys/bus", 0755) < 0 ||
-			     mkdir("sys/bus/pci", 0755) < 0 || mkdir(FUNCTIONS, 0755) < 0))
+		if (!any && folders_make(folders, ARRAY_SIZE(folders)) < 0)
 			return -errno;
 		any = true;
 		*strrchr(from, '/') = '\0';
