@@ -22,10 +22,11 @@ void legs_describe(const struct plan_leg_info *leg, char *buf, size_t size);
 /* Whether one of these descriptions, a JSON list, is of that leg. */
 bool legs_are_about(const json_t *texts, const char *name);
 /*
- * Wants in which a worker is to have a device again that it has let go of say so. Those whose worker had better be left alone take its ports: where legs are absent, since it
- * cannot be served better without them and has them back when they are; and, unless somebody asked
- * for this walk, where a leg came back too soon. Returns in how many ns the latter may be looked at
- * again, 0: there is none.
+ * Wants in which a worker is to have a device again that it has let go of say so. Those whose
+ * worker had better be left alone take its ports: where legs are absent, since it cannot be served
+ * better without them and has them back when they are; and, unless somebody asked for this walk,
+ * where a leg came back too soon. Returns in how many ns the latter may be looked at again, 0:
+ * there is none.
  */
 uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
 			 struct launch_config *wants, size_t n);

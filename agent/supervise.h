@@ -98,14 +98,14 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	int pidfd, control_fd, state_fd;
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
 	uint64_t started_ns, up_since_ns;
-	uint64_t down_since_ns; /* since when it does not serve; 0: it does */
-	bool is_late;		/* that has been reported as too long */
-	bool no_transport;	/* it ended last because its transport cannot be had */
-	bool waits;		/* for another worker's end */
+	uint64_t down_since_ns;		 /* since when it does not serve; 0: it does */
+	bool is_late;			 /* that has been reported as too long */
+	bool no_transport;		 /* it ended last because its transport cannot be had */
+	bool waits;			 /* for another worker's end */
 	bool released[LAUNCH_PORTS_MAX]; /* of `started`: ports that it has let go of since */
-	bool keys_unsure;	/* adopted: what it was told of the cluster's keys, nobody knows */
-	unsigned n_deaths;	/* in a row */
-	uint64_t n_restarts;	/* since it is wanted */
+	bool keys_unsure;    /* adopted: what it was told of the cluster's keys, nobody knows */
+	unsigned n_deaths;   /* in a row */
+	uint64_t n_restarts; /* since it is wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2];    /* the exports that it runs without; "" */
 	char reported[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */

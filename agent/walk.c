@@ -204,6 +204,8 @@ static int first_half(struct agent *a)
 			&w->next.n_wants);
 	if (r >= 0)
 		r = keys_fill(a, spec);
+	if (r >= 0 && !w->pending.applier)
+		walk_vouch_before(a);
 	if (r < 0 || w->pending.applier || /* which has done it */
 	    (w->next.plan->n_steps == 0 && !walk_confirm_s(a)))
 		return r;
@@ -573,6 +575,8 @@ void walk_stop(struct agent *a)
 
 	for (size_t i = 0; i < w->n_clients; i++)
 		walk_refuse_client(a, &w->clients[i], -ESHUTDOWN);
+	walk_refuse_client(a, &w->vouch.client, -ESHUTDOWN);
+	w->vouch.client.id = 0;
 	w->n_clients = 0;
 	memset(w->waiting, 0, sizeof(w->waiting));
 	w->last_good_waits = false;
@@ -679,6 +683,8 @@ int walk_init(struct agent *a)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, walk_on_orphan_timer, a, &w->orphan);
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
+	if (r >= 0)
+		r = walk_vouch_init(a);
 	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->pending_path &&
 			   w->refused_path && w->applier_socket && w->outcome_path &&
 			   w->attempts_path)
@@ -699,6 +705,7 @@ void walk_done(struct agent *a)
 	w->tick = loop_source_free(w->tick);
 	w->orphan = loop_source_free(w->orphan);
 	w->soon = loop_source_free(w->soon);
+	w->vouch.timer = loop_source_free(w->vouch.timer);
 	free(w->clients);
 	free(w->last_good);
 	free(w->last_good_text);

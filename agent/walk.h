@@ -100,6 +100,28 @@ struct walk_pending {
 	bool keep;	 /* what he decided */
 };
 
+/* A path of a worker's session that was up before an apply; see walk_vouch.c. */
+struct walk_vouch_path {
+	uint32_t worker;
+	enum launch_role role;
+	bool by_dpdk, full; /* frames of the leg's MTU arrived */
+	uint64_t rx;	    /* packets, when the host was as wanted */
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX], remote[IP_ADDR_STR_MAX];
+};
+
+#define WALK_VOUCH_MAX 64 /* who is looked at, at most; more would tell no more */
+#define WALK_VOUCH_S 60	  /* as long its applier waits where nobody else confirms the apply */
+
+struct walk_vouch {
+	struct walk_vouch_path paths[WALK_VOUCH_MAX];
+	size_t n;		   /* 0: there is nothing to wait for (any more) */
+	bool alone;		   /* nobody else is to confirm it */
+	struct walk_client client; /* who waits for the answer then */
+	uint64_t began_ns, busy_ns;
+	char lost[3 * PLENUM_NAME_MAX + 160]; /* who has been cut off; "" */
+	struct loop_source *timer;
+};
+
 struct walk_pace {
 	bool blocked; /* the last try changed the host and rolled back: not again before at_ns */
 	uint64_t pause_ns, at_ns;
@@ -145,6 +167,7 @@ struct walk {
 	struct history history;
 	uint64_t entry; /* there, of the walk on its way; 0: it has none (yet) */
 	struct walk_pending pending;
+	struct walk_vouch vouch;
 	bool adopted;	    /* the applier at work is an earlier agent's */
 	char *pending_path; /* ticket of the apply under way: see walk_confirm.c */
 	char *refused_path; /* what was rolled back and is not to be tried again by itself */

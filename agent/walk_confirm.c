@@ -74,7 +74,20 @@ unsigned walk_confirm_s(const struct agent *a)
 		policy_s = w->next.spec->confirm_s;
 	if (!policy_s && is_takeover(w->next.plan))
 		policy_s = WALK_TAKEOVER_CONFIRM_S;
-	return is_disruptive(w->next.plan) ? policy_s : 0;
+	if (is_disruptive(w->next.plan) && policy_s)
+		return policy_s;
+	return w->vouch.n > 0 ? WALK_VOUCH_S : 0;
+}
+
+/* Of those that wait: only until the workers have said whether who answered before still does. */
+static bool is_vouched_alone(const struct agent *a)
+{
+	const struct walk *w = &a->walk;
+	const bool policy = (a->now.spec && a->now.spec->confirm_s) ||
+			    (w->next.spec && w->next.spec->confirm_s) ||
+			    is_takeover(w->next.plan);
+
+	return w->vouch.n > 0 && !w->client.confirm_s && !(policy && is_disruptive(w->next.plan));
 }
 
 /* ---- the ticket ---- */
@@ -146,6 +159,7 @@ int walk_ticket(struct agent *a, struct applier_task *task)
 	if (!walk_is_ordered(w))
 		return 0;
 	task->confirm_s = walk_confirm_s(a);
+	w->vouch.alone = is_vouched_alone(a);
 	if (is_disruptive(w->next.plan))
 		task->former = a->now.spec;
 	task->probe_ns = WALK_PROBE_NS;
@@ -284,6 +298,7 @@ void walk_pending_begin(struct agent *a, struct applier *applier, uint64_t until
 					   .source = w->source,
 					   .n_steps = w->next.plan ? w->next.plan->n_steps : 0};
 	memcpy(w->pending.by, w->client.by, sizeof(w->pending.by));
+	walk_vouch_begin(a);
 }
 
 void walk_pending_describe(const struct agent *a, char *buf, size_t size)
@@ -299,11 +314,10 @@ void walk_pending_describe(const struct agent *a, char *buf, size_t size)
 	if (localtime_r(&until, &tm))
 		strftime(to, sizeof(to), "%H:%M:%S", &tm);
 	snprintf(buf, size,
-		 "apply %" PRIu64
-		 " (%s, by %s) waits for its confirmation since %s, until %s (%u s "
-		 "left)",
-		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd", from, to,
-		 walk_pending_left_s(a));
+		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
+		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
+		 a->walk.vouch.alone ? "those who answered its workers before" : "its confirmation",
+		 from, to, walk_pending_left_s(a));
 }
 
 /* It runs, and now for good. */
@@ -356,8 +370,11 @@ void walk_pending_end(struct agent *a, const struct applier_result *res, const s
 	PLENUM_CLEANUP(diag_done) struct diag all = DIAG_INIT;
 	struct walk_pending p = w->pending;
 
-	w->pending = (struct walk_pending){.applier = NULL};
+	if (res->error < 0 && w->vouch.lost[0])
+		diag_add(&all, DIAG_ERROR, NULL, NULL, "%s", w->vouch.lost);
 	diag_append(&all, d);
+	walk_vouch_answer(a, res, &all);
+	w->pending = (struct walk_pending){.applier = NULL};
 	if (res->error == 0)
 		keep(a, &p, res, &all);
 	else

@@ -60,6 +60,18 @@ unsigned walk_confirm_s(const struct agent *a);
 /* Writes the ticket of the walk on its way, and fills in the task what goes with it. 0; negative
  * errno with an error in the walk's diag. */
 int walk_ticket(struct agent *a, struct applier_task *task);
+/* ---- who answers the workers (walk_vouch.c) ---- */
+
+int walk_vouch_init(struct agent *a);
+/* Which paths are up now that the walk on its way may cut off and a worker has to vouch for. */
+void walk_vouch_before(struct agent *a);
+/* The apply waits, and the workers are about to be what it wants. Looks from now on whether they
+ * answer; it is rolled back where one does not, and kept where nobody else is to confirm it. */
+void walk_vouch_begin(struct agent *a);
+/* It was kept, or rolled back: so hears the client that waits for that, and nothing is looked at
+ * any more. */
+void walk_vouch_answer(struct agent *a, const struct applier_result *res, const struct diag *d);
+
 /* The walk has ended: nobody needs its ticket, unless it waits. */
 void walk_ticket_done(struct agent *a);
 /* The walk's applier waits for a confirmation. */

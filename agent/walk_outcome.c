@@ -333,7 +333,10 @@ static void answer_client(struct agent *a, int error)
 					   .confirm_s =
 						   w->pending.applier ? walk_pending_left_s(a) : 0};
 
-	control_on_applied(a, &w->client, &answer);
+	if (w->pending.applier && w->vouch.alone)
+		w->vouch.client = w->client; /* hears what became of it */
+	else
+		control_on_applied(a, &w->client, &answer);
 }
 
 void walk_refuse_client(struct agent *a, const struct walk_client *c, int error)

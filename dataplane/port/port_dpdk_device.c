@@ -71,8 +71,7 @@ void port_dpdk_state_end(struct port_dpdk_state *s)
 	while (s->watched && rte_eth_dev_callback_unregister(s->id, RTE_ETH_EVENT_INTR_RESET,
 							     on_reset, s) == -EAGAIN)
 		rte_pause();
-	while (s->watched &&
-	       rte_dev_event_callback_unregister(s->name, on_device, s) == -EAGAIN)
+	while (s->watched && rte_dev_event_callback_unregister(s->name, on_device, s) == -EAGAIN)
 		rte_pause();
 	if (s->watched)
 		(void)rte_eal_alarm_cancel(on_settled, s);

@@ -44,7 +44,7 @@ struct worker {
 	bool port_open[LAUNCH_PORTS_MAX];
 	/* As the agent and the device itself say: either may know first, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
-	bool port_up[LAUNCH_PORTS_MAX]; /* what rudp was told */
+	bool port_up[LAUNCH_PORTS_MAX];	 /* what rudp was told */
 	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host has its device back */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct worker_active backup; /* with cfg->failover: which port carries */

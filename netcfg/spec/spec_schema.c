@@ -376,8 +376,10 @@ static const struct spec_key ha_keys[] = {
 	{"mode", SPEC_TYPE_ENUM, .fallback = "none", NAMES(ha_names), FIELD(spec, ha),
 	 .help = "How the devices stand in for each other: not at all, as two or more independent"
 		 " legs, or as the ports of a bond.\n"
-		 "dual-leg wants two or more devices, each on its own network;"
-		 " the bonds (lacp: IEEE 802.1AX, all ports carry; active-backup: one does) want two"
+		 "dual-leg wants two or more devices, each on its own network, and sends by all of"
+		 " them at once; so it does over VFs, of which each worker has one of every device,"
+		 " with an address on each.\n"
+		 "The bonds (lacp: IEEE 802.1AX, all ports carry; active-backup: one does) want two"
 		 " or more Ethernet devices on one network.\n"
 		 "active-backup with a number of vfs for each device makes no bond: each worker has a"
 		 " VF of every device and one address, which the VF of the first device carries while"

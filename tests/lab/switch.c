@@ -9,10 +9,11 @@
  *	switch --set DIR HOST.LEG SETTING...
  *
  * Settings of a port, for frames in both directions: `silent=on|off` (swallow everything, the
- * carrier stays), `loss=PERCENT%`, `delay=MILLISECONDSms`, `group=N` (ports see only ports of their
- * own group: a misconfigured switch), `switch=LEG` (it is a port of that leg's switch), `clear`.
- *HOST.LEG may be `all`; `all capture=FILE` writes what enters the switches to a pcapng file, one
- *interface a port, until `all capture=off`.
+ * carrier stays), `loss=PERCENT%`, `delay=MILLISECONDSms`, `mtu=BYTES` (longer frames are lost; 0:
+ * none), `group=N` (ports see only ports of their own group: a misconfigured switch), `switch=LEG`
+ * (it is a port of that leg's switch), `clear`.
+ * HOST.LEG may be `all`; `all capture=FILE` writes what enters the switches to a pcapng file, one
+ * interface a port, until `all capture=off`.
  */
 #include "netcfg/base/base.h"
 #include <fcntl.h>
@@ -39,6 +40,7 @@ struct port {
 	int fd;
 	struct sockaddr_un peer;
 	bool silent;
+	unsigned mtu; /* 0: any */
 	unsigned group;
 	double loss; /* 0 to 1 */
 	uint64_t delay_ns;
@@ -162,7 +164,7 @@ static void fabric_pass(struct fabric *f, unsigned from, unsigned to, const uint
 
 	if (from == to || a->leg_number != b->leg_number || a->group != b->group || b->silent)
 		return;
-	if (b->loss > 0 && fabric_chance(f) < b->loss)
+	if ((b->mtu && len > b->mtu + 18U) || (b->loss > 0 && fabric_chance(f) < b->loss))
 		return;
 	if (a->delay_ns + b->delay_ns)
 		fabric_delay(f, to, data, len, clock_now_ns() + a->delay_ns + b->delay_ns);
@@ -175,7 +177,8 @@ static void fabric_frame(struct fabric *f, unsigned from, const uint8_t *data, s
 	struct port *p = &f->ports[from];
 	struct mac_entry *e;
 
-	if (len < 14 || p->silent || (p->loss > 0 && fabric_chance(f) < p->loss))
+	if (len < 14 || p->silent || (p->mtu && len > p->mtu + 18U) ||
+	    (p->loss > 0 && fabric_chance(f) < p->loss))
 		return;
 	if (!(data[6] & 1)) {
 		e = fabric_mac(f, p->leg_number, data + 6);
@@ -264,6 +267,7 @@ static void capture_frame(struct fabric *f, unsigned from, const uint8_t *data, 
 static void port_clear(struct port *p)
 {
 	p->silent = false;
+	p->mtu = 0;
 	p->leg_number = p->own_number;
 	p->group = 0;
 	p->loss = 0;
@@ -288,7 +292,8 @@ static bool port_set(struct fabric *f, struct port *p, const char *setting)
 		p->loss = number / 100;
 	else if (sscanf(setting, "delay=%lfms", &number) == 1 && number >= 0 && number <= 10000)
 		p->delay_ns = (uint64_t)(number * NSEC_PER_MSEC);
-	else if (sscanf(setting, "group=%u", &p->group) == 1)
+	else if (sscanf(setting, "group=%u", &p->group) == 1 ||
+		 sscanf(setting, "mtu=%u", &p->mtu) == 1)
 		return true;
 	else if (strcmp(setting, "silent=on") == 0 || strcmp(setting, "silent=off") == 0)
 		p->silent = setting[8] == 'n';

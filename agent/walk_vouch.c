@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether those who answered the workers before an apply answer them after it. Apart from the
+ * applier's probes, which are the kernel's: of a leg whose packets only a worker sees, only the
+ * worker can tell. So the applier waits, as for somebody's confirmation, while this file looks at
+ * the paths of the workers' sessions; an agent that dies meanwhile has confirmed nothing.
+ */
+#include "agent/control.h"
+#include "agent/status.h"
+#include "agent/walk_internal.h"
+#include "netcfg/plan/apply_reach.h"
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_NS (200 * NSEC_PER_MSEC)
+#define ANSWER_NS WALK_PROBE_NS /* of workers that run */
+#define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
+#define NEWS 2 /* packets: one may have been under way before the change */
+
+/* ---- what is asked for ---- */
+
+static bool is_forced(const struct walk_client *c)
+{
+	for (size_t i = 0; i < c->n_forced; i++)
+		if (strcmp(c->forced[i], PLAN_FORCE_PROBES) == 0)
+			return true;
+	return false;
+}
+
+static const struct launch_port *port_find(const struct launch_config *c, const char *leg)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->failover || strcmp(c->ports[i].leg, leg) == 0)
+			return &c->ports[i];
+	return NULL;
+}
+
+static bool has_peer(const struct launch_config *c, const char *peer)
+{
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		if (strcmp(c->mounts[i].peer, peer) == 0)
+			return true;
+	return c->role != LAUNCH_FRONTEND; /* whose clients are not in the configuration */
+}
+
+/* The worker that owes an answer by its leg and peer in that round; NULL: none does. */
+static const struct launch_config *debtor_find(const struct walk_round *r,
+					       const struct walk_vouch_path *p)
+{
+	for (size_t i = 0; i < r->n_wants; i++) {
+		const struct launch_config *c = &r->wants[i];
+
+		if (c->role == p->role && port_find(c, p->leg) && has_peer(c, p->peer) &&
+		    (p->by_dpdk || c->transport != LAUNCH_UDP))
+			return c;
+	}
+	return NULL;
+}
+
+/* Whether the walk on its way does anything to that leg. */
+static bool is_touched(const struct agent *a, const char *leg)
+{
+	const struct walk_round *now = &a->now, *next = &a->walk.next;
+
+	for (size_t i = 0; i < next->plan->n_steps; i++)
+		if (strcmp(next->plan->steps[i].leg, leg) == 0)
+			return true;
+	for (size_t i = 0; i < next->n_wants; i++) {
+		const struct launch_port *p = port_find(&next->wants[i], leg), *was = NULL;
+
+		for (size_t j = 0; j < now->n_wants && !was; j++)
+			if (now->wants[j].worker_id == next->wants[i].worker_id)
+				was = port_find(&now->wants[j], leg);
+		if (p && (!was || memcmp(p, was, sizeof(*p)) != 0))
+			return true;
+	}
+	return false;
+}
+
+static bool is_full(const struct launch_path_stats *s)
+{
+	return s->mtu_found >= s->mtu_most;
+}
+
+static void note_path(struct agent *a, const struct sup_worker *w, const struct status_path *path)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+	struct walk_vouch_path p = {.worker = w->id,
+				    .role = w->config.role,
+				    .by_dpdk = w->config.transport != LAUNCH_UDP,
+				    .full = is_full(&path->s)};
+
+	memcpy(p.leg, path->s.leg, sizeof(p.leg));
+	memcpy(p.peer, path->s.peer, sizeof(p.peer));
+	memcpy(p.remote, path->s.remote, sizeof(p.remote));
+	if (v->n < WALK_VOUCH_MAX && path->s.up && is_touched(a, p.leg) &&
+	    debtor_find(&a->walk.next, &p))
+		v->paths[v->n++] = p;
+}
+
+void walk_vouch_before(struct agent *a)
+{
+	struct walk *w = &a->walk;
+	struct status_path paths[LAUNCH_PATHS_MAX];
+
+	w->vouch.n = 0;
+	if (!walk_is_ordered(w) || is_forced(&w->client))
+		return;
+	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
+		size_t n = s->state == SUP_UP && s->stats ? status_read_paths(s, paths) : 0;
+
+		for (size_t i = 0; i < n; i++)
+			note_path(a, s, &paths[i]);
+	}
+}
+
+/* ---- what is answered ---- */
+
+static bool is_same(const struct walk_vouch_path *p, const struct launch_path_stats *s,
+		    const struct launch_config *c)
+{
+	return strcmp(s->peer, p->peer) == 0 && (c->failover || strcmp(s->leg, p->leg) == 0);
+}
+
+/* A path of a worker that was not restarted is as it was until something is missed on it: there
+ * only what comes in now tells. */
+static bool is_news(const struct agent *a, const struct walk_vouch_path *p,
+		    const struct sup_worker *w, const struct launch_path_stats *s)
+{
+	if (w->started_ns >= a->walk.vouch.began_ns)
+		return true;
+	return w->id == p->worker && strcmp(s->remote, p->remote) == 0 &&
+	       s->rx_packets >= p->rx + NEWS;
+}
+
+enum answer { ANSWER_NONE, ANSWER_SMALL, ANSWER_GOOD };
+
+static enum answer answer_of(const struct agent *a, const struct walk_vouch_path *p)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	enum answer best = ANSWER_NONE;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		size_t n = w->state == SUP_UP && w->stats && w->config.role == p->role
+				   ? status_read_paths(w, paths)
+				   : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct launch_path_stats *s = &paths[i].s;
+
+			if (!is_same(p, s, &w->config) || !s->up || !is_news(a, p, w, s))
+				continue;
+			if (!p->full || is_full(s))
+				return ANSWER_GOOD;
+			best = ANSWER_SMALL;
+		}
+	}
+	return best;
+}
+
+/* How many do not answer (yet); the first of them in v->lost. */
+static size_t count_lost(struct agent *a)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+	size_t n_lost = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct walk_vouch_path *p = &v->paths[i];
+		enum answer answer = debtor_find(&a->now, p) ? answer_of(a, p) : ANSWER_GOOD;
+
+		if (answer == ANSWER_GOOD || n_lost++ > 0)
+			continue;
+		snprintf(v->lost, sizeof(v->lost),
+			 "%s does not answer worker %u on %s%s; before the change it did. Mend "
+			 "what is wrong, or apply --force " PLAN_FORCE_PROBES,
+			 p->peer, p->worker, p->leg,
+			 answer == ANSWER_SMALL ? " with frames of the leg's MTU" : "");
+	}
+	return n_lost;
+}
+
+static bool is_starting(const struct agent *a)
+{
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->state == SUP_STARTING || w->state == SUP_STOPPING)
+			return true;
+	return false;
+}
+
+/* ---- while it waits ---- */
+
+static void decide(struct agent *a, bool keep)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+
+	v->n = 0; /* that was all */
+	if (keep)
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "apply %llu: whoever answered the workers before still does",
+			   (unsigned long long)a->walk.pending.entry);
+	if (!keep || v->alone)
+		(void)walk_pending_decide(a, keep, 0, "its workers");
+}
+
+static int on_look(void *user)
+{
+	struct agent *a = user;
+	struct walk_vouch *v = &a->walk.vouch;
+	uint64_t now = clock_now_ns();
+
+	if (!a->walk.pending.applier || v->n == 0)
+		return 0;
+	if (a->walk.active || is_starting(a))
+		v->busy_ns = now;
+	else if (count_lost(a) == 0)
+		decide(a, true);
+	if (v->n > 0 && (now - v->busy_ns > ANSWER_NS || now - v->began_ns > START_NS + ANSWER_NS))
+		decide(a, false);
+	return v->n > 0 ? loop_timer_arm(v->timer, LOOK_NS) : 0;
+}
+
+/* The workers still run as before, on a host that is as wanted by now. */
+void walk_vouch_begin(struct agent *a)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+	struct status_path paths[LAUNCH_PATHS_MAX];
+
+	v->began_ns = v->busy_ns = clock_now_ns();
+	v->lost[0] = '\0';
+	for (const struct sup_worker *w = sup_first(a->sup); w && v->n > 0; w = w->next) {
+		size_t n = w->state == SUP_UP && w->stats ? status_read_paths(w, paths) : 0;
+
+		for (size_t i = 0; i < n; i++)
+			for (size_t j = 0; j < v->n; j++)
+				if (v->paths[j].worker == w->id &&
+				    is_same(&v->paths[j], &paths[i].s, &w->config) &&
+				    strcmp(v->paths[j].remote, paths[i].s.remote) == 0)
+					v->paths[j].rx = paths[i].s.rx_packets;
+	}
+	if (v->n > 0)
+		loop_timer_arm(v->timer, LOOK_NS);
+}
+
+void walk_vouch_answer(struct agent *a, const struct applier_result *res, const struct diag *d)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+	const struct walk_pending *p = &a->walk.pending;
+	const struct walk_answer answer = {.error = res->error,
+					   .number = a->applied.number,
+					   .steps = p->n_steps,
+					   .kernel_writes = res->n_writes,
+					   .plan = res->error < 0 ? NULL : a->now.plan,
+					   .diag = d,
+					   .entry = p->entry};
+
+	loop_timer_disarm(v->timer);
+	control_on_applied(a, &v->client, &answer);
+	v->client.id = 0;
+	v->n = 0;
+	v->alone = false;
+}
+
+int walk_vouch_init(struct agent *a)
+{
+	return loop_add_timer(a->loop, NSEC_PER_MSEC, on_look, a, &a->walk.vouch.timer);
+}

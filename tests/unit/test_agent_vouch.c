@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Applies that cut off who answered the workers, on a host in memory: the pages of the workers are
+ * this test's to write. What a wrong VLAN does to VFs is for the lab to show.
+ */
+#include "tests/lib/walk_host.h"
+
+#include <sys/mman.h>
+
+#define ON_DPDK(range)                                         \
+	"host: host-a\n"                                       \
+	"networks:\n"                                          \
+	"  - {name: data-a, range: " range "/16, mtu: 9000}\n" \
+	"net:\n"                                               \
+	"  - {name: leg-a, device: veth0, network: data-a}\n"  \
+	"workers:\n"                                           \
+	"  - {role: compute, cores: [1], transport: dpdk, exports: [{name: x, path: /srv}]}\n"
+
+static struct sup_worker *worker_of(struct fixture *f)
+{
+	return (struct sup_worker *)sup_first(f->a.sup);
+}
+
+/* It serves, and has one path to a client. */
+static struct launch_stats *serve(struct fixture *f)
+{
+	struct sup_worker *w = worker_of(f);
+	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*page));
+	w->stats = page;
+	w->state = SUP_UP;
+	w->up_since_ns = clock_now_ns();
+	page->heartbeat_ns = UINT64_MAX; /* it is never stuck */
+	page->n_paths = 1;
+	snprintf(page->paths[0].leg, sizeof(page->paths[0].leg), "leg-a");
+	snprintf(page->paths[0].peer, sizeof(page->paths[0].peer), "host-b");
+	snprintf(page->paths[0].remote, sizeof(page->paths[0].remote), "10.10.1.20");
+	page->paths[0].up = 1;
+	page->paths[0].mtu_found = page->paths[0].mtu_most = 9000;
+	page->paths[0].rx_packets = 100;
+	return page;
+}
+
+static void apply_for(struct fixture *f, const struct walk_client *client)
+{
+	walk_ask_client(&f->a, client);
+	wait_for_walk(f);
+}
+
+/* One runs that serves a client; then the data IP changes, which on this leg only workers know. */
+static struct launch_stats *begin(struct fixture *f, const struct walk_client *client)
+{
+	struct launch_stats *page;
+
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(worker_of(f)->config.transport, LAUNCH_DPDK);
+	page = serve(f);
+	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
+	apply_for(f, client);
+	return page;
+}
+
+static bool runs(struct fixture *f, const char *ip)
+{
+	autofree char *yaml = spec_to_yaml(f->a.now.spec);
+
+	return yaml && strstr(yaml, ip);
+}
+
+static void turn_until_it_ends(struct fixture *f)
+{
+	while (f->a.walk.pending.applier || walk_is_active(&f->a))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+}
+
+/* The worker was not restarted: the test says that it runs on. */
+static void goes_on(struct fixture *f)
+{
+	worker_of(f)->state = SUP_UP;
+}
+
+/* As if it had been waited for long enough. */
+static void time_is_up(struct fixture *f)
+{
+	f->a.walk.vouch.busy_ns = clock_now_ns() - 2 * WALK_PROBE_NS;
+}
+
+static void test_kept_when_packets_come(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	assert_non_null(f->a.walk.pending.applier);
+	assert_true(f->a.walk.vouch.alone);
+	assert_int_equal(f->a.walk.vouch.n, 1);
+	goes_on(f);
+	page->paths[0].rx_packets += 2;
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.2.10"));
+	assert_true(event_has(&f->a, "whoever answered the workers before still does"));
+	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+	assert_false(f->a.walk.vouch.alone);
+}
+
+/* A path that is up because nothing was missed on it yet says nothing. */
+static void test_rolled_back_when_none_come(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+
+	begin(f, &client);
+	goes_on(f);
+	time_is_up(f);
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.1.10"));
+	assert_true(problem_has(&f->a, "host-b does not answer worker 1 on leg-a; before the "
+				       "change it did"));
+	assert_int_equal(history_find(&f->a.walk.history, 2)->outcome, HISTORY_ROLLED_BACK);
+}
+
+/* The switch drops what is longer than before. */
+static void test_rolled_back_when_frames_are_cut(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	goes_on(f);
+	page->paths[0].rx_packets += 10;
+	page->paths[0].mtu_found = 1500;
+	time_is_up(f);
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.1.10"));
+	assert_true(problem_has(&f->a, "with frames of the leg's MTU"));
+}
+
+/* Somebody else decides, but not for a host that is cut off. */
+static void test_with_a_confirmation(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	assert_false(f->a.walk.vouch.alone);
+	goes_on(f);
+	page->paths[0].rx_packets += 2;
+	while (f->a.walk.vouch.n > 0)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_non_null(f->a.walk.pending.applier); /* still to be confirmed */
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	serve(f);
+	apply_for(f, &client);
+	goes_on(f);
+	time_is_up(f);
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.1.10"));
+}
+
+static void test_nobody_is_asked(void **state)
+{
+	const struct walk_client forced = {
+		.by = "uid 0, pid 7", .forced = {"probes"}, .n_forced = 1};
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+
+	begin(f, &forced);
+	assert_null(f->a.walk.pending.applier);
+	assert_true(runs(f, "10.10.2.10"));
+	/* Who was not there before is not missed. */
+	worker_of(f)->state = SUP_UP;
+	serve(f)->paths[0].up = 0;
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
+	apply_for(f, &client);
+	assert_null(f->a.walk.pending.applier);
+	/* What does not touch the leg does not wait for anybody. */
+	serve(f);
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40") "policy: {on-fallback: degrade}\n");
+	apply_for(f, &client);
+	assert_null(f->a.walk.pending.applier);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_kept_when_packets_come),
+		TEST(test_rolled_back_when_none_come),
+		TEST(test_rolled_back_when_frames_are_cut),
+		TEST(test_with_a_confirmation),
+		TEST(test_nobody_is_asked),
+	};
+
+	return cmocka_run_group_tests_name("agent_vouch", tests, NULL, NULL);
+}
