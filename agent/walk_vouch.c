@@ -77,9 +77,10 @@ static bool is_touched(const struct agent *a, const char *leg)
 	return false;
 }
 
+/* What arrived, not what is hoped for until that is known. */
 static bool is_full(const struct launch_path_stats *s)
 {
-	return s->mtu_found >= s->mtu_most;
+	return s->mtu >= s->mtu_most;
 }
 
 static void note_path(struct agent *a, const struct sup_worker *w, const struct status_path *path)
@@ -135,8 +136,11 @@ static bool is_news(const struct agent *a, const struct walk_vouch_path *p,
 
 enum answer { ANSWER_NONE, ANSWER_SMALL, ANSWER_GOOD };
 
-static enum answer answer_of(const struct agent *a, const struct walk_vouch_path *p)
+/* Where the leg becomes the kernel's the kernel's interface is what its frames are judged by. */
+static enum answer answer_of(const struct agent *a, const struct walk_vouch_path *p,
+			     const struct launch_config *debtor)
 {
+	const bool full = p->full && debtor->transport != LAUNCH_UDP;
 	struct status_path paths[LAUNCH_PATHS_MAX];
 	enum answer best = ANSWER_NONE;
 
@@ -150,7 +154,7 @@ static enum answer answer_of(const struct agent *a, const struct walk_vouch_path
 
 			if (!is_same(p, s, &w->config) || !s->up || !is_news(a, p, w, s))
 				continue;
-			if (!p->full || is_full(s))
+			if (!full || is_full(s))
 				return ANSWER_GOOD;
 			best = ANSWER_SMALL;
 		}
@@ -166,7 +170,8 @@ static size_t count_lost(struct agent *a)
 
 	for (size_t i = 0; i < v->n; i++) {
 		const struct walk_vouch_path *p = &v->paths[i];
-		enum answer answer = debtor_find(&a->now, p) ? answer_of(a, p) : ANSWER_GOOD;
+		const struct launch_config *debtor = debtor_find(&a->now, p);
+		enum answer answer = debtor ? answer_of(a, p, debtor) : ANSWER_GOOD;
 
 		if (answer == ANSWER_GOOD || n_lost++ > 0)
 			continue;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 11
+#define LAUNCH_VERSION 12
 
 /*
  * Inherited descriptors. All others are closed.

@@ -40,7 +40,7 @@ static struct launch_stats *serve(struct fixture *f)
 	snprintf(page->paths[0].peer, sizeof(page->paths[0].peer), "host-b");
 	snprintf(page->paths[0].remote, sizeof(page->paths[0].remote), "10.10.1.20");
 	page->paths[0].up = 1;
-	page->paths[0].mtu_found = page->paths[0].mtu_most = 9000;
+	page->paths[0].mtu = page->paths[0].mtu_found = page->paths[0].mtu_most = 9000;
 	page->paths[0].rx_packets = 100;
 	return page;
 }
@@ -133,7 +133,7 @@ static void test_rolled_back_when_frames_are_cut(void **state)
 
 	goes_on(f);
 	page->paths[0].rx_packets += 10;
-	page->paths[0].mtu_found = 1500;
+	page->paths[0].mtu = 1500; /* what is found is said when the search is over */
 	time_is_up(f);
 	turn_until_it_ends(f);
 	assert_true(runs(f, "10.10.1.10"));

@@ -22,7 +22,7 @@ struct bench {
 	struct launch_stats stats;
 	struct port_ops ops;
 	struct rudp_ops rudp_ops;
-	bool link[N_PORTS];	 /* what the device says */
+	bool link[N_PORTS]; /* what the device says */
 	bool wanted_back[N_PORTS];
 	int join_error[N_PORTS]; /* 0: joins */
 	bool stands_by[N_PORTS], closed[N_PORTS];
@@ -335,10 +335,14 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_agent_says),	      TEST(test_agent_is_gone),
-		TEST(test_device_and_agent),  TEST(test_no_link_at_the_start),
-		TEST(test_first_is_not_open), TEST(test_address_is_taken),
-		TEST(test_all_down_and_back), TEST(test_device_is_taken_back),
+		TEST(test_agent_says),
+		TEST(test_agent_is_gone),
+		TEST(test_device_and_agent),
+		TEST(test_no_link_at_the_start),
+		TEST(test_first_is_not_open),
+		TEST(test_address_is_taken),
+		TEST(test_all_down_and_back),
+		TEST(test_device_is_taken_back),
 		TEST(test_config_without_dpdk_is_refused),
 	};
 
