@@ -84,8 +84,7 @@ static bool is_vouched_alone(const struct agent *a)
 {
 	const struct walk *w = &a->walk;
 	const bool policy = (a->now.spec && a->now.spec->confirm_s) ||
-			    (w->next.spec && w->next.spec->confirm_s) ||
-			    is_takeover(w->next.plan);
+			    (w->next.spec && w->next.spec->confirm_s) || is_takeover(w->next.plan);
 
 	return w->vouch.n > 0 && !w->client.confirm_s && !(policy && is_disruptive(w->next.plan));
 }
