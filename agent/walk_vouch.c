@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define LOOK_NS (200 * NSEC_PER_MSEC)
-#define ANSWER_NS WALK_PROBE_NS /* of workers that run */
+#define ANSWER_NS (15 * NSEC_PER_SEC) /* of workers that run; a peer may be restarting its own */
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
 #define NEWS 2 /* packets: one may have been under way before the change */
 
