@@ -98,6 +98,12 @@ static const struct ctl_command commands[] = {
 	 "                       MAC addresses, and IP addresses outside the networks of CONFIG\n"
 	 "                       (" CONFIG_FILE ") are replaced; 'plenum plan --inventory'\n"
 	 "                       plans from it, on any machine\n"},
+	{"rdma devices", "[TABLE OPTION...]", "the RDMA devices", 0, 0, TAKES_TABLE,
+	 ctl_cmd_rdma_devices,
+	 "Lists the ports of RDMA devices with their links and legs, what they have carried, and\n"
+	 "the counters of errors that are not zero; then their GIDs. With -j also firmware, "
+	 "GUIDs\n"
+	 "and all counters. Needs neither agent nor privileges.\n" TABLE_HELP},
 	{"plan", "[--inventory SNAPSHOT] [FILE]", "what apply would do", 0, 1, TAKES_INVENTORY,
 	 ctl_cmd_plan,
 	 "Shows the steps from what is there to what is wanted, each with its reason, and the\n"

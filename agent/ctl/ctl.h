@@ -184,6 +184,8 @@ int ctl_load_file(const char *file, struct diag *d, struct spec **ret);
 /* The plan of this host by the agent's records. 0; negative errno with the errors in d. */
 int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag *d,
 		  struct plan **ret);
+/* This host's; CTL_OK, or the errors were printed. Warnings are, too. */
+int ctl_collect(struct inventory **ret);
 /* With the drop-ins beside it; CTL_OK, or the errors were printed. */
 int ctl_load(const char *file, struct spec **ret);
 /* `which`: running or staged. */
@@ -218,6 +220,7 @@ int ctl_cmd_secret_add(const struct ctl_args *a);
 int ctl_cmd_secret_switch(const struct ctl_args *a);
 int ctl_cmd_secret_drop(const struct ctl_args *a);
 int ctl_cmd_inventory(const struct ctl_args *a);
+int ctl_cmd_rdma_devices(const struct ctl_args *a);
 int ctl_cmd_plan(const struct ctl_args *a);
 int ctl_cmd_doctor(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);

@@ -237,7 +237,7 @@ int ctl_cmd_config_schema(const struct ctl_args *a)
 }
 
 /* What is there; the warnings of collecting go to standard error. */
-static int collect(struct inventory **ret)
+int ctl_collect(struct inventory **ret)
 {
 	struct diag d = DIAG_INIT;
 	struct kernel *k = NULL;
@@ -303,7 +303,7 @@ int ctl_cmd_inventory(const struct ctl_args *a)
 		ctl_complain("usage: plenum inventory [--snapshot FILE [CONFIG]]");
 		return CTL_USAGE;
 	}
-	r = collect(&inv);
+	r = ctl_collect(&inv);
 	if (r != CTL_OK)
 		return r;
 	if (a->snapshot) {
@@ -326,7 +326,7 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 {
 	autofree char *yaml = NULL;
 	struct inventory *inv;
-	int r = collect(&inv);
+	int r = ctl_collect(&inv);
 
 	if (r != CTL_OK)
 		return r;
@@ -429,7 +429,7 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 
 	if (r != CTL_OK)
 		return r;
-	r = collect(&inv);
+	r = ctl_collect(&inv);
 	if (r == CTL_OK) {
 		e = build_here(s, inv, agent_runs, &d, &p);
 		diag_print(&d, stderr);
