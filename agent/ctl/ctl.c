@@ -119,6 +119,16 @@ static const struct ctl_command commands[] = {
 	 "less\n"
 	 "without. Exit status 2: a check failed; 1: one warns.\n\n"
 	 "      --peer HOST   of peers only this one is asked: a name of peers, or an address\n"},
+	{"ping", "PEER [--leg LEG] [--size BYTES | full] [--count N]", "ask a peer by each leg", 1,
+	 1, TAKES_PING, ctl_cmd_ping,
+	 "Sends echo requests to a peer from the data IPs of each leg that leads there, one after\n"
+	 "the other, and shows how long they took and how many were lost (no answer within\n"
+	 "190 ms); and where some were, what the doctor finds of the way. PEER is a name of\n"
+	 "peers or an address. Exit status 1: some were lost; 2: all of a leg. Wants root.\n\n"
+	 "      --leg LEG     by this one only\n"
+	 "      --size BYTES  of the IP packet, which nobody may cut: 84, or full: as large as\n"
+	 "                    the leg carries\n"
+	 "      --count N     how many by each: 10\n"},
 	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
 	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"

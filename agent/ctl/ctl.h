@@ -59,10 +59,11 @@ struct ctl_args {
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_only;
 	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;
-	const char *confirm;   /* apply, rollback: a time */
-	const char *snapshot;  /* inventory */
-	const char *inventory; /* plan */
-	const char *peer;      /* doctor */
+	const char *confirm;		/* apply, rollback: a time */
+	const char *snapshot;		/* inventory */
+	const char *inventory;		/* plan */
+	const char *peer;		/* doctor */
+	const char *leg, *size, *count; /* ping */
 	struct ctl_view view;
 	char **operands; /* after the command's words */
 	int n_operands;
@@ -222,6 +223,7 @@ int ctl_cmd_secret_drop(const struct ctl_args *a);
 int ctl_cmd_inventory(const struct ctl_args *a);
 int ctl_cmd_rdma_devices(const struct ctl_args *a);
 int ctl_cmd_plan(const struct ctl_args *a);
+int ctl_cmd_ping(const struct ctl_args *a);
 int ctl_cmd_doctor(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);
 

@@ -22,6 +22,7 @@ enum {
 	TAKES_SNAPSHOT = 1 << 9,
 	TAKES_INVENTORY = 1 << 10,
 	TAKES_PEER = 1 << 11,
+	TAKES_PING = 1 << 12,
 };
 
 struct ctl_parsed {

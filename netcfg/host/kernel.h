@@ -177,7 +177,8 @@ struct kernel_ping {
 	uint32_t ifindex;
 	struct ip_addr from, to;
 	uint32_t bytes;
-	bool answered; /* out */
+	bool answered;	  /* out */
+	uint64_t took_ns; /* out, where it is: from the latest request to the answer */
 };
 
 struct kernel;

@@ -102,7 +102,7 @@ static size_t write_echo(const struct run *r, size_t i)
  * do for a worker: where a link is named the kernel takes it even without a route. */
 static void send_one(const struct run *r, size_t i)
 {
-	const struct kernel_ping *p = &r->pings[i];
+	struct kernel_ping *p = &r->pings[i];
 	struct sockaddr_in four = {.sin_family = AF_INET};
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 	struct in_pktinfo from4 = {.ipi_ifindex = 0};
@@ -115,6 +115,7 @@ static void send_one(const struct run *r, size_t i)
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control};
 	struct cmsghdr *c = &control.align;
 
+	p->took_ns = clock_now_ns(); /* until the answer: when it was sent */
 	if (p->to.family == AF_INET) {
 		memcpy(&four.sin_addr, p->to.bytes, 4);
 		memcpy(&from4.ipi_spec_dst, p->from.bytes, 4);
@@ -185,6 +186,7 @@ static void take_answer(struct run *r, int family, const uint8_t *p, size_t len,
 	if (ping->answered || !ip_addr_equal(&who, &ping->to) || ping->ifindex != ifindex)
 		return;
 	ping->answered = true;
+	ping->took_ns = clock_now_ns() - ping->took_ns;
 	r->n_left--;
 }
 

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `plenum ping`: how long echo requests take to a peer and back, leg by leg, from the data IPs that
+ * workers have. Apart from the doctor, which only asks whether there is an answer; where there is
+ * none, its checks say what may be the matter.
+ */
+#include "agent/ctl/ctl.h"
+#include "agent/ctl/doctor.h"
+
+#include "netcfg/base/file.h"
+#include "netcfg/host/kernel.h"
+#include <string.h>
+
+#define SMALL_BYTES 84 /* what ping(8) sends */
+#define COUNT_DEFAULT 10
+#define COUNT_MAX 100000
+/* What is later is lost: between hosts of a data network that is a thousand times too long. It is
+ * less than the time after which the kernel's seam would ask again. */
+#define LIMIT_NS (190 * NSEC_PER_MSEC)
+
+struct asked {
+	unsigned count;
+	bool full;
+	uint32_t bytes; /* where it is not full */
+};
+
+/* One way to the peer: a leg and an address. */
+struct way {
+	const struct doctor_echo *echo;
+	uint32_t bytes;
+	uint64_t *took_ns; /* sorted in the end */
+	unsigned n_answered, n_sent;
+};
+
+/* ---- what is asked for ---- */
+
+static int parse_number(const char *option, const char *text, unsigned long min, unsigned long max,
+			const char *or_else, unsigned long *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
+		return CTL_OK;
+	ctl_complain("%s wants a number from %lu to %lu%s, found '%s'", option, min, max, or_else,
+		     text);
+	return CTL_USAGE;
+}
+
+static int parse_asked(const struct ctl_args *a, struct asked *ret)
+{
+	unsigned long count = COUNT_DEFAULT, bytes = SMALL_BYTES;
+	int r = CTL_OK;
+
+	*ret = (struct asked){.full = a->size && strcmp(a->size, "full") == 0};
+	if (a->count)
+		r = parse_number("--count", a->count, 1, COUNT_MAX, "", &count);
+	if (r == CTL_OK && a->size && !ret->full)
+		r = parse_number("--size", a->size, 48, 65535, ", or 'full'", &bytes);
+	ret->count = (unsigned)count;
+	ret->bytes = (uint32_t)bytes;
+	return r;
+}
+
+static const struct plan_leg_info *find_leg(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_legs; i++)
+		if (strcmp(p->legs[i].name, name) == 0)
+			return &p->legs[i];
+	return NULL;
+}
+
+/* Whether host, configuration, peer and leg are there. */
+static int check_picture(const struct ctl_args *a, const struct doctor_picture *p)
+{
+	if (!p->plan) {
+		ctl_complain("%s", p->no_plan);
+		return p->inv ? CTL_DATA : CTL_OS;
+	}
+	if (!doctor_knows_peer(p)) {
+		ctl_complain("'%s' is neither a name of peers[] nor an address", p->peer);
+		return CTL_USAGE;
+	}
+	if (a->leg && !find_leg(p->plan, a->leg)) {
+		ctl_complain("there is no leg '%s'; see 'plenum net show'", a->leg);
+		return CTL_NO_INPUT;
+	}
+	return CTL_OK;
+}
+
+/* ---- asking ---- */
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int ask_way(struct kernel *k, struct way *w, unsigned count)
+{
+	for (; w->n_sent < count; w->n_sent++) {
+		struct kernel_ping ping = {.ifindex = w->echo->ifindex,
+					   .from = w->echo->from,
+					   .to = w->echo->to,
+					   .bytes = w->bytes};
+		int r = k->ops->ping(k, &ping, 1, LIMIT_NS);
+
+		if (r < 0)
+			return r;
+		if (ping.answered)
+			w->took_ns[w->n_answered++] = ping.took_ns;
+	}
+	qsort(w->took_ns, w->n_answered, sizeof(*w->took_ns), compare);
+	return 0;
+}
+
+/* The value that so many of a hundred do not exceed, in microseconds. */
+static double took_us(const struct way *w, unsigned percent)
+{
+	const unsigned rank = (w->n_answered * percent + 99) / 100;
+
+	return w->n_answered ? (double)w->took_ns[MAX_OF(rank, 1U) - 1] / 1000 : 0;
+}
+
+static void ways_done(struct way *ways, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(ways[i].took_ns);
+	free(ways);
+}
+
+/* Those of the leg that is asked for. CTL_OK with *ret, of *ret_n. */
+static int ways_new(const struct ctl_args *a, const struct asked *asked,
+		    const struct doctor_picture *p, struct way **ret, size_t *ret_n)
+{
+	struct way *ways = calloc(p->n_echoes + 1, sizeof(*ways));
+	int r = ways ? CTL_OK : ctl_put_text(NULL);
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_echoes && r == CTL_OK; i++) {
+		const struct doctor_echo *e = &p->echoes[i];
+		struct way *w = &ways[n];
+
+		if (a->leg && strcmp(a->leg, e->leg) != 0)
+			continue;
+		*w = (struct way){.echo = e,
+				  .bytes = asked->full ? e->bytes : asked->bytes,
+				  .took_ns = calloc(asked->count, sizeof(*w->took_ns))};
+		n++;
+		if (!w->took_ns) {
+			r = ctl_put_text(NULL);
+		} else if (w->bytes > e->bytes) {
+			ctl_complain("--size: leg %s carries packets of %u bytes at most, found %u",
+				     e->leg, e->bytes, w->bytes);
+			r = CTL_USAGE;
+		}
+	}
+	if (r == CTL_OK) {
+		*ret = ways;
+		*ret_n = n;
+	} else {
+		ways_done(ways, n);
+	}
+	return r;
+}
+
+static int ask_all(const struct doctor_picture *p, struct way *ways, size_t n, unsigned count)
+{
+	static const struct kernel_change nothing = {.kind = KERNEL_LINK};
+	int r = 0;
+
+	p->kernel->ops->prepare(p->kernel, &nothing);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = ask_way(p->kernel, &ways[i], count);
+	if (r == 0)
+		return CTL_OK;
+	ctl_complain("echo requests cannot be sent: %s",
+		     r == -EBADF ? "that wants root (CAP_NET_RAW)" : strerror(-r));
+	return r == -EBADF ? CTL_NO_PERMISSION : CTL_OS;
+}
+
+/* ---- printing ---- */
+
+static int print_table(const struct way *ways, size_t n)
+{
+	static const char *const headings[] = {"LEG",  "FROM",	 "TO",	   "BYTES", "SENT",
+					       "LOST", "MIN us", "MEDIAN", "P99",   "MAX"};
+	static const unsigned percents[] = {0, 50, 99, 100};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct way *w = &ways[i];
+		char from[IP_ADDR_STR_MAX], to[IP_ADDR_STR_MAX];
+
+		ctl_table_add(&t, "%s", w->echo->leg);
+		ctl_table_add(&t, "%s", ip_addr_format(&w->echo->from, from, sizeof(from)));
+		ctl_table_add(&t, "%s", ip_addr_format(&w->echo->to, to, sizeof(to)));
+		ctl_table_add(&t, "%u", w->bytes);
+		ctl_table_add(&t, "%u", w->n_sent);
+		ctl_table_add(&t, "%u", w->n_sent - w->n_answered);
+		for (size_t j = 0; j < ARRAY_SIZE(percents); j++)
+			ctl_table_add(&t, w->n_answered ? "%.1f" : "-", took_us(w, percents[j]));
+	}
+	return ctl_table_print(&t);
+}
+
+static int print_json(const char *peer, const struct way *ways, size_t n)
+{
+	json_t *list = json_array(), *o;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct way *w = &ways[i];
+		char from[IP_ADDR_STR_MAX], to[IP_ADDR_STR_MAX];
+
+		o = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "leg", w->echo->leg, "from",
+			      ip_addr_format(&w->echo->from, from, sizeof(from)), "to",
+			      ip_addr_format(&w->echo->to, to, sizeof(to)), "bytes", (int)w->bytes,
+			      "sent", (int)w->n_sent, "lost", (int)(w->n_sent - w->n_answered));
+		if (w->n_answered)
+			json_object_update_new(
+				o, json_pack("{s:f, s:f, s:f, s:f}", "min_us", took_us(w, 0),
+					     "median_us", took_us(w, 50), "p99_us", took_us(w, 99),
+					     "max_us", took_us(w, 100)));
+		json_array_append_new(list, o);
+	}
+	o = json_pack("{s:s, s:o}", "peer", peer, "ways", list);
+	r = o ? ctl_put_json(o) : ctl_put_text(NULL);
+	json_decref(o);
+	return r;
+}
+
+/* Legs whose data IPs the kernel does not have are left out by all that the kernel can ask. */
+static void say_left_out(const struct ctl_args *a, const struct doctor_picture *p)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &p->plan->legs[i];
+		bool asked = leg->bond[0] != '\0';
+
+		for (size_t j = 0; j < p->n_echoes && !asked; j++)
+			asked = strcmp(p->echoes[j].leg, leg->name) == 0;
+		if (asked || (a->leg && strcmp(a->leg, leg->name) != 0))
+			continue;
+		if (plan_leg_is_configured(leg))
+			ctl_complain("leg %s is not asked: it does not lead there, or its data IPs "
+				     "are workers' own",
+				     leg->name);
+		else
+			ctl_complain("leg %s is %s", leg->name,
+				     plan_leg_state_to_string(leg->state));
+	}
+}
+
+/* What the doctor finds of the way: on standard error, since it is not what was asked for. */
+static void say_matter(const struct ctl_args *a)
+{
+	static const struct doctor_subject *const subjects[] = {
+		&doctor_legs, &doctor_routes, &doctor_bond, &doctor_firewall, &doctor_peers};
+	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
+
+	doctor_look(a, NULL, &p);
+	for (size_t i = 0; i < ARRAY_SIZE(subjects); i++)
+		for (size_t j = 0; j < subjects[i]->n_checks; j++) {
+			const struct doctor_check *c = &subjects[i]->checks[j];
+			struct doctor_result r;
+
+			doctor_run(&p, c, &r);
+			if (r.state == DOCTOR_WARN || r.state == DOCTOR_FAIL)
+				ctl_complain("%s: %s; %s", c->id, r.evidence, r.remedy);
+		}
+}
+
+/* By the worst way. */
+static int judge(const struct way *ways, size_t n)
+{
+	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ways[i].n_answered == 0)
+			return CTL_DOCTOR_FAIL;
+		if (ways[i].n_answered < ways[i].n_sent)
+			r = CTL_DOCTOR_WARN;
+	}
+	return r;
+}
+
+static int ping(const struct ctl_args *a, const struct asked *asked, const struct doctor_picture *p)
+{
+	struct way *ways;
+	size_t n;
+	int r = ways_new(a, asked, p, &ways, &n), verdict;
+
+	if (r != CTL_OK)
+		return r;
+	r = ask_all(p, ways, n, asked->count);
+	if (r == CTL_OK)
+		r = a->json ? print_json(p->peer, ways, n) : n ? print_table(ways, n) : CTL_OK;
+	verdict = judge(ways, n);
+	ways_done(ways, n);
+	if (r != CTL_OK)
+		return r;
+	say_left_out(a, p);
+	if (verdict != CTL_OK)
+		say_matter(a);
+	return verdict;
+}
+
+int ctl_cmd_ping(const struct ctl_args *a)
+{
+	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
+	struct ctl_args args = *a;
+	struct asked asked;
+	int r = parse_asked(a, &asked);
+
+	if (r != CTL_OK)
+		return r;
+	args.peer = a->operands[0];
+	doctor_look_at_plan(&args, NULL, &p);
+	r = check_picture(&args, &p);
+	if (r != CTL_OK)
+		return r;
+	doctor_find_echoes(&p);
+	return ping(&args, &asked, &p);
+}
