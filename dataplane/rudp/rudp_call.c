@@ -5,6 +5,10 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
+/* Who acknowledges less of answers in limits.answer_ns, and one of them never, does not want them.
+ * A link of 100 Mb/s carries that for sixty at a time. */
+#define ANSWERS_BYTES_LEAST (2U << 20)
+
 static uint32_t ring_size(unsigned n)
 {
 	uint32_t size = 1;
@@ -373,6 +377,8 @@ static void answers_stamp(struct rudp_session *s, uint64_t now)
 			return;
 		slot->answer_ns = now;
 	}
+	s->answers_ns = now;
+	s->answers_bytes = 0;
 }
 
 uint64_t rudp_call_deadline(const struct rudp_session *s)
@@ -381,7 +387,19 @@ uint64_t rudp_call_deadline(const struct rudp_session *s)
 
 	if (list_empty(&s->answers) || !oldest->answer_ns)
 		return RUDP_TIME_NEVER;
-	return oldest->answer_ns + s->r->lim.answer_ns;
+	return MAX_OF(oldest->answer_ns, s->answers_ns) + s->r->lim.answer_ns;
+}
+
+/* Where many share a slow link the last of many answers comes late, however willing they are. */
+bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
+{
+	if (now < rudp_call_deadline(s))
+		return false;
+	if (s->answers_bytes < ANSWERS_BYTES_LEAST)
+		return true;
+	s->answers_ns = now;
+	s->answers_bytes = 0;
+	return false;
 }
 
 void rudp_call_poll(struct rudp_session *s, uint64_t now)
@@ -624,6 +642,8 @@ void rudp_call_acked(struct rudp_session *s, uint16_t index, uint32_t gen, uint1
 	if (slot->gen != gen || !m->active || chunk == PKT_NEED || m->acked[chunk >> 6] & bit)
 		return;
 	m->acked[chunk >> 6] |= bit;
+	if (slot->state == SLOT_RESPONDING)
+		s->answers_bytes += m->chunk_bytes;
 	if (m->lost[chunk >> 6] & bit) {
 		m->lost[chunk >> 6] &= ~bit;
 		m->n_lost--;

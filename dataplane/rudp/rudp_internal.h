@@ -312,6 +312,8 @@ struct rudp_session {
 	uint32_t free_most, free_used; /* client: bytes that requests without a grant may send */
 	struct grant_peer grants;      /* server */
 	struct list answers;	       /* server: slots that are RESPONDING, the oldest first */
+	uint64_t answers_ns;	       /* since then so much of them was acknowledged: */
+	uint64_t answers_bytes;
 	struct rudp_call *calls, *free_calls, *done_calls;
 	unsigned n_calls, n_fresh_calls;
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before `calls` is */
@@ -564,6 +566,8 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_
 void rudp_call_poll(struct rudp_session *s, uint64_t now);
 /* Server: when the client has had an answer for so long that it will not take it. */
 uint64_t rudp_call_deadline(const struct rudp_session *s);
+/* Whether it is one that will not, and not only one of many on a slow way. */
+bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
 /* Client: the server says so. */
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
 /* Client: how much of a request may be sent before it is granted. */

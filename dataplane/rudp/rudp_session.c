@@ -296,7 +296,7 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 	}
 	if (s->state == SESSION_UP)
 		rudp_call_poll(s, now);
-	if (s->state == SESSION_UP && PLENUM_UNLIKELY(now >= rudp_call_deadline(s)))
+	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_call_stuck(s, now)))
 		session_stuck(s);
 	if (s->state != SESSION_UP)
 		return;

@@ -182,6 +182,27 @@ static void test_answers_not_taken(void **state)
 	sim_free(sim);
 }
 
+/* The last of many answers over a slow link comes late, and nobody is to blame. */
+static void test_answers_on_a_slow_link(void **state)
+{
+	struct sim_config cfg = world;
+	struct sim *sim;
+
+	cfg.clients = 8;
+	cfg.legs = 1;
+	cfg.bits_per_s = 100000000;
+	cfg.bufs[2] = 192;
+	cfg.queue_bytes = 256U << 10;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, SEC));
+	for (unsigned i = 0; i < 192; i++)
+		assert_true(sim_call(sim, 1 + i % 8, 100, MIB, 0));
+	CHECK(sim, sim_finish(sim, 60 * SEC));
+	assert_true(sim->last_answer_ns > 25 * SEC); /* the world begins at 10 s */
+	assert_int_equal(sim->ends[SIM_SERVER].events[RUDP_SESSION_STUCK], 0);
+	world_end(sim);
+}
+
 /* Short requests do not wait for long ones, and long ones do not wait for ever. */
 static void test_short_first(void **state)
 {
@@ -323,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_half_is_given_up),
 		cmocka_unit_test(test_slow_readers),
 		cmocka_unit_test(test_answers_not_taken),
+		cmocka_unit_test(test_answers_on_a_slow_link),
 		cmocka_unit_test(test_short_first),
 		cmocka_unit_test(test_shallow_queue),
 		cmocka_unit_test(test_short_queue),
