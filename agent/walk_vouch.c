@@ -162,6 +162,18 @@ static enum answer answer_of(const struct agent *a, const struct walk_vouch_path
 	return best;
 }
 
+/* It cannot have its transport, of which nobody on the way is the cause. It gets another, for which
+ * this apply has to be over. */
+static bool has_failed(const struct agent *a, uint32_t worker)
+{
+	const struct plan *p = a->now.plan;
+
+	for (size_t i = 0; p && i < p->n_workers; i++)
+		if (p->workers[i].id == worker)
+			return plan_failures_find(&a->failures, &p->workers[i]) != NULL;
+	return false;
+}
+
 /* How many do not answer (yet); the first of them in v->lost. */
 static size_t count_lost(struct agent *a)
 {
@@ -171,7 +183,9 @@ static size_t count_lost(struct agent *a)
 	for (size_t i = 0; i < v->n; i++) {
 		const struct walk_vouch_path *p = &v->paths[i];
 		const struct launch_config *debtor = debtor_find(&a->now, p);
-		enum answer answer = debtor ? answer_of(a, p, debtor) : ANSWER_GOOD;
+		enum answer answer = debtor && !has_failed(a, debtor->worker_id)
+					     ? answer_of(a, p, debtor)
+					     : ANSWER_GOOD;
 
 		if (answer == ANSWER_GOOD || n_lost++ > 0)
 			continue;
@@ -199,7 +213,7 @@ static void decide(struct agent *a, bool keep)
 	struct walk_vouch *v = &a->walk.vouch;
 
 	v->n = 0; /* that was all */
-	if (keep)
+	if (keep && !a->walk.waiting[WALK_FALLBACK])
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "apply %llu: whoever answered the workers before still does",
 			   (unsigned long long)a->walk.pending.entry);
