@@ -127,9 +127,9 @@ struct rudp_limits {		       /* 0: the default in brackets */
 	uint64_t half_ns; /* half a request is given up when no more of it comes for so long, and is
 			   * asked for anew; a client to whom it happens again is given longer
 			   * [500 ms] */
-	uint64_t answer_ns; /* a client that has not acknowledged an answer whole by then, and little
-			     * of any in so long, is parted with, so that it keeps nobody's memory
-			     * for ever [10 s] */
+	/* A client that has not acknowledged an answer whole by then, and little of any in so long,
+	 * is parted with, so that it keeps nobody's memory for ever [10 s] */
+	uint64_t answer_ns;
 	uint64_t phase_packets; /* sealed with one key, then comes the next [4 Mi] */
 };
 
