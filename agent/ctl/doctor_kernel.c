@@ -68,7 +68,7 @@ static void run_io_uring(const struct doctor_picture *p, const struct doctor_che
 		doctor_say(r, DOCTOR_PASS, "%s is 0", file);
 	} else {
 		doctor_say(r, DOCTOR_WARN,
-			   "%s is %lld: exports are served by plain system calls, which is slower",
+			   "%s is %lld: exports are read by plain system calls, which is slower",
 			   file, (long long)disabled);
 		doctor_advise(r, "sysctl -w kernel.io_uring_disabled=0");
 	}
@@ -202,7 +202,7 @@ static const struct doctor_check checks[] = {
 	{"kernel-fuse", "Frontends have /dev/fuse", DOCTOR_WANTS_PLAN, run_fuse, NULL},
 	{"kernel-fuse-resend", "A frontend's death is not seen by programs", DOCTOR_WANTS_PLAN,
 	 run_resend, NULL},
-	{"kernel-io-uring", "Exports are served by io_uring", DOCTOR_WANTS_PLAN, run_io_uring,
+	{"kernel-io-uring", "Exports are read by io_uring", DOCTOR_WANTS_PLAN, run_io_uring,
 	 NULL},
 	{"kernel-udp-gso", "The kernel cuts what UDP workers send", 0, run_gso, NULL},
 	{"kernel-udp-gro", "The kernel joins what UDP workers receive", 0, run_gro, NULL},
