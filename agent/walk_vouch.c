@@ -163,11 +163,14 @@ static enum answer answer_of(const struct agent *a, const struct walk_vouch_path
 }
 
 /* It cannot have its transport, of which nobody on the way is the cause. It gets another, for which
- * this apply has to be over. */
+ * this apply has to be over, or waits for what it lacks. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {
 	const struct plan *p = a->now.plan;
 
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->id == worker && w->no_transport)
+			return true;
 	for (size_t i = 0; p && i < p->n_workers; i++)
 		if (p->workers[i].id == worker)
 			return plan_failures_find(&a->failures, &p->workers[i]) != NULL;
@@ -211,9 +214,15 @@ static bool is_starting(const struct agent *a)
 static void decide(struct agent *a, bool keep)
 {
 	struct walk_vouch *v = &a->walk.vouch;
+	bool all = keep;
 
+	for (size_t i = 0; i < v->n && all; i++) {
+		const struct launch_config *debtor = debtor_find(&a->now, &v->paths[i]);
+
+		all = !debtor || !has_failed(a, debtor->worker_id);
+	}
 	v->n = 0; /* that was all */
-	if (keep && !a->walk.waiting[WALK_FALLBACK])
+	if (all)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "apply %llu: whoever answered the workers before still does",
 			   (unsigned long long)a->walk.pending.entry);
