@@ -41,6 +41,29 @@ void doctor_run(const struct doctor_picture *p, const struct doctor_check *c,
 	c->run(p, c, ret);
 }
 
+/* It may quote what is no UTF-8, or cut a character. */
+static json_t *text_new(const char *text)
+{
+	char plain[sizeof(((struct doctor_result *)NULL)->remedy)];
+	json_t *o = json_string(text);
+
+	if (o)
+		return o;
+	snprintf(plain, sizeof(plain), "%s", text);
+	for (char *c = plain; *c; c++)
+		*c = (char)((unsigned char)*c < 0x80 ? *c : '?');
+	return json_string(plain);
+}
+
+json_t *doctor_to_json(const struct doctor_subject *s, const struct doctor_check *c,
+		       const struct doctor_result *r)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "subject", s->name, "title",
+			 c->title, "state", doctor_state_to_string(r->state), "evidence",
+			 text_new(r->evidence), "remedy",
+			 r->remedy[0] ? text_new(r->remedy) : json_null());
+}
+
 char *doctor_man_table(void)
 {
 	char *text = NULL;
@@ -77,31 +100,6 @@ static void print_result(const struct doctor_check *c, const struct doctor_resul
 	putchar('\n');
 }
 
-/* It may quote what is no UTF-8, or cut a character. */
-static json_t *text_new(const char *text)
-{
-	char plain[sizeof(((struct doctor_result *)NULL)->remedy)];
-	json_t *o = json_string(text);
-
-	if (o)
-		return o;
-	snprintf(plain, sizeof(plain), "%s", text);
-	for (char *c = plain; *c; c++)
-		*c = (char)((unsigned char)*c < 0x80 ? *c : '?');
-	return json_string(plain);
-}
-
-static void add_result(struct tally *t, const struct doctor_subject *s,
-		       const struct doctor_check *c, const struct doctor_result *r)
-{
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "subject", s->name,
-			      "title", c->title, "state", doctor_state_to_string(r->state),
-			      "evidence", text_new(r->evidence), "remedy",
-			      r->remedy[0] ? text_new(r->remedy) : json_null());
-
-	json_array_append_new(t->checks, o);
-}
-
 static void run_all(const struct doctor_picture *p, struct tally *t)
 {
 	for (size_t i = 0; i < doctor_n_subjects; i++) {
@@ -115,7 +113,8 @@ static void run_all(const struct doctor_picture *p, struct tally *t)
 			doctor_run(p, &s->checks[j], &r);
 			t->n[r.state]++;
 			if (t->checks)
-				add_result(t, s, &s->checks[j], &r);
+				json_array_append_new(t->checks,
+						      doctor_to_json(s, &s->checks[j], &r));
 			else
 				print_result(&s->checks[j], &r);
 		}

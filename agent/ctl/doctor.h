@@ -100,6 +100,10 @@ extern const size_t doctor_n_subjects;
 /* Runs one check; says itself where what it wants is missing. */
 void doctor_run(const struct doctor_picture *p, const struct doctor_check *c,
 		struct doctor_result *ret);
+/* As `plenum doctor -j` has it, whatever bytes the evidence quotes. A new reference; NULL: out of
+ * memory. */
+json_t *doctor_to_json(const struct doctor_subject *s, const struct doctor_check *c,
+		       const struct doctor_result *r);
 /* The table of checks as mdoc(7) rows for plenum(1). Heap, caller frees. */
 char *doctor_man_table(void);
 

@@ -13,6 +13,7 @@
 #include "netcfg/plan/plan_way.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
+#include "tests/lib/put_file.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdarg.h>
@@ -51,29 +52,18 @@ static const char rig_yaml[] =
 
 static inline void rig_path(const struct rig *g, const char *path, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s%s", g->root, path);
-	for (char *at = buf + strlen(g->root) + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		mkdir(buf, 0755);
-		*at = '/';
-	}
+	put_path(g->root, path, buf, size);
 }
 
 __attribute__((format(printf, 3, 4))) static inline void rig_put(const struct rig *g,
 								 const char *path, const char *fmt,
 								 ...)
 {
-	char full[512];
 	va_list args;
-	FILE *f;
 
-	rig_path(g, path, full, sizeof(full));
-	f = fopen(full, "we");
-	assert_non_null(f);
 	va_start(args, fmt);
-	vfprintf(f, fmt, args);
+	put_file_v(g->root, path, fmt, args);
 	va_end(args);
-	assert_int_equal(fclose(f), 0);
 }
 
 static inline void rig_folder(const struct rig *g, const char *path)

@@ -4,15 +4,11 @@
 #include "agent/ctl/ctl_rdma.h"
 
 #include "netcfg/host/inventory_build.h"
+#include "tests/lib/put_file.h"
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#include <cmocka.h>
 
 struct host {
 	char path[64];
@@ -24,22 +20,11 @@ struct host {
 __attribute__((format(printf, 3, 4))) static void put(const struct host *h, const char *path,
 						      const char *fmt, ...)
 {
-	char full[256];
 	va_list args;
-	FILE *f;
 
-	snprintf(full, sizeof(full), "%s/%s", h->path, path);
-	for (char *at = full + strlen(h->path) + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		mkdir(full, 0700);
-		*at = '/';
-	}
-	f = fopen(full, "we");
-	assert_non_null(f);
 	va_start(args, fmt);
-	vfprintf(f, fmt, args);
+	put_file_v(h->path, path, fmt, args);
 	va_end(args);
-	assert_int_equal(fclose(f), 0);
 }
 
 static struct inv_link *add_link(struct host *h, uint32_t ifindex, const char *name)
@@ -94,16 +79,16 @@ static int setup(void **state)
 	g->ifindex = 3;
 	assert_int_equal(ip_addr_parse("::ffff:10.10.1.10", &g->gid), 0);
 	strcpy(g->type, "RoCE v2");
-	put(h, "class/infiniband/mlx5_0/fw_ver", "16.35.2000\n");
-	put(h, "class/infiniband/mlx5_0/node_type", "1: CA\n");
-	put(h, "class/infiniband/mlx5_0/ports/1/phys_state", "5: LinkUp\n");
-	put(h, "class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1048576\n");
-	put(h, "class/infiniband/mlx5_0/ports/1/counters/link_downed", "3\n");
-	put(h, "class/infiniband/mlx5_0/ports/1/counters/VL15_dropped", "7\n");
-	put(h, "class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "12\n");
-	put(h, "class/infiniband/mlx5_0/ports/1/hw_counters/lifespan", "10\n");
-	put(h, "class/infiniband/mlx5_0/ports/1/hw_counters/odd", "many\n");
-	put(h, "class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "42\n");
+	put(h, "/class/infiniband/mlx5_0/fw_ver", "16.35.2000\n");
+	put(h, "/class/infiniband/mlx5_0/node_type", "1: CA\n");
+	put(h, "/class/infiniband/mlx5_0/ports/1/phys_state", "5: LinkUp\n");
+	put(h, "/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1048576\n");
+	put(h, "/class/infiniband/mlx5_0/ports/1/counters/link_downed", "3\n");
+	put(h, "/class/infiniband/mlx5_0/ports/1/counters/VL15_dropped", "7\n");
+	put(h, "/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "12\n");
+	put(h, "/class/infiniband/mlx5_0/ports/1/hw_counters/lifespan", "10\n");
+	put(h, "/class/infiniband/mlx5_0/ports/1/hw_counters/odd", "many\n");
+	put(h, "/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "42\n");
 	h->legs = json_pack("{s:[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}, {s:s, s:s}]}", "net", "name",
 			    "leg-a", "ifname", "eth1", "name", "leg-b", "ifname", "eth2.100",
 			    "name", "leg-c", "ifname", "bond0", "name", "leg-d", "ifname", "");

@@ -259,6 +259,12 @@ static void wants_dpdk(struct rig *g)
 	rig_change_spec(g, "cores: [2], transport: udp", "cores: [2], transport: dpdk");
 }
 
+/* Which sleeps, and wants them all the same. */
+static void wants_dpdk_interrupt(struct rig *g)
+{
+	rig_change_spec(g, "cores: [2], transport: udp", "cores: [2], transport: dpdk-interrupt");
+}
+
 static void node_without_pages(struct rig *g)
 {
 	struct inv_hugepages *h = inv_hugepages_add(g->p.inv);
@@ -335,6 +341,7 @@ static const struct breakage own_breaks[] = {
 	{"cores-siblings", DOCTOR_WARN, NULL, siblings},
 	{"cores-numa", DOCTOR_WARN, NULL, other_node},
 	{"memory-hugepages", DOCTOR_FAIL, udp_only, wants_dpdk},
+	{"memory-hugepages", DOCTOR_FAIL, udp_only, wants_dpdk_interrupt},
 	{"memory-hugepages-node", DOCTOR_WARN, NULL, node_without_pages},
 	{"memory-available", DOCTOR_WARN, NULL, no_memory},
 	{"memory-numa-balancing", DOCTOR_WARN, NULL, numa_balancing},
@@ -458,6 +465,60 @@ static void test_each_is_broken(void **state)
 	}
 }
 
+static enum doctor_state state_of(const struct rig *g, const char *id)
+{
+	const struct doctor_check *c;
+	struct doctor_result r;
+
+	for (size_t n = 0; (c = check_at(n)); n++)
+		if (strcmp(c->id, id) == 0) {
+			doctor_run(&g->p, c, &r);
+			return r.state;
+		}
+	fail_msg("there is no check %s", id);
+	return DOCTOR_STATE_MAX;
+}
+
+static void blank_mount(struct rig *g)
+{
+	rig_change_spec(g, "path: /mnt/x", "path: '/mnt/a b'");
+}
+
+/* mountinfo(5) has the blank as \\040. What is mounted is not entered. */
+static void test_mount_point_with_a_blank(void **state)
+{
+	struct rig *g = rig_new(blank_mount);
+
+	assert_int_equal(state_of(g, "folders-mounted"), DOCTOR_FAIL);
+	rig_put(g, "/proc/self/mountinfo",
+		"40 30 0:50 / /mnt/a\\040b rw - fuse.plenum host-b:x rw\n");
+	assert_int_equal(state_of(g, "folders-mounted"), DOCTOR_PASS);
+	rig_free(g);
+}
+
+/* Who was not asked is not said to answer. */
+static void test_more_peers_than_are_asked(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	assert_int_equal(state_of(g, "peer-answers"), DOCTOR_PASS);
+	g->p.n_unasked = 3;
+	assert_int_equal(state_of(g, "peer-answers"), DOCTOR_UNKNOWN);
+	assert_int_equal(state_of(g, "peer-legs"), DOCTOR_UNKNOWN);
+	rig_free(g);
+}
+
+static void test_json_of_any_bytes(void **state)
+{
+	struct doctor_result r = {.state = DOCTOR_WARN, .evidence = "x\xffy", .remedy = "z\xc3"};
+	json_t *o = doctor_to_json(&doctor_config, &doctor_config.checks[0], &r);
+
+	assert_non_null(o);
+	assert_string_equal(json_string_value(json_object_get(o, "evidence")), "x?y");
+	assert_string_equal(json_string_value(json_object_get(o, "remedy")), "z?");
+	json_decref(o);
+}
+
 static void test_man_page(void **state)
 {
 	autofree char *table = doctor_man_table(), *manual = NULL;
@@ -476,6 +537,9 @@ int main(void)
 		cmocka_unit_test(test_all_pass),
 		cmocka_unit_test(test_each_turns_one),
 		cmocka_unit_test(test_each_is_broken),
+		cmocka_unit_test(test_mount_point_with_a_blank),
+		cmocka_unit_test(test_more_peers_than_are_asked),
+		cmocka_unit_test(test_json_of_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
