@@ -100,4 +100,16 @@ static inline size_t n_left(struct host *h, const struct spec *s)
 	return n;
 }
 
+/* With nothing wanted any more the host is, to the last value, what it was. */
+static inline void gives_all_back(struct host *h, const struct spec *nothing, const char *before)
+{
+	char *after;
+
+	plan_free(apply(h, nothing));
+	after = host_json(h);
+	assert_string_equal(after, before);
+	assert_int_equal(n_left(h, nothing), 0);
+	free(after);
+}
+
 #endif
