@@ -305,6 +305,7 @@ static int open_supervision(struct agent *a)
 				.rundir = &a->rundir,
 				.carriers = &a->carriers,
 				.labels = &a->labels,
+				.faults = &a->faults,
 				.worker_path = a->opt.worker,
 				.on_change = on_worker_change,
 				.on_release = on_release,
@@ -331,6 +332,7 @@ static int open_supervision(struct agent *a)
 static void adopt(struct agent *a)
 {
 	sup_adopt(a->sup);
+	faults_adopt(a);
 	rundir_clean(&a->rundir, &a->events);
 	mounts_clean(a->mounts);
 }
@@ -351,6 +353,8 @@ static int open_sources(struct agent *a)
 		r = drift_init(a);
 	if (r >= 0)
 		r = labels_init(a);
+	if (r >= 0)
+		r = faults_init(a);
 	if (r >= 0)
 		r = loop_add_timer(l, NSEC_PER_MSEC, on_stop_timer, a, &a->stop_timer);
 	if (r >= 0)
@@ -429,6 +433,7 @@ static void close_all(struct agent *a)
 		walk_done(a);
 	control_looks_done(a);
 	labels_done(a);
+	faults_done(a);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
 	clients_free(a->clients);

@@ -11,6 +11,7 @@
 #include "agent/clients.h"
 #include "agent/drift.h"
 #include "agent/events.h"
+#include "agent/faults.h"
 #include "agent/health.h"
 #include "agent/labels.h"
 #include "agent/loop.h"
@@ -63,6 +64,7 @@ struct agent {
 	struct problems problems;
 	struct health health;
 	struct drift drift;
+	struct faults faults;		  /* on purpose */
 	json_t *needs_told;		  /* what the operator has been told to do (needs.h) */
 	struct applier_host applier_host; /* tests bring their own */
 	struct control_looking *looks[CONTROL_LOOKS_MAX];

@@ -267,6 +267,92 @@ static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsig
 	return r;
 }
 
+static const struct fault_key {
+	const char *name;
+	size_t offset;
+	uint32_t max;
+} fault_keys[] = {
+	{"drop_ppm", offsetof(struct privsep_fault, drop_ppm), LAUNCH_FAULT_PPM},
+	{"duplicate_ppm", offsetof(struct privsep_fault, duplicate_ppm), LAUNCH_FAULT_PPM},
+	{"reorder_ppm", offsetof(struct privsep_fault, reorder_ppm), LAUNCH_FAULT_PPM},
+	{"delay_us", offsetof(struct privsep_fault, delay_us), LAUNCH_FAULT_DELAY_US_MAX},
+	{"ttl_s", offsetof(struct privsep_fault, ttl_s), LAUNCH_FAULT_S_MAX},
+};
+
+static int take_direction(const json_t *v, struct privsep_fault *f, struct api_error *e)
+{
+	static const char *const ways[] = {"", "in", "out", "both"};
+
+	for (uint32_t i = 1; i < ARRAY_SIZE(ways); i++)
+		if (json_is_string(v) && strcmp(json_string_value(v), ways[i]) == 0)
+			f->ways = i;
+	return f->ways ? 0 : fail(e, 400, "bad-body", "direction is in, out or both");
+}
+
+static int take_fault_key(const char *key, const json_t *v, struct privsep_fault *f,
+			  struct api_error *e)
+{
+	uint64_t n = 0;
+	int r;
+
+	if (strcmp(key, "leg") == 0)
+		return take_text(key, v, f->leg, sizeof(f->leg), e);
+	if (strcmp(key, "peer") == 0)
+		return take_text(key, v, f->peer, sizeof(f->peer), e);
+	if (strcmp(key, "direction") == 0)
+		return take_direction(v, f, e);
+	for (size_t i = 0; i < ARRAY_SIZE(fault_keys); i++) {
+		if (strcmp(key, fault_keys[i].name) != 0)
+			continue;
+		r = take_number(key, v, fault_keys[i].max, &n, e);
+		if (r >= 0)
+			*(uint32_t *)((char *)f + fault_keys[i].offset) = (uint32_t)n;
+		return r;
+	}
+	return fail(e, 400, "bad-body",
+		    "unknown key '%.60s'; known are leg, peer, direction, drop_ppm, "
+		    "duplicate_ppm, reorder_ppm, delay_us, ttl_s",
+		    key);
+}
+
+static int fill_fault(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+		      struct api_error *e)
+{
+	struct privsep_fault *f = &m->fault;
+	json_t *o = NULL;
+	const char *key;
+	json_t *v;
+	int r = load_object(rq, &o, e);
+
+	json_object_foreach (o, key, v) {
+		if (r >= 0)
+			r = take_fault_key(key, v, f, e);
+	}
+	json_decref(o);
+	if (r < 0)
+		return r;
+	if (!f->ways)
+		f->ways = LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT;
+	if (!f->ttl_s)
+		return fail(e, 400, "bad-body", "ttl_s is missing: a fault ends by itself");
+	if (!f->drop_ppm && !f->duplicate_ppm && !f->reorder_ppm && !f->delay_us)
+		return fail(e, 400, "bad-body",
+			    "nothing is to be done; give drop_ppm, duplicate_ppm, reorder_ppm or "
+			    "delay_us");
+	return 0;
+}
+
+static int fill_fault_id(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			 struct api_error *e)
+{
+	uint64_t id = 0;
+
+	if (number(rq->path + strlen("/v1/faults/"), UINT32_MAX, &id) < 0 || id == 0)
+		return fail(e, 404, "not-found", "there is no such fault");
+	m->fault.id = (uint32_t)id;
+	return 0;
+}
+
 /* Nothing can be said about a stop, nor about a confirmation. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
@@ -344,6 +430,10 @@ static const struct api_row rows[] = {
 	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply, API_TAG_MAY},
 	{"POST", "/v1/confirm", PRIVSEP_CONFIRM, 0, fill_nothing, API_TAG_NONE},
 	{"POST", "/v1/rollback", PRIVSEP_ROLLBACK, 0, fill_apply, API_TAG_NONE},
+	{"GET", "/v1/faults", PRIVSEP_GET, PRIVSEP_FAULTS, NULL, API_TAG_NONE},
+	{"POST", "/v1/faults", PRIVSEP_FAULT_ADD, 0, fill_fault, API_TAG_NONE},
+	{"DELETE", "/v1/faults", PRIVSEP_FAULT_DEL, 0, fill_nothing, API_TAG_NONE},
+	{"DELETE", "/v1/faults/", PRIVSEP_FAULT_DEL, 0, fill_fault_id, API_TAG_NONE},
 	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing, API_TAG_NONE},
 };
 
@@ -364,6 +454,8 @@ static const char *allowed(const char *path)
 		return "GET, POST";
 	if (strncmp(path, "/v1/net/", strlen("/v1/net/")) == 0)
 		return "GET, PATCH, DELETE";
+	if (strcmp(path, "/v1/faults") == 0)
+		return "GET, POST, DELETE";
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (path_matches(&rows[i], path))
 			return rows[i].method;

@@ -163,6 +163,9 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_HISTORY:
 		control_json(r, 200, history_to_json(&a->walk.history));
 		break;
+	case PRIVSEP_FAULTS:
+		control_get_faults(a, r);
+		break;
 	case PRIVSEP_WHAT_MAX:
 		break;
 	}
@@ -359,6 +362,8 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CONFIRM] = on_confirm,
 	[PRIVSEP_ROLLBACK] = on_rollback,
 	[PRIVSEP_STOP] = on_stop,
+	[PRIVSEP_FAULT_ADD] = control_fault_add,
+	[PRIVSEP_FAULT_DEL] = control_fault_del,
 };
 
 /* Rounded to what people count: without it 254.985 is printed as 254.98500000000001. */

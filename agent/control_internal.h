@@ -53,6 +53,14 @@ void control_net_set(struct agent *a, const struct client *cl, const struct priv
 void control_net_del(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r);
 
+/* ---- faults on purpose (control_fault.c) ---- */
+
+void control_get_faults(struct agent *a, struct control_reply *r);
+void control_fault_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r);
+void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r);
+
 /* Answers PRIVSEP_PLAN, with what c forces, and PRIVSEP_INVENTORY: begins a child and sets
  * r->later, or makes the error. */
 void control_look(struct agent *a, const struct walk_client *c, enum privsep_what what,

@@ -74,6 +74,27 @@ static const char *check_apply(const struct privsep_msg *m)
 	return why;
 }
 
+static const char *check_fault(const struct privsep_msg *m)
+{
+	const struct privsep_fault *f = &m->fault;
+	const char *why = check_text(f->leg, sizeof(f->leg), true);
+
+	if (!why)
+		why = check_text(f->peer, sizeof(f->peer), true);
+	if (why || m->type == PRIVSEP_FAULT_DEL)
+		return why;
+	if (f->ways < 1 || f->ways > (LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT))
+		return "no direction";
+	if (f->drop_ppm > LAUNCH_FAULT_PPM || f->duplicate_ppm > LAUNCH_FAULT_PPM ||
+	    f->reorder_ppm > LAUNCH_FAULT_PPM || f->delay_us > LAUNCH_FAULT_DELAY_US_MAX)
+		return "a number is too large";
+	if (f->ttl_s < 1 || f->ttl_s > LAUNCH_FAULT_S_MAX)
+		return "no time, or too long";
+	if (!f->drop_ppm && !f->duplicate_ppm && !f->reorder_ppm && !f->delay_us)
+		return "a fault that does nothing";
+	return NULL;
+}
+
 static const char *check_reply(const struct privsep_msg *m)
 {
 	const struct privsep_reply *r = &m->reply;
@@ -134,6 +155,8 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CONFIRM] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_ROLLBACK] = {ADMIN, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
+	[PRIVSEP_FAULT_ADD] = {ADMIN, SIZE(fault), false, true, check_fault},
+	[PRIVSEP_FAULT_DEL] = {ADMIN, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},

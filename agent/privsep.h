@@ -29,6 +29,7 @@
 #define PLENUM_AGENT_PRIVSEP_H
 
 #include "agent/lldp_parse.h"
+#include "dataplane/launch.h"
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 #include <sys/types.h>
@@ -64,6 +65,8 @@ enum privsep_type {
 	PRIVSEP_CONFIRM,   /* keep the apply that waits */
 	PRIVSEP_ROLLBACK,  /* undo it, or go back to an earlier one */
 	PRIVSEP_STOP,	   /* workers and mounts too */
+	PRIVSEP_FAULT_ADD, /* on purpose */
+	PRIVSEP_FAULT_DEL,
 	PRIVSEP_HELD,	   /* its client waits for events: not idle */
 	PRIVSEP_CLOSED,	   /* the connection is gone, and its number with it */
 	PRIVSEP_NEIGHBOUR, /* one LLDP frame, read */
@@ -90,6 +93,7 @@ enum privsep_what { /* of PRIVSEP_GET */
 		    PRIVSEP_CONFIG_STAGED,
 		    PRIVSEP_METRICS,
 		    PRIVSEP_HISTORY,
+		    PRIVSEP_FAULTS,
 		    PRIVSEP_WHAT_MAX
 };
 
@@ -113,6 +117,12 @@ struct privsep_apply {
 	uint32_t dry_run;   /* 1: only what would be done */
 	uint64_t back_to;   /* rollback: number in the history; 0: what comes next */
 	char forces[PRIVSEP_FORCES_MAX][PLENUM_NAME_MAX]; /* empty from the first empty one */
+};
+struct privsep_fault {
+	uint32_t id; /* of DEL; 0: all */
+	/* Of ADD, as struct launch_fault has them. */
+	uint32_t ways, drop_ppm, duplicate_ppm, reorder_ppm, delay_us, ttl_s;
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
 };
 struct privsep_reply { /* with a sealed memfd */
 	uint32_t http_status, content;
@@ -143,6 +153,7 @@ struct privsep_msg {
 		struct privsep_put_staged put_staged;
 		struct privsep_apply apply;
 		struct privsep_net net;
+		struct privsep_fault fault;
 		struct privsep_reply reply;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;

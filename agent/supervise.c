@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events in, actions out: what the table of supervise_table.c decides is carried out here, for each
  * of the set of workers, which is kept here too. */
+#include "agent/faults.h"
 #include "agent/spawn.h"
 #include "agent/supervise_internal.h"
 #include <fcntl.h>
@@ -276,6 +277,21 @@ void sup_labels_changed(struct sup *s)
 		tell_labels(w, false);
 }
 
+/* One that starts has none of them; one that was adopted may have missed one. */
+static void tell_faults(struct sup_worker *w)
+{
+	const struct faults *fs = w->sup->setup.faults;
+
+	for (size_t i = 0; fs && i < fs->n; i++)
+		sup_send_fault(w, &fs->all[i].is);
+}
+
+void sup_fault_changed(struct sup *s, const struct launch_fault *f)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		sup_send_fault(w, f);
+}
+
 static void do_note_up(struct sup_worker *w)
 {
 	uint64_t now = clock_now_ns();
@@ -287,6 +303,7 @@ static void do_note_up(struct sup_worker *w)
 	tell_links(w);
 	tell_labels(w, w->adopted);
 	tell_keys(w);
+	tell_faults(w);
 	if (w->adopted) {
 		w->up_since_ns = w->started_ns;
 		sup_say(w, LOG_LEVEL_NOTICE, "adopted: pid %d goes on on core %u", w->pid,

@@ -126,6 +126,7 @@ struct sup_setup {
 	struct mounts *mounts;
 	struct rundir *rundir;
 	const struct carriers *carriers; /* what a worker that starts is told of its links */
+	const struct faults *faults;	 /* and of what it is to do on purpose; NULL: nothing */
 	const struct labels *labels;	 /* and of the switches behind them */
 	const char *worker_path;	 /* borrowed */
 	/* Told whenever a worker's state changes; may be NULL. */
@@ -171,6 +172,8 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up);
 /* Passes the labels of legs to the workers that run with others. */
 void sup_labels_changed(struct sup *s);
+/* Passes a fault on purpose, or its end, to all workers. */
+void sup_fault_changed(struct sup *s, const struct launch_fault *f);
 /* For mounts.h: mounts have come or gone; somebody else has unmounted one of that worker. */
 void sup_mounts_changed(struct sup *s);
 void sup_mount_lost(struct sup *s, uint32_t worker_id);

@@ -58,6 +58,7 @@ void sup_kill(struct sup_worker *w);
 int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint32_t index);
 int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index,
 		  const char *text);
+int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
 /* Those of w->config. */
 int sup_send_keys(struct sup_worker *w);
 /* Reads at most n_max messages; an end of the socket only ends the watching of it. */

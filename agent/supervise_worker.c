@@ -441,6 +441,13 @@ int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t inde
 	return fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
 }
 
+int sup_send_fault(struct sup_worker *w, const struct launch_fault *f)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_FAULT, .fault = *f};
+
+	return w->control_fd < 0 ? -ENOTCONN : fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+}
+
 int sup_send_keys(struct sup_worker *w)
 {
 	struct launch_msg msg = {.type = LAUNCH_MSG_KEYS, .code = (int32_t)w->config.n_secrets};

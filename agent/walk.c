@@ -43,6 +43,8 @@ static void take_round(struct agent *a)
 		old.spec = NULL;
 	} else {
 		agent_take_rights(a);
+		if (!a->now.spec->fault_injection && a->faults.n > 0)
+			faults_end(a, 0, "the configuration does not allow them any more");
 	}
 	a->walk.next = (struct walk_round){0};
 	walk_round_done(&old);

@@ -189,6 +189,23 @@ static inline uint32_t launch_sessions(const struct launch_config *c)
 	return c->sessions ? c->sessions : LAUNCH_SESSIONS_DEFAULT;
 }
 
+/* What a worker does to its packets on purpose, as if the network did it: where an operator wants
+ * to see what comes of it. */
+#define LAUNCH_FAULTS_MAX 8
+#define LAUNCH_FAULT_S_MAX 3600
+#define LAUNCH_FAULT_PPM 1000000U
+#define LAUNCH_FAULT_DELAY_US_MAX 1000000U
+enum launch_fault_way { LAUNCH_FAULT_IN = 1, LAUNCH_FAULT_OUT = 2 };
+struct launch_fault {
+	uint32_t id;   /* on this host; 0: no fault */
+	uint32_t ways; /* bits of enum launch_fault_way */
+	uint32_t drop_ppm, duplicate_ppm, reorder_ppm;
+	uint32_t delay_us;	    /* each way */
+	uint64_t until_ns;	    /* clock_now_ns() at which it ends by itself; 0: now */
+	char leg[PLENUM_NAME_MAX];  /* "": all */
+	char peer[PLENUM_NAME_MAX]; /* a host's name, or one of its addresses; "": all */
+};
+
 /* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */
 enum launch_msg_type {
 	/* worker -> agent */
@@ -210,6 +227,7 @@ enum launch_msg_type {
 		67,	  /* from the next agent, with the read end of its pipe; answered READY */
 	LAUNCH_MSG_LABEL, /* text = the label of the leg from now on, "": unknown; index = port */
 	LAUNCH_MSG_KEYS,  /* code of keys are the cluster's from now on, the one to use first */
+	LAUNCH_MSG_FAULT, /* a new fault, or the end of one */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -231,6 +249,7 @@ struct launch_msg {
 	union {
 		char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
+		struct launch_fault fault;
 	};
 };
 
@@ -278,6 +297,10 @@ struct launch_mount_stats {		/* in the order of the configuration */
 	char reason[LAUNCH_REASON_MAX]; /* what the server said when it refused, "code: sentence";
 					 * "" where it has said nothing */
 };
+struct launch_fault_stats {
+	struct launch_fault fault; /* id 0: none */
+	uint64_t touched;	   /* packets that are not what they were without it */
+};
 struct launch_stats {
 	uint32_t magic, version;
 	uint64_t seq;
@@ -293,6 +316,7 @@ struct launch_stats {
 	char reason[LAUNCH_REASON_MAX]; /* why the network is less than asked; "" where it is not */
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
+	struct launch_fault_stats faults[LAUNCH_FAULTS_MAX];
 };
 
 static inline void launch_stat_add(uint64_t *counter, uint64_t n)

@@ -120,7 +120,7 @@ static const struct ctl_command commands[] = {
 	 "without. Exit status 2: a check failed; 1: one warns.\n\n"
 	 "      --peer HOST   of peers only this one is asked: a name of peers, or an address\n"},
 	{"ping", "PEER [--leg LEG] [--size BYTES | full] [--count N]", "ask a peer by each leg", 1,
-	 1, TAKES_PING, ctl_cmd_ping,
+	 1, TAKES_PING | TAKES_LEG, ctl_cmd_ping,
 	 "Sends echo requests to a peer from the data IPs of each leg that leads there, one after\n"
 	 "the other, and shows how long they took and how many were lost (no answer within\n"
 	 "190 ms); and where some were, what the doctor finds of the way. PEER is a name of\n"
@@ -148,6 +148,27 @@ static const struct ctl_command commands[] = {
 	{"history", "[TABLE OPTION...]", "the last applies", 0, 0, TAKES_TABLE, ctl_cmd_history,
 	 "Lists the last applies that somebody asked for: when, who, what was applied, and what\n"
 	 "became of it.\n"},
+	{"fault add", "[--leg LEG] [--peer PEER] WHAT... --ttl TIME", "harm packets on purpose", 0,
+	 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT, ctl_cmd_fault_add,
+	 "Has the workers of this host lose, hold back, duplicate or reorder packets, so that you\n"
+	 "see how the file system bears it. Only where policy.fault-injection is true. It ends by\n"
+	 "itself, with the agent or without. RDMA does not pass by here.\n\n"
+	 "      --leg LEG       only those of this leg\n"
+	 "      --peer PEER     only those to and from a host: a name of peers, of a client, or "
+	 "an\n"
+	 "                      address\n"
+	 "      --direction D   in, out or both; both where it is not given\n"
+	 "      --drop SHARE    loses that many: 1%, 0.05%\n"
+	 "      --blackhole     loses all\n"
+	 "      --delay TIME    each comes that much later, each way: 2ms, 500us, 1s at most\n"
+	 "      --duplicate SHARE, --reorder SHARE   that many come twice, or 2 ms late\n"
+	 "      --ttl TIME      when it ends: 60s, 5m, 1h at most\n"},
+	{"fault show", "[TABLE OPTION...]", "the faults on purpose", 0, 0, TAKES_TABLE,
+	 ctl_cmd_fault_show,
+	 "Lists the faults that there are, how long they last, and how many packets each has\n"
+	 "touched.\n" TABLE_HELP},
+	{"fault remove", "ID | all", "end one", 1, 1, 0, ctl_cmd_fault_remove,
+	 "Ends a fault by its number in 'plenum fault show', or all of them.\n"},
 	{"stop", "", "end workers, mounts and the agent", 0, 0, 0, ctl_cmd_stop,
 	 "Unmounts what is mounted, ends the workers, then the agent. The network stays as it is.\n"
 	 "Ending the agent alone, as 'systemctl stop plenumd' does, leaves workers and mounts.\n"},

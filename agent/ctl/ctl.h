@@ -59,11 +59,14 @@ struct ctl_args {
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_only;
 	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;
-	const char *confirm;		/* apply, rollback: a time */
-	const char *snapshot;		/* inventory */
-	const char *inventory;		/* plan */
-	const char *peer;		/* doctor */
-	const char *leg, *size, *count; /* ping */
+	const char *confirm;	  /* apply, rollback: a time */
+	const char *snapshot;	  /* inventory */
+	const char *inventory;	  /* plan */
+	const char *peer;	  /* doctor */
+	const char *leg;	  /* ping, fault add */
+	const char *size, *count; /* ping */
+	const char *drop, *duplicate, *reorder, *delay, *direction, *ttl; /* fault add */
+	bool blackhole;
 	struct ctl_view view;
 	char **operands; /* after the command's words */
 	int n_operands;
@@ -209,6 +212,9 @@ int ctl_cmd_apply(const struct ctl_args *a);
 int ctl_cmd_confirm(const struct ctl_args *a);
 int ctl_cmd_rollback(const struct ctl_args *a);
 int ctl_cmd_history(const struct ctl_args *a);
+int ctl_cmd_fault_add(const struct ctl_args *a);
+int ctl_cmd_fault_show(const struct ctl_args *a);
+int ctl_cmd_fault_remove(const struct ctl_args *a);
 int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);

@@ -23,6 +23,8 @@ enum {
 	TAKES_INVENTORY = 1 << 10,
 	TAKES_PEER = 1 << 11,
 	TAKES_PING = 1 << 12,
+	TAKES_LEG = 1 << 13,
+	TAKES_FAULT = 1 << 14,
 };
 
 struct ctl_parsed {

@@ -31,6 +31,7 @@ void worker_reason_publish(struct worker *w)
 	const char *why = w->port_why[0]     ? w->port_why
 			  : w->backup_why[0] ? w->backup_why
 			  : w->peer_why[0]   ? w->peer_why
+			  : w->fault_why[0]  ? w->fault_why
 					     : w->path_why;
 	struct launch_stats *st = w->stats;
 
@@ -153,6 +154,7 @@ static void done_all(struct worker *w)
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
 		if (w->port_open[i])
 			w->ops->close(&w->ports[i]);
+	worker_fault_free(w);
 	sandbox_done(&w->sandbox);
 	if (w->signal_fd >= 0)
 		close(w->signal_fd);

@@ -12,6 +12,7 @@
 #include "dataplane/port/port.h"
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/worker/worker_active.h"
+#include "dataplane/worker/worker_fault.h"
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/worker/worker_sandbox.h"
 
@@ -38,7 +39,7 @@ struct worker {
 	struct sandbox sandbox;
 	/* "" where all is well */
 	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
-	char backup_why[LAUNCH_REASON_MAX];
+	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
@@ -47,7 +48,8 @@ struct worker {
 	bool port_up[LAUNCH_PORTS_MAX];	 /* what rudp was told */
 	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host has its device back */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
-	struct worker_active backup; /* with cfg->failover: which port carries */
+	struct worker_faults *faults; /* NULL: none */
+	struct worker_active backup;  /* with cfg->failover: which port carries */
 	uint32_t labels[LAUNCH_PORTS_MAX];
 	uint64_t backup_ns; /* when the links are looked at again */
 	bool carries;	    /* what the transport knows: one of them works */
@@ -67,7 +69,8 @@ struct worker {
 /* The whole life of a worker process. Returns its exit status (enum launch_exit). */
 int worker_main(void);
 /* The worker's reason on the statistics page: why its network is less than asked, else why a peer
- * refuses it, else what a path does not carry; "" where all is well. */
+ * refuses it, else what is done to packets on purpose, else what a path does not carry; "" where
+ * all is well. */
 void worker_reason_publish(struct worker *w);
 
 /* worker_setup.c */

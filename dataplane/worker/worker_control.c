@@ -142,6 +142,14 @@ static void control_keys(struct worker *w, struct launch_msg *m)
 			n);
 }
 
+static void control_fault(struct worker *w, struct launch_msg *m)
+{
+	int r = worker_fault_set(w, &m->fault);
+
+	if (r < 0)
+		log_err("a fault on purpose cannot be had: %s", strerror(-r));
+}
+
 static void orphan_begin(struct worker *w)
 {
 	if (w->orphan_ns)
@@ -210,6 +218,8 @@ void worker_control_read(struct worker *w)
 			control_label(w, &m);
 		else if (m.type == LAUNCH_MSG_KEYS)
 			control_keys(w, &m);
+		else if (m.type == LAUNCH_MSG_FAULT)
+			control_fault(w, &m);
 		else if (m.type == LAUNCH_MSG_ADOPT)
 			control_adopt(w, passed);
 	}
@@ -367,6 +377,7 @@ void worker_stats_publish(struct worker *w)
 			snprintf(why, sizeof(why), "path-mtu: %s", text);
 		}
 	}
+	worker_fault_publish(w);
 	launch_stat_set(&st->n_paths, n_paths);
 	launch_stat_set(&st->sessions, n_sessions);
 	launch_stat_set(&st->rx_drops, rudp_rx_drops(w->rudp));

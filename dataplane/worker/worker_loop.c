@@ -28,6 +28,8 @@ int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 {
 	struct worker *w = user;
 
+	if (w->faults)
+		return worker_fault_tx(w, port, dst, pkt);
 	port = worker_port(w, port);
 	return w->port_open[port] ? w->ops->tx(&w->ports[port], dst, pkt) : -ENETDOWN;
 }
@@ -150,7 +152,7 @@ static unsigned turn_receive(struct worker *w)
 {
 	struct port_rx pkts[PORT_BURST_MAX];
 	uint64_t looked_ns = w->looked_ns;
-	unsigned total = 0;
+	unsigned total = 0, times;
 
 	w->looked_ns = w->now_ns;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
@@ -168,8 +170,10 @@ static unsigned turn_receive(struct worker *w)
 
 			/* Else it may have come right after the last look. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
-			(void)rudp_rx(w->rudp, worker_way(w, i), &pkts[k].src, pkts[k].data,
-				      pkts[k].len, w->now_ns);
+			times = w->faults ? worker_fault_rx(w, worker_way(w, i), &pkts[k]) : 1;
+			for (; times > 0; times--)
+				(void)rudp_rx(w->rudp, worker_way(w, i), &pkts[k].src, pkts[k].data,
+					      pkts[k].len, w->now_ns);
 		}
 		total += (unsigned)n;
 	}
@@ -238,6 +242,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	if (work > 0)
 		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
+	*ret_due_ns = MIN_OF(*ret_due_ns, worker_fault_turn(w));
 	more = rudp_poll(w->rudp, w->now_ns);
 	turn_too_big(w);
 	*ret_due_ns = MIN_OF(*ret_due_ns, turn_port_ticks(w));

@@ -230,7 +230,8 @@ struct spec {
 	uint32_t ha_hold_s;	/* 0: not given */
 	struct diag_pos ha_pos; /* line 0: the file says nothing of it */
 	enum spec_fallback on_fallback;
-	uint32_t confirm_s; /* 0: not given: disruptive changes are not waited for */
+	bool fault_injection; /* whether 'plenum fault' may make faults */
+	uint32_t confirm_s;   /* 0: not given: disruptive changes are not waited for */
 	struct spec_network *networks;
 	size_t n_networks;
 	struct spec_net *nets;

@@ -583,6 +583,10 @@ static const struct spec_key policy_keys[] = {
 		 " that is there.\nWhat only adds to the host, or restarts workers, does not"
 		 " wait.\nThe value that runs counts, and where there is none the new one.",
 	 .example = "120s"},
+	{"fault-injection", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec, fault_injection),
+	 .help = "Whether 'plenum fault' may have workers lose, delay, duplicate or reorder packets"
+		 " on purpose.\nNo longer true: what there is of that ends.",
+	 .example = "true"},
 };
 static const struct spec_table policy_table = {TABLE(policy_keys)};
 

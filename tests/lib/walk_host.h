@@ -142,6 +142,7 @@ static inline int setup(void **state)
 				 .rundir = &a->rundir,
 				 .carriers = &a->carriers,
 				 .labels = &a->labels,
+				 .faults = &a->faults,
 				 .worker_path = f->worker};
 	assert_int_equal(sup_new(&sup, &a->sup), 0);
 	a->journal = rundir_path(f->state_dir, "journal");

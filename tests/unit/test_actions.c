@@ -146,6 +146,8 @@ static const struct row rows[] = {
 	{"peers.port", "ips: [10.10.2.11]", "ips: [10.10.2.11], port: 9999", TELLS_WORKER},
 	{"policy.on-fallback", "admin:", "policy: {on-fallback: refuse}\nadmin:", TELLS_AGENT},
 	{"policy.confirm", "admin:", "policy: {confirm: 60s}\nadmin:", TELLS_AGENT},
+	{"policy.fault-injection",
+	 "admin:", "policy: {fault-injection: true}\nadmin:", TELLS_AGENT},
 	{"admin.users", "users: [u1]", "users: [u1, u2]", TELLS_AGENT},
 	{"admin.groups", "groups: [g1]", "groups: [g2]", TELLS_AGENT},
 	{"cluster.name", "name: prod", "name: test", TELLS_AGENT},

@@ -41,6 +41,7 @@ static void test_gets(void **state)
 		{"/v1/plan", PRIVSEP_PLAN},
 		{"/v1/net", PRIVSEP_NET},
 		{"/v1/history", PRIVSEP_HISTORY},
+		{"/v1/faults", PRIVSEP_FAULTS},
 		{"/v1/metrics", PRIVSEP_METRICS},
 		{"/v1/config/running", PRIVSEP_CONFIG_RUNNING},
 		{"/v1/config/staged", PRIVSEP_CONFIG_STAGED},
@@ -233,6 +234,49 @@ static void test_staged(void **state)
 	assert_int_equal(refused("GET", "/v1/stop", NULL), 405);
 }
 
+static void test_faults(void **state)
+{
+	static const char *const wrong[] = {
+		"[]",
+		"{}",
+		"{\"drop_ppm\":1}",
+		"{\"ttl_s\":1}",
+		"{\"drop_ppm\":0,\"ttl_s\":1}",
+		"{\"drop_ppm\":1000001,\"ttl_s\":1}",
+		"{\"drop_ppm\":-1,\"ttl_s\":1}",
+		"{\"drop_ppm\":1.5,\"ttl_s\":1}",
+		"{\"delay_us\":1000001,\"ttl_s\":1}",
+		"{\"delay_us\":1,\"ttl_s\":3601}",
+		"{\"delay_us\":1,\"ttl_s\":1,\"direction\":\"\"}",
+		"{\"delay_us\":1,\"ttl_s\":1,\"leg\":7}",
+		"{\"delay_us\":1,\"ttl_s\":1,\"more\":7}",
+	};
+
+	assert_int_equal(route("POST", "/v1/faults",
+			       "{\"leg\":\"leg-a\",\"peer\":\"h\",\"drop_ppm\":10000,"
+			       "\"delay_us\":2000,\"direction\":\"out\",\"ttl_s\":60}"),
+			 0);
+	assert_int_equal(msg.type, PRIVSEP_FAULT_ADD);
+	assert_string_equal(msg.fault.leg, "leg-a");
+	assert_string_equal(msg.fault.peer, "h");
+	assert_int_equal(msg.fault.drop_ppm, 10000);
+	assert_int_equal(msg.fault.delay_us, 2000);
+	assert_int_equal(msg.fault.ways, LAUNCH_FAULT_OUT);
+	assert_int_equal(msg.fault.ttl_s, 60);
+	assert_int_equal(route("POST", "/v1/faults", "{\"reorder_ppm\":1,\"ttl_s\":3600}"), 0);
+	assert_int_equal(msg.fault.ways, LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(refused("POST", "/v1/faults", wrong[i]), 400);
+	assert_int_equal(route("DELETE", "/v1/faults/12", NULL), 0);
+	assert_int_equal(msg.type, PRIVSEP_FAULT_DEL);
+	assert_int_equal(msg.fault.id, 12);
+	assert_int_equal(route("DELETE", "/v1/faults", NULL), 0);
+	assert_int_equal(msg.fault.id, 0);
+	assert_int_equal(refused("DELETE", "/v1/faults/0", NULL), 404);
+	assert_int_equal(refused("DELETE", "/v1/faults/x", NULL), 404);
+	assert_int_equal(refused("PUT", "/v1/faults", "{}"), 405);
+}
+
 static void test_apply(void **state)
 {
 	static const char *const wrong[] = {
@@ -375,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_a_change_names_its_version),
 		cmocka_unit_test(test_net_del),
 		cmocka_unit_test(test_staged),
+		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_error_text),
 	};

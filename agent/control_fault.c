@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What clients ask about faults on purpose, and what of it is refused: only where the policy that
+ * runs allows them at all, and only what can hit something. */
+#include "agent/control_internal.h"
+#include <string.h>
+
+static bool is_leg(const struct agent *a, const char *name)
+{
+	for (size_t i = 0; i < a->now.plan->n_legs; i++)
+		if (strcmp(a->now.plan->legs[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* By the configuration, by the paths that there are; or any address. */
+static bool is_peer(const struct agent *a, const char *name)
+{
+	const struct spec *s = a->now.spec;
+	struct ip_addr addr;
+
+	if (ip_addr_parse(name, &addr) == 0)
+		return true;
+	for (size_t i = 0; i < s->n_peers; i++)
+		if (strcmp(s->peers[i].name, name) == 0)
+			return true;
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		for (size_t i = 0;
+		     w->stats && i < LAUNCH_PATHS_MAX && i < launch_stat_get(&w->stats->n_paths);
+		     i++)
+			if (strncmp(w->stats->paths[i].peer, name, PLENUM_NAME_MAX) == 0)
+				return true;
+	return false;
+}
+
+void control_get_faults(struct agent *a, struct control_reply *r)
+{
+	control_json(r, 200, faults_to_json(a));
+}
+
+void control_fault_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r)
+{
+	const struct privsep_fault *want = &m->fault;
+	struct launch_fault f = {.ways = want->ways,
+				 .drop_ppm = want->drop_ppm,
+				 .duplicate_ppm = want->duplicate_ppm,
+				 .reorder_ppm = want->reorder_ppm,
+				 .delay_us = want->delay_us};
+	char by[CLIENTS_BY_MAX];
+	uint32_t id;
+
+	if (!a->now.spec || !a->now.plan || !a->now.spec->fault_injection) {
+		control_error(r, 403, "not-allowed",
+			      "the configuration that runs does not allow faults; set "
+			      "policy.fault-injection: true and apply",
+			      NULL);
+		return;
+	}
+	if (want->leg[0] && !is_leg(a, want->leg)) {
+		control_error(r, 404, "not-found", "there is no leg of that name", NULL);
+		return;
+	}
+	if (want->peer[0] && !is_peer(a, want->peer)) {
+		control_error(r, 404, "not-found",
+			      "there is no peer of that name; name one of peers, one that a path "
+			      "leads to, or an address",
+			      NULL);
+		return;
+	}
+	memcpy(f.leg, want->leg, sizeof(f.leg));
+	memcpy(f.peer, want->peer, sizeof(f.peer));
+	if (faults_add(a, &f, want->ttl_s, clients_describe(cl, by, sizeof(by)), &id) < 0)
+		control_error(r, 409, "too-many",
+			      "there are as many faults as there can be; remove one", NULL);
+	else
+		control_json(r, 200, json_pack("{s:I}", "id", (json_int_t)id));
+}
+
+void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r)
+{
+	char by[CLIENTS_BY_MAX], why[CLIENTS_BY_MAX + 16];
+	size_t n;
+
+	snprintf(why, sizeof(why), "removed by %s", clients_describe(cl, by, sizeof(by)));
+	n = faults_end(a, m->fault.id, why);
+	if (n == 0 && m->fault.id)
+		control_error(r, 404, "not-found", "there is no such fault", NULL);
+	else
+		control_json(r, 200, json_pack("{s:I}", "removed", (json_int_t)n));
+}
