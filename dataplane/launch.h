@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 12
+#define LAUNCH_VERSION 13
 
 /*
  * Inherited descriptors. All others are closed.
@@ -54,6 +54,7 @@ enum launch_fd {
 #define LAUNCH_SESSIONS_MAX 10000
 #define LAUNCH_SESSIONS_DEFAULT 4096
 #define LAUNCH_IDS_MAX 256
+#define LAUNCH_OPCODES_MAX 64
 #define LAUNCH_PEER_ADDRS_MAX 16
 #define LAUNCH_PATHS_MAX 32
 #define LAUNCH_REASON_MAX 128
@@ -317,6 +318,8 @@ struct launch_stats {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
 	struct launch_fault_stats faults[LAUNCH_FAULTS_MAX];
+	/* frontend: requests that went to servers, by FUSE opcode; what is above counts last */
+	uint64_t asked[LAUNCH_OPCODES_MAX];
 };
 
 static inline void launch_stat_add(uint64_t *counter, uint64_t n)

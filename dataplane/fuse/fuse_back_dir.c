@@ -23,7 +23,8 @@ static void entry_fill(struct back_req *q, const struct hand_dirent *de, const c
 {
 	const uint8_t *handle = (const uint8_t *)name + de->name_len;
 
-	*out = (struct fuse_entry_out){.attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
+	*out = (struct fuse_entry_out){.generation = de->is_bare ? FUSE_PROTO_BARE : 0,
+				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		back_rights_attr(q, &de->attr, &out->attr);
 	/* What has no handle of its own is only named: its attributes are asked for by name. */

@@ -30,9 +30,9 @@ static bool file_is_settled(const struct fuse_attr *attr)
 }
 
 static void open_reply(struct back_req *q, struct back_node *n, const struct fuse_attr *attr,
-		       uint64_t fh)
+		       bool is_bare, uint64_t fh)
 {
-	struct back_entry e = {.node = n, .attr = *attr};
+	struct back_entry e = {.node = n, .attr = *attr, .is_bare = is_bare};
 	uint32_t opcode = q->in->opcode;
 
 	if (opcode == FUSE_CREATE || opcode == FUSE_TMPFILE)
@@ -43,7 +43,8 @@ static void open_reply(struct back_req *q, struct back_node *n, const struct fus
 }
 
 /* fd: given away. */
-static void opened(struct back_req *q, struct back_node *n, int fd, const struct fuse_attr *attr)
+static void opened(struct back_req *q, struct back_node *n, int fd, const struct fuse_attr *attr,
+		   bool is_bare)
 {
 	struct back_mount *m = q->mount;
 	uint64_t fh, i = q->unique / 2 % ARRAY_SIZE(m->opened);
@@ -63,7 +64,7 @@ static void opened(struct back_req *q, struct back_node *n, int fd, const struct
 
 		back_hold(n, own);
 	}
-	open_reply(q, n, attr, fh);
+	open_reply(q, n, attr, is_bare, fh);
 }
 
 /* Of a request that names the file, and a hand has opened it. */
@@ -77,7 +78,7 @@ static void open_then(struct back_req *q, const struct hand_result *r, int fd)
 		of.handle_len = q->args.handles[0].len;
 		memcpy(of.handle, q->args.handles[0].bytes, of.handle_len);
 	}
-	opened(q, back_node_of(q->mount->export, &of, -1), fd, &r->attr);
+	opened(q, back_node_of(q->mount->export, &of, -1), fd, &r->attr, false);
 }
 
 static int open_flags(const struct back_req *q)
@@ -128,7 +129,7 @@ static bool open_here(struct back_req *q, int flags)
 	if (fd < 0)
 		return false;
 	fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
-	opened(q, n, fd, &attr);
+	opened(q, n, fd, &attr, false);
 	return true;
 }
 
@@ -149,7 +150,8 @@ static void create_then(struct back_req *q, const struct hand_result *r, int fd)
 
 	if (r->handle_len == 0) /* it has no other way back */
 		own = open(back_fd_path(fd, path), O_PATH | O_CLOEXEC);
-	opened(q, back_node_of(q->mount->export, r, own), fd, &r->attr);
+	opened(q, back_node_of(q->mount->export, r, own), fd, &r->attr,
+	       r->flags & HAND_RESULT_BARE);
 }
 
 void back_op_create(struct back_req *q)
@@ -180,7 +182,7 @@ void back_open_answer(struct back_req *q, struct back_file *f)
 		return;
 	}
 	fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
-	open_reply(q, f->node, &attr, (uint64_t)f->reuse << 32 | f->index);
+	open_reply(q, f->node, &attr, false, (uint64_t)f->reuse << 32 | f->index);
 }
 
 /*

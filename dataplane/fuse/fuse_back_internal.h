@@ -79,6 +79,7 @@ struct back_list { /* least recently used first out */
 struct back_entry { /* what a name shows */
 	struct back_node *node;
 	struct fuse_attr attr;
+	bool is_bare; /* without extended attributes */
 };
 
 struct back_file { /* what a client has open */
@@ -126,6 +127,7 @@ struct fuse_back_client {
 	bool init_done;
 	bool read_only;
 	bool gone;
+	uint32_t features; /* FUSE_PROTO_FEATURE_* in force */
 };
 
 /* One request being served. Lives in the headroom of its answer's buffer. */
@@ -286,7 +288,9 @@ void back_reply_data(struct back_req *q, size_t len);
 /* err as errno has it: positive; 0: success without data. */
 void back_reply_err(struct back_req *q, int err);
 void back_reply_entry(struct back_req *q, const struct back_entry *e);
-void back_reply_attr(struct back_req *q, const struct fuse_attr *attr);
+void back_reply_attr(struct back_req *q, const struct fuse_attr *attr, bool is_bare);
+/* Success without data, of what changed names in the folder that q names. */
+void back_reply_names(struct back_req *q);
 /* An open file: of e, which was found or made by name, or (NULL) what q names; attr: as it was
  * opened, where that tells something. Flags are the client's. */
 void back_reply_open(struct back_req *q, const struct back_entry *e, const struct fuse_attr *attr,
@@ -392,6 +396,8 @@ struct back_node *back_node_of(struct back_export *e, const struct hand_result *
 /* What the name in the directory shows, without a hand. -EAGAIN: that needs one; what the name
  * says. */
 int back_node_cached(struct back_node *dir, const char *name, struct back_entry *ret);
+/* Whether the open file has no extended attributes, where that can be said without a disk. */
+bool back_is_bare(const struct back_export *e, int fd);
 
 /* Operations, in the table of fuse_back_req.c: each ends in one answer, now or later. */
 void back_op_lookup(struct back_req *q);

@@ -22,7 +22,7 @@ static void done_then(struct back_req *q, const struct hand_result *r, int fd)
 
 static void entry_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	struct back_entry e = {.attr = r->attr};
+	struct back_entry e = {.attr = r->attr, .is_bare = r->flags & HAND_RESULT_BARE};
 
 	/* Made, and gone again before it was seen: there is nothing to have a handle of. */
 	if (r->handle_len > 0 && r->handle[0] != FUSE_HANDLE_FILE) {
@@ -164,7 +164,10 @@ static void removed_then(struct back_req *q, const struct hand_result *r, int fd
 		back_node_removed(e, r, fd);
 	else if (fd >= 0)
 		back_hand_close(e, fd);
-	back_reply_err(q, 0);
+	if (q->in->opcode == FUSE_UNLINK || q->in->opcode == FUSE_RMDIR)
+		back_reply_names(q);
+	else
+		back_reply_err(q, 0);
 }
 
 /* The names that a request changes, from which place of its arguments. */
@@ -275,7 +278,7 @@ static void attr_then(struct back_req *q, const struct hand_result *r, int fd)
 {
 	if (fd >= 0) /* a descriptor for the next time */
 		(void)back_node_of(q->mount->export, r, fd);
-	back_reply_attr(q, &r->attr);
+	back_reply_attr(q, &r->attr, r->flags & HAND_RESULT_BARE);
 }
 
 /* Where it is open already that costs no hand. Of an open file it must be by that: it may have no
@@ -295,7 +298,7 @@ void back_op_getattr(struct back_req *q)
 		fd = back_req_fd(q, 0);
 	if (fd >= 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) == 0) {
 		fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
-		back_reply_attr(q, &attr);
+		back_reply_attr(q, &attr, back_is_bare(q->mount->export, fd));
 		return;
 	}
 	call = back_hand_new(q, HAND_OPEN_PATH, 0);

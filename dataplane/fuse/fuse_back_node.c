@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 
 #define NODE_CHAINS (1U << 17)
 #define NODE_CLOSED_MAX (1U << 17)
@@ -368,6 +369,13 @@ void back_node_removed(struct back_export *e, const struct hand_result *r, int f
 
 /* ------------------------------------------------------------------ from names */
 
+bool back_is_bare(const struct back_export *e, int fd)
+{
+	char path[BACK_FD_PATH_MAX];
+
+	return e->in_memory && listxattr(back_fd_path(fd, path), NULL, 0) == 0;
+}
+
 int back_node_cached(struct back_node *dir, const char *name, struct back_entry *ret)
 {
 	struct open_how how = {
@@ -393,6 +401,7 @@ int back_node_cached(struct back_node *dir, const char *name, struct back_entry 
 	if (!ret->node)
 		return -EAGAIN;
 	fuse_hands_attr(&st, e->root_dev, &ret->attr);
+	ret->is_bare = back_is_bare(e, fd);
 	if (ret->node->fd < 0) {
 		ret->node->fd = fd_take(fd);
 		node_place(ret->node);

@@ -49,12 +49,39 @@ void back_reply_err(struct back_req *q, int err)
 	back_req_finish(q, -err, 0, 0);
 }
 
+/* What is answered from the journal was so when it ran, and may not be any more. */
+static uint32_t bare_flag(const struct back_req *q, bool is_bare)
+{
+	return is_bare && !q->again ? FUSE_PROTO_BARE : 0;
+}
+
 /* Timeouts and generation are the client's. */
 static void entry_fill(const struct back_req *q, const struct back_entry *e,
 		       struct fuse_entry_out *ret)
 {
-	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID};
+	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID,
+				       .generation = bare_flag(q, e->is_bare)};
 	back_rights_attr(q, &e->attr, &ret->attr);
+}
+
+/* The folder, after a name in it was made or removed: the client's kernel will ask. Only where that
+ * costs no hand; never from the journal, for then it is of another moment. */
+static void tail_folder(struct back_req *q, struct tail *t)
+{
+	uint32_t opcode = q->in->opcode;
+	struct fuse_attr attr, shown;
+	struct stat st;
+	int fd;
+
+	if (!(q->client->features & FUSE_PROTO_FEATURE_FOLDER) || q->again ||
+	    opcode == FUSE_LOOKUP || opcode == FUSE_TMPFILE)
+		return;
+	fd = back_req_fd(q, 0);
+	if (fd < 0 || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+		return;
+	fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
+	back_rights_attr(q, &attr, &shown);
+	tail_part(t, FUSE_PROTO_RESP_FOLDER, &shown, sizeof(shown));
 }
 
 void back_reply_entry(struct back_req *q, const struct back_entry *e)
@@ -62,6 +89,7 @@ void back_reply_entry(struct back_req *q, const struct back_entry *e)
 	struct tail t = tail_begin(q, sizeof(struct fuse_entry_out));
 
 	entry_fill(q, e, (struct fuse_entry_out *)back_req_data(q));
+	tail_folder(q, &t);
 	tail_handle(&t, &e->node->handle);
 	back_req_finish(q, 0, sizeof(struct fuse_entry_out), tail_end(&t));
 }
@@ -79,11 +107,19 @@ void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, 
 	back_req_finish(q, 0, len, n > 0 ? tail_end(&t) : 0);
 }
 
-void back_reply_attr(struct back_req *q, const struct fuse_attr *attr)
+void back_reply_names(struct back_req *q)
+{
+	struct tail t = tail_begin(q, 0);
+
+	tail_folder(q, &t);
+	back_req_finish(q, 0, 0, t.head.flags ? tail_end(&t) : 0);
+}
+
+void back_reply_attr(struct back_req *q, const struct fuse_attr *attr, bool is_bare)
 {
 	struct fuse_attr_out *out = (void *)back_req_data(q);
 
-	*out = (struct fuse_attr_out){};
+	*out = (struct fuse_attr_out){.dummy = bare_flag(q, is_bare)};
 	back_rights_attr(q, attr, &out->attr);
 	back_req_finish(q, 0, sizeof(struct fuse_attr_out), 0);
 }
@@ -98,6 +134,7 @@ void back_reply_open(struct back_req *q, const struct back_entry *e, const struc
 
 	if (e) {
 		entry_fill(q, e, (struct fuse_entry_out *)to);
+		tail_folder(q, &t);
 		tail_handle(&t, &e->node->handle);
 	}
 	if (attr) {
@@ -132,6 +169,7 @@ void back_reply_init(struct back_req *q)
 		.max_background = FUSE_PROTO_MAX_BACKGROUND,
 		.max_write = FUSE_PROTO_MAX_WRITE,
 		.max_pages = FUSE_PROTO_MAX_PAGES,
+		.unused = {q->client->features},
 	};
 	tail_part(&t, FUSE_PROTO_RESP_SERVER, &server, sizeof(server));
 	tail_handle(&t, &e->root->handle);

@@ -68,11 +68,14 @@ void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
  * has seen that we speak them all, and that the version is one of ours. */
 static void op_init(struct back_req *q)
 {
+	const struct fuse_init_in *in = back_req_arg(q);
+
 	if (q->client->init_done) {
 		back_reply_err(q, EIO);
 		return;
 	}
 	q->client->init_done = true;
+	q->client->features = in->unused[0] & FUSE_PROTO_FEATURES;
 	back_reply_init(q);
 }
 

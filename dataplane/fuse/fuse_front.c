@@ -42,6 +42,9 @@ static int front_tables_init(struct fuse_front *f)
 	e = front_nodes_init(&f->nodes, &f->state);
 	if (e < 0)
 		return e;
+	e = front_known_init(&f->known, &f->nodes);
+	if (e < 0)
+		return e;
 	front_files_init(&f->files, &f->state, &f->nodes);
 	front_nodes_sweep(&f->nodes);
 	return r;
@@ -93,6 +96,7 @@ struct fuse_front *fuse_front_free(struct fuse_front *f)
 	if (!f)
 		return NULL;
 	front_slots_done(f);
+	front_known_done(&f->known);
 	front_nodes_done(&f->nodes);
 	front_state_done(&f->state);
 	free(f);
@@ -146,6 +150,11 @@ void front_reply_error(struct fuse_front *f, uint64_t unique, int error)
 	(void)front_reply(f, &out, sizeof(out));
 }
 
+void front_asked(struct fuse_front *f, uint32_t opcode)
+{
+	launch_stat_add(&f->stats->asked[MIN_OF(opcode, LAUNCH_OPCODES_MAX - 1U)], 1);
+}
+
 void front_slot_fail(struct fuse_front *f, struct front_slot *s, int error)
 {
 	if (!s->answered)
@@ -177,6 +186,10 @@ static bool front_take_here(struct fuse_front *f, const struct fuse_in_header *h
 	case FUSE_SETLKW:
 		front_reply_error(f, h->unique, -ENOLCK);
 		return true;
+	case FUSE_GETATTR:
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR:
+		return front_request_known(f, f->read_buf, n, now_ns);
 	default:
 		return false;
 	}
@@ -287,6 +300,7 @@ static int front_send(struct fuse_front *f, struct front_slot *s)
 	front_slot_unqueue(f, s);
 	s->state = FRONT_SLOT_SENT;
 	f->n_sent++;
+	front_asked(f, s->opcode);
 	return 0;
 }
 
@@ -389,10 +403,12 @@ static void front_away(struct fuse_front *f, uint64_t now_ns)
 }
 
 /* The session ended under the call: whether it was executed is not known. */
-static void front_requeue(struct fuse_front *f, struct front_slot *s)
+static void front_requeue(struct fuse_front *f, struct front_slot *s, uint64_t now_ns)
 {
 	struct fuse_in_header h;
 
+	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
+		front_known_bare_drop(&f->known, s->nodes[0], now_ns);
 	if (s->answered) {
 		front_slot_free(f, s);
 		return;
@@ -425,9 +441,9 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 	if (s->kind != FRONT_SLOT_KERNEL)
 		front_own_answer(f, s, status == 0 ? buf : NULL, len);
 	else if (status == 0)
-		front_answer_take(f, s, buf, len);
+		front_answer_take(f, s, buf, len, now_ns);
 	else
-		front_requeue(f, s);
+		front_requeue(f, s, now_ns);
 }
 
 void fuse_front_event(struct fuse_front *f, enum rudp_event e, int code, uint64_t now_ns)

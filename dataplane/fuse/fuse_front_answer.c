@@ -58,13 +58,20 @@ static struct front_stamp stamp_of(const struct fuse_attr *attr)
 				    .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
 }
 
+/* Sent before: the answer may be of that time. */
+static bool is_again(const struct front_slot *s)
+{
+	return s->unique & FUSE_PROTO_UNIQUE_RESEND;
+}
+
 /* ------------------------------------------------------------------ entries */
 
 /* Makes the kernel's entry of the server's. 0 and the node, NULL for a name that does not exist;
  * else what the kernel is told. */
-static int entry_take(struct fuse_front *f, struct front_answer *a, struct fuse_entry_out *entry,
-		      struct front_node **ret)
+static int entry_take(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
+		      struct fuse_entry_out *entry, struct front_node **ret)
 {
+	bool is_bare = entry->generation & FUSE_PROTO_BARE;
 	struct front_handle h;
 	struct front_node *node;
 
@@ -80,8 +87,11 @@ static int entry_take(struct fuse_front *f, struct front_answer *a, struct fuse_
 	node = front_node_of(&f->nodes, h.bytes, h.len);
 	if (!node)
 		return -ENOMEM;
+	if (node->n_lookups == 0 && node->n_pins == 0)
+		front_known_fresh(&f->known, node);
 	front_node_looked_up(node);
 	front_node_seen(node, &entry->attr);
+	front_known_bare_set(&f->known, node, is_bare && !is_again(s), s->born_ns);
 	entry->nodeid = front_node_id(&f->nodes, node);
 	if (entry->nodeid != FUSE_ROOT_ID)
 		entry->generation = f->state.head->generation;
@@ -126,7 +136,7 @@ static int answer_entry(struct fuse_front *f, const struct front_slot *s, struct
 		return -EIO;
 	if (entry.nodeid != 0 && kind != 0 && (entry.attr.mode & S_IFMT) != kind)
 		return -EIO;
-	r = entry_take(f, a, &entry, ret);
+	r = entry_take(f, s, a, &entry, ret);
 	if (r < 0)
 		return r;
 	if (entry.nodeid == FUSE_ROOT_ID && s->opcode != FUSE_LOOKUP)
@@ -143,7 +153,6 @@ static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *
 		     struct front_node *node, uint32_t open_flags, uint32_t fopen_flags,
 		     struct front_file **ret)
 {
-	bool again = s->unique & FUSE_PROTO_UNIQUE_RESEND;
 	struct fuse_in_header in;
 	struct fuse_open_out out;
 	struct front_file as = {.flags = s->opcode == FUSE_OPENDIR ? FRONT_FILE_DIR : 0};
@@ -156,7 +165,7 @@ static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *
 	as.open_flags = open_flags;
 	as.uid = in.uid;
 	as.gid = in.gid;
-	file = again ? front_file_twin(&f->files, out.fh, as.incarnation) : NULL;
+	file = is_again(s) ? front_file_twin(&f->files, out.fh, as.incarnation) : NULL;
 	if (!file)
 		file = front_file_new(&f->files, node, &as);
 	if (!file)
@@ -231,7 +240,7 @@ static int dir_check(const struct front_answer *a)
 	return r < 0 ? -EIO : 0;
 }
 
-static int answer_dirplus(struct fuse_front *f, struct front_answer *a)
+static int answer_dirplus(struct fuse_front *f, const struct front_slot *s, struct front_answer *a)
 {
 	size_t off = 0, at;
 	bool special;
@@ -249,7 +258,7 @@ static int answer_dirplus(struct fuse_front *f, struct front_answer *a)
 			(void)front_answer_handle(a, &skipped);
 			entry.nodeid = 0;
 		}
-		if (entry_take(f, a, &entry, &node) < 0)
+		if (entry_take(f, s, a, &entry, &node) < 0)
 			entry.nodeid = 0;
 		if (entry.nodeid == FUSE_ROOT_ID)
 			entry.nodeid = 0;
@@ -274,7 +283,8 @@ static void dirplus_undo(struct fuse_front *f, const struct front_answer *a)
 	}
 }
 
-static int answer_attr(const struct front_slot *s, const struct front_answer *a)
+static int answer_attr(struct fuse_front *f, const struct front_slot *s,
+		       const struct front_answer *a)
 {
 	struct fuse_attr_out out;
 
@@ -284,6 +294,9 @@ static int answer_attr(const struct front_slot *s, const struct front_answer *a)
 	if (!front_attr_is_valid(&out.attr))
 		return -EIO;
 	front_node_seen(s->nodes[0], &out.attr);
+	front_known_bare_set(&f->known, s->nodes[0], out.dummy & FUSE_PROTO_BARE && !is_again(s),
+			     s->born_ns);
+	out.dummy = 0;
 	out.attr_valid = ATTR_VALID_S;
 	out.attr_valid_nsec = 0;
 	memcpy(a->body, &out, sizeof(out));
@@ -330,6 +343,32 @@ static bool answer_sync(struct fuse_front *f, const struct front_slot *s)
 	return file && front_node_lost_tell(node, &file->lost);
 }
 
+/*
+ * The folder as it was after the change is what the kernel will ask for next. It counts where no
+ * other change of the folder by this client was acknowledged since this one was sent: that one may
+ * have come later. What a move or a removal does to the folder that goes nobody says.
+ */
+static void folder_note(struct fuse_front *f, const struct front_slot *s,
+			const struct front_answer *a, uint32_t n_changes)
+{
+	switch (s->opcode) {
+	case FUSE_RMDIR:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+		memset(f->known.folders, 0, sizeof(f->known.folders));
+		break;
+	case FUSE_READDIR:
+	case FUSE_READDIRPLUS: /* it was read, and shows when */
+		front_known_folder_drop(&f->known, s->nodes[0]);
+		break;
+	default:
+		break;
+	}
+	if (a->has_folder && n_changes == s->n_changes && !is_again(s) && S_ISDIR(a->folder.mode) &&
+	    front_attr_is_valid(&a->folder))
+		front_known_folder_set(&f->known, s->nodes[0], &a->folder, s->born_ns);
+}
+
 struct answer_effects { /* to be taken back where the kernel did not want the answer */
 	struct front_node *node;
 	struct front_file *file;
@@ -351,12 +390,12 @@ static int answer_effect(struct fuse_front *f, struct front_slot *s, struct fron
 		e->lost = answer_sync(f, s);
 		return 0;
 	case FUSE_GETATTR:
-		return answer_attr(s, a);
+		return answer_attr(f, s, a);
 	case FUSE_OPEN:
 	case FUSE_OPENDIR:
 		return answer_open(f, s, a, &e->file);
 	case FUSE_READDIRPLUS:
-		r = answer_dirplus(f, a);
+		r = answer_dirplus(f, s, a);
 		e->dir = r == 0;
 		return r;
 	default:
@@ -365,7 +404,7 @@ static int answer_effect(struct fuse_front *f, struct front_slot *s, struct fron
 	note_changes(s);
 	switch (s->opcode) {
 	case FUSE_SETATTR:
-		return answer_attr(s, a);
+		return answer_attr(f, s, a);
 	case FUSE_LOOKUP:
 	case FUSE_LINK:
 	case FUSE_MKDIR:
@@ -435,10 +474,22 @@ static void answer_beyond_end(struct fuse_front *f, const struct front_slot *s)
 		(void)front_reply(f, &notice, sizeof(notice));
 }
 
-void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len)
+/* What an answer says without being asked; what it may have changed. */
+static void answer_note(struct fuse_front *f, const struct front_slot *s,
+			const struct front_answer *a, uint32_t n_changes, uint64_t now_ns)
+{
+	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
+		front_known_bare_drop(&f->known, s->nodes[0], now_ns);
+	if (a->out.error == 0)
+		folder_note(f, s, a, n_changes);
+}
+
+void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len,
+		       uint64_t now_ns)
 {
 	struct answer_effects e = {.node = NULL};
 	struct fuse_out_header *out = msg;
+	uint32_t n_changes = s->nodes[0] ? s->nodes[0]->n_changes : 0;
 	struct front_answer a;
 	int r;
 
@@ -450,6 +501,8 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	if (answer_recall(f, s, a.out.error))
 		return;
 	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;
+	if (r == 0)
+		answer_note(f, s, &a, n_changes, now_ns);
 	if (r < 0) {
 		answer_undo(f, &a, &e);
 		bad_answer(f, s, r);

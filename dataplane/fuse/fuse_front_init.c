@@ -82,7 +82,8 @@ void front_init_compose(const struct fuse_front *f, struct front_init_msg *ret)
 			 .minor = head->minor,
 			 .max_readahead = head->max_readahead,
 			 .flags = (uint32_t)head->flags,
-			 .flags2 = (uint32_t)(head->flags >> 32)},
+			 .flags2 = (uint32_t)(head->flags >> 32),
+			 .unused = {FUSE_PROTO_FEATURES}},
 	};
 }
 
@@ -104,6 +105,7 @@ int front_init_served(struct fuse_front *f, void *msg, size_t len)
 		front_nodes_lose(&f->nodes);
 	front_publish(&head->verifier, a.server.verifier);
 	front_publish(&head->served, 1);
+	front_known_forget(&f->known);
 	f->server = a.server;
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "dataplane/fuse/fuse_front.h"
 #include "dataplane/fuse/fuse_front_files.h"
+#include "dataplane/fuse/fuse_front_known.h"
 #include "dataplane/fuse/fuse_front_pool.h"
 #include "dataplane/fuse/fuse_front_tail.h"
 
@@ -51,7 +52,7 @@ struct front_slot {
 	struct front_refs refs;
 	struct front_node *nodes[FRONT_REFS_MAX]; /* of refs, pinned */
 	uint32_t file;				  /* REOPEN, RELEASE */
-	uint32_t n_changes;			  /* FSYNC: the node's when it was sent */
+	uint32_t n_changes;			  /* the first node's when it was sent */
 	uint64_t born_ns;
 	uint64_t killed_ns; /* when its process was seen to be dying; 0: was not */
 	bool interrupted;   /* its process had a signal */
@@ -89,6 +90,7 @@ struct fuse_front {
 	struct front_state state;
 	struct front_nodes nodes;
 	struct front_files files;
+	struct front_known known;
 	enum front_link link;
 	bool gone; /* unmounted */
 	bool bye_sent, bye_done;
@@ -119,6 +121,8 @@ struct fuse_front {
 bool front_reply(struct fuse_front *f, const void *msg, size_t len);
 /* A reply without data. */
 void front_reply_error(struct fuse_front *f, uint64_t unique, int error);
+/* A request of that opcode has gone to the server. */
+void front_asked(struct fuse_front *f, uint32_t opcode);
 /* Answers the kernel, if it still waits, and lets the slot go. */
 void front_slot_fail(struct fuse_front *f, struct front_slot *s, int error);
 
@@ -139,13 +143,16 @@ int front_request_bind(struct fuse_front *f, struct front_slot *s);
 /* Writes the server's file handles and the tail. 0 and the message's length; else what the kernel
  * is told. */
 int front_request_seal(struct fuse_front *f, struct front_slot *s, size_t *ret_len);
+/* Answers what is known here. False: the server is to be asked. */
+bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
 /* Requests that end here. */
 void front_request_forget(struct fuse_front *f, const void *req, size_t len);
 void front_request_release(struct fuse_front *f, const void *req, size_t len);
 
 /* fuse_front_answer.c: what becomes of an answer on its way to the kernel. */
 
-void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len);
+void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len,
+		       uint64_t now_ns);
 
 /* fuse_front_own.c: requests that the frontend makes itself. */
 

@@ -40,6 +40,7 @@ static bool own_send(struct fuse_front *f, struct front_slot *s)
 	    rudp_call_send(f->session, s->req, len, front_slot_cookie(f, s)) == 0) {
 		s->state = FRONT_SLOT_SENT;
 		f->n_sent++;
+		front_asked(f, s->opcode);
 		return true;
 	}
 	front_slot_free(f, s);

@@ -89,11 +89,73 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, size_t *ret_l
 	for (unsigned i = 0; i < s->refs.n_nodes; i++)
 		handles[i] = (struct front_handle){.bytes = s->nodes[i]->handle,
 						   .len = s->nodes[i]->handle_len};
-	if (s->opcode == FUSE_FSYNC || s->opcode == FUSE_FSYNCDIR)
+	if (s->nodes[0])
 		s->n_changes = s->nodes[0]->n_changes;
 	*ret_len =
 		s->req_len + front_tail_write(s->req + s->req_len, flags, handles, s->refs.n_nodes);
 	return 0;
+}
+
+/* ------------------------------------------------------------------ what is known here */
+
+/* Names whose values, where there are none, no listing would have shown. */
+static bool xattr_is_hidden(const char *name, size_t len)
+{
+	static const char prefix[] = "trusted.";
+
+	return strnlen(name, len) == len || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+static void known_xattr(struct fuse_front *f, const struct fuse_in_header *in, uint32_t size)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_getxattr_out none;
+	} reply = {.out = {.len = sizeof(reply.out), .unique = in->unique}};
+
+	if (in->opcode == FUSE_GETXATTR)
+		reply.out.error = -ENODATA;
+	else if (size == 0) /* how long the list is */
+		reply.out.len = sizeof(reply);
+	(void)front_reply(f, &reply, reply.out.len);
+}
+
+static bool known_attr(struct fuse_front *f, const struct fuse_in_header *in,
+		       const struct front_node *node, uint64_t now_ns)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_attr_out attr;
+	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
+	uint64_t for_ns;
+
+	if (!front_known_folder(&f->known, node, now_ns, &reply.attr.attr, &for_ns))
+		return false;
+	reply.attr.attr_valid = for_ns / NSEC_PER_SEC;
+	reply.attr.attr_valid_nsec = (uint32_t)(for_ns % NSEC_PER_SEC);
+	(void)front_reply(f, &reply, sizeof(reply));
+	return true;
+}
+
+bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
+{
+	struct fuse_getxattr_in xattr;
+	const struct front_node *node;
+	struct fuse_in_header in;
+	size_t at = sizeof(in) + sizeof(xattr);
+
+	memcpy(&in, req, sizeof(in));
+	node = front_node_get(&f->nodes, in.nodeid);
+	if (!node || f->link != FRONT_READY)
+		return false;
+	if (in.opcode == FUSE_GETATTR)
+		return known_attr(f, &in, node, now_ns);
+	if (!request_arg(req, len, &xattr, sizeof(xattr)) ||
+	    !front_known_bare(&f->known, node, now_ns) ||
+	    (in.opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
+		return false;
+	known_xattr(f, &in, xattr.size);
+	return true;
 }
 
 static void forget_one(struct fuse_front *f, uint64_t nodeid, uint64_t n_lookups)

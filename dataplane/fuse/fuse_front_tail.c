@@ -157,12 +157,14 @@ static int tail_read(const uint8_t *p, size_t left, struct front_answer *a)
 	struct fuse_proto_resp_tail tail;
 
 	if (!take(&p, &left, &tail, sizeof(tail)) ||
-	    tail.flags & ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER))
+	    tail.flags & ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER | FUSE_PROTO_RESP_FOLDER))
 		return -EPROTO;
 	a->has_attr = tail.flags & FUSE_PROTO_RESP_ATTR;
 	a->has_server = tail.flags & FUSE_PROTO_RESP_SERVER;
+	a->has_folder = tail.flags & FUSE_PROTO_RESP_FOLDER;
 	if ((a->has_attr && !take(&p, &left, &a->attr, sizeof(a->attr))) ||
-	    (a->has_server && !take(&p, &left, &a->server, sizeof(a->server))))
+	    (a->has_server && !take(&p, &left, &a->server, sizeof(a->server))) ||
+	    (a->has_folder && !take(&p, &left, &a->folder, sizeof(a->folder))))
 		return -EPROTO;
 	a->n_handles = tail.n_handles;
 	a->handles = p;

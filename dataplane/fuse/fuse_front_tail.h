@@ -36,8 +36,8 @@ struct front_answer {
 	struct fuse_out_header out;
 	uint8_t *body; /* behind the header, in the message itself */
 	size_t body_len;
-	bool has_attr, has_server;
-	struct fuse_attr attr;
+	bool has_attr, has_server, has_folder;
+	struct fuse_attr attr, folder;
 	struct fuse_proto_server server;
 	const uint8_t *handles; /* as many as n_handles: front_answer_handle takes the next */
 	unsigned n_handles;

@@ -141,8 +141,8 @@ struct hand_dirent {
 	uint64_t ino, off;
 	uint32_t type; /* DT_* */
 	uint16_t name_len;
-	uint8_t handle_len; /* 0: none */
-	uint8_t has_attr;
+	uint8_t handle_len;		   /* 0: none */
+	uint8_t has_attr : 1, is_bare : 1; /* attributes; no extended ones */
 	struct fuse_attr attr;
 };
 #define HAND_DIRENT_BYTES(name_len, handle_len) \

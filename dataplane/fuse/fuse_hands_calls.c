@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 
 /* Within this time a file can change twice without its times telling. */
 #define TICK_NS (20 * NSEC_PER_MSEC)
@@ -159,6 +160,13 @@ void hand_trust(struct hand *hd)
 
 /* ------------------------------------------------------------------ answers */
 
+bool hand_is_bare(int fd)
+{
+	char name[HANDS_FD_NAME_MAX];
+
+	return listxattr(hand_fd_name(fd, name), NULL, 0) == 0;
+}
+
 static int answer_at(struct hand *hd, int fd, const char *name)
 {
 	struct stat st;
@@ -168,6 +176,9 @@ static int answer_at(struct hand *hd, int fd, const char *name)
 	fuse_hands_attr(&st, hd->root_dev, &hd->result.attr);
 	hd->result.dev = st.st_dev;
 	hd->result.flags |= HAND_RESULT_ATTR;
+	/* No call adds any to what it tells of: once is enough. */
+	if (!*name && !(hd->result.flags & HAND_RESULT_BARE) && hand_is_bare(fd))
+		hd->result.flags |= HAND_RESULT_BARE;
 	return 0;
 }
 

@@ -282,6 +282,7 @@ static void entry_look(struct hand *hd, int dirfd, const char *name, struct hand
 	out->handle_len = hand_sign(hd, fd, "", handle);
 	fuse_hands_attr(&st, hd->root_dev, &out->attr);
 	out->has_attr = 1;
+	out->is_bare = hand_is_bare(fd);
 }
 
 /* Bytes written; 0: it does not fit. dev: of the directory. */

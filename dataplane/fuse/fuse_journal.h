@@ -47,6 +47,7 @@ enum {
 	HAND_RESULT_HANDLE = 2,	 /* handle is valid */
 	HAND_RESULT_CREATED = 4, /* CREATE: it made the file */
 	HAND_RESULT_UNSURE = 8,	 /* -EIO because nobody can say whether it ran */
+	HAND_RESULT_BARE = 16,	 /* what attr is of had no extended attributes */
 };
 
 /* What a call has come to. */

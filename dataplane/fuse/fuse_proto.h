@@ -85,6 +85,16 @@
 #define FUSE_PROTO_READ_DATA sizeof(struct fuse_out_header)
 
 #define FUSE_PROTO_VERSION 3 /* of the hello and of all that follows it */
+/* In the generation of an answer's entries and the last field of its attributes, both of which are
+ * otherwise 0: the file has no extended attributes but perhaps trusted ones. */
+#define FUSE_PROTO_BARE 1U
+/*
+ * What both ends know beyond the version: the first unused word of INIT's argument says what the
+ * client does, that of its answer what of this is in force. A peer that does not know the word
+ * leaves it 0.
+ */
+#define FUSE_PROTO_FEATURE_FOLDER 1U /* answers come with FUSE_PROTO_RESP_FOLDER */
+#define FUSE_PROTO_FEATURES FUSE_PROTO_FEATURE_FOLDER
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
 
@@ -103,6 +113,8 @@ struct fuse_proto_req_tail {
 enum {
 	FUSE_PROTO_RESP_ATTR = 1,   /* struct fuse_attr; OPEN: of the file as it was opened */
 	FUSE_PROTO_RESP_SERVER = 2, /* struct fuse_proto_server; INIT only */
+	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the folder where a name was made or
+				     * removed, as it was after that */
 };
 
 struct fuse_proto_resp_tail {

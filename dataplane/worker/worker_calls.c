@@ -97,6 +97,7 @@ static const int calls_files[] = {
 	SYS_io_uring_enter,
 	SYS_openat2,
 	SYS_name_to_handle_at,
+	SYS_listxattr,
 	SYS_preadv,
 	SYS_preadv2,
 	SYS_pwritev2,

@@ -402,6 +402,10 @@ static void worker_stats(const struct worker_proc *w)
 	       (unsigned long long)launch_stat_get(&s->loops),
 	       (unsigned long long)launch_stat_get(&s->sleeps),
 	       (unsigned long long)launch_stat_get(&s->sessions));
+	for (unsigned i = 0; i < LAUNCH_OPCODES_MAX; i++)
+		if (launch_stat_get(&s->asked[i]) > 0)
+			printf(" asked:%u=%llu", i,
+			       (unsigned long long)launch_stat_get(&s->asked[i]));
 	for (unsigned i = 0; i < s->n_paths && i < LAUNCH_PATHS_MAX; i++)
 		printf(" %s:up=%llu,tx=%llu,rx=%llu,lost=%llu,retx=%llu,srtt=%llu,cwnd=%llu",
 		       s->paths[i].leg, (unsigned long long)s->paths[i].up,

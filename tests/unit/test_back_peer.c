@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the server end lets nobody do: peers of other versions, with other rights, with garbage. */
 #include "tests/lib/back_rig.h"
+#include <sys/xattr.h>
 
 #define ROOT FUSE_ROOT_ID
 
@@ -111,6 +112,91 @@ static void read_only_mounts_are(void **state)
 	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), -EROFS);
 	assert_int_equal(rig_open(&rig, node, O_RDONLY, &fh), 0);
 	assert_int_equal(rig_read(&rig, node, fh, 0, 10), 1);
+}
+
+/* INIT anew, with what the client says that it knows; what of it is in force. */
+static uint32_t features_of(uint32_t wanted)
+{
+	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {wanted}};
+	struct fuse_init_out out;
+
+	fuse_back_client_gone(rig.client);
+	fuse_back_poll(rig.back, clock_now_ns(), true);
+	assert_int_equal(rig_accept(&rig), 0);
+	assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), 0);
+	memcpy(&out, rig.data, sizeof(out));
+	return out.unused[0];
+}
+
+/* The folder that came with the last answer; false: none did. */
+static bool folder_came(struct fuse_attr *ret)
+{
+	struct fuse_proto_resp_tail t = {};
+
+	if (rig.tail_len > 0)
+		memcpy(&t, rig.tail, sizeof(t));
+	if (!(t.flags & FUSE_PROTO_RESP_FOLDER))
+		return false;
+	memcpy(ret, rig.tail + sizeof(t), sizeof(*ret));
+	return true;
+}
+
+static void folders_come_to_who_knows_them(void **state)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	struct fuse_attr attr;
+	struct stat st;
+	uint64_t x;
+
+	assert_int_equal(features_of(0), 0);
+	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "a"), 0);
+	assert_false(folder_came(&attr));
+	assert_int_equal(features_of(UINT32_MAX), FUSE_PROTO_FEATURES);
+	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "b"), 0);
+	assert_true(folder_came(&attr));
+	assert_int_equal(stat(rig.dir, &st), 0);
+	assert_int_equal(attr.nlink, st.st_nlink);
+	assert_int_equal(attr.mode, st.st_mode);
+	assert_int_equal(attr.ctimensec, st.st_ctim.tv_nsec);
+	/* What is given again is of another moment. */
+	rig.resend = true;
+	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = "b"), 0);
+	assert_false(folder_came(&attr));
+	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "b"), 0);
+	assert_true(folder_came(&attr));
+	assert_int_equal(stat(rig.dir, &st), 0);
+	assert_int_equal(attr.nlink, st.st_nlink);
+	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "b"), -ENOENT);
+	assert_int_equal(rig_lookup(&rig, ROOT, "a", &x), 0); /* nothing changed: no folder */
+}
+
+static bool lookup_is_bare(const char *name)
+{
+	struct fuse_entry_out e;
+
+	assert_int_equal(rig_do(&rig, FUSE_LOOKUP, ROOT, .name = name), 0);
+	memcpy(&e, rig.data, sizeof(e));
+	return e.generation == FUSE_PROTO_BARE;
+}
+
+/* By a hand, and from memory. */
+static void bare_is_what_has_no_attributes(void **state)
+{
+	struct fuse_getattr_in in = {};
+	struct fuse_attr_out out;
+	uint64_t node;
+
+	put("f", "x");
+	assert_true(lookup_is_bare("f"));
+	(void)lookup_is_bare("f"); /* on a disk memory does not tell */
+	if (setxattr(rig_path(&rig, "f"), "user.x", "v", 1, 0) < 0)
+		return; /* a file system without */
+	assert_false(lookup_is_bare("f"));
+	assert_false(lookup_is_bare("f"));
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
+	assert_int_equal(rig_do(&rig, FUSE_GETATTR, node, RIG_ARG(in)), 0);
+	memcpy(&out, rig.data, sizeof(out));
+	assert_int_equal(out.dummy, 0);
 }
 
 static void nothing_before_init_or_after_destroy(void **state)
@@ -246,6 +332,8 @@ int main(void)
 		ON("/tmp", accept_says_why_not),
 		ON("/tmp", only_our_version_is_spoken),
 		BOTH(read_only_mounts_are),
+		BOTH(folders_come_to_who_knows_them),
+		BOTH(bare_is_what_has_no_attributes),
 		BOTH(nothing_before_init_or_after_destroy),
 		ON("/tmp", the_export_cannot_be_left),
 		BOTH(pipes_and_devices_are_not_opened),

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the client end knows well enough to answer its kernel by itself, for as long as the kernel
+ * itself may believe what it was told (plenum-consistency(7)): which files have no extended
+ * attributes, and what folders are like after names in them were made or removed. Owns memory of
+ * the process alone: a successor begins with nothing. Knows nodes by their numbers, and of messages
+ * only what stands in them. One thread.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_FRONT_KNOWN_H
+#define PLENUM_DATAPLANE_FUSE_FRONT_KNOWN_H
+
+#include "dataplane/fuse/fuse_front_nodes.h"
+
+#define FRONT_KNOWN_NS NSEC_PER_SEC
+#define FRONT_KNOWN_FOLDERS 64U
+
+struct front_folder {
+	uint64_t nodeid; /* 0: none */
+	uint64_t sent_ns;
+	uint32_t n_changes; /* the node's then */
+	struct fuse_attr attr;
+};
+
+struct front_known {
+	struct front_nodes *nodes;
+	uint64_t
+		*bare; /* by record of the node: when it was said, and lowest whether it has none */
+	struct front_folder folders[FRONT_KNOWN_FOLDERS];
+};
+
+/* 0; -ENOMEM. */
+int front_known_init(struct front_known *k, struct front_nodes *nodes);
+void front_known_done(struct front_known *k);
+/* Nothing is known any more. */
+void front_known_forget(struct front_known *k);
+
+/* The node's record is new: what is known is of the one that had it before. */
+void front_known_fresh(struct front_known *k, const struct front_node *n);
+/* The server said so in an answer to what was sent then. */
+void front_known_bare_set(struct front_known *k, const struct front_node *n, bool is_bare,
+			  uint64_t sent_ns);
+/* The kernel has perhaps given it some: what was said of it before means nothing. */
+void front_known_bare_drop(struct front_known *k, const struct front_node *n, uint64_t now_ns);
+/* Whether it has none, but perhaps trusted ones. */
+bool front_known_bare(const struct front_known *k, const struct front_node *n, uint64_t now_ns);
+
+/* A folder, as it was after the change that was sent then and is noted in the node by now. */
+void front_known_folder_set(struct front_known *k, const struct front_node *n,
+			    const struct fuse_attr *attr, uint64_t sent_ns);
+void front_known_folder_drop(struct front_known *k, const struct front_node *n);
+/* False: not known. *ret_for_ns: how much longer it may be believed. */
+bool front_known_folder(const struct front_known *k, const struct front_node *n, uint64_t now_ns,
+			struct fuse_attr *ret, uint64_t *ret_for_ns);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the client end answers by itself, for how long, and what makes it ask again. */
+#include "tests/lib/front_rig.h"
+
+/* A LOOKUP whose answer says whether the file has extended attributes. */
+static uint64_t lookup_bare(struct rig *g, const char *handle, bool is_bare)
+{
+	struct fuse_entry_out e = entry_make(S_IFREG | 0644);
+	struct tail t = tail_make(0, 1);
+	struct fuse_out_header out;
+
+	e.generation = is_bare ? FUSE_PROTO_BARE : 0;
+	kernel_send(g, FUSE_LOOKUP, g->unique += 2, "name", 5);
+	assert_true(fuse_front_pull(g->f, g->now_ns) > 0);
+	tail_add_handle(&t, handle);
+	respond_tail(g, n_calls - 1, 0, &e, sizeof(e), &t);
+	assert_true(kernel_receive(g, &out, &e, sizeof(e)) > 0);
+	assert_true(e.generation == g->f->state.head->generation);
+	return e.nodeid;
+}
+
+static void getxattr(struct rig *g, uint64_t node, const char *name)
+{
+	uint8_t arg[64];
+	struct fuse_getxattr_in in = {.size = 20};
+
+	memcpy(arg, &in, sizeof(in));
+	strcpy((char *)arg + sizeof(in), name);
+	kernel_send_to(g, FUSE_GETXATTR, g->unique += 2, node, arg, sizeof(in) + strlen(name) + 1);
+	fuse_front_pull(g->f, g->now_ns);
+}
+
+/* Whether a question for that attribute goes to the server; it is answered in any case. */
+static bool is_asked(struct rig *g, uint64_t node, const char *name)
+{
+	bool asked;
+
+	getxattr(g, node, name);
+	asked = n_calls > 0;
+	if (asked)
+		respond(g, 0, -ENODATA, NULL, 0);
+	expect_reply(g, g->unique, -ENODATA);
+	return asked;
+}
+
+static void test_bare_files_are_not_asked_about(void **state)
+{
+	struct fuse_getxattr_in in = {.size = 0};
+	struct fuse_getxattr_out none = {.size = 7};
+	struct rig *g = *state;
+	struct fuse_out_header out;
+	uint64_t a, b;
+
+	bring_up(g);
+	a = lookup_bare(g, "handle-a", true);
+	b = lookup_bare(g, "handle-b", false);
+	assert_false(is_asked(g, a, "security.capability"));
+	assert_false(is_asked(g, a, "system.posix_acl_access"));
+	assert_true(is_asked(g, a, "trusted.overlay.opaque")); /* such are in no list */
+	assert_true(is_asked(g, b, "security.capability"));
+	kernel_send_to(g, FUSE_LISTXATTR, 4, a, &in, sizeof(in));
+	fuse_front_pull(g->f, g->now_ns);
+	assert_int_equal(kernel_receive(g, &out, &none, sizeof(none)), sizeof(out) + sizeof(none));
+	assert_true(out.error == 0 && none.size == 0);
+	in.size = 100;
+	kernel_send_to(g, FUSE_LISTXATTR, 6, a, &in, sizeof(in));
+	fuse_front_pull(g->f, g->now_ns);
+	assert_int_equal(kernel_receive(g, &out, NULL, 0), sizeof(out));
+	assert_int_equal(n_calls, 0);
+	/* Not for longer than attributes are believed, nor another session. */
+	g->now_ns += NSEC_PER_SEC;
+	assert_true(is_asked(g, a, "security.capability"));
+	assert_true(lookup_bare(g, "handle-a", true) == a);
+	assert_false(is_asked(g, a, "security.capability"));
+	server_restarts(g, 2, 1);
+	assert_true(is_asked(g, a, "security.capability"));
+}
+
+/* What the client itself gives a file counts, whatever else is on its way. */
+static void test_late_words_do_not_count(void **state)
+{
+	static const uint8_t set[] = {1, 0, 0, 0, 0, 0, 0, 0, 'u', '.', 'x', 0, 'v'};
+	struct fuse_entry_out e = entry_make(S_IFREG | 0644);
+	struct tail t = tail_make(0, 1);
+	struct rig *g = *state;
+	uint64_t a;
+
+	bring_up(g);
+	e.generation = FUSE_PROTO_BARE;
+	tail_add_handle(&t, "handle-a");
+	a = lookup_bare(g, "handle-a", true);
+	g->now_ns += 10;
+	kernel_send(g, FUSE_LOOKUP, 4, "name", 5);
+	kernel_send_to(g, FUSE_SETXATTR, 6, a, set, sizeof(set));
+	fuse_front_pull(g->f, g->now_ns);
+	g->now_ns += 10;
+	respond(g, 1, 0, NULL, 0);
+	expect_reply(g, 6, 0);
+	respond_tail(g, 0, 0, &e, sizeof(e), &t);
+	expect_reply(g, 4, 0);
+	assert_true(is_asked(g, a, "user.x"));
+	/* Nor what is perhaps an old answer given again. */
+	g->now_ns += 10;
+	kernel_send(g, FUSE_LOOKUP, 8 | FUSE_PROTO_UNIQUE_RESEND, "name", 5);
+	fuse_front_pull(g->f, g->now_ns);
+	respond_tail(g, 0, 0, &e, sizeof(e), &t);
+	expect_reply(g, 8 | FUSE_PROTO_UNIQUE_RESEND, 0);
+	assert_true(is_asked(g, a, "user.x"));
+	/* But what was asked later. */
+	g->now_ns += 10;
+	assert_true(lookup_bare(g, "handle-a", true) == a);
+	assert_false(is_asked(g, a, "user.x"));
+}
+
+/* A record that another file had before. */
+static void test_another_file_is_not_bare(void **state)
+{
+	struct rig *g = *state;
+	uint64_t a, b;
+
+	bring_up(g);
+	a = lookup_bare(g, "handle-a", true);
+	forget(g, a, 1);
+	b = lookup_bare(g, "handle-b", false);
+	assert_int_equal((uint32_t)a, (uint32_t)b);
+	assert_true(is_asked(g, b, "user.x"));
+}
+
+/* ---- folders ---- */
+
+static const struct fuse_attr folder = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2, .size = 60};
+
+static void unlink_send(struct rig *g, uint64_t unique)
+{
+	kernel_send(g, FUSE_UNLINK, unique, "name", 5);
+	fuse_front_pull(g->f, g->now_ns);
+}
+
+static void unlink_answer(struct rig *g, unsigned call, uint64_t unique, uint64_t size)
+{
+	struct tail t = tail_make(FUSE_PROTO_RESP_FOLDER, 0);
+	struct fuse_attr attr = folder;
+
+	attr.size = size;
+	tail_add(&t, &attr, sizeof(attr));
+	respond_tail(g, call, 0, NULL, 0, &t);
+	expect_reply(g, unique, 0);
+}
+
+/* The size that the root has for the kernel; 0: the server is asked. */
+static uint64_t root_size(struct rig *g)
+{
+	struct fuse_getattr_in in = {.getattr_flags = 0};
+	struct fuse_attr_out out = {.attr.size = 0};
+	struct fuse_out_header h;
+	unsigned n = n_calls;
+
+	kernel_send(g, FUSE_GETATTR, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, g->now_ns);
+	if (n_calls > n) {
+		respond(g, n_calls - 1, -EACCES, NULL, 0);
+		expect_reply(g, g->unique, -EACCES);
+		return 0;
+	}
+	assert_int_equal(kernel_receive(g, &h, &out, sizeof(out)), sizeof(h) + sizeof(out));
+	assert_true(out.attr_valid == 0 || out.attr_valid_nsec == 0); /* a second at most */
+	return out.attr.size;
+}
+
+static void test_folders_are_as_the_change_left_them(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	assert_int_equal(root_size(g), 0);
+	unlink_send(g, 4);
+	unlink_answer(g, 0, 4, 60);
+	g->now_ns += NSEC_PER_SEC / 2;
+	assert_int_equal(root_size(g), 60);
+	g->now_ns += NSEC_PER_SEC / 2;
+	assert_int_equal(root_size(g), 0);
+	/* A change that says nothing of it. */
+	unlink_send(g, 6);
+	unlink_answer(g, 0, 6, 50);
+	assert_int_equal(root_size(g), 50);
+	unlink_send(g, 8);
+	respond(g, 0, 0, NULL, 0);
+	expect_reply(g, 8, 0);
+	assert_int_equal(root_size(g), 0);
+}
+
+/* Of two changes at once nobody knows whose answer is of the later moment. */
+static void test_changes_at_once_say_nothing(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	unlink_send(g, 4);
+	unlink_send(g, 6);
+	unlink_answer(g, 1, 6, 50);
+	assert_int_equal(root_size(g), 50); /* the other is not done as far as anybody knows */
+	unlink_answer(g, 0, 4, 60);
+	assert_int_equal(root_size(g), 0);
+}
+
+static void test_bad_folders_are_not_believed(void **state)
+{
+	struct tail t = tail_make(FUSE_PROTO_RESP_FOLDER, 0), cut = t;
+	struct fuse_attr attr = folder;
+	struct rig *g = *state;
+
+	bring_up(g);
+	attr.mode = S_IFREG | 0644;
+	tail_add(&t, &attr, sizeof(attr));
+	unlink_send(g, 4);
+	respond_tail(g, 0, 0, NULL, 0, &t);
+	expect_reply(g, 4, 0);
+	assert_int_equal(root_size(g), 0);
+	tail_add(&cut, &folder, sizeof(folder) - 1);
+	unlink_send(g, 6);
+	respond_tail(g, 0, 0, NULL, 0, &cut);
+	expect_reply(g, 6, -EIO);
+}
+
+static void test_init_says_what_we_know(void **state)
+{
+	struct fuse_init_in in;
+	struct rig *g = *state;
+
+	kernel_init(g, 38, FUSE_PROTO_FLAGS);
+	fuse_front_pull(g->f, NOW0);
+	session_up(g);
+	memcpy(&in, calls[0].msg + sizeof(struct fuse_in_header), sizeof(in));
+	assert_int_equal(in.unused[0], FUSE_PROTO_FEATURES);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_bare_files_are_not_asked_about),
+		CASE(test_late_words_do_not_count),
+		CASE(test_another_file_is_not_bare),
+		CASE(test_folders_are_as_the_change_left_them),
+		CASE(test_changes_at_once_say_nothing),
+		CASE(test_bad_folders_are_not_believed),
+		CASE(test_init_says_what_we_know),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
