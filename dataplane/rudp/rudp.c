@@ -126,6 +126,13 @@ static void limits_fill(struct rudp_limits *l)
 	l->keepalive_ns = MIN_OF(l->keepalive_ns, l->lost_ns / 4 + 1);
 }
 
+bool rudp_port_valid(const struct rudp_port_info *p)
+{
+	return p->mtu >= RUDP_MTU_BASE && p->local.port != 0 &&
+	       (p->local.ip.family == AF_INET || p->local.ip.family == AF_INET6) &&
+	       p->prefix_len <= ip_addr_bits(&p->local.ip);
+}
+
 static int config_check(const struct rudp_config *cfg)
 {
 	if (!cfg->ops || cfg->n_ports == 0 || cfg->n_ports > RUDP_PORTS_MAX)
@@ -136,14 +143,9 @@ static int config_check(const struct rudp_config *cfg)
 	if (cfg->limits.sessions > RUDP_INDEX_MASK + 1 ||
 	    cfg->limits.calls_per_session > WIRE_SLOTS_MAX)
 		return -EINVAL;
-	for (unsigned i = 0; i < cfg->n_ports; i++) {
-		const struct rudp_port_info *p = &cfg->ports[i];
-
-		if (p->mtu < RUDP_MTU_BASE || p->local.port == 0 ||
-		    (p->local.ip.family != AF_INET && p->local.ip.family != AF_INET6) ||
-		    p->prefix_len > ip_addr_bits(&p->local.ip))
+	for (unsigned i = 0; i < cfg->n_ports; i++)
+		if (!rudp_port_valid(&cfg->ports[i]))
 			return -EINVAL;
-	}
 	return 0;
 }
 

@@ -259,6 +259,9 @@ uint64_t rudp_deadline(const struct rudp *r);
 /* The link under a port went away or came back (from the agent). Down: its paths are left at once
  * and what was in flight on them goes elsewhere at the next rudp_poll. */
 void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns);
+/* One more port, with one more address of ours: sessions go on and have paths by it, too, as the
+ * clients of ours hear of it. 0: it is the last one; -EINVAL: no such port can be; -ENOSPC. */
+int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t now_ns);
 /* Another switch is behind a port, or it is known now, or not any more (0). Sessions go on; peers
  * are told. */
 void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t now_ns);

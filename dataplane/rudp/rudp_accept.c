@@ -164,6 +164,7 @@ static int accept_make(struct rudp_session *s, struct hello_in *in)
 		return res;
 	n = wire_put_accept_body(body, &a);
 	s->labels = r->labels;
+	s->n_told = r->n_addrs;
 	memcpy(body + n, r->addrs, (size_t)r->n_addrs * WIRE_ADDR_BYTES);
 	n = answer_put(in, WIRE_ACCEPT, in->h.cipher, body,
 		       n + (size_t)r->n_addrs * WIRE_ADDR_BYTES, msg);

@@ -91,8 +91,8 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		if (!p)
 			continue;
 		p->crossed = n > 1 && order % n != k;
-		p->peer_label = label;
-		p->label_pn = 0;
+		if (!p->label_pn) /* else LABEL knows better */
+			p->peer_label = label;
 		rudp_hello_classify(s, p, now);
 		if (is_new) /* the first HELLO or JOIN says it */
 			p->hello_again = false;
@@ -309,15 +309,73 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	return 0;
 }
 
+static void address_add(struct rudp_session *s, unsigned index, uint64_t now)
+{
+	const struct wire_addr *a = &s->opening->addrs[index];
+	struct datagram_addr remote = {.port = a->port};
+
+	remote.ip.family = a->family == 4 ? AF_INET : AF_INET6;
+	memcpy(remote.ip.bytes, a->ip, sizeof(remote.ip.bytes));
+	paths_add(s, &remote, index, a->label, now);
+}
+
 static void accept_list(struct rudp_session *s, const struct wire_accept *a, uint64_t now)
 {
-	for (unsigned i = 0; i < a->n_addrs; i++) {
-		struct datagram_addr remote = {.port = a->addrs[i].port};
+	memcpy(s->opening->addrs, a->addrs, a->n_addrs * sizeof(a->addrs[0]));
+	s->opening->n_addrs = a->n_addrs;
+	for (unsigned i = 0; i < a->n_addrs; i++)
+		address_add(s, i, now);
+}
 
-		remote.ip.family = a->addrs[i].family == 4 ? AF_INET : AF_INET6;
-		memcpy(remote.ip.bytes, a->addrs[i].ip, sizeof(remote.ip.bytes));
-		paths_add(s, &remote, i, a->addrs[i].label, now);
+void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
+			uint64_t now)
+{
+	struct rudp_opening *o = s->opening;
+
+	if (index != o->n_addrs) /* said again, or one that goes before it has not come yet */
+		return;
+	o->addrs[o->n_addrs++] = *a;
+	address_add(s, index, now);
+	rudp_session_touch(s);
+}
+
+/* Those from another subnet, for want of a port in the right one: where they work they stand by
+ * from now on. Where nobody has answered the server does not know them. */
+static void strays_leave(struct rudp_session *s, uint64_t now)
+{
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *p = &s->paths[i];
+		unsigned ports[RUDP_PORTS_MAX], n, k = 0;
+
+		if (p->state == PATH_NONE)
+			continue;
+		n = ports_for(s->r, &p->remote.ip, ports);
+		while (k < n && ports[k] != p->port)
+			k++;
+		if (k < n)
+			continue;
+		if (p->state == PATH_JOINING && !p->cookie) {
+			p->state = PATH_NONE;
+			continue;
+		}
+		p->crossed = true;
+		rudp_hello_classify(s, p, now);
 	}
+}
+
+void rudp_hello_port(struct rudp_session *s, uint64_t now)
+{
+	for (unsigned i = 0; s->state == SESSION_CONNECTING && i < s->n_seeds; i++) {
+		unsigned at = (s->first_seed + i) % s->n_seeds;
+
+		paths_add(s, &s->seeds[at], at, 0, now);
+	}
+	if (s->state == SESSION_UP) {
+		strays_leave(s, now);
+		for (unsigned i = 0; i < s->opening->n_addrs; i++)
+			address_add(s, i, now);
+	}
+	rudp_session_touch(s);
 }
 
 static void session_accepted(struct rudp_session *s, struct rudp_path *via,

@@ -274,6 +274,9 @@ struct rudp_opening {
 	uint16_t body_len;
 	uint8_t hdr[WIRE_HELLO_BYTES];
 	uint8_t body[RUDP_ANSWER_MAX];
+	/* client: all of the server's, in its order; also those that no port of ours reaches */
+	struct wire_addr addrs[WIRE_ADDRS_MAX];
+	unsigned n_addrs;
 };
 
 struct rudp_session {
@@ -297,7 +300,9 @@ struct rudp_session {
 	uint16_t chunk_bytes; /* of messages that begin now: fits every path that is up */
 	uint16_t peer_mtu;    /* of the largest of its ports; 0: not known yet */
 	uint32_t labels;      /* server: the endpoint's `labels` that ACCEPT has told */
-	uint64_t ack_serial;  /* of the last ACK, CLOSE, JOIN, JOINED, LABEL or SHARE */
+	uint8_t n_told; /* server: so many of the endpoint's addresses has the client heard of */
+	uint64_t tell_ns, tell_interval; /* the next one is told then, and again after that */
+	uint64_t ack_serial;		 /* of the last ACK, CLOSE, JOIN, JOINED, LABEL or SHARE */
 	uint32_t peer_ack_serial;
 	bool tell; /* the peer is to hear at once of our paths' state */
 	uint8_t peer_down_mask;
@@ -417,6 +422,7 @@ static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 /* rudp.c */
 uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len); /* keyed: SipHash-2-4 */
 uint64_t rudp_random(struct rudp *r);
+bool rudp_port_valid(const struct rudp_port_info *p);
 void rudp_session_touch(struct rudp_session *s); /* the next poll looks at it */
 /* What a RESET of our session `number` carries to prove that it is ours; key: which of them. */
 int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
@@ -485,6 +491,17 @@ void rudp_label_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		  const uint8_t *data, size_t len, uint64_t now);
 
+/* rudp_port.c: ports that come while sessions run */
+static inline bool rudp_port_untold(const struct rudp_session *s)
+{
+	return !s->is_client && s->n_told < s->r->n_addrs;
+}
+/* While rudp_port_untold. */
+void rudp_port_poll(struct rudp_session *s, uint64_t now);
+/* LABEL with ADDRESS. */
+int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		 const uint8_t *data, size_t len, uint64_t now);
+
 /* rudp_keys.c: keys that change. While s->key_gone: the session ends, or waits for the next poll.
  */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);
@@ -492,6 +509,10 @@ void rudp_keys_end(struct rudp_session *s, uint64_t now);
 /* rudp_hello.c: the client's */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);
 void rudp_hello_poll(struct rudp_session *s, uint64_t now);
+/* One more port of ours; one more address of the server's. */
+void rudp_hello_port(struct rudp_session *s, uint64_t now);
+void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
+			uint64_t now);
 /* Whether the path is standby, by the labels of its ends, or by their order. */
 void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_hello_deadline(const struct rudp_session *s);

@@ -57,6 +57,9 @@ int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire
 	bool heard = c->flags & WIRE_F_HEARD;
 	uint32_t label;
 
+	if (c->flags & WIRE_F_ADDRESS)
+		return rudp_port_rx(s, p, c, data, len, now);
+
 	/* A server's label goes to the client, and comes back from there. */
 	if (wire_get_label(data, len, &label) || heard == s->is_client)
 		return -EBADMSG;

@@ -281,6 +281,8 @@ static uint64_t session_deadline(const struct rudp_session *s)
 	d = MIN_OF(d, s->is_client ? rudp_hello_deadline(s) : rudp_call_deadline(s));
 	for (unsigned i = 0; i < s->n_paths; i++)
 		d = MIN_OF(d, rudp_path_deadline(s, &s->paths[i]));
+	if (PLENUM_UNLIKELY(rudp_port_untold(s)))
+		d = MIN_OF(d, s->tell_ns);
 	return d;
 }
 
@@ -294,6 +296,8 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 		if (PLENUM_UNLIKELY(s->paths[i].telling))
 			rudp_label_poll(s, &s->paths[i], now);
 	}
+	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_port_untold(s)))
+		rudp_port_poll(s, now);
 	if (s->state == SESSION_UP)
 		rudp_call_poll(s, now);
 	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_call_stuck(s, now)))

@@ -108,6 +108,14 @@ size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label)
 	return WIRE_LABEL_BYTES;
 }
 
+size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index, const uint8_t *addr)
+{
+	wire_put_common(p, c);
+	wire_put32(p + WIRE_COMMON_BYTES, (uint32_t)index << 24);
+	memcpy(p + WIRE_COMMON_BYTES + 4, addr, WIRE_ADDR_BYTES);
+	return WIRE_ADDRESS_BYTES;
+}
+
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes)
 {
 	wire_put_common(p, c);
@@ -306,6 +314,14 @@ int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label)
 		return -EBADMSG;
 	*ret_label = wire_get32(p + WIRE_COMMON_BYTES);
 	return 0;
+}
+
+int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret)
+{
+	if (len != WIRE_ADDRESS_BYTES || p[WIRE_COMMON_BYTES] >= WIRE_ADDRS_MAX)
+		return -EBADMSG;
+	*ret_index = p[WIRE_COMMON_BYTES];
+	return get_addr(p + WIRE_COMMON_BYTES + 4, ret);
 }
 
 int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes)

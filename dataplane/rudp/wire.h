@@ -27,12 +27,12 @@ enum wire_type {
 	WIRE_CLOSE,	/* either: goodbye */
 	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
 	WIRE_ACK,
-	WIRE_PING,   /* wants an ACK at once */
-	WIRE_GRANT,  /* server -> client: requests that may come, and that are to come again */
-	WIRE_JOIN,   /* client -> server: a further path of the session */
-	WIRE_JOINED, /* server -> client: the path is up, or is to be proven first */
-	WIRE_LABEL =
-		14, /* server -> client: the label of its end of the path is now this; and back */
+	WIRE_PING,	 /* wants an ACK at once */
+	WIRE_GRANT,	 /* server -> client: requests that may come, and that are to come again */
+	WIRE_JOIN,	 /* client -> server: a further path of the session */
+	WIRE_JOINED,	 /* server -> client: the path is up, or is to be proven first */
+	WIRE_LABEL = 14, /* server -> client: the label of its end of the path is now this, or it
+			    has this address, too; and back */
 	WIRE_SHARE =
 		15, /* receiver -> sender: so much of your small messages may be on its way here */
 	WIRE_TYPE_MAX
@@ -58,7 +58,8 @@ enum wire_type {
 #define WIRE_F_PROVE 0x01 /* not yet: say it again with this cookie */
 
 /* Flags of LABEL. */
-#define WIRE_F_HEARD 0x01 /* client -> server: this is what was heard */
+#define WIRE_F_HEARD 0x01   /* client -> server: this is what was heard */
+#define WIRE_F_ADDRESS 0x02 /* not a label, but an address as ACCEPT lists them */
 
 /* Beside the number of the path: which of two keys the packet's tag was made with. */
 #define WIRE_PATH_PHASE 0x80
@@ -74,6 +75,7 @@ enum wire_type {
 #define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
+#define WIRE_ADDRESS_BYTES 44 /* of LABEL with ADDRESS */
 #define WIRE_SHARE_BYTES 20
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* in a RESET: one for each key that is valid */
@@ -260,6 +262,9 @@ size_t wire_put_refuse_body(uint8_t *p, int code, const char *text);
 size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j);
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes);
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
+/* addr: encoded, WIRE_ADDR_BYTES; index: its place in ACCEPT's list. */
+size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
+			const uint8_t *addr);
 /* Answers the HELLO at p, of another version: WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
@@ -283,6 +288,7 @@ int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
 /* Not 0. */
 int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes);
 int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
+int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret);
 /* A HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
 /* VERSIONS: 0 and the client's number and stamp, and the highest version that is spoken there. */

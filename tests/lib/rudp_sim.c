@@ -423,6 +423,17 @@ void sim_abandon_all(struct sim *sim, unsigned end)
 
 /* Time */
 
+static struct rudp_port_info port_info(const struct sim_end *end, unsigned i)
+{
+	const struct sim *sim = end->sim;
+
+	return (struct rudp_port_info){.local = sim_end_addr(sim, end->index, i),
+				       .prefix_len = sim->cfg.ipv6 ? 64 : 16,
+				       .mtu = sim->cfg.mtu,
+				       .label = sim->cfg.labels ? 77 + i : 0,
+				       .up = !end->links[i].cut_out};
+}
+
 static void end_start(struct sim_end *end)
 {
 	struct sim *sim = end->sim;
@@ -435,15 +446,14 @@ static void end_start(struct sim_end *end)
 				  .keys = {{0x5e, 0xc2, 0xe7}},
 				  .ops = &ops,
 				  .user = end,
-				  .n_ports = sim->cfg.legs};
+				  .n_ports = sim->cfg.legs - (end->index == SIM_SERVER
+								      ? sim->cfg.late_server
+								      : sim->cfg.late_client)};
 	struct datagram_addr seed = sim_end_addr(sim, SIM_SERVER, 0);
 
-	for (unsigned i = 0; i < sim->cfg.legs; i++)
-		cfg.ports[i] = (struct rudp_port_info){.local = sim_end_addr(sim, end->index, i),
-						       .prefix_len = sim->cfg.ipv6 ? 64 : 16,
-						       .mtu = sim->cfg.mtu,
-						       .label = sim->cfg.labels ? 77 + i : 0,
-						       .up = !end->links[i].cut_out};
+	for (unsigned i = 0; i < cfg.n_ports; i++)
+		cfg.ports[i] = port_info(end, i);
+	end->n_ports = cfg.n_ports;
 	if (rudp_new(&cfg, sim->now, &end->r))
 		abort();
 	if (end->index != SIM_SERVER &&
@@ -651,6 +661,16 @@ void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announce
 	e->links[leg].cut_in = e->links[leg].cut_out = !up;
 	if (announced)
 		rudp_port_set_up(e->r, leg, up, sim->now);
+}
+
+int sim_port_add(struct sim *sim, unsigned index)
+{
+	struct sim_end *end = &sim->ends[index];
+	const struct rudp_port_info info = port_info(end, end->n_ports);
+	int r = rudp_port_add(end->r, &info, sim->now);
+
+	end->n_ports += r == 0;
+	return r;
 }
 
 void sim_restart(struct sim *sim, unsigned index)

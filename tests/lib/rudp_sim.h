@@ -47,6 +47,8 @@ struct sim_config {
 	 * 0: at once. */
 	uint64_t send_bits_per_s;
 	bool one_subnet; /* all legs in one subnet */
+	/* Legs, the last ones, that the server and the clients lack at first: sim_port_add. */
+	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
 	enum rudp_security security;
@@ -82,6 +84,7 @@ struct sim_end {
 	struct rudp *r;
 	struct rudp_session *session; /* client */
 	uint32_t epoch;
+	unsigned n_ports;
 	struct sim_link links[SIM_LEGS_MAX];
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
@@ -136,6 +139,8 @@ bool sim_connect(struct sim *sim, uint64_t max_ns);
 void sim_stall(struct sim *sim, unsigned end, uint64_t ns);
 /* The carrier of an endpoint's port; announced: rudp is told. */
 void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced);
+/* The endpoint has the next of the legs that it lacked. */
+int sim_port_add(struct sim *sim, unsigned end);
 /* A new process in place of the old one; what the old one held is lost. */
 void sim_restart(struct sim *sim, unsigned end);
 /* Checks that every call has ended, closes all sessions and checks that everything lent was given

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports that come while sessions run: a leg that was missing is there. A client has paths by it to
+ * the addresses that it knows already; a server tells each client of the one more address that it
+ * has, until it hears that this was heard, and the client joins. Apart from the handshake, which
+ * tells all addresses at once and is over.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+#define TELL_FIRST_NS (200 * NSEC_PER_MSEC)
+#define TELL_MOST_NS (60 * NSEC_PER_SEC) /* to a peer that does not know the message */
+
+int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t now_ns)
+{
+	const unsigned port = r->cfg.n_ports;
+
+	if (!rudp_port_valid(info))
+		return -EINVAL;
+	if (port == RUDP_PORTS_MAX)
+		return -ENOSPC;
+	r->now = now_ns;
+	r->cfg.ports[port] = *info;
+	r->cfg.ports[port].mtu = MIN_OF(info->mtu, WIRE_PACKET_BYTES_MAX);
+	r->cfg.n_ports++;
+	/* Who is connected already knows the largest of the others. */
+	r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[port].mtu);
+	rudp_accept_put_addr(r, port);
+	r->n_addrs = (uint8_t)r->cfg.n_ports;
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		if (!s || s->state == SESSION_DEAD)
+			continue;
+		if (s->is_client) {
+			rudp_hello_port(s, now_ns);
+			continue;
+		}
+		s->tell_ns = now_ns;
+		s->tell_interval = TELL_FIRST_NS;
+		rudp_session_touch(s);
+	}
+	return 0;
+}
+
+static int address_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint8_t index,
+			const uint8_t *addr)
+{
+	uint64_t serial = s->ack_serial + 1;
+	struct wire_common c = {.type = WIRE_LABEL,
+				.path = p->index,
+				.flags = WIRE_F_ADDRESS | flags,
+				.session = s->peer_number,
+				.pn = (uint32_t)serial};
+	struct datagram pkt = {.payload = NULL};
+	int res;
+
+	pkt.hdr_len = (uint16_t)wire_put_address(pkt.hdr, &c, index, addr);
+	res = rudp_session_transmit(s, p, &pkt, RUDP_SECURE_CONTROL, serial);
+	if (res == 0)
+		s->ack_serial = serial;
+	return res;
+}
+
+/* One after the other, by each path that is up: any of them will do. */
+void rudp_port_poll(struct rudp_session *s, uint64_t now)
+{
+	if (now < s->tell_ns)
+		return;
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (s->paths[i].state == PATH_UP)
+			(void)address_send(s, &s->paths[i], 0, s->n_told,
+					   s->r->addrs + (size_t)s->n_told * WIRE_ADDR_BYTES);
+	s->tell_ns = now + s->tell_interval;
+	s->tell_interval = MIN_OF(2 * s->tell_interval, TELL_MOST_NS);
+}
+
+int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
+		 const uint8_t *data, size_t len, uint64_t now)
+{
+	bool heard = c->flags & WIRE_F_HEARD;
+	struct wire_addr addr;
+	uint8_t index;
+
+	/* A server's address goes to the client, and comes back from there. */
+	if (wire_get_address(data, len, &index, &addr) || heard == s->is_client)
+		return -EBADMSG;
+	if (heard && rudp_port_untold(s) && index == s->n_told) {
+		s->n_told++;
+		s->tell_ns = now;
+		s->tell_interval = TELL_FIRST_NS;
+		rudp_session_touch(s);
+	}
+	if (heard)
+		return 0;
+	rudp_hello_address(s, index, &addr, now);
+	if (index < s->opening->n_addrs) /* else it is told again */
+		(void)address_send(s, p, WIRE_F_HEARD, index, data + WIRE_COMMON_BYTES + 4);
+	return 0;
+}
