@@ -67,11 +67,32 @@ static const char *role_name(enum launch_role r)
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
+/* A leg that has come is no reason to restart a worker that can be told. */
+static int compare_ports(const struct sup_worker *w, const struct launch_config *want,
+			 struct plan *p)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && w->started && i < want->n_ports; i++) {
+		const struct launch_port *port = &want->ports[i],
+					 *is = sup_port_find(w->started, port->leg);
+
+		if (!is || !sup_port_equal(is, port))
+			r = plan_action_say(p, false,
+					    is ? "its device is another one; the worker goes on"
+					       : "the leg is there now; the worker goes on",
+					    "give %s (%s) to worker %u (%s on core %u)", port->leg,
+					    port->ifname, w->id, role_name(want->role), want->core);
+	}
+	return r;
+}
+
 static int compare_worker(const struct sup *s, const struct launch_config *want, bool retry_failed,
 			  struct launch_config *scratch, struct plan *p)
 {
 	const struct sup_worker *w = find_worker(s, want->worker_id);
 	char reason[160];
+	int r;
 
 	if (!w)
 		return plan_action_say(p, false, "it is configured and not there",
@@ -83,6 +104,9 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 		return plan_action_say(p, true, difference(scratch, &w->config),
 				       "restart worker %u (%s on core %u)", w->id,
 				       role_name(want->role), want->core);
+	r = compare_ports(w, want, p);
+	if (r < 0)
+		return r;
 	if (sup_lacks_keys(w, want))
 		return plan_action_say(p, false, "the cluster's key file changes; it goes on",
 				       "renew the keys of worker %u (%s on core %u)", w->id,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Legs come and go, workers had better not. A worker's ports are fixed when it starts, so taking a
- * leg in means a restart, and leaving one out would mean one too; this file keeps the second from
- * happening and the first from happening too often.
+ * Legs come and go, workers had better not. A worker that sends by sockets is told of a leg that
+ * comes; the devices of others are fixed when they start, so that taking a leg in means a restart.
+ * Leaving one out would mean one too: this file keeps that from happening, and the other from
+ * happening too often.
  */
 #include "agent/legs.h"
 #include <stdio.h>
@@ -47,21 +48,13 @@ static const struct sup_worker *worker_find(const struct sup *sup, uint32_t id)
 	return NULL;
 }
 
-static const struct launch_port *port_of_leg(const struct launch_config *c, const char *leg)
-{
-	for (uint32_t i = 0; i < c->n_ports; i++)
-		if (strcmp(c->ports[i].leg, leg) == 0)
-			return &c->ports[i];
-	return NULL;
-}
-
 /* Whether `has` lacks a port of `wants`, or has another one on the leg. */
 static bool gains_port(const struct launch_config *has, const struct launch_config *wants)
 {
 	for (uint32_t i = 0; i < wants->n_ports; i++) {
-		const struct launch_port *p = port_of_leg(has, wants->ports[i].leg);
+		const struct launch_port *p = sup_port_find(has, wants->ports[i].leg);
 
-		if (!p || memcmp(p, &wants->ports[i], sizeof(*p)) != 0)
+		if (!p || !sup_port_equal(p, &wants->ports[i]))
 			return true;
 	}
 	return false;
@@ -74,7 +67,7 @@ static bool loses_absent_only(const struct launch_config *has, const struct laun
 	for (uint32_t i = 0; i < has->n_ports; i++) {
 		const struct plan_leg_info *leg = leg_find(plan, has->ports[i].leg);
 
-		if (!port_of_leg(wants, has->ports[i].leg) &&
+		if (!sup_port_find(wants, has->ports[i].leg) &&
 		    (!leg || leg->state != PLAN_LEG_ABSENT))
 			return false;
 	}
@@ -97,11 +90,37 @@ static bool differs_in_ports_only(const struct launch_config *has,
 static void count_releases(const struct sup_worker *w, struct launch_config *wants)
 {
 	for (uint32_t i = 0; w->started && i < wants->n_ports; i++) {
-		const struct launch_port *p = port_of_leg(w->started, wants->ports[i].leg);
+		const struct launch_port *p = sup_port_find(w->started, wants->ports[i].leg);
 
 		if (p)
 			wants->ports[i].again = p->again + w->released[p - w->started->ports];
 	}
+}
+
+/* What it has of absent legs goes on waiting there, behind those that are wanted. */
+static void keep_absent(const struct launch_config *has, struct launch_config *wants)
+{
+	for (uint32_t i = 0; i < has->n_ports && wants->n_ports < LAUNCH_PORTS_MAX; i++) {
+		struct launch_port *p = &wants->ports[wants->n_ports];
+
+		if (sup_port_find(wants, has->ports[i].leg))
+			continue;
+		*p = has->ports[i];
+		memset(p->label, 0, sizeof(p->label));
+		wants->n_ports++;
+	}
+}
+
+/* Whether it can be told of all that it lacks. */
+static bool is_told(const struct launch_config *has, const struct launch_config *wants)
+{
+	autofree struct launch_config *all = malloc(sizeof(*all));
+
+	if (!all)
+		return false;
+	memcpy(all, wants, sizeof(*all));
+	keep_absent(has, all);
+	return sup_ports_follow(has, all);
 }
 
 uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
@@ -112,13 +131,18 @@ uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool as
 
 	for (size_t i = 0; scratch && i < n; i++) {
 		const struct sup_worker *w = worker_find(sup, wants[i].worker_id);
+		const struct launch_config *has = w && w->started ? w->started : NULL;
 		uint64_t settles;
 
 		if (w)
 			count_releases(w, &wants[i]);
-		if (!w || !differs_in_ports_only(&w->config, &wants[i], scratch) ||
-		    !loses_absent_only(&w->config, &wants[i], plan))
+		if (!has || !differs_in_ports_only(&w->config, &wants[i], scratch) ||
+		    !loses_absent_only(has, &wants[i], plan))
 			continue;
+		if (is_told(has, &wants[i])) {
+			keep_absent(has, &wants[i]);
+			continue;
+		}
 		if (gains_port(&w->config, &wants[i])) {
 			settles = w->started_ns + LEGS_SETTLE_NS;
 			if (asked || now >= settles)

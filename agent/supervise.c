@@ -89,6 +89,7 @@ static int on_heartbeat_check(void *user)
 			continue;
 		any = true;
 		tell_keys(w);
+		sup_tell_ports(w);
 		if (is_stuck(w, now))
 			sup_feed(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (sup_gains_export(w)) /* its clients do not notice */
@@ -291,6 +292,7 @@ void sup_fault_changed(struct sup *s, const struct launch_fault *f)
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		sup_send_fault(w, f);
 }
+static void feed_when_unmounted(struct sup_worker *w, enum sup_event e);
 
 static void do_note_up(struct sup_worker *w)
 {
@@ -300,6 +302,10 @@ static void do_note_up(struct sup_worker *w)
 	w->is_late = false;
 	w->down_since_ns = 0;
 	loop_timer_disarm(w->timer);
+	if (!sup_tell_ports(w)) { /* what was wanted has changed while it started */
+		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+		return;
+	}
 	tell_links(w);
 	tell_labels(w, w->adopted);
 	tell_keys(w);
@@ -533,7 +539,18 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	c->log_level = is->log_level; /* no reason to stop serving: the next start has it */
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
+	if (sup_ports_follow(is, want)) {
+		c->n_ports = is->n_ports;
+		memcpy(c->ports, is->ports, sizeof(c->ports));
+	}
 	return memcmp(c, is, sizeof(*c)) != 0;
+}
+
+/* Whether the process has a port that is not wanted of it any more: an earlier agent has told it.
+ */
+static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
+{
+	return launch_takes_ports(w->started) && !sup_ports_follow(w->started, c);
 }
 
 static int want(struct sup *s, const struct launch_config *config, bool retry_failed)
@@ -547,8 +564,9 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 	memcpy(c, config, sizeof(*c));
 	sup_config_normalise(c);
 	was_wanted = w->wanted;
-	w->wanted = true;
-	changed = sup_config_differs(c, &w->config);
+	w->wanted = w->agreed = true;
+	changed = sup_config_differs(c, &w->config) ||
+		  (w->started ? lost_port(w, c) : c->n_ports != w->config.n_ports);
 	w->config = *c;
 	if (changed)
 		w->n_deaths = 0;
@@ -561,6 +579,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
 	tell_keys(w);
+	sup_tell_ports(w);
 	return 0;
 }
 

@@ -90,7 +90,8 @@ uint64_t sup_backoff_ns(unsigned n_deaths);
 struct sup_worker { /* read by status.c; written by supervise.c only */
 	uint32_t id;
 	enum sup_state state;
-	bool wanted, adopted;	       /* adopted: another agent started this process */
+	bool wanted, adopted; /* adopted: another agent started this process */
+	bool agreed; /* config is what sup_reconcile wants; else what another agent wanted */
 	struct launch_config config;   /* as it is wanted */
 	struct launch_config *started; /* as its process was; NULL: there is none */
 	uint64_t boot_id;	       /* its identity, which goes with its state */
@@ -144,6 +145,13 @@ void sup_config_normalise(struct launch_config *c);
 /* Whether a worker that runs with `is` must be started anew to be what `want`, normalised, says;
  * not for what it is told by message, or has from its next start. */
 bool sup_config_differs(const struct launch_config *want, const struct launch_config *is);
+/* Whether a worker that has the ports of `is` can be told of those of `want` while it runs: it has
+ * no other leg, and of none another address. */
+bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want);
+/* The port of a leg; NULL: it has none. */
+const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg);
+/* Whether both are the same; labels are no part of them. */
+bool sup_port_equal(const struct launch_port *a, const struct launch_port *b);
 /* Whether it goes on and is to be told of other keys. */
 bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want);
 

@@ -218,6 +218,7 @@ void sup_do_adopt(struct sup_worker *w)
 	explicit_bzero(w->config.secrets, sizeof(w->config.secrets)); /* they may be of long ago */
 	w->config.n_secrets = 0;
 	w->wanted = w->adopted = w->keys_unsure = true;
+	w->agreed = false;
 	w->started_ns = launch_stat_get(&w->stats->started_ns);
 	loop_timer_arm(w->timer, SUP_ADOPT_LIMIT_NS);
 	watch_or_kill(w);

@@ -61,6 +61,17 @@ int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t inde
 int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
 /* Those of w->config. */
 int sup_send_keys(struct sup_worker *w);
+int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
+
+/* ---- supervise_ports.c ---- */
+
+/* Tells a worker that is up which of its wanted ports it lacks. False: it cannot be what is wanted
+ * without a restart. */
+bool sup_tell_ports(struct sup_worker *w);
+/* It has one by an earlier agent's word. */
+void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
+/* What is known now of the switch behind the leg, into port. */
+void sup_fill_label(const struct sup_worker *w, struct launch_port *port);
 /* Reads at most n_max messages; an end of the socket only ends the watching of it. */
 void sup_read_control(struct sup_worker *w, unsigned n_max);
 /* Has the service manager keep fd under "WHAT-ID", or forget that. */

@@ -372,17 +372,6 @@ static int open_key(struct sup_worker *w)
 	return fd;
 }
 
-/* As they are known now; changes follow by message. */
-static void fill_labels(const struct sup_worker *w, struct launch_config *c)
-{
-	for (uint32_t i = 0; i < c->n_ports; i++) {
-		const struct label *l = labels_find(w->sup->setup.labels, c->ports[i].leg);
-
-		if (l)
-			memcpy(c->ports[i].label, l->text, sizeof(c->ports[i].label));
-	}
-}
-
 int sup_start(struct sup_worker *w)
 {
 	PLENUM_CLEANUP(start_cleanup) struct start *st = calloc(1, sizeof(*st));
@@ -403,7 +392,8 @@ int sup_start(struct sup_worker *w)
 		r = open_state(w);
 	if (r < 0)
 		return r;
-	fill_labels(w, &st->config);
+	for (uint32_t i = 0; i < st->config.n_ports; i++)
+		sup_fill_label(w, &st->config.ports[i]);
 	st->config.epoch = rundir_next_epoch(w->sup->setup.rundir);
 	st->config.boot_id = w->boot_id;
 	config_fd = memfd_new_sealed("plenum-config", &st->config, sizeof(st->config));
@@ -459,6 +449,13 @@ int sup_send_keys(struct sup_worker *w)
 	r = fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
 	explicit_bzero(&msg, sizeof(msg));
 	return r;
+}
+
+int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port)
+{
+	const struct launch_msg msg = {.type = LAUNCH_MSG_PORT, .index = index, .port = *port};
+
+	return w->control_fd < 0 ? -ENOTCONN : fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
 }
 
 void sup_forget_process(struct sup_worker *w)
@@ -540,6 +537,9 @@ static void take_message(struct sup_worker *w, const struct launch_msg *msg, int
 	case LAUNCH_MSG_EVENT:
 		take_event(w, msg);
 		break;
+	case LAUNCH_MSG_HAS_PORT:
+		sup_take_port(w, msg->index, &msg->port);
+		break;
 	case LAUNCH_MSG_RELEASED:
 		take_release(w, msg);
 		break;
@@ -569,7 +569,8 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 			cleanup_close(&passed);
 			continue;
 		}
-		msg.text[sizeof(msg.text) - 1] = '\0';
+		if (msg.type != LAUNCH_MSG_HAS_PORT)
+			msg.text[sizeof(msg.text) - 1] = '\0';
 		take_message(w, &msg, passed);
 	}
 }

@@ -4,7 +4,8 @@
  * configuration looks like, which messages they exchange, how the statistics page is laid out.
  * Agent and worker are built together, so plain structs serve; magic, version and size catch a
  * mixed installation. The agent writes the configuration into a sealed memfd and never changes it:
- * a change of configuration is a new worker. Nothing here allocates or owns.
+ * a change of configuration is a new worker, but for what messages bring: links, labels, keys, and
+ * ports of legs that come later. Nothing here allocates or owns.
  */
 #ifndef PLENUM_DATAPLANE_LAUNCH_H
 #define PLENUM_DATAPLANE_LAUNCH_H
@@ -15,7 +16,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 13
+#define LAUNCH_VERSION 14
 
 /*
  * Inherited descriptors. All others are closed.
@@ -184,6 +185,24 @@ struct launch_config {
 	uint32_t n_ids;
 };
 
+/* Whether a worker can be told of further ports while it runs. Sockets of the kernel open in a
+ * confined process; devices of DPDK want the host's files, which it has no more. */
+static inline bool launch_takes_ports(const struct launch_config *c)
+{
+	return c->transport == LAUNCH_UDP && !c->failover;
+}
+
+/* Whether a worker that has port `is` can be told to have `want` instead: the same address of the
+ * leg, on a device that is another one now. */
+static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
+{
+	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
+	       is->mtu == want->mtu && is->udp_port == want->udp_port &&
+	       is->ip.len == want->ip.len &&
+	       memcmp(&is->ip.addr, &want->ip.addr, sizeof(is->ip.addr)) == 0 &&
+	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
+}
+
 /* How many clients' mounts a compute worker serves at a time. */
 static inline uint32_t launch_sessions(const struct launch_config *c)
 {
@@ -221,6 +240,8 @@ enum launch_msg_type {
 	LAUNCH_MSG_RELEASED, /* the host has asked for the device of port `index` back; the port is
 			      * closed until the worker is started anew. Said once, and after each
 			      * ADOPT */
+	LAUNCH_MSG_HAS_PORT, /* port `index` is `port` now, by a PORT: said when that came, and
+			      * before READY after each ADOPT */
 	/* agent -> worker */
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
 	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
@@ -229,6 +250,8 @@ enum launch_msg_type {
 	LAUNCH_MSG_LABEL, /* text = the label of the leg from now on, "": unknown; index = port */
 	LAUNCH_MSG_KEYS,  /* code of keys are the cluster's from now on, the one to use first */
 	LAUNCH_MSG_FAULT, /* a new fault, or the end of one */
+	LAUNCH_MSG_PORT,  /* a leg that came later: `port` is port `index` from now on, the next one
+			   * or, on another device, one that is there. Where launch_takes_ports */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -251,6 +274,7 @@ struct launch_msg {
 		char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
 		struct launch_fault fault;
+		struct launch_port port;
 	};
 };
 

@@ -5,6 +5,7 @@
  */
 #include "dataplane/port/port_udp_socket.h"
 #include "dataplane/port/port_l2.h"
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -205,15 +206,20 @@ int udp_announce_open(void)
 {
 	/* Protocol 0: this socket sends only, nothing is queued on it, and nothing ever will be,
 	 * should a worker that was taken over bind it: what it drops is settled for good. */
+	static int first = -1; /* for ports that come when the worker may make no more of them */
 	autoclose int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
 	const struct sock_fprog program = {.len = 1, .filter = &nothing};
 	const int on = 1;
 
+	if (fd < 0 && first >= 0)
+		return fcntl(first, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) != 0)
 		return -errno;
+	if (first < 0)
+		first = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return fd_take(fd);
 }
 

@@ -33,7 +33,7 @@ struct worker_spin {
 };
 
 struct worker {
-	const struct launch_config *cfg;
+	struct launch_config *cfg; /* worker_ports.c alone changes it */
 	struct launch_stats *stats;
 	int control_fd, signal_fd, epoll_fd; /* control_fd -1: closed by a broken agent */
 	struct sandbox sandbox;
@@ -47,6 +47,7 @@ struct worker {
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX];	 /* what rudp was told */
 	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host has its device back */
+	bool came[LAUNCH_PORTS_MAX];	 /* by message, later than the configuration */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct worker_faults *faults; /* NULL: none */
 	struct worker_active backup;  /* with cfg->failover: which port carries */
@@ -89,6 +90,13 @@ unsigned worker_ports_open(struct worker *w, char *why);
 /* Has the open ports join the network; closes those that may not. As worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, char *why);
 
+/* worker_ports.c: ports that come while the worker runs */
+
+/* What LAUNCH_MSG_PORT brings. What cannot be is logged and leaves all as it is. */
+void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port);
+/* Tells the agent which ports those are. */
+void worker_ports_tell(struct worker *w);
+
 /* worker_backup.c: with cfg->failover the transport has one port, number 0, whichever carries */
 
 void worker_backup_init(struct worker *w);
@@ -112,6 +120,8 @@ static inline unsigned worker_way(const struct worker *w, unsigned port)
 
 /* worker_loop.c */
 
+/* The port as the transport knows it. */
+struct rudp_port_info worker_port_info(const struct launch_port *p, bool up);
 /* As rudp_ops; user: the worker. */
 int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	      const struct datagram *pkt);
@@ -126,6 +136,7 @@ void worker_run(struct worker *w);
 
 /* fuse_back_hold_cb, by the agent. */
 bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd);
+void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_control_read(struct worker *w);

@@ -41,7 +41,9 @@ static const int calls_all[] = {
 	SYS_pwrite64,
 	/* the agent's successor */
 	SYS_dup3,
-	/* a socket of its own for a busy peer: only UDP, by the rules below */
+	/* a port whose leg comes later */
+	SYS_epoll_create1,
+	/* its sockets, and one of its own for a busy peer: only UDP, by the rules below */
 	SYS_bind,
 	SYS_connect,
 	SYS_setsockopt,
@@ -118,10 +120,9 @@ static const int calls_dpdk[] = {
 	SYS_timerfd_gettime,
 	SYS_eventfd2,
 	SYS_shutdown,
+#ifdef __x86_64__
 	/* whenever a device comes or goes its thread of interrupts collects anew what it waits for
 	 */
-	SYS_epoll_create1,
-#ifdef __x86_64__
 	SYS_epoll_create,
 #endif
 	/* the group of a function that is given back: the empty root has that link alone */

@@ -28,6 +28,14 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 	(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port)
+{
+	const struct launch_msg m = {.type = LAUNCH_MSG_HAS_PORT, .index = index, .port = *port};
+
+	if (w->control_fd >= 0)
+		(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 {
 	struct worker *w = user;
@@ -186,6 +194,7 @@ static void control_adopt(struct worker *w, int fd)
 	if (w->orphan_ns)
 		log_notice("adopted by the next agent");
 	w->orphan_ns = 0;
+	worker_ports_tell(w);
 	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
 	worker_release_tell(w);
 	if (w->role->adopted)
@@ -220,6 +229,8 @@ void worker_control_read(struct worker *w)
 			control_keys(w, &m);
 		else if (m.type == LAUNCH_MSG_FAULT)
 			control_fault(w, &m);
+		else if (m.type == LAUNCH_MSG_PORT)
+			worker_port_take(w, m.index, &m.port);
 		else if (m.type == LAUNCH_MSG_ADOPT)
 			control_adopt(w, passed);
 	}

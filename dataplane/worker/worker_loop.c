@@ -71,6 +71,15 @@ static uint64_t identity_of(const struct launch_config *cfg)
 	return x ? x : 1;
 }
 
+struct rudp_port_info worker_port_info(const struct launch_port *p, bool up)
+{
+	return (struct rudp_port_info){.local = {.ip = p->ip.addr, .port = p->udp_port},
+				       .prefix_len = p->ip.len,
+				       .mtu = p->mtu,
+				       .label = worker_label_hash(p->label),
+				       .up = up};
+}
+
 static int open_rudp(struct worker *w)
 {
 	const struct launch_config *cfg = w->cfg;
@@ -94,16 +103,11 @@ static int open_rudp(struct worker *w)
 		rc.seed = w->now_ns ^ rc.identity;
 	memcpy(w->port_up, w->port_open, sizeof(w->port_up));
 	for (unsigned i = 0; i < rc.n_ports; i++)
-		rc.ports[i] = (struct rudp_port_info){
-			.local = {.ip = cfg->ports[i].ip.addr, .port = cfg->ports[i].udp_port},
-			.prefix_len = cfg->ports[i].ip.len,
-			.mtu = cfg->ports[i].mtu,
-			.label = worker_label_hash(cfg->ports[i].label),
-			.up = w->port_open[i] || cfg->failover};
+		rc.ports[i] = worker_port_info(&cfg->ports[i], w->port_open[i] || cfg->failover);
 	e = rudp_new(&rc, w->now_ns, &w->rudp);
 	/* One copy is enough for who could read this process's memory. */
 	explicit_bzero(rc.keys, sizeof(rc.keys));
-	explicit_bzero((void *)cfg->secrets, sizeof(cfg->secrets));
+	explicit_bzero(w->cfg->secrets, sizeof(w->cfg->secrets));
 	return e;
 }
 

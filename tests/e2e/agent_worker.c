@@ -9,9 +9,10 @@
  *   frozen        become ready, then let the heart stand still
  *   hold          at start, have the agent hold the file ID.held; drop: have it let that go
  * It writes ID.start (pid, epoch, how often its state was used before, inherited descriptors),
- * ID.link (a line a message, with the time in ns), where ID is its worker id, and NAME.served
- * (worker and pid, how often its state was used before, and for a mount its id) for each: mount-,
- * or export-, and the last part of its path.
+ * ID.link (a line a message, with the time in ns), ID.port (index, leg and interface of each port
+ * that it is told of), where ID is its worker id, and NAME.served (worker and pid, how often its
+ * state was used before, and for a mount its id) for each: mount-, or export-, and the last part of
+ * its path.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -157,6 +158,39 @@ static void log_link(const struct launch_msg *m)
 	fclose(f);
 }
 
+static bool came[LAUNCH_PORTS_MAX];
+
+static void say_port(uint32_t i)
+{
+	const struct launch_msg m = {
+		.type = LAUNCH_MSG_HAS_PORT, .index = i, .port = config.ports[i]};
+
+	if (send(LAUNCH_FD_CONTROL, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+		_exit(LAUNCH_EXIT_ORPHAN);
+}
+
+static void take_port(const struct launch_msg *m)
+{
+	FILE *f = open_log("port");
+
+	if (!f || m->index > config.n_ports || m->index >= LAUNCH_PORTS_MAX)
+		_exit(1);
+	fprintf(f, "%u %s %s\n", m->index, m->port.leg, m->port.ifname);
+	fclose(f);
+	config.ports[m->index] = m->port;
+	config.n_ports = MAX_OF(config.n_ports, m->index + 1);
+	came[m->index] = true;
+	say_port(m->index);
+}
+
+static void adopted(void)
+{
+	for (uint32_t i = 0; i < config.n_ports; i++)
+		if (came[i])
+			say_port(i);
+	say(LAUNCH_MSG_READY, 0, "");
+}
+
 static void serve(struct launch_stats *stats)
 {
 	struct pollfd pfd[] = {{.fd = LAUNCH_FD_CONTROL, .events = POLLIN},
@@ -185,10 +219,12 @@ static void serve(struct launch_stats *stats)
 			_exit(LAUNCH_EXIT_STOPPED);
 		if (m.type == LAUNCH_MSG_LINK)
 			log_link(&m);
+		if (m.type == LAUNCH_MSG_PORT)
+			take_port(&m);
 		if (m.type == LAUNCH_MSG_ADOPT && !asked("deaf")) {
 			orphan_ns = 0;
 			pfd[1].fd = dup3(passed, LAUNCH_FD_ALIVE, O_CLOEXEC);
-			say(LAUNCH_MSG_READY, 0, "");
+			adopted();
 		}
 		cleanup_close(&passed);
 	}

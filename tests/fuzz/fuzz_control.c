@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an agent tells a worker that runs: links, labels, the cluster's keys. Input: records of a
- * type, a code, an index (a byte each), the length of the text or keys, and those. Whatever comes,
- * the transport has keys, and those of the last message that named one or two.
+ * What an agent tells a worker that runs: links, labels, the cluster's keys, ports. Input: records
+ * of a type, a code, an index (a byte each), the length of the text or keys, and those. Whatever
+ * comes, the transport has keys, and those of the last message that named one or two.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "dataplane/worker/worker.h"
@@ -34,7 +34,12 @@ static void op_flush(void *user)
 
 static const struct rudp_ops ops = {.tx = op_tx, .tx_flush = op_flush};
 
-static const struct port_ops port; /* one that cannot announce itself */
+static void port_close(struct port *p)
+{
+}
+
+/* One that cannot announce itself. */
+static const struct port_ops port = {.reopens = true, .close = port_close};
 
 static struct rudp *transport(void)
 {
@@ -83,8 +88,7 @@ static void tell(struct worker *w, int fd, const uint8_t *rec, const uint8_t *te
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct launch_config cfg = {.n_ports = 2,
-					   .ports = {{.leg = "leg-a"}, {.leg = "leg-b"}}};
+	struct launch_config cfg = {.n_ports = 2, .ports = {{.leg = "leg-a"}, {.leg = "leg-b"}}};
 	struct worker *w = calloc(1, sizeof(*w));
 	int pair[2];
 

@@ -64,10 +64,8 @@ static void add_link(struct fixture *f, uint32_t ifindex, const char *name)
 	inv_free(inv);
 }
 
-/* A worker keeps its ports while a leg is away, and is not restarted at once when it is back. */
-static void test_leg_goes_and_comes(void **state)
+static void goes_and_comes(struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct agent *a = &f->a;
 	const struct sup_worker *w;
 	pid_t pid;
@@ -88,6 +86,36 @@ static void test_leg_goes_and_comes(void **state)
 	assert_int_equal(a->state, AGENT_RUNNING);
 	assert_int_equal(a->walk.n_steps > 0, 1);
 	assert_true(event_has(a, "leg leg-b (veth1) is usable"));
+	assert_int_equal(w->pid, pid);
+}
+
+/* A worker that sends by sockets keeps its ports while a leg is away, and is to be told of it, not
+ * restarted, when it is back. */
+static void test_leg_goes_and_comes(void **state)
+{
+	struct fixture *f = *state;
+	const struct sup_worker *w;
+
+	goes_and_comes(f);
+	w = sup_first(f->a.sup);
+	assert_int_equal(w->config.ports[1].ifindex, 9);
+	assert_int_equal(w->started->ports[1].ifindex, HOST_VETH1); /* until it is up */
+	assert_int_equal(w->state, SUP_STARTING);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(w->state, SUP_STARTING);
+}
+
+/* So does one with devices of its own, which cannot be told and is not restarted at once. */
+static void test_device_goes_and_comes(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *yaml = replaced(HOST_YAML, "transport: udp", "transport: dpdk");
+	struct agent *a = &f->a;
+	const struct sup_worker *w;
+
+	write_file(f, yaml);
+	goes_and_comes(f);
+	w = sup_first(a->sup);
 	assert_int_equal(w->config.ports[1].ifindex, HOST_VETH1);
 	assert_int_equal(w->state, SUP_STARTING);
 	assert_true(loop_timer_armed(a->walk.debounce)); /* it is looked at again */
@@ -191,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_leg_goes_and_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device_goes_and_comes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_legs_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_device_is_had_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worker_waits_for_a_leg, setup, teardown),

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports of legs that come while the worker runs, or whose device is another one now. Apart because
+ * it alone changes the configuration that the worker was started with.
+ */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <string.h>
+
+static bool text_ends(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+/* NULL: it can be had. */
+static const char *refuse(const struct worker *w, unsigned index, const struct launch_port *p)
+{
+	const struct launch_config *cfg = w->cfg;
+
+	if (!launch_takes_ports(cfg) || !w->ops->reopens)
+		return "this transport opens devices when it starts only";
+	if (index > cfg->n_ports || index >= LAUNCH_PORTS_MAX)
+		return "it is not the next one";
+	if (!text_ends(p->leg, sizeof(p->leg)) || !text_ends(p->label, sizeof(p->label)) ||
+	    !text_ends(p->ifname, sizeof(p->ifname)) || !text_ends(p->device, sizeof(p->device)))
+		return "the message is damaged";
+	if (index < cfg->n_ports && !launch_port_moves(&cfg->ports[index], p))
+		return "it has another address";
+	return NULL;
+}
+
+static int port_add(struct worker *w, const struct launch_port *p)
+{
+	const struct rudp_port_info info = worker_port_info(p, false);
+	const unsigned i = w->cfg->n_ports;
+	int r = rudp_port_add(w->rudp, &info, w->now_ns);
+
+	if (r < 0)
+		return r;
+	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
+	w->cfg->ports[i] = *p;
+	w->cfg->n_ports++;
+	return 0;
+}
+
+/* What was sent by it and not acknowledged goes by the others meanwhile. */
+static void port_move(struct worker *w, unsigned i, const struct launch_port *p)
+{
+	if (w->port_open[i])
+		w->ops->close(&w->ports[i]);
+	w->port_open[i] = w->carrier_lost[i] = w->link_lost[i] = false;
+	w->cfg->ports[i] = *p;
+	worker_link_judge(w, i);
+}
+
+void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port)
+{
+	const char *why = refuse(w, index, port);
+	int r = 0;
+
+	if (why) {
+		log_warning("a port that came is not taken: %s", why);
+		return;
+	}
+	if (index == w->cfg->n_ports)
+		r = port_add(w, port);
+	else if (memcmp(&w->cfg->ports[index], port, sizeof(*port)) != 0)
+		port_move(w, index, port);
+	if (r < 0) {
+		log_warning("%s: the port that came is not taken: %s", port->leg, strerror(-r));
+		return;
+	}
+	log_notice("%s: is there now, on %s", port->leg, port->ifname);
+	w->came[index] = true;
+	w->port_retry_ns = 0; /* opened in this turn */
+	worker_send_port(w, index, port);
+}
+
+void worker_ports_tell(struct worker *w)
+{
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		if (w->came[i])
+			worker_send_port(w, i, &w->cfg->ports[i]);
+}
