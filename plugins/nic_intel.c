@@ -35,10 +35,22 @@ const struct nic_family nic_intel_i40e = {
 
 static const char *const ice_drivers[] = {"ice", NULL};
 
+/* Its RDMA speaks one of the two; who has chosen iWARP keeps it. */
+static const struct nic_devlink ice_devlink[] = {
+	{.name = "enable_roce",
+	 .value = "true",
+	 .mode = "runtime",
+	 .when = NIC_WHEN_ROCE,
+	 .unless = "enable_iwarp",
+	 .why = "its driver has RoCE switched off"},
+};
+
 const struct nic_family nic_intel_ice = {
 	.name = "Intel E800",
 	.drivers = ice_drivers,
 	.reach = NIC_BY_VFIO,
 	.lldp_to_host = "fw-lldp-agent off",
+	.devlink = ice_devlink,
+	.n_devlink = ARRAY_SIZE(ice_devlink),
 	.vfs_undisturbed = true,
 };

@@ -8,11 +8,21 @@
 
 static const char *const drivers[] = {"mlx5_core", NULL};
 
+static const struct nic_devlink devlink[] = {
+	{.name = "enable_roce",
+	 .value = "true",
+	 .mode = "driverinit",
+	 .when = NIC_WHEN_ROCE,
+	 .why = "its driver was started without RoCE"},
+};
+
 const struct nic_family nic_mlx5 = {
 	.name = "NVIDIA ConnectX",
 	.drivers = drivers,
 	.reach = NIC_BY_FLOW_RULES,
 	.vfs_undisturbed = true,
+	.devlink = devlink,
+	.n_devlink = ARRAY_SIZE(devlink),
 	.sriov_tool = "mstconfig",
 	.firmware_min = "25.1020", /* that of OFED 4.6-1.0.1.1 */
 	.vf_make_ms = 1000,	   /* each brings up a function of the firmware */

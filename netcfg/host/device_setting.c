@@ -13,6 +13,8 @@ static const char *const attrs[DEVICE_ATTR_MAX] = {
 	[DEVICE_ETS] = "ets",
 	[DEVICE_PFC] = "pfc",
 	[DEVICE_IPOIB_MODE] = "ipoib-mode",
+	[DEVICE_ROCE_MODE] = "roce-mode",
+	[DEVICE_ROCE_TOS] = "roce-tos",
 };
 
 /* How a class is served, where not by a share (IEEE 802.1Q, Table D-8). */
@@ -32,6 +34,14 @@ static const char *text_or_null(const char *text, char buf[static INV_DEVICE_VAL
 	return *buf ? buf : NULL;
 }
 
+static const char *roce_find(const struct inventory *inv, uint32_t ifindex, enum device_attr a,
+			     char buf[static INV_DEVICE_VALUE_MAX])
+{
+	const struct inv_rdma *p = inv_rdma_find(inv, ifindex);
+
+	return p ? text_or_null(a == DEVICE_ROCE_MODE ? p->roce_mode : p->roce_tos, buf) : NULL;
+}
+
 const char *device_value_find(const struct inventory *inv, uint32_t ifindex, enum device_attr a,
 			      uint8_t dscp, char buf[static INV_DEVICE_VALUE_MAX])
 {
@@ -41,6 +51,8 @@ const char *device_value_find(const struct inventory *inv, uint32_t ifindex, enu
 
 	if (a == DEVICE_IPOIB_MODE)
 		return l ? text_or_null(l->ipoib_mode, buf) : NULL;
+	if (a == DEVICE_ROCE_MODE || a == DEVICE_ROCE_TOS)
+		return roce_find(inv, ifindex, a, buf);
 	if (!dcb)
 		return NULL;
 	switch (a) {

@@ -16,6 +16,8 @@ enum device_attr {
 		     */
 	DEVICE_PFC, /* priorities: "34"; "none" */
 	DEVICE_IPOIB_MODE, /* "datagram", "connected" */
+	DEVICE_ROCE_MODE,  /* of the link's RDMA port: "v1", "v2" */
+	DEVICE_ROCE_TOS,   /* "96" */
 	DEVICE_ATTR_MAX
 };
 

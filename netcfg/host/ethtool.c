@@ -2,9 +2,8 @@
 /* ethtool's generic netlink family, and its ioctl for what that does not tell. Apart from
  * rtnetlink, with which it shares no message. */
 #include "netcfg/host/ethtool.h"
+#include "netcfg/host/genl.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/host/netlink.h"
-#include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/ethtool_netlink.h>
 #include <linux/genetlink.h>
@@ -17,25 +16,6 @@
 
 /* ---- answers ---- */
 
-struct attrs {
-	const struct nlattr **of; /* by type */
-	uint16_t max;
-};
-
-static int take_attr(const struct nlattr *a, void *user)
-{
-	const struct attrs *t = user;
-
-	if (mnl_attr_get_type(a) <= t->max)
-		t->of[mnl_attr_get_type(a)] = a;
-	return MNL_CB_OK;
-}
-
-static uint32_t u32_of(const struct nlattr *a)
-{
-	return a && mnl_attr_validate(a, MNL_TYPE_U32) == 0 ? mnl_attr_get_u32(a) : 0;
-}
-
 /* The first attribute of each kind of answer says which link it is about. */
 _Static_assert(ETHTOOL_A_LINKMODES_HEADER == 1 && ETHTOOL_A_FEC_HEADER == 1 &&
 		       ETHTOOL_A_CHANNELS_HEADER == 1,
@@ -44,13 +24,13 @@ _Static_assert(ETHTOOL_A_LINKMODES_HEADER == 1 && ETHTOOL_A_FEC_HEADER == 1 &&
 static struct inv_link *link_of(struct inventory *inv, const struct nlattr *header)
 {
 	const struct nlattr *of[ETHTOOL_A_HEADER_MAX + 1] = {NULL};
-	struct attrs t = {of, ETHTOOL_A_HEADER_MAX};
+	struct genl_attrs t = {of, ETHTOOL_A_HEADER_MAX};
 
 	if (!header || mnl_attr_validate(header, MNL_TYPE_NESTED) < 0)
 		return NULL;
-	mnl_attr_parse_nested(header, take_attr, &t);
+	genl_attrs_parse_nested(header, &t);
 	/* The array is ours to change; the lookup only lends it as const. */
-	return (struct inv_link *)inv_link_by_index(inv, u32_of(of[ETHTOOL_A_HEADER_DEV_INDEX]));
+	return (struct inv_link *)inv_link_by_index(inv, genl_u32(of[ETHTOOL_A_HEADER_DEV_INDEX]));
 }
 
 static void take_modes(struct inv_link *l, const struct nlattr **of)
@@ -77,7 +57,7 @@ static void take_fec(struct inv_link *l, const struct nlattr **of)
 		{ETHTOOL_LINK_MODE_FEC_BASER_BIT, "baser"},
 		{ETHTOOL_LINK_MODE_FEC_LLRS_BIT, "llrs"},
 	};
-	uint32_t bit = u32_of(of[ETHTOOL_A_FEC_ACTIVE]);
+	uint32_t bit = genl_u32(of[ETHTOOL_A_FEC_ACTIVE]);
 
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		if (codes[i].bit == bit)
@@ -87,10 +67,10 @@ static void take_fec(struct inv_link *l, const struct nlattr **of)
 /* Drivers count pairs of queues as combined, or queues of each direction. */
 static void take_channels(struct inv_link *l, const struct nlattr **of)
 {
-	l->channels = u32_of(of[ETHTOOL_A_CHANNELS_COMBINED_COUNT]) +
-		      u32_of(of[ETHTOOL_A_CHANNELS_RX_COUNT]);
-	l->max_channels = MAX_OF(u32_of(of[ETHTOOL_A_CHANNELS_COMBINED_MAX]),
-				 u32_of(of[ETHTOOL_A_CHANNELS_RX_MAX]));
+	l->channels = genl_u32(of[ETHTOOL_A_CHANNELS_COMBINED_COUNT]) +
+		      genl_u32(of[ETHTOOL_A_CHANNELS_RX_COUNT]);
+	l->max_channels = MAX_OF(genl_u32(of[ETHTOOL_A_CHANNELS_COMBINED_MAX]),
+				 genl_u32(of[ETHTOOL_A_CHANNELS_RX_MAX]));
 }
 
 #define ATTRS_MAX ((int)ETHTOOL_A_CHANNELS_MAX)
@@ -102,12 +82,12 @@ int ethtool_parse(struct inventory *inv, struct nlmsghdr *h)
 {
 	const struct genlmsghdr *g = mnl_nlmsg_get_payload(h);
 	const struct nlattr *of[ATTRS_MAX + 1] = {NULL};
-	struct attrs t = {of, ATTRS_MAX};
+	struct genl_attrs t = {of, ATTRS_MAX};
 	struct inv_link *l;
 
 	if (mnl_nlmsg_get_payload_len(h) < sizeof(*g))
 		return 0;
-	mnl_attr_parse(h, sizeof(*g), take_attr, &t);
+	genl_attrs_parse(h, &t);
 	l = link_of(inv, of[1]);
 	if (!l)
 		return 0;
@@ -122,41 +102,6 @@ int ethtool_parse(struct inventory *inv, struct nlmsghdr *h)
 
 /* ---- questions ---- */
 
-static struct nlmsghdr *put_head(void *buf, uint16_t family, uint8_t command)
-{
-	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
-	struct genlmsghdr *g = mnl_nlmsg_put_extra_header(h, sizeof(*g));
-
-	h->nlmsg_type = family;
-	g->cmd = command;
-	g->version = 1;
-	return h;
-}
-
-static int on_family(void *user, struct nlmsghdr *h)
-{
-	const struct nlattr *of[CTRL_ATTR_MAX + 1] = {NULL};
-	struct attrs t = {of, CTRL_ATTR_MAX};
-	const struct nlattr *id;
-
-	mnl_attr_parse(h, sizeof(struct genlmsghdr), take_attr, &t);
-	id = of[CTRL_ATTR_FAMILY_ID];
-	if (id && mnl_attr_validate(id, MNL_TYPE_U16) == 0)
-		*(uint16_t *)user = mnl_attr_get_u16(id);
-	return 0;
-}
-
-/* 0: this kernel does not have it. */
-static uint16_t family_find(struct netlink *nl)
-{
-	char buf[REQUEST_BYTES_MAX];
-	struct nlmsghdr *h = put_head(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
-	uint16_t id = 0;
-
-	mnl_attr_put_strz(h, CTRL_ATTR_FAMILY_NAME, ETHTOOL_GENL_NAME);
-	return netlink_talk(nl, h, NLM_F_ACK, on_family, &id, NULL) < 0 ? 0 : id;
-}
-
 static int on_answer(void *user, struct nlmsghdr *h)
 {
 	return ethtool_parse(user, h);
@@ -167,7 +112,7 @@ static void ask(struct netlink *nl, uint16_t family, uint8_t command, uint32_t i
 		struct inventory *inv)
 {
 	char buf[REQUEST_BYTES_MAX];
-	struct nlmsghdr *h = put_head(buf, family, command);
+	struct nlmsghdr *h = genl_head(buf, family, command);
 	struct nlattr *header = mnl_attr_nest_start(h, 1);
 
 	mnl_attr_put_u32(h, ETHTOOL_A_HEADER_DEV_INDEX, ifindex);
@@ -200,7 +145,7 @@ int ethtool_fill_links(struct inventory *inv)
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	family = family_find(nl);
+	family = genl_family_find(nl, ETHTOOL_GENL_NAME);
 	for (size_t i = 0; i < inv->n_links; i++) {
 		struct inv_link *l = &inv->links[i];
 

@@ -91,6 +91,28 @@ struct inv_dcb *inv_dcb_add(struct inventory *inv)
 	return array_add(&inv->dcb, &inv->n_dcb, sizeof(*inv->dcb));
 }
 
+struct inv_devlink *inv_devlink_add(struct inventory *inv)
+{
+	return array_add(&inv->devlinks, &inv->n_devlinks, sizeof(*inv->devlinks));
+}
+
+struct inv_devlink_version *inv_devlink_version_add(struct inventory *inv)
+{
+	return array_add(&inv->devlink_versions, &inv->n_devlink_versions,
+			 sizeof(*inv->devlink_versions));
+}
+
+struct inv_devlink_param *inv_devlink_param_add(struct inventory *inv)
+{
+	return array_add(&inv->devlink_params, &inv->n_devlink_params,
+			 sizeof(*inv->devlink_params));
+}
+
+struct inv_devlink_port *inv_devlink_port_add(struct inventory *inv)
+{
+	return array_add(&inv->devlink_ports, &inv->n_devlink_ports, sizeof(*inv->devlink_ports));
+}
+
 struct inv_addr *inv_addr_add(struct inventory *inv)
 {
 	return array_add(&inv->addrs, &inv->n_addrs, sizeof(*inv->addrs));
@@ -181,6 +203,10 @@ void inv_done(struct inventory *inv)
 	free(inv->bonds);
 	free(inv->bond_ports);
 	free(inv->dcb);
+	free(inv->devlinks);
+	free(inv->devlink_versions);
+	free(inv->devlink_params);
+	free(inv->devlink_ports);
 	free(inv->addrs);
 	free(inv->routes);
 	free(inv->rules);
@@ -227,6 +253,10 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	APPEND_ALL(dst, src, bonds, n_bonds, inv_bond_add);
 	APPEND_ALL(dst, src, bond_ports, n_bond_ports, inv_bond_port_add);
 	APPEND_ALL(dst, src, dcb, n_dcb, inv_dcb_add);
+	APPEND_ALL(dst, src, devlinks, n_devlinks, inv_devlink_add);
+	APPEND_ALL(dst, src, devlink_versions, n_devlink_versions, inv_devlink_version_add);
+	APPEND_ALL(dst, src, devlink_params, n_devlink_params, inv_devlink_param_add);
+	APPEND_ALL(dst, src, devlink_ports, n_devlink_ports, inv_devlink_port_add);
 	APPEND_ALL(dst, src, addrs, n_addrs, inv_addr_add);
 	APPEND_ALL(dst, src, routes, n_routes, inv_route_add);
 	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);
@@ -313,6 +343,48 @@ static int dcb_cmp(const void *pa, const void *pb)
 	const struct inv_dcb *a = pa, *b = pb;
 
 	return CMP(a->ifindex, b->ifindex);
+}
+
+/* Texts differ: they decide. */
+#define ORDER_BY_TEXT(a, b, member)                        \
+	do {                                               \
+		int c_ = strcmp((a)->member, (b)->member); \
+                                                           \
+		if (c_)                                    \
+			return c_;                         \
+	} while (0)
+
+static int devlink_cmp(const void *pa, const void *pb)
+{
+	const struct inv_devlink *a = pa, *b = pb;
+
+	return strcmp(a->device, b->device);
+}
+
+static int devlink_version_cmp(const void *pa, const void *pb)
+{
+	const struct inv_devlink_version *a = pa, *b = pb;
+
+	ORDER_BY_TEXT(a, b, device);
+	ORDER_BY_TEXT(a, b, kind);
+	return strcmp(a->name, b->name);
+}
+
+static int devlink_param_cmp(const void *pa, const void *pb)
+{
+	const struct inv_devlink_param *a = pa, *b = pb;
+
+	ORDER_BY_TEXT(a, b, device);
+	ORDER_BY_TEXT(a, b, name);
+	return strcmp(a->mode, b->mode);
+}
+
+static int devlink_port_cmp(const void *pa, const void *pb)
+{
+	const struct inv_devlink_port *a = pa, *b = pb;
+
+	ORDER_BY_TEXT(a, b, device);
+	return CMP(a->index, b->index);
 }
 
 static int addr_cmp(const void *pa, const void *pb)
@@ -407,6 +479,13 @@ void inv_sort(struct inventory *inv)
 	sort_array(inv->bonds, inv->n_bonds, sizeof(*inv->bonds), bond_cmp);
 	sort_array(inv->bond_ports, inv->n_bond_ports, sizeof(*inv->bond_ports), bond_port_cmp);
 	sort_array(inv->dcb, inv->n_dcb, sizeof(*inv->dcb), dcb_cmp);
+	sort_array(inv->devlinks, inv->n_devlinks, sizeof(*inv->devlinks), devlink_cmp);
+	sort_array(inv->devlink_versions, inv->n_devlink_versions, sizeof(*inv->devlink_versions),
+		   devlink_version_cmp);
+	sort_array(inv->devlink_params, inv->n_devlink_params, sizeof(*inv->devlink_params),
+		   devlink_param_cmp);
+	sort_array(inv->devlink_ports, inv->n_devlink_ports, sizeof(*inv->devlink_ports),
+		   devlink_port_cmp);
 	sort_array(inv->addrs, inv->n_addrs, sizeof(*inv->addrs), addr_cmp);
 	sort_array(inv->routes, inv->n_routes, sizeof(*inv->routes), route_cmp);
 	sort_array(inv->rules, inv->n_rules, sizeof(*inv->rules), rule_cmp);
@@ -507,6 +586,49 @@ const struct inv_dcb *inv_dcb_find(const struct inventory *inv, uint32_t ifindex
 	for (size_t i = 0; i < inv->n_dcb; i++)
 		if (inv->dcb[i].ifindex == ifindex)
 			return &inv->dcb[i];
+	return NULL;
+}
+
+const struct inv_rdma *inv_rdma_find(const struct inventory *inv, uint32_t ifindex)
+{
+	const struct inv_rdma *found = NULL;
+
+	for (size_t i = 0; i < inv->n_rdma; i++) {
+		if (inv->rdma[i].ifindex != ifindex || !ifindex)
+			continue;
+		found = &inv->rdma[i];
+		if (kernel_rdma_is_ours(found->device))
+			break;
+	}
+	return found;
+}
+
+#define DEVLINK_PCI "pci/"
+
+static bool devlink_is_of(const char *device, const char *pci)
+{
+	return strncmp(device, DEVLINK_PCI, strlen(DEVLINK_PCI)) == 0 &&
+	       strcasecmp(device + strlen(DEVLINK_PCI), pci) == 0;
+}
+
+const struct inv_devlink *inv_devlink_find(const struct inventory *inv, const char *pci)
+{
+	for (size_t i = 0; i < inv->n_devlinks; i++)
+		if (devlink_is_of(inv->devlinks[i].device, pci))
+			return &inv->devlinks[i];
+	return NULL;
+}
+
+const struct inv_devlink_param *inv_devlink_param_find(const struct inventory *inv, const char *pci,
+						       const char *name, const char *mode)
+{
+	for (size_t i = 0; i < inv->n_devlink_params; i++) {
+		const struct inv_devlink_param *p = &inv->devlink_params[i];
+
+		if (strcmp(p->name, name) == 0 && strcmp(p->mode, mode) == 0 &&
+		    devlink_is_of(p->device, pci))
+			return p;
+	}
 	return NULL;
 }
 

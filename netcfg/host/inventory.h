@@ -205,6 +205,9 @@ struct inv_rdma { /* a port of an RDMA device */
 	char state[16];	  /* the kernel's word: "ACTIVE" */
 	char rate[32];	  /* and for the rate: "100 Gb/sec (4X EDR)" */
 	uint32_t ifindex; /* of the link that it is on; 0: none, or the kernel does not tell */
+	/* What rdma_cm takes where a program does not say: "v1", "v2"; "96". "": it is no RoCE, or
+	 * known to the privileged only. */
+	char roce_mode[4], roce_tos[4];
 };
 
 /*
@@ -219,6 +222,39 @@ struct inv_dcb {
 	bool firmware;		      /* the NIC's own firmware says it, the host may not */
 	uint8_t max_classes, max_pfc; /* 0: as many as there are */
 	char pfc[16], trust[48], ets[INV_DEVICE_VALUE_MAX], dscp[INV_DCB_DSCP_MAX];
+};
+
+/*
+ * What drivers tell and take by devlink. A device is named as devlink names it, bus and address:
+ * "pci/0000:3b:00.0".
+ */
+#define INV_DEVLINK_VALUE_MAX 32 /* the kernel's own limit of a text */
+
+struct inv_devlink {
+	char device[INV_TEXT_MAX];
+	char driver[INV_TEXT_MAX], serial[INV_TEXT_MAX];
+	char eswitch[16]; /* "legacy", "switchdev"; "": none, or known to the privileged only */
+};
+
+struct inv_devlink_version { /* of a device, or of a part of it: "fw.mgmt" */
+	char device[INV_TEXT_MAX], name[INV_TEXT_MAX], value[INV_TEXT_MAX];
+	char kind[12]; /* "fixed", "running", "stored" */
+};
+
+struct inv_devlink_param {
+	char device[INV_TEXT_MAX], name[INV_TEXT_MAX];
+	char mode[12]; /* "runtime", "driverinit" (as of the driver's next start), "permanent" */
+	char type[8];  /* "u8", "u16", "u32", "u64", "bool", "string" */
+	char value[INV_DEVLINK_VALUE_MAX];
+};
+
+struct inv_devlink_port {
+	char device[INV_TEXT_MAX];
+	uint32_t index;
+	char flavour[12];    /* "physical", "virtual", "pcipf", "pcivf", "pcisf": representors */
+	uint32_t ifindex;    /* of its link; 0: it has none here */
+	uint32_t number;     /* a physical one: as it is written on the NIC */
+	uint32_t pf, vf, sf; /* a representor: of whom */
 };
 
 struct inv_gid { /* an address that such a port has */
@@ -276,6 +312,14 @@ struct inventory {
 	size_t n_bond_ports;
 	struct inv_dcb *dcb;
 	size_t n_dcb;
+	struct inv_devlink *devlinks;
+	size_t n_devlinks;
+	struct inv_devlink_version *devlink_versions;
+	size_t n_devlink_versions;
+	struct inv_devlink_param *devlink_params;
+	size_t n_devlink_params;
+	struct inv_devlink_port *devlink_ports;
+	size_t n_devlink_ports;
 	struct inv_addr *addrs;
 	size_t n_addrs;
 	struct inv_route *routes;
@@ -320,6 +364,13 @@ const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifind
 const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint32_t ifindex);
 /* Of the link of that number. NULL: its driver has none. */
 const struct inv_dcb *inv_dcb_find(const struct inventory *inv, uint32_t ifindex);
+/* The RDMA port on the link: one of ours, else any. NULL: there is none. */
+const struct inv_rdma *inv_rdma_find(const struct inventory *inv, uint32_t ifindex);
+/* Of the PCI function of that address. NULL: its driver does not speak devlink, or has no such
+ * parameter in that mode. */
+const struct inv_devlink *inv_devlink_find(const struct inventory *inv, const char *pci);
+const struct inv_devlink_param *inv_devlink_param_find(const struct inventory *inv, const char *pci,
+						       const char *name, const char *mode);
 /* By PCI address, MAC or interface name, as spec_net.device is written. */
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
 /* The recorded value of a sysctl, borrowed; NULL: not recorded (the host does not have it). */

@@ -115,6 +115,35 @@ static const struct inv_json_member dcb_members[] = {
 	MEMBER(inv_dcb, "ets", INV_JSON_TEXT, ets),
 	MEMBER(inv_dcb, "dscp", INV_JSON_TEXT, dscp),
 };
+static const struct inv_json_member devlink_members[] = {
+	MEMBER(inv_devlink, "device", INV_JSON_TEXT, device, .required = true),
+	MEMBER(inv_devlink, "driver", INV_JSON_TEXT, driver),
+	MEMBER(inv_devlink, "serial", INV_JSON_TEXT, serial),
+	MEMBER(inv_devlink, "eswitch", INV_JSON_TEXT, eswitch),
+};
+static const struct inv_json_member devlink_version_members[] = {
+	MEMBER(inv_devlink_version, "device", INV_JSON_TEXT, device, .required = true),
+	MEMBER(inv_devlink_version, "kind", INV_JSON_TEXT, kind, .required = true),
+	MEMBER(inv_devlink_version, "name", INV_JSON_TEXT, name, .required = true),
+	MEMBER(inv_devlink_version, "value", INV_JSON_TEXT, value),
+};
+static const struct inv_json_member devlink_param_members[] = {
+	MEMBER(inv_devlink_param, "device", INV_JSON_TEXT, device, .required = true),
+	MEMBER(inv_devlink_param, "name", INV_JSON_TEXT, name, .required = true),
+	MEMBER(inv_devlink_param, "mode", INV_JSON_TEXT, mode, .required = true),
+	MEMBER(inv_devlink_param, "type", INV_JSON_TEXT, type),
+	MEMBER(inv_devlink_param, "value", INV_JSON_TEXT, value),
+};
+static const struct inv_json_member devlink_port_members[] = {
+	MEMBER(inv_devlink_port, "device", INV_JSON_TEXT, device, .required = true),
+	MEMBER(inv_devlink_port, "index", INV_JSON_NUMBER, index, .required = true),
+	MEMBER(inv_devlink_port, "flavour", INV_JSON_TEXT, flavour),
+	MEMBER(inv_devlink_port, "ifindex", INV_JSON_NUMBER, ifindex),
+	MEMBER(inv_devlink_port, "number", INV_JSON_NUMBER, number),
+	MEMBER(inv_devlink_port, "pf", INV_JSON_NUMBER, pf),
+	MEMBER(inv_devlink_port, "vf", INV_JSON_NUMBER, vf),
+	MEMBER(inv_devlink_port, "sf", INV_JSON_NUMBER, sf),
+};
 static const struct inv_json_member addr_members[] = {
 	MEMBER(inv_addr, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
 	MEMBER(inv_addr, "ip", INV_JSON_PREFIX, ip, .required = true),
@@ -156,6 +185,8 @@ static const struct inv_json_member rdma_members[] = {
 	MEMBER(inv_rdma, "state", INV_JSON_TEXT, state),
 	MEMBER(inv_rdma, "rate", INV_JSON_TEXT, rate),
 	MEMBER(inv_rdma, "ifindex", INV_JSON_NUMBER, ifindex),
+	MEMBER(inv_rdma, "roce_mode", INV_JSON_TEXT, roce_mode),
+	MEMBER(inv_rdma, "roce_tos", INV_JSON_TEXT, roce_tos),
 };
 static const struct inv_json_member gid_members[] = {
 	MEMBER(inv_gid, "device", INV_JSON_TEXT, device, .required = true),
@@ -201,6 +232,10 @@ ADDER(add_vf, inv_vf_add)
 ADDER(add_bond, inv_bond_add)
 ADDER(add_bond_port, inv_bond_port_add)
 ADDER(add_dcb, inv_dcb_add)
+ADDER(add_devlink, inv_devlink_add)
+ADDER(add_devlink_version, inv_devlink_version_add)
+ADDER(add_devlink_param, inv_devlink_param_add)
+ADDER(add_devlink_port, inv_devlink_port_add)
 ADDER(add_addr, inv_addr_add)
 ADDER(add_route, inv_route_add)
 ADDER(add_rule, inv_rule_add)
@@ -226,6 +261,13 @@ const struct inv_json_list inv_json_lists[] = {
 	LIST("bonds", bond_members, bonds, n_bonds, add_bond),
 	LIST("bond_ports", bond_port_members, bond_ports, n_bond_ports, add_bond_port),
 	LIST("dcb", dcb_members, dcb, n_dcb, add_dcb),
+	LIST("devlink", devlink_members, devlinks, n_devlinks, add_devlink),
+	LIST("devlink_versions", devlink_version_members, devlink_versions, n_devlink_versions,
+	     add_devlink_version),
+	LIST("devlink_params", devlink_param_members, devlink_params, n_devlink_params,
+	     add_devlink_param),
+	LIST("devlink_ports", devlink_port_members, devlink_ports, n_devlink_ports,
+	     add_devlink_port),
 	LIST("addresses", addr_members, addrs, n_addrs, add_addr),
 	LIST("routes", route_members, routes, n_routes, add_route),
 	LIST("rules", rule_members, rules, n_rules, add_rule),

@@ -335,6 +335,104 @@ static int print_dcb(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DATA CENTER BRIDGING", out);
 }
 
+/* "fw.mgmt 7.30, fw.bundle_id 0x8000": those of a kind; "-": none. */
+static void cell_versions(FILE *f, const struct inventory *inv, const char *device,
+			  const char *kind)
+{
+	const char *comma = "";
+
+	for (size_t i = 0; i < inv->n_devlink_versions; i++) {
+		const struct inv_devlink_version *v = &inv->devlink_versions[i];
+
+		if (strcmp(v->device, device) != 0 || strcmp(v->kind, kind) != 0)
+			continue;
+		fputs(comma, f);
+		put_text(f, v->name);
+		fputc(' ', f);
+		put_text(f, v->value);
+		comma = ", ";
+	}
+	fputs(*comma ? "\t" : "-\t", f);
+}
+
+static int print_devlinks(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (inv->n_devlinks == 0)
+		return 0;
+	if (table_begin(&t, "DEVICE\tDRIVER\tSERIAL\tESWITCH\tFIXED\tRUNNING\tSTORED"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_devlinks; i++) {
+		const struct inv_devlink *d = &inv->devlinks[i];
+
+		cell_text(t.f, d->device);
+		cell_text(t.f, d->driver);
+		cell_words(t.f, d->serial);
+		cell_text(t.f, d->eswitch);
+		cell_versions(t.f, inv, d->device, "fixed");
+		cell_versions(t.f, inv, d->device, "running");
+		cell_versions(t.f, inv, d->device, "stored");
+		row_end(&t);
+	}
+	return table_end(&t, "DEVLINK DEVICES", out);
+}
+
+static int print_devlink_params(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (inv->n_devlink_params == 0)
+		return 0;
+	if (table_begin(&t, "DEVICE\tPARAMETER\tMODE\tTYPE\tVALUE"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_devlink_params; i++) {
+		const struct inv_devlink_param *p = &inv->devlink_params[i];
+
+		cell_text(t.f, p->device);
+		cell_text(t.f, p->name);
+		cell_text(t.f, p->mode);
+		cell_text(t.f, p->type);
+		cell_words(t.f, p->value);
+		row_end(&t);
+	}
+	return table_end(&t, "DEVLINK PARAMETERS", out);
+}
+
+/* "1" of a physical port; "pf 0 vf 3": whom a representor stands for. */
+static void cell_port_of(FILE *f, const struct inv_devlink_port *p)
+{
+	if (strcmp(p->flavour, "pcivf") == 0)
+		fprintf(f, "pf %" PRIu32 " vf %" PRIu32 "\t", p->pf, p->vf);
+	else if (strcmp(p->flavour, "pcisf") == 0)
+		fprintf(f, "pf %" PRIu32 " sf %" PRIu32 "\t", p->pf, p->sf);
+	else if (strcmp(p->flavour, "pcipf") == 0)
+		fprintf(f, "pf %" PRIu32 "\t", p->pf);
+	else
+		fprintf(f, "%" PRIu32 "\t", p->number);
+}
+
+static int print_devlink_ports(const struct inventory *inv, FILE *out)
+{
+	struct table t;
+
+	if (inv->n_devlink_ports == 0)
+		return 0;
+	if (table_begin(&t, "DEVICE\tINDEX\tFLAVOUR\tOF\tLINK"))
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_devlink_ports; i++) {
+		const struct inv_devlink_port *p = &inv->devlink_ports[i];
+
+		cell_text(t.f, p->device);
+		fprintf(t.f, "%" PRIu32 "\t", p->index);
+		cell_text(t.f, p->flavour);
+		cell_port_of(t.f, p);
+		cell_text(t.f, link_name(inv, p->ifindex));
+		row_end(&t);
+	}
+	return table_end(&t, "DEVLINK PORTS", out);
+}
+
 /* The driver of a function whose link is to be seen above stands there. */
 static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
 {
@@ -487,7 +585,7 @@ static int print_rdma(const struct inventory *inv, FILE *out)
 
 	if (inv->n_rdma == 0)
 		return 0;
-	if (table_begin(&t, "DEVICE\tPORT\tKIND\tSTATE\tRATE\tLINK"))
+	if (table_begin(&t, "DEVICE\tPORT\tKIND\tSTATE\tRATE\tLINK\tDEFAULT\tTOS"))
 		return -ENOMEM;
 	for (size_t i = 0; i < inv->n_rdma; i++) {
 		const struct inv_rdma *p = &inv->rdma[i];
@@ -498,6 +596,8 @@ static int print_rdma(const struct inventory *inv, FILE *out)
 		cell_text(t.f, p->state);
 		cell_words(t.f, p->rate);
 		cell_text(t.f, link_name(inv, p->ifindex));
+		cell_text(t.f, p->roce_mode);
+		cell_text(t.f, p->roce_tos);
 		row_end(&t);
 	}
 	return table_end(&t, "RDMA PORTS", out);
@@ -650,10 +750,11 @@ static int print_cores(const struct inventory *inv, FILE *out)
 char *inv_to_text(const struct inventory *inv)
 {
 	static int (*const parts[])(const struct inventory *inv, FILE *out) = {
-		print_links,  print_ports,     print_bonds,	print_bond_ports,
-		print_dcb,    print_functions, print_vfs,	print_addrs,
-		print_routes, print_rules,     print_conns,	print_mounts,
-		print_rdma,   print_gids,      print_hugepages, print_cores,
+		print_links,	 print_ports,	  print_bonds,		print_bond_ports,
+		print_dcb,	 print_devlinks,  print_devlink_params, print_devlink_ports,
+		print_functions, print_vfs,	  print_addrs,		print_routes,
+		print_rules,	 print_conns,	  print_mounts,		print_rdma,
+		print_gids,	 print_hugepages, print_cores,
 	};
 	char *text = NULL;
 	size_t len;

@@ -37,6 +37,7 @@ enum kernel_kind {
 	KERNEL_MASTER,
 	KERNEL_RXE,
 	KERNEL_DEVICE,
+	KERNEL_DEVLINK,
 	KERNEL_KIND_MAX
 };
 
@@ -135,12 +136,19 @@ struct kernel_device {
 	char value[INV_DEVICE_VALUE_MAX], was[INV_DEVICE_VALUE_MAX];
 };
 
+/* A parameter of a PCI function's driver, by devlink. */
+struct kernel_devlink {
+	char name[INV_TEXT_MAX];
+	char mode[12]; /* as inv_devlink_param has it */
+	char value[INV_DEVLINK_VALUE_MAX], was[INV_DEVLINK_VALUE_MAX];
+};
+
 struct kernel_change {
 	enum kernel_kind kind;
 	bool remove;	  /* what is added and removed: addresses, routes, rules, links */
 	bool foreign;	  /* an address or a route of others: the proto is theirs, 0 too */
 	uint32_t ifindex; /* of the link that it is done on; 0: none. Those inside do not count */
-	char pci[16];	  /* KERNEL_PCI: the function that it is done on */
+	char pci[16];	  /* KERNEL_PCI, KERNEL_DEVLINK: the function that it is done on */
 	union {
 		struct kernel_link_value link;
 		struct inv_addr addr;
@@ -155,6 +163,7 @@ struct kernel_change {
 		struct kernel_master master;
 		struct kernel_rxe rxe;
 		struct kernel_device device;
+		struct kernel_devlink devlink;
 	};
 };
 

@@ -8,7 +8,9 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/host/kernel_dcb.h"
+#include "netcfg/host/kernel_devlink.h"
 #include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/kernel_roce.h"
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/pci.h"
@@ -35,6 +37,7 @@ struct kernel_linux {
 	int pci; /* -ENOENT: this machine has no PCI */
 	int proc_sys;
 	int proc_net;
+	int configfs;	/* negative: there is no rdma_cm yet, or we may not */
 	bool soft_roce; /* as the last look found it */
 	struct probe_sockets probe;
 	struct ping_sockets ping;
@@ -150,8 +153,33 @@ static int rxe_change(struct kernel_linux *kl, const struct kernel_change *c, ch
 
 static int device_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
 {
-	return c->device.attr == DEVICE_IPOIB_MODE ? rtnl_ipoib_change(kl->rtnl, c, why)
-						   : kernel_dcb_change(c, why);
+	switch (c->device.attr) {
+	case DEVICE_IPOIB_MODE:
+		return rtnl_ipoib_change(kl->rtnl, c, why);
+	case DEVICE_ROCE_MODE:
+	case DEVICE_ROCE_TOS:
+		return kernel_roce_change(kl->configfs, c, why);
+	default:
+		return kernel_dcb_change(c, why);
+	}
+}
+
+static int device_read(const struct kernel_linux *kl, struct kernel_change *c)
+{
+	switch (c->device.attr) {
+	case DEVICE_IPOIB_MODE:
+		return rtnl_ipoib_read(kl->rtnl, c);
+	case DEVICE_ROCE_MODE:
+	case DEVICE_ROCE_TOS:
+		return kernel_roce_read(kl->configfs, c);
+	default:
+		return kernel_dcb_read(c);
+	}
+}
+
+static int devlink_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)
+{
+	return kernel_devlink_change(c, why);
 }
 
 static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const struct kernel_change *c,
@@ -162,7 +190,7 @@ static int (*const changes[KERNEL_KIND_MAX])(struct kernel_linux *kl, const stru
 	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
 	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
 	[KERNEL_MASTER] = master_change, [KERNEL_RXE] = rxe_change,
-	[KERNEL_DEVICE] = device_change,
+	[KERNEL_DEVICE] = device_change, [KERNEL_DEVLINK] = devlink_change,
 };
 
 static int linux_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -190,8 +218,9 @@ static int linux_read(struct kernel *k, struct kernel_change *c)
 	case KERNEL_RXE:
 		return kernel_rxe_read(c);
 	case KERNEL_DEVICE:
-		return c->device.attr == DEVICE_IPOIB_MODE ? rtnl_ipoib_read(linux_of(k)->rtnl, c)
-							   : kernel_dcb_read(c);
+		return device_read(linux_of(k), c);
+	case KERNEL_DEVLINK:
+		return kernel_devlink_read(c);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -201,6 +230,9 @@ static void linux_prepare(struct kernel *k, const struct kernel_change *c)
 {
 	if (c->kind == KERNEL_PCI)
 		pci_prepare(linux_of(k)->pci, c);
+	if (c->kind == KERNEL_DEVICE && linux_of(k)->configfs < 0 &&
+	    (c->device.attr == DEVICE_ROCE_MODE || c->device.attr == DEVICE_ROCE_TOS))
+		linux_of(k)->configfs = kernel_roce_open(linux_of(k)->sysfs, true);
 	if (c->kind == KERNEL_ADDR)
 		(void)probe_open(&linux_of(k)->probe);
 	(void)ping_open(&linux_of(k)->ping);
@@ -389,7 +421,17 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	if (r < 0)
 		diag_add(d, DIAG_WARNING, NULL, "kernel", "DCB could not be read: %s",
 			 strerror(-r));
+	r = kernel_devlink_collect(inv);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		diag_add(d, DIAG_WARNING, NULL, "kernel", "devlink could not be read: %s",
+			 strerror(-r));
 	r = collect_sysfs(kl, d, inv);
+	if (r == 0 && inv->n_rdma && kl->configfs < 0)
+		kl->configfs = kernel_roce_open(kl->sysfs, false);
+	if (r == 0 && kl->configfs >= 0)
+		kernel_roce_fill(kl->configfs, inv);
 	return r < 0 ? r : collect_dependents(kl, d, inv);
 }
 
@@ -457,6 +499,7 @@ static void linux_free(struct kernel *k)
 	cleanup_close(&kl->pci);
 	cleanup_close(&kl->proc_sys);
 	cleanup_close(&kl->proc_net);
+	cleanup_close(&kl->configfs);
 	free(kl);
 }
 
@@ -483,7 +526,7 @@ int kernel_linux_new(struct kernel **ret)
 	if (!kl)
 		return -ENOMEM;
 	kl->kernel = (struct kernel){.ops = &linux_ops, .impl = kl};
-	kl->udev_watch = kl->watch_poll = -1;
+	kl->udev_watch = kl->watch_poll = kl->configfs = -1;
 	kl->probe = PROBE_SOCKETS_INIT;
 	kl->ping = PING_SOCKETS_INIT;
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -492,6 +535,9 @@ int kernel_linux_new(struct kernel **ret)
 	/* /proc/sys/net shows the namespace of whoever looks, not of who opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = kl->proc_sys < 0 ? -errno : 0;
+	/* Opened while there are the privileges for it. */
+	if (kl->sysfs >= 0)
+		kl->configfs = kernel_roce_open(kl->sysfs, false);
 	if (r == 0 && kl->sysfs < 0)
 		r = kl->sysfs;
 	if (r == 0)

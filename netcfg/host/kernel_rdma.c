@@ -258,3 +258,59 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);
 	return r;
 }
+
+struct find_link {
+	uint32_t ifindex, port;
+	const char *device;
+	char found[INV_TEXT_MAX];
+};
+
+static int on_port_of_link(void *user, struct nlmsghdr *h)
+{
+	struct find_link *f = user;
+	uint32_t port, ifindex;
+
+	if (!kernel_rdma_parse_port(h, &port, &ifindex) || ifindex != f->ifindex ||
+	    kernel_rdma_is_ours(f->found))
+		return 0;
+	inv_text_set(f->found, sizeof(f->found), f->device);
+	f->port = port;
+	return 0;
+}
+
+static int find_link(struct netlink *nl, struct rdma_devices *devices, struct find_link *f)
+{
+	int r;
+
+	devices->n = 0;
+	f->found[0] = '\0';
+	r = rdma_dump(nl, RDMA_NLDEV_CMD_GET, -1, on_device, devices);
+	for (size_t i = 0; i < devices->n && r == 0; i++) {
+		f->device = devices->dev[i].name;
+		r = rdma_dump(nl, RDMA_NLDEV_CMD_PORT_GET, devices->dev[i].index, on_port_of_link,
+			      f);
+	}
+	return r < 0 || f->found[0] ? r : -ENODEV;
+}
+
+int kernel_rdma_on_link(uint32_t ifindex, char ret_device[static INV_TEXT_MAX], uint32_t *ret_port)
+{
+	autofree struct rdma_devices *devices = calloc(1, sizeof(*devices));
+	struct find_link f = {.ifindex = ifindex};
+	struct netlink *nl;
+	int r = devices ? netlink_open(NETLINK_RDMA, &nl) : -ENOMEM;
+
+	if (r == -EPROTONOSUPPORT)
+		return -ENODEV;
+	if (r < 0)
+		return r;
+	r = -EAGAIN;
+	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EAGAIN; attempt++)
+		r = find_link(nl, devices, &f);
+	netlink_close(nl);
+	if (r < 0)
+		return r;
+	memcpy(ret_device, f.found, sizeof(f.found));
+	*ret_port = f.port;
+	return 0;
+}

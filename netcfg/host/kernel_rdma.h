@@ -33,4 +33,7 @@ bool kernel_rdma_parse_device(const struct nlmsghdr *h, uint32_t *ret_index, cha
 			      size_t size);
 bool kernel_rdma_parse_port(const struct nlmsghdr *h, uint32_t *ret_port, uint32_t *ret_ifindex);
 
+/* The RDMA port that a link has: one of ours, else any. 0, -ENODEV, another negative errno. */
+int kernel_rdma_on_link(uint32_t ifindex, char ret_device[static INV_TEXT_MAX], uint32_t *ret_port);
+
 #endif

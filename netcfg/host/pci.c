@@ -5,16 +5,14 @@
  */
 #include "netcfg/host/pci.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/module.h"
 #include "netcfg/host/sysfs.h"
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define PATH_BYTES 128
-#define MODPROBE "/sbin/modprobe"
 
 static const char *function_path(const char *address, const char *file, char *buf)
 {
@@ -115,17 +113,10 @@ static bool driver_is_there(int pci, const char *driver)
 /* vfio-pci is a module of which nothing but a user's wish says that it is needed. */
 void pci_prepare(int pci, const struct kernel_change *c)
 {
-	char name[sizeof(c->pci_value.value)];
-	char *const argv[] = {(char *)MODPROBE, (char *)"-q", (char *)"--", name, NULL};
-	char *const envp[] = {NULL};
-	pid_t pid;
+	const char *name = c->pci_value.value;
 
-	memcpy(name, c->pci_value.value, sizeof(name));
-	if (c->pci_value.attr != KERNEL_PCI_DRIVER || !name[0] || driver_is_there(pci, name) ||
-	    posix_spawn(&pid, MODPROBE, NULL, NULL, argv, envp) != 0)
-		return;
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (c->pci_value.attr == KERNEL_PCI_DRIVER && name[0] && !driver_is_there(pci, name))
+		module_load(name);
 }
 
 /* Whatever driver has the function lets it go; what it has left in it, filters, queues that still

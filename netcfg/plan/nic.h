@@ -18,6 +18,21 @@ enum nic_reach {
 	NIC_REACH_MAX
 };
 
+/* For whom a parameter of devlink is wanted. */
+enum nic_when {
+	NIC_WHEN_ROCE, /* legs that ask for RDMA, or say how it sends */
+	NIC_WHEN_MAX
+};
+
+/* A parameter that the family's driver has by devlink, and the value that legs need. */
+struct nic_devlink {
+	const char *name, *value;
+	const char *mode; /* "runtime", "driverinit", "permanent": what it takes to have it */
+	enum nic_when when;
+	const char *unless; /* another parameter, which excludes it where it is true; NULL: none */
+	const char *why;    /* for people: what is missing while it is not so */
+};
+
 struct nic_family {
 	const char *name;	    /* for people: "Intel E800" */
 	const char *const *drivers; /* of PFs; ends with NULL */
@@ -35,8 +50,10 @@ struct nic_family {
 	/* The oldest firmware that is known good, without its first number, which is the device's:
 	 * "25.1020" of 16.25.1020; NULL: none is known. */
 	const char *firmware_min;
-	uint32_t vf_make_ms; /* one VF takes at most so long to make; 0: 250 */
-	uint32_t vf_limit;   /* below what the device says: no more work in practice; 0: its own */
+	uint32_t vf_make_ms;		   /* one VF takes at most so long to make; 0: 250 */
+	const struct nic_devlink *devlink; /* what it needs of its driver */
+	size_t n_devlink;
+	uint32_t vf_limit; /* below what the device says: no more work in practice; 0: its own */
 };
 
 /* The table (borrowed for good) of all families; to be called once, before the first plan. */

@@ -101,7 +101,7 @@ struct object_kind {
 
 extern const struct object_kind object_link, object_addr, object_route, object_rule, object_sysctl,
 	object_pci, object_vf, object_vlan, object_bond, object_bond_value, object_master,
-	object_rxe, object_device;
+	object_rxe, object_device, object_devlink;
 
 /* All kinds (object_table.c). */
 extern const struct object_kind *const object_kinds[];

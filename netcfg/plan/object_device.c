@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In a plan, of what only the privileged can read; known once the step has been done. */
+#define UNKNOWN "?"
+
 /* "dscp 24", "pfc" */
 static const char *what_of(const struct plan_step *s, char *buf, size_t size)
 {
@@ -26,7 +29,7 @@ static void device_describe(const struct plan_step *s, const char *where, char *
 	char what[32];
 
 	snprintf(buf, size, "set %s %s to %s (was %s)", where, what_of(s, what, sizeof(what)),
-		 v->value, v->was);
+		 v->value, v->was[0] ? v->was : "unknown");
 }
 
 static void device_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
@@ -42,8 +45,8 @@ static int device_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_device *v = &s->change.device;
 
-	return snprintf(buf, size, "%s %u %s %s", device_attr_to_string(v->attr), v->dscp, v->was,
-			v->value);
+	return snprintf(buf, size, "%s %u %s %s", device_attr_to_string(v->attr), v->dscp,
+			v->was[0] ? v->was : UNKNOWN, v->value);
 }
 
 static int device_parse(const char *text, struct plan_step *s)
@@ -55,6 +58,8 @@ static int device_parse(const char *text, struct plan_step *s)
 	_Static_assert(sizeof(v->value) == 96, "the widths below");
 	if (sscanf(text, "%15s %" SCNu8 " %95s %95s", attr, &v->dscp, v->was, v->value) != 4)
 		return -EBADMSG;
+	if (strcmp(v->was, UNKNOWN) == 0)
+		v->was[0] = '\0';
 	for (enum device_attr a = 0; a < DEVICE_ATTR_MAX; a++) {
 		if (strcmp(attr, device_attr_to_string(a)) != 0)
 			continue;

@@ -85,7 +85,7 @@ static int rxe_ours(const struct plan_builder *b, size_t i, struct plan_step *re
 const struct object_kind object_rxe = {
 	.name = "rxe",
 	.verb = PLAN_ADD,
-	.phase = {[PLAN_ADD] = OBJECT_PHASE_LINK, [PLAN_DEL] = OBJECT_PHASE_LINK_RESTORE},
+	.phase = {[PLAN_ADD] = OBJECT_PHASE_LINK, [PLAN_DEL] = OBJECT_PHASE_SETTING_RESTORE},
 	.describe = rxe_describe,
 	.undone = rxe_undone,
 	.format = rxe_format,

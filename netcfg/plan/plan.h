@@ -108,9 +108,9 @@ struct plan_action {
  * `command` is a shell's; kernel_args are for the kernel's command line, which is edited
  * differently on every distribution. */
 struct plan_need {
-	char code[24]; /* iommu, sriov-firmware, vf-resources, hugepages */
+	char code[24]; /* iommu, sriov-firmware, vf-resources, hugepages, devlink-reload ... */
 	char why[200];
-	char kernel_args[64], command[160], firmware[160]; /* "": nothing of the kind */
+	char kernel_args[64], command[256], firmware[160]; /* "": nothing of the kind */
 	bool reboot;
 };
 

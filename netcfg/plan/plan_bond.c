@@ -508,3 +508,23 @@ int plan_bond_want(struct plan_builder *b)
 			r = want_value(b, leg, link, a);
 	return r == 0 && leg ? planner_want_leg(b, leg) : r;
 }
+
+size_t plan_bond_places(const struct plan_builder *b, const struct plan_leg *leg,
+			struct plan_place ret[static PLAN_PORTS_MAX])
+{
+	size_t n = 0;
+
+	if (!b->bond.name[0]) {
+		ret[0] = (struct plan_place){leg->net, leg->device};
+		return 1;
+	}
+	for (size_t i = 0; i < b->bond.n_members; i++) {
+		const struct plan_member *m = &b->bond.members[i];
+		const struct inv_link *link =
+			m->ifindex ? inv_link_by_index(b->inv, m->ifindex) : NULL;
+
+		if (link && (m->state == PLAN_LEG_USABLE || m->state == PLAN_LEG_DEGRADED))
+			ret[n++] = (struct plan_place){m->net, link};
+	}
+	return n;
+}

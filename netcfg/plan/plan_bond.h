@@ -19,6 +19,14 @@ int plan_bond_project(struct plan_builder *b, const struct inv_bond_setting *set
 /* The port of a member as it is now; NULL: it is none of the bond yet. */
 const struct inv_bond_port *plan_bond_port(const struct plan_builder *b,
 					   const struct plan_member *m);
+/* The ports of NICs that a leg is on, and what is asked of each: the leg's device, or those of the
+ * bond's members that are there. How many. */
+struct plan_place {
+	const struct spec_net *net;
+	const struct inv_link *link;
+};
+size_t plan_bond_places(const struct plan_builder *b, const struct plan_leg *leg,
+			struct plan_place ret[static PLAN_PORTS_MAX]);
 /* The bond's link as it is; NULL: it is not there yet. */
 const struct inv_link *plan_bond_link(const struct plan_builder *b);
 /* Notes why a member carries less than it could: its own state, and the bond's. */

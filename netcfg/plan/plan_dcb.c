@@ -6,35 +6,10 @@
 #include "netcfg/plan/plan_dcb.h"
 #include "netcfg/plan/nic.h"
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_bond.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A port of a NIC, and what is asked of it. */
-struct dcb_place {
-	const struct spec_net *net;
-	const struct inv_link *link;
-};
-
-static size_t places_of(const struct plan_builder *b, const struct plan_leg *leg,
-			struct dcb_place ret[static PLAN_PORTS_MAX])
-{
-	size_t n = 0;
-
-	if (!b->bond.name[0]) {
-		ret[0] = (struct dcb_place){leg->net, leg->device};
-		return 1;
-	}
-	for (size_t i = 0; i < b->bond.n_members; i++) {
-		const struct plan_member *m = &b->bond.members[i];
-		const struct inv_link *link =
-			m->ifindex ? inv_link_by_index(b->inv, m->ifindex) : NULL;
-
-		if (link && (m->state == PLAN_LEG_USABLE || m->state == PLAN_LEG_DEGRADED))
-			ret[n++] = (struct dcb_place){m->net, link};
-	}
-	return n;
-}
 
 static bool is_asked(const struct spec_dcb *dcb)
 {
@@ -107,7 +82,7 @@ static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dc
 }
 
 /* Why the port cannot have what is asked; false: it can. */
-static bool refusal(const struct plan_builder *b, const struct dcb_place *p, struct reason *ret)
+static bool refusal(const struct plan_builder *b, const struct plan_place *p, struct reason *ret)
 {
 	const struct inv_dcb *have = inv_dcb_find(b->inv, p->link->ifindex);
 	const char *flag = nic_family_find(p->link->driver)->lldp_to_host;
@@ -137,8 +112,8 @@ static bool refusal(const struct plan_builder *b, const struct dcb_place *p, str
 
 void plan_dcb_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
-	struct dcb_place places[PLAN_PORTS_MAX];
-	const size_t n = places_of(b, leg, places);
+	struct plan_place places[PLAN_PORTS_MAX];
+	const size_t n = plan_bond_places(b, leg, places);
 	struct reason why;
 
 	for (size_t j = 0; j < n; j++)
@@ -146,8 +121,9 @@ void plan_dcb_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg
 			planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 }
 
-static int want_value(struct plan_builder *b, const struct plan_leg *leg, const struct dcb_place *p,
-		      enum device_attr attr, uint32_t dscp, const char *value)
+static int want_value(struct plan_builder *b, const struct plan_leg *leg,
+		      const struct plan_place *p, enum device_attr attr, uint32_t dscp,
+		      const char *value)
 {
 	struct plan_step *s = planner_want_add(b, &object_device, leg);
 	struct kernel_device *v;
@@ -168,7 +144,8 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg, const 
 	return 0;
 }
 
-static int want_place(struct plan_builder *b, const struct plan_leg *leg, const struct dcb_place *p)
+static int want_place(struct plan_builder *b, const struct plan_leg *leg,
+		      const struct plan_place *p)
 {
 	const struct inv_dcb *have = inv_dcb_find(b->inv, p->link->ifindex);
 	const struct spec_dcb *dcb = &p->net->dcb;
@@ -191,8 +168,8 @@ static int want_place(struct plan_builder *b, const struct plan_leg *leg, const 
 
 int plan_dcb_want(struct plan_builder *b, const struct plan_leg *leg)
 {
-	struct dcb_place places[PLAN_PORTS_MAX];
-	const size_t n = places_of(b, leg, places);
+	struct plan_place places[PLAN_PORTS_MAX];
+	const size_t n = plan_bond_places(b, leg, places);
 	struct reason why;
 	int r = 0;
 

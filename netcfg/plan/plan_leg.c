@@ -9,8 +9,10 @@
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_dcb.h"
+#include "netcfg/plan/plan_devlink.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_ipoib.h"
+#include "netcfg/plan/plan_roce.h"
 #include "netcfg/plan/plan_rxe.h"
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_vf.h"
@@ -597,6 +599,8 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 			}
 			plan_rxe_judge(b, i, &leg);
 			plan_dcb_judge(b, i, &leg);
+			plan_devlink_judge(b, &leg);
+			plan_roce_judge(b, i, &leg);
 			leg_take(b, &leg);
 			return;
 		}
@@ -649,6 +653,8 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	plan_vf_judge(b, i, &leg);
 	plan_rxe_judge(b, i, &leg);
 	plan_dcb_judge(b, i, &leg);
+	plan_devlink_judge(b, &leg);
+	plan_roce_judge(b, i, &leg);
 	plan_ipoib_judge(b, i, &leg);
 	leg_take(b, &leg);
 	return 0;

@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Linux makes none on a VLAN: the one below has the VLAN's addresses as GIDs too. */
-static const struct inv_link *place_of(const struct inventory *inv, const struct inv_link *link)
+const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct inv_link *link)
 {
 	return link && link->kind == INV_LINK_VLAN ? inv_link_by_index(inv, link->lower) : link;
 }
@@ -48,7 +47,7 @@ static void name_choose(const struct inventory *inv, const struct inv_link *link
 
 void plan_rxe_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
-	const struct inv_link *place = place_of(b->inv, leg->device);
+	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
 	struct reason why;
 
 	if (!leg->net->soft_roce || (place && *device_on(b->inv, place)))
@@ -69,7 +68,7 @@ void plan_rxe_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg
 
 int plan_rxe_want(struct plan_builder *b, const struct plan_leg *leg)
 {
-	const struct inv_link *place = place_of(b->inv, leg->device);
+	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
 	const char *have = place ? device_on(b->inv, place) : "";
 	struct plan_step *s;
 
@@ -105,7 +104,7 @@ static struct ip_addr gid_of(const struct ip_addr *ip)
 
 bool plan_rxe_gid_is_coming(const struct inventory *inv, const struct inv_addr *a)
 {
-	const struct inv_link *place = place_of(inv, inv_link_by_index(inv, a->ifindex));
+	const struct inv_link *place = plan_rxe_place(inv, inv_link_by_index(inv, a->ifindex));
 	const char *device = place ? device_on(inv, place) : "";
 	const struct ip_addr gid = gid_of(&a->ip.addr);
 

@@ -8,6 +8,9 @@
 
 #include "netcfg/plan/planner.h"
 
+/* Where a link's RDMA device is, its own or soft-RoCE: a VLAN's is that of the link below. NULL:
+ * that is not in this network namespace. */
+const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct inv_link *link);
 /* Leg i becomes degraded where it cannot have the soft-RoCE device that it asks for. */
 void plan_rxe_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg);
 /* The device, where the leg asks for one and has no RDMA device of its own. 0, -ENOMEM. */

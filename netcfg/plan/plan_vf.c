@@ -7,6 +7,7 @@
 #include "netcfg/base/hash.h"
 #include "netcfg/plan/nic.h"
 #include "netcfg/plan/object.h"
+#include "netcfg/plan/plan_devlink.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
 #include <inttypes.h>
@@ -113,10 +114,8 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 /* ---- whether they can be had ---- */
 
 static void need_switch(struct plan_builder *b, const struct plan_leg *leg,
-			const struct inv_function *pf, const struct nic_family *family)
+			const struct inv_function *pf, const struct nic_family *family, uint32_t n)
 {
-	const uint32_t workers = workers_on_vfs(b->spec, family);
-	const uint32_t n = leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers;
 	struct plan_need *need = plan_need_add(b->plan, "sriov-firmware",
 					       "the firmware of %s (%s) has SR-IOV switched off, "
 					       "and %s asks for %u VFs",
@@ -135,17 +134,38 @@ static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
 {
 	const char *driver = leg->device->driver[0] ? leg->device->driver
 						    : inv_link_kind_to_string(leg->device->kind);
+	const uint32_t n =
+		leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers_on_vfs(b->spec, family);
+	bool off;
 
 	if (pf && pf->max_vfs)
 		return false;
-	if (pf && family->sriov_tool) {
-		need_switch(b, leg, pf, family);
+	off = pf && plan_devlink_need_sriov(b, pf->pci, leg->net->name, n);
+	if (pf && !off && family->sriov_tool)
+		need_switch(b, leg, pf, family, n);
+	if (off || (pf && family->sriov_tool)) {
 		reason_set(why, "no-vf",
 			   "%s (%.31s) offers no SR-IOV until its firmware's switch is on",
 			   leg->device->name, driver);
 		return true;
 	}
 	reason_set(why, "no-vf", "%s (%.31s) offers no SR-IOV", leg->device->name, driver);
+	return true;
+}
+
+/* In that mode the VFs are ports of a switch in the NIC that nobody has set up: no frame of theirs
+ * reaches the wire. */
+static bool is_switchdev(const struct plan_builder *b, const struct inv_function *pf,
+			 struct reason *why)
+{
+	const struct inv_devlink *d = inv_devlink_find(b->inv, pf->pci);
+
+	if (!d || strcmp(d->eswitch, "switchdev") != 0)
+		return false;
+	reason_set(why, "switchdev",
+		   "%s is in switchdev mode: its VFs reach the wire only through representors; "
+		   "write vfs: 0, or devlink dev eswitch set %s mode legacy",
+		   pf->pci, d->device);
 	return true;
 }
 
@@ -268,7 +288,8 @@ void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 		return;
 	if (net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
 		return; /* its queues are had without any */
-	if (!no_sriov(b, leg, pf, family, why) && !no_iommu(b, pf, family, why)) {
+	if (!no_sriov(b, leg, pf, family, why) && !no_iommu(b, pf, family, why) &&
+	    !is_switchdev(b, pf, why)) {
 		n = choose_count(b, net, pf, family);
 		if (n == 0)
 			return; /* d has the error */

@@ -6,7 +6,9 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_dcb.h"
+#include "netcfg/plan/plan_devlink.h"
 #include "netcfg/plan/plan_ipoib.h"
+#include "netcfg/plan/plan_roce.h"
 #include "netcfg/plan/plan_rxe.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/plan_vlan.h"
@@ -314,6 +316,10 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 
 	if (r == 0)
 		r = plan_dcb_want(b, leg);
+	if (r == 0)
+		r = plan_devlink_want(b, leg);
+	if (r == 0)
+		r = plan_roce_want(b, leg);
 	if (leg->shared)
 		return r;
 	for (size_t i = 0; i < b->plan->n_workers && r == 0; i++) {

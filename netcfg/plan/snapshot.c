@@ -219,6 +219,10 @@ static void map_texts(const struct inventory *was, struct inventory *inv)
 			name_set(l->switch_id, sizeof(l->switch_id), "switch",
 				 first_like(was, i, offsetof(struct inv_link, switch_id)));
 	}
+	for (size_t i = 0; i < inv->n_devlinks; i++)
+		if (inv->devlinks[i].serial[0])
+			name_set(inv->devlinks[i].serial, sizeof(inv->devlinks[i].serial), "serial",
+				 i);
 	for (size_t i = 0; i < inv->n_mounts; i++)
 		if (strcmp(inv->mounts[i].path, "/") != 0)
 			name_set(inv->mounts[i].path, sizeof(inv->mounts[i].path), "/mount", i);

@@ -66,6 +66,8 @@ enum spec_reselect {
 enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRUST_MAX };
 /* Of IPoIB. */
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
+/* What an RDMA connection's GID is of where the program leaves it to the kernel. */
+enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V1, SPEC_ROCE_V2, SPEC_ROCE_MAX };
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
@@ -73,6 +75,7 @@ const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
 /* "" where nothing is asked. */
 const char *spec_ipoib_to_string(enum spec_ipoib v);
+const char *spec_roce_to_string(enum spec_roce v);
 const char *spec_squash_to_string(enum spec_squash v);
 const char *spec_hash_to_string(enum spec_hash v);
 const char *spec_lacp_rate_to_string(enum spec_lacp_rate v);
@@ -132,9 +135,11 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	size_t n_ips; /* entries; each stands for ip_range_count() addresses */
 	struct spec_dcb dcb;
 	enum spec_ipoib ipoib_mode;
-	bool soft_roce; /* with an RDMA device in software, where it has none of its own */
-	bool enabled;	/* false: not configured */
-	bool shared_ip; /* on the host's own address of the device, which is left as it is */
+	enum spec_roce roce_mode;
+	uint32_t roce_tos; /* 0: as it is */
+	bool soft_roce;	   /* with an RDMA device in software, where it has none of its own */
+	bool enabled;	   /* false: not configured */
+	bool shared_ip;	   /* on the host's own address of the device, which is left as it is */
 	struct diag_pos pos;
 };
 

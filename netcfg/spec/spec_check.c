@@ -318,6 +318,10 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 		check_error(r, &net->pos, "ipoib-mode",
 			    "with shared-ip the mode of '%s' stays as it is; leave ipoib-mode out",
 			    net->device);
+	if ((net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos) && net->rdma == SPEC_OFF)
+		check_error(r, &net->pos, net->roce_tos ? "roce-tos" : "roce-mode",
+			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
+			    net->device);
 	if (net->soft_roce && net->rdma == SPEC_OFF)
 		check_error(r, &net->pos, "soft-roce",
 			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",

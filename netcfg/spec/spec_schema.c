@@ -79,6 +79,11 @@ static const char *const ipoib_names[] = {
 	[SPEC_IPOIB_DATAGRAM] = "datagram",
 	[SPEC_IPOIB_CONNECTED] = "connected",
 };
+static const char *const roce_names[] = {
+	[SPEC_ROCE_AS_FOUND] = "",
+	[SPEC_ROCE_V1] = "v1",
+	[SPEC_ROCE_V2] = "v2",
+};
 static const char *const tristate_names[] = {
 	[SPEC_AUTO] = "auto",
 	[SPEC_OFF] = "off",
@@ -99,6 +104,7 @@ _Static_assert(ARRAY_SIZE(select_names) == SPEC_SELECT_MAX, "one name per value"
 _Static_assert(ARRAY_SIZE(reselect_names) == SPEC_RESELECT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(trust_names) == SPEC_TRUST_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(ipoib_names) == SPEC_IPOIB_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(roce_names) == SPEC_ROCE_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
@@ -156,6 +162,11 @@ const char *spec_security_to_string(enum spec_security v)
 const char *spec_ipoib_to_string(enum spec_ipoib v)
 {
 	return name_of(ipoib_names, ARRAY_SIZE(ipoib_names), v);
+}
+
+const char *spec_roce_to_string(enum spec_roce v)
+{
+	return name_of(roce_names, ARRAY_SIZE(roce_names), v);
 }
 
 const char *spec_squash_to_string(enum spec_squash v)
@@ -321,6 +332,18 @@ static const struct spec_key net_keys[] = {
 		 " the subnet's is 4096; connected one of at most 65520, and not every driver has"
 		 " it.\nDevices that are not IPoIB go on without and are degraded.",
 	 .example = "connected"},
+	{"roce-mode", SPEC_TYPE_ENUM, NAMES(roce_names), FIELD(spec_net, roce_mode),
+	 .fallback_doc = "as it is",
+	 .help = "The RoCE that connections of the device's RDMA port use where the program leaves"
+		 " it to the kernel (rdma_cm): v1, frames within one subnet, or v2, UDP that is"
+		 " routed.\nDevices without RoCE, or without that version, go on without and are"
+		 " degraded.",
+	 .example = "v2"},
+	{"roce-tos", SPEC_TYPE_U32, .min = 1, .max = UINT8_MAX, FIELD(spec_net, roce_tos),
+	 .fallback_doc = "as it is",
+	 .help = "The type of service of these connections: four times the DSCP by which switches"
+		 " and dcb tell their priority.",
+	 .example = "96"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
 	 .help = "The data IPs of the device, in the order of the workers' cores: addresses and"

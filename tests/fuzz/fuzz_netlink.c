@@ -5,6 +5,7 @@
 #include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_dcb.h"
+#include "netcfg/host/kernel_devlink.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/rtnl.h"
@@ -50,6 +51,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 		abort();
 	ethtool_parse(inv, h);
 	parse_dcb(inv, h);
+	kernel_devlink_parse(inv, h);
 	kernel_rdma_parse_device(h, &number, name, sizeof(name));
 	kernel_rdma_parse_port(h, &number, &ifindex);
 }

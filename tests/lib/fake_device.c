@@ -3,6 +3,7 @@
  * and taken in their limits. Apart from kernel_fake.c for its length. */
 #include "tests/lib/fake_device.h"
 #include "netcfg/host/inventory_build.h"
+#include "tests/lib/fake_devlink.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -86,10 +87,19 @@ static int ipoib_change(struct inventory *inv, const struct kernel_change *c)
 	return -EOPNOTSUPP;
 }
 
+static bool is_roce(const struct kernel_change *c)
+{
+	return c->device.attr == DEVICE_ROCE_MODE || c->device.attr == DEVICE_ROCE_TOS;
+}
+
 int fake_device_change(struct inventory *inv, const struct kernel_change *c)
 {
 	struct inv_dcb *dcb = dcb_of(inv, c->ifindex);
 
+	if (c->kind == KERNEL_DEVLINK)
+		return fake_devlink_change(inv, c);
+	if (is_roce(c))
+		return fake_roce_change(inv, c);
 	if (c->device.attr == DEVICE_IPOIB_MODE)
 		return ipoib_change(inv, c);
 	if (!dcb)
@@ -114,8 +124,13 @@ int fake_device_change(struct inventory *inv, const struct kernel_change *c)
 int fake_device_read(const struct inventory *inv, struct kernel_change *c)
 {
 	char buf[INV_DEVICE_VALUE_MAX];
-	const char *is = device_value_find(inv, c->ifindex, c->device.attr, c->device.dscp, buf);
+	const char *is;
 
+	if (c->kind == KERNEL_DEVLINK)
+		return fake_devlink_read(inv, c);
+	if (is_roce(c))
+		return fake_roce_read(inv, c);
+	is = device_value_find(inv, c->ifindex, c->device.attr, c->device.dscp, buf);
 	if (!is)
 		return -EOPNOTSUPP;
 	inv_text_set(c->device.was, sizeof(c->device.was), is);

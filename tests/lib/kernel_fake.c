@@ -531,7 +531,7 @@ static int (*const changes[KERNEL_KIND_MAX])(struct fake *f, const struct kernel
 	[KERNEL_VF] = vf_change,	 [KERNEL_VLAN] = vlan_change,
 	[KERNEL_BOND] = bond_change,	 [KERNEL_BOND_VALUE] = bond_value_change,
 	[KERNEL_MASTER] = master_change, [KERNEL_RXE] = rxe_change,
-	[KERNEL_DEVICE] = device_change,
+	[KERNEL_DEVICE] = device_change, [KERNEL_DEVLINK] = device_change,
 };
 
 static int fake_change(struct kernel *k, const struct kernel_change *c, char *why)
@@ -560,7 +560,7 @@ static int fake_read(struct kernel *k, struct kernel_change *c)
 		return fake_master_read(fake_of(k)->inv, c);
 	if (c->kind == KERNEL_RXE)
 		return fake_rxe_read(fake_of(k)->inv, c);
-	if (c->kind == KERNEL_DEVICE)
+	if (c->kind == KERNEL_DEVICE || c->kind == KERNEL_DEVLINK)
 		return fake_device_read(fake_of(k)->inv, c);
 	if (c->kind != KERNEL_LINK)
 		return -EOPNOTSUPP;

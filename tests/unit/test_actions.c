@@ -88,6 +88,8 @@ static const struct row rows[] = {
 	{"net.rdma", "label: switch-b", "label: switch-b, rdma: off", TELLS_AGENT},
 	{"net.soft-roce", "label: switch-b", "label: switch-b, soft-roce: true", TELLS_STEP},
 	{"net.ipoib-mode", "label: switch-b", "label: switch-b, ipoib-mode: datagram", TELLS_AGENT},
+	{"net.roce-mode", "label: switch-b", "label: switch-b, roce-mode: v2", TELLS_AGENT},
+	{"net.roce-tos", "label: switch-b", "label: switch-b, roce-tos: 96", TELLS_AGENT},
 	{"net.dcb.pfc", "label: switch-b", "label: switch-b, dcb: {pfc: [3]}", TELLS_STEP},
 	{"net.dcb.trust", "label: switch-b", "label: switch-b, dcb: {trust: dscp}", TELLS_STEP},
 	{"net.dcb.dscp.dscp", "label: switch-b",

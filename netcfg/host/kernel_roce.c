@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rdma_cm's defaults of a RoCE port, in configfs. Apart from the other collectors of RDMA because
+ * it is a file system that is written to be read.
+ */
+#include "netcfg/host/kernel_roce.h"
+#include "netcfg/host/inventory_build.h"
+#include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/module.h"
+#include "netcfg/host/netlink.h"
+#include "netcfg/host/sysfs.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#define MODULE "rdma_cm"
+#define PATH_BYTES 192
+
+static const struct {
+	const char *text, *value;
+} modes[] = {{"IB/RoCE v1", "v1"}, {"RoCE v2", "v2"}};
+
+static int configfs_open(void)
+{
+	autoclose int context = fsopen("configfs", FSOPEN_CLOEXEC);
+	int fd = -1;
+
+	if (context >= 0 && fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		fd = fsmount(context, FSMOUNT_CLOEXEC, 0);
+	if (fd < 0)
+		fd = open("/sys/kernel/config", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int kernel_roce_open(int sysfs_root, bool load)
+{
+	if (faccessat(sysfs_root, "module/" MODULE, F_OK, 0) < 0) {
+		if (!load)
+			return -ENOENT;
+		module_load(MODULE);
+	}
+	return configfs_open();
+}
+
+/* The folder of a device for as long as it is looked at. */
+struct view {
+	int configfs;
+	char path[PATH_BYTES];
+	bool made;
+};
+
+static int view_open(struct view *v, int configfs, const char *device)
+{
+	v->configfs = configfs;
+	v->made = false;
+	snprintf(v->path, sizeof(v->path), MODULE "/%.64s", device);
+	if (mkdirat(configfs, v->path, 0755) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	v->made = true;
+	return 0;
+}
+
+static void view_close(const struct view *v)
+{
+	if (v->made)
+		(void)unlinkat(v->configfs, v->path, AT_REMOVEDIR);
+}
+
+static const char *file_of(const struct view *v, uint32_t port, enum device_attr a,
+			   char buf[static PATH_BYTES])
+{
+	snprintf(buf, PATH_BYTES, "%.100s/ports/%u/%s", v->path, port,
+		 a == DEVICE_ROCE_MODE ? "default_roce_mode" : "default_roce_tos");
+	return buf;
+}
+
+/* In the words of device_setting.h. */
+static int value_read(const struct view *v, uint32_t port, enum device_attr a, char *buf,
+		      size_t size)
+{
+	char path[PATH_BYTES], text[32];
+	const char *value = text;
+	int r = sysfs_read(v->configfs, file_of(v, port, a, path), text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; a == DEVICE_ROCE_MODE && i < ARRAY_SIZE(modes); i++)
+		if (strcmp(modes[i].text, text) == 0)
+			value = modes[i].value;
+	inv_text_set(buf, size, value);
+	return 0;
+}
+
+static int value_write(const struct view *v, uint32_t port, enum device_attr a, const char *value)
+{
+	char path[PATH_BYTES];
+	autoclose int fd = openat(v->configfs, file_of(v, port, a, path), O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	for (size_t i = 0; a == DEVICE_ROCE_MODE && i < ARRAY_SIZE(modes); i++)
+		if (strcmp(modes[i].value, value) == 0)
+			value = modes[i].text;
+	if (fd < 0)
+		return -errno;
+	do
+		n = write(fd, value, strlen(value));
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n == (ssize_t)strlen(value) ? 0 : -EIO;
+}
+
+void kernel_roce_fill(int configfs, struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_rdma; i++) {
+		struct inv_rdma *p = &inv->rdma[i];
+		struct view v;
+
+		if (strcmp(p->kind, "roce") != 0 || view_open(&v, configfs, p->device) < 0)
+			continue;
+		(void)value_read(&v, p->port, DEVICE_ROCE_MODE, p->roce_mode, sizeof(p->roce_mode));
+		(void)value_read(&v, p->port, DEVICE_ROCE_TOS, p->roce_tos, sizeof(p->roce_tos));
+		view_close(&v);
+	}
+}
+
+static int view_of_link(struct view *v, int configfs, uint32_t ifindex, uint32_t *ret_port)
+{
+	char device[INV_TEXT_MAX];
+	int r = kernel_rdma_on_link(ifindex, device, ret_port);
+
+	if (r == 0 && configfs < 0)
+		r = configfs;
+	return r < 0 ? r : view_open(v, configfs, device);
+}
+
+static int fail(char *why, int r, const char *text)
+{
+	if (why)
+		snprintf(why, KERNEL_WHY_MAX, "%s", text);
+	return r;
+}
+
+int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
+{
+	struct view v;
+	uint32_t port;
+	int r = view_of_link(&v, configfs, c->ifindex, &port);
+
+	if (r == -ENODEV)
+		return fail(why, r, "there is no RDMA port on that link");
+	if (r < 0)
+		return fail(why, r,
+			    "the settings of RoCE (module rdma_cm, configfs) cannot be reached");
+	r = value_write(&v, port, c->device.attr, c->device.value);
+	view_close(&v);
+	return r == -EINVAL ? fail(why, r, "the RDMA device has no such RoCE")
+	       : r < 0	    ? fail(why, r, strerror(-r))
+			    : 0;
+}
+
+int kernel_roce_read(int configfs, struct kernel_change *c)
+{
+	struct view v;
+	uint32_t port;
+	int r = view_of_link(&v, configfs, c->ifindex, &port);
+
+	if (r < 0)
+		return r;
+	r = value_read(&v, port, c->device.attr, c->device.was, sizeof(c->device.was));
+	view_close(&v);
+	return r;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parameters of drivers and defaults of RoCE on the host in memory: used by fake_device.c. */
+#ifndef PLENUM_NETCFG_FAKE_DEVLINK_H
+#define PLENUM_NETCFG_FAKE_DEVLINK_H
+
+#include "netcfg/host/kernel.h"
+
+/* As struct kernel_ops has change and read, for KERNEL_DEVLINK. */
+int fake_devlink_change(struct inventory *inv, const struct kernel_change *c);
+int fake_devlink_read(const struct inventory *inv, struct kernel_change *c);
+/* The same for DEVICE_ROCE_MODE and DEVICE_ROCE_TOS. */
+int fake_roce_change(struct inventory *inv, const struct kernel_change *c);
+int fake_roce_read(const struct inventory *inv, struct kernel_change *c);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The defaults of RoCE on a host in memory: set on a device that is there and on one that the same
+ * plan makes, given back, and refused where the device has no such RoCE.
+ */
+#include "plugins/plugins.h"
+#include "tests/lib/apply_host.h"
+
+static const char format[] = "host: host-a\n"
+			     "networks: [{name: data-a, range: 10.10.1.10-10.10.1.40/16%s}]\n"
+			     "net: [{name: leg-a, device: veth0, network: data-a%s}]\n"
+			     "workers: [{role: compute, cores: [1], transport: udp, exports: "
+			     "[{name: x, path: /srv}]}]\n";
+static const char none[] = "host: host-a\n"
+			   "networks: [{name: data-b, range: fd00:b::10-fd00:b::40/64}]\n"
+			   "net: [{name: leg-b, device: eth9, network: data-b}]\n";
+
+static struct spec *wanted(const char *network, const char *more)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), format, network, more);
+	return host_spec(text);
+}
+
+static void host_gets_device(struct host *h, const char *mode, const char *gid_type)
+{
+	struct inventory *inv = collect(h);
+	struct inv_rdma *p = inv_rdma_add(inv);
+
+	*p = (struct inv_rdma){.device = "mlx5_0",
+			       .port = 1,
+			       .kind = "roce",
+			       .state = "ACTIVE",
+			       .ifindex = HOST_VETH0,
+			       .roce_tos = "0"};
+	inv_text_set(p->roce_mode, sizeof(p->roce_mode), mode);
+	if (*gid_type) {
+		struct inv_gid *g = inv_gid_add(inv);
+
+		*g = (struct inv_gid){.device = "mlx5_0", .port = 1, .ifindex = HOST_VETH0};
+		inv_text_set(g->type, sizeof(g->type), gid_type);
+		g->gid.family = AF_INET6;
+		g->gid.bytes[0] = 0xfe;
+	}
+	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
+	inv_free(inv);
+}
+
+static const struct inv_rdma *port_now(struct host *h)
+{
+	return inv_rdma_find(kernel_fake_inventory(h->fake), HOST_VETH0);
+}
+
+static void test_set_and_given_back(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = wanted("", ", roce-mode: v2, roce-tos: 96"), *nothing = host_spec(none);
+	char *before;
+
+	host_gets_device(h, "v1", "");
+	before = host_json(h);
+	plan_free(apply(h, s));
+	assert_string_equal(port_now(h)->roce_mode, "v2");
+	assert_string_equal(port_now(h)->roce_tos, "96");
+	assert_int_equal(n_left(h, s), 0);
+	gives_all_back(h, nothing, before);
+	free(before);
+	spec_free(s);
+	spec_free(nothing);
+}
+
+/* The VLAN's is that of the link below, which soft-RoCE gets in the same plan; it goes as a whole.
+ */
+static void test_of_a_device_that_the_plan_makes(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = wanted(", vlan: 100", ", soft-roce: true, roce-mode: v2, roce-tos: 106");
+	struct spec *nothing = host_spec(none);
+	struct inventory *inv = collect(h);
+	char *before;
+
+	inv->soft_roce = true;
+	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
+	inv_free(inv);
+	before = host_json(h);
+	plan_free(apply(h, s));
+	assert_true(kernel_rdma_is_ours(port_now(h)->device));
+	assert_string_equal(port_now(h)->roce_tos, "106");
+	assert_int_equal(n_left(h, s), 0);
+	gives_all_back(h, nothing, before);
+	free(before);
+	spec_free(s);
+	spec_free(nothing);
+}
+
+static void degraded(struct host *h, const char *more, const char *text)
+{
+	struct spec *s = wanted("", more);
+	struct plan *p = plan_now(h, s);
+
+	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
+	assert_string_equal(p->legs[0].reason.code, "no-roce");
+	assert_string_equal(p->legs[0].reason.text, text);
+	plan_free(p);
+	plan_free(apply(h, s));
+	assert_int_equal(n_left(h, s), 0);
+	spec_free(s);
+}
+
+static void test_what_cannot_be_had_is_named(void **state)
+{
+	struct host *h = *state;
+
+	degraded(h, ", roce-tos: 96",
+		 "veth0 has no RoCE; leave roce-mode and roce-tos out of leg-a");
+	host_gets_device(h, "v2", "RoCE v2");
+	degraded(h, ", roce-mode: v1", "mlx5_0 has no RoCE v1; leave roce-mode out of leg-a");
+}
+
+static void test_soft_roce_is_v2_alone(void **state)
+{
+	struct host *h = *state;
+	struct inventory *inv = collect(h);
+
+	inv->soft_roce = true;
+	assert_int_equal(kernel_fake_replace(h->fake, inv), 0);
+	inv_free(inv);
+	degraded(h, ", soft-roce: true, roce-mode: v1",
+		 "soft-RoCE on veth0 is v2 alone; write roce-mode: v2");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, apply_host_setup, apply_host_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_set_and_given_back),
+		CASE(test_of_a_device_that_the_plan_makes),
+		CASE(test_what_cannot_be_had_is_named),
+		CASE(test_soft_roce_is_v2_alone),
+	};
+
+	plugins_register();
+	return cmocka_run_group_tests_name("RoCE", tests, NULL, NULL);
+}
