@@ -91,7 +91,10 @@ static int fill_staged(const struct api_request *rq, struct privsep_msg *m, unsi
 	return 0;
 }
 
-/* Text, numbers, booleans and null; lists of texts; and maps of these in the device's own map. */
+/* Text, numbers, booleans and null, in lists and maps as deep as the schema has any: the priorities
+ * of a traffic class of dcb. */
+#define DEPTH_MAX 4
+
 static int check_value(const char *key, const json_t *v, unsigned depth, struct api_error *e)
 {
 	const char *text = json_string_value(v), *name;
@@ -100,7 +103,7 @@ static int check_value(const char *key, const json_t *v, unsigned depth, struct 
 	size_t i;
 	int r = 0;
 
-	if (json_is_real(v) || (depth > 1 && (json_is_object(v) || json_is_array(v))))
+	if (json_is_real(v) || (depth > DEPTH_MAX && (json_is_object(v) || json_is_array(v))))
 		return fail(e, 400, "bad-body", "%.60s has a value that no key takes", key);
 	if (text && json_string_length(v) != strlen(text))
 		return fail(e, 400, "bad-body", "%.60s holds a character that is not allowed", key);

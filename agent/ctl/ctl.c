@@ -34,6 +34,9 @@ struct ctl_command {
 	"      --vfs N       how many VFs it has, or auto\n"                                \
 	"      --shared-ip   data use the address that the host has on it\n"                \
 	"      --soft-roce   RDMA in software, where it has none of its own\n"              \
+	"      --dcb MAP     priorities and classes, as in a file: '{pfc: [3]}'\n"          \
+	"      --ipoib-mode MODE  datagram or connected\n"                                  \
+	"      --roce-mode VERSION, --roce-tos TOS  of RDMA connections by default\n"       \
 	"      --rdma-off    no RDMA on it; --rdma-only: bulk data by RDMA or not at all\n" \
 	"      --inet6       the addresses are IPv6\n\n"                                    \
 	"A network of its own, named as --network has it or as the leg:\n"                  \

@@ -7,6 +7,7 @@
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/spec/spec.h"
+#include "netcfg/spec/spec_node.h"
 #include "netcfg/spec/spec_schema.h"
 #include <string.h>
 
@@ -43,6 +44,54 @@ static json_t *list_of(const char *text)
 	return list;
 }
 
+/* A value as YAML has it, numbers and truths as such. */
+static json_t *json_of(const struct spec_node *n)
+{
+	json_t *o;
+
+	if (n->kind == SPEC_NODE_SCALAR && n->plain && spec_node_is_null(n))
+		return json_null();
+	if (n->kind == SPEC_NODE_SCALAR && n->plain && spec_text_is_number(n->text))
+		return json_loads(n->text, JSON_DECODE_ANY, NULL);
+	if (n->kind == SPEC_NODE_SCALAR && n->plain && spec_text_is_bool(n->text))
+		return json_boolean(strcmp(n->text, "true") == 0);
+	if (n->kind == SPEC_NODE_SCALAR)
+		return json_string(n->text);
+	o = n->kind == SPEC_NODE_LIST ? json_array() : json_object();
+	for (const struct spec_node *c = n->child; o && c; c = c->next) {
+		json_t *value = json_of(c);
+		const int r = n->kind == SPEC_NODE_LIST ? json_array_append_new(o, value)
+							: json_object_set_new(o, c->key, value);
+
+		if (r == 0)
+			continue;
+		json_decref(o);
+		o = NULL;
+	}
+	return o;
+}
+
+/* A map, written as in a file: "{pfc: [3], trust: dscp}". NULL: it is none, and that was said. */
+static json_t *map_of(const char *key, const char *text)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec_node *n = NULL;
+	char option[PLENUM_NAME_MAX];
+	json_t *o = NULL;
+
+	snprintf(option, sizeof(option), "--%s", key);
+	if (spec_node_parse(option, text, strlen(text), &d, &n) < 0 || diag_has_errors(&d))
+		diag_print(&d, stderr);
+	else if (!n || n->kind != SPEC_NODE_MAP)
+		ctl_complain("%s: '%.64s' is no map; write for example %s '{KEY: VALUE, ...}', see "
+			     "plenum.yaml(5)",
+			     option, text, option);
+	else
+		o = json_of(n);
+	spec_node_free(n);
+	return o;
+}
+
 static int not_utf8(void)
 {
 	ctl_complain("what was written is not UTF-8 text");
@@ -61,6 +110,10 @@ static int set_key(json_t *o, const char *list, const char *key, const char *tex
 	if (!k) {
 		ctl_complain("this version has no key '%s' of %s", key, list);
 		return CTL_USAGE;
+	}
+	if (k->type == SPEC_TYPE_MAP) {
+		value = map_of(key, text);
+		return value ? json_object_set_new(o, key, value) : CTL_USAGE;
 	}
 	value = spec_type_is_list(k->type) ? list_of(text) : value_of(k, text);
 	return json_object_set_new(o, key, value) < 0 ? not_utf8() : CTL_OK;
@@ -255,6 +308,10 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		{"ips", a->ips},
 		{"shared-ip", a->shared_ip ? "true" : NULL},
 		{"soft-roce", a->soft_roce ? "true" : NULL},
+		{"dcb", a->dcb},
+		{"ipoib-mode", a->ipoib_mode},
+		{"roce-mode", a->roce_mode},
+		{"roce-tos", a->roce_tos},
 	};
 	int r = one_of("--label", a->label, "--auto-label", a->auto_label);
 

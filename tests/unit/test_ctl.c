@@ -203,6 +203,23 @@ static void test_net_set_sends_what_changes(void **state)
 	assert_int_equal(run("net set leg-a --soft-roce --unset network", 200, leg_json).status,
 			 CTL_OK);
 	assert_body("{\"soft-roce\":true,\"network\":null}");
+	assert_int_equal(run("net set leg-a --ipoib-mode connected --roce-mode v2 --roce-tos 96",
+			     200, leg_json)
+				 .status,
+			 CTL_OK);
+	assert_body("{\"ipoib-mode\":\"connected\",\"roce-mode\":\"v2\",\"roce-tos\":96}");
+	assert_int_equal(run("net set leg-a --dcb "
+			     "{pfc:[3],trust:dscp,dscp:[{\"dscp\":24,\"prio\":3}]}",
+			     200, leg_json)
+				 .status,
+			 CTL_USAGE); /* without a blank behind the colon it is a key */
+	assert_int_equal(run("net set leg-a --dcb "
+			     "{\"pfc\":[3],\"trust\":\"dscp\",\"dscp\":[{\"dscp\":24,\"prio\":3}]}",
+			     200, leg_json)
+				 .status,
+			 CTL_OK);
+	assert_body("{\"dcb\":{\"pfc\":[3],\"trust\":\"dscp\",\"dscp\":[{\"dscp\":24,"
+		    "\"prio\":3}]}}");
 	assert_int_equal(run("net set leg-a --auto-label --vfs auto", 200, leg_json).status,
 			 CTL_OK);
 	assert_body("{\"label\":\"auto\",\"vfs\":\"auto\"}");
@@ -255,6 +272,9 @@ static void test_net_options_that_make_no_sense(void **state)
 		"net set leg-a --unset colour",
 		"net set leg-a --label x --unset label",
 		"net set ../x --label x",
+		"net set leg-a --dcb pfc",
+		"net set leg-a --dcb [3]",
+		"net set leg-a --dcb {pfc",
 		"net label leg-a",
 		"net show -o colour",
 		"net show --sort colour",
