@@ -418,6 +418,12 @@ static int open_all(struct agent *a)
 	if (r >= 0)
 		r = open_supervision(a);
 	if (r >= 0)
+		r = capture_new(&(struct capture_setup){.loop = a->loop,
+							.events = &a->events,
+							.sup = a->sup,
+							.patience_ns = CAPTURE_PATIENCE_NS},
+				&a->capture);
+	if (r >= 0)
 		adopt(a);
 	if (r >= 0)
 		r = open_clients(a);
@@ -434,6 +440,7 @@ static void close_all(struct agent *a)
 	control_looks_done(a);
 	labels_done(a);
 	faults_done(a);
+	capture_free(a->capture);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
 	clients_free(a->clients);

@@ -7,6 +7,7 @@
 #ifndef PLENUM_AGENT_AGENT_H
 #define PLENUM_AGENT_AGENT_H
 
+#include "agent/capture.h"
 #include "agent/carriers.h"
 #include "agent/clients.h"
 #include "agent/drift.h"
@@ -53,6 +54,7 @@ struct agent {
 	struct mounts *mounts;
 	struct sup *sup;
 	struct clients *clients;
+	struct capture *capture;
 	char *journal, *socket_path, *admin_path, *neighbours_path;
 	enum agent_state state;
 	struct walk walk;

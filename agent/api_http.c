@@ -215,7 +215,8 @@ static enum MHD_Result answer_error(struct api_call *c)
 static enum MHD_Result answer(struct api_call *c)
 {
 	static const char *const types[PRIVSEP_CONTENT_MAX] = {
-		"application/json", "application/yaml", "text/plain; version=0.0.4"};
+		"application/json", "application/yaml", "text/plain; version=0.0.4",
+		"application/x-pcapng"};
 
 	if (c->stage == API_DROPPED)
 		return MHD_NO;

@@ -356,6 +356,78 @@ static int fill_fault_id(const struct api_request *rq, struct privsep_msg *m, un
 	return 0;
 }
 
+static int take_capture_key(const char *key, const json_t *v, struct privsep_capture *c,
+			    struct api_error *e)
+{
+	static const struct {
+		const char *key;
+		uint64_t max;
+		size_t offset;
+	} numbers[] = {
+		{"snap", PRIVSEP_CAPTURE_SNAP_MAX, offsetof(struct privsep_capture, snap_bytes)},
+		{"buffer", PRIVSEP_CAPTURE_BUFFER_MAX,
+		 offsetof(struct privsep_capture, buffer_bytes)},
+	};
+	json_int_t worker = json_integer_value(v);
+	uint64_t n = 0;
+	int r;
+
+	if (strcmp(key, "leg") == 0)
+		return take_text(key, v, c->leg, sizeof(c->leg), e);
+	if (strcmp(key, "worker") == 0) {
+		if (!json_is_integer(v) || worker < 0 || worker >= PRIVSEP_CAPTURE_ALL)
+			return fail(e, 400, "bad-body", "worker is not the number of one");
+		c->worker = (uint32_t)worker;
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (strcmp(key, numbers[i].key) != 0)
+			continue;
+		r = take_number(key, v, numbers[i].max, &n, e);
+		memcpy((char *)c + numbers[i].offset, &(uint32_t){(uint32_t)n}, sizeof(uint32_t));
+		return r;
+	}
+	return fail(e, 400, "bad-body",
+		    "unknown key '%.60s'; known are leg, worker, snap and buffer", key);
+}
+
+static int fill_capture(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			struct api_error *e)
+{
+	json_t *o = NULL;
+	const char *key;
+	json_t *v;
+	int r = rq->body_len > 0 ? load_object(rq, &o, e) : 0;
+
+	m->capture = (struct privsep_capture){.act = PRIVSEP_CAPTURE_BEGIN,
+					      .worker = PRIVSEP_CAPTURE_ALL,
+					      .snap_bytes = PRIVSEP_CAPTURE_SNAP,
+					      .buffer_bytes = PRIVSEP_CAPTURE_BUFFER};
+	json_object_foreach (o, key, v) {
+		if (r >= 0)
+			r = take_capture_key(key, v, &m->capture, e);
+	}
+	json_decref(o);
+	if (r >= 0 && (m->capture.snap_bytes < PRIVSEP_CAPTURE_SNAP_MIN ||
+		       m->capture.buffer_bytes < PRIVSEP_CAPTURE_BUFFER_MIN))
+		return fail(e, 400, "bad-body", "snap is at least %u, buffer at least %u",
+			    PRIVSEP_CAPTURE_SNAP_MIN, PRIVSEP_CAPTURE_BUFFER_MIN);
+	return r;
+}
+
+/* One that runs, by the number that its beginning was answered with. */
+static int fill_capture_id(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			   struct api_error *e)
+{
+	m->capture.act =
+		strcmp(rq->method, "DELETE") == 0 ? PRIVSEP_CAPTURE_END : PRIVSEP_CAPTURE_TAKE;
+	if (hex(rq->path + strlen("/v1/captures/"), &m->capture.id) < 0 || !m->capture.id)
+		return fail(e, 404, "not-found", "there is no such object");
+	return rq->body_len > 0
+		       ? fail(e, 400, "bad-body", "this request takes no body; leave it out")
+		       : 0;
+}
+
 /* Nothing can be said about a stop, nor about a confirmation. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
@@ -437,6 +509,9 @@ static const struct api_row rows[] = {
 	{"POST", "/v1/faults", PRIVSEP_FAULT_ADD, 0, fill_fault, API_TAG_NONE},
 	{"DELETE", "/v1/faults", PRIVSEP_FAULT_DEL, 0, fill_nothing, API_TAG_NONE},
 	{"DELETE", "/v1/faults/", PRIVSEP_FAULT_DEL, 0, fill_fault_id, API_TAG_NONE},
+	{"POST", "/v1/captures", PRIVSEP_CAPTURE, 0, fill_capture, API_TAG_NONE},
+	{"POST", "/v1/captures/", PRIVSEP_CAPTURE, 0, fill_capture_id, API_TAG_NONE},
+	{"DELETE", "/v1/captures/", PRIVSEP_CAPTURE, 0, fill_capture_id, API_TAG_NONE},
 	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing, API_TAG_NONE},
 };
 
@@ -455,6 +530,8 @@ static const char *allowed(const char *path)
 		return "GET, PUT, DELETE";
 	if (strcmp(path, "/v1/net") == 0)
 		return "GET, POST";
+	if (strncmp(path, "/v1/captures/", strlen("/v1/captures/")) == 0)
+		return "POST, DELETE";
 	if (strncmp(path, "/v1/net/", strlen("/v1/net/")) == 0)
 		return "GET, PATCH, DELETE";
 	if (strcmp(path, "/v1/faults") == 0)

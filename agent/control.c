@@ -8,6 +8,7 @@
 #include "agent/control_internal.h"
 #include "agent/status.h"
 #include "netcfg/base/memfd.h"
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -344,6 +345,50 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
 }
 
+static void begin_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			  struct control_reply *r)
+{
+	char by[CLIENTS_BY_MAX], why[256], id_text[17];
+	uint64_t id;
+	int k = capture_begin(a->capture, &m->capture, clients_describe(cl, by, sizeof(by)), &id,
+			      why, sizeof(why));
+
+	if (k == -EBUSY || k == -ENOENT) {
+		control_error(r, k == -EBUSY ? 409 : 404, k == -EBUSY ? "busy" : "not-found", why,
+			      NULL);
+	} else if (k < 0) {
+		control_failure(a, r, k, &(struct diag)DIAG_INIT);
+	} else {
+		control_note(a, cl, "what workers send and receive is captured");
+		snprintf(id_text, sizeof(id_text), "%016" PRIx64, id);
+		control_json(r, 200, json_pack("{s:s}", "capture", id_text));
+	}
+}
+
+/* 202: there is more of a capture that is being ended. */
+static void on_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r)
+{
+	struct pcapng out;
+	bool more;
+	int k;
+
+	if (m->capture.act == PRIVSEP_CAPTURE_BEGIN) {
+		begin_capture(a, cl, m, r);
+		return;
+	}
+	k = capture_take(a->capture, m->capture.id, m->capture.act == PRIVSEP_CAPTURE_END, &out,
+			 &more);
+	if (k < 0) {
+		control_failure(a, r, k, &(struct diag)DIAG_INIT);
+		return;
+	}
+	*r = (struct control_reply){.http_status = more ? 202 : 200,
+				    .content = PRIVSEP_PCAPNG,
+				    .text = (char *)out.bytes,
+				    .len = out.len};
+}
+
 /* ---- dispatch ---- */
 
 typedef void (*control_handler)(struct agent *a, const struct client *cl,
@@ -364,6 +409,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_STOP] = on_stop,
 	[PRIVSEP_FAULT_ADD] = control_fault_add,
 	[PRIVSEP_FAULT_DEL] = control_fault_del,
+	[PRIVSEP_CAPTURE] = on_capture,
 };
 
 /* Rounded to what people count: without it 254.985 is printed as 254.98500000000001. */
@@ -372,7 +418,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 static void send_text(struct agent *a, uint64_t client, const struct control_reply *r,
 		      const char *text)
 {
-	size_t len = strlen(text);
+	size_t len = r->content == PRIVSEP_PCAPNG ? r->len : strlen(text);
 	const struct privsep_reply reply = {r->http_status, r->content, len, r->etag};
 	autoclose int fd = memfd_new_sealed("plenum-reply", text, len);
 	int k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
@@ -390,6 +436,8 @@ const char *control_text(struct control_reply *r)
 		r->text = json_dumps(r->json, JSON_FLAGS);
 	json_decref(r->json);
 	r->json = NULL;
+	if (!r->text && r->content == PRIVSEP_PCAPNG)
+		return ""; /* nothing has come */
 	if (!r->text)
 		r->http_status = 500;
 	return r->text ? r->text : out_of_memory;

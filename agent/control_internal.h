@@ -14,6 +14,7 @@ struct control_reply {
 	enum privsep_content content;
 	json_t *json;  /* owned */
 	char *text;    /* owned */
+	size_t len;    /* of a text that is none; else 0 */
 	uint64_t etag; /* the version of what it shows; 0: it has none */
 	bool later;    /* not now: the answer comes when there is one */
 };

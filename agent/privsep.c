@@ -95,6 +95,21 @@ static const char *check_fault(const struct privsep_msg *m)
 	return NULL;
 }
 
+static const char *check_capture(const struct privsep_msg *m)
+{
+	const struct privsep_capture *c = &m->capture;
+
+	if (c->act >= PRIVSEP_CAPTURE_DO_MAX)
+		return "unknown object";
+	if (c->act != PRIVSEP_CAPTURE_BEGIN)
+		return NULL;
+	if (c->snap_bytes < PRIVSEP_CAPTURE_SNAP_MIN || c->snap_bytes > PRIVSEP_CAPTURE_SNAP_MAX ||
+	    c->buffer_bytes < PRIVSEP_CAPTURE_BUFFER_MIN ||
+	    c->buffer_bytes > PRIVSEP_CAPTURE_BUFFER_MAX)
+		return "a number is out of its range";
+	return check_text(c->leg, sizeof(c->leg), true);
+}
+
 static const char *check_reply(const struct privsep_msg *m)
 {
 	const struct privsep_reply *r = &m->reply;
@@ -157,6 +172,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
 	[PRIVSEP_FAULT_ADD] = {ADMIN, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_FAULT_DEL] = {ADMIN, SIZE(fault), false, true, check_fault},
+	[PRIVSEP_CAPTURE] = {ADMIN, SIZE(capture), false, true, check_capture},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},

@@ -67,6 +67,7 @@ enum privsep_type {
 	PRIVSEP_STOP,	   /* workers and mounts too */
 	PRIVSEP_FAULT_ADD, /* on purpose */
 	PRIVSEP_FAULT_DEL,
+	PRIVSEP_CAPTURE,   /* what workers send and receive: begin, take, end */
 	PRIVSEP_HELD,	   /* its client waits for events: not idle */
 	PRIVSEP_CLOSED,	   /* the connection is gone, and its number with it */
 	PRIVSEP_NEIGHBOUR, /* one LLDP frame, read */
@@ -97,7 +98,13 @@ enum privsep_what { /* of PRIVSEP_GET */
 		    PRIVSEP_WHAT_MAX
 };
 
-enum privsep_content { PRIVSEP_JSON, PRIVSEP_YAML, PRIVSEP_PLAIN, PRIVSEP_CONTENT_MAX };
+enum privsep_content {
+	PRIVSEP_JSON,
+	PRIVSEP_YAML,
+	PRIVSEP_PLAIN,
+	PRIVSEP_PCAPNG,
+	PRIVSEP_CONTENT_MAX
+};
 
 struct privsep_get {
 	uint32_t what;
@@ -123,6 +130,27 @@ struct privsep_fault {
 	/* Of ADD, as struct launch_fault has them. */
 	uint32_t ways, drop_ppm, duplicate_ppm, reorder_ppm, delay_us, ttl_s;
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
+};
+#define PRIVSEP_CAPTURE_ALL UINT32_MAX
+#define PRIVSEP_CAPTURE_SNAP_MIN 64U
+#define PRIVSEP_CAPTURE_SNAP_MAX 65535U
+#define PRIVSEP_CAPTURE_SNAP 192U /* the headers, and of file data next to nothing */
+#define PRIVSEP_CAPTURE_BUFFER_MIN (1U << 20)
+#define PRIVSEP_CAPTURE_BUFFER_MAX (1U << 30)
+#define PRIVSEP_CAPTURE_BUFFER (32U << 20)
+enum privsep_capture_do {
+	PRIVSEP_CAPTURE_BEGIN,
+	PRIVSEP_CAPTURE_TAKE,
+	PRIVSEP_CAPTURE_END,
+	PRIVSEP_CAPTURE_DO_MAX
+};
+struct privsep_capture {
+	uint32_t act;		   /* enum privsep_capture_do */
+	uint32_t worker;	   /* BEGIN: PRIVSEP_CAPTURE_ALL, or one by its number */
+	uint32_t snap_bytes;	   /* BEGIN: of each packet, the first */
+	uint32_t buffer_bytes;	   /* BEGIN: for packets that nobody has come for yet */
+	uint64_t id;		   /* TAKE, END */
+	char leg[PLENUM_NAME_MAX]; /* BEGIN: "": all */
 };
 struct privsep_reply { /* with a sealed memfd */
 	uint32_t http_status, content;
@@ -154,6 +182,7 @@ struct privsep_msg {
 		struct privsep_apply apply;
 		struct privsep_net net;
 		struct privsep_fault fault;
+		struct privsep_capture capture;
 		struct privsep_reply reply;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;

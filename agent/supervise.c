@@ -292,6 +292,7 @@ void sup_fault_changed(struct sup *s, const struct launch_fault *f)
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		sup_send_fault(w, f);
 }
+
 static void feed_when_unmounted(struct sup_worker *w, enum sup_event e);
 
 static void do_note_up(struct sup_worker *w)

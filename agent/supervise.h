@@ -182,6 +182,9 @@ unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up);
 void sup_labels_changed(struct sup *s);
 /* Passes a fault on purpose, or its end, to all workers. */
 void sup_fault_changed(struct sup *s, const struct launch_fault *f);
+/* Has a worker put what it sends and receives into a ring (packet_ring.h), fd; lc NULL: no more. 0;
+ * negative errno: it does not run, or does not read. */
+int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *lc, int fd);
 /* For mounts.h: mounts have come or gone; somebody else has unmounted one of that worker. */
 void sup_mounts_changed(struct sup *s);
 void sup_mount_lost(struct sup *s, uint32_t worker_id);

@@ -458,6 +458,18 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 	return w->control_fd < 0 ? -ENOTCONN : fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
 }
 
+int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *lc, int fd)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_CAPTURE, .code = lc != NULL};
+
+	if (lc)
+		msg.capture = *lc;
+	for (const struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->id == worker_id && w->control_fd >= 0)
+			return fdpass_send(w->control_fd, &msg, sizeof(msg), fd);
+	return -ENOTCONN;
+}
+
 void sup_forget_process(struct sup_worker *w)
 {
 	for (size_t i = 0; w->pidfd >= 0 && !w->leave && i < ARRAY_SIZE(stored_names); i++)

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 14
+#define LAUNCH_VERSION 15
 
 /*
  * Inherited descriptors. All others are closed.
@@ -252,6 +252,9 @@ enum launch_msg_type {
 	LAUNCH_MSG_FAULT, /* a new fault, or the end of one */
 	LAUNCH_MSG_PORT,  /* a leg that came later: `port` is port `index` from now on, the next one
 			   * or, on another device, one that is there. Where launch_takes_ports */
+	LAUNCH_MSG_CAPTURE, /* code 1, with one descriptor: from now on put what the ports of
+			     * `capture` send and receive into this ring (packet_ring.h), in the
+			     * place of an earlier one; 0: no more. Ends with its agent */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -264,6 +267,11 @@ enum launch_event {
 	LAUNCH_EVENT_RESTORED, /* it is as asked again */
 	LAUNCH_EVENT_MAX
 };
+struct launch_capture {
+	uint64_t ring_bytes; /* a power of two */
+	uint32_t snap_bytes; /* of each packet, the first */
+	uint32_t ports;	     /* bit per port */
+};
 struct launch_msg {
 	uint32_t type;
 	int32_t code;
@@ -275,6 +283,7 @@ struct launch_msg {
 		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
 		struct launch_fault fault;
 		struct launch_port port;
+		struct launch_capture capture;
 	};
 };
 

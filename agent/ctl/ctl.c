@@ -123,7 +123,7 @@ static const struct ctl_command commands[] = {
 	 "without. Exit status 2: a check failed; 1: one warns.\n\n"
 	 "      --peer HOST   of peers only this one is asked: a name of peers, or an address\n"},
 	{"ping", "PEER [--leg LEG] [--size BYTES | full] [--count N]", "ask a peer by each leg", 1,
-	 1, TAKES_PING | TAKES_LEG, ctl_cmd_ping,
+	 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_ping,
 	 "Sends echo requests to a peer from the data IPs of each leg that leads there, one after\n"
 	 "the other, and shows how long they took and how many were lost (no answer within\n"
 	 "190 ms); and where some were, what the doctor finds of the way. PEER is a name of\n"
@@ -132,6 +132,20 @@ static const struct ctl_command commands[] = {
 	 "      --size BYTES  of the IP packet, which nobody may cut: 84, or full: as large as\n"
 	 "                    the leg carries\n"
 	 "      --count N     how many by each: 10\n"},
+	{"capture", "[--leg LEG] [--worker ID] [OPTION...] [-w FILE]", "packets of the workers", 0,
+	 0, TAKES_LEG | TAKES_SIZE | TAKES_CAPTURE, ctl_cmd_capture,
+	 "Writes what the workers send and receive, by DPDK too, as pcapng for wireshark, tshark\n"
+	 "and tcpdump, until a bound is reached or it is interrupted. The dissector is in\n"
+	 "wireshark/plenum.lua. No packet waits for it: what there is no room for is left out\n"
+	 "and counted. Wants the right to make changes.\n\n"
+	 "  -w, --write FILE  - or none: standard output, which must be no terminal\n"
+	 "      --leg LEG     by this one only\n"
+	 "      --worker ID   of this one only, as 'plenum processes' has it\n"
+	 "      --seconds N   so long: 60\n"
+	 "      --packets N   so many\n"
+	 "      --size N      so many MiB of file: 256\n"
+	 "      --snap BYTES  of each packet, from 64 on, or full: 192\n"
+	 "      --buffer N    MiB of memory for what is not written yet: 32\n"},
 	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
 	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"

@@ -64,10 +64,11 @@ struct ctl_args {
 	const char *snapshot;	  /* inventory */
 	const char *inventory;	  /* plan */
 	const char *peer;	  /* doctor */
-	const char *leg;	  /* ping, fault add */
+	const char *leg;	  /* ping, capture, top, fault add */
 	const char *size, *count; /* ping */
 	const char *drop, *duplicate, *reorder, *delay, *direction, *ttl; /* fault add */
 	bool blackhole;
+	const char *worker, *write, *seconds, *packets, *snap, *buffer; /* capture */
 	struct ctl_view view;
 	char **operands; /* after the command's words */
 	int n_operands;
@@ -231,6 +232,7 @@ int ctl_cmd_inventory(const struct ctl_args *a);
 int ctl_cmd_rdma_devices(const struct ctl_args *a);
 int ctl_cmd_plan(const struct ctl_args *a);
 int ctl_cmd_ping(const struct ctl_args *a);
+int ctl_cmd_capture(const struct ctl_args *a);
 int ctl_cmd_doctor(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);
 

@@ -22,9 +22,12 @@ enum {
 	TAKES_SNAPSHOT = 1 << 9,
 	TAKES_INVENTORY = 1 << 10,
 	TAKES_PEER = 1 << 11,
-	TAKES_PING = 1 << 12,
-	TAKES_LEG = 1 << 13,
-	TAKES_FAULT = 1 << 14,
+	TAKES_SIZE = 1 << 12,
+	TAKES_CAPTURE = 1 << 13,
+	TAKES_LEG = 1 << 14,
+	TAKES_COUNT = 1 << 15,
+	TAKES_TOP = 1 << 16,
+	TAKES_FAULT = 1 << 17,
 };
 
 struct ctl_parsed {

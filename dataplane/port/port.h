@@ -11,6 +11,7 @@
 
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
+#include "netcfg/base/packet_ring.h"
 
 #define PORT_BURST_MAX 256
 
@@ -67,6 +68,9 @@ struct port_ops {
 	 * carries from now on. Datagrams are received all the same; what waited to be sent is lost.
 	 * NULL: this back end cannot. */
 	void (*stand_by)(struct port *p, bool stands_by);
+	/* Puts each frame, as the device takes and gives it, into this ring from now on; NULL: no
+	 * more. NULL: the back end sees no frames, only datagrams. */
+	void (*capture)(struct port *p, struct packet_writer *to);
 };
 
 extern const struct port_ops port_udp_ops;

@@ -42,7 +42,9 @@ struct port_dpdk {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct port_dpdk_counters counters;
-	bool control_queued; /* frames of our own wait in tx without a flush to come */
+	bool control_queued;	       /* frames of our own wait in tx without a flush to come */
+	struct packet_writer *capture; /* NULL: nobody looks on */
+	unsigned n_captured;	       /* of tx: the device did not take them at first */
 	unsigned n_held, n_tx;
 	struct rte_mbuf *held[PORT_BURST_MAX]; /* what the caller of rx looks at */
 	struct rte_mbuf *tx[PORT_BURST_MAX];
@@ -54,6 +56,30 @@ static const struct rte_eth_conf device_conf_base;
 
 /* ------------------------------------------------------------------ sending */
 
+/* For who looks on: one time for the whole burst. */
+static void capture_frames(struct port_dpdk *d, struct rte_mbuf *const *frames, unsigned n,
+			   enum packet_direction direction)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (unsigned i = 0; i < n; i++) {
+		struct packet_part part = {rte_pktmbuf_mtod(frames[i], const void *),
+					   frames[i]->data_len};
+		struct packet_record r = {.time_ns = now_ns,
+					  .wire_bytes = part.len,
+					  .port = (uint8_t)d->port->index,
+					  .direction = (uint8_t)direction};
+
+		packet_writer_put(d->capture, &r, &part, 1);
+	}
+}
+
+static void capture_tx(struct port_dpdk *d)
+{
+	capture_frames(d, d->tx + d->n_captured, d->n_tx - d->n_captured, PACKET_OUT);
+	d->n_captured = d->n_tx;
+}
+
 /* Hands queued frames to the device; what it does not take stays, in order. */
 static void tx_drain(struct port_dpdk *d)
 {
@@ -61,9 +87,12 @@ static void tx_drain(struct port_dpdk *d)
 
 	if (d->n_tx == 0 || PLENUM_UNLIKELY(!d->started))
 		return;
+	if (PLENUM_UNLIKELY(d->capture != NULL))
+		capture_tx(d);
 	n = rte_eth_tx_burst(d->id, 0, d->tx, (uint16_t)d->n_tx);
 	d->counters.tx_frames += n;
 	d->n_tx -= n;
+	d->n_captured = d->n_tx;
 	if (PLENUM_UNLIKELY(d->n_tx > 0)) {
 		d->counters.tx_full++;
 		memmove(d->tx, d->tx + n, d->n_tx * sizeof(d->tx[0]));
@@ -207,6 +236,8 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 		port_dpdk_wake_disarm(&d->wake);
 	got = rte_eth_rx_burst(d->id, 0, burst, (uint16_t)MIN_OF(max, PORT_BURST_MAX));
 	d->counters.rx_frames += got;
+	if (PLENUM_UNLIKELY(d->capture != NULL))
+		capture_frames(d, burst, got, PACKET_IN);
 	for (unsigned i = 0; i < got; i++) {
 		if (rx_one(d, burst[i], &pkts[n]))
 			d->held[n++] = burst[i];
@@ -322,10 +353,17 @@ static void port_dpdk_stand_by(struct port *p, bool stands_by)
 
 	if (stands_by) {
 		rte_pktmbuf_free_bulk(d->tx, d->n_tx);
-		d->n_tx = 0;
+		d->n_tx = d->n_captured = 0;
 		d->control_queued = false;
 	}
 	port_neigh_stand_by(d->neigh, stands_by);
+}
+
+static void port_dpdk_capture(struct port *p, struct packet_writer *to)
+{
+	struct port_dpdk *d = p->impl;
+
+	d->capture = to;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -636,4 +674,5 @@ const struct port_ops plenum_port_module = {
 	.wanted_back = port_dpdk_wanted_back,
 	.announce = port_dpdk_announce,
 	.stand_by = port_dpdk_stand_by,
+	.capture = port_dpdk_capture,
 };

@@ -32,6 +32,13 @@ struct worker_spin {
 	bool polled;	/* a polling core: the ports have no descriptor to wait for */
 };
 
+struct worker_capture { /* while somebody looks on */
+	struct packet_writer to;
+	uint32_t ports;		      /* bit per port */
+	const struct port_ops *below; /* the port's own operations */
+	struct port_ops ops;	      /* theirs, with those that look in between */
+};
+
 struct worker {
 	struct launch_config *cfg; /* worker_ports.c alone changes it */
 	struct launch_stats *stats;
@@ -58,6 +65,7 @@ struct worker {
 	const struct worker_role *role;
 	void *end; /* the role's; NULL before it is built */
 	struct worker_spin spin;
+	struct worker_capture capture;
 	uint64_t now_ns;    /* of this turn */
 	uint64_t looked_ns; /* when it began to look at the ports */
 	uint64_t work_ns, stats_ns, events_ns, stop_ns;
@@ -157,6 +165,12 @@ void worker_signal_read(struct worker *w);
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code);
 void worker_stats_publish(struct worker *w);
+
+/* worker_capture.c */
+
+/* Takes the place of an earlier one. fd: of the ring, stays the caller's. */
+void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd);
+void worker_capture_end(struct worker *w); /* also where there is none */
 
 /* worker_spin.c */
 

@@ -165,6 +165,7 @@ static void orphan_begin(struct worker *w)
 	log_warning("the agent is gone; serving goes on for %u s, or until the next one is there",
 		    w->cfg->orphan_s);
 	w->orphan_ns = w->now_ns;
+	worker_capture_end(w); /* nobody reads it any more */
 }
 
 void worker_alive_read(struct worker *w)
@@ -195,6 +196,7 @@ static void control_adopt(struct worker *w, int fd)
 		log_notice("adopted by the next agent");
 	w->orphan_ns = 0;
 	worker_ports_tell(w);
+	worker_capture_end(w); /* its predecessor's */
 	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
 	worker_release_tell(w);
 	if (w->role->adopted)
@@ -233,6 +235,10 @@ void worker_control_read(struct worker *w)
 			worker_port_take(w, m.index, &m.port);
 		else if (m.type == LAUNCH_MSG_ADOPT)
 			control_adopt(w, passed);
+		else if (m.type == LAUNCH_MSG_CAPTURE && m.code == 1)
+			worker_capture_begin(w, &m.capture, passed);
+		else if (m.type == LAUNCH_MSG_CAPTURE)
+			worker_capture_end(w);
 	}
 }
 

@@ -165,6 +165,48 @@ static void test_net_add_refused(void **state)
 	assert_int_equal(refused("POST", "/v1/net", longer), 413);
 }
 
+static void test_captures(void **state)
+{
+	static const char *const bad[] = {"{\"legs\":\"a\"}",
+					  "{\"worker\":-1}",
+					  "{\"worker\":\"1\"}",
+					  "{\"snap\":63}",
+					  "{\"snap\":65536}",
+					  "{\"buffer\":1000}",
+					  "{\"buffer\":99999999999}",
+					  "{\"leg\":1}",
+					  "[]"};
+	struct api_request rq = {.method = "POST", .path = "/v1/captures"};
+
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_int_equal(msg.type, PRIVSEP_CAPTURE);
+	assert_int_equal(msg.capture.act, PRIVSEP_CAPTURE_BEGIN);
+	assert_int_equal(msg.capture.worker, PRIVSEP_CAPTURE_ALL);
+	assert_int_equal(msg.capture.snap_bytes, PRIVSEP_CAPTURE_SNAP);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(refused("POST", "/v1/captures", bad[i]), 400);
+	rq.body = "{\"leg\":\"leg-a\",\"worker\":3,\"snap\":65535,\"buffer\":4194304}";
+	rq.body_len = strlen(rq.body);
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_string_equal(msg.capture.leg, "leg-a");
+	assert_int_equal(msg.capture.worker, 3);
+	assert_int_equal(msg.capture.snap_bytes, 65535);
+	assert_int_equal(msg.capture.buffer_bytes, 4194304);
+	rq = (struct api_request){.method = "POST", .path = "/v1/captures/00000000deadbeef"};
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_int_equal(msg.capture.act, PRIVSEP_CAPTURE_TAKE);
+	assert_int_equal(msg.capture.id, 0xdeadbeef);
+	rq.method = "DELETE";
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_int_equal(msg.capture.act, PRIVSEP_CAPTURE_END);
+	rq.read_only = true; /* packets are not for all who may look */
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+	assert_int_equal(error.http_status, 403);
+	assert_int_equal(refused("POST", "/v1/captures/0", ""), 404);
+	assert_int_equal(refused("POST", "/v1/captures/xyz", ""), 404);
+	assert_int_equal(refused("GET", "/v1/captures/00000000deadbeef", ""), 405);
+}
+
 static int patch(const char *if_match)
 {
 	struct api_request rq = {.method = "PATCH",
@@ -416,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_net_add),
 		cmocka_unit_test(test_net_add_refused),
+		cmocka_unit_test(test_captures),
 		cmocka_unit_test(test_a_change_names_its_version),
 		cmocka_unit_test(test_net_del),
 		cmocka_unit_test(test_staged),

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `plenum capture`: comes to the agent for the packets of a capture again and again, and writes
+ * them down until a bound is reached. Apart from ping and doctor because it asks the agent for
+ * something that is there only while it goes on: however it ends, it says so to the agent.
+ */
+#include "agent/ctl/ctl.h"
+
+#include "netcfg/base/file.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#define SECONDS_DEFAULT 60
+#define MIB_DEFAULT 256
+#define PAUSE_MS 100 /* between two answers of which the first had little */
+#define BUSY_BYTES (256U << 10)
+#define BLOCK_STATISTICS 5U
+#define BLOCK_PACKET 6U
+#define ISB_IFRECV 4U
+#define ISB_IFDROP 5U
+
+struct capture {
+	const struct ctl_args *args;
+	unsigned long seconds, packets_max, mib, snap, buffer, worker;
+	int fd;
+	char path[64]; /* the agent's, of this capture */
+	uint64_t begun_ns, bytes, packets, seen, dropped;
+	bool full; /* a bound of packets or bytes was reached */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int signo)
+{
+	interrupted = 1;
+}
+
+/* ---- what is asked for ---- */
+
+static int take(const char *option, const char *text, unsigned long min, unsigned long max,
+		unsigned long *ret)
+{
+	char *end;
+
+	if (!text)
+		return CTL_OK;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= min && *ret <= max)
+		return CTL_OK;
+	ctl_complain("%s wants a number from %lu to %lu, found '%s'", option, min, max, text);
+	return CTL_USAGE;
+}
+
+static int take_options(const struct ctl_args *a, struct capture *c)
+{
+	const struct {
+		const char *option, *text;
+		unsigned long min, max, *to;
+	} numbers[] = {
+		{"--seconds", a->seconds, 1, 86400, &c->seconds},
+		{"--packets", a->packets, 1, UINT32_MAX, &c->packets_max},
+		{"--size", a->size, 1, 1UL << 20, &c->mib},
+		{"--snap", a->snap && strcmp(a->snap, "full") == 0 ? "65535" : a->snap, 64, 65535,
+		 &c->snap},
+		{"--buffer", a->buffer, 1, 1024, &c->buffer},
+		{"--worker", a->worker, 0, UINT32_MAX - 1UL, &c->worker},
+	};
+	int r = CTL_OK;
+
+	*c = (struct capture){
+		.args = a, .seconds = SECONDS_DEFAULT, .mib = MIB_DEFAULT, .fd = STDOUT_FILENO};
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && r == CTL_OK; i++)
+		r = take(numbers[i].option, numbers[i].text, numbers[i].min, numbers[i].max,
+			 numbers[i].to);
+	return r;
+}
+
+static int open_file(struct capture *c)
+{
+	const char *file = c->args->write;
+
+	if (file && strcmp(file, "-") != 0) {
+		c->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		if (c->fd >= 0)
+			return CTL_OK;
+		ctl_complain("%s: %s", file, strerror(errno));
+		return CTL_IO;
+	}
+	if (!isatty(STDOUT_FILENO))
+		return CTL_OK;
+	ctl_complain("packets are nothing for a terminal; write -w FILE, or "
+		     "'plenum capture | tshark -r -'");
+	return CTL_USAGE;
+}
+
+/* ---- the agent ---- */
+
+static int begin(struct capture *c)
+{
+	struct ctl_request rq = {.method = "POST", .path = "/v1/captures"};
+	json_t *body = json_object(), *answer = NULL;
+	autofree char *text = NULL;
+	int r;
+
+	if (c->args->leg)
+		json_object_set_new(body, "leg", json_string(c->args->leg));
+	if (c->args->worker)
+		json_object_set_new(body, "worker", json_integer((json_int_t)c->worker));
+	if (c->snap)
+		json_object_set_new(body, "snap", json_integer((json_int_t)c->snap));
+	if (c->buffer)
+		json_object_set_new(body, "buffer", json_integer((json_int_t)c->buffer << 20));
+	text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	if (!text)
+		return ctl_put_text(NULL);
+	rq.body = text;
+	r = ctl_ask_json(c->args, &rq, &answer);
+	if (r != CTL_OK)
+		return r;
+	snprintf(c->path, sizeof(c->path), "/v1/captures/%.16s", ctl_text(answer, "capture"));
+	json_decref(answer);
+	c->begun_ns = clock_now_ns();
+	return CTL_OK;
+}
+
+static uint32_t get32(const char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* What a worker's port counted: the options of the block behind its interface and time. */
+static void count_statistics(struct capture *c, const char *block, uint32_t len)
+{
+	uint32_t at = 20;
+
+	while (at + 16 <= len) {
+		uint16_t code, bytes;
+		uint64_t n;
+
+		memcpy(&code, block + at, sizeof(code));
+		memcpy(&bytes, block + at + 2, sizeof(bytes));
+		memcpy(&n, block + at + 4, sizeof(n));
+		if (code == ISB_IFRECV)
+			c->seen += n;
+		else if (code == ISB_IFDROP)
+			c->dropped += n;
+		at += 4 + ((bytes + 3U) & ~3U);
+	}
+}
+
+/* How many of the bytes are to be written: whole blocks, up to the bounds. */
+static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
+{
+	size_t at = 0;
+
+	while (len - at >= 12) {
+		uint32_t type = get32(bytes + at), block = get32(bytes + at + 4);
+
+		if (block < 12 || block > len - at)
+			break;
+		if (type == BLOCK_STATISTICS)
+			count_statistics(c, bytes + at, block);
+		c->full = c->full || c->bytes + at + block > (uint64_t)c->mib << 20 ||
+			  (c->packets_max && c->packets == c->packets_max);
+		if (type == BLOCK_PACKET && c->full)
+			break;
+		c->packets += type == BLOCK_PACKET;
+		at += block;
+	}
+	return at;
+}
+
+/* One answer into the file; a bound leaves packets out, never what stands behind them. */
+static int put_answer(struct capture *c, const struct ctl_reply *reply)
+{
+	size_t at = 0;
+
+	while (reply->len - at >= 12) {
+		size_t n = judge_blocks(c, reply->body + at, reply->len - at);
+		int r = n ? file_write_all(c->fd, reply->body + at, n) : 0;
+
+		if (r < 0) {
+			ctl_complain("the packets cannot be written: %s", strerror(-r));
+			return CTL_IO;
+		}
+		c->bytes += n;
+		at += n;
+		if (reply->len - at < 12 || get32(reply->body + at + 4) < 12 ||
+		    get32(reply->body + at + 4) > reply->len - at)
+			break;
+		at += get32(reply->body + at + 4); /* a packet beyond the bound */
+	}
+	return CTL_OK;
+}
+
+/* CTL_OK; *ret_len: how much it was; *ret_more: there is more, where it is being ended. */
+static int come(struct capture *c, const char *method, size_t *ret_len, bool *ret_more)
+{
+	const struct ctl_request rq = {.method = method, .path = c->path};
+	struct ctl_reply reply;
+	int r = ctl_ask(c->args, &rq, &reply);
+
+	if (r != CTL_OK)
+		return r;
+	r = put_answer(c, &reply);
+	*ret_len = reply.len;
+	*ret_more = reply.status == 202;
+	ctl_reply_done(&reply);
+	return r;
+}
+
+static bool is_over(const struct capture *c)
+{
+	return interrupted || c->full || clock_now_ns() - c->begun_ns >= c->seconds * NSEC_PER_SEC;
+}
+
+/* A reader of standard output that has left is noticed though nothing is written. */
+static bool reader_left(const struct capture *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = 0};
+
+	return poll(&p, 1, PAUSE_MS) > 0 && (p.revents & POLLERR);
+}
+
+static int go_on(struct capture *c)
+{
+	bool more = true;
+	size_t len;
+	int r = CTL_OK;
+
+	while (r == CTL_OK && !is_over(c)) {
+		r = come(c, "POST", &len, &more);
+		if (r == CTL_OK && len < BUSY_BYTES && reader_left(c))
+			return CTL_OK;
+	}
+	return r;
+}
+
+static void say(const struct capture *c)
+{
+	char bytes[32];
+
+	ctl_complain("%" PRIu64 " packets, %s, of %" PRIu64 " that were sent and received; %" PRIu64
+		     " were dropped for want of room%s",
+		     c->packets, ctl_format_bytes((json_int_t)c->bytes, bytes, sizeof(bytes)),
+		     c->seen, c->dropped, c->dropped ? ": --buffer gives more" : "");
+}
+
+int ctl_cmd_capture(const struct ctl_args *a)
+{
+	const struct sigaction act = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
+	struct capture c;
+	int r = take_options(a, &c), e = CTL_OK;
+	bool more = true;
+	size_t len;
+
+	if (r == CTL_OK)
+		r = open_file(&c);
+	if (r != CTL_OK)
+		return r;
+	interrupted = 0;
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+	r = begin(&c);
+	if (r == CTL_OK) {
+		r = go_on(&c);
+		while (e == CTL_OK && more && r != CTL_UNAVAILABLE && r != CTL_NO_INPUT)
+			e = come(&c, "DELETE", &len, &more);
+		say(&c);
+	}
+	if (c.fd != STDOUT_FILENO && close(c.fd) < 0 && r == CTL_OK) {
+		ctl_complain("%s: %s", a->write, strerror(errno));
+		r = CTL_IO;
+	}
+	return r != CTL_OK ? r : e;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The blocks of a pcapng file (draft-ietf-opsawg-pcapng), written one after the other into memory,
+ * in the byte order of this host, which the format allows. Knows nothing of where packets come
+ * from; called by capture.c.
+ */
+#ifndef PLENUM_AGENT_PCAPNG_H
+#define PLENUM_AGENT_PCAPNG_H
+
+#include "netcfg/base/base.h"
+
+struct pcapng {
+	uint8_t *bytes; /* heap; whoever takes it sets it to NULL */
+	size_t len, cap;
+	bool out_of_memory; /* a block is missing */
+};
+void pcapng_done(struct pcapng *p);
+
+enum pcapng_link { PCAPNG_ETHERNET = 1, PCAPNG_IP = 101 }; /* LINKTYPE_ numbers */
+
+/* Once, in front of all else. */
+void pcapng_put_section(struct pcapng *p, const char *application, const char *comment);
+/* Interfaces are numbered from 0 in the order of these blocks; times are in nanoseconds. */
+void pcapng_put_interface(struct pcapng *p, enum pcapng_link link, uint32_t snap_bytes,
+			  const char *name, const char *description);
+
+struct pcapng_packet {
+	uint32_t interface;
+	uint64_t time_ns; /* since 1970 */
+	uint32_t wire_bytes, kept_bytes;
+	bool inbound;
+};
+/* kept_bytes of room for the packet, to be filled at once; NULL: out of memory. */
+uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt);
+
+struct pcapng_statistics {
+	uint32_t interface;
+	uint64_t begin_ns, end_ns, packets, dropped;
+};
+void pcapng_put_statistics(struct pcapng *p, const struct pcapng_statistics *s);
+
+#endif

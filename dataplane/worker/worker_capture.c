@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a worker sends and receives, for whoever looks on (`plenum capture`). Apart from the loop,
+ * which knows nothing of it: a capture takes the place of the port's operations, so that a worker
+ * without one runs not one instruction more. Ports that have frames put them into the ring by
+ * themselves; of others there are datagrams, and the headers in front are made up from their
+ * addresses.
+ */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define IP4_BYTES 20
+#define IP6_BYTES 40
+#define UDP_BYTES 8
+#define HOPS 64
+
+static void put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+/* RFC 791. */
+static uint16_t ip4_checksum(const uint8_t *p)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < IP4_BYTES; i += 2)
+		sum += (uint32_t)p[i] << 8 | p[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* The checksum of UDP is left open, as where a device makes it. Length of what was written. */
+static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct datagram_addr *src,
+			     const struct datagram_addr *dst, uint32_t bytes)
+{
+	uint32_t n = src->ip.family == AF_INET6 ? IP6_BYTES : IP4_BYTES;
+
+	memset(p, 0, IP6_BYTES + UDP_BYTES);
+	if (n == IP6_BYTES) {
+		p[0] = 0x60;
+		put16(p + 4, UDP_BYTES + bytes);
+		p[6] = IPPROTO_UDP;
+		p[7] = HOPS;
+		memcpy(p + 8, src->ip.bytes, 16);
+		memcpy(p + 24, dst->ip.bytes, 16);
+	} else {
+		p[0] = 0x45;
+		put16(p + 2, n + UDP_BYTES + bytes);
+		p[6] = 0x40; /* not to be cut */
+		p[8] = HOPS;
+		p[9] = IPPROTO_UDP;
+		memcpy(p + 12, src->ip.bytes, 4);
+		memcpy(p + 16, dst->ip.bytes, 4);
+		put16(p + 10, ip4_checksum(p));
+	}
+	put16(p + n, src->port);
+	put16(p + n + 2, dst->port);
+	put16(p + n + 4, UDP_BYTES + bytes);
+	return n + UDP_BYTES;
+}
+
+/* A port knows its number, and all of them lie in the worker. */
+static struct worker *worker_of(struct port *p)
+{
+	return (struct worker *)((char *)(p - p->index) - offsetof(struct worker, ports));
+}
+
+static void put_datagram(struct worker *w, unsigned port, enum packet_direction direction,
+			 const struct datagram_addr *other, struct packet_part parts[3])
+{
+	const struct launch_port *lp = &w->cfg->ports[port];
+	const struct datagram_addr own = {.ip = lp->ip.addr, .port = lp->udp_port};
+	bool out = direction == PACKET_OUT;
+	uint32_t bytes = parts[1].len + parts[2].len;
+	uint8_t headers[IP6_BYTES + UDP_BYTES];
+	struct packet_record r = {
+		.time_ns = clock_now_ns(), .port = (uint8_t)port, .direction = (uint8_t)direction};
+
+	parts[0] = (struct packet_part){
+		headers, make_headers(headers, out ? &own : other, out ? other : &own, bytes)};
+	r.wire_bytes = parts[0].len + bytes;
+	packet_writer_put(&w->capture.to, &r, parts, 3);
+}
+
+/* ---- in the place of the port's own operations ---- */
+
+static int capture_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	struct worker *w = worker_of(p);
+	int n = w->capture.below->rx(p, pkts, max);
+
+	for (int i = 0; (w->capture.ports >> p->index & 1) && i < n; i++) {
+		struct packet_part parts[3] = {{0}, {pkts[i].data, pkts[i].len}, {0}};
+
+		put_datagram(w, p->index, PACKET_IN, &pkts[i].src, parts);
+	}
+	return n;
+}
+
+static int capture_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt)
+{
+	struct worker *w = worker_of(p);
+	int r = w->capture.below->tx(p, dst, pkt);
+	struct packet_part parts[3] = {
+		{0}, {pkt->hdr, pkt->hdr_len}, {pkt->payload, pkt->payload_len}};
+
+	if (r >= 0 && (w->capture.ports >> p->index & 1))
+		put_datagram(w, p->index, PACKET_OUT, dst, parts);
+	return r;
+}
+
+/* ---- beginning and ending ---- */
+
+static void tell_ports(struct worker *w, struct packet_writer *to)
+{
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		if (w->port_open[i] && w->capture.below->capture)
+			w->capture.below->capture(&w->ports[i],
+						  w->capture.ports >> i & 1 ? to : NULL);
+}
+
+void worker_capture_end(struct worker *w)
+{
+	struct worker_capture *c = &w->capture;
+
+	if (!c->to.ring)
+		return;
+	tell_ports(w, NULL);
+	w->ops = c->below;
+	munmap(c->to.ring, packet_ring_size(c->to.bytes));
+	*c = (struct worker_capture){0};
+	log_info("what is sent and received is no longer captured");
+}
+
+static bool is_sound(const struct launch_capture *lc)
+{
+	return lc->ring_bytes >= PACKET_RING_BYTES_MIN && lc->ring_bytes <= PACKET_RING_BYTES_MAX &&
+	       (lc->ring_bytes & (lc->ring_bytes - 1)) == 0;
+}
+
+/* All of the ring is there before the first packet: a page that is not would be made at the worst
+ * time. */
+void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd)
+{
+	struct worker_capture *c = &w->capture;
+	void *memory;
+
+	worker_capture_end(w);
+	if (fd < 0 || !is_sound(lc))
+		return;
+	memory = mmap(NULL, packet_ring_size(lc->ring_bytes), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (memory == MAP_FAILED) {
+		log_err("a ring for captured packets cannot be had: %s", strerror(errno));
+		return;
+	}
+	packet_writer_init(&c->to, memory, lc->ring_bytes, lc->snap_bytes);
+	c->ports = lc->ports;
+	c->below = w->ops;
+	if (c->below->capture) {
+		tell_ports(w, &c->to);
+	} else {
+		c->ops = *c->below;
+		c->ops.rx = capture_rx;
+		c->ops.tx = capture_tx;
+		w->ops = &c->ops;
+	}
+	log_notice("what is sent and received is captured, %u bytes of each packet",
+		   c->to.snap_bytes);
+}

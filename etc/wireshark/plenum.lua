@@ -1,0 +1,345 @@
+-- SPDX-License-Identifier: BSD-3-Clause
+-- Plenum's protocol, as plenum-protocol(7) has it, for wireshark and tshark: a file that 'plenum capture' wrote,
+-- or one of any other program.
+--   tshark -X lua_script:plenum.lua -r FILE
+-- or copy it to ~/.local/lib/wireshark/plugins. Packets are told by their first two bytes, whatever the port.
+-- Whether a session is guarded is found out from its packets, or said by the preference; what is encrypted is
+-- shown as such: keys are in no capture.
+
+local plenum = Proto("plenum", "Plenum Data Plane")
+local MAGIC, VERSION = 0xa7, 2
+
+local types = {
+	[1] = "HELLO", [2] = "CHALLENGE", [3] = "ACCEPT", [4] = "REFUSE", [5] = "RESET", [6] = "CLOSE",
+	[7] = "DATA", [8] = "ACK", [9] = "PING", [10] = "GRANT", [11] = "JOIN", [12] = "JOINED",
+	[13] = "VERSIONS", [14] = "LABEL", [15] = "SHARE",
+}
+-- Types that carry a tag where the session is guarded.
+local guarded_types = {
+	[6] = true, [7] = true, [8] = true, [9] = true, [10] = true, [11] = true, [12] = true,
+	[14] = true, [15] = true,
+}
+local securities = { [0] = "none", [1] = "auth", [2] = "encrypt" }
+local ciphers = { [0] = "in clear", [1] = "AESGCM", [2] = "ChaChaPoly" }
+local opcodes = {
+	[1] = "LOOKUP", [2] = "FORGET", [3] = "GETATTR", [4] = "SETATTR", [5] = "READLINK", [6] = "SYMLINK",
+	[8] = "MKNOD", [9] = "MKDIR", [10] = "UNLINK", [11] = "RMDIR", [12] = "RENAME", [13] = "LINK",
+	[14] = "OPEN", [15] = "READ", [16] = "WRITE", [17] = "STATFS", [18] = "RELEASE", [20] = "FSYNC",
+	[21] = "SETXATTR", [22] = "GETXATTR", [23] = "LISTXATTR", [24] = "REMOVEXATTR", [25] = "FLUSH",
+	[26] = "INIT", [27] = "OPENDIR", [28] = "READDIR", [29] = "RELEASEDIR", [30] = "FSYNCDIR",
+	[31] = "GETLK", [32] = "SETLK", [33] = "SETLKW", [34] = "ACCESS", [35] = "CREATE", [36] = "INTERRUPT",
+	[37] = "BMAP", [38] = "DESTROY", [39] = "IOCTL", [40] = "POLL", [42] = "BATCH_FORGET",
+	[43] = "FALLOCATE", [44] = "READDIRPLUS", [45] = "RENAME2", [46] = "LSEEK", [47] = "COPY_FILE_RANGE",
+	[48] = "SETUPMAPPING", [49] = "REMOVEMAPPING", [50] = "SYNCFS", [51] = "TMPFILE", [52] = "STATX",
+}
+
+local f = {
+	magic = ProtoField.uint8("plenum.magic", "Magic", base.HEX),
+	version = ProtoField.uint8("plenum.version", "Version", base.DEC, nil, 0xf0),
+	type = ProtoField.uint8("plenum.type", "Type", base.DEC, types, 0x0f),
+	path = ProtoField.uint8("plenum.path", "Path", base.DEC, nil, 0x07),
+	phase = ProtoField.uint8("plenum.phase", "Phase of the key", base.DEC, nil, 0x80),
+	flags = ProtoField.uint8("plenum.flags", "Flags", base.HEX),
+	response = ProtoField.bool("plenum.flags.response", "Response", 8, nil, 0x01),
+	ack_block = ProtoField.bool("plenum.flags.ack_block", "Acknowledgement block", 8, nil, 0x04),
+	want_ack = ProtoField.bool("plenum.flags.want_ack", "Wants an ACK", 8, nil, 0x08),
+	need = ProtoField.bool("plenum.flags.need", "Announces a request", 8, nil, 0x10),
+	standby = ProtoField.bool("plenum.flags.standby", "Standby path", 8, nil, 0x01),
+	prove = ProtoField.bool("plenum.flags.prove", "Path is to be proven", 8, nil, 0x01),
+	heard = ProtoField.bool("plenum.flags.heard", "Heard", 8, nil, 0x01),
+	session = ProtoField.uint64("plenum.session", "Session", base.HEX),
+	pn = ProtoField.uint32("plenum.pn", "Packet number, serial or stamp", base.DEC),
+	security = ProtoField.string("plenum.security", "Guarded by"),
+	tag = ProtoField.bytes("plenum.tag", "Tag"),
+	sealed = ProtoField.bytes("plenum.sealed", "Encrypted"),
+	client_number = ProtoField.uint64("plenum.hello.number", "Client's number", base.HEX),
+	cookie = ProtoField.uint64("plenum.cookie", "Cookie", base.HEX),
+	cipher = ProtoField.uint8("plenum.cipher", "Cipher", base.DEC, ciphers),
+	body_len = ProtoField.uint16("plenum.body_len", "Length of the body", base.DEC),
+	body = ProtoField.bytes("plenum.body", "Body"),
+	identity = ProtoField.uint64("plenum.identity", "Identity", base.HEX),
+	former = ProtoField.uint64("plenum.hello.former", "Replaces session", base.HEX),
+	server_number = ProtoField.uint64("plenum.accept.number", "Server's number", base.HEX),
+	epoch = ProtoField.uint32("plenum.epoch", "Epoch", base.DEC),
+	mtu = ProtoField.uint16("plenum.mtu", "MTU", base.DEC),
+	slots = ProtoField.uint16("plenum.slots", "Slots", base.DEC),
+	token = ProtoField.bytes("plenum.token", "Token"),
+	wanted = ProtoField.uint8("plenum.wanted_security", "Security", base.DEC, securities),
+	credit = ProtoField.uint32("plenum.credit", "Credit", base.DEC),
+	addr = ProtoField.string("plenum.addr", "Address"),
+	error = ProtoField.uint32("plenum.refuse.error", "Error", base.DEC),
+	text = ProtoField.string("plenum.refuse.text", "Text"),
+	spoken = ProtoField.uint8("plenum.versions.spoken", "Spoken version", base.DEC),
+	stamp = ProtoField.uint32("plenum.stamp", "Stamp", base.DEC),
+	label = ProtoField.uint32("plenum.label", "Label", base.HEX),
+	share = ProtoField.uint32("plenum.share", "Share", base.DEC),
+	gen = ProtoField.uint32("plenum.gen", "Generation", base.DEC),
+	slot = ProtoField.uint16("plenum.slot", "Slot", base.DEC),
+	chunk = ProtoField.uint16("plenum.chunk", "First chunk", base.DEC),
+	msg_len = ProtoField.uint32("plenum.msg_len", "Length of the message", base.DEC),
+	chunk_bytes = ProtoField.uint16("plenum.chunk_bytes", "Length of a chunk", base.DEC),
+	n_chunks = ProtoField.uint16("plenum.n_chunks", "Chunks in this packet", base.DEC),
+	payload = ProtoField.bytes("plenum.payload", "Bytes of the message"),
+	ack_path = ProtoField.uint8("plenum.ack.path", "Acknowledges path", base.DEC),
+	ack_gap = ProtoField.uint8("plenum.ack.gap", "Gap", base.DEC),
+	ack_delay = ProtoField.uint16("plenum.ack.delay", "Delay (us)", base.DEC),
+	ack_top = ProtoField.uint32("plenum.ack.top", "Top", base.DEC),
+	ack_word = ProtoField.uint64("plenum.ack.word", "Word", base.HEX),
+	grant_again = ProtoField.uint16("plenum.grant.again", "Again", base.DEC),
+	op = ProtoField.uint32("plenum.fuse.opcode", "Request", base.DEC, opcodes),
+	fuse_len = ProtoField.uint32("plenum.fuse.len", "Length", base.DEC),
+	unique = ProtoField.uint64("plenum.fuse.unique", "Unique", base.HEX),
+	fuse_error = ProtoField.int32("plenum.fuse.error", "Error", base.DEC),
+	uid = ProtoField.uint32("plenum.fuse.uid", "User", base.DEC),
+	gid = ProtoField.uint32("plenum.fuse.gid", "Group", base.DEC),
+}
+for _, field in pairs(f) do
+	plenum.fields[#plenum.fields + 1] = field
+end
+plenum.prefs.security = Pref.enum("Sessions are guarded by", 0, "What follows the common header",
+	{ { 1, "what their packets look like", 0 }, { 2, "nothing", 1 }, { 3, "auth", 2 }, { 4, "encrypt", 3 } }, false)
+
+-- What each session's packets told: "none", "auth" or "encrypt".
+local learnt = {}
+function plenum.init()
+	learnt = {}
+end
+
+-- ---- what a packet looks like ----
+
+local function chunks_of(len, chunk)
+	return len <= chunk and 1 or math.floor((len + chunk - 1) / chunk)
+end
+
+-- Whether the DATA packet makes sense with its fields from `at` on: its length is what they say.
+local function data_fits(tvb, at)
+	if tvb:len() < at + 20 then return false end
+	local flags = tvb(3, 1):uint()
+	local index, len = tvb(at + 6, 2):uint(), tvb(at + 8, 4):uint()
+	local chunk, n = tvb(at + 12, 2):uint(), tvb(at + 14, 2):uint()
+	local head = at + 20 + (bit.band(flags, 0x04) ~= 0 and 28 or 0)
+	if n == 0 or len > 1052672 then return false end
+	local all = chunks_of(len, chunk)
+	if index + n > all then return false end
+	local bytes = 0
+	if bit.band(flags, 0x10) == 0 then
+		bytes = index + n == all and len - index * chunk or n * chunk
+	end
+	return tvb:reported_len() == head + bytes
+end
+
+local function ack_fits(tvb, at)
+	local words = tvb:reported_len() - at - 12
+	return words >= 8 and words <= 32 and words % 8 == 0 and tvb:len() > at and tvb(at, 1):uint() < 8
+end
+
+local lengths = { [6] = 0, [11] = 16, [12] = 16, [14] = 4, [15] = 4 }
+
+local function fits(tvb, kind, at)
+	if kind == 7 then return data_fits(tvb, at) end
+	if kind == 8 then return ack_fits(tvb, at) end
+	if kind == 10 then
+		local n = tvb:reported_len() - at
+		return n >= 8 and n <= 48 and n % 8 == 0
+	end
+	return lengths[kind] ~= nil and tvb:reported_len() == at + lengths[kind]
+end
+
+local by_preference = { [1] = "none", [2] = "auth", [3] = "encrypt" }
+
+-- DATA decides for its session; what comes before is judged by itself.
+local function security_of(tvb, kind)
+	local wanted = by_preference[plenum.prefs.security]
+	if wanted then return wanted end
+	local session = tostring(tvb(4, 8):uint64())
+	if learnt[session] then return learnt[session] end
+	local found = fits(tvb, kind, 16) and "none" or fits(tvb, kind, 32) and "auth" or "encrypt"
+	if kind == 9 then found = "none" end -- padding of any length
+	if kind == 7 then learnt[session] = found end
+	return found
+end
+
+-- ---- its parts ----
+
+local function have(tvb, at, n)
+	return tvb:len() >= at + n
+end
+
+-- Adds fields one behind the other as far as they were captured; the offset behind the last.
+local function add_all(tree, tvb, at, list)
+	for _, item in ipairs(list) do
+		if not have(tvb, at, item[2]) then return at end
+		if item[1] then tree:add(item[1], tvb(at, item[2])) end
+		at = at + item[2]
+	end
+	return at
+end
+
+local function add_rest(tree, tvb, at, field)
+	if have(tvb, at, 1) then tree:add(field, tvb(at)) end
+end
+
+local function add_addr(tree, tvb, at)
+	local v6 = tvb(at, 1):uint() == 6
+	local ip = v6 and tostring(tvb(at + 8, 16):ipv6()) or tostring(tvb(at + 8, 4):ipv4())
+	tree:add(f.addr, tvb(at, 24), string.format("%s/%d port %d label %08x", ip, tvb(at + 1, 1):uint(),
+		tvb(at + 2, 2):uint(), tvb(at + 4, 4):uint()))
+end
+
+local function hello(tree, tvb, info)
+	local at = add_all(tree, tvb, 16, { { f.client_number, 8 }, { f.cookie, 8 }, { f.cipher, 1 }, { nil, 1 },
+		{ f.body_len, 2 } })
+	if at < 36 then return end
+	if tvb(32, 1):uint() ~= 0 then return add_rest(tree, tvb, at, f.body) end
+	at = add_all(tree, tvb, at, { { f.identity, 8 }, { f.former, 8 }, { f.epoch, 4 }, { f.mtu, 2 }, { f.slots, 2 },
+		{ f.token, 16 }, { f.body_len, 2 }, { f.wanted, 1 }, { nil, 1 } })
+	add_rest(tree, tvb, at, f.body)
+end
+
+local function accept(tree, tvb, info)
+	local at = add_all(tree, tvb, 16, { { f.cipher, 1 }, { nil, 1 }, { f.body_len, 2 } })
+	if at < 20 then return end
+	if tvb(16, 1):uint() ~= 0 then return add_rest(tree, tvb, at, f.body) end
+	at = add_all(tree, tvb, at, { { f.server_number, 8 }, { f.identity, 8 }, { f.token, 16 }, { f.epoch, 4 },
+		{ f.credit, 4 }, { f.mtu, 2 }, { f.slots, 2 }, { nil, 1 }, { f.wanted, 1 }, { nil, 2 } })
+	while have(tvb, at, 24) do
+		add_addr(tree, tvb, at)
+		at = at + 24
+	end
+end
+
+local function refuse(tree, tvb, info)
+	local at = add_all(tree, tvb, 16, { { f.cipher, 1 }, { nil, 1 }, { f.body_len, 2 } })
+	if at < 20 then return end
+	if tvb(16, 1):uint() ~= 0 then return add_rest(tree, tvb, at, f.body) end
+	at = add_all(tree, tvb, at, { { f.error, 4 } })
+	add_rest(tree, tvb, at, f.text)
+end
+
+local function ack_block(tree, tvb, at, words, info)
+	local block = tree:add(plenum, tvb(at, math.min(12 + 8 * words, tvb:len() - at)), "Acknowledgement")
+	at = add_all(block, tvb, at, { { f.ack_path, 1 }, { f.ack_gap, 1 }, { f.ack_delay, 2 }, { f.ack_top, 4 },
+		{ f.credit, 4 } })
+	for _ = 1, words do
+		at = add_all(block, tvb, at, { { f.ack_word, 8 } })
+	end
+	return at
+end
+
+-- The head of a request or response of the Linux FUSE protocol, little endian.
+local function fuse(tree, tvb, at, response, info)
+	if not have(tvb, at, 16) then return end
+	local head = tree:add(plenum, tvb(at, math.min(40, tvb:len() - at)), response and "FUSE response" or "FUSE request")
+	head:add_le(f.fuse_len, tvb(at, 4))
+	head:add_le(response and f.fuse_error or f.op, tvb(at + 4, 4))
+	head:add_le(f.unique, tvb(at + 8, 8))
+	if response then
+		local error = tvb(at + 4, 4):le_int()
+		if error ~= 0 then info[#info + 1] = "error " .. error end
+	else
+		info[#info + 1] = opcodes[tvb(at + 4, 4):le_uint()] or "?"
+		if have(tvb, at, 32) then
+			head:add_le(f.uid, tvb(at + 24, 4))
+			head:add_le(f.gid, tvb(at + 28, 4))
+		end
+	end
+end
+
+local function data(tree, tvb, info, at)
+	local flags = tvb(3, 1):uint()
+	local response = bit.band(flags, 0x01) ~= 0
+	local fields = tvb(at)
+	local after = add_all(tree, tvb, at, { { f.gen, 4 }, { f.slot, 2 }, { f.chunk, 2 }, { f.msg_len, 4 },
+		{ f.chunk_bytes, 2 }, { f.n_chunks, 2 }, { f.credit, 4 } })
+	if after < at + 20 then return end
+	info[#info + 1] = string.format("%s slot %d gen %u chunk %d+%d of %u bytes", response and "response" or
+		"request", fields(4, 2):uint(), fields(0, 4):uint(), fields(6, 2):uint(), fields(14, 2):uint(),
+		fields(8, 4):uint())
+	at = after
+	if bit.band(flags, 0x04) ~= 0 then at = ack_block(tree, tvb, at, 2, info) end
+	if bit.band(flags, 0x10) ~= 0 then
+		info[#info + 1] = "announced"
+		return
+	end
+	if fields(6, 2):uint() == 0 then fuse(tree, tvb, at, response, info) end
+	add_rest(tree, tvb, at, f.payload)
+end
+
+local function grant(tree, tvb, info, at)
+	while have(tvb, at, 8) do
+		at = add_all(tree, tvb, at, { { f.slot, 2 }, { f.grant_again, 2 }, { f.gen, 4 } })
+	end
+end
+
+local function ack(tree, tvb, info, at)
+	if not have(tvb, at, 12) then return end
+	info[#info + 1] = string.format("path %d top %u", tvb(at, 1):uint(), tvb(at + 4, 4):uint())
+	ack_block(tree, tvb, at, math.floor((tvb:reported_len() - at - 12) / 8), info)
+end
+
+local function fixed(list)
+	return function(tree, tvb, info, at) add_all(tree, tvb, at, list) end
+end
+
+local function versions(tree, tvb, info)
+	for at = 16, tvb:len() - 1 do tree:add(f.spoken, tvb(at, 1)) end
+end
+
+local function reset(tree, tvb, info)
+	add_all(tree, tvb, 16, { { f.token, 16 }, { f.token, 16 } })
+end
+
+local parts = {
+	[1] = hello, [2] = fixed({ { f.cookie, 8 } }), [3] = accept, [4] = refuse, [5] = reset, [6] = fixed({}),
+	[7] = data, [8] = ack, [9] = fixed({}), [10] = grant, [11] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }),
+	[12] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }), [13] = versions, [14] = fixed({ { f.label, 4 } }),
+	[15] = fixed({ { f.share, 4 } }),
+}
+local flag_fields = {
+	[1] = { f.standby }, [7] = { f.response, f.ack_block, f.want_ack, f.need }, [11] = { f.standby },
+	[12] = { f.prove }, [14] = { f.heard },
+}
+
+function plenum.dissector(tvb, pinfo, tree)
+	if tvb:len() < 16 then return 0 end
+	local kind = bit.band(tvb(1, 1):uint(), 0x0f)
+	local top = tree:add(plenum, tvb())
+	local info, at = {}, 16
+	pinfo.cols.protocol = "PLENUM"
+	add_all(top, tvb, 0, { { f.magic, 1 } })
+	top:add(f.version, tvb(1, 1))
+	top:add(f.type, tvb(1, 1))
+	top:add(f.path, tvb(2, 1))
+	top:add(f.phase, tvb(2, 1))
+	local flags = top:add(f.flags, tvb(3, 1))
+	for _, field in ipairs(flag_fields[kind] or {}) do flags:add(field, tvb(3, 1)) end
+	top:add(f.session, tvb(4, 8))
+	top:add(f.pn, tvb(12, 4))
+	local security = guarded_types[kind] and security_of(tvb, kind) or "none"
+	if security ~= "none" then
+		top:add(f.security, security):set_generated()
+		at = add_all(top, tvb, at, { { f.tag, 16 } })
+	end
+	if security == "encrypt" then
+		info[#info + 1] = "encrypted"
+		add_rest(top, tvb, at, f.sealed)
+	elseif parts[kind] then
+		parts[kind](top, tvb, info, at)
+	end
+	local name = types[kind] or "?"
+	top:append_text(": " .. name)
+	pinfo.cols.info = string.format("%s path %d pn %u %s", name, bit.band(tvb(2, 1):uint(), 7), tvb(12, 4):uint(),
+		table.concat(info, ", "))
+	return tvb:len()
+end
+
+local function looks_like_it(tvb, pinfo, tree)
+	if tvb:len() < 16 or tvb(0, 1):uint() ~= MAGIC then return false end
+	local second = tvb(1, 1):uint()
+	local kind, version = bit.band(second, 0x0f), bit.rshift(second, 4)
+	if kind == 0 or not types[kind] or version ~= (kind == 13 and 0 or VERSION) then return false end
+	if bit.band(tvb(2, 1):uint(), 0x78) ~= 0 then return false end
+	plenum.dissector(tvb, pinfo, tree)
+	return true
+end
+plenum:register_heuristic("udp", looks_like_it)
