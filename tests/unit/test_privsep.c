@@ -226,7 +226,7 @@ static void test_changes_are_not_the_readers(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 11);
+	assert_int_equal(n_changes, 12);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
