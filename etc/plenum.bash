@@ -20,7 +20,9 @@ _plenum() {
 		COMPREPLY=($(compgen -W "$(plenum net show -o LEG --no-header 2>/dev/null)" -- "$cur")) ;;
 	plan | doctor | validate | diff | "config show" | "config stage" | inventory | secret\ *)
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
-	"" | net | config | secret | help | help\ net | help\ config | help\ secret)
+	"fault remove")
+		COMPREPLY=($(compgen -W "all $(plenum fault show -o ID --no-header 2>/dev/null)" -- "$cur")) ;;
+	"" | net | config | secret | fault | rdma | help | help\ net | help\ config | help\ secret | help\ fault | help\ rdma)
 		words=("${words[@]#help}")
 		w="${words[*]}"
 		w=${w# }
