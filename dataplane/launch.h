@@ -249,9 +249,9 @@ enum launch_msg_type {
 		67,	  /* from the next agent, with the read end of its pipe; answered READY */
 	LAUNCH_MSG_LABEL, /* text = the label of the leg from now on, "": unknown; index = port */
 	LAUNCH_MSG_KEYS,  /* code of keys are the cluster's from now on, the one to use first */
-	LAUNCH_MSG_FAULT, /* a new fault, or the end of one */
 	LAUNCH_MSG_PORT,  /* a leg that came later: `port` is port `index` from now on, the next one
 			   * or, on another device, one that is there. Where launch_takes_ports */
+	LAUNCH_MSG_FAULT, /* a new fault, or the end of one */
 	LAUNCH_MSG_CAPTURE, /* code 1, with one descriptor: from now on put what the ports of
 			     * `capture` send and receive into this ring (packet_ring.h), in the
 			     * place of an earlier one; 0: no more. Ends with its agent */
