@@ -32,11 +32,12 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 {
 	for (size_t i = 0; i < p->inv->n_functions; i++) {
 		const struct inv_function *f = &p->inv->functions[i];
+		char with[160];
 
-		if (strcmp(f->driver, "vfio-pci") != 0 || f->iommu_others == 0)
+		if (strcmp(f->driver, "vfio-pci") != 0 || !inv_iommu_other(p->inv, f, 0))
 			continue;
 		doctor_say(r, DOCTOR_FAIL, "%s is in IOMMU group %d with %s", f->pci,
-			   f->iommu_group, f->iommu_other);
+			   f->iommu_group, inv_iommu_format(p->inv, f, with, sizeof(with)));
 		doctor_advise(r, "turn ACS on in the firmware, or move the NIC to another slot");
 	}
 	doctor_say(r, DOCTOR_PASS, "each VF of a worker has an IOMMU group of its own");

@@ -71,6 +71,11 @@ struct inv_function *inv_function_add(struct inventory *inv)
 	return f;
 }
 
+struct inv_iommu *inv_iommu_add(struct inventory *inv)
+{
+	return array_add(&inv->iommu, &inv->n_iommu, sizeof(*inv->iommu));
+}
+
 struct inv_vf *inv_vf_add(struct inventory *inv)
 {
 	return array_add(&inv->vfs, &inv->n_vfs, sizeof(*inv->vfs));
@@ -199,6 +204,7 @@ void inv_done(struct inventory *inv)
 	}
 	free(inv->links);
 	free(inv->functions);
+	free(inv->iommu);
 	free(inv->vfs);
 	free(inv->bonds);
 	free(inv->bond_ports);
@@ -249,6 +255,7 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	memcpy(dst->kernel_release, src->kernel_release, sizeof(dst->kernel_release));
 	APPEND_ALL(dst, src, links, n_links, inv_link_add);
 	APPEND_ALL(dst, src, functions, n_functions, inv_function_add);
+	APPEND_ALL(dst, src, iommu, n_iommu, inv_iommu_add);
 	APPEND_ALL(dst, src, vfs, n_vfs, inv_vf_add);
 	APPEND_ALL(dst, src, bonds, n_bonds, inv_bond_add);
 	APPEND_ALL(dst, src, bond_ports, n_bond_ports, inv_bond_port_add);
@@ -313,6 +320,14 @@ static int function_cmp(const void *pa, const void *pb)
 {
 	const struct inv_function *a = pa, *b = pb;
 
+	return strcmp(a->pci, b->pci);
+}
+
+static int iommu_cmp(const void *pa, const void *pb)
+{
+	const struct inv_iommu *a = pa, *b = pb;
+
+	ORDER_BY(a, b, group);
 	return strcmp(a->pci, b->pci);
 }
 
@@ -475,6 +490,7 @@ void inv_sort(struct inventory *inv)
 {
 	sort_array(inv->links, inv->n_links, sizeof(*inv->links), link_cmp);
 	sort_array(inv->functions, inv->n_functions, sizeof(*inv->functions), function_cmp);
+	sort_array(inv->iommu, inv->n_iommu, sizeof(*inv->iommu), iommu_cmp);
 	sort_array(inv->vfs, inv->n_vfs, sizeof(*inv->vfs), vf_cmp);
 	sort_array(inv->bonds, inv->n_bonds, sizeof(*inv->bonds), bond_cmp);
 	sort_array(inv->bond_ports, inv->n_bond_ports, sizeof(*inv->bond_ports), bond_port_cmp);
@@ -555,6 +571,32 @@ const struct inv_function *inv_function_by_ref(const struct inventory *inv, cons
 		return inv_function_find(inv, ref);
 	snprintf(pf, sizeof(pf), "%.*s", (int)(vf - ref), ref);
 	return inv_function_vf(inv, pf, (uint32_t)strtoul(vf + 3, NULL, 10));
+}
+
+const struct inv_iommu *inv_iommu_other(const struct inventory *inv, const struct inv_function *fn,
+					size_t i)
+{
+	for (size_t j = 0; fn->iommu_group != INV_IOMMU_NONE && j < inv->n_iommu; j++) {
+		const struct inv_iommu *m = &inv->iommu[j];
+
+		if (m->group == fn->iommu_group && strcmp(m->pci, fn->pci) != 0 && i-- == 0)
+			return m;
+	}
+	return NULL;
+}
+
+const char *inv_iommu_format(const struct inventory *inv, const struct inv_function *fn, char *buf,
+			     size_t size)
+{
+	const struct inv_iommu *m;
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; len < size && (m = inv_iommu_other(inv, fn, i)); i++)
+		len += (size_t)snprintf(buf + len, size - len, "%s%s%s%s%s", len ? ", " : "",
+					m->pci, m->driver[0] ? " (" : "", m->driver,
+					m->driver[0] ? ")" : "");
+	return buf;
 }
 
 const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, uint32_t vf)

@@ -83,11 +83,17 @@ struct inv_function {
 	uint32_t vf;		   /* VF: its number on the PF */
 	uint16_t vendor, device;   /* PCI IDs */
 	int numa_node;
-	int iommu_group;       /* INV_IOMMU_NONE: no IOMMU is in use */
-	char iommu_other[16];  /* another device of that group which is not a bridge; "": none */
-	uint32_t iommu_others; /* how many of them there are */
+	int iommu_group; /* INV_IOMMU_NONE: no IOMMU is in use */
 	uint32_t n_vfs, max_vfs;
 	bool autoprobe; /* PF: its VFs are given to their kernel driver as they are made */
+};
+
+/* A device of an IOMMU group that has a network function; bridges, which the kernel keeps to
+ * itself, do not count. Who has one of them by vfio has them all, or none of them. */
+struct inv_iommu {
+	int group;
+	char pci[16];
+	char driver[INV_TEXT_MAX]; /* "": bound to none */
 };
 
 /* What a PF's link says of one of its VFs. */
@@ -304,6 +310,8 @@ struct inventory {
 	size_t n_links;
 	struct inv_function *functions;
 	size_t n_functions;
+	struct inv_iommu *iommu;
+	size_t n_iommu;
 	struct inv_vf *vfs;
 	size_t n_vfs;
 	struct inv_bond *bonds;
@@ -358,6 +366,12 @@ const struct inv_function *inv_function_find(const struct inventory *inv, const 
 const struct inv_function *inv_function_vf(const struct inventory *inv, const char *pf, uint32_t n);
 /* By a reference of kernel.h: "0000:3b:00.0", "0000:3b:00.0/vf3". */
 const struct inv_function *inv_function_by_ref(const struct inventory *inv, const char *ref);
+/* The i-th other member of a function's IOMMU group. NULL: there are no more. */
+const struct inv_iommu *inv_iommu_other(const struct inventory *inv, const struct inv_function *fn,
+					size_t i);
+/* "0000:3b:00.1 (ice), 0000:3b:00.2": all of them, cut at size; "": there are none. Returns buf. */
+const char *inv_iommu_format(const struct inventory *inv, const struct inv_function *fn, char *buf,
+			     size_t size);
 const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, uint32_t vf);
 /* Of the link of that number: as a bond, as a port of one. NULL: it is none. */
 const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifindex);

@@ -18,6 +18,7 @@ void inv_done(struct inventory *inv);
  * autoprobe: true), valid until the next one is added; NULL: out of memory. */
 struct inv_link *inv_link_add(struct inventory *inv);
 struct inv_function *inv_function_add(struct inventory *inv);
+struct inv_iommu *inv_iommu_add(struct inventory *inv);
 struct inv_vf *inv_vf_add(struct inventory *inv);
 struct inv_bond *inv_bond_add(struct inventory *inv);
 struct inv_bond_port *inv_bond_port_add(struct inventory *inv);

@@ -62,11 +62,14 @@ static const struct inv_json_member function_members[] = {
 	MEMBER(inv_function, "device", INV_JSON_NUMBER, device),
 	MEMBER(inv_function, "numa_node", INV_JSON_NODE, numa_node),
 	MEMBER(inv_function, "iommu_group", INV_JSON_NODE, iommu_group),
-	MEMBER(inv_function, "iommu_other", INV_JSON_TEXT, iommu_other),
-	MEMBER(inv_function, "iommu_others", INV_JSON_NUMBER, iommu_others),
 	MEMBER(inv_function, "vfs", INV_JSON_NUMBER, n_vfs),
 	MEMBER(inv_function, "max_vfs", INV_JSON_NUMBER, max_vfs),
 	MEMBER(inv_function, "autoprobe", INV_JSON_BOOL, autoprobe),
+};
+static const struct inv_json_member iommu_members[] = {
+	MEMBER(inv_iommu, "group", INV_JSON_NODE, group, .required = true),
+	MEMBER(inv_iommu, "pci", INV_JSON_TEXT, pci, .required = true),
+	MEMBER(inv_iommu, "driver", INV_JSON_TEXT, driver),
 };
 static const struct inv_json_member vf_members[] = {
 	MEMBER(inv_vf, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
@@ -228,6 +231,7 @@ static const struct inv_json_member mount_members[] = {
 	}
 ADDER(add_link, inv_link_add)
 ADDER(add_function, inv_function_add)
+ADDER(add_iommu, inv_iommu_add)
 ADDER(add_vf, inv_vf_add)
 ADDER(add_bond, inv_bond_add)
 ADDER(add_bond_port, inv_bond_port_add)
@@ -257,6 +261,7 @@ ADDER(add_mount, inv_mount_add)
 const struct inv_json_list inv_json_lists[] = {
 	LIST("links", link_members, links, n_links, add_link),
 	LIST("functions", function_members, functions, n_functions, add_function),
+	LIST("iommu_groups", iommu_members, iommu, n_iommu, add_iommu),
 	LIST("vfs", vf_members, vfs, n_vfs, add_vf),
 	LIST("bonds", bond_members, bonds, n_bonds, add_bond),
 	LIST("bond_ports", bond_port_members, bond_ports, n_bond_ports, add_bond_port),

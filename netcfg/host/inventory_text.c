@@ -445,6 +445,7 @@ static bool function_is_news(const struct inventory *inv, const struct inv_funct
 static int print_functions(const struct inventory *inv, FILE *out)
 {
 	struct table t;
+	char group[512];
 	size_t n = 0;
 
 	for (size_t i = 0; i < inv->n_functions; i++)
@@ -465,11 +466,7 @@ static int print_functions(const struct inventory *inv, FILE *out)
 		cell_text(t.f, fn->physfn);
 		cell_node(t.f, fn->physfn[0] ? (int)fn->vf : -1, "-");
 		cell_node(t.f, fn->iommu_group, "none");
-		if (fn->iommu_others > 1)
-			fprintf(t.f, "%s and %" PRIu32 " more\t", fn->iommu_other,
-				fn->iommu_others - 1);
-		else
-			cell_text(t.f, fn->iommu_other);
+		cell_words(t.f, inv_iommu_format(inv, fn, group, sizeof(group)));
 		row_end(&t);
 	}
 	return table_end(&t, "PCI FUNCTIONS", out);

@@ -135,6 +135,52 @@ static int unbind(int pci, const char *address, char *why)
 	return r;
 }
 
+/* Who stands in vfio's way in a function's IOMMU group. */
+struct group_walk {
+	int pci;
+	const char *address;
+	char physfn[16]; /* of the function: VFs of the same PF are bound one after the other */
+	char other[16], driver[32];
+};
+
+static int look_at_member(void *user, const char *name)
+{
+	struct group_walk *w = user;
+	char path[PATH_BYTES], driver[32], physfn[16] = "", class[16] = "";
+
+	if (strcmp(name, w->address) == 0 || w->other[0] || strlen(name) >= sizeof(w->other))
+		return 0;
+	(void)sysfs_read(w->pci, function_path(name, "class", path), class, sizeof(class));
+	(void)sysfs_read_link(w->pci, function_path(name, "physfn", path), physfn, sizeof(physfn));
+	if (driver_read(w->pci, name, driver, sizeof(driver)) < 0 || !driver[0] ||
+	    strncmp(driver, "vfio", 4) == 0 || strcmp(driver, "pci-stub") == 0 ||
+	    strncmp(class, "0x06", 4) == 0 || (w->physfn[0] && strcmp(physfn, w->physfn) == 0))
+		return 0;
+	inv_text_set(w->other, sizeof(w->other), name);
+	inv_text_set(w->driver, sizeof(w->driver), driver);
+	return 0;
+}
+
+/* Bound to vfio it would be, and yet given to nobody. */
+static int group_check(int pci, const char *address, char *why)
+{
+	struct group_walk w = {.pci = pci, .address = address};
+	char path[PATH_BYTES];
+
+	(void)sysfs_read_link(pci, function_path(address, "physfn", path), w.physfn,
+			      sizeof(w.physfn));
+	(void)sysfs_each_entry(pci, function_path(address, "iommu_group/devices", path),
+			       look_at_member, &w);
+	if (!w.other[0])
+		return 0;
+	if (why)
+		snprintf(why, KERNEL_WHY_MAX,
+			 "%s shares its IOMMU group with %s, which %s has; turn ACS on in the "
+			 "firmware, or move the NIC to another slot",
+			 address, w.other, w.driver);
+	return -EBUSY;
+}
+
 static int driver_set(int pci, const char *address, const char *driver, char *why)
 {
 	char path[PATH_BYTES], text[40], is[32];
@@ -148,6 +194,8 @@ static int driver_set(int pci, const char *address, const char *driver, char *wh
 				 driver);
 		return -ENOENT;
 	}
+	if (strcmp(driver, "vfio-pci") == 0)
+		r = group_check(pci, address, why);
 	/* The override is what makes the probe below choose this driver, and none but it. */
 	snprintf(text, sizeof(text), "%.32s\n", driver);
 	if (r == 0)

@@ -45,28 +45,56 @@ static uint32_t base_class(int root, const char *pci)
 	return read_hex(root, device_path(pci, "class", path)) >> 16;
 }
 
-/* Bridges of a group are the kernel's: they do not stand in vfio's way. */
-static int count_other(void *user, const char *name)
-{
-	struct walk *w = user;
-
-	if (strcmp(name, w->self) == 0 || base_class(w->root, name) == CLASS_BRIDGE)
-		return 0;
-	if (w->fn->iommu_others++ == 0)
-		inv_text_set(w->fn->iommu_other, sizeof(w->fn->iommu_other), name);
-	return 0;
-}
-
 static void fill_iommu(struct walk *w)
 {
 	char path[PATH_BYTES], group[16];
 
 	if (sysfs_read_link(w->root, device_path(w->self, "iommu_group", path), group,
-			    sizeof(group)) < 0)
-		return;
-	w->fn->iommu_group = atoi(group);
-	sysfs_each_entry(w->root, device_path(w->self, "iommu_group/devices", path), count_other,
-			 w);
+			    sizeof(group)) == 0)
+		w->fn->iommu_group = atoi(group);
+}
+
+/* Bridges of a group are the kernel's: they do not stand in vfio's way. */
+static int add_member(void *user, const char *name)
+{
+	struct walk *w = user;
+	char path[PATH_BYTES];
+	struct inv_iommu *m;
+
+	if (base_class(w->root, name) == CLASS_BRIDGE)
+		return 0;
+	m = inv_iommu_add(w->inv);
+	if (!m)
+		return -ENOMEM;
+	m->group = w->fn->iommu_group;
+	inv_text_set(m->pci, sizeof(m->pci), name);
+	sysfs_read_link(w->root, device_path(name, "driver", path), m->driver, sizeof(m->driver));
+	return 0;
+}
+
+static bool group_is_known(const struct inventory *inv, int group)
+{
+	for (size_t i = 0; i < inv->n_iommu; i++)
+		if (inv->iommu[i].group == group)
+			return true;
+	return false;
+}
+
+static int add_groups(struct walk *w)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < w->inv->n_functions && r != -ENOMEM; i++) {
+		char path[PATH_BYTES];
+
+		w->fn = &w->inv->functions[i];
+		if (w->fn->iommu_group == INV_IOMMU_NONE ||
+		    group_is_known(w->inv, w->fn->iommu_group))
+			continue;
+		r = sysfs_each_entry(w->root, device_path(w->fn->pci, "iommu_group/devices", path),
+				     add_member, w);
+	}
+	return r == -ENOMEM ? r : 0;
 }
 
 static uint32_t read_count(int root, const char *path)
@@ -139,5 +167,7 @@ int sysfs_add_functions(int root, struct inventory *inv)
 
 	for (size_t i = 0; i < inv->n_functions; i++)
 		number_vfs(root, inv, &inv->functions[i]);
+	if (r == 0)
+		r = add_groups(&w);
 	return r == -ENOENT ? 0 : r; /* a machine without PCI has no functions */
 }

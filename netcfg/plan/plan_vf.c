@@ -57,6 +57,44 @@ bool plan_vf_is_held(const struct plan_builder *b, const struct inv_function *fn
 	return false;
 }
 
+/* Drivers that vfio takes for nobody: the rest of an IOMMU group must have one of them, or none. */
+static bool driver_is_aside(const char *driver)
+{
+	static const char *const aside[] = {"", VFIO_DRIVER, "pci-stub", "pcieport"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(aside); i++)
+		if (strcmp(driver, aside[i]) == 0)
+			return true;
+	return strncmp(driver, "vfio", 4) == 0;
+}
+
+/* Of a VF's group somebody else has a device, by another driver: the kernel would give the VF to
+ * nobody. Other VFs that are to be ours will be bound too. What groups new VFs come into is known
+ * when they are there: then pci.c looks, before it binds one. */
+static bool group_is_foreign(const struct plan_builder *b, const struct inv_function *pf,
+			     const struct nic_family *family, uint32_t n, struct reason *why)
+{
+	for (uint32_t vf = 0; family->reach == NIC_BY_VFIO && vf < n; vf++) {
+		const struct inv_function *fn = inv_function_vf(b->inv, pf->pci, vf);
+		const struct inv_iommu *m;
+
+		for (size_t i = 0; fn && (m = inv_iommu_other(b->inv, fn, i)); i++) {
+			const struct inv_function *other = inv_function_find(b->inv, m->pci);
+
+			if (driver_is_aside(m->driver) ||
+			    (other && strcmp(other->physfn, pf->pci) == 0 && other->vf < n))
+				continue;
+			reason_set(why, "iommu-group",
+				   "%s is in IOMMU group %d with %s, which %.31s has: it can be "
+				   "given to nobody; turn ACS on in the firmware, move the NIC to "
+				   "another slot, or write vfs: 0",
+				   fn->pci, m->group, m->pci, m->driver);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Somebody else uses a VF that we did not make: by a link, by vfio, by another driver. */
 static const struct inv_function *vf_in_use(const struct plan_builder *b, const char *pf)
 {
@@ -294,7 +332,8 @@ void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 		if (n == 0)
 			return; /* d has the error */
 		if (!vfs_are_foreign(b, pf, n, why) && !vfs_are_refused(b, pf, n, why) &&
-		    !vfs_are_busy(b, pf, n, why) && !making_hurts(b, leg, pf, family, n, why)) {
+		    !group_is_foreign(b, pf, family, n, why) && !vfs_are_busy(b, pf, n, why) &&
+		    !making_hurts(b, leg, pf, family, n, why)) {
 			/* More than are needed stay: taking one away takes all. */
 			leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
 			return;

@@ -447,8 +447,10 @@ static void vfs_of_others(struct rig *g)
 
 static void shared_group(struct rig *g)
 {
-	first_vf(g)->iommu_others = 1;
-	strcpy(first_vf(g)->iommu_other, "0000:3b:00.7");
+	struct inv_iommu *m = inv_iommu_add(g->p.inv);
+
+	m->group = first_vf(g)->iommu_group;
+	strcpy(m->pci, "0000:3b:00.7");
 }
 
 static void rdma(struct rig *g)

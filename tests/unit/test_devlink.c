@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devlink: the kernel's answers read, as those of a real device were recorded; requests taken apart
- * again; and a host in memory whose NIC's parameters are set for what the legs ask, found changed,
- * given back, or named as what only an operator can do.
+ * devlink: the kernel's answers read, made here and recorded; requests taken apart again; and a
+ * host in memory whose NIC's parameters are set for what the legs ask, found changed, given back,
+ * or named as what only an operator can do.
  */
+#include "netcfg/base/file.h"
 #include "netcfg/host/kernel_devlink.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
@@ -68,6 +69,41 @@ static void test_device_and_its_firmware(void **state)
 	assert_string_equal(inv->devlink_versions[0].value, "K91258-000");
 	assert_string_equal(inv->devlink_versions[3].kind, "stored");
 	assert_string_equal(inv->devlink_versions[3].value, "7.4.0");
+	inv_free(inv);
+}
+
+/* What Linux 6.12 told of a device of netdevsim, its simulation of a NIC: all dumps, one after the
+ * other. */
+static void test_recorded(void **state)
+{
+	const char *dir = getenv("srcdir");
+	struct inventory *inv = inv_new();
+	autofree char *data = NULL;
+	char path[256];
+	size_t len, at = 0;
+
+	snprintf(path, sizeof(path), "%s/../fuzz/corpus/netlink/devlink", dir ? dir : ".");
+	assert_int_equal(file_read(path, 65536, &data, &len), 0);
+	for (struct nlmsghdr *h; at < len; at += NLMSG_ALIGN(h->nlmsg_len)) {
+		h = (struct nlmsghdr *)(data + at);
+		assert_int_equal(kernel_devlink_parse(inv, h), 0);
+	}
+	inv_sort(inv);
+	assert_int_equal(inv->n_devlinks, 1);
+	assert_string_equal(inv->devlinks[0].device, "netdevsim/netdevsim1");
+	assert_string_equal(inv->devlinks[0].driver, "netdevsim");
+	assert_int_equal(inv->n_devlink_versions, 2);
+	assert_string_equal(inv->devlink_versions[0].kind, "running");
+	assert_string_equal(inv->devlink_versions[0].value, "10.20.30");
+	assert_int_equal(inv->n_devlink_ports, 2);
+	assert_string_equal(inv->devlink_ports[1].flavour, "physical");
+	assert_int_equal(inv->devlink_ports[1].number, 2);
+	assert_int_equal(inv->n_devlink_params, 2);
+	assert_string_equal(inv->devlink_params[0].name, "max_macs");
+	assert_string_equal(inv->devlink_params[0].type, "u32");
+	assert_string_equal(inv->devlink_params[0].value, "32");
+	assert_string_equal(inv->devlink_params[1].mode, "driverinit");
+	assert_string_equal(inv->devlink_params[1].value, "true");
 	inv_free(inv);
 }
 
@@ -426,12 +462,66 @@ static void test_no_vfs_behind_a_switch_in_the_nic(void **state)
 	spec_free(s);
 }
 
+/* VFs that are there, of which one shares its group with a device that another driver has. */
+static void test_no_vfs_in_a_group_of_others(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = wanted(", vfs: 2");
+	static const char *const drivers[] = {"igbvf", "vfio-pci", "nvme"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
+		struct inventory *inv = collect(h);
+		struct inv_iommu *m;
+		struct plan *p;
+
+		if (inv->n_functions == 0) {
+			inv_free(inv);
+			inv = nic(h, "ice", "");
+			inv->functions[0].max_vfs = 8;
+			inv->functions[0].n_vfs = 2;
+			inv->functions[0].iommu_group = 1;
+			for (uint32_t vf = 0; vf < 2; vf++) {
+				struct inv_function *fn = inv_function_add(inv);
+
+				snprintf(fn->pci, sizeof(fn->pci), "0000:3b:01.%u", vf);
+				inv_text_set(fn->physfn, sizeof(fn->physfn), PF);
+				fn->vf = vf;
+				fn->iommu_group = 7; /* both: that is in nobody's way */
+				m = inv_iommu_add(inv);
+				m->group = 7;
+				memcpy(m->pci, fn->pci, sizeof(m->pci));
+			}
+			m = inv_iommu_add(inv);
+			m->group = 7;
+			strcpy(m->pci, "0000:3c:00.0");
+		}
+		for (size_t j = 0; j < inv->n_iommu; j++)
+			if (strcmp(inv->iommu[j].pci, "0000:3c:00.0") == 0)
+				inv_text_set(inv->iommu[j].driver, sizeof(inv->iommu[j].driver),
+					     drivers[i]);
+		host_becomes(h, inv);
+		p = plan_now(h, s);
+		if (strcmp(drivers[i], "vfio-pci") == 0) {
+			assert_string_not_equal(p->legs[0].reason.code, "iommu-group");
+		} else {
+			assert_string_equal(p->legs[0].reason.code, "iommu-group");
+			assert_non_null(strstr(p->legs[0].reason.text, "0000:3c:00.0"));
+			assert_non_null(strstr(p->legs[0].reason.text, drivers[i]));
+			for (size_t j = 0; j < p->n_steps; j++)
+				assert_ptr_not_equal(p->steps[j].kind, &object_pci);
+		}
+		plan_free(p);
+	}
+	spec_free(s);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, apply_host_setup, apply_host_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_device_and_its_firmware),
+		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_parameters_there_and_back),
 		cmocka_unit_test(test_values_of_another_type_are_not_sent),
@@ -441,6 +531,7 @@ int main(void)
 		CASE(test_next_start_is_the_operators),
 		CASE(test_permanent_is_a_need_of_a_reboot),
 		CASE(test_no_vfs_behind_a_switch_in_the_nic),
+		CASE(test_no_vfs_in_a_group_of_others),
 	};
 
 	plugins_register();

@@ -205,6 +205,7 @@ static void test_functions(void **state)
 	struct tree *t = *state;
 	struct inventory *inv = inv_new();
 	const struct inv_function *pf, *vf;
+	char with[128];
 
 	assert_int_equal(sysfs_add_functions(t->root, inv), 0); /* no PCI at all */
 	assert_int_equal(inv->n_functions, 0);
@@ -227,6 +228,12 @@ static void test_functions(void **state)
 	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3b:02.0", "../../../../" VF);
 	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:00.0", "../../../../x");
 	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.0", "../../../../x");
+	put(t->root, "devices/pci0000:3a/0000:3a:01.1/class", "0x0c0330\n");
+	put_link(t->root, "bus/pci/devices/0000:3a:01.1",
+		 "../../../devices/pci0000:3a/0000:3a:01.1");
+	put_link(t->root, "devices/pci0000:3a/0000:3a:01.1/driver",
+		 "../../../../bus/pci/drivers/xhci_hcd");
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.1", "../../../../x");
 	assert_int_equal(sysfs_add_functions(t->root, inv), 0);
 	inv_sort(inv);
 	assert_int_equal(inv->n_functions, 2);
@@ -244,8 +251,15 @@ static void test_functions(void **state)
 	assert_string_equal(vf->pci, "0000:3b:02.0");
 	assert_string_equal(vf->driver, "vfio-pci");
 	assert_int_equal(vf->iommu_group, 41);
-	assert_int_equal(vf->iommu_others, 1);
-	assert_string_equal(vf->iommu_other, "0000:3a:01.0");
+	/* All but the bridge, with their drivers. */
+	assert_int_equal(inv->n_iommu, 3);
+	assert_string_equal(inv_iommu_other(inv, vf, 0)->pci, "0000:3a:01.0");
+	assert_string_equal(inv_iommu_other(inv, vf, 0)->driver, "");
+	assert_string_equal(inv_iommu_other(inv, vf, 1)->driver, "xhci_hcd");
+	assert_null(inv_iommu_other(inv, vf, 2));
+	assert_null(inv_iommu_other(inv, pf, 0));
+	assert_string_equal(inv_iommu_format(inv, vf, with, sizeof(with)),
+			    "0000:3a:01.0, 0000:3a:01.1 (xhci_hcd)");
 	assert_null(inv_function_by_ref(inv, "0000:3b:00.0/vf0"));
 	inv_free(inv);
 }
@@ -293,6 +307,22 @@ static void test_driver_change(void **state)
 	assert_int_equal(pci_change(pci, &c, why), -EIO);
 	assert_true(sysfs_read(t->root, VF "/reset", text, sizeof(text)) > 0);
 	assert_string_equal(text, "1");
+	/* Somebody else has a part of its IOMMU group: it is not even tried. */
+	put_link(t->root, VF "/iommu_group", "../../../../kernel/iommu_groups/41");
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3b:02.0", "../../../../" VF);
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.1", "../../../../x");
+	put_link(t->root, "bus/pci/devices/0000:3a:01.1",
+		 "../../../devices/pci0000:3a/0000:3a:01.1");
+	put(t->root, "devices/pci0000:3a/0000:3a:01.1/class", "0x0c0330\n");
+	put_link(t->root, "devices/pci0000:3a/0000:3a:01.1/driver",
+		 "../../../../bus/pci/drivers/xhci_hcd");
+	put(t->root, VF "/driver_override", "");
+	strcpy(c.pci_value.value, "vfio-pci");
+	assert_int_equal(pci_change(pci, &c, why), -EBUSY);
+	assert_string_equal(why, "0000:3b:02.0 shares its IOMMU group with 0000:3a:01.1, which "
+				 "xhci_hcd has; turn ACS on in the firmware, or move the NIC to "
+				 "another slot");
+	assert_int_equal(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)), 0);
 	strcpy(c.pci_value.value, "no-such-driver");
 	assert_int_equal(pci_change(pci, &c, why), -ENOENT);
 	assert_non_null(strstr(why, "no-such-driver"));
