@@ -302,6 +302,9 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		{"device", a->device},
 		{"label", a->auto_label ? "auto" : a->label},
 		{"vfs", a->vfs},
+		{"vf-spoof-check", a->vf_spoof_check},
+		{"vf-trust", a->vf_trust},
+		{"vf-rate", a->vf_rate},
 		{"rdma", a->rdma_off	? "off"
 			 : a->rdma_only ? "on"
 					: NULL},

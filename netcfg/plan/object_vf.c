@@ -17,20 +17,41 @@ static const char *const attrs[KERNEL_VF_ATTR_MAX] = {
 	[KERNEL_VF_RATE] = "rate",
 };
 
+/* For people: what is on or off, and rates with their unit. */
+static const char *words_of(const struct kernel_vf *v, const char *value, const char *none,
+			    char buf[static 32])
+{
+	const bool onoff = v->attr == KERNEL_VF_SPOOF_CHECK || v->attr == KERNEL_VF_TRUST;
+
+	if (!value[0])
+		return none;
+	if (onoff)
+		return strcmp(value, "0") == 0 ? "off" : "on";
+	if (v->attr != KERNEL_VF_RATE)
+		return value;
+	if (strcmp(value, "0") == 0)
+		return "no limit";
+	snprintf(buf, 32, "%s Mbit/s", value);
+	return buf;
+}
+
 static void vf_describe(const struct plan_step *s, const char *where, char *buf, size_t size)
 {
 	const struct kernel_vf *v = &s->change.vf;
+	char is[32], was[32];
 
 	snprintf(buf, size, "set %s VF %" PRIu32 " %s %s (was %s)", where, v->vf, attrs[v->attr],
-		 v->value, v->was[0] ? v->was : "unknown");
+		 words_of(v, v->value, "", is), words_of(v, v->was, "unknown", was));
 }
 
 static void vf_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
 {
 	const struct kernel_vf *v = &s->change.vf;
+	char is[32], was[32];
 
 	snprintf(buf, size, "the %s of %s's VF %" PRIu32 " was set to %s (%s is wanted)",
-		 attrs[v->attr], where, v->vf, v->was[0] ? v->was : "something unknown", v->value);
+		 attrs[v->attr], where, v->vf, words_of(v, v->was, "something unknown", was),
+		 words_of(v, v->value, "", is));
 }
 
 static int vf_format(const struct plan_step *s, char *buf, size_t size)

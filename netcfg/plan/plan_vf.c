@@ -450,6 +450,26 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint
 	return 0;
 }
 
+/* What the spec says of each VF. */
+static int want_told(struct plan_builder *b, const struct plan_leg *leg, uint32_t n)
+{
+	const struct spec_net *net = leg->net;
+	char rate[16], reason[PLENUM_NAME_MAX + 32];
+	int r = 0;
+
+	snprintf(reason, sizeof(reason), "%s asks for it", net->name);
+	snprintf(rate, sizeof(rate), "%" PRIu32, net->vf_rate_mbps);
+	if (net->vf_spoof_check != SPEC_AUTO)
+		r = want_setting(b, leg, n, KERNEL_VF_SPOOF_CHECK,
+				 net->vf_spoof_check == SPEC_ON ? "1" : "0", reason);
+	if (r == 0 && net->vf_trust != SPEC_AUTO)
+		r = want_setting(b, leg, n, KERNEL_VF_TRUST, net->vf_trust == SPEC_ON ? "1" : "0",
+				 reason);
+	if (r == 0 && net->vf_rate_mbps)
+		r = want_setting(b, leg, n, KERNEL_VF_RATE, rate, reason);
+	return r;
+}
+
 static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t n, bool vfio)
 {
 	const struct mac_addr mac = plan_vf_mac(leg->device, n);
@@ -466,6 +486,8 @@ static int want_vf(struct plan_builder *b, const struct plan_leg *leg, uint32_t 
 		r = want_setting(b, leg, n, KERNEL_VF_VLAN, text,
 				 "the NIC tags what the worker sends");
 	}
+	if (r == 0)
+		r = want_told(b, leg, n);
 	if (r == 0 && vfio)
 		r = want_value(b, leg, ref, KERNEL_PCI_DRIVER, VFIO_DRIVER, fn ? fn->driver : "",
 			       "a worker drives it itself");

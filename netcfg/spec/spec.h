@@ -129,6 +129,9 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	char network[PLENUM_NAME_MAX]; /* name of a spec_network; "" where shared_ip */
 	char label[PLENUM_NAME_MAX];   /* switch; "": the leg's own name; or SPEC_LABEL_AUTO */
 	int vfs;		       /* SPEC_VFS_AUTO or a count */
+	/* Of its VFs; SPEC_AUTO, and 0: as their driver makes them. */
+	enum spec_tristate vf_spoof_check, vf_trust;
+	uint32_t vf_rate_mbps;
 	enum spec_tristate rdma;
 	struct ip_range
 		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */

@@ -312,6 +312,19 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    net->device);
 }
 
+/* Settings of what is not to be had. */
+static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
+{
+	const char *key = net->vf_spoof_check != SPEC_AUTO ? "vf-spoof-check"
+			  : net->vf_trust != SPEC_AUTO	   ? "vf-trust"
+			  : net->vf_rate_mbps		   ? "vf-rate"
+							   : NULL;
+
+	if (key && (net->vfs == 0 || net->shared_ip))
+		check_error(r, &net->pos, key, "with %s '%s' has no VFs; leave one of the two out",
+			    net->vfs == 0 ? "vfs: 0" : "shared-ip", net->device);
+}
+
 static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 {
 	if (net->ipoib_mode != SPEC_IPOIB_AS_FOUND && net->shared_ip)
@@ -499,6 +512,7 @@ static void check_nets(struct spec_reader *r)
 
 		check_net_network(r, net);
 		check_net_shared(r, net);
+		check_net_vfs(r, net);
 		check_net_rdma(r, net);
 		spec_check_dcb(r, net);
 		for (size_t j = 0; w && j < net->n_ips; j++)

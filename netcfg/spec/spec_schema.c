@@ -84,11 +84,17 @@ static const char *const roce_names[] = {
 	[SPEC_ROCE_V1] = "v1",
 	[SPEC_ROCE_V2] = "v2",
 };
+static const char *const switch_names[] = {
+	[SPEC_AUTO] = "",
+	[SPEC_OFF] = "off",
+	[SPEC_ON] = "on",
+};
 static const char *const tristate_names[] = {
 	[SPEC_AUTO] = "auto",
 	[SPEC_OFF] = "off",
 	[SPEC_ON] = "on",
 };
+_Static_assert(ARRAY_SIZE(switch_names) == SPEC_TRISTATE_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(ha_names) == SPEC_HA_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(role_names) == SPEC_ROLE_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(transport_names) == SPEC_TRANSPORT_MAX, "one name per value");
@@ -309,6 +315,19 @@ static const struct spec_key net_keys[] = {
 		 "with transport dpdk, and dpdk-interrupt where they have receive interrupts, "
 		 "as far as the device offers them. 0: none.",
 	 .example = "auto"},
+	{"vf-spoof-check", SPEC_TYPE_ENUM, NAMES(switch_names), FIELD(spec_net, vf_spoof_check),
+	 .fallback_doc = "as its driver has it",
+	 .help = "Whether the NIC drops what its VFs send from another MAC address than theirs.",
+	 .example = "on"},
+	{"vf-trust", SPEC_TYPE_ENUM, NAMES(switch_names), FIELD(spec_net, vf_trust),
+	 .fallback_doc = "as its driver has it",
+	 .help = "Whether its VFs may do what only the host may, as to change their MAC address or"
+		 " to hear what is not for them.",
+	 .example = "off"},
+	{"vf-rate", SPEC_TYPE_U32, .min = 1, .max = 1000000, FIELD(spec_net, vf_rate_mbps),
+	 .fallback_doc = "no limit",
+	 .help = "How many Mbit/s each of its VFs may send.",
+	 .example = "10000"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(tristate_names), FIELD(spec_net, rdma),
 	 .help = "Whether bulk data must use RDMA on this device; auto and off both do without.",
 	 .not_built = "this version does not use RDMA; write auto or off",
