@@ -75,7 +75,38 @@ static void add_totals(struct status *st, const struct sup_worker *w)
 	};
 }
 
+/* Of several cables the first that says so stands for all in tables. */
+static void leg_switch(const struct labels_view *v, const struct label *l,
+		       char name[static PLENUM_NAME_MAX], char port[static LLDP_TEXT_MAX])
+{
+	for (size_t i = 0; i < l->n_cables && !name[0]; i++) {
+		const struct neighbours_link *link = neighbours_find(v->heard, l->cables[i]);
+		enum neighbours_verdict verdict;
+		const struct neighbour *n = link ? neighbours_judge(link, &verdict) : NULL;
+
+		if (!n)
+			continue;
+		labels_name(v->heard, &n->said, name);
+		memcpy(port, n->said.port, LLDP_TEXT_MAX);
+	}
+}
+
 /* ---- processes ---- */
+
+static void add_switches(const struct agent *a, const struct sup_worker *w,
+			 struct status_process *p)
+{
+	const struct labels_view v = labels_view(a);
+
+	for (uint32_t i = 0; i < w->config.n_ports; i++) {
+		const struct label *l = labels_find(&a->labels, w->config.ports[i].leg);
+		struct status_switch *s = &p->switches[p->n_switches++];
+
+		snprintf(s->leg, sizeof(s->leg), "%s", w->config.ports[i].leg);
+		if (l)
+			leg_switch(&v, l, s->name, s->port);
+	}
+}
 
 static uint64_t resident_bytes(pid_t pid)
 {
@@ -161,6 +192,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 		p->uptime_s = (clock_now_ns() - w->started_ns) / NSEC_PER_SEC;
 	for (uint32_t i = 0; i < (w->config.failover ? 1 : w->config.n_ports); i++)
 		p->ips[p->n_ips++] = w->config.ports[i].ip.addr;
+	add_switches(a, w, p);
 	worker_network(w, p->network, sizeof(p->network));
 	reasons(a, w, p);
 	snprintf(p->state, sizeof(p->state), "%s",
@@ -207,7 +239,7 @@ static void leg_ips(const struct agent *a, struct status_leg *leg)
 		}
 }
 
-/* What is behind it; of several cables the first that says so stands for all in tables. */
+/* What is behind it. */
 static void leg_label(const struct agent *a, struct status_leg *leg)
 {
 	const struct labels_view v = labels_view(a);
@@ -220,16 +252,7 @@ static void leg_label(const struct agent *a, struct status_leg *leg)
 	memcpy(leg->label, l->text, sizeof(leg->label));
 	reason_format(&l->why, leg->label_reason, sizeof(leg->label_reason));
 	leg->neighbours = label_neighbours_to_json(&v, l);
-	for (size_t i = 0; i < l->n_cables && !leg->switch_name[0]; i++) {
-		const struct neighbours_link *link = neighbours_find(v.heard, l->cables[i]);
-		enum neighbours_verdict verdict;
-		const struct neighbour *n = link ? neighbours_judge(link, &verdict) : NULL;
-
-		if (!n)
-			continue;
-		labels_name(v.heard, &n->said, leg->switch_name);
-		memcpy(leg->switch_port, n->said.port, sizeof(leg->switch_port));
-	}
+	leg_switch(&v, l, leg->switch_name, leg->switch_port);
 }
 
 static const struct plan_leg_info *plan_leg(const struct agent *a, const char *name)

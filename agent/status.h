@@ -28,6 +28,11 @@ struct status_leg {
 	size_t n_ips;
 };
 
+/* What LLDP tells of the end of a leg's cable; "": nothing. */
+struct status_switch {
+	char leg[PLENUM_NAME_MAX], name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX];
+};
+
 struct status_process {
 	uint32_t id; /* 0: the agent itself */
 	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
@@ -39,6 +44,8 @@ struct status_process {
 	uint64_t memory_bytes, uptime_s, restarts;
 	struct ip_addr ips[LAUNCH_PORTS_MAX];
 	size_t n_ips;
+	struct status_switch switches[LAUNCH_PORTS_MAX]; /* of its legs */
+	size_t n_switches;
 };
 
 struct status_path {

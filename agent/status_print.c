@@ -162,6 +162,21 @@ json_t *status_to_json(const struct status *st)
 	return NULL;
 }
 
+/* Leg by leg: {"leg", "switch", "port"}, null where LLDP tells nothing. */
+static json_t *switches_to_json(const struct status_process *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < p->n_switches; i++) {
+		const struct status_switch *s = &p->switches[i];
+
+		json_array_append_new(
+			list, json_pack("{s:o, s:o, s:o}", "leg", text_to_json(s->leg), "switch",
+					text_or_null(s->name), "port", text_or_null(s->port)));
+	}
+	return list;
+}
+
 static json_t *process_to_json(const struct status *st, const struct status_process *p)
 {
 	char id[PLENUM_NAME_MAX + 16], text[IP_ADDR_STR_MAX];
@@ -171,10 +186,12 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 		json_array_append_new(ips,
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
-	return json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, "
+			 "s:o}",
 			 "id", text_to_json(id), "host", text_to_json(st->host), "role", p->role,
-			 "ips", ips, "status", p->state, "network", text_to_json(p->network),
-			 "core", p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
+			 "ips", ips, "switches", switches_to_json(p), "status", p->state, "network",
+			 text_to_json(p->network), "core",
+			 p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
 			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
 			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "adopted",
 			 (int)p->adopted, "reason", text_to_json(p->reason), "note",

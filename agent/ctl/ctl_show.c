@@ -35,10 +35,28 @@ static void add_reason(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "(%s)", note);
 }
 
+/* "switch-a Ethernet1/7, unknown": of each leg. */
+static void add_switches(struct ctl_table *t, const json_t *process)
+{
+	json_t *texts = json_array();
+	const json_t *s;
+	size_t i;
+
+	json_array_foreach (json_object_get(process, "switches"), i, s) {
+		const char *name = ctl_text(s, "switch"), *port = ctl_text(s, "port");
+
+		json_array_append_new(texts, json_sprintf("%s%s%s", *name ? name : "unknown",
+							  *port ? " " : "", port));
+	}
+	ctl_table_add_list(t, texts);
+	json_decref(texts);
+}
+
 static int print_processes(const struct ctl_args *a, const json_t *o)
 {
-	static const char *const headings[] = {"ID",	  "HOST", "ROLE",   "IPS",    "STATUS",
-					       "NETWORK", "CORE", "MEMORY", "UPTIME", "REASON"};
+	static const char *const headings[] = {"ID",	 "HOST",    "ROLE",	"IPS",
+					       "STATUS", "NETWORK", "SWITCHES", "CORE",
+					       "MEMORY", "UPTIME",  "REASON"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *p;
 	size_t i;
@@ -52,6 +70,7 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 		ctl_table_add_list(&t, json_object_get(p, "ips"));
 		ctl_table_add(&t, "%s", ctl_text(p, "status"));
 		ctl_table_add(&t, "%s", ctl_text(p, "network"));
+		add_switches(&t, p);
 		add_core(&t, p);
 		ctl_table_add(&t, "%s",
 			      ctl_format_bytes(ctl_int(p, "memory_bytes"), memory, sizeof(memory)));
@@ -59,7 +78,8 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 			      ctl_format_seconds(ctl_int(p, "uptime_s"), uptime, sizeof(uptime)));
 		add_reason(&t, p);
 	}
-	return ctl_view_print(a, &t, "ID,HOST,ROLE,IPS,STATUS,NETWORK,CORE,MEMORY,UPTIME,REASON");
+	return ctl_view_print(a, &t,
+			      "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,REASON");
 }
 
 int ctl_cmd_processes(const struct ctl_args *a)

@@ -15,8 +15,8 @@
 
 /* What is left out first where a terminal is too narrow: of all tables, by heading. */
 static const char *const dispensable[] = {
-	"WINDOW", "MEMORY",    "RECEIVED", "SENT",  "LAST PAUSE", "HOST", "UPTIME",  "MTU",
-	"RESENT", "FAILOVERS", "LABEL",	   "ASKED", "LOCAL",	  "PEER", "NETWORK",
+	"WINDOW", "SWITCHES", "MEMORY",	   "RECEIVED", "SENT",	"LAST PAUSE", "HOST", "UPTIME",
+	"MTU",	  "RESENT",   "FAILOVERS", "LABEL",    "ASKED", "LOCAL",      "PEER", "NETWORK",
 };
 
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...)
@@ -217,14 +217,19 @@ static void print_row(const struct layout *l, size_t row)
 
 static void print_left_out(const struct layout *l)
 {
-	size_t n = 0;
+	char text[512] = "";
+	size_t len = 0;
 
-	for (size_t i = 0; i < l->t->n_columns; i++)
+	for (size_t i = 0; i < l->t->n_columns && len < sizeof(text); i++)
 		if (!l->widths[i])
-			printf("%s%s",
-			       n++ ? ", " : "(left out for want of width: ", l->t->headings[i]);
-	if (n > 0)
-		puts(")");
+			len += (size_t)snprintf(
+				text + len, sizeof(text) - len, "%s%s",
+				len ? ", " : "(left out for want of width: ", l->t->headings[i]);
+	if (len == 0)
+		return;
+	if (len < sizeof(text))
+		snprintf(text + len, sizeof(text) - len, ")");
+	print_text(l, text, 0);
 }
 
 int ctl_table_print(const struct ctl_table *t)

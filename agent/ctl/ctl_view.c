@@ -66,8 +66,15 @@ static int choose_columns(struct view *v, const char *list)
 
 /* ---- rows ---- */
 
-/* "COLUMN=TEXT", "COLUMN!=TEXT" and "COLUMN~PART". */
-static int row_passes(const struct ctl_table *t, size_t row, const char *filter, bool *ret)
+struct filter {
+	size_t column;
+	bool not, part;
+	const char *want;
+};
+
+/* "COLUMN=TEXT", "COLUMN!=TEXT" and "COLUMN~PART": judged before the rows, of which there may be
+ * none. An empty cell is shown as "-" and found by that. */
+static int parse_filter(const struct ctl_table *t, const char *filter, struct filter *ret)
 {
 	size_t len = strcspn(filter, "=~!");
 	bool not = filter[len] == '!' && filter[len + 1] == '=', part = filter[len] == '~';
@@ -83,11 +90,16 @@ static int row_passes(const struct ctl_table *t, size_t row, const char *filter,
 	column = find_column(t, "--filter", filter, len);
 	if (column < 0)
 		return CTL_USAGE;
-	if (part)
-		*ret = strstr(cell(t, row, (size_t)column), want) != NULL;
-	else
-		*ret = (strcmp(cell(t, row, (size_t)column), want) == 0) != not ;
+	*ret = (struct filter){(size_t)column, not, part,
+			       !part && strcmp(want, "-") == 0 ? "" : want};
 	return CTL_OK;
+}
+
+static bool row_passes(const struct ctl_table *t, size_t row, const struct filter *f)
+{
+	const char *text = cell(t, row, f->column);
+
+	return f->part ? strstr(text, f->want) != NULL : (strcmp(text, f->want) == 0) != f->not ;
 }
 
 /* Sizes, times and numbers as one; false: it is text. */
@@ -169,19 +181,22 @@ static int choose_rows(const struct ctl_view *view, const struct ctl_table *t, s
 	bool down = view->sort && view->sort[0] == '-';
 	const char *sort = view->sort ? view->sort + down : NULL;
 	ssize_t column = sort ? find_column(t, "--sort", sort, strlen(sort)) : 0;
+	struct filter filters[CTL_LIST_MAX];
 	size_t n = 0;
 
 	if (column < 0)
 		return CTL_USAGE;
+	for (int j = 0; j < view->filters.n; j++) {
+		int r = parse_filter(t, view->filters.items[j], &filters[j]);
+
+		if (r != CTL_OK)
+			return r;
+	}
 	for (size_t i = 0; i < n_rows(t); i++) {
 		bool passes = true;
 
-		for (int j = 0; j < view->filters.n && passes; j++) {
-			int r = row_passes(t, i, view->filters.items[j], &passes);
-
-			if (r != CTL_OK)
-				return r;
-		}
+		for (int j = 0; j < view->filters.n && passes; j++)
+			passes = row_passes(t, i, &filters[j]);
 		if (passes)
 			rows[n++] = i;
 	}

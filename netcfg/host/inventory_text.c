@@ -223,7 +223,7 @@ static int print_ports(const struct inventory *inv, FILE *out)
 		n += inv->links[i].pci[0] != '\0';
 	if (n == 0)
 		return 0;
-	if (table_begin(&t, "NAME\tDUPLEX\tFEC\tCHANNELS\tMTU FROM\tTO\tFIRMWARE"))
+	if (table_begin(&t, "NAME\tPORT\tDUPLEX\tFEC\tCHANNELS\tMTU FROM\tTO\tFIRMWARE"))
 		return -ENOMEM;
 	for (size_t i = 0; i < inv->n_links; i++) {
 		const struct inv_link *l = &inv->links[i];
@@ -231,6 +231,11 @@ static int print_ports(const struct inventory *inv, FILE *out)
 		if (!l->pci[0])
 			continue;
 		cell_text(t.f, l->name);
+		/* What tells several links of one function apart: representors have names. */
+		if (l->port_name[0])
+			cell_text(t.f, l->port_name);
+		else
+			fprintf(t.f, "%" PRIu32 "\t", l->dev_port);
 		cell_text(t.f, l->duplex);
 		cell_text(t.f, l->fec);
 		if (l->max_channels)

@@ -14,6 +14,8 @@ static const char processes[] =
 	"\"uptime_s\":90061,\"pid\":10,\"restarts\":0,\"reason\":\"\"},"
 	"{\"id\":\"host-a/1\",\"host\":\"host-a\",\"role\":\"FRONTEND\","
 	"\"ips\":[\"10.10.1.10\",\"10.20.1.10\"],\"status\":\"UP\",\"network\":\"UDP\",\"core\":1,"
+	"\"switches\":[{\"leg\":\"leg-a\",\"switch\":\"sw-1\",\"port\":\"Eth1/7\"},"
+	"{\"leg\":\"leg-b\",\"switch\":null,\"port\":null}],"
 	"\"memory_bytes\":20132659,\"uptime_s\":59,\"pid\":11,\"restarts\":2,"
 	"\"reason\":\"no huge pages\\u001b[31m\"}]}";
 
@@ -24,13 +26,12 @@ static void test_processes_are_a_table(void **state)
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("GET /v1/processes");
 	assert_string_equal(
-		r.out,
-		"ID        HOST    ROLE        IPS                     STATUS  NETWORK  CORE  "
-		"MEMORY    UPTIME  REASON\n"
-		"host-a/0  host-a  MANAGEMENT  -                       UP      -        -     "
-		"9.0 MiB   1d 1h   -\n"
-		"host-a/1  host-a  FRONTEND    10.10.1.10, 10.20.1.10  UP      UDP      1     "
-		"19.2 MiB  59s     no huge pages?[31m\n");
+		r.out, "ID        HOST    ROLE        IPS                     STATUS  NETWORK  "
+		       "SWITCHES              CORE  MEMORY    UPTIME  REASON\n"
+		       "host-a/0  host-a  MANAGEMENT  -                       UP      -        "
+		       "-                     -     9.0 MiB   1d 1h   -\n"
+		       "host-a/1  host-a  FRONTEND    10.10.1.10, 10.20.1.10  UP      UDP      "
+		       "sw-1 Eth1/7, unknown  1     19.2 MiB  59s     no huge pages?[31m\n");
 	assert_string_equal(r.err, "");
 }
 
@@ -220,6 +221,11 @@ static void test_net_set_sends_what_changes(void **state)
 			 CTL_OK);
 	assert_body("{\"dcb\":{\"pfc\":[3],\"trust\":\"dscp\",\"dscp\":[{\"dscp\":24,"
 		    "\"prio\":3}]}}");
+	assert_int_equal(run("net set leg-a --vf-spoof-check on --vf-trust off --vf-rate 1000", 200,
+			     leg_json)
+				 .status,
+			 CTL_OK);
+	assert_body("{\"vf-spoof-check\":\"on\",\"vf-trust\":\"off\",\"vf-rate\":1000}");
 	assert_int_equal(run("net set leg-a --auto-label --vfs auto", 200, leg_json).status,
 			 CTL_OK);
 	assert_body("{\"label\":\"auto\",\"vfs\":\"auto\"}");
@@ -312,6 +318,11 @@ static void test_tables_are_cut_to_what_is_asked(void **state)
 	assert_string_equal(r.out, "leg-10\n");
 	r = run("net show -o LEG --no-header -F state!=usable -F label~say", 200, net);
 	assert_string_equal(r.out, "leg-9\n");
+	r = run("net show -o LEG --no-header -F reason=-", 200, net);
+	assert_string_equal(r.out, "leg-10\n");
+	/* Judged also where there is no row that it could be tried on. */
+	assert_int_equal(run("net show -F leg=nope -F colour=x", 200, net).status, CTL_USAGE);
+	assert_int_equal(run("net show -F colour=x", 200, "{\"net\":[]}").status, CTL_USAGE);
 	r = run("processes -o ID,MEMORY --no-header --sort memory", 200,
 		"{\"processes\":[{\"id\":\"a\",\"memory_bytes\":1572864},{\"id\":\"b\",\"memory_"
 		"bytes\":"

@@ -139,8 +139,8 @@ static void test_nothing_of_the_owner_is_left(void **state)
 {
 	static const char yaml[] = "host: h\nnetworks: [{name: n, range: 10.10.1.1-10.10.1.9/24}]\n"
 				   "net: [{name: a, device: \"00:11:22:aa:bb:01\", network: n}]\n";
-	static const char *const secrets[] = {"secret", "192.0.2", "aa:bb:cc", "a8bb:ccff",
-					      "rack-7"};
+	static const char *const secrets[] = {"secret",	   "192.0.2", "aa:bb:cc",
+					      "a8bb:ccff", "rack-7",  "SN0815"};
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *json = NULL;
 	struct inventory *inv = inv_new(), *copy;
@@ -148,6 +148,8 @@ static void test_nothing_of_the_owner_is_left(void **state)
 	struct inv_mount *m = inv_mount_add(inv);
 	struct spec *s = NULL;
 
+	strcpy(inv_devlink_add(inv)->device, "pci/0000:3b:00.0");
+	strcpy(inv->devlinks[0].serial, "SN0815");
 	assert_int_equal(spec_parse("t", yaml, strlen(yaml), &d, &s), 0);
 	strcpy(inv->host, "secret-host");
 	l->ifindex = 1;
