@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#define CAPTURE_LEAVE_NS NSEC_PER_SEC /* for a worker to leave its ring */
 #define NO_INTERFACE UINT32_MAX
 
 struct ring { /* of one process of a worker */
@@ -16,6 +17,7 @@ struct ring { /* of one process of a worker */
 	uint32_t ports; /* bit per port */
 	struct packet_reader reader;
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
+	uint64_t delivered[LAUNCH_PORTS_MAX];
 	uint64_t since_ns; /* of the wall clock */
 	struct ring *next;
 };
@@ -28,7 +30,8 @@ struct capture {
 	char by[64], host[PLENUM_NAME_MAX];
 	uint64_t begun_ns, wall_ns; /* wall_ns: to be added to the times of packets */
 	uint32_t n_interfaces;
-	bool has_section, ending;
+	bool has_section;
+	uint64_t ending_ns; /* since when it is being ended; 0: it is not */
 	struct ring *rings;
 };
 
@@ -220,7 +223,8 @@ static void put_statistics(struct capture *c, const struct ring *r, struct pcapn
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++) {
 		struct pcapng_statistics s = {.interface = r->interfaces[i],
 					      .begin_ns = r->since_ns,
-					      .end_ns = wall_now_ns(c)};
+					      .end_ns = wall_now_ns(c),
+					      .delivered = r->delivered[i]};
 
 		if (!(r->ports >> i & 1))
 			continue;
@@ -286,6 +290,7 @@ static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out
 		if (!to)
 			return;
 		packet_reader_take(&r->reader, &rec, to);
+		r->delivered[rec.port]++;
 	}
 }
 
@@ -342,21 +347,38 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 	c->begun_ns = clock_now_ns();
 	c->wall_ns = wall_offset_ns();
 	c->n_interfaces = 0;
-	c->has_section = c->ending = false;
+	c->has_section = false;
+	c->ending_ns = 0;
 	loop_timer_arm(c->timer, c->setup.patience_ns);
 	*ret_id = c->id;
 	return 0;
 }
 
-/* What is put into rings no more, and taken out of them: whether nothing is left. */
+/* Until then packets come that nobody would take out. */
+static bool all_left(const struct capture *c)
+{
+	for (const struct ring *r = c->rings; r; r = r->next)
+		if (packet_reader_joined(&r->reader) && r->ports)
+			return false;
+	return true;
+}
+
+/* Has rings filled no more, and takes out what is in them: whether nothing is left. A worker that
+ * does not listen is not waited for. */
 static bool finish(struct capture *c, struct pcapng *out)
 {
-	if (!c->ending)
+	uint64_t now_ns = clock_now_ns();
+
+	if (!c->ending_ns) {
+		c->ending_ns = now_ns;
 		for (const struct ring *r = c->rings; r; r = r->next)
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
-	c->ending = true;
-	if (out->len >= CAPTURE_CHUNK_BYTES)
 		return false;
+	}
+	if (out->len >= CAPTURE_CHUNK_BYTES ||
+	    (!all_left(c) && now_ns - c->ending_ns < CAPTURE_LEAVE_NS))
+		return false;
+	put_packets(c, now_ns, out);
 	while (c->rings)
 		drop_ring(c, c->rings, out);
 	end(c);

@@ -93,6 +93,29 @@ const char *health_reason(const struct agent *a, uint32_t worker)
 	return best ? best->text : NULL;
 }
 
+static void path_key(const char *leg, const char *peer, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s", leg, peer);
+}
+
+const char *health_path_reason(const struct agent *a, uint32_t worker, const char *leg,
+			       const char *peer)
+{
+	char key[HEALTH_KEY_MAX];
+
+	path_key(leg, peer, key, sizeof(key));
+	for (size_t i = 0; i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		if (e->worker != worker)
+			continue;
+		if ((e->kind == HEALTH_PATH && strcmp(e->key, key) == 0) ||
+		    (e->kind == HEALTH_CARRIER && strcmp(e->key, leg) == 0))
+			return e->text;
+	}
+	return NULL;
+}
+
 /* ---- what there is to say of one worker ---- */
 
 /* Who asks pays: only for those that do not answer. */
@@ -226,7 +249,7 @@ static void look_at_paths(struct look *l)
 			continue;
 		health_explain_path(&l->w->config, port, s->peer, s->remote, arp_table(l), why,
 				    sizeof(why));
-		snprintf(key, sizeof(key), "%s %s", s->leg, s->peer);
+		path_key(s->leg, s->peer, key, sizeof(key));
 		note(l, PATH_NS, HEALTH_PATH, key, why);
 	}
 }

@@ -51,6 +51,10 @@ void health_look(struct agent *a);
 /* Why the worker, which is up, is less than it should be: the first cause; NULL: it is not. */
 const char *health_reason(const struct agent *a, uint32_t worker);
 
+/* Why nothing comes from that peer by that leg; NULL: it is not known, or it does. */
+const char *health_path_reason(const struct agent *a, uint32_t worker, const char *leg,
+			       const char *peer);
+
 /* ---- health_cause.c: pure, but for the ARP table ---- */
 
 enum health_arp {

@@ -20,6 +20,7 @@ enum { OPT_END, OPT_COMMENT, OPT_2, OPT_3, OPT_4, OPT_5 };
 #define ISB_ENDTIME OPT_3
 #define ISB_IFRECV OPT_4
 #define ISB_IFDROP OPT_5
+#define ISB_USRDELIV 8
 
 void pcapng_done(struct pcapng *p)
 {
@@ -166,6 +167,7 @@ void pcapng_put_statistics(struct pcapng *p, const struct pcapng_statistics *s)
 	put_time_option(p, ISB_ENDTIME, s->end_ns);
 	put_option(p, ISB_IFRECV, &s->packets, sizeof(s->packets));
 	put_option(p, ISB_IFDROP, &s->dropped, sizeof(s->dropped));
+	put_option(p, ISB_USRDELIV, &s->delivered, sizeof(s->delivered));
 	put32(p, OPT_END);
 	block_end(p, at);
 }

@@ -35,7 +35,7 @@ uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt);
 
 struct pcapng_statistics {
 	uint32_t interface;
-	uint64_t begin_ns, end_ns, packets, dropped;
+	uint64_t begin_ns, end_ns, packets, dropped, delivered;
 };
 void pcapng_put_statistics(struct pcapng *p, const struct pcapng_statistics *s);
 

@@ -59,12 +59,34 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 		};
 }
 
+static const char *role_name(enum launch_role r)
+{
+	static const char *const names[LAUNCH_ROLE_MAX] = {"FRONTEND", "COMPUTE", "DRIVES"};
+
+	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
+}
+
+static void add_paths(const struct agent *a, struct status *st, const struct sup_worker *w)
+{
+	struct status_path *p = &st->paths[st->n_paths];
+	size_t n = status_read_paths(w, p);
+	uint64_t now_ns = clock_now_ns();
+
+	for (size_t i = 0; i < n; i++) {
+		p[i].since_s = (now_ns - MIN_OF(p[i].s.since_ns, now_ns)) / NSEC_PER_SEC;
+		p[i].reason =
+			p[i].s.up ? NULL : health_path_reason(a, w->id, p[i].s.leg, p[i].s.peer);
+	}
+	st->n_paths += n;
+}
+
 static void add_totals(struct status *st, const struct sup_worker *w)
 {
 	const struct launch_stats *p = w->stats;
 
 	st->totals[st->n_totals++] = (struct status_totals){
 		.worker = w->id,
+		.role = role_name(w->config.role),
 		.requests = launch_stat_get(&p->requests),
 		.responses = launch_stat_get(&p->responses),
 		.request_errors = launch_stat_get(&p->request_errors),
@@ -123,13 +145,6 @@ static uint64_t resident_bytes(pid_t pid)
 		bytes = (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 	fclose(f);
 	return bytes;
-}
-
-static const char *role_name(enum launch_role r)
-{
-	static const char *const names[LAUNCH_ROLE_MAX] = {"FRONTEND", "COMPUTE", "DRIVES"};
-
-	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
 static const char *transport_name(enum launch_transport t)
@@ -201,7 +216,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
 	if (w->state == SUP_UP && w->stats) {
-		st->n_paths += status_read_paths(w, &st->paths[st->n_paths]);
+		add_paths(a, st, w);
 		add_totals(st, w);
 	}
 }

@@ -51,6 +51,8 @@ struct status_process {
 struct status_path {
 	uint32_t worker;
 	struct launch_path_stats s; /* texts ended, whatever the worker wrote */
+	uint64_t since_s;	    /* for how long it has been up, or down */
+	const char *reason;	    /* why it is down: borrowed; NULL: it is not, or nobody knows */
 };
 
 struct status_mount {
@@ -61,6 +63,7 @@ struct status_mount {
 
 struct status_totals { /* of one worker's page */
 	uint32_t worker;
+	const char *role; /* static text */
 	uint64_t requests, responses, request_errors, read_bytes, write_bytes, rx_drops, sessions;
 };
 

@@ -68,18 +68,40 @@ static json_t *leg_to_json(const struct status_leg *leg, bool full)
 
 static json_t *path_to_json(const struct status_path *p)
 {
+	static const char *const states[LAUNCH_PATH_STATE_MAX] = {"joining", "up", "suspect",
+								  "down"};
 	const struct launch_path_stats *s = &p->s;
+	json_t *o;
 
-	return json_pack(
-		"{s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
-		"worker", (json_int_t)p->worker, "leg", text_to_json(s->leg), "local",
-		text_to_json(s->local), "remote", text_to_json(s->remote), "peer",
-		text_to_json(s->peer), "up", (int)(s->up != 0), "standby", (int)(s->standby != 0),
-		"srtt_us", (double)s->srtt_ns / NSEC_PER_USEC, "mtu", (json_int_t)s->mtu,
-		"cwnd_bytes", (json_int_t)s->cwnd_bytes, "tx_bytes", (json_int_t)s->tx_bytes,
-		"rx_bytes", (json_int_t)s->rx_bytes, "retransmits", (json_int_t)s->retransmits,
-		"failovers", (json_int_t)s->failovers, "last_pause_ms",
-		(double)s->last_pause_ns / NSEC_PER_MSEC);
+	o = json_pack("{s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+		      "worker", (json_int_t)p->worker, "leg", text_to_json(s->leg), "local",
+		      text_to_json(s->local), "remote", text_to_json(s->remote), "peer",
+		      text_to_json(s->peer), "up", (int)(s->up != 0), "standby",
+		      (int)(s->standby != 0), "srtt_us", (double)s->srtt_ns / NSEC_PER_USEC, "mtu",
+		      (json_int_t)s->mtu, "cwnd_bytes", (json_int_t)s->cwnd_bytes, "tx_bytes",
+		      (json_int_t)s->tx_bytes, "rx_bytes", (json_int_t)s->rx_bytes, "retransmits",
+		      (json_int_t)s->retransmits, "failovers", (json_int_t)s->failovers,
+		      "last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
+	if (o)
+		json_object_update_new(
+			o, json_pack("{s:s, s:I, s:o, s:I, s:I, s:I}", "state",
+				     s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?",
+				     "since_s", (json_int_t)p->since_s, "reason",
+				     text_to_json(p->reason ? p->reason : ""), "tx_packets",
+				     (json_int_t)s->tx_packets, "rx_packets",
+				     (json_int_t)s->rx_packets, "lost_packets",
+				     (json_int_t)s->lost_packets));
+	return o;
+}
+
+static json_t *totals_to_json(const struct status_totals *t)
+{
+	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "worker",
+			 (json_int_t)t->worker, "role", t->role, "requests",
+			 (json_int_t)t->requests, "responses", (json_int_t)t->responses, "errors",
+			 (json_int_t)t->request_errors, "read_bytes", (json_int_t)t->read_bytes,
+			 "write_bytes", (json_int_t)t->write_bytes, "rx_drops",
+			 (json_int_t)t->rx_drops, "sessions", (json_int_t)t->sessions);
 }
 
 static json_t *mount_to_json(const struct status_mount *m)
@@ -123,10 +145,14 @@ static json_t *notes_to_json(const struct status *st)
 static bool add_lists(const struct status *st, json_t *o)
 {
 	json_t *legs = json_array(), *mounts = json_array(), *paths = json_array();
+	json_t *traffic = json_array();
 	bool ok = json_object_set_new(o, "legs", legs) == 0;
 
 	ok = json_object_set_new(o, "mounts", mounts) == 0 && ok;
 	ok = json_object_set_new(o, "paths", paths) == 0 && ok;
+	ok = json_object_set_new(o, "traffic", traffic) == 0 && ok;
+	for (size_t i = 0; ok && i < st->n_totals; i++)
+		ok = append(traffic, totals_to_json(&st->totals[i]));
 	for (size_t i = 0; ok && i < st->n_legs; i++)
 		ok = append(legs, leg_to_json(&st->legs[i], false));
 	for (size_t i = 0; ok && i < st->n_mounts; i++)
@@ -303,12 +329,14 @@ static void metrics_totals(FILE *f, const struct status *st)
 		{"read_bytes_total", "File data read.", offsetof(struct status_totals, read_bytes)},
 		{"write_bytes_total", "File data written.",
 		 offsetof(struct status_totals, write_bytes)},
+		{"sessions", "Sessions that are up.", offsetof(struct status_totals, sessions)},
 		{"rx_drops_total", "Packets that belong to nobody.",
 		 offsetof(struct status_totals, rx_drops)},
 	};
 
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
-		metric(f, counters[c].name, "counter", counters[c].help);
+		metric(f, counters[c].name,
+		       strstr(counters[c].name, "_total") ? "counter" : "gauge", counters[c].help);
 		for (size_t i = 0; i < st->n_totals; i++)
 			fprintf(f, "plenum_%s{worker=\"%u\"} %" PRIu64 "\n", counters[c].name,
 				st->totals[i].worker,
@@ -341,6 +369,12 @@ static void metrics_paths(FILE *f, const struct status *st)
 		 offsetof(struct launch_path_stats, rx_bytes)},
 		{"path_retransmits_total", "Packets sent again.",
 		 offsetof(struct launch_path_stats, retransmits)},
+		{"path_tx_packets_total", "Packets sent.",
+		 offsetof(struct launch_path_stats, tx_packets)},
+		{"path_rx_packets_total", "Packets received.",
+		 offsetof(struct launch_path_stats, rx_packets)},
+		{"path_lost_packets_total", "Packets taken for lost.",
+		 offsetof(struct launch_path_stats, lost_packets)},
 		{"path_failovers_total", "Times the path was left.",
 		 offsetof(struct launch_path_stats, failovers)},
 	};

@@ -325,6 +325,7 @@ struct launch_path_stats {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	uint64_t lost_packets, retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress at the last failover */
+	uint64_t since_ns;	/* clock_now_ns() when it came up or went down last, or was made */
 };
 struct launch_mount_stats {		/* in the order of the configuration */
 	uint64_t served;		/* 1: its server is connected and answers; 0: not */

@@ -133,8 +133,20 @@ static const struct ctl_command commands[] = {
 	 "      --size BYTES  of the IP packet, which nobody may cut: 84, or full: as large as\n"
 	 "                    the leg carries\n"
 	 "      --count N     how many by each: 10\n"},
+	{"top", "[-b | --once] [--seconds N] [--count N] [--sort KEY]", "what goes on, live", 0, 0,
+	 TAKES_TOP | TAKES_SORT | TAKES_SECONDS | TAKES_COUNT, ctl_cmd_top,
+	 "Shows traffic, IOPS, latency and health of each leg, worker and peer, and in words what "
+	 "is\n"
+	 "wrong, until q is pressed (h: the keys); where there is no terminal, once as lines. "
+	 "Goes\n"
+	 "on over restarts of the agent. With -j one object a line.\n\n"
+	 "  -b, --batch       lines, until interrupted\n"
+	 "      --once        lines, once\n"
+	 "      --count N     lines, so often\n"
+	 "      --seconds N   between two answers, of which rates are made: 1\n"
+	 "  -s, --sort KEY    health, name, traffic, latency or iops\n"},
 	{"capture", "[--leg LEG] [--worker ID] [OPTION...] [-w FILE]", "packets of the workers", 0,
-	 0, TAKES_LEG | TAKES_SIZE | TAKES_CAPTURE, ctl_cmd_capture,
+	 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE, ctl_cmd_capture,
 	 "Writes what the workers send and receive, by DPDK too, as pcapng for wireshark, tshark\n"
 	 "and tcpdump, until a bound is reached or it is interrupted. The dissector is in\n"
 	 "wireshark/plenum.lua. No packet waits for it: what there is no room for is left out\n"
@@ -372,7 +384,7 @@ static int run_command(struct ctl_parsed *p, char **operands, int n)
 			     *c->operands ? " " : "", c->operands, c->words);
 		return CTL_USAGE;
 	}
-	if (p->args.json && (p->given & TAKES_TABLE)) {
+	if (p->args.json && (p->given & c->takes & TAKES_TABLE) && c->run != ctl_cmd_top) {
 		ctl_complain("-j prints all as JSON; leave out what is for tables");
 		return CTL_USAGE;
 	}

@@ -53,6 +53,7 @@ struct ctl_args {
 	const char *socket;
 	bool json;
 	bool follow, running, staged;
+	bool once, batch;  /* top */
 	const char *since; /* events */
 	/* net add, net set */
 	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
@@ -233,6 +234,7 @@ int ctl_cmd_inventory(const struct ctl_args *a);
 int ctl_cmd_rdma_devices(const struct ctl_args *a);
 int ctl_cmd_plan(const struct ctl_args *a);
 int ctl_cmd_ping(const struct ctl_args *a);
+int ctl_cmd_top(const struct ctl_args *a);
 int ctl_cmd_capture(const struct ctl_args *a);
 int ctl_cmd_doctor(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);

@@ -16,6 +16,7 @@
 #define SECONDS_DEFAULT 60
 #define MIB_DEFAULT 256
 #define PAUSE_MS 100 /* between two answers of which the first had little */
+#define LEAVE_MS 2   /* until workers have heard that it ends */
 #define BUSY_BYTES (256U << 10)
 #define BLOCK_STATISTICS 5U
 #define BLOCK_PACKET 6U
@@ -244,6 +245,20 @@ static int go_on(struct capture *c)
 	return r;
 }
 
+static int come_to_the_end(struct capture *c)
+{
+	bool more = true;
+	int r = CTL_OK;
+	size_t len;
+
+	while (r == CTL_OK && more) {
+		r = come(c, "DELETE", &len, &more);
+		if (r == CTL_OK && more && !len)
+			(void)poll(NULL, 0, LEAVE_MS);
+	}
+	return r;
+}
+
 static void say(const struct capture *c)
 {
 	char bytes[32];
@@ -259,8 +274,6 @@ int ctl_cmd_capture(const struct ctl_args *a)
 	const struct sigaction act = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
 	struct capture c;
 	int r = take_options(a, &c), e = CTL_OK;
-	bool more = true;
-	size_t len;
 
 	if (r == CTL_OK)
 		r = open_file(&c);
@@ -273,8 +286,8 @@ int ctl_cmd_capture(const struct ctl_args *a)
 	r = begin(&c);
 	if (r == CTL_OK) {
 		r = go_on(&c);
-		while (e == CTL_OK && more && r != CTL_UNAVAILABLE && r != CTL_NO_INPUT)
-			e = come(&c, "DELETE", &len, &more);
+		if (r != CTL_UNAVAILABLE && r != CTL_NO_INPUT)
+			e = come_to_the_end(&c);
 		say(&c);
 	}
 	if (c.fd != STDOUT_FILENO && close(c.fd) < 0 && r == CTL_OK) {

@@ -553,6 +553,7 @@ static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		.retransmits = p->retransmits,
 		.failovers = p->failovers,
 		.last_pause_ns = p->last_pause_ns,
+		.since_ns = p->since_ns,
 	};
 }
 

@@ -171,6 +171,7 @@ struct rudp_path_info {
 	uint32_t mtu, mtu_found, mtu_most;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
 	uint64_t last_pause_ns;
+	uint64_t since_ns; /* when it came up or went down last, or was made */
 };
 
 /* 0 and *ret; -EINVAL, -ENOMEM. */

@@ -222,6 +222,7 @@ struct rudp_path {
 
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
 	uint64_t last_pause_ns;
+	uint64_t since_ns; /* when it came up or went down last, or was made */
 };
 
 /* The classes by length of requests that wait for a grant: up to 32 KiB, 64 KiB ... and more. */

@@ -89,7 +89,7 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 	rudp_sent_init(&p->sent, s->rings + (size_t)index * RUDP_RING_MAX, now);
 	rudp_mtu_init(&p->mtu, mtu_most(s, p), now);
 	rudp_cc_init(&p->cc, p->mtu.now, p->sent.next_pn);
-	p->heard_ns = p->probe_ns = now;
+	p->heard_ns = p->probe_ns = p->since_ns = now;
 	p->hold_ns = s->r->lim.hold_ns;
 	s->n_paths = MAX_OF(s->n_paths, index + 1);
 	rudp_path_cut(s);
@@ -162,6 +162,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (p->failovers)
 		p->back_ns = now;
 	p->state = PATH_UP;
+	p->since_ns = now;
 	p->suspect = false;
 	p->sent.pto_count = 0;
 	p->answered_since = 0;
@@ -193,6 +194,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	if (p->state != PATH_UP)
 		return;
 	p->state = PATH_DOWN;
+	p->since_ns = now;
 	p->failovers++;
 	hold_learn(s, p, now);
 	p->probe_ns = now;

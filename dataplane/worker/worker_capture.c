@@ -132,6 +132,7 @@ void worker_capture_end(struct worker *w)
 		return;
 	tell_ports(w, NULL);
 	w->ops = c->below;
+	packet_writer_done(&c->to);
 	munmap(c->to.ring, packet_ring_size(c->to.bytes));
 	*c = (struct worker_capture){0};
 	log_info("what is sent and received is no longer captured");

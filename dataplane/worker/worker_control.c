@@ -369,6 +369,7 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->retransmits, i->retransmits);
 	launch_stat_set(&p->failovers, i->failovers);
 	launch_stat_set(&p->last_pause_ns, i->last_pause_ns);
+	launch_stat_set(&p->since_ns, i->since_ns);
 }
 
 void worker_stats_publish(struct worker *w)

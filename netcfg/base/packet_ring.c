@@ -72,6 +72,12 @@ void packet_writer_put(struct packet_writer *w, struct packet_record *r,
 	__atomic_store_n(&ring->head, w->head, __ATOMIC_RELEASE);
 }
 
+void packet_writer_done(struct packet_writer *w)
+{
+	/* Partner: packet_reader_joined. */
+	__atomic_store_n(&w->ring->joined, 2, __ATOMIC_RELEASE);
+}
+
 void packet_reader_init(struct packet_reader *r, void *memory, uint64_t bytes, uint32_t snap_bytes)
 {
 	*r = (struct packet_reader){
@@ -114,7 +120,7 @@ void packet_reader_take(struct packet_reader *r, const struct packet_record *rec
 
 bool packet_reader_joined(const struct packet_reader *r)
 {
-	/* Partner: packet_writer_init. */
+	/* Partner: packet_writer_init, packet_writer_done. */
 	return __atomic_load_n(&r->ring->joined, __ATOMIC_ACQUIRE) == 1;
 }
 

@@ -27,7 +27,7 @@ struct packet_record {
 
 struct packet_ring { /* the shared memory; packets follow at PACKET_RING_HEAD_BYTES */
 	/* Written by the writer alone. */
-	uint64_t joined; /* 1: it has mapped the ring; partner: packet_reader_joined */
+	uint64_t joined; /* 1: it has mapped the ring; 2: and left; partner: packet_reader_joined */
 	uint64_t head;	 /* bytes ever put; partner: packet_reader_next */
 	struct {
 		uint64_t packets; /* seen, dropped ones too; partner: packet_reader_count */
@@ -60,6 +60,8 @@ void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, u
 void packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		       const struct packet_part *parts, unsigned n);
 
+void packet_writer_done(struct packet_writer *w); /* nothing more will be put */
+
 struct packet_reader {
 	struct packet_ring *ring;
 	uint64_t bytes, tail;
@@ -70,7 +72,7 @@ void packet_reader_init(struct packet_reader *r, void *memory, uint64_t bytes, u
 int packet_reader_next(const struct packet_reader *r, struct packet_record *ret);
 /* Takes out what packet_reader_next told of: its bytes, and the room that it took. */
 void packet_reader_take(struct packet_reader *r, const struct packet_record *rec, uint8_t *ret);
-bool packet_reader_joined(const struct packet_reader *r);
+bool packet_reader_joined(const struct packet_reader *r); /* and did not leave */
 void packet_reader_count(const struct packet_reader *r, unsigned port, uint64_t *ret_packets,
 			 uint64_t *ret_dropped);
 

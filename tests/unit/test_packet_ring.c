@@ -99,6 +99,8 @@ static void test_order(void **state)
 				assert_int_equal(take(&b->r), next++);
 	}
 	assert_int_equal(take(&b->r), 0);
+	packet_writer_done(&b->w);
+	assert_false(packet_reader_joined(&b->r));
 }
 
 static uint64_t count(const struct packet_reader *r, bool dropped)

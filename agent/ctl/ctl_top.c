@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `plenum top`: asks the agent again and again, and prints lines where there is no terminal to draw
+ * on. Apart from the screen, so that a script sees the same numbers without one.
+ */
+#include "agent/ctl/ctl_top.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+#define ASK_LIMIT_S 3 /* an agent that is later does not answer */
+#define SECONDS_MAX 3600
+#define COUNT_MAX 1000000000UL
+
+/* ---- asking ---- */
+
+static int ask(const struct top *t, const char *path, json_t **ret)
+{
+	const struct ctl_request rq = {.method = "GET", .path = path, .timeout_s = ASK_LIMIT_S};
+	struct ctl_reply reply;
+	int r = ctl_http(t->args->socket, &rq, &reply);
+
+	if (r < 0)
+		return r;
+	*ret = reply.status == 200 ? json_loadb(reply.body, reply.len, 0, NULL) : NULL;
+	r = *ret ? 0 : reply.status == 403 ? -EACCES : -EPROTO;
+	ctl_reply_done(&reply);
+	return r;
+}
+
+void top_ask(struct top *t)
+{
+	struct top_sample s = {0};
+
+	t->error = ask(t, "/v1/status", &s.status);
+	if (t->error == 0)
+		t->error = ask(t, "/v1/processes", &s.processes);
+	s.at_ns = clock_now_ns();
+	if (t->error < 0) {
+		t->gone_ns = t->gone_ns ? t->gone_ns : s.at_ns;
+		top_sample_done(&s);
+		return;
+	}
+	/* Between two agents, or where one did not answer, the rates are those of the whole time.
+	 */
+	t->gone_ns = 0;
+	top_sample_done(&t->before);
+	t->before = t->now;
+	t->now = s;
+}
+
+const char *top_gone(const struct top *t, char *buf, size_t size)
+{
+	char since[32];
+
+	buf[0] = '\0';
+	if (t->gone_ns)
+		snprintf(buf, size,
+			 "the agent has not answered for %s (%s): what is shown is what it said "
+			 "last; this goes on when it is back",
+			 ctl_format_seconds(
+				 (json_int_t)((clock_now_ns() - t->gone_ns) / NSEC_PER_SEC), since,
+				 sizeof(since)),
+			 strerror(-t->error));
+	return buf;
+}
+
+/* ---- lines ---- */
+
+static int put_table(const struct top_view *v, enum top_kind k)
+{
+	const char *headings[TOP_COLUMNS_MAX];
+	struct ctl_table t = {.headings = headings, .keep_all = true};
+	char cell[TOP_CELL_MAX];
+	int r;
+
+	while (top_heading(k, (unsigned)t.n_columns)) {
+		headings[t.n_columns] = top_heading(k, (unsigned)t.n_columns);
+		t.n_columns++;
+	}
+	for (size_t i = 0; i < v->tables[k].n; i++)
+		for (unsigned j = 0; j < t.n_columns; j++)
+			ctl_table_add(&t, "%s", top_cell(k, &v->tables[k].rows[i], j, cell));
+	putchar('\n');
+	r = ctl_table_print(&t);
+	ctl_table_done(&t);
+	return r;
+}
+
+static void put_head(const struct top_view *v, const char *gone)
+{
+	char text[32] = "";
+	time_t now = time(NULL);
+	const json_t *o;
+	struct tm tm;
+	size_t i;
+
+	if (localtime_r(&now, &tm))
+		strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	printf("%s  ", text);
+	ctl_put(v->host, stdout);
+	printf(": %s, %" PRIu64 " of %" PRIu64 " workers up\n", v->state, v->workers_up,
+	       v->workers);
+	if (*gone)
+		printf("! %s\n", gone);
+	json_array_foreach (v->wrong, i, o) {
+		fputs("! ", stdout);
+		ctl_put(json_string_value(o), stdout);
+		putchar('\n');
+	}
+}
+
+static int put_lines(const struct top_view *v, const char *gone)
+{
+	int r = CTL_OK;
+
+	put_head(v, gone);
+	for (enum top_kind k = 0; k < TOP_KIND_MAX && r == CTL_OK; k++)
+		if (v->tables[k].n)
+			r = put_table(v, k);
+	putchar('\n');
+	return r;
+}
+
+static json_t *row_to_json(enum top_kind k, const struct top_row *r)
+{
+	json_t *o =
+		json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "name",
+			  r->name, "state", r->state, "paths", (int)r->paths, "paths_up",
+			  (int)r->paths_up, "tx_bytes_s", r->tx_bytes, "rx_bytes_s", r->rx_bytes,
+			  "packets_s", r->packets, "srtt_us", r->rtt_us, "resent_s", r->resent,
+			  "lost_s", r->lost, "failovers", (json_int_t)r->failovers);
+
+	if (k == TOP_WORKERS && o)
+		json_object_update_new(o, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "role",
+						    r->role, "network", r->network, "iops", r->ops,
+						    "read_bytes_s", r->read_bytes, "write_bytes_s",
+						    r->write_bytes, "errors_s", r->errors,
+						    "sessions", (json_int_t)r->sessions));
+	return o;
+}
+
+/* One line a sample, for programs that read as it comes. */
+static int put_json_line(const struct top_view *v, const char *gone)
+{
+	json_t *o = json_pack("{s:I, s:s, s:s, s:b, s:O}", "time", (json_int_t)time(NULL), "host",
+			      v->host, "state", v->state, "agent", !*gone, "wrong", v->wrong);
+	autofree char *text = NULL;
+
+	for (enum top_kind k = 0; o && k < TOP_KIND_MAX; k++) {
+		json_t *list = json_array();
+
+		for (size_t i = 0; i < v->tables[k].n; i++)
+			json_array_append_new(list, row_to_json(k, &v->tables[k].rows[i]));
+		json_object_set_new(o, top_kind_names[k], list);
+	}
+	text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(10))
+		 : NULL;
+	json_decref(o);
+	if (!text)
+		return ctl_put_text(NULL);
+	puts(text);
+	return CTL_OK;
+}
+
+static int put_sample(struct top *t)
+{
+	struct top_view v;
+	char gone[256];
+	int r;
+
+	top_gone(t, gone, sizeof(gone));
+	top_view_make(&t->before, &t->now, t->sort, &v);
+	if (v.out_of_memory)
+		r = ctl_put_text(NULL);
+	else
+		r = t->args->json ? put_json_line(&v, gone) : put_lines(&v, gone);
+	top_view_done(&v);
+	if (r == CTL_OK && fflush(stdout) != 0)
+		r = CTL_IO;
+	return r;
+}
+
+/* Rates want two answers: the first is not shown. */
+static int lines(struct top *t)
+{
+	int r = CTL_OK;
+
+	for (uint64_t n = 0; r == CTL_OK && (!t->count || n < t->count); n++) {
+		(void)poll(NULL, 0, (int)(t->interval_ns / NSEC_PER_MSEC));
+		if (top_interrupted())
+			break;
+		top_ask(t);
+		r = put_sample(t);
+	}
+	return r;
+}
+
+/* ---- what is asked for ---- */
+
+static int take_sort(const char *text, enum top_sort *ret)
+{
+	for (size_t i = 0; text && i < TOP_SORT_MAX; i++)
+		if (strcmp(text, top_sort_names[i]) == 0) {
+			*ret = (enum top_sort)i;
+			return CTL_OK;
+		}
+	if (!text)
+		return CTL_OK;
+	ctl_complain("--sort wants health, name, traffic, latency or iops, found '%s'", text);
+	return CTL_USAGE;
+}
+
+static int take_number(const char *option, const char *text, unsigned long max, unsigned long *ret)
+{
+	char *end;
+
+	if (!text)
+		return CTL_OK;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max)
+		return CTL_OK;
+	ctl_complain("%s wants a number from 1 to %lu, found '%s'", option, max, text);
+	return CTL_USAGE;
+}
+
+static bool can_draw(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+/* Lines once, lines until the end, or the screen where there is one. */
+static int show(struct top *t)
+{
+	const struct ctl_args *a = t->args;
+	int r = -ENOTTY;
+
+	if (a->once)
+		t->count = 1;
+	else if (!a->batch && !a->json && !t->count && can_draw())
+		r = top_screen(t);
+	if (r != -ENOTTY)
+		return r;
+	if (!a->batch && !t->count && !isatty(STDOUT_FILENO) && !a->json)
+		t->count = 1; /* a file or pipe wants an end, unless it says otherwise */
+	return lines(t);
+}
+
+int ctl_cmd_top(const struct ctl_args *a)
+{
+	unsigned long seconds = 1, count = 0;
+	struct top t = {.args = a};
+	int r = take_sort(a->view.sort, &t.sort);
+
+	if (r == CTL_OK)
+		r = take_number("--seconds", a->seconds, SECONDS_MAX, &seconds);
+	if (r == CTL_OK)
+		r = take_number("--count", a->count, COUNT_MAX, &count);
+	if (r != CTL_OK)
+		return r;
+	t.interval_ns = seconds * NSEC_PER_SEC;
+	t.count = count;
+	top_ask(&t);
+	if (t.error < 0)
+		return ctl_unreachable(a, t.error);
+	top_signals();
+	r = show(&t);
+	top_sample_done(&t.before);
+	top_sample_done(&t.now);
+	return r;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `plenum top`: what two answers of the agent, one after the other, say of legs, workers and peers.
+ * ctl_top.c asks and prints lines, ctl_top_model.c makes rows of the answers and says in words what
+ * is wrong, ctl_top_screen.c is the one that knows a terminal. Nothing here outlives a command.
+ */
+#ifndef PLENUM_AGENT_CTL_TOP_H
+#define PLENUM_AGENT_CTL_TOP_H
+
+#include "agent/ctl/ctl.h"
+
+enum top_kind { TOP_LEGS, TOP_WORKERS, TOP_PEERS, TOP_KIND_MAX };
+enum top_sort {
+	TOP_BY_HEALTH,
+	TOP_BY_NAME,
+	TOP_BY_TRAFFIC,
+	TOP_BY_LATENCY,
+	TOP_BY_OPS,
+	TOP_SORT_MAX
+};
+extern const char *const top_sort_names[TOP_SORT_MAX];
+extern const char *const top_kind_names[TOP_KIND_MAX]; /* "legs" */
+
+struct top_row { /* rates are per second */
+	char name[PLENUM_NAME_MAX], state[24], role[16], network[32], about[160];
+	unsigned paths, paths_up;
+	uint64_t since_s; /* of the paths that are down, for how long the latest has been */
+	bool bad;
+	double tx_bytes, rx_bytes, packets, resent, lost; /* of its paths */
+	double rtt_us;					  /* mean of those that are up */
+	double ops, read_bytes, write_bytes, errors;	  /* of a worker */
+	uint64_t failovers, sessions;
+};
+struct top_table {
+	struct top_row *rows;
+	size_t n, cap;
+};
+struct top_view {
+	char host[PLENUM_NAME_MAX], state[24];
+	uint64_t workers_up, workers;
+	struct top_table tables[TOP_KIND_MAX];
+	json_t *wrong; /* sentences, the worst first */
+	bool out_of_memory;
+};
+
+struct top_sample { /* what the agent said */
+	json_t *status, *processes;
+	uint64_t at_ns;
+};
+void top_sample_done(struct top_sample *s);
+
+/* before: NULL or without answers: all rates are 0. */
+void top_view_make(const struct top_sample *before, const struct top_sample *now,
+		   enum top_sort sort, struct top_view *ret);
+void top_view_done(struct top_view *v);
+
+#define TOP_COLUMNS_MAX 12
+#define TOP_CELL_MAX 64
+/* NULL behind the last. */
+const char *top_heading(enum top_kind k, unsigned column);
+/* Into buf, of TOP_CELL_MAX bytes; returns buf. */
+const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, char *buf);
+
+/* ---- ctl_top.c ---- */
+
+struct top {
+	const struct ctl_args *args;
+	enum top_sort sort;
+	uint64_t interval_ns, count; /* count 0: until interrupted */
+	struct top_sample before, now;
+	uint64_t gone_ns; /* since when the agent does not answer; 0: it does */
+	int error;	  /* why: the negative errno of the latest attempt */
+};
+/* Asks anew; what was asked before is kept while the agent does not answer. */
+void top_ask(struct top *t);
+/* "the agent does not answer since 3 s: ..." into buf, "" where it does; returns buf. */
+const char *top_gone(const struct top *t, char *buf, size_t size);
+
+/* ---- ctl_top_screen.c ---- */
+
+/* Until it is told to stop. -ENOTTY: this terminal can do nothing but lines. */
+int top_screen(struct top *t);
+/* Signals that end a program end the loops instead. */
+void top_signals(void);
+bool top_interrupted(void);
+
+#endif

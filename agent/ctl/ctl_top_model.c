@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two answers of the agent become rates, and what is down becomes a sentence. Apart from what draws
+ * it, so that tests need neither agent nor terminal.
+ */
+#include "agent/ctl/ctl_top.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *const top_sort_names[TOP_SORT_MAX] = {"health", "name", "traffic", "latency", "iops"};
+const char *const top_kind_names[TOP_KIND_MAX] = {"legs", "workers", "peers"};
+
+#define SENTENCE_MAX 512
+
+void top_sample_done(struct top_sample *s)
+{
+	json_decref(s->status);
+	json_decref(s->processes);
+	*s = (struct top_sample){0};
+}
+
+void top_view_done(struct top_view *v)
+{
+	for (size_t i = 0; i < TOP_KIND_MAX; i++)
+		free(v->tables[i].rows);
+	json_decref(v->wrong);
+	*v = (struct top_view){0};
+}
+
+/* ---- rows ---- */
+
+/* The row of that name, made where there is none. NULL: out of memory. */
+static struct top_row *row_of(struct top_view *v, enum top_kind kind, const char *name)
+{
+	struct top_table *t = &v->tables[kind];
+
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->rows[i].name, name) == 0)
+			return &t->rows[i];
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? 2 * t->cap : 16;
+		struct top_row *grown = reallocarray(t->rows, cap, sizeof(*grown));
+
+		if (!grown) {
+			v->out_of_memory = true;
+			return NULL;
+		}
+		t->rows = grown;
+		t->cap = cap;
+	}
+	t->rows[t->n] = (struct top_row){.since_s = UINT64_MAX};
+	snprintf(t->rows[t->n].name, sizeof(t->rows[t->n].name), "%s", name);
+	return &t->rows[t->n++];
+}
+
+static const char *worker_name(json_int_t id, char buf[24])
+{
+	snprintf(buf, 24, "%" JSON_INTEGER_FORMAT, id);
+	return buf;
+}
+
+/* A process that was started anew counts from nothing. */
+static double rate(const json_t *before, const json_t *now, const char *key, double seconds)
+{
+	json_int_t was = ctl_int(before, key), is = ctl_int(now, key);
+
+	if (!before || seconds <= 0)
+		return 0;
+	return (double)(is >= was ? is - was : is) / seconds;
+}
+
+static bool same(const json_t *a, const json_t *b, const char *const *keys)
+{
+	for (; *keys; keys++)
+		if (!json_equal(json_object_get(a, *keys), json_object_get(b, *keys)))
+			return false;
+	return true;
+}
+
+/* The member of the former answer's list that is about the same. */
+static const json_t *former(const struct top_sample *before, const char *list, const json_t *now,
+			    const char *const *keys)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (before ? json_object_get(before->status, list) : NULL, i, o)
+		if (same(o, now, keys))
+			return o;
+	return NULL;
+}
+
+static void add_path_to(struct top_row *r, const json_t *before, const json_t *now, double seconds)
+{
+	bool up = json_is_true(json_object_get(now, "up"));
+	uint64_t since_s = (uint64_t)ctl_int(now, "since_s");
+
+	if (!r)
+		return;
+	r->paths++;
+	r->paths_up += up;
+	if (up)
+		r->rtt_us += json_number_value(json_object_get(now, "srtt_us"));
+	else
+		r->since_s = MIN_OF(r->since_s, since_s);
+	r->tx_bytes += rate(before, now, "tx_bytes", seconds);
+	r->rx_bytes += rate(before, now, "rx_bytes", seconds);
+	r->packets +=
+		rate(before, now, "tx_packets", seconds) + rate(before, now, "rx_packets", seconds);
+	r->resent += rate(before, now, "retransmits", seconds);
+	r->lost += rate(before, now, "lost_packets", seconds);
+	r->failovers += (uint64_t)ctl_int(now, "failovers");
+}
+
+static void add_paths(struct top_view *v, const struct top_sample *before,
+		      const struct top_sample *now, double seconds)
+{
+	static const char *const keys[] = {"worker", "leg", "local", "remote", "peer", NULL};
+	const json_t *p, *was;
+	char id[24];
+	size_t i;
+
+	json_array_foreach (json_object_get(now->status, "paths"), i, p) {
+		was = former(before, "paths", p, keys);
+		add_path_to(row_of(v, TOP_LEGS, ctl_text(p, "leg")), was, p, seconds);
+		add_path_to(row_of(v, TOP_WORKERS, worker_name(ctl_int(p, "worker"), id)), was, p,
+			    seconds);
+		add_path_to(row_of(v, TOP_PEERS, ctl_text(p, "peer")), was, p, seconds);
+	}
+}
+
+static void add_legs(struct top_view *v, const json_t *status)
+{
+	const json_t *leg;
+	size_t i;
+
+	json_array_foreach (json_object_get(status, "legs"), i, leg) {
+		struct top_row *r = row_of(v, TOP_LEGS, ctl_text(leg, "name"));
+
+		if (!r)
+			return;
+		snprintf(r->state, sizeof(r->state), "%s", ctl_text(leg, "state"));
+		snprintf(r->about, sizeof(r->about), "%s%s%s", ctl_text(leg, "switch"),
+			 *ctl_text(leg, "switch") ? " " : "", ctl_text(leg, "switch_port"));
+		r->bad = strcmp(r->state, "usable") != 0;
+	}
+}
+
+static void add_workers(struct top_view *v, const struct top_sample *before,
+			const struct top_sample *now, double seconds)
+{
+	static const char *const keys[] = {"worker", NULL};
+	const json_t *o;
+	char id[24];
+	size_t i;
+
+	json_array_foreach (json_object_get(now->processes, "processes"), i, o) {
+		const char *slash = strrchr(ctl_text(o, "id"), '/');
+		struct top_row *r;
+
+		if (strcmp(ctl_text(o, "role"), "MANAGEMENT") == 0 || !slash)
+			continue;
+		r = row_of(v, TOP_WORKERS, slash + 1);
+		if (!r)
+			return;
+		snprintf(r->state, sizeof(r->state), "%s", ctl_text(o, "status"));
+		snprintf(r->role, sizeof(r->role), "%s", ctl_text(o, "role"));
+		snprintf(r->network, sizeof(r->network), "%s", ctl_text(o, "network"));
+		r->bad = strcmp(r->state, "UP") != 0;
+	}
+	json_array_foreach (json_object_get(now->status, "traffic"), i, o) {
+		const json_t *was = former(before, "traffic", o, keys);
+		struct top_row *r = row_of(v, TOP_WORKERS, worker_name(ctl_int(o, "worker"), id));
+		bool front = strcmp(ctl_text(o, "role"), "FRONTEND") == 0;
+
+		if (!r)
+			return;
+		r->ops = rate(was, o, front ? "requests" : "responses", seconds);
+		r->read_bytes = rate(was, o, "read_bytes", seconds);
+		r->write_bytes = rate(was, o, "write_bytes", seconds);
+		r->errors = rate(was, o, "errors", seconds);
+		r->sessions = (uint64_t)ctl_int(o, "sessions");
+	}
+}
+
+/* ---- what is wrong, in words ---- */
+
+static void wrong(struct top_view *v, const char *fmt, ...) PLENUM_PRINTF(2, 3);
+
+static void wrong(struct top_view *v, const char *fmt, ...)
+{
+	char text[SENTENCE_MAX];
+	json_t *o;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	o = json_string(text);
+	if (json_array_append_new(v->wrong, o ? o : json_string("?")) < 0)
+		v->out_of_memory = true;
+}
+
+/* The sentence of a reason, without its code. */
+static const char *without_code(const char *reason)
+{
+	const char *colon = strstr(reason, ": ");
+
+	return colon ? colon + 2 : reason;
+}
+
+/* Why, of the first path of the leg that is down and of which it is known; "" of none. */
+static const char *reason_of_leg(const json_t *status, const char *leg)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach (json_object_get(status, "paths"), i, p)
+		if (strcmp(ctl_text(p, "leg"), leg) == 0 &&
+		    !json_is_true(json_object_get(p, "up")) && *ctl_text(p, "reason"))
+			return ctl_text(p, "reason");
+	return "";
+}
+
+static void say_legs(struct top_view *v, const json_t *status)
+{
+	const struct top_table *t = &v->tables[TOP_LEGS];
+	char since[32];
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct top_row *r = &t->rows[i];
+		const char *why = reason_of_leg(status, r->name);
+
+		if (r->paths_up == r->paths)
+			continue;
+		wrong(v, "leg %s: %u of %u path%s up since %s: %.300s", r->name, r->paths_up,
+		      r->paths, r->paths == 1 ? "" : "s",
+		      ctl_format_seconds((json_int_t)r->since_s, since, sizeof(since)),
+		      *why ? without_code(why) : "peer silent");
+		r->bad = true;
+	}
+}
+
+static void say_mounts(struct top_view *v, const json_t *status)
+{
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach (json_object_get(status, "mounts"), i, m)
+		if (!json_is_true(json_object_get(m, "served")))
+			wrong(v, "mount %s waits for %s:%s", ctl_text(m, "path"),
+			      ctl_text(m, "peer"), ctl_text(m, "export"));
+}
+
+/* Whether a sentence says already what this reason says. */
+static bool is_said(const struct top_view *v, const char *reason)
+{
+	const char *text;
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (v->wrong, i, o) {
+		const char *said = strstr(json_string_value(o), ": ");
+
+		said = said ? strstr(said + 2, ": ") : NULL;
+		text = said ? said + 2 : json_string_value(o);
+		if (*text && strstr(reason, text))
+			return true;
+	}
+	return false;
+}
+
+static void say_reasons(struct top_view *v, const json_t *status)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (json_object_get(status, "reasons"), i, o)
+		if (json_is_string(o) && !is_said(v, json_string_value(o)))
+			wrong(v, "%s", json_string_value(o));
+}
+
+/* ---- order ---- */
+
+static int by_number(double a, double b)
+{
+	return a > b ? -1 : a < b;
+}
+
+static int by_name(const struct top_row *a, const struct top_row *b)
+{
+	return strverscmp(a->name, b->name);
+}
+
+static int compare(const void *a, const void *b, void *user)
+{
+	const struct top_row *x = a, *y = b;
+	int r = 0;
+
+	switch (*(const enum top_sort *)user) {
+	case TOP_BY_HEALTH:
+		r = (int)y->bad - (int)x->bad;
+		if (r == 0)
+			r = (int)(y->paths - y->paths_up) - (int)(x->paths - x->paths_up);
+		break;
+	case TOP_BY_TRAFFIC:
+		r = by_number(x->tx_bytes + x->rx_bytes, y->tx_bytes + y->rx_bytes);
+		break;
+	case TOP_BY_LATENCY:
+		r = by_number(x->rtt_us, y->rtt_us);
+		break;
+	case TOP_BY_OPS:
+		r = by_number(x->ops, y->ops);
+		break;
+	case TOP_BY_NAME:
+	case TOP_SORT_MAX:
+		break;
+	}
+	return r ? r : by_name(x, y);
+}
+
+static void finish(struct top_table *t, enum top_sort sort)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct top_row *r = &t->rows[i];
+
+		if (r->paths_up)
+			r->rtt_us /= r->paths_up;
+		r->bad = r->bad || r->paths_up < r->paths;
+		if (!r->state[0]) /* of a peer, or of a leg that is configured no more */
+			snprintf(r->state, sizeof(r->state), "%s",
+				 !r->paths_up		  ? "silent"
+				 : r->paths_up < r->paths ? "degraded"
+							  : "up");
+	}
+	if (t->n)
+		qsort_r(t->rows, t->n, sizeof(*t->rows), compare, &sort);
+}
+
+void top_view_make(const struct top_sample *before, const struct top_sample *now,
+		   enum top_sort sort, struct top_view *ret)
+{
+	bool two = before && before->status;
+	double seconds = two ? (double)(now->at_ns - before->at_ns) / NSEC_PER_SEC : 0;
+	const json_t *workers = json_object_get(now->status, "workers");
+
+	*ret = (struct top_view){.wrong = json_array()};
+	snprintf(ret->host, sizeof(ret->host), "%s", ctl_text(now->status, "host"));
+	snprintf(ret->state, sizeof(ret->state), "%s", ctl_text(now->status, "state"));
+	ret->workers_up = (uint64_t)ctl_int(workers, "up");
+	ret->workers = (uint64_t)ctl_int(workers, "total");
+	add_legs(ret, now->status);
+	add_paths(ret, two ? before : NULL, now, seconds);
+	add_workers(ret, two ? before : NULL, now, seconds);
+	say_legs(ret, now->status);
+	say_mounts(ret, now->status);
+	say_reasons(ret, now->status);
+	for (size_t i = 0; i < TOP_KIND_MAX; i++)
+		finish(&ret->tables[i], sort);
+}
+
+/* ---- cells ---- */
+
+enum column {
+	C_NAME,
+	C_STATE,
+	C_PATHS,
+	C_TX,
+	C_RX,
+	C_PACKETS,
+	C_RTT,
+	C_RESENT,
+	C_LOST,
+	C_FAILOVERS,
+	C_ABOUT,
+	C_ROLE,
+	C_NETWORK,
+	C_OPS,
+	C_READ,
+	C_WRITE,
+	C_ERRORS,
+	C_SESSIONS,
+};
+
+static const struct {
+	enum column column;
+	const char *heading;
+} columns[TOP_KIND_MAX][TOP_COLUMNS_MAX + 1] = {
+	[TOP_LEGS] = {{C_NAME, "LEG"},
+		      {C_STATE, "STATE"},
+		      {C_PATHS, "PATHS"},
+		      {C_TX, "SENT/s"},
+		      {C_RX, "RECEIVED/s"},
+		      {C_PACKETS, "PACKETS/s"},
+		      {C_RTT, "LATENCY"},
+		      {C_RESENT, "RESENT/s"},
+		      {C_LOST, "LOST/s"},
+		      {C_FAILOVERS, "FAILOVERS"},
+		      {C_ABOUT, "SWITCH PORT"}},
+	[TOP_WORKERS] = {{C_NAME, "WORKER"},
+			 {C_ROLE, "ROLE"},
+			 {C_NETWORK, "NETWORK"},
+			 {C_STATE, "STATE"},
+			 {C_OPS, "IOPS"},
+			 {C_READ, "READ/s"},
+			 {C_WRITE, "WRITTEN/s"},
+			 {C_ERRORS, "ERRORS/s"},
+			 {C_TX, "SENT/s"},
+			 {C_RX, "RECEIVED/s"},
+			 {C_RTT, "LATENCY"},
+			 {C_SESSIONS, "SESSIONS"}},
+	[TOP_PEERS] = {{C_NAME, "PEER"},
+		       {C_STATE, "STATE"},
+		       {C_PATHS, "PATHS"},
+		       {C_TX, "SENT/s"},
+		       {C_RX, "RECEIVED/s"},
+		       {C_PACKETS, "PACKETS/s"},
+		       {C_RTT, "LATENCY"},
+		       {C_RESENT, "RESENT/s"},
+		       {C_LOST, "LOST/s"},
+		       {C_FAILOVERS, "FAILOVERS"}},
+};
+
+const char *top_heading(enum top_kind k, unsigned column)
+{
+	return column < TOP_COLUMNS_MAX ? columns[k][column].heading : NULL;
+}
+
+static const char *format_rate(double v, char *buf)
+{
+	snprintf(buf, TOP_CELL_MAX, v > 0 && v < 10 ? "%.1f" : "%.0f", v);
+	return buf;
+}
+
+static const char *format_latency(const struct top_row *r, char *buf)
+{
+	if (!r->paths_up)
+		snprintf(buf, TOP_CELL_MAX, "-");
+	else if (r->rtt_us < 10000)
+		snprintf(buf, TOP_CELL_MAX, "%.0f us", r->rtt_us);
+	else
+		snprintf(buf, TOP_CELL_MAX, "%.0f ms", r->rtt_us / 1000);
+	return buf;
+}
+
+const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, char *buf)
+{
+	const double rates[] = {
+		[C_PACKETS] = r->packets, [C_RESENT] = r->resent, [C_LOST] = r->lost,
+		[C_OPS] = r->ops,	  [C_ERRORS] = r->errors,
+	};
+	const double bytes[] = {[C_TX] = r->tx_bytes,
+				[C_RX] = r->rx_bytes,
+				[C_READ] = r->read_bytes,
+				[C_WRITE] = r->write_bytes};
+	const char *const texts[] = {[C_NAME] = r->name,
+				     [C_STATE] = r->state,
+				     [C_ABOUT] = r->about,
+				     [C_ROLE] = r->role,
+				     [C_NETWORK] = r->network};
+	enum column c = columns[k][column].column;
+
+	switch (c) {
+	case C_PATHS:
+		snprintf(buf, TOP_CELL_MAX, "%u/%u", r->paths_up, r->paths);
+		return buf;
+	case C_TX:
+	case C_RX:
+	case C_READ:
+	case C_WRITE:
+		return ctl_format_bytes((json_int_t)bytes[c], buf, TOP_CELL_MAX);
+	case C_RTT:
+		return format_latency(r, buf);
+	case C_FAILOVERS:
+	case C_SESSIONS:
+		snprintf(buf, TOP_CELL_MAX, "%" PRIu64,
+			 c == C_FAILOVERS ? r->failovers : r->sessions);
+		return buf;
+	case C_PACKETS:
+	case C_RESENT:
+	case C_LOST:
+	case C_OPS:
+	case C_ERRORS:
+		return format_rate(rates[c], buf);
+	default:
+		snprintf(buf, TOP_CELL_MAX, "%.60s", *texts[c] ? texts[c] : "-");
+		return buf;
+	}
+}

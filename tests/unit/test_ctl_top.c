@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `plenum top` makes of two answers: rates, also over restarts; the words for what is wrong;
+ * the order of rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/ctl/ctl_top.h"
+#include <string.h>
+
+/* Two seconds apart. Leg-b has three paths, all of them down in the second. */
+static const char first[] =
+	"{'host':'h','state':'running','workers':{'up':2,'total':2},'reasons':[],'mounts':[],"
+	"'legs':[{'name':'leg-a','state':'usable','switch':'sw','switch_port':'7'},"
+	"{'name':'leg-b','state':'usable','switch':null,'switch_port':null}],"
+	"'traffic':[{'worker':2,'role':'FRONTEND','requests':1000,'responses':0,'errors':0,"
+	"'read_bytes':0,'write_bytes':5000,'sessions':1},"
+	"{'worker':10,'role':'COMPUTE','requests':9,'responses':100,'errors':4,"
+	"'read_bytes':70,'write_bytes':0,'sessions':3}],"
+	"'paths':[{'worker':2,'leg':'leg-a','local':'1','remote':'9','peer':'s1','up':true,"
+	"'srtt_us':100.0,'tx_bytes':1000,'rx_bytes':0,'tx_packets':10,'rx_packets':0,"
+	"'retransmits':1,'lost_packets':0,'failovers':0,'since_s':50,'reason':''},"
+	"{'worker':10,'leg':'leg-a','local':'2','remote':'9','peer':'s2','up':true,"
+	"'srtt_us':300.0,'tx_bytes':500000,'rx_bytes':0,'tx_packets':900,'rx_packets':0,"
+	"'retransmits':0,'lost_packets':0,'failovers':0,'since_s':50,'reason':''}]}";
+static const char second[] =
+	"{'host':'h','state':'degraded','workers':{'up':2,'total':2},"
+	"'mounts':[{'path':'/mnt/x','peer':'s1','export':'e','served':false,'worker':2},"
+	"{'path':'/mnt/y','peer':'s1','export':'f','served':true,'worker':2}],"
+	"'reasons':['worker 2: no-answer: s1 does not answer at 9, UDP port 1: a firewall','a "
+	"second thing'],"
+	"'legs':[{'name':'leg-a','state':'usable','switch':'sw','switch_port':'7'},"
+	"{'name':'leg-b','state':'usable','switch':null,'switch_port':null}],"
+	"'traffic':[{'worker':2,'role':'FRONTEND','requests':1600,'responses':0,'errors':0,"
+	"'read_bytes':0,'write_bytes':9000,'sessions':1},"
+	"{'worker':10,'role':'COMPUTE','requests':9,'responses':300,'errors':10,"
+	"'read_bytes':70,'write_bytes':0,'sessions':3}],"
+	"'paths':[{'worker':2,'leg':'leg-a','local':'1','remote':'9','peer':'s1','up':true,"
+	"'srtt_us':100.0,'tx_bytes':21000,'rx_bytes':0,'tx_packets':30,'rx_packets':2,"
+	"'retransmits':5,'lost_packets':2,'failovers':0,'since_s':52,'reason':''},"
+	"{'worker':10,'leg':'leg-a','local':'2','remote':'9','peer':'s2','up':true,"
+	"'srtt_us':300.0,'tx_bytes':4000,'rx_bytes':0,'tx_packets':8,'rx_packets':0,"
+	"'retransmits':0,'lost_packets':0,'failovers':0,'since_s':1,'reason':''},"
+	"{'worker':2,'leg':'leg-b','local':'3','remote':'8','peer':'s1','up':false,'srtt_us':0,"
+	"'tx_bytes':77,'failovers':1,'since_s':12,'reason':''},"
+	"{'worker':2,'leg':'leg-b','local':'3','remote':'7','peer':'s1','up':false,'srtt_us':0,"
+	"'tx_bytes':77,'failovers':1,'since_s':15,"
+	"'reason':'no-answer: s1 does not answer at 9, UDP port 1: a firewall'},"
+	"{'worker':10,'leg':'leg-b','local':'4','remote':'8','peer':'s2','up':false,'srtt_us':0,"
+	"'tx_bytes':77,'failovers':2,'since_s':14,'reason':''}]}";
+static const char processes[] =
+	"{'processes':[{'id':'h/0','role':'MANAGEMENT','status':'UP','network':''},"
+	"{'id':'h/2','role':'FRONTEND','status':'UP','network':'UDP'},"
+	"{'id':'h/10','role':'COMPUTE','status':'DEGRADED','network':'DPDK'},"
+	"{'id':'h/11','role':'COMPUTE','status':'BACKOFF','network':'DPDK'}]}";
+
+static json_t *load(const char *text)
+{
+	char *json = strdup(text);
+	json_t *o;
+
+	for (char *c = json; *c; c++)
+		*c = *c == '\'' ? '"' : *c;
+	o = json_loads(json, 0, NULL);
+	assert_non_null(o);
+	free(json);
+	return o;
+}
+
+struct pair {
+	struct top_sample before, now;
+};
+
+static int pair_new(void **state)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+
+	p->before = (struct top_sample){load(first), load(processes), NSEC_PER_SEC};
+	p->now = (struct top_sample){load(second), load(processes), 3 * NSEC_PER_SEC};
+	*state = p;
+	return 0;
+}
+
+static int pair_free(void **state)
+{
+	struct pair *p = *state;
+
+	top_sample_done(&p->before);
+	top_sample_done(&p->now);
+	free(p);
+	return 0;
+}
+
+static const struct top_row *find(const struct top_view *v, enum top_kind k, const char *name)
+{
+	for (size_t i = 0; i < v->tables[k].n; i++)
+		if (strcmp(v->tables[k].rows[i].name, name) == 0)
+			return &v->tables[k].rows[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+static void test_rates(void **state)
+{
+	const struct pair *p = *state;
+	struct top_view v;
+	const struct top_row *r;
+
+	top_view_make(&p->before, &p->now, TOP_BY_NAME, &v);
+	r = find(&v, TOP_LEGS, "leg-a");
+	/* The second path's worker was started anew meanwhile: 4000 is all since then. */
+	assert_true(r->tx_bytes == (20000 + 4000) / 2.0);
+	assert_true(r->packets == (20 + 2 + 8) / 2.0);
+	assert_true(r->resent == 2 && r->lost == 1 && r->rtt_us == 200);
+	r = find(&v, TOP_WORKERS, "2");
+	assert_true(r->ops == 300 && r->write_bytes == 2000);
+	r = find(&v, TOP_WORKERS, "10");
+	assert_true(r->ops == 100 && r->errors == 3 && r->sessions == 3 && r->bad);
+	assert_string_equal(find(&v, TOP_WORKERS, "11")->state, "BACKOFF");
+	assert_string_equal(find(&v, TOP_PEERS, "s1")->state, "degraded");
+	/* A path that was not there before has no rate yet. */
+	assert_true(find(&v, TOP_LEGS, "leg-b")->tx_bytes == 0);
+	top_view_done(&v);
+	top_view_make(NULL, &p->now, TOP_BY_NAME, &v);
+	assert_true(find(&v, TOP_LEGS, "leg-a")->tx_bytes == 0);
+	top_view_done(&v);
+}
+
+static void test_words(void **state)
+{
+	static const char *const said[] = {
+		"leg leg-b: 0 of 3 paths up since 12s: s1 does not answer at 9, UDP port 1: a "
+		"firewall",
+		"mount /mnt/x waits for s1:e",
+		"a second thing",
+	};
+	const struct pair *p = *state;
+	struct top_view v;
+
+	top_view_make(&p->before, &p->before, TOP_BY_NAME, &v);
+	assert_int_equal(json_array_size(v.wrong), 0);
+	top_view_done(&v);
+	top_view_make(&p->before, &p->now, TOP_BY_NAME, &v);
+	assert_int_equal(json_array_size(v.wrong), ARRAY_SIZE(said)); /* and nothing twice */
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++)
+		assert_string_equal(json_string_value(json_array_get(v.wrong, i)), said[i]);
+	top_view_done(&v);
+}
+
+/* Of no path is it known why: the sentence says what can be said. */
+static void test_silent_peer(void **state)
+{
+	struct pair *p = *state;
+	json_t *paths = json_object_get(p->now.status, "paths");
+	struct top_view v;
+
+	json_object_set_new(json_array_get(paths, 3), "reason", json_string(""));
+	top_view_make(&p->before, &p->now, TOP_BY_NAME, &v);
+	assert_string_equal(json_string_value(json_array_get(v.wrong, 0)),
+			    "leg leg-b: 0 of 3 paths up since 12s: peer silent");
+	top_view_done(&v);
+}
+
+static void check_order(const struct pair *p, enum top_sort sort, enum top_kind k, const char *a,
+			const char *b)
+{
+	struct top_view v;
+
+	top_view_make(&p->before, &p->now, sort, &v);
+	assert_string_equal(v.tables[k].rows[0].name, a);
+	assert_string_equal(v.tables[k].rows[1].name, b);
+	top_view_done(&v);
+}
+
+static void test_order(void **state)
+{
+	const struct pair *p = *state;
+
+	check_order(p, TOP_BY_NAME, TOP_WORKERS, "2", "10"); /* as numbers */
+	check_order(p, TOP_BY_OPS, TOP_WORKERS, "2", "10");
+	check_order(p, TOP_BY_LATENCY, TOP_WORKERS, "10", "2");
+	check_order(p, TOP_BY_TRAFFIC, TOP_LEGS, "leg-a", "leg-b");
+	check_order(p, TOP_BY_HEALTH, TOP_LEGS, "leg-b", "leg-a");
+}
+
+static void test_cells(void **state)
+{
+	const struct pair *p = *state;
+	char cell[TOP_CELL_MAX];
+	struct top_view v;
+
+	top_view_make(&p->before, &p->now, TOP_BY_NAME, &v);
+	for (enum top_kind k = 0; k < TOP_KIND_MAX; k++)
+		for (unsigned j = 0; top_heading(k, j); j++)
+			assert_true(*top_cell(k, &v.tables[k].rows[0], j, cell));
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 2, cell), "0/3");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 6, cell), "-");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 3, cell), "11.7 KiB");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 10, cell), "sw 7");
+	top_view_done(&v);
+}
+
+/* Whatever the answers lack, there is something to show. */
+static void test_little(void **state)
+{
+	struct top_sample s = {load("{}"), load("{'processes':[{}]}"), 5};
+	struct top_view v;
+
+	top_view_make(&s, &s, TOP_BY_HEALTH, &v);
+	assert_int_equal(json_array_size(v.wrong), 0);
+	top_view_done(&v);
+	top_sample_done(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_rates, pair_new, pair_free),
+		cmocka_unit_test_setup_teardown(test_words, pair_new, pair_free),
+		cmocka_unit_test_setup_teardown(test_silent_peer, pair_new, pair_free),
+		cmocka_unit_test_setup_teardown(test_order, pair_new, pair_free),
+		cmocka_unit_test_setup_teardown(test_cells, pair_new, pair_free),
+		cmocka_unit_test(test_little),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
