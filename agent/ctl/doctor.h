@@ -34,6 +34,9 @@ struct doctor_echo {
 	struct ip_addr from, to;
 	uint32_t ifindex, bytes; /* of the link; of the larger one */
 	bool small, full;
+	/* A small one with this mark: whether it was answered, and the mark of the answer. */
+	uint8_t tos, answered_tos;
+	bool marked;
 };
 #define DOCTOR_ECHOES_MAX 64
 
@@ -93,7 +96,7 @@ struct doctor_subject {
 
 extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, doctor_memory,
 	doctor_legs, doctor_routes, doctor_sockets, doctor_bond, doctor_vfs, doctor_firewall,
-	doctor_field, doctor_peers;
+	doctor_field, doctor_peers, doctor_quality;
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 

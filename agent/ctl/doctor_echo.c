@@ -8,6 +8,9 @@
 
 #define SMALL_BYTES 84 /* what ping(8) sends */
 #define WAIT_NS NSEC_PER_SEC
+#define DSCP_USUAL 24 /* of RoCE where nothing else is said */
+#define ECT0 2
+#define TRIES 3 /* small, full, marked */
 
 /* A port of the leg whose data IP the kernel has; NULL: a worker has them all to itself. */
 static const struct plan_port *find_port(const struct doctor_picture *p, const char *leg)
@@ -111,27 +114,45 @@ void doctor_find_echoes(struct doctor_picture *p)
 		snprintf(p->no_echoes, sizeof(p->no_echoes), "no leg leads to '%.63s'", p->peer);
 }
 
+/* The mark that the leg's lossless traffic has. */
+static uint8_t tos_of(const struct doctor_picture *p, const char *leg)
+{
+	uint32_t dscp = DSCP_USUAL;
+
+	for (size_t i = 0; i < p->spec->n_nets; i++)
+		if (strcmp(p->spec->nets[i].name, leg) == 0 && p->spec->nets[i].dcb.n_dscp)
+			dscp = p->spec->nets[i].dcb.dscp[0].dscp;
+	return (uint8_t)(dscp << 2 | ECT0);
+}
+
 void doctor_look_at_peers(struct doctor_picture *p)
 {
 	static const struct kernel_change nothing = {.kind = KERNEL_LINK};
-	struct kernel_ping pings[2 * DOCTOR_ECHOES_MAX];
+	struct kernel_ping pings[TRIES * DOCTOR_ECHOES_MAX];
 	int r;
 
 	doctor_find_echoes(p);
 	if (p->n_echoes == 0)
 		return;
-	for (size_t i = 0; i < p->n_echoes; i++)
-		for (size_t j = 0; j < 2; j++)
-			pings[2 * i + j] = (struct kernel_ping){
-				.ifindex = p->echoes[i].ifindex,
-				.from = p->echoes[i].from,
-				.to = p->echoes[i].to,
-				.bytes = j == 0 ? SMALL_BYTES : p->echoes[i].bytes};
+	for (size_t i = 0; i < p->n_echoes; i++) {
+		struct doctor_echo *e = &p->echoes[i];
+
+		e->tos = tos_of(p, e->leg);
+		for (size_t j = 0; j < TRIES; j++)
+			pings[TRIES * i + j] =
+				(struct kernel_ping){.ifindex = e->ifindex,
+						     .from = e->from,
+						     .to = e->to,
+						     .bytes = j == 1 ? e->bytes : SMALL_BYTES,
+						     .tos = j == 2 ? e->tos : 0};
+	}
 	p->kernel->ops->prepare(p->kernel, &nothing);
-	r = p->kernel->ops->ping(p->kernel, pings, 2 * p->n_echoes, WAIT_NS);
+	r = p->kernel->ops->ping(p->kernel, pings, TRIES * p->n_echoes, WAIT_NS);
 	for (size_t i = 0; r == 0 && i < p->n_echoes; i++) {
-		p->echoes[i].small = pings[2 * i].answered;
-		p->echoes[i].full = pings[2 * i + 1].answered;
+		p->echoes[i].small = pings[TRIES * i].answered;
+		p->echoes[i].full = pings[TRIES * i + 1].answered;
+		p->echoes[i].marked = pings[TRIES * i + 2].answered;
+		p->echoes[i].answered_tos = pings[TRIES * i + 2].answered_tos;
 	}
 	if (r == 0)
 		return;

@@ -186,8 +186,10 @@ struct kernel_ping {
 	uint32_t ifindex;
 	struct ip_addr from, to;
 	uint32_t bytes;
-	bool answered;	  /* out */
-	uint64_t took_ns; /* out, where it is: from the latest request to the answer */
+	uint8_t tos;	      /* DSCP and ECN bits of the request */
+	uint8_t answered_tos; /* out: those of the answer, which Linux has from the request */
+	bool answered;	      /* out */
+	uint64_t took_ns;     /* out, where it is: from the latest request to the answer */
 };
 
 struct kernel;

@@ -40,6 +40,8 @@ static int open_one(int family, int protocol)
 		return -errno;
 	if (family == AF_INET)
 		return fd_take(fd);
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &on, sizeof(on)) < 0)
+		return -errno;
 	ICMP6_FILTER_SETBLOCKALL(&filter);
 	ICMP6_FILTER_SETPASS(ICMP6_ECHO_REPLY, &filter);
 	if (setsockopt(fd, IPPROTO_ICMPV6, ICMP6_FILTER, &filter, sizeof(filter)) < 0 ||
@@ -98,6 +100,20 @@ static size_t write_echo(const struct run *r, size_t i)
 	return len;
 }
 
+union control {
+	char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+static void add_control(struct msghdr *m, int level, int type, const void *data, size_t len)
+{
+	struct cmsghdr *c = (void *)((char *)m->msg_control + m->msg_controllen);
+
+	*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(len), .cmsg_level = level, .cmsg_type = type};
+	memcpy(CMSG_DATA(c), data, len);
+	m->msg_controllen += CMSG_SPACE(len);
+}
+
 /* What cannot even be sent is not answered. Rules and routes choose the link by the source, as they
  * do for a worker: where a link is named the kernel takes it even without a route. */
 static void send_one(const struct run *r, size_t i)
@@ -107,44 +123,38 @@ static void send_one(const struct run *r, size_t i)
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 	struct in_pktinfo from4 = {.ipi_ifindex = 0};
 	struct in6_pktinfo from6 = {.ipi6_ifindex = 0};
-	union {
-		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-		struct cmsghdr align;
-	} control = {{0}};
+	union control control = {{0}};
 	struct iovec iov = {r->frame, write_echo(r, i)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control};
-	struct cmsghdr *c = &control.align;
+	const int tos = p->tos;
 
 	p->took_ns = clock_now_ns(); /* until the answer: when it was sent */
 	if (p->to.family == AF_INET) {
 		memcpy(&four.sin_addr, p->to.bytes, 4);
 		memcpy(&from4.ipi_spec_dst, p->from.bytes, 4);
-		*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(from4)),
-				      .cmsg_level = IPPROTO_IP,
-				      .cmsg_type = IP_PKTINFO};
-		memcpy(CMSG_DATA(c), &from4, sizeof(from4));
-		m.msg_controllen = CMSG_SPACE(sizeof(from4));
+		add_control(&m, IPPROTO_IP, IP_PKTINFO, &from4, sizeof(from4));
+		if (tos)
+			add_control(&m, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 		m.msg_name = &four;
 		m.msg_namelen = sizeof(four);
 		(void)sendmsg(r->sockets->four, &m, 0);
 	} else {
 		memcpy(&six.sin6_addr, p->to.bytes, 16);
 		memcpy(&from6.ipi6_addr, p->from.bytes, 16);
-		*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(from6)),
-				      .cmsg_level = IPPROTO_IPV6,
-				      .cmsg_type = IPV6_PKTINFO};
-		memcpy(CMSG_DATA(c), &from6, sizeof(from6));
-		m.msg_controllen = CMSG_SPACE(sizeof(from6));
+		add_control(&m, IPPROTO_IPV6, IPV6_PKTINFO, &from6, sizeof(from6));
+		if (tos)
+			add_control(&m, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
 		m.msg_name = &six;
 		m.msg_namelen = sizeof(six);
 		(void)sendmsg(r->sockets->six, &m, 0);
 	}
 }
 
-/* By which link it came; 0: not said. */
-static uint32_t came_by(struct msghdr *m)
+/* By which link it came, 0: not said; and the class of an IPv6 packet, whose head is not read. */
+static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 {
 	uint32_t r = 0;
+	int class;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		struct in_pktinfo four;
@@ -156,6 +166,9 @@ static uint32_t came_by(struct msghdr *m)
 		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
 			memcpy(&six, CMSG_DATA(c), sizeof(six));
 			r = six.ipi6_ifindex;
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+			memcpy(&class, CMSG_DATA(c), sizeof(class));
+			*ret_class = (uint8_t) class;
 		}
 	}
 	return r;
@@ -164,7 +177,7 @@ static uint32_t came_by(struct msghdr *m)
 /* An answer of the address that was asked, by the link by which it was asked: our own addresses
  * answer too, but not by a cable. */
 static void take_answer(struct run *r, int family, const uint8_t *p, size_t len,
-			const struct sockaddr_storage *from, uint32_t ifindex)
+			const struct sockaddr_storage *from, uint32_t ifindex, uint8_t class)
 {
 	const size_t head = family == AF_INET && len > 0 ? (size_t)(p[0] & 0xf) * 4 : 0;
 	struct ip_addr who = {.family = (uint8_t)family};
@@ -186,6 +199,7 @@ static void take_answer(struct run *r, int family, const uint8_t *p, size_t len,
 	if (ping->answered || !ip_addr_equal(&who, &ping->to) || ping->ifindex != ifindex)
 		return;
 	ping->answered = true;
+	ping->answered_tos = family == AF_INET ? p[1] : class;
 	ping->took_ns = clock_now_ns() - ping->took_ns;
 	r->n_left--;
 }
@@ -206,12 +220,15 @@ static void read_all(struct run *r, int fd, int family)
 				   .msg_control = &control,
 				   .msg_controllen = sizeof(control)};
 		ssize_t len = recvmsg(fd, &m, MSG_DONTWAIT);
+		uint8_t class = 0;
+		uint32_t ifindex;
 
 		if (len < 0 && errno == EINTR)
 			continue;
 		if (len < 0)
 			return;
-		take_answer(r, family, r->frame, (size_t)len, &from, came_by(&m));
+		ifindex = came_by(&m, &class);
+		take_answer(r, family, r->frame, (size_t)len, &from, ifindex, class);
 	}
 }
 

@@ -292,7 +292,10 @@ static inline struct doctor_echo rig_echo(const char *leg, const char *peer, con
 				.to = host_addr(to),
 				.bytes = 9000,
 				.small = true,
-				.full = true};
+				.full = true,
+				.marked = true,
+				.tos = 24 << 2 | 2,
+				.answered_tos = 24 << 2 | 2};
 
 	snprintf(e.leg, sizeof(e.leg), "%s", leg);
 	snprintf(e.peer, sizeof(e.peer), "%s", peer);

@@ -2,6 +2,7 @@
 /* Broken legs, routes, sockets, firewalls, bonds, VFs, managers and peers. Apart from test_doctor.c
  * for their number. */
 #include "tests/unit/doctor_breaks.h"
+#include "netcfg/host/inventory_build.h"
 #include <sys/timex.h>
 
 /* ---- legs ---- */
@@ -534,6 +535,57 @@ static void peer_on_one_leg(struct rig *g)
 	g->p.echoes[0].small = g->p.echoes[0].full = false;
 }
 
+/* The drivers have priorities. */
+static void with_dcb_drivers(struct rig *g)
+{
+	for (uint32_t i = HOST_VETH0; i <= HOST_VETH1; i++) {
+		struct inv_dcb *d = inv_dcb_add(g->p.inv);
+
+		d->ifindex = i;
+		inv_text_set(d->pfc, sizeof(d->pfc), "none");
+		inv_text_set(d->trust, sizeof(d->trust), "pcp");
+		inv_text_set(d->dscp, sizeof(d->dscp), "24:0");
+	}
+}
+
+/* And the configuration wants them. */
+static void with_dcb(struct rig *g)
+{
+	static const char *const labels[][2] = {
+		{"label: switch-a}", "label: switch-a, dcb: {pfc: [3], trust: dscp}}"},
+		{"label: switch-b}", "label: switch-b, dcb: {pfc: [3], trust: dscp}}"}};
+
+	with_dcb_drivers(g);
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		rig_change_spec(g, labels[i][0], labels[i][1]);
+}
+
+static void pfc_off(struct rig *g)
+{
+	for (size_t i = 0; i < g->p.inv->n_dcb; i++)
+		strcpy(g->p.inv->dcb[i].pfc, "none");
+}
+
+static void other_pfc(struct rig *g)
+{
+	strcpy(g->p.inv->dcb[1].pfc, "4");
+}
+
+static void marks_dropped(struct rig *g)
+{
+	g->p.echoes[0].marked = false;
+}
+
+static void dscp_cleared(struct rig *g)
+{
+	g->p.echoes[1].answered_tos = 2;
+}
+
+static void ecn_cleared(struct rig *g)
+{
+	g->p.echoes[1].answered_tos = 24 << 2;
+}
+
 static void path_too_small(struct rig *g)
 {
 	g->p.echoes[1].full = false;
@@ -619,6 +671,11 @@ const struct breakage doctor_net_breaks[] = {
 	{"peer-answers", DOCTOR_FAIL, NULL, peer_gone},
 	{"peer-legs", DOCTOR_WARN, NULL, peer_on_one_leg},
 	{"peer-mtu", DOCTOR_FAIL, NULL, path_too_small},
+	{"dcb-set", DOCTOR_FAIL, with_dcb, pfc_off},
+	{"dcb-same", DOCTOR_WARN, with_dcb_drivers, other_pfc},
+	{"peer-marked", DOCTOR_FAIL, NULL, marks_dropped},
+	{"peer-dscp", DOCTOR_WARN, with_dcb, dscp_cleared},
+	{"peer-ecn", DOCTOR_WARN, with_dcb, ecn_cleared},
 	{"peer-gateways", DOCTOR_WARN, NULL, gateway_gone},
 };
 const size_t doctor_n_net_breaks = ARRAY_SIZE(doctor_net_breaks);
