@@ -191,6 +191,21 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 		snprintf(p->note, sizeof(p->note), "%s", pw->note);
 }
 
+static void add_rdma(const struct sup_worker *w, struct status_process *p)
+{
+	for (uint32_t i = 0; i < w->config.n_ports && i < LAUNCH_PORTS_MAX; i++) {
+		const struct launch_rdma_stats *from = &w->stats->rdma[i];
+		struct launch_rdma_stats *to = &p->rdma[p->n_rdma].s;
+
+		snprintf(p->rdma[p->n_rdma++].leg, PLENUM_NAME_MAX, "%s", w->config.ports[i].leg);
+		to->pairs = launch_stat_get(&from->pairs);
+		to->read_bytes = launch_stat_get(&from->read_bytes);
+		to->write_bytes = launch_stat_get(&from->write_bytes);
+		to->failures = launch_stat_get(&from->failures);
+		status_read_text(w->stats, from->reason, to->reason, sizeof(to->reason));
+	}
+}
+
 static void add_worker(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
 	struct status_process *p = &st->processes[st->n_processes++];
@@ -216,6 +231,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
 	if (w->state == SUP_UP && w->stats) {
+		add_rdma(w, p);
 		add_paths(a, st, w);
 		add_totals(st, w);
 	}

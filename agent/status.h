@@ -46,6 +46,11 @@ struct status_process {
 	size_t n_ips;
 	struct status_switch switches[LAUNCH_PORTS_MAX]; /* of its legs */
 	size_t n_switches;
+	struct {
+		char leg[PLENUM_NAME_MAX];
+		struct launch_rdma_stats s; /* texts ended */
+	} rdma[LAUNCH_PORTS_MAX];	    /* of one that runs: a leg each */
+	size_t n_rdma;
 };
 
 struct status_path {

@@ -203,6 +203,26 @@ static json_t *switches_to_json(const struct status_process *p)
 	return list;
 }
 
+static json_t *rdma_to_json(const struct status_process *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < p->n_rdma; i++) {
+		const struct launch_rdma_stats *s = &p->rdma[i].s;
+
+		if (!append(list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "leg", p->rdma[i].leg,
+					    "pairs", (json_int_t)s->pairs, "read_bytes",
+					    (json_int_t)s->read_bytes, "write_bytes",
+					    (json_int_t)s->write_bytes, "failures",
+					    (json_int_t)s->failures, "reason",
+					    text_to_json(s->reason)))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
 static json_t *process_to_json(const struct status *st, const struct status_process *p)
 {
 	char id[PLENUM_NAME_MAX + 16], text[IP_ADDR_STR_MAX];
@@ -213,7 +233,7 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
 	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, "
-			 "s:o}",
+			 "s:o, s:o}",
 			 "id", text_to_json(id), "host", text_to_json(st->host), "role", p->role,
 			 "ips", ips, "switches", switches_to_json(p), "status", p->state, "network",
 			 text_to_json(p->network), "core",
@@ -221,7 +241,7 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
 			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "adopted",
 			 (int)p->adopted, "reason", text_to_json(p->reason), "note",
-			 text_to_json(p->note));
+			 text_to_json(p->note), "rdma", rdma_to_json(p));
 }
 
 json_t *status_processes_to_json(const struct status *st)
@@ -401,6 +421,42 @@ static void metrics_paths(FILE *f, const struct status *st)
 	}
 }
 
+static void metrics_rdma(FILE *f, const struct status *st)
+{
+	static const struct status_counter counters[] = {
+		{"rdma_pairs", "Queue pairs that work.", offsetof(struct launch_rdma_stats, pairs)},
+		{"rdma_read_bytes_total", "File data read by RDMA.",
+		 offsetof(struct launch_rdma_stats, read_bytes)},
+		{"rdma_write_bytes_total", "File data written by RDMA.",
+		 offsetof(struct launch_rdma_stats, write_bytes)},
+		{"rdma_failures_total", "Transfers that went another way.",
+		 offsetof(struct launch_rdma_stats, failures)},
+	};
+	char leg[PLENUM_NAME_MAX];
+
+	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
+		metric(f, counters[c].name,
+		       strstr(counters[c].name, "_total") ? "counter" : "gauge", counters[c].help);
+		for (size_t i = 0; i < st->n_processes; i++)
+			for (size_t j = 0; j < st->processes[i].n_rdma; j++)
+				fprintf(f, "plenum_%s{worker=\"%u\",leg=\"%s\"} %" PRIu64 "\n",
+					counters[c].name, st->processes[i].id,
+					label_text(st->processes[i].rdma[j].leg, leg, sizeof(leg)),
+					counter_get(&st->processes[i].rdma[j].s,
+						    counters[c].offset));
+	}
+	metric(f, "rdma_refused_info", "gauge", "Why bulk data of a leg go in packets.");
+	for (size_t i = 0; i < st->n_processes; i++)
+		for (size_t j = 0; j < st->processes[i].n_rdma; j++)
+			if (st->processes[i].rdma[j].s.reason[0])
+				fprintf(f,
+					"plenum_rdma_refused_info{worker=\"%u\",leg=\"%s\","
+					"reason=\"%s\"} 1\n",
+					st->processes[i].id,
+					label_text(st->processes[i].rdma[j].leg, leg, sizeof(leg)),
+					st->processes[i].rdma[j].s.reason);
+}
+
 char *status_to_metrics(const struct status *st)
 {
 	char *text = NULL, name[PLENUM_NAME_MAX];
@@ -427,5 +483,6 @@ char *status_to_metrics(const struct status *st)
 	metrics_mounts(f, st);
 	metrics_totals(f, st);
 	metrics_paths(f, st);
+	metrics_rdma(f, st);
 	return file_text_end(f, &text, 0);
 }

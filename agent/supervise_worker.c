@@ -490,7 +490,7 @@ void sup_forget_process(struct sup_worker *w)
 static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 {
 	bool good = msg->code == LAUNCH_EVENT_PATH_UP || msg->code == LAUNCH_EVENT_PEER_UP ||
-		    msg->code == LAUNCH_EVENT_RESTORED;
+		    msg->code == LAUNCH_EVENT_RESTORED || msg->code == LAUNCH_EVENT_RDMA;
 	char name[EVENTS_SOURCE_MAX];
 
 	snprintf(name, sizeof(name), "worker %u", w->id);

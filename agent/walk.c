@@ -253,6 +253,7 @@ static int second_half(struct agent *a)
 		return -ESHUTDOWN;
 	}
 	plan_check_ways(a->kernel, w->next.inv, w->next.plan);
+	legs_find_rdma(a->sup, w->next.inv, w->next.wants, w->next.n_wants);
 	wait_ns = legs_keep_ports(a->sup, w->next.plan, asked, w->next.wants, w->next.n_wants);
 	if (wait_ns)
 		walk_arm(a, wait_ns);

@@ -45,6 +45,8 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 	lp->gateway = pp->gateway;
 	lp->udp_port = pw->udp_port;
 	lp->mac = pp->mac;
+	lp->rdma = pp->rdma;
+	lp->rdma_asked = pp->rdma_asked;
 	if (transport_of(pw->effective) == LAUNCH_UDP)
 		return;
 	/* AF_PACKET leaves the interface to the kernel too, whatever its driver can do. */
@@ -205,6 +207,10 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	c->core = pw->core;
 	c->spin_us = WANTS_SPIN_US;
 	c->sessions = pw->sessions;
+	if (c->role == LAUNCH_FRONTEND) {
+		c->rdma_read_min = spec->rdma_read_min_kib << 10;
+		c->rdma_write_min = spec->rdma_write_min_kib << 10;
+	}
 	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
 		fill_port(pw, &pw->ports[i], leg_index(plan, pw->ports[i].leg),
 			  &c->ports[c->n_ports++]);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 15
+#define LAUNCH_VERSION 16
 
 /*
  * Inherited descriptors. All others are closed.
@@ -81,6 +81,9 @@ struct launch_port { /* one leg of this worker */
 	uint16_t udp_port;
 	struct mac_addr mac; /* DPDK: source address of frames */
 	uint32_t again;	     /* how often a worker has let go of the device and had it anew */
+	bool rdma;	     /* bulk data may go by an RDMA device that has its address */
+	bool rdma_asked;     /* and it is a reason to be degraded when they do not */
+	uint32_t rdma_life;  /* another one: such a device has come back */
 };
 
 /* Whether the worker drives a function on PCI itself: of devices only these have colons and no
@@ -169,6 +172,8 @@ struct launch_config {
 	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
 	struct launch_port ports[LAUNCH_PORTS_MAX];
 	uint32_t n_ports;
+	/* Frontend: reads and writes of so many bytes and more are bulk data, which RDMA is for. */
+	uint32_t rdma_read_min, rdma_write_min;
 	/* The ports have one address between them, of DPDK alone: the first that has a link
 	 * carries, and one that is back has to last for hold_ms before it carries again. */
 	bool failover;
@@ -265,6 +270,7 @@ enum launch_event {
 	LAUNCH_EVENT_PEER_REFUSED,
 	LAUNCH_EVENT_DEGRADED, /* the port is less than asked; text is the reason */
 	LAUNCH_EVENT_RESTORED, /* it is as asked again */
+	LAUNCH_EVENT_RDMA,     /* bulk data go by it, or no more; text says why */
 	LAUNCH_EVENT_MAX
 };
 struct launch_capture {
@@ -327,6 +333,13 @@ struct launch_path_stats {
 	uint64_t last_pause_ns; /* longest time without progress at the last failover */
 	uint64_t since_ns;	/* clock_now_ns() when it came up or went down last, or was made */
 };
+#define LAUNCH_RDMA_GONE "rdma-device-gone" /* a reason that makes the agent start it anew */
+struct launch_rdma_stats {		    /* in the order of the ports; this end's pairs */
+	uint64_t pairs;			    /* that work */
+	uint64_t read_bytes, write_bytes;   /* file data that went by it */
+	uint64_t failures;		    /* transfers that went another way then */
+	char reason[32];		    /* a code, where there is no pair; "" where there is */
+};
 struct launch_mount_stats {		/* in the order of the configuration */
 	uint64_t served;		/* 1: its server is connected and answers; 0: not */
 	char reason[LAUNCH_REASON_MAX]; /* what the server said when it refused, "code: sentence";
@@ -351,6 +364,7 @@ struct launch_stats {
 	char reason[LAUNCH_REASON_MAX]; /* why the network is less than asked; "" where it is not */
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
+	struct launch_rdma_stats rdma[LAUNCH_PORTS_MAX];
 	struct launch_fault_stats faults[LAUNCH_FAULTS_MAX];
 	/* frontend: requests that went to servers, by FUSE opcode; what is above counts last */
 	uint64_t asked[LAUNCH_OPCODES_MAX];

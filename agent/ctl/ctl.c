@@ -27,22 +27,22 @@ struct ctl_command {
 	"      --no-header     without headings\n"                                  \
 	"      --csv           as comma-separated values\n"
 
-#define NET_OPTIONS_HELP                                                                    \
-	"      --network N   network that the device is connected to\n"                     \
-	"      --label L     name of the switch behind it; --auto-label: as LLDP has it\n"  \
-	"      --ips LIST    data IPs: addresses and ranges, joined by commas\n"            \
-	"      --vfs N       how many VFs it has, or auto\n"                                \
-	"      --vf-spoof-check, --vf-trust on|off, --vf-rate MBPS  of each VF\n"           \
-	"      --shared-ip   data use the address that the host has on it\n"                \
-	"      --soft-roce   RDMA in software, where it has none of its own\n"              \
-	"      --dcb MAP     priorities and classes, as in a file: '{pfc: [3]}'\n"          \
-	"      --ipoib-mode MODE  datagram or connected\n"                                  \
-	"      --roce-mode VERSION, --roce-tos TOS  of RDMA connections by default\n"       \
-	"      --rdma-off    no RDMA on it; --rdma-only: bulk data by RDMA or not at all\n" \
-	"      --inet6       the addresses are IPv6\n\n"                                    \
-	"A network of its own, named as --network has it or as the leg:\n"                  \
-	"      --netmask M   of --ips: 255.255.0.0 or 16\n"                                 \
-	"      --gateway A   its router\n"                                                  \
+#define NET_OPTIONS_HELP                                                                   \
+	"      --network N   network that the device is connected to\n"                    \
+	"      --label L     name of the switch behind it; --auto-label: as LLDP has it\n" \
+	"      --ips LIST    data IPs: addresses and ranges, joined by commas\n"           \
+	"      --vfs N       how many VFs it has, or auto\n"                               \
+	"      --vf-spoof-check, --vf-trust on|off, --vf-rate MBPS  of each VF\n"          \
+	"      --shared-ip   data use the address that the host has on it\n"               \
+	"      --soft-roce   RDMA in software, where it has none of its own\n"             \
+	"      --dcb MAP     priorities and classes, as in a file: '{pfc: [3]}'\n"         \
+	"      --ipoib-mode MODE  datagram or connected\n"                                 \
+	"      --roce-mode VERSION, --roce-tos TOS  of RDMA connections by default\n"      \
+	"      --rdma-off    no RDMA on it; --rdma-on: it is degraded where it has none\n" \
+	"      --inet6       the addresses are IPv6\n\n"                                   \
+	"A network of its own, named as --network has it or as the leg:\n"                 \
+	"      --netmask M   of --ips: 255.255.0.0 or 16\n"                                \
+	"      --gateway A   its router\n"                                                 \
 	"      --vlan ID     its tag\n"
 
 static int cmd_help(const struct ctl_args *a);

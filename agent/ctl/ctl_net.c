@@ -305,9 +305,9 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		{"vf-spoof-check", a->vf_spoof_check},
 		{"vf-trust", a->vf_trust},
 		{"vf-rate", a->vf_rate},
-		{"rdma", a->rdma_off	? "off"
-			 : a->rdma_only ? "on"
-					: NULL},
+		{"rdma", a->rdma_off  ? "off"
+			 : a->rdma_on ? "on"
+				      : NULL},
 		{"ips", a->ips},
 		{"shared-ip", a->shared_ip ? "true" : NULL},
 		{"soft-roce", a->soft_roce ? "true" : NULL},
@@ -319,7 +319,7 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 	int r = one_of("--label", a->label, "--auto-label", a->auto_label);
 
 	if (r == CTL_OK)
-		r = one_of("--rdma-off", a->rdma_off, "--rdma-only", a->rdma_only);
+		r = one_of("--rdma-off", a->rdma_off, "--rdma-on", a->rdma_on);
 	if (r == CTL_OK)
 		r = check_family(a, "--ips", a->ips);
 	if (r == CTL_OK)

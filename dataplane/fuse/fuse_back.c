@@ -88,6 +88,7 @@ static void client_free(struct fuse_back_client *c)
 {
 	struct back_mount *m = c->mount;
 
+	port_rdma_peer_free(c->rdma);
 	free(c);
 	m->n_clients--;
 	back_mount_put(m);
@@ -124,10 +125,12 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	while (b->n_ring > 0 && back_ring_poll(b) >= 0)
 		;
 	hands_end(b);
+	port_rdma_stop(b->rdma);
 	clients_reap(b);
 	b->ending = true;
 	while (b->mounts)
 		back_mount_free(b->mounts, b->mounts->gone);
+	back_rdma_done(b);
 	back_ring_done(b);
 	back_nodes_done(b);
 	for (unsigned i = 0; i < b->n_exports; i++)
@@ -151,6 +154,7 @@ int fuse_back_hands_fd(const struct fuse_back *b)
 int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
 {
 	int n = back_ring_poll(b), done = back_hands_poll(b, may_sleep);
+	unsigned moved = port_rdma_poll(b->rdma);
 
 	if (b->retry_head)
 		back_retry_run(b);
@@ -167,7 +171,7 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
 		back_nodes_idle(b);
 		back_mounts_expire(b);
 	}
-	return b->hands_gone ? -EPIPE : MAX_OF(n, 0) + MAX_OF(done, 0);
+	return b->hands_gone ? -EPIPE : MAX_OF(n, 0) + MAX_OF(done, 0) + (int)moved;
 }
 
 uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns)
@@ -182,7 +186,7 @@ const char *fuse_back_client_host(const struct fuse_back_client *c)
 
 unsigned fuse_back_in_flight(const struct fuse_back *b)
 {
-	return b->n_active + b->n_wait;
+	return b->n_active + b->n_wait + b->n_fetches;
 }
 
 /* Its directory is not there. */
@@ -232,6 +236,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 		return r;
 	}
 	c->back = b;
+	c->session = s;
 	c->peer = fuse_back_peer(s);
 	c->mount = m;
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
@@ -249,7 +254,9 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 
 	if (c->gone)
 		return;
+	c->session = NULL;
 	back_wait_drop(b, c, NULL);
+	back_rdma_client_gone(c);
 	for (struct back_req *q = b->active; q; q = q->next)
 		if (q->client == c)
 			q->call = NULL;

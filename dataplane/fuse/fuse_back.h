@@ -16,6 +16,7 @@
 #define PLENUM_DATAPLANE_FUSE_BACK_H
 
 #include "dataplane/launch.h"
+#include "dataplane/port/port_rdma.h"
 #include "dataplane/rudp/rudp.h"
 
 struct fuse_back; /* all exports of this worker */
@@ -36,6 +37,10 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 		  struct fuse_back **ret);
 size_t fuse_back_arena_bytes(void);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
+/* Once, before there is traffic: bulk data may go by these devices (borrowed; NULL: none). */
+void fuse_back_rdma(struct fuse_back *b, struct port_rdma *rdma);
+/* A path of the client's session has gone down that leads by this port. */
+void fuse_back_path_down(struct fuse_back_client *c, unsigned port);
 /* Has another agent hold what the former one held. */
 void fuse_back_hold_again(struct fuse_back *b);
 /* io_uring completions: poll for reading; -1: there is no io_uring, all is done at once. */

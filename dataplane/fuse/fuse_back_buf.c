@@ -135,6 +135,22 @@ void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len)
 	return c->base + (size_t)slot * c->slot_bytes + BUF_HEADROOM_BYTES;
 }
 
+void buf_pool_pin(struct buf_pool *p, unsigned first, void **ret_base, size_t *ret_bytes)
+{
+	*ret_base = p->classes[first].base;
+	*ret_bytes = 0;
+	for (unsigned i = first; i < BUF_CLASSES; i++) {
+		p->classes[i].pinned = true;
+		*ret_bytes += p->classes[i].slot_bytes * p->classes[i].n_slots;
+	}
+}
+
+void *buf_pool_get_largest(struct buf_pool *p, unsigned peer)
+{
+	return buf_pool_get_for(p, peer,
+				p->classes[BUF_CLASSES - 1].slot_bytes - BUF_HEADROOM_BYTES);
+}
+
 void buf_pool_put(struct buf_pool *p, void *data)
 {
 	uint8_t *at = data;
@@ -162,6 +178,8 @@ void buf_pool_trim(struct buf_pool *p)
 	for (unsigned i = 0; i < BUF_CLASSES; i++) {
 		struct buf_class *c = &p->classes[i];
 
+		if (c->pinned)
+			continue;
 		/* The bottom of the stack was not touched since the last trim. */
 		for (; c->n_clean < c->n_free_min; c->n_clean++)
 			madvise(c->base + (size_t)c->stack[c->n_clean] * c->slot_bytes,

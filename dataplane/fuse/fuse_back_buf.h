@@ -26,6 +26,7 @@ struct buf_class {
 	unsigned n_clean;    /* stack[0..n_clean) hold no pages */
 	uint16_t *peers;     /* whose each slot is; its highest bit: it holds a large message */
 	unsigned n_large;    /* slots that large messages have */
+	bool pinned;	     /* an RDMA device knows its pages: they stay */
 };
 
 struct buf_pool {
@@ -49,6 +50,11 @@ void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
 /* Ignores NULL. data must be what buf_pool_get returned. */
 void buf_pool_put(struct buf_pool *p, void *data);
+/* The memory of classes from `first` on, whose pages stay from now on, whatever else becomes of it.
+ */
+void buf_pool_pin(struct buf_pool *p, unsigned first, void **ret_base, size_t *ret_bytes);
+/* As buf_pool_get_for(), of the largest class. */
+void *buf_pool_get_largest(struct buf_pool *p, unsigned peer);
 /* Gives the pages of slots that were not needed since the last call back to the kernel. */
 void buf_pool_trim(struct buf_pool *p);
 

@@ -121,7 +121,8 @@ static int check_init(const void *msg)
 	return 0;
 }
 
-static int check_data(uint32_t opcode, const void *msg, size_t rest)
+static int check_data(uint32_t opcode, const void *msg, size_t rest,
+		      const struct fuse_back_args *args)
 {
 	if (opcode == FUSE_INIT)
 		return check_init(msg);
@@ -129,6 +130,8 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest)
 		struct fuse_write_in arg;
 
 		ARG(arg, msg);
+		if (args->flags & FUSE_PROTO_REQ_BULK)
+			rest = rest == 0 ? args->bulk.len : SIZE_MAX; /* still to be fetched */
 		if (arg.size > FUSE_PROTO_MAX_WRITE || arg.size != rest)
 			return -EINVAL;
 		return check_range(arg.offset, arg.size);
@@ -157,6 +160,32 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest)
 	return 0;
 }
 
+static bool check_flags(uint32_t opcode, uint16_t flags)
+{
+	switch (flags) {
+	case 0:
+		return true;
+	case FUSE_PROTO_REQ_REOPEN:
+		return opcode == FUSE_OPEN || opcode == FUSE_OPENDIR;
+	case FUSE_PROTO_REQ_BULK:
+		return opcode == FUSE_READ || opcode == FUSE_WRITE;
+	default:
+		return false;
+	}
+}
+
+/* Memory of the client's: as it says, for its own device judges who may reach it. */
+static int check_bulk(const uint8_t *p, size_t len, struct fuse_back_args *ret)
+{
+	if (len != sizeof(ret->bulk))
+		return -EBADMSG;
+	memcpy(&ret->bulk, p, sizeof(ret->bulk));
+	return ret->bulk.len == 0 || ret->bulk.len > FUSE_PROTO_MAX_WRITE ||
+			       ret->bulk.len > UINT64_MAX - ret->bulk.addr
+		       ? -EBADMSG
+		       : 0;
+}
+
 /* The handles behind the request: as many as it needs, each whole, and nothing behind them. */
 static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse_back_args *ret)
 {
@@ -168,8 +197,7 @@ static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse
 	memcpy(&tail, p, sizeof(tail));
 	p += sizeof(tail);
 	len -= sizeof(tail);
-	if (tail.n_handles != rules[opcode].n_handles || tail.flags & ~FUSE_PROTO_REQ_REOPEN ||
-	    (tail.flags && opcode != FUSE_OPEN && opcode != FUSE_OPENDIR))
+	if (tail.n_handles != rules[opcode].n_handles || !check_flags(opcode, tail.flags))
 		return -EBADMSG;
 	for (unsigned i = 0; i < tail.n_handles; i++) {
 		size_t n = len > 0 ? p[0] : 0;
@@ -182,6 +210,8 @@ static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse
 		len -= 1 + n;
 	}
 	ret->flags = tail.flags;
+	if (tail.flags & FUSE_PROTO_REQ_BULK)
+		return check_bulk(p, len, ret);
 	return len == 0 ? 0 : -EBADMSG;
 }
 
@@ -222,7 +252,7 @@ int fuse_back_check(const void *msg, size_t len, struct fuse_back_args *ret)
 		p += n + 1;
 		rest -= n + 1;
 	}
-	return check_data(in.opcode, msg, rest);
+	return check_data(in.opcode, msg, rest, ret);
 }
 
 size_t fuse_back_check_reply_bytes(const struct fuse_in_header *in)

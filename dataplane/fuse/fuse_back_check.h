@@ -14,6 +14,8 @@
 /* What stands behind a request: the objects that it is about. They point into its message. */
 struct fuse_back_args {
 	uint16_t flags; /* FUSE_PROTO_REQ_* */
+	uint8_t failed; /* legs by which its data did not come; not from the message */
+	struct fuse_proto_bulk bulk;
 	struct {
 		uint8_t len;
 		const uint8_t *bytes;

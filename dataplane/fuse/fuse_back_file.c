@@ -281,7 +281,7 @@ static void read_end(struct back_req *q, int err)
 	if (err != 0 && q->got == 0)
 		back_reply_err(q, err);
 	else
-		back_reply_data(q, q->got);
+		back_rdma_reply(q, q->got);
 }
 
 /* A short answer means the end of the file to the client's kernel, so it must be the end. */

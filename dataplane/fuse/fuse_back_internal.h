@@ -8,6 +8,7 @@
  *	fuse_back_reply.c the bytes of answers
  *	fuse_back_ring.c  io_uring, and the same without it
  *	fuse_back_rights.c as whom a request is executed
+ *	fuse_back_rdma.c  bulk data by RDMA
  *	fuse_back_check.c what a request must look like
  *	fuse_back_mount.c mounts and their open files
  *	fuse_back_node.c  objects of exports: signed handle <-> descriptor; lookup
@@ -28,6 +29,7 @@
 #include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/fuse/fuse_hands.h"
 #include "dataplane/fuse/fuse_rights.h"
+#include "dataplane/port/port_rdma.h"
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/stat.h>
@@ -122,7 +124,10 @@ struct fuse_back_client {
 	struct fuse_back_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
-	unsigned peer; /* whose share of the buffers it uses */
+	unsigned peer;		      /* whose share of the buffers it uses */
+	struct rudp_session *session; /* NULL: it has ended */
+	struct port_rdma_peer *rdma;  /* pairs with it, by its numbers; NULL: none were asked for */
+	uint32_t rdma_keys[PORT_RDMA_LEGS_MAX];
 	struct fuse_rights rights;
 	bool init_done;
 	bool read_only;
@@ -161,6 +166,11 @@ struct back_req {
 	size_t temp_bytes;
 	struct back_req *retry; /* next of those that begin anew */
 
+	/* While its data are on their way by RDMA. */
+	struct port_rdma_op bulk;
+	uint8_t bulk_leg;
+	bool bulk_old; /* the session that the memory was offered in has ended */
+
 	/* While io_uring has it. */
 	void (*done)(struct back_req *q, int res);
 	struct back_file *file, *file2; /* in use by it */
@@ -180,6 +190,18 @@ struct back_wait {
 	size_t len;
 };
 
+/* A WRITE whose data are being fetched; in the headroom of the buffer that they go to. */
+struct back_fetch {
+	struct port_rdma_op op;
+	struct back_fetch *prev, *next;
+	struct fuse_back_client *client;
+	struct rudp_call *call; /* NULL: nobody waits any more */
+	struct fuse_proto_bulk bulk;
+	size_t len; /* of the whole message */
+	uint8_t leg, failed;
+};
+_Static_assert(sizeof(struct back_fetch) <= BUF_HEADROOM_BYTES, "before the data");
+
 struct fuse_back {
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
@@ -196,6 +218,10 @@ struct fuse_back {
 	struct buf_pool requests, answers;
 	struct back_wait *wait_head, **wait_tail;
 	unsigned n_wait;
+	struct port_rdma *rdma; /* NULL: none, or its buffers are not registered */
+	struct port_rdma_pool *rdma_pool;
+	struct back_fetch *fetches;
+	unsigned n_fetches;
 	struct back_req *active;
 	unsigned n_active;
 	struct fuse_back_client *dying; /* without session and requests: to be freed */
@@ -250,6 +276,12 @@ static inline const char *back_req_name(const struct back_req *q, size_t arg_byt
 {
 	return (const char *)(q->in + 1) + arg_bytes;
 }
+/* A request that passed the check, its data with it. */
+void back_req_take(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
+		   const struct fuse_back_args *args);
+/* An answer without data to what never became a request. buf: its message. */
+void back_req_refuse(struct fuse_back *b, struct rudp_call *call, const void *buf, size_t len,
+		     int err);
 void back_wait_run(struct fuse_back *b);
 /* It begins anew when a call or a record may be free. */
 void back_req_later(struct back_req *q);
@@ -296,11 +328,28 @@ void back_reply_names(struct back_req *q);
 void back_reply_open(struct back_req *q, const struct back_entry *e, const struct fuse_attr *attr,
 		     uint64_t fh);
 void back_reply_write(struct back_req *q, uint32_t size);
+/* To a READ whose memory was offered: len bytes at back_req_data, of which `there` are in that
+ * memory already (all or none). */
+void back_reply_bulk(struct back_req *q, uint32_t len, uint32_t there, uint8_t failed);
 void back_reply_init(struct back_req *q);
 /* The len bytes at back_req_data hold entries with these n handles, in order; each after its
  * length, handles_len bytes. */
 void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
 			unsigned n);
+
+/* fuse_back_rdma.c */
+void back_rdma_done(struct fuse_back *b);
+/* FUSE_PROTO_RDMA: makes queue pairs and answers. */
+void back_rdma_ask(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len);
+/* Fetches the data of a WRITE that came without them; then it is taken. */
+void back_rdma_fetch(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
+		     const struct fuse_back_args *args);
+/* The len bytes at back_req_data are the answer to a READ: written to its client and answered. */
+void back_rdma_reply(struct back_req *q, size_t len);
+/* Legs that the request was offered over and that do not work; 0: it was offered over none. */
+uint8_t back_rdma_failed(const struct back_req *q);
+void back_rdma_call_gone(struct fuse_back *b, const struct rudp_call *call);
+void back_rdma_client_gone(struct fuse_back_client *c);
 
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);

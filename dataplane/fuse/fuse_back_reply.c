@@ -145,10 +145,30 @@ void back_reply_open(struct back_req *q, const struct back_entry *e, const struc
 	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), e || attr ? tail_end(&t) : 0);
 }
 
+static size_t tail_bulk(struct back_req *q, size_t len, uint32_t there, uint8_t failed)
+{
+	const struct fuse_proto_bulk_done done = {.len = there, .failed = failed};
+	struct tail t = tail_begin(q, len);
+
+	tail_part(&t, FUSE_PROTO_RESP_BULK, &done, sizeof(done));
+	return tail_end(&t);
+}
+
 void back_reply_write(struct back_req *q, uint32_t size)
 {
+	size_t tail = 0;
+
 	*(struct fuse_write_out *)back_req_data(q) = (struct fuse_write_out){.size = size};
-	back_req_finish(q, 0, sizeof(struct fuse_write_out), 0);
+	if (q->args.failed)
+		tail = tail_bulk(q, sizeof(struct fuse_write_out), 0, q->args.failed);
+	back_req_finish(q, 0, sizeof(struct fuse_write_out), tail);
+}
+
+void back_reply_bulk(struct back_req *q, uint32_t len, uint32_t there, uint8_t failed)
+{
+	size_t in_answer = there > 0 ? 0 : len;
+
+	back_req_finish(q, 0, in_answer, tail_bulk(q, in_answer, there, failed));
 }
 
 void back_reply_init(struct back_req *q)

@@ -270,8 +270,8 @@ static bool req_start(struct fuse_back_client *c, struct rudp_call *call, struct
 
 static const uint8_t nothing[1];
 
-static void respond_error(struct rudp_call *call, const void *buf, size_t len, int err,
-			  struct fuse_back *b)
+void back_req_refuse(struct fuse_back *b, struct rudp_call *call, const void *buf, size_t len,
+		     int err)
 {
 	struct fuse_out_header *out = buf_pool_get(&b->answers, sizeof(*out));
 	struct fuse_in_header in = {};
@@ -306,6 +306,7 @@ static bool req_adopt(struct fuse_back_client *c, struct rudp_call *call,
 		if (q->call)
 			rudp_respond(q->call, nothing, 0, NULL);
 		q->call = call;
+		q->bulk_old = true;
 		rudp_call_set_user(call, q);
 		return true;
 	}
@@ -353,7 +354,7 @@ static void req_interrupt(struct fuse_back_client *c, const struct fuse_in_heade
 		    (win->unique & ~FUSE_PROTO_UNIQUE_RESEND) != arg->unique)
 			continue;
 		wait_remove(b, p);
-		respond_error(w->call, win, w->len, -EINTR, b);
+		back_req_refuse(b, w->call, win, w->len, -EINTR);
 		buf_pool_put(&b->requests, win);
 		return;
 	}
@@ -364,17 +365,21 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 	struct fuse_back *b = c->back;
 	struct fuse_in_header *in = buf;
 	struct fuse_back_args args;
-	struct back_wait *w;
-	int r = fuse_back_check(buf, len, &args);
+	int r;
 
 	launch_stat_add(&b->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
+	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA) {
+		back_rdma_ask(c, call, buf, len);
+		return;
+	}
+	r = fuse_back_check(buf, len, &args);
 	if (r == 0 && c->mount->gone)
 		r = -EIO;
 	if (r < 0) {
 		if (r == -EBADMSG)
 			launch_stat_add(&b->stats->request_errors, 1);
-		respond_error(call, buf, len, r == -EBADMSG ? -EIO : r, b);
+		back_req_refuse(b, call, buf, len, r == -EBADMSG ? -EIO : r);
 		buf_pool_put(&b->requests, buf);
 		return;
 	}
@@ -384,11 +389,24 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 		buf_pool_put(&b->requests, buf);
 		return;
 	}
+	if (args.flags & FUSE_PROTO_REQ_BULK && in->opcode == FUSE_WRITE)
+		back_rdma_fetch(c, call, buf, len, &args);
+	else
+		back_req_take(c, call, buf, len, &args);
+}
+
+void back_req_take(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
+		   const struct fuse_back_args *args)
+{
+	struct fuse_back *b = c->back;
+	struct fuse_in_header *in = buf;
+	struct back_wait *w;
+
 	if (in->unique & FUSE_PROTO_UNIQUE_RESEND && req_adopt(c, call, in)) {
 		buf_pool_put(&b->requests, buf);
 		return;
 	}
-	if (req_start(c, call, in, len, &args))
+	if (req_start(c, call, in, len, args))
 		return;
 	w = (struct back_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 	*w = (struct back_wait){.client = c, .call = call, .len = len};
@@ -441,10 +459,12 @@ void fuse_back_call_gone(struct fuse_back_client *c, struct rudp_call *call)
 {
 	struct back_req *q = rudp_call_user(call);
 
-	if (q)
+	if (q) {
 		q->call = NULL;
-	else
-		back_wait_drop(c->back, c, call);
+		return;
+	}
+	back_wait_drop(c->back, c, call);
+	back_rdma_call_gone(c->back, call);
 }
 
 void fuse_back_sent(struct fuse_back *b, void *token)

@@ -95,6 +95,7 @@ struct fuse_front *fuse_front_free(struct fuse_front *f)
 {
 	if (!f)
 		return NULL;
+	front_rdma_done(f);
 	front_slots_done(f);
 	front_known_done(&f->known);
 	front_nodes_done(&f->nodes);
@@ -283,18 +284,19 @@ int fuse_front_pull(struct fuse_front *f, uint64_t now_ns)
  * is told. */
 static int front_send(struct fuse_front *f, struct front_slot *s)
 {
+	const void *msg;
 	size_t len;
 	int e;
 
-	e = front_request_seal(f, s, &len);
-	if (e < 0)
-		return e;
 	if (s->resp_max > FRONT_SMALL_BYTES && !s->resp) {
 		s->resp = front_pool_get(&f->pool, FRONT_READ_RESERVE);
 		if (!s->resp)
 			return -ENOMEM;
 	}
-	e = rudp_call_send(f->session, s->req, len, front_slot_cookie(f, s));
+	e = front_request_seal(f, s, &msg, &len);
+	if (e < 0)
+		return e;
+	e = rudp_call_send(f->session, msg, len, front_slot_cookie(f, s));
 	if (e < 0)
 		return e == -ENOBUFS ? e : -EIO;
 	front_slot_unqueue(f, s);
@@ -367,6 +369,7 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 	front_flush(f, now_ns);
 	if (f->retry_ns > now_ns)
 		due = MIN_OF(due, f->retry_ns);
+	due = MIN_OF(due, front_rdma_due(f));
 	if (f->pool.free_touched > 0 && f->n_used == 0) {
 		if (now_ns - f->busy_ns >= FRONT_TRIM_NS)
 			front_pool_trim(&f->pool);
@@ -380,6 +383,8 @@ void *fuse_front_buf_get(struct fuse_front *f, uint64_t cookie, size_t len)
 {
 	struct front_slot *s;
 
+	if (cookie == FRONT_COOKIE_RDMA)
+		return len <= sizeof(f->rdma.resp) ? f->rdma.resp : NULL;
 	if (cookie == FRONT_COOKIE_HELLO || cookie == FRONT_COOKIE_BYE)
 		return len <= sizeof(f->hello_resp) ? f->hello_resp : NULL;
 	s = front_slot_from_cookie(f, cookie);
@@ -400,6 +405,7 @@ static void front_away(struct fuse_front *f, uint64_t now_ns)
 	if (f->link == FRONT_READY || f->link == FRONT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = FRONT_AWAY;
+	front_rdma_down(f);
 }
 
 /* The session ended under the call: whether it was executed is not known. */
@@ -431,6 +437,13 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 	}
 	if (cookie == FRONT_COOKIE_BYE) {
 		f->bye_done = true;
+		return;
+	}
+	if (cookie == FRONT_COOKIE_RDMA) {
+		if (status != 0)
+			front_away(f, now_ns);
+		else
+			front_rdma_answer(f, status, buf, len);
 		return;
 	}
 	s = front_slot_from_cookie(f, cookie);

@@ -14,6 +14,7 @@
 #define PLENUM_DATAPLANE_FUSE_FRONT_H
 
 #include "dataplane/launch.h"
+#include "dataplane/port/port_rdma.h"
 #include "dataplane/rudp/rudp.h"
 
 struct fuse_front;
@@ -24,6 +25,10 @@ struct fuse_front;
 int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret);
 struct fuse_front *fuse_front_free(struct fuse_front *f);
+/* Once, before there is traffic: bulk data may go by these devices (borrowed; NULL: none). */
+void fuse_front_rdma(struct fuse_front *f, struct port_rdma *rdma, const struct launch_config *cfg);
+/* Why none go by that port; PORT_RDMA_OK: they do. */
+enum port_rdma_reason fuse_front_rdma_reason(const struct fuse_front *f, unsigned port);
 int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
 /* Reads up to a burst of requests from /dev/fuse. >0: number taken; 0: none waiting or all slots in
  * use; -ENODEV: unmounted. */

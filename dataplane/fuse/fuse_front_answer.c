@@ -488,16 +488,19 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 		       uint64_t now_ns)
 {
 	struct answer_effects e = {.node = NULL};
-	struct fuse_out_header *out = msg;
+	struct fuse_out_header *out;
 	uint32_t n_changes = s->nodes[0] ? s->nodes[0]->n_changes : 0;
 	struct front_answer a;
 	int r;
 
 	launch_stat_add(&f->stats->responses, 1);
-	if (len > s->resp_max || front_answer_read(msg, len, &a) < 0) {
+	if (len > s->resp_max || front_answer_read(msg, len, &a) < 0 ||
+	    front_rdma_take(f, s, &a, &msg) < 0) {
 		bad_answer(f, s, -EIO);
 		return;
 	}
+	if (front_rdma_again(f, s, &a))
+		return;
 	if (answer_recall(f, s, a.out.error))
 		return;
 	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;
@@ -512,6 +515,7 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 		front_slot_fail(f, s, -EIO);
 		return;
 	}
+	out = msg;
 	memcpy(&out->unique, &s->unique, sizeof(out->unique));
 	if (s->opcode == FUSE_READ)
 		launch_stat_add(&f->stats->read_bytes, a.body_len);

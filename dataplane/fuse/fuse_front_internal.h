@@ -11,9 +11,11 @@
 #include "dataplane/fuse/fuse_front_known.h"
 #include "dataplane/fuse/fuse_front_pool.h"
 #include "dataplane/fuse/fuse_front_tail.h"
+#include "dataplane/port/port_rdma.h"
 
 #define FRONT_COOKIE_HELLO UINT64_MAX
 #define FRONT_COOKIE_BYE (UINT64_MAX - 1)
+#define FRONT_COOKIE_RDMA (UINT64_MAX - 2)
 #define FRONT_SLOTS FUSE_PROTO_CALLS_MAX
 /* Of those, for requests that the frontend makes itself: they must get through where the kernel's
  * fill all others and wait for them. */
@@ -56,8 +58,12 @@ struct front_slot {
 	uint64_t born_ns;
 	uint64_t killed_ns; /* when its process was seen to be dying; 0: was not */
 	bool interrupted;   /* its process had a signal */
-	bool answered;	    /* the kernel has its reply already; the server's is still to come */
-	uint16_t serial;    /* makes the cookie of a slot's next use another one */
+	/* Offered over these legs: bulk_len bytes, when front_rdma.serial was that. */
+	uint8_t bulk_legs;
+	bool bulk_not; /* its data go by packets: RDMA has failed it */
+	uint32_t bulk_len, bulk_serial;
+	bool answered;	 /* the kernel has its reply already; the server's is still to come */
+	uint16_t serial; /* makes the cookie of a slot's next use another one */
 };
 
 enum front_link {
@@ -71,6 +77,27 @@ struct front_init_msg {
 	struct fuse_in_header in;
 	struct fuse_init_in init;
 	struct fuse_proto_req_tail tail;
+};
+
+struct front_rdma_msg {
+	struct fuse_in_header in;
+	struct fuse_proto_rdma rdma;
+};
+
+struct front_rdma {
+	struct port_rdma *ports; /* NULL: no leg is to use it */
+	unsigned n_ports;
+	uint32_t read_min, write_min;
+	struct port_rdma_pool *pool; /* of the front's pool; NULL: none of it is registered */
+	struct port_rdma_peer *peer; /* the pairs with the server, by our port */
+	uint8_t asked;		     /* for these the server is being asked */
+	bool waits;		     /* for its answer */
+	bool encrypted;
+	uint64_t retry_ns;
+	uint32_t serial, made[PORT_RDMA_LEGS_MAX]; /* which pairs are younger than a request */
+	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
+	struct front_rdma_msg msg;
+	uint8_t resp[sizeof(struct fuse_out_header) + sizeof(struct fuse_proto_rdma)];
 };
 
 struct front_bye_msg {
@@ -112,6 +139,7 @@ struct fuse_front {
 	struct front_slot oldest;  /* list head of older and newer */
 	struct front_pool pool;
 	uint8_t *small_area;
+	struct front_rdma rdma;
 	struct front_slot slots[FRONT_SLOTS];
 };
 
@@ -140,9 +168,10 @@ int front_init_served(struct fuse_front *f, void *msg, size_t len);
 
 /* Reads the slot's request and pins what it names. 0; else what the kernel is told. */
 int front_request_bind(struct fuse_front *f, struct front_slot *s);
-/* Writes the server's file handles and the tail. 0 and the message's length; else what the kernel
- * is told. */
-int front_request_seal(struct fuse_front *f, struct front_slot *s, size_t *ret_len);
+/* Writes the server's file handles and the tail. 0 and the message; else what the kernel is told.
+ */
+int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **ret_msg,
+		       size_t *ret_len);
 /* Answers what is known here. False: the server is to be asked. */
 bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
 /* Requests that end here. */
@@ -169,6 +198,22 @@ void front_own_interrupt(struct fuse_front *f, const struct front_slot *of);
 void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
 /* Returns when it wants to be called again. */
 uint64_t front_patience_tick(struct fuse_front *f, uint64_t now_ns);
+
+/* fuse_front_rdma.c: bulk data by RDMA. */
+
+void front_rdma_done(struct fuse_front *f);
+/* The session has ended: what it was offered is the front's alone when this returns. */
+void front_rdma_down(struct fuse_front *f);
+void front_rdma_flush(struct fuse_front *f, uint64_t now_ns);
+uint64_t front_rdma_due(const struct fuse_front *f);
+void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t len);
+/* Whether the request, which has the buffer of its answer, is to go with its data offered so. */
+bool front_rdma_offer(struct fuse_front *f, struct front_slot *s, struct fuse_proto_bulk *ret);
+/* The server could not get the data of a WRITE: it is sent again, by packets. */
+bool front_rdma_again(struct fuse_front *f, struct front_slot *s, const struct front_answer *a);
+/* What the answer says of offered memory: pairs that failed are dropped, and data that are there
+ * become the answer's. 0; -EIO: it makes no sense. */
+int front_rdma_take(struct fuse_front *f, struct front_slot *s, struct front_answer *a, void **msg);
 
 /* fuse_front_slot.c */
 

@@ -34,10 +34,11 @@ static void node_set(struct front_slot *s, struct front_node *node)
 /* False: not now. */
 static bool own_send(struct fuse_front *f, struct front_slot *s)
 {
+	const void *msg;
 	size_t len;
 
-	if (front_request_seal(f, s, &len) == 0 &&
-	    rudp_call_send(f->session, s->req, len, front_slot_cookie(f, s)) == 0) {
+	if (front_request_seal(f, s, &msg, &len) == 0 &&
+	    rudp_call_send(f->session, msg, len, front_slot_cookie(f, s)) == 0) {
 		s->state = FRONT_SLOT_SENT;
 		f->n_sent++;
 		front_asked(f, s->opcode);
@@ -222,4 +223,6 @@ void front_own_flush(struct fuse_front *f, uint64_t now_ns)
 		reopen_all(f, now_ns);
 	if (f->link == FRONT_READY && f->files.n_closing > 0)
 		release_all(f);
+	if (f->link == FRONT_READY)
+		front_rdma_flush(f, now_ns);
 }

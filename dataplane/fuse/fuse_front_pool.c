@@ -10,17 +10,16 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* include/uapi/asm-generic/mman-common.h of Linux 5.14 */
 #endif
-#define POOL_BYTES ((size_t)FRONT_POOL_BUFS * FRONT_POOL_BUF_BYTES)
 
 int front_pool_init(struct front_pool *p)
 {
-	void *base = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE,
+	void *base = mmap(NULL, FRONT_POOL_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (base == MAP_FAILED)
 		return -ENOMEM;
 	/* A huge page for a request of 100 bytes would defeat the budget. */
-	(void)madvise(base, POOL_BYTES, MADV_NOHUGEPAGE);
+	(void)madvise(base, FRONT_POOL_BYTES, MADV_NOHUGEPAGE);
 	*p = (struct front_pool){.base = base, .n_free = FRONT_POOL_BUFS};
 	for (unsigned i = 0; i < FRONT_POOL_BUFS; i++)
 		p->free[i] = (uint16_t)(FRONT_POOL_BUFS - 1 - i);
@@ -30,7 +29,7 @@ int front_pool_init(struct front_pool *p)
 void front_pool_done(struct front_pool *p)
 {
 	if (p->base)
-		munmap(p->base, POOL_BYTES);
+		munmap(p->base, FRONT_POOL_BYTES);
 	*p = (struct front_pool){0};
 }
 
@@ -41,7 +40,7 @@ static uint8_t *pool_buf(const struct front_pool *p, unsigned i)
 
 static void pool_drop_pages(struct front_pool *p, unsigned i)
 {
-	if (p->touched[i] == 0)
+	if (p->touched[i] == 0 || p->pinned)
 		return;
 	(void)madvise(pool_buf(p, i), FRONT_POOL_BUF_BYTES, MADV_DONTNEED);
 	p->free_touched -= p->touched[i];

@@ -18,12 +18,14 @@ struct front_pool {
 	unsigned n_free;
 	uint16_t free[FRONT_POOL_BUFS]; /* a stack: the last one given back is warm */
 	uint32_t touched[FRONT_POOL_BUFS];
+	bool pinned;	     /* an RDMA device knows its pages: they stay */
 	size_t free_touched; /* sum of touched over the free ones */
 };
 
 /* 0; -ENOMEM. */
 int front_pool_init(struct front_pool *p);
 void front_pool_done(struct front_pool *p);
+#define FRONT_POOL_BYTES ((size_t)FRONT_POOL_BUFS * FRONT_POOL_BUF_BYTES)
 /* NULL where no more than `reserve` are left. */
 void *front_pool_get(struct front_pool *p, unsigned reserve);
 /* Its first bytes get their pages now, not when they are first written. */

@@ -72,8 +72,22 @@ int front_request_bind(struct fuse_front *f, struct front_slot *s)
 	return 0;
 }
 
-int front_request_seal(struct fuse_front *f, struct front_slot *s, size_t *ret_len)
+/* A WRITE without its data, in place of the whole. */
+static uint8_t *request_head(struct front_slot *s, uint32_t len)
 {
+	memcpy(s->small, s->req, len);
+	memcpy(s->small + offsetof(struct fuse_in_header, len), &len, sizeof(len));
+	return s->small;
+}
+
+int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **ret_msg,
+		       size_t *ret_len)
+{
+	struct fuse_proto_bulk bulk;
+	bool is_bulk = front_rdma_offer(f, s, &bulk);
+	uint8_t *msg = s->req;
+	uint32_t len = s->req_len;
+
 	struct front_handle handles[FRONT_REFS_MAX];
 	unsigned flags = s->kind == FRONT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN : 0;
 
@@ -91,8 +105,13 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, size_t *ret_l
 						   .len = s->nodes[i]->handle_len};
 	if (s->nodes[0])
 		s->n_changes = s->nodes[0]->n_changes;
-	*ret_len =
-		s->req_len + front_tail_write(s->req + s->req_len, flags, handles, s->refs.n_nodes);
+	if (is_bulk && s->opcode == FUSE_WRITE) {
+		len = FUSE_PROTO_WRITE_DATA;
+		msg = request_head(s, len);
+	}
+	*ret_msg = msg;
+	*ret_len = len + front_tail_write(msg + len, flags, handles, s->refs.n_nodes,
+					  is_bulk ? &bulk : NULL);
 	return 0;
 }
 

@@ -116,9 +116,12 @@ int front_refs_read(const void *req, size_t len, struct front_refs *ret)
 	return 0;
 }
 
-size_t front_tail_write(uint8_t *to, unsigned flags, const struct front_handle *handles, unsigned n)
+size_t front_tail_write(uint8_t *to, unsigned flags, const struct front_handle *handles, unsigned n,
+			const struct fuse_proto_bulk *bulk)
 {
-	const struct fuse_proto_req_tail tail = {.flags = (uint16_t)flags, .n_handles = (uint8_t)n};
+	const struct fuse_proto_req_tail tail = {
+		.flags = (uint16_t)(flags | (bulk ? FUSE_PROTO_REQ_BULK : 0)),
+		.n_handles = (uint8_t)n};
 	size_t len = sizeof(tail);
 
 	memcpy(to, &tail, sizeof(tail));
@@ -126,6 +129,10 @@ size_t front_tail_write(uint8_t *to, unsigned flags, const struct front_handle *
 		to[len++] = (uint8_t)handles[i].len;
 		memcpy(to + len, handles[i].bytes, handles[i].len);
 		len += handles[i].len;
+	}
+	if (bulk) {
+		memcpy(to + len, bulk, sizeof(*bulk));
+		len += sizeof(*bulk);
 	}
 	return len;
 }
@@ -157,14 +164,17 @@ static int tail_read(const uint8_t *p, size_t left, struct front_answer *a)
 	struct fuse_proto_resp_tail tail;
 
 	if (!take(&p, &left, &tail, sizeof(tail)) ||
-	    tail.flags & ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER | FUSE_PROTO_RESP_FOLDER))
+	    tail.flags & ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER | FUSE_PROTO_RESP_FOLDER |
+			   FUSE_PROTO_RESP_BULK))
 		return -EPROTO;
 	a->has_attr = tail.flags & FUSE_PROTO_RESP_ATTR;
 	a->has_server = tail.flags & FUSE_PROTO_RESP_SERVER;
 	a->has_folder = tail.flags & FUSE_PROTO_RESP_FOLDER;
+	a->has_bulk = tail.flags & FUSE_PROTO_RESP_BULK;
 	if ((a->has_attr && !take(&p, &left, &a->attr, sizeof(a->attr))) ||
 	    (a->has_server && !take(&p, &left, &a->server, sizeof(a->server))) ||
-	    (a->has_folder && !take(&p, &left, &a->folder, sizeof(a->folder))))
+	    (a->has_folder && !take(&p, &left, &a->folder, sizeof(a->folder))) ||
+	    (a->has_bulk && !take(&p, &left, &a->bulk, sizeof(a->bulk))))
 		return -EPROTO;
 	a->n_handles = tail.n_handles;
 	a->handles = p;

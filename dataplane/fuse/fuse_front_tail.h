@@ -28,17 +28,19 @@ struct front_handle {
 
 /* 0; -ENOSYS or -ENOTTY: nothing that a server answers; -EINVAL: too short. */
 int front_refs_read(const void *req, size_t len, struct front_refs *ret);
-/* Writes the tail, FUSE_PROTO_REQ_TAIL_MAX at most. Returns its length. */
-size_t front_tail_write(uint8_t *to, unsigned flags, const struct front_handle *handles,
-			unsigned n);
+/* Writes the tail, FUSE_PROTO_REQ_TAIL_MAX at most; bulk NULL: data go with the messages. Returns
+ * its length. */
+size_t front_tail_write(uint8_t *to, unsigned flags, const struct front_handle *handles, unsigned n,
+			const struct fuse_proto_bulk *bulk);
 
 struct front_answer {
 	struct fuse_out_header out;
 	uint8_t *body; /* behind the header, in the message itself */
 	size_t body_len;
-	bool has_attr, has_server, has_folder;
+	bool has_attr, has_server, has_folder, has_bulk;
 	struct fuse_attr attr, folder;
 	struct fuse_proto_server server;
+	struct fuse_proto_bulk_done bulk;
 	const uint8_t *handles; /* as many as n_handles: front_answer_handle takes the next */
 	unsigned n_handles;
 };

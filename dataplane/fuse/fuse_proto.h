@@ -32,6 +32,19 @@
  * has nodeid 1 where a handle follows for it, in order, and 0 where none does; generation and
  * timeouts are the client's. INTERRUPT is answered with an empty response.
  *
+ * Bulk data go by RDMA where both ends have it. The client asks for it by FUSE_PROTO_RDMA, a
+ * request of its own: struct fuse_in_header, then struct fuse_proto_rdma with its halves of queue
+ * pairs, a leg each; the answer is struct fuse_proto_rdma with the server's halves of the same
+ * legs. An error means that the server has none. Then a READ or WRITE with FUSE_PROTO_REQ_BULK has
+ * struct fuse_proto_bulk behind its handles: memory of the client's, and the legs over which it may
+ * be reached. Into that of a READ the server writes what was read before it answers; a WRITE comes
+ * without its data (in.len is 80), which the server reads from there before it does anything else,
+ * and answers EREMOTEIO where it could not: then nothing was begun, and the client sends it by
+ * packets. In either answer FUSE_PROTO_RESP_BULK has struct fuse_proto_bulk_done in the tail,
+ * behind the attributes and the server: how many bytes are in the client's memory instead of the
+ * answer, and which of the legs have failed. The client drops its half of those before it uses the
+ * memory, and asks for new ones. A READ that could not be written is answered by packets.
+ *
  * The frontend answers the kernel's INIT itself with the parameters below. The first call of each
  * new session is an INIT request that the frontend composes: major and minor as negotiated, flags
  * and flags2 exactly those in force (a subset of FUSE_PROTO_FLAGS), max_readahead as negotiated.
@@ -102,6 +115,7 @@ enum {
 	/* OPEN, OPENDIR: the client has this file open already, the server has forgotten it. No
 	 * O_TRUNC; no ESTALE for a file without a name; no permission refused that was given. */
 	FUSE_PROTO_REQ_REOPEN = 1,
+	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
 };
 
 struct fuse_proto_req_tail {
@@ -115,6 +129,7 @@ enum {
 	FUSE_PROTO_RESP_SERVER = 2, /* struct fuse_proto_server; INIT only */
 	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the folder where a name was made or
 				     * removed, as it was after that */
+	FUSE_PROTO_RESP_BULK = 8,   /* struct fuse_proto_bulk_done; where REQ_BULK was */
 };
 
 struct fuse_proto_resp_tail {
@@ -128,14 +143,54 @@ struct fuse_proto_server {
 	uint64_t verifier;    /* another one: data that it acknowledged unsynced may be lost */
 };
 
+#define FUSE_PROTO_RDMA 0x504c0001U /* opcode; no kernel's */
+#define FUSE_PROTO_RDMA_VERSION 1
+#define FUSE_PROTO_RDMA_LEGS_MAX 8
+
+struct fuse_proto_rdma_leg {
+	uint8_t leg;	/* its number, the client's choice, below FUSE_PROTO_RDMA_LEGS_MAX */
+	uint8_t status; /* answer: 0, or there is no pair */
+	uint8_t link;	/* 1 InfiniBand, 2 Ethernet */
+	uint8_t mtu;	/* 1: 256 bytes, each next one twice the last */
+	uint16_t lid;
+	uint16_t pad;
+	uint32_t qpn, psn;
+	uint32_t key; /* of the client's memory */
+	uint8_t gid[16];
+	uint8_t to[16]; /* the server's address that it is to lead to; IPv4 mapped into IPv6 */
+};
+
+struct fuse_proto_rdma {
+	uint32_t version; /* FUSE_PROTO_RDMA_VERSION */
+	uint32_t n_legs;
+	struct fuse_proto_rdma_leg legs[FUSE_PROTO_RDMA_LEGS_MAX]; /* n_legs are sent */
+};
+
+struct fuse_proto_bulk {
+	uint64_t addr;
+	uint32_t len;
+	uint8_t legs; /* a bit each */
+	uint8_t pad[3];
+};
+
+struct fuse_proto_bulk_done {
+	uint32_t len;	/* 0: it is in the answer; WRITE: 0 */
+	uint8_t failed; /* legs, a bit each */
+	uint8_t pad[3];
+};
+
+_Static_assert(sizeof(struct fuse_proto_rdma_leg) == 52, "as on the wire");
+_Static_assert(sizeof(struct fuse_proto_bulk) == 16, "as on the wire");
+_Static_assert(sizeof(struct fuse_proto_bulk_done) == 8, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_req_tail) == 8, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_resp_tail) == 8, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_server) == 16, "as on the wire");
 
 /* The longest tail of a request. */
-#define FUSE_PROTO_REQ_TAIL_MAX               \
-	(sizeof(struct fuse_proto_req_tail) + \
-	 FUSE_PROTO_REQ_HANDLES_MAX * (1U + FUSE_PROTO_HANDLE_MAX))
+#define FUSE_PROTO_REQ_TAIL_MAX                                      \
+	(sizeof(struct fuse_proto_req_tail) +                        \
+	 FUSE_PROTO_REQ_HANDLES_MAX * (1U + FUSE_PROTO_HANDLE_MAX) + \
+	 sizeof(struct fuse_proto_bulk))
 /* What READDIRPLUS may ask for: the client lowers its kernel's wish, so that the handles fit. */
 #define FUSE_PROTO_DIRPLUS_MAX (256U << 10)
 /* The shortest entry of a READDIRPLUS answer. */
@@ -152,6 +207,10 @@ static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 
 	switch (opcode) {
 	case FUSE_READ:
+		n = size < FUSE_PROTO_MAX_WRITE ? size : FUSE_PROTO_MAX_WRITE;
+		n += (uint32_t)(sizeof(struct fuse_proto_resp_tail) +
+				sizeof(struct fuse_proto_bulk_done));
+		break;
 	case FUSE_READDIR:
 		n = size < FUSE_PROTO_MAX_WRITE ? size : FUSE_PROTO_MAX_WRITE;
 		break;

@@ -32,13 +32,15 @@ void worker_reason_publish(struct worker *w)
 			  : w->backup_why[0] ? w->backup_why
 			  : w->peer_why[0]   ? w->peer_why
 			  : w->fault_why[0]  ? w->fault_why
-					     : w->path_why;
+			  : w->path_why[0]   ? w->path_why
+					     : w->rdma_why;
 	struct launch_stats *st = w->stats;
 
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
 	/* Partner: as in worker_stats_publish. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	snprintf(st->network, sizeof(st->network), "%s", network_names[w->cfg->transport]);
+	snprintf(st->network, sizeof(st->network), "%s%s", network_names[w->cfg->transport],
+		 w->rdma_used ? " / RDMA" : "");
 	snprintf(st->reason, sizeof(st->reason), "%s", why);
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
 }
@@ -127,13 +129,16 @@ static int start_all(struct worker *w)
 	say_degraded(w, why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_CONFIG, e, why[0] ? why : strerror(-e));
-	e = sandbox_enter(&w->sandbox, w->cfg, why);
+	e = worker_rdma_open(w, why);
+	if (e == 0)
+		e = sandbox_enter(&w->sandbox, w->cfg, why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
 	e = worker_build(w, why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
-	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, why);
+	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, port_rdma_any(w->rdma),
+			 why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
 	if (worker_ports_join(w, why) == 0)
@@ -151,6 +156,7 @@ static void done_all(struct worker *w)
 		w->rudp = rudp_free(w->rudp);
 	if (w->role)
 		w->role->free(w);
+	w->rdma = port_rdma_free(w->rdma);
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
 		if (w->port_open[i])
 			w->ops->close(&w->ports[i]);

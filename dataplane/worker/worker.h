@@ -10,6 +10,7 @@
 
 #include "dataplane/launch.h"
 #include "dataplane/port/port.h"
+#include "dataplane/port/port_rdma.h"
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/worker/worker_active.h"
 #include "dataplane/worker/worker_fault.h"
@@ -44,9 +45,13 @@ struct worker {
 	struct launch_stats *stats;
 	int control_fd, signal_fd, epoll_fd; /* control_fd -1: closed by a broken agent */
 	struct sandbox sandbox;
+	struct port_rdma *rdma; /* NULL: no leg is to use it */
+	bool rdma_used;		/* there are pairs: as on the statistics page */
+	enum port_rdma_reason rdma_said[LAUNCH_PORTS_MAX]; /* as the last event says */
 	/* "" where all is well */
 	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
+	char rdma_why[LAUNCH_REASON_MAX];
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
@@ -139,6 +144,17 @@ void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
 /* Builds rudp and the role's end. 0; negative errno with a line in why. */
 int worker_build(struct worker *w, char *why);
 void worker_run(struct worker *w);
+
+/* worker_rdma.c: bulk data beside the packets */
+
+/* Finds the devices of the legs that may use it: while there are files and privileges. */
+int worker_rdma_open(struct worker *w, char *why);
+void worker_rdma_watch(struct worker *w);
+/* When it wants to be called again. */
+uint64_t worker_rdma_turn(struct worker *w);
+/* The statistics page: within its seqlock. True: whether any is used, or what is to be said of it,
+ * has changed. */
+bool worker_rdma_publish(struct worker *w);
 
 /* worker_control.c: the agent, the signals and the statistics page */
 

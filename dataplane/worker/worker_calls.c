@@ -158,6 +158,10 @@ static const struct seccomp_rule rules_dpdk[] = {
 	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: interrupts off and on */
 };
 
+static const struct seccomp_rule rules_rdma[] = {
+	{SYS_ioctl, 1, 0xff00, 0x1b << 8}, /* verbs: queue pairs, doorbells of soft-RoCE */
+};
+
 struct calls {
 	int nrs[CALLS_MAX];
 	size_t n;
@@ -180,11 +184,12 @@ static void rules_add(struct calls *c, const struct seccomp_rule *rules, size_t 
 _Static_assert(ARRAY_SIZE(calls_all) + ARRAY_SIZE(calls_files) + ARRAY_SIZE(calls_dpdk) <=
 		       CALLS_MAX,
 	       "all lists fit");
-_Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rules_dpdk) + 1 <=
+_Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rules_dpdk) +
+			       ARRAY_SIZE(rules_rdma) + 1 <=
 		       RULES_MAX,
 	       "all rules fit");
 
-int sandbox_seal(enum sandbox_kind kind, bool dpdk, char *why)
+int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
 {
 	/* abort() and assertions; no signal to any other process. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
@@ -205,6 +210,8 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, char *why)
 		calls_add(&c, calls_dpdk, ARRAY_SIZE(calls_dpdk));
 		rules_add(&c, rules_dpdk, ARRAY_SIZE(rules_dpdk));
 	}
+	if (rdma)
+		rules_add(&c, rules_rdma, ARRAY_SIZE(rules_rdma));
 	f = (struct seccomp_filter){.nrs = c.nrs,
 				    .n_nrs = c.n,
 				    .rules = c.rules,

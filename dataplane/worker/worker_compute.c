@@ -113,11 +113,22 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 	return e;
 }
 
+/* Bulk data are not left waiting for a leg that packets have left. */
+static void path_down(struct rudp_session *s, struct fuse_back_client *client, unsigned path)
+{
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+
+	if (path < rudp_session_paths(s, info, RUDP_PATHS_MAX))
+		fuse_back_path_down(client, info[path].port);
+}
+
 static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
 {
 	void *client = rudp_session_user(s);
 
 	worker_report(user, s, e, path, code);
+	if (e == RUDP_PATH_DOWN && client)
+		path_down(s, client, path);
 	if (e == RUDP_SESSION_CLOSED && client)
 		fuse_back_client_gone(client);
 }
@@ -147,6 +158,8 @@ static int compute_build(struct worker *w, char *why)
 				  w->sandbox.boot, &end->back);
 	if (e < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "the exports cannot be served: %s", strerror(-e));
+	else
+		fuse_back_rdma(end->back, w->rdma);
 	return e;
 }
 

@@ -378,6 +378,7 @@ void worker_stats_publish(struct worker *w)
 	struct launch_stats *st = w->stats;
 	unsigned n_paths = 0, n_sessions = 0;
 	char why[LAUNCH_REASON_MAX] = "", text[LAUNCH_REASON_MAX - 16];
+	bool rdma;
 
 	/* Partner: readers take seq before and after, and try again when it is odd or differs. */
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
@@ -399,8 +400,9 @@ void worker_stats_publish(struct worker *w)
 	launch_stat_set(&st->n_paths, n_paths);
 	launch_stat_set(&st->sessions, n_sessions);
 	launch_stat_set(&st->rx_drops, rudp_rx_drops(w->rudp));
+	rdma = worker_rdma_publish(w);
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
-	if (strcmp(why, w->path_why) != 0) {
+	if (rdma || strcmp(why, w->path_why) != 0) {
 		snprintf(w->path_why, sizeof(w->path_why), "%s", why);
 		worker_reason_publish(w);
 	}

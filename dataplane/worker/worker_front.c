@@ -105,6 +105,7 @@ static int front_build(struct worker *w, char *why)
 				 w->cfg->mounts[i].path, strerror(-e));
 			return e;
 		}
+		fuse_front_rdma(end->mounts[i].front, w->rdma, w->cfg);
 	}
 	return end ? 0 : -ENOMEM;
 }
@@ -247,6 +248,20 @@ static unsigned front_left(struct worker *w)
 
 /* ------------------------------------------------------------------ for people to read */
 
+/* The best of its mounts. */
+static enum port_rdma_reason front_rdma(const struct worker *w, unsigned port)
+{
+	enum port_rdma_reason why = port_rdma_reason(w->rdma, port);
+
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+		enum port_rdma_reason of = fuse_front_rdma_reason(end_of(w)->mounts[i].front, port);
+
+		if (of == PORT_RDMA_OK || i == 0)
+			why = of;
+	}
+	return why;
+}
+
 static const char *front_peer_name(const struct worker *w, const struct rudp_session *s)
 {
 	unsigned i;
@@ -335,6 +350,7 @@ const struct worker_role worker_role_front = {
 	.watch = front_watch,
 	.turn = front_turn,
 	.tick = front_tick,
+	.rdma = front_rdma,
 	.left = front_left,
 	.peer_name = front_peer_name,
 	.report_refusal = front_report_refusal,

@@ -148,6 +148,7 @@ static void watch_all(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->port_open[i])
 			watch_port(w, i);
+	worker_rdma_watch(w);
 }
 
 /* ---- one turn ---- */
@@ -252,6 +253,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	*ret_due_ns = MIN_OF(*ret_due_ns, turn_port_ticks(w));
 	*ret_due_ns = MIN_OF(*ret_due_ns, w->port_retry_ns);
 	*ret_due_ns = MIN_OF(*ret_due_ns, worker_backup_turn(w));
+	*ret_due_ns = MIN_OF(*ret_due_ns, worker_rdma_turn(w));
 	turn_port_retry(w);
 	launch_stat_add(&w->stats->loops, 1);
 	launch_stat_set(&w->stats->heartbeat_ns, w->now_ns);
@@ -293,7 +295,7 @@ static bool ports_arm(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->port_open[i] && w->ops->arm && !w->ops->arm(&w->ports[i]))
 			return false;
-	return true;
+	return port_rdma_arm(w->rdma);
 }
 
 /* Nothing to do in the last turn: look again, or sleep until the next timer. */

@@ -7,6 +7,7 @@
 #ifndef PLENUM_DATAPLANE_WORKER_ROLE_H
 #define PLENUM_DATAPLANE_WORKER_ROLE_H
 
+#include "dataplane/port/port_rdma.h"
 #include "dataplane/worker/worker_sandbox.h"
 
 struct rudp_ops;
@@ -25,6 +26,9 @@ struct worker_role {
 	/* Its share of a turn, before packets leave. How much there was to do. */
 	unsigned (*turn)(struct worker *w);
 	uint64_t (*tick)(struct worker *w); /* timers; when the next one is due */
+	/* Why no bulk data go by RDMA on this port, beyond what the port knows; PORT_RDMA_OK: they
+	 * do. NULL: who asks for it does. */
+	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);
 	/* Stopping: how much is under way that must not be cut off. */
 	unsigned (*left)(struct worker *w);
 	/* Who is at the other end, for people to read; "": not known. */

@@ -47,8 +47,8 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 		  int key_fd, char *why);
 /* Afterwards the exports' descriptors in cfg are those of the detached mounts. */
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why);
-/* dpdk: threads and timers of DPDK run in the process. */
-int sandbox_seal(enum sandbox_kind kind, bool dpdk, char *why);
+/* dpdk: threads and timers of DPDK run in the process; rdma: it has RDMA devices. */
+int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why);
 void sandbox_done(struct sandbox *s);
 
 #endif

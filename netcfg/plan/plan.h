@@ -62,6 +62,8 @@ struct plan_port { /* one leg of one worker */
 	struct mac_addr mac;
 	bool shared;	   /* the IP is the host's; the worker's port tells it from the others */
 	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
+	bool rdma;	   /* bulk data may go by an RDMA device that has the IP */
+	bool rdma_asked;   /* and are expected to */
 	bool stands_by;	   /* the IP is that of the first port, which carries while it can */
 };
 

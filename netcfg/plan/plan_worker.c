@@ -337,6 +337,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	}
 	port->ip = ip;
 	port->shared = leg->shared;
+	port->rdma = leg->net->rdma != SPEC_OFF;
+	port->rdma_asked = leg->net->rdma == SPEC_ON;
 	port->stands_by = b->plan->hold_s && w->n_ports;
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
 	memcpy(port->label, leg->label, sizeof(port->label));

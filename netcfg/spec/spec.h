@@ -239,7 +239,8 @@ struct spec {
 	struct diag_pos ha_pos; /* line 0: the file says nothing of it */
 	enum spec_fallback on_fallback;
 	bool fault_injection; /* whether 'plenum fault' may make faults */
-	uint32_t confirm_s;   /* 0: not given: disruptive changes are not waited for */
+	uint32_t rdma_read_min_kib, rdma_write_min_kib;
+	uint32_t confirm_s; /* 0: not given: disruptive changes are not waited for */
 	struct spec_network *networks;
 	size_t n_networks;
 	struct spec_net *nets;

@@ -189,7 +189,7 @@ static bool role_is_built(const char *text)
 
 static bool rdma_is_built(const char *text)
 {
-	return strcmp(text, "on") != 0;
+	return strcmp(text, "only") != 0;
 }
 
 #define TEXT_OF_(x) #x
@@ -329,8 +329,12 @@ static const struct spec_key net_keys[] = {
 	 .help = "How many Mbit/s each of its VFs may send.",
 	 .example = "10000"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(tristate_names), FIELD(spec_net, rdma),
-	 .help = "Whether bulk data must use RDMA on this device; auto and off both do without.",
-	 .not_built = "this version does not use RDMA; write auto or off",
+	 .help = "Whether bulk data use RDMA on this device. auto: where both ends have it and the"
+		 " session is not encrypted; else they go in packets. on: the same, and a worker"
+		 " whose data go in packets on this leg is degraded, with the reason.\nplenum"
+		 " processes -j says which they do, and why.",
+	 .not_built = "this version cannot hold bulk data back that do not go by RDMA; write on,"
+		      " which says where they go in packets",
 	 .is_built = rdma_is_built,
 	 .example = "auto"},
 	{"soft-roce", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, soft_roce),
@@ -632,6 +636,18 @@ static const struct spec_key policy_keys[] = {
 };
 static const struct spec_table policy_table = {TABLE(policy_keys)};
 
+static const struct spec_key rdma_keys[] = {
+	{"read-min-kib", SPEC_TYPE_U32, .fallback = "32", .min = 32, .max = 1024,
+	 FIELD(spec, rdma_read_min_kib),
+	 .help = "Reads of so many KiB and more go by RDMA, where the leg has it at both ends.",
+	 .example = "64"},
+	{"write-min-kib", SPEC_TYPE_U32, .fallback = "256", .min = 32, .max = 1024,
+	 FIELD(spec, rdma_write_min_kib),
+	 .help = "The same of writes.",
+	 .example = "512"},
+};
+static const struct spec_table rdma_table = {TABLE(rdma_keys)};
+
 static const struct spec_key admin_keys[] = {
 	{"users", SPEC_TYPE_ACCOUNTS, .max = SPEC_ADMINS_MAX, LIST(spec, admin_users, n_admin_users),
 	 .help = "Users, by name or number.",
@@ -702,6 +718,10 @@ static const struct spec_key root_keys[] = {
 	{"policy", SPEC_TYPE_MAP, .table = &policy_table,
 	 .help = "What to do when not all is well.",
 	 .example = "{on-fallback: refuse}"},
+	{"rdma", SPEC_TYPE_MAP, .table = &rdma_table,
+	 .help = "What goes by RDMA.\nThe mounts of this host count: their requests say how their"
+		 " data go.",
+	 .example = "{read-min-kib: 64}"},
 	{"admin", SPEC_TYPE_MAP, .table = &admin_table,
 	 .help = "Who may make changes beside root.\nWho may, can have any directory exported and"
 		 " mounted, so that it amounts to being root.",

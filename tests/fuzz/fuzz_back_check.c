@@ -46,7 +46,9 @@ static void use(const uint8_t *msg, size_t len, const struct fuse_back_args *arg
 		struct fuse_write_in w;
 
 		memcpy(&w, msg + sizeof(struct fuse_in_header), sizeof(w));
-		if (FUSE_PROTO_WRITE_DATA + w.size != in->len)
+		if (FUSE_PROTO_WRITE_DATA + (args->flags & FUSE_PROTO_REQ_BULK ? 0 : w.size) !=
+			    in->len ||
+		    (args->flags & FUSE_PROTO_REQ_BULK && args->bulk.len != w.size))
 			abort();
 	}
 	for (size_t i = 0; i < FUSE_PROTO_REQ_HANDLES_MAX; i++)
@@ -54,7 +56,9 @@ static void use(const uint8_t *msg, size_t len, const struct fuse_back_args *arg
 		    (args->handles[i].bytes < msg + in->len ||
 		     args->handles[i].bytes + args->handles[i].len > msg + len))
 			abort();
-	if (fuse_back_check_reply_bytes(in) > FUSE_PROTO_MAX_WRITE)
+	if (fuse_back_check_reply_bytes(in) > FUSE_PROTO_MAX_WRITE +
+						      sizeof(struct fuse_proto_resp_tail) +
+						      sizeof(struct fuse_proto_bulk_done))
 		abort();
 	(void)fuse_back_check_is_once(in);
 }

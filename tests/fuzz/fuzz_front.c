@@ -60,6 +60,16 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 		fuse_front_response(front_now, call_take(0), -ECANCELED, NULL, 0, now_ns);
 }
 
+enum rudp_security rudp_session_security(const struct rudp_session *s)
+{
+	return RUDP_SECURITY_NONE;
+}
+
+unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max)
+{
+	return 0;
+}
+
 bool rudp_session_is_up(const struct rudp_session *s)
 {
 	return s->up;

@@ -94,6 +94,11 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 		fuse_back_sent(rig_back, token);
 }
 
+enum rudp_security rudp_session_security(const struct rudp_session *s)
+{
+	return RUDP_SECURITY_NONE;
+}
+
 unsigned rudp_session_index(const struct rudp_session *s)
 {
 	return 0;
@@ -149,6 +154,7 @@ struct rig_req { /* parts that are not there: 0 */
 	size_t data_len;
 	uint16_t flags; /* FUSE_PROTO_REQ_* */
 	uint64_t unique;
+	struct fuse_proto_bulk bulk; /* behind the handles, where it has a length */
 };
 
 /* The number that the client gives to what has this handle. */
@@ -185,7 +191,8 @@ static inline size_t rig_put_tail(const struct rig *g, uint8_t *to, const struct
 	size_t n = sizeof(tail);
 	uint64_t second = 0;
 
-	if (r->op == FUSE_INIT || r->op == FUSE_DESTROY || r->op == FUSE_INTERRUPT)
+	if (r->op == FUSE_INIT || r->op == FUSE_DESTROY || r->op == FUSE_INTERRUPT ||
+	    r->op == FUSE_PROTO_RDMA)
 		return 0;
 	n += rig_put_handle(g, to + n, r->node);
 	if (r->op == FUSE_RENAME || r->op == FUSE_RENAME2 || r->op == FUSE_LINK)
@@ -198,6 +205,10 @@ static inline size_t rig_put_tail(const struct rig *g, uint8_t *to, const struct
 		n += rig_put_handle(g, to + n, second);
 	}
 	memcpy(to, &tail, sizeof(tail));
+	if (r->bulk.len) {
+		memcpy(to + n, &r->bulk, sizeof(r->bulk));
+		n += sizeof(r->bulk);
+	}
 	return n;
 }
 

@@ -555,7 +555,7 @@ static void test_config_of_the_agent(void **state)
 	assert_non_null(strstr(r.out, "this would bring it back:\nh: 1 step\n   1. set it\n"));
 	r = run("diff " TOP_SRCDIR "/tests/golden/spec/good-minimal.yaml", 200,
 		"host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n"
-		"  fault-injection: false\n");
+		"  fault-injection: false\nrdma:\n  read-min-kib: 32\n  write-min-kib: 256\n");
 	assert_int_equal(r.status, CTL_DIFFERS);
 	assert_string_equal(r.out, " host: h\n-port: 7412\n+port: 7411\n ha:\n   mode: none\n"
 				   " policy:\n");
@@ -592,7 +592,7 @@ static void test_stage_joins_the_dropins(void **state)
 	put_file(dropin, "port: 7412\n");
 	assert_int_equal(run(args, 200, "{}").status, CTL_OK);
 	assert_body("host: h\nport: 7412\nha:\n  mode: none\npolicy:\n  on-fallback: degrade\n"
-		    "  fault-injection: false\n");
+		    "  fault-injection: false\nrdma:\n  read-min-kib: 32\n  write-min-kib: 256\n");
 	put_file(dropin, "host: other\n");
 	assert_int_equal(run(args, 200, "{}").status, CTL_DATA);
 	unlink(dropin);

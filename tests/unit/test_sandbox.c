@@ -166,7 +166,7 @@ static void confine(void)
 
 	if (sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, why) < 0 ||
 	    sandbox_enter(&world.sandbox, &world.cfg, why) < 0 ||
-	    sandbox_seal(world.kind, false, why) < 0) {
+	    sandbox_seal(world.kind, false, false, why) < 0) {
 		fprintf(stderr, "# %s\n", why);
 		_exit(1);
 	}

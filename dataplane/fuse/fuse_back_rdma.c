@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bulk data by RDMA, at the server, which is the active end: it writes what was read into its
+ * clients' memory and fetches what they write, on whichever leg has least to do; what fails on one
+ * goes by the next, and by packets in the end. Buffers stay the device's until it says that it has
+ * done with them. Apart because a server without RDMA knows nothing of it.
+ */
+#include "dataplane/fuse/fuse_back_internal.h"
+#include <string.h>
+
+/* Less fits a packet or two. */
+#define BULK_LEAST RUDP_SMALL_BYTES
+
+void fuse_back_rdma(struct fuse_back *b, struct port_rdma *rdma)
+{
+	struct port_rdma_region regions[2];
+
+	if (!port_rdma_any(rdma))
+		return;
+	/* Answers large enough, and requests that are assembled here. */
+	buf_pool_pin(&b->answers, 1, &regions[0].base, &regions[0].bytes);
+	buf_pool_pin(&b->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
+	if (port_rdma_pool_new(rdma, regions, 2, false, &b->rdma_pool) == 0)
+		b->rdma = rdma;
+}
+
+void back_rdma_done(struct fuse_back *b)
+{
+	b->rdma_pool = port_rdma_pool_free(b->rdma_pool);
+	b->rdma = NULL;
+}
+
+/* ------------------------------------------------------------------ queue pairs */
+
+/* The port whose address the client means. */
+static int port_of(const struct fuse_back *b, const uint8_t to[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	for (uint32_t i = 0; i < b->cfg->n_ports; i++) {
+		const struct ip_addr *ip = &b->cfg->ports[i].ip.addr;
+
+		if (ip->family == AF_INET6
+			    ? memcmp(ip->bytes, to, 16) == 0
+			    : memcmp(to, mapped, 12) == 0 && memcmp(ip->bytes, to + 12, 4) == 0)
+			return (int)i;
+	}
+	return -ENOENT;
+}
+
+/* Makes our half and joins it with theirs, which becomes ours in the answer. */
+static void leg_make(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg)
+{
+	struct port_rdma_half half, theirs = {.link = leg->link,
+					      .mtu = leg->mtu,
+					      .lid = leg->lid,
+					      .qpn = leg->qpn,
+					      .psn = leg->psn,
+					      .key = leg->key};
+	enum port_rdma_reason why = PORT_RDMA_NO_DEVICE;
+	int port = port_of(c->back, leg->to);
+
+	memcpy(theirs.gid, leg->gid, sizeof(theirs.gid));
+	if (leg->leg < PORT_RDMA_LEGS_MAX && port >= 0)
+		why = port_rdma_pair(c->rdma, leg->leg, (unsigned)port, &half);
+	if (why == PORT_RDMA_OK)
+		why = port_rdma_join(c->rdma, leg->leg, &theirs, true);
+	leg->status = (uint8_t)why;
+	if (why != PORT_RDMA_OK)
+		return;
+	leg->link = half.link;
+	leg->mtu = MIN_OF(half.mtu, theirs.mtu);
+	leg->lid = half.lid;
+	leg->qpn = half.qpn;
+	leg->psn = half.psn;
+	leg->key = 0; /* nobody reaches memory here */
+	memcpy(leg->gid, half.gid, sizeof(leg->gid));
+}
+
+/* 0; negative errno. */
+static int ask_check(struct fuse_back_client *c, const void *buf, size_t len,
+		     struct fuse_proto_rdma *ret)
+{
+	const size_t head = sizeof(struct fuse_in_header) + offsetof(struct fuse_proto_rdma, legs);
+	struct fuse_in_header in;
+
+	memcpy(&in, buf, sizeof(in));
+	if (in.len != len || len < head || len > sizeof(in) + sizeof(*ret))
+		return -EIO;
+	memcpy(ret, (const uint8_t *)buf + sizeof(in), len - sizeof(in));
+	if (ret->version != FUSE_PROTO_RDMA_VERSION || ret->n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
+	    len != head + ret->n_legs * sizeof(ret->legs[0]))
+		return -EIO;
+	if (!c->back->rdma || !c->session || !c->init_done ||
+	    rudp_session_security(c->session) == RUDP_ENCRYPT)
+		return -ENOSYS;
+	return c->rdma ? 0 : port_rdma_peer_new(c->back->rdma_pool, &c->rdma);
+}
+
+void back_rdma_ask(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len)
+{
+	struct fuse_proto_rdma rdma = {.version = 0};
+	struct fuse_back *b = c->back;
+	struct fuse_out_header *out;
+	struct fuse_in_header in;
+	size_t bytes;
+	int r = ask_check(c, buf, len, &rdma);
+
+	bytes = offsetof(struct fuse_proto_rdma, legs) + rdma.n_legs * sizeof(rdma.legs[0]);
+	out = r == 0 ? buf_pool_get(&b->answers, sizeof(*out) + sizeof(rdma)) : NULL;
+	if (!out) {
+		back_req_refuse(b, call, buf, len, r < 0 ? r : -ENOMEM);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	memcpy(&in, buf, sizeof(in));
+	for (uint32_t i = 0; i < rdma.n_legs; i++)
+		leg_make(c, &rdma.legs[i]);
+	*out = (struct fuse_out_header){.len = (uint32_t)(sizeof(*out) + bytes),
+					.unique = in.unique};
+	memcpy(out + 1, &rdma, bytes);
+	*(struct back_req *)((uint8_t *)out - BUF_HEADROOM_BYTES) = (struct back_req){};
+	rudp_respond(call, out, out->len, (uint8_t *)out - BUF_HEADROOM_BYTES);
+	buf_pool_put(&b->requests, buf);
+}
+
+/* A leg of theirs that works, without those in `not`; -1: none. */
+static int leg_choose(struct fuse_back_client *c, uint8_t legs, uint8_t not )
+{
+	return c->rdma && !c->gone ? port_rdma_choose(c->rdma, legs & (uint8_t) ~not ) : -1;
+}
+
+static uint8_t legs_failed(const struct fuse_back_client *c, uint8_t legs)
+{
+	return legs & (uint8_t)~port_rdma_ready(c->rdma);
+}
+
+uint8_t back_rdma_failed(const struct back_req *q)
+{
+	return q->args.flags & FUSE_PROTO_REQ_BULK ? legs_failed(q->client, q->args.bulk.legs) : 0;
+}
+
+void fuse_back_path_down(struct fuse_back_client *c, unsigned port)
+{
+	if (c->rdma)
+		port_rdma_drop_port(c->rdma, port);
+}
+
+/* What is under way ends as failed, and by itself. */
+void back_rdma_client_gone(struct fuse_back_client *c)
+{
+	for (struct back_fetch *k = c->back->fetches; k; k = k->next)
+		if (k->client == c)
+			k->call = NULL;
+	if (c->rdma)
+		port_rdma_drop_all(c->rdma);
+}
+
+/* ------------------------------------------------------------------ READ */
+
+static void reply_done(struct port_rdma_op *op, int status);
+
+static void reply_by_packets(struct back_req *q)
+{
+	if (q->bulk_old) /* the memory that was offered means nothing any more */
+		back_reply_data(q, q->got);
+	else
+		back_reply_bulk(q, q->got, 0, back_rdma_failed(q));
+}
+
+/* False: by packets. */
+static bool reply_begin(struct back_req *q)
+{
+	struct fuse_back_client *c = q->client;
+	int leg = q->bulk_old || !q->call ? -1 : leg_choose(c, q->args.bulk.legs, q->args.failed);
+
+	if (leg < 0)
+		return false;
+	q->bulk_leg = (uint8_t)leg;
+	q->bulk.done = reply_done;
+	return port_rdma_write(c->rdma, (unsigned)leg, back_req_data(q), q->got, q->args.bulk.addr,
+			       &q->bulk) == 0;
+}
+
+static void reply_done(struct port_rdma_op *op, int status)
+{
+	struct back_req *q = (struct back_req *)((uint8_t *)op - offsetof(struct back_req, bulk));
+	struct fuse_back_client *c = q->client;
+
+	if (status == 0 && !q->bulk_old) {
+		launch_stat_add(&c->back->stats->rdma[op->port].read_bytes, q->got);
+		back_reply_bulk(q, q->got, q->got, back_rdma_failed(q));
+		return;
+	}
+	if (status < 0) {
+		q->args.failed |= (uint8_t)(1U << q->bulk_leg);
+		launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
+	}
+	if (!reply_begin(q))
+		reply_by_packets(q);
+}
+
+void back_rdma_reply(struct back_req *q, size_t len)
+{
+	if (!(q->args.flags & FUSE_PROTO_REQ_BULK)) {
+		back_reply_data(q, len);
+		return;
+	}
+	q->got = (uint32_t)len;
+	if (len < BULK_LEAST || len > q->args.bulk.len || !reply_begin(q))
+		reply_by_packets(q);
+}
+
+/* ------------------------------------------------------------------ WRITE */
+
+static void fetch_done(struct port_rdma_op *op, int status);
+
+static void *fetch_data(struct back_fetch *k)
+{
+	return (uint8_t *)k + BUF_HEADROOM_BYTES;
+}
+
+static bool fetch_begin(struct back_fetch *k)
+{
+	struct fuse_back_client *c = k->client;
+	int leg = k->call ? leg_choose(c, k->bulk.legs, k->failed) : -1;
+
+	if (leg < 0)
+		return false;
+	k->leg = (uint8_t)leg;
+	k->op.done = fetch_done;
+	return port_rdma_read(c->rdma, (unsigned)leg,
+			      (uint8_t *)fetch_data(k) + FUSE_PROTO_WRITE_DATA, k->bulk.len,
+			      k->bulk.addr, &k->op) == 0;
+}
+
+/* It is a request now, or nothing. */
+static void fetch_end(struct back_fetch *k, bool whole)
+{
+	struct fuse_back_client *c = k->client;
+	struct rudp_call *call = k->call;
+	struct fuse_back *b = c->back;
+	uint8_t failed = legs_failed(c, k->bulk.legs);
+	void *data = fetch_data(k);
+	struct fuse_back_args args;
+	size_t len = k->len;
+	bool gone = c->gone;
+
+	*(k->prev ? &k->prev->next : &b->fetches) = k->next;
+	if (k->next)
+		k->next->prev = k->prev;
+	b->n_fetches--;
+	if (--c->n_reqs == 0 && gone) {
+		c->next_dying = b->dying;
+		b->dying = c;
+	}
+	if (call && whole && fuse_back_check(data, len, &args) == 0 && !c->mount->gone) {
+		args.failed = failed;
+		back_req_take(c, call, data, len, &args);
+		return;
+	}
+	if (call)
+		back_req_refuse(b, call, data, len, -EREMOTEIO);
+	buf_pool_put(&b->requests, data);
+}
+
+static void fetch_done(struct port_rdma_op *op, int status)
+{
+	struct back_fetch *k = (struct back_fetch *)op;
+	struct fuse_back_client *c = k->client;
+
+	if (status == 0) {
+		launch_stat_add(&c->back->stats->rdma[op->port].write_bytes, k->bulk.len);
+		fetch_end(k, true);
+		return;
+	}
+	k->failed |= (uint8_t)(1U << k->leg);
+	launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
+	if (!fetch_begin(k))
+		fetch_end(k, false);
+}
+
+/* The message as it would have come by packets: head, room for the data, handles. */
+static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
+		       const struct fuse_back_args *args)
+{
+	const size_t tail_len = len - in->len - sizeof(args->bulk);
+	const struct fuse_proto_req_tail *tail = (const void *)((const uint8_t *)in + in->len);
+	uint8_t *at = to + FUSE_PROTO_WRITE_DATA + args->bulk.len;
+	uint32_t whole = (uint32_t)FUSE_PROTO_WRITE_DATA + args->bulk.len;
+	uint16_t flags;
+
+	memcpy(to, in, FUSE_PROTO_WRITE_DATA);
+	memcpy(to + offsetof(struct fuse_in_header, len), &whole, sizeof(whole));
+	memcpy(at, tail, tail_len);
+	flags = args->flags & (uint16_t)~FUSE_PROTO_REQ_BULK;
+	memcpy(at + offsetof(struct fuse_proto_req_tail, flags), &flags, sizeof(flags));
+	return whole + tail_len;
+}
+
+void back_rdma_fetch(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
+		     const struct fuse_back_args *args)
+{
+	struct fuse_back *b = c->back;
+	uint8_t *data = c->rdma ? buf_pool_get_largest(&b->requests, c->peer) : NULL;
+	struct back_fetch *k;
+
+	if (!data) {
+		back_req_refuse(b, call, buf, len, -EREMOTEIO);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	k = (struct back_fetch *)(data - BUF_HEADROOM_BYTES);
+	*k = (struct back_fetch){.client = c, .call = call, .bulk = args->bulk, .next = b->fetches};
+	k->len = assemble(data, buf, len, args);
+	buf_pool_put(&b->requests, buf);
+	if (k->next)
+		k->next->prev = k;
+	b->fetches = k;
+	b->n_fetches++;
+	c->n_reqs++;
+	if (!fetch_begin(k))
+		fetch_end(k, false);
+}
+
+void back_rdma_call_gone(struct fuse_back *b, const struct rudp_call *call)
+{
+	for (struct back_fetch *k = b->fetches; k; k = k->next)
+		if (k->call == call)
+			k->call = NULL;
+}

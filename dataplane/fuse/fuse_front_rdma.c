@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bulk data by RDMA, at the client: which queue pairs there are with the server, what of a request
+ * is offered to it, and that memory is never given to anybody else while a pair may still write
+ * there. Apart because a frontend without RDMA knows nothing of it.
+ */
+#include "dataplane/fuse/fuse_front_internal.h"
+
+#include <string.h>
+
+#define RDMA_RETRY_NS NSEC_PER_SEC
+#define RDMA_HEADERS 88 /* IPv6, UDP and the headers and check sum of RoCE, rounded up */
+
+static const struct port_rdma_region *region_of(const struct fuse_front *f,
+						struct port_rdma_region *ret)
+{
+	*ret = (struct port_rdma_region){.base = f->pool.base, .bytes = FRONT_POOL_BYTES};
+	return ret;
+}
+
+void fuse_front_rdma(struct fuse_front *f, struct port_rdma *rdma, const struct launch_config *cfg)
+{
+	struct front_rdma *r = &f->rdma;
+	struct port_rdma_region region;
+
+	r->ports = rdma;
+	r->n_ports = cfg->n_ports;
+	r->read_min = cfg->rdma_read_min;
+	r->write_min = cfg->rdma_write_min;
+	if (!port_rdma_any(rdma) ||
+	    port_rdma_pool_new(rdma, region_of(f, &region), 1, true, &r->pool) < 0)
+		return;
+	f->pool.pinned = true;
+	if (port_rdma_peer_new(r->pool, &r->peer) < 0)
+		r->pool = port_rdma_pool_free(r->pool);
+}
+
+void front_rdma_done(struct fuse_front *f)
+{
+	f->rdma.peer = port_rdma_peer_free(f->rdma.peer);
+	f->rdma.pool = port_rdma_pool_free(f->rdma.pool);
+}
+
+/* ------------------------------------------------------------------ queue pairs */
+
+/* Before memory that was offered is used for anything else: nothing comes there any more. */
+void front_rdma_down(struct fuse_front *f)
+{
+	struct front_rdma *r = &f->rdma;
+
+	if (!r->peer)
+		return;
+	port_rdma_drop_all(r->peer);
+	r->serial++;
+	r->asked = 0;
+	r->waits = false;
+	r->retry_ns = 0;
+}
+
+/* The path of the port that pairs go by: NULL where there is one already, or none can be. */
+static const struct rudp_path_info *leg_path(const struct fuse_front *f,
+					     const struct rudp_path_info *paths, unsigned n_paths,
+					     unsigned port)
+{
+	const struct rudp_path_info *found = NULL;
+
+	if (port_rdma_reason(f->rdma.ports, port) != PORT_RDMA_OK ||
+	    port_rdma_ready(f->rdma.peer) & 1U << port)
+		return NULL;
+	for (unsigned i = 0; i < n_paths; i++)
+		if (paths[i].port == port && paths[i].up && (!found || found->standby))
+			found = &paths[i];
+	return found;
+}
+
+/* The largest packets of RDMA that the path is known to carry, whatever its two ends could. */
+static uint8_t mtu_of(const struct rudp_path_info *path, uint8_t most)
+{
+	while (most > 1 && (128U << most) + RDMA_HEADERS > path->mtu)
+		most--;
+	return most;
+}
+
+static void address_put(uint8_t to[16], const struct ip_addr *ip)
+{
+	memset(to, 0, 16);
+	if (ip->family == AF_INET6) {
+		memcpy(to, ip->bytes, 16);
+		return;
+	}
+	to[10] = to[11] = 0xff;
+	memcpy(to + 12, ip->bytes, 4);
+}
+
+/* Our half of a pair for a leg, into the message. */
+static void leg_ask(struct fuse_front *f, unsigned port, const struct rudp_path_info *path)
+{
+	struct front_rdma *r = &f->rdma;
+	struct fuse_proto_rdma_leg *leg = &r->msg.rdma.legs[r->msg.rdma.n_legs];
+	struct port_rdma_half half;
+	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
+
+	r->reasons[port] = why;
+	if (why != PORT_RDMA_OK)
+		return;
+	*leg = (struct fuse_proto_rdma_leg){.leg = (uint8_t)port,
+					    .link = half.link,
+					    .mtu = mtu_of(path, half.mtu),
+					    .lid = half.lid,
+					    .qpn = half.qpn,
+					    .psn = half.psn,
+					    .key = half.key};
+	memcpy(leg->gid, half.gid, sizeof(leg->gid));
+	address_put(leg->to, &path->remote.ip);
+	r->msg.rdma.n_legs++;
+	r->asked |= (uint8_t)(1U << port);
+}
+
+/* Asks for pairs on the legs that have none. */
+void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
+{
+	struct rudp_path_info paths[RUDP_PATHS_MAX];
+	struct front_rdma *r = &f->rdma;
+	unsigned n;
+	size_t len;
+
+	if (!r->peer || r->waits || now_ns < r->retry_ns || f->gone)
+		return;
+	r->retry_ns = now_ns + RDMA_RETRY_NS;
+	r->encrypted = rudp_session_security(f->session) == RUDP_ENCRYPT;
+	if (r->encrypted)
+		return;
+	n = rudp_session_paths(f->session, paths, RUDP_PATHS_MAX);
+	r->asked = 0;
+	r->msg = (struct front_rdma_msg){.in = {.opcode = FUSE_PROTO_RDMA},
+					 .rdma = {.version = FUSE_PROTO_RDMA_VERSION}};
+	for (unsigned i = 0; i < r->n_ports && i < FUSE_PROTO_RDMA_LEGS_MAX; i++) {
+		const struct rudp_path_info *path = leg_path(f, paths, n, i);
+
+		if (path)
+			leg_ask(f, i, path);
+	}
+	if (r->msg.rdma.n_legs == 0)
+		return;
+	len = offsetof(struct front_rdma_msg, rdma.legs) +
+	      r->msg.rdma.n_legs * sizeof(r->msg.rdma.legs[0]);
+	r->msg.in.len = (uint32_t)len;
+	r->waits = rudp_call_send(f->session, &r->msg, len, FRONT_COOKIE_RDMA) == 0;
+}
+
+uint64_t front_rdma_due(const struct fuse_front *f)
+{
+	const struct front_rdma *r = &f->rdma;
+	uint8_t want = 0;
+
+	if (!r->peer || r->waits || r->encrypted || f->link != FRONT_READY)
+		return UINT64_MAX;
+	for (unsigned i = 0; i < r->n_ports; i++)
+		if (port_rdma_reason(r->ports, i) == PORT_RDMA_OK)
+			want |= (uint8_t)(1U << i);
+	return want & ~port_rdma_ready(r->peer) ? r->retry_ns : UINT64_MAX;
+}
+
+static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg *leg)
+{
+	struct front_rdma *r = &f->rdma;
+	struct port_rdma_half half = {.link = leg->link,
+				      .mtu = leg->mtu,
+				      .lid = leg->lid,
+				      .qpn = leg->qpn,
+				      .psn = leg->psn};
+
+	if (leg->leg >= r->n_ports || !(r->asked & 1U << leg->leg))
+		return;
+	r->asked &= (uint8_t) ~(1U << leg->leg);
+	memcpy(half.gid, leg->gid, sizeof(half.gid));
+	if (leg->status != 0) {
+		port_rdma_drop(r->peer, leg->leg);
+		r->reasons[leg->leg] =
+			leg->status < PORT_RDMA_REASON_MAX ? PORT_RDMA_PEER : PORT_RDMA_FAILED;
+		return;
+	}
+	r->reasons[leg->leg] = port_rdma_join(r->peer, leg->leg, &half, false);
+	r->made[leg->leg] = ++r->serial;
+}
+
+/* What the server does not say of a leg is no. */
+void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t len)
+{
+	struct front_rdma *r = &f->rdma;
+	struct fuse_proto_rdma rdma = {.version = 0};
+	struct fuse_out_header out;
+	size_t at = sizeof(out);
+
+	r->waits = false;
+	if (status == 0 && len >= at + offsetof(struct fuse_proto_rdma, legs)) {
+		memcpy(&out, msg, sizeof(out));
+		memcpy(&rdma, (const uint8_t *)msg + at, MIN_OF(len - at, sizeof(rdma)));
+		if (out.error != 0 || out.len != len || rdma.version != FUSE_PROTO_RDMA_VERSION ||
+		    rdma.n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
+		    len != at + offsetof(struct fuse_proto_rdma, legs) +
+				    rdma.n_legs * sizeof(rdma.legs[0]))
+			rdma.n_legs = 0;
+	}
+	for (unsigned i = 0; i < rdma.n_legs; i++)
+		leg_answered(f, &rdma.legs[i]);
+	for (unsigned i = 0; i < r->n_ports; i++) {
+		if (!(r->asked & 1U << i))
+			continue;
+		port_rdma_drop(r->peer, i);
+		r->reasons[i] = PORT_RDMA_PEER;
+	}
+	r->asked = 0;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+bool front_rdma_offer(struct fuse_front *f, struct front_slot *s, struct fuse_proto_bulk *ret)
+{
+	struct front_rdma *r = &f->rdma;
+	struct fuse_write_in write;
+	struct fuse_read_in read;
+	uint8_t legs;
+
+	s->bulk_legs = 0;
+	if (!r->peer || s->bulk_not || s->kind != FRONT_SLOT_KERNEL)
+		return false;
+	legs = port_rdma_ready(r->peer);
+	if (!legs)
+		return false;
+	if (s->opcode == FUSE_READ && s->resp) {
+		memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
+		if (read.size < r->read_min || read.size > FUSE_PROTO_MAX_WRITE)
+			return false;
+		*ret = (struct fuse_proto_bulk){.addr = (uintptr_t)s->resp + FUSE_PROTO_READ_DATA,
+						.len = read.size};
+	} else if (s->opcode == FUSE_WRITE && s->req != s->small) {
+		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+		if (write.size < r->write_min || write.size > FUSE_PROTO_MAX_WRITE ||
+		    s->req_len != FUSE_PROTO_WRITE_DATA + write.size)
+			return false;
+		*ret = (struct fuse_proto_bulk){.addr = (uintptr_t)s->req + FUSE_PROTO_WRITE_DATA,
+						.len = write.size};
+	} else {
+		return false;
+	}
+	ret->legs = legs;
+	s->bulk_legs = legs;
+	s->bulk_len = ret->len;
+	s->bulk_serial = r->serial;
+	return true;
+}
+
+/* A pair that was made after the request was sent is another one. */
+static void legs_failed(struct fuse_front *f, const struct front_slot *s, uint8_t failed)
+{
+	struct front_rdma *r = &f->rdma;
+
+	for (unsigned i = 0; i < r->n_ports; i++) {
+		if (!(failed & s->bulk_legs & 1U << i) ||
+		    (int32_t)(r->made[i] - s->bulk_serial) > 0)
+			continue;
+		port_rdma_drop(r->peer, i);
+		r->reasons[i] = PORT_RDMA_FAILED;
+		launch_stat_add(&f->stats->rdma[i].failures, 1);
+	}
+}
+
+/* Which leg a transfer took the server knows; they are as good as equal. */
+static void bytes_count(struct fuse_front *f, const struct front_slot *s, uint8_t failed,
+			uint64_t bytes)
+{
+	unsigned n = 0, k = 0;
+
+	for (unsigned i = 0; i < PORT_RDMA_LEGS_MAX; i++)
+		n += (s->bulk_legs & ~failed) >> i & 1;
+	for (unsigned i = 0; i < LAUNCH_PORTS_MAX && n > 0; i++) {
+		uint64_t part = bytes / n + (k == 0 ? bytes % n : 0);
+
+		if (!((s->bulk_legs & ~failed) >> i & 1))
+			continue;
+		launch_stat_add(s->opcode == FUSE_READ ? &f->stats->rdma[i].read_bytes
+						       : &f->stats->rdma[i].write_bytes,
+				part);
+		k++;
+	}
+}
+
+bool front_rdma_again(struct fuse_front *f, struct front_slot *s, const struct front_answer *a)
+{
+	if (s->bulk_legs == 0 || s->opcode != FUSE_WRITE || a->out.error != -EREMOTEIO)
+		return false;
+	legs_failed(f, s, s->bulk_legs);
+	s->bulk_not = true;
+	if (s->answered) /* nobody waits for it, and nothing was begun */
+		front_slot_free(f, s);
+	else
+		front_slot_queue(f, s);
+	return true;
+}
+
+int front_rdma_take(struct fuse_front *f, struct front_slot *s, struct front_answer *a, void **msg)
+{
+	struct fuse_out_header *out = (void *)s->resp;
+
+	if (!a->has_bulk)
+		return s->bulk_legs && s->opcode == FUSE_WRITE && a->out.error == 0
+			       ? (bytes_count(f, s, 0, s->bulk_len), 0)
+			       : 0;
+	if (s->bulk_legs == 0 || a->bulk.len > s->bulk_len)
+		return -EIO;
+	legs_failed(f, s, a->bulk.failed);
+	if (s->opcode == FUSE_WRITE) {
+		bytes_count(f, s, a->bulk.failed, s->bulk_len);
+		return a->bulk.len == 0 ? 0 : -EIO;
+	}
+	if (a->bulk.len == 0)
+		return 0;
+	if (a->body_len != 0)
+		return -EIO;
+	bytes_count(f, s, a->bulk.failed, a->bulk.len);
+	a->out.len = (uint32_t)sizeof(*out) + a->bulk.len;
+	*out = a->out;
+	a->body = s->resp + FUSE_PROTO_READ_DATA;
+	a->body_len = a->bulk.len;
+	*msg = s->resp;
+	return 0;
+}
+
+enum port_rdma_reason fuse_front_rdma_reason(const struct fuse_front *f, unsigned port)
+{
+	const struct front_rdma *r = &f->rdma;
+	enum port_rdma_reason why = port_rdma_reason(r->ports, port);
+
+	if (why != PORT_RDMA_OK)
+		return why;
+	if (!r->peer)
+		return PORT_RDMA_MEMLOCK;
+	if (r->encrypted)
+		return PORT_RDMA_ENCRYPTED;
+	return port_rdma_ready(r->peer) & 1U << port ? PORT_RDMA_OK : r->reasons[port];
+}

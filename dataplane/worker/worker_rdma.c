@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The worker's part in RDMA: its devices are opened before it is confined, listened to in its loop
+ * and shown on its statistics page. What goes over them is the roles' business.
+ */
+#include "dataplane/worker/worker.h"
+#include "netcfg/base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+int worker_rdma_open(struct worker *w, char *why)
+{
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+	int e = port_rdma_open(w->cfg, &w->rdma);
+
+	if (e < 0)
+		snprintf(why, LAUNCH_REASON_MAX, "RDMA: %s", strerror(-e));
+	/* Registered memory counts against it once root's rights are gone. */
+	if (port_rdma_any(w->rdma))
+		(void)setrlimit(RLIMIT_MEMLOCK, &all);
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		w->rdma_said[i] = port_rdma_reason(w->rdma, i);
+	return e;
+}
+
+void worker_rdma_watch(struct worker *w)
+{
+	int fds[LAUNCH_PORTS_MAX];
+	unsigned n = port_rdma_fds(w->rdma, fds, LAUNCH_PORTS_MAX);
+
+	for (unsigned i = 0; i < n; i++)
+		worker_watch(w, fds[i], WORKER_SOURCE_ROLE, EPOLLIN);
+}
+
+uint64_t worker_rdma_turn(struct worker *w)
+{
+	return port_rdma_tick(w->rdma, w->now_ns);
+}
+
+static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, unsigned pairs)
+{
+	enum port_rdma_reason why = port_rdma_reason(w->rdma, port);
+
+	if (why != PORT_RDMA_OK || pairs > 0 || !w->role->rdma || !w->end)
+		return why;
+	return w->role->rdma(w, port);
+}
+
+/* An event for each change; that a host has no RDMA is none, where nobody asked for it. */
+static void report(struct worker *w, unsigned port, enum port_rdma_reason why)
+{
+	char text[LAUNCH_REASON_MAX];
+
+	if (w->rdma_said[port] == why)
+		return;
+	w->rdma_said[port] = why;
+	snprintf(text, sizeof(text), "%s: bulk data %s%s", w->cfg->ports[port].leg,
+		 why == PORT_RDMA_OK ? "may go by RDMA" : "go in packets: ",
+		 why == PORT_RDMA_OK ? "" : port_rdma_reason_code(why));
+	log_info("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_RDMA, port, text);
+}
+
+bool worker_rdma_publish(struct worker *w)
+{
+	char asked[LAUNCH_REASON_MAX] = "";
+	bool used = false;
+
+	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+		struct launch_rdma_stats *st = &w->stats->rdma[i];
+		unsigned pairs = port_rdma_pairs(w->rdma, i);
+		enum port_rdma_reason why = reason_of(w, i, pairs);
+
+		used |= pairs > 0;
+		launch_stat_set(&st->pairs, pairs);
+		snprintf(st->reason, sizeof(st->reason), "%s",
+			 why == PORT_RDMA_OK ? "" : port_rdma_reason_code(why));
+		report(w, i, why);
+		if (why != PORT_RDMA_OK && w->cfg->ports[i].rdma_asked && !asked[0])
+			snprintf(asked, sizeof(asked), "%s: %s: bulk data go in packets",
+				 port_rdma_reason_code(why), w->cfg->ports[i].leg);
+	}
+	if (used == w->rdma_used && strcmp(asked, w->rdma_why) == 0)
+		return false;
+	w->rdma_used = used;
+	memcpy(w->rdma_why, asked, sizeof(asked));
+	return true;
+}

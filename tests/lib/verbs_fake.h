@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An RDMA device for tests, in place of libibverbs: what is posted waits until the test carries it
+ * out, fails it, or forgets it, so that data can be as late as a network makes them. What a queue
+ * pair may not do any more is refused as a device refuses it. Included by the one file of a test.
+ */
+#ifndef PLENUM_TESTS_VERBS_FAKE_H
+#define PLENUM_TESTS_VERBS_FAKE_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define VERBS_QPS_MAX 64
+#define VERBS_WRS_MAX 1024
+#define VERBS_WCS_MAX 1024
+
+/* One device for all legs; its first GID is that address. */
+static struct verbs_fake {
+	struct ibv_device device;
+	struct ibv_context context;
+	struct ibv_comp_channel channel;
+	struct ibv_cq cq;
+	struct ibv_pd pd;
+	struct ibv_mr mrs[8];
+	unsigned n_mrs;
+	enum ibv_port_state state;
+	bool no_gid, no_memory, has_device;
+	uint8_t gid[16];
+	struct verbs_qp {
+		struct ibv_qp qp;
+		enum ibv_qp_state state;
+		bool alive;
+	} qps[VERBS_QPS_MAX]; /* numbers begin at 1 and are never used again */
+	unsigned n_qps;
+	struct verbs_wr { /* on their way */
+		struct ibv_send_wr wr;
+		struct ibv_sge sge;
+		unsigned qp;
+	} wrs[VERBS_WRS_MAX];
+	unsigned n_wrs;
+	struct ibv_wc wcs[VERBS_WCS_MAX];
+	unsigned n_wcs;
+	bool flushes; /* a pair in error ends what it has by itself */
+} verbs;
+
+static inline struct verbs_qp *verbs_qp_of(const struct ibv_qp *qp)
+{
+	return &verbs.qps[qp->qp_num];
+}
+
+static inline void verbs_wc(const struct verbs_wr *w, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_SUCCESS && !(w->wr.send_flags & IBV_SEND_SIGNALED))
+		return;
+	assert_true(verbs.n_wcs < VERBS_WCS_MAX);
+	verbs.wcs[verbs.n_wcs++] =
+		(struct ibv_wc){.wr_id = w->wr.wr_id, .status = status, .qp_num = w->qp};
+}
+
+/* Ends what is on its way of a pair, or of all (0). */
+static inline void verbs_end(unsigned qp, enum ibv_wc_status status)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < verbs.n_wrs; i++) {
+		if (qp && verbs.wrs[i].qp != qp)
+			verbs.wrs[kept++] = verbs.wrs[i];
+		else
+			verbs_wc(&verbs.wrs[i], status);
+	}
+	verbs.n_wrs = kept;
+}
+
+/* What arrives for a pair: false where the device throws it away. It must be of memory that is
+ * registered for others, or the device would break the pair. */
+static inline bool verbs_arrives(unsigned qp, uint64_t at, const void *data, size_t len)
+{
+	struct verbs_qp *q = &verbs.qps[qp];
+
+	assert_true(qp < VERBS_QPS_MAX);
+	if (!q->alive || (q->state != IBV_QPS_RTR && q->state != IBV_QPS_RTS))
+		return false;
+	for (unsigned i = 0; i < verbs.n_mrs; i++) {
+		uint64_t base = (uintptr_t)verbs.mrs[i].addr;
+
+		if (at >= base && at + len <= base + verbs.mrs[i].length) {
+			memcpy((void *)(uintptr_t)at, data, len);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- what the device can do ---- */
+
+static int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	assert_true(verbs_qp_of(qp)->alive);
+	for (; wr; wr = wr->next) {
+		if (verbs_qp_of(qp)->state != IBV_QPS_RTS) {
+			*bad = wr;
+			return EINVAL;
+		}
+		assert_true(verbs.n_wrs < VERBS_WRS_MAX);
+		verbs.wrs[verbs.n_wrs++] =
+			(struct verbs_wr){.wr = *wr, .sge = wr->sg_list[0], .qp = qp->qp_num};
+	}
+	return 0;
+}
+
+static int verbs_poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
+{
+	int n = (int)verbs.n_wcs < max ? (int)verbs.n_wcs : max;
+
+	memcpy(wc, verbs.wcs, (unsigned)n * sizeof(*wc));
+	verbs.n_wcs -= (unsigned)n;
+	memmove(verbs.wcs, verbs.wcs + n, verbs.n_wcs * sizeof(*wc));
+	return n;
+}
+
+static int verbs_req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+	return 0;
+}
+
+static inline void verbs_reset(void)
+{
+	struct verbs_fake *v = &verbs;
+
+	*v = (struct verbs_fake){.state = IBV_PORT_ACTIVE, .has_device = true, .flushes = true};
+	strcpy(v->device.name, "fake0");
+	v->context = (struct ibv_context){.device = &v->device,
+					  .cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC),
+					  .ops = {.post_send = verbs_post_send,
+						  .poll_cq = verbs_poll_cq,
+						  .req_notify_cq = verbs_req_notify_cq},
+					  .async_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	v->channel.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	v->channel.context = v->cq.context = v->pd.context = &v->context;
+	v->n_qps = 1;
+}
+
+static inline void verbs_done(void)
+{
+	close(verbs.context.cmd_fd);
+	close(verbs.context.async_fd);
+	close(verbs.channel.fd);
+}
+
+/* ---- libibverbs ---- */
+
+struct ibv_device **ibv_get_device_list(int *n)
+{
+	static struct ibv_device *list[2];
+
+	list[0] = verbs.has_device ? &verbs.device : NULL;
+	*n = verbs.has_device;
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	return &verbs.context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	return 0;
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	return &verbs.channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	return 0;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *user,
+			     struct ibv_comp_channel *channel, int vector)
+{
+	assert_true(cqe <= 32767); /* of soft-RoCE */
+	return &verbs.cq;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user)
+{
+	return -1;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
+{
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	return -1;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+}
+
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *ret)
+{
+	*(struct ibv_port_attr *)ret =
+		(struct ibv_port_attr){.state = verbs.state,
+				       .active_mtu = IBV_MTU_1024,
+				       .link_layer = IBV_LINK_LAYER_ETHERNET};
+	return 0;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *ret, size_t max,
+			     uint32_t flags, size_t entry_size)
+{
+	if (verbs.no_gid)
+		return 0;
+	*ret = (struct ibv_gid_entry){
+		.gid_index = 1, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
+	memcpy(ret->gid.raw, verbs.gid, sizeof(verbs.gid));
+	return 1;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	return &verbs.pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	return 0;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned access)
+{
+	struct ibv_mr *mr = &verbs.mrs[verbs.n_mrs];
+
+	if (verbs.no_memory) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	assert_true(verbs.n_mrs < 8);
+	*mr = (struct ibv_mr){.addr = addr, .length = length, .lkey = ++verbs.n_mrs};
+	mr->rkey = access & IBV_ACCESS_REMOTE_WRITE ? mr->lkey : 0;
+	return mr;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	mr->length = 0;
+	return 0;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct verbs_qp *q = &verbs.qps[verbs.n_qps];
+
+	assert_true(verbs.n_qps < VERBS_QPS_MAX);
+	*q = (struct verbs_qp){
+		.qp = {.context = &verbs.context, .qp_num = verbs.n_qps++, .qp_type = IBV_QPT_RC},
+		.state = IBV_QPS_RESET,
+		.alive = true};
+	return &q->qp;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct verbs_qp *q = verbs_qp_of(qp);
+
+	assert_true(q->alive);
+	q->state = attr->qp_state;
+	if (q->state == IBV_QPS_ERR && verbs.flushes)
+		verbs_end(qp->qp_num, IBV_WC_WR_FLUSH_ERR);
+	return 0;
+}
+
+/* What it had on its way never happens, and nobody says so. */
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	unsigned kept = 0;
+
+	assert_true(verbs_qp_of(qp)->alive);
+	verbs_qp_of(qp)->alive = false;
+	for (unsigned i = 0; i < verbs.n_wrs; i++)
+		if (verbs.wrs[i].qp != qp->qp_num)
+			verbs.wrs[kept++] = verbs.wrs[i];
+	verbs.n_wrs = kept;
+	return 0;
+}
+
+#endif

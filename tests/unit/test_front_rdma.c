@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bulk data at the client, whose memory a server writes by itself: what comes late finds no pair
+ * any more, whatever became of the request, the session or the pair meanwhile. */
+#include "tests/lib/front_rig.h"
+#include "tests/lib/verbs_fake.h"
+
+#define BYTES (128U << 10)
+#define LEGS 3
+
+static struct port_rdma *rdma;
+static uint8_t data[BYTES], late[BYTES], got[BYTES + 64];
+
+static int setup(void **state)
+{
+	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
+	struct rig *g;
+
+	verbs_reset();
+	memcpy(verbs.gid, gid, sizeof(gid));
+	memset(data, 'd', sizeof(data));
+	memset(late, 'L', sizeof(late));
+	rig_setup(state);
+	g = *state;
+	g->cfg->n_ports = n_session_paths = 2;
+	g->cfg->rdma_read_min = g->cfg->rdma_write_min = 32 << 10;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct ip_addr ip = {.family = AF_INET, .bytes = {10, 0, 0, 1}};
+
+		g->cfg->ports[i].rdma = true;
+		g->cfg->ports[i].ip.addr = session_paths[i].remote.ip = ip;
+		session_paths[i].port = i;
+		session_paths[i].up = true;
+		session_paths[i].mtu = i == 0 ? 1500 : 1111;
+	}
+	assert_int_equal(port_rdma_open(g->cfg, &rdma), 0);
+	fuse_front_rdma(g->f, rdma, g->cfg);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rig_teardown(state);
+	rdma = port_rdma_free(rdma);
+	verbs_done();
+	n_session_paths = 0;
+	return 0;
+}
+
+/* The server's answer to the call that asks for pairs: status of each leg. */
+static void answer_pairs(struct rig *g, unsigned call, uint8_t status)
+{
+	struct fuse_proto_rdma p;
+	size_t len = calls[call].len - sizeof(struct fuse_in_header);
+
+	assert_int_equal(call_header(call).opcode, FUSE_PROTO_RDMA);
+	memset(&p, 0, sizeof(p));
+	memcpy(&p, calls[call].msg + sizeof(struct fuse_in_header), len);
+	for (unsigned i = 0; i < p.n_legs; i++) {
+		/* 1024 bytes where they pass with their headers, else 512. */
+		assert_int_equal(p.legs[i].mtu, p.legs[i].leg == 0 ? 3 : 2);
+		p.legs[i].status = status;
+	}
+	respond(g, call, 0, &p, len);
+}
+
+static struct fuse_proto_bulk bulk_of(unsigned call)
+{
+	struct fuse_proto_req_tail t = call_tail(call);
+	const uint8_t *p = calls[call].msg + call_header(call).len + sizeof(t);
+	struct fuse_proto_bulk bulk = {.len = 0};
+
+	for (unsigned i = 0; i < t.n_handles; i++)
+		p += 1 + p[0];
+	if (t.flags == FUSE_PROTO_REQ_BULK) {
+		assert_true(p + sizeof(bulk) == calls[call].msg + calls[call].len);
+		memcpy(&bulk, p, sizeof(bulk));
+	}
+	return bulk;
+}
+
+/* The newest pair of each leg. */
+static unsigned qps[2];
+
+static void pairs_up(struct rig *g)
+{
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	qps[0] = verbs.n_qps - 2;
+	qps[1] = verbs.n_qps - 1;
+	answer_pairs(g, 0, 0);
+}
+
+/* A READ under way, with its memory offered over both legs. */
+static struct fuse_proto_bulk read_begin(struct rig *g, uint64_t node, uint64_t fh)
+{
+	const struct fuse_read_in in = {.fh = fh, .size = BYTES};
+
+	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
+	assert_true(fuse_front_pull(g->f, g->now_ns) > 0);
+	return bulk_of(n_calls - 1);
+}
+
+static void answer_bulk(struct rig *g, uint32_t there, uint8_t failed, const void *body, size_t len)
+{
+	const struct fuse_proto_bulk_done done = {.len = there, .failed = failed};
+	struct tail t = tail_make(FUSE_PROTO_RESP_BULK, 0);
+
+	tail_add(&t, &done, sizeof(done));
+	respond_tail(g, n_calls - 1, 0, body, len, &t);
+}
+
+static void expect_data(struct rig *g, const void *want)
+{
+	struct fuse_out_header out;
+
+	assert_int_equal(kernel_receive(g, &out, got, sizeof(got)), sizeof(out) + BYTES);
+	assert_int_equal(out.error, 0);
+	assert_memory_equal(got, want, BYTES);
+}
+
+static uint64_t file(struct rig *g, uint64_t *ret_fh)
+{
+	uint64_t node = lookup(g, "f", "handle");
+
+	*ret_fh = open_file(g, node, 5);
+	return node;
+}
+
+static void data_come_by_rdma(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_bulk bulk;
+	uint64_t fh, node;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	bulk = read_begin(g, node, fh);
+	assert_int_equal(bulk.len, BYTES);
+	assert_int_equal(bulk.legs, LEGS);
+	assert_true(verbs_arrives(qps[1], bulk.addr, data, BYTES));
+	answer_bulk(g, BYTES, 0, NULL, 0);
+	expect_data(g, data);
+	/* More than was offered, or data twice, is nobody's. */
+	read_begin(g, node, fh);
+	answer_bulk(g, BYTES + 1, 0, NULL, 0);
+	expect_reply(g, g->unique, -EIO);
+	read_begin(g, node, fh);
+	answer_bulk(g, BYTES, 0, data, 100);
+	expect_reply(g, g->unique, -EIO);
+}
+
+/* A pair fails, the data come in packets, and what the failed pair still had on its way comes when
+ * the memory is somebody else's. */
+static void late_data_of_a_failed_pair(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_bulk bulk, next;
+	uint64_t fh, node;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	bulk = read_begin(g, node, fh);
+	answer_bulk(g, 0, 1, data, BYTES);
+	expect_data(g, data);
+	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
+	/* The same memory, offered over the leg that is left. */
+	next = read_begin(g, node, fh);
+	assert_true(next.addr == bulk.addr);
+	assert_int_equal(next.legs, 2);
+	assert_true(verbs_arrives(qps[1], next.addr, data, BYTES));
+	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
+	answer_bulk(g, BYTES, 0, NULL, 0);
+	expect_data(g, data);
+	/* Another pair for the leg is another pair: the old one's data do not come by it. */
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	answer_pairs(g, 0, 0);
+	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
+	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
+}
+
+/* The server dies or is lost with the request under way; it is asked again, in the same memory. */
+static void late_data_of_a_session_that_ended(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_bulk bulk;
+	uint64_t fh, node;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	bulk = read_begin(g, node, fh);
+	assert_int_equal(bulk.legs, LEGS);
+	reset_all(g, g->now_ns);
+	assert_false(verbs_arrives(qps[0], bulk.addr, late, BYTES));
+	assert_false(verbs_arrives(qps[1], bulk.addr, late, BYTES));
+	fuse_front_event(g->f, RUDP_SESSION_RESTARTED, 0, g->now_ns);
+	fuse_front_tick(g->f, g->now_ns);
+	respond_init(g);
+	/* Nothing is offered until there are pairs again. */
+	for (unsigned i = 0; i < n_calls; i++)
+		if (call_header(i).opcode == FUSE_READ) {
+			assert_int_equal(bulk_of(i).len, 0);
+			respond(g, i, 0, data, BYTES);
+		}
+	expect_data(g, data);
+}
+
+/* An answer that is older than the pair says nothing of it. */
+static void old_answers_leave_new_pairs(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node;
+	unsigned old;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	read_begin(g, node, fh);
+	read_begin(g, node, fh);
+	old = qps[0];
+	answer_bulk(g, 0, 1, data, BYTES); /* of the second */
+	expect_data(g, data);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 2);
+	qps[0] = verbs.n_qps - 1;
+	answer_pairs(g, 1, 0);
+	answer_bulk(g, 0, 1, data, BYTES); /* of the first */
+	expect_data(g, data);
+	assert_false(verbs.qps[old].alive);
+	assert_true(verbs.qps[qps[0]].alive);
+	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
+}
+
+/* The server could not fetch them: they go in packets, and the program sees nothing of it. */
+static void writes_go_in_packets_then(void **state)
+{
+	struct rig *g = *state;
+	const struct fuse_write_out out = {.size = 100 << 10};
+	uint64_t fh, node;
+	unsigned i;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	kernel_write(g, node, fh, data, out.size);
+	i = n_calls - 1;
+	assert_int_equal(bulk_of(i).len, out.size);
+	assert_true(calls[i].len < 1000);
+	respond(g, i, -EREMOTEIO, NULL, 0);
+	expect_silence(g);
+	fuse_front_tick(g->f, g->now_ns);
+	for (i = 0; call_header(i).opcode != FUSE_WRITE; i++)
+		;
+	assert_int_equal(bulk_of(i).len, 0);
+	assert_true(calls[i].len > out.size);
+	assert_memory_equal(calls[i].msg + FUSE_PROTO_WRITE_DATA, data, out.size);
+	respond(g, i, 0, &out, sizeof(out));
+	expect_reply(g, g->unique, 0);
+	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
+}
+
+/* A server without RDMA, or one that knows nothing of it. */
+static void servers_may_have_none(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node;
+
+	bring_up(g);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	answer_pairs(g, 0, PORT_RDMA_NO_DEVICE);
+	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_PEER);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	respond(g, 0, -ENOSYS, NULL, 0);
+	assert_int_equal(fuse_front_rdma_reason(g->f, 1), PORT_RDMA_PEER);
+	node = file(g, &fh);
+	assert_int_equal(read_begin(g, node, fh).len, 0);
+	for (unsigned i = 1; i < verbs.n_qps; i++)
+		assert_false(verbs.qps[i].alive);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(data_come_by_rdma),
+		TEST(late_data_of_a_failed_pair),
+		TEST(late_data_of_a_session_that_ended),
+		TEST(old_answers_leave_new_pairs),
+		TEST(writes_go_in_packets_then),
+		TEST(servers_may_have_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

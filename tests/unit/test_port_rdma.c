@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pairs and transfers at the end that acts, by a device that is late, fails and keeps silent: a
+ * buffer comes back when the device has done with it, neither earlier nor never. */
+#include "dataplane/port/port_rdma.h"
+#include "tests/lib/verbs_fake.h"
+
+#define SECOND NSEC_PER_SEC
+
+static uint8_t memory[1 << 20];
+
+static struct world {
+	struct launch_config cfg;
+	struct port_rdma *r;
+	struct port_rdma_pool *pool;
+	struct port_rdma_peer *peer;
+	uint64_t now_ns;
+} w;
+
+static struct counted {
+	struct port_rdma_op op;
+	unsigned n;
+	int status;
+} ops[16];
+
+static void op_done(struct port_rdma_op *op, int status)
+{
+	struct counted *c = (struct counted *)op;
+
+	c->n++;
+	c->status = status;
+}
+
+static void open_all(void)
+{
+	const struct port_rdma_region region = {.base = memory, .bytes = sizeof(memory)};
+
+	assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
+	if (port_rdma_pool_new(w.r, &region, 1, true, &w.pool) == 0)
+		assert_int_equal(port_rdma_peer_new(w.pool, &w.peer), 0);
+}
+
+static int setup(void **state)
+{
+	verbs_reset();
+	w = (struct world){.now_ns = clock_now_ns()};
+	memset(ops, 0, sizeof(ops));
+	w.cfg.n_ports = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		w.cfg.ports[i].rdma = true;
+		w.cfg.ports[i].ip.addr =
+			(struct ip_addr){.family = AF_INET, .bytes = {10, 0, 0, 1}};
+	}
+	memcpy(verbs.gid, (uint8_t[16]){[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}, 16);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	port_rdma_stop(w.r);
+	w.peer = port_rdma_peer_free(w.peer);
+	w.pool = port_rdma_pool_free(w.pool);
+	w.r = port_rdma_free(w.r);
+	verbs_done();
+	return 0;
+}
+
+/* A pair on the leg; its number. */
+static unsigned pair_up(unsigned leg)
+{
+	struct port_rdma_half ours, theirs = {.link = IBV_LINK_LAYER_ETHERNET, .mtu = 3, .qpn = 99};
+
+	assert_int_equal(port_rdma_pair(w.peer, leg, leg, &ours), PORT_RDMA_OK);
+	assert_int_equal(port_rdma_join(w.peer, leg, &theirs, true), PORT_RDMA_OK);
+	return ours.qpn;
+}
+
+static void read_begin(unsigned leg, unsigned i, uint32_t bytes)
+{
+	ops[i].op.done = op_done;
+	assert_int_equal(port_rdma_read(w.peer, leg, memory, bytes, 4096, &ops[i].op), 0);
+}
+
+static void tick_for(uint64_t ns)
+{
+	for (uint64_t end = w.now_ns + ns; w.now_ns < end;) {
+		w.now_ns += PORT_RDMA_LOOK_NS;
+		port_rdma_tick(w.r, w.now_ns);
+		port_rdma_poll(w.r);
+	}
+}
+
+static void transfers_end_once(void **state)
+{
+	open_all();
+	pair_up(0);
+	ops[1].op.done = op_done;
+	read_begin(0, 0, sizeof(memory));
+	assert_int_equal(port_rdma_write(w.peer, 0, memory, 1000, 4096, &ops[1].op), 0);
+	assert_true(verbs.n_wrs > 2); /* large ones go in parts */
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[0].n + ops[1].n, 0);
+	verbs_end(0, IBV_WC_SUCCESS);
+	assert_int_equal(port_rdma_poll(w.r), 2);
+	assert_int_equal(ops[0].n, 1);
+	assert_int_equal(ops[0].status, 0);
+	assert_int_equal(ops[1].n, 1);
+	assert_int_equal(ops[1].status, 0);
+	assert_int_equal(port_rdma_read(w.peer, 0, memory, PORT_RDMA_BYTES_MAX + 1, 0, &ops[2].op),
+			 -EAGAIN);
+}
+
+/* Of a write only the byte that was read back behind it tells that the data are there. */
+static void writes_are_read_back(void **state)
+{
+	open_all();
+	pair_up(0);
+	ops[0].op.done = op_done;
+	assert_int_equal(port_rdma_write(w.peer, 0, memory, 1000, 4096, &ops[0].op), 0);
+	assert_int_equal(verbs.n_wrs, 2);
+	assert_int_equal(verbs.wrs[0].wr.opcode, IBV_WR_RDMA_WRITE);
+	assert_false(verbs.wrs[0].wr.send_flags & IBV_SEND_SIGNALED);
+	assert_int_equal(verbs.wrs[1].wr.opcode, IBV_WR_RDMA_READ);
+	assert_int_equal(verbs.wrs[1].wr.wr.rdma.remote_addr, 4096 + 999);
+}
+
+/* One part fails: the transfer does, once, and its pair takes no more. */
+static void a_failed_part_fails_all(void **state)
+{
+	open_all();
+	pair_up(0);
+	pair_up(1);
+	read_begin(0, 0, sizeof(memory));
+	verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[0].n, 1);
+	assert_int_equal(ops[0].status, -EIO);
+	assert_int_equal(port_rdma_ready(w.peer), 2);
+	assert_int_equal(port_rdma_choose(w.peer, 3), 1);
+	assert_int_equal(port_rdma_read(w.peer, 0, memory, 4096, 0, &ops[1].op), -EAGAIN);
+	read_begin(1, 1, 4096);
+	verbs_end(0, IBV_WC_SUCCESS);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[1].status, 0);
+	assert_int_equal(ops[0].n, 1);
+}
+
+/* Its memory is the device's until that says so, or the pair is no more. */
+static void dropped_pairs_keep_their_buffers(void **state)
+{
+	unsigned qp;
+
+	open_all();
+	verbs.flushes = false;
+	qp = pair_up(0);
+	read_begin(0, 0, 100000);
+	port_rdma_drop(w.peer, 0);
+	assert_int_equal(ops[0].n, 0);
+	assert_int_equal(verbs.qps[qp].state, IBV_QPS_ERR);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[0].n, 0);
+	/* Another pair of the leg has nothing to do with it. */
+	assert_int_not_equal(pair_up(0), qp);
+	verbs_end(qp, IBV_WC_WR_FLUSH_ERR);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[0].n, 1);
+	assert_true(ops[0].status < 0);
+	assert_int_equal(port_rdma_ready(w.peer), 1);
+	/* One whose device says nothing at all. */
+	read_begin(0, 1, 100000);
+	w.now_ns = clock_now_ns(); /* of the turn that drops it */
+	port_rdma_drop(w.peer, 0);
+	port_rdma_tick(w.r, w.now_ns);
+	assert_int_equal(ops[1].n, 0);
+	tick_for(3 * SECOND);
+	assert_int_equal(ops[1].n, 1);
+	assert_true(ops[1].status < 0);
+	for (unsigned i = 1; i < verbs.n_qps; i++)
+		assert_false(verbs.qps[i].alive);
+}
+
+/* What a slot's earlier use left behind is not taken for the present one's. */
+static void late_completions_mean_nothing(void **state)
+{
+	struct ibv_wc late;
+	unsigned qp;
+
+	open_all();
+	qp = pair_up(0);
+	read_begin(0, 0, 4096);
+	verbs_end(qp, IBV_WC_SUCCESS);
+	late = verbs.wcs[0];
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[0].n, 1);
+	read_begin(0, 1, 4096);
+	verbs.wcs[verbs.n_wcs++] = late;
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[1].n, 0);
+	verbs_end(qp, IBV_WC_SUCCESS);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[1].n, 1);
+	assert_int_equal(ops[0].n, 1);
+}
+
+static void silent_pairs_are_left(void **state)
+{
+	open_all();
+	pair_up(0);
+	tick_for(10 * SECOND); /* with nothing to do it may be silent */
+	assert_int_equal(port_rdma_ready(w.peer), 1);
+	read_begin(0, 0, 4096);
+	tick_for(3 * SECOND);
+	assert_int_equal(ops[0].n, 0);
+	tick_for(3 * SECOND);
+	assert_int_equal(ops[0].n, 1);
+	assert_true(ops[0].status < 0);
+	assert_int_equal(port_rdma_ready(w.peer), 0);
+}
+
+static void reasons_are_told(void **state)
+{
+	struct port_rdma_half half, theirs = {.link = IBV_LINK_LAYER_INFINIBAND, .mtu = 3};
+
+	w.cfg.ports[1].rdma = false;
+	open_all();
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OK);
+	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_OFF);
+	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_OFF);
+	verbs.state = IBV_PORT_DOWN;
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_PORT_DOWN);
+	verbs.state = IBV_PORT_ACTIVE;
+	verbs.no_gid = true;
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_NO_GID);
+	verbs.no_gid = false;
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
+	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_KIND);
+	assert_int_equal(port_rdma_ready(w.peer), 0);
+	for (unsigned i = 0; i < PORT_RDMA_REASON_MAX; i++)
+		assert_true(strlen(port_rdma_reason_code(i)) > 1);
+}
+
+static void without_devices_there_is_nothing(void **state)
+{
+	verbs.has_device = false;
+	open_all();
+	assert_null(w.pool);
+	assert_false(port_rdma_any(w.r));
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_NO_DEVICE);
+	w.r = port_rdma_free(w.r);
+	w.cfg.ports[0].rdma = w.cfg.ports[1].rdma = false;
+	assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
+	assert_null(w.r);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OFF);
+}
+
+static void memory_may_not_be_had(void **state)
+{
+	verbs.no_memory = true;
+	open_all();
+	assert_null(w.pool);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_MEMLOCK);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(transfers_end_once),
+		TEST(writes_are_read_back),
+		TEST(a_failed_part_fails_all),
+		TEST(dropped_pairs_keep_their_buffers),
+		TEST(late_completions_mean_nothing),
+		TEST(silent_pairs_are_left),
+		TEST(reasons_are_told),
+		TEST(without_devices_there_is_nothing),
+		TEST(memory_may_not_be_had),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
