@@ -70,7 +70,11 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	if (err == 0)
 		err = back_ring_init(b);
 	if (err == 0)
+		err = back_leases_init(b);
+	if (err == 0)
 		err = exports_init(b, cfg);
+	if (err == 0)
+		back_leases_restored(b);
 	if (err < 0) {
 		fuse_back_free(b);
 		return err;
@@ -132,6 +136,7 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 		back_mount_free(b->mounts, b->mounts->gone);
 	back_rdma_done(b);
 	back_ring_done(b);
+	back_leases_done(b);
 	back_nodes_done(b);
 	for (unsigned i = 0; i < b->n_exports; i++)
 		state_unmap(b->exports[i].state);

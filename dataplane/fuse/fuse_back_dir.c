@@ -31,6 +31,8 @@ static void entry_fill(struct back_req *q, const struct hand_dirent *de, const c
 	if (de->handle_len == 0)
 		return;
 	out->nodeid = FUSE_ROOT_ID;
+	if (de->has_attr && back_lease_grant(q, handle, de->handle_len, &de->attr))
+		out->generation |= FUSE_PROTO_LEASED;
 	*a->handle_at = de->handle_len;
 	memcpy(a->handle_at + 1, handle, de->handle_len);
 	a->handle_at += 1U + de->handle_len;

@@ -10,6 +10,7 @@
  *	fuse_back_rights.c as whom a request is executed
  *	fuse_back_rdma.c  bulk data by RDMA
  *	fuse_back_check.c what a request must look like
+ *	fuse_back_lease.c what clients may believe without asking
  *	fuse_back_mount.c mounts and their open files
  *	fuse_back_node.c  objects of exports: signed handle <-> descriptor; lookup
  *	fuse_back_hold.c  open files that lose their names: held by the agent
@@ -53,6 +54,8 @@ struct back_export {
 	uint32_t n_again;     /* holds that the agent was told again */
 	uint64_t last_kept;   /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
 	uint32_t n_open;      /* files that clients have open, directories not counted */
+	uint64_t calm_ns;     /* until then nothing is lent to clients */
+	unsigned patience;    /* how often that was doubled */
 };
 
 /* An object of an export, as long as somebody has it open or it was lately asked for. */
@@ -164,7 +167,9 @@ struct back_req {
 	void (*ops_again)(struct back_req *q);
 	void *temp; /* buffer of the answers' pool */
 	size_t temp_bytes;
-	struct back_req *retry; /* next of those that begin anew */
+	struct back_req *retry;	      /* next of those that begin anew */
+	struct back_lease *leases[2]; /* that it changes */
+	uint64_t changes_before;      /* fuse_back's count when it began */
 
 	/* While its data are on their way by RDMA. */
 	struct port_rdma_op bulk;
@@ -237,7 +242,10 @@ struct fuse_back {
 	int root_error;	   /* when the roots were looked at */
 	uint64_t grace_ns; /* until then clients of a predecessor may come and say what they have */
 	bool grace_over;
-	uint64_t boot;				   /* names this run of the host */
+	struct back_lease *leases;
+	uint64_t n_changes, changes_forgotten; /* of what may be lent */
+	uint64_t blind_ns;		       /* until then a predecessor's clients may believe */
+	uint64_t boot;			       /* names this run of the host */
 	struct back_req *retry_head, **retry_tail; /* wait for a call or a record */
 
 	struct back_node **by_handle, **by_ino; /* chains */
@@ -373,6 +381,20 @@ int back_rights_enter(struct back_req *q);
 /* As the client is shown them. */
 void back_rights_attr(const struct back_req *q, const struct fuse_attr *from,
 		      struct fuse_attr *ret);
+
+/* fuse_back_lease.c */
+int back_leases_init(struct fuse_back *b);
+void back_leases_done(struct fuse_back *b);
+/* The mounts of a predecessor are known. */
+void back_leases_restored(struct fuse_back *b);
+/* Whether the client may be told that nobody else changes, for a second from when it asked, what
+ * the entry shows: of the file with this handle, in the folder that the request names. */
+bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
+		      const struct fuse_attr *attr);
+/* The request begins; what it makes untrue is lent to nobody else until back_lease_changed. false:
+ * others believe it still, so it begins anew later. */
+bool back_lease_change(struct back_req *q);
+void back_lease_changed(struct back_req *q);
 
 /* fuse_back_mount.c */
 /* The mounts that the export's state tells of. */

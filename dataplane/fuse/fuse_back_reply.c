@@ -55,13 +55,14 @@ static uint32_t bare_flag(const struct back_req *q, bool is_bare)
 	return is_bare && !q->again ? FUSE_PROTO_BARE : 0;
 }
 
-/* Timeouts and generation are the client's. */
-static void entry_fill(const struct back_req *q, const struct back_entry *e,
-		       struct fuse_entry_out *ret)
+/* Timeouts are the client's, and what generation there is. */
+static void entry_fill(struct back_req *q, const struct back_entry *e, struct fuse_entry_out *ret)
 {
 	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID,
 				       .generation = bare_flag(q, e->is_bare)};
 	back_rights_attr(q, &e->attr, &ret->attr);
+	if (back_lease_grant(q, e->node->handle.bytes, e->node->handle.len, &e->attr))
+		ret->generation |= FUSE_PROTO_LEASED;
 }
 
 /* The folder, after a name in it was made or removed: the client's kernel will ask. Only where that

@@ -43,6 +43,7 @@ void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
 		.error = error,
 		.unique = q->unique,
 	};
+	back_lease_changed(q);
 	/* Nothing was begun, so nothing is known of it. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
@@ -200,6 +201,10 @@ static void req_run(struct back_req *q)
 	}
 	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
 		back_mount_settle(q->mount);
+	if (!back_lease_change(q)) {
+		back_req_later(q);
+		return;
+	}
 	if (req_once(q))
 		return;
 	r = back_rights_enter(q);

@@ -11,9 +11,11 @@
 #include <sys/stat.h>
 
 /* How long the kernel may believe attributes and names of directories. Other names are looked up
- * each time, so that an open never gets what bore the name before (plenum-consistency(7)). */
+ * each time, unless the server says that it keeps others from changing them, so that an open never
+ * gets what bore the name before (plenum-consistency(7)). */
 #define ATTR_VALID_S 1U
 #define DIR_VALID_S 1U
+#define LEASE_NS NSEC_PER_SEC
 
 /* What an acknowledged request has changed: the first node it names, the second. */
 static unsigned changes_of(const struct front_slot *s)
@@ -66,12 +68,24 @@ static bool is_again(const struct front_slot *s)
 
 /* ------------------------------------------------------------------ entries */
 
+/* The kernel may keep the name and all that it shows for what is left of the second. */
+static void entry_lend(struct fuse_entry_out *entry, uint64_t age_ns)
+{
+	uint64_t left_ns = age_ns < LEASE_NS ? LEASE_NS - age_ns : 0;
+
+	if (left_ns == 0)
+		return;
+	entry->entry_valid = entry->attr_valid = left_ns / NSEC_PER_SEC;
+	entry->entry_valid_nsec = entry->attr_valid_nsec = (uint32_t)(left_ns % NSEC_PER_SEC);
+}
+
 /* Makes the kernel's entry of the server's. 0 and the node, NULL for a name that does not exist;
  * else what the kernel is told. */
 static int entry_take(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
 		      struct fuse_entry_out *entry, struct front_node **ret)
 {
 	bool is_bare = entry->generation & FUSE_PROTO_BARE;
+	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
 	struct front_handle h;
 	struct front_node *node;
 
@@ -97,6 +111,8 @@ static int entry_take(struct fuse_front *f, const struct front_slot *s, struct f
 		entry->generation = f->state.head->generation;
 	entry->attr_valid = ATTR_VALID_S;
 	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
+	if (is_leased && !S_ISDIR(entry->attr.mode) && !is_again(s))
+		entry_lend(entry, a->age_ns);
 	*ret = node;
 	return 0;
 }
@@ -501,6 +517,7 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	}
 	if (front_rdma_again(f, s, &a))
 		return;
+	a.age_ns = now_ns - s->born_ns;
 	if (answer_recall(f, s, a.out.error))
 		return;
 	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;

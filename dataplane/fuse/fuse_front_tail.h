@@ -37,6 +37,7 @@ struct front_answer {
 	struct fuse_out_header out;
 	uint8_t *body; /* behind the header, in the message itself */
 	size_t body_len;
+	uint64_t age_ns; /* since its request was taken; the caller's */
 	bool has_attr, has_server, has_folder, has_bulk;
 	struct fuse_attr attr, folder;
 	struct fuse_proto_server server;

@@ -98,16 +98,22 @@
 #define FUSE_PROTO_READ_DATA sizeof(struct fuse_out_header)
 
 #define FUSE_PROTO_VERSION 3 /* of the hello and of all that follows it */
-/* In the generation of an answer's entries and the last field of its attributes, both of which are
- * otherwise 0: the file has no extended attributes but perhaps trusted ones. */
+/*
+ * In the generation of an answer's entries; the first also in the last field of its attributes.
+ * BARE: the file has no extended attributes but perhaps trusted ones. LEASED, where leases are in
+ * force: for a second from when the request was sent nobody else makes the name show another file,
+ * or changes this one.
+ */
 #define FUSE_PROTO_BARE 1U
+#define FUSE_PROTO_LEASED 2U
 /*
  * What both ends know beyond the version: the first unused word of INIT's argument says what the
  * client does, that of its answer what of this is in force. A peer that does not know the word
  * leaves it 0.
  */
 #define FUSE_PROTO_FEATURE_FOLDER 1U /* answers come with FUSE_PROTO_RESP_FOLDER */
-#define FUSE_PROTO_FEATURES FUSE_PROTO_FEATURE_FOLDER
+#define FUSE_PROTO_FEATURE_LEASE 2U  /* entries may be FUSE_PROTO_LEASED */
+#define FUSE_PROTO_FEATURES (FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE)
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
 

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the server end lends to a client, and that nobody else changes it meanwhile. */
+#include "tests/lib/back_rig.h"
+
+#define ROOT FUSE_ROOT_ID
+
+static struct rig rig;
+static struct fuse_back_client *clients[2];
+
+/* The one who sends from here on. */
+static void as(unsigned i)
+{
+	rig.client = clients[i];
+}
+
+/* Another mount, with what it knows. */
+static struct fuse_back_client *join(uint8_t mount, uint32_t features)
+{
+	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {features}};
+
+	rig.hello.mount_id[0] = mount;
+	assert_int_equal(rig_accept(&rig), 0);
+	assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), 0);
+	return rig.client;
+}
+
+static int setup(void **state)
+{
+	rig_setup(&rig, *state);
+	fuse_back_client_gone(rig.client);
+	clients[0] = join('a', FUSE_PROTO_FEATURES);
+	clients[1] = join('b', FUSE_PROTO_FEATURES);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fuse_back_client_gone(clients[0]);
+	as(1);
+	rig_teardown(&rig);
+	return 0;
+}
+
+static void put(const char *name)
+{
+	FILE *f = fopen(rig_path(&rig, name), "we");
+
+	assert_non_null(f);
+	fclose(f);
+}
+
+static bool is_lent(const char *name)
+{
+	struct fuse_entry_out e;
+
+	assert_int_equal(rig_do(&rig, FUSE_LOOKUP, ROOT, .name = name), 0);
+	memcpy(&e, rig.data, sizeof(e));
+	return e.generation & FUSE_PROTO_LEASED;
+}
+
+static void only_files_of_one_name_are_lent(void **state)
+{
+	char path[96];
+
+	as(0);
+	put("f");
+	put("linked");
+	snprintf(path, sizeof(path), "%s/link", rig.dir);
+	assert_int_equal(link(rig_path(&rig, "linked"), path), 0);
+	snprintf(path, sizeof(path), "%s/d", rig.dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_true(is_lent("f"));
+	assert_true(is_lent("f"));
+	assert_false(is_lent("d"));
+	as(1);
+	assert_true(is_lent("f")); /* to several at a time */
+	assert_false(is_lent("linked"));
+	fuse_back_client_gone(clients[1]);
+	clients[1] = join('b', 0);
+	assert_false(is_lent("f"));
+}
+
+/* The request waits; what it is about is lent to nobody meanwhile, nor to any but who changed it.
+ */
+static void changed_after(struct rig_req r)
+{
+	uint64_t asked_ns;
+
+	as(0);
+	asked_ns = clock_now_ns();
+	assert_true(is_lent("f"));
+	as(1);
+	rig_send(&rig, rig.call, &r);
+	for (unsigned i = 0; i < 10; i++)
+		rig_poll(&rig);
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) { /* else this machine was away for long */
+		struct rudp_call *other = calloc(1, sizeof(*other));
+		struct fuse_entry_out e;
+
+		assert_false(rig.call->answered);
+		as(0);
+		rig_send(&rig, other,
+			 &(struct rig_req){.op = FUSE_LOOKUP, .node = ROOT, .name = "f"});
+		assert_int_equal(rig_result(&rig, other), 0);
+		memcpy(&e, rig.data, sizeof(e));
+		assert_false(e.generation & FUSE_PROTO_LEASED);
+		free(other);
+	}
+	as(1);
+	assert_int_equal(rig_result(&rig, rig.call), 0);
+	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
+}
+
+static void attributes_change_when_nobody_believes_them(void **state)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
+	uint64_t node;
+
+	put("f");
+	as(0);
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
+	changed_after((struct rig_req){.op = FUSE_SETATTR, .node = node, RIG_ARG(in)});
+}
+
+static void names_go_when_nobody_believes_them(void **state)
+{
+	put("f");
+	changed_after((struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
+}
+
+static void names_move_when_nobody_believes_them(void **state)
+{
+	struct fuse_rename2_in in = {.newdir = ROOT};
+
+	put("f");
+	put("g");
+	changed_after((struct rig_req){
+		.op = FUSE_RENAME2, .node = ROOT, RIG_ARG(in), .name = "g", .name2 = "f"});
+}
+
+static void files_are_cut_when_nobody_believes_them(void **state)
+{
+	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_TRUNC, .mode = S_IFREG | 0644};
+
+	put("f");
+	changed_after((struct rig_req){.op = FUSE_CREATE, .node = ROOT, RIG_ARG(in), .name = "f"});
+}
+
+/* Then nothing is lent for a while, lest many have to wait. */
+static void peace_is_kept(void **state)
+{
+	put("f");
+	put("g");
+	changed_after((struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
+	as(0);
+	assert_false(is_lent("g"));
+	as(1);
+	assert_false(is_lent("g"));
+}
+
+/* Its own changes the client's kernel knows, and new names make nothing untrue. */
+static void own_changes_do_not_wait(void **state)
+{
+	struct fuse_setattr_in in = {.valid = FATTR_MODE, .mode = 0600};
+	struct fuse_create_in create = {.flags = O_WRONLY | O_CREAT | O_EXCL,
+					.mode = S_IFREG | 0644};
+	uint64_t node;
+
+	put("f");
+	as(0);
+	assert_true(is_lent("f"));
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(rig_do(&rig, FUSE_SETATTR, node, RIG_ARG(in)), 0);
+		assert_true(is_lent("f"));
+	}
+	as(1);
+	assert_int_equal(rig_do(&rig, FUSE_CREATE, ROOT, RIG_ARG(create), .name = "new"), 0);
+	/* What another has made, and where, is its own for now. */
+	as(0);
+	assert_false(is_lent("new"));
+	assert_false(is_lent("f"));
+}
+
+/* A successor cannot know what was lent, but to a single mount. */
+static void a_successor_waits_for_what_was_lent(void **state)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	put("f");
+	fuse_back_client_gone(clients[0]);
+	as(1);
+	rig_stop(&rig);
+	rig_hands(&rig);
+	assert_int_equal(fuse_back_new(&rig.cfg, NULL, &rig.stats, rig_hold, &rig, rig.hands,
+				       rig.boot, &rig.back),
+			 0);
+	rig_back = rig.back;
+	clients[0] = join('a', FUSE_PROTO_FEATURES);
+	clients[1] = join('b', FUSE_PROTO_FEATURES);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_true(clock_now_ns() - start_ns >= NSEC_PER_SEC);
+}
+
+#define ON(base, f)                                                         \
+	{                                                                   \
+#f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON("/tmp", only_files_of_one_name_are_lent),
+		ON("/dev/shm", only_files_of_one_name_are_lent),
+		ON("/dev/shm", attributes_change_when_nobody_believes_them),
+		ON("/tmp", names_go_when_nobody_believes_them),
+		ON("/dev/shm", names_move_when_nobody_believes_them),
+		ON("/dev/shm", files_are_cut_when_nobody_believes_them),
+		ON("/dev/shm", peace_is_kept),
+		ON("/dev/shm", own_changes_do_not_wait),
+		ON("/dev/shm", a_successor_waits_for_what_was_lent),
+	};
+
+	if (geteuid() != 0) {
+		printf("1..0 # SKIP needs root: files are made for their users\n");
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
