@@ -54,8 +54,6 @@ struct back_export {
 	uint32_t n_again;     /* holds that the agent was told again */
 	uint64_t last_kept;   /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
 	uint32_t n_open;      /* files that clients have open, directories not counted */
-	uint64_t calm_ns;     /* until then nothing is lent to clients */
-	unsigned patience;    /* how often that was doubled */
 };
 
 /* An object of an export, as long as somebody has it open or it was lately asked for. */

@@ -20,6 +20,7 @@
  * it happens again soon. */
 #define LEASE_CALM_NS (10 * NSEC_PER_SEC)
 #define LEASE_PATIENCE_MAX 6U
+#define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
 #define LEASE_MANY UINT32_MAX
 
 /* A file or folder, by its handle. All 0: unused. */
@@ -47,9 +48,12 @@ void back_leases_done(struct fuse_back *b)
 
 void back_leases_restored(struct fuse_back *b)
 {
+	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
+
 	for (unsigned i = 0; i < b->n_exports; i++)
 		if (b->exports[i].n_unsettled > 1)
-			b->blind_ns = clock_now_ns() + LEASE_NS;
+			b->blind_ns = MAX_OF(b->blind_ns,
+					     MIN_OF(latest_ns, b->exports[i].state->lent_until_ns));
 }
 
 /* 0: nothing is said of such. The signature is left out: exports may show the same file. */
@@ -120,6 +124,7 @@ bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 		      const struct fuse_attr *attr)
 {
 	struct fuse_back *b = q->client->back;
+	struct state *state = q->mount->export->state;
 	uint32_t mount = mount_number(q->mount);
 	struct back_lease *l[2];
 	uint64_t now_ns, keys[2];
@@ -135,12 +140,15 @@ bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 	for (unsigned i = 0; i < 2; i++) {
 		l[i] = keys[i] ? lease_of(b, keys[i], now_ns) : NULL;
 		made_by(l[i], q, now_ns);
-		if (now_ns < q->mount->export->calm_ns || !l[i] ||
+		if (now_ns < state->calm_ns || !l[i] ||
 		    !is_free_for(l[i], mount, q->changes_before, now_ns))
 			return false;
 	}
 	if (l[0]->key != keys[0]) /* the second took its place */
 		return false;
+	/* A successor is to know before the client does; seldom enough to cost nothing. */
+	if (state->lent_until_ns < now_ns + LEASE_NS)
+		state_publish(&state->lent_until_ns, now_ns + LEASE_NS + LEASE_NOTE_NS);
 	lend(l[0], mount, now_ns);
 	lend(l[1], mount, now_ns);
 	return true;
@@ -179,12 +187,19 @@ static unsigned changes_what(const struct back_req *q)
 }
 
 /* Somebody has to wait. */
-static void conflict(struct back_export *e, uint64_t now_ns)
+static void conflict(struct state *s, uint64_t now_ns)
 {
-	bool soon = now_ns < e->calm_ns + (LEASE_CALM_NS << e->patience);
+	bool soon = s->calm_ns && now_ns < s->calm_ns + (LEASE_CALM_NS << s->patience);
 
-	e->patience = soon && e->calm_ns ? MIN_OF(e->patience + 1U, LEASE_PATIENCE_MAX) : 0;
-	e->calm_ns = now_ns + (LEASE_CALM_NS << e->patience);
+	s->patience = soon ? MIN_OF(s->patience + 1, (uint64_t)LEASE_PATIENCE_MAX) : 0;
+	s->calm_ns = now_ns + (LEASE_CALM_NS << s->patience);
+}
+
+/* The hand that was at it when it was killed was given it when nobody believed any more; now it is
+ * to be judged before anything else happens to the file. */
+static bool is_suspect(const struct back_req *q)
+{
+	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
 }
 
 bool back_lease_change(struct back_req *q)
@@ -211,13 +226,14 @@ bool back_lease_change(struct back_req *q)
 			return false;
 		if (l[i]->until_ns > now_ns && l[i]->holder != mount) {
 			free = false;
-			if (now_ns >= q->mount->export->calm_ns)
-				conflict(q->mount->export, now_ns);
+			if (now_ns >= q->mount->export->state->calm_ns)
+				conflict(q->mount->export->state, now_ns);
 		}
 		l[i]->changer = mount; /* from here on it is lent to nobody else */
 		l[i]->changed_ns = now_ns;
 		l[i]->busy++;
 	}
+	free = free || is_suspect(q);
 	for (unsigned i = 0; i < 2; i++) {
 		if (l[i] && !free)
 			l[i]->busy--;

@@ -201,12 +201,12 @@ static void req_run(struct back_req *q)
 	}
 	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
 		back_mount_settle(q->mount);
+	if (req_once(q))
+		return;
 	if (!back_lease_change(q)) {
 		back_req_later(q);
 		return;
 	}
-	if (req_once(q))
-		return;
 	r = back_rights_enter(q);
 	if (r < 0)
 		back_reply_err(q, -r);

@@ -37,6 +37,9 @@ struct state {
 	uint32_t pad;
 	struct state_mount mounts[JOURNAL_MOUNTS_MAX];
 	struct state_hold holds[STATE_HOLDS_MAX];
+	/* Of what is lent to clients: clock_now_ns() until when there is any, until when there
+	 * shall be none, and how often that time was doubled. */
+	uint64_t lent_until_ns, calm_ns, patience;
 };
 
 /* Maps the state behind the journal's bytes of fd (borrowed; -1: one that nothing outlives). What

@@ -188,6 +188,8 @@ static void a_successor_waits_for_what_was_lent(void **state)
 	uint64_t start_ns = clock_now_ns();
 
 	put("f");
+	as(0);
+	assert_true(is_lent("f"));
 	fuse_back_client_gone(clients[0]);
 	as(1);
 	rig_stop(&rig);
