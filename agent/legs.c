@@ -192,7 +192,7 @@ void legs_find_rdma(const struct sup *sup, const struct inventory *inv, struct l
 
 		for (uint32_t j = 0; w && j < wants[i].n_ports; j++) {
 			struct launch_port *p = &wants[i].ports[j];
-			const struct launch_port *has = port_of_leg(&w->config, p->leg);
+			const struct launch_port *has = sup_port_find(&w->config, p->leg);
 
 			if (!has)
 				continue;

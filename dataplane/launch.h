@@ -198,12 +198,13 @@ static inline bool launch_takes_ports(const struct launch_config *c)
 }
 
 /* Whether a worker that has port `is` can be told to have `want` instead: the same address of the
- * leg, on a device that is another one now. */
+ * leg, on a device that is another one now. RDMA devices are opened at the start only. */
 static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
 {
 	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
 	       is->mtu == want->mtu && is->udp_port == want->udp_port &&
-	       is->ip.len == want->ip.len &&
+	       is->ip.len == want->ip.len && is->rdma == want->rdma &&
+	       is->rdma_asked == want->rdma_asked && is->rdma_life == want->rdma_life &&
 	       memcmp(&is->ip.addr, &want->ip.addr, sizeof(is->ip.addr)) == 0 &&
 	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
 }
