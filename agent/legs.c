@@ -192,13 +192,14 @@ void legs_find_rdma(const struct sup *sup, const struct inventory *inv, struct l
 
 		for (uint32_t j = 0; w && j < wants[i].n_ports; j++) {
 			struct launch_port *p = &wants[i].ports[j];
-			const struct launch_port *has = sup_port_find(&w->config, p->leg);
+			const struct launch_config *c = w->started ? w->started : &w->config;
+			const struct launch_port *has = sup_port_find(c, p->leg);
 
 			if (!has)
 				continue;
 			p->rdma_life = has->rdma_life;
 			if (p->rdma && is_gid(inv, &p->ip.addr) &&
-			    lost_rdma(w, (unsigned)(has - w->config.ports)))
+			    lost_rdma(w, (unsigned)(has - c->ports)))
 				p->rdma_life++;
 		}
 	}

@@ -193,11 +193,13 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 
 static void add_rdma(const struct sup_worker *w, struct status_process *p)
 {
-	for (uint32_t i = 0; i < w->config.n_ports && i < LAUNCH_PORTS_MAX; i++) {
+	const struct launch_config *c = w->started ? w->started : &w->config;
+
+	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++) {
 		const struct launch_rdma_stats *from = &w->stats->rdma[i];
 		struct launch_rdma_stats *to = &p->rdma[p->n_rdma].s;
 
-		snprintf(p->rdma[p->n_rdma++].leg, PLENUM_NAME_MAX, "%s", w->config.ports[i].leg);
+		snprintf(p->rdma[p->n_rdma++].leg, PLENUM_NAME_MAX, "%s", c->ports[i].leg);
 		to->pairs = launch_stat_get(&from->pairs);
 		to->read_bytes = launch_stat_get(&from->read_bytes);
 		to->write_bytes = launch_stat_get(&from->write_bytes);

@@ -32,20 +32,35 @@ void back_rdma_done(struct fuse_back *b)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* The port whose address the client means. */
-static int port_of(const struct fuse_back *b, const uint8_t to[16])
+/* IPv4 mapped into IPv6. */
+static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-	for (uint32_t i = 0; i < b->cfg->n_ports; i++) {
-		const struct ip_addr *ip = &b->cfg->ports[i].ip.addr;
+	if (ip->family == AF_INET6)
+		return memcmp(ip->bytes, gid, 16) == 0;
+	return memcmp(gid, mapped, 12) == 0 && memcmp(ip->bytes, gid + 12, 4) == 0;
+}
 
-		if (ip->family == AF_INET6
-			    ? memcmp(ip->bytes, to, 16) == 0
-			    : memcmp(to, mapped, 12) == 0 && memcmp(ip->bytes, to + 12, 4) == 0)
+/* The port whose address the client means. */
+static int port_of(const struct fuse_back *b, const uint8_t to[16])
+{
+	for (uint32_t i = 0; i < b->cfg->n_ports; i++)
+		if (is_gid_of(&b->cfg->ports[i].ip.addr, to))
 			return (int)i;
-	}
 	return -ENOENT;
+}
+
+/* Packets go to an address only that the session has proved to be its client's. */
+static bool is_of_session(const struct fuse_back_client *c, unsigned port, const uint8_t gid[16])
+{
+	struct rudp_path_info paths[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(c->session, paths, RUDP_PATHS_MAX);
+
+	for (unsigned i = 0; i < n; i++)
+		if (paths[i].port == port && paths[i].up && is_gid_of(&paths[i].remote.ip, gid))
+			return true;
+	return false;
 }
 
 /* Makes our half and joins it with theirs, which becomes ours in the answer. */
@@ -61,7 +76,8 @@ static void leg_make(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg
 	int port = port_of(c->back, leg->to);
 
 	memcpy(theirs.gid, leg->gid, sizeof(theirs.gid));
-	if (leg->leg < PORT_RDMA_LEGS_MAX && port >= 0)
+	if (leg->leg < PORT_RDMA_LEGS_MAX && port >= 0 &&
+	    is_of_session(c, (unsigned)port, leg->gid))
 		why = port_rdma_pair(c->rdma, leg->leg, (unsigned)port, &half);
 	if (why == PORT_RDMA_OK)
 		why = port_rdma_join(c->rdma, leg->leg, &theirs, true);

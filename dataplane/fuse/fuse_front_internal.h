@@ -96,6 +96,10 @@ struct front_rdma {
 	uint64_t retry_ns;
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX]; /* which pairs are younger than a request */
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
+	struct front_rdma_leg {
+		bool lost; /* its pair failed since it was looked at last */
+		uint64_t made_ns, wait_ns, due_ns;
+	} legs[PORT_RDMA_LEGS_MAX];
 	struct front_rdma_msg msg;
 	uint8_t resp[sizeof(struct fuse_out_header) + sizeof(struct fuse_proto_rdma)];
 };

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #define RDMA_RETRY_NS NSEC_PER_SEC
+/* Pairs of a path that is up and that fail sooner than that are tried again later each time: where
+ * something on the way drops what RDMA sends, each try costs a transfer some seconds. */
+#define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
+#define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
 #define RDMA_HEADERS 88 /* IPv6, UDP and the headers and check sum of RoCE, rounded up */
 
 static const struct port_rdma_region *region_of(const struct fuse_front *f,
@@ -71,6 +75,22 @@ static const struct rudp_path_info *leg_path(const struct fuse_front *f,
 		if (paths[i].port == port && paths[i].up && (!found || found->standby))
 			found = &paths[i];
 	return found;
+}
+
+/* False: the leg's pair has failed, and is not tried again yet. */
+static bool leg_is_due(struct front_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
+{
+	struct front_rdma_leg *leg = &r->legs[port];
+
+	if (leg->lost) {
+		leg->lost = false;
+		leg->wait_ns = !is_up || now_ns > leg->made_ns + RDMA_LASTS_NS
+				       ? 0
+				       : MIN_OF(MAX_OF(2 * leg->wait_ns, RDMA_RETRY_NS),
+						RDMA_RETRY_MOST_NS);
+		leg->due_ns = now_ns + MAX_OF(leg->wait_ns, RDMA_RETRY_NS) - RDMA_RETRY_NS;
+	}
+	return now_ns >= leg->due_ns;
 }
 
 /* The largest packets of RDMA that the path is known to carry, whatever its two ends could. */
@@ -137,8 +157,10 @@ void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 	for (unsigned i = 0; i < r->n_ports && i < FUSE_PROTO_RDMA_LEGS_MAX; i++) {
 		const struct rudp_path_info *path = leg_path(f, paths, n, i);
 
-		if (path)
+		if (leg_is_due(r, i, path, now_ns) && path) {
 			leg_ask(f, i, path);
+			r->legs[i].made_ns = now_ns;
+		}
 	}
 	if (r->msg.rdma.n_legs == 0)
 		return;
@@ -261,6 +283,7 @@ static void legs_failed(struct fuse_front *f, const struct front_slot *s, uint8_
 		    (int32_t)(r->made[i] - s->bulk_serial) > 0)
 			continue;
 		port_rdma_drop(r->peer, i);
+		r->legs[i].lost = true;
 		r->reasons[i] = PORT_RDMA_FAILED;
 		launch_stat_add(&f->stats->rdma[i].failures, 1);
 	}

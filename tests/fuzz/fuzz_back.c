@@ -67,6 +67,11 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 	call->token = token;
 }
 
+unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max)
+{
+	return 0;
+}
+
 enum rudp_security rudp_session_security(const struct rudp_session *s)
 {
 	return RUDP_SECURITY_NONE;

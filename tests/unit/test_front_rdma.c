@@ -265,6 +265,41 @@ static void writes_go_in_packets_then(void **state)
 	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
 }
 
+/* Where every pair of a leg fails, transfers do not pay for it each second. */
+static void pairs_that_never_last_are_rare(void **state)
+{
+	struct rig *g = *state;
+	unsigned n_tries = 0;
+	uint64_t fh, node;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	for (unsigned i = 0; i < 600; i++) {
+		if (read_begin(g, node, fh).legs & 1) {
+			answer_bulk(g, 0, 1, data, BYTES);
+			n_tries++;
+		} else {
+			answer_bulk(g, 0, 0, data, BYTES);
+		}
+		expect_data(g, data);
+		g->now_ns += NSEC_PER_SEC;
+		fuse_front_tick(g->f, g->now_ns);
+		if (n_calls > 0)
+			answer_pairs(g, 0, 0);
+	}
+	assert_in_range(n_tries, 8, 20);
+	/* Not where the path itself is down meanwhile: that pair comes back with it. */
+	session_paths[0].up = false;
+	g->now_ns += 100 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	session_paths[0].up = true;
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	answer_pairs(g, 0, 0);
+}
+
 /* A server without RDMA, or one that knows nothing of it. */
 static void servers_may_have_none(void **state)
 {
@@ -296,6 +331,7 @@ int main(void)
 		TEST(late_data_of_a_session_that_ended),
 		TEST(old_answers_leave_new_pairs),
 		TEST(writes_go_in_packets_then),
+		TEST(pairs_that_never_last_are_rare),
 		TEST(servers_may_have_none),
 	};
 
