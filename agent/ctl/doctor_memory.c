@@ -8,6 +8,8 @@
 
 #define AVAILABLE_KIB_MIN (512 << 10)
 #define FILES_MIN 65536
+#define GROUP_MAX 256
+#define GROUP_MIB_EACH 256 /* of a worker with all its sessions, and of the agent */
 
 static uint64_t pages_of(const struct doctor_picture *p, int node)
 {
@@ -127,13 +129,10 @@ static int find_limit(const char *text, const char *name, uint64_t *ret)
 	return 0;
 }
 
-static int agent_limit(const struct doctor_picture *p, const char *name, struct doctor_result *r,
-		       uint64_t *ret)
+static json_int_t agent_pid(const struct doctor_picture *p)
 {
 	const json_t *list = json_object_get(p->processes, "processes"), *process;
 	json_int_t pid = 0;
-	char path[64];
-	autofree char *text = NULL;
 	size_t i;
 
 	json_array_foreach (list, i, process) {
@@ -142,7 +141,16 @@ static int agent_limit(const struct doctor_picture *p, const char *name, struct 
 		if (role && strcmp(role, "MANAGEMENT") == 0)
 			pid = json_integer_value(json_object_get(process, "pid"));
 	}
-	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/limits", pid);
+	return pid;
+}
+
+static int agent_limit(const struct doctor_picture *p, const char *name, struct doctor_result *r,
+		       uint64_t *ret)
+{
+	char path[64];
+	autofree char *text = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/limits", agent_pid(p));
 	text = doctor_read_all(p, path);
 	if (text && find_limit(text, name, ret) >= 0)
 		return 0;
@@ -186,6 +194,68 @@ static void run_files(const struct doctor_picture *p, const struct doctor_check 
 			 "systemctl restart plenumd");
 }
 
+/* The least that a group of processes and those around it may have; UINT64_MAX: as much as there
+ * is. *ret_group: whose word that is. */
+static uint64_t group_limit(const struct doctor_picture *p, const char *group, const char *file,
+			    char ret_group[static GROUP_MAX])
+{
+	char path[GROUP_MAX], text[32];
+	uint64_t least = UINT64_MAX, n;
+	char *slash;
+
+	snprintf(path, sizeof(path), "%s", group);
+	for (;;) {
+		if (doctor_read(p, text, sizeof(text), "/sys/fs/cgroup%s/%s", path, file) >= 0 &&
+		    text[0] >= '0' && text[0] <= '9' && (n = strtoull(text, NULL, 10)) < least) {
+			least = n;
+			snprintf(ret_group, GROUP_MAX, "%s", path);
+		}
+		slash = strrchr(path, '/');
+		if (!slash || slash == path)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* Huge pages that are there, and may not be taken; memory that is there, and ends workers. */
+static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	char group[GROUP_MAX], whose[GROUP_MAX] = "", path[64];
+	autofree char *text = NULL;
+	const char *at;
+	uint64_t pages = 0, has;
+
+	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/cgroup", agent_pid(p));
+	text = doctor_read_all(p, path);
+	at = text ? strstr(text, "0::/") : NULL;
+	if (!at) {
+		doctor_say(r, DOCTOR_UNKNOWN, "%s does not name a group of version 2", path);
+		return;
+	}
+	snprintf(group, sizeof(group), "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
+	for (size_t i = 0; i < p->plan->n_workers; i++)
+		pages += takes_pages(&p->plan->workers[i]) ? PLAN_HUGEPAGES_PER_WORKER : 0;
+	has = group_limit(p, group, "hugetlb.2MB.max", whose);
+	if (has < pages * PLAN_HUGEPAGE_KIB << 10) {
+		doctor_say(r, DOCTOR_FAIL,
+			   "the control group %.120s may have %" PRIu64
+			   " MiB of huge pages, and workers on DPDK want %" PRIu64,
+			   whose, has >> 20, pages * PLAN_HUGEPAGE_KIB >> 10);
+		doctor_advise(r, "echo max >/sys/fs/cgroup%s/hugetlb.2MB.max", whose);
+	}
+	has = group_limit(p, group, "memory.max", whose);
+	if (has >> 20 < GROUP_MIB_EACH * (p->plan->n_workers + 1)) {
+		doctor_say(r, DOCTOR_WARN,
+			   "the control group %.120s may have %" PRIu64
+			   " MiB of memory, and its workers are ended where that is not enough",
+			   whose, has >> 20);
+		doctor_advise(r, "MemoryMax=infinity below [Service] in 'systemctl edit plenumd', "
+				 "then systemctl restart plenumd");
+	}
+	doctor_say(r, DOCTOR_PASS, "the control group %.120s leaves room for all workers", group);
+}
+
 static const struct doctor_check checks[] = {
 	{"memory-hugepages", "There are huge pages for all workers on DPDK", DOCTOR_WANTS_PLAN,
 	 run_hugepages, NULL},
@@ -195,6 +265,8 @@ static const struct doctor_check checks[] = {
 	{"memory-numa-balancing", "The kernel does not move the memory of workers that poll",
 	 DOCTOR_WANTS_PLAN, run_balancing, NULL},
 	{"memory-locked", "Workers may lock their memory", DOCTOR_WANTS_AGENT, run_memlock, NULL},
+	{"memory-group", "The control group leaves room for all workers",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_group, NULL},
 	{"memory-files", "Workers may have many files open", DOCTOR_WANTS_AGENT, run_files, NULL},
 };
 

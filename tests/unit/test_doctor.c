@@ -290,6 +290,17 @@ static void few_locked(struct rig *g)
 		"Max locked memory         8388608   8388608   bytes\n");
 }
 
+static void little_group_memory(struct rig *g)
+{
+	rig_put(g, "/sys/fs/cgroup/system.slice/plenumd.service/memory.max", "268435456\n");
+}
+
+/* Of a group around that of the agent. */
+static void few_group_pages(struct rig *g)
+{
+	rig_put(g, "/sys/fs/cgroup/system.slice/hugetlb.2MB.max", "2097152\n");
+}
+
 static void few_files(struct rig *g)
 {
 	rig_put(g, "/proc/100/limits",
@@ -347,6 +358,8 @@ static const struct breakage own_breaks[] = {
 	{"memory-numa-balancing", DOCTOR_WARN, NULL, numa_balancing},
 	{"memory-locked", DOCTOR_WARN, NULL, few_locked},
 	{"memory-files", DOCTOR_WARN, NULL, few_files},
+	{"memory-group", DOCTOR_WARN, NULL, little_group_memory},
+	{"memory-group", DOCTOR_FAIL, NULL, few_group_pages},
 };
 
 /* ---- the test of them all ---- */
