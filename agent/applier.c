@@ -23,6 +23,7 @@ struct applier {
 	unsigned n_recoveries; /* begun after it was killed */
 	bool waited;	       /* for a confirmation, so that what it committed was this */
 	bool has_result;
+	char missed[APPLIER_MISSED_MAX];
 	struct applier_result result;
 	struct diag diag;
 	struct plan_conflicts conflicts;
@@ -83,6 +84,14 @@ static void take_stage(struct applier *ap, enum applier_stage stage, uint64_t un
 		ap->task.on_wait(ap->task.user, until_ns, &ap->conflicts);
 }
 
+static void take_missed(struct applier *ap, struct applier_message *m)
+{
+	m->missed[sizeof(m->missed) - 1] = '\0';
+	memcpy(ap->missed, m->missed, sizeof(ap->missed));
+	if (m->type == APPLIER_NOT_YET && ap->task.on_not_yet)
+		ap->task.on_not_yet(ap->task.user, ap->missed);
+}
+
 static void on_message(void *user, const void *msg, size_t len, int fd)
 {
 	struct applier *ap = user;
@@ -101,6 +110,10 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 	case APPLIER_CONFLICT:
 		if (plan_conflicts_add(&ap->conflicts, &m.conflict) < 0)
 			ap->diag.out_of_memory = true;
+		break;
+	case APPLIER_MISSED:
+	case APPLIER_NOT_YET:
+		take_missed(ap, &m);
 		break;
 	case APPLIER_RESULT:
 		take_result(ap, m.result);
@@ -302,6 +315,11 @@ struct applier *applier_forget(struct applier *ap)
 enum applier_stage applier_stage(const struct applier *ap)
 {
 	return ap->stage;
+}
+
+const char *applier_missed(const struct applier *ap)
+{
+	return ap->missed;
 }
 
 pid_t applier_pid(const struct applier *ap)

@@ -20,6 +20,8 @@
 #include "netcfg/plan/apply.h"
 #include <sys/types.h>
 
+#define APPLIER_MISSED_MAX 512
+
 enum applier_stage {
 	APPLIER_RECOVERING,
 	APPLIER_APPLYING,
@@ -74,8 +76,11 @@ struct applier_task {
 	 * nobody is asked. */
 	const struct spec *former;
 	uint64_t probe_ns;
-	/* How long it waits for a confirmation, by CLOCK_BOOTTIME; 0: it does not. */
+	/* How long it waits for a confirmation, by CLOCK_BOOTTIME; 0: it does not. patient: who
+	 * does not answer within probe_ns has all that time to do so, since his own host may have
+	 * to change, too; before he does it is not confirmed. */
 	unsigned confirm_s;
+	bool patient;
 	/* Where a later monitor finds it, and its outcome, a line "NUMBER ERROR TEXT"; NULL: none
 	 * of both is made. */
 	const char *socket, *outcome;
@@ -83,6 +88,8 @@ struct applier_task {
 	/* All is done and verified, and it waits, until that time of CLOCK_BOOTTIME; conflicts: as
 	 * of a result. */
 	void (*on_wait)(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
+	/* A confirmation was not taken: why says who does not answer yet. */
+	void (*on_not_yet)(void *user, const char *why);
 	/* It has ended; the reasons are in d. The applier is freed. */
 	void (*on_end)(void *user, const struct applier_result *res, const struct diag *d);
 	void *user;
@@ -101,6 +108,8 @@ int applier_tell(const struct applier *ap, bool keep, const char *by);
 /* Lets it go on alone; on_end is not called. Accepts NULL, returns NULL. */
 struct applier *applier_forget(struct applier *ap);
 enum applier_stage applier_stage(const struct applier *ap);
+/* Who does not answer yet, of one that waits; "": nobody is missed. */
+const char *applier_missed(const struct applier *ap);
 pid_t applier_pid(const struct applier *ap);
 
 #endif

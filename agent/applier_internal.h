@@ -13,6 +13,8 @@ enum applier_message_type {
 	APPLIER_STAGE,
 	APPLIER_DIAG,
 	APPLIER_CONFLICT,
+	APPLIER_MISSED,	 /* who does not answer yet, while it waits; "": nobody */
+	APPLIER_NOT_YET, /* so a confirmation is not taken */
 	APPLIER_RESULT,
 	/* To it. */
 	APPLIER_CONFIRM,
@@ -28,6 +30,7 @@ struct applier_message {
 		};
 		struct applier_result result;
 		struct plan_conflict conflict;
+		char missed[APPLIER_MISSED_MAX];
 		char by[CLIENTS_BY_MAX]; /* who confirms, or wants it rolled back */
 		struct {
 			enum diag_severity severity;
@@ -62,8 +65,12 @@ void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64
 /* To all; waits until they have room. */
 void applier_line_say(struct applier_line *l, const struct applier_message *m);
 /* Waits for an order, until until_ns of CLOCK_BOOTTIME: APPLIER_CONFIRM or APPLIER_ROLL_BACK with
- * who it was; -ETIMEDOUT: the time is over; another negative errno: it cannot be waited for. */
-int applier_line_wait(struct applier_line *l, uint64_t until_ns, char by[static CLIENTS_BY_MAX]);
+ * who it was; 0: it is wake_ns of that clock; -ETIMEDOUT: the time is over; another negative errno:
+ * it cannot be waited for. */
+int applier_line_wait(struct applier_line *l, uint64_t until_ns, uint64_t wake_ns,
+		      char by[static CLIENTS_BY_MAX]);
+/* To all that are there. May be lost on the way. */
+void applier_line_mention(struct applier_line *l, const struct applier_message *m);
 
 /* All that the applier's process does; `channel` to the monitor. Exit status. */
 int applier_work(const struct applier_task *t, int channel);

@@ -97,6 +97,15 @@ void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64
 	take_hearers(l);
 }
 
+void applier_line_mention(struct applier_line *l, const struct applier_message *m)
+{
+	take_hearers(l);
+	for (size_t i = 0; i < l->n; i++)
+		job_mention(l->hearers[i], m, sizeof(*m));
+	if (l->monitor >= 0)
+		job_mention(l->monitor, m, sizeof(*m));
+}
+
 void applier_line_say(struct applier_line *l, const struct applier_message *m)
 {
 	take_hearers(l);
@@ -168,17 +177,20 @@ static int wait_once(struct applier_line *l, int timer, char by[static CLIENTS_B
 	return fds[n].revents ? -ETIMEDOUT : 0;
 }
 
-int applier_line_wait(struct applier_line *l, uint64_t until_ns, char by[static CLIENTS_BY_MAX])
+int applier_line_wait(struct applier_line *l, uint64_t until_ns, uint64_t wake_ns,
+		      char by[static CLIENTS_BY_MAX])
 {
+	const uint64_t at_ns = MIN_OF(until_ns, wake_ns);
 	const struct itimerspec at = {
-		.it_value = {(time_t)(until_ns / NSEC_PER_SEC), (long)(until_ns % NSEC_PER_SEC)}};
+		.it_value = {(time_t)(at_ns / NSEC_PER_SEC), (long)(at_ns % NSEC_PER_SEC)}};
 	autoclose int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	int r = 0;
 
 	if (timer < 0 || timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL) < 0)
 		return -errno;
-	applier_line_stage(l, APPLIER_WAITING, until_ns);
+	if (l->now.stage != APPLIER_WAITING)
+		applier_line_stage(l, APPLIER_WAITING, until_ns);
 	while (r == 0)
 		r = wait_once(l, timer, by);
-	return r;
+	return r == -ETIMEDOUT && wake_ns < until_ns ? 0 : r;
 }

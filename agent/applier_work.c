@@ -14,6 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#define PATIENT_NS (3 * NSEC_PER_SEC) /* before it is said that it waits, and for whom */
+#define AGAIN_NS NSEC_PER_SEC	      /* between two looks at who does not answer yet */
+
 /* Modules are loaded while we may. */
 static void prepare(struct kernel *k, const struct plan *p)
 {
@@ -143,8 +146,60 @@ static void say_conflicts(struct applier_line *l, const struct applier_addresses
 	}
 }
 
+/* Who answered before and does not, while that may still change. */
+struct missed {
+	const struct apply_reach *before; /* n is 0: nobody is asked */
+	const struct plan_context *ctx;
+	struct kernel *k;
+	bool any;
+};
+
+/* Asks once more, and says what has come of it: as `type`, where somebody is missed. */
+static void ask_again(const struct applier_task *t, struct applier_line *l, struct missed *w,
+		      enum applier_message_type type)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct applier_message m = {.type = type};
+	int r = apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, &d);
+
+	w->any = r < 0;
+	if (!w->any)
+		m.type = APPLIER_MISSED;
+	else
+		snprintf(m.missed, sizeof(m.missed), "%s",
+			 d.n && d.entries[0].text ? d.entries[0].text : strerror(-r));
+	if (m.type == APPLIER_NOT_YET)
+		applier_line_say(l, &m);
+	else
+		applier_line_mention(l, &m);
+}
+
+/* An order, or the end of the time. While somebody is missed no confirmation is taken. */
+static int wait_for_order(const struct applier_task *t, struct applier_line *l, struct missed *w,
+			  char by[static CLIENTS_BY_MAX])
+{
+	const uint64_t until = boottime_now_ns() + t->confirm_s * NSEC_PER_SEC;
+	int r;
+
+	if (w->any)
+		ask_again(t, l, w, APPLIER_MISSED);
+	do {
+		r = applier_line_wait(l, until, w->any ? boottime_now_ns() + AGAIN_NS : UINT64_MAX,
+				      by);
+		if (w->any && (r == 0 || r == APPLIER_CONFIRM))
+			ask_again(t, l, w, r == 0 ? APPLIER_MISSED : APPLIER_NOT_YET);
+	} while (r == 0 || (r == APPLIER_CONFIRM && w->any));
+	return r;
+}
+
+static void say_missed(const struct applier_task *t, const struct missed *w, struct diag *d)
+{
+	if (w->any)
+		(void)apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, d);
+}
+
 /* The host is as wanted: whether it stays so. 0, or -ECANCELED with the reason in d. */
-static int wait_for_word(const struct applier_task *t, struct applier_line *l,
+static int wait_for_word(const struct applier_task *t, struct applier_line *l, struct missed *w,
 			 struct applier_result *res, struct diag *d)
 {
 	char by[CLIENTS_BY_MAX] = "";
@@ -152,8 +207,10 @@ static int wait_for_word(const struct applier_task *t, struct applier_line *l,
 
 	if (t->confirm_s == 0)
 		return 0;
-	r = applier_line_wait(l, boottime_now_ns() + t->confirm_s * NSEC_PER_SEC, by);
+	r = wait_for_order(t, l, w, by);
 	memcpy(res->by, by, sizeof(res->by));
+	if (r == -ETIMEDOUT)
+		say_missed(t, w, d); /* the first reason that is given */
 	if (r == APPLIER_CONFIRM)
 		return 0;
 	if (r == APPLIER_ROLL_BACK)
@@ -250,17 +307,23 @@ static void look_before(const struct applier_task *t, struct kernel *k, struct a
 			strerror(-r));
 }
 
-/* 0; -ECANCELED: somebody has been cut off. */
+/* 0; -ECANCELED: somebody has been cut off; 1: so it is, and may yet change. */
 static int look_after(const struct applier_task *t, struct kernel *k,
 		      const struct applier_addresses *w, const struct apply_reach *before,
 		      struct applier_line *l, struct diag *d)
 {
+	PLENUM_CLEANUP(diag_done) struct diag found = DIAG_INIT;
+	const bool patient = t->confirm_s && t->patient;
 	int r;
 
 	if (before->n == 0)
 		return 0;
 	applier_line_stage(l, APPLIER_PROBING, 0);
-	r = apply_reach_after(k, t->spec, &w->ctx, before, clock_now_ns() + t->probe_ns, d);
+	r = apply_reach_after(k, t->spec, &w->ctx, before,
+			      clock_now_ns() + (patient ? PATIENT_NS : t->probe_ns), &found);
+	if (r == -EHOSTUNREACH && patient)
+		return 1;
+	diag_append(d, &found);
 	return r == -EHOSTUNREACH ? -ECANCELED : r;
 }
 
@@ -288,9 +351,11 @@ static int apply_plan(const struct applier_task *t, struct kernel *k, struct app
 	}
 	if (r == 0)
 		r = look_after(t, k, w, &before, l, d);
-	if (r == 0) {
+	if (r >= 0) {
+		struct missed missed = {.before = &before, .ctx = &w->ctx, .k = k, .any = r > 0};
+
 		say_conflicts(l, w);
-		r = wait_for_word(t, l, res, d);
+		r = wait_for_word(t, l, &missed, res, d);
 	}
 	return r < 0 ? take_back(t, l, apply, r, res, d) : commit(t, apply, res, d);
 }

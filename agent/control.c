@@ -295,6 +295,8 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 		control_error(r, 404, "nothing-waits", "no apply waits for a confirmation", NULL);
 	else if (k == -EALREADY)
 		control_error(r, 409, "busy", "somebody has decided just now", NULL);
+	else if (k == -EHOSTUNREACH)
+		control_error(r, 409, "not-yet", a->walk.vouch.lost, NULL);
 	else if (k < 0)
 		control_failure(a, r, k, &(struct diag)DIAG_INIT);
 	else
@@ -519,6 +521,11 @@ void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool k
 			     json_pack("{s:I, s:o}", keep ? "confirmed" : "rolled_back",
 				       (json_int_t)entry, "notes",
 				       store_diag_to_json(&a->store, d)));
+	else if (keep && error == -EHOSTUNREACH)
+		control_error(&r, 409, "not-yet",
+			      "it is not confirmed yet: somebody who answered before does not; it "
+			      "goes on waiting",
+			      store_diag_to_json(&a->store, d));
 	else if (keep)
 		control_error(&r, 409, "rolled-back", "too late: it was rolled back",
 			      store_diag_to_json(&a->store, d));

@@ -413,7 +413,8 @@ static void add_waiting(const struct agent *a, struct status *st)
 	st->waits_by = p->by;
 	walk_pending_describe(a, text, sizeof(text));
 	snprintf(st->apply, sizeof(st->apply),
-		 "%s; 'plenum confirm' keeps it, 'plenum rollback' undoes it", text);
+		 "%s; 'plenum confirm' keeps it, 'plenum rollback' undoes it%s%s", text,
+		 applier_missed(p->applier)[0] ? "; not yet: " : "", applier_missed(p->applier));
 }
 
 int status_collect(const struct agent *a, struct status *ret)

@@ -195,6 +195,7 @@ static int first_half(struct agent *a)
 				    .ctx = &ctx,
 				    .verify_ns = a->verify_ns,
 				    .on_wait = on_wait,
+				    .on_not_yet = walk_on_not_yet,
 				    .on_end = walk_on_applied,
 				    .user = a};
 
@@ -361,6 +362,9 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 	int r;
 
 	walk_pending_begin(a, ptr_take(w->applier), until_ns);
+	if (applier_missed(w->pending.applier)[0])
+		diag_add(&w->diag, DIAG_WARNING, NULL, NULL, "%s",
+			 applier_missed(w->pending.applier));
 	note_applied(a);
 	if (conflicts->n) { /* another plan than ours was done */
 		r = walk_take_conflicts(w, conflicts);
@@ -481,7 +485,7 @@ static void finish(struct agent *a, int r)
 	loop_timer_disarm(w->tick);
 	walk_conclude(a, r);
 	walk_ticket_done(a);
-	while (w->pending.applier && w->n_clients > 0)
+	while (w->pending.applier && !w->vouch.alone && w->n_clients > 0)
 		walk_refuse_client(a, &w->clients[--w->n_clients], -EALREADY);
 	if (a->store.prepared) /* and not committed */
 		store_abandon(&a->store);
@@ -542,8 +546,11 @@ void walk_ask_client(struct agent *a, const struct walk_client *c)
 {
 	struct walk *w = &a->walk;
 
-	if (a->state == AGENT_STOPPING || w->pending.applier) {
-		walk_refuse_client(a, c, w->pending.applier ? -EALREADY : -ESHUTDOWN);
+	const bool waits =
+		w->pending.applier && !w->vouch.alone; /* that ends by itself, and soon */
+
+	if (a->state == AGENT_STOPPING || waits) {
+		walk_refuse_client(a, c, waits ? -EALREADY : -ESHUTDOWN);
 		return;
 	}
 	if (w->n_clients == w->cap_clients) {

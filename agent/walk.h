@@ -116,6 +116,7 @@ struct walk_vouch {
 	struct walk_vouch_path paths[WALK_VOUCH_MAX];
 	size_t n;		   /* 0: there is nothing to wait for (any more) */
 	bool alone;		   /* nobody else is to confirm it */
+	bool patient;		   /* somebody is: until then who does not answer may begin to */
 	struct walk_client client; /* who waits for the answer then */
 	uint64_t began_ns, busy_ns;
 	char lost[3 * PLENUM_NAME_MAX + 160]; /* who has been cut off; "" */

@@ -162,6 +162,7 @@ int walk_ticket(struct agent *a, struct applier_task *task)
 	if (is_disruptive(w->next.plan))
 		task->former = a->now.spec;
 	task->probe_ns = WALK_PROBE_NS;
+	task->patient = w->vouch.patient = w->client.confirm_s > 0;
 	task->socket = w->applier_socket;
 	task->outcome = w->outcome_path;
 	task->number = w->entry;
@@ -394,12 +395,26 @@ int walk_pending_decide(struct agent *a, bool keep_it, uint64_t client, const ch
 		return -ENOENT;
 	if (p->client)
 		return -EALREADY;
+	if (keep_it && a->walk.vouch.patient && walk_vouch_misses(a))
+		return -EHOSTUNREACH;
 	r = applier_tell(p->applier, keep_it, by);
 	if (r < 0)
 		return r;
 	p->client = client;
 	p->keep = keep_it;
 	return 0;
+}
+
+void walk_on_not_yet(void *user, const char *why)
+{
+	struct agent *a = user;
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct walk_pending *p = &a->walk.pending;
+	const uint64_t client = p->client;
+
+	p->client = 0;
+	diag_add(&d, DIAG_ERROR, NULL, NULL, "%s", why);
+	control_on_decided(a, client, p->entry, p->keep, -EHOSTUNREACH, &d);
 }
 
 /* ---- what an earlier agent left ---- */

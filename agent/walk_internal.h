@@ -68,12 +68,17 @@ void walk_vouch_before(struct agent *a);
 /* The apply waits, and the workers are about to be what it wants. Looks from now on whether they
  * answer; it is rolled back where one does not, and kept where nobody else is to confirm it. */
 void walk_vouch_begin(struct agent *a);
+/* Whether somebody who has to answer the workers of an apply that waits does not (yet). */
+bool walk_vouch_misses(struct agent *a);
 /* It was kept, or rolled back: so hears the client that waits for that, and nothing is looked at
  * any more. */
 void walk_vouch_answer(struct agent *a, const struct applier_result *res, const struct diag *d);
 
 /* The walk has ended: nobody needs its ticket, unless it waits. */
 void walk_ticket_done(struct agent *a);
+/* A confirmation is not taken: its client hears why, and it goes on waiting.
+ * applier_task.on_not_yet; user: struct agent. */
+void walk_on_not_yet(void *user, const char *why);
 /* The walk's applier waits for a confirmation. */
 void walk_pending_begin(struct agent *a, struct applier *applier, uint64_t until_ns);
 /* It was confirmed, or rolled back. What waits is the caller's to go on with. */

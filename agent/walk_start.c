@@ -49,6 +49,7 @@ static bool adopt(struct agent *a)
 				    .host = &a->applier_host,
 				    .journal = a->journal,
 				    .on_wait = on_adopted_wait,
+				    .on_not_yet = walk_on_not_yet,
 				    .on_end = on_adopted_end,
 				    .user = a};
 	int r = walk_adopt(a, &task);

@@ -230,6 +230,13 @@ static void decide(struct agent *a, bool keep)
 		(void)walk_pending_decide(a, keep, 0, "its workers");
 }
 
+bool walk_vouch_misses(struct agent *a)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+
+	return v->n > 0 && count_lost(a) > 0;
+}
+
 static int on_look(void *user)
 {
 	struct agent *a = user;
@@ -242,7 +249,8 @@ static int on_look(void *user)
 		v->busy_ns = now;
 	else if (count_lost(a) == 0)
 		decide(a, true);
-	if (v->n > 0 && (now - v->busy_ns > ANSWER_NS || now - v->began_ns > START_NS + ANSWER_NS))
+	if (v->n > 0 && !v->patient &&
+	    (now - v->busy_ns > ANSWER_NS || now - v->began_ns > START_NS + ANSWER_NS))
 		decide(a, false);
 	return v->n > 0 ? loop_timer_arm(v->timer, LOOK_NS) : 0;
 }
@@ -285,7 +293,7 @@ void walk_vouch_answer(struct agent *a, const struct applier_result *res, const 
 	control_on_applied(a, &v->client, &answer);
 	v->client.id = 0;
 	v->n = 0;
-	v->alone = false;
+	v->alone = v->patient = false;
 }
 
 int walk_vouch_init(struct agent *a)

@@ -155,12 +155,41 @@ static void test_with_a_confirmation(void **state)
 	assert_non_null(f->a.walk.pending.applier); /* still to be confirmed */
 	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	serve(f);
+	/* Whom the change has cut off may have to change, too: until the end of the window. */
+	page = serve(f);
 	apply_for(f, &client);
 	goes_on(f);
 	time_is_up(f);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_non_null(f->a.walk.pending.applier);
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	assert_non_null(strstr(f->a.walk.vouch.lost, "host-b does not answer worker 1"));
+	page->paths[0].rx_packets += 2;
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
-	assert_true(runs(f, "10.10.1.10"));
+	assert_true(runs(f, "10.10.2.10"));
+}
+
+/* Somebody else's apply waits while the workers look, as it does while the kernel's probes do. */
+static void test_a_second_one_waits(void **state)
+{
+	const struct walk_client first = {.by = "uid 0, pid 7"}, second = {.by = "uid 0, pid 8"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &first);
+
+	assert_true(f->a.walk.vouch.alone);
+	write_file(f, ON_DPDK("10.10.3.10-10.10.3.40"));
+	walk_ask_client(&f->a, &second);
+	assert_int_equal(f->a.walk.n_clients, 1);
+	assert_true(runs(f, "10.10.2.10"));
+	goes_on(f);
+	page->paths[0].rx_packets += 2;
+	while (!runs(f, "10.10.3.10"))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_int_equal(f->a.walk.n_clients, 0);
+	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+	wait_for_walk(f);
 }
 
 static void test_nobody_is_asked(void **state)
@@ -195,6 +224,7 @@ int main(void)
 		TEST(test_rolled_back_when_none_come),
 		TEST(test_rolled_back_when_frames_are_cut),
 		TEST(test_with_a_confirmation),
+		TEST(test_a_second_one_waits),
 		TEST(test_nobody_is_asked),
 	};
 
