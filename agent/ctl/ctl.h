@@ -59,7 +59,7 @@ struct ctl_args {
 	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
 	const char *vf_spoof_check, *vf_trust, *vf_rate;
 	const char *dcb, *ipoib_mode, *roce_mode, *roce_tos;
-	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on;
+	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;
 	const char *confirm;	  /* apply, rollback: a time */

@@ -305,9 +305,10 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		{"vf-spoof-check", a->vf_spoof_check},
 		{"vf-trust", a->vf_trust},
 		{"vf-rate", a->vf_rate},
-		{"rdma", a->rdma_off  ? "off"
-			 : a->rdma_on ? "on"
-				      : NULL},
+		{"rdma", a->rdma_off	? "off"
+			 : a->rdma_on	? "on"
+			 : a->rdma_only ? "only" /* which the agent refuses, and says why */
+					: NULL},
 		{"ips", a->ips},
 		{"shared-ip", a->shared_ip ? "true" : NULL},
 		{"soft-roce", a->soft_roce ? "true" : NULL},
@@ -320,6 +321,9 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 
 	if (r == CTL_OK)
 		r = one_of("--rdma-off", a->rdma_off, "--rdma-on", a->rdma_on);
+	if (r == CTL_OK)
+		r = one_of("--rdma-only", a->rdma_only, "--rdma-off or --rdma-on",
+			   a->rdma_off || a->rdma_on);
 	if (r == CTL_OK)
 		r = check_family(a, "--ips", a->ips);
 	if (r == CTL_OK)

@@ -49,6 +49,7 @@ static const struct ctl_option {
 	{"roce-mode", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.roce_mode)},
 	{"roce-tos", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.roce_tos)},
 	{"rdma-off", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_off)},
+	{"rdma-only", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_only)},
 	{"rdma-on", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_on)},
 	{"output", 'o', TEXT, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.columns)},
 	{"sort", 's', TEXT, TAKES_SORT, offsetof(struct ctl_parsed, args.view.sort)},

@@ -332,7 +332,8 @@ static const struct spec_key net_keys[] = {
 	 .help = "Whether bulk data use RDMA on this device. auto: where both ends have it and the"
 		 " session is not encrypted; else they go in packets. on: the same, and a worker"
 		 " whose data go in packets on this leg is degraded, with the reason.\nplenum"
-		 " processes -j says which they do, and why.",
+		 " processes -j says which they do, and why.\nWhat goes by RDMA is not authenticated,"
+		 " whatever the session is: write off where the network cannot be trusted.",
 	 .not_built = "this version cannot hold bulk data back that do not go by RDMA; write on,"
 		      " which says where they go in packets",
 	 .is_built = rdma_is_built,
@@ -678,7 +679,8 @@ static const struct spec_key cluster_keys[] = {
 		 "With auth none is accepted that was not sent by one who has the key, or was"
 		 " altered; with encrypt it cannot be read either, and of two hosts the one that"
 		 " wants it has it; with none, as without a cluster, the network must be"
-		 " trusted.\nA host with a key and one without do not connect.",
+		 " trusted.\nBulk data by RDMA (net[].rdma) are not covered by auth, and not used with"
+		 " encrypt.\nA host with a key and one without do not connect.",
 	 .example = "encrypt"},
 };
 static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
