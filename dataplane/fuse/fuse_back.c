@@ -62,6 +62,7 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	b->host = cfg->host;
 	b->grace_ns = clock_now_ns() + GRACE_NS;
 	b->wait_tail = &b->wait_head;
+	b->fetch_tail = &b->fetch_head;
 	b->retry_tail = &b->retry_head;
 	back_creds_init(b);
 	err = pools_init(b);
@@ -165,6 +166,8 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
 		back_retry_run(b);
 	if (b->wait_head)
 		back_wait_run(b);
+	if (b->fetch_head || b->n_fetches_idle > 0)
+		back_rdma_run(b);
 	clients_reap(b);
 	b->grace_over = b->grace_over || now_ns >= b->grace_ns;
 	for (unsigned i = 0; i < b->n_exports; i++)
@@ -181,7 +184,9 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
 
 uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns)
 {
-	return b->retry_head ? now_ns + RETRY_NS : UINT64_MAX;
+	bool waits = b->retry_head || b->fetch_head || b->n_fetches_idle > 0;
+
+	return waits ? now_ns + RETRY_NS : UINT64_MAX;
 }
 
 const char *fuse_back_client_host(const struct fuse_back_client *c)
@@ -191,7 +196,7 @@ const char *fuse_back_client_host(const struct fuse_back_client *c)
 
 unsigned fuse_back_in_flight(const struct fuse_back *b)
 {
-	return b->n_active + b->n_wait + b->n_fetches;
+	return b->n_active + b->n_wait + b->n_fetches + b->n_fetch_wait;
 }
 
 /* Its directory is not there. */

@@ -202,6 +202,7 @@ struct back_fetch {
 	struct fuse_proto_bulk bulk;
 	size_t len; /* of the whole message */
 	uint8_t leg, failed;
+	bool waits; /* the legs that work have enough to do */
 };
 _Static_assert(sizeof(struct back_fetch) <= BUF_HEADROOM_BYTES, "before the data");
 
@@ -224,7 +225,10 @@ struct fuse_back {
 	struct port_rdma *rdma; /* NULL: none, or its buffers are not registered */
 	struct port_rdma_pool *rdma_pool;
 	struct back_fetch *fetches;
-	unsigned n_fetches;
+	unsigned n_fetches, n_fetches_idle; /* idle: they wait */
+	/* WRITEs whose data cannot be fetched now: no buffer, or the pairs have enough to do. */
+	struct back_wait *fetch_head, **fetch_tail;
+	unsigned n_fetch_wait;
 	struct back_req *active;
 	unsigned n_active;
 	struct fuse_back_client *dying; /* without session and requests: to be freed */
@@ -350,6 +354,8 @@ void back_rdma_ask(struct fuse_back_client *c, struct rudp_call *call, void *buf
 /* Fetches the data of a WRITE that came without them; then it is taken. */
 void back_rdma_fetch(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_back_args *args);
+/* Those that had to wait. */
+void back_rdma_run(struct fuse_back *b);
 /* The len bytes at back_req_data are the answer to a READ: written to its client and answered. */
 void back_rdma_reply(struct back_req *q, size_t len);
 /* Legs that the request was offered over and that do not work; 0: it was offered over none. */

@@ -162,12 +162,24 @@ void fuse_back_path_down(struct fuse_back_client *c, unsigned port)
 		port_rdma_drop_port(c->rdma, port);
 }
 
+static void fetch_again(struct back_fetch *k);
+static void fetch_wait_drop(struct fuse_back *b, const struct fuse_back_client *c,
+			    const struct rudp_call *call);
+
 /* What is under way ends as failed, and by itself. */
 void back_rdma_client_gone(struct fuse_back_client *c)
 {
-	for (struct back_fetch *k = c->back->fetches; k; k = k->next)
-		if (k->client == c)
-			k->call = NULL;
+	struct back_fetch *next;
+
+	fetch_wait_drop(c->back, c, NULL);
+	for (struct back_fetch *k = c->back->fetches; k; k = next) {
+		next = k->next;
+		if (k->client != c)
+			continue;
+		k->call = NULL;
+		if (k->waits)
+			fetch_again(k); /* it is over */
+	}
 	if (c->rdma)
 		port_rdma_drop_all(c->rdma);
 }
@@ -280,6 +292,28 @@ static void fetch_end(struct back_fetch *k, bool whole)
 	buf_pool_put(&b->requests, data);
 }
 
+/* Whether one of the legs works, and only has too much to do where it takes nothing more. */
+static bool some_work(const struct fuse_back_client *c, uint8_t legs)
+{
+	return c->rdma && !c->gone && legs & port_rdma_ready(c->rdma);
+}
+
+static void fetch_again(struct back_fetch *k)
+{
+	struct fuse_back *b = k->client->back;
+
+	b->n_fetches_idle -= k->waits;
+	k->waits = false;
+	if (fetch_begin(k))
+		return;
+	if (!k->call || !some_work(k->client, k->bulk.legs & (uint8_t)~k->failed)) {
+		fetch_end(k, false);
+		return;
+	}
+	k->waits = true;
+	b->n_fetches_idle++;
+}
+
 static void fetch_done(struct port_rdma_op *op, int status)
 {
 	struct back_fetch *k = (struct back_fetch *)op;
@@ -292,8 +326,7 @@ static void fetch_done(struct port_rdma_op *op, int status)
 	}
 	k->failed |= (uint8_t)(1U << k->leg);
 	launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
-	if (!fetch_begin(k))
-		fetch_end(k, false);
+	fetch_again(k);
 }
 
 /* The message as it would have come by packets: head, room for the data, handles. */
@@ -314,29 +347,112 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 	return whole + tail_len;
 }
 
-void back_rdma_fetch(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
-		     const struct fuse_back_args *args)
+/* 0: they are on their way, and a copy of the message is where they go; -EAGAIN: not now;
+ * -EREMOTEIO: no leg works. */
+static int fetch_start(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
+		       const struct fuse_back_args *args)
 {
 	struct fuse_back *b = c->back;
-	uint8_t *data = c->rdma ? buf_pool_get_largest(&b->requests, c->peer) : NULL;
 	struct back_fetch *k;
+	uint8_t *data;
 
-	if (!data) {
-		back_req_refuse(b, call, buf, len, -EREMOTEIO);
-		buf_pool_put(&b->requests, buf);
-		return;
-	}
+	if (!some_work(c, args->bulk.legs))
+		return -EREMOTEIO;
+	data = buf_pool_get_largest(&b->requests, c->peer);
+	if (!data)
+		return -EAGAIN;
 	k = (struct back_fetch *)(data - BUF_HEADROOM_BYTES);
 	*k = (struct back_fetch){.client = c, .call = call, .bulk = args->bulk, .next = b->fetches};
-	k->len = assemble(data, buf, len, args);
-	buf_pool_put(&b->requests, buf);
+	if (!fetch_begin(k)) {
+		buf_pool_put(&b->requests, data);
+		return some_work(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
+	}
+	k->len = assemble(data, buf, len, args); /* around what comes */
 	if (k->next)
 		k->next->prev = k;
 	b->fetches = k;
 	b->n_fetches++;
 	c->n_reqs++;
-	if (!fetch_begin(k))
-		fetch_end(k, false);
+	return 0;
+}
+
+/* A client that is told that its data could not be had drops its pairs: it is told so of pairs that
+ * do not work, not of those that are busy. */
+void back_rdma_fetch(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len,
+		     const struct fuse_back_args *args)
+{
+	struct fuse_back *b = c->back;
+	struct back_wait *w;
+	int r = fetch_start(c, call, buf, len, args);
+
+	if (r != -EAGAIN) {
+		if (r < 0)
+			back_req_refuse(b, call, buf, len, r);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
+	w = (struct back_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
+	*w = (struct back_wait){.client = c, .call = call, .len = len};
+	*b->fetch_tail = w;
+	b->fetch_tail = &w->next;
+	b->n_fetch_wait++;
+}
+
+static void fetch_wait_remove(struct fuse_back *b, struct back_wait **p)
+{
+	struct back_wait *w = *p;
+
+	*p = w->next;
+	if (b->fetch_tail == &w->next)
+		b->fetch_tail = p;
+	b->n_fetch_wait--;
+}
+
+static void fetch_wait_drop(struct fuse_back *b, const struct fuse_back_client *c,
+			    const struct rudp_call *call)
+{
+	struct back_wait **p = &b->fetch_head;
+
+	while (*p) {
+		struct back_wait *w = *p;
+
+		if ((c && w->client != c) || (call && w->call != call)) {
+			p = &w->next;
+			continue;
+		}
+		fetch_wait_remove(b, p);
+		buf_pool_put(&b->requests, (uint8_t *)w + BUF_HEADROOM_BYTES);
+	}
+}
+
+void back_rdma_run(struct fuse_back *b)
+{
+	struct back_wait **p = &b->fetch_head;
+	struct back_fetch *next;
+
+	for (struct back_fetch *k = b->fetches; k; k = next) {
+		next = k->next;
+		if (k->waits)
+			fetch_again(k);
+	}
+	while (*p) {
+		const struct back_wait w = **p;
+		void *buf = (uint8_t *)*p + BUF_HEADROOM_BYTES;
+		struct fuse_back_args args;
+		int r;
+
+		(void)fuse_back_check(buf, w.len, &args); /* as when it came */
+		r = fetch_start(w.client, w.call, buf, w.len, &args);
+		if (r == -EAGAIN) { /* others' pairs may have less to do */
+			p = &(*p)->next;
+			continue;
+		}
+		fetch_wait_remove(b, p);
+		if (r < 0)
+			back_req_refuse(b, w.call, buf, w.len, r);
+		buf_pool_put(&b->requests, buf);
+		p = &b->fetch_head; /* who is answered may have ended */
+	}
 }
 
 void back_rdma_call_gone(struct fuse_back *b, const struct rudp_call *call)
@@ -344,4 +460,5 @@ void back_rdma_call_gone(struct fuse_back *b, const struct rudp_call *call)
 	for (struct back_fetch *k = b->fetches; k; k = k->next)
 		if (k->call == call)
 			k->call = NULL;
+	fetch_wait_drop(b, NULL, call);
 }
