@@ -167,6 +167,7 @@ struct back_req {
 	size_t temp_bytes;
 	struct back_req *retry;	      /* next of those that begin anew */
 	struct back_lease *leases[2]; /* that it changes */
+	bool unplaced;		      /* it changes what has no place among them */
 	uint64_t changes_before;      /* fuse_back's count when it began */
 
 	/* While its data are on their way by RDMA. */
@@ -246,6 +247,8 @@ struct fuse_back {
 	bool grace_over;
 	struct back_lease *leases;
 	uint64_t n_changes, changes_forgotten; /* of what may be lent */
+	uint64_t unplaced_changed;	       /* n_changes when such a one ended last */
+	unsigned n_unplaced;		       /* at work */
 	uint64_t blind_ns;		       /* until then a predecessor's clients may believe */
 	uint64_t boot;			       /* names this run of the host */
 	struct back_req *retry_head, **retry_tail; /* wait for a call or a record */

@@ -134,6 +134,9 @@ bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->again || S_ISDIR(attr->mode) ||
 	    attr->nlink != 1)
 		return false;
+	/* What has no place is changed, or was since this looked: it may be this. */
+	if (b->n_unplaced > 0 || q->changes_before < b->unplaced_changed)
+		return false;
 	keys[0] = key_of(b, q->args.handles[0].bytes, q->args.handles[0].len);
 	keys[1] = key_of(b, handle, len);
 	now_ns = clock_now_ns();
@@ -202,17 +205,31 @@ static bool is_suspect(const struct back_req *q)
 	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
 }
 
+/* Somebody else believes it: false. From here on it is lent to nobody else. */
+static bool change_one(struct back_req *q, struct back_lease *l, uint64_t now_ns)
+{
+	uint32_t mount = mount_number(q->mount);
+	struct state *state = q->mount->export->state;
+	bool free = l->until_ns <= now_ns || l->holder == mount;
+
+	if (!free && now_ns >= state->calm_ns)
+		conflict(state, now_ns);
+	l->changer = mount;
+	l->changed_ns = now_ns;
+	l->busy++;
+	return free;
+}
+
 bool back_lease_change(struct back_req *q)
 {
 	unsigned what = changes_what(q);
 	struct fuse_back *b = q->client->back;
-	uint32_t mount = mount_number(q->mount);
 	struct back_lease *l[2] = {};
 	uint64_t now_ns = what ? clock_now_ns() : 0;
-	bool free = now_ns >= b->blind_ns;
+	bool free = now_ns >= b->blind_ns, unplaced = false;
 
 	q->changes_before = b->n_changes;
-	if (!what || q->leases[0] || q->leases[1])
+	if (!what || q->leases[0] || q->leases[1] || q->unplaced)
 		return true;
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t key = what & 1U << i
@@ -222,16 +239,12 @@ bool back_lease_change(struct back_req *q)
 		if (!key)
 			continue;
 		l[i] = lease_of(b, key, now_ns);
+		/* What has no place nobody believes, and none is to be had before all that is there
+		 * has run out, which others can prevent for ever. */
 		if (!l[i])
-			return false;
-		if (l[i]->until_ns > now_ns && l[i]->holder != mount) {
-			free = false;
-			if (now_ns >= q->mount->export->state->calm_ns)
-				conflict(q->mount->export->state, now_ns);
-		}
-		l[i]->changer = mount; /* from here on it is lent to nobody else */
-		l[i]->changed_ns = now_ns;
-		l[i]->busy++;
+			unplaced = true;
+		else
+			free &= change_one(q, l[i], now_ns);
 	}
 	free = free || is_suspect(q);
 	for (unsigned i = 0; i < 2; i++) {
@@ -239,6 +252,8 @@ bool back_lease_change(struct back_req *q)
 			l[i]->busy--;
 		q->leases[i] = free ? l[i] : NULL;
 	}
+	q->unplaced = free && unplaced;
+	b->n_unplaced += q->unplaced;
 	return free;
 }
 
@@ -255,5 +270,10 @@ void back_lease_changed(struct back_req *q)
 		l->changed = ++b->n_changes;
 		l->changed_ns = clock_now_ns();
 		q->leases[i] = NULL;
+	}
+	if (q->unplaced) {
+		b->n_unplaced--;
+		b->unplaced_changed = ++b->n_changes;
+		q->unplaced = false;
 	}
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the server end lends to a client, and that nobody else changes it meanwhile. */
+#include "dataplane/fuse/fuse_back_internal.h"
 #include "tests/lib/back_rig.h"
+#include <malloc.h>
 
 #define ROOT FUSE_ROOT_ID
 
@@ -204,6 +206,26 @@ static void a_successor_waits_for_what_was_lent(void **state)
 	assert_true(clock_now_ns() - start_ns >= NSEC_PER_SEC);
 }
 
+/* What has no place among all that others believe is believed by nobody: who changes it does not
+ * wait for a place, which others could keep for ever, and leaves nothing behind. */
+static void a_full_table_holds_up_nobody(void **state)
+{
+	struct fuse_rename2_in in = {.newdir = ROOT};
+	size_t bytes = malloc_usable_size(rig.back->leases);
+
+	put("f");
+	put("g");
+	memset(rig.back->leases, 0xff, bytes);
+	as(1);
+	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(in), .name = "f", .name2 = "h"),
+			 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "h"), 0);
+	assert_false(is_lent("g"));
+	assert_int_equal(rig.back->n_unplaced, 0);
+	memset(rig.back->leases, 0, bytes);
+	assert_true(is_lent("g"));
+}
+
 #define ON(base, f)                                                         \
 	{                                                                   \
 #f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
@@ -221,6 +243,7 @@ int main(void)
 		ON("/dev/shm", peace_is_kept),
 		ON("/dev/shm", own_changes_do_not_wait),
 		ON("/dev/shm", a_successor_waits_for_what_was_lent),
+		ON("/dev/shm", a_full_table_holds_up_nobody),
 	};
 
 	if (geteuid() != 0) {
