@@ -205,6 +205,32 @@ static bool is_suspect(const struct back_req *q)
 	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
 }
 
+static bool moves(const struct back_req *q)
+{
+	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
+}
+
+static bool is_believed(struct back_lease *const l[2], uint64_t now_ns)
+{
+	return (l[0] && l[0]->until_ns > now_ns) || (l[1] && l[1]->until_ns > now_ns);
+}
+
+/* The kernel of whoever moves a name goes on believing it under the new one: until that is over the
+ * folder where it is now is as if it had been lent with it. */
+static void lend_on(struct back_req *q, uint64_t now_ns)
+{
+	struct back_lease *const *l = q->leases;
+	uint64_t until_ns;
+
+	if (!moves(q) || !l[0] || !l[1] || !is_believed(l, now_ns))
+		return;
+	until_ns = MAX_OF(l[0]->until_ns, l[1]->until_ns);
+	for (unsigned i = 0; i < 2; i++) {
+		lend(l[i], mount_number(q->mount), now_ns);
+		l[i]->until_ns = until_ns;
+	}
+}
+
 /* Somebody else believes it: false. From here on it is lent to nobody else. */
 static bool change_one(struct back_req *q, struct back_lease *l, uint64_t now_ns)
 {
@@ -246,6 +272,12 @@ bool back_lease_change(struct back_req *q)
 		else
 			free &= change_one(q, l[i], now_ns);
 	}
+	/* Whoever moves a name goes on believing it: the folder where it is then needs a place. */
+	if (free && unplaced && moves(q) && is_believed(l, now_ns)) {
+		free = false;
+		if (now_ns >= q->mount->export->state->calm_ns)
+			conflict(q->mount->export->state, now_ns);
+	}
 	free = free || is_suspect(q);
 	for (unsigned i = 0; i < 2; i++) {
 		if (l[i] && !free)
@@ -261,6 +293,8 @@ void back_lease_changed(struct back_req *q)
 {
 	struct fuse_back *b = q->client->back;
 
+	if (q->leases[0] && q->leases[1])
+		lend_on(q, clock_now_ns());
 	for (unsigned i = 0; i < ARRAY_SIZE(q->leases); i++) {
 		struct back_lease *l = q->leases[i];
 

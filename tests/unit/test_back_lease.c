@@ -148,6 +148,27 @@ static void files_are_cut_when_nobody_believes_them(void **state)
 	changed_after((struct rig_req){.op = FUSE_CREATE, .node = ROOT, RIG_ARG(in), .name = "f"});
 }
 
+/* Who moves a name believes it where it is now, and others wait for as long. */
+static void names_stay_lent_where_they_go(void **state)
+{
+	struct fuse_mkdir_in mk = {.mode = 0755};
+	struct fuse_rename2_in in = {0};
+	uint64_t node, asked_ns;
+
+	put("f");
+	as(0);
+	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(mk), .name = "d"), 0);
+	assert_int_equal(rig_lookup(&rig, ROOT, "d", &node), 0);
+	asked_ns = clock_now_ns();
+	assert_true(is_lent("f"));
+	in.newdir = node;
+	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(in), .name = "f", .name2 = "f"),
+			 0);
+	as(1);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, node, .name = "f"), 0);
+	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
+}
+
 /* Then nothing is lent for a while, lest many have to wait. */
 static void peace_is_kept(void **state)
 {
@@ -240,6 +261,7 @@ int main(void)
 		ON("/tmp", names_go_when_nobody_believes_them),
 		ON("/dev/shm", names_move_when_nobody_believes_them),
 		ON("/dev/shm", files_are_cut_when_nobody_believes_them),
+		ON("/dev/shm", names_stay_lent_where_they_go),
 		ON("/dev/shm", peace_is_kept),
 		ON("/dev/shm", own_changes_do_not_wait),
 		ON("/dev/shm", a_successor_waits_for_what_was_lent),
