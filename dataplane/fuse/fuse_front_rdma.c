@@ -134,6 +134,7 @@ static void leg_ask(struct fuse_front *f, unsigned port, const struct rudp_path_
 	address_put(leg->to, &path->remote.ip);
 	r->msg.rdma.n_legs++;
 	r->asked |= (uint8_t)(1U << port);
+	r->made[port] = ++r->serial; /* answers to what was sent before are not of this one */
 }
 
 /* Asks for pairs on the legs that have none. */

@@ -101,13 +101,19 @@ static struct fuse_proto_bulk read_begin(struct rig *g, uint64_t node, uint64_t 
 	return bulk_of(n_calls - 1);
 }
 
-static void answer_bulk(struct rig *g, uint32_t there, uint8_t failed, const void *body, size_t len)
+static void answer_call(struct rig *g, unsigned call, uint32_t there, uint8_t failed,
+			const void *body, size_t len)
 {
 	const struct fuse_proto_bulk_done done = {.len = there, .failed = failed};
 	struct tail t = tail_make(FUSE_PROTO_RESP_BULK, 0);
 
 	tail_add(&t, &done, sizeof(done));
-	respond_tail(g, n_calls - 1, 0, body, len, &t);
+	respond_tail(g, call, 0, body, len, &t);
+}
+
+static void answer_bulk(struct rig *g, uint32_t there, uint8_t failed, const void *body, size_t len)
+{
+	answer_call(g, n_calls - 1, there, failed, body, len);
 }
 
 static void expect_data(struct rig *g, const void *want)
@@ -237,6 +243,31 @@ static void old_answers_leave_new_pairs(void **state)
 	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
 }
 
+/* Nor of one that the server has not answered for yet. */
+static void old_answers_leave_pairs_to_come(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node;
+
+	bring_up(g);
+	pairs_up(g);
+	node = file(g, &fh);
+	read_begin(g, node, fh);
+	read_begin(g, node, fh);
+	answer_bulk(g, 0, 1, data, BYTES); /* of the second */
+	expect_data(g, data);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 2);
+	qps[0] = verbs.n_qps - 1;
+	assert_int_equal(call_header(1).opcode, FUSE_PROTO_RDMA);
+	answer_call(g, 0, 0, 1, data, BYTES); /* of the first */
+	expect_data(g, data);
+	assert_true(verbs.qps[qps[0]].alive);
+	answer_pairs(g, 0, 0);
+	assert_int_equal(read_begin(g, node, fh).legs, LEGS);
+}
+
 /* The server could not fetch them: they go in packets, and the program sees nothing of it. */
 static void writes_go_in_packets_then(void **state)
 {
@@ -330,6 +361,7 @@ int main(void)
 		TEST(late_data_of_a_failed_pair),
 		TEST(late_data_of_a_session_that_ended),
 		TEST(old_answers_leave_new_pairs),
+		TEST(old_answers_leave_pairs_to_come),
 		TEST(writes_go_in_packets_then),
 		TEST(pairs_that_never_last_are_rare),
 		TEST(servers_may_have_none),
