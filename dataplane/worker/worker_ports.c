@@ -39,6 +39,7 @@ static int port_add(struct worker *w, const struct launch_port *p)
 	if (r < 0)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
+	w->rdma_said[i] = port_rdma_reason(w->rdma, i); /* as those of the start: no event */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
 	return 0;
