@@ -250,6 +250,7 @@ struct fuse_back {
 	uint64_t unplaced_changed;	       /* n_changes when such a one ended last */
 	unsigned n_unplaced;		       /* at work */
 	uint64_t blind_ns;		       /* until then a predecessor's clients may believe */
+	uint32_t blind_but;		       /* the only mount that may; 0: there are several */
 	uint64_t boot;			       /* names this run of the host */
 	struct back_req *retry_head, **retry_tail; /* wait for a call or a record */
 

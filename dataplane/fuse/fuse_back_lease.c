@@ -46,14 +46,22 @@ void back_leases_done(struct fuse_back *b)
 	b->leases = NULL;
 }
 
+static uint32_t mount_number(const struct back_mount *m)
+{
+	return ((uint32_t)(m->export - m->back->exports) + 1) << 16 | m->journal;
+}
+
+/* To a single mount its own changes are known; who comes anew waits for what that one believes. */
 void back_leases_restored(struct fuse_back *b)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
 
 	for (unsigned i = 0; i < b->n_exports; i++)
-		if (b->exports[i].n_unsettled > 1)
+		if (b->exports[i].n_unsettled > 0)
 			b->blind_ns = MAX_OF(b->blind_ns,
 					     MIN_OF(latest_ns, b->exports[i].state->lent_until_ns));
+	if (b->n_mounts == 1)
+		b->blind_but = mount_number(b->mounts);
 }
 
 /* 0: nothing is said of such. The signature is left out: exports may show the same file. */
@@ -89,11 +97,6 @@ static struct back_lease *lease_of(struct fuse_back *b, uint64_t key, uint64_t n
 	b->changes_forgotten = MAX_OF(b->changes_forgotten, oldest->changed);
 	*oldest = (struct back_lease){.key = key, .changed = b->changes_forgotten};
 	return oldest;
-}
-
-static uint32_t mount_number(const struct back_mount *m)
-{
-	return ((uint32_t)(m->export - m->back->exports) + 1) << 16 | m->journal;
 }
 
 /* ------------------------------------------------------------------ what is lent */
@@ -252,7 +255,8 @@ bool back_lease_change(struct back_req *q)
 	struct fuse_back *b = q->client->back;
 	struct back_lease *l[2] = {};
 	uint64_t now_ns = what ? clock_now_ns() : 0;
-	bool free = now_ns >= b->blind_ns, unplaced = false;
+	bool free = now_ns >= b->blind_ns || mount_number(q->mount) == b->blind_but;
+	bool unplaced = false;
 
 	q->changes_before = b->n_changes;
 	if (!what || q->leases[0] || q->leases[1] || q->unplaced)

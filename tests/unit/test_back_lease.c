@@ -205,14 +205,9 @@ static void own_changes_do_not_wait(void **state)
 	assert_false(is_lent("f"));
 }
 
-/* A successor cannot know what was lent, but to a single mount. */
-static void a_successor_waits_for_what_was_lent(void **state)
+/* The server end is another process; whose requests follow comes again. */
+static void successor(uint8_t first, uint8_t second)
 {
-	uint64_t start_ns = clock_now_ns();
-
-	put("f");
-	as(0);
-	assert_true(is_lent("f"));
 	fuse_back_client_gone(clients[0]);
 	as(1);
 	rig_stop(&rig);
@@ -221,8 +216,35 @@ static void a_successor_waits_for_what_was_lent(void **state)
 				       rig.boot, &rig.back),
 			 0);
 	rig_back = rig.back;
-	clients[0] = join('a', FUSE_PROTO_FEATURES);
-	clients[1] = join('b', FUSE_PROTO_FEATURES);
+	clients[0] = join(first, FUSE_PROTO_FEATURES);
+	clients[1] = join(second, FUSE_PROTO_FEATURES);
+}
+
+/* A successor cannot know what was lent, but to a single mount. */
+static void a_successor_waits_for_what_was_lent(void **state)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	put("f");
+	as(0);
+	assert_true(is_lent("f"));
+	successor('a', 'b');
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_true(clock_now_ns() - start_ns >= NSEC_PER_SEC);
+}
+
+/* And then others who come soon enough may not change it. */
+static void a_successor_waits_for_what_was_lent_to_one(void **state)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	put("f");
+	as(0);
+	assert_true(is_lent("f"));
+	for (const struct back_mount *m = rig.back->mounts; m; m = m->next)
+		if (m->id[0] != 'a')
+			m->export->state->mounts[m->journal].used = 0;
+	successor('c', 'd');
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	assert_true(clock_now_ns() - start_ns >= NSEC_PER_SEC);
 }
@@ -265,6 +287,7 @@ int main(void)
 		ON("/dev/shm", peace_is_kept),
 		ON("/dev/shm", own_changes_do_not_wait),
 		ON("/dev/shm", a_successor_waits_for_what_was_lent),
+		ON("/dev/shm", a_successor_waits_for_what_was_lent_to_one),
 		ON("/dev/shm", a_full_table_holds_up_nobody),
 	};
 
