@@ -128,12 +128,19 @@ static struct verdict judge(struct worker *w, enum launch_fault_way direction, u
 
 /* ---- what waits ---- */
 
-static bool slots_make(struct worker_faults *fs, const struct launch_config *cfg)
+static uint32_t largest_mtu(const struct launch_config *cfg)
 {
-	uint32_t mtu = IP6_MTU_MIN, n;
+	uint32_t mtu = IP6_MTU_MIN;
 
 	for (unsigned i = 0; i < cfg->n_ports; i++)
 		mtu = MAX_OF(mtu, cfg->ports[i].mtu);
+	return mtu;
+}
+
+static bool slots_make(struct worker_faults *fs, const struct launch_config *cfg)
+{
+	uint32_t mtu = largest_mtu(cfg), n;
+
 	n = MIN_OF(HELD_MAX, WORKER_FAULT_HELD_BYTES / mtu);
 	fs->slots = calloc(n, sizeof(*fs->slots));
 	fs->bytes = malloc((size_t)n * mtu);
@@ -294,12 +301,32 @@ static void say(struct worker *w)
 }
 
 /* What still waits comes now, all of it: it is lost to nobody. */
-static void end_all(struct worker *w)
+static void let_all_go(struct worker *w)
 {
 	for (struct held *h = w->faults->first; h; h = h->next)
 		h->due_ns = 0;
 	let_go(w);
+}
+
+static void end_all(struct worker *w)
+{
+	let_all_go(w);
 	worker_fault_free(w);
+}
+
+/* What comes of the last packets by way of rudp may wait itself: it is lost with its slot. */
+void worker_fault_port(struct worker *w)
+{
+	struct worker_faults *fs = w->faults;
+
+	if (!fs || largest_mtu(w->cfg) <= fs->slot_bytes)
+		return;
+	let_all_go(w);
+	free(ptr_take(fs->slots));
+	free(ptr_take(fs->bytes));
+	fs->unused = fs->first = fs->last = NULL;
+	if (!slots_make(fs, w->cfg))
+		log_err("packets that are to be late are lost: there is no memory for them");
 }
 
 static void end_one(struct worker *w, unsigned i, const char *how)

@@ -24,6 +24,8 @@ struct worker_faults;
 /* Takes a fault from the agent: a new one, another setting of one that is there, or its end. 0;
  * -EINVAL: not one; -ENOSPC: there are LAUNCH_FAULTS_MAX; -ENOMEM. */
 int worker_fault_set(struct worker *w, const struct launch_fault *f);
+/* There is one more port, whose packets may be larger. */
+void worker_fault_port(struct worker *w);
 /* As port_ops.tx of the port that carries `way`, with what the faults make of it. Only with
  * w->faults. */
 int worker_fault_tx(struct worker *w, unsigned way, const struct datagram_addr *dst,

@@ -42,6 +42,7 @@ static int port_add(struct worker *w, const struct launch_port *p)
 	w->rdma_said[i] = port_rdma_reason(w->rdma, i); /* as those of the start: no event */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
+	worker_fault_port(w);
 	return 0;
 }
 

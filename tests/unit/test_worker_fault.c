@@ -294,6 +294,31 @@ static void test_full(void **state)
 	assert_int_equal(b->n_sent, 1);
 }
 
+/* The packets of a port that comes later may be larger than all before; what waits is not lost. */
+static void test_larger_port(void **state)
+{
+	static uint8_t data[8000];
+	struct bench *b = *state;
+	struct launch_fault f = fault(b, 1);
+	struct port_rx pkt = {data, sizeof(data), host("192.0.2.9"), 0};
+
+	f.delay_us = 1000;
+	set(b, &f);
+	send_one(b, 0, "192.0.2.9", 1);
+	worker_fault_port(&b->w);
+	assert_int_equal(b->n_sent, 0);
+	b->cfg.ports[1].mtu = 9000;
+	worker_fault_port(&b->w);
+	assert_int_equal(b->n_sent, 1);
+	assert_int_equal(b->n_flushed, 1);
+	assert_int_equal(worker_fault_rx(&b->w, 1, &pkt), 0);
+	(void)after(b, NSEC_PER_MSEC);
+	assert_int_equal(rudp_rx_drops(b->w.rudp), 1);
+	send_one(b, 1, "192.0.2.9", 2);
+	(void)after(b, NSEC_PER_MSEC);
+	assert_int_equal(b->n_sent, 2);
+}
+
 /* ---- their life ---- */
 
 static void test_ends(void **state)
@@ -387,6 +412,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_delay, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reorder, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_larger_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_agent_ends_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_page, setup, teardown),
