@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by lab: one lab's virtual hosts. Everything of a lab lives in a mount and process namespace whose
+# Sourced by lab: one lab's virtual hosts. Everything of a lab lives in mount, process and network namespaces whose
 # process 1, the keeper, ends with the script that made it or with `lab down`: with it the kernel ends
 # QEMU, the switches, the mounts and the sockets, whatever happened. $lab_state is a folder with the
 # keeper's pid and what was asked for; every process of the lab holds its lock, so one that
@@ -43,6 +43,8 @@ lab_keeper_main() { # in the new namespaces: mounts, switches, hosts; ends with 
 	local name number ports=() leg kept=0
 	mount --make-rprivate /
 	mount -t proc proc "$lab_root/proc" # QEMU's 9p server needs /proc/self/fd
+	# Of this lab's own network namespace. Ten frames, which are usual, are no queue of a switch's port.
+	echo 256 >/proc/sys/net/unix/max_dgram_qlen
 	mount --rbind /dev "$lab_root/dev"
 	mount --rbind / "$lab_root/lab-host"
 	for name in proc sys dev run; do
@@ -148,7 +150,7 @@ lab_up() {
 		hugepages $hugepages channels $channels >"$lab_state/wants"
 	mkfifo "$lab_state/lifeline" "$lab_state/ready"
 	export lab_root lab_state here top
-	setsid unshare --mount --pid --fork --kill-child -- bash -c "set -euo pipefail
+	setsid unshare --mount --pid --net --fork --kill-child -- bash -c "set -euo pipefail
 		$(declare -f lab_keeper_main lab_qemu lab_host_names lab_kernel)
 		lab_keeper_main" "lab-keeper:$LAB_NAME" </dev/null >"$lab_state/log" 2>&1 &
 	local unshare_pid=$!
