@@ -198,6 +198,8 @@ static size_t count_lost(struct agent *a)
 			 p->peer, p->worker, p->leg,
 			 answer == ANSWER_SMALL ? " with frames of the leg's MTU" : "");
 	}
+	if (n_lost == 0) /* who answers by now is no reason for what comes later */
+		v->lost[0] = '\0';
 	return n_lost;
 }
 

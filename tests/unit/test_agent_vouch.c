@@ -171,6 +171,27 @@ static void test_with_a_confirmation(void **state)
 	assert_true(runs(f, "10.10.2.10"));
 }
 
+/* He was missed for a moment, as most are: that is not why it is taken back later. */
+static void test_who_answers_late_is_no_reason(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+	const struct history_entry *e;
+
+	goes_on(f);
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	page->paths[0].rx_packets += 2;
+	while (f->a.walk.vouch.n > 0)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	e = history_find(&f->a.walk.history, 2);
+	assert_int_equal(e->outcome, HISTORY_ROLLED_BACK);
+	assert_non_null(strstr(e->text, "rolled back by uid 0, pid 9"));
+	assert_null(strstr(e->text, "does not answer"));
+}
+
 /* Somebody else's apply waits while the workers look, as it does while the kernel's probes do. */
 static void test_a_second_one_waits(void **state)
 {
@@ -226,6 +247,7 @@ int main(void)
 		TEST(test_rolled_back_when_none_come),
 		TEST(test_rolled_back_when_frames_are_cut),
 		TEST(test_with_a_confirmation),
+		TEST(test_who_answers_late_is_no_reason),
 		TEST(test_a_second_one_waits),
 		TEST(test_nobody_is_asked),
 	};
