@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ID_MOST 1000000U /* nobody has begun so many */
+
 /* "1.5 %" of a number of parts in a million. */
 static const char *format_ppm(uint32_t ppm, char *buf, size_t size)
 {
@@ -131,17 +133,31 @@ size_t faults_end(struct agent *a, uint32_t id, const char *why)
 	return n;
 }
 
-/* Its text fields may change while they are read: that gives a wrong word for a moment, and every
- * field has an end. */
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			return false;
+	return true;
+}
+
+/* Whether an agent can have begun it: what stands here other workers are told, and a page is its
+ * worker's to write. Text that changes while it is read gives a wrong word, and has an end. */
+static bool is_ours(const struct launch_fault *f, uint64_t now_ns)
+{
+	return launch_fault_is_valid(f) && f->id <= ID_MOST && f->until_ns > now_ns &&
+	       f->until_ns - now_ns <= LAUNCH_FAULT_S_MAX * NSEC_PER_SEC && is_printable(f->leg) &&
+	       is_printable(f->peer);
+}
+
 static void adopt_page(struct faults *fs, const struct launch_stats *page)
 {
 	for (size_t i = 0; i < LAUNCH_FAULTS_MAX; i++) {
-		struct launch_fault f = page->faults[i].fault;
+		struct launch_fault f;
 
-		if (!f.id || f.until_ns <= clock_now_ns() || find(fs, f.id) ||
-		    fs->n == ARRAY_SIZE(fs->all))
+		memcpy(&f, (const void *)&page->faults[i].fault, sizeof(f));
+		if (!is_ours(&f, clock_now_ns()) || find(fs, f.id) || fs->n == ARRAY_SIZE(fs->all))
 			continue;
-		f.leg[sizeof(f.leg) - 1] = f.peer[sizeof(f.peer) - 1] = '\0';
 		fs->all[fs->n++] = (struct faults_entry){.is = f, .by = "an agent before this"};
 		fs->last_id = MAX_OF(fs->last_id, f.id);
 	}

@@ -232,6 +232,15 @@ struct launch_fault {
 	char peer[PLENUM_NAME_MAX]; /* a host's name, or one of its addresses; "": all */
 };
 
+/* What neither end may be told otherwise; how long it lasts is not looked at. */
+static inline bool launch_fault_is_valid(const struct launch_fault *f)
+{
+	return f->id && f->ways && !(f->ways & ~(uint32_t)(LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT)) &&
+	       memchr(f->leg, '\0', sizeof(f->leg)) && memchr(f->peer, '\0', sizeof(f->peer)) &&
+	       f->drop_ppm <= LAUNCH_FAULT_PPM && f->duplicate_ppm <= LAUNCH_FAULT_PPM &&
+	       f->reorder_ppm <= LAUNCH_FAULT_PPM && f->delay_us <= LAUNCH_FAULT_DELAY_US_MAX;
+}
+
 /* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */
 enum launch_msg_type {
 	/* worker -> agent */

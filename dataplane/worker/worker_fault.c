@@ -341,14 +341,6 @@ static void end_one(struct worker *w, unsigned i, const char *how)
 	say(w);
 }
 
-static bool is_valid(const struct launch_fault *f)
-{
-	return f->id && f->ways && !(f->ways & ~(uint32_t)(LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT)) &&
-	       memchr(f->leg, '\0', sizeof(f->leg)) && memchr(f->peer, '\0', sizeof(f->peer)) &&
-	       f->drop_ppm <= LAUNCH_FAULT_PPM && f->duplicate_ppm <= LAUNCH_FAULT_PPM &&
-	       f->reorder_ppm <= LAUNCH_FAULT_PPM && f->delay_us <= LAUNCH_FAULT_DELAY_US_MAX;
-}
-
 static struct fault *find(struct worker_faults *fs, uint32_t id)
 {
 	for (unsigned i = 0; fs && i < fs->n; i++)
@@ -380,7 +372,7 @@ int worker_fault_set(struct worker *w, const struct launch_fault *f)
 	struct ip_addr addr;
 	int r;
 
-	if (!is_valid(f))
+	if (!launch_fault_is_valid(f))
 		return -EINVAL;
 	if (f->until_ns <= w->now_ns) {
 		if (is)

@@ -5,6 +5,8 @@
  */
 #include "tests/lib/walk_host.h"
 
+#include <sys/mman.h>
+
 static void test_start_and_again(void **state)
 {
 	struct fixture *f = *state;
@@ -438,6 +440,52 @@ static void test_status_texts(void **state)
 	status_done(&st);
 }
 
+/* The page is the worker's to write, and what is taken from it is told to the others. */
+static void test_only_sound_faults_are_adopted(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	const uint64_t now = clock_now_ns();
+	const struct launch_fault good = {.id = 3,
+					  .ways = LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT,
+					  .drop_ppm = 10000,
+					  .until_ns = now + 600 * NSEC_PER_SEC,
+					  .leg = "leg-a",
+					  .peer = "host-b"};
+	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sup_worker *w;
+	json_t *o;
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(faults_init(a), 0);
+	w = (struct sup_worker *)sup_first(a->sup);
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*page));
+	w->stats = page;
+	for (size_t i = 0; i < LAUNCH_FAULTS_MAX; i++) {
+		page->faults[i].fault = good;
+		page->faults[i].fault.id = (uint32_t)(10 + i);
+	}
+	page->faults[0].fault.until_ns = UINT64_MAX; /* for ever */
+	page->faults[1].fault.drop_ppm = LAUNCH_FAULT_PPM + 1;
+	page->faults[2].fault.ways = 4;
+	memset(page->faults[3].fault.leg, 'x', sizeof(page->faults[3].fault.leg));
+	page->faults[4].fault.leg[0] = (char)0xff; /* no list of faults could show it */
+	page->faults[5].fault.id = UINT32_MAX;	   /* the next one would have none */
+	page->faults[6].fault.until_ns = now;	   /* it is over */
+	page->faults[7].fault = good;
+	faults_adopt(a);
+	assert_int_equal(a->faults.n, 1);
+	assert_int_equal(a->faults.last_id, 3);
+	assert_memory_equal(&a->faults.all[0].is, &good, sizeof(good));
+	o = faults_to_json(a);
+	assert_int_equal(json_array_size(json_object_get(o, "faults")), 1);
+	json_decref(o);
+	faults_done(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,6 +512,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_sound_faults_are_adopted, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
