@@ -210,12 +210,13 @@ static json_t *rdma_to_json(const struct status_process *p)
 	for (size_t i = 0; list && i < p->n_rdma; i++) {
 		const struct launch_rdma_stats *s = &p->rdma[i].s;
 
-		if (!append(list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "leg", p->rdma[i].leg,
-					    "pairs", (json_int_t)s->pairs, "read_bytes",
-					    (json_int_t)s->read_bytes, "write_bytes",
-					    (json_int_t)s->write_bytes, "failures",
-					    (json_int_t)s->failures, "reason",
-					    text_to_json(s->reason)))) {
+		if (!append(list,
+			    json_pack("{s:o, s:I, s:I, s:I, s:I, s:o}", "leg",
+				      text_to_json(p->rdma[i].leg), "pairs", (json_int_t)s->pairs,
+				      "read_bytes", (json_int_t)s->read_bytes, "write_bytes",
+				      (json_int_t)s->write_bytes, "failures",
+				      (json_int_t)s->failures, "reason",
+				      text_to_json(s->reason)))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -432,7 +433,7 @@ static void metrics_rdma(FILE *f, const struct status *st)
 		{"rdma_failures_total", "Transfers that went another way.",
 		 offsetof(struct launch_rdma_stats, failures)},
 	};
-	char leg[PLENUM_NAME_MAX];
+	char leg[PLENUM_NAME_MAX], reason[32];
 
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
 		metric(f, counters[c].name,
@@ -454,7 +455,8 @@ static void metrics_rdma(FILE *f, const struct status *st)
 					"reason=\"%s\"} 1\n",
 					st->processes[i].id,
 					label_text(st->processes[i].rdma[j].leg, leg, sizeof(leg)),
-					st->processes[i].rdma[j].s.reason);
+					label_text(st->processes[i].rdma[j].s.reason, reason,
+						   sizeof(reason)));
 }
 
 char *status_to_metrics(const struct status *st)

@@ -143,6 +143,9 @@ static bool has_ended(int pidfd)
 /* A worker can hand us anything under these numbers: what cannot be right is not taken. */
 static bool config_is_sane(const struct launch_config *c)
 {
+	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++)
+		if (!sup_port_is_sane(&c->ports[i]))
+			return false;
 	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
 	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
 	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&

@@ -70,6 +70,8 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 bool sup_tell_ports(struct sup_worker *w);
 /* It has one by an earlier agent's word. */
 void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
+/* Of one that a worker tells of: its texts have an end. */
+bool sup_port_is_sane(const struct launch_port *p);
 /* What is known now of the switch behind the leg, into port. */
 void sup_fill_label(const struct sup_worker *w, struct launch_port *port);
 /* Reads at most n_max messages; an end of the socket only ends the watching of it. */

@@ -81,6 +81,12 @@ static bool text_ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
+bool sup_port_is_sane(const struct launch_port *p)
+{
+	return text_ends(p->leg, sizeof(p->leg)) && text_ends(p->ifname, sizeof(p->ifname)) &&
+	       text_ends(p->label, sizeof(p->label)) && text_ends(p->device, sizeof(p->device));
+}
+
 /* In its place among the others. */
 static void put(struct launch_config *c, uint32_t index, const struct launch_port *port)
 {
@@ -92,11 +98,7 @@ void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_por
 {
 	struct launch_config *has = w->started;
 
-	if (!has || index > has->n_ports || index >= LAUNCH_PORTS_MAX ||
-	    !text_ends(port->leg, sizeof(port->leg)) ||
-	    !text_ends(port->ifname, sizeof(port->ifname)) ||
-	    !text_ends(port->label, sizeof(port->label)) ||
-	    !text_ends(port->device, sizeof(port->device)))
+	if (!has || index > has->n_ports || index >= LAUNCH_PORTS_MAX || !sup_port_is_sane(port))
 		return;
 	put(has, index, port);
 	if (w->agreed)

@@ -437,6 +437,17 @@ static void test_status_texts(void **state)
 	assert_non_null(strstr(text, "plenum_applied_number 1\n"));
 	assert_non_null(strstr(text, "plenum_worker_up{worker=\"1\",role=\"COMPUTE\"} 0\n"));
 	free(text);
+	/* What a worker says of its ports costs no more than these words. */
+	st.processes[1].n_rdma = 1;
+	strcpy(st.processes[1].rdma[0].leg, "\xff");
+	strcpy(st.processes[1].rdma[0].s.reason, "a\"} 1\nplenum_up 0");
+	o = status_processes_to_json(&st);
+	assert_int_equal(json_array_size(json_object_get(o, "processes")), 2);
+	json_decref(o);
+	text = status_to_metrics(&st);
+	assert_non_null(strstr(text, "plenum_rdma_refused_info{worker=\"1\""));
+	assert_null(strstr(text, "\nplenum_up 0"));
+	free(text);
 	status_done(&st);
 }
 
