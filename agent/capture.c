@@ -19,6 +19,7 @@ struct ring { /* of one process of a worker */
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
 	uint64_t delivered[LAUNCH_PORTS_MAX];
 	uint64_t since_ns; /* of the wall clock */
+	uint64_t end;	   /* nothing is taken that begins behind it; UINT64_MAX: it has none */
 	struct ring *next;
 };
 
@@ -202,6 +203,7 @@ static int add_ring(struct capture *c, const struct sup_worker *w, struct pcapng
 			   .pid = w->pid,
 			   .ports = lc.ports,
 			   .since_ns = wall_now_ns(c),
+			   .end = UINT64_MAX,
 			   .next = c->rings};
 	packet_reader_init(&r->reader, memory, lc.ring_bytes, lc.snap_bytes);
 	put_interfaces(c, r, w->started, out);
@@ -244,18 +246,28 @@ static void drop_ring(struct capture *c, struct ring *r, struct pcapng *out)
 	ring_free(r);
 }
 
+static bool lives(const struct capture *c, const struct ring *r)
+{
+	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
+		if (w->id == r->worker_id && w->pid == r->pid)
+			return true;
+	return false;
+}
+
 /* The next record of a ring, not younger than until_ns. One that breaks its ring is not listened
  * to any more. */
 static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct packet_record *ret)
 {
-	int e = r->ports ? packet_reader_next(&r->reader, ret) : 0;
+	bool listens = r->ports && r->reader.tail < r->end;
+	int e = listens ? packet_reader_next(&r->reader, ret) : 0;
 
 	if (e > 0 && !(r->ports >> ret->port & 1))
 		e = -EBADMSG;
 	if (e < 0) {
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "capture",
 			   "worker %u has written what is no packet; it is left out", r->worker_id);
-		sup_capture(c->setup.sup, r->worker_id, NULL, -1);
+		if (lives(c, r)) /* and not its successor, who has a ring of his own */
+			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		r->ports = 0;
 	}
 	return e > 0 && ret->time_ns <= until_ns;
@@ -294,19 +306,15 @@ static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out
 	}
 }
 
-/* Processes that are gone have said all. */
-static void drop_ended(struct capture *c, struct pcapng *out)
+/* Processes that are gone have said all, and what they dated later is no packet. */
+static void drop_ended(struct capture *c, uint64_t until_ns, struct pcapng *out)
 {
 	struct packet_record rec;
 	struct ring *next;
 
 	for (struct ring *r = c->rings; r; r = next) {
-		bool lives = false;
-
 		next = r->next;
-		for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
-			lives = lives || (w->id == r->worker_id && w->pid == r->pid);
-		if (!lives && packet_reader_next(&r->reader, &rec) <= 0)
+		if (!lives(c, r) && !next_of(c, r, until_ns, &rec))
 			drop_ring(c, r, out);
 	}
 }
@@ -364,7 +372,7 @@ static bool all_left(const struct capture *c)
 }
 
 /* Has rings filled no more, and takes out what is in them: whether nothing is left. A worker that
- * does not listen is not waited for. */
+ * does not listen is not waited for, and one that goes on writing is not listened to for ever. */
 static bool finish(struct capture *c, struct pcapng *out)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -375,8 +383,11 @@ static bool finish(struct capture *c, struct pcapng *out)
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		return false;
 	}
-	if (out->len >= CAPTURE_CHUNK_BYTES ||
-	    (!all_left(c) && now_ns - c->ending_ns < CAPTURE_LEAVE_NS))
+	if (!all_left(c) && now_ns - c->ending_ns < CAPTURE_LEAVE_NS)
+		return false;
+	for (struct ring *r = c->rings; r; r = r->next) /* there cannot be more in it */
+		r->end = MIN_OF(r->end, r->reader.tail + r->reader.bytes);
+	if (out->len >= CAPTURE_CHUNK_BYTES)
 		return false;
 	put_packets(c, now_ns, out);
 	while (c->rings)
@@ -398,7 +409,7 @@ int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, 
 	if (!last)
 		add_rings(c, &out);
 	put_packets(c, until_ns, &out);
-	drop_ended(c, &out);
+	drop_ended(c, until_ns, &out);
 	*ret_more = !last || !finish(c, &out);
 	if (out.out_of_memory) {
 		pcapng_done(&out);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Captures of workers that lie: the ring is theirs to write, and here this test writes it. That
+ * what is captured can be read is for the main job to show.
+ */
+#include "agent/capture.h"
+#include "tests/lib/walk_host.h"
+
+#define FRAME_BYTES 1400U
+#define BUFFER_BYTES (8U << 20) /* two answers */
+
+struct world {
+	struct fixture *f;
+	struct sup_worker *w;
+	struct capture *c;
+	uint64_t id;
+	struct packet_writer to; /* the worker's end of its ring */
+};
+
+/* How many rings this process has; the last one in memory and bytes. */
+static unsigned find_rings(void **memory, uint64_t *bytes)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long begin, end;
+	char line[512];
+	unsigned n = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "plenum-capture"))
+			continue;
+		assert_int_equal(sscanf(line, "%lx-%lx", &begin, &end), 2);
+		*memory = (void *)begin;
+		*bytes = end - begin - PACKET_RING_HEAD_BYTES;
+		n++;
+	}
+	fclose(maps);
+	return n;
+}
+
+static unsigned count_rings(void)
+{
+	uint64_t bytes;
+	void *memory;
+
+	return find_rings(&memory, &bytes);
+}
+
+static bool take(struct world *o, bool last)
+{
+	struct pcapng out;
+	bool more = false;
+
+	assert_int_equal(capture_take(o->c, o->id, last, &out, &more), 0);
+	pcapng_done(&out);
+	return more;
+}
+
+/* A worker runs, and has the ring of a capture. */
+static void begin(struct world *o, struct fixture *f)
+{
+	const struct privsep_capture what = {
+		.worker = PRIVSEP_CAPTURE_ALL, .snap_bytes = 1500, .buffer_bytes = BUFFER_BYTES};
+	const struct capture_setup setup = {.loop = f->a.loop,
+					    .events = &f->a.events,
+					    .sup = f->a.sup,
+					    .patience_ns = 3600 * NSEC_PER_SEC};
+	uint64_t bytes;
+	void *memory;
+	char why[256];
+
+	*o = (struct world){.f = f};
+	assert_int_equal(walk(f, WALK_START), 0);
+	o->w = (struct sup_worker *)sup_first(f->a.sup);
+	o->w->state = SUP_UP;
+	assert_int_equal(capture_new(&setup, &o->c), 0);
+	assert_int_equal(capture_begin(o->c, &what, "uid 0", &o->id, why, sizeof(why)), 0);
+	assert_int_equal(capture_begin(o->c, &what, "uid 0", &o->id, why, sizeof(why)), -EBUSY);
+	assert_true(take(o, false));
+	assert_int_equal(find_rings(&memory, &bytes), 1);
+	assert_int_equal(bytes, BUFFER_BYTES);
+	packet_writer_init(&o->to, memory, bytes, what.snap_bytes);
+}
+
+static void put(struct world *o, uint64_t time_ns)
+{
+	static const uint8_t frame[FRAME_BYTES];
+	struct packet_record r = {
+		.time_ns = time_ns, .wire_bytes = sizeof(frame), .direction = PACKET_IN};
+
+	packet_writer_put(&o->to, &r, &(struct packet_part){frame, sizeof(frame)}, 1);
+}
+
+/* What it dated later than its end would be waited for, and the ring be kept, as long as the
+ * capture goes on. */
+static void test_packets_of_the_future(void **state)
+{
+	struct fixture *f = *state;
+	struct world o;
+	pid_t pid;
+
+	begin(&o, f);
+	put(&o, clock_now_ns() + 3600 * NSEC_PER_SEC);
+	assert_true(take(&o, false));
+	assert_int_equal(count_rings(), 1);
+	pid = o.w->pid;
+	o.w->pid++; /* it has died, and another one is being started */
+	o.w->state = SUP_STARTING;
+	assert_true(take(&o, false));
+	assert_int_equal(count_rings(), 0);
+	o.w->pid = pid;
+	capture_free(o.c);
+}
+
+/* One that says that it has left its ring, and goes on. */
+static void test_no_end_of_packets(void **state)
+{
+	struct fixture *f = *state;
+	struct world o;
+	bool more = true;
+
+	begin(&o, f);
+	for (unsigned i = 0; i < 10 && more; i++) {
+		for (unsigned j = 0; j < BUFFER_BYTES / FRAME_BYTES; j++)
+			put(&o, clock_now_ns());
+		packet_writer_done(&o.to);
+		more = take(&o, true);
+	}
+	assert_false(more);
+	assert_int_equal(count_rings(), 0);
+	capture_free(o.c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_packets_of_the_future),
+		TEST(test_no_end_of_packets),
+	};
+
+	return cmocka_run_group_tests_name("capture", tests, NULL, NULL);
+}
