@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define SECONDS_DEFAULT 60
 #define MIB_DEFAULT 256
@@ -80,12 +81,13 @@ static int take_options(const struct ctl_args *a, struct capture *c)
 	return r;
 }
 
+/* As it is: what stands in it may be what a capture writes that runs already. */
 static int open_file(struct capture *c)
 {
 	const char *file = c->args->write;
 
 	if (file && strcmp(file, "-") != 0) {
-		c->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		c->fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		if (c->fd >= 0)
 			return CTL_OK;
 		ctl_complain("%s: %s", file, strerror(errno));
@@ -127,6 +129,18 @@ static int begin(struct capture *c)
 	json_decref(answer);
 	c->begun_ns = clock_now_ns();
 	return CTL_OK;
+}
+
+/* Nobody else captures. A pipe has nothing that could be taken away. */
+static int empty_file(const struct capture *c)
+{
+	struct stat st;
+
+	if (c->fd == STDOUT_FILENO || fstat(c->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    ftruncate(c->fd, 0) == 0)
+		return CTL_OK;
+	ctl_complain("%s: %s", c->args->write, strerror(errno));
+	return CTL_IO;
 }
 
 static uint32_t get32(const char *p)
@@ -228,7 +242,7 @@ static bool reader_left(const struct capture *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = 0};
 
-	return poll(&p, 1, PAUSE_MS) > 0 && (p.revents & POLLERR);
+	return poll(&p, 1, PAUSE_MS) > 0 && (p.revents & (POLLERR | POLLHUP));
 }
 
 static int go_on(struct capture *c)
@@ -285,7 +299,9 @@ int ctl_cmd_capture(const struct ctl_args *a)
 	sigaction(SIGPIPE, &ignore, NULL);
 	r = begin(&c);
 	if (r == CTL_OK) {
-		r = go_on(&c);
+		r = empty_file(&c);
+		if (r == CTL_OK)
+			r = go_on(&c);
 		if (r != CTL_UNAVAILABLE && r != CTL_NO_INPUT)
 			e = come_to_the_end(&c);
 		say(&c);
