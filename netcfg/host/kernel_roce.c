@@ -17,6 +17,7 @@
 
 #define MODULE "rdma_cm"
 #define PATH_BYTES 192
+#define AGAIN_MAX 16
 
 static const struct {
 	const char *text, *value;
@@ -68,6 +69,13 @@ static void view_close(const struct view *v)
 		(void)unlinkat(v->configfs, v->path, AT_REMOVEDIR);
 }
 
+/* Another process of ours had made the folder that was found here, and has taken it away meanwhile:
+ * what that says of the device is nothing. Files of one's own folder stay. */
+static bool was_taken_away(const struct view *v, int r, unsigned *tries)
+{
+	return !v->made && (r == -ENOENT || r == -ENODEV) && ++*tries < AGAIN_MAX;
+}
+
 static const char *file_of(const struct view *v, uint32_t port, enum device_attr a,
 			   char buf[static PATH_BYTES])
 {
@@ -110,18 +118,27 @@ static int value_write(const struct view *v, uint32_t port, enum device_attr a, 
 	return n < 0 ? -errno : n == (ssize_t)strlen(value) ? 0 : -EIO;
 }
 
+static void fill_port(int configfs, struct inv_rdma *p)
+{
+	unsigned tries = 0;
+	struct view v;
+	int mode, tos;
+
+	do {
+		if (view_open(&v, configfs, p->device) < 0)
+			return;
+		mode = value_read(&v, p->port, DEVICE_ROCE_MODE, p->roce_mode,
+				  sizeof(p->roce_mode));
+		tos = value_read(&v, p->port, DEVICE_ROCE_TOS, p->roce_tos, sizeof(p->roce_tos));
+		view_close(&v);
+	} while (was_taken_away(&v, mode < 0 ? mode : tos, &tries));
+}
+
 void kernel_roce_fill(int configfs, struct inventory *inv)
 {
-	for (size_t i = 0; i < inv->n_rdma; i++) {
-		struct inv_rdma *p = &inv->rdma[i];
-		struct view v;
-
-		if (strcmp(p->kind, "roce") != 0 || view_open(&v, configfs, p->device) < 0)
-			continue;
-		(void)value_read(&v, p->port, DEVICE_ROCE_MODE, p->roce_mode, sizeof(p->roce_mode));
-		(void)value_read(&v, p->port, DEVICE_ROCE_TOS, p->roce_tos, sizeof(p->roce_tos));
-		view_close(&v);
-	}
+	for (size_t i = 0; i < inv->n_rdma; i++)
+		if (strcmp(inv->rdma[i].kind, "roce") == 0)
+			fill_port(configfs, &inv->rdma[i]);
 }
 
 static int view_of_link(struct view *v, int configfs, uint32_t ifindex, uint32_t *ret_port)
@@ -143,17 +160,22 @@ static int fail(char *why, int r, const char *text)
 
 int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
 {
+	unsigned tries = 0;
 	struct view v;
 	uint32_t port;
-	int r = view_of_link(&v, configfs, c->ifindex, &port);
+	int r;
 
-	if (r == -ENODEV)
-		return fail(why, r, "there is no RDMA port on that link");
-	if (r < 0)
-		return fail(why, r,
-			    "the settings of RoCE (module rdma_cm, configfs) cannot be reached");
-	r = value_write(&v, port, c->device.attr, c->device.value);
-	view_close(&v);
+	do {
+		r = view_of_link(&v, configfs, c->ifindex, &port);
+		if (r == -ENODEV)
+			return fail(why, r, "there is no RDMA port on that link");
+		if (r < 0)
+			return fail(why, r,
+				    "the settings of RoCE (module rdma_cm, configfs) cannot be "
+				    "reached");
+		r = value_write(&v, port, c->device.attr, c->device.value);
+		view_close(&v);
+	} while (was_taken_away(&v, r, &tries));
 	return r == -EINVAL ? fail(why, r, "the RDMA device has no such RoCE")
 	       : r < 0	    ? fail(why, r, strerror(-r))
 			    : 0;
@@ -161,13 +183,17 @@ int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
 
 int kernel_roce_read(int configfs, struct kernel_change *c)
 {
+	unsigned tries = 0;
 	struct view v;
 	uint32_t port;
-	int r = view_of_link(&v, configfs, c->ifindex, &port);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = value_read(&v, port, c->device.attr, c->device.was, sizeof(c->device.was));
-	view_close(&v);
+	do {
+		r = view_of_link(&v, configfs, c->ifindex, &port);
+		if (r < 0)
+			return r;
+		r = value_read(&v, port, c->device.attr, c->device.was, sizeof(c->device.was));
+		view_close(&v);
+	} while (was_taken_away(&v, r, &tries));
 	return r;
 }
