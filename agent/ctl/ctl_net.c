@@ -86,8 +86,9 @@ static json_t *map_of(const char *key, const char *text)
 		ctl_complain("%s: '%.64s' is no map; write for example %s '{KEY: VALUE, ...}', see "
 			     "plenum.yaml(5)",
 			     option, text, option);
-	else
-		o = json_of(n);
+	else if (!(o = json_of(n)))
+		ctl_complain("%s: '%.64s' holds a number that is not written as 3 or 0.5", option,
+			     text);
 	spec_node_free(n);
 	return o;
 }

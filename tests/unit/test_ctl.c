@@ -281,6 +281,7 @@ static void test_net_options_that_make_no_sense(void **state)
 		"net set leg-a --dcb pfc",
 		"net set leg-a --dcb [3]",
 		"net set leg-a --dcb {pfc",
+		"net set leg-a --dcb {\"pfc\":[03]}",
 		"net label leg-a",
 		"net show -o colour",
 		"net show --sort colour",
