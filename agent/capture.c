@@ -14,7 +14,8 @@
 struct ring { /* of one process of a worker */
 	uint32_t worker_id;
 	pid_t pid;
-	uint32_t ports; /* bit per port */
+	bool replaced;	       /* the process has another one by now */
+	uint32_t asked, ports; /* bit per port: as it was told; of which it is listened to */
 	struct packet_reader reader;
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
 	uint64_t delivered[LAUNCH_PORTS_MAX];
@@ -146,12 +147,19 @@ static uint64_t ring_bytes(struct capture *c)
 	return bytes;
 }
 
-static bool has_ring(const struct capture *c, const struct sup_worker *w)
+static bool is_of(const struct ring *r, const struct sup_worker *w)
 {
-	for (const struct ring *r = c->rings; r; r = r->next)
-		if (r->worker_id == w->id && r->pid == w->pid)
-			return true;
-	return false;
+	return r->worker_id == w->id && r->pid == w->pid;
+}
+
+/* NULL: it has none. */
+static struct ring *ring_of(const struct capture *c, const struct sup_worker *w)
+{
+	struct ring *r = c->rings;
+
+	while (r && (r->replaced || !is_of(r, w)))
+		r = r->next;
+	return r;
 }
 
 static void put_interfaces(struct capture *c, struct ring *r, const struct launch_config *cfg,
@@ -201,6 +209,7 @@ static int add_ring(struct capture *c, const struct sup_worker *w, struct pcapng
 	}
 	*r = (struct ring){.worker_id = w->id,
 			   .pid = w->pid,
+			   .asked = lc.ports,
 			   .ports = lc.ports,
 			   .since_ns = wall_now_ns(c),
 			   .end = UINT64_MAX,
@@ -211,11 +220,18 @@ static int add_ring(struct capture *c, const struct sup_worker *w, struct pcapng
 	return 0;
 }
 
+/* A leg that comes to a worker that runs is had by another ring. What fails is tried again with the
+ * next answer. */
 static void add_rings(struct capture *c, struct pcapng *out)
 {
-	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
-		if (ports_of(c, w) && w->state == SUP_UP && !has_ring(c, w))
-			(void)add_ring(c, w, out); /* it is tried again with the next answer */
+	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next) {
+		struct ring *r = ring_of(c, w);
+
+		if (!ports_of(c, w) || w->state != SUP_UP || (r && r->asked == ports_of(c, w)))
+			continue;
+		if (add_ring(c, w, out) == 0 && r)
+			r->replaced = true;
+	}
 }
 
 /* ---- what they wrote ---- */
@@ -246,11 +262,12 @@ static void drop_ring(struct capture *c, struct ring *r, struct pcapng *out)
 	ring_free(r);
 }
 
+/* Whether a process may still write into it. */
 static bool lives(const struct capture *c, const struct ring *r)
 {
 	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
-		if (w->id == r->worker_id && w->pid == r->pid)
-			return true;
+		if (is_of(r, w))
+			return !r->replaced || packet_reader_joined(&r->reader);
 	return false;
 }
 
@@ -266,7 +283,7 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 	if (e < 0) {
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "capture",
 			   "worker %u has written what is no packet; it is left out", r->worker_id);
-		if (lives(c, r)) /* and not its successor, who has a ring of his own */
+		if (lives(c, r) && !r->replaced) /* and not of who has another ring */
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		r->ports = 0;
 	}

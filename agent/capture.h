@@ -2,9 +2,10 @@
 /*
  * Captures: what workers send and receive, as pcapng for a client that comes for it again and
  * again. Owns the rings that workers write into (packet_ring.h) and takes packets out of them, in
- * the order of time; a worker that is started meanwhile is taken in. One capture at a time, begun
- * and read by those alone who may make changes. It ends with its client: one that stays away for
- * CAPTURE_PATIENCE_NS is taken for dead. Keys are in no packet and in no block.
+ * the order of time; a worker that is started meanwhile is taken in, and a leg that comes to one.
+ * One capture at a time, begun and read by those alone who may make changes. It ends with its
+ * client: one that stays away for CAPTURE_PATIENCE_NS is taken for dead. Keys are in no packet and
+ * in no block.
  */
 #ifndef PLENUM_AGENT_CAPTURE_H
 #define PLENUM_AGENT_CAPTURE_H

@@ -112,6 +112,33 @@ static void test_packets_of_the_future(void **state)
 	capture_free(o.c);
 }
 
+/* A leg that comes later is captured too, and nothing of before is lost. */
+static void test_leg_that_comes_later(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_config *has;
+	struct world o;
+	struct pcapng out;
+	bool more;
+
+	begin(&o, f);
+	put(&o, clock_now_ns());
+	has = o.w->started;
+	has->ports[has->n_ports] = has->ports[0];
+	strcpy(has->ports[has->n_ports++].leg, "leg-z");
+	assert_int_equal(capture_take(o.c, o.id, false, &out, &more), 0);
+	assert_non_null(memmem(out.bytes, out.len, "leg-z/1", strlen("leg-z/1")));
+	assert_true(out.len > FRAME_BYTES);
+	pcapng_done(&out);
+	put(&o, clock_now_ns()); /* before it hears of the other ring */
+	assert_true(take(&o, false));
+	assert_int_equal(count_rings(), 2);
+	packet_writer_done(&o.to);
+	assert_true(take(&o, false));
+	assert_int_equal(count_rings(), 1);
+	capture_free(o.c);
+}
+
 /* One that says that it has left its ring, and goes on. */
 static void test_no_end_of_packets(void **state)
 {
@@ -137,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_packets_of_the_future),
+		TEST(test_leg_that_comes_later),
 		TEST(test_no_end_of_packets),
 	};
 
