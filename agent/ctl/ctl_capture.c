@@ -183,11 +183,11 @@ static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 			break;
 		if (type == BLOCK_STATISTICS)
 			count_statistics(c, bytes + at, block);
-		c->full = c->full || c->bytes + at + block > (uint64_t)c->mib << 20 ||
-			  (c->packets_max && c->packets == c->packets_max);
+		c->full = c->full || c->bytes + at + block > (uint64_t)c->mib << 20;
 		if (type == BLOCK_PACKET && c->full)
 			break;
 		c->packets += type == BLOCK_PACKET;
+		c->full = c->full || (c->packets_max && c->packets == c->packets_max);
 		at += block;
 	}
 	return at;
