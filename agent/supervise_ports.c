@@ -94,11 +94,23 @@ static void put(struct launch_config *c, uint32_t index, const struct launch_por
 	c->n_ports = MAX_OF(c->n_ports, index + 1);
 }
 
+/* Whether an agent can have told it: sockets have no device, and what is there only moves. A worker
+ * that claims another one would keep that from the host. */
+static bool can_be_told(const struct launch_config *has, uint32_t index,
+			const struct launch_port *port)
+{
+	if (!launch_takes_ports(has) || !sup_port_is_sane(port) || port->device[0])
+		return false;
+	if (index < has->n_ports)
+		return launch_port_moves(&has->ports[index], port);
+	return index == has->n_ports && index < LAUNCH_PORTS_MAX && !sup_port_find(has, port->leg);
+}
+
 void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port)
 {
 	struct launch_config *has = w->started;
 
-	if (!has || index > has->n_ports || index >= LAUNCH_PORTS_MAX || !sup_port_is_sane(port))
+	if (!has || !can_be_told(has, index, port))
 		return;
 	put(has, index, port);
 	if (w->agreed)

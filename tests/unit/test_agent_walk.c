@@ -3,6 +3,7 @@
  * The data walk on a host in memory: what it applies, that a second one writes nothing, and that
  * whatever goes wrong leaves the host and the wanted workers as they were.
  */
+#include "agent/supervise_internal.h"
 #include "tests/lib/walk_host.h"
 
 #include <sys/mman.h>
@@ -451,6 +452,42 @@ static void test_status_texts(void **state)
 	status_done(&st);
 }
 
+/* Only what an agent can have told it, before this one or now. */
+static void test_ports_that_a_worker_claims(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_config *has;
+	struct launch_port port;
+	struct sup_worker *w;
+	uint32_t n;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = (struct sup_worker *)sup_first(f->a.sup);
+	has = w->started;
+	n = has->n_ports;
+	has->transport = LAUNCH_UDP;
+	port = has->ports[0];
+	port.udp_port++; /* another address of the same leg */
+	sup_take_port(w, 0, &port);
+	assert_int_equal(has->ports[0].udp_port, port.udp_port - 1);
+	sup_take_port(w, n, &has->ports[0]); /* twice the same leg */
+	assert_int_equal(has->n_ports, n);
+	port = has->ports[0];
+	strcpy(port.leg, "leg-c");
+	strcpy(port.device, "0000:3b:00.0"); /* which the host could not have back */
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n);
+	port.device[0] = '\0';
+	sup_take_port(w, n + 1, &port);
+	assert_int_equal(has->n_ports, n);
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n + 1);
+	port.ifindex++; /* it has moved */
+	sup_take_port(w, n, &port);
+	assert_int_equal(has->n_ports, n + 1);
+	assert_int_equal(has->ports[n].ifindex, port.ifindex);
+}
+
 /* The page is the worker's to write, and what is taken from it is told to the others. */
 static void test_only_sound_faults_are_adopted(void **state)
 {
@@ -523,6 +560,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_only_sound_faults_are_adopted, setup,
 						teardown),
 	};
