@@ -381,6 +381,13 @@ static void on_capture(struct agent *a, const struct client *cl, const struct pr
 	}
 	k = capture_take(a->capture, m->capture.id, m->capture.act == PRIVSEP_CAPTURE_END, &out,
 			 &more);
+	if (k == -ENOENT) {
+		control_error(r, 404, "not-found",
+			      "there is no such capture: it has ended because nobody came for its "
+			      "packets for five seconds, or it was another agent's",
+			      NULL);
+		return;
+	}
 	if (k < 0) {
 		control_failure(a, r, k, &(struct diag)DIAG_INIT);
 		return;
