@@ -198,6 +198,19 @@ static void test_no_device(void **state)
 	assert_int_equal(gone.kind, INV_LINK_VIRTUAL);
 }
 
+/* The VF's group, and in it a device that xhci_hcd has. */
+static void put_foreign_member(const struct tree *t)
+{
+	put_link(t->root, VF "/iommu_group", "../../../../kernel/iommu_groups/41");
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3b:02.0", "../../../../" VF);
+	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.1", "../../../../x");
+	put_link(t->root, "bus/pci/devices/0000:3a:01.1",
+		 "../../../devices/pci0000:3a/0000:3a:01.1");
+	put(t->root, "devices/pci0000:3a/0000:3a:01.1/class", "0x0c0330\n");
+	put_link(t->root, "devices/pci0000:3a/0000:3a:01.1/driver",
+		 "../../../../bus/pci/drivers/xhci_hcd");
+}
+
 /* Functions are found with a link or without; a VF is numbered by its PF; who else is in the group
  * counts, but bridges do not. */
 static void test_functions(void **state)
@@ -224,16 +237,9 @@ static void test_functions(void **state)
 	put_link(t->root, PF "/virtfn1", "../0000:3b:02.0");
 	put(t->root, VF "/class", "0x020000\n");
 	put_link(t->root, VF "/driver", "../../../../bus/pci/drivers/vfio-pci");
-	put_link(t->root, VF "/iommu_group", "../../../../kernel/iommu_groups/41");
-	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3b:02.0", "../../../../" VF);
 	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:00.0", "../../../../x");
 	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.0", "../../../../x");
-	put(t->root, "devices/pci0000:3a/0000:3a:01.1/class", "0x0c0330\n");
-	put_link(t->root, "bus/pci/devices/0000:3a:01.1",
-		 "../../../devices/pci0000:3a/0000:3a:01.1");
-	put_link(t->root, "devices/pci0000:3a/0000:3a:01.1/driver",
-		 "../../../../bus/pci/drivers/xhci_hcd");
-	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.1", "../../../../x");
+	put_foreign_member(t);
 	assert_int_equal(sysfs_add_functions(t->root, inv), 0);
 	inv_sort(inv);
 	assert_int_equal(inv->n_functions, 2);
@@ -307,22 +313,6 @@ static void test_driver_change(void **state)
 	assert_int_equal(pci_change(pci, &c, why), -EIO);
 	assert_true(sysfs_read(t->root, VF "/reset", text, sizeof(text)) > 0);
 	assert_string_equal(text, "1");
-	/* Somebody else has a part of its IOMMU group: it is not even tried. */
-	put_link(t->root, VF "/iommu_group", "../../../../kernel/iommu_groups/41");
-	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3b:02.0", "../../../../" VF);
-	put_link(t->root, "kernel/iommu_groups/41/devices/0000:3a:01.1", "../../../../x");
-	put_link(t->root, "bus/pci/devices/0000:3a:01.1",
-		 "../../../devices/pci0000:3a/0000:3a:01.1");
-	put(t->root, "devices/pci0000:3a/0000:3a:01.1/class", "0x0c0330\n");
-	put_link(t->root, "devices/pci0000:3a/0000:3a:01.1/driver",
-		 "../../../../bus/pci/drivers/xhci_hcd");
-	put(t->root, VF "/driver_override", "");
-	strcpy(c.pci_value.value, "vfio-pci");
-	assert_int_equal(pci_change(pci, &c, why), -EBUSY);
-	assert_string_equal(why, "0000:3b:02.0 shares its IOMMU group with 0000:3a:01.1, which "
-				 "xhci_hcd has; turn ACS on in the firmware, or move the NIC to "
-				 "another slot");
-	assert_int_equal(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)), 0);
 	strcpy(c.pci_value.value, "no-such-driver");
 	assert_int_equal(pci_change(pci, &c, why), -ENOENT);
 	assert_non_null(strstr(why, "no-such-driver"));
@@ -334,6 +324,30 @@ static void test_driver_change(void **state)
 	assert_true(sysfs_read(t->root, PF "/sriov_numvfs", text, sizeof(text)) > 0);
 	assert_string_equal(text, "4");
 	close(pci);
+}
+
+/* Somebody else has a part of its IOMMU group: it is not even tried. */
+static void test_driver_change_in_a_shared_group(void **state)
+{
+	struct tree *t = *state;
+	struct kernel_change c = {.kind = KERNEL_PCI,
+				  .pci = "0000:3b:02.0",
+				  .pci_value = {.attr = KERNEL_PCI_DRIVER, .value = "vfio-pci"}};
+	char why[KERNEL_WHY_MAX], text[64];
+	autoclose int pci = -1;
+
+	put_link(t->root, "bus/pci/devices/0000:3b:02.0", "../../../" VF);
+	put(t->root, VF "/driver_override", "");
+	put(t->root, "bus/pci/drivers_probe", "");
+	put(t->root, "bus/pci/drivers/vfio-pci/new_id", "");
+	put_foreign_member(t);
+	pci = openat(t->root, "bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(pci >= 0);
+	assert_int_equal(pci_change(pci, &c, why), -EBUSY);
+	assert_string_equal(why, "0000:3b:02.0 shares its IOMMU group with 0000:3a:01.1, which "
+				 "xhci_hcd has; turn ACS on in the firmware, or move the NIC to "
+				 "another slot");
+	assert_int_equal(sysfs_read(t->root, VF "/driver_override", text, sizeof(text)), 0);
 }
 
 static void test_rdma_from_sysfs(void **state)
@@ -751,6 +765,7 @@ int main(void)
 		CASE(test_no_device),
 		CASE(test_functions),
 		CASE(test_driver_change),
+		CASE(test_driver_change_in_a_shared_group),
 		CASE(test_rdma_from_sysfs),
 		CASE(test_vf_messages),
 		CASE(test_cores),
