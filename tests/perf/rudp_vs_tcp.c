@@ -2,17 +2,19 @@
 /*
  * rudp over kernel UDP beside kernel TCP, between two network namespaces joined by a veth pair:
  * one request of 64 bytes at a time, answered with 4 KiB, both sides polling; then requests
- * answered with 1 MiB, four at a time. Client and server are one process each, on cores 0 and 1.
- * Rounds of the two are interleaved; what counts is the ratio of the medians.
+ * answered with 1 MiB, four at a time, and with 64 bytes, 32 at a time. Client and server are one
+ *process each, on cores 0 and 1. Rounds of the two are interleaved; what counts is the ratio of the
+ *medians.
  *
- *	rudp_vs_tcp [--rounds N] [--ms N] [--mtu N] [--wire] [--only rudp|TCP|port]
- *		    [--security none|auth|encrypt]
+ *	rudp_vs_tcp [--rounds N] [--ms N] [--mtu N] [--wire] [--loss PERMILLE]
+ *		    [--tcp ALGORITHM] [--only rudp|TCP|port] [--security none|auth|encrypt]
  *
  * --ms: length of a round. --wire: no segmentation or merging on the link, as on a real wire.
+ * --loss: so many packets of a thousand vanish, each way. --tcp: its congestion control, else
+ *cubic.
  * --only: for a profiler.
  */
-#include "dataplane/port/port_udp.h"
-#include "dataplane/rudp/rudp.h"
+#include "tests/perf/rudp_app.h"
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -27,14 +29,13 @@
 #define NS_SERVER "plenum-rvt-s"
 #define IP_CLIENT "10.99.9.1/24"
 #define IP_SERVER "10.99.9.2/24"
-#define UDP_PORT 4420
 #define TCP_PORT 4421
-#define REQUEST_BYTES 64U
 #define SMALL_BYTES 4096U
-#define LARGE_BYTES (1U << 20)
-#define IN_FLIGHT_MAX 4U
+#define LARGE_BYTES APP_ANSWER_BYTES_MAX
+#define LARGE_IN_FLIGHT 4U
+#define TINY_BYTES 64U
+#define TINY_IN_FLIGHT 32U
 #define SAMPLES_MAX (1U << 20)
-#define BUFS 16U
 #define SERVICE_EVERY 1024U /* rudp's timers run while TCP is measured, this seldom */
 
 /* The bare port shows how much of the time is rudp's own. */
@@ -45,34 +46,20 @@ enum mode { MODE_RUDP, MODE_TCP, MODE_PORT, MODE_STOP };
 static const uint8_t port_magic[4] = {0xee, 'p', 'r', 't'};
 
 struct options {
-	unsigned rounds, round_ms, mtu;
+	unsigned rounds, round_ms, mtu, loss_permille;
+	const char *tcp;
 	int only; /* enum kind; -1: all */
 	bool wire;
 	enum rudp_security security;
 };
 
-struct app { /* one end */
-	struct rudp *rudp;
-	struct rudp_session *session;
-	struct port port;
+/* What TCP and the bare port need beside rudp. */
+struct end {
+	struct app *app;
 	int tcp;
-	uint64_t now_ns;
-	unsigned done; /* responses so far */
-	uint64_t failed;
-	uint8_t *bufs; /* BUFS of LARGE_BYTES + slack */
-	unsigned n_free;
-	void *free_bufs[BUFS];
-	uint8_t request[IN_FLIGHT_MAX][REQUEST_BYTES];
-	const uint8_t *reply;
 	struct datagram_addr peer;
 	uint32_t chunk_bytes, port_bytes;
 };
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static void sh(const char *cmd)
 {
@@ -82,198 +69,59 @@ static void sh(const char *cmd)
 	}
 }
 
-/* ------------------------------------------------------------------ rudp's callbacks */
-
-static int app_tx(void *user, unsigned port, const struct datagram_addr *dst,
-		  const struct datagram *pkt)
+static void port_send(struct end *e, const struct datagram_addr *dst, uint32_t bytes)
 {
-	struct app *a = user;
-
-	return a->port.ops->tx(&a->port, dst, pkt);
-}
-
-static void app_flush(void *user)
-{
-	struct app *a = user;
-
-	if (rudp_tx_is_long(a->rudp))
-		rudp_tx_leaves(a->rudp, 0, clock_now_ns());
-	a->port.ops->flush(&a->port);
-}
-
-static void *app_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
-			 size_t len)
-{
-	struct app *a = user;
-
-	return a->n_free ? a->free_bufs[--a->n_free] : NULL;
-}
-
-static void app_buf_put(void *user, struct rudp_session *s, void *buf)
-{
-	struct app *a = user;
-
-	a->free_bufs[a->n_free++] = buf;
-}
-
-static void app_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
-			size_t len)
-{
-	struct app *a = user;
-	uint32_t want;
-
-	memcpy(&want, buf, sizeof(want));
-	app_buf_put(a, s, buf);
-	rudp_respond(call, a->reply, MIN_OF(want, LARGE_BYTES), NULL);
-}
-
-static void app_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
-{
-}
-
-static void app_response(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
-			 size_t len)
-{
-	struct app *a = user;
-
-	a->done++;
-	if (status < 0)
-		a->failed++;
-	else
-		app_buf_put(a, s, buf);
-}
-
-static void app_sent(void *user, struct rudp_session *s, void *token)
-{
-}
-
-static int app_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
-		      void **ret_user)
-{
-	*ret_user = user;
-	return 0;
-}
-
-static void app_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path,
-		      int code)
-{
-}
-
-static const struct rudp_ops app_ops = {
-	.tx = app_tx,
-	.tx_flush = app_flush,
-	.buf_get = app_buf_get,
-	.buf_put = app_buf_put,
-	.request = app_request,
-	.call_gone = app_call_gone,
-	.response = app_response,
-	.sent = app_sent,
-	.accept = app_accept,
-	.event = app_event,
-};
-
-static void port_send(struct app *a, const struct datagram_addr *dst, uint32_t bytes)
-{
-	struct datagram pkt = {.hdr_len = sizeof(port_magic), .payload = a->reply};
+	struct datagram pkt = {.hdr_len = sizeof(port_magic), .payload = e->app->reply};
 
 	memcpy(pkt.hdr, port_magic, sizeof(port_magic));
 	while (bytes > 0) {
-		pkt.payload_len = (uint16_t)MIN_OF(bytes, a->chunk_bytes);
-		(void)a->port.ops->tx(&a->port, dst, &pkt);
+		pkt.payload_len = (uint16_t)MIN_OF(bytes, e->chunk_bytes);
+		(void)e->app->port.ops->tx(&e->app->port, dst, &pkt);
 		bytes -= pkt.payload_len;
 	}
-	a->port.ops->flush(&a->port);
+	e->app->port.ops->flush(&e->app->port);
 }
 
 /* A datagram of the bare port: the server answers, the client counts. */
-static void port_receive(struct app *a, const struct port_rx *d)
+static bool port_receive(struct app *a, const struct port_rx *d)
 {
+	struct end *e = a->user;
+
+	if (d->len <= sizeof(port_magic) || memcmp(d->data, port_magic, sizeof(port_magic)) != 0)
+		return false;
 	if (a->session)
-		a->port_bytes += d->len - (uint32_t)sizeof(port_magic);
+		e->port_bytes += d->len - (uint32_t)sizeof(port_magic);
 	else
-		port_send(a, &d->src, SMALL_BYTES);
+		port_send(e, &d->src, SMALL_BYTES);
+	return true;
 }
 
-/* The worker's turn, less the file system. */
-static void app_turn(struct app *a)
+static void end_begin(struct end *e, const struct options *o, bool is_server)
 {
-	struct port_rx pkts[PORT_BURST_MAX];
-	int n;
+	struct app_config c = {.transport = LAUNCH_UDP,
+			       .ip = is_server ? IP_SERVER : IP_CLIENT,
+			       .ifname = is_server ? "rvt1" : "rvt0",
+			       .device = "",
+			       .mtu = o->mtu,
+			       .security = o->security,
+			       .is_server = is_server};
 
-	n = a->port.ops->rx(&a->port, pkts, PORT_BURST_MAX);
-	a->now_ns = clock_now_ns();
-	for (int i = 0; i < n; i++) {
-		if (pkts[i].len > sizeof(port_magic) &&
-		    memcmp(pkts[i].data, port_magic, sizeof(port_magic)) == 0) {
-			port_receive(a, &pkts[i]);
-			continue;
-		}
-		rudp_rx_waited(a->rudp, pkts[i].waited_ns);
-		(void)rudp_rx(a->rudp, 0, &pkts[i].src, pkts[i].data, pkts[i].len, a->now_ns);
-	}
-	if (n > 0)
-		a->now_ns = clock_now_ns();
-	(void)rudp_poll(a->rudp, a->now_ns);
+	*e = (struct end){.app = app_new(&c), .chunk_bytes = o->mtu - 28 - 32};
+	e->app->bare = port_receive; /* in chunks of about what rudp's header leaves */
+	e->app->user = e;
 }
 
-/* ------------------------------------------------------------------ setting up */
-
-static struct app *app_new(const char *ip, const char *ifname, const struct options *o,
-			   bool is_server)
-{
-	struct app *a = calloc(1, sizeof(*a));
-	struct launch_config cfg = {.n_ports = 1, .spin_us = 1000};
-	struct rudp_config rc = {.epoch = 1,
-				 .n_ports = 1,
-				 .ops = &app_ops,
-				 .security = o->security,
-				 .n_keys = o->security ? 1 : 0,
-				 .keys = {{1, 2, 3}}};
-	size_t buf_bytes = LARGE_BYTES + 4096;
-	char why[LAUNCH_REASON_MAX];
-
-	if (!a || ip_prefix_parse(ip, &cfg.ports[0].ip) < 0)
-		die("app");
-	cfg.ports[0].udp_port = UDP_PORT;
-	cfg.ports[0].mtu = o->mtu;
-	cfg.ports[0].ifindex = if_nametoindex(ifname);
-	if (port_ops_get(LAUNCH_UDP, &a->port.ops, why) < 0 ||
-	    a->port.ops->open(&a->port, &cfg, 0, why) < 0) {
-		fprintf(stderr, "%s\n", why);
-		exit(1);
-	}
-	a->bufs = malloc(buf_bytes * (BUFS + 1));
-	if (!a->bufs)
-		die("malloc");
-	memset(a->bufs, 0x5a, buf_bytes * (BUFS + 1));
-	a->reply = a->bufs + buf_bytes * BUFS;
-	a->chunk_bytes = o->mtu - 28 - 32; /* about what rudp's header leaves */
-	for (unsigned i = 0; i < BUFS; i++)
-		a->free_bufs[a->n_free++] = a->bufs + buf_bytes * i;
-	rc.user = a;
-	rc.identity = is_server ? 2 : 1;
-	rc.seed = clock_now_ns() + is_server;
-	rc.limits.lost_ns = 60 * NSEC_PER_SEC;
-	rc.ports[0] =
-		(struct rudp_port_info){.local = {.ip = cfg.ports[0].ip.addr, .port = UDP_PORT},
-					.prefix_len = 24,
-					.mtu = o->mtu,
-					.up = true};
-	if (rudp_new(&rc, clock_now_ns(), &a->rudp) < 0)
-		die("rudp_new");
-	return a;
-}
-
-static void tcp_options(int fd)
+static void tcp_options(int fd, const char *congestion)
 {
 	int on = 1;
 
 	/* A paced congestion control, often the default here, would hold small answers back. */
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5) != 0)
-		perror("TCP options");
+	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion,
+		       (socklen_t)strlen(congestion)) != 0)
+		app_die("TCP options");
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
-		die("O_NONBLOCK");
+		app_die("O_NONBLOCK");
 }
 
 static struct sockaddr_storage tcp_name(const char *ip, socklen_t *ret_len)
@@ -282,12 +130,12 @@ static struct sockaddr_storage tcp_name(const char *ip, socklen_t *ret_len)
 	struct ip_prefix p;
 
 	if (ip_prefix_parse(ip, &p) < 0)
-		die("address");
+		app_die("address");
 	*ret_len = (socklen_t)ip_addr_to_sockaddr(&p.addr, TCP_PORT, &name);
 	return name;
 }
 
-static int tcp_accept(int ready)
+static int tcp_accept(int ready, const char *congestion)
 {
 	socklen_t len;
 	struct sockaddr_storage name = tcp_name(IP_SERVER, &len);
@@ -295,26 +143,26 @@ static int tcp_accept(int ready)
 
 	if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
 	    bind(listener, (struct sockaddr *)&name, len) != 0 || listen(listener, 1) != 0)
-		die("listen");
+		app_die("listen");
 	if (write(ready, "r", 1) != 1)
-		die("ready");
+		app_die("ready");
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
-		die("accept");
+		app_die("accept");
 	close(listener);
-	tcp_options(fd);
+	tcp_options(fd, congestion);
 	return fd;
 }
 
-static int tcp_connect(void)
+static int tcp_connect(const char *congestion)
 {
 	socklen_t len;
 	struct sockaddr_storage name = tcp_name(IP_SERVER, &len);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&name, len) != 0)
-		die("connect");
-	tcp_options(fd);
+		app_die("connect");
+	tcp_options(fd, congestion);
 	return fd;
 }
 
@@ -327,7 +175,7 @@ static void enter(const char *netns, unsigned core)
 	snprintf(path, sizeof(path), "/run/netns/%s", netns);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET) != 0)
-		die(netns);
+		app_die(netns);
 	close(fd);
 	CPU_ZERO(&set);
 	CPU_SET(core, &set);
@@ -368,24 +216,24 @@ static bool tcp_receive_all(int fd, uint8_t *p, size_t len)
 	return true;
 }
 
-static bool server_tcp_turn(struct app *a)
+static bool server_tcp_turn(struct end *e)
 {
-	uint8_t request[REQUEST_BYTES];
-	ssize_t n = recv(a->tcp, request, sizeof(request), MSG_DONTWAIT);
+	uint8_t request[APP_REQUEST_BYTES_MAX];
+	ssize_t n = recv(e->tcp, request, sizeof(request), MSG_DONTWAIT);
 	uint32_t want;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	if (n == 0 || !tcp_receive_all(a->tcp, request + n, sizeof(request) - (size_t)n))
+	if (n == 0 || !tcp_receive_all(e->tcp, request + n, sizeof(request) - (size_t)n))
 		return false;
 	memcpy(&want, request, sizeof(want));
-	return tcp_send_all(a->tcp, a->reply, MIN_OF(want, LARGE_BYTES));
+	return tcp_send_all(e->tcp, e->app->reply, MIN_OF(want, LARGE_BYTES));
 }
 
 /* What the transport made of the path from here. */
-static void paths_print(const struct app *a)
+static void paths_print(const struct end *e)
 {
-	struct rudp_session *s = rudp_session_next(a->rudp, NULL);
+	struct rudp_session *s = rudp_session_next(e->app->rudp, NULL);
 	struct rudp_path_info p[RUDP_PATHS_MAX];
 	unsigned n = s ? rudp_session_paths(s, p, RUDP_PATHS_MAX) : 0;
 
@@ -400,118 +248,111 @@ static void paths_print(const struct app *a)
 
 static void server(const struct options *o, const uint32_t *mode, int ready)
 {
-	struct app *a;
+	struct end here, *e = &here;
 	unsigned turn = 0;
 
 	enter(NS_SERVER, 1);
-	a = app_new(IP_SERVER, "rvt1", o, true);
-	a->tcp = tcp_accept(ready);
+	end_begin(e, o, true);
+	e->tcp = tcp_accept(ready, o->tcp);
 	for (;;) {
 		switch (__atomic_load_n(mode, __ATOMIC_ACQUIRE)) {
 		case MODE_TCP:
-			if (!server_tcp_turn(a))
+			if (!server_tcp_turn(e))
 				return;
 			if (++turn % SERVICE_EVERY == 0)
-				app_turn(a);
+				app_turn(e->app);
 			break;
 		case MODE_STOP:
-			paths_print(a);
+			paths_print(e);
 			return;
 		default:
-			app_turn(a);
+			app_turn(e->app);
 		}
 	}
 }
 
 /* ------------------------------------------------------------------ the client */
 
-static void rudp_ask(struct app *a, unsigned slot, uint32_t bytes)
+static void tcp_ask(struct end *e, uint32_t bytes)
 {
-	memcpy(a->request[slot], &bytes, sizeof(bytes));
-	if (rudp_call_send(a->session, a->request[slot], REQUEST_BYTES, slot) < 0)
-		a->failed++;
-}
-
-static void tcp_ask(struct app *a, uint32_t bytes)
-{
-	memcpy(a->request[0], &bytes, sizeof(bytes));
-	if (!tcp_send_all(a->tcp, a->request[0], REQUEST_BYTES))
-		die("tcp send");
+	memcpy(e->app->request[0], &bytes, sizeof(bytes));
+	if (!tcp_send_all(e->tcp, e->app->request[0], APP_REQUEST_BYTES_MAX))
+		app_die("tcp send");
 }
 
 /* Asks again where something was lost: the bare port does not. */
-static void port_call(struct app *a)
+static void port_call(struct end *e)
 {
-	a->port_bytes = 0;
+	e->port_bytes = 0;
 	do {
-		port_send(a, &a->peer, REQUEST_BYTES);
+		port_send(e, &e->peer, APP_REQUEST_BYTES_MAX);
 		for (uint64_t start = clock_now_ns();
-		     a->port_bytes < SMALL_BYTES && a->now_ns < start + 20 * NSEC_PER_MSEC;)
-			app_turn(a);
-	} while (a->port_bytes < SMALL_BYTES);
+		     e->port_bytes < SMALL_BYTES && e->app->now_ns < start + 20 * NSEC_PER_MSEC;)
+			app_turn(e->app);
+	} while (e->port_bytes < SMALL_BYTES);
 }
 
-static void call_one(struct app *a, enum kind kind)
+static void call_one(struct end *e, enum kind kind)
 {
-	unsigned before = a->done;
+	unsigned before = e->app->done;
 
 	if (kind == TCP) {
-		tcp_ask(a, SMALL_BYTES);
-		if (!tcp_receive_all(a->tcp, a->bufs, SMALL_BYTES))
-			die("tcp receive");
+		tcp_ask(e, SMALL_BYTES);
+		if (!tcp_receive_all(e->tcp, e->app->bufs, SMALL_BYTES))
+			app_die("tcp receive");
 		return;
 	}
 	if (kind == PORT) {
-		port_call(a);
+		port_call(e);
 		return;
 	}
-	rudp_ask(a, 0, SMALL_BYTES);
-	(void)rudp_poll(a->rudp, clock_now_ns());
-	while (a->done == before)
-		app_turn(a);
+	app_ask(e->app, 0, SMALL_BYTES);
+	(void)rudp_poll(e->app->rudp, clock_now_ns());
+	while (e->app->done == before)
+		app_turn(e->app);
 }
 
 /* Single calls until the round is over. Returns their number. */
-static unsigned round_latency(struct app *a, enum kind kind, uint64_t round_ns, uint32_t *samples)
+static unsigned round_latency(struct end *e, enum kind kind, uint64_t round_ns, uint32_t *samples)
 {
 	uint64_t start = clock_now_ns(), t0 = start, t1;
 	unsigned n = 0;
 
 	while (n < SAMPLES_MAX && t0 - start < round_ns) {
-		call_one(a, kind);
+		call_one(e, kind);
 		t1 = clock_now_ns();
 		samples[n++] = (uint32_t)(t1 - t0);
 		t0 = t1;
 		if (kind == TCP && n % SERVICE_EVERY == 0) {
-			app_turn(a);
+			app_turn(e->app);
 			t0 = clock_now_ns();
 		}
 	}
 	return n;
 }
 
-/* MiB/s of large answers, IN_FLIGHT_MAX of them outstanding. */
-static double round_bulk(struct app *a, enum kind kind, uint64_t round_ns)
+/* Answers of so many bytes in a second, so many of them outstanding. */
+static double round_rate(struct end *e, enum kind kind, uint32_t bytes, unsigned in_flight,
+			 uint64_t round_ns)
 {
 	uint64_t start = clock_now_ns(), end;
-	unsigned asked = 0, got = 0, before = a->done;
+	unsigned asked = 0, got = 0, before = e->app->done;
 
-	for (; asked < IN_FLIGHT_MAX; asked++)
-		kind == TCP ? tcp_ask(a, LARGE_BYTES) : rudp_ask(a, asked, LARGE_BYTES);
+	for (; asked < in_flight; asked++)
+		kind == TCP ? tcp_ask(e, bytes) : app_ask(e->app, asked, bytes);
 	for (;;) {
 		end = clock_now_ns();
 		if (kind == TCP) {
-			if (!tcp_receive_all(a->tcp, a->bufs, LARGE_BYTES))
-				die("tcp receive");
+			if (!tcp_receive_all(e->tcp, e->app->bufs, bytes))
+				app_die("tcp receive");
 			got++;
 		} else {
-			app_turn(a);
-			got = a->done - before;
+			app_turn(e->app);
+			got = e->app->done - before;
 		}
 		/* Cookies need not be distinct in memory: all requests are alike. */
-		while (asked - got < IN_FLIGHT_MAX && end - start < round_ns) {
-			kind == TCP ? tcp_ask(a, LARGE_BYTES)
-				    : rudp_ask(a, asked % IN_FLIGHT_MAX, LARGE_BYTES);
+		while (asked - got < in_flight && end - start < round_ns) {
+			kind == TCP ? tcp_ask(e, bytes) : app_ask(e->app, asked % in_flight, bytes);
 			asked++;
 		}
 		if (asked == got)
@@ -520,113 +361,113 @@ static double round_bulk(struct app *a, enum kind kind, uint64_t round_ns)
 	return (double)got / ((double)(clock_now_ns() - start) / 1e9);
 }
 
-static int cmp_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int cmp_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, unsigned n)
-{
-	qsort(v, n, sizeof(*v), cmp_double);
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 struct results {
 	double p50[KIND_MAX][64], p99[KIND_MAX][64], bulk[KIND_MAX][64];
-	double ratio50[64], ratio99[64], ratio_bulk[64];
+	double tiny[KIND_MAX][64], calls[KIND_MAX][64];
+	double ratio50[64], ratio99[64], ratio_bulk[64], ratio_tiny[64], ratio_calls[64];
 };
 
-static void switch_to(struct app *a, enum kind kind, uint32_t *mode, uint32_t *samples)
+static void switch_to(struct end *e, enum kind kind, uint32_t *mode, uint32_t *samples)
 {
 	static const enum mode modes[KIND_MAX] = {MODE_RUDP, MODE_TCP, MODE_PORT};
 
 	__atomic_store_n(mode, modes[kind], __ATOMIC_RELEASE);
-	(void)round_latency(a, kind, 20 * NSEC_PER_MSEC, samples); /* warm up */
+	(void)round_latency(e, kind, 20 * NSEC_PER_MSEC, samples); /* warm up */
 }
 
-static void measure(struct app *a, const struct options *o, uint32_t *mode, struct results *r)
+static void measure(struct end *e, const struct options *o, uint32_t *mode, struct results *r)
 {
 	uint32_t *samples = malloc(SAMPLES_MAX * sizeof(*samples));
 	uint64_t round_ns = o->round_ms * NSEC_PER_MSEC;
 
 	if (!samples)
-		die("malloc");
+		app_die("malloc");
 	for (unsigned i = 0; i < o->rounds; i++) {
 		for (unsigned k = 0; k < KIND_MAX; k++) {
 			enum kind kind = (i + k) % KIND_MAX; /* who goes first changes */
+			uint64_t start;
 			unsigned n;
 
 			if (o->only >= 0 && kind != (enum kind)o->only)
 				continue;
-			switch_to(a, kind, mode, samples);
-			n = round_latency(a, kind, round_ns, samples);
-			qsort(samples, n, sizeof(*samples), cmp_u32);
+			switch_to(e, kind, mode, samples);
+			start = clock_now_ns();
+			n = round_latency(e, kind, round_ns, samples);
+			r->calls[kind][i] = n / ((double)(clock_now_ns() - start) / 1e9);
+			qsort(samples, n, sizeof(*samples), app_compare_u32);
 			r->p50[kind][i] = samples[n / 2] / 1e3;
 			r->p99[kind][i] = samples[n * 99ULL / 100] / 1e3;
-			if (kind != PORT)
-				r->bulk[kind][i] = round_bulk(a, kind, round_ns);
+			if (kind == PORT)
+				continue;
+			r->bulk[kind][i] =
+				round_rate(e, kind, LARGE_BYTES, LARGE_IN_FLIGHT, round_ns);
+			r->tiny[kind][i] =
+				round_rate(e, kind, TINY_BYTES, TINY_IN_FLIGHT, round_ns);
 		}
 		r->ratio50[i] = r->p50[RUDP][i] / r->p50[TCP][i];
 		r->ratio99[i] = r->p99[RUDP][i] / r->p99[TCP][i];
 		r->ratio_bulk[i] = r->bulk[RUDP][i] / r->bulk[TCP][i];
+		r->ratio_tiny[i] = r->tiny[RUDP][i] / r->tiny[TCP][i];
+		r->ratio_calls[i] = r->calls[RUDP][i] / r->calls[TCP][i];
 	}
 	free(samples);
 }
 
-static void print(const struct options *o, struct results *r, const struct app *a)
+static void print(const struct options *o, struct results *r, const struct end *e)
 {
 	unsigned n = o->rounds;
 
-	printf("rudp over UDP beside TCP (cubic), both polling; veth, MTU %u%s; %u rounds of %u "
-	       "ms\n",
-	       o->mtu, o->wire ? ", no offloads" : "", n, o->round_ms);
-	printf("%-8s %22s %14s %22s\n", "", "64 B -> 4 KiB p50 us", "p99 us", "1 MiB x 4 MiB/s");
+	printf("rudp over UDP beside TCP (%s), both polling; veth, MTU %u%s, %u.%u %% lost; %u "
+	       "rounds of %u ms\n",
+	       o->tcp, o->mtu, o->wire ? ", no offloads" : "", o->loss_permille / 10,
+	       o->loss_permille % 10, n, o->round_ms);
+	printf("%-8s %22s %12s %10s %17s %14s\n", "", "64 B -> 4 KiB p50 us", "p99 us", "calls/s",
+	       "1 MiB x 4 MiB/s", "64 B x 32 /s");
 	for (unsigned k = 0; k < KIND_MAX; k++)
-		printf("%-8s %22.2f %14.2f %22.0f\n", kind_names[k], median(r->p50[k], n),
-		       median(r->p99[k], n), median(r->bulk[k], n));
-	printf("%-8s %22.3f %14.3f %22.3f\n", "rudp/TCP", median(r->ratio50, n),
-	       median(r->ratio99, n), median(r->ratio_bulk, n));
-	if (a->failed)
-		printf("%llu calls failed\n", (unsigned long long)a->failed);
+		printf("%-8s %22.2f %12.2f %10.0f %17.0f %14.0f\n", kind_names[k],
+		       app_median(r->p50[k], n), app_median(r->p99[k], n),
+		       app_median(r->calls[k], n), app_median(r->bulk[k], n),
+		       app_median(r->tiny[k], n));
+	printf("%-8s %22.3f %12.3f %10.3f %17.3f %14.3f\n", "rudp/TCP", app_median(r->ratio50, n),
+	       app_median(r->ratio99, n), app_median(r->ratio_calls, n),
+	       app_median(r->ratio_bulk, n), app_median(r->ratio_tiny, n));
+	if (e->app->failed)
+		printf("%llu calls failed\n", (unsigned long long)e->app->failed);
 }
 
 static void client(const struct options *o, uint32_t *mode)
 {
 	static struct results results;
+	struct end here, *e = &here;
 	struct ip_prefix p;
-	struct app *a;
 
 	enter(NS_CLIENT, 0);
-	a = app_new(IP_CLIENT, "rvt0", o, false);
-	a->tcp = tcp_connect();
+	end_begin(e, o, false);
+	e->tcp = tcp_connect(o->tcp);
 	if (ip_prefix_parse(IP_SERVER, &p) < 0)
-		die("address");
-	a->peer = (struct datagram_addr){.ip = p.addr, .port = UDP_PORT};
-	if (rudp_connect(a->rudp, &a->peer, 1, NULL, 0, a, clock_now_ns(), &a->session) < 0)
-		die("rudp_connect");
-	for (uint64_t end = clock_now_ns() + 5 * NSEC_PER_SEC; !rudp_session_is_up(a->session);) {
-		app_turn(a);
-		if (clock_now_ns() > end) {
-			fprintf(stderr, "the session does not come up\n");
-			exit(1);
-		}
-	}
-	measure(a, o, mode, &results);
-	print(o, &results, a);
+		app_die("address");
+	e->peer = (struct datagram_addr){.ip = p.addr, .port = APP_UDP_PORT};
+	app_connect(e->app, IP_SERVER);
+	measure(e, o, mode, &results);
+	print(o, &results, e);
 	fflush(stdout);
 	__atomic_store_n(mode, MODE_STOP, __ATOMIC_RELEASE);
 }
 
 /* ------------------------------------------------------------------ the frame */
+
+/* Drops what arrives: before the kernel merges packets, so that it is single ones as on a wire. */
+static void loss_make(const char *netns, const char *ifname, unsigned permille)
+{
+	char cmd[512];
+
+	snprintf(cmd, sizeof(cmd),
+		 "ip netns exec %s nft 'add table netdev loss; add chain netdev loss in "
+		 "{ type filter hook ingress device %s priority 0; }; "
+		 "add rule netdev loss in numgen random mod 1000 < %u drop'",
+		 netns, ifname, permille);
+	sh(cmd);
+}
 
 static void netns_remove(void)
 {
@@ -650,6 +491,10 @@ static void netns_make(const struct options *o)
 	   " link set rvt0 up");
 	sh("ip -n " NS_SERVER " addr add " IP_SERVER " dev rvt1 && ip -n " NS_SERVER
 	   " link set rvt1 up");
+	if (o->loss_permille) {
+		loss_make(NS_CLIENT, "rvt0", o->loss_permille);
+		loss_make(NS_SERVER, "rvt1", o->loss_permille);
+	}
 	if (!o->wire)
 		return;
 	sh("ip netns exec " NS_CLIENT
@@ -675,7 +520,8 @@ static const char *const securities[RUDP_SECURITY_MAX] = {"none", "auth", "encry
 static void usage(void)
 {
 	fprintf(stderr, "usage: rudp_vs_tcp [--rounds N] [--ms N] [--mtu N] [--wire] "
-			"[--only rudp|TCP|port] [--security none|auth|encrypt]\n");
+			"[--loss PERMILLE] [--tcp ALGORITHM] [--only rudp|TCP|port] [--security "
+			"none|auth|encrypt]\n");
 	exit(2);
 }
 
@@ -699,7 +545,7 @@ static enum rudp_security security_parse(const char *name)
 
 static struct options options_parse(char **argv)
 {
-	struct options o = {.rounds = 9, .round_ms = 300, .mtu = 1500, .only = -1};
+	struct options o = {.rounds = 9, .round_ms = 300, .mtu = 1500, .only = -1, .tcp = "cubic"};
 
 	for (argv++; *argv; argv++) {
 		if (strcmp(*argv, "--wire") == 0) {
@@ -712,6 +558,10 @@ static struct options options_parse(char **argv)
 			o.round_ms = number(argv[1], *argv, 10, 60000);
 		else if (strcmp(*argv, "--mtu") == 0)
 			o.mtu = number(argv[1], *argv, 1280, 9000);
+		else if (strcmp(*argv, "--loss") == 0)
+			o.loss_permille = number(argv[1], *argv, 0, 500);
+		else if (strcmp(*argv, "--tcp") == 0 && argv[1])
+			o.tcp = argv[1];
 		else if (strcmp(*argv, "--only") == 0)
 			o.only = kind_parse(argv[1]);
 		else if (strcmp(*argv, "--security") == 0)
@@ -733,11 +583,11 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (mode == MAP_FAILED || pipe2(ready, O_CLOEXEC) != 0)
-		die("rudp_vs_tcp");
+		app_die("rudp_vs_tcp");
 	netns_make(&o);
 	pid = fork();
 	if (pid < 0)
-		die("fork");
+		app_die("fork");
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		server(&o, mode, ready[1]);

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# rudp over DPDK beside what testpmd forwards over the same device with no protocol behind it. Part of run;
+# apart because testpmd is worked by its prompt.
+#
+# Both are two processes that share memory (memif), on a core each; a request and its answer are a packet
+# there and one back, as are a packet of testpmd's flowgen and what macswap returns of it.
+
+readonly dpdk_socket=@plenum-perf-testpmd
+
+hugepages_before='' testpmd_pids=()
+dpdk_down() {
+	[ ${#testpmd_pids[@]} = 0 ] || kill -KILL "${testpmd_pids[@]}" 2>/dev/null || :
+	[ -z "$hugepages_before" ] || hugepages_restore "$hugepages_before"
+	hugepages_before=
+}
+
+dpdk_testpmd() { # dpdk_testpmd NAME CORE MAIN-CORE ROLE MODE: works by what is written to descriptor NAME_in
+	local name=$1 core=$2 main=$3 role=$4 mode=$5
+	mkfifo "$work/$name.in"
+	stdbuf -oL dpdk-testpmd --in-memory --no-pci --no-telemetry -m 64 --lcores "0@$main,1@$core" \
+		--vdev "net_memif0,role=$role,socket=$dpdk_socket" -- --forward-mode="$mode" --total-num-mbufs=4096 -i \
+		<"$work/$name.in" >"$work/$name.log" 2>&1 &
+	testpmd_pids+=($!)
+}
+
+dpdk_links() { # asks the client until it is connected
+	echo "show port info 0" >&8
+	grep -q '^Link status: up' "$work/flowgen.log"
+}
+
+dpdk_forwarded() { # has said how many packets came back
+	grep -q 'Forward statistics' "$work/flowgen.log"
+}
+
+# Packets a second that went there and back.
+dpdk_forwarding() {
+	local start
+	dpdk_testpmd macswap 1 0 server macswap
+	exec 7>"$work/macswap.in"
+	wait_until 20 grep -q '^testpmd>' "$work/macswap.log" || die "testpmd does not start"
+	echo start >&7
+	dpdk_testpmd flowgen 0 1 client flowgen
+	exec 8>"$work/flowgen.in"
+	wait_until 20 dpdk_links || die "testpmd's ports do not connect"
+	start=$EPOCHREALTIME
+	echo start >&8
+	pause "$seconds"
+	echo stop >&8
+	wait_until 20 dpdk_forwarded || die "testpmd does not stop"
+	awk -v s="$(awk "BEGIN { print $EPOCHREALTIME - $start }")" '$1 == "RX-packets:" { n = $2 } END { print n / s }' \
+		"$work/flowgen.log"
+	echo quit >&8
+	echo quit >&7
+	exec 7>&- 8>&-
+	wait "${testpmd_pids[@]}"
+	testpmd_pids=()
+	rm "$work"/{macswap,flowgen}.in
+}
+
+part_dpdk() {
+	local round
+	packages_install dpdk
+	hugepages_hold
+	hugepages_before=$(</proc/sys/vm/nr_hugepages)
+	[ "$hugepages_before" -ge 128 ] || echo 128 >/proc/sys/vm/nr_hugepages
+	for round in $(seq "$rounds"); do
+		PLENUM_MODULE_DIR=$build/dataplane/.libs "$build/tests/perf/rudp_dpdk" --rounds 1 --ms $((seconds * 1000)) |
+			awk '$1 == "rudp" { print $2, $4 }' >>"$work/dpdk.rudp"
+		dpdk_forwarding >>"$work/dpdk.testpmd"
+		printf 'round %d of %d\n' "$round" "$rounds" >&2
+	done
+	printf '\n%-10s %16s %16s %8s   (memif, 32 bytes; testpmd: flowgen and macswap, 64 bytes)\n' dpdk 'one: p50 us' 'there and back/s' ratio
+	awk -v us="$(cut -d' ' -f1 "$work/dpdk.rudp" | median)" -v rudp="$(cut -d' ' -f2 "$work/dpdk.rudp" | median)" \
+		-v testpmd="$(median <"$work/dpdk.testpmd")" -v ratios="$work/ratios" 'BEGIN {
+		printf "%-10s %16.2f %16.0f\n%-10s %16s %16.0f %7.2fx\n", "rudp", us, rudp, "testpmd", "-", testpmd, rudp / testpmd
+		print "dpdk 32B testpmd", rudp / testpmd >>ratios }'
+	echo "(medians of $rounds rounds of $seconds s)"
+	dpdk_down
+}
