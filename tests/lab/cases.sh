@@ -4,7 +4,7 @@
 # fails fails the case. Cases of equal wants share booted hosts; between them the hosts are reset.
 
 lab_cases=${LAB_CASES:-$here/cases}
-lab_case_limit_s=480 # generous: a busy machine emulates slowly
+lab_case_limit_s=${LAB_CASE_LIMIT_S:-480} # generous: a busy machine emulates slowly
 
 # --- what a case may call ----------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ within() { # within SECONDS CMD...: tries until it succeeds, fails at the deadli
 			"$@" >&2 || return 1
 			return 0
 		fi
-		read -rt 0.1 <> <(:) || :
+		pause 0.1
 	done
 }
 

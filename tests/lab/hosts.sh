@@ -243,7 +243,7 @@ lab_wait_socket() { # QEMU makes its sockets a moment after it was started
 	local deadline=$((SECONDS + 30))
 	until [ -S "$1" ]; do
 		[ $SECONDS -lt $deadline ] && [ -e "${1%/*}" ] || return 1
-		read -rt 0.05 <> <(:) || :
+		pause 0.05
 	done
 }
 

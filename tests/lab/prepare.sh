@@ -25,7 +25,7 @@ lab_apt() {
 			rm -f "$log"
 			return 1
 		fi
-		read -rt 2 <> <(:) || :
+		pause 2
 	done
 	cat "$log"
 	rm -f "$log"
@@ -58,6 +58,21 @@ lab_bootstrap() {
 	touch "$lab_root/.complete"
 }
 
+# NetworkManager as a folder to unpack in a host: installed here it would take over this machine's own network.
+# What of it is installed here all the same is not in the folder; the hosts see it.
+lab_network_manager() {
+	local tree=$LAB_DIR/network-manager package
+	rm -rf "$tree" "$LAB_DIR/packages"
+	mkdir -p "$tree" "$LAB_DIR/packages/partial"
+	lab_apt update || return 1
+	lab_apt install -y --no-install-recommends --download-only -o Dir::Cache::archives="$LAB_DIR/packages" network-manager dbus || return 1
+	for package in "$LAB_DIR"/packages/*.deb; do
+		[ ! -e "$package" ] || dpkg-deb -x "$package" "$tree" || return 1
+	done
+	rm -rf "$LAB_DIR/packages" "$tree"/usr/share/{doc,man,locale}
+	touch "$tree/.complete"
+}
+
 # lab_prepare: everything that `lab up` needs. Safe to call at any time, by several at once.
 lab_prepare() {
 	mkdir -p "$LAB_DIR"
@@ -66,6 +81,10 @@ lab_prepare() {
 	lab_packages >"$LAB_DIR/prepare.log" 2>&1 || lab_die "packages could not be installed: $LAB_DIR/prepare.log"
 	if [ ! -e "$lab_root/.complete" ]; then
 		lab_bootstrap >>"$LAB_DIR/prepare.log" 2>&1 || lab_die "debootstrap failed: $LAB_DIR/prepare.log"
+	fi
+	if [ ! -e "$LAB_DIR/network-manager/.complete" ]; then
+		# One case is the poorer for it, which says so too.
+		lab_network_manager >>"$LAB_DIR/prepare.log" 2>&1 || echo "lab: NetworkManager could not be had: $LAB_DIR/prepare.log" >&2
 	fi
 	if [ ! -e "$lab_root/.initramfs" ] || [ "$here/prepare.sh" -nt "$lab_root/.initramfs" ]; then
 		rm -rf "$LAB_DIR"/initramfs.*
