@@ -67,13 +67,15 @@ static const char *role_name(enum launch_role r)
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
-/* A leg that has come is no reason to restart a worker that can be told. */
+/* A leg that has come is no reason to restart a worker that can be told. One that is on its way to
+ * another process is not told: that starts with all of them. */
 static int compare_ports(const struct sup_worker *w, const struct launch_config *want,
 			 struct plan *p)
 {
+	const bool lives = w->started && (w->state == SUP_UP || w->state == SUP_STARTING);
 	int r = 0;
 
-	for (uint32_t i = 0; r >= 0 && w->started && i < want->n_ports; i++) {
+	for (uint32_t i = 0; r >= 0 && lives && i < want->n_ports; i++) {
 		const struct launch_port *port = &want->ports[i],
 					 *is = sup_port_find(w->started, port->leg);
 
@@ -223,6 +225,16 @@ static bool export_is_there(const struct sup *s, const struct launch_export *e)
 	return false;
 }
 
+/* All cores of an entry have it: said of the first. */
+static bool export_is_of_earlier(const struct sup *s, const struct sup_worker *w,
+				 const struct launch_export *e)
+{
+	for (const struct sup_worker *o = sup_first(s); o && o != w; o = o->next)
+		if (o->wanted && has_export(&o->config, e))
+			return true;
+	return false;
+}
+
 static int compare_exports(const struct sup *s, const struct launch_config *wants, size_t n,
 			   struct plan *p)
 {
@@ -232,7 +244,7 @@ static int compare_exports(const struct sup *s, const struct launch_config *want
 		for (uint32_t i = 0; r >= 0 && w->wanted && i < w->config.n_exports; i++) {
 			const struct launch_export *e = &w->config.exports[i];
 
-			if (!export_is_wanted(e, wants, n))
+			if (!export_is_wanted(e, wants, n) && !export_is_of_earlier(s, w, e))
 				r = plan_action_say(p, true, "it is not configured so",
 						    "end export %.60s (%.100s)", e->name, e->path);
 		}
@@ -240,7 +252,7 @@ static int compare_exports(const struct sup *s, const struct launch_config *want
 		for (uint32_t j = 0; r >= 0 && j < wants[i].n_exports; j++) {
 			const struct launch_export *e = &wants[i].exports[j];
 
-			if (!export_is_there(s, e))
+			if (!export_is_there(s, e) && !export_is_wanted(e, wants, i))
 				r = plan_action_say(p, false, "it is configured and not there",
 						    PLAN_ACTION_EXPORT, e->name, e->path,
 						    e->read_only ? " read-only" : "");

@@ -100,6 +100,12 @@ void agent_read_kernel(struct agent *a)
 	}
 }
 
+void agent_forget_host(struct agent *a)
+{
+	if (a->kernel->ops->forget)
+		a->kernel->ops->forget(a->kernel);
+}
+
 static int on_kernel(void *user, int fd, uint32_t revents)
 {
 	agent_read_kernel(user);

@@ -91,6 +91,8 @@ int agent_main(const struct agent_options *opt);
 int agent_check(const struct agent_options *opt);
 /* Takes the notifications that wait; carriers go to the workers at once. */
 void agent_read_kernel(struct agent *a);
+/* The next look at the host is at what is there, also where nobody said that it changed. */
+void agent_forget_host(struct agent *a);
 /* Who may make changes, as the running configuration names them. */
 void agent_take_rights(struct agent *a);
 /* Takes the carriers of an inventory: for workers that start, and for events that were lost. */

@@ -428,6 +428,80 @@ static int fill_capture_id(const struct api_request *rq, struct privsep_msg *m, 
 		       : 0;
 }
 
+static int take_ping_what(const json_t *v, struct privsep_ping *p, struct api_error *e)
+{
+	const char *text = json_string_value(v);
+
+	p->what = !text			 ? 0
+		  : !strcmp(text, "in")	 ? LAUNCH_PING_IN
+		  : !strcmp(text, "out") ? LAUNCH_PING_OUT
+					 : 0;
+	return p->what ? 0 : fail(e, 400, "bad-body", "direction is not in or out");
+}
+
+static int take_ping_key(const char *key, const json_t *v, struct privsep_ping *p,
+			 struct api_error *e)
+{
+	const struct {
+		const char *key;
+		uint64_t max;
+		uint32_t *to;
+	} numbers[] = {
+		{"bytes", LAUNCH_PING_BYTES_MAX, &p->bytes},
+		{"count", LAUNCH_PING_COUNT_MAX, &p->count},
+		{"depth", LAUNCH_PING_DEPTH_MAX, &p->depth},
+	};
+	uint64_t n = 0;
+	int r;
+
+	if (strcmp(key, "leg") == 0)
+		return take_text(key, v, p->leg, sizeof(p->leg), e);
+	if (strcmp(key, "peer") == 0)
+		return take_text(key, v, p->peer, sizeof(p->peer), e);
+	if (strcmp(key, "direction") == 0)
+		return take_ping_what(v, p, e);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (strcmp(key, numbers[i].key) != 0)
+			continue;
+		r = take_number(key, v, numbers[i].max, &n, e);
+		*numbers[i].to = (uint32_t)n;
+		return r == 0 && n == 0 ? fail(e, 400, "bad-body", "%s is at least 1", key) : r;
+	}
+	return fail(e, 400, "bad-body",
+		    "unknown key '%.60s'; known are peer, leg, direction, bytes, count and depth",
+		    key);
+}
+
+static int fill_ping(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+		     struct api_error *e)
+{
+	struct privsep_ping *p = &m->ping;
+	json_t *o = NULL;
+	const char *key;
+	json_t *v;
+	int r = load_object(rq, &o, e);
+
+	*p = (struct privsep_ping){.what = LAUNCH_PING_IN, .bytes = 64, .count = 100, .depth = 1};
+	json_object_foreach (o, key, v) {
+		if (r >= 0)
+			r = take_ping_key(key, v, p, e);
+	}
+	json_decref(o);
+	if (r >= 0 && (!p->leg[0] || !p->peer[0]))
+		return fail(e, 400, "bad-body", "%s is missing", p->peer[0] ? "leg" : "peer");
+	return r;
+}
+
+static int fill_ping_id(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+			struct api_error *e)
+{
+	if (hex(rq->path + strlen("/v1/rdma-pings/"), &m->ping.id) < 0 || !m->ping.id)
+		return fail(e, 404, "not-found", "there is no such object");
+	return rq->body_len > 0
+		       ? fail(e, 400, "bad-body", "this request takes no body; leave it out")
+		       : 0;
+}
+
 /* Nothing can be said about a stop, nor about a confirmation. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
@@ -512,6 +586,8 @@ static const struct api_row rows[] = {
 	{"POST", "/v1/captures", PRIVSEP_CAPTURE, 0, fill_capture, API_TAG_NONE},
 	{"POST", "/v1/captures/", PRIVSEP_CAPTURE, 0, fill_capture_id, API_TAG_NONE},
 	{"DELETE", "/v1/captures/", PRIVSEP_CAPTURE, 0, fill_capture_id, API_TAG_NONE},
+	{"POST", "/v1/rdma-pings", PRIVSEP_RDMA_PING, 0, fill_ping, API_TAG_NONE},
+	{"POST", "/v1/rdma-pings/", PRIVSEP_RDMA_PING, 0, fill_ping_id, API_TAG_NONE},
 	{"POST", "/v1/stop", PRIVSEP_STOP, 0, fill_nothing, API_TAG_NONE},
 };
 

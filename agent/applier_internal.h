@@ -54,6 +54,9 @@ struct applier_line {
 	int hearers[APPLIER_HEARERS_MAX];
 	size_t n;
 	struct applier_message now; /* the stage, for those who come later */
+	/* And, before it, whose addresses are others': the plan that was done is without them. NULL
+	 * until there is one. */
+	const struct plan_conflicts *conflicts;
 	const char *path;
 };
 

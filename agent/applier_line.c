@@ -55,6 +55,17 @@ static void forget(struct applier_line *l, size_t i)
 	l->hearers[i] = l->hearers[--l->n];
 }
 
+static void tell_what_was(const struct applier_line *l, int fd)
+{
+	for (size_t i = 0; l->conflicts && i < l->conflicts->n; i++) {
+		const struct applier_message m = {.type = APPLIER_CONFLICT,
+						  .conflict = l->conflicts->entries[i]};
+
+		job_mention(fd, &m, sizeof(m));
+	}
+	job_mention(fd, &l->now, sizeof(l->now));
+}
+
 /* Those who have connected meanwhile; only one of our own user may. */
 static void take_hearers(struct applier_line *l)
 {
@@ -71,7 +82,7 @@ static void take_hearers(struct applier_line *l)
 			continue;
 		}
 		l->hearers[l->n++] = fd;
-		job_mention(fd, &l->now, sizeof(l->now));
+		tell_what_was(l, fd);
 	}
 }
 

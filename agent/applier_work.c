@@ -135,9 +135,11 @@ static uint64_t boottime_now_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Data IPs that turned out to be others': who hears it knows that another plan was done. */
+/* Data IPs that turned out to be others': who hears it knows that another plan was done. Who comes
+ * later does not know either those that were known when this began. */
 static void say_conflicts(struct applier_line *l, const struct applier_addresses *w)
 {
+	l->conflicts = &w->conflicts;
 	for (size_t i = w->n_known; i < w->conflicts.n; i++) {
 		const struct applier_message m = {.type = APPLIER_CONFLICT,
 						  .conflict = w->conflicts.entries[i]};
@@ -368,7 +370,9 @@ static int apply_or_recover(const struct applier_task *t, struct kernel *k, stru
 
 	if (r < 0)
 		return r;
-	return t->plan ? apply_plan(t, k, &w, l, res, d) : recover(t, k, res, d);
+	r = t->plan ? apply_plan(t, k, &w, l, res, d) : recover(t, k, res, d);
+	l->conflicts = NULL; /* which end here */
+	return r;
 }
 
 /* The end is said last, when the host is as it stays. */

@@ -310,12 +310,64 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 	decide(a, cl, true, r);
 }
 
+/* Who wants to undo what is being done does not want what was before it undone as well. */
+static bool is_under_way(const struct agent *a, char *why, size_t size)
+{
+	const struct walk *w = &a->walk;
+	const struct history_entry *e = w->entry ? history_find(&w->history, w->entry) : NULL;
+
+	if (w->n_clients == 0 && !(walk_is_active(a) && w->entry))
+		return false;
+	if (e)
+		snprintf(why, size,
+			 "apply %" PRIu64 " (%s, by %s) is under way; try again when it has "
+			 "ended, or write a number of 'plenum history'",
+			 e->number, e->what, e->by);
+	else
+		snprintf(why, size,
+			 "an apply is under way; try again when it has ended, or "
+			 "write a number of 'plenum history'");
+	return true;
+}
+
+/* Who comes a moment too late to undo what is undone already does not want what was before that;
+ * undone is also what a death, or a reset of the machine, has cut off. */
+static bool is_undone(const struct history *h, char *why, size_t size)
+{
+	const struct history_entry *e = h->n ? &h->entries[h->n - 1] : NULL;
+
+	if (!e || (e->outcome != HISTORY_ROLLED_BACK && e->outcome != HISTORY_FAILED))
+		return false;
+	snprintf(why, size,
+		 "apply %" PRIu64 " %s already (%.120s), and none waits; to go back "
+		 "further write the number of one that 'plenum history' shows as applied",
+		 e->number, e->outcome == HISTORY_FAILED ? "failed" : "was rolled back", e->text);
+	return true;
+}
+
+/* The apply before the one that runs. 0: r has the answer. */
+static uint64_t one_before(struct agent *a, struct control_reply *r)
+{
+	const struct history *h = &a->walk.history;
+	autofree char *now = a->now.spec ? spec_to_yaml(a->now.spec) : NULL;
+	uint64_t number = 0;
+	char why[320];
+
+	if (is_under_way(a, why, sizeof(why)))
+		control_error(r, 409, "busy", why, NULL);
+	else if (is_undone(h, why, sizeof(why)))
+		control_error(r, 404, "nothing-waits", why, NULL);
+	else if ((number = history_kept_other(h, now)) == 0)
+		control_error(r, 404, "not-found", "no apply was kept before the one that runs",
+			      NULL);
+	return number;
+}
+
 /* Of the apply that waits; or else to the configuration that was kept before the one that runs, or
  * to that of a number. */
 static void on_rollback(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r)
 {
-	const struct history *h = &a->walk.history;
 	struct walk_client client;
 
 	take_apply(cl, &m->apply, &client);
@@ -326,12 +378,9 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 		return;
 	}
 	if (!client.back_to)
-		client.back_to = history_kept_before(h, history_kept_before(h, 0));
-	if (!client.back_to) {
-		control_error(r, 404, "not-found", "no apply was kept before the one that runs",
-			      NULL);
+		client.back_to = one_before(a, r);
+	if (!client.back_to)
 		return;
-	}
 	r->later = true;
 	walk_ask_client(a, &client);
 }
@@ -419,6 +468,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_FAULT_ADD] = control_fault_add,
 	[PRIVSEP_FAULT_DEL] = control_fault_del,
 	[PRIVSEP_CAPTURE] = on_capture,
+	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 };
 
 /* Rounded to what people count: without it 254.985 is printed as 254.98500000000001. */
@@ -517,13 +567,18 @@ void control_on_applied(struct agent *a, const struct walk_client *c, const stru
 }
 
 void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool keep, int error,
-			const struct diag *d)
+			bool written, const struct diag *d)
 {
 	struct control_reply r = {.http_status = 0};
 
 	if (client == 0)
 		return;
-	if (keep == (error == 0))
+	if (keep && error == 0 && !written)
+		control_error(&r, 500, "not-written",
+			      "it is kept and runs, but its files are the former ones, which a "
+			      "restart would read",
+			      store_diag_to_json(&a->store, d));
+	else if (keep == (error == 0))
 		control_json(&r, 200,
 			     json_pack("{s:I, s:o}", keep ? "confirmed" : "rolled_back",
 				       (json_int_t)entry, "notes",

@@ -18,9 +18,9 @@ void control_on_event(void *user, uint64_t next);
 void control_on_applied(struct agent *a, const struct walk_client *c, const struct walk_answer *w);
 
 /* The apply that waited was kept (error 0) or not, after `client` (0: nobody) wanted it kept or
- * rolled back. */
+ * rolled back. written: its files are what is kept. */
 void control_on_decided(struct agent *a, uint64_t client, uint64_t entry, bool keep, int error,
-			const struct diag *d);
+			bool written, const struct diag *d);
 
 /* Forgets the children that look for clients. */
 void control_looks_done(struct agent *a);

@@ -62,6 +62,11 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 
+/* ---- tries of RDMA (control_ping.c) ---- */
+
+void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r);
+
 /* Answers PRIVSEP_PLAN, with what c forces, and PRIVSEP_INVENTORY: begins a child and sets
  * r->later, or makes the error. */
 void control_look(struct agent *a, const struct walk_client *c, enum privsep_what what,

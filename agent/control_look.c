@@ -62,7 +62,6 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 		e = secrets_fill(round.spec, &d, round.wants, round.n_wants);
 	if (e >= 0) {
 		plan_check_ways(k, round.inv, round.plan);
-		legs_find_rdma(a->sup, round.inv, round.wants, round.n_wants);
 		legs_keep_ports(a->sup, round.plan, true, round.wants, round.n_wants);
 		e = actions_add(a->sup,
 				&(struct actions_task){a->now.spec, round.spec, round.wants,

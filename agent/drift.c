@@ -225,8 +225,10 @@ void drift_look(struct agent *a)
 {
 	end_fights(a);
 	/* One that is on its way looks at everything. */
-	if (a->now.plan && !walk_is_active(a) && plan_has_drifted(a->kernel, a->now.plan))
-		walk_arm(a, drift_delay_ns(&a->drift));
+	if (!a->now.plan || walk_is_active(a) || !plan_has_drifted(a->kernel, a->now.plan))
+		return;
+	agent_forget_host(a); /* or the walk finds what was there before */
+	walk_arm(a, drift_delay_ns(&a->drift));
 }
 
 static int on_timer(void *user)

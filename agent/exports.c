@@ -144,6 +144,8 @@ void exports_drop(struct exports *x, uint64_t key)
 /* One whose directory is not there at present is. */
 static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
 {
+	if (strcmp(e->name, EXPORTS_SHARE) == 0)
+		return true;
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < configs[i].n_exports + configs[i].n_missing; j++)
 			if (strcmp(configs[i].exports[j].name, e->name) == 0)

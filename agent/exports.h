@@ -3,12 +3,15 @@
  * What the agent keeps of each export while workers come and go: the memfd in which whoever serves
  * it next finds what it needs to go on, and the descriptors that it wants held. By the export's
  * name, so that it moves with the export to another worker, and via the service manager or the
- * worker itself to another agent. Owned by the supervisor; never reads what is kept.
+ * worker itself to another agent; and, as if it were one more export, EXPORTS_SHARE, the memfd that
+ * compute workers share. Owned by the supervisor; never reads what is kept.
  */
 #ifndef PLENUM_AGENT_EXPORTS_H
 #define PLENUM_AGENT_EXPORTS_H
 
 #include "dataplane/launch.h"
+
+#define EXPORTS_SHARE "/share" /* no export has such a name: what compute workers share */
 
 struct export;
 struct exports { /* zeroed: none */

@@ -5,6 +5,7 @@
 #include "agent/rundir.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
+#include "netcfg/spec/spec.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 
 const char *history_outcome_to_string(enum history_outcome o)
 {
-	static const char *const names[HISTORY_OUTCOME_MAX] = {"under way", "waits", "applied",
-							       "rolled back", "failed"};
+	static const char *const names[HISTORY_OUTCOME_MAX] = {"under way",   "waits",	"applied",
+							       "rolled back", "failed", "unknown"};
 
 	return o < HISTORY_OUTCOME_MAX ? names[o] : "?";
 }
@@ -150,12 +151,17 @@ const struct history_entry *history_find(const struct history *h, uint64_t numbe
 	return find(h, number);
 }
 
-static void forget_oldest(struct history *h)
+static void forget_config(const struct history *h, uint64_t number)
 {
-	autofree char *path = config_path(h, h->entries[0].number);
+	autofree char *path = config_path(h, number);
 
 	if (path)
 		unlink(path);
+}
+
+static void forget_oldest(struct history *h)
+{
+	forget_config(h, h->entries[0].number);
 	memmove(h->entries, h->entries + 1, --h->n * sizeof(h->entries[0]));
 }
 
@@ -167,10 +173,28 @@ uint64_t history_begin(struct history *h, const char *by, const char *what)
 		forget_oldest(h);
 	e = &h->entries[h->n++];
 	*e = (struct history_entry){.number = h->next++, .time_s = (uint64_t)time(NULL)};
+	forget_config(h, e->number); /* of an entry that could not be written, or is lost */
 	set_text(e->by, sizeof(e->by), by[0] ? by : "plenumd");
 	set_text(e->what, sizeof(e->what), what);
 	save(h);
 	return e->number;
+}
+
+void history_settle(struct history *h, uint64_t but)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < h->n; i++) {
+		struct history_entry *e = &h->entries[i];
+
+		if (e->number == but || e->outcome > HISTORY_WAITING)
+			continue;
+		e->outcome = HISTORY_UNKNOWN;
+		set_text(e->text, sizeof(e->text), "its end could not be written");
+		any = true;
+	}
+	if (any)
+		save(h);
 }
 
 static int save_config(const struct history *h, uint64_t number, const char *yaml)
@@ -209,18 +233,32 @@ char *history_config(const struct history *h, uint64_t number)
 	return path && access(path, R_OK) == 0 ? ptr_take(path) : NULL;
 }
 
-uint64_t history_kept_before(const struct history *h, uint64_t before)
+static bool left_other(const struct history *h, uint64_t number, const char *yaml)
 {
-	for (size_t i = h->n; i-- > 0;) {
-		autofree char *path = NULL;
+	autofree char *path = history_config(h, number), *text = NULL;
+	size_t len;
 
-		if ((before && h->entries[i].number >= before) ||
-		    h->entries[i].outcome != HISTORY_APPLIED)
-			continue;
-		path = history_config(h, h->entries[i].number);
-		if (path)
+	return path && file_read(path, SPEC_FILE_BYTES_MAX, &text, &len) >= 0 &&
+	       (!yaml || strcmp(text, yaml) != 0);
+}
+
+bool history_is_last(const struct history *h, const char *yaml)
+{
+	for (size_t i = h->n; i-- > 0;)
+		if (h->entries[i].outcome == HISTORY_APPLIED) {
+			autofree char *path = history_config(h, h->entries[i].number);
+
+			return path && !left_other(h, h->entries[i].number, yaml);
+		}
+	return false;
+}
+
+uint64_t history_kept_other(const struct history *h, const char *yaml)
+{
+	for (size_t i = h->n; i-- > 0;)
+		if (h->entries[i].outcome == HISTORY_APPLIED &&
+		    left_other(h, h->entries[i].number, yaml))
 			return h->entries[i].number;
-	}
 	return 0;
 }
 

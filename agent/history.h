@@ -20,6 +20,7 @@ enum history_outcome {
 	HISTORY_APPLIED,     /* and kept; so are confirmed ones */
 	HISTORY_ROLLED_BACK, /* the host is as before */
 	HISTORY_FAILED,	     /* nothing was changed, or what was is rolled back with an error */
+	HISTORY_UNKNOWN,     /* its end could not be written, and its agent has gone */
 	HISTORY_OUTCOME_MAX
 };
 const char *history_outcome_to_string(enum history_outcome o);
@@ -50,10 +51,16 @@ uint64_t history_begin(struct history *h, const char *by, const char *what);
 /* What became of it; yaml: the configuration, where it can be gone back to, else NULL. */
 void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
 		 const char *text, const char *yaml);
+/* No apply of an earlier agent is under way, but that of the number, 0: none. */
+void history_settle(struct history *h, uint64_t but);
 /* Borrowed; NULL: there is none of that number. */
 const struct history_entry *history_find(const struct history *h, uint64_t number);
-/* The number of the latest one that was kept before `before` (0: the latest of all); 0: none. */
-uint64_t history_kept_before(const struct history *h, uint64_t before);
+/* The number of the latest one that was kept and left another configuration than yaml, the one that
+ * runs (NULL: none does); 0: none. By what they left, since not every entry made a difference, and
+ * what runs need not be the latest (that could perhaps not be written). */
+uint64_t history_kept_other(const struct history *h, const char *yaml);
+/* Whether that is what the latest one that was kept left. */
+bool history_is_last(const struct history *h, const char *yaml);
 /* Path of the configuration of an apply, heap; NULL: it has none, or no memory. */
 char *history_config(const struct history *h, uint64_t number);
 /* {"history": [...]}, latest first; a new reference, NULL: out of memory. */

@@ -6,7 +6,6 @@
  * happening too often.
  */
 #include "agent/legs.h"
-#include "agent/status.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -154,55 +153,6 @@ uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool as
 		wants[i].n_ports = w->config.n_ports;
 	}
 	return again;
-}
-
-/* ---- RDMA ---- */
-
-static bool is_gid(const struct inventory *inv, const struct ip_addr *ip)
-{
-	struct ip_addr mapped = *ip;
-
-	if (ip->family == AF_INET) {
-		mapped = (struct ip_addr){.family = AF_INET6, .bytes = {[10] = 0xff, [11] = 0xff}};
-		memcpy(mapped.bytes + 12, ip->bytes, 4);
-	}
-	for (size_t i = 0; i < inv->n_gids; i++)
-		if (ip_addr_equal(&inv->gids[i].gid, &mapped) ||
-		    ip_addr_equal(&inv->gids[i].gid, ip))
-			return true;
-	return false;
-}
-
-/* The worker let go of the port's device because it was being removed. */
-static bool lost_rdma(const struct sup_worker *w, unsigned port)
-{
-	char reason[sizeof(w->stats->rdma[0].reason)] = "";
-
-	if (!w->stats || port >= LAUNCH_PORTS_MAX)
-		return false;
-	status_read_text(w->stats, w->stats->rdma[port].reason, reason, sizeof(reason));
-	return strcmp(reason, LAUNCH_RDMA_GONE) == 0;
-}
-
-void legs_find_rdma(const struct sup *sup, const struct inventory *inv, struct launch_config *wants,
-		    size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct sup_worker *w = worker_find(sup, wants[i].worker_id);
-
-		for (uint32_t j = 0; w && j < wants[i].n_ports; j++) {
-			struct launch_port *p = &wants[i].ports[j];
-			const struct launch_config *c = w->started ? w->started : &w->config;
-			const struct launch_port *has = sup_port_find(c, p->leg);
-
-			if (!has)
-				continue;
-			p->rdma_life = has->rdma_life;
-			if (p->rdma && is_gid(inv, &p->ip.addr) &&
-			    lost_rdma(w, (unsigned)(has - c->ports)))
-				p->rdma_life++;
-		}
-	}
 }
 
 /* ---- functions ---- */

@@ -31,14 +31,6 @@ bool legs_are_about(const json_t *texts, const char *name);
 uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
 			 struct launch_config *wants, size_t n);
 
-/*
- * A worker finds its RDMA devices when it starts. Those that had one which was removed, and whose
- * address is one of another's GIDs now, are wanted as others, so that they start anew; all others
- * as they are.
- */
-void legs_find_rdma(const struct sup *sup, const struct inventory *inv, struct launch_config *wants,
-		    size_t n);
-
 /* The PCI functions that living workers have open, as plan_context takes them: heap, the caller
  * frees. 0, -ENOMEM. */
 int legs_held(const struct sup *sup, char (**ret)[16], size_t *ret_n);

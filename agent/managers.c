@@ -167,14 +167,18 @@ static bool network_manager_explain(const struct look *l, char *buf, size_t size
 {
 	char path[64], managed[8] = "";
 
+	/* It takes addresses, and the kernel their routes; rules but its own it leaves alone. */
+	if (l->matter == MANAGERS_RULES)
+		return false;
 	snprintf(path, sizeof(path), "/run/NetworkManager/devices/%u", l->ifindex);
 	if (!file_has(l, path, "managed", managed, sizeof(managed)) || is_no(managed))
 		return false;
+	/* Added to what other files of conf.d say, which '=' would replace. */
 	snprintf(buf, size,
-		 "NetworkManager manages %s; write unmanaged-devices=interface-name:%s below "
-		 "[keyfile] into /etc/NetworkManager/conf.d/plenum.conf, then call nmcli general "
-		 "reload",
-		 l->ifname, l->ifname);
+		 "NetworkManager manages %s; write unmanaged-devices+=interface-name:%s below "
+		 "[keyfile] into /etc/NetworkManager/conf.d/plenum-%s.conf, then call nmcli "
+		 "general reload",
+		 l->ifname, l->ifname, l->ifname);
 	return true;
 }
 

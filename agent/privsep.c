@@ -110,6 +110,20 @@ static const char *check_capture(const struct privsep_msg *m)
 	return check_text(c->leg, sizeof(c->leg), true);
 }
 
+static const char *check_ping(const struct privsep_msg *m)
+{
+	const struct privsep_ping *p = &m->ping;
+	const struct launch_ping as = {
+		.id = 1, .what = p->what, .bytes = p->bytes, .count = p->count, .depth = p->depth};
+	const char *why = check_text(p->leg, sizeof(p->leg), p->id != 0);
+
+	if (!why)
+		why = check_text(p->peer, sizeof(p->peer), p->id != 0);
+	if (!why && !p->id && !launch_ping_is_valid(&as))
+		why = "a number is out of its range";
+	return why;
+}
+
 static const char *check_reply(const struct privsep_msg *m)
 {
 	const struct privsep_reply *r = &m->reply;
@@ -173,6 +187,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_FAULT_ADD] = {ADMIN, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_FAULT_DEL] = {ADMIN, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_CAPTURE] = {ADMIN, SIZE(capture), false, true, check_capture},
+	[PRIVSEP_RDMA_PING] = {ADMIN, SIZE(ping), false, true, check_ping},
 	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},

@@ -68,6 +68,7 @@ enum privsep_type {
 	PRIVSEP_FAULT_ADD, /* on purpose */
 	PRIVSEP_FAULT_DEL,
 	PRIVSEP_CAPTURE,   /* what workers send and receive: begin, take, end */
+	PRIVSEP_RDMA_PING, /* a try of RDMA: begin, and what came of it */
 	PRIVSEP_HELD,	   /* its client waits for events: not idle */
 	PRIVSEP_CLOSED,	   /* the connection is gone, and its number with it */
 	PRIVSEP_NEIGHBOUR, /* one LLDP frame, read */
@@ -152,6 +153,11 @@ struct privsep_capture {
 	uint64_t id;		   /* TAKE, END */
 	char leg[PLENUM_NAME_MAX]; /* BEGIN: "": all */
 };
+struct privsep_ping {
+	uint64_t id; /* whose result is asked for; 0: one is to begin, by what follows */
+	uint32_t what, bytes, count, depth; /* as struct launch_ping has them */
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
+};
 struct privsep_reply { /* with a sealed memfd */
 	uint32_t http_status, content;
 	uint64_t len;
@@ -183,6 +189,7 @@ struct privsep_msg {
 		struct privsep_net net;
 		struct privsep_fault fault;
 		struct privsep_capture capture;
+		struct privsep_ping ping;
 		struct privsep_reply reply;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;

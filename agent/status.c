@@ -47,8 +47,10 @@ size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUN
 static void add_mounts(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
 	/* Those of a worker that is on its way out are others' now, or no longer wanted. */
-	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++)
-		st->mounts[st->n_mounts++] = (struct status_mount){
+	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++) {
+		struct status_mount *m = &st->mounts[st->n_mounts++];
+
+		*m = (struct status_mount){
 			.worker = w->id,
 			.path = w->config.mounts[i].path,
 			.peer = w->config.mounts[i].peer,
@@ -57,6 +59,9 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 				  !mounts_why(a->mounts, w->config.mounts[i].path) &&
 				  launch_stat_get(&w->stats->mounts[i].served),
 		};
+		if (m->served)
+			status_read_text(w->stats, w->stats->mounts[i].by, m->by, sizeof(m->by));
+	}
 }
 
 static const char *role_name(enum launch_role r)
@@ -205,6 +210,7 @@ static void add_rdma(const struct sup_worker *w, struct status_process *p)
 		to->write_bytes = launch_stat_get(&from->write_bytes);
 		to->failures = launch_stat_get(&from->failures);
 		status_read_text(w->stats, from->reason, to->reason, sizeof(to->reason));
+		status_read_text(w->stats, from->gpu, to->gpu, sizeof(to->gpu));
 	}
 }
 
@@ -404,9 +410,13 @@ static void add_waiting(const struct agent *a, struct status *st)
 {
 	const struct walk_pending *p = &a->walk.pending;
 	char text[EVENTS_TEXT_MAX];
+	const char *missed;
 
 	if (!p->applier)
 		return;
+	missed = applier_missed(p->applier);
+	if (!missed[0])
+		missed = walk_vouch_missed(a);
 	st->waits_entry = p->entry;
 	st->waits_since_s = p->since_s;
 	st->waits_left_s = walk_pending_left_s(a);
@@ -414,7 +424,7 @@ static void add_waiting(const struct agent *a, struct status *st)
 	walk_pending_describe(a, text, sizeof(text));
 	snprintf(st->apply, sizeof(st->apply),
 		 "%s; 'plenum confirm' keeps it, 'plenum rollback' undoes it%s%s", text,
-		 applier_missed(p->applier)[0] ? "; not yet: " : "", applier_missed(p->applier));
+		 missed[0] ? "; not yet: " : "", missed);
 }
 
 int status_collect(const struct agent *a, struct status *ret)

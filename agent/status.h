@@ -64,6 +64,7 @@ struct status_mount {
 	uint32_t worker;
 	const char *path, *peer, *export_name; /* borrowed */
 	bool served;
+	char by[IP_ADDR_STR_MAX]; /* an address of the peer's worker that serves it; "": none */
 };
 
 struct status_totals { /* of one worker's page */

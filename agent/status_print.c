@@ -84,13 +84,15 @@ static json_t *path_to_json(const struct status_path *p)
 		      "last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
 	if (o)
 		json_object_update_new(
-			o, json_pack("{s:s, s:I, s:o, s:I, s:I, s:I}", "state",
+			o, json_pack("{s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "state",
 				     s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?",
 				     "since_s", (json_int_t)p->since_s, "reason",
 				     text_to_json(p->reason ? p->reason : ""), "tx_packets",
 				     (json_int_t)s->tx_packets, "rx_packets",
 				     (json_int_t)s->rx_packets, "lost_packets",
-				     (json_int_t)s->lost_packets));
+				     (json_int_t)s->lost_packets, "rdma_read_bytes",
+				     (json_int_t)s->rdma_read_bytes, "rdma_write_bytes",
+				     (json_int_t)s->rdma_write_bytes));
 	return o;
 }
 
@@ -106,9 +108,9 @@ static json_t *totals_to_json(const struct status_totals *t)
 
 static json_t *mount_to_json(const struct status_mount *m)
 {
-	return json_pack("{s:o, s:s, s:s, s:I, s:b}", "path", text_to_json(m->path), "peer",
+	return json_pack("{s:o, s:s, s:s, s:I, s:b, s:o}", "path", text_to_json(m->path), "peer",
 			 m->peer, "export", m->export_name, "worker", (json_int_t)m->worker,
-			 "served", (int)m->served);
+			 "served", (int)m->served, "by", text_to_json(m->by));
 }
 
 static json_t *reasons_to_json(const struct status *st)
@@ -211,12 +213,12 @@ static json_t *rdma_to_json(const struct status_process *p)
 		const struct launch_rdma_stats *s = &p->rdma[i].s;
 
 		if (!append(list,
-			    json_pack("{s:o, s:I, s:I, s:I, s:I, s:o}", "leg",
+			    json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "leg",
 				      text_to_json(p->rdma[i].leg), "pairs", (json_int_t)s->pairs,
 				      "read_bytes", (json_int_t)s->read_bytes, "write_bytes",
 				      (json_int_t)s->write_bytes, "failures",
-				      (json_int_t)s->failures, "reason",
-				      text_to_json(s->reason)))) {
+				      (json_int_t)s->failures, "reason", text_to_json(s->reason),
+				      "gpu", text_to_json(s->gpu)))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -396,6 +398,11 @@ static void metrics_paths(FILE *f, const struct status *st)
 		 offsetof(struct launch_path_stats, rx_packets)},
 		{"path_lost_packets_total", "Packets taken for lost.",
 		 offsetof(struct launch_path_stats, lost_packets)},
+		{"path_rdma_read_bytes_total", "File data read by RDMA, of this session and leg.",
+		 offsetof(struct launch_path_stats, rdma_read_bytes)},
+		{"path_rdma_write_bytes_total",
+		 "File data written by RDMA, of this session and leg.",
+		 offsetof(struct launch_path_stats, rdma_write_bytes)},
 		{"path_failovers_total", "Times the path was left.",
 		 offsetof(struct launch_path_stats, failovers)},
 	};

@@ -90,6 +90,7 @@ static int on_heartbeat_check(void *user)
 		any = true;
 		tell_keys(w);
 		sup_tell_ports(w);
+		sup_tell_rdma(w, now);
 		if (is_stuck(w, now))
 			sup_feed(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (sup_gains_export(w)) /* its clients do not notice */
@@ -131,7 +132,8 @@ static const char *shared_with(const struct launch_config *c, const struct launc
 	for (uint32_t i = 0; i < c->n_mounts; i++)
 		if (has_mount(other, c->mounts[i].path))
 			return c->mounts[i].path;
-	for (uint32_t i = 0; i < c->n_exports; i++)
+	/* Workers of one version serve an export together. */
+	for (uint32_t i = 0; i < c->n_exports && other->version != LAUNCH_VERSION; i++)
 		if (has_export(other, c->exports[i].name))
 			return c->exports[i].name;
 	return NULL;
@@ -302,6 +304,7 @@ static void do_note_up(struct sup_worker *w)
 	w->reason[0] = w->reported[0] = '\0';
 	w->is_late = false;
 	w->down_since_ns = 0;
+	w->rdma_seen = 0;
 	loop_timer_disarm(w->timer);
 	if (!sup_tell_ports(w)) { /* what was wanted has changed while it started */
 		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);

@@ -104,6 +104,9 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	bool no_transport;		 /* it ended last because its transport cannot be had */
 	bool waits;			 /* for another worker's end */
 	bool released[LAUNCH_PORTS_MAX]; /* of `started`: ports that it has let go of since */
+	/* RDMA devices that it lacks: which there were when it was last told, and when to look for
+	 * another reason to. */
+	uint64_t rdma_seen, rdma_due_ns, rdma_wait_ns;
 	bool keys_unsure;    /* adopted: what it was told of the cluster's keys, nobody knows */
 	unsigned n_deaths;   /* in a row */
 	uint64_t n_restarts; /* since it is wanted */
@@ -111,7 +114,10 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	char lacks[LAUNCH_REASON_MAX * 2];    /* the exports that it runs without; "" */
 	char reported[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */
 	enum sup_event deferred; /* waits for its mounts to be unmounted; SUP_EVENT_MAX: none */
-	bool leave;		 /* forgotten, not ended: the next agent finds it */
+	uint64_t ping_asked,
+		ping_until_ns;	   /* the try of RDMA that it was asked for last; 0: none */
+	struct launch_ping pinged; /* what came of it, where it has that id */
+	bool leave;		   /* forgotten, not ended: the next agent finds it */
 	struct {
 		int config_fd, stats_fd;
 	} found; /* during adoption */
@@ -185,6 +191,9 @@ void sup_fault_changed(struct sup *s, const struct launch_fault *f);
 /* Has a worker put what it sends and receives into a ring (packet_ring.h), fd; lc NULL: no more. 0;
  * negative errno: it does not run, or does not read. */
 int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *lc, int fd);
+/* Has a worker try RDMA. 0; -EBUSY: it does already; -ENOTCONN: it does not run, or does not read.
+ * Its answer is in `pinged`. */
+int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p);
 /* For mounts.h: mounts have come or gone; somebody else has unmounted one of that worker. */
 void sup_mounts_changed(struct sup *s);
 void sup_mount_lost(struct sup *s, uint32_t worker_id);

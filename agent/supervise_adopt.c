@@ -232,6 +232,19 @@ void sup_do_adopt(struct sup_worker *w)
 		sup_mount_lost(w->sup, w->id);
 }
 
+/* What it shares with others is theirs and its successors' too. */
+static void fetch_share(struct sup_worker *w)
+{
+	int fd = -1;
+
+	if (w->config.share_fd < LAUNCH_FD_FIRST ||
+	    exports_has_state(&w->sup->exports, EXPORTS_SHARE))
+		return;
+	fetch(w, w->config.share_fd, &fd);
+	if (fd >= 0 && exports_adopt(&w->sup->exports, EXPORTS_SHARE, fd) < 0)
+		close(fd);
+}
+
 static void store_all(const struct sup_worker *w)
 {
 	sup_store(w, "pid", w->pidfd);
@@ -250,6 +263,8 @@ static const char *complete(struct sup_worker *w)
 	r = w->found.config_fd < 0 ? -EINVAL : read_config(w);
 	if (r == -EPROTO)
 		return "it is of another version";
+	if (r >= 0)
+		fetch_share(w);
 	fetch(w, LAUNCH_FD_STATS, &w->found.stats_fd);
 	fetch(w, LAUNCH_FD_AGENT, &w->control_fd);
 	if (r >= 0 && w->found.stats_fd >= 0)

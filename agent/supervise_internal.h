@@ -68,6 +68,12 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 /* Tells a worker that is up which of its wanted ports it lacks. False: it cannot be what is wanted
  * without a restart. */
 bool sup_tell_ports(struct sup_worker *w);
+
+/* ---- supervise_rdma.c ---- */
+
+/* Hands a worker that is up the files of RDMA devices that its legs lack and that are there now;
+ * to be called every second. */
+void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns);
 /* It has one by an earlier agent's word. */
 void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
 /* Of one that a worker tells of: its texts have an end. */

@@ -59,6 +59,7 @@ void sup_config_normalise(struct launch_config *c)
 	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
+	c->share_fd = -1;
 	for (uint32_t i = 0; i < c->n_ports; i++)
 		memset(c->ports[i].label, 0, sizeof(c->ports[i].label));
 }
@@ -192,6 +193,16 @@ static int give_exports(struct start *st)
 	return n > 0 && c->n_exports == 0 ? -ENOENT : 0;
 }
 
+static int give_share(struct start *st)
+{
+	int fd = exports_state(&st->worker->sup->exports, EXPORTS_SHARE);
+
+	if (fd < 0)
+		return fd;
+	st->config.share_fd = give(st, fd);
+	return 0;
+}
+
 static int open_resources(struct start *st)
 {
 	struct launch_config *c = &st->config;
@@ -199,6 +210,8 @@ static int open_resources(struct start *st)
 
 	for (uint32_t i = 0; r >= 0 && i < c->n_mounts; i++)
 		r = give_mount(st, &c->mounts[i]);
+	if (r >= 0 && c->role == LAUNCH_COMPUTE)
+		r = give_share(st);
 	return r < 0 ? r : give_exports(st);
 }
 
@@ -470,6 +483,25 @@ int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *
 	return -ENOTCONN;
 }
 
+int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p)
+{
+	const struct launch_msg msg = {.type = LAUNCH_MSG_PING, .ping = *p};
+	struct sup_worker *w = s->workers;
+
+	while (w && w->id != worker_id)
+		w = w->next;
+	if (!w || w->control_fd < 0)
+		return -ENOTCONN;
+	if (w->ping_asked && w->pinged.id != w->ping_asked && clock_now_ns() < w->ping_until_ns)
+		return -EBUSY;
+	if (fdpass_send(w->control_fd, &msg, sizeof(msg), -1) < 0)
+		return -ENOTCONN;
+	w->ping_asked = p->id;
+	w->ping_until_ns = clock_now_ns() + (LAUNCH_PING_S_MAX + 1) * NSEC_PER_SEC;
+	w->pinged = (struct launch_ping){.id = 0};
+	return 0;
+}
+
 void sup_forget_process(struct sup_worker *w)
 {
 	for (size_t i = 0; w->pidfd >= 0 && !w->leave && i < ARRAY_SIZE(stored_names); i++)
@@ -480,6 +512,7 @@ void sup_forget_process(struct sup_worker *w)
 	cleanup_close(&w->pidfd);
 	w->control_fd = w->pidfd = -1;
 	free(ptr_take(w->started));
+	w->ping_asked = 0;
 	if (w->pid > 0 && !w->leave)
 		rundir_del_process(w->sup->setup.rundir, w->pid);
 	w->pid = 0;
@@ -554,6 +587,10 @@ static void take_message(struct sup_worker *w, const struct launch_msg *msg, int
 		break;
 	case LAUNCH_MSG_RELEASED:
 		take_release(w, msg);
+		break;
+	case LAUNCH_MSG_PINGED:
+		if (w->ping_asked && msg->ping.id == w->ping_asked)
+			w->pinged = msg->ping;
 		break;
 	default:
 		sup_say(w, LOG_LEVEL_WARNING, "sent a message of unknown type %u", msg->type);

@@ -87,13 +87,15 @@ static int load_history(struct agent *a)
 	return -ENOENT;
 }
 
-/* What was rolled back waits until somebody asks for it again, or for something else. */
+/* What was rolled back waits until somebody asks for it again, or for something else. A reload that
+ * was asked for before it was rolled back does not: who has been cut off would be once more. */
 static int check_refused(struct agent *a)
 {
 	struct walk *w = &a->walk;
+	const bool knows = !(w->trigger == WALK_RELOAD && w->reload_is_older);
 	char why[WALK_REFUSED_MAX];
 
-	if (walk_is_ordered(w) || !walk_is_refused(a, w->next.spec, why))
+	if ((walk_is_ordered(w) && knows) || !walk_is_refused(a, w->next.spec, why))
 		return 0;
 	diag_add(&w->diag, DIAG_ERROR, NULL, NULL, "%s", why);
 	return -ECANCELED;
@@ -148,6 +150,8 @@ static int look(struct agent *a)
 	if (r < 0)
 		return r;
 	agent_read_kernel(a);
+	if (walk_is_asked(w->trigger))
+		agent_forget_host(a);
 	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
 	if (r < 0)
 		return r;
@@ -254,7 +258,6 @@ static int second_half(struct agent *a)
 		return -ESHUTDOWN;
 	}
 	plan_check_ways(a->kernel, w->next.inv, w->next.plan);
-	legs_find_rdma(a->sup, w->next.inv, w->next.wants, w->next.n_wants);
 	wait_ns = legs_keep_ports(a->sup, w->next.plan, asked, w->next.wants, w->next.n_wants);
 	if (wait_ns)
 		walk_arm(a, wait_ns);
@@ -368,6 +371,7 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 	note_applied(a);
 	if (conflicts->n) { /* another plan than ours was done */
 		r = walk_take_conflicts(w, conflicts);
+		w->n_tries++; /* the first forgets what an earlier apply found */
 		walk_round_done(&w->next);
 		if (r == 0)
 			begin(a);
@@ -405,7 +409,7 @@ void walk_begin(struct agent *a, enum walk_trigger t, enum walk_source from,
 	w->n_writes = w->n_steps = w->failed_step = w->n_tries = 0;
 	w->mention_ns = WALK_TICK_NS;
 	w->is_late = false;
-	w->loaded = w->applied = false;
+	w->loaded = w->applied = w->wants_word = false;
 	w->entry = 0;
 	begin(a);
 }
@@ -520,6 +524,8 @@ void walk_ask(struct agent *a, enum walk_trigger t)
 {
 	if (a->state == AGENT_STOPPING)
 		return;
+	if (t == WALK_RELOAD)
+		a->walk.reload_is_older = a->walk.pending.applier;
 	if (t == WALK_RELOAD && a->walk.pending.applier)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "a reload waits until apply %llu is confirmed or rolled back",
@@ -606,6 +612,9 @@ bool walk_holds_staged(const struct agent *a)
 {
 	const struct walk *w = &a->walk;
 
+	for (size_t i = 0; i < w->n_clients; i++)
+		if (!w->clients[i].back_to)
+			return true;
 	return (w->active && w->source == WALK_FROM_STAGED) ||
 	       (w->pending.applier && w->pending.source == WALK_FROM_STAGED);
 }
@@ -719,6 +728,7 @@ void walk_done(struct agent *a)
 	free(w->clients);
 	free(w->last_good);
 	free(w->last_good_text);
+	free(ptr_take(w->last_good_lost));
 	plan_owned_done(&w->owned);
 	free(ptr_take(w->held));
 	free(w->owned_path);

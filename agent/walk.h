@@ -105,6 +105,7 @@ struct walk_vouch_path {
 	uint32_t worker;
 	enum launch_role role;
 	bool by_dpdk, full; /* frames of the leg's MTU arrived */
+	bool counted;	    /* rx is known */
 	uint64_t rx;	    /* packets, when the host was as wanted */
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX], remote[IP_ADDR_STR_MAX];
 };
@@ -117,6 +118,7 @@ struct walk_vouch {
 	size_t n;		   /* 0: there is nothing to wait for (any more) */
 	bool alone;		   /* nobody else is to confirm it */
 	bool patient;		   /* somebody is: until then who does not answer may begin to */
+	bool inherited;		   /* an earlier agent's, read from its ticket */
 	struct walk_client client; /* who waits for the answer then */
 	uint64_t began_ns, busy_ns;
 	char lost[3 * PLENUM_NAME_MAX + 160]; /* who has been cut off; "" */
@@ -146,10 +148,12 @@ struct walk {
 	size_t failed_step;  /* number of the one that the kernel refused, from 1; 0: none */
 	unsigned n_tries;    /* because an earlier apply had to be rolled back first */
 	bool loaded;	     /* the configuration is valid in itself */
+	bool wants_word;     /* nothing but somebody's confirmation keeps it */
 	bool applied;	     /* the applier was asked */
 	bool waits_orphan;   /* an earlier agent's applier is still at it */
 	/* What waits. */
 	bool waiting[WALK_TRIGGER_MAX];
+	bool reload_is_older; /* the reload was asked for while an apply waited */
 	bool last_good_waits; /* the files cannot run at the start: what ran before shall */
 	struct walk_client *clients;
 	size_t n_clients, cap_clients;
@@ -175,6 +179,8 @@ struct walk {
 	char *applier_socket, *outcome_path;
 	char *last_good;      /* path of the file */
 	char *last_good_text; /* what this agent has written there; NULL: nothing */
+	char *last_good_lost; /* what it could not write there, and ran last; NULL: the file holds
+			       */
 };
 
 int walk_init(struct agent *a);
@@ -198,11 +204,15 @@ void walk_note_worker(struct agent *a);
 /* The workers are told to stop: what waits is answered, what is on its way changes no worker. */
 void walk_stop(struct agent *a);
 bool walk_is_active(const struct agent *a);
-/* The staged configuration is being applied, so that it must not be replaced. */
+/* The staged configuration is being applied, or is to be as it was when somebody asked for that, so
+ * that it must not be replaced. */
 bool walk_holds_staged(const struct agent *a);
 /* Keeps the apply that waits, or has it rolled back; control_on_decided gets the answer. -ENOENT:
  * none waits; -EALREADY: somebody has decided just now; other negative errno. */
 int walk_pending_decide(struct agent *a, bool keep, uint64_t client, const char *by);
+/* Who does not answer the workers of the apply that waits for somebody's confirmation; "": nobody
+ * is missed. */
+const char *walk_vouch_missed(const struct agent *a);
 /* "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since 12:00:00, until 12:02:00 (90
  * s left)" */
 void walk_pending_describe(const struct agent *a, char *buf, size_t size);

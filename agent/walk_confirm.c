@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define TICKET "# plenum-pending 1 "
+#define TICKET_BYTES_MAX (SPEC_FILE_BYTES_MAX + (32U << 10)) /* with whom the workers look for */
 
 static uint64_t boottime_now_ns(void)
 {
@@ -106,14 +107,14 @@ struct ticket {
 static int ticket_write(struct agent *a, unsigned confirm_s)
 {
 	struct walk *w = &a->walk;
-	autofree char *yaml = spec_to_yaml(w->next.spec), *text = NULL;
+	autofree char *yaml = spec_to_yaml(w->next.spec), *text = NULL, *vouch = NULL;
 	int len;
 
-	if (!yaml)
+	if (!yaml || walk_vouch_format(a, &vouch) < 0)
 		return -ENOMEM;
-	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s", w->entry,
+	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s", w->entry,
 		       source_names[w->source], confirm_s, w->next.plan->n_steps,
-		       w->client.by[0] ? w->client.by : "plenumd", yaml);
+		       w->client.by[0] ? w->client.by : "plenumd", vouch, yaml);
 	if (len < 0) {
 		text = NULL;
 		return -ENOMEM;
@@ -121,13 +122,14 @@ static int ticket_write(struct agent *a, unsigned confirm_s)
 	return file_write(w->pending_path, text, (size_t)len, 0600);
 }
 
-static int ticket_read(const struct agent *a, struct ticket *ret)
+/* ret_text: the whole, the caller's; NULL: it is not asked for. */
+static int ticket_read(const struct agent *a, struct ticket *ret, char **ret_text)
 {
 	autofree char *text = NULL;
 	struct ticket t = {.source = WALK_FROM_RUNNING};
 	char source[16] = "";
 	size_t len;
-	int r = file_read(a->walk.pending_path, SPEC_FILE_BYTES_MAX + 256, &text, &len);
+	int r = file_read(a->walk.pending_path, TICKET_BYTES_MAX, &text, &len);
 
 	if (r < 0)
 		return r;
@@ -140,6 +142,8 @@ static int ticket_read(const struct agent *a, struct ticket *ret)
 	if (t.source == WALK_FROM_RUNNING)
 		return -EBADMSG;
 	*ret = t;
+	if (ret_text)
+		*ret_text = ptr_take(text);
 	return 0;
 }
 
@@ -159,6 +163,7 @@ int walk_ticket(struct agent *a, struct applier_task *task)
 		return 0;
 	task->confirm_s = walk_confirm_s(a);
 	w->vouch.alone = is_vouched_alone(a);
+	w->wants_word = task->confirm_s && !w->vouch.alone;
 	if (is_disruptive(w->next.plan))
 		task->former = a->now.spec;
 	task->probe_ns = WALK_PROBE_NS;
@@ -166,6 +171,9 @@ int walk_ticket(struct agent *a, struct applier_task *task)
 	task->socket = w->applier_socket;
 	task->outcome = w->outcome_path;
 	task->number = w->entry;
+	/* Numbers that a full disk forgot come again: an outcome is of one that came after it. */
+	if (unlink(w->outcome_path) < 0 && errno != ENOENT)
+		log_warning("%s: %s", w->outcome_path, strerror(errno));
 	r = ticket_write(a, task->confirm_s);
 	if (r < 0)
 		diag_add(&w->diag, DIAG_ERROR, NULL, NULL,
@@ -320,9 +328,9 @@ void walk_pending_describe(const struct agent *a, char *buf, size_t size)
 		 from, to, walk_pending_left_s(a));
 }
 
-/* It runs, and now for good. */
-static void keep(struct agent *a, const struct walk_pending *p, const struct applier_result *res,
-		 struct diag *d)
+/* It runs, and now for good. 0; negative errno: its files are the former ones. */
+static int keep(struct agent *a, const struct walk_pending *p, const struct applier_result *res,
+		struct diag *d)
 {
 	autofree char *yaml = spec_to_yaml(a->now.spec);
 	char text[80] = "";
@@ -333,7 +341,7 @@ static void keep(struct agent *a, const struct walk_pending *p, const struct app
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " is kept, %s", p->entry,
 		   text[0] ? text : "confirmed");
 	walk_keep_places(a);
-	walk_keep_config(a, p->source, p->entry, d);
+	return walk_keep_config(a, p->source, p->entry, d);
 }
 
 /* Nothing ran before it. */
@@ -347,10 +355,16 @@ static void take_back(struct agent *a, const struct walk_pending *p,
 		      const struct applier_result *res, const struct diag *d)
 {
 	struct walk *w = &a->walk;
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
 	const char *why = first_error(d);
+	struct spec *spec = NULL;
 
 	history_end(&w->history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
-	walk_note_refused(a, p->source, p->entry, why, a->now.spec);
+	w->retry_files = false; /* also where nothing can be written */
+	/* By the ticket: what runs is the former one where the workers could not be given it. */
+	(void)spec_load(w->pending_path, NULL, &ignored, &spec);
+	walk_note_refused(a, p->source, p->entry, why, spec);
+	spec_free(spec);
 	for (size_t i = 0; i < d->n; i++)
 		if (d->entries[i].text && d->entries[i].text != why)
 			events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "%s", d->entries[i].text);
@@ -358,7 +372,7 @@ static void take_back(struct agent *a, const struct walk_pending *p,
 		set_problem(a, PROBLEMS_HOST, d->n ? d->entries[d->n - 1].text : "it is stuck");
 	if (a->state == AGENT_STOPPING)
 		return;
-	if (access(w->last_good, F_OK) == 0)
+	if (walk_has_last_good(w))
 		w->last_good_waits = true;
 	else
 		run_nothing(a);
@@ -369,6 +383,7 @@ void walk_pending_end(struct agent *a, const struct applier_result *res, const s
 	struct walk *w = &a->walk;
 	PLENUM_CLEANUP(diag_done) struct diag all = DIAG_INIT;
 	struct walk_pending p = w->pending;
+	int written = 0;
 
 	if (res->error < 0 && w->vouch.lost[0])
 		diag_add(&all, DIAG_ERROR, NULL, NULL, "%s", w->vouch.lost);
@@ -376,14 +391,14 @@ void walk_pending_end(struct agent *a, const struct applier_result *res, const s
 	walk_vouch_answer(a, res, &all);
 	w->pending = (struct walk_pending){.applier = NULL};
 	if (res->error == 0)
-		keep(a, &p, res, &all);
+		written = keep(a, &p, res, &all);
 	else
 		take_back(a, &p, res, &all);
 	ticket_drop(a);
 	health_look(a);
 	agent_update_state(a);
 	status_publish(a);
-	control_on_decided(a, p.client, p.entry, p.keep, res->error, &all);
+	control_on_decided(a, p.client, p.entry, p.keep, res->error, written >= 0, &all);
 }
 
 int walk_pending_decide(struct agent *a, bool keep_it, uint64_t client, const char *by)
@@ -395,7 +410,7 @@ int walk_pending_decide(struct agent *a, bool keep_it, uint64_t client, const ch
 		return -ENOENT;
 	if (p->client)
 		return -EALREADY;
-	if (keep_it && a->walk.vouch.patient && walk_vouch_misses(a))
+	if (keep_it && walk_vouch_misses(a)) /* whoever else is to decide, or nobody */
 		return -EHOSTUNREACH;
 	r = applier_tell(p->applier, keep_it, by);
 	if (r < 0)
@@ -414,7 +429,7 @@ void walk_on_not_yet(void *user, const char *why)
 
 	p->client = 0;
 	diag_add(&d, DIAG_ERROR, NULL, NULL, "%s", why);
-	control_on_decided(a, client, p->entry, p->keep, -EHOSTUNREACH, &d);
+	control_on_decided(a, client, p->entry, p->keep, -EHOSTUNREACH, true, &d);
 }
 
 /* ---- what an earlier agent left ---- */
@@ -477,21 +492,31 @@ static void resolve_refused(struct agent *a, const struct ticket *t, int error, 
 	spec_free(spec);
 }
 
+static bool was_kept(const struct agent *a, uint64_t entry)
+{
+	const struct history_entry *e = history_find(&a->walk.history, entry);
+
+	return e && e->outcome == HISTORY_APPLIED;
+}
+
 void walk_resolve(struct agent *a, const struct applier_result *res, const struct diag *d)
 {
 	char why[WALK_REFUSED_MAX] = "it was interrupted";
 	struct ticket t;
 	int error;
 
-	if (ticket_read(a, &t) < 0)
+	if (ticket_read(a, &t, NULL) < 0)
 		return;
 	if (res->committed || a->walk.adopted) {
 		error = res->committed ? 0 : res->error;
 		if (error < 0)
 			snprintf(why, sizeof(why), "%s", first_error(d));
 	} else {
-		/* A journal that was there decides: the outcome is written before it goes. */
+		/* A journal that was there decides: the outcome is written before it goes. That
+		 * goes with the machine; the history, which is written first, does not. */
 		error = outcome_read(a, &t, why, sizeof(why));
+		if (error == -ENODATA && was_kept(a, t.entry))
+			error = 0;
 		if (error == -ENODATA || (error == 0 && (res->error < 0 || res->n_rolled_back > 0)))
 			error = -EINTR;
 	}
@@ -505,8 +530,9 @@ void walk_resolve(struct agent *a, const struct applier_result *res, const struc
 int walk_adopt(struct agent *a, struct applier_task *task)
 {
 	struct walk *w = &a->walk;
+	autofree char *text = NULL;
 	struct ticket t;
-	int r = ticket_read(a, &t);
+	int r = ticket_read(a, &t, &text);
 
 	if (r < 0)
 		return r;
@@ -516,5 +542,7 @@ int walk_adopt(struct agent *a, struct applier_task *task)
 	memcpy(w->client.by, t.by, sizeof(w->client.by));
 	r = applier_adopt(task, &w->applier);
 	w->adopted = r >= 0;
+	if (r >= 0)
+		walk_vouch_inherit(a, text);
 	return r;
 }

@@ -25,6 +25,11 @@ static inline bool walk_is_ordered(const struct walk *w)
 		w->source == WALK_FROM_HISTORY);
 }
 
+static inline bool walk_has_last_good(const struct walk *w)
+{
+	return w->last_good_lost || access(w->last_good, F_OK) == 0;
+}
+
 #define WALK_TICK_NS (10 * NSEC_PER_SEC)
 
 /* Begins a walk; none is on its way. client NULL: nobody's. */
@@ -68,6 +73,12 @@ void walk_vouch_before(struct agent *a);
 /* The apply waits, and the workers are about to be what it wants. Looks from now on whether they
  * answer; it is rolled back where one does not, and kept where nobody else is to confirm it. */
 void walk_vouch_begin(struct agent *a);
+/* What the next agent has to know of it, as comments of the ticket; "" where nobody is looked at.
+ * 0 and *ret, the caller's; -ENOMEM. */
+int walk_vouch_format(const struct agent *a, char **ret);
+/* From the ticket of an earlier agent. What is no such comment, or was not written by one, is
+ * passed over. */
+void walk_vouch_inherit(struct agent *a, const char *ticket);
 /* Whether somebody who has to answer the workers of an apply that waits does not (yet). */
 bool walk_vouch_misses(struct agent *a);
 /* It was kept, or rolled back: so hears the client that waits for that, and nothing is looked at

@@ -13,7 +13,12 @@
 
 int walk_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
 {
-	return spec_load(a->walk.last_good, NULL, d, ret);
+	const struct walk *w = &a->walk;
+
+	if (w->last_good_lost)
+		return spec_parse(w->last_good, w->last_good_lost, strlen(w->last_good_lost), d,
+				  ret);
+	return spec_load(w->last_good, NULL, d, ret);
 }
 
 /* Its normal form, which needs no drop-ins; replaced as a whole, so that a kill leaves one or the
@@ -24,13 +29,16 @@ static void save_last_good(struct agent *a)
 	autofree char *text = spec_to_yaml(a->now.spec);
 	int r;
 
-	if (!text || (w->last_good_text && strcmp(text, w->last_good_text) == 0))
+	if (!text ||
+	    (!w->last_good_lost && w->last_good_text && strcmp(text, w->last_good_text) == 0))
 		return;
+	free(ptr_take(w->last_good_lost));
 	r = file_write(w->last_good, text, strlen(text), 0600);
 	if (r < 0) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "%s: %s; a restart with a broken configuration will find nothing to run",
 			   w->last_good, strerror(-r));
+		w->last_good_lost = ptr_take(text);
 		return;
 	}
 	free(w->last_good_text);
@@ -51,7 +59,8 @@ static int commit_staged(struct agent *a, struct diag *d)
 	if (r >= 0)
 		return 0;
 	diag_add(d, DIAG_ERROR, NULL, NULL,
-		 "it runs now, but cannot be kept in %s: %s; a restart would read the former one",
+		 "it runs now, but cannot be kept in %s: %s; a restart would read the former one. "
+		 "Once that is mended 'plenum apply' writes it",
 		 a->store.file, strerror(-r));
 	list = store_diag_to_json(&a->store, d);
 	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);
@@ -246,11 +255,12 @@ static void fail(struct agent *a, int error)
 	if (w->source == WALK_FROM_FILES) {
 		if (walk_is_asked(w->trigger) && w->trigger != WALK_START)
 			w->of_files = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
-		/* What was rolled back for what it did is not tried again by itself. */
-		w->retry_files = w->loaded && error != -ECANCELED;
+		/* What was rolled back for what it did is not tried again by itself, nor without a
+		 * word what was not to be kept without one. */
+		w->retry_files = w->loaded && error != -ECANCELED && !w->wants_word;
 		if (w->retry_files)
 			try_later(a, &w->of_files, w->applied);
-		if (!a->now.spec && access(w->last_good, F_OK) == 0)
+		if (!a->now.spec && walk_has_last_good(w))
 			w->last_good_waits = true;
 	} else if (w->source != WALK_FROM_STAGED) {
 		try_later(a, &w->of_running, w->applied);
@@ -278,13 +288,24 @@ static const char *what_is_applied(const struct walk *w, char *buf, size_t size)
 	}
 }
 
+/* A start with what the latest entry left: nobody asked for that anew. Entries of it would push the
+ * others out, and hide from who comes to undo it that an apply was cut off. */
+static bool is_same_again(const struct agent *a)
+{
+	const struct walk *w = &a->walk;
+	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
+	autofree char *yaml = w->trigger == WALK_START && spec ? spec_to_yaml(spec) : NULL;
+
+	return yaml && history_is_last(&w->history, yaml);
+}
+
 void walk_enter(struct agent *a)
 {
 	struct walk *w = &a->walk;
 	char buf[48];
 
 	if (walk_is_asked(w->trigger) && w->source != WALK_FROM_LAST_GOOD &&
-	    w->source != WALK_FROM_PENDING && !w->entry)
+	    w->source != WALK_FROM_PENDING && !w->entry && !is_same_again(a))
 		w->entry = history_begin(&w->history, w->client.by,
 					 what_is_applied(w, buf, sizeof(buf)));
 }
@@ -300,7 +321,7 @@ static const char *first_error(const struct walk *w, int error)
 
 /* What did nothing is no apply; what somebody asked for and could not be done is one. A start that
  * fails is tried again by itself, and says so elsewhere. */
-static void note_history(struct agent *a, int error)
+static void note_history(struct agent *a, int error, bool runs)
 {
 	struct walk *w = &a->walk;
 	autofree char *yaml = NULL;
@@ -309,12 +330,12 @@ static void note_history(struct agent *a, int error)
 		walk_enter(a);
 	if (!w->entry)
 		return;
-	yaml = error < 0 || w->pending.applier ? NULL : spec_to_yaml(a->now.spec);
+	yaml = !runs || w->pending.applier ? NULL : spec_to_yaml(a->now.spec);
 	history_end(&w->history, w->entry,
 		    w->pending.applier	  ? HISTORY_WAITING
+		    : runs		  ? HISTORY_APPLIED
 		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
-		    : error < 0		  ? HISTORY_FAILED
-					  : HISTORY_APPLIED,
+					  : HISTORY_FAILED,
 		    w->n_steps, error < 0 ? first_error(w, error) : NULL, yaml);
 }
 
@@ -352,9 +373,22 @@ void walk_forget_staged(struct agent *a)
 		agent_update_state(a);
 }
 
+/* Whether it is not to be tried again until somebody asks for it. */
+static bool is_refused(const struct agent *a, int error, bool runs)
+{
+	const struct walk *w = &a->walk;
+
+	if (runs || !w->applied || !walk_is_ordered(w))
+		return false;
+	/* While its applier waits, or the agent goes, its end is still to come. */
+	return error == -ECANCELED ||
+	       (w->wants_word && !w->pending.applier && a->state != AGENT_STOPPING);
+}
+
 void walk_conclude(struct agent *a, int error)
 {
 	struct walk *w = &a->walk;
+	const bool runs = error >= 0; /* also where its files cannot be written */
 
 	if (w->source == WALK_FROM_HISTORY)
 		walk_enter(a); /* also where it turns out to be what runs already */
@@ -363,8 +397,8 @@ void walk_conclude(struct agent *a, int error)
 	else if (a->state != AGENT_STOPPING)
 		fail(a, error);
 	w->error = error;
-	note_history(a, error);
-	if (error == -ECANCELED && w->applied && walk_is_ordered(w))
+	note_history(a, error, runs);
+	if (is_refused(a, error, runs))
 		walk_note_refused(a, w->source, w->entry, first_error(w, error), w->next.spec);
 	health_look(a);
 	agent_update_state(a);

@@ -20,6 +20,7 @@ static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_con
 	const struct walk_client client = w->client;
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
+	history_settle(&w->history, w->entry);
 	walk_pending_begin(a, ptr_take(w->applier), until_ns);
 	if (e)
 		w->pending.since_s = e->time_s;
@@ -114,6 +115,7 @@ static void on_recovered(void *user, const struct applier_result *res, const str
 	}
 	problems_clear(&a->problems, PROBLEMS_HOST);
 	walk_resolve(a, res, d);
+	history_settle(&w->history, 0);
 	for (size_t i = 0; i < d->n; i++)
 		events_add(&a->events,
 			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,

@@ -89,7 +89,8 @@ static void note_path(struct agent *a, const struct sup_worker *w, const struct 
 	struct walk_vouch_path p = {.worker = w->id,
 				    .role = w->config.role,
 				    .by_dpdk = w->config.transport != LAUNCH_UDP,
-				    .full = is_full(&path->s)};
+				    .full = is_full(&path->s),
+				    .counted = true};
 
 	memcpy(p.leg, path->s.leg, sizeof(p.leg));
 	memcpy(p.peer, path->s.peer, sizeof(p.peer));
@@ -105,6 +106,7 @@ void walk_vouch_before(struct agent *a)
 	struct status_path paths[LAUNCH_PATHS_MAX];
 
 	w->vouch.n = 0;
+	w->vouch.inherited = false;
 	if (!walk_is_ordered(w) || is_forced(&w->client))
 		return;
 	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
@@ -130,7 +132,7 @@ static bool is_news(const struct agent *a, const struct walk_vouch_path *p,
 {
 	if (w->started_ns >= a->walk.vouch.began_ns)
 		return true;
-	return w->id == p->worker && strcmp(s->remote, p->remote) == 0 &&
+	return p->counted && w->id == p->worker && strcmp(s->remote, p->remote) == 0 &&
 	       s->rx_packets >= p->rx + NEWS;
 }
 
@@ -177,12 +179,48 @@ static bool has_failed(const struct agent *a, uint32_t worker)
 	return false;
 }
 
+/* What of an earlier agent's had come in when its host was as wanted is not known: it is counted
+ * from when this agent sees the path up, which by then may be another worker's, or to another port.
+ */
+static void count_inherited(const struct agent *a, struct walk_vouch_path *p)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	const bool was = p->counted;
+	const struct walk_vouch_path old = *p;
+
+	p->counted = false;
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		size_t n = w->state == SUP_UP && w->stats && w->config.role == p->role
+				   ? status_read_paths(w, paths)
+				   : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct launch_path_stats *s = &paths[i].s;
+
+			if (!is_same(p, s, &w->config) || !s->up)
+				continue;
+			if (was && w->id == old.worker && strcmp(s->remote, old.remote) == 0) {
+				*p = old;
+				return;
+			}
+			if (p->counted)
+				continue;
+			p->counted = true;
+			p->worker = w->id;
+			p->rx = s->rx_packets;
+			memcpy(p->remote, s->remote, sizeof(p->remote));
+		}
+	}
+}
+
 /* How many do not answer (yet); the first of them in v->lost. */
 static size_t count_lost(struct agent *a)
 {
 	struct walk_vouch *v = &a->walk.vouch;
 	size_t n_lost = 0;
 
+	for (size_t i = 0; i < v->n && v->inherited; i++)
+		count_inherited(a, &v->paths[i]);
 	for (size_t i = 0; i < v->n; i++) {
 		const struct walk_vouch_path *p = &v->paths[i];
 		const struct launch_config *debtor = debtor_find(&a->now, p);
@@ -232,6 +270,13 @@ static void decide(struct agent *a, bool keep)
 		(void)walk_pending_decide(a, keep, 0, "its workers");
 }
 
+const char *walk_vouch_missed(const struct agent *a)
+{
+	const struct walk_vouch *v = &a->walk.vouch;
+
+	return v->n > 0 && v->patient ? v->lost : "";
+}
+
 bool walk_vouch_misses(struct agent *a)
 {
 	struct walk_vouch *v = &a->walk.vouch;
@@ -243,6 +288,7 @@ static int on_look(void *user)
 {
 	struct agent *a = user;
 	struct walk_vouch *v = &a->walk.vouch;
+	const bool missed = v->lost[0];
 	uint64_t now = clock_now_ns();
 
 	if (!a->walk.pending.applier || v->n == 0)
@@ -251,6 +297,8 @@ static int on_look(void *user)
 		v->busy_ns = now;
 	else if (count_lost(a) == 0)
 		decide(a, true);
+	if (missed != (v->lost[0] != '\0'))
+		status_publish(a);
 	if (v->n > 0 && !v->patient &&
 	    (now - v->busy_ns > ANSWER_NS || now - v->began_ns > START_NS + ANSWER_NS))
 		decide(a, false);
@@ -265,7 +313,8 @@ void walk_vouch_begin(struct agent *a)
 
 	v->began_ns = v->busy_ns = clock_now_ns();
 	v->lost[0] = '\0';
-	for (const struct sup_worker *w = sup_first(a->sup); w && v->n > 0; w = w->next) {
+	for (const struct sup_worker *w = sup_first(a->sup); w && v->n > 0 && !v->inherited;
+	     w = w->next) {
 		size_t n = w->state == SUP_UP && w->stats ? status_read_paths(w, paths) : 0;
 
 		for (size_t i = 0; i < n; i++)
@@ -295,7 +344,82 @@ void walk_vouch_answer(struct agent *a, const struct applier_result *res, const 
 	control_on_applied(a, &v->client, &answer);
 	v->client.id = 0;
 	v->n = 0;
+	v->alone = v->patient = v->inherited = false;
+}
+
+/* ---- over the agent's death ---- */
+
+#define COMMENT "# answered worker "
+
+static const char *mode_to_string(const struct walk_vouch *v)
+{
+	return v->alone ? "alone" : v->patient ? "patient" : "brief";
+}
+
+/* The names are what workers, and their peers, say: what is none, and no address, is not written.
+ */
+static bool is_plain(const struct walk_vouch_path *p)
+{
+	struct ip_addr addr;
+
+	return spec_name_is_valid(p->leg) &&
+	       (spec_name_is_valid(p->peer) || ip_addr_parse(p->peer, &addr) == 0);
+}
+
+int walk_vouch_format(const struct agent *a, char **ret)
+{
+	const struct walk_vouch *v = &a->walk.vouch;
+	autofree char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->n; i++) {
+		const struct walk_vouch_path *p = &v->paths[i];
+
+		if (is_plain(p))
+			fprintf(out, COMMENT "%u role %u dpdk %d full %d leg %s peer %s %s\n",
+				p->worker, (unsigned)p->role, p->by_dpdk, p->full, p->leg, p->peer,
+				mode_to_string(v));
+	}
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	*ret = ptr_take(text);
+	return 0;
+}
+
+static void read_path(struct walk_vouch *v, const char *line)
+{
+	struct walk_vouch_path p = {.worker = 0};
+	char mode[8] = "";
+	unsigned role, dpdk, full;
+
+	if (sscanf(line, COMMENT "%u role %u dpdk %u full %u leg %63s peer %63s %7s", &p.worker,
+		   &role, &dpdk, &full, p.leg, p.peer, mode) != 7)
+		return;
+	if (role >= LAUNCH_ROLE_MAX || !is_plain(&p) || v->n == WALK_VOUCH_MAX)
+		return;
+	p.role = (enum launch_role)role;
+	p.by_dpdk = dpdk;
+	p.full = full;
+	v->alone = strcmp(mode, "alone") == 0;
+	v->patient = strcmp(mode, "patient") == 0;
+	v->paths[v->n++] = p;
+}
+
+void walk_vouch_inherit(struct agent *a, const char *ticket)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+
+	v->n = 0;
 	v->alone = v->patient = false;
+	for (const char *line = ticket; *line == '#'; line += strcspn(line, "\n") + 1) {
+		read_path(v, line);
+		if (!strchr(line, '\n'))
+			break;
+	}
+	v->inherited = v->n > 0;
 }
 
 int walk_vouch_init(struct agent *a)

@@ -47,6 +47,8 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 	lp->mac = pp->mac;
 	lp->rdma = pp->rdma;
 	lp->rdma_asked = pp->rdma_asked;
+	lp->rdma_only = pp->rdma_only;
+	lp->roce = pp->roce;
 	if (transport_of(pw->effective) == LAUNCH_UDP)
 		return;
 	/* AF_PACKET leaves the interface to the kernel too, whatever its driver can do. */
@@ -216,10 +218,16 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 			  &c->ports[c->n_ports++]);
 	c->failover = plan->hold_s && c->transport != LAUNCH_UDP;
 	c->hold_ms = c->failover ? plan->hold_s * 1000 : 0;
-	if (pw->n_mounts > LAUNCH_MOUNTS_MAX || pw->n_exports > LAUNCH_EXPORTS_MAX) {
+	if (pw->n_mounts > LAUNCH_MOUNTS_MAX) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
-			 "worker %u has more than %d mounts or exports; give the entry more cores",
-			 pw->id, LAUNCH_MOUNTS_MAX);
+			 "worker %u has more than %d mounts; give the entry more cores", pw->id,
+			 LAUNCH_MOUNTS_MAX);
+		return -EINVAL;
+	}
+	if (pw->n_exports > LAUNCH_EXPORTS_MAX) {
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "worker %u has %zu exports, %d at most; divide them among more entries",
+			 pw->id, pw->n_exports, LAUNCH_EXPORTS_MAX);
 		return -EINVAL;
 	}
 	for (size_t i = 0; r >= 0 && i < pw->n_mounts; i++)

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 16
+#define LAUNCH_VERSION 17
 
 /*
  * Inherited descriptors. All others are closed.
@@ -83,7 +83,8 @@ struct launch_port { /* one leg of this worker */
 	uint32_t again;	     /* how often a worker has let go of the device and had it anew */
 	bool rdma;	     /* bulk data may go by an RDMA device that has its address */
 	bool rdma_asked;     /* and it is a reason to be degraded when they do not */
-	uint32_t rdma_life;  /* another one: such a device has come back */
+	bool rdma_only;	     /* and such data of this host's mounts wait until they do */
+	uint8_t roce;	     /* by GIDs of that version of RoCE: 1, 2; 0: 2 before 1 */
 };
 
 /* Whether the worker drives a function on PCI itself: of devices only these have colons and no
@@ -188,6 +189,9 @@ struct launch_config {
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];
 	uint32_t n_ids;
+	int share_fd; /* compute: memfd that all compute workers of the host have, empty at first;
+		       * in it they tell each other what they have lent to clients, and who serves
+		       * which */
 };
 
 /* Whether a worker can be told of further ports while it runs. Sockets of the kernel open in a
@@ -198,15 +202,25 @@ static inline bool launch_takes_ports(const struct launch_config *c)
 }
 
 /* Whether a worker that has port `is` can be told to have `want` instead: the same address of the
- * leg, on a device that is another one now. RDMA devices are opened at the start only. */
+ * leg, on a device that is another one now. */
 static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
 {
 	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
 	       is->mtu == want->mtu && is->udp_port == want->udp_port &&
 	       is->ip.len == want->ip.len && is->rdma == want->rdma &&
-	       is->rdma_asked == want->rdma_asked && is->rdma_life == want->rdma_life &&
+	       is->rdma_asked == want->rdma_asked && is->rdma_only == want->rdma_only &&
+	       is->roce == want->roce &&
 	       memcmp(&is->ip.addr, &want->ip.addr, sizeof(is->ip.addr)) == 0 &&
 	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
+}
+
+/* Whether any leg may use RDMA, by a device that is there or one that comes. */
+static inline bool launch_takes_rdma(const struct launch_config *c)
+{
+	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++)
+		if (c->ports[i].rdma)
+			return true;
+	return false;
 }
 
 /* How many clients' mounts a compute worker serves at a time. */
@@ -241,6 +255,33 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 	       f->reorder_ppm <= LAUNCH_FAULT_PPM && f->delay_us <= LAUNCH_FAULT_DELAY_US_MAX;
 }
 
+/* How long transfers by RDMA take over one leg to the server of a mount. */
+#define LAUNCH_PING_COUNT_MAX 4096
+#define LAUNCH_PING_BYTES_MAX (1U << 20)
+#define LAUNCH_PING_DEPTH_MAX 4
+#define LAUNCH_PING_S_MAX 15 /* then it is over, whatever was done by then */
+enum launch_ping_what { LAUNCH_PING_IN = 1, LAUNCH_PING_OUT, LAUNCH_PING_WHAT_MAX };
+struct launch_ping {
+	uint64_t id; /* 0: none */
+	uint32_t mount, port;
+	uint32_t what;	       /* enum launch_ping_what: into this host's memory, or out of it */
+	uint32_t bytes, count; /* of each; how many of them */
+	uint32_t depth;	       /* so many at a time */
+	/* What came of it. */
+	int32_t status; /* 0: count were done; else negative errno, after as many as `done` says */
+	uint32_t done;
+	uint64_t took_ns; /* of all, without the rests between them */
+	uint32_t min_ns, median_ns, p99_ns, max_ns;
+	char reason[32]; /* a code, where there is no RDMA; "" */
+};
+static inline bool launch_ping_is_valid(const struct launch_ping *p)
+{
+	return p->id && p->mount < LAUNCH_MOUNTS_MAX && p->port < LAUNCH_PORTS_MAX && p->what &&
+	       p->what < LAUNCH_PING_WHAT_MAX && p->bytes && p->bytes <= LAUNCH_PING_BYTES_MAX &&
+	       p->count && p->count <= LAUNCH_PING_COUNT_MAX && p->depth &&
+	       p->depth <= LAUNCH_PING_DEPTH_MAX;
+}
+
 /* Messages on LAUNCH_FD_CONTROL: one struct launch_msg a packet, either way. */
 enum launch_msg_type {
 	/* worker -> agent */
@@ -257,6 +298,7 @@ enum launch_msg_type {
 			      * ADOPT */
 	LAUNCH_MSG_HAS_PORT, /* port `index` is `port` now, by a PORT: said when that came, and
 			      * before READY after each ADOPT */
+	LAUNCH_MSG_PINGED,   /* what came of a PING */
 	/* agent -> worker */
 	LAUNCH_MSG_LINK = 64, /* code = 1 up, 0 down; index = port */
 	LAUNCH_MSG_STOP,      /* finish what is running, then exit 0 */
@@ -270,6 +312,9 @@ enum launch_msg_type {
 	LAUNCH_MSG_CAPTURE, /* code 1, with one descriptor: from now on put what the ports of
 			     * `capture` send and receive into this ring (packet_ring.h), in the
 			     * place of an earlier one; 0: no more. Ends with its agent */
+	LAUNCH_MSG_RDMA, /* with one O_PATH descriptor, of the file of an RDMA device that a leg may
+			  * use and that came later than the worker; text = the device's name */
+	LAUNCH_MSG_PING, /* try RDMA; one at a time, answered PINGED */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -300,6 +345,7 @@ struct launch_msg {
 		struct launch_fault fault;
 		struct launch_port port;
 		struct launch_capture capture;
+		struct launch_ping ping;
 	};
 };
 
@@ -342,18 +388,26 @@ struct launch_path_stats {
 	uint64_t lost_packets, retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress at the last failover */
 	uint64_t since_ns;	/* clock_now_ns() when it came up or went down last, or was made */
+	/* File data of the session that went by RDMA over this leg; of several paths over one leg
+	 * the first has it all. */
+	uint64_t rdma_read_bytes, rdma_write_bytes;
 };
-#define LAUNCH_RDMA_GONE "rdma-device-gone" /* a reason that makes the agent start it anew */
-struct launch_rdma_stats {		    /* in the order of the ports; this end's pairs */
-	uint64_t pairs;			    /* that work */
-	uint64_t read_bytes, write_bytes;   /* file data that went by it */
-	uint64_t failures;		    /* transfers that went another way then */
-	char reason[32];		    /* a code, where there is no pair; "" where there is */
+/* Reasons for which the agent looks for a device to hand over. */
+#define LAUNCH_RDMA_NONE "rdma-no-device"
+#define LAUNCH_RDMA_GONE "rdma-device-gone"
+#define LAUNCH_RDMA_NO_GID "rdma-no-gid"
+struct launch_rdma_stats {		  /* in the order of the ports; this end's pairs */
+	uint64_t pairs;			  /* that work */
+	uint64_t read_bytes, write_bytes; /* file data that went by it */
+	uint64_t failures;		  /* transfers that went another way then */
+	char reason[32];		  /* a code, where there is no pair; "" where there is */
+	char gpu[32];			  /* a code: whether memory of GPUs can be had by it */
 };
 struct launch_mount_stats {		/* in the order of the configuration */
 	uint64_t served;		/* 1: its server is connected and answers; 0: not */
 	char reason[LAUNCH_REASON_MAX]; /* what the server said when it refused, "code: sentence";
 					 * "" where it has said nothing */
+	char by[IP_ADDR_STR_MAX];	/* an address of the worker that serves it; "": none does */
 };
 struct launch_fault_stats {
 	struct launch_fault fault; /* id 0: none */

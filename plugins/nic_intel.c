@@ -9,6 +9,7 @@ const struct nic_family nic_intel_igb = {
 	.name = "Intel 82576/I350",
 	.drivers = igb_drivers,
 	.reach = NIC_BY_VFIO,
+	.af_xdp_since = NIC_LINUX(6, 14),
 	.vf_polled = true,
 };
 
@@ -19,6 +20,7 @@ const struct nic_family nic_intel_ixgbe = {
 	.name = "Intel 82599/X500",
 	.drivers = ixgbe_drivers,
 	.reach = NIC_BY_VFIO,
+	.af_xdp_since = NIC_LINUX(4, 20),
 	.vf_limit = 63,
 };
 
@@ -28,6 +30,7 @@ const struct nic_family nic_intel_i40e = {
 	.name = "Intel X700",
 	.drivers = i40e_drivers,
 	.reach = NIC_BY_VFIO,
+	.af_xdp_since = NIC_LINUX(4, 20),
 	.lldp_to_host = "disable-fw-lldp on",
 	.vfs_undisturbed = true,
 	.vf_make_ms = 800, /* it resets them one after another: 22 s for 64 have been seen */
@@ -49,6 +52,7 @@ const struct nic_family nic_intel_ice = {
 	.name = "Intel E800",
 	.drivers = ice_drivers,
 	.reach = NIC_BY_VFIO,
+	.af_xdp_since = NIC_LINUX(5, 5),
 	.lldp_to_host = "fw-lldp-agent off",
 	.devlink = ice_devlink,
 	.n_devlink = ARRAY_SIZE(ice_devlink),

@@ -20,10 +20,10 @@ const struct nic_family nic_mlx5 = {
 	.name = "NVIDIA ConnectX",
 	.drivers = drivers,
 	.reach = NIC_BY_FLOW_RULES,
+	.af_xdp_since = NIC_LINUX(5, 3),
 	.vfs_undisturbed = true,
 	.devlink = devlink,
 	.n_devlink = ARRAY_SIZE(devlink),
 	.sriov_tool = "mstconfig",
-	.firmware_min = "25.1020", /* that of OFED 4.6-1.0.1.1 */
-	.vf_make_ms = 1000,	   /* each brings up a function of the firmware */
+	.vf_make_ms = 1000, /* each brings up a function of the firmware */
 };

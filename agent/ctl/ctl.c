@@ -39,6 +39,7 @@ struct ctl_command {
 	"      --ipoib-mode MODE  datagram or connected\n"                                 \
 	"      --roce-mode VERSION, --roce-tos TOS  of RDMA connections by default\n"      \
 	"      --rdma-off    no RDMA on it; --rdma-on: it is degraded where it has none\n" \
+	"      --rdma-only   and bulk data of mounts wait for it\n"                        \
 	"      --inet6       the addresses are IPv6\n\n"                                   \
 	"A network of its own, named as --network has it or as the leg:\n"                 \
 	"      --netmask M   of --ips: 255.255.0.0 or 16\n"                                \
@@ -94,10 +95,11 @@ static const struct ctl_command commands[] = {
 	{"restore", "", "forget what is staged", 0, 0, 0, ctl_cmd_restore,
 	 "Forgets all that is staged: a whole configuration, and what 'plenum net' was to "
 	 "change.\n"},
-	{"inventory", "[--snapshot FILE [CONFIG]]", "the devices of this host", 0, 1,
-	 TAKES_SNAPSHOT, ctl_cmd_inventory,
-	 "Shows links, addresses, routes, rules, cores and huge pages of this host. Needs neither\n"
-	 "agent nor configuration nor privileges.\n\n"
+	{"inventory", "[TABLE OPTION...] [--snapshot FILE [CONFIG]]", "the devices of this host", 0,
+	 1, TAKES_SNAPSHOT | TAKES_TABLE, ctl_cmd_inventory,
+	 "Shows links, addresses, routes, rules, cores and huge pages of this host, and what its\n"
+	 "data devices are good for; with -o, -F or --csv these alone. Needs neither agent nor\n"
+	 "configuration nor privileges.\n" TABLE_HELP "\n"
 	 "      --snapshot FILE  write it to FILE as JSON that can be shown to others: names,\n"
 	 "                       MAC addresses, and IP addresses outside the networks of CONFIG\n"
 	 "                       (" CONFIG_FILE ") are replaced; 'plenum plan --inventory'\n"
@@ -108,6 +110,19 @@ static const struct ctl_command commands[] = {
 	 "the counters of errors that are not zero; then their GIDs. With -j also firmware, "
 	 "GUIDs\n"
 	 "and all counters. Needs neither agent nor privileges.\n" TABLE_HELP},
+	{"rdma ping", "PEER [--leg LEG] [--size BYTES] [--count N]", "try RDMA by each leg", 1, 1,
+	 TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_rdma_ping,
+	 "Has a worker that mounts from a peer try RDMA over each leg, in both directions: how\n"
+	 "long transfers take one by one, and how much goes through four at a time; where there "
+	 "is\n"
+	 "none, why, and what the doctor finds. 'in': the peer writes into this host's memory, as\n"
+	 "for reads of files; 'out': it reads from there. PEER is a name of peers, or an address.\n"
+	 "Mounts go first: no more than a quarter of the time is used. Exit status 1: some "
+	 "failed;\n"
+	 "2: all of a leg. Wants the right to make changes.\n\n"
+	 "      --leg LEG     by this one only\n"
+	 "      --size BYTES  of each transfer: 64, and of those four at a time 65536\n"
+	 "      --count N     how many one by one: 100\n"},
 	{"plan", "[--inventory SNAPSHOT] [FILE]", "what apply would do", 0, 1, TAKES_INVENTORY,
 	 ctl_cmd_plan,
 	 "Shows the steps from what is there to what is wanted, each with its reason, and the\n"

@@ -177,8 +177,10 @@ struct inventory;
 /* What the agent says of its legs, where one runs: a new reference; NULL: none does. Prints
  * nothing. */
 json_t *ctl_legs_if_any(const struct ctl_args *a);
-/* The table of devices for legs; `legs` (may be NULL) has the switches. */
-int ctl_put_devices(const struct inventory *inv, const json_t *legs);
+/* The table of devices for legs, as the options ask for it; `legs` (may be NULL) has the switches.
+ * title: NULL where it stands alone; else a host without such devices has none. */
+int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const json_t *legs,
+		    const char *title);
 
 /* ---- configurations (ctl_local.c) ---- */
 
@@ -232,6 +234,7 @@ int ctl_cmd_secret_switch(const struct ctl_args *a);
 int ctl_cmd_secret_drop(const struct ctl_args *a);
 int ctl_cmd_inventory(const struct ctl_args *a);
 int ctl_cmd_rdma_devices(const struct ctl_args *a);
+int ctl_cmd_rdma_ping(const struct ctl_args *a);
 int ctl_cmd_plan(const struct ctl_args *a);
 int ctl_cmd_ping(const struct ctl_args *a);
 int ctl_cmd_top(const struct ctl_args *a);

@@ -8,6 +8,7 @@
 
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/nic_use.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,36 +50,62 @@ static struct behind behind_find(const json_t *legs, const char *ifname)
 	return b;
 }
 
+static void add_number(struct ctl_table *t, int64_t v, bool known)
+{
+	if (known)
+		ctl_table_add(t, "%" PRId64, v);
+	else
+		ctl_table_add(t, "%s", "");
+}
+
 static void add_device(struct ctl_table *t, const struct inv_link *l, const struct nic_use *use,
 		       const json_t *legs)
 {
 	const struct behind b = behind_find(legs, l->name);
+	char mac[MAC_ADDR_STR_MAX];
 
 	ctl_table_add(t, "%s", l->name);
+	ctl_table_add(t, "%s", inv_link_kind_to_string(l->kind));
+	ctl_table_add(t, "%s", l->driver);
+	ctl_table_add(t, "%s", l->pci);
+	add_number(t, l->numa_node, l->numa_node >= 0);
+	ctl_table_add(t, "%s", mac_addr_format(&l->mac, mac, sizeof(mac)));
+	add_number(t, l->mtu, true);
+	add_number(t, l->speed_mbps, l->speed_mbps > 0);
+	ctl_table_add(t, "%s", !l->up ? "down" : l->carrier ? "up" : "no carrier");
+	add_number(t, l->n_vfs, l->max_vfs > 0);
+	add_number(t, l->max_vfs, l->max_vfs > 0);
+	ctl_table_add(t, "%s", l->rdma);
+	ctl_table_add(t, "%s", l->firmware);
 	ctl_table_add(t, "%s", use->shared_ip ? "yes" : "no");
 	if (use->vfs)
 		ctl_table_add(t, "by %u VFs", use->vfs);
 	else
 		ctl_table_add(t, "%s", use->dpdk ? "by the kernel's interface" : "no");
+	ctl_table_add(t, "%s", use->queues);
 	ctl_table_add(t, "%s", *b.name ? b.name : "unknown");
 	ctl_table_add(t, "%s", *b.port ? b.port : "unknown");
 	ctl_table_add(t, "%s", use->why.text);
 }
 
-int ctl_put_devices(const struct inventory *inv, const json_t *legs)
+int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const json_t *legs,
+		    const char *title)
 {
-	static const char *const headings[] = {"DEVICE", "SHARED IP",	"DPDK",
-					       "SWITCH", "SWITCH PORT", "REASON"};
+	static const char *const headings[] = {
+		"DEVICE", "KIND",   "DRIVER", "PCI",	     "NUMA",  "MAC",	  "MTU",
+		"SPEED",  "STATE",  "VFS",    "MAX VFS",     "RDMA",  "FIRMWARE", "SHARED IP",
+		"DPDK",	  "QUEUES", "SWITCH", "SWITCH PORT", "REASON"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	struct nic_use use;
 
 	for (size_t i = 0; i < inv->n_links; i++)
 		if (nic_use_find(inv, &inv->links[i], &use))
 			add_device(&t, &inv->links[i], &use, legs);
-	if (t.n_cells == 0)
+	if (title && t.n_cells == 0)
 		return CTL_OK;
-	puts("\nDATA DEVICES");
-	return ctl_table_print(&t);
+	if (title)
+		printf("\n%s\n", title);
+	return ctl_view_print(a, &t, "DEVICE,SHARED IP,DPDK,QUEUES,SWITCH,SWITCH PORT,REASON");
 }
 
 json_t *ctl_legs_if_any(const struct ctl_args *a)

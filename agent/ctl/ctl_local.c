@@ -292,15 +292,45 @@ static int write_snapshot(const struct ctl_args *a, const struct inventory *inv)
 	return CTL_IO;
 }
 
+static int put_json(const struct inventory *inv)
+{
+	autofree char *text = inv_to_json(inv);
+
+	return ctl_put_text(text);
+}
+
+/* Who asks for columns, rows or values is after the devices alone. */
+static bool has_rows(const struct ctl_view *v)
+{
+	return v->csv || v->columns || v->filters.n;
+}
+
+static int put_tables(const struct ctl_args *a, const struct inventory *inv)
+{
+	const bool alone = has_rows(&a->view);
+	autofree char *text = alone ? NULL : inv_to_text(inv);
+	int r = alone ? CTL_OK : ctl_put_text(text);
+	json_t *legs;
+
+	if (r != CTL_OK)
+		return r;
+	legs = ctl_legs_if_any(a);
+	r = ctl_put_devices(a, inv, legs, alone ? NULL : "DATA DEVICES");
+	json_decref(legs);
+	return r;
+}
+
 int ctl_cmd_inventory(const struct ctl_args *a)
 {
-	autofree char *text = NULL;
 	struct inventory *inv;
-	json_t *legs;
 	int r;
 
 	if (!a->snapshot && a->n_operands > 0) {
 		ctl_complain("usage: plenum inventory [--snapshot FILE [CONFIG]]");
+		return CTL_USAGE;
+	}
+	if (a->snapshot && (has_rows(&a->view) || a->view.sort || a->view.no_header)) {
+		ctl_complain("--snapshot writes all there is; leave the options of tables out");
 		return CTL_USAGE;
 	}
 	r = ctl_collect(&inv);
@@ -311,13 +341,7 @@ int ctl_cmd_inventory(const struct ctl_args *a)
 		inv_free(inv);
 		return r;
 	}
-	text = a->json ? inv_to_json(inv) : inv_to_text(inv);
-	r = ctl_put_text(text);
-	if (r == CTL_OK && !a->json) {
-		legs = ctl_legs_if_any(a);
-		r = ctl_put_devices(inv, legs);
-		json_decref(legs);
-	}
+	r = a->json ? put_json(inv) : put_tables(a, inv);
 	inv_free(inv);
 	return r;
 }

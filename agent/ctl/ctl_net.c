@@ -308,7 +308,7 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		{"vf-rate", a->vf_rate},
 		{"rdma", a->rdma_off	? "off"
 			 : a->rdma_on	? "on"
-			 : a->rdma_only ? "only" /* which the agent refuses, and says why */
+			 : a->rdma_only ? "only"
 					: NULL},
 		{"ips", a->ips},
 		{"shared-ip", a->shared_ip ? "true" : NULL},

@@ -253,15 +253,13 @@ static void say_left_out(const struct ctl_args *a, const struct doctor_picture *
 	}
 }
 
-/* What the doctor finds of the way: on standard error, since it is not what was asked for. */
-static void say_matter(const struct ctl_args *a)
+void ctl_say_matter(const struct ctl_args *a, const struct doctor_subject *const *subjects,
+		    size_t n)
 {
-	static const struct doctor_subject *const subjects[] = {
-		&doctor_legs, &doctor_routes, &doctor_bond, &doctor_firewall, &doctor_peers};
 	PLENUM_CLEANUP(doctor_picture_done) struct doctor_picture p = {.sys = -1};
 
 	doctor_look(a, NULL, &p);
-	for (size_t i = 0; i < ARRAY_SIZE(subjects); i++)
+	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < subjects[i]->n_checks; j++) {
 			const struct doctor_check *c = &subjects[i]->checks[j];
 			struct doctor_result r;
@@ -288,6 +286,8 @@ static int judge(const struct way *ways, size_t n)
 
 static int ping(const struct ctl_args *a, const struct asked *asked, const struct doctor_picture *p)
 {
+	static const struct doctor_subject *const subjects[] = {
+		&doctor_legs, &doctor_routes, &doctor_bond, &doctor_firewall, &doctor_peers};
 	struct way *ways;
 	size_t n;
 	int r = ways_new(a, asked, p, &ways, &n), verdict;
@@ -303,7 +303,7 @@ static int ping(const struct ctl_args *a, const struct asked *asked, const struc
 		return r;
 	say_left_out(a, p);
 	if (verdict != CTL_OK)
-		say_matter(a);
+		ctl_say_matter(a, subjects, ARRAY_SIZE(subjects));
 	return verdict;
 }
 

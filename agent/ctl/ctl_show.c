@@ -284,7 +284,7 @@ static int print_paths(const json_t *paths)
 
 static int print_mounts(const json_t *mounts)
 {
-	static const char *const headings[] = {"MOUNT", "FROM", "WORKER", "STATE"};
+	static const char *const headings[] = {"MOUNT", "FROM", "WORKER", "BY", "STATE"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *m;
 	size_t i;
@@ -293,6 +293,7 @@ static int print_mounts(const json_t *mounts)
 		ctl_table_add(&t, "%s", ctl_text(m, "path"));
 		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(m, "worker"));
+		ctl_table_add(&t, "%s", ctl_text(m, "by"));
 		ctl_table_add(&t, "%s",
 			      json_is_true(json_object_get(m, "served")) ? "served" : "waits");
 	}

@@ -27,6 +27,7 @@ struct top_row { /* rates are per second */
 	uint64_t since_s; /* of the paths that are down, for how long the latest has been */
 	bool bad;
 	double tx_bytes, rx_bytes, packets, resent, lost; /* of its paths */
+	double rdma_read, rdma_write;			  /* bytes of file data, of its sessions */
 	double rtt_us;					  /* mean of those that are up */
 	double ops, read_bytes, write_bytes, errors;	  /* of a worker */
 	uint64_t failovers, sessions;
@@ -54,7 +55,7 @@ void top_view_make(const struct top_sample *before, const struct top_sample *now
 		   enum top_sort sort, struct top_view *ret);
 void top_view_done(struct top_view *v);
 
-#define TOP_COLUMNS_MAX 12
+#define TOP_COLUMNS_MAX 14
 #define TOP_CELL_MAX 64
 /* NULL behind the last. */
 const char *top_heading(enum top_kind k, unsigned column);

@@ -106,6 +106,8 @@ static void add_path_to(struct top_row *r, const json_t *before, const json_t *n
 		r->since_s = MIN_OF(r->since_s, since_s);
 	r->tx_bytes += rate(before, now, "tx_bytes", seconds);
 	r->rx_bytes += rate(before, now, "rx_bytes", seconds);
+	r->rdma_read += rate(before, now, "rdma_read_bytes", seconds);
+	r->rdma_write += rate(before, now, "rdma_write_bytes", seconds);
 	r->packets +=
 		rate(before, now, "tx_packets", seconds) + rate(before, now, "rx_packets", seconds);
 	r->resent += rate(before, now, "retransmits", seconds);
@@ -305,7 +307,8 @@ static int compare(const void *a, const void *b, void *user)
 			r = (int)(y->paths - y->paths_up) - (int)(x->paths - x->paths_up);
 		break;
 	case TOP_BY_TRAFFIC:
-		r = by_number(x->tx_bytes + x->rx_bytes, y->tx_bytes + y->rx_bytes);
+		r = by_number(x->tx_bytes + x->rx_bytes + x->rdma_read + x->rdma_write,
+			      y->tx_bytes + y->rx_bytes + y->rdma_read + y->rdma_write);
 		break;
 	case TOP_BY_LATENCY:
 		r = by_number(x->rtt_us, y->rtt_us);
@@ -368,6 +371,8 @@ enum column {
 	C_PATHS,
 	C_TX,
 	C_RX,
+	C_RDMA_READ,
+	C_RDMA_WRITE,
 	C_PACKETS,
 	C_RTT,
 	C_RESENT,
@@ -392,6 +397,8 @@ static const struct {
 		      {C_PATHS, "PATHS"},
 		      {C_TX, "SENT/s"},
 		      {C_RX, "RECEIVED/s"},
+		      {C_RDMA_READ, "RDMA READ/s"},
+		      {C_RDMA_WRITE, "RDMA WRITTEN/s"},
 		      {C_PACKETS, "PACKETS/s"},
 		      {C_RTT, "LATENCY"},
 		      {C_RESENT, "RESENT/s"},
@@ -408,6 +415,8 @@ static const struct {
 			 {C_ERRORS, "ERRORS/s"},
 			 {C_TX, "SENT/s"},
 			 {C_RX, "RECEIVED/s"},
+			 {C_RDMA_READ, "RDMA READ/s"},
+			 {C_RDMA_WRITE, "RDMA WRITTEN/s"},
 			 {C_RTT, "LATENCY"},
 			 {C_SESSIONS, "SESSIONS"}},
 	[TOP_PEERS] = {{C_NAME, "PEER"},
@@ -415,6 +424,8 @@ static const struct {
 		       {C_PATHS, "PATHS"},
 		       {C_TX, "SENT/s"},
 		       {C_RX, "RECEIVED/s"},
+		       {C_RDMA_READ, "RDMA READ/s"},
+		       {C_RDMA_WRITE, "RDMA WRITTEN/s"},
 		       {C_PACKETS, "PACKETS/s"},
 		       {C_RTT, "LATENCY"},
 		       {C_RESENT, "RESENT/s"},
@@ -450,10 +461,9 @@ const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, 
 		[C_PACKETS] = r->packets, [C_RESENT] = r->resent, [C_LOST] = r->lost,
 		[C_OPS] = r->ops,	  [C_ERRORS] = r->errors,
 	};
-	const double bytes[] = {[C_TX] = r->tx_bytes,
-				[C_RX] = r->rx_bytes,
-				[C_READ] = r->read_bytes,
-				[C_WRITE] = r->write_bytes};
+	const double bytes[] = {[C_TX] = r->tx_bytes,	      [C_RX] = r->rx_bytes,
+				[C_RDMA_READ] = r->rdma_read, [C_RDMA_WRITE] = r->rdma_write,
+				[C_READ] = r->read_bytes,     [C_WRITE] = r->write_bytes};
 	const char *const texts[] = {[C_NAME] = r->name,
 				     [C_STATE] = r->state,
 				     [C_ABOUT] = r->about,
@@ -467,6 +477,8 @@ const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, 
 		return buf;
 	case C_TX:
 	case C_RX:
+	case C_RDMA_READ:
+	case C_RDMA_WRITE:
 	case C_READ:
 	case C_WRITE:
 		return ctl_format_bytes((json_int_t)bytes[c], buf, TOP_CELL_MAX);

@@ -96,7 +96,7 @@ struct doctor_subject {
 
 extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, doctor_memory,
 	doctor_legs, doctor_routes, doctor_sockets, doctor_bond, doctor_vfs, doctor_firewall,
-	doctor_field, doctor_peers, doctor_quality;
+	doctor_field, doctor_peers, doctor_quality, doctor_versions;
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 
@@ -154,9 +154,15 @@ bool doctor_process_runs(const struct doctor_picture *p, const char *comm);
 void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check *c,
 		      struct doctor_result *r);
 
-/* ---- doctor_look.c ---- */
+/* ---- ctl_ping.c ---- */
 
 struct ctl_args;
+/* What these subjects find of the way: on standard error, since it is not what was asked for. */
+void ctl_say_matter(const struct ctl_args *a, const struct doctor_subject *const *subjects,
+		    size_t n);
+
+/* ---- doctor_look.c ---- */
+
 /* Takes the picture: by the configuration in `file`, NULL: by the one that runs, or that an agent
  * would read. */
 void doctor_look(const struct ctl_args *a, const char *file, struct doctor_picture *ret);

@@ -120,6 +120,28 @@ static void run_state(const struct doctor_picture *p, const struct doctor_check 
 	doctor_advise(r, "plenum status; plenum events");
 }
 
+/* Where one answers it is of an apply under way. */
+static void run_journal(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	if (p->status || !doctor_exists(p, PLENUM_RUNDIR "/journal")) {
+		doctor_say(r, DOCTOR_PASS, "no apply was cut off");
+		return;
+	}
+	if (doctor_process_runs(p, "plenumd-applier")) { /* which outlives its agent */
+		doctor_say(r, DOCTOR_WARN,
+			   "an apply is under way, or waits for its confirmation, and no agent "
+			   "answers to take it: it is rolled back when its time is over");
+		doctor_advise(r, "systemctl start plenumd; then plenum confirm, or plenum "
+				 "rollback");
+		return;
+	}
+	doctor_say(r, DOCTOR_FAIL,
+		   "an apply was cut off, and no agent is there to roll it back: " PLENUM_RUNDIR
+		   "/journal");
+	doctor_advise(r, "systemctl start plenumd: the host is then as before, or as wanted");
+}
+
 /* ---- folders and files ---- */
 
 static void run_room(const struct doctor_picture *p, const struct doctor_check *c,
@@ -310,6 +332,7 @@ static const struct doctor_check checks[] = {
 	 run_version, NULL},
 	{"agent-state", "All is well with the agent", DOCTOR_WANTS_AGENT, run_state, NULL},
 	{"agent-enabled", "The agent starts at boot", 0, run_unit, NULL},
+	{"agent-journal", "No apply was cut off half done", 0, run_journal, NULL},
 	{"room-state", "There is room for the journal and what was applied", 0, run_room,
 	 "/var/lib/plenum"},
 	{"room-run", "There is room for the agent's records", 0, run_room, "/run/plenum"},

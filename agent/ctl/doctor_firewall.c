@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define ROCE_PORT 4791U /* of RoCE v2 */
+
 /* The first packet to or from a worker by one leg; ifname "": no packet goes by it. */
 struct packet {
 	const char *ifname;
@@ -55,13 +57,38 @@ static enum verdict settle(const struct outcome *o, bool policy_drops)
 	return o->maybe & ~(unsigned)end ? EITHER : end;
 }
 
-static struct packet packet_of(const struct doctor_picture *p, size_t leg, bool out)
+/* Of soft-RoCE, whose packets the kernel's firewall sees as it does ours. */
+static bool is_soft_roce(const struct doctor_picture *p, const char *leg)
+{
+	for (size_t i = 0; i < p->spec->n_nets; i++)
+		if (strcmp(p->spec->nets[i].name, leg) == 0)
+			return p->spec->nets[i].soft_roce;
+	return false;
+}
+
+/* about: NULL for the data port; ifname "" where the leg sends no such packets. */
+static struct packet packet_of(const struct doctor_picture *p, const char *about, size_t leg,
+			       bool out)
 {
 	const struct plan_leg_info *l = &p->plan->legs[leg];
+	const bool sends =
+		plan_leg_is_configured(l) && !l->bond[0] && (!about || is_soft_roce(p, l->name));
 
-	return (struct packet){.ifname = plan_leg_is_configured(l) && !l->bond[0] ? l->ifname : "",
-			       .port = p->spec->port,
+	return (struct packet){.ifname = sends ? l->ifname : "",
+			       .port = about ? ROCE_PORT : p->spec->port,
 			       .out = out};
+}
+
+/* True: there is nothing to ask for, which is said. */
+static bool is_idle(const struct doctor_picture *p, const struct doctor_check *c,
+		    struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++)
+		if (!c->about || packet_of(p, c->about, i, false).ifname[0])
+			return false;
+	if (c->about)
+		doctor_say(r, DOCTOR_PASS, "no leg uses soft-RoCE");
+	return c->about != NULL;
 }
 
 /* A name, or the beginning of names that `wild` ends. */
@@ -228,8 +255,8 @@ static enum verdict judge_chain(const struct packet *pk, const json_t *list, con
 	return settle(&o, strcmp(text_of(chain, "policy"), "drop") == 0);
 }
 
-static void say_chain(const struct doctor_picture *p, const json_t *list, const json_t *chain,
-		      struct doctor_result *r)
+static void say_chain(const struct doctor_picture *p, const char *about, const json_t *list,
+		      const json_t *chain, struct doctor_result *r)
 {
 	char where[200];
 
@@ -237,7 +264,7 @@ static void say_chain(const struct doctor_picture *p, const json_t *list, const 
 		 text_of(chain, "table"), text_of(chain, "name"));
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		const struct packet pk =
-			packet_of(p, i, strcmp(text_of(chain, "hook"), "output") == 0);
+			packet_of(p, about, i, strcmp(text_of(chain, "hook"), "output") == 0);
 		enum verdict v = pk.ifname[0] ? judge_chain(&pk, list, chain) : ACCEPTS;
 
 		if (v == DROPS) {
@@ -271,6 +298,10 @@ static void run_nft(const struct doctor_picture *p, const struct doctor_check *c
 	const json_t *list = json_object_get(o, "nftables"), *item;
 	size_t i, n = 0;
 
+	if (is_idle(p, c, r)) {
+		json_decref(o);
+		return;
+	}
 	if (!o) {
 		doctor_say(r, DOCTOR_UNKNOWN, "the rules of nftables cannot be read: %s",
 			   p->no_nft);
@@ -283,10 +314,11 @@ static void run_nft(const struct doctor_picture *p, const struct doctor_check *c
 		if (!is_on_our_way(chain))
 			continue;
 		n++;
-		say_chain(p, list, chain, r);
+		say_chain(p, c->about, list, chain, r);
 	}
 	json_decref(o);
-	doctor_say(r, DOCTOR_PASS, "%zu chains of nftables let UDP port %u pass", n, p->spec->port);
+	doctor_say(r, DOCTOR_PASS, "%zu chains of nftables let UDP port %u pass", n,
+		   c->about ? ROCE_PORT : p->spec->port);
 }
 
 /* ---- iptables ---- */
@@ -428,24 +460,30 @@ static void run_iptables(const struct doctor_picture *p, const struct doctor_che
 	} saves[] = {{p->iptables, p->no_iptables, "iptables"},
 		     {p->ip6tables, p->no_ip6tables, "ip6tables"}};
 
+	if (is_idle(p, c, r))
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(saves); i++) {
 		if (!saves[i].text)
 			doctor_say(r, DOCTOR_UNKNOWN, "the rules of %s cannot be read: %s",
 				   saves[i].tool, saves[i].why);
 		for (size_t j = 0; saves[i].text && j < 2 * p->plan->n_legs; j++) {
-			const struct packet pk = packet_of(p, j / 2, j % 2);
+			const struct packet pk = packet_of(p, c->about, j / 2, j % 2);
 
 			if (pk.ifname[0])
 				say_save(&pk, saves[i].text, saves[i].tool, r);
 		}
 	}
-	doctor_say(r, DOCTOR_PASS, "no rule of iptables drops UDP port %u", p->spec->port);
+	doctor_say(r, DOCTOR_PASS, "no rule of iptables drops UDP port %u",
+		   c->about ? ROCE_PORT : p->spec->port);
 }
 
 static const struct doctor_check checks[] = {
 	{"firewall-nft", "nftables lets the data ports pass", DOCTOR_WANTS_PLAN, run_nft, NULL},
 	{"firewall-iptables", "iptables lets the data ports pass", DOCTOR_WANTS_PLAN, run_iptables,
 	 NULL},
+	{"firewall-nft-roce", "nftables lets soft-RoCE pass", DOCTOR_WANTS_PLAN, run_nft, "roce"},
+	{"firewall-iptables-roce", "iptables lets soft-RoCE pass", DOCTOR_WANTS_PLAN, run_iptables,
+	 "roce"},
 };
 
 const struct doctor_subject doctor_firewall = DOCTOR_SUBJECT("firewall", checks);

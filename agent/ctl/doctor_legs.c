@@ -2,7 +2,6 @@
 /* Checks of the legs: devices, ports, cables, and the switches behind them. */
 #include "agent/ctl/doctor.h"
 
-#include "netcfg/plan/nic.h"
 #include "netcfg/plan/plan_guard.h"
 #include <inttypes.h>
 #include <string.h>
@@ -185,60 +184,6 @@ static void run_flaps(const struct doctor_picture *p, const struct doctor_check 
 	doctor_say(r, DOCTOR_PASS, "the carriers of the legs are steady");
 }
 
-/* ---- drivers ---- */
-
-/* Whether version a, numbers between other characters, is older than b. */
-static bool is_older(const char *a, const char *b)
-{
-	for (;;) {
-		unsigned long x, y;
-
-		a += strcspn(a, "0123456789");
-		b += strcspn(b, "0123456789");
-		if (!*a || !*b)
-			return false;
-		x = strtoul(a, (char **)&a, 10);
-		y = strtoul(b, (char **)&b, 10);
-		if (x != y)
-			return x < y;
-	}
-}
-
-static void run_firmware(const struct doctor_picture *p, const struct doctor_check *c,
-			 struct doctor_result *r)
-{
-	EACH_LINK(p, i, l)
-	{
-		const struct nic_family *f = nic_family_find(l->driver);
-		const char *dot = strchr(l->firmware, '.');
-
-		/* The first number is the device's; what follows counts. */
-		if (!f->firmware_min || !dot || !is_older(dot + 1, f->firmware_min))
-			continue;
-		doctor_say(r, DOCTOR_WARN,
-			   "%s (%s) has firmware %s; from xx.%s on it is known good", l->name,
-			   f->name, l->firmware, f->firmware_min);
-		doctor_advise(r, "update the firmware of %s (mlxfwmanager -u)", l->name);
-	}
-	doctor_say(r, DOCTOR_PASS, "no firmware is known to be too old");
-}
-
-static void run_ofed(const struct doctor_picture *p, const struct doctor_check *c,
-		     struct doctor_result *r)
-{
-	char version[64];
-
-	/* Only drivers that come apart from the kernel have one. */
-	if (doctor_read(p, version, sizeof(version), "/sys/module/mlx5_core/version") < 0 ||
-	    !is_older(version, "4.6-1.0.1")) {
-		doctor_say(r, DOCTOR_PASS, "no driver is known to be too old");
-		return;
-	}
-	doctor_say(r, DOCTOR_FAIL, "mlx5_core is of OFED %s; 4.6-1.0.1.1 or later is needed",
-		   version);
-	doctor_advise(r, "install MLNX_OFED 4.6-1.0.1.1 or later, or use the kernel's own driver");
-}
-
 /* ---- switches ---- */
 
 static const json_t *status_leg(const struct doctor_picture *p, const char *name)
@@ -400,9 +345,6 @@ static const struct doctor_check checks[] = {
 	{"leg-errors", "Frames come undamaged", DOCTOR_WANTS_PLAN, run_errors, NULL},
 	{"leg-drops", "The NICs lose no packets", DOCTOR_WANTS_PLAN, run_drops, NULL},
 	{"leg-flaps", "Carriers are steady", DOCTOR_WANTS_PLAN, run_flaps, NULL},
-	{"leg-firmware", "The firmware of the NICs is not known to be too old", DOCTOR_WANTS_PLAN,
-	 run_firmware, NULL},
-	{"leg-driver", "Drivers from elsewhere are recent enough", 0, run_ofed, NULL},
 	{"leg-labels", "Each leg has a label of its own", DOCTOR_WANTS_PLAN, run_labels, NULL},
 	{"leg-lldp", "The labels that switches shall tell are known",
 	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_lldp, NULL},

@@ -11,7 +11,8 @@
 static void run_usable(const struct doctor_picture *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
-	static const char *const codes[] = {"vfs-foreign", "vfs-busy", "vf-limit"};
+	static const char *const codes[] = {"vfs-foreign", "vfs-busy",	"vf-limit", "vfs-refused",
+					    "vfs-taken",   "switchdev", "no-iommu", "iommu-group"};
 
 	for (size_t i = 0; i < p->plan->n_workers; i++) {
 		const struct reason *why = &p->plan->workers[i].reason;
@@ -143,6 +144,83 @@ static void run_uverbs(const struct doctor_picture *p, const struct doctor_check
 	doctor_advise(r, "modprobe ib_uverbs");
 }
 
+/* ---- what makes RDMA devices ---- */
+
+static const struct spec_net *net_of(const struct doctor_picture *p,
+				     const struct plan_leg_info *leg)
+{
+	for (size_t i = 0; i < p->spec->n_nets; i++)
+		if (strcmp(p->spec->nets[i].name, leg->name) == 0)
+			return &p->spec->nets[i];
+	return NULL;
+}
+
+/* Of the leg's own interface, or of the one below its VLAN. */
+static bool has_rdma(const struct doctor_picture *p, const struct inv_link *l)
+{
+	const struct inv_link *lower = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;
+
+	return l->rdma[0] || (lower && lower->rdma[0]);
+}
+
+static void run_rdma_present(const struct doctor_picture *p, const struct doctor_check *c,
+			     struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &p->plan->legs[i];
+		const struct inv_link *l = doctor_leg_link(p, leg);
+		const struct spec_net *net = net_of(p, leg);
+
+		if (!net || net->rdma < SPEC_RDMA_ON || !l || leg->bond[0] || has_rdma(p, l))
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "leg %s is to use RDMA, and %s has no RDMA device",
+			   leg->name, l->name);
+		if (net->soft_roce)
+			doctor_advise(r, "modprobe rdma_rxe; plenum apply");
+		else
+			doctor_advise(r,
+				      "plenum rdma devices; plenum net set %s --rdma-off, or "
+				      "soft-roce: true; plenum apply",
+				      leg->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "no leg lacks an RDMA device that it asks for");
+}
+
+/* As the makers of these drivers split them: the driver of the function, and the module that adds
+ * RDMA. Not those that have iWARP alone (cxgb4, and i40e, most of whose NICs have not even that):
+ * it is not used. */
+static const char *module_of(const char *driver)
+{
+	static const char *const pairs[][2] = {
+		{"mlx5_core", "mlx5_ib"}, {"mlx4_core", "mlx4_ib"}, {"ice", "irdma"},
+		{"bnxt_en", "bnxt_re"},	  {"qede", "qedr"},	    {"mana", "mana_ib"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+		if (strcmp(pairs[i][0], driver) == 0)
+			return pairs[i][1];
+	return NULL;
+}
+
+static void run_rdma_modules(const struct doctor_picture *p, const struct doctor_check *c,
+			     struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+		const struct spec_net *net = net_of(p, &p->plan->legs[i]);
+		const char *module = l ? module_of(l->driver) : NULL;
+
+		if (!module || !net || net->rdma == SPEC_RDMA_OFF || has_rdma(p, l) ||
+		    doctor_exists(p, "/sys/module/%s", module))
+			continue;
+		doctor_say(r, DOCTOR_WARN, "%s (%s) could have RDMA, and %s is not loaded", l->name,
+			   l->driver, module);
+		doctor_advise(r, "modprobe %s, and write it to /etc/modules-load.d/plenum.conf",
+			      module);
+	}
+	doctor_say(r, DOCTOR_PASS, "no module is missing for the RDMA of a leg");
+}
+
 static const struct doctor_check checks[] = {
 	{"vfs-made", "VFs are made and have their drivers", DOCTOR_WANTS_PLAN, doctor_run_steps,
 	 "pci"},
@@ -151,6 +229,10 @@ static const struct doctor_check checks[] = {
 	{"vfs-usable", "Nothing keeps workers from their VFs", DOCTOR_WANTS_PLAN, run_usable, NULL},
 	{"vfs-group", "Each VF of a worker has an IOMMU group of its own", DOCTOR_WANTS_INVENTORY,
 	 run_group, NULL},
+	{"rdma-modules", "The modules are loaded by which NICs of legs have RDMA",
+	 DOCTOR_WANTS_PLAN, run_rdma_modules, NULL},
+	{"rdma-present", "Legs that ask for RDMA have a device", DOCTOR_WANTS_PLAN,
+	 run_rdma_present, NULL},
 	{"rdma-active", "The RDMA ports of legs are active", DOCTOR_WANTS_PLAN, run_rdma_state,
 	 NULL},
 	{"rdma-gids", "RoCE ports have GIDs that can be routed", DOCTOR_WANTS_PLAN, run_rdma_gid,

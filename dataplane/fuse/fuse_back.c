@@ -12,8 +12,6 @@
 #define BACK_TRIM_NS NSEC_PER_SEC
 #define END_WAIT_NS NSEC_PER_SEC
 #define RETRY_NS NSEC_PER_MSEC
-/* A client that was not heard of for so long after a restart takes its chances. */
-#define GRACE_NS (90 * NSEC_PER_SEC)
 
 static int exports_init(struct fuse_back *b, const struct launch_config *cfg)
 {
@@ -44,6 +42,26 @@ static int pools_init(struct fuse_back *b)
 	return r < 0 ? r : buf_pool_init(&b->answers, arena + buf_pool_bytes());
 }
 
+/* What the others are to know of us; then they do. */
+static void share_join(struct fuse_back *b, const struct launch_config *cfg)
+{
+	struct share_slot *own = b->share.own;
+
+	back_leases_restored(b);
+	back_mounts_tell(b);
+	share_set(&own->n_live, 0U);
+	share_set(&own->n_live_max, launch_sessions(cfg));
+	share_set(&own->n_addrs, 0U);
+	for (unsigned i = 0; i < cfg->n_ports && i < LAUNCH_PORTS_MAX; i++) {
+		own->addrs[i].ip = cfg->ports[i].ip;
+		own->addrs[i].port = cfg->ports[i].udp_port;
+		share_set(&own->n_addrs, i + 1);
+	}
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		share_set(&own->exports[i], i < b->n_exports ? b->exports[i].name_hash : 0UL);
+	share_begin(&b->share, clock_now_ns());
+}
+
 int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
 		  fuse_back_hold_cb hold, void *hold_user, struct fuse_hands *hands, uint64_t boot,
 		  struct fuse_back **ret)
@@ -60,10 +78,10 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	b->boot = boot;
 	b->cfg = cfg;
 	b->host = cfg->host;
-	b->grace_ns = clock_now_ns() + GRACE_NS;
 	b->wait_tail = &b->wait_head;
 	b->fetch_tail = &b->fetch_head;
 	b->retry_tail = &b->retry_head;
+	b->reply_tail = &b->reply_head;
 	back_creds_init(b);
 	err = pools_init(b);
 	if (err == 0)
@@ -71,11 +89,12 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	if (err == 0)
 		err = back_ring_init(b);
 	if (err == 0)
-		err = back_leases_init(b);
+		err = share_init(&b->share, cfg->share_fd >= LAUNCH_FD_FIRST ? cfg->share_fd : -1,
+				 cfg->worker_id);
 	if (err == 0)
 		err = exports_init(b, cfg);
 	if (err == 0)
-		back_leases_restored(b);
+		share_join(b, cfg);
 	if (err < 0) {
 		fuse_back_free(b);
 		return err;
@@ -137,12 +156,12 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 		back_mount_free(b->mounts, b->mounts->gone);
 	back_rdma_done(b);
 	back_ring_done(b);
-	back_leases_done(b);
 	back_nodes_done(b);
 	for (unsigned i = 0; i < b->n_exports; i++)
 		state_unmap(b->exports[i].state);
 	buf_pool_done(&b->requests);
 	buf_pool_done(&b->answers);
+	share_done(&b->share);
 	free(b);
 	return NULL;
 }
@@ -157,36 +176,57 @@ int fuse_back_hands_fd(const struct fuse_back *b)
 	return fuse_hands_fd(b->hands);
 }
 
+/* What goes on as soon as a pair has less to do, or a buffer is free. */
+static bool rdma_waits(const struct fuse_back *b)
+{
+	return b->reply_head || b->fetch_head || b->n_fetches_idle > 0;
+}
+
 int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
 {
 	int n = back_ring_poll(b), done = back_hands_poll(b, may_sleep);
 	unsigned moved = port_rdma_poll(b->rdma);
 
+	moved += back_ping_spins(b, now_ns);
+
 	if (b->retry_head)
 		back_retry_run(b);
 	if (b->wait_head)
 		back_wait_run(b);
-	if (b->fetch_head || b->n_fetches_idle > 0)
+	if (rdma_waits(b))
 		back_rdma_run(b);
 	clients_reap(b);
-	b->grace_over = b->grace_over || now_ns >= b->grace_ns;
-	for (unsigned i = 0; i < b->n_exports; i++)
-		back_holds_sweep(&b->exports[i]);
+	if (PLENUM_UNLIKELY(b->n_leaving > 0))
+		back_mounts_leave(b, now_ns);
 	if (now_ns - b->trimmed_ns > BACK_TRIM_NS) {
 		b->trimmed_ns = now_ns;
 		buf_pool_trim(&b->requests);
 		buf_pool_trim(&b->answers);
 		back_nodes_idle(b);
 		back_mounts_expire(b);
+		share_tick(&b->share, now_ns);
+		back_mounts_balance(b);
 	}
+	for (unsigned i = 0; i < b->n_exports; i++)
+		back_holds_sweep(&b->exports[i], now_ns);
 	return b->hands_gone ? -EPIPE : MAX_OF(n, 0) + MAX_OF(done, 0) + (int)moved;
+}
+
+bool fuse_back_arm(struct fuse_back *b)
+{
+	return back_hands_poll(b, true) == 0;
 }
 
 uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns)
 {
-	bool waits = b->retry_head || b->fetch_head || b->n_fetches_idle > 0;
+	bool waits = b->retry_head || rdma_waits(b) || b->n_leaving > 0;
 
 	return waits ? now_ns + RETRY_NS : UINT64_MAX;
+}
+
+const char *fuse_back_elsewhere(const struct fuse_back *b)
+{
+	return b->elsewhere;
 }
 
 const char *fuse_back_client_host(const struct fuse_back_client *c)
@@ -196,7 +236,7 @@ const char *fuse_back_client_host(const struct fuse_back_client *c)
 
 unsigned fuse_back_in_flight(const struct fuse_back *b)
 {
-	return b->n_active + b->n_wait + b->n_fetches + b->n_fetch_wait;
+	return b->n_active + b->n_wait + b->n_fetches + b->n_fetch_wait + (b->ping.client != NULL);
 }
 
 /* Its directory is not there. */
@@ -235,6 +275,9 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 		return r;
 	if (rights.read_only && !h.read_only)
 		return -EROFS;
+	r = h.follows ? back_mount_place(e, h.mount_id, from) : 0;
+	if (r < 0)
+		return r;
 	if (b->n_live >= launch_sessions(b->cfg))
 		return -ENOSPC;
 	c = calloc(1, sizeof(*c));
@@ -246,14 +289,16 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 		return r;
 	}
 	c->back = b;
+	c->number = ++b->n_accepted;
 	c->session = s;
 	c->peer = fuse_back_peer(s);
 	c->mount = m;
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
 	c->rights = rights;
+	c->follows = h.follows;
 	c->read_only = h.read_only || rights.read_only;
 	m->n_clients++;
-	b->n_live++;
+	share_set(&b->share.own->n_live, ++b->n_live);
 	*ret = c;
 	return 0;
 }
@@ -266,12 +311,16 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 		return;
 	c->session = NULL;
 	back_wait_drop(b, c, NULL);
+	back_ping_client_gone(c);
 	back_rdma_client_gone(c);
+	/* What its next session has asked for again is that one's. */
 	for (struct back_req *q = b->active; q; q = q->next)
-		if (q->client == c)
+		if (q->client == c && !q->bulk_old)
 			q->call = NULL;
 	c->gone = true;
-	b->n_live--;
+	if (c->mount->client == c)
+		c->mount->client = NULL;
+	share_set(&b->share.own->n_live, --b->n_live);
 	if (c->n_reqs > 0)
 		return; /* the last one's end reaps it */
 	c->next_dying = b->dying;

@@ -39,6 +39,9 @@ size_t fuse_back_arena_bytes(void);
 struct fuse_back *fuse_back_free(struct fuse_back *b);
 /* Once, before there is traffic: bulk data may go by these devices (borrowed; NULL: none). */
 void fuse_back_rdma(struct fuse_back *b, struct port_rdma *rdma);
+/* File data of the client's that went so by that port, below LAUNCH_PORTS_MAX. */
+void fuse_back_rdma_bytes(const struct fuse_back_client *c, unsigned port, uint64_t *ret_read,
+			  uint64_t *ret_write);
 /* A path of the client's session has gone down that leads by this port. */
 void fuse_back_path_down(struct fuse_back_client *c, unsigned port);
 /* Has another agent hold what the former one held. */
@@ -50,16 +53,22 @@ int fuse_back_hands_fd(const struct fuse_back *b);
 /* Reaps completions and submits what is queued; answers go to rudp. may_sleep: the caller may wait
  * for the descriptors next. Number reaped; -EPIPE: a hand has ended. */
 int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep);
+/* The same for a caller that has polled without may_sleep and is about to wait. False: there was
+ * something, and answers go to rudp. */
+bool fuse_back_arm(struct fuse_back *b);
 /* When to poll though no descriptor says so. */
 uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns);
 unsigned fuse_back_in_flight(const struct fuse_back *b);
 
 /* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS, -EREMCHG: the
  * client means another host; -EACCES: no rule of the export fits it; -ENOSPC: as many clients are
- * served as may be. from: whence it speaks; NULL:
- * not known. */
+ * served as may be; -EREMOTE: another worker of the host serves the mount, fuse_back_elsewhere says
+ * where; -EBUSY: what was asked for the mount before may be at work still. from: whence it speaks;
+ * NULL: not known. */
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct ip_addr *from,
 		     const void *hello, size_t len, struct fuse_back_client **ret);
+/* "ADDRESS/PORT" of the worker that the last client was sent to; the port is hexadecimal. */
+const char *fuse_back_elsewhere(const struct fuse_back *b);
 /* As the client calls itself. */
 const char *fuse_back_client_host(const struct fuse_back_client *c);
 /* peer: fuse_back_peer of the session; 0: nobody, who has no share to keep to. */

@@ -157,6 +157,10 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		ARG(arg, msg);
 		return check_range(arg.offset, arg.length);
 	}
+	if (opcode == FUSE_RELEASE || opcode == FUSE_RELEASEDIR)
+		return rest % sizeof(uint64_t) || rest >= FUSE_PROTO_RELEASES_MAX * sizeof(uint64_t)
+			       ? -EINVAL
+			       : 0;
 	return 0;
 }
 
@@ -168,6 +172,7 @@ static bool check_flags(uint32_t opcode, uint16_t flags)
 	case FUSE_PROTO_REQ_REOPEN:
 		return opcode == FUSE_OPEN || opcode == FUSE_OPENDIR;
 	case FUSE_PROTO_REQ_BULK:
+	case FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY:
 		return opcode == FUSE_READ || opcode == FUSE_WRITE;
 	default:
 		return false;

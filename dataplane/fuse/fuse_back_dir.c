@@ -80,15 +80,19 @@ static void read_then(struct back_req *q, const struct hand_result *r, int fd)
 		.handle_at = (uint8_t *)q->temp + half,
 	};
 
+	bool is_end = r->flags & HAND_RESULT_END;
+
 	for (size_t pos = 0; pos + sizeof(struct hand_dirent) <= r->count;) {
 		const struct hand_dirent *de = (const void *)((uint8_t *)q->temp + pos);
 
-		if (!dir_add(q, de, plus, &a))
+		if (!dir_add(q, de, plus, &a)) {
+			is_end = false;
 			break;
+		}
 		pos += HAND_DIRENT_BYTES(de->name_len, de->handle_len);
 	}
 	back_reply_entries(q, (size_t)(a.at - back_req_data(q)), a.handles,
-			   (size_t)(a.handle_at - a.handles), a.n_handles);
+			   (size_t)(a.handle_at - a.handles), a.n_handles, is_end);
 }
 
 /* The hand writes into the first half of a buffer; the handles are gathered in the second. */

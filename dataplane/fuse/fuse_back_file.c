@@ -42,6 +42,17 @@ static void open_reply(struct back_req *q, struct back_node *n, const struct fus
 				fh);
 }
 
+/* Another worker may have removed it since the hand looked. It looks whether it is open after that,
+ * we note that it is and look then. */
+static bool went_elsewhere(const struct back_req *q, int fd)
+{
+	struct share *share = &q->client->back->share;
+	struct stat st;
+
+	share_look(share);
+	return share->n_others > 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 /* fd: given away. */
 static void opened(struct back_req *q, struct back_node *n, int fd, const struct fuse_attr *attr,
 		   bool is_bare)
@@ -58,7 +69,7 @@ static void opened(struct back_req *q, struct back_node *n, int fd, const struct
 	}
 	m->opened[i].unique = q->unique;
 	m->opened[i].fh = fh;
-	if (attr->nlink == 0 && q->in->opcode != FUSE_OPENDIR) {
+	if (q->in->opcode != FUSE_OPENDIR && (attr->nlink == 0 || went_elsewhere(q, fd))) {
 		char path[BACK_FD_PATH_MAX];
 		autoclose int own = open(back_fd_path(fd, path), O_PATH | O_CLOEXEC);
 
@@ -255,8 +266,14 @@ void back_open_again(struct back_req *q, const struct hand_result *r)
 void back_op_release(struct back_req *q)
 {
 	const struct fuse_release_in *in = back_req_arg(q);
+	size_t n = (q->in->len - sizeof(*q->in) - sizeof(*in)) / sizeof(uint64_t);
+	uint64_t fh;
 
 	back_file_release(q->mount, in->fh);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&fh, (const uint8_t *)(in + 1) + i * sizeof(fh), sizeof(fh));
+		back_file_release(q->mount, fh);
+	}
 	back_reply_err(q, 0);
 }
 

@@ -164,7 +164,7 @@ void back_hand_holds(struct back_export *e)
 	for (; e->n_again < STATE_HOLDS_MAX; e->n_again++) {
 		const struct state_hold *rec = &e->state->holds[e->n_again];
 
-		if (!rec->used || rec->len > sizeof(call->a.handle))
+		if (!state_hold_is_used(rec) || rec->len > sizeof(call->a.handle))
 			continue;
 		call = fuse_hands_call_new(b->hands, index_of(e));
 		if (!call)

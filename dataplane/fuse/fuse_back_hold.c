@@ -10,22 +10,59 @@
 /* As many files may be kept in vain, for clients that do not come back. */
 #define MAYBE_MAX 512U
 
-static struct state_hold *hold_find(struct back_export *e, const struct fuse_handle *h)
-{
-	struct state_hold *free = NULL;
+/* Others need it still: so often is it looked at again. */
+#define SWEEP_NS (100 * NSEC_PER_MSEC)
 
+static bool hold_is_of(const struct state_hold *rec, const struct fuse_handle *h)
+{
+	return rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0;
+}
+
+/* *ret_free: where it may be put, if it is nowhere. */
+static struct state_hold *hold_find(struct back_export *e, const struct fuse_handle *h,
+				    struct state_hold **ret_free)
+{
+	*ret_free = NULL;
 	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
 		struct state_hold *rec = &e->state->holds[i];
+		uint32_t state = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE) & STATE_HOLD_MASK;
 
-		if (!rec->used && !free)
-			free = rec;
-		/* A predecessor's, which held the same. */
-		if (rec->used && rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0)
+		if (state == STATE_HOLD_FREE && !*ret_free)
+			*ret_free = rec;
+		/* A predecessor's, or another worker's, which holds the same. */
+		if (state == STATE_HOLD_USED && hold_is_of(rec, h))
 			return rec;
-		if (!rec->used && rec->len == 0)
+		if (state == STATE_HOLD_FREE && rec->len == 0)
 			break; /* none was ever used from here on */
 	}
-	return free;
+	return NULL;
+}
+
+/* Found, or filled. NULL: there is no room. */
+static struct state_hold *hold_record(struct back_export *e, const struct fuse_handle *h,
+				      bool maybe)
+{
+	struct state_hold *rec, *free;
+	uint32_t word;
+
+	for (;;) {
+		rec = hold_find(e, h, &free);
+		if (rec || !free)
+			break;
+		word = __atomic_load_n(&free->used, __ATOMIC_ACQUIRE);
+		if ((word & STATE_HOLD_MASK) == STATE_HOLD_FREE &&
+		    state_hold_swap(free, word, word | STATE_HOLD_MADE)) {
+			free->len = h->len;
+			memcpy(free->handle, h->bytes, h->len);
+			free->maybe = maybe;
+			state_publish(&free->used,
+				      ((word | STATE_HOLD_MASK) + 1) | STATE_HOLD_USED);
+			return free;
+		}
+	}
+	if (rec && !maybe)
+		rec->maybe = false;
+	return rec;
 }
 
 /* Its signature is its name with the agent. */
@@ -48,14 +85,10 @@ static bool hold_tell(struct back_export *e, const struct state_hold *rec, int f
 static struct state_hold *hold_make(struct back_export *e, const struct fuse_handle *h, bool maybe,
 				    int fd)
 {
-	struct state_hold *rec = hold_find(e, h);
+	struct state_hold *rec = hold_record(e, h, maybe);
 
 	if (!rec)
 		return NULL;
-	rec->len = h->len;
-	memcpy(rec->handle, h->bytes, h->len);
-	rec->maybe = maybe;
-	state_publish(&rec->used, 1U);
 	if (!hold_tell(e, rec, fd))
 		log_debug("an open file without a name would not outlive this process");
 	return rec;
@@ -75,28 +108,111 @@ void back_hold(struct back_node *n, int fd)
 	n->hold = hold_make(e, &n->handle, false, fd);
 }
 
-bool back_hold_suspects(const struct back_export *e)
+static bool has_unsettled(const struct share_slot *o, bool suspects)
 {
-	return e->n_unsettled > 0 && !e->back->grace_over && e->n_maybe < MAYBE_MAX;
+	return share_get(suspects ? &o->n_suspects : &o->n_unsettled) > 0;
 }
 
-void back_hold_victim(struct back_export *e, const struct hand_result *r, int fd)
+/* Mounts, of any worker, that have not yet said what they have open; and are waited for. */
+static bool are_unsettled(const struct back_export *e, bool suspects)
 {
-	struct back_node *n = back_node_signed(e, r->handle, r->handle_len);
+	struct share *share = &e->back->share;
+
+	if ((suspects ? e->n_suspects : e->n_unsettled) > 0)
+		return true;
+	for (uint32_t i = 0; i < share->n_others; i++)
+		if (has_unsettled(share->others[i], suspects))
+			return true;
+	return false;
+}
+
+/* By another of our exports, which shows the same directory. */
+static bool is_open_beside(const struct fuse_back *b, uint64_t key)
+{
+	return b->n_exports > 1 && share_has_open(b->share.own, key);
+}
+
+/* Whether it is open at another worker, or may be. A worker that begins anew says first that its
+ * mounts have not said what they have, then that it lives, then it forgets what was open: so that
+ * it does so between the looks shows. */
+static bool may_be_open_elsewhere(const struct back_export *e, const struct fuse_handle *h,
+				  bool suspects)
+{
+	struct fuse_back *b = e->back;
+	uint64_t key = back_lease_key(b, h->bytes, h->len);
+
+	if (is_open_beside(b, key))
+		return true;
+	share_look(&b->share);
+	for (uint32_t i = 0; i < b->share.n_others; i++) {
+		const struct share_slot *o = b->share.others[i];
+		uint32_t life = share_get(&o->life);
+
+		if (has_unsettled(o, suspects) || share_has_open(o, key) ||
+		    share_get(&o->life) != life)
+			return true;
+	}
+	return false;
+}
+
+bool back_hold_suspects(const struct back_export *e)
+{
+	return e->n_maybe < MAYBE_MAX && are_unsettled(e, true);
+}
+
+bool back_hold_any_elsewhere(const struct back_export *e)
+{
+	const struct share *share = &e->back->share;
+
+	for (uint32_t i = 0; i < share->n_others; i++)
+		if (share_get(&share->others[i]->n_open) > 0)
+			return true;
+	return share->own->n_open > e->n_open;
+}
+
+bool back_hold_is_open_elsewhere(const struct back_export *e, const uint8_t *handle, size_t len)
+{
+	uint64_t key = back_lease_key(e->back, handle, len);
+
+	return is_open_beside(e->back, key) || share_is_open_elsewhere(&e->back->share, key);
+}
+
+static void hold_maybe(struct back_export *e, const struct hand_result *r, int fd)
+{
 	struct fuse_handle h = {.len = r->handle_len};
 
-	if (n && n->n_open > 0) {
-		back_hold(n, fd);
-		return;
-	}
-	if (!back_hold_suspects(e) || fd < 0 || r->handle[0] != FUSE_HANDLE_FILE ||
-	    !S_ISREG(r->attr.mode))
-		return;
 	memcpy(h.bytes, r->handle, h.len);
 	if (hold_make(e, &h, true, fd)) {
 		e->n_maybe++;
 		e->holds_due = true;
 	}
+}
+
+void back_hold_victim(struct back_export *e, const struct hand_result *r, int fd)
+{
+	struct back_node *n = back_node_signed(e, r->handle, r->handle_len);
+
+	if (n && n->n_open > 0) {
+		back_hold(n, fd);
+		return;
+	}
+	if (fd < 0 || r->handle[0] != FUSE_HANDLE_FILE || !S_ISREG(r->attr.mode))
+		return;
+	if (back_hold_suspects(e) || back_hold_is_open_elsewhere(e, r->handle, r->handle_len))
+		hold_maybe(e, r, fd);
+}
+
+/* Whoever opened it after it was looked at, and before it went, has noted so by now, or looks
+ * whether it is gone after this. */
+void back_hold_gone(struct back_export *e, const struct hand_result *r, int fd)
+{
+	struct back_node *n = back_node_signed(e, r->handle, r->handle_len);
+
+	if (fd < 0 || r->handle_len == 0 || r->handle[0] != FUSE_HANDLE_FILE ||
+	    !S_ISREG(r->attr.mode) || r->attr.nlink > 0)
+		return;
+	if (!(n && n->hold) && back_hold_is_open_elsewhere(e, r->handle, r->handle_len))
+		hold_maybe(e, r, fd);
 }
 
 /* What the former agent held went with it, unless the service manager has kept it. */
@@ -108,11 +224,16 @@ void fuse_back_hold_again(struct fuse_back *b)
 	}
 }
 
+/* Of the word that says what it is for now: another worker may let it go as well. */
 static bool hold_drop(struct back_export *e, struct state_hold *rec, struct back_node *n)
 {
-	if (!hold_tell(e, rec, -1))
-		return false;
-	state_publish(&rec->used, 0U);
+	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
+
+	if ((word & STATE_HOLD_MASK) == STATE_HOLD_USED) {
+		if (!hold_tell(e, rec, -1))
+			return false;
+		state_hold_swap(rec, word, word & ~STATE_HOLD_MASK);
+	}
 	if (n)
 		n->hold = NULL;
 	return true;
@@ -122,34 +243,63 @@ void back_unhold(struct back_node *n)
 {
 	struct back_export *e = n->export;
 
-	/* Another may have had it open at a predecessor, and not yet come to say so. */
-	if (n->hold && !e->back->ending && (e->n_unsettled > 0 || !hold_drop(e, n->hold, n)))
+	/* Another may have it open, or have had at a predecessor and not yet come to say so. */
+	if (n->hold && !e->back->ending &&
+	    (e->n_unsettled > 0 || may_be_open_elsewhere(e, &n->handle, false) ||
+	     !hold_drop(e, n->hold, n)))
 		e->holds_due = true;
+}
+
+/* Whether somebody has it open, or may have. Then it is left where it is. */
+static bool hold_is_needed(struct back_export *e, struct state_hold *rec, bool settled)
+{
+	struct fuse_handle h = {.len = MIN_OF(rec->len, sizeof(rec->handle))};
+	struct back_node *n;
+
+	memcpy(h.bytes, rec->handle, h.len);
+	n = back_node_signed(e, h.bytes, h.len);
+	if (!settled && !rec->maybe)
+		return true;
+	if (n && n->n_open > 0) {
+		n->hold = rec; /* opened again */
+		rec->maybe = false;
+		return true;
+	}
+	return may_be_open_elsewhere(e, &h, !settled);
 }
 
 /* What is held on suspicion goes when all have said what they have, or after a time: else one
  * client that never comes back would keep the space of all that is removed. */
-void back_holds_sweep(struct back_export *e)
+void back_holds_sweep(struct back_export *e, uint64_t now_ns)
 {
-	bool settled = e->n_unsettled == 0, grace_over = e->back->grace_over && e->n_maybe > 0;
+	bool settled, shared = e->back->share.n_others > 0 || e->back->n_exports > 1;
+	uint32_t n_maybe = 0, left = 0;
 
-	if (!e->holds_due || (!settled && !grace_over))
+	if (PLENUM_LIKELY(!e->holds_due) || now_ns < e->sweep_ns)
+		return;
+	settled = !are_unsettled(e, false);
+	if (!settled && are_unsettled(e, true))
 		return;
 	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
 		struct state_hold *rec = &e->state->holds[i];
 		struct back_node *n;
 
-		if (!rec->used || (!settled && !rec->maybe))
+		if (!state_hold_is_used(rec)) {
+			if (rec->len == 0 && rec->used == 0)
+				break; /* none was ever used from here on */
 			continue;
+		}
+		if (hold_is_needed(e, rec, settled)) {
+			n_maybe += rec->maybe;
+			left++;
+			continue;
+		}
 		n = rec->len <= sizeof(rec->handle) ? back_node_signed(e, rec->handle, rec->len)
 						    : NULL;
-		if (n && n->n_open > 0) {
-			n->hold = rec; /* opened again */
-			rec->maybe = false;
-		} else if (!hold_drop(e, rec, n)) {
+		if (!hold_drop(e, rec, n))
 			return; /* when the agent listens */
-		}
 	}
-	e->n_maybe = 0;
-	e->holds_due = !settled;
+	e->n_maybe = n_maybe;
+	e->holds_due = left > 0 && (!settled || shared);
+	e->sweep_ns = e->holds_due && shared ? now_ns + SWEEP_NS : 0;
 }

@@ -11,6 +11,7 @@
  *	fuse_back_rdma.c  bulk data by RDMA
  *	fuse_back_check.c what a request must look like
  *	fuse_back_lease.c what clients may believe without asking
+ *	fuse_back_share.c what the workers of a host know of each other
  *	fuse_back_mount.c mounts and their open files
  *	fuse_back_node.c  objects of exports: signed handle <-> descriptor; lookup
  *	fuse_back_hold.c  open files that lose their names: held by the agent
@@ -26,6 +27,7 @@
 #include "dataplane/fuse/fuse_back.h"
 #include "dataplane/fuse/fuse_back_buf.h"
 #include "dataplane/fuse/fuse_back_check.h"
+#include "dataplane/fuse/fuse_back_share.h"
 #include "dataplane/fuse/fuse_back_state.h"
 #include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/fuse/fuse_hands.h"
@@ -49,11 +51,14 @@ struct back_export {
 	struct journal *journal;
 	struct state *state;
 	unsigned n_unsettled; /* mounts */
+	unsigned n_suspects;  /* of these: they may still be about to say what they have open */
 	bool holds_due;	      /* some may be let go of */
 	uint32_t n_maybe;     /* holds on suspicion, in this process */
 	uint32_t n_again;     /* holds that the agent was told again */
 	uint64_t last_kept;   /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
 	uint32_t n_open;      /* files that clients have open, directories not counted */
+	uint64_t name_hash;   /* as other workers know it */
+	uint64_t sweep_ns;    /* holds that others need still are looked at again then */
 };
 
 /* An object of an export, as long as somebody has it open or it was lately asked for. */
@@ -104,15 +109,23 @@ struct back_mount {
 	uint8_t id[16];
 	uint64_t seen_s; /* CLOCK_BOOTTIME when the last session ended */
 	unsigned n_clients;
-	unsigned n_refs; /* requests being served or being sent */
-	bool gone;	 /* unmounted: freed when nothing refers to it */
-	bool unsettled;	 /* was a predecessor's, and has not yet said what it has open */
+	struct fuse_back_client *client; /* who began last; NULL: it has gone */
+	unsigned n_refs;		 /* requests being served or being sent */
+	bool gone;			 /* unmounted: freed when nothing refers to it */
+	bool unsettled;			 /* was another's, and has not yet said what it has open */
+	bool suspect;			 /* unsettled, for less than a time */
+	uint64_t suspect_ns;		 /* until then */
+	uint64_t served_by; /* number of the client that began last: none before it is served */
+	uint32_t leaving;   /* number of the worker that gets it when nothing is at work; 0: none */
+	uint64_t leaving_ns; /* since then */
+	uint64_t stays_ns;   /* it is not moved before */
 
 	struct back_file **file_chunks;
 	uint32_t n_file_chunks;
 	int free_file; /* list; -1: none */
 
 	unsigned journal; /* number in the export's */
+	uint64_t number;  /* of the mount, by its id: the same at every worker of the host */
 	struct {
 		uint64_t unique, fh;
 	} opened[FUSE_PROTO_CALLS_MAX]; /* what came of the latest requests to open, for repetitions
@@ -125,15 +138,20 @@ struct fuse_back_client {
 	struct fuse_back_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
+	uint64_t number;	      /* of all that came: later ones have higher ones */
 	unsigned peer;		      /* whose share of the buffers it uses */
 	struct rudp_session *session; /* NULL: it has ended */
 	struct port_rdma_peer *rdma;  /* pairs with it, by its numbers; NULL: none were asked for */
-	uint32_t rdma_keys[PORT_RDMA_LEGS_MAX];
+	uint64_t rdma_spent_ns;	      /* until then its requests for pairs are paid for */
 	struct fuse_rights rights;
 	bool init_done;
+	bool follows; /* it goes where it is sent */
 	bool read_only;
 	bool gone;
 	uint32_t features; /* FUSE_PROTO_FEATURE_* in force */
+	struct {
+		uint64_t read_bytes, write_bytes;
+	} by_rdma[LAUNCH_PORTS_MAX];
 };
 
 /* One request being served. Lives in the headroom of its answer's buffer. */
@@ -165,15 +183,16 @@ struct back_req {
 	void (*ops_again)(struct back_req *q);
 	void *temp; /* buffer of the answers' pool */
 	size_t temp_bytes;
-	struct back_req *retry;	      /* next of those that begin anew */
+	struct back_req *retry;	      /* next of those that begin anew, or of replies that wait */
 	struct back_lease *leases[2]; /* that it changes */
 	bool unplaced;		      /* it changes what has no place among them */
-	uint64_t changes_before;      /* fuse_back's count when it began */
+	uint64_t changes_before;      /* our count when it began */
+	uint64_t begun_ns;	      /* the time then; 0: there was nobody else */
 
 	/* While its data are on their way by RDMA. */
 	struct port_rdma_op bulk;
 	uint8_t bulk_leg;
-	bool bulk_old; /* the session that the memory was offered in has ended */
+	bool bulk_old; /* another session has asked again: memory of the first means nothing */
 
 	/* While io_uring has it. */
 	void (*done)(struct back_req *q, int res);
@@ -207,6 +226,23 @@ struct back_fetch {
 };
 _Static_assert(sizeof(struct back_fetch) <= BUF_HEADROOM_BYTES, "before the data");
 
+/* The one client that has RDMA tried. */
+struct back_ping {
+	struct fuse_back_client *client; /* NULL: none */
+	struct rudp_call *call;		 /* NULL: nobody waits any more */
+	uint64_t unique;
+	struct fuse_proto_ping ask, answer;
+	uint8_t *data; /* of the largest requests: registered */
+	struct back_ping_op {
+		struct port_rdma_op op;
+		struct fuse_back *back;
+		uint64_t begun_ns;
+	} ops[FUSE_PROTO_PING_DEPTH_MAX];
+	unsigned n_begun, n_under_way;
+	bool failed;
+	uint64_t begun_ns, rest_ns; /* not before then is there another */
+};
+
 struct fuse_back {
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
@@ -217,19 +253,25 @@ struct fuse_back {
 	unsigned n_exports;
 	struct back_mount *mounts; /* list */
 	unsigned n_mounts;
-	unsigned n_live; /* clients, of LAUNCH_SESSIONS_MAX at most */
-	bool ending;	 /* what is open stays open for the successor */
+	unsigned n_live;     /* clients, of LAUNCH_SESSIONS_MAX at most */
+	unsigned n_leaving;  /* mounts */
+	uint64_t leaving_ns; /* when they were looked at last */
+	uint64_t n_accepted; /* clients */
+	bool ending;	     /* what is open stays open for the successor */
 	uint64_t incarnation;
 	struct buf_pool requests, answers;
 	struct back_wait *wait_head, **wait_tail;
 	unsigned n_wait;
 	struct port_rdma *rdma; /* NULL: none, or its buffers are not registered */
 	struct port_rdma_pool *rdma_pool;
+	uint64_t rdma_spent_ns; /* until then all requests for pairs are paid for */
 	struct back_fetch *fetches;
 	unsigned n_fetches, n_fetches_idle; /* idle: they wait */
 	/* WRITEs whose data cannot be fetched now: no buffer, or the pairs have enough to do. */
 	struct back_wait *fetch_head, **fetch_tail;
 	unsigned n_fetch_wait;
+	/* READs whose data go by no other way than pairs that have enough to do. */
+	struct back_req *reply_head, **reply_tail;
 	struct back_req *active;
 	unsigned n_active;
 	struct fuse_back_client *dying; /* without session and requests: to be freed */
@@ -242,16 +284,12 @@ struct fuse_back {
 	struct fuse_hands *hands;
 	unsigned n_hands; /* calls that have not come back */
 	bool hands_gone;
-	int root_error;	   /* when the roots were looked at */
-	uint64_t grace_ns; /* until then clients of a predecessor may come and say what they have */
-	bool grace_over;
-	struct back_lease *leases;
-	uint64_t n_changes, changes_forgotten; /* of what may be lent */
-	uint64_t unplaced_changed;	       /* n_changes when such a one ended last */
-	unsigned n_unplaced;		       /* at work */
-	uint64_t blind_ns;		       /* until then a predecessor's clients may believe */
-	uint32_t blind_but;		       /* the only mount that may; 0: there are several */
-	uint64_t boot;			       /* names this run of the host */
+	int root_error; /* when the roots were looked at */
+	struct share share;
+	char elsewhere[IP_ADDR_STR_MAX + 8]; /* where the last client that was refused is served */
+	uint64_t blind_ns;		     /* until then a predecessor's clients may believe */
+	uint64_t blind_but;		     /* the only mount that may; 0: there are several */
+	uint64_t boot;			     /* names this run of the host */
 	struct back_req *retry_head, **retry_tail; /* wait for a call or a record */
 
 	struct back_node **by_handle, **by_ino; /* chains */
@@ -266,6 +304,7 @@ struct fuse_back {
 	uint64_t trimmed_ns;
 	uint32_t permitted[2]; /* capabilities of the thread, for good */
 	uint32_t fsuid, fsgid; /* of the thread at present */
+	struct back_ping ping;
 };
 
 /* fuse_back_req.c */
@@ -345,11 +384,13 @@ void back_reply_write(struct back_req *q, uint32_t size);
 /* To a READ whose memory was offered: len bytes at back_req_data, of which `there` are in that
  * memory already (all or none). */
 void back_reply_bulk(struct back_req *q, uint32_t len, uint32_t there, uint8_t failed);
+/* The same, where no leg took them and they must not go another way. */
+void back_reply_again(struct back_req *q, uint8_t failed);
 void back_reply_init(struct back_req *q);
 /* The len bytes at back_req_data hold entries with these n handles, in order; each after its
- * length, handles_len bytes. */
+ * length, handles_len bytes. is_end: there are no more entries. */
 void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
-			unsigned n);
+			unsigned n, bool is_end);
 
 /* fuse_back_rdma.c */
 void back_rdma_done(struct fuse_back *b);
@@ -366,6 +407,15 @@ void back_rdma_reply(struct back_req *q, size_t len);
 uint8_t back_rdma_failed(const struct back_req *q);
 void back_rdma_call_gone(struct fuse_back *b, const struct rudp_call *call);
 void back_rdma_client_gone(struct fuse_back_client *c);
+
+/* fuse_back_ping.c */
+/* FUSE_PROTO_RDMA_PING: begins to try, or refuses. */
+void back_ping_ask(struct fuse_back_client *c, struct rudp_call *call, void *buf, size_t len);
+/* What is timed is waited for awake, but not for as long as a device may take to fail. */
+bool back_ping_spins(const struct fuse_back *b, uint64_t now_ns);
+/* Nobody waits for its answer. */
+void back_ping_call_gone(struct fuse_back *b, const struct rudp_call *call);
+void back_ping_client_gone(struct fuse_back_client *c);
 
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);
@@ -391,8 +441,9 @@ void back_rights_attr(const struct back_req *q, const struct fuse_attr *from,
 		      struct fuse_attr *ret);
 
 /* fuse_back_lease.c */
-int back_leases_init(struct fuse_back *b);
-void back_leases_done(struct fuse_back *b);
+/* What others know a file by; 0: nothing is said of such. The signature is left out: exports may
+ * show the same file. */
+uint64_t back_lease_key(const struct fuse_back *b, const uint8_t *handle, size_t len);
 /* The mounts of a predecessor are known. */
 void back_leases_restored(struct fuse_back *b);
 /* Whether the client may be told that nobody else changes, for a second from when it asked, what
@@ -407,14 +458,24 @@ void back_lease_changed(struct back_req *q);
 /* fuse_back_mount.c */
 /* The mounts that the export's state tells of. */
 int back_mounts_restore(struct back_export *e);
+/* *ret is ours to serve. -EBUSY: what another worker, or we for it, was asked may be at work. */
 int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[16],
 		   struct back_mount **ret);
 void back_mount_free(struct back_mount *m, bool forget_state);
 void back_mount_put(struct back_mount *m); /* frees it if it is gone and unused */
 /* It has said what it has open. */
 void back_mount_settle(struct back_mount *m);
-/* Frees the mounts whose clients have been away for a day. */
+/* Frees the mounts whose clients have been away for a day, or are another worker's now. */
 void back_mounts_expire(struct fuse_back *b);
+/* The mount's client speaks in this session from now on, and in none that came before. */
+void back_mount_serve(struct back_mount *m, struct fuse_back_client *c);
+/* How many have not said what they have open, for the other workers to see. */
+void back_mounts_tell(struct fuse_back *b);
+/*
+ * Who is to serve the mount of this client, which speaks from `from` (NULL: not known): 0: we;
+ * -EREMOTE: another worker, b->elsewhere says where; -EBUSY: it is to ask again.
+ */
+int back_mount_place(struct back_export *e, const uint8_t id[16], const struct ip_addr *from);
 /* A new open file. Owns fd on success. fh for the client in *ret. */
 int back_file_new(struct back_mount *m, struct back_node *n, int fd, bool dir, uint64_t *ret);
 /* The open file fh, which must be of the object that the request names as its i-th. -EBADF. */
@@ -426,6 +487,12 @@ void back_file_put(struct back_file *f); /* one request less uses it */
 bool back_file_has_open(const struct back_mount *m, const struct back_node *n);
 /* The request, if it opened something in this process, and that is still open: its file. */
 struct back_file *back_file_opened(const struct back_req *q);
+
+/* Where another worker has fewer mounts of an export, or a client of a mount that is ours, one of
+ * ours is to go there. Once a second. */
+void back_mounts_balance(struct fuse_back *b);
+/* Those go that are to, once nothing is at work for them. */
+void back_mounts_leave(struct fuse_back *b, uint64_t now_ns);
 
 /* fuse_back_hold.c */
 /* The node may be about to lose its last name, or has none: if it is open it is held. fd: O_PATH.
@@ -439,7 +506,12 @@ bool back_hold_suspects(const struct back_export *e);
 /* Nobody has the node open any more. */
 void back_unhold(struct back_node *n);
 /* Lets go of what nobody has open, once all that a predecessor served have said what they have. */
-void back_holds_sweep(struct back_export *e);
+void back_holds_sweep(struct back_export *e, uint64_t now_ns);
+/* Clients of other workers, or of another export, have anything open; have this file open. */
+bool back_hold_any_elsewhere(const struct back_export *e);
+bool back_hold_is_open_elsewhere(const struct back_export *e, const uint8_t *handle, size_t len);
+/* The last name of what r tells of is gone: is anybody's at another worker who has it open? */
+void back_hold_gone(struct back_export *e, const struct hand_result *r, int fd);
 
 /* fuse_back_node.c */
 int back_nodes_init(struct fuse_back *b);

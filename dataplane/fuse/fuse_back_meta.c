@@ -160,9 +160,10 @@ static void removed_then(struct back_req *q, const struct hand_result *r, int fd
 		back_reply_err(q, r->error == -EAGAIN ? EBUSY : -r->error);
 		return;
 	}
-	if (r->flags & HAND_RESULT_ATTR)
+	if (r->flags & HAND_RESULT_ATTR) {
+		back_hold_gone(e, r, fd);
 		back_node_removed(e, r, fd);
-	else if (fd >= 0)
+	} else if (fd >= 0)
 		back_hand_close(e, fd);
 	if (q->in->opcode == FUSE_UNLINK || q->in->opcode == FUSE_RMDIR)
 		back_reply_names(q);
@@ -231,8 +232,8 @@ static void remove_begin(struct back_req *q)
 	const char *name = back_req_name(q, q->name_at);
 	struct hand_call *call;
 
-	if ((e->n_open == 0 && !back_hold_suspects(e)) || q->in->opcode == FUSE_RMDIR ||
-	    q->no_victim) {
+	if ((e->n_open == 0 && !back_hold_suspects(e) && !back_hold_any_elsewhere(e)) ||
+	    q->in->opcode == FUSE_RMDIR || q->no_victim) {
 		remove_go(q, NULL);
 		return;
 	}

@@ -274,6 +274,7 @@ int back_export_init(struct fuse_back *b, unsigned i, const struct launch_export
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
+	e->name_hash = share_name_hash(cfg->name);
 	e->root_dev = st.st_dev;
 	e->root_ino = st.st_ino;
 	e->in_memory = fs.f_type == TMPFS_FS_MAGIC || fs.f_type == RAMFS_FS_MAGIC;

@@ -10,12 +10,21 @@
 
 /* Less fits a packet or two. */
 #define BULK_LEAST RUDP_SMALL_BYTES
+/*
+ * Pairs are made by system calls of the packet core: a client asks once a second at most where they
+ * are lost, and once for each leg that comes back. More often than that only who means harm does;
+ * nor may many clients at a time have the core for themselves, each of which asks again.
+ */
+#define ASK_NS (250 * NSEC_PER_MSEC)
+#define ASKS_AT_ONCE 8
+#define ASK_ALL_NS (4 * NSEC_PER_MSEC)
+#define ASKS_ALL_AT_ONCE 256
 
 void fuse_back_rdma(struct fuse_back *b, struct port_rdma *rdma)
 {
-	struct port_rdma_region regions[2];
+	struct port_rdma_region regions[2] = {};
 
-	if (!port_rdma_any(rdma))
+	if (!port_rdma_any(rdma) || b->rdma_pool)
 		return;
 	/* Answers large enough, and requests that are assembled here. */
 	buf_pool_pin(&b->answers, 1, &regions[0].base, &regions[0].bytes);
@@ -51,14 +60,17 @@ static int port_of(const struct fuse_back *b, const uint8_t to[16])
 	return -ENOENT;
 }
 
-/* Packets go to an address only that the session has proved to be its client's. */
-static bool is_of_session(const struct fuse_back_client *c, unsigned port, const uint8_t gid[16])
+/* Packets go to an address only that the session has proved to be its client's. An IB port's GID is
+ * none that IPoIB has as an address: there the subnet's partitions say who reaches whom. */
+static bool is_of_session(const struct fuse_back_client *c, unsigned port,
+			  const struct fuse_proto_rdma_leg *leg)
 {
 	struct rudp_path_info paths[RUDP_PATHS_MAX];
 	unsigned n = rudp_session_paths(c->session, paths, RUDP_PATHS_MAX);
 
 	for (unsigned i = 0; i < n; i++)
-		if (paths[i].port == port && paths[i].up && is_gid_of(&paths[i].remote.ip, gid))
+		if (paths[i].port == port && paths[i].up &&
+		    (leg->link == PORT_RDMA_LINK_IB || is_gid_of(&paths[i].remote.ip, leg->gid)))
 			return true;
 	return false;
 }
@@ -76,8 +88,7 @@ static void leg_make(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg
 	int port = port_of(c->back, leg->to);
 
 	memcpy(theirs.gid, leg->gid, sizeof(theirs.gid));
-	if (leg->leg < PORT_RDMA_LEGS_MAX && port >= 0 &&
-	    is_of_session(c, (unsigned)port, leg->gid))
+	if (leg->leg < PORT_RDMA_LEGS_MAX && port >= 0 && is_of_session(c, (unsigned)port, leg))
 		why = port_rdma_pair(c->rdma, leg->leg, (unsigned)port, &half);
 	if (why == PORT_RDMA_OK)
 		why = port_rdma_join(c->rdma, leg->leg, &theirs, true);
@@ -91,6 +102,25 @@ static void leg_make(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg
 	leg->psn = half.psn;
 	leg->key = 0; /* nobody reaches memory here */
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
+}
+
+static bool is_over(uint64_t spent_ns, uint64_t each_ns, unsigned at_once, uint64_t now_ns)
+{
+	return spent_ns > now_ns + (at_once - 1) * each_ns;
+}
+
+/* False: not now. Nothing is paid for what is refused, so that one client cannot use up what is
+ * for all. */
+static bool ask_pay(struct fuse_back_client *c, uint64_t now_ns)
+{
+	struct fuse_back *b = c->back;
+
+	if (is_over(c->rdma_spent_ns, ASK_NS, ASKS_AT_ONCE, now_ns) ||
+	    is_over(b->rdma_spent_ns, ASK_ALL_NS, ASKS_ALL_AT_ONCE, now_ns))
+		return false;
+	c->rdma_spent_ns = MAX_OF(c->rdma_spent_ns, now_ns) + ASK_NS;
+	b->rdma_spent_ns = MAX_OF(b->rdma_spent_ns, now_ns) + ASK_ALL_NS;
+	return true;
 }
 
 /* 0; negative errno. */
@@ -110,6 +140,8 @@ static int ask_check(struct fuse_back_client *c, const void *buf, size_t len,
 	if (!c->back->rdma || !c->session || !c->init_done ||
 	    rudp_session_security(c->session) == RUDP_ENCRYPT)
 		return -ENOSYS;
+	if (!ask_pay(c, clock_now_ns()))
+		return -EBUSY;
 	return c->rdma ? 0 : port_rdma_peer_new(c->back->rdma_pool, &c->rdma);
 }
 
@@ -146,6 +178,12 @@ static int leg_choose(struct fuse_back_client *c, uint8_t legs, uint8_t not )
 	return c->rdma && !c->gone ? port_rdma_choose(c->rdma, legs & (uint8_t) ~not ) : -1;
 }
 
+/* Whether one of the legs works, and only has too much to do where it takes nothing more. */
+static bool some_work(const struct fuse_back_client *c, uint8_t legs)
+{
+	return c->rdma && !c->gone && legs & port_rdma_ready(c->rdma);
+}
+
 static uint8_t legs_failed(const struct fuse_back_client *c, uint8_t legs)
 {
 	return legs & (uint8_t)~port_rdma_ready(c->rdma);
@@ -162,6 +200,7 @@ void fuse_back_path_down(struct fuse_back_client *c, unsigned port)
 		port_rdma_drop_port(c->rdma, port);
 }
 
+static void replies_run(struct fuse_back *b, const struct fuse_back_client *gone);
 static void fetch_again(struct back_fetch *k);
 static void fetch_wait_drop(struct fuse_back *b, const struct fuse_back_client *c,
 			    const struct rudp_call *call);
@@ -171,6 +210,7 @@ void back_rdma_client_gone(struct fuse_back_client *c)
 {
 	struct back_fetch *next;
 
+	replies_run(c->back, c);
 	fetch_wait_drop(c->back, c, NULL);
 	for (struct back_fetch *k = c->back->fetches; k; k = next) {
 		next = k->next;
@@ -192,6 +232,8 @@ static void reply_by_packets(struct back_req *q)
 {
 	if (q->bulk_old) /* the memory that was offered means nothing any more */
 		back_reply_data(q, q->got);
+	else if (q->args.flags & FUSE_PROTO_REQ_ONLY && q->got >= BULK_LEAST)
+		back_reply_again(q, back_rdma_failed(q));
 	else
 		back_reply_bulk(q, q->got, 0, back_rdma_failed(q));
 }
@@ -210,6 +252,30 @@ static bool reply_begin(struct back_req *q)
 			       &q->bulk) == 0;
 }
 
+/* Legs that work and have too much to do: a client that takes its data by no other way would ask
+ * again at once, and have them read once more for nothing. */
+static bool reply_waits(const struct back_req *q)
+{
+	return q->call && !q->bulk_old && q->args.flags & FUSE_PROTO_REQ_ONLY &&
+	       q->got >= BULK_LEAST &&
+	       some_work(q->client, q->args.bulk.legs & (uint8_t)~q->args.failed);
+}
+
+static void reply_go(struct back_req *q)
+{
+	struct fuse_back *b = q->client->back;
+
+	if (reply_begin(q))
+		return;
+	if (!reply_waits(q)) {
+		reply_by_packets(q);
+		return;
+	}
+	q->retry = NULL;
+	*b->reply_tail = q;
+	b->reply_tail = &q->retry;
+}
+
 static void reply_done(struct port_rdma_op *op, int status)
 {
 	struct back_req *q = (struct back_req *)((uint8_t *)op - offsetof(struct back_req, bulk));
@@ -217,6 +283,7 @@ static void reply_done(struct port_rdma_op *op, int status)
 
 	if (status == 0 && !q->bulk_old) {
 		launch_stat_add(&c->back->stats->rdma[op->port].read_bytes, q->got);
+		c->by_rdma[op->port].read_bytes += q->got;
 		back_reply_bulk(q, q->got, q->got, back_rdma_failed(q));
 		return;
 	}
@@ -224,8 +291,23 @@ static void reply_done(struct port_rdma_op *op, int status)
 		q->args.failed |= (uint8_t)(1U << q->bulk_leg);
 		launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
 	}
-	if (!reply_begin(q))
-		reply_by_packets(q);
+	reply_go(q);
+}
+
+/* Those that wait, in their order; gone: of that client, whose session has ended. Those that its
+ * next session has asked for again are that one's. */
+static void replies_run(struct fuse_back *b, const struct fuse_back_client *gone)
+{
+	struct back_req *q = b->reply_head, *next;
+
+	b->reply_head = NULL;
+	b->reply_tail = &b->reply_head;
+	for (; q; q = next) {
+		next = q->retry;
+		if (q->client == gone && !q->bulk_old)
+			q->call = NULL;
+		reply_go(q);
+	}
 }
 
 void back_rdma_reply(struct back_req *q, size_t len)
@@ -235,8 +317,10 @@ void back_rdma_reply(struct back_req *q, size_t len)
 		return;
 	}
 	q->got = (uint32_t)len;
-	if (len < BULK_LEAST || len > q->args.bulk.len || !reply_begin(q))
+	if (len < BULK_LEAST || len > q->args.bulk.len)
 		reply_by_packets(q);
+	else
+		reply_go(q);
 }
 
 /* ------------------------------------------------------------------ WRITE */
@@ -292,12 +376,6 @@ static void fetch_end(struct back_fetch *k, bool whole)
 	buf_pool_put(&b->requests, data);
 }
 
-/* Whether one of the legs works, and only has too much to do where it takes nothing more. */
-static bool some_work(const struct fuse_back_client *c, uint8_t legs)
-{
-	return c->rdma && !c->gone && legs & port_rdma_ready(c->rdma);
-}
-
 static void fetch_again(struct back_fetch *k)
 {
 	struct fuse_back *b = k->client->back;
@@ -321,6 +399,7 @@ static void fetch_done(struct port_rdma_op *op, int status)
 
 	if (status == 0) {
 		launch_stat_add(&c->back->stats->rdma[op->port].write_bytes, k->bulk.len);
+		c->by_rdma[op->port].write_bytes += k->bulk.len;
 		fetch_end(k, true);
 		return;
 	}
@@ -342,7 +421,7 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 	memcpy(to, in, FUSE_PROTO_WRITE_DATA);
 	memcpy(to + offsetof(struct fuse_in_header, len), &whole, sizeof(whole));
 	memcpy(at, tail, tail_len);
-	flags = args->flags & (uint16_t)~FUSE_PROTO_REQ_BULK;
+	flags = args->flags & (uint16_t) ~(FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY);
 	memcpy(at + offsetof(struct fuse_proto_req_tail, flags), &flags, sizeof(flags));
 	return whole + tail_len;
 }
@@ -430,6 +509,7 @@ void back_rdma_run(struct fuse_back *b)
 	struct back_wait **p = &b->fetch_head;
 	struct back_fetch *next;
 
+	replies_run(b, NULL);
 	for (struct back_fetch *k = b->fetches; k; k = next) {
 		next = k->next;
 		if (k->waits)
@@ -461,4 +541,11 @@ void back_rdma_call_gone(struct fuse_back *b, const struct rudp_call *call)
 		if (k->call == call)
 			k->call = NULL;
 	fetch_wait_drop(b, NULL, call);
+}
+
+void fuse_back_rdma_bytes(const struct fuse_back_client *c, unsigned port, uint64_t *ret_read,
+			  uint64_t *ret_write)
+{
+	*ret_read = c->by_rdma[port].read_bytes;
+	*ret_write = c->by_rdma[port].write_bytes;
 }

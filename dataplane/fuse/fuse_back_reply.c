@@ -96,7 +96,7 @@ void back_reply_entry(struct back_req *q, const struct back_entry *e)
 }
 
 void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
-			unsigned n)
+			unsigned n, bool is_end)
 {
 	struct tail t = tail_begin(q, len);
 
@@ -105,7 +105,11 @@ void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, 
 		memcpy(t.at, handles, handles_len);
 		t.at += handles_len;
 	}
-	back_req_finish(q, 0, len, n > 0 ? tail_end(&t) : 0);
+	/* Where there is room for a tail. */
+	if (is_end && q->client->features & FUSE_PROTO_FEATURE_END &&
+	    (n > 0 || len + sizeof(t.head) <= q->out_max))
+		t.head.flags = FUSE_PROTO_RESP_END;
+	back_req_finish(q, 0, len, n > 0 || t.head.flags ? tail_end(&t) : 0);
 }
 
 void back_reply_names(struct back_req *q)
@@ -146,30 +150,38 @@ void back_reply_open(struct back_req *q, const struct back_entry *e, const struc
 	back_req_finish(q, 0, at + sizeof(struct fuse_open_out), e || attr ? tail_end(&t) : 0);
 }
 
-static size_t tail_bulk(struct back_req *q, size_t len, uint32_t there, uint8_t failed)
+static size_t tail_bulk(struct back_req *q, size_t len, const struct fuse_proto_bulk_done *done)
 {
-	const struct fuse_proto_bulk_done done = {.len = there, .failed = failed};
 	struct tail t = tail_begin(q, len);
 
-	tail_part(&t, FUSE_PROTO_RESP_BULK, &done, sizeof(done));
+	tail_part(&t, FUSE_PROTO_RESP_BULK, done, sizeof(*done));
 	return tail_end(&t);
 }
 
 void back_reply_write(struct back_req *q, uint32_t size)
 {
+	const struct fuse_proto_bulk_done done = {.failed = q->args.failed};
 	size_t tail = 0;
 
 	*(struct fuse_write_out *)back_req_data(q) = (struct fuse_write_out){.size = size};
 	if (q->args.failed)
-		tail = tail_bulk(q, sizeof(struct fuse_write_out), 0, q->args.failed);
+		tail = tail_bulk(q, sizeof(struct fuse_write_out), &done);
 	back_req_finish(q, 0, sizeof(struct fuse_write_out), tail);
 }
 
 void back_reply_bulk(struct back_req *q, uint32_t len, uint32_t there, uint8_t failed)
 {
+	const struct fuse_proto_bulk_done done = {.len = there, .failed = failed};
 	size_t in_answer = there > 0 ? 0 : len;
 
-	back_req_finish(q, 0, in_answer, tail_bulk(q, in_answer, there, failed));
+	back_req_finish(q, 0, in_answer, tail_bulk(q, in_answer, &done));
+}
+
+void back_reply_again(struct back_req *q, uint8_t failed)
+{
+	const struct fuse_proto_bulk_done done = {.failed = failed, .again = 1};
+
+	back_req_finish(q, 0, 0, tail_bulk(q, 0, &done));
 }
 
 void back_reply_init(struct back_req *q)

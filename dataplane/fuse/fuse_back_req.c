@@ -71,11 +71,12 @@ static void op_init(struct back_req *q)
 {
 	const struct fuse_init_in *in = back_req_arg(q);
 
-	if (q->client->init_done) {
+	if (q->client->init_done || q->client->number < q->mount->served_by) {
 		back_reply_err(q, EIO);
 		return;
 	}
 	q->client->init_done = true;
+	back_mount_serve(q->mount, q->client);
 	q->client->features = in->unused[0] & FUSE_PROTO_FEATURES;
 	back_reply_init(q);
 }
@@ -170,6 +171,13 @@ static bool req_once(struct back_req *q)
 		return false;
 	case JOURNAL_ANSWER:
 		q->ticket = 0;
+		/* A hand may have done it after its worker's end, when that no more kept others
+		 * from being lent what it made untrue. */
+		if (!back_lease_change(q)) {
+			q->record = NULL;
+			back_req_later(q);
+			return true;
+		}
 		back_op_again(q, &q->record->result);
 		return true;
 	case JOURNAL_WAIT:
@@ -374,8 +382,19 @@ void fuse_back_request(struct fuse_back_client *c, struct rudp_call *call, void 
 
 	launch_stat_add(&b->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
+	/* The mount's client has begun anew, and sends there what is not answered: what comes here
+	 * still was on its way, and would be done once more. */
+	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
+		rudp_respond(call, nothing, 0, NULL);
+		buf_pool_put(&b->requests, buf);
+		return;
+	}
 	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA) {
 		back_rdma_ask(c, call, buf, len);
+		return;
+	}
+	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_RDMA_PING) {
+		back_ping_ask(c, call, buf, len);
 		return;
 	}
 	r = fuse_back_check(buf, len, &args);
@@ -470,6 +489,7 @@ void fuse_back_call_gone(struct fuse_back_client *c, struct rudp_call *call)
 	}
 	back_wait_drop(c->back, c, call);
 	back_rdma_call_gone(c->back, call);
+	back_ping_call_gone(c->back, call);
 }
 
 void fuse_back_sent(struct fuse_back *b, void *token)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #define STATE_MAGIC 0x4b43414253464c50ULL /* "PLFSBACK" */
-#define STATE_VERSION 4
+#define STATE_VERSION 6
 
 static off_t state_at(void)
 {

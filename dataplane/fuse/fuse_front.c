@@ -8,18 +8,26 @@
 #include "dataplane/fuse/fuse_hello.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FRONT_PULL_BURST 64
+#define FRONT_WINDOW 64 /* requests */
 #define FRONT_READ_BYTES (FRONT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define FRONT_TRIM_NS NSEC_PER_SEC
+
+/* Sent on so often, it stays where it is. */
+#define GUIDE_MAX 6U
+/* Who does not answer there is asked for anew, at any of the server's addresses. */
+#define GUIDE_NS (1 * NSEC_PER_SEC)
 
 static int front_connect(struct fuse_front *f, uint64_t now_ns)
 {
 	const struct launch_mount *m = f->mount;
+	struct front_guide *g = &f->guide;
 	struct datagram_addr addrs[LAUNCH_PEER_ADDRS_MAX];
 	unsigned n = MIN_OF(m->n_addrs, (uint32_t)LAUNCH_PEER_ADDRS_MAX);
-	struct fuse_hello hello = {.read_only = m->read_only};
+	struct fuse_hello hello = {.read_only = m->read_only, .follows = g->n < GUIDE_MAX};
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	memcpy(hello.mount_id, m->id, sizeof(hello.mount_id));
@@ -29,7 +37,44 @@ static int front_connect(struct fuse_front *f, uint64_t now_ns)
 	fuse_hello_put(bytes, &hello);
 	for (unsigned i = 0; i < n; i++)
 		addrs[i] = (struct datagram_addr){.ip = m->addrs[i].ip, .port = m->addrs[i].port};
+	g->alone = g->go;
+	g->go = false;
+	g->since_ns = now_ns;
+	if (g->alone)
+		return rudp_connect(f->rudp, &g->to, 1, bytes, sizeof(bytes), f, now_ns,
+				    &f->session);
 	return rudp_connect(f->rudp, addrs, n, bytes, sizeof(bytes), f, now_ns, &f->session);
+}
+
+/* Another worker of the server serves this mount: "ADDRESS/PORT" says where. */
+static void front_guided(struct fuse_front *f)
+{
+	struct front_guide *g = &f->guide;
+	const char *word = rudp_session_refusal(f->session, &g->to);
+	char ip[IP_ADDR_STR_MAX];
+	unsigned port;
+
+	if (sscanf(word, "%45[^/]/%4x", ip, &port) != 2 || port == 0 || port > UINT16_MAX ||
+	    ip_addr_parse(ip, &g->to.ip) < 0)
+		return;
+	g->to.port = (uint16_t)port;
+	g->go = true;
+	g->n++;
+}
+
+/* A session with the worker that the mount was sent to; with any, where that one keeps silent. */
+static void front_guide_tick(struct fuse_front *f, uint64_t now_ns)
+{
+	struct front_guide *g = &f->guide;
+
+	if (f->link == FRONT_READY)
+		g->n = 0;
+	if (!f->session || (!g->go && (!g->alone || rudp_session_is_up(f->session) ||
+				       now_ns < g->since_ns + GUIDE_NS)))
+		return;
+	rudp_session_close(f->session, now_ns);
+	f->session = NULL;
+	f->link = FRONT_AWAY;
 }
 
 /* 1: a predecessor served this mount; 0; negative errno. */
@@ -124,6 +169,11 @@ bool fuse_front_is_ready(const struct fuse_front *f)
 	return f->link == FRONT_READY;
 }
 
+const struct rudp_session *fuse_front_session(const struct fuse_front *f)
+{
+	return f->session;
+}
+
 uint64_t fuse_front_waits_ns(const struct fuse_front *f, uint64_t now_ns)
 {
 	return f->link == FRONT_READY || f->n_pending == 0 ? 0 : now_ns - f->away_since_ns;
@@ -177,7 +227,7 @@ static bool front_take_here(struct fuse_front *f, const struct fuse_in_header *h
 		return true;
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
-		front_request_release(f, f->read_buf, n);
+		front_request_release(f, f->read_buf, n, now_ns);
 		return true;
 	case FUSE_INTERRUPT:
 		front_patience_interrupt(f, f->read_buf, n, now_ns);
@@ -190,6 +240,8 @@ static bool front_take_here(struct fuse_front *f, const struct fuse_in_header *h
 	case FUSE_GETATTR:
 	case FUSE_GETXATTR:
 	case FUSE_LISTXATTR:
+	case FUSE_READDIR:
+	case FUSE_READDIRPLUS:
 		return front_request_known(f, f->read_buf, n, now_ns);
 	default:
 		return false;
@@ -222,8 +274,7 @@ static void front_take(struct fuse_front *f, size_t n, uint64_t now_ns)
 		front_slot_queue(f, s);
 }
 
-/* A slot and a buffer to move a large request into must be there before a request is read. */
-static bool front_has_room(const struct fuse_front *f)
+bool front_has_room(const struct fuse_front *f)
 {
 	return f->free && f->pool.n_free > 0;
 }
@@ -246,11 +297,32 @@ static void front_goodbye(struct fuse_front *f)
 	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), FRONT_COOKIE_BYE) == 0;
 }
 
-int fuse_front_pull(struct fuse_front *f, uint64_t now_ns)
+/* How many programs ask at a time shows in how many have waited at a time. */
+static void front_most_learn(struct fuse_front *f)
 {
-	int taken = 0;
+	f->unanswered_window = MAX_OF(f->unanswered_window, f->n_unanswered);
+	f->unanswered_most = MAX_OF(f->unanswered_most, f->n_unanswered);
+	if (++f->n_window < FRONT_WINDOW)
+		return;
+	f->unanswered_most = f->unanswered_window;
+	f->unanswered_window = f->n_unanswered;
+	f->n_window = 0;
+}
 
-	while (!f->gone && taken < FRONT_PULL_BURST && front_has_room(f)) {
+/* So many requests are likely to be there; all of them wait where nobody else would ask. */
+static int front_likely(const struct fuse_front *f)
+{
+	if (f->n_unanswered == 0)
+		return MAX_OF((int)f->unanswered_most, 1);
+	return f->unanswered_most > f->n_unanswered ? (int)(f->unanswered_most - f->n_unanswered)
+						    : 0;
+}
+
+int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
+{
+	int taken = 0, most = all ? FRONT_PULL_BURST : MIN_OF(front_likely(f), FRONT_PULL_BURST);
+
+	while (!f->gone && taken < most && front_has_room(f)) {
 		ssize_t n = read(f->fd, f->read_buf, FRONT_READ_BYTES);
 		struct fuse_in_header h;
 
@@ -269,6 +341,7 @@ int fuse_front_pull(struct fuse_front *f, uint64_t now_ns)
 			f->bad_requests++; /* whom should one answer? */
 		else
 			front_take(f, (size_t)n, now_ns);
+		front_most_learn(f);
 	}
 	if (taken > 0)
 		f->busy_ns = now_ns;
@@ -280,19 +353,29 @@ int fuse_front_pull(struct fuse_front *f, uint64_t now_ns)
 	return taken;
 }
 
-/* 0: sent; -ENOMEM: no buffer for its answer now; -ENOBUFS: no more calls now; else what the kernel
- * is told. */
+/* What may be the end of a file that nobody has open. */
+static bool front_takes_names(uint32_t opcode)
+{
+	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
+}
+
+/* 0: sent; -ENOMEM: no buffer for its answer now, or it waits for RDMA; -ENOBUFS: no more calls
+ * now; else what the kernel is told. */
 static int front_send(struct fuse_front *f, struct front_slot *s)
 {
 	const void *msg;
 	size_t len;
 	int e;
 
+	if (front_rdma_holds(f, s))
+		return -ENOMEM;
 	if (s->resp_max > FRONT_SMALL_BYTES && !s->resp) {
 		s->resp = front_pool_get(&f->pool, FRONT_READ_RESERVE);
 		if (!s->resp)
 			return -ENOMEM;
 	}
+	if (front_takes_names(s->opcode))
+		front_own_release(f);
 	e = front_request_seal(f, s, &msg, &len);
 	if (e < 0)
 		return e;
@@ -306,7 +389,7 @@ static int front_send(struct fuse_front *f, struct front_slot *s)
 	return 0;
 }
 
-/* Sends what waits, oldest first. A READ that finds no buffer lets the others pass. */
+/* Sends what waits, oldest first. Who finds no buffer, or no RDMA, lets the others pass. */
 static void front_flush(struct fuse_front *f, uint64_t now_ns)
 {
 	struct front_slot *s, *next;
@@ -353,6 +436,7 @@ static void front_unclog(struct fuse_front *f, uint64_t now_ns)
 
 uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 {
+	bool was_full = !front_has_room(f);
 	uint64_t due;
 
 	if (f->bye_done && f->session) {
@@ -364,19 +448,25 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 		return UINT64_MAX;
 	due = front_patience_tick(f, now_ns);
 	front_unclog(f, now_ns);
+	front_guide_tick(f, now_ns);
 	if (!f->session && front_connect(f, now_ns) < 0)
 		return now_ns + NSEC_PER_SEC;
 	front_flush(f, now_ns);
 	if (f->retry_ns > now_ns)
 		due = MIN_OF(due, f->retry_ns);
+	if (f->guide.alone && !rudp_session_is_up(f->session))
+		due = MIN_OF(due, f->guide.since_ns + GUIDE_NS);
 	due = MIN_OF(due, front_rdma_due(f));
+	due = MIN_OF(due, front_ping_flush(f, now_ns));
+	due = MIN_OF(due, front_own_due(f, now_ns));
 	if (f->pool.free_touched > 0 && f->n_used == 0) {
 		if (now_ns - f->busy_ns >= FRONT_TRIM_NS)
 			front_pool_trim(&f->pool);
 		else
 			due = MIN_OF(due, f->busy_ns + FRONT_TRIM_NS);
 	}
-	return due;
+	/* What waits in the kernel has told of itself, and does so once. */
+	return was_full && front_has_room(f) ? now_ns : due;
 }
 
 void *fuse_front_buf_get(struct fuse_front *f, uint64_t cookie, size_t len)
@@ -385,6 +475,8 @@ void *fuse_front_buf_get(struct fuse_front *f, uint64_t cookie, size_t len)
 
 	if (cookie == FRONT_COOKIE_RDMA)
 		return len <= sizeof(f->rdma.resp) ? f->rdma.resp : NULL;
+	if (cookie == FRONT_COOKIE_PING)
+		return len <= sizeof(f->ping.resp) ? f->ping.resp : NULL;
 	if (cookie == FRONT_COOKIE_HELLO || cookie == FRONT_COOKIE_BYE)
 		return len <= sizeof(f->hello_resp) ? f->hello_resp : NULL;
 	s = front_slot_from_cookie(f, cookie);
@@ -406,6 +498,7 @@ static void front_away(struct fuse_front *f, uint64_t now_ns)
 		f->away_since_ns = now_ns;
 	f->link = FRONT_AWAY;
 	front_rdma_down(f);
+	front_ping_down(f);
 }
 
 /* The session ended under the call: whether it was executed is not known. */
@@ -446,6 +539,13 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 			front_rdma_answer(f, status, buf, len);
 		return;
 	}
+	if (cookie == FRONT_COOKIE_PING) {
+		if (status != 0)
+			front_away(f, now_ns);
+		else
+			front_ping_answer(f, buf, len, now_ns);
+		return;
+	}
 	s = front_slot_from_cookie(f, cookie);
 	if (!s)
 		return;
@@ -461,7 +561,11 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 
 void fuse_front_event(struct fuse_front *f, enum rudp_event e, int code, uint64_t now_ns)
 {
-	(void)code;
+	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session)
+		front_guided(f);
+	/* It was served there until now: who that is may be long gone. */
+	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)
+		f->guide.since_ns = now_ns;
 	switch (e) {
 	case RUDP_SESSION_UP:
 	case RUDP_SESSION_RESTARTED:

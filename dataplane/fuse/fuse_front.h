@@ -29,10 +29,20 @@ struct fuse_front *fuse_front_free(struct fuse_front *f);
 void fuse_front_rdma(struct fuse_front *f, struct port_rdma *rdma, const struct launch_config *cfg);
 /* Why none go by that port; PORT_RDMA_OK: they do. */
 enum port_rdma_reason fuse_front_rdma_reason(const struct fuse_front *f, unsigned port);
+/* File data that went so by that port, below PORT_RDMA_LEGS_MAX. */
+void fuse_front_rdma_bytes(const struct fuse_front *f, unsigned port, uint64_t *ret_read,
+			   uint64_t *ret_write);
+/* Has RDMA over one leg tried, which must be valid; one at a time. 0: fuse_front_ping_take() tells;
+ * -EBUSY. */
+int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_t now_ns);
+/* Once it is over: true, once, with what came of it. */
+bool fuse_front_ping_take(struct fuse_front *f, struct launch_ping *ret);
 int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
-/* Reads up to a burst of requests from /dev/fuse. >0: number taken; 0: none waiting or all slots in
- * use; -ENODEV: unmounted. */
-int fuse_front_pull(struct fuse_front *f, uint64_t now_ns);
+/* Reads up to a burst of requests from /dev/fuse; without `all` only as long as those who asked
+ * lately do not all wait for answers. >0: number taken; 0: none waiting, or likely to, or all slots
+ * in use; -ENODEV: unmounted. The descriptor tells of requests that come after one with `all` that
+ * has returned 0. */
+int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns);
 /* Timeouts. Returns the next deadline, UINT64_MAX for none. */
 uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns);
 unsigned fuse_front_in_flight(const struct fuse_front *f);
@@ -41,6 +51,8 @@ unsigned fuse_front_in_flight(const struct fuse_front *f);
 unsigned fuse_front_sent(const struct fuse_front *f);
 /* The peer serves the mount. */
 bool fuse_front_is_ready(const struct fuse_front *f);
+/* With its server; NULL: there is none at present. */
+const struct rudp_session *fuse_front_session(const struct fuse_front *f);
 /* For how long requests have been waiting for a peer that is away; 0: none, or it is there. */
 uint64_t fuse_front_waits_ns(const struct fuse_front *f, uint64_t now_ns);
 /* Requests that failed because the peer did not answer in a soft mount's time. */

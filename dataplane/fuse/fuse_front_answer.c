@@ -165,13 +165,42 @@ static int answer_entry(struct fuse_front *f, const struct front_slot *s, struct
 
 /* ------------------------------------------------------------------ files */
 
+/*
+ * A record that is appended comes in one request only past the kernel's page cache: from there each
+ * page that is written in part goes by itself. So does, with a copy less, what is only written,
+ * where nobody can have pages of it that the kernel would not know to be old: either all who have a
+ * file open go past its pages, or none does.
+ */
+static uint32_t fopen_flags_of(const struct fuse_front *f, const struct front_node *node,
+			       uint32_t open_flags)
+{
+	bool only_written = (open_flags & O_ACCMODE) == O_WRONLY;
+
+	if (open_flags & O_APPEND)
+		return FOPEN_PARALLEL_DIRECT_WRITES | FOPEN_DIRECT_IO;
+	if (!(open_flags & O_DIRECT) && f->state.head->kernel & FRONT_KERNEL_DIRECT_MMAP &&
+	    (node->n_direct > 0 || (only_written && node->n_cached == 0)))
+		return FOPEN_DIRECT_IO;
+	return FOPEN_PARALLEL_DIRECT_WRITES;
+}
+
+/* How its node counts it. */
+static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
+{
+	if (open_flags & (O_APPEND | O_DIRECT))
+		return 0;
+	return fopen_flags & FOPEN_DIRECT_IO ? FRONT_FILE_DIRECT : FRONT_FILE_CACHED;
+}
+
 static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *at,
 		     struct front_node *node, uint32_t open_flags, uint32_t fopen_flags,
 		     struct front_file **ret)
 {
 	struct fuse_in_header in;
 	struct fuse_open_out out;
-	struct front_file as = {.flags = s->opcode == FUSE_OPENDIR ? FRONT_FILE_DIR : 0};
+	struct front_file as = {.flags = s->opcode == FUSE_OPENDIR
+						 ? FRONT_FILE_DIR
+						 : file_mode(open_flags, fopen_flags)};
 	struct front_file *file;
 
 	memcpy(&in, s->req, sizeof(in));
@@ -182,7 +211,11 @@ static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *
 	as.uid = in.uid;
 	as.gid = in.gid;
 	file = is_again(s) ? front_file_twin(&f->files, out.fh, as.incarnation) : NULL;
-	if (!file)
+	if (file) /* as it was to be then */
+		fopen_flags = file->flags & FRONT_FILE_CACHED	? fopen_flags & ~FOPEN_DIRECT_IO
+			      : file->flags & FRONT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
+								: fopen_flags;
+	else
 		file = front_file_new(&f->files, node, &as);
 	if (!file)
 		return -ENOMEM;
@@ -191,13 +224,6 @@ static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *
 	memcpy(at, &out, sizeof(out));
 	*ret = file;
 	return 0;
-}
-
-/* A record that is appended comes in one request only past the kernel's page cache: from there each
- * page that is written in part goes by itself. */
-static uint32_t fopen_flags_of(uint32_t open_flags)
-{
-	return FOPEN_PARALLEL_DIRECT_WRITES | (open_flags & O_APPEND ? FOPEN_DIRECT_IO : 0);
 }
 
 static int answer_create(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
@@ -213,7 +239,7 @@ static int answer_create(struct fuse_front *f, const struct front_slot *s, struc
 	if (r < 0)
 		return r;
 	return file_take(f, s, a->body + sizeof(struct fuse_entry_out), *ret_node, create.flags,
-			 fopen_flags_of(create.flags), ret_file);
+			 fopen_flags_of(f, *ret_node, create.flags), ret_file);
 }
 
 /* Close-to-open: the kernel may keep the pages it has if the file is as it was when they were read
@@ -231,7 +257,7 @@ static int answer_open(struct fuse_front *f, const struct front_slot *s, struct 
 	if (open.flags & O_TRUNC)
 		front_node_changed(s->nodes[0]);
 	if (s->opcode == FUSE_OPEN && !(s->nodes[0]->flags & FRONT_NODE_SPECIAL)) {
-		flags = fopen_flags_of(open.flags);
+		flags = fopen_flags_of(f, s->nodes[0], open.flags);
 		if (a->has_attr)
 			now = stamp_of(&a->attr);
 		if (now.size != UINT64_MAX && memcmp(&now, &s->nodes[0]->stamp, sizeof(now)) == 0)
@@ -490,14 +516,27 @@ static void answer_beyond_end(struct fuse_front *f, const struct front_slot *s)
 		(void)front_reply(f, &notice, sizeof(notice));
 }
 
+/* Where no change by this client is between it and what it says. */
+static void end_note(struct fuse_front *f, const struct front_slot *s, const struct front_answer *a)
+{
+	uint64_t off;
+
+	if (a->is_end && (s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS) &&
+	    s->n_changes == s->nodes[0]->n_changes && !is_again(s) &&
+	    front_dirents_end(a->body, a->body_len, s->opcode == FUSE_READDIRPLUS, &off))
+		front_known_end_set(&f->known, s->nodes[0], s->refs.fhs[0], off, s->born_ns);
+}
+
 /* What an answer says without being asked; what it may have changed. */
 static void answer_note(struct fuse_front *f, const struct front_slot *s,
 			const struct front_answer *a, uint32_t n_changes, uint64_t now_ns)
 {
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		front_known_bare_drop(&f->known, s->nodes[0], now_ns);
-	if (a->out.error == 0)
-		folder_note(f, s, a, n_changes);
+	if (a->out.error != 0)
+		return;
+	folder_note(f, s, a, n_changes);
+	end_note(f, s, a);
 }
 
 void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, size_t len,

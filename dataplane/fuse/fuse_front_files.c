@@ -19,6 +19,21 @@ static void closing_push(struct front_files *t, uint32_t i)
 	t->n_closing++;
 }
 
+/* Where the count has come to its end nobody knows any more how many there are: it stays. */
+static void count(uint8_t *n, int by)
+{
+	if (*n < UINT8_MAX && (by > 0 || *n > 0))
+		*n = (uint8_t)(*n + by);
+}
+
+static void node_count(struct front_node *node, const struct front_file *file, int by)
+{
+	if (file->flags & FRONT_FILE_CACHED)
+		count(&node->n_cached, by);
+	if (file->flags & FRONT_FILE_DIRECT)
+		count(&node->n_direct, by);
+}
+
 void front_files_init(struct front_files *t, struct front_state *s, struct front_nodes *nodes)
 {
 	*t = (struct front_files){.state = s,
@@ -38,6 +53,8 @@ void front_files_init(struct front_files *t, struct front_state *s, struct front
 		front_node_pin(node);
 		if (file->flags & FRONT_FILE_CLOSING)
 			closing_push(t, i);
+		else
+			node_count(node, file, 1);
 	}
 }
 
@@ -92,7 +109,10 @@ struct front_file *front_file_new(struct front_files *t, struct front_node *node
 		.gid = as->gid,
 		.lost = front_node_lost_sample(node),
 	};
-	front_publish(&file->flags, FRONT_FILE_USED | (as->flags & FRONT_FILE_DIR));
+	front_publish(&file->flags,
+		      FRONT_FILE_USED | (as->flags &
+					 (FRONT_FILE_DIR | FRONT_FILE_CACHED | FRONT_FILE_DIRECT)));
+	node_count(node, file, 1);
 	front_node_pin(node);
 	return file;
 }
@@ -147,6 +167,10 @@ uint32_t front_file_next_stale(const struct front_files *t, uint32_t from, uint6
 
 void front_file_close(struct front_files *t, struct front_file *file)
 {
+	struct front_node *node = front_node_get(t->nodes, file->nodeid);
+
+	if (node && !(file->flags & FRONT_FILE_CLOSING))
+		node_count(node, file, -1);
 	front_publish(&file->flags, file->flags | FRONT_FILE_CLOSING);
 	closing_push(t, front_file_index(t, file));
 }

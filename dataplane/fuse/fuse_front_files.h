@@ -23,8 +23,8 @@ struct front_files {
 /* Takes over the records of the state; each pins its node. */
 void front_files_init(struct front_files *t, struct front_state *s, struct front_nodes *nodes);
 
-/* A file of that node, opened as `as` says (its fields from server_fh to gid, FRONT_FILE_DIR).
- * NULL: no room. */
+/* A file of that node, opened as `as` says (its fields from server_fh to gid, FRONT_FILE_DIR,
+ * _CACHED and _DIRECT). NULL: no room. */
 struct front_file *front_file_new(struct front_files *t, struct front_node *node,
 				  const struct front_file *as);
 /* The record that has this handle of the server already, made by a predecessor whose answer the

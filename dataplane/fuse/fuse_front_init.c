@@ -54,6 +54,7 @@ void front_init_answer(struct fuse_front *f, const void *req, size_t len)
 	head->minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
 	head->flags = flags;
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
+	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? FRONT_KERNEL_DIRECT_MMAP : 0;
 	front_publish(&head->negotiated, 1);
 	if (f->mount->locks_none) /* it asks us for each, and hears that there are none */
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
@@ -90,6 +91,7 @@ void front_init_compose(const struct fuse_front *f, struct front_init_msg *ret)
 int front_init_served(struct fuse_front *f, void *msg, size_t len)
 {
 	struct front_head *head = f->state.head;
+	struct fuse_init_out init = {0};
 	struct front_handle root;
 	struct front_answer a;
 	int r = front_answer_read(msg, len, &a);
@@ -106,6 +108,8 @@ int front_init_served(struct fuse_front *f, void *msg, size_t len)
 	front_publish(&head->verifier, a.server.verifier);
 	front_publish(&head->served, 1);
 	front_known_forget(&f->known);
+	memcpy(&init, a.body, MIN_OF(a.body_len, sizeof(init)));
+	f->features = init.unused[0] & FUSE_PROTO_FEATURES;
 	f->server = a.server;
 	return 0;
 }

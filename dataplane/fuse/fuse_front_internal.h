@@ -16,6 +16,7 @@
 #define FRONT_COOKIE_HELLO UINT64_MAX
 #define FRONT_COOKIE_BYE (UINT64_MAX - 1)
 #define FRONT_COOKIE_RDMA (UINT64_MAX - 2)
+#define FRONT_COOKIE_PING (UINT64_MAX - 3)
 #define FRONT_SLOTS FUSE_PROTO_CALLS_MAX
 /* Of those, for requests that the frontend makes itself: they must get through where the kernel's
  * fill all others and wait for them. */
@@ -34,7 +35,7 @@ enum front_slot_state { FRONT_SLOT_FREE, FRONT_SLOT_PENDING, FRONT_SLOT_SENT };
 enum front_slot_kind {
 	FRONT_SLOT_KERNEL,    /* the kernel's request: it has a reply to come */
 	FRONT_SLOT_REOPEN,    /* ours, as are the rest: of file */
-	FRONT_SLOT_RELEASE,   /* of file */
+	FRONT_SLOT_RELEASE,   /* of file, and those that follow it */
 	FRONT_SLOT_INTERRUPT, /* of another slot */
 };
 
@@ -93,15 +94,44 @@ struct front_rdma {
 	uint8_t asked;		     /* for these the server is being asked */
 	bool waits;		     /* for its answer */
 	bool encrypted;
+	bool only;  /* data that are for it go by no other way */
+	bool holds; /* some wait for that */
 	uint64_t retry_ns;
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX]; /* which pairs are younger than a request */
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
 	struct front_rdma_leg {
 		bool lost; /* its pair failed since it was looked at last */
 		uint64_t made_ns, wait_ns, due_ns;
+		uint32_t n_changes; /* of devices, when it was put off */
+		uint64_t read_bytes, write_bytes;
 	} legs[PORT_RDMA_LEGS_MAX];
 	struct front_rdma_msg msg;
 	uint8_t resp[sizeof(struct fuse_out_header) + sizeof(struct fuse_proto_rdma)];
+};
+
+/* RDMA is tried, as an operator asked: in requests of so many transfers each. */
+struct front_ping {
+	struct launch_ping run; /* id 0: nobody asked */
+	uint8_t *buf;		/* from the pool */
+	bool waits;		/* the server has it, and may write there */
+	bool over;		/* run says what came of it; nobody has taken that yet */
+	uint32_t serial;	/* front_rdma.serial when it was sent */
+	uint64_t until_ns, due_ns;
+	struct front_ping_msg {
+		struct fuse_in_header in;
+		uint8_t head[offsetof(struct fuse_proto_ping, each_ns)];
+	} msg;
+	uint8_t resp[sizeof(struct fuse_out_header) + sizeof(struct fuse_proto_ping)];
+	uint32_t each_ns[LAUNCH_PING_COUNT_MAX];
+};
+
+/* To which of the server's workers the mount was sent. */
+struct front_guide {
+	struct datagram_addr to;
+	uint64_t since_ns; /* the session that is begun is with that one alone */
+	bool go;	   /* as soon as the session can be ended */
+	bool alone;
+	unsigned n; /* how often since it was served last */
 };
 
 struct front_bye_msg {
@@ -127,8 +157,10 @@ struct fuse_front {
 	bool bye_sent, bye_done;
 	bool flush_wanted; /* pending slots may be sendable */
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns;
+	uint64_t closing_ns; /* since when the first of the closed files waits */
 	uint64_t timeouts, bad_requests, bad_responses;
 	struct fuse_proto_server server; /* whom the session is with */
+	uint32_t features;		 /* FUSE_PROTO_FEATURE_* in force with it */
 	uint32_t reopen_next;		 /* files below have been asked for */
 	unsigned n_reopening;
 	bool reopen_again; /* one could not be opened for now */
@@ -138,13 +170,18 @@ struct fuse_front {
 	uint8_t *read_buf; /* where the next request is read */
 	uint32_t largest;  /* of the requests so far */
 	unsigned n_used, n_pending, n_sent, n_interrupted;
+	unsigned n_unanswered; /* of the kernel's */
+	/* The most of those lately, in this window and the one before. */
+	unsigned unanswered_most, unanswered_window, n_window;
 	struct front_slot *free, *free_own;
 	struct front_slot pending; /* list head */
 	struct front_slot oldest;  /* list head of older and newer */
 	struct front_pool pool;
 	uint8_t *small_area;
 	struct front_rdma rdma;
+	struct front_guide guide;
 	struct front_slot slots[FRONT_SLOTS];
+	struct front_ping ping;
 };
 
 /* fuse_front.c */
@@ -153,6 +190,8 @@ struct fuse_front {
 bool front_reply(struct fuse_front *f, const void *msg, size_t len);
 /* A reply without data. */
 void front_reply_error(struct fuse_front *f, uint64_t unique, int error);
+/* A slot and a buffer to move a large request into must be there before a request is read. */
+bool front_has_room(const struct fuse_front *f);
 /* A request of that opcode has gone to the server. */
 void front_asked(struct fuse_front *f, uint32_t opcode);
 /* Answers the kernel, if it still waits, and lets the slot go. */
@@ -180,7 +219,7 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **
 bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
 /* Requests that end here. */
 void front_request_forget(struct fuse_front *f, const void *req, size_t len);
-void front_request_release(struct fuse_front *f, const void *req, size_t len);
+void front_request_release(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
 
 /* fuse_front_answer.c: what becomes of an answer on its way to the kernel. */
 
@@ -195,6 +234,10 @@ void front_own_hello_answer(struct fuse_front *f, int status, void *msg, size_t 
 			    uint64_t now_ns);
 /* The answer to one of them; msg NULL: the session ended under it. */
 void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len);
+/* When it wants to be called again for files that are closed. */
+uint64_t front_own_due(const struct fuse_front *f, uint64_t now_ns);
+/* The server hears of all that are, before it is asked for what depends on it. */
+void front_own_release(struct fuse_front *f);
 void front_own_interrupt(struct fuse_front *f, const struct front_slot *of);
 
 /* fuse_front_patience.c: who waits no longer. */
@@ -211,13 +254,26 @@ void front_rdma_down(struct fuse_front *f);
 void front_rdma_flush(struct fuse_front *f, uint64_t now_ns);
 uint64_t front_rdma_due(const struct fuse_front *f);
 void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t len);
+/* The server says that the pair of a leg, as it was when front_rdma.serial was that, has failed. */
+void front_rdma_lost(struct fuse_front *f, unsigned leg, uint32_t serial);
 /* Whether the request, which has the buffer of its answer, is to go with its data offered so. */
 bool front_rdma_offer(struct fuse_front *f, struct front_slot *s, struct fuse_proto_bulk *ret);
-/* The server could not get the data of a WRITE: it is sent again, by packets. */
+/* Whether the request waits until there is RDMA. */
+bool front_rdma_holds(struct fuse_front *f, const struct front_slot *s);
+/* The server could not get the data of a WRITE, or must not send those of a READ: it is sent again,
+ * by packets where they may take them. */
 bool front_rdma_again(struct fuse_front *f, struct front_slot *s, const struct front_answer *a);
 /* What the answer says of offered memory: pairs that failed are dropped, and data that are there
  * become the answer's. 0; -EIO: it makes no sense. */
 int front_rdma_take(struct fuse_front *f, struct front_slot *s, struct front_answer *a, void **msg);
+
+/* fuse_front_ping.c: tries of RDMA that an operator asks for. */
+
+/* Returns when it wants to be called again. */
+uint64_t front_ping_flush(struct fuse_front *f, uint64_t now_ns);
+void front_ping_answer(struct fuse_front *f, const void *msg, size_t len, uint64_t now_ns);
+/* The session has ended, and with it all pairs. */
+void front_ping_down(struct fuse_front *f);
 
 /* fuse_front_slot.c */
 

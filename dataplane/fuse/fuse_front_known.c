@@ -29,6 +29,7 @@ void front_known_forget(struct front_known *k)
 {
 	(void)madvise(k->bare, BARE_BYTES, MADV_DONTNEED);
 	memset(k->folders, 0, sizeof(k->folders));
+	memset(k->ends, 0, sizeof(k->ends));
 }
 
 static uint64_t *bare_of(const struct front_known *k, const struct front_node *n)
@@ -92,5 +93,29 @@ bool front_known_folder(const struct front_known *k, const struct front_node *n,
 		return false;
 	*ret = d->attr;
 	*ret_for_ns = FRONT_KNOWN_NS - (now_ns - d->sent_ns);
+	return true;
+}
+
+static struct front_end *end_of(struct front_known *k, uint64_t fh)
+{
+	return &k->ends[(uint32_t)fh % FRONT_KNOWN_ENDS]; /* low in it is the file's index */
+}
+
+void front_known_end_set(struct front_known *k, const struct front_node *n, uint64_t fh,
+			 uint64_t off, uint64_t sent_ns)
+{
+	*end_of(k, fh) = (struct front_end){
+		.fh = fh, .off = off, .sent_ns = sent_ns, .n_changes = n->n_changes, .used = true};
+}
+
+bool front_known_end(struct front_known *k, const struct front_node *n, uint64_t fh, uint64_t off,
+		     uint64_t now_ns)
+{
+	struct front_end *e = end_of(k, fh);
+
+	if (!e->used || e->fh != fh || e->off != off || e->n_changes != n->n_changes ||
+	    now_ns - e->sent_ns >= FRONT_KNOWN_NS)
+		return false;
+	e->used = false;
 	return true;
 }

@@ -13,6 +13,7 @@
 
 #define FRONT_KNOWN_NS NSEC_PER_SEC
 #define FRONT_KNOWN_FOLDERS 64U
+#define FRONT_KNOWN_ENDS 64U
 
 struct front_folder {
 	uint64_t nodeid; /* 0: none */
@@ -21,11 +22,19 @@ struct front_folder {
 	struct fuse_attr attr;
 };
 
+struct front_end {
+	uint64_t fh; /* of the open folder, as the kernel has it */
+	uint64_t off, sent_ns;
+	uint32_t n_changes;
+	bool used;
+};
+
 struct front_known {
 	struct front_nodes *nodes;
 	uint64_t
 		*bare; /* by record of the node: when it was said, and lowest whether it has none */
 	struct front_folder folders[FRONT_KNOWN_FOLDERS];
+	struct front_end ends[FRONT_KNOWN_ENDS];
 };
 
 /* 0; -ENOMEM. */
@@ -51,5 +60,12 @@ void front_known_folder_drop(struct front_known *k, const struct front_node *n);
 /* False: not known. *ret_for_ns: how much longer it may be believed. */
 bool front_known_folder(const struct front_known *k, const struct front_node *n, uint64_t now_ns,
 			struct fuse_attr *ret, uint64_t *ret_for_ns);
+
+/* In the answer to what was sent then the open folder fh of that node ended at off. */
+void front_known_end_set(struct front_known *k, const struct front_node *n, uint64_t fh,
+			 uint64_t off, uint64_t sent_ns);
+/* Whether whoever reads on there finds nothing. Said once. */
+bool front_known_end(struct front_known *k, const struct front_node *n, uint64_t fh, uint64_t off,
+		     uint64_t now_ns);
 
 #endif

@@ -126,6 +126,7 @@ int front_nodes_init(struct front_nodes *t, struct front_state *s)
 		struct front_node *n = node_at(t, i);
 
 		n->n_pins = 0;
+		n->n_cached = n->n_direct = 0;
 		if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the state is damaged */
 			n->flags = 0;
 		if (n->flags & FRONT_NODE_USED && n->handle_len > 0)

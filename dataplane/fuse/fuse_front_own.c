@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define OWN_RETRY_NS NSEC_PER_SEC
+/* A file that is closed waits so long for others, then the server hears of it. */
+#define OWN_RELEASE_NS (5 * NSEC_PER_MSEC)
 /* Not to be said again to a file that is open already. */
 #define OWN_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
 
@@ -153,31 +155,85 @@ static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void
 	}
 }
 
-/* Those of a server that is no more have nobody to be told. */
-static void release_all(struct fuse_front *f)
+/* The next file that the server is to be told of. Those of a server that is no more have nobody to
+ * be told. */
+static struct front_file *release_next(struct fuse_front *f)
 {
 	struct front_file *file;
 
-	while (f->free_own && (file = front_file_closing_take(&f->files))) {
-		const struct fuse_release_in in = {.fh = file->server_fh,
-						   .flags = file->open_flags};
-		bool dir = file->flags & FRONT_FILE_DIR;
-		struct front_slot *s;
+	while ((file = front_file_closing_take(&f->files)) &&
+	       file->incarnation != f->server.incarnation)
+		front_file_drop(&f->files, file);
+	return file;
+}
 
-		if (file->incarnation != f->server.incarnation) {
+/* Of the request that had them, in order. told: the server knows. */
+static void release_end(struct fuse_front *f, uint32_t first, bool told)
+{
+	for (uint32_t i = first, next; i != FRONT_FILE_NONE; i = next) {
+		struct front_file *file = front_file_at(&f->files, i);
+
+		next = file->next;
+		if (told)
 			front_file_drop(&f->files, file);
-			continue;
-		}
-		s = front_slot_own(f, FRONT_SLOT_RELEASE, dir ? FUSE_RELEASEDIR : FUSE_RELEASE, &in,
-				   sizeof(in));
-		s->file = front_file_index(&f->files, file);
-		header_set(s, file->nodeid, 0, 0);
-		node_set(s, front_node_get(&f->nodes, file->nodeid));
-		if (!own_send(f, s)) {
+		else
 			front_file_close(&f->files, file);
-			return;
-		}
 	}
+}
+
+/* False: not now. */
+static bool release_some(struct fuse_front *f, struct front_file *file)
+{
+	struct {
+		struct fuse_release_in in;
+		uint64_t more[FUSE_PROTO_RELEASES_MAX - 1];
+	} arg = {.in = {.fh = file->server_fh, .flags = file->open_flags}};
+	unsigned most = f->features & FUSE_PROTO_FEATURE_RELEASES ? ARRAY_SIZE(arg.more) : 0, n = 0;
+	uint32_t first = front_file_index(&f->files, file);
+	struct front_node *node = front_node_get(&f->nodes, file->nodeid);
+	bool dir = file->flags & FRONT_FILE_DIR;
+	struct front_file *last = file;
+	struct front_slot *s;
+
+	for (; n < most && (file = release_next(f)); last = file, n++) {
+		last->next = front_file_index(&f->files, file);
+		arg.more[n] = file->server_fh;
+	}
+	last->next = FRONT_FILE_NONE;
+	s = front_slot_own(f, FRONT_SLOT_RELEASE, dir ? FUSE_RELEASEDIR : FUSE_RELEASE, &arg,
+			   sizeof(arg.in) + n * sizeof(arg.more[0]));
+	s->file = first;
+	header_set(s, front_node_id(&f->nodes, node), 0, 0);
+	node_set(s, node);
+	if (own_send(f, s))
+		return true;
+	release_end(f, first, false);
+	return false;
+}
+
+void front_own_release(struct fuse_front *f)
+{
+	struct front_file *file;
+
+	while (f->link == FRONT_READY && f->free_own && (file = release_next(f)))
+		if (!release_some(f, file))
+			return;
+}
+
+static uint64_t release_due(const struct fuse_front *f)
+{
+	bool waits = f->features & FUSE_PROTO_FEATURE_RELEASES &&
+		     f->files.n_closing < FUSE_PROTO_RELEASES_MAX;
+
+	return waits ? f->closing_ns + OWN_RELEASE_NS : 0;
+}
+
+uint64_t front_own_due(const struct fuse_front *f, uint64_t now_ns)
+{
+	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0;
+
+	/* What could not be said when it was time goes with the next answer that comes. */
+	return due > now_ns ? due : UINT64_MAX;
 }
 
 void front_own_interrupt(struct fuse_front *f, const struct front_slot *of)
@@ -194,8 +250,6 @@ void front_own_interrupt(struct fuse_front *f, const struct front_slot *of)
 
 void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len)
 {
-	struct front_file *file = front_file_at(&f->files, s->file);
-
 	switch (s->kind) {
 	case FRONT_SLOT_REOPEN:
 		f->n_reopening--;
@@ -203,10 +257,7 @@ void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, siz
 			reopen_answer(f, s, msg, len);
 		break;
 	case FRONT_SLOT_RELEASE:
-		if (msg)
-			front_file_drop(&f->files, file);
-		else
-			front_file_close(&f->files, file);
+		release_end(f, s->file, msg);
 		break;
 	case FRONT_SLOT_INTERRUPT:
 	case FRONT_SLOT_KERNEL:
@@ -221,8 +272,8 @@ void front_own_flush(struct fuse_front *f, uint64_t now_ns)
 		hello_send(f, now_ns);
 	if (f->link == FRONT_REOPEN)
 		reopen_all(f, now_ns);
-	if (f->link == FRONT_READY && f->files.n_closing > 0)
-		release_all(f);
+	if (f->link == FRONT_READY && f->files.n_closing > 0 && now_ns >= release_due(f))
+		front_own_release(f);
 	if (f->link == FRONT_READY)
 		front_rdma_flush(f, now_ns);
 }

@@ -14,8 +14,8 @@
 #define STATUS_BYTES 4096
 
 /* Whether SIGKILL waits for the thread, as it does where any signal is about to end it. Where that
- * cannot be known, it is taken for dying: to hang for ever would be worse. */
-static bool thread_is_dying(const struct fuse_front *f, uint32_t pid)
+ * cannot be known, it is as the caller says. */
+static bool thread_is_dying(const struct fuse_front *f, uint32_t pid, bool else_dying)
 {
 	static const char word[] = "\nSigPnd:";
 	char path[32], text[STATUS_BYTES];
@@ -24,23 +24,26 @@ static bool thread_is_dying(const struct fuse_front *f, uint32_t pid)
 	ssize_t n;
 
 	if (f->proc_fd < 0 || pid == 0)
-		return true;
+		return else_dying;
 	snprintf(path, sizeof(path), "%u/status", pid);
 	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n <= 0)
-		return true;
+		return else_dying;
 	text[n] = '\0';
 	p = strstr(text, word);
-	return !p || strtoull(p + sizeof(word) - 1, NULL, 16) >> (SIGKILL - 1) & 1;
+	return p ? strtoull(p + sizeof(word) - 1, NULL, 16) >> (SIGKILL - 1) & 1 : else_dying;
 }
 
-/* What waits here ends at once. What the server has it is asked to end, and is given a moment: a
- * dead process should leave nothing that is still being done. */
+/*
+ * What waits here ends at once. What the server has it is asked to end, and is given a moment: a
+ * dead process should leave nothing that is still being done. Who had a signal is taken for dying
+ * where it cannot be known: to hang for ever would be worse.
+ */
 static void slot_look(struct fuse_front *f, struct front_slot *s, uint64_t now_ns)
 {
 	if (s->killed_ns == 0) {
-		if (!thread_is_dying(f, s->pid))
+		if (!thread_is_dying(f, s->pid, s->interrupted))
 			return;
 		s->killed_ns = now_ns;
 		if (s->state == FRONT_SLOT_SENT)
@@ -71,13 +74,14 @@ void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len,
 	slot_look(f, s, now_ns);
 }
 
-static void look_all(struct fuse_front *f, uint64_t now_ns)
+/* full: FUSE may have told of others, too, which cannot be read before one of these ends. */
+static void look_all(struct fuse_front *f, bool full, uint64_t now_ns)
 {
 	struct front_slot *s, *newer;
 
 	for (s = f->oldest.newer; s != &f->oldest; s = newer) {
 		newer = s->newer;
-		if (s->interrupted)
+		if (s->interrupted || (full && now_ns - s->born_ns >= FRONT_KILLED_NS))
 			slot_look(f, s, now_ns);
 	}
 }
@@ -116,10 +120,11 @@ static uint64_t soft_tick(struct fuse_front *f, uint64_t now_ns)
 uint64_t front_patience_tick(struct fuse_front *f, uint64_t now_ns)
 {
 	uint64_t due = f->soft_ns > 0 ? soft_tick(f, now_ns) : UINT64_MAX;
+	bool full = !front_has_room(f);
 
-	if (f->n_interrupted > 0) {
+	if (f->n_interrupted > 0 || full) {
 		if (now_ns >= f->look_ns) {
-			look_all(f, now_ns);
+			look_all(f, full, now_ns);
 			f->look_ns = now_ns + FRONT_LOOK_NS;
 		}
 		due = MIN_OF(due, f->look_ns);

@@ -31,7 +31,9 @@ void fuse_front_rdma(struct fuse_front *f, struct port_rdma *rdma, const struct 
 	r->n_ports = cfg->n_ports;
 	r->read_min = cfg->rdma_read_min;
 	r->write_min = cfg->rdma_write_min;
-	if (!port_rdma_any(rdma) ||
+	for (unsigned i = 0; i < cfg->n_ports; i++)
+		r->only |= cfg->ports[i].rdma_only;
+	if (!port_rdma_any(rdma) || r->pool ||
 	    port_rdma_pool_new(rdma, region_of(f, &region), 1, true, &r->pool) < 0)
 		return;
 	f->pool.pinned = true;
@@ -89,11 +91,15 @@ static bool leg_is_due(struct front_rdma *r, unsigned port, bool is_up, uint64_t
 				       : MIN_OF(MAX_OF(2 * leg->wait_ns, RDMA_RETRY_NS),
 						RDMA_RETRY_MOST_NS);
 		leg->due_ns = now_ns + MAX_OF(leg->wait_ns, RDMA_RETRY_NS) - RDMA_RETRY_NS;
+		leg->n_changes = port_rdma_changes(r->ports);
 	}
+	/* Likely that was why. */
+	if (leg->n_changes != port_rdma_changes(r->ports))
+		leg->wait_ns = leg->due_ns = 0;
 	return now_ns >= leg->due_ns;
 }
 
-/* The largest packets of RDMA that the path is known to carry, whatever its two ends could. */
+/* The largest packets of RoCE that the path is known to carry, whatever its two ends could. */
 static uint8_t mtu_of(const struct rudp_path_info *path, uint8_t most)
 {
 	while (most > 1 && (128U << most) + RDMA_HEADERS > path->mtu)
@@ -123,13 +129,14 @@ static void leg_ask(struct fuse_front *f, unsigned port, const struct rudp_path_
 	r->reasons[port] = why;
 	if (why != PORT_RDMA_OK)
 		return;
-	*leg = (struct fuse_proto_rdma_leg){.leg = (uint8_t)port,
-					    .link = half.link,
-					    .mtu = mtu_of(path, half.mtu),
-					    .lid = half.lid,
-					    .qpn = half.qpn,
-					    .psn = half.psn,
-					    .key = half.key};
+	*leg = (struct fuse_proto_rdma_leg){
+		.leg = (uint8_t)port,
+		.link = half.link,
+		.mtu = half.link == PORT_RDMA_LINK_IB ? half.mtu : mtu_of(path, half.mtu),
+		.lid = half.lid,
+		.qpn = half.qpn,
+		.psn = half.psn,
+		.key = half.key};
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 	address_put(leg->to, &path->remote.ip);
 	r->msg.rdma.n_legs++;
@@ -199,12 +206,15 @@ static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg 
 	memcpy(half.gid, leg->gid, sizeof(half.gid));
 	if (leg->status != 0) {
 		port_rdma_drop(r->peer, leg->leg);
-		r->reasons[leg->leg] =
-			leg->status < PORT_RDMA_REASON_MAX ? PORT_RDMA_PEER : PORT_RDMA_FAILED;
+		r->reasons[leg->leg] = leg->status == PORT_RDMA_KIND	    ? PORT_RDMA_KIND
+				       : leg->status < PORT_RDMA_REASON_MAX ? PORT_RDMA_PEER
+									    : PORT_RDMA_FAILED;
 		return;
 	}
 	r->reasons[leg->leg] = port_rdma_join(r->peer, leg->leg, &half, false);
 	r->made[leg->leg] = ++r->serial;
+	f->flush_wanted |= r->holds;
+	r->holds = false;
 }
 
 /* What the server does not say of a leg is no. */
@@ -238,56 +248,81 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 
 /* ------------------------------------------------------------------ requests */
 
+/* Whether it is what RDMA is for: the bytes. 0: it is not. */
+static uint32_t bulk_bytes(const struct fuse_front *f, const struct front_slot *s)
+{
+	const struct front_rdma *r = &f->rdma;
+	struct fuse_write_in write;
+	struct fuse_read_in read;
+
+	if (s->kind != FRONT_SLOT_KERNEL)
+		return 0;
+	if (s->opcode == FUSE_READ && s->resp_max > FRONT_SMALL_BYTES) {
+		memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
+		return read.size < r->read_min || read.size > FUSE_PROTO_MAX_WRITE ? 0 : read.size;
+	}
+	if (s->opcode == FUSE_WRITE && s->req != s->small) {
+		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+		return write.size < r->write_min || write.size > FUSE_PROTO_MAX_WRITE ||
+				       s->req_len != FUSE_PROTO_WRITE_DATA + write.size
+			       ? 0
+			       : write.size;
+	}
+	return 0;
+}
+
+bool front_rdma_holds(struct fuse_front *f, const struct front_slot *s)
+{
+	struct front_rdma *r = &f->rdma;
+
+	if (!r->only || port_rdma_ready(r->peer) || bulk_bytes(f, s) == 0)
+		return false;
+	r->holds = true;
+	return true;
+}
+
 bool front_rdma_offer(struct fuse_front *f, struct front_slot *s, struct fuse_proto_bulk *ret)
 {
 	struct front_rdma *r = &f->rdma;
-	struct fuse_write_in write;
-	struct fuse_read_in read;
+	uint32_t bytes;
 	uint8_t legs;
 
 	s->bulk_legs = 0;
-	if (!r->peer || s->bulk_not || s->kind != FRONT_SLOT_KERNEL)
+	if (!r->peer || s->bulk_not)
 		return false;
 	legs = port_rdma_ready(r->peer);
-	if (!legs)
+	bytes = legs ? bulk_bytes(f, s) : 0;
+	if (bytes == 0)
 		return false;
-	if (s->opcode == FUSE_READ && s->resp) {
-		memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
-		if (read.size < r->read_min || read.size > FUSE_PROTO_MAX_WRITE)
-			return false;
-		*ret = (struct fuse_proto_bulk){.addr = (uintptr_t)s->resp + FUSE_PROTO_READ_DATA,
-						.len = read.size};
-	} else if (s->opcode == FUSE_WRITE && s->req != s->small) {
-		memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
-		if (write.size < r->write_min || write.size > FUSE_PROTO_MAX_WRITE ||
-		    s->req_len != FUSE_PROTO_WRITE_DATA + write.size)
-			return false;
-		*ret = (struct fuse_proto_bulk){.addr = (uintptr_t)s->req + FUSE_PROTO_WRITE_DATA,
-						.len = write.size};
-	} else {
-		return false;
-	}
-	ret->legs = legs;
+	*ret = (struct fuse_proto_bulk){.addr = s->opcode == FUSE_READ
+							? (uintptr_t)s->resp + FUSE_PROTO_READ_DATA
+							: (uintptr_t)s->req + FUSE_PROTO_WRITE_DATA,
+					.len = bytes,
+					.legs = legs};
 	s->bulk_legs = legs;
-	s->bulk_len = ret->len;
+	s->bulk_len = bytes;
 	s->bulk_serial = r->serial;
 	return true;
 }
 
 /* A pair that was made after the request was sent is another one. */
-static void legs_failed(struct fuse_front *f, const struct front_slot *s, uint8_t failed)
+void front_rdma_lost(struct fuse_front *f, unsigned leg, uint32_t serial)
 {
 	struct front_rdma *r = &f->rdma;
 
-	for (unsigned i = 0; i < r->n_ports; i++) {
-		if (!(failed & s->bulk_legs & 1U << i) ||
-		    (int32_t)(r->made[i] - s->bulk_serial) > 0)
-			continue;
-		port_rdma_drop(r->peer, i);
-		r->legs[i].lost = true;
-		r->reasons[i] = PORT_RDMA_FAILED;
-		launch_stat_add(&f->stats->rdma[i].failures, 1);
-	}
+	if ((int32_t)(r->made[leg] - serial) > 0)
+		return;
+	port_rdma_drop(r->peer, leg);
+	r->legs[leg].lost = true;
+	r->reasons[leg] = PORT_RDMA_FAILED;
+	launch_stat_add(&f->stats->rdma[leg].failures, 1);
+}
+
+static void legs_failed(struct fuse_front *f, const struct front_slot *s, uint8_t failed)
+{
+	for (unsigned i = 0; i < f->rdma.n_ports; i++)
+		if (failed & s->bulk_legs & 1U << i)
+			front_rdma_lost(f, i, s->bulk_serial);
 }
 
 /* Which leg a transfer took the server knows; they are as good as equal. */
@@ -306,16 +341,28 @@ static void bytes_count(struct fuse_front *f, const struct front_slot *s, uint8_
 		launch_stat_add(s->opcode == FUSE_READ ? &f->stats->rdma[i].read_bytes
 						       : &f->stats->rdma[i].write_bytes,
 				part);
+		*(s->opcode == FUSE_READ ? &f->rdma.legs[i].read_bytes
+					 : &f->rdma.legs[i].write_bytes) += part;
 		k++;
 	}
 }
 
+void fuse_front_rdma_bytes(const struct fuse_front *f, unsigned port, uint64_t *ret_read,
+			   uint64_t *ret_write)
+{
+	*ret_read = f->rdma.legs[port].read_bytes;
+	*ret_write = f->rdma.legs[port].write_bytes;
+}
+
 bool front_rdma_again(struct fuse_front *f, struct front_slot *s, const struct front_answer *a)
 {
-	if (s->bulk_legs == 0 || s->opcode != FUSE_WRITE || a->out.error != -EREMOTEIO)
+	bool write = s->opcode == FUSE_WRITE && a->out.error == -EREMOTEIO;
+
+	if (s->bulk_legs == 0 || (!write && !(a->has_bulk && a->bulk.again)))
 		return false;
-	legs_failed(f, s, s->bulk_legs);
-	s->bulk_not = true;
+	if (write)
+		legs_failed(f, s, s->bulk_legs);
+	s->bulk_not = !f->rdma.only;
 	if (s->answered) /* nobody waits for it, and nothing was begun */
 		front_slot_free(f, s);
 	else
@@ -339,7 +386,7 @@ int front_rdma_take(struct fuse_front *f, struct front_slot *s, struct front_ans
 		return a->bulk.len == 0 ? 0 : -EIO;
 	}
 	if (a->bulk.len == 0)
-		return 0;
+		return a->bulk.again && !f->rdma.only ? -EIO : 0;
 	if (a->body_len != 0)
 		return -EIO;
 	bytes_count(f, s, a->bulk.failed, a->bulk.len);

@@ -89,7 +89,12 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **
 	uint32_t len = s->req_len;
 
 	struct front_handle handles[FRONT_REFS_MAX];
-	unsigned flags = s->kind == FRONT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN : 0;
+	/* A server that does not know the flag would refuse the request for it. */
+	bool only = is_bulk && s->opcode == FUSE_READ && f->rdma.only &&
+		    f->features & FUSE_PROTO_FEATURE_ONLY;
+	unsigned flags = s->kind == FRONT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
+			 : only			      ? FUSE_PROTO_REQ_ONLY
+						      : 0;
 
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
 		const struct front_file *file = front_file_get(&f->files, s->refs.fhs[i]);
@@ -156,6 +161,19 @@ static bool known_attr(struct fuse_front *f, const struct fuse_in_header *in,
 	return true;
 }
 
+/* A folder is read until nothing comes: that is known when the last entry has come. */
+static bool known_end(struct fuse_front *f, const struct fuse_in_header *in,
+		      const struct front_node *node, const void *req, size_t len, uint64_t now_ns)
+{
+	struct fuse_read_in read;
+
+	if (!request_arg(req, len, &read, sizeof(read)) ||
+	    !front_known_end(&f->known, node, read.fh, read.offset, now_ns))
+		return false;
+	front_reply_error(f, in->unique, 0);
+	return true;
+}
+
 bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_getxattr_in xattr;
@@ -169,6 +187,8 @@ bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint
 		return false;
 	if (in.opcode == FUSE_GETATTR)
 		return known_attr(f, &in, node, now_ns);
+	if (in.opcode == FUSE_READDIR || in.opcode == FUSE_READDIRPLUS)
+		return known_end(f, &in, node, req, len, now_ns);
 	if (!request_arg(req, len, &xattr, sizeof(xattr)) ||
 	    !front_known_bare(&f->known, node, now_ns) ||
 	    (in.opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
@@ -209,7 +229,7 @@ void front_request_forget(struct fuse_front *f, const void *req, size_t len)
 
 /* Nobody waits for it; that the server is to be told stands in the state before the kernel forgets
  * the file. One that is sent again by the kernel was closed then. */
-void front_request_release(struct fuse_front *f, const void *req, size_t len)
+void front_request_release(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_in_header in;
 	struct fuse_release_in release;
@@ -218,6 +238,8 @@ void front_request_release(struct fuse_front *f, const void *req, size_t len)
 	memcpy(&in, req, sizeof(in));
 	if (request_arg(req, len, &release, sizeof(release)))
 		file = front_file_get(&f->files, release.fh);
+	if (f->files.n_closing == 0)
+		f->closing_ns = now_ns;
 	if (file && !(file->flags & FRONT_FILE_CLOSING))
 		front_file_close(&f->files, file);
 	front_reply_error(f, in.unique, 0);

@@ -86,6 +86,7 @@ struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t 
 		s->req = s->small;
 		memcpy(s->req, f->read_buf, len);
 	}
+	f->n_unanswered++;
 	s->newer = &f->oldest;
 	s->older = f->oldest.older;
 	s->older->newer = s;
@@ -124,6 +125,7 @@ void front_slot_answered(struct fuse_front *f, struct front_slot *s)
 	if (s->answered)
 		return;
 	s->answered = true;
+	f->n_unanswered--;
 	s->older->newer = s->newer;
 	s->newer->older = s->older;
 	s->older = s->newer = NULL;

@@ -48,7 +48,9 @@ struct front_node {
 			* fsync was told of the last one */
 	uint8_t flags; /* FRONT_NODE_*; published last */
 	uint8_t handle_len;
-	uint8_t pad[2];
+	/* Open files of it that the kernel has pages of, and that go past those; 255: so many or
+	 * more, for good. Made anew by a successor. */
+	uint8_t n_cached, n_direct;
 	union {
 		struct front_stamp stamp; /* of the content that the kernel may have cached */
 		struct front_special special;
@@ -62,6 +64,8 @@ enum {
 	FRONT_FILE_DIR = 2,
 	FRONT_FILE_DEAD = 4,	/* could not be opened again: ESTALE */
 	FRONT_FILE_CLOSING = 8, /* the kernel has closed it, the server is to be told */
+	FRONT_FILE_CACHED = 16, /* counted by its node, */
+	FRONT_FILE_DIRECT = 32, /* so or so */
 };
 
 struct front_file {
@@ -78,9 +82,14 @@ struct front_file {
 };
 _Static_assert(sizeof(struct front_file) == 56, "no room between the fields");
 
+enum {
+	FRONT_KERNEL_DIRECT_MMAP = 1, /* files that go past its pages can be mapped */
+};
+
 struct front_head {
 	uint64_t magic; /* published last */
-	uint32_t version, pad;
+	uint32_t version;
+	uint32_t kernel; /* FRONT_KERNEL_*; set when it is negotiated */
 	uint8_t mount_id[16];
 	uint32_t negotiated; /* the kernel's INIT has been answered with what follows */
 	uint32_t minor;

@@ -165,12 +165,13 @@ static int tail_read(const uint8_t *p, size_t left, struct front_answer *a)
 
 	if (!take(&p, &left, &tail, sizeof(tail)) ||
 	    tail.flags & ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER | FUSE_PROTO_RESP_FOLDER |
-			   FUSE_PROTO_RESP_BULK))
+			   FUSE_PROTO_RESP_BULK | FUSE_PROTO_RESP_END))
 		return -EPROTO;
 	a->has_attr = tail.flags & FUSE_PROTO_RESP_ATTR;
 	a->has_server = tail.flags & FUSE_PROTO_RESP_SERVER;
 	a->has_folder = tail.flags & FUSE_PROTO_RESP_FOLDER;
 	a->has_bulk = tail.flags & FUSE_PROTO_RESP_BULK;
+	a->is_end = tail.flags & FUSE_PROTO_RESP_END;
 	if ((a->has_attr && !take(&p, &left, &a->attr, sizeof(a->attr))) ||
 	    (a->has_server && !take(&p, &left, &a->server, sizeof(a->server))) ||
 	    (a->has_folder && !take(&p, &left, &a->folder, sizeof(a->folder))) ||
@@ -217,6 +218,25 @@ bool front_attr_is_valid(const struct fuse_attr *attr)
 
 	return attr->size <= INT64_MAX && (S_ISREG(m) || S_ISDIR(m) || S_ISLNK(m) || S_ISCHR(m) ||
 					   S_ISBLK(m) || S_ISFIFO(m) || S_ISSOCK(m));
+}
+
+bool front_dirents_end(const uint8_t *body, size_t len, bool plus, uint64_t *ret)
+{
+	const size_t head = plus ? sizeof(struct fuse_entry_out) : 0;
+	struct fuse_dirent d = {0};
+	size_t off = 0;
+
+	while (len - off >= head + FUSE_NAME_OFFSET) {
+		size_t size;
+
+		memcpy(&d, body + off + head, FUSE_NAME_OFFSET);
+		size = FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + (size_t)d.namelen);
+		if (size > len - off)
+			return false;
+		off += size;
+	}
+	*ret = d.off;
+	return off > 0 && off == len;
 }
 
 int front_direntplus_next(const uint8_t *body, size_t len, size_t *off, size_t *ret_at,

@@ -38,7 +38,7 @@ struct front_answer {
 	uint8_t *body; /* behind the header, in the message itself */
 	size_t body_len;
 	uint64_t age_ns; /* since its request was taken; the caller's */
-	bool has_attr, has_server, has_folder, has_bulk;
+	bool has_attr, has_server, has_folder, has_bulk, is_end;
 	struct fuse_attr attr, folder;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;
@@ -52,6 +52,9 @@ int front_answer_read(void *msg, size_t len, struct front_answer *ret);
 bool front_answer_handle(struct front_answer *a, struct front_handle *ret);
 /* What a kernel takes for attributes at all. */
 bool front_attr_is_valid(const struct fuse_attr *attr);
+/* Where the entries of a READDIR's or (plus) READDIRPLUS's body end, as its reader will say. False:
+ * there are none, or they make no sense. */
+bool front_dirents_end(const uint8_t *body, size_t len, bool plus, uint64_t *ret);
 /* Reads the entry at *off of a READDIRPLUS answer's body; moves *off on. *ret_special: it is "." or
  * "..", of which the kernel makes no node. 1; 0: at the end; -EPROTO. */
 int front_direntplus_next(const uint8_t *body, size_t len, size_t *off, size_t *ret_at,

@@ -419,14 +419,19 @@ int fuse_hands_poll(struct fuse_hands *h, bool may_sleep,
 	unsigned n = taken_back_deliver(h, done, user);
 	uint32_t exports;
 
-	/* These pair with call_finish(): either it sees that we sleep, or we see what is done. */
-	__atomic_store_n(&h->worker_sleeps, 0, __ATOMIC_SEQ_CST);
+	/* These pair with call_finish(): either it sees that we sleep, or we see what is done. That
+	 * we are awake it need not see at once. */
+	if (__atomic_load_n(&h->worker_sleeps, __ATOMIC_RELAXED))
+		__atomic_store_n(&h->worker_sleeps, 0, __ATOMIC_RELAXED);
 	do {
-		exports = __atomic_exchange_n(&h->done_exports, 0, __ATOMIC_SEQ_CST);
+		exports = __atomic_load_n(&h->done_exports, __ATOMIC_SEQ_CST);
+		if (exports)
+			exports = __atomic_exchange_n(&h->done_exports, 0, __ATOMIC_SEQ_CST);
 		for (unsigned i = 0; i < h->n_exports; i++)
 			if (exports & 1U << i)
 				n += done_take(h, &h->exports[i], done, user);
 		if (exports == 0 && may_sleep) {
+			/* What woke us before would wake us for ever. */
 			if (read(h->done_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
 				return -EPIPE;
 			__atomic_store_n(&h->worker_sleeps, 1, __ATOMIC_SEQ_CST);

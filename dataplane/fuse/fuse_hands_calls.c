@@ -299,10 +299,11 @@ static uint32_t *lock_of(struct hand *hd, int fd)
 
 	if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
 		return NULL;
-	return &hd->export->locks[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % HANDS_LOCKS];
+	return &journal_locks(
+		&hd->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
 }
 
-/* Waits for a hand of the same export, so what hangs here hangs anyway. */
+/* Waits for a hand of the same export, of whichever worker, so what hangs here hangs anyway. */
 static void lock_take(struct hand *hd, uint32_t *lock)
 {
 	const struct timespec pause = {.tv_nsec = 20000};

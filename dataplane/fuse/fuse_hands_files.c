@@ -327,6 +327,8 @@ static int dir_read(struct hand *hd, int fd, bool plus)
 		long n = syscall(SYS_getdents64, fd, hd->room,
 				 MIN_OF(sizeof(hd->room), MAX_OF(c->data_size, 1024U)));
 
+		if (n == 0)
+			hd->result.flags |= HAND_RESULT_END;
 		if (n <= 0) {
 			r = n < 0 && used == 0 ? -errno : 0;
 			break;

@@ -18,7 +18,6 @@
 
 #define HANDS_PER_LANE 2U
 #define HANDS_PER_EXPORT ((HANDS_LANE_MAX + 1) * HANDS_PER_LANE)
-#define HANDS_LOCKS 64U	       /* per export */
 #define HANDS_FDS_STATIC 4096U /* descriptors that the worker has when it is confined */
 #define HANDS_DIR_BYTES 32768U /* of a directory, read at once */
 #define HANDS_FH_MAX 64U       /* bytes of a kernel file handle */
@@ -42,7 +41,6 @@ struct hands_lane_ring {
 struct hands_export {
 	struct hands_lane_ring lanes[HANDS_LANE_MAX];
 	_Alignas(64) uint64_t done[HANDS_CALLS_MAX / 64]; /* hands set bits, the worker takes */
-	_Alignas(64) uint32_t locks[HANDS_LOCKS];	  /* life of the hand that has it; 0 */
 	uint32_t gives_handles;
 	uint64_t identity;
 	struct hand_call calls[HANDS_CALLS_MAX];

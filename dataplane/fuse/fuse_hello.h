@@ -13,6 +13,7 @@
 struct fuse_hello {
 	uint8_t mount_id[16];
 	bool read_only;
+	bool follows; /* it goes where a refusal sends it */
 	char export_name[PLENUM_NAME_MAX];
 	char client_host[PLENUM_NAME_MAX];
 	char server_host[PLENUM_NAME_MAX]; /* whom the client means to speak to */

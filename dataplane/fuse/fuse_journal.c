@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define MAGIC 0x324c4e524a4c50ULL /* "PLJRNL2" */
+#define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
 #define MOUNT_AWAY_S_MAX (24 * 3600) /* then its records are another's to have */
 
@@ -37,6 +37,7 @@ struct journal_file {
 	uint64_t record_bytes;
 	uint64_t turn;
 	uint64_t pad[5];
+	_Alignas(64) uint32_t locks[JOURNAL_LOCKS];
 	struct journal_life lives[JOURNAL_LIVES_MAX]; /* the first stays free */
 	struct journal_mount mounts[JOURNAL_MOUNTS_MAX];
 	_Alignas(PAGE) struct journal_record records[JOURNAL_MOUNTS_MAX][JOURNAL_RECORDS];
@@ -102,25 +103,51 @@ static bool mount_take(struct journal_mount *m, const uint8_t id[16])
 	return true;
 }
 
-int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
+/* -1: it has none. */
+static int mount_find(const struct journal *j, const uint8_t id[16])
 {
-	struct journal_mount *m = j->file->mounts;
-	uint64_t now_s = boot_seconds();
+	const struct journal_mount *m = j->file->mounts;
 
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
 		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
 
 		if (used == 0 && m[i].seen_s == 0)
 			break; /* a page that is only looked at costs memory, too */
-		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0) {
-			m[i].seen_s = now_s;
-			*ret = i;
-			return 0;
-		}
+		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* The place is new. Where another worker has made one for the same mount at this moment, the first
+ * of the two is it for both. */
+static unsigned mount_settle(struct journal *j, unsigned mount, const uint8_t id[16])
+{
+	int first;
+
+	/* Pairs with itself in another worker: one of the two at least sees the other's place. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	first = mount_find(j, id);
+	if (first < 0 || (unsigned)first >= mount)
+		return mount;
+	journal_mount_drop(j, mount);
+	return (unsigned)first;
+}
+
+int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
+{
+	struct journal_mount *m = j->file->mounts;
+	uint64_t now_s = boot_seconds();
+	int known = mount_find(j, id);
+
+	if (known >= 0) {
+		m[known].seen_s = now_s;
+		*ret = (unsigned)known;
+		return 0;
 	}
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
 		if (m[i].used == 0 && mount_take(&m[i], id)) {
-			*ret = i;
+			*ret = mount_settle(j, i, id);
 			return 0;
 		}
 	}
@@ -139,6 +166,12 @@ int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
 void journal_mount_seen(struct journal *j, unsigned mount)
 {
 	j->file->mounts[mount].seen_s = boot_seconds();
+}
+
+uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount)
+{
+	/* Pairs with journal_mount_seen() of the worker that serves it. */
+	return __atomic_load_n(&j->file->mounts[mount].seen_s, __ATOMIC_RELAXED);
 }
 
 void journal_mount_drop(struct journal *j, unsigned mount)
@@ -309,6 +342,18 @@ static void lives_begin(uint32_t tid)
 	syscall(SYS_set_robust_list, &lives, sizeof(lives));
 }
 
+/* Who had the number was killed with them in its hand; nobody else would ever drop them. */
+static void locks_inherited_drop(struct journal *j, uint32_t life)
+{
+	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
+		uint32_t was = life;
+
+		/* Pairs with hands that wait for it. */
+		(void)__atomic_compare_exchange_n(&j->file->locks[i], &was, 0, false,
+						  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
 int journal_life_take(struct journal *j, uint32_t worker_id)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
@@ -330,6 +375,7 @@ int journal_life_take(struct journal *j, uint32_t worker_id)
 			l->node.next = lives.list.next;
 			lives.list.next = &l->node;
 			lives.list_op_pending = NULL;
+			locks_inherited_drop(j, i);
 			return (int)i;
 		}
 		lives.list_op_pending = NULL;
@@ -348,6 +394,11 @@ bool journal_worker_lives(const struct journal *j, uint32_t worker_id)
 bool journal_life_lives(const struct journal *j, unsigned life)
 {
 	return life > 0 && life < JOURNAL_LIVES_MAX && life_is_lived(&j->file->lives[life]);
+}
+
+uint32_t *journal_locks(struct journal *j)
+{
+	return j->file->locks;
 }
 
 bool journal_has(const struct journal *j, const struct journal_record *rec)

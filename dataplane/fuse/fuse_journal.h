@@ -30,7 +30,8 @@
 
 #define JOURNAL_MOUNTS_MAX 12288U /* of those that are away some, over LAUNCH_SESSIONS_MAX */
 #define JOURNAL_RECORDS 512U	  /* per mount: at least twice FUSE_PROTO_CALLS_MAX */
-#define JOURNAL_LIVES_MAX 512U
+#define JOURNAL_LIVES_MAX 2048U	  /* of the hands of all workers that serve it */
+#define JOURNAL_LOCKS 64U
 
 enum journal_state {
 	JOURNAL_FREE,
@@ -48,6 +49,7 @@ enum {
 	HAND_RESULT_CREATED = 4, /* CREATE: it made the file */
 	HAND_RESULT_UNSURE = 8,	 /* -EIO because nobody can say whether it ran */
 	HAND_RESULT_BARE = 16,	 /* what attr is of had no extended attributes */
+	HAND_RESULT_END = 32,	 /* READDIR: behind these entries there are none */
 };
 
 /* What a call has come to. */
@@ -109,6 +111,8 @@ void journal_close(struct journal *j);
 int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret);
 /* The mount has a session: however little it asks for, its number is its own. */
 void journal_mount_seen(struct journal *j, unsigned mount);
+/* When a worker has seen the mount last: seconds of CLOCK_BOOTTIME. */
+uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount);
 /* The mount is gone: its records are forgotten and their memory is given back. */
 void journal_mount_drop(struct journal *j, unsigned mount);
 
@@ -146,6 +150,8 @@ int journal_life_take(struct journal *j, uint32_t worker_id);
 bool journal_worker_lives(const struct journal *j, uint32_t worker_id);
 /* Whether the life's thread has not ended. */
 bool journal_life_lives(const struct journal *j, unsigned life);
+/* JOURNAL_LOCKS words for the hands of all workers: the life of the one that has it; 0. */
+uint32_t *journal_locks(struct journal *j);
 /* Whether rec is a record of the journal, and not just anything. */
 bool journal_has(const struct journal *j, const struct journal_record *rec);
 

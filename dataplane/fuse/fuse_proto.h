@@ -23,7 +23,7 @@
  *  - fuse_interrupt_in.unique never has the bit: it names the request as above.
  *  - node numbers mean nothing to the server; file handles (fh, fh_in, fh_out) are the server's.
  *  - FORGET, BATCH_FORGET and what no server serves end at the client, as does the kernel's
- *    RELEASE: the server gets one of the client's own.
+ *    RELEASE: the server gets one of the client's own, which may be for many files (RELEASES).
  *
  * Response: the FUSE reply from struct fuse_out_header on, out.len bytes, `unique` as in the
  * request (its bit 63 is ignored), then, where there is something to say and out.error is 0, struct
@@ -35,15 +35,23 @@
  * Bulk data go by RDMA where both ends have it. The client asks for it by FUSE_PROTO_RDMA, a
  * request of its own: struct fuse_in_header, then struct fuse_proto_rdma with its halves of queue
  * pairs, a leg each; the answer is struct fuse_proto_rdma with the server's halves of the same
- * legs. An error means that the server has none. Then a READ or WRITE with FUSE_PROTO_REQ_BULK has
- * struct fuse_proto_bulk behind its handles: memory of the client's, and the legs over which it may
- * be reached. Into that of a READ the server writes what was read before it answers; a WRITE comes
- * without its data (in.len is 80), which the server reads from there before it does anything else,
- * and answers EREMOTEIO where it could not: then nothing was begun, and the client sends it by
- * packets. In either answer FUSE_PROTO_RESP_BULK has struct fuse_proto_bulk_done in the tail,
- * behind the attributes and the server: how many bytes are in the client's memory instead of the
- * answer, and which of the legs have failed. The client drops its half of those before it uses the
- * memory, and asks for new ones. A READ that could not be written is answered by packets.
+ * legs. An error means that the server has none, or (EBUSY) that it was asked too often. Then a
+ * READ or WRITE with FUSE_PROTO_REQ_BULK has struct fuse_proto_bulk behind its handles: memory of
+ * the client's, and the legs over which it may be reached. Into that of a READ the server writes
+ * what was read before it answers; a WRITE comes without its data (in.len is 80), which the server
+ * reads from there before it does anything else, and answers EREMOTEIO where it could not: then
+ * nothing was begun, and the client sends it by packets. In either answer FUSE_PROTO_RESP_BULK has
+ * struct fuse_proto_bulk_done in the tail, behind the attributes and the server: how many bytes are
+ * in the client's memory instead of the answer, and which of the legs have failed. The client drops
+ * its half of those before it uses the memory, and asks for new ones. A READ that could not be
+ * written is answered by packets; one with FUSE_PROTO_REQ_ONLY is not: `again` says that the client
+ * is to ask anew.
+ *
+ * FUSE_PROTO_RDMA_PING asks the server to try one pair: struct fuse_in_header, then the head of
+ * struct fuse_proto_ping, with memory of the client's that is used for nothing else meanwhile. The
+ * server writes there, or reads from there, `count` times, `depth` at a time, and answers with the
+ * same struct: how many were done, and how long each took. It does less than it was asked to where
+ * that takes long, tries for one client at a time, and rests three times as long as it worked.
  *
  * The frontend answers the kernel's INIT itself with the parameters below. The first call of each
  * new session is an INIT request that the frontend composes: major and minor as negotiated, flags
@@ -113,7 +121,15 @@
  */
 #define FUSE_PROTO_FEATURE_FOLDER 1U /* answers come with FUSE_PROTO_RESP_FOLDER */
 #define FUSE_PROTO_FEATURE_LEASE 2U  /* entries may be FUSE_PROTO_LEASED */
-#define FUSE_PROTO_FEATURES (FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE)
+/* Behind the argument of a RELEASE or RELEASEDIR stand the file handles of up to
+ * FUSE_PROTO_RELEASES_MAX - 1 more files that are closed, of either kind. */
+#define FUSE_PROTO_FEATURE_RELEASES 4U
+#define FUSE_PROTO_FEATURE_END 8U   /* answers come with FUSE_PROTO_RESP_END */
+#define FUSE_PROTO_FEATURE_ONLY 16U /* READs may have FUSE_PROTO_REQ_ONLY */
+#define FUSE_PROTO_FEATURES                                                                   \
+	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
+	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY)
+#define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
 
@@ -122,6 +138,7 @@ enum {
 	 * O_TRUNC; no ESTALE for a file without a name; no permission refused that was given. */
 	FUSE_PROTO_REQ_REOPEN = 1,
 	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
+	FUSE_PROTO_REQ_ONLY = 4, /* and the data go by no other way */
 };
 
 struct fuse_proto_req_tail {
@@ -136,6 +153,7 @@ enum {
 	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the folder where a name was made or
 				     * removed, as it was after that */
 	FUSE_PROTO_RESP_BULK = 8,   /* struct fuse_proto_bulk_done; where REQ_BULK was */
+	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there were no more entries; no data */
 };
 
 struct fuse_proto_resp_tail {
@@ -182,9 +200,42 @@ struct fuse_proto_bulk {
 struct fuse_proto_bulk_done {
 	uint32_t len;	/* 0: it is in the answer; WRITE: 0 */
 	uint8_t failed; /* legs, a bit each */
-	uint8_t pad[3];
+	uint8_t again;	/* 1: READ: nothing was read, since no leg took it */
+	uint8_t pad[2];
 };
 
+#define FUSE_PROTO_RDMA_PING 0x504c0003U /* opcode; no kernel's */
+#define FUSE_PROTO_PING_VERSION 1
+#define FUSE_PROTO_PING_COUNT_MAX 64
+#define FUSE_PROTO_PING_DEPTH_MAX 4
+
+enum fuse_proto_ping_what {
+	FUSE_PROTO_PING_WRITE = 1, /* as for a READ: the server writes into the client's memory */
+	FUSE_PROTO_PING_READ,	   /* as for a WRITE */
+	FUSE_PROTO_PING_WHAT_MAX
+};
+
+enum fuse_proto_ping_status {
+	FUSE_PROTO_PING_DONE,
+	FUSE_PROTO_PING_BUSY,	/* the pair or the server has enough to do: ask again later */
+	FUSE_PROTO_PING_FAILED, /* there is no pair, or it has failed: the client drops its half */
+	FUSE_PROTO_PING_STATUS_MAX
+};
+
+struct fuse_proto_ping {
+	uint32_t version; /* FUSE_PROTO_PING_VERSION */
+	uint8_t leg;
+	uint8_t what;	/* enum fuse_proto_ping_what */
+	uint8_t depth;	/* 1 to FUSE_PROTO_PING_DEPTH_MAX */
+	uint8_t status; /* answer: enum fuse_proto_ping_status */
+	uint32_t count; /* 1 to FUSE_PROTO_PING_COUNT_MAX; answer: how many were done */
+	uint32_t len;	/* of each, 1 to FUSE_PROTO_MAX_WRITE */
+	uint64_t addr;
+	uint64_t took_ns;			     /* answer: of all together */
+	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* answer alone: `count` of them */
+};
+
+_Static_assert(offsetof(struct fuse_proto_ping, each_ns) == 32, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_rdma_leg) == 52, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_bulk) == 16, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_bulk_done) == 8, "as on the wire");

@@ -4,25 +4,36 @@
  * is in port_rdma_pair.c.
  */
 #include "dataplane/port/port_rdma_internal.h"
+#include <dirent.h>
+#include <dlfcn.h>
+#include <endian.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define GIDS_MAX 256
+/* Of a partition's key: a full member, not a limited one; the rest of the default one's. */
+#define PKEY_FULL 0x8000U
+#define PKEY_DEFAULT 0x7fffU
+#define PEERMEM "/sys/module/nvidia_peermem"
 
 const char *port_rdma_reason_code(enum port_rdma_reason r)
 {
 	static const char *const codes[PORT_RDMA_REASON_MAX] = {
 		[PORT_RDMA_OK] = "ok",
 		[PORT_RDMA_OFF] = "rdma-off",
-		[PORT_RDMA_NO_DEVICE] = "rdma-no-device",
+		[PORT_RDMA_NO_DEVICE] = LAUNCH_RDMA_NONE,
 		[PORT_RDMA_PORT_DOWN] = "rdma-port-down",
-		[PORT_RDMA_NO_GID] = "rdma-no-gid",
+		[PORT_RDMA_NO_GID] = LAUNCH_RDMA_NO_GID,
 		[PORT_RDMA_MEMLOCK] = "rdma-memlock",
 		[PORT_RDMA_GONE] = LAUNCH_RDMA_GONE,
 		[PORT_RDMA_KIND] = "rdma-kinds-differ",
 		[PORT_RDMA_PEER] = "rdma-peer-without",
 		[PORT_RDMA_ENCRYPTED] = "rdma-encrypted",
+		[PORT_RDMA_IWARP] = "rdma-iwarp",
 		[PORT_RDMA_FAILED] = "rdma-failed",
 	};
 
@@ -43,31 +54,69 @@ static void gid_of(const struct ip_addr *ip, uint8_t ret[16])
 	memcpy(ret + 12, ip->bytes, 4);
 }
 
-/* The best entry of the table that is this GID: RoCE v2 before v1. -ENOENT. */
-static int gid_find(struct ibv_context *context, const uint8_t gid[16], struct ibv_gid_entry *ret)
+bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16])
 {
-	autofree struct ibv_gid_entry *all = calloc(GIDS_MAX, sizeof(*all));
-	ssize_t n = all ? ibv_query_gid_table(context, all, GIDS_MAX, 0) : -ENOMEM;
-	bool found = false;
+	uint8_t bytes[20];
+	int n = 0;
 
-	for (ssize_t i = 0; i < n; i++) {
-		if (memcmp(all[i].gid.raw, gid, 16) != 0 || all[i].gid_type == IBV_GID_TYPE_IB)
-			continue;
-		if (!found || (ret->gid_type != IBV_GID_TYPE_ROCE_V2 &&
-			       all[i].gid_type == IBV_GID_TYPE_ROCE_V2))
-			*ret = all[i];
-		found = true;
-	}
-	return n < 0 ? (int)n : found ? 0 : -ENOENT;
+	for (unsigned i = 0; i < sizeof(bytes); i++, address += n)
+		if (sscanf(address, i == 0 ? "%2hhx%n" : ":%2hhx%n", &bytes[i], &n) != 1)
+			return false;
+	memcpy(ret_gid, bytes + 4, 16);
+	return address[0] == '\0' || address[0] == '\n';
 }
 
-int rdma_gid_index(const struct port_rdma *r, unsigned port)
+/* PORT_RDMA_OK: it is the leg's; NO_DEVICE: it is not; else why the device is none for the leg. */
+static enum port_rdma_reason gid_judge(struct ibv_context *context, const struct ibv_gid_entry *e,
+				       const struct rdma_leg *leg)
+{
+	struct ibv_port_attr port;
+
+	if (e->gid_type == IBV_GID_TYPE_IB) {
+		if (ibv_query_port(context, (uint8_t)e->port_num, &port) != 0)
+			return PORT_RDMA_NO_DEVICE;
+		if (port.link_layer == IBV_LINK_LAYER_ETHERNET)
+			return leg->ifindex && e->ndev_ifindex == leg->ifindex
+				       ? PORT_RDMA_IWARP
+				       : PORT_RDMA_NO_DEVICE;
+		return leg->is_ipoib && memcmp(e->gid.raw, leg->ib_gid, sizeof(leg->ib_gid)) == 0
+			       ? PORT_RDMA_OK
+			       : PORT_RDMA_NO_DEVICE;
+	}
+	if (memcmp(e->gid.raw, leg->gid, sizeof(leg->gid)) != 0)
+		return PORT_RDMA_NO_DEVICE;
+	return leg->roce == 0 || (e->gid_type == IBV_GID_TYPE_ROCE_V1) == (leg->roce == 1)
+		       ? PORT_RDMA_OK
+		       : PORT_RDMA_NO_GID;
+}
+
+/* The best entry of the table that is the leg's: RoCE v2 before v1. PORT_RDMA_OK; or why there is
+ * none. */
+static enum port_rdma_reason gid_find(struct ibv_context *context, const struct rdma_leg *leg,
+				      struct ibv_gid_entry *ret)
+{
+	enum port_rdma_reason why = PORT_RDMA_NO_DEVICE;
+	autofree struct ibv_gid_entry *all = calloc(GIDS_MAX, sizeof(*all));
+	ssize_t n = all ? ibv_query_gid_table(context, all, GIDS_MAX, 0) : -ENOMEM;
+
+	for (ssize_t i = 0; i < n; i++) {
+		enum port_rdma_reason is = gid_judge(context, &all[i], leg);
+
+		if (is == PORT_RDMA_OK &&
+		    (why != PORT_RDMA_OK || (ret->gid_type != IBV_GID_TYPE_ROCE_V2 &&
+					     all[i].gid_type == IBV_GID_TYPE_ROCE_V2)))
+			*ret = all[i];
+		if (is == PORT_RDMA_OK || why == PORT_RDMA_NO_DEVICE)
+			why = is;
+	}
+	return why;
+}
+
+int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry *ret)
 {
 	const struct rdma_leg *leg = &r->legs[port];
-	struct ibv_gid_entry entry;
-	int e = gid_find(r->devices[leg->device].context, leg->gid, &entry);
 
-	return e < 0 ? e : (int)entry.gid_index;
+	return gid_find(r->devices[leg->device].context, leg, ret) == PORT_RDMA_OK ? 0 : -ENOENT;
 }
 
 /* ------------------------------------------------------------------ devices */
@@ -90,6 +139,44 @@ static bool fd_nonblocking(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
+/* Without any memory at hand: who takes dma-bufs finds that -1 is none, who does not says so. */
+static enum port_rdma_gpu gpu_probe(const struct port_rdma *r, struct rdma_device *d)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(d->context);
+	struct ibv_mr *mr = NULL;
+	bool takes;
+
+	if (!pd)
+		return PORT_RDMA_GPU_UNSUPPORTED;
+	errno = 0;
+	mr = ibv_reg_dmabuf_mr(pd, 0, 4096, 0, -1, IBV_ACCESS_LOCAL_WRITE);
+	takes = mr || errno == EBADF;
+	if (mr)
+		(void)ibv_dereg_mr(mr);
+	(void)ibv_dealloc_pd(pd);
+	return takes		? PORT_RDMA_GPU_DMABUF
+	       : r->has_peermem ? PORT_RDMA_GPU_PEERMEM
+				: PORT_RDMA_GPU_UNSUPPORTED;
+}
+
+enum port_rdma_gpu port_rdma_gpu(const struct port_rdma *r, unsigned port)
+{
+	return port_rdma_reason(r, port) == PORT_RDMA_OK ? r->devices[r->legs[port].device].gpu
+							 : PORT_RDMA_GPU_NO_DEVICE;
+}
+
+const char *port_rdma_gpu_code(enum port_rdma_gpu g)
+{
+	static const char *const codes[PORT_RDMA_GPU_MAX] = {
+		[PORT_RDMA_GPU_NO_DEVICE] = "gpu-no-device",
+		[PORT_RDMA_GPU_UNSUPPORTED] = "gpu-not-supported",
+		[PORT_RDMA_GPU_PEERMEM] = "gpu-nvidia-peermem",
+		[PORT_RDMA_GPU_DMABUF] = "gpu-dma-buf",
+	};
+
+	return (unsigned)g < PORT_RDMA_GPU_MAX ? codes[g] : codes[PORT_RDMA_GPU_NO_DEVICE];
+}
+
 /* What a worker needs of a device for its whole life. */
 static bool device_prepare(struct rdma_device *d)
 {
@@ -100,86 +187,192 @@ static bool device_prepare(struct rdma_device *d)
 	return d->cq && fd_nonblocking(d->channel->fd) && fd_nonblocking(d->context->async_fd);
 }
 
+/*
+ * Where the leg's partition is in its port's table, of which the port may be a full member or a
+ * limited one. False: nowhere, and what it sends would be another partition's. The library reads
+ * the table from files: of a device that comes back the place is the same, of one that comes later
+ * that of the default partition alone is known.
+ */
+static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *context, uint8_t port)
+{
+	const uint16_t base = leg->pkey & (uint16_t)~PKEY_FULL;
+	int index = ibv_get_pkey_index(context, port, htobe16(base | PKEY_FULL));
+
+	if (index < 0)
+		index = ibv_get_pkey_index(context, port, htobe16(base));
+	if (index >= 0) {
+		leg->pkey_index = (uint16_t)index;
+		leg->has_pkey = true;
+	}
+	return leg->has_pkey || base == 0 || base == PKEY_DEFAULT;
+}
+
 /* The leg's device may be one that another leg has, too: by another port or VLAN. */
 static bool leg_takes(struct port_rdma *r, struct rdma_leg *leg, unsigned device)
 {
 	struct rdma_device *d = &r->devices[device];
 	struct ibv_gid_entry entry;
-	struct ibv_port_attr port;
+	enum port_rdma_reason why = gid_find(d->context, leg, &entry);
 
-	if (!d->context || gid_find(d->context, leg->gid, &entry) < 0)
+	if (why == PORT_RDMA_OK && leg->is_ipoib &&
+	    !leg_finds_partition(leg, d->context, (uint8_t)entry.port_num))
+		why = PORT_RDMA_NO_GID;
+	if (why != PORT_RDMA_OK) {
+		leg->reason = why == PORT_RDMA_NO_DEVICE ? leg->reason : why;
 		return false;
-	if (ibv_query_port(d->context, (uint8_t)entry.port_num, &port) != 0)
-		return false;
+	}
 	leg->device = (int)device;
 	leg->port_num = (uint8_t)entry.port_num;
 	leg->reason = PORT_RDMA_OK;
-	d->link = port.link_layer;
 	return true;
 }
 
-/* Opens the device where a leg has its address there. */
-static void device_try(struct port_rdma *r, struct ibv_device *dev)
+static void legs_leave(struct port_rdma *r, unsigned device, enum port_rdma_reason why)
 {
-	struct rdma_device *d = &r->devices[r->n_devices];
-	bool taken = false;
+	for (unsigned i = 0; i < r->n_legs; i++)
+		if (r->legs[i].device == (int)device) {
+			r->legs[i].device = -1;
+			r->legs[i].reason = why;
+		}
+}
 
-	if (r->n_devices == PORT_RDMA_LEGS_MAX)
-		return;
+static bool leg_lacks(const struct rdma_leg *leg)
+{
+	return leg->device < 0 && leg->reason != PORT_RDMA_OFF;
+}
+
+/* Where one was that has gone, or behind the others. */
+static unsigned device_place(const struct port_rdma *r)
+{
+	unsigned i = 0;
+
+	while (i < r->n_devices && r->devices[i].context)
+		i++;
+	return i;
+}
+
+/* Opens the device where legs have their addresses there. How many. */
+static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
+{
+	unsigned place = device_place(r), taken = 0;
+	struct rdma_device *d = &r->devices[place];
+
+	if (place == PORT_RDMA_LEGS_MAX)
+		return 0;
 	*d = (struct rdma_device){.context = ibv_open_device(dev)};
 	if (!d->context)
-		return;
+		return 0;
 	for (unsigned i = 0; i < r->n_legs; i++)
-		if (r->legs[i].reason == PORT_RDMA_NO_DEVICE)
-			taken |= leg_takes(r, &r->legs[i], r->n_devices);
+		if (leg_lacks(&r->legs[i]))
+			taken += leg_takes(r, &r->legs[i], place);
 	if (taken && device_prepare(d)) {
-		r->n_devices++;
-		return;
+		d->gpu = gpu_probe(r, d);
+		r->n_devices = MAX_OF(r->n_devices, place + 1);
+		return taken;
 	}
-	for (unsigned i = 0; i < r->n_legs; i++)
-		if (r->legs[i].device == (int)r->n_devices) {
-			r->legs[i].device = -1;
-			r->legs[i].reason = PORT_RDMA_NO_DEVICE;
-		}
+	legs_leave(r, place, PORT_RDMA_NO_DEVICE);
 	device_close(d);
+	return 0;
+}
+
+/*
+ * The library loads its drivers when it first sees a device: too late for one that comes to a
+ * process which may not run anything new by then. They lie beside the library.
+ */
+static void drivers_load(void)
+{
+	char path[PATH_MAX];
+	struct dirent *e;
+	Dl_info info;
+	DIR *dir;
+	int len;
+
+	if (!dladdr((void *)(uintptr_t)ibv_get_device_list, &info) || !info.dli_fname ||
+	    !strrchr(info.dli_fname, '/'))
+		return;
+	len = snprintf(path, sizeof(path), "%.*s/libibverbs",
+		       (int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
+	dir = len < (int)sizeof(path) - NAME_MAX ? opendir(path) : NULL;
+	while (dir && (e = readdir(dir))) {
+		if (!strstr(e->d_name, "-rdmav"))
+			continue;
+		snprintf(path + len, sizeof(path) - (size_t)len, "/%s", e->d_name);
+		(void)dlopen(path, RTLD_NOW); /* for good; each tells the library of itself */
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static bool link_read(const char *ifname, const char *what, char *buf, size_t size)
+{
+	char path[64 + IFNAMSIZ];
+	autoclose int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%.15s/%s", ifname, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, buf, size - 1);
+	buf[n < 0 ? 0 : n] = '\0';
+	return n > 0;
+}
+
+static void leg_init(struct rdma_leg *leg, const struct launch_port *port)
+{
+	char text[128];
+
+	*leg = (struct rdma_leg){.device = -1,
+				 .reason = port->rdma ? PORT_RDMA_NO_DEVICE : PORT_RDMA_OFF,
+				 .ifindex = port->ifindex,
+				 .roce = port->roce};
+	leg->is_ipoib = link_read(port->ifname, "address", text, sizeof(text)) &&
+			rdma_ipoib_parse(text, leg->ib_gid);
+	if (leg->is_ipoib && link_read(port->ifname, "pkey", text, sizeof(text)))
+		leg->pkey = (uint16_t)strtoul(text, NULL, 16);
+	gid_of(&port->ip.addr, leg->gid);
 }
 
 int port_rdma_open(const struct launch_config *cfg, struct port_rdma **ret)
 {
-	struct port_rdma *r = NULL;
 	struct ibv_device **list;
-	bool wanted = false;
+	struct port_rdma *r;
 	int n = 0;
 
-	for (unsigned i = 0; i < cfg->n_ports; i++)
-		wanted |= cfg->ports[i].rdma;
 	*ret = NULL;
-	if (!wanted)
+	if (!launch_takes_rdma(cfg))
 		return 0;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
 	r->n_legs = MIN_OF(cfg->n_ports, (uint32_t)PORT_RDMA_LEGS_MAX);
-	for (unsigned i = 0; i < r->n_legs; i++) {
-		r->legs[i].device = -1;
-		r->legs[i].reason = cfg->ports[i].rdma ? PORT_RDMA_NO_DEVICE : PORT_RDMA_OFF;
-		gid_of(&cfg->ports[i].ip.addr, r->legs[i].gid);
-	}
+	for (unsigned i = 0; i < r->n_legs; i++)
+		leg_init(&r->legs[i], &cfg->ports[i]);
 	for (unsigned i = 0; i < RDMA_OPS_MAX; i++)
 		r->free_ops[r->n_free_ops++] = (uint16_t)i;
 	r->next_psn = (uint32_t)clock_now_ns();
+	r->has_peermem = access(PEERMEM, F_OK) == 0;
 	list = ibv_get_device_list(&n);
 	for (int i = 0; list && i < n; i++)
-		device_try(r, list[i]);
+		(void)device_try(r, list[i]);
 	if (list)
 		ibv_free_device_list(list);
+	if (n == 0)
+		drivers_load();
 	*ret = r;
 	return 0;
 }
 
+void port_rdma_leg_add(struct port_rdma *r, const struct launch_port *port)
+{
+	if (r && r->n_legs < PORT_RDMA_LEGS_MAX)
+		leg_init(&r->legs[r->n_legs++], port);
+}
+
 bool port_rdma_any(const struct port_rdma *r)
 {
-	return r && r->n_devices > 0;
+	for (unsigned i = 0; r && i < r->n_devices; i++)
+		if (r->devices[i].context)
+			return true;
+	return false;
 }
 
 void port_rdma_stop(struct port_rdma *r)
@@ -226,32 +419,40 @@ static void device_leave(struct port_rdma *r, unsigned device)
 	for (struct port_rdma_pool *p = r->pools; p; p = p->next)
 		pool_leave(p, device);
 	device_close(&r->devices[device]);
-	for (unsigned i = 0; i < r->n_legs; i++)
-		if (r->legs[i].device == (int)device) {
-			r->legs[i].device = -1;
-			r->legs[i].reason = PORT_RDMA_GONE;
-		}
+	legs_leave(r, device, PORT_RDMA_GONE);
+}
+
+uint32_t port_rdma_changes(const struct port_rdma *r)
+{
+	return r ? r->n_changes : 0;
+}
+
+static bool is_change(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_GID_CHANGE || type == IBV_EVENT_PORT_ACTIVE ||
+	       type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_PKEY_CHANGE;
 }
 
 /* What it says of its own accord. True: it is of no use any more. */
-static bool device_listen(struct rdma_device *d)
+static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 {
 	struct ibv_async_event event;
 	bool fatal = false;
 
 	while (ibv_get_async_event(d->context, &event) == 0) {
 		fatal |= event.event_type == IBV_EVENT_DEVICE_FATAL;
+		r->n_changes += is_change(event.event_type);
 		ibv_ack_async_event(&event);
 	}
 	return fatal;
 }
 
 /* Its file below /dev has no name any more when it is being removed. */
-static bool device_is_going(struct rdma_device *d)
+static bool device_is_going(struct port_rdma *r, struct rdma_device *d)
 {
 	struct stat st;
 
-	return device_listen(d) || fstat(d->context->cmd_fd, &st) < 0 || st.st_nlink == 0;
+	return device_listen(r, d) || fstat(d->context->cmd_fd, &st) < 0 || st.st_nlink == 0;
 }
 
 uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
@@ -263,7 +464,7 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 	r->look_ns = now_ns + PORT_RDMA_LOOK_NS;
 	r->now_ns = now_ns;
 	for (unsigned i = 0; i < r->n_devices; i++)
-		if (r->devices[i].context && device_is_going(&r->devices[i]))
+		if (r->devices[i].context && device_is_going(r, &r->devices[i]))
 			device_leave(r, i);
 	rdma_pairs_reap(r, now_ns);
 	return r->look_ns;
@@ -281,7 +482,16 @@ unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max)
 
 /* ------------------------------------------------------------------ memory */
 
-static int pool_join(struct port_rdma_pool *pool, unsigned device, bool remote)
+static struct ibv_mr *region_register(struct ibv_pd *pd, const struct port_rdma_region *region,
+				      int access)
+{
+	if (region->is_dmabuf)
+		return ibv_reg_dmabuf_mr(pd, region->dmabuf_at, region->bytes,
+					 (uintptr_t)region->base, region->dmabuf_fd, access);
+	return ibv_reg_mr(pd, region->base, region->bytes, access);
+}
+
+static int regions_register(struct port_rdma_pool *pool, unsigned device)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE;
 
@@ -289,14 +499,48 @@ static int pool_join(struct port_rdma_pool *pool, unsigned device, bool remote)
 	if (!pool->pds[device])
 		return -errno;
 	for (unsigned i = 0; i < pool->n_regions; i++) {
-		int more = remote && i == 0 ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ : 0;
+		int more = pool->remote && i == 0 ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+						  : 0;
 
-		pool->mrs[device][i] = ibv_reg_mr(pool->pds[device], pool->regions[i].base,
-						  pool->regions[i].bytes, access | more);
+		pool->mrs[device][i] =
+			region_register(pool->pds[device], &pool->regions[i], access | more);
 		if (!pool->mrs[device][i])
 			return -errno;
 	}
 	return 0;
+}
+
+/* A device that cannot take it has its reason. */
+static int pool_join(struct port_rdma_pool *pool, unsigned device)
+{
+	struct port_rdma *r = pool->r;
+	int e = r->devices[device].context ? regions_register(pool, device) : -ENODEV;
+
+	if (e == 0)
+		return 0;
+	pool_leave(pool, device);
+	for (unsigned k = 0; k < r->n_legs; k++)
+		if (r->legs[k].device == (int)device)
+			r->legs[k].reason = PORT_RDMA_MEMLOCK;
+	return e;
+}
+
+int port_rdma_find(struct port_rdma *r, const char *name)
+{
+	unsigned place = device_place(r), taken = 0;
+	struct ibv_device **list;
+	int n = 0;
+
+	list = ibv_get_device_list(&n);
+	for (int i = 0; list && i < n && taken == 0; i++)
+		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+			taken = device_try(r, list[i]);
+	if (list)
+		ibv_free_device_list(list);
+	r->n_changes += taken > 0;
+	for (struct port_rdma_pool *p = taken ? r->pools : NULL; p; p = p->next)
+		(void)pool_join(p, place);
+	return taken ? (int)taken : -ENOENT;
 }
 
 int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regions, unsigned n,
@@ -313,18 +557,13 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 		return -ENOMEM;
 	pool->r = r;
 	pool->n_regions = n;
+	pool->remote = remote;
 	memcpy(pool->regions, regions, n * sizeof(regions[0]));
 	for (unsigned i = 0; i < r->n_devices; i++) {
-		int was = r->devices[i].context ? pool_join(pool, i, remote) : -ENODEV;
+		int was = pool_join(pool, i);
 
 		any |= was == 0;
-		if (was == 0)
-			continue;
-		e = was;
-		pool_leave(pool, i);
-		for (unsigned k = 0; k < r->n_legs; k++)
-			if (r->legs[k].device == (int)i)
-				r->legs[k].reason = PORT_RDMA_MEMLOCK;
+		e = was < 0 ? was : e;
 	}
 	if (!any) {
 		free(pool);

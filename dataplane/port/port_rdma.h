@@ -19,11 +19,15 @@
  *  - memory that the active end sends from is its own again when port_rdma_poll() says so, after a
  *    failure, too: a pair that failed is emptied by its device first.
  *
- * The GID of a pair is that of the leg's own address: RoCE v2, or v1 where the device has no other.
+ * The GID of a pair is that of the leg's own address, of the RoCE that is wanted: else v2, or v1
+ * where the device has no other. A leg on IPoIB has the GID of its port, the LIDs of both ends and
+ * the partition of its interface. iWARP has no addresses of its own: its connections are TCP's,
+ * which rdma_cm makes, and which are not had here.
  * It is looked for each time that a pair is made, since its index moves.
  *
  * A device that is being removed waits for its users: port_rdma_tick() notices and lets go of it.
- * One that comes later needs another worker, since this one has no files.
+ * One that comes later, or comes back, is had by port_rdma_find() once whoever has the host's files
+ * has put its file where the library looks for it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_RDMA_H
 #define PLENUM_DATAPLANE_PORT_RDMA_H
@@ -46,21 +50,29 @@ enum port_rdma_reason {
 	PORT_RDMA_OFF,	     /* the leg is not to use it */
 	PORT_RDMA_NO_DEVICE, /* no RDMA device has the leg's address */
 	PORT_RDMA_PORT_DOWN,
-	PORT_RDMA_NO_GID,    /* its address was a GID and is none now */
+	PORT_RDMA_NO_GID,    /* its address is no GID, or none of the RoCE that is wanted */
 	PORT_RDMA_MEMLOCK,   /* memory cannot be registered */
 	PORT_RDMA_GONE,	     /* the device was removed */
-	PORT_RDMA_KIND,	     /* the other end's is InfiniBand, this one's Ethernet, or the like */
+	PORT_RDMA_KIND,	     /* the other end's is InfiniBand, or another RoCE than this one's */
 	PORT_RDMA_PEER,	     /* the other end does not know RDMA, or has none */
 	PORT_RDMA_ENCRYPTED, /* bulk data would go in clear */
+	PORT_RDMA_IWARP,     /* the leg's device is of that kind */
 	PORT_RDMA_FAILED,    /* the pair could not be made, or has failed */
 	PORT_RDMA_REASON_MAX
 };
 /* A word, as in plenumd(8). */
 const char *port_rdma_reason_code(enum port_rdma_reason r);
 
+/* What carries a pair, as on the wire: both ends have the same. */
+enum port_rdma_link {
+	PORT_RDMA_LINK_IB = 1,
+	PORT_RDMA_LINK_ROCE_V2 = 2,
+	PORT_RDMA_LINK_ROCE_V1 = 3,
+};
+
 /* What an end says of its half of a pair. */
 struct port_rdma_half {
-	uint8_t link; /* 1 InfiniBand, 2 Ethernet */
+	uint8_t link; /* enum port_rdma_link */
 	uint8_t mtu;  /* 1: 256 bytes, each next one twice the last */
 	uint16_t lid;
 	uint32_t qpn, psn;
@@ -78,16 +90,36 @@ struct port_rdma_op {
 	uint8_t port; /* that it goes by */
 };
 
-/* Finds the device of each leg. To be called while the worker still has files; what there is needs
- * no more of them. 0 and *ret, NULL where no leg is to use RDMA; -ENOMEM. */
+/* Finds the device of each leg. To be called while the worker still has files: what there is needs
+ * no more of them, and for what comes all drivers of the library are loaded. 0 and *ret, NULL where
+ * no leg is to use RDMA; -ENOMEM. */
 int port_rdma_open(const struct launch_config *cfg, struct port_rdma **ret);
-/* Whether any leg has a device: else there is nothing to do but to say why. */
+/* Opens the device of that name, in the place of none, for the legs whose address it has, and
+ * registers what is in pools with it. The number of legs; -ENOENT: of none. */
+int port_rdma_find(struct port_rdma *r, const char *name);
+/* A leg that came later: its port is the next one. It has no device yet. */
+void port_rdma_leg_add(struct port_rdma *r, const struct launch_port *port);
+/* Whether any leg has a device now: else there is nothing to do but to say why. */
 bool port_rdma_any(const struct port_rdma *r);
 /* Takes all pairs from their devices: every op ends before this returns. */
 void port_rdma_stop(struct port_rdma *r);
 /* Pools and peers must have gone. */
 struct port_rdma *port_rdma_free(struct port_rdma *r);
 enum port_rdma_reason port_rdma_reason(const struct port_rdma *r, unsigned port);
+/* Another number whenever a device came, or says that its addresses or its link have changed. */
+uint32_t port_rdma_changes(const struct port_rdma *r);
+/* Whether memory of GPUs can be registered with the leg's device (GPUDirect): as dma-buf, by any
+ * driver of a GPU, or as nvidia-peermem has it; or why it cannot. */
+enum port_rdma_gpu {
+	PORT_RDMA_GPU_NO_DEVICE,
+	PORT_RDMA_GPU_UNSUPPORTED, /* the driver, or this kernel, takes no dma-buf */
+	PORT_RDMA_GPU_PEERMEM,
+	PORT_RDMA_GPU_DMABUF,
+	PORT_RDMA_GPU_MAX
+};
+enum port_rdma_gpu port_rdma_gpu(const struct port_rdma *r, unsigned port);
+/* A word, as in plenumd(8). */
+const char *port_rdma_gpu_code(enum port_rdma_gpu g);
 /* How many pairs work that go by it. */
 unsigned port_rdma_pairs(const struct port_rdma *r, unsigned port);
 /* Lets go of devices that are being removed; ops of theirs end. When it wants to be called again.
@@ -100,9 +132,13 @@ unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max);
 /* Before sleeping. False: there is something to poll for already. */
 bool port_rdma_arm(struct port_rdma *r);
 
+/* Memory of a GPU is a dma-buf: `base` is what it is called then, and nothing is mapped there. */
 struct port_rdma_region {
 	void *base;
 	size_t bytes;
+	bool is_dmabuf;
+	int dmabuf_fd;
+	uint64_t dmabuf_at; /* where in it the region begins */
 };
 /* Registers memory, which must stay mapped as it is: 0; negative errno. remote: others may write
  * and read the first region. A device that cannot register it is left out, with its reason. */

@@ -18,16 +18,22 @@ struct rdma_device {
 	struct ibv_context *context; /* NULL: none, or gone */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	uint8_t port_num, link;
 	unsigned n_ops; /* under way */
 	bool armed;
+	enum port_rdma_gpu gpu;
 };
 
 struct rdma_leg { /* of the worker: where in devices; the reason where there is none */
 	int device;
 	enum port_rdma_reason reason;
 	uint8_t gid[16];
+	uint8_t roce; /* as in launch_port */
 	uint8_t port_num;
+	uint32_t ifindex;
+	/* IPoIB: its port's GID and its partition; where that was found in the port's table. */
+	bool is_ipoib, has_pkey;
+	uint8_t ib_gid[16];
+	uint16_t pkey, pkey_index;
 };
 
 struct port_rdma {
@@ -41,7 +47,8 @@ struct port_rdma {
 	uint32_t op_uses[RDMA_OPS_MAX]; /* of each slot */
 	uint16_t free_ops[RDMA_OPS_MAX];
 	unsigned n_free_ops;
-	uint32_t next_psn;
+	uint32_t next_psn, n_changes;
+	bool has_peermem;
 	uint64_t look_ns, now_ns; /* of the latest tick */
 };
 
@@ -50,6 +57,7 @@ struct port_rdma_pool {
 	struct port_rdma_pool *next;
 	struct port_rdma_region regions[PORT_RDMA_REGIONS_MAX];
 	unsigned n_regions;
+	bool remote; /* others may write and read the first region */
 	struct port_rdma_peer *peers;
 	struct ibv_pd *pds[PORT_RDMA_LEGS_MAX]; /* by device */
 	struct ibv_mr *mrs[PORT_RDMA_LEGS_MAX][PORT_RDMA_REGIONS_MAX];
@@ -60,6 +68,7 @@ struct port_rdma_pair {
 	struct port_rdma *r;
 	struct ibv_qp *qp;
 	unsigned device, port;
+	uint8_t link;	   /* as in struct port_rdma_half */
 	uint32_t psn, key; /* ours; theirs */
 	unsigned n_ops;
 	uint64_t bytes;	   /* under way */
@@ -77,8 +86,10 @@ struct port_rdma_peer {
 
 /* port_rdma_bell.c: tells the kernel that a queue pair of soft-RoCE has work. 0; negative errno. */
 int rdma_bell_ring(const struct ibv_qp *qp);
-/* The index of the leg's GID in its device's table now. -ENOENT. */
-int rdma_gid_index(const struct port_rdma *r, unsigned port);
+/* The port's GID of an IPoIB interface, whose hardware address as sysfs has it ends in it. */
+bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16]);
+/* The leg's GID in its device's table now. 0; -ENOENT. */
+int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry *ret);
 /* Ends the ops of a pair without asking its device, which acts for it no more. */
 void rdma_pair_end_ops(struct port_rdma_pair *pair);
 /* All pairs by the device, dying ones too, are destroyed; their ops end. */

@@ -385,7 +385,8 @@ struct port_rdma_peer *port_rdma_peer_free(struct port_rdma_peer *peer)
 	return NULL;
 }
 
-static struct ibv_qp *qp_new(struct port_rdma_peer *peer, unsigned device, uint8_t port_num)
+static struct ibv_qp *qp_new(struct port_rdma_peer *peer, unsigned device,
+			     const struct rdma_leg *leg)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = peer->pool->r->devices[device].cq,
@@ -397,7 +398,8 @@ static struct ibv_qp *qp_new(struct port_rdma_peer *peer, unsigned device, uint8
 			.max_recv_sge = 1},
 	};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-				   .port_num = port_num,
+				   .port_num = leg->port_num,
+				   .pkey_index = leg->pkey_index,
 				   .qp_access_flags =
 					   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
 	struct ibv_qp *qp = ibv_create_qp(peer->pool->pds[device], &init);
@@ -412,11 +414,19 @@ static struct ibv_qp *qp_new(struct port_rdma_peer *peer, unsigned device, uint8
 	return NULL;
 }
 
+static uint8_t link_of(const struct ibv_gid_entry *gid)
+{
+	return gid->gid_type == IBV_GID_TYPE_IB	       ? PORT_RDMA_LINK_IB
+	       : gid->gid_type == IBV_GID_TYPE_ROCE_V1 ? PORT_RDMA_LINK_ROCE_V1
+						       : PORT_RDMA_LINK_ROCE_V2;
+}
+
 enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, unsigned port,
 				     struct port_rdma_half *ret)
 {
 	struct port_rdma *r = peer->pool->r;
 	struct port_rdma_pair *pair;
+	struct ibv_gid_entry gid;
 	struct ibv_port_attr attr;
 	unsigned device;
 
@@ -428,16 +438,17 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	if (ibv_query_port(r->devices[device].context, r->legs[port].port_num, &attr) != 0 ||
 	    attr.state != IBV_PORT_ACTIVE)
 		return PORT_RDMA_PORT_DOWN;
-	if (rdma_gid_index(r, port) < 0)
+	if (rdma_gid_get(r, port, &gid) < 0)
 		return PORT_RDMA_NO_GID;
 	port_rdma_drop(peer, leg);
 	pair = calloc(1, sizeof(*pair));
 	if (!pair)
 		return PORT_RDMA_FAILED;
 	*pair = (struct port_rdma_pair){.r = r,
-					.qp = qp_new(peer, device, r->legs[port].port_num),
+					.qp = qp_new(peer, device, &r->legs[port]),
 					.device = device,
 					.port = port,
+					.link = link_of(&gid),
 					.psn = r->next_psn & PSN_MASK};
 	if (!pair->qp) {
 		free(pair);
@@ -445,31 +456,39 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	}
 	r->next_psn += 0x10001;
 	peer->pairs[leg] = pair;
-	*ret = (struct port_rdma_half){.link = r->devices[device].link,
+	*ret = (struct port_rdma_half){.link = pair->link,
 				       .mtu = (uint8_t)attr.active_mtu,
 				       .lid = attr.lid,
 				       .qpn = pair->qp->qp_num,
 				       .psn = pair->psn,
 				       .key = peer->pool->mrs[device][0]->rkey};
-	memcpy(ret->gid, r->legs[port].gid, sizeof(ret->gid));
+	memcpy(ret->gid, gid.gid.raw, sizeof(ret->gid));
 	return PORT_RDMA_OK;
+}
+
+/* RoCE always has the header by which packets are routed; InfiniBand within a subnet has LIDs. */
+static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
+		      const struct ibv_gid_entry *ours, const struct ibv_port_attr *port)
+{
+	return pair->link != PORT_RDMA_LINK_IB || port->flags & IBV_QPF_GRH_REQUIRED ||
+	       memcmp(theirs->gid, ours->gid.raw, sizeof(theirs->gid) / 2) != 0;
 }
 
 /* Ready to receive; the same on both ends. */
 static bool pair_receives(struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
-			  unsigned gid_index, uint8_t mtu)
+			  const struct ibv_gid_entry *gid, const struct ibv_port_attr *port)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = (enum ibv_mtu)MIN_OF(mtu, theirs->mtu),
+		.path_mtu = (enum ibv_mtu)MIN_OF((uint8_t)port->active_mtu, theirs->mtu),
 		.dest_qp_num = theirs->qpn,
 		.rq_psn = theirs->psn & PSN_MASK,
 		.max_dest_rd_atomic = READS_MAX,
 		.min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1,
+		.ah_attr = {.is_global = is_global(pair, theirs, gid, port),
 			    .port_num = pair->r->legs[pair->port].port_num,
 			    .dlid = theirs->lid,
-			    .grh = {.sgid_index = (uint8_t)gid_index,
+			    .grh = {.sgid_index = (uint8_t)gid->gid_index,
 				    .hop_limit = HOPS_MAX,
 				    .traffic_class = TRAFFIC_CLASS}},
 	};
@@ -503,20 +522,19 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 	struct port_rdma_pair *pair = peer->pairs[leg];
 	struct port_rdma *r = peer->pool->r;
 	struct ibv_port_attr port;
-	int gid;
+	struct ibv_gid_entry gid;
 
 	if (!pair)
 		return PORT_RDMA_FAILED;
-	if (theirs->link != r->devices[pair->device].link) {
+	if (theirs->link != pair->link) {
 		port_rdma_drop(peer, leg);
 		return PORT_RDMA_KIND;
 	}
-	gid = rdma_gid_index(r, pair->port);
-	if (gid < 0 || theirs->mtu < IBV_MTU_256 || theirs->mtu > IBV_MTU_4096 ||
+	if (rdma_gid_get(r, pair->port, &gid) < 0 || link_of(&gid) != pair->link ||
+	    theirs->mtu < IBV_MTU_256 || theirs->mtu > IBV_MTU_4096 ||
 	    ibv_query_port(r->devices[pair->device].context, r->legs[pair->port].port_num, &port) !=
 		    0 ||
-	    !pair_receives(pair, theirs, (unsigned)gid, (uint8_t)port.active_mtu) ||
-	    (active && !pair_sends(pair))) {
+	    !pair_receives(pair, theirs, &gid, &port) || (active && !pair_sends(pair))) {
 		port_rdma_drop(peer, leg);
 		return PORT_RDMA_FAILED;
 	}

@@ -137,8 +137,7 @@ static int start_all(struct worker *w)
 	e = worker_build(w, why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
-	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, port_rdma_any(w->rdma),
-			 why);
+	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, w->rdma != NULL, why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
 	if (worker_ports_join(w, why) == 0)

@@ -29,8 +29,10 @@ enum worker_source {
 /* Is spinning worth it? Learns from how soon work came after the last idle moment. */
 struct worker_spin {
 	uint64_t limit_ns;
-	uint32_t score; /* 0: never, 1024: always worth it */
-	bool polled;	/* a polling core: the ports have no descriptor to wait for */
+	/* Of two kinds of idle moments: whether answers are due makes another time of it. */
+	bool awaits;
+	uint32_t scores[2]; /* 0: never, 1024: always worth it */
+	bool polled;	    /* a polling core: the ports have no descriptor to wait for */
 };
 
 struct worker_capture { /* while somebody looks on */
@@ -78,6 +80,10 @@ struct worker {
 	bool stopping;
 	bool stopped;
 	int exit_status;
+	/* Whether this turn looks everywhere, or only where something is likely to have come. */
+	bool looks_all, looks_all_next;
+	unsigned n_partial;		       /* turns since the last one that did */
+	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* looks in a row that found nothing */
 };
 
 /* The whole life of a worker process. Returns its exit status (enum launch_exit). */
@@ -150,6 +156,8 @@ void worker_run(struct worker *w);
 /* Finds the devices of the legs that may use it: while there are files and privileges. */
 int worker_rdma_open(struct worker *w, char *why);
 void worker_rdma_watch(struct worker *w);
+/* What LAUNCH_MSG_RDMA brings; fd is borrowed. */
+void worker_rdma_take(struct worker *w, int fd, const char *device);
 /* When it wants to be called again. */
 uint64_t worker_rdma_turn(struct worker *w);
 /* The statistics page: within its seqlock. True: whether any is used, or what is to be said of it,
@@ -163,6 +171,7 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd);
 void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
+void worker_send_ping(struct worker *w, const struct launch_ping *p);
 void worker_control_read(struct worker *w);
 /* Asks the device of port i for its link, after a tick of the port. */
 void worker_link_look(struct worker *w, unsigned i);

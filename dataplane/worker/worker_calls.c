@@ -7,6 +7,7 @@
 #include "dataplane/worker/worker_sandbox.h"
 #include "netcfg/base/seccomp.h"
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <stdio.h>
@@ -158,6 +159,10 @@ static const struct seccomp_rule rules_dpdk[] = {
 	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: interrupts off and on */
 };
 
+/* The library lists the kernel's devices; to change any takes privileges that a worker has not. */
+static const struct seccomp_rule pair_rdma[2] = {{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
+						 {SYS_socket, 2, UINT32_MAX, NETLINK_RDMA}};
+
 static const struct seccomp_rule rules_rdma[] = {
 	{SYS_ioctl, 1, 0xff00, 0x1b << 8}, /* verbs: queue pairs, doorbells of soft-RoCE */
 };
@@ -194,9 +199,12 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
 	/* abort() and assertions; no signal to any other process. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
 	struct calls c = {.n = 0};
+	struct seccomp_rule pairs[ARRAY_SIZE(pairs_all) + 1][2];
 	struct seccomp_filter f;
 	int e;
 
+	memcpy(pairs, pairs_all, sizeof(pairs_all));
+	memcpy(pairs + ARRAY_SIZE(pairs_all), pair_rdma, sizeof(pair_rdma));
 	calls_add(&c, calls_all, ARRAY_SIZE(calls_all));
 	rules_add(&c, rules_all, ARRAY_SIZE(rules_all));
 	rules_add(&c, &to_self, 1);
@@ -216,8 +224,8 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
 				    .n_nrs = c.n,
 				    .rules = c.rules,
 				    .n_rules = c.n_rules,
-				    .pairs = pairs_all,
-				    .n_pairs = ARRAY_SIZE(pairs_all),
+				    .pairs = pairs,
+				    .n_pairs = ARRAY_SIZE(pairs_all) + rdma,
 				    .action = SECCOMP_RET_ERRNO | EPERM};
 	e = seccomp_filter_install(&f);
 	if (e < 0)

@@ -108,6 +108,8 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		*ret_user = client;
 	else if (e == -EREMCHG)
 		rudp_session_refuse_with(s, w->cfg->host);
+	else if (e == -EREMOTE)
+		rudp_session_refuse_with(s, fuse_back_elsewhere(back_of(w)));
 	else if (e == -ENOSPC)
 		full_report(w);
 	return e;
@@ -163,6 +165,11 @@ static int compute_build(struct worker *w, char *why)
 	return e;
 }
 
+static void compute_rdma_came(struct worker *w)
+{
+	fuse_back_rdma(end_of(w)->back, w->rdma);
+}
+
 /* The end without a goodbye: clients keep their sessions for the successor. */
 static void compute_end_sessions(struct worker *w)
 {
@@ -196,11 +203,16 @@ static void compute_watch(struct worker *w)
 
 static unsigned compute_turn(struct worker *w)
 {
-	int n = fuse_back_poll(back_of(w), w->now_ns, !w->spin.polled);
+	int n = fuse_back_poll(back_of(w), w->now_ns, false);
 
 	if (PLENUM_UNLIKELY(n == -EPIPE))
 		hand_gone(w);
 	return n > 0 ? (unsigned)n : 0;
+}
+
+static bool compute_arm(struct worker *w)
+{
+	return fuse_back_arm(back_of(w));
 }
 
 static uint64_t compute_tick(struct worker *w)
@@ -211,6 +223,15 @@ static uint64_t compute_tick(struct worker *w)
 static unsigned compute_left(struct worker *w)
 {
 	return fuse_back_in_flight(back_of(w));
+}
+
+static void compute_rdma_bytes(const struct worker *w, const struct rudp_session *s, unsigned port,
+			       uint64_t *ret_read, uint64_t *ret_write)
+{
+	const struct fuse_back_client *client = rudp_session_user(s);
+
+	if (client)
+		fuse_back_rdma_bytes(client, port, ret_read, ret_write);
 }
 
 static const char *compute_peer_name(const struct worker *w, const struct rudp_session *s)
@@ -232,8 +253,11 @@ const struct worker_role worker_role_compute = {
 	.build = compute_build,
 	.watch = compute_watch,
 	.turn = compute_turn,
+	.arm = compute_arm,
 	.tick = compute_tick,
+	.rdma_came = compute_rdma_came,
 	.left = compute_left,
+	.rdma_bytes = compute_rdma_bytes,
 	.peer_name = compute_peer_name,
 	.adopted = compute_adopted,
 	.end_sessions = compute_end_sessions,

@@ -36,6 +36,14 @@ void worker_send_port(struct worker *w, unsigned index, const struct launch_port
 		(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void worker_send_ping(struct worker *w, const struct launch_ping *p)
+{
+	const struct launch_msg m = {.type = LAUNCH_MSG_PINGED, .ping = *p};
+
+	if (w->control_fd >= 0 && !w->orphan_ns)
+		(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 {
 	struct worker *w = user;
@@ -158,6 +166,19 @@ static void control_fault(struct worker *w, struct launch_msg *m)
 		log_err("a fault on purpose cannot be had: %s", strerror(-r));
 }
 
+static void control_ping(struct worker *w, struct launch_ping *p)
+{
+	int r = -EINVAL;
+
+	if (launch_ping_is_valid(p) && p->port < w->cfg->n_ports)
+		r = w->role->ping ? w->role->ping(w, p) : -EOPNOTSUPP;
+	if (r == 0)
+		return;
+	p->status = r;
+	p->done = 0;
+	worker_send_ping(w, p);
+}
+
 static void orphan_begin(struct worker *w)
 {
 	if (w->orphan_ns)
@@ -235,10 +256,14 @@ void worker_control_read(struct worker *w)
 			worker_port_take(w, m.index, &m.port);
 		else if (m.type == LAUNCH_MSG_ADOPT)
 			control_adopt(w, passed);
+		else if (m.type == LAUNCH_MSG_PING)
+			control_ping(w, &m.ping);
 		else if (m.type == LAUNCH_MSG_CAPTURE && m.code == 1)
 			worker_capture_begin(w, &m.capture, passed);
 		else if (m.type == LAUNCH_MSG_CAPTURE)
 			worker_capture_end(w);
+		else if (m.type == LAUNCH_MSG_RDMA && memchr(m.text, '\0', sizeof(m.text)))
+			worker_rdma_take(w, passed, m.text);
 	}
 }
 
@@ -372,6 +397,20 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->since_ns, i->since_ns);
 }
 
+static void rdma_publish(const struct worker *w, struct launch_path_stats *p,
+			 struct rudp_session *s, const struct rudp_path_info *info, unsigned i)
+{
+	uint64_t read_bytes = 0, write_bytes = 0;
+	bool first = info[i].port < w->cfg->n_ports;
+
+	for (unsigned k = 0; k < i; k++)
+		first = first && info[k].port != info[i].port;
+	if (first)
+		w->role->rdma_bytes(w, s, info[i].port, &read_bytes, &write_bytes);
+	launch_stat_set(&p->rdma_read_bytes, read_bytes);
+	launch_stat_set(&p->rdma_write_bytes, write_bytes);
+}
+
 void worker_stats_publish(struct worker *w)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -389,7 +428,8 @@ void worker_stats_publish(struct worker *w)
 
 		n_sessions += rudp_session_is_up(s);
 		for (unsigned i = 0; i < n && n_paths < LAUNCH_PATHS_MAX; i++) {
-			path_publish(w, &st->paths[n_paths++], s, &info[i]);
+			path_publish(w, &st->paths[n_paths], s, &info[i]);
+			rdma_publish(w, &st->paths[n_paths++], s, info, i);
 			if (why[0] || info[i].mtu_found == info[i].mtu_most)
 				continue;
 			mtu_format(w, s, &info[i], text, sizeof(text));

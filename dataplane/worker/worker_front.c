@@ -14,6 +14,8 @@
 
 /* On a hard mount nothing fails, however long it takes: this is when one is told. */
 #define ABSENCE_NS (30 * NSEC_PER_SEC)
+/* Whose mount is moved hears for less that its worker is not done. */
+#define BUSY_NS (4 * NSEC_PER_SEC)
 
 struct front_mount {
 	struct fuse_front *front; /* NULL: not served (yet) */
@@ -21,6 +23,7 @@ struct front_mount {
 	uint64_t timeouts_seen;
 	bool absence_reported; /* once until the peer is back */
 	int refusal_reported;  /* so is a refusal, each code */
+	uint64_t busy_ns;      /* when it was first refused so since it was served; 0: it was not */
 	char refusal[LAUNCH_REASON_MAX];
 };
 
@@ -110,6 +113,12 @@ static int front_build(struct worker *w, char *why)
 	return end ? 0 : -ENOMEM;
 }
 
+static void front_rdma_came(struct worker *w)
+{
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++)
+		fuse_front_rdma(end_of(w)->mounts[i].front, w->rdma, w->cfg);
+}
+
 static void front_free(struct worker *w)
 {
 	struct front_end *end = w->end;
@@ -146,13 +155,24 @@ static unsigned front_turn(struct worker *w)
 
 		if (m->unmounted || w->stopping)
 			continue;
-		n = fuse_front_pull(m->front, w->now_ns);
+		n = fuse_front_pull(m->front, w->looks_all, w->now_ns);
 		if (n == -ENODEV)
 			unmounted(w, i);
 		else if (n > 0)
 			total += (unsigned)n;
 	}
 	return total;
+}
+
+static bool front_awaits(const struct worker *w)
+{
+	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+		const struct fuse_front *f = end_of(w)->mounts[i].front;
+
+		if (!fuse_front_is_ready(f) || fuse_front_sent(f) > 0)
+			return true;
+	}
+	return false;
 }
 
 static void refusal_forget(struct worker *w, struct front_mount *m)
@@ -178,6 +198,7 @@ static void report_absence(struct worker *w, unsigned i)
 
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
+		m->busy_ns = 0;
 		refusal_forget(w, m);
 		return;
 	}
@@ -199,34 +220,60 @@ static void report_absence(struct worker *w, unsigned i)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }
 
-/* The agent reads there whether programs on the mount are served, and why not. */
+/* The address by which the mount is served at the moment that it begins to be. */
+static const char *server_format(const struct front_mount *m, char *buf, size_t size)
+{
+	const struct rudp_session *s = fuse_front_session(m->front);
+	struct rudp_path_info paths[RUDP_PATHS_MAX];
+	unsigned n = s ? rudp_session_paths(s, paths, RUDP_PATHS_MAX) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (paths[i].up)
+			return ip_addr_format(&paths[i].remote.ip, buf, size);
+	return "";
+}
+
+/* The agent reads there whether programs on the mount are served, by whom, and why not. */
 static void mount_publish(struct worker *w, unsigned i)
 {
 	const struct front_mount *m = &end_of(w)->mounts[i];
 	bool served = fuse_front_is_ready(m->front);
 	const char *why = served || !m->refusal_reported ? "" : m->refusal;
 	struct launch_mount_stats *st = &w->stats->mounts[i];
+	bool was_served = launch_stat_get(&st->served);
+	char by[IP_ADDR_STR_MAX] = "";
 
-	launch_stat_set(&st->served, served);
-	if (strcmp(st->reason, why) == 0)
+	if (served == was_served && strcmp(st->reason, why) == 0)
 		return;
+	launch_stat_set(&st->served, served);
 	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELAXED);
 	/* Partner: as in worker_stats_publish. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	snprintf(st->reason, sizeof(st->reason), "%s", why);
+	snprintf(st->by, sizeof(st->by), "%s", served ? server_format(m, by, sizeof(by)) : "");
 	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELEASE);
 }
 
 static uint64_t front_tick(struct worker *w)
 {
 	uint64_t due = UINT64_MAX;
+	struct launch_ping ping;
 
 	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
 		due = MIN_OF(due, fuse_front_tick(end_of(w)->mounts[i].front, w->now_ns));
 		report_absence(w, i);
 		mount_publish(w, i);
+		if (fuse_front_ping_take(end_of(w)->mounts[i].front, &ping))
+			worker_send_ping(w, &ping);
 	}
 	return due;
+}
+
+static int front_ping(struct worker *w, const struct launch_ping *p)
+{
+	if (p->mount >= w->cfg->n_mounts || end_of(w)->mounts[p->mount].unmounted)
+		return -ENOENT;
+	return fuse_front_ping(end_of(w)->mounts[p->mount].front, p, w->now_ns);
 }
 
 /* What waits in the kernel or for an absent peer is left to the successor. */
@@ -239,7 +286,7 @@ static unsigned front_left(struct worker *w)
 		struct pollfd p = {.fd = fuse_front_fd(m->front), .events = POLLIN};
 
 		if (!m->unmounted && poll(&p, 1, 0) == 1 && (p.revents & POLLERR) &&
-		    fuse_front_pull(m->front, w->now_ns) == -ENODEV)
+		    fuse_front_pull(m->front, true, w->now_ns) == -ENODEV)
 			unmounted(w, i);
 		left += fuse_front_sent(m->front);
 	}
@@ -260,6 +307,12 @@ static enum port_rdma_reason front_rdma(const struct worker *w, unsigned port)
 			why = of;
 	}
 	return why;
+}
+
+static void front_rdma_bytes(const struct worker *w, const struct rudp_session *s, unsigned port,
+			     uint64_t *ret_read, uint64_t *ret_write)
+{
+	fuse_front_rdma_bytes(rudp_session_user(s), port, ret_read, ret_write);
 }
 
 static const char *front_peer_name(const struct worker *w, const struct rudp_session *s)
@@ -311,6 +364,11 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			"server-full: %.30s serves as many mounts as it may; raise sessions of its "
 			"worker there",
 			m->peer);
+	else if (code == -EBUSY)
+		snprintf(text, size,
+			 "server-busy: the worker of %.30s that served export '%.30s' is not done "
+			 "with what it was asked, or hangs; it is asked again",
+			 m->peer, m->export_name);
 	else if (code == -EROFS)
 		snprintf(text, size,
 			 "read-only: %.30s lets this host read export '%.30s' only; write "
@@ -330,6 +388,13 @@ static bool front_report_refusal(struct worker *w, struct rudp_session *s, int c
 	unsigned i;
 
 	m = mount_of(w, s, &i);
+	if (code == -EREMOTE) /* another worker of the server serves it: it goes there */
+		return true;
+	if (m && code == -EBUSY) {
+		m->busy_ns = m->busy_ns ? m->busy_ns : w->now_ns;
+		if (w->now_ns - m->busy_ns < BUSY_NS)
+			return true;
+	}
 	if (!m || code == m->refusal_reported)
 		return m != NULL;
 	m->refusal_reported = code;
@@ -349,8 +414,12 @@ const struct worker_role worker_role_front = {
 	.build = front_build,
 	.watch = front_watch,
 	.turn = front_turn,
+	.awaits = front_awaits,
 	.tick = front_tick,
 	.rdma = front_rdma,
+	.rdma_came = front_rdma_came,
+	.rdma_bytes = front_rdma_bytes,
+	.ping = front_ping,
 	.left = front_left,
 	.peer_name = front_peer_name,
 	.report_refusal = front_report_refusal,

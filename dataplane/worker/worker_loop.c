@@ -14,6 +14,8 @@
 #define EVENTS_MAX 16
 #define EVENTS_EVERY_NS NSEC_PER_MSEC /* a busy loop looks at control and signals this often */
 #define HEARTBEAT_NS NSEC_PER_SEC
+#define PORT_QUIET 32U	  /* looks without a packet, after which one by the port is unlikely */
+#define LOOK_ALL_EVERY 8U /* turns: what is unlikely is looked for in one of so many */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
 /* A polling core without traffic: full speed for the first time, then short naps, so that a core
@@ -163,9 +165,10 @@ static unsigned turn_receive(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		int n;
 
-		if (!w->port_open[i])
+		if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
 			continue;
 		n = w->ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
+		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
 		if (n <= 0) /* trouble on a link shows in rudp as silence */
 			continue;
 		/* Reading them took its time, and so did those of the port before. */
@@ -236,11 +239,26 @@ static void turn_too_big(struct worker *w)
 			rudp_too_big(w->rudp, worker_way(w, i), &dst, bytes, w->now_ns);
 }
 
+/* A worker that spins looks where it expects something each time, and elsewhere now and then: a
+ * look is a system call. One that sleeps in between was woken by it knows not what. */
+static void turn_begin(struct worker *w)
+{
+	w->looks_all = w->looks_all_next || w->spin.polled || !worker_spin_wanted(&w->spin, 0) ||
+		       ++w->n_partial >= LOOK_ALL_EVERY;
+	w->looks_all_next = false;
+	if (w->looks_all)
+		w->n_partial = 0;
+}
+
 /* True where there was work, so that looking again at once makes sense. */
 static bool turn(struct worker *w, uint64_t *ret_due_ns)
 {
-	unsigned work = turn_receive(w);
+	unsigned work = 0;
 	bool more;
+
+	turn_begin(w);
+	if (w->looks_all || !w->role->awaits || w->role->awaits(w))
+		work = turn_receive(w);
 
 	work += w->role->turn(w);
 	/* What is sent now is not to look as if it had been on its way while we worked. */
@@ -277,6 +295,7 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 
 	if (wait_ns > 0)
 		launch_stat_add(&w->stats->sleeps, 1);
+	w->looks_all_next = wait_ns > 0;
 	n = epoll_pwait2(w->epoll_fd, ev, EVENTS_MAX, &ts, NULL);
 	w->now_ns = clock_now_ns();
 	w->events_ns = w->now_ns;
@@ -295,7 +314,7 @@ static bool ports_arm(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		if (w->port_open[i] && w->ops->arm && !w->ops->arm(&w->ports[i]))
 			return false;
-	return port_rdma_arm(w->rdma);
+	return port_rdma_arm(w->rdma) && (!w->role->arm || w->role->arm(w));
 }
 
 /* Nothing to do in the last turn: look again, or sleep until the next timer. */
@@ -312,6 +331,11 @@ static void idle(struct worker *w, uint64_t due_ns)
 	}
 	if (worker_spin_wanted(&w->spin, idle_ns))
 		return;
+	/* Of what has come already the descriptors may not tell again. */
+	if (!w->looks_all) {
+		w->looks_all_next = true;
+		return;
+	}
 	due_ns = MIN_OF(due_ns, rudp_deadline(w->rudp));
 	due_ns = MIN_OF(due_ns, w->now_ns + HEARTBEAT_NS);
 	if (w->stopping)
@@ -343,6 +367,7 @@ void worker_run(struct worker *w)
 			if (w->now_ns > w->work_ns)
 				worker_spin_learn(&w->spin, w->now_ns - w->work_ns);
 			w->work_ns = w->now_ns;
+			w->spin.awaits = w->role->awaits && w->role->awaits(w);
 			if (w->now_ns - w->events_ns >= EVENTS_EVERY_NS)
 				wait_for_more(w, 0);
 		} else {

@@ -39,9 +39,13 @@ static int port_add(struct worker *w, const struct launch_port *p)
 	if (r < 0)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
+	port_rdma_leg_add(w->rdma, p);
 	w->rdma_said[i] = port_rdma_reason(w->rdma, i); /* as those of the start: no event */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
+	/* Its mounts' data may have to wait for it, and its device may be another leg's, too. */
+	if (w->rdma && w->role->rdma_came)
+		w->role->rdma_came(w);
 	worker_fault_port(w);
 	return 0;
 }

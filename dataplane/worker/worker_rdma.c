@@ -6,10 +6,12 @@
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 int worker_rdma_open(struct worker *w, char *why)
 {
@@ -19,7 +21,7 @@ int worker_rdma_open(struct worker *w, char *why)
 	if (e < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "RDMA: %s", strerror(-e));
 	/* Registered memory counts against it once root's rights are gone. */
-	if (port_rdma_any(w->rdma))
+	if (w->rdma)
 		(void)setrlimit(RLIMIT_MEMLOCK, &all);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		w->rdma_said[i] = port_rdma_reason(w->rdma, i);
@@ -33,6 +35,29 @@ void worker_rdma_watch(struct worker *w)
 
 	for (unsigned i = 0; i < n; i++)
 		worker_watch(w, fds[i], WORKER_SOURCE_ROLE, EPOLLIN);
+}
+
+/*
+ * The library looks for the device's file where it always is, and finds the one that was sent. It
+ * is opened by this process, so that it is no more than its user may open.
+ */
+void worker_rdma_take(struct worker *w, int fd, const char *device)
+{
+	int n;
+
+	if (!w->rdma || fd < 0 || w->sandbox.device_fd < 0)
+		return;
+	n = dup3(fd, w->sandbox.device_fd, O_CLOEXEC) < 0 ? -errno
+							  : port_rdma_find(w->rdma, device);
+	if (n < 0) {
+		log_debug("RDMA device %s is of no use: %s", device, strerror(-n));
+		return;
+	}
+	log_notice("RDMA device %s is there now, for %d leg%s", device, n, n == 1 ? "" : "s");
+	if (w->role->rdma_came)
+		w->role->rdma_came(w);
+	worker_rdma_watch(w); /* those that are watched already stay */
+	w->stats_ns = 0;
 }
 
 uint64_t worker_rdma_turn(struct worker *w)
@@ -49,17 +74,28 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 	return w->role->rdma(w, port);
 }
 
+/* What becomes of bulk data that a leg does not take. Only who asks can make them wait. */
+static const char *instead(const struct worker *w, unsigned port, bool used)
+{
+	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
+		return "bulk data go in packets";
+	return used ? "bulk data go by RDMA of other legs" : "bulk data wait for RDMA";
+}
+
 /* An event for each change; that a host has no RDMA is none, where nobody asked for it. */
-static void report(struct worker *w, unsigned port, enum port_rdma_reason why)
+static void report(struct worker *w, unsigned port, enum port_rdma_reason why, bool used)
 {
 	char text[LAUNCH_REASON_MAX];
 
 	if (w->rdma_said[port] == why)
 		return;
 	w->rdma_said[port] = why;
-	snprintf(text, sizeof(text), "%s: bulk data %s%s", w->cfg->ports[port].leg,
-		 why == PORT_RDMA_OK ? "may go by RDMA" : "go in packets: ",
-		 why == PORT_RDMA_OK ? "" : port_rdma_reason_code(why));
+	if (why == PORT_RDMA_OK)
+		snprintf(text, sizeof(text), "%s: bulk data may go by RDMA",
+			 w->cfg->ports[port].leg);
+	else
+		snprintf(text, sizeof(text), "%s: %s: %s", w->cfg->ports[port].leg,
+			 instead(w, port, used), port_rdma_reason_code(why));
 	log_info("%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_RDMA, port, text);
 }
@@ -69,19 +105,22 @@ bool worker_rdma_publish(struct worker *w)
 	char asked[LAUNCH_REASON_MAX] = "";
 	bool used = false;
 
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		used |= port_rdma_pairs(w->rdma, i) > 0;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		struct launch_rdma_stats *st = &w->stats->rdma[i];
 		unsigned pairs = port_rdma_pairs(w->rdma, i);
 		enum port_rdma_reason why = reason_of(w, i, pairs);
 
-		used |= pairs > 0;
 		launch_stat_set(&st->pairs, pairs);
 		snprintf(st->reason, sizeof(st->reason), "%s",
 			 why == PORT_RDMA_OK ? "" : port_rdma_reason_code(why));
-		report(w, i, why);
+		snprintf(st->gpu, sizeof(st->gpu), "%s",
+			 port_rdma_gpu_code(port_rdma_gpu(w->rdma, i)));
+		report(w, i, why, used);
 		if (why != PORT_RDMA_OK && w->cfg->ports[i].rdma_asked && !asked[0])
-			snprintf(asked, sizeof(asked), "%s: %s: bulk data go in packets",
-				 port_rdma_reason_code(why), w->cfg->ports[i].leg);
+			snprintf(asked, sizeof(asked), "%s: %s: %s", port_rdma_reason_code(why),
+				 w->cfg->ports[i].leg, instead(w, i, used));
 	}
 	if (used == w->rdma_used && strcmp(asked, w->rdma_why) == 0)
 		return false;

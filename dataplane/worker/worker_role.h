@@ -25,10 +25,24 @@ struct worker_role {
 	void (*watch)(struct worker *w); /* what the loop shall sleep on, by worker_watch() */
 	/* Its share of a turn, before packets leave. How much there was to do. */
 	unsigned (*turn)(struct worker *w);
+	/* Whether packets are due to come; without it ports are looked at more seldom. NULL: ever.
+	 */
+	bool (*awaits)(const struct worker *w);
+	/* Before the loop sleeps, what it watches shall wake it. False: there is work. NULL: it
+	 * does. */
+	bool (*arm)(struct worker *w);
 	uint64_t (*tick)(struct worker *w); /* timers; when the next one is due */
 	/* Why no bulk data go by RDMA on this port, beyond what the port knows; PORT_RDMA_OK: they
 	 * do. NULL: who asks for it does. */
 	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);
+	/* A device of RDMA, or a leg, has come to a worker that is under way; NULL: no matter. */
+	void (*rdma_came)(struct worker *w);
+	/* File data of the session that went by RDMA over this port. */
+	void (*rdma_bytes)(const struct worker *w, const struct rudp_session *s, unsigned port,
+			   uint64_t *ret_read, uint64_t *ret_write);
+	/* Begins a try of RDMA; what comes of it goes by worker_send_ping(). Negative errno: it
+	 * does not. NULL: the other end does that. */
+	int (*ping)(struct worker *w, const struct launch_ping *p);
 	/* Stopping: how much is under way that must not be cut off. */
 	unsigned (*left)(struct worker *w);
 	/* Who is at the other end, for people to read; "": not known. */

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,6 +27,9 @@
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define FUNCTIONS "sys/bus/pci/devices"
 #define STAGE "/proc" /* a folder that every host has; covered in our own namespace only */
+
+/* Names that RDMA devices' files can have. */
+#define UVERBS_MAX 256
 
 #define CAP(x) (1ULL << (x))
 
@@ -135,11 +139,14 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 {
 	int e;
 
-	*s = (struct sandbox){.kind = kind, .proc_fd = -1};
+	*s = (struct sandbox){.kind = kind, .device_fd = -1, .proc_fd = -1};
 	memset(s->trees, 0xff, sizeof(s->trees));
 	if (geteuid() != 0)
 		return sandbox_fail(-EPERM, why, "it is not started by root");
 	sandbox_user_get(&s->uid, &s->gid);
+	/* Anything that keeps the number taken. */
+	if (launch_takes_rdma(cfg) && (s->device_fd = eventfd(0, EFD_CLOEXEC)) < 0)
+		return sandbox_fail(-errno, why, "a descriptor");
 	e = trees_clone(s, cfg);
 	if (e < 0)
 		return sandbox_fail(e, why, "detached mounts of the exports (Linux 5.12)");
@@ -169,7 +176,7 @@ static int tmpfs_new(void)
 	int fd;
 
 	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", "64k", 0) < 0 ||
-	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "64", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", "512", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
@@ -244,6 +251,28 @@ static int functions_fill(const struct launch_config *cfg)
 	return 0;
 }
 
+/*
+ * In the working directory. RDMA devices are opened by the names of their files, which this root
+ * has not: each is what the agent sends last, and the library sees to it that it is the right one.
+ */
+static int devices_fill(const struct sandbox *s)
+{
+	static const char *const folders[] = {"dev", "dev/infiniband"};
+	char target[32], name[48];
+
+	if (s->device_fd < 0)
+		return 0;
+	if (folders_make(folders, ARRAY_SIZE(folders)) < 0)
+		return -errno;
+	snprintf(target, sizeof(target), "/proc/self/fd/%d", s->device_fd);
+	for (unsigned i = 0; i < UVERBS_MAX; i++) {
+		snprintf(name, sizeof(name), "dev/infiniband/uverbs%u", i);
+		if (symlink(target, name) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 /* In the working directory: N for each export, and the worker's own descriptors by name. */
 static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own_fds)
 {
@@ -258,7 +287,7 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 		cleanup_close(&s->trees[i]);
 		s->trees[i] = -1;
 	}
-	if (e == 0 && cfg->n_exports > 0) {
+	if (e == 0 && (cfg->n_exports > 0 || s->device_fd >= 0)) {
 		/* No other file of /proc, and no way from here to any. */
 		if (mkdir("proc", 0755) < 0 || mkdir("proc/self", 0755) < 0 ||
 		    mkdir("proc/self/fd", 0755) < 0)
@@ -267,6 +296,8 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 	}
 	if (e == 0)
 		e = functions_fill(cfg);
+	if (e == 0)
+		e = devices_fill(s);
 	if (e == 0 && mount_setattr(AT_FDCWD, ".", 0, &attr, sizeof(attr)) < 0)
 		e = -errno;
 	return e;
@@ -384,6 +415,7 @@ void sandbox_done(struct sandbox *s)
 		cleanup_close(&s->trees[i]);
 	memset(s->trees, 0xff, sizeof(s->trees));
 	s->hands = fuse_hands_free(s->hands);
+	cleanup_close(&s->device_fd);
 	cleanup_close(&s->proc_fd);
-	s->proc_fd = -1;
+	s->device_fd = s->proc_fd = -1;
 }

@@ -35,6 +35,9 @@ struct sandbox {
 	int trees[LAUNCH_EXPORTS_MAX]; /* detached mounts of the exports; -1: none, or attached */
 	struct fuse_hands *hands;      /* SANDBOX_FILES only */
 	uint64_t boot;		       /* names this run of the host's kernel */
+	int device_fd;		       /* the number by which the files of RDMA devices are found
+					* that come later: /dev/infiniband/uverbs* of the empty root
+					* are links to it; -1: no leg takes any */
 	int proc_fd;		       /* SANDBOX_DESCRIPTORS: a procfs of processes and no more,
 					* attached nowhere; -1: the kernel gives none */
 };
@@ -47,7 +50,8 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 		  int key_fd, char *why);
 /* Afterwards the exports' descriptors in cfg are those of the detached mounts. */
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, char *why);
-/* dpdk: threads and timers of DPDK run in the process; rdma: it has RDMA devices. */
+/* dpdk: threads and timers of DPDK run in the process; rdma: it
+ * may have RDMA devices. */
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why);
 void sandbox_done(struct sandbox *s);
 

@@ -12,19 +12,22 @@
 
 /*
  * A sleep teaches as much as a spin: its length tells whether spinning would have met the work. So
- * a worker that has stopped spinning starts again by itself when the traffic changes.
+ * a worker that has stopped spinning starts again by itself when the traffic changes. Answers come
+ * soon, the next request when a program likes: what one teaches is not true of the other.
  */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
 {
+	uint32_t *score = &s->scores[s->awaits];
+
 	if (s->limit_ns == 0)
 		return;
 	if (idle_ns <= s->limit_ns + SPIN_WAKE_NS)
-		s->score += (SPIN_SCORE_MAX - s->score) >> SPIN_SHIFT;
+		*score += (SPIN_SCORE_MAX - *score) >> SPIN_SHIFT;
 	else
-		s->score -= (s->score + (1U << SPIN_SHIFT) - 1) >> SPIN_SHIFT;
+		*score -= (*score + (1U << SPIN_SHIFT) - 1) >> SPIN_SHIFT;
 }
 
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns)
 {
-	return idle_ns < s->limit_ns && s->score >= SPIN_SCORE_WORTH;
+	return idle_ns < s->limit_ns && s->scores[s->awaits] >= SPIN_SCORE_WORTH;
 }

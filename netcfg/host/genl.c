@@ -3,6 +3,7 @@
  */
 #include "netcfg/host/genl.h"
 #include <linux/genetlink.h>
+#include <string.h>
 
 #define REQUEST_BYTES_MAX 256
 
@@ -70,4 +71,45 @@ uint16_t genl_family_find(struct netlink *nl, const char *name)
 
 	mnl_attr_put_strz(h, CTRL_ATTR_FAMILY_NAME, name);
 	return netlink_talk(nl, h, NLM_F_ACK, on_family, &id, NULL) < 0 ? 0 : id;
+}
+
+struct group {
+	const char *name;
+	uint32_t id;
+};
+
+static int take_group(const struct nlattr *a, void *user)
+{
+	struct group *g = user;
+	const struct nlattr *of[CTRL_ATTR_MCAST_GRP_MAX + 1] = {NULL};
+	struct genl_attrs t = {of, CTRL_ATTR_MCAST_GRP_MAX};
+
+	if (mnl_attr_validate(a, MNL_TYPE_NESTED) < 0)
+		return MNL_CB_OK;
+	genl_attrs_parse_nested(a, &t);
+	if (strcmp(genl_text(of[CTRL_ATTR_MCAST_GRP_NAME]), g->name) == 0)
+		g->id = genl_u32(of[CTRL_ATTR_MCAST_GRP_ID]);
+	return MNL_CB_OK;
+}
+
+static int on_groups(void *user, struct nlmsghdr *h)
+{
+	const struct nlattr *of[CTRL_ATTR_MAX + 1] = {NULL};
+	struct genl_attrs t = {of, CTRL_ATTR_MAX};
+
+	genl_attrs_parse(h, &t);
+	if (of[CTRL_ATTR_MCAST_GROUPS] &&
+	    mnl_attr_validate(of[CTRL_ATTR_MCAST_GROUPS], MNL_TYPE_NESTED) == 0)
+		mnl_attr_parse_nested(of[CTRL_ATTR_MCAST_GROUPS], take_group, user);
+	return 0;
+}
+
+uint32_t genl_group_find(struct netlink *nl, const char *family, const char *group)
+{
+	char buf[REQUEST_BYTES_MAX];
+	struct nlmsghdr *h = genl_head(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
+	struct group g = {.name = group};
+
+	mnl_attr_put_strz(h, CTRL_ATTR_FAMILY_NAME, family);
+	return netlink_talk(nl, h, NLM_F_ACK, on_groups, &g, NULL) < 0 ? 0 : g.id;
 }

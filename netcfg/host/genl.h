@@ -27,5 +27,7 @@ const char *genl_text(const struct nlattr *a);
 struct nlmsghdr *genl_head(void *buf, uint16_t family, uint8_t command);
 /* The family's number; 0: this kernel does not have it. */
 uint16_t genl_family_find(struct netlink *nl, const char *name);
+/* That of its multicast group of notifications; 0: there is none. */
+uint32_t genl_group_find(struct netlink *nl, const char *family, const char *group);
 
 #endif

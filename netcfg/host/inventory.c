@@ -244,6 +244,15 @@ struct inventory *inv_free(struct inventory *inv)
 		*slot_ = (src)->member[i_];                 \
 	}
 
+int inv_devlink_append(struct inventory *dst, const struct inventory *src)
+{
+	APPEND_ALL(dst, src, devlinks, n_devlinks, inv_devlink_add);
+	APPEND_ALL(dst, src, devlink_versions, n_devlink_versions, inv_devlink_version_add);
+	APPEND_ALL(dst, src, devlink_params, n_devlink_params, inv_devlink_param_add);
+	APPEND_ALL(dst, src, devlink_ports, n_devlink_ports, inv_devlink_port_add);
+	return 0;
+}
+
 int inv_append(struct inventory *dst, const struct inventory *src)
 {
 	int r;
@@ -260,10 +269,9 @@ int inv_append(struct inventory *dst, const struct inventory *src)
 	APPEND_ALL(dst, src, bonds, n_bonds, inv_bond_add);
 	APPEND_ALL(dst, src, bond_ports, n_bond_ports, inv_bond_port_add);
 	APPEND_ALL(dst, src, dcb, n_dcb, inv_dcb_add);
-	APPEND_ALL(dst, src, devlinks, n_devlinks, inv_devlink_add);
-	APPEND_ALL(dst, src, devlink_versions, n_devlink_versions, inv_devlink_version_add);
-	APPEND_ALL(dst, src, devlink_params, n_devlink_params, inv_devlink_param_add);
-	APPEND_ALL(dst, src, devlink_ports, n_devlink_ports, inv_devlink_port_add);
+	r = inv_devlink_append(dst, src);
+	if (r < 0)
+		return r;
 	APPEND_ALL(dst, src, addrs, n_addrs, inv_addr_add);
 	APPEND_ALL(dst, src, routes, n_routes, inv_route_add);
 	APPEND_ALL(dst, src, rules, n_rules, inv_rule_add);

@@ -67,6 +67,9 @@ struct inv_link {
 	uint32_t channels, max_channels; /* receive queues */
 	char firmware[INV_TEXT_MAX];
 	char ipoib_mode[12]; /* "datagram", "connected"; "": it is not IPoIB */
+	/* How its queues reach AF_XDP sockets: "zero-copy", "copy"; "none": this kernel has no such
+	 * sockets; "": nobody says. */
+	char af_xdp[12];
 };
 
 #define INV_IOMMU_NONE (-1)

@@ -27,6 +27,8 @@ struct inv_devlink *inv_devlink_add(struct inventory *inv);
 struct inv_devlink_version *inv_devlink_version_add(struct inventory *inv);
 struct inv_devlink_param *inv_devlink_param_add(struct inventory *inv);
 struct inv_devlink_port *inv_devlink_port_add(struct inventory *inv);
+/* All of these that src has. 0, -ENOMEM. */
+int inv_devlink_append(struct inventory *dst, const struct inventory *src);
 struct inv_addr *inv_addr_add(struct inventory *inv);
 struct inv_route *inv_route_add(struct inventory *inv);
 struct inv_rule *inv_rule_add(struct inventory *inv);

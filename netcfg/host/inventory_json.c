@@ -52,6 +52,7 @@ static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "max_channels", INV_JSON_NUMBER, max_channels),
 	MEMBER(inv_link, "firmware", INV_JSON_TEXT, firmware),
 	MEMBER(inv_link, "ipoib_mode", INV_JSON_TEXT, ipoib_mode),
+	MEMBER(inv_link, "af_xdp", INV_JSON_TEXT, af_xdp),
 };
 static const struct inv_json_member function_members[] = {
 	MEMBER(inv_function, "pci", INV_JSON_TEXT, pci, .required = true),

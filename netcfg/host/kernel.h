@@ -243,12 +243,16 @@ struct kernel_ops {
 	int (*route_lookup)(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
 			    uint32_t oif, struct inv_route *ret, char *why);
 	/*
-	 * Notifications of links, addresses, routes and rules, and udev's of links, seen from the
-	 * first watch_fd on. watch_fd: a descriptor to poll for reading, owned by the kernel
-	 * object; or a negative errno. watch_read: hands over what came and never blocks; 0 or a
-	 * negative errno.
+	 * Notifications of links, addresses, routes and rules, udev's of links and devlink's of
+	 * devices, seen from the first watch_fd on; until then nothing of the host is remembered
+	 * from one look to the next. watch_fd: a descriptor to poll for reading, owned by the
+	 * kernel object; or a negative errno. watch_read: hands over what came and never blocks; 0
+	 * or a negative errno.
 	 */
 	int (*watch_fd)(struct kernel *k);
+	/* Whoever looks next is to see what is there, and not what nobody said has changed. NULL:
+	 * nothing is ever remembered. */
+	void (*forget)(struct kernel *k);
 	int (*watch_read)(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
 			  void *user);
 	void (*free)(struct kernel *k);
@@ -259,8 +263,9 @@ enum kernel_event_type {
 	KERNEL_EVENT_ADDR,
 	KERNEL_EVENT_ROUTE,
 	KERNEL_EVENT_RULE,
-	KERNEL_EVENT_UDEV, /* udev is done with a link: inv_link.initialized may have changed */
-	KERNEL_EVENT_LOST  /* the socket overflowed: collect again */
+	KERNEL_EVENT_UDEV,   /* udev is done with a link: inv_link.initialized may have changed */
+	KERNEL_EVENT_DEVICE, /* what devlink tells of some device has changed; no ifindex */
+	KERNEL_EVENT_LOST    /* the socket overflowed: collect again */
 };
 struct kernel_event {
 	enum kernel_event_type type;

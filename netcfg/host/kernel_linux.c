@@ -4,6 +4,7 @@
  * diagnostics. The only file that knows all of them.
  */
 #include "netcfg/host/dependents.h"
+#include "netcfg/host/devlink_watch.h"
 #include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
@@ -11,6 +12,7 @@
 #include "netcfg/host/kernel_devlink.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/kernel_roce.h"
+#include "netcfg/host/kernel_xdp.h"
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/pci.h"
@@ -32,7 +34,8 @@ struct kernel_linux {
 	struct netlink *diag;	  /* NULL: this kernel tells nothing of sockets */
 	struct rtnl_watch *watch; /* NULL until the first watch_fd */
 	int udev_watch;
-	int watch_poll; /* becomes readable with either of them */
+	struct devlink_watch devlink;
+	int watch_poll; /* becomes readable with any of them */
 	int sysfs;
 	int pci; /* -ENOENT: this machine has no PCI */
 	int proc_sys;
@@ -357,6 +360,7 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 	udev_fill_links(udev, kl->proc_net, inv);
 	if (ethtool_fill_links(inv) == -ENOMEM)
 		return -ENOMEM;
+	kernel_xdp_fill(kl->proc_net, inv);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		int r = parts[i].collect(kl->sysfs, inv);
 
@@ -421,7 +425,7 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	if (r < 0)
 		diag_add(d, DIAG_WARNING, NULL, "kernel", "DCB could not be read: %s",
 			 strerror(-r));
-	r = kernel_devlink_collect(inv);
+	r = devlink_watch_collect(&kl->devlink, inv);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
@@ -456,12 +460,15 @@ static int watch_open(struct kernel_linux *kl)
 	r = watch_add(kl, rtnl_watch_fd(kl->watch));
 	if (r == 0 && kl->udev_watch >= 0)
 		r = watch_add(kl, kl->udev_watch);
+	if (r == 0 && devlink_watch_open(&kl->devlink) == 0)
+		r = watch_add(kl, kl->devlink.fd);
 	return r;
 }
 
 static void watch_close(struct kernel_linux *kl)
 {
 	kl->watch = rtnl_watch_close(kl->watch);
+	devlink_watch_close(&kl->devlink);
 	cleanup_close(&kl->udev_watch);
 	cleanup_close(&kl->watch_poll);
 	kl->udev_watch = kl->watch_poll = -1;
@@ -477,13 +484,20 @@ static int linux_watch_fd(struct kernel *k)
 	return r < 0 ? r : kl->watch_poll;
 }
 
+static void linux_forget(struct kernel *k)
+{
+	devlink_watch_forget(&linux_of(k)->devlink);
+}
+
 static int linux_watch_read(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
 			    void *user)
 {
 	struct kernel_linux *kl = linux_of(k);
 	int r = kl->watch ? rtnl_watch_read(kl->watch, cb, user) : 0;
 
-	return r == 0 && kl->udev_watch >= 0 ? udev_watch_read(kl->udev_watch, cb, user) : r;
+	if (r == 0 && kl->udev_watch >= 0)
+		r = udev_watch_read(kl->udev_watch, cb, user);
+	return r == 0 ? devlink_watch_read(&kl->devlink, cb, user) : r;
 }
 
 static void linux_free(struct kernel *k)
@@ -515,6 +529,7 @@ static const struct kernel_ops linux_ops = {
 	.route_lookup = linux_route_lookup,
 	.watch_fd = linux_watch_fd,
 	.watch_read = linux_watch_read,
+	.forget = linux_forget,
 	.free = linux_free,
 };
 
@@ -527,6 +542,7 @@ int kernel_linux_new(struct kernel **ret)
 		return -ENOMEM;
 	kl->kernel = (struct kernel){.ops = &linux_ops, .impl = kl};
 	kl->udev_watch = kl->watch_poll = kl->configfs = -1;
+	kl->devlink = (struct devlink_watch)DEVLINK_WATCH_INIT;
 	kl->probe = PROBE_SOCKETS_INIT;
 	kl->ping = PING_SOCKETS_INIT;
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -18,6 +18,9 @@ enum nic_reach {
 	NIC_REACH_MAX
 };
 
+/* A version of Linux, in the order of versions; 0: none. */
+#define NIC_LINUX(major, minor) ((major) << 16 | (minor))
+
 /* For whom a parameter of devlink is wanted. */
 enum nic_when {
 	NIC_WHEN_ROCE, /* legs that ask for RDMA, or say how it sends */
@@ -37,6 +40,9 @@ struct nic_family {
 	const char *name;	    /* for people: "Intel E800" */
 	const char *const *drivers; /* of PFs; ends with NULL */
 	enum nic_reach reach;
+	/* Since then its driver gives queues to AF_XDP sockets without a copy. Kernels that tell
+	 * themselves (inv_link.af_xdp) are believed instead. */
+	uint32_t af_xdp_since;
 	/* The PF's link may stay up as it is, and what it carries alive, while VFs are made. */
 	bool vfs_undisturbed;
 	/* DPDK's driver of its VFs knows no receive interrupts: they can only be polled. */
@@ -47,9 +53,6 @@ struct nic_family {
 	/* The program that sets its firmware's switch and limit of SR-IOV, which takes mstconfig's
 	 * words. NULL: there is no such switch in its firmware. */
 	const char *sriov_tool;
-	/* The oldest firmware that is known good, without its first number, which is the device's:
-	 * "25.1020" of 16.25.1020; NULL: none is known. */
-	const char *firmware_min;
 	uint32_t vf_make_ms;		   /* one VF takes at most so long to make; 0: 250 */
 	const struct nic_devlink *devlink; /* what it needs of its driver */
 	size_t n_devlink;

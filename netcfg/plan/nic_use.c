@@ -3,6 +3,8 @@
 #include "netcfg/plan/nic_use.h"
 #include "netcfg/plan/nic.h"
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 static uint64_t hugepages_free(const struct inventory *inv)
 {
@@ -37,6 +39,30 @@ static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
 	return 0;
 }
 
+/* "zero-copy", "copy"; "": not, or nobody knows. */
+static const char *af_xdp_of(const struct inventory *inv, const struct inv_link *l,
+			     const struct nic_family *family)
+{
+	unsigned major, minor;
+
+	if (strcmp(l->af_xdp, "none") == 0)
+		return "";
+	if (l->af_xdp[0] || !family->af_xdp_since ||
+	    sscanf(inv->kernel_release, "%u.%u", &major, &minor) != 2)
+		return l->af_xdp;
+	return NIC_LINUX(major, minor) >= family->af_xdp_since ? "zero-copy" : "";
+}
+
+static void queues_find(const struct inventory *inv, const struct inv_link *l,
+			const struct nic_family *family, struct nic_use *use)
+{
+	const char *af_xdp = af_xdp_of(inv, l, family);
+	const char *first = use->vfs ? "vfio" : use->shared_ip ? "bifurcated" : "";
+
+	snprintf(use->queues, sizeof(use->queues), "%s%s%s%s", first, *first && *af_xdp ? ", " : "",
+		 *af_xdp ? "AF_XDP" : "", strcmp(af_xdp, "copy") == 0 ? " by copies" : "");
+}
+
 bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct nic_use *ret)
 {
 	const struct nic_family *family = nic_family_find(l->driver);
@@ -51,6 +77,7 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 	}
 	ret->shared_ip = family->reach == NIC_BY_FLOW_RULES;
 	ret->vfs = vfs_of(inv, l, family, &ret->why);
+	queues_find(inv, l, family, ret);
 	ret->dpdk = pages >= PLAN_HUGEPAGES_PER_WORKER;
 	if (ret->dpdk)
 		return true;

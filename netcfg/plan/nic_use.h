@@ -9,10 +9,15 @@
 
 #include "netcfg/plan/plan.h"
 
+#define NIC_USE_QUEUES_MAX 48
+
 struct nic_use {
 	bool shared_ip; /* its driver stays in charge: one IP for management and data, no VFs */
 	bool dpdk;
 	uint32_t vfs; /* so many workers can have a VF; 0: DPDK shares the kernel's interface */
+	/* How its queues can reach user space here, the best first: "vfio, AF_XDP"; "": not at all.
+	 * Workers use vfio; what else there is they do not use yet, but packet sockets. */
+	char queues[NIC_USE_QUEUES_MAX];
 	struct reason why; /* why there is no DPDK, or none by VFs; code "": nothing is missing */
 };
 

@@ -83,7 +83,8 @@ static void devlink_follow(struct plan_step *s, const struct plan_step *later)
 	       sizeof(s->change.devlink.value));
 }
 
-/* devlink's own listeners are told, and we are none: a NIC's parameters hardly ever change. */
+/* devlink's listeners hear of what is set, and not of what a driver makes of it when it starts
+ * anew. */
 static bool devlink_unannounced(const struct plan_step *s)
 {
 	return true;

@@ -5,6 +5,7 @@
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_owner.h"
 #include "netcfg/plan/plan_project.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/plan_vlan.h"
@@ -215,6 +216,8 @@ static int build(struct plan_builder *b)
 	if (b->d->n_errors > n_errors)
 		return -EINVAL;
 	r = ops->want(b);
+	if (r == 0)
+		r = plan_owner_check(b);
 	if (r == 0)
 		r = plan_diff_build(b);
 	if (r == 0)

@@ -64,6 +64,8 @@ struct plan_port { /* one leg of one worker */
 	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
 	bool rdma;	   /* bulk data may go by an RDMA device that has the IP */
 	bool rdma_asked;   /* and are expected to */
+	bool rdma_only;	   /* and such data of the host's mounts wait until they do */
+	uint8_t roce;	   /* the version of RoCE that is asked for; 0: none */
 	bool stands_by;	   /* the IP is that of the first port, which carries while it can */
 };
 

@@ -34,6 +34,15 @@ int plan_action_say(struct plan *p, bool disruptive, const char *reason, const c
 	return 0;
 }
 
+/* Cores of one entry serve the same ones: said once. */
+static bool is_said(const struct plan *p, size_t worker)
+{
+	for (size_t i = 0; i < worker; i++)
+		if (p->workers[i].exports == p->workers[worker].exports)
+			return true;
+	return false;
+}
+
 int plan_actions_start(struct plan *p, const char *reason)
 {
 	int r = 0;
@@ -49,7 +58,7 @@ int plan_actions_start(struct plan *p, const char *reason)
 					    m->from_export, m->path);
 		}
 	for (size_t i = 0; r >= 0 && i < p->n_workers; i++)
-		for (size_t j = 0; r >= 0 && j < p->workers[i].n_exports; j++) {
+		for (size_t j = 0; r >= 0 && j < p->workers[i].n_exports && !is_said(p, i); j++) {
 			const struct spec_export *e = &p->workers[i].exports[j];
 
 			r = plan_action_say(p, false, reason, PLAN_ACTION_EXPORT, e->name, e->path,

@@ -20,7 +20,7 @@ static bool is_asked(const struct plan_place *p, const struct nic_devlink *want)
 {
 	switch (want->when) {
 	case NIC_WHEN_ROCE:
-		return p->net->rdma == SPEC_ON || p->net->roce_mode != SPEC_ROCE_AS_FOUND ||
+		return p->net->rdma >= SPEC_RDMA_ON || p->net->roce_mode != SPEC_ROCE_AS_FOUND ||
 		       p->net->roce_tos;
 	default:
 		return false;

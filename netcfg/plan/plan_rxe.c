@@ -45,6 +45,18 @@ static void name_choose(const struct inventory *inv, const struct inv_link *link
 		snprintf(ret, INV_TEXT_MAX, PLENUM_RDMA_PREFIX "%s_%u", link->name, n);
 }
 
+/* The kernel takes a while to remove a device: it is on no link by then, and still has its name. */
+static bool is_leaving(const struct inventory *inv, const struct inv_link *link)
+{
+	char name[INV_TEXT_MAX];
+
+	snprintf(name, sizeof(name), PLENUM_RDMA_PREFIX "%s", link->name);
+	for (size_t i = 0; i < inv->n_rdma; i++)
+		if (inv->rdma[i].ifindex == 0 && strcmp(inv->rdma[i].device, name) == 0)
+			return true;
+	return false;
+}
+
 void plan_rxe_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
 {
 	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
@@ -52,9 +64,14 @@ void plan_rxe_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg
 
 	if (!leg->net->soft_roce || (place && *device_on(b->inv, place)))
 		return;
-	if (place && b->inv->soft_roce)
+	if (place && b->inv->soft_roce && !is_leaving(b->inv, place))
 		return;
-	if (place)
+	if (place && b->inv->soft_roce)
+		reason_set(&why, "no-soft-roce",
+			   "the kernel is still removing the soft-RoCE device that %s had; it is "
+			   "made again after that",
+			   place->name);
+	else if (place)
 		reason_set(&why, "no-soft-roce",
 			   "this kernel has no soft-RoCE (module rdma_rxe); install the package of "
 			   "your distribution that has it, or leave soft-roce out");
@@ -74,7 +91,7 @@ int plan_rxe_want(struct plan_builder *b, const struct plan_leg *leg)
 
 	if (!leg->net->soft_roce || !place)
 		return 0;
-	if (*have ? !kernel_rdma_is_ours(have) : !b->inv->soft_roce)
+	if (*have ? !kernel_rdma_is_ours(have) : !b->inv->soft_roce || is_leaving(b->inv, place))
 		return 0;
 	s = planner_want_add(b, &object_rxe, leg);
 	if (!s)

@@ -314,6 +314,23 @@ static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
 	return true;
 }
 
+/* Two ports of one function have its VFs together, and a worker's VF is of one leg. */
+static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *leg,
+			  struct reason *why)
+{
+	for (size_t i = 0; i < b->n_legs; i++) {
+		if (b->legs[i].n_vfs == 0 || strcmp(b->legs[i].device->pci, leg->device->pci) != 0)
+			continue;
+		reason_set(why, "vfs-taken",
+			   "%s and %s are ports of one function, %s, and %s has its VFs; write "
+			   "vfs: 0",
+			   leg->device->name, b->legs[i].device->name, leg->device->pci,
+			   b->legs[i].net->name);
+		return true;
+	}
+	return false;
+}
+
 void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 {
 	const struct spec_net *net = leg->net;
@@ -326,8 +343,8 @@ void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
 		return;
 	if (net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
 		return; /* its queues are had without any */
-	if (!no_sriov(b, leg, pf, family, why) && !no_iommu(b, pf, family, why) &&
-	    !is_switchdev(b, pf, why)) {
+	if (!no_sriov(b, leg, pf, family, why) && !vfs_are_taken(b, leg, why) &&
+	    !no_iommu(b, pf, family, why) && !is_switchdev(b, pf, why)) {
 		n = choose_count(b, net, pf, family);
 		if (n == 0)
 			return; /* d has the error */

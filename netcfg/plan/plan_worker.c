@@ -337,8 +337,13 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	}
 	port->ip = ip;
 	port->shared = leg->shared;
-	port->rdma = leg->net->rdma != SPEC_OFF;
-	port->rdma_asked = leg->net->rdma == SPEC_ON;
+	port->rdma = leg->net->rdma != SPEC_RDMA_OFF;
+	port->rdma_asked = leg->net->rdma == SPEC_RDMA_ON || leg->net->rdma == SPEC_RDMA_ONLY;
+	port->rdma_only = leg->net->rdma == SPEC_RDMA_ONLY ||
+			  (port->rdma_asked && b->spec->on_fallback == SPEC_FALLBACK_REFUSE);
+	port->roce = leg->net->roce_mode == SPEC_ROCE_V1   ? 1
+		     : leg->net->roce_mode == SPEC_ROCE_V2 ? 2
+							   : 0;
 	port->stands_by = b->plan->hold_s && w->n_ports;
 	memcpy(port->leg, leg->net->name, sizeof(port->leg));
 	memcpy(port->label, leg->label, sizeof(port->label));
@@ -441,15 +446,15 @@ static void note_no_backup(const struct plan *p, struct plan_worker *w)
 			 w->ports[0].leg);
 }
 
-/* Mounts go to the entry's cores in turn, exports in blocks of the same size: each is one worker's,
- * since that one keeps the state which lets a client's session go on after a restart. */
+/* Mounts go to the entry's cores in turn; exports are every core's, and the mounts of clients are
+ * spread over them. */
 static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
-	size_t n = sw->n_cores, first = (core * sw->n_exports + n - 1) / n;
+	size_t n = sw->n_cores;
 
 	w->sessions = sw->sessions;
-	w->exports = sw->exports + (sw->n_exports ? first : 0);
-	w->n_exports = ((core + 1) * sw->n_exports + n - 1) / n - first;
+	w->exports = sw->exports;
+	w->n_exports = sw->n_exports;
 	if (sw->n_mounts > core) {
 		w->mounts = calloc(sw->n_mounts, sizeof(*w->mounts));
 		if (!w->mounts)
@@ -458,8 +463,8 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 			w->mounts[w->n_mounts++] = &sw->mounts[m];
 	}
 	if (!w->n_exports && !w->n_mounts && sw->role != SPEC_ROLE_DRIVES)
-		snprintf(w->note, sizeof(w->note), "idle: its entry has fewer %s than cores",
-			 sw->role == SPEC_ROLE_FRONTEND ? "mounts" : "exports");
+		snprintf(w->note, sizeof(w->note), "idle: its entry has %s",
+			 sw->role == SPEC_ROLE_FRONTEND ? "fewer mounts than cores" : "no exports");
 	return 0;
 }
 

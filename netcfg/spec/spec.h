@@ -69,6 +69,8 @@ enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED
 /* What an RDMA connection's GID is of where the program leaves it to the kernel. */
 enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V1, SPEC_ROCE_V2, SPEC_ROCE_MAX };
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
+/* on: it is a reason to be degraded where it is not; only: and nothing else will do. */
+enum spec_rdma { SPEC_RDMA_AUTO, SPEC_RDMA_OFF, SPEC_RDMA_ON, SPEC_RDMA_ONLY, SPEC_RDMA_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
 const char *spec_role_to_string(enum spec_role v);
@@ -132,7 +134,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	/* Of its VFs; SPEC_AUTO, and 0: as their driver makes them. */
 	enum spec_tristate vf_spoof_check, vf_trust;
 	uint32_t vf_rate_mbps;
-	enum spec_tristate rdma;
+	enum spec_rdma rdma;
 	struct ip_range
 		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */
 	size_t n_ips; /* entries; each stands for ip_range_count() addresses */

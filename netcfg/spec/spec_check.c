@@ -325,17 +325,30 @@ static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 			    net->vfs == 0 ? "vfs: 0" : "shared-ip", net->device);
 }
 
+/* As the plan has it of the worker's ports. */
+static bool waits_for_rdma(const struct spec *spec, const struct spec_net *net)
+{
+	return net->rdma == SPEC_RDMA_ONLY ||
+	       (net->rdma == SPEC_RDMA_ON && spec->on_fallback == SPEC_FALLBACK_REFUSE);
+}
+
 static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 {
 	if (net->ipoib_mode != SPEC_IPOIB_AS_FOUND && net->shared_ip)
 		check_error(r, &net->pos, "ipoib-mode",
 			    "with shared-ip the mode of '%s' stays as it is; leave ipoib-mode out",
 			    net->device);
-	if ((net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos) && net->rdma == SPEC_OFF)
+	if ((net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos) && net->rdma == SPEC_RDMA_OFF)
 		check_error(r, &net->pos, net->roce_tos ? "roce-tos" : "roce-mode",
 			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
 			    net->device);
-	if (net->soft_roce && net->rdma == SPEC_OFF)
+	if (waits_for_rdma(r->spec, net) && r->spec->cluster.security == SPEC_SECURITY_ENCRYPT)
+		check_error(
+			r, &net->pos, "rdma",
+			"with cluster.security: encrypt no data go by RDMA, and those of mounts "
+			"would wait for ever%s; write rdma: auto, or security: auth",
+			net->rdma == SPEC_RDMA_ON ? ", since policy.on-fallback is refuse" : "");
+	if (net->soft_roce && net->rdma == SPEC_RDMA_OFF)
 		check_error(r, &net->pos, "soft-roce",
 			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
 			    net->device);

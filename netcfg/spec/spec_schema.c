@@ -89,10 +89,11 @@ static const char *const switch_names[] = {
 	[SPEC_OFF] = "off",
 	[SPEC_ON] = "on",
 };
-static const char *const tristate_names[] = {
-	[SPEC_AUTO] = "auto",
-	[SPEC_OFF] = "off",
-	[SPEC_ON] = "on",
+static const char *const rdma_names[] = {
+	[SPEC_RDMA_AUTO] = "auto",
+	[SPEC_RDMA_OFF] = "off",
+	[SPEC_RDMA_ON] = "on",
+	[SPEC_RDMA_ONLY] = "only",
 };
 _Static_assert(ARRAY_SIZE(switch_names) == SPEC_TRISTATE_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(ha_names) == SPEC_HA_MAX, "one name per value");
@@ -111,7 +112,7 @@ _Static_assert(ARRAY_SIZE(reselect_names) == SPEC_RESELECT_MAX, "one name per va
 _Static_assert(ARRAY_SIZE(trust_names) == SPEC_TRUST_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(ipoib_names) == SPEC_IPOIB_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(roce_names) == SPEC_ROCE_MAX, "one name per value");
-_Static_assert(ARRAY_SIZE(tristate_names) == SPEC_TRISTATE_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(rdma_names) == SPEC_RDMA_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
 
@@ -185,11 +186,6 @@ const char *spec_squash_to_string(enum spec_squash v)
 static bool role_is_built(const char *text)
 {
 	return strcmp(text, "drives") != 0;
-}
-
-static bool rdma_is_built(const char *text)
-{
-	return strcmp(text, "only") != 0;
 }
 
 #define TEXT_OF_(x) #x
@@ -328,15 +324,14 @@ static const struct spec_key net_keys[] = {
 	 .fallback_doc = "no limit",
 	 .help = "How many Mbit/s each of its VFs may send.",
 	 .example = "10000"},
-	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(tristate_names), FIELD(spec_net, rdma),
+	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(rdma_names), FIELD(spec_net, rdma),
 	 .help = "Whether bulk data use RDMA on this device. auto: where both ends have it and the"
 		 " session is not encrypted; else they go in packets. on: the same, and a worker"
-		 " whose data go in packets on this leg is degraded, with the reason.\nplenum"
-		 " processes -j says which they do, and why.\nWhat goes by RDMA is not authenticated,"
+		 " whose data go in packets on this leg is degraded, with the reason. only: and reads and"
+		 " writes of bulk size of this host's mounts wait, while none of the worker's legs has"
+		 " RDMA to the server, instead of going in packets; so they do with on where"
+		 " policy.on-fallback is refuse.\nplenum processes -j says which they do, and why.\nWhat goes by RDMA is not authenticated,"
 		 " whatever the session is: write off where the network cannot be trusted.",
-	 .not_built = "this version cannot hold bulk data back that do not go by RDMA; write on,"
-		      " which says where they go in packets",
-	 .is_built = rdma_is_built,
 	 .example = "auto"},
 	{"soft-roce", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, soft_roce),
 	 .help = "Whether a device without RDMA of its own gets it in software (rdma_rxe): an RDMA"
@@ -358,10 +353,12 @@ static const struct spec_key net_keys[] = {
 	 .example = "connected"},
 	{"roce-mode", SPEC_TYPE_ENUM, NAMES(roce_names), FIELD(spec_net, roce_mode),
 	 .fallback_doc = "as it is",
-	 .help = "The RoCE that connections of the device's RDMA port use where the program leaves"
-		 " it to the kernel (rdma_cm): v1, frames within one subnet, or v2, UDP that is"
-		 " routed.\nDevices without RoCE, or without that version, go on without and are"
-		 " degraded.",
+	 .help = "The RoCE that bulk data use, and connections of the device's RDMA port where the"
+		 " program leaves it to the kernel (rdma_cm): v1, frames within one subnet, or v2, UDP"
+		 " that is routed.\nBoth ends of a leg have to use the same.\nDevices without RoCE, or"
+		 " without that version, go on without and are degraded.\nTwo legs on one device (an"
+		 " interface, and a VLAN on it) ask for the same: so it is with all settings of a"
+		 " device.",
 	 .example = "v2"},
 	{"roce-tos", SPEC_TYPE_U32, .min = 1, .max = UINT8_MAX, FIELD(spec_net, roce_tos),
 	 .fallback_doc = "as it is",
@@ -575,6 +572,9 @@ static const struct spec_key worker_keys[] = {
 	{"cores", SPEC_TYPE_CORES, .required = true, LIST(spec_worker, cores, n_cores),
 	 .help = "The cores, one worker per core: a number, a range, or a list of both.\n"
 		 "A core is used once.\n"
+		 "The mounts of a frontend entry are divided among its cores.\n"
+		 "The exports of a compute entry are served by each of its cores, and the mounts of clients are"
+		 " spread over them.\n"
 		 "Core 0, which the kernel likes for itself, is taken only when named by itself and"
 		 " not in a range.",
 	 .example = "[2, 4-7]"},
@@ -588,7 +588,7 @@ static const struct spec_key worker_keys[] = {
 	 .example = "[{path: /mnt/scratch, from: storage-01/scratch}]"},
 	{"exports", SPEC_TYPE_MAPS, .table = &export_table, .max = SPEC_EXPORTS_MAX,
 	 LIST(spec_worker, exports, n_exports),
-	 .help = "What compute workers serve, at most 16 directories.",
+	 .help = "What compute workers serve, at most 16 directories, each by all cores of the entry.",
 	 .example = "[{name: scratch, path: /srv/scratch}]"},
 	{"sessions", SPEC_TYPE_U32, .min = 1, .max = SPEC_SESSIONS_MAX,
 	 FIELD(spec_worker, sessions),

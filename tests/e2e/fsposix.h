@@ -48,6 +48,7 @@
 	X(sparse)               \
 	X(fallocate)            \
 	X(mmap)                 \
+	X(readers_and_writers)  \
 	X(locks)                \
 	X(tmpfile)              \
 	X(copy_file_range)      \

@@ -225,6 +225,52 @@ void check_locks(void)
 	close(b);
 }
 
+static void expect_bytes(int fd, const char *map, char want)
+{
+	char buf[3] = "";
+
+	CHECK(pread(fd, buf, 2, 4095) == 2 && buf[0] == want && buf[1] == want);
+	CHECK(!map || (map[4095] == want && map[4096] == want));
+}
+
+/* Who only writes may go past the pages that readers have, who were there before or come later. */
+void check_readers_and_writers(void)
+{
+	static char old[8192], text[2];
+	int early, late, w, was;
+	char *map;
+
+	memset(old, 'o', sizeof(old));
+	was = open("f", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	CHECK(was >= 0 && write(was, old, sizeof(old)) == sizeof(old) && close(was) == 0);
+	early = open("f", O_RDONLY | O_CLOEXEC);
+	CHECK(early >= 0);
+	map = mmap(NULL, sizeof(old), PROT_READ, MAP_SHARED, early, 0);
+	CHECK(map != MAP_FAILED);
+	expect_bytes(early, map, 'o');
+	w = open("f", O_WRONLY | O_CLOEXEC);
+	for (char c = 'a'; c < 'z'; c++) {
+		text[0] = text[1] = c;
+		CHECK(pwrite(w, text, 2, 4095) == 2);
+		expect_bytes(early, map, c);
+	}
+	CHECK(munmap(map, sizeof(old)) == 0 && close(early) == 0 && close(w) == 0);
+	w = open("f", O_WRONLY | O_CLOEXEC);
+	late = open("f", O_RDONLY | O_CLOEXEC);
+	CHECK(w >= 0 && late >= 0);
+	for (char c = 'a'; c < 'z'; c++) {
+		text[0] = text[1] = c;
+		CHECK(pwrite(w, text, 2, 4095) == 2);
+		expect_bytes(late, NULL, c);
+	}
+	early = open("f", O_RDWR | O_CLOEXEC);
+	CHECK(early >= 0 && close(w) == 0);
+	CHECK(pwrite(early, "!!", 2, 4095) == 2);
+	expect_bytes(late, NULL, '!');
+	close(early);
+	close(late);
+}
+
 void check_tmpfile(void)
 {
 	int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -17,7 +17,8 @@
  *	stats NAME		"stats NAME key=value ..."
  *	quit (or end of input)	unmount, stop all, end
  *
- * NAME is front, back or, with --mount2, front2: another client of the export, beside the first.
+ * NAME is front, back; with --mount2, front2: another client of the export, beside the first; with
+ * --cores 2, back2: another core that serves the export. Clients know the addresses of back alone.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -62,7 +63,7 @@ struct worker_proc {
 	struct held held[HELD_MAX];
 };
 
-enum { FRONT, BACK, FRONT2, WORKERS_MAX };
+enum { FRONT, BACK, FRONT2, BACK2, WORKERS_MAX };
 
 static const char *worker_path, *mount_path, *mount2_path, *export_path, *asan;
 static const char *peer_name = "host-2";
@@ -70,8 +71,10 @@ static struct worker_proc workers[WORKERS_MAX] = {
 	[FRONT] = {.name = "front", .pidfd = -1, .control = -1, .alive = -1},
 	[BACK] = {.name = "back", .pidfd = -1, .control = -1, .alive = -1},
 	[FRONT2] = {.name = "front2", .pidfd = -1, .control = -1, .alive = -1},
+	[BACK2] = {.name = "back2", .pidfd = -1, .control = -1, .alive = -1},
 };
-static unsigned n_workers = FRONT2;
+static int share_fd = -1;
+static unsigned n_cores = 1;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, read_only, crosses;
 static enum launch_squash squash;
@@ -96,7 +99,7 @@ static void say(const char *fmt, ...)
 	fflush(stdout);
 }
 
-static void config_ports(struct worker_proc *w, unsigned host)
+static void config_ports(struct worker_proc *w, unsigned address)
 {
 	for (unsigned leg = 0; leg < LEGS; leg++) {
 		struct launch_port *p = &w->cfg.ports[leg];
@@ -105,7 +108,7 @@ static void config_ports(struct worker_proc *w, unsigned host)
 		snprintf(p->leg, sizeof(p->leg), "leg-%c", 'a' + (int)leg);
 		snprintf(p->label, sizeof(p->label), "switch-%c", 'a' + (int)leg);
 		snprintf(p->ifname, sizeof(p->ifname), "leg%u", leg);
-		snprintf(text, sizeof(text), "10.99.%u.%u/24", leg + 1, host);
+		snprintf(text, sizeof(text), "10.99.%u.%u/24", leg + 1, address);
 		if (ip_prefix_parse(text, &p->ip) < 0)
 			die("ip_prefix_parse");
 		p->mtu = mtu;
@@ -160,7 +163,7 @@ static void boot_fake(const struct worker_proc *w)
 	close(fd);
 }
 
-static void config_common(struct worker_proc *w, unsigned host, unsigned core)
+static void config_common(struct worker_proc *w, unsigned host, unsigned id, unsigned core)
 {
 	struct launch_config *c = &w->cfg;
 	char key[LAUNCH_KEY_BYTES];
@@ -169,7 +172,7 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 	c->version = LAUNCH_VERSION;
 	c->size = sizeof(*c);
 	snprintf(c->host, sizeof(c->host), "host-%u", host);
-	c->worker_id = host;
+	c->worker_id = id;
 	if (getrandom(&c->boot_id, sizeof(c->boot_id), 0) != (ssize_t)sizeof(c->boot_id))
 		die("getrandom");
 	c->transport = dpdk ? LAUNCH_DPDK : LAUNCH_UDP;
@@ -177,7 +180,7 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned core)
 	c->spin_us = spin_us;
 	c->orphan_s = orphan_s;
 	c->log_level = log_level;
-	config_ports(w, host);
+	config_ports(w, id);
 	states_make(w);
 	w->stats_fd = memfd_create("stats", MFD_CLOEXEC);
 	w->key_fd = memfd_create("key", MFD_CLOEXEC);
@@ -222,9 +225,8 @@ static void config_front(struct worker_proc *w, const char *path)
 		die("mount");
 }
 
-static void config_back(void)
+static void config_back(struct worker_proc *w)
 {
-	struct worker_proc *w = &workers[BACK];
 	struct launch_export *e = &w->cfg.exports[0];
 
 	w->cfg.role = LAUNCH_COMPUTE;
@@ -239,6 +241,7 @@ static void config_back(void)
 	e->crosses = crosses;
 	e->dir_fd = LAUNCH_FD_FIRST;
 	e->state_fd = LAUNCH_FD_FIRST + 1;
+	w->cfg.share_fd = LAUNCH_FD_FIRST + 2;
 	w->extra_fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->extra_fd < 0)
 		die(export_path);
@@ -246,8 +249,8 @@ static void config_back(void)
 
 static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 {
-	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,	    agent,
-		      alive,   w->key_fd,    w->extra_fd, w->extra_state_fd};
+	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,	     agent,
+		      alive,   w->key_fd,    w->extra_fd, w->extra_state_fd, share_fd};
 	int ns = open(w->netns, O_RDONLY | O_CLOEXEC), high[ARRAY_SIZE(from)];
 	sigset_t none;
 
@@ -262,7 +265,7 @@ static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++)
 		if (dup2(high[i], LAUNCH_FD_CONTROL + (int)i) < 0)
 			die("dup2");
-	syscall(SYS_close_range, LAUNCH_FD_FIRST + 2, ~0U, 0);
+	syscall(SYS_close_range, LAUNCH_FD_FIRST + 3, ~0U, 0);
 	if (asan)
 		setenv("ASAN_OPTIONS", asan, 1);
 	execl(worker_path, worker_path, (char *)NULL);
@@ -326,6 +329,7 @@ static void worker_adopt(struct worker_proc *w)
 /* As the agent does: what lost its name while it was open lives by our descriptor. */
 static void worker_hold(struct worker_proc *w, const struct launch_msg *m, int fd)
 {
+	w = w == &workers[BACK2] ? &workers[BACK] : w; /* of the export, whoever asks */
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		struct held *h = &w->held[i];
 
@@ -431,8 +435,8 @@ static bool command(char *line)
 	if (strcmp(verb, "quit") == 0)
 		return false;
 	w = &workers[BACK];
-	for (unsigned i = 0; i < n_workers; i++)
-		if (strcmp(who, workers[i].name) == 0)
+	for (unsigned i = 0; i < WORKERS_MAX; i++)
+		if (workers[i].cfg.magic && strcmp(who, workers[i].name) == 0)
 			w = &workers[i];
 	if (strcmp(verb, "kill") == 0 && w->pid)
 		kill(w->pid, SIGKILL);
@@ -491,26 +495,26 @@ static void loop(void)
 		struct pollfd p[1 + 2 * WORKERS_MAX] = {{.fd = STDIN_FILENO, .events = POLLIN}};
 		bool over = false;
 
-		for (unsigned i = 0; i < n_workers; i++) {
+		for (unsigned i = 0; i < WORKERS_MAX; i++) {
 			p[1 + i] = (struct pollfd){.fd = workers[i].pidfd, .events = POLLIN};
-			p[1 + n_workers + i] =
+			p[1 + WORKERS_MAX + i] =
 				(struct pollfd){.fd = workers[i].control, .events = POLLIN};
 		}
-		if (poll(p, 1 + 2 * n_workers, -1) < 0 && errno != EINTR)
+		if (poll(p, 1 + 2 * WORKERS_MAX, -1) < 0 && errno != EINTR)
 			die("poll");
-		for (unsigned i = 0; i < n_workers; i++) {
-			over |= p[1 + n_workers + i].revents == POLLHUP;
-			if (p[1 + n_workers + i].revents & POLLIN)
+		for (unsigned i = 0; i < WORKERS_MAX; i++) {
+			over |= p[1 + WORKERS_MAX + i].revents == POLLHUP;
+			if (p[1 + WORKERS_MAX + i].revents & POLLIN)
 				worker_hear(&workers[i]);
 		}
-		for (unsigned i = 0; i < n_workers; i++)
+		for (unsigned i = 0; i < WORKERS_MAX; i++)
 			if (p[1 + i].revents)
 				worker_reap(&workers[i], true);
 		if (p[0].revents && !input_read())
 			return;
 		/* A dead worker's control socket stays readable until it is reaped. */
 		if (over)
-			poll(p + 1, n_workers, 100);
+			poll(p + 1, WORKERS_MAX, 100);
 	}
 }
 
@@ -519,7 +523,7 @@ static void finish(void)
 	if (umount2(mount_path, MNT_DETACH) < 0 ||
 	    (mount2_path && umount2(mount2_path, MNT_DETACH) < 0))
 		perror("umount");
-	for (unsigned i = 0; i < n_workers; i++) {
+	for (unsigned i = 0; i < WORKERS_MAX; i++) {
 		struct worker_proc *w = &workers[i];
 		struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
 
@@ -557,6 +561,7 @@ static const struct {
 	{"soft-s", NULL, &soft_s, NULL},
 	{"orphan-s", NULL, &orphan_s, NULL},
 	{"mtu", NULL, &mtu, NULL},
+	{"cores", NULL, &n_cores, NULL},
 	{"log-level", NULL, &log_level, NULL},
 	{"dpdk", NULL, NULL, &dpdk},
 	{"read-only", NULL, NULL, &read_only},
@@ -579,6 +584,7 @@ static void options_parse(int argc, char **argv)
 			*options[i].on = true;
 	}
 	workers[FRONT2].netns = workers[FRONT].netns;
+	workers[BACK2].netns = workers[BACK].netns;
 	squash = strcmp(squash_name, "all") == 0    ? LAUNCH_SQUASH_ALL
 		 : strcmp(squash_name, "root") == 0 ? LAUNCH_SQUASH_ROOT
 						    : LAUNCH_SQUASH_NONE;
@@ -596,18 +602,25 @@ int main(int argc, char **argv)
 	options_parse(argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN); /* the script decides */
-	config_common(&workers[FRONT], 1, 0);
-	config_common(&workers[BACK], 2, cores > 1 ? 1 : 0);
-	config_back();
+	share_fd = memfd_create("share", MFD_CLOEXEC);
+	config_common(&workers[FRONT], 1, 1, 0);
+	config_common(&workers[BACK], 2, 2, cores > 1 ? 1 : 0);
+	config_back(&workers[BACK]);
 	config_front(&workers[FRONT], mount_path);
 	if (mount2_path) {
-		n_workers = WORKERS_MAX;
-		config_common(&workers[FRONT2], 3, 0);
+		config_common(&workers[FRONT2], 3, 3, 0);
 		config_front(&workers[FRONT2], mount2_path);
 	}
+	if (n_cores > 1) {
+		config_common(&workers[BACK2], 2, 4, 0);
+		config_back(&workers[BACK2]);
+		/* One export has one state, and one host one key. */
+		workers[BACK2].extra_state_fd = workers[BACK].extra_state_fd;
+		workers[BACK2].key_fd = workers[BACK].key_fd;
+	}
 	worker_start(&workers[BACK]);
-	for (unsigned i = 0; i < n_workers; i++)
-		if (i != BACK)
+	for (unsigned i = 0; i < WORKERS_MAX; i++)
+		if (i != BACK && workers[i].cfg.magic)
 			worker_start(&workers[i]);
 	loop();
 	finish();

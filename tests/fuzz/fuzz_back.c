@@ -26,6 +26,7 @@
 #define RECORDS_MAX 64
 #define RECORD_HEAD 7
 #define OP_RDMA 255 /* FUSE_PROTO_RDMA, which is no byte */
+#define OP_PING 254 /* FUSE_PROTO_RDMA_PING */
 #define KNOWN_MAX 32
 #define ARGS_MAX 512
 
@@ -70,6 +71,10 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max)
 {
 	return 0;
+}
+
+void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
+{
 }
 
 enum rudp_security rudp_session_security(const struct rudp_session *s)
@@ -336,6 +341,8 @@ static void request(const uint8_t *rec, const uint8_t *args, size_t len, bool in
 	tail.flags = rec[4] & 2 ? FUSE_PROTO_REQ_REOPEN : rec[4] & 8 ? FUSE_PROTO_REQ_BULK : 0;
 	if (rec[0] == OP_RDMA)
 		in->opcode = FUSE_PROTO_RDMA;
+	if (rec[0] == OP_PING)
+		in->opcode = FUSE_PROTO_RDMA_PING;
 	memcpy(msg + n, &tail, sizeof(tail));
 	n += sizeof(tail);
 	n += put_handle(msg + n, rec[1]);
@@ -347,7 +354,7 @@ static void request(const uint8_t *rec, const uint8_t *args, size_t len, bool in
 		memcpy(msg + n, &bulk, sizeof(bulk));
 		n += sizeof(bulk);
 	}
-	if (rec[0] == OP_RDMA || rec[0] == FUSE_DESTROY || rec[0] == FUSE_INTERRUPT || rec[4] & 4)
+	if (rec[0] >= OP_PING || rec[0] == FUSE_DESTROY || rec[0] == FUSE_INTERRUPT || rec[4] & 4)
 		n = in->len;
 	ask(msg, n, rec[0]);
 	memcpy(&out, g.call.reply, sizeof(out));

@@ -70,6 +70,11 @@ unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info 
 	return 0;
 }
 
+const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from)
+{
+	return "";
+}
+
 bool rudp_session_is_up(const struct rudp_session *s)
 {
 	return s->up;
@@ -142,7 +147,7 @@ static void do_kernel(struct rig *g, const uint8_t *data, size_t len)
 {
 	if (len > 0 && send(g->kernel, data, len, MSG_DONTWAIT) < 0)
 		return;
-	(void)fuse_front_pull(g->front, g->now_ns);
+	(void)fuse_front_pull(g->front, true, g->now_ns);
 }
 
 static void front_start(struct rig *g)

@@ -7,6 +7,7 @@
 #include "netcfg/host/kernel_dcb.h"
 #include "netcfg/host/kernel_devlink.h"
 #include "netcfg/host/kernel_rdma.h"
+#include "netcfg/host/kernel_xdp.h"
 #include "netcfg/host/netlink.h"
 #include "netcfg/host/rtnl.h"
 #include "netcfg/host/udev.h"
@@ -52,6 +53,7 @@ static void parse_message(struct inventory *inv, struct nlmsghdr *h)
 	ethtool_parse(inv, h);
 	parse_dcb(inv, h);
 	kernel_devlink_parse(inv, h);
+	kernel_xdp_parse(inv, h);
 	kernel_rdma_parse_device(h, &number, name, sizeof(name));
 	kernel_rdma_parse_port(h, &number, &ifindex);
 }

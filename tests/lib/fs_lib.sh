@@ -17,6 +17,7 @@ fs_name=plfs$$
 fs_dir=
 fs_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$fs_here/tap.sh"
+. "$fs_here/pause.sh"
 fs_build=${PLENUM_BUILD:-$fs_here/../..}
 fs_bin=$fs_build/tests/e2e
 fs_worker=${PLENUM_WORKER:-$fs_build/dataplane/plenum-worker}
@@ -66,7 +67,8 @@ fs_networks() {
 			ip -n "${fs_name}s" link set "$h$leg" master "switch$leg" up
 			ip -n "$fs_name$h" link set "leg$leg" up
 			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$n/24" dev "leg$leg"
-			[ $h = b ] || ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).3/24" dev "leg$leg" # front2
+			# of front2 and back2
+			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$((n + 2))/24" dev "leg$leg"
 			if [ -n "${FS_WIRE:-}" ]; then # segments as on a wire
 				nsenter --net="/run/netns/$fs_name$h" ethtool -K "leg$leg" tso off gso off gro off
 				nsenter --net="/run/netns/${fs_name}s" ethtool -K "$h$leg" tso off gso off gro off
@@ -89,7 +91,7 @@ fs_up() {
 	mkfifo "$fifo.in" "$fifo.out"
 	"$fs_bin/launch_pair" --worker "$fs_worker" --mount "$mnt" --export "$exp" \
 		--ns-front "/run/netns/${fs_name}a" --ns-back "/run/netns/${fs_name}b" \
-		${fs_second:+--mount2 "$mnt2"} --spin-us "${FS_SPIN_US:-50}" ${FS_OPTIONS:-} "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
+		${fs_second:+--mount2 "$mnt2"} ${FS_CORES:+--cores "$FS_CORES"} --spin-us "${FS_SPIN_US:-50}" ${FS_OPTIONS:-} "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
 	fs_launcher=$!
 	exec {fs_in}>"$fifo.in" {fs_out}<"$fifo.out"
 	fs_wait_for "ready *" && fs_wait_for "ready *" || { fs_fail_log; exit 1; }
@@ -98,6 +100,7 @@ fs_up() {
 fs_up_two() {
 	fs_second=1
 	fs_up "$@" && fs_wait_for "ready *" || exit 1
+	[ "${FS_CORES:-1}" = 1 ] || fs_wait_for "ready *" || exit 1
 }
 
 fs_fail_log() {

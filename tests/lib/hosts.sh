@@ -18,6 +18,8 @@
 #
 # In a host eth0 is the management interface (192.0.2.N/24), eth1 and eth2 are the legs.
 
+. "${BASH_SOURCE[0]%/*}/pause.sh"
+
 hosts_state=${HOSTS_STATE:-}
 hosts_lifelines=()
 HOSTS_LEGS=${HOSTS_LEGS:-2}
@@ -154,6 +156,12 @@ hosts_down() {
 	hosts_lifelines=()
 }
 
+# hugepages_hold: no other test changes their number until this one has ended.
+hugepages_hold() {
+	exec {hugepages_lock}>"${TMPDIR:-/tmp}/plenum-hugepages.lock"
+	flock "$hugepages_lock"
+}
+
 # hugepages_restore N: as many as there were. Pages of processes that have just ended come back a little
 # later, and would stay if the number were set before.
 hugepages_restore() {
@@ -192,6 +200,6 @@ wait_until() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ ${EPOCHREALTIME/./} -lt $deadline ] || return 1
-		read -rt 0.05 <> <(:) || :
+		pause 0.05
 	done
 }

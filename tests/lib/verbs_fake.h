@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -35,6 +36,15 @@ static struct verbs_fake {
 	unsigned n_mrs;
 	enum ibv_port_state state;
 	bool no_gid, no_memory, has_device;
+	bool roce_v1, roce_only_v1; /* the GID is in the table for that version, too, or alone */
+	bool ib;		    /* the device is InfiniBand's */
+	bool iwarp;		    /* or iWARP's, of link number 7 */
+	bool dmabuf;		    /* it takes memory of GPUs */
+	int dmabuf_fd;		    /* that was registered last */
+	struct ibv_ah_attr ah;	    /* that was used last */
+	uint16_t pkey_index;	    /* likewise */
+	bool limited;		    /* its port is a limited member of its partition */
+	bool no_pkeys;		    /* whose table cannot be read */
 	uint8_t gid[16];
 	struct verbs_qp {
 		struct ibv_qp qp;
@@ -150,6 +160,22 @@ static inline void verbs_reset(void)
 	v->n_qps = 1;
 }
 
+/* The device is being removed: its file has no name any more. */
+static inline void verbs_remove(void)
+{
+	close(verbs.context.cmd_fd);
+	verbs.context.cmd_fd = memfd_create("removed", MFD_CLOEXEC);
+	verbs.has_device = false;
+}
+
+/* It is there, for the first time or again. */
+static inline void verbs_come(void)
+{
+	close(verbs.context.cmd_fd);
+	verbs.context.cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	verbs.has_device = true;
+}
+
 static inline void verbs_done(void)
 {
 	close(verbs.context.cmd_fd);
@@ -166,6 +192,11 @@ struct ibv_device **ibv_get_device_list(int *n)
 	list[0] = verbs.has_device ? &verbs.device : NULL;
 	*n = verbs.has_device;
 	return list;
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
 }
 
 void ibv_free_device_list(struct ibv_device **list)
@@ -225,22 +256,37 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *ret)
 {
-	*(struct ibv_port_attr *)ret =
-		(struct ibv_port_attr){.state = verbs.state,
-				       .active_mtu = IBV_MTU_1024,
-				       .link_layer = IBV_LINK_LAYER_ETHERNET};
+	*(struct ibv_port_attr *)ret = (struct ibv_port_attr){
+		.state = verbs.state,
+		.active_mtu = IBV_MTU_1024,
+		.lid = verbs.ib ? 5 : 0,
+		.link_layer = verbs.ib ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET};
 	return 0;
+}
+
+int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	return verbs.no_pkeys ? -1 : pkey == htons(verbs.limited ? 0x1 : 0x8001) ? 3 : -1;
 }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *ret, size_t max,
 			     uint32_t flags, size_t entry_size)
 {
+	ssize_t n = 0;
+
 	if (verbs.no_gid)
 		return 0;
-	*ret = (struct ibv_gid_entry){
-		.gid_index = 1, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
-	memcpy(ret->gid.raw, verbs.gid, sizeof(verbs.gid));
-	return 1;
+	for (unsigned i = verbs.roce_v1 ? 0 : 1; i < (verbs.roce_only_v1 ? 1 : 2); i++) {
+		ret[n] =
+			(struct ibv_gid_entry){.gid_index = i,
+					       .port_num = 1,
+					       .gid_type = verbs.ib || verbs.iwarp ? IBV_GID_TYPE_IB
+							   : i == 0 ? IBV_GID_TYPE_ROCE_V1
+								    : IBV_GID_TYPE_ROCE_V2,
+					       .ndev_ifindex = verbs.iwarp ? 7 : 0};
+		memcpy(ret[n++].gid.raw, verbs.gid, sizeof(verbs.gid));
+	}
+	return n;
 }
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
@@ -274,6 +320,17 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	if (!verbs.dmabuf || fd < 0) {
+		errno = verbs.dmabuf ? EBADF : EOPNOTSUPP;
+		return NULL;
+	}
+	verbs.dmabuf_fd = fd;
+	return ibv_reg_mr_iova2(pd, (void *)(uintptr_t)iova, length, offset, (unsigned)access);
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	mr->length = 0;
@@ -298,6 +355,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	assert_true(q->alive);
 	q->state = attr->qp_state;
+	if (mask & IBV_QP_AV)
+		verbs.ah = attr->ah_attr;
+	if (mask & IBV_QP_PKEY_INDEX)
+		verbs.pkey_index = attr->pkey_index;
 	if (q->state == IBV_QPS_ERR && verbs.flushes)
 		verbs_end(qp->qp_num, IBV_WC_WR_FLUSH_ERR);
 	return 0;

@@ -93,7 +93,50 @@ static void mlx5(struct rig *g)
 
 static void old_firmware(struct rig *g)
 {
-	inv_text_set(rig_link(g, HOST_VETH1)->firmware, INV_TEXT_MAX, "16.20.1010");
+	inv_text_set(rig_link(g, HOST_VETH1)->firmware, INV_TEXT_MAX, "16.24.1000");
+}
+
+static void firmware(struct rig *g, const char *driver, const char *version)
+{
+	struct inv_link *l = rig_link(g, HOST_VETH1);
+
+	inv_text_set(l->driver, sizeof(l->driver), driver);
+	inv_text_set(l->firmware, sizeof(l->firmware), version);
+}
+
+static void very_old_firmware(struct rig *g)
+{
+	firmware(g, "mlx5_core", "20.26.4012");
+}
+
+static void irdma(struct rig *g)
+{
+	rig_put(g, "/sys/module/irdma/refcnt", "0\n");
+}
+
+static void old_nvm(struct rig *g)
+{
+	firmware(g, "ice", "2.20 0x80002d5e 1.2789.0");
+}
+
+static void old_nvm_of_700(struct rig *g)
+{
+	firmware(g, "i40e", "3.33 0x80000e48 1.1876.0");
+}
+
+static void mute_firmware(struct rig *g)
+{
+	firmware(g, "mlx5_core", "N/A");
+}
+
+static void old_ice(struct rig *g)
+{
+	rig_put(g, "/sys/module/ice/version", "1.2.1\n");
+}
+
+static void old_i40e(struct rig *g)
+{
+	rig_put(g, "/sys/module/i40e/version", "2.3.2-k\n");
 }
 
 static void old_driver(struct rig *g)
@@ -376,6 +419,22 @@ static void iptables_drops(struct rig *g)
 			"7411 -j DROP\nCOMMIT\n");
 }
 
+static void soft_roce_leg(struct rig *g)
+{
+	rig_change_spec(g, "label: switch-a", "label: switch-a, soft-roce: true");
+}
+
+static void nft_drops_roce(struct rig *g)
+{
+	set_nft(g, NFT_CHAIN("accept") NFT_RULE(NFT_PORT("4791") ", {\"drop\": null}") "]}");
+}
+
+static void iptables_drops_roce(struct rig *g)
+{
+	set_iptables(g, "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -i veth0 -p udp -m udp --dport "
+			"4791 -j DROP\nCOMMIT\n");
+}
+
 /* ---- bonds ---- */
 
 static void bond_port_down(struct rig *g)
@@ -469,6 +528,29 @@ static void rdma(struct rig *g)
 		at->port = gid->port = 1;
 	}
 	rig_put(g, "/dev/infiniband/uverbs0", "x");
+}
+
+static void rdma_asked(struct rig *g)
+{
+	rig_change_spec(g, "label: switch-a", "label: switch-a, rdma: on");
+	rdma(g);
+}
+
+static void no_rdma_device(struct rig *g)
+{
+	rig_link(g, HOST_VETH0)->rdma[0] = '\0';
+}
+
+static void mlx5_with_rdma(struct rig *g)
+{
+	mlx5(g);
+	rig_put(g, "/sys/module/mlx5_ib/refcnt", "0\n");
+}
+
+static void no_rdma_module(struct rig *g)
+{
+	rig_remove(g, "/sys/module/mlx5_ib/refcnt");
+	rig_remove(g, "/sys/module/mlx5_ib");
 }
 
 static void rdma_down(struct rig *g)
@@ -609,7 +691,13 @@ const struct breakage doctor_net_breaks[] = {
 	{"leg-drops", DOCTOR_WARN, NULL, lost_packets},
 	{"leg-flaps", DOCTOR_WARN, NULL, flaps},
 	{"leg-firmware", DOCTOR_WARN, mlx5, old_firmware},
+	{"leg-firmware", DOCTOR_FAIL, mlx5, very_old_firmware},
+	{"leg-firmware", DOCTOR_UNKNOWN, mlx5, mute_firmware},
+	{"leg-firmware", DOCTOR_WARN, irdma, old_nvm},
+	{"leg-firmware", DOCTOR_WARN, irdma, old_nvm_of_700},
 	{"leg-driver", DOCTOR_FAIL, NULL, old_driver},
+	{"leg-driver", DOCTOR_WARN, NULL, old_ice},
+	{"leg-driver", DOCTOR_WARN, NULL, old_i40e},
 	{"leg-labels", DOCTOR_WARN, NULL, one_label},
 	{"leg-lldp", DOCTOR_WARN, NULL, no_lldp},
 	{"leg-diverse", DOCTOR_WARN, NULL, one_switch},
@@ -647,6 +735,8 @@ const struct breakage doctor_net_breaks[] = {
 	{"firewall-nft", DOCTOR_UNKNOWN, NULL, no_nft},
 	{"firewall-iptables", DOCTOR_FAIL, NULL, iptables_policy},
 	{"firewall-iptables", DOCTOR_FAIL, NULL, iptables_drops},
+	{"firewall-nft-roce", DOCTOR_FAIL, soft_roce_leg, nft_drops_roce},
+	{"firewall-iptables-roce", DOCTOR_FAIL, soft_roce_leg, iptables_drops_roce},
 	{"bond-set", DOCTOR_FAIL, rig_bond, other_setting},
 	{"bond-ports", DOCTOR_FAIL, rig_bond, bond_port_down},
 	{"bond-partner", DOCTOR_FAIL, rig_bond, no_partner},
@@ -659,6 +749,8 @@ const struct breakage doctor_net_breaks[] = {
 	{"vfs-set", DOCTOR_FAIL, rig_sriov, vf_mac},
 	{"vfs-usable", DOCTOR_WARN, rig_sriov, vfs_of_others},
 	{"vfs-group", DOCTOR_FAIL, rig_sriov, shared_group},
+	{"rdma-modules", DOCTOR_WARN, mlx5_with_rdma, no_rdma_module},
+	{"rdma-present", DOCTOR_FAIL, rdma_asked, no_rdma_device},
 	{"rdma-active", DOCTOR_WARN, rdma, rdma_down},
 	{"rdma-gids", DOCTOR_WARN, rdma, no_gid},
 	{"rdma-kinds", DOCTOR_FAIL, rdma, two_kinds},

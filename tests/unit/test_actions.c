@@ -92,7 +92,7 @@ static const struct row rows[] = {
 	{"net.vf-rate", "label: switch-b", "label: switch-b, vf-rate: 1000", TELLS_STEP},
 	{"net.soft-roce", "label: switch-b", "label: switch-b, soft-roce: true", TELLS_STEP},
 	{"net.ipoib-mode", "label: switch-b", "label: switch-b, ipoib-mode: datagram", TELLS_AGENT},
-	{"net.roce-mode", "label: switch-b", "label: switch-b, roce-mode: v2", TELLS_AGENT},
+	{"net.roce-mode", "label: switch-b", "label: switch-b, roce-mode: v2", TELLS_WORKER},
 	{"net.roce-tos", "label: switch-b", "label: switch-b, roce-tos: 96", TELLS_AGENT},
 	{"net.dcb.pfc", "label: switch-b", "label: switch-b, dcb: {pfc: [3]}", TELLS_STEP},
 	{"net.dcb.trust", "label: switch-b", "label: switch-b, dcb: {trust: dscp}", TELLS_STEP},
@@ -434,6 +434,37 @@ static void test_every_key_is_told(void **state)
 	assert_true(walk(&spec_schema, "") > 40);
 }
 
+/* Who is being restarted gets nothing besides: the plan is empty as soon as that has begun. */
+static void test_who_runs_is_given_a_leg_and_who_is_restarted_is_not(void **state)
+{
+	struct spec *s = parse(base_yaml);
+	struct sup_worker *w = rig.sup.workers;
+	struct launch_config *has = malloc(sizeof(*has));
+
+	while (w && w->config.transport != LAUNCH_UDP)
+		w = w->next;
+	assert_non_null(w);
+	assert_non_null(has);
+	*has = w->config;
+	has->ports[0].ifindex++;
+	w->started = has;
+	for (enum sup_state state_now = 0; state_now < SUP_STATE_MAX; state_now++) {
+		struct plan *p;
+
+		if (state_now == SUP_FAILED) /* is started again */
+			continue;
+		w->state = state_now;
+		p = plan_for(s);
+		assert_int_equal(p->n_actions, state_now == SUP_UP || state_now == SUP_STARTING);
+		assert_true(p->n_actions == 0 || has_action(p, "give leg-a"));
+		plan_free(p);
+	}
+	w->state = SUP_UP;
+	w->started = &w->config;
+	free(has);
+	spec_free(s);
+}
+
 /* The same start has the same lines, whoever plans it. */
 static void test_a_start_looks_the_same_from_both_sides(void **state)
 {
@@ -456,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_to_do_means_that_nothing_happens),
 		cmocka_unit_test(test_every_key_is_told),
+		cmocka_unit_test(test_who_runs_is_given_a_leg_and_who_is_restarted_is_not),
 		cmocka_unit_test(test_a_start_looks_the_same_from_both_sides),
 	};
 

@@ -4,6 +4,7 @@
  * agent makes of one that is under way or has ended, and that nothing that was rolled back is tried
  * again by itself. What the kernel makes of it is tests/e2e/agent_confirm's to see.
  */
+#include "tests/lib/fake_probe.h"
 #include "tests/lib/walk_host.h"
 
 #include <sys/wait.h>
@@ -157,6 +158,72 @@ static void test_rolled_back_by_time(void **state)
 	check_rolled_back(f);
 }
 
+/* A reload that was asked for while it waited does not do once more what was undone: whom it cut
+ * off would be so for good. */
+static void test_a_reload_that_waited_tries_nothing_again(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f, 600);
+	walk_ask(&f->a, WALK_RELOAD);
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
+	check_rolled_back(f);
+}
+
+/* It is one for what somebody has written since. */
+static void test_a_reload_that_waited_reads_what_is_new(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f, 600);
+	write_file(f, HOST_YAML "policy: {on-fallback: degrade, confirm: 60s}\n");
+	walk_ask(&f->a, WALK_RELOAD);
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_true(running_has(f, "confirm: 60s"));
+	assert_int_equal(f->a.state, AGENT_RUNNING);
+}
+
+/* What was to be confirmed and fails half-way is not done a moment later without a word. */
+static void test_what_failed_is_not_done_unconfirmed(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, OTHER_YAML);
+	kernel_fake_fail(a->kernel, 2, 1, -EIO, "made of cheese");
+	walk_ask_client(a, &client);
+	wait_for_walk(f);
+	kernel_fake_fail(a->kernel, 0, 0, 0, NULL);
+	assert_int_equal(a->walk.error, -EIO);
+	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
+	assert_false(a->walk.retry_files);
+	check_rolled_back(f);
+}
+
+/* The workers could not be given it: what is not tried again is what was applied. */
+static void test_what_workers_could_not_be_given_is_not_tried_again(void **state)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct spec *was;
+
+	begin(f, 600);
+	was = a->now.spec;
+	a->now.spec = NULL; /* the former one runs on, as where the second half fails */
+	assert_int_equal(spec_parse("former", HOST_YAML, strlen(HOST_YAML), &d, &a->now.spec), 0);
+	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	spec_free(was); /* of which the plan borrowed */
+	check_rolled_back(f);
+}
+
 static void test_a_killed_applier_is_no_confirmation(void **state)
 {
 	struct fixture *f = *state;
@@ -169,6 +236,30 @@ static void test_a_killed_applier_is_no_confirmation(void **state)
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(problem_has(&f->a, "was rolled back: the applier ended: killed by SIGKILL"));
 	assert_int_equal(access(f->a.journal, F_OK), -1);
+}
+
+/* What could not be written is not forgotten: what is undone after that leaves it. */
+static void test_rolled_back_to_what_could_not_be_written(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct walk *w = &f->a.walk;
+
+	begin(f, 600);
+	assert_int_equal(unlink(w->last_good), 0);
+	assert_int_equal(mkdir(w->last_good, 0700), 0); /* which no file replaces */
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_true(event_has(&f->a, "running.yaml: Is a directory"));
+	write_file(f, HOST_YAML);
+	walk_ask_client(&f->a, &client);
+	turn_until_it_waits(f);
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_int_equal(rmdir(w->last_good), 0);
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_false(running_has(f, "10.20.1.10"));
+	assert_true(running_has(f, "10.10.2.10"));
 }
 
 /* This agent dies, without a word to anybody; another one takes its place. */
@@ -202,6 +293,30 @@ static void test_the_next_agent_adopts_it(void **state)
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(last_good_has(f, "10.10.2.10"));
 	assert_true(host_has(f, "10.10.2.10/16"));
+}
+
+/* Which of the data IPs are others', so that no worker is started with one that is not there. */
+static void test_the_next_agent_knows_whose_addresses_are_taken(void **state)
+{
+	static struct kernel_probe other = {
+		.by = {{2, 9, 9, 9, 9, 9}}}; /* an applier may ask last */
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	other.ip = host_addr("10.10.2.10");
+	fake_probe_others(&other, 1);
+	begin(f, 600);
+	assert_int_equal(a->walk.conflicts.n, 1);
+	assert_false(host_has(f, "10.10.2.10/16"));
+	die_and_come_back(f);
+	assert_int_equal(a->walk.conflicts.n, 0);
+	walk_start(a);
+	turn_until_it_waits(f);
+	fake_probe_others(NULL, 0);
+	assert_int_equal(a->walk.conflicts.n, 1);
+	assert_true(ip_addr_equal(&a->walk.conflicts.entries[0].ip, &other.ip));
+	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
 }
 
 static void test_the_next_agent_finds_how_it_ended(void **state)
@@ -238,6 +353,59 @@ static void test_nobody_lives(void **state)
 	assert_true(problem_has(a, "was rolled back: it was interrupted"));
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_int_equal(access(a->journal, F_OK), -1);
+}
+
+/* A reset behind the word that keeps it, before its ticket is gone. */
+static void test_what_was_kept_stays_so(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	autofree char *ticket = NULL;
+
+	begin(f, 600);
+	ticket = read_text(a->walk.pending_path);
+	assert_non_null(ticket);
+	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_int_equal(file_write(a->walk.pending_path, ticket, strlen(ticket), 0600), 0);
+	assert_int_equal(unlink(a->walk.outcome_path), 0);
+	die_and_come_back(f);
+	walk_start(a);
+	wait_for_walk(f);
+	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_int_equal(a->problems.n_all, 0);
+	assert_int_equal(a->state, AGENT_RUNNING);
+}
+
+/* Starts with what ran before are no news: they push nothing out, and hide nothing. */
+static void test_a_start_is_no_apply(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	begin(f, 600);
+	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_int_equal(a->walk.history.n, 2);
+	write_file(f, HOST_YAML);
+	for (unsigned i = 0; i < 2; i++) {
+		die_and_come_back(f);
+		host_load(f);
+		assert_int_equal(kernel_fake_replace(a->kernel, f->inv), 0); /* a new boot */
+		walk_start(a);
+		wait_for_walk(f);
+		assert_true(running_has(f, "10.20.1.10"));
+		assert_true(a->walk.n_steps > 0);
+		assert_int_equal(a->walk.history.n, 2);
+	}
+	assert_int_equal(outcome(f, 2), HISTORY_ROLLED_BACK);
+	die_and_come_back(f);
+	write_file(f, OTHER_YAML);
+	walk_start(a);
+	wait_for_walk(f);
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_int_equal(a->walk.history.n, 3);
 }
 
 static void apply_for(struct fixture *f, const struct walk_client *client)
@@ -288,7 +456,11 @@ static void test_back_to_a_number(void **state)
 	write_file(f, OTHER_YAML);
 	apply_for(f, &client);
 	assert_true(host_has(f, "10.10.2.10/16"));
-	assert_int_equal(history_kept_before(&a->walk.history, 2), 1);
+	{
+		autofree char *now = spec_to_yaml(a->now.spec);
+
+		assert_int_equal(history_kept_other(&a->walk.history, now), 1);
+	}
 	apply_for(f, &back);
 	assert_int_equal(a->walk.error, 0);
 	assert_true(running_has(f, "10.20.1.10"));
@@ -318,10 +490,18 @@ int main(void)
 		TEST(test_it_waits),
 		TEST(test_rolled_back_by_word),
 		TEST(test_rolled_back_by_time),
+		TEST(test_a_reload_that_waited_tries_nothing_again),
+		TEST(test_a_reload_that_waited_reads_what_is_new),
+		TEST(test_what_failed_is_not_done_unconfirmed),
+		TEST(test_what_workers_could_not_be_given_is_not_tried_again),
 		TEST(test_a_killed_applier_is_no_confirmation),
+		TEST(test_rolled_back_to_what_could_not_be_written),
 		TEST(test_the_next_agent_adopts_it),
+		TEST(test_the_next_agent_knows_whose_addresses_are_taken),
 		TEST(test_the_next_agent_finds_how_it_ended),
 		TEST(test_nobody_lives),
+		TEST(test_what_was_kept_stays_so),
+		TEST(test_a_start_is_no_apply),
 		TEST(test_policy),
 		TEST(test_back_to_a_number),
 	};

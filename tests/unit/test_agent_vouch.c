@@ -100,6 +100,8 @@ static void test_kept_when_packets_come(void **state)
 	assert_true(f->a.walk.vouch.alone);
 	assert_int_equal(f->a.walk.vouch.n, 1);
 	goes_on(f);
+	/* Nobody has to confirm it; nor can anybody, before they are known to answer. */
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
 	page->paths[0].rx_packets += 2;
 	turn_until_it_ends(f);
 	assert_true(runs(f, "10.10.2.10"));
@@ -215,6 +217,90 @@ static void test_a_second_one_waits(void **state)
 	turn_until_it_ends(f); /* its applier writes to the host that ends with this test */
 }
 
+/* This agent dies, and another one finds its worker and its applier, which go on. */
+static void die_and_come_back(struct fixture *f)
+{
+	struct agent *a = &f->a;
+
+	walk_done(a);
+	a->walk = (struct walk){.active = false};
+	walk_round_done(&a->now);
+	assert_int_equal(walk_init(a), 0);
+	walk_start(a);
+	while (!a->walk.pending.applier || walk_is_active(a))
+		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
+	goes_on(f);
+}
+
+/* Nor does a confirmation that comes to the next agent cut anybody off. */
+static void test_the_next_agent_knows_whom_they_miss(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct walk *w = &f->a.walk;
+	struct launch_stats *page = begin(f, &client);
+
+	die_and_come_back(f);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	assert_non_null(
+		strstr(walk_vouch_missed(&f->a), "host-b does not answer worker 1 on leg-a"));
+	/* It answers at another port, and then as well as before. */
+	page->paths[0].up = 0;
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	page->paths[0].up = 1;
+	snprintf(page->paths[0].remote, sizeof(page->paths[0].remote), "10.10.1.21");
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	page->paths[0].rx_packets += 2;
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_string_equal(walk_vouch_missed(&f->a), "");
+	assert_true(runs(f, "10.10.2.10"));
+	assert_int_equal(history_find(&w->history, 2)->outcome, HISTORY_APPLIED);
+}
+
+/* And where nobody else is to confirm it the next agent's workers do. */
+static void test_the_next_agent_confirms_by_its_workers(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, &client);
+
+	die_and_come_back(f);
+	assert_true(f->a.walk.vouch.alone);
+	while (!f->a.walk.vouch.paths[0].counted)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	page->paths[0].rx_packets += 2;
+	turn_until_it_ends(f);
+	assert_true(runs(f, "10.10.2.10"));
+	assert_true(event_has(&f->a, "apply 2 is kept, confirmed by its workers"));
+}
+
+/* What a peer calls itself gets into no file that an agent reads as its configuration. */
+static void test_a_hostile_name_is_not_written(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct launch_stats *page;
+	autofree char *text = NULL;
+
+	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
+	assert_int_equal(walk(f, WALK_START), 0);
+	page = serve(f);
+	page->n_paths = 2;
+	page->paths[1] = page->paths[0];
+	snprintf(page->paths[1].peer, sizeof(page->paths[1].peer), "x\nadmin: {users: [eve]}\n#");
+	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
+	apply_for(f, &client);
+	assert_int_equal(f->a.walk.vouch.n, 2);
+	text = read_text(f->a.walk.pending_path);
+	assert_non_null(strstr(text, "peer host-b"));
+	assert_null(strstr(text, "eve"));
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+}
+
 static void test_nobody_is_asked(void **state)
 {
 	const struct walk_client forced = {
@@ -249,6 +335,9 @@ int main(void)
 		TEST(test_with_a_confirmation),
 		TEST(test_who_answers_late_is_no_reason),
 		TEST(test_a_second_one_waits),
+		TEST(test_the_next_agent_knows_whom_they_miss),
+		TEST(test_the_next_agent_confirms_by_its_workers),
+		TEST(test_a_hostile_name_is_not_written),
 		TEST(test_nobody_is_asked),
 	};
 

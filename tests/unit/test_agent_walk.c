@@ -339,6 +339,31 @@ static void test_refused_reload_is_tried_again(void **state)
 	assert_int_equal(a->state, AGENT_RUNNING);
 }
 
+static unsigned n_forgotten;
+
+static void note_forget(struct kernel *k)
+{
+	n_forgotten++;
+}
+
+/* Who mends a NIC by hand and applies is not told of what it was before. */
+static void test_who_asks_has_all_looked_at_anew(void **state)
+{
+	static struct kernel_ops ops;
+	struct fixture *f = *state;
+
+	ops = *f->a.kernel->ops;
+	ops.forget = note_forget;
+	f->a.kernel->ops = &ops;
+	n_forgotten = 0;
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(n_forgotten, 1);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(n_forgotten, 1);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_int_equal(n_forgotten, 2);
+}
+
 /* One that fails on the host is not tried again by the notifications that its rollback makes. */
 static void test_failing_apply_does_not_spin(void **state)
 {
@@ -383,6 +408,26 @@ static void test_no_apply_revives_workers_in_a_stop(void **state)
 	walk_ask(a, WALK_RELOAD);
 	assert_false(walk_is_active(a));
 	assert_false(wants_any(a));
+}
+
+/* What is applied is what was staged when that was asked for, also where something else is done
+ * first. */
+static void test_nobody_stages_before_an_apply_that_waits(void **state)
+{
+	const struct walk_client first = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	remove_addr(f, HOST_VETH1, "10.20.1.10/16");
+	walk_ask(a, WALK_KERNEL);
+	assert_true(walk_is_active(a));
+	assert_false(walk_holds_staged(a));
+	walk_ask_client(a, &first);
+	assert_true(walk_holds_staged(a));
+	wait_for_walk(f);
+	assert_int_equal(a->walk.n_clients, 0);
+	assert_false(walk_holds_staged(a));
 }
 
 static bool has_action(const struct plan *p, const char *text)
@@ -553,11 +598,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_start_recovers_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_file_at_the_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_can_run, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_asks_has_all_looked_at_anew, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_refused_reload_is_tried_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_failing_apply_does_not_spin, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_apply_revives_workers_in_a_stop, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_stages_before_an_apply_that_waits,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),

@@ -207,6 +207,45 @@ static void test_captures(void **state)
 	assert_int_equal(refused("GET", "/v1/captures/00000000deadbeef", ""), 405);
 }
 
+static void test_rdma_pings(void **state)
+{
+	static const char *const bad[] = {
+		"{}",
+		"[]",
+		"{\"peer\":\"host-b\"}",
+		"{\"leg\":\"leg-a\"}",
+		"{\"peer\":\"host-b\",\"leg\":\"leg-a\",\"bytes\":0}",
+		"{\"peer\":\"host-b\",\"leg\":\"leg-a\",\"bytes\":1048577}",
+		"{\"peer\":\"host-b\",\"leg\":\"leg-a\",\"count\":4097}",
+		"{\"peer\":\"host-b\",\"leg\":\"leg-a\",\"depth\":5}",
+		"{\"peer\":\"host-b\",\"leg\":\"leg-a\",\"direction\":\"up\"}",
+		"{\"peer\":\"host-b\",\"leg\":\"leg-a\",\"size\":5}",
+	};
+	struct api_request rq = {.method = "POST", .path = "/v1/rdma-pings"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(refused("POST", "/v1/rdma-pings", bad[i]), 400);
+	rq.body = "{\"peer\":\"host-b\",\"leg\":\"leg-a\",\"direction\":\"out\",\"depth\":4}";
+	rq.body_len = strlen(rq.body);
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_int_equal(msg.type, PRIVSEP_RDMA_PING);
+	assert_int_equal(msg.ping.id, 0);
+	assert_int_equal(msg.ping.what, LAUNCH_PING_OUT);
+	assert_int_equal(msg.ping.bytes, 64);
+	assert_int_equal(msg.ping.count, 100);
+	assert_int_equal(msg.ping.depth, 4);
+	assert_string_equal(msg.ping.leg, "leg-a");
+	assert_string_equal(msg.ping.peer, "host-b");
+	rq = (struct api_request){.method = "POST", .path = "/v1/rdma-pings/00000000deadbeef"};
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+	assert_int_equal(msg.ping.id, 0xdeadbeef);
+	rq.read_only = true; /* it costs the network something */
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+	assert_int_equal(error.http_status, 403);
+	assert_int_equal(refused("POST", "/v1/rdma-pings/0", ""), 404);
+	assert_int_equal(refused("GET", "/v1/rdma-pings/00000000deadbeef", ""), 405);
+}
+
 static int patch(const char *if_match)
 {
 	struct api_request rq = {.method = "PATCH",
@@ -459,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_net_add),
 		cmocka_unit_test(test_net_add_refused),
 		cmocka_unit_test(test_captures),
+		cmocka_unit_test(test_rdma_pings),
 		cmocka_unit_test(test_a_change_names_its_version),
 		cmocka_unit_test(test_net_del),
 		cmocka_unit_test(test_staged),

@@ -253,10 +253,23 @@ static void buffers_are_shared(void **state)
 	munmap(memory, buf_pool_bytes());
 }
 
+static void files_are_closed_together(void **state)
+{
+	static const uint8_t
+		body[sizeof(struct fuse_release_in) + FUSE_PROTO_RELEASES_MAX * sizeof(uint64_t)];
+	const size_t one = sizeof(struct fuse_release_in);
+
+	for (size_t n = 0; n < sizeof(body); n++)
+		assert_int_equal(check(n % 2 ? FUSE_RELEASE : FUSE_RELEASEDIR, body, n),
+				 n < one || (n - one) % sizeof(uint64_t) ? -EINVAL : 0);
+	assert_int_equal(check(FUSE_RELEASE, body, sizeof(body)), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_are_whole),
+		cmocka_unit_test(files_are_closed_together),
 		cmocka_unit_test(handles_are_as_many_as_needed),
 		cmocka_unit_test(buffers_are_shared),
 		cmocka_unit_test(names_are_one_component),

@@ -2,7 +2,6 @@
 /* What the server end lends to a client, and that nobody else changes it meanwhile. */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "tests/lib/back_rig.h"
-#include <malloc.h>
 
 #define ROOT FUSE_ROOT_ID
 
@@ -254,18 +253,23 @@ static void a_successor_waits_for_what_was_lent_to_one(void **state)
 static void a_full_table_holds_up_nobody(void **state)
 {
 	struct fuse_rename2_in in = {.newdir = ROOT};
-	size_t bytes = malloc_usable_size(rig.back->leases);
+	struct share_slot *own = rig.back->share.own;
 
 	put("f");
 	put("g");
-	memset(rig.back->leases, 0xff, bytes);
+	memset(own->keys, 0xff, sizeof(own->keys));
+	memset(own->leases, 0xff, sizeof(own->leases));
+	for (unsigned i = 0; i < SHARE_LEASE_SETS; i++)
+		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
+			own->leases[i][j].life = own->life;
 	as(1);
 	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(in), .name = "f", .name2 = "h"),
 			 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "h"), 0);
 	assert_false(is_lent("g"));
-	assert_int_equal(rig.back->n_unplaced, 0);
-	memset(rig.back->leases, 0, bytes);
+	assert_int_equal(own->n_unplaced, 0);
+	memset(own->keys, 0, sizeof(own->keys));
+	memset(own->leases, 0, sizeof(own->leases));
 	assert_true(is_lent("g"));
 }
 

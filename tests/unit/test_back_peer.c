@@ -326,6 +326,87 @@ static void garbage_is_answered(void **state)
 	}
 #define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
 
+static uint16_t tail_flags(void)
+{
+	struct fuse_proto_resp_tail t = {};
+
+	memcpy(&t, rig.tail, MIN_OF(rig.tail_len, sizeof(t)));
+	return t.flags;
+}
+
+/* Reads the root by answers of that size to its end. How many said that they were the last. */
+static unsigned ends_told(uint32_t opcode, uint32_t size)
+{
+	const size_t head = opcode == FUSE_READDIRPLUS ? sizeof(struct fuse_entry_out) : 0;
+	struct fuse_read_in in = {.size = size};
+	struct fuse_open_in open = {};
+	unsigned n = 0, answers = 0;
+
+	assert_int_equal(rig_do(&rig, FUSE_OPENDIR, ROOT, RIG_ARG(open)), 0);
+	in.fh = rig_file(&rig, ROOT, ((const struct fuse_open_out *)rig.data)->fh, O_DIRECTORY);
+	for (;;) {
+		assert_int_equal(rig_do(&rig, opcode, ROOT, RIG_ARG(in)), 0);
+		if (rig.len == 0)
+			break;
+		/* Nothing comes behind an end. */
+		assert_int_equal(n, 0);
+		n += tail_flags() & FUSE_PROTO_RESP_END ? 1 : 0;
+		for (size_t at = 0; at < rig.len;) {
+			struct fuse_dirent d;
+
+			memcpy(&d, (const uint8_t *)rig.data + at + head, sizeof(d));
+			in.offset = d.off;
+			at += FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + d.namelen);
+		}
+		answers++;
+	}
+	assert_true(size > 1024 ? answers == 1 : answers > 1);
+	return n;
+}
+
+static void ends_come_to_who_knows_them(void **state)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	char name[16];
+
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "folder-%02u", i);
+		assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = name), 0);
+	}
+	assert_int_equal(features_of(0), 0);
+	assert_int_equal(ends_told(FUSE_READDIR, 32768), 0);
+	assert_int_equal(features_of(UINT32_MAX), FUSE_PROTO_FEATURES);
+	assert_int_equal(ends_told(FUSE_READDIR, 32768), 1);
+	assert_int_equal(ends_told(FUSE_READDIRPLUS, 32768), 1);
+	assert_true(ends_told(FUSE_READDIR, 400) <= 1);
+	assert_true(ends_told(FUSE_READDIRPLUS, 1000) <= 1);
+}
+
+/* Of both kinds, more of them than are open, one twice. */
+static void files_are_closed_together(void **state)
+{
+	struct {
+		struct fuse_release_in in;
+		uint64_t more[4];
+	} all = {};
+	struct fuse_read_in read = {.size = 1};
+	uint64_t node, fh[3];
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh[0]), 0);
+	for (unsigned i = 1; i < ARRAY_SIZE(fh); i++)
+		assert_int_equal(rig_open(&rig, node, O_RDONLY, &fh[i]), 0);
+	all.in.fh = fh[0];
+	all.more[0] = rig.files[fh[1] - RIG_FH].fh;
+	all.more[1] = all.more[0];
+	all.more[3] = UINT64_MAX;
+	assert_int_equal(rig_do(&rig, FUSE_RELEASE, node, RIG_ARG(all)), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(fh); i++) {
+		read.fh = fh[i];
+		assert_int_equal(rig_do(&rig, FUSE_READ, node, RIG_ARG(read)), i < 2 ? -EBADF : 0);
+	}
+	assert_int_equal(rig_release(&rig, node, fh[2]), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +420,8 @@ int main(void)
 		BOTH(pipes_and_devices_are_not_opened),
 		BOTH(handles_cannot_be_made_up),
 		BOTH(garbage_is_answered),
+		BOTH(files_are_closed_together),
+		BOTH(ends_come_to_who_knows_them),
 	};
 
 	if (geteuid() != 0) {

@@ -69,6 +69,29 @@ static void reads_come_by_packets(void **state)
 	assert_int_equal(rig_release(g, node, fh), 0);
 }
 
+/* Where they may come by no other way they do not come. */
+static void reads_are_asked_for_again(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+	struct fuse_read_in in = {.fh = fh, .size = BYTES};
+	const struct fuse_proto_bulk bulk = {.addr = 4096, .len = BYTES, .legs = LEGS};
+	const uint16_t flags = FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY;
+
+	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = flags, .bulk = bulk), 0);
+	assert_int_equal(g->len, 0);
+	assert_int_equal(done_of(g).failed, LEGS);
+	assert_int_equal(done_of(g).again, 1);
+	/* A few bytes at the file's end are nothing for RDMA. */
+	in.offset = BYTES - 100;
+	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = flags, .bulk = bulk), 0);
+	assert_int_equal(g->len, 100);
+	assert_int_equal(done_of(g).again, 0);
+	assert_int_equal(rig_do(g, FUSE_READ, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_ONLY),
+			 -EIO);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
 /* Nothing was begun: the file is as it was. */
 static void writes_are_asked_for_again(void **state)
 {
@@ -120,7 +143,7 @@ static void pair_up(struct rig *g)
 	assert_int_equal(port_rdma_join(g->client->rdma, 0, &half, true), PORT_RDMA_OK);
 }
 
-static void writes_begin(struct rig *g, uint64_t node, uint64_t fh)
+static void writes_begin_as(struct rig *g, uint64_t node, uint64_t fh, uint16_t flags)
 {
 	for (unsigned i = 0; i < WRITES; i++) {
 		struct fuse_write_in in = {
@@ -132,10 +155,15 @@ static void writes_begin(struct rig *g, uint64_t node, uint64_t fh)
 			 &(struct rig_req){.op = FUSE_WRITE,
 					   .node = node,
 					   RIG_ARG(in),
-					   .flags = FUSE_PROTO_REQ_BULK,
+					   .flags = flags,
 					   .bulk = {.addr = 4096, .len = BYTES, .legs = 1}});
 		assert_false(calls[i]->answered);
 	}
+}
+
+static void writes_begin(struct rig *g, uint64_t node, uint64_t fh)
+{
+	writes_begin_as(g, node, fh, FUSE_PROTO_REQ_BULK);
 }
 
 static void expect_all(struct rig *g, int error)
@@ -150,18 +178,98 @@ static void expect_all(struct rig *g, int error)
 /* Pairs that work and have enough to do are no reason for a client to give them up. */
 static void busy_pairs_are_waited_for(void **state)
 {
+	static const uint16_t flags[] = {FUSE_PROTO_REQ_BULK,
+					 FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY};
 	struct rig *g = *state;
 	uint64_t fh, node = file_with_data(g, &fh);
 
 	pair_up(g);
-	writes_begin(g, node, fh);
-	while (verbs.n_wrs > 0) {
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		writes_begin_as(g, node, fh, flags[i]);
+		while (verbs.n_wrs > 0) {
+			verbs_end(0, IBV_WC_SUCCESS);
+			rig_poll(g);
+		}
+		expect_all(g, 0);
+	}
+	assert_int_equal(port_rdma_ready(g->client->rdma), 1);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* READs that come by no other way, until some wait for the pair. */
+static void reads_begin(struct rig *g, uint64_t node, uint64_t fh)
+{
+	const struct fuse_read_in in = {.fh = fh, .size = BYTES};
+
+	for (unsigned i = 0; i < WRITES; i++) {
+		calls[i] = calloc(1, sizeof(*calls[i]));
+		assert_non_null(calls[i]);
+		rig_send(g, calls[i],
+			 &(struct rig_req){.op = FUSE_READ,
+					   .node = node,
+					   RIG_ARG(in),
+					   .flags = FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY,
+					   .bulk = {.addr = 4096, .len = BYTES, .legs = 1}});
+	}
+	for (unsigned i = 0; i < 1000 && !g->back->reply_head; i++)
+		rig_poll(g);
+	assert_non_null(g->back->reply_head);
+	for (unsigned i = 0; i < WRITES; i++)
+		assert_false(calls[i]->answered);
+}
+
+static void expect_reads(struct rig *g, uint32_t len, uint8_t failed)
+{
+	for (unsigned i = 0; i < WRITES; i++) {
+		assert_int_equal(rig_result(g, calls[i]), 0);
+		assert_int_equal(g->len, 0);
+		assert_int_equal(done_of(g).len, len);
+		assert_int_equal(done_of(g).failed, failed);
+		assert_int_equal(done_of(g).again, len == 0);
+		free(calls[i]);
+	}
+	assert_int_equal(fuse_back_in_flight(g->back), 0);
+}
+
+/* Who takes them by no other way would else have them read again and again. */
+static void reads_wait_for_busy_pairs(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	reads_begin(g, node, fh);
+	for (unsigned i = 0; i < 1000 && fuse_back_in_flight(g->back) > 0; i++) {
 		verbs_end(0, IBV_WC_SUCCESS);
 		rig_poll(g);
 	}
-	expect_all(g, 0);
-	assert_int_equal(port_rdma_ready(g->client->rdma), 1);
+	expect_reads(g, BYTES, 0);
+	reads_begin(g, node, fh);
+	for (unsigned i = 0; i < 1000 && fuse_back_in_flight(g->back) > 0; i++) {
+		verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+		rig_poll(g);
+	}
+	expect_reads(g, 0, 1);
 	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+static void clients_go_while_reads_wait(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	reads_begin(g, node, fh);
+	fuse_back_client_gone(g->client);
+	assert_null(g->back->reply_head);
+	for (unsigned i = 0; i < 1000 && fuse_back_in_flight(g->back) > 0; i++)
+		rig_poll(g);
+	assert_int_equal(fuse_back_in_flight(g->back), 0);
+	for (unsigned i = 0; i < WRITES; i++) {
+		assert_false(calls[i]->answered);
+		free(calls[i]);
+	}
+	rig_connect(g);
 }
 
 static void pairs_that_fail_are_not(void **state)
@@ -176,6 +284,35 @@ static void pairs_that_fail_are_not(void **state)
 	assert_int_equal(rig_read(g, node, fh, 0, BYTES), BYTES);
 	assert_memory_equal(g->data, data, BYTES);
 	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* The packet core makes pairs: nobody has it for himself, and who is refused uses up nothing. */
+static void asks_are_limited(void **state)
+{
+	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION};
+	const size_t head = offsetof(struct fuse_proto_rdma, legs);
+	struct rig *g = *state;
+	unsigned n = 0;
+	uint64_t spent;
+
+	pair_up(g);
+	g->client->session = (struct rudp_session *)g; /* whose paths and security the rig tells */
+	while (n < 1000 && rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head) == 0)
+		n++;
+	assert_in_range(n, 8, 900);
+	spent = g->back->rdma_spent_ns;
+	g->client->rdma_spent_ns += NSEC_PER_SEC;
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head),
+				 -EBUSY);
+	assert_true(g->back->rdma_spent_ns == spent);
+	g->client->rdma_spent_ns = 0; /* a while later */
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), 0);
+	/* All clients together. */
+	g->client->rdma_spent_ns = 0;
+	g->back->rdma_spent_ns = clock_now_ns() + 100 * NSEC_PER_SEC;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = head), -EBUSY);
+	g->client->session = NULL;
 }
 
 /* Who goes while some are under way and some wait leaves nothing behind. */
@@ -194,6 +331,169 @@ static void clients_go_while_they_wait(void **state)
 		assert_false(calls[i]->answered);
 		free(calls[i]);
 	}
+	rig_connect(g);
+}
+
+/* ---- tries that an operator asks for ---- */
+
+#define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
+#define PING(what_, len_)                                                                    \
+	(struct fuse_proto_ping)                                                             \
+	{                                                                                    \
+		.version = FUSE_PROTO_PING_VERSION, .what = (what_), .depth = 2, .count = 5, \
+		.len = (len_), .addr = 4096                                                  \
+	}
+
+static void ping_send(struct rig *g, const struct fuse_proto_ping *p)
+{
+	rig_send(g, g->call,
+		 &(struct rig_req){.op = FUSE_PROTO_RDMA_PING, .arg = p, .arg_len = PING_HEAD});
+}
+
+static struct fuse_proto_ping ping_answer(struct rig *g)
+{
+	struct fuse_proto_ping a = {.version = 0};
+
+	assert_int_equal(rig_result(g, g->call), 0);
+	assert_in_range(g->len, PING_HEAD, sizeof(a));
+	memcpy(&a, g->data, g->len);
+	assert_int_equal(g->len, PING_HEAD + a.count * sizeof(a.each_ns[0]));
+	return a;
+}
+
+/* After the rest that the server takes. */
+static void ping_rested(struct rig *g)
+{
+	g->back->ping.rest_ns = 0;
+}
+
+static void pings_are_timed(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_WRITE, BYTES), a;
+	uint64_t fh, node;
+
+	pair_up(g);
+	node = file_with_data(g, &fh); /* its data lie in the buffer that is used now */
+	for (p.what = FUSE_PROTO_PING_WRITE; p.what < FUSE_PROTO_PING_WHAT_MAX; p.what++) {
+		ping_rested(g);
+		ping_send(g, &p);
+		assert_int_equal(fuse_back_in_flight(g->back), 1);
+		for (unsigned n = 0; n < 3; n++) {
+			const uint8_t *from = (const void *)(uintptr_t)verbs.wrs[0].sge.addr;
+
+			assert_int_equal(g->back->ping.n_under_way, n < 2 ? 2 : 1);
+			/* Nothing of anybody else's goes to the client. */
+			for (uint32_t i = 0; p.what == FUSE_PROTO_PING_WRITE && i < BYTES; i++)
+				assert_int_equal(from[i], 0);
+			assert_int_equal(verbs.wrs[0].wr.wr.rdma.remote_addr, 4096);
+			verbs_end(0, IBV_WC_SUCCESS);
+			rig_poll(g);
+		}
+		a = ping_answer(g);
+		assert_int_equal(a.status, FUSE_PROTO_PING_DONE);
+		assert_int_equal(a.count, 5);
+		assert_int_equal(fuse_back_in_flight(g->back), 0);
+	}
+	/* It rests three times as long as that took. */
+	g->back->ping.rest_ns = clock_now_ns() + NSEC_PER_SEC;
+	ping_send(g, &p);
+	assert_int_equal(rig_result(g, g->call), -EIO);
+	p.what = FUSE_PROTO_PING_READ;
+	ping_send(g, &p);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_BUSY);
+	assert_int_equal(verbs.n_wrs, 0);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+/* Files come first: a pair that has enough to do takes none, and is none the worse for it. */
+static void pings_wait_for_files(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 64);
+	uint64_t fh, node = file_with_data(g, &fh);
+
+	pair_up(g);
+	writes_begin(g, node, fh);
+	ping_send(g, &p);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_BUSY);
+	while (verbs.n_wrs > 0) {
+		verbs_end(0, IBV_WC_SUCCESS);
+		rig_poll(g);
+	}
+	expect_all(g, 0);
+	assert_int_equal(port_rdma_ready(g->client->rdma), 1);
+	assert_int_equal(rig_release(g, node, fh), 0);
+}
+
+static void pings_that_fail(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 64);
+
+	pair_up(g);
+	p.leg = 1; /* there is no such pair */
+	ping_send(g, &p);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_FAILED);
+	p.leg = 0;
+	ping_rested(g);
+	ping_send(g, &p);
+	verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+	rig_poll(g);
+	assert_int_equal(ping_answer(g).status, FUSE_PROTO_PING_FAILED);
+	assert_int_equal(port_rdma_ready(g->client->rdma), 0);
+}
+
+static void pings_are_checked(void **state)
+{
+	struct rig *g = *state;
+	const struct fuse_proto_ping good = PING(FUSE_PROTO_PING_WRITE, 64);
+	struct fuse_proto_ping bad[10];
+
+	ping_send(g, &good); /* there is no RDMA */
+	assert_int_equal(rig_result(g, g->call), -ENOSYS);
+	pair_up(g);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good;
+	bad[0].version = 2;
+	bad[1].leg = PORT_RDMA_LEGS_MAX;
+	bad[2].what = 0;
+	bad[3].what = FUSE_PROTO_PING_WHAT_MAX;
+	bad[4].depth = FUSE_PROTO_PING_DEPTH_MAX + 1;
+	bad[5].depth = 0;
+	bad[6].count = FUSE_PROTO_PING_COUNT_MAX + 1;
+	bad[7].len = FUSE_PROTO_MAX_WRITE + 1;
+	bad[8].addr = UINT64_MAX - 8;
+	bad[9].count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		ping_send(g, &bad[i]);
+		assert_int_equal(rig_result(g, g->call), -EIO);
+	}
+	for (size_t n = 0; n < sizeof(good); n++)
+		if (n != PING_HEAD)
+			assert_int_equal(
+				rig_do(g, FUSE_PROTO_RDMA_PING, 0, .arg = &good, .arg_len = n),
+				-EIO);
+	assert_int_equal(verbs.n_wrs, 0);
+}
+
+/* Its memory is the device's until that has done with it; then nothing is left. */
+static void clients_go_while_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_WRITE, 4096);
+
+	pair_up(g);
+	verbs.flushes = false;
+	ping_send(g, &p);
+	fuse_back_client_gone(g->client);
+	rig_poll(g);
+	assert_int_equal(fuse_back_in_flight(g->back), 1);
+	verbs_end(0, IBV_WC_WR_FLUSH_ERR);
+	rig_poll(g);
+	assert_int_equal(fuse_back_in_flight(g->back), 0);
+	assert_null(g->back->ping.client);
+	assert_false(g->call->answered);
 	rig_connect(g);
 }
 
@@ -220,10 +520,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pairs_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_come_by_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_are_asked_for_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(asks_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(writes_are_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(busy_pairs_are_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_wait_for_busy_pairs, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_go_while_reads_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(pairs_that_fail_are_not, setup, teardown),
 		cmocka_unit_test_setup_teardown(clients_go_while_they_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_are_timed, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_wait_for_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_that_fail, setup, teardown),
+		cmocka_unit_test_setup_teardown(pings_are_checked, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_go_while_they_ping, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

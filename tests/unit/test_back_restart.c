@@ -326,6 +326,34 @@ static void requests_at_work_are_adopted(void **state)
 	free(second);
 }
 
+/* They are answered also where the first session's end is noticed later than the second's begin. */
+static void adopted_requests_outlive_their_session(void **state)
+{
+	struct fuse_write_in in = {.size = 3, .flags = O_RDWR | O_APPEND};
+	struct rudp_call *first = calloc(1, sizeof(*first)), *second = calloc(1, sizeof(*second));
+	struct rig_req req = {.op = FUSE_WRITE, RIG_ARG(in), .data = "abc", .data_len = 3};
+	struct fuse_back_client *old = rig.client, *next;
+
+	assert_non_null(first);
+	assert_non_null(second);
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &req.node, &in.fh), 0);
+	assert_int_equal(rig_accept(&rig), 0);
+	assert_int_equal(rig_init_session(&rig), 0);
+	next = rig.client;
+	rig.client = old;
+	rig_send(&rig, first, &req);
+	rig.client = next;
+	rig.resend = true;
+	rig_send(&rig, second, &req);
+	assert_true(first->answered);
+	assert_false(second->answered);
+	fuse_back_client_gone(old);
+	assert_int_equal(rig_result(&rig, second), 0);
+	assert_int_equal(rig.len, sizeof(struct fuse_write_out));
+	free(first);
+	free(second);
+}
+
 /* Answers that the client has not acknowledged outlive many that it has. */
 static void unacknowledged_answers_are_kept(void **state)
 {
@@ -640,6 +668,7 @@ int main(void)
 		BOTH(an_allocation_is_not_made_again),
 		BOTH(a_created_file_that_is_gone_is_not_made_again),
 		BOTH(requests_at_work_are_adopted),
+		BOTH(adopted_requests_outlive_their_session),
 		ON("/tmp", unacknowledged_answers_are_kept),
 		BOTH(many_nodes_go_on),
 		ON("/tmp", an_unmounted_mount_is_forgotten),

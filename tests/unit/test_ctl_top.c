@@ -22,6 +22,7 @@ static const char first[] =
 	"'read_bytes':70,'write_bytes':0,'sessions':3}],"
 	"'paths':[{'worker':2,'leg':'leg-a','local':'1','remote':'9','peer':'s1','up':true,"
 	"'srtt_us':100.0,'tx_bytes':1000,'rx_bytes':0,'tx_packets':10,'rx_packets':0,"
+	"'rdma_read_bytes':1000000,'rdma_write_bytes':50,"
 	"'retransmits':1,'lost_packets':0,'failovers':0,'since_s':50,'reason':''},"
 	"{'worker':10,'leg':'leg-a','local':'2','remote':'9','peer':'s2','up':true,"
 	"'srtt_us':300.0,'tx_bytes':500000,'rx_bytes':0,'tx_packets':900,'rx_packets':0,"
@@ -40,6 +41,7 @@ static const char second[] =
 	"'read_bytes':70,'write_bytes':0,'sessions':3}],"
 	"'paths':[{'worker':2,'leg':'leg-a','local':'1','remote':'9','peer':'s1','up':true,"
 	"'srtt_us':100.0,'tx_bytes':21000,'rx_bytes':0,'tx_packets':30,'rx_packets':2,"
+	"'rdma_read_bytes':9000000,'rdma_write_bytes':2000050,"
 	"'retransmits':5,'lost_packets':2,'failovers':0,'since_s':52,'reason':''},"
 	"{'worker':10,'leg':'leg-a','local':'2','remote':'9','peer':'s2','up':true,"
 	"'srtt_us':300.0,'tx_bytes':4000,'rx_bytes':0,'tx_packets':8,'rx_packets':0,"
@@ -115,6 +117,12 @@ static void test_rates(void **state)
 	assert_true(r->tx_bytes == (20000 + 4000) / 2.0);
 	assert_true(r->packets == (20 + 2 + 8) / 2.0);
 	assert_true(r->resent == 2 && r->lost == 1 && r->rtt_us == 200);
+	assert_true(r->rdma_read == 4000000 && r->rdma_write == 1000000);
+	/* The same by the session's peer and by its worker, apart from what goes in packets. */
+	r = find(&v, TOP_PEERS, "s1");
+	assert_true(r->rdma_read == 4000000 && r->rdma_write == 1000000 && r->tx_bytes == 10000);
+	assert_true(find(&v, TOP_WORKERS, "2")->rdma_read == 4000000);
+	assert_true(find(&v, TOP_PEERS, "s2")->rdma_read == 0);
 	r = find(&v, TOP_WORKERS, "2");
 	assert_true(r->ops == 300 && r->write_bytes == 2000);
 	r = find(&v, TOP_WORKERS, "10");
@@ -197,9 +205,10 @@ static void test_cells(void **state)
 		for (unsigned j = 0; top_heading(k, j); j++)
 			assert_true(*top_cell(k, &v.tables[k].rows[0], j, cell));
 	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 2, cell), "0/3");
-	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 6, cell), "-");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-b"), 8, cell), "-");
 	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 3, cell), "11.7 KiB");
-	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 10, cell), "sw 7");
+	assert_string_equal(top_cell(TOP_PEERS, find(&v, TOP_PEERS, "s1"), 5, cell), "3.8 MiB");
+	assert_string_equal(top_cell(TOP_LEGS, find(&v, TOP_LEGS, "leg-a"), 12, cell), "sw 7");
 	top_view_done(&v);
 }
 

@@ -9,8 +9,11 @@
 
 #include "agent/ctl/ctl.h"
 #include "netcfg/host/inventory_build.h"
+#include "netcfg/host/kernel_xdp.h"
 #include "netcfg/plan/nic_use.h"
 #include "plugins/plugins.h"
+#include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -104,8 +107,75 @@ static void test_each_sort_with_its_reason(void **state)
 	inv_free(inv);
 }
 
+static void expect_queues(const struct inventory *inv, const char *name, const char *want)
+{
+	struct nic_use use;
+
+	assert_true(nic_use_find(inv, inv_link_by_name(inv, name), &use));
+	assert_string_equal(use.queues, want);
+}
+
+/* An answer of the family 'netdev' about a link, with the features of XDP that its driver has. */
+static void take_features(struct inventory *inv, uint32_t ifindex, uint64_t features)
+{
+	char buf[256];
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	struct genlmsghdr *g = mnl_nlmsg_put_extra_header(h, sizeof(*g));
+
+	g->cmd = 1;
+	mnl_attr_put_u32(h, 1, ifindex);
+	mnl_attr_put_u64(h, 3, features);
+	assert_int_equal(kernel_xdp_parse(inv, h), 0);
+}
+
+static void test_the_kernels_word(void **state)
+{
+	struct inventory *inv = host_new(4096);
+	const struct inv_link *l = inv_link_by_name(inv, "eth3");
+
+	take_features(inv, l->ifindex, 1 | 2 | 4);
+	assert_string_equal(l->af_xdp, "copy");
+	take_features(inv, l->ifindex, 1 | 2 | 8);
+	assert_string_equal(l->af_xdp, "zero-copy");
+	take_features(inv, 99, 8); /* of no link here */
+	assert_string_equal(inv_link_by_name(inv, "eth0")->af_xdp, "");
+	kernel_xdp_take_protocols(inv, "protocol  size\nXDP        1088\nUDP  1\n");
+	assert_string_equal(l->af_xdp, "zero-copy");
+	kernel_xdp_take_protocols(inv, "protocol  size\nUDP        1088\n");
+	assert_string_equal(l->af_xdp, "none");
+	inv_free(inv);
+}
+
+/* By what the kernel says, else by its version and the family's table. */
+static void test_how_queues_reach_user_space(void **state)
+{
+	struct inventory *inv = host_new(4096);
+	struct inv_link *igb = (struct inv_link *)inv_link_by_name(inv, "eth0");
+	struct inv_link *virtio = (struct inv_link *)inv_link_by_name(inv, "eth3");
+
+	expect_queues(inv, "eth0", "vfio");
+	expect_queues(inv, "eth2", "bifurcated");
+	expect_queues(inv, "eth3", "");
+	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), "6.1.0-18-amd64");
+	expect_queues(inv, "eth0", "vfio"); /* its driver came to it later */
+	expect_queues(inv, "eth1", "vfio, AF_XDP");
+	expect_queues(inv, "eth2", "bifurcated, AF_XDP");
+	expect_queues(inv, "eth4", "AF_XDP"); /* no IOMMU */
+	expect_queues(inv, "ib0", "");
+	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), "6.14.2");
+	expect_queues(inv, "eth0", "vfio, AF_XDP");
+	inv_text_set(igb->af_xdp, sizeof(igb->af_xdp), "copy");
+	inv_text_set(virtio->af_xdp, sizeof(virtio->af_xdp), "zero-copy");
+	expect_queues(inv, "eth0", "vfio, AF_XDP by copies");
+	expect_queues(inv, "eth3", "AF_XDP");
+	kernel_xdp_take_protocols(inv, "UDP\n"); /* a kernel built without */
+	expect_queues(inv, "eth1", "vfio");
+	expect_queues(inv, "eth3", "");
+	inv_free(inv);
+}
+
 /* What is printed, on the heap. */
-static char *devices_text(const struct inventory *inv, const char *legs)
+static char *devices_view(const struct ctl_args *a, const struct inventory *inv, const char *legs)
 {
 	json_t *o = json_loads(legs, 0, NULL);
 	const int was = dup(STDOUT_FILENO), fd = memfd_create("stdout", MFD_CLOEXEC);
@@ -114,7 +184,7 @@ static char *devices_text(const struct inventory *inv, const char *legs)
 	assert_non_null(text);
 	fflush(stdout);
 	assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
-	assert_int_equal(ctl_put_devices(inv, o), CTL_OK);
+	assert_int_equal(ctl_put_devices(a, inv, o, a->view.csv ? NULL : "DATA DEVICES"), CTL_OK);
 	fflush(stdout);
 	assert_int_equal(dup2(was, STDOUT_FILENO), STDOUT_FILENO);
 	assert_true(pread(fd, text, 8191, 0) > 0);
@@ -122,6 +192,13 @@ static char *devices_text(const struct inventory *inv, const char *legs)
 	close(fd);
 	json_decref(o);
 	return text;
+}
+
+static char *devices_text(const struct inventory *inv, const char *legs)
+{
+	static const struct ctl_args plain;
+
+	return devices_view(&plain, inv, legs);
 }
 
 static void assert_line(const char *text, const char *name, const char *want)
@@ -162,10 +239,30 @@ static void test_switches_as_the_agent_has_them(void **state)
 	inv_free(inv);
 }
 
+static void test_columns_and_rows(void **state)
+{
+	struct inventory *inv = host_new(4096);
+	char *filters[] = {"DPDK~VFs"};
+	const struct ctl_args a = {.view = {.columns = "device,driver,max vfs,queues",
+					    .sort = "-DEVICE",
+					    .filters = {.n = 1, .items = {filters[0]}},
+					    .csv = true}};
+	char *text = devices_view(&a, inv, "{}");
+
+	assert_string_equal(text, "DEVICE,DRIVER,MAX VFS,QUEUES\r\n"
+				  "eth1,ixgbe,,vfio\r\n"
+				  "eth0,igb,,vfio\r\n");
+	free(text);
+	inv_free(inv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_sort_with_its_reason),
+		cmocka_unit_test(test_the_kernels_word),
+		cmocka_unit_test(test_how_queues_reach_user_space),
+		cmocka_unit_test(test_columns_and_rows),
 		cmocka_unit_test(test_switches_as_the_agent_has_them),
 	};
 

@@ -5,12 +5,15 @@
  * or named as what only an operator can do.
  */
 #include "netcfg/base/file.h"
+#include "netcfg/host/devlink_watch.h"
+#include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_devlink.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
 #include <libmnl/libmnl.h>
 #include <linux/devlink.h>
 #include <linux/genetlink.h>
+#include <sys/socket.h>
 
 #define PF "0000:3b:00.0"
 #define FAMILY 0x21
@@ -517,6 +520,87 @@ static void test_no_vfs_in_a_group_of_others(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, apply_host_setup, apply_host_teardown)
 
+/* ---- what is known until devlink says that it changed ---- */
+
+static unsigned n_looks;
+
+static int look_at_devices(struct inventory *inv)
+{
+	struct inv_devlink *d = inv_devlink_add(inv);
+
+	assert_non_null(d);
+	snprintf(d->device, sizeof(d->device), "pci/" PF);
+	snprintf(d->serial, sizeof(d->serial), "%u", ++n_looks);
+	return 0;
+}
+
+/* One more look at the host: how often the drivers have been asked by then. */
+static unsigned looks_after(struct devlink_watch *w)
+{
+	struct inventory *inv = inv_new();
+
+	assert_int_equal(devlink_watch_collect(w, inv), 0);
+	assert_int_equal(inv->n_devlinks, 1);
+	assert_int_equal(atoi(inv->devlinks[0].serial), n_looks);
+	inv_free(inv);
+	return n_looks;
+}
+
+static void tell(int fd, uint8_t command)
+{
+	char buf[512];
+	struct nlmsghdr *h = answer(buf, command);
+
+	assert_int_equal(send(fd, h, h->nlmsg_len, 0), h->nlmsg_len);
+}
+
+static void on_event(void *user, const struct kernel_event *e)
+{
+	assert_int_equal(e->type, KERNEL_EVENT_DEVICE);
+	assert_int_equal(e->ifindex, 0);
+	++*(unsigned *)user;
+}
+
+static void test_drivers_are_asked_when_something_changed(void **state)
+{
+	static const uint8_t changes[] = {DEVLINK_CMD_NEW, DEVLINK_CMD_DEL, DEVLINK_CMD_PORT_NEW,
+					  DEVLINK_CMD_PORT_DEL, DEVLINK_CMD_PARAM_NEW};
+	struct devlink_watch w = {.fd = -1, .collect = look_at_devices};
+	unsigned events = 0;
+	int fds[2];
+
+	n_looks = 0;
+	assert_int_equal(looks_after(&w), 1); /* nobody would say */
+	assert_int_equal(looks_after(&w), 2);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	w.fd = fds[0];
+	assert_int_equal(looks_after(&w), 3);
+	assert_int_equal(looks_after(&w), 3);
+	for (unsigned i = 0; i < ARRAY_SIZE(changes); i++) {
+		tell(fds[1], changes[i]);
+		tell(fds[1], changes[i]);
+		assert_int_equal(devlink_watch_read(&w, on_event, &events), 0);
+		assert_int_equal(events, i + 1);
+		assert_int_equal(looks_after(&w), 4 + i);
+		assert_int_equal(looks_after(&w), 4 + i);
+	}
+	/* How far an update is, and what became of packets, is no change. */
+	tell(fds[1], DEVLINK_CMD_FLASH_UPDATE_STATUS);
+	tell(fds[1], DEVLINK_CMD_TRAP_GET);
+	assert_int_equal(send(fds[1], "x", 1, 0), 1);
+	assert_int_equal(looks_after(&w), 8);
+	/* Nor is what came between two looks lost because nobody asked for events. */
+	tell(fds[1], DEVLINK_CMD_FLASH_UPDATE_END);
+	assert_int_equal(looks_after(&w), 9);
+	assert_int_equal(events, ARRAY_SIZE(changes));
+	/* Not every change is told. */
+	devlink_watch_forget(&w);
+	assert_int_equal(looks_after(&w), 10);
+	assert_int_equal(looks_after(&w), 10);
+	devlink_watch_close(&w);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -525,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_parameters_there_and_back),
 		cmocka_unit_test(test_values_of_another_type_are_not_sent),
+		cmocka_unit_test(test_drivers_are_asked_when_something_changed),
 		CASE(test_runtime_is_set_and_given_back),
 		CASE(test_failed_at_every_step),
 		CASE(test_choice_of_iwarp_stays),

@@ -38,6 +38,22 @@ static void no_agent(struct rig *g)
 	strcpy(g->p.no_agent, "none runs");
 }
 
+static void mute_agent(struct rig *g)
+{
+	g->mute = true;
+}
+
+static void cut_off(struct rig *g)
+{
+	rig_put(g, "/run/plenum/journal", "plenum-journal 2 boot x netns 1\n");
+}
+
+static void left_waiting(struct rig *g)
+{
+	cut_off(g);
+	rig_put(g, "/proc/300/comm", "plenumd-applier\n");
+}
+
 static void other_version(struct rig *g)
 {
 	set_status(g, "version", "0.0.1");
@@ -157,6 +173,17 @@ static void no_frontend(struct rig *g)
 static void very_old_kernel(struct rig *g)
 {
 	inv_text_set(g->p.inv->kernel_release, sizeof(g->p.inv->kernel_release), "5.10.0");
+}
+
+static void server_of_5_12(struct rig *g)
+{
+	no_frontend(g);
+	inv_text_set(g->p.inv->kernel_release, sizeof(g->p.inv->kernel_release), "5.12.3");
+}
+
+static void soft_roce(struct rig *g)
+{
+	rig_put(g, "/sys/module/rdma_rxe/refcnt", "0\n");
 }
 
 static void vlan(struct rig *g)
@@ -317,6 +344,8 @@ static const struct breakage own_breaks[] = {
 	{"agent-state", DOCTOR_FAIL, NULL, agent_degraded},
 	{"agent-enabled", DOCTOR_WARN, NULL, not_enabled},
 	{"agent-enabled", DOCTOR_UNKNOWN, NULL, no_systemd},
+	{"agent-journal", DOCTOR_FAIL, mute_agent, cut_off},
+	{"agent-journal", DOCTOR_WARN, mute_agent, left_waiting},
 	{"room-state", DOCTOR_FAIL, NULL, state_full},
 	{"room-run", DOCTOR_FAIL, NULL, run_without_inodes},
 	{"state-folder", DOCTOR_FAIL, NULL, open_folder},
@@ -328,6 +357,7 @@ static const struct breakage own_breaks[] = {
 	{"mounts-served", DOCTOR_FAIL, NULL, not_served},
 	{"kernel-fuse-resend", DOCTOR_WARN, NULL, old_kernel},
 	{"kernel-version", DOCTOR_FAIL, no_frontend, very_old_kernel},
+	{"leg-driver", DOCTOR_WARN, server_of_5_12, soft_roce},
 	{"kernel-vlan", DOCTOR_FAIL, vlan, no_modules},
 	{"kernel-bonding", DOCTOR_FAIL, rig_bond, no_modules},
 	{"kernel-vfio-pci", DOCTOR_FAIL, rig_sriov, no_vfio_driver},
@@ -478,18 +508,48 @@ static void test_each_is_broken(void **state)
 	}
 }
 
-static enum doctor_state state_of(const struct rig *g, const char *id)
+static struct doctor_result result_of(const struct rig *g, const char *id)
 {
+	struct doctor_result r = {.state = DOCTOR_STATE_MAX};
 	const struct doctor_check *c;
-	struct doctor_result r;
 
 	for (size_t n = 0; (c = check_at(n)); n++)
 		if (strcmp(c->id, id) == 0) {
 			doctor_run(&g->p, c, &r);
-			return r.state;
+			return r;
 		}
 	fail_msg("there is no check %s", id);
-	return DOCTOR_STATE_MAX;
+	return r;
+}
+
+static enum doctor_state state_of(const struct rig *g, const char *id)
+{
+	return result_of(g, id).state;
+}
+
+/* By the driver of the function, as sysfs has it; most of i40e's NICs have no RDMA at all. */
+static void test_modules_of_rdma(void **state)
+{
+	struct rig *g = rig_new(NULL);
+	char *driver = rig_link(g, HOST_VETH0)->driver;
+
+	strcpy(driver, "i40e");
+	assert_int_equal(state_of(g, "rdma-modules"), DOCTOR_PASS);
+	strcpy(driver, "mlx4_core");
+	assert_int_equal(state_of(g, "rdma-modules"), DOCTOR_WARN);
+	rig_free(g);
+}
+
+/* Who has the kernel's own driver is not told to take it. */
+static void test_remedies_for_old_drivers(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	rig_put(g, "/sys/module/ice/version", "0.8.2-k\n");
+	assert_non_null(strstr(result_of(g, "leg-driver").remedy, "run a later kernel"));
+	rig_put(g, "/sys/module/ice/version", "1.2.1\n");
+	assert_non_null(strstr(result_of(g, "leg-driver").remedy, "the kernel's own driver"));
+	rig_free(g);
 }
 
 static void blank_mount(struct rig *g)
@@ -550,6 +610,8 @@ int main(void)
 		cmocka_unit_test(test_all_pass),
 		cmocka_unit_test(test_each_turns_one),
 		cmocka_unit_test(test_each_is_broken),
+		cmocka_unit_test(test_modules_of_rdma),
+		cmocka_unit_test(test_remedies_for_old_drivers),
 		cmocka_unit_test(test_mount_point_with_a_blank),
 		cmocka_unit_test(test_more_peers_than_are_asked),
 		cmocka_unit_test(test_json_of_any_bytes),

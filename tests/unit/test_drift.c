@@ -241,7 +241,11 @@ static void test_other_managers(void **state)
 	put(r, "/run/NetworkManager/devices/7", "[device]\nmanaged=false\n");
 	assert_true(nobody(r, MANAGERS_LINKS));
 	put(r, "/run/NetworkManager/devices/7", "[device]\nmanaged=true\n");
-	assert_true(explains(r, MANAGERS_LINKS, "unmanaged-devices=interface-name:eth1"));
+	assert_true(explains(r, MANAGERS_LINKS,
+			     "unmanaged-devices+=interface-name:eth1 below [keyfile] into "
+			     "/etc/NetworkManager/conf.d/plenum-eth1.conf"));
+	assert_true(explains(r, MANAGERS_ROUTES, "NetworkManager manages eth1"));
+	assert_true(nobody(r, MANAGERS_RULES));
 	put(r, "/run/NetworkManager/devices/7", "[device]\n");
 	put_process(r, "93", "dhcpcd\n", "net:[1]");
 	assert_true(explains(r, MANAGERS_LINKS, "denyinterfaces eth1"));

@@ -14,7 +14,7 @@ static void test_init_negotiates(void **state)
 	struct fuse_out_header out;
 
 	kernel_init(g, 44, ~0ULL);
-	assert_int_equal(fuse_front_pull(g->f, NOW0), 1);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), 1);
 	assert_int_equal(kernel_receive(g, &out, &init, sizeof(init)), sizeof(out) + sizeof(init));
 	assert_int_equal(out.error, 0);
 	assert_int_equal(out.unique, 2);
@@ -35,7 +35,7 @@ static void test_init_takes_no_more_than_offered(void **state)
 	struct fuse_out_header out;
 
 	kernel_init(g, 33, FUSE_ASYNC_READ | FUSE_WRITEBACK_CACHE);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(kernel_receive(g, &out, &init, sizeof(init)) > 0);
 	assert_int_equal(init.minor, 33);
 	assert_true(init.flags == (FUSE_ASYNC_READ | FUSE_INIT_EXT));
@@ -53,7 +53,7 @@ static void test_init_refuses_strange_kernels(void **state)
 	in = (struct fuse_init_in){.major = 7, .minor = 12};
 	kernel_send(g, FUSE_INIT, 4, &in, sizeof(in));
 	kernel_send(g, FUSE_INIT, 6, &in, 3);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(kernel_receive(g, &out, &init, sizeof(init)) > 0);
 	assert_int_equal(init.major, 7);
 	assert_int_equal(init.max_write, 0);
@@ -71,7 +71,7 @@ static void test_requests_wait_for_hello(void **state)
 
 	kernel_init(g, 38, FUSE_PROTO_FLAGS);
 	kernel_send(g, FUSE_STATFS, 4, "0123456789abcdef", 16);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
 	assert_int_equal(n_calls, 0);
 	session.up = true;
@@ -93,7 +93,7 @@ static void test_hello_refused_is_tried_later(void **state)
 	struct fuse_out_header out;
 
 	kernel_init(g, 38, FUSE_PROTO_FLAGS);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
 	session.up = true;
 	fuse_front_tick(g->f, NOW0);
@@ -110,7 +110,7 @@ static void test_reset_sends_again_marked(void **state)
 
 	bring_up(g);
 	kernel_send(g, FUSE_STATFS, 20, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(call_header(0).unique == 20);
 	reset_all(g, NOW0);
 	assert_false(fuse_front_is_ready(g->f));
@@ -128,7 +128,7 @@ static void test_kernels_mark_is_kept(void **state)
 
 	bring_up(g);
 	kernel_send(g, FUSE_STATFS, 20 | FUSE_PROTO_UNIQUE_RESEND, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(call_header(0).unique == (20 | FUSE_PROTO_UNIQUE_RESEND));
 	respond(g, 0, 0, "statfs", 6);
 	expect_reply(g, 20 | FUSE_PROTO_UNIQUE_RESEND, 0);
@@ -217,7 +217,7 @@ static void kernel_interrupt(struct rig *g, uint64_t unique)
 	struct fuse_interrupt_in in = {.unique = unique};
 
 	kernel_send_to(g, FUSE_INTERRUPT, unique + 1, 0, &in, sizeof(in));
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 }
 
 static void test_a_signal_ends_nothing(void **state)
@@ -227,7 +227,7 @@ static void test_a_signal_ends_nothing(void **state)
 	bring_up(g);
 	caller_is(g, false);
 	kernel_send(g, FUSE_STATFS, 30 | FUSE_PROTO_UNIQUE_RESEND, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	kernel_interrupt(g, 30 | FUSE_PROTO_UNIQUE_RESEND);
 	for (unsigned i = 0; i < 100; i++)
 		fuse_front_tick(g->f, g->now_ns += NSEC_PER_SEC / 10);
@@ -249,7 +249,7 @@ static void test_a_killed_process_is_let_go(void **state)
 	bring_up(g);
 	caller_is(g, false);
 	kernel_send(g, FUSE_STATFS, 30, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	kernel_interrupt(g, 30);
 	caller_is(g, true);
 	assert_true(fuse_front_tick(g->f, NOW0) <= NOW0 + NSEC_PER_SEC / 4);
@@ -269,7 +269,7 @@ static void test_a_killed_process_is_let_go(void **state)
 	assert_int_equal(fuse_front_in_flight(g->f), 0);
 	kernel_interrupt(g, 30);		    /* answered already */
 	kernel_send(g, FUSE_INTERRUPT, 35, &in, 3); /* cut short */
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_int_equal(n_calls, 0);
 	expect_silence(g);
 }
@@ -285,6 +285,41 @@ static void test_killed_while_away(void **state)
 	assert_int_equal(fuse_front_in_flight(g->f), 0);
 }
 
+/* Where what waits has taken all room, what FUSE says of them is behind what has none. */
+static void test_the_killed_make_room(void **state)
+{
+	static const uint8_t data[3 * FRONT_SMALL_BYTES];
+	struct rig *g = *state;
+	const unsigned n = FRONT_POOL_BUFS - 1;
+	uint64_t nodeid, fh, first;
+
+	bring_up(g);
+	nodeid = lookup(g, "f", "handle-f");
+	fh = open_file(g, nodeid, 5);
+	session.up = false;
+	reset_all(g, NOW0);
+	fuse_front_event(g->f, RUDP_SESSION_LOST, 0, NOW0);
+	caller_is(g, false);
+	first = g->unique + 2;
+	for (unsigned i = 0; i < n; i++)
+		kernel_write(g, nodeid, fh, data, sizeof(data));
+	kernel_interrupt(g, first);
+	assert_int_equal(fuse_front_in_flight(g->f), n);
+	assert_int_equal(g->f->n_interrupted, 0);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	assert_true(fuse_front_tick(g->f, g->now_ns) <= g->now_ns + NSEC_PER_SEC / 4);
+	expect_silence(g);
+	caller_is(g, true);
+	g->now_ns += NSEC_PER_SEC / 4;
+	/* There is room, and the kernel does not tell again of what waits for it. */
+	assert_true(fuse_front_tick(g->f, g->now_ns) <= g->now_ns);
+	for (unsigned i = 0; i < n; i++)
+		expect_reply(g, first + 2 * i, -EINTR);
+	assert_int_equal(fuse_front_in_flight(g->f), 0);
+	assert_int_equal(fuse_front_pull(g->f, true, g->now_ns), 1);
+	expect_silence(g);
+}
+
 static void test_hard_waits_and_soft_does_not(void **state)
 {
 	struct rig *g = *state;
@@ -294,14 +329,14 @@ static void test_hard_waits_and_soft_does_not(void **state)
 	reset_all(g, NOW0);
 	fuse_front_event(g->f, RUDP_SESSION_LOST, 0, NOW0);
 	kernel_send(g, FUSE_STATFS, 50, "", 0);
-	fuse_front_pull(g->f, NOW0 + NSEC_PER_SEC);
+	fuse_front_pull(g->f, true, NOW0 + NSEC_PER_SEC);
 	assert_true(fuse_front_tick(g->f, NOW0 + NSEC_PER_SEC) == NOW0 + 30 * NSEC_PER_SEC);
 	assert_true(fuse_front_waits_ns(g->f, NOW0 + NSEC_PER_SEC) == NSEC_PER_SEC);
 	expect_silence(g);
 	fuse_front_tick(g->f, NOW0 + 30 * NSEC_PER_SEC);
 	expect_reply(g, 50, -EIO);
 	kernel_send(g, FUSE_STATFS, 51, "", 0); /* known to be away by now: at once */
-	fuse_front_pull(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	fuse_front_pull(g->f, true, NOW0 + 31 * NSEC_PER_SEC);
 	fuse_front_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
 	expect_reply(g, 51, -EIO);
 	assert_int_equal(fuse_front_timeouts(g->f), 2);
@@ -309,7 +344,7 @@ static void test_hard_waits_and_soft_does_not(void **state)
 	assert_true(fuse_front_waits_ns(g->f, NOW0 + 32 * NSEC_PER_SEC) == 0);
 	g->f->soft_ns = 0;
 	kernel_send(g, FUSE_STATFS, 52, "", 0);
-	fuse_front_pull(g->f, NOW0 + 32 * NSEC_PER_SEC);
+	fuse_front_pull(g->f, true, NOW0 + 32 * NSEC_PER_SEC);
 	fuse_front_tick(g->f, NOW0 + 100000 * NSEC_PER_SEC);
 	expect_silence(g);
 	session.up = true;
@@ -328,7 +363,7 @@ static void test_soft_does_not_wait_for_a_slow_server(void **state)
 
 	bring_up(g);
 	kernel_send(g, FUSE_OPENDIR, 50, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	fuse_front_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
 	expect_reply(g, 50, -EIO);
 	assert_int_equal(fuse_front_in_flight(g->f), 1); /* its buffers are with the transport */
@@ -353,14 +388,14 @@ static void test_a_hung_server_does_not_keep_all_slots(void **state)
 	calls_limit = CALLS_MAX;
 	for (unsigned i = 0; i < kernels; i++) {
 		kernel_send(g, FUSE_STATFS, 100 + 2 * i, "", 0);
-		fuse_front_pull(g->f, NOW0);
+		fuse_front_pull(g->f, true, NOW0);
 	}
 	assert_null(g->f->free);
 	fuse_front_tick(g->f, NOW0 + 31 * NSEC_PER_SEC);
 	for (unsigned i = 0; i < kernels; i++)
 		assert_true(kernel_receive(g, &out, NULL, 0) > 0 && out.error == -EIO);
 	kernel_send(g, FUSE_STATFS, 1000, "", 0);
-	fuse_front_pull(g->f, NOW0 + 31 * NSEC_PER_SEC);
+	fuse_front_pull(g->f, true, NOW0 + 31 * NSEC_PER_SEC);
 	assert_non_null(g->f->free);
 	session.up = true;
 	g->now_ns = NOW0 + 32 * NSEC_PER_SEC;
@@ -379,12 +414,12 @@ static void test_locks_are_refused_by_choice(void **state)
 
 	g->cfg->mounts[0].locks_none = true;
 	kernel_init(g, 44, ~0ULL);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(kernel_receive(g, &out, &init, sizeof(init)) > 0);
 	assert_true(init.flags & FUSE_POSIX_LOCKS && init.flags & FUSE_FLOCK_LOCKS);
 	for (uint32_t opcode = FUSE_GETLK; opcode <= FUSE_SETLKW; opcode++) {
 		kernel_send(g, opcode, 10 + 2 * opcode, &in, sizeof(in));
-		fuse_front_pull(g->f, NOW0);
+		fuse_front_pull(g->f, true, NOW0);
 		expect_reply(g, 10 + 2 * opcode, -ENOLCK);
 	}
 	session_up(g);
@@ -408,7 +443,7 @@ static void test_slots_run_out(void **state)
 				break;
 		}
 		taken = 0;
-		for (int n; (n = fuse_front_pull(g->f, NOW0)) > 0;)
+		for (int n; (n = fuse_front_pull(g->f, true, NOW0)) > 0;)
 			taken += (unsigned)n;
 		assert_true(fuse_front_in_flight(g->f) <= FRONT_SLOTS);
 		assert_true(n_calls <= 100);
@@ -441,7 +476,7 @@ static void test_large_messages_move_without_copy(void **state)
 	expect_handle(0, 0, "handle-f"); /* behind the data, which stays where it was read */
 	first = calls[0].msg;
 	kernel_send_to(g, FUSE_READ, 62, nodeid, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_ptr_equal(calls[0].msg, first);
 	respond(g, 1, 0, data, sizeof(data));
 	expect_reply(g, 62, 0);
@@ -481,11 +516,11 @@ static void test_reads_leave_room(void **state)
 	in.fh = open_file(g, FUSE_ROOT_ID, 5);
 	for (unsigned i = 0; i < FRONT_POOL_BUFS; i++)
 		kernel_send(g, FUSE_READ, 100 + 2 * i, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	reads = n_calls;
 	assert_true(reads < FRONT_POOL_BUFS && reads >= 16);
 	kernel_send(g, FUSE_STATFS, 1000, "0123456789abcdef", 16);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_int_equal(n_calls, reads + 1);
 	assert_int_equal(call_header(reads).opcode, FUSE_STATFS);
 	for (unsigned i = 0; i < reads; i++) {
@@ -508,7 +543,7 @@ static void test_bad_answers_become_errors(void **state)
 		uint8_t *buf;
 
 		kernel_send(g, FUSE_STATFS, 70 + 2 * i, "0123456789abcdef", 16);
-		fuse_front_pull(g->f, NOW0);
+		fuse_front_pull(g->f, true, NOW0);
 		c = call_take(0);
 		buf = fuse_front_buf_get(g->f, c.cookie, sizeof(bad[i]));
 		memcpy(buf, &bad[i], sizeof(bad[i]));
@@ -528,7 +563,7 @@ static void test_garbage_from_the_kernel(void **state)
 	bring_up(g);
 	assert_int_equal(write(g->kernel, junk, 5), 5);
 	assert_int_equal(write(g->kernel, junk, sizeof(junk)), sizeof(junk));
-	assert_int_equal(fuse_front_pull(g->f, NOW0), 2);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), 2);
 	assert_int_equal(n_calls, 0);
 	expect_silence(g);
 }
@@ -539,13 +574,52 @@ static void test_unmount_says_goodbye(void **state)
 
 	bring_up(g);
 	shutdown(g->kernel, SHUT_WR);
-	assert_int_equal(fuse_front_pull(g->f, NOW0), -ENODEV);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), -ENODEV);
 	assert_int_equal(call_header(0).opcode, FUSE_DESTROY);
 	assert_int_equal(fuse_front_sent(g->f), 1);
 	respond(g, 0, 0, NULL, 0);
 	fuse_front_tick(g->f, NOW0);
 	assert_true(session.closed);
 	assert_int_equal(fuse_front_sent(g->f), 0);
+}
+
+static void stat_fs(struct rig *g)
+{
+	kernel_send(g, FUSE_STATFS, g->unique += 2, NULL, 0);
+}
+
+/* Each look is a system call: where all who asked lately wait, nobody is looked for. */
+static void test_who_waits_is_not_looked_for(void **state)
+{
+	struct rig *g = *state;
+	const struct fuse_statfs_out st = {};
+
+	bring_up(g);
+	stat_fs(g);
+	assert_int_equal(fuse_front_pull(g->f, false, NOW0), 1);
+	stat_fs(g);
+	assert_int_equal(fuse_front_pull(g->f, false, NOW0), 0);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), 1);
+	/* Two ask at a time: while one of them is answered, the other may ask. */
+	respond(g, n_calls - 1, 0, &st, sizeof(st));
+	stat_fs(g);
+	stat_fs(g);
+	assert_int_equal(fuse_front_pull(g->f, false, NOW0), 1);
+	assert_int_equal(fuse_front_pull(g->f, false, NOW0), 0);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), 1);
+	/* Three did, but only one does since long. */
+	for (unsigned i = 0; i < 3; i++)
+		respond(g, n_calls - 1, 0, &st, sizeof(st));
+	for (unsigned i = 0; i < 3 * 64; i++) {
+		stat_fs(g);
+		assert_int_equal(fuse_front_pull(g->f, false, NOW0), 1);
+		respond(g, n_calls - 1, 0, &st, sizeof(st));
+	}
+	stat_fs(g);
+	stat_fs(g);
+	assert_int_equal(fuse_front_pull(g->f, false, NOW0), 1);
+	assert_int_equal(fuse_front_pull(g->f, false, NOW0), 0);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), 1);
 }
 
 int main(void)
@@ -571,6 +645,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_killed_process_is_let_go, proc_setup,
 						proc_teardown),
 		cmocka_unit_test_setup_teardown(test_killed_while_away, proc_setup, proc_teardown),
+		cmocka_unit_test_setup_teardown(test_the_killed_make_room, proc_setup,
+						proc_teardown),
 		cmocka_unit_test_setup_teardown(test_hard_waits_and_soft_does_not, rig_setup,
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_soft_does_not_wait_for_a_slow_server,
@@ -588,6 +664,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_answers_become_errors, rig_setup,
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_garbage_from_the_kernel, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_who_waits_is_not_looked_for, rig_setup,
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_unmount_says_goodbye, rig_setup, rig_teardown),
 	};

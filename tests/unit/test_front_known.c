@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the client end answers by itself, for how long, and what makes it ask again. */
 #include "tests/lib/front_rig.h"
+#include <fcntl.h>
 
 /* A LOOKUP whose answer says whether the file has extended attributes. */
 static uint64_t lookup_bare(struct rig *g, const char *handle, bool is_bare)
@@ -11,7 +12,7 @@ static uint64_t lookup_bare(struct rig *g, const char *handle, bool is_bare)
 
 	e.generation = is_bare ? FUSE_PROTO_BARE : 0;
 	kernel_send(g, FUSE_LOOKUP, g->unique += 2, "name", 5);
-	assert_true(fuse_front_pull(g->f, g->now_ns) > 0);
+	assert_true(fuse_front_pull(g->f, true, g->now_ns) > 0);
 	tail_add_handle(&t, handle);
 	respond_tail(g, n_calls - 1, 0, &e, sizeof(e), &t);
 	assert_true(kernel_receive(g, &out, &e, sizeof(e)) > 0);
@@ -27,7 +28,7 @@ static void getxattr(struct rig *g, uint64_t node, const char *name)
 	memcpy(arg, &in, sizeof(in));
 	strcpy((char *)arg + sizeof(in), name);
 	kernel_send_to(g, FUSE_GETXATTR, g->unique += 2, node, arg, sizeof(in) + strlen(name) + 1);
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 }
 
 /* Whether a question for that attribute goes to the server; it is answered in any case. */
@@ -59,12 +60,12 @@ static void test_bare_files_are_not_asked_about(void **state)
 	assert_true(is_asked(g, a, "trusted.overlay.opaque")); /* such are in no list */
 	assert_true(is_asked(g, b, "security.capability"));
 	kernel_send_to(g, FUSE_LISTXATTR, 4, a, &in, sizeof(in));
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 	assert_int_equal(kernel_receive(g, &out, &none, sizeof(none)), sizeof(out) + sizeof(none));
 	assert_true(out.error == 0 && none.size == 0);
 	in.size = 100;
 	kernel_send_to(g, FUSE_LISTXATTR, 6, a, &in, sizeof(in));
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 	assert_int_equal(kernel_receive(g, &out, NULL, 0), sizeof(out));
 	assert_int_equal(n_calls, 0);
 	/* Not for longer than attributes are believed, nor another session. */
@@ -92,7 +93,7 @@ static void test_late_words_do_not_count(void **state)
 	g->now_ns += 10;
 	kernel_send(g, FUSE_LOOKUP, 4, "name", 5);
 	kernel_send_to(g, FUSE_SETXATTR, 6, a, set, sizeof(set));
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 	g->now_ns += 10;
 	respond(g, 1, 0, NULL, 0);
 	expect_reply(g, 6, 0);
@@ -102,7 +103,7 @@ static void test_late_words_do_not_count(void **state)
 	/* Nor what is perhaps an old answer given again. */
 	g->now_ns += 10;
 	kernel_send(g, FUSE_LOOKUP, 8 | FUSE_PROTO_UNIQUE_RESEND, "name", 5);
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 	respond_tail(g, 0, 0, &e, sizeof(e), &t);
 	expect_reply(g, 8 | FUSE_PROTO_UNIQUE_RESEND, 0);
 	assert_true(is_asked(g, a, "user.x"));
@@ -133,7 +134,7 @@ static const struct fuse_attr folder = {.ino = 1, .mode = S_IFDIR | 0755, .nlink
 static void unlink_send(struct rig *g, uint64_t unique)
 {
 	kernel_send(g, FUSE_UNLINK, unique, "name", 5);
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 }
 
 static void unlink_answer(struct rig *g, unsigned call, uint64_t unique, uint64_t size)
@@ -156,7 +157,7 @@ static uint64_t root_size(struct rig *g)
 	unsigned n = n_calls;
 
 	kernel_send(g, FUSE_GETATTR, g->unique += 2, &in, sizeof(in));
-	fuse_front_pull(g->f, g->now_ns);
+	fuse_front_pull(g->f, true, g->now_ns);
 	if (n_calls > n) {
 		respond(g, n_calls - 1, -EACCES, NULL, 0);
 		expect_reply(g, g->unique, -EACCES);
@@ -222,13 +223,88 @@ static void test_bad_folders_are_not_believed(void **state)
 	expect_reply(g, 6, -EIO);
 }
 
+/* ---- ends of folders ---- */
+
+static uint64_t open_root(struct rig *g)
+{
+	struct fuse_open_in in = {.flags = O_DIRECTORY};
+	struct fuse_open_out o = {.fh = 9};
+	struct fuse_out_header out;
+
+	kernel_send(g, FUSE_OPENDIR, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	respond(g, n_calls - 1, 0, &o, sizeof(o));
+	assert_int_equal(kernel_receive(g, &out, &o, sizeof(o)), sizeof(out) + sizeof(o));
+	return o.fh;
+}
+
+/* Whether the server was asked. */
+static bool read_root(struct rig *g, uint64_t fh, uint64_t off)
+{
+	struct fuse_read_in in = {.fh = fh, .offset = off, .size = 4096};
+	unsigned n = n_calls;
+
+	kernel_send(g, FUSE_READDIR, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	return n_calls > n;
+}
+
+/* One entry, behind which the folder is at 7, and nothing more. */
+static void read_to_end(struct rig *g, uint64_t fh, uint32_t name_len)
+{
+	struct {
+		struct fuse_dirent d;
+		char name[8];
+	} body = {.d = {.ino = 3, .off = 7, .namelen = name_len}, .name = "x"};
+	struct tail t = tail_make(FUSE_PROTO_RESP_END, 0);
+
+	assert_true(read_root(g, fh, 0));
+	respond_tail(g, n_calls - 1, 0, &body, sizeof(body), &t);
+	expect_reply(g, g->unique, 0);
+}
+
+static bool end_is_known(struct rig *g, uint64_t fh)
+{
+	bool asked = read_root(g, fh, 7);
+
+	if (asked)
+		respond(g, n_calls - 1, 0, NULL, 0);
+	expect_reply(g, g->unique, 0);
+	return !asked;
+}
+
+static void test_who_has_read_all_is_told(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, other;
+
+	bring_up(g);
+	fh = open_root(g);
+	other = open_root(g);
+	read_to_end(g, fh, 1);
+	assert_false(end_is_known(g, other));
+	assert_true(end_is_known(g, fh));
+	assert_false(end_is_known(g, fh)); /* who looks again may mean it */
+	read_to_end(g, fh, 1);
+	g->now_ns += NSEC_PER_SEC;
+	assert_false(end_is_known(g, fh));
+	/* What this client has changed it sees. */
+	read_to_end(g, fh, 1);
+	unlink_send(g, 90);
+	unlink_answer(g, n_calls - 1, 90, 4);
+	assert_false(end_is_known(g, fh));
+	/* An entry that is longer than the answer. */
+	read_to_end(g, fh, 200);
+	assert_false(end_is_known(g, fh));
+}
+
 static void test_init_says_what_we_know(void **state)
 {
 	struct fuse_init_in in;
 	struct rig *g = *state;
 
 	kernel_init(g, 38, FUSE_PROTO_FLAGS);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	session_up(g);
 	memcpy(&in, calls[0].msg + sizeof(struct fuse_in_header), sizeof(in));
 	assert_int_equal(in.unused[0], FUSE_PROTO_FEATURES);
@@ -245,6 +321,7 @@ int main(void)
 		CASE(test_folders_are_as_the_change_left_them),
 		CASE(test_changes_at_once_say_nothing),
 		CASE(test_bad_folders_are_not_believed),
+		CASE(test_who_has_read_all_is_told),
 		CASE(test_init_says_what_we_know),
 	};
 

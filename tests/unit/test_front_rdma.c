@@ -43,6 +43,7 @@ static int teardown(void **state)
 	rdma = port_rdma_free(rdma);
 	verbs_done();
 	n_session_paths = 0;
+	session_security = RUDP_SECURITY_NONE;
 	return 0;
 }
 
@@ -71,7 +72,7 @@ static struct fuse_proto_bulk bulk_of(unsigned call)
 
 	for (unsigned i = 0; i < t.n_handles; i++)
 		p += 1 + p[0];
-	if (t.flags == FUSE_PROTO_REQ_BULK) {
+	if (t.flags & FUSE_PROTO_REQ_BULK) {
 		assert_true(p + sizeof(bulk) == calls[call].msg + calls[call].len);
 		memcpy(&bulk, p, sizeof(bulk));
 	}
@@ -97,7 +98,7 @@ static struct fuse_proto_bulk read_begin(struct rig *g, uint64_t node, uint64_t 
 	const struct fuse_read_in in = {.fh = fh, .size = BYTES};
 
 	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
-	assert_true(fuse_front_pull(g->f, g->now_ns) > 0);
+	assert_true(fuse_front_pull(g->f, true, g->now_ns) > 0);
 	return bulk_of(n_calls - 1);
 }
 
@@ -331,6 +332,110 @@ static void pairs_that_never_last_are_rare(void **state)
 	answer_pairs(g, 0, 0);
 }
 
+static unsigned call_of(uint32_t opcode)
+{
+	unsigned i = 0;
+
+	while (i < n_calls && call_header(i).opcode != opcode)
+		i++;
+	return i;
+}
+
+/* As pairs_up, where other calls may be under way. */
+static void pairs_again(struct rig *g)
+{
+	for (unsigned i = 0; i < 8 && call_of(FUSE_PROTO_RDMA) == n_calls; i++) {
+		g->now_ns += NSEC_PER_SEC;
+		fuse_front_tick(g->f, g->now_ns);
+	}
+	assert_int_not_equal(call_of(FUSE_PROTO_RDMA), n_calls);
+	answer_pairs(g, call_of(FUSE_PROTO_RDMA), 0);
+	fuse_front_tick(g->f, g->now_ns);
+}
+
+/* Where nothing else will do, what is large waits for a pair, again and again; the rest goes on. */
+static void data_may_wait_for_rdma(void **state)
+{
+	struct rig *g = *state;
+	const struct fuse_proto_bulk_done again = {.failed = LEGS, .again = 1};
+	struct fuse_read_in in = {.size = 4096};
+	struct tail t = tail_make(FUSE_PROTO_RESP_BULK, 0);
+	uint64_t node;
+
+	tail_add(&t, &again, sizeof(again));
+	g->cfg->ports[1].rdma_only = true;
+	fuse_front_rdma(g->f, rdma, g->cfg);
+	g->features = FUSE_PROTO_FEATURE_ONLY;
+	bring_up(g);
+	node = file(g, &in.fh);
+	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
+	assert_true(fuse_front_pull(g->f, true, g->now_ns) > 0);
+	respond(g, call_of(FUSE_READ), 0, data, 4096);
+	expect_reply(g, g->unique, 0);
+	in.size = BYTES;
+	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
+	assert_true(fuse_front_pull(g->f, true, g->now_ns) > 0);
+	assert_int_equal(call_of(FUSE_READ), n_calls);
+	for (unsigned i = 0; i < 3; i++) {
+		pairs_again(g);
+		assert_int_equal(bulk_of(call_of(FUSE_READ)).legs, LEGS);
+		assert_int_equal(call_tail(call_of(FUSE_READ)).flags,
+				 FUSE_PROTO_REQ_BULK | FUSE_PROTO_REQ_ONLY);
+		respond_tail(g, call_of(FUSE_READ), 0, NULL, 0, &t);
+		fuse_front_tick(g->f, g->now_ns);
+		assert_int_equal(call_of(FUSE_READ), n_calls);
+		expect_silence(g);
+	}
+	pairs_again(g);
+	memcpy((void *)(uintptr_t)bulk_of(call_of(FUSE_READ)).addr, data, BYTES);
+	answer_call(g, call_of(FUSE_READ), BYTES, 0, NULL, 0);
+	expect_data(g, data);
+}
+
+/* It would refuse what it does not know; what it answers in packets is taken. */
+static void older_servers_hear_nothing_of_it(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_read_in in = {.size = BYTES};
+	uint64_t node;
+
+	g->cfg->ports[1].rdma_only = true;
+	fuse_front_rdma(g->f, rdma, g->cfg);
+	bring_up(g);
+	node = file(g, &in.fh);
+	kernel_send_to(g, FUSE_READ, g->unique += 2, node, &in, sizeof(in));
+	assert_true(fuse_front_pull(g->f, true, g->now_ns) > 0);
+	assert_int_equal(call_of(FUSE_READ), n_calls);
+	pairs_again(g);
+	assert_int_equal(call_tail(call_of(FUSE_READ)).flags, FUSE_PROTO_REQ_BULK);
+	answer_call(g, call_of(FUSE_READ), 0, LEGS, data, BYTES);
+	expect_data(g, data);
+}
+
+static void written_data_may_wait_for_rdma(void **state)
+{
+	struct rig *g = *state;
+	const struct fuse_write_out out = {.size = 100 << 10};
+	uint64_t fh, node;
+
+	g->cfg->ports[0].rdma_only = true;
+	fuse_front_rdma(g->f, rdma, g->cfg);
+	bring_up(g);
+	node = file(g, &fh);
+	kernel_write(g, node, fh, data, out.size);
+	assert_int_equal(call_of(FUSE_WRITE), n_calls);
+	pairs_again(g);
+	assert_int_equal(bulk_of(call_of(FUSE_WRITE)).len, out.size);
+	respond(g, call_of(FUSE_WRITE), -EREMOTEIO, NULL, 0);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(call_of(FUSE_WRITE), n_calls);
+	expect_silence(g);
+	pairs_again(g);
+	assert_int_equal(bulk_of(call_of(FUSE_WRITE)).len, out.size);
+	respond(g, call_of(FUSE_WRITE), 0, &out, sizeof(out));
+	expect_reply(g, g->unique, 0);
+}
+
 /* A server without RDMA, or one that knows nothing of it. */
 static void servers_may_have_none(void **state)
 {
@@ -352,6 +457,210 @@ static void servers_may_have_none(void **state)
 		assert_false(verbs.qps[i].alive);
 }
 
+/* What goes by RDMA is not encrypted: nothing does, and what must not go otherwise waits. */
+static void encrypted_sessions_have_none(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node;
+
+	session_security = RUDP_ENCRYPT;
+	bring_up(g);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_ENCRYPTED);
+	node = file(g, &fh);
+	assert_int_equal(read_begin(g, node, fh).len, 0);
+}
+
+/* Each with its own reason, and the data go in packets. */
+static void servers_may_have_another_kind(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	answer_pairs(g, 0, PORT_RDMA_KIND);
+	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_KIND);
+	assert_int_equal(fuse_front_rdma_reason(g->f, 1), PORT_RDMA_KIND);
+}
+
+/* ---- tries that an operator asks for ---- */
+
+#define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
+
+static struct fuse_proto_ping ping_of(unsigned call)
+{
+	struct fuse_proto_ping p = {.version = 0};
+
+	assert_int_equal(call_header(call).opcode, FUSE_PROTO_RDMA_PING);
+	assert_int_equal(calls[call].len, sizeof(struct fuse_in_header) + PING_HEAD);
+	memcpy(&p, calls[call].msg + sizeof(struct fuse_in_header), PING_HEAD);
+	return p;
+}
+
+static void ping_respond(struct rig *g, struct fuse_proto_ping p, uint8_t status, uint32_t count)
+{
+	p.status = status;
+	p.count = count;
+	p.took_ns = NSEC_PER_MSEC;
+	for (uint32_t i = 0; i < count && i < FUSE_PROTO_PING_COUNT_MAX; i++)
+		p.each_ns[i] = 1000 * (count - i);
+	respond(g, n_calls - 1, 0, &p, PING_HEAD + count * sizeof(p.each_ns[0]));
+}
+
+static struct launch_ping ping_begin(struct rig *g)
+{
+	const struct launch_ping ask = {.id = 7,
+					.port = 1,
+					.what = LAUNCH_PING_OUT,
+					.bytes = 4096,
+					.count = 100,
+					.depth = 1};
+
+	assert_int_equal(fuse_front_ping(g->f, &ask, g->now_ns), 0);
+	assert_int_equal(fuse_front_ping(g->f, &ask, g->now_ns), -EBUSY);
+	fuse_front_tick(g->f, g->now_ns);
+	return ask;
+}
+
+static struct launch_ping ping_result(struct rig *g)
+{
+	struct launch_ping p = {.id = 0};
+
+	assert_true(fuse_front_ping_take(g->f, &p));
+	assert_int_equal(p.id, 7);
+	assert_false(fuse_front_ping_take(g->f, &p));
+	return p;
+}
+
+static void pings_are_added_up(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping got_ping;
+	unsigned n_free;
+
+	bring_up(g);
+	pairs_up(g);
+	n_free = g->f->pool.n_free;
+	ping_begin(g);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(ping_of(0).count, 64);
+	assert_int_equal(ping_of(0).leg, 1);
+	assert_int_equal(ping_of(0).what, FUSE_PROTO_PING_READ);
+	assert_true(verbs_arrives(qps[1], ping_of(0).addr, data, 4096));
+	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 50);
+	/* The server rests; then it has enough to do. */
+	fuse_front_tick(g->f, g->now_ns + 2 * NSEC_PER_MSEC);
+	assert_int_equal(n_calls, 0);
+	g->now_ns += 3 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(ping_of(0).count, 50);
+	ping_respond(g, ping_of(0), FUSE_PROTO_PING_BUSY, 0);
+	g->now_ns += 10 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 50);
+	got_ping = ping_result(g);
+	assert_int_equal(got_ping.status, 0);
+	assert_int_equal(got_ping.done, 100);
+	assert_int_equal(got_ping.took_ns, 2 * NSEC_PER_MSEC);
+	assert_int_equal(got_ping.min_ns, 1000);
+	assert_int_equal(got_ping.median_ns, 25000);
+	assert_int_equal(got_ping.p99_ns, 50000);
+	assert_int_equal(got_ping.max_ns, 50000);
+	assert_int_equal(g->f->pool.n_free, n_free);
+	assert_true(verbs.qps[qps[1]].alive);
+}
+
+/* Pairs that fail are dropped before the memory is anybody else's; so are those of a server that
+ * talks nonsense. */
+static void pings_that_fail(void **state)
+{
+	static const struct {
+		uint8_t status;
+		uint32_t count;
+		int error;
+	} answers[] = {{FUSE_PROTO_PING_FAILED, 3, -EIO}, {FUSE_PROTO_PING_DONE, 65, -EPROTO}};
+	struct rig *g = *state;
+	unsigned n_free;
+
+	bring_up(g);
+	pairs_up(g);
+	n_free = g->f->pool.n_free;
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
+		struct fuse_proto_ping p;
+
+		ping_begin(g);
+		p = ping_of(0);
+		if (answers[i].count <= 64)
+			ping_respond(g, p, answers[i].status, answers[i].count);
+		else
+			respond(g, 0, 0, &p, PING_HEAD + 4); /* a count without its numbers */
+		assert_false(verbs_arrives(qps[1], p.addr, late, 4096));
+		assert_int_equal(ping_result(g).status, answers[i].error);
+		assert_int_equal(g->f->pool.n_free, n_free);
+		assert_true(verbs.qps[qps[0]].alive);
+		g->now_ns += 40 * NSEC_PER_SEC;
+		fuse_front_tick(g->f, g->now_ns);
+		qps[1] = verbs.n_qps - 1;
+		answer_pairs(g, 0, 0);
+	}
+}
+
+/* The server is gone, or silent: the memory is kept for as long as it may write there. */
+static void pings_of_silent_servers(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_ping p;
+	unsigned n_free;
+
+	bring_up(g);
+	pairs_up(g);
+	n_free = g->f->pool.n_free;
+	ping_begin(g);
+	p = ping_of(0);
+	g->now_ns += LAUNCH_PING_S_MAX * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(ping_result(g).status, -ETIMEDOUT);
+	assert_int_equal(g->f->pool.n_free, n_free - 1);
+	assert_true(verbs_arrives(qps[1], p.addr, late, 4096));
+	reset_all(g, g->now_ns);
+	assert_false(verbs_arrives(qps[1], p.addr, late, 4096));
+	assert_int_equal(g->f->pool.n_free, n_free);
+	/* And one that begins where no session is. */
+	ping_begin(g);
+	assert_int_equal(ping_result(g).status, -ENOTCONN);
+	assert_int_equal(g->f->pool.n_free, n_free);
+}
+
+/* Nobody is asked where there is no pair; an older server says no. */
+static void pings_without_pairs(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping p;
+
+	bring_up(g);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	answer_pairs(g, 0, PORT_RDMA_NO_DEVICE);
+	ping_begin(g); /* the server is being asked anew, which is waited for */
+	assert_int_equal(n_calls, 1);
+	assert_false(fuse_front_ping_take(g->f, &p));
+	answer_pairs(g, 0, PORT_RDMA_NO_DEVICE);
+	g->now_ns += 10 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	p = ping_result(g);
+	assert_int_equal(p.status, -ENOTSUP);
+	assert_string_equal(p.reason, "rdma-peer-without");
+	pairs_up(g);
+	ping_begin(g);
+	respond(g, 0, -EIO, NULL, 0);
+	assert_string_equal(ping_result(g).reason, "rdma-peer-without");
+	assert_true(verbs.qps[qps[1]].alive);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -364,7 +673,16 @@ int main(void)
 		TEST(old_answers_leave_pairs_to_come),
 		TEST(writes_go_in_packets_then),
 		TEST(pairs_that_never_last_are_rare),
+		TEST(data_may_wait_for_rdma),
+		TEST(written_data_may_wait_for_rdma),
+		TEST(older_servers_hear_nothing_of_it),
 		TEST(servers_may_have_none),
+		TEST(encrypted_sessions_have_none),
+		TEST(servers_may_have_another_kind),
+		TEST(pings_are_added_up),
+		TEST(pings_that_fail),
+		TEST(pings_of_silent_servers),
+		TEST(pings_without_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

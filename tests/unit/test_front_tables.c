@@ -18,7 +18,7 @@ static void test_nodes_are_handles(void **state)
 	assert_true(lookup(g, "hard-link-of-a", "handle-a") == a);
 	assert_true(lookup(g, "..", "root") == FUSE_ROOT_ID);
 	kernel_send_to(g, FUSE_READLINK, 4, b, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_int_equal(call_tail(0).n_handles, 1);
 	expect_handle(0, 0, "handle-b");
 	respond(g, 0, 0, "target", 6);
@@ -39,7 +39,7 @@ static void test_entries_have_our_times(void **state)
 	assert_int_equal(dir.entry_valid, 1);
 	assert_true(file.generation == dir.generation);
 	kernel_send(g, FUSE_LOOKUP, 4, "none", 5);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	respond(g, 0, 0, &none, sizeof(none));
 	assert_true(kernel_receive(g, &out, &none, sizeof(none)) > 0);
 	assert_int_equal(out.error, 0);
@@ -56,19 +56,19 @@ static void test_forgotten_numbers_mean_nothing(void **state)
 	assert_true(lookup(g, "a", "handle-a") == a);
 	forget(g, a, 1);
 	kernel_send_to(g, FUSE_READLINK, 4, a, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	respond(g, 0, 0, "x", 1);
 	expect_reply(g, 4, 0);
 	forget(g, a, 1);
 	assert_int_equal(n_calls, 0); /* the server knows nothing of it */
 	kernel_send_to(g, FUSE_READLINK, 6, a, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	expect_reply(g, 6, -ESTALE);
 	again = lookup(g, "b", "handle-b");
 	assert_int_equal((uint32_t)again, (uint32_t)a); /* the record is used again */
 	assert_true(again != a);
 	kernel_send_to(g, FUSE_READLINK, 8, a, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	expect_reply(g, 8, -ESTALE);
 }
 
@@ -89,12 +89,12 @@ static void test_batches_are_forgotten(void **state)
 	}
 	assert_int_equal(g->f->nodes.n_used, 4);
 	kernel_send_to(g, FUSE_BATCH_FORGET, 4, 0, &msg, sizeof(msg));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_int_equal(g->f->nodes.n_used, 1);
 	expect_silence(g);
 	kernel_send_to(g, FUSE_BATCH_FORGET, 6, 0, &msg, 9); /* cut short */
 	kernel_send_to(g, FUSE_FORGET, 8, 1, &msg, 3);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	expect_silence(g);
 }
 
@@ -109,7 +109,7 @@ static void test_second_nodes_have_handles(void **state)
 	memcpy(msg, &in, sizeof(in));
 	memcpy(msg + sizeof(in), "a\0b", 4);
 	kernel_send(g, FUSE_RENAME, 4, msg, sizeof(in) + 4);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_int_equal(call_tail(0).n_handles, 2);
 	expect_handle(0, 0, "root");
 	expect_handle(0, 1, "handle-d");
@@ -118,7 +118,7 @@ static void test_second_nodes_have_handles(void **state)
 	in.newdir += 1ULL << 32;
 	memcpy(msg, &in, sizeof(in));
 	kernel_send(g, FUSE_RENAME, 6, msg, sizeof(in) + 4);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	expect_reply(g, 6, -ESTALE);
 }
 
@@ -134,7 +134,7 @@ static void test_files_are_the_servers(void **state)
 	assert_true(fh != 0x1234);
 	in.fh = fh;
 	kernel_send_to(g, FUSE_READ, 4, a, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	memcpy(&in, calls[0].msg + sizeof(struct fuse_in_header), sizeof(in));
 	assert_true(in.fh == 0x1234);
 	respond(g, 0, 0, "x", 1);
@@ -146,7 +146,7 @@ static void test_files_are_the_servers(void **state)
 	expect_silence(g);
 	in.fh = fh;
 	kernel_send_to(g, FUSE_READ, 6, a, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	expect_reply(g, 6, -ESTALE);
 	kernel_release(g, a, fh); /* sent again by a kernel whose worker died: was done */
 	assert_int_equal(n_calls, 0);
@@ -167,7 +167,7 @@ static void test_a_successor_knows_all(void **state)
 	write_some(g, a, fh);
 	assert_true(lookup(g, "a", "handle-a") == a);
 	kernel_send_to(g, FUSE_READLINK, 4, b, "", 0);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	expect_handle(0, 0, "handle-b");
 	respond(g, 0, 0, "x", 1);
 	expect_reply(g, 4, 0);
@@ -195,7 +195,7 @@ static void test_an_open_that_is_sent_again(void **state)
 	fh = open_file(g, a, 5);
 	worker_restarts(g);
 	kernel_send_to(g, FUSE_OPEN, 90 | FUSE_PROTO_UNIQUE_RESEND, a, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	respond(g, 0, 0, &o, sizeof(o));
 	assert_true(kernel_receive(g, &out, &o, sizeof(o)) > 0);
 	assert_int_equal(out.error, 0);
@@ -219,7 +219,7 @@ static void test_a_server_without_memory_is_told(void **state)
 	fh_b = open_file(g, b, 6);
 	in.fh = fh_a;
 	kernel_send_to(g, FUSE_READ, 4, a, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	server_restarts(g, 2, 1);
 	assert_false(fuse_front_is_ready(g->f));
 	assert_int_equal(n_calls, 2); /* nothing else goes before */
@@ -407,7 +407,7 @@ static void read_answered(struct rig *g, uint64_t nodeid, uint64_t fh, uint64_t 
 	struct fuse_read_in in = {.fh = fh, .offset = offset, .size = 4096};
 
 	kernel_send_to(g, FUSE_READ, 4, nodeid, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	respond(g, 0, error, "x", len);
 	expect_reply(g, 4, error);
 }
@@ -451,7 +451,7 @@ static void test_a_removed_pipe_has_attributes(void **state)
 	file = lookup(g, "f", "handle-f");
 	worker_restarts(g);
 	kernel_send_to(g, FUSE_GETATTR, 4, pipe, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	respond(g, 0, -ESTALE, NULL, 0);
 	assert_true(kernel_receive(g, &out, &attr, sizeof(attr)) == sizeof(out) + sizeof(attr));
 	assert_true(out.error == 0 && out.unique == 4 && attr.attr_valid == 0);
@@ -459,7 +459,7 @@ static void test_a_removed_pipe_has_attributes(void **state)
 	assert_int_equal(attr.attr.ino, 7);
 	assert_int_equal(attr.attr.nlink, 0);
 	kernel_send_to(g, FUSE_GETATTR, 6, file, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	respond(g, 0, -ESTALE, NULL, 0);
 	expect_reply(g, 6, -ESTALE);
 }
@@ -500,7 +500,7 @@ static void kernel_readdir(struct rig *g, uint64_t fh, uint32_t size)
 	struct fuse_read_in in = {.fh = fh, .size = size};
 
 	kernel_send(g, FUSE_READDIRPLUS, g->unique += 2, &in, sizeof(in));
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 }
 
 static void test_directories_come_with_handles(void **state)
@@ -573,7 +573,7 @@ static void test_bad_hellos(void **state)
 	struct tail t;
 
 	kernel_init(g, 44, ~0ULL);
-	fuse_front_pull(g->f, NOW0);
+	fuse_front_pull(g->f, true, NOW0);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
 	session_up(g);
 	for (unsigned i = 0; i < 4; i++) {
@@ -617,7 +617,7 @@ static void test_bad_entries(void **state)
 		if (i == 6)
 			t.bytes[t.len++] = 1;
 		kernel_send(g, FUSE_MKDIR, g->unique += 2, arg, sizeof(arg));
-		fuse_front_pull(g->f, NOW0);
+		fuse_front_pull(g->f, true, NOW0);
 		respond_tail(g, 0, 0, &e, sizeof(e), &t);
 		expect_reply(g, g->unique, -EIO);
 		assert_int_equal(g->f->nodes.n_used, 1);

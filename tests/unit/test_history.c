@@ -68,8 +68,73 @@ static void test_entries_outlive_the_agent(void **state)
 	assert_non_null(path);
 	free(path);
 	assert_null(history_config(&h, 2));
-	assert_int_equal(history_kept_before(&h, 0), 1);
-	assert_int_equal(history_kept_before(&h, 1), 0);
+	assert_int_equal(history_kept_other(&h, "host: b\n"), 1);
+	assert_int_equal(history_kept_other(&h, "host: a\n"), 0);
+	history_done(&h);
+}
+
+/* Of which nothing else tells what became of them. */
+static void test_what_was_never_ended_is_unknown(void **state)
+{
+	struct history h = {.n = 0};
+
+	assert_int_equal(history_open(&h, dir), 0);
+	for (uint64_t i = 1; i <= 4; i++)
+		assert_int_equal(history_begin(&h, "", "files"), i);
+	history_end(&h, 1, HISTORY_APPLIED, 1, NULL, "host: a\n");
+	history_end(&h, 2, HISTORY_WAITING, 1, NULL, NULL);
+	history_end(&h, 4, HISTORY_WAITING, 1, NULL, NULL);
+	history_settle(&h, 4);
+	reopen(&h);
+	assert_int_equal(history_find(&h, 1)->outcome, HISTORY_APPLIED);
+	assert_int_equal(history_find(&h, 2)->outcome, HISTORY_UNKNOWN);
+	assert_string_equal(history_find(&h, 3)->text, "its end could not be written");
+	assert_int_equal(history_find(&h, 4)->outcome, HISTORY_WAITING);
+	assert_int_equal(history_kept_other(&h, NULL), 1);
+	history_done(&h);
+}
+
+/* Each start of the agent is an entry with what ran before it; and of what runs the end, or the
+ * configuration, could perhaps not be written. */
+static void test_the_one_before_is_another(void **state)
+{
+	struct history h = {.n = 0};
+	char path[64];
+
+	assert_int_equal(history_open(&h, dir), 0);
+	for (uint64_t i = 1; i <= 5; i++)
+		assert_int_equal(history_begin(&h, "", "files"), i);
+	history_end(&h, 1, HISTORY_APPLIED, 1, NULL, "host: a\n");
+	history_end(&h, 2, HISTORY_APPLIED, 1, NULL, "host: b\n");
+	history_end(&h, 3, HISTORY_APPLIED, 0, NULL, "host: b\n");
+	history_end(&h, 4, HISTORY_FAILED, 0, "no", NULL);
+	history_end(&h, 5, HISTORY_APPLIED, 1, NULL, "host: c\n");
+	assert_int_equal(history_kept_other(&h, "host: c\n"), 3);
+	assert_true(history_is_last(&h, "host: c\n"));
+	assert_false(history_is_last(&h, "host: b\n"));
+	snprintf(path, sizeof(path), "%s/history.d/5.yaml", dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(history_kept_other(&h, "host: c\n"), 3);
+	assert_int_equal(history_kept_other(&h, "host: b\n"), 1);
+	assert_false(history_is_last(&h, "host: c\n")); /* nobody knows */
+	history_done(&h);
+}
+
+/* A list that begins anew has numbers that were used: none leads to what it was then. */
+static void test_a_number_has_no_older_configuration(void **state)
+{
+	struct history h = {.n = 0};
+	char path[64];
+
+	assert_int_equal(history_open(&h, dir), 0);
+	assert_int_equal(history_begin(&h, "", "files"), 1);
+	history_end(&h, 1, HISTORY_APPLIED, 1, NULL, "host: a\n");
+	snprintf(path, sizeof(path), "%s/history", dir);
+	assert_int_equal(unlink(path), 0);
+	reopen(&h);
+	assert_int_equal(history_begin(&h, "", "files"), 1);
+	history_end(&h, 1, HISTORY_FAILED, 0, "no", NULL);
+	assert_null(history_config(&h, 1));
 	history_done(&h);
 }
 
@@ -87,8 +152,8 @@ static void test_the_oldest_go_with_their_configuration(void **state)
 	assert_int_equal(h.n, HISTORY_KEPT);
 	assert_null(history_find(&h, 5));
 	assert_null(history_config(&h, 5));
-	assert_int_equal(history_kept_before(&h, 0), HISTORY_KEPT + 5);
-	assert_int_equal(history_kept_before(&h, 7), 6);
+	assert_int_equal(history_kept_other(&h, NULL), HISTORY_KEPT + 5);
+	assert_int_equal(history_kept_other(&h, "host: a\n"), 0);
 	o = history_to_json(&h);
 	assert_int_equal(json_array_size(json_object_get(o, "history")), HISTORY_KEPT);
 	json_decref(o);
@@ -124,6 +189,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_entries_outlive_the_agent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_was_never_ended_is_unknown, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_the_one_before_is_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_number_has_no_older_configuration, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_the_oldest_go_with_their_configuration, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_read_is_left_out, setup,

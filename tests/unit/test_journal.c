@@ -219,6 +219,27 @@ static void test_ring(void **state)
 	assert_int_equal(begin(w, 10000, false, &rec, &ticket), JOURNAL_FULL);
 }
 
+/* A hand is killed with a lock, and who comes next has its number: not its lock. */
+static void test_locks_end_with_a_life(void **state)
+{
+	struct world *w = *state;
+	uint32_t *locks = journal_locks(&w->j);
+	pid_t pid = fork();
+	int life;
+
+	if (pid == 0) {
+		life = journal_life_take(&w->j, JOURNAL_NO_WORKER);
+		locks[7] = (uint32_t)life;
+		locks[8] = (uint32_t)life + 1;
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(locks[7] > 0);
+	life = journal_life_take(&w->j, JOURNAL_NO_WORKER);
+	assert_int_equal(life + 1, locks[8]);
+	assert_int_equal(locks[7], 0);
+}
+
 static void test_mounts(void **state)
 {
 	struct world *w = *state;
@@ -351,11 +372,17 @@ static void test_other_version(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_answer),		 T(test_started_is_taken_over),
-		T(test_running),	 T(test_perhaps),
-		T(test_life_used_again), T(test_cancel),
-		T(test_mounts_fill),	 T(test_ring),
-		T(test_mounts),		 T(test_worker_lives),
+		T(test_answer),
+		T(test_started_is_taken_over),
+		T(test_running),
+		T(test_perhaps),
+		T(test_life_used_again),
+		T(test_cancel),
+		T(test_mounts_fill),
+		T(test_ring),
+		T(test_locks_end_with_a_life),
+		T(test_mounts),
+		T(test_worker_lives),
 		T(test_other_version),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pairs and transfers at the end that acts, by a device that is late, fails and keeps silent: a
  * buffer comes back when the device has done with it, neither earlier nor never. */
-#include "dataplane/port/port_rdma.h"
+#include "dataplane/port/port_rdma_internal.h"
 #include "tests/lib/verbs_fake.h"
 
 #define SECOND NSEC_PER_SEC
@@ -30,13 +30,18 @@ static void op_done(struct port_rdma_op *op, int status)
 	c->status = status;
 }
 
-static void open_all(void)
+static void open_pool(void)
 {
 	const struct port_rdma_region region = {.base = memory, .bytes = sizeof(memory)};
 
-	assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
 	if (port_rdma_pool_new(w.r, &region, 1, true, &w.pool) == 0)
 		assert_int_equal(port_rdma_peer_new(w.pool, &w.peer), 0);
+}
+
+static void open_all(void)
+{
+	assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
+	open_pool();
 }
 
 static int setup(void **state)
@@ -67,7 +72,7 @@ static int teardown(void **state)
 /* A pair on the leg; its number. */
 static unsigned pair_up(unsigned leg)
 {
-	struct port_rdma_half ours, theirs = {.link = IBV_LINK_LAYER_ETHERNET, .mtu = 3, .qpn = 99};
+	struct port_rdma_half ours, theirs = {.link = PORT_RDMA_LINK_ROCE_V2, .mtu = 3, .qpn = 99};
 
 	assert_int_equal(port_rdma_pair(w.peer, leg, leg, &ours), PORT_RDMA_OK);
 	assert_int_equal(port_rdma_join(w.peer, leg, &theirs, true), PORT_RDMA_OK);
@@ -218,7 +223,7 @@ static void silent_pairs_are_left(void **state)
 
 static void reasons_are_told(void **state)
 {
-	struct port_rdma_half half, theirs = {.link = IBV_LINK_LAYER_INFINIBAND, .mtu = 3};
+	struct port_rdma_half half, theirs = {.link = PORT_RDMA_LINK_IB, .mtu = 3};
 
 	w.cfg.ports[1].rdma = false;
 	open_all();
@@ -238,6 +243,130 @@ static void reasons_are_told(void **state)
 		assert_true(strlen(port_rdma_reason_code(i)) > 1);
 }
 
+/* The version that is asked for, or none; without one, v2 where both are there. */
+static void gids_are_of_the_version_asked_for(void **state)
+{
+	struct port_rdma_half half, theirs = {.link = PORT_RDMA_LINK_ROCE_V1, .mtu = 3};
+
+	verbs.roce_v1 = true;
+	w.cfg.ports[1].roce = 1;
+	open_all();
+	pair_up(0);
+	assert_int_equal(verbs.ah.grh.sgid_index, 1);
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
+	assert_int_equal(half.link, PORT_RDMA_LINK_ROCE_V2);
+	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_KIND);
+	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_OK);
+	assert_int_equal(half.link, PORT_RDMA_LINK_ROCE_V1);
+	assert_int_equal(port_rdma_join(w.peer, 1, &theirs, true), PORT_RDMA_OK);
+	assert_int_equal(verbs.ah.grh.sgid_index, 0);
+	verbs.roce_v1 = false;
+	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_NO_GID);
+	/* What is there changes between the two halves. */
+	verbs.roce_v1 = true;
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
+	verbs.roce_only_v1 = true;
+	theirs.link = half.link;
+	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_FAILED);
+}
+
+/* What an IPoIB interface says of its port is what the port is found by. */
+static void infiniband_has_lids(void **state)
+{
+	static const char address[] = "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:2a:3b:4c";
+	static const uint8_t gid[16] = {0xfe, 0x80, [8] = 0, 2, 0xc9, 3, 0, 0x2a, 0x3b, 0x4c};
+	struct port_rdma_half half, theirs = {.link = PORT_RDMA_LINK_IB, .mtu = 5, .lid = 9};
+	uint8_t found[16];
+
+	assert_true(rdma_ipoib_parse(address, found));
+	assert_memory_equal(found, gid, sizeof(gid));
+	assert_false(rdma_ipoib_parse("52:54:00:12:34:56", found));
+	assert_false(rdma_ipoib_parse(
+		"80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:2a:3b:4c:5d", found));
+	memcpy(verbs.gid, gid, sizeof(gid));
+	verbs.ib = true;
+	open_all(); /* legs on Ethernet */
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_NO_DEVICE);
+	for (unsigned i = 0; i < 2; i++) {
+		w.r->legs[i].is_ipoib = true;
+		w.r->legs[i].pkey = i ? 0x8001 : 0xffff;
+		memcpy(w.r->legs[i].ib_gid, gid, sizeof(gid));
+	}
+	assert_int_equal(port_rdma_find(w.r, "fake0"), 2);
+	open_pool();
+	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_OK);
+	assert_int_equal(half.link, PORT_RDMA_LINK_IB);
+	assert_int_equal(half.lid, 5);
+	assert_memory_equal(half.gid, gid, sizeof(gid));
+	assert_int_equal(verbs.pkey_index, 3);
+	memcpy(theirs.gid, gid, sizeof(gid));
+	assert_int_equal(port_rdma_join(w.peer, 1, &theirs, true), PORT_RDMA_OK);
+	assert_int_equal(verbs.ah.is_global, 0);
+	assert_int_equal(verbs.ah.dlid, 9);
+	/* Another subnet is behind a router; another kind is none of this one's. */
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
+	assert_int_equal(verbs.pkey_index, 0);
+	theirs.gid[7] = 1;
+	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_OK);
+	assert_int_equal(verbs.ah.is_global, 1);
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
+	theirs.link = PORT_RDMA_LINK_ROCE_V2;
+	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_KIND);
+}
+
+/* A leg sends in the partition of its interface, or not at all. */
+static void partitions_are_kept_apart(void **state)
+{
+	struct port_rdma_half half;
+
+	verbs.ib = verbs.limited = true;
+	verbs.gid[0] = 0xfe;
+	open_all();
+	for (unsigned i = 0; i < 2; i++) {
+		w.r->legs[i].is_ipoib = true;
+		w.r->legs[i].pkey = i ? 0x8001 : 0x8002;
+		memcpy(w.r->legs[i].ib_gid, verbs.gid, sizeof(verbs.gid));
+	}
+	assert_int_equal(port_rdma_find(w.r, "fake0"), 1);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_NO_GID);
+	open_pool();
+	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_OK);
+	assert_int_equal(verbs.pkey_index, 3);
+	/* It comes back to a worker that reads no files any more. */
+	verbs_remove();
+	tick_for(SECOND);
+	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_GONE);
+	verbs.no_pkeys = true;
+	verbs.pkey_index = 0;
+	verbs_come();
+	assert_int_equal(port_rdma_find(w.r, "fake0"), 1);
+	assert_int_equal(port_rdma_pair(w.peer, 1, 1, &half), PORT_RDMA_OK);
+	assert_int_equal(verbs.pkey_index, 3);
+}
+
+static void versions_may_be_missing(void **state)
+{
+	w.cfg.ports[0].roce = 1;
+	open_all();
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_NO_GID);
+	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_OK);
+	/* They may come later, as devices do; whoever looks for those looks by this word. */
+	assert_string_equal(port_rdma_reason_code(PORT_RDMA_NO_GID), LAUNCH_RDMA_NO_GID);
+	verbs.roce_v1 = true;
+	assert_int_equal(port_rdma_find(w.r, "fake0"), 1);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OK);
+}
+
+static void iwarp_is_said_to_be_none(void **state)
+{
+	verbs.iwarp = true;
+	w.cfg.ports[1].ifindex = 7;
+	open_all();
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_NO_DEVICE);
+	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_IWARP);
+	assert_false(port_rdma_any(w.r));
+}
+
 static void without_devices_there_is_nothing(void **state)
 {
 	verbs.has_device = false;
@@ -250,6 +379,90 @@ static void without_devices_there_is_nothing(void **state)
 	assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
 	assert_null(w.r);
 	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OFF);
+}
+
+static void devices_may_come_later(void **state)
+{
+	const struct launch_port third = {.rdma = true, .ip.addr = w.cfg.ports[0].ip.addr};
+	struct port_rdma_half half;
+
+	verbs.has_device = false;
+	open_all();
+	assert_int_equal(port_rdma_find(w.r, "fake0"), -ENOENT);
+	verbs_come();
+	assert_int_equal(port_rdma_find(w.r, "other0"), -ENOENT);
+	verbs.no_gid = true;
+	assert_int_equal(port_rdma_find(w.r, "fake0"), -ENOENT);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_NO_DEVICE);
+	verbs.no_gid = false;
+	assert_int_equal(port_rdma_find(w.r, "fake0"), 2);
+	assert_true(port_rdma_any(w.r));
+	assert_int_equal(port_rdma_find(w.r, "fake0"), -ENOENT); /* all legs have it */
+	port_rdma_leg_add(w.r, &third);
+	assert_int_equal(port_rdma_reason(w.r, 2), PORT_RDMA_NO_DEVICE);
+	open_pool();
+	assert_int_equal(port_rdma_pair(w.peer, 2, 2, &half), PORT_RDMA_NO_DEVICE);
+	pair_up(1);
+}
+
+/* The same legs and the same memory have it again; what was under way has ended. */
+static void devices_may_come_back(void **state)
+{
+	open_all();
+	for (unsigned i = 0; i < 3; i++) {
+		pair_up(0);
+		read_begin(0, i, 4096);
+		verbs_remove();
+		tick_for(SECOND);
+		assert_int_equal(ops[i].n, 1);
+		assert_true(ops[i].status < 0);
+		assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_GONE);
+		assert_false(port_rdma_any(w.r));
+		assert_int_equal(port_rdma_ready(w.peer), 0);
+		verbs_come();
+		assert_int_equal(port_rdma_find(w.r, "fake0"), 2);
+		assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_OK);
+	}
+	pair_up(0);
+	read_begin(0, 4, 4096);
+	verbs_end(0, IBV_WC_SUCCESS);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[4].status, 0);
+	/* Without memory it is of no use, and says so. */
+	verbs_remove();
+	tick_for(SECOND);
+	verbs_come();
+	verbs.no_memory = true;
+	assert_int_equal(port_rdma_find(w.r, "fake0"), 2);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_MEMLOCK);
+}
+
+/* Memory of GPUs is registered as any other, where the device takes it; else with the reason. */
+static void memory_may_be_of_a_gpu(void **state)
+{
+	const struct port_rdma_region region = {.base = memory,
+						.bytes = sizeof(memory),
+						.is_dmabuf = true,
+						.dmabuf_fd = 77,
+						.dmabuf_at = 4096};
+	struct port_rdma_pool *pool;
+
+	assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
+	assert_int_equal(port_rdma_gpu(w.r, 0), PORT_RDMA_GPU_UNSUPPORTED);
+	assert_int_equal(port_rdma_pool_new(w.r, &region, 1, true, &pool), -EOPNOTSUPP);
+	w.r = port_rdma_free(w.r);
+	verbs.dmabuf = true;
+	assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
+	assert_int_equal(port_rdma_gpu(w.r, 1), PORT_RDMA_GPU_DMABUF);
+	assert_int_equal(port_rdma_gpu(w.r, 5), PORT_RDMA_GPU_NO_DEVICE);
+	assert_int_equal(port_rdma_pool_new(w.r, &region, 1, true, &w.pool), 0);
+	assert_int_equal(verbs.dmabuf_fd, 77);
+	assert_int_equal(port_rdma_peer_new(w.pool, &w.peer), 0);
+	pair_up(0);
+	read_begin(0, 0, 4096);
+	verbs_end(0, IBV_WC_SUCCESS);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[0].status, 0);
 }
 
 static void memory_may_not_be_had(void **state)
@@ -273,6 +486,14 @@ int main(void)
 		TEST(silent_pairs_are_left),
 		TEST(reasons_are_told),
 		TEST(without_devices_there_is_nothing),
+		TEST(gids_are_of_the_version_asked_for),
+		TEST(infiniband_has_lids),
+		TEST(partitions_are_kept_apart),
+		TEST(versions_may_be_missing),
+		TEST(iwarp_is_said_to_be_none),
+		TEST(devices_may_come_later),
+		TEST(devices_may_come_back),
+		TEST(memory_may_be_of_a_gpu),
 		TEST(memory_may_not_be_had),
 	};
 

@@ -226,10 +226,39 @@ static void test_changes_are_not_the_readers(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 12);
+	assert_int_equal(n_changes, 13);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
+}
+
+static void test_rdma_pings(void **state)
+{
+	const struct privsep_ping good = {.what = LAUNCH_PING_IN,
+					  .bytes = LAUNCH_PING_BYTES_MAX,
+					  .count = LAUNCH_PING_COUNT_MAX,
+					  .depth = LAUNCH_PING_DEPTH_MAX,
+					  .leg = "leg-a",
+					  .peer = "host-b"};
+	struct privsep_msg m = {.type = PRIVSEP_RDMA_PING, .size = sizeof(good), .connection = 1};
+	struct privsep_ping bad[6];
+
+	m.ping = good;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good;
+	bad[0].what = LAUNCH_PING_WHAT_MAX;
+	bad[1].bytes++;
+	bad[2].count++;
+	bad[3].depth++;
+	bad[4].leg[0] = '\0';
+	memset(bad[5].peer, 'p', sizeof(bad[5].peer));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		m.ping = bad[i];
+		assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), -EBADMSG);
+	}
+	m.ping = (struct privsep_ping){.id = 7};
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), 0);
 }
 
 static void test_names_of_calls(void **state)
@@ -288,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_descriptors_and_numbers),
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_changes_are_not_the_readers),
+		cmocka_unit_test(test_rdma_pings),
 		cmocka_unit_test(test_names_of_calls),
 		cmocka_unit_test_setup_teardown(test_travel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage_travels_nowhere, setup, teardown),

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/io_uring.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -39,6 +40,7 @@ struct world {
 	struct launch_config cfg;
 	enum sandbox_kind kind;
 	struct sandbox sandbox;
+	int device_fd;		       /* as an RDMA device's */
 	int state_fd, key_fd, outside; /* outside: a socket that listens on the host */
 	struct {
 		struct file_handle h;
@@ -133,8 +135,12 @@ static int world_setup(void **state)
 	world.key_fd = memfd_create("key", MFD_CLOEXEC);
 	assert_int_equal(write(world.key_fd, key, sizeof(key)), sizeof(key));
 	world.victim = victim_start();
+	world.device_fd = open("/dev/null", O_PATH | O_CLOEXEC);
+	assert_true(world.device_fd >= 0);
 	world.kind = SANDBOX_FILES;
-	world.cfg = (struct launch_config){.n_exports = 1};
+	/* What RDMA takes comes on top: nothing else may come with it. */
+	world.cfg = (struct launch_config){
+		.n_exports = 1, .n_ports = 1, .ports[0].rdma = true, .transport = LAUNCH_UDP};
 	world.cfg.exports[0].dir_fd = open(path_of("export"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(world.cfg.exports[0].dir_fd >= 0);
 	world.cfg.exports[0].state_fd = world.state_fd;
@@ -155,6 +161,7 @@ static int world_teardown(void **state)
 		rmdir(path_of(dirs[i]));
 	close(world.outside);
 	close(world.state_fd);
+	close(world.device_fd);
 	close(world.key_fd);
 	close(world.cfg.exports[0].dir_fd);
 	return 0;
@@ -166,7 +173,7 @@ static void confine(void)
 
 	if (sandbox_begin(&world.sandbox, world.kind, &world.cfg, world.key_fd, why) < 0 ||
 	    sandbox_enter(&world.sandbox, &world.cfg, why) < 0 ||
-	    sandbox_seal(world.kind, false, false, why) < 0) {
+	    sandbox_seal(world.kind, false, true, why) < 0) {
 		fprintf(stderr, "# %s\n", why);
 		_exit(1);
 	}
@@ -261,6 +268,7 @@ static void attack_network(void)
 	REFUSED(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
 	REFUSED(socket(AF_PACKET, SOCK_RAW, 0));
 	REFUSED(socket(AF_NETLINK, SOCK_RAW, 0));
+	REFUSED(socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
 	REFUSED(socket(AF_INET, SOCK_STREAM, 0));
 	REFUSED(socket(AF_UNIX, SOCK_STREAM, 0));
 	REFUSED(socket(AF_UNIX, SOCK_DGRAM, 0));
@@ -270,6 +278,26 @@ static void attack_network(void)
 	/* The agent's sockets are not to be seen by name, whatever socket is at hand. */
 	REFUSED(connect(udp, (void *)&name, sizeof(name)));
 	close(udp);
+}
+
+/* RDMA devices have names, and behind each is what was sent last: nothing as long as that is none.
+ * The kernel may not know RDMA at all. */
+static void attack_rdma(void)
+{
+	int fd;
+
+	REFUSED(open("/dev/infiniband/uverbs0", O_RDWR));
+	REFUSED(open("/dev/infiniband/rdma_cm", O_RDWR));
+	REFUSED(open("/dev/null", O_RDWR));
+	WORKS(dup3(world.device_fd, world.sandbox.device_fd, O_CLOEXEC));
+	WORKS(fd = open("/dev/infiniband/uverbs255", O_RDWR));
+	WORKS(write(fd, "x", 1));
+	close(fd);
+	REFUSED(open("/dev/infiniband/uverbs256", O_RDWR));
+	fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+	if (fd < 0 && errno == EPERM)
+		failures++;
+	close(fd);
 }
 
 static uint64_t status_number(const char *text, const char *key, int base)
@@ -399,6 +427,7 @@ static void frontend(void)
 	attack_processes();
 	attack_kernel();
 	attack_network();
+	attack_rdma();
 }
 
 static void test_frontend(void **state)
@@ -417,6 +446,7 @@ static void compute(void)
 	attack_processes();
 	attack_kernel();
 	attack_network();
+	attack_rdma();
 	REFUSED(openat(dir, "link", O_RDONLY)); /* leads to ../secret */
 	/* What it is there for goes on. */
 	WORKS(fd = openat(dir, "file", O_RDWR));

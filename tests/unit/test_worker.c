@@ -147,6 +147,15 @@ static void test_spin_learns(void **state)
 	for (unsigned i = 0; i < 64; i++)
 		worker_spin_learn(&s, 5000000);
 	assert_false(worker_spin_wanted(&s, 10));
+	/* What is true where nothing is awaited teaches nothing about answers. */
+	for (unsigned i = 0; i < 40; i++) {
+		s.awaits = i % 2;
+		worker_spin_learn(&s, s.awaits ? 20000 : 900000);
+	}
+	s.awaits = true;
+	assert_true(worker_spin_wanted(&s, 10));
+	s.awaits = false;
+	assert_false(worker_spin_wanted(&s, 10));
 	s = (struct worker_spin){.limit_ns = 0};
 	for (unsigned i = 0; i < 64; i++)
 		worker_spin_learn(&s, 100);

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `plenum rdma ping`: how long transfers by RDMA take to a peer and back, leg by leg and in both
+ * directions, and how much goes through. Apart from the ping by packets because workers do it, over
+ * the pairs that mounts use: so it also says whether those are there.
+ */
+#include "agent/ctl/ctl.h"
+#include "agent/ctl/doctor.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define COUNT_DEFAULT 100
+#define COUNT_MAX 4096 /* LAUNCH_PING_COUNT_MAX */
+#define SMALL_BYTES 64
+#define BULK_BYTES 65536       /* as perftest has them */
+#define BULK_TOTAL (4UL << 20) /* about so much of them in all */
+#define BULK_LEAST 64UL
+#define BULK_DEPTH 4
+#define BYTES_MAX (1UL << 20)
+#define LOOK_MS 10
+
+struct asked {
+	unsigned long count, bytes, bulk_bytes;
+};
+
+/* One leg, one direction. */
+struct way {
+	const char *leg;
+	bool in;
+	json_t *small, *bulk; /* what the agent says; NULL: it was not asked */
+};
+
+static int take(const char *option, const char *text, unsigned long max, unsigned long *ret)
+{
+	char *end;
+
+	if (!text)
+		return CTL_OK;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max)
+		return CTL_OK;
+	ctl_complain("%s wants a number from 1 to %lu, found '%s'", option, max, text);
+	return CTL_USAGE;
+}
+
+static int take_asked(const struct ctl_args *a, struct asked *ret)
+{
+	int r;
+
+	*ret = (struct asked){COUNT_DEFAULT, SMALL_BYTES, BULK_BYTES};
+	r = take("--count", a->count, COUNT_MAX, &ret->count);
+	if (r == CTL_OK)
+		r = take("--size", a->size, BYTES_MAX, &ret->bytes);
+	if (a->size)
+		ret->bulk_bytes = ret->bytes;
+	return r;
+}
+
+/* ---- one try ---- */
+
+/* CTL_OK and its number in path (64 bytes). */
+static int begin(const struct ctl_args *a, const struct way *w, unsigned long bytes,
+		 unsigned long count, unsigned depth, char *path)
+{
+	json_t *body =
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i}", "peer", a->operands[0], "leg", w->leg,
+			  "direction", w->in ? "in" : "out", "bytes", (json_int_t)bytes, "count",
+			  (json_int_t)count, "depth", (int)depth);
+	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	struct ctl_request rq = {.method = "POST", .path = "/v1/rdma-pings", .body = text};
+	json_t *answer;
+	int r;
+
+	json_decref(body);
+	if (!text) {
+		ctl_complain("PEER is not UTF-8 text");
+		return CTL_USAGE;
+	}
+	r = ctl_ask_json(a, &rq, &answer);
+	if (r != CTL_OK)
+		return r;
+	snprintf(path, 64, "/v1/rdma-pings/%.16s", ctl_text(answer, "ping"));
+	json_decref(answer);
+	return CTL_OK;
+}
+
+static int try(const struct ctl_args *a, const struct way *w, unsigned long bytes,
+	       unsigned long count, unsigned depth, json_t **ret)
+{
+	char path[64];
+	const struct ctl_request rq = {.method = "POST", .path = path};
+	int r = begin(a, w, bytes, count, depth, path);
+
+	while (r == CTL_OK) {
+		r = ctl_ask_json(a, &rq, ret);
+		if (r != CTL_OK || json_is_true(json_object_get(*ret, "ended")))
+			break;
+		json_decref(*ret);
+		(void)poll(NULL, 0, LOOK_MS);
+	}
+	return r;
+}
+
+static int try_way(const struct ctl_args *a, const struct asked *asked, struct way *w)
+{
+	int r = try(a, w, asked->bytes, asked->count, 1, &w->small);
+	unsigned long bulk;
+
+	if (r != CTL_OK || ctl_int(w->small, "error") != 0)
+		return r;
+	bulk = MAX_OF(MIN_OF(BULK_TOTAL / asked->bulk_bytes, (unsigned long)COUNT_MAX), BULK_LEAST);
+	return try(a, w, asked->bulk_bytes, bulk, BULK_DEPTH, &w->bulk);
+}
+
+/* ---- printing ---- */
+
+static double us(const json_t *o, const char *key)
+{
+	return (double)ctl_int(o, key) / 1000;
+}
+
+/* In 10^6 bytes a second, as perftest does where it is asked to. */
+static double megabytes(const json_t *o)
+{
+	const json_int_t ns = ctl_int(o, "took_ns");
+
+	return ns > 0 ? (double)ctl_int(o, "done") * (double)ctl_int(o, "bytes") * 1000 / (double)ns
+		      : 0;
+}
+
+static int print_table(const struct asked *asked, const struct way *ways, size_t n)
+{
+	static const char *const headings[] = {"LEG",	 "DIRECTION", "BYTES", "DONE", "MIN us",
+					       "MEDIAN", "P99",	      "MAX",   "BULK", "MB/s"};
+	static const char *const keys[] = {"min_ns", "median_ns", "p99_ns", "max_ns"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct way *w = &ways[i];
+		const bool any = ctl_int(w->small, "done") > 0;
+
+		ctl_table_add(&t, "%s", w->leg);
+		ctl_table_add(&t, "%s", w->in ? "in" : "out");
+		ctl_table_add(&t, "%lu", asked->bytes);
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(w->small, "done"));
+		for (size_t j = 0; j < ARRAY_SIZE(keys); j++)
+			ctl_table_add(&t, any ? "%.1f" : "-", us(w->small, keys[j]));
+		ctl_table_add(&t, "%lu", asked->bulk_bytes);
+		ctl_table_add(&t, w->bulk ? "%.1f" : "-", megabytes(w->bulk));
+	}
+	return ctl_table_print(&t);
+}
+
+static json_t *way_to_json(const struct way *w)
+{
+	json_t *o = json_pack("{s:s, s:s, s:O}", "leg", w->leg, "direction", w->in ? "in" : "out",
+			      "latency", w->small);
+
+	if (w->bulk && o) {
+		json_object_set_new(o, "bulk", json_incref(w->bulk));
+		json_object_set_new(o, "megabytes_per_s", json_real(megabytes(w->bulk)));
+	}
+	return o;
+}
+
+static int print_json(const char *peer, const struct way *ways, size_t n)
+{
+	json_t *list = json_array(), *o;
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, way_to_json(&ways[i]));
+	o = json_pack("{s:s, s:o}", "peer", peer, "ways", list);
+	r = o ? ctl_put_json(o) : ctl_put_text(NULL);
+	json_decref(o);
+	return r;
+}
+
+/* Why a try ended early, and what to look at; the codes are those of plenumd(8). */
+static const char *meaning(const char *reason)
+{
+	static const struct {
+		const char *code, *text;
+	} texts[] = {
+		{"rdma-off", "the leg is not to use it: net[].rdma"},
+		{"rdma-no-device", "no RDMA device has its address: 'plenum rdma devices'"},
+		{"rdma-port-down", "its port is not active: the cable, or the other end"},
+		{"rdma-no-gid", "its address is no GID now: 'plenum rdma devices' lists them"},
+		{"rdma-memlock", "memory cannot be registered: raise LimitMEMLOCK of plenumd"},
+		{"rdma-device-gone", "its device was removed; the worker has it again when it is "
+				     "back"},
+		{"rdma-kinds-differ", "one end is InfiniBand and the other Ethernet, or they use "
+				      "different versions of RoCE: net[].roce-mode"},
+		{"rdma-peer-without", "the peer has none on that leg, or is an older version"},
+		{"rdma-encrypted", "cluster.security is encrypt, and bulk data would be in clear"},
+		{"rdma-iwarp", "its device is an iWARP one, which is not supported"},
+		{"rdma-failed", "the pair has failed: something on the way drops UDP port 4791, "
+				"or larger packets than the path's MTU"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (strcmp(texts[i].code, reason) == 0)
+			return texts[i].text;
+	return "see plenumd(8)";
+}
+
+/* Each leg once for each reason. Exit status by the worst. */
+static int judge(const struct way *ways, size_t n)
+{
+	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;
+
+	for (size_t i = 0; i < n; i++) {
+		const json_t *last = ways[i].bulk ? ways[i].bulk : ways[i].small;
+		const json_int_t e = ctl_int(last, "error");
+		const char *reason = ctl_text(last, "reason");
+
+		/* How much went through in that time is as good. */
+		if (e == 0 || (last == ways[i].bulk && e == -ETIMEDOUT && ctl_int(last, "done")))
+			continue;
+		r = ctl_int(ways[i].small, "done") > 0 ? MAX_OF(r, CTL_DOCTOR_WARN)
+						       : CTL_DOCTOR_FAIL;
+		if (*reason)
+			ctl_complain("%s, %s: %s: %s", ways[i].leg, ways[i].in ? "in" : "out",
+				     reason, meaning(reason));
+		else
+			ctl_complain("%s, %s: %s", ways[i].leg, ways[i].in ? "in" : "out",
+				     e == -ETIMEDOUT
+					     ? "not all was done in time"
+					     : (e == -ENOTCONN
+							? "the mount's server does not answer"
+							: strerror((int)-e)));
+	}
+	return r;
+}
+
+/* ---- all ---- */
+
+static void ways_done(struct way *ways, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		json_decref(ways[i].small);
+		json_decref(ways[i].bulk);
+	}
+	free(ways);
+}
+
+/* Both directions of each leg that is asked for. *ret_n 0: there is none of that name. */
+static struct way *ways_new(const struct ctl_args *a, const json_t *legs, size_t *ret_n)
+{
+	const json_t *list = json_object_get(legs, "net"), *leg;
+	struct way *ways = calloc(2 * json_array_size(list) + 1, sizeof(*ways));
+	size_t i, n = 0;
+
+	json_array_foreach (list, i, leg) {
+		const char *name = ctl_text(leg, "name");
+
+		if (!ways || (a->leg && strcmp(a->leg, name) != 0))
+			continue;
+		ways[n++] = (struct way){.leg = name, .in = true};
+		ways[n++] = (struct way){.leg = name};
+	}
+	*ret_n = n;
+	return ways;
+}
+
+static int ping(const struct ctl_args *a, const struct asked *asked, struct way *ways, size_t n)
+{
+	static const struct doctor_subject *const subjects[] = {&doctor_legs,	  &doctor_vfs,
+								&doctor_memory,	  &doctor_routes,
+								&doctor_firewall, &doctor_peers};
+	struct ctl_args args = *a;
+	int r = CTL_OK, verdict;
+
+	for (size_t i = 0; i < n && r == CTL_OK; i++)
+		r = try_way(a, asked, &ways[i]);
+	if (r != CTL_OK)
+		return r;
+	r = a->json ? print_json(a->operands[0], ways, n) : print_table(asked, ways, n);
+	verdict = judge(ways, n);
+	args.peer = a->operands[0];
+	if (verdict != CTL_OK)
+		ctl_say_matter(&args, subjects, ARRAY_SIZE(subjects));
+	return r == CTL_OK ? verdict : r;
+}
+
+int ctl_cmd_rdma_ping(const struct ctl_args *a)
+{
+	const struct ctl_request rq = {.method = "GET", .path = "/v1/net"};
+	struct asked asked;
+	json_t *legs = NULL;
+	struct way *ways;
+	size_t n;
+	int r = take_asked(a, &asked);
+
+	if (r == CTL_OK)
+		r = ctl_ask_json(a, &rq, &legs);
+	if (r != CTL_OK)
+		return r;
+	ways = ways_new(a, legs, &n);
+	if (!ways) {
+		r = ctl_put_text(NULL);
+	} else if (n == 0) {
+		if (a->leg)
+			ctl_complain("there is no leg '%s'; see 'plenum net show'", a->leg);
+		else
+			ctl_complain("there are no data devices; see 'plenum net show'");
+		r = CTL_NO_INPUT;
+	} else {
+		r = ping(a, &asked, ways, n);
+	}
+	ways_done(ways, n);
+	json_decref(legs);
+	return r;
+}
