@@ -141,7 +141,7 @@ fs_pid() {
 try() { # in a shell of its own, where a test may change folders and variables
 	local name=$1 out status=0
 	shift
-	out=$("$@" 2>&1) || status=1
+	out=$(tap_run "$@" 2>&1) || status=1
 	tap_result $status "$name" || {
 		tail -n 20 <<<"$out" | tap_comment
 		fs_fail_log | tail -n 20

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Results of shell tests as TAP: sourced by bash scripts.
 #
-#	check NAME CMD...	one test: CMD runs in this very shell, what it says is shown where it fails
+#	check NAME CMD...	one test: CMD runs in this very shell; where it fails what it said is shown, and the
+#				last commands that ran: which of a chain it was
 #	skip NAME REASON
 #	tap_result STATUS NAME	the line of a test that ran otherwise, STATUS 0 for a pass; it is returned
 #	tap_end			the plan; fails where a test has failed
@@ -29,10 +30,29 @@ tap_result() {
 	return "$1"
 }
 
+tap_ran=()
+tap_note() { # of a loop that waits only what it waits for
+	case ${FUNCNAME[1]}:$1 in wait_until:* | pause:* | host_run:* | hosts_*:* | *':"$@"' | tap_run:status=1 | 'tap_run:trap - DEBUG') return 0 ;; esac
+	[ ${#tap_ran[@]} -lt 6 ] || tap_ran=("${tap_ran[@]:1}")
+	tap_ran+=("${FUNCNAME[1]}: ${1//$'\n'/ }")
+}
+
+tap_run() {
+	local status=0
+	tap_ran=()
+	set -T
+	trap 'tap_note "$BASH_COMMAND"' DEBUG
+	"$@" || status=1
+	trap - DEBUG
+	set +T
+	[ $status = 0 ] || printf 'ran %.200s\n' "${tap_ran[@]:-nothing}"
+	return $status
+}
+
 check() {
 	local name=$1 status=0
 	shift
-	"$@" >"$work/out" 2>&1 || status=1
+	tap_run "$@" >"$work/out" 2>&1 || status=1
 	tap_result $status "$name" || {
 		tap_comment <"$work/out"
 		tap_blame | tap_comment
