@@ -530,7 +530,7 @@ static void finish(void)
 		if (!w->pid)
 			continue;
 		worker_tell(w, LAUNCH_MSG_STOP, 0, 0);
-		if (poll(&p, 1, 5000) != 1) {
+		if (poll(&p, 1, 20000) != 1) {
 			fprintf(stderr, "%s does not stop\n", w->name);
 			kill(w->pid, SIGKILL);
 		}

@@ -32,7 +32,7 @@ fs_down() {
 	local i
 	if [ -n "${fs_launcher:-}" ]; then
 		echo quit >&"${fs_in}" 2>/dev/null
-		for i in $(seq 100); do
+		for i in $(seq 300); do
 			kill -0 "$fs_launcher" 2>/dev/null || break
 			read -r -t 0.1 -u "$fs_out" _
 		done
@@ -112,7 +112,7 @@ fs_tell() {
 }
 
 fs_wait_for() {
-	local pattern=$1 until=$((SECONDS + ${2:-15}))
+	local pattern=$1 until=$((SECONDS + ${2:-60}))
 	while [ $SECONDS -le $until ]; do
 		if read -r -t 1 -u "$fs_out" fs_line; then
 			case $fs_line in
