@@ -120,16 +120,25 @@ void agent_end_if_done(struct agent *a)
 		loop_exit(a->loop, 0);
 }
 
+static bool all_are_up(const struct agent *a)
+{
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->wanted && w->state != SUP_UP)
+			return false;
+	return true;
+}
+
 void agent_update_state(struct agent *a)
 {
 	enum agent_state was = a->state;
 
 	if (a->state == AGENT_STOPPING)
 		return;
+	a->begun = a->begun || (a->now.spec && all_are_up(a));
 	if (problems_degrade(&a->problems))
 		a->state = AGENT_DEGRADED;
 	else
-		a->state = a->now.spec ? AGENT_RUNNING : AGENT_STARTING;
+		a->state = a->begun ? AGENT_RUNNING : AGENT_STARTING;
 	if (a->state == AGENT_DEGRADED && was == AGENT_RUNNING)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",
 			   a->problems.n_all ? a->problems.all[0] : "?");
@@ -142,6 +151,7 @@ static void on_worker_change(void *user)
 	struct agent *a = user;
 
 	health_look(a);
+	agent_update_state(a);
 	status_publish(a);
 	walk_note_worker(a);
 	agent_end_if_done(a);

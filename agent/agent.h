@@ -33,7 +33,7 @@ struct agent_options {
 };
 
 enum agent_state {
-	AGENT_STARTING,
+	AGENT_STARTING, /* until each worker that is wanted has been up */
 	AGENT_RUNNING,	/* what is wanted runs */
 	AGENT_DEGRADED, /* it does not: `problems` says why */
 	AGENT_STOPPING,
@@ -63,6 +63,7 @@ struct agent {
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
+	bool begun; /* each worker that is wanted has been up since this agent's start */
 	struct problems problems;
 	struct health health;
 	struct drift drift;

@@ -102,6 +102,9 @@ static inline void write_file(struct fixture *f, const char *text)
 }
 
 /* One that starts and says nothing. */
+/* Nothing is wrong: this worker never says that it is ready, so the agent's state comes no further.
+ */
+#define AGENT_WELL AGENT_STARTING
 static const char worker[] = "#!/bin/sh\nexec tail -f /dev/null\n";
 
 static inline int setup(void **state)

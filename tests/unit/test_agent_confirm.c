@@ -89,7 +89,7 @@ static void test_it_waits(void **state)
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_false(last_good_has(f, "10.10.2.10"));
 	assert_int_equal(outcome(f, 2), HISTORY_WAITING);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 	assert_true(walk_pending_left_s(a) > 500 && walk_pending_left_s(a) <= 600);
 	assert_int_equal(status_collect(a, &st), 0);
 	assert_int_equal(st.waits_entry, 2);
@@ -133,7 +133,7 @@ static void check_rolled_back(struct fixture *f)
 	assert_int_equal(walk(f, WALK_RELOAD), 0);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_false(problem_has(a, "was rolled back"));
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 }
 
 static void test_rolled_back_by_word(void **state)
@@ -184,7 +184,7 @@ static void test_a_reload_that_waited_reads_what_is_new(void **state)
 	turn_until_it_ends(f);
 	assert_true(running_has(f, "10.20.1.10"));
 	assert_true(running_has(f, "confirm: 60s"));
-	assert_int_equal(f->a.state, AGENT_RUNNING);
+	assert_int_equal(f->a.state, AGENT_WELL);
 }
 
 /* What was to be confirmed and fails half-way is not done a moment later without a word. */
@@ -375,7 +375,7 @@ static void test_what_was_kept_stays_so(void **state)
 	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
 	assert_true(running_has(f, "10.10.2.10"));
 	assert_int_equal(a->problems.n_all, 0);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 }
 
 /* Starts with what ran before are no news: they push nothing out, and hide nothing. */

@@ -83,7 +83,7 @@ static void goes_and_comes(struct fixture *f)
 	assert_int_equal(w->config.n_ports, 2);
 	add_link(f, 9, "veth1");
 	assert_int_equal(walk(f, WALK_KERNEL), 0);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 	assert_int_equal(a->walk.n_steps > 0, 1);
 	assert_true(event_has(a, "leg leg-b (veth1) is usable"));
 	assert_int_equal(w->pid, pid);

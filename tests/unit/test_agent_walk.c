@@ -14,7 +14,7 @@ static void test_start_and_again(void **state)
 	struct agent *a = &f->a;
 
 	assert_int_equal(walk(f, WALK_START), 0);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 	assert_int_equal(a->applied.number, 1);
 	assert_true(a->applied.steps > 0);
 	assert_true(a->walk.n_writes > 0);
@@ -27,6 +27,24 @@ static void test_start_and_again(void **state)
 	}
 	assert_int_equal(a->applied.number, 1);
 	assert_int_equal(sup_count_processes(a->sup), 1);
+}
+
+static void test_running_is_said_once_workers_are_up(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct sup_worker *w;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	agent_update_state(a);
+	assert_int_equal(a->state, AGENT_STARTING);
+	w = (struct sup_worker *)sup_first(a->sup);
+	w->state = SUP_UP;
+	agent_update_state(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	w->state = SUP_STARTING; /* a restart is seen by what lasts (health.h) */
+	agent_update_state(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
 }
 
 static void remove_addr(struct fixture *f, uint32_t ifindex, const char *prefix)
@@ -73,7 +91,7 @@ static void test_bad_reload_changes_nothing_and_stays_a_problem(void **state)
 	assert_true(problem_has(a, "nonsense"));
 	write_file(f, HOST_YAML);
 	assert_int_equal(walk(f, WALK_RELOAD), 0);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 	assert_int_equal(a->problems.n_all, 0);
 	assert_int_equal(sup_first(a->sup)->pid, pid);
 }
@@ -267,7 +285,7 @@ static void test_start_recovers_first(void **state)
 	kernel_fake_on_write(f->a.kernel, NULL, NULL);
 	walk_start(&f->a);
 	wait_for_walk(f);
-	assert_int_equal(f->a.state, AGENT_RUNNING);
+	assert_int_equal(f->a.state, AGENT_WELL);
 }
 
 /* A new agent on the same state directory. */
@@ -292,7 +310,7 @@ static void test_bad_file_at_the_start(void **state)
 	assert_true(problem_has(a, "nonsense"));
 	write_file(f, HOST_YAML);
 	assert_int_equal(walk(f, WALK_RELOAD), 0);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 }
 
 /* What ran before cannot run either: it is said once why. */
@@ -336,7 +354,7 @@ static void test_refused_reload_is_tried_again(void **state)
 	inv_free(inv);
 	assert_int_equal(walk(f, WALK_KERNEL), 0);
 	assert_int_equal(a->now.n_wants, 2);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 }
 
 static unsigned n_forgotten;
@@ -470,7 +488,7 @@ static void test_status_texts(void **state)
 	assert_int_equal(walk(f, WALK_START), 0);
 	assert_int_equal(status_collect(&f->a, &st), 0);
 	o = status_to_json(&st);
-	assert_string_equal(json_string_value(json_object_get(o, "state")), "running");
+	assert_string_equal(json_string_value(json_object_get(o, "state")), "starting");
 	assert_int_equal(json_array_size(json_object_get(o, "legs")), 2);
 	json_decref(o);
 	o = status_processes_to_json(&st);
@@ -607,6 +625,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_stages_before_an_apply_that_waits,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_running_is_said_once_workers_are_up, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),

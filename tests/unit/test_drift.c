@@ -93,7 +93,7 @@ static void test_fight(void **state)
 	a->drift.root = "/nowhere";
 	assert_int_equal(walk(f, WALK_START), 0);
 	for (unsigned i = 1; i <= DRIFT_FIGHT; i++) {
-		assert_int_equal(a->state, AGENT_RUNNING);
+		assert_int_equal(a->state, AGENT_WELL);
 		remove_rule(f, "10.10.1.10/32");
 		assert_int_equal(walk(f, WALK_KERNEL), 0);
 		assert_true(drift_delay_ns(&a->drift) == WALK_DEBOUNCE_NS);
@@ -108,7 +108,7 @@ static void test_fight(void **state)
 	for (unsigned i = 0; i < DRIFT_FIGHT; i++)
 		a->drift.places[0].at_ns[i] -= DRIFT_WINDOW_NS;
 	drift_look(a);
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 	assert_true(event_has(a, "nobody has changed what is ours for a minute"));
 }
 
