@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
+#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* for restarts of workers that are under way */
 #define RELEASE_NS NSEC_PER_SEC /* from letting go of a device until it can be had again */
 
 const char *agent_state_to_string(enum agent_state s)
@@ -114,9 +115,12 @@ static int on_kernel(void *user, int fd, uint32_t revents)
 
 /* ---- workers ---- */
 
+/* A worker that is between two of its processes is none that the next agent could take over:
+ * without one its mounts would end. */
 void agent_end_if_done(struct agent *a)
 {
-	if (a->state == AGENT_STOPPING && (a->leaves || sup_is_idle(a->sup)) && !a->walk.applier)
+	if (a->state == AGENT_STOPPING && !a->walk.applier &&
+	    (a->leaves ? sup_is_settled(a->sup) : sup_is_idle(a->sup)))
 		loop_exit(a->loop, 0);
 }
 
@@ -222,7 +226,7 @@ static int on_terminate(void *user, int signo)
 	a->state = AGENT_STOPPING;
 	a->leaves = true;
 	loop_notify("STOPPING=1\nSTATUS=ending; workers go on");
-	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
+	loop_timer_arm(a->stop_timer, a->walk.applier ? AGENT_STOP_LIMIT_NS : AGENT_LEAVE_LIMIT_NS);
 	walk_stop(a);
 	agent_end_if_done(a);
 	return 0;

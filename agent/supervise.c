@@ -665,6 +665,15 @@ bool sup_is_idle(const struct sup *s)
 	return sup_count_processes(s) == 0 && !mounts_leaving(s->setup.mounts, 0);
 }
 
+bool sup_is_settled(const struct sup *s)
+{
+	for (const struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->wanted && (w->state == SUP_STARTING || w->state == SUP_STOPPING ||
+				  w->state == SUP_BACKOFF))
+			return false;
+	return true;
+}
+
 unsigned sup_count_processes(const struct sup *s)
 {
 	unsigned n = 0;

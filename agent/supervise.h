@@ -203,6 +203,8 @@ void sup_stop_all(struct sup *s);
 /* For those that did not. */
 void sup_kill_all(struct sup *s);
 bool sup_is_idle(const struct sup *s); /* no process, and nothing being unmounted */
+/* Whether no worker that is wanted is between two processes, or not ready yet. */
+bool sup_is_settled(const struct sup *s);
 unsigned sup_count_processes(const struct sup *s);
 const struct sup_worker *sup_first(const struct sup *s); /* in order of id */
 
