@@ -382,7 +382,10 @@ void health_look(struct agent *a)
 
 static int on_timer(void *user)
 {
-	health_look(user);
+	struct agent *a = user;
+
+	(void)rundir_save_again(&a->rundir); /* else the next time */
+	health_look(a);
 	return 0;
 }
 

@@ -112,7 +112,7 @@ static void print_process(FILE *f, const struct rundir_process *p)
 		fprintf(f, "export %d %s\n", p->states[i].fd, p->states[i].export);
 }
 
-static int save_record(struct rundir *rd)
+static int write_record(const struct rundir *rd)
 {
 	autofree char *path = rundir_path(rd->run, "record");
 	autofree char *text = NULL;
@@ -132,6 +132,19 @@ static int save_record(struct rundir *rd)
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	return file_write(path, text, len, 0600);
+}
+
+static int save_record(struct rundir *rd)
+{
+	int r = write_record(rd);
+
+	rd->unsaved = r < 0;
+	return r;
+}
+
+int rundir_save_again(struct rundir *rd)
+{
+	return rd->unsaved ? save_record(rd) : 0;
 }
 
 static int push_process(struct rundir *rd, const struct rundir_process *new)

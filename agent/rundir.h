@@ -58,6 +58,7 @@ struct rundir {
 	size_t n_processes;
 	struct rundir_mount *mounts;
 	size_t n_mounts;
+	bool unsaved; /* the record is not what it should be */
 };
 
 /*
@@ -74,13 +75,17 @@ void rundir_clean(struct rundir *rd, struct events *ev);
 int rundir_open_process(const struct rundir_process *p);
 
 /* Each writes the record before it returns: 0, or negative errno where only our memory has it now:
- * the next write tries again. p's start time is found here; it replaces what is there of that pid.
+ * the next write tries again, and rundir_save_again. p's start time is found here; it replaces what
+ * is there of that pid.
  */
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p);
 int rundir_del_process(struct rundir *rd, pid_t pid);
 int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
 		     const struct launch_mount *what);
 int rundir_del_mount(struct rundir *rd, const char *path);
+/* Writes the record where it could not be written: an agent that came now would not find what runs.
+ * 0; negative errno: still not. */
+int rundir_save_again(struct rundir *rd);
 
 /* The next epoch, kept across restarts and, by the clock, across a lost state directory. */
 uint32_t rundir_next_epoch(struct rundir *rd);
