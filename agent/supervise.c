@@ -327,16 +327,6 @@ static void do_note_up(struct sup_worker *w)
 		loop_timer_arm(w->sup->heartbeat, SUP_HEARTBEAT_CHECK_NS);
 }
 
-/* What it served is free for whoever waits for it. */
-void sup_process_gone(struct sup *s)
-{
-	for (struct sup_worker *w = s->workers; w; w = w->next)
-		if (w->waits && w->state == SUP_BACKOFF) {
-			w->waits = false;
-			sup_feed(w, SUP_EV_TIMER);
-		}
-}
-
 static void do_reaped(struct sup_worker *w)
 {
 	loop_timer_disarm(w->timer);
@@ -461,10 +451,13 @@ struct sup_worker *sup_worker_add(struct sup *s, uint32_t id)
 	return w;
 }
 
-/* Those that are neither wanted nor running. */
-static void sweep(struct sup *s)
+/* Those that are neither wanted nor running; until it is known what is wanted, all may be. Whether
+ * there were any. */
+static bool sweep(struct sup *s)
 {
-	for (struct sup_worker **at = &s->workers; *at;) {
+	bool any = false;
+
+	for (struct sup_worker **at = &s->workers; s->reconciled && *at;) {
 		struct sup_worker *w = *at;
 
 		if (w->wanted || w->state != SUP_STOPPED) {
@@ -473,7 +466,21 @@ static void sweep(struct sup *s)
 		}
 		*at = w->next;
 		worker_discard(w);
+		any = true;
 	}
+	return any;
+}
+
+/* What it served is free for whoever waits for it; a worker that is not wanted any more is gone. */
+void sup_process_gone(struct sup *s)
+{
+	for (struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->waits && w->state == SUP_BACKOFF) {
+			w->waits = false;
+			sup_feed(w, SUP_EV_TIMER);
+		}
+	if (sweep(s) && s->setup.on_change)
+		s->setup.on_change(s->setup.user);
 }
 
 int sup_new(const struct sup_setup *setup, struct sup **ret)
@@ -612,7 +619,8 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = want(s, &wants[i], retry_failed);
 	exports_keep(&s->exports, wants, n);
-	sweep(s);
+	s->reconciled = true;
+	(void)sweep(s);
 	return r;
 }
 
@@ -624,6 +632,7 @@ void sup_mounts_changed(struct sup *s)
 		else if (w->state == SUP_FAILED && loop_timer_armed(w->timer))
 			on_timer(w);
 	}
+	(void)sweep(s);
 	if (s->setup.on_change)
 		s->setup.on_change(s->setup.user);
 }

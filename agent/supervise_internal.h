@@ -12,8 +12,9 @@
 
 struct sup {
 	struct sup_setup setup;
-	int alive[2];  /* a pipe; workers have its read end, nobody else its write end */
-	bool stopping; /* for good: nothing is started any more */
+	int alive[2];	 /* a pipe; workers have its read end, nobody else its write end */
+	bool stopping;	 /* for good: nothing is started any more */
+	bool reconciled; /* it is known what is wanted */
 	struct sup_worker *workers; /* ascending id */
 	struct exports exports;	    /* what outlives the workers that serve them */
 	struct loop_source *heartbeat;
@@ -22,7 +23,8 @@ struct sup {
 /* ---- supervise.c ---- */
 
 void sup_feed(struct sup_worker *w, enum sup_event e);
-/* A process that served something has ended: who waits for that may start. Not within sup_feed. */
+/* A process that served something has ended: who waits for that may start. Not within sup_feed; a
+ * worker that is not wanted is freed. */
 void sup_process_gone(struct sup *s);
 /* The worker of that id, made where there is none. NULL: out of memory. */
 struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);
