@@ -460,8 +460,7 @@ int status_collect(const struct agent *a, struct status *ret)
 		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		if (w->wanted || w->state != SUP_STOPPED) /* else it goes with the next walk */
-			add_worker(a, &st, w);
+		add_worker(a, &st, w);
 	*ret = st;
 	return 0;
 }

@@ -478,25 +478,6 @@ static void test_actions(void **state)
 	assert_true(has_action(p, "mount h:x on /m"));
 }
 
-/* A worker that is not wanted any more and has ended is no process, before the next walk too. */
-static void gone_is_not_shown(struct fixture *f)
-{
-	struct sup_worker *w = (struct sup_worker *)sup_first(f->a.sup);
-	const enum sup_state was = w->state;
-	struct status st;
-	json_t *o;
-
-	w->wanted = false;
-	w->state = SUP_STOPPED;
-	assert_int_equal(status_collect(&f->a, &st), 0);
-	o = status_processes_to_json(&st);
-	assert_int_equal(json_array_size(json_object_get(o, "processes")), 1);
-	json_decref(o);
-	status_done(&st);
-	w->wanted = true;
-	w->state = was;
-}
-
 static void test_status_texts(void **state)
 {
 	struct fixture *f = *state;
@@ -513,7 +494,6 @@ static void test_status_texts(void **state)
 	o = status_processes_to_json(&st);
 	assert_int_equal(json_array_size(json_object_get(o, "processes")), 2);
 	json_decref(o);
-	gone_is_not_shown(f);
 	o = status_net_to_json(&st);
 	assert_int_equal(json_array_size(json_object_get(o, "net")), 2);
 	json_decref(o);
