@@ -22,10 +22,12 @@ bool sup_port_equal(const struct launch_port *a, const struct launch_port *b)
 	return memcmp(&p, b, sizeof(p)) == 0;
 }
 
-/* A worker without any leg has no process. */
+/* A worker without any leg has no process; one none of whose legs was to use RDMA when it started
+ * has given up what that takes, and would leave a new leg without. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want)
 {
-	if (!launch_takes_ports(is) || !launch_takes_ports(want) || is->n_ports == 0)
+	if (!launch_takes_ports(is) || !launch_takes_ports(want) || is->n_ports == 0 ||
+	    (launch_takes_rdma(want) && !launch_takes_rdma(is)))
 		return false;
 	for (uint32_t i = 0; i < is->n_ports; i++) {
 		const struct launch_port *p = sup_port_find(want, is->ports[i].leg);

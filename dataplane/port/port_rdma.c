@@ -19,6 +19,8 @@
 #define PKEY_FULL 0x8000U
 #define PKEY_DEFAULT 0x7fffU
 #define PEERMEM "/sys/module/nvidia_peermem"
+/* Between two tries to register what could not be: a limit may have been raised meanwhile. */
+#define MEMORY_AGAIN_NS (16 * NSEC_PER_SEC)
 
 const char *port_rdma_reason_code(enum port_rdma_reason r)
 {
@@ -455,6 +457,8 @@ static bool device_is_going(struct port_rdma *r, struct rdma_device *d)
 	return device_listen(r, d) || fstat(d->context->cmd_fd, &st) < 0 || st.st_nlink == 0;
 }
 
+static void memory_try_again(struct port_rdma *r, uint64_t now_ns);
+
 uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 {
 	if (!port_rdma_any(r))
@@ -466,6 +470,7 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 	for (unsigned i = 0; i < r->n_devices; i++)
 		if (r->devices[i].context && device_is_going(r, &r->devices[i]))
 			device_leave(r, i);
+	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
 	return r->look_ns;
 }
@@ -522,7 +527,32 @@ static int pool_join(struct port_rdma_pool *pool, unsigned device)
 	for (unsigned k = 0; k < r->n_legs; k++)
 		if (r->legs[k].device == (int)device)
 			r->legs[k].reason = PORT_RDMA_MEMLOCK;
+	r->memory_ns = clock_now_ns() + MEMORY_AGAIN_NS;
 	return e;
+}
+
+static bool lacks_memory(const struct port_rdma *r, unsigned device)
+{
+	for (unsigned i = 0; i < r->n_legs; i++)
+		if (r->legs[i].device == (int)device && r->legs[i].reason == PORT_RDMA_MEMLOCK)
+			return true;
+	return false;
+}
+
+static void memory_try_again(struct port_rdma *r, uint64_t now_ns)
+{
+	if (now_ns < r->memory_ns)
+		return;
+	for (unsigned i = 0; i < r->n_devices; i++) {
+		bool all = lacks_memory(r, i);
+
+		for (struct port_rdma_pool *p = r->pools; all && p; p = p->next)
+			all = p->pds[i] || pool_join(p, i) == 0;
+		for (unsigned k = 0; all && k < r->n_legs; k++)
+			if (r->legs[k].device == (int)i)
+				r->legs[k].reason = PORT_RDMA_OK;
+		r->n_changes += all;
+	}
 }
 
 int port_rdma_find(struct port_rdma *r, const char *name)
@@ -565,7 +595,7 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 		any |= was == 0;
 		e = was < 0 ? was : e;
 	}
-	if (!any) {
+	if (!any && e != -ENOMEM) { /* of which there may be enough later */
 		free(pool);
 		return e;
 	}

@@ -51,7 +51,7 @@ enum port_rdma_reason {
 	PORT_RDMA_NO_DEVICE, /* no RDMA device has the leg's address */
 	PORT_RDMA_PORT_DOWN,
 	PORT_RDMA_NO_GID,    /* its address is no GID, or none of the RoCE that is wanted */
-	PORT_RDMA_MEMLOCK,   /* memory cannot be registered */
+	PORT_RDMA_MEMLOCK,   /* memory cannot be registered; it is tried again */
 	PORT_RDMA_GONE,	     /* the device was removed */
 	PORT_RDMA_KIND,	     /* the other end's is InfiniBand, or another RoCE than this one's */
 	PORT_RDMA_PEER,	     /* the other end does not know RDMA, or has none */
@@ -141,7 +141,9 @@ struct port_rdma_region {
 	uint64_t dmabuf_at; /* where in it the region begins */
 };
 /* Registers memory, which must stay mapped as it is: 0; negative errno. remote: others may write
- * and read the first region. A device that cannot register it is left out, with its reason. */
+ * and read the first region. A device that cannot register it is left out, with its reason; where
+ * it is short of memory, port_rdma_tick() tries again, and a pool is had though no device has it
+ * yet. */
 int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regions, unsigned n,
 		       bool remote, struct port_rdma_pool **ret);
 struct port_rdma_pool *port_rdma_pool_free(struct port_rdma_pool *pool);

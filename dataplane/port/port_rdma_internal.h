@@ -50,6 +50,7 @@ struct port_rdma {
 	uint32_t next_psn, n_changes;
 	bool has_peermem;
 	uint64_t look_ns, now_ns; /* of the latest tick */
+	uint64_t memory_ns;	  /* what could not be registered is not tried again before */
 };
 
 struct port_rdma_pool {

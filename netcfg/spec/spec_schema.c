@@ -330,7 +330,8 @@ static const struct spec_key net_keys[] = {
 		 " whose data go in packets on this leg is degraded, with the reason. only: and reads and"
 		 " writes of bulk size of this host's mounts wait, while none of the worker's legs has"
 		 " RDMA to the server, instead of going in packets; so they do with on where"
-		 " policy.on-fallback is refuse.\nplenum processes -j says which they do, and why.\nWhat goes by RDMA is not authenticated,"
+		 " policy.on-fallback is refuse. By what way a client of this host's exports has its"
+		 " data is for the client to say.\nplenum processes -j says which they do, and why.\nWhat goes by RDMA is not authenticated,"
 		 " whatever the session is: write off where the network cannot be trusted.",
 	 .example = "auto"},
 	{"soft-roce", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, soft_roce),

@@ -467,10 +467,31 @@ static void memory_may_be_of_a_gpu(void **state)
 
 static void memory_may_not_be_had(void **state)
 {
+	struct port_rdma_half half;
+	uint32_t changes;
+
 	verbs.no_memory = true;
 	open_all();
-	assert_null(w.pool);
 	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_MEMLOCK);
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_MEMLOCK);
+	tick_for(40 * SECOND);
+	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_MEMLOCK);
+	changes = port_rdma_changes(w.r);
+	/* The limit is raised: nobody need be started anew. */
+	verbs.no_memory = false;
+	tick_for(20 * SECOND);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OK);
+	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_OK);
+	assert_int_not_equal(port_rdma_changes(w.r), changes);
+	pair_up(0);
+	read_begin(0, 0, 4096);
+	verbs_end(0, IBV_WC_SUCCESS);
+	port_rdma_poll(w.r);
+	assert_int_equal(ops[0].status, 0);
+	/* Once is enough. */
+	changes = port_rdma_changes(w.r);
+	tick_for(40 * SECOND);
+	assert_int_equal(port_rdma_changes(w.r), changes);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

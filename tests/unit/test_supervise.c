@@ -190,6 +190,25 @@ static void test_backoff(void **state)
 	assert_int_equal(sup_backoff_ns(100), SUP_BACKOFF_MAX_NS);
 }
 
+/* A leg that comes later is told of; not one that may use RDMA, to a worker that has given up what
+ * that takes. */
+static void test_ports_follow(void **state)
+{
+	struct launch_config is = {.transport = LAUNCH_UDP, .n_ports = 1}, want = is;
+
+	strcpy(is.ports[0].leg, "leg-a");
+	want.ports[0] = is.ports[0];
+	strcpy(want.ports[1].leg, "leg-b");
+	want.n_ports = 2;
+	assert_true(sup_ports_follow(&is, &want));
+	want.ports[1].rdma = true;
+	assert_false(sup_ports_follow(&is, &want));
+	is.ports[0].rdma = want.ports[0].rdma = true;
+	assert_true(sup_ports_follow(&is, &want));
+	want.ports[0].rdma = false;
+	assert_false(sup_ports_follow(&is, &want));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_another),
 		cmocka_unit_test(test_found_goes_on),
 		cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_ports_follow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
