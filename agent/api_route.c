@@ -380,6 +380,10 @@ static int take_capture_key(const char *key, const json_t *v, struct privsep_cap
 		c->worker = (uint32_t)worker;
 		return 0;
 	}
+	if (strcmp(key, "keys") == 0) {
+		c->keys = json_is_true(v);
+		return json_is_boolean(v) ? 0 : fail(e, 400, "bad-body", "keys is true or false");
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (strcmp(key, numbers[i].key) != 0)
 			continue;
@@ -388,7 +392,7 @@ static int take_capture_key(const char *key, const json_t *v, struct privsep_cap
 		return r;
 	}
 	return fail(e, 400, "bad-body",
-		    "unknown key '%.60s'; known are leg, worker, snap and buffer", key);
+		    "unknown key '%.60s'; known are leg, worker, snap, buffer and keys", key);
 }
 
 static int fill_capture(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,

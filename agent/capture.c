@@ -3,6 +3,7 @@
  * which only hands the rings over: here is what a worker might lie in. */
 #include "agent/capture.h"
 #include "netcfg/base/memfd.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -190,7 +191,8 @@ static int add_ring(struct capture *c, const struct sup_worker *w, struct pcapng
 {
 	const struct launch_capture lc = {.ring_bytes = ring_bytes(c),
 					  .snap_bytes = c->what.snap_bytes,
-					  .ports = ports_of(c, w)};
+					  .ports = ports_of(c, w),
+					  .keys = c->what.keys};
 	size_t size = packet_ring_size(lc.ring_bytes);
 	autoclose int fd = memfd_new_shared("plenum-capture", size);
 	struct ring *r = fd < 0 ? NULL : calloc(1, sizeof(*r));
@@ -278,7 +280,8 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 	bool listens = r->ports && r->reader.tail < r->end;
 	int e = listens ? packet_reader_next(&r->reader, ret) : 0;
 
-	if (e > 0 && !(r->ports >> ret->port & 1))
+	if (e > 0 &&
+	    (!(r->ports >> ret->port & 1) || (ret->direction == PACKET_KEY && !c->what.keys)))
 		e = -EBADMSG;
 	if (e < 0) {
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "capture",
@@ -303,6 +306,24 @@ static struct ring *oldest(struct capture *c, uint64_t until_ns, struct packet_r
 	return found;
 }
 
+/* A line: session, which key of it, cipher, key. Of a worker's words none but numbers get there. */
+static void put_key(struct ring *r, const struct packet_record *rec, struct pcapng *out)
+{
+	struct packet_key key;
+	char line[2 * sizeof(key.key) + 64];
+	int n;
+
+	packet_reader_take(&r->reader, rec, (uint8_t *)&key);
+	n = snprintf(line, sizeof(line), "%016" PRIx64 " %" PRIu64 " %" PRIu32 " ", key.session,
+		     key.phase, key.cipher);
+	for (size_t i = 0; i < sizeof(key.key); i++)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%02x", key.key[i]);
+	snprintf(line + n, sizeof(line) - (size_t)n, "\n");
+	pcapng_put_secrets(out, line);
+	explicit_bzero(line, sizeof(line));
+	explicit_bzero(&key, sizeof(key));
+}
+
 static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out)
 {
 	struct packet_record rec;
@@ -314,8 +335,13 @@ static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out
 						  .wire_bytes = rec.wire_bytes,
 						  .kept_bytes = rec.kept_bytes,
 						  .inbound = rec.direction == PACKET_IN};
-		uint8_t *to = pcapng_put_packet(out, &pkt);
+		uint8_t *to;
 
+		if (rec.direction == PACKET_KEY) {
+			put_key(r, &rec, out);
+			continue;
+		}
+		to = pcapng_put_packet(out, &pkt);
 		if (!to)
 			return;
 		packet_reader_take(&r->reader, &rec, to);

@@ -4,8 +4,9 @@
  * again. Owns the rings that workers write into (packet_ring.h) and takes packets out of them, in
  * the order of time; a worker that is started meanwhile is taken in, and a leg that comes to one.
  * One capture at a time, begun and read by those alone who may make changes. It ends with its
- * client: one that stays away for CAPTURE_PATIENCE_NS is taken for dead. Keys are in no packet and
- * in no block.
+ * client: one that stays away for CAPTURE_PATIENCE_NS is taken for dead. Keys of encrypted sessions
+ * are in no packet; who asks for them has them in blocks of their own, which the client keeps
+ * apart.
  */
 #ifndef PLENUM_AGENT_CAPTURE_H
 #define PLENUM_AGENT_CAPTURE_H

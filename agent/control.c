@@ -410,7 +410,10 @@ static void begin_capture(struct agent *a, const struct client *cl, const struct
 	} else if (k < 0) {
 		control_failure(a, r, k, &(struct diag)DIAG_INIT);
 	} else {
-		control_note(a, cl, "what workers send and receive is captured");
+		control_note(a, cl,
+			     m->capture.keys ? "what workers send and receive is captured, with "
+					       "the keys of encrypted sessions"
+					     : "what workers send and receive is captured");
 		snprintf(id_text, sizeof(id_text), "%016" PRIx64, id);
 		control_json(r, 200, json_pack("{s:s}", "capture", id_text));
 	}

@@ -156,6 +156,19 @@ uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt)
 	return p->out_of_memory ? NULL : p->bytes + data;
 }
 
+void pcapng_put_secrets(struct pcapng *p, const char *text)
+{
+	static const uint8_t zeros[3];
+	const uint32_t len = (uint32_t)strlen(text);
+	size_t at = block_begin(p, PCAPNG_SECRETS);
+
+	put32(p, PCAPNG_SECRETS_TYPE);
+	put32(p, len);
+	put(p, text, len);
+	put(p, zeros, -len & 3);
+	block_end(p, at);
+}
+
 void pcapng_put_statistics(struct pcapng *p, const struct pcapng_statistics *s)
 {
 	size_t at = block_begin(p, BLOCK_STATISTICS);

@@ -33,6 +33,11 @@ struct pcapng_packet {
 /* kept_bytes of room for the packet, to be filled at once; NULL: out of memory. */
 uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt);
 
+/* Keys, as lines of text: a Decryption Secrets Block of a type that is ours. */
+#define PCAPNG_SECRETS 10U
+#define PCAPNG_SECRETS_TYPE 0x506c6e4bU
+void pcapng_put_secrets(struct pcapng *p, const char *text);
+
 struct pcapng_statistics {
 	uint32_t interface;
 	uint64_t begin_ns, end_ns, packets, dropped, delivered;

@@ -105,7 +105,7 @@ static const char *check_capture(const struct privsep_msg *m)
 		return NULL;
 	if (c->snap_bytes < PRIVSEP_CAPTURE_SNAP_MIN || c->snap_bytes > PRIVSEP_CAPTURE_SNAP_MAX ||
 	    c->buffer_bytes < PRIVSEP_CAPTURE_BUFFER_MIN ||
-	    c->buffer_bytes > PRIVSEP_CAPTURE_BUFFER_MAX)
+	    c->buffer_bytes > PRIVSEP_CAPTURE_BUFFER_MAX || c->keys > 1)
 		return "a number is out of its range";
 	return check_text(c->leg, sizeof(c->leg), true);
 }

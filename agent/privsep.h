@@ -151,6 +151,7 @@ struct privsep_capture {
 	uint32_t snap_bytes;	   /* BEGIN: of each packet, the first */
 	uint32_t buffer_bytes;	   /* BEGIN: for packets that nobody has come for yet */
 	uint64_t id;		   /* TAKE, END */
+	uint32_t keys;		   /* BEGIN: 1: those of encrypted sessions, too */
 	char leg[PLENUM_NAME_MAX]; /* BEGIN: "": all */
 };
 struct privsep_ping {

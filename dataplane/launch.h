@@ -332,6 +332,7 @@ struct launch_capture {
 	uint64_t ring_bytes; /* a power of two */
 	uint32_t snap_bytes; /* of each packet, the first */
 	uint32_t ports;	     /* bit per port */
+	bool keys;	     /* and the keys of encrypted sessions */
 };
 struct launch_msg {
 	uint32_t type;

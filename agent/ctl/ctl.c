@@ -173,7 +173,9 @@ static const struct ctl_command commands[] = {
 	 "      --packets N   so many\n"
 	 "      --size N      so many MiB of file: 256\n"
 	 "      --snap BYTES  of each packet, from 64 on, or full: 192\n"
-	 "      --buffer N    MiB of memory for what is not written yet: 32\n"},
+	 "      --buffer N    MiB of memory for what is not written yet: 32\n"
+	 "      --keys FILE   the keys of encrypted sessions go there, for the dissector; who\n"
+	 "                    has both files reads users' data\n"},
 	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
 	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"

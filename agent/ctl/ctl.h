@@ -70,7 +70,7 @@ struct ctl_args {
 	const char *size, *count; /* ping */
 	const char *drop, *duplicate, *reorder, *delay, *direction, *ttl; /* fault add */
 	bool blackhole;
-	const char *worker, *write, *seconds, *packets, *snap, *buffer; /* capture */
+	const char *worker, *write, *seconds, *packets, *snap, *buffer, *keys; /* capture */
 	struct ctl_view view;
 	char **operands; /* after the command's words */
 	int n_operands;

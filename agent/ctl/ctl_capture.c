@@ -21,15 +21,16 @@
 #define BUSY_BYTES (256U << 10)
 #define BLOCK_STATISTICS 5U
 #define BLOCK_PACKET 6U
+#define BLOCK_SECRETS 10U
 #define ISB_IFRECV 4U
 #define ISB_IFDROP 5U
 
 struct capture {
 	const struct ctl_args *args;
 	unsigned long seconds, packets_max, mib, snap, buffer, worker;
-	int fd;
-	char path[64]; /* the agent's, of this capture */
-	uint64_t begun_ns, bytes, packets, seen, dropped;
+	int fd, keys_fd; /* keys_fd -1: keys are not asked for */
+	char path[64];	 /* the agent's, of this capture */
+	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
 	bool full; /* a bound of packets or bytes was reached */
 };
 
@@ -73,12 +74,33 @@ static int take_options(const struct ctl_args *a, struct capture *c)
 	};
 	int r = CTL_OK;
 
-	*c = (struct capture){
-		.args = a, .seconds = SECONDS_DEFAULT, .mib = MIB_DEFAULT, .fd = STDOUT_FILENO};
+	*c = (struct capture){.args = a,
+			      .seconds = SECONDS_DEFAULT,
+			      .mib = MIB_DEFAULT,
+			      .fd = STDOUT_FILENO,
+			      .keys_fd = -1};
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && r == CTL_OK; i++)
 		r = take(numbers[i].option, numbers[i].text, numbers[i].min, numbers[i].max,
 			 numbers[i].to);
 	return r;
+}
+
+/* For its owner alone, even if it was another one's before. */
+static int open_keys(struct capture *c)
+{
+	const char *file = c->args->keys;
+	struct stat st;
+
+	if (!file)
+		return CTL_OK;
+	c->keys_fd = open(file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (c->keys_fd >= 0 && fstat(c->keys_fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid() && fchmod(c->keys_fd, 0600) == 0)
+		return CTL_OK;
+	ctl_complain("%s: %s", file,
+		     c->keys_fd < 0 ? strerror(errno)
+				    : "keys go into a regular file of your own alone");
+	return CTL_IO;
 }
 
 /* As it is: what stands in it may be what a capture writes that runs already. */
@@ -117,6 +139,8 @@ static int begin(struct capture *c)
 		json_object_set_new(body, "snap", json_integer((json_int_t)c->snap));
 	if (c->buffer)
 		json_object_set_new(body, "buffer", json_integer((json_int_t)c->buffer << 20));
+	if (c->keys_fd >= 0)
+		json_object_set_new(body, "keys", json_true());
 	text = json_dumps(body, JSON_COMPACT);
 	json_decref(body);
 	if (!text)
@@ -132,10 +156,14 @@ static int begin(struct capture *c)
 }
 
 /* Nobody else captures. A pipe has nothing that could be taken away. */
-static int empty_file(const struct capture *c)
+static int empty_files(const struct capture *c)
 {
 	struct stat st;
 
+	if (c->keys_fd >= 0 && ftruncate(c->keys_fd, 0) < 0) {
+		ctl_complain("%s: %s", c->args->keys, strerror(errno));
+		return CTL_IO;
+	}
 	if (c->fd == STDOUT_FILENO || fstat(c->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    ftruncate(c->fd, 0) == 0)
 		return CTL_OK;
@@ -171,6 +199,22 @@ static void count_statistics(struct capture *c, const char *block, uint32_t len)
 	}
 }
 
+/* They are in no capture. CTL_OK. */
+static int put_keys(struct capture *c, const char *block, uint32_t len)
+{
+	uint32_t bytes = len >= 20 ? get32(block + 12) : UINT32_MAX;
+	int r;
+
+	if (c->keys_fd < 0 || bytes > len - 20)
+		return CTL_OK;
+	r = file_write_all(c->keys_fd, block + 16, bytes);
+	c->keys++;
+	if (r == 0)
+		return CTL_OK;
+	ctl_complain("%s: %s", c->args->keys, strerror(-r));
+	return CTL_IO;
+}
+
 /* How many of the bytes are to be written: whole blocks, up to the bounds. */
 static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 {
@@ -180,6 +224,8 @@ static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 		uint32_t type = get32(bytes + at), block = get32(bytes + at + 4);
 
 		if (block < 12 || block > len - at)
+			break;
+		if (type == BLOCK_SECRETS)
 			break;
 		if (type == BLOCK_STATISTICS)
 			count_statistics(c, bytes + at, block);
@@ -211,7 +257,11 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 		if (reply->len - at < 12 || get32(reply->body + at + 4) < 12 ||
 		    get32(reply->body + at + 4) > reply->len - at)
 			break;
-		at += get32(reply->body + at + 4); /* a packet beyond the bound */
+		if (get32(reply->body + at) == BLOCK_SECRETS)
+			r = put_keys(c, reply->body + at, get32(reply->body + at + 4));
+		if (r != CTL_OK)
+			return r;
+		at += get32(reply->body + at + 4); /* or a packet beyond the bound */
 	}
 	return CTL_OK;
 }
@@ -281,6 +331,9 @@ static void say(const struct capture *c)
 		     " were dropped for want of room%s",
 		     c->packets, ctl_format_bytes((json_int_t)c->bytes, bytes, sizeof(bytes)),
 		     c->seen, c->dropped, c->dropped ? ": --buffer gives more" : "");
+	if (c->keys_fd >= 0)
+		ctl_complain("%" PRIu64 " keys in %s: who has both files reads what users read",
+			     c->keys, c->args->keys);
 }
 
 int ctl_cmd_capture(const struct ctl_args *a)
@@ -291,6 +344,8 @@ int ctl_cmd_capture(const struct ctl_args *a)
 
 	if (r == CTL_OK)
 		r = open_file(&c);
+	if (r == CTL_OK)
+		r = open_keys(&c);
 	if (r != CTL_OK)
 		return r;
 	interrupted = 0;
@@ -299,12 +354,16 @@ int ctl_cmd_capture(const struct ctl_args *a)
 	sigaction(SIGPIPE, &ignore, NULL);
 	r = begin(&c);
 	if (r == CTL_OK) {
-		r = empty_file(&c);
+		r = empty_files(&c);
 		if (r == CTL_OK)
 			r = go_on(&c);
 		if (r != CTL_UNAVAILABLE && r != CTL_NO_INPUT)
 			e = come_to_the_end(&c);
 		say(&c);
+	}
+	if (c.keys_fd >= 0 && close(c.keys_fd) < 0 && r == CTL_OK) {
+		ctl_complain("%s: %s", a->keys, strerror(errno));
+		r = CTL_IO;
 	}
 	if (c.fd != STDOUT_FILENO && close(c.fd) < 0 && r == CTL_OK) {
 		ctl_complain("%s: %s", a->write, strerror(errno));

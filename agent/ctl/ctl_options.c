@@ -77,6 +77,7 @@ static const struct ctl_option {
 	{"packets", 0, TEXT, TAKES_CAPTURE, offsetof(struct ctl_parsed, args.packets)},
 	{"snap", 0, TEXT, TAKES_CAPTURE, offsetof(struct ctl_parsed, args.snap)},
 	{"buffer", 0, TEXT, TAKES_CAPTURE, offsetof(struct ctl_parsed, args.buffer)},
+	{"keys", 0, TEXT, TAKES_CAPTURE, offsetof(struct ctl_parsed, args.keys)},
 	{"running", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.running)},
 	{"staged", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.staged)},
 	{"dry-run", 0, FLAG, TAKES_DRY_RUN, offsetof(struct ctl_parsed, args.dry_run)},

@@ -503,6 +503,19 @@ enum rudp_security rudp_session_security(const struct rudp_session *s)
 	return s->secure ? s->secure->mode : RUDP_SECURITY_NONE;
 }
 
+bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session_key *ret)
+{
+	const uint8_t *key;
+
+	if (!s->secure || s->secure->mode != RUDP_ENCRYPT)
+		return false;
+	rudp_secure_key(s->secure, in, &ret->phase, &key);
+	memcpy(ret->key, key, sizeof(ret->key));
+	ret->number = in ? s->number : s->peer_number;
+	ret->cipher = s->secure->cipher;
+	return true;
+}
+
 bool rudp_session_is_up(const struct rudp_session *s)
 {
 	return s->state == SESSION_UP;

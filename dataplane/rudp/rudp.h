@@ -200,6 +200,15 @@ const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_a
 void *rudp_session_user(const struct rudp_session *s);
 /* What guards its packets; RUDP_SECURITY_NONE before it is up. */
 enum rudp_security rudp_session_security(const struct rudp_session *s);
+/* What ciphers the packets of an encrypted session in one direction at present, for who may read
+ * what was captured: the number of the session in them, which key since the first it is, and the
+ * key, which is the caller's to wipe. False: the session is not encrypted. */
+struct rudp_session_key {
+	uint64_t number, phase;
+	uint32_t cipher; /* as in HELLO and ACCEPT */
+	uint8_t key[RUDP_KEY_BYTES];
+};
+bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session_key *ret);
 bool rudp_session_is_up(const struct rudp_session *s);
 /* The peer's identity and epoch; 0 before the first handshake. */
 uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);

@@ -46,6 +46,12 @@ void rudp_secure_done(struct rudp_secure *x)
 	rudp_noise_wipe(x, sizeof(*x));
 }
 
+void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase, const uint8_t **ret)
+{
+	*ret_phase = in ? x->rx_phase : x->tx_phase;
+	*ret = in ? x->rx_key[NOW] : x->tx_key;
+}
+
 static uint64_t nonce(unsigned counter, uint64_t number)
 {
 	return (uint64_t)counter << COUNTER_SHIFT | number;

@@ -43,6 +43,10 @@ int rudp_secure_init(struct rudp_secure *x, enum rudp_security mode, enum rudp_c
 /* Forgets the keys; zeros are accepted. */
 void rudp_secure_done(struct rudp_secure *x);
 
+/* The key of one direction at present, and how many there were before it. */
+void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase,
+		     const uint8_t **ret);
+
 /*
  * in: a packet whose header begins with the common header. ret: the same with its tag; its payload
  * is in's, or under RUDP_ENCRYPT at `room`, which has in->payload_len bytes. A number serves again

@@ -40,6 +40,12 @@ struct worker_capture { /* while somebody looks on */
 	uint32_t ports;		      /* bit per port */
 	const struct port_ops *below; /* the port's own operations */
 	struct port_ops ops;	      /* theirs, with those that look in between */
+	/* Of which keys were told: by rudp_session_index(), of what goes out and of what comes in.
+	 * NULL: nobody wants them. */
+	struct worker_told_key {
+		uint64_t number, phase;
+	} (*told)[2];
+	unsigned n_told;
 };
 
 struct worker {
@@ -196,6 +202,8 @@ void worker_stats_publish(struct worker *w);
 /* Takes the place of an earlier one. fd: of the ring, stays the caller's. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd);
 void worker_capture_end(struct worker *w); /* also where there is none */
+/* Tells of keys that were not told of yet, where they are wanted: now and then. */
+void worker_capture_keys(struct worker *w);
 
 /* worker_spin.c */
 

@@ -9,6 +9,7 @@
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -87,6 +88,45 @@ static void put_datagram(struct worker *w, unsigned port, enum packet_direction 
 	packet_writer_put(&w->capture.to, &r, parts, 3);
 }
 
+/* ---- keys of encrypted sessions ---- */
+
+/* Once it is told; what finds no room is told of later. */
+static void tell_key(struct worker *w, const struct rudp_session *s, bool in)
+{
+	struct worker_capture *c = &w->capture;
+	unsigned index = rudp_session_index(s);
+	struct rudp_session_key k;
+	struct packet_key key;
+	const struct packet_part part = {&key, sizeof(key)};
+	struct packet_record r = {.time_ns = clock_now_ns(),
+				  .wire_bytes = sizeof(key),
+				  .port = (uint8_t)__builtin_ctz(c->ports),
+				  .direction = PACKET_KEY};
+
+	if (index >= c->n_told || !rudp_session_key(s, in, &k))
+		return;
+	if (c->told[index][in].number != k.number || c->told[index][in].phase != k.phase) {
+		key = (struct packet_key){
+			.session = k.number, .phase = k.phase, .cipher = k.cipher};
+		memcpy(key.key, k.key, sizeof(key.key));
+		if (packet_writer_put(&c->to, &r, &part, 1))
+			c->told[index][in] =
+				(struct worker_told_key){.number = k.number, .phase = k.phase};
+		explicit_bzero(&key, sizeof(key));
+	}
+	explicit_bzero(&k, sizeof(k));
+}
+
+void worker_capture_keys(struct worker *w)
+{
+	struct rudp_session *s = NULL;
+
+	while (w->capture.told && (s = rudp_session_next(w->rudp, s))) {
+		tell_key(w, s, false);
+		tell_key(w, s, true);
+	}
+}
+
 /* ---- in the place of the port's own operations ---- */
 
 static int capture_rx(struct port *p, struct port_rx *pkts, unsigned max)
@@ -132,6 +172,8 @@ void worker_capture_end(struct worker *w)
 		return;
 	tell_ports(w, NULL);
 	w->ops = c->below;
+	worker_capture_keys(w); /* the last ones */
+	free(c->told);
 	packet_writer_done(&c->to);
 	munmap(c->to.ring, packet_ring_size(c->to.bytes));
 	*c = (struct worker_capture){0};
@@ -171,6 +213,11 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 		c->ops.tx = capture_tx;
 		w->ops = &c->ops;
 	}
-	log_notice("what is sent and received is captured, %u bytes of each packet",
-		   c->to.snap_bytes);
+	if (lc->keys && lc->ports) {
+		c->n_told = launch_sessions(w->cfg) + 1;
+		c->told = calloc(c->n_told, sizeof(c->told[0]));
+		worker_capture_keys(w);
+	}
+	log_notice("what is sent and received is captured, %u bytes of each packet%s",
+		   c->to.snap_bytes, c->told ? ", and keys of sessions" : "");
 }

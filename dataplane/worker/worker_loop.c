@@ -277,6 +277,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	launch_stat_set(&w->stats->heartbeat_ns, w->now_ns);
 	if (w->now_ns - w->stats_ns >= STATS_EVERY_NS) {
 		worker_stats_publish(w);
+		worker_capture_keys(w);
 		w->stats_ns = w->now_ns;
 	}
 	return work > 0 || more;

@@ -3,8 +3,10 @@
 -- or one of any other program.
 --   tshark -X lua_script:plenum.lua -r FILE
 -- or copy it to ~/.local/lib/wireshark/plugins. Packets are told by their first two bytes, whatever the port.
--- Whether a session is guarded is found out from its packets, or said by the preference; what is encrypted is
--- shown as such: keys are in no capture.
+-- Whether a session is guarded is found out from its packets, or said by the preference. What is encrypted is shown
+-- as such, or deciphered with the keys that 'plenum capture --keys' wrote:
+--   tshark -X lua_script:plenum.lua -o plenum.keys:KEYS -r FILE
+-- Packets need not be whole for that, so their tags are not checked.
 
 local plenum = Proto("plenum", "Plenum Data Plane")
 local MAGIC, VERSION = 0xa7, 2
@@ -47,11 +49,13 @@ local f = {
 	standby = ProtoField.bool("plenum.flags.standby", "Standby path", 8, nil, 0x01),
 	prove = ProtoField.bool("plenum.flags.prove", "Path is to be proven", 8, nil, 0x01),
 	heard = ProtoField.bool("plenum.flags.heard", "Heard", 8, nil, 0x01),
+	address = ProtoField.bool("plenum.flags.address", "Carries an address", 8, nil, 0x02),
 	session = ProtoField.uint64("plenum.session", "Session", base.HEX),
 	pn = ProtoField.uint32("plenum.pn", "Packet number, serial or stamp", base.DEC),
 	security = ProtoField.string("plenum.security", "Guarded by"),
 	tag = ProtoField.bytes("plenum.tag", "Tag"),
 	sealed = ProtoField.bytes("plenum.sealed", "Encrypted"),
+	deciphered = ProtoField.bool("plenum.deciphered", "Deciphered"),
 	client_number = ProtoField.uint64("plenum.hello.number", "Client's number", base.HEX),
 	cookie = ProtoField.uint64("plenum.cookie", "Cookie", base.HEX),
 	cipher = ProtoField.uint8("plenum.cipher", "Cipher", base.DEC, ciphers),
@@ -96,16 +100,188 @@ local f = {
 for _, field in pairs(f) do
 	plenum.fields[#plenum.fields + 1] = field
 end
+plenum.prefs.keys = Pref.string("Keys of encrypted sessions", "", "File that 'plenum capture --keys' wrote")
 plenum.prefs.security = Pref.enum("Sessions are guarded by", 0, "What follows the common header",
 	{ { 1, "what their packets look like", 0 }, { 2, "nothing", 1 }, { 3, "auth", 2 }, { 4, "encrypt", 3 } }, false)
 
 -- What each session's packets told: "none", "auth" or "encrypt".
 local learnt = {}
+
+-- ---- ciphers: what Noise calls AESGCM and ChaChaPoly, without their tags, of which a packet that was cut has no use ----
+
+local band, bor, bxor, lshift, rshift, rol = bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift, bit.rol
+
+local function words_be(text)
+	local w = {}
+	for i = 1, #text, 4 do
+		local a, b, c, d = text:byte(i, i + 3)
+		w[#w + 1] = bor(lshift(a, 24), lshift(b, 16), lshift(c, 8), d)
+	end
+	return w
+end
+
+local function bytes_be(w)
+	return string.char(band(rshift(w, 24), 255), band(rshift(w, 16), 255), band(rshift(w, 8), 255), band(w, 255))
+end
+
+local function bytes_le(w)
+	return string.char(band(w, 255), band(rshift(w, 8), 255), band(rshift(w, 16), 255), band(rshift(w, 24), 255))
+end
+
+-- FIPS 197: the substitution of bytes, and with it the columns of a round.
+local sbox, column = {}, { {}, {}, {}, {} }
+local function double(a)
+	return a < 128 and a * 2 or bxor(a * 2, 0x11b)
+end
+local function make_tables()
+	local p, q = 1, 1 -- a power of 3 and its inverse
+	repeat
+		p = bxor(p, double(p))
+		q = bxor(q, lshift(q, 1))
+		q = bxor(q, lshift(q, 2))
+		q = band(bxor(q, lshift(q, 4)), 255)
+		if q >= 128 then q = bxor(q, 9) end
+		local x = bxor(q, lshift(q, 1), lshift(q, 2), lshift(q, 3), lshift(q, 4))
+		sbox[p] = bxor(band(bxor(x, rshift(x, 8)), 255), 0x63)
+	until p == 1
+	sbox[0] = 0x63
+	for i = 0, 255 do
+		local v = sbox[i]
+		local w = bor(lshift(double(v), 24), lshift(v, 16), lshift(v, 8), bxor(double(v), v))
+		for k = 1, 4 do column[k][i] = rol(w, 32 - 8 * (k - 1)) end
+	end
+end
+make_tables()
+
+local function sub_word(w)
+	return bor(lshift(sbox[band(rshift(w, 24), 255)], 24), lshift(sbox[band(rshift(w, 16), 255)], 16),
+		lshift(sbox[band(rshift(w, 8), 255)], 8), sbox[band(w, 255)])
+end
+
+local function aes_schedule(key)
+	local w, rcon = words_be(key), 1
+	for i = 8, 59 do
+		local t = w[i]
+		if i % 8 == 0 then
+			t = bxor(sub_word(rol(t, 8)), lshift(rcon, 24))
+			rcon = double(rcon)
+		elseif i % 8 == 4 then
+			t = sub_word(t)
+		end
+		w[i + 1] = bxor(w[i - 7], t)
+	end
+	return w
+end
+
+local function aes_block(w, a, b, c, d)
+	local t1, t2, t3, t4 = column[1], column[2], column[3], column[4]
+	a, b, c, d = bxor(a, w[1]), bxor(b, w[2]), bxor(c, w[3]), bxor(d, w[4])
+	local function mix(p, q, r, s, k)
+		return bxor(t1[band(rshift(p, 24), 255)], t2[band(rshift(q, 16), 255)], t3[band(rshift(r, 8), 255)],
+			t4[band(s, 255)], k)
+	end
+	local function last(p, q, r, s, k)
+		return bxor(lshift(sbox[band(rshift(p, 24), 255)], 24), lshift(sbox[band(rshift(q, 16), 255)], 16),
+			lshift(sbox[band(rshift(r, 8), 255)], 8), sbox[band(s, 255)], k)
+	end
+	local step, at = mix, 5
+	for round = 1, 14 do
+		if round == 14 then step = last end
+		a, b, c, d = step(a, b, c, d, w[at]), step(b, c, d, a, w[at + 1]), step(c, d, a, b, w[at + 2]),
+			step(d, a, b, c, w[at + 3])
+		at = at + 4
+	end
+	return bytes_be(a) .. bytes_be(b) .. bytes_be(c) .. bytes_be(d)
+end
+
+-- NIST SP 800-38D: a number of 96 bits, of which Noise leaves the first 32 at zero, then a counter; 1 is the tag's.
+local function aes_stream(key, high, low, block)
+	key.schedule = key.schedule or aes_schedule(key.bytes)
+	return aes_block(key.schedule, 0, high, low, block + 2)
+end
+
+-- RFC 8439, 2.3. Block 0 is the tag's.
+local function chacha_stream(key, high, low, block)
+	local init = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 }
+	for i = 1, 32, 4 do
+		local a, b, c, d = key.bytes:byte(i, i + 3)
+		init[#init + 1] = bor(a, lshift(b, 8), lshift(c, 16), lshift(d, 24))
+	end
+	init[13], init[14], init[15], init[16] = block + 1, 0, low, high
+	local x = {}
+	for i = 1, 16 do x[i] = bit.tobit(init[i]) end
+	local function quarter(a, b, c, d)
+		x[a] = bit.tobit(x[a] + x[b]) x[d] = rol(bxor(x[d], x[a]), 16)
+		x[c] = bit.tobit(x[c] + x[d]) x[b] = rol(bxor(x[b], x[c]), 12)
+		x[a] = bit.tobit(x[a] + x[b]) x[d] = rol(bxor(x[d], x[a]), 8)
+		x[c] = bit.tobit(x[c] + x[d]) x[b] = rol(bxor(x[b], x[c]), 7)
+	end
+	for _ = 1, 10 do
+		quarter(1, 5, 9, 13) quarter(2, 6, 10, 14) quarter(3, 7, 11, 15) quarter(4, 8, 12, 16)
+		quarter(1, 6, 11, 16) quarter(2, 7, 12, 13) quarter(3, 8, 9, 14) quarter(4, 5, 10, 15)
+	end
+	local out = {}
+	for i = 1, 16 do out[i] = bytes_le(bit.tobit(x[i] + init[i])) end
+	return table.concat(out)
+end
+
+-- What was enciphered with this key under the number high * 2^32 + low, or deciphered: it is the same.
+local function decipher(key, high, low, text)
+	local stream, step = aes_stream, 16
+	if key.cipher == 2 then stream, step = chacha_stream, 64 end
+	local out = {}
+	for at = 0, #text - 1, step do
+		local pad = stream(key, high, low, at / step)
+		local n = math.min(step, #text - at)
+		local mine, its = { text:byte(at + 1, at + n) }, { pad:byte(1, n) }
+		for i = 1, n do mine[i] = bxor(mine[i], its[i]) end
+		out[#out + 1] = string.char((table.unpack or unpack)(mine))
+	end
+	return table.concat(out)
+end
+
+-- ---- keys ----
+
+-- By the number of the session in its packets: its keys by their own numbers, the first and the latest of these.
+local sessions = {}
+-- Which key and which high bits opened a packet, by its frame: they are looked at in any order later.
+local opened = {}
+
+local function read_keys(name)
+	local file = name ~= "" and io.open(name)
+	if not file then return end
+	for line in file:lines() do
+		local session, phase, cipher, hex = line:match("^(%x+) (%d+) ([12]) (%x+)$")
+		if hex and #session == 16 and #hex == 64 then
+			local s = sessions[session:lower()] or { keys = {}, high = {} }
+			phase = tonumber(phase)
+			s.keys[phase] = { cipher = tonumber(cipher),
+				bytes = hex:gsub("%x%x", function(h) return string.char(tonumber(h, 16)) end) }
+			s.now = math.min(s.now or phase, phase)
+			sessions[session:lower()] = s
+		end
+	end
+	file:close()
+end
+
+-- Each key gives the next one: Rekey() of the Noise framework.
+local function key_of(s, phase)
+	if not s.keys[phase] and s.keys[phase - 1] then
+		local before = s.keys[phase - 1]
+		s.keys[phase] = { cipher = before.cipher, bytes = decipher(before, 0xffffffff, 0xffffffff, ("\0"):rep(32)) }
+	end
+	return s.keys[phase]
+end
+
 function plenum.init()
-	learnt = {}
+	learnt, sessions, opened = {}, {}, {}
+	read_keys(plenum.prefs.keys)
 end
 
 -- ---- what a packet looks like ----
+
+-- Bytes of the packet that is looked at: of one that was deciphered, without its tag.
+local wire_len = 0
 
 local function chunks_of(len, chunk)
 	return len <= chunk and 1 or math.floor((len + chunk - 1) / chunk)
@@ -125,11 +301,11 @@ local function data_fits(tvb, at)
 	if bit.band(flags, 0x10) == 0 then
 		bytes = index + n == all and len - index * chunk or n * chunk
 	end
-	return tvb:reported_len() == head + bytes
+	return wire_len == head + bytes
 end
 
 local function ack_fits(tvb, at)
-	local words = tvb:reported_len() - at - 12
+	local words = wire_len - at - 12
 	return words >= 8 and words <= 32 and words % 8 == 0 and tvb:len() > at and tvb(at, 1):uint() < 8
 end
 
@@ -139,10 +315,11 @@ local function fits(tvb, kind, at)
 	if kind == 7 then return data_fits(tvb, at) end
 	if kind == 8 then return ack_fits(tvb, at) end
 	if kind == 10 then
-		local n = tvb:reported_len() - at
+		local n = wire_len - at
 		return n >= 8 and n <= 48 and n % 8 == 0
 	end
-	return lengths[kind] ~= nil and tvb:reported_len() == at + lengths[kind]
+	if kind == 14 and band(tvb(3, 1):uint(), 0x02) ~= 0 then return wire_len == at + 28 end
+	return lengths[kind] ~= nil and wire_len == at + lengths[kind]
 end
 
 local by_preference = { [1] = "none", [2] = "auth", [3] = "encrypt" }
@@ -157,6 +334,44 @@ local function security_of(tvb, kind)
 	if kind == 9 then found = "none" end -- padding of any length
 	if kind == 7 then learnt[session] = found end
 	return found
+end
+
+-- DATA, PING and GRANT are numbered by path, the rest by the session: so says the first byte of the number.
+local by_path = { [7] = true, [9] = true, [10] = true }
+
+-- The packet with the fields behind its header in clear, where this key and these high bits make sense of it.
+local function try(tvb, kind, s, phase, high)
+	local key = key_of(s, phase)
+	if not key then return end
+	local counter = by_path[kind] and band(tvb(2, 1):uint(), 7) or 8
+	local text = tvb:len() > 32 and tvb:raw(32) or ""
+	text = decipher(key, bor(lshift(counter, 24), high), tvb(12, 4):uint(), text)
+	local clear = ByteArray.new(tvb:raw(0, 16) .. text, true):tvb("Deciphered")
+	if kind == 9 and not text:find("[^%z]") then return clear end
+	return kind ~= 9 and fits(clear, kind, 16) and clear or nil
+end
+
+-- A bit of the header says whether the key's number is odd. A sender has 2^22 packets and more for each of them, so the
+-- high bits of a packet's number are bounded by it.
+local function open(tvb, pinfo, kind)
+	local s = sessions[tvb:raw(4, 8):gsub(".", function(c) return string.format("%02x", c:byte()) end)]
+	if not s or tvb:len() < 32 or tvb:reported_len() < 32 then return end
+	local was, odd = opened[pinfo.number], rshift(tvb(2, 1):uint(), 7)
+	wire_len = tvb:reported_len() - 16
+	if was then return try(tvb, kind, s, was[1], was[2]) end
+	local counter = by_path[kind] and band(tvb(2, 1):uint(), 7) or 8
+	for _, phase in ipairs({ s.now, s.now + 1, s.now - 1 }) do
+		local known = s.high[counter] or 0
+		for n = 0, phase % 2 == odd and math.floor(phase / 512) + 1 or -1 do
+			local high = n == 0 and known or n <= known and n - 1 or n
+			local clear = try(tvb, kind, s, phase, high)
+			if clear then
+				if kind == 7 then s.now, s.high[counter] = math.max(phase, s.now), high end
+				opened[pinfo.number] = { phase, high }
+				return clear
+			end
+		end
+	end
 end
 
 -- ---- its parts ----
@@ -274,7 +489,7 @@ end
 local function ack(tree, tvb, info, at)
 	if not have(tvb, at, 12) then return end
 	info[#info + 1] = string.format("path %d top %u", tvb(at, 1):uint(), tvb(at + 4, 4):uint())
-	ack_block(tree, tvb, at, math.floor((tvb:reported_len() - at - 12) / 8), info)
+	ack_block(tree, tvb, at, math.floor((wire_len - at - 12) / 8), info)
 end
 
 local function fixed(list)
@@ -289,15 +504,20 @@ local function reset(tree, tvb, info)
 	add_all(tree, tvb, 16, { { f.token, 16 }, { f.token, 16 } })
 end
 
+local function label(tree, tvb, info, at)
+	at = add_all(tree, tvb, at, { { f.label, 4 } })
+	if band(tvb(3, 1):uint(), 0x02) ~= 0 and have(tvb, at, 24) then add_addr(tree, tvb, at) end
+end
+
 local parts = {
 	[1] = hello, [2] = fixed({ { f.cookie, 8 } }), [3] = accept, [4] = refuse, [5] = reset, [6] = fixed({}),
 	[7] = data, [8] = ack, [9] = fixed({}), [10] = grant, [11] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }),
-	[12] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }), [13] = versions, [14] = fixed({ { f.label, 4 } }),
+	[12] = fixed({ { f.cookie, 8 }, { f.stamp, 4 } }), [13] = versions, [14] = label,
 	[15] = fixed({ { f.share, 4 } }),
 }
 local flag_fields = {
 	[1] = { f.standby }, [7] = { f.response, f.ack_block, f.want_ack, f.need }, [11] = { f.standby },
-	[12] = { f.prove }, [14] = { f.heard },
+	[12] = { f.prove }, [14] = { f.heard, f.address },
 }
 
 function plenum.dissector(tvb, pinfo, tree)
@@ -315,12 +535,19 @@ function plenum.dissector(tvb, pinfo, tree)
 	for _, field in ipairs(flag_fields[kind] or {}) do flags:add(field, tvb(3, 1)) end
 	top:add(f.session, tvb(4, 8))
 	top:add(f.pn, tvb(12, 4))
-	local security = guarded_types[kind] and security_of(tvb, kind) or "none"
+	local clear = guarded_types[kind] and open(tvb, pinfo, kind)
+	wire_len = tvb:reported_len()
+	local security = clear and "encrypt" or guarded_types[kind] and security_of(tvb, kind) or "none"
 	if security ~= "none" then
 		top:add(f.security, security):set_generated()
 		at = add_all(top, tvb, at, { { f.tag, 16 } })
 	end
-	if security == "encrypt" then
+	if clear then
+		info[#info + 1] = "deciphered"
+		wire_len = wire_len - 16
+		top:add(f.deciphered, true):set_generated()
+		parts[kind](top, clear, info, 16)
+	elseif security == "encrypt" then
 		info[#info + 1] = "encrypted"
 		add_rest(top, tvb, at, f.sealed)
 	elseif parts[kind] then

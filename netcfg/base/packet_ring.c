@@ -8,6 +8,7 @@
 
 _Static_assert(sizeof(struct packet_ring) <= PACKET_RING_HEAD_BYTES, "the head has its room");
 _Static_assert(sizeof(struct packet_record) == 16, "a record keeps the next one aligned");
+_Static_assert(PACKET_KEY_BYTES <= 64, "no capture keeps less of a packet");
 
 static uint8_t *data_of(struct packet_ring *ring)
 {
@@ -43,19 +44,22 @@ static void count(uint64_t *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-void packet_writer_put(struct packet_writer *w, struct packet_record *r,
+bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		       const struct packet_part *parts, unsigned n)
 {
 	struct packet_ring *ring = w->ring;
 	uint32_t left = MIN_OF(r->wire_bytes, w->snap_bytes);
+	bool is_packet = r->direction != PACKET_KEY;
 	/* Partner: packet_reader_take, so that what it copied is not written over before. */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), at = w->head, space;
 
 	space = space_of(left);
-	count(&ring->ports[r->port].packets);
+	if (is_packet)
+		count(&ring->ports[r->port].packets);
 	if (w->head - tail > w->bytes || w->bytes - (w->head - tail) < space) {
-		count(&ring->ports[r->port].dropped);
-		return;
+		if (is_packet)
+			count(&ring->ports[r->port].dropped);
+		return false;
 	}
 	r->kept_bytes = (uint16_t)left;
 	put_bytes(w, at, r, sizeof(*r));
@@ -70,6 +74,7 @@ void packet_writer_put(struct packet_writer *w, struct packet_record *r,
 	w->head += space;
 	/* Partner: packet_reader_next. */
 	__atomic_store_n(&ring->head, w->head, __ATOMIC_RELEASE);
+	return true;
 }
 
 void packet_writer_done(struct packet_writer *w)
@@ -105,7 +110,8 @@ int packet_reader_next(const struct packet_reader *r, struct packet_record *ret)
 	get_bytes(r, r->tail, ret, sizeof(*ret));
 	if (space_of(ret->kept_bytes) > there || ret->kept_bytes > r->snap_bytes ||
 	    ret->kept_bytes > ret->wire_bytes || ret->port >= PACKET_RING_PORTS ||
-	    (ret->direction != PACKET_IN && ret->direction != PACKET_OUT))
+	    ret->direction < PACKET_IN || ret->direction > PACKET_KEY ||
+	    (ret->direction == PACKET_KEY && ret->kept_bytes != PACKET_KEY_BYTES))
 		return -EBADMSG;
 	return 1;
 }

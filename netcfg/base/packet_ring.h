@@ -16,7 +16,19 @@
 #define PACKET_RING_BYTES_MAX (256U << 20)
 #define PACKET_SNAP_MAX 65535U
 
-enum packet_direction { PACKET_IN = 1, PACKET_OUT };
+enum packet_direction {
+	PACKET_IN = 1,
+	PACKET_OUT,
+	PACKET_KEY, /* no packet, but a struct packet_key; it is not counted as one */
+};
+
+/* What ciphers a session's packets of one direction, as plenum-protocol(7) has it. */
+struct packet_key {
+	uint64_t session, phase;
+	uint32_t cipher, pad;
+	uint8_t key[32];
+};
+#define PACKET_KEY_BYTES sizeof(struct packet_key)
 
 struct packet_record {
 	uint64_t time_ns; /* clock_now_ns() */
@@ -56,8 +68,8 @@ struct packet_part { /* of a packet that lies in pieces */
 
 /* memory: all zero, packet_ring_size(bytes) of it. */
 void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, uint32_t snap_bytes);
-/* r->kept_bytes is filled in here; r->wire_bytes is the sum of the parts. */
-void packet_writer_put(struct packet_writer *w, struct packet_record *r,
+/* r->kept_bytes is filled in here; r->wire_bytes is the sum of the parts. False: no room. */
+bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		       const struct packet_part *parts, unsigned n);
 
 void packet_writer_done(struct packet_writer *w); /* nothing more will be put */

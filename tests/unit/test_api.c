@@ -175,6 +175,7 @@ static void test_captures(void **state)
 					  "{\"buffer\":1000}",
 					  "{\"buffer\":99999999999}",
 					  "{\"leg\":1}",
+					  "{\"keys\":1}",
 					  "[]"};
 	struct api_request rq = {.method = "POST", .path = "/v1/captures"};
 
@@ -183,15 +184,18 @@ static void test_captures(void **state)
 	assert_int_equal(msg.capture.act, PRIVSEP_CAPTURE_BEGIN);
 	assert_int_equal(msg.capture.worker, PRIVSEP_CAPTURE_ALL);
 	assert_int_equal(msg.capture.snap_bytes, PRIVSEP_CAPTURE_SNAP);
+	assert_int_equal(msg.capture.keys, 0); /* nobody has them without a word */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(refused("POST", "/v1/captures", bad[i]), 400);
-	rq.body = "{\"leg\":\"leg-a\",\"worker\":3,\"snap\":65535,\"buffer\":4194304}";
+	rq.body =
+		"{\"leg\":\"leg-a\",\"worker\":3,\"snap\":65535,\"buffer\":4194304,\"keys\":true}";
 	rq.body_len = strlen(rq.body);
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
 	assert_string_equal(msg.capture.leg, "leg-a");
 	assert_int_equal(msg.capture.worker, 3);
 	assert_int_equal(msg.capture.snap_bytes, 65535);
 	assert_int_equal(msg.capture.buffer_bytes, 4194304);
+	assert_int_equal(msg.capture.keys, 1);
 	rq = (struct api_request){.method = "POST", .path = "/v1/captures/00000000deadbeef"};
 	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
 	assert_int_equal(msg.capture.act, PRIVSEP_CAPTURE_TAKE);

@@ -56,11 +56,13 @@ static bool take(struct world *o, bool last)
 	return more;
 }
 
-/* A worker runs, and has the ring of a capture. */
-static void begin(struct world *o, struct fixture *f)
+/* A worker runs, and has the ring of a capture; keys: with those of sessions. */
+static void begin_with(struct world *o, struct fixture *f, bool keys)
 {
-	const struct privsep_capture what = {
-		.worker = PRIVSEP_CAPTURE_ALL, .snap_bytes = 1500, .buffer_bytes = BUFFER_BYTES};
+	const struct privsep_capture what = {.worker = PRIVSEP_CAPTURE_ALL,
+					     .snap_bytes = 1500,
+					     .buffer_bytes = BUFFER_BYTES,
+					     .keys = keys};
 	const struct capture_setup setup = {.loop = f->a.loop,
 					    .events = &f->a.events,
 					    .sup = f->a.sup,
@@ -80,6 +82,21 @@ static void begin(struct world *o, struct fixture *f)
 	assert_int_equal(find_rings(&memory, &bytes), 1);
 	assert_int_equal(bytes, BUFFER_BYTES);
 	packet_writer_init(&o->to, memory, bytes, what.snap_bytes);
+}
+
+static void begin(struct world *o, struct fixture *f)
+{
+	begin_with(o, f, false);
+}
+
+static void put_key(struct world *o)
+{
+	struct packet_key key = {.session = 0xabcdef, .phase = 7, .cipher = 2};
+	struct packet_record r = {
+		.time_ns = clock_now_ns(), .wire_bytes = sizeof(key), .direction = PACKET_KEY};
+
+	memset(key.key, 0x5a, sizeof(key.key));
+	assert_true(packet_writer_put(&o->to, &r, &(struct packet_part){&key, sizeof(key)}, 1));
 }
 
 static void put(struct world *o, uint64_t time_ns)
@@ -139,6 +156,71 @@ static void test_leg_that_comes_later(void **state)
 	capture_free(o.c);
 }
 
+/* The text of the n-th line of keys; NULL: there are fewer. */
+static const char *line_of_keys(const struct pcapng *out, unsigned n)
+{
+	for (size_t at = 0; at + 16 <= out->len;) {
+		uint32_t head[4];
+
+		memcpy(head, out->bytes + at, sizeof(head));
+		if (head[0] == PCAPNG_SECRETS && n-- == 0) {
+			assert_int_equal(head[2], PCAPNG_SECRETS_TYPE);
+			assert_int_equal(head[1] % 4, 0);
+			assert_true(head[3] + 20 <= head[1]);
+			assert_int_equal(out->bytes[at + 16 + head[3] - 1], '\n');
+			return (const char *)out->bytes + at + 16;
+		}
+		at += head[1];
+	}
+	return NULL;
+}
+
+/* Keys are blocks of their own, and no packets: nor are they counted as such. */
+static void test_keys(void **state)
+{
+	static const char line[] = "0000000000abcdef 7 2 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
+				   "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a\n";
+	struct fixture *f = *state;
+	uint64_t packets, dropped;
+	struct packet_reader count;
+	struct world o;
+	struct pcapng out;
+	bool more;
+
+	begin_with(&o, f, true);
+	put(&o, clock_now_ns());
+	put_key(&o);
+	put(&o, clock_now_ns());
+	put_key(&o);
+	packet_reader_init(&count, o.to.ring, o.to.bytes, 1500);
+	packet_reader_count(&count, 0, &packets, &dropped);
+	assert_int_equal(packets, 2);
+	assert_int_equal(capture_take(o.c, o.id, false, &out, &more), 0);
+	assert_memory_equal(line_of_keys(&out, 0), line, strlen(line));
+	assert_non_null(line_of_keys(&out, 1));
+	assert_null(line_of_keys(&out, 2));
+	pcapng_done(&out);
+	capture_free(o.c);
+}
+
+/* A worker that gives what nobody has asked for is listened to no more. */
+static void test_keys_unasked(void **state)
+{
+	struct fixture *f = *state;
+	struct world o;
+	struct pcapng out;
+	bool more;
+
+	begin(&o, f);
+	put_key(&o);
+	put(&o, clock_now_ns());
+	assert_int_equal(capture_take(o.c, o.id, false, &out, &more), 0);
+	assert_null(line_of_keys(&out, 0));
+	assert_true(out.len < FRAME_BYTES);
+	pcapng_done(&out);
+	capture_free(o.c);
+}
+
 /* One that says that it has left its ring, and goes on. */
 static void test_no_end_of_packets(void **state)
 {
@@ -163,9 +245,8 @@ static void test_no_end_of_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_packets_of_the_future),
-		TEST(test_leg_that_comes_later),
-		TEST(test_no_end_of_packets),
+		TEST(test_packets_of_the_future), TEST(test_leg_that_comes_later), TEST(test_keys),
+		TEST(test_keys_unasked),	  TEST(test_no_end_of_packets),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

@@ -272,6 +272,20 @@ static unsigned open_late(struct rudp_secure *x, const struct packet *p)
 	return fits;
 }
 
+/* Who reads a capture is told of a key by either end: of the same phase it is the same. 1 where
+ * both are in the same. */
+static unsigned keys_agree(const struct rudp_secure *from, const struct rudp_secure *to)
+{
+	const uint8_t *out, *in;
+	uint64_t out_phase, in_phase;
+
+	rudp_secure_key(from, false, &out_phase, &out);
+	rudp_secure_key(to, true, &in_phase, &in);
+	assert_int_equal(out_phase, from->tx_phase);
+	assert_int_equal(memcmp(out, in, RUDP_AEAD_KEY_BYTES) == 0, out_phase == in_phase);
+	return out_phase == in_phase;
+}
+
 /*
  * Both ends send; a third of the packets is lost, others come up to 8 packets late. Keys change
  * every 16 packets at either end, at will, and every packet that arrives is read, unless it is
@@ -283,7 +297,7 @@ static void test_phases_under_loss(void **state)
 	struct packet held[2];
 	bool holds[2] = {false};
 	uint64_t sent[2] = {0};
-	unsigned hold_left[2] = {0}, opened = 0;
+	unsigned hold_left[2] = {0}, opened = 0, agreed = 0;
 	uint32_t seed = 1;
 	struct pair p;
 
@@ -309,7 +323,9 @@ static void test_phases_under_loss(void **state)
 			continue;
 		}
 		opened += open_late(ends[to], &pkt);
+		agreed += keys_agree(ends[from], ends[to]);
 	}
+	assert_true(agreed > 1000);
 	assert_true(opened > 12000);
 	assert_true(p.a.tx_phase > 300 && p.b.tx_phase > 300);
 	assert_true(p.a.tx_phase <= p.b.tx_phase + 1 && p.b.tx_phase <= p.a.tx_phase + 1);
