@@ -85,6 +85,13 @@ static int take_options(const struct ctl_args *a, struct capture *c)
 	return r;
 }
 
+static bool is_file(int fd, const struct stat *st)
+{
+	struct stat of;
+
+	return fstat(fd, &of) == 0 && of.st_dev == st->st_dev && of.st_ino == st->st_ino;
+}
+
 /* For its owner alone, even if it was another one's before. */
 static int open_keys(struct capture *c)
 {
@@ -95,11 +102,11 @@ static int open_keys(struct capture *c)
 		return CTL_OK;
 	c->keys_fd = open(file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (c->keys_fd >= 0 && fstat(c->keys_fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_uid == geteuid() && fchmod(c->keys_fd, 0600) == 0)
+	    st.st_uid == geteuid() && !is_file(c->fd, &st) && fchmod(c->keys_fd, 0600) == 0)
 		return CTL_OK;
 	ctl_complain("%s: %s", file,
 		     c->keys_fd < 0 ? strerror(errno)
-				    : "keys go into a regular file of your own alone");
+				    : "keys go into a file of their own, which is yours");
 	return CTL_IO;
 }
 

@@ -121,7 +121,7 @@ void worker_capture_keys(struct worker *w)
 {
 	struct rudp_session *s = NULL;
 
-	while (w->capture.told && (s = rudp_session_next(w->rudp, s))) {
+	while (w->capture.told && w->rudp && (s = rudp_session_next(w->rudp, s))) {
 		tell_key(w, s, false);
 		tell_key(w, s, true);
 	}

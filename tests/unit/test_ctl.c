@@ -677,6 +677,25 @@ static void test_wrong_usage(void **state)
 	assert_non_null(strstr(r.out, "Usage: plenum net show"));
 }
 
+/* Nobody is asked for keys that have no place of their own. */
+static void test_keys_apart(void **state)
+{
+	static const char *const wrong[] = {"capture -w test_ctl.tmp --keys test_ctl.tmp",
+					    "capture -w test_ctl.tmp --keys /dev/null",
+					    "capture -w test_ctl.tmp --keys /nowhere/keys"};
+	struct stat st;
+	struct result r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		r = run(wrong[i], 200, "{\"capture\":\"1\"}");
+		assert_int_equal(r.status, CTL_IO);
+		assert_non_null(strstr(r.err, i < 2 ? "a file of their own" : "/nowhere/keys"));
+	}
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0666);
+	assert_int_equal(unlink("test_ctl.tmp"), 0);
+}
+
 /* Every command answers to help in each of its forms, and so do the words that begin several. */
 static void test_help_is_never_refused(void **state)
 {
@@ -761,6 +780,7 @@ int main(void)
 		cmocka_unit_test(test_files_need_no_agent),
 		cmocka_unit_test(test_validate_says_what_comes_of_it),
 		cmocka_unit_test(test_wrong_usage),
+		cmocka_unit_test(test_keys_apart),
 		cmocka_unit_test(test_help_is_never_refused),
 		cmocka_unit_test(test_an_absent_agent_is_reported),
 		cmocka_unit_test(test_a_result_that_is_lost_is_an_error),
