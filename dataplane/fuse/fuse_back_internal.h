@@ -154,6 +154,8 @@ struct fuse_back_client {
 	} by_rdma[LAUNCH_PORTS_MAX];
 };
 
+#define BACK_LEASES_MAX 3 /* a request changes two objects, and makes a name */
+
 /* One request being served. Lives in the headroom of its answer's buffer. */
 struct back_req {
 	struct back_req *prev, *next;	 /* in fuse_back.active */
@@ -183,11 +185,11 @@ struct back_req {
 	void (*ops_again)(struct back_req *q);
 	void *temp; /* buffer of the answers' pool */
 	size_t temp_bytes;
-	struct back_req *retry;	      /* next of those that begin anew, or of replies that wait */
-	struct back_lease *leases[2]; /* that it changes */
-	bool unplaced;		      /* it changes what has no place among them */
-	uint64_t changes_before;      /* our count when it began */
-	uint64_t begun_ns;	      /* the time then; 0: there was nobody else */
+	struct back_req *retry; /* next of those that begin anew, or of replies that wait */
+	struct back_lease *leases[BACK_LEASES_MAX]; /* that it changes */
+	bool unplaced;				    /* it changes what has no place among them */
+	uint64_t changes_before;		    /* our count when it began */
+	uint64_t begun_ns;			    /* the time then; 0: there was nobody else */
 
 	/* While its data are on their way by RDMA. */
 	struct port_rdma_op bulk;
@@ -450,6 +452,9 @@ void back_leases_restored(struct fuse_back *b);
  * the entry shows: of the file with this handle, in the folder that the request names. */
 bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 		      const struct fuse_attr *attr);
+/* The same of the folder with this handle, which the request has made: for a second nobody else
+ * makes a name there. */
+bool back_lease_empty(struct back_req *q, const uint8_t *handle, size_t len);
 /* The request begins; what it makes untrue is lent to nobody else until back_lease_changed. false:
  * others believe it still, so it begins anew later. */
 bool back_lease_change(struct back_req *q);

@@ -14,6 +14,9 @@
 /* The client counts a second from when it asked; the rest is for its kernel's processes, which
  * begin to count when they run. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
+/* That a new folder is empty the client counts for a second, and no kernel keeps it; the rest is
+ * for clocks that do not go alike. */
+#define LEASE_EMPTY_NS (1100 * NSEC_PER_MSEC)
 /* What another has changed is lent only when it has been left alone for so long. */
 #define LEASE_QUIET_NS (2 * NSEC_PER_SEC)
 /* When somebody had to wait nothing of the export is lent for so long; twice as long each time that
@@ -45,6 +48,14 @@ uint64_t back_lease_key(const struct fuse_back *b, const uint8_t *handle, size_t
 		return 0;
 	key = hash_keyed(b->share.hash_key, handle, len - HANDS_SIGNATURE_BYTES);
 	return key ? key : 1;
+}
+
+/* That of the names that a folder does not have. */
+static uint64_t names_key(uint64_t key)
+{
+	uint64_t names = key ^ 0x9e3779b97f4a7c15ULL;
+
+	return key == 0 ? 0 : names ? names : 1;
 }
 
 /* ------------------------------------------------------------------ places */
@@ -144,28 +155,31 @@ static bool other_leaves_it(struct share_slot *o, uint64_t key, uint64_t mount, 
 	       share_get(&o->forgotten_ns) < since_ns;
 }
 
-static void lend(struct back_lease *l, uint64_t mount, uint64_t now_ns)
+static void lend(struct back_lease *l, uint64_t mount, uint64_t now_ns, uint64_t until_ns)
 {
 	share_set(&l->holder, l->until_ns > now_ns && l->holder != mount ? LEASE_MANY : mount);
-	share_set(&l->until_ns, now_ns + LEASE_NS);
+	share_set(&l->until_ns, until_ns);
 }
 
 /* Unless another worker changes it, or has since the request looked at it. */
-static bool lend_both(struct back_req *q, struct back_lease *const l[2], const uint64_t keys[2],
-		      uint64_t now_ns)
+static bool lend_all(struct back_req *q, struct back_lease *const l[], const uint64_t keys[],
+		     unsigned n, uint64_t now_ns, uint64_t until_ns)
 {
 	struct share *share = &q->client->back->share;
 	uint64_t mount = q->mount->number;
-	struct back_lease was[2] = {*l[0], *l[1]};
+	struct back_lease was[2];
 	bool free = true;
 
-	lend(l[0], mount, now_ns);
-	lend(l[1], mount, now_ns);
+	for (unsigned i = 0; i < n; i++) {
+		was[i] = *l[i];
+		lend(l[i], mount, now_ns, until_ns);
+	}
 	share_look(share);
-	for (uint32_t i = 0; i < share->n_others && free; i++)
-		free = other_leaves_it(share->others[i], keys[0], mount, q->begun_ns, now_ns) &&
-		       other_leaves_it(share->others[i], keys[1], mount, q->begun_ns, now_ns);
-	for (unsigned i = 0; i < 2 && !free; i++) {
+	for (uint32_t i = 0; i < share->n_others; i++)
+		for (unsigned k = 0; k < n && free; k++)
+			free = other_leaves_it(share->others[i], keys[k], mount, q->begun_ns,
+					       now_ns);
+	for (unsigned i = 0; i < n && !free; i++) {
 		share_set(&l[i]->until_ns, was[i].until_ns);
 		share_set(&l[i]->holder, was[i].holder);
 	}
@@ -186,11 +200,25 @@ static void made_by(struct back_lease *l, const struct back_req *q, uint64_t now
 	share_set(&l->changed_ns, now_ns);
 }
 
+/* What has no place is changed, or was since this looked: it may be what is asked about. */
+static bool is_placed(const struct back_req *q)
+{
+	const struct share_slot *own = q->client->back->share.own;
+
+	return own->n_unplaced == 0 && q->changes_before >= own->unplaced_changed;
+}
+
+/* A successor is to know before the client does; seldom enough to cost nothing. */
+static void lent_note(struct state *state, uint64_t now_ns)
+{
+	if (share_get(&state->lent_until_ns) < now_ns + LEASE_NS)
+		state_publish(&state->lent_until_ns, now_ns + LEASE_NS + LEASE_NOTE_NS);
+}
+
 bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 		      const struct fuse_attr *attr)
 {
 	struct fuse_back *b = q->client->back;
-	struct share_slot *own = b->share.own;
 	struct state *state = q->mount->export->state;
 	struct back_lease *l[2];
 	uint64_t now_ns, keys[2];
@@ -200,8 +228,7 @@ bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->again || S_ISDIR(attr->mode) ||
 	    attr->nlink != 1)
 		return false;
-	/* What has no place is changed, or was since this looked: it may be this. */
-	if (own->n_unplaced > 0 || q->changes_before < own->unplaced_changed)
+	if (!is_placed(q))
 		return false;
 	keys[0] = back_lease_key(b, q->args.handles[0].bytes, q->args.handles[0].len);
 	keys[1] = back_lease_key(b, handle, len);
@@ -215,16 +242,39 @@ bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 	}
 	if (*key_at(b, l[0]) != keys[0]) /* the second took its place */
 		return false;
-	/* A successor is to know before the client does; seldom enough to cost nothing. */
-	if (share_get(&state->lent_until_ns) < now_ns + LEASE_NS)
-		state_publish(&state->lent_until_ns, now_ns + LEASE_NS + LEASE_NOTE_NS);
-	return lend_both(q, l, keys, now_ns);
+	lent_note(state, now_ns);
+	return lend_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
+}
+
+/* Nobody had it before: only who made a name there since could have. */
+bool back_lease_empty(struct back_req *q, const uint8_t *handle, size_t len)
+{
+	struct fuse_back *b = q->client->back;
+	struct state *state = q->mount->export->state;
+	uint64_t key = names_key(back_lease_key(b, handle, len)), now_ns = clock_now_ns();
+	struct back_lease *l;
+
+	if (!(q->client->features & FUSE_PROTO_FEATURE_EMPTY) || q->again || !key ||
+	    now_ns < share_get(&state->calm_ns) || !is_placed(q))
+		return false;
+	l = lease_of(b, key, now_ns);
+	if (!l || !is_free_for(l, q->mount->number, q->changes_before, now_ns))
+		return false;
+	lent_note(state, now_ns);
+	return lend_all(q, &l, &key, 1, now_ns, now_ns + LEASE_EMPTY_NS);
 }
 
 /* ------------------------------------------------------------------ what is changed */
 
-/* Of what the request names, what others may believe and it makes untrue: bits. A name that is new
- * makes nothing untrue; where it may not be, what is cut is not known by its handle yet. */
+enum {
+	CHANGES_FIRST = 1, /* what the request names */
+	CHANGES_SECOND = 2,
+	CHANGES_NAMES_FIRST = 4, /* a name is made in that folder, which others may believe empty */
+	CHANGES_NAMES_SECOND = 8,
+};
+
+/* Of what the request names, what others may believe and it makes untrue: bits. Where a name may be
+ * there already, what is cut is not known by its handle yet. */
 static unsigned changes_what(const struct back_req *q)
 {
 	const struct fuse_open_in *open = back_req_arg(q);
@@ -237,17 +287,23 @@ static unsigned changes_what(const struct back_req *q)
 	case FUSE_FALLOCATE:
 	case FUSE_WRITE:
 	case FUSE_UNLINK:
-		return 1;
+		return CHANGES_FIRST;
 	case FUSE_COPY_FILE_RANGE:
+		return CHANGES_SECOND;
 	case FUSE_LINK:
-		return 2;
+		return CHANGES_SECOND | CHANGES_NAMES_FIRST;
 	case FUSE_RENAME:
 	case FUSE_RENAME2:
-		return 3;
+		return CHANGES_FIRST | CHANGES_SECOND | CHANGES_NAMES_SECOND;
 	case FUSE_OPEN:
-		return open->flags & O_TRUNC ? 1 : 0;
+		return open->flags & O_TRUNC ? CHANGES_FIRST : 0;
 	case FUSE_CREATE:
-		return create->flags & O_TRUNC && !(create->flags & O_EXCL) ? 1 : 0;
+		return CHANGES_NAMES_FIRST |
+		       (create->flags & O_TRUNC && !(create->flags & O_EXCL) ? CHANGES_FIRST : 0);
+	case FUSE_SYMLINK:
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+		return CHANGES_NAMES_FIRST;
 	default:
 		return 0;
 	}
@@ -304,10 +360,8 @@ static bool lend_on(struct back_req *q, struct back_lease *const l[2], uint64_t 
 	if (!moves(q) || !l[0] || !l[1] || l[0] == l[1])
 		return false;
 	until_ns = MAX_OF(believed_until(b, l[0], now_ns), believed_until(b, l[1], now_ns));
-	for (unsigned i = 0; i < 2 && until_ns; i++) {
-		lend(l[i], q->mount->number, now_ns);
-		share_set(&l[i]->until_ns, until_ns);
-	}
+	for (unsigned i = 0; i < 2 && until_ns; i++)
+		lend(l[i], q->mount->number, now_ns, until_ns);
 	return until_ns > 0;
 }
 
@@ -350,13 +404,14 @@ static bool change_one(struct back_req *q, struct back_lease *l, uint64_t now_ns
 }
 
 /* Another worker has lent one of them to somebody else. */
-static bool is_lent_elsewhere(struct back_req *q, const uint64_t keys[2], uint64_t now_ns)
+static bool is_lent_elsewhere(struct back_req *q, const uint64_t keys[BACK_LEASES_MAX],
+			      uint64_t now_ns)
 {
 	struct share *share = &q->client->back->share;
 
 	share_look(share);
 	for (uint32_t i = 0; i < share->n_others; i++)
-		for (unsigned k = 0; k < 2; k++) {
+		for (unsigned k = 0; k < BACK_LEASES_MAX; k++) {
 			const struct back_lease *l =
 				keys[k] ? find(share->others[i], keys[k]) : NULL;
 
@@ -367,17 +422,24 @@ static bool is_lent_elsewhere(struct back_req *q, const uint64_t keys[2], uint64
 	return false;
 }
 
+static uint64_t key_of(const struct back_req *q, unsigned i)
+{
+	return back_lease_key(q->client->back, q->args.handles[i].bytes, q->args.handles[i].len);
+}
+
 /* What is lent is noted as being changed, by this request. Whether all of it has a place. */
-static bool note_changes(struct back_req *q, unsigned what, uint64_t keys[2],
-			 struct back_lease *l[2], uint64_t now_ns, bool *free)
+static bool note_changes(struct back_req *q, unsigned what, uint64_t keys[BACK_LEASES_MAX],
+			 struct back_lease *l[BACK_LEASES_MAX], uint64_t now_ns, bool *free)
 {
 	struct fuse_back *b = q->client->back;
 	bool placed = true;
 
-	for (unsigned i = 0; i < 2; i++) {
-		keys[i] = what & 1U << i ? back_lease_key(b, q->args.handles[i].bytes,
-							  q->args.handles[i].len)
-					 : 0;
+	keys[0] = what & CHANGES_FIRST ? key_of(q, 0) : 0;
+	keys[1] = what & CHANGES_SECOND ? key_of(q, 1) : 0;
+	keys[2] = what & CHANGES_NAMES_FIRST	? names_key(key_of(q, 0))
+		  : what & CHANGES_NAMES_SECOND ? names_key(key_of(q, 1))
+						: 0;
+	for (unsigned i = 0; i < BACK_LEASES_MAX; i++) {
 		if (!keys[i])
 			continue;
 		l[i] = lease_of(b, keys[i], now_ns);
@@ -396,13 +458,13 @@ bool back_lease_change(struct back_req *q)
 	unsigned what = changes_what(q);
 	struct fuse_back *b = q->client->back;
 	struct share_slot *own = b->share.own;
-	struct back_lease *l[2] = {};
-	uint64_t keys[2], now_ns = what || b->share.n_others > 0 ? clock_now_ns() : 0;
+	struct back_lease *l[BACK_LEASES_MAX] = {};
+	uint64_t keys[BACK_LEASES_MAX], now_ns = what || b->share.n_others > 0 ? clock_now_ns() : 0;
 	bool free = now_ns >= b->blind_ns || q->mount->number == b->blind_but, lent_on;
 
 	q->changes_before = own->n_changes;
 	q->begun_ns = now_ns;
-	if (!what || q->leases[0] || q->leases[1] || q->unplaced)
+	if (!what || q->leases[0] || q->leases[1] || q->leases[2] || q->unplaced)
 		return true;
 	q->unplaced = !note_changes(q, what, keys, l, now_ns, &free);
 	lent_on = free && lend_on(q, l, now_ns);
@@ -416,7 +478,7 @@ bool back_lease_change(struct back_req *q)
 	if (!free && now_ns >= b->blind_ns)
 		conflict(q->mount->export->state, now_ns);
 	free = free || is_suspect(q);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < BACK_LEASES_MAX; i++) {
 		if (l[i] && !free)
 			share_set(&l[i]->busy, l[i]->busy - 1);
 		q->leases[i] = free ? l[i] : NULL;

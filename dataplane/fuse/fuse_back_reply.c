@@ -63,6 +63,9 @@ static void entry_fill(struct back_req *q, const struct back_entry *e, struct fu
 	back_rights_attr(q, &e->attr, &ret->attr);
 	if (back_lease_grant(q, e->node->handle.bytes, e->node->handle.len, &e->attr))
 		ret->generation |= FUSE_PROTO_LEASED;
+	if (q->in->opcode == FUSE_MKDIR &&
+	    back_lease_empty(q, e->node->handle.bytes, e->node->handle.len))
+		ret->generation |= FUSE_PROTO_EMPTY;
 }
 
 /* The folder, after a name in it was made or removed: the client's kernel will ask. Only where that

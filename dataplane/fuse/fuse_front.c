@@ -237,6 +237,7 @@ static bool front_take_here(struct fuse_front *f, const struct fuse_in_header *h
 	case FUSE_SETLKW:
 		front_reply_error(f, h->unique, -ENOLCK);
 		return true;
+	case FUSE_LOOKUP:
 	case FUSE_GETATTR:
 	case FUSE_GETXATTR:
 	case FUSE_LISTXATTR:

@@ -86,6 +86,7 @@ static int entry_take(struct fuse_front *f, const struct front_slot *s, struct f
 {
 	bool is_bare = entry->generation & FUSE_PROTO_BARE;
 	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
+	bool is_empty = entry->generation & FUSE_PROTO_EMPTY;
 	struct front_handle h;
 	struct front_node *node;
 
@@ -113,6 +114,8 @@ static int entry_take(struct fuse_front *f, const struct front_slot *s, struct f
 	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
 	if (is_leased && !S_ISDIR(entry->attr.mode) && !is_again(s))
 		entry_lend(entry, a->age_ns);
+	if (is_empty && s->opcode == FUSE_MKDIR && !is_again(s))
+		front_known_empty_set(&f->known, node, s->born_ns);
 	*ret = node;
 	return 0;
 }

@@ -2,19 +2,35 @@
 /* What needs no server: apart from the nodes because it is no part of the mount's state. */
 #include "dataplane/fuse/fuse_front_known.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define BARE_BYTES ((size_t)FRONT_NODES_MAX * sizeof(uint64_t))
+#define NAMES_BITS (1U << 15) /* of a folder; 5,000 names there make one answer in 25 useless */
+#define NAMES_WORDS (NAMES_BITS / 32)
+#define NAMES_BYTES ((size_t)FRONT_KNOWN_EMPTIES * NAMES_WORDS * sizeof(uint32_t))
+#define NAMES_PROBES 4U
+
+/* Pages come with their first use. NULL: no memory. */
+static void *memory_of(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
 
 int front_known_init(struct front_known *k, struct front_nodes *nodes)
 {
-	void *bare = mmap(NULL, BARE_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (bare == MAP_FAILED)
+	*k = (struct front_known){
+		.nodes = nodes, .bare = memory_of(BARE_BYTES), .names = memory_of(NAMES_BYTES)};
+	if (!k->bare || !k->names) {
+		front_known_done(k);
 		return -ENOMEM;
-	*k = (struct front_known){.nodes = nodes, .bare = bare};
+	}
+	for (unsigned i = 0; i < FRONT_KNOWN_EMPTIES; i++)
+		k->empties[i].names = k->names + (size_t)i * NAMES_WORDS;
 	return 0;
 }
 
@@ -22,7 +38,10 @@ void front_known_done(struct front_known *k)
 {
 	if (k->bare)
 		munmap(k->bare, BARE_BYTES);
+	if (k->names)
+		munmap(k->names, NAMES_BYTES);
 	k->bare = NULL;
+	k->names = NULL;
 }
 
 void front_known_forget(struct front_known *k)
@@ -30,6 +49,8 @@ void front_known_forget(struct front_known *k)
 	(void)madvise(k->bare, BARE_BYTES, MADV_DONTNEED);
 	memset(k->folders, 0, sizeof(k->folders));
 	memset(k->ends, 0, sizeof(k->ends));
+	for (unsigned i = 0; i < FRONT_KNOWN_EMPTIES; i++)
+		k->empties[i].nodeid = 0;
 }
 
 static uint64_t *bare_of(const struct front_known *k, const struct front_node *n)
@@ -118,4 +139,80 @@ bool front_known_end(struct front_known *k, const struct front_node *n, uint64_t
 		return false;
 	e->used = false;
 	return true;
+}
+
+/* ------------------------------------------------------------------ names that are not there */
+
+static struct front_empty *empty_of(struct front_known *k, const struct front_node *n)
+{
+	return &k->empties[(size_t)(n - k->nodes->state->nodes) % FRONT_KNOWN_EMPTIES];
+}
+
+/*
+ * FNV-1a and a last mix (of MurmurHash3): two halves make all the probes. A program that knows it
+ * can have its own names asked for in vain. What the server's file system may take for one name has
+ * one hash, whichever it is: letters are small here, and false is said of what only the server can
+ * compare (of other than ASCII, short aliases, ends that some throw away) or may find too long.
+ */
+static bool name_hash(const char *name, size_t len, uint64_t *ret)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	if (len == 0 || len > NAME_MAX || name[len - 1] == '.' || name[len - 1] == ' ')
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		uint8_t c = (uint8_t)name[i];
+
+		if (c >= 0x80 || c == '~')
+			return false;
+		h = (h ^ (c >= 'A' && c <= 'Z' ? c | 0x20U : c)) * 0x100000001b3ULL;
+	}
+	h = (h ^ h >> 33) * 0xff51afd7ed558ccdULL;
+	*ret = h ^ h >> 33;
+	return true;
+}
+
+static uint32_t probe_of(uint64_t hash, unsigned i)
+{
+	return ((uint32_t)hash + i * (uint32_t)(hash >> 32)) % NAMES_BITS;
+}
+
+void front_known_empty_set(struct front_known *k, const struct front_node *n, uint64_t sent_ns)
+{
+	struct front_empty *e = empty_of(k, n);
+
+	memset(e->names, 0, NAMES_WORDS * sizeof(*e->names));
+	e->nodeid = front_node_id(k->nodes, n);
+	e->sent_ns = sent_ns;
+}
+
+void front_known_name(struct front_known *k, const struct front_node *n, const char *name,
+		      size_t len)
+{
+	struct front_empty *e = empty_of(k, n);
+	uint64_t hash;
+
+	if (e->nodeid != front_node_id(k->nodes, n))
+		return;
+	if (!name_hash(name, len, &hash)) {
+		e->nodeid = 0;
+		return;
+	}
+	for (unsigned i = 0; i < NAMES_PROBES; i++)
+		e->names[probe_of(hash, i) / 32] |= 1U << probe_of(hash, i) % 32;
+}
+
+bool front_known_absent(struct front_known *k, const struct front_node *n, const char *name,
+			size_t len, uint64_t now_ns)
+{
+	const struct front_empty *e = empty_of(k, n);
+	uint64_t hash;
+
+	if (e->nodeid != front_node_id(k->nodes, n) || now_ns - e->sent_ns >= FRONT_KNOWN_NS ||
+	    !name_hash(name, len, &hash))
+		return false;
+	for (unsigned i = 0; i < NAMES_PROBES; i++)
+		if (!(e->names[probe_of(hash, i) / 32] & 1U << probe_of(hash, i) % 32))
+			return true;
+	return false;
 }

@@ -2,9 +2,9 @@
 /*
  * What the client end knows well enough to answer its kernel by itself, for as long as the kernel
  * itself may believe what it was told (plenum-consistency(7)): which files have no extended
- * attributes, and what folders are like after names in them were made or removed. Owns memory of
- * the process alone: a successor begins with nothing. Knows nodes by their numbers, and of messages
- * only what stands in them. One thread.
+ * attributes, what folders are like after names in them were made or removed, and which names a
+ * folder that was just made cannot have. Owns memory of the process alone: a successor begins with
+ * nothing. Knows nodes by their numbers, and of messages only what stands in them. One thread.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_FRONT_KNOWN_H
 #define PLENUM_DATAPLANE_FUSE_FRONT_KNOWN_H
@@ -14,6 +14,7 @@
 #define FRONT_KNOWN_NS NSEC_PER_SEC
 #define FRONT_KNOWN_FOLDERS 64U
 #define FRONT_KNOWN_ENDS 64U
+#define FRONT_KNOWN_EMPTIES 64U
 
 struct front_folder {
 	uint64_t nodeid; /* 0: none */
@@ -29,12 +30,23 @@ struct front_end {
 	bool used;
 };
 
+/* A folder that was empty then, where nobody but this client makes names for a while. Those that it
+ * may have made since are in the set: a Bloom filter, which holds thousands before it is of no use.
+ */
+struct front_empty {
+	uint64_t nodeid; /* 0: none */
+	uint64_t sent_ns;
+	uint32_t *names;
+};
+
 struct front_known {
 	struct front_nodes *nodes;
 	uint64_t
 		*bare; /* by record of the node: when it was said, and lowest whether it has none */
 	struct front_folder folders[FRONT_KNOWN_FOLDERS];
 	struct front_end ends[FRONT_KNOWN_ENDS];
+	struct front_empty empties[FRONT_KNOWN_EMPTIES];
+	uint32_t *names; /* of all of those */
 };
 
 /* 0; -ENOMEM. */
@@ -67,5 +79,14 @@ void front_known_end_set(struct front_known *k, const struct front_node *n, uint
 /* Whether whoever reads on there finds nothing. Said once. */
 bool front_known_end(struct front_known *k, const struct front_node *n, uint64_t fh, uint64_t off,
 		     uint64_t now_ns);
+
+/* The folder was made by what was sent then, and nobody else makes names in it. */
+void front_known_empty_set(struct front_known *k, const struct front_node *n, uint64_t sent_ns);
+/* This client is about to make that name there. Comes before the server can hear of it. */
+void front_known_name(struct front_known *k, const struct front_node *n, const char *name,
+		      size_t len);
+/* Whether the folder has no such name, nor one that a file system would take for it. */
+bool front_known_absent(struct front_known *k, const struct front_node *n, const char *name,
+			size_t len, uint64_t now_ns);
 
 #endif

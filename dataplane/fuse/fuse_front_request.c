@@ -42,6 +42,46 @@ static uint32_t request_size(struct front_slot *s)
 	}
 }
 
+/* Where the name that the request makes stands behind its header; 0: it makes none. */
+static size_t name_made_at(uint32_t opcode)
+{
+	const size_t in = sizeof(struct fuse_in_header);
+
+	switch (opcode) {
+	case FUSE_SYMLINK:
+		return in;
+	case FUSE_MKNOD:
+		return in + sizeof(struct fuse_mknod_in);
+	case FUSE_MKDIR:
+		return in + sizeof(struct fuse_mkdir_in);
+	case FUSE_CREATE:
+		return in + sizeof(struct fuse_create_in);
+	case FUSE_LINK:
+		return in + sizeof(struct fuse_link_in);
+	case FUSE_RENAME:
+		return in + sizeof(struct fuse_rename_in);
+	case FUSE_RENAME2:
+		return in + sizeof(struct fuse_rename2_in);
+	default:
+		return 0;
+	}
+}
+
+static void name_note(struct fuse_front *f, const struct front_slot *s)
+{
+	bool moves = s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2;
+	const char *req = (const char *)s->req;
+	size_t at = name_made_at(s->opcode);
+
+	if (at == 0)
+		return;
+	if (moves) /* the second of two names */
+		at += strnlen(req + at, s->req_len - at) + 1;
+	if (at < s->req_len)
+		front_known_name(&f->known, s->nodes[moves ? 1 : 0], req + at,
+				 strnlen(req + at, s->req_len - at));
+}
+
 int front_request_bind(struct fuse_front *f, struct front_slot *s)
 {
 	struct fuse_in_header in;
@@ -69,6 +109,7 @@ int front_request_bind(struct fuse_front *f, struct front_slot *s)
 			return -ESTALE;
 	}
 	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
+	name_note(f, s);
 	return 0;
 }
 
@@ -174,6 +215,19 @@ static bool known_end(struct fuse_front *f, const struct fuse_in_header *in,
 	return true;
 }
 
+/* In a folder that was just made. */
+static bool known_absent(struct fuse_front *f, const struct fuse_in_header *in,
+			 const struct front_node *node, const char *name, size_t len,
+			 uint64_t now_ns)
+{
+	size_t n = strnlen(name, len);
+
+	if (n == len || !front_known_absent(&f->known, node, name, n, now_ns))
+		return false;
+	front_reply_error(f, in->unique, -ENOENT);
+	return true;
+}
+
 bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_getxattr_in xattr;
@@ -185,6 +239,9 @@ bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint
 	node = front_node_get(&f->nodes, in.nodeid);
 	if (!node || f->link != FRONT_READY)
 		return false;
+	if (in.opcode == FUSE_LOOKUP)
+		return known_absent(f, &in, node, (const char *)req + sizeof(in), len - sizeof(in),
+				    now_ns);
 	if (in.opcode == FUSE_GETATTR)
 		return known_attr(f, &in, node, now_ns);
 	if (in.opcode == FUSE_READDIR || in.opcode == FUSE_READDIRPLUS)

@@ -110,10 +110,12 @@
  * In the generation of an answer's entries; the first also in the last field of its attributes.
  * BARE: the file has no extended attributes but perhaps trusted ones. LEASED, where leases are in
  * force: for a second from when the request was sent nobody else makes the name show another file,
- * or changes this one.
+ * or changes this one. EMPTY, in the answer to MKDIR: for a second from then nobody else makes
+ * a name in the folder that was made.
  */
 #define FUSE_PROTO_BARE 1U
 #define FUSE_PROTO_LEASED 2U
+#define FUSE_PROTO_EMPTY 4U
 /*
  * What both ends know beyond the version: the first unused word of INIT's argument says what the
  * client does, that of its answer what of this is in force. A peer that does not know the word
@@ -124,11 +126,12 @@
 /* Behind the argument of a RELEASE or RELEASEDIR stand the file handles of up to
  * FUSE_PROTO_RELEASES_MAX - 1 more files that are closed, of either kind. */
 #define FUSE_PROTO_FEATURE_RELEASES 4U
-#define FUSE_PROTO_FEATURE_END 8U   /* answers come with FUSE_PROTO_RESP_END */
-#define FUSE_PROTO_FEATURE_ONLY 16U /* READs may have FUSE_PROTO_REQ_ONLY */
+#define FUSE_PROTO_FEATURE_END 8U    /* answers come with FUSE_PROTO_RESP_END */
+#define FUSE_PROTO_FEATURE_ONLY 16U  /* READs may have FUSE_PROTO_REQ_ONLY */
+#define FUSE_PROTO_FEATURE_EMPTY 32U /* entries may be FUSE_PROTO_EMPTY */
 #define FUSE_PROTO_FEATURES                                                                   \
 	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
-	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY)
+	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2

@@ -168,6 +168,89 @@ static void names_stay_lent_where_they_go(void **state)
 	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
 }
 
+/* ---- folders that are empty */
+
+static bool is_made_empty(const char *name)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	struct fuse_entry_out e;
+
+	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = name), 0);
+	memcpy(&e, rig.data, sizeof(e));
+	return e.generation & FUSE_PROTO_EMPTY;
+}
+
+/* The other makes a name in a folder that the first has just made, and waits. */
+static void made_after(struct rig_req r, bool by_second)
+{
+	uint64_t asked_ns, node;
+
+	as(0);
+	asked_ns = clock_now_ns();
+	assert_true(is_made_empty("d"));
+	as(1);
+	assert_int_equal(rig_lookup(&rig, ROOT, "d", &node), 0);
+	if (by_second)
+		((struct fuse_rename2_in *)(uintptr_t)r.arg)->newdir = node;
+	else
+		r.node = node;
+	rig_send(&rig, rig.call, &r);
+	for (unsigned i = 0; i < 10; i++)
+		rig_poll(&rig);
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) /* else this machine was away for long */
+		assert_false(rig.call->answered);
+	assert_int_equal(rig_result(&rig, rig.call), 0);
+	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
+	/* Peace is kept. */
+	as(0);
+	assert_false(is_made_empty("e"));
+}
+
+static void folders_are_filled_when_nobody_believes_them_empty(void **state)
+{
+	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_EXCL, .mode = S_IFREG | 0644};
+
+	made_after((struct rig_req){.op = FUSE_CREATE, RIG_ARG(in), .name = "f"}, false);
+}
+
+static void links_are_made_when_nobody_believes_there_are_none(void **state)
+{
+	made_after((struct rig_req){.op = FUSE_SYMLINK, .name = "l", .name2 = "to"}, false);
+}
+
+static void names_move_where_nobody_believes_there_are_none(void **state)
+{
+	struct fuse_rename2_in in = {0};
+
+	put("f");
+	made_after(
+		(struct rig_req){
+			.op = FUSE_RENAME2, .node = ROOT, RIG_ARG(in), .name = "f", .name2 = "f"},
+		true);
+}
+
+/* Who believes it empty fills it, and others may use what is there. */
+static void who_made_a_folder_fills_it(void **state)
+{
+	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_EXCL, .mode = S_IFREG | 0644};
+	struct fuse_setattr_in set = {.valid = FATTR_MODE, .mode = 0700};
+	uint64_t start_ns = clock_now_ns(), node, child;
+
+	as(0);
+	assert_true(is_made_empty("d"));
+	assert_int_equal(rig_lookup(&rig, ROOT, "d", &node), 0);
+	assert_int_equal(rig_do(&rig, FUSE_CREATE, node, RIG_ARG(in), .name = "f"), 0);
+	as(1);
+	assert_int_equal(rig_lookup(&rig, node, "f", &child), 0);
+	assert_int_equal(rig_do(&rig, FUSE_SETATTR, node, RIG_ARG(set)), 0);
+	assert_int_equal(rig_do(&rig, FUSE_CREATE, ROOT, RIG_ARG(in), .name = "beside"), 0);
+	/* Nothing is said to who would not know what it means. */
+	fuse_back_client_gone(clients[1]);
+	clients[1] = join('b', FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_EMPTY);
+	assert_false(is_made_empty("e"));
+	assert_true(clock_now_ns() - start_ns < 20 * NSEC_PER_SEC);
+}
+
 /* Then nothing is lent for a while, lest many have to wait. */
 static void peace_is_kept(void **state)
 {
@@ -288,6 +371,10 @@ int main(void)
 		ON("/dev/shm", names_move_when_nobody_believes_them),
 		ON("/dev/shm", files_are_cut_when_nobody_believes_them),
 		ON("/dev/shm", names_stay_lent_where_they_go),
+		ON("/dev/shm", folders_are_filled_when_nobody_believes_them_empty),
+		ON("/dev/shm", links_are_made_when_nobody_believes_there_are_none),
+		ON("/tmp", names_move_where_nobody_believes_there_are_none),
+		ON("/tmp", who_made_a_folder_fills_it),
 		ON("/dev/shm", peace_is_kept),
 		ON("/dev/shm", own_changes_do_not_wait),
 		ON("/dev/shm", a_successor_waits_for_what_was_lent),

@@ -298,6 +298,124 @@ static void test_who_has_read_all_is_told(void **state)
 	assert_false(end_is_known(g, fh));
 }
 
+/* ---- names that are not there ---- */
+
+/* A folder that the server says is empty, and stays so but for us. */
+static uint64_t mkdir_empty(struct rig *g, const char *handle, uint64_t again)
+{
+	uint8_t arg[sizeof(struct fuse_mkdir_in) + 2] = {[sizeof(struct fuse_mkdir_in)] = 'd'};
+	struct fuse_entry_out e = entry_make(S_IFDIR | 0755);
+	struct tail t = tail_make(0, 1);
+	struct fuse_out_header out;
+
+	e.generation = FUSE_PROTO_EMPTY;
+	kernel_send(g, FUSE_MKDIR, (g->unique += 2) | again, arg, sizeof(arg));
+	assert_true(fuse_front_pull(g->f, true, g->now_ns) > 0);
+	tail_add_handle(&t, handle);
+	respond_tail(g, n_calls - 1, 0, &e, sizeof(e), &t);
+	assert_true(kernel_receive(g, &out, &e, sizeof(e)) > 0);
+	assert_int_equal(out.error, 0);
+	return e.nodeid;
+}
+
+/* Whether the server is asked for the name. */
+static bool name_is_asked(struct rig *g, uint64_t node, const char *name)
+{
+	bool asked;
+
+	kernel_send_to(g, FUSE_LOOKUP, g->unique += 2, node, name, strlen(name) + 1);
+	fuse_front_pull(g->f, true, g->now_ns);
+	asked = n_calls > 0;
+	if (asked)
+		respond(g, n_calls - 1, -ENOENT, NULL, 0);
+	expect_reply(g, g->unique, -ENOENT);
+	return asked;
+}
+
+/* Asks for one to be made, in vain: it may be there all the same. */
+static void name_make(struct rig *g, uint32_t opcode, uint64_t node, size_t arg_bytes,
+		      uint64_t newdir, const char *names, size_t names_bytes)
+{
+	uint8_t arg[128] = {0};
+
+	if (arg_bytes > 0)
+		memcpy(arg, &newdir, sizeof(newdir));
+	memcpy(arg + arg_bytes, names, names_bytes);
+	kernel_send_to(g, opcode, g->unique += 2, node, arg, arg_bytes + names_bytes);
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	respond(g, 0, -EIO, NULL, 0);
+	expect_reply(g, g->unique, -EIO);
+}
+
+static void test_a_new_folder_has_no_names(void **state)
+{
+	struct rig *g = *state;
+	uint64_t d;
+
+	bring_up(g);
+	d = mkdir_empty(g, "handle-d", 0);
+	assert_false(name_is_asked(g, d, "f"));
+	assert_true(name_is_asked(g, FUSE_ROOT_ID, "f"));
+	g->now_ns += NSEC_PER_SEC;
+	assert_true(name_is_asked(g, d, "f"));
+	/* What is perhaps an old answer says nothing of now, nor does another session. */
+	d = mkdir_empty(g, "handle-e", FUSE_PROTO_UNIQUE_RESEND);
+	assert_true(name_is_asked(g, d, "f"));
+	d = mkdir_empty(g, "handle-g", 0);
+	assert_false(name_is_asked(g, d, "f"));
+	server_restarts(g, 2, 1);
+	assert_true(name_is_asked(g, d, "f"));
+}
+
+static void test_names_that_we_make_are_asked_for(void **state)
+{
+	struct rig *g = *state;
+	uint64_t d;
+
+	bring_up(g);
+	d = mkdir_empty(g, "handle-d", 0);
+	name_make(g, FUSE_CREATE, d, sizeof(struct fuse_create_in), 0, "create", 7);
+	name_make(g, FUSE_MKNOD, d, sizeof(struct fuse_mknod_in), 0, "mknod", 6);
+	name_make(g, FUSE_MKDIR, d, sizeof(struct fuse_mkdir_in), 0, "mkdir", 6);
+	name_make(g, FUSE_SYMLINK, d, 0, 0, "symlink\0to", 11);
+	name_make(g, FUSE_LINK, d, sizeof(struct fuse_link_in), FUSE_ROOT_ID, "link", 5);
+	name_make(g, FUSE_RENAME, FUSE_ROOT_ID, sizeof(struct fuse_rename_in), d, "old\0rename",
+		  11);
+	name_make(g, FUSE_RENAME2, FUSE_ROOT_ID, sizeof(struct fuse_rename2_in), d, "old\0rename2",
+		  12);
+	assert_true(name_is_asked(g, d, "create"));
+	assert_true(name_is_asked(g, d, "mknod"));
+	assert_true(name_is_asked(g, d, "mkdir"));
+	assert_true(name_is_asked(g, d, "symlink"));
+	assert_true(name_is_asked(g, d, "link"));
+	assert_true(name_is_asked(g, d, "rename"));
+	assert_true(name_is_asked(g, d, "rename2"));
+	assert_true(name_is_asked(g, d, "CREATE")); /* one name for some file systems */
+	assert_false(name_is_asked(g, d, "old"));
+	assert_false(name_is_asked(g, d, "to"));
+}
+
+/* What a file system may take for a name that is there only the server can tell. */
+static void test_only_plain_names_are_known(void **state)
+{
+	struct rig *g = *state;
+	uint64_t d;
+
+	bring_up(g);
+	d = mkdir_empty(g, "handle-d", 0);
+	assert_true(name_is_asked(g, d, "stra\xc3\x9f\x65"));
+	assert_true(name_is_asked(g, d, "LONGNA~1"));
+	assert_true(name_is_asked(g, d, "end."));
+	assert_true(name_is_asked(g, d, "end "));
+	assert_false(name_is_asked(g, d, "strasse"));
+	name_make(g, FUSE_CREATE, d, sizeof(struct fuse_create_in), 0, "stra\xc3\x9f\x65", 8);
+	assert_true(name_is_asked(g, d, "strasse"));
+	/* Folders do not get in each other's way. */
+	d = mkdir_empty(g, "handle-e", 0);
+	assert_false(name_is_asked(g, d, "strasse"));
+}
+
 static void test_init_says_what_we_know(void **state)
 {
 	struct fuse_init_in in;
@@ -322,6 +440,9 @@ int main(void)
 		CASE(test_changes_at_once_say_nothing),
 		CASE(test_bad_folders_are_not_believed),
 		CASE(test_who_has_read_all_is_told),
+		CASE(test_a_new_folder_has_no_names),
+		CASE(test_names_that_we_make_are_asked_for),
+		CASE(test_only_plain_names_are_known),
 		CASE(test_init_says_what_we_know),
 	};
 
