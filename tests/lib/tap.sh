@@ -32,7 +32,7 @@ tap_result() {
 
 tap_ran=()
 tap_note() { # of a loop that waits only what it waits for
-	case ${FUNCNAME[1]}:$1 in wait_until:* | pause:* | host_run:* | hosts_*:* | *':"$@"' | tap_run:status=1 | 'tap_run:trap - DEBUG') return 0 ;; esac
+	case ${FUNCNAME[1]}:$1 in wait_until:* | pause:* | host_run:* | hosts_*:* | on:* | *':"$@"'* | tap_run:status=1 | 'tap_run:trap - DEBUG') return 0 ;; esac
 	[ ${#tap_ran[@]} -lt 6 ] || tap_ran=("${tap_ran[@]:1}")
 	tap_ran+=("${FUNCNAME[1]}: ${1//$'\n'/ }")
 }

@@ -440,7 +440,7 @@ static void test_frontend(void **state)
 static void compute(void)
 {
 	int dir = world.cfg.exports[0].dir_fd, fd;
-	char text[16];
+	char text[32];
 
 	attack_files(dir);
 	attack_processes();
