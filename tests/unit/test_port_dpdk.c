@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -388,6 +389,20 @@ static void hugepages_set(long n)
 	fclose(f);
 }
 
+/* As hugepages_hold of tests/lib/hosts.sh: nobody else changes their number until this one has
+ * ended. */
+static void hugepages_hold(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/plenum-hugepages.lock", dir ? dir : "/tmp");
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		print_message("%s: %s\n", path, strerror(errno));
+}
+
 static int group_setup(void **state)
 {
 	const char *missing = NULL;
@@ -395,6 +410,8 @@ static int group_setup(void **state)
 	*state = NULL;
 	if (geteuid() != 0)
 		missing = "needs root";
+	else
+		hugepages_hold();
 	if (!missing && hugepages_get("free_hugepages") < HUGEPAGES) {
 		hugepages_before = hugepages_get("nr_hugepages");
 		if (hugepages_before >= 0)
