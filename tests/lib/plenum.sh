@@ -26,6 +26,10 @@ agent_start() {
 		{ PLENUM_MODULE_DIR='$LAB_BUILD/dataplane/.libs' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 & }"
 }
 
+nothing_to_do() { # nothing_to_do HOST: it is as the file says
+	plenum "$1" plan | matches 'nothing to do'
+}
+
 workers_up() { # workers_up HOST: has it workers, and do all run?
 	plenum_jq "$1" '[.processes[] | select(.role != "MANAGEMENT") | .status] | length > 0 and all(. == "UP" or . == "DEGRADED")' processes | matches true
 }
