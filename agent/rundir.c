@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #define END_MS 3000 /* how long a killed process may take to go */
+#define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
 
 char *rundir_path(const char *dir, const char *name)
 {
@@ -340,27 +341,50 @@ static int make_dirs(const char *path, mode_t mode, char *why, size_t why_size)
 	return 0;
 }
 
+static bool lives(pid_t pid)
+{
+	autoclose int pidfd = pid > 0 ? pidfd_open(pid, 0) : -1;
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+/* An agent that was killed a moment ago may leave a child that it has just forked, which has the
+ * lock until it has closed what it inherited. */
+static int lock(int fd, pid_t *ret_owner)
+{
+	uint64_t until = clock_now_ns() + LOCK_PATIENCE_NS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		char text[24] = "";
+		pid_t owner = 0;
+
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (pread(fd, text, sizeof(text) - 1, 0) > 0)
+			owner = (pid_t)strtol(text, NULL, 10);
+		if (lives(owner) || clock_now_ns() > until) {
+			*ret_owner = owner;
+			return -EBUSY;
+		}
+		poll(NULL, 0, 20);
+	}
+	return 0;
+}
+
 static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_size)
 {
 	autofree char *path = rundir_path(rd->run, "plenumd.pid");
 	char text[24] = "";
-	int len;
+	int len, r;
 
 	if (!path)
 		return -ENOMEM;
 	rd->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (rd->lock_fd < 0) {
-		int r = -errno;
-
-		snprintf(why, why_size, "%s: %s", path, strerror(-r));
+	r = rd->lock_fd < 0 ? -errno : lock(rd->lock_fd, ret_owner);
+	if (r < 0) {
+		snprintf(why, why_size, "%s: %s", path, r == -EBUSY ? "is locked" : strerror(-r));
 		return r;
-	}
-	if (flock(rd->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		ssize_t n = pread(rd->lock_fd, text, sizeof(text) - 1, 0);
-
-		*ret_owner = n > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
-		snprintf(why, why_size, "%s is locked", path);
-		return -EBUSY;
 	}
 	/* Ours now, whoever wrote what is in it. */
 	len = snprintf(text, sizeof(text), "%d\n", getpid());

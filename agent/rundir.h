@@ -63,8 +63,9 @@ struct rundir {
 
 /*
  * Makes the directories, takes the lock (RUN/plenumd.pid holds our pid while it is locked) and
- * reads the record. 0; -EBUSY where another agent runs, its pid in *ret_owner; other negative errno
- * with the path concerned in why (why_size bytes).
+ * reads the record. 0; -EBUSY where another agent runs, its pid in *ret_owner (one that has just
+ * been killed is waited for until its last child has let go); other negative errno with the path
+ * concerned in why (why_size bytes).
  */
 int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner, char *why,
 		size_t why_size);

@@ -7,6 +7,7 @@
 #include "netcfg/base/file.h"
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -159,6 +160,41 @@ static void test_second_agent_is_refused(void **state)
 	rundir_done(&first);
 	assert_int_equal(rundir_open(dir, state_dir, &second, &owner, why, sizeof(why)), 0);
 	rundir_done(&second);
+}
+
+/* The child that a killed agent has just forked still has the lock. */
+static void test_killed_agent_is_waited_for(void **state)
+{
+	struct rundir rd;
+	pid_t owner = 0, agent, heir = 0;
+	int told[2], status;
+	char why[256];
+
+	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	agent = fork();
+	if (agent == 0) {
+		if (rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)) < 0)
+			_exit(1);
+		heir = fork();
+		if (heir == 0) {
+			pause();
+			_exit(0);
+		}
+		_exit(write(told[1], &heir, sizeof(heir)) == sizeof(heir) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(agent, &status, 0), agent);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(told[0], &heir, sizeof(heir)), sizeof(heir));
+	if (fork() == 0) {
+		poll(NULL, 0, 200);
+		_exit(kill(heir, SIGKILL) < 0);
+	}
+	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, why, sizeof(why)), 0);
+	rundir_done(&rd);
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	close(told[0]);
+	close(told[1]);
 }
 
 static pid_t child_that_waits(void)
@@ -610,6 +646,7 @@ int main(void)
 		cmocka_unit_test(test_events_ring),
 		cmocka_unit_test(test_events_flood_is_damped),
 		cmocka_unit_test_setup_teardown(test_second_agent_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed_agent_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_record_survives, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_a_record_names_is_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
