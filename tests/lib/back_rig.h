@@ -14,6 +14,7 @@
 #include "dataplane/fuse/fuse_hands.h"
 #include "dataplane/fuse/fuse_hello.h"
 #include "dataplane/fuse/fuse_proto.h"
+#include "tests/lib/hands_end.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
@@ -27,7 +28,7 @@
 
 #include <cmocka.h>
 
-#define RIG_DEADLINE_NS (10 * NSEC_PER_SEC)
+#define RIG_DEADLINE_NS (20 * NSEC_PER_SEC)
 #define RIG_NODES_MAX 16384U
 #define RIG_FILES_MAX 16384U
 #define RIG_FH 0x1000000U /* file handles of the rig's, plus their place */
@@ -463,7 +464,7 @@ static inline void rig_stop(struct rig *g)
 {
 	fuse_back_client_gone(g->client);
 	g->back = fuse_back_free(g->back);
-	g->hands = fuse_hands_free(g->hands);
+	g->hands = hands_end(g->hands);
 }
 
 static inline void rig_setup(struct rig *g, const char *base)

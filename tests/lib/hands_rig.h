@@ -7,6 +7,7 @@
 #define PLENUM_TESTS_HANDS_RIG_H
 
 #include "dataplane/fuse/fuse_hands.h"
+#include "tests/lib/hands_end.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@
 #include <sys/stat.h>
 
 #define RIG_ARENA_BYTES (4U << 20)
-#define RIG_DEADLINE_MS 10000
+#define RIG_DEADLINE_MS 20000
 
 struct rig {
 	char dir[64];
@@ -80,7 +81,7 @@ static inline int rig_remove(const char *path, const struct stat *st, int type, 
 
 static inline void rig_free(struct rig *g)
 {
-	g->hands = fuse_hands_free(g->hands);
+	g->hands = hands_end(g->hands);
 	close(g->root_fd);
 	close(g->state_fd);
 	close(g->key_fd);

@@ -499,7 +499,7 @@ static void mounts_below_are_crossed(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_RMDIR, ROOT, .name = "d"), -EBUSY);
 	fuse_back_client_gone(rig.client);
 	rig.back = fuse_back_free(rig.back);
-	rig.hands = fuse_hands_free(rig.hands);
+	rig.hands = hands_end(rig.hands);
 	assert_int_equal(umount(rig_path(&rig, "d")), 0);
 	rig_start(&rig);
 	assert_int_equal(rig_getattr(&rig, found, &attr), -ESTALE);

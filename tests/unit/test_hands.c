@@ -436,7 +436,7 @@ static void test_signatures(void **state)
 	c->a.len = (uint8_t)(3 + h->handle_bytes + HANDS_SIGNATURE_BYTES);
 	assert_int_equal(rig_do(g, c, NULL), -ESTALE);
 	/* A successor with the same key and the same export knows it. */
-	g->hands = fuse_hands_free(g->hands);
+	g->hands = hands_end(g->hands);
 	rig_pool_start(g);
 	c = rig_call(g, HAND_OPEN_PATH, -1, NULL);
 	c->a.len = f.result.handle_len;
@@ -445,7 +445,7 @@ static void test_signatures(void **state)
 	close(o.fd);
 	assert_memory_equal(o.result.handle, f.result.handle, f.result.handle_len);
 	/* With another key, or as another export, not. */
-	g->hands = fuse_hands_free(g->hands);
+	g->hands = hands_end(g->hands);
 	assert_int_equal(pwrite(g->key_fd, "?", 1, 0), 1);
 	rig_pool_start(g);
 	c = rig_call(g, HAND_OPEN_PATH, -1, NULL);
@@ -555,7 +555,7 @@ static void test_killed(void **state)
 		kill(fuse_hands_pid(g->hands, i), SIGKILL);
 		assert_int_equal(poll(&p, 1, RIG_DEADLINE_MS), 1);
 		assert_int_equal(fuse_hands_poll(g->hands, true, none_done, NULL), -EPIPE);
-		g->hands = fuse_hands_free(g->hands);
+		g->hands = hands_end(g->hands);
 		rig_pool_start(g);
 	}
 }
@@ -607,7 +607,7 @@ static void test_worker_killed(void **state)
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(make_file(g, late_names[i], 0644, NULL), 0);
-	g->hands = fuse_hands_free(g->hands);
+	g->hands = hands_end(g->hands);
 	worker = fork();
 	if (worker == 0)
 		worker_run(g, &name, ready[1]);
