@@ -196,6 +196,8 @@ static const char *meaning(const char *reason)
 		{"rdma-peer-without", "the peer has none on that leg, or is an older version"},
 		{"rdma-encrypted", "cluster.security is encrypt, and bulk data would be in clear"},
 		{"rdma-iwarp", "its device is an iWARP one, which is not supported"},
+		{"rdma-driver-old",
+		 "its driver is older than OFED 4.6-1.0.1.1: install a later one"},
 		{"rdma-failed", "the pair has failed: something on the way drops UDP port 4791, "
 				"or larger packets than the path's MTU"},
 	};

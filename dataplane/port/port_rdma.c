@@ -37,6 +37,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r)
 		[PORT_RDMA_ENCRYPTED] = "rdma-encrypted",
 		[PORT_RDMA_IWARP] = "rdma-iwarp",
 		[PORT_RDMA_FAILED] = "rdma-failed",
+		[PORT_RDMA_OLD] = "rdma-driver-old",
 	};
 
 	return (unsigned)r < PORT_RDMA_REASON_MAX ? codes[r] : "rdma-failed";
@@ -179,6 +180,45 @@ const char *port_rdma_gpu_code(enum port_rdma_gpu g)
 	return (unsigned)g < PORT_RDMA_GPU_MAX ? codes[g] : codes[PORT_RDMA_GPU_NO_DEVICE];
 }
 
+static bool text_read(const char *path, char *buf, size_t size)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	buf[n < 0 ? 0 : n] = '\0';
+	return n > 0;
+}
+
+/* A driver that comes apart from the kernel, as OFED's does, tells its version; the kernel's own
+ * does not. Nor does either to a process without files, for a device that comes later. */
+static bool driver_is_old(const struct ibv_device *dev)
+{
+	static const unsigned long least[] = {4, 6, 1, 0, 1, 1};
+	char path[IBV_SYSFS_PATH_MAX + 32], text[128];
+	const char *at = text;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/device/driver/module", dev->ibdev_path);
+	n = readlink(path, text, sizeof(text) - 1);
+	text[n < 0 ? 0 : n] = '\0';
+	if (strcmp(strrchr(text, '/') ? strrchr(text, '/') + 1 : text, "mlx5_core") != 0)
+		return false;
+	snprintf(path, sizeof(path), "%s/device/driver/module/version", dev->ibdev_path);
+	if (!text_read(path, text, sizeof(text)))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(least); i++) {
+		unsigned long number;
+
+		at += strcspn(at, "0123456789");
+		if (!*at)
+			return false;
+		number = strtoul(at, (char **)&at, 10);
+		if (number != least[i])
+			return number < least[i];
+	}
+	return false;
+}
+
 /* What a worker needs of a device for its whole life. */
 static bool device_prepare(struct rdma_device *d)
 {
@@ -267,6 +307,11 @@ static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 	for (unsigned i = 0; i < r->n_legs; i++)
 		if (leg_lacks(&r->legs[i]))
 			taken += leg_takes(r, &r->legs[i], place);
+	if (taken && driver_is_old(dev)) {
+		legs_leave(r, place, PORT_RDMA_OLD);
+		device_close(d);
+		return 0;
+	}
 	if (taken && device_prepare(d)) {
 		d->gpu = gpu_probe(r, d);
 		r->n_devices = MAX_OF(r->n_devices, place + 1);
@@ -308,14 +353,9 @@ static void drivers_load(void)
 static bool link_read(const char *ifname, const char *what, char *buf, size_t size)
 {
 	char path[64 + IFNAMSIZ];
-	autoclose int fd = -1;
-	ssize_t n;
 
 	snprintf(path, sizeof(path), "/sys/class/net/%.15s/%s", ifname, what);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, buf, size - 1);
-	buf[n < 0 ? 0 : n] = '\0';
-	return n > 0;
+	return text_read(path, buf, size);
 }
 
 static void leg_init(struct rdma_leg *leg, const struct launch_port *port)

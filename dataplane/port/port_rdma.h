@@ -58,6 +58,7 @@ enum port_rdma_reason {
 	PORT_RDMA_ENCRYPTED, /* bulk data would go in clear */
 	PORT_RDMA_IWARP,     /* the leg's device is of that kind */
 	PORT_RDMA_FAILED,    /* the pair could not be made, or has failed */
+	PORT_RDMA_OLD,	     /* the device's driver is older than this file system takes */
 	PORT_RDMA_REASON_MAX
 };
 /* A word, as in plenumd(8). */

@@ -3,6 +3,7 @@
  * buffer comes back when the device has done with it, neither earlier nor never. */
 #include "dataplane/port/port_rdma_internal.h"
 #include "tests/lib/verbs_fake.h"
+#include <stdio.h>
 
 #define SECOND NSEC_PER_SEC
 
@@ -367,6 +368,40 @@ static void iwarp_is_said_to_be_none(void **state)
 	assert_false(port_rdma_any(w.r));
 }
 
+/* OFED's driver tells its version; only one of OFED, and one that is older, is left alone. */
+static void old_drivers_are_left_alone(void **state)
+{
+	static const struct {
+		const char *module, *version;
+		enum port_rdma_reason reason;
+	} drivers[] = {
+		{"mlx5_core", "4.5-1.0.1\n", PORT_RDMA_OLD},
+		{"mlx5_core", "4.6-1.0.1\n", PORT_RDMA_OK},
+		{"mlx5_core", "4.6-1.0.0.9\n", PORT_RDMA_OLD},
+		{"mlx5_core", "24.10-1.1.4\n", PORT_RDMA_OK},
+		{"mlx5_core", "", PORT_RDMA_OK},
+		{"irdma", "1.0\n", PORT_RDMA_OK},
+	};
+	char dir[] = "/tmp/plenum-driver.XXXXXX", path[512];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(verbs.device.ibdev_path, sizeof(verbs.device.ibdev_path), "%s", dir);
+	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
+		snprintf(path, sizeof(path),
+			 "mkdir -p %s/device/driver %s/%s && printf '%s' >%s/%s/version && "
+			 "ln -sfn ../../%s %s/device/driver/module",
+			 dir, dir, drivers[i].module, drivers[i].version, dir, drivers[i].module,
+			 drivers[i].module, dir);
+		assert_int_equal(system(path), 0);
+		assert_int_equal(port_rdma_open(&w.cfg, &w.r), 0);
+		assert_int_equal(port_rdma_reason(w.r, 0), drivers[i].reason);
+		assert_int_equal(port_rdma_any(w.r), drivers[i].reason == PORT_RDMA_OK);
+		w.r = port_rdma_free(w.r);
+	}
+	snprintf(path, sizeof(path), "rm -r %s", dir);
+	assert_int_equal(system(path), 0);
+}
+
 static void without_devices_there_is_nothing(void **state)
 {
 	verbs.has_device = false;
@@ -512,6 +547,7 @@ int main(void)
 		TEST(partitions_are_kept_apart),
 		TEST(versions_may_be_missing),
 		TEST(iwarp_is_said_to_be_none),
+		TEST(old_drivers_are_left_alone),
 		TEST(devices_may_come_later),
 		TEST(devices_may_come_back),
 		TEST(memory_may_be_of_a_gpu),
