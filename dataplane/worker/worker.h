@@ -202,7 +202,8 @@ void worker_stats_publish(struct worker *w);
 /* Takes the place of an earlier one. fd: of the ring, stays the caller's. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd);
 void worker_capture_end(struct worker *w); /* also where there is none */
-/* Tells of keys that were not told of yet, where they are wanted: now and then. */
+/* Tells of keys that were not told of yet, where they are wanted: each turn, so that a session that
+ * soon ends is not missed. */
 void worker_capture_keys(struct worker *w);
 
 /* worker_spin.c */

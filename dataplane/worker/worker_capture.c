@@ -98,8 +98,7 @@ static void tell_key(struct worker *w, const struct rudp_session *s, bool in)
 	struct rudp_session_key k;
 	struct packet_key key;
 	const struct packet_part part = {&key, sizeof(key)};
-	struct packet_record r = {.time_ns = clock_now_ns(),
-				  .wire_bytes = sizeof(key),
+	struct packet_record r = {.wire_bytes = sizeof(key),
 				  .port = (uint8_t)__builtin_ctz(c->ports),
 				  .direction = PACKET_KEY};
 
@@ -109,6 +108,7 @@ static void tell_key(struct worker *w, const struct rudp_session *s, bool in)
 		key = (struct packet_key){
 			.session = k.number, .phase = k.phase, .cipher = k.cipher};
 		memcpy(key.key, k.key, sizeof(key.key));
+		r.time_ns = clock_now_ns();
 		if (packet_writer_put(&c->to, &r, &part, 1))
 			c->told[index][in] =
 				(struct worker_told_key){.number = k.number, .phase = k.phase};

@@ -273,11 +273,12 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	*ret_due_ns = MIN_OF(*ret_due_ns, worker_backup_turn(w));
 	*ret_due_ns = MIN_OF(*ret_due_ns, worker_rdma_turn(w));
 	turn_port_retry(w);
+	if (PLENUM_UNLIKELY(w->capture.told != NULL))
+		worker_capture_keys(w);
 	launch_stat_add(&w->stats->loops, 1);
 	launch_stat_set(&w->stats->heartbeat_ns, w->now_ns);
 	if (w->now_ns - w->stats_ns >= STATS_EVERY_NS) {
 		worker_stats_publish(w);
-		worker_capture_keys(w);
 		w->stats_ns = w->now_ns;
 	}
 	return work > 0 || more;
