@@ -436,6 +436,28 @@ static void written_data_may_wait_for_rdma(void **state)
 	expect_reply(g, g->unique, 0);
 }
 
+/* A program that is killed does not wait for RDMA that may never come. */
+static void who_is_killed_waits_no_longer(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_interrupt_in in;
+	uint64_t fh, node;
+
+	g->cfg->ports[0].rdma_only = true;
+	fuse_front_rdma(g->f, rdma, g->cfg);
+	bring_up(g);
+	node = file(g, &fh);
+	kernel_write(g, node, fh, data, 100 << 10);
+	assert_int_equal(call_of(FUSE_WRITE), n_calls);
+	in.unique = g->unique;
+	kernel_send_to(g, FUSE_INTERRUPT, g->unique + 1, 0, &in, sizeof(in));
+	assert_true(fuse_front_pull(g->f, true, g->now_ns) > 0);
+	expect_reply(g, in.unique, -EINTR);
+	pairs_again(g);
+	assert_int_equal(call_of(FUSE_WRITE), n_calls);
+	expect_silence(g);
+}
+
 /* A server without RDMA, or one that knows nothing of it. */
 static void servers_may_have_none(void **state)
 {
@@ -675,6 +697,7 @@ int main(void)
 		TEST(pairs_that_never_last_are_rare),
 		TEST(data_may_wait_for_rdma),
 		TEST(written_data_may_wait_for_rdma),
+		TEST(who_is_killed_waits_no_longer),
 		TEST(older_servers_hear_nothing_of_it),
 		TEST(servers_may_have_none),
 		TEST(encrypted_sessions_have_none),
