@@ -29,6 +29,8 @@
 /* How often those who were signalled are looked at: a signal that kills may follow one that does
  * not, and FUSE tells of the first only. */
 #define FRONT_LOOK_NS (200 * NSEC_PER_MSEC)
+/* Of who waits for direct I/O FUSE tells no signal: what takes so long is looked at as often. */
+#define FRONT_LONG_NS (2 * NSEC_PER_SEC)
 
 enum front_slot_state { FRONT_SLOT_FREE, FRONT_SLOT_PENDING, FRONT_SLOT_SENT };
 
@@ -156,7 +158,7 @@ struct fuse_front {
 	bool gone; /* unmounted */
 	bool bye_sent, bye_done;
 	bool flush_wanted; /* pending slots may be sendable */
-	uint64_t away_since_ns, retry_ns, busy_ns, look_ns;
+	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
 	uint64_t closing_ns; /* since when the first of the closed files waits */
 	uint64_t timeouts, bad_requests, bad_responses;
 	struct fuse_proto_server server; /* whom the session is with */

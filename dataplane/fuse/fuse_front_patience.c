@@ -74,7 +74,8 @@ void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len,
 	slot_look(f, s, now_ns);
 }
 
-/* full: FUSE may have told of others, too, which cannot be read before one of these ends. */
+/* full: FUSE may have told of others, too, which cannot be read before one of these ends; or it
+ * tells of none, and they wait for long. */
 static void look_all(struct fuse_front *f, bool full, uint64_t now_ns)
 {
 	struct front_slot *s, *newer;
@@ -128,6 +129,15 @@ uint64_t front_patience_tick(struct fuse_front *f, uint64_t now_ns)
 			f->look_ns = now_ns + FRONT_LOOK_NS;
 		}
 		due = MIN_OF(due, f->look_ns);
+	}
+	if (f->oldest.newer != &f->oldest) {
+		uint64_t long_ns = MAX_OF(f->oldest.newer->born_ns + FRONT_LONG_NS, f->long_ns);
+
+		if (now_ns >= long_ns) {
+			look_all(f, true, now_ns);
+			long_ns = f->long_ns = now_ns + FRONT_LONG_NS;
+		}
+		due = MIN_OF(due, long_ns);
 	}
 	return due;
 }
