@@ -65,6 +65,16 @@ void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
 		fuse_back_sent(b, q);
 }
 
+/* What of it this client is served. */
+static uint32_t features_of(const struct fuse_back_client *c, uint32_t asked)
+{
+	const struct fuse_rights *r = &c->rights;
+	bool judged = r->squash != LAUNCH_SQUASH_NONE || r->n_uids > 0 || r->n_gids > 0;
+
+	return asked & FUSE_PROTO_FEATURES &
+	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U);
+}
+
 /* A session's first request and no other. Its flags are in force at the client already; the check
  * has seen that we speak them all, and that the version is one of ours. */
 static void op_init(struct back_req *q)
@@ -77,7 +87,7 @@ static void op_init(struct back_req *q)
 	}
 	q->client->init_done = true;
 	back_mount_serve(q->mount, q->client);
-	q->client->features = in->unused[0] & FUSE_PROTO_FEATURES;
+	q->client->features = features_of(q->client, in->unused[0]);
 	back_reply_init(q);
 }
 

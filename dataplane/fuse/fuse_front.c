@@ -91,6 +91,7 @@ static int front_tables_init(struct fuse_front *f)
 	if (e < 0)
 		return e;
 	front_files_init(&f->files, &f->state, &f->nodes);
+	front_owed_restore(f);
 	front_nodes_sweep(&f->nodes);
 	return r;
 }
@@ -239,6 +240,7 @@ static bool front_take_here(struct fuse_front *f, const struct fuse_in_header *h
 		return true;
 	case FUSE_LOOKUP:
 	case FUSE_GETATTR:
+	case FUSE_SETATTR:
 	case FUSE_GETXATTR:
 	case FUSE_LISTXATTR:
 	case FUSE_READDIR:
@@ -293,6 +295,9 @@ static void front_goodbye(struct fuse_front *f)
 		front_slot_free(f, s);
 	}
 	if (f->link != FRONT_READY || f->bye_sent)
+		return;
+	front_owed_flush(f, UINT64_MAX);
+	if (f->n_owed > 0) /* first: who says goodbye is not listened to any more */
 		return;
 	f->bye = (struct front_bye_msg){.in = {.len = sizeof(f->bye.in), .opcode = FUSE_DESTROY}};
 	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), FRONT_COOKIE_BYE) == 0;
@@ -368,7 +373,7 @@ static int front_send(struct fuse_front *f, struct front_slot *s)
 	size_t len;
 	int e;
 
-	if (front_rdma_holds(f, s))
+	if (front_rdma_holds(f, s) || (f->n_owed > 0 && front_owed_holds(f, s)))
 		return -ENOMEM;
 	if (s->resp_max > FRONT_SMALL_BYTES && !s->resp) {
 		s->resp = front_pool_get(&f->pool, FRONT_READ_RESERVE);
@@ -445,8 +450,10 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 		f->session = NULL;
 		f->link = FRONT_AWAY;
 	}
-	if (f->gone)
+	if (f->gone) {
+		front_goodbye(f);
 		return UINT64_MAX;
+	}
 	due = front_patience_tick(f, now_ns);
 	front_unclog(f, now_ns);
 	front_guide_tick(f, now_ns);
@@ -552,9 +559,11 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 		return;
 	if (status != 0)
 		front_away(f, now_ns);
-	if (s->kind != FRONT_SLOT_KERNEL)
+	if (s->kind != FRONT_SLOT_KERNEL) {
 		front_own_answer(f, s, status == 0 ? buf : NULL, len);
-	else if (status == 0)
+		if (f->gone)
+			front_goodbye(f);
+	} else if (status == 0)
 		front_answer_take(f, s, buf, len, now_ns);
 	else
 		front_requeue(f, s, now_ns);

@@ -141,16 +141,31 @@ static mode_t kind_wanted(const struct front_slot *s)
 	}
 }
 
+/* What CREATE made is new, so nobody has changed it before, and nothing of it is on its way. */
+static void made_note(struct fuse_front *f, const struct front_slot *s, const struct front_node *n,
+		      const struct fuse_entry_out *entry, bool is_leased)
+{
+	struct fuse_create_in in;
+
+	if (s->opcode != FUSE_CREATE || !is_leased || is_again(s))
+		return;
+	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
+	if (in.flags & O_EXCL)
+		front_known_made_set(&f->known, n, &entry->attr, s->born_ns);
+}
+
 static int answer_entry(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
 			struct front_node **ret)
 {
 	struct fuse_entry_out entry;
 	mode_t kind = kind_wanted(s);
+	bool is_leased;
 	int r;
 
 	if (a->body_len < sizeof(entry))
 		return -EIO;
 	memcpy(&entry, a->body, sizeof(entry));
+	is_leased = entry.generation & FUSE_PROTO_LEASED;
 	if (entry.nodeid == 0 && s->opcode != FUSE_LOOKUP)
 		return -EIO;
 	if (entry.nodeid != 0 && kind != 0 && (entry.attr.mode & S_IFMT) != kind)
@@ -162,6 +177,8 @@ static int answer_entry(struct fuse_front *f, const struct front_slot *s, struct
 		return -EIO;
 	if (*ret && s->opcode != FUSE_LOOKUP && s->opcode != FUSE_LINK)
 		front_node_changed(*ret);
+	if (*ret)
+		made_note(f, s, *ret, &entry, is_leased);
 	memcpy(a->body, &entry, sizeof(entry));
 	return 0;
 }
@@ -534,10 +551,19 @@ static void end_note(struct fuse_front *f, const struct front_slot *s, const str
 static void answer_note(struct fuse_front *f, const struct front_slot *s,
 			const struct front_answer *a, uint32_t n_changes, uint64_t now_ns)
 {
+	struct fuse_attr_out attr;
+
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		front_known_bare_drop(&f->known, s->nodes[0], now_ns);
+	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
+		front_known_made_drop(&f->known, s->nodes[i]); /* part of it may be done */
 	if (a->out.error != 0)
 		return;
+	front_owed_paid(f, s);
+	if (s->opcode == FUSE_SETATTR && s->n_changes == n_changes && !is_again(s)) {
+		memcpy(&attr, a->body, sizeof(attr));
+		front_known_made_changed(&f->known, s->nodes[0], &attr.attr);
+	}
 	folder_note(f, s, a, n_changes);
 	end_note(f, s, a);
 }

@@ -39,6 +39,7 @@ enum front_slot_kind {
 	FRONT_SLOT_REOPEN,    /* ours, as are the rest: of file */
 	FRONT_SLOT_RELEASE,   /* of file, and those that follow it */
 	FRONT_SLOT_INTERRUPT, /* of another slot */
+	FRONT_SLOT_TOUCH,     /* of what is owed to a node */
 };
 
 struct front_slot {
@@ -136,6 +137,15 @@ struct front_guide {
 	unsigned n; /* how often since it was served last */
 };
 
+#define FRONT_OWED_MAX 16
+
+/* A change that left a file as it was is acknowledged: the server is to give it the time. */
+struct front_owed {
+	struct front_node *node; /* pinned; FRONT_NODE_OWED */
+	uint64_t due_ns;
+	bool sent;
+};
+
 struct front_bye_msg {
 	struct fuse_in_header in;
 	struct fuse_proto_req_tail tail;
@@ -159,6 +169,8 @@ struct fuse_front {
 	bool bye_sent, bye_done;
 	bool flush_wanted; /* pending slots may be sendable */
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
+	struct front_owed owed[FRONT_OWED_MAX];
+	unsigned n_owed;
 	uint64_t closing_ns; /* since when the first of the closed files waits */
 	uint64_t timeouts, bad_requests, bad_responses;
 	struct fuse_proto_server server; /* whom the session is with */
@@ -236,11 +248,32 @@ void front_own_hello_answer(struct fuse_front *f, int status, void *msg, size_t 
 			    uint64_t now_ns);
 /* The answer to one of them; msg NULL: the session ended under it. */
 void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len);
+/* A request of that kind about the node, from root. False: not now. */
+bool front_own_ask(struct fuse_front *f, enum front_slot_kind kind, uint32_t opcode,
+		   struct front_node *node, const void *arg, size_t arg_len);
 /* When it wants to be called again for files that are closed. */
 uint64_t front_own_due(const struct fuse_front *f, uint64_t now_ns);
 /* The server hears of all that are, before it is asked for what depends on it. */
 void front_own_release(struct fuse_front *f);
 void front_own_interrupt(struct fuse_front *f, const struct front_slot *of);
+
+/* fuse_front_owed.c: changes that change nothing. */
+
+/* Of a predecessor. */
+void front_owed_restore(struct fuse_front *f);
+/* Answers a SETATTR after which the file is as it was, where that is known. False: the server is to
+ * be asked. */
+bool front_owed_answer(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
+/* Whether the request waits until the server has given what is owed. */
+bool front_owed_holds(struct fuse_front *f, const struct front_slot *s);
+/* The server has carried it out, and nothing that was asked for before is on its way. */
+void front_owed_paid(struct fuse_front *f, const struct front_slot *s);
+/* The answer to a TOUCH; msg NULL: the session ended under it. */
+void front_owed_told(struct fuse_front *f, const struct front_slot *s, void *msg, size_t len);
+/* Has the server asked for what is due by then. */
+void front_owed_flush(struct fuse_front *f, uint64_t until_ns);
+/* When it wants to be called again. */
+uint64_t front_owed_due(const struct fuse_front *f);
 
 /* fuse_front_patience.c: who waits no longer. */
 

@@ -49,6 +49,7 @@ void front_known_forget(struct front_known *k)
 	(void)madvise(k->bare, BARE_BYTES, MADV_DONTNEED);
 	memset(k->folders, 0, sizeof(k->folders));
 	memset(k->ends, 0, sizeof(k->ends));
+	memset(k->made, 0, sizeof(k->made));
 	for (unsigned i = 0; i < FRONT_KNOWN_EMPTIES; i++)
 		k->empties[i].nodeid = 0;
 }
@@ -215,4 +216,47 @@ bool front_known_absent(struct front_known *k, const struct front_node *n, const
 		if (!(e->names[probe_of(hash, i) / 32] & 1U << probe_of(hash, i) % 32))
 			return true;
 	return false;
+}
+
+/* ------------------------------------------------------------------ files of our own making */
+
+static struct front_made *made_of(struct front_known *k, const struct front_node *n)
+{
+	return &k->made[(size_t)(n - k->nodes->state->nodes) % FRONT_KNOWN_MADE];
+}
+
+void front_known_made_set(struct front_known *k, const struct front_node *n,
+			  const struct fuse_attr *attr, uint64_t sent_ns)
+{
+	*made_of(k, n) = (struct front_made){.nodeid = front_node_id(k->nodes, n),
+					     .sent_ns = sent_ns,
+					     .n_changes = n->n_changes,
+					     .attr = *attr};
+}
+
+void front_known_made_changed(struct front_known *k, const struct front_node *n,
+			      const struct fuse_attr *attr)
+{
+	struct front_made *m = made_of(k, n);
+
+	if (m->nodeid != front_node_id(k->nodes, n))
+		return;
+	m->n_changes = n->n_changes;
+	m->attr = *attr;
+}
+
+void front_known_made_drop(struct front_known *k, const struct front_node *n)
+{
+	made_of(k, n)->nodeid = 0;
+}
+
+const struct fuse_attr *front_known_made(struct front_known *k, const struct front_node *n,
+					 uint64_t now_ns)
+{
+	const struct front_made *m = made_of(k, n);
+
+	return m->nodeid == front_node_id(k->nodes, n) && m->n_changes == n->n_changes &&
+			       now_ns - m->sent_ns < FRONT_KNOWN_NS
+		       ? &m->attr
+		       : NULL;
 }

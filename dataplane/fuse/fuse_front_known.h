@@ -15,6 +15,7 @@
 #define FRONT_KNOWN_FOLDERS 64U
 #define FRONT_KNOWN_ENDS 64U
 #define FRONT_KNOWN_EMPTIES 64U
+#define FRONT_KNOWN_MADE 64U
 
 struct front_folder {
 	uint64_t nodeid; /* 0: none */
@@ -39,12 +40,21 @@ struct front_empty {
 	uint32_t *names;
 };
 
+/* A file that this client has made and nobody else changes for a while. */
+struct front_made {
+	uint64_t nodeid; /* 0: none */
+	uint64_t sent_ns;
+	uint32_t n_changes; /* the node's when attr was so */
+	struct fuse_attr attr;
+};
+
 struct front_known {
 	struct front_nodes *nodes;
 	uint64_t
 		*bare; /* by record of the node: when it was said, and lowest whether it has none */
 	struct front_folder folders[FRONT_KNOWN_FOLDERS];
 	struct front_end ends[FRONT_KNOWN_ENDS];
+	struct front_made made[FRONT_KNOWN_MADE];
 	struct front_empty empties[FRONT_KNOWN_EMPTIES];
 	uint32_t *names; /* of all of those */
 };
@@ -88,5 +98,16 @@ void front_known_name(struct front_known *k, const struct front_node *n, const c
 /* Whether the folder has no such name, nor one that a file system would take for it. */
 bool front_known_absent(struct front_known *k, const struct front_node *n, const char *name,
 			size_t len, uint64_t now_ns);
+
+/* A file that what was sent then has made, and that was lent with it. */
+void front_known_made_set(struct front_known *k, const struct front_node *n,
+			  const struct fuse_attr *attr, uint64_t sent_ns);
+/* The same file after a change that is noted in the node by now, where it still is known. */
+void front_known_made_changed(struct front_known *k, const struct front_node *n,
+			      const struct fuse_attr *attr);
+void front_known_made_drop(struct front_known *k, const struct front_node *n);
+/* NULL: not known. Else as it is, if no change by this client is on its way. */
+const struct fuse_attr *front_known_made(struct front_known *k, const struct front_node *n,
+					 uint64_t now_ns);
 
 #endif

@@ -50,6 +50,18 @@ static bool own_send(struct fuse_front *f, struct front_slot *s)
 	return false;
 }
 
+bool front_own_ask(struct fuse_front *f, enum front_slot_kind kind, uint32_t opcode,
+		   struct front_node *node, const void *arg, size_t arg_len)
+{
+	struct front_slot *s = front_slot_own(f, kind, opcode, arg, arg_len);
+
+	if (!s)
+		return false;
+	header_set(s, front_node_id(&f->nodes, node), 0, 0);
+	node_set(s, node);
+	return own_send(f, s);
+}
+
 /* ------------------------------------------------------------------ the session */
 
 static void hello_send(struct fuse_front *f, uint64_t now_ns)
@@ -230,8 +242,10 @@ static uint64_t release_due(const struct fuse_front *f)
 
 uint64_t front_own_due(const struct fuse_front *f, uint64_t now_ns)
 {
-	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0;
+	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0, owed = front_owed_due(f);
 
+	if (owed > now_ns && owed != UINT64_MAX)
+		due = due > now_ns ? MIN_OF(due, owed) : owed;
 	/* What could not be said when it was time goes with the next answer that comes. */
 	return due > now_ns ? due : UINT64_MAX;
 }
@@ -259,6 +273,9 @@ void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, siz
 	case FRONT_SLOT_RELEASE:
 		release_end(f, s->file, msg);
 		break;
+	case FRONT_SLOT_TOUCH:
+		front_owed_told(f, s, msg, len);
+		break;
 	case FRONT_SLOT_INTERRUPT:
 	case FRONT_SLOT_KERNEL:
 		break;
@@ -274,6 +291,8 @@ void front_own_flush(struct fuse_front *f, uint64_t now_ns)
 		reopen_all(f, now_ns);
 	if (f->link == FRONT_READY && f->files.n_closing > 0 && now_ns >= release_due(f))
 		front_own_release(f);
+	if (f->link == FRONT_READY && f->n_owed > 0)
+		front_owed_flush(f, now_ns);
 	if (f->link == FRONT_READY)
 		front_rdma_flush(f, now_ns);
 }

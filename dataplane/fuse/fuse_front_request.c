@@ -242,6 +242,8 @@ bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint
 	if (in.opcode == FUSE_LOOKUP)
 		return known_absent(f, &in, node, (const char *)req + sizeof(in), len - sizeof(in),
 				    now_ns);
+	if (in.opcode == FUSE_SETATTR)
+		return front_owed_answer(f, req, len, now_ns);
 	if (in.opcode == FUSE_GETATTR)
 		return known_attr(f, &in, node, now_ns);
 	if (in.opcode == FUSE_READDIR || in.opcode == FUSE_READDIRPLUS)

@@ -29,6 +29,7 @@ enum {
 	FRONT_NODE_USED = 1,
 	FRONT_NODE_UNSYNCED = 2, /* changes were acknowledged and not synced since */
 	FRONT_NODE_SPECIAL = 4,	 /* a pipe, a socket or a device: has no content, and no stamp */
+	FRONT_NODE_OWED = 8,	 /* its change was acknowledged, and shows no time yet */
 };
 
 /* What a program that has a pipe open may ask of it after its name was removed. The server does

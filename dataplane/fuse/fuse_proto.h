@@ -129,9 +129,13 @@
 #define FUSE_PROTO_FEATURE_END 8U    /* answers come with FUSE_PROTO_RESP_END */
 #define FUSE_PROTO_FEATURE_ONLY 16U  /* READs may have FUSE_PROTO_REQ_ONLY */
 #define FUSE_PROTO_FEATURE_EMPTY 32U /* entries may be FUSE_PROTO_EMPTY */
+/* The server leaves it to the client's kernel who may do what, and a SETATTR of FATTR_CTIME alone
+ * makes the time of the last change that of the moment, and nothing else. */
+#define FUSE_PROTO_FEATURE_TOUCH 64U
 #define FUSE_PROTO_FEATURES                                                                   \
 	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
-	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY)
+	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |        \
+	 FUSE_PROTO_FEATURE_TOUCH)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2

@@ -416,6 +416,221 @@ static void test_only_plain_names_are_known(void **state)
 	assert_false(name_is_asked(g, d, "strasse"));
 }
 
+/* ---- changes that change nothing ---- */
+
+#define CHOWN (FATTR_UID | FATTR_GID | FATTR_KILL_SUIDGID)
+
+/* A file that we make, lent with its entry. */
+static uint64_t create_lent(struct rig *g, const char *handle, uint32_t mode, uint32_t flags,
+			    uint64_t generation)
+{
+	uint8_t arg[sizeof(struct fuse_create_in) + 2] = {[sizeof(struct fuse_create_in)] = 'f'};
+	const struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | flags};
+	struct {
+		struct fuse_entry_out e;
+		struct fuse_open_out o;
+	} body = {.e = entry_make(S_IFREG | mode), .o = {.fh = 5}};
+	struct tail t = tail_make(0, 1);
+	struct fuse_out_header out;
+
+	memcpy(arg, &in, sizeof(in));
+	body.e.generation = generation;
+	body.e.attr.uid = 3;
+	body.e.attr.gid = 4;
+	kernel_send(g, FUSE_CREATE, g->unique += 2, arg, sizeof(arg));
+	fuse_front_pull(g->f, true, g->now_ns);
+	tail_add_handle(&t, handle);
+	respond_tail(g, n_calls - 1, 0, &body, sizeof(body), &t);
+	assert_true(kernel_receive(g, &out, &body, sizeof(body)) > 0);
+	assert_int_equal(out.error, 0);
+	return body.e.nodeid;
+}
+
+static uint64_t create_plain(struct rig *g, const char *handle)
+{
+	return create_lent(g, handle, 0644, O_EXCL, FUSE_PROTO_LEASED | FUSE_PROTO_BARE);
+}
+
+/* To owner 3, group 4 and mode 644. Whether the server is asked. */
+static bool set(struct rig *g, uint64_t node, uint32_t valid)
+{
+	const struct fuse_setattr_in in = {.valid = valid, .uid = 3, .gid = 4, .mode = 0644};
+	unsigned n = n_calls;
+
+	kernel_send_to(g, FUSE_SETATTR, g->unique += 2, node, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	return n_calls > n;
+}
+
+/* Its answer; *ret_valid: whether the kernel may keep it. */
+static struct fuse_attr set_reply(struct rig *g, bool *ret_valid)
+{
+	struct fuse_attr_out a = {.attr_valid = 0};
+	struct fuse_out_header out;
+
+	assert_int_equal(kernel_receive(g, &out, &a, sizeof(a)), sizeof(out) + sizeof(a));
+	assert_true(out.unique == g->unique && out.error == 0);
+	*ret_valid = a.attr_valid > 0 || a.attr_valid_nsec > 0;
+	return a.attr;
+}
+
+static bool set_here(struct rig *g, uint64_t node, uint32_t valid)
+{
+	bool keeps;
+
+	if (set(g, node, valid)) {
+		respond(g, n_calls - 1, -EACCES, NULL, 0);
+		expect_reply(g, g->unique, -EACCES);
+		return false;
+	}
+	assert_int_equal(set_reply(g, &keeps).uid, 3);
+	assert_false(keeps);
+	return true;
+}
+
+static void set_done(struct rig *g, unsigned call, uint32_t mode)
+{
+	struct fuse_attr_out a = {
+		.attr = {.ino = 7, .mode = S_IFREG | mode, .nlink = 1, .uid = 3, .gid = 4},
+		.dummy = FUSE_PROTO_BARE};
+
+	respond(g, call, 0, &a, sizeof(a));
+}
+
+/* The call is one of our own, for the time alone. */
+static bool is_touch(unsigned call)
+{
+	struct fuse_setattr_in in;
+
+	memcpy(&in, calls[call].msg + sizeof(struct fuse_in_header), sizeof(in));
+	return call_header(call).opcode == FUSE_SETATTR && in.valid == FATTR_CTIME &&
+	       call_header(call).unique & 1ULL << 62;
+}
+
+static void test_what_changes_nothing_is_done_here(void **state)
+{
+	struct rig *g = *state;
+	uint64_t n;
+
+	g->features = FUSE_PROTO_FEATURE_TOUCH;
+	bring_up(g);
+	n = create_plain(g, "handle-a");
+	assert_true(set_here(g, n, CHOWN));
+	assert_true(set_here(g, n, FATTR_MODE));
+	/* The server gives the time in a while, once. */
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(fuse_front_tick(g->f, g->now_ns), g->now_ns + 5 * NSEC_PER_MSEC);
+	g->now_ns += 5 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_true(n_calls == 1 && is_touch(0));
+	expect_handle(0, 0, "handle-a");
+	/* What sets attributes waits for that, and what shows them. */
+	assert_false(set(g, n, FATTR_MODE));
+	set_done(g, 0, 0644);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_true(n_calls == 1 && !is_touch(0));
+	set_done(g, 0, 0644);
+	expect_reply(g, g->unique, 0);
+	g->now_ns += NSEC_PER_SEC / 2;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+}
+
+static void test_a_later_change_gives_the_time(void **state)
+{
+	struct rig *g = *state;
+	uint64_t n;
+
+	g->features = FUSE_PROTO_FEATURE_TOUCH;
+	bring_up(g);
+	n = create_plain(g, "handle-a");
+	assert_true(set(g, n, FATTR_MTIME));
+	set_done(g, 0, 0644);
+	expect_reply(g, g->unique, 0);
+	assert_true(set_here(g, n, CHOWN));
+	assert_true(set(g, n, FATTR_MTIME));
+	set_done(g, 0, 0600);
+	expect_reply(g, g->unique, 0);
+	g->now_ns += 50 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	assert_false(set_here(g, n, FATTR_MODE)); /* that is another one now */
+	/* After what failed nobody knows. */
+	assert_false(set_here(g, n, CHOWN));
+}
+
+static void test_who_looks_sees_the_time(void **state)
+{
+	const struct fuse_getattr_in in = {.getattr_flags = 0};
+	const struct fuse_open_out o = {.fh = 6};
+	struct rig *g = *state;
+	uint64_t n;
+
+	g->features = FUSE_PROTO_FEATURE_TOUCH;
+	bring_up(g);
+	n = create_plain(g, "handle-a");
+	assert_true(set_here(g, n, CHOWN));
+	kernel_send_to(g, FUSE_GETATTR, g->unique += 2, n, &in, sizeof(in));
+	kernel_send(g, FUSE_LOOKUP, g->unique += 2, "f", 2);
+	kernel_send(g, FUSE_UNLINK, g->unique += 2, "x", 2);
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_int_equal(n_calls, 2);
+	assert_true(is_touch(0));
+	assert_int_equal(call_header(1).opcode, FUSE_UNLINK);
+	/* A session that ends under it, and a worker: it is asked for again. */
+	server_restarts(g, 2, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_OPEN);
+	respond(g, 0, 0, &o, sizeof(o));
+	fuse_front_tick(g->f, g->now_ns);
+	assert_true(is_touch(0));
+	worker_restarts(g);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_true(n_calls == 1 && is_touch(0));
+	expect_handle(0, 0, "handle-a");
+	set_done(g, 0, 0644);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	worker_restarts(g);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+}
+
+static void test_what_is_not_known_is_asked(void **state)
+{
+	const unsigned lent = FUSE_PROTO_LEASED | FUSE_PROTO_BARE;
+	struct rig *g = *state;
+	uint64_t n;
+
+	g->features = FUSE_PROTO_FEATURE_TOUCH;
+	bring_up(g);
+	assert_false(set_here(g, create_lent(g, "a", 0644, 0, lent), CHOWN)); /* it may be old */
+	assert_false(set_here(g, create_lent(g, "b", 0644, O_EXCL, FUSE_PROTO_LEASED), CHOWN));
+	assert_false(set_here(g, create_lent(g, "c", 0644, O_EXCL, FUSE_PROTO_BARE), CHOWN));
+	assert_false(set_here(g, create_lent(g, "d", 04644, O_EXCL, lent), CHOWN));
+	assert_false(set_here(g, create_plain(g, "e"), CHOWN | FATTR_MTIME_NOW));
+	assert_false(set_here(g, create_lent(g, "f", 0600, O_EXCL, lent), FATTR_MODE));
+	n = create_plain(g, "h");
+	assert_true(set(g, n, FATTR_MTIME)); /* on its way, and it may be this that comes first */
+	assert_true(set(g, n, CHOWN));
+	set_done(g, 1, 0644);
+	expect_reply(g, g->unique, 0);
+	set_done(g, 0, 0644);
+	expect_reply(g, g->unique - 2, 0);
+	assert_false(set_here(g, n, CHOWN));
+	n = create_plain(g, "j");
+	g->now_ns += NSEC_PER_SEC;
+	assert_false(set_here(g, n, CHOWN));
+}
+
+static void test_a_server_that_judges_is_asked(void **state)
+{
+	struct rig *g = *state;
+
+	g->features = FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_TOUCH;
+	bring_up(g);
+	assert_false(set_here(g, create_plain(g, "a"), CHOWN));
+}
+
 static void test_init_says_what_we_know(void **state)
 {
 	struct fuse_init_in in;
@@ -443,6 +658,11 @@ int main(void)
 		CASE(test_a_new_folder_has_no_names),
 		CASE(test_names_that_we_make_are_asked_for),
 		CASE(test_only_plain_names_are_known),
+		CASE(test_what_changes_nothing_is_done_here),
+		CASE(test_a_later_change_gives_the_time),
+		CASE(test_who_looks_sees_the_time),
+		CASE(test_what_is_not_known_is_asked),
+		CASE(test_a_server_that_judges_is_asked),
 		CASE(test_init_says_what_we_know),
 	};
 
