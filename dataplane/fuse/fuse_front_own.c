@@ -11,7 +11,7 @@
 
 #define OWN_RETRY_NS NSEC_PER_SEC
 /* A file that is closed waits so long for others, then the server hears of it. */
-#define OWN_RELEASE_NS (5 * NSEC_PER_MSEC)
+#define OWN_RELEASE_NS (20 * NSEC_PER_MSEC)
 /* Not to be said again to a file that is open already. */
 #define OWN_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
 

@@ -43,8 +43,8 @@ static void test_closed_files_go_together(void **state)
 	kernel_release(g, a, fh[0]);
 	kernel_release(g, a, fh[1]);
 	assert_int_equal(n_calls, 0);
-	assert_true(fuse_front_tick(g->f, g->now_ns) <= g->now_ns + 5 * NSEC_PER_MSEC);
-	fuse_front_tick(g->f, g->now_ns += 5 * NSEC_PER_MSEC);
+	assert_true(fuse_front_tick(g->f, g->now_ns) <= g->now_ns + 20 * NSEC_PER_MSEC);
+	fuse_front_tick(g->f, g->now_ns += 20 * NSEC_PER_MSEC);
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(release_count(0), 2);
 	assert_int_equal(release_fh(0, 0), 100);
@@ -73,7 +73,7 @@ static void test_closed_files_go_together(void **state)
 	expect_reply(g, g->unique, 0);
 	/* The server dies before it answers: another one knows of no such file. */
 	server_restarts(g, 77, 1);
-	fuse_front_tick(g->f, g->now_ns += 5 * NSEC_PER_MSEC);
+	fuse_front_tick(g->f, g->now_ns += 20 * NSEC_PER_MSEC);
 	assert_int_equal(n_calls, 0);
 	assert_int_equal(g->f->files.n_closing, 0);
 }
