@@ -241,7 +241,7 @@ static int take_apply_key(const char *key, const json_t *v, struct privsep_msg *
 		a->confirm_s = (uint32_t)confirm_s;
 		return r;
 	}
-	if (!apply && strcmp(key, "to") == 0)
+	if (m->type == PRIVSEP_ROLLBACK && strcmp(key, "to") == 0)
 		return take_number(key, v, INT64_MAX, &a->back_to, e);
 	if (!apply || strcmp(key, "dry-run") != 0)
 		return fail(e, 400, "bad-body", "unknown key '%.60s'; known are confirm, force, %s",
@@ -252,8 +252,23 @@ static int take_apply_key(const char *key, const json_t *v, struct privsep_msg *
 	return 0;
 }
 
+static int take_confirm_key(const char *key, const json_t *v, struct privsep_msg *m,
+			    struct api_error *e)
+{
+	if (strcmp(key, "number") == 0)
+		return take_number(key, v, INT64_MAX, &m->apply.back_to, e);
+	if (strcmp(key, "force") != 0)
+		return fail(e, 400, "bad-body", "unknown key '%.60s'; known are number, force",
+			    key);
+	for (size_t i = 0; i < json_array_size(v); i++)
+		if (strcmp(json_string_value(json_array_get(v, i)) ?: "", "files") != 0)
+			return fail(e, 400, "bad-body",
+				    "a confirmation knows no force but that of files");
+	return take_force(v, &m->apply, e);
+}
+
 /* Of an apply and of a rollback: what goes into force is what is staged, or a number, and the rest
- * of the body says how. */
+ * of the body says how. Of a confirmation: which apply is meant. */
 static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 		      struct api_error *e)
 {
@@ -264,7 +279,8 @@ static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsig
 
 	json_object_foreach (o, key, v) {
 		if (r >= 0)
-			r = take_apply_key(key, v, m, e);
+			r = m->type == PRIVSEP_CONFIRM ? take_confirm_key(key, v, m, e)
+						       : take_apply_key(key, v, m, e);
 	}
 	json_decref(o);
 	return r;
@@ -506,7 +522,7 @@ static int fill_ping_id(const struct api_request *rq, struct privsep_msg *m, uns
 		       : 0;
 }
 
-/* Nothing can be said about a stop, nor about a confirmation. */
+/* Nothing can be said about a stop. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
 {
@@ -581,7 +597,7 @@ static const struct api_row rows[] = {
 	{"DELETE", "/v1/net/", PRIVSEP_NET_DEL, 0, fill_net_name, API_TAG_MAY},
 	{"GET", "/v1/history", PRIVSEP_GET, PRIVSEP_HISTORY, NULL, API_TAG_NONE},
 	{"POST", "/v1/apply", PRIVSEP_APPLY, 0, fill_apply, API_TAG_MAY},
-	{"POST", "/v1/confirm", PRIVSEP_CONFIRM, 0, fill_nothing, API_TAG_NONE},
+	{"POST", "/v1/confirm", PRIVSEP_CONFIRM, 0, fill_apply, API_TAG_NONE},
 	{"POST", "/v1/rollback", PRIVSEP_ROLLBACK, 0, fill_apply, API_TAG_NONE},
 	{"GET", "/v1/faults", PRIVSEP_GET, PRIVSEP_FAULTS, NULL, API_TAG_NONE},
 	{"POST", "/v1/faults", PRIVSEP_FAULT_ADD, 0, fill_fault, API_TAG_NONE},

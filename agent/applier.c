@@ -23,6 +23,7 @@ struct applier {
 	unsigned n_recoveries; /* begun after it was killed */
 	bool waited;	       /* for a confirmation, so that what it committed was this */
 	bool has_result;
+	bool listens; /* its process has a socket for later monitors */
 	char missed[APPLIER_MISSED_MAX];
 	struct applier_result result;
 	struct diag diag;
@@ -183,18 +184,24 @@ static void on_end(void *user, int status, const char *how)
 
 static int work(void *user, int channel)
 {
-	return applier_work(&((struct applier *)user)->task, channel);
+	const struct applier *ap = user;
+
+	return applier_work(&ap->task, channel, ap->listens ? JOB_KEPT_FD : -1);
 }
 
 static int start_job(struct applier *ap)
 {
+	autoclose int listener =
+		ap->task.plan && ap->task.socket ? applier_line_listen(ap->task.socket) : -1;
 	const struct job_setup setup = {.loop = ap->task.loop,
 					.name = "plenumd-applier",
+					.kept = MAX_OF(listener, 0),
 					.work = work,
 					.on_message = on_message,
 					.on_end = on_end,
 					.user = ap};
 
+	ap->listens = listener >= 0;
 	return job_start(&setup, &ap->job);
 }
 

@@ -60,8 +60,12 @@ struct applier_line {
 	const char *path;
 };
 
-/* Opens the socket; without one (the reason is logged) only the monitor hears. */
-void applier_line_open(struct applier_line *l, int monitor, const char *path);
+/* The socket, made before there is a process that could answer there: a later monitor that finds
+ * none knows that none has been begun. -1: there is none (the reason is logged), and only the
+ * monitor hears. */
+int applier_line_listen(const char *path);
+/* listener: takes it; -1: none. */
+void applier_line_open(struct applier_line *l, int monitor, int listener, const char *path);
 void applier_line_close(struct applier_line *l);
 /* To all that are there, and later to those who come. May be lost on the way. */
 void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64_t until_ns);
@@ -75,7 +79,8 @@ int applier_line_wait(struct applier_line *l, uint64_t until_ns, uint64_t wake_n
 /* To all that are there. May be lost on the way. */
 void applier_line_mention(struct applier_line *l, const struct applier_message *m);
 
-/* All that the applier's process does; `channel` to the monitor. Exit status. */
-int applier_work(const struct applier_task *t, int channel);
+/* All that the applier's process does; `channel` to the monitor, `listener` as above. Exit status.
+ */
+int applier_work(const struct applier_task *t, int channel, int listener);
 
 #endif

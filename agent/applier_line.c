@@ -36,17 +36,20 @@ static int open_listener(const char *path)
 	return r < 0 ? r : fd_take(fd);
 }
 
-void applier_line_open(struct applier_line *l, int monitor, const char *path)
+int applier_line_listen(const char *path)
 {
-	*l = (struct applier_line){.monitor = monitor, .listener = -1, .path = path};
-	if (!path)
-		return;
-	l->listener = open_listener(path);
-	if (l->listener < 0) {
-		log_warning("%s: %s; an agent that is started anew cannot reach this apply", path,
-			    strerror(-l->listener));
-		l->listener = -1;
-	}
+	int fd = open_listener(path);
+
+	if (fd >= 0)
+		return fd;
+	log_warning("%s: %s; an agent that is started anew cannot reach this apply", path,
+		    strerror(-fd));
+	return -1;
+}
+
+void applier_line_open(struct applier_line *l, int monitor, int listener, const char *path)
+{
+	*l = (struct applier_line){.monitor = monitor, .listener = listener, .path = path};
 }
 
 static void forget(struct applier_line *l, size_t i)
@@ -88,13 +91,14 @@ static void take_hearers(struct applier_line *l)
 
 void applier_line_close(struct applier_line *l)
 {
-	while (l->n > 0)
-		forget(l, l->n - 1);
+	/* Whoever hears the end may begin another, whose socket is not ours to remove. */
 	if (l->listener >= 0) {
 		unlink(l->path);
 		close(l->listener);
 	}
 	l->listener = -1;
+	while (l->n > 0)
+		forget(l, l->n - 1);
 }
 
 void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64_t until_ns)

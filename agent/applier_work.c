@@ -376,7 +376,7 @@ static int apply_or_recover(const struct applier_task *t, struct kernel *k, stru
 }
 
 /* The end is said last, when the host is as it stays. */
-int applier_work(const struct applier_task *t, int channel)
+int applier_work(const struct applier_task *t, int channel, int listener)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct applier_message m = {.type = APPLIER_RESULT};
@@ -384,7 +384,7 @@ int applier_work(const struct applier_task *t, int channel)
 	struct applier_line line;
 	struct kernel *k = NULL;
 
-	applier_line_open(&line, channel, t->plan ? t->socket : NULL);
+	applier_line_open(&line, channel, listener, t->socket);
 	if (t->plan && t->socket)
 		scope_enter("plenum-apply");
 	res->error = applier_open_kernel(t->host, &k);

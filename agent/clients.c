@@ -380,6 +380,13 @@ const char *clients_describe(const struct client *cl, char *buf, size_t size)
 	return buf;
 }
 
+bool clients_is_by(const char *by, uid_t uid)
+{
+	unsigned of;
+
+	return sscanf(by, "uid %u,", &of) == 1 ? of == uid : uid == 0;
+}
+
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body)
 {
 	struct privsep_msg m = {.type = PRIVSEP_REPLY, .connection = id, .reply = *reply};

@@ -93,6 +93,8 @@ bool clients_may_change(const struct clients *c, const struct client *cl);
 /* "uid 1000, pid 4242" in buf; returns buf. */
 #define CLIENTS_BY_MAX 48
 const char *clients_describe(const struct client *cl, char *buf, size_t size);
+/* Whether such a text is of that user; what no client asked for, as a reload, is root's. */
+bool clients_is_by(const char *by, uid_t uid);
 /* The answer to the one request of a connection; body: a sealed memfd, stays the caller's. -ENOENT:
  * the client is gone. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);

@@ -34,8 +34,8 @@ static void refuse_waiting(struct agent *a, struct control_reply *r, json_t *det
 	char text[EVENTS_TEXT_MAX], message[EVENTS_TEXT_MAX + 80];
 
 	walk_pending_describe(a, text, sizeof(text));
-	snprintf(message, sizeof(message),
-		 "%s; 'plenum confirm' keeps it, 'plenum rollback' undoes it", text);
+	snprintf(message, sizeof(message), "%s; " WALK_PENDING_WORDS, text, a->walk.pending.entry,
+		 a->walk.pending.entry);
 	control_error(r, 409, "waiting", message, details);
 }
 
@@ -303,10 +303,61 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 		r->later = true;
 }
 
+/* Of two operators each has his own apply in mind. */
+static bool is_meant(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		     bool keep, struct control_reply *r)
+{
+	char why[EVENTS_TEXT_MAX];
+	int k = walk_pending_is_meant(a, m->apply.back_to, cl->peer.uid, keep, why, sizeof(why));
+
+	if (k < 0)
+		control_error(r, k == -ENOENT ? 404 : 409,
+			      k == -ENOENT ? "nothing-waits" : "another", why, NULL);
+	return k >= 0;
+}
+
+static bool is_forced(const struct privsep_apply *m, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(m->forces); i++)
+		if (strcmp(m->forces[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Where somebody has written to the files meanwhile he is not overruled by a word that was meant
+ * for another thing. */
+static bool may_replace_files(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	char message[256];
+	int k;
+
+	if (is_forced(&m->apply, "files")) {
+		store_forget_base(&a->store);
+		return true;
+	}
+	k = walk_pending_check_files(a, &d);
+	if (k >= 0)
+		return true;
+	if (k != -ESTALE) {
+		control_failure(a, r, k, &d);
+		return false;
+	}
+	snprintf(message, sizeof(message),
+		 "apply %" PRIu64 " goes on waiting: kept, it would replace what somebody has "
+		 "written meanwhile; 'plenum confirm %" PRIu64 " --force files' does so and leaves "
+		 "that beside it, with a ~",
+		 a->walk.pending.entry, a->walk.pending.entry);
+	control_error(r, 409, "files-changed", message, store_diag_to_json(&a->store, &d));
+	return false;
+}
+
 static void on_confirm(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
-	control_note(a, cl, "a confirmation is given");
+	if (!is_meant(a, cl, m, true, r) || !may_replace_files(a, m, r))
+		return;
+	control_note(a, cl, "apply %" PRIu64 " is confirmed", a->walk.pending.entry);
 	decide(a, cl, true, r);
 }
 
@@ -373,8 +424,11 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	take_apply(cl, &m->apply, &client);
 	client.back_to = m->apply.back_to;
 	control_note(a, cl, "a rollback is asked for");
-	if (a->walk.pending.applier && !client.back_to) {
-		decide(a, cl, false, r);
+	/* The one that waits has left nothing to go back to: its number is itself. */
+	if (a->walk.pending.applier &&
+	    (!client.back_to || client.back_to == a->walk.pending.entry)) {
+		if (is_meant(a, cl, m, false, r))
+			decide(a, cl, false, r);
 		return;
 	}
 	if (!client.back_to)

@@ -79,7 +79,10 @@ int exports_state(struct exports *x, const char *name)
 	if (e->state_fd >= 0)
 		return e->state_fd;
 	holds_clear(&e->holds, e->name);
-	e->state_fd = memfd_new_empty(state_name(name, text));
+	/* All of its workers write there: none shall end the others. */
+	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
+			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
+			      : memfd_new_growing(state_name(name, text));
 	if (e->state_fd >= 0)
 		loop_store_fd(e->state_fd, text);
 	return e->state_fd;
@@ -98,6 +101,9 @@ int exports_adopt(struct exports *x, const char *name, int fd)
 	struct export *e;
 
 	if (exports_has_state(x, name) || !memfd_has_name(fd, state_name(name, text)))
+		return -ENOENT;
+	/* A worker that was taken over could have put another in its place. */
+	if (strcmp(name, EXPORTS_SHARE) == 0 && !memfd_is_fixed(fd))
 		return -ENOENT;
 	e = get(x, name);
 	if (!e)

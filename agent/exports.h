@@ -11,7 +11,11 @@
 
 #include "dataplane/launch.h"
 
-#define EXPORTS_SHARE "/share" /* no export has such a name: what compute workers share */
+/* What compute workers share; no export has such a name. Those of another version have another:
+ * they may still be at work in it. */
+#define EXPORTS_SHARE EXPORTS_SHARE_OF(LAUNCH_VERSION, LAUNCH_SHARE_BYTES)
+#define EXPORTS_SHARE_OF(version, bytes) EXPORTS_SHARE_TEXT(version, bytes)
+#define EXPORTS_SHARE_TEXT(version, bytes) "/share-" #version "-" #bytes
 
 struct export;
 struct exports { /* zeroed: none */

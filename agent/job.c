@@ -40,15 +40,19 @@ static void child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int child_descriptors(int channel)
+static int child_descriptors(int channel, int kept)
 {
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
 		return -errno;
-	if (channel != CHANNEL_FD && dup2(channel, CHANNEL_FD) < 0)
+	if (kept) /* out of the way of the channel */
+		kept = fcntl(kept, F_DUPFD_CLOEXEC, JOB_KEPT_FD + 1);
+	if (kept < 0 || (channel != CHANNEL_FD && dup2(channel, CHANNEL_FD) < 0))
 		return -errno;
-	return close_range(CHANNEL_FD + 1, ~0U, 0) < 0 ? -errno : 0;
+	if (kept && dup3(kept, JOB_KEPT_FD, O_CLOEXEC) < 0)
+		return -errno;
+	return close_range(kept ? JOB_KEPT_FD + 1 : CHANNEL_FD + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
 static void __attribute__((noreturn)) run_child(const struct job_setup *setup, int channel)
@@ -56,7 +60,7 @@ static void __attribute__((noreturn)) run_child(const struct job_setup *setup, i
 	child_signals();
 	setsid();
 	prctl(PR_SET_NAME, setup->name);
-	if (child_descriptors(channel) < 0)
+	if (child_descriptors(channel, setup->kept) < 0)
 		_exit(126);
 	_exit(setup->work(setup->user, CHANNEL_FD));
 }

@@ -2,8 +2,9 @@
 /*
  * Work in a child of its own, so that the monitor never blocks: the kernel, a lock or a file system
  * may keep the child waiting for as long as they like. The child is a fork without exec: it sees
- * what the monitor had in memory at that moment, and of the monitor's descriptors none (workers
- * would not notice the monitor's death, nor FUSE mounts that of their owner, while a copy is open).
+ * what the monitor had in memory at that moment, and of the monitor's descriptors at most the one
+ * that is named (workers would not notice the monitor's death, nor FUSE mounts that of their owner,
+ * while a copy is open).
  * It says what it has to say by messages on one socket. It leads a session of its own and outlives
  * the monitor; what it says then goes nowhere, and it ends when its work is done.
  */
@@ -14,12 +15,14 @@
 #include <sys/types.h>
 
 #define JOB_MESSAGE_MAX 2048
+#define JOB_KEPT_FD 4 /* in the child */
 
 struct job;
 
 struct job_setup {
 	struct loop *loop;
 	const char *name; /* for ps(1); at most 15 characters */
+	int kept; /* a descriptor that the child has, too, as JOB_KEPT_FD; 0: none. Borrowed */
 	/* In the child: does the work, says what is to be said by job_send, returns the exit
 	 * status. */
 	int (*work)(void *user, int channel);

@@ -123,7 +123,7 @@ struct privsep_net { /* one data device by its name; for NET_SET with a sealed m
 struct privsep_apply {
 	uint32_t confirm_s; /* rolled back unless confirmed in this time; 0: as the policy says */
 	uint32_t dry_run;   /* 1: only what would be done */
-	uint64_t back_to;   /* rollback: number in the history; 0: what comes next */
+	uint64_t back_to;   /* confirm, rollback: number in the history; 0: what comes next */
 	char forces[PRIVSEP_FORCES_MAX][PLENUM_NAME_MAX]; /* empty from the first empty one */
 };
 struct privsep_fault {

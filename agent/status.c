@@ -422,9 +422,8 @@ static void add_waiting(const struct agent *a, struct status *st)
 	st->waits_left_s = walk_pending_left_s(a);
 	st->waits_by = p->by;
 	walk_pending_describe(a, text, sizeof(text));
-	snprintf(st->apply, sizeof(st->apply),
-		 "%s; 'plenum confirm' keeps it, 'plenum rollback' undoes it%s%s", text,
-		 missed[0] ? "; not yet: " : "", missed);
+	snprintf(st->apply, sizeof(st->apply), "%s; " WALK_PENDING_WORDS "%s%s", text, p->entry,
+		 p->entry, missed[0] ? "; not yet: " : "", missed);
 }
 
 int status_collect(const struct agent *a, struct status *ret)

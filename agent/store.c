@@ -30,9 +30,12 @@ static int make_paths(struct store *st, const char *config, const char *state_di
 	st->next_dir = rundir_path(dir, "plenum.d" SPEC_NEXT_SUFFIX);
 	st->staged = rundir_path(state_dir, "staged");
 	st->check_dir = rundir_path(state_dir, "check.d");
+	st->base_file = rundir_path(state_dir, "base");
 	if (st->dropin_dir)
 		st->cli_file = rundir_path(st->dropin_dir, STORE_CLI_FILE);
-	return st->staged && st->check_dir && st->cli_file && st->next_dir ? 0 : -ENOMEM;
+	return st->staged && st->check_dir && st->base_file && st->cli_file && st->next_dir
+		       ? 0
+		       : -ENOMEM;
 }
 
 int store_init(struct store *st, const char *config, const char *state_dir)
@@ -54,6 +57,7 @@ void store_done(struct store *st)
 	free(st->next_dir);
 	free(st->staged);
 	free(st->check_dir);
+	free(st->base_file);
 	free(st->next_file);
 	free(st->next_dropins);
 	memset(st, 0, sizeof(*st));

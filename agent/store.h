@@ -27,6 +27,7 @@ struct store {
 	char *next_dir;	  /* /etc/plenum/plenum.d.next: see SPEC_COMMIT_MARK */
 	char *staged;	  /* STATE/staged: the tree, with plenum.yaml and plenum.d/50-cli.yaml */
 	char *check_dir;  /* STATE/check.d: drop-ins as they would be */
+	char *base_file;  /* STATE/base: what an apply found in the files that it is to replace */
 	char *next_file, *next_dropins; /* what store_next gave out last */
 	bool prepared;			/* between store_prepare and what ends it */
 };
@@ -52,11 +53,20 @@ int store_next(struct store *st, struct store_source *ret);
  * read-only file system is found before the host is changed; commit puts it into its place (one
  * rename), keeps the former files as FILE~ and plenum.d~, and ends the staging; abandon forgets the
  * preparation and leaves staged what is staged. In between nothing else can be staged. 0 without
- * anything staged; errors name their path in d.
+ * anything staged; errors name their path in d; of a commit also -ESTALE, see below.
  */
 int store_prepare(struct store *st, struct diag *d);
 int store_commit(struct store *st, struct diag *d);
 void store_abandon(struct store *st);
+/*
+ * Who edits a file while an apply that is to replace it is under way, or waits, does not lose what
+ * he wrote: `note` keeps, over restarts too, what the files say that the commit would replace,
+ * `check` looks whether they still do (-ESTALE with the file in d), as does the commit itself, and
+ * `forget` lets it replace whatever they say. A file that plenum.d has more, or less, counts.
+ */
+int store_note_base(struct store *st, struct diag *d);
+int store_check_base(struct store *st, struct diag *d);
+void store_forget_base(struct store *st);
 
 /* Validates and stages a whole configuration, in the place of all that is staged. -EINVAL with
  * reasons in d; -EINPROGRESS during an apply; other errors name their path in d. */

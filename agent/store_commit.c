@@ -10,8 +10,10 @@
 #include "agent/rundir.h"
 #include "agent/store_internal.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/hash.h"
 #include "netcfg/base/log.h"
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,12 +135,146 @@ void store_abandon(struct store *st)
 	st->prepared = false;
 }
 
+/* ---- what somebody else has written meanwhile ---- */
+
+/* Nobody gains by a collision: who may write the file may write what he likes. */
+static void put_base(FILE *f, const char *path)
+{
+	static const uint64_t key[2] = {0x706c656e756d2d66, 0x696c65732d763100};
+	autofree char *text = NULL;
+	size_t len = 0;
+	int r = file_read(path, SPEC_FILE_BYTES_MAX + sizeof(SPEC_COMMIT_MARK), &text, &len);
+
+	if (r != -ENOENT)
+		fprintf(f, "%016" PRIx64 " %s\n", r < 0 ? 0 : hash_keyed(key, text, len), path);
+}
+
+static int is_dropin(const struct dirent *e)
+{
+	return store_is_dropin(e);
+}
+
+static int put_dropins(const struct store *st, FILE *f)
+{
+	struct dirent **list = NULL;
+	int n = scandir(st->dropin_dir, &list, is_dropin, alphasort);
+	int r = n < 0 && errno != ENOENT ? -errno : 0;
+
+	for (int i = 0; i < n; i++) {
+		autofree char *path = rundir_path(st->dropin_dir, list[i]->d_name);
+
+		if (path)
+			put_base(f, path);
+		else
+			r = -ENOMEM;
+		free(list[i]);
+	}
+	free(list);
+	return r;
+}
+
+/* A line for each file that the commit of what is staged replaces. */
+static int make_base(const struct store *st, char **ret)
+{
+	autofree char *whole = NULL;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f;
+	int r = store_read_staged(st, STORE_WHOLE, &whole, &len);
+
+	if (r < 0)
+		return r;
+	f = open_memstream(&text, &len);
+	if (!f)
+		return -ENOMEM;
+	if (whole) {
+		put_base(f, st->file);
+		r = put_dropins(st, f);
+	} else {
+		put_base(f, st->cli_file);
+	}
+	*ret = file_text_end(f, &text, r);
+	return r < 0 ? r : *ret ? 0 : -ENOMEM;
+}
+
+int store_note_base(struct store *st, struct diag *d)
+{
+	autofree char *text = NULL;
+	int r = make_base(st, &text);
+
+	if (r >= 0)
+		r = file_write(st->base_file, text, strlen(text), 0600);
+	return r < 0 ? store_error(d, st->base_file, "written", r) : 0;
+}
+
+void store_forget_base(struct store *st)
+{
+	if (unlink(st->base_file) < 0 && errno != ENOENT)
+		log_debug("%s: %s", st->base_file, strerror(errno));
+}
+
+/* The file of the first line that one has and the other has not. */
+static void say_changed(const char *was, const char *is, struct diag *d)
+{
+	const char *line = was;
+	struct diag_pos pos = {NULL, 0, 0};
+	autofree char *path = NULL;
+	size_t len;
+
+	while (*was && *was == *is) {
+		if (*was == '\n')
+			line = was + 1;
+		was++;
+		is++;
+	}
+	if (!*line) /* it has more */
+		line = is;
+	len = strcspn(line, "\n");
+	path = len > 17 ? strndup(line + 17, len - 17) : NULL;
+	pos.file = path ? path : "?";
+	diag_add(d, DIAG_ERROR, &pos, NULL, "somebody has changed it since this apply began");
+}
+
+int store_check_base(struct store *st, struct diag *d)
+{
+	autofree char *was = NULL, *is = NULL;
+	size_t len;
+	int r = file_read(st->base_file, 2 * SPEC_FILE_BYTES_MAX, &was, &len);
+
+	if (r == -ENOENT) /* none is asked for */
+		return 0;
+	if (r >= 0)
+		r = make_base(st, &is);
+	if (r < 0)
+		return store_error(d, st->base_file, "read", r);
+	if (strcmp(was, is) == 0)
+		return 0;
+	say_changed(was, is, d);
+	return -ESTALE;
+}
+
 /* ---- the commit ---- */
+
+/* A convenience: the commit does not fail for want of it. */
+static void keep_former(const struct store *st, const char *path)
+{
+	autofree char *text = NULL, *former = former_of(path);
+	size_t len = 0;
+	int r;
+
+	if (!former || file_read(path, SPEC_FILE_BYTES_MAX, &text, &len) < 0)
+		return;
+	unlink(former); /* it may be open to more readers than the file is now */
+	r = file_write(former, text, len, mode_of_file(st));
+	if (r < 0)
+		log_debug("%s: %s", former, strerror(-r));
+}
 
 static int commit_cli(struct store *st, const char *text, struct diag *d)
 {
 	int r;
 
+	keep_former(st, st->cli_file);
 	if (strcmp(text, STORE_CLI_NONE) != 0) {
 		r = file_commit(st->cli_file);
 		return r < 0 ? store_error(d, st->cli_file, "written", r) : 0;
@@ -148,26 +284,11 @@ static int commit_cli(struct store *st, const char *text, struct diag *d)
 	return file_sync_folder(st->cli_file);
 }
 
-/* A convenience: the commit does not fail for want of it. */
-static void keep_former(const struct store *st)
-{
-	autofree char *text = NULL, *former = former_of(st->file);
-	size_t len = 0;
-	int r;
-
-	if (!former || file_read(st->file, SPEC_FILE_BYTES_MAX, &text, &len) < 0)
-		return;
-	unlink(former); /* it may be open to more readers than the file is now */
-	r = file_write(former, text, len, mode_of_file(st));
-	if (r < 0)
-		log_debug("%s: %s", former, strerror(-r));
-}
-
 static int commit_whole(struct store *st, struct diag *d)
 {
 	int r;
 
-	keep_former(st);
+	keep_former(st, st->file);
 	r = file_commit(st->file);
 	return r < 0 ? store_error(d, st->file, "written", r) : store_settle(st, d);
 }
@@ -181,12 +302,18 @@ int store_commit(struct store *st, struct diag *d)
 	st->prepared = false;
 	if (r >= 0)
 		r = store_read_staged(st, STORE_CLI, &cli, &len);
+	if (r >= 0)
+		r = store_check_base(st, d);
+	if (r == -ESTALE)
+		store_abandon(st);
 	if (r >= 0 && whole)
 		r = commit_whole(st, d);
 	else if (r >= 0 && cli)
 		r = commit_cli(st, cli, d);
-	if (r >= 0)
-		r = store_drop_staged(st, d);
+	if (r < 0)
+		return r;
+	store_forget_base(st);
+	r = store_drop_staged(st, d);
 	return r < 0 ? r : 0;
 }
 

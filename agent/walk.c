@@ -70,6 +70,8 @@ static int load_staged(struct agent *a, struct store_source *ret)
 {
 	int r = a->store.prepared ? 0 : store_prepare(&a->store, &a->walk.diag);
 
+	if (r >= 0 && a->walk.n_tries == 0)
+		r = store_note_base(&a->store, &a->walk.diag);
 	return r < 0 ? r : store_next(&a->store, ret);
 }
 

@@ -18,6 +18,7 @@
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_places.h"
+#include <inttypes.h>
 
 struct agent;
 
@@ -207,6 +208,13 @@ bool walk_is_active(const struct agent *a);
 /* The staged configuration is being applied, or is to be as it was when somebody asked for that, so
  * that it must not be replaced. */
 bool walk_holds_staged(const struct agent *a);
+/* Whether the apply that waits is the one that is meant: the one of that number, or, where that is
+ * 0, one of that user. 0; -ENOENT: none waits; -EPERM: it is another; with the reason in why. */
+int walk_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep, char *why,
+			  size_t size);
+/* Whether the files that the apply that waits would replace are as they were when it began, or
+ * else. 0; -ESTALE with the reason in d; other errors. */
+int walk_pending_check_files(struct agent *a, struct diag *d);
 /* Keeps the apply that waits, or has it rolled back; control_on_decided gets the answer. -ENOENT:
  * none waits; -EALREADY: somebody has decided just now; other negative errno. */
 int walk_pending_decide(struct agent *a, bool keep, uint64_t client, const char *by);
@@ -216,6 +224,9 @@ const char *walk_vouch_missed(const struct agent *a);
 /* "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since 12:00:00, until 12:02:00 (90
  * s left)" */
 void walk_pending_describe(const struct agent *a, char *buf, size_t size);
+/* What can be done about it; twice its number. */
+#define WALK_PENDING_WORDS \
+	"'plenum confirm %" PRIu64 "' keeps it, 'plenum rollback %" PRIu64 "' undoes it"
 unsigned walk_pending_left_s(const struct agent *a);
 /* What is staged is no longer asked for. */
 void walk_forget_staged(struct agent *a);

@@ -401,6 +401,51 @@ void walk_pending_end(struct agent *a, const struct applier_result *res, const s
 	control_on_decided(a, p.client, p.entry, p.keep, res->error, written >= 0, &all);
 }
 
+/* None waits: a number that somebody has in mind is at its end. */
+static void say_none_waits(const struct agent *a, uint64_t number, char *why, size_t size)
+{
+	const struct history_entry *e = history_find(&a->walk.history, number);
+
+	if (e)
+		snprintf(why, size,
+			 "no apply waits for a confirmation: 'plenum history' has apply %" PRIu64
+			 " as '%s'",
+			 number, history_outcome_to_string(e->outcome));
+	else
+		snprintf(why, size, "no apply waits for a confirmation");
+}
+
+int walk_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep, char *why,
+			  size_t size)
+{
+	const struct walk_pending *p = &a->walk.pending;
+	const struct history_entry *e = history_find(&a->walk.history, p->entry);
+	const char *verb = keep ? "confirm" : "rollback", *by = p->by[0] ? p->by : "plenumd";
+
+	if (!p->applier) {
+		say_none_waits(a, number, why, size);
+		return -ENOENT;
+	}
+	if (number == p->entry || (!number && clients_is_by(by, uid)))
+		return 0;
+	if (number)
+		snprintf(why, size,
+			 "apply %" PRIu64 " does not wait for a confirmation, apply %" PRIu64
+			 " (%s, by %s) does; where that is meant write 'plenum %s %" PRIu64 "'",
+			 number, p->entry, e ? e->what : "?", by, verb, p->entry);
+	else
+		snprintf(why, size,
+			 "apply %" PRIu64 " (%s, by %s) is another user's; where it is meant write "
+			 "'plenum %s %" PRIu64 "'",
+			 p->entry, e ? e->what : "?", by, verb, p->entry);
+	return -EPERM;
+}
+
+int walk_pending_check_files(struct agent *a, struct diag *d)
+{
+	return a->walk.pending.source == WALK_FROM_STAGED ? store_check_base(&a->store, d) : 0;
+}
+
 int walk_pending_decide(struct agent *a, bool keep_it, uint64_t client, const char *by)
 {
 	struct walk_pending *p = &a->walk.pending;

@@ -58,10 +58,17 @@ static int commit_staged(struct agent *a, struct diag *d)
 		r = store_commit(&a->store, d);
 	if (r >= 0)
 		return 0;
-	diag_add(d, DIAG_ERROR, NULL, NULL,
-		 "it runs now, but cannot be kept in %s: %s; a restart would read the former one. "
-		 "Once that is mended 'plenum apply' writes it",
-		 a->store.file, strerror(-r));
+	if (r == -ESTALE)
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "it runs now, but is not written, and stays staged: a restart would read "
+			 "what somebody has written meanwhile. 'plenum apply' replaces that (and "
+			 "keeps it beside it, with a ~), 'plenum restore' and then 'plenum apply' "
+			 "runs it");
+	else
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "it runs now, but cannot be kept in %s: %s; a restart would read the "
+			 "former one. Once that is mended 'plenum apply' writes it",
+			 a->store.file, strerror(-r));
 	list = store_diag_to_json(&a->store, d);
 	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);
 	json_decref(list);

@@ -16,7 +16,11 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 17
+#define LAUNCH_VERSION 18
+
+/* Of launch_config.share_fd; what lies in it is fuse_back_share.c's. Where its layout changes this
+ * and the version above do: workers that are still at work in the former one keep it. */
+#define LAUNCH_SHARE_BYTES 974131200
 
 /*
  * Inherited descriptors. All others are closed.
@@ -189,7 +193,8 @@ struct launch_config {
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];
 	uint32_t n_ids;
-	int share_fd; /* compute: memfd that all compute workers of the host have, empty at first;
+	int share_fd; /* compute: memfd of LAUNCH_SHARE_BYTES that all compute workers of this
+		       * version have, zeros at first and sealed, so that none can end the others;
 		       * in it they tell each other what they have lent to clients, and who serves
 		       * which */
 };

@@ -177,21 +177,25 @@ static const struct ctl_command commands[] = {
 	 "      --keys FILE   the keys of encrypted sessions go there, for the dissector; who\n"
 	 "                    has both files reads users' data\n"},
 	{"apply", "[--confirm TIME] [--dry-run] [--force NAME]", "do it", 0, 0,
-	 TAKES_APPLY | TAKES_DRY_RUN, ctl_cmd_apply,
+	 TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN, ctl_cmd_apply,
 	 "Has the agent apply what is staged, or else the files as they are. What fails is rolled\n"
 	 "back.\n\n"
 	 "      --confirm TIME  roll it back unless 'plenum confirm' comes within TIME: 120s, 5m\n"
 	 "      --dry-run     only show what would be done\n"
 	 "      --force NAME  even though the host depends on it: NAME is the interface that the\n"
 	 "                    refusal names, or what depends on it, such as default-route\n"},
-	{"confirm", "", "keep the change that waits", 0, 0, 0, ctl_cmd_confirm,
-	 "Keeps the change that 'plenum apply --confirm' made, or that policy.confirm lets "
-	 "wait.\n"},
-	{"rollback", "[NUMBER] [--confirm TIME] [--force NAME]", "undo a change", 0, 1, TAKES_APPLY,
-	 ctl_cmd_rollback,
-	 "Undoes the change that waits for its confirmation. Where none does, applies what ran\n"
-	 "before the one that runs, or what apply NUMBER of 'plenum history' had applied; the\n"
-	 "files of the configuration stay as they are. Options are those of apply.\n"},
+	{"confirm", "[NUMBER] [--force files]", "keep the change that waits", 0, 1, TAKES_FORCE,
+	 ctl_cmd_confirm,
+	 "Keeps the change that 'plenum apply --confirm' made, or that policy.confirm lets wait:\n"
+	 "that of NUMBER, as 'plenum status' has it, or where none is given your own.\n\n"
+	 "      --force files  also where somebody has changed the files of the configuration\n"
+	 "                    meanwhile; what he wrote stays beside them, with a ~\n"},
+	{"rollback", "[NUMBER] [--confirm TIME] [--force NAME]", "undo a change", 0, 1,
+	 TAKES_APPLY | TAKES_FORCE, ctl_cmd_rollback,
+	 "Undoes the change that waits for its confirmation: that of NUMBER, or where none is\n"
+	 "given your own. Where none waits, applies what ran before the one that runs, or what\n"
+	 "apply NUMBER of 'plenum history' had applied; the files of the configuration stay as\n"
+	 "they are. Options are those of apply.\n"},
 	{"history", "[TABLE OPTION...]", "the last applies", 0, 0, TAKES_TABLE, ctl_cmd_history,
 	 "Lists the last applies that somebody asked for: when, who, what was applied, and what\n"
 	 "became of it.\n"},

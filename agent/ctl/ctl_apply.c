@@ -24,7 +24,7 @@ static void print_applied(const json_t *o)
 {
 	const json_t *applied = json_object_get(o, "applied");
 	const json_t *actions = json_object_get(o, "actions");
-	const json_int_t confirm_s = ctl_int(o, "confirm_s");
+	const json_int_t confirm_s = ctl_int(o, "confirm_s"), number = ctl_int(o, "history");
 	char left[32];
 
 	if (ctl_int(applied, "steps") == 0 && json_array_size(actions) == 0 && confirm_s == 0) {
@@ -34,9 +34,12 @@ static void print_applied(const json_t *o)
 	printf("Applied: %" JSON_INTEGER_FORMAT " steps.\n", ctl_int(applied, "steps"));
 	print_actions(actions);
 	if (confirm_s > 0)
-		printf("It is rolled back in %s, unless 'plenum confirm' comes before; 'plenum "
-		       "rollback' does so at once.\n",
-		       ctl_format_seconds(confirm_s, left, sizeof(left)));
+		printf("Apply %" JSON_INTEGER_FORMAT
+		       " is rolled back in %s, unless 'plenum confirm "
+		       "%" JSON_INTEGER_FORMAT
+		       "' comes before; 'plenum rollback %" JSON_INTEGER_FORMAT
+		       "' does so at once.\n",
+		       number, ctl_format_seconds(confirm_s, left, sizeof(left)), number, number);
 }
 
 /* "120s", "5m", "1h" in seconds; 0: it is none. */
@@ -57,8 +60,9 @@ static json_int_t parse_time(const char *text)
 	return 0;
 }
 
-/* The body of an apply or a rollback, NULL where there is nothing to be said; an exit status. */
-static int make_body(const struct ctl_args *a, json_int_t back_to, char **ret)
+/* The body of an apply, a confirmation or a rollback, NULL where there is nothing to be said; an
+ * exit status. key: of the number; 0: there is none. */
+static int make_body(const struct ctl_args *a, const char *key, json_int_t number, char **ret)
 {
 	const json_int_t confirm_s = a->confirm ? parse_time(a->confirm) : 0;
 	json_t *o, *list;
@@ -69,15 +73,15 @@ static int make_body(const struct ctl_args *a, json_int_t back_to, char **ret)
 		ctl_complain("'%.40s' is not a time from 1s to 24h; write 120s or 5m", a->confirm);
 		return CTL_USAGE;
 	}
-	if (!confirm_s && !back_to && a->forces.n == 0 && !a->dry_run)
+	if (!confirm_s && !number && a->forces.n == 0 && !a->dry_run)
 		return CTL_OK;
 	o = json_object();
 	list = json_array();
 	r = o && list ? 0 : -1;
 	for (int i = 0; i < a->forces.n; i++)
 		r |= json_array_append_new(list, json_string(a->forces.items[i]));
-	if (back_to)
-		r |= json_object_set_new(o, "to", json_integer(back_to));
+	if (number)
+		r |= json_object_set_new(o, key, json_integer(number));
 	if (confirm_s)
 		r |= json_object_set_new(o, "confirm", json_integer(confirm_s));
 	if (a->dry_run)
@@ -120,35 +124,39 @@ static int change(const struct ctl_args *a, const char *path, const char *body)
 	return r;
 }
 
-int ctl_cmd_apply(const struct ctl_args *a)
-{
-	autofree char *body = NULL;
-	int r = make_body(a, 0, &body);
-
-	return r == CTL_OK ? change(a, "/v1/apply", body) : r;
-}
-
-int ctl_cmd_confirm(const struct ctl_args *a)
-{
-	return change(a, "/v1/confirm", NULL);
-}
-
-int ctl_cmd_rollback(const struct ctl_args *a)
+/* With the number that was written behind the command, where one was. */
+static int change_number(const struct ctl_args *a, const char *path, const char *key)
 {
 	autofree char *body = NULL;
 	char *end = NULL;
-	long to = 0;
+	long number = 0;
 	int r;
 
 	if (a->n_operands > 0) {
-		to = strtol(a->operands[0], &end, 10);
-		if (to < 1 || *end) {
+		errno = 0;
+		number = strtol(a->operands[0], &end, 10);
+		if (errno || number < 1 || *end) {
 			ctl_complain("'%.40s' is not a number of 'plenum history'", a->operands[0]);
 			return CTL_USAGE;
 		}
 	}
-	r = make_body(a, to, &body);
-	return r == CTL_OK ? change(a, "/v1/rollback", body) : r;
+	r = make_body(a, key, number, &body);
+	return r == CTL_OK ? change(a, path, body) : r;
+}
+
+int ctl_cmd_apply(const struct ctl_args *a)
+{
+	return change_number(a, "/v1/apply", NULL);
+}
+
+int ctl_cmd_confirm(const struct ctl_args *a)
+{
+	return change_number(a, "/v1/confirm", "number");
+}
+
+int ctl_cmd_rollback(const struct ctl_args *a)
+{
+	return change_number(a, "/v1/rollback", "to");
 }
 
 static int print_history(const struct ctl_args *a, const json_t *o)

@@ -246,6 +246,7 @@ static int exit_of_reply(const struct ctl_reply *r)
 	} codes[] = {{"rolled-back", CTL_ROLLED_BACK},
 		     {"unverified", CTL_ROLLED_BACK},
 		     {"waiting", CTL_BUSY},
+		     {"another", CTL_BUSY},
 		     {"not-yet", CTL_BUSY},
 		     {"busy", CTL_BUSY}};
 	json_t *o = json_loadb(r->body, r->len, 0, NULL);

@@ -29,7 +29,8 @@ enum {
 	TAKES_LEG = 1 << 14,
 	TAKES_COUNT = 1 << 15,
 	TAKES_TOP = 1 << 16,
-	TAKES_FAULT = 1 << 19, /* the highest: each option's bit is its own */
+	TAKES_FAULT = 1 << 19,
+	TAKES_FORCE = 1 << 20, /* the highest: each option's bit is its own */
 };
 
 struct ctl_parsed {

@@ -105,6 +105,8 @@ static void run_state(const struct doctor_picture *p, const struct doctor_check 
 		      struct doctor_result *r)
 {
 	const char *state = text_of(p->status, "state");
+	/* What has not come up yet is not known to be broken. */
+	const enum doctor_state is = strcmp(state, "starting") == 0 ? DOCTOR_WARN : DOCTOR_FAIL;
 	const json_t *reason;
 	size_t i;
 
@@ -112,12 +114,13 @@ static void run_state(const struct doctor_picture *p, const struct doctor_check 
 		doctor_say(r, DOCTOR_PASS, "its state is running");
 		return;
 	}
-	doctor_say(r, DOCTOR_FAIL, "its state is %s", state);
+	doctor_say(r, is, "its state is %s", state);
 	json_array_foreach (json_object_get(p->status, "reasons"), i, reason) {
 		if (json_is_string(reason))
-			doctor_say(r, DOCTOR_FAIL, "%s", json_string_value(reason));
+			doctor_say(r, is, "%s", json_string_value(reason));
 	}
-	doctor_advise(r, "plenum status; plenum events");
+	doctor_advise(r, is == DOCTOR_WARN ? "wait for it: plenum events --follow"
+					   : "plenum status; plenum events");
 }
 
 /* Where one answers it is of an apply under way. */

@@ -10,16 +10,14 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define SHARE_MAGIC 0x3152485346504cULL /* "LPFSHR1" */
-
-struct share_file { /* zeros are an empty one */
-	uint64_t magic;
-	uint64_t bytes;
+struct share_file {	      /* zeros are an empty one */
 	uint64_t hash_key[2]; /* whoever comes first makes it */
 	uint64_t joined;      /* grows whenever a worker begins */
 	uint64_t used[SHARE_SLOTS / 64];
 	struct share_slot slots[SHARE_SLOTS];
 };
+_Static_assert(sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
+	       "another layout is another LAUNCH_VERSION: workers of the former are still at work");
 
 /* The first one's word counts. */
 static int key_make(uint64_t *word)
@@ -44,8 +42,10 @@ static struct share_file *file_map(int fd)
 			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (fstat(fd, &st) < 0)
 		return MAP_FAILED;
-	if (st.st_size < (off_t)sizeof(*f) && ftruncate(fd, sizeof(*f)) < 0)
+	if (st.st_size != (off_t)sizeof(*f)) {
+		errno = EPROTO;
 		return MAP_FAILED;
+	}
 	return mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 }
 
@@ -60,13 +60,6 @@ int share_init(struct share *s, int fd, uint32_t worker)
 	if (f == MAP_FAILED)
 		return -errno;
 	s->file = f;
-	/* Only workers of one version are given the same one. */
-	if (f->magic != SHARE_MAGIC || f->bytes != sizeof(*f)) {
-		if (f->magic != 0)
-			(void)madvise(f, sizeof(*f), MADV_REMOVE);
-		f->bytes = sizeof(*f);
-		f->magic = SHARE_MAGIC;
-	}
 	if (key_make(&f->hash_key[0]) < 0 || key_make(&f->hash_key[1]) < 0) {
 		share_done(s);
 		return -EIO;

@@ -71,7 +71,7 @@ struct share {
 };
 
 /* fd: borrowed; -1: of its own, with nobody else. worker: its number. 0; -ENOSPC: the number is too
- * large; other negative errno. */
+ * large; -EPROTO: the memory is of another layout; other negative errno. */
 int share_init(struct share *s, int fd, uint32_t worker);
 void share_done(struct share *s);
 /* The worker begins to serve, and is seen by the others from here on; what was open in a former

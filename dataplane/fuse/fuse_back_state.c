@@ -3,6 +3,7 @@
  * The state's memory: made, found again, thrown away where it is another's.
  */
 #include "dataplane/fuse/fuse_back_state.h"
+#include "netcfg/base/memfd.h"
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -27,6 +28,7 @@ int state_map(int fd, struct state **ret)
 		fd = own;
 	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_size < end && ftruncate(fd, end) < 0))
 		return -errno;
+	memfd_fix(fd); /* of the journal before it, too */
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
 		 state_at());
 	if (s == MAP_FAILED)

@@ -51,6 +51,23 @@ int memfd_new_empty(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+int memfd_new_growing(const char *name)
+{
+	return memfd_new(name);
+}
+
+void memfd_fix(int fd)
+{
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
+}
+
+bool memfd_is_fixed(int fd)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && (seals & F_SEAL_SEAL);
+}
+
 /* The kernel shows it as "/memfd:NAME (deleted)". */
 bool memfd_has_name(int fd, const char *name)
 {

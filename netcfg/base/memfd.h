@@ -17,6 +17,13 @@ int memfd_new_shared(const char *name, size_t size);
 /* Empty and to be grown by whoever has it; nobody can seal it. The descriptor, or negative errno.
  */
 int memfd_new_empty(const char *name);
+/* The same, for several: who has made it as long as it is needed calls memfd_fix() before others
+ * map it. */
+int memfd_new_growing(const char *name);
+/* From here on nobody can make it shorter, so that no other's access faults, nor seal it against
+ * those that come later. Fine where it is so already, or was not made by the above. */
+void memfd_fix(int fd);
+bool memfd_is_fixed(int fd);
 /* Whether it is such a file, or one of the others, that was made with this name. */
 bool memfd_has_name(int fd, const char *name);
 

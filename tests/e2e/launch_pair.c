@@ -22,6 +22,7 @@
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
+#include "netcfg/base/memfd.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -602,7 +603,7 @@ int main(int argc, char **argv)
 	options_parse(argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN); /* the script decides */
-	share_fd = memfd_create("share", MFD_CLOEXEC);
+	share_fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
 	config_common(&workers[FRONT], 1, 1, 0);
 	config_common(&workers[BACK], 2, 2, cores > 1 ? 1 : 0);
 	config_back(&workers[BACK]);

@@ -5,6 +5,7 @@
 #include "agent/job.h"
 #include "agent/mountinfo.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/memfd.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
@@ -382,6 +383,41 @@ static void test_exports_keep_what_moves(void **state)
 	free(c);
 }
 
+/* What all compute workers map: none of them can take it from the others, and those of another
+ * version, who may still be at work, have another. */
+static void test_the_share_of_workers(void **state)
+{
+	struct exports x = {0}, next = {0};
+	int fd = exports_state(&x, EXPORTS_SHARE), kept;
+	int former = memfd_new_shared("export-/share-1-4096", 4096);
+	int forged = memfd_new_empty("export-" EXPORTS_SHARE);
+	char name[64];
+	struct stat st;
+
+	assert_true(fd >= 0 && former >= 0 && forged >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, LAUNCH_SHARE_BYTES);
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	assert_int_equal(ftruncate(fd, st.st_size + 4096), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
+	assert_int_equal(exports_adopt(&next, EXPORTS_SHARE, former), -ENOENT);
+	assert_int_equal(exports_adopt(&next, EXPORTS_SHARE, forged), -ENOENT);
+	assert_int_equal(exports_adopt_stored(&next, former, "export-/share-1-4096"), 0);
+	assert_false(exports_has_state(&next, EXPORTS_SHARE));
+	kept = fcntl(fd, F_DUPFD_CLOEXEC, CHECKED_FD);
+	snprintf(name, sizeof(name), "export-%s", EXPORTS_SHARE);
+	assert_int_equal(exports_adopt_stored(&next, kept, name), 0);
+	assert_int_equal(exports_state(&next, EXPORTS_SHARE), kept);
+	/* What an export's workers have together is as long as the first makes it. */
+	fd = exports_state(&x, "a");
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	memfd_fix(fd);
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	close(forged);
+	exports_done(&x, true);
+	exports_done(&next, true);
+}
+
 static void test_garbage_record(void **state)
 {
 	struct rundir rd;
@@ -652,6 +688,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_epoch_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_key_is_made_once, setup, teardown),
 		cmocka_unit_test(test_exports_keep_what_moves),
+		cmocka_unit_test(test_the_share_of_workers),
 		cmocka_unit_test_setup_teardown(test_garbage_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_record_of_another_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_run_directory, setup, teardown),

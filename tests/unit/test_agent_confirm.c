@@ -7,6 +7,7 @@
 #include "tests/lib/fake_probe.h"
 #include "tests/lib/walk_host.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 
 /* Of another configuration, on the same links; what is there is replaced. */
@@ -295,6 +296,79 @@ static void test_the_next_agent_adopts_it(void **state)
 	assert_true(host_has(f, "10.10.2.10/16"));
 }
 
+static bool stop_child;
+
+/* In each child, before it has done anything. */
+static void in_child(void)
+{
+	if (stop_child)
+		raise(SIGSTOP);
+}
+
+static void ask_for_one_that_stops(struct agent *a, const struct walk_client *client)
+{
+	static bool known;
+
+	if (!known)
+		assert_int_equal(pthread_atfork(NULL, NULL, in_child), 0);
+	known = true;
+	stop_child = true;
+	walk_ask_client(a, client);
+	stop_child = false;
+}
+
+/* The agent is killed when it has forked its applier, and that has not done a thing yet. */
+static void test_the_next_agent_adopts_one_that_was_just_begun(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	siginfo_t si;
+	pid_t pid;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, OTHER_YAML);
+	ask_for_one_that_stops(a, &client);
+	pid = applier_pid(a->walk.applier);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WSTOPPED), 0);
+	die_and_come_back(f);
+	walk_start(a);
+	assert_int_equal(applier_stage(a->walk.applier), APPLIER_APPLYING);
+	assert_int_equal(access(a->walk.pending_path, F_OK), 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	turn_until_it_waits(f);
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_int_equal(outcome(f, 2), HISTORY_APPLIED);
+	assert_true(host_has(f, "10.10.2.10/16"));
+}
+
+/* Nor had it any time at all: nothing was changed, and nothing will be. */
+static void test_one_that_was_killed_before_it_began(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	siginfo_t si;
+	pid_t pid;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, OTHER_YAML);
+	ask_for_one_that_stops(a, &client);
+	pid = applier_pid(a->walk.applier);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WSTOPPED), 0);
+	die_and_come_back(f);
+	walk_start(a);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	wait_for_walk(f);
+	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
+	assert_true(running_has(f, "10.20.1.10"));
+	assert_true(host_has(f, "10.20.1.10/16"));
+	assert_false(host_has(f, "10.10.2.10/16"));
+	waitpid(pid, NULL, 0);
+}
+
 /* Which of the data IPs are others', so that no worker is started with one that is not there. */
 static void test_the_next_agent_knows_whose_addresses_are_taken(void **state)
 {
@@ -444,6 +518,127 @@ static void test_policy(void **state)
 }
 
 /* A configuration by its number; the files are as they were, and it is said that they differ. */
+static bool is_refused_as(const struct agent *a, uint64_t number, uid_t uid, bool keep, int error,
+			  const char *text)
+{
+	char why[EVENTS_TEXT_MAX] = "";
+	int r = walk_pending_is_meant(a, number, uid, keep, why, sizeof(why));
+
+	if (r == error && strstr(why, text))
+		return true;
+	print_message("%d: %s\n", r, why);
+	return false;
+}
+
+/* Of two operators each decides about his own, or names the other's. */
+static void test_each_decides_about_his_own(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_true(is_refused_as(a, 0, 0, true, -ENOENT, "no apply waits"));
+	assert_true(is_refused_as(a, 9, 0, true, -ENOENT, "no apply waits"));
+	begin(f, 600);
+	assert_int_equal(walk_pending_is_meant(a, 2, 1000, true, NULL, 0), 0);
+	assert_int_equal(walk_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
+	assert_int_equal(walk_pending_is_meant(a, 0, 0, false, NULL, 0), 0);
+	assert_true(is_refused_as(a, 0, 1000, true, -EPERM,
+				  "apply 2 (files, by uid 0, pid 7) is another user's; where it is "
+				  "meant write 'plenum confirm 2'"));
+	assert_true(is_refused_as(a, 0, 1000, false, -EPERM, "write 'plenum rollback 2'"));
+	assert_true(is_refused_as(a, 1, 0, true, -EPERM,
+				  "apply 1 does not wait for a confirmation, apply 2 (files, by "
+				  "uid 0, pid 7) does; where that is meant write 'plenum confirm "
+				  "2'"));
+	die_and_come_back(f);
+	walk_start(a);
+	turn_until_it_waits(f);
+	assert_true(is_refused_as(a, 0, 1000, true, -EPERM, "'plenum confirm 2'"));
+	assert_int_equal(walk_pending_is_meant(a, 0, 0, true, NULL, 0), 0);
+	assert_int_equal(walk_pending_decide(a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_true(is_refused_as(a, 2, 0, true, -ENOENT,
+				  "no apply waits for a confirmation: 'plenum history' has apply 2 "
+				  "as 'rolled back'"));
+}
+
+static bool file_has(const char *path, const char *text)
+{
+	autofree char *yaml = read_text(path);
+
+	return yaml && strstr(yaml, text);
+}
+
+static void stage_and_begin(struct fixture *f)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(store_put_staged(&f->a.store, OTHER_YAML, strlen(OTHER_YAML), &d), 0);
+	walk_ask_client(&f->a, &client);
+	turn_until_it_waits(f);
+}
+
+static int files_checked(struct fixture *f)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int r = walk_pending_check_files(&f->a, &d);
+
+	if (r < 0)
+		assert_string_equal(d.entries[0].file, f->file);
+	return r;
+}
+
+/* Who edits the file while what is staged waits is not overruled by a confirmation. */
+static void test_a_file_that_is_edited_meanwhile(void **state)
+{
+	const struct walk_client again = {.by = "uid 0, pid 11"};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	stage_and_begin(f);
+	assert_int_equal(files_checked(f), 0);
+	write_file(f, "# by hand\n" OTHER_YAML);
+	assert_int_equal(files_checked(f), -ESTALE);
+	die_and_come_back(f);
+	walk_start(a);
+	turn_until_it_waits(f);
+	assert_int_equal(files_checked(f), -ESTALE);
+	/* One whose confirmation was on its way already. */
+	assert_int_equal(walk_pending_decide(a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_true(file_has(f->file, "# by hand"));
+	assert_true(running_has(f, "10.10.2.10"));
+	assert_true(last_good_has(f, "10.10.2.10"));
+	assert_int_equal(a->state, AGENT_DEGRADED);
+	assert_true(problem_has(a, "what somebody has written meanwhile"));
+	assert_true(store_has_staged(&a->store));
+	/* He has been told: now it is replaced. */
+	walk_ask_client(a, &again);
+	wait_for_walk(f);
+	assert_false(file_has(f->file, "# by hand"));
+	assert_false(store_has_staged(&a->store));
+	assert_int_equal(a->state, AGENT_RUNNING);
+}
+
+static void test_a_file_that_is_replaced_by_force(void **state)
+{
+	struct fixture *f = *state;
+	char former[80];
+
+	stage_and_begin(f);
+	write_file(f, "# by hand\n" OTHER_YAML);
+	store_forget_base(&f->a.store);
+	assert_int_equal(files_checked(f), 0);
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	snprintf(former, sizeof(former), "%s~", f->file);
+	assert_false(file_has(f->file, "# by hand"));
+	assert_true(file_has(former, "# by hand"));
+	assert_int_equal(f->a.state, AGENT_RUNNING);
+}
+
 static void test_back_to_a_number(void **state)
 {
 	const struct walk_client client = {.by = "uid 0, pid 7"},
@@ -497,6 +692,8 @@ int main(void)
 		TEST(test_a_killed_applier_is_no_confirmation),
 		TEST(test_rolled_back_to_what_could_not_be_written),
 		TEST(test_the_next_agent_adopts_it),
+		TEST(test_the_next_agent_adopts_one_that_was_just_begun),
+		TEST(test_one_that_was_killed_before_it_began),
 		TEST(test_the_next_agent_knows_whose_addresses_are_taken),
 		TEST(test_the_next_agent_finds_how_it_ended),
 		TEST(test_nobody_lives),
@@ -504,6 +701,9 @@ int main(void)
 		TEST(test_a_start_is_no_apply),
 		TEST(test_policy),
 		TEST(test_back_to_a_number),
+		TEST(test_each_decides_about_his_own),
+		TEST(test_a_file_that_is_edited_meanwhile),
+		TEST(test_a_file_that_is_replaced_by_force),
 	};
 
 	return cmocka_run_group_tests_name("agent_confirm", tests, NULL, NULL);

@@ -388,6 +388,30 @@ static void test_apply(void **state)
 		assert_int_equal(refused("POST", "/v1/apply", wrong[i]), 400);
 }
 
+static void test_confirm(void **state)
+{
+	static const char *const wrong[] = {
+		"[1]",
+		"{\"number\":0}",
+		"{\"number\":\"7\"}",
+		"{\"to\":7}",
+		"{\"confirm\":7}",
+		"{\"force\":[\"eth0\"]}",
+		"{\"force\":[1]}",
+		"{\"force\":\"files\"}",
+	};
+
+	assert_int_equal(route("POST", "/v1/confirm", NULL), 0);
+	assert_int_equal(msg.type, PRIVSEP_CONFIRM);
+	assert_int_equal(msg.apply.back_to, 0);
+	assert_int_equal(route("POST", "/v1/confirm", "{\"number\":7,\"force\":[\"files\"]}"), 0);
+	assert_int_equal(msg.apply.back_to, 7);
+	assert_string_equal(msg.apply.forces[0], "files");
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(refused("POST", "/v1/confirm", wrong[i]), 400);
+	assert_int_equal(refused("POST", "/v1/rollback", "{\"number\":7}"), 400);
+}
+
 static void test_error_text(void **state)
 {
 	struct api_error e = {.http_status = 404, .code = "not-found", .message = "no \"x\""};
@@ -508,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_staged),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_confirm),
 		cmocka_unit_test(test_error_text),
 	};
 

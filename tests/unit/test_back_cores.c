@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two server ends that serve one export together, as workers of one compute entry do. */
 #include "dataplane/fuse/fuse_back_internal.h"
+#include "netcfg/base/memfd.h"
 #include "tests/lib/back_rig.h"
 
 #define ROOT FUSE_ROOT_ID
@@ -41,7 +42,7 @@ static void core_configure(struct rig *g, unsigned i, int share_fd)
 static int setup(void **state)
 {
 	struct rig *first = &cores[0], *second = &cores[1];
-	autoclose int fd = memfd_create("share", MFD_CLOEXEC);
+	autoclose int fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
 	int share_fd = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_FIRST);
 
 	assert_true(share_fd >= LAUNCH_FD_FIRST);
@@ -493,6 +494,30 @@ static void mounts_that_come_back_stay(void **state)
 	assert_int_equal(accept_at(0, &hello, &cores[0].client), 0);
 }
 
+/* One that was taken over makes nothing shorter that the others have mapped, and one of another
+ * layout touches nothing. */
+static void no_core_ends_the_others(void **state)
+{
+	const int fd = cores[0].cfg.share_fd;
+	autoclose int other = memfd_new_shared("other", 8192);
+	autoclose int journal = memfd_new_growing("journal");
+	uint64_t there = 0x1122334455667788;
+	struct state *s = NULL;
+	struct share share;
+
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	assert_int_equal(pwrite(other, &there, sizeof(there), 0), sizeof(there));
+	assert_int_equal(share_init(&share, other, 3), -EPROTO);
+	there = 0;
+	assert_int_equal(pread(other, &there, sizeof(there), 0), sizeof(there));
+	assert_int_equal(there, 0x1122334455667788);
+	assert_int_equal(state_map(journal, &s), 0);
+	assert_int_equal(ftruncate(journal, 0), -1);
+	assert_int_equal(ftruncate(journal, 4096), -1);
+	state_unmap(s);
+}
+
 #define ON(base, f)                                                         \
 	{                                                                   \
 #f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
@@ -507,6 +532,7 @@ int main(void)
 		ON("/tmp", what_is_open_at_another_core_is_held),
 		ON("/dev/shm", what_is_open_at_another_core_is_held),
 		ON("/dev/shm", mounts_go_to_another_core_and_are_known),
+		ON("/dev/shm", no_core_ends_the_others),
 		ON("/dev/shm", mounts_are_spread),
 		ON("/dev/shm", mounts_that_come_back_stay),
 		ON("/dev/shm", mounts_are_given_when_nothing_is_at_work),

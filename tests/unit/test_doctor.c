@@ -64,6 +64,11 @@ static void agent_degraded(struct rig *g)
 	set_status(g, "state", "degraded");
 }
 
+static void agent_starting(struct rig *g)
+{
+	set_status(g, "state", "starting");
+}
+
 static void not_enabled(struct rig *g)
 {
 	rig_remove(g, "/etc/systemd/system/multi-user.target.wants/plenumd.service");
@@ -342,6 +347,7 @@ static const struct breakage own_breaks[] = {
 	{"agent-answers", DOCTOR_WARN, NULL, no_agent},
 	{"agent-version", DOCTOR_WARN, NULL, other_version},
 	{"agent-state", DOCTOR_FAIL, NULL, agent_degraded},
+	{"agent-state", DOCTOR_WARN, NULL, agent_starting},
 	{"agent-enabled", DOCTOR_WARN, NULL, not_enabled},
 	{"agent-enabled", DOCTOR_UNKNOWN, NULL, no_systemd},
 	{"agent-journal", DOCTOR_FAIL, mute_agent, cut_off},

@@ -46,11 +46,36 @@ static void test_shared(void **state)
 	munmap(page, 4096);
 }
 
+/* Several write to it: none can end the others, nor those that come later. */
+static void test_growing(void **state)
+{
+	autoclose int fd = memfd_new_growing("g"), one = memfd_new_empty("e");
+
+	assert_true(fd >= 0 && one >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	assert_false(memfd_is_fixed(fd));
+	memfd_fix(fd);
+	memfd_fix(fd);
+	assert_true(memfd_is_fixed(fd));
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
+	assert_int_equal(ftruncate(fd, 16384), 0); /* a later one may need more */
+	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
+	memfd_fix(one); /* of an earlier agent: as it was */
+	assert_false(memfd_is_fixed(one));
+	assert_int_equal(ftruncate(one, 4096), 0);
+	assert_int_equal(ftruncate(one, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sealed),
 		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_growing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
