@@ -606,7 +606,11 @@ void control_on_applied(struct agent *a, const struct walk_client *c, const stru
 	if (c->id == 0)
 		return;
 	if (w->error < 0) {
-		control_failure(a, &r, w->error, w->diag);
+		if (w->error == -ENOENT)
+			control_error(&r, 404, "not-found", "what is to be applied is not there",
+				      store_diag_to_json(&a->store, w->diag));
+		else
+			control_failure(a, &r, w->error, w->diag);
 		control_answer(a, c->id, &r);
 		return;
 	}
