@@ -290,6 +290,7 @@ static const char *what_is_applied(const struct walk *w, char *buf, size_t size)
 		return buf;
 	default:
 		return w->trigger == WALK_START	   ? "files, at the start"
+		       : w->trigger == WALK_KERNEL ? "files, tried again"
 		       : w->trigger == WALK_RELOAD ? "files, by a reload"
 						   : "files";
 	}
@@ -306,15 +307,27 @@ static bool is_same_again(const struct agent *a)
 	return yaml && history_is_last(&w->history, yaml);
 }
 
+static void enter(struct walk *w)
+{
+	char buf[48];
+
+	w->entry = history_begin(&w->history, w->client.by, what_is_applied(w, buf, sizeof(buf)));
+}
+
 void walk_enter(struct agent *a)
 {
 	struct walk *w = &a->walk;
-	char buf[48];
 
 	if (walk_is_asked(w->trigger) && w->source != WALK_FROM_LAST_GOOD &&
 	    w->source != WALK_FROM_PENDING && !w->entry && !is_same_again(a))
-		w->entry = history_begin(&w->history, w->client.by,
-					 what_is_applied(w, buf, sizeof(buf)));
+		enter(w);
+}
+
+/* What failed when somebody asked for it runs now, without anybody: who reads the list, or wants to
+ * go back by it, finds that. The tries that failed are no entries. */
+static bool is_done_after_all(const struct walk *w, int error)
+{
+	return error >= 0 && w->trigger == WALK_KERNEL && w->source == WALK_FROM_FILES && !w->entry;
 }
 
 /* The first error that the walk met. */
@@ -335,6 +348,8 @@ static void note_history(struct agent *a, int error, bool runs)
 
 	if (error < 0 ? w->trigger != WALK_START : a->now.plan->n_actions > 0)
 		walk_enter(a);
+	if (is_done_after_all(w, error))
+		enter(w);
 	if (!w->entry)
 		return;
 	yaml = !runs || w->pending.applier ? NULL : spec_to_yaml(a->now.spec);

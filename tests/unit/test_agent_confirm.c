@@ -207,6 +207,33 @@ static void test_what_failed_is_not_done_unconfirmed(void **state)
 	check_rolled_back(f);
 }
 
+/* What failed, and runs after all since the agent has tried it again, is in the list: it can be
+ * undone. */
+static void test_what_runs_after_all_is_an_entry(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	const struct history_entry *e;
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, OTHER_YAML);
+	kernel_fake_fail(a->kernel, 2, 1, -EIO, "made of cheese");
+	walk_ask_client(a, &client);
+	wait_for_walk(f);
+	kernel_fake_fail(a->kernel, 0, 0, 0, NULL);
+	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
+	while (!running_has(f, "10.10.2.10"))
+		assert_true(loop_turn(a->loop, 10 * NSEC_PER_SEC) > 0);
+	wait_for_walk(f);
+	e = history_find(&a->walk.history, 3);
+	assert_non_null(e);
+	assert_string_equal(e->what, "files, tried again");
+	assert_string_equal(e->by, "plenumd");
+	assert_int_equal(e->outcome, HISTORY_APPLIED);
+	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
+}
+
 /* The workers could not be given it: what is not tried again is what was applied. */
 static void test_what_workers_could_not_be_given_is_not_tried_again(void **state)
 {
@@ -688,6 +715,7 @@ int main(void)
 		TEST(test_a_reload_that_waited_tries_nothing_again),
 		TEST(test_a_reload_that_waited_reads_what_is_new),
 		TEST(test_what_failed_is_not_done_unconfirmed),
+		TEST(test_what_runs_after_all_is_an_entry),
 		TEST(test_what_workers_could_not_be_given_is_not_tried_again),
 		TEST(test_a_killed_applier_is_no_confirmation),
 		TEST(test_rolled_back_to_what_could_not_be_written),
