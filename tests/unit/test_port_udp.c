@@ -200,6 +200,36 @@ static void test_mixed_sizes(void **state)
 	exchange(*state, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
 }
 
+static void exchange_uncut(struct pair *t, uint32_t bytes)
+{
+	struct port_udp_counters c;
+	uint32_t sizes[100];
+	int on = 1;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
+		sizes[i] = i % 7 == 6 ? 33 : bytes;
+	/* What has no checksum cannot be cut. */
+	assert_int_equal(
+		setsockopt(port_udp_socket(&t->a), SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on)), 0);
+	exchange(t, sizes, ARRAY_SIZE(sizes), PORT_BURST_MAX);
+	port_udp_counters_get(&t->a, &c);
+	assert_false(c.gso);
+	assert_int_equal(c.tx_lost, 0);
+	assert_int_equal(c.tx_datagrams, ARRAY_SIZE(sizes));
+}
+
+/* A kernel that refuses to cut super-packets gets them one by one: those that were gathered, and
+ * those that stayed where they were. */
+static void test_no_segmentation(void **state)
+{
+	exchange_uncut(*state, 1400);
+}
+
+static void test_no_segmentation_large(void **state)
+{
+	exchange_uncut(*state, 5000);
+}
+
 /* The caller's array may be smaller than what one system call brings. */
 static void test_small_bursts(void **state)
 {
@@ -657,6 +687,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_trains, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_mixed_sizes, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_no_segmentation, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_no_segmentation_large, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_small_bursts, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_many_bursts, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_more_than_queue, setup_v4, teardown),
