@@ -79,7 +79,7 @@ static uint32_t train_least(const struct rudp_path *p, const struct tx_msg *m)
 
 	if (is_small(m) || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
 		return mtu;
-	return MIN_OF(left, MIN_OF(16U * mtu, MAX_OF(p->cc.cwnd / 4, mtu)));
+	return MIN_OF(left, MIN_OF(RUDP_TRAIN_BYTES, MAX_OF(p->cc.cwnd / 4, mtu)));
 }
 
 static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg *m, uint64_t now)
