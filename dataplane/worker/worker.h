@@ -32,6 +32,7 @@ struct worker_spin {
 	/* Of two kinds of idle moments: whether answers are due makes another time of it. */
 	bool awaits;
 	uint32_t scores[2]; /* 0: never, 1024: always worth it */
+	uint64_t gap_ns;    /* the mean of all idle moments */
 	bool polled;	    /* a polling core: the ports have no descriptor to wait for */
 };
 

@@ -9,6 +9,22 @@
 #define SPIN_SCORE_WORTH 256U
 #define SPIN_SHIFT 3	      /* how fast it learns: one eighth an observation */
 #define SPIN_WAKE_NS 40000ULL /* what being woken costs: work that came this late was lost too */
+#define GAP_MOST_NS (16 * SPIN_WAKE_NS) /* longer ones say no more */
+#define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* parts of one request come so close together */
+#define GAP_SHIFT 4			/* what a wait weighs in the mean */
+#define GAP_SHIFT_SHORT 6
+
+/*
+ * An answer may be worth meeting and yet not worth a core: where requests come now and then, being
+ * woken for each costs less of it than spinning for each, and nobody is in a hurry.
+ */
+static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
+{
+	unsigned shift = idle_ns < GAP_SHORT_NS ? GAP_SHIFT_SHORT : GAP_SHIFT;
+
+	s->gap_ns -= s->gap_ns >> shift;
+	s->gap_ns += MIN_OF(idle_ns, GAP_MOST_NS) >> shift;
+}
 
 /*
  * A sleep teaches as much as a spin: its length tells whether spinning would have met the work. So
@@ -21,6 +37,7 @@ void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
 
 	if (s->limit_ns == 0)
 		return;
+	gap_learn(s, idle_ns);
 	if (idle_ns <= s->limit_ns + SPIN_WAKE_NS)
 		*score += (SPIN_SCORE_MAX - *score) >> SPIN_SHIFT;
 	else
@@ -29,5 +46,6 @@ void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
 
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns)
 {
-	return idle_ns < s->limit_ns && s->scores[s->awaits] >= SPIN_SCORE_WORTH;
+	return idle_ns < s->limit_ns && s->gap_ns <= s->limit_ns + SPIN_WAKE_NS &&
+	       s->scores[s->awaits] >= SPIN_SCORE_WORTH;
 }

@@ -77,7 +77,7 @@ static struct worker_proc workers[WORKERS_MAX] = {
 static int share_fd = -1;
 static unsigned n_cores = 1;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
-static bool dpdk, read_only, crosses;
+static bool dpdk, dpdk_interrupt, read_only, crosses;
 static enum launch_squash squash;
 static const char *network; /* of the clients that are let in; NULL: all */
 static uint32_t next_epoch = 1;
@@ -115,7 +115,7 @@ static void config_ports(struct worker_proc *w, unsigned address)
 		p->mtu = mtu;
 		p->udp_port = UDP_PORT;
 		p->ifindex = leg + 2;
-		if (dpdk)
+		if (dpdk || dpdk_interrupt)
 			snprintf(p->device, sizeof(p->device), "net_af_packet%u,iface=leg%u", leg,
 				 leg);
 	}
@@ -176,7 +176,7 @@ static void config_common(struct worker_proc *w, unsigned host, unsigned id, uns
 	c->worker_id = id;
 	if (getrandom(&c->boot_id, sizeof(c->boot_id), 0) != (ssize_t)sizeof(c->boot_id))
 		die("getrandom");
-	c->transport = dpdk ? LAUNCH_DPDK : LAUNCH_UDP;
+	c->transport = dpdk ? LAUNCH_DPDK : dpdk_interrupt ? LAUNCH_DPDK_INTERRUPT : LAUNCH_UDP;
 	c->core = core;
 	c->spin_us = spin_us;
 	c->orphan_s = orphan_s;
@@ -565,6 +565,7 @@ static const struct {
 	{"cores", NULL, &n_cores, NULL},
 	{"log-level", NULL, &log_level, NULL},
 	{"dpdk", NULL, NULL, &dpdk},
+	{"dpdk-interrupt", NULL, NULL, &dpdk_interrupt},
 	{"read-only", NULL, NULL, &read_only},
 	{"crosses", NULL, NULL, &crosses},
 };

@@ -148,9 +148,9 @@ static void test_spin_learns(void **state)
 		worker_spin_learn(&s, 5000000);
 	assert_false(worker_spin_wanted(&s, 10));
 	/* What is true where nothing is awaited teaches nothing about answers. */
-	for (unsigned i = 0; i < 40; i++) {
+	for (unsigned i = 0; i < 80; i++) {
 		s.awaits = i % 2;
-		worker_spin_learn(&s, s.awaits ? 20000 : 900000);
+		worker_spin_learn(&s, s.awaits ? 20000 : 120000);
 	}
 	s.awaits = true;
 	assert_true(worker_spin_wanted(&s, 10));
@@ -162,12 +162,39 @@ static void test_spin_learns(void **state)
 	assert_false(worker_spin_wanted(&s, 0)); /* switched off */
 }
 
+/* A thousand requests a second are woken for, though each answer comes soon; many are met spinning,
+ * also when they begin after a pause. */
+static void test_spin_is_for_many(void **state)
+{
+	struct worker_spin s = {.limit_ns = 100000};
+
+	for (unsigned i = 0; i < 200; i++) {
+		s.awaits = i % 2;
+		worker_spin_learn(&s, s.awaits ? 40000 : 900000);
+		assert_false(i > 8 && worker_spin_wanted(&s, 0));
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		s.awaits = i % 2;
+		worker_spin_learn(&s, s.awaits ? 40000 : 15000);
+		assert_true(i < 64 || worker_spin_wanted(&s, 0));
+	}
+	worker_spin_learn(&s, 3600000000000ULL);
+	for (unsigned i = 0; i < 20; i++)
+		worker_spin_learn(&s, 40000);
+	assert_true(worker_spin_wanted(&s, 0));
+	/* A request in many parts, now and then, is not many requests. */
+	for (unsigned i = 0; i < 2000; i++) {
+		worker_spin_learn(&s, i % 8 ? 2000 : 900000);
+		assert_false(i > 200 && worker_spin_wanted(&s, 0));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_config_is_checked),   cmocka_unit_test(test_config_is_read),
 		cmocka_unit_test(test_stats_must_be_whole), cmocka_unit_test(test_core_must_exist),
-		cmocka_unit_test(test_spin_learns),
+		cmocka_unit_test(test_spin_learns),	    cmocka_unit_test(test_spin_is_for_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
