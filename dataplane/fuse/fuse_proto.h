@@ -126,9 +126,12 @@
 #define FUSE_PROTO_FEATURE_RELEASES 4U
 #define FUSE_PROTO_FEATURE_END 8U   /* answers come with FUSE_PROTO_RESP_END */
 #define FUSE_PROTO_FEATURE_ONLY 16U /* READs may have FUSE_PROTO_REQ_ONLY */
+/* Mounts whose ids differ in the last four bits alone are one kernel's: what one of them changes or
+ * believes, the others do. */
+#define FUSE_PROTO_FEATURE_LANES 32U
 #define FUSE_PROTO_FEATURES                                                                   \
 	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
-	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY)
+	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_LANES)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
