@@ -100,12 +100,11 @@ static int front_tables_init(struct fuse_front *f)
 	return e < 0 ? e : r;
 }
 
-int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
-		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret)
+/* lane: 0, or whose requests are those that the owner deals out to it. */
+static int front_new(const struct launch_config *cfg, const struct launch_mount *m, unsigned lane,
+		     int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+		     struct fuse_front **ret)
 {
-	bool is_lane = index >= LAUNCH_MOUNTS_MAX;
-	const struct launch_mount *m =
-		is_lane ? &cfg->lanes[index - LAUNCH_MOUNTS_MAX] : &cfg->mounts[index];
 	struct fuse_front *f;
 	int e, flags;
 
@@ -116,12 +115,12 @@ int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd,
 				 .proc_fd = proc_fd,
 				 .mount = &f->own_mount,
 				 .own_mount = *m,
-				 .lane_number = is_lane ? m->lane : 0,
+				 .lane_number = lane,
 				 .host = cfg->host,
 				 .rudp = r,
 				 .stats = stats,
 				 /* Of what is dealt out the owner knows how long it takes. */
-				 .soft_ns = is_lane ? 0 : (uint64_t)m->soft_s * NSEC_PER_SEC,
+				 .soft_ns = lane ? 0 : (uint64_t)m->soft_s * NSEC_PER_SEC,
 				 .away_since_ns = now_ns,
 				 .busy_ns = now_ns};
 	lane_id(f->own_mount.id, f->lane_number);
@@ -151,6 +150,28 @@ int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd,
 	return 0;
 }
 
+int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
+		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret)
+{
+	const struct launch_mount *m = index < LAUNCH_MOUNTS_MAX
+					       ? &cfg->mounts[index]
+					       : &cfg->lanes[index - LAUNCH_MOUNTS_MAX];
+
+	return front_new(cfg, m, index < LAUNCH_MOUNTS_MAX ? 0 : m->lane, proc_fd, r, stats, now_ns,
+			 ret);
+}
+
+int fuse_front_new_heir(const struct launch_config *cfg, unsigned index, unsigned lane, int proc_fd,
+			struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+			struct fuse_front **ret)
+{
+	int e = front_new(cfg, &cfg->mounts[index], lane, proc_fd, r, stats, now_ns, ret);
+
+	if (e == 0)
+		fuse_front_rest(*ret);
+	return e;
+}
+
 struct fuse_front *fuse_front_free(struct fuse_front *f)
 {
 	if (!f)
@@ -164,6 +185,13 @@ struct fuse_front *fuse_front_free(struct fuse_front *f)
 	front_state_done(&f->state);
 	free(f);
 	return NULL;
+}
+
+struct fuse_front *fuse_front_part(struct fuse_front *f, uint64_t now_ns)
+{
+	if (f->session)
+		rudp_session_close(f->session, now_ns);
+	return fuse_front_free(f);
 }
 
 int fuse_front_fd(const struct fuse_front *f)

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
+/* A lane that is away for so long may not come back. */
+#define ORPHAN_NS (5 * NSEC_PER_SEC)
 
 static bool is_alive(const struct front_dealt *l, uint64_t now_ns)
 {
@@ -72,13 +74,13 @@ int front_deal_init(struct fuse_front *f)
 {
 	struct front_deal *d;
 
-	if (!f->mount->has_lanes || f->lane)
+	if (f->lane || (!f->mount->has_lanes && !lane_was_there(f->mount->state_fd)))
 		return 0;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	f->deal = d;
-	d->bell_fd = f->mount->bell_fd;
+	d->bell_fd = f->mount->has_lanes ? f->mount->bell_fd : -1;
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
 		struct front_dealt *l = &d->lanes[i];
 
@@ -425,6 +427,46 @@ void front_deal_tick(struct fuse_front *f, uint64_t now_ns)
 		lane_trim(l->area);
 		l->touched = false;
 	}
+}
+
+static bool leaves_files(const struct front_dealt *l)
+{
+	for (unsigned i = 0; i < LANE_FILES; i++)
+		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
+			return true;
+	return false;
+}
+
+/* What it has open nobody will need: who comes for it closes that. */
+static void files_leave(struct front_dealt *l)
+{
+	for (unsigned i = 0; i < LANE_FILES; i++) {
+		l->fhs[i] = 0;
+		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
+			lane_set(&l->area->files[i].state, LANE_FILE_CLOSING);
+	}
+	__atomic_store_n(&l->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
+}
+
+unsigned fuse_front_orphan(struct fuse_front *f, uint64_t now_ns)
+{
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++) {
+		struct front_dealt *l = &f->deal->lanes[i];
+		uint64_t seen_ns = lane_get(&l->area->seen_ns);
+
+		if (seen_ns >= now_ns || now_ns - seen_ns < ORPHAN_NS ||
+		    (l->n_out == 0 && !leaves_files(l))) {
+			l->away_ns = 0;
+			continue;
+		}
+		if (l->away_ns == 0)
+			l->away_ns = now_ns;
+		if (now_ns - l->away_ns < NSEC_PER_SEC || f->gone)
+			continue;
+		files_leave(l);
+		return i + 1;
+	}
+	return 0;
 }
 
 void front_deal_cancel(struct fuse_front *f, const struct front_slot *s)

@@ -150,7 +150,8 @@ struct front_dealt {
 	uint64_t fhs[LANE_FILES]; /* of its open files; 0: none */
 	struct front_slot *slots[LANE_SLOTS];
 	unsigned n_out;
-	bool touched; /* its buffers have memory */
+	bool touched;	  /* its buffers have memory */
+	uint64_t away_ns; /* since when nobody has had it; 0: somebody has, or it left nothing */
 };
 
 struct front_deal {

@@ -376,6 +376,17 @@ void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
 		back_all(f, now_ns - LANE_BACK_NS);
 }
 
+bool fuse_front_is_spent(const struct fuse_front *f)
+{
+	for (unsigned i = 0; i < LANE_SLOTS; i++)
+		if (LANE_STATE(lane_get(&f->lane->slots[i].word)) == LANE_TAKEN)
+			return false;
+	for (unsigned i = 0; i < LANE_FILES; i++)
+		if (lane_get(&f->lane->files[i].state) == LANE_FILE_CLOSING)
+			return false;
+	return f->n_used == 0 && f->files.n_closing == 0;
+}
+
 void fuse_front_rest(struct fuse_front *f)
 {
 	if (f->lane)

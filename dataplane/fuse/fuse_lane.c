@@ -36,6 +36,13 @@ struct lane_area *lane_map(int fd, unsigned lane)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+bool lane_was_there(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size > (off_t)area_at(1);
+}
+
 void lane_unmap(struct lane_area *a)
 {
 	if (a)

@@ -97,6 +97,8 @@ static inline bool lane_swap(uint32_t *word, uint32_t was, uint32_t is)
 /* lane: from 1 to LAUNCH_LANES_MAX. Maps it in fd, which must be a mount's state (borrowed), and
  * makes that as long as it has to be. NULL: errno says why. */
 struct lane_area *lane_map(int fd, unsigned lane);
+/* Whether the state was ever that of a mount with lanes. */
+bool lane_was_there(int fd);
 void lane_unmap(struct lane_area *a);
 /* Where the state of the lane's own front begins. */
 uint64_t lane_state_at(unsigned lane);

@@ -31,8 +31,12 @@ struct front_mount {
 };
 
 struct front_end {
-	struct front_mount mounts[2 * LAUNCH_MOUNTS_MAX]; /* behind its mounts its lanes */
-	uint64_t retry_ns;				  /* 0: all are there */
+	/* Behind its mounts its lanes, and behind those a lane of one of its mounts that nobody has
+	 * any more, until what is left of it has ended. */
+	struct front_mount mounts[2 * LAUNCH_MOUNTS_MAX + 1];
+	uint64_t retry_ns; /* 0: all are there */
+	unsigned heir_of;
+	uint64_t heir_ns; /* when it is looked for one next */
 };
 
 static struct front_end *end_of(const struct worker *w)
@@ -42,7 +46,7 @@ static struct front_end *end_of(const struct worker *w)
 
 static unsigned n_fronts(const struct worker *w)
 {
-	return w->cfg->n_mounts + w->cfg->n_lanes;
+	return w->cfg->n_mounts + w->cfg->n_lanes + 1;
 }
 
 static bool is_lane(const struct worker *w, unsigned i)
@@ -52,6 +56,8 @@ static bool is_lane(const struct worker *w, unsigned i)
 
 static const struct launch_mount *what_of(const struct worker *w, unsigned i)
 {
+	if (i == n_fronts(w) - 1)
+		return &w->cfg->mounts[end_of(w)->heir_of];
 	return is_lane(w, i) ? &w->cfg->lanes[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
 }
 
@@ -134,7 +140,7 @@ static int front_build(struct worker *w, char *why)
 	struct front_end *end = calloc(1, sizeof(*end));
 
 	w->end = end;
-	for (unsigned i = 0; end && i < n_fronts(w); i++) {
+	for (unsigned i = 0; end && i < n_fronts(w) - 1; i++) {
 		int r = one_build(w, i);
 
 		if (r < 0 && !(r == -EBUSY && is_lane(w, i))) {
@@ -181,7 +187,7 @@ static void lanes_retry(struct worker *w)
 	if (PLENUM_LIKELY(end->retry_ns == 0) || w->now_ns < end->retry_ns)
 		return;
 	end->retry_ns = 0;
-	for (unsigned i = w->cfg->n_mounts; i < n_fronts(w); i++) {
+	for (unsigned i = w->cfg->n_mounts; i < n_fronts(w) - 1; i++) {
 		int r = end->mounts[i].front ? 0 : one_build(w, i);
 
 		if (r == 0)
@@ -189,6 +195,31 @@ static void lanes_retry(struct worker *w)
 		else if (r != -EBUSY)
 			log_warning("%s: its lane cannot be had: %s", what_of(w, i)->path,
 				    strerror(-r));
+	}
+}
+
+/* A lane of one of our mounts that nobody has any more: what it has begun ends here, by its id. */
+static void heir_look(struct worker *w)
+{
+	struct front_end *end = end_of(w);
+	struct front_mount *heir = &end->mounts[n_fronts(w) - 1];
+
+	if (heir->front && fuse_front_is_spent(heir->front)) {
+		heir->front = fuse_front_part(heir->front, w->now_ns);
+		heir->unmounted = false;
+	}
+	if (w->now_ns < end->heir_ns || heir->front || w->stopping)
+		return;
+	end->heir_ns = w->now_ns + NSEC_PER_SEC;
+	for (unsigned i = 0; i < w->cfg->n_mounts && !heir->front; i++) {
+		unsigned lane = fuse_front_orphan(end->mounts[i].front, w->now_ns);
+
+		if (!lane || fuse_front_new_heir(w->cfg, i, lane, w->sandbox.proc_fd, w->rudp,
+						 w->stats, w->now_ns, &heir->front) < 0)
+			continue;
+		end->heir_of = i;
+		log_notice("%s: lane %u is nobody's; what it had begun is ended here",
+			   w->cfg->mounts[i].path, lane);
 	}
 }
 
@@ -321,6 +352,7 @@ static uint64_t front_tick(struct worker *w)
 	struct launch_ping ping;
 
 	lanes_retry(w);
+	heir_look(w);
 	if (end_of(w)->retry_ns)
 		due = end_of(w)->retry_ns;
 	for (unsigned i = 0; i < n_fronts(w); i++) {
