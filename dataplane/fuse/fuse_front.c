@@ -113,7 +113,7 @@ static int front_new(const struct launch_config *cfg, const struct launch_mount 
 		return -ENOMEM;
 	*f = (struct fuse_front){.fd = m->fuse_fd,
 				 .proc_fd = proc_fd,
-				 .mount = &f->own_mount,
+				 .mount = lane ? &f->own_mount : m,
 				 .own_mount = *m,
 				 .lane_number = lane,
 				 .host = cfg->host,

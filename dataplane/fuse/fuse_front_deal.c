@@ -137,6 +137,11 @@ static unsigned file_place(struct fuse_front *f, struct front_dealt *l, const st
 	return at;
 }
 
+static bool goes_by_rdma(const struct fuse_front *f)
+{
+	return f->rdma.only || (f->rdma.peer && port_rdma_ready(f->rdma.peer));
+}
+
 /* Data of a regular file, each as good twice as once: the server would tell appends apart by the id
  * that asked first. Those that RDMA may carry stay where that is. */
 static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
@@ -144,7 +149,7 @@ static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
 	const struct front_file *file;
 
 	if ((s->opcode != FUSE_READ && s->opcode != FUSE_WRITE) || s->refs.n_fhs != 1 ||
-	    s->unique & RESEND || f->rdma.ports || f->link != FRONT_READY)
+	    s->unique & RESEND || goes_by_rdma(f) || f->link != FRONT_READY)
 		return false;
 	file = front_file_get(&f->files, s->refs.fhs[0]);
 	return file && !(file->flags & (FRONT_FILE_DIR | FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) &&
