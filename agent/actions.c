@@ -55,6 +55,8 @@ static const char *difference(const struct launch_config *a, const struct launch
 		return "who may use its exports changes";
 	if (a->n_mounts != b->n_mounts || memcmp(a->mounts, b->mounts, sizeof(a->mounts)) != 0)
 		return "its mounts change";
+	if (a->n_lanes != b->n_lanes || memcmp(a->lanes, b->lanes, sizeof(a->lanes)) != 0)
+		return "it is to carry data of another mount";
 	if (a->security != b->security)
 		return "what guards its packets changes";
 	return "its settings change";

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -26,6 +27,7 @@ struct mount_point {
 	uint32_t worker_id;	 /* who serves it */
 	struct unmount *leaving; /* NULL: it stays */
 	int mnt_fd;		 /* of one that is not in its place yet; else -1 */
+	int bell_fd;		 /* of the workers that have it; -1: nobody has asked */
 	char why[MOUNTS_WHY_MAX];
 	struct mounts *mounts;
 	struct mount_point *next;
@@ -72,6 +74,7 @@ static void point_free(struct mount_point *p)
 	unmount_free(p->leaving);
 	cleanup_close(&p->what.fuse_fd);
 	cleanup_close(&p->what.state_fd);
+	cleanup_close(&p->bell_fd);
 	cleanup_close(&p->mnt_fd);
 	free(p);
 }
@@ -361,7 +364,7 @@ static struct mount_point *point_alloc(void)
 	struct mount_point *p = calloc(1, sizeof(*p));
 
 	if (p)
-		p->mnt_fd = -1;
+		p->mnt_fd = p->bell_fd = -1;
 	return p;
 }
 
@@ -539,6 +542,20 @@ static int point_make_state(struct mount_point *p)
 	return p->what.state_fd;
 }
 
+/* A worker that dies while it writes there harms nobody: what it rings with is never read. */
+static int point_give(struct mount_point *p, struct launch_mount *want)
+{
+	if ((want->has_lanes || want->lane) && p->bell_fd < 0)
+		p->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if ((want->has_lanes || want->lane) && p->bell_fd < 0)
+		return -errno;
+	memcpy(want->id, p->what.id, sizeof(want->id));
+	want->fuse_fd = p->what.fuse_fd;
+	want->state_fd = p->what.state_fd;
+	want->bell_fd = p->bell_fd;
+	return 0;
+}
+
 int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why)
 {
 	struct mount_point *p = find_same(m, want);
@@ -549,9 +566,29 @@ int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, 
 	if (r < 0)
 		return r;
 	p->worker_id = worker_id;
-	memcpy(want->id, p->what.id, sizeof(want->id));
-	want->fuse_fd = p->what.fuse_fd;
-	want->state_fd = p->what.state_fd;
+	return point_give(p, want);
+}
+
+int mounts_get_lane(struct mounts *m, struct launch_mount *want)
+{
+	struct mount_point *p = find_same(m, want);
+
+	if (!p || p->what.fuse_fd < 0 || p->what.state_fd < 0)
+		return -ENOENT;
+	return point_give(p, want);
+}
+
+int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16])
+{
+	static const char kind[] = "anon_inode:[eventfd]";
+	struct mount_point *p = find_id(m, id);
+	char path[40], target[sizeof(kind)] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!p || p->bell_fd >= 0 || readlink(path, target, sizeof(target)) != sizeof(kind) - 1 ||
+	    memcmp(target, kind, sizeof(kind) - 1) != 0)
+		return -ENOENT;
+	p->bell_fd = fd;
 	return 0;
 }
 

@@ -41,6 +41,12 @@ struct mounts *mounts_free(struct mounts *m);
  * lacking. Negative errno with one sentence in why (MOUNTS_WHY_MAX bytes).
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why);
+/* The same for a lane of a mount that another worker has; nothing is made. -ENOENT: there is no
+ * such mount at present. */
+int mounts_get_lane(struct mounts *m, struct launch_mount *want);
+/* By which a mount and its lanes wake each other: taken over, if the mount has none. 0: fd is ours;
+ * -ENOENT. */
+int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
 /* Why the mount of that path is not in its place; NULL: it is, or there is none. */
 const char *mounts_why(const struct mounts *m, const char *path);
 /* Takes over a mount of the record with the descriptor that a predecessor, or its worker, has kept,

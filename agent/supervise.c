@@ -93,7 +93,7 @@ static int on_heartbeat_check(void *user)
 		sup_tell_rdma(w, now);
 		if (is_stuck(w, now))
 			sup_feed(w, SUP_EV_HEARTBEAT_MISSED);
-		else if (sup_gains_export(w)) /* its clients do not notice */
+		else if (sup_gains_export(w) || sup_lanes_differ(w)) /* nobody notices */
 			sup_feed(w, SUP_EV_CONFIG_CHANGED);
 	}
 	return any ? loop_timer_arm(s->heartbeat, SUP_HEARTBEAT_CHECK_NS) : 0;

@@ -147,6 +147,8 @@ static bool config_is_sane(const struct launch_config *c)
 		if (!sup_port_is_sane(&c->ports[i]))
 			return false;
 	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
+	       c->n_lanes <= LAUNCH_MOUNTS_MAX &&
+	       c->n_lanes_missing <= LAUNCH_MOUNTS_MAX - c->n_lanes &&
 	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
 	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&
 	       memchr(c->host, '\0', sizeof(c->host)) && (unsigned)c->role < LAUNCH_ROLE_MAX &&
@@ -245,6 +247,24 @@ static void fetch_share(struct sup_worker *w)
 		close(fd);
 }
 
+static void fetch_bell(struct sup_worker *w, const struct launch_mount *m)
+{
+	int fd = -1;
+
+	if (m->bell_fd >= LAUNCH_FD_FIRST)
+		fetch(w, m->bell_fd, &fd);
+	if (fd >= 0 && mounts_adopt_bell(w->sup->setup.mounts, fd, m->id) < 0)
+		close(fd);
+}
+
+static void fetch_bells(struct sup_worker *w)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		fetch_bell(w, &w->config.mounts[i]);
+	for (uint32_t i = 0; i < w->config.n_lanes; i++)
+		fetch_bell(w, &w->config.lanes[i]);
+}
+
 static void store_all(const struct sup_worker *w)
 {
 	sup_store(w, "pid", w->pidfd);
@@ -263,8 +283,10 @@ static const char *complete(struct sup_worker *w)
 	r = w->found.config_fd < 0 ? -EINVAL : read_config(w);
 	if (r == -EPROTO)
 		return "it is of another version";
-	if (r >= 0)
+	if (r >= 0) {
 		fetch_share(w);
+		fetch_bells(w);
+	}
 	fetch(w, LAUNCH_FD_STATS, &w->found.stats_fd);
 	fetch(w, LAUNCH_FD_AGENT, &w->control_fd);
 	if (r >= 0 && w->found.stats_fd >= 0)

@@ -45,6 +45,8 @@ void sup_do_replace(struct sup_worker *w);
 int sup_check_resources(struct sup_worker *w);
 /* Whether the directory of an export that it was started without is there by now. */
 bool sup_gains_export(const struct sup_worker *w);
+/* Whether mounts whose lanes it is to have have come, gone or been made anew. */
+bool sup_lanes_differ(const struct sup_worker *w);
 /* Starts the process. Negative errno, with w->reason where there is more to say; w->pidfd tells
  * whether there is a process all the same. */
 int sup_start(struct sup_worker *w);

@@ -53,7 +53,13 @@ void sup_config_normalise(struct launch_config *c)
 	c->orphan_s = LAUNCH_ORPHAN_S;
 	for (uint32_t i = 0; i < c->n_mounts; i++) {
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
-		c->mounts[i].fuse_fd = c->mounts[i].state_fd = -1;
+		c->mounts[i].fuse_fd = c->mounts[i].state_fd = c->mounts[i].bell_fd = -1;
+	}
+	c->n_lanes += c->n_lanes_missing; /* what is wanted, whatever there is */
+	c->n_lanes_missing = 0;
+	for (uint32_t i = 0; i < c->n_lanes; i++) {
+		memset(c->lanes[i].id, 0, sizeof(c->lanes[i].id));
+		c->lanes[i].fuse_fd = c->lanes[i].state_fd = c->lanes[i].bell_fd = -1;
 	}
 	c->n_exports += c->n_missing; /* what is wanted, whatever there is */
 	c->n_missing = 0;
@@ -164,7 +170,54 @@ static int give_mount(struct start *st, struct launch_mount *m)
 		return r;
 	m->fuse_fd = give(st, m->fuse_fd);
 	m->state_fd = give(st, m->state_fd);
+	if (m->has_lanes)
+		m->bell_fd = give(st, m->bell_fd);
 	return 0;
+}
+
+/* Lanes of mounts that are not there wait for them: it is started anew when they are. */
+static int give_lanes(struct start *st)
+{
+	struct launch_config *c = &st->config;
+	uint32_t n = c->n_lanes;
+
+	c->n_lanes = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct launch_mount l = c->lanes[i];
+		int r = mounts_get_lane(st->worker->sup->setup.mounts, &l);
+
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r < 0)
+			continue;
+		l.fuse_fd = give(st, l.fuse_fd);
+		l.state_fd = give(st, l.state_fd);
+		l.bell_fd = give(st, l.bell_fd);
+		c->lanes[i] = c->lanes[c->n_lanes];
+		c->lanes[c->n_lanes++] = l;
+	}
+	c->n_lanes_missing = n - c->n_lanes;
+	return 0;
+}
+
+bool sup_lanes_differ(const struct sup_worker *w)
+{
+	const struct launch_config *c = &w->config;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; w->started && i < c->n_lanes; i++) {
+		struct launch_mount l = c->lanes[i];
+		bool has = false;
+
+		if (mounts_get_lane(w->sup->setup.mounts, &l) < 0)
+			continue;
+		for (uint32_t j = 0; j < w->started->n_lanes && !has; j++)
+			has = memcmp(w->started->lanes[j].id, l.id, sizeof(l.id)) == 0;
+		if (!has)
+			return true;
+		n++;
+	}
+	return w->started && n != w->started->n_lanes;
 }
 
 /* Those that are not there go behind the others. */
@@ -210,6 +263,8 @@ static int open_resources(struct start *st)
 
 	for (uint32_t i = 0; r >= 0 && i < c->n_mounts; i++)
 		r = give_mount(st, &c->mounts[i]);
+	if (r >= 0)
+		r = give_lanes(st);
 	if (r >= 0 && c->role == LAUNCH_COMPUTE)
 		r = give_share(st);
 	return r < 0 ? r : give_exports(st);

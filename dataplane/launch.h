@@ -54,6 +54,7 @@ enum launch_fd {
 #define LAUNCH_SECRET_BYTES 32
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_MOUNTS_MAX 16
+#define LAUNCH_LANES_MAX 15 /* beside the worker that has the mount */
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
 #define LAUNCH_SESSIONS_MAX 10000
@@ -106,7 +107,11 @@ struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent
 	int fuse_fd;	/* /dev/fuse, open until the agent unmounts */
 	int state_fd;	/* memfd, empty at first: what whoever serves this mount next needs to go
 			 * on. It goes where the mount goes: to another worker, to another agent; the
-			 * agent never reads it, and never gives it to two processes at once */
+			 * agent never reads it, and gives it to one process at a time, and to its
+			 * lanes */
+	int bell_fd;	/* eventfd of the mount and its lanes; -1: it has none */
+	uint32_t lane;	/* 0: the mount is the worker's; else its lane of another worker's */
+	bool has_lanes; /* other cores of the entry carry data of it */
 	bool read_only;
 	bool suid, dev;	 /* of the kernel's mount */
 	bool locks_none; /* locks are refused; else the client's kernel keeps them by itself */
@@ -185,6 +190,9 @@ struct launch_config {
 	uint32_t hold_ms;
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
 	uint32_t n_mounts;
+	struct launch_mount lanes[LAUNCH_MOUNTS_MAX]; /* whose mounts are others' */
+	uint32_t n_lanes;
+	uint32_t n_lanes_missing; /* behind those: whose mounts are not there (yet) */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
 	uint32_t n_missing; /* behind those: exports whose directory is not there; the agent starts

@@ -36,7 +36,10 @@ void back_leases_restored(struct fuse_back *b)
 		if (b->exports[i].n_unsettled > 0)
 			b->blind_ns = MAX_OF(b->blind_ns,
 					     MIN_OF(latest_ns, b->exports[i].state->lent_until_ns));
-	if (b->n_mounts == 1)
+	for (const struct back_mount *m = b->mounts; m; m = m->next)
+		if (m->number != b->mounts->number)
+			return;
+	if (b->mounts)
 		b->blind_but = b->mounts->number;
 }
 

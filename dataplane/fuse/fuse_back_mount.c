@@ -180,11 +180,16 @@ static void files_done(struct back_mount *m)
 
 /* ------------------------------------------------------------------ mounts */
 
-/* The same for all workers of the host. */
+/* The same for all workers of the host, and for all lanes of a mount: one kernel is behind them. */
 static uint64_t number_of(const uint8_t id[16])
 {
 	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
-	uint64_t n = hash_keyed(key, id, 16);
+	uint8_t of[16];
+	uint64_t n;
+
+	memcpy(of, id, sizeof(of));
+	of[15] &= 0xf0;
+	n = hash_keyed(key, of, sizeof(of));
 
 	return n == 0 || n == UINT64_MAX ? 1 : n;
 }

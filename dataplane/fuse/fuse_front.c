@@ -80,8 +80,12 @@ static void front_guide_tick(struct fuse_front *f, uint64_t now_ns)
 /* 1: a predecessor served this mount; 0; negative errno. */
 static int front_tables_init(struct fuse_front *f)
 {
-	int r = front_state_init(&f->state, f->mount->state_fd, f->mount->id), e;
+	int r = f->lane_number ? front_lane_init(f) : 0, e;
 
+	if (r == 0)
+		r = front_state_init(&f->state, f->mount->state_fd,
+				     f->lane_number ? lane_state_at(f->lane_number) : 0,
+				     f->mount->id);
 	if (r < 0)
 		return r;
 	e = front_nodes_init(&f->nodes, &f->state);
@@ -93,13 +97,15 @@ static int front_tables_init(struct fuse_front *f)
 	front_files_init(&f->files, &f->state, &f->nodes);
 	front_owed_restore(f);
 	front_nodes_sweep(&f->nodes);
-	return r;
+	e = front_deal_init(f);
+	return e < 0 ? e : r;
 }
 
-int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
-		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret)
+/* lane: 0, or whose requests are those that the owner deals out to it. */
+static int front_new(const struct launch_config *cfg, const struct launch_mount *m, unsigned lane,
+		     int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+		     struct fuse_front **ret)
 {
-	const struct launch_mount *m = &cfg->mounts[index];
 	struct fuse_front *f;
 	int e, flags;
 
@@ -108,19 +114,27 @@ int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd,
 		return -ENOMEM;
 	*f = (struct fuse_front){.fd = m->fuse_fd,
 				 .proc_fd = proc_fd,
-				 .mount = m,
+				 .mount = lane ? &f->own_mount : m,
+				 .own_mount = *m,
+				 .lane_number = lane,
 				 .host = cfg->host,
 				 .rudp = r,
 				 .stats = stats,
-				 .soft_ns = (uint64_t)m->soft_s * NSEC_PER_SEC,
+				 /* Of what is dealt out the owner knows how long it takes. */
+				 .soft_ns = lane ? 0 : (uint64_t)m->soft_s * NSEC_PER_SEC,
 				 .away_since_ns = now_ns,
 				 .busy_ns = now_ns};
+	lane_id(f->own_mount.id, f->lane_number);
 	flags = fcntl(f->fd, F_GETFL);
 	e = flags < 0 || fcntl(f->fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 	if (e == 0)
 		e = front_slots_init(f);
 	if (e == 0)
 		e = front_tables_init(f);
+	if (f->lane && e >= 0) {
+		front_lane_start(f, now_ns);
+		e = 0;
+	}
 	if (e == 1) {
 		/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered. */
 		if (front_init_resend(f) < 0)
@@ -137,11 +151,35 @@ int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd,
 	return 0;
 }
 
+int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
+		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret)
+{
+	const struct launch_mount *m = index < LAUNCH_MOUNTS_MAX
+					       ? &cfg->mounts[index]
+					       : &cfg->lanes[index - LAUNCH_MOUNTS_MAX];
+
+	return front_new(cfg, m, index < LAUNCH_MOUNTS_MAX ? 0 : m->lane, proc_fd, r, stats, now_ns,
+			 ret);
+}
+
+int fuse_front_new_heir(const struct launch_config *cfg, unsigned index, unsigned lane, int proc_fd,
+			struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+			struct fuse_front **ret)
+{
+	int e = front_new(cfg, &cfg->mounts[index], lane, proc_fd, r, stats, now_ns, ret);
+
+	if (e == 0)
+		fuse_front_rest(*ret);
+	return e;
+}
+
 struct fuse_front *fuse_front_free(struct fuse_front *f)
 {
 	if (!f)
 		return NULL;
 	front_rdma_done(f);
+	front_deal_done(f);
+	front_lane_done(f);
 	front_slots_done(f);
 	front_known_done(&f->known);
 	front_nodes_done(&f->nodes);
@@ -150,9 +188,21 @@ struct fuse_front *fuse_front_free(struct fuse_front *f)
 	return NULL;
 }
 
+struct fuse_front *fuse_front_part(struct fuse_front *f, uint64_t now_ns)
+{
+	if (f->session)
+		rudp_session_close(f->session, now_ns);
+	return fuse_front_free(f);
+}
+
 int fuse_front_fd(const struct fuse_front *f)
 {
-	return f->fd;
+	return f->lane ? f->mount->bell_fd : f->fd;
+}
+
+int fuse_front_bell(const struct fuse_front *f)
+{
+	return f->deal ? f->deal->bell_fd : -1;
 }
 
 unsigned fuse_front_in_flight(const struct fuse_front *f)
@@ -195,11 +245,11 @@ bool front_reply(struct fuse_front *f, const void *msg, size_t len)
 	return false;
 }
 
-void front_reply_error(struct fuse_front *f, uint64_t unique, int error)
+bool front_reply_error(struct fuse_front *f, uint64_t unique, int error)
 {
 	struct fuse_out_header out = {.len = sizeof(out), .error = error, .unique = unique};
 
-	(void)front_reply(f, &out, sizeof(out));
+	return front_reply(f, &out, sizeof(out));
 }
 
 void front_asked(struct fuse_front *f, uint32_t opcode)
@@ -209,8 +259,9 @@ void front_asked(struct fuse_front *f, uint32_t opcode)
 
 void front_slot_fail(struct fuse_front *f, struct front_slot *s, int error)
 {
+	front_lane_renumber(f, s);
 	if (!s->answered)
-		front_reply_error(f, s->unique, error);
+		s->heard = front_reply_error(f, s->unique, error);
 	front_slot_free(f, s);
 }
 
@@ -273,7 +324,7 @@ static void front_take(struct fuse_front *f, size_t n, uint64_t now_ns)
 	e = front_request_bind(f, s);
 	if (e < 0)
 		front_slot_fail(f, s, e);
-	else
+	else if (!front_deal_claim(f, s) && !front_deal_give(f, s, now_ns))
 		front_slot_queue(f, s);
 }
 
@@ -282,14 +333,13 @@ bool front_has_room(const struct fuse_front *f)
 	return f->free && f->pool.n_free > 0;
 }
 
-static void front_flush(struct fuse_front *f, uint64_t now_ns);
-
 /* Unmounted. Plain unmounting sends no DESTROY (only block device mounts get one), but the server
  * keeps nodes and handles for a successor until it hears one, so it is sent here. */
-static void front_goodbye(struct fuse_front *f)
+void front_goodbye(struct fuse_front *f)
 {
 	struct front_slot *s, *next;
 
+	front_deal_gone(f);
 	for (s = f->pending.next; s != &f->pending; s = next) {
 		next = s->next;
 		front_slot_free(f, s);
@@ -326,16 +376,22 @@ static int front_likely(const struct fuse_front *f)
 
 int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 {
-	int taken = 0, most = all ? FRONT_PULL_BURST : MIN_OF(front_likely(f), FRONT_PULL_BURST);
+	int taken = 0, most;
 
+	if (f->lane)
+		return front_lane_pull(f, all, now_ns);
+	front_deal_reap(f);
+	most = all ? FRONT_PULL_BURST : MIN_OF(front_likely(f), FRONT_PULL_BURST);
 	while (!f->gone && taken < most && front_has_room(f)) {
 		ssize_t n = read(f->fd, f->read_buf, FRONT_READ_BYTES);
 		struct fuse_in_header h;
 
 		if (n < 0 && (errno == EINTR || errno == ENOENT))
 			continue; /* ENOENT: it was ended before it was read */
-		if (n < 0 && errno == EAGAIN)
+		if (n < 0 && errno == EAGAIN) {
+			front_deal_settled(f);
 			break;
+		}
 		if (n <= 0) {
 			f->gone = true;
 			break;
@@ -351,6 +407,8 @@ int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 	}
 	if (taken > 0)
 		f->busy_ns = now_ns;
+	if (!front_has_room(f))
+		front_deal_full(f);
 	if (f->gone) {
 		front_goodbye(f);
 		return -ENODEV;
@@ -375,6 +433,9 @@ static int front_send(struct fuse_front *f, struct front_slot *s)
 
 	if (front_rdma_holds(f, s) || (f->n_owed > 0 && front_owed_holds(f, s)))
 		return -ENOMEM;
+	e = f->lane && s->lane ? front_lane_ask(f, s) : 0;
+	if (e < 0)
+		return e;
 	if (s->resp_max > FRONT_SMALL_BYTES && !s->resp) {
 		s->resp = front_pool_get(&f->pool, FRONT_READ_RESERVE);
 		if (!s->resp)
@@ -396,7 +457,7 @@ static int front_send(struct fuse_front *f, struct front_slot *s)
 }
 
 /* Sends what waits, oldest first. Who finds no buffer, or no RDMA, lets the others pass. */
-static void front_flush(struct fuse_front *f, uint64_t now_ns)
+void front_flush(struct fuse_front *f, uint64_t now_ns)
 {
 	struct front_slot *s, *next;
 
@@ -413,7 +474,9 @@ static void front_flush(struct fuse_front *f, uint64_t now_ns)
 		e = front_send(f, s);
 		if (e == -ENOBUFS)
 			break;
-		if (e < 0 && e != -ENOMEM) {
+		if (e == -ECANCELED || (e == -ESTALE && front_lane_back(s))) {
+			front_slot_free(f, s);
+		} else if (e < 0 && e != -ENOMEM) {
 			launch_stat_add(&f->stats->request_errors, 1);
 			front_slot_fail(f, s, e);
 		}
@@ -450,6 +513,9 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 		f->session = NULL;
 		f->link = FRONT_AWAY;
 	}
+	if (f->lane)
+		front_lane_tick(f, now_ns);
+	front_deal_tick(f, now_ns);
 	if (f->gone) {
 		front_goodbye(f);
 		return UINT64_MAX;

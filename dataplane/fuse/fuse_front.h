@@ -19,12 +19,24 @@
 
 struct fuse_front;
 
-/* index: which of cfg->mounts; cfg stays. proc_fd: a procfs, by which processes that are being
- * killed are told from others; -1: all that have a signal are taken for such. The fuse fd is made
- * non-blocking. 0; negative errno. */
+/* index: which of cfg->mounts; from LAUNCH_MOUNTS_MAX on, of cfg->lanes; cfg stays. proc_fd: a
+ * procfs, by which processes that are being killed are told from others; -1: all that have a signal
+ * are taken for such. The fuse fd is made non-blocking. 0; negative errno; -EBUSY: another process
+ * still has the lane. */
 int fuse_front_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		   struct launch_stats *stats, uint64_t now_ns, struct fuse_front **ret);
+/* A lane of the mount that was left with something begun, and for so long that nobody may come for
+ * it; 0: there is none. */
+unsigned fuse_front_orphan(struct fuse_front *f, uint64_t now_ns);
+/* Ends what such a lane, of cfg->mounts[index], had begun. 0; -EBUSY: somebody has come. */
+int fuse_front_new_heir(const struct launch_config *cfg, unsigned index, unsigned lane, int proc_fd,
+			struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+			struct fuse_front **ret);
+/* Whether an heir is done. */
+bool fuse_front_is_spent(const struct fuse_front *f);
 struct fuse_front *fuse_front_free(struct fuse_front *f);
+/* The same while the process goes on: its session ends, too. */
+struct fuse_front *fuse_front_part(struct fuse_front *f, uint64_t now_ns);
 /* Once, before there is traffic: bulk data may go by these devices (borrowed; NULL: none). */
 void fuse_front_rdma(struct fuse_front *f, struct port_rdma *rdma, const struct launch_config *cfg);
 /* Why none go by that port; PORT_RDMA_OK: they do. */
@@ -38,6 +50,10 @@ int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_
 /* Once it is over: true, once, with what came of it. */
 bool fuse_front_ping_take(struct fuse_front *f, struct launch_ping *ret);
 int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
+/* By which its lanes wake it, edge-triggered; -1: it has none. */
+int fuse_front_bell(const struct fuse_front *f);
+/* A lane takes no more, and leaves to the owner what it has not sent. */
+void fuse_front_rest(struct fuse_front *f);
 /* Reads up to a burst of requests from /dev/fuse; without `all` only as long as those who asked
  * lately do not all wait for answers. >0: number taken; 0: none waiting, or likely to, or all slots
  * in use; -ENODEV: unmounted. The descriptor tells of requests that come after one with `all` that

@@ -528,7 +528,7 @@ static void answer_beyond_end(struct fuse_front *f, const struct front_slot *s)
 		struct fuse_out_header out;
 		struct fuse_notify_inval_inode_out inval;
 	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
-		    .inval = {.ino = front_node_id(&f->nodes, s->nodes[0]),
+		    .inval = {.ino = s->refs.nodeids[0],
 			      .off = -1}}; /* attributes alone: it waits for no page */
 
 	memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
@@ -601,10 +601,12 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 		return;
 	}
 	out = msg;
+	front_lane_renumber(f, s);
 	memcpy(&out->unique, &s->unique, sizeof(out->unique));
 	if (s->opcode == FUSE_READ)
 		launch_stat_add(&f->stats->read_bytes, a.body_len);
-	if (s->answered || !front_reply(f, msg, a.out.len))
+	s->heard = !s->answered && front_reply(f, msg, a.out.len);
+	if (!s->heard)
 		answer_undo(f, &a, &e);
 	else if (s->opcode == FUSE_READ && a.out.error == 0 && a.body_len == 0)
 		answer_beyond_end(f, s);

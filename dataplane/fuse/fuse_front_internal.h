@@ -11,6 +11,7 @@
 #include "dataplane/fuse/fuse_front_known.h"
 #include "dataplane/fuse/fuse_front_pool.h"
 #include "dataplane/fuse/fuse_front_tail.h"
+#include "dataplane/fuse/fuse_lane.h"
 #include "dataplane/port/port_rdma.h"
 
 #define FRONT_COOKIE_HELLO UINT64_MAX
@@ -32,7 +33,12 @@
 /* Of who waits for direct I/O FUSE tells no signal: what takes so long is looked at as often. */
 #define FRONT_LONG_NS (2 * NSEC_PER_SEC)
 
-enum front_slot_state { FRONT_SLOT_FREE, FRONT_SLOT_PENDING, FRONT_SLOT_SENT };
+enum front_slot_state {
+	FRONT_SLOT_FREE,
+	FRONT_SLOT_PENDING,
+	FRONT_SLOT_SENT,
+	FRONT_SLOT_DEALT, /* another worker of the mount has it */
+};
 
 enum front_slot_kind {
 	FRONT_SLOT_KERNEL,    /* the kernel's request: it has a reply to come */
@@ -66,7 +72,10 @@ struct front_slot {
 	uint8_t bulk_legs;
 	bool bulk_not; /* its data go by packets: RDMA has failed it */
 	uint32_t bulk_len, bulk_serial;
-	bool answered;	 /* the kernel has its reply already; the server's is still to come */
+	bool answered; /* the kernel has its reply already; the server's is still to come */
+	bool heard;    /* and it took what we said */
+	bool back;     /* the lane leaves it to the owner */
+	uint32_t lane; /* of one that is dealt out, in either process: its lane_slot and one more */
 	uint16_t serial; /* makes the cookie of a slot's next use another one */
 };
 
@@ -146,6 +155,23 @@ struct front_owed {
 	bool sent;
 };
 
+/* The owner's end of the lanes of its mount. */
+struct front_dealt {
+	struct lane_area *area;
+	uint64_t free;		  /* slots, a bit each */
+	uint64_t fhs[LANE_FILES]; /* of its open files; 0: none */
+	struct front_slot *slots[LANE_SLOTS];
+	unsigned n_out;
+	bool touched;	  /* its buffers have memory */
+	uint64_t away_ns; /* since when nobody has had it; 0: somebody has, or it left nothing */
+};
+
+struct front_deal {
+	int bell_fd;
+	bool settling; /* what a predecessor had dealt out may still be handed out anew */
+	struct front_dealt lanes[LAUNCH_LANES_MAX];
+};
+
 struct front_bye_msg {
 	struct fuse_in_header in;
 	struct fuse_proto_req_tail tail;
@@ -194,6 +220,12 @@ struct fuse_front {
 	uint8_t *small_area;
 	struct front_rdma rdma;
 	struct front_guide guide;
+	struct front_deal *deal;       /* NULL: it has no lanes */
+	struct lane_area *lane;	       /* NULL: it is no lane */
+	unsigned lane_number;	       /* 0: the mount is ours */
+	struct launch_mount own_mount; /* with the id that is ours */
+	struct front_head *owner;      /* a lane's: of its owner's state */
+	bool resting;		       /* a lane that takes no more */
 	struct front_slot slots[FRONT_SLOTS];
 	struct front_ping ping;
 };
@@ -203,7 +235,11 @@ struct fuse_front {
 /* One write is one answer. False: the kernel did not want it (any more). */
 bool front_reply(struct fuse_front *f, const void *msg, size_t len);
 /* A reply without data. */
-void front_reply_error(struct fuse_front *f, uint64_t unique, int error);
+bool front_reply_error(struct fuse_front *f, uint64_t unique, int error);
+/* Sends what waits. */
+void front_flush(struct fuse_front *f, uint64_t now_ns);
+/* Unmounted: the server is told. */
+void front_goodbye(struct fuse_front *f);
 /* A slot and a buffer to move a large request into must be there before a request is read. */
 bool front_has_room(const struct fuse_front *f);
 /* A request of that opcode has gone to the server. */
@@ -256,6 +292,46 @@ uint64_t front_own_due(const struct fuse_front *f, uint64_t now_ns);
 /* The server hears of all that are, before it is asked for what depends on it. */
 void front_own_release(struct fuse_front *f);
 void front_own_interrupt(struct fuse_front *f, const struct front_slot *of);
+/* Opens one file at the server. False: not now. */
+bool front_own_reopen(struct fuse_front *f, uint32_t file);
+
+/* fuse_front_deal.c: the owner's end of lanes. All do nothing where there are none. */
+
+int front_deal_init(struct fuse_front *f);
+void front_deal_done(struct fuse_front *f);
+/* Whether a lane has taken the request, which waits nowhere else then. */
+bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns);
+/* The kernel hands it out again: whether a lane has it in hand. */
+bool front_deal_claim(struct fuse_front *f, struct front_slot *s);
+/* All that the kernel handed out again has been read. */
+void front_deal_settled(struct fuse_front *f);
+/* Ends of what was dealt out; what lanes do not begin is taken back. */
+void front_deal_reap(struct fuse_front *f);
+void front_deal_tick(struct fuse_front *f, uint64_t now_ns);
+/* There is no room for more: an end is waited for. */
+void front_deal_full(struct fuse_front *f);
+/* The kernel is told by us that it is over. */
+void front_deal_cancel(struct fuse_front *f, const struct front_slot *s);
+void front_deal_close(struct fuse_front *f, uint64_t fh);
+void front_deal_gone(struct fuse_front *f);
+
+/* fuse_front_lane.c: the other end. */
+
+/* What there is of a predecessor is taken over. 0; -EBUSY: another process has the lane. */
+int front_lane_init(struct fuse_front *f);
+/* When the tables are there. */
+void front_lane_start(struct fuse_front *f, uint64_t now_ns);
+void front_lane_done(struct fuse_front *f);
+int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns);
+void front_lane_tick(struct fuse_front *f, uint64_t now_ns);
+/* 0: it is to be sent; -ENOMEM: not yet; -ESTALE: its file cannot be had; -ECANCELED. */
+int front_lane_ask(struct fuse_front *f, struct front_slot *s);
+/* Whether the owner can have it instead; then it is to be freed. */
+bool front_lane_back(struct front_slot *s);
+/* Which number the kernel wants to see, if it was handed out again meanwhile. */
+void front_lane_renumber(struct fuse_front *f, struct front_slot *s);
+/* It is over here. */
+void front_lane_end(struct fuse_front *f, const struct front_slot *s);
 
 /* fuse_front_owed.c: changes that change nothing. */
 
@@ -317,6 +393,9 @@ void front_slots_done(struct fuse_front *f);
 /* Takes the request of len bytes in f->read_buf into a slot: copied when small, else the buffer
  * changes hands. NULL: no slot or no buffer. */
 struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t now_ns);
+/* One for a request whose bytes stay where they are; there must be a free one. */
+struct front_slot *front_slot_lend(struct fuse_front *f, uint8_t *req, uint32_t len,
+				   uint64_t now_ns);
 /* A slot for a request of our own, with a header of that opcode and a number of its own in place
  * and room for an argument of arg_len bytes. NULL: none. */
 struct front_slot *front_slot_own(struct fuse_front *f, enum front_slot_kind kind, uint32_t opcode,

@@ -93,8 +93,7 @@ void front_own_hello_answer(struct fuse_front *f, int status, void *msg, size_t 
 
 /* ------------------------------------------------------------------ files */
 
-/* False: not now. */
-static bool reopen_one(struct fuse_front *f, uint32_t i)
+bool front_own_reopen(struct fuse_front *f, uint32_t i)
 {
 	struct front_file *file = front_file_at(&f->files, i);
 	struct front_node *node = front_node_get(&f->nodes, file->nodeid);
@@ -123,7 +122,7 @@ static void reopen_all(struct fuse_front *f, uint64_t now_ns)
 		return;
 	while ((i = front_file_next_stale(&f->files, f->reopen_next, f->server.incarnation)) !=
 	       FRONT_FILE_NONE) {
-		if (!reopen_one(f, i))
+		if (!front_own_reopen(f, i))
 			return;
 		f->reopen_next = i + 1;
 	}
@@ -160,7 +159,7 @@ static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void
 	} else if (a.out.error == 0) {
 		memcpy(&out, a.body, sizeof(out));
 		front_file_reopened(file, out.fh, f->server.incarnation);
-	} else if (is_passing(a.out.error)) {
+	} else if (is_passing(a.out.error) && f->link == FRONT_REOPEN) {
 		f->reopen_again = true;
 	} else {
 		front_file_kill(file);

@@ -52,6 +52,7 @@ static void slot_look(struct fuse_front *f, struct front_slot *s, uint64_t now_n
 	if (s->state == FRONT_SLOT_PENDING) {
 		front_slot_fail(f, s, -EINTR);
 	} else if (now_ns - s->killed_ns >= FRONT_KILLED_NS) {
+		front_deal_cancel(f, s);
 		front_reply_error(f, s->unique, -EINTR);
 		front_slot_answered(f, s);
 	}
@@ -95,6 +96,7 @@ static void soft_expire(struct fuse_front *f, struct front_slot *s)
 		front_slot_fail(f, s, -EIO);
 		return;
 	}
+	front_deal_cancel(f, s);
 	front_reply_error(f, s->unique, -EIO);
 	front_slot_answered(f, s);
 }

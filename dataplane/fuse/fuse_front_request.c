@@ -299,8 +299,10 @@ void front_request_release(struct fuse_front *f, const void *req, size_t len, ui
 		file = front_file_get(&f->files, release.fh);
 	if (f->files.n_closing == 0)
 		f->closing_ns = now_ns;
-	if (file && !(file->flags & FRONT_FILE_CLOSING))
+	if (file && !(file->flags & FRONT_FILE_CLOSING)) {
 		front_file_close(&f->files, file);
+		front_deal_close(f, release.fh);
+	}
 	front_reply_error(f, in.unique, 0);
 	f->flush_wanted = true;
 }

@@ -58,6 +58,21 @@ static void slot_reset(struct front_slot *s)
 	*s = (struct front_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};
 }
 
+/* The first free one is in use from here on, by a request that waits for its answer. */
+static void slot_begin(struct fuse_front *f, struct front_slot *s, uint32_t len, uint64_t now_ns)
+{
+	f->free = s->next;
+	f->n_used++;
+	slot_reset(s);
+	s->req_len = len;
+	s->born_ns = now_ns;
+	f->n_unanswered++;
+	s->newer = &f->oldest;
+	s->older = f->oldest.older;
+	s->older->newer = s;
+	f->oldest.older = s;
+}
+
 struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t now_ns)
 {
 	struct front_slot *s = f->free;
@@ -70,11 +85,7 @@ struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t 
 		if (!next_buf)
 			return NULL;
 	}
-	f->free = s->next;
-	f->n_used++;
-	slot_reset(s);
-	s->req_len = len;
-	s->born_ns = now_ns;
+	slot_begin(f, s, len, now_ns);
 	if (next_buf) {
 		s->req = f->read_buf;
 		f->read_buf = next_buf;
@@ -86,11 +97,16 @@ struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t 
 		s->req = s->small;
 		memcpy(s->req, f->read_buf, len);
 	}
-	f->n_unanswered++;
-	s->newer = &f->oldest;
-	s->older = f->oldest.older;
-	s->older->newer = s;
-	f->oldest.older = s;
+	return s;
+}
+
+struct front_slot *front_slot_lend(struct fuse_front *f, uint8_t *req, uint32_t len,
+				   uint64_t now_ns)
+{
+	struct front_slot *s = f->free;
+
+	slot_begin(f, s, len, now_ns);
+	s->req = req;
 	return s;
 }
 
@@ -140,7 +156,9 @@ void front_slot_free(struct fuse_front *f, struct front_slot *s)
 		front_slot_unqueue(f, s);
 	else if (s->state == FRONT_SLOT_SENT)
 		f->n_sent--;
-	if (s->req != s->small)
+	if (f->lane && s->lane)
+		front_lane_end(f, s);
+	else if (s->req && s->req != s->small)
 		front_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);
 	if (s->resp)
 		front_pool_put(&f->pool, s->resp, 0);

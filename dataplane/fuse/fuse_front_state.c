@@ -12,10 +12,6 @@
 
 #define STATE_MAGIC 0x544e4f5246464c50ULL /* "PLFFRONT" */
 #define STATE_VERSION 1
-#define STATE_HEAD_BYTES 65536U
-#define STATE_FILES_BYTES ((uint64_t)FRONT_FILES_MAX * sizeof(struct front_file))
-#define STATE_NODES_BYTES ((uint64_t)FRONT_NODES_MAX * sizeof(struct front_node))
-#define STATE_BYTES (STATE_HEAD_BYTES + STATE_FILES_BYTES + STATE_NODES_BYTES)
 
 static bool state_is_ours(const struct front_state *s, const uint8_t mount_id[16])
 {
@@ -28,11 +24,11 @@ static bool state_is_ours(const struct front_state *s, const uint8_t mount_id[16
 }
 
 /* Emptied first, so that records which were never used are zero. */
-static int state_format(struct front_state *s, int fd, const uint8_t mount_id[16])
+static int state_format(struct front_state *s, const uint8_t mount_id[16])
 {
 	uint32_t random[2] = {0};
 
-	if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)STATE_BYTES) < 0)
+	if (madvise(s->map, FRONT_STATE_BYTES, MADV_REMOVE) < 0)
 		return -errno;
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
@@ -47,7 +43,7 @@ static int state_format(struct front_state *s, int fd, const uint8_t mount_id[16
 	return 0;
 }
 
-int front_state_init(struct front_state *s, int fd, const uint8_t mount_id[16])
+int front_state_init(struct front_state *s, int fd, uint64_t at, const uint8_t mount_id[16])
 {
 	struct stat st;
 	void *map;
@@ -56,18 +52,20 @@ int front_state_init(struct front_state *s, int fd, const uint8_t mount_id[16])
 	*s = (struct front_state){.map = NULL};
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (st.st_size != (off_t)STATE_BYTES && ftruncate(fd, (off_t)STATE_BYTES) < 0)
+	if (st.st_size < (off_t)(at + FRONT_STATE_BYTES) &&
+	    ftruncate(fd, (off_t)(at + FRONT_STATE_BYTES)) < 0)
 		return -errno;
-	map = mmap(NULL, STATE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	map = mmap(NULL, FRONT_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+		   (off_t)at);
 	if (map == MAP_FAILED)
 		return -errno;
 	s->map = map;
 	s->head = map;
-	s->files = (void *)(s->map + STATE_HEAD_BYTES);
-	s->nodes = (void *)(s->map + STATE_HEAD_BYTES + STATE_FILES_BYTES);
+	s->files = (void *)(s->map + FRONT_STATE_HEAD_BYTES);
+	s->nodes = (void *)(s->map + FRONT_STATE_HEAD_BYTES + FRONT_STATE_FILES_BYTES);
 	if (state_is_ours(s, mount_id))
 		return 1;
-	r = state_format(s, fd, mount_id);
+	r = state_format(s, mount_id);
 	if (r < 0)
 		front_state_done(s);
 	return r;
@@ -76,6 +74,6 @@ int front_state_init(struct front_state *s, int fd, const uint8_t mount_id[16])
 void front_state_done(struct front_state *s)
 {
 	if (s->map)
-		munmap(s->map, STATE_BYTES);
+		munmap(s->map, FRONT_STATE_BYTES);
 	*s = (struct front_state){.map = NULL};
 }

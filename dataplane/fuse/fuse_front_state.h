@@ -112,9 +112,16 @@ struct front_state {
 	struct front_node *nodes;
 };
 
-/* Maps fd (borrowed). What is not the state of this mount in this version is thrown away. 1: there
- * was one to go on with; 0: a fresh one; negative errno. */
-int front_state_init(struct front_state *s, int fd, const uint8_t mount_id[16]);
+#define FRONT_STATE_HEAD_BYTES 65536U
+#define FRONT_STATE_FILES_BYTES ((uint64_t)FRONT_FILES_MAX * sizeof(struct front_file))
+#define FRONT_STATE_NODES_BYTES ((uint64_t)FRONT_NODES_MAX * sizeof(struct front_node))
+#define FRONT_STATE_BYTES \
+	(FRONT_STATE_HEAD_BYTES + FRONT_STATE_FILES_BYTES + FRONT_STATE_NODES_BYTES)
+
+/* Maps fd (borrowed) from `at` on, which others' memory may surround. What is not the state of this
+ * mount in this version is thrown away. 1: there was one to go on with; 0: a fresh one; negative
+ * errno. */
+int front_state_init(struct front_state *s, int fd, uint64_t at, const uint8_t mount_id[16]);
 void front_state_done(struct front_state *s);
 
 /* Nothing written before in program order is seen later than *p = v by a successor process. */

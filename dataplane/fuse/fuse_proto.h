@@ -132,10 +132,13 @@
 /* The server leaves it to the client's kernel who may do what, and a SETATTR of FATTR_CTIME alone
  * makes the time of the last change that of the moment, and nothing else. */
 #define FUSE_PROTO_FEATURE_TOUCH 64U
+/* Mounts whose ids differ in the last four bits alone are one kernel's: what one of them changes or
+ * believes, the others do. */
+#define FUSE_PROTO_FEATURE_LANES 128U
 #define FUSE_PROTO_FEATURES                                                                   \
 	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |        \
-	 FUSE_PROTO_FEATURE_TOUCH)
+	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_LANES)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2

@@ -17,6 +17,9 @@
 /* Whose mount is moved hears for less that its worker is not done. */
 #define BUSY_NS (4 * NSEC_PER_SEC)
 
+/* A lane that its last worker has not left yet is asked for so often. */
+#define LANE_RETRY_NS (100 * NSEC_PER_MSEC)
+
 struct front_mount {
 	struct fuse_front *front; /* NULL: not served (yet) */
 	bool unmounted;
@@ -28,7 +31,12 @@ struct front_mount {
 };
 
 struct front_end {
-	struct front_mount mounts[LAUNCH_MOUNTS_MAX];
+	/* Behind its mounts its lanes, and behind those a lane of one of its mounts that nobody has
+	 * any more, until what is left of it has ended. */
+	struct front_mount mounts[2 * LAUNCH_MOUNTS_MAX + 1];
+	uint64_t retry_ns; /* 0: all are there */
+	unsigned heir_of;
+	uint64_t heir_ns; /* when it is looked for one next */
 };
 
 static struct front_end *end_of(const struct worker *w)
@@ -36,11 +44,28 @@ static struct front_end *end_of(const struct worker *w)
 	return w->end;
 }
 
+static unsigned n_fronts(const struct worker *w)
+{
+	return w->cfg->n_mounts + w->cfg->n_lanes + 1;
+}
+
+static bool is_lane(const struct worker *w, unsigned i)
+{
+	return i >= w->cfg->n_mounts;
+}
+
+static const struct launch_mount *what_of(const struct worker *w, unsigned i)
+{
+	if (i == n_fronts(w) - 1)
+		return &w->cfg->mounts[end_of(w)->heir_of];
+	return is_lane(w, i) ? &w->cfg->lanes[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
+}
+
 /* The mount whose session it is; NULL: of none. */
 static struct front_mount *mount_of(const struct worker *w, const struct rudp_session *s,
 				    unsigned *ret_index)
 {
-	for (unsigned i = 0; w->end && i < w->cfg->n_mounts; i++) {
+	for (unsigned i = 0; w->end && i < n_fronts(w); i++) {
 		struct front_mount *m = &end_of(w)->mounts[i];
 
 		if (!m->front || rudp_session_user(s) != m->front)
@@ -94,21 +119,35 @@ static const struct rudp_ops front_ops = {
 
 /* ------------------------------------------------------------------ life */
 
+/* 0; -EBUSY: a lane that is to be asked for again. */
+static int one_build(struct worker *w, unsigned i)
+{
+	struct front_mount *m = &end_of(w)->mounts[i];
+	unsigned at = is_lane(w, i) ? i - w->cfg->n_mounts + LAUNCH_MOUNTS_MAX : i;
+	int r = fuse_front_new(w->cfg, at, w->sandbox.proc_fd, w->rudp, w->stats, w->now_ns,
+			       &m->front);
+
+	if (r == -EBUSY && is_lane(w, i))
+		end_of(w)->retry_ns = w->now_ns + LANE_RETRY_NS;
+	/* What lanes carry goes by packets. */
+	if (r == 0 && !is_lane(w, i))
+		fuse_front_rdma(m->front, w->rdma, w->cfg);
+	return r;
+}
+
 static int front_build(struct worker *w, char *why)
 {
 	struct front_end *end = calloc(1, sizeof(*end));
 
 	w->end = end;
-	for (unsigned i = 0; end && i < w->cfg->n_mounts; i++) {
-		int e = fuse_front_new(w->cfg, i, w->sandbox.proc_fd, w->rudp, w->stats, w->now_ns,
-				       &end->mounts[i].front);
+	for (unsigned i = 0; end && i < n_fronts(w) - 1; i++) {
+		int r = one_build(w, i);
 
-		if (e < 0) {
+		if (r < 0 && !(r == -EBUSY && is_lane(w, i))) {
 			snprintf(why, LAUNCH_REASON_MAX, "%.60s cannot be served: %s",
-				 w->cfg->mounts[i].path, strerror(-e));
-			return e;
+				 what_of(w, i)->path, strerror(-r));
+			return r;
 		}
-		fuse_front_rdma(end->mounts[i].front, w->rdma, w->cfg);
 	}
 	return end ? 0 : -ENOMEM;
 }
@@ -123,18 +162,71 @@ static void front_free(struct worker *w)
 {
 	struct front_end *end = w->end;
 
-	for (unsigned i = 0; end && i < LAUNCH_MOUNTS_MAX; i++)
+	for (unsigned i = 0; end && i < n_fronts(w); i++)
 		fuse_front_free(end->mounts[i].front);
 	free(end);
 	w->end = NULL;
 }
 
+/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. */
+static void one_watch(struct worker *w, unsigned i)
+{
+	const struct fuse_front *f = end_of(w)->mounts[i].front;
+
+	if (!f)
+		return;
+	worker_watch(w, fuse_front_fd(f), WORKER_SOURCE_ROLE, EPOLLIN | EPOLLET);
+	if (fuse_front_bell(f) >= 0)
+		worker_watch(w, fuse_front_bell(f), WORKER_SOURCE_ROLE, EPOLLIN | EPOLLET);
+}
+
+static void lanes_retry(struct worker *w)
+{
+	struct front_end *end = end_of(w);
+
+	if (PLENUM_LIKELY(end->retry_ns == 0) || w->now_ns < end->retry_ns)
+		return;
+	end->retry_ns = 0;
+	for (unsigned i = w->cfg->n_mounts; i < n_fronts(w) - 1; i++) {
+		int r = end->mounts[i].front ? 0 : one_build(w, i);
+
+		if (r == 0)
+			one_watch(w, i);
+		else if (r != -EBUSY)
+			log_warning("%s: its lane cannot be had: %s", what_of(w, i)->path,
+				    strerror(-r));
+	}
+}
+
+/* A lane of one of our mounts that nobody has any more: what it has begun ends here, by its id. */
+static void heir_look(struct worker *w)
+{
+	struct front_end *end = end_of(w);
+	struct front_mount *heir = &end->mounts[n_fronts(w) - 1];
+
+	if (heir->front && fuse_front_is_spent(heir->front)) {
+		heir->front = fuse_front_part(heir->front, w->now_ns);
+		heir->unmounted = false;
+	}
+	if (w->now_ns < end->heir_ns || heir->front || w->stopping)
+		return;
+	end->heir_ns = w->now_ns + NSEC_PER_SEC;
+	for (unsigned i = 0; i < w->cfg->n_mounts && !heir->front; i++) {
+		unsigned lane = fuse_front_orphan(end->mounts[i].front, w->now_ns);
+
+		if (!lane || fuse_front_new_heir(w->cfg, i, lane, w->sandbox.proc_fd, w->rudp,
+						 w->stats, w->now_ns, &heir->front) < 0)
+			continue;
+		end->heir_of = i;
+		log_notice("%s: lane %u is nobody's; what it had begun is ended here",
+			   w->cfg->mounts[i].path, lane);
+	}
+}
+
 static void front_watch(struct worker *w)
 {
-	/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. */
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++)
-		worker_watch(w, fuse_front_fd(end_of(w)->mounts[i].front), WORKER_SOURCE_ROLE,
-			     EPOLLIN | EPOLLET);
+	for (unsigned i = 0; i < n_fronts(w); i++)
+		one_watch(w, i);
 }
 
 /* ------------------------------------------------------------------ one turn */
@@ -142,18 +234,18 @@ static void front_watch(struct worker *w)
 static void unmounted(struct worker *w, unsigned i)
 {
 	end_of(w)->mounts[i].unmounted = true;
-	log_info("%s: unmounted", w->cfg->mounts[i].path);
+	log_info("%s: unmounted", what_of(w, i)->path);
 }
 
 static unsigned front_turn(struct worker *w)
 {
 	unsigned total = 0;
 
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+	for (unsigned i = 0; i < n_fronts(w); i++) {
 		struct front_mount *m = &end_of(w)->mounts[i];
 		int n;
 
-		if (m->unmounted || w->stopping)
+		if (!m->front || m->unmounted || w->stopping)
 			continue;
 		n = fuse_front_pull(m->front, w->looks_all, w->now_ns);
 		if (n == -ENODEV)
@@ -166,10 +258,10 @@ static unsigned front_turn(struct worker *w)
 
 static bool front_awaits(const struct worker *w)
 {
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+	for (unsigned i = 0; i < n_fronts(w); i++) {
 		const struct fuse_front *f = end_of(w)->mounts[i].front;
 
-		if (!fuse_front_is_ready(f) || fuse_front_sent(f) > 0)
+		if (f && (!fuse_front_is_ready(f) || fuse_front_sent(f) > 0))
 			return true;
 	}
 	return false;
@@ -181,7 +273,7 @@ static void refusal_forget(struct worker *w, struct front_mount *m)
 		return;
 	m->refusal_reported = 0;
 	w->peer_why[0] = '\0'; /* unless another mount is refused still */
-	for (unsigned i = 0; i < w->cfg->n_mounts && !w->peer_why[0]; i++)
+	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
 		if (end_of(w)->mounts[i].refusal_reported)
 			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
 	worker_reason_publish(w);
@@ -190,7 +282,7 @@ static void refusal_forget(struct worker *w, struct front_mount *m)
 /* However many requests wait or fail for it, a peer's silence is reported once. */
 static void report_absence(struct worker *w, unsigned i)
 {
-	const struct launch_mount *cfg = &w->cfg->mounts[i];
+	const struct launch_mount *cfg = what_of(w, i);
 	struct front_mount *m = &end_of(w)->mounts[i];
 	bool ready = fuse_front_is_ready(m->front);
 	uint64_t n = fuse_front_timeouts(m->front);
@@ -202,7 +294,7 @@ static void report_absence(struct worker *w, unsigned i)
 		refusal_forget(w, m);
 		return;
 	}
-	if (m->absence_reported ||
+	if (m->absence_reported || is_lane(w, i) || /* its owner tells */
 	    (n == m->timeouts_seen && fuse_front_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
 	if (n != m->timeouts_seen)
@@ -259,11 +351,20 @@ static uint64_t front_tick(struct worker *w)
 	uint64_t due = UINT64_MAX;
 	struct launch_ping ping;
 
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
-		due = MIN_OF(due, fuse_front_tick(end_of(w)->mounts[i].front, w->now_ns));
+	lanes_retry(w);
+	heir_look(w);
+	if (end_of(w)->retry_ns)
+		due = end_of(w)->retry_ns;
+	for (unsigned i = 0; i < n_fronts(w); i++) {
+		struct fuse_front *f = end_of(w)->mounts[i].front;
+
+		if (!f)
+			continue;
+		due = MIN_OF(due, fuse_front_tick(f, w->now_ns));
 		report_absence(w, i);
-		mount_publish(w, i);
-		if (fuse_front_ping_take(end_of(w)->mounts[i].front, &ping))
+		if (!is_lane(w, i))
+			mount_publish(w, i);
+		if (fuse_front_ping_take(f, &ping))
 			worker_send_ping(w, &ping);
 	}
 	return due;
@@ -281,10 +382,13 @@ static unsigned front_left(struct worker *w)
 {
 	unsigned left = 0;
 
-	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
+	for (unsigned i = 0; i < n_fronts(w); i++) {
 		struct front_mount *m = &end_of(w)->mounts[i];
-		struct pollfd p = {.fd = fuse_front_fd(m->front), .events = POLLIN};
+		struct pollfd p = {.fd = m->front ? fuse_front_fd(m->front) : -1, .events = POLLIN};
 
+		if (!m->front)
+			continue;
+		fuse_front_rest(m->front);
 		if (!m->unmounted && poll(&p, 1, 0) == 1 && (p.revents & POLLERR) &&
 		    fuse_front_pull(m->front, true, w->now_ns) == -ENODEV)
 			unmounted(w, i);
@@ -319,7 +423,7 @@ static const char *front_peer_name(const struct worker *w, const struct rudp_ses
 {
 	unsigned i;
 
-	return mount_of(w, s, &i) ? w->cfg->mounts[i].peer : "";
+	return mount_of(w, s, &i) ? what_of(w, i)->peer : "";
 }
 
 static void refusal_format(const struct launch_mount *m, const struct rudp_session *s, int code,
@@ -398,7 +502,7 @@ static bool front_report_refusal(struct worker *w, struct rudp_session *s, int c
 	if (!m || code == m->refusal_reported)
 		return m != NULL;
 	m->refusal_reported = code;
-	refusal_format(&w->cfg->mounts[i], s, code, text, sizeof(text));
+	refusal_format(what_of(w, i), s, code, text, sizeof(text));
 	snprintf(w->peer_why, sizeof(w->peer_why), "%.*s", LAUNCH_REASON_MAX - 1, text);
 	memcpy(m->refusal, w->peer_why, sizeof(m->refusal));
 	worker_reason_publish(w);

@@ -37,6 +37,14 @@ static bool text_ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
+static bool mount_is_sane(const struct launch_mount *m)
+{
+	return text_ends(m->path, sizeof(m->path)) &&
+	       text_ends(m->export_name, sizeof(m->export_name)) &&
+	       text_ends(m->peer, sizeof(m->peer)) && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX &&
+	       m->lane <= LAUNCH_LANES_MAX;
+}
+
 static bool config_texts_end(const struct launch_config *cfg)
 {
 	bool ok = text_ends(cfg->host, sizeof(cfg->host));
@@ -47,10 +55,9 @@ static bool config_texts_end(const struct launch_config *cfg)
 		     text_ends(cfg->ports[i].ifname, sizeof(cfg->ports[i].ifname)) &&
 		     text_ends(cfg->ports[i].device, sizeof(cfg->ports[i].device));
 	for (uint32_t i = 0; ok && i < cfg->n_mounts; i++)
-		ok = text_ends(cfg->mounts[i].path, sizeof(cfg->mounts[i].path)) &&
-		     text_ends(cfg->mounts[i].export_name, sizeof(cfg->mounts[i].export_name)) &&
-		     text_ends(cfg->mounts[i].peer, sizeof(cfg->mounts[i].peer)) &&
-		     cfg->mounts[i].n_addrs <= LAUNCH_PEER_ADDRS_MAX;
+		ok = mount_is_sane(&cfg->mounts[i]);
+	for (uint32_t i = 0; ok && i < cfg->n_lanes; i++)
+		ok = mount_is_sane(&cfg->lanes[i]) && cfg->lanes[i].lane > 0;
 	for (uint32_t i = 0; ok && i < cfg->n_exports + cfg->n_missing; i++)
 		ok = text_ends(cfg->exports[i].name, sizeof(cfg->exports[i].name)) &&
 		     text_ends(cfg->exports[i].path, sizeof(cfg->exports[i].path));
@@ -67,7 +74,8 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 		what = "plenumd is of another version than plenum-worker; restart plenumd";
 	else if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
 		what = "the configuration names no port, or too many";
-	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_exports > LAUNCH_EXPORTS_MAX ||
+	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_lanes > LAUNCH_MOUNTS_MAX ||
+		 cfg->n_exports > LAUNCH_EXPORTS_MAX ||
 		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
 		what = "the configuration names too many mounts or exports";
 	else if (cfg->sessions > LAUNCH_SESSIONS_MAX)

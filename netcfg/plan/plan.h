@@ -88,9 +88,13 @@ struct plan_worker {
 	struct ip_addr ips[PLAN_PORTS_MAX]; /* on all legs, there or not */
 	size_t n_ips;
 	/* Borrowed from the spec: those this worker serves. Mounts are dealt to the entry's cores
-	 * in turn, exports in blocks; each is served by one worker only, which keeps its state. */
+	 * in turn; cores that are left carry data of one, by a lane of its own, whose worker keeps
+	 * its state. Exports are every core's. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
+	const struct spec_mount *lane_of; /* NULL: none */
+	unsigned lane;			  /* from 1 */
+	bool has_lanes;			  /* others of the entry carry data of its mount */
 	const struct spec_export *exports;
 	size_t n_exports;
 	uint32_t sessions; /* at most; 0: not given */

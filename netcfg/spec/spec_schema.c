@@ -573,7 +573,8 @@ static const struct spec_key worker_keys[] = {
 	{"cores", SPEC_TYPE_CORES, .required = true, LIST(spec_worker, cores, n_cores),
 	 .help = "The cores, one worker per core: a number, a range, or a list of both.\n"
 		 "A core is used once.\n"
-		 "The mounts of a frontend entry are divided among its cores.\n"
+		 "The mounts of a frontend entry are divided among its cores; those that are left "
+		 "carry data of one each, beside the core that has it.\n"
 		 "The exports of a compute entry are served by each of its cores, and the mounts of clients are"
 		 " spread over them.\n"
 		 "Core 0, which the kernel likes for itself, is taken only when named by itself and"

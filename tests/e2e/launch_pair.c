@@ -18,7 +18,8 @@
  *	quit (or end of input)	unmount, stop all, end
  *
  * NAME is front, back; with --mount2, front2: another client of the export, beside the first; with
- * --cores 2, back2: another core that serves the export. Clients know the addresses of back alone.
+ * --cores 2, back2: another core that serves the export; with --lanes 1, lane: another core of the
+ * first client's, which carries data of its mount. Clients know the addresses of back alone.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -32,6 +33,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/random.h>
@@ -64,7 +66,7 @@ struct worker_proc {
 	struct held held[HELD_MAX];
 };
 
-enum { FRONT, BACK, FRONT2, BACK2, WORKERS_MAX };
+enum { FRONT, BACK, FRONT2, BACK2, LANE, WORKERS_MAX };
 
 static const char *worker_path, *mount_path, *mount2_path, *export_path, *asan;
 static const char *peer_name = "host-2";
@@ -73,9 +75,11 @@ static struct worker_proc workers[WORKERS_MAX] = {
 	[BACK] = {.name = "back", .pidfd = -1, .control = -1, .alive = -1},
 	[FRONT2] = {.name = "front2", .pidfd = -1, .control = -1, .alive = -1},
 	[BACK2] = {.name = "back2", .pidfd = -1, .control = -1, .alive = -1},
+	[LANE] = {.name = "lane", .pidfd = -1, .control = -1, .alive = -1},
 };
-static int share_fd = -1;
-static unsigned n_cores = 1;
+static int share_fd = -1; /* of the compute workers; a bell's place at frontends */
+static int bell_fd = -1;
+static unsigned n_cores = 1, n_lanes;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, dpdk_interrupt, read_only, crosses;
 static enum launch_squash squash;
@@ -201,6 +205,8 @@ static void config_front(struct worker_proc *w, const char *path)
 
 	w->cfg.role = LAUNCH_FRONTEND;
 	w->cfg.n_mounts = 1;
+	m->has_lanes = n_lanes > 0 && w == &workers[FRONT];
+	m->bell_fd = LAUNCH_FD_FIRST + 2;
 	snprintf(m->path, sizeof(m->path), "%s", path);
 	snprintf(m->export_name, sizeof(m->export_name), "scratch");
 	snprintf(m->peer, sizeof(m->peer), "%s", peer_name);
@@ -224,6 +230,17 @@ static void config_front(struct worker_proc *w, const char *path)
 		 w->extra_fd);
 	if (mount("plenum", path, "fuse", read_only ? MS_RDONLY : 0, options) < 0)
 		die("mount");
+}
+
+/* Of the first client's mount; its host and what is kept of the mount are the same. */
+static void config_lane(struct worker_proc *w, const struct worker_proc *owner)
+{
+	w->cfg.role = LAUNCH_FRONTEND;
+	w->cfg.lanes[0] = owner->cfg.mounts[0];
+	w->cfg.lanes[0].lane = 1;
+	w->cfg.n_lanes = 1;
+	w->extra_fd = owner->extra_fd;
+	w->extra_state_fd = owner->extra_state_fd;
 }
 
 static void config_back(struct worker_proc *w)
@@ -250,8 +267,9 @@ static void config_back(struct worker_proc *w)
 
 static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 {
+	int last = w->cfg.role == LAUNCH_FRONTEND ? bell_fd : share_fd;
 	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,	     agent,
-		      alive,   w->key_fd,    w->extra_fd, w->extra_state_fd, share_fd};
+		      alive,   w->key_fd,    w->extra_fd, w->extra_state_fd, last};
 	int ns = open(w->netns, O_RDONLY | O_CLOEXEC), high[ARRAY_SIZE(from)];
 	sigset_t none;
 
@@ -563,6 +581,7 @@ static const struct {
 	{"orphan-s", NULL, &orphan_s, NULL},
 	{"mtu", NULL, &mtu, NULL},
 	{"cores", NULL, &n_cores, NULL},
+	{"lanes", NULL, &n_lanes, NULL},
 	{"log-level", NULL, &log_level, NULL},
 	{"dpdk", NULL, NULL, &dpdk},
 	{"dpdk-interrupt", NULL, NULL, &dpdk_interrupt},
@@ -587,6 +606,7 @@ static void options_parse(int argc, char **argv)
 	}
 	workers[FRONT2].netns = workers[FRONT].netns;
 	workers[BACK2].netns = workers[BACK].netns;
+	workers[LANE].netns = workers[FRONT].netns;
 	squash = strcmp(squash_name, "all") == 0    ? LAUNCH_SQUASH_ALL
 		 : strcmp(squash_name, "root") == 0 ? LAUNCH_SQUASH_ROOT
 						    : LAUNCH_SQUASH_NONE;
@@ -605,6 +625,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN); /* the script decides */
 	share_fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
+	bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (share_fd < 0 || bell_fd < 0)
+		die("share");
 	config_common(&workers[FRONT], 1, 1, 0);
 	config_common(&workers[BACK], 2, 2, cores > 1 ? 1 : 0);
 	config_back(&workers[BACK]);
@@ -612,6 +635,10 @@ int main(int argc, char **argv)
 	if (mount2_path) {
 		config_common(&workers[FRONT2], 3, 3, 0);
 		config_front(&workers[FRONT2], mount2_path);
+	}
+	if (n_lanes > 0) {
+		config_common(&workers[LANE], 1, 5, cores > 1 ? 1 : 0);
+		config_lane(&workers[LANE], &workers[FRONT]);
 	}
 	if (n_cores > 1) {
 		config_common(&workers[BACK2], 2, 4, 0);

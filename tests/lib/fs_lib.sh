@@ -69,6 +69,7 @@ fs_networks() {
 			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$n/24" dev "leg$leg"
 			# of front2 and back2
 			ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).$((n + 2))/24" dev "leg$leg"
+			[ "$h" = b ] || ip -n "$fs_name$h" addr add "10.99.$((leg + 1)).5/24" dev "leg$leg" # of lane
 			if [ -n "${FS_WIRE:-}" ]; then # segments as on a wire
 				nsenter --net="/run/netns/$fs_name$h" ethtool -K "leg$leg" tso off gso off gro off
 				nsenter --net="/run/netns/${fs_name}s" ethtool -K "$h$leg" tso off gso off gro off
@@ -91,10 +92,11 @@ fs_up() {
 	mkfifo "$fifo.in" "$fifo.out"
 	"$fs_bin/launch_pair" --worker "$fs_worker" --mount "$mnt" --export "$exp" \
 		--ns-front "/run/netns/${fs_name}a" --ns-back "/run/netns/${fs_name}b" \
-		${fs_second:+--mount2 "$mnt2"} ${FS_CORES:+--cores "$FS_CORES"} --spin-us "${FS_SPIN_US:-50}" ${FS_OPTIONS:-} "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
+		${fs_second:+--mount2 "$mnt2"} ${FS_CORES:+--cores "$FS_CORES"} ${FS_LANES:+--lanes "$FS_LANES"} --spin-us "${FS_SPIN_US:-50}" ${FS_OPTIONS:-} "$@" <"$fifo.in" >"$fifo.out" 2>"$fs_dir/log" &
 	fs_launcher=$!
 	exec {fs_in}>"$fifo.in" {fs_out}<"$fifo.out"
 	fs_wait_for "ready *" && fs_wait_for "ready *" || { fs_fail_log; exit 1; }
+	[ -z "${FS_LANES:-}" ] || fs_wait_for "ready *" || exit 1
 }
 
 fs_up_two() {

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The owner's end of a mount's lanes: which data requests go to other cores, and what becomes of
+ * them when either end dies. Apart from requests and answers because those know one process alone.
+ */
+#include "dataplane/fuse/fuse_front_internal.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define RESEND FUSE_PROTO_UNIQUE_RESEND
+/* A lane that is away for so long may not come back. */
+#define ORPHAN_NS (5 * NSEC_PER_SEC)
+
+static bool is_alive(const struct front_dealt *l, uint64_t now_ns)
+{
+	uint64_t seen_ns = lane_get(&l->area->seen_ns);
+
+	return lane_get(&l->area->ready) && (seen_ns >= now_ns || now_ns - seen_ns < LANE_AWAY_NS);
+}
+
+static void post(const struct front_deal *d, struct front_dealt *l, uint64_t *bits, unsigned i)
+{
+	/* Partner: front_lane_pull() of the lane, which says that it sleeps before it looks. */
+	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (lane_get(&l->area->asleep))
+		lane_ring(d->bell_fd);
+}
+
+/* ------------------------------------------------------------------ what there was */
+
+static struct front_node *node_of(struct fuse_front *f, const struct lane_slot *slot)
+{
+	const struct front_file *file = front_file_get(&f->files, slot->fh);
+
+	return file ? front_node_get(&f->nodes, file->nodeid) : NULL;
+}
+
+static void adopt_slots(struct fuse_front *f, struct front_dealt *l)
+{
+	l->free = 0;
+	for (unsigned i = 0; i < LANE_SLOTS; i++) {
+		const struct lane_slot *slot = &l->area->slots[i];
+		struct front_node *node = node_of(f, slot);
+
+		if (LANE_STATE(lane_get(&slot->word)) == LANE_FREE) {
+			l->free |= 1ULL << i;
+			continue;
+		}
+		l->n_out++;
+		if (node && slot->opcode == FUSE_WRITE)
+			front_node_changed(node);
+	}
+	l->touched = true;
+}
+
+static void adopt_files(struct fuse_front *f, struct front_dealt *l)
+{
+	for (unsigned i = 0; i < LANE_FILES; i++) {
+		struct lane_file *lf = &l->area->files[i];
+		const struct front_file *file = front_file_get(&f->files, lf->fh);
+
+		if (lane_get(&lf->state) == LANE_FILE_FREE)
+			continue;
+		if (file && !(file->flags & FRONT_FILE_CLOSING))
+			l->fhs[i] = lf->fh;
+		else
+			lane_set(&lf->state, LANE_FILE_CLOSING);
+	}
+}
+
+int front_deal_init(struct fuse_front *f)
+{
+	struct front_deal *d;
+
+	if (f->lane || (!f->mount->has_lanes && !lane_was_there(f->mount->state_fd)))
+		return 0;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	f->deal = d;
+	d->bell_fd = f->mount->has_lanes ? f->mount->bell_fd : -1;
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
+		struct front_dealt *l = &d->lanes[i];
+
+		l->area = lane_map(f->mount->state_fd, i + 1);
+		if (!l->area)
+			return -errno;
+		adopt_slots(f, l);
+		adopt_files(f, l);
+		d->settling |= l->n_out > 0;
+		/* Of what the predecessor had seen nothing is known. */
+		__atomic_store_n(&l->area->done, ~0ULL, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&l->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&l->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
+		post(d, l, &l->area->posted, 0);
+	}
+	return 0;
+}
+
+void front_deal_done(struct fuse_front *f)
+{
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+		lane_unmap(f->deal->lanes[i].area);
+	free(f->deal);
+	f->deal = NULL;
+}
+
+/* ------------------------------------------------------------------ what is dealt out */
+
+/* Its place among the lane's files, LANE_FILES: none. */
+static unsigned file_place(struct fuse_front *f, struct front_dealt *l, const struct front_slot *s)
+{
+	const struct front_file *file = front_file_get(&f->files, s->refs.fhs[0]);
+	unsigned i = 0, at = LANE_FILES;
+	struct lane_file *lf;
+
+	for (; i < LANE_FILES && l->fhs[i] != s->refs.fhs[0]; i++)
+		if (l->fhs[i] == 0 && at == LANE_FILES &&
+		    lane_get(&l->area->files[i].state) == LANE_FILE_FREE)
+			at = i;
+	if (i < LANE_FILES)
+		return lane_get(&l->area->files[i].state) == LANE_FILE_OPEN ? i : LANE_FILES;
+	if (at == LANE_FILES)
+		return at;
+	lf = &l->area->files[at];
+	lf->own = 0;
+	lf->fh = s->refs.fhs[0];
+	lf->open_flags = file->open_flags;
+	lf->uid = file->uid;
+	lf->gid = file->gid;
+	lf->handle_len = s->nodes[0]->handle_len;
+	memcpy(lf->handle, s->nodes[0]->handle, sizeof(lf->handle));
+	lane_set(&lf->state, LANE_FILE_OPEN);
+	l->fhs[at] = lf->fh;
+	return at;
+}
+
+static bool goes_by_rdma(const struct fuse_front *f)
+{
+	return f->rdma.only || (f->rdma.peer && port_rdma_ready(f->rdma.peer));
+}
+
+/* Data of a regular file, each as good twice as once: the server would tell appends apart by the id
+ * that asked first. Those that RDMA may carry stay where that is. */
+static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
+{
+	const struct front_file *file;
+
+	if ((s->opcode != FUSE_READ && s->opcode != FUSE_WRITE) || s->refs.n_fhs != 1 ||
+	    s->unique & RESEND || goes_by_rdma(f) || f->link != FRONT_READY)
+		return false;
+	file = front_file_get(&f->files, s->refs.fhs[0]);
+	return file && !(file->flags & (FRONT_FILE_DIR | FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) &&
+	       !(file->open_flags & O_APPEND) && !(s->nodes[0]->flags & FRONT_NODE_SPECIAL);
+}
+
+/* One that has less to do than we. What comes alone stays here: another core would only be later.
+ */
+static struct front_dealt *lane_choose(const struct fuse_front *f, uint64_t now_ns)
+{
+	struct front_dealt *best = NULL;
+	unsigned least = f->n_sent + f->n_pending;
+
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
+		struct front_dealt *l = &f->deal->lanes[i];
+
+		if (l->n_out >= least || !l->free || !is_alive(l, now_ns))
+			continue;
+		best = l;
+		least = l->n_out;
+	}
+	return best;
+}
+
+static void note_write(struct front_slot *s)
+{
+	struct fuse_write_in write;
+
+	if (s->opcode != FUSE_WRITE)
+		return;
+	memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+	if (write.flags & O_DSYNC)
+		front_node_unstamp(s->nodes[0]);
+	else
+		front_node_changed(s->nodes[0]);
+}
+
+/* The lane has it; the bytes lie there alone. */
+static void deal_out(struct fuse_front *f, struct front_slot *s, unsigned lane, unsigned i)
+{
+	if (s->req != s->small)
+		front_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);
+	s->req = NULL;
+	s->state = FRONT_SLOT_DEALT;
+	s->lane = lane * LANE_SLOTS + i + 1;
+	f->deal->lanes[lane].slots[i] = s;
+}
+
+bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns)
+{
+	struct front_dealt *l = f->deal && is_dealt(f, s) ? lane_choose(f, now_ns) : NULL;
+	unsigned file = l ? file_place(f, l, s) : LANE_FILES, i;
+	struct lane_slot *slot;
+
+	if (file == LANE_FILES)
+		return false;
+	i = (unsigned)__builtin_ctzll(l->free);
+	l->free &= ~(1ULL << i);
+	l->n_out++;
+	l->touched |= s->req_len > FRONT_SMALL_BYTES;
+	slot = &l->area->slots[i];
+	slot->len = s->req_len;
+	slot->file = file;
+	slot->opcode = s->opcode;
+	slot->unique = s->unique;
+	slot->fh = s->refs.fhs[0];
+	slot->nodeid = s->refs.nodeids[0];
+	memcpy(lane_buf(l->area, i), s->req, s->req_len);
+	note_write(s); /* before anybody can answer it */
+	deal_out(f, s, (unsigned)(l - f->deal->lanes), i);
+	lane_set(&slot->word, LANE_HANDED);
+	post(f->deal, l, &l->area->posted, i);
+	return true;
+}
+
+/* ------------------------------------------------------------------ after a death of ours */
+
+static bool claim_slot(struct fuse_front *f, struct front_dealt *l, unsigned i, uint64_t unique)
+{
+	struct lane_slot *slot = &l->area->slots[i];
+
+	for (;;) {
+		uint32_t word = lane_get(&slot->word);
+
+		switch (LANE_STATE(word)) {
+		case LANE_HANDED:
+		case LANE_TAKEN: /* partner: front_lane_end() */
+			if (lane_swap(&slot->word, word, word | LANE_AGAIN))
+				return true;
+			break;
+		case LANE_UNHEARD: /* its answer came when the kernel had it not out */
+			slot->unique = unique;
+			lane_set(&slot->word, LANE_HANDED);
+			post(f->deal, l, &l->area->posted, i);
+			return true;
+		default:
+			return false;
+		}
+	}
+}
+
+bool front_deal_claim(struct fuse_front *f, struct front_slot *s)
+{
+	if (!f->deal || !(s->unique & RESEND))
+		return false;
+	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
+		struct front_dealt *l = &f->deal->lanes[k];
+
+		for (unsigned i = 0; i < LANE_SLOTS && l->n_out > 0; i++) {
+			if (l->free & 1ULL << i || l->slots[i] ||
+			    (l->area->slots[i].unique & ~RESEND) != (s->unique & ~RESEND) ||
+			    !claim_slot(f, l, i, s->unique))
+				continue;
+			deal_out(f, s, k, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+void front_deal_settled(struct fuse_front *f)
+{
+	if (PLENUM_LIKELY(!f->deal || !f->deal->settling))
+		return;
+	f->deal->settling = false;
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+		__atomic_store_n(&f->deal->lanes[i].area->done, ~0ULL, __ATOMIC_SEQ_CST);
+}
+
+/* ------------------------------------------------------------------ ends */
+
+static void slot_release(struct front_dealt *l, unsigned i)
+{
+	lane_set(&l->area->slots[i].word, LANE_FREE);
+	l->slots[i] = NULL;
+	l->free |= 1ULL << i;
+	l->n_out--;
+}
+
+/* False: there is no buffer for it now. */
+static bool bytes_back(struct fuse_front *f, struct front_dealt *l, unsigned i)
+{
+	struct front_slot *s = l->slots[i];
+	uint8_t *to = s->small;
+
+	if (s->req_len > FRONT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
+		to = front_pool_get(&f->pool, 0);
+	if (!to)
+		return false;
+	s->req = to;
+	memcpy(s->req, lane_buf(l->area, i), s->req_len);
+	return true;
+}
+
+/* It is ours again, as if it had never been away: the lane has not sent it. */
+static bool take_back(struct fuse_front *f, struct front_dealt *l, unsigned i)
+{
+	struct front_slot *s = l->slots[i];
+	struct fuse_in_header in;
+
+	if (!s || s->answered) { /* before it was read anew: the kernel hands it out again */
+		if (s)
+			front_slot_free(f, s);
+		slot_release(l, i);
+		return true;
+	}
+	if (!bytes_back(f, l, i))
+		return false;
+	/* The lane may have written its own numbers there. */
+	memcpy(&in, s->req, sizeof(in));
+	in.nodeid = s->refs.nodeids[0];
+	in.unique = s->unique;
+	memcpy(s->req, &in, sizeof(in));
+	memcpy(s->req + s->refs.fh_at[0], &s->refs.fhs[0], sizeof(s->refs.fhs[0]));
+	s->lane = 0;
+	s->state = FRONT_SLOT_FREE;
+	front_slot_queue(f, s);
+	slot_release(l, i);
+	return true;
+}
+
+static void end_note(struct fuse_front *f, struct front_dealt *l, unsigned i)
+{
+	struct lane_slot *slot = &l->area->slots[i];
+	struct front_node *node = l->slots[i] ? l->slots[i]->nodes[0] : node_of(f, slot);
+
+	if (slot->opcode == FUSE_WRITE && node)
+		front_node_changed(node);
+	if (l->slots[i])
+		front_slot_free(f, l->slots[i]);
+	slot_release(l, i);
+}
+
+static void slot_look(struct fuse_front *f, struct front_dealt *l, unsigned i)
+{
+	if (l->free & 1ULL << i)
+		return;
+	switch (LANE_STATE(lane_get(&l->area->slots[i].word))) {
+	case LANE_UNHEARD:
+		if (f->deal->settling && !l->slots[i])
+			break; /* it may be handed out anew: front_deal_claim() */
+		end_note(f, l, i);
+		break;
+	case LANE_DONE:
+		end_note(f, l, i);
+		break;
+	case LANE_BACK:
+		if (!take_back(f, l, i))
+			__atomic_fetch_or(&l->area->done, 1ULL << i, __ATOMIC_SEQ_CST);
+		break;
+	default:
+		break;
+	}
+}
+
+static void lane_reap(struct fuse_front *f, struct front_dealt *l)
+{
+	uint64_t bits = lane_get(&l->area->done);
+
+	if (PLENUM_LIKELY(bits == 0))
+		return;
+	/* Partner: front_lane_end(). */
+	bits = __atomic_exchange_n(&l->area->done, 0, __ATOMIC_SEQ_CST);
+	for (; bits; bits &= bits - 1)
+		slot_look(f, l, (unsigned)__builtin_ctzll(bits));
+}
+
+void front_deal_reap(struct fuse_front *f)
+{
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+		lane_reap(f, &f->deal->lanes[i]);
+}
+
+static void full_set(struct fuse_front *f, uint32_t full)
+{
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+		if (f->deal->lanes[i].area->full != full)
+			lane_set(&f->deal->lanes[i].area->full, full);
+}
+
+void front_deal_full(struct fuse_front *f)
+{
+	if (!f->deal)
+		return;
+	full_set(f, 1);
+	/* Partner: front_lane_end(), which says that it is over before it looks. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	front_deal_reap(f);
+	if (front_has_room(f))
+		full_set(f, 0);
+}
+
+/* What a lane has not begun when it goes. */
+static void lane_desert(struct fuse_front *f, struct front_dealt *l)
+{
+	for (unsigned i = 0; i < LANE_SLOTS; i++) {
+		uint32_t *word = &l->area->slots[i].word, is = lane_get(word);
+
+		if (l->free & 1ULL << i || LANE_STATE(is) != LANE_HANDED ||
+		    (f->deal->settling && !l->slots[i]))
+			continue;
+		/* Partner: the lane's, which makes it TAKEN. */
+		if (lane_swap(word, is, LANE_BACK))
+			slot_look(f, l, i);
+	}
+}
+
+void front_deal_tick(struct fuse_front *f, uint64_t now_ns)
+{
+	if (!f->deal)
+		return;
+	front_deal_reap(f);
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
+		struct front_dealt *l = &f->deal->lanes[i];
+
+		if (l->n_out > 0 && !is_alive(l, now_ns))
+			lane_desert(f, l);
+		if (l->n_out > 0 || !l->touched || now_ns - f->busy_ns < NSEC_PER_SEC)
+			continue;
+		lane_trim(l->area);
+		l->touched = false;
+	}
+}
+
+static bool leaves_files(const struct front_dealt *l)
+{
+	for (unsigned i = 0; i < LANE_FILES; i++)
+		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
+			return true;
+	return false;
+}
+
+/* What it has open nobody will need: who comes for it closes that. */
+static void files_leave(struct front_dealt *l)
+{
+	for (unsigned i = 0; i < LANE_FILES; i++) {
+		l->fhs[i] = 0;
+		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
+			lane_set(&l->area->files[i].state, LANE_FILE_CLOSING);
+	}
+	__atomic_store_n(&l->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
+}
+
+unsigned fuse_front_orphan(struct fuse_front *f, uint64_t now_ns)
+{
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++) {
+		struct front_dealt *l = &f->deal->lanes[i];
+		uint64_t seen_ns = lane_get(&l->area->seen_ns);
+
+		if (seen_ns >= now_ns || now_ns - seen_ns < ORPHAN_NS ||
+		    (l->n_out == 0 && !leaves_files(l))) {
+			l->away_ns = 0;
+			continue;
+		}
+		if (l->away_ns == 0)
+			l->away_ns = now_ns;
+		if (now_ns - l->away_ns < NSEC_PER_SEC || f->gone)
+			continue;
+		files_leave(l);
+		return i + 1;
+	}
+	return 0;
+}
+
+void front_deal_cancel(struct fuse_front *f, const struct front_slot *s)
+{
+	if (s->state == FRONT_SLOT_DEALT)
+		__atomic_fetch_or(&f->deal->lanes[(s->lane - 1) / LANE_SLOTS]
+					   .area->slots[(s->lane - 1) % LANE_SLOTS]
+					   .word,
+				  LANE_CANCELLED, __ATOMIC_ACQ_REL);
+}
+
+void front_deal_close(struct fuse_front *f, uint64_t fh)
+{
+	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++) {
+		struct front_dealt *l = &f->deal->lanes[k];
+
+		for (unsigned i = 0; i < LANE_FILES; i++) {
+			if (l->fhs[i] != fh)
+				continue;
+			l->fhs[i] = 0;
+			lane_set(&l->area->files[i].state, LANE_FILE_CLOSING);
+			post(f->deal, l, &l->area->closing, i);
+		}
+	}
+}
+
+void front_deal_gone(struct fuse_front *f)
+{
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+		lane_set(&f->deal->lanes[i].area->gone, 1U);
+	if (f->deal)
+		lane_ring(f->deal->bell_fd);
+}

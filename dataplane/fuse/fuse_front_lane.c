@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The other end of a lane: a front whose requests come from the mount's owner instead of the
+ * kernel. It has nodes and files of its own, those of the requests that it gets, which the server
+ * takes for another mount's. Apart from fuse_front.c, which need not know whom it serves.
+ */
+#include "dataplane/fuse/fuse_front_internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define RESEND FUSE_PROTO_UNIQUE_RESEND
+#define LANE_BACK_NS NSEC_PER_SEC /* a server that is away for so long is the owner's matter */
+
+static struct lane_slot *slot_of(const struct fuse_front *f, const struct front_slot *s)
+{
+	return &f->lane->slots[s->lane - 1];
+}
+
+/* ------------------------------------------------------------------ files */
+
+static struct front_file *file_of(const struct fuse_front *f, const struct lane_file *lf)
+{
+	struct front_file *file;
+
+	if (lf->own == 0 || lf->own > f->state.head->n_files)
+		return NULL;
+	file = front_file_at(&f->files, lf->own - 1);
+	return file->flags & FRONT_FILE_USED && !(file->flags & FRONT_FILE_CLOSING) ? file : NULL;
+}
+
+/* NULL: it cannot be had. */
+static struct front_file *file_make(struct fuse_front *f, struct lane_file *lf)
+{
+	const struct front_file as = {.open_flags = lf->open_flags, .uid = lf->uid, .gid = lf->gid};
+	struct front_node *node;
+	struct front_file *file = file_of(f, lf);
+
+	if (file || lf->handle_len == 0 || lf->handle_len > FUSE_PROTO_HANDLE_MAX)
+		return file;
+	node = front_node_of(&f->nodes, lf->handle, lf->handle_len);
+	file = node ? front_file_new(&f->files, node, &as) : NULL;
+	if (file)
+		front_publish(&lf->own, front_file_index(&f->files, file) + 1);
+	else if (node)
+		front_node_settle(&f->nodes, node);
+	return file;
+}
+
+static void file_close(struct fuse_front *f, struct lane_file *lf, uint64_t now_ns)
+{
+	struct front_file *file = file_of(f, lf);
+
+	if (file) {
+		if (f->files.n_closing == 0)
+			f->closing_ns = now_ns;
+		front_file_close(&f->files, file);
+	}
+	lf->own = 0;
+	lane_set(&lf->state, LANE_FILE_FREE);
+}
+
+static void files_close(struct fuse_front *f, uint64_t now_ns)
+{
+	uint64_t bits = lane_get(&f->lane->closing);
+
+	if (PLENUM_LIKELY(bits == 0))
+		return;
+	/* Partner: front_deal_close(). */
+	bits = __atomic_exchange_n(&f->lane->closing, 0, __ATOMIC_SEQ_CST);
+	for (; bits; bits &= bits - 1) {
+		struct lane_file *lf = &f->lane->files[__builtin_ctzll(bits)];
+
+		if (lane_get(&lf->state) == LANE_FILE_CLOSING)
+			file_close(f, lf, now_ns);
+	}
+}
+
+/* A predecessor may have died between a file and its place. */
+static void files_sweep(struct fuse_front *f)
+{
+	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
+		struct front_file *file = front_file_at(&f->files, i);
+		bool named = false;
+
+		if (!(file->flags & FRONT_FILE_USED) || file->flags & FRONT_FILE_CLOSING)
+			continue;
+		for (unsigned k = 0; k < LANE_FILES && !named; k++)
+			named = f->lane->files[k].own == i + 1 &&
+				lane_get(&f->lane->files[k].state) != LANE_FILE_FREE;
+		if (!named)
+			front_file_close(&f->files, file);
+	}
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static void word_end(struct fuse_front *f, unsigned i, enum lane_state state)
+{
+	struct lane_area *a = f->lane;
+
+	/* Partner: lane_reap() of the owner. */
+	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (state == LANE_BACK || lane_get(&a->full))
+		lane_ring(f->mount->bell_fd);
+}
+
+void front_lane_end(struct fuse_front *f, const struct front_slot *s)
+{
+	struct lane_slot *slot = slot_of(f, s);
+	enum lane_state state = s->back ? LANE_BACK : s->heard ? LANE_DONE : LANE_UNHEARD;
+
+	for (;;) {
+		uint32_t word = lane_get(&slot->word);
+
+		/* What the kernel did not want then it wants now: the server is asked again, which
+		 * knows what it has done already. */
+		if (state == LANE_UNHEARD && word & LANE_AGAIN && !(word & LANE_CANCELLED)) {
+			slot->unique |= RESEND;
+			if (!lane_swap(&slot->word, word, LANE_HANDED))
+				continue;
+			__atomic_fetch_or(&f->lane->posted, 1ULL << (s->lane - 1),
+					  __ATOMIC_SEQ_CST);
+			return;
+		}
+		/* Partner: claim_slot() of the owner. */
+		if (lane_swap(&slot->word, word, state))
+			break;
+	}
+	word_end(f, s->lane - 1, state);
+}
+
+void front_lane_renumber(struct fuse_front *f, struct front_slot *s)
+{
+	if (f->lane && s->lane && lane_get(&slot_of(f, s)->word) & LANE_AGAIN)
+		s->unique |= RESEND;
+}
+
+/* Numbers of the owner's become ours. Whether it may be the first time that it is asked shows in
+ * the number that the server gets. */
+static int slot_bind(struct fuse_front *f, struct front_slot *s, bool again)
+{
+	struct lane_slot *slot = slot_of(f, s);
+	struct lane_file *lf = &f->lane->files[slot->file % LANE_FILES];
+	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
+	struct front_file *file;
+	struct fuse_in_header in;
+	uint64_t fh;
+	int r;
+
+	_Static_assert(offsetof(struct fuse_read_in, fh) == offsetof(struct fuse_write_in, fh),
+		       "data requests begin with their file");
+	if (s->req_len < FUSE_PROTO_WRITE_DATA || lf->fh != slot->fh ||
+	    lane_get(&lf->state) != LANE_FILE_OPEN)
+		return -ESTALE;
+	file = file_make(f, lf);
+	if (!file)
+		return -ENOMEM;
+	memcpy(&in, s->req, sizeof(in));
+	in.nodeid = file->nodeid;
+	in.unique = slot->unique | (again ? RESEND : 0);
+	memcpy(s->req, &in, sizeof(in));
+	fh = front_file_fh(&f->files, file);
+	memcpy(s->req + fh_at, &fh, sizeof(fh));
+	r = front_request_bind(f, s);
+	s->unique = slot->unique;
+	s->refs.nodeids[0] = slot->nodeid; /* what the kernel is told is of its number */
+	return r;
+}
+
+static void slot_take(struct fuse_front *f, unsigned i, bool again, uint64_t now_ns)
+{
+	struct lane_slot *slot = &f->lane->slots[i];
+	struct front_slot *s;
+	int r;
+
+	s = front_slot_lend(f, lane_buf(f->lane, i),
+			    MIN_OF(slot->len, (uint32_t)FRONT_POOL_BUF_BYTES), now_ns);
+	s->lane = i + 1;
+	r = slot_bind(f, s, again || slot->unique & RESEND);
+	front_slot_queue(f, s);
+	if (r == 0 || (!again && front_lane_back(s))) {
+		if (r < 0)
+			front_slot_free(f, s);
+		return;
+	}
+	front_slot_fail(f, s, r);
+}
+
+/* False: no slot of ours is left. */
+static bool slot_look(struct fuse_front *f, unsigned i, uint64_t now_ns)
+{
+	struct lane_slot *slot = &f->lane->slots[i];
+
+	if (!f->free)
+		return false;
+	for (;;) {
+		uint32_t word = lane_get(&slot->word);
+
+		if (LANE_STATE(word) != LANE_HANDED)
+			return true;
+		/* Partner: lane_desert() of the owner. */
+		if (lane_swap(&slot->word, word, (word & ~0xffU) | LANE_TAKEN))
+			break;
+	}
+	slot_take(f, i, false, now_ns);
+	return true;
+}
+
+int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
+{
+	struct lane_area *a = f->lane;
+	uint64_t bits, left = 0;
+	int taken = 0;
+
+	/* Who looks at all may sleep next. Partner: post() of the owner. */
+	if (a->asleep != all)
+		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (lane_get(&a->gone))
+		f->gone = true;
+	if (f->gone) {
+		front_goodbye(f);
+		return -ENODEV;
+	}
+	bits = lane_get(&a->posted);
+	if (bits && !f->resting)
+		bits = __atomic_exchange_n(&a->posted, 0, __ATOMIC_SEQ_CST);
+	for (; bits && !f->resting; bits &= bits - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(bits);
+
+		if (slot_look(f, i, now_ns))
+			taken += lane_get(&a->slots[i].word) != LANE_FREE;
+		else
+			left |= 1ULL << i;
+	}
+	if (left)
+		__atomic_fetch_or(&a->posted, left, __ATOMIC_SEQ_CST);
+	files_close(f, now_ns);
+	if (taken > 0)
+		f->busy_ns = now_ns;
+	front_flush(f, now_ns);
+	return taken;
+}
+
+/* ------------------------------------------------------------------ on their way */
+
+static bool is_reopening(const struct fuse_front *f, uint32_t file)
+{
+	for (unsigned i = FRONT_SLOTS - FRONT_SLOTS_OWN; i < FRONT_SLOTS; i++)
+		if (f->slots[i].state == FRONT_SLOT_SENT && f->slots[i].kind == FRONT_SLOT_REOPEN &&
+		    f->slots[i].file == file)
+			return true;
+	return false;
+}
+
+int front_lane_ask(struct fuse_front *f, struct front_slot *s)
+{
+	struct lane_slot *slot = slot_of(f, s);
+	const struct front_file *file;
+	uint32_t i;
+
+	if (lane_get(&slot->word) & LANE_CANCELLED)
+		return -ECANCELED;
+	file = front_file_get(&f->files, s->refs.fhs[0]);
+	if (!file || file->flags & (FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) {
+		lane_swap(&f->lane->files[slot->file % LANE_FILES].state, LANE_FILE_OPEN,
+			  LANE_FILE_REFUSED);
+		return -ESTALE;
+	}
+	if (PLENUM_LIKELY(file->incarnation == f->server.incarnation))
+		return 0;
+	i = front_file_index(&f->files, file);
+	if (!is_reopening(f, i))
+		(void)front_own_reopen(f, i);
+	return -ENOMEM;
+}
+
+bool front_lane_back(struct front_slot *s)
+{
+	struct fuse_in_header in;
+
+	if (!s->lane || s->state == FRONT_SLOT_SENT)
+		return false;
+	memcpy(&in, s->req, sizeof(in));
+	/* What was perhaps sent by this id must be asked for by it again. */
+	s->back = !(in.unique & RESEND);
+	return s->back;
+}
+
+static void back_all(struct fuse_front *f, uint64_t born_before_ns)
+{
+	struct front_slot *s, *next;
+
+	for (s = f->pending.next; s != &f->pending; s = next) {
+		next = s->next;
+		if (s->born_ns <= born_before_ns && front_lane_back(s))
+			front_slot_free(f, s);
+	}
+}
+
+/* ------------------------------------------------------------------ life */
+
+int front_lane_init(struct fuse_front *f)
+{
+	void *owner;
+
+	if (!lane_lock(f->mount->state_fd, f->lane_number))
+		return -EBUSY;
+	f->lane = lane_map(f->mount->state_fd, f->lane_number);
+	if (!f->lane)
+		return -errno;
+	owner = mmap(NULL, FRONT_STATE_HEAD_BYTES, PROT_READ, MAP_SHARED, f->mount->state_fd, 0);
+	if (owner == MAP_FAILED)
+		return -errno;
+	f->owner = owner;
+	lane_set(&f->lane->ready, 0U);
+	return 0;
+}
+
+void front_lane_start(struct fuse_front *f, uint64_t now_ns)
+{
+	files_sweep(f);
+	for (unsigned i = 0; i < LANE_SLOTS; i++)
+		if (LANE_STATE(lane_get(&f->lane->slots[i].word)) == LANE_TAKEN)
+			slot_take(f, i, true, now_ns);
+	__atomic_store_n(&f->lane->posted, ~0ULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->lane->closing, ~0ULL, __ATOMIC_SEQ_CST);
+	/* Where a predecessor died between its last word and the bit. */
+	__atomic_store_n(&f->lane->done, ~0ULL, __ATOMIC_SEQ_CST);
+}
+
+void front_lane_done(struct fuse_front *f)
+{
+	if (f->lane) {
+		lane_set(&f->lane->ready, 0U);
+		lane_unmap(f->lane);
+		lane_unlock(f->mount->state_fd, f->lane_number);
+	}
+	if (f->owner)
+		munmap(f->owner, FRONT_STATE_HEAD_BYTES);
+	f->lane = NULL;
+	f->owner = NULL;
+}
+
+/* What the owner has negotiated with the kernel is in force here too. */
+static void head_copy(struct fuse_front *f)
+{
+	const struct front_head *from = f->owner;
+	struct front_head *to = f->state.head;
+
+	if (to->negotiated || !lane_get(&from->negotiated))
+		return;
+	to->minor = from->minor;
+	to->flags = from->flags;
+	to->max_readahead = from->max_readahead;
+	to->kernel = from->kernel;
+	front_publish(&to->negotiated, 1);
+}
+
+void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
+{
+	bool ready = f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES &&
+		     !f->resting && !f->gone;
+
+	head_copy(f);
+	lane_set(&f->lane->seen_ns, now_ns);
+	if (f->lane->ready != ready) {
+		lane_set(&f->lane->ready, ready);
+		lane_ring(f->mount->bell_fd); /* the owner takes back what is not begun */
+	}
+	if (f->resting)
+		back_all(f, now_ns);
+	else if (f->link != FRONT_READY && now_ns > LANE_BACK_NS)
+		back_all(f, now_ns - LANE_BACK_NS);
+}
+
+bool fuse_front_is_spent(const struct fuse_front *f)
+{
+	for (unsigned i = 0; i < LANE_SLOTS; i++)
+		if (LANE_STATE(lane_get(&f->lane->slots[i].word)) == LANE_TAKEN)
+			return false;
+	for (unsigned i = 0; i < LANE_FILES; i++)
+		if (lane_get(&f->lane->files[i].state) == LANE_FILE_CLOSING)
+			return false;
+	return f->n_used == 0 && f->files.n_closing == 0;
+}
+
+void fuse_front_rest(struct fuse_front *f)
+{
+	if (f->lane)
+		f->resting = true;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the workers of one frontend entry share a mount. One of them, the owner, reads the kernel's
+ * requests and has the nodes and files; it deals data requests out to the others, which each have a
+ * lane: a session of their own with the server, under an id of their own. An answer goes straight
+ * to the kernel, by whoever had it. What passes between the two lies in the mount's state
+ * descriptor, behind the owner's tables, so that either may die alone: a word for each request says
+ * who has it, and whoever comes next goes on from there. There is no lock on it. Owns the layout
+ * and the mapping; what it means is fuse_front_deal.c's and fuse_front_lane.c's.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_LANE_H
+#define PLENUM_DATAPLANE_FUSE_LANE_H
+
+#include "dataplane/fuse/fuse_front_state.h"
+#include "dataplane/launch.h"
+#include "dataplane/rudp/rudp.h"
+
+#define LANE_SLOTS 64U
+#define LANE_FILES 64U
+#define LANE_BUF_BYTES (((size_t)RUDP_MSG_BYTES_MAX + 4095) & ~(size_t)4095)
+/* A lane that was not heard of for so long gets nothing new, and what it has not begun goes back.
+ */
+#define LANE_AWAY_NS (2 * NSEC_PER_SEC)
+
+/*
+ * Of a request, in the low byte of its word; the owner writes FREE and HANDED, the lane the others.
+ * What a lane has begun may have been sent: it stays with the lane, whose successor asks again by
+ * the same id.
+ */
+enum lane_state {
+	LANE_FREE,
+	LANE_HANDED,  /* it is for the lane */
+	LANE_TAKEN,   /* the lane has begun with it */
+	LANE_DONE,    /* the kernel has its answer */
+	LANE_UNHEARD, /* it was answered, but the kernel did not know it (just then) */
+	LANE_BACK,    /* the lane cannot serve it, and has not sent it */
+};
+#define LANE_STATE(word) ((word)&0xffU)
+/* The kernel has handed it out anew, and wants it answered so. */
+#define LANE_AGAIN 0x100U
+/* Nobody waits for it any more: what has not been sent is not to be. */
+#define LANE_CANCELLED 0x200U
+
+struct lane_slot {
+	_Alignas(64) uint32_t word; /* enum lane_state and flags */
+	uint32_t len;		    /* of the request in its buffer */
+	uint32_t file;
+	uint32_t opcode;
+	uint64_t unique;     /* as the kernel gave it */
+	uint64_t fh, nodeid; /* the kernel's */
+};
+
+enum lane_file_state {
+	LANE_FILE_FREE,
+	LANE_FILE_OPEN,
+	LANE_FILE_REFUSED, /* open, but the lane cannot have it */
+	LANE_FILE_CLOSING, /* the kernel has closed it; the lane makes it free */
+};
+
+/* An open file whose requests are dealt out: all that it takes to have it open in the lane too. */
+struct lane_file {
+	_Alignas(64) uint32_t state; /* published last */
+	uint32_t own; /* the lane's: index of its front_file, and one more; 0: none yet */
+	uint64_t fh;  /* the kernel's */
+	uint32_t open_flags, uid, gid;
+	uint8_t handle_len;
+	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
+};
+
+struct lane_area { /* zeros are an empty one */
+	/* Written by the lane. */
+	_Alignas(64) uint64_t seen_ns; /* clock_now_ns() of its last turn */
+	uint32_t ready;		       /* it has a server, which knows lanes */
+	uint32_t asleep;	       /* or about to be: it wants the bell */
+	/* Written by the owner. */
+	_Alignas(64) uint32_t gone; /* unmounted */
+	uint32_t full;		    /* it waits for an end, and wants the bell */
+	/* Bit per slot or file: that there is something to look at, no more. Whoever comes anew
+	 * looks at all. */
+	_Alignas(64) uint64_t posted;
+	uint64_t closing;
+	_Alignas(64) uint64_t done;
+	struct lane_slot slots[LANE_SLOTS];
+	struct lane_file files[LANE_FILES];
+};
+
+/* Words that another process reads while they change; each pairs with the other in that one. */
+#define lane_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define lane_get(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+
+static inline bool lane_swap(uint32_t *word, uint32_t was, uint32_t is)
+{
+	return __atomic_compare_exchange_n(word, &was, is, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+/* lane: from 1 to LAUNCH_LANES_MAX. Maps it in fd, which must be a mount's state (borrowed), and
+ * makes that as long as it has to be. NULL: errno says why. */
+struct lane_area *lane_map(int fd, unsigned lane);
+/* Whether the state was ever that of a mount with lanes. */
+bool lane_was_there(int fd);
+void lane_unmap(struct lane_area *a);
+/* Where the state of the lane's own front begins. */
+uint64_t lane_state_at(unsigned lane);
+uint8_t *lane_buf(struct lane_area *a, unsigned slot);
+/* Their memory back to the system, when none is in use. */
+void lane_trim(struct lane_area *a);
+/* The process has the lane to itself until it ends. False: another has. */
+bool lane_lock(int fd, unsigned lane);
+void lane_unlock(int fd, unsigned lane);
+/* Something to look at: rings for all who have the mount. */
+void lane_ring(int bell_fd);
+/* Makes the id of a mount that of its lane. */
+void lane_id(uint8_t id[16], unsigned lane);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Data requests that the owner of a mount deals out to lanes, seen from either end: the test plays
+ * the other one, by the words in the memory that both have. What a death at any word leaves.
+ */
+#include "tests/lib/front_rig.h"
+
+#include <sys/eventfd.h>
+
+struct ends {
+	struct rig *g;
+	struct lane_area *area; /* of lane 1 */
+	uint64_t node, fh;
+};
+
+static const struct fuse_read_in *read_of(uint64_t fh, uint64_t offset)
+{
+	static struct fuse_read_in in;
+
+	in = (struct fuse_read_in){.fh = fh, .offset = offset, .size = 4096};
+	return &in;
+}
+
+static uint64_t ask_read(struct ends *e)
+{
+	e->g->unique += 2;
+	kernel_send_to(e->g, FUSE_READ, e->g->unique, e->node, read_of(e->fh, 0),
+		       sizeof(struct fuse_read_in));
+	fuse_front_pull(e->g->f, true, e->g->now_ns);
+	return e->g->unique;
+}
+
+static uint32_t state_of(const struct ends *e, unsigned slot)
+{
+	return LANE_STATE(e->area->slots[slot].word);
+}
+
+/* The lane's word, as it would write it. */
+static void lane_says(struct ends *e, unsigned slot, uint32_t word)
+{
+	e->area->slots[slot].word = word;
+	e->area->done |= 1ULL << slot;
+}
+
+static void lane_lives(struct ends *e)
+{
+	e->area->ready = 1;
+	e->area->seen_ns = e->g->now_ns;
+}
+
+static void owner_up(struct ends *e, struct rig *g)
+{
+	struct launch_mount *m = &g->cfg->mounts[0];
+	struct fuse_out_header out;
+
+	*e = (struct ends){.g = g};
+	fuse_front_free(g->f);
+	m->has_lanes = true;
+	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	front_start(g);
+	assert_true(kernel_receive(g, &out, NULL, 0) > 0); /* what its predecessor had, anew */
+	bring_up(g);
+	e->area = lane_map(m->state_fd, 1);
+	assert_non_null(e->area);
+	e->node = lookup(g, "a", "handle-a");
+	e->fh = open_file(g, e->node, 50);
+}
+
+static void ends_down(struct ends *e)
+{
+	lane_unmap(e->area);
+	close(e->g->cfg->mounts[0].bell_fd);
+}
+
+static void test_owner_deals_what_is_too_much(void **state)
+{
+	struct ends e;
+	uint64_t unique;
+
+	owner_up(&e, *state);
+	ask_read(&e);
+	ask_read(&e);
+	assert_int_equal(n_calls, 2); /* there is no lane */
+	lane_lives(&e);
+	unique = ask_read(&e);
+	assert_int_equal(n_calls, 2);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED);
+	assert_true(e.area->slots[0].unique == unique);
+	assert_true(e.area->slots[0].fh == e.fh);
+	assert_true(e.area->posted & 1);
+	assert_string_equal((const char *)e.area->files[0].handle, "handle-a");
+	lane_says(&e, 0, LANE_DONE);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(state_of(&e, 0), LANE_FREE);
+	assert_int_equal(fuse_front_in_flight(e.g->f), 2);
+	expect_silence(e.g);
+	ends_down(&e);
+}
+
+static void test_owner_keeps_appends(void **state)
+{
+	struct fuse_open_out o;
+	struct ends e;
+
+	owner_up(&e, *state);
+	o = open_with(e.g, e.node, O_WRONLY | O_APPEND, 60, &(struct fuse_attr){.mode = S_IFREG});
+	lane_lives(&e);
+	e.fh = o.fh;
+	for (unsigned i = 0; i < 4; i++)
+		ask_read(&e);
+	assert_int_equal(n_calls, 4);
+	ends_down(&e);
+}
+
+static void test_owner_takes_back(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	lane_lives(&e);
+	for (unsigned i = 0; i < 4; i++)
+		ask_read(&e);
+	assert_int_equal(n_calls, 2);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED);
+	assert_int_equal(state_of(&e, 1), LANE_HANDED);
+	lane_says(&e, 0, LANE_BACK); /* it cannot have the file */
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(n_calls, 3);
+	e.area->slots[1].word = LANE_TAKEN; /* may have been sent */
+	e.g->now_ns += 3 * NSEC_PER_SEC;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(n_calls, 3);
+	assert_int_equal(state_of(&e, 1), LANE_TAKEN);
+	e.area->slots[1].word = LANE_HANDED; /* was not */
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(n_calls, 4);
+	assert_int_equal(state_of(&e, 1), LANE_FREE);
+	for (unsigned i = 0; i < 4; i++) { /* each as it came */
+		const struct fuse_in_header h = call_header(i);
+
+		assert_true(h.nodeid == e.node && !(h.unique & FUSE_PROTO_UNIQUE_RESEND));
+	}
+	ends_down(&e);
+}
+
+static void again(struct ends *e, uint64_t unique)
+{
+	kernel_send_to(e->g, FUSE_READ, unique | FUSE_PROTO_UNIQUE_RESEND, e->node,
+		       read_of(e->fh, 0), sizeof(struct fuse_read_in));
+}
+
+/* What the lane has in hand is the lane's, whoever reads it anew. */
+static void test_owner_dies(void **state)
+{
+	uint64_t unique[4];
+	struct ends e;
+
+	owner_up(&e, *state);
+	lane_lives(&e);
+	for (unsigned i = 0; i < 4; i++)
+		unique[i] = ask_read(&e);
+	assert_int_equal(e.g->f->deal->lanes[0].n_out, 2);
+	e.area->slots[0].word = LANE_TAKEN;
+	lane_says(&e, 1, LANE_UNHEARD); /* it was answered when the kernel had it in its queue */
+	worker_restarts(e.g);
+	lane_lives(&e);
+	n_calls = 0;
+	again(&e, unique[1]); /* the lane's first: the owner had the one before */
+	again(&e, unique[3]);
+	again(&e, unique[0]); /* that was its predecessor's own */
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(e.area->slots[0].word, LANE_TAKEN | LANE_AGAIN);
+	assert_int_equal(state_of(&e, 1), LANE_HANDED);
+	assert_true(e.area->slots[1].unique == (unique[3] | FUSE_PROTO_UNIQUE_RESEND));
+	assert_int_equal(n_calls, 1);
+	ends_down(&e);
+}
+
+static void test_owner_tells_what_is_closed(void **state)
+{
+	struct fuse_release_in in = {0};
+	struct ends e;
+
+	owner_up(&e, *state);
+	lane_lives(&e);
+	ask_read(&e);
+	ask_read(&e);
+	lane_says(&e, 0, LANE_DONE);
+	in.fh = e.fh;
+	kernel_send_to(e.g, FUSE_RELEASE, e.g->unique += 2, e.node, &in, sizeof(in));
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(e.area->files[0].state, LANE_FILE_CLOSING);
+	assert_true(e.area->closing & 1);
+	ends_down(&e);
+}
+
+/* ------------------------------------------------------------------ the lane's end */
+
+static void lane_begin(struct ends *e)
+{
+	n_calls = 0;
+	calls_limit = CALLS_MAX;
+	assert_int_equal(fuse_front_new(e->g->cfg, LAUNCH_MOUNTS_MAX, -1, NULL, &e->g->stats,
+					e->g->now_ns, &e->g->f),
+			 0);
+	fuse_front_tick(e->g->f, e->g->now_ns); /* what the owner has negotiated is taken over */
+	session_up(e->g);
+	respond_init(e->g);
+	fuse_front_tick(e->g->f, e->g->now_ns);
+}
+
+/* The owner has been there, and has a request for the lane. */
+static void lane_up(struct ends *e, struct rig *g, uint32_t features)
+{
+	owner_up(e, g);
+	lane_lives(e);
+	ask_read(e);
+	ask_read(e);
+	assert_int_equal(state_of(e, 0), LANE_HANDED);
+	g->f = fuse_front_free(g->f);
+	g->cfg->lanes[0] = g->cfg->mounts[0];
+	g->cfg->lanes[0].lane = 1;
+	g->features = features;
+	lane_begin(e);
+}
+
+static void opened(struct ends *e)
+{
+	const struct fuse_open_out out = {.fh = 99};
+
+	assert_int_equal(call_header(0).opcode, FUSE_OPEN);
+	respond(e->g, 0, 0, &out, sizeof(out));
+	fuse_front_pull(e->g->f, true, e->g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+}
+
+static void test_lane_answers(void **state)
+{
+	struct fuse_out_header out;
+	struct ends e;
+	char data[8];
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	assert_int_equal(e.area->ready, 1);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(state_of(&e, 0), LANE_TAKEN);
+	opened(&e);
+	assert_false(call_header(0).unique & FUSE_PROTO_UNIQUE_RESEND);
+	respond(e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(e.g, &out, data, sizeof(data)) > 0);
+	assert_true(out.unique == e.g->unique);
+	assert_memory_equal(data, "the data", 8);
+	assert_int_equal(e.area->slots[0].word, LANE_DONE);
+	assert_true(e.area->done & 1);
+	/* The next needs no word of the file. */
+	e.area->slots[0].unique = e.g->unique += 2;
+	memcpy(lane_buf(e.area, 0) + offsetof(struct fuse_in_header, unique), &e.g->unique, 8);
+	e.area->slots[0].word = LANE_HANDED;
+	e.area->posted |= 1;
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+	ends_down(&e);
+}
+
+static void test_lane_answers_what_came_again(void **state)
+{
+	struct fuse_out_header out;
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	opened(&e);
+	e.area->slots[0].word |= LANE_AGAIN;
+	respond(e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
+	assert_true(out.unique == (e.g->unique | FUSE_PROTO_UNIQUE_RESEND));
+	assert_int_equal(e.area->slots[0].word, LANE_DONE);
+	ends_down(&e);
+}
+
+static void test_lane_dies(void **state)
+{
+	struct fuse_out_header out;
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	opened(&e);
+	e.g->f = fuse_front_free(e.g->f);
+	assert_int_equal(state_of(&e, 0), LANE_TAKEN);
+	lane_begin(&e); /* the server lives: it knows the file still */
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+	assert_true(call_header(0).unique & FUSE_PROTO_UNIQUE_RESEND);
+	respond(e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
+	assert_true(out.unique == e.g->unique); /* as the kernel gave it */
+	assert_int_equal(e.area->slots[0].word, LANE_DONE);
+	ends_down(&e);
+}
+
+static void test_lane_cannot_have_the_file(void **state)
+{
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_OPEN);
+	respond(e.g, 0, -ESTALE, NULL, 0);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(state_of(&e, 0), LANE_BACK);
+	assert_int_equal(e.area->files[0].state, LANE_FILE_REFUSED);
+	expect_silence(e.g);
+	ends_down(&e);
+}
+
+static void test_lane_does_not_send_what_is_over(void **state)
+{
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	e.area->slots[0].word |= LANE_CANCELLED;
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(state_of(&e, 0), LANE_UNHEARD);
+	ends_down(&e);
+}
+
+/* Its server does not know that lanes are one kernel's. */
+static void test_lane_of_an_old_server(void **state)
+{
+	struct ends e;
+
+	lane_up(&e, *state, 0);
+	assert_int_equal(e.area->ready, 0);
+	ends_down(&e);
+}
+
+static void test_lane_rests(void **state)
+{
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns); /* waits for its file */
+	fuse_front_rest(e.g->f);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(e.area->ready, 0);
+	assert_int_equal(state_of(&e, 0), LANE_BACK);
+	ends_down(&e);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_owner_deals_what_is_too_much),
+		CASE(test_owner_keeps_appends),
+		CASE(test_owner_takes_back),
+		CASE(test_owner_dies),
+		CASE(test_owner_tells_what_is_closed),
+		CASE(test_lane_answers),
+		CASE(test_lane_answers_what_came_again),
+		CASE(test_lane_dies),
+		CASE(test_lane_cannot_have_the_file),
+		CASE(test_lane_does_not_send_what_is_over),
+		CASE(test_lane_of_an_old_server),
+		CASE(test_lane_rests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
