@@ -646,7 +646,7 @@ static void test_a_file_that_is_edited_meanwhile(void **state)
 	wait_for_walk(f);
 	assert_false(file_has(f->file, "# by hand"));
 	assert_false(store_has_staged(&a->store));
-	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(a->state, AGENT_WELL);
 }
 
 static void test_a_file_that_is_replaced_by_force(void **state)
@@ -663,7 +663,7 @@ static void test_a_file_that_is_replaced_by_force(void **state)
 	snprintf(former, sizeof(former), "%s~", f->file);
 	assert_false(file_has(f->file, "# by hand"));
 	assert_true(file_has(former, "# by hand"));
-	assert_int_equal(f->a.state, AGENT_RUNNING);
+	assert_int_equal(f->a.state, AGENT_WELL);
 }
 
 static void test_back_to_a_number(void **state)
