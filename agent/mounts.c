@@ -545,14 +545,16 @@ static int point_make_state(struct mount_point *p)
 /* A worker that dies while it writes there harms nobody: what it rings with is never read. */
 static int point_give(struct mount_point *p, struct launch_mount *want)
 {
-	if ((want->has_lanes || want->lane) && p->bell_fd < 0)
+	bool shares = want->has_lanes || want->lane;
+
+	if (shares && p->bell_fd < 0)
 		p->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if ((want->has_lanes || want->lane) && p->bell_fd < 0)
+	if (shares && p->bell_fd < 0)
 		return -errno;
 	memcpy(want->id, p->what.id, sizeof(want->id));
 	want->fuse_fd = p->what.fuse_fd;
 	want->state_fd = p->what.state_fd;
-	want->bell_fd = p->bell_fd;
+	want->bell_fd = shares ? p->bell_fd : -1; /* else nobody gives it there */
 	return 0;
 }
 

@@ -459,7 +459,9 @@ int status_collect(const struct agent *a, struct status *ret)
 		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		add_worker(a, &st, w);
+		if (w->wanted ||
+		    w->state != SUP_STOPPED) /* else an undone apply may want it again */
+			add_worker(a, &st, w);
 	*ret = st;
 	return 0;
 }

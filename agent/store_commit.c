@@ -306,13 +306,16 @@ int store_commit(struct store *st, struct diag *d)
 		r = store_check_base(st, d);
 	if (r == -ESTALE)
 		store_abandon(st);
+	/* It has served: who is killed from here on has his successor commit once more, over that.
+	 */
+	if (r >= 0)
+		store_forget_base(st);
 	if (r >= 0 && whole)
 		r = commit_whole(st, d);
 	else if (r >= 0 && cli)
 		r = commit_cli(st, cli, d);
 	if (r < 0)
 		return r;
-	store_forget_base(st);
 	r = store_drop_staged(st, d);
 	return r < 0 ? r : 0;
 }

@@ -457,6 +457,8 @@ static bool sweep(struct sup *s)
 {
 	bool any = false;
 
+	if (s->setup.on_trial && s->setup.on_trial(s->setup.user))
+		return false;
 	for (struct sup_worker **at = &s->workers; s->reconciled && *at;) {
 		struct sup_worker *w = *at;
 

@@ -143,6 +143,9 @@ struct sup_setup {
 	/* Told when a worker ended because its transport cannot be had, before it is tried again;
 	 * may be NULL. */
 	void (*on_no_transport)(void *user, uint32_t worker_id, const char *reason);
+	/* Whether workers that are removed may be wanted again, with what they know: they stay
+	 * until the next sup_reconcile. NULL: never. */
+	bool (*on_trial)(void *user);
 	void *user;
 };
 

@@ -325,9 +325,12 @@ void walk_enter(struct agent *a)
 
 /* What failed when somebody asked for it runs now, without anybody: who reads the list, or wants to
  * go back by it, finds that. The tries that failed are no entries. */
-static bool is_done_after_all(const struct walk *w, int error)
+static bool is_done_after_all(const struct agent *a, int error)
 {
-	return error >= 0 && w->trigger == WALK_KERNEL && w->source == WALK_FROM_FILES && !w->entry;
+	const struct walk *w = &a->walk;
+
+	return error >= 0 && w->trigger == WALK_KERNEL && w->source == WALK_FROM_FILES &&
+	       !w->entry && (w->n_steps > 0 || a->now.plan->n_actions > 0);
 }
 
 /* The first error that the walk met. */
@@ -348,7 +351,7 @@ static void note_history(struct agent *a, int error, bool runs)
 
 	if (error < 0 ? w->trigger != WALK_START : a->now.plan->n_actions > 0)
 		walk_enter(a);
-	if (is_done_after_all(w, error))
+	if (is_done_after_all(a, error))
 		enter(w);
 	if (!w->entry)
 		return;

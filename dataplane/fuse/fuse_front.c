@@ -485,17 +485,18 @@ void front_flush(struct fuse_front *f, uint64_t now_ns)
 
 /*
  * Requests that the kernel has been answered, but the server has not, hold their slots until the
- * session ends. Before they are all that there is, it does: who comes next may be luckier.
+ * session ends. Before they are all that there is, it does: who comes next may be luckier. Of a
+ * lane's its owner has slots, too, and there are fewer.
  */
 static void front_unclog(struct fuse_front *f, uint64_t now_ns)
 {
-	unsigned n = 0;
+	unsigned most = f->lane ? LANE_SLOTS / 8 : (FRONT_SLOTS - FRONT_SLOTS_OWN) / 2, n = 0;
 
-	if (f->free || f->link != FRONT_READY)
+	if ((f->free && !f->lane) || f->link != FRONT_READY || f->n_used < most)
 		return;
 	for (unsigned i = 0; i < FRONT_SLOTS - FRONT_SLOTS_OWN; i++)
-		n += f->slots[i].answered;
-	if (n < (FRONT_SLOTS - FRONT_SLOTS_OWN) / 2)
+		n += f->slots[i].answered && f->slots[i].state == FRONT_SLOT_SENT;
+	if (n < most)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;

@@ -377,17 +377,21 @@ static void lane_reap(struct fuse_front *f, struct front_dealt *l)
 		slot_look(f, l, (unsigned)__builtin_ctzll(bits));
 }
 
-void front_deal_reap(struct fuse_front *f)
-{
-	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
-		lane_reap(f, &f->deal->lanes[i]);
-}
-
 static void full_set(struct fuse_front *f, uint32_t full)
 {
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
 		if (f->deal->lanes[i].area->full != full)
 			lane_set(&f->deal->lanes[i].area->full, full);
+}
+
+void front_deal_reap(struct fuse_front *f)
+{
+	if (!f->deal)
+		return;
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+		lane_reap(f, &f->deal->lanes[i]);
+	if (lane_get(&f->deal->lanes[0].area->full) && front_has_room(f))
+		full_set(f, 0);
 }
 
 void front_deal_full(struct fuse_front *f)
@@ -398,8 +402,6 @@ void front_deal_full(struct fuse_front *f)
 	/* Partner: front_lane_end(), which says that it is over before it looks. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	front_deal_reap(f);
-	if (front_has_room(f))
-		full_set(f, 0);
 }
 
 /* What a lane has not begun when it goes. */
@@ -442,10 +444,18 @@ static bool leaves_files(const struct front_dealt *l)
 	return false;
 }
 
-/* What it has open nobody will need: who comes for it closes that. */
+/* What it has open nobody will need, but for what it had begun: who comes for it closes that. The
+ * rest is closed when that has ended. */
 static void files_leave(struct front_dealt *l)
 {
+	uint64_t needed = 0;
+
+	for (unsigned i = 0; i < LANE_SLOTS; i++)
+		if (LANE_STATE(lane_get(&l->area->slots[i].word)) == LANE_TAKEN)
+			needed |= 1ULL << l->area->slots[i].file % LANE_FILES;
 	for (unsigned i = 0; i < LANE_FILES; i++) {
+		if (needed & 1ULL << i)
+			continue;
 		l->fhs[i] = 0;
 		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
 			lane_set(&l->area->files[i].state, LANE_FILE_CLOSING);
@@ -500,8 +510,10 @@ void front_deal_close(struct fuse_front *f, uint64_t fh)
 
 void front_deal_gone(struct fuse_front *f)
 {
-	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+	/* Once: the bell wakes us, too. */
+	if (!f->deal || lane_get(&f->deal->lanes[LAUNCH_LANES_MAX - 1].area->gone))
+		return;
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
 		lane_set(&f->deal->lanes[i].area->gone, 1U);
-	if (f->deal)
-		lane_ring(f->deal->bell_fd);
+	lane_ring(f->deal->bell_fd);
 }

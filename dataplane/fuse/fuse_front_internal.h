@@ -332,6 +332,8 @@ bool front_lane_back(struct front_slot *s);
 void front_lane_renumber(struct fuse_front *f, struct front_slot *s);
 /* It is over here. */
 void front_lane_end(struct fuse_front *f, const struct front_slot *s);
+/* Its owner has told the kernel that it is over. */
+bool front_lane_is_over(const struct fuse_front *f, const struct front_slot *s);
 
 /* fuse_front_owed.c: changes that change nothing. */
 

@@ -131,6 +131,11 @@ void front_lane_end(struct fuse_front *f, const struct front_slot *s)
 	word_end(f, s->lane - 1, state);
 }
 
+bool front_lane_is_over(const struct fuse_front *f, const struct front_slot *s)
+{
+	return f->lane && s->lane && lane_get(&slot_of(f, s)->word) & LANE_CANCELLED;
+}
+
 void front_lane_renumber(struct fuse_front *f, struct front_slot *s)
 {
 	if (f->lane && s->lane && lane_get(&slot_of(f, s)->word) & LANE_AGAIN)

@@ -43,7 +43,7 @@ static bool thread_is_dying(const struct fuse_front *f, uint32_t pid, bool else_
 static void slot_look(struct fuse_front *f, struct front_slot *s, uint64_t now_ns)
 {
 	if (s->killed_ns == 0) {
-		if (!thread_is_dying(f, s->pid, s->interrupted))
+		if (!front_lane_is_over(f, s) && !thread_is_dying(f, s->pid, s->interrupted))
 			return;
 		s->killed_ns = now_ns;
 		if (s->state == FRONT_SLOT_SENT)

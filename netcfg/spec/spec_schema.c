@@ -330,7 +330,7 @@ static const struct spec_key net_keys[] = {
 		 " whose data go in packets on this leg is degraded, with the reason. only: and reads and"
 		 " writes of bulk size of this host's mounts wait, while none of the worker's legs has"
 		 " RDMA to the server, instead of going in packets; so they do with on where"
-		 " policy.on-fallback is refuse. By what way a client of this host's exports has its"
+		 " policy.on-fallback is refuse.\nBy what way a client of this host's exports has its"
 		 " data is for the client to say.\nplenum processes -j says which they do, and why.\nWhat goes by RDMA is not authenticated,"
 		 " whatever the session is: write off where the network cannot be trusted.",
 	 .example = "auto"},
@@ -573,8 +573,7 @@ static const struct spec_key worker_keys[] = {
 	{"cores", SPEC_TYPE_CORES, .required = true, LIST(spec_worker, cores, n_cores),
 	 .help = "The cores, one worker per core: a number, a range, or a list of both.\n"
 		 "A core is used once.\n"
-		 "The mounts of a frontend entry are divided among its cores; those that are left "
-		 "carry data of one each, beside the core that has it.\n"
+		 "The mounts of a frontend entry are divided among its cores.\n"
 		 "The exports of a compute entry are served by each of its cores, and the mounts of clients are"
 		 " spread over them.\n"
 		 "Core 0, which the kernel likes for itself, is taken only when named by itself and"
