@@ -294,13 +294,12 @@ local function data_fits(tvb, at)
 	local index, len = tvb(at + 6, 2):uint(), tvb(at + 8, 4):uint()
 	local chunk, n = tvb(at + 12, 2):uint(), tvb(at + 14, 2):uint()
 	local head = at + 20 + (bit.band(flags, 0x04) ~= 0 and 28 or 0)
-	if n == 0 or len > 1052672 then return false end
+	if len > 1052672 or chunk == 0 then return false end
+	-- An announcement has no chunk of the message yet.
+	if bit.band(flags, 0x10) ~= 0 then return index == 0 and wire_len == head end
 	local all = chunks_of(len, chunk)
-	if index + n > all then return false end
-	local bytes = 0
-	if bit.band(flags, 0x10) == 0 then
-		bytes = index + n == all and len - index * chunk or n * chunk
-	end
+	if n == 0 or index + n > all then return false end
+	local bytes = index + n == all and len - index * chunk or n * chunk
 	return wire_len == head + bytes
 end
 
