@@ -104,6 +104,12 @@ static void leg_make(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 }
 
+/* Whether the half that the client means is there and works. */
+static void leg_check(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg)
+{
+	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
+}
+
 static bool is_over(uint64_t spent_ns, uint64_t each_ns, unsigned at_once, uint64_t now_ns)
 {
 	return spent_ns > now_ns + (at_once - 1) * each_ns;
@@ -123,6 +129,15 @@ static bool ask_pay(struct fuse_back_client *c, uint64_t now_ns)
 	return true;
 }
 
+/* Whether all that is asked is what is so: no pair is to be made. */
+static bool makes_none(const struct fuse_proto_rdma *p)
+{
+	for (uint32_t i = 0; i < p->n_legs; i++)
+		if (p->legs[i].status != FUSE_PROTO_RDMA_CHECK)
+			return false;
+	return p->n_legs > 0;
+}
+
 /* 0; negative errno. */
 static int ask_check(struct fuse_back_client *c, const void *buf, size_t len,
 		     struct fuse_proto_rdma *ret)
@@ -140,7 +155,7 @@ static int ask_check(struct fuse_back_client *c, const void *buf, size_t len,
 	if (!c->back->rdma || !c->session || !c->init_done ||
 	    rudp_session_security(c->session) == RUDP_ENCRYPT)
 		return -ENOSYS;
-	if (!ask_pay(c, clock_now_ns()))
+	if (!makes_none(ret) && !ask_pay(c, clock_now_ns()))
 		return -EBUSY;
 	return c->rdma ? 0 : port_rdma_peer_new(c->back->rdma_pool, &c->rdma);
 }
@@ -163,7 +178,8 @@ void back_rdma_ask(struct fuse_back_client *c, struct rudp_call *call, void *buf
 	}
 	memcpy(&in, buf, sizeof(in));
 	for (uint32_t i = 0; i < rdma.n_legs; i++)
-		leg_make(c, &rdma.legs[i]);
+		(rdma.legs[i].status == FUSE_PROTO_RDMA_CHECK ? leg_check
+							      : leg_make)(c, &rdma.legs[i]);
 	*out = (struct fuse_out_header){.len = (uint32_t)(sizeof(*out) + bytes),
 					.unique = in.unique};
 	memcpy(out + 1, &rdma, bytes);

@@ -103,7 +103,7 @@ struct front_rdma {
 	uint32_t read_min, write_min;
 	struct port_rdma_pool *pool; /* of the front's pool; NULL: none of it is registered */
 	struct port_rdma_peer *peer; /* the pairs with the server, by our port */
-	uint8_t asked;		     /* for these the server is being asked */
+	uint8_t asked, checked;	     /* for these, and after these, the server is being asked */
 	bool waits;		     /* for its answer */
 	bool encrypted;
 	bool only;  /* data that are for it go by no other way */
@@ -115,6 +115,7 @@ struct front_rdma {
 		bool lost; /* its pair failed since it was looked at last */
 		uint64_t made_ns, wait_ns, due_ns;
 		uint32_t n_changes; /* of devices, when it was put off */
+		uint32_t qpn;	    /* the server's half of its pair */
 		uint64_t read_bytes, write_bytes;
 	} legs[PORT_RDMA_LEGS_MAX];
 	struct front_rdma_msg msg;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define RDMA_RETRY_NS NSEC_PER_SEC
+#define RDMA_RETRY_NS NSEC_PER_SEC /* pairs that there are are asked after as often */
 /* Pairs of a path that is up and that fail sooner than that are tried again later each time: where
  * something on the way drops what RDMA sends, each try costs a transfer some seconds. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
@@ -58,7 +58,7 @@ void front_rdma_down(struct fuse_front *f)
 		return;
 	port_rdma_drop_all(r->peer);
 	r->serial++;
-	r->asked = 0;
+	r->asked = r->checked = 0;
 	r->waits = false;
 	r->retry_ns = 0;
 }
@@ -144,7 +144,15 @@ static void leg_ask(struct fuse_front *f, unsigned port, const struct rudp_path_
 	r->made[port] = ++r->serial; /* answers to what was sent before are not of this one */
 }
 
-/* Asks for pairs on the legs that have none. */
+/* Whether the server still has its half of the leg's pair. */
+static void leg_check(struct front_rdma *r, unsigned port)
+{
+	r->msg.rdma.legs[r->msg.rdma.n_legs++] = (struct fuse_proto_rdma_leg){
+		.leg = (uint8_t)port, .status = FUSE_PROTO_RDMA_CHECK, .qpn = r->legs[port].qpn};
+	r->checked |= (uint8_t)(1U << port);
+}
+
+/* Asks for pairs on the legs that have none, and after those that there are. */
 void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 {
 	struct rudp_path_info paths[RUDP_PATHS_MAX];
@@ -159,13 +167,15 @@ void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 	if (r->encrypted)
 		return;
 	n = rudp_session_paths(f->session, paths, RUDP_PATHS_MAX);
-	r->asked = 0;
+	r->asked = r->checked = 0;
 	r->msg = (struct front_rdma_msg){.in = {.opcode = FUSE_PROTO_RDMA},
 					 .rdma = {.version = FUSE_PROTO_RDMA_VERSION}};
 	for (unsigned i = 0; i < r->n_ports && i < FUSE_PROTO_RDMA_LEGS_MAX; i++) {
 		const struct rudp_path_info *path = leg_path(f, paths, n, i);
 
-		if (leg_is_due(r, i, path, now_ns) && path) {
+		if (port_rdma_ready(r->peer) & 1U << i) {
+			leg_check(r, i);
+		} else if (leg_is_due(r, i, path, now_ns) && path) {
 			leg_ask(f, i, path);
 			r->legs[i].made_ns = now_ns;
 		}
@@ -188,7 +198,7 @@ uint64_t front_rdma_due(const struct fuse_front *f)
 	for (unsigned i = 0; i < r->n_ports; i++)
 		if (port_rdma_reason(r->ports, i) == PORT_RDMA_OK)
 			want |= (uint8_t)(1U << i);
-	return want & ~port_rdma_ready(r->peer) ? r->retry_ns : UINT64_MAX;
+	return want ? r->retry_ns : UINT64_MAX;
 }
 
 static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg *leg)
@@ -200,6 +210,8 @@ static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg 
 				      .qpn = leg->qpn,
 				      .psn = leg->psn};
 
+	if (leg->leg < r->n_ports && r->checked & 1U << leg->leg && leg->status == 0)
+		r->checked &= (uint8_t) ~(1U << leg->leg);
 	if (leg->leg >= r->n_ports || !(r->asked & 1U << leg->leg))
 		return;
 	r->asked &= (uint8_t) ~(1U << leg->leg);
@@ -213,8 +225,19 @@ static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg 
 	}
 	r->reasons[leg->leg] = port_rdma_join(r->peer, leg->leg, &half, false);
 	r->made[leg->leg] = ++r->serial;
+	r->legs[leg->leg].qpn = half.qpn;
 	f->flush_wanted |= r->holds;
 	r->holds = false;
+}
+
+/* The server has lost its half: there is another one to be had at once. */
+static void leg_gone(struct front_rdma *r, unsigned port)
+{
+	if (!(port_rdma_ready(r->peer) & 1U << port))
+		return;
+	port_rdma_drop(r->peer, port);
+	r->reasons[port] = PORT_RDMA_OK; /* it is being asked */
+	r->retry_ns = 0;
 }
 
 /* What the server does not say of a leg is no. */
@@ -222,12 +245,13 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 {
 	struct front_rdma *r = &f->rdma;
 	struct fuse_proto_rdma rdma = {.version = 0};
-	struct fuse_out_header out;
+	struct fuse_out_header out = {.error = 0};
 	size_t at = sizeof(out);
 
 	r->waits = false;
+	if (status == 0 && len >= at)
+		memcpy(&out, msg, at);
 	if (status == 0 && len >= at + offsetof(struct fuse_proto_rdma, legs)) {
-		memcpy(&out, msg, sizeof(out));
 		memcpy(&rdma, (const uint8_t *)msg + at, MIN_OF(len - at, sizeof(rdma)));
 		if (out.error != 0 || out.len != len || rdma.version != FUSE_PROTO_RDMA_VERSION ||
 		    rdma.n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
@@ -238,12 +262,14 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 	for (unsigned i = 0; i < rdma.n_legs; i++)
 		leg_answered(f, &rdma.legs[i]);
 	for (unsigned i = 0; i < r->n_ports; i++) {
+		if (r->checked & 1U << i && out.error != -EBUSY)
+			leg_gone(r, i);
 		if (!(r->asked & 1U << i))
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
 	}
-	r->asked = 0;
+	r->asked = r->checked = 0;
 }
 
 /* ------------------------------------------------------------------ requests */

@@ -35,7 +35,9 @@
  * Bulk data go by RDMA where both ends have it. The client asks for it by FUSE_PROTO_RDMA, a
  * request of its own: struct fuse_in_header, then struct fuse_proto_rdma with its halves of queue
  * pairs, a leg each; the answer is struct fuse_proto_rdma with the server's halves of the same
- * legs. An error means that the server has none, or (EBUSY) that it was asked too often. Then a
+ * legs. An error means that the server has none, or (EBUSY) that it was asked too often. A server
+ * loses its half of a pair with a path or a device of its own, of which a client that asks for
+ * nothing would not hear: it asks now and then whether the pairs that it has are still there. A
  * READ or WRITE with FUSE_PROTO_REQ_BULK has struct fuse_proto_bulk behind its handles: memory of
  * the client's, and the legs over which it may be reached. Into that of a READ the server writes
  * what was read before it answers; a WRITE comes without its data (in.len is 80), which the server
@@ -178,18 +180,19 @@ struct fuse_proto_server {
 };
 
 #define FUSE_PROTO_RDMA 0x504c0001U /* opcode; no kernel's */
-#define FUSE_PROTO_RDMA_VERSION 1
+#define FUSE_PROTO_RDMA_VERSION 2
 #define FUSE_PROTO_RDMA_LEGS_MAX 8
+#define FUSE_PROTO_RDMA_CHECK 1 /* a leg's status in the question: of a pair that there is */
 
 struct fuse_proto_rdma_leg {
 	uint8_t leg;	/* its number, the client's choice, below FUSE_PROTO_RDMA_LEGS_MAX */
-	uint8_t status; /* answer: 0, or there is no pair */
+	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; answer: 0, or there is no pair */
 	uint8_t link;	/* 1 InfiniBand, 2 Ethernet */
 	uint8_t mtu;	/* 1: 256 bytes, each next one twice the last */
 	uint16_t lid;
 	uint16_t pad;
-	uint32_t qpn, psn;
-	uint32_t key; /* of the client's memory */
+	uint32_t qpn, psn; /* the sender's; CHECK: the server's, and nothing else of the leg */
+	uint32_t key;	   /* of the client's memory */
 	uint8_t gid[16];
 	uint8_t to[16]; /* the server's address that it is to lead to; IPv4 mapped into IPv6 */
 };

@@ -166,6 +166,8 @@ void port_rdma_drop_all(struct port_rdma_peer *peer);
 void port_rdma_drop_port(struct port_rdma_peer *peer, unsigned port);
 /* Which legs' pairs work, a bit each. */
 uint8_t port_rdma_ready(const struct port_rdma_peer *peer);
+/* Whether the leg's pair works, and its half here has that number. */
+bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn);
 /* Of the legs in mask, the working pair with least to do; -1: none, or all have enough. */
 int port_rdma_choose(struct port_rdma_peer *peer, uint8_t mask);
 

@@ -565,6 +565,12 @@ uint8_t port_rdma_ready(const struct port_rdma_peer *peer)
 	return mask;
 }
 
+bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn)
+{
+	return leg < PORT_RDMA_LEGS_MAX && port_rdma_ready(peer) & 1U << leg &&
+	       peer->pairs[leg]->qp->qp_num == qpn;
+}
+
 int port_rdma_choose(struct port_rdma_peer *peer, uint8_t mask)
 {
 	uint64_t least = UINT64_MAX;

@@ -315,6 +315,46 @@ static void asks_are_limited(void **state)
 	g->client->session = NULL;
 }
 
+/* Of the last answer. */
+static struct fuse_proto_rdma_leg answered_leg(const struct rig *g)
+{
+	struct fuse_proto_rdma p;
+
+	assert_int_equal(g->len, offsetof(struct fuse_proto_rdma, legs) + sizeof(p.legs[0]));
+	memcpy(&p, g->data, g->len);
+	assert_int_equal(p.n_legs, 1);
+	return p.legs[0];
+}
+
+/* A client asks after its pair by our number of it; that is never too often. */
+static void pairs_are_asked_after(void **state)
+{
+	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
+	const size_t len = offsetof(struct fuse_proto_rdma, legs) + sizeof(rdma.legs[0]);
+	struct rig *g = *state;
+
+	pair_up(g);
+	g->client->session = (struct rudp_session *)g;
+	rdma.legs[0] = (struct fuse_proto_rdma_leg){.status = FUSE_PROTO_RDMA_CHECK,
+						    .qpn = verbs.qps[verbs.n_qps - 1].qp.qp_num};
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+		assert_int_equal(answered_leg(g).status, 0);
+	}
+	rdma.legs[0].qpn++;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	assert_int_not_equal(answered_leg(g).status, 0);
+	rdma.legs[0].qpn--;
+	rdma.legs[0].leg = 200;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	assert_int_not_equal(answered_leg(g).status, 0);
+	rdma.legs[0].leg = 0;
+	fuse_back_path_down(g->client, 0);
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	assert_int_not_equal(answered_leg(g).status, 0);
+	g->client->session = NULL;
+}
+
 /* Who goes while some are under way and some wait leaves nothing behind. */
 static void clients_go_while_they_wait(void **state)
 {
@@ -522,6 +562,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reads_come_by_packets, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_are_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(asks_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(pairs_are_asked_after, setup, teardown),
 		cmocka_unit_test_setup_teardown(writes_are_asked_for_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(busy_pairs_are_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_wait_for_busy_pairs, setup, teardown),

@@ -47,7 +47,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The server's answer to the call that asks for pairs: status of each leg. */
+/* The server's halves of the pairs, as its answers said. */
+static uint32_t theirs[2];
+
+/* The server's answer to the call that asks for pairs: status of each leg. Those that are asked
+ * after are there. */
 static void answer_pairs(struct rig *g, unsigned call, uint8_t status)
 {
 	struct fuse_proto_rdma p;
@@ -57,9 +61,14 @@ static void answer_pairs(struct rig *g, unsigned call, uint8_t status)
 	memset(&p, 0, sizeof(p));
 	memcpy(&p, calls[call].msg + sizeof(struct fuse_in_header), len);
 	for (unsigned i = 0; i < p.n_legs; i++) {
+		if (p.legs[i].status == FUSE_PROTO_RDMA_CHECK) {
+			p.legs[i].status = 0;
+			continue;
+		}
 		/* 1024 bytes where they pass with their headers, else 512. */
 		assert_int_equal(p.legs[i].mtu, p.legs[i].leg == 0 ? 3 : 2);
 		p.legs[i].status = status;
+		p.legs[i].qpn = theirs[p.legs[i].leg] = verbs.n_qps + 1000 + i;
 	}
 	respond(g, call, 0, &p, len);
 }
@@ -90,6 +99,11 @@ static void pairs_up(struct rig *g)
 	qps[0] = verbs.n_qps - 2;
 	qps[1] = verbs.n_qps - 1;
 	answer_pairs(g, 0, 0);
+	/* They may be asked after already. */
+	fuse_front_tick(g->f, g->now_ns);
+	if (n_calls > 0)
+		answer_pairs(g, 0, 0);
+	assert_int_equal(n_calls, 0);
 }
 
 /* A READ under way, with its memory offered over both legs. */
@@ -458,6 +472,73 @@ static void who_is_killed_waits_no_longer(void **state)
 	expect_silence(g);
 }
 
+/* What is asked after each second, by the server's number of it. */
+static struct fuse_proto_rdma check_begin(struct rig *g)
+{
+	struct fuse_proto_rdma p;
+	size_t len;
+
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_PROTO_RDMA);
+	len = calls[0].len - sizeof(struct fuse_in_header);
+	assert_int_equal(len, offsetof(struct fuse_proto_rdma, legs) + 2 * sizeof(p.legs[0]));
+	memset(&p, 0, sizeof(p));
+	memcpy(&p, calls[0].msg + sizeof(struct fuse_in_header), len);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(p.legs[i].status, FUSE_PROTO_RDMA_CHECK);
+		assert_int_equal(p.legs[i].qpn, theirs[i]);
+		p.legs[i].status = 0;
+	}
+	return p;
+}
+
+static void check_end(struct rig *g, struct fuse_proto_rdma p, unsigned n_legs)
+{
+	p.n_legs = n_legs;
+	respond(g, 0, 0, &p, offsetof(struct fuse_proto_rdma, legs) + n_legs * sizeof(p.legs[0]));
+}
+
+/* A server that has lost its halves of pairs says so though no data go by them, and nobody has to
+ * find out by a transfer. */
+static void lost_halves_are_found(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_proto_rdma p;
+
+	bring_up(g);
+	pairs_up(g);
+	check_end(g, check_begin(g), 2);
+	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
+	/* It had no time to look. */
+	check_begin(g);
+	respond(g, 0, -EBUSY, NULL, 0);
+	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
+	/* One is lost, and made again at once. */
+	p = check_begin(g);
+	p.legs[1].status = PORT_RDMA_FAILED;
+	check_end(g, p, 2);
+	assert_true(verbs.qps[qps[0]].alive);
+	assert_false(verbs.qps[qps[1]].alive);
+	assert_int_equal(fuse_front_rdma_reason(g->f, 1), PORT_RDMA_OK);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	qps[1] = verbs.n_qps - 1;
+	answer_pairs(g, 0, 0);
+	assert_true(verbs.qps[qps[1]].alive);
+	/* What is not spoken of is lost, too. */
+	check_end(g, check_begin(g), 1);
+	assert_true(verbs.qps[qps[0]].alive);
+	assert_false(verbs.qps[qps[1]].alive);
+	fuse_front_tick(g->f, g->now_ns);
+	answer_pairs(g, 0, 0);
+	qps[1] = verbs.n_qps - 1;
+	check_begin(g);
+	respond(g, 0, -ENOSYS, NULL, 0);
+	assert_false(verbs.qps[qps[0]].alive || verbs.qps[qps[1]].alive);
+}
+
 /* A server without RDMA, or one that knows nothing of it. */
 static void servers_may_have_none(void **state)
 {
@@ -698,6 +779,7 @@ int main(void)
 		TEST(data_may_wait_for_rdma),
 		TEST(written_data_may_wait_for_rdma),
 		TEST(who_is_killed_waits_no_longer),
+		TEST(lost_halves_are_found),
 		TEST(older_servers_hear_nothing_of_it),
 		TEST(servers_may_have_none),
 		TEST(encrypted_sessions_have_none),
