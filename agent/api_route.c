@@ -118,6 +118,13 @@ static int check_value(const char *key, const json_t *v, unsigned depth, struct 
 	return r;
 }
 
+static int body_none(const struct api_request *rq, struct api_error *e)
+{
+	return rq->body_len > 0
+		       ? fail(e, 400, "bad-body", "this request takes no body; leave it out")
+		       : 0;
+}
+
 /* The body as an object, a new reference. */
 static int load_object(const struct api_request *rq, json_t **ret, struct api_error *e)
 {
@@ -267,10 +274,11 @@ static int take_confirm_key(const char *key, const json_t *v, struct privsep_msg
 	return take_force(v, &m->apply, e);
 }
 
-/* Of an apply and of a rollback: what goes into force is what is staged, or a number, and the rest
- * of the body says how. Of a confirmation: which apply is meant. */
-static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
-		      struct api_error *e)
+/* What the body says, key by key; of an empty one nothing. */
+static int take_keys(const struct api_request *rq, struct privsep_msg *m,
+		     int (*take)(const char *, const json_t *, struct privsep_msg *,
+				 struct api_error *),
+		     struct api_error *e)
 {
 	json_t *o = NULL;
 	const char *key;
@@ -279,11 +287,18 @@ static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsig
 
 	json_object_foreach (o, key, v) {
 		if (r >= 0)
-			r = m->type == PRIVSEP_CONFIRM ? take_confirm_key(key, v, m, e)
-						       : take_apply_key(key, v, m, e);
+			r = take(key, v, m, e);
 	}
 	json_decref(o);
 	return r;
+}
+
+/* Of an apply and of a rollback: what goes into force is what is staged, or a number, and the rest
+ * of the body says how. Of a confirmation: which apply is meant. */
+static int fill_apply(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
+		      struct api_error *e)
+{
+	return take_keys(rq, m, m->type == PRIVSEP_CONFIRM ? take_confirm_key : take_apply_key, e);
 }
 
 static const struct fault_key {
@@ -308,9 +323,10 @@ static int take_direction(const json_t *v, struct privsep_fault *f, struct api_e
 	return f->ways ? 0 : fail(e, 400, "bad-body", "direction is in, out or both");
 }
 
-static int take_fault_key(const char *key, const json_t *v, struct privsep_fault *f,
+static int take_fault_key(const char *key, const json_t *v, struct privsep_msg *m,
 			  struct api_error *e)
 {
+	struct privsep_fault *f = &m->fault;
 	uint64_t n = 0;
 	int r;
 
@@ -338,16 +354,8 @@ static int fill_fault(const struct api_request *rq, struct privsep_msg *m, unsig
 		      struct api_error *e)
 {
 	struct privsep_fault *f = &m->fault;
-	json_t *o = NULL;
-	const char *key;
-	json_t *v;
-	int r = load_object(rq, &o, e);
+	int r = take_keys(rq, m, take_fault_key, e);
 
-	json_object_foreach (o, key, v) {
-		if (r >= 0)
-			r = take_fault_key(key, v, f, e);
-	}
-	json_decref(o);
 	if (r < 0)
 		return r;
 	if (!f->ways)
@@ -372,9 +380,10 @@ static int fill_fault_id(const struct api_request *rq, struct privsep_msg *m, un
 	return 0;
 }
 
-static int take_capture_key(const char *key, const json_t *v, struct privsep_capture *c,
+static int take_capture_key(const char *key, const json_t *v, struct privsep_msg *m,
 			    struct api_error *e)
 {
+	struct privsep_capture *c = &m->capture;
 	static const struct {
 		const char *key;
 		uint64_t max;
@@ -414,20 +423,13 @@ static int take_capture_key(const char *key, const json_t *v, struct privsep_cap
 static int fill_capture(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
 {
-	json_t *o = NULL;
-	const char *key;
-	json_t *v;
-	int r = rq->body_len > 0 ? load_object(rq, &o, e) : 0;
+	int r;
 
 	m->capture = (struct privsep_capture){.act = PRIVSEP_CAPTURE_BEGIN,
 					      .worker = PRIVSEP_CAPTURE_ALL,
 					      .snap_bytes = PRIVSEP_CAPTURE_SNAP,
 					      .buffer_bytes = PRIVSEP_CAPTURE_BUFFER};
-	json_object_foreach (o, key, v) {
-		if (r >= 0)
-			r = take_capture_key(key, v, &m->capture, e);
-	}
-	json_decref(o);
+	r = take_keys(rq, m, take_capture_key, e);
 	if (r >= 0 && (m->capture.snap_bytes < PRIVSEP_CAPTURE_SNAP_MIN ||
 		       m->capture.buffer_bytes < PRIVSEP_CAPTURE_BUFFER_MIN))
 		return fail(e, 400, "bad-body", "snap is at least %u, buffer at least %u",
@@ -443,9 +445,7 @@ static int fill_capture_id(const struct api_request *rq, struct privsep_msg *m, 
 		strcmp(rq->method, "DELETE") == 0 ? PRIVSEP_CAPTURE_END : PRIVSEP_CAPTURE_TAKE;
 	if (hex(rq->path + strlen("/v1/captures/"), &m->capture.id) < 0 || !m->capture.id)
 		return fail(e, 404, "not-found", "there is no such object");
-	return rq->body_len > 0
-		       ? fail(e, 400, "bad-body", "this request takes no body; leave it out")
-		       : 0;
+	return body_none(rq, e);
 }
 
 static int take_ping_what(const json_t *v, struct privsep_ping *p, struct api_error *e)
@@ -459,9 +459,10 @@ static int take_ping_what(const json_t *v, struct privsep_ping *p, struct api_er
 	return p->what ? 0 : fail(e, 400, "bad-body", "direction is not in or out");
 }
 
-static int take_ping_key(const char *key, const json_t *v, struct privsep_ping *p,
+static int take_ping_key(const char *key, const json_t *v, struct privsep_msg *m,
 			 struct api_error *e)
 {
+	struct privsep_ping *p = &m->ping;
 	const struct {
 		const char *key;
 		uint64_t max;
@@ -496,17 +497,10 @@ static int fill_ping(const struct api_request *rq, struct privsep_msg *m, unsign
 		     struct api_error *e)
 {
 	struct privsep_ping *p = &m->ping;
-	json_t *o = NULL;
-	const char *key;
-	json_t *v;
-	int r = load_object(rq, &o, e);
+	int r;
 
 	*p = (struct privsep_ping){.what = LAUNCH_PING_IN, .bytes = 64, .count = 100, .depth = 1};
-	json_object_foreach (o, key, v) {
-		if (r >= 0)
-			r = take_ping_key(key, v, p, e);
-	}
-	json_decref(o);
+	r = take_keys(rq, m, take_ping_key, e);
 	if (r >= 0 && (!p->leg[0] || !p->peer[0]))
 		return fail(e, 400, "bad-body", "%s is missing", p->peer[0] ? "leg" : "peer");
 	return r;
@@ -517,18 +511,14 @@ static int fill_ping_id(const struct api_request *rq, struct privsep_msg *m, uns
 {
 	if (hex(rq->path + strlen("/v1/rdma-pings/"), &m->ping.id) < 0 || !m->ping.id)
 		return fail(e, 404, "not-found", "there is no such object");
-	return rq->body_len > 0
-		       ? fail(e, 400, "bad-body", "this request takes no body; leave it out")
-		       : 0;
+	return body_none(rq, e);
 }
 
 /* Nothing can be said about a stop. */
 static int fill_nothing(const struct api_request *rq, struct privsep_msg *m, unsigned *wait_s,
 			struct api_error *e)
 {
-	if (rq->body_len > 0)
-		return fail(e, 400, "bad-body", "this request takes no body; leave it out");
-	return 0;
+	return body_none(rq, e);
 }
 
 /* ---- versions ---- */

@@ -159,3 +159,17 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 	*ret_first = optind;
 	return r;
 }
+
+int ctl_take_number(const char *option, const char *text, unsigned long max, unsigned long *ret)
+{
+	char *end;
+
+	if (!text)
+		return CTL_OK;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max)
+		return CTL_OK;
+	ctl_complain("%s wants a number from 1 to %lu, found '%s'", option, max, text);
+	return CTL_USAGE;
+}

@@ -42,5 +42,7 @@ struct ctl_parsed {
 /* Options may stand before, between and behind the operands, which come to stand from
  * argv[*ret_first] on. CTL_OK, or CTL_USAGE: why was printed. */
 int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_first);
+/* An option's value, from 1 to max; NULL leaves *ret as it is. CTL_OK, or CTL_USAGE: as above. */
+int ctl_take_number(const char *option, const char *text, unsigned long max, unsigned long *ret);
 
 #endif

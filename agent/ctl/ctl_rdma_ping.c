@@ -5,6 +5,7 @@
  * the pairs that mounts use: so it also says whether those are there.
  */
 #include "agent/ctl/ctl.h"
+#include "agent/ctl/ctl_options.h"
 #include "agent/ctl/doctor.h"
 
 #include <poll.h>
@@ -31,28 +32,14 @@ struct way {
 	json_t *small, *bulk; /* what the agent says; NULL: it was not asked */
 };
 
-static int take(const char *option, const char *text, unsigned long max, unsigned long *ret)
-{
-	char *end;
-
-	if (!text)
-		return CTL_OK;
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max)
-		return CTL_OK;
-	ctl_complain("%s wants a number from 1 to %lu, found '%s'", option, max, text);
-	return CTL_USAGE;
-}
-
 static int take_asked(const struct ctl_args *a, struct asked *ret)
 {
 	int r;
 
 	*ret = (struct asked){COUNT_DEFAULT, SMALL_BYTES, BULK_BYTES};
-	r = take("--count", a->count, COUNT_MAX, &ret->count);
+	r = ctl_take_number("--count", a->count, COUNT_MAX, &ret->count);
 	if (r == CTL_OK)
-		r = take("--size", a->size, BYTES_MAX, &ret->bytes);
+		r = ctl_take_number("--size", a->size, BYTES_MAX, &ret->bytes);
 	if (a->size)
 		ret->bulk_bytes = ret->bytes;
 	return r;

@@ -4,6 +4,7 @@
  * on. Apart from the screen, so that a script sees the same numbers without one.
  */
 #include "agent/ctl/ctl_top.h"
+#include "agent/ctl/ctl_options.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -212,20 +213,6 @@ static int take_sort(const char *text, enum top_sort *ret)
 	return CTL_USAGE;
 }
 
-static int take_number(const char *option, const char *text, unsigned long max, unsigned long *ret)
-{
-	char *end;
-
-	if (!text)
-		return CTL_OK;
-	errno = 0;
-	*ret = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= max)
-		return CTL_OK;
-	ctl_complain("%s wants a number from 1 to %lu, found '%s'", option, max, text);
-	return CTL_USAGE;
-}
-
 static bool can_draw(void)
 {
 	const char *term = getenv("TERM");
@@ -258,9 +245,9 @@ int ctl_cmd_top(const struct ctl_args *a)
 	int r = take_sort(a->view.sort, &t.sort);
 
 	if (r == CTL_OK)
-		r = take_number("--seconds", a->seconds, SECONDS_MAX, &seconds);
+		r = ctl_take_number("--seconds", a->seconds, SECONDS_MAX, &seconds);
 	if (r == CTL_OK)
-		r = take_number("--count", a->count, COUNT_MAX, &count);
+		r = ctl_take_number("--count", a->count, COUNT_MAX, &count);
 	if (r != CTL_OK)
 		return r;
 	t.interval_ns = seconds * NSEC_PER_SEC;
