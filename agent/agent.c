@@ -161,14 +161,6 @@ static void on_worker_change(void *user)
 	agent_end_if_done(a);
 }
 
-/* What an apply that waits for a word has removed comes back where it is undone. */
-static bool on_trial(void *user)
-{
-	const struct agent *a = user;
-
-	return a->walk.pending.applier != NULL;
-}
-
 /* Whoever took the device is not done with it yet. */
 static void on_release(void *user)
 {
@@ -336,7 +328,7 @@ static int open_supervision(struct agent *a)
 				.faults = &a->faults,
 				.worker_path = a->opt.worker,
 				.on_change = on_worker_change,
-				.on_trial = on_trial,
+				.on_trial = walk_on_trial,
 				.on_release = on_release,
 				.on_no_transport = on_no_transport,
 				.user = a};

@@ -451,9 +451,7 @@ struct sup_worker *sup_worker_add(struct sup *s, uint32_t id)
 	return w;
 }
 
-/* Those that are neither wanted nor running; until it is known what is wanted, all may be. Whether
- * there were any. */
-static bool sweep(struct sup *s)
+bool sup_sweep(struct sup *s)
 {
 	bool any = false;
 
@@ -481,7 +479,7 @@ void sup_process_gone(struct sup *s)
 			w->waits = false;
 			sup_feed(w, SUP_EV_TIMER);
 		}
-	if (sweep(s) && s->setup.on_change)
+	if (sup_sweep(s) && s->setup.on_change)
 		s->setup.on_change(s->setup.user);
 }
 
@@ -622,7 +620,7 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 		r = want(s, &wants[i], retry_failed);
 	exports_keep(&s->exports, wants, n);
 	s->reconciled = true;
-	(void)sweep(s);
+	(void)sup_sweep(s);
 	return r;
 }
 
@@ -634,7 +632,7 @@ void sup_mounts_changed(struct sup *s)
 		else if (w->state == SUP_FAILED && loop_timer_armed(w->timer))
 			on_timer(w);
 	}
-	(void)sweep(s);
+	(void)sup_sweep(s);
 	if (s->setup.on_change)
 		s->setup.on_change(s->setup.user);
 }

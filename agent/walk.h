@@ -208,6 +208,9 @@ bool walk_is_active(const struct agent *a);
 /* The staged configuration is being applied, or is to be as it was when somebody asked for that, so
  * that it must not be replaced. */
 bool walk_holds_staged(const struct agent *a);
+/* For sup_setup, user is the agent: what an apply that waits for a word has removed comes back
+ * where that is undone. */
+bool walk_on_trial(void *user);
 /* Whether the apply that waits is the one that is meant: the one of that number, or, where that is
  * 0, one of that user. 0; -ENOENT: none waits; -EPERM: it is another; with the reason in why. */
 int walk_pending_is_meant(const struct agent *a, uint64_t number, uid_t uid, bool keep, char *why,

@@ -328,6 +328,13 @@ void walk_pending_describe(const struct agent *a, char *buf, size_t size)
 		 from, to, walk_pending_left_s(a));
 }
 
+bool walk_on_trial(void *user)
+{
+	const struct agent *a = user;
+
+	return a->walk.pending.applier != NULL;
+}
+
 /* It runs, and now for good. 0; negative errno: its files are the former ones. */
 static int keep(struct agent *a, const struct walk_pending *p, const struct applier_result *res,
 		struct diag *d)
@@ -341,6 +348,7 @@ static int keep(struct agent *a, const struct walk_pending *p, const struct appl
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "apply %" PRIu64 " is kept, %s", p->entry,
 		   text[0] ? text : "confirmed");
 	walk_keep_places(a);
+	(void)sup_sweep(a->sup);
 	return walk_keep_config(a, p->source, p->entry, d);
 }
 

@@ -146,7 +146,9 @@ static inline int setup(void **state)
 				 .carriers = &a->carriers,
 				 .labels = &a->labels,
 				 .faults = &a->faults,
-				 .worker_path = f->worker};
+				 .worker_path = f->worker,
+				 .on_trial = walk_on_trial,
+				 .user = a};
 	assert_int_equal(sup_new(&sup, &a->sup), 0);
 	a->journal = rundir_path(f->state_dir, "journal");
 	a->verify_ns = NSEC_PER_MSEC;
@@ -201,6 +203,19 @@ static inline int walk(struct fixture *f, enum walk_trigger t)
 	walk_ask(&f->a, t);
 	wait_for_walk(f);
 	return f->a.walk.error;
+}
+
+/* Serves it until an apply waits for a confirmation, or until none does. */
+static inline void turn_until_it_waits(struct fixture *f)
+{
+	while (!f->a.walk.pending.applier || walk_is_active(&f->a))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+}
+
+static inline void turn_until_it_ends(struct fixture *f)
+{
+	while (f->a.walk.pending.applier || walk_is_active(&f->a))
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 }
 
 static inline bool event_has(const struct agent *a, const char *text)

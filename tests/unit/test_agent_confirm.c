@@ -20,18 +20,6 @@
 	"workers:\n"                                                       \
 	"  - {role: compute, cores: [1], transport: udp, exports: [{name: x, path: /srv}]}\n"
 
-static void turn_until_it_waits(struct fixture *f)
-{
-	while (!f->a.walk.pending.applier || walk_is_active(&f->a))
-		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
-}
-
-static void turn_until_it_ends(struct fixture *f)
-{
-	while (f->a.walk.pending.applier || walk_is_active(&f->a))
-		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
-}
-
 /* The first one is kept without a word; the second waits. */
 static void begin(struct fixture *f, unsigned confirm_s)
 {

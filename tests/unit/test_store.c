@@ -422,6 +422,15 @@ static void do_stage(void *arg)
 		_exit(1);
 }
 
+/* As an apply does when it begins: what it finds in the files is what it may replace. Whoever is
+ * killed while he does leaves his own work, which is not somebody else's. */
+static void note_base(void)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	assert_int_equal(store_note_base(&st, &d), 0);
+}
+
 /* Kills `change` at each of its system calls, from the state that `make` makes anew each time. */
 static void kill_each(void **state, void (*make)(void), void (*change)(void *),
 		      const char *(*look)(void), const char *old, const char *new)
@@ -434,6 +443,7 @@ static void kill_each(void **state, void (*make)(void), void (*change)(void *),
 		bool is_new;
 
 		make();
+		note_base();
 		r = kill_steps_run(change, NULL, n);
 		if (r == -EPERM)
 			skip();

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workers that an apply on trial removes: what they know is kept until somebody has decided, and no
+ * longer. Apart from test_agent_confirm.c: what is seen here is the supervisor's list.
+ */
+#include "tests/lib/walk_host.h"
+
+/* Of the second of two workers, which the next configuration does not want. */
+static const struct sup_worker *second_worker(const struct agent *a)
+{
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->id == 2)
+			return w;
+	return NULL;
+}
+
+static ino_t state_of(const struct sup_worker *w)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(w->state_fd, &st), 0);
+	return st.st_ino;
+}
+
+/* An apply that waits has removed it, and its process has ended. What it knows. */
+static ino_t begin_without_second(struct fixture *f)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = 600};
+	const struct sup_worker *w;
+	ino_t state;
+
+	write_file(f, HOST_YAML "  - {role: compute, cores: [0], transport: udp, exports: [{name: "
+				"y, path: /srv}]}\n");
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = second_worker(&f->a);
+	assert_true(w && w->state == SUP_STARTING);
+	state = state_of(w);
+	write_file(f, HOST_YAML);
+	walk_ask_client(&f->a, &client);
+	turn_until_it_waits(f);
+	assert_false(second_worker(&f->a)->wanted);
+	kill(second_worker(&f->a)->pid, SIGKILL); /* it does not hear that it is to stop */
+	while (second_worker(&f->a) && second_worker(&f->a)->state != SUP_STOPPED)
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	return state;
+}
+
+static bool is_shown(const struct agent *a, uint32_t id)
+{
+	struct status st;
+	bool found = false;
+
+	assert_int_equal(status_collect(a, &st), 0);
+	for (size_t i = 0; i < st.n_processes; i++)
+		found = found || st.processes[i].id == id;
+	status_done(&st);
+	return found;
+}
+
+/* Its peers know it again, and it them, where the apply is undone. */
+static void test_a_worker_on_trial_comes_back(void **state)
+{
+	struct fixture *f = *state;
+	const ino_t knows = begin_without_second(f);
+	const struct sup_worker *w = second_worker(&f->a);
+
+	assert_non_null(w);
+	assert_true(state_of(w) == knows);
+	assert_false(is_shown(&f->a, 2));
+	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	w = second_worker(&f->a);
+	assert_true(w && w->wanted && w->state == SUP_STARTING);
+	assert_true(state_of(w) == knows);
+	assert_true(is_shown(&f->a, 2));
+}
+
+static void test_a_worker_on_trial_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_without_second(f);
+	assert_non_null(second_worker(&f->a));
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+	assert_null(second_worker(&f->a));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_worker_on_trial_comes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_worker_on_trial_is_forgotten, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests_name("agent_trial", tests, NULL, NULL);
+}
