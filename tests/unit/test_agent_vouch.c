@@ -72,12 +72,6 @@ static bool runs(struct fixture *f, const char *ip)
 	return yaml && strstr(yaml, ip);
 }
 
-static void turn_until_it_ends(struct fixture *f)
-{
-	while (f->a.walk.pending.applier || walk_is_active(&f->a))
-		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
-}
-
 /* The worker was not restarted: the test says that it runs on. */
 static void goes_on(struct fixture *f)
 {
