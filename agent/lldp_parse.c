@@ -173,6 +173,8 @@ static void take_of_organisation(const struct tlv *t, struct lldp_neighbour *n)
 		n->vlan = get16(p);
 	else if (oui == OUI_8023 && subtype == 4 && len >= 2)
 		n->mtu = get16(p);
+	else if (oui == OUI_8021 && subtype == 11 && len >= 2) /* behind what it is able to */
+		n->pfc = LLDP_PFC_SAID | p[1];
 	else if ((oui == OUI_8021 && subtype == 7) || (oui == OUI_8023 && subtype == 3))
 		take_aggregation(p, len, n);
 }

@@ -19,6 +19,8 @@ enum lldp_capability { /* of enabled capabilities, as 802.1AB numbers the bits *
 		       LLDP_CAP_STATION = 1 << 7,
 };
 
+#define LLDP_PFC_SAID 0x100
+
 /*
  * Texts are printable ASCII without quote and backslash; what was said in other bytes, or is too
  * long, is shown as hexadecimal digits or cut and ended by a hash of the whole, so that different
@@ -34,7 +36,9 @@ struct lldp_neighbour {
 	uint16_t vlan;			/* of untagged frames (802.1 PVID) */
 	uint16_t mtu;			/* largest frame in bytes (802.3) */
 	uint16_t capabilities;		/* enabled ones */
-	uint32_t aggregation;		/* that the port is a member of there; 0: none */
+	uint16_t pfc; /* a bit for each priority that its port pauses, and LLDP_PFC_SAID (802.1Qaz)
+		       */
+	uint32_t aggregation; /* that the port is a member of there; 0: none */
 };
 
 /* 0 and *ret; -EBADMSG: no LLDP frame, or not a valid one. */

@@ -2,6 +2,8 @@
 /* The table of neighbours: apart from lldp.c, which has sockets and a process, so that its rules
  * are tested by a virtual clock. */
 #include "agent/neighbours.h"
+
+#include "netcfg/host/device_setting.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +59,7 @@ static bool same_facts(const struct lldp_neighbour *a, const struct lldp_neighbo
 	       strcmp(a->name, b->name) == 0 && strcmp(a->port_about, b->port_about) == 0 &&
 	       ip_addr_equal(&a->management, &b->management) && a->vlan == b->vlan &&
 	       a->mtu == b->mtu && a->capabilities == b->capabilities &&
-	       a->aggregation == b->aggregation;
+	       a->aggregation == b->aggregation && a->pfc == b->pfc;
 }
 
 /* A cable may have been moved while no agent looked. */
@@ -171,7 +173,7 @@ static void put_number(json_t *o, const char *key, uint64_t n)
 static json_t *said_to_json(const struct lldp_neighbour *s)
 {
 	json_t *o = json_object();
-	char ip[IP_ADDR_STR_MAX] = "";
+	char ip[IP_ADDR_STR_MAX] = "", pfc[DCB_PRIOS_TEXT_MAX];
 
 	if (s->management.family)
 		ip_addr_format(&s->management, ip, sizeof(ip));
@@ -184,6 +186,8 @@ static json_t *said_to_json(const struct lldp_neighbour *s)
 	put_number(o, "max_frame_bytes", s->mtu);
 	put_number(o, "capabilities", s->capabilities);
 	put_number(o, "aggregation", s->aggregation);
+	if (s->pfc)
+		put_text(o, "pfc", dcb_prios_format((uint8_t)s->pfc, pfc));
 	return o;
 }
 
@@ -240,6 +244,8 @@ static struct neighbour neighbour_from_json(const json_t *o)
 			      .until_ns = get_number(o, "until_ns"),
 			      .remembered = true};
 	const char *ip = json_string_value(json_object_get(o, "management"));
+	const char *pfc = json_string_value(json_object_get(o, "pfc"));
+	uint8_t bits;
 
 	get_text(o, "chassis", n.said.chassis);
 	get_text(o, "port", n.said.port);
@@ -247,6 +253,8 @@ static struct neighbour neighbour_from_json(const json_t *o)
 	get_text(o, "port_description", n.said.port_about);
 	if (ip)
 		(void)ip_addr_parse(ip, &n.said.management);
+	if (pfc && dcb_prios_parse(pfc, &bits) == 0)
+		n.said.pfc = LLDP_PFC_SAID | bits;
 	n.said.vlan = (uint16_t)get_number(o, "vlan");
 	n.said.mtu = (uint16_t)get_number(o, "max_frame_bytes");
 	n.said.capabilities = (uint16_t)get_number(o, "capabilities");

@@ -75,6 +75,13 @@ bool sup_tell_ports(struct sup_worker *w);
 
 /* ---- supervise_rdma.c ---- */
 
+struct sup_rdma {
+	char file[32], device[64]; /* of the device, below /dev/infiniband; its name */
+	bool is_old;		   /* its driver is too old to be used */
+};
+/* The RDMA device of a leg, in the sysfs at root: with a GID that is the leg's address, of that
+ * version of RoCE (0: any), or the port's of its IPoIB interface. False: there is none. */
+bool sup_rdma_search(int root, const struct launch_port *port, uint8_t roce, struct sup_rdma *ret);
 /* Hands a worker that is up the files of RDMA devices that its legs lack and that are there now;
  * to be called every second. */
 void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns);

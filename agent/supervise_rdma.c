@@ -27,7 +27,8 @@ struct search {
 	int root;
 	struct ip_addr gids[2]; /* of RoCE; of the port of an IPoIB interface, or family 0 */
 	uint8_t roce;		/* of that version, as in launch_port; 0: of any */
-	char file[32], device[64], port[16]; /* that are being looked at */
+	char port[16];		/* that is being looked at */
+	struct sup_rdma at;	/* of which device */
 	bool found;
 };
 
@@ -37,7 +38,7 @@ static bool is_of_version(const struct search *s, const char *name)
 	char path[256], text[64];
 
 	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gid_attrs/types/%.16s",
-		 s->device, s->port, name);
+		 s->at.device, s->port, name);
 	return s->roce == 0 || (sysfs_read(s->root, path, text, sizeof(text)) > 0 &&
 				(strcmp(text, "RoCE v2") == 0) == (s->roce == 2));
 }
@@ -48,8 +49,8 @@ static int on_gid(void *user, const char *name)
 	char path[256], text[64];
 	struct ip_addr gid;
 
-	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gids/%.16s", s->device, s->port,
-		 name);
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gids/%.16s", s->at.device,
+		 s->port, name);
 	s->found = sysfs_read(s->root, path, text, sizeof(text)) > 0 &&
 		   ip_addr_parse(text, &gid) == 0 &&
 		   (ip_addr_equal(&gid, &s->gids[0]) || ip_addr_equal(&gid, &s->gids[1])) &&
@@ -63,7 +64,7 @@ static int on_port(void *user, const char *name)
 	char path[128];
 
 	snprintf(s->port, sizeof(s->port), "%.15s", name);
-	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gids", s->device, s->port);
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gids", s->at.device, s->port);
 	(void)sysfs_each_entry(s->root, path, on_gid, s);
 	return s->found ? -EEXIST : 0;
 }
@@ -75,11 +76,11 @@ static int on_device(void *user, const char *name)
 
 	if (strncmp(name, FILE_HEAD, strlen(FILE_HEAD)) != 0)
 		return 0;
-	snprintf(s->file, sizeof(s->file), "%.31s", name);
-	snprintf(path, sizeof(path), CLASS "/%s/ibdev", s->file);
-	if (sysfs_read(s->root, path, s->device, sizeof(s->device)) <= 0)
+	snprintf(s->at.file, sizeof(s->at.file), "%.31s", name);
+	snprintf(path, sizeof(path), CLASS "/%s/ibdev", s->at.file);
+	if (sysfs_read(s->root, path, s->at.device, sizeof(s->at.device)) <= 0)
 		return 0;
-	snprintf(path, sizeof(path), "class/infiniband/%s/ports", s->device);
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports", s->at.device);
 	(void)sysfs_each_entry(s->root, path, on_port, s);
 	return s->found ? -EEXIST : 0;
 }
@@ -111,6 +112,33 @@ static struct ip_addr port_gid_of(int root, const char *ifname)
 			return (struct ip_addr){.family = 0}; /* Ethernet's is shorter */
 	memcpy(gid.bytes, bytes + 4, 16);
 	return gid;
+}
+
+/* The worker has no files to see that by, of what comes later than it. */
+static bool driver_is_old(int root, const char *device)
+{
+	char path[128], module[64], version[64];
+
+	snprintf(path, sizeof(path), "class/infiniband/%.63s/device/driver/module", device);
+	if (sysfs_read_link(root, path, module, sizeof(module)) < 0)
+		return false;
+	snprintf(path, sizeof(path), "class/infiniband/%.63s/device/driver/module/version", device);
+	return sysfs_read(root, path, version, sizeof(version)) > 0 &&
+	       launch_rdma_driver_is_old(module, version);
+}
+
+bool sup_rdma_search(int root, const struct launch_port *port, uint8_t roce, struct sup_rdma *ret)
+{
+	struct search s = {.root = root,
+			   .gids = {gid_of(&port->ip.addr), port_gid_of(root, port->ifname)},
+			   .roce = roce};
+
+	(void)sysfs_each_entry(root, CLASS, on_device, &s);
+	if (!s.found)
+		return false;
+	s.at.is_old = driver_is_old(root, s.at.device);
+	*ret = s.at;
+	return true;
 }
 
 /* Which files there are; another number when a device has gone or come, be it by the same name. */
@@ -150,18 +178,19 @@ static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 	status_read_text(w->stats, w->stats->rdma[port].reason, reason, sizeof(reason));
 	*ret_gid = strcmp(reason, LAUNCH_RDMA_NO_GID) == 0;
 	return *ret_gid || strcmp(reason, LAUNCH_RDMA_NONE) == 0 ||
-	       strcmp(reason, LAUNCH_RDMA_GONE) == 0;
+	       strcmp(reason, LAUNCH_RDMA_GONE) == 0 || strcmp(reason, LAUNCH_RDMA_OLD) == 0;
 }
 
-static void tell(struct sup_worker *w, const struct search *s)
+static void tell(struct sup_worker *w, unsigned port, const struct sup_rdma *s)
 {
-	struct launch_msg msg = {.type = LAUNCH_MSG_RDMA};
+	struct launch_msg msg = {.type = LAUNCH_MSG_RDMA, .code = s->is_old, .index = port};
 	char path[64];
 	autoclose int fd = -1;
 
 	snprintf(path, sizeof(path), FILES "/%s", s->file);
-	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || w->control_fd < 0)
+	if (!s->is_old)
+		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if ((fd < 0 && !s->is_old) || w->control_fd < 0)
 		return;
 	snprintf(msg.text, sizeof(msg.text), "%s", s->device);
 	(void)fdpass_send(w->control_fd, &msg, sizeof(msg), fd);
@@ -185,15 +214,9 @@ void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns)
 	root = sysfs_open();
 	for (unsigned i = 0; root >= 0 && i < w->started->n_ports; i++) {
 		const struct launch_port *port = &w->started->ports[i];
-		struct search s = {
-			.root = root,
-			.gids = {gid_of(&port->ip.addr), port_gid_of(root, port->ifname)}};
+		struct sup_rdma found;
 
-		if (!lacks(w, i, &gid))
-			continue;
-		s.roce = gid ? port->roce : 0;
-		(void)sysfs_each_entry(root, CLASS, on_device, &s);
-		if (s.found)
-			tell(w, &s);
+		if (lacks(w, i, &gid) && sup_rdma_search(root, port, gid ? port->roce : 0, &found))
+			tell(w, i, &found);
 	}
 }

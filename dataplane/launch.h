@@ -12,6 +12,7 @@
 
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
+#include "netcfg/base/version.h"
 #include <net/if.h>
 #include <string.h>
 
@@ -227,6 +228,13 @@ static inline bool launch_port_moves(const struct launch_port *is, const struct 
 	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
 }
 
+/* A driver that comes apart from the kernel, as OFED's does, tells its version, and this file
+ * system takes it from 4.6-1.0.1.1 on; the kernel's own tells none. */
+static inline bool launch_rdma_driver_is_old(const char *module, const char *version)
+{
+	return strcmp(module, "mlx5_core") == 0 && version_is_older(version, "4.6-1.0.1.1");
+}
+
 /* Whether any leg may use RDMA, by a device that is there or one that comes. */
 static inline bool launch_takes_rdma(const struct launch_config *c)
 {
@@ -326,7 +334,8 @@ enum launch_msg_type {
 			     * `capture` send and receive into this ring (packet_ring.h), in the
 			     * place of an earlier one; 0: no more. Ends with its agent */
 	LAUNCH_MSG_RDMA, /* with one O_PATH descriptor, of the file of an RDMA device that a leg may
-			  * use and that came later than the worker; text = the device's name */
+			  * use and that came later than the worker; text = the device's name. Code
+			  * 1, without one: port `index` may not use it, its driver is too old */
 	LAUNCH_MSG_PING, /* try RDMA; one at a time, answered PINGED */
 };
 enum launch_event {
@@ -410,6 +419,7 @@ struct launch_path_stats {
 #define LAUNCH_RDMA_NONE "rdma-no-device"
 #define LAUNCH_RDMA_GONE "rdma-device-gone"
 #define LAUNCH_RDMA_NO_GID "rdma-no-gid"
+#define LAUNCH_RDMA_OLD "rdma-driver-old"
 struct launch_rdma_stats {		  /* in the order of the ports; this end's pairs */
 	uint64_t pairs;			  /* that work */
 	uint64_t read_bytes, write_bytes; /* file data that went by it */

@@ -9,9 +9,9 @@
 #include <string.h>
 
 const struct doctor_subject *const doctor_subjects[] = {
-	&doctor_config,	  &doctor_kernel,  &doctor_cores,    &doctor_memory,  &doctor_legs,
-	&doctor_routes,	  &doctor_sockets, &doctor_firewall, &doctor_bond,    &doctor_vfs,
-	&doctor_versions, &doctor_field,   &doctor_peers,    &doctor_quality,
+	&doctor_config, &doctor_kernel,	  &doctor_cores,    &doctor_memory, &doctor_legs,
+	&doctor_routes, &doctor_sockets,  &doctor_firewall, &doctor_bond,   &doctor_vfs,
+	&doctor_rdma,	&doctor_versions, &doctor_field,    &doctor_peers,  &doctor_quality,
 };
 const size_t doctor_n_subjects = ARRAY_SIZE(doctor_subjects);
 

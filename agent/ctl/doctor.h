@@ -50,8 +50,8 @@ struct doctor_picture {
 	struct inventory *inv;
 	struct spec *spec;
 	struct plan *plan;
-	json_t *steps;		    /* what is left to do: the agent's plan's, or this plan's */
-	json_t *status, *processes; /* of the agent */
+	json_t *steps; /* what is left to do: the agent's plan's, or this plan's */
+	json_t *status, *processes, *net; /* of the agent */
 	char no_inventory[256], no_spec[256], no_plan[256], no_agent[256];
 	char *nft, *iptables, *ip6tables; /* the rules as their own tools print them */
 	char no_nft[128], no_iptables[128], no_ip6tables[128];
@@ -96,7 +96,7 @@ struct doctor_subject {
 
 extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, doctor_memory,
 	doctor_legs, doctor_routes, doctor_sockets, doctor_bond, doctor_vfs, doctor_firewall,
-	doctor_field, doctor_peers, doctor_quality, doctor_versions;
+	doctor_field, doctor_peers, doctor_quality, doctor_rdma, doctor_versions;
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 
@@ -143,6 +143,9 @@ size_t doctor_n_polling(const struct doctor_picture *p);
 /* The link of a leg of the plan, NULL: it has none now. */
 const struct inv_link *doctor_leg_link(const struct doctor_picture *p,
 				       const struct plan_leg_info *leg);
+/* What those at the other end of a leg's cables say of themselves by LLDP, the nth of them, as
+ * `plenum net show` has it; NULL: there are no more. */
+const json_t *doctor_neighbour(const struct doctor_picture *p, const char *leg, size_t n);
 /* The NUMA node of a core; INV_NUMA_NONE. */
 int doctor_core_node(const struct doctor_picture *p, unsigned core);
 /* Sets set[i] for the numbers of a list as "0-3,8" in a file. 0; negative errno. */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define FRAME_BYTES 18 /* of Ethernet around what the MTU counts */
 #define FLAPS_MAX 50
 #define DROPS_PART 1000 /* one packet in so many may be lost */
 
@@ -295,6 +296,34 @@ static void run_lldp(const struct doctor_picture *p, const struct doctor_check *
 	doctor_say(r, DOCTOR_PASS, "all labels are known");
 }
 
+/* What a switch says it takes at most has header and check sum in it. */
+static void run_frames(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+		const char *leg = p->plan->legs[i].name, *name;
+		const json_t *n;
+
+		for (size_t k = 0; l && (n = doctor_neighbour(p, leg, k)); k++) {
+			json_int_t most = json_integer_value(json_object_get(n, "max_frame_bytes"));
+
+			if (most <= 0 || most >= (json_int_t)l->mtu + FRAME_BYTES)
+				continue;
+			name = json_string_value(json_object_get(n, "name"));
+			doctor_say(r, DOCTOR_FAIL,
+				   "%.60s takes frames of %" JSON_INTEGER_FORMAT
+				   " bytes at most, and leg %s sends such of %" PRIu32,
+				   name ? name : "the switch", most, leg, l->mtu + FRAME_BYTES);
+			doctor_advise(r,
+				      "set the MTU of the switch's port to %" PRIu32
+				      " or more, or write a smaller networks[].mtu on all hosts",
+				      l->mtu);
+		}
+	}
+	doctor_say(r, DOCTOR_PASS, "no switch says that it takes less than legs send");
+}
+
 static void run_two(const struct doctor_picture *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
@@ -338,6 +367,8 @@ static const struct doctor_check checks[] = {
 	{"leg-carrier", "All legs have a carrier", DOCTOR_WANTS_PLAN, run_carrier, NULL},
 	{"leg-mtu", "All legs have the MTU of their networks", DOCTOR_WANTS_PLAN, doctor_run_steps,
 	 "link  mtu "},
+	{"leg-frames", "Switches take frames as large as legs send",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_frames, NULL},
 	{"leg-mtu-same", "All legs have one MTU", DOCTOR_WANTS_PLAN, run_mtu_same, NULL},
 	{"leg-speed", "All legs run at one speed", DOCTOR_WANTS_PLAN, run_speed, NULL},
 	{"leg-duplex", "All legs run at full duplex", DOCTOR_WANTS_PLAN, run_duplex, NULL},

@@ -64,8 +64,10 @@ static json_t *ask(const struct ctl_args *a, const char *path, char *why, size_t
 static void look_at_agent(const struct ctl_args *a, struct doctor_picture *p)
 {
 	p->status = ask(a, "/v1/status", p->no_agent, sizeof(p->no_agent));
-	if (p->status)
-		p->processes = ask(a, "/v1/processes", p->no_agent, sizeof(p->no_agent));
+	if (!p->status)
+		return;
+	p->processes = ask(a, "/v1/processes", p->no_agent, sizeof(p->no_agent));
+	p->net = ask(a, "/v1/net", p->no_agent, sizeof(p->no_agent));
 }
 
 /* ---- what is wanted ---- */
@@ -254,6 +256,7 @@ void doctor_picture_done(struct doctor_picture *p)
 	json_decref(p->steps);
 	json_decref(p->status);
 	json_decref(p->processes);
+	json_decref(p->net);
 	free(p->nft);
 	free(p->iptables);
 	free(p->ip6tables);

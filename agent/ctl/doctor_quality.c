@@ -52,6 +52,38 @@ static void run_same(const struct doctor_picture *p, const struct doctor_check *
 		doctor_say(r, DOCTOR_PASS, "no leg's driver has priorities of its own");
 }
 
+/* A pause that one end of a cable asks for and the other does not know is no pause. */
+static void run_switch(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	bool said = false;
+
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const char *leg = p->plan->legs[i].name, *pfc, *name;
+		const struct inv_dcb *d = dcb_of(p, i);
+		const json_t *n;
+
+		for (size_t k = 0; d && d->pfc[0] && (n = doctor_neighbour(p, leg, k)); k++) {
+			pfc = json_string_value(json_object_get(n, "pfc"));
+			name = json_string_value(json_object_get(n, "name"));
+			said |= pfc != NULL;
+			if (!pfc || strcmp(pfc, d->pfc) == 0)
+				continue;
+			doctor_say(r, DOCTOR_WARN,
+				   "leg %s has flow control for priorities %.16s, and the port of "
+				   "%.60s that it is on for %.16s",
+				   leg, d->pfc, name ? name : "the switch", pfc);
+			doctor_advise(r,
+				      "set the switch's port to that of the hosts, or write dcb: "
+				      "{pfc: ...} for the leg as the switch has it; plenum apply");
+		}
+	}
+	doctor_say(r, DOCTOR_PASS, "%s",
+		   said ? "legs and switches pause the same priorities"
+			: "no switch tells by LLDP which priorities it pauses, or no leg's driver "
+			  "has any");
+}
+
 /* Whether what a mark says matters on this leg. */
 static bool relies_on_marks(const struct doctor_picture *p, const char *leg)
 {
@@ -155,6 +187,8 @@ static const struct doctor_check checks[] = {
 	{"dcb-set", "Devices have the priorities, flow control and modes that are configured",
 	 DOCTOR_WANTS_PLAN, doctor_run_steps, "device"},
 	{"dcb-same", "All legs treat priorities alike", DOCTOR_WANTS_PLAN, run_same, NULL},
+	{"dcb-switch", "Switches pause the priorities that legs do",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_switch, NULL},
 	{"peer-marked", "Peers answer what is marked, too", 0, run_marked, NULL},
 	{"peer-dscp", "Marks of traffic classes come and go unchanged", DOCTOR_WANTS_SPEC, run_dscp,
 	 NULL},

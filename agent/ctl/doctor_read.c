@@ -296,6 +296,20 @@ const struct inv_link *doctor_leg_link(const struct doctor_picture *p,
 		       : NULL;
 }
 
+const json_t *doctor_neighbour(const struct doctor_picture *p, const char *leg, size_t n)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->net, "net"), i, o) {
+		const char *name = json_string_value(json_object_get(o, "name"));
+
+		if (name && strcmp(name, leg) == 0)
+			return json_array_get(json_object_get(o, "neighbours"), n);
+	}
+	return NULL;
+}
+
 int doctor_core_node(const struct doctor_picture *p, unsigned core)
 {
 	for (size_t i = 0; i < p->inv->n_cores; i++)

@@ -6,24 +6,8 @@
  */
 #include "agent/ctl/doctor.h"
 
+#include "netcfg/base/version.h"
 #include <string.h>
-
-/* Whether version a, numbers between other characters, is older than b. */
-static bool is_older(const char *a, const char *b)
-{
-	for (;;) {
-		unsigned long x, y;
-
-		a += strcspn(a, "0123456789");
-		b += strcspn(b, "0123456789");
-		if (!*a || !*b)
-			return false;
-		x = strtoul(a, (char **)&a, 10);
-		y = strtoul(b, (char **)&b, 10);
-		if (x != y)
-			return x < y;
-	}
-}
 
 /* ---- firmware ---- */
 
@@ -85,7 +69,7 @@ static void judge_firmware(struct doctor_result *r, const struct inv_link *l)
 	const char *text = l->firmware;
 	const struct firmware_row *row;
 	const bool known = find_firmware(l->driver, text, &row);
-	const bool bad = row && row->min && is_older(text, row->min);
+	const bool bad = row && row->min && version_is_older(text, row->min);
 
 	if (!known)
 		return;
@@ -95,7 +79,7 @@ static void judge_firmware(struct doctor_result *r, const struct inv_link *l)
 		doctor_advise(r, "ethtool -i %s", l->name);
 		return;
 	}
-	if (!bad && !(row && row->good && is_older(text, row->good)))
+	if (!bad && !(row && row->good && version_is_older(text, row->good)))
 		return;
 	doctor_say(r, bad ? DOCTOR_FAIL : DOCTOR_WARN,
 		   bad ? "%s (%s) has firmware %s; before %s it is not to be used"
@@ -161,7 +145,7 @@ static void run_drivers(const struct doctor_picture *p, const struct doctor_chec
 
 		if (doctor_read(p, version, sizeof(version), "/sys/module/%s/version",
 				row->module) < 0 ||
-		    !is_older(version, row->min))
+		    !version_is_older(version, row->min))
 			continue;
 		doctor_say(r, row->worst, "%s is of %s %s; %s or later is needed", row->module,
 			   row->name, version, row->min);

@@ -37,7 +37,8 @@ const char *port_rdma_reason_code(enum port_rdma_reason r)
 		[PORT_RDMA_ENCRYPTED] = "rdma-encrypted",
 		[PORT_RDMA_IWARP] = "rdma-iwarp",
 		[PORT_RDMA_FAILED] = "rdma-failed",
-		[PORT_RDMA_OLD] = "rdma-driver-old",
+		[PORT_RDMA_OLD] = LAUNCH_RDMA_OLD,
+		[PORT_RDMA_MTU] = "rdma-mtu-below",
 	};
 
 	return (unsigned)r < PORT_RDMA_REASON_MAX ? codes[r] : "rdma-failed";
@@ -189,34 +190,19 @@ static bool text_read(const char *path, char *buf, size_t size)
 	return n > 0;
 }
 
-/* A driver that comes apart from the kernel, as OFED's does, tells its version; the kernel's own
- * does not. Nor does either to a process without files, for a device that comes later. */
+/* Not of a device that comes to a process without files: whoever has them judges it. */
 static bool driver_is_old(const struct ibv_device *dev)
 {
-	static const unsigned long least[] = {4, 6, 1, 0, 1, 1};
-	char path[IBV_SYSFS_PATH_MAX + 32], text[128];
-	const char *at = text;
+	char path[IBV_SYSFS_PATH_MAX + 32], module[128], version[128];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/device/driver/module", dev->ibdev_path);
-	n = readlink(path, text, sizeof(text) - 1);
-	text[n < 0 ? 0 : n] = '\0';
-	if (strcmp(strrchr(text, '/') ? strrchr(text, '/') + 1 : text, "mlx5_core") != 0)
-		return false;
+	n = readlink(path, module, sizeof(module) - 1);
+	module[n < 0 ? 0 : n] = '\0';
 	snprintf(path, sizeof(path), "%s/device/driver/module/version", dev->ibdev_path);
-	if (!text_read(path, text, sizeof(text)))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(least); i++) {
-		unsigned long number;
-
-		at += strcspn(at, "0123456789");
-		if (!*at)
-			return false;
-		number = strtoul(at, (char **)&at, 10);
-		if (number != least[i])
-			return number < least[i];
-	}
-	return false;
+	return text_read(path, version, sizeof(version)) &&
+	       launch_rdma_driver_is_old(strrchr(module, '/') ? strrchr(module, '/') + 1 : module,
+					 version);
 }
 
 /* What a worker needs of a device for its whole life. */
@@ -501,6 +487,8 @@ static void memory_try_again(struct port_rdma *r, uint64_t now_ns);
 
 uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 {
+	const uint32_t changes = port_rdma_changes(r);
+
 	if (!port_rdma_any(r))
 		return UINT64_MAX;
 	if (now_ns < r->look_ns)
@@ -512,7 +500,7 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 			device_leave(r, i);
 	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
-	return r->look_ns;
+	return changes == r->n_changes ? r->look_ns : now_ns; /* others look at them, too */
 }
 
 unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max)
@@ -523,6 +511,21 @@ unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max)
 		if (r->devices[i].channel)
 			ret_fds[n++] = r->devices[i].channel->fd;
 	return n;
+}
+
+unsigned port_rdma_event_fds(const struct port_rdma *r, int *ret_fds, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; r && i < r->n_devices && n < max; i++)
+		if (r->devices[i].context)
+			ret_fds[n++] = r->devices[i].context->async_fd;
+	return n;
+}
+
+void port_rdma_look(struct port_rdma *r)
+{
+	r->look_ns = 0;
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -593,6 +596,12 @@ static void memory_try_again(struct port_rdma *r, uint64_t now_ns)
 				r->legs[k].reason = PORT_RDMA_OK;
 		r->n_changes += all;
 	}
+}
+
+void port_rdma_refuse(struct port_rdma *r, unsigned port, enum port_rdma_reason why)
+{
+	if (port < r->n_legs && leg_lacks(&r->legs[port]))
+		r->legs[port].reason = why;
 }
 
 int port_rdma_find(struct port_rdma *r, const char *name)

@@ -59,6 +59,7 @@ enum port_rdma_reason {
 	PORT_RDMA_IWARP,     /* the leg's device is of that kind */
 	PORT_RDMA_FAILED,    /* the pair could not be made, or has failed */
 	PORT_RDMA_OLD,	     /* the device's driver is older than this file system takes */
+	PORT_RDMA_MTU,	     /* its packets would be smaller than is worth it */
 	PORT_RDMA_REASON_MAX
 };
 /* A word, as in plenumd(8). */
@@ -98,6 +99,8 @@ int port_rdma_open(const struct launch_config *cfg, struct port_rdma **ret);
 /* Opens the device of that name, in the place of none, for the legs whose address it has, and
  * registers what is in pools with it. The number of legs; -ENOENT: of none. */
 int port_rdma_find(struct port_rdma *r, const char *name);
+/* There is a device for the leg of that port, which has none, and it may not have it. */
+void port_rdma_refuse(struct port_rdma *r, unsigned port, enum port_rdma_reason why);
 /* A leg that came later: its port is the next one. It has no device yet. */
 void port_rdma_leg_add(struct port_rdma *r, const struct launch_port *port);
 /* Whether any leg has a device now: else there is nothing to do but to say why. */
@@ -123,13 +126,18 @@ enum port_rdma_gpu port_rdma_gpu(const struct port_rdma *r, unsigned port);
 const char *port_rdma_gpu_code(enum port_rdma_gpu g);
 /* How many pairs work that go by it. */
 unsigned port_rdma_pairs(const struct port_rdma *r, unsigned port);
-/* Lets go of devices that are being removed; ops of theirs end. When it wants to be called again.
- */
+/* Looks whether devices have anything to say, lets go of those that are being removed, whose ops
+ * end: every PORT_RDMA_LOOK_NS, or at once after port_rdma_look(). When it wants to be called
+ * again. */
 uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns);
 /* Ends ops that are done. How many. */
 unsigned port_rdma_poll(struct port_rdma *r);
 /* To be polled for reading by who sleeps, up to max; the number. */
 unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max);
+/* The same, for what devices tell of themselves: port_rdma_look() when one is readable, before the
+ * next tick, which reads it. */
+unsigned port_rdma_event_fds(const struct port_rdma *r, int *ret_fds, unsigned max);
+void port_rdma_look(struct port_rdma *r);
 /* Before sleeping. False: there is something to poll for already. */
 bool port_rdma_arm(struct port_rdma *r);
 

@@ -13,6 +13,8 @@
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
+/* What every Ethernet leg has, and every partition of InfiniBand but one of the least MTU. */
+#define MTU_LEAST IBV_MTU_512
 #define TRAFFIC_CLASS 96 /* DSCP 24 */
 /* What is read comes as fast as the other end can send it, and who reads has no other way to slow
  * it down than to ask for little at once: what a port's receive ring and a switch can hold. */
@@ -438,6 +440,8 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	if (ibv_query_port(r->devices[device].context, r->legs[port].port_num, &attr) != 0 ||
 	    attr.state != IBV_PORT_ACTIVE)
 		return PORT_RDMA_PORT_DOWN;
+	if (attr.active_mtu < MTU_LEAST)
+		return PORT_RDMA_MTU;
 	if (rdma_gid_get(r, port, &gid) < 0)
 		return PORT_RDMA_NO_GID;
 	port_rdma_drop(peer, leg);
@@ -529,6 +533,10 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 	if (theirs->link != pair->link) {
 		port_rdma_drop(peer, leg);
 		return PORT_RDMA_KIND;
+	}
+	if (theirs->mtu >= IBV_MTU_256 && theirs->mtu < MTU_LEAST) {
+		port_rdma_drop(peer, leg);
+		return PORT_RDMA_MTU;
 	}
 	if (rdma_gid_get(r, pair->port, &gid) < 0 || link_of(&gid) != pair->link ||
 	    theirs->mtu < IBV_MTU_256 || theirs->mtu > IBV_MTU_4096 ||

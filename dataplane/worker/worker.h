@@ -23,6 +23,7 @@ enum worker_source {
 	WORKER_SOURCE_ALIVE,
 	WORKER_SOURCE_SIGNAL,
 	WORKER_SOURCE_ROLE,
+	WORKER_SOURCE_RDMA, /* what a device tells of itself */
 	WORKER_SOURCE_PORT, /* + port index */
 };
 
@@ -164,7 +165,7 @@ void worker_run(struct worker *w);
 int worker_rdma_open(struct worker *w, char *why);
 void worker_rdma_watch(struct worker *w);
 /* What LAUNCH_MSG_RDMA brings; fd is borrowed. */
-void worker_rdma_take(struct worker *w, int fd, const char *device);
+void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m);
 /* When it wants to be called again. */
 uint64_t worker_rdma_turn(struct worker *w);
 /* The statistics page: within its seqlock. True: whether any is used, or what is to be said of it,

@@ -263,7 +263,7 @@ void worker_control_read(struct worker *w)
 		else if (m.type == LAUNCH_MSG_CAPTURE)
 			worker_capture_end(w);
 		else if (m.type == LAUNCH_MSG_RDMA && memchr(m.text, '\0', sizeof(m.text)))
-			worker_rdma_take(w, passed, m.text);
+			worker_rdma_take(w, passed, &m);
 	}
 }
 

@@ -308,6 +308,8 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 			worker_alive_read(w);
 		else if (ev[i].data.u32 == WORKER_SOURCE_SIGNAL)
 			worker_signal_read(w);
+		else if (ev[i].data.u32 == WORKER_SOURCE_RDMA)
+			port_rdma_look(w->rdma); /* in the next turn */
 	}
 }
 

@@ -35,16 +35,25 @@ void worker_rdma_watch(struct worker *w)
 
 	for (unsigned i = 0; i < n; i++)
 		worker_watch(w, fds[i], WORKER_SOURCE_ROLE, EPOLLIN);
+	n = port_rdma_event_fds(w->rdma, fds, LAUNCH_PORTS_MAX);
+	for (unsigned i = 0; i < n; i++)
+		worker_watch(w, fds[i], WORKER_SOURCE_RDMA, EPOLLIN);
 }
 
 /*
  * The library looks for the device's file where it always is, and finds the one that was sent. It
  * is opened by this process, so that it is no more than its user may open.
  */
-void worker_rdma_take(struct worker *w, int fd, const char *device)
+void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 {
+	const char *device = m->text;
 	int n;
 
+	if (w->rdma && m->code != 0) {
+		port_rdma_refuse(w->rdma, m->index, PORT_RDMA_OLD);
+		w->stats_ns = 0;
+		return;
+	}
 	if (!w->rdma || fd < 0 || w->sandbox.device_fd < 0)
 		return;
 	n = dup3(fd, w->sandbox.device_fd, O_CLOEXEC) < 0 ? -errno

@@ -332,7 +332,13 @@ static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 	g->p.sys = openat(root, "sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig_apply(g);
 	g->p.processes =
-		json_pack("{s:[{s:s, s:i}]}", "processes", "role", "MANAGEMENT", "pid", 100);
+		json_pack("{s:[{s:s, s:i}, {s:s, s:i, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}]}",
+			  "processes", "role", "MANAGEMENT", "pid", 100, "role", "FRONTEND", "id",
+			  1, "rdma", "leg", "leg-a", "reason", "", "gpu", "gpu-dma-buf", "leg",
+			  "leg-b", "reason", "rdma-off", "gpu", "gpu-no-device");
+	g->p.net = json_pack("{s:[{s:s, s:[]}, {s:s, s:[{s:s}, {s:s, s:i}]}]}", "net", "name",
+			     "leg-a", "neighbours", "name", "leg-b", "neighbours", "name", "mute",
+			     "name", "switch-b", "max_frame_bytes", 9018);
 	g->p.status = json_pack(
 		"{s:s, s:s, s:[{s:s, s:s, s:s, s:b}], s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}",
 		"state", "running", "version", PLENUM_VERSION, "mounts", "path", "/mnt/x", "peer",

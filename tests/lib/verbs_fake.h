@@ -35,6 +35,7 @@ static struct verbs_fake {
 	struct ibv_mr mrs[8];
 	unsigned n_mrs;
 	enum ibv_port_state state;
+	enum ibv_mtu mtu;
 	bool no_gid, no_memory, has_device;
 	bool roce_v1, roce_only_v1; /* the GID is in the table for that version, too, or alone */
 	bool ib;		    /* the device is InfiniBand's */
@@ -60,7 +61,9 @@ static struct verbs_fake {
 	unsigned n_wrs;
 	struct ibv_wc wcs[VERBS_WCS_MAX];
 	unsigned n_wcs;
-	bool flushes; /* a pair in error ends what it has by itself */
+	bool flushes;		       /* a pair in error ends what it has by itself */
+	enum ibv_event_type events[8]; /* that it has to tell */
+	unsigned n_events;
 } verbs;
 
 static inline struct verbs_qp *verbs_qp_of(const struct ibv_qp *qp)
@@ -147,7 +150,8 @@ static inline void verbs_reset(void)
 {
 	struct verbs_fake *v = &verbs;
 
-	*v = (struct verbs_fake){.state = IBV_PORT_ACTIVE, .has_device = true, .flushes = true};
+	*v = (struct verbs_fake){
+		.state = IBV_PORT_ACTIVE, .mtu = IBV_MTU_1024, .has_device = true, .flushes = true};
 	strcpy(v->device.name, "fake0");
 	v->context = (struct ibv_context){.device = &v->device,
 					  .cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC),
@@ -166,6 +170,14 @@ static inline void verbs_remove(void)
 	close(verbs.context.cmd_fd);
 	verbs.context.cmd_fd = memfd_create("removed", MFD_CLOEXEC);
 	verbs.has_device = false;
+}
+
+/* The device tells of itself. */
+static inline void verbs_tell(enum ibv_event_type type)
+{
+	assert_true(verbs.n_events < 8);
+	verbs.events[verbs.n_events++] = type;
+	assert_int_equal(eventfd_write(verbs.context.async_fd, 1), 0);
 }
 
 /* It is there, for the first time or again. */
@@ -246,7 +258,14 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	return -1;
+	eventfd_t n;
+
+	if (verbs.n_events == 0) {
+		(void)eventfd_read(context->async_fd, &n);
+		return -1;
+	}
+	event->event_type = verbs.events[--verbs.n_events];
+	return 0;
 }
 
 void ibv_ack_async_event(struct ibv_async_event *event)
@@ -258,7 +277,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 {
 	*(struct ibv_port_attr *)ret = (struct ibv_port_attr){
 		.state = verbs.state,
-		.active_mtu = IBV_MTU_1024,
+		.active_mtu = verbs.mtu,
 		.lid = verbs.ib ? 5 : 0,
 		.link_layer = verbs.ib ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET};
 	return 0;

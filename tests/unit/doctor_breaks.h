@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is broken for `plenum doctor` to see, a line each: those of the network are apart for their
- * length. */
+/* What is broken for `plenum doctor` to see, a line each: those of the network and of RDMA are
+ * apart for their length. */
 #ifndef PLENUM_TESTS_DOCTOR_BREAKS_H
 #define PLENUM_TESTS_DOCTOR_BREAKS_H
 
@@ -15,5 +15,7 @@ struct breakage {
 
 extern const struct breakage doctor_net_breaks[];
 extern const size_t doctor_n_net_breaks;
+extern const struct breakage doctor_rdma_breaks[];
+extern const size_t doctor_n_rdma_breaks;
 
 #endif

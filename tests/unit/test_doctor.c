@@ -4,6 +4,7 @@
  * of it and sees exactly one check turn. No check is without a row.
  */
 #include "netcfg/base/file.h"
+#include "netcfg/host/inventory_build.h"
 #include "tests/unit/doctor_breaks.h"
 
 /* ---- configuration and agent ---- */
@@ -405,7 +406,10 @@ static const struct breakage *break_at(size_t n)
 	if (n < ARRAY_SIZE(own_breaks))
 		return &own_breaks[n];
 	n -= ARRAY_SIZE(own_breaks);
-	return n < doctor_n_net_breaks ? &doctor_net_breaks[n] : NULL;
+	if (n < doctor_n_net_breaks)
+		return &doctor_net_breaks[n];
+	n -= doctor_n_net_breaks;
+	return n < doctor_n_rdma_breaks ? &doctor_rdma_breaks[n] : NULL;
 }
 
 #define CHECKS_MAX 256
@@ -558,6 +562,24 @@ static void test_remedies_for_old_drivers(void **state)
 	rig_free(g);
 }
 
+/* Both ends of a cable pause the same. */
+static void test_switch_that_agrees(void **state)
+{
+	struct rig *g = rig_new(NULL);
+	struct inv_dcb *d = inv_dcb_add(g->p.inv);
+	json_t *leg = json_array_get(json_object_get(g->p.net, "net"), 1);
+	json_t *it = json_array_get(json_object_get(leg, "neighbours"), 1);
+
+	d->ifindex = HOST_VETH1;
+	inv_text_set(d->pfc, sizeof(d->pfc), "3");
+	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS); /* nothing is said */
+	json_object_set_new(it, "pfc", json_string("3"));
+	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
+	json_object_set_new(it, "pfc", json_string("34"));
+	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_WARN);
+	rig_free(g);
+}
+
 static void blank_mount(struct rig *g)
 {
 	rig_change_spec(g, "path: /mnt/x", "path: '/mnt/a b'");
@@ -618,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_each_is_broken),
 		cmocka_unit_test(test_modules_of_rdma),
 		cmocka_unit_test(test_remedies_for_old_drivers),
+		cmocka_unit_test(test_switch_that_agrees),
 		cmocka_unit_test(test_mount_point_with_a_blank),
 		cmocka_unit_test(test_more_peers_than_are_asked),
 		cmocka_unit_test(test_json_of_any_bytes),

@@ -290,6 +290,7 @@ static void test_remembered(void **state)
 
 	hear(f, 3, "x", "1", "switch-a");
 	hear(f, 4, "y", "1", "switch-b");
+	neighbours_find(&f->heard, 4)->all[0].said.pfc = LLDP_PFC_SAID | 1 << 3;
 	table = neighbours_to_json(&f->heard);
 	for (uint32_t i = 3; i <= 4; i++)
 		neighbours_forget(neighbours_find(&f->heard, i), f->now);
@@ -299,6 +300,8 @@ static void test_remembered(void **state)
 	assert_string_equal(label(f, "leg-a"), "switch-a");
 	assert_string_equal(label(f, "leg-b"), "switch-b");
 	assert_int_equal(neighbours_find(&f->heard, 1)->n, 0);
+	assert_int_equal(neighbours_find(&f->heard, 3)->all[0].said.pfc, 0);
+	assert_int_equal(neighbours_find(&f->heard, 4)->all[0].said.pfc, LLDP_PFC_SAID | 1 << 3);
 	assert_true(hear(f, 3, "z", "1", "switch-c")); /* the cable was moved meanwhile */
 	assert_string_equal(label(f, "leg-a"), "switch-c");
 	link = neighbours_find(&f->heard, 4);

@@ -66,6 +66,7 @@ static void test_all_that_is_read(void **state)
 	ADD(&f, 127, "\x00\x80\xc2\x01\x00\x64");
 	ADD(&f, 127, "\x00\x12\x0f\x04\x24\x00");
 	ADD(&f, 127, "\x00\x80\xc2\x07\x03\x00\x00\x00\x0c");
+	ADD(&f, 127, "\x00\x80\xc2\x0b\x08\x18");
 	ADD(&f, 0, "");
 	add(&f, "\0\0\0\0", 4); /* what pads a short frame */
 	assert_int_equal(parse(&f, &n), 0);
@@ -79,6 +80,7 @@ static void test_all_that_is_read(void **state)
 	assert_int_equal(n.mtu, 9216);
 	assert_int_equal(n.capabilities, LLDP_CAP_BRIDGE | LLDP_CAP_ROUTER);
 	assert_int_equal(n.aggregation, 12);
+	assert_int_equal(n.pfc, LLDP_PFC_SAID | 1 << 3 | 1 << 4);
 }
 
 static void test_the_least(void **state)
@@ -92,6 +94,7 @@ static void test_the_least(void **state)
 	assert_int_equal(n.management.family, 0);
 	assert_int_equal(n.vlan, 0);
 	assert_int_equal(n.aggregation, 0);
+	assert_int_equal(n.pfc, 0);
 }
 
 static void test_shutdown(void **state)
@@ -189,6 +192,7 @@ static void test_bad_parts(void **state)
 	ADD(&f, 127, "\x00\x80");
 	ADD(&f, 127, "\x00\x80\xc2\x01\x00");
 	ADD(&f, 127, "\x00\x80\xc2\x07\x01\x00\x00\x00\x0c"); /* able to, but is not */
+	ADD(&f, 127, "\x00\x80\xc2\x0b\x08");
 	ADD(&f, 99, "of a later edition");
 	ADD(&f, 5, "switch-a");
 	assert_int_equal(parse(&f, &n), 0);
@@ -196,6 +200,7 @@ static void test_bad_parts(void **state)
 	assert_int_equal(n.management.family, 0);
 	assert_int_equal(n.vlan, 0);
 	assert_int_equal(n.aggregation, 0);
+	assert_int_equal(n.pfc, 0);
 }
 
 /* Cut anywhere, it is refused or is what came before the cut; never read beyond. */

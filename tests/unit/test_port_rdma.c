@@ -3,6 +3,7 @@
  * buffer comes back when the device has done with it, neither earlier nor never. */
 #include "dataplane/port/port_rdma_internal.h"
 #include "tests/lib/verbs_fake.h"
+#include <poll.h>
 #include <stdio.h>
 
 #define SECOND NSEC_PER_SEC
@@ -244,6 +245,22 @@ static void reasons_are_told(void **state)
 		assert_true(strlen(port_rdma_reason_code(i)) > 1);
 }
 
+/* Small packets cost more than RDMA saves, whichever end has them. */
+static void small_packets_are_refused(void **state)
+{
+	struct port_rdma_half half, theirs = {.link = PORT_RDMA_LINK_ROCE_V2, .mtu = IBV_MTU_256};
+
+	open_all();
+	verbs.mtu = IBV_MTU_256;
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_MTU);
+	verbs.mtu = IBV_MTU_512;
+	assert_int_equal(port_rdma_pair(w.peer, 0, 0, &half), PORT_RDMA_OK);
+	assert_int_equal(port_rdma_join(w.peer, 0, &theirs, true), PORT_RDMA_MTU);
+	assert_int_equal(port_rdma_ready(w.peer), 0);
+	assert_string_equal(port_rdma_reason_code(PORT_RDMA_MTU), "rdma-mtu-below");
+	pair_up(0);
+}
+
 /* The version that is asked for, or none; without one, v2 where both are there. */
 static void gids_are_of_the_version_asked_for(void **state)
 {
@@ -440,6 +457,59 @@ static void devices_may_come_later(void **state)
 	pair_up(1);
 }
 
+/* Whoever has files sees that the driver of a device that came later is too old; another one may
+ * come after it. */
+static void late_devices_may_be_refused(void **state)
+{
+	verbs.has_device = false;
+	w.cfg.ports[1].rdma = false;
+	open_all();
+	port_rdma_refuse(w.r, 0, PORT_RDMA_OLD);
+	port_rdma_refuse(w.r, 1, PORT_RDMA_OLD);
+	port_rdma_refuse(w.r, 2, PORT_RDMA_OLD);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OLD);
+	assert_string_equal(port_rdma_reason_code(PORT_RDMA_OLD), "rdma-driver-old");
+	assert_int_equal(port_rdma_reason(w.r, 1), PORT_RDMA_OFF);
+	verbs_come();
+	assert_int_equal(port_rdma_find(w.r, "fake0"), 1);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OK);
+	port_rdma_refuse(w.r, 0, PORT_RDMA_OLD); /* it has one */
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_OK);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* What a device tells is acted upon in the next turn, not at the next look; it is read then, or who
+ * sleeps on it would never sleep again. */
+static void devices_are_listened_to_at_once(void **state)
+{
+	uint32_t changes;
+	int fd;
+
+	open_all();
+	assert_int_equal(port_rdma_event_fds(w.r, &fd, 1), 1);
+	tick_for(SECOND);
+	changes = port_rdma_changes(w.r);
+	verbs_tell(IBV_EVENT_GID_CHANGE);
+	assert_true(is_readable(fd));
+	port_rdma_look(w.r);
+	w.now_ns++;
+	assert_int_equal(port_rdma_tick(w.r, w.now_ns), w.now_ns); /* there is something to do */
+	assert_int_equal(port_rdma_changes(w.r), changes + 1);
+	assert_false(is_readable(fd));
+	assert_true(port_rdma_tick(w.r, w.now_ns) > w.now_ns);
+	verbs_tell(IBV_EVENT_DEVICE_FATAL);
+	port_rdma_look(w.r);
+	port_rdma_tick(w.r, ++w.now_ns);
+	assert_int_equal(port_rdma_reason(w.r, 0), PORT_RDMA_GONE);
+	assert_int_equal(port_rdma_event_fds(w.r, &fd, 1), 0);
+}
+
 /* The same legs and the same memory have it again; what was under way has ended. */
 static void devices_may_come_back(void **state)
 {
@@ -541,6 +611,7 @@ int main(void)
 		TEST(late_completions_mean_nothing),
 		TEST(silent_pairs_are_left),
 		TEST(reasons_are_told),
+		TEST(small_packets_are_refused),
 		TEST(without_devices_there_is_nothing),
 		TEST(gids_are_of_the_version_asked_for),
 		TEST(infiniband_has_lids),
@@ -549,6 +620,8 @@ int main(void)
 		TEST(iwarp_is_said_to_be_none),
 		TEST(old_drivers_are_left_alone),
 		TEST(devices_may_come_later),
+		TEST(late_devices_may_be_refused),
+		TEST(devices_are_listened_to_at_once),
 		TEST(devices_may_come_back),
 		TEST(memory_may_be_of_a_gpu),
 		TEST(memory_may_not_be_had),

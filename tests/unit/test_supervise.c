@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The supervisor's table, walked through completely, and its backoff. */
-#include "agent/supervise.h"
+#include "agent/supervise_internal.h"
+#include "tests/lib/put_file.h"
+#include <fcntl.h>
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -209,9 +212,79 @@ static void test_ports_follow(void **state)
 	assert_false(sup_ports_follow(&is, &want));
 }
 
+/* ---- RDMA devices that come later ---- */
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static void put(const char *root, const char *path, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	put_file_v(root, path, fmt, args);
+	va_end(args);
+}
+
+/* A device of that driver, with the address for RoCE v1 alone. */
+static void put_device(const char *root, const char *module, const char *version)
+{
+	char to[256], at[256];
+
+	put(root, "/class/infiniband_verbs/uverbs3/ibdev", "mlx5_0\n");
+	put(root, "/class/infiniband/mlx5_0/ports/1/gids/0",
+	    "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	put(root, "/class/infiniband/mlx5_0/ports/1/gid_attrs/types/0", "IB/RoCE v1\n");
+	put(root, "/class/infiniband/mlx5_0/device/driver/x", "x");
+	snprintf(at, sizeof(at), "%s/class/infiniband/mlx5_0/device/driver/module", root);
+	snprintf(to, sizeof(to), "%s/module/%s", root, module);
+	(void)unlink(at);
+	assert_int_equal(symlink(to, at), 0);
+	snprintf(at, sizeof(at), "/module/%s/version", module);
+	put(root, at, "%s\n", version);
+}
+
+/* It is found by the leg's address and version, and its driver is judged for the worker, which sees
+ * no files. */
+static void test_late_rdma_devices(void **state)
+{
+	static const struct {
+		const char *module, *version;
+		bool is_old;
+	} drivers[] = {
+		{"mlx5_core", "4.5-1.0.1", true},
+		{"mlx5_core", "4.6-1.0.1", false},
+		{"mlx5_core", "24.10-1.1.4", false},
+		{"irdma", "1.0", false},
+	};
+	struct launch_port port = {.ip.addr = {.family = AF_INET, .bytes = {10, 0, 0, 1}}};
+	char root[] = "/tmp/plenum-rdma-XXXXXX";
+	autoclose int fd = -1;
+	struct sup_rdma found;
+
+	assert_non_null(mkdtemp(root));
+	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_false(sup_rdma_search(fd, &port, 0, &found));
+	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
+		put_device(root, drivers[i].module, drivers[i].version);
+		assert_true(sup_rdma_search(fd, &port, 0, &found));
+		assert_string_equal(found.file, "uverbs3");
+		assert_string_equal(found.device, "mlx5_0");
+		assert_int_equal(found.is_old, drivers[i].is_old);
+	}
+	assert_false(sup_rdma_search(fd, &port, 2, &found));
+	assert_true(sup_rdma_search(fd, &port, 1, &found));
+	port.ip.addr.bytes[3] = 2;
+	assert_false(sup_rdma_search(fd, &port, 0, &found));
+	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_late_rdma_devices),
 		cmocka_unit_test(test_table_is_complete),
 		cmocka_unit_test(test_table_invariants),
 		cmocka_unit_test(test_life_and_death),

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which of two versions is the older one, as those who ship drivers and firmware write them. */
+#ifndef PLENUM_NETCFG_VERSION_H
+#define PLENUM_NETCFG_VERSION_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether version a, numbers between other characters, is older than b. What one of them does not
+ * say makes it neither older nor newer. */
+static inline bool version_is_older(const char *a, const char *b)
+{
+	for (;;) {
+		unsigned long x, y;
+
+		a += strcspn(a, "0123456789");
+		b += strcspn(b, "0123456789");
+		if (!*a || !*b)
+			return false;
+		x = strtoul(a, (char **)&a, 10);
+		y = strtoul(b, (char **)&b, 10);
+		if (x != y)
+			return x < y;
+	}
+}
+
+#endif
