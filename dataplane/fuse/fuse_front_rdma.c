@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define RDMA_RETRY_NS NSEC_PER_SEC /* pairs that there are are asked after as often */
+/* And where a device has changed, as its addresses, that soon after the last time: which is as
+ * often as a server takes it. */
+#define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
 /* Pairs of a path that is up and that fail sooner than that are tried again later each time: where
  * something on the way drops what RDMA sends, each try costs a transfer some seconds. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
@@ -152,6 +155,16 @@ static void leg_check(struct front_rdma *r, unsigned port)
 	r->checked |= (uint8_t)(1U << port);
 }
 
+/* When the server is to be asked. */
+static uint64_t ask_at(const struct front_rdma *r)
+{
+	const uint64_t sooner = RDMA_RETRY_NS - RDMA_CHANGED_NS;
+
+	if (r->n_changes == port_rdma_changes(r->ports))
+		return r->retry_ns;
+	return r->retry_ns > sooner ? r->retry_ns - sooner : 0;
+}
+
 /* Asks for pairs on the legs that have none, and after those that there are. */
 void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 {
@@ -160,9 +173,10 @@ void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 	unsigned n;
 	size_t len;
 
-	if (!r->peer || r->waits || now_ns < r->retry_ns || f->gone)
+	if (!r->peer || r->waits || now_ns < ask_at(r) || f->gone)
 		return;
 	r->retry_ns = now_ns + RDMA_RETRY_NS;
+	r->n_changes = port_rdma_changes(r->ports);
 	r->encrypted = rudp_session_security(f->session) == RUDP_ENCRYPT;
 	if (r->encrypted)
 		return;
@@ -198,7 +212,7 @@ uint64_t front_rdma_due(const struct fuse_front *f)
 	for (unsigned i = 0; i < r->n_ports; i++)
 		if (port_rdma_reason(r->ports, i) == PORT_RDMA_OK)
 			want |= (uint8_t)(1U << i);
-	return want ? r->retry_ns : UINT64_MAX;
+	return want ? ask_at(r) : UINT64_MAX;
 }
 
 static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg *leg)
