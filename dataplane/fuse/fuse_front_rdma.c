@@ -215,6 +215,14 @@ uint64_t front_rdma_due(const struct fuse_front *f)
 	return want ? ask_at(r) : UINT64_MAX;
 }
 
+/* What lies between the two is so at both; the rest is the server's own. */
+static enum port_rdma_reason reason_of_answer(uint8_t status)
+{
+	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)
+		return (enum port_rdma_reason)status;
+	return status < PORT_RDMA_REASON_MAX ? PORT_RDMA_PEER : PORT_RDMA_FAILED;
+}
+
 static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg *leg)
 {
 	struct front_rdma *r = &f->rdma;
@@ -232,9 +240,7 @@ static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg 
 	memcpy(half.gid, leg->gid, sizeof(half.gid));
 	if (leg->status != 0) {
 		port_rdma_drop(r->peer, leg->leg);
-		r->reasons[leg->leg] = leg->status == PORT_RDMA_KIND	    ? PORT_RDMA_KIND
-				       : leg->status < PORT_RDMA_REASON_MAX ? PORT_RDMA_PEER
-									    : PORT_RDMA_FAILED;
+		r->reasons[leg->leg] = reason_of_answer(leg->status);
 		return;
 	}
 	r->reasons[leg->leg] = port_rdma_join(r->peer, leg->leg, &half, false);

@@ -442,6 +442,10 @@ static void servers_may_have_another_kind(void **state)
 	answer_pairs(g, 0, PORT_RDMA_KIND);
 	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_KIND);
 	assert_int_equal(fuse_front_rdma_reason(g->f, 1), PORT_RDMA_KIND);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	answer_pairs(g, 0, PORT_RDMA_MTU);
+	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_MTU);
 }
 
 /* ---- tries that an operator asks for ---- */
