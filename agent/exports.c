@@ -174,16 +174,21 @@ static unsigned removed_oldest(struct exports *x, struct export ***ret)
 
 void exports_keep(struct exports *x, const struct launch_config *configs, size_t n)
 {
+	for (struct export *e = x->first; e; e = e->next) {
+		if (is_in_use(e, configs, n))
+			e->removed_ns = 0;
+		else if (e->removed_ns == 0)
+			e->removed_ns = clock_now_ns();
+	}
+}
+
+void exports_settle(struct exports *x)
+{
 	struct export **oldest = NULL, *e;
 
-	for (e = x->first; e; e = e->next) {
-		if (is_in_use(e, configs, n)) {
-			e->removed_ns = 0;
-		} else if (e->removed_ns == 0) {
-			e->removed_ns = clock_now_ns();
+	for (e = x->first; e; e = e->next)
+		if (e->removed_ns)
 			holds_clear(&e->holds, e->name); /* they keep its file system busy */
-		}
-	}
 	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
 		e = *oldest;
 		*oldest = e->next;

@@ -35,12 +35,15 @@ int exports_adopt_stored(struct exports *x, int fd, const char *stored);
 /* Holds fd, which it takes in any case, for the export. Negative errno: it does not. */
 int exports_hold(struct exports *x, const char *name, uint64_t key, int fd);
 void exports_drop(struct exports *x, uint64_t key);
-/*
- * Of those that are in none of the n configurations what is held is let go. Their states stay: an
- * export may come back while clients still ask what became of their requests. Those that went last,
- * that is; more are forgotten.
- */
+/* Those that are in none of the n configurations are removed; one that comes back before
+ * exports_settle has all that it had. */
 void exports_keep(struct exports *x, const struct launch_config *configs, size_t n);
+/*
+ * Of those that are removed what is held is let go. Their states stay: an export may come back
+ * while clients still ask what became of their requests. Those that went last, that is; more are
+ * forgotten.
+ */
+void exports_settle(struct exports *x);
 /* Leaves them to the service manager, or to nobody. */
 void exports_done(struct exports *x, bool for_good);
 

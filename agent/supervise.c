@@ -457,6 +457,7 @@ bool sup_sweep(struct sup *s)
 
 	if (s->setup.on_trial && s->setup.on_trial(s->setup.user))
 		return false;
+	exports_settle(&s->exports);
 	for (struct sup_worker **at = &s->workers; s->reconciled && *at;) {
 		struct sup_worker *w = *at;
 

@@ -184,9 +184,9 @@ void sup_adopt(struct sup *s);
  * cannot start is an event, not an error.
  */
 int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed);
-/* Forgets those that are neither wanted nor running, which nobody can want back any more: not
- * before it is known what is wanted, nor on trial. It happens by itself when one ends; for who ends
- * a trial. Whether there were any. */
+/* Forgets those that are neither wanted nor running, which nobody can want back any more, and what
+ * is held of exports that are removed: not before it is known what is wanted, nor on trial. It
+ * happens by itself when a worker ends; this is for who ends a trial. Whether there were any. */
 bool sup_sweep(struct sup *s);
 /* Passes a carrier that changed to the workers on that interface, at once. Number of workers that
  * were reached. */

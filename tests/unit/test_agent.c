@@ -361,7 +361,18 @@ static void test_exports_keep_what_moves(void **state)
 	assert_int_equal(fcntl(CHECKED_FD, F_GETFD), -1);
 	c->n_exports = 1;
 	strcpy(c->exports[0].name, "b");
+	held = open("/", O_PATH | O_CLOEXEC);
+	assert_int_equal(exports_hold(&x, "a", 9, held), 0);
 	exports_keep(&x, c, 1);
+	assert_int_not_equal(fcntl(held, F_GETFD), -1); /* it may come back at once */
+	strcpy(c->exports[0].name, "a");
+	exports_keep(&x, c, 1);
+	exports_settle(&x);
+	assert_int_not_equal(fcntl(held, F_GETFD), -1);
+	strcpy(c->exports[0].name, "b");
+	exports_keep(&x, c, 1);
+	exports_settle(&x);
+	assert_int_equal(fcntl(held, F_GETFD), -1);
 	/* One that was removed may come back, and clients with it: but for what was held. */
 	assert_int_equal(exports_state(&x, "a"), fd);
 	exports_drop(&x, 7);
@@ -369,6 +380,7 @@ static void test_exports_keep_what_moves(void **state)
 		snprintf(name, sizeof(name), "x%u", i);
 		assert_true(exports_state(&x, name) >= 0);
 		exports_keep(&x, c, 1);
+		exports_settle(&x);
 		assert_int_equal(exports_has_state(&x, "a"), i < 15);
 	}
 	assert_int_equal(exports_state(&x, "b"), other);

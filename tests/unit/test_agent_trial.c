@@ -3,7 +3,12 @@
  * Workers that an apply on trial removes: what they know is kept until somebody has decided, and no
  * longer. Apart from test_agent_confirm.c: what is seen here is the supervisor's list.
  */
+#include "agent/supervise_internal.h"
 #include "tests/lib/walk_host.h"
+
+#include <fcntl.h>
+
+#define HELD_FD 200 /* a descriptor of the second worker's export */
 
 /* Of the second of two workers, which the next configuration does not want. */
 static const struct sup_worker *second_worker(const struct agent *a)
@@ -22,6 +27,20 @@ static ino_t state_of(const struct sup_worker *w)
 	return st.st_ino;
 }
 
+/* A file that is open at a client and has no name any more. */
+static void hold_one(struct sup *s)
+{
+	autoclose int root = open("/", O_PATH | O_CLOEXEC);
+
+	assert_int_equal(fcntl(root, F_DUPFD_CLOEXEC, HELD_FD), HELD_FD);
+	assert_int_equal(exports_hold(&s->exports, "y", 7, HELD_FD), 0);
+}
+
+static bool is_held(void)
+{
+	return fcntl(HELD_FD, F_GETFD) >= 0;
+}
+
 /* An apply that waits has removed it, and its process has ended. What it knows. */
 static ino_t begin_without_second(struct fixture *f)
 {
@@ -35,6 +54,7 @@ static ino_t begin_without_second(struct fixture *f)
 	w = second_worker(&f->a);
 	assert_true(w && w->state == SUP_STARTING);
 	state = state_of(w);
+	hold_one(f->a.sup);
 	write_file(f, HOST_YAML);
 	walk_ask_client(&f->a, &client);
 	turn_until_it_waits(f);
@@ -73,6 +93,7 @@ static void test_a_worker_on_trial_comes_back(void **state)
 	assert_true(w && w->wanted && w->state == SUP_STARTING);
 	assert_true(state_of(w) == knows);
 	assert_true(is_shown(&f->a, 2));
+	assert_true(is_held());
 }
 
 static void test_a_worker_on_trial_is_forgotten(void **state)
@@ -81,9 +102,11 @@ static void test_a_worker_on_trial_is_forgotten(void **state)
 
 	begin_without_second(f);
 	assert_non_null(second_worker(&f->a));
+	assert_true(is_held());
 	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	assert_null(second_worker(&f->a));
+	assert_false(is_held());
 }
 
 int main(void)
