@@ -470,6 +470,7 @@ static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 	while (ibv_get_async_event(d->context, &event) == 0) {
 		fatal |= event.event_type == IBV_EVENT_DEVICE_FATAL;
 		r->n_changes += is_change(event.event_type);
+		d->gids_moved |= event.event_type == IBV_EVENT_GID_CHANGE;
 		ibv_ack_async_event(&event);
 	}
 	return fatal;
@@ -495,9 +496,15 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 		return r->look_ns;
 	r->look_ns = now_ns + PORT_RDMA_LOOK_NS;
 	r->now_ns = now_ns;
-	for (unsigned i = 0; i < r->n_devices; i++)
-		if (r->devices[i].context && device_is_going(r, &r->devices[i]))
+	for (unsigned i = 0; i < r->n_devices; i++) {
+		struct rdma_device *d = &r->devices[i];
+
+		if (d->context && device_is_going(r, d))
 			device_leave(r, i);
+		else if (d->gids_moved)
+			rdma_pairs_judge(r, i);
+		d->gids_moved = false;
+	}
 	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
 	return changes == r->n_changes ? r->look_ns : now_ns; /* others look at them, too */

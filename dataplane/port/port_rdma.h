@@ -23,7 +23,8 @@
  * where the device has no other. A leg on IPoIB has the GID of its port, the LIDs of both ends and
  * the partition of its interface. iWARP has no addresses of its own: its connections are TCP's,
  * which rdma_cm makes, and which are not had here.
- * It is looked for each time that a pair is made, since its index moves.
+ * It is looked for each time that a pair is made, since its index moves; and when a device says
+ * that its GIDs have changed, pairs whose GID is elsewhere, or gone, are dropped.
  *
  * A device that is being removed waits for its users: port_rdma_tick() notices and lets go of it.
  * One that comes later, or comes back, is had by port_rdma_find() once whoever has the host's files

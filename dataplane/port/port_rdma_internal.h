@@ -19,7 +19,7 @@ struct rdma_device {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	unsigned n_ops; /* under way */
-	bool armed;
+	bool armed, gids_moved;
 	enum port_rdma_gpu gpu;
 };
 
@@ -69,8 +69,9 @@ struct port_rdma_pair {
 	struct port_rdma *r;
 	struct ibv_qp *qp;
 	unsigned device, port;
-	uint8_t link;	   /* as in struct port_rdma_half */
-	uint32_t psn, key; /* ours; theirs */
+	uint32_t gid_index; /* ours, where joined */
+	uint8_t link;	    /* as in struct port_rdma_half */
+	uint32_t psn, key;  /* ours; theirs */
 	unsigned n_ops;
 	uint64_t bytes;	   /* under way */
 	uint64_t moved_ns; /* about when an op last ended, or was the first to begin */
@@ -95,6 +96,8 @@ int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry 
 void rdma_pair_end_ops(struct port_rdma_pair *pair);
 /* All pairs by the device, dying ones too, are destroyed; their ops end. */
 void rdma_pairs_of_device(struct port_rdma *r, unsigned device);
+/* Gives up the pairs by the device whose GID stands elsewhere in its table now, or nowhere. */
+void rdma_pairs_judge(struct port_rdma *r, unsigned device);
 /* Destroys dropped pairs whose ops have ended. */
 void rdma_pairs_reap(struct port_rdma *r, uint64_t now_ns);
 

@@ -547,8 +547,31 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 		return PORT_RDMA_FAILED;
 	}
 	pair->key = theirs->key;
+	pair->gid_index = gid.gid_index;
 	pair->joined = true;
 	return PORT_RDMA_OK;
+}
+
+/* Soft-RoCE sends by the place in the table: from another one, or nothing, until the pair fails
+ * some seconds later. */
+void rdma_pairs_judge(struct port_rdma *r, unsigned device)
+{
+	struct ibv_gid_entry gids[PORT_RDMA_LEGS_MAX];
+	uint8_t known = 0;
+
+	for (unsigned i = 0; i < r->n_legs; i++)
+		if (r->legs[i].device == (int)device && rdma_gid_get(r, i, &gids[i]) == 0)
+			known |= (uint8_t)(1U << i);
+	for (struct port_rdma_pool *pool = r->pools; pool; pool = pool->next)
+		for (struct port_rdma_peer *peer = pool->peers; peer; peer = peer->next)
+			for (unsigned i = 0; i < PORT_RDMA_LEGS_MAX; i++) {
+				struct port_rdma_pair *pair = peer->pairs[i];
+
+				if (pair && pair->joined && pair->device == device &&
+				    !(known & 1U << pair->port &&
+				      gids[pair->port].gid_index == pair->gid_index))
+					pair->failed = true;
+			}
 }
 
 unsigned port_rdma_pairs(const struct port_rdma *r, unsigned port)

@@ -47,6 +47,7 @@ static struct verbs_fake {
 	bool limited;		    /* its port is a limited member of its partition */
 	bool no_pkeys;		    /* whose table cannot be read */
 	uint8_t gid[16];
+	unsigned gid_moved; /* behind where it was */
 	struct verbs_qp {
 		struct ibv_qp qp;
 		enum ibv_qp_state state;
@@ -297,7 +298,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		return 0;
 	for (unsigned i = verbs.roce_v1 ? 0 : 1; i < (verbs.roce_only_v1 ? 1 : 2); i++) {
 		ret[n] =
-			(struct ibv_gid_entry){.gid_index = i,
+			(struct ibv_gid_entry){.gid_index = i + verbs.gid_moved,
 					       .port_num = 1,
 					       .gid_type = verbs.ib || verbs.iwarp ? IBV_GID_TYPE_IB
 							   : i == 0 ? IBV_GID_TYPE_ROCE_V1

@@ -510,6 +510,39 @@ static void devices_are_listened_to_at_once(void **state)
 	assert_int_equal(port_rdma_event_fds(w.r, &fd, 1), 0);
 }
 
+static void gids_change(void)
+{
+	verbs_tell(IBV_EVENT_GID_CHANGE);
+	port_rdma_look(w.r);
+	port_rdma_tick(w.r, ++w.now_ns);
+	port_rdma_poll(w.r);
+	port_rdma_tick(w.r, w.now_ns += PORT_RDMA_LOOK_NS);
+}
+
+/* What the device would send by their old place nobody takes: there is no waiting for that. */
+static void pairs_go_with_their_gids(void **state)
+{
+	open_all();
+	port_rdma_tick(w.r, w.now_ns);
+	pair_up(0);
+	read_begin(0, 0, 4096);
+	gids_change(); /* of others */
+	assert_int_equal(port_rdma_ready(w.peer), 1);
+	assert_int_equal(ops[0].n, 0);
+	verbs.gid_moved = 4;
+	gids_change();
+	assert_int_equal(port_rdma_ready(w.peer), 0);
+	assert_int_equal(ops[0].n, 1);
+	assert_true(ops[0].status < 0);
+	pair_up(0);
+	assert_int_equal(verbs.ah.grh.sgid_index, 5);
+	gids_change();
+	assert_int_equal(port_rdma_ready(w.peer), 1);
+	verbs.no_gid = true;
+	gids_change();
+	assert_int_equal(port_rdma_ready(w.peer), 0);
+}
+
 /* The same legs and the same memory have it again; what was under way has ended. */
 static void devices_may_come_back(void **state)
 {
@@ -621,6 +654,7 @@ int main(void)
 		TEST(old_drivers_are_left_alone),
 		TEST(devices_may_come_later),
 		TEST(late_devices_may_be_refused),
+		TEST(pairs_go_with_their_gids),
 		TEST(devices_are_listened_to_at_once),
 		TEST(devices_may_come_back),
 		TEST(memory_may_be_of_a_gpu),
