@@ -310,12 +310,16 @@ static void back_all(struct fuse_front *f, uint64_t born_before_ns)
 int front_lane_init(struct fuse_front *f)
 {
 	void *owner;
+	int r = lane_lock(f->mount->state_fd, f->lane_number);
 
-	if (!lane_lock(f->mount->state_fd, f->lane_number))
-		return -EBUSY;
+	if (r < 0)
+		return r;
 	f->lane = lane_map(f->mount->state_fd, f->lane_number);
-	if (!f->lane)
-		return -errno;
+	if (!f->lane) {
+		r = -errno;
+		lane_unlock(f->mount->state_fd, f->lane_number);
+		return r;
+	}
 	owner = mmap(NULL, FRONT_STATE_HEAD_BYTES, PROT_READ, MAP_SHARED, f->mount->state_fd, 0);
 	if (owner == MAP_FAILED)
 		return -errno;

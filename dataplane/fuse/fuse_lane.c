@@ -60,14 +60,16 @@ void lane_trim(struct lane_area *a)
 }
 
 /* The process's, unlike locks that go with a descriptor, which all have from the agent. */
-static bool lock_set(int fd, unsigned lane, short type)
+static int lock_set(int fd, unsigned lane, short type)
 {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = lane, .l_len = 1};
 
-	return fcntl(fd, F_SETLK, &l) == 0;
+	if (fcntl(fd, F_SETLK, &l) == 0)
+		return 0;
+	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 }
 
-bool lane_lock(int fd, unsigned lane)
+int lane_lock(int fd, unsigned lane)
 {
 	return lock_set(fd, lane, F_WRLCK);
 }

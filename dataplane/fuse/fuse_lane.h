@@ -105,8 +105,8 @@ uint64_t lane_state_at(unsigned lane);
 uint8_t *lane_buf(struct lane_area *a, unsigned slot);
 /* Their memory back to the system, when none is in use. */
 void lane_trim(struct lane_area *a);
-/* The process has the lane to itself until it ends. False: another has. */
-bool lane_lock(int fd, unsigned lane);
+/* The process has the lane to itself until it ends. 0; -EBUSY: another has. */
+int lane_lock(int fd, unsigned lane);
 void lane_unlock(int fd, unsigned lane);
 /* Something to look at: rings for all who have the mount. */
 void lane_ring(int bell_fd);

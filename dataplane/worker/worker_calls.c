@@ -94,6 +94,11 @@ static const int calls_descriptors[] = {
 	SYS_openat,
 };
 
+static const struct seccomp_rule rules_descriptors[] = {
+	/* Whose a lane of a mount is: it may be left, and come for, at any time. */
+	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
+};
+
 /* A compute worker looks into what the kernel remembers and moves data of open files; all else
  * hands do (fuse_hands.h). */
 static const int calls_files[] = {
@@ -189,8 +194,8 @@ static void rules_add(struct calls *c, const struct seccomp_rule *rules, size_t 
 _Static_assert(ARRAY_SIZE(calls_all) + ARRAY_SIZE(calls_files) + ARRAY_SIZE(calls_dpdk) <=
 		       CALLS_MAX,
 	       "all lists fit");
-_Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rules_dpdk) +
-			       ARRAY_SIZE(rules_rdma) + 1 <=
+_Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rules_descriptors) +
+			       ARRAY_SIZE(rules_dpdk) + ARRAY_SIZE(rules_rdma) + 1 <=
 		       RULES_MAX,
 	       "all rules fit");
 
@@ -213,6 +218,7 @@ int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, char *why)
 		rules_add(&c, rules_files, ARRAY_SIZE(rules_files));
 	} else {
 		calls_add(&c, calls_descriptors, ARRAY_SIZE(calls_descriptors));
+		rules_add(&c, rules_descriptors, ARRAY_SIZE(rules_descriptors));
 	}
 	if (dpdk) {
 		calls_add(&c, calls_dpdk, ARRAY_SIZE(calls_dpdk));

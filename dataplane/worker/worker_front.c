@@ -37,6 +37,7 @@ struct front_end {
 	uint64_t retry_ns; /* 0: all are there */
 	unsigned heir_of;
 	uint64_t heir_ns; /* when it is looked for one next */
+	bool heir_failed; /* said once, until one is had */
 };
 
 static struct front_end *end_of(const struct worker *w)
@@ -213,11 +214,19 @@ static void heir_look(struct worker *w)
 	end->heir_ns = w->now_ns + NSEC_PER_SEC;
 	for (unsigned i = 0; i < w->cfg->n_mounts && !heir->front; i++) {
 		unsigned lane = fuse_front_orphan(end->mounts[i].front, w->now_ns);
+		int r = lane ? fuse_front_new_heir(w->cfg, i, lane, w->sandbox.proc_fd, w->rudp,
+						   w->stats, w->now_ns, &heir->front)
+			     : -ENOENT;
 
-		if (!lane || fuse_front_new_heir(w->cfg, i, lane, w->sandbox.proc_fd, w->rudp,
-						 w->stats, w->now_ns, &heir->front) < 0)
+		if (r < 0 && lane && r != -EBUSY && !end->heir_failed) {
+			log_warning("%s: what lane %u had begun cannot be ended here: %s",
+				    w->cfg->mounts[i].path, lane, strerror(-r));
+			end->heir_failed = true;
+		}
+		if (r < 0)
 			continue;
 		end->heir_of = i;
+		end->heir_failed = false;
 		log_notice("%s: lane %u is nobody's; what it had begun is ended here",
 			   w->cfg->mounts[i].path, lane);
 	}
