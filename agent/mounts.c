@@ -488,7 +488,7 @@ int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
 	return -ENOENT;
 }
 
-static struct mount_point *find_same(struct mounts *m, const struct launch_mount *want)
+static struct mount_point *find_same(const struct mounts *m, const struct launch_mount *want)
 {
 	for (struct mount_point *p = m->points; p; p = p->next)
 		if (!p->leaving && is_same(&p->what, want))
@@ -571,13 +571,27 @@ int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, 
 	return point_give(p, want);
 }
 
-int mounts_get_lane(struct mounts *m, struct launch_mount *want)
+static struct mount_point *find_shared(const struct mounts *m, const struct launch_mount *want)
 {
 	struct mount_point *p = find_same(m, want);
 
-	if (!p || p->what.fuse_fd < 0 || p->what.state_fd < 0)
-		return -ENOENT;
-	return point_give(p, want);
+	return p && p->what.fuse_fd >= 0 && p->what.state_fd >= 0 ? p : NULL;
+}
+
+int mounts_get_lane(struct mounts *m, struct launch_mount *want)
+{
+	struct mount_point *p = find_shared(m, want);
+
+	return p ? point_give(p, want) : -ENOENT;
+}
+
+bool mounts_lane_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16])
+{
+	const struct mount_point *p = find_shared(m, want);
+
+	if (p)
+		memcpy(ret, p->what.id, sizeof(p->what.id));
+	return p;
 }
 
 int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16])

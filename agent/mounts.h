@@ -44,6 +44,8 @@ int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, 
 /* The same for a lane of a mount that another worker has; nothing is made. -ENOENT: there is no
  * such mount at present. */
 int mounts_get_lane(struct mounts *m, struct launch_mount *want);
+/* Whether there is one for a lane to be had, and its id. */
+bool mounts_lane_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16]);
 /* By which a mount and its lanes wake each other: taken over, if the mount has none. 0: fd is ours;
  * -ENOENT. */
 int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);

@@ -206,13 +206,13 @@ bool sup_lanes_differ(const struct sup_worker *w)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; w->started && i < c->n_lanes; i++) {
-		struct launch_mount l = c->lanes[i];
+		uint8_t id[16];
 		bool has = false;
 
-		if (mounts_get_lane(w->sup->setup.mounts, &l) < 0)
+		if (!mounts_lane_id(w->sup->setup.mounts, &c->lanes[i], id))
 			continue;
 		for (uint32_t j = 0; j < w->started->n_lanes && !has; j++)
-			has = memcmp(w->started->lanes[j].id, l.id, sizeof(l.id)) == 0;
+			has = memcmp(w->started->lanes[j].id, id, sizeof(id)) == 0;
 		if (!has)
 			return true;
 		n++;

@@ -141,7 +141,7 @@ static int front_new(const struct launch_config *cfg, const struct launch_mount 
 			f->bad_requests++;
 		e = 0;
 	}
-	if (e == 0)
+	if (e == 0 && front_lane_may_connect(f))
 		e = front_connect(f, now_ns);
 	if (e < 0) {
 		fuse_front_free(f);
@@ -524,8 +524,8 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 	due = front_patience_tick(f, now_ns);
 	front_unclog(f, now_ns);
 	front_guide_tick(f, now_ns);
-	if (!f->session && front_connect(f, now_ns) < 0)
-		return now_ns + NSEC_PER_SEC;
+	if (!f->session && (!front_lane_may_connect(f) || front_connect(f, now_ns) < 0))
+		return MIN_OF(due, now_ns + NSEC_PER_SEC);
 	front_flush(f, now_ns);
 	if (f->retry_ns > now_ns)
 		due = MIN_OF(due, f->retry_ns);

@@ -419,11 +419,23 @@ static void lane_desert(struct fuse_front *f, struct front_dealt *l)
 	}
 }
 
+void front_deal_served(struct fuse_front *f)
+{
+	uint32_t served = f->link == FRONT_READY;
+
+	if (!f->deal || lane_get(&f->deal->lanes[LAUNCH_LANES_MAX - 1].area->served) == served)
+		return;
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+		lane_set(&f->deal->lanes[i].area->served, served);
+	lane_ring(f->deal->bell_fd);
+}
+
 void front_deal_tick(struct fuse_front *f, uint64_t now_ns)
 {
 	if (!f->deal)
 		return;
 	front_deal_reap(f);
+	front_deal_served(f);
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
 		struct front_dealt *l = &f->deal->lanes[i];
 

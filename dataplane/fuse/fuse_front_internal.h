@@ -228,6 +228,7 @@ struct fuse_front {
 	struct launch_mount own_mount; /* with the id that is ours */
 	struct front_head *owner;      /* a lane's: of its owner's state */
 	bool resting;		       /* a lane that takes no more */
+	uint64_t unserved_ns;	       /* a lane's: since when its owner has no server; 0: it has */
 	struct front_slot slots[FRONT_SLOTS];
 	struct front_ping ping;
 };
@@ -315,6 +316,8 @@ void front_deal_full(struct fuse_front *f);
 /* The kernel is told by us that it is over. */
 void front_deal_cancel(struct fuse_front *f, const struct front_slot *s);
 void front_deal_close(struct fuse_front *f, uint64_t fh);
+/* Lanes hear whether it has its server. */
+void front_deal_served(struct fuse_front *f);
 void front_deal_gone(struct fuse_front *f);
 
 /* fuse_front_lane.c: the other end. */
@@ -326,6 +329,8 @@ void front_lane_start(struct fuse_front *f, uint64_t now_ns);
 void front_lane_done(struct fuse_front *f);
 int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns);
 void front_lane_tick(struct fuse_front *f, uint64_t now_ns);
+/* A session may be asked for: a lane's owner comes first, but for what has begun. */
+bool front_lane_may_connect(const struct fuse_front *f);
 /* 0: it is to be sent; -ENOMEM: not yet; -ESTALE: its file cannot be had; -ECANCELED. */
 int front_lane_ask(struct fuse_front *f, struct front_slot *s);
 /* Whether the owner can have it instead; then it is to be freed. */

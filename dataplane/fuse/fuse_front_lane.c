@@ -368,11 +368,35 @@ static void head_copy(struct fuse_front *f)
 	front_publish(&to->negotiated, 1);
 }
 
+bool front_lane_may_connect(const struct fuse_front *f)
+{
+	return !f->lane || f->n_used > 0 || lane_get(&f->lane->served);
+}
+
+/* A server that is full may have served us in our owner's stead. */
+static void owner_first(struct fuse_front *f, uint64_t now_ns)
+{
+	if (front_lane_may_connect(f)) {
+		f->unserved_ns = 0;
+		return;
+	}
+	if (f->unserved_ns == 0)
+		f->unserved_ns = now_ns;
+	if (!f->session || now_ns - f->unserved_ns < LANE_AWAY_NS)
+		return;
+	rudp_session_close(f->session, now_ns);
+	f->session = NULL;
+	f->link = FRONT_AWAY;
+	f->away_since_ns = now_ns;
+}
+
 void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
 {
-	bool ready = f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES &&
-		     !f->resting && !f->gone;
+	bool ready;
 
+	owner_first(f, now_ns);
+	ready = f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES && !f->resting &&
+		!f->gone;
 	head_copy(f);
 	lane_set(&f->lane->seen_ns, now_ns);
 	if (f->lane->ready != ready) {

@@ -137,6 +137,7 @@ static void reopen_all(struct fuse_front *f, uint64_t now_ns)
 	}
 	f->link = FRONT_READY;
 	f->flush_wanted = true;
+	front_deal_served(f);
 }
 
 /* What says nothing of the file, only of the moment. */

@@ -350,6 +350,51 @@ static void test_lane_rests(void **state)
 	ends_down(&e);
 }
 
+/* A server that has room for one serves who has the mount. */
+static void test_lane_lets_its_owner_first(void **state)
+{
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	opened(&e);
+	e.area->served = 0;
+	e.g->now_ns += 3 * NSEC_PER_SEC;
+	fuse_front_tick(e.g->f, e.g->now_ns); /* what it has begun it ends */
+	respond(e.g, 0, 0, "the data", 8);
+	assert_int_equal(e.area->slots[0].word, LANE_DONE);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(e.area->ready, 1); /* the owner may be back in no time */
+	e.g->now_ns += 3 * NSEC_PER_SEC;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_true(session.closed);
+	assert_null(fuse_front_session(e.g->f));
+	assert_int_equal(e.area->ready, 0);
+	e.g->now_ns += 3 * NSEC_PER_SEC;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_null(fuse_front_session(e.g->f));
+	e.area->served = 1;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_non_null(fuse_front_session(e.g->f));
+	session_up(e.g);
+	respond_init(e.g);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(e.area->ready, 1);
+	ends_down(&e);
+}
+
+static void test_owner_says_whether_it_is_served(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	assert_int_equal(e.area->served, 1);
+	fuse_front_event(e.g->f, RUDP_SESSION_LOST, 0, e.g->now_ns);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(e.area->served, 0);
+	ends_down(&e);
+}
+
 /* ------------------------------------------------------------------ the heir */
 
 /* The lane is gone; the owner's worker comes for what is left of it. */
@@ -555,6 +600,8 @@ int main(void)
 		CASE(test_lane_does_not_send_what_is_over),
 		CASE(test_lane_of_an_old_server),
 		CASE(test_lane_rests),
+		CASE(test_lane_lets_its_owner_first),
+		CASE(test_owner_says_whether_it_is_served),
 		CASE(test_heir_ends_what_was_begun),
 		CASE(test_heir_opens_what_it_needs),
 		CASE(test_heir_takes_nothing_new),
