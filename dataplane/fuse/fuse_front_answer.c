@@ -603,6 +603,7 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	out = msg;
 	front_lane_renumber(f, s);
 	memcpy(&out->unique, &s->unique, sizeof(out->unique));
+	front_lane_said(f, s, msg, a.out.len);
 	if (s->opcode == FUSE_READ)
 		launch_stat_add(&f->stats->read_bytes, a.body_len);
 	s->heard = !s->answered && front_reply(f, msg, a.out.len);

@@ -337,6 +337,8 @@ int front_lane_ask(struct fuse_front *f, struct front_slot *s);
 bool front_lane_back(struct front_slot *s);
 /* Which number the kernel wants to see, if it was handed out again meanwhile. */
 void front_lane_renumber(struct fuse_front *f, struct front_slot *s);
+/* Before the kernel hears it: a successor says the same. */
+void front_lane_said(struct fuse_front *f, const struct front_slot *s, const void *msg, size_t len);
 /* It is over here. */
 void front_lane_end(struct fuse_front *f, const struct front_slot *s);
 /* Its owner has told the kernel that it is over. */

@@ -328,12 +328,45 @@ int front_lane_init(struct fuse_front *f)
 	return 0;
 }
 
+void front_lane_said(struct fuse_front *f, const struct front_slot *s, const void *msg, size_t len)
+{
+	struct lane_slot *slot;
+
+	if (!f->lane || !s->lane || s->opcode != FUSE_WRITE || s->answered)
+		return;
+	slot = slot_of(f, s);
+	if (len > sizeof(slot->said))
+		return;
+	memcpy(slot->said, msg, len);
+	__atomic_fetch_or(&slot->word, LANE_SAID, __ATOMIC_RELEASE);
+}
+
+/* The kernel may have heard it from our predecessor, and then does not want it. */
+static void slot_say(struct fuse_front *f, unsigned i, uint64_t now_ns)
+{
+	struct lane_slot *slot = &f->lane->slots[i];
+	struct front_slot *s = front_slot_lend(f, lane_buf(f->lane, i), 0, now_ns);
+	struct fuse_out_header out;
+
+	s->lane = i + 1;
+	s->unique = slot->unique;
+	front_lane_renumber(f, s);
+	memcpy(&out, slot->said, sizeof(out));
+	out.unique = s->unique;
+	memcpy(slot->said, &out, sizeof(out));
+	s->heard = front_reply(f, slot->said, MIN_OF(out.len, (uint32_t)sizeof(slot->said)));
+	front_slot_free(f, s);
+}
+
 void front_lane_start(struct fuse_front *f, uint64_t now_ns)
 {
 	files_sweep(f);
-	for (unsigned i = 0; i < LANE_SLOTS; i++)
-		if (LANE_STATE(lane_get(&f->lane->slots[i].word)) == LANE_TAKEN)
-			slot_take(f, i, true, now_ns);
+	for (unsigned i = 0; i < LANE_SLOTS; i++) {
+		uint32_t word = lane_get(&f->lane->slots[i].word);
+
+		if (LANE_STATE(word) == LANE_TAKEN)
+			(word & LANE_SAID ? slot_say(f, i, now_ns) : slot_take(f, i, true, now_ns));
+	}
 	__atomic_store_n(&f->lane->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&f->lane->closing, ~0ULL, __ATOMIC_SEQ_CST);
 	/* Where a predecessor died between its last word and the bit. */

@@ -40,6 +40,9 @@ enum lane_state {
 #define LANE_AGAIN 0x100U
 /* Nobody waits for it any more: what has not been sent is not to be. */
 #define LANE_CANCELLED 0x200U
+/* A WRITE's answer is in `said`, and the kernel may have it already: then the program may have
+ * written the same place anew, and the server must not be asked again. */
+#define LANE_SAID 0x400U
 
 struct lane_slot {
 	_Alignas(64) uint32_t word; /* enum lane_state and flags */
@@ -48,7 +51,9 @@ struct lane_slot {
 	uint32_t opcode;
 	uint64_t unique;     /* as the kernel gave it */
 	uint64_t fh, nodeid; /* the kernel's */
+	uint8_t said[24];    /* struct fuse_out_header, struct fuse_write_out */
 };
+_Static_assert(sizeof(struct lane_slot) == 64, "successors of other versions read it");
 
 enum lane_file_state {
 	LANE_FILE_FREE,

@@ -199,6 +199,18 @@ static void lanes_retry(struct worker *w)
 	}
 }
 
+static void refusal_forget(struct worker *w, struct front_mount *m)
+{
+	if (!m->refusal_reported)
+		return;
+	m->refusal_reported = 0;
+	w->peer_why[0] = '\0'; /* unless another mount is refused still */
+	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
+		if (end_of(w)->mounts[i].refusal_reported)
+			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
+	worker_reason_publish(w);
+}
+
 /* A lane of one of our mounts that nobody has any more: what it has begun ends here, by its id. */
 static void heir_look(struct worker *w)
 {
@@ -208,6 +220,7 @@ static void heir_look(struct worker *w)
 	if (heir->front && fuse_front_is_spent(heir->front)) {
 		heir->front = fuse_front_part(heir->front, w->now_ns);
 		heir->unmounted = false;
+		refusal_forget(w, heir);
 	}
 	if (w->now_ns < end->heir_ns || heir->front || w->stopping)
 		return;
@@ -274,18 +287,6 @@ static bool front_awaits(const struct worker *w)
 			return true;
 	}
 	return false;
-}
-
-static void refusal_forget(struct worker *w, struct front_mount *m)
-{
-	if (!m->refusal_reported)
-		return;
-	m->refusal_reported = 0;
-	w->peer_why[0] = '\0'; /* unless another mount is refused still */
-	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
-		if (end_of(w)->mounts[i].refusal_reported)
-			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
-	worker_reason_publish(w);
 }
 
 /* However many requests wait or fail for it, a peer's silence is reported once. */

@@ -437,6 +437,56 @@ static void test_heir_ends_what_was_begun(void **state)
 	ends_down(&e);
 }
 
+/* A WRITE in the place of the lane's request. */
+static void put_write(struct ends *e)
+{
+	const struct fuse_write_in write = {.fh = e->area->slots[0].fh, .size = 8};
+	uint8_t *buf = lane_buf(e->area, 0);
+	struct fuse_in_header in;
+
+	memcpy(&in, buf, sizeof(in));
+	in.opcode = FUSE_WRITE;
+	in.len = FUSE_PROTO_WRITE_DATA + 8;
+	in.unique = e->area->slots[0].unique = e->g->unique += 2;
+	memcpy(buf, &in, sizeof(in));
+	memcpy(buf + sizeof(in), &write, sizeof(write));
+	memcpy(buf + FUSE_PROTO_WRITE_DATA, "new data", 8);
+	e->area->slots[0].len = in.len;
+	e->area->slots[0].opcode = FUSE_WRITE;
+	e->area->slots[0].word = LANE_HANDED;
+	e->area->posted |= 1;
+}
+
+/* The lane has died while the kernel took its answer: the program may have it, and have written
+ * the same place anew. The server hears nothing of it any more. */
+static void test_answers_are_not_asked_for_again(void **state)
+{
+	const struct fuse_write_out written = {.size = 8};
+	struct fuse_write_out got;
+	struct fuse_out_header out;
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	opened(&e);
+	respond(e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
+	put_write(&e);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_WRITE);
+	respond(e.g, 0, 0, &written, sizeof(written));
+	assert_true(kernel_receive(e.g, &out, &got, sizeof(got)) > 0);
+	assert_int_equal(e.area->slots[0].word, LANE_DONE);
+	e.area->slots[0].word = LANE_TAKEN | LANE_SAID; /* as its killer left it */
+	heir_begin(&e);
+	assert_int_equal(n_calls, 0);
+	assert_true(kernel_receive(e.g, &out, &got, sizeof(got)) > 0);
+	assert_true(out.unique == e.g->unique && out.error == 0);
+	assert_int_equal(got.size, 8);
+	assert_int_equal(e.area->slots[0].word, LANE_DONE);
+	ends_down(&e);
+}
+
 /* Its lane may have died before it had the file, or the server has forgotten that. */
 static void test_heir_opens_what_it_needs(void **state)
 {
@@ -603,6 +653,7 @@ int main(void)
 		CASE(test_lane_lets_its_owner_first),
 		CASE(test_owner_says_whether_it_is_served),
 		CASE(test_heir_ends_what_was_begun),
+		CASE(test_answers_are_not_asked_for_again),
 		CASE(test_heir_opens_what_it_needs),
 		CASE(test_heir_takes_nothing_new),
 		CASE(test_heir_closes_files),
