@@ -331,8 +331,11 @@ void walk_pending_describe(const struct agent *a, char *buf, size_t size)
 bool walk_on_trial(void *user)
 {
 	const struct agent *a = user;
+	const struct walk *w = &a->walk;
 
-	return a->walk.pending.applier != NULL;
+	/* Nor is what ran before wanted again before it has been made again. */
+	return w->pending.applier || w->last_good_waits ||
+	       (w->source == WALK_FROM_LAST_GOOD && w->applier);
 }
 
 /* It runs, and now for good. 0; negative errno: its files are the former ones. */

@@ -52,6 +52,18 @@ static void run_same(const struct doctor_picture *p, const struct doctor_check *
 		doctor_say(r, DOCTOR_PASS, "no leg's driver has priorities of its own");
 }
 
+/* Whether what a mark says, or that priorities are paused, matters on this leg. */
+static bool relies_on_marks(const struct doctor_picture *p, const char *leg)
+{
+	for (size_t i = 0; p->spec && i < p->spec->n_nets; i++) {
+		const struct spec_net *n = &p->spec->nets[i];
+
+		if (strcmp(n->name, leg) == 0)
+			return n->dcb.n_dscp > 0 || n->dcb.n_pfc > 0 || n->soft_roce;
+	}
+	return false;
+}
+
 /* A pause that one end of a cable asks for and the other does not know is no pause. */
 static void run_switch(const struct doctor_picture *p, const struct doctor_check *c,
 		       struct doctor_result *r)
@@ -67,7 +79,8 @@ static void run_switch(const struct doctor_picture *p, const struct doctor_check
 			pfc = json_string_value(json_object_get(n, "pfc"));
 			name = json_string_value(json_object_get(n, "name"));
 			said |= pfc != NULL;
-			if (!pfc || strcmp(pfc, d->pfc) == 0)
+			if (!pfc || strcmp(pfc, d->pfc) == 0 ||
+			    (strcmp(d->pfc, "none") == 0 && !relies_on_marks(p, leg)))
 				continue;
 			doctor_say(r, DOCTOR_WARN,
 				   "leg %s has flow control for priorities %.16s, and the port of "
@@ -82,18 +95,6 @@ static void run_switch(const struct doctor_picture *p, const struct doctor_check
 		   said ? "legs and switches pause the same priorities"
 			: "no switch tells by LLDP which priorities it pauses, or no leg's driver "
 			  "has any");
-}
-
-/* Whether what a mark says matters on this leg. */
-static bool relies_on_marks(const struct doctor_picture *p, const char *leg)
-{
-	for (size_t i = 0; p->spec && i < p->spec->n_nets; i++) {
-		const struct spec_net *n = &p->spec->nets[i];
-
-		if (strcmp(n->name, leg) == 0)
-			return n->dcb.n_dscp > 0 || n->dcb.n_pfc > 0 || n->soft_roce;
-	}
-	return false;
 }
 
 /* What is marked is asked of peers alone: gateways may answer as they like. */

@@ -4,6 +4,7 @@
  * of them between two hosts the workers alone know, and each says it leg by leg.
  */
 #include "agent/ctl/doctor.h"
+#include "netcfg/base/version.h"
 
 #include <string.h>
 
@@ -127,8 +128,14 @@ static void run_gpu(const struct doctor_picture *p, const struct doctor_check *c
 static void run_iommu(const struct doctor_picture *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
-	char mode[32];
+	char mode[32], kernel[64];
 
+	/* Before, the lazy mode had the same name. */
+	if (doctor_read(p, kernel, sizeof(kernel), "/proc/sys/kernel/osrelease") >= 0 &&
+	    version_is_older(kernel, "5.15")) {
+		doctor_say(r, DOCTOR_UNKNOWN, "Linux before 5.15 does not tell strict from lazy");
+		return;
+	}
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
 

@@ -149,7 +149,9 @@ static int ask_check(struct fuse_back_client *c, const void *buf, size_t len,
 	if (in.len != len || len < head || len > sizeof(in) + sizeof(*ret))
 		return -EIO;
 	memcpy(ret, (const uint8_t *)buf + sizeof(in), len - sizeof(in));
-	if (ret->version != FUSE_PROTO_RDMA_VERSION || ret->n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
+	/* Clients of version 1 never ask after pairs. */
+	if (ret->version == 0 || ret->version > FUSE_PROTO_RDMA_VERSION ||
+	    ret->n_legs > FUSE_PROTO_RDMA_LEGS_MAX ||
 	    len != head + ret->n_legs * sizeof(ret->legs[0]))
 		return -EIO;
 	if (!c->back->rdma || !c->session || !c->init_done ||

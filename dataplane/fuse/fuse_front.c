@@ -598,7 +598,8 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 {
 	struct front_slot *s;
 
-	f->busy_ns = now_ns;
+	if (cookie != FRONT_COOKIE_RDMA) /* comes each second, whatever there is to do */
+		f->busy_ns = now_ns;
 	if (cookie == FRONT_COOKIE_HELLO) {
 		front_own_hello_answer(f, status, buf, len, now_ns);
 		return;

@@ -265,7 +265,7 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 {
 	struct front_rdma *r = &f->rdma;
 	struct fuse_proto_rdma rdma = {.version = 0};
-	struct fuse_out_header out = {.error = 0};
+	struct fuse_out_header out = {.error = -EBUSY}; /* what is no answer says nothing */
 	size_t at = sizeof(out);
 
 	r->waits = false;
@@ -282,7 +282,7 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 	for (unsigned i = 0; i < rdma.n_legs; i++)
 		leg_answered(f, &rdma.legs[i]);
 	for (unsigned i = 0; i < r->n_ports; i++) {
-		if (r->checked & 1U << i && out.error != -EBUSY)
+		if (r->checked & 1U << i && out.error != -EBUSY && out.error != -ENOMEM)
 			leg_gone(r, i);
 		if (!(r->asked & 1U << i))
 			continue;

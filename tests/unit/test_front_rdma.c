@@ -370,6 +370,12 @@ static void lost_halves_are_found(void **state)
 	check_begin(g);
 	respond(g, 0, -EBUSY, NULL, 0);
 	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
+	/* Nor memory, be it for an answer that says so. */
+	check_begin(g);
+	respond(g, 0, -ENOMEM, NULL, 0);
+	check_begin(g);
+	respond_empty(g, 0);
+	assert_true(verbs.qps[qps[0]].alive && verbs.qps[qps[1]].alive);
 	/* One is lost, and made again at once. */
 	p = check_begin(g);
 	p.legs[1].status = PORT_RDMA_FAILED;
