@@ -110,12 +110,32 @@ static void test_a_worker_on_trial_is_forgotten(void **state)
 	assert_false(is_held());
 }
 
+/* A rollback has decided, and what ran before does not run yet: what is kept for it is kept. */
+static void test_on_trial_until_it_runs(void **state)
+{
+	struct fixture *f = *state;
+	struct walk *w = &f->a.walk;
+	const enum walk_source source = w->source;
+
+	assert_false(walk_on_trial(&f->a));
+	w->last_good_waits = true;
+	assert_true(walk_on_trial(&f->a));
+	w->last_good_waits = false;
+	w->applier = (void *)f; /* at work */
+	assert_false(walk_on_trial(&f->a));
+	w->source = WALK_FROM_LAST_GOOD;
+	assert_true(walk_on_trial(&f->a));
+	w->source = source;
+	w->applier = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_worker_on_trial_comes_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_worker_on_trial_is_forgotten, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_on_trial_until_it_runs, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("agent_trial", tests, NULL, NULL);
