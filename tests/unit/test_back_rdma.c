@@ -349,6 +349,12 @@ static void pairs_are_asked_after(void **state)
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
 	assert_int_not_equal(answered_leg(g).status, 0);
 	rdma.legs[0].leg = 0;
+	/* Clients of version 1 know no questions but for pairs; what is newer is not known here. */
+	rdma.version = 1;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	rdma.version = FUSE_PROTO_RDMA_VERSION + 1;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), -EIO);
+	rdma.version = FUSE_PROTO_RDMA_VERSION;
 	fuse_back_path_down(g->client, 0);
 	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
 	assert_int_not_equal(answered_leg(g).status, 0);

@@ -577,6 +577,24 @@ static void test_switch_that_agrees(void **state)
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
 	json_object_set_new(it, "pfc", json_string("34"));
 	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_WARN);
+	/* Nor does it matter where this host pauses nothing and relies on nothing. */
+	inv_text_set(d->pfc, sizeof(d->pfc), "none");
+	assert_int_equal(state_of(g, "dcb-switch"), DOCTOR_PASS);
+	rig_free(g);
+}
+
+/* The lazy mode of Linux before 5.15 has the name of the strict one. */
+static void test_iommu_of_old_kernels(void **state)
+{
+	struct rig *g = rig_new(NULL);
+
+	inv_text_set(rig_link(g, HOST_VETH1)->pci, INV_TEXT_MAX, "0000:3b:00.1");
+	rig_put(g, "/sys/bus/pci/devices/0000:3b:00.1/iommu_group/type", "DMA\n");
+	assert_int_equal(state_of(g, "iommu-mode"), DOCTOR_WARN);
+	rig_put(g, "/proc/sys/kernel/osrelease", "5.14.21-generic\n");
+	assert_int_equal(state_of(g, "iommu-mode"), DOCTOR_UNKNOWN);
+	rig_put(g, "/proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
+	assert_int_equal(state_of(g, "iommu-mode"), DOCTOR_WARN);
 	rig_free(g);
 }
 
@@ -641,6 +659,7 @@ int main(void)
 		cmocka_unit_test(test_modules_of_rdma),
 		cmocka_unit_test(test_remedies_for_old_drivers),
 		cmocka_unit_test(test_switch_that_agrees),
+		cmocka_unit_test(test_iommu_of_old_kernels),
 		cmocka_unit_test(test_mount_point_with_a_blank),
 		cmocka_unit_test(test_more_peers_than_are_asked),
 		cmocka_unit_test(test_json_of_any_bytes),
