@@ -112,7 +112,8 @@ static void note_fight(struct agent *a, struct drift_place *p, const struct plan
 }
 
 /* One restart of a manager is no fight, and the next one will do the same: who would do such a
- * thing is named once in a while. */
+ * thing is named once in a while. Who writes down what it manages after it has begun to is not
+ * known the first time: the next time is looked again. */
 static void note_manager(struct agent *a, struct drift_place *p, const struct plan_step *s,
 			 uint64_t now)
 {
@@ -121,9 +122,10 @@ static void note_manager(struct agent *a, struct drift_place *p, const struct pl
 
 	if (p->looked_ns && now - p->looked_ns < DRIFT_WINDOW_NS)
 		return;
+	if (!managers_explain(root, matter_of(s), p->ifname, p->ifindex, who, sizeof(who)))
+		return;
 	p->looked_ns = now;
-	if (managers_explain(root, matter_of(s), p->ifname, p->ifindex, who, sizeof(who)))
-		events_add(&a->events, LOG_LEVEL_WARNING, p->leg[0] ? p->leg : "agent", "%s", who);
+	events_add(&a->events, LOG_LEVEL_WARNING, p->leg[0] ? p->leg : "agent", "%s", who);
 }
 
 /* ---- count and pace ---- */

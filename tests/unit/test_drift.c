@@ -251,6 +251,29 @@ static void test_other_managers(void **state)
 	assert_true(explains(r, MANAGERS_LINKS, "denyinterfaces eth1"));
 }
 
+/* The first repair finds nobody: it is known by the next one, not by the next minute. */
+static void test_who_is_found_late_is_named(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	void *of_root = NULL;
+	struct root *r;
+
+	assert_int_equal(root_setup(&of_root), 0);
+	r = of_root;
+	a->drift.root = r->dir;
+	assert_int_equal(walk(f, WALK_START), 0);
+	remove_rule(f, "10.10.1.10/32");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_false(event_has(a, "systemd-networkd runs here"));
+	put_process(r, "90", "systemd-network\n", "net:[1]");
+	remove_rule(f, "10.10.1.10/32");
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_true(event_has(a, "systemd-networkd runs here and removes rules"));
+	a->drift.root = NULL;
+	assert_int_equal(root_teardown(&of_root), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_new_is_no_drift, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fight, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_is_found_late_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_networkd, root_setup, root_teardown),
 		cmocka_unit_test_setup_teardown(test_other_managers, root_setup, root_teardown),
 	};
