@@ -348,13 +348,13 @@ static int print_status(const json_t *o)
 	print_field("Host:", ctl_text(o, "host"));
 	print_field("Version:", ctl_text(o, "version"));
 	print_field("State:", ctl_text(o, "state"));
+	/* Its number counts since the agent's start and is not the history's: not shown. */
 	if (ctl_int(applied, "number") > 0)
-		printf("Applied:  number %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
-		       " steps, %s\n",
-		       ctl_int(applied, "number"), ctl_int(applied, "steps"),
+		printf("Applied:  %" JSON_INTEGER_FORMAT " steps, %s\n", ctl_int(applied, "steps"),
 		       ctl_text(applied, "time"));
 	else
-		print_field("Applied:", "nothing yet");
+		print_field("Applied:", "nothing since the agent started; 'plenum history' has "
+					"what was before");
 	printf("Workers:  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " up\n",
 	       ctl_int(workers, "up"), ctl_int(workers, "total"));
 	if (json_object_get(o, "security"))
