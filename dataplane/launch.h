@@ -250,6 +250,15 @@ static inline uint32_t launch_sessions(const struct launch_config *c)
 	return c->sessions ? c->sessions : LAUNCH_SESSIONS_DEFAULT;
 }
 
+/* Of these, what lanes leave to mounts. */
+static inline uint32_t launch_sessions_kept(const struct launch_config *c)
+{
+	return MAX_OF(launch_sessions(c) / 4, 1U);
+}
+
+/* Beyond these, lanes that end what they have begun, which takes no longer than that. */
+#define LAUNCH_SESSIONS_OWING 64U
+
 /* What a worker does to its packets on purpose, as if the network did it: where an operator wants
  * to see what comes of it. */
 #define LAUNCH_FAULTS_MAX 8

@@ -4,7 +4,6 @@
  * the files that are named after it (fuse_back_internal.h).
  */
 #include "dataplane/fuse/fuse_back_internal.h"
-#include "dataplane/fuse/fuse_hello.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -250,6 +249,48 @@ static bool export_is_missing(const struct fuse_back *b, const char *name)
 	return false;
 }
 
+/* The lane that has the least to do gives its place to a mount. What it has asked it asks again by
+ * a session that takes no place, as if it had lost this one otherwise. */
+static void lane_leave(struct fuse_back *b)
+{
+	struct fuse_back_client *least = NULL;
+
+	for (struct back_mount *m = b->mounts; m; m = m->next) {
+		struct fuse_back_client *c = m->client;
+
+		if (c && c->session && c->lane == FUSE_HELLO_LANE &&
+		    (!least || c->n_reqs < least->n_reqs))
+			least = c;
+	}
+	if (least)
+		rudp_session_close(least->session, clock_now_ns());
+}
+
+/* 0; -ENOSPC; -EDQUOT: what is left is for mounts. */
+static int room_make(struct fuse_back *b, enum fuse_hello_lane lane)
+{
+	uint32_t most = launch_sessions(b->cfg);
+
+	switch (lane) {
+	case FUSE_HELLO_LANE_OWES:
+		return b->n_owing < LAUNCH_SESSIONS_OWING ? 0 : -EDQUOT;
+	case FUSE_HELLO_LANE:
+		return b->n_live + launch_sessions_kept(b->cfg) < most ? 0 : -EDQUOT;
+	default:
+		if (b->n_live >= most)
+			lane_leave(b);
+		return b->n_live < most ? 0 : -ENOSPC;
+	}
+}
+
+static void client_count(struct fuse_back *b, const struct fuse_back_client *c, unsigned by)
+{
+	if (c->lane == FUSE_HELLO_LANE_OWES)
+		b->n_owing += by;
+	else
+		share_set(&b->share.own->n_live, b->n_live += by);
+}
+
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct ip_addr *from,
 		     const void *hello, size_t len, struct fuse_back_client **ret)
 {
@@ -278,8 +319,9 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 	r = h.follows ? back_mount_place(e, h.mount_id, from) : 0;
 	if (r < 0)
 		return r;
-	if (b->n_live >= launch_sessions(b->cfg))
-		return -ENOSPC;
+	r = room_make(b, h.lane);
+	if (r < 0)
+		return r;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
@@ -296,9 +338,10 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
 	c->rights = rights;
 	c->follows = h.follows;
+	c->lane = h.lane;
 	c->read_only = h.read_only || rights.read_only;
 	m->n_clients++;
-	share_set(&b->share.own->n_live, ++b->n_live);
+	client_count(b, c, 1);
 	*ret = c;
 	return 0;
 }
@@ -320,7 +363,7 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 	c->gone = true;
 	if (c->mount->client == c)
 		c->mount->client = NULL;
-	share_set(&b->share.own->n_live, --b->n_live);
+	client_count(b, c, -1U);
 	if (c->n_reqs > 0)
 		return; /* the last one's end reaps it */
 	c->next_dying = b->dying;

@@ -62,9 +62,9 @@ unsigned fuse_back_in_flight(const struct fuse_back *b);
 
 /* rudp's callbacks. accept: -ENOENT no such export, -EPROTO not a hello, -EROFS, -EREMCHG: the
  * client means another host; -EACCES: no rule of the export fits it; -ENOSPC: as many clients are
- * served as may be; -EREMOTE: another worker of the host serves the mount, fuse_back_elsewhere says
- * where; -EBUSY: what was asked for the mount before may be at work still. from: whence it speaks;
- * NULL: not known. */
+ * served as may be; -EDQUOT: as may be by a lane; -EREMOTE: another worker of the host serves the
+ * mount, fuse_back_elsewhere says where; -EBUSY: what was asked for the mount before may be at work
+ * still. from: whence it speaks; NULL: not known. */
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct ip_addr *from,
 		     const void *hello, size_t len, struct fuse_back_client **ret);
 /* "ADDRESS/PORT" of the worker that the last client was sent to; the port is hexadecimal. */

@@ -31,6 +31,7 @@
 #include "dataplane/fuse/fuse_back_state.h"
 #include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/fuse/fuse_hands.h"
+#include "dataplane/fuse/fuse_hello.h"
 #include "dataplane/fuse/fuse_rights.h"
 #include "dataplane/port/port_rdma.h"
 #include <fcntl.h>
@@ -146,6 +147,7 @@ struct fuse_back_client {
 	struct fuse_rights rights;
 	bool init_done;
 	bool follows; /* it goes where it is sent */
+	enum fuse_hello_lane lane;
 	bool read_only;
 	bool gone;
 	uint32_t features; /* FUSE_PROTO_FEATURE_* in force */
@@ -256,6 +258,7 @@ struct fuse_back {
 	struct back_mount *mounts; /* list */
 	unsigned n_mounts;
 	unsigned n_live;     /* clients, of LAUNCH_SESSIONS_MAX at most */
+	unsigned n_owing;    /* others: lanes that end what they have begun */
 	unsigned n_leaving;  /* mounts */
 	uint64_t leaving_ns; /* when they were looked at last */
 	uint64_t n_accepted; /* clients */

@@ -363,7 +363,8 @@ void back_mounts_expire(struct fuse_back *b)
 /* All workers share the places for mounts: those that are away have half of them. */
 static bool has_room(const struct fuse_back *b)
 {
-	uint32_t n_away = b->n_mounts > b->n_live ? b->n_mounts - b->n_live : 0;
+	uint32_t n_at_work = b->n_live + b->n_owing;
+	uint32_t n_away = b->n_mounts > n_at_work ? b->n_mounts - n_at_work : 0;
 
 	return b->n_mounts < MOUNTS_MAX &&
 	       (b->share.n_others == 0 ||

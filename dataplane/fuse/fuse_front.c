@@ -5,7 +5,6 @@
  */
 #include "dataplane/fuse/fuse_front.h"
 #include "dataplane/fuse/fuse_front_internal.h"
-#include "dataplane/fuse/fuse_hello.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +26,9 @@ static int front_connect(struct fuse_front *f, uint64_t now_ns)
 	struct front_guide *g = &f->guide;
 	struct datagram_addr addrs[LAUNCH_PEER_ADDRS_MAX];
 	unsigned n = MIN_OF(m->n_addrs, (uint32_t)LAUNCH_PEER_ADDRS_MAX);
-	struct fuse_hello hello = {.read_only = m->read_only, .follows = g->n < GUIDE_MAX};
+	struct fuse_hello hello = {.read_only = m->read_only,
+				   .follows = g->n < GUIDE_MAX,
+				   .lane = front_lane_hello(f)};
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	memcpy(hello.mount_id, m->id, sizeof(hello.mount_id));
@@ -141,7 +142,7 @@ static int front_new(const struct launch_config *cfg, const struct launch_mount 
 			f->bad_requests++;
 		e = 0;
 	}
-	if (e == 0 && front_lane_may_connect(f))
+	if (e == 0 && front_lane_may_connect(f, now_ns))
 		e = front_connect(f, now_ns);
 	if (e < 0) {
 		fuse_front_free(f);
@@ -524,7 +525,7 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 	due = front_patience_tick(f, now_ns);
 	front_unclog(f, now_ns);
 	front_guide_tick(f, now_ns);
-	if (!f->session && (!front_lane_may_connect(f) || front_connect(f, now_ns) < 0))
+	if (!f->session && (!front_lane_may_connect(f, now_ns) || front_connect(f, now_ns) < 0))
 		return MIN_OF(due, now_ns + NSEC_PER_SEC);
 	front_flush(f, now_ns);
 	if (f->retry_ns > now_ns)

@@ -421,7 +421,7 @@ static void lane_desert(struct fuse_front *f, struct front_dealt *l)
 
 void front_deal_served(struct fuse_front *f)
 {
-	uint32_t served = f->link == FRONT_READY;
+	uint32_t served = f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES;
 
 	if (!f->deal || lane_get(&f->deal->lanes[LAUNCH_LANES_MAX - 1].area->served) == served)
 		return;

@@ -11,6 +11,7 @@
 #include "dataplane/fuse/fuse_front_known.h"
 #include "dataplane/fuse/fuse_front_pool.h"
 #include "dataplane/fuse/fuse_front_tail.h"
+#include "dataplane/fuse/fuse_hello.h"
 #include "dataplane/fuse/fuse_lane.h"
 #include "dataplane/port/port_rdma.h"
 
@@ -229,6 +230,8 @@ struct fuse_front {
 	struct front_head *owner;      /* a lane's: of its owner's state */
 	bool resting;		       /* a lane that takes no more */
 	uint64_t unserved_ns;	       /* a lane's: since when its owner has no server; 0: it has */
+	bool owing;		       /* a lane's session is for what it has begun alone */
+	uint64_t useful_ns;	       /* a lane's: not before then does it ask for another */
 	struct front_slot slots[FRONT_SLOTS];
 	struct front_ping ping;
 };
@@ -330,7 +333,9 @@ void front_lane_done(struct fuse_front *f);
 int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns);
 void front_lane_tick(struct fuse_front *f, uint64_t now_ns);
 /* A session may be asked for: a lane's owner comes first, but for what has begun. */
-bool front_lane_may_connect(const struct fuse_front *f);
+bool front_lane_may_connect(const struct fuse_front *f, uint64_t now_ns);
+/* On whose behalf a session is asked for, which is noted. */
+enum fuse_hello_lane front_lane_hello(struct fuse_front *f);
 /* 0: it is to be sent; -ENOMEM: not yet; -ESTALE: its file cannot be had; -ECANCELED. */
 int front_lane_ask(struct fuse_front *f, struct front_slot *s);
 /* Whether the owner can have it instead; then it is to be freed. */

@@ -11,6 +11,7 @@
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 #define LANE_BACK_NS NSEC_PER_SEC /* a server that is away for so long is the owner's matter */
+#define LANE_USELESS_NS (60 * NSEC_PER_SEC) /* so long one is that does not know lanes */
 
 static struct lane_slot *slot_of(const struct fuse_front *f, const struct front_slot *s)
 {
@@ -213,6 +214,13 @@ static bool slot_look(struct fuse_front *f, unsigned i, uint64_t now_ns)
 	return true;
 }
 
+/* What it does not take its owner takes back. */
+static bool takes_new(const struct fuse_front *f)
+{
+	return f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES && !f->owing &&
+	       !f->resting && !f->gone;
+}
+
 int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 {
 	struct lane_area *a = f->lane;
@@ -229,10 +237,10 @@ int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 		front_goodbye(f);
 		return -ENODEV;
 	}
-	bits = lane_get(&a->posted);
-	if (bits && !f->resting)
+	bits = takes_new(f) ? lane_get(&a->posted) : 0;
+	if (bits)
 		bits = __atomic_exchange_n(&a->posted, 0, __ATOMIC_SEQ_CST);
-	for (; bits && !f->resting; bits &= bits - 1) {
+	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
 
 		if (slot_look(f, i, now_ns))
@@ -401,15 +409,51 @@ static void head_copy(struct fuse_front *f)
 	front_publish(&to->negotiated, 1);
 }
 
-bool front_lane_may_connect(const struct fuse_front *f)
+/* What nobody else can end: requests that may have been sent, files that the server has open. */
+static bool owes(const struct fuse_front *f)
 {
-	return !f->lane || f->n_used > 0 || lane_get(&f->lane->served);
+	return f->n_used > 0 || f->files.n_closing > 0;
+}
+
+bool front_lane_may_connect(const struct fuse_front *f, uint64_t now_ns)
+{
+	return !f->lane || owes(f) || (lane_get(&f->lane->served) && now_ns >= f->useful_ns);
+}
+
+enum fuse_hello_lane front_lane_hello(struct fuse_front *f)
+{
+	f->owing = f->lane && owes(f);
+	if (!f->lane)
+		return FUSE_HELLO_MOUNT;
+	return f->owing ? FUSE_HELLO_LANE_OWES : FUSE_HELLO_LANE;
+}
+
+static void session_drop(struct fuse_front *f, uint64_t now_ns)
+{
+	rudp_session_close(f->session, now_ns);
+	f->session = NULL;
+	f->link = FRONT_AWAY;
+	f->away_since_ns = now_ns;
+}
+
+/* The session is what it was asked for: one that takes a place at the server, where there is one,
+ * or one that ends what was begun, and itself. */
+static void session_fits(struct fuse_front *f, uint64_t now_ns)
+{
+	bool is_up = f->session && rudp_session_is_up(f->session);
+
+	if (f->link == FRONT_READY && !(f->features & FUSE_PROTO_FEATURE_LANES) && !owes(f)) {
+		f->useful_ns = now_ns + LANE_USELESS_NS;
+		session_drop(f, now_ns);
+	} else if (f->session && f->owing != owes(f) && (f->owing || !is_up)) {
+		session_drop(f, now_ns);
+	}
 }
 
 /* A server that is full may have served us in our owner's stead. */
 static void owner_first(struct fuse_front *f, uint64_t now_ns)
 {
-	if (front_lane_may_connect(f)) {
+	if (owes(f) || lane_get(&f->lane->served)) {
 		f->unserved_ns = 0;
 		return;
 	}
@@ -417,10 +461,7 @@ static void owner_first(struct fuse_front *f, uint64_t now_ns)
 		f->unserved_ns = now_ns;
 	if (!f->session || now_ns - f->unserved_ns < LANE_AWAY_NS)
 		return;
-	rudp_session_close(f->session, now_ns);
-	f->session = NULL;
-	f->link = FRONT_AWAY;
-	f->away_since_ns = now_ns;
+	session_drop(f, now_ns);
 }
 
 void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
@@ -428,8 +469,8 @@ void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
 	bool ready;
 
 	owner_first(f, now_ns);
-	ready = f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES && !f->resting &&
-		!f->gone;
+	session_fits(f, now_ns);
+	ready = takes_new(f);
 	head_copy(f);
 	lane_set(&f->lane->seen_ns, now_ns);
 	if (f->lane->ready != ready) {

@@ -13,8 +13,8 @@
 struct hello_bytes {
 	uint32_t magic, version; /* little endian */
 	uint8_t mount_id[16];
-	uint8_t read_only, follows;
-	uint8_t pad[6];
+	uint8_t read_only, follows, lane;
+	uint8_t pad[5];
 	char names[3][PLENUM_NAME_MAX]; /* export, client, server */
 };
 _Static_assert(sizeof(struct hello_bytes) == FUSE_HELLO_BYTES, "no room between the fields");
@@ -29,7 +29,8 @@ void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
 	struct hello_bytes b = {.magic = htole32(HELLO_MAGIC),
 				.version = htole32(FUSE_PROTO_VERSION),
 				.read_only = h->read_only,
-				.follows = h->follows};
+				.follows = h->follows,
+				.lane = (uint8_t)h->lane};
 
 	memcpy(b.mount_id, h->mount_id, sizeof(b.mount_id));
 	name_put(b.names[0], h->export_name);
@@ -45,7 +46,8 @@ int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
 	if (len < sizeof(b))
 		return -EPROTO;
 	memcpy(&b, p, sizeof(b));
-	if (le32toh(b.magic) != HELLO_MAGIC || le32toh(b.version) != FUSE_PROTO_VERSION)
+	if (le32toh(b.magic) != HELLO_MAGIC || le32toh(b.version) != FUSE_PROTO_VERSION ||
+	    b.lane >= FUSE_HELLO_LANE_MAX)
 		return -EPROTO;
 	for (unsigned i = 0; i < ARRAY_SIZE(b.names); i++)
 		if (!memchr(b.names[i], '\0', sizeof(b.names[i])))
@@ -53,6 +55,7 @@ int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
 	memcpy(ret->mount_id, b.mount_id, sizeof(ret->mount_id));
 	ret->read_only = b.read_only;
 	ret->follows = b.follows;
+	ret->lane = (enum fuse_hello_lane)b.lane;
 	memcpy(ret->export_name, b.names[0], PLENUM_NAME_MAX);
 	memcpy(ret->client_host, b.names[1], PLENUM_NAME_MAX);
 	memcpy(ret->server_host, b.names[2], PLENUM_NAME_MAX);

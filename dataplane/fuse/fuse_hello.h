@@ -10,10 +10,20 @@
 
 #define FUSE_HELLO_BYTES 224
 
+/* On whose behalf. A server that is full serves mounts first, and keeps no lane from what it has
+ * begun: nobody else can end that. */
+enum fuse_hello_lane {
+	FUSE_HELLO_MOUNT,
+	FUSE_HELLO_LANE,
+	FUSE_HELLO_LANE_OWES, /* it ends what it has begun, and then this session */
+	FUSE_HELLO_LANE_MAX,
+};
+
 struct fuse_hello {
 	uint8_t mount_id[16];
 	bool read_only;
 	bool follows; /* it goes where a refusal sends it */
+	enum fuse_hello_lane lane;
 	char export_name[PLENUM_NAME_MAX];
 	char client_host[PLENUM_NAME_MAX];
 	char server_host[PLENUM_NAME_MAX]; /* whom the client means to speak to */

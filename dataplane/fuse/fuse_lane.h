@@ -80,7 +80,7 @@ struct lane_area { /* zeros are an empty one */
 	/* Written by the owner. */
 	_Alignas(64) uint32_t gone; /* unmounted */
 	uint32_t full;		    /* it waits for an end, and wants the bell */
-	uint32_t served;	    /* it has the server: one that is full serves us last */
+	uint32_t served;	    /* it has the server, which knows lanes */
 	/* Bit per slot or file: that there is something to look at, no more. Whoever comes anew
 	 * looks at all. */
 	_Alignas(64) uint64_t posted;

@@ -112,7 +112,7 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		rudp_session_refuse_with(s, fuse_back_elsewhere(back_of(w)));
 	else if (e == -ENOSPC)
 		full_report(w);
-	return e;
+	return e == -EDQUOT ? -ENOSPC : e; /* there is room for mounts: nothing to mend */
 }
 
 /* Bulk data are not left waiting for a leg that packets have left. */

@@ -472,6 +472,11 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			"not-allowed: %.30s does not let this host use export '%.30s'; its clients "
 			"there say who may",
 			m->peer, m->export_name);
+	else if (code == -ENOSPC && m->lane)
+		snprintf(text, size,
+			 "server-full: %.30s keeps the places that it has left for mounts, and "
+			 "serves no lane; raise sessions of its worker there",
+			 m->peer);
 	else if (code == -ENOSPC)
 		snprintf(
 			text, size,

@@ -85,15 +85,16 @@ struct rudp_port_info worker_port_info(const struct launch_port *p, bool up)
 static int open_rudp(struct worker *w)
 {
 	const struct launch_config *cfg = w->cfg;
-	struct rudp_config rc = {.identity = identity_of(cfg),
-				 .epoch = cfg->epoch,
-				 .ops = w->role->ops,
-				 .user = w,
-				 .security = (enum rudp_security)cfg->security,
-				 .n_keys = cfg->n_secrets,
-				 .n_ports = cfg->failover ? 1 : cfg->n_ports,
-				 /* one more, so that the role can say why there is none */
-				 .limits = {.sessions = launch_sessions(cfg) + 1}};
+	struct rudp_config rc = {
+		.identity = identity_of(cfg),
+		.epoch = cfg->epoch,
+		.ops = w->role->ops,
+		.user = w,
+		.security = (enum rudp_security)cfg->security,
+		.n_keys = cfg->n_secrets,
+		.n_ports = cfg->failover ? 1 : cfg->n_ports,
+		/* one more, so that the role can say why there is none */
+		.limits = {.sessions = launch_sessions(cfg) + LAUNCH_SESSIONS_OWING + 1}};
 	int e;
 
 	_Static_assert((int)LAUNCH_SECURITY_ENCRYPT == (int)RUDP_ENCRYPT &&

@@ -308,6 +308,18 @@ static bool session_begin(uint8_t minor, uint64_t flags)
 	return ours;
 }
 
+/* Whatever a client says of itself. */
+static void hello_look(const uint8_t *data, size_t size)
+{
+	struct fuse_back_client *c;
+
+	if (fuse_back_accept(g.back, NULL, NULL, data, size, &c) < 0)
+		return;
+	if (data[26] >= FUSE_HELLO_LANE_MAX)
+		fail("a hello of nobody's");
+	fuse_back_client_gone(c);
+}
+
 static size_t put_handle(uint8_t *to, uint8_t choice)
 {
 	const struct fuse_handle *h = &g.handles[choice % KNOWN_MAX];
@@ -375,6 +387,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g.n_handles = g.n_fhs = 0;
 	memset(g.handles, 0, sizeof(g.handles));
 	memset(g.fhs, 0, sizeof(g.fhs));
+	hello_look(data, size);
 	memcpy(&flags, data + 1, sizeof(flags));
 	ours = session_begin(data[0], flags);
 	data += 1 + sizeof(flags);

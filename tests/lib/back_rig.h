@@ -101,8 +101,12 @@ unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info 
 	return 0;
 }
 
+static void (*rig_on_close)(struct rudp_session *s); /* NULL: nobody looks */
+
 void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 {
+	if (rig_on_close)
+		rig_on_close(s);
 }
 
 enum rudp_security rudp_session_security(const struct rudp_session *s)

@@ -35,12 +35,14 @@ static struct fake_call {
 } calls[CALLS_MAX];
 static unsigned n_calls, calls_limit;
 static struct rudp_session session;
+static struct fuse_hello said; /* when it was asked for */
 
 int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
 		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
 		 struct rudp_session **ret)
 {
 	assert_true(hello_len <= RUDP_HELLO_BYTES_MAX);
+	assert_int_equal(fuse_hello_get(hello, hello_len, &said), 0);
 	session = (struct rudp_session){.user = session_user};
 	*ret = &session;
 	return 0;

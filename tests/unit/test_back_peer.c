@@ -407,6 +407,117 @@ static void files_are_closed_together(void **state)
 	assert_int_equal(rig_release(&rig, node, fh[2]), 0);
 }
 
+/* ------------------------------------------------------------------ who gets a place */
+
+#define GUESTS 8U
+
+static struct fuse_back_client *guests[GUESTS]; /* by place of their sessions; NULL: none */
+static char guest_sessions[GUESTS];
+
+static void guest_leaves(struct rudp_session *s)
+{
+	size_t i = (size_t)((char *)s - guest_sessions);
+
+	assert_true(i < GUESTS);
+	fuse_back_client_gone(guests[i]);
+	guests[i] = NULL;
+}
+
+static int guest_comes(unsigned i, enum fuse_hello_lane lane)
+{
+	struct fuse_back_client *was = rig.client;
+	struct fuse_hello h = rig.hello;
+	uint8_t bytes[FUSE_HELLO_BYTES];
+	int r;
+
+	h.mount_id[0] = (uint8_t)i;
+	h.lane = lane;
+	fuse_hello_put(bytes, &h);
+	r = fuse_back_accept(rig.back, (struct rudp_session *)&guest_sessions[i], NULL, bytes,
+			     sizeof(bytes), &guests[i]);
+	if (r < 0)
+		return r;
+	rig.client = guests[i];
+	assert_int_equal(rig_init_session(&rig), 0);
+	rig.client = was;
+	return 0;
+}
+
+static void guests_go(void)
+{
+	for (unsigned i = 0; i < GUESTS; i++)
+		if (guests[i])
+			guest_leaves((struct rudp_session *)&guest_sessions[i]);
+	fuse_back_poll(rig.back, clock_now_ns(), true);
+}
+
+/* The rig's own mount has a place, too. */
+static void lanes_leave_places_to_mounts(void **state)
+{
+	rig.cfg.sessions = 8;
+	rig_on_close = guest_leaves;
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(guest_comes(i, FUSE_HELLO_LANE), 0);
+	assert_int_equal(guest_comes(5, FUSE_HELLO_LANE), -EDQUOT); /* two are kept */
+	assert_int_equal(guest_comes(5, FUSE_HELLO_MOUNT), 0);
+	assert_int_equal(guest_comes(6, FUSE_HELLO_MOUNT), 0);
+	assert_int_equal(guest_comes(7, FUSE_HELLO_LANE), -EDQUOT);
+	guests_go();
+	rig.cfg.sessions = 2;
+	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE), -EDQUOT);
+	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT), 0);
+	guests_go();
+	rig_on_close = NULL;
+}
+
+static void mounts_take_places_of_lanes(void **state)
+{
+	rig.cfg.sessions = 4;
+	rig_on_close = guest_leaves;
+	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE), 0);
+	assert_int_equal(guest_comes(1, FUSE_HELLO_LANE), 0);
+	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), 0);
+	assert_true(guests[0] && guests[1] && guests[2]); /* there was one */
+	assert_int_equal(guest_comes(3, FUSE_HELLO_MOUNT), 0);
+	assert_true(!guests[0] != !guests[1]);
+	assert_int_equal(guest_comes(4, FUSE_HELLO_MOUNT), 0);
+	assert_true(!guests[0] && !guests[1] && guests[2] && guests[3]);
+	assert_int_equal(guest_comes(5, FUSE_HELLO_MOUNT), -ENOSPC);
+	assert_true(guests[2] && guests[3] && guests[4]);
+	guests_go();
+	rig_on_close = NULL;
+}
+
+/* What a lane has begun nobody else can end: it comes in however full it is, and takes no place. */
+static void lanes_end_what_they_have_begun(void **state)
+{
+	rig.cfg.sessions = 2;
+	rig_on_close = guest_leaves;
+	assert_int_equal(guest_comes(0, FUSE_HELLO_MOUNT), 0);
+	assert_int_equal(guest_comes(1, FUSE_HELLO_LANE_OWES), 0);
+	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), -ENOSPC);
+	assert_non_null(guests[1]); /* its place is none */
+	guest_leaves((struct rudp_session *)&guest_sessions[0]);
+	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), 0);
+	guests_go();
+	rig_on_close = NULL;
+}
+
+static void not_all_can_owe(void **state)
+{
+	struct fuse_back_client *some[LAUNCH_SESSIONS_OWING];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(some); i++) {
+		assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), 0);
+		some[i] = guests[0];
+	}
+	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), -EDQUOT);
+	for (unsigned i = 0; i < ARRAY_SIZE(some); i++)
+		fuse_back_client_gone(some[i]);
+	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), 0);
+	guests_go();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +533,10 @@ int main(void)
 		BOTH(garbage_is_answered),
 		BOTH(files_are_closed_together),
 		BOTH(ends_come_to_who_knows_them),
+		ON("/tmp", lanes_leave_places_to_mounts),
+		ON("/tmp", mounts_take_places_of_lanes),
+		ON("/tmp", lanes_end_what_they_have_begun),
+		ON("/tmp", not_all_can_owe),
 	};
 
 	if (geteuid() != 0) {

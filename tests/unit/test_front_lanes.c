@@ -58,7 +58,9 @@ static void owner_up(struct ends *e, struct rig *g)
 	fuse_front_free(g->f);
 	m->has_lanes = true;
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	g->features = FUSE_PROTO_FEATURE_LANES;
 	front_start(g);
+	assert_int_equal(said.lane, FUSE_HELLO_MOUNT);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0); /* what its predecessor had, anew */
 	bring_up(g);
 	e->area = lane_map(m->state_fd, 1);
@@ -334,6 +336,75 @@ static void test_lane_of_an_old_server(void **state)
 
 	lane_up(&e, *state, 0);
 	assert_int_equal(e.area->ready, 0);
+	assert_true(session.closed); /* it takes no place there */
+	assert_null(fuse_front_session(e.g->f));
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED); /* the owner takes it back */
+	e.g->now_ns += 59 * NSEC_PER_SEC;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_null(fuse_front_session(e.g->f));
+	e.g->now_ns += NSEC_PER_SEC;
+	e.g->features = FUSE_PROTO_FEATURE_LANES;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	session_up(e.g);
+	respond_init(e.g);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(e.area->ready, 1);
+	ends_down(&e);
+}
+
+static void test_owner_at_an_old_server(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	assert_int_equal(e.area->served, 1);
+	e.g->features = 0;
+	server_restarts(e.g, 2, 2);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(e.area->served, 0);
+	ends_down(&e);
+}
+
+/* A server that is full serves it for what it has begun, and for nothing else. */
+static void test_lane_owes(void **state)
+{
+	struct fuse_out_header out;
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	assert_int_equal(said.lane, FUSE_HELLO_LANE);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	opened(&e);
+	session.up = false; /* its place is a mount's now */
+	reset_all(e.g, e.g->now_ns);
+	fuse_front_event(e.g->f, RUDP_SESSION_ENDED, 0, e.g->now_ns);
+	assert_int_equal(e.area->slots[0].word, LANE_TAKEN);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(said.lane, FUSE_HELLO_LANE_OWES);
+	e.area->slots[1] = e.area->slots[0];
+	e.area->slots[1].word = LANE_HANDED;
+	e.area->posted |= 2;
+	session_up(e.g);
+	respond_init(e.g);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(state_of(&e, 1), LANE_HANDED);
+	assert_int_equal(e.area->ready, 0);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+	assert_true(call_header(0).unique == (e.g->unique | FUSE_PROTO_UNIQUE_RESEND));
+	assert_false(session.closed);
+	respond(e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
+	assert_int_equal(e.area->slots[0].word, LANE_DONE);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(said.lane, FUSE_HELLO_LANE);
+	session_up(e.g);
+	respond_init(e.g);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_int_equal(e.area->ready, 1);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(state_of(&e, 1), LANE_TAKEN);
 	ends_down(&e);
 }
 
@@ -422,6 +493,7 @@ static void test_heir_ends_what_was_begun(void **state)
 	fuse_front_pull(e.g->f, true, e.g->now_ns);
 	opened(&e); /* and the read is sent */
 	heir_begin(&e);
+	assert_int_equal(said.lane, FUSE_HELLO_LANE_OWES);
 	assert_false(fuse_front_is_spent(e.g->f));
 	assert_int_equal(n_calls, 1); /* the file is open at the server still */
 	assert_int_equal(call_header(0).opcode, FUSE_READ);
@@ -649,6 +721,8 @@ int main(void)
 		CASE(test_lane_cannot_have_the_file),
 		CASE(test_lane_does_not_send_what_is_over),
 		CASE(test_lane_of_an_old_server),
+		CASE(test_owner_at_an_old_server),
+		CASE(test_lane_owes),
 		CASE(test_lane_rests),
 		CASE(test_lane_lets_its_owner_first),
 		CASE(test_owner_says_whether_it_is_served),

@@ -11,7 +11,7 @@
 
 static void hello_is_one_code(void **state)
 {
-	struct fuse_hello h = {.read_only = true}, got;
+	struct fuse_hello h = {.read_only = true, .lane = FUSE_HELLO_LANE_OWES}, got;
 	uint8_t bytes[FUSE_HELLO_BYTES];
 
 	memcpy(h.mount_id, "0123456789abcdef", 16);
@@ -21,6 +21,7 @@ static void hello_is_one_code(void **state)
 	fuse_hello_put(bytes, &h);
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
 	assert_true(got.read_only);
+	assert_int_equal(got.lane, FUSE_HELLO_LANE_OWES);
 	assert_memory_equal(got.mount_id, h.mount_id, 16);
 	assert_string_equal(got.export_name, "scratch");
 	assert_string_equal(got.client_host, "a");
@@ -31,6 +32,25 @@ static void hello_is_one_code(void **state)
 	fuse_hello_put(bytes, &h);
 	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
 	assert_int_equal(strlen(got.server_host), PLENUM_NAME_MAX - 1);
+}
+
+/* Who does not know of lanes says that it is none. */
+static void lanes_say_so(void **state)
+{
+	struct fuse_hello h = {.follows = true}, got;
+	uint8_t bytes[FUSE_HELLO_BYTES];
+
+	fuse_hello_put(bytes, &h);
+	assert_int_equal(bytes[26], 0);
+	for (unsigned i = 0; i < 256; i++) {
+		bytes[26] = (uint8_t)i;
+		assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), i < 3 ? 0 : -EPROTO);
+		assert_true(i >= 3 || got.lane == (enum fuse_hello_lane)i);
+	}
+	bytes[26] = 0;
+	memset(bytes + 27, 0xff, 5); /* of a version to come */
+	assert_int_equal(fuse_hello_get(bytes, sizeof(bytes), &got), 0);
+	assert_int_equal(got.lane, FUSE_HELLO_MOUNT);
 }
 
 static void hosts_have_domains(void **state)
@@ -49,6 +69,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_is_one_code),
+		cmocka_unit_test(lanes_say_so),
 		cmocka_unit_test(hosts_have_domains),
 	};
 
