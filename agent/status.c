@@ -64,6 +64,19 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 	}
 }
 
+/* Behind all mounts: a worker may carry data of one that comes after it. */
+static void add_lanes(struct status *st, const struct sup_worker *w)
+{
+	for (uint32_t i = 0; w->wanted && i < w->config.n_lanes; i++)
+		for (size_t j = 0; j < st->n_mounts; j++) {
+			struct status_mount *m = &st->mounts[j];
+
+			if (strcmp(m->path, w->config.lanes[i].path) == 0 &&
+			    m->n_lanes < LAUNCH_LANES_MAX)
+				m->lanes[m->n_lanes++] = w->id;
+		}
+}
+
 static const char *role_name(enum launch_role r)
 {
 	static const char *const names[LAUNCH_ROLE_MAX] = {"FRONTEND", "COMPUTE", "DRIVES"};
@@ -462,6 +475,8 @@ int status_collect(const struct agent *a, struct status *ret)
 		if (w->wanted ||
 		    w->state != SUP_STOPPED) /* else an undone apply may want it again */
 			add_worker(a, &st, w);
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		add_lanes(&st, w);
 	*ret = st;
 	return 0;
 }

@@ -65,6 +65,8 @@ struct status_mount {
 	const char *path, *peer, *export_name; /* borrowed */
 	bool served;
 	char by[IP_ADDR_STR_MAX]; /* an address of the peer's worker that serves it; "": none */
+	uint32_t lanes[LAUNCH_LANES_MAX]; /* workers that are to carry data of it, too */
+	unsigned n_lanes;
 };
 
 struct status_totals { /* of one worker's page */

@@ -282,17 +282,33 @@ static int print_paths(const json_t *paths)
 	return ctl_table_print(&t);
 }
 
+/* Workers that are to carry data of the mount beside the one that has it: "2, 3". */
+static void lanes_format(const json_t *m, char *buf, size_t size)
+{
+	const json_t *id;
+	size_t i, at = 0;
+
+	*buf = '\0';
+	json_array_foreach (json_object_get(m, "lanes"), i, id)
+		if (at < size)
+			at += (size_t)snprintf(buf + at, size - at, "%s%" JSON_INTEGER_FORMAT,
+					       i ? ", " : "", json_integer_value(id));
+}
+
 static int print_mounts(const json_t *mounts)
 {
-	static const char *const headings[] = {"MOUNT", "FROM", "WORKER", "BY", "STATE"};
+	static const char *const headings[] = {"MOUNT", "FROM", "WORKER", "LANES", "BY", "STATE"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *m;
+	char lanes[128];
 	size_t i;
 
 	json_array_foreach (mounts, i, m) {
+		lanes_format(m, lanes, sizeof(lanes));
 		ctl_table_add(&t, "%s", ctl_text(m, "path"));
 		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(m, "worker"));
+		ctl_table_add(&t, "%s", lanes);
 		ctl_table_add(&t, "%s", ctl_text(m, "by"));
 		ctl_table_add(&t, "%s",
 			      json_is_true(json_object_get(m, "served")) ? "served" : "waits");

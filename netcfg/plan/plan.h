@@ -88,8 +88,8 @@ struct plan_worker {
 	struct ip_addr ips[PLAN_PORTS_MAX]; /* on all legs, there or not */
 	size_t n_ips;
 	/* Borrowed from the spec: those this worker serves. Mounts are dealt to the entry's cores
-	 * in turn; a core that is left could carry data of one, by a lane of its own, which no plan
-	 * asks for yet. Exports are every core's. */
+	 * in turn; a core that is left carries data of one, by a lane of its own. Exports are every
+	 * core's. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
 	const struct spec_mount *lane_of; /* NULL: none */

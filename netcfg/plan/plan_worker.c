@@ -446,6 +446,24 @@ static void note_no_backup(const struct plan *p, struct plan_worker *w)
 			 w->ports[0].leg);
 }
 
+/* More would only wait for each other. */
+#define LANES_MAX 15
+
+/* A core that gets no mount carries data of one; of which, goes in turn, too. */
+static void lane_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
+{
+	size_t n = sw->n_mounts;
+
+	if (sw->role != SPEC_ROLE_FRONTEND || n == 0)
+		return;
+	w->has_lanes = core < n && sw->n_cores > n + core;
+	if (core < n || core / n > LANES_MAX)
+		return;
+	w->lane_of = &sw->mounts[core % n];
+	w->lane = (unsigned)(core / n);
+	snprintf(w->note, sizeof(w->note), "carries data of %.43s", w->lane_of->path);
+}
+
 /* Mounts go to the entry's cores in turn; exports are every core's, and the mounts of clients are
  * spread over them. */
 static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
@@ -462,7 +480,8 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 		for (size_t m = core; m < sw->n_mounts; m += n)
 			w->mounts[w->n_mounts++] = &sw->mounts[m];
 	}
-	if (!w->n_exports && !w->n_mounts && sw->role != SPEC_ROLE_DRIVES)
+	lane_deal(sw, core, w);
+	if (!w->n_exports && !w->n_mounts && !w->lane_of && sw->role != SPEC_ROLE_DRIVES)
 		snprintf(w->note, sizeof(w->note), "idle: its entry has %s",
 			 sw->role == SPEC_ROLE_FRONTEND ? "fewer mounts than cores" : "no exports");
 	return 0;

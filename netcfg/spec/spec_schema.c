@@ -573,7 +573,8 @@ static const struct spec_key worker_keys[] = {
 	{"cores", SPEC_TYPE_CORES, .required = true, LIST(spec_worker, cores, n_cores),
 	 .help = "The cores, one worker per core: a number, a range, or a list of both.\n"
 		 "A core is used once.\n"
-		 "The mounts of a frontend entry are divided among its cores.\n"
+		 "The mounts of a frontend entry are divided among its cores; those that are left "
+		 "carry data of one each, beside the core that has it, fifteen for a mount at most.\n"
 		 "The exports of a compute entry are served by each of its cores, and the mounts of clients are"
 		 " spread over them.\n"
 		 "Core 0, which the kernel likes for itself, is taken only when named by itself and"
@@ -595,6 +596,8 @@ static const struct spec_key worker_keys[] = {
 	 FIELD(spec_worker, sessions),
 	 .fallback_doc = "4096",
 	 .help = "How many clients' mounts each compute worker of the entry serves at a time.\n"
+		 "A client's mount counts once for each core that carries data of it; the cores but for one "
+		 "leave a quarter, one at least, to other mounts, and give way to them.\n"
 		 "One more is refused, for the reason server-full at both ends, and is served as "
 		 "soon as there is room.\n"
 		 "An idle one costs the worker less than 16 KiB of memory.",
