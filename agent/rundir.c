@@ -100,15 +100,21 @@ static bool parse_mount(const char *line, struct rundir_mount *ret)
 	return true;
 }
 
+static void print_fuse(FILE *f, const char *word, const struct rundir_fuse *fuse)
+{
+	fprintf(f, "%s %d ", word, fuse->fd);
+	print_id(f, fuse->id);
+	fprintf(f, " %d\n", fuse->state_fd);
+}
+
 static void print_process(FILE *f, const struct rundir_process *p)
 {
 	fprintf(f, "process %d %" PRIu64 " worker %u launch %u restarts %" PRIu64 "\n", p->pid,
 		p->start_time, p->worker_id, p->launch_version, p->n_restarts);
-	for (uint32_t i = 0; i < p->n_fuse; i++) {
-		fprintf(f, "fuse %d ", p->fuse[i].fd);
-		print_id(f, p->fuse[i].id);
-		fprintf(f, " %d\n", p->fuse[i].state_fd);
-	}
+	for (uint32_t i = 0; i < p->n_fuse; i++)
+		print_fuse(f, "fuse", &p->fuse[i]);
+	for (uint32_t i = 0; i < p->n_lanes; i++)
+		print_fuse(f, "lane", &p->lanes[i]);
 	for (uint32_t i = 0; i < p->n_states; i++)
 		fprintf(f, "export %d %s\n", p->states[i].fd, p->states[i].export);
 }
@@ -203,16 +209,21 @@ static bool parse_process(const struct rundir *rd, const char *line, struct rund
 	return true;
 }
 
-static void parse_fuse(struct rundir *rd, const char *line)
+/* Behind its first word. */
+static void parse_fuse(struct rundir *rd, const char *line, bool lane)
 {
 	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
 	struct rundir_fuse fuse = {.state_fd = -1};
+	uint32_t *n;
 	char id[33];
 
-	if (p && p->n_fuse < LAUNCH_MOUNTS_MAX &&
-	    sscanf(line, "fuse %d %32[0-9a-f] %d", &fuse.fd, id, &fuse.state_fd) >= 2 &&
+	if (!p)
+		return;
+	n = lane ? &p->n_lanes : &p->n_fuse;
+	if (*n < LAUNCH_MOUNTS_MAX &&
+	    sscanf(line, " %d %32[0-9a-f] %d", &fuse.fd, id, &fuse.state_fd) >= 2 &&
 	    parse_id(id, fuse.id))
-		p->fuse[p->n_fuse++] = fuse;
+		(lane ? p->lanes : p->fuse)[(*n)++] = fuse;
 }
 
 static void parse_export(struct rundir *rd, const char *line)
@@ -235,8 +246,8 @@ static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *
 		*have_mount = parse_mount(line, mount);
 	else if (strncmp(line, "at ", 3) == 0 && *have_mount)
 		return push_mount(rd, mount, line + 3);
-	else if (strncmp(line, "fuse ", 5) == 0)
-		parse_fuse(rd, line);
+	else if (strncmp(line, "fuse ", 5) == 0 || strncmp(line, "lane ", 5) == 0)
+		parse_fuse(rd, line + 4, *line == 'l');
 	else if (strncmp(line, "export ", 7) == 0)
 		parse_export(rd, line);
 	else if (parse_process(rd, line, &process))

@@ -95,7 +95,6 @@ static void fetch_mount(struct sup_worker *w, const struct rundir_fuse *f)
 		fetch(w, f->state_fd, &fd);
 	if (fd >= 0 && mounts_adopt_state(m, fd, f->id) < 0)
 		close(fd);
-	mounts_serve(m, f->id, w->id);
 }
 
 /* What it serves, as far as the record says: nobody else may until it is gone, of whatever version
@@ -115,11 +114,16 @@ static void note_served(struct sup_worker *w, const struct rundir_process *p)
 	sup_keep_started(w, c);
 }
 
-/* What goes on without it: its mounts, and the states of those and of its exports. */
+/* What goes on without it: its mounts, and the states of those and of its exports; mounts that it
+ * has lanes of, for whoever serves those may be gone. */
 static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
 {
-	for (uint32_t i = 0; i < p->n_fuse; i++)
+	for (uint32_t i = 0; i < p->n_fuse; i++) {
 		fetch_mount(w, &p->fuse[i]);
+		mounts_serve(w->sup->setup.mounts, p->fuse[i].id, w->id);
+	}
+	for (uint32_t i = 0; i < p->n_lanes; i++)
+		fetch_mount(w, &p->lanes[i]);
 	for (uint32_t i = 0; i < p->n_states; i++) {
 		int fd = -1;
 

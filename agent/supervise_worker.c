@@ -337,6 +337,14 @@ int sup_keep_started(struct sup_worker *w, const struct launch_config *c)
 	return 0;
 }
 
+static struct rundir_fuse fuse_of(const struct launch_mount *m)
+{
+	struct rundir_fuse f = {.fd = m->fuse_fd, .state_fd = m->state_fd};
+
+	memcpy(f.id, m->id, sizeof(f.id));
+	return f;
+}
+
 void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_config *c)
 {
 	struct rundir_process p = {.pid = pid,
@@ -344,14 +352,14 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 				   .launch_version = LAUNCH_VERSION,
 				   .n_restarts = w->n_restarts,
 				   .n_fuse = c->n_mounts,
+				   .n_lanes = c->n_lanes,
 				   .n_states = c->n_exports};
 	int r;
 
-	for (uint32_t i = 0; i < p.n_fuse; i++) {
-		p.fuse[i].fd = c->mounts[i].fuse_fd;
-		p.fuse[i].state_fd = c->mounts[i].state_fd;
-		memcpy(p.fuse[i].id, c->mounts[i].id, sizeof(p.fuse[i].id));
-	}
+	for (uint32_t i = 0; i < p.n_fuse; i++)
+		p.fuse[i] = fuse_of(&c->mounts[i]);
+	for (uint32_t i = 0; i < p.n_lanes; i++)
+		p.lanes[i] = fuse_of(&c->lanes[i]);
 	for (uint32_t i = 0; i < p.n_states; i++) {
 		p.states[i].fd = c->exports[i].state_fd;
 		memcpy(p.states[i].export, c->exports[i].name, sizeof(p.states[i].export));

@@ -219,13 +219,16 @@ static void test_record_survives(void **state)
 				    .suid = true,
 				    .fuse_fd = -1,
 				    .state_fd = -1};
-	struct rundir_process recorded = {.worker_id = 3,
-					  .launch_version = LAUNCH_VERSION,
-					  .n_restarts = 5,
-					  .n_fuse = 1,
-					  .fuse = {{.fd = 9, .state_fd = 10, .id = {7}}},
-					  .n_states = 1,
-					  .states = {{.fd = 12, .export = "scratch"}}};
+	struct rundir_process recorded = {
+		.worker_id = 3,
+		.launch_version = LAUNCH_VERSION,
+		.n_restarts = 5,
+		.n_fuse = 1,
+		.n_lanes = 1,
+		.lanes = {{.fd = 20, .state_fd = 21, .id = "fedcba9876543210"}},
+		.fuse = {{.fd = 9, .state_fd = 10, .id = {7}}},
+		.n_states = 1,
+		.states = {{.fd = 12, .export = "scratch"}}};
 	struct rundir rd;
 	pid_t owner, child = child_that_waits();
 	char why[256];
@@ -245,6 +248,10 @@ static void test_record_survives(void **state)
 	assert_int_equal(rd.processes[0].launch_version, LAUNCH_VERSION);
 	assert_int_equal(rd.processes[0].n_restarts, 5);
 	assert_int_equal(rd.processes[0].n_fuse, 1);
+	assert_int_equal(rd.processes[0].n_lanes, 1);
+	assert_int_equal(rd.processes[0].lanes[0].fd, 20);
+	assert_int_equal(rd.processes[0].lanes[0].state_fd, 21);
+	assert_memory_equal(rd.processes[0].lanes[0].id, "fedcba9876543210", 16);
 	assert_int_equal(rd.processes[0].fuse[0].fd, 9);
 	assert_int_equal(rd.processes[0].fuse[0].state_fd, 10);
 	assert_int_equal(rd.processes[0].n_states, 1);
