@@ -374,6 +374,7 @@ static void test_lane_owes(void **state)
 
 	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
 	assert_int_equal(said.lane, FUSE_HELLO_LANE);
+	memcpy(lane_buf(e.area, 1), lane_buf(e.area, 0), 4096); /* of another, below */
 	fuse_front_pull(e.g->f, true, e.g->now_ns);
 	opened(&e);
 	session.up = false; /* its place is a mount's now */
