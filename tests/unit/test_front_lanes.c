@@ -355,13 +355,16 @@ static void test_lane_of_an_old_server(void **state)
 
 static void test_owner_at_an_old_server(void **state)
 {
+	const struct fuse_open_out reopened = {.fh = 51};
 	struct ends e;
 
 	owner_up(&e, *state);
 	assert_int_equal(e.area->served, 1);
 	e.g->features = 0;
 	server_restarts(e.g, 2, 2);
+	respond(e.g, 0, 0, &reopened, sizeof(reopened));
 	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_true(fuse_front_is_ready(e.g->f));
 	assert_int_equal(e.area->served, 0);
 	ends_down(&e);
 }
