@@ -23,6 +23,13 @@ static const char *word(const char *text, char *buf, size_t size)
 	return buf;
 }
 
+static bool is_address(const char *text, const char *of)
+{
+	struct ip_addr a, b;
+
+	return ip_addr_parse(text, &a) == 0 && ip_addr_parse(of, &b) == 0 && ip_addr_equal(&a, &b);
+}
+
 static bool is_peer(const struct launch_mount *m, const char *peer)
 {
 	struct ip_addr ip;
@@ -36,6 +43,48 @@ static bool is_peer(const struct launch_mount *m, const char *peer)
 		    memcmp(&m->addrs[i].ip, &ip, sizeof(ip)) == 0)
 			return true;
 	return false;
+}
+
+/* A client of a worker here, by the name or an address that it has on the leg. */
+static bool is_client(const struct sup_worker *w, const struct privsep_ping *want,
+		      struct launch_ping *ret)
+{
+	const uint64_t n = MIN_OF(launch_stat_get(&w->stats->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+
+	for (uint64_t i = 0; i < n; i++) {
+		const struct launch_path_stats *p = &w->stats->paths[i];
+		char leg[sizeof(p->leg)], peer[sizeof(p->peer)], remote[sizeof(p->remote)];
+
+		status_read_text(w->stats, p->leg, leg, sizeof(leg));
+		status_read_text(w->stats, p->peer, peer, sizeof(peer));
+		status_read_text(w->stats, p->remote, remote, sizeof(remote));
+		if (strcmp(leg, want->leg) != 0 || !peer[0] ||
+		    (strcmp(peer, want->peer) != 0 && !is_address(want->peer, remote)))
+			continue;
+		snprintf(ret->peer, sizeof(ret->peer), "%s", peer);
+		return true;
+	}
+	return false;
+}
+
+/* A worker that serves that peer by the leg: it has its client ask for the try. */
+static const struct sup_worker *find_server(const struct agent *a, const struct privsep_ping *want,
+					    struct launch_ping *ret)
+{
+	const struct sup_worker *found = NULL;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		const struct launch_config *c = w->started;
+		const struct launch_port *port = c ? sup_port_find(c, want->leg) : NULL;
+
+		if (!port || !w->stats || w->state != SUP_UP || c->role != LAUNCH_COMPUTE ||
+		    (found && !launch_stat_get(&w->stats->rdma[port - c->ports].pairs)) ||
+		    !is_client(w, want, ret))
+			continue;
+		found = w;
+		ret->port = (uint32_t)(port - c->ports);
+	}
+	return found;
 }
 
 /* A mount from that peer, of a worker that has the leg; better one that is served by RDMA. */
@@ -81,12 +130,13 @@ static void begin(struct agent *a, const struct privsep_ping *want, struct contr
 	char text[17];
 	int e;
 
+	w = w ? w : find_server(a, want, &p);
 	if (!w) {
 		control_error(r, 404, "not-found",
 			      is_leg(a, want->leg)
-				      ? "no worker that runs has a mount from this peer; RDMA is "
-					"spoken over the sessions of mounts: ask on the host that "
-					"mounts"
+				      ? "no worker that runs has a mount from this peer or a path "
+					"to a client of that name or address by that leg; RDMA is "
+					"spoken over the sessions of mounts"
 				      : "there is no leg of that name",
 			      NULL);
 		return;

@@ -285,7 +285,8 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 	       f->reorder_ppm <= LAUNCH_FAULT_PPM && f->delay_us <= LAUNCH_FAULT_DELAY_US_MAX;
 }
 
-/* How long transfers by RDMA take over one leg to the server of a mount. */
+/* How long transfers by RDMA take over one leg: a frontend's, to the server of a mount; or a
+ * compute worker's, to a client that calls itself `peer`. */
 #define LAUNCH_PING_COUNT_MAX 4096
 #define LAUNCH_PING_BYTES_MAX (1U << 20)
 #define LAUNCH_PING_DEPTH_MAX 4
@@ -303,6 +304,7 @@ struct launch_ping {
 	uint64_t took_ns; /* of all, without the rests between them */
 	uint32_t min_ns, median_ns, p99_ns, max_ns;
 	char reason[32]; /* a code, where there is no RDMA; "" */
+	char peer[PLENUM_NAME_MAX];
 };
 static inline bool launch_ping_is_valid(const struct launch_ping *p)
 {

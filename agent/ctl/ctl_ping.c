@@ -79,7 +79,9 @@ static int check_picture(const struct ctl_args *a, const struct doctor_picture *
 		return p->inv ? CTL_DATA : CTL_OS;
 	}
 	if (!doctor_knows_peer(p)) {
-		ctl_complain("'%s' is neither a name of peers[] nor an address", p->peer);
+		ctl_complain("'%s' is neither a name of peers[], nor an address, nor a host with "
+			     "which there is a session",
+			     p->peer);
 		return CTL_USAGE;
 	}
 	if (a->leg && !find_leg(p->plan, a->leg)) {

@@ -180,6 +180,9 @@ static const char *meaning(const char *reason)
 				     "back"},
 		{"rdma-kinds-differ", "one end is InfiniBand and the other Ethernet, or they use "
 				      "different versions of RoCE: net[].roce-mode"},
+		{"rdma-mixed",
+		 "servers of this host's mounts, or legs to one of them, are InfiniBand "
+		 "and Ethernet at the same time"},
 		{"rdma-peer-without", "the peer has none on that leg, or is an older version"},
 		{"rdma-encrypted", "cluster.security is encrypt, and bulk data would be in clear"},
 		{"rdma-iwarp", "its device is an iWARP one, which is not supported"},
@@ -193,6 +196,17 @@ static const char *meaning(const char *reason)
 		if (strcmp(texts[i].code, reason) == 0)
 			return texts[i].text;
 	return "see plenumd(8)";
+}
+
+static const char *error_text(json_int_t e, bool any)
+{
+	if (e == -ENOTCONN)
+		return "the other end does not answer";
+	if (e == -ETIMEDOUT)
+		return any ? "not all was done in time"
+			   : "nothing was done in time: the other end has enough to do, or is a "
+			     "client of an older version";
+	return strerror((int)-e);
 }
 
 /* Each leg once for each reason. Exit status by the worst. */
@@ -215,11 +229,7 @@ static int judge(const struct way *ways, size_t n)
 				     reason, meaning(reason));
 		else
 			ctl_complain("%s, %s: %s", ways[i].leg, ways[i].in ? "in" : "out",
-				     e == -ETIMEDOUT
-					     ? "not all was done in time"
-					     : (e == -ENOTCONN
-							? "the mount's server does not answer"
-							: strerror((int)-e)));
+				     error_text(e, ctl_int(last, "done") > 0));
 	}
 	return r;
 }

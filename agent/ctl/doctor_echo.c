@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whom to ask by which leg, and the asking: for the checks of peers. */
+#include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor.h"
 
 #include "netcfg/host/kernel.h"
@@ -64,6 +65,36 @@ static void add_peer(struct doctor_picture *p, const struct plan_port *port,
 		add(p, port, peer->name, &peer->ips[i]);
 }
 
+static bool is_in_spec(const struct doctor_picture *p)
+{
+	for (size_t i = 0; i < p->spec->n_peers; i++)
+		if (strcmp(p->spec->peers[i].name, p->peer) == 0)
+			return true;
+	return false;
+}
+
+/* Whoever a session is with has a path for each of its addresses on the leg. */
+static void add_client(struct doctor_picture *p, const struct plan_port *port)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		struct ip_addr to;
+		bool is_new = true;
+
+		if (strcmp(ctl_text(path, "peer"), p->peer) != 0 ||
+		    strcmp(ctl_text(path, "leg"), port->leg) != 0 ||
+		    ip_addr_parse(ctl_text(path, "remote"), &to) < 0)
+			continue;
+		for (size_t j = 0; j < p->n_echoes; j++)
+			is_new = is_new && (strcmp(p->echoes[j].leg, port->leg) != 0 ||
+					    !ip_addr_equal(&p->echoes[j].to, &to));
+		if (is_new)
+			add(p, port, p->peer, &to);
+	}
+}
+
 static void add_leg(struct doctor_picture *p, const struct plan_leg_info *leg)
 {
 	const struct plan_port *port = find_port(p, leg->name);
@@ -77,18 +108,22 @@ static void add_leg(struct doctor_picture *p, const struct plan_leg_info *leg)
 	if (p->peer[0] && ip_addr_parse(p->peer, &to) == 0 &&
 	    (ip_prefix_contains(&port->ip, &to) || port->gateway.family))
 		add(p, port, p->peer, &to);
+	if (p->peer[0] && !is_in_spec(p))
+		add_client(p, port);
 	if (!p->peer[0] && port->gateway.family)
 		add(p, port, "", &port->gateway);
 }
 
 bool doctor_knows_peer(const struct doctor_picture *p)
 {
+	const json_t *path;
 	struct ip_addr to;
+	size_t i;
 
-	for (size_t i = 0; i < p->spec->n_peers; i++)
-		if (strcmp(p->spec->peers[i].name, p->peer) == 0)
+	json_array_foreach (json_object_get(p->status, "paths"), i, path)
+		if (strcmp(ctl_text(path, "peer"), p->peer) == 0)
 			return true;
-	return ip_addr_parse(p->peer, &to) == 0;
+	return is_in_spec(p) || ip_addr_parse(p->peer, &to) == 0;
 }
 
 void doctor_find_echoes(struct doctor_picture *p)

@@ -18,6 +18,10 @@ static const struct row {
 	 "a peer has RDMA of another kind (InfiniBand, Ethernet, or another version of RoCE)",
 	 "have all hosts of a cluster on one kind of fabric: plenum rdma devices on both; write "
 	 "one roce-mode for all; or plenum net set LEG --rdma-off"},
+	{"rdma-mixed", DOCTOR_FAIL,
+	 "servers have RDMA by InfiniBand and by Ethernet, and none of them is had it with",
+	 "have all servers of a cluster on one kind of fabric: plenum rdma devices on each; or "
+	 "plenum net set LEG --rdma-off on the legs of one kind"},
 	{"rdma-memlock", DOCTOR_WARN, "the worker's memory cannot be registered",
 	 "prlimit --memlock=unlimited --pid PID, of the worker; LimitMEMLOCK=infinity in "
 	 "plenumd.service for the next one"},
@@ -155,6 +159,8 @@ static void run_iommu(const struct doctor_picture *p, const struct doctor_check 
 static const struct doctor_check checks[] = {
 	{"rdma-cluster", "The RDMA of all hosts is of one kind", DOCTOR_WANTS_AGENT, run_reason,
 	 "rdma-kinds-differ"},
+	{"rdma-mixed", "No servers have InfiniBand where others have Ethernet", DOCTOR_WANTS_AGENT,
+	 run_reason, "rdma-mixed"},
 	{"rdma-peers", "The servers of mounts have RDMA where this host has it", DOCTOR_WANTS_AGENT,
 	 run_reason, "rdma-peer-without"},
 	{"rdma-pairs", "Queue pairs with other hosts work", DOCTOR_WANTS_AGENT, run_reason,

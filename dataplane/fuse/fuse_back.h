@@ -42,6 +42,14 @@ void fuse_back_rdma(struct fuse_back *b, struct port_rdma *rdma);
 /* File data of the client's that went so by that port, below LAUNCH_PORTS_MAX. */
 void fuse_back_rdma_bytes(const struct fuse_back_client *c, unsigned port, uint64_t *ret_read,
 			  uint64_t *ret_write);
+/* Has the client try RDMA by that port of ours; one at a time, and what became of it is taken by
+ * fuse_back_ping_take(), which is to be asked each turn while there is one. 0; -EBUSY; -ENOTSUP: no
+ * pair with it goes by that port, and *ret_why is why, as far as it is known here. */
+int fuse_back_ping(struct fuse_back_client *c, const struct launch_ping *ask, uint64_t now_ns,
+		   enum port_rdma_reason *ret_why);
+/* False: there is none that is over; *ret_due_ns: when there is one at the latest. */
+bool fuse_back_ping_take(struct fuse_back *b, uint64_t now_ns, struct launch_ping *ret,
+			 uint64_t *ret_due_ns);
 /* A path of the client's session has gone down that leads by this port. */
 void fuse_back_path_down(struct fuse_back_client *c, unsigned port);
 /* Has another agent hold what the former one held. */

@@ -243,8 +243,20 @@ struct back_ping {
 		uint64_t begun_ns;
 	} ops[FUSE_PROTO_PING_DEPTH_MAX];
 	unsigned n_begun, n_under_way;
-	bool failed;
+	bool failed, wished;
 	uint64_t begun_ns, rest_ns; /* not before then is there another */
+};
+
+/* What an operator here wants to have tried, with one client and on its pair of that leg: it is
+ * told so when it next asks after its pairs, and what it asks for then is added up. */
+struct back_wish {
+	struct launch_ping run;		 /* id 0: nobody asked */
+	struct fuse_back_client *client; /* NULL: its session has ended */
+	unsigned leg;
+	bool over; /* run says what came of it; nobody has taken that yet */
+	bool heard;
+	uint64_t until_ns;
+	uint32_t each_ns[LAUNCH_PING_COUNT_MAX];
 };
 
 struct fuse_back {
@@ -310,6 +322,7 @@ struct fuse_back {
 	uint32_t permitted[2]; /* capabilities of the thread, for good */
 	uint32_t fsuid, fsgid; /* of the thread at present */
 	struct back_ping ping;
+	struct back_wish wish;
 };
 
 /* fuse_back_req.c */
@@ -421,6 +434,8 @@ bool back_ping_spins(const struct fuse_back *b, uint64_t now_ns);
 /* Nobody waits for its answer. */
 void back_ping_call_gone(struct fuse_back *b, const struct rudp_call *call);
 void back_ping_client_gone(struct fuse_back_client *c);
+/* What the client is to be told of the leg's pair, of which it asks whether it is still there. */
+void back_ping_wish(const struct fuse_back_client *c, unsigned leg, uint8_t ret[16]);
 
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);

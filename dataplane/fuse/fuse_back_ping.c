@@ -3,9 +3,12 @@
  * Tries of RDMA that a client asks for (`plenum rdma ping`), at the server, which is the active
  * end. Apart from bulk data because nobody waits for these: one client at a time has them, within
  * its own share of buffers, on pairs that its files use as well and may fill; they end early where
- * they take long, and then the server rests.
+ * they take long, and then the server rests. Where an operator asks here, a client is asked to ask:
+ * the memory is the client's to give.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
@@ -53,6 +56,130 @@ static void answer(struct fuse_back *b, struct rudp_call *call, uint64_t unique,
 	rudp_respond(call, out, out->len, (uint8_t *)out - BUF_HEADROOM_BYTES);
 }
 
+/* ------------------------------------------------------------------ what is wished for here */
+
+_Static_assert(FUSE_PROTO_WISH_COUNT_MAX == LAUNCH_PING_COUNT_MAX, "any can be wished for");
+
+static uint8_t what_of(const struct launch_ping *p)
+{
+	return p->what == LAUNCH_PING_OUT ? FUSE_PROTO_PING_WRITE : FUSE_PROTO_PING_READ;
+}
+
+int fuse_back_ping(struct fuse_back_client *c, const struct launch_ping *ask, uint64_t now_ns,
+		   enum port_rdma_reason *ret_why)
+{
+	struct fuse_back *b = c->back;
+	struct back_wish *w = &b->wish;
+	int leg = c->rdma && !c->gone ? port_rdma_leg(c->rdma, ask->port) : -1;
+
+	if (leg < 0) {
+		*ret_why = port_rdma_reason(b->rdma, ask->port);
+		if (*ret_why == PORT_RDMA_OK)
+			*ret_why = c->session && rudp_session_security(c->session) == RUDP_ENCRYPT
+					   ? PORT_RDMA_ENCRYPTED
+					   : PORT_RDMA_PEER;
+		return -ENOTSUP;
+	}
+	if (w->run.id)
+		return -EBUSY;
+	w->run = *ask;
+	w->run.done = 0;
+	w->run.status = 0;
+	w->run.took_ns = 0;
+	w->run.reason[0] = '\0';
+	w->run.min_ns = w->run.median_ns = w->run.p99_ns = w->run.max_ns = 0;
+	w->client = c;
+	w->leg = (unsigned)leg;
+	w->over = w->heard = false;
+	w->until_ns = now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC;
+	return 0;
+}
+
+void back_ping_wish(const struct fuse_back_client *c, unsigned leg, uint8_t ret[16])
+{
+	const struct back_wish *w = &c->back->wish;
+	const struct fuse_proto_wish wish = {.what = what_of(&w->run),
+					     .depth = (uint8_t)w->run.depth,
+					     .count = w->run.count,
+					     .len = w->run.bytes};
+
+	if (w->run.id && !w->over && !w->heard && w->client == c && w->leg == leg)
+		memcpy(ret, &wish, sizeof(wish));
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void wish_over(struct back_wish *w, int status, const char *reason)
+{
+	const uint32_t n = w->run.done;
+
+	w->over = true;
+	w->client = NULL;
+	w->run.status = status;
+	snprintf(w->run.reason, sizeof(w->run.reason), "%s", reason);
+	if (n == 0)
+		return;
+	qsort(w->each_ns, n, sizeof(w->each_ns[0]), compare);
+	w->run.min_ns = w->each_ns[0];
+	w->run.median_ns = w->each_ns[(n - 1) / 2];
+	w->run.p99_ns = w->each_ns[(n * 99 + 99) / 100 - 1];
+	w->run.max_ns = w->each_ns[n - 1];
+}
+
+/* It is what was wished for, not what an operator there wants of the same client. */
+static bool is_wished(const struct back_wish *w, const struct fuse_back_client *c,
+		      const struct fuse_proto_ping *ask)
+{
+	return w->run.id && !w->over && w->client == c && w->leg == ask->leg &&
+	       what_of(&w->run) == ask->what && w->run.bytes == ask->len &&
+	       w->run.depth == ask->depth && ask->count <= w->run.count - w->run.done;
+}
+
+static void wish_add(struct fuse_back *b, const struct fuse_back_client *c)
+{
+	const struct back_ping *g = &b->ping;
+	struct back_wish *w = &b->wish;
+
+	if (!g->wished || !is_wished(w, c, &g->ask))
+		return;
+	memcpy(&w->each_ns[w->run.done], g->answer.each_ns,
+	       g->answer.count * sizeof(g->answer.each_ns[0]));
+	w->run.done += g->answer.count;
+	w->run.took_ns += g->answer.count ? g->answer.took_ns : 0;
+	if (g->failed)
+		wish_over(w, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED));
+	else if (w->run.done == w->run.count)
+		wish_over(w, 0, "");
+}
+
+bool fuse_back_ping_take(struct fuse_back *b, uint64_t now_ns, struct launch_ping *ret,
+			 uint64_t *ret_due_ns)
+{
+	struct back_wish *w = &b->wish;
+
+	*ret_due_ns = UINT64_MAX;
+	if (!w->run.id)
+		return false;
+	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
+		wish_over(w, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED));
+	else if (!w->over && now_ns >= w->until_ns) /* an older client hears nothing of it */
+		wish_over(w, -ETIMEDOUT, "");
+	if (!w->over) {
+		*ret_due_ns = w->until_ns;
+		return false;
+	}
+	*ret = w->run;
+	w->run.id = 0;
+	return true;
+}
+
+/* ------------------------------------------------------------------ what a client asks for */
+
 static void ping_end(struct fuse_back *b)
 {
 	struct back_ping *g = &b->ping;
@@ -65,6 +192,7 @@ static void ping_end(struct fuse_back *b)
 						  : FUSE_PROTO_PING_DONE;
 	g->rest_ns = now_ns + PING_RESTS * g->answer.took_ns;
 	g->client = NULL;
+	wish_add(b, c);
 	if (g->call)
 		answer(b, g->call, g->unique, &g->answer);
 	buf_pool_put(&b->requests, g->data);
@@ -143,6 +271,8 @@ static void ping_start(struct fuse_back_client *c, struct rudp_call *call, uint6
 				.data = data,
 				.begun_ns = clock_now_ns()};
 	g->answer.count = 0;
+	g->wished = is_wished(&b->wish, c, ask);
+	b->wish.heard |= g->wished;
 	for (unsigned i = 0; i < FUSE_PROTO_PING_DEPTH_MAX; i++)
 		g->ops[i].back = b;
 	/* What others' requests have left in it is not for this client. */
@@ -193,4 +323,6 @@ void back_ping_client_gone(struct fuse_back_client *c)
 {
 	if (c->back->ping.client == c)
 		c->back->ping.call = NULL;
+	if (c->back->wish.client == c)
+		wish_over(&c->back->wish, -ENOTCONN, "");
 }

@@ -93,6 +93,8 @@ static void leg_make(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg
 	if (why == PORT_RDMA_OK)
 		why = port_rdma_join(c->rdma, leg->leg, &theirs, true);
 	leg->status = (uint8_t)why;
+	if (why == PORT_RDMA_KIND)
+		leg->link = half.link;
 	if (why != PORT_RDMA_OK)
 		return;
 	leg->link = half.link;
@@ -108,6 +110,9 @@ static void leg_make(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg
 static void leg_check(struct fuse_back_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
+	memset(leg->gid, 0, sizeof(leg->gid));
+	if (leg->status == 0)
+		back_ping_wish(c, leg->leg, leg->gid);
 }
 
 static bool is_over(uint64_t spent_ns, uint64_t each_ns, unsigned at_once, uint64_t now_ns)

@@ -44,6 +44,10 @@ enum port_rdma_reason fuse_front_rdma_reason(const struct fuse_front *f, unsigne
 /* File data that went so by that port, below PORT_RDMA_LEGS_MAX. */
 void fuse_front_rdma_bytes(const struct fuse_front *f, unsigned port, uint64_t *ret_read,
 			   uint64_t *ret_write);
+/* Judges what the servers of these (NULL: none) have said of their RDMA: where it is InfiniBand
+ * with one or by one leg, and Ethernet with another, it is refused to all, until that is no more
+ * so. */
+void fuse_front_rdma_judge(struct fuse_front *const *fronts, unsigned n);
 /* Has RDMA over one leg tried, which must be valid; one at a time. 0: fuse_front_ping_take() tells;
  * -EBUSY. */
 int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_t now_ns);

@@ -98,6 +98,9 @@ struct front_rdma_msg {
 	struct fuse_proto_rdma rdma;
 };
 
+#define FRONT_LAYER_IB 1U
+#define FRONT_LAYER_ETHERNET 2U
+
 struct front_rdma {
 	struct port_rdma *ports; /* NULL: no leg is to use it */
 	unsigned n_ports;
@@ -108,6 +111,7 @@ struct front_rdma {
 	bool waits;		     /* for its answer */
 	bool encrypted;
 	bool only;  /* data that are for it go by no other way */
+	bool mixed; /* servers have it by InfiniBand and by Ethernet: nobody does */
 	bool holds; /* some wait for that */
 	uint64_t retry_ns;
 	uint32_t n_changes;			   /* of devices, when the server was asked last */
@@ -118,6 +122,8 @@ struct front_rdma {
 		uint64_t made_ns, wait_ns, due_ns;
 		uint32_t n_changes; /* of devices, when it was put off */
 		uint32_t qpn;	    /* the server's half of its pair */
+		uint8_t link;	    /* ours, as it was asked with */
+		uint8_t layers;	    /* FRONT_LAYER_*, as the server has said; 0: of none */
 		uint64_t read_bytes, write_bytes;
 	} legs[PORT_RDMA_LEGS_MAX];
 	struct front_rdma_msg msg;
@@ -126,11 +132,13 @@ struct front_rdma {
 
 /* RDMA is tried, as an operator asked: in requests of so many transfers each. */
 struct front_ping {
-	struct launch_ping run; /* id 0: nobody asked */
-	uint8_t *buf;		/* from the pool */
-	bool waits;		/* the server has it, and may write there */
-	bool over;		/* run says what came of it; nobody has taken that yet */
-	uint32_t serial;	/* front_rdma.serial when it was sent */
+	struct launch_ping run;	 /* id 0: nobody asked */
+	uint8_t *buf;		 /* from the pool */
+	bool waits;		 /* the server has it, and may write there */
+	bool over;		 /* run says what came of it; nobody has taken that yet */
+	bool is_servers;	 /* the server asked for it, and has what comes of it */
+	struct launch_ping wish; /* of the server's, to be begun; id 0: none */
+	uint32_t serial;	 /* front_rdma.serial when it was sent */
 	uint64_t until_ns, due_ns;
 	struct front_ping_msg {
 		struct fuse_in_header in;
@@ -398,6 +406,8 @@ int front_rdma_take(struct fuse_front *f, struct front_slot *s, struct front_ans
 
 /* Returns when it wants to be called again. */
 uint64_t front_ping_flush(struct fuse_front *f, uint64_t now_ns);
+/* What a server that was asked after the pair of that port says besides: struct fuse_proto_wish. */
+void front_ping_wished(struct fuse_front *f, unsigned port, const uint8_t said[16]);
 void front_ping_answer(struct fuse_front *f, const void *msg, size_t len, uint64_t now_ns);
 /* The session has ended, and with it all pairs. */
 void front_ping_down(struct fuse_front *f);

@@ -63,7 +63,7 @@ int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_
 	p->run.done = 0;
 	p->run.took_ns = 0;
 	p->run.min_ns = p->run.median_ns = p->run.p99_ns = p->run.max_ns = 0;
-	p->over = false;
+	p->over = p->is_servers = false;
 	p->due_ns = now_ns;
 	p->until_ns = now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC;
 	return 0;
@@ -79,7 +79,37 @@ bool fuse_front_ping_take(struct fuse_front *f, struct launch_ping *ret)
 	p->run.id = 0;
 	if (!p->waits)
 		buf_free(f);
-	return true;
+	return !p->is_servers;
+}
+
+/* What it asks for is what an operator here might, and no more of it than that. */
+void front_ping_wished(struct fuse_front *f, unsigned port, const uint8_t said[16])
+{
+	struct fuse_proto_wish wish;
+	struct launch_ping p;
+
+	memcpy(&wish, said, sizeof(wish));
+	p = (struct launch_ping){.id = 1,
+				 .port = port,
+				 .what = wish.what == FUSE_PROTO_PING_WRITE  ? LAUNCH_PING_IN
+					 : wish.what == FUSE_PROTO_PING_READ ? LAUNCH_PING_OUT
+									     : 0,
+				 .bytes = wish.len,
+				 .count = wish.count,
+				 .depth = wish.depth};
+	if (launch_ping_is_valid(&p))
+		f->ping.wish = p;
+}
+
+/* Not while another one is under way: the server says it again. */
+static void wish_begin(struct fuse_front *f, uint64_t now_ns)
+{
+	struct front_ping *p = &f->ping;
+	const struct launch_ping wish = p->wish;
+
+	p->wish.id = 0;
+	if (wish.id && fuse_front_ping(f, &wish, now_ns) == 0)
+		p->is_servers = true;
 }
 
 /* 0; negative errno: not now. */
@@ -108,6 +138,7 @@ uint64_t front_ping_flush(struct fuse_front *f, uint64_t now_ns)
 	struct front_ping *p = &f->ping;
 	enum port_rdma_reason why;
 
+	wish_begin(f, now_ns);
 	if (!p->run.id || p->over)
 		return UINT64_MAX;
 	if (now_ns >= p->until_ns) {
@@ -200,6 +231,7 @@ void front_ping_down(struct fuse_front *f)
 	struct front_ping *p = &f->ping;
 
 	p->waits = false;
+	p->wish.id = 0;
 	if (p->run.id)
 		ping_over(f, -ENOTCONN, "");
 	else

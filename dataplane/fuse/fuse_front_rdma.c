@@ -14,6 +14,8 @@
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
 /* Pairs of a path that is up and that fail sooner than that are tried again later each time: where
  * something on the way drops what RDMA sends, each try costs a transfer some seconds. */
+/* Where there are to be none, servers are asked as often whether it is still so. */
+#define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
 #define RDMA_HEADERS 88 /* IPv6, UDP and the headers and check sum of RoCE, rounded up */
@@ -64,6 +66,8 @@ void front_rdma_down(struct fuse_front *f)
 	r->asked = r->checked = 0;
 	r->waits = false;
 	r->retry_ns = 0;
+	for (unsigned i = 0; i < PORT_RDMA_LEGS_MAX; i++)
+		r->legs[i].layers = 0;
 }
 
 /* The path of the port that pairs go by: NULL where there is one already, or none can be. */
@@ -142,6 +146,12 @@ static void leg_ask(struct fuse_front *f, unsigned port, const struct rudp_path_
 		.key = half.key};
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 	address_put(leg->to, &path->remote.ip);
+	r->legs[port].link = half.link;
+	if (r->mixed) {
+		leg->mtu = 0;
+		leg->key = 0;
+		port_rdma_drop(r->peer, port);
+	}
 	r->msg.rdma.n_legs++;
 	r->asked |= (uint8_t)(1U << port);
 	r->made[port] = ++r->serial; /* answers to what was sent before are not of this one */
@@ -175,7 +185,7 @@ void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 
 	if (!r->peer || r->waits || now_ns < ask_at(r) || f->gone)
 		return;
-	r->retry_ns = now_ns + RDMA_RETRY_NS;
+	r->retry_ns = now_ns + (r->mixed ? RDMA_MIXED_NS : RDMA_RETRY_NS);
 	r->n_changes = port_rdma_changes(r->ports);
 	r->encrypted = rudp_session_security(f->session) == RUDP_ENCRYPT;
 	if (r->encrypted)
@@ -223,6 +233,51 @@ static enum port_rdma_reason reason_of_answer(uint8_t status)
 	return status < PORT_RDMA_REASON_MAX ? PORT_RDMA_PEER : PORT_RDMA_FAILED;
 }
 
+static uint8_t layer_of(uint8_t link)
+{
+	return link == PORT_RDMA_LINK_IB ? FRONT_LAYER_IB : FRONT_LAYER_ETHERNET;
+}
+
+/* Older servers do not say what it is that differs from ours: of Ethernet there are two. */
+static uint8_t layer_told(const struct front_rdma *r, const struct fuse_proto_rdma_leg *leg)
+{
+	const uint8_t ours = r->legs[leg->leg].link;
+
+	if (leg->status == 0 || leg->status == PORT_RDMA_MTU ||
+	    (r->mixed && leg->status == PORT_RDMA_FAILED))
+		return layer_of(ours);
+	if (leg->status != PORT_RDMA_KIND)
+		return 0;
+	if (leg->link != ours)
+		return layer_of(leg->link);
+	return ours == PORT_RDMA_LINK_IB ? FRONT_LAYER_ETHERNET : 0;
+}
+
+void fuse_front_rdma_judge(struct fuse_front *const *fronts, unsigned n)
+{
+	uint8_t layers = 0;
+	bool mixed;
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; fronts[i] && k < fronts[i]->rdma.n_ports; k++)
+			if (port_rdma_reason(fronts[i]->rdma.ports, k) == PORT_RDMA_OK)
+				layers |= fronts[i]->rdma.legs[k].layers;
+	mixed = layers == (FRONT_LAYER_IB | FRONT_LAYER_ETHERNET);
+	for (unsigned i = 0; i < n; i++) {
+		struct front_rdma *r = fronts[i] ? &fronts[i]->rdma : NULL;
+
+		if (!r || r->mixed == mixed)
+			continue;
+		r->mixed = mixed;
+		r->retry_ns = 0;
+		/* What is on its way goes in packets, as where pairs fail. */
+		for (unsigned k = 0; mixed && r->peer && k < r->n_ports; k++) {
+			port_rdma_drop(r->peer, k);
+			r->made[k] = ++r->serial;
+		}
+	}
+}
+
 static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg *leg)
 {
 	struct front_rdma *r = &f->rdma;
@@ -232,13 +287,16 @@ static void leg_answered(struct fuse_front *f, const struct fuse_proto_rdma_leg 
 				      .qpn = leg->qpn,
 				      .psn = leg->psn};
 
-	if (leg->leg < r->n_ports && r->checked & 1U << leg->leg && leg->status == 0)
+	if (leg->leg < r->n_ports && r->checked & 1U << leg->leg && leg->status == 0) {
 		r->checked &= (uint8_t) ~(1U << leg->leg);
+		front_ping_wished(f, leg->leg, leg->gid);
+	}
 	if (leg->leg >= r->n_ports || !(r->asked & 1U << leg->leg))
 		return;
 	r->asked &= (uint8_t) ~(1U << leg->leg);
+	r->legs[leg->leg].layers = layer_told(r, leg);
 	memcpy(half.gid, leg->gid, sizeof(half.gid));
-	if (leg->status != 0) {
+	if (leg->status != 0 || r->mixed) {
 		port_rdma_drop(r->peer, leg->leg);
 		r->reasons[leg->leg] = reason_of_answer(leg->status);
 		return;
@@ -288,6 +346,7 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
+		r->legs[i].layers = 0;
 	}
 	r->asked = r->checked = 0;
 }
@@ -455,5 +514,7 @@ enum port_rdma_reason fuse_front_rdma_reason(const struct fuse_front *f, unsigne
 		return PORT_RDMA_MEMLOCK;
 	if (r->encrypted)
 		return PORT_RDMA_ENCRYPTED;
+	if (r->mixed)
+		return PORT_RDMA_MIXED;
 	return port_rdma_ready(r->peer) & 1U << port ? PORT_RDMA_OK : r->reasons[port];
 }

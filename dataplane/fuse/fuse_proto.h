@@ -54,6 +54,8 @@
  * server writes there, or reads from there, `count` times, `depth` at a time, and answers with the
  * same struct: how many were done, and how long each took. It does less than it was asked to where
  * that takes long, tries for one client at a time, and rests three times as long as it worked.
+ * A server that wants such a try says so when it is asked after the pair (struct fuse_proto_wish);
+ * the client, whose memory it is, then asks for it as it would for itself, or does not.
  *
  * The frontend answers the kernel's INIT itself with the parameters below. The first call of each
  * new session is an INIT request that the frontend composes: major and minor as negotiated, flags
@@ -187,14 +189,15 @@ struct fuse_proto_server {
 struct fuse_proto_rdma_leg {
 	uint8_t leg;	/* its number, the client's choice, below FUSE_PROTO_RDMA_LEGS_MAX */
 	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; answer: 0, or there is no pair */
-	uint8_t link;	/* 1 InfiniBand, 2 Ethernet */
-	uint8_t mtu;	/* 1: 256 bytes, each next one twice the last */
+	uint8_t link;	/* 1 InfiniBand, 2 RoCE v2, 3 RoCE v1; answer: the server's */
+	uint8_t mtu;	/* 1: 256 bytes, each next one twice the last; 0: no pair is wanted, only
+			 * whether the links are alike, and the status says whether they are not */
 	uint16_t lid;
 	uint16_t pad;
 	uint32_t qpn, psn; /* the sender's; CHECK: the server's, and nothing else of the leg */
 	uint32_t key;	   /* of the client's memory */
-	uint8_t gid[16];
-	uint8_t to[16]; /* the server's address that it is to lead to; IPv4 mapped into IPv6 */
+	uint8_t gid[16];   /* answer to CHECK: struct fuse_proto_wish */
+	uint8_t to[16];	   /* the server's address that it is to lead to; IPv4 mapped into IPv6 */
 };
 
 struct fuse_proto_rdma {
@@ -248,7 +251,19 @@ struct fuse_proto_ping {
 	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* answer alone: `count` of them */
 };
 
+/* Of a pair that works: that the client should have it tried. Zeros: nothing is wished. */
+struct fuse_proto_wish {
+	uint8_t what;  /* enum fuse_proto_ping_what */
+	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
+	uint8_t pad[2];
+	uint32_t count; /* 1 to FUSE_PROTO_WISH_COUNT_MAX, in as many requests as it takes */
+	uint32_t len;	/* of each, 1 to FUSE_PROTO_MAX_WRITE */
+	uint32_t pad2;
+};
+#define FUSE_PROTO_WISH_COUNT_MAX 4096
+
 _Static_assert(offsetof(struct fuse_proto_ping, each_ns) == 32, "as on the wire");
+_Static_assert(sizeof(struct fuse_proto_wish) == 16, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_rdma_leg) == 52, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_bulk) == 16, "as on the wire");
 _Static_assert(sizeof(struct fuse_proto_bulk_done) == 8, "as on the wire");

@@ -39,6 +39,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r)
 		[PORT_RDMA_FAILED] = "rdma-failed",
 		[PORT_RDMA_OLD] = LAUNCH_RDMA_OLD,
 		[PORT_RDMA_MTU] = "rdma-mtu-below",
+		[PORT_RDMA_MIXED] = "rdma-mixed",
 	};
 
 	return (unsigned)r < PORT_RDMA_REASON_MAX ? codes[r] : "rdma-failed";

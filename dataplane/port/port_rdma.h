@@ -61,6 +61,7 @@ enum port_rdma_reason {
 	PORT_RDMA_FAILED,    /* the pair could not be made, or has failed */
 	PORT_RDMA_OLD,	     /* the device's driver is older than this file system takes */
 	PORT_RDMA_MTU,	     /* its packets would be smaller than is worth it */
+	PORT_RDMA_MIXED,     /* InfiniBand with one server or by one leg, Ethernet with another */
 	PORT_RDMA_REASON_MAX
 };
 /* A word, as in plenumd(8). */
@@ -175,6 +176,8 @@ void port_rdma_drop_all(struct port_rdma_peer *peer);
 void port_rdma_drop_port(struct port_rdma_peer *peer, unsigned port);
 /* Which legs' pairs work, a bit each. */
 uint8_t port_rdma_ready(const struct port_rdma_peer *peer);
+/* The leg whose pair works and goes by that port; -1: none. */
+int port_rdma_leg(const struct port_rdma_peer *peer, unsigned port);
 /* Whether the leg's pair works, and its half here has that number. */
 bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn);
 /* Of the legs in mask, the working pair with least to do; -1: none, or all have enough. */

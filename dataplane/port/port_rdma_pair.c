@@ -596,6 +596,16 @@ uint8_t port_rdma_ready(const struct port_rdma_peer *peer)
 	return mask;
 }
 
+int port_rdma_leg(const struct port_rdma_peer *peer, unsigned port)
+{
+	const uint8_t ready = port_rdma_ready(peer);
+
+	for (unsigned i = 0; i < PORT_RDMA_LEGS_MAX; i++)
+		if (ready & 1U << i && peer->pairs[i]->port == port)
+			return (int)i;
+	return -1;
+}
+
 bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn)
 {
 	return leg < PORT_RDMA_LEGS_MAX && port_rdma_ready(peer) & 1U << leg &&

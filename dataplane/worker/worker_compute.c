@@ -217,7 +217,37 @@ static bool compute_arm(struct worker *w)
 
 static uint64_t compute_tick(struct worker *w)
 {
-	return MIN_OF(fuse_back_due_ns(back_of(w), w->now_ns), full_forget(w));
+	uint64_t due = MIN_OF(fuse_back_due_ns(back_of(w), w->now_ns), full_forget(w)), due_ping;
+	struct launch_ping ping;
+
+	if (fuse_back_ping_take(back_of(w), w->now_ns, &ping, &due_ping))
+		worker_send_ping(w, &ping);
+	return MIN_OF(due, due_ping);
+}
+
+/* A client may have several mounts here, and not all of them pairs. */
+static int compute_ping(struct worker *w, const struct launch_ping *p)
+{
+	enum port_rdma_reason why = PORT_RDMA_OK;
+	struct launch_ping none = *p;
+	int r = -ENOTCONN;
+
+	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s && r != 0;
+	     s = rudp_session_next(w->rudp, s)) {
+		struct fuse_back_client *client = rudp_session_user(s);
+
+		if (client && strcmp(fuse_back_client_host(client), p->peer) == 0)
+			r = fuse_back_ping(client, p, w->now_ns, &why);
+		if (r == -EBUSY)
+			break;
+	}
+	if (r != -ENOTSUP)
+		return r;
+	none.status = r;
+	none.done = 0;
+	snprintf(none.reason, sizeof(none.reason), "%s", port_rdma_reason_code(why));
+	worker_send_ping(w, &none);
+	return 0;
 }
 
 static unsigned compute_left(struct worker *w)
@@ -256,6 +286,7 @@ const struct worker_role worker_role_compute = {
 	.arm = compute_arm,
 	.tick = compute_tick,
 	.rdma_came = compute_rdma_came,
+	.ping = compute_ping,
 	.left = compute_left,
 	.rdma_bytes = compute_rdma_bytes,
 	.peer_name = compute_peer_name,

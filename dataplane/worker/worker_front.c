@@ -356,6 +356,17 @@ static void mount_publish(struct worker *w, unsigned i)
 	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELEASE);
 }
 
+static void rdma_judge(struct worker *w)
+{
+	struct fuse_front *fronts[ARRAY_SIZE(((struct front_end *)0)->mounts)];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_fronts(w); i++)
+		if (!end_of(w)->mounts[i].unmounted)
+			fronts[n++] = end_of(w)->mounts[i].front;
+	fuse_front_rdma_judge(fronts, n);
+}
+
 static uint64_t front_tick(struct worker *w)
 {
 	uint64_t due = UINT64_MAX;
@@ -363,6 +374,8 @@ static uint64_t front_tick(struct worker *w)
 
 	lanes_retry(w);
 	heir_look(w);
+	if (port_rdma_any(w->rdma))
+		rdma_judge(w);
 	if (end_of(w)->retry_ns)
 		due = end_of(w)->retry_ns;
 	for (unsigned i = 0; i < n_fronts(w); i++) {

@@ -41,7 +41,7 @@ struct worker_role {
 	void (*rdma_bytes)(const struct worker *w, const struct rudp_session *s, unsigned port,
 			   uint64_t *ret_read, uint64_t *ret_write);
 	/* Begins a try of RDMA; what comes of it goes by worker_send_ping(). Negative errno: it
-	 * does not. NULL: the other end does that. */
+	 * does not. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
 	/* Stopping: how much is under way that must not be cut off. */
 	unsigned (*left)(struct worker *w);

@@ -19,6 +19,12 @@ static void kinds_differ(struct rig *g)
 	worker_says(g, 1, "reason", "rdma-kinds-differ");
 }
 
+static void servers_are_mixed(struct rig *g)
+{
+	worker_says(g, 0, "reason", "rdma-mixed");
+	worker_says(g, 1, "reason", "rdma-mixed");
+}
+
 static void peer_without(struct rig *g)
 {
 	worker_says(g, 0, "reason", "rdma-peer-without");
@@ -99,6 +105,7 @@ static void switch_takes_less(struct rig *g)
 
 const struct breakage doctor_rdma_breaks[] = {
 	{"rdma-cluster", DOCTOR_FAIL, NULL, kinds_differ},
+	{"rdma-mixed", DOCTOR_FAIL, NULL, servers_are_mixed},
 	{"rdma-peers", DOCTOR_WARN, NULL, peer_without},
 	{"rdma-pairs", DOCTOR_WARN, NULL, pairs_fail},
 	{"rdma-memory", DOCTOR_WARN, NULL, memory_refused},

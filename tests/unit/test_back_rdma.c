@@ -523,6 +523,145 @@ static void pings_are_checked(void **state)
 	assert_int_equal(verbs.n_wrs, 0);
 }
 
+/* What the client is told when it asks after its pair. */
+static struct fuse_proto_wish told(struct rig *g)
+{
+	struct fuse_proto_rdma rdma = {.version = FUSE_PROTO_RDMA_VERSION, .n_legs = 1};
+	const size_t len = offsetof(struct fuse_proto_rdma, legs) + sizeof(rdma.legs[0]);
+	struct fuse_proto_wish wish;
+	struct fuse_proto_rdma_leg leg;
+
+	rdma.legs[0] = (struct fuse_proto_rdma_leg){.status = FUSE_PROTO_RDMA_CHECK,
+						    .qpn = verbs.qps[verbs.n_qps - 1].qp.qp_num};
+	memset(rdma.legs[0].gid, 1, sizeof(rdma.legs[0].gid));
+	g->client->session = (struct rudp_session *)g;
+	assert_int_equal(rig_do(g, FUSE_PROTO_RDMA, 0, .arg = &rdma, .arg_len = len), 0);
+	g->client->session = NULL;
+	leg = answered_leg(g);
+	memcpy(&wish, leg.gid, sizeof(wish));
+	return wish;
+}
+
+static const struct launch_ping wished = {
+	.id = 9, .what = LAUNCH_PING_IN, .bytes = 4096, .count = 7, .depth = 2};
+
+static void wish(struct rig *g, uint64_t now_ns)
+{
+	enum port_rdma_reason why;
+
+	assert_int_equal(fuse_back_ping(g->client, &wished, now_ns, &why), 0);
+	assert_int_equal(fuse_back_ping(g->client, &wished, now_ns, &why), -EBUSY);
+}
+
+/* The client asks for `count`, of which all are done. */
+static void wish_done(struct rig *g, uint32_t count)
+{
+	struct fuse_proto_ping p = PING(FUSE_PROTO_PING_READ, 4096);
+
+	p.count = count;
+	ping_rested(g);
+	ping_send(g, &p);
+	while (verbs.n_wrs > 0) {
+		verbs_end(0, IBV_WC_SUCCESS);
+		rig_poll(g);
+	}
+	assert_int_equal(ping_answer(g).count, count);
+}
+
+/* A client is told until it has begun; what it asks for then counts, and nothing else does. */
+static void clients_are_had_ping(void **state)
+{
+	struct fuse_proto_ping other = PING(FUSE_PROTO_PING_WRITE, 64);
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	assert_int_equal(told(g).what, 0);
+	assert_false(fuse_back_ping_take(g->back, 0, &p, &due));
+	assert_int_equal(due, UINT64_MAX);
+	wish(g, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
+		assert_int_equal(told(g).depth, 2);
+		assert_int_equal(told(g).count, 7);
+		assert_int_equal(told(g).len, 4096);
+	}
+	other.count = 1;
+	ping_send(g, &other); /* its own operator's */
+	verbs_end(0, IBV_WC_SUCCESS);
+	rig_poll(g);
+	assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
+	wish_done(g, 4);
+	assert_int_equal(told(g).what, 0);
+	assert_false(fuse_back_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(due, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC);
+	wish_done(g, 5); /* more than is left: not of this one */
+	wish_done(g, 3);
+	assert_true(fuse_back_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.id, 9);
+	assert_int_equal(p.status, 0);
+	assert_int_equal(p.done, 7);
+	assert_true(p.took_ns > 0);
+	assert_true(p.min_ns <= p.median_ns && p.median_ns <= p.p99_ns && p.p99_ns <= p.max_ns);
+	assert_false(fuse_back_ping_take(g->back, 2, &p, &due));
+}
+
+/* The pair fails; the client never asks; it goes. There is none, and the reason is known. */
+static void clients_do_not_ping(void **state)
+{
+	struct fuse_proto_ping read = PING(FUSE_PROTO_PING_READ, 4096);
+	enum port_rdma_reason why = PORT_RDMA_OK;
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	assert_int_equal(fuse_back_ping(g->client, &wished, 1, &why), -ENOTSUP);
+	assert_int_equal(why, PORT_RDMA_OFF);
+	pair_up(g);
+	wish(g, 1);
+	assert_true(fuse_back_ping_take(g->back, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC, &p, &due));
+	assert_int_equal(p.status, -ETIMEDOUT);
+	assert_int_equal(p.done, 0);
+	wish(g, 1);
+	ping_send(g, &read);
+	verbs_end(0, IBV_WC_RETRY_EXC_ERR);
+	rig_poll(g);
+	assert_true(fuse_back_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.status, -EIO);
+	assert_string_equal(p.reason, "rdma-failed");
+	assert_int_equal(fuse_back_ping(g->client, &wished, 1, &why), -ENOTSUP);
+	assert_int_equal(why, PORT_RDMA_PEER);
+}
+
+static void pairs_go_before_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	wish(g, 1);
+	fuse_back_path_down(g->client, 0); /* and the pair with it */
+	assert_true(fuse_back_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.status, -EIO);
+}
+
+static void clients_go_before_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	wish(g, 1);
+	fuse_back_client_gone(g->client);
+	rig_poll(g);
+	assert_true(fuse_back_ping_take(g->back, 2, &p, &due));
+	assert_int_equal(p.status, -ENOTCONN);
+	rig_connect(g);
+}
+
 /* Its memory is the device's until that has done with it; then nothing is left. */
 static void clients_go_while_they_ping(void **state)
 {
@@ -580,6 +719,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pings_that_fail, setup, teardown),
 		cmocka_unit_test_setup_teardown(pings_are_checked, setup, teardown),
 		cmocka_unit_test_setup_teardown(clients_go_while_they_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_are_had_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_do_not_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(clients_go_before_they_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(pairs_go_before_they_ping, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -629,6 +629,67 @@ static void pings_without_pairs(void **state)
 	assert_true(verbs.qps[qps[1]].alive);
 }
 
+static void wish_said(struct rig *g, struct fuse_proto_wish wish)
+{
+	struct fuse_proto_rdma p = check_begin(g);
+
+	memcpy(p.legs[1].gid, &wish, sizeof(wish));
+	check_end(g, p, 2);
+	fuse_front_tick(g->f, g->now_ns);
+}
+
+/* A server has the client ask: within what an operator here may ask for, one at a time, and nobody
+ * here is told what comes of it. */
+static void servers_may_wish_for_pings(void **state)
+{
+	const struct fuse_proto_wish good = {
+		.what = FUSE_PROTO_PING_READ, .depth = 1, .count = 100, .len = 4096};
+	struct fuse_proto_wish bad[7];
+	struct rig *g = *state;
+	struct launch_ping p;
+	unsigned n_free;
+
+	bring_up(g);
+	pairs_up(g);
+	n_free = g->f->pool.n_free;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good;
+	bad[0].what = 0;
+	bad[1].what = FUSE_PROTO_PING_WHAT_MAX;
+	bad[2].depth = FUSE_PROTO_PING_DEPTH_MAX + 1;
+	bad[3].count = FUSE_PROTO_WISH_COUNT_MAX + 1;
+	bad[4].len = FUSE_PROTO_MAX_WRITE + 1;
+	bad[5].count = 0;
+	bad[6].len = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		wish_said(g, bad[i]);
+		assert_int_equal(n_calls, 0);
+		assert_int_equal(g->f->pool.n_free, n_free);
+	}
+	wish_said(g, good);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(ping_of(0).count, 64);
+	assert_int_equal(ping_of(0).leg, 1);
+	assert_int_equal(ping_of(0).what, FUSE_PROTO_PING_READ);
+	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 64);
+	g->now_ns += 4 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 36);
+	assert_false(fuse_front_ping_take(g->f, &p));
+	assert_int_equal(g->f->pool.n_free, n_free);
+	/* One of an operator here is not disturbed by it. */
+	ping_begin(g);
+	assert_int_equal(ping_of(0).len, 4096);
+	g->f->ping.wish = (struct launch_ping){
+		.id = 1, .what = LAUNCH_PING_IN, .bytes = 64, .count = 1, .depth = 1};
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	respond(g, 0, -EIO, NULL, 0);
+	assert_int_equal(ping_result(g).status, -ENOTSUP);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -653,6 +714,7 @@ int main(void)
 		TEST(pings_that_fail),
 		TEST(pings_of_silent_servers),
 		TEST(pings_without_pairs),
+		TEST(servers_may_wish_for_pings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
