@@ -17,6 +17,7 @@
 #define ADDRESS_MAX 31U /* of a management address, 9.5.9 */
 #define OUI_8021 0x0080c2U
 #define OUI_8023 0x00120fU
+#define OUI_CEE 0x001b21U /* DCBX as it was before 802.1Qaz, version 1.01 */
 
 enum tlv_type {
 	TLV_END,
@@ -38,6 +39,8 @@ enum id_subtype { /* of chassis and port ids, told apart by ID_IS */
 		  PORT_NETWORK = 4,
 };
 
+enum cee { CEE_PFC = 3, CEE_ENABLED = 0x80, CEE_ERROR = 0x20 };
+
 enum iana_family { IANA_IPV4 = 1, IANA_IPV6 = 2 };
 
 struct tlv {
@@ -54,6 +57,24 @@ static uint16_t get16(const uint8_t *p)
 static uint32_t get32(const uint8_t *p)
 {
 	return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
+/* ---- parts ---- */
+
+/* The next part of the frame. 1; 0: the end, marked or not; -EBADMSG: it reaches beyond. */
+static int tlv_next(const uint8_t **p, size_t *len, struct tlv *ret)
+{
+	unsigned head;
+
+	if (*len < 2)
+		return *len == 0 ? 0 : -EBADMSG;
+	head = get16(*p);
+	*ret = (struct tlv){.type = head >> 9, .p = *p + 2, .len = head & 0x1ff};
+	if (ret->len > *len - 2)
+		return -EBADMSG;
+	*p += 2 + ret->len;
+	*len -= 2 + ret->len;
+	return ret->type == TLV_END ? 0 : 1;
 }
 
 /* ---- texts ---- */
@@ -159,6 +180,18 @@ static void take_aggregation(const uint8_t *p, size_t len, struct lldp_neighbour
 		n->aggregation = get32(p + 1);
 }
 
+/* Parts within the part: versions of the feature, its flags, its kind, and what it says. What both
+ * protocols say of counts as 802.1Qaz has it. */
+static void take_cee(const uint8_t *p, size_t len, struct lldp_neighbour *n)
+{
+	struct tlv t;
+
+	while (tlv_next(&p, &len, &t) == 1)
+		if (t.type == CEE_PFC && t.len >= 5 && !n->pfc)
+			n->pfc = LLDP_PFC_SAID |
+				 ((t.p[2] & (CEE_ENABLED | CEE_ERROR)) == CEE_ENABLED ? t.p[4] : 0);
+}
+
 static void take_of_organisation(const struct tlv *t, struct lldp_neighbour *n)
 {
 	uint32_t oui, subtype;
@@ -175,6 +208,8 @@ static void take_of_organisation(const struct tlv *t, struct lldp_neighbour *n)
 		n->mtu = get16(p);
 	else if (oui == OUI_8021 && subtype == 11 && len >= 2) /* behind what it is able to */
 		n->pfc = LLDP_PFC_SAID | p[1];
+	else if (oui == OUI_CEE && subtype == 2)
+		take_cee(p, len, n);
 	else if ((oui == OUI_8021 && subtype == 7) || (oui == OUI_8023 && subtype == 3))
 		take_aggregation(p, len, n);
 }
@@ -204,22 +239,6 @@ static void take_optional(const struct tlv *t, struct lldp_neighbour *n)
 }
 
 /* ---- the frame ---- */
-
-/* The next part of the frame. 1; 0: the end, marked or not; -EBADMSG: it reaches beyond. */
-static int tlv_next(const uint8_t **p, size_t *len, struct tlv *ret)
-{
-	unsigned head;
-
-	if (*len < 2)
-		return *len == 0 ? 0 : -EBADMSG;
-	head = get16(*p);
-	*ret = (struct tlv){.type = head >> 9, .p = *p + 2, .len = head & 0x1ff};
-	if (ret->len > *len - 2)
-		return -EBADMSG;
-	*p += 2 + ret->len;
-	*len -= 2 + ret->len;
-	return ret->type == TLV_END ? 0 : 1;
-}
 
 /* The first three, in this order. */
 static int take_head(const uint8_t **p, size_t *len, struct lldp_neighbour *n)

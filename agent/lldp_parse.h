@@ -36,8 +36,8 @@ struct lldp_neighbour {
 	uint16_t vlan;			/* of untagged frames (802.1 PVID) */
 	uint16_t mtu;			/* largest frame in bytes (802.3) */
 	uint16_t capabilities;		/* enabled ones */
-	uint16_t pfc; /* a bit for each priority that its port pauses, and LLDP_PFC_SAID (802.1Qaz)
-		       */
+	uint16_t pfc; /* a bit for each priority that its port pauses, and LLDP_PFC_SAID (802.1Qaz,
+		       * or the older DCBX of CEE) */
 	uint32_t aggregation; /* that the port is a member of there; 0: none */
 };
 

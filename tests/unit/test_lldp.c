@@ -83,6 +83,54 @@ static void test_all_that_is_read(void **state)
 	assert_int_equal(n.pfc, LLDP_PFC_SAID | 1 << 3 | 1 << 4);
 }
 
+/* Switches that speak the older DCBX: its flow control is one of several features. */
+static void test_older_dcbx(void **state)
+{
+	static const struct {
+		char said[40]; /* behind the version of DCBX */
+		size_t len;
+		uint16_t pfc;
+	} says[] = {
+#define CEE(text, pfc_) {text, sizeof(text) - 1, pfc_}
+		CEE("\x02\x0a\0\0\0\0\0\1\0\0\0\1\x06\x06\0\0\xc0\0\x18\x08",
+		    LLDP_PFC_SAID | 1 << 3 | 1 << 4),
+		CEE("\x06\x06\0\0\x40\0\x18\x08", LLDP_PFC_SAID), /* off */
+		CEE("\x06\x06\0\0\xa0\0\x18\x08", LLDP_PFC_SAID), /* the two do not agree */
+		CEE("\x06\x04\0\0\x80\0", 0),
+		CEE("\x06\x06\0\0\x80\0\x18", 0),     /* cut */
+		CEE("\x08\x06\0\0\x80\0\x18\x08", 0), /* another feature */
+		CEE("", 0),
+#undef CEE
+	};
+	struct lldp_neighbour n;
+	struct frame f;
+
+	for (size_t i = 0; i < ARRAY_SIZE(says); i++) {
+		char part[64] = "\x00\x1b\x21\x02";
+
+		memcpy(part + 4, says[i].said, says[i].len);
+		begin_with_head(&f);
+		add_tlv(&f, 127, part, 4 + says[i].len);
+		assert_int_equal(parse(&f, &n), 0);
+		assert_int_equal(n.pfc, says[i].pfc);
+	}
+	/* What is said in both ways counts as the newer one has it, in whatever order. */
+	for (unsigned i = 0; i < 2; i++) {
+		begin_with_head(&f);
+		for (unsigned k = 0; k < 2; k++)
+			if (k == i)
+				ADD(&f, 127, "\x00\x1b\x21\x02\x06\x06\0\0\x80\0\x10\x08");
+			else
+				ADD(&f, 127, "\x00\x80\xc2\x0b\x08\x08");
+		assert_int_equal(parse(&f, &n), 0);
+		assert_int_equal(n.pfc, LLDP_PFC_SAID | 1 << 3);
+	}
+	begin_with_head(&f); /* an older one yet */
+	ADD(&f, 127, "\x00\x1b\x21\x01\x06\x06\0\0\x80\0\x10\x08");
+	assert_int_equal(parse(&f, &n), 0);
+	assert_int_equal(n.pfc, 0);
+}
+
 static void test_the_least(void **state)
 {
 	struct lldp_neighbour n;
@@ -228,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_that_is_read), cmocka_unit_test(test_the_least),
+		cmocka_unit_test(test_all_that_is_read), cmocka_unit_test(test_older_dcbx),
 		cmocka_unit_test(test_shutdown),	 cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_second_ones),	 cmocka_unit_test(test_order),
 		cmocka_unit_test(test_bad_parts),	 cmocka_unit_test(test_cut),
