@@ -282,6 +282,13 @@ size_t fuse_back_check_reply_bytes(const struct fuse_in_header *in)
 		size = arg.size;
 		break;
 	}
+	case FUSE_OPENDIR: {
+		struct fuse_open_in arg;
+
+		ARG(arg, in);
+		size = arg.open_flags;
+		break;
+	}
 	default:
 		break;
 	}

@@ -11,6 +11,7 @@
 
 /* An answer in the making. */
 struct dir_answer {
+	const struct back_node *dir;
 	uint8_t *at;
 	size_t room;
 	uint8_t *handles, *handle_at;
@@ -60,7 +61,7 @@ static bool dir_add(struct back_req *q, const struct hand_dirent *de, bool plus,
 		.namelen = de->name_len,
 		.type = de->type,
 	};
-	if (q->file->node == e->root && de->name_len == 2 && memcmp(name, "..", 2) == 0)
+	if (a->dir == e->root && de->name_len == 2 && memcmp(name, "..", 2) == 0)
 		out->ino = e->root_ino;
 	memcpy(out->name, name, de->name_len);
 	a->at += need;
@@ -68,32 +69,76 @@ static bool dir_add(struct back_req *q, const struct hand_dirent *de, bool plus,
 	return true;
 }
 
+/* What a hand has read, as far as it fits. Whether all did. */
+static bool dir_fill(struct back_req *q, size_t count, bool plus, struct dir_answer *a)
+{
+	a->handles = a->handle_at = (uint8_t *)q->temp + q->temp_bytes / 2;
+	for (size_t pos = 0; pos + sizeof(struct hand_dirent) <= count;) {
+		const struct hand_dirent *de = (const void *)((uint8_t *)q->temp + pos);
+
+		if (!dir_add(q, de, plus, a))
+			return false;
+		pos += HAND_DIRENT_BYTES(de->name_len, de->handle_len);
+	}
+	return true;
+}
+
 static void read_then(struct back_req *q, const struct hand_result *r, int fd)
 {
 	const struct fuse_read_in *in = back_req_arg(q);
 	bool plus = q->in->opcode == FUSE_READDIRPLUS;
-	size_t half = q->temp_bytes / 2;
 	struct dir_answer a = {
+		.dir = q->file->node,
 		.at = back_req_data(q),
 		.room = plus ? MIN_OF(in->size, FUSE_PROTO_DIRPLUS_MAX) : in->size,
-		.handles = (uint8_t *)q->temp + half,
-		.handle_at = (uint8_t *)q->temp + half,
 	};
+	bool is_end = dir_fill(q, r->count, plus, &a) && r->flags & HAND_RESULT_END;
 
-	bool is_end = r->flags & HAND_RESULT_END;
-
-	for (size_t pos = 0; pos + sizeof(struct hand_dirent) <= r->count;) {
-		const struct hand_dirent *de = (const void *)((uint8_t *)q->temp + pos);
-
-		if (!dir_add(q, de, plus, &a)) {
-			is_end = false;
-			break;
-		}
-		pos += HAND_DIRENT_BYTES(de->name_len, de->handle_len);
-	}
 	back_reply_entries(q, (size_t)(a.at - back_req_data(q)), a.handles,
 			   (size_t)(a.handle_at - a.handles), a.n_handles, is_end);
 }
+
+/* ------------------------------------------------------------------ with the opening */
+
+static uint32_t list_wanted(const struct back_req *q)
+{
+	const struct fuse_open_in *in = back_req_arg(q);
+
+	if (q->in->opcode != FUSE_OPENDIR || q->again || q->args.flags & FUSE_PROTO_REQ_REOPEN ||
+	    !(q->client->features & FUSE_PROTO_FEATURE_LIST))
+		return 0;
+	return MIN_OF(in->open_flags, FUSE_PROTO_LIST_MAX);
+}
+
+bool back_dir_lists(const struct back_req *q)
+{
+	return list_wanted(q) > 0;
+}
+
+void back_dir_list_ask(struct back_req *q, struct hand_call *call)
+{
+	q->temp_bytes = MIN_OF(2 * list_wanted(q), DIR_BYTES_MAX) * 2;
+	q->temp = q->temp ? q->temp : buf_pool_get(&q->client->back->answers, q->temp_bytes);
+	if (!q->temp) /* the client asks when it wants to know */
+		return;
+	call->data = q->temp;
+	call->data_size = q->temp_bytes / 2;
+}
+
+void back_dir_reply_open(struct back_req *q, const struct back_node *n, uint64_t fh)
+{
+	struct fuse_open_out *out = (void *)back_req_data(q);
+	struct dir_answer a = {.dir = n, .at = (uint8_t *)(out + 1), .room = list_wanted(q)};
+
+	*out = (struct fuse_open_out){.fh = fh};
+	if (q->list_bytes == 0 || !dir_fill(q, q->list_bytes, true, &a))
+		back_reply_open(q, NULL, NULL, fh);
+	else
+		back_reply_entries(q, (size_t)(a.at - back_req_data(q)), a.handles,
+				   (size_t)(a.handle_at - a.handles), a.n_handles, true);
+}
+
+/* ------------------------------------------------------------------ reading */
 
 /* The hand writes into the first half of a buffer; the handles are gathered in the second. */
 static void dir_read(struct back_req *q, enum hand_op op)

@@ -37,9 +37,10 @@ static void open_reply(struct back_req *q, struct back_node *n, const struct fus
 
 	if (opcode == FUSE_CREATE || opcode == FUSE_TMPFILE)
 		back_reply_open(q, &e, NULL, fh);
+	else if (opcode == FUSE_OPENDIR)
+		back_dir_reply_open(q, n, fh);
 	else
-		back_reply_open(q, NULL, opcode == FUSE_OPEN && file_is_settled(attr) ? attr : NULL,
-				fh);
+		back_reply_open(q, NULL, file_is_settled(attr) ? attr : NULL, fh);
 }
 
 /* Another worker may have removed it since the hand looked. It looks whether it is open after that,
@@ -89,6 +90,8 @@ static void open_then(struct back_req *q, const struct hand_result *r, int fd)
 		of.handle_len = q->args.handles[0].len;
 		memcpy(of.handle, q->args.handles[0].bytes, of.handle_len);
 	}
+	if (r->flags & HAND_RESULT_END)
+		q->list_bytes = r->count;
 	opened(q, back_node_of(q->mount->export, &of, -1), fd, &r->attr, false);
 }
 
@@ -116,6 +119,8 @@ static void open_by_hand(struct back_req *q, int flags)
 		call->flags |= HAND_NAMELESS;
 	if (q->in->opcode == FUSE_OPEN && in->open_flags & FUSE_OPEN_KILL_SUIDGID)
 		call->flags |= HAND_KILL_PRIV;
+	if (back_dir_lists(q))
+		back_dir_list_ask(q, call);
 	back_hand_go(q, call, flags & O_TRUNC ? HANDS_SLOW : HANDS_QUICK, flags & O_TRUNC,
 		     open_then);
 }
@@ -131,7 +136,8 @@ static bool open_here(struct back_req *q, int flags)
 	int fd;
 
 	if (!n || n->fmt != (dir ? S_IFDIR : S_IFREG) || back_node_fd(n) < 0 ||
-	    q->args.flags & FUSE_PROTO_REQ_REOPEN || q->hand_flags & HAND_CHECKED)
+	    q->args.flags & FUSE_PROTO_REQ_REOPEN || q->hand_flags & HAND_CHECKED ||
+	    back_dir_lists(q))
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
 		return false;

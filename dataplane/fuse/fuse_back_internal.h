@@ -187,6 +187,7 @@ struct back_req {
 	void (*ops_again)(struct back_req *q);
 	void *temp; /* buffer of the answers' pool */
 	size_t temp_bytes;
+	size_t list_bytes;	/* OPENDIR: of all entries, there; 0: they are not */
 	struct back_req *retry; /* next of those that begin anew, or of replies that wait */
 	struct back_lease *leases[BACK_LEASES_MAX]; /* that it changes */
 	bool unplaced;				    /* it changes what has no place among them */
@@ -596,6 +597,10 @@ void back_op_copy(struct back_req *q);
 void back_op_opendir(struct back_req *q);
 void back_op_readdir(struct back_req *q);
 void back_op_readdirplus(struct back_req *q);
+/* An OPENDIR whose answer is to have all entries, where they are few. */
+bool back_dir_lists(const struct back_req *q);
+void back_dir_list_ask(struct back_req *q, struct hand_call *call);
+void back_dir_reply_open(struct back_req *q, const struct back_node *n, uint64_t fh);
 void back_op_fsyncdir(struct back_req *q);
 void back_op_getxattr(struct back_req *q);
 void back_op_listxattr(struct back_req *q);

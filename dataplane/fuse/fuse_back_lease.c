@@ -197,7 +197,9 @@ static void changer_set(struct back_lease *l, uint64_t mount)
 /* Who made it will go on with it. */
 static void made_by(struct back_lease *l, const struct back_req *q, uint64_t now_ns)
 {
-	if (q->in->opcode == FUSE_LOOKUP || q->in->opcode == FUSE_READDIRPLUS || !l)
+	uint32_t opcode = q->in->opcode;
+
+	if (opcode == FUSE_LOOKUP || opcode == FUSE_READDIRPLUS || opcode == FUSE_OPENDIR || !l)
 		return;
 	changer_set(l, q->mount->number);
 	share_set(&l->changed_ns, now_ns);

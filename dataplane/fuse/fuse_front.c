@@ -93,6 +93,8 @@ static int front_tables_init(struct fuse_front *f)
 	if (e < 0)
 		return e;
 	e = front_known_init(&f->known, &f->nodes);
+	if (e == 0)
+		e = front_lists_init(f);
 	if (e < 0)
 		return e;
 	front_files_init(&f->files, &f->state, &f->nodes);
@@ -182,6 +184,7 @@ struct fuse_front *fuse_front_free(struct fuse_front *f)
 	front_deal_done(f);
 	front_lane_done(f);
 	front_slots_done(f);
+	front_lists_done(f);
 	front_known_done(&f->known);
 	front_nodes_done(&f->nodes);
 	front_state_done(&f->state);
@@ -439,8 +442,10 @@ static int front_send(struct fuse_front *f, struct front_slot *s)
 		return e;
 	if (s->resp_max > FRONT_SMALL_BYTES && !s->resp) {
 		s->resp = front_pool_get(&f->pool, FRONT_READ_RESERVE);
-		if (!s->resp)
+		if (!s->resp && s->opcode != FUSE_OPENDIR)
 			return -ENOMEM;
+		if (!s->resp) /* it need not have a list */
+			front_list_ask(s, 0);
 	}
 	if (front_takes_names(s->opcode))
 		front_own_release(f);
@@ -535,10 +540,11 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 	due = MIN_OF(due, front_rdma_due(f));
 	due = MIN_OF(due, front_ping_flush(f, now_ns));
 	due = MIN_OF(due, front_own_due(f, now_ns));
-	if (f->pool.free_touched > 0 && f->n_used == 0) {
-		if (now_ns - f->busy_ns >= FRONT_TRIM_NS)
+	if ((f->pool.free_touched > 0 || f->lists.n_touched > 0) && f->n_used == 0) {
+		if (now_ns - f->busy_ns >= FRONT_TRIM_NS) {
 			front_pool_trim(&f->pool);
-		else
+			front_lists_trim(f);
+		} else
 			due = MIN_OF(due, f->busy_ns + FRONT_TRIM_NS);
 	}
 	/* What waits in the kernel has told of itself, and does so once. */
@@ -573,6 +579,7 @@ static void front_away(struct fuse_front *f, uint64_t now_ns)
 	if (f->link == FRONT_READY || f->link == FRONT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = FRONT_AWAY;
+	front_lists_drop(f);
 	front_rdma_down(f);
 	front_ping_down(f);
 }
@@ -584,6 +591,8 @@ static void front_requeue(struct fuse_front *f, struct front_slot *s, uint64_t n
 
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		front_known_bare_drop(&f->known, s->nodes[0], now_ns);
+	if (s->opcode == FUSE_OPENDIR) /* the answer could be of then */
+		front_list_ask(s, 0);
 	if (s->answered) {
 		front_slot_free(f, s);
 		return;

@@ -183,6 +183,36 @@ static int answer_entry(struct fuse_front *f, const struct front_slot *s, struct
 	return 0;
 }
 
+void front_answer_listed(struct fuse_front *f, struct front_list *l, bool special,
+			 struct fuse_entry_out *entry)
+{
+	const struct front_slot as = {.opcode = FUSE_READDIRPLUS, .born_ns = l->sent_ns};
+	bool leased = entry->generation & FUSE_PROTO_LEASED, dir = S_ISDIR(entry->attr.mode);
+	struct front_handle skipped;
+	struct front_node *node;
+
+	if (entry->nodeid == 0)
+		return;
+	/* What others may have changed since is looked up each time anyway. */
+	if (special || !(dir || leased) || !front_attr_is_valid(&entry->attr)) {
+		(void)front_answer_handle(&l->a, &skipped);
+		entry->nodeid = 0;
+		return;
+	}
+	if (entry_take(f, &as, &l->a, entry, &node) < 0 || entry->nodeid == FUSE_ROOT_ID) {
+		entry->nodeid = 0;
+		return;
+	}
+	/* What the kernel has learnt of it since is newer. */
+	if (front_list_is_shown(f, entry->nodeid, l->n_shown)) {
+		front_node_forget(&f->nodes, node, 1);
+		entry->nodeid = 0;
+		return;
+	}
+	entry->entry_valid = entry->attr_valid = 0;
+	entry_lend(entry, l->a.age_ns);
+}
+
 /* ------------------------------------------------------------------ files */
 
 /*
@@ -270,8 +300,10 @@ static int answer_open(struct fuse_front *f, const struct front_slot *s, struct 
 	struct front_stamp now = {.size = UINT64_MAX};
 	struct fuse_open_in open;
 	uint32_t flags = 0;
+	int r;
 
-	if (a->body_len != sizeof(struct fuse_open_out))
+	if (a->body_len != sizeof(struct fuse_open_out) &&
+	    (s->opcode != FUSE_OPENDIR || !a->is_end || a->body_len < sizeof(struct fuse_open_out)))
 		return -EIO;
 	memcpy(&open, s->req + sizeof(struct fuse_in_header), sizeof(open));
 	if (open.flags & O_TRUNC)
@@ -284,7 +316,10 @@ static int answer_open(struct fuse_front *f, const struct front_slot *s, struct 
 			flags |= FOPEN_KEEP_CACHE;
 		s->nodes[0]->stamp = now;
 	}
-	return file_take(f, s, a->body, s->nodes[0], open.flags, flags, ret);
+	r = file_take(f, s, a->body, s->nodes[0], open.flags, flags, ret);
+	if (r == 0 && a->is_end)
+		r = front_list_take(f, s, a, front_file_fh(&f->files, *ret));
+	return r;
 }
 
 /* ------------------------------------------------------------------ the rest */
@@ -343,6 +378,11 @@ static void dirplus_undo(struct fuse_front *f, const struct front_answer *a)
 		if (node)
 			front_node_forget(&f->nodes, node, 1);
 	}
+}
+
+void front_answer_unlist(struct fuse_front *f, const struct front_answer *a)
+{
+	dirplus_undo(f, a);
 }
 
 static int answer_attr(struct fuse_front *f, const struct front_slot *s,
@@ -421,6 +461,7 @@ static void folder_note(struct fuse_front *f, const struct front_slot *s,
 		break;
 	case FUSE_READDIR:
 	case FUSE_READDIRPLUS: /* it was read, and shows when */
+	case FUSE_OPENDIR:
 		front_known_folder_drop(&f->known, s->nodes[0]);
 		break;
 	default:
@@ -547,6 +588,24 @@ static void end_note(struct fuse_front *f, const struct front_slot *s, const str
 		front_known_end_set(&f->known, s->nodes[0], s->refs.fhs[0], off, s->born_ns);
 }
 
+/* Whom the answer shows or has changed. */
+static void shown_note(struct fuse_front *f, const struct front_slot *s)
+{
+	switch (s->opcode) {
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_READDIRPLUS:
+		front_list_shown_all(f);
+		break;
+	default:
+		for (unsigned i = 0; i < s->refs.n_nodes; i++)
+			front_list_shown(f, s->refs.nodeids[i]);
+		break;
+	}
+}
+
 /* What an answer says without being asked; what it may have changed. */
 static void answer_note(struct fuse_front *f, const struct front_slot *s,
 			const struct front_answer *a, uint32_t n_changes, uint64_t now_ns)
@@ -578,6 +637,7 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	int r;
 
 	launch_stat_add(&f->stats->responses, 1);
+	shown_note(f, s);
 	if (len > s->resp_max || front_answer_read(msg, len, &a) < 0 ||
 	    front_rdma_take(f, s, &a, &msg) < 0) {
 		bad_answer(f, s, -EIO);
@@ -591,6 +651,8 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;
 	if (r == 0)
 		answer_note(f, s, &a, n_changes, now_ns);
+	if (e.node)
+		front_list_shown(f, front_node_id(&f->nodes, e.node));
 	if (r < 0) {
 		answer_undo(f, &a, &e);
 		bad_answer(f, s, r);

@@ -66,6 +66,7 @@ struct front_slot {
 	struct front_node *nodes[FRONT_REFS_MAX]; /* of refs, pinned */
 	uint32_t file;				  /* REOPEN, RELEASE */
 	uint32_t n_changes;			  /* the first node's when it was sent */
+	uint64_t n_shown;			  /* front_lists' then */
 	uint64_t born_ns;
 	uint64_t killed_ns; /* when its process was seen to be dying; 0: was not */
 	bool interrupted;   /* its process had a signal */
@@ -183,6 +184,31 @@ struct front_deal {
 	struct front_dealt lanes[LAUNCH_LANES_MAX];
 };
 
+#define FRONT_LISTS 8U
+#define FRONT_SHOWN 64U
+
+/* All entries of an open folder, as they came with the answer to its OPENDIR. */
+struct front_list {
+	bool used;
+	uint64_t fh; /* as the kernel has it */
+	uint64_t sent_ns, n_shown;
+	uint32_t n_changes;    /* the node's then */
+	uint64_t off;	       /* where it is read on, as its reader will say */
+	struct front_answer a; /* the entries that are left of it, and their handles */
+	uint8_t *bytes;
+};
+
+struct front_lists {
+	uint8_t *memory;
+	size_t n_touched;
+	struct front_list lists[FRONT_LISTS];
+	/* Nodes of which the kernel has learnt something, or changed something, lately; how many.
+	 */
+	uint64_t shown[FRONT_SHOWN];
+	uint64_t n_shown;
+	unsigned n_wasted, n_skip; /* of those that nobody read, in a row; so many are not asked */
+};
+
 struct front_bye_msg {
 	struct fuse_in_header in;
 	struct fuse_proto_req_tail tail;
@@ -201,6 +227,7 @@ struct fuse_front {
 	struct front_nodes nodes;
 	struct front_files files;
 	struct front_known known;
+	struct front_lists lists;
 	enum front_link link;
 	bool gone; /* unmounted */
 	bool bye_sent, bye_done;
@@ -356,6 +383,39 @@ void front_lane_said(struct fuse_front *f, const struct front_slot *s, const voi
 void front_lane_end(struct fuse_front *f, const struct front_slot *s);
 /* Its owner has told the kernel that it is over. */
 bool front_lane_is_over(const struct fuse_front *f, const struct front_slot *s);
+
+/* Makes the kernel's entry of the list's next one; nodeid 0 where it is told no more than the name.
+ */
+void front_answer_listed(struct fuse_front *f, struct front_list *l, bool special,
+			 struct fuse_entry_out *entry);
+/* The kernel did not want these entries. */
+void front_answer_unlist(struct fuse_front *f, const struct front_answer *a);
+
+/* fuse_front_list.c: entries that come with the opening of a folder. */
+
+int front_lists_init(struct fuse_front *f);
+void front_lists_done(struct fuse_front *f);
+/* Its pages go back. */
+void front_lists_trim(struct fuse_front *f);
+/* How many bytes of entries the OPENDIR is to ask for. */
+uint32_t front_list_wish(struct fuse_front *f);
+/* Has the request ask for so many. */
+void front_list_ask(struct front_slot *s, uint32_t bytes);
+/* Takes what came with the answer for the kernel's file handle, and off it. 0; -EIO: it makes no
+ * sense. */
+int front_list_take(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
+		    uint64_t fh);
+/* Answers a READDIR or READDIRPLUS by what is there. False: the server is to be asked. */
+bool front_list_answer(struct fuse_front *f, const struct fuse_in_header *in,
+		       const struct front_node *node, const struct fuse_read_in *read,
+		       uint64_t now_ns);
+void front_list_close(struct fuse_front *f, uint64_t fh);
+void front_lists_drop(struct fuse_front *f);
+/* The kernel is about to hear something of the node; of what nobody can say. */
+void front_list_shown(struct fuse_front *f, uint64_t nodeid);
+void front_list_shown_all(struct fuse_front *f);
+/* Whether it has since the count was that. */
+bool front_list_is_shown(const struct fuse_front *f, uint64_t nodeid, uint64_t n_shown);
 
 /* fuse_front_owed.c: changes that change nothing. */
 

@@ -117,7 +117,8 @@ static bool shows_any(const struct front_slot *s)
 	struct fuse_create_in in;
 
 	if (s->opcode != FUSE_CREATE)
-		return s->opcode == FUSE_LOOKUP || s->opcode == FUSE_READDIRPLUS;
+		return s->opcode == FUSE_LOOKUP || s->opcode == FUSE_READDIRPLUS ||
+		       s->opcode == FUSE_OPENDIR;
 	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
 	return !(in.flags & O_EXCL);
 }
@@ -196,6 +197,7 @@ void front_owed_told(struct fuse_front *f, const struct front_slot *s, void *msg
 		     (a.out.error == -EINTR || a.out.error == -ENOMEM)))
 		return;
 	front_node_changed(s->nodes[0]);
+	front_list_shown(f, front_node_id(&f->nodes, s->nodes[0]));
 	owed_drop(f, o);
 }
 

@@ -22,8 +22,12 @@ static uint32_t request_size(struct front_slot *s)
 	const size_t read_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, size);
 	struct fuse_read_in read = {0};
 	struct fuse_getxattr_in xattr = {0};
+	struct fuse_open_in open = {0};
 
 	switch (s->opcode) {
+	case FUSE_OPENDIR:
+		(void)request_arg(s->req, s->req_len, &open, sizeof(open));
+		return open.open_flags;
 	case FUSE_READDIRPLUS: /* the handles must fit, too */
 		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
 		read.size = MIN_OF(read.size, FUSE_PROTO_DIRPLUS_MAX);
@@ -108,6 +112,8 @@ int front_request_bind(struct fuse_front *f, struct front_slot *s)
 		if (!file || file->flags & FRONT_FILE_DEAD)
 			return -ESTALE;
 	}
+	if (s->opcode == FUSE_OPENDIR)
+		front_list_ask(s, in.unique & FUSE_PROTO_UNIQUE_RESEND ? 0 : front_list_wish(f));
 	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
 	name_note(f, s);
 	return 0;
@@ -151,6 +157,7 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **
 						   .len = s->nodes[i]->handle_len};
 	if (s->nodes[0])
 		s->n_changes = s->nodes[0]->n_changes;
+	s->n_shown = f->lists.n_shown;
 	if (is_bulk && s->opcode == FUSE_WRITE) {
 		len = FUSE_PROTO_WRITE_DATA;
 		msg = request_head(s, len);
@@ -202,14 +209,19 @@ static bool known_attr(struct fuse_front *f, const struct fuse_in_header *in,
 	return true;
 }
 
-/* A folder is read until nothing comes: that is known when the last entry has come. */
-static bool known_end(struct fuse_front *f, const struct fuse_in_header *in,
-		      const struct front_node *node, const void *req, size_t len, uint64_t now_ns)
+/* Entries may have come with the opening; and a folder is read until nothing comes: that is known
+ * when the last entry has come. */
+static bool known_entries(struct fuse_front *f, const struct fuse_in_header *in,
+			  const struct front_node *node, const void *req, size_t len,
+			  uint64_t now_ns)
 {
 	struct fuse_read_in read;
 
-	if (!request_arg(req, len, &read, sizeof(read)) ||
-	    !front_known_end(&f->known, node, read.fh, read.offset, now_ns))
+	if (!request_arg(req, len, &read, sizeof(read)))
+		return false;
+	if (front_list_answer(f, in, node, &read, now_ns))
+		return true;
+	if (!front_known_end(&f->known, node, read.fh, read.offset, now_ns))
 		return false;
 	front_reply_error(f, in->unique, 0);
 	return true;
@@ -247,7 +259,7 @@ bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint
 	if (in.opcode == FUSE_GETATTR)
 		return known_attr(f, &in, node, now_ns);
 	if (in.opcode == FUSE_READDIR || in.opcode == FUSE_READDIRPLUS)
-		return known_end(f, &in, node, req, len, now_ns);
+		return known_entries(f, &in, node, req, len, now_ns);
 	if (!request_arg(req, len, &xattr, sizeof(xattr)) ||
 	    !front_known_bare(&f->known, node, now_ns) ||
 	    (in.opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
@@ -300,6 +312,7 @@ void front_request_release(struct fuse_front *f, const void *req, size_t len, ui
 	if (f->files.n_closing == 0)
 		f->closing_ns = now_ns;
 	if (file && !(file->flags & FRONT_FILE_CLOSING)) {
+		front_list_close(f, release.fh);
 		front_file_close(&f->files, file);
 		front_deal_close(f, release.fh);
 	}

@@ -45,7 +45,9 @@ enum hand_op {
 	/* fd: of what it is about. Answers: attr where there is one. */
 	HAND_LOOKUP = 1,  /* a (directory), name -> fd (O_PATH), attr, handle */
 	HAND_OPEN_PATH,	  /* a -> fd (O_PATH), attr, handle */
-	HAND_OPEN,	  /* a, oflags -> fd, attr; only regular files and directories */
+	HAND_OPEN,	  /* a, oflags -> fd, attr; only regular files and directories. Of a
+			   * directory with room for data: as READDIRPLUS from its beginning to its
+			   * end (HAND_RESULT_END), or nothing where it has many entries */
 	HAND_CREATE,	  /* a, name, oflags, mode -> fd, attr, handle, HAND_RESULT_CREATED */
 	HAND_TMPFILE,	  /* a, oflags, mode -> fd, attr, handle */
 	HAND_MKNOD,	  /* a, name, mode, rdev -> attr, handle */

@@ -29,7 +29,7 @@ static const struct {
 } ops[HAND_OP_MAX] = {
 	[HAND_LOOKUP] = {hand_op_lookup, OP_NAME},
 	[HAND_OPEN_PATH] = {hand_op_open_path, 0},
-	[HAND_OPEN] = {hand_op_open, 0},
+	[HAND_OPEN] = {hand_op_open, OP_DATA},
 	[HAND_CREATE] = {hand_op_create, OP_NAME},
 	[HAND_TMPFILE] = {hand_op_tmpfile, 0},
 	[HAND_MKNOD] = {hand_op_mknod, OP_NAME},

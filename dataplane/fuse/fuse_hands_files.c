@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 
 #define COPY_BYTES_MAX (4U << 20) /* at a time: a lane does not wait longer */
+#define DIR_LIST_BYTES 4096U	  /* of names that are looked up as a folder is opened */
 
 struct dir_entry { /* getdents64(2) */
 	uint64_t ino;
@@ -60,6 +61,8 @@ int hand_op_open_path(struct hand *hd, int a, int b)
 	return hd->fd < 0 ? -errno : hand_answer_entry(hd, hd->fd);
 }
 
+static void dir_list(struct hand *hd, int fd);
+
 int hand_op_open(struct hand *hd, int a, int b)
 {
 	const struct hand_call *c = &hd->call;
@@ -88,6 +91,8 @@ int hand_op_open(struct hand *hd, int a, int b)
 		if (r < 0)
 			return r;
 	}
+	if (c->oflags & O_DIRECTORY && c->data_size > 0)
+		dir_list(hd, fd);
 	return hand_answer_attr(hd, fd);
 }
 
@@ -359,6 +364,33 @@ static int dir_read(struct hand *hd, int fd, bool plus)
 	}
 	hd->result.count = used;
 	return r == 0 && used == 0 && need == 0 ? -EINVAL : r; /* not even one fits */
+}
+
+/* All entries where they are few, and nothing else: nobody knows yet whether they are wanted. The
+ * descriptor is nobody else's yet. */
+static void dir_list(struct hand *hd, int fd)
+{
+	const struct hand_call *c = &hd->call;
+	uint8_t *more = hd->room + DIR_LIST_BYTES;
+	long n = syscall(SYS_getdents64, fd, hd->room, DIR_LIST_BYTES);
+	size_t used = 0, need = 1;
+	struct stat st;
+
+	if (n <= 0 || fstat(fd, &st) < 0 ||
+	    syscall(SYS_getdents64, fd, more, sizeof(hd->room) - DIR_LIST_BYTES) != 0)
+		return;
+	for (long pos = 0; pos < n && need > 0;) {
+		const struct dir_entry *de = (const void *)(hd->room + pos);
+
+		need = entry_put(hd, fd, st.st_dev, de, true, (uint8_t *)c->data + used,
+				 c->data_size - used);
+		used += need;
+		pos += de->reclen;
+	}
+	if (need == 0)
+		return;
+	hd->result.count = used;
+	hd->result.flags |= HAND_RESULT_END;
 }
 
 int hand_op_readdir(struct hand *hd, int a, int b)

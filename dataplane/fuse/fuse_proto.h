@@ -139,10 +139,13 @@
 /* Mounts whose ids differ in the last four bits alone are one kernel's: what one of them changes or
  * believes, the others do. */
 #define FUSE_PROTO_FEATURE_LANES 128U
+/* In OPENDIR's argument, open_flags is how many bytes of entries may stand behind that of its
+ * answer, which are then all that there are: FUSE_PROTO_RESP_END says that they are there. */
+#define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURES                                                                   \
 	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |        \
-	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_LANES)
+	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_LANES | FUSE_PROTO_FEATURE_LIST)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
@@ -167,7 +170,8 @@ enum {
 	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the folder where a name was made or
 				     * removed, as it was after that */
 	FUSE_PROTO_RESP_BULK = 8,   /* struct fuse_proto_bulk_done; where REQ_BULK was */
-	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there were no more entries; no data */
+	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there were no more entries; OPENDIR:
+				     * behind its struct stand all, as of READDIRPLUS; no data */
 };
 
 struct fuse_proto_resp_tail {
@@ -278,6 +282,8 @@ _Static_assert(sizeof(struct fuse_proto_server) == 16, "as on the wire");
 	 sizeof(struct fuse_proto_bulk))
 /* What READDIRPLUS may ask for: the client lowers its kernel's wish, so that the handles fit. */
 #define FUSE_PROTO_DIRPLUS_MAX (256U << 10)
+/* Entries in an answer to OPENDIR: those of a hundred files. */
+#define FUSE_PROTO_LIST_MAX (24U << 10)
 /* The shortest entry of a READDIRPLUS answer. */
 #define FUSE_PROTO_DIRPLUS_ENTRY FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + 1U)
 #define FUSE_PROTO_RESP_SMALL 512U /* more than the largest answer of fixed size */
@@ -302,6 +308,12 @@ static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 	case FUSE_READDIRPLUS:
 		n = size < FUSE_PROTO_DIRPLUS_MAX ? size : FUSE_PROTO_DIRPLUS_MAX;
 		n += (uint32_t)sizeof(struct fuse_proto_resp_tail) +
+		     n / (uint32_t)FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX);
+		break;
+	case FUSE_OPENDIR: /* the size of the list */
+		n = size < FUSE_PROTO_LIST_MAX ? size : FUSE_PROTO_LIST_MAX;
+		n += (uint32_t)(sizeof(struct fuse_open_out) +
+				sizeof(struct fuse_proto_resp_tail)) +
 		     n / (uint32_t)FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX);
 		break;
 	case FUSE_GETXATTR:

@@ -382,6 +382,68 @@ static void ends_come_to_who_knows_them(void **state)
 	assert_true(ends_told(FUSE_READDIRPLUS, 1000) <= 1);
 }
 
+/* How many entries come with the opening of the root, whose file handle is as good as ever; 0: it
+ * has none with it. */
+static unsigned entries_with_open(uint32_t room)
+{
+	struct fuse_open_in open = {.open_flags = room};
+	struct fuse_read_in in = {.size = 32768};
+	struct fuse_open_out o;
+	static uint8_t list[FUSE_PROTO_LIST_MAX];
+	size_t len;
+	unsigned n = 0;
+
+	assert_int_equal(rig_do(&rig, FUSE_OPENDIR, ROOT, RIG_ARG(open)), 0);
+	memcpy(&o, rig.data, sizeof(o));
+	len = rig.len - sizeof(o);
+	assert_true(len <= room);
+	assert_int_equal(len > 0, tail_flags() & FUSE_PROTO_RESP_END ? 1 : 0);
+	memcpy(list, (const uint8_t *)rig.data + sizeof(o), len);
+	in.fh = rig_file(&rig, ROOT, o.fh, O_DIRECTORY);
+	assert_int_equal(rig_do(&rig, FUSE_READDIRPLUS, ROOT, RIG_ARG(in)), 0);
+	assert_true(rig.len > 0);
+	/* The same names at the same places, and each with its file. */
+	for (size_t at = 0; at < len; n++) {
+		const size_t head = sizeof(struct fuse_entry_out);
+		struct fuse_entry_out e;
+		struct fuse_dirent d;
+
+		memcpy(&e, list + at, sizeof(e));
+		memcpy(&d, list + at + head, FUSE_NAME_OFFSET);
+		assert_memory_equal(list + at + head, (const uint8_t *)rig.data + at + head,
+				    FUSE_NAME_OFFSET + d.namelen);
+		assert_int_equal(e.nodeid, list[at + head + FUSE_NAME_OFFSET] == '.' ? 0 : 1);
+		at += FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + d.namelen);
+	}
+	if (n > 0)
+		assert_int_equal(len, rig.len);
+	return n;
+}
+
+static void entries_come_with_the_opening(void **state)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	char name[32];
+
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "folder-%02u", i);
+		assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = name), 0);
+	}
+	assert_int_equal(features_of(UINT32_MAX & ~FUSE_PROTO_FEATURE_LIST),
+			 FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_LIST);
+	assert_int_equal(entries_with_open(FUSE_PROTO_LIST_MAX), 0);
+	assert_int_equal(features_of(UINT32_MAX), FUSE_PROTO_FEATURES);
+	assert_int_equal(entries_with_open(0), 0);
+	assert_int_equal(entries_with_open(FUSE_PROTO_LIST_MAX), 22);
+	/* All or none. */
+	assert_int_equal(entries_with_open(1000), 0);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "another-folder-%03u", i);
+		assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = name), 0);
+	}
+	assert_int_equal(entries_with_open(FUSE_PROTO_LIST_MAX), 0);
+}
+
 /* Of both kinds, more of them than are open, one twice. */
 static void files_are_closed_together(void **state)
 {
@@ -537,6 +599,7 @@ int main(void)
 		ON("/tmp", mounts_take_places_of_lanes),
 		ON("/tmp", lanes_end_what_they_have_begun),
 		ON("/tmp", not_all_can_owe),
+		BOTH(entries_come_with_the_opening),
 	};
 
 	if (geteuid() != 0) {

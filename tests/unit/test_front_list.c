@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Entries that come with the opening of a folder: who is told of them, and when the server is asked
+ * all the same. */
+#include "tests/lib/front_rig.h"
+#include <fcntl.h>
+
+struct listing {
+	size_t len;
+	uint8_t body[2048]; /* of the answer, from struct fuse_open_out on */
+	struct tail tail;
+};
+
+static void add(struct listing *l, const char *name, const char *handle, uint32_t mode,
+		uint32_t generation)
+{
+	struct fuse_entry_out e = entry_make(mode);
+	struct fuse_dirent d = {.ino = 7, .namelen = (uint32_t)strlen(name)};
+	uint8_t *at = l->body + l->len;
+
+	e.generation = generation;
+	e.nodeid = handle ? 1 : 0;
+	l->len += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + d.namelen);
+	d.off = l->len; /* behind it */
+	memset(at, 0, l->body + l->len - at);
+	memcpy(at, &e, sizeof(e));
+	memcpy(at + sizeof(e), &d, FUSE_NAME_OFFSET);
+	memcpy(at + FUSE_NAME_OFFSET_DIRENTPLUS, name, d.namelen);
+	if (handle)
+		tail_add_handle(&l->tail, handle);
+}
+
+/* A folder, a file that was lent and one that was not. */
+static struct listing three(void)
+{
+	struct listing l = {.len = sizeof(struct fuse_open_out),
+			    .tail = tail_make(FUSE_PROTO_RESP_END, 3)};
+
+	memcpy(l.body, &(struct fuse_open_out){.fh = 9}, sizeof(struct fuse_open_out));
+	add(&l, ".", NULL, S_IFDIR | 0755, 0);
+	add(&l, "folder", "handle-d", S_IFDIR | 0755, 0);
+	add(&l, "lent", "handle-l", S_IFREG | 0644, FUSE_PROTO_LEASED);
+	add(&l, "other", "handle-o", S_IFREG | 0644, 0);
+	return l;
+}
+
+/* Whether the OPENDIR that is the last call asks for a list. */
+static bool is_wished(void)
+{
+	struct fuse_open_in in;
+
+	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_OPENDIR);
+	memcpy(&in, calls[n_calls - 1].msg + sizeof(struct fuse_in_header), sizeof(in));
+	assert_true(in.open_flags == 0 || in.open_flags == FUSE_PROTO_LIST_MAX);
+	return in.open_flags > 0;
+}
+
+static void open_begin(struct rig *g)
+{
+	struct fuse_open_in in = {.flags = O_DIRECTORY};
+
+	kernel_send(g, FUSE_OPENDIR, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+}
+
+static uint64_t open_end(struct rig *g)
+{
+	struct fuse_open_out o = {};
+	struct fuse_out_header out;
+
+	/* The kernel would refuse an answer that is longer. */
+	assert_int_equal(kernel_receive(g, &out, &o, sizeof(o)), sizeof(out) + sizeof(o));
+	assert_int_equal(out.error, 0);
+	assert_int_equal(out.len, sizeof(out) + sizeof(o));
+	return o.fh;
+}
+
+static uint64_t open_listed(struct rig *g)
+{
+	struct listing l = three();
+
+	open_begin(g);
+	assert_true(is_wished());
+	respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
+	return open_end(g);
+}
+
+static void close_root(struct rig *g, uint64_t fh)
+{
+	struct fuse_release_in in = {.fh = fh};
+
+	kernel_send(g, FUSE_RELEASEDIR, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	expect_reply(g, g->unique, 0);
+}
+
+struct seen {
+	unsigned n;
+	uint64_t end;
+	struct {
+		struct fuse_entry_out e; /* of READDIRPLUS */
+		char name[16];
+	} entries[8];
+};
+
+/* Whether the server was asked. */
+static bool read_at(struct rig *g, uint32_t opcode, uint64_t fh, uint64_t off, uint32_t size,
+		    struct seen *ret)
+{
+	const size_t head = opcode == FUSE_READDIRPLUS ? sizeof(struct fuse_entry_out) : 0;
+	struct fuse_read_in in = {.fh = fh, .offset = off, .size = size};
+	unsigned n = n_calls;
+	struct fuse_out_header out;
+	uint8_t body[2048];
+	struct seen s = {};
+	size_t len;
+
+	kernel_send(g, opcode, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	if (n_calls > n) {
+		respond(g, n, 0, NULL, 0);
+		expect_reply(g, g->unique, 0);
+		return true;
+	}
+	len = kernel_receive(g, &out, body, sizeof(body)) - sizeof(out);
+	assert_int_equal(out.error, 0);
+	assert_true(len <= size);
+	for (size_t at = 0; at < len; s.n++) {
+		struct fuse_dirent d;
+
+		if (head)
+			memcpy(&s.entries[s.n].e, body + at, head);
+		memcpy(&d, body + at + head, FUSE_NAME_OFFSET);
+		memcpy(s.entries[s.n].name, body + at + head + FUSE_NAME_OFFSET, d.namelen);
+		s.end = d.off;
+		at += FUSE_DIRENT_ALIGN(head + FUSE_NAME_OFFSET + d.namelen);
+	}
+	*ret = s;
+	return false;
+}
+
+static bool is_asked(struct rig *g, uint64_t fh, uint64_t off)
+{
+	struct seen s;
+
+	return read_at(g, FUSE_READDIRPLUS, fh, off, 4096, &s);
+}
+
+static int setup(void **state)
+{
+	int r = rig_setup(state);
+	struct rig *g = *state;
+
+	if (r == 0)
+		g->features = FUSE_PROTO_FEATURE_LIST | FUSE_PROTO_FEATURE_RELEASES;
+	return r;
+}
+
+static void test_what_came_is_not_asked_for(void **state)
+{
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	fh = open_listed(g);
+	g->now_ns += 20 * NSEC_PER_MSEC;
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_int_equal(s.n, 4);
+	assert_string_equal(s.entries[1].name, "folder");
+	assert_true(s.entries[1].e.nodeid > 1 && s.entries[2].e.nodeid > 1);
+	/* For what is left of the second. */
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(s.entries[i].e.entry_valid, 0);
+		assert_int_equal(s.entries[i].e.entry_valid_nsec, 980 * NSEC_PER_MSEC);
+		assert_int_equal(s.entries[i].e.attr_valid_nsec, 980 * NSEC_PER_MSEC);
+	}
+	/* Others may have changed it: it has a name, and is looked up. */
+	assert_string_equal(s.entries[3].name, "other");
+	assert_int_equal(s.entries[3].e.nodeid, 0);
+	/* The end is known; whoever comes back to the beginning asks. */
+	assert_false(is_asked(g, fh, s.end));
+	assert_true(is_asked(g, fh, 0));
+	close_root(g, fh);
+}
+
+static void test_who_reads_in_pieces(void **state)
+{
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	fh = open_listed(g);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
+	assert_int_equal(s.n, 2);
+	assert_false(read_at(g, FUSE_READDIR, fh, s.end, 4096, &s));
+	assert_int_equal(s.n, 2);
+	assert_string_equal(s.entries[0].name, "lent");
+	assert_false(is_asked(g, fh, s.end));
+	close_root(g, fh);
+	/* Elsewhere than where it ended: the server knows. */
+	fh = open_listed(g);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
+	assert_true(is_asked(g, fh, s.end + 1));
+	close_root(g, fh);
+	fh = open_listed(g);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 400, &s));
+	assert_true(is_asked(g, fh, 0));
+	/* Not one fits. */
+	close_root(g, fh);
+	fh = open_listed(g);
+	assert_true(read_at(g, FUSE_READDIRPLUS, fh, 0, 100, &s));
+}
+
+/* The kernel knows better than what came before it learnt. */
+static void test_newer_knowledge_stays(void **state)
+{
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh, node, file;
+
+	bring_up(g);
+	node = lookup(g, "lent", "handle-l");
+	file = open_file(g, node, 4);
+	fh = open_listed(g);
+	write_some(g, node, file);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_int_equal(s.entries[2].e.nodeid, 0);
+	assert_true(s.entries[1].e.nodeid > 1);
+	close_root(g, fh);
+	/* While it was on its way, too; and once it is there it is told of. */
+	open_begin(g);
+	kernel_write(g, node, file, "data", 4);
+	respond(g, n_calls - 1, 0, &(struct fuse_write_out){.size = 4},
+		sizeof(struct fuse_write_out));
+	expect_reply(g, g->unique, 0);
+	struct listing l = three();
+	respond_tail(g, 0, 0, l.body, l.len, &l.tail);
+	fh = open_end(g);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_int_equal(s.entries[2].e.nodeid, 0);
+	close_root(g, fh);
+	fh = open_listed(g);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	assert_int_equal(s.entries[2].e.nodeid, node);
+	close_root(g, fh);
+}
+
+static void test_what_is_old_is_asked_for(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	fh = open_listed(g);
+	g->now_ns += 100 * NSEC_PER_MSEC;
+	assert_true(is_asked(g, fh, 0));
+	close_root(g, fh);
+	/* A program on this host has removed a name. */
+	open_begin(g); /* after one in vain comes one without */
+	assert_false(is_wished());
+	respond(g, n_calls - 1, 0, &(struct fuse_open_out){.fh = 9}, sizeof(struct fuse_open_out));
+	close_root(g, open_end(g));
+	fh = open_listed(g);
+	kernel_send(g, FUSE_UNLINK, g->unique += 2, "other", 6);
+	fuse_front_pull(g->f, true, g->now_ns);
+	respond(g, n_calls - 1, 0, NULL, 0);
+	expect_reply(g, g->unique, 0);
+	assert_true(is_asked(g, fh, 0));
+}
+
+static void test_another_server_is_asked(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	fh = open_listed(g);
+	server_restarts(g, 99, g->server.verifier);
+	assert_int_equal(call_header(0).opcode, FUSE_OPENDIR); /* opened again */
+	assert_false(is_wished());
+	respond(g, 0, 0, &(struct fuse_open_out){.fh = 5}, sizeof(struct fuse_open_out));
+	fuse_front_tick(g->f, g->now_ns);
+	assert_true(is_asked(g, fh, 0));
+}
+
+/* What is sent again may have been answered then. */
+static void test_again_no_list_is_asked_for(void **state)
+{
+	struct listing l = three();
+	struct rig *g = *state;
+
+	bring_up(g);
+	open_begin(g);
+	assert_true(is_wished());
+	reset_all(g, g->now_ns);
+	session_up(g);
+	respond_init(g);
+	assert_true(call_header(0).unique & FUSE_PROTO_UNIQUE_RESEND);
+	assert_false(is_wished());
+	respond_tail(g, 0, 0, l.body, l.len, &l.tail);
+	expect_reply(g, g->unique, -EIO);
+	kernel_send(g, FUSE_OPENDIR, (g->unique += 2) | FUSE_PROTO_UNIQUE_RESEND,
+		    &(struct fuse_open_in){.flags = O_DIRECTORY}, sizeof(struct fuse_open_in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_false(is_wished());
+}
+
+static void test_who_does_not_read_is_not_told(void **state)
+{
+	struct rig *g = *state;
+	unsigned wished = 0;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	for (unsigned i = 0; i < 64; i++) {
+		struct listing l = three();
+
+		open_begin(g);
+		if (is_wished()) {
+			wished++;
+			respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
+		} else {
+			respond(g, n_calls - 1, 0, l.body, sizeof(struct fuse_open_out));
+		}
+		close_root(g, open_end(g));
+	}
+	assert_int_equal(wished, 6); /* the 1st, 3rd, 7th, 15th, 31st, 63rd */
+	for (unsigned i = 0; i < 62; i++) {
+		open_begin(g);
+		assert_false(is_wished());
+		respond(g, n_calls - 1, 0, &(struct fuse_open_out){.fh = 9},
+			sizeof(struct fuse_open_out));
+		close_root(g, open_end(g));
+	}
+	/* One that is read makes up for all. */
+	fh = open_listed(g);
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	close_root(g, fh);
+	close_root(g, open_listed(g));
+}
+
+static void bad(struct rig *g, const struct listing *l, const struct tail *tail)
+{
+	open_begin(g);
+	assert_true(is_wished());
+	respond_tail(g, n_calls - 1, 0, l->body, l->len, tail);
+	expect_reply(g, g->unique, -EIO);
+}
+
+static void test_bad_lists_are_refused(void **state)
+{
+	struct tail no_end = tail_make(0, 0), few = tail_make(FUSE_PROTO_RESP_END, 2);
+	struct listing l = three(), cut = three(), slash = three();
+	struct rig *g = *state;
+	struct fuse_open_out o;
+
+	bring_up(g);
+	tail_add_handle(&few, "handle-d");
+	tail_add_handle(&few, "handle-l");
+	bad(g, &l, &few);
+	cut.len -= 8;
+	bad(g, &cut, &cut.tail);
+	slash.body[sizeof(o) + FUSE_NAME_OFFSET_DIRENTPLUS] = '/';
+	bad(g, &slash, &slash.tail);
+	bad(g, &l, &no_end);
+	/* To one who does not know of it nothing is said, and nothing believed. */
+	close_root(g, open_listed(g));
+}
+
+static void test_who_cannot_is_not_asked(void **state)
+{
+	struct rig *g = *state;
+
+	g->features = FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_LIST;
+	bring_up(g);
+	open_begin(g);
+	assert_false(is_wished());
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_came_is_not_asked_for),	  TEST(test_who_reads_in_pieces),
+		TEST(test_newer_knowledge_stays),	  TEST(test_what_is_old_is_asked_for),
+		TEST(test_another_server_is_asked),	  TEST(test_again_no_list_is_asked_for),
+		TEST(test_who_does_not_read_is_not_told), TEST(test_bad_lists_are_refused),
+		TEST(test_who_cannot_is_not_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
