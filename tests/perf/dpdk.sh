@@ -44,7 +44,7 @@ dpdk_forwarding() {
 	wait_until 20 dpdk_links || die "testpmd's ports do not connect"
 	start=$EPOCHREALTIME
 	echo start >&8
-	pause "$seconds"
+	pause "$(awk "BEGIN { print $ms / 1e3 }")"
 	echo stop >&8
 	wait_until 20 dpdk_forwarded || die "testpmd does not stop"
 	awk -v s="$(awk "BEGIN { print $EPOCHREALTIME - $start }")" '$1 == "RX-packets:" { n = $2 } END { print n / s }' \
@@ -63,17 +63,17 @@ part_dpdk() {
 	hugepages_hold
 	hugepages_before=$(</proc/sys/vm/nr_hugepages)
 	[ "$hugepages_before" -ge 128 ] || echo 128 >/proc/sys/vm/nr_hugepages
-	for round in $(seq "$rounds"); do
-		PLENUM_MODULE_DIR=$build/dataplane/.libs "$build/tests/perf/rudp_dpdk" --rounds 1 --ms $((seconds * 1000)) |
+	rounds_begin "$rounds"
+	while round_next; do
+		PLENUM_MODULE_DIR=$build/dataplane/.libs "$build/tests/perf/rudp_dpdk" --rounds 1 --ms "$ms" |
 			awk '$1 == "rudp" { print $2, $4 }' >>"$work/dpdk.rudp"
 		dpdk_forwarding >>"$work/dpdk.testpmd"
-		printf 'round %d of %d\n' "$round" "$rounds" >&2
 	done
 	printf '\n%-10s %16s %16s %8s   (memif, 32 bytes; testpmd: flowgen and macswap, 64 bytes)\n' dpdk 'one: p50 us' 'there and back/s' ratio
 	awk -v us="$(cut -d' ' -f1 "$work/dpdk.rudp" | median)" -v rudp="$(cut -d' ' -f2 "$work/dpdk.rudp" | median)" \
 		-v testpmd="$(median <"$work/dpdk.testpmd")" -v ratios="$work/ratios" 'BEGIN {
 		printf "%-10s %16.2f %16.0f\n%-10s %16s %16.0f %7.2fx\n", "rudp", us, rudp, "testpmd", "-", testpmd, rudp / testpmd
 		print "dpdk 32B testpmd", rudp / testpmd >>ratios }'
-	echo "(medians of $rounds rounds of $seconds s)"
+	echo "(medians of $round rounds of $ms ms)"
 	dpdk_down
 }

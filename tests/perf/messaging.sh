@@ -99,9 +99,9 @@ messaging_line() { # messaging_line NAME LOAD UNIT SYSTEM...: name, unit and a f
 part_messaging() {
 	local round
 	packages_install ucx-utils libfabric-bin jq
-	for round in $(seq "$rounds"); do
+	rounds_begin "$rounds"
+	while round_next; do
 		messaging_round
-		printf 'round %d of %d\n' "$round" "$rounds" >&2
 	done
 	printf '\n%-10s %-6s %10s %18s %18s %18s\n' messaging unit rudp TCP UCX libfabric
 	{
@@ -117,5 +117,5 @@ part_messaging() {
 		}
 		print "" }'
 	echo "(x: how many times as fast as the peer; UCX by tcp, its active messages go one way where rudp's requests are"
-	echo " answered; libfabric by udp;ofi_rxd; medians of $rounds rounds)"
+	echo " answered; libfabric by udp;ofi_rxd; medians of $round rounds)"
 }
