@@ -246,6 +246,37 @@ static void test_newer_knowledge_stays(void **state)
 	close_root(g, fh);
 }
 
+/* Lists that were asked for in vain are asked for more seldom. */
+static uint64_t open_until_listed(struct rig *g)
+{
+	for (unsigned i = 0; i < 64; i++) {
+		struct listing l = three();
+
+		open_begin(g);
+		if (is_wished()) {
+			respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
+			return open_end(g);
+		}
+		respond(g, n_calls - 1, 0, l.body, sizeof(struct fuse_open_out));
+		close_root(g, open_end(g));
+	}
+	fail();
+	return 0;
+}
+
+static void make_folder(struct rig *g)
+{
+	uint8_t arg[sizeof(struct fuse_mkdir_in) + 2] = {[sizeof(struct fuse_mkdir_in)] = 'd'};
+	struct fuse_entry_out e = entry_make(S_IFDIR | 0755);
+	struct tail t = tail_make(0, 1);
+
+	kernel_send(g, FUSE_MKDIR, g->unique += 2, arg, sizeof(arg));
+	fuse_front_pull(g->f, true, g->now_ns);
+	tail_add_handle(&t, "handle-new");
+	respond_tail(g, n_calls - 1, 0, &e, sizeof(e), &t);
+	expect_reply(g, g->unique, 0);
+}
+
 static void test_what_is_old_is_asked_for(void **state)
 {
 	struct rig *g = *state;
@@ -266,6 +297,11 @@ static void test_what_is_old_is_asked_for(void **state)
 	fuse_front_pull(g->f, true, g->now_ns);
 	respond(g, n_calls - 1, 0, NULL, 0);
 	expect_reply(g, g->unique, 0);
+	assert_true(is_asked(g, fh, 0));
+	/* Another has made one. */
+	close_root(g, fh);
+	fh = open_until_listed(g);
+	make_folder(g);
 	assert_true(is_asked(g, fh, 0));
 }
 
