@@ -82,6 +82,9 @@ struct sup_rdma {
 /* The RDMA device of a leg, in the sysfs at root: with a GID that is the leg's address, of that
  * version of RoCE (0: any), or the port's of its IPoIB interface. False: there is none. */
 bool sup_rdma_search(int root, const struct launch_port *port, uint8_t roce, struct sup_rdma *ret);
+/* Hands such a device to the worker, for the leg of that port, or says that it may not have it.
+ * False: not now. */
+bool sup_rdma_tell(const struct sup_worker *w, unsigned port, const struct sup_rdma *s);
 /* Hands a worker that is up the files of RDMA devices that its legs lack and that are there now;
  * to be called every second. */
 void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns);

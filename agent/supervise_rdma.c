@@ -181,7 +181,7 @@ static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 	       strcmp(reason, LAUNCH_RDMA_GONE) == 0 || strcmp(reason, LAUNCH_RDMA_OLD) == 0;
 }
 
-static void tell(struct sup_worker *w, unsigned port, const struct sup_rdma *s)
+bool sup_rdma_tell(const struct sup_worker *w, unsigned port, const struct sup_rdma *s)
 {
 	struct launch_msg msg = {.type = LAUNCH_MSG_RDMA, .code = s->is_old, .index = port};
 	char path[64];
@@ -191,9 +191,9 @@ static void tell(struct sup_worker *w, unsigned port, const struct sup_rdma *s)
 	if (!s->is_old)
 		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if ((fd < 0 && !s->is_old) || w->control_fd < 0)
-		return;
+		return false;
 	snprintf(msg.text, sizeof(msg.text), "%s", s->device);
-	(void)fdpass_send(w->control_fd, &msg, sizeof(msg), fd);
+	return fdpass_send(w->control_fd, &msg, sizeof(msg), fd) >= 0;
 }
 
 void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns)
@@ -217,6 +217,6 @@ void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns)
 		struct sup_rdma found;
 
 		if (lacks(w, i, &gid) && sup_rdma_search(root, port, gid ? port->roce : 0, &found))
-			tell(w, i, &found);
+			(void)sup_rdma_tell(w, i, &found);
 	}
 }

@@ -40,6 +40,25 @@ static void changed_devices_are_asked_for_soon(void **state)
 	answer_pairs(g, 0, 0);
 }
 
+/* The question of each second is no work: what was kept for work that may come is given back, and
+ * lanes come to rest, though it is asked and answered. */
+static void questions_are_no_work(void **state)
+{
+	struct rig *g = *state;
+	uint64_t busy_ns;
+
+	bring_up(g);
+	pairs_up(g);
+	busy_ns = g->f->busy_ns;
+	for (unsigned i = 0; i < 3; i++) {
+		g->now_ns += 2 * NSEC_PER_SEC;
+		fuse_front_tick(g->f, g->now_ns);
+		assert_int_equal(n_calls, 1);
+		answer_pairs(g, 0, 0);
+		assert_int_equal(g->f->busy_ns, busy_ns);
+	}
+}
+
 /* Each leg's answer has its own status and link. */
 static void answer_links(struct rig *g, const uint8_t status[2], const uint8_t link[2])
 {
@@ -156,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(changed_devices_are_asked_for_soon, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(questions_are_no_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(mixed_servers_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(mixed_clusters_are_refused, setup, teardown),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The supervisor's table, walked through completely, and its backoff. */
 #include "agent/supervise_internal.h"
+#include "netcfg/base/fdpass.h"
 #include "tests/lib/put_file.h"
 #include <fcntl.h>
 #include <ftw.h>
@@ -8,6 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -281,10 +284,38 @@ static void test_late_rdma_devices(void **state)
 	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The worker is told of a device that it may not have by name and leg alone, and is handed no file;
+ * of one that it might have had and that has gone again it is told nothing. */
+static void test_old_devices_are_not_handed_over(void **state)
+{
+	const struct sup_rdma old = {.file = "uverbs-none", .device = "mlx5_0", .is_old = true},
+			      gone = {.file = "uverbs-none", .device = "mlx5_1"};
+	struct sup_worker w = {.control_fd = -1};
+	struct launch_msg m = {.type = 0};
+	int ends[2], fd = -1;
+	bool whole = false;
+
+	assert_false(sup_rdma_tell(&w, 1, &old));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	w.control_fd = ends[0];
+	assert_false(sup_rdma_tell(&w, 1, &gone));
+	assert_true(sup_rdma_tell(&w, 1, &old));
+	assert_int_equal(fdpass_recv(ends[1], &m, sizeof(m), &fd, &whole), sizeof(m));
+	assert_true(whole);
+	assert_int_equal(fd, -1);
+	assert_int_equal(m.type, LAUNCH_MSG_RDMA);
+	assert_int_equal(m.code, 1);
+	assert_int_equal(m.index, 1);
+	assert_string_equal(m.text, "mlx5_0");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late_rdma_devices),
+		cmocka_unit_test(test_old_devices_are_not_handed_over),
 		cmocka_unit_test(test_table_is_complete),
 		cmocka_unit_test(test_table_invariants),
 		cmocka_unit_test(test_life_and_death),
