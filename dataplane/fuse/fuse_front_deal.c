@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
+/* What is smaller costs less to send than to deal out: waking another core, and being woken. */
+#define DEAL_BYTES_MIN (64U << 10)
 /* A lane that is away for so long may not come back. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
 
@@ -142,6 +144,19 @@ static bool goes_by_rdma(const struct fuse_front *f)
 	return f->rdma.only || (f->rdma.peer && port_rdma_ready(f->rdma.peer));
 }
 
+static bool is_large(const struct front_slot *s)
+{
+	const size_t at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, size);
+	uint32_t size;
+
+	_Static_assert(offsetof(struct fuse_read_in, size) == offsetof(struct fuse_write_in, size),
+		       "data requests say their size in one place");
+	if (s->req_len < at + sizeof(size))
+		return false;
+	memcpy(&size, s->req + at, sizeof(size));
+	return size >= DEAL_BYTES_MIN;
+}
+
 /* Data of a regular file, each as good twice as once: the server would tell appends apart by the id
  * that asked first. Those that RDMA may carry stay where that is. */
 static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
@@ -149,7 +164,7 @@ static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
 	const struct front_file *file;
 
 	if ((s->opcode != FUSE_READ && s->opcode != FUSE_WRITE) || s->refs.n_fhs != 1 ||
-	    s->unique & RESEND || goes_by_rdma(f) || f->link != FRONT_READY)
+	    s->unique & RESEND || goes_by_rdma(f) || f->link != FRONT_READY || !is_large(s))
 		return false;
 	file = front_file_get(&f->files, s->refs.fhs[0]);
 	return file && !(file->flags & (FRONT_FILE_DIR | FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) &&

@@ -14,11 +14,13 @@ struct ends {
 	uint64_t node, fh;
 };
 
+static uint32_t read_size = 64U << 10;
+
 static const struct fuse_read_in *read_of(uint64_t fh, uint64_t offset)
 {
 	static struct fuse_read_in in;
 
-	in = (struct fuse_read_in){.fh = fh, .offset = offset, .size = 4096};
+	in = (struct fuse_read_in){.fh = fh, .offset = offset, .size = read_size};
 	return &in;
 }
 
@@ -97,6 +99,21 @@ static void test_owner_deals_what_is_too_much(void **state)
 	assert_int_equal(state_of(&e, 0), LANE_FREE);
 	assert_int_equal(fuse_front_in_flight(e.g->f), 2);
 	expect_silence(e.g);
+	ends_down(&e);
+}
+
+static void test_owner_keeps_what_is_small(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	lane_lives(&e);
+	read_size--;
+	for (unsigned i = 0; i < 4; i++)
+		ask_read(&e);
+	read_size++;
+	assert_int_equal(n_calls, 4);
+	assert_int_equal(state_of(&e, 0), LANE_FREE);
 	ends_down(&e);
 }
 
@@ -715,6 +732,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_owner_deals_what_is_too_much),
+		CASE(test_owner_keeps_what_is_small),
 		CASE(test_owner_keeps_appends),
 		CASE(test_owner_takes_back),
 		CASE(test_owner_dies),
