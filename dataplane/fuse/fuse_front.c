@@ -328,7 +328,9 @@ static void front_take(struct fuse_front *f, size_t n, uint64_t now_ns)
 	e = front_request_bind(f, s);
 	if (e < 0)
 		front_slot_fail(f, s, e);
-	else if (!front_deal_claim(f, s) && !front_deal_give(f, s, now_ns))
+	else if (front_deal_claim(f, s) || front_deal_give(f, s, now_ns))
+		front_list_shown_all(f); /* by whom the kernel hears of it first */
+	else
 		front_slot_queue(f, s);
 }
 

@@ -66,7 +66,7 @@ struct front_slot {
 	struct front_node *nodes[FRONT_REFS_MAX]; /* of refs, pinned */
 	uint32_t file;				  /* REOPEN, RELEASE */
 	uint32_t n_changes;			  /* the first node's when it was sent */
-	uint64_t n_shown;			  /* front_lists' then */
+	uint64_t n_shown;			  /* front_lists' when it was taken */
 	uint64_t born_ns;
 	uint64_t killed_ns; /* when its process was seen to be dying; 0: was not */
 	bool interrupted;   /* its process had a signal */

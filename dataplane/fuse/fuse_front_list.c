@@ -87,12 +87,20 @@ bool front_list_is_shown(const struct fuse_front *f, uint64_t nodeid, uint64_t n
 
 /* ------------------------------------------------------------------ asking for it */
 
+/* What lanes have told the kernel is heard of here later. */
+static bool is_dealt_out(const struct fuse_front *f)
+{
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+		if (f->deal->lanes[i].n_out > 0)
+			return true;
+	return false;
+}
+
 uint32_t front_list_wish(struct fuse_front *f)
 {
 	struct front_lists *l = &f->lists;
 
-	/* What lanes have told the kernel is heard of here later. */
-	if (!(f->features & FUSE_PROTO_FEATURE_LIST) || f->deal)
+	if (!(f->features & FUSE_PROTO_FEATURE_LIST) || is_dealt_out(f))
 		return 0;
 	if (l->n_skip > 0) {
 		l->n_skip--;

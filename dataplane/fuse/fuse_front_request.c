@@ -112,6 +112,7 @@ int front_request_bind(struct fuse_front *f, struct front_slot *s)
 		if (!file || file->flags & FRONT_FILE_DEAD)
 			return -ESTALE;
 	}
+	s->n_shown = f->lists.n_shown;
 	if (s->opcode == FUSE_OPENDIR)
 		front_list_ask(s, in.unique & FUSE_PROTO_UNIQUE_RESEND ? 0 : front_list_wish(f));
 	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
@@ -157,7 +158,6 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **
 						   .len = s->nodes[i]->handle_len};
 	if (s->nodes[0])
 		s->n_changes = s->nodes[0]->n_changes;
-	s->n_shown = f->lists.n_shown;
 	if (is_bulk && s->opcode == FUSE_WRITE) {
 		len = FUSE_PROTO_WRITE_DATA;
 		msg = request_head(s, len);
