@@ -60,7 +60,7 @@ static void owner_up(struct ends *e, struct rig *g)
 	fuse_front_free(g->f);
 	m->has_lanes = true;
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	g->features = FUSE_PROTO_FEATURE_LANES;
+	g->features |= FUSE_PROTO_FEATURE_LANES;
 	front_start(g);
 	assert_int_equal(said.lane, FUSE_HELLO_MOUNT);
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0); /* what its predecessor had, anew */
