@@ -275,11 +275,15 @@ static void test_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_is_read), cmocka_unit_test(test_the_least),
-		cmocka_unit_test(test_all_that_is_read), cmocka_unit_test(test_older_dcbx),
-		cmocka_unit_test(test_shutdown),	 cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_second_ones),	 cmocka_unit_test(test_order),
-		cmocka_unit_test(test_bad_parts),	 cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_all_that_is_read),
+		cmocka_unit_test(test_the_least),
+		cmocka_unit_test(test_older_dcbx),
+		cmocka_unit_test(test_shutdown),
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_second_ones),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_bad_parts),
+		cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
