@@ -426,12 +426,17 @@ static unsigned front_left(struct worker *w)
 static enum port_rdma_reason front_rdma(const struct worker *w, unsigned port)
 {
 	enum port_rdma_reason why = port_rdma_reason(w->rdma, port);
+	bool any = false;
 
 	for (unsigned i = 0; i < w->cfg->n_mounts; i++) {
-		enum port_rdma_reason of = fuse_front_rdma_reason(end_of(w)->mounts[i].front, port);
+		enum port_rdma_reason of;
 
-		if (of == PORT_RDMA_OK || i == 0)
+		if (end_of(w)->mounts[i].unmounted)
+			continue;
+		of = fuse_front_rdma_reason(end_of(w)->mounts[i].front, port);
+		if (of == PORT_RDMA_OK || !any)
 			why = of;
+		any = true;
 	}
 	return why;
 }
