@@ -255,7 +255,6 @@ struct back_wish {
 	struct fuse_back_client *client; /* NULL: its session has ended */
 	unsigned leg;
 	bool over; /* run says what came of it; nobody has taken that yet */
-	bool heard;
 	uint64_t until_ns;
 	uint32_t each_ns[LAUNCH_PING_COUNT_MAX];
 };

@@ -90,7 +90,7 @@ int fuse_back_ping(struct fuse_back_client *c, const struct launch_ping *ask, ui
 	w->run.min_ns = w->run.median_ns = w->run.p99_ns = w->run.max_ns = 0;
 	w->client = c;
 	w->leg = (unsigned)leg;
-	w->over = w->heard = false;
+	w->over = false;
 	w->until_ns = now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC;
 	return 0;
 }
@@ -100,10 +100,10 @@ void back_ping_wish(const struct fuse_back_client *c, unsigned leg, uint8_t ret[
 	const struct back_wish *w = &c->back->wish;
 	const struct fuse_proto_wish wish = {.what = what_of(&w->run),
 					     .depth = (uint8_t)w->run.depth,
-					     .count = w->run.count,
+					     .count = w->run.count - w->run.done,
 					     .len = w->run.bytes};
 
-	if (w->run.id && !w->over && !w->heard && w->client == c && w->leg == leg)
+	if (w->run.id && !w->over && w->client == c && w->leg == leg)
 		memcpy(ret, &wish, sizeof(wish));
 }
 
@@ -161,12 +161,14 @@ bool fuse_back_ping_take(struct fuse_back *b, uint64_t now_ns, struct launch_pin
 			 uint64_t *ret_due_ns)
 {
 	struct back_wish *w = &b->wish;
+	enum port_rdma_reason why = port_rdma_reason(b->rdma, w->run.port);
 
 	*ret_due_ns = UINT64_MAX;
 	if (!w->run.id)
 		return false;
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
-		wish_over(w, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED));
+		wish_over(w, -EIO,
+			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
 	else if (!w->over && now_ns >= w->until_ns) /* an older client hears nothing of it */
 		wish_over(w, -ETIMEDOUT, "");
 	if (!w->over) {
@@ -272,7 +274,6 @@ static void ping_start(struct fuse_back_client *c, struct rudp_call *call, uint6
 				.begun_ns = clock_now_ns()};
 	g->answer.count = 0;
 	g->wished = is_wished(&b->wish, c, ask);
-	b->wish.heard |= g->wished;
 	for (unsigned i = 0; i < FUSE_PROTO_PING_DEPTH_MAX; i++)
 		g->ops[i].back = b;
 	/* What others' requests have left in it is not for this client. */

@@ -568,7 +568,8 @@ static void wish_done(struct rig *g, uint32_t count)
 	assert_int_equal(ping_answer(g).count, count);
 }
 
-/* A client is told until it has begun; what it asks for then counts, and nothing else does. */
+/* A client is told what is left until all is done; what it asks for of that counts, nothing else.
+ */
 static void clients_are_had_ping(void **state)
 {
 	struct fuse_proto_ping other = PING(FUSE_PROTO_PING_WRITE, 64);
@@ -592,12 +593,16 @@ static void clients_are_had_ping(void **state)
 	verbs_end(0, IBV_WC_SUCCESS);
 	rig_poll(g);
 	assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
-	wish_done(g, 4);
-	assert_int_equal(told(g).what, 0);
+	wish_done(g, 1); /* a shorter one of its operator's, or what came of a lost session */
+	assert_int_equal(told(g).count, 6);
+	wish_done(g, 3);
+	assert_int_equal(told(g).what, FUSE_PROTO_PING_READ);
+	assert_int_equal(told(g).count, 3);
 	assert_false(fuse_back_ping_take(g->back, 2, &p, &due));
 	assert_int_equal(due, 1 + LAUNCH_PING_S_MAX * NSEC_PER_SEC);
 	wish_done(g, 5); /* more than is left: not of this one */
 	wish_done(g, 3);
+	assert_int_equal(told(g).what, 0);
 	assert_true(fuse_back_ping_take(g->back, 2, &p, &due));
 	assert_int_equal(p.id, 9);
 	assert_int_equal(p.status, 0);
@@ -645,6 +650,24 @@ static void pairs_go_before_they_ping(void **state)
 	fuse_back_path_down(g->client, 0); /* and the pair with it */
 	assert_true(fuse_back_ping_take(g->back, 2, &p, &due));
 	assert_int_equal(p.status, -EIO);
+	assert_string_equal(p.reason, "rdma-peer-without");
+}
+
+/* And where the cause is here, it is named. */
+static void devices_go_before_they_ping(void **state)
+{
+	struct rig *g = *state;
+	struct launch_ping p;
+	uint64_t due;
+
+	pair_up(g);
+	wish(g, 1);
+	fuse_back_path_down(g->client, 0);
+	g->back->rdma = NULL;
+	assert_true(fuse_back_ping_take(g->back, 2, &p, &due));
+	g->back->rdma = devices;
+	assert_int_equal(p.status, -EIO);
+	assert_string_equal(p.reason, "rdma-off");
 }
 
 static void clients_go_before_they_ping(void **state)
@@ -723,6 +746,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(clients_do_not_ping, setup, teardown),
 		cmocka_unit_test_setup_teardown(clients_go_before_they_ping, setup, teardown),
 		cmocka_unit_test_setup_teardown(pairs_go_before_they_ping, setup, teardown),
+		cmocka_unit_test_setup_teardown(devices_go_before_they_ping, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
