@@ -200,6 +200,8 @@ static const char *meaning(const char *reason)
 
 static const char *error_text(json_int_t e, bool any)
 {
+	if (e == -EBUSY)
+		return "another try is under way there";
 	if (e == -ENOTCONN)
 		return "the other end does not answer";
 	if (e == -ETIMEDOUT)
@@ -213,6 +215,7 @@ static const char *error_text(json_int_t e, bool any)
 static int judge(const struct way *ways, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;
+	bool busy = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const json_t *last = ways[i].bulk ? ways[i].bulk : ways[i].small;
@@ -222,8 +225,11 @@ static int judge(const struct way *ways, size_t n)
 		/* How much went through in that time is as good. */
 		if (e == 0 || (last == ways[i].bulk && e == -ETIMEDOUT && ctl_int(last, "done")))
 			continue;
-		r = ctl_int(ways[i].small, "done") > 0 ? MAX_OF(r, CTL_DOCTOR_WARN)
-						       : CTL_DOCTOR_FAIL;
+		busy = busy || e == -EBUSY;
+		if (ctl_int(ways[i].small, "done") > 0)
+			r = MAX_OF(r, CTL_DOCTOR_WARN);
+		else if (e != -EBUSY)
+			r = CTL_DOCTOR_FAIL;
 		if (*reason)
 			ctl_complain("%s, %s: %s: %s", ways[i].leg, ways[i].in ? "in" : "out",
 				     reason, meaning(reason));
@@ -231,7 +237,7 @@ static int judge(const struct way *ways, size_t n)
 			ctl_complain("%s, %s: %s", ways[i].leg, ways[i].in ? "in" : "out",
 				     error_text(e, ctl_int(last, "done") > 0));
 	}
-	return r;
+	return busy && r != CTL_DOCTOR_FAIL ? CTL_BUSY : r;
 }
 
 /* ---- all ---- */
@@ -279,7 +285,7 @@ static int ping(const struct ctl_args *a, const struct asked *asked, struct way 
 	r = a->json ? print_json(a->operands[0], ways, n) : print_table(asked, ways, n);
 	verdict = judge(ways, n);
 	args.peer = a->operands[0];
-	if (verdict != CTL_OK)
+	if (verdict != CTL_OK && verdict != CTL_BUSY)
 		ctl_say_matter(&args, subjects, ARRAY_SIZE(subjects));
 	return r == CTL_OK ? verdict : r;
 }
