@@ -114,7 +114,7 @@ struct front_rdma {
 	bool only;  /* data that are for it go by no other way */
 	bool mixed; /* servers have it by InfiniBand and by Ethernet: nobody does */
 	bool holds; /* some wait for that */
-	uint64_t retry_ns;
+	uint64_t retry_ns, asked_ns;
 	uint32_t n_changes;			   /* of devices, when the server was asked last */
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX]; /* which pairs are younger than a request */
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];

@@ -134,8 +134,10 @@ static void leg_ask(struct fuse_front *f, unsigned port, const struct rudp_path_
 	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
 
 	r->reasons[port] = why;
-	if (why != PORT_RDMA_OK)
+	if (why != PORT_RDMA_OK) {
+		r->legs[port].layers = 0;
 		return;
+	}
 	*leg = (struct fuse_proto_rdma_leg){
 		.leg = (uint8_t)port,
 		.link = half.link,
@@ -185,6 +187,7 @@ void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 
 	if (!r->peer || r->waits || now_ns < ask_at(r) || f->gone)
 		return;
+	r->asked_ns = now_ns;
 	r->retry_ns = now_ns + (r->mixed ? RDMA_MIXED_NS : RDMA_RETRY_NS);
 	r->n_changes = port_rdma_changes(r->ports);
 	r->encrypted = rudp_session_security(f->session) == RUDP_ENCRYPT;
@@ -203,6 +206,9 @@ void front_rdma_flush(struct fuse_front *f, uint64_t now_ns)
 			leg_ask(f, i, path);
 			r->legs[i].made_ns = now_ns;
 		}
+		/* What the server has where nothing leads is nothing to anybody. */
+		if (!path && !(port_rdma_ready(r->peer) & 1U << i))
+			r->legs[i].layers = 0;
 	}
 	if (r->msg.rdma.n_legs == 0)
 		return;
@@ -269,7 +275,8 @@ void fuse_front_rdma_judge(struct fuse_front *const *fronts, unsigned n)
 		if (!r || r->mixed == mixed)
 			continue;
 		r->mixed = mixed;
-		r->retry_ns = 0;
+		/* However often a server says something else: pairs are not made more often. */
+		r->retry_ns = r->asked_ns + RDMA_RETRY_NS;
 		/* What is on its way goes in packets, as where pairs fail. */
 		for (unsigned k = 0; mixed && r->peer && k < r->n_ports; k++) {
 			port_rdma_drop(r->peer, k);
@@ -325,6 +332,7 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 	struct fuse_proto_rdma rdma = {.version = 0};
 	struct fuse_out_header out = {.error = -EBUSY}; /* what is no answer says nothing */
 	size_t at = sizeof(out);
+	bool busy;
 
 	r->waits = false;
 	if (status == 0 && len >= at)
@@ -339,14 +347,16 @@ void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t
 	}
 	for (unsigned i = 0; i < rdma.n_legs; i++)
 		leg_answered(f, &rdma.legs[i]);
+	busy = out.error == -EBUSY || out.error == -ENOMEM;
 	for (unsigned i = 0; i < r->n_ports; i++) {
-		if (r->checked & 1U << i && out.error != -EBUSY && out.error != -ENOMEM)
+		if (r->checked & 1U << i && !busy)
 			leg_gone(r, i);
 		if (!(r->asked & 1U << i))
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
-		r->legs[i].layers = 0;
+		if (!busy) /* else what it said last is so still */
+			r->legs[i].layers = 0;
 	}
 	r->asked = r->checked = 0;
 }

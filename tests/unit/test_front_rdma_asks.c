@@ -125,7 +125,9 @@ static void mixed_servers_are_refused(void **state)
 	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_MIXED);
 	assert_int_equal(fuse_front_rdma_reason(g->f, 1), PORT_RDMA_MIXED);
 	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 0);
-	fuse_front_tick(g->f, g->now_ns);
+	fuse_front_tick(g->f, g->now_ns); /* not as often as a server says something else */
+	assert_int_equal(n_calls, 0);
+	asks_nothing_but_links(g);
 	answer_links(g, still, ib);
 	asks_nothing_but_links(g);
 	answer_links(g, still, ib);
@@ -134,7 +136,10 @@ static void mixed_servers_are_refused(void **state)
 	asks_nothing_but_links(g);
 	answer_links(g, over, roce);
 	fuse_front_rdma_judge(&g->f, 1);
-	fuse_front_tick(g->f, g->now_ns); /* pairs are asked for at once */
+	fuse_front_tick(g->f, g->now_ns + NSEC_PER_SEC - 1);
+	assert_int_equal(n_calls, 0);
+	g->now_ns += NSEC_PER_SEC; /* pairs are asked for, sooner than it would be asked again */
+	fuse_front_tick(g->f, g->now_ns);
 	answer_links(g, fine, roce);
 	assert_int_equal(port_rdma_ready(g->f->rdma.peer), 3);
 	/* A session that has ended says nothing any more. */
@@ -144,6 +149,42 @@ static void mixed_servers_are_refused(void **state)
 	server_restarts(g, 77, 78);
 	fuse_front_rdma_judge(&g->f, 1);
 	assert_false(g->f->rdma.mixed);
+}
+
+/* What a server that is busy said last is so still; what it said of a leg that does not lead there
+ * any more is not. */
+static void mixed_servers_may_be_busy(void **state)
+{
+	static const uint8_t ib[2] = {PORT_RDMA_LINK_ROCE_V2, PORT_RDMA_LINK_IB},
+			     kind[2] = {0, PORT_RDMA_KIND};
+	static const int busy[] = {-EBUSY, -ENOMEM};
+	struct rig *g = *state;
+
+	bring_up(g);
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	answer_links(g, kind, ib);
+	fuse_front_rdma_judge(&g->f, 1);
+	assert_true(g->f->rdma.mixed);
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
+		asks_nothing_but_links(g);
+		respond(g, 0, busy[i], NULL, 0);
+		fuse_front_rdma_judge(&g->f, 1);
+		assert_true(g->f->rdma.mixed);
+	}
+	session_paths[1].up = false;
+	g->now_ns += 9 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	fuse_front_rdma_judge(&g->f, 1);
+	assert_false(g->f->rdma.mixed);
+	session_paths[1].up = true;
+	/* Or whose port there is no asking by here. */
+	respond(g, 0, -EBUSY, NULL, 0);
+	g->f->rdma.legs[1].layers = FRONT_LAYER_IB;
+	verbs.state = IBV_PORT_DOWN;
+	g->now_ns += 9 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(g->f->rdma.legs[1].layers, 0);
 }
 
 /* Of two mounts the servers differ: neither has it. What must go by RDMA waits. */
@@ -177,6 +218,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(questions_are_no_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(mixed_servers_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(mixed_servers_may_be_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(mixed_clusters_are_refused, setup, teardown),
 	};
 
