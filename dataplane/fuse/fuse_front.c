@@ -583,7 +583,7 @@ static void front_away(struct fuse_front *f, uint64_t now_ns)
 	f->link = FRONT_AWAY;
 	front_lists_drop(f);
 	front_rdma_down(f);
-	front_ping_down(f);
+	front_ping_down(f, now_ns);
 }
 
 /* The session ended under the call: whether it was executed is not known. */

@@ -135,12 +135,17 @@ struct front_rdma {
 struct front_ping {
 	struct launch_ping run;	 /* id 0: nobody asked */
 	uint8_t *buf;		 /* from the pool */
+	uint32_t buf_bytes;	 /* so many of it may have been written */
 	bool waits;		 /* the server has it, and may write there */
+	bool is_stale;		 /* what it has was asked for an earlier run */
 	bool over;		 /* run says what came of it; nobody has taken that yet */
 	bool is_servers;	 /* the server asked for it, and has what comes of it */
 	struct launch_ping wish; /* of the server's, to be begun; id 0: none */
-	uint32_t serial;	 /* front_rdma.serial when it was sent */
-	uint64_t until_ns, due_ns;
+	uint32_t serial;	 /* front_rdma.serial when it was sent, */
+	uint64_t sent_ns;	 /* and the time */
+	uint64_t begun_ns, until_ns, due_ns;
+	uint64_t rest_ns; /* until then no wish of the server's is begun */
+	struct fuse_proto_ping asked;
 	struct front_ping_msg {
 		struct fuse_in_header in;
 		uint8_t head[offsetof(struct fuse_proto_ping, each_ns)];
@@ -470,7 +475,7 @@ uint64_t front_ping_flush(struct fuse_front *f, uint64_t now_ns);
 void front_ping_wished(struct fuse_front *f, unsigned port, const uint8_t said[16]);
 void front_ping_answer(struct fuse_front *f, const void *msg, size_t len, uint64_t now_ns);
 /* The session has ended, and with it all pairs. */
-void front_ping_down(struct fuse_front *f);
+void front_ping_down(struct fuse_front *f, uint64_t now_ns);
 
 /* fuse_front_slot.c */
 

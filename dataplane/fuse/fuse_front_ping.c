@@ -14,6 +14,7 @@
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
 #define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to make one */
 #define RESTS 3U			/* as the server does, so that it is not asked in vain */
+#define WISH_REST_NS NSEC_PER_SEC	/* at least, between two that it wishes for */
 
 static int compare(const void *a, const void *b)
 {
@@ -22,7 +23,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void ping_over(struct fuse_front *f, int status, const char *reason)
+static void ping_over(struct fuse_front *f, int status, const char *reason, uint64_t now_ns)
 {
 	struct front_ping *p = &f->ping;
 	const uint32_t n = p->run.done;
@@ -30,6 +31,9 @@ static void ping_over(struct fuse_front *f, int status, const char *reason)
 	if (p->over)
 		return;
 	p->over = true;
+	/* A server has at most half of the time. */
+	if (p->is_servers)
+		p->rest_ns = now_ns + MAX_OF(now_ns - p->begun_ns, WISH_REST_NS);
 	p->run.status = status;
 	snprintf(p->run.reason, sizeof(p->run.reason), "%s", reason);
 	if (n == 0)
@@ -46,25 +50,31 @@ static void buf_free(struct fuse_front *f)
 	struct front_ping *p = &f->ping;
 
 	if (p->buf)
-		front_pool_put(&f->pool, p->buf, p->run.bytes);
+		front_pool_put(&f->pool, p->buf, p->buf_bytes);
 	p->buf = NULL;
+	p->buf_bytes = 0;
 }
 
 int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_t now_ns)
 {
 	struct front_ping *p = &f->ping;
 
-	if (p->run.id || p->waits)
+	/* An operator here comes before what the server wished for. */
+	if (p->run.id && !p->is_servers)
 		return -EBUSY;
-	p->buf = front_pool_get(&f->pool, FRONT_READ_RESERVE);
+	/* A question without an answer has the buffer still, and comes to this one's end, too. */
+	if (!p->buf)
+		p->buf = front_pool_get(&f->pool, FRONT_READ_RESERVE);
 	if (!p->buf)
 		return -EBUSY;
+	p->buf_bytes = MAX_OF(p->buf_bytes, ask->bytes);
+	p->is_stale = p->waits;
 	p->run = *ask;
 	p->run.done = 0;
 	p->run.took_ns = 0;
 	p->run.min_ns = p->run.median_ns = p->run.p99_ns = p->run.max_ns = 0;
 	p->over = p->is_servers = false;
-	p->due_ns = now_ns;
+	p->due_ns = p->begun_ns = now_ns;
 	p->until_ns = now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC;
 	return 0;
 }
@@ -106,14 +116,17 @@ static void wish_begin(struct fuse_front *f, uint64_t now_ns)
 {
 	struct front_ping *p = &f->ping;
 	const struct launch_ping wish = p->wish;
+	const bool busy = p->run.id || p->waits;
 
+	if (!wish.id || (!busy && now_ns < p->rest_ns))
+		return;
 	p->wish.id = 0;
-	if (wish.id && fuse_front_ping(f, &wish, now_ns) == 0)
+	if (!busy && fuse_front_ping(f, &wish, now_ns) == 0)
 		p->is_servers = true;
 }
 
 /* 0; negative errno: not now. */
-static int ping_send(struct fuse_front *f)
+static int ping_send(struct fuse_front *f, uint64_t now_ns)
 {
 	struct front_ping *p = &f->ping;
 	const struct fuse_proto_ping ask = {
@@ -130,6 +143,8 @@ static int ping_send(struct fuse_front *f)
 		.in = {.opcode = FUSE_PROTO_RDMA_PING, .len = sizeof(p->msg.in) + PING_HEAD}};
 	memcpy(p->msg.head, &ask, PING_HEAD);
 	p->serial = f->rdma.serial;
+	p->asked = ask;
+	p->sent_ns = now_ns;
 	return rudp_call_send(f->session, &p->msg, p->msg.in.len, FRONT_COOKIE_PING);
 }
 
@@ -140,9 +155,9 @@ uint64_t front_ping_flush(struct fuse_front *f, uint64_t now_ns)
 
 	wish_begin(f, now_ns);
 	if (!p->run.id || p->over)
-		return UINT64_MAX;
+		return p->wish.id ? p->rest_ns : UINT64_MAX;
 	if (now_ns >= p->until_ns) {
-		ping_over(f, -ETIMEDOUT, "");
+		ping_over(f, -ETIMEDOUT, "", now_ns);
 		return now_ns;
 	}
 	if (p->waits)
@@ -160,10 +175,10 @@ uint64_t front_ping_flush(struct fuse_front *f, uint64_t now_ns)
 		why = PORT_RDMA_PEER;
 	}
 	if (f->link != FRONT_READY)
-		ping_over(f, -ENOTCONN, "");
+		ping_over(f, -ENOTCONN, "", now_ns);
 	else if (why != PORT_RDMA_OK)
-		ping_over(f, -ENOTSUP, port_rdma_reason_code(why));
-	else if (ping_send(f) == 0)
+		ping_over(f, -ENOTSUP, port_rdma_reason_code(why), now_ns);
+	else if (ping_send(f, now_ns) == 0)
 		p->waits = true;
 	else
 		p->due_ns = now_ns + BUSY_WAIT_NS;
@@ -188,12 +203,22 @@ static int answer_read(const struct front_ping *p, const void *msg, size_t len,
 	if (body < PING_HEAD || body > sizeof(*ret))
 		return -EPROTO;
 	memcpy(ret, (const uint8_t *)msg + sizeof(out), body);
-	if (ret->version != FUSE_PROTO_PING_VERSION || ret->leg != p->run.port ||
-	    ret->status >= FUSE_PROTO_PING_STATUS_MAX || ret->count > p->run.count - p->run.done ||
-	    ret->count > FUSE_PROTO_PING_COUNT_MAX ||
+	if (ret->version != FUSE_PROTO_PING_VERSION || ret->leg != p->asked.leg ||
+	    ret->status >= FUSE_PROTO_PING_STATUS_MAX || ret->count > p->asked.count ||
 	    body != PING_HEAD + ret->count * sizeof(ret->each_ns[0]))
 		return -EPROTO;
 	return 0;
+}
+
+/* How many the server did counts; how long it says that took does not make it asked sooner. */
+static void answer_add(struct front_ping *p, const struct fuse_proto_ping *a, uint64_t now_ns)
+{
+	memcpy(&p->each_ns[p->run.done], a->each_ns, a->count * sizeof(a->each_ns[0]));
+	p->run.done += a->count;
+	p->run.took_ns += a->count ? a->took_ns : 0;
+	p->due_ns = now_ns + (a->status == FUSE_PROTO_PING_BUSY || a->count == 0
+				      ? BUSY_WAIT_NS
+				      : MIN_OF(RESTS * (now_ns - p->sent_ns), NSEC_PER_SEC));
 }
 
 void front_ping_answer(struct fuse_front *f, const void *msg, size_t len, uint64_t now_ns)
@@ -201,39 +226,37 @@ void front_ping_answer(struct fuse_front *f, const void *msg, size_t len, uint64
 	struct fuse_proto_ping a = {.version = 0};
 	struct front_ping *p = &f->ping;
 	int r = p->waits ? answer_read(p, msg, len, &a) : -EPROTO;
+	const bool is_stale = p->is_stale;
 
 	if (!p->waits)
 		return;
-	p->waits = false;
+	p->waits = p->is_stale = false;
 	/* Where it does not say what has become of the pair, that has to go, too. */
 	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
-		front_rdma_lost(f, p->run.port, p->serial);
-	if (p->run.id && !p->over && r == 0) {
-		memcpy(&p->each_ns[p->run.done], a.each_ns, a.count * sizeof(a.each_ns[0]));
-		p->run.done += a.count;
-		p->run.took_ns += a.count ? a.took_ns : 0;
-		p->due_ns = now_ns + (a.status == FUSE_PROTO_PING_BUSY
-					      ? BUSY_WAIT_NS
-					      : MIN_OF(RESTS * a.took_ns, NSEC_PER_SEC));
-	}
+		front_rdma_lost(f, p->asked.leg, p->serial);
+	if (is_stale) /* its own run is over long since; the buffer is the next one's */
+		goto out;
+	if (p->run.id && !p->over && r == 0)
+		answer_add(p, &a, now_ns);
 	if (r < 0)
-		ping_over(f, r, r == -ENOTSUP ? port_rdma_reason_code(PORT_RDMA_PEER) : "");
+		ping_over(f, r, r == -ENOTSUP ? port_rdma_reason_code(PORT_RDMA_PEER) : "", now_ns);
 	else if (a.status == FUSE_PROTO_PING_FAILED)
-		ping_over(f, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED));
+		ping_over(f, -EIO, port_rdma_reason_code(PORT_RDMA_FAILED), now_ns);
 	else if (p->run.done == p->run.count)
-		ping_over(f, 0, "");
+		ping_over(f, 0, "", now_ns);
+out:
 	if (!p->run.id)
 		buf_free(f);
 }
 
-void front_ping_down(struct fuse_front *f)
+void front_ping_down(struct fuse_front *f, uint64_t now_ns)
 {
 	struct front_ping *p = &f->ping;
 
-	p->waits = false;
+	p->waits = p->is_stale = false;
 	p->wish.id = 0;
 	if (p->run.id)
-		ping_over(f, -ENOTCONN, "");
+		ping_over(f, -ENOTCONN, "", now_ns);
 	else
 		buf_free(f);
 }

@@ -152,4 +152,41 @@ static inline uint64_t file(struct rig *g, uint64_t *ret_fh)
 	return node;
 }
 
+static inline unsigned call_of(uint32_t opcode)
+{
+	unsigned i = 0;
+
+	while (i < n_calls && call_header(i).opcode != opcode)
+		i++;
+	return i;
+}
+
+/* What is asked after each second, by the server's number of it. */
+static inline struct fuse_proto_rdma check_begin(struct rig *g)
+{
+	struct fuse_proto_rdma p;
+	size_t len;
+
+	g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_PROTO_RDMA);
+	len = calls[0].len - sizeof(struct fuse_in_header);
+	assert_int_equal(len, offsetof(struct fuse_proto_rdma, legs) + 2 * sizeof(p.legs[0]));
+	memset(&p, 0, sizeof(p));
+	memcpy(&p, calls[0].msg + sizeof(struct fuse_in_header), len);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(p.legs[i].status, FUSE_PROTO_RDMA_CHECK);
+		assert_int_equal(p.legs[i].qpn, theirs[i]);
+		p.legs[i].status = 0;
+	}
+	return p;
+}
+
+static inline void check_end(struct rig *g, struct fuse_proto_rdma p, unsigned n_legs)
+{
+	p.n_legs = n_legs;
+	respond(g, 0, 0, &p, offsetof(struct fuse_proto_rdma, legs) + n_legs * sizeof(p.legs[0]));
+}
+
 #endif
