@@ -45,42 +45,79 @@ static bool is_peer(const struct launch_mount *m, const char *peer)
 	return false;
 }
 
-/* A client of a worker here, by the name or an address that it has on the leg. */
-static bool is_client(const struct sup_worker *w, const struct privsep_ping *want,
-		      struct launch_ping *ret)
+/* One of the worker's paths as its page has it; false: there are no more there. */
+static bool path_read(const struct sup_worker *w, uint64_t i, struct launch_path_stats *ret)
 {
-	const uint64_t n = MIN_OF(launch_stat_get(&w->stats->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+	const struct launch_path_stats *p = &w->stats->paths[i];
 
-	for (uint64_t i = 0; i < n; i++) {
-		const struct launch_path_stats *p = &w->stats->paths[i];
-		char leg[sizeof(p->leg)], peer[sizeof(p->peer)], remote[sizeof(p->remote)];
-
-		status_read_text(w->stats, p->leg, leg, sizeof(leg));
-		status_read_text(w->stats, p->peer, peer, sizeof(peer));
-		status_read_text(w->stats, p->remote, remote, sizeof(remote));
-		if (strcmp(leg, want->leg) != 0 || !peer[0] ||
-		    (strcmp(peer, want->peer) != 0 && !is_address(want->peer, remote)))
-			continue;
-		snprintf(ret->peer, sizeof(ret->peer), "%s", peer);
-		return true;
-	}
-	return false;
+	if (i >= LAUNCH_PATHS_MAX || i >= launch_stat_get(&w->stats->n_paths))
+		return false;
+	status_read_text(w->stats, p->leg, ret->leg, sizeof(ret->leg));
+	status_read_text(w->stats, p->peer, ret->peer, sizeof(ret->peer));
+	status_read_text(w->stats, p->remote, ret->remote, sizeof(ret->remote));
+	return true;
 }
 
-/* A worker that serves that peer by the leg: it has its client ask for the try. */
-static const struct sup_worker *find_server(const struct agent *a, const struct privsep_ping *want,
-					    struct launch_ping *ret)
+static bool serves(const struct sup_worker *w)
+{
+	return w->stats && w->started && w->state == SUP_UP && w->started->role == LAUNCH_COMPUTE;
+}
+
+/* Whom workers here serve at that address, by whatever leg; what is no such address is a name. */
+static void client_name(const struct agent *a, const char *peer, char ret[PLENUM_NAME_MAX])
+{
+	struct launch_path_stats p;
+
+	snprintf(ret, PLENUM_NAME_MAX, "%s", peer);
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		for (uint64_t i = 0; serves(w) && path_read(w, i, &p); i++)
+			if (p.peer[0] && is_address(peer, p.remote)) {
+				snprintf(ret, PLENUM_NAME_MAX, "%s", p.peer);
+				return;
+			}
+}
+
+/* How likely a worker that has the leg has a pair with that client on it. */
+enum { NOT_SERVED, NOT_LISTED, BY_OTHER_LEGS, BY_THE_LEG, BY_PAIRS };
+
+static int likely(const struct sup_worker *w, const char *leg, unsigned port, const char *name)
+{
+	struct launch_path_stats p;
+	struct ip_addr ip;
+	int found = NOT_SERVED;
+	uint64_t i;
+
+	for (i = 0; path_read(w, i, &p) && found < BY_THE_LEG; i++)
+		if (strcmp(p.peer, name) == 0)
+			found = strcmp(p.leg, leg) == 0 ? BY_THE_LEG : BY_OTHER_LEGS;
+	if (found == BY_THE_LEG && launch_stat_get(&w->stats->rdma[port].pairs))
+		return BY_PAIRS;
+	/* The page has room for so many paths; the worker knows them all. */
+	if (found == NOT_SERVED && i == LAUNCH_PATHS_MAX && ip_addr_parse(name, &ip) < 0)
+		return NOT_LISTED;
+	return found;
+}
+
+/* The worker that likely serves that peer by the leg, of those that were not asked for this try
+ * yet: it has its client ask for it. */
+static const struct sup_worker *find_server(const struct agent *a, const char *leg,
+					    const char *peer, struct launch_ping *ret)
 {
 	const struct sup_worker *found = NULL;
+	int best = NOT_SERVED;
 
+	client_name(a, peer, ret->peer);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
 		const struct launch_config *c = w->started;
-		const struct launch_port *port = c ? sup_port_find(c, want->leg) : NULL;
+		const struct launch_port *port = serves(w) ? sup_port_find(c, leg) : NULL;
+		int is;
 
-		if (!port || !w->stats || w->state != SUP_UP || c->role != LAUNCH_COMPUTE ||
-		    (found && !launch_stat_get(&w->stats->rdma[port - c->ports].pairs)) ||
-		    !is_client(w, want, ret))
+		if (!port || (ret->id && w->ping_asked == ret->id))
 			continue;
+		is = likely(w, leg, (unsigned)(port - c->ports), ret->peer);
+		if (is <= best)
+			continue;
+		best = is;
 		found = w;
 		ret->port = (uint32_t)(port - c->ports);
 	}
@@ -130,13 +167,14 @@ static void begin(struct agent *a, const struct privsep_ping *want, struct contr
 	char text[17];
 	int e;
 
-	w = w ? w : find_server(a, want, &p);
+	w = w ? w : find_server(a, want->leg, want->peer, &p);
 	if (!w) {
 		control_error(r, 404, "not-found",
 			      is_leg(a, want->leg)
 				      ? "no worker that runs has a mount from this peer or a path "
-					"to a client of that name or address by that leg; RDMA is "
-					"spoken over the sessions of mounts"
+					"to a client of that name or address, and that leg; RDMA "
+					"is spoken over the sessions of mounts (of many clients "
+					"not all addresses are listed: give the name)"
 				      : "there is no leg of that name",
 			      NULL);
 		return;
@@ -168,26 +206,66 @@ static json_t *result(const struct launch_ping *p)
 			 "max_ns", (json_int_t)p->max_ns);
 }
 
+/* It was the wrong one to ask. */
+static bool is_no(const struct sup_worker *w)
+{
+	const int e = w->pinged.status;
+
+	return w->pinged.id == w->ping_asked && w->ping_want.peer[0] && w->pinged.done == 0 &&
+	       (e == -ENOTSUP || e == -ENOTCONN);
+}
+
+/* Of the workers that were asked in turn that which has it now, or whose answer says most. */
+static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
+{
+	const struct sup_worker *found = NULL;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		if (w->ping_asked != id)
+			continue;
+		if (!is_no(w))
+			return w;
+		if (!found || w->pinged.status == -ENOTSUP)
+			found = w;
+	}
+	return found;
+}
+
+static bool ask_next(const struct agent *a, const struct sup_worker *w)
+{
+	struct launch_ping p = w->ping_want;
+	char peer[PLENUM_NAME_MAX], leg[PLENUM_NAME_MAX];
+
+	if (!w->started || p.port >= w->started->n_ports)
+		return false;
+	snprintf(leg, sizeof(leg), "%s", w->started->ports[p.port].leg);
+	snprintf(peer, sizeof(peer), "%s", p.peer);
+	w = find_server(a, leg, peer, &p);
+	return w && sup_ping(a->sup, w->id, &p) == 0;
+}
+
 /* 202: not yet. */
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
+	const struct sup_worker *w;
+
 	if (!m->ping.id) {
 		begin(a, &m->ping, r);
 		return;
 	}
-	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
-		if (w->ping_asked != m->ping.id)
-			continue;
-		if (w->pinged.id == m->ping.id)
-			control_json(r, 200, result(&w->pinged));
-		else if (clock_now_ns() < w->ping_until_ns)
-			control_json(r, 202, json_pack("{s:b}", "ended", 0));
-		else
-			control_error(r, 503, "no-worker", "the worker has not answered", NULL);
-		return;
-	}
-	control_error(r, 404, "not-found",
-		      "there is no such try: its worker has ended, or it was another agent's",
-		      NULL);
+	w = find_asked(a, m->ping.id);
+	if (!w)
+		control_error(r, 404, "not-found",
+			      "there is no such try: its worker has ended, or it was another "
+			      "agent's",
+			      NULL);
+	else if (is_no(w) && ask_next(a, w))
+		control_json(r, 202, json_pack("{s:b}", "ended", 0));
+	else if (w->pinged.id == m->ping.id)
+		control_json(r, 200, result(&w->pinged));
+	else if (clock_now_ns() < w->ping_until_ns)
+		control_json(r, 202, json_pack("{s:b}", "ended", 0));
+	else
+		control_error(r, 503, "no-worker", "the worker has not answered", NULL);
 }

@@ -115,9 +115,10 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	char reported[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */
 	enum sup_event deferred; /* waits for its mounts to be unmounted; SUP_EVENT_MAX: none */
 	uint64_t ping_asked,
-		ping_until_ns;	   /* the try of RDMA that it was asked for last; 0: none */
-	struct launch_ping pinged; /* what came of it, where it has that id */
-	bool leave;		   /* forgotten, not ended: the next agent finds it */
+		ping_until_ns;	      /* the try of RDMA that it was asked for last; 0: none */
+	struct launch_ping ping_want; /* that try, as it was asked */
+	struct launch_ping pinged;    /* what came of it, where it has that id */
+	bool leave;		      /* forgotten, not ended: the next agent finds it */
 	struct {
 		int config_fd, stats_fd;
 	} found; /* during adoption */

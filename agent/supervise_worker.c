@@ -560,6 +560,7 @@ int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p)
 	if (fdpass_send(w->control_fd, &msg, sizeof(msg), -1) < 0)
 		return -ENOTCONN;
 	w->ping_asked = p->id;
+	w->ping_want = *p;
 	w->ping_until_ns = clock_now_ns() + (LAUNCH_PING_S_MAX + 1) * NSEC_PER_SEC;
 	w->pinged = (struct launch_ping){.id = 0};
 	return 0;
