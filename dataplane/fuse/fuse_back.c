@@ -325,7 +325,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	r = back_mount_get(b, e, h.mount_id, &m);
+	r = back_mount_get(b, e, &h, &m);
 	if (r < 0) {
 		free(c);
 		return r;

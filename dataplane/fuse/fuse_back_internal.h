@@ -113,6 +113,7 @@ struct back_mount {
 	struct fuse_back_client *client; /* who began last; NULL: it has gone */
 	unsigned n_refs;		 /* requests being served or being sent */
 	bool gone;			 /* unmounted: freed when nothing refers to it */
+	bool lane;			 /* of another mount: that one says what both have open */
 	bool unsettled;			 /* was another's, and has not yet said what it has open */
 	bool suspect;			 /* unsettled, for less than a time */
 	uint64_t suspect_ns;		 /* until then */
@@ -482,7 +483,7 @@ void back_lease_changed(struct back_req *q);
 /* The mounts that the export's state tells of. */
 int back_mounts_restore(struct back_export *e);
 /* *ret is ours to serve. -EBUSY: what another worker, or we for it, was asked may be at work. */
-int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[16],
+int back_mount_get(struct fuse_back *b, struct back_export *e, const struct fuse_hello *h,
 		   struct back_mount **ret);
 void back_mount_free(struct back_mount *m, bool forget_state);
 void back_mount_put(struct back_mount *m); /* frees it if it is gone and unused */

@@ -26,6 +26,15 @@
 #define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
 #define LEASE_MANY UINT64_MAX
 
+static bool has_mounts(const struct fuse_back *b, const struct back_export *e)
+{
+	const struct back_mount *m = b->mounts;
+
+	while (m && m->export != e)
+		m = m->next;
+	return m;
+}
+
 /* To a single mount its own changes are known; who comes anew waits for what that one believes. A
  * predecessor that left its leases where they are has left nothing to guess. */
 void back_leases_restored(struct fuse_back *b)
@@ -33,7 +42,7 @@ void back_leases_restored(struct fuse_back *b)
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
 
 	for (unsigned i = 0; i < b->n_exports && b->share.own->life == 0; i++)
-		if (b->exports[i].n_unsettled > 0)
+		if (has_mounts(b, &b->exports[i]))
 			b->blind_ns = MAX_OF(b->blind_ns,
 					     MIN_OF(latest_ns, b->exports[i].state->lent_until_ns));
 	for (const struct back_mount *m = b->mounts; m; m = m->next)

@@ -240,6 +240,7 @@ static void record_drop(struct back_mount *m)
 
 	if (!is_ours(m) || !state_served_swap(rec, word, 0, 0))
 		return;
+	share_set(&rec->lane, 0U);
 	state_publish(&rec->used, 0UL);
 	journal_mount_drop(m->export->journal, m->journal);
 }
@@ -280,8 +281,12 @@ void back_mount_settle(struct back_mount *m)
 	back_mounts_tell(m->back);
 }
 
+/* What a lane has open its owner has open, too, and comes to say so even where the lane does not.
+ */
 static void mount_unsettle(struct back_mount *m)
 {
+	if (m->lane)
+		return;
 	m->unsettled = m->suspect = true;
 	m->suspect_ns = clock_now_ns() + SUSPECT_NS;
 	m->export->n_unsettled++;
@@ -334,6 +339,7 @@ int back_mounts_restore(struct back_export *e)
 		if (!m)
 			return -ENOMEM;
 		m->journal = i;
+		m->lane = share_get(&rec->lane);
 		mount_unsettle(m);
 	}
 	/* Those of a predecessor among them. */
@@ -415,6 +421,7 @@ static int mount_take(struct back_mount *m)
 		back_mounts_tell(m->back);
 	}
 	share_set(&rec->wanted, 0U);
+	share_set(&rec->lane, (uint32_t)m->lane);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
 	if (STATE_SERVED_BY(word) == own) /* it was sent elsewhere, and has come back */
@@ -440,6 +447,7 @@ static int mount_record(struct back_mount *m)
 	if (!state_served_swap(rec, word, own, 0))
 		return -EBUSY;
 	memcpy(rec->id, m->id, sizeof(rec->id));
+	share_set(&rec->lane, (uint32_t)m->lane);
 	share_set(&rec->wanted, 0U);
 	state_publish(&rec->used, 1UL);
 	return 0;
@@ -455,24 +463,26 @@ void back_mount_serve(struct back_mount *m, struct fuse_back_client *c)
 		rudp_session_close(was->session, clock_now_ns());
 }
 
-int back_mount_get(struct fuse_back *b, struct back_export *e, const uint8_t id[16],
+int back_mount_get(struct fuse_back *b, struct back_export *e, const struct fuse_hello *h,
 		   struct back_mount **ret)
 {
-	struct back_mount *m = mount_find(e, id);
+	struct back_mount *m = mount_find(e, h->mount_id);
 	int r;
 
 	if (!m || !is_ours(m)) {
-		back_mounts_expire(b); /* the host may have slept for days */
-		if (mount_find(e, id)) /* another's, and what it asked here is not over */
+		back_mounts_expire(b);		/* the host may have slept for days */
+		if (mount_find(e, h->mount_id)) /* another's, and what it asked here is not over */
 			return -EBUSY;
 		r = mounts_make_room(b);
 		if (r < 0)
 			return r;
-		m = mount_new(e, id);
+		m = mount_new(e, h->mount_id);
 		if (!m)
 			return -ENOMEM;
+		m->lane = h->lane != FUSE_HELLO_MOUNT;
 		r = mount_record(m);
 	} else {
+		m->lane = h->lane != FUSE_HELLO_MOUNT;
 		r = m->leaving ? -EBUSY : mount_take(m);
 	}
 	*ret = m;

@@ -25,7 +25,7 @@ struct state_mount {   /* in the place that the journal gives to the mount */
 	uint8_t id[16];
 	uint64_t served; /* STATE_SERVED; 0: by nobody, ever */
 	uint32_t wanted; /* number of a worker whose client asks for it; 0: there is none */
-	uint32_t pad;
+	uint32_t lane;	 /* 1: of a lane, which has nothing open that its owner has not; else 0 */
 };
 
 /*

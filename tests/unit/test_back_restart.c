@@ -648,6 +648,55 @@ static void a_held_file_waits_for_all_its_clients(void **state)
 	fuse_back_client_gone(first);
 }
 
+/* A lane that does not come back: its owner says what both had open. */
+static void lanes_are_not_waited_for(void **state)
+{
+	struct fuse_back_client *owner = rig.client;
+	uint64_t node, fh;
+
+	rig.hello.mount_id[0]++;
+	rig.hello.lane = FUSE_HELLO_LANE;
+	rig_connect(&rig);
+	fuse_back_client_gone(rig.client);
+	rig.client = owner;
+	rig.hello.mount_id[0]--;
+	rig.hello.lane = FUSE_HELLO_MOUNT;
+	for (unsigned turn = 0; turn < 2; turn++) {
+		restart();
+		assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+		assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+		assert_int_equal(rig.n_held, 1);
+		assert_int_equal(rig_release(&rig, node, fh), 0);
+		fuse_back_poll(rig.back, clock_now_ns(), true);
+		assert_int_equal(rig.n_held, 0);
+	}
+}
+
+/* The lane comes first, and closes the file. */
+static void a_lane_does_not_speak_for_its_owner(void **state)
+{
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
+	rig_stop(&rig);
+	rig.hello.mount_id[0]++;
+	rig.hello.lane = FUSE_HELLO_LANE;
+	rig_start(&rig);
+	assert_int_equal(rig.reopen_r, 0);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
+	poll_after_s(1);
+	assert_int_equal(rig.n_held, 1);
+	fuse_back_client_gone(rig.client);
+	rig.hello.mount_id[0]--;
+	rig.hello.lane = FUSE_HELLO_MOUNT;
+	rig_connect(&rig);
+	fuse_back_poll(rig.back, clock_now_ns(), true);
+	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), -ENOENT);
+	poll_after_s(2);
+	assert_int_equal(rig.n_held, 0);
+}
+
 #define ON(base, f)                                                         \
 	{                                                                   \
 #f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
@@ -680,6 +729,8 @@ int main(void)
 		BOTH(a_removed_file_is_never_another),
 		ON("/tmp", a_server_says_who_it_is),
 		BOTH(a_held_file_waits_for_all_its_clients),
+		BOTH(lanes_are_not_waited_for),
+		BOTH(a_lane_does_not_speak_for_its_owner),
 		BOTH(a_killed_server_has_a_successor),
 	};
 
