@@ -255,25 +255,26 @@ static void lane_leave(struct fuse_back *b)
 {
 	struct fuse_back_client *least = NULL;
 
-	for (struct back_mount *m = b->mounts; m; m = m->next) {
-		struct fuse_back_client *c = m->client;
-
-		if (c && c->session && c->lane == FUSE_HELLO_LANE &&
+	for (struct fuse_back_client *c = b->clients; c; c = c->next)
+		if (c->session && c->lane == FUSE_HELLO_LANE &&
 		    (!least || c->n_reqs < least->n_reqs))
 			least = c;
-	}
 	if (least)
 		rudp_session_close(least->session, clock_now_ns());
 }
 
-/* 0; -ENOSPC; -EDQUOT: what is left is for mounts. */
-static int room_make(struct fuse_back *b, enum fuse_hello_lane lane)
+/* 0; -ENOSPC; -EDQUOT: what is left is for mounts. Where as many lanes end what they have begun as
+ * may without a place, the next takes one, if lanes may have one. */
+static int room_make(struct fuse_back *b, enum fuse_hello_lane *lane)
 {
 	uint32_t most = launch_sessions(b->cfg);
 
-	switch (lane) {
+	switch (*lane) {
 	case FUSE_HELLO_LANE_OWES:
-		return b->n_owing < LAUNCH_SESSIONS_OWING ? 0 : -EDQUOT;
+		if (b->n_owing < LAUNCH_SESSIONS_OWING)
+			return 0;
+		*lane = FUSE_HELLO_LANE;
+		/* fallthrough */
 	case FUSE_HELLO_LANE:
 		return b->n_live + launch_sessions_kept(b->cfg) < most ? 0 : -EDQUOT;
 	default:
@@ -289,6 +290,23 @@ static void client_count(struct fuse_back *b, const struct fuse_back_client *c, 
 		b->n_owing += by;
 	else
 		share_set(&b->share.own->n_live, b->n_live += by);
+}
+
+static void client_add(struct fuse_back *b, struct fuse_back_client *c)
+{
+	c->next = b->clients;
+	if (c->next)
+		c->next->prev = c;
+	b->clients = c;
+	client_count(b, c, 1);
+}
+
+static void client_remove(struct fuse_back *b, struct fuse_back_client *c)
+{
+	*(c->prev ? &c->prev->next : &b->clients) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	client_count(b, c, -1U);
 }
 
 int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct ip_addr *from,
@@ -319,7 +337,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 	r = h.follows ? back_mount_place(e, h.mount_id, from) : 0;
 	if (r < 0)
 		return r;
-	r = room_make(b, h.lane);
+	r = room_make(b, &h.lane);
 	if (r < 0)
 		return r;
 	c = calloc(1, sizeof(*c));
@@ -341,7 +359,7 @@ int fuse_back_accept(struct fuse_back *b, struct rudp_session *s, const struct i
 	c->lane = h.lane;
 	c->read_only = h.read_only || rights.read_only;
 	m->n_clients++;
-	client_count(b, c, 1);
+	client_add(b, c);
 	*ret = c;
 	return 0;
 }
@@ -363,7 +381,7 @@ void fuse_back_client_gone(struct fuse_back_client *c)
 	c->gone = true;
 	if (c->mount->client == c)
 		c->mount->client = NULL;
-	client_count(b, c, -1U);
+	client_remove(b, c);
 	if (c->n_reqs > 0)
 		return; /* the last one's end reaps it */
 	c->next_dying = b->dying;

@@ -137,6 +137,7 @@ struct back_mount {
 struct fuse_back_client {
 	struct fuse_back *back;
 	struct back_mount *mount;
+	struct fuse_back_client *prev, *next; /* in fuse_back.clients, until it is gone */
 	struct fuse_back_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
@@ -292,7 +293,8 @@ struct fuse_back {
 	struct back_req *reply_head, **reply_tail;
 	struct back_req *active;
 	unsigned n_active;
-	struct fuse_back_client *dying; /* without session and requests: to be freed */
+	struct fuse_back_client *clients; /* list */
+	struct fuse_back_client *dying;	  /* without session and requests: to be freed */
 
 	struct io_uring ring;
 	bool ring_ok;

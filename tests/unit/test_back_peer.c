@@ -485,18 +485,24 @@ static void guest_leaves(struct rudp_session *s)
 	guests[i] = NULL;
 }
 
-static int guest_comes(unsigned i, enum fuse_hello_lane lane)
+/* It has said who it is, and nothing else. */
+static int guest_knocks(unsigned i, enum fuse_hello_lane lane)
 {
-	struct fuse_back_client *was = rig.client;
 	struct fuse_hello h = rig.hello;
 	uint8_t bytes[FUSE_HELLO_BYTES];
-	int r;
 
 	h.mount_id[0] = (uint8_t)i;
 	h.lane = lane;
 	fuse_hello_put(bytes, &h);
-	r = fuse_back_accept(rig.back, (struct rudp_session *)&guest_sessions[i], NULL, bytes,
-			     sizeof(bytes), &guests[i]);
+	return fuse_back_accept(rig.back, (struct rudp_session *)&guest_sessions[i], NULL, bytes,
+				sizeof(bytes), &guests[i]);
+}
+
+static int guest_comes(unsigned i, enum fuse_hello_lane lane)
+{
+	struct fuse_back_client *was = rig.client;
+	int r = guest_knocks(i, lane);
+
 	if (r < 0)
 		return r;
 	rig.client = guests[i];
@@ -565,19 +571,42 @@ static void lanes_end_what_they_have_begun(void **state)
 	rig_on_close = NULL;
 }
 
+static void silent_lanes_give_their_places(void **state)
+{
+	rig.cfg.sessions = 4;
+	rig_on_close = guest_leaves;
+	assert_int_equal(guest_knocks(0, FUSE_HELLO_LANE), 0);
+	assert_int_equal(guest_comes(1, FUSE_HELLO_MOUNT), 0);
+	assert_int_equal(guest_comes(2, FUSE_HELLO_MOUNT), 0);
+	assert_int_equal(guest_comes(3, FUSE_HELLO_MOUNT), 0);
+	assert_true(!guests[0] && guests[1] && guests[2] && guests[3]);
+	guests_go();
+	rig_on_close = NULL;
+}
+
+/* More than can without a place: those take places as lanes have them. */
 static void not_all_can_owe(void **state)
 {
 	struct fuse_back_client *some[LAUNCH_SESSIONS_OWING];
 
+	rig.cfg.sessions = 4;
 	for (unsigned i = 0; i < ARRAY_SIZE(some); i++) {
 		assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), 0);
 		some[i] = guests[0];
 	}
+	rig_on_close = guest_leaves;
+	assert_int_equal(guest_comes(1, FUSE_HELLO_LANE_OWES), 0);
+	assert_int_equal(guest_comes(2, FUSE_HELLO_LANE_OWES), 0);
 	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), -EDQUOT);
+	assert_int_equal(guest_comes(3, FUSE_HELLO_MOUNT), 0);
+	assert_int_equal(guest_comes(4, FUSE_HELLO_MOUNT), 0);
+	assert_true(!guests[1] != !guests[2] && guests[3] && guests[4]);
 	for (unsigned i = 0; i < ARRAY_SIZE(some); i++)
 		fuse_back_client_gone(some[i]);
+	guests[0] = NULL;
 	assert_int_equal(guest_comes(0, FUSE_HELLO_LANE_OWES), 0);
 	guests_go();
+	rig_on_close = NULL;
 }
 
 int main(void)
@@ -598,6 +627,7 @@ int main(void)
 		ON("/tmp", lanes_leave_places_to_mounts),
 		ON("/tmp", mounts_take_places_of_lanes),
 		ON("/tmp", lanes_end_what_they_have_begun),
+		ON("/tmp", silent_lanes_give_their_places),
 		ON("/tmp", not_all_can_owe),
 		BOTH(entries_come_with_the_opening),
 	};
