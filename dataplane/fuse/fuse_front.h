@@ -56,6 +56,8 @@ bool fuse_front_ping_take(struct fuse_front *f, struct launch_ping *ret);
 int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
 /* By which its lanes wake it, edge-triggered; -1: it has none. */
 int fuse_front_bell(const struct fuse_front *f);
+/* Its session is one that ends what was begun, and itself. */
+bool fuse_front_is_owing(const struct fuse_front *f);
 /* A lane takes no more, and leaves to the owner what it has not sent. */
 void fuse_front_rest(struct fuse_front *f);
 /* Reads up to a burst of requests from /dev/fuse; without `all` only as long as those who asked

@@ -468,8 +468,10 @@ void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
 {
 	bool ready;
 
-	owner_first(f, now_ns);
-	session_fits(f, now_ns);
+	if (!f->gone) { /* then it ends by the server's word */
+		owner_first(f, now_ns);
+		session_fits(f, now_ns);
+	}
 	ready = takes_new(f);
 	head_copy(f);
 	lane_set(&f->lane->seen_ns, now_ns);
@@ -492,6 +494,11 @@ bool fuse_front_is_spent(const struct fuse_front *f)
 		if (lane_get(&f->lane->files[i].state) == LANE_FILE_CLOSING)
 			return false;
 	return f->n_used == 0 && f->files.n_closing == 0;
+}
+
+bool fuse_front_is_owing(const struct fuse_front *f)
+{
+	return f->owing;
 }
 
 void fuse_front_rest(struct fuse_front *f)

@@ -301,7 +301,9 @@ static void report_absence(struct worker *w, unsigned i)
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		m->busy_ns = 0;
-		refusal_forget(w, m);
+		/* Served as a lane it is not, if for what it had begun. */
+		if (!fuse_front_is_owing(m->front))
+			refusal_forget(w, m);
 		return;
 	}
 	if (m->absence_reported || is_lane(w, i) || /* its owner tells */

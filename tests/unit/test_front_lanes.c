@@ -439,6 +439,47 @@ static void test_owner_says_whether_it_is_served(void **state)
 	ends_down(&e);
 }
 
+static void goodbye_ends_it(struct ends *e)
+{
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_DESTROY);
+	fuse_front_tick(e->g->f, e->g->now_ns);
+	assert_false(session.closed);
+	respond_empty(e->g, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		fuse_front_tick(e->g->f, e->g->now_ns);
+		assert_true(session.closed);
+		assert_null(fuse_front_session(e->g->f));
+	}
+	ends_down(e);
+}
+
+/* In a session that takes no place, which would end by itself. */
+static void test_lane_that_owes_says_goodbye(void **state)
+{
+	struct fuse_out_header out;
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	opened(&e);
+	assert_false(fuse_front_is_owing(e.g->f));
+	session.up = false;
+	reset_all(e.g, e.g->now_ns);
+	fuse_front_event(e.g->f, RUDP_SESSION_ENDED, 0, e.g->now_ns);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_true(fuse_front_is_owing(e.g->f));
+	session_up(e.g);
+	respond_init(e.g);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+	respond(e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
+	e.area->gone = 1;
+	assert_int_equal(fuse_front_pull(e.g->f, true, e.g->now_ns), -ENODEV);
+	goodbye_ends_it(&e);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -459,6 +500,7 @@ int main(void)
 		CASE(test_lane_of_an_old_server),
 		CASE(test_owner_at_an_old_server),
 		CASE(test_lane_owes),
+		CASE(test_lane_that_owes_says_goodbye),
 		CASE(test_lane_rests),
 		CASE(test_lane_lets_its_owner_first),
 		CASE(test_owner_says_whether_it_is_served),
