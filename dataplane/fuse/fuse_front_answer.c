@@ -319,6 +319,8 @@ static int answer_open(struct fuse_front *f, const struct front_slot *s, struct 
 	r = file_take(f, s, a->body, s->nodes[0], open.flags, flags, ret);
 	if (r == 0 && a->is_end)
 		r = front_list_take(f, s, a, front_file_fh(&f->files, *ret));
+	else if (r == 0 && s->opcode == FUSE_OPENDIR)
+		front_list_none(f, s);
 	return r;
 }
 

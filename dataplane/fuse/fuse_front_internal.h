@@ -191,6 +191,7 @@ struct front_deal {
 
 #define FRONT_LISTS 8U
 #define FRONT_SHOWN 64U
+#define FRONT_LARGE 64U
 
 /* All entries of an open folder, as they came with the answer to its OPENDIR. */
 struct front_list {
@@ -212,6 +213,9 @@ struct front_lists {
 	uint64_t shown[FRONT_SHOWN];
 	uint64_t n_shown;
 	unsigned n_wasted, n_skip; /* of those that nobody read, in a row; so many are not asked */
+	struct {
+		uint64_t nodeid, until_ns;
+	} large[FRONT_LARGE]; /* folders that came without a list; asked for none until then */
 };
 
 struct front_bye_msg {
@@ -402,14 +406,16 @@ int front_lists_init(struct fuse_front *f);
 void front_lists_done(struct fuse_front *f);
 /* Its pages go back. */
 void front_lists_trim(struct fuse_front *f);
-/* How many bytes of entries the OPENDIR is to ask for. */
-uint32_t front_list_wish(struct fuse_front *f);
+/* How many bytes of entries the OPENDIR of the folder is to ask for. */
+uint32_t front_list_wish(struct fuse_front *f, uint64_t nodeid, uint64_t now_ns);
 /* Has the request ask for so many. */
 void front_list_ask(struct front_slot *s, uint32_t bytes);
 /* Takes what came with the answer for the kernel's file handle, and off it. 0; -EIO: it makes no
  * sense. */
 int front_list_take(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
 		    uint64_t fh);
+/* None came: the folder is too large, if one was asked for. */
+void front_list_none(struct fuse_front *f, const struct front_slot *s);
 /* Answers a READDIR or READDIRPLUS by what is there. False: the server is to be asked. */
 bool front_list_answer(struct fuse_front *f, const struct fuse_in_header *in,
 		       const struct front_node *node, const struct fuse_read_in *read,

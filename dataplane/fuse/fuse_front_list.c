@@ -22,6 +22,8 @@
 /* Programs that open folders and do not read them are believed to go on so: 2^n - 1 are opened
  * without a list after the n-th in a row that was not read. */
 #define WASTED_MAX 6U
+/* A folder that had too many entries has them for a while. */
+#define LARGE_NS (5 * NSEC_PER_SEC)
 
 int front_lists_init(struct fuse_front *f)
 {
@@ -96,11 +98,14 @@ static bool is_dealt_out(const struct fuse_front *f)
 	return false;
 }
 
-uint32_t front_list_wish(struct fuse_front *f)
+uint32_t front_list_wish(struct fuse_front *f, uint64_t nodeid, uint64_t now_ns)
 {
 	struct front_lists *l = &f->lists;
 
 	if (!(f->features & FUSE_PROTO_FEATURE_LIST) || is_dealt_out(f))
+		return 0;
+	if (l->large[nodeid % FRONT_LARGE].nodeid == nodeid &&
+	    now_ns < l->large[nodeid % FRONT_LARGE].until_ns)
 		return 0;
 	if (l->n_skip > 0) {
 		l->n_skip--;
@@ -183,6 +188,18 @@ int front_list_take(struct fuse_front *f, const struct front_slot *s, struct fro
 				 .bytes = l->bytes};
 	f->lists.n_touched++;
 	return 0;
+}
+
+void front_list_none(struct fuse_front *f, const struct front_slot *s)
+{
+	uint64_t nodeid = s->refs.nodeids[0];
+	uint32_t asked;
+
+	memcpy(&asked, asked_at(s), sizeof(asked));
+	if (asked == 0)
+		return;
+	f->lists.large[nodeid % FRONT_LARGE].nodeid = nodeid;
+	f->lists.large[nodeid % FRONT_LARGE].until_ns = s->born_ns + LARGE_NS;
 }
 
 void front_list_close(struct fuse_front *f, uint64_t fh)

@@ -114,7 +114,9 @@ int front_request_bind(struct fuse_front *f, struct front_slot *s)
 	}
 	s->n_shown = f->lists.n_shown;
 	if (s->opcode == FUSE_OPENDIR)
-		front_list_ask(s, in.unique & FUSE_PROTO_UNIQUE_RESEND ? 0 : front_list_wish(f));
+		front_list_ask(s, in.unique & FUSE_PROTO_UNIQUE_RESEND
+					  ? 0
+					  : front_list_wish(f, in.nodeid, s->born_ns));
 	s->resp_max = fuse_proto_resp_max(s->opcode, request_size(s));
 	name_note(f, s);
 	return 0;
@@ -272,8 +274,13 @@ static void forget_one(struct fuse_front *f, uint64_t nodeid, uint64_t n_lookups
 {
 	struct front_node *node = front_node_get(&f->nodes, nodeid);
 
-	if (node)
-		front_node_forget(&f->nodes, node, n_lookups);
+	if (!node)
+		return;
+	front_node_forget(&f->nodes, node, n_lookups);
+	node = front_node_get(&f->nodes, nodeid);
+	/* What was shown of it was shown by a number that it will not have again. */
+	if (!node || node->n_lookups == 0)
+		front_list_shown_all(f);
 }
 
 void front_request_forget(struct fuse_front *f, const void *req, size_t len)

@@ -13,6 +13,7 @@
 
 #define COPY_BYTES_MAX (4U << 20) /* at a time: a lane does not wait longer */
 #define DIR_LIST_BYTES 4096U	  /* of names that are looked up as a folder is opened */
+#define DIR_MORE_BYTES 512U	  /* one name more, of any length */
 
 struct dir_entry { /* getdents64(2) */
 	uint64_t ino;
@@ -376,8 +377,7 @@ static void dir_list(struct hand *hd, int fd)
 	size_t used = 0, need = 1;
 	struct stat st;
 
-	if (n <= 0 || fstat(fd, &st) < 0 ||
-	    syscall(SYS_getdents64, fd, more, sizeof(hd->room) - DIR_LIST_BYTES) != 0)
+	if (n <= 0 || fstat(fd, &st) < 0 || syscall(SYS_getdents64, fd, more, DIR_MORE_BYTES) != 0)
 		return;
 	for (long pos = 0; pos < n && need > 0;) {
 		const struct dir_entry *de = (const void *)(hd->room + pos);

@@ -415,15 +415,61 @@ static void test_who_cannot_is_not_asked(void **state)
 	assert_false(is_wished());
 }
 
+static void open_unlisted(struct rig *g, bool wished)
+{
+	const struct fuse_open_out o = {.fh = 9};
+
+	open_begin(g);
+	assert_int_equal(is_wished(), wished);
+	respond(g, n_calls - 1, 0, &o, sizeof(o));
+	close_root(g, open_end(g));
+}
+
+static void test_large_folders_are_remembered(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	open_unlisted(g, true);
+	open_unlisted(g, false);
+	g->now_ns += 4 * NSEC_PER_SEC;
+	open_unlisted(g, false);
+	g->now_ns += NSEC_PER_SEC;
+	open_unlisted(g, true);
+	open_unlisted(g, false);
+}
+
+/* The kernel has made it anew since, and may have changed it by the number that it has now. */
+static void test_what_was_forgotten_is_asked_for(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node;
+
+	bring_up(g);
+	node = lookup(g, "lent", "handle-l");
+	fh = open_listed(g);
+	forget(g, node, 1);
+	assert_true(is_asked(g, fh, 0));
+	close_root(g, fh);
+	/* It knows it still by another name. */
+	node = lookup(g, "lent", "handle-l");
+	assert_int_equal(lookup(g, "too", "handle-l"), node);
+	fh = open_until_listed(g);
+	forget(g, node, 1);
+	assert_false(is_asked(g, fh, 0));
+	close_root(g, fh);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_came_is_not_asked_for),	  TEST(test_who_reads_in_pieces),
-		TEST(test_newer_knowledge_stays),	  TEST(test_what_is_old_is_asked_for),
-		TEST(test_another_server_is_asked),	  TEST(test_again_no_list_is_asked_for),
-		TEST(test_who_does_not_read_is_not_told), TEST(test_bad_lists_are_refused),
-		TEST(test_who_cannot_is_not_asked),
+		TEST(test_what_came_is_not_asked_for),	    TEST(test_who_reads_in_pieces),
+		TEST(test_newer_knowledge_stays),	    TEST(test_what_is_old_is_asked_for),
+		TEST(test_another_server_is_asked),	    TEST(test_again_no_list_is_asked_for),
+		TEST(test_who_does_not_read_is_not_told),   TEST(test_bad_lists_are_refused),
+		TEST(test_who_cannot_is_not_asked),	    TEST(test_large_folders_are_remembered),
+		TEST(test_what_was_forgotten_is_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
