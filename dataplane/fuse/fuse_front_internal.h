@@ -143,7 +143,7 @@ struct front_ping {
 	struct launch_ping wish; /* of the server's, to be begun; id 0: none */
 	uint32_t serial;	 /* front_rdma.serial when it was sent, */
 	uint64_t sent_ns;	 /* and the time */
-	uint64_t begun_ns, until_ns, due_ns;
+	uint64_t until_ns, due_ns;
 	uint64_t rest_ns; /* until then no wish of the server's is begun */
 	struct fuse_proto_ping asked;
 	struct front_ping_msg {

@@ -14,7 +14,7 @@
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
 #define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to make one */
 #define RESTS 3U			/* as the server does, so that it is not asked in vain */
-#define WISH_REST_NS NSEC_PER_SEC	/* at least, between two that it wishes for */
+#define WISH_REST_NS NSEC_PER_SEC	/* between two that it wishes for */
 
 static int compare(const void *a, const void *b)
 {
@@ -31,9 +31,9 @@ static void ping_over(struct fuse_front *f, int status, const char *reason, uint
 	if (p->over)
 		return;
 	p->over = true;
-	/* A server has at most half of the time. */
+	/* Each has rested as it went; no longer, or the server's next one would be too late. */
 	if (p->is_servers)
-		p->rest_ns = now_ns + MAX_OF(now_ns - p->begun_ns, WISH_REST_NS);
+		p->rest_ns = now_ns + WISH_REST_NS;
 	p->run.status = status;
 	snprintf(p->run.reason, sizeof(p->run.reason), "%s", reason);
 	if (n == 0)
@@ -74,7 +74,7 @@ int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_
 	p->run.took_ns = 0;
 	p->run.min_ns = p->run.median_ns = p->run.p99_ns = p->run.max_ns = 0;
 	p->over = p->is_servers = false;
-	p->due_ns = p->begun_ns = now_ns;
+	p->due_ns = now_ns;
 	p->until_ns = now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC;
 	return 0;
 }

@@ -308,7 +308,8 @@ static void servers_may_wish_for_pings(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-/* A server has half of the time at most, and none that an operator here wants. */
+/* A server waits a second between two, however long one took, and has no time that an operator here
+ * wants. */
 static void wishes_are_limited(void **state)
 {
 	const struct fuse_proto_wish wish = {
@@ -345,6 +346,21 @@ static void wishes_are_limited(void **state)
 	fuse_front_tick(g->f, g->now_ns);
 	ping_respond(g, ping_of(0), FUSE_PROTO_PING_DONE, 36);
 	assert_int_equal(ping_result(g).done, 100);
+	/* One that took all its time is no reason to be late with the next one. */
+	g->now_ns += 10 * NSEC_PER_SEC;
+	wish_said(g, wish);
+	assert_int_equal(ping_of(0).len, 64);
+	ping_respond(g, ping_of(0), FUSE_PROTO_PING_BUSY, 0);
+	g->now_ns += LAUNCH_PING_S_MAX * NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_true(g->f->ping.over);
+	assert_false(fuse_front_ping_take(g->f, &p));
+	while (n_calls > 0)
+		answer_pairs(g, 0, 0);
+	wish_said(g, wish);
+	assert_int_equal(ping_of(0).len, 64);
+	respond(g, 0, -EIO, NULL, 0);
+	assert_false(fuse_front_ping_take(g->f, &p));
 	assert_int_equal(g->f->pool.n_free, n_free);
 }
 
