@@ -7,8 +7,8 @@
  * the memory is the client's to give.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "dataplane/fuse/fuse_ping.h"
+
 #include <string.h>
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
@@ -82,12 +82,7 @@ int fuse_back_ping(struct fuse_back_client *c, const struct launch_ping *ask, ui
 	}
 	if (w->run.id)
 		return -EBUSY;
-	w->run = *ask;
-	w->run.done = 0;
-	w->run.status = 0;
-	w->run.took_ns = 0;
-	w->run.reason[0] = '\0';
-	w->run.min_ns = w->run.median_ns = w->run.p99_ns = w->run.max_ns = 0;
+	fuse_ping_begin(&w->run, ask);
 	w->client = c;
 	w->leg = (unsigned)leg;
 	w->over = false;
@@ -107,28 +102,11 @@ void back_ping_wish(const struct fuse_back_client *c, unsigned leg, uint8_t ret[
 		memcpy(ret, &wish, sizeof(wish));
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void wish_over(struct back_wish *w, int status, const char *reason)
 {
-	const uint32_t n = w->run.done;
-
 	w->over = true;
 	w->client = NULL;
-	w->run.status = status;
-	snprintf(w->run.reason, sizeof(w->run.reason), "%s", reason);
-	if (n == 0)
-		return;
-	qsort(w->each_ns, n, sizeof(w->each_ns[0]), compare);
-	w->run.min_ns = w->each_ns[0];
-	w->run.median_ns = w->each_ns[(n - 1) / 2];
-	w->run.p99_ns = w->each_ns[(n * 99 + 99) / 100 - 1];
-	w->run.max_ns = w->each_ns[n - 1];
+	fuse_ping_end(&w->run, w->each_ns, status, reason);
 }
 
 /* It is what was wished for, not what an operator there wants of the same client. */

@@ -14,6 +14,7 @@
 #define FRONT_WINDOW 64 /* requests */
 #define FRONT_READ_BYTES (FRONT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define FRONT_TRIM_NS NSEC_PER_SEC
+#define FRONT_BYE_NS (60 * NSEC_PER_SEC)
 
 /* Sent on so often, it stays where it is. */
 #define GUIDE_MAX 6U
@@ -63,6 +64,18 @@ static void front_guided(struct fuse_front *f)
 	g->n++;
 }
 
+void front_session_drop(struct fuse_front *f, uint64_t now_ns)
+{
+	if (!f->session)
+		return;
+	rudp_session_close(f->session, now_ns);
+	f->session = NULL;
+	/* Who had none before has waited since then. */
+	if (f->link == FRONT_READY || f->link == FRONT_REOPEN)
+		f->away_since_ns = now_ns;
+	f->link = FRONT_AWAY;
+}
+
 /* A session with the worker that the mount was sent to; with any, where that one keeps silent. */
 static void front_guide_tick(struct fuse_front *f, uint64_t now_ns)
 {
@@ -73,9 +86,7 @@ static void front_guide_tick(struct fuse_front *f, uint64_t now_ns)
 	if (!f->session || (!g->go && (!g->alone || rudp_session_is_up(f->session) ||
 				       now_ns < g->since_ns + GUIDE_NS)))
 		return;
-	rudp_session_close(f->session, now_ns);
-	f->session = NULL;
-	f->link = FRONT_AWAY;
+	front_session_drop(f, now_ns);
 }
 
 /* 1: a predecessor served this mount; 0; negative errno. */
@@ -506,10 +517,24 @@ static void front_unclog(struct fuse_front *f, uint64_t now_ns)
 		n += f->slots[i].answered && f->slots[i].state == FRONT_SLOT_SENT;
 	if (n < most)
 		return;
-	rudp_session_close(f->session, now_ns);
-	f->session = NULL;
-	f->link = FRONT_AWAY;
-	f->away_since_ns = now_ns;
+	front_session_drop(f, now_ns);
+}
+
+/* A server that is away when the mount ends is told when it is back, if that is soon; else the
+ * session would have a place there for nothing. */
+static uint64_t front_gone_tick(struct fuse_front *f, uint64_t now_ns)
+{
+	if (!f->session || f->link == FRONT_READY)
+		return UINT64_MAX;
+	if (f->bye_until_ns == 0)
+		f->bye_until_ns = now_ns + FRONT_BYE_NS;
+	if (now_ns >= f->bye_until_ns) {
+		front_session_drop(f, now_ns);
+		return UINT64_MAX;
+	}
+	front_own_flush(f, now_ns);
+	front_goodbye(f);
+	return MIN_OF(f->bye_until_ns, now_ns + NSEC_PER_SEC);
 }
 
 uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
@@ -517,17 +542,14 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 	bool was_full = !front_has_room(f);
 	uint64_t due;
 
-	if (f->bye_done && f->session) {
-		rudp_session_close(f->session, now_ns);
-		f->session = NULL;
-		f->link = FRONT_AWAY;
-	}
+	if (f->bye_done)
+		front_session_drop(f, now_ns);
 	if (f->lane)
 		front_lane_tick(f, now_ns);
 	front_deal_tick(f, now_ns);
 	if (f->gone) {
 		front_goodbye(f);
-		return UINT64_MAX;
+		return front_gone_tick(f, now_ns);
 	}
 	due = front_patience_tick(f, now_ns);
 	front_unclog(f, now_ns);
@@ -617,7 +639,10 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 		return;
 	}
 	if (cookie == FRONT_COOKIE_BYE) {
-		f->bye_done = true;
+		f->bye_done = status == 0;
+		f->bye_sent = f->bye_done;
+		if (status != 0)
+			front_away(f, now_ns);
 		return;
 	}
 	if (cookie == FRONT_COOKIE_RDMA) {

@@ -366,7 +366,7 @@ static int answer_dirplus(struct fuse_front *f, const struct front_slot *s, stru
 	return 0;
 }
 
-static void dirplus_undo(struct fuse_front *f, const struct front_answer *a)
+void front_answer_unlist(struct fuse_front *f, const struct front_answer *a)
 {
 	size_t off = 0, at;
 	bool special;
@@ -380,11 +380,6 @@ static void dirplus_undo(struct fuse_front *f, const struct front_answer *a)
 		if (node)
 			front_node_forget(&f->nodes, node, 1);
 	}
-}
-
-void front_answer_unlist(struct fuse_front *f, const struct front_answer *a)
-{
-	dirplus_undo(f, a);
 }
 
 static int answer_attr(struct fuse_front *f, const struct front_slot *s,
@@ -534,7 +529,7 @@ static void answer_undo(struct fuse_front *f, const struct front_answer *a,
 	if (e->node)
 		front_node_forget(&f->nodes, e->node, 1);
 	if (e->dir)
-		dirplus_undo(f, a);
+		front_answer_unlist(f, a);
 }
 
 /* A pipe without a name that a program has open: the server has nothing of it any more. True: the

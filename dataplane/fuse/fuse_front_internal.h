@@ -240,7 +240,8 @@ struct fuse_front {
 	enum front_link link;
 	bool gone; /* unmounted */
 	bool bye_sent, bye_done;
-	bool flush_wanted; /* pending slots may be sendable */
+	bool flush_wanted;     /* pending slots may be sendable */
+	uint64_t bye_until_ns; /* it is not said to a server that is away for longer */
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
 	struct front_owed owed[FRONT_OWED_MAX];
 	unsigned n_owed;
@@ -288,6 +289,8 @@ bool front_reply(struct fuse_front *f, const void *msg, size_t len);
 bool front_reply_error(struct fuse_front *f, uint64_t unique, int error);
 /* Sends what waits. */
 void front_flush(struct fuse_front *f, uint64_t now_ns);
+/* The session ends, if there is one, and what waits goes on waiting. */
+void front_session_drop(struct fuse_front *f, uint64_t now_ns);
 /* Unmounted: the server is told. */
 void front_goodbye(struct fuse_front *f);
 /* A slot and a buffer to move a large request into must be there before a request is read. */
@@ -425,6 +428,7 @@ void front_lists_drop(struct fuse_front *f);
 /* The kernel is about to hear something of the node; of what nobody can say. */
 void front_list_shown(struct fuse_front *f, uint64_t nodeid);
 void front_list_shown_all(struct fuse_front *f);
+void front_list_forgotten(struct fuse_front *f, uint64_t nodeid);
 /* Whether it has since the count was that. */
 bool front_list_is_shown(const struct fuse_front *f, uint64_t nodeid, uint64_t n_shown);
 

@@ -428,14 +428,6 @@ enum fuse_hello_lane front_lane_hello(struct fuse_front *f)
 	return f->owing ? FUSE_HELLO_LANE_OWES : FUSE_HELLO_LANE;
 }
 
-static void session_drop(struct fuse_front *f, uint64_t now_ns)
-{
-	rudp_session_close(f->session, now_ns);
-	f->session = NULL;
-	f->link = FRONT_AWAY;
-	f->away_since_ns = now_ns;
-}
-
 /* The session is what it was asked for: one that takes a place at the server, where there is one,
  * or one that ends what was begun, and itself. */
 static void session_fits(struct fuse_front *f, uint64_t now_ns)
@@ -444,9 +436,9 @@ static void session_fits(struct fuse_front *f, uint64_t now_ns)
 
 	if (f->link == FRONT_READY && !(f->features & FUSE_PROTO_FEATURE_LANES) && !owes(f)) {
 		f->useful_ns = now_ns + LANE_USELESS_NS;
-		session_drop(f, now_ns);
+		front_session_drop(f, now_ns);
 	} else if (f->session && f->owing != owes(f) && (f->owing || !is_up)) {
-		session_drop(f, now_ns);
+		front_session_drop(f, now_ns);
 	}
 }
 
@@ -461,7 +453,7 @@ static void owner_first(struct fuse_front *f, uint64_t now_ns)
 		f->unserved_ns = now_ns;
 	if (!f->session || now_ns - f->unserved_ns < LANE_AWAY_NS)
 		return;
-	session_drop(f, now_ns);
+	front_session_drop(f, now_ns);
 }
 
 void front_lane_tick(struct fuse_front *f, uint64_t now_ns)

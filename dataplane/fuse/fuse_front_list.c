@@ -87,6 +87,15 @@ bool front_list_is_shown(const struct fuse_front *f, uint64_t nodeid, uint64_t n
 	return false;
 }
 
+/* What was shown of it was shown by a number that it will not have again. */
+void front_list_forgotten(struct fuse_front *f, uint64_t nodeid)
+{
+	struct front_lists *l = &f->lists;
+
+	if (front_list_is_shown(f, nodeid, l->n_shown - MIN_OF(l->n_shown, (uint64_t)FRONT_SHOWN)))
+		front_list_shown_all(f);
+}
+
 /* ------------------------------------------------------------------ asking for it */
 
 /* What lanes have told the kernel is heard of here later. */

@@ -66,8 +66,7 @@ bool front_own_ask(struct fuse_front *f, enum front_slot_kind kind, uint32_t opc
 
 static void hello_send(struct fuse_front *f, uint64_t now_ns)
 {
-	if (f->gone || !f->state.head->negotiated || now_ns < f->retry_ns ||
-	    !rudp_session_is_up(f->session))
+	if (!f->state.head->negotiated || now_ns < f->retry_ns || !rudp_session_is_up(f->session))
 		return;
 	front_init_compose(f, &f->hello);
 	if (rudp_call_send(f->session, &f->hello, sizeof(f->hello), FRONT_COOKIE_HELLO) == 0)

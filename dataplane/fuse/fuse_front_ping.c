@@ -6,8 +6,8 @@
  * answered, or no pair is left that could reach it.
  */
 #include "dataplane/fuse/fuse_front_internal.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "dataplane/fuse/fuse_ping.h"
+
 #include <string.h>
 
 #define PING_HEAD sizeof(((struct front_ping_msg *)0)->head)
@@ -16,17 +16,9 @@
 #define RESTS 3U			/* as the server does, so that it is not asked in vain */
 #define WISH_REST_NS NSEC_PER_SEC	/* between two that it wishes for */
 
-static int compare(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void ping_over(struct fuse_front *f, int status, const char *reason, uint64_t now_ns)
 {
 	struct front_ping *p = &f->ping;
-	const uint32_t n = p->run.done;
 
 	if (p->over)
 		return;
@@ -34,15 +26,7 @@ static void ping_over(struct fuse_front *f, int status, const char *reason, uint
 	/* Each has rested as it went; no longer, or the server's next one would be too late. */
 	if (p->is_servers)
 		p->rest_ns = now_ns + WISH_REST_NS;
-	p->run.status = status;
-	snprintf(p->run.reason, sizeof(p->run.reason), "%s", reason);
-	if (n == 0)
-		return;
-	qsort(p->each_ns, n, sizeof(p->each_ns[0]), compare);
-	p->run.min_ns = p->each_ns[0];
-	p->run.median_ns = p->each_ns[(n - 1) / 2];
-	p->run.p99_ns = p->each_ns[(n * 99 + 99) / 100 - 1];
-	p->run.max_ns = p->each_ns[n - 1];
+	fuse_ping_end(&p->run, p->each_ns, status, reason);
 }
 
 static void buf_free(struct fuse_front *f)
@@ -69,10 +53,7 @@ int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_
 		return -EBUSY;
 	p->buf_bytes = MAX_OF(p->buf_bytes, ask->bytes);
 	p->is_stale = p->waits;
-	p->run = *ask;
-	p->run.done = 0;
-	p->run.took_ns = 0;
-	p->run.min_ns = p->run.median_ns = p->run.p99_ns = p->run.max_ns = 0;
+	fuse_ping_begin(&p->run, ask);
 	p->over = p->is_servers = false;
 	p->due_ns = now_ns;
 	p->until_ns = now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC;

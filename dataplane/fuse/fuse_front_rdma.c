@@ -14,10 +14,10 @@
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
 /* Pairs of a path that is up and that fail sooner than that are tried again later each time: where
  * something on the way drops what RDMA sends, each try costs a transfer some seconds. */
-/* Where there are to be none, servers are asked as often whether it is still so. */
-#define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
+/* Where there are to be none, servers are asked as often whether it is still so. */
+#define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
 #define RDMA_HEADERS 88 /* IPv6, UDP and the headers and check sum of RoCE, rounded up */
 
 static const struct port_rdma_region *region_of(const struct fuse_front *f,

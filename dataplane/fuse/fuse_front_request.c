@@ -278,9 +278,8 @@ static void forget_one(struct fuse_front *f, uint64_t nodeid, uint64_t n_lookups
 		return;
 	front_node_forget(&f->nodes, node, n_lookups);
 	node = front_node_get(&f->nodes, nodeid);
-	/* What was shown of it was shown by a number that it will not have again. */
 	if (!node || node->n_lookups == 0)
-		front_list_shown_all(f);
+		front_list_forgotten(f, nodeid);
 }
 
 void front_request_forget(struct fuse_front *f, const void *req, size_t len)

@@ -332,65 +332,69 @@ static size_t entry_put(struct hand *hd, int dirfd, uint64_t dev, const struct d
 	return need;
 }
 
+/* Those of the folder's that are in the n bytes there, behind what the answer has. False: not all
+ * fit. */
+static bool entries_put(struct hand *hd, int fd, dev_t dev, const uint8_t *from, long n, bool plus)
+{
+	const struct hand_call *c = &hd->call;
+
+	for (long pos = 0; pos < n;) {
+		const struct dir_entry *de = (const void *)(from + pos);
+		size_t used = hd->result.count;
+		size_t need = entry_put(hd, fd, dev, de, plus, (uint8_t *)c->data + used,
+					c->data_size - used);
+
+		if (need == 0)
+			return false;
+		hd->result.count += need;
+		pos += de->reclen;
+	}
+	return true;
+}
+
 /* Its position is the descriptor's, so only one hand reads at a time. */
 static int dir_read(struct hand *hd, int fd, bool plus)
 {
 	const struct hand_call *c = &hd->call;
-	size_t used = 0, need = 1;
 	struct stat st = {};
 	int r = hand_lock(hd, fd, -1);
+	bool room = true;
 
 	if (r == 0 && fstat(fd, &st) < 0)
 		r = -errno;
 	if (r == 0 && lseek(fd, (off_t)c->offset, SEEK_SET) < 0)
 		r = -errno;
-	while (r == 0 && need > 0) {
+	hd->result.count = 0;
+	while (r == 0 && room) {
 		long n = syscall(SYS_getdents64, fd, hd->room,
 				 MIN_OF(sizeof(hd->room), MAX_OF(c->data_size, 1024U)));
 
 		if (n == 0)
 			hd->result.flags |= HAND_RESULT_END;
-		if (n <= 0) {
-			r = n < 0 && used == 0 ? -errno : 0;
+		if (n < 0 && hd->result.count == 0)
+			r = -errno;
+		if (n <= 0)
 			break;
-		}
-		for (long pos = 0; pos < n && need > 0;) {
-			const struct dir_entry *de = (const void *)(hd->room + pos);
-
-			need = entry_put(hd, fd, st.st_dev, de, plus, (uint8_t *)c->data + used,
-					 c->data_size - used);
-			used += need;
-			pos += de->reclen;
-		}
+		room = entries_put(hd, fd, st.st_dev, hd->room, n, plus);
 	}
-	hd->result.count = used;
-	return r == 0 && used == 0 && need == 0 ? -EINVAL : r; /* not even one fits */
+	return r == 0 && hd->result.count == 0 && !room ? -EINVAL : r; /* not even one fits */
 }
 
 /* All entries where they are few, and nothing else: nobody knows yet whether they are wanted. The
  * descriptor is nobody else's yet. */
 static void dir_list(struct hand *hd, int fd)
 {
-	const struct hand_call *c = &hd->call;
 	uint8_t *more = hd->room + DIR_LIST_BYTES;
 	long n = syscall(SYS_getdents64, fd, hd->room, DIR_LIST_BYTES);
-	size_t used = 0, need = 1;
 	struct stat st;
 
 	if (n <= 0 || fstat(fd, &st) < 0 || syscall(SYS_getdents64, fd, more, DIR_MORE_BYTES) != 0)
 		return;
-	for (long pos = 0; pos < n && need > 0;) {
-		const struct dir_entry *de = (const void *)(hd->room + pos);
-
-		need = entry_put(hd, fd, st.st_dev, de, true, (uint8_t *)c->data + used,
-				 c->data_size - used);
-		used += need;
-		pos += de->reclen;
-	}
-	if (need == 0)
-		return;
-	hd->result.count = used;
-	hd->result.flags |= HAND_RESULT_END;
+	hd->result.count = 0;
+	if (entries_put(hd, fd, st.st_dev, hd->room, n, true))
+		hd->result.flags |= HAND_RESULT_END;
+	else
+		hd->result.count = 0;
 }
 
 int hand_op_readdir(struct hand *hd, int a, int b)

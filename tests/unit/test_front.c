@@ -607,6 +607,54 @@ static void test_unmount_says_goodbye(void **state)
 	assert_int_equal(fuse_front_sent(g->f), 0);
 }
 
+/* The server is away as the mount ends: it is told once it is back. */
+static void test_goodbye_to_who_is_away(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	session.up = false;
+	fuse_front_event(g->f, RUDP_SESSION_LOST, 0, NOW0);
+	shutdown(g->kernel, SHUT_WR);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), -ENODEV);
+	assert_true(fuse_front_tick(g->f, NOW0) <= NOW0 + NSEC_PER_SEC);
+	assert_int_equal(n_calls, 0);
+	/* The goodbye itself may be lost with the session. */
+	for (unsigned i = 0; i < 2; i++) {
+		session.up = true;
+		fuse_front_event(g->f, RUDP_SESSION_UP, 0, NOW0);
+		fuse_front_tick(g->f, NOW0);
+		respond_init(g);
+		fuse_front_tick(g->f, NOW0);
+		assert_int_equal(call_header(0).opcode, FUSE_DESTROY);
+		assert_false(session.closed);
+		if (i == 0)
+			reset_all(g, NOW0);
+	}
+	respond_empty(g, 0);
+	fuse_front_tick(g->f, NOW0);
+	assert_true(session.closed);
+}
+
+/* It is not back: nothing of the mount is left here. */
+static void test_no_goodbye_to_who_stays_away(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	session.up = false;
+	fuse_front_event(g->f, RUDP_SESSION_LOST, 0, NOW0);
+	shutdown(g->kernel, SHUT_WR);
+	assert_int_equal(fuse_front_pull(g->f, true, NOW0), -ENODEV);
+	fuse_front_tick(g->f, NOW0);
+	fuse_front_tick(g->f, NOW0 + 59 * NSEC_PER_SEC);
+	assert_false(session.closed);
+	fuse_front_tick(g->f, NOW0 + 60 * NSEC_PER_SEC);
+	assert_true(session.closed);
+	assert_null(fuse_front_session(g->f));
+	assert_true(fuse_front_tick(g->f, NOW0 + 61 * NSEC_PER_SEC) == UINT64_MAX);
+}
+
 static void stat_fs(struct rig *g)
 {
 	kernel_send(g, FUSE_STATFS, g->unique += 2, NULL, 0);
@@ -694,6 +742,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_waits_is_not_looked_for, rig_setup,
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_unmount_says_goodbye, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_goodbye_to_who_is_away, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_no_goodbye_to_who_stays_away, rig_setup,
+						rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

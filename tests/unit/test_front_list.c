@@ -460,16 +460,38 @@ static void test_what_was_forgotten_is_asked_for(void **state)
 	close_root(g, fh);
 }
 
+/* As in a walk through more than the kernel remembers. */
+static void test_what_was_forgotten_long_ago_is_no_matter(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh, node;
+
+	bring_up(g);
+	node = lookup(g, "old", "handle-x");
+	for (unsigned i = 0; i < FRONT_SHOWN; i++)
+		lookup(g, "lent", "handle-l");
+	fh = open_listed(g);
+	forget(g, node, 1);
+	assert_false(is_asked(g, fh, 0));
+	close_root(g, fh);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_came_is_not_asked_for),	    TEST(test_who_reads_in_pieces),
-		TEST(test_newer_knowledge_stays),	    TEST(test_what_is_old_is_asked_for),
-		TEST(test_another_server_is_asked),	    TEST(test_again_no_list_is_asked_for),
-		TEST(test_who_does_not_read_is_not_told),   TEST(test_bad_lists_are_refused),
-		TEST(test_who_cannot_is_not_asked),	    TEST(test_large_folders_are_remembered),
+		TEST(test_what_came_is_not_asked_for),
+		TEST(test_who_reads_in_pieces),
+		TEST(test_newer_knowledge_stays),
+		TEST(test_what_is_old_is_asked_for),
+		TEST(test_another_server_is_asked),
+		TEST(test_again_no_list_is_asked_for),
+		TEST(test_who_does_not_read_is_not_told),
+		TEST(test_bad_lists_are_refused),
+		TEST(test_who_cannot_is_not_asked),
+		TEST(test_large_folders_are_remembered),
 		TEST(test_what_was_forgotten_is_asked_for),
+		TEST(test_what_was_forgotten_long_ago_is_no_matter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
