@@ -231,17 +231,18 @@ static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 	return found;
 }
 
-static bool ask_next(const struct agent *a, const struct sup_worker *w)
+/* 0; -EBUSY: not now; -ENOENT: there is no other. */
+static int ask_next(const struct agent *a, const struct sup_worker *w)
 {
 	struct launch_ping p = w->ping_want;
 	char peer[PLENUM_NAME_MAX], leg[PLENUM_NAME_MAX];
 
 	if (!w->started || p.port >= w->started->n_ports)
-		return false;
+		return -ENOENT;
 	snprintf(leg, sizeof(leg), "%s", w->started->ports[p.port].leg);
 	snprintf(peer, sizeof(peer), "%s", p.peer);
 	w = find_server(a, leg, peer, &p);
-	return w && sup_ping(a->sup, w->id, &p) == 0;
+	return w ? sup_ping(a->sup, w->id, &p) : -ENOENT;
 }
 
 /* 202: not yet. */
@@ -249,6 +250,7 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 		       int fd, struct control_reply *r)
 {
 	const struct sup_worker *w;
+	int e;
 
 	if (!m->ping.id) {
 		begin(a, &m->ping, r);
@@ -260,7 +262,8 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 			      "there is no such try: its worker has ended, or it was another "
 			      "agent's",
 			      NULL);
-	else if (is_no(w) && ask_next(a, w))
+	else if (is_no(w) &&
+		 ((e = ask_next(a, w)) == 0 || (e == -EBUSY && clock_now_ns() < w->ping_until_ns)))
 		control_json(r, 202, json_pack("{s:b}", "ended", 0));
 	else if (w->pinged.id == m->ping.id)
 		control_json(r, 200, result(&w->pinged));

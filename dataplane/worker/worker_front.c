@@ -256,6 +256,7 @@ static void front_watch(struct worker *w)
 static void unmounted(struct worker *w, unsigned i)
 {
 	end_of(w)->mounts[i].unmounted = true;
+	refusal_forget(w, &end_of(w)->mounts[i]);
 	log_info("%s: unmounted", what_of(w, i)->path);
 }
 
@@ -281,9 +282,10 @@ static unsigned front_turn(struct worker *w)
 static bool front_awaits(const struct worker *w)
 {
 	for (unsigned i = 0; i < n_fronts(w); i++) {
-		const struct fuse_front *f = end_of(w)->mounts[i].front;
+		const struct front_mount *m = &end_of(w)->mounts[i];
 
-		if (f && (!fuse_front_is_ready(f) || fuse_front_sent(f) > 0))
+		if (m->front && ((!m->unmounted && !fuse_front_is_ready(m->front)) ||
+				 fuse_front_sent(m->front) > 0))
 			return true;
 	}
 	return false;
@@ -534,7 +536,7 @@ static bool front_report_refusal(struct worker *w, struct rudp_session *s, int c
 		if (w->now_ns - m->busy_ns < BUSY_NS)
 			return true;
 	}
-	if (!m || code == m->refusal_reported)
+	if (!m || m->unmounted || code == m->refusal_reported)
 		return m != NULL;
 	m->refusal_reported = code;
 	refusal_format(what_of(w, i), s, code, text, sizeof(text));
