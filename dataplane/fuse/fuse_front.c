@@ -210,6 +210,11 @@ struct fuse_front *fuse_front_part(struct fuse_front *f, uint64_t now_ns)
 	return fuse_front_free(f);
 }
 
+void fuse_front_unlabelled(struct fuse_front *f)
+{
+	f->unlabelled = true;
+}
+
 int fuse_front_fd(const struct fuse_front *f)
 {
 	return f->lane ? f->mount->bell_fd : f->fd;

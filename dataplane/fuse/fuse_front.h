@@ -39,6 +39,8 @@ struct fuse_front *fuse_front_free(struct fuse_front *f);
 struct fuse_front *fuse_front_part(struct fuse_front *f, uint64_t now_ns);
 /* Once, before there is traffic: bulk data may go by these devices (borrowed; NULL: none). */
 void fuse_front_rdma(struct fuse_front *f, struct port_rdma *rdma, const struct launch_config *cfg);
+/* Once, before there is traffic: the host's kernel has no SELinux, and so asks for no labels. */
+void fuse_front_unlabelled(struct fuse_front *f);
 /* Why none go by that port; PORT_RDMA_OK: they do. */
 enum port_rdma_reason fuse_front_rdma_reason(const struct fuse_front *f, unsigned port);
 /* File data that went so by that port, below PORT_RDMA_LEGS_MAX. */

@@ -79,14 +79,32 @@ static void entry_lend(struct fuse_entry_out *entry, uint64_t age_ns)
 	entry->entry_valid_nsec = entry->attr_valid_nsec = (uint32_t)(left_ns % NSEC_PER_SEC);
 }
 
-/* Makes the kernel's entry of the server's. 0 and the node, NULL for a name that does not exist;
- * else what the kernel is told. */
+static uint64_t valid_ns(const struct fuse_entry_out *entry)
+{
+	return MIN_OF(entry->entry_valid * NSEC_PER_SEC + entry->entry_valid_nsec,
+		      entry->attr_valid * NSEC_PER_SEC + entry->attr_valid_nsec);
+}
+
+/*
+ * Who reads a folder is shown what the kernel does not know. Of a file that it believes all of, and
+ * that nobody else changes meanwhile, it would only throw away what else it has learnt: its access
+ * lists, which it would ask for one by one.
+ */
+static bool entry_is_told(const struct fuse_front *f, const struct front_slot *s,
+			  const struct front_node *node, uint64_t now_ns)
+{
+	return s->opcode == FUSE_READDIRPLUS && front_known_told(&f->known, node, now_ns);
+}
+
+/* Makes the kernel's entry of the server's. 0 and the node, NULL for a name that does not exist, or
+ * that the kernel need not be told of; else what the kernel is told. */
 static int entry_take(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
 		      struct fuse_entry_out *entry, struct front_node **ret)
 {
 	bool is_bare = entry->generation & FUSE_PROTO_BARE;
 	bool is_leased = entry->generation & FUSE_PROTO_LEASED;
 	bool is_empty = entry->generation & FUSE_PROTO_EMPTY;
+	uint64_t now_ns = s->born_ns + a->age_ns;
 	struct front_handle h;
 	struct front_node *node;
 
@@ -104,16 +122,24 @@ static int entry_take(struct fuse_front *f, const struct front_slot *s, struct f
 		return -ENOMEM;
 	if (node->n_lookups == 0 && node->n_pins == 0)
 		front_known_fresh(&f->known, node);
+	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !is_again(s);
+	front_known_bare_set(&f->known, node, is_bare && !is_again(s), s->born_ns);
+	if (is_leased && entry_is_told(f, s, node, now_ns)) {
+		entry->nodeid = 0;
+		*ret = NULL;
+		return 0;
+	}
 	front_node_looked_up(node);
 	front_node_seen(node, &entry->attr);
-	front_known_bare_set(&f->known, node, is_bare && !is_again(s), s->born_ns);
 	entry->nodeid = front_node_id(&f->nodes, node);
 	if (entry->nodeid != FUSE_ROOT_ID)
 		entry->generation = f->state.head->generation;
 	entry->attr_valid = ATTR_VALID_S;
 	entry->entry_valid = S_ISDIR(entry->attr.mode) ? DIR_VALID_S : 0;
-	if (is_leased && !S_ISDIR(entry->attr.mode) && !is_again(s))
+	if (is_leased) {
 		entry_lend(entry, a->age_ns);
+		front_known_told_set(&f->known, node, now_ns + valid_ns(entry));
+	}
 	if (is_empty && s->opcode == FUSE_MKDIR && !is_again(s))
 		front_known_empty_set(&f->known, node, s->born_ns);
 	*ret = node;
@@ -199,12 +225,13 @@ void front_answer_listed(struct fuse_front *f, struct front_list *l, bool specia
 		entry->nodeid = 0;
 		return;
 	}
-	if (entry_take(f, &as, &l->a, entry, &node) < 0 || entry->nodeid == FUSE_ROOT_ID) {
+	if (entry_take(f, &as, &l->a, entry, &node) < 0 || entry->nodeid == FUSE_ROOT_ID)
 		entry->nodeid = 0;
+	if (entry->nodeid == 0)
 		return;
-	}
 	/* What the kernel has learnt of it since is newer. */
 	if (front_list_is_shown(f, entry->nodeid, l->n_shown)) {
+		front_known_told_drop(&f->known, node);
 		front_node_forget(&f->nodes, node, 1);
 		entry->nodeid = 0;
 		return;
@@ -597,8 +624,11 @@ static void shown_note(struct fuse_front *f, const struct front_slot *s)
 		front_list_shown_all(f);
 		break;
 	default:
-		for (unsigned i = 0; i < s->refs.n_nodes; i++)
+		for (unsigned i = 0; i < s->refs.n_nodes; i++) {
 			front_list_shown(f, s->refs.nodeids[i]);
+			if (s->opcode != FUSE_GETXATTR)
+				front_known_told_drop(&f->known, s->nodes[i]);
+		}
 		break;
 	}
 }

@@ -238,6 +238,7 @@ struct fuse_front {
 	struct front_known known;
 	struct front_lists lists;
 	enum front_link link;
+	bool unlabelled;
 	bool gone; /* unmounted */
 	bool bye_sent, bye_done;
 	bool flush_wanted;     /* pending slots may be sendable */

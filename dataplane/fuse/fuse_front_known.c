@@ -7,6 +7,9 @@
 #include <sys/mman.h>
 
 #define BARE_BYTES ((size_t)FRONT_NODES_MAX * sizeof(uint64_t))
+#define TOLD_BYTES BARE_BYTES
+/* What is believed for so long is believed until who lists a folder has looked at what is in it. */
+#define TOLD_LEFT_NS (FRONT_KNOWN_NS / 2)
 #define NAMES_BITS (1U << 15) /* of a folder; 5,000 names there make one answer in 25 useless */
 #define NAMES_WORDS (NAMES_BITS / 32)
 #define NAMES_BYTES ((size_t)FRONT_KNOWN_EMPTIES * NAMES_WORDS * sizeof(uint32_t))
@@ -23,9 +26,11 @@ static void *memory_of(size_t bytes)
 
 int front_known_init(struct front_known *k, struct front_nodes *nodes)
 {
-	*k = (struct front_known){
-		.nodes = nodes, .bare = memory_of(BARE_BYTES), .names = memory_of(NAMES_BYTES)};
-	if (!k->bare || !k->names) {
+	*k = (struct front_known){.nodes = nodes,
+				  .bare = memory_of(BARE_BYTES),
+				  .told = memory_of(TOLD_BYTES),
+				  .names = memory_of(NAMES_BYTES)};
+	if (!k->bare || !k->told || !k->names) {
 		front_known_done(k);
 		return -ENOMEM;
 	}
@@ -38,15 +43,19 @@ void front_known_done(struct front_known *k)
 {
 	if (k->bare)
 		munmap(k->bare, BARE_BYTES);
+	if (k->told)
+		munmap(k->told, TOLD_BYTES);
 	if (k->names)
 		munmap(k->names, NAMES_BYTES);
 	k->bare = NULL;
+	k->told = NULL;
 	k->names = NULL;
 }
 
 void front_known_forget(struct front_known *k)
 {
 	(void)madvise(k->bare, BARE_BYTES, MADV_DONTNEED);
+	(void)madvise(k->told, TOLD_BYTES, MADV_DONTNEED);
 	memset(k->folders, 0, sizeof(k->folders));
 	memset(k->ends, 0, sizeof(k->ends));
 	memset(k->made, 0, sizeof(k->made));
@@ -59,9 +68,15 @@ static uint64_t *bare_of(const struct front_known *k, const struct front_node *n
 	return &k->bare[n - k->nodes->state->nodes];
 }
 
+static uint64_t *told_of(const struct front_known *k, const struct front_node *n)
+{
+	return &k->told[n - k->nodes->state->nodes];
+}
+
 void front_known_fresh(struct front_known *k, const struct front_node *n)
 {
 	*bare_of(k, n) = 0;
+	*told_of(k, n) = 0;
 }
 
 void front_known_bare_set(struct front_known *k, const struct front_node *n, bool is_bare,
@@ -84,6 +99,23 @@ bool front_known_bare(const struct front_known *k, const struct front_node *n, u
 	uint64_t v = *bare_of(k, n);
 
 	return v & 1 && now_ns - (v >> 1) < FRONT_KNOWN_NS;
+}
+
+void front_known_told_set(struct front_known *k, const struct front_node *n, uint64_t until_ns)
+{
+	*told_of(k, n) = until_ns;
+}
+
+void front_known_told_drop(struct front_known *k, const struct front_node *n)
+{
+	/* Not written where there is nothing: most pages of it are of no memory. */
+	if (*told_of(k, n) != 0)
+		*told_of(k, n) = 0;
+}
+
+bool front_known_told(const struct front_known *k, const struct front_node *n, uint64_t now_ns)
+{
+	return n->n_lookups > 0 && *told_of(k, n) > now_ns + TOLD_LEFT_NS;
 }
 
 static struct front_folder *folder_of(struct front_known *k, const struct front_node *n)

@@ -52,6 +52,7 @@ struct front_known {
 	struct front_nodes *nodes;
 	uint64_t
 		*bare; /* by record of the node: when it was said, and lowest whether it has none */
+	uint64_t *told; /* so, too: until when the kernel believes its name and attributes */
 	struct front_folder folders[FRONT_KNOWN_FOLDERS];
 	struct front_end ends[FRONT_KNOWN_ENDS];
 	struct front_made made[FRONT_KNOWN_MADE];
@@ -74,6 +75,13 @@ void front_known_bare_set(struct front_known *k, const struct front_node *n, boo
 void front_known_bare_drop(struct front_known *k, const struct front_node *n, uint64_t now_ns);
 /* Whether it has none, but perhaps trusted ones. */
 bool front_known_bare(const struct front_known *k, const struct front_node *n, uint64_t now_ns);
+
+/* The kernel is being told its name and attributes, to be believed until then. */
+void front_known_told_set(struct front_known *k, const struct front_node *n, uint64_t until_ns);
+/* Something of it may be new to the kernel. */
+void front_known_told_drop(struct front_known *k, const struct front_node *n);
+/* Whether the kernel believes them for a while yet, and so need not be told anew. */
+bool front_known_told(const struct front_known *k, const struct front_node *n, uint64_t now_ns);
 
 /* A folder, as it was after the change that was sent then and is noted in the node by now. */
 void front_known_folder_set(struct front_known *k, const struct front_node *n,

@@ -180,7 +180,19 @@ static bool xattr_is_hidden(const char *name, size_t len)
 	return strnlen(name, len) == len || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
 }
 
-static void known_xattr(struct fuse_front *f, const struct fuse_in_header *in, uint32_t size)
+/* Of a label that the file has not. ls(1) asks each file for one, and no more when it hears that
+ * there are none; a kernel that labels files takes that for trouble. */
+static int xattr_is_absent(const struct fuse_front *f, const char *name, size_t len)
+{
+	static const char label[] = "security.selinux";
+
+	return f->unlabelled && len >= sizeof(label) && memcmp(name, label, sizeof(label)) == 0
+		       ? -EOPNOTSUPP
+		       : -ENODATA;
+}
+
+static void known_xattr(struct fuse_front *f, const struct fuse_in_header *in, uint32_t size,
+			const char *name, size_t len)
 {
 	struct {
 		struct fuse_out_header out;
@@ -188,7 +200,7 @@ static void known_xattr(struct fuse_front *f, const struct fuse_in_header *in, u
 	} reply = {.out = {.len = sizeof(reply.out), .unique = in->unique}};
 
 	if (in->opcode == FUSE_GETXATTR)
-		reply.out.error = -ENODATA;
+		reply.out.error = xattr_is_absent(f, name, len);
 	else if (size == 0) /* how long the list is */
 		reply.out.len = sizeof(reply);
 	(void)front_reply(f, &reply, reply.out.len);
@@ -266,7 +278,7 @@ bool front_request_known(struct fuse_front *f, const void *req, size_t len, uint
 	    !front_known_bare(&f->known, node, now_ns) ||
 	    (in.opcode == FUSE_GETXATTR && xattr_is_hidden((const char *)req + at, len - at)))
 		return false;
-	known_xattr(f, &in, xattr.size);
+	known_xattr(f, &in, xattr.size, (const char *)req + at, len - at);
 	return true;
 }
 

@@ -133,6 +133,8 @@ static int one_build(struct worker *w, unsigned i)
 	/* What lanes carry goes by packets. */
 	if (r == 0 && !is_lane(w, i))
 		fuse_front_rdma(m->front, w->rdma, w->cfg);
+	if (r == 0 && w->sandbox.no_selinux)
+		fuse_front_unlabelled(m->front);
 	return r;
 }
 

@@ -94,6 +94,19 @@ static int proc_new(void)
 	return fd < 0 ? -1 : fd;
 }
 
+/* Its file system is there where SELinux is on. */
+static bool selinux_is_off(void)
+{
+	char text[8192];
+	autoclose int fd = open("/proc/filesystems", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0 || n == sizeof(text) - 1)
+		return false;
+	text[n] = '\0';
+	return !strstr(text, "selinuxfs");
+}
+
 /* What is written in memory only is lost when this number changes. */
 static int boot_read(uint64_t *ret)
 {
@@ -158,6 +171,7 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 		return sandbox_fail(e, why, "privileges of programs");
 	if (kind != SANDBOX_FILES) {
 		s->proc_fd = proc_new();
+		s->no_selinux = selinux_is_off();
 		return 0;
 	}
 	e = boot_read(&s->boot);

@@ -40,6 +40,7 @@ struct sandbox {
 					* are links to it; -1: no leg takes any */
 	int proc_fd;		       /* SANDBOX_DESCRIPTORS: a procfs of processes and no more,
 					* attached nowhere; -1: the kernel gives none */
+	bool no_selinux;	       /* the kernel has none, for certain */
 };
 
 /* Whom workers run as: user plenum-worker, where the host has it, else nobody. */

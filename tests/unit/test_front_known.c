@@ -77,6 +77,25 @@ static void test_bare_files_are_not_asked_about(void **state)
 	assert_true(is_asked(g, a, "security.capability"));
 }
 
+/* Where nobody labels files, who asks for a label hears that there are none at all. */
+static void test_labels_there_are_none(void **state)
+{
+	struct rig *g = *state;
+	uint64_t a, b;
+
+	bring_up(g);
+	a = lookup_bare(g, "handle-a", true);
+	b = lookup_bare(g, "handle-b", false);
+	assert_false(is_asked(g, a, "security.selinux"));
+	fuse_front_unlabelled(g->f);
+	getxattr(g, a, "security.selinux");
+	assert_int_equal(n_calls, 0);
+	expect_reply(g, g->unique, -EOPNOTSUPP);
+	assert_false(is_asked(g, a, "security.selinu"));
+	assert_false(is_asked(g, a, "security.selinux2"));
+	assert_true(is_asked(g, b, "security.selinux"));
+}
+
 /* What the client itself gives a file counts, whatever else is on its way. */
 static void test_late_words_do_not_count(void **state)
 {
@@ -649,6 +668,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_bare_files_are_not_asked_about),
+		CASE(test_labels_there_are_none),
 		CASE(test_late_words_do_not_count),
 		CASE(test_another_file_is_not_bare),
 		CASE(test_folders_are_as_the_change_left_them),

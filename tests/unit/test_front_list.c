@@ -246,6 +246,47 @@ static void test_newer_knowledge_stays(void **state)
 	close_root(g, fh);
 }
 
+/* The entry of that name, of a folder that is read once. */
+static struct fuse_entry_out listed_as(struct rig *g, const char *name)
+{
+	uint64_t fh = open_listed(g);
+	struct seen s;
+
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	close_root(g, fh);
+	for (unsigned i = 0; i < s.n; i++)
+		if (strcmp(s.entries[i].name, name) == 0)
+			return s.entries[i].e;
+	fail();
+	return (struct fuse_entry_out){};
+}
+
+/* It would forget what else it has learnt of it. */
+static void test_what_is_believed_is_not_told_again(void **state)
+{
+	struct rig *g = *state;
+	uint64_t node, file;
+
+	bring_up(g);
+	node = listed_as(g, "lent").nodeid;
+	assert_true(node > 1);
+	g->now_ns += 400 * NSEC_PER_MSEC;
+	assert_int_equal(listed_as(g, "lent").nodeid, 0);
+	assert_true(listed_as(g, "folder").nodeid > 1); /* nobody has promised not to change it */
+	/* But in time for whoever looks at it then. */
+	g->now_ns += 100 * NSEC_PER_MSEC;
+	assert_int_equal(listed_as(g, "lent").nodeid, node);
+	assert_int_equal(listed_as(g, "lent").nodeid, 0);
+	/* What was done to it the kernel may not know all of. */
+	file = open_file(g, node, 4);
+	write_some(g, node, file);
+	assert_int_equal(listed_as(g, "lent").nodeid, node);
+	assert_int_equal(listed_as(g, "lent").nodeid, 0);
+	/* What it has forgotten it is told. */
+	forget(g, node, 3);
+	assert_true(listed_as(g, "lent").nodeid > 1);
+}
+
 /* Lists that were asked for in vain are asked for more seldom. */
 static uint64_t open_until_listed(struct rig *g)
 {
@@ -483,6 +524,7 @@ int main(void)
 		TEST(test_what_came_is_not_asked_for),
 		TEST(test_who_reads_in_pieces),
 		TEST(test_newer_knowledge_stays),
+		TEST(test_what_is_believed_is_not_told_again),
 		TEST(test_what_is_old_is_asked_for),
 		TEST(test_another_server_is_asked),
 		TEST(test_again_no_list_is_asked_for),
