@@ -60,6 +60,8 @@ int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
 int fuse_front_bell(const struct fuse_front *f);
 /* Its session is one that ends what was begun, and itself. */
 bool fuse_front_is_owing(const struct fuse_front *f);
+/* A lane whose server knew none when it was last asked, which is again done only later. */
+bool fuse_front_is_useless(const struct fuse_front *f, uint64_t now_ns);
 /* A lane takes no more, and leaves to the owner what it has not sent. */
 void fuse_front_rest(struct fuse_front *f);
 /* Reads up to a burst of requests from /dev/fuse; without `all` only as long as those who asked

@@ -493,6 +493,11 @@ bool fuse_front_is_owing(const struct fuse_front *f)
 	return f->owing;
 }
 
+bool fuse_front_is_useless(const struct fuse_front *f, uint64_t now_ns)
+{
+	return now_ns < f->useful_ns;
+}
+
 void fuse_front_rest(struct fuse_front *f)
 {
 	if (f->lane)

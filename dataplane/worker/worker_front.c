@@ -213,6 +213,19 @@ static void refusal_forget(struct worker *w, struct front_mount *m)
 	worker_reason_publish(w);
 }
 
+/* Once for each code. */
+static void refusal_tell(struct worker *w, unsigned i, int code, const char *text)
+{
+	struct front_mount *m = &end_of(w)->mounts[i];
+
+	m->refusal_reported = code;
+	snprintf(w->peer_why, sizeof(w->peer_why), "%.*s", LAUNCH_REASON_MAX - 1, text);
+	memcpy(m->refusal, w->peer_why, sizeof(m->refusal));
+	worker_reason_publish(w);
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
+}
+
 /* A lane of one of our mounts that nobody has any more: what it has begun ends here, by its id. */
 static void heir_look(struct worker *w)
 {
@@ -293,6 +306,20 @@ static bool front_awaits(const struct worker *w)
 	return false;
 }
 
+static void report_useless(struct worker *w, unsigned i)
+{
+	const struct launch_mount *cfg = what_of(w, i);
+	char text[LAUNCH_REASON_MAX * 2];
+
+	if (end_of(w)->mounts[i].refusal_reported == -EOPNOTSUPP)
+		return;
+	snprintf(text, sizeof(text),
+		 "lane-unknown: %.30s is older and serves no lanes; %.60s is carried by the core "
+		 "that has it alone",
+		 cfg->peer, cfg->path);
+	refusal_tell(w, i, -EOPNOTSUPP, text);
+}
+
 /* However many requests wait or fail for it, a peer's silence is reported once. */
 static void report_absence(struct worker *w, unsigned i)
 {
@@ -302,6 +329,10 @@ static void report_absence(struct worker *w, unsigned i)
 	uint64_t n = fuse_front_timeouts(m->front);
 	char text[LAUNCH_REASON_MAX * 2];
 
+	if (fuse_front_is_useless(m->front, w->now_ns)) {
+		report_useless(w, i);
+		return;
+	}
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		m->busy_ns = 0;
@@ -540,13 +571,8 @@ static bool front_report_refusal(struct worker *w, struct rudp_session *s, int c
 	}
 	if (!m || m->unmounted || code == m->refusal_reported)
 		return m != NULL;
-	m->refusal_reported = code;
 	refusal_format(what_of(w, i), s, code, text, sizeof(text));
-	snprintf(w->peer_why, sizeof(w->peer_why), "%.*s", LAUNCH_REASON_MAX - 1, text);
-	memcpy(m->refusal, w->peer_why, sizeof(m->refusal));
-	worker_reason_publish(w);
-	log_warning("%s", text);
-	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
+	refusal_tell(w, i, code, text);
 	return true;
 }
 

@@ -305,6 +305,7 @@ static void test_lane_of_an_old_server(void **state)
 
 	lane_up(&e, *state, 0);
 	assert_int_equal(e.area->ready, 0);
+	assert_true(fuse_front_is_useless(e.g->f, e.g->now_ns));
 	assert_true(session.closed); /* it takes no place there */
 	assert_null(fuse_front_session(e.g->f));
 	fuse_front_pull(e.g->f, true, e.g->now_ns);
@@ -313,6 +314,7 @@ static void test_lane_of_an_old_server(void **state)
 	fuse_front_tick(e.g->f, e.g->now_ns);
 	assert_null(fuse_front_session(e.g->f));
 	e.g->now_ns += NSEC_PER_SEC;
+	assert_false(fuse_front_is_useless(e.g->f, e.g->now_ns));
 	e.g->features = FUSE_PROTO_FEATURE_LANES;
 	fuse_front_tick(e.g->f, e.g->now_ns);
 	session_up(e.g);
