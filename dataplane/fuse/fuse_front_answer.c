@@ -247,16 +247,25 @@ void front_answer_listed(struct fuse_front *f, struct front_list *l, bool specia
  * page that is written in part goes by itself. So does, with a copy less, what is only written,
  * where nobody can have pages of it that the kernel would not know to be old: either all who have a
  * file open go past its pages, or none does.
+ *
+ * Who reads and writes by O_DIRECT is let past them by the kernel for each call, which then asks
+ * for the attributes before it reads what it has changed, and for privileges before it writes
+ * again, and lets one write at a time. A file that is open so from the beginning costs none of
+ * that. Who only reads or only writes it may have several requests of one call under way instead.
  */
 static uint32_t fopen_flags_of(const struct fuse_front *f, const struct front_node *node,
 			       uint32_t open_flags)
 {
-	bool only_written = (open_flags & O_ACCMODE) == O_WRONLY;
+	uint32_t mode = open_flags & O_ACCMODE;
 
 	if (open_flags & O_APPEND)
 		return FOPEN_PARALLEL_DIRECT_WRITES | FOPEN_DIRECT_IO;
-	if (!(open_flags & O_DIRECT) && f->state.head->kernel & FRONT_KERNEL_DIRECT_MMAP &&
-	    (node->n_direct > 0 || (only_written && node->n_cached == 0)))
+	if (!(f->state.head->kernel & FRONT_KERNEL_DIRECT_MMAP))
+		return FOPEN_PARALLEL_DIRECT_WRITES;
+	if (open_flags & O_DIRECT)
+		return FOPEN_PARALLEL_DIRECT_WRITES |
+		       (mode == O_RDWR && node->n_cached == 0 ? FOPEN_DIRECT_IO : 0);
+	if (node->n_direct > 0 || (mode == O_WRONLY && node->n_cached == 0))
 		return FOPEN_DIRECT_IO;
 	return FOPEN_PARALLEL_DIRECT_WRITES;
 }
@@ -264,9 +273,11 @@ static uint32_t fopen_flags_of(const struct fuse_front *f, const struct front_no
 /* How its node counts it. */
 static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
 {
-	if (open_flags & (O_APPEND | O_DIRECT))
+	if (open_flags & O_APPEND)
 		return 0;
-	return fopen_flags & FOPEN_DIRECT_IO ? FRONT_FILE_DIRECT : FRONT_FILE_CACHED;
+	if (fopen_flags & FOPEN_DIRECT_IO)
+		return FRONT_FILE_DIRECT;
+	return open_flags & O_DIRECT ? 0 : FRONT_FILE_CACHED;
 }
 
 static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *at,
@@ -288,11 +299,10 @@ static int file_take(struct fuse_front *f, const struct front_slot *s, uint8_t *
 	as.uid = in.uid;
 	as.gid = in.gid;
 	file = is_again(s) ? front_file_twin(&f->files, out.fh, as.incarnation) : NULL;
-	if (file) /* as it was to be then */
-		fopen_flags = file->flags & FRONT_FILE_CACHED	? fopen_flags & ~FOPEN_DIRECT_IO
-			      : file->flags & FRONT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
-								: fopen_flags;
-	else
+	if (file && !(open_flags & O_APPEND)) /* as it was to be then */
+		fopen_flags = file->flags & FRONT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
+							      : fopen_flags & ~FOPEN_DIRECT_IO;
+	if (!file)
 		file = front_file_new(&f->files, node, &as);
 	if (!file)
 		return -ENOMEM;

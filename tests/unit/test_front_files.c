@@ -120,6 +120,34 @@ static void test_what_is_only_written_is_not_kept(void **state)
 	/* A kernel before 6.6 cannot map what goes past its pages. */
 	g->f->state.head->kernel = 0;
 	assert_int_equal(open_mode(g, a, O_WRONLY, &fh[0]), kept);
+	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[0]), kept);
+}
+
+/* Who reads and writes by O_DIRECT keeps others from having pages, and goes by them where there may
+ * be some. */
+static void test_direct_files_have_no_pages(void **state)
+{
+	const uint32_t direct = FOPEN_DIRECT_IO, kept = FOPEN_PARALLEL_DIRECT_WRITES;
+	struct rig *g = *state;
+	uint64_t a, fh[3];
+
+	g->features = FUSE_PROTO_FEATURE_RELEASES;
+	bring_up(g);
+	a = lookup(g, "a", "handle-a");
+	assert_int_equal(open_mode(g, a, O_RDONLY | O_DIRECT, &fh[0]), kept);
+	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[1]), direct | kept);
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[2]), direct);
+	kernel_release(g, a, fh[0]);
+	kernel_release(g, a, fh[2]);
+	worker_restarts(g);
+	assert_int_equal(open_mode(g, a, O_RDWR, &fh[2]), direct);
+	kernel_release(g, a, fh[2]);
+	kernel_release(g, a, fh[1]);
+	/* It counts for nothing where somebody has pages, before and after. */
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[0]), kept);
+	assert_int_equal(open_mode(g, a, O_RDWR | O_DIRECT, &fh[1]), kept);
+	kernel_release(g, a, fh[0]);
+	assert_int_equal(open_mode(g, a, O_RDONLY, &fh[0]), kept);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
@@ -129,6 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_closed_files_go_together),
 		CASE(test_what_is_only_written_is_not_kept),
+		CASE(test_direct_files_have_no_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
