@@ -21,6 +21,7 @@
 	X(read_write)           \
 	X(large_write)          \
 	X(direct_io)            \
+	X(direct_and_cached)    \
 	X(append)               \
 	X(truncate)             \
 	X(open_unlinked)        \

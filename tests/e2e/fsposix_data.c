@@ -62,6 +62,48 @@ void check_direct_io(void)
 	free(b);
 }
 
+/* Of one file that is open by O_DIRECT and without, whoever came first: each reads, and has mapped,
+ * what the other has written. */
+static void direct_beside(int first, int second)
+{
+	const size_t size = 16 * 4096;
+	uint8_t *a = aligned_alloc(4096, size), *b = aligned_alloc(4096, size), *map[2];
+	int fds[] = {open("f", O_RDWR | O_CREAT | O_CLOEXEC | first, 0644),
+		     open("f", O_RDWR | O_CLOEXEC | second)};
+
+	CHECK(a && b && fds[0] >= 0 && fds[1] >= 0);
+	CHECK(ftruncate(fds[0], (off_t)size) == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		map[i] = mmap(NULL, size, PROT_READ, MAP_SHARED, fds[i], 0);
+		CHECK(map[i] != MAP_FAILED && map[i][0] == 0);
+	}
+	for (unsigned turn = 1; turn < 9; turn++) {
+		memset(a, (int)turn, size);
+		CHECK(pwrite(fds[turn % 2], a, size / 2, (off_t)(turn % 3) * 4096) ==
+		      (ssize_t)size / 2);
+		for (unsigned i = 0; i < 2; i++) {
+			CHECK(pread(fds[i], b, size / 2, (off_t)(turn % 3) * 4096) ==
+			      (ssize_t)size / 2);
+			CHECK(memcmp(a, b, size / 2) == 0);
+			CHECK(memcmp(a, map[i] + turn % 3 * 4096, size / 2) == 0);
+		}
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		munmap(map[i], size);
+		close(fds[i]);
+	}
+	free(a);
+	free(b);
+	CHECK(unlink("f") == 0);
+}
+
+void check_direct_and_cached(void)
+{
+	direct_beside(O_DIRECT, 0);
+	direct_beside(0, O_DIRECT);
+	direct_beside(O_DIRECT, O_DIRECT);
+}
+
 void check_append(void)
 {
 	int a = open("f", O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
