@@ -16,7 +16,7 @@ struct datagram_addr {
 	uint16_t port; /* UDP, host order */
 };
 
-struct datagram { /* one to send */
+struct datagram { /* one to send; without a header it is all in the payload */
 	uint8_t hdr[DATAGRAM_HDR_MAX];
 	uint16_t hdr_len;
 	uint16_t payload_len;

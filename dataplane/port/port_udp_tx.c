@@ -250,7 +250,8 @@ static void train_add(struct udp_tx *tx, const struct datagram *pkt)
 	if (pkt->hdr_len > 0)
 		train_piece(tx, m, room_copy(tx, pkt->hdr, pkt->hdr_len), pkt->hdr_len);
 	if (pkt->payload_len > 0) {
-		if (pkt->payload_len <= TX_COPY_MOST)
+		/* What has no header may stand right behind the one before, as it is. */
+		if (pkt->hdr_len > 0 && pkt->payload_len <= TX_COPY_MOST)
 			payload = room_copy(tx, payload, pkt->payload_len);
 		train_piece(tx, m, payload, pkt->payload_len);
 		tx->bytes += pkt->payload_len;

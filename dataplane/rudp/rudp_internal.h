@@ -402,7 +402,7 @@ struct rudp {
 	enum rudp_cipher cipher; /* of the sessions that we open */
 	uint64_t *hellos;	 /* hashes of those that made sessions lately, 2 * n_sessions */
 	unsigned next_hello;
-	uint8_t *room; /* where payloads are ciphered, until the port has sent them; or NULL */
+	uint8_t *room; /* where packets are ciphered, until the port has sent them; or NULL */
 	size_t room_used;
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a packet that was deciphered */
 };

@@ -264,6 +264,34 @@ static void test_more_than_queue(void **state)
 	receive_in_order(&t->b, &t->addr_a, 0, 3 * PORT_BURST_MAX - 1, PORT_BURST_MAX);
 }
 
+/* Datagrams without a header are whole as they lie: those of a train in a row, in one piece, and
+ * such as lie apart; with some between them that have one. */
+static void test_whole(void **state)
+{
+	struct pair *t = *state;
+	uint8_t *to = t->payload[0];
+	const uint32_t n = 60;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t bytes = i % 20 == 19 ? 700 : 1400;
+		struct datagram pkt;
+
+		to += i % 7 == 6 ? 1 : 0; /* apart from the one before */
+		pkt_make(&pkt, to + SEQ_BYTES, i, bytes);
+		if (i % 11 != 10) {
+			memcpy(to, pkt.hdr, SEQ_BYTES);
+			pkt.payload = to;
+			pkt.payload_len = (uint16_t)(SEQ_BYTES + bytes);
+			pkt.hdr_len = 0;
+		}
+		to += SEQ_BYTES + bytes;
+		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+	}
+	t->a.ops->flush(&t->a);
+	memset(t->payload, 0xee, sizeof(t->payload));
+	receive_in_order(&t->b, &t->addr_a, 0, n - 1, PORT_BURST_MAX);
+}
+
 static void test_bad_destinations(void **state)
 {
 	struct pair *t = *state;
@@ -692,6 +720,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_small_bursts, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_many_bursts, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_more_than_queue, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_whole, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_destinations, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_hot_peer, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_tos, setup_v4, teardown),
