@@ -79,7 +79,7 @@ struct launch_port { /* one leg of this worker */
 	char label[PLENUM_NAME_MAX];  /* of the switch, as it is known at the start; "": unknown */
 	char ifname[IFNAMSIZ];	      /* kernel interface; for a VF on vfio the PF's */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or
-					 "net_af_packet0,..."); "" for UDP */
+					 "net_af_packet0,..."), LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
 	uint32_t mtu; /* bytes of IP packet */
 	struct ip_prefix ip;
@@ -98,6 +98,21 @@ struct launch_port { /* one leg of this worker */
 static inline bool launch_port_is_function(const struct launch_port *p)
 {
 	return strlen(p->device) < 16 && strchr(p->device, ':') && !strchr(p->device, ',');
+}
+
+/* A kernel interface by AF_XDP, or by AF_PACKET where that cannot be; the first only by zero copy.
+ */
+#define LAUNCH_DEVICE_ZERO_COPY "af_xdp,zero-copy"
+#define LAUNCH_DEVICE_AF_XDP "af_xdp"
+
+static inline bool launch_port_wants_zero_copy(const struct launch_port *p)
+{
+	return strcmp(p->device, LAUNCH_DEVICE_ZERO_COPY) == 0;
+}
+
+static inline bool launch_port_is_xdp(const struct launch_port *p)
+{
+	return launch_port_wants_zero_copy(p) || strcmp(p->device, LAUNCH_DEVICE_AF_XDP) == 0;
 }
 
 struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent */

@@ -2,9 +2,9 @@
 /*
  * A port: one packet I/O back end inside a worker, one per leg. The seam between rudp and the
  * world. A back end is a const table of operations; the worker knows no more of it than this.
- * port_udp is built in; port_dpdk is a loadable module, so that a UDP worker does not carry DPDK's
- * memory. Owned and used by one thread. The polling path (rx, tx, flush) of polling back ends makes
- * no system call, allocation or lock.
+ * port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a UDP worker does not
+ * carry DPDK's memory. Owned and used by one thread. The polling path (rx, tx, flush) of polling
+ * back ends makes no system call, allocation or lock.
  */
 #ifndef PLENUM_DATAPLANE_PORT_H
 #define PLENUM_DATAPLANE_PORT_H
@@ -74,6 +74,8 @@ struct port_ops {
 };
 
 extern const struct port_ops port_udp_ops;
+/* A kernel interface by AF_XDP, for transports of DPDK. */
+extern const struct port_ops port_xdp_ops;
 /* The symbol that a port module exports. */
 #define PORT_MODULE_SYMBOL "plenum_port_module"
 /* Loads the back end for a transport (built in, or from the module directory; PLENUM_MODULE_DIR in

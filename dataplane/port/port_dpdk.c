@@ -589,7 +589,7 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 	snprintf(d->device, sizeof(d->device), "%s", dev.name);
 	d->on_pci = dev.is_pci;
 	d->local.accept_partial_checksum = !dev.is_pci;
-	if (!lp->device[0] && if_nametoindex(lp->ifname) == 0) {
+	if ((!lp->device[0] || launch_port_is_xdp(lp)) && if_nametoindex(lp->ifname) == 0) {
 		snprintf(why, LAUNCH_REASON_MAX, "there is no interface %.16s", lp->ifname);
 		return -ENODEV;
 	}

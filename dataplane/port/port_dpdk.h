@@ -28,10 +28,9 @@ extern const struct port_ops plenum_port_module;
  * negative errno with a sentence in why: no hugepages, no such core, no right. */
 int port_dpdk_eal_start(const struct launch_config *cfg, char *why);
 /*
- * The device for a leg. An empty lp->device: an AF_PACKET device on lp->ifname. That is the default
- * for kernel interfaces because it leaves nothing behind: AF_XDP needs a program on the interface,
- * which stays there after a SIGKILL and then slows or eats the kernel's traffic, and on veth it
- * copies each packet as AF_PACKET does. Who wants it writes "net_af_xdp0,iface=NAME".
+ * The device for a leg. An empty lp->device, or one of port_xdp's that it could not have: an
+ * AF_PACKET device on lp->ifname. DPDK's own for AF_XDP is none for us: its program stays on the
+ * interface after a SIGKILL, and then slows or eats the kernel's traffic.
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);

@@ -32,6 +32,8 @@
 #define PLENUM_NAME_MAX 64
 /* Legs of a host, so ports of a worker: the paths of a session have a bit each in one byte. */
 #define PLENUM_LEGS_MAX 8
+/* Of IP packets by AF_XDP: a frame and the kernel's room around it have to fit a page. */
+#define PLENUM_AF_XDP_MTU_MAX 3498
 
 /* Locals: `autofree char *s`, `autoclose int fd = -1`. */
 static inline void cleanup_free(void *p)

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The AF_XDP port: a kernel interface whose datagrams for one address and port come past the
+ * kernel's stack, into memory that is the worker's. What frames mean is port_l2's and port_neigh's
+ * business, as with DPDK; what differs is where they come from. Nothing of it outlives the process,
+ * so there is nothing to clean up after a SIGKILL.
+ */
+#include "dataplane/port/port_xdp.h"
+#include "dataplane/port/port.h"
+#include "dataplane/port/port_neigh.h"
+#include "netcfg/base/log.h"
+#include <net/if_arp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* age of the time that tx sees, while polling */
+#define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* what the kernel did not take all of at once */
+#define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it took nothing of: the link is down */
+/* A predecessor's queues are taken from it a moment after its end. */
+#define BUSY_WAIT_NS (2 * NSEC_PER_SEC)
+#define LINK_WAIT_NS (3 * NSEC_PER_SEC)
+
+struct port_xdp_counters {
+	uint64_t tx_frames, rx_frames;
+	uint64_t tx_full; /* bursts that the kernel did not take whole; nothing is lost by them */
+	uint64_t tx_lost; /* own frames (ARP and the like) without a buffer */
+	uint64_t rx_dropped[PORT_L2_DROP_MAX];
+};
+
+struct port_xdp {
+	struct port *port;
+	struct port_xdp_socket socket;
+	struct port_xdp_control control;
+	int link;    /* the program is on the interface as long as this is open */
+	int wake_fd; /* -1: polled */
+	uint32_t ifindex;
+	uint32_t frame_max, datagram_max;
+	uint64_t now_ns; /* as of the last tick or control frame */
+	struct port_l2_local local;
+	struct port_neigh *neigh;
+	struct port_xdp_counters counters;
+	bool stuck;		       /* the kernel took nothing of it the last time */
+	bool idle;		       /* nothing has come since it was armed last */
+	unsigned n_queued, n_unsent;   /* put and not sent; sent and not taken by the kernel */
+	struct packet_writer *capture; /* NULL: nobody looks on */
+	unsigned n_held;
+	struct port_xdp_frame held[PORT_BURST_MAX]; /* what the caller of rx looks at */
+};
+
+/* ------------------------------------------------------------------ sending */
+
+static void capture_frame(struct port_xdp *x, const uint8_t *frame, uint32_t len, uint64_t now_ns,
+			  enum packet_direction direction)
+{
+	struct packet_part part = {frame, len};
+	struct packet_record r = {.time_ns = now_ns,
+				  .wire_bytes = len,
+				  .port = (uint8_t)x->port->index,
+				  .direction = (uint8_t)direction};
+
+	packet_writer_put(x->capture, &r, &part, 1);
+}
+
+static void tx_send(struct port_xdp *x)
+{
+	unsigned before = x->n_unsent + x->n_queued;
+
+	if (before == 0)
+		return;
+	x->counters.tx_frames += x->n_queued;
+	x->n_queued = 0;
+	x->n_unsent = port_xdp_socket_tx_send(&x->socket);
+	x->counters.tx_full += x->n_unsent > 0;
+	x->stuck = x->n_unsent == before;
+}
+
+static uint8_t *tx_get(struct port_xdp *x, uint64_t *ret_address)
+{
+	uint8_t *frame = port_xdp_socket_tx_get(&x->socket, ret_address);
+
+	if (PLENUM_LIKELY(frame != NULL))
+		return frame;
+	tx_send(x);
+	return port_xdp_socket_tx_get(&x->socket, ret_address);
+}
+
+static void tx_put(struct port_xdp *x, uint64_t address, const uint8_t *frame, size_t len)
+{
+	if (PLENUM_UNLIKELY(x->capture != NULL))
+		capture_frame(x, frame, (uint32_t)len, clock_now_ns(), PACKET_OUT);
+	port_xdp_socket_tx_put(&x->socket, address, (uint32_t)len);
+	if (++x->n_queued == PORT_BURST_MAX)
+		tx_send(x);
+}
+
+static void neigh_emit(void *user, const uint8_t *frame, size_t len)
+{
+	struct port_xdp *x = user;
+	uint64_t address;
+	uint8_t *to = tx_get(x, &address);
+
+	if (!to) {
+		x->counters.tx_lost++;
+		return;
+	}
+	memcpy(to, frame, len);
+	tx_put(x, address, to, len);
+}
+
+/* The neighbour is being asked for: one frame waits with port_neigh, more are refused. */
+static int tx_park(struct port_xdp *x, const struct datagram_addr *dst, const struct datagram *pkt)
+{
+	static const struct mac_addr later;
+	uint8_t *frame = port_neigh_park(x->neigh, &dst->ip);
+
+	tx_send(x);
+	if (!frame)
+		return -EHOSTUNREACH;
+	port_neigh_park_len(x->neigh, &dst->ip,
+			    port_l2_build_udp(frame, &x->local, &later, dst, pkt, 0));
+	return 0;
+}
+
+static int port_xdp_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt)
+{
+	struct port_xdp *x = p->impl;
+	struct mac_addr mac;
+	uint64_t address;
+	uint8_t *frame;
+	int r;
+
+	if (PLENUM_UNLIKELY((uint32_t)pkt->hdr_len + pkt->payload_len > x->datagram_max ||
+			    pkt->hdr_len > DATAGRAM_HDR_MAX))
+		return -EMSGSIZE;
+	r = port_neigh_resolve(x->neigh, &dst->ip, x->now_ns, &mac);
+	if (PLENUM_UNLIKELY(r < 0))
+		return r == -EINPROGRESS ? tx_park(x, dst, pkt) : r;
+	frame = tx_get(x, &address);
+	if (PLENUM_UNLIKELY(!frame))
+		return -EAGAIN;
+	tx_put(x, address, frame, port_l2_build_udp(frame, &x->local, &mac, dst, pkt, 0));
+	return 0;
+}
+
+static void port_xdp_flush(struct port *p)
+{
+	tx_send(p->impl);
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+/* Of what the kernel has as well: neighbours and echo requests. */
+static void control_rx(struct port_xdp *x)
+{
+	struct port_l2_frame f;
+	const uint8_t *frame;
+	uint32_t len;
+
+	x->now_ns = clock_now_ns();
+	while ((frame = port_xdp_control_get(&x->control, &len))) {
+		enum port_l2_kind kind = port_l2_parse(&x->local, frame, len, 0, &f);
+
+		if (x->capture)
+			capture_frame(x, frame, len, x->now_ns, PACKET_IN);
+		if (kind == PORT_L2_DROP)
+			x->counters.rx_dropped[f.drop]++;
+		else if (kind != PORT_L2_UDP)
+			port_neigh_input(x->neigh, &f, frame, len, x->now_ns);
+		port_xdp_control_drop(&x->control);
+	}
+	tx_send(x);
+}
+
+static int port_xdp_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	struct port_xdp *x = p->impl;
+	unsigned n = 0;
+
+	if (x->n_held > 0)
+		port_xdp_socket_give_back(&x->socket, x->held, x->n_held);
+	x->n_held = port_xdp_socket_rx(&x->socket, x->held, MIN_OF(max, PORT_BURST_MAX));
+	x->counters.rx_frames += x->n_held;
+	for (unsigned i = 0; i < x->n_held; i++) {
+		const struct port_xdp_frame *h = &x->held[i];
+		struct port_l2_frame f;
+
+		if (PLENUM_UNLIKELY(x->capture != NULL))
+			capture_frame(x, h->data, h->len, clock_now_ns(), PACKET_IN);
+		if (PLENUM_UNLIKELY(port_l2_parse(&x->local, h->data, h->len, 0, &f) !=
+				    PORT_L2_UDP)) {
+			x->counters.rx_dropped[f.kind == PORT_L2_DROP ? f.drop
+								      : PORT_L2_DROP_NOT_OURS]++;
+			continue;
+		}
+		pkts[n++] = (struct port_rx){.data = f.payload,
+					     .len = f.payload_len,
+					     .src = f.src,
+					     .waited_ns = UINT64_MAX};
+	}
+	if (PLENUM_UNLIKELY(port_xdp_control_has(&x->control))) {
+		control_rx(x);
+		x->idle = false;
+	}
+	x->idle &= x->n_held == 0;
+	return (int)n;
+}
+
+static int port_xdp_fd(struct port *p)
+{
+	const struct port_xdp *x = p->impl;
+
+	return x->wake_fd;
+}
+
+/* A socket whose interface went down is readable until somebody has seen the error. */
+static void errors_take(const struct port_xdp *x)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	(void)getsockopt(x->control.fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	for (unsigned i = 0; i < x->socket.n_queues; i++)
+		(void)getsockopt(x->socket.queues[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
+}
+
+static bool port_xdp_arm(struct port *p)
+{
+	struct port_xdp *x = p->impl;
+
+	if (x->idle)
+		errors_take(x);
+	x->idle = true;
+	/* What is not taken is tried again by the clock. */
+	return x->n_queued == 0 && !port_xdp_socket_has_rx(&x->socket) &&
+	       !port_xdp_control_has(&x->control);
+}
+
+static uint64_t port_xdp_tick(struct port *p, uint64_t now_ns)
+{
+	struct port_xdp *x = p->impl;
+	uint64_t due;
+
+	x->now_ns = now_ns;
+	due = port_neigh_tick(x->neigh, now_ns);
+	tx_send(x);
+	if (x->n_unsent > 0)
+		return MIN_OF(due, now_ns + (x->stuck ? TX_STUCK_NS : TX_AGAIN_NS));
+	return MIN_OF(due, now_ns + (x->wake_fd < 0 ? CLOCK_NS : NSEC_PER_SEC));
+}
+
+static void port_xdp_announce(struct port *p)
+{
+	struct port_xdp *x = p->impl;
+
+	port_neigh_announce(x->neigh, clock_now_ns());
+	tx_send(x);
+}
+
+/* Frames for a dead link would leave when it is back, and say then where our address was. */
+static void port_xdp_stand_by(struct port *p, bool stands_by)
+{
+	struct port_xdp *x = p->impl;
+
+	if (stands_by) {
+		port_xdp_socket_tx_drop(&x->socket);
+		x->n_queued = x->n_unsent = 0;
+	}
+	port_neigh_stand_by(x->neigh, stands_by);
+}
+
+static void port_xdp_capture(struct port *p, struct packet_writer *to)
+{
+	struct port_xdp *x = p->impl;
+
+	x->capture = to;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Ways to have the interface, the best first. */
+static const struct way {
+	enum port_xdp_mode mode;
+	bool zero_copy;
+	const char *text;
+} ways[] = {
+	{PORT_XDP_NATIVE, true, "zero copy"},
+	{PORT_XDP_NATIVE, false, "copies by the driver"},
+	{PORT_XDP_GENERIC, false, "copies by the kernel"},
+};
+
+/* The interface goes on as before until the last step. What fails is undone by the caller. */
+static int way_try(struct port_xdp *x, const struct way *way, unsigned n_queues, uint32_t mtu)
+{
+	autoclose int map = -1, program = -1;
+	int r = port_xdp_socket_init(&x->socket, x->ifindex, n_queues, mtu, way->zero_copy);
+
+	if (r < 0)
+		return r;
+	map = port_xdp_map_new(n_queues);
+	if (map < 0)
+		return map;
+	for (unsigned i = 0; i < n_queues; i++) {
+		r = port_xdp_map_set(map, i, x->socket.queues[i].fd);
+		if (r < 0)
+			return r;
+	}
+	program = port_xdp_program_load(&x->local, map);
+	if (program < 0)
+		return program;
+	x->link = port_xdp_link_new(program, x->ifindex, way->mode);
+	return x->link < 0 ? x->link : 0;
+}
+
+/* ret_way: what it became. */
+static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, bool only_zero_copy,
+		       const struct way **ret_way)
+{
+	const uint64_t deadline = clock_now_ns() + BUSY_WAIT_NS;
+	const unsigned n_ways = only_zero_copy ? 1 : ARRAY_SIZE(ways);
+	bool busy = false;
+	int r = -EOPNOTSUPP;
+
+	for (;;) {
+		for (unsigned i = 0; i < n_ways; i++) {
+			r = way_try(x, &ways[i], n_queues, mtu);
+			if (r == 0) {
+				*ret_way = &ways[i];
+				return 0;
+			}
+			log_debug("AF_XDP by %s: %s", ways[i].text, strerror(-r));
+			port_xdp_socket_done(&x->socket);
+			busy = r == -EBUSY || r == -EEXIST;
+			if (busy)
+				break; /* not by another way what this one may have soon */
+		}
+		if (!busy || clock_now_ns() > deadline)
+			return r;
+		nanosleep(&(struct timespec){.tv_nsec = 5 * NSEC_PER_MSEC}, NULL);
+	}
+}
+
+static int wake_init(struct port_xdp *x)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	x->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (x->wake_fd < 0 || epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->control.fd, &ev) < 0)
+		return -errno;
+	for (unsigned i = 0; i < x->socket.n_queues; i++)
+		if (epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->socket.queues[i].fd, &ev) < 0)
+			return -errno;
+	return 0;
+}
+
+/* What the kernel says of the interface: its number and its MAC. 0; negative errno. */
+static int interface_find(struct port_xdp *x, const char *ifname)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = {.ifr_ifindex = 0};
+
+	x->ifindex = if_nametoindex(ifname);
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
+	if (x->ifindex == 0)
+		return -ENODEV;
+	if (fd < 0 || ioctl(fd, SIOCGIFHWADDR, &ifr) < 0)
+		return -errno;
+	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return -EPROTONOSUPPORT;
+	memcpy(x->local.mac.bytes, ifr.ifr_hwaddr.sa_data, sizeof(x->local.mac.bytes));
+	return 0;
+}
+
+static int neigh_make(struct port_xdp *x, const struct launch_port *lp)
+{
+	struct port_neigh_config cfg = {
+		.local = x->local,
+		.prefix_len = lp->ip.len,
+		.gateway = lp->gateway,
+		.frame_bytes_max = x->frame_max,
+		.emit = neigh_emit,
+		.user = x,
+	};
+
+	return port_neigh_new(&cfg, &x->neigh);
+}
+
+static int refuse(char *why, int r, const char *ifname, const char *text)
+{
+	snprintf(why, LAUNCH_REASON_MAX, "AF_XDP cannot have %.16s: %s", ifname,
+		 text ? text : strerror(-r));
+	return r;
+}
+
+static int all_open(struct port_xdp *x, const struct launch_config *cfg,
+		    const struct launch_port *lp, char *why)
+{
+	const struct way *way = NULL;
+	unsigned n_queues;
+	char text[64];
+	int r = interface_find(x, lp->ifname);
+
+	if (r < 0)
+		return refuse(why, r, lp->ifname, NULL);
+	if (lp->mtu > PLENUM_AF_XDP_MTU_MAX) {
+		snprintf(text, sizeof(text), "it takes an MTU of up to %u, not %u",
+			 PLENUM_AF_XDP_MTU_MAX, lp->mtu);
+		return refuse(why, -EMSGSIZE, lp->ifname, text);
+	}
+	n_queues = port_xdp_queues_count(lp->ifname);
+	if (n_queues > PORT_XDP_QUEUES_MAX) {
+		snprintf(text, sizeof(text), "%u receive queues, at most %u; ethtool -L", n_queues,
+			 PORT_XDP_QUEUES_MAX);
+		return refuse(why, -E2BIG, lp->ifname, text);
+	}
+	r = socket_open(x, n_queues, lp->mtu, launch_port_wants_zero_copy(lp), &way);
+	if (r < 0)
+		return refuse(why, r, lp->ifname,
+			      r == -EBUSY || r == -EEXIST
+				      ? "another program or worker has it already"
+				      : NULL);
+	r = port_xdp_control_init(&x->control, &x->local, x->ifindex);
+	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
+		r = wake_init(x);
+	if (r == 0)
+		r = neigh_make(x, lp);
+	if (r < 0)
+		return refuse(why, r, lp->ifname, NULL);
+	log_notice("%s: AF_XDP on %s, %u queue(s), by %s", lp->leg, lp->ifname, n_queues,
+		   way->text);
+	return 0;
+}
+
+static void port_xdp_close(struct port *p)
+{
+	struct port_xdp *x = p->impl;
+
+	if (!x)
+		return;
+	cleanup_close(&x->link); /* first, so that nothing comes that nobody takes */
+	cleanup_close(&x->wake_fd);
+	port_xdp_control_done(&x->control);
+	port_xdp_socket_done(&x->socket);
+	port_neigh_free(x->neigh);
+	free(x);
+	p->impl = NULL;
+}
+
+static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	const struct launch_port *lp = &cfg->ports[index];
+	struct port_xdp *x;
+	int r;
+
+	why[0] = '\0';
+	p->impl = x = calloc(1, sizeof(*x));
+	if (!x) {
+		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	p->index = index;
+	x->port = p;
+	x->link = x->wake_fd = x->control.fd = -1;
+	x->now_ns = clock_now_ns();
+	x->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
+	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
+	x->local.ip = lp->ip.addr;
+	x->local.udp_port = lp->udp_port;
+	/* Neighbours on the same machine leave checksums to a device that is none. */
+	x->local.accept_partial_checksum = true;
+	r = all_open(x, cfg, lp, why);
+	if (r < 0)
+		port_xdp_close(p);
+	return r;
+}
+
+/* Without a link nobody could object to our address, so it is not waited for long. */
+static bool link_wait(const char *ifname)
+{
+	const uint64_t deadline = clock_now_ns() + LINK_WAIT_NS;
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = {.ifr_flags = 0};
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
+	for (;;) {
+		if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &ifr) < 0)
+			return true; /* cannot tell: assume it */
+		if (ifr.ifr_flags & IFF_RUNNING)
+			return true;
+		if (clock_now_ns() > deadline)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = 5 * NSEC_PER_MSEC}, NULL);
+	}
+}
+
+/* Nobody else may have the address: two would take turns at losing packets. */
+static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	const struct launch_port *lp = &cfg->ports[index];
+	char ip[IP_ADDR_STR_MAX], mac_text[MAC_ADDR_STR_MAX];
+	struct port_xdp *x = p->impl;
+	enum port_neigh_probe state;
+	struct port_rx rx[16];
+	struct mac_addr owner;
+
+	why[0] = '\0';
+	if (!link_wait(lp->ifname)) {
+		snprintf(why, LAUNCH_REASON_MAX, "%.32s has no link: address not probed", lp->leg);
+		return 0;
+	}
+	port_neigh_probe_start(x->neigh, clock_now_ns());
+	tx_send(x);
+	while ((state = port_neigh_probe_state(x->neigh, &owner)) == PORT_NEIGH_PROBING) {
+		if (port_xdp_rx(p, rx, ARRAY_SIZE(rx)) == 0)
+			nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
+		(void)port_xdp_tick(p, clock_now_ns());
+	}
+	if (state == PORT_NEIGH_FREE) {
+		port_xdp_announce(p);
+		return 0;
+	}
+	snprintf(why, LAUNCH_REASON_MAX, "%.40s is in use by %s on this network",
+		 ip_addr_format(&x->local.ip, ip, sizeof(ip)),
+		 mac_addr_format(&owner, mac_text, sizeof(mac_text)));
+	return -EADDRINUSE;
+}
+
+const struct port_ops port_xdp_ops = {
+	.name = "af_xdp",
+	.open = port_xdp_open,
+	.join = port_xdp_join,
+	.close = port_xdp_close,
+	.rx = port_xdp_rx,
+	.tx = port_xdp_tx,
+	.flush = port_xdp_flush,
+	.fd = port_xdp_fd,
+	.arm = port_xdp_arm,
+	.tick = port_xdp_tick,
+	.announce = port_xdp_announce,
+	.stand_by = port_xdp_stand_by,
+	.capture = port_xdp_capture,
+};

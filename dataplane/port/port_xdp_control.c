@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a port on AF_XDP leaves to the kernel and has to hear of as well: who has which address, and
+ * echo requests. A program on the interface can give a frame to one of two only, while the kernel
+ * has addresses there, too; so these frames are the kernel's, and a packet socket has copies. In a
+ * ring, since a port that polls asks the kernel for nothing.
+ */
+#include "dataplane/port/port_xdp.h"
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <netinet/icmp6.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FRAMES 64U
+#define FRAME_BYTES 2048U /* the longest echo that is answered, and the ring's header */
+
+static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned i)
+{
+	return (struct tpacket2_hdr *)(void *)(c->ring + (size_t)i * FRAME_BYTES);
+}
+
+/* Untagged ARP, and echo requests to us: what port_l2_parse() makes more of than a drop. */
+static int filter_ip4(int fd, const struct port_l2_local *local)
+{
+	uint32_t ip = (uint32_t)local->ip.bytes[0] << 24 | (uint32_t)local->ip.bytes[1] << 16 |
+		      (uint32_t)local->ip.bytes[2] << 8 | local->ip.bytes[3];
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 7),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ARP, 6, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IP, 0, 4),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMP, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 30),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	struct sock_fprog f = {.len = ARRAY_SIZE(code), .filter = code};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &f, sizeof(f)) < 0 ? -errno : 0;
+}
+
+static int filter_ip6(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 8),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IPV6, 0, 6),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 0, 4),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 54),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ND_NEIGHBOR_SOLICIT, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ND_NEIGHBOR_ADVERT, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP6_ECHO_REQUEST, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	struct sock_fprog f = {.len = ARRAY_SIZE(code), .filter = code};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &f, sizeof(f)) < 0 ? -errno : 0;
+}
+
+/* Solicitations for our address: a NIC may filter what nobody has asked for. */
+static int group_join(int fd, const struct port_l2_local *local, uint32_t ifindex)
+{
+	const uint8_t *ip = local->ip.bytes;
+	struct packet_mreq m = {.mr_ifindex = (int)ifindex,
+				.mr_type = PACKET_MR_MULTICAST,
+				.mr_alen = 6,
+				.mr_address = {0x33, 0x33, 0xff, ip[13], ip[14], ip[15]}};
+
+	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m)) < 0 ? -errno : 0;
+}
+
+static int ring_map(struct port_xdp_control *c)
+{
+	const int version = TPACKET_V2;
+	struct tpacket_req req = {.tp_block_size = FRAMES * FRAME_BYTES,
+				  .tp_block_nr = 1,
+				  .tp_frame_size = FRAME_BYTES,
+				  .tp_frame_nr = FRAMES};
+	void *ring;
+
+	if (setsockopt(c->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) < 0 ||
+	    setsockopt(c->fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)) < 0)
+		return -errno;
+	ring = mmap(NULL, (size_t)FRAMES * FRAME_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_POPULATE, c->fd, 0);
+	if (ring == MAP_FAILED)
+		return -errno;
+	c->ring = ring;
+	return 0;
+}
+
+int port_xdp_control_init(struct port_xdp_control *c, const struct port_l2_local *local,
+			  uint32_t ifindex)
+{
+	const struct sockaddr_ll sll = {.sll_family = AF_PACKET,
+					.sll_protocol = htons(ETH_P_ALL),
+					.sll_ifindex = (int)ifindex};
+	bool ip6 = local->ip.family == AF_INET6;
+	const int on = 1;
+	int r;
+
+	*c = (struct port_xdp_control){.fd = -1};
+	/* Of no protocol, so that nothing comes before the filter is there. */
+	c->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->fd < 0)
+		return -errno;
+	r = ip6 ? filter_ip6(c->fd) : filter_ip4(c->fd, local);
+	if (r == 0)
+		r = ring_map(c);
+	if (r == 0 && setsockopt(c->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) < 0)
+		r = -errno;
+	if (r == 0 && bind(c->fd, (const struct sockaddr *)&sll, sizeof(sll)) < 0)
+		r = -errno;
+	if (r == 0 && ip6)
+		r = group_join(c->fd, local, ifindex);
+	return r;
+}
+
+void port_xdp_control_done(struct port_xdp_control *c)
+{
+	if (c->ring)
+		munmap(c->ring, (size_t)FRAMES * FRAME_BYTES);
+	cleanup_close(&c->fd);
+	*c = (struct port_xdp_control){.fd = -1};
+}
+
+bool port_xdp_control_has(const struct port_xdp_control *c)
+{
+	/* Partner: the kernel sets it when the frame is there (packet_mmap.rst). */
+	return c->ring && (__atomic_load_n(&frame_at(c, c->next)->tp_status, __ATOMIC_ACQUIRE) &
+			   TP_STATUS_USER);
+}
+
+const uint8_t *port_xdp_control_get(const struct port_xdp_control *c, uint32_t *ret_len)
+{
+	const struct tpacket2_hdr *h;
+
+	if (!port_xdp_control_has(c))
+		return NULL;
+	h = frame_at(c, c->next);
+	*ret_len = h->tp_snaplen;
+	return (const uint8_t *)h + h->tp_mac;
+}
+
+void port_xdp_control_drop(struct port_xdp_control *c)
+{
+	/* Partner: the kernel, which writes the next frame there. */
+	__atomic_store_n(&frame_at(c, c->next)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+	c->next = (c->next + 1) % FRAMES;
+}

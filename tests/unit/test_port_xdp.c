@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The AF_XDP port: its program on frames of every kind, by the kernel's own interpreter; the port
+ * over veth pairs between two network namespaces, against itself, sockets of the kernel and DPDK's
+ * way of meeting them; and what is left of it after a SIGKILL: nothing. Needs root.
+ */
+#include "dataplane/port/port_xdp.h"
+#include "tests/lib/port_ends.h"
+#include <arpa/inet.h>
+#include <linux/bpf.h>
+#include <linux/if_xdp.h>
+#include <netinet/if_ether.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#define NS_A "plenum-pxdp-a"
+#define NS_B "plenum-pxdp-b"
+
+static const struct end end_a = {NS_A, "pxdp0", "10.99.9.1/24", LAUNCH_DPDK, "af_xdp"};
+static const struct end end_b = {NS_B, "pxdp1", "10.99.9.2/24", LAUNCH_DPDK, "af_xdp"};
+static const struct end end_b_udp = {NS_B, "pxdp1", "10.99.9.3/24", LAUNCH_UDP, ""};
+static const struct end end_a_sleeps = {NS_A, "pxdp0", "10.99.9.1/24", LAUNCH_DPDK_INTERRUPT,
+					"af_xdp"};
+static const struct end end_b_sleeps = {NS_B, "pxdp1", "10.99.9.2/24", LAUNCH_DPDK_INTERRUPT,
+					"af_xdp"};
+static const struct end end_a6 = {NS_A, "pxdp0", "fd00:99:9::1/64", LAUNCH_DPDK, "af_xdp"};
+static const struct end end_b6 = {NS_B, "pxdp1", "fd00:99:9::2/64", LAUNCH_DPDK, "af_xdp"};
+static const struct end end_b6_udp = {NS_B, "pxdp1", "fd00:99:9::3/64", LAUNCH_UDP, ""};
+
+/* Two legs of one process; the second interface has four receive queues. */
+static const struct end legs_a[2] = {{NS_A, "pxdp0", "10.99.9.11/24", LAUNCH_DPDK, "af_xdp"},
+				     {NS_A, "pxdp2", "10.99.19.11/24", LAUNCH_DPDK, "af_xdp"}};
+static const struct end legs_b[2] = {{NS_B, "pxdp1", "10.99.9.12/24", LAUNCH_DPDK, "af_xdp"},
+				     {NS_B, "pxdp3", "10.99.19.12/24", LAUNCH_DPDK, "af_xdp"}};
+
+static const char *const setup_commands[] = {
+	"ip netns add " NS_A " && ip netns add " NS_B,
+	"ip -n " NS_A " link add pxdp0 type veth peer name pxdp1 netns " NS_B,
+	"ip -n " NS_B " addr add 10.99.9.3/24 dev pxdp1",
+	"ip -n " NS_B " addr add fd00:99:9::3/64 dev pxdp1 nodad",
+	"ip netns exec " NS_B " ethtool -K pxdp1 tso off gso off >/dev/null 2>&1 || :",
+	/* The kernel's own address beside the port's, whose neighbour it is too. */
+	"ip -n " NS_A " addr add 10.99.9.4/24 dev pxdp0",
+	"ip -n " NS_A " addr add fd00:99:9::4/64 dev pxdp0 nodad",
+	"ip -n " NS_A " link set pxdp0 up && ip -n " NS_B " link set pxdp1 up",
+	"ip -n " NS_A " link add pxdp2 numrxqueues 4 numtxqueues 4 type veth peer name pxdp3 "
+	"numrxqueues 4 numtxqueues 4 netns " NS_B,
+	"ip -n " NS_A " link set pxdp2 up && ip -n " NS_B " link set pxdp3 up",
+};
+
+static void netns_remove(void)
+{
+	(void)sh("ip netns del " NS_A " 2>/dev/null; ip netns del " NS_B " 2>/dev/null");
+}
+
+/* Whether the kernel has these sockets at all. */
+static bool kernel_has_them(void)
+{
+	autoclose int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	return fd >= 0;
+}
+
+static int group_setup(void **state)
+{
+	const char *missing = geteuid() != 0	   ? "needs root"
+			      : !kernel_has_them() ? "the kernel has no AF_XDP"
+						   : NULL;
+
+	*state = NULL;
+	netns_remove();
+	for (unsigned i = 0; !missing && i < ARRAY_SIZE(setup_commands); i++)
+		if (sh(setup_commands[i]) != 0)
+			missing = "network namespaces cannot be made";
+	if (missing)
+		print_message("AF_XDP port: %s\n", missing);
+	else
+		*state = (void *)&end_a;
+	return 0;
+}
+
+static int group_teardown(void **state)
+{
+	netns_remove();
+	return 0;
+}
+
+static void need(void **state)
+{
+	if (!*state)
+		skip();
+}
+
+/* ------------------------------------------------------------------ the program */
+
+#define FRAME_MAX 256
+
+struct frame {
+	uint8_t bytes[FRAME_MAX];
+	uint32_t len;
+};
+
+static const struct port_l2_local local4 = {
+	.mac = {{0x02, 0xfe, 0x80, 1, 2, 0xfd}},
+	.ip = {.family = AF_INET, .bytes = {10, 255, 128, 200}},
+	.udp_port = 0x9144,
+};
+static const struct port_l2_local local6 = {
+	.mac = {{0x02, 0xfe, 0x80, 1, 2, 0xfd}},
+	.ip = {.family = AF_INET6,
+	       .bytes = {0xfd, 0, 0, 0x99, 0xff, 0xff, 0xff, 0xfe, 0x80, 0, 0, 0, 1, 2, 3, 4}},
+	.udp_port = 0x9144,
+};
+
+/* A datagram from a neighbour to local. */
+static struct frame frame_to(const struct port_l2_local *local, unsigned payload)
+{
+	struct port_l2_local sender = *local;
+	struct datagram_addr dst = {.ip = local->ip, .port = local->udp_port};
+	uint8_t bytes[FRAME_MAX] = "payload";
+	struct datagram pkt = {.payload = bytes, .payload_len = (uint16_t)payload};
+	struct frame f = {.len = 0};
+
+	sender.mac.bytes[5] ^= 1;
+	sender.ip.bytes[3] ^= 1;
+	f.len = (uint32_t)port_l2_build_udp(f.bytes, &sender, &local->mac, &dst, &pkt, 0);
+	return f;
+}
+
+/* A socket of the port on queue 0 of lo, which is where the kernel has test frames come from. */
+struct bench {
+	struct port_xdp_socket socket;
+	int map;
+};
+
+static void bench_init(struct bench *b)
+{
+	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	int r;
+
+	/* The kernel takes a queue from who has had it a moment after the end. */
+	while ((r = port_xdp_socket_init(&b->socket, if_nametoindex("lo"), 1, 1500, false)) ==
+		       -EBUSY &&
+	       clock_now_ns() < deadline) {
+		port_xdp_socket_done(&b->socket);
+		(void)poll(NULL, 0, 5);
+	}
+	assert_int_equal(r, 0);
+	b->map = port_xdp_map_new(1);
+	assert_true(b->map >= 0);
+	assert_int_equal(port_xdp_map_set(b->map, 0, b->socket.queues[0].fd), 0);
+}
+
+static void bench_done(struct bench *b)
+{
+	close(b->map);
+	port_xdp_socket_done(&b->socket);
+}
+
+/* What the program says of the frame. */
+static uint32_t verdict(int program, const struct frame *f)
+{
+	uint8_t out[FRAME_MAX + 64];
+	union bpf_attr attr = {.test = {.prog_fd = (uint32_t)program,
+					.data_in = (uint64_t)(uintptr_t)f->bytes,
+					.data_size_in = f->len,
+					.data_out = (uint64_t)(uintptr_t)out,
+					.data_size_out = sizeof(out),
+					.repeat = 1}};
+
+	assert_int_equal(syscall(SYS_bpf, BPF_PROG_TEST_RUN, &attr, sizeof(attr)), 0);
+	return attr.test.retval;
+}
+
+static void tag(struct frame *f)
+{
+	memmove(f->bytes + 16, f->bytes + 12, f->len - 12);
+	memcpy(f->bytes + 12, "\x81\x00\x00\x64", 4);
+	f->len += 4;
+}
+
+/* Each byte on which it depends whose a frame is, changed: the kernel's. */
+static void bytes_each(int program, const struct frame *good, const uint8_t *at, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct frame f = *good;
+
+		f.bytes[at[i]] ^= 0x80;
+		if (verdict(program, &f) != XDP_PASS)
+			fail_msg("byte %u counts for nothing", at[i]);
+		f = *good;
+		f.bytes[at[i]] ^= 0x01;
+		/* of the first byte of an address this bit says that it is a group's, and so on */
+		if (verdict(program, &f) != XDP_PASS)
+			fail_msg("byte %u, lowest bit, counts for nothing", at[i]);
+	}
+}
+
+static void test_program_v4(void **state)
+{
+	/* MAC, type, version and length, protocol, address, port */
+	static const uint8_t count[] = {0, 1, 2, 3, 4, 5, 12, 13, 14, 23, 30, 31, 32, 33, 36, 37};
+	static const uint8_t ignored[] = {6, 11, 15, 18, 22, 24, 26, 29, 34, 35, 40};
+	struct frame good = frame_to(&local4, 60), f;
+	struct bench b;
+	int program;
+
+	need(state);
+	bench_init(&b);
+	program = port_xdp_program_load(&local4, b.map);
+	assert_true(program >= 0);
+	assert_int_equal(verdict(program, &good), XDP_REDIRECT);
+	bytes_each(program, &good, count, sizeof(count));
+	for (unsigned i = 0; i < sizeof(ignored); i++) {
+		f = good;
+		f.bytes[ignored[i]] ^= 0x10;
+		assert_int_equal(verdict(program, &f), XDP_REDIRECT);
+	}
+	f = good;
+	f.bytes[20] = 0x40; /* not to be cut: no fragment */
+	assert_int_equal(verdict(program, &f), XDP_REDIRECT);
+	f.bytes[20] = 0x20; /* the first one */
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f.bytes[20] = 0x00;
+	f.bytes[21] = 0x01; /* a later one */
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f.bytes[20] = 0x1f;
+	f.bytes[21] = 0x00;
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f = frame_to(&local4, 0);
+	assert_int_equal(f.len, 42);
+	assert_int_equal(verdict(program, &f), XDP_REDIRECT);
+	for (f.len = 41; f.len >= 14; f.len--)
+		assert_int_equal(verdict(program, &f), XDP_PASS);
+	f = good;
+	tag(&f);
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f = frame_to(&local6, 60);
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f.len = (uint32_t)port_l2_build_solicit(f.bytes, &local4.mac, &local4.ip, &local4.ip, NULL);
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	close(program);
+	bench_done(&b);
+}
+
+static void test_program_v6(void **state)
+{
+	static const uint8_t count[] = {0,  1,	2,  3,	4,  5,	12, 13, 20, 38, 39, 40, 41, 42,
+					43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 56, 57};
+	static const uint8_t ignored[] = {6, 11, 15, 17, 19, 21, 22, 37, 54, 55, 60};
+	struct frame good = frame_to(&local6, 60), f;
+	struct bench b;
+	int program;
+
+	need(state);
+	bench_init(&b);
+	program = port_xdp_program_load(&local6, b.map);
+	assert_true(program >= 0);
+	assert_int_equal(verdict(program, &good), XDP_REDIRECT);
+	bytes_each(program, &good, count, sizeof(count));
+	for (unsigned i = 0; i < sizeof(ignored); i++) {
+		f = good;
+		f.bytes[ignored[i]] ^= 0x10;
+		assert_int_equal(verdict(program, &f), XDP_REDIRECT);
+	}
+	f = good;
+	f.bytes[14] = 0x6f; /* traffic class */
+	assert_int_equal(verdict(program, &f), XDP_REDIRECT);
+	f.bytes[14] = 0x40;
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f = good;
+	f.bytes[20] = 44; /* a fragment */
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f = frame_to(&local6, 0);
+	assert_int_equal(f.len, 62);
+	assert_int_equal(verdict(program, &f), XDP_REDIRECT);
+	for (f.len = 61; f.len >= 14; f.len--)
+		assert_int_equal(verdict(program, &f), XDP_PASS);
+	f = good;
+	tag(&f);
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f = frame_to(&local4, 60);
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	f.len = (uint32_t)port_l2_build_solicit(f.bytes, &local6.mac, &local6.ip, &local6.ip, NULL);
+	assert_int_equal(verdict(program, &f), XDP_PASS);
+	close(program);
+	bench_done(&b);
+}
+
+/* Of a queue without a socket everything is the kernel's. */
+static void test_program_without_socket(void **state)
+{
+	struct frame good = frame_to(&local4, 60);
+	autoclose int map = -1, program = -1;
+
+	need(state);
+	map = port_xdp_map_new(1);
+	program = port_xdp_program_load(&local4, map);
+	assert_true(program >= 0);
+	assert_int_equal(verdict(program, &good), XDP_PASS);
+}
+
+/* ------------------------------------------------------------------ the port */
+
+static void test_exchange(void **state)
+{
+	pid_t echo;
+
+	need(state);
+	echo = echo_start(&end_b);
+	assert_int_equal(client_run(&end_a, &end_b, 2000), 0);
+	echo_kill(echo);
+	echo = echo_start(&end_b6);
+	assert_int_equal(client_run(&end_a6, &end_b6, 200), 0);
+	echo_kill(echo);
+}
+
+static void test_exchange_asleep(void **state)
+{
+	int status = -1;
+	pid_t pid;
+
+	need(state);
+	pid = echo_start(&end_b_sleeps);
+	assert_int_equal(client_run(&end_a_sleeps, &end_b_sleeps, 200), 0);
+	assert_int_equal(client_run(&end_a, &end_b_sleeps, 200), 0);
+	echo_kill(pid);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		child_sleeper(&end_a_sleeps);
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(sh("ip -n " NS_A " addr add fd00:99:9::4/64 dev pxdp0 nodad"), 0);
+}
+
+static void test_kernel_peer(void **state)
+{
+	pid_t echo;
+
+	need(state);
+	echo = echo_start(&end_b_udp);
+	assert_int_equal(client_run(&end_a, &end_b_udp, 200), 0);
+	echo_kill(echo);
+	echo = echo_start(&end_b6_udp);
+	assert_int_equal(client_run(&end_a6, &end_b6_udp, 200), 0);
+	echo_kill(echo);
+}
+
+static void test_two_legs(void **state)
+{
+	pid_t echo, pid;
+	int status = -1;
+
+	need(state);
+	echo = echoes_start(legs_b, 2);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		child_two_legs(legs_a, legs_b);
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	echo_kill(echo);
+}
+
+static void test_taken_address(void **state)
+{
+	struct end taken = end_a;
+
+	need(state);
+	taken.ip = "10.99.9.3/24"; /* the kernel of the other namespace has it */
+	assert_int_equal(client_run(&taken, &end_b, 1), EXIT_OPEN + EADDRINUSE);
+	taken.ip = "fd00:99:9::3/64";
+	assert_int_equal(client_run(&taken, &end_b6, 1), EXIT_OPEN + EADDRINUSE);
+}
+
+/* While the port has its address there, the kernel has its own, with all that belongs to it. */
+static void test_kernel_keeps_the_interface(void **state)
+{
+	pid_t echo;
+
+	need(state);
+	if (sh("command -v ping >/dev/null") != 0) {
+		print_message("ping is not installed\n");
+		skip();
+	}
+	echo = echo_start(&end_a);
+	assert_int_equal(sh("ip netns exec " NS_B " ping -q -c 3 -i 0.2 -W 20 -s 1400 10.99.9.1 "
+			    ">/dev/null"),
+			 0);
+	assert_int_equal(sh("ip netns exec " NS_B " ping -q -c 3 -i 0.2 -W 20 -s 4000 10.99.9.4 "
+			    ">/dev/null"),
+			 0);
+	assert_int_equal(
+		sh("ip netns exec " NS_A " ping -q -c 3 -i 0.2 -W 20 10.99.9.3 >/dev/null"), 0);
+	echo_kill(echo);
+	echo = echo_start(&end_a6);
+	assert_int_equal(
+		sh("ip netns exec " NS_B " ping -q -c 3 -i 0.2 -W 20 fd00:99:9::1 >/dev/null"), 0);
+	assert_int_equal(
+		sh("ip netns exec " NS_B " ping -q -c 3 -i 0.2 -W 20 fd00:99:9::4 >/dev/null"), 0);
+	echo_kill(echo);
+}
+
+/* What an operator sees of both interfaces. */
+static void look(const char *name)
+{
+	char cmd[400];
+
+	snprintf(cmd, sizeof(cmd),
+		 "{ ip -d -n " NS_A " link show pxdp0; ip netns exec " NS_A " ethtool -k pxdp0; "
+		 "ip -d -n " NS_B " link show pxdp1; ip netns exec " NS_B " ethtool -k pxdp1; } "
+		 ">/tmp/plenum-pxdp.%d.%s",
+		 (int)getpid(), name);
+	assert_int_equal(sh(cmd), 0);
+}
+
+static int same_as_before(const char *name)
+{
+	char cmd[200];
+
+	look(name);
+	snprintf(cmd, sizeof(cmd), "cmp -s /tmp/plenum-pxdp.%d.before /tmp/plenum-pxdp.%d.%s",
+		 (int)getpid(), (int)getpid(), name);
+	return sh(cmd);
+}
+
+/* The successor has the interface at once, and the last one leaves it as it was. */
+static void test_killed(void **state)
+{
+	char cmd[100];
+	pid_t echo;
+
+	need(state);
+	look("before");
+	for (unsigned i = 0; i < 5; i++) {
+		echo = echo_start(&end_b);
+		assert_int_equal(client_run(&end_a, &end_b, 10), 0);
+		assert_int_equal(sh("ip -d -n " NS_B " link show pxdp1 | grep -q 'prog/xdp'"), 0);
+		echo_kill(echo);
+	}
+	assert_int_equal(same_as_before("after"), 0);
+	snprintf(cmd, sizeof(cmd), "rm -f /tmp/plenum-pxdp.%d.*", (int)getpid());
+	(void)sh(cmd);
+}
+
+/* Frames wait while the interface is down, and the port goes on when it is back. */
+static void test_link_down_and_up(void **state)
+{
+	pid_t client, echo;
+	int status = -1;
+
+	need(state);
+	go_on = mmap(NULL, sizeof(*go_on), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	assert_true(go_on != MAP_FAILED);
+	*go_on = 1;
+	echo = echo_start(&end_b);
+	client = client_start(&end_a, &end_b, 100);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sh("ip -n " NS_B " link set pxdp1 down && ip -n " NS_B
+				    " link set pxdp1 up && ip -n " NS_A
+				    " link set pxdp0 down && ip -n " NS_A " link set pxdp0 up"),
+				 0);
+	__atomic_store_n(go_on, 0, __ATOMIC_RELAXED);
+	waitpid(client, &status, 0);
+	munmap(go_on, sizeof(*go_on));
+	go_on = NULL;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	echo_kill(echo);
+	assert_int_equal(sh("ip -n " NS_A
+			    " addr replace fd00:99:9::4/64 dev pxdp0 nodad && ip -n " NS_B
+			    " addr replace fd00:99:9::3/64 dev pxdp1 nodad"),
+			 0);
+}
+
+/* Each leaves the interface to the kernel. */
+static void test_refused(void **state)
+{
+	struct end bad = end_a;
+	pid_t echo;
+
+	need(state);
+	bad.ifname = "nosuch0";
+	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + ENODEV);
+	bad = end_a;
+	bad.device = "af_xdp,zero-copy"; /* veth copies */
+	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EOPNOTSUPP);
+	echo = echo_start(&end_a);
+	bad = end_a;
+	bad.ip = "10.99.9.21/24"; /* a second one on the same interface */
+	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EBUSY);
+	echo_kill(echo);
+	assert_int_not_equal(sh("ip -d -n " NS_A " link show pxdp0 | grep -q 'prog/xdp'"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_program_v4),
+		cmocka_unit_test(test_program_v6),
+		cmocka_unit_test(test_program_without_socket),
+		cmocka_unit_test(test_exchange),
+		cmocka_unit_test(test_exchange_asleep),
+		cmocka_unit_test(test_kernel_peer),
+		cmocka_unit_test(test_two_legs),
+		cmocka_unit_test(test_taken_address),
+		cmocka_unit_test(test_kernel_keeps_the_interface),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_link_down_and_up),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
