@@ -117,7 +117,7 @@ static int start_all(struct worker *w)
 			 strerror(-e));
 		return fail(w, LAUNCH_EXIT_CONFIG, e, why);
 	}
-	e = port_ops_get(w->cfg->transport, &w->ops, why);
+	e = worker_ops_get(w, why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_TRANSPORT, e, why);
 	e = block_signals(w);
@@ -158,7 +158,7 @@ static void done_all(struct worker *w)
 	w->rdma = port_rdma_free(w->rdma);
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
 		if (w->port_open[i])
-			w->ops->close(&w->ports[i]);
+			w->ports[i].ops->close(&w->ports[i]);
 	worker_fault_free(w);
 	sandbox_done(&w->sandbox);
 	if (w->signal_fd >= 0)

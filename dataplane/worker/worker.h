@@ -62,7 +62,7 @@ struct worker {
 	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
 	char rdma_why[LAUNCH_REASON_MAX];
-	const struct port_ops *ops;
+	const struct port_ops *ops; /* of the ports, but for those that say otherwise */
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
 	/* As the agent and the device itself say: either may know first, or alone. */
@@ -111,6 +111,8 @@ int worker_config_check(const struct launch_config *cfg, char *why);
 struct launch_stats *worker_stats_map(int fd);
 /* Pins the process to its core and names it. 0; negative errno: the core does not exist. */
 int worker_process_place(const struct launch_config *cfg);
+/* The back end of the ports. 0; negative errno with a line in why. */
+int worker_ops_get(struct worker *w, char *why);
 /* Opens what is not open yet. Number of open ports; why holds the last reason of a failure. */
 unsigned worker_ports_open(struct worker *w, char *why);
 

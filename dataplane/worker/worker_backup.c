@@ -19,8 +19,8 @@ void worker_backup_init(struct worker *w)
 
 static void stand_by(struct worker *w, unsigned i, bool stands_by)
 {
-	if (w->port_open[i] && w->ops->stand_by)
-		w->ops->stand_by(&w->ports[i], stands_by);
+	if (w->port_open[i] && w->ports[i].ops->stand_by)
+		w->ports[i].ops->stand_by(&w->ports[i], stands_by);
 }
 
 /* Why the port that carries is not the first; "" where it is. */
@@ -65,8 +65,8 @@ static void move(struct worker *w, unsigned from)
 
 	stand_by(w, from, true);
 	stand_by(w, to, false);
-	if (w->ops->announce)
-		w->ops->announce(&w->ports[to]);
+	if (w->ports[to].ops->announce)
+		w->ports[to].ops->announce(&w->ports[to]);
 	w->announce_ns[to] = w->now_ns;
 	rudp_port_set_label(w->rudp, 0, w->labels[to], w->now_ns);
 	w->stats_ns = 0; /* the page shows it at once */
@@ -110,14 +110,14 @@ static int join(struct worker *w, unsigned i, char *why)
 	int r = 0;
 
 	stand_by(w, i, false);
-	if (w->ops->join)
-		r = w->ops->join(&w->ports[i], w->cfg, i, reason);
+	if (w->ports[i].ops->join)
+		r = w->ports[i].ops->join(&w->ports[i], w->cfg, i, reason);
 	if (r < 0) {
-		w->ops->close(&w->ports[i]);
+		w->ports[i].ops->close(&w->ports[i]);
 		w->port_open[i] = false;
-	} else if (w->ops->tick && w->ops->link) {
-		(void)w->ops->tick(&w->ports[i], clock_now_ns());
-		w->link_lost[i] = !w->ops->link(&w->ports[i]);
+	} else if (w->ports[i].ops->tick && w->ports[i].ops->link) {
+		(void)w->ports[i].ops->tick(&w->ports[i], clock_now_ns());
+		w->link_lost[i] = !w->ports[i].ops->link(&w->ports[i]);
 	}
 	w->port_up[i] = w->port_open[i] && !w->link_lost[i];
 	if (reason[0])

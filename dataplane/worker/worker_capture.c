@@ -159,9 +159,18 @@ static int capture_tx(struct port *p, const struct datagram_addr *dst, const str
 static void tell_ports(struct worker *w, struct packet_writer *to)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
-		if (w->port_open[i] && w->capture.below->capture)
-			w->capture.below->capture(&w->ports[i],
-						  w->capture.ports >> i & 1 ? to : NULL);
+		if (w->port_open[i] && w->ports[i].ops->capture)
+			w->ports[i].ops->capture(&w->ports[i],
+						 w->capture.ports >> i & 1 ? to : NULL);
+}
+
+/* The ports', and those of ports that are opened later. */
+static void ops_replace(struct worker *w, const struct port_ops *ops)
+{
+	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
+		if (w->ports[i].ops == w->ops)
+			w->ports[i].ops = ops;
+	w->ops = ops;
 }
 
 void worker_capture_end(struct worker *w)
@@ -171,7 +180,7 @@ void worker_capture_end(struct worker *w)
 	if (!c->to.ring)
 		return;
 	tell_ports(w, NULL);
-	w->ops = c->below;
+	ops_replace(w, c->below);
 	worker_capture_keys(w); /* the last ones */
 	free(c->told);
 	packet_writer_done(&c->to);
@@ -205,13 +214,13 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 	packet_writer_init(&c->to, memory, lc->ring_bytes, lc->snap_bytes);
 	c->ports = lc->ports;
 	c->below = w->ops;
-	if (c->below->capture) {
+	if (c->below->capture) { /* as all others of this worker */
 		tell_ports(w, &c->to);
 	} else {
 		c->ops = *c->below;
 		c->ops.rx = capture_rx;
 		c->ops.tx = capture_tx;
-		w->ops = &c->ops;
+		ops_replace(w, &c->ops);
 	}
 	if (lc->keys && lc->ports) {
 		c->n_told = launch_sessions(w->cfg) + 1;

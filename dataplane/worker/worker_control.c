@@ -57,12 +57,12 @@ bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
 static void worker_announce(struct worker *w)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		if (!w->port_open[i] || !w->ops->announce ||
+		if (!w->port_open[i] || !w->ports[i].ops->announce ||
 		    worker_port(w, worker_way(w, i)) != i ||
 		    w->now_ns - w->announce_ns[i] < ANNOUNCE_GAP_NS)
 			continue;
 		w->announce_ns[i] = w->now_ns;
-		w->ops->announce(&w->ports[i]);
+		w->ports[i].ops->announce(&w->ports[i]);
 	}
 }
 
@@ -92,7 +92,7 @@ static void control_link(struct worker *w, const struct launch_msg *m)
 /* A VF tells by itself what its PF's carrier means for it, also when there is no agent. */
 void worker_link_look(struct worker *w, unsigned i)
 {
-	bool lost = w->ops->link && !w->ops->link(&w->ports[i]);
+	bool lost = w->ports[i].ops->link && !w->ports[i].ops->link(&w->ports[i]);
 
 	if (lost == w->link_lost[i])
 		return;
@@ -115,10 +115,10 @@ void worker_release_look(struct worker *w, unsigned i)
 {
 	const struct launch_port *port = &w->cfg->ports[i];
 
-	if (!w->ops->wanted_back || !w->ops->wanted_back(&w->ports[i]))
+	if (!w->ports[i].ops->wanted_back || !w->ports[i].ops->wanted_back(&w->ports[i]))
 		return;
 	w->released[i] = true;
-	w->ops->close(&w->ports[i]);
+	w->ports[i].ops->close(&w->ports[i]);
 	w->port_open[i] = false;
 	snprintf(w->port_why, sizeof(w->port_why),
 		 "device-taken: %.20s: the host has taken %.32s back", port->leg, port->device);

@@ -204,7 +204,7 @@ static int port_tx(struct worker *w, unsigned way, const struct datagram_addr *d
 {
 	unsigned port = worker_port(w, way);
 
-	return w->port_open[port] ? w->ops->tx(&w->ports[port], dst, pkt) : -ENETDOWN;
+	return w->port_open[port] ? w->ports[port].ops->tx(&w->ports[port], dst, pkt) : -ENETDOWN;
 }
 
 int worker_fault_tx(struct worker *w, unsigned way, const struct datagram_addr *dst,
@@ -280,7 +280,7 @@ static void let_go(struct worker *w)
 	}
 	for (unsigned i = 0; left && i < w->cfg->n_ports; i++)
 		if (w->port_open[i])
-			w->ops->flush(&w->ports[i]);
+			w->ports[i].ops->flush(&w->ports[i]);
 	while (left) {
 		h = left;
 		left = h->next;

@@ -33,7 +33,7 @@ int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	if (w->faults)
 		return worker_fault_tx(w, port, dst, pkt);
 	port = worker_port(w, port);
-	return w->port_open[port] ? w->ops->tx(&w->ports[port], dst, pkt) : -ENETDOWN;
+	return w->port_open[port] ? w->ports[port].ops->tx(&w->ports[port], dst, pkt) : -ENETDOWN;
 }
 
 void worker_tx_flush(void *user)
@@ -46,7 +46,7 @@ void worker_tx_flush(void *user)
 			continue;
 		if (is_long && worker_port(w, worker_way(w, i)) == i)
 			rudp_tx_leaves(w->rudp, worker_way(w, i), clock_now_ns());
-		w->ops->flush(&w->ports[i]);
+		w->ports[i].ops->flush(&w->ports[i]);
 	}
 }
 
@@ -135,7 +135,7 @@ void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events)
 
 static void watch_port(struct worker *w, unsigned i)
 {
-	int fd = w->ops->fd ? w->ops->fd(&w->ports[i]) : -1;
+	int fd = w->ports[i].ops->fd ? w->ports[i].ops->fd(&w->ports[i]) : -1;
 
 	if (fd < 0)
 		w->spin.polled = true;
@@ -168,7 +168,7 @@ static unsigned turn_receive(struct worker *w)
 
 		if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
 			continue;
-		n = w->ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
+		n = w->ports[i].ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
 		if (n <= 0) /* trouble on a link shows in rudp as silence */
 			continue;
@@ -193,13 +193,11 @@ static uint64_t turn_port_ticks(struct worker *w)
 {
 	uint64_t due = UINT64_MAX;
 
-	if (!w->ops->tick)
-		return due;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		if (!w->port_open[i])
+		if (!w->port_open[i] || !w->ports[i].ops->tick)
 			continue;
 		if (w->now_ns >= w->port_tick_ns[i]) {
-			w->port_tick_ns[i] = w->ops->tick(&w->ports[i], w->now_ns);
+			w->port_tick_ns[i] = w->ports[i].ops->tick(&w->ports[i], w->now_ns);
 			worker_link_look(w, i);
 			worker_release_look(w, i);
 		}
@@ -235,8 +233,9 @@ static void turn_too_big(struct worker *w)
 	struct datagram_addr dst;
 	uint32_t bytes;
 
-	for (unsigned i = 0; w->ops->too_big && i < w->cfg->n_ports; i++)
-		if (w->port_open[i] && w->ops->too_big(&w->ports[i], &dst, &bytes))
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		if (w->port_open[i] && w->ports[i].ops->too_big &&
+		    w->ports[i].ops->too_big(&w->ports[i], &dst, &bytes))
 			rudp_too_big(w->rudp, worker_way(w, i), &dst, bytes, w->now_ns);
 }
 
@@ -317,7 +316,7 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 static bool ports_arm(struct worker *w)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
-		if (w->port_open[i] && w->ops->arm && !w->ops->arm(&w->ports[i]))
+		if (w->port_open[i] && w->ports[i].ops->arm && !w->ports[i].ops->arm(&w->ports[i]))
 			return false;
 	return port_rdma_arm(w->rdma) && (!w->role->arm || w->role->arm(w));
 }

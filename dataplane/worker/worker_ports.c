@@ -54,7 +54,7 @@ static int port_add(struct worker *w, const struct launch_port *p)
 static void port_move(struct worker *w, unsigned i, const struct launch_port *p)
 {
 	if (w->port_open[i])
-		w->ops->close(&w->ports[i]);
+		w->ports[i].ops->close(&w->ports[i]);
 	w->port_open[i] = w->carrier_lost[i] = w->link_lost[i] = false;
 	w->cfg->ports[i] = *p;
 	worker_link_judge(w, i);

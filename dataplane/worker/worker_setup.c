@@ -150,6 +150,43 @@ int worker_process_place(const struct launch_config *cfg)
 	return sched_setaffinity(0, sizeof(cpus), &cpus) < 0 ? -errno : 0;
 }
 
+int worker_ops_get(struct worker *w, char *why)
+{
+	bool all_xdp = w->cfg->transport != LAUNCH_UDP;
+
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		all_xdp &= launch_port_is_xdp(&w->cfg->ports[i]);
+	if (!all_xdp)
+		return port_ops_get(w->cfg->transport, &w->ops, why);
+	w->ops = &port_xdp_ops; /* without DPDK and its memory, unless one falls back to it */
+	return 0;
+}
+
+/* As port_ops.open of the port's back end. A port by AF_XDP that cannot be is one by AF_PACKET. */
+static int port_open(struct worker *w, unsigned i, char *reason)
+{
+	struct port *p = &w->ports[i];
+	char xdp[LAUNCH_REASON_MAX] = "";
+	int r;
+
+	*p = (struct port){.ops = w->ops, .index = i};
+	if (w->cfg->transport == LAUNCH_UDP || !launch_port_is_xdp(&w->cfg->ports[i]))
+		return p->ops->open(p, w->cfg, i, reason);
+	p->ops = &port_xdp_ops;
+	if (p->ops->open(p, w->cfg, i, xdp) == 0)
+		return 0;
+	log_warning("%s", xdp);
+	r = port_ops_get(w->cfg->transport, &p->ops, reason);
+	if (r < 0) {
+		p->ops = w->ops;
+		return r;
+	}
+	r = p->ops->open(p, w->cfg, i, reason);
+	if (r == 0)
+		snprintf(reason, LAUNCH_REASON_MAX, "no-af-xdp: AF_PACKET is used: %.90s", xdp);
+	return r;
+}
+
 unsigned worker_ports_open(struct worker *w, char *why)
 {
 	char reason[LAUNCH_REASON_MAX] = "";
@@ -166,9 +203,8 @@ unsigned worker_ports_open(struct worker *w, char *why)
 			n += w->port_open[i];
 			continue;
 		}
-		w->ports[i] = (struct port){.ops = w->ops, .index = i};
 		reason[0] = '\0';
-		if (w->ops->open(&w->ports[i], w->cfg, i, reason) < 0) {
+		if (port_open(w, i, reason) < 0) {
 			snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg,
 				 reason);
 			continue;
@@ -198,8 +234,9 @@ unsigned worker_ports_join(struct worker *w, char *why)
 		if (!w->port_open[i])
 			continue;
 		reason[0] = '\0';
-		if (w->ops->join && w->ops->join(&w->ports[i], w->cfg, i, reason) < 0) {
-			w->ops->close(&w->ports[i]);
+		if (w->ports[i].ops->join &&
+		    w->ports[i].ops->join(&w->ports[i], w->cfg, i, reason) < 0) {
+			w->ports[i].ops->close(&w->ports[i]);
 			w->port_open[i] = false;
 			w->port_up[i] = false;
 			rudp_port_set_up(w->rudp, i, false, clock_now_ns());
