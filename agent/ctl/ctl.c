@@ -33,6 +33,7 @@ struct ctl_command {
 	"      --ips LIST    data IPs: addresses and ranges, joined by commas\n"           \
 	"      --vfs N       how many VFs it has, or auto\n"                               \
 	"      --vf-spoof-check, --vf-trust on|off, --vf-rate MBPS  of each VF\n"          \
+	"      --kernel-port HOW  DPDK without VFs: auto, af-packet or af-xdp\n"           \
 	"      --shared-ip   data use the address that the host has on it\n"               \
 	"      --soft-roce   RDMA in software, where it has none of its own\n"             \
 	"      --dcb MAP     priorities and classes, as in a file: '{pfc: [3]}'\n"         \

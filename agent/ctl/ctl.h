@@ -58,7 +58,7 @@ struct ctl_args {
 	/* net add, net set */
 	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *vfs, *unset;
 	const char *vf_spoof_check, *vf_trust, *vf_rate;
-	const char *dcb, *ipoib_mode, *roce_mode, *roce_tos;
+	const char *dcb, *ipoib_mode, *kernel_port, *roce_mode, *roce_tos;
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* apply, rollback */
 	bool dry_run;

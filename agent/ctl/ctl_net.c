@@ -306,6 +306,7 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		{"vf-spoof-check", a->vf_spoof_check},
 		{"vf-trust", a->vf_trust},
 		{"vf-rate", a->vf_rate},
+		{"kernel-port", a->kernel_port},
 		{"rdma", a->rdma_off	? "off"
 			 : a->rdma_on	? "on"
 			 : a->rdma_only ? "only"

@@ -46,6 +46,7 @@ static const struct ctl_option {
 	{"soft-roce", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.soft_roce)},
 	{"dcb", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.dcb)},
 	{"ipoib-mode", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.ipoib_mode)},
+	{"kernel-port", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.kernel_port)},
 	{"roce-mode", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.roce_mode)},
 	{"roce-tos", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.roce_tos)},
 	{"rdma-off", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_off)},

@@ -39,10 +39,9 @@ static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
 	return 0;
 }
 
-/* "zero-copy", "copy"; "": not, or nobody knows. */
-static const char *af_xdp_of(const struct inventory *inv, const struct inv_link *l,
-			     const struct nic_family *family)
+const char *nic_af_xdp(const struct inventory *inv, const struct inv_link *l)
 {
+	const struct nic_family *family = nic_family_find(l->driver);
 	unsigned major, minor;
 
 	if (strcmp(l->af_xdp, "none") == 0)
@@ -53,10 +52,9 @@ static const char *af_xdp_of(const struct inventory *inv, const struct inv_link 
 	return NIC_LINUX(major, minor) >= family->af_xdp_since ? "zero-copy" : "";
 }
 
-static void queues_find(const struct inventory *inv, const struct inv_link *l,
-			const struct nic_family *family, struct nic_use *use)
+static void queues_find(const struct inventory *inv, const struct inv_link *l, struct nic_use *use)
 {
-	const char *af_xdp = af_xdp_of(inv, l, family);
+	const char *af_xdp = nic_af_xdp(inv, l);
 	const char *first = use->vfs ? "vfio" : use->shared_ip ? "bifurcated" : "";
 
 	snprintf(use->queues, sizeof(use->queues), "%s%s%s%s", first, *first && *af_xdp ? ", " : "",
@@ -77,7 +75,7 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 	}
 	ret->shared_ip = family->reach == NIC_BY_FLOW_RULES;
 	ret->vfs = vfs_of(inv, l, family, &ret->why);
-	queues_find(inv, l, family, ret);
+	queues_find(inv, l, ret);
 	ret->dpdk = pages >= PLAN_HUGEPAGES_PER_WORKER;
 	if (ret->dpdk)
 		return true;

@@ -50,6 +50,12 @@ struct plan_step {
 	bool disruptive;  /* traffic may stop: commit-confirm arms */
 };
 
+enum plan_kernel_port {
+	PLAN_AF_PACKET,
+	PLAN_AF_XDP,	       /* by copies, where the driver cannot do without */
+	PLAN_AF_XDP_ZERO_COPY, /* or not at all */
+};
+
 struct plan_port { /* one leg of one worker */
 	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	char ifname[IFNAMSIZ], pci[16];
@@ -61,12 +67,13 @@ struct plan_port { /* one leg of one worker */
 	struct ip_addr gateway;
 	struct mac_addr mac;
 	bool shared;	   /* the IP is the host's; the worker's port tells it from the others */
-	bool kernel_owned; /* DPDK on a kernel interface (AF_XDP, AF_PACKET) */
-	bool rdma;	   /* bulk data may go by an RDMA device that has the IP */
-	bool rdma_asked;   /* and are expected to */
-	bool rdma_only;	   /* and such data of the host's mounts wait until they do */
-	uint8_t roce;	   /* the version of RoCE that is asked for; 0: none */
-	bool stands_by;	   /* the IP is that of the first port, which carries while it can */
+	bool kernel_owned; /* DPDK on a kernel interface */
+	enum plan_kernel_port kernel_port; /* and how */
+	bool rdma;			   /* bulk data may go by an RDMA device that has the IP */
+	bool rdma_asked;		   /* and are expected to */
+	bool rdma_only; /* and such data of the host's mounts wait until they do */
+	uint8_t roce;	/* the version of RoCE that is asked for; 0: none */
+	bool stands_by; /* the IP is that of the first port, which carries while it can */
 };
 
 #define PLAN_PORTS_MAX PLENUM_LEGS_MAX
@@ -78,8 +85,8 @@ struct plan_worker {
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* Why effective is less than asked or possible (no-vf, vf-unused, kernel-interface,
-	 * no-iommu, vf-limit, vfs-foreign, vfs-busy, no-hugepages, dpdk-failed), which legs it does
-	 * without (leg-missing), or why it cannot be started (no-leg). */
+	 * no-af-xdp, no-iommu, vf-limit, vfs-foreign, vfs-busy, no-hugepages, dpdk-failed), which
+	 * legs it does without (leg-missing), or why it cannot be started (no-leg). */
 	struct reason reason;
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;

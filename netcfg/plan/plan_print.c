@@ -116,6 +116,10 @@ static json_t *port_to_json(const struct plan_port *p)
 	r |= set(o, "mac", json_string(mac_addr_format(&p->mac, text, sizeof(text))));
 	r |= set(o, "mtu", json_integer(p->mtu));
 	r |= set(o, "kernel_owned", json_boolean(p->kernel_owned));
+	r |= set(o, "kernel_port",
+		 json_string(!p->kernel_owned			? ""
+			     : p->kernel_port == PLAN_AF_PACKET ? "af-packet"
+								: "af-xdp"));
 	r |= set(o, "shared_ip", json_boolean(p->shared));
 	r |= set(o, "stands_by", json_boolean(p->stands_by));
 	if (r) {

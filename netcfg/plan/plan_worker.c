@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workers: number, core, transport, addresses, mounts and exports of each. */
 #include "netcfg/plan/plan_conflict.h"
+#include "netcfg/plan/plan_kernel_port.h"
 #include "netcfg/plan/plan_places.h"
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_vf.h"
@@ -360,6 +361,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 		reason_set(&w->reason, "vf-limit",
 			   "%.15s has %u VFs and more workers than that, DPDK shares its interface",
 			   leg->device->name, leg->n_vfs);
+	if (port->kernel_owned)
+		plan_kernel_port_choose(b, leg, worker, port);
 	w->n_ports++;
 	judge_duplicate(b, leg, port);
 	return true;

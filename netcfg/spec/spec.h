@@ -68,6 +68,13 @@ enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRU
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
 /* What an RDMA connection's GID is of where the program leaves it to the kernel. */
 enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V1, SPEC_ROCE_V2, SPEC_ROCE_MAX };
+/* How DPDK shares a kernel interface. auto: by AF_XDP where the driver needs no copies for it. */
+enum spec_kernel_port {
+	SPEC_KERNEL_PORT_AUTO,
+	SPEC_KERNEL_PORT_AF_PACKET,
+	SPEC_KERNEL_PORT_AF_XDP,
+	SPEC_KERNEL_PORT_MAX
+};
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 /* on: it is a reason to be degraded where it is not; only: and nothing else will do. */
 enum spec_rdma { SPEC_RDMA_AUTO, SPEC_RDMA_OFF, SPEC_RDMA_ON, SPEC_RDMA_ONLY, SPEC_RDMA_MAX };
@@ -134,6 +141,7 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	/* Of its VFs; SPEC_AUTO, and 0: as their driver makes them. */
 	enum spec_tristate vf_spoof_check, vf_trust;
 	uint32_t vf_rate_mbps;
+	enum spec_kernel_port kernel_port;
 	enum spec_rdma rdma;
 	struct ip_range
 		*ips; /* explicit addresses, in order; n_ips == 0: from the network's range */

@@ -354,6 +354,16 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 			    net->device);
 }
 
+static void check_net_kernel_port(struct spec_reader *r, const struct spec_net *net)
+{
+	if (net->kernel_port != SPEC_KERNEL_PORT_AUTO && net->shared_ip)
+		check_error(
+			r, &net->pos, "kernel-port",
+			"with shared-ip workers use sockets of the kernel on '%s'; leave one of "
+			"the two out",
+			net->device);
+}
+
 /* One entry of ips against its network; sets the prefix length. */
 static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size_t index,
 			 const struct spec_network *w)
@@ -526,6 +536,7 @@ static void check_nets(struct spec_reader *r)
 		check_net_network(r, net);
 		check_net_shared(r, net);
 		check_net_vfs(r, net);
+		check_net_kernel_port(r, net);
 		check_net_rdma(r, net);
 		spec_check_dcb(r, net);
 		for (size_t j = 0; w && j < net->n_ips; j++)

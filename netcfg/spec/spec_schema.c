@@ -89,6 +89,11 @@ static const char *const switch_names[] = {
 	[SPEC_OFF] = "off",
 	[SPEC_ON] = "on",
 };
+static const char *const kernel_port_names[] = {
+	[SPEC_KERNEL_PORT_AUTO] = "auto",
+	[SPEC_KERNEL_PORT_AF_PACKET] = "af-packet",
+	[SPEC_KERNEL_PORT_AF_XDP] = "af-xdp",
+};
 static const char *const rdma_names[] = {
 	[SPEC_RDMA_AUTO] = "auto",
 	[SPEC_RDMA_OFF] = "off",
@@ -112,6 +117,7 @@ _Static_assert(ARRAY_SIZE(reselect_names) == SPEC_RESELECT_MAX, "one name per va
 _Static_assert(ARRAY_SIZE(trust_names) == SPEC_TRUST_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(ipoib_names) == SPEC_IPOIB_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(roce_names) == SPEC_ROCE_MAX, "one name per value");
+_Static_assert(ARRAY_SIZE(kernel_port_names) == SPEC_KERNEL_PORT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(rdma_names) == SPEC_RDMA_MAX, "one name per value");
 /* The reader stores enums through an int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
@@ -324,6 +330,17 @@ static const struct spec_key net_keys[] = {
 	 .fallback_doc = "no limit",
 	 .help = "How many Mbit/s each of its VFs may send.",
 	 .example = "10000"},
+	{"kernel-port", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(kernel_port_names),
+	 FIELD(spec_net, kernel_port),
+	 .help = "How workers with transport dpdk or dpdk-interrupt share the interface with the"
+		 " kernel, where they have no VF of it. af-packet: the kernel has all that comes,"
+		 " and workers have copies. af-xdp: a program on the interface gives the first worker"
+		 " the datagrams for its address and port past the kernel's stack, and the kernel all"
+		 " else; it goes with the worker, however that ends. auto: af-xdp where the driver"
+		 " needs no copies for it (zero copy), else af-packet.\nAF_XDP takes an MTU of up to"
+		 " 3498, 16 receive queues, one worker an interface, and no other XDP program there."
+		 " Where it cannot be, the worker uses AF_PACKET, and says why.",
+	 .example = "af-xdp"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(rdma_names), FIELD(spec_net, rdma),
 	 .help = "Whether bulk data use RDMA on this device. auto: where both ends have it and the"
 		 " session is not encrypted; else they go in packets. on: the same, and a worker"

@@ -84,6 +84,8 @@ static const struct row rows[] = {
 	{"net.device", "\"0000:3b:00.1\"", "veth1", TELLS_AGENT}, /* the same one */
 	{"net.network", "network: data-b", "network: data-c", TELLS_STEP},
 	{"net.label", "switch-b", "switch-x", TELLS_AGENT},
+	/* the base has VFs, which nobody shares */
+	{"net.kernel-port", "label: switch-b", "label: switch-b, kernel-port: af-xdp", TELLS_AGENT},
 	{"net.vfs", "label: switch-b", "label: switch-b, vfs: 5", TELLS_STEP},
 	{"net.rdma", "label: switch-b", "label: switch-b, rdma: off", TELLS_WORKER},
 	{"net.vf-spoof-check", "label: switch-b", "label: switch-b, vf-spoof-check: off",

@@ -204,11 +204,13 @@ static void test_net_set_sends_what_changes(void **state)
 	assert_int_equal(run("net set leg-a --soft-roce --unset network", 200, leg_json).status,
 			 CTL_OK);
 	assert_body("{\"soft-roce\":true,\"network\":null}");
-	assert_int_equal(run("net set leg-a --ipoib-mode connected --roce-mode v2 --roce-tos 96",
+	assert_int_equal(run("net set leg-a --kernel-port af-xdp --ipoib-mode connected "
+			     "--roce-mode v2 --roce-tos 96",
 			     200, leg_json)
 				 .status,
 			 CTL_OK);
-	assert_body("{\"ipoib-mode\":\"connected\",\"roce-mode\":\"v2\",\"roce-tos\":96}");
+	assert_body("{\"kernel-port\":\"af-xdp\",\"ipoib-mode\":\"connected\",\"roce-mode\":\"v2\","
+		    "\"roce-tos\":96}");
 	assert_int_equal(run("net set leg-a --dcb "
 			     "{pfc:[3],trust:dscp,dscp:[{\"dscp\":24,\"prio\":3}]}",
 			     200, leg_json)

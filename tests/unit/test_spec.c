@@ -409,7 +409,7 @@ static void test_a_net_is_printed_as_json(void **state)
 			    "{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"network\": "
 			    "\"net1\", \"label\": null, \"vfs\": \"auto\", "
 			    "\"vf-spoof-check\": null, \"vf-trust\": null, "
-			    "\"vf-rate\": null, \"rdma\": \"auto\", "
+			    "\"vf-rate\": null, \"kernel-port\": \"auto\", \"rdma\": \"auto\", "
 			    "\"soft-roce\": false, \"dcb\": null, "
 			    "\"ipoib-mode\": null, \"roce-mode\": null, \"roce-tos\": null, "
 			    "\"ips\": [\"10.0.0.3/24\"], \"shared-ip\": false, \"enabled\": true}");
