@@ -81,7 +81,7 @@ static int share_fd = -1; /* of the compute workers; a bell's place at frontends
 static int bell_fd = -1;
 static unsigned n_cores = 1, n_lanes;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
-static bool dpdk, dpdk_interrupt, read_only, crosses;
+static bool dpdk, dpdk_interrupt, af_xdp, read_only, crosses;
 static enum launch_squash squash;
 static const char *network; /* of the clients that are let in; NULL: all */
 static uint32_t next_epoch = 1;
@@ -119,7 +119,9 @@ static void config_ports(struct worker_proc *w, unsigned address)
 		p->mtu = mtu;
 		p->udp_port = UDP_PORT;
 		p->ifindex = leg + 2;
-		if (dpdk || dpdk_interrupt)
+		if (af_xdp)
+			snprintf(p->device, sizeof(p->device), "%s", LAUNCH_DEVICE_AF_XDP);
+		else if (dpdk || dpdk_interrupt)
 			snprintf(p->device, sizeof(p->device), "net_af_packet%u,iface=leg%u", leg,
 				 leg);
 	}
@@ -583,6 +585,7 @@ static const struct {
 	{"cores", NULL, &n_cores, NULL},
 	{"lanes", NULL, &n_lanes, NULL},
 	{"log-level", NULL, &log_level, NULL},
+	{"af-xdp", NULL, NULL, &af_xdp}, /* with one of the next */
 	{"dpdk", NULL, NULL, &dpdk},
 	{"dpdk-interrupt", NULL, NULL, &dpdk_interrupt},
 	{"read-only", NULL, NULL, &read_only},

@@ -5,7 +5,8 @@
 # memory, or below TMPDIR where FS_DISK is set.
 #
 #	fs_up [LAUNCH_PAIR OPTION...]	brings all up; $mnt is the mount, $exp the export behind it
-#					FS_OPTIONS adds some, e.g. --dpdk
+#					FS_OPTIONS adds some, e.g. --dpdk; FS_NETWORKS_MADE is called
+#					before the workers start
 #	fs_up_two [LAUNCH_PAIR OPTION...]	the same with a second client, front2, and its mount $mnt2
 #	fs_tell LINE			a command for launch_pair
 #	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair; it is in $fs_line
@@ -88,6 +89,7 @@ fs_up() {
 	mnt=$fs_dir/mnt mnt2=$fs_dir/mnt2 exp=$fs_dir/export
 	mkdir "$mnt" "$mnt2" "$exp"
 	fs_networks
+	${FS_NETWORKS_MADE:-:}
 	fifo=$fs_dir/pipe
 	mkfifo "$fifo.in" "$fifo.out"
 	"$fs_bin/launch_pair" --worker "$fs_worker" --mount "$mnt" --export "$exp" \
