@@ -115,10 +115,14 @@ fs_tell() {
 	echo "$*" >&"$fs_in"
 }
 
+fs_begun=
 fs_wait_for() {
 	local pattern=$1 until=$((SECONDS + ${2:-60}))
 	while [ $SECONDS -le $until ]; do
-		if read -r -t 1 -u "$fs_out" fs_line; then
+		if ! read -r -t 1 -u "$fs_out" fs_line; then
+			fs_begun+=$fs_line # the time was up in the middle of a line
+		else
+			fs_line=$fs_begun$fs_line fs_begun=
 			case $fs_line in
 			# shellcheck disable=SC2254
 			$pattern) return 0 ;;
