@@ -219,6 +219,7 @@ static void run(const struct op *op, struct outcome *o)
 		run_name(op, o);
 	else
 		run_file(op, o);
+	o->ended_ns = now_ns();
 }
 
 /* ------------------------------------------------------------------ what is really there */
@@ -578,6 +579,9 @@ static void two(void)
 	pthread_barrier_wait(&pair_begins);
 	run(&pair_ops[0], &pair_outcomes[0]);
 	pthread_barrier_wait(&pair_ends);
+	/* Either may have been answered before the other's change, and have heard it after that. */
+	pair_outcomes[0].ended_ns = pair_outcomes[1].ended_ns =
+		MAX_OF(pair_outcomes[0].ended_ns, pair_outcomes[1].ended_ns);
 	for (unsigned i = 0; i < 2; i++)
 		remember(&pair_ops[i], &pair_outcomes[i]);
 	n = explain(&what, &want);

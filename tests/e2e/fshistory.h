@@ -60,7 +60,7 @@ struct outcome {
 	uint64_t ino; /* OPEN, STAT, FSTAT */
 	uint64_t size, nlink;
 	uint32_t names; /* READDIR: bit N for nN, bit NAMES + N for dN */
-	uint64_t begun_ns;
+	uint64_t begun_ns, ended_ns;
 	unsigned char data[IO_BYTES]; /* READ */
 };
 
@@ -71,7 +71,7 @@ struct content { /* never changed: versions share it */
 };
 
 struct version {
-	uint64_t seq, at_ns; /* when it began */
+	uint64_t seq, at_ns; /* from then on no client is told of an older one */
 	struct content *content;
 	unsigned by; /* the client that made it, and what it changed */
 	uint32_t from, to;

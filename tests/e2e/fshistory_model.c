@@ -276,7 +276,7 @@ static void change(struct model *m, const struct op *op, const struct outcome *o
 		memcpy(new->data + from, data, len);
 	versions_make_room(m, inode);
 	n->versions[n->n_versions++] = (struct version){.seq = ++m->seq,
-							.at_ns = o->begun_ns,
+							.at_ns = o->ended_ns,
 							.content = new,
 							.by = op->client,
 							.from = from,

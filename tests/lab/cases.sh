@@ -4,7 +4,7 @@
 # fails fails the case. Cases of equal wants share booted hosts; between them the hosts are reset.
 
 lab_cases=${LAB_CASES:-$here/cases}
-lab_case_limit_s=${LAB_CASE_LIMIT_S:-480} # generous: a busy machine emulates slowly
+lab_case_limit_s=${LAB_CASE_LIMIT_S:-900} # generous: a busy machine emulates slowly
 
 # --- what a case may call ----------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ lab_qemu() { # lab_qemu HOST: becomes it
 	[ "$accel" != tcg ] || accel=tcg,thread=single
 	number=$(lab_host_names 3 | grep -n "^$name\$" | cut -d: -f1)
 	exec {power}>"$lab_root/lab-run/$name.power" # locked as long as it runs
-	flock -w 20 "$power"
+	flock -w 60 "$power"
 	echo $BASHPID >"$lab_root/lab-run/$name.pid"
 	rm -f "$lab_root/lab-run/$name".{m,[0-9],qmp,chan.*} 2>/dev/null || :
 	index=0
@@ -194,7 +194,7 @@ lab_keep() {
 }
 
 lab_wait() { # until the host answers
-	if ! lab_sh --timeout 180 "$1" true </dev/null; then
+	if ! lab_sh --timeout 480 "$1" true </dev/null; then
 		exec >&2
 		echo "--- the console of $1, its last lines:"
 		lab_console "$1" 2>/dev/null | tail -n 60 || :
@@ -240,7 +240,7 @@ lab_need_host() {
 }
 
 lab_wait_socket() { # QEMU makes its sockets a moment after it was started
-	local deadline=$((SECONDS + 30))
+	local deadline=$((SECONDS + 120))
 	until [ -S "$1" ]; do
 		[ $SECONDS -lt $deadline ] && [ -e "${1%/*}" ] || return 1
 		pause 0.05
@@ -297,7 +297,7 @@ lab_runs() { # lab_runs HOST: is it powered on?
 lab_kill() {
 	lab_runs "$1" || return 0
 	echo "off $1" >"$lab_state/lifeline"
-	flock -w 20 "$(lab_run_dir)/$1.power" true || lab_die "$1 does not go off"
+	flock -w 60 "$(lab_run_dir)/$1.power" true || lab_die "$1 does not go off"
 }
 
 lab_boot() {

@@ -449,7 +449,7 @@ static int set(const char *dir, const char *port, int n, char **settings)
 
 		snprintf(text, sizeof(text), "%s %s", port, settings[i]);
 		if (sendto(fd, text, strlen(text), 0, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
-		    poll(&p, 1, 5000) <= 0 || (len = recv(fd, text, sizeof(text) - 1, 0)) < 0) {
+		    poll(&p, 1, 30000) <= 0 || (len = recv(fd, text, sizeof(text) - 1, 0)) < 0) {
 			fprintf(stderr, "switch: no answer\n");
 			r = 1;
 			break;

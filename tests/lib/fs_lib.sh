@@ -9,7 +9,8 @@
 #					before the workers start
 #	fs_up_two [LAUNCH_PAIR OPTION...]	the same with a second client, front2, and its mount $mnt2
 #	fs_tell LINE			a command for launch_pair
-#	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair; it is in $fs_line
+#	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair; it is in $fs_line. As with wait_until the deadline
+#					is four times that
 #	fs_leg front|back LEG up|down	a carrier
 #	try NAME COMMAND...		one TAP line
 #	skip NAME REASON
@@ -117,7 +118,7 @@ fs_tell() {
 
 fs_begun=
 fs_wait_for() {
-	local pattern=$1 until=$((SECONDS + ${2:-60}))
+	local pattern=$1 until=$((SECONDS + 4 * ${2:-60}))
 	while [ $SECONDS -le $until ]; do
 		if ! read -r -t 1 -u "$fs_out" fs_line; then
 			fs_begun+=$fs_line # the time was up in the middle of a line
