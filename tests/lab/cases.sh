@@ -132,7 +132,7 @@ lab_reset() {
 	"$LAB_BUILD/tests/lab/switch" --set "$run" all clear || return 1
 	for host in $(lab_host_names "$hosts"); do
 		lab_runs "$host" || return 1
-		lab_sh --timeout 60 "$host" bash "$here/guest-reset" "$legs" </dev/null &
+		lab_sh --timeout 240 "$host" bash "$here/guest-reset" "$legs" </dev/null &
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do
