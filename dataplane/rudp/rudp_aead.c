@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two ciphers of the transport. Apart because it alone knows libcrypto's contexts. */
 #include "dataplane/rudp/rudp_aead.h"
+#include "dataplane/rudp/rudp_aead_mb.h"
 #include "dataplane/rudp/wire.h"
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/modes.h>
 #include <openssl/params.h>
 #include <sys/auxv.h>
 
 #define NONCE_BYTES 12
+_Static_assert(RUDP_AEAD_CLEAR_MAX <= RUDP_AEAD_MB_CLEAR_MAX, "either takes it");
+
+bool rudp_aead_only_libcrypto;
 
 enum rudp_cipher rudp_cipher_best(void)
 {
@@ -46,11 +51,9 @@ static void block(const uint8_t in[16], uint8_t out[16], const void *ctx)
 	(void)EVP_Cipher((EVP_CIPHER_CTX *)ctx, out, in, 16);
 }
 
-int rudp_aead_init_clear(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
-			 const uint8_t key[RUDP_AEAD_KEY_BYTES])
+static int init_clear(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
+		      const uint8_t key[RUDP_AEAD_KEY_BYTES])
 {
-	if (cipher != RUDP_AESGCM)
-		return rudp_aead_init(a, cipher, seal, key);
 	*a = (struct rudp_aead){.ctx = EVP_CIPHER_CTX_new(), .cipher = cipher, .seal = seal};
 	if (a->ctx && EVP_EncryptInit_ex(a->ctx, EVP_aes_256_ecb(), NULL, key, NULL) == 1)
 		a->tag = CRYPTO_gcm128_new(a->ctx, block);
@@ -60,8 +63,21 @@ int rudp_aead_init_clear(struct rudp_aead *a, enum rudp_cipher cipher, bool seal
 	return -ENOMEM;
 }
 
+int rudp_aead_init_packets(struct rudp_aead *a, enum rudp_cipher cipher, bool encrypts, bool seal,
+			   const uint8_t key[RUDP_AEAD_KEY_BYTES])
+{
+	*a = (struct rudp_aead){.cipher = cipher, .seal = seal};
+	if (cipher == RUDP_AESGCM && !rudp_aead_only_libcrypto)
+		a->mb = rudp_aead_mb_new(key, !encrypts, seal);
+	if (a->mb)
+		return 0;
+	return encrypts || cipher != RUDP_AESGCM ? rudp_aead_init(a, cipher, seal, key)
+						 : init_clear(a, cipher, seal, key);
+}
+
 void rudp_aead_done(struct rudp_aead *a)
 {
+	rudp_aead_mb_free(a->mb);
 	CRYPTO_gcm128_release(a->tag);
 	EVP_CIPHER_CTX_free(a->ctx); /* wipes the key */
 	*a = (struct rudp_aead){NULL};
@@ -69,6 +85,10 @@ void rudp_aead_done(struct rudp_aead *a)
 
 int rudp_aead_rekey(struct rudp_aead *a, const uint8_t key[RUDP_AEAD_KEY_BYTES])
 {
+	if (a->mb) {
+		rudp_aead_mb_rekey(a->mb, key);
+		return 0;
+	}
 	if (EVP_CipherInit_ex(a->ctx, NULL, NULL, key, NULL, a->tag ? 1 : a->seal) != 1)
 		return -EIO;
 	if (a->tag)
@@ -82,6 +102,10 @@ int rudp_aead_begin(struct rudp_aead *a, uint64_t n)
 
 	n = a->cipher == RUDP_AESGCM ? htobe64(n) : htole64(n);
 	memcpy(nonce + NONCE_BYTES - sizeof(n), &n, sizeof(n));
+	if (a->mb) {
+		rudp_aead_mb_begin(a->mb, nonce);
+		return 0;
+	}
 	if (a->tag) {
 		CRYPTO_gcm128_setiv(a->tag, nonce, sizeof(nonce));
 		return 0;
@@ -93,6 +117,8 @@ int rudp_aead_clear(struct rudp_aead *a, const uint8_t *p, size_t len)
 {
 	int n;
 
+	if (a->mb)
+		return rudp_aead_mb_clear(a->mb, p, len);
 	if (a->tag)
 		return len == 0 || CRYPTO_gcm128_aad(a->tag, p, len) == 0 ? 0 : -EIO;
 	return len == 0 || EVP_CipherUpdate(a->ctx, NULL, &n, p, (int)len) == 1 ? 0 : -EIO;
@@ -102,6 +128,8 @@ int rudp_aead_crypt(struct rudp_aead *a, const uint8_t *in, size_t len, uint8_t 
 {
 	int n;
 
+	if (a->mb)
+		return rudp_aead_mb_crypt(a->mb, in, len, out);
 	if (a->tag)
 		return -EIO;
 	return len == 0 || EVP_CipherUpdate(a->ctx, out, &n, in, (int)len) == 1 ? 0 : -EIO;
@@ -115,6 +143,10 @@ int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]
 	uint8_t none[RUDP_AEAD_TAG_BYTES];
 	int n;
 
+	if (a->mb) {
+		rudp_aead_mb_end(a->mb, ret_tag);
+		return 0;
+	}
 	if (a->tag) {
 		CRYPTO_gcm128_tag(a->tag, ret_tag, RUDP_AEAD_TAG_BYTES);
 		return 0;
@@ -131,6 +163,10 @@ int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTE
 	uint8_t copy[RUDP_AEAD_TAG_BYTES], none[RUDP_AEAD_TAG_BYTES];
 	int n;
 
+	if (a->mb) {
+		rudp_aead_mb_end(a->mb, copy);
+		return CRYPTO_memcmp(copy, tag, sizeof(copy)) == 0 ? 0 : -EBADMSG;
+	}
 	if (a->tag)
 		return CRYPTO_gcm128_finish(a->tag, tag, RUDP_AEAD_TAG_BYTES) == 0 ? 0 : -EBADMSG;
 	memcpy(copy, tag, sizeof(copy)); /* libcrypto does not promise to leave it as it is */

@@ -2,7 +2,8 @@
 /*
  * Authenticated encryption as the Noise framework (revision 34, section 12) names it: AESGCM and
  * ChaChaPoly, with 32 bytes of key, a 64-bit number that serves once, and 16 bytes of tag. A thin
- * layer over contexts of libcrypto, which are made once: nothing is allocated for a packet. Knows
+ * layer over contexts of libcrypto, or for packets of libipsec-mb where that is there, which are
+ * made once: nothing is allocated for a packet. Knows
  * no packet. Used by the handshake (rudp_noise) and the packets (rudp_secure) alone.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_AEAD_H
@@ -18,8 +19,9 @@
 /* As they are on the wire. */
 enum rudp_cipher { RUDP_CIPHER_NONE, RUDP_AESGCM, RUDP_CHACHAPOLY, RUDP_CIPHER_MAX };
 
-struct rudp_aead { /* one direction, one key at a time; zeros: empty */
-	void *ctx; /* libcrypto's */
+struct rudp_aead {		 /* one direction, one key at a time; zeros: empty */
+	struct rudp_aead_mb *mb; /* or NULL, and libcrypto's: */
+	void *ctx;
 	void *tag; /* its context of tags alone, which has the cipher of one block
 		      from ctx; or NULL */
 	enum rudp_cipher cipher;
@@ -32,11 +34,14 @@ enum rudp_cipher rudp_cipher_best(void);
 /* Makes the context. seal: for sealing, else for opening. 0, -ENOMEM. */
 int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 		   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
-/* The same for packets that stay in clear: rudp_aead_crypt is not for it. The
- * tags are those that rudp_aead_init's would be, AESGCM's for a third of the
- * cost. */
-int rudp_aead_init_clear(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
-			 const uint8_t key[RUDP_AEAD_KEY_BYTES]);
+#define RUDP_AEAD_CLEAR_MAX 64
+/* The same for packets, whichever library is the faster one for it. encrypts: or they stay in
+ * clear, and rudp_aead_crypt is not for it. Of one that is ciphered RUDP_AEAD_CLEAR_MAX bytes at
+ * most stay in clear. The tags are those that rudp_aead_init's would be. */
+int rudp_aead_init_packets(struct rudp_aead *a, enum rudp_cipher cipher, bool encrypts, bool seal,
+			   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
+/* For tests and comparisons: what is made from now on does without libipsec-mb. */
+extern bool rudp_aead_only_libcrypto;
 void rudp_aead_done(struct rudp_aead *a);
 /* Another key for the same context. */
 int rudp_aead_rekey(struct rudp_aead *a, const uint8_t key[RUDP_AEAD_KEY_BYTES]);

@@ -15,8 +15,7 @@ enum { BEFORE, NOW, NEXT };
 static int cipher_init(const struct rudp_secure *x, struct rudp_aead *a, bool seal,
 		       const uint8_t key[RUDP_AEAD_KEY_BYTES])
 {
-	return x->mode == RUDP_ENCRYPT ? rudp_aead_init(a, x->cipher, seal, key)
-				       : rudp_aead_init_clear(a, x->cipher, seal, key);
+	return rudp_aead_init_packets(a, x->cipher, x->mode == RUDP_ENCRYPT, seal, key);
 }
 
 int rudp_secure_init(struct rudp_secure *x, enum rudp_security mode, enum rudp_cipher cipher,

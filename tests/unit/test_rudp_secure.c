@@ -125,7 +125,6 @@ static void test_both_ways(void **state)
 	}
 }
 
-/* Each bit of each byte: type, path, flags, numbers, tag, fields, payload. */
 static void tag_of(struct rudp_aead *a, uint64_t n, const uint8_t *data, size_t len, size_t cut,
 		   uint8_t ret[RUDP_AEAD_TAG_BYTES])
 {
@@ -135,8 +134,8 @@ static void tag_of(struct rudp_aead *a, uint64_t n, const uint8_t *data, size_t 
 	assert_int_equal(rudp_aead_seal_end(a, ret), 0);
 }
 
-/* What stays in clear has its own way through libcrypto, to the same tags. */
-static void test_clear_alike(void **state)
+/* What stays in clear has ways of its own, by either library, to the same tags. */
+static void clear_alike(void)
 {
 	uint8_t data[300], key[RUDP_AEAD_KEY_BYTES], whole[RUDP_AEAD_TAG_BYTES],
 		clear[RUDP_AEAD_TAG_BYTES];
@@ -148,8 +147,8 @@ static void test_clear_alike(void **state)
 
 		memset(key, 1, sizeof(key));
 		assert_int_equal(rudp_aead_init(&a, cipher, true, key), 0);
-		assert_int_equal(rudp_aead_init_clear(&b, cipher, true, key), 0);
-		assert_int_equal(rudp_aead_init_clear(&c, cipher, false, key), 0);
+		assert_int_equal(rudp_aead_init_packets(&b, cipher, false, true, key), 0);
+		assert_int_equal(rudp_aead_init_packets(&c, cipher, false, false, key), 0);
 		for (size_t n = 0; n <= sizeof(data); n++) {
 			key[n % sizeof(key)] ^= (uint8_t)n;
 			assert_int_equal(rudp_aead_rekey(&a, key), 0);
@@ -170,6 +169,77 @@ static void test_clear_alike(void **state)
 	}
 }
 
+static void test_clear_alike(void **state)
+{
+	clear_alike();
+	rudp_aead_only_libcrypto = true;
+	clear_alike();
+	rudp_aead_only_libcrypto = false;
+}
+
+/* One packet in pieces, in clear up to `aad`; the tag. */
+static void crypt_all(struct rudp_aead *a, uint64_t n, const uint8_t *in, size_t len, size_t aad,
+		      uint8_t *out)
+{
+	size_t cut = aad + (len - aad) * (n % 5) / 5;
+
+	assert_int_equal(rudp_aead_begin(a, n), 0);
+	assert_int_equal(rudp_aead_clear(a, in, aad / 3), 0);
+	assert_int_equal(rudp_aead_clear(a, in + aad / 3, aad - aad / 3), 0);
+	assert_int_equal(rudp_aead_crypt(a, in + aad, cut - aad, out + aad), 0);
+	assert_int_equal(rudp_aead_crypt(a, in + cut, len - cut, out + cut), 0);
+	if (n % 2 == 0)
+		assert_int_equal(rudp_aead_crypt(a, in, 0, out), 0);
+}
+
+/* What one library has sealed the other opens, and they make the same of it. */
+static void test_libraries_alike(void **state)
+{
+	uint8_t data[1600], key[RUDP_AEAD_KEY_BYTES], out[2][sizeof(data)],
+		tags[2][RUDP_AEAD_TAG_BYTES];
+	struct rudp_aead seals[2], opens[2];
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 11);
+	memset(key, 3, sizeof(key));
+	for (unsigned i = 0; i < 2; i++) {
+		rudp_aead_only_libcrypto = i;
+		assert_int_equal(rudp_aead_init_packets(&seals[i], RUDP_AESGCM, true, true, key),
+				 0);
+		assert_int_equal(rudp_aead_init_packets(&opens[i], RUDP_AESGCM, true, false, key),
+				 0);
+	}
+	rudp_aead_only_libcrypto = false;
+	assert_null(seals[1].mb);
+	for (uint64_t n = 0; n < sizeof(data); n += n < 300 ? 1 : 37) {
+		size_t aad = n % (RUDP_AEAD_CLEAR_MAX + 1);
+
+		aad = aad < n ? aad : n;
+		key[n % sizeof(key)] ^= (uint8_t)n;
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(rudp_aead_rekey(&seals[i], key), 0);
+			assert_int_equal(rudp_aead_rekey(&opens[i], key), 0);
+			memcpy(out[i], data, sizeof(data)); /* in place, and not */
+			crypt_all(&seals[i], n, n % 3 ? data : out[i], n, aad, out[i]);
+			assert_int_equal(rudp_aead_seal_end(&seals[i], tags[i]), 0);
+		}
+		assert_memory_equal(out[0], out[1], n);
+		assert_memory_equal(tags[0], tags[1], sizeof(tags[0]));
+		for (unsigned i = 0; i < 2; i++) {
+			tags[!i][n % sizeof(tags[0])] ^= (uint8_t)(n % 4 == 0);
+			crypt_all(&opens[i], n, out[!i], n, aad, out[!i]);
+			assert_int_equal(rudp_aead_open_end(&opens[i], tags[!i]),
+					 n % 4 ? 0 : -EBADMSG);
+			assert_memory_equal(out[!i], data, n);
+		}
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		rudp_aead_done(&seals[i]);
+		rudp_aead_done(&opens[i]);
+	}
+}
+
+/* Each bit of each byte: type, path, flags, numbers, tag, fields, payload. */
 static void test_tampering(void **state)
 {
 	for (unsigned mode = RUDP_AUTH; mode < RUDP_SECURITY_MAX; mode++) {
@@ -483,12 +553,19 @@ static void test_worlds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),	     cmocka_unit_test(test_clear_alike),
-		cmocka_unit_test(test_both_ways),    cmocka_unit_test(test_tampering),
-		cmocka_unit_test(test_wrong_key),    cmocka_unit_test(test_number_once),
-		cmocka_unit_test(test_replay),	     cmocka_unit_test(test_phases_under_loss),
-		cmocka_unit_test(test_old_phase),    cmocka_unit_test(test_phase_unanswered),
-		cmocka_unit_test(test_token_vector), cmocka_unit_test(test_worlds),
+		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_clear_alike),
+		cmocka_unit_test(test_libraries_alike),
+		cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_tampering),
+		cmocka_unit_test(test_wrong_key),
+		cmocka_unit_test(test_number_once),
+		cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_phases_under_loss),
+		cmocka_unit_test(test_old_phase),
+		cmocka_unit_test(test_phase_unanswered),
+		cmocka_unit_test(test_token_vector),
+		cmocka_unit_test(test_worlds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
