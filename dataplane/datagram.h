@@ -20,6 +20,7 @@ struct datagram { /* one to send; without a header it is all in the payload */
 	uint8_t hdr[DATAGRAM_HDR_MAX];
 	uint16_t hdr_len;
 	uint16_t payload_len;
+	bool alone;		/* it leaves in a send of its own */
 	const uint8_t *payload; /* stays valid until the port's flush returns */
 };
 

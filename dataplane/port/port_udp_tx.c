@@ -257,7 +257,7 @@ static void train_add(struct udp_tx *tx, const struct datagram *pkt)
 		tx->bytes += pkt->payload_len;
 	}
 	t->bytes += bytes;
-	t->closed = bytes < t->segment_bytes;
+	t->closed = pkt->alone || bytes < t->segment_bytes;
 	if (++t->segments == 2)
 		train_set_segment(t, m);
 }
@@ -276,7 +276,8 @@ int udp_tx(struct port *p, const struct datagram_addr *dst, const struct datagra
 		if (udp_tx_send(u) < 0)
 			return -EAGAIN;
 	}
-	if (tx->n_trains == 0 || !train_takes(u, &tx->trains[tx->n_trains - 1], dst, bytes)) {
+	if (tx->n_trains == 0 || pkt->alone ||
+	    !train_takes(u, &tx->trains[tx->n_trains - 1], dst, bytes)) {
 		r = train_begin(u, dst, bytes);
 		if (r < 0)
 			return r;

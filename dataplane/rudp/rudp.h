@@ -56,8 +56,10 @@ enum rudp_event {
 	RUDP_SESSION_STUCK,  /* server: the client did not take an answer for limits.answer_ns */
 	RUDP_SESSION_CLOSED, /* the peer said goodbye, or rudp_session_close was called */
 	RUDP_PATH_UP,
-	RUDP_PATH_DOWN, /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
-	RUDP_PATH_MTU,	/* another size of packets was found to arrive; code = it */
+	RUDP_PATH_DOWN,	  /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
+	RUDP_PATH_MTU,	  /* another size of packets was found to arrive; code = it */
+	RUDP_PATH_TRAINS, /* code 1: of packets that leave together none arrives, and they leave one
+			   * by one from now on; 0: they do arrive */
 	RUDP_EVENT_MAX
 };
 
@@ -163,6 +165,7 @@ struct rudp_path_info {
 	bool up, standby;
 	bool swapped; /* client: another port of ours is on the switch of the other end, this one
 			 not */
+	bool alone;   /* packets leave one by one: of those that left together none arrived */
 	bool joining, suspect; /* nobody has answered on it yet; it is up, but silent */
 	uint64_t srtt_ns, rto_ns;
 	uint32_t cwnd_bytes, in_flight_bytes;

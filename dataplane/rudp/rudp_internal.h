@@ -7,7 +7,7 @@
  * packets in, acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c:
  * acknowledgements in, what they and losses mean. Parts of a path that know nothing of the rest,
  * each with a header of its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion
- * window), rudp_acks (what has come in).
+ * window), rudp_acks (what has come in), rudp_train (whether trains arrive).
  *
  * A request lives in a slot of its session, the same at both ends; each use of the slot has a
  * larger generation, so (slot, generation) names a request, old packets are recognised without a
@@ -25,6 +25,7 @@
 #include "dataplane/rudp/rudp_rtt.h"
 #include "dataplane/rudp/rudp_secure.h"
 #include "dataplane/rudp/rudp_sent.h"
+#include "dataplane/rudp/rudp_train.h"
 #include "dataplane/rudp/wire.h"
 
 #define RUDP_TIME_NEVER UINT64_MAX
@@ -189,6 +190,7 @@ struct rudp_path {
 	struct rudp_rtt rtt;
 	struct rudp_cc cc;
 	struct rudp_acks acks;
+	struct rudp_train train;
 	uint64_t pace_ns; /* nothing big is sent before */
 
 	/* health */

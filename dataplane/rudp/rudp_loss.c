@@ -98,11 +98,20 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		rudp_path_mtu_news(s, p, rudp_mtu_probe_acked(&p->mtu, pn, now), now);
 	if (rec->slot == PKT_NO_SLOT)
 		return;
+	rudp_train_acked(&p->train, pn, (uint64_t)rec->gen << 16 | rec->slot);
 	rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
 	if (PLENUM_UNLIKELY(s->pausing))
 		pause_end(s, rec, now);
 	for (unsigned i = 0; i < rec->n_chunks; i++)
 		rudp_call_acked(s, rec->slot, rec->gen, (uint16_t)(rec->chunk + i));
+}
+
+static void trains_learn(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	enum rudp_train_news news = rudp_train_heard(&p->train, now);
+
+	if (PLENUM_UNLIKELY(news))
+		rudp_session_event(s, RUDP_PATH_TRAINS, p->index, news == RUDP_TRAIN_ARE_LOST);
 }
 
 static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struct wire_ack *a,
@@ -171,6 +180,8 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	ack_sum_use(s, p, a, &sum, via, now);
 	if (sum.any && via == p)
 		rudp_path_answered(s, p, now);
+	if (sum.any)
+		trains_learn(s, p, now);
 	return 0;
 }
 

@@ -149,6 +149,7 @@ int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		return -EKEYEXPIRED;
 	ret->hdr_len = (uint16_t)(in->hdr_len + RUDP_SECURE_BYTES);
 	ret->payload_len = in->payload_len;
+	ret->alone = in->alone;
 	memcpy(ret->hdr, in->hdr, WIRE_COMMON_BYTES);
 	if (x->tx_phase & 1)
 		ret->hdr[WIRE_OFF_PATH] |= WIRE_PATH_PHASE;

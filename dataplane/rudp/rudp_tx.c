@@ -172,6 +172,7 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	uint8_t flags = s->is_client ? 0 : WIRE_F_RESPONSE;
 	int res;
 
+	pkt->alone = rudp_train_alone(&p->train, now);
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
@@ -226,6 +227,7 @@ static void train_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
 static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			   uint64_t now)
 {
+	const struct slot *slot = list_entry(m, const struct slot, tx);
 	uint32_t mtu = p->mtu.now, room = MAX_OF(path_room(p, is_small(m)), mtu);
 	unsigned most = chunks_per_packet(s, p, m);
 	uint64_t first_pn = p->sent.next_pn;
@@ -262,6 +264,8 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_share_sent(p, sent, now);
+	rudp_train_sent(&p->train, first_pn, (unsigned)(p->sent.next_pn - first_pn),
+			(uint64_t)slot->gen << 16 | slot->index, now);
 	train_end(s->r, p, first_pn, sent);
 	return sent;
 }
@@ -274,6 +278,7 @@ static bool need_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg
 	int res;
 
 	header_init(s, p, m, &pkt);
+	pkt.alone = rudp_train_alone(&p->train, now);
 	pkt.hdr_len = WIRE_DATA_BYTES;
 	pkt.payload_len = 0;
 	pkt.payload = NULL;

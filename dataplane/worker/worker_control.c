@@ -321,6 +321,37 @@ static void mtu_format(const struct worker *w, struct rudp_session *s,
 			 w->role->peer_name(w, s));
 }
 
+static void trains_format(const struct worker *w, struct rudp_session *s,
+			  const struct rudp_path_info *i, char *buf, size_t size)
+{
+	const struct launch_port *port =
+		&w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))];
+
+	if (i->alone)
+		snprintf(buf, size,
+			 "%.20s: none that %.16s cuts by itself reach %.24s; they go one by one "
+			 "(ethtool -K %.16s tx-udp-segmentation off)",
+			 port->leg, port->ifname, w->role->peer_name(w, s), port->ifname);
+	else
+		snprintf(buf, size, "%.20s: packets that %.16s cuts by itself reach %.40s again",
+			 port->leg, port->ifname, w->role->peer_name(w, s));
+}
+
+static void trains_report(struct worker *w, struct rudp_session *s, unsigned path)
+{
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+	char text[LAUNCH_REASON_MAX];
+
+	if (path >= n)
+		return;
+	trains_format(w, s, &info[path], text, sizeof(text));
+	log_write(info[path].alone ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT,
+		    info[path].alone ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED, path, text);
+	w->stats_ns = 0;
+}
+
 static void mtu_report(struct worker *w, struct rudp_session *s, unsigned path)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -350,6 +381,10 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 		return;
 	if (e == RUDP_PATH_MTU) {
 		mtu_report(w, s, path);
+		return;
+	}
+	if (e == RUDP_PATH_TRAINS) {
+		trains_report(w, s, path);
 		return;
 	}
 	if (is_path)
@@ -430,10 +465,15 @@ void worker_stats_publish(struct worker *w)
 		for (unsigned i = 0; i < n && n_paths < LAUNCH_PATHS_MAX; i++) {
 			path_publish(w, &st->paths[n_paths], s, &info[i]);
 			rdma_publish(w, &st->paths[n_paths++], s, info, i);
-			if (why[0] || info[i].mtu_found == info[i].mtu_most)
+			if (why[0])
 				continue;
-			mtu_format(w, s, &info[i], text, sizeof(text));
-			snprintf(why, sizeof(why), "path-mtu: %s", text);
+			if (info[i].mtu_found != info[i].mtu_most) {
+				mtu_format(w, s, &info[i], text, sizeof(text));
+				snprintf(why, sizeof(why), "path-mtu: %s", text);
+			} else if (info[i].alone) {
+				trains_format(w, s, &info[i], text, sizeof(text));
+				snprintf(why, sizeof(why), "trains-lost: %s", text);
+			}
 		}
 	}
 	worker_fault_publish(w);

@@ -140,6 +140,8 @@ static void op_flush(void *user)
 
 	for (unsigned i = 0; i < sim->cfg.legs && rudp_tx_is_long(end->r); i++)
 		rudp_tx_leaves(end->r, i, MAX_OF(sim->now, end->flushed_ns));
+	for (unsigned i = 0; i < SIM_LEGS_MAX; i++)
+		end->links[i].train = NULL;
 	end->flushed_ns = end->sending_until;
 }
 
@@ -589,11 +591,11 @@ static bool step(struct sim *sim, uint64_t until)
 		p = sim_net_pop(sim);
 		end = p->to;
 		sim->now = MAX_OF(sim->now, p->at);
-		if (p->at_switch) {
+		if (p->at_switch && !p->vanishes) {
 			sim_net_forward(sim, p);
 			return true;
 		}
-		if (end->links[p->leg].cut_in) {
+		if (end->links[p->leg].cut_in || p->vanishes) {
 			free(p);
 			return true;
 		}

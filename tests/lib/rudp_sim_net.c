@@ -86,8 +86,9 @@ static void trickle(struct sim_end *end, uint8_t *data, size_t len)
 	wire_put64(words, ack.words[0] & 1ULL << (ack.top & 63));
 }
 
-static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
-		    const struct datagram_addr *dst, const struct datagram *pkt, uint64_t at)
+static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned port,
+			       const struct datagram_addr *dst, const struct datagram *pkt,
+			       uint64_t at)
 {
 	size_t len = (size_t)pkt->hdr_len + pkt->payload_len;
 	struct sim_pkt *p = malloc(sizeof(*p) + len);
@@ -95,6 +96,7 @@ static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
 	if (!p)
 		abort();
 	p->at = at;
+	p->vanishes = false;
 	p->serial = sim->serial++;
 	p->at_switch = sim->cfg.down_bits_per_s;
 	p->to = end_of(sim, dst, &p->leg);
@@ -108,10 +110,29 @@ static void deliver(struct sim *sim, struct sim_end *from, unsigned port,
 	if (chance(sim, sim->cfg.garbage))
 		for (unsigned n = 1 + (unsigned)sim_random(sim, 4); n && p->len; n--)
 			p->data[sim_random(sim, MIN_OF(p->len, 64))] = (uint8_t)sim_random(sim, 0);
-	if (p->to)
+	if (p->to) {
 		heap_push(sim, p);
-	else
-		free(p);
+		return p;
+	}
+	free(p);
+	return NULL;
+}
+
+/* What a NIC that cuts wrong makes of packets that its driver hands it as one. */
+static void train_join(struct sim *sim, struct sim_link *link, const struct datagram *pkt,
+		       struct sim_pkt *p)
+{
+	struct sim_pkt *last = link->train;
+
+	link->train = NULL;
+	if (!sim->cfg.drops_trains || !p || pkt->alone)
+		return;
+	if (last && last->to == p->to && last->leg == p->leg && p->len <= last->len) {
+		last->vanishes = p->vanishes = true;
+		link->train = p->len == last->len ? p : NULL;
+	} else {
+		link->train = p;
+	}
 }
 
 /* A further chunk of a request that is to stay half sent. */
@@ -186,7 +207,7 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 		return 0;
 	}
 	at = way(sim, end, link, at);
-	deliver(sim, end, port, dst, pkt, at);
+	train_join(sim, link, pkt, deliver(sim, end, port, dst, pkt, at));
 	if (chance(sim, sim->cfg.duplicate))
 		deliver(sim, end, port, dst, pkt, at + sim_random(sim, 2 * sim->cfg.delay_ns + 1));
 	return 0;

@@ -4,7 +4,7 @@
  * of equal and mixed sizes arrive whole and in order, a full socket buffer loses nothing, errors
  * are told in words.
  */
-#include "dataplane/port/port_udp.h"
+#include "dataplane/port/port_udp_internal.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -185,6 +185,26 @@ static void test_trains(void **state)
 	assert_int_equal(c.rx_dropped, 0);
 	if (c.gro)
 		assert_in_range(c.rx_calls, 1, 20);
+}
+
+/* What is to go alone takes no other along, and none takes it. */
+static void test_alone(void **state)
+{
+	struct pair *t = *state;
+	const struct port_udp *u = t->a.impl;
+	const uint32_t n = 9;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct datagram pkt;
+
+		pkt_make(&pkt, t->payload[i], i, 1400);
+		pkt.alone = i % 3 == 1;
+		assert_int_equal(t->a.ops->tx(&t->a, &t->addr_b, &pkt), 0);
+	}
+	if (u->counters.gso)
+		assert_int_equal(u->tx.n_trains, 7);
+	t->a.ops->flush(&t->a);
+	receive_in_order(&t->b, &t->addr_a, 0, n - 1, PORT_BURST_MAX);
 }
 
 static void test_mixed_sizes(void **state)
@@ -714,6 +734,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_trains, setup_v4, teardown),
+		cmocka_unit_test_setup_teardown(test_alone, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_mixed_sizes, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_no_segmentation, setup_v4, teardown),
 		cmocka_unit_test_setup_teardown(test_no_segmentation_large, setup_v4, teardown),

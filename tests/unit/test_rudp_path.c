@@ -179,6 +179,58 @@ static void test_narrow_fabric(void **state)
 	}
 }
 
+/* A NIC that says that it cuts what leaves together, and spoils it. */
+static void test_trains_are_lost(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+		uint64_t begun_ns;
+
+		cfg.mtu = k % 2 ? 9000 : 1500;
+		cfg.security = k / 2 ? RUDP_ENCRYPT : RUDP_SECURITY_NONE;
+		cfg.drops_trains = true;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 1000 * MS));
+		begun_ns = sim->now;
+		CHECK(sim, pump(sim, 3, 1, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim->now - begun_ns < 200 * MS); /* and no more after it is found out */
+		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
+		CHECK(sim, sim->now - begun_ns < 300 * MS);
+		for (unsigned e = 0; e < 2; e++)
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_TRAINS] > 0);
+		/* Another NIC: it is noticed, in time. */
+		sim->cfg.drops_trains = false;
+		CHECK(sim, sim_pass(sim, 100000 * MS));
+		CHECK(sim, pump(sim, 20, 4, 1 << 20, 1 << 20, NULL));
+		for (unsigned e = 0; e < 2; e++)
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_TRAINS] % 2 == 0);
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+/* A network that loses much, but no train for being one. */
+static void test_trains_are_not_blamed(void **state)
+{
+	for (uint64_t seed = 1; seed < 9; seed++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.seed = seed;
+		cfg.loss = (uint32_t)(seed % 3) * 100000;
+		cfg.queue_bytes = seed % 3 ? 0 : 30000;
+		cfg.bits_per_s = 1000000000;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 10000 * MS));
+		CHECK(sim, pump(sim, 8, 4, 1 << 18, 1 << 18, NULL));
+		for (unsigned e = 0; e < 2; e++)
+			CHECK(sim, sim->ends[e].events[RUDP_PATH_TRAINS] == 0);
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
 static void shrink_both(struct sim *sim)
 {
 	sim->cfg.path_mtu[0] = sim->cfg.path_mtu[1] = 1500;
@@ -427,6 +479,8 @@ int main(void)
 		cmocka_unit_test(test_pause_of_former_life),
 		cmocka_unit_test(test_hello_lost),
 		cmocka_unit_test(test_narrow_fabric),
+		cmocka_unit_test(test_trains_are_lost),
+		cmocka_unit_test(test_trains_are_not_blamed),
 		cmocka_unit_test(test_mtu_shrinks),
 		cmocka_unit_test(test_mtu_shrinks_unseen),
 		cmocka_unit_test(test_flapping_leg),
