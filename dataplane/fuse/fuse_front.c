@@ -529,7 +529,9 @@ static void front_unclog(struct fuse_front *f, uint64_t now_ns)
  * session would have a place there for nothing. */
 static uint64_t front_gone_tick(struct fuse_front *f, uint64_t now_ns)
 {
-	if (!f->session || f->link == FRONT_READY)
+	bool owes = f->session ? f->link != FRONT_READY : f->state.head->served && !f->bye_done;
+
+	if (!owes)
 		return UINT64_MAX;
 	if (f->bye_until_ns == 0)
 		f->bye_until_ns = now_ns + FRONT_BYE_NS;
@@ -537,7 +539,9 @@ static uint64_t front_gone_tick(struct fuse_front *f, uint64_t now_ns)
 		front_session_drop(f, now_ns);
 		return UINT64_MAX;
 	}
-	front_own_flush(f, now_ns);
+	front_guide_tick(f, now_ns);
+	if (f->session || front_connect(f, now_ns) == 0)
+		front_own_flush(f, now_ns);
 	front_goodbye(f);
 	return MIN_OF(f->bye_until_ns, now_ns + NSEC_PER_SEC);
 }

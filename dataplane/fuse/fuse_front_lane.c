@@ -422,7 +422,7 @@ bool front_lane_may_connect(const struct fuse_front *f, uint64_t now_ns)
 
 enum fuse_hello_lane front_lane_hello(struct fuse_front *f)
 {
-	f->owing = f->lane && owes(f);
+	f->owing = f->lane && (owes(f) || f->gone); /* a goodbye takes no place */
 	if (!f->lane)
 		return FUSE_HELLO_MOUNT;
 	return f->owing ? FUSE_HELLO_LANE_OWES : FUSE_HELLO_LANE;

@@ -119,8 +119,8 @@ static void reopen_all(struct fuse_front *f, uint64_t now_ns)
 
 	if (now_ns < f->retry_ns)
 		return;
-	while ((i = front_file_next_stale(&f->files, f->reopen_next, f->server.incarnation)) !=
-	       FRONT_FILE_NONE) {
+	while (!f->gone && (i = front_file_next_stale(&f->files, f->reopen_next,
+						      f->server.incarnation)) != FRONT_FILE_NONE) {
 		if (!front_own_reopen(f, i))
 			return;
 		f->reopen_next = i + 1;

@@ -38,6 +38,15 @@ static uint32_t first_bytes(const struct port_rdma_peer *peer, int first, int se
 	return bytes - MIN_OF(take, bytes) < PART_LEAST ? bytes : take;
 }
 
+/* Room for both parts, where both legs have one device: one alone would be begun for nothing. */
+static bool both_fit(const struct port_rdma_peer *peer, int first, int second)
+{
+	const struct port_rdma_pair *a = peer->pairs[first], *b = peer->pairs[second];
+
+	return a->r->n_free_ops >= 2 && (a->device != b->device ||
+					 a->r->devices[a->device].n_ops + 2 <= RDMA_DEVICE_OPS_MAX);
+}
+
 static int part_begin(struct port_rdma_peer *peer, struct port_rdma_spread *s,
 		      const struct port_rdma_move *m, int leg, uint32_t from, uint32_t bytes)
 {
@@ -68,7 +77,7 @@ int port_rdma_spread(struct port_rdma_peer *peer, uint8_t legs, const struct por
 		return -EAGAIN;
 	if (bytes >= 2 * PART_LEAST)
 		second = port_rdma_choose(peer, legs & (uint8_t) ~(1U << first));
-	if (second >= 0)
+	if (second >= 0 && both_fit(peer, first, second))
 		bytes = first_bytes(peer, first, second, bytes);
 	r = part_begin(peer, s, m, first, 0, bytes);
 	if (r < 0 || bytes == m->bytes)

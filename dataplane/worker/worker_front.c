@@ -329,6 +329,8 @@ static void report_absence(struct worker *w, unsigned i)
 	uint64_t n = fuse_front_timeouts(m->front);
 	char text[LAUNCH_REASON_MAX * 2];
 
+	if (m->unmounted)
+		return;
 	if (fuse_front_is_useless(m->front, w->now_ns)) {
 		report_useless(w, i);
 		return;

@@ -482,6 +482,30 @@ static void test_lane_that_owes_says_goodbye(void **state)
 	goodbye_ends_it(&e);
 }
 
+/* Its owner had no server for a while, so it gave up its session; then all ends. */
+static void test_lane_without_a_session_says_goodbye(void **state)
+{
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	e.area->served = 0;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	e.g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_null(fuse_front_session(e.g->f));
+	e.area->gone = 1;
+	reset_all(e.g, e.g->now_ns);
+	session.up = session.closed = false;
+	assert_int_equal(fuse_front_pull(e.g->f, true, e.g->now_ns), -ENODEV);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	assert_non_null(fuse_front_session(e.g->f));
+	assert_true(fuse_front_is_owing(e.g->f));
+	session_up(e.g);
+	respond_init(e.g);
+	fuse_front_tick(e.g->f, e.g->now_ns);
+	goodbye_ends_it(&e);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -503,6 +527,7 @@ int main(void)
 		CASE(test_owner_at_an_old_server),
 		CASE(test_lane_owes),
 		CASE(test_lane_that_owes_says_goodbye),
+		CASE(test_lane_without_a_session_says_goodbye),
 		CASE(test_lane_rests),
 		CASE(test_lane_lets_its_owner_first),
 		CASE(test_owner_says_whether_it_is_served),

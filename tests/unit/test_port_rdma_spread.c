@@ -209,13 +209,34 @@ static void what_one_refuses_the_other_takes(void **state)
 	}
 }
 
+/* Both legs have one device: what it takes no second part of goes whole by one leg. */
+static void a_full_device_takes_no_halves(void **state)
+{
+	const unsigned n_ops = w.r->devices[w.peer->pairs[0]->device].n_ops;
+
+	assert_int_equal(w.peer->pairs[0]->device, w.peer->pairs[1]->device);
+	w.r->devices[w.peer->pairs[0]->device].n_ops = RDMA_DEVICE_OPS_MAX - 1;
+	assert_int_equal(begin(0, BOTH, sizeof(memory), false), 0);
+	assert_int_equal(moves[0].s.n_parts, 1);
+	covers(sizeof(memory), IBV_WR_RDMA_READ);
+	w.r->devices[w.peer->pairs[0]->device].n_ops = n_ops + 1;
+	verbs_end(0, IBV_WC_SUCCESS);
+	port_rdma_poll(w.r);
+	assert_int_equal(moves[0].n, 1);
+	assert_int_equal(moves[0].status, 0);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(large_ones_go_by_both),	  TEST(small_ones_go_by_one),
-		TEST(legs_end_together),	  TEST(one_leg_is_enough),
-		TEST(a_failed_part_is_told_last), TEST(what_one_refuses_the_other_takes),
+		TEST(large_ones_go_by_both),
+		TEST(small_ones_go_by_one),
+		TEST(legs_end_together),
+		TEST(one_leg_is_enough),
+		TEST(a_failed_part_is_told_last),
+		TEST(what_one_refuses_the_other_takes),
+		TEST(a_full_device_takes_no_halves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
