@@ -97,6 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	log_set_level(LOG_LEVEL_ERR - 1); /* nothing */
 	w->cfg = &cfg;
 	w->ops = &port;
+	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
+		w->ports[i].ops = &port;
 	for (unsigned i = 0; i < cfg.n_ports; i++)
 		w->port_open[i] = w->port_up[i] = true;
 	w->control_fd = pair[0];
