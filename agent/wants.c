@@ -51,10 +51,8 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 	lp->roce = pp->roce;
 	if (transport_of(pw->effective) == LAUNCH_UDP)
 		return;
-	if (pp->kernel_owned && pp->kernel_port != PLAN_AF_PACKET)
-		snprintf(lp->device, sizeof(lp->device), "%s",
-			 pp->kernel_port == PLAN_AF_XDP ? LAUNCH_DEVICE_AF_XDP
-							: LAUNCH_DEVICE_ZERO_COPY);
+	if (pp->kernel_owned && pp->kernel_port == PLAN_AF_XDP)
+		snprintf(lp->device, sizeof(lp->device), "%s", LAUNCH_DEVICE_AF_XDP);
 	else if (pp->kernel_owned)
 		snprintf(lp->device, sizeof(lp->device), "net_af_packet%u,iface=%s", index,
 			 pp->ifname);

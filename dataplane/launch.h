@@ -100,19 +100,12 @@ static inline bool launch_port_is_function(const struct launch_port *p)
 	return strlen(p->device) < 16 && strchr(p->device, ':') && !strchr(p->device, ',');
 }
 
-/* A kernel interface by AF_XDP, or by AF_PACKET where that cannot be; the first only by zero copy.
- */
-#define LAUNCH_DEVICE_ZERO_COPY "af_xdp,zero-copy"
+/* A kernel interface by AF_XDP, or by AF_PACKET where that cannot be. */
 #define LAUNCH_DEVICE_AF_XDP "af_xdp"
-
-static inline bool launch_port_wants_zero_copy(const struct launch_port *p)
-{
-	return strcmp(p->device, LAUNCH_DEVICE_ZERO_COPY) == 0;
-}
 
 static inline bool launch_port_is_xdp(const struct launch_port *p)
 {
-	return launch_port_wants_zero_copy(p) || strcmp(p->device, LAUNCH_DEVICE_AF_XDP) == 0;
+	return strcmp(p->device, LAUNCH_DEVICE_AF_XDP) == 0;
 }
 
 struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent */

@@ -4,7 +4,8 @@
  * world. A back end is a const table of operations; the worker knows no more of it than this.
  * port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a UDP worker does not
  * carry DPDK's memory. Owned and used by one thread. The polling path (rx, tx, flush) of polling
- * back ends makes no system call, allocation or lock.
+ * back ends makes no allocation or lock, and no system call, except for AF_XDP's one a burst that
+ * is sent.
  */
 #ifndef PLENUM_DATAPLANE_PORT_H
 #define PLENUM_DATAPLANE_PORT_H

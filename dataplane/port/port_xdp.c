@@ -15,10 +15,13 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* age of the time that tx sees, while polling */
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* what the kernel did not take all of at once */
-#define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it took nothing of: the link is down */
+#define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it takes nothing of: the link is down */
+#define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* which is not so for a moment */
+#define CONTROL_BURST 64		 /* and then datagrams have their turn */
 /* A predecessor's queues are taken from it a moment after its end. */
 #define BUSY_WAIT_NS (2 * NSEC_PER_SEC)
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)
@@ -34,15 +37,18 @@ struct port_xdp {
 	struct port *port;
 	struct port_xdp_socket socket;
 	struct port_xdp_control control;
-	int link;    /* the program is on the interface as long as this is open */
-	int wake_fd; /* -1: polled */
+	int link;     /* the program is on the interface as long as this is open */
+	int wake_fd;  /* -1: polled */
+	int timer_fd; /* of those: when what was not taken is tried again */
+	bool timer_set;
 	uint32_t ifindex;
 	uint32_t frame_max, datagram_max;
 	uint64_t now_ns; /* as of the last tick or control frame */
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct port_xdp_counters counters;
-	bool stuck;		       /* the kernel took nothing of it the last time */
+	uint64_t vain_ns;	       /* since then nothing of it has moved; 0: it does */
+	bool stuck;		       /* and for so long that it is no haste */
 	bool idle;		       /* nothing has come since it was armed last */
 	unsigned n_queued, n_unsent;   /* put and not sent; sent and not taken by the kernel */
 	struct packet_writer *capture; /* NULL: nobody looks on */
@@ -66,15 +72,23 @@ static void capture_frame(struct port_xdp *x, const uint8_t *frame, uint32_t len
 
 static void tx_send(struct port_xdp *x)
 {
-	unsigned before = x->n_unsent + x->n_queued;
+	uint64_t now_ns;
 
-	if (before == 0)
+	if (x->n_unsent + x->n_queued == 0)
 		return;
 	x->counters.tx_frames += x->n_queued;
 	x->n_queued = 0;
 	x->n_unsent = port_xdp_socket_tx_send(&x->socket);
-	x->counters.tx_full += x->n_unsent > 0;
-	x->stuck = x->n_unsent == before;
+	if (PLENUM_LIKELY(x->n_unsent == 0)) {
+		x->stuck = false;
+		x->vain_ns = 0;
+		return;
+	}
+	x->counters.tx_full++;
+	now_ns = clock_now_ns();
+	if (!x->socket.vain || x->vain_ns == 0)
+		x->vain_ns = now_ns;
+	x->stuck = now_ns - x->vain_ns >= TX_STUCK_AFTER_NS;
 }
 
 static uint8_t *tx_get(struct port_xdp *x, uint64_t *ret_address)
@@ -160,7 +174,8 @@ static void control_rx(struct port_xdp *x)
 	uint32_t len;
 
 	x->now_ns = clock_now_ns();
-	while ((frame = port_xdp_control_get(&x->control, &len))) {
+	for (unsigned i = 0; i < CONTROL_BURST && (frame = port_xdp_control_get(&x->control, &len));
+	     i++) {
 		enum port_l2_kind kind = port_l2_parse(&x->local, frame, len, 0, &f);
 
 		if (x->capture)
@@ -179,6 +194,8 @@ static int port_xdp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	struct port_xdp *x = p->impl;
 	unsigned n = 0;
 
+	if (PLENUM_UNLIKELY(x->n_unsent > 0))
+		tx_send(x);
 	if (x->n_held > 0)
 		port_xdp_socket_give_back(&x->socket, x->held, x->n_held);
 	x->n_held = port_xdp_socket_rx(&x->socket, x->held, MIN_OF(max, PORT_BURST_MAX));
@@ -226,6 +243,22 @@ static void errors_take(const struct port_xdp *x)
 		(void)getsockopt(x->socket.queues[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
 }
 
+static uint64_t again_ns(const struct port_xdp *x)
+{
+	return x->stuck ? TX_STUCK_NS : TX_AGAIN_NS;
+}
+
+/* What the kernel did not take is tried again when the port is looked at, which is soon. */
+static void timer_set(struct port_xdp *x)
+{
+	struct itimerspec t = {.it_value.tv_nsec = x->n_unsent > 0 ? (long)again_ns(x) : 0};
+
+	if (x->n_unsent == 0 && !x->timer_set)
+		return;
+	(void)timerfd_settime(x->timer_fd, 0, &t, NULL);
+	x->timer_set = x->n_unsent > 0;
+}
+
 static bool port_xdp_arm(struct port *p)
 {
 	struct port_xdp *x = p->impl;
@@ -233,7 +266,7 @@ static bool port_xdp_arm(struct port *p)
 	if (x->idle)
 		errors_take(x);
 	x->idle = true;
-	/* What is not taken is tried again by the clock. */
+	timer_set(x);
 	return x->n_queued == 0 && !port_xdp_socket_has_rx(&x->socket) &&
 	       !port_xdp_control_has(&x->control);
 }
@@ -247,7 +280,7 @@ static uint64_t port_xdp_tick(struct port *p, uint64_t now_ns)
 	due = port_neigh_tick(x->neigh, now_ns);
 	tx_send(x);
 	if (x->n_unsent > 0)
-		return MIN_OF(due, now_ns + (x->stuck ? TX_STUCK_NS : TX_AGAIN_NS));
+		return MIN_OF(due, now_ns + again_ns(x));
 	return MIN_OF(due, now_ns + (x->wake_fd < 0 ? CLOCK_NS : NSEC_PER_SEC));
 }
 
@@ -257,18 +290,6 @@ static void port_xdp_announce(struct port *p)
 
 	port_neigh_announce(x->neigh, clock_now_ns());
 	tx_send(x);
-}
-
-/* Frames for a dead link would leave when it is back, and say then where our address was. */
-static void port_xdp_stand_by(struct port *p, bool stands_by)
-{
-	struct port_xdp *x = p->impl;
-
-	if (stands_by) {
-		port_xdp_socket_tx_drop(&x->socket);
-		x->n_queued = x->n_unsent = 0;
-	}
-	port_neigh_stand_by(x->neigh, stands_by);
 }
 
 static void port_xdp_capture(struct port *p, struct packet_writer *to)
@@ -315,16 +336,15 @@ static int way_try(struct port_xdp *x, const struct way *way, unsigned n_queues,
 }
 
 /* ret_way: what it became. */
-static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, bool only_zero_copy,
+static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu,
 		       const struct way **ret_way)
 {
 	const uint64_t deadline = clock_now_ns() + BUSY_WAIT_NS;
-	const unsigned n_ways = only_zero_copy ? 1 : ARRAY_SIZE(ways);
 	bool busy = false;
 	int r = -EOPNOTSUPP;
 
 	for (;;) {
-		for (unsigned i = 0; i < n_ways; i++) {
+		for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
 			r = way_try(x, &ways[i], n_queues, mtu);
 			if (r == 0) {
 				*ret_way = &ways[i];
@@ -347,7 +367,10 @@ static int wake_init(struct port_xdp *x)
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	x->wake_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (x->wake_fd < 0 || epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->control.fd, &ev) < 0)
+	x->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (x->wake_fd < 0 || x->timer_fd < 0 ||
+	    epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->timer_fd, &ev) < 0 ||
+	    epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->control.fd, &ev) < 0)
 		return -errno;
 	for (unsigned i = 0; i < x->socket.n_queues; i++)
 		if (epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->socket.queues[i].fd, &ev) < 0)
@@ -415,7 +438,7 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 			 PORT_XDP_QUEUES_MAX);
 		return refuse(why, -E2BIG, lp->ifname, text);
 	}
-	r = socket_open(x, n_queues, lp->mtu, launch_port_wants_zero_copy(lp), &way);
+	r = socket_open(x, n_queues, lp->mtu, &way);
 	if (r < 0)
 		return refuse(why, r, lp->ifname,
 			      r == -EBUSY || r == -EEXIST
@@ -441,6 +464,7 @@ static void port_xdp_close(struct port *p)
 		return;
 	cleanup_close(&x->link); /* first, so that nothing comes that nobody takes */
 	cleanup_close(&x->wake_fd);
+	cleanup_close(&x->timer_fd);
 	port_xdp_control_done(&x->control);
 	port_xdp_socket_done(&x->socket);
 	port_neigh_free(x->neigh);
@@ -462,7 +486,7 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	}
 	p->index = index;
 	x->port = p;
-	x->link = x->wake_fd = x->control.fd = -1;
+	x->link = x->wake_fd = x->timer_fd = x->control.fd = -1;
 	x->now_ns = clock_now_ns();
 	x->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
 	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
@@ -539,6 +563,5 @@ const struct port_ops port_xdp_ops = {
 	.arm = port_xdp_arm,
 	.tick = port_xdp_tick,
 	.announce = port_xdp_announce,
-	.stand_by = port_xdp_stand_by,
 	.capture = port_xdp_capture,
 };

@@ -63,8 +63,9 @@ struct port_xdp_socket {
 	struct port_xdp_ring tx, completion; /* of queues[0], by which all is sent */
 	uint64_t *free_frames;
 	unsigned n_free;
-	bool zero_copy;
 	unsigned next_queue; /* looked at first, so that none starves */
+	uint32_t moved;	     /* how far the kernel was with what is sent, as of the last call */
+	bool vain;	     /* and it was there before */
 };
 
 struct port_xdp_frame {
@@ -76,7 +77,8 @@ struct port_xdp_frame {
 
 /* Of the longest frame, its room: what a page leaves beside the kernel's headers. */
 unsigned port_xdp_frame_bytes(uint32_t mtu);
-/* How many receive queues the interface has; 1 where nobody knows. */
+/* How many receive queues the interface has, by its driver or as the kernel has made them,
+ * whichever is more. */
 unsigned port_xdp_queues_count(const char *ifname);
 /* One socket a queue, bound; the interface's traffic goes on as before. *s is what to give to
  * _done() also where it fails. 0; negative errno: -EBUSY where another process has a queue. */
@@ -91,9 +93,8 @@ bool port_xdp_socket_has_rx(const struct port_xdp_socket *s);
 /* Memory for a frame to send. NULL: none is free, or the ring is full. */
 uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address);
 void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_t len);
-/* Forgets what was put and has not left: all of it, unless a driver reads the ring by itself. */
-void port_xdp_socket_tx_drop(struct port_xdp_socket *s);
-/* Has the kernel send what was put. Frames that it has not taken yet. */
+/* Has the kernel send what was put. Frames that it has not taken yet, as far as it tells; s->vain
+ * where nothing has moved since the last time. */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s);
 
 /* ---- what the program leaves to the kernel ---- */

@@ -151,49 +151,62 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
+/* All of a union is zero only where it is set so: the kernel refuses what it does not know. */
+static void attr_init(union bpf_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+}
+
 int port_xdp_map_new(unsigned n_queues)
 {
-	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_XSKMAP,
-			       .key_size = sizeof(uint32_t),
-			       .value_size = sizeof(int),
-			       .max_entries = n_queues,
-			       .map_name = "plenum_queues"};
+	static const char name[] = "plenum_queues";
+	union bpf_attr attr;
 
+	attr_init(&attr);
+	attr.map_type = BPF_MAP_TYPE_XSKMAP;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = sizeof(int);
+	attr.max_entries = n_queues;
+	memcpy(attr.map_name, name, sizeof(name));
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
 int port_xdp_map_set(int map, unsigned queue, int socket)
 {
-	union bpf_attr attr = {.map_fd = (uint32_t)map,
-			       .key = (uint64_t)(uintptr_t)&queue,
-			       .value = (uint64_t)(uintptr_t)&socket};
+	union bpf_attr attr;
 
+	attr_init(&attr);
+	attr.map_fd = (uint32_t)map;
+	attr.key = (uint64_t)(uintptr_t)&queue;
+	attr.value = (uint64_t)(uintptr_t)&socket;
 	return bpf(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
 int port_xdp_program_load(const struct port_l2_local *local, int map)
 {
-	static const char license[] = "Dual BSD/GPL";
+	static const char license[] = "Dual BSD/GPL", name[] = "plenum_port";
+	union bpf_attr attr;
 	struct code c;
-	union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_XDP,
-			       .expected_attach_type = BPF_XDP,
-			       .insns = (uint64_t)(uintptr_t)c.insns,
-			       .license = (uint64_t)(uintptr_t)license,
-			       .prog_name = "plenum_port"};
 
 	make(&c, local, map);
+	attr_init(&attr);
+	attr.prog_type = BPF_PROG_TYPE_XDP;
+	attr.expected_attach_type = BPF_XDP;
+	attr.insns = (uint64_t)(uintptr_t)c.insns;
 	attr.insn_cnt = c.n;
+	attr.license = (uint64_t)(uintptr_t)license;
+	memcpy(attr.prog_name, name, sizeof(name));
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
 int port_xdp_link_new(int program, uint32_t ifindex, enum port_xdp_mode mode)
 {
-	union bpf_attr attr = {.link_create = {.prog_fd = (uint32_t)program,
-					       .target_ifindex = ifindex,
-					       .attach_type = BPF_XDP,
-					       .flags = mode == PORT_XDP_NATIVE
-								? XDP_FLAGS_DRV_MODE
-								: XDP_FLAGS_SKB_MODE}};
+	union bpf_attr attr;
 
+	attr_init(&attr);
+	attr.link_create.prog_fd = (uint32_t)program;
+	attr.link_create.target_ifindex = ifindex;
+	attr.link_create.attach_type = BPF_XDP;
+	attr.link_create.flags = mode == PORT_XDP_NATIVE ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
 	return bpf(BPF_LINK_CREATE, &attr);
 }

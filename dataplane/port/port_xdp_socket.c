@@ -9,6 +9,7 @@
  * ring, and free again; or in the fill ring, in the rx ring, with the caller, and filled again.
  */
 #include "dataplane/port/port_xdp.h"
+#include <dirent.h>
 #include <linux/ethtool.h>
 #include <linux/if_xdp.h>
 #include <linux/sockios.h>
@@ -30,11 +31,30 @@
 #define FRAME_OVERHEAD                                                            \
 	(256U + PORT_L2_ETHER_BYTES + 8U) /* the kernel's room in front, and tags \
 					   */
-#define SEND_CALLS_MAX (TX_RING / 16)	  /* one takes 32 frames where the driver copies them */
+#define CALL_FRAMES 32U			  /* that one call takes where the driver copies them */
+#define SEND_CALLS_MAX (TX_RING / 16)
+#define QUEUES_PATH "/sys/class/net/%.15s/queues"
 
 unsigned port_xdp_frame_bytes(uint32_t mtu)
 {
 	return mtu + FRAME_OVERHEAD <= SMALL_FRAME ? SMALL_FRAME : LARGE_FRAME;
+}
+
+/* As the kernel has made them: not all drivers tell of theirs. */
+static unsigned queues_made(const char *ifname)
+{
+	char path[sizeof(QUEUES_PATH) + IFNAMSIZ];
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), QUEUES_PATH, ifname);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir)))
+		n += strncmp(e->d_name, "rx-", 3) == 0;
+	if (dir)
+		closedir(dir);
+	return n;
 }
 
 unsigned port_xdp_queues_count(const char *ifname)
@@ -42,11 +62,12 @@ unsigned port_xdp_queues_count(const char *ifname)
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ifreq ifr = {.ifr_data = (char *)&channels};
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	unsigned told = 0;
 
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
-	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &ifr) < 0)
-		return 1;
-	return MAX_OF(channels.rx_count + channels.combined_count, 1U);
+	if (fd >= 0 && ioctl(fd, SIOCETHTOOL, &ifr) == 0)
+		told = channels.rx_count + channels.combined_count;
+	return MAX_OF(MAX_OF(told, queues_made(ifname)), 1U);
 }
 
 /* ------------------------------------------------------------------ rings */
@@ -187,8 +208,7 @@ int port_xdp_socket_init(struct port_xdp_socket *s, uint32_t ifindex, unsigned n
 	uint64_t next = 0;
 	int r;
 
-	*s = (struct port_xdp_socket){.frame_bytes = port_xdp_frame_bytes(mtu),
-				      .zero_copy = zero_copy};
+	*s = (struct port_xdp_socket){.frame_bytes = port_xdp_frame_bytes(mtu)};
 	if (n_queues > PORT_XDP_QUEUES_MAX)
 		return -E2BIG;
 	r = memory_make(s, n_queues, fill);
@@ -313,38 +333,37 @@ void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_
 	entries[s->tx.own++ & s->tx.mask] = (struct xdp_desc){.addr = address, .len = len};
 }
 
-void port_xdp_socket_tx_drop(struct port_xdp_socket *s)
+/* Of frames taken and of frames that have left: of a driver's copies older kernels (before 6.17)
+ * show that they were taken with the last one only. */
+static uint32_t moved(const struct port_xdp_socket *s)
 {
-	struct xdp_desc *entries = s->tx.entries;
-
-	while (s->tx.own != *s->tx.producer)
-		s->free_frames[s->n_free++] = entries[--s->tx.own & s->tx.mask].addr;
-	if (s->zero_copy)
-		return;
-	/* The kernel reads these when it is called; it skips what lies outside the memory. */
-	for (uint32_t i = index_load(s->tx.consumer); i != s->tx.own; i++) {
-		struct xdp_desc *d = &entries[i & s->tx.mask];
-
-		if (d->addr < s->memory_bytes)
-			s->free_frames[s->n_free++] = d->addr;
-		d->addr = UINT64_MAX;
-	}
+	return index_load(s->tx.consumer) + index_load(s->completion.producer);
 }
 
+/*
+ * Where the driver copies, the kernel takes so many frames at a call, and says that there are more
+ * (EAGAIN), which is also what it says where it can take none. Who cannot tell goes on for as many
+ * calls as all of them would take; not again, once that was in vain.
+ */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 {
 	struct port_xdp_ring *tx = &s->tx;
+	unsigned calls, i;
+	uint32_t at;
 
 	index_store(tx->producer, tx->own);
-	for (unsigned i = 0; i < SEND_CALLS_MAX; i++) {
-		uint32_t before = index_load(tx->consumer);
-
-		/* A driver that copies takes some at a call; another goes on by itself. */
-		if (tx->own == before ||
-		    sendto(s->queues[0].fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0 ||
-		    index_load(tx->consumer) == before)
+	calls = s->vain ? 1 : (tx->own - index_load(tx->consumer)) / CALL_FRAMES + 2;
+	for (i = 1; i <= SEND_CALLS_MAX && tx->own != index_load(tx->consumer); i++) {
+		at = moved(s);
+		/* Another driver goes on by itself. */
+		if (sendto(s->queues[0].fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+			break;
+		if (moved(s) == at && (errno != EAGAIN || i >= calls))
 			break;
 	}
+	at = moved(s);
+	s->vain = at == s->moved;
+	s->moved = at;
 	completions_take(s);
 	return tx->own - index_load(tx->consumer);
 }

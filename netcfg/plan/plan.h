@@ -52,8 +52,7 @@ struct plan_step {
 
 enum plan_kernel_port {
 	PLAN_AF_PACKET,
-	PLAN_AF_XDP,	       /* by copies, where the driver cannot do without */
-	PLAN_AF_XDP_ZERO_COPY, /* or not at all */
+	PLAN_AF_XDP,
 };
 
 struct plan_port { /* one leg of one worker */

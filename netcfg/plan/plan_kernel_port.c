@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which workers have a kernel interface by AF_XDP. Apart from the workers, since it asks what the
- * interface and the others on it allow. What only the kernel can tell, a worker finds when it
- * starts, and uses AF_PACKET then.
+ * Which workers have a kernel interface by AF_XDP: those that are told to, where it can be. Apart
+ * from the workers, since it asks what the interface and the others on it allow. What only the
+ * kernel can tell, a worker finds when it starts, and uses AF_PACKET then.
  */
 #include "netcfg/plan/plan_kernel_port.h"
 #include "netcfg/plan/nic_use.h"
@@ -16,9 +16,21 @@ static const struct plan_worker *other_find(const struct plan *p, size_t worker,
 	for (size_t i = 0; i < worker; i++)
 		for (size_t j = 0; j < p->workers[i].n_ports; j++)
 			if (p->workers[i].ports[j].ifindex == ifindex &&
-			    p->workers[i].ports[j].kernel_port != PLAN_AF_PACKET)
+			    p->workers[i].ports[j].kernel_port == PLAN_AF_XDP)
 				return &p->workers[i];
 	return NULL;
+}
+
+static bool is_device(const struct inv_link *l)
+{
+	return l->kind == INV_LINK_PHYSICAL || l->kind == INV_LINK_VF || l->kind == INV_LINK_VETH;
+}
+
+/* A bond, a bridge or the like: what comes counts as its ports', so its own sockets get nothing. */
+static bool is_stacked(const struct plan_leg *leg)
+{
+	return !is_device(leg->device) ||
+	       (leg->link->kind != INV_LINK_VLAN && !is_device(leg->link));
 }
 
 /* True and why, where AF_XDP cannot be. */
@@ -27,7 +39,12 @@ static bool is_impossible(const struct plan_builder *b, const struct plan_leg *l
 {
 	const struct plan_worker *other = other_find(b->plan, worker, port->ifindex);
 
-	if (port->mtu > PLENUM_AF_XDP_MTU_MAX)
+	if (b->plan->hold_s)
+		snprintf(why, size, "AF_XDP cannot stand by, as ports of active-backup do");
+	else if (is_stacked(leg))
+		snprintf(why, size, "AF_XDP takes a device or a VLAN on one, and %.15s is a %.15s",
+			 leg->device->name, inv_link_kind_to_string(leg->device->kind));
+	else if (port->mtu > PLENUM_AF_XDP_MTU_MAX)
 		snprintf(why, size, "AF_XDP takes an MTU of up to %u, not %u",
 			 PLENUM_AF_XDP_MTU_MAX, port->mtu);
 	else if (other)
@@ -40,25 +57,30 @@ static bool is_impossible(const struct plan_builder *b, const struct plan_leg *l
 	return true;
 }
 
-/* A VLAN or bond is none, whatever is below it. */
+/* A VLAN is none, whatever is below it. */
 static bool does_zero_copy(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->link->ifindex == leg->device->ifindex &&
 	       strcmp(nic_af_xdp(b->inv, leg->link), "zero-copy") == 0;
 }
 
-/* The note that a worker on a kernel interface has is of its first one, and says how. */
-static void note_how(struct plan_worker *w, const struct plan_leg *leg, const char *why_not)
+void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const char *how)
 {
-	const struct inv_link *link = leg->link;
+	const struct inv_link *link = leg->device;
 
-	if (strcmp(w->reason.code, "kernel-interface") == 0 &&
-	    strncmp(w->reason.text, link->name, strlen(link->name)) == 0)
-		reason_set(&w->reason, "kernel-interface",
-			   "%.15s (%.31s) has no VF for the worker, %s shares it%s%s", link->name,
-			   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
-			   why_not ? "DPDK" : "AF_XDP", why_not ? ": " : "",
-			   why_not ? why_not : "");
+	reason_set(ret, "kernel-interface", "%.15s (%.31s) has no VF for the worker, %s",
+		   link->name, link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
+		   how);
+}
+
+/* The note that a worker on kernel interfaces has is of the first of them. */
+static void note_how(struct plan_worker *w, const struct plan_leg *leg, const char *how)
+{
+	struct reason as_is;
+
+	plan_kernel_port_note(&as_is, leg, PLAN_KERNEL_PORT_SHARES);
+	if (reason_equal(&w->reason, &as_is))
+		plan_kernel_port_note(&w->reason, leg, how);
 }
 
 void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg, size_t worker,
@@ -67,18 +89,16 @@ void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg,
 	enum spec_kernel_port asked = leg->net->kernel_port;
 	struct plan_worker *w = &b->plan->workers[worker];
 	char why[96];
+	bool can = !is_impossible(b, leg, worker, port, why, sizeof(why));
 
-	if (asked == SPEC_KERNEL_PORT_AF_PACKET ||
-	    (asked == SPEC_KERNEL_PORT_AUTO && !does_zero_copy(b, leg)))
+	if (asked == SPEC_KERNEL_PORT_AUTO && can && does_zero_copy(b, leg))
+		note_how(w, leg,
+			 PLAN_KERNEL_PORT_SHARES "; kernel-port: af-xdp would need no copies");
+	if (asked != SPEC_KERNEL_PORT_AF_XDP)
 		return;
-	if (!is_impossible(b, leg, worker, port, why, sizeof(why))) {
-		port->kernel_port =
-			asked == SPEC_KERNEL_PORT_AUTO ? PLAN_AF_XDP_ZERO_COPY : PLAN_AF_XDP;
-		note_how(w, leg, NULL);
-		return;
-	}
-	if (asked == SPEC_KERNEL_PORT_AUTO) {
-		note_how(w, leg, why);
+	if (can) {
+		port->kernel_port = PLAN_AF_XDP;
+		note_how(w, leg, "AF_XDP shares it");
 		return;
 	}
 	reason_set(&w->reason, "no-af-xdp", "%.15s is shared by AF_PACKET: %s", leg->link->name,

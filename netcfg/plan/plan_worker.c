@@ -102,9 +102,7 @@ static void explain_sharing(struct plan_worker *w, const struct plan_leg *leg)
 	else if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
 		w->reason = leg->why_no_vfs;
 	else
-		reason_set(&w->reason, "kernel-interface",
-			   "%.15s (%.31s) has no VF for the worker, DPDK shares it", link->name,
-			   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind));
+		plan_kernel_port_note(&w->reason, leg, PLAN_KERNEL_PORT_SHARES);
 }
 
 /* As many as there are, and those that all workers on DPDK need and are not free. Most of the time

@@ -68,7 +68,7 @@ enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRU
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
 /* What an RDMA connection's GID is of where the program leaves it to the kernel. */
 enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V1, SPEC_ROCE_V2, SPEC_ROCE_MAX };
-/* How DPDK shares a kernel interface. auto: by AF_XDP where the driver needs no copies for it. */
+/* How DPDK shares a kernel interface. auto: by AF_PACKET, for now. */
 enum spec_kernel_port {
 	SPEC_KERNEL_PORT_AUTO,
 	SPEC_KERNEL_PORT_AF_PACKET,

@@ -336,10 +336,11 @@ static const struct spec_key net_keys[] = {
 		 " kernel, where they have no VF of it. af-packet: the kernel has all that comes,"
 		 " and workers have copies. af-xdp: a program on the interface gives the first worker"
 		 " the datagrams for its address and port past the kernel's stack, and the kernel all"
-		 " else; it goes with the worker, however that ends. auto: af-xdp where the driver"
-		 " needs no copies for it (zero copy), else af-packet.\nAF_XDP takes an MTU of up to"
-		 " 3498, 16 receive queues, one worker an interface, and no other XDP program there."
-		 " Where it cannot be, the worker uses AF_PACKET, and says why.",
+		 " else; it goes with the worker, however that ends. auto: af-packet, for now.\n"
+		 "AF_XDP takes a device or a VLAN on one, no bond or bridge; an MTU of up to 3498, 16"
+		 " receive queues, one worker an interface, and no other XDP program there; and no"
+		 " mode active-backup of ha.\nWhere it cannot be, the worker uses AF_PACKET, and says"
+		 " why.",
 	 .example = "af-xdp"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(rdma_names), FIELD(spec_net, rdma),
 	 .help = "Whether bulk data use RDMA on this device. auto: where both ends have it and the"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which workers have a kernel interface by AF_XDP where nothing is asked for. What is, golden cases
+/* What workers on kernel interfaces have and say where nothing is asked for. What is, golden cases
  * say. */
 #include "netcfg/plan/nic_use.h"
 #include "plugins/plugins.h"
@@ -35,43 +35,67 @@ static const struct plan_port *port_of(const struct plan *p, unsigned worker, un
 	return &p->workers[worker].ports[leg];
 }
 
-/* By itself AF_XDP is taken where the driver needs no copies, by one worker an interface, and where
- * a frame fits a page. */
+static void put(struct inv_link *l, const char *af_xdp)
+{
+	inv_text_set(l->af_xdp, sizeof(l->af_xdp), af_xdp);
+}
+
+/* AF_XDP is never taken unasked; where it would need no copies and could be had, the note says so.
+ */
 static void test_kernel_port_auto(void **state)
 {
+	static const char *const says[] = {"", "copy", "zero-copy", "none"};
 	struct inventory *inv = host_new();
 	struct inv_link *veth0 = &inv->links[2];
 	struct spec *s = host_spec(yaml);
 	struct plan *p;
 
-	p = plan_of(s, inv);
-	assert_int_equal(port_of(p, 0, 0)->kernel_port, PLAN_AF_PACKET);
-	plan_free(p);
-	inv_text_set(veth0->af_xdp, sizeof(veth0->af_xdp), "copy");
-	p = plan_of(s, inv);
-	assert_int_equal(port_of(p, 0, 0)->kernel_port, PLAN_AF_PACKET);
-	plan_free(p);
-	inv_text_set(veth0->af_xdp, sizeof(veth0->af_xdp), "zero-copy");
-	p = plan_of(s, inv);
-	assert_int_equal(port_of(p, 0, 0)->kernel_port, PLAN_AF_XDP_ZERO_COPY);
-	assert_int_equal(port_of(p, 0, 1)->kernel_port, PLAN_AF_PACKET);
-	assert_int_equal(port_of(p, 1, 0)->kernel_port, PLAN_AF_PACKET);
-	assert_string_equal(p->workers[0].reason.code, "kernel-interface");
-	assert_non_null(strstr(p->workers[0].reason.text, "AF_XDP shares it"));
-	assert_non_null(strstr(p->workers[1].reason.text,
-			       "DPDK shares it: AF_XDP takes one worker an interface, and worker "
-			       "1 has it"));
-	assert_true(plan_reason_is_note(&p->workers[1].reason));
-	plan_free(p);
-	s->nets[0].kernel_port = SPEC_KERNEL_PORT_AF_PACKET;
-	p = plan_of(s, inv);
-	assert_int_equal(port_of(p, 0, 0)->kernel_port, PLAN_AF_PACKET);
-	plan_free(p);
-	s->nets[0].kernel_port = SPEC_KERNEL_PORT_AUTO;
+	for (unsigned i = 0; i < ARRAY_SIZE(says); i++) {
+		put(veth0, says[i]);
+		p = plan_of(s, inv);
+		for (unsigned worker = 0; worker < 2; worker++) {
+			const struct reason *why = &p->workers[worker].reason;
+
+			assert_int_equal(port_of(p, worker, 0)->kernel_port, PLAN_AF_PACKET);
+			assert_int_equal(port_of(p, worker, 1)->kernel_port, PLAN_AF_PACKET);
+			assert_string_equal(why->code, "kernel-interface");
+			assert_true(plan_reason_is_note(why));
+			assert_int_equal(!!strstr(why->text, "af-xdp would need no copies"),
+					 strcmp(says[i], "zero-copy") == 0);
+		}
+		plan_free(p);
+	}
+	put(veth0, "zero-copy");
 	s->networks[0].mtu = 9000;
 	p = plan_of(s, inv);
-	assert_int_equal(port_of(p, 0, 0)->kernel_port, PLAN_AF_PACKET);
-	assert_non_null(strstr(p->workers[0].reason.text, "an MTU of up to 3498, not 9000"));
+	assert_null(strstr(p->workers[0].reason.text, "af-xdp"));
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+}
+
+/* The note is of the first leg, also where another's name begins with that one's. */
+static void test_kernel_port_note(void **state)
+{
+	struct inventory *inv = host_new();
+	struct spec *s = host_spec(yaml);
+	struct plan *p;
+
+	inv_text_set(inv->links[3].name, sizeof(inv->links[3].name), "veth00");
+	memcpy(s->nets[1].device, "veth00", sizeof("veth00"));
+	s->nets[0].kernel_port = SPEC_KERNEL_PORT_AF_XDP;
+	p = plan_of(s, inv);
+	assert_int_equal(port_of(p, 0, 0)->kernel_port, PLAN_AF_XDP);
+	assert_non_null(strstr(p->workers[0].reason.text, "veth0 (veth)"));
+	assert_non_null(strstr(p->workers[0].reason.text, "AF_XDP shares it"));
+	plan_free(p);
+	s->nets[0].kernel_port = SPEC_KERNEL_PORT_AUTO;
+	put(&inv->links[2], "zero-copy");
+	s->nets[1].kernel_port = SPEC_KERNEL_PORT_AF_XDP;
+	p = plan_of(s, inv);
+	assert_int_equal(port_of(p, 0, 1)->kernel_port, PLAN_AF_XDP);
+	assert_non_null(strstr(p->workers[0].reason.text, "veth0 (veth)"));
+	assert_non_null(strstr(p->workers[0].reason.text, "DPDK shares it"));
 	plan_free(p);
 	spec_free(s);
 	inv_free(inv);
@@ -81,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernel_port_auto),
+		cmocka_unit_test(test_kernel_port_note),
 	};
 
 	plugins_register();
