@@ -329,11 +329,10 @@ static void trains_format(const struct worker *w, struct rudp_session *s,
 
 	if (i->alone)
 		snprintf(buf, size,
-			 "%.20s: none that %.16s cuts by itself reach %.24s; they go one by one "
-			 "(ethtool -K %.16s tx-udp-segmentation off)",
-			 port->leg, port->ifname, w->role->peer_name(w, s), port->ifname);
+			 "%.16s: what %.15s cuts into packets is lost to %.20s; they go one by one",
+			 port->leg, port->ifname, w->role->peer_name(w, s));
 	else
-		snprintf(buf, size, "%.20s: packets that %.16s cuts by itself reach %.40s again",
+		snprintf(buf, size, "%.16s: what %.15s cuts into packets reaches %.20s again",
 			 port->leg, port->ifname, w->role->peer_name(w, s));
 }
 
