@@ -336,33 +336,23 @@ static void trains_format(const struct worker *w, struct rudp_session *s,
 			 port->leg, port->ifname, w->role->peer_name(w, s));
 }
 
-static void trains_report(struct worker *w, struct rudp_session *s, unsigned path)
+/* Of a path that works, but not as it might, or does again. */
+static void path_report(struct worker *w, struct rudp_session *s, unsigned path, bool is_mtu)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
+	enum launch_event event = LAUNCH_EVENT_PATH_MTU;
 	char text[LAUNCH_REASON_MAX];
+	bool bad;
 
 	if (path >= n)
 		return;
-	trains_format(w, s, &info[path], text, sizeof(text));
-	log_write(info[path].alone ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s", text);
-	worker_send(w, LAUNCH_MSG_EVENT,
-		    info[path].alone ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED, path, text);
-	w->stats_ns = 0;
-}
-
-static void mtu_report(struct worker *w, struct rudp_session *s, unsigned path)
-{
-	struct rudp_path_info info[RUDP_PATHS_MAX];
-	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
-	char text[LAUNCH_REASON_MAX];
-
-	if (path >= n)
-		return;
-	mtu_format(w, s, &info[path], text, sizeof(text));
-	log_write(info[path].mtu_found < info[path].mtu_most ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
-		  "%s", text);
-	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PATH_MTU, path, text);
+	bad = is_mtu ? info[path].mtu_found < info[path].mtu_most : info[path].alone;
+	if (!is_mtu)
+		event = bad ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED;
+	(is_mtu ? mtu_format : trains_format)(w, s, &info[path], text, sizeof(text));
+	log_write(bad ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, (int)event, path, text);
 	w->stats_ns = 0;
 }
 
@@ -378,12 +368,8 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	    (e == RUDP_SESSION_REFUSED && w->role->report_refusal &&
 	     w->role->report_refusal(w, s, code)))
 		return;
-	if (e == RUDP_PATH_MTU) {
-		mtu_report(w, s, path);
-		return;
-	}
-	if (e == RUDP_PATH_TRAINS) {
-		trains_report(w, s, path);
+	if (e == RUDP_PATH_MTU || e == RUDP_PATH_TRAINS) {
+		path_report(w, s, path, e == RUDP_PATH_MTU);
 		return;
 	}
 	if (is_path)
