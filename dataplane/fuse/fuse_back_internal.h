@@ -197,7 +197,8 @@ struct back_req {
 	uint64_t begun_ns;			    /* the time then; 0: there was nobody else */
 
 	/* While its data are on their way by RDMA. */
-	struct port_rdma_spread bulk;
+	struct port_rdma_op bulk;
+	uint8_t bulk_leg;
 	bool bulk_old; /* another session has asked again: memory of the first means nothing */
 
 	/* While io_uring has it. */
@@ -221,13 +222,13 @@ struct back_wait {
 
 /* A WRITE whose data are being fetched; in the headroom of the buffer that they go to. */
 struct back_fetch {
-	struct port_rdma_spread move;
+	struct port_rdma_op op;
 	struct back_fetch *prev, *next;
 	struct fuse_back_client *client;
 	struct rudp_call *call; /* NULL: nobody waits any more */
 	struct fuse_proto_bulk bulk;
 	size_t len; /* of the whole message */
-	uint8_t failed;
+	uint8_t leg, failed;
 	bool waits; /* the legs that work have enough to do */
 };
 _Static_assert(sizeof(struct back_fetch) <= BUF_HEADROOM_BYTES, "before the data");

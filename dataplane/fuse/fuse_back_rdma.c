@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bulk data by RDMA, at the server, which is the active end: it writes what was read into its
- * clients' memory and fetches what they write, on whichever leg has least to do, or on two at once;
- * what fails on one goes by the next, and by packets in the end. Buffers stay the device's until it
- * says that it has done with them. Apart because a server without RDMA knows nothing of it.
+ * clients' memory and fetches what they write, on whichever leg has least to do; what fails on one
+ * goes by the next, and by packets in the end. Buffers stay the device's until it says that it has
+ * done with them. Apart because a server without RDMA knows nothing of it.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <string.h>
@@ -195,34 +195,10 @@ void back_rdma_ask(struct fuse_back_client *c, struct rudp_call *call, void *buf
 	buf_pool_put(&b->requests, buf);
 }
 
-/* What went by which leg; or which legs failed. */
-static uint8_t spread_count(struct fuse_back_client *c, const struct port_rdma_spread *s,
-			    bool is_read)
+/* A leg of theirs that works, without those in `not`; -1: none. */
+static int leg_choose(struct fuse_back_client *c, uint8_t legs, uint8_t not )
 {
-	uint8_t failed = port_rdma_spread_failed(s);
-
-	for (unsigned i = 0; i < s->n_parts; i++) {
-		const struct port_rdma_part *part = &s->parts[i];
-		struct launch_rdma_stats *stats = &c->back->stats->rdma[part->op.port];
-
-		if (part->failed)
-			launch_stat_add(&stats->failures, 1);
-		if (s->status < 0)
-			continue;
-		launch_stat_add(is_read ? &stats->read_bytes : &stats->write_bytes, part->op.bytes);
-		if (is_read)
-			c->by_rdma[part->op.port].read_bytes += part->op.bytes;
-		else
-			c->by_rdma[part->op.port].write_bytes += part->op.bytes;
-	}
-	return failed;
-}
-
-/* By legs of theirs that work, without those that have failed. False: by none, now. */
-static bool move(struct fuse_back_client *c, uint8_t legs, uint8_t failed,
-		 const struct port_rdma_move *m, struct port_rdma_spread *s)
-{
-	return c->rdma && !c->gone && port_rdma_spread(c->rdma, legs & (uint8_t)~failed, m, s) == 0;
+	return c->rdma && !c->gone ? port_rdma_choose(c->rdma, legs & (uint8_t) ~not ) : -1;
 }
 
 /* Whether one of the legs works, and only has too much to do where it takes nothing more. */
@@ -273,7 +249,7 @@ void back_rdma_client_gone(struct fuse_back_client *c)
 
 /* ------------------------------------------------------------------ READ */
 
-static void reply_done(struct port_rdma_spread *s, int status);
+static void reply_done(struct port_rdma_op *op, int status);
 
 static void reply_by_packets(struct back_req *q)
 {
@@ -288,14 +264,15 @@ static void reply_by_packets(struct back_req *q)
 /* False: by packets. */
 static bool reply_begin(struct back_req *q)
 {
-	const struct port_rdma_move m = {.here = back_req_data(q),
-					 .there = q->args.bulk.addr,
-					 .bytes = q->got,
-					 .is_write = true};
+	struct fuse_back_client *c = q->client;
+	int leg = q->bulk_old || !q->call ? -1 : leg_choose(c, q->args.bulk.legs, q->args.failed);
 
+	if (leg < 0)
+		return false;
+	q->bulk_leg = (uint8_t)leg;
 	q->bulk.done = reply_done;
-	return !q->bulk_old && q->call &&
-	       move(q->client, q->args.bulk.legs, q->args.failed, &m, &q->bulk);
+	return port_rdma_write(c->rdma, (unsigned)leg, back_req_data(q), q->got, q->args.bulk.addr,
+			       &q->bulk) == 0;
 }
 
 /* Legs that work and have too much to do: a client that takes its data by no other way would ask
@@ -322,18 +299,21 @@ static void reply_go(struct back_req *q)
 	b->reply_tail = &q->retry;
 }
 
-static void reply_done(struct port_rdma_spread *s, int status)
+static void reply_done(struct port_rdma_op *op, int status)
 {
-	struct back_req *q = (struct back_req *)((uint8_t *)s - offsetof(struct back_req, bulk));
-	uint8_t failed = 0;
+	struct back_req *q = (struct back_req *)((uint8_t *)op - offsetof(struct back_req, bulk));
+	struct fuse_back_client *c = q->client;
 
-	if (status < 0 || !q->bulk_old)
-		failed = spread_count(q->client, s, true);
 	if (status == 0 && !q->bulk_old) {
+		launch_stat_add(&c->back->stats->rdma[op->port].read_bytes, q->got);
+		c->by_rdma[op->port].read_bytes += q->got;
 		back_reply_bulk(q, q->got, q->got, back_rdma_failed(q));
 		return;
 	}
-	q->args.failed |= failed;
+	if (status < 0) {
+		q->args.failed |= (uint8_t)(1U << q->bulk_leg);
+		launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
+	}
 	reply_go(q);
 }
 
@@ -368,7 +348,7 @@ void back_rdma_reply(struct back_req *q, size_t len)
 
 /* ------------------------------------------------------------------ WRITE */
 
-static void fetch_done(struct port_rdma_spread *s, int status);
+static void fetch_done(struct port_rdma_op *op, int status);
 
 static void *fetch_data(struct back_fetch *k)
 {
@@ -377,12 +357,16 @@ static void *fetch_data(struct back_fetch *k)
 
 static bool fetch_begin(struct back_fetch *k)
 {
-	const struct port_rdma_move m = {.here = (uint8_t *)fetch_data(k) + FUSE_PROTO_WRITE_DATA,
-					 .there = k->bulk.addr,
-					 .bytes = k->bulk.len};
+	struct fuse_back_client *c = k->client;
+	int leg = k->call ? leg_choose(c, k->bulk.legs, k->failed) : -1;
 
-	k->move.done = fetch_done;
-	return k->call && move(k->client, k->bulk.legs, k->failed, &m, &k->move);
+	if (leg < 0)
+		return false;
+	k->leg = (uint8_t)leg;
+	k->op.done = fetch_done;
+	return port_rdma_read(c->rdma, (unsigned)leg,
+			      (uint8_t *)fetch_data(k) + FUSE_PROTO_WRITE_DATA, k->bulk.len,
+			      k->bulk.addr, &k->op) == 0;
 }
 
 /* It is a request now, or nothing. */
@@ -431,15 +415,20 @@ static void fetch_again(struct back_fetch *k)
 	b->n_fetches_idle++;
 }
 
-static void fetch_done(struct port_rdma_spread *s, int status)
+static void fetch_done(struct port_rdma_op *op, int status)
 {
-	struct back_fetch *k = (struct back_fetch *)s; /* its first */
+	struct back_fetch *k = (struct back_fetch *)op;
+	struct fuse_back_client *c = k->client;
 
-	k->failed |= spread_count(k->client, s, false);
-	if (status == 0)
+	if (status == 0) {
+		launch_stat_add(&c->back->stats->rdma[op->port].write_bytes, k->bulk.len);
+		c->by_rdma[op->port].write_bytes += k->bulk.len;
 		fetch_end(k, true);
-	else
-		fetch_again(k);
+		return;
+	}
+	k->failed |= (uint8_t)(1U << k->leg);
+	launch_stat_add(&c->back->stats->rdma[op->port].failures, 1);
+	fetch_again(k);
 }
 
 /* The message as it would have come by packets: head, room for the data, handles. */

@@ -190,31 +190,4 @@ int port_rdma_write(struct port_rdma_peer *peer, unsigned leg, const void *from,
 int port_rdma_read(struct port_rdma_peer *peer, unsigned leg, void *to, uint32_t bytes, uint64_t at,
 		   struct port_rdma_op *op);
 
-/* What is to be moved: at most PORT_RDMA_BYTES_MAX. */
-struct port_rdma_move {
-	void *here;
-	uint64_t there;
-	uint32_t bytes;
-	bool is_write; /* from here, as port_rdma_write() */
-};
-#define PORT_RDMA_PARTS_MAX 2
-/* The same by those of the legs in the mask that have least to do: by two of them where it is
- * large and they have little else, or by one. done: when nothing of it is under way any more. */
-struct port_rdma_spread {
-	void (*done)(struct port_rdma_spread *s, int status); /* as an op's; of all parts */
-	int status;
-	uint8_t n_parts, n_left;
-	struct port_rdma_part {
-		struct port_rdma_op op; /* its port and bytes say what went where */
-		struct port_rdma_spread *of;
-		uint8_t leg;
-		bool failed;
-	} parts[PORT_RDMA_PARTS_MAX];
-};
-/* As above. -EAGAIN: none of the legs takes it now. */
-int port_rdma_spread(struct port_rdma_peer *peer, uint8_t legs, const struct port_rdma_move *m,
-		     struct port_rdma_spread *s);
-/* The legs that parts of it have failed on, a bit each. */
-uint8_t port_rdma_spread_failed(const struct port_rdma_spread *s);
-
 #endif

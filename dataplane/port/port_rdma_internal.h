@@ -9,7 +9,7 @@
 #define RDMA_OPS_MAX 512	/* under way in a worker */
 #define RDMA_DEVICE_OPS_MAX 64U /* of a device */
 #define RDMA_PAIR_OPS_MAX 8U	/* and on a pair */
-#define RDMA_OP_WRS 64U		/* work requests of the largest */
+#define RDMA_OP_WRS 16U		/* work requests of the largest */
 #define RDMA_PAIR_WRS (RDMA_OP_WRS * RDMA_PAIR_OPS_MAX)
 /* A failed transfer's requests all say so. */
 #define RDMA_CQES (RDMA_OP_WRS * RDMA_DEVICE_OPS_MAX)
