@@ -96,12 +96,18 @@ int rudp_aead_rekey(struct rudp_aead *a, const uint8_t key[RUDP_AEAD_KEY_BYTES])
 	return 0;
 }
 
+static void nonce_make(const struct rudp_aead *a, uint64_t n, uint8_t ret[NONCE_BYTES])
+{
+	n = a->cipher == RUDP_AESGCM ? htobe64(n) : htole64(n);
+	memset(ret, 0, NONCE_BYTES - sizeof(n));
+	memcpy(ret + NONCE_BYTES - sizeof(n), &n, sizeof(n));
+}
+
 int rudp_aead_begin(struct rudp_aead *a, uint64_t n)
 {
-	uint8_t nonce[NONCE_BYTES] = {0};
+	uint8_t nonce[NONCE_BYTES];
 
-	n = a->cipher == RUDP_AESGCM ? htobe64(n) : htole64(n);
-	memcpy(nonce + NONCE_BYTES - sizeof(n), &n, sizeof(n));
+	nonce_make(a, n, nonce);
 	if (a->mb) {
 		rudp_aead_mb_begin(a->mb, nonce);
 		return 0;
@@ -173,4 +179,20 @@ int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTE
 	if (EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_SET_TAG, RUDP_AEAD_TAG_BYTES, copy) != 1)
 		return -EIO;
 	return EVP_DecryptFinal_ex(a->ctx, none, &n) == 1 ? 0 : -EBADMSG;
+}
+
+int rudp_aead_tag(struct rudp_aead *a, uint64_t n, const uint8_t *p, size_t len,
+		  uint8_t ret_tag[RUDP_AEAD_TAG_BYTES])
+{
+	uint8_t nonce[NONCE_BYTES];
+	int r;
+
+	if (a->mb) {
+		nonce_make(a, n, nonce);
+		rudp_aead_mb_tag(a->mb, nonce, p, len, ret_tag);
+		return 0;
+	}
+	r = rudp_aead_begin(a, n);
+	r = r ? r : rudp_aead_clear(a, p, len);
+	return r ? r : rudp_aead_seal_end(a, ret_tag);
 }

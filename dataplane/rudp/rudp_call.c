@@ -439,6 +439,7 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 /* 1: the message is whole; 0: not yet, or had it; -ENOBUFS; -EBADMSG. */
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
+	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
 	struct rx_msg *m = &slot->rx;
 	unsigned fresh = 0;
 
@@ -458,8 +459,10 @@ static int chunk_store(struct rudp_session *s, struct slot *slot, const struct w
 	if (fresh == 0)
 		return 0;
 	if (d->payload_len) /* what is here already is written once more, alike */
-		memcpy(m->buf + (size_t)d->chunk_index * d->chunk_bytes, d->payload,
-		       d->payload_len);
+		memcpy(m->buf + offset, d->payload, d->payload_len);
+	if (s->secure && d->payload_len >= RUDP_AHEAD_LEAST)
+		rudp_write_ahead(m->buf + offset + d->payload_len,
+				 MIN_OF((size_t)d->payload_len, m->len - offset - d->payload_len));
 	m->n_got = (uint16_t)(m->n_got + fresh);
 	return m->n_got == m->n_chunks;
 }

@@ -404,7 +404,7 @@ struct rudp {
 	enum rudp_cipher cipher; /* of the sessions that we open */
 	uint64_t *hellos;	 /* hashes of those that made sessions lately, 2 * n_sessions */
 	unsigned next_hello;
-	uint8_t *room; /* where packets are ciphered, until the port has sent them; or NULL */
+	uint8_t *room; /* where packets are sealed, until the port has sent them; or NULL */
 	size_t room_used;
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a packet that was deciphered */
 };
@@ -420,6 +420,24 @@ static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct d
 static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 {
 	return r->waited_ns == RUDP_TIME_NEVER ? now - r->polled_ns : r->waited_ns;
+}
+
+/*
+ * A packet of a large message, sealed or opened, is followed by the next, which has its payload
+ * right behind: it comes from memory while the cipher works and needs none. What has no cipher to
+ * wait for is copied no faster for it.
+ */
+#define RUDP_AHEAD_LEAST 512U /* payload: with less than this they come too seldom */
+#define RUDP_LINE_BYTES 64U
+static inline void rudp_read_ahead(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i += RUDP_LINE_BYTES)
+		__builtin_prefetch(p + i, 0);
+}
+static inline void rudp_write_ahead(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i += RUDP_LINE_BYTES)
+		__builtin_prefetch(p + i, 1);
 }
 
 /* rudp.c */

@@ -93,8 +93,9 @@ static size_t head_payload_len(const struct datagram *in)
 	return MIN_OF((size_t)in->payload_len, rest ? HEAD_BLOCK_BYTES - rest : 0);
 }
 
-/* In clear; ret's common header is whole. */
-static int tag_all(struct rudp_secure *x, const struct datagram *in, struct datagram *ret)
+/* In clear, where it is: large, or a header alone. ret's common header is whole. */
+static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *in,
+		     struct datagram *ret)
 {
 	size_t more = head_payload_len(in);
 	uint8_t head[HEAD_BYTES_MAX];
@@ -108,33 +109,72 @@ static int tag_all(struct rudp_secure *x, const struct datagram *in, struct data
 	if (more)
 		memcpy(head + in->hdr_len, in->payload, more);
 	ret->payload = in->payload;
-	r = rudp_aead_clear(&x->tx, head, in->hdr_len + more);
-	return r || more == in->payload_len
-		       ? r
-		       : rudp_aead_clear(&x->tx, in->payload + more, in->payload_len - more);
+	if (more == in->payload_len)
+		return rudp_aead_tag(&x->tx, n, head, in->hdr_len + more,
+				     ret->hdr + WIRE_COMMON_BYTES);
+	r = rudp_aead_begin(&x->tx, n);
+	r = r ? r : rudp_aead_clear(&x->tx, head, in->hdr_len + more);
+	r = r ? r : rudp_aead_clear(&x->tx, in->payload + more, in->payload_len - more);
+	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
 }
 
-static int cipher_all(struct rudp_secure *x, const struct datagram *in, uint8_t *room,
+/* In clear, in one piece: while the tag is made, the common header stands a second time in its
+ * place, right before what else it is of. */
+static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *whole,
+		      const struct datagram *ret)
+{
+	uint8_t *text = whole + RUDP_SECURE_BYTES, tag[RUDP_SECURE_BYTES];
+	int r;
+
+	memcpy(text, ret->hdr, WIRE_COMMON_BYTES);
+	memcpy(text + WIRE_COMMON_BYTES, in->hdr + WIRE_COMMON_BYTES,
+	       in->hdr_len - WIRE_COMMON_BYTES);
+	memcpy(text + in->hdr_len, in->payload, in->payload_len);
+	r = rudp_aead_tag(&x->tx, n, text, (size_t)in->hdr_len + in->payload_len, tag);
+	memcpy(whole, ret->hdr, WIRE_COMMON_BYTES);
+	memcpy(whole + WIRE_COMMON_BYTES, tag, sizeof(tag));
+	return r;
+}
+
+/* room: for the payload. */
+static int cipher_all(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *room,
 		      struct datagram *ret)
 {
 	size_t fields_len = in->hdr_len - WIRE_COMMON_BYTES, more = head_payload_len(in);
 	uint8_t head[HEAD_BYTES_MAX];
-	int r;
+	int r = rudp_aead_begin(&x->tx, n);
 
 	memcpy(head, in->hdr + WIRE_COMMON_BYTES, fields_len);
 	if (more)
 		memcpy(head + fields_len, in->payload, more);
-	r = rudp_aead_clear(&x->tx, ret->hdr, WIRE_COMMON_BYTES);
+	r = r ? r : rudp_aead_clear(&x->tx, ret->hdr, WIRE_COMMON_BYTES);
 	r = r ? r : rudp_aead_crypt(&x->tx, head, fields_len + more, head);
 	if (r)
 		return r;
 	memcpy(ret->hdr + WIRE_COMMON_BYTES + RUDP_SECURE_BYTES, head, fields_len);
 	if (more)
 		memcpy(room, head + fields_len, more);
-	ret->payload = in->payload_len ? room : NULL;
-	return more == in->payload_len ? 0
-				       : rudp_aead_crypt(&x->tx, in->payload + more,
-							 in->payload_len - more, room + more);
+	if (more < in->payload_len)
+		r = rudp_aead_crypt(&x->tx, in->payload + more, in->payload_len - more,
+				    room + more);
+	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
+}
+
+static int seal_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *room,
+		       struct datagram *ret)
+{
+	int r;
+
+	if (x->mode == RUDP_ENCRYPT) {
+		r = cipher_all(x, n, in, room + ret->hdr_len, ret);
+		memcpy(room, ret->hdr, ret->hdr_len);
+	} else {
+		r = tag_joined(x, n, in, room, ret);
+	}
+	ret->payload = room;
+	ret->payload_len = (uint16_t)(ret->payload_len + ret->hdr_len);
+	ret->hdr_len = 0;
+	return r;
 }
 
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
@@ -149,15 +189,16 @@ int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		return -EKEYEXPIRED;
 	ret->hdr_len = (uint16_t)(in->hdr_len + RUDP_SECURE_BYTES);
 	ret->payload_len = in->payload_len;
+	ret->payload = NULL;
 	ret->alone = in->alone;
 	memcpy(ret->hdr, in->hdr, WIRE_COMMON_BYTES);
 	if (x->tx_phase & 1)
 		ret->hdr[WIRE_OFF_PATH] |= WIRE_PATH_PHASE;
 	x->tx_sealed++;
-	r = rudp_aead_begin(&x->tx, nonce(counter, number));
-	if (r == 0)
-		r = x->mode == RUDP_ENCRYPT ? cipher_all(x, in, room, ret) : tag_all(x, in, ret);
-	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
+	if (rudp_secure_joins(x, in))
+		return seal_joined(x, nonce(counter, number), in, room, ret);
+	return x->mode == RUDP_ENCRYPT ? cipher_all(x, nonce(counter, number), in, NULL, ret)
+				       : tag_parts(x, nonce(counter, number), in, ret);
 }
 
 /* ------------------------------------------------------------------ in */

@@ -20,6 +20,7 @@
 #define RUDP_SECURE_CONTROL WIRE_PATHS_MAX
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22) /* under one key: half of what RFC 9001 allows */
 #define RUDP_SECURE_FORGED_MAX (1ULL << 36)    /* failures that a session bears, RFC 9001, 6.6 */
+#define RUDP_SECURE_JOIN_MOST 2048U	       /* payload: a packet of 1500 bytes, not of 9000 */
 #define RUDP_SECURE_WINDOW 1024U	       /* of the control counter: older is dropped */
 
 struct rudp_secure {
@@ -48,13 +49,20 @@ void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase,
 		     const uint8_t **ret);
 
 /*
- * in: a packet whose header begins with the common header. ret: the same with its tag; its payload
- * is in's, or under RUDP_ENCRYPT at `room`, which has in->payload_len bytes. A number serves again
- * only where the packet before did not leave: rudp_secure_sent says that it did.
- * 0; -EKEYEXPIRED: no key is left to use, the session is to end; -EIO.
+ * in: a packet whose header begins with the common header. ret: the same with its tag; where it has
+ * a payload, `room` has RUDP_SECURE_BYTES more than the packet, and rudp_secure_joins says so, all
+ * of it is in one piece there: ret's payload, without a header before it. A number serves again
+ * only where the packet before did not leave: rudp_secure_sent says that it did. 0; -EKEYEXPIRED:
+ * no key is left to use, the session is to end; -EIO.
  */
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		     const struct datagram *in, uint8_t *room, struct datagram *ret);
+/* A tag alone is not worth a copy of a large payload; of any other the port makes one anyway. */
+static inline bool rudp_secure_joins(const struct rudp_secure *x, const struct datagram *in)
+{
+	return in->payload_len > 0 &&
+	       (x->mode == RUDP_ENCRYPT || in->payload_len <= RUDP_SECURE_JOIN_MOST);
+}
 static inline void rudp_secure_sent(struct rudp_secure *x, unsigned counter, uint64_t number)
 {
 	x->tx_next[counter] = number + 1;

@@ -192,46 +192,31 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 		rudp_session_event(s, e, 0, -ECONNRESET);
 }
 
-/* A ciphered packet in one piece: those of a train then follow one another in memory, and the port
- * has none of them to gather. */
-static void sealed_join(struct rudp *r, struct datagram *sealed)
-{
-	uint8_t *whole = r->room + r->room_used;
-
-	memcpy(whole, sealed->hdr, sealed->hdr_len);
-	sealed->payload = whole;
-	sealed->payload_len = (uint16_t)(sealed->payload_len + sealed->hdr_len);
-	sealed->hdr_len = 0;
-}
-
 int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
 			  const struct datagram *pkt, unsigned counter, uint64_t number)
 {
 	struct rudp *r = s->r;
-	uint32_t hdr_len = pkt->hdr_len + RUDP_SECURE_BYTES;
+	uint32_t bytes = pkt->hdr_len + RUDP_SECURE_BYTES + (uint32_t)pkt->payload_len;
 	struct datagram sealed;
-	bool joins;
 	int res;
 
 	if (!s->secure)
 		return rudp_transmit(r, p->port, &p->remote, pkt);
 	if (r->blocked_ports & 1U << p->port)
 		return -EAGAIN;
-	if (PLENUM_UNLIKELY(r->room_used + hdr_len + pkt->payload_len > RUDP_ROOM_BYTES)) {
+	if (PLENUM_UNLIKELY(r->room_used + bytes > RUDP_ROOM_BYTES)) {
 		r->again = true;
 		return -EAGAIN;
 	}
-	joins = s->secure->mode == RUDP_ENCRYPT && pkt->payload_len > 0;
-	res = rudp_secure_seal(s->secure, counter, number, pkt, r->room + r->room_used + hdr_len,
-			       &sealed);
-	if (res == 0 && joins)
-		sealed_join(r, &sealed);
+	/* In one piece those of a train follow one another in memory, and the port has none of them
+	 * to gather. */
+	res = rudp_secure_seal(s->secure, counter, number, pkt, r->room + r->room_used, &sealed);
 	res = res ? res : rudp_transmit(r, p->port, &p->remote, &sealed);
 	if (res)
 		return res;
 	rudp_secure_sent(s->secure, counter, number);
-	if (joins)
-		r->room_used += hdr_len + pkt->payload_len;
+	if (rudp_secure_joins(s->secure, pkt))
+		r->room_used += bytes;
 	return 0;
 }
 

@@ -72,6 +72,78 @@ static void test_tampering_encrypt(void **state)
 	tampering(RUDP_ENCRYPT);
 }
 
+/* The answer that is coming in at the client, or NULL. */
+static const struct rx_msg *coming(void)
+{
+	const struct rudp_session *s = g->ends[CLIENT].s;
+
+	for (unsigned i = 0; i < s->n_fresh; i++)
+		if (s->slots[i].rx.active)
+			return &s->slots[i].rx;
+	return NULL;
+}
+
+/* It has no effect on what is here of the answer, not even until the next packet. */
+static void give_forged(const struct hop *h)
+{
+	static uint8_t before[REPLY_MAX];
+	const struct rx_msg *m = coming();
+	unsigned n_got = m ? m->n_got : 0;
+
+	if (m)
+		memcpy(before, m->buf, reply_len);
+	assert_int_equal(give(h), -EBADMSG);
+	assert_ptr_equal(m, coming());
+	if (!m)
+		return;
+	assert_int_equal(m->n_got, n_got);
+	assert_memory_equal(m->buf, before, reply_len);
+	g->hit = true;
+}
+
+/* Each packet of the answer comes with forgeries, before it and after: of its number and of ones
+ * that nobody has had, of its place in the answer and of the first one's. */
+static bool forge(struct rig *rig, struct hop *h)
+{
+	struct hop bad;
+
+	if (h->to != CLIENT || (h->data[1] & 0x0f) != WIRE_DATA || h->len < 500)
+		return false;
+	for (unsigned i = 0; i < 16; i++) {
+		bad = *h;
+		if (i & 1)
+			wire_put32(bad.data + WIRE_OFF_PN, wire_get32(bad.data + WIRE_OFF_PN) + 90);
+		if (i & 2)
+			wire_put16(bad.data + RUDP_SECURE_BYTES + WIRE_OFF_CHUNK_INDEX, 0);
+		bad.data[i & 4 ? bad.len - 1 : 300] ^= 0xff;
+		if (i == 8)
+			give(h);
+		give_forged(&bad);
+	}
+	return true; /* it has come already */
+}
+
+static void test_forged_pieces(void **state)
+{
+	for (enum rudp_security k = RUDP_AUTH; k <= RUDP_ENCRYPT; k++) {
+		g->cfg[SERVER].security = g->cfg[CLIENT].security = k;
+		g->cfg[SERVER].n_keys = g->cfg[CLIENT].n_keys = 0;
+		key_add(SERVER, 0);
+		key_add(CLIENT, 0);
+		reply_len = 100000;
+		for (unsigned i = 0; i < reply_len; i++)
+			reply[i] = (uint8_t)(i * 7 + i / 251);
+		begin();
+		pass(20 * NSEC_PER_MSEC);
+		g->middle = forge;
+		call();
+		pass(NSEC_PER_SEC);
+		assert_int_equal(g->ends[CLIENT].answers, 1);
+		assert_true(g->hit);
+		again();
+	}
+}
+
 static bool keep(struct rig *rig, struct hop *h)
 {
 	if (rig->n_kept < ARRAY_SIZE(rig->kept))
@@ -355,6 +427,7 @@ int main(void)
 		RIG_TEST(test_application_refuses),
 		RIG_TEST(test_tampering_auth),
 		RIG_TEST(test_tampering_encrypt),
+		RIG_TEST(test_forged_pieces),
 		RIG_TEST(test_replay),
 		RIG_TEST(test_identity_hidden),
 		RIG_TEST(test_reset_without_token),
