@@ -51,7 +51,7 @@ static void put_packet(uint64_t time_ns, const uint8_t *sealed, size_t len, size
 static size_t seal_packet(struct rudp_secure *x, uint64_t number, const struct wire_common *c,
 			  const struct wire_data *d, struct datagram pkt, uint8_t *ret)
 {
-	uint8_t room[200];
+	uint8_t room[WIRE_PACKET_BYTES_MAX];
 	struct datagram sealed;
 
 	pkt.hdr_len = (uint16_t)wire_put_data(pkt.hdr, c, d);
