@@ -79,7 +79,26 @@ static void drop_unseen(struct health *h)
 		h->entries[i].seen = false;
 }
 
-const char *health_reason(const struct agent *a, uint32_t worker)
+static bool is_of_leg(const struct health_entry *e)
+{
+	return e->kind == HEALTH_CARRIER || e->kind == HEALTH_PORT;
+}
+
+/* What else is to be said of legs, as far as there is room. */
+static void add_legs(const struct health *h, const struct health_entry *best, uint64_t now,
+		     char *buf, size_t size)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		const struct health_entry *e = &h->entries[i];
+		size_t len = strlen(buf);
+
+		if (e->worker == best->worker && e->due_ns <= now && e != best && is_of_leg(e) &&
+		    len + strlen(e->text) + 3 < size)
+			snprintf(buf + len, size - len, "; %s", e->text);
+	}
+}
+
+void health_reason(const struct agent *a, uint32_t worker, char *buf, size_t size)
 {
 	const struct health_entry *best = NULL;
 	uint64_t now = clock_now_ns();
@@ -90,7 +109,9 @@ const char *health_reason(const struct agent *a, uint32_t worker)
 		if (e->worker == worker && e->due_ns <= now && (!best || e->kind < best->kind))
 			best = e;
 	}
-	return best ? best->text : NULL;
+	snprintf(buf, size, "%s", best ? best->text : "");
+	if (best && is_of_leg(best))
+		add_legs(&a->health, best, now, buf, size);
 }
 
 static void path_key(const char *leg, const char *peer, char *buf, size_t size)
@@ -292,7 +313,20 @@ static void look_at_labels(struct look *l)
 	}
 }
 
-/* What its own page says: a port that could not be opened, frames that do not pass. */
+/* What its own page says of each leg: a port that could not be opened, or not as it was asked for.
+ */
+static void look_at_ports(struct look *l)
+{
+	for (uint32_t i = 0; i < l->w->config.n_ports; i++) {
+		char text[LAUNCH_REASON_MAX];
+
+		status_read_text(l->w->stats, l->w->stats->ports[i].reason, text, sizeof(text));
+		if (text[0])
+			note(l, 0, HEALTH_PORT, l->w->config.ports[i].leg, text);
+	}
+}
+
+/* And of the rest: frames that do not pass. */
 static void look_at_page(struct look *l)
 {
 	char text[LAUNCH_REASON_MAX];
@@ -334,6 +368,7 @@ static void look_at_worker(struct look *l)
 	if (l->w->lacks[0])
 		note(l, 0, HEALTH_MOUNT, "export", l->w->lacks);
 	look_at_carriers(l);
+	look_at_ports(l);
 	look_at_page(l);
 	look_at_paths(l);
 	look_at_labels(l);

@@ -19,10 +19,12 @@
 
 struct agent;
 
-enum health_kind { /* the first of a worker's is its reason in tables */
+enum health_kind { /* the first of a worker's is its reason in tables, with those of its other legs
+		    * where it is one of a leg */
 		   HEALTH_STATE,
 		   HEALTH_MOUNT,
 		   HEALTH_CARRIER,
+		   HEALTH_PORT,
 		   HEALTH_PAGE,
 		   HEALTH_PATH,
 		   HEALTH_LABELS,
@@ -48,8 +50,9 @@ struct health {
 int health_init(struct agent *a);
 void health_done(struct health *h);
 void health_look(struct agent *a);
-/* Why the worker, which is up, is less than it should be: the first cause; NULL: it is not. */
-const char *health_reason(const struct agent *a, uint32_t worker);
+/* Why the worker, which is up, is less than it should be: the first cause, and of a leg's that of
+ * each leg; "": it is not. */
+void health_reason(const struct agent *a, uint32_t worker, char *buf, size_t size);
 
 /* Why nothing comes from that peer by that leg; NULL: it is not known, or it does. */
 const char *health_path_reason(const struct agent *a, uint32_t worker, const char *leg,

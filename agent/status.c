@@ -193,7 +193,6 @@ static void worker_network(const struct sup_worker *w, char *buf, size_t size)
 static void reasons(const struct agent *a, const struct sup_worker *w, struct status_process *p)
 {
 	const struct plan_worker *pw = status_plan_worker(a, w->id);
-	const char *health = health_reason(a, w->id);
 
 	if (w->state != SUP_UP && pw && pw->n_ports == 0)
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
@@ -201,8 +200,8 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
 	else if (w->state != SUP_UP && w->reported[0]) /* why it is being started again */
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
-	else if (w->state == SUP_UP && health)
-		snprintf(p->reason, sizeof(p->reason), "%s", health);
+	else if (w->state == SUP_UP)
+		health_reason(a, w->id, p->reason, sizeof(p->reason));
 	if (pw && plan_reason_is_note(&pw->reason))
 		reason_format(&pw->reason, p->note, sizeof(p->note));
 	else if (pw && pw->note[0])
@@ -224,6 +223,21 @@ static void add_rdma(const struct sup_worker *w, struct status_process *p)
 		to->failures = launch_stat_get(&from->failures);
 		status_read_text(w->stats, from->reason, to->reason, sizeof(to->reason));
 		status_read_text(w->stats, from->gpu, to->gpu, sizeof(to->gpu));
+	}
+}
+
+static void add_ports(const struct sup_worker *w, struct status_process *p)
+{
+	const struct launch_config *c = w->started ? w->started : &w->config;
+
+	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++) {
+		const struct launch_port_stats *from = &w->stats->ports[i];
+		struct launch_port_stats *to = &p->ports[p->n_ports].s;
+
+		snprintf(p->ports[p->n_ports++].leg, PLENUM_NAME_MAX, "%s", c->ports[i].leg);
+		*to = *from;
+		status_read_text(w->stats, from->by, to->by, sizeof(to->by));
+		status_read_text(w->stats, from->reason, to->reason, sizeof(to->reason));
 	}
 }
 
@@ -253,6 +267,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	st->workers_up += w->state == SUP_UP;
 	if (w->state == SUP_UP && w->stats) {
 		add_rdma(w, p);
+		add_ports(w, p);
 		add_paths(a, st, w);
 		add_totals(st, w);
 	}

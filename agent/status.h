@@ -51,6 +51,11 @@ struct status_process {
 		struct launch_rdma_stats s; /* texts ended */
 	} rdma[LAUNCH_PORTS_MAX];	    /* of one that runs: a leg each */
 	size_t n_rdma;
+	struct {
+		char leg[PLENUM_NAME_MAX];
+		struct launch_port_stats s; /* texts ended */
+	} ports[LAUNCH_PORTS_MAX];	    /* as rdma */
+	size_t n_ports;
 };
 
 struct status_path {

@@ -230,6 +230,41 @@ static json_t *rdma_to_json(const struct status_process *p)
 	return list;
 }
 
+/* The counters of one that its worker counts; null: the kernel does. */
+static json_t *counters_to_json(const struct launch_port_stats *s)
+{
+	const struct launch_port_counters *c = &s->counters;
+
+	if (!s->counts)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}}",
+			 "tx_packets", (json_int_t)c->tx_packets, "rx_packets",
+			 (json_int_t)c->rx_packets, "tx_full", (json_int_t)c->tx_full, "tx_lost",
+			 (json_int_t)c->tx_lost, "rx_missed", (json_int_t)c->rx_missed, "conflicts",
+			 (json_int_t)c->conflicts, "rx_dropped", "short", (json_int_t)c->rx_short,
+			 "malformed", (json_int_t)c->rx_malformed, "fragment",
+			 (json_int_t)c->rx_fragments, "checksum", (json_int_t)c->rx_checksum,
+			 "not-ours", (json_int_t)c->rx_not_ours);
+}
+
+static json_t *ports_to_json(const struct status_process *p)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < p->n_ports; i++) {
+		const struct launch_port_stats *s = &p->ports[i].s;
+
+		if (!append(list,
+			    json_pack("{s:o, s:o, s:o, s:o}", "leg", text_to_json(p->ports[i].leg),
+				      "by", text_or_null(s->by), "reason", text_to_json(s->reason),
+				      "counters", counters_to_json(s)))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
 static json_t *process_to_json(const struct status *st, const struct status_process *p)
 {
 	char id[PLENUM_NAME_MAX + 16], text[IP_ADDR_STR_MAX];
@@ -240,7 +275,7 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
 	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, "
-			 "s:o, s:o}",
+			 "s:o, s:o, s:o}",
 			 "id", text_to_json(id), "host", text_to_json(st->host), "role", p->role,
 			 "ips", ips, "switches", switches_to_json(p), "status", p->state, "network",
 			 text_to_json(p->network), "core",
@@ -248,7 +283,7 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
 			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "adopted",
 			 (int)p->adopted, "reason", text_to_json(p->reason), "note",
-			 text_to_json(p->note), "rdma", rdma_to_json(p));
+			 text_to_json(p->note), "rdma", rdma_to_json(p), "ports", ports_to_json(p));
 }
 
 json_t *status_processes_to_json(const struct status *st)
@@ -470,6 +505,47 @@ static void metrics_rdma(FILE *f, const struct status *st)
 						   sizeof(reason)));
 }
 
+static void metrics_ports(FILE *f, const struct status *st)
+{
+#define COUNTER(name, help, field)                                                              \
+	{                                                                                       \
+		"port_" name "_total", help, offsetof(struct launch_port_stats, counters.field) \
+	}
+	static const struct status_counter counters[] = {
+		COUNTER("tx_packets", "Packets that the port sent.", tx_packets),
+		COUNTER("rx_packets", "Packets that the port received.", rx_packets),
+		COUNTER("tx_full", "Bursts that were not taken whole at once.", tx_full),
+		COUNTER("tx_lost", "ARP and the like that found no buffer.", tx_lost),
+		COUNTER("rx_missed", "Packets that came and found no room.", rx_missed),
+		COUNTER("rx_short", "Packets dropped: cut, or shorter than they say.", rx_short),
+		COUNTER("rx_malformed", "Packets dropped: headers that cannot be.", rx_malformed),
+		COUNTER("rx_fragments", "Packets dropped: fragments.", rx_fragments),
+		COUNTER("rx_checksum", "Packets dropped: a checksum is wrong.", rx_checksum),
+		COUNTER("rx_not_ours", "Packets dropped: for somebody else.", rx_not_ours),
+		COUNTER("conflicts", "Times that another said it has the address.", conflicts),
+	};
+#undef COUNTER
+	char leg[PLENUM_NAME_MAX], by[16];
+
+	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
+		metric(f, counters[c].name, "counter", counters[c].help);
+		for (size_t i = 0; i < st->n_processes; i++)
+			for (size_t j = 0; j < st->processes[i].n_ports; j++) {
+				const struct launch_port_stats *s = &st->processes[i].ports[j].s;
+
+				if (s->counts)
+					fprintf(f,
+						"plenum_%s{worker=\"%u\",leg=\"%s\",by=\"%s\"} "
+						"%" PRIu64 "\n",
+						counters[c].name, st->processes[i].id,
+						label_text(st->processes[i].ports[j].leg, leg,
+							   sizeof(leg)),
+						label_text(s->by, by, sizeof(by)),
+						counter_get(s, counters[c].offset));
+			}
+	}
+}
+
 char *status_to_metrics(const struct status *st)
 {
 	char *text = NULL, name[PLENUM_NAME_MAX];
@@ -497,5 +573,6 @@ char *status_to_metrics(const struct status *st)
 	metrics_totals(f, st);
 	metrics_paths(f, st);
 	metrics_rdma(f, st);
+	metrics_ports(f, st);
 	return file_text_end(f, &text, 0);
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 18
+#define LAUNCH_VERSION 19
 
 /* Of launch_config.share_fd; what lies in it is fuse_back_share.c's. Where its layout changes this
  * and the version above do: workers that are still at work in the former one keep it. */
@@ -446,6 +446,23 @@ struct launch_rdma_stats {		  /* in the order of the ports; this end's pairs */
 	char reason[32];		  /* a code, where there is no pair; "" where there is */
 	char gpu[32];			  /* a code: whether memory of GPUs can be had by it */
 };
+/* What the port itself sees of packets, where no kernel below it counts them. */
+struct launch_port_counters {
+	uint64_t tx_packets, rx_packets;
+	uint64_t tx_full;   /* bursts that were not taken whole; nothing is lost by them */
+	uint64_t tx_lost;   /* own ones (ARP and the like) without a buffer */
+	uint64_t rx_missed; /* came and found no room */
+	/* That came, and were dropped. */
+	uint64_t rx_short, rx_malformed, rx_fragments, rx_checksum, rx_not_ours;
+	uint64_t conflicts; /* others said that they have the address */
+};
+struct launch_port_stats { /* in the order of the ports */
+	char by[16];	   /* "udp", "dpdk", "af-packet", "af-xdp"; "": it is not open */
+	/* Of which leg it is and why it is less than asked; "" where it is not. */
+	char reason[LAUNCH_REASON_MAX];
+	uint64_t counts; /* 1: the counters are kept; 0: they are the kernel's */
+	struct launch_port_counters counters;
+};
 struct launch_mount_stats {		/* in the order of the configuration */
 	uint64_t served;		/* 1: its server is connected and answers; 0: not */
 	char reason[LAUNCH_REASON_MAX]; /* what the server said when it refused, "code: sentence";
@@ -468,7 +485,8 @@ struct launch_stats {
 	uint64_t sessions;
 	uint64_t n_paths;
 	char network[32]; /* "UDP", "DPDK", "DPDK-INTERRUPT"; "/ RDMA" added where used */
-	char reason[LAUNCH_REASON_MAX]; /* why the network is less than asked; "" where it is not */
+	char reason[LAUNCH_REASON_MAX]; /* what else is less than asked; "" where nothing is */
+	struct launch_port_stats ports[LAUNCH_PORTS_MAX];
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
 	struct launch_rdma_stats rdma[LAUNCH_PORTS_MAX];

@@ -72,6 +72,8 @@ struct port_ops {
 	/* Puts each frame, as the device takes and gives it, into this ring from now on; NULL: no
 	 * more. NULL: the back end sees no frames, only datagrams. */
 	void (*capture)(struct port *p, struct packet_writer *to);
+	/* What it has counted since it was opened. NULL: the kernel counts. */
+	void (*counters)(const struct port *p, struct launch_port_counters *ret);
 };
 
 extern const struct port_ops port_udp_ops;

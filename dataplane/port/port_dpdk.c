@@ -41,7 +41,7 @@ struct port_dpdk {
 	struct rte_mempool *pool;
 	struct port_l2_local local;
 	struct port_neigh *neigh;
-	struct port_dpdk_counters counters;
+	struct launch_port_counters counters;
 	bool control_queued;	       /* frames of our own wait in tx without a flush to come */
 	struct packet_writer *capture; /* NULL: nobody looks on */
 	unsigned n_captured;	       /* of tx: the device did not take them at first */
@@ -90,7 +90,7 @@ static void tx_drain(struct port_dpdk *d)
 	if (PLENUM_UNLIKELY(d->capture != NULL))
 		capture_tx(d);
 	n = rte_eth_tx_burst(d->id, 0, d->tx, (uint16_t)d->n_tx);
-	d->counters.tx_frames += n;
+	d->counters.tx_packets += n;
 	d->n_tx -= n;
 	d->n_captured = d->n_tx;
 	if (PLENUM_UNLIKELY(d->n_tx > 0)) {
@@ -199,7 +199,7 @@ static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx
 	struct port_l2_frame f;
 
 	if (PLENUM_UNLIKELY(m->nb_segs != 1)) {
-		d->counters.rx_dropped[PORT_L2_DROP_MALFORMED]++;
+		d->counters.rx_malformed++;
 		return false;
 	}
 	if (PLENUM_LIKELY(port_l2_parse(&d->local, frame, m->data_len, rx_parse_flags(m), &f) ==
@@ -211,7 +211,7 @@ static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx
 		return true;
 	}
 	if (f.kind == PORT_L2_DROP) {
-		d->counters.rx_dropped[f.drop]++;
+		port_l2_count_drop(&d->counters, f.drop);
 		return false;
 	}
 	d->now_ns = clock_now_ns();
@@ -235,7 +235,7 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	if (PLENUM_UNLIKELY(d->wake.armed))
 		port_dpdk_wake_disarm(&d->wake);
 	got = rte_eth_rx_burst(d->id, 0, burst, (uint16_t)MIN_OF(max, PORT_BURST_MAX));
-	d->counters.rx_frames += got;
+	d->counters.rx_packets += got;
 	if (PLENUM_UNLIKELY(d->capture != NULL))
 		capture_frames(d, burst, got, PACKET_IN);
 	for (unsigned i = 0; i < got; i++) {
@@ -312,7 +312,7 @@ static uint64_t port_dpdk_tick(struct port *p, uint64_t now_ns)
 	uint64_t due;
 
 	d->now_ns = now_ns;
-	port_dpdk_state_look(&d->state, d->counters.rx_frames, now_ns);
+	port_dpdk_state_look(&d->state, d->counters.rx_packets, now_ns);
 	if (PLENUM_UNLIKELY(restart_is_due(d)))
 		device_restart(d);
 	due = port_neigh_tick(d->neigh, now_ns);
@@ -652,6 +652,16 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	return 0;
 }
 
+static void port_dpdk_counters(const struct port *p, struct launch_port_counters *ret)
+{
+	const struct port_dpdk *d = p->impl;
+	struct port_neigh_counters neigh;
+
+	port_neigh_counters_get(d->neigh, &neigh);
+	*ret = d->counters;
+	ret->conflicts = neigh.conflicts;
+}
+
 static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
 			  char *why)
 {
@@ -675,4 +685,5 @@ const struct port_ops plenum_port_module = {
 	.announce = port_dpdk_announce,
 	.stand_by = port_dpdk_stand_by,
 	.capture = port_dpdk_capture,
+	.counters = port_dpdk_counters,
 };

@@ -9,13 +9,6 @@
 #include "dataplane/port/port.h"
 #include "dataplane/port/port_l2.h"
 
-struct port_dpdk_counters {
-	uint64_t tx_frames, rx_frames;
-	uint64_t tx_full; /* bursts that the device did not take whole; nothing is lost by them */
-	uint64_t tx_lost; /* own frames (ARP and the like) without a buffer */
-	uint64_t rx_dropped[PORT_L2_DROP_MAX];
-};
-
 struct port_dpdk_device {
 	bool is_pci;
 	char name[PLENUM_NAME_MAX]; /* "0000:3b:02.1" or "net_af_packet0" */

@@ -37,6 +37,15 @@ const char *port_l2_drop_to_string(enum port_l2_drop d)
 	return (unsigned)d < PORT_L2_DROP_MAX ? drop_names[d] : "unknown";
 }
 
+void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d)
+{
+	c->rx_short += d == PORT_L2_DROP_SHORT;
+	c->rx_malformed += d == PORT_L2_DROP_MALFORMED;
+	c->rx_fragments += d == PORT_L2_DROP_FRAGMENT;
+	c->rx_checksum += d == PORT_L2_DROP_CHECKSUM;
+	c->rx_not_ours += d == PORT_L2_DROP_NOT_OURS;
+}
+
 /* ------------------------------------------------------------------ checksums and bytes */
 
 /* Adding 32-bit words into 64 bits needs no carry handling below 2^32 words, and compilers turn it

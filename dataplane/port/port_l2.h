@@ -9,6 +9,7 @@
 #define PLENUM_DATAPLANE_PORT_L2_H
 
 #include "dataplane/datagram.h"
+#include "dataplane/launch.h"
 
 #define PORT_L2_CONTROL_MAX 96	/* no ARP or neighbour discovery frame built here is longer */
 #define PORT_L2_HEADERS_MAX 62	/* Ethernet, IPv6 and UDP */
@@ -42,6 +43,7 @@ enum port_l2_drop {
 	PORT_L2_DROP_MAX
 };
 const char *port_l2_drop_to_string(enum port_l2_drop d);
+void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d);
 
 struct port_l2_frame {
 	enum port_l2_kind kind;

@@ -90,6 +90,8 @@ unsigned port_xdp_socket_rx(struct port_xdp_socket *s, struct port_xdp_frame *fr
 void port_xdp_socket_give_back(struct port_xdp_socket *s, const struct port_xdp_frame *frames,
 			       unsigned n);
 bool port_xdp_socket_has_rx(const struct port_xdp_socket *s);
+/* How many frames came and found no room, as the kernel tells: by a call each queue. */
+uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s);
 /* Memory for a frame to send. NULL: none is free, or the ring is full. */
 uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address);
 void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_t len);

@@ -298,6 +298,22 @@ bool port_xdp_socket_has_rx(const struct port_xdp_socket *s)
 	return false;
 }
 
+/* Without a frame to fill (rx_dropped), or without a place in the ring. Of a frame for which none
+ * was there to fill, a driver without copies counts neither. */
+uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < s->n_queues; i++) {
+		struct xdp_statistics st = {.rx_dropped = 0};
+		socklen_t len = sizeof(st);
+
+		if (getsockopt(s->queues[i].fd, SOL_XDP, XDP_STATISTICS, &st, &len) == 0)
+			n += st.rx_dropped + st.rx_ring_full;
+	}
+	return n;
+}
+
 /* ------------------------------------------------------------------ sending */
 
 /* Frames that have left are free again. */

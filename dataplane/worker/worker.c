@@ -28,12 +28,11 @@ static int fail(struct worker *w, enum launch_exit status, int error, const char
 
 void worker_reason_publish(struct worker *w)
 {
-	const char *why = w->port_why[0]     ? w->port_why
-			  : w->backup_why[0] ? w->backup_why
-			  : w->peer_why[0]   ? w->peer_why
-			  : w->fault_why[0]  ? w->fault_why
-			  : w->path_why[0]   ? w->path_why
-					     : w->rdma_why;
+	const char *why = w->backup_why[0]  ? w->backup_why
+			  : w->peer_why[0]  ? w->peer_why
+			  : w->fault_why[0] ? w->fault_why
+			  : w->path_why[0]  ? w->path_why
+					    : w->rdma_why;
 	struct launch_stats *st = w->stats;
 
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
@@ -42,6 +41,7 @@ void worker_reason_publish(struct worker *w)
 	snprintf(st->network, sizeof(st->network), "%s%s", network_names[w->cfg->transport],
 		 w->rdma_used ? " / RDMA" : "");
 	snprintf(st->reason, sizeof(st->reason), "%s", why);
+	worker_legs_publish(w);
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
 }
 
@@ -90,20 +90,20 @@ static int inherit(struct worker *w, char *why)
 	return 0;
 }
 
-/* The network is less than asked: of one leg, or "". */
-static void say_degraded(struct worker *w, const char *why)
+/* No port can be had: all reasons are said at once, and once. */
+static int fail_by_ports(struct worker *w, const struct worker_legs_why *legs)
 {
-	if (why[0]) {
-		log_warning("%s", why);
-		worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, why);
-	}
-	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
-	worker_reason_publish(w);
+	const bool sockets = w->cfg->transport == LAUNCH_UDP;
+	char why[sizeof(((struct launch_msg *)NULL)->text)];
+
+	worker_legs_format(legs, why, sizeof(why));
+	return fail(w, sockets ? LAUNCH_EXIT_PORT : LAUNCH_EXIT_TRANSPORT, -EADDRNOTAVAIL, why);
 }
 
 static int start_all(struct worker *w)
 {
 	char why[LAUNCH_REASON_MAX] = "";
+	struct worker_legs_why legs;
 	int e;
 
 	e = inherit(w, why);
@@ -121,14 +121,11 @@ static int start_all(struct worker *w)
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_TRANSPORT, e, why);
 	e = block_signals(w);
-	if (e == 0 && worker_ports_open(w, why) == 0)
-		return fail(w,
-			    w->cfg->transport == LAUNCH_UDP ? LAUNCH_EXIT_PORT
-							    : LAUNCH_EXIT_TRANSPORT,
-			    -EADDRNOTAVAIL, why);
-	say_degraded(w, why);
 	if (e < 0)
-		return fail(w, LAUNCH_EXIT_CONFIG, e, why[0] ? why : strerror(-e));
+		return fail(w, LAUNCH_EXIT_CONFIG, e, strerror(-e));
+	if (worker_ports_open(w, &legs) == 0)
+		return fail_by_ports(w, &legs);
+	worker_legs_explain(w, &legs);
 	e = worker_rdma_open(w, why);
 	if (e == 0)
 		e = sandbox_enter(&w->sandbox, w->cfg, why);
@@ -140,10 +137,9 @@ static int start_all(struct worker *w)
 	e = sandbox_seal(w->role->sandbox, w->cfg->transport != LAUNCH_UDP, w->rdma != NULL, why);
 	if (e < 0)
 		return fail(w, LAUNCH_EXIT_SANDBOX, e, why);
-	if (worker_ports_join(w, why) == 0)
-		return fail(w, LAUNCH_EXIT_TRANSPORT, -EADDRNOTAVAIL, why);
-	if (why[0])
-		say_degraded(w, why);
+	if (worker_ports_join(w, &legs) == 0)
+		return fail_by_ports(w, &legs);
+	worker_legs_explain(w, &legs);
 	return 0;
 }
 

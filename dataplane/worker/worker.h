@@ -50,6 +50,11 @@ struct worker_capture { /* while somebody looks on */
 	unsigned n_told;
 };
 
+/* Why legs are less than asked, each with its name; "" where one is not. */
+struct worker_legs_why {
+	char text[LAUNCH_PORTS_MAX][LAUNCH_REASON_MAX];
+};
+
 struct worker {
 	struct launch_config *cfg; /* worker_ports.c alone changes it */
 	struct launch_stats *stats;
@@ -58,8 +63,9 @@ struct worker {
 	struct port_rdma *rdma; /* NULL: no leg is to use it */
 	bool rdma_used;		/* there are pairs: as on the statistics page */
 	enum port_rdma_reason rdma_said[LAUNCH_PORTS_MAX]; /* as the last event says */
+	struct worker_legs_why port_why;		   /* worker_legs.c alone changes it */
 	/* "" where all is well */
-	char port_why[LAUNCH_REASON_MAX], peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
+	char peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
 	char rdma_why[LAUNCH_REASON_MAX];
 	const struct port_ops *ops; /* of the ports, but for those that say otherwise */
@@ -96,9 +102,9 @@ struct worker {
 
 /* The whole life of a worker process. Returns its exit status (enum launch_exit). */
 int worker_main(void);
-/* The worker's reason on the statistics page: why its network is less than asked, else why a peer
- * refuses it, else what is done to packets on purpose, else what a path does not carry; "" where
- * all is well. */
+/* The worker's reasons on the statistics page: of each leg; and of the rest which port stands in,
+ * else why a peer refuses it, else what is done to packets on purpose, else what a path does not
+ * carry; "" where all is well. */
 void worker_reason_publish(struct worker *w);
 
 /* worker_setup.c */
@@ -113,11 +119,26 @@ struct launch_stats *worker_stats_map(int fd);
 int worker_process_place(const struct launch_config *cfg);
 /* The back end of the ports. 0; negative errno with a line in why. */
 int worker_ops_get(struct worker *w, char *why);
-/* Opens what is not open yet. Number of open ports; why holds the last reason of a failure. */
-unsigned worker_ports_open(struct worker *w, char *why);
+/* Opens what is not open yet. Number of open ports. ret_why: what there is to say of each leg now,
+ * for worker_legs_explain(). */
+unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
 
 /* Has the open ports join the network; closes those that may not. As worker_ports_open(). */
-unsigned worker_ports_join(struct worker *w, char *why);
+unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
+
+/* worker_legs.c: what is said of each leg */
+
+/* Adds a reason of leg i. */
+void worker_legs_say(const struct worker *w, struct worker_legs_why *why, unsigned i,
+		     const char *reason);
+/* All of them in one line. */
+void worker_legs_format(const struct worker_legs_why *why, char *buf, size_t size);
+/* That is what there is to say from now on: an event for each leg of which that is new, and the
+ * page. */
+void worker_legs_explain(struct worker *w, const struct worker_legs_why *why);
+void worker_leg_explain(struct worker *w, unsigned i, const char *why);
+/* The statistics page: within its seqlock. */
+void worker_legs_publish(struct worker *w);
 
 /* worker_ports.c: ports that come while the worker runs */
 
@@ -130,7 +151,7 @@ void worker_ports_tell(struct worker *w);
 
 void worker_backup_init(struct worker *w);
 /* As worker_ports_join(): the first that has a link asks, the others stand by. */
-unsigned worker_backup_join(struct worker *w, char *why);
+unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why);
 /* Moves the address where it has to: for what is known of the links has changed. */
 void worker_backup_look(struct worker *w);
 /* The same, for the time that has passed. When it wants to be called again. */

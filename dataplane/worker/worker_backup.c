@@ -104,7 +104,7 @@ void worker_backup_label(struct worker *w, unsigned i, uint32_t label)
 }
 
 /* One port asks for the address: the others would find that we have it. */
-static int join(struct worker *w, unsigned i, char *why)
+static int join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
 	char reason[LAUNCH_REASON_MAX] = "";
 	int r = 0;
@@ -121,16 +121,16 @@ static int join(struct worker *w, unsigned i, char *why)
 	}
 	w->port_up[i] = w->port_open[i] && !w->link_lost[i];
 	if (reason[0])
-		snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg, reason);
+		worker_legs_say(w, why, i, reason);
 	return r;
 }
 
-unsigned worker_backup_join(struct worker *w, char *why)
+unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why)
 {
 	unsigned n = 0;
 	bool moved;
 
-	why[0] = '\0';
+	*ret_why = w->port_why;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		worker_active_set(&w->backup, i, w->port_open[i], clock_now_ns());
 		stand_by(w, i, true);
@@ -140,7 +140,7 @@ unsigned worker_backup_join(struct worker *w, char *why)
 		uint64_t unused;
 
 		moved = false;
-		if (!w->port_open[from] || join(w, from, why) < 0 || !w->port_up[from]) {
+		if (!w->port_open[from] || join(w, from, ret_why) < 0 || !w->port_up[from]) {
 			worker_active_set(&w->backup, from, false, clock_now_ns());
 			moved = worker_active_choose(&w->backup, clock_now_ns(), &unused);
 		}

@@ -114,19 +114,18 @@ void worker_release_tell(struct worker *w)
 void worker_release_look(struct worker *w, unsigned i)
 {
 	const struct launch_port *port = &w->cfg->ports[i];
+	char why[LAUNCH_REASON_MAX];
 
 	if (!w->ports[i].ops->wanted_back || !w->ports[i].ops->wanted_back(&w->ports[i]))
 		return;
 	w->released[i] = true;
 	w->ports[i].ops->close(&w->ports[i]);
 	w->port_open[i] = false;
-	snprintf(w->port_why, sizeof(w->port_why),
-		 "device-taken: %.20s: the host has taken %.32s back", port->leg, port->device);
-	log_warning("%s", w->port_why);
-	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, i, w->port_why);
+	snprintf(why, sizeof(why), "device-taken: %.20s: the host has taken %.32s back", port->leg,
+		 port->device);
 	worker_release_tell(w);
 	worker_link_judge(w, i);
-	worker_reason_publish(w);
+	worker_leg_explain(w, i, why);
 	w->stats_ns = 0;
 }
 
@@ -462,6 +461,7 @@ void worker_stats_publish(struct worker *w)
 		}
 	}
 	worker_fault_publish(w);
+	worker_legs_publish(w);
 	launch_stat_set(&st->n_paths, n_paths);
 	launch_stat_set(&st->sessions, n_sessions);
 	launch_stat_set(&st->rx_drops, rudp_rx_drops(w->rudp));

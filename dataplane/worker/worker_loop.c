@@ -210,12 +210,12 @@ static uint64_t turn_port_ticks(struct worker *w)
 static void turn_port_retry(struct worker *w)
 {
 	bool was_open[LAUNCH_PORTS_MAX];
-	char why[LAUNCH_REASON_MAX];
+	struct worker_legs_why why;
 
 	if (w->now_ns < w->port_retry_ns)
 		return;
 	memcpy(was_open, w->port_open, sizeof(was_open));
-	(void)worker_ports_open(w, why);
+	(void)worker_ports_open(w, &why);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i] || was_open[i])
 			continue;
@@ -223,8 +223,7 @@ static void turn_port_retry(struct worker *w)
 		watch_port(w, i);
 		worker_link_judge(w, i);
 	}
-	snprintf(w->port_why, sizeof(w->port_why), "%s", why);
-	worker_reason_publish(w);
+	worker_legs_explain(w, &why);
 }
 
 /* What the kernel found too large when it was to leave. */

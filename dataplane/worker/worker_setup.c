@@ -187,13 +187,13 @@ static int port_open(struct worker *w, unsigned i, char *reason)
 	return r;
 }
 
-unsigned worker_ports_open(struct worker *w, char *why)
+unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 {
-	char reason[LAUNCH_REASON_MAX] = "";
+	char reason[LAUNCH_REASON_MAX];
 	unsigned n = 0;
 	int user = -1;
 
-	why[0] = '\0';
+	*ret_why = w->port_why; /* of those that are not tried it stays as it is */
 	/* Sockets are the worker's own user's: the kernel lets only equals share a UDP port, and a
 	 * port_udp opens more of them later. */
 	if (w->cfg->transport == LAUNCH_UDP)
@@ -203,17 +203,11 @@ unsigned worker_ports_open(struct worker *w, char *why)
 			n += w->port_open[i];
 			continue;
 		}
-		reason[0] = '\0';
-		if (port_open(w, i, reason) < 0) {
-			snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg,
-				 reason);
-			continue;
-		}
-		w->port_open[i] = true;
-		n++;
-		if (reason[0]) /* works, but is less than was asked for */
-			snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg,
-				 reason);
+		reason[0] = ret_why->text[i][0] = '\0';
+		w->port_open[i] = port_open(w, i, reason) == 0;
+		n += w->port_open[i];
+		if (reason[0]) /* it works also then, where it is open */
+			worker_legs_say(w, ret_why, i, reason);
 	}
 	if (user >= 0)
 		setfsuid((uid_t)user);
@@ -222,14 +216,14 @@ unsigned worker_ports_open(struct worker *w, char *why)
 	return n;
 }
 
-unsigned worker_ports_join(struct worker *w, char *why)
+unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
 	char reason[LAUNCH_REASON_MAX];
 	unsigned n = 0;
 
 	if (w->cfg->failover)
-		return worker_backup_join(w, why);
-	why[0] = '\0';
+		return worker_backup_join(w, ret_why);
+	*ret_why = w->port_why;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i])
 			continue;
@@ -244,8 +238,7 @@ unsigned worker_ports_join(struct worker *w, char *why)
 			n++;
 		}
 		if (reason[0])
-			snprintf(why, LAUNCH_REASON_MAX, "%.20s: %.100s", w->cfg->ports[i].leg,
-				 reason);
+			worker_legs_say(w, ret_why, i, reason);
 	}
 	return n;
 }

@@ -502,7 +502,11 @@ static void test_status_texts(void **state)
 	assert_non_null(strstr(text, "plenum_worker_up{worker=\"1\",role=\"COMPUTE\"} 0\n"));
 	free(text);
 	/* What a worker says of its ports costs no more than these words. */
-	st.processes[1].n_rdma = 1;
+	st.processes[1].n_rdma = st.processes[1].n_ports = 1;
+	strcpy(st.processes[1].ports[0].leg, "\xff");
+	strcpy(st.processes[1].ports[0].s.by, "a\"} 1");
+	st.processes[1].ports[0].s.counts = 1;
+	st.processes[1].ports[0].s.counters.rx_checksum = 7;
 	strcpy(st.processes[1].rdma[0].leg, "\xff");
 	strcpy(st.processes[1].rdma[0].s.reason, "a\"} 1\nplenum_up 0");
 	o = status_processes_to_json(&st);
@@ -511,7 +515,73 @@ static void test_status_texts(void **state)
 	text = status_to_metrics(&st);
 	assert_non_null(strstr(text, "plenum_rdma_refused_info{worker=\"1\""));
 	assert_null(strstr(text, "\nplenum_up 0"));
+	assert_non_null(strstr(text, "plenum_port_rx_checksum_total{worker=\"1\",leg=\"\xff\","
+				     "by=\"a_} 1\"} 7\n"));
 	free(text);
+	status_done(&st);
+}
+
+static bool list_has(const json_t *list, const char *text)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (list, i, o)
+		if (strcmp(json_string_value(o), text) == 0)
+			return true;
+	return false;
+}
+
+/* Each leg's is said with its name wherever one looks, whatever else there is to say. */
+static void test_reasons_of_two_legs(void **state)
+{
+	static const char a[] = "leg-a: no-af-xdp: AF_PACKET is used",
+			  b[] = "leg-b: no such device";
+	struct fixture *f = *state;
+	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sup_worker *w;
+	struct status st;
+	json_t *o, *process;
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = (struct sup_worker *)sup_first(f->a.sup);
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*page));
+	w->stats = page;
+	w->state = SUP_UP;
+	snprintf(page->ports[0].reason, sizeof(page->ports[0].reason), "%s", a);
+	snprintf(page->ports[1].reason, sizeof(page->ports[1].reason), "%s", b);
+	snprintf(page->ports[0].by, sizeof(page->ports[0].by), "af-packet");
+	page->ports[0].counts = 1;
+	page->ports[0].counters.tx_packets = 12;
+	snprintf(page->reason, sizeof(page->reason), "path-mtu: less");
+	health_look(&f->a);
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	assert_string_equal(st.processes[1].reason,
+			    "leg-a: no-af-xdp: AF_PACKET is used; leg-b: no such device");
+	o = status_to_json(&st);
+	assert_true(list_has(json_object_get(o, "reasons"),
+			     "worker 1: leg-a: no-af-xdp: AF_PACKET is used"));
+	assert_true(list_has(json_object_get(o, "reasons"), "worker 1: leg-b: no such device"));
+	assert_true(list_has(json_object_get(o, "reasons"), "worker 1: path-mtu: less"));
+	json_decref(o);
+	o = status_processes_to_json(&st);
+	process = json_array_get(json_object_get(o, "processes"), 1);
+	assert_int_equal(json_array_size(json_object_get(process, "ports")), 2);
+	process = json_array_get(json_object_get(process, "ports"), 0);
+	assert_string_equal(json_string_value(json_object_get(process, "leg")), "leg-a");
+	assert_string_equal(json_string_value(json_object_get(process, "by")), "af-packet");
+	assert_string_equal(json_string_value(json_object_get(process, "reason")), a);
+	process = json_object_get(process, "counters");
+	assert_int_equal(json_integer_value(json_object_get(process, "tx_packets")), 12);
+	json_decref(o);
+	status_done(&st);
+	page->ports[0].reason[0] = '\0';
+	health_look(&f->a);
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	assert_string_equal(st.processes[1].reason, b);
 	status_done(&st);
 }
 
@@ -629,6 +699,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reasons_of_two_legs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_only_sound_faults_are_adopted, setup,
 						teardown),

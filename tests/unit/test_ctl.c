@@ -331,6 +331,12 @@ static void test_tables_are_cut_to_what_is_asked(void **state)
 		"bytes\":"
 		"9216},{\"id\":\"c\",\"memory_bytes\":5}]}");
 	assert_string_equal(r.out, "c  5 B\nb  9.0 KiB\na  1.5 MiB\n");
+	r = run("processes -o PORTS --no-header", 200,
+		"{\"processes\":[{\"ports\":[{\"leg\":\"leg-a\",\"by\":\"af-xdp\",\"counters\":{"
+		"\"tx_packets\":12,\"rx_packets\":11,\"rx_missed\":4,\"rx_dropped\":{\"short\":1,"
+		"\"checksum\":2}}},{\"leg\":\"leg-b\",\"by\":null,\"counters\":null}]}]}");
+	assert_string_equal(r.out, "leg-a af-xdp: 12 sent, 11 received, 3 dropped, 4 missed, "
+				   "leg-b closed\n");
 }
 
 static void test_net_remove_sends_names_only(void **state)

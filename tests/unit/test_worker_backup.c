@@ -125,9 +125,10 @@ static int teardown(void **state)
 
 static void joined(struct bench *b, unsigned n)
 {
-	char why[LAUNCH_REASON_MAX];
+	struct worker_legs_why why;
 
-	assert_int_equal(worker_backup_join(&b->w, why), n);
+	assert_int_equal(worker_backup_join(&b->w, &why), n);
+	worker_legs_explain(&b->w, &why);
 }
 
 /* The agent's word. */
@@ -264,6 +265,8 @@ static void test_address_is_taken(void **state)
 	joined(b, 0);
 	assert_true(b->closed[0] && b->closed[1]);
 	assert_false(b->w.port_open[0] || b->w.port_open[1]);
+	assert_string_equal(b->stats.ports[0].reason, "leg-a: taken");
+	assert_string_equal(b->stats.ports[1].reason, "leg-b: taken");
 }
 
 static void test_all_down_and_back(void **state)
@@ -299,7 +302,9 @@ static void test_device_is_taken_back(void **state)
 	assert_true(b->closed[0] && !b->closed[1]);
 	assert_false(b->w.port_open[0] || b->w.port_up[0]);
 	assert_int_equal(worker_port(&b->w, 0), 1);
-	expect_reason(b, "device-taken: leg-a: the host has taken 0000:3b:02.1 back");
+	assert_string_equal(b->stats.ports[0].reason,
+			    "device-taken: leg-a: the host has taken 0000:3b:02.1 back");
+	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
 	told(b, 0, true); /* its carrier is nobody's now */
 	pass(b, 2 * HOLD_MS * (NSEC_PER_SEC / 1000));
 	assert_int_equal(worker_port(&b->w, 0), 1);

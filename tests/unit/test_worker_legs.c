@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a worker says of its legs, over a back end that opens and joins as it is told: each leg's
+ * reason stands beside the others', is an event once, and goes when it is over.
+ */
+#include "dataplane/worker/worker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define N_PORTS 3
+
+struct bench {
+	struct worker w;
+	struct launch_config cfg;
+	struct launch_stats stats;
+	struct port_ops ops;
+	int agent; /* the other end of the worker's control channel */
+	int open_error[N_PORTS], join_error[N_PORTS];
+	const char *open_why[N_PORTS], *join_why[N_PORTS];
+	struct launch_port_counters counters;
+};
+
+static struct bench *bench;
+
+static int on_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	snprintf(why, LAUNCH_REASON_MAX, "%s", bench->open_why[index]);
+	return bench->open_error[index];
+}
+
+static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	snprintf(why, LAUNCH_REASON_MAX, "%s", bench->join_why[index]);
+	return bench->join_error[index];
+}
+
+static void on_close(struct port *p)
+{
+}
+
+static void on_counters(const struct port *p, struct launch_port_counters *ret)
+{
+	*ret = bench->counters;
+}
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	struct rudp_config rc = {.identity = 7, .epoch = 1, .n_ports = N_PORTS};
+	static const struct rudp_ops rudp_ops;
+	int fds[2];
+
+	assert_non_null(b);
+	bench = b;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds), 0);
+	b->ops = (struct port_ops){
+		.reopens = true, .open = on_open, .join = on_join, .close = on_close};
+	b->cfg.n_ports = N_PORTS;
+	b->w.cfg = &b->cfg;
+	b->w.stats = &b->stats;
+	b->w.ops = &b->ops;
+	b->w.control_fd = fds[0];
+	b->agent = fds[1];
+	rc.ops = &rudp_ops;
+	for (unsigned i = 0; i < N_PORTS; i++) {
+		b->open_why[i] = b->join_why[i] = "";
+		snprintf(b->cfg.ports[i].leg, sizeof(b->cfg.ports[i].leg), "leg-%c", 'a' + i);
+		assert_int_equal(ip_prefix_parse("192.0.2.1/24", &b->cfg.ports[i].ip), 0);
+		b->cfg.ports[i].ip.addr.bytes[3] += i;
+		rc.ports[i] = (struct rudp_port_info){.local = {b->cfg.ports[i].ip.addr, 4420},
+						      .prefix_len = 24,
+						      .mtu = 1500,
+						      .up = true};
+	}
+	assert_int_equal(rudp_new(&rc, NSEC_PER_SEC, &b->w.rudp), 0);
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	rudp_free(b->w.rudp);
+	close(b->w.control_fd);
+	close(b->agent);
+	free(b);
+	bench = NULL;
+	return 0;
+}
+
+/* As the start does it, and each try again. */
+static void opened(struct bench *b, unsigned n)
+{
+	struct worker_legs_why why;
+
+	assert_int_equal(worker_ports_open(&b->w, &why), n);
+	worker_legs_explain(&b->w, &why);
+}
+
+static void joined(struct bench *b, unsigned n)
+{
+	struct worker_legs_why why;
+
+	assert_int_equal(worker_ports_join(&b->w, &why), n);
+	worker_legs_explain(&b->w, &why);
+}
+
+static void expect_event(struct bench *b, int code, unsigned index, const char *text)
+{
+	struct launch_msg m;
+
+	assert_int_equal(recv(b->agent, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.type, LAUNCH_MSG_EVENT);
+	assert_int_equal(m.code, code);
+	assert_int_equal(m.index, index);
+	assert_string_equal(m.text, text);
+}
+
+static void expect_no_event(struct bench *b)
+{
+	struct launch_msg m;
+
+	assert_true(recv(b->agent, &m, sizeof(m), 0) < 0);
+}
+
+#define BUSY "no-af-xdp: AF_PACKET is used: AF_XDP cannot have eth1: another program has it already"
+
+static void test_two_legs_are_less(void **state)
+{
+	struct bench *b = *state;
+
+	b->open_why[0] = BUSY;
+	b->open_why[2] = "no such device";
+	b->open_error[2] = -ENODEV;
+	opened(b, 2);
+	assert_string_equal(b->stats.ports[0].reason, "leg-a: " BUSY);
+	assert_string_equal(b->stats.ports[1].reason, "");
+	assert_string_equal(b->stats.ports[2].reason, "leg-c: no such device");
+	assert_string_equal(b->stats.reason, "");
+	assert_string_equal(b->stats.ports[0].by, "udp");
+	assert_string_equal(b->stats.ports[2].by, "");
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: " BUSY);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 2, "leg-c: no such device");
+	expect_no_event(b);
+}
+
+/* What is tried again and again is an event once; the others' reasons stay while it is. */
+static void test_one_leg_comes_back(void **state)
+{
+	struct bench *b = *state;
+
+	b->open_why[0] = BUSY;
+	b->open_why[1] = "no such device";
+	b->open_error[1] = -ENODEV;
+	opened(b, 2);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: " BUSY);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 1, "leg-b: no such device");
+	opened(b, 2);
+	expect_no_event(b);
+	b->open_why[1] = "";
+	b->open_error[1] = 0;
+	opened(b, 3);
+	expect_event(b, LAUNCH_EVENT_RESTORED, 1, "leg-b is as it was asked to be");
+	expect_no_event(b);
+	assert_string_equal(b->stats.ports[0].reason, "leg-a: " BUSY);
+	assert_string_equal(b->stats.ports[1].reason, "");
+}
+
+/* What opening said is true still when joining says more. */
+static void test_joining_says_more(void **state)
+{
+	struct bench *b = *state;
+
+	b->open_why[0] = "it is slow";
+	opened(b, 3);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: it is slow");
+	b->join_why[0] = "no link";
+	b->join_why[1] = "taken";
+	b->join_error[1] = -EADDRINUSE;
+	joined(b, 2);
+	assert_string_equal(b->stats.ports[0].reason, "leg-a: it is slow; no link");
+	assert_string_equal(b->stats.ports[1].reason, "leg-b: taken");
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: it is slow; no link");
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 1, "leg-b: taken");
+	expect_no_event(b);
+}
+
+/* However long it all is: where none can be had, all is said in one line. */
+static void test_all_in_one_line(void **state)
+{
+	struct bench *b = *state;
+	struct worker_legs_why why = {.text = {""}};
+	char line[64], longest[2 * LAUNCH_REASON_MAX];
+
+	worker_legs_format(&why, line, sizeof(line));
+	assert_string_equal(line, "");
+	worker_legs_say(&b->w, &why, 0, "taken");
+	worker_legs_say(&b->w, &why, 2, "no such device");
+	worker_legs_format(&why, line, sizeof(line));
+	assert_string_equal(line, "leg-a: taken; leg-c: no such device");
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	for (unsigned i = 0; i < 3; i++)
+		worker_legs_say(&b->w, &why, 2, longest);
+	assert_int_equal(strlen(why.text[2]), sizeof(why.text[2]) - 1);
+	worker_legs_format(&why, line, sizeof(line));
+	assert_int_equal(strlen(line), sizeof(line) - 1);
+}
+
+static void test_counters_are_shown(void **state)
+{
+	struct bench *b = *state;
+
+	opened(b, 3);
+	assert_int_equal(b->stats.ports[0].counts, 0); /* the kernel counts */
+	b->ops.counters = on_counters;
+	b->counters = (struct launch_port_counters){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+	worker_legs_publish(&b->w);
+	assert_int_equal(b->stats.ports[1].counts, 1);
+	assert_memory_equal(&b->stats.ports[1].counters, &b->counters, sizeof(b->counters));
+	b->w.port_open[1] = false; /* it says no more, and what it said stays */
+	b->counters.tx_packets = 100;
+	worker_legs_publish(&b->w);
+	assert_int_equal(b->stats.ports[0].counters.tx_packets, 100);
+	assert_int_equal(b->stats.ports[1].counters.tx_packets, 1);
+	assert_string_equal(b->stats.ports[1].by, "");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_two_legs_are_less),  TEST(test_one_leg_comes_back),
+		TEST(test_joining_says_more),  TEST(test_all_in_one_line),
+		TEST(test_counters_are_shown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
