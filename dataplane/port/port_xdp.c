@@ -22,16 +22,12 @@
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it takes nothing of: the link is down */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* which is not so for a moment */
 #define CONTROL_BURST 64		 /* and then datagrams have their turn */
-/* A predecessor's queues are taken from it a moment after its end. */
-#define BUSY_WAIT_NS (2 * NSEC_PER_SEC)
+/* A dead one's queues are free once the last frame is that it has sent: for all ports of a worker,
+ * less than the agent waits for its start. */
+#define FREE_WAIT_NS (16 * NSEC_PER_SEC)
+#define REST_NS (2 * (long)NSEC_PER_MSEC) /* between looks, the first; then twice as long each */
+#define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)
-
-struct port_xdp_counters {
-	uint64_t tx_frames, rx_frames;
-	uint64_t tx_full; /* bursts that the kernel did not take whole; nothing is lost by them */
-	uint64_t tx_lost; /* own frames (ARP and the like) without a buffer */
-	uint64_t rx_dropped[PORT_L2_DROP_MAX];
-};
 
 struct port_xdp {
 	struct port *port;
@@ -46,7 +42,7 @@ struct port_xdp {
 	uint64_t now_ns; /* as of the last tick or control frame */
 	struct port_l2_local local;
 	struct port_neigh *neigh;
-	struct port_xdp_counters counters;
+	struct launch_port_counters counters;
 	uint64_t vain_ns;	       /* since then nothing of it has moved; 0: it does */
 	bool stuck;		       /* and for so long that it is no haste */
 	bool idle;		       /* nothing has come since it was armed last */
@@ -76,7 +72,7 @@ static void tx_send(struct port_xdp *x)
 
 	if (x->n_unsent + x->n_queued == 0)
 		return;
-	x->counters.tx_frames += x->n_queued;
+	x->counters.tx_packets += x->n_queued;
 	x->n_queued = 0;
 	x->n_unsent = port_xdp_socket_tx_send(&x->socket);
 	if (PLENUM_LIKELY(x->n_unsent == 0)) {
@@ -181,7 +177,7 @@ static void control_rx(struct port_xdp *x)
 		if (x->capture)
 			capture_frame(x, frame, len, x->now_ns, PACKET_IN);
 		if (kind == PORT_L2_DROP)
-			x->counters.rx_dropped[f.drop]++;
+			port_l2_count_drop(&x->counters, f.drop);
 		else if (kind != PORT_L2_UDP)
 			port_neigh_input(x->neigh, &f, frame, len, x->now_ns);
 		port_xdp_control_drop(&x->control);
@@ -199,7 +195,7 @@ static int port_xdp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	if (x->n_held > 0)
 		port_xdp_socket_give_back(&x->socket, x->held, x->n_held);
 	x->n_held = port_xdp_socket_rx(&x->socket, x->held, MIN_OF(max, PORT_BURST_MAX));
-	x->counters.rx_frames += x->n_held;
+	x->counters.rx_packets += x->n_held;
 	for (unsigned i = 0; i < x->n_held; i++) {
 		const struct port_xdp_frame *h = &x->held[i];
 		struct port_l2_frame f;
@@ -208,8 +204,8 @@ static int port_xdp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 			capture_frame(x, h->data, h->len, clock_now_ns(), PACKET_IN);
 		if (PLENUM_UNLIKELY(port_l2_parse(&x->local, h->data, h->len, 0, &f) !=
 				    PORT_L2_UDP)) {
-			x->counters.rx_dropped[f.kind == PORT_L2_DROP ? f.drop
-								      : PORT_L2_DROP_NOT_OURS]++;
+			port_l2_count_drop(&x->counters,
+					   f.kind == PORT_L2_DROP ? f.drop : PORT_L2_DROP_NOT_OURS);
 			continue;
 		}
 		pkts[n++] = (struct port_rx){.data = f.payload,
@@ -299,6 +295,17 @@ static void port_xdp_capture(struct port *p, struct packet_writer *to)
 	x->capture = to;
 }
 
+static void port_xdp_counters(const struct port *p, struct launch_port_counters *ret)
+{
+	const struct port_xdp *x = p->impl;
+	struct port_neigh_counters neigh;
+
+	port_neigh_counters_get(x->neigh, &neigh);
+	*ret = x->counters;
+	ret->rx_missed = port_xdp_socket_missed(&x->socket);
+	ret->conflicts = neigh.conflicts;
+}
+
 /* ------------------------------------------------------------------ opening */
 
 /* Ways to have the interface, the best first. */
@@ -312,54 +319,105 @@ static const struct way {
 	{PORT_XDP_GENERIC, false, "copies by the kernel"},
 };
 
-/* The interface goes on as before until the last step. What fails is undone by the caller. */
-static int way_try(struct port_xdp *x, const struct way *way, unsigned n_queues, uint32_t mtu)
-{
-	autoclose int map = -1, program = -1;
-	int r = port_xdp_socket_init(&x->socket, x->ifindex, n_queues, mtu, way->zero_copy);
+/* What an interface gets, in the order of its making. Each end of it undoes what was made. */
+struct attempt {
+	unsigned n_queues;
+	uint32_t mtu;
+	int map, program;	 /* for all ways */
+	enum port_xdp_mode mode; /* of x->link, where that is there already */
+};
 
-	if (r < 0)
-		return r;
-	map = port_xdp_map_new(n_queues);
-	if (map < 0)
-		return map;
-	for (unsigned i = 0; i < n_queues; i++) {
-		r = port_xdp_map_set(map, i, x->socket.queues[i].fd);
-		if (r < 0)
-			return r;
-	}
-	program = port_xdp_program_load(&x->local, map);
-	if (program < 0)
-		return program;
-	x->link = port_xdp_link_new(program, x->ifindex, way->mode);
+static bool is_busy(int r)
+{
+	return r == -EBUSY || r == -EEXIST;
+}
+
+static int link_make(struct port_xdp *x, struct attempt *a, enum port_xdp_mode mode)
+{
+	x->link = port_xdp_link_new(a->program, x->ifindex, mode);
+	a->mode = mode;
 	return x->link < 0 ? x->link : 0;
 }
 
-/* ret_way: what it became. */
-static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu,
-		       const struct way **ret_way)
+/* The interface goes on as before until the last step: of queues without sockets all is the
+ * kernel's. */
+static int way_try(struct port_xdp *x, struct attempt *a, const struct way *way)
 {
-	const uint64_t deadline = clock_now_ns() + BUSY_WAIT_NS;
-	bool busy = false;
+	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, way->zero_copy);
+
+	for (unsigned i = 0; r == 0 && i < a->n_queues; i++)
+		r = port_xdp_map_set(a->map, i, x->socket.queues[i].fd);
+	if (r == 0 && x->link < 0)
+		r = link_make(x, a, way->mode);
+	if (r < 0)
+		port_xdp_socket_done(&x->socket);
+	return r;
+}
+
+/* ret_way: what it became. */
+static int ways_try(struct port_xdp *x, struct attempt *a, const struct way **ret_way)
+{
 	int r = -EOPNOTSUPP;
 
-	for (;;) {
-		for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
-			r = way_try(x, &ways[i], n_queues, mtu);
-			if (r == 0) {
-				*ret_way = &ways[i];
-				return 0;
-			}
-			log_debug("AF_XDP by %s: %s", ways[i].text, strerror(-r));
-			port_xdp_socket_done(&x->socket);
-			busy = r == -EBUSY || r == -EEXIST;
-			if (busy)
-				break; /* not by another way what this one may have soon */
+	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (x->link >= 0 && ways[i].mode != a->mode)
+			continue;
+		r = way_try(x, a, &ways[i]);
+		if (r == 0) {
+			*ret_way = &ways[i];
+			return 0;
 		}
-		if (!busy || clock_now_ns() > deadline)
-			return r;
-		nanosleep(&(struct timespec){.tv_nsec = 5 * NSEC_PER_MSEC}, NULL);
+		log_debug("AF_XDP by %s: %s", ways[i].text, strerror(-r));
+		if (is_busy(r))
+			break; /* not by another way what this one may have soon */
 	}
+	return r;
+}
+
+/*
+ * Somebody has a queue. Who lives has a program on the interface as well, and only one can be
+ * there; who is dead has none any more, but keeps the queue as long as a frame of its is on its way
+ * through the kernel. So where the program can be had the queue will be free, and nobody else comes
+ * in between.
+ */
+static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
+		      const struct way **ret_way)
+{
+	const uint64_t deadline = clock_now_ns() + wait_ns;
+	struct timespec rest = {.tv_nsec = REST_NS};
+	int r = link_make(x, a, PORT_XDP_NATIVE);
+
+	if (r < 0 && !is_busy(r))
+		r = link_make(x, a, PORT_XDP_GENERIC);
+	if (r < 0)
+		return is_busy(r) ? -EEXIST : r;
+	do {
+		nanosleep(&rest, NULL);
+		rest.tv_nsec = MIN_OF(2 * rest.tv_nsec, REST_NS_MAX);
+		r = ways_try(x, a, ret_way);
+	} while (is_busy(r) && clock_now_ns() < deadline);
+	if (r == 0)
+		return 0;
+	close(x->link);
+	x->link = -1;
+	return is_busy(r) ? -EBUSY : ways_try(x, a, ret_way);
+}
+
+/* ret_way: what it became. -EEXIST: another has it; -EBUSY: a dead one, still. */
+static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, uint64_t wait_ns,
+		       const struct way **ret_way)
+{
+	autoclose int map = port_xdp_map_new(n_queues), program = -1;
+	struct attempt a = {.n_queues = n_queues, .mtu = mtu, .map = map};
+	int r;
+
+	if (map < 0)
+		return map;
+	a.program = program = port_xdp_program_load(&x->local, map);
+	if (program < 0)
+		return program;
+	r = ways_try(x, &a, ret_way);
+	return is_busy(r) ? free_await(x, &a, wait_ns, ret_way) : r;
 }
 
 static int wake_init(struct port_xdp *x)
@@ -438,12 +496,12 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 			 PORT_XDP_QUEUES_MAX);
 		return refuse(why, -E2BIG, lp->ifname, text);
 	}
-	r = socket_open(x, n_queues, lp->mtu, &way);
+	r = socket_open(x, n_queues, lp->mtu, FREE_WAIT_NS / cfg->n_ports, &way);
 	if (r < 0)
 		return refuse(why, r, lp->ifname,
-			      r == -EBUSY || r == -EEXIST
-				      ? "another program or worker has it already"
-				      : NULL);
+			      r == -EEXIST  ? "another program or worker has it already"
+			      : r == -EBUSY ? "frames of a dead worker still leave by it"
+					    : NULL);
 	r = port_xdp_control_init(&x->control, &x->local, x->ifindex);
 	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
 		r = wake_init(x);
@@ -564,4 +622,5 @@ const struct port_ops port_xdp_ops = {
 	.tick = port_xdp_tick,
 	.announce = port_xdp_announce,
 	.capture = port_xdp_capture,
+	.counters = port_xdp_counters,
 };

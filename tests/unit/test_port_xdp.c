@@ -485,6 +485,74 @@ static void test_killed(void **state)
 	(void)sh(cmd);
 }
 
+/* A port on a MACVLAN, whose frames wait below it in a queue that hardly moves. */
+static const struct end end_slow = {NS_A, "pxdp8", "10.99.29.1/24", LAUNCH_DPDK, "af_xdp"};
+static const char *const slow_commands[] = {
+	"ip -n " NS_A " link add pxdp6 type veth peer name pxdp7 netns " NS_B,
+	"ip -n " NS_A " link set pxdp6 up && ip -n " NS_B " link set pxdp7 up",
+	"ip -n " NS_A " link add link pxdp6 name pxdp8 type macvlan mode bridge",
+	"ip -n " NS_A " link set pxdp8 up",
+	"tc -n " NS_A " qdisc add dev pxdp6 root tbf rate 1kbit burst 2000 limit 1000000",
+};
+#define SLOW_FRAMES 500 /* of 42 bytes or more: for minutes */
+#define SLOW_MS 2500	/* longer than what passes by itself */
+
+/* Leaves its frames behind. */
+static void child_leaves_frames(const struct end *e)
+{
+	struct port p = {0};
+
+	end_open(&p, e);
+	for (unsigned i = 0; i < SLOW_FRAMES; i++)
+		p.ops->announce(&p);
+	_exit(0);
+}
+
+/* Frees them a while after the successor has its program there, which is its way of waiting. */
+static void child_frees_frames(void)
+{
+	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+
+	while (sh("ip -d -n " NS_A " link show pxdp8 | grep -q 'prog/xdp id'") != 0) {
+		if (clock_now_ns() > deadline)
+			_exit(EXIT_TIMEOUT);
+		(void)poll(NULL, 0, 10);
+	}
+	(void)poll(NULL, 0, SLOW_MS);
+	_exit(sh("tc -n " NS_A " qdisc del dev pxdp6 root"));
+}
+
+/* The kernel keeps the queues of a dead one as long as it has frames of it: the successor waits, as
+ * nobody alive has the interface. */
+static void test_killed_with_frames_under_way(void **state)
+{
+	int status = -1;
+	pid_t pid, echo;
+
+	need(state);
+	for (unsigned i = 0; i < ARRAY_SIZE(slow_commands); i++)
+		if (sh(slow_commands[i]) != 0) {
+			print_message("the kernel has no MACVLAN, or no queue that is slow\n");
+			(void)sh("ip -n " NS_A " link del pxdp6 2>/dev/null");
+			skip();
+		}
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		child_leaves_frames(&end_slow);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		child_frees_frames();
+	echo = echo_start(&end_slow);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	echo_kill(echo);
+	assert_int_equal(sh("ip -n " NS_A " link del pxdp6"), 0);
+}
+
 /* Frames wait while the interface is down, and the port goes on when it is back. */
 static void test_link_down_and_up(void **state)
 {
@@ -615,7 +683,7 @@ static void test_refused(void **state)
 	echo = echo_start(&end_a);
 	bad = end_a;
 	bad.ip = "10.99.9.21/24"; /* a second one on the same interface */
-	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EBUSY);
+	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EEXIST);
 	echo_kill(echo);
 	assert_int_not_equal(sh("ip -d -n " NS_A " link show pxdp0 | grep -q 'prog/xdp'"), 0);
 }
@@ -634,6 +702,7 @@ int main(void)
 		cmocka_unit_test(test_taken_address),
 		cmocka_unit_test(test_kernel_keeps_the_interface),
 		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_killed_with_frames_under_way),
 		cmocka_unit_test(test_link_down_and_up),
 		cmocka_unit_test(test_unsent),
 		cmocka_unit_test(test_queues),
