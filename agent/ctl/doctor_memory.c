@@ -24,13 +24,6 @@ static uint64_t pages_of(const struct doctor_picture *p, int node)
 	return n;
 }
 
-/* Also one that sleeps between packets. */
-static bool takes_pages(const struct plan_worker *w)
-{
-	return doctor_worker_polls(w) || w->effective == SPEC_TRANSPORT_DPDK_INTERRUPT ||
-	       w->asked == SPEC_TRANSPORT_DPDK_INTERRUPT;
-}
-
 static void run_hugepages(const struct doctor_picture *p, const struct doctor_check *c,
 			  struct doctor_result *r)
 {
@@ -38,7 +31,7 @@ static void run_hugepages(const struct doctor_picture *p, const struct doctor_ch
 	uint64_t want = 0;
 
 	for (size_t i = 0; i < p->plan->n_workers; i++)
-		want += takes_pages(&p->plan->workers[i]) ? PLAN_HUGEPAGES_PER_WORKER : 0;
+		want += p->plan->workers[i].hugepages;
 	if (has >= want) {
 		doctor_say(r, DOCTOR_PASS,
 			   "%" PRIu64 " pages of 2 MiB, of which workers on DPDK want %" PRIu64,
@@ -62,9 +55,8 @@ static void run_hugepages_node(const struct doctor_picture *p, const struct doct
 		if (node == INV_NUMA_NONE)
 			continue;
 		for (size_t j = 0; j < p->plan->n_workers; j++)
-			if (takes_pages(&p->plan->workers[j]) &&
-			    doctor_core_node(p, p->plan->workers[j].core) == node)
-				want += PLAN_HUGEPAGES_PER_WORKER;
+			if (doctor_core_node(p, p->plan->workers[j].core) == node)
+				want += p->plan->workers[j].hugepages;
 		has = pages_of(p, node);
 		if (has >= want)
 			continue;
@@ -235,7 +227,7 @@ static void run_group(const struct doctor_picture *p, const struct doctor_check 
 	}
 	snprintf(group, sizeof(group), "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
 	for (size_t i = 0; i < p->plan->n_workers; i++)
-		pages += takes_pages(&p->plan->workers[i]) ? PLAN_HUGEPAGES_PER_WORKER : 0;
+		pages += p->plan->workers[i].hugepages;
 	has = group_limit(p, group, "hugetlb.2MB.max", whose);
 	if (has < pages * PLAN_HUGEPAGE_KIB << 10) {
 		doctor_say(r, DOCTOR_FAIL,

@@ -14,8 +14,10 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 
-#define ARGS_MAX (16 + 2 * LAUNCH_PORTS_MAX)
+#define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
 #define ARG_BYTES 80
+#define HUGE_BYTES_MIN (64U << 20) /* fewer are left to who has to have them */
+#define PLAIN_MIB "128"		   /* where there are no hugepages; used as far as it is needed */
 
 /* Frames up to this need one small slot; anything longer a large one. */
 #define SMALL_MTU 1900U
@@ -111,15 +113,16 @@ static void arg_add(struct eal_args *a, const char *text)
 	a->argv[++a->n] = NULL;
 }
 
-/* --in-memory: no files, so nothing is left over however the worker ends. */
-static void args_make(const struct launch_config *cfg, struct eal_args *a)
+/* --in-memory: no files, so nothing is left over however the worker ends; without hugepages it is
+ * refused, and the other says the same. */
+static void args_make(const struct launch_config *cfg, bool hugepages, struct eal_args *a)
 {
 	char lcores[32];
 	bool any_pci = false;
 
 	snprintf(lcores, sizeof(lcores), "0@%u", cfg->core);
 	arg_add(a, "plenum-worker");
-	arg_add(a, "--in-memory");
+	arg_add(a, hugepages ? "--in-memory" : "--no-shconf");
 	arg_add(a, "--no-telemetry");
 	arg_add(a, "--log-level=4");
 	arg_add(a, "--lcores");
@@ -136,21 +139,44 @@ static void args_make(const struct launch_config *cfg, struct eal_args *a)
 	}
 	if (!any_pci)
 		arg_add(a, "--no-pci");
+	if (!hugepages) {
+		arg_add(a, "--no-huge");
+		arg_add(a, "-m");
+		arg_add(a, PLAIN_MIB);
+	}
+}
+
+/* Who reads and writes its memory itself, as a port of the kernel's sockets does, has no device
+ * that would have to find it: that memory may be of any kind. */
+static bool wants_hugepages(const struct launch_config *cfg)
+{
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		struct port_dpdk_device dev;
+
+		port_dpdk_device_choose(&cfg->ports[i], i, &dev);
+		if (dev.is_pci)
+			return true;
+	}
+	return false;
 }
 
 int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
 {
 	static bool started;
 	struct eal_args a = {.n = 0};
+	bool wants = wants_hugepages(cfg), hugepages;
 
 	if (started)
 		return 0;
-	if (hugepages_free_bytes() == 0) {
+	hugepages = hugepages_free_bytes() >= (wants ? 1 : HUGE_BYTES_MIN);
+	if (!hugepages && wants) {
 		snprintf(why, LAUNCH_REASON_MAX,
 			 "no free hugepages: raise vm.nr_hugepages (32 pages of 2 MiB a worker)");
 		return -ENOMEM;
 	}
-	args_make(cfg, &a);
+	if (!hugepages)
+		log_notice("DPDK has no hugepages: its memory is of ordinary pages");
+	args_make(cfg, hugepages, &a);
 	rte_openlog_stream(stderr);
 	if (rte_eal_init(a.n, a.argv) < 0) {
 		int r = rte_errno ? -rte_errno : -EIO;

@@ -87,6 +87,9 @@ struct plan_worker {
 	 * no-af-xdp, no-iommu, vf-limit, vfs-foreign, vfs-busy, no-hugepages, dpdk-failed), which
 	 * legs it does without (leg-missing), or why it cannot be started (no-leg). */
 	struct reason reason;
+	/* Of 2 MiB, that it needs for the transport it asked for; 0 where that is not DPDK's
+	 * memory: sockets, or a port by AF_XDP on each leg. */
+	unsigned hugepages;
 	char note[64]; /* what else an operator should know, e.g. that it serves nothing; "" */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX]; /* on the legs that are configured */

@@ -11,6 +11,9 @@
 void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg, size_t worker,
 			     struct plan_port *port);
 
+/* Whether the first worker that comes has AF_XDP on each leg, those that are not there yet too. */
+bool plan_kernel_port_is_all_af_xdp(const struct plan_builder *b);
+
 /* Why a worker on DPDK has no VF on the leg, and how it shares the interface. */
 #define PLAN_KERNEL_PORT_SHARES "DPDK shares it"
 void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const char *how);

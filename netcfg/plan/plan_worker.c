@@ -85,7 +85,7 @@ static uint64_t hugepages_free(const struct plan_builder *b)
 	}
 	for (size_t i = 0; running && i < running->n_workers; i++)
 		if (takes_hugepages(running->workers[i].effective))
-			held += PLAN_HUGEPAGES_PER_WORKER;
+			held += running->workers[i].hugepages;
 	return (has_whole ? whole : nodes) + held;
 }
 
@@ -116,9 +116,8 @@ static void need_hugepages(struct plan_builder *b)
 		if (b->inv->hugepages[i].size_kib == PLAN_HUGEPAGE_KIB &&
 		    (b->inv->hugepages[i].numa_node == INV_NUMA_NONE))
 			total = b->inv->hugepages[i].total;
-	for (size_t i = 0; i < b->spec->n_workers; i++)
-		if (takes_hugepages(b->spec->workers[i].transport))
-			asked += b->spec->workers[i].n_cores * PLAN_HUGEPAGES_PER_WORKER;
+	for (size_t i = 0; i < b->plan->n_workers; i++)
+		asked += b->plan->workers[i].hugepages;
 	total += asked > free ? asked - free : 0;
 	need = plan_need_add(b->plan, "hugepages",
 			     "workers on DPDK need %llu hugepages of 2 MiB, %llu are free",
@@ -166,10 +165,10 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 		reason_set(&w->reason, "dpdk-failed", "%s", failed->why);
 		return;
 	}
-	if (*hugepages < PLAN_HUGEPAGES_PER_WORKER) {
+	if (*hugepages < w->hugepages) {
 		w->effective = SPEC_TRANSPORT_UDP;
 		reason_set(&w->reason, "no-hugepages", "%llu free of 2 MiB, %u needed",
-			   (unsigned long long)*hugepages, PLAN_HUGEPAGES_PER_WORKER);
+			   (unsigned long long)*hugepages, w->hugepages);
 		need_hugepages(b);
 		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 			diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
@@ -178,10 +177,10 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 				 "are needed and policy.on-fallback is refuse; raise "
 				 "vm.nr_hugepages or write transport: udp",
 				 spec_transport_to_string(w->asked), w->core,
-				 (unsigned long long)*hugepages, PLAN_HUGEPAGES_PER_WORKER);
+				 (unsigned long long)*hugepages, w->hugepages);
 		return;
 	}
-	*hugepages -= PLAN_HUGEPAGES_PER_WORKER;
+	*hugepages -= w->hugepages;
 	w->effective = w->asked;
 	for (size_t i = 0; i < b->n_legs; i++)
 		if (!b->legs[i].n_vfs) {
@@ -571,7 +570,6 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, struc
 	const struct spec_worker *sw = &b->spec->workers[entry];
 
 	w->role = sw->role;
-	w->asked = sw->transport;
 	w->effective = SPEC_TRANSPORT_UDP;
 	w->udp_port = plan_shared_port(b, w->id);
 	check_core(b, entry, w->core);
@@ -583,6 +581,23 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, struc
 	return worker_deal(sw, core, w);
 }
 
+/* Interfaces have AF_XDP for one worker: for the first that does not fail at it. */
+static void count_hugepages(struct plan_builder *b)
+{
+	bool free = plan_kernel_port_is_all_af_xdp(b);
+
+	for (size_t i = 0; i < b->plan->n_workers; i++) {
+		struct plan_worker *w = &b->plan->workers[i];
+
+		if (!takes_hugepages(w->asked))
+			continue;
+		if (!free)
+			w->hugepages = PLAN_HUGEPAGES_PER_WORKER;
+		else if (!plan_failures_find(b->ctx->failures, w))
+			free = false;
+	}
+}
+
 static int workers_alloc(struct plan_builder *b, size_t n)
 {
 	const struct spec *spec = b->spec;
@@ -592,9 +607,12 @@ static int workers_alloc(struct plan_builder *b, size_t n)
 	if (!p->workers)
 		return -ENOMEM;
 	for (size_t i = 0; i < spec->n_workers; i++)
-		for (size_t c = 0; c < spec->workers[i].n_cores; c++)
+		for (size_t c = 0; c < spec->workers[i].n_cores; c++) {
+			p->workers[p->n_workers].asked = spec->workers[i].transport;
 			p->workers[p->n_workers++].core = spec->workers[i].cores[c];
+		}
 	number_workers(b);
+	count_hugepages(b);
 	return 0;
 }
 

@@ -101,11 +101,114 @@ static void test_kernel_port_note(void **state)
 	inv_free(inv);
 }
 
+static void expect_pages(const struct spec *s, const struct inventory *inv, unsigned first,
+			 unsigned second)
+{
+	struct plan *p = plan_of(s, inv);
+
+	assert_int_equal(p->workers[0].hugepages, first);
+	assert_int_equal(p->workers[1].hugepages, second);
+	plan_free(p);
+}
+
+/* None for a worker that has AF_XDP on each leg; all of them as soon as one leg may need DPDK. */
+static void test_kernel_port_hugepages(void **state)
+{
+	const unsigned all = PLAN_HUGEPAGES_PER_WORKER;
+	struct inventory *inv = host_new();
+	struct spec *s = host_spec(yaml);
+	struct spec_net *a = &s->nets[0], *b = &s->nets[1];
+
+	expect_pages(s, inv, all, all);
+	a->kernel_port = SPEC_KERNEL_PORT_AF_XDP;
+	expect_pages(s, inv, all, all);
+	b->kernel_port = SPEC_KERNEL_PORT_AF_XDP;
+	expect_pages(s, inv, 0, all);
+	inv->hugepages[0].free = 0;
+	expect_pages(s, inv, 0, all);
+	s->networks[1].mtu = 9000;
+	expect_pages(s, inv, all, all);
+	s->networks[1].mtu = 0;
+	put(&inv->links[3], "none");
+	expect_pages(s, inv, all, all);
+	put(&inv->links[3], "");
+	/* Also of a leg that may come, and of none that is not wanted. */
+	memcpy(b->device, "nosuch", sizeof("nosuch"));
+	expect_pages(s, inv, 0, all);
+	b->kernel_port = SPEC_KERNEL_PORT_AF_PACKET;
+	expect_pages(s, inv, all, all);
+	b->enabled = false;
+	expect_pages(s, inv, 0, all);
+	s->workers[0].transport = SPEC_TRANSPORT_UDP;
+	expect_pages(s, inv, 0, 0);
+	spec_free(s);
+	inv_free(inv);
+}
+
+/* What a running worker does not hold is not free for others when it ends; where the first has
+ * failed at it, the next has the interfaces. */
+static void test_kernel_port_hugepages_of_others(void **state)
+{
+	struct inventory *inv = host_new();
+	struct spec *s = host_spec(yaml);
+	struct plan_failures failures = {.n = 0};
+	struct diag d = DIAG_INIT;
+	struct plan *first, *second;
+
+	s->nets[0].kernel_port = s->nets[1].kernel_port = SPEC_KERNEL_PORT_AF_XDP;
+	inv->hugepages[0].free = 2 * PLAN_HUGEPAGES_PER_WORKER;
+	first = plan_of(s, inv);
+	assert_int_equal(first->workers[1].effective, SPEC_TRANSPORT_DPDK);
+	assert_int_equal(plan_failures_add(&failures, &first->workers[0], "no"), 0);
+	assert_int_equal(
+		plan_build(s, inv, &(struct plan_context){.failures = &failures}, &d, &second), 0);
+	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_UDP);
+	assert_int_equal(second->workers[1].hugepages, 0);
+	assert_int_equal(port_of(second, 1, 1)->kernel_port, PLAN_AF_XDP);
+	plan_free(second);
+	plan_failures_clear(&failures);
+	s->nets[1].kernel_port = SPEC_KERNEL_PORT_AF_PACKET;
+	inv->hugepages[0].free = 0; /* the second worker's will be free again, which is one's */
+	assert_int_equal(plan_build(s, inv, &(struct plan_context){.running = first}, &d, &second),
+			 0);
+	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
+	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
+	assert_string_equal(second->workers[1].reason.code, "no-hugepages");
+	plan_free(second);
+	plan_free(first);
+	diag_done(&d);
+	spec_free(s);
+	inv_free(inv);
+}
+
+/* Each leg's reason is said. */
+static void test_kernel_port_reasons(void **state)
+{
+	struct inventory *inv = host_new();
+	struct spec *s = host_spec(yaml);
+	struct plan *p;
+
+	s->nets[0].kernel_port = s->nets[1].kernel_port = SPEC_KERNEL_PORT_AF_XDP;
+	s->networks[0].mtu = 9000;
+	put(&inv->links[3], "none");
+	p = plan_of(s, inv);
+	assert_string_equal(p->workers[0].reason.code, "no-af-xdp");
+	assert_string_equal(p->workers[0].reason.text,
+			    "veth0 is shared by AF_PACKET: AF_XDP takes an MTU of up to 3498, not "
+			    "9000; veth1: the kernel has no AF_XDP");
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernel_port_auto),
 		cmocka_unit_test(test_kernel_port_note),
+		cmocka_unit_test(test_kernel_port_hugepages),
+		cmocka_unit_test(test_kernel_port_hugepages_of_others),
+		cmocka_unit_test(test_kernel_port_reasons),
 	};
 
 	plugins_register();
