@@ -166,7 +166,7 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 
 static bool check_flags(uint32_t opcode, uint16_t flags)
 {
-	switch (flags) {
+	switch (opcode == FUSE_WRITE ? flags & ~FUSE_PROTO_REQ_ATTR : flags) {
 	case 0:
 		return true;
 	case FUSE_PROTO_REQ_REOPEN:

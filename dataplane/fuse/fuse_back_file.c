@@ -343,7 +343,7 @@ void back_op_read(struct back_req *q)
 
 /* Of a direct write that is short the client's kernel makes EIO, so it hears what ended it: a full
  * disk, a quota. */
-static void write_end(struct back_req *q, int err)
+static void write_end(struct back_req *q, int err, const struct fuse_attr *attr)
 {
 	const struct fuse_write_in *in = back_req_arg(q);
 
@@ -351,7 +351,19 @@ static void write_end(struct back_req *q, int err)
 	if (err != 0 && (q->got == 0 || in->flags & O_DIRECT))
 		back_reply_err(q, err);
 	else
-		back_reply_write(q, q->got);
+		back_reply_write(q, q->got, attr);
+}
+
+/* Of a file in memory: it waits for no disk. */
+static void write_end_here(struct back_req *q, int err)
+{
+	struct fuse_attr attr;
+	struct stat st;
+	bool wanted = q->args.flags & FUSE_PROTO_REQ_ATTR && fstat(q->file->fd, &st) == 0;
+
+	if (wanted)
+		fuse_hands_attr(&st, q->mount->export->root_dev, &attr);
+	write_end(q, err, wanted ? &attr : NULL);
 }
 
 static void write_done(struct back_req *q, int res)
@@ -361,13 +373,13 @@ static void write_done(struct back_req *q, int res)
 	if (res == -EAGAIN || res == -EINTR || (res > 0 && q->got < q->want))
 		back_ring_start(q);
 	else
-		write_end(q, res < 0 ? -res : 0);
+		write_end_here(q, res < 0 ? -res : 0);
 }
 
 static void written_then(struct back_req *q, const struct hand_result *r, int fd)
 {
 	launch_stat_add(&q->client->back->stats->write_bytes, r->count);
-	back_reply_write(q, (uint32_t)r->count);
+	back_reply_write(q, (uint32_t)r->count, &r->attr);
 }
 
 /* Whole, by a hand: io_uring would cut it at a page, and another's come between. */
@@ -389,7 +401,7 @@ static void append(struct back_req *q, struct back_file *f)
 static void write_then(struct back_req *q, const struct hand_result *r, int fd)
 {
 	q->got = (uint32_t)r->count;
-	write_end(q, -r->error);
+	write_end(q, -r->error, r->flags & HAND_RESULT_ATTR ? &r->attr : NULL);
 }
 
 /* io_uring hands what may wait to few threads, in turn where file numbers are alike, and they are
@@ -407,6 +419,8 @@ static void write_by_hand(struct back_req *q, struct back_file *f)
 	call->offset = in->offset;
 	if (q->in->uid != 0 || in->write_flags & FUSE_WRITE_KILL_SUIDGID)
 		call->flags |= HAND_KILL_PRIV;
+	if (q->args.flags & FUSE_PROTO_REQ_ATTR)
+		call->flags |= HAND_ATTR;
 	back_hand_try(q, call, HANDS_DATA, false, write_then);
 }
 
@@ -421,7 +435,7 @@ static void write_begin(struct back_req *q)
 	q->offset = in->offset;
 	q->want = in->size;
 	if (q->want == 0)
-		write_end(q, 0);
+		write_end_here(q, 0);
 	else
 		back_ring_start(q);
 }
@@ -578,7 +592,7 @@ void back_op_lseek(struct back_req *q)
 
 static void copy_then(struct back_req *q, const struct hand_result *r, int fd)
 {
-	back_reply_write(q, (uint32_t)r->count);
+	back_reply_write(q, (uint32_t)r->count, NULL);
 }
 
 void back_op_copy(struct back_req *q)

@@ -401,7 +401,8 @@ void back_reply_names(struct back_req *q);
  * opened, where that tells something. Flags are the client's. */
 void back_reply_open(struct back_req *q, const struct back_entry *e, const struct fuse_attr *attr,
 		     uint64_t fh);
-void back_reply_write(struct back_req *q, uint32_t size);
+/* attr: of the file after it, for who asks for that; NULL: not to be had. */
+void back_reply_write(struct back_req *q, uint32_t size, const struct fuse_attr *attr);
 /* To a READ whose memory was offered: len bytes at back_req_data, of which `there` are in that
  * memory already (all or none). */
 void back_reply_bulk(struct back_req *q, uint32_t len, uint32_t there, uint8_t failed);

@@ -385,7 +385,7 @@ void back_op_again(struct back_req *q, const struct hand_result *r)
 		break;
 	case FUSE_WRITE:
 	case FUSE_COPY_FILE_RANGE:
-		back_reply_write(q, (uint32_t)r->count);
+		back_reply_write(q, (uint32_t)r->count, NULL);
 		break;
 	default:
 		done_then(q, r, -1);

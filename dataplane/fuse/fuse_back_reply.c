@@ -161,15 +161,20 @@ static size_t tail_bulk(struct back_req *q, size_t len, const struct fuse_proto_
 	return tail_end(&t);
 }
 
-void back_reply_write(struct back_req *q, uint32_t size)
+void back_reply_write(struct back_req *q, uint32_t size, const struct fuse_attr *attr)
 {
 	const struct fuse_proto_bulk_done done = {.failed = q->args.failed};
-	size_t tail = 0;
+	struct tail t = tail_begin(q, sizeof(struct fuse_write_out));
+	struct fuse_attr shown;
 
 	*(struct fuse_write_out *)back_req_data(q) = (struct fuse_write_out){.size = size};
+	if (attr && q->args.flags & FUSE_PROTO_REQ_ATTR && !q->again) {
+		back_rights_attr(q, attr, &shown);
+		tail_part(&t, FUSE_PROTO_RESP_ATTR, &shown, sizeof(shown));
+	}
 	if (q->args.failed)
-		tail = tail_bulk(q, sizeof(struct fuse_write_out), &done);
-	back_req_finish(q, 0, sizeof(struct fuse_write_out), tail);
+		tail_part(&t, FUSE_PROTO_RESP_BULK, &done, sizeof(done));
+	back_req_finish(q, 0, sizeof(struct fuse_write_out), t.head.flags ? tail_end(&t) : 0);
 }
 
 void back_reply_bulk(struct back_req *q, uint32_t len, uint32_t there, uint8_t failed)

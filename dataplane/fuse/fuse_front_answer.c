@@ -122,6 +122,7 @@ static int entry_take(struct fuse_front *f, const struct front_slot *s, struct f
 		return -ENOMEM;
 	if (node->n_lookups == 0 && node->n_pins == 0)
 		front_known_fresh(&f->known, node);
+	front_known_written_drop(&f->known, node);
 	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !is_again(s);
 	front_known_bare_set(&f->known, node, is_bare && !is_again(s), s->born_ns);
 	if (is_leased && entry_is_told(f, s, node, now_ns)) {
@@ -643,6 +644,42 @@ static void shown_note(struct fuse_front *f, const struct front_slot *s)
 	}
 }
 
+/*
+ * Whatever shows a file, or may have changed it, its time of access too, comes before or after what
+ * was known of it, and before or after a WRITE that is on its way. What removes or moves a name
+ * changes a file that it does not tell us. Whether the answer is to the last that was asked.
+ */
+static bool written_drop(struct fuse_front *f, const struct front_slot *s)
+{
+	bool last =
+		s->nodes[0] && s->n_written == front_known_written_count(&f->known, s->nodes[0]);
+
+	switch (s->opcode) {
+	case FUSE_GETXATTR:
+	case FUSE_LISTXATTR:
+	case FUSE_LSEEK:
+		break;
+	case FUSE_UNLINK:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+		front_known_written_drop_all(&f->known);
+		break;
+	default:
+		for (unsigned i = 0; i < s->refs.n_nodes; i++)
+			front_known_written_drop(&f->known, s->nodes[i]);
+		break;
+	}
+	return last;
+}
+
+static void written_note(struct fuse_front *f, const struct front_slot *s,
+			 const struct front_answer *a)
+{
+	if (s->opcode == FUSE_WRITE && a->has_attr && !is_again(s) && S_ISREG(a->attr.mode) &&
+	    front_attr_is_valid(&a->attr))
+		front_known_written_set(&f->known, s->nodes[0], &a->attr, s->born_ns);
+}
+
 /* What an answer says without being asked; what it may have changed. */
 static void answer_note(struct fuse_front *f, const struct front_slot *s,
 			const struct front_answer *a, uint32_t n_changes, uint64_t now_ns)
@@ -670,6 +707,7 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	struct answer_effects e = {.node = NULL};
 	struct fuse_out_header *out;
 	uint32_t n_changes = s->nodes[0] ? s->nodes[0]->n_changes : 0;
+	bool last = written_drop(f, s);
 	struct front_answer a;
 	int r;
 
@@ -688,6 +726,8 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	r = a.out.error == 0 ? answer_effect(f, s, &a, &e) : 0;
 	if (r == 0)
 		answer_note(f, s, &a, n_changes, now_ns);
+	if (r == 0 && last && a.out.error == 0)
+		written_note(f, s, &a);
 	if (e.node)
 		front_list_shown(f, front_node_id(&f->nodes, e.node));
 	if (r < 0) {

@@ -234,6 +234,7 @@ bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(lane_buf(l->area, i), s->req, s->req_len);
 	note_write(s); /* before anybody can answer it */
+	front_known_written_drop(&f->known, s->nodes[0]);
 	deal_out(f, s, (unsigned)(l - f->deal->lanes), i);
 	lane_set(&slot->word, LANE_HANDED);
 	post(f->deal, l, &l->area->posted, i);
@@ -283,6 +284,15 @@ bool front_deal_claim(struct fuse_front *f, struct front_slot *s)
 		}
 	}
 	return false;
+}
+
+bool front_deal_is_out(const struct fuse_front *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+		n += f->deal->lanes[i].n_out;
+	return n > 0;
 }
 
 void front_deal_settled(struct fuse_front *f)
@@ -353,6 +363,8 @@ static void end_note(struct fuse_front *f, struct front_dealt *l, unsigned i)
 
 	if (slot->opcode == FUSE_WRITE && node)
 		front_node_changed(node);
+	if (node)
+		front_known_written_drop(&f->known, node);
 	if (l->slots[i])
 		front_slot_free(f, l->slots[i]);
 	slot_release(l, i);

@@ -66,6 +66,7 @@ struct front_slot {
 	struct front_node *nodes[FRONT_REFS_MAX]; /* of refs, pinned */
 	uint32_t file;				  /* REOPEN, RELEASE */
 	uint32_t n_changes;			  /* the first node's when it was sent */
+	uint32_t n_written;			  /* front_known_written_count() of it then */
 	uint64_t n_shown;			  /* front_lists' when it was taken */
 	uint64_t born_ns;
 	uint64_t killed_ns; /* when its process was seen to be dying; 0: was not */
@@ -361,6 +362,8 @@ bool front_deal_claim(struct fuse_front *f, struct front_slot *s);
 void front_deal_settled(struct fuse_front *f);
 /* Ends of what was dealt out; what lanes do not begin is taken back. */
 void front_deal_reap(struct fuse_front *f);
+/* Whether a lane has something that nobody has heard the end of. */
+bool front_deal_is_out(const struct fuse_front *f);
 void front_deal_tick(struct fuse_front *f, uint64_t now_ns);
 /* There is no room for more: an end is waited for. */
 void front_deal_full(struct fuse_front *f);

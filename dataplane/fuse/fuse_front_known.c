@@ -59,6 +59,7 @@ void front_known_forget(struct front_known *k)
 	memset(k->folders, 0, sizeof(k->folders));
 	memset(k->ends, 0, sizeof(k->ends));
 	memset(k->made, 0, sizeof(k->made));
+	front_known_written_drop_all(k);
 	for (unsigned i = 0; i < FRONT_KNOWN_EMPTIES; i++)
 		k->empties[i].nodeid = 0;
 }
@@ -99,6 +100,11 @@ bool front_known_bare(const struct front_known *k, const struct front_node *n, u
 	uint64_t v = *bare_of(k, n);
 
 	return v & 1 && now_ns - (v >> 1) < FRONT_KNOWN_NS;
+}
+
+bool front_known_bare_said(const struct front_known *k, const struct front_node *n, uint64_t now_ns)
+{
+	return now_ns - (*bare_of(k, n) >> 1) < FRONT_KNOWN_NS;
 }
 
 void front_known_told_set(struct front_known *k, const struct front_node *n, uint64_t until_ns)
@@ -291,4 +297,57 @@ const struct fuse_attr *front_known_made(struct front_known *k, const struct fro
 			       now_ns - m->sent_ns < FRONT_KNOWN_NS
 		       ? &m->attr
 		       : NULL;
+}
+
+/* ------------------------------------------------------------------ files that are written */
+
+static struct front_written *written_of(const struct front_known *k, const struct front_node *n)
+{
+	size_t i = (size_t)(n - k->nodes->state->nodes) % FRONT_KNOWN_WRITTEN;
+
+	return (struct front_written *)&k->written[i];
+}
+
+void front_known_written_set(struct front_known *k, const struct front_node *n,
+			     const struct fuse_attr *attr, uint64_t sent_ns)
+{
+	struct front_written *w = written_of(k, n);
+
+	*w = (struct front_written){.nodeid = front_node_id(k->nodes, n),
+				    .sent_ns = sent_ns,
+				    .n_changes = n->n_changes,
+				    .n_moves = k->n_moves,
+				    .n_drops = w->n_drops,
+				    .attr = *attr};
+}
+
+uint32_t front_known_written_count(const struct front_known *k, const struct front_node *n)
+{
+	return written_of(k, n)->n_drops + k->n_moves;
+}
+
+void front_known_written_drop(struct front_known *k, const struct front_node *n)
+{
+	struct front_written *w = written_of(k, n);
+
+	w->nodeid = 0;
+	w->n_drops++;
+}
+
+void front_known_written_drop_all(struct front_known *k)
+{
+	k->n_moves++;
+}
+
+bool front_known_written(const struct front_known *k, const struct front_node *n, uint64_t now_ns,
+			 struct fuse_attr *ret, uint64_t *ret_for_ns)
+{
+	const struct front_written *w = written_of(k, n);
+
+	if (w->nodeid != front_node_id(k->nodes, n) || w->n_changes != n->n_changes ||
+	    w->n_moves != k->n_moves || now_ns - w->sent_ns >= FRONT_KNOWN_NS)
+		return false;
+	*ret = w->attr;
+	*ret_for_ns = FRONT_KNOWN_NS - (now_ns - w->sent_ns);
+	return true;
 }

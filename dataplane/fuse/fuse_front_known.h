@@ -16,6 +16,7 @@
 #define FRONT_KNOWN_ENDS 64U
 #define FRONT_KNOWN_EMPTIES 64U
 #define FRONT_KNOWN_MADE 64U
+#define FRONT_KNOWN_WRITTEN 64U
 
 struct front_folder {
 	uint64_t nodeid; /* 0: none */
@@ -48,6 +49,16 @@ struct front_made {
 	struct fuse_attr attr;
 };
 
+/* A file as it was after a WRITE. */
+struct front_written {
+	uint64_t nodeid; /* 0: none */
+	uint64_t sent_ns;
+	uint32_t n_changes; /* the node's when attr was so */
+	uint32_t n_moves;   /* and front_known's */
+	uint32_t n_drops;
+	struct fuse_attr attr;
+};
+
 struct front_known {
 	struct front_nodes *nodes;
 	uint64_t
@@ -56,6 +67,8 @@ struct front_known {
 	struct front_folder folders[FRONT_KNOWN_FOLDERS];
 	struct front_end ends[FRONT_KNOWN_ENDS];
 	struct front_made made[FRONT_KNOWN_MADE];
+	struct front_written written[FRONT_KNOWN_WRITTEN];
+	uint32_t n_moves; /* how often files that nobody named may have changed */
 	struct front_empty empties[FRONT_KNOWN_EMPTIES];
 	uint32_t *names; /* of all of those */
 };
@@ -75,6 +88,9 @@ void front_known_bare_set(struct front_known *k, const struct front_node *n, boo
 void front_known_bare_drop(struct front_known *k, const struct front_node *n, uint64_t now_ns);
 /* Whether it has none, but perhaps trusted ones. */
 bool front_known_bare(const struct front_known *k, const struct front_node *n, uint64_t now_ns);
+/* Whether the server has said lately whether it has any. */
+bool front_known_bare_said(const struct front_known *k, const struct front_node *n,
+			   uint64_t now_ns);
 
 /* The kernel is being told its name and attributes, to be believed until then. */
 void front_known_told_set(struct front_known *k, const struct front_node *n, uint64_t until_ns);
@@ -117,5 +133,18 @@ void front_known_made_drop(struct front_known *k, const struct front_node *n);
 /* NULL: not known. Else as it is, if no change by this client is on its way. */
 const struct fuse_attr *front_known_made(struct front_known *k, const struct front_node *n,
 					 uint64_t now_ns);
+
+/* A file, as it was after the WRITE that was sent then and is noted in the node by now, if nothing
+ * was dropped since: front_known_written_count() was the same. */
+void front_known_written_set(struct front_known *k, const struct front_node *n,
+			     const struct fuse_attr *attr, uint64_t sent_ns);
+uint32_t front_known_written_count(const struct front_known *k, const struct front_node *n);
+/* It may have changed, or be shown as somebody else has changed it. */
+void front_known_written_drop(struct front_known *k, const struct front_node *n);
+/* So may any. */
+void front_known_written_drop_all(struct front_known *k);
+/* False: not known. *ret_for_ns: how much longer it may be believed. */
+bool front_known_written(const struct front_known *k, const struct front_node *n, uint64_t now_ns,
+			 struct fuse_attr *ret, uint64_t *ret_for_ns);
 
 #endif

@@ -197,6 +197,7 @@ void front_owed_told(struct fuse_front *f, const struct front_slot *s, void *msg
 		     (a.out.error == -EINTR || a.out.error == -ENOMEM)))
 		return;
 	front_node_changed(s->nodes[0]);
+	front_known_written_drop(&f->known, s->nodes[0]);
 	front_list_shown(f, front_node_id(&f->nodes, s->nodes[0]));
 	owed_drop(f, o);
 }

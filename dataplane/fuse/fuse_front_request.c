@@ -130,6 +130,17 @@ static uint8_t *request_head(struct front_slot *s, uint32_t len)
 	return s->small;
 }
 
+/* Before who reads the file through the kernel's cache reads on, the kernel asks. */
+static bool wants_attr(const struct fuse_front *f, const struct front_slot *s)
+{
+	const struct front_file *file;
+
+	if (s->opcode != FUSE_WRITE || f->lane || !(f->features & FUSE_PROTO_FEATURE_WRITTEN))
+		return false;
+	file = front_file_get(&f->files, s->refs.fhs[0]);
+	return file && file->flags & FRONT_FILE_CACHED;
+}
+
 int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **ret_msg,
 		       size_t *ret_len)
 {
@@ -144,6 +155,7 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **
 		    f->features & FUSE_PROTO_FEATURE_ONLY;
 	unsigned flags = s->kind == FRONT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
 			 : only			      ? FUSE_PROTO_REQ_ONLY
+			 : wants_attr(f, s)	      ? FUSE_PROTO_REQ_ATTR
 						      : 0;
 
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
@@ -158,8 +170,10 @@ int front_request_seal(struct fuse_front *f, struct front_slot *s, const void **
 	for (unsigned i = 0; i < s->refs.n_nodes; i++)
 		handles[i] = (struct front_handle){.bytes = s->nodes[i]->handle,
 						   .len = s->nodes[i]->handle_len};
-	if (s->nodes[0])
+	if (s->nodes[0]) {
 		s->n_changes = s->nodes[0]->n_changes;
+		s->n_written = front_known_written_count(&f->known, s->nodes[0]);
+	}
 	if (is_bulk && s->opcode == FUSE_WRITE) {
 		len = FUSE_PROTO_WRITE_DATA;
 		msg = request_head(s, len);
@@ -206,6 +220,19 @@ static void known_xattr(struct fuse_front *f, const struct fuse_in_header *in, u
 	(void)front_reply(f, &reply, reply.out.len);
 }
 
+/*
+ * As the last WRITE has left it. Not where the time of a change is still owed, nor where another
+ * core has something of the mount on its way, of which the kernel hears before we do. Whether it
+ * has extended attributes the server says only when it is asked: now and then it is.
+ */
+static bool known_written(struct fuse_front *f, const struct front_node *node, uint64_t now_ns,
+			  struct fuse_attr *ret, uint64_t *ret_for_ns)
+{
+	return !(node->flags & FRONT_NODE_OWED) && !front_deal_is_out(f) &&
+	       front_known_bare_said(&f->known, node, now_ns) &&
+	       front_known_written(&f->known, node, now_ns, ret, ret_for_ns);
+}
+
 static bool known_attr(struct fuse_front *f, const struct fuse_in_header *in,
 		       const struct front_node *node, uint64_t now_ns)
 {
@@ -215,7 +242,8 @@ static bool known_attr(struct fuse_front *f, const struct fuse_in_header *in,
 	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
 	uint64_t for_ns;
 
-	if (!front_known_folder(&f->known, node, now_ns, &reply.attr.attr, &for_ns))
+	if (!front_known_folder(&f->known, node, now_ns, &reply.attr.attr, &for_ns) &&
+	    !known_written(f, node, now_ns, &reply.attr.attr, &for_ns))
 		return false;
 	reply.attr.attr_valid = for_ns / NSEC_PER_SEC;
 	reply.attr.attr_valid_nsec = (uint32_t)(for_ns % NSEC_PER_SEC);

@@ -68,7 +68,8 @@ enum hand_op {
 	HAND_READDIRPLUS, /* the same, with attr and handle */
 	HAND_STATFS,	  /* a -> data: struct statfs */
 	HAND_APPEND,	  /* fd of a, data -> count; attr */
-	HAND_WRITE,	  /* fd of a, data, offset -> count, with an error behind it as well */
+	HAND_WRITE,	  /* fd of a, data, offset -> count, with an error behind it as
+			   * well; HAND_ATTR: attr */
 	HAND_FALLOCATE,	  /* fd of a, mode (FALLOC_FL_*), offset, length -> attr */
 	HAND_COPY,	  /* fd of a, offset, fd of b, offset2, length -> count; at most 4 MiB */
 	HAND_LSEEK,	  /* fd of a, offset, mode (SEEK_DATA, SEEK_HOLE) -> count */
@@ -97,6 +98,7 @@ enum {
 	HAND_GROUPS = 16,   /* with CHECKED: the user is in the groups of what it is about, too,
 			     * but for root's */
 	HAND_OWNER = 32,    /* with CHECKED: OPEN by its owner is not refused */
+	HAND_ATTR = 64,	    /* WRITE: attr is asked for, too */
 };
 
 /* FATTR_* of linux/fuse.h say what is to be set. */

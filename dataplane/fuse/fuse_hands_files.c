@@ -439,6 +439,8 @@ int hand_op_write(struct hand *hd, int a, int b)
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	hd->result.count = done; /* so much, and then perhaps an error */
+	if (c->flags & HAND_ATTR)
+		(void)hand_answer_attr(hd, a);
 	return n < 0 ? -errno : 0;
 }
 

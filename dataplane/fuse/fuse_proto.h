@@ -142,10 +142,12 @@
 /* In OPENDIR's argument, open_flags is how many bytes of entries may stand behind that of its
  * answer, which are then all that there are: FUSE_PROTO_RESP_END says that they are there. */
 #define FUSE_PROTO_FEATURE_LIST 256U
+#define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
 #define FUSE_PROTO_FEATURES                                                                   \
 	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |        \
-	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_LANES | FUSE_PROTO_FEATURE_LIST)
+	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_LANES | FUSE_PROTO_FEATURE_LIST |      \
+	 FUSE_PROTO_FEATURE_WRITTEN)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
@@ -156,6 +158,7 @@ enum {
 	FUSE_PROTO_REQ_REOPEN = 1,
 	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
 	FUSE_PROTO_REQ_ONLY = 4, /* and the data go by no other way */
+	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: the answer is to have FUSE_PROTO_RESP_ATTR */
 };
 
 struct fuse_proto_req_tail {
@@ -165,7 +168,8 @@ struct fuse_proto_req_tail {
 };
 
 enum {
-	FUSE_PROTO_RESP_ATTR = 1,   /* struct fuse_attr; OPEN: of the file as it was opened */
+	FUSE_PROTO_RESP_ATTR = 1,   /* struct fuse_attr; OPEN: of the file as it was opened; WRITE:
+				     * as it was after that; left out where it is not to be had */
 	FUSE_PROTO_RESP_SERVER = 2, /* struct fuse_proto_server; INIT only */
 	FUSE_PROTO_RESP_FOLDER = 4, /* struct fuse_attr of the folder where a name was made or
 				     * removed, as it was after that */
