@@ -351,6 +351,7 @@ static void request(const uint8_t *rec, const uint8_t *args, size_t len, bool in
 	if (rec[3] && len >= sizeof(g.fhs[0]))
 		memcpy(in + 1, &g.fhs[rec[3] % KNOWN_MAX], sizeof(g.fhs[0]));
 	tail.flags = rec[4] & 2 ? FUSE_PROTO_REQ_REOPEN : rec[4] & 8 ? FUSE_PROTO_REQ_BULK : 0;
+	tail.flags |= rec[4] & 16 ? FUSE_PROTO_REQ_ATTR : 0;
 	if (rec[0] == OP_RDMA)
 		in->opcode = FUSE_PROTO_RDMA;
 	if (rec[0] == OP_PING)

@@ -61,6 +61,7 @@ static void headers_are_whole(void **state)
 static void handles_are_as_many_as_needed(void **state)
 {
 	struct fuse_rename_in ren = {.newdir = 1};
+	struct fuse_write_in write = {};
 	struct fuse_open_in open = {};
 	char body[64] = {};
 	size_t len;
@@ -96,6 +97,16 @@ static void handles_are_as_many_as_needed(void **state)
 	assert_int_equal(fuse_back_check(msg, len + 12, &args), 0);
 	assert_int_equal(args.flags, FUSE_PROTO_REQ_REOPEN);
 	msg[len] = 2;
+	assert_int_equal(fuse_back_check(msg, len + 12, &args), -EBADMSG);
+	/* Only what is written says what it is like then. */
+	msg[len] = FUSE_PROTO_REQ_ATTR;
+	assert_int_equal(fuse_back_check(msg, len + 12, &args), -EBADMSG);
+	assert_int_equal(check(FUSE_WRITE, &write, sizeof(write)), 0);
+	len = FUSE_PROTO_WRITE_DATA;
+	msg[len] = FUSE_PROTO_REQ_ATTR;
+	assert_int_equal(fuse_back_check(msg, len + 12, &args), 0);
+	assert_int_equal(args.flags, FUSE_PROTO_REQ_ATTR);
+	msg[len] = FUSE_PROTO_REQ_ATTR | FUSE_PROTO_REQ_REOPEN;
 	assert_int_equal(fuse_back_check(msg, len + 12, &args), -EBADMSG);
 	assert_int_equal(check(FUSE_STATFS, "", 0), 0);
 	msg[sizeof(struct fuse_in_header)] = FUSE_PROTO_REQ_REOPEN;

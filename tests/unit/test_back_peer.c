@@ -382,6 +382,55 @@ static void ends_come_to_who_knows_them(void **state)
 	assert_true(ends_told(FUSE_READDIRPLUS, 1000) <= 1);
 }
 
+/* A WRITE of five bytes, which asks what the file is like after it. False: that was not said. */
+static bool written_says(uint64_t node, struct fuse_write_in in, uint16_t flags,
+			 struct fuse_attr *ret)
+{
+	struct fuse_proto_resp_tail t = {};
+	struct fuse_write_out o;
+
+	assert_int_equal(rig_do(&rig, FUSE_WRITE, node, RIG_ARG(in), .data = "words", .data_len = 5,
+				.flags = flags),
+			 0);
+	memcpy(&o, rig.data, sizeof(o));
+	assert_int_equal(o.size, 5);
+	if (rig.tail_len > 0)
+		memcpy(&t, rig.tail, sizeof(t));
+	if (!(t.flags & FUSE_PROTO_RESP_ATTR))
+		return false;
+	memcpy(ret, rig.tail + sizeof(t), sizeof(*ret));
+	return true;
+}
+
+static void writes_say_what_the_file_is_like(void **state)
+{
+	struct fuse_write_in in = {.size = 5};
+	struct fuse_attr attr;
+	uint64_t node;
+	struct stat st;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &in.fh), 0);
+	assert_false(written_says(node, in, 0, &attr));
+	assert_true(written_says(node, in, FUSE_PROTO_REQ_ATTR, &attr));
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	assert_int_equal(attr.size, 5);
+	assert_int_equal(attr.mode, st.st_mode);
+	assert_int_equal(attr.mtimensec, st.st_mtim.tv_nsec);
+	assert_int_equal(attr.ctimensec, st.st_ctim.tv_nsec);
+	/* After all that the write does. */
+	in.write_flags = FUSE_WRITE_KILL_SUIDGID;
+	assert_int_equal(chmod(rig_path(&rig, "f"), 04755), 0);
+	assert_true(written_says(node, in, FUSE_PROTO_REQ_ATTR, &attr));
+	assert_int_equal(attr.mode, S_IFREG | 0755);
+	assert_int_equal(rig_open(&rig, node, O_WRONLY | O_APPEND, &in.fh), 0);
+	in.flags = O_APPEND;
+	assert_true(written_says(node, in, FUSE_PROTO_REQ_ATTR, &attr));
+	assert_int_equal(attr.size, 10);
+	/* What is given again is of another moment. */
+	rig.resend = true;
+	assert_false(written_says(node, in, FUSE_PROTO_REQ_ATTR, &attr));
+}
+
 /* How many entries come with the opening of the root, whose file handle is as good as ever; 0: it
  * has none with it. */
 static unsigned entries_with_open(uint32_t room)
@@ -616,6 +665,7 @@ int main(void)
 		ON("/tmp", only_our_version_is_spoken),
 		BOTH(read_only_mounts_are),
 		BOTH(folders_come_to_who_knows_them),
+		BOTH(writes_say_what_the_file_is_like),
 		BOTH(bare_is_what_has_no_attributes),
 		BOTH(nothing_before_init_or_after_destroy),
 		ON("/tmp", the_export_cannot_be_left),

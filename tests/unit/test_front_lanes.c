@@ -109,6 +109,60 @@ static void test_owner_believes_no_list_beside_lanes(void **state)
 	ends_down(&e);
 }
 
+/* Whether the kernel, which asks what the file is like, is answered here. */
+static bool is_known(struct ends *e)
+{
+	struct fuse_getattr_in in = {.getattr_flags = FUSE_GETATTR_FH, .fh = e->fh};
+	unsigned n = n_calls;
+	bool asked;
+
+	kernel_send_to(e->g, FUSE_GETATTR, e->g->unique += 2, e->node, &in, sizeof(in));
+	fuse_front_pull(e->g->f, true, e->g->now_ns);
+	asked = n_calls > n;
+	if (asked)
+		respond(e->g, n_calls - 1, -EACCES, NULL, 0);
+	expect_reply(e->g, e->g->unique, asked ? -EACCES : 0);
+	return !asked;
+}
+
+/* A small WRITE of the owner's own, whose answer says what the file is like. */
+static void write_here(struct ends *e)
+{
+	const struct fuse_attr attr = {.ino = 7, .mode = S_IFREG | 0644, .nlink = 1, .size = 4};
+	struct fuse_write_out out = {.size = 4};
+	struct tail t = tail_make(FUSE_PROTO_RESP_ATTR, 0);
+
+	tail_add(&t, &attr, sizeof(attr));
+	kernel_write(e->g, e->node, e->fh, "data", 4);
+	respond_tail(e->g, n_calls - 1, 0, &out, sizeof(out), &t);
+	expect_reply(e->g, e->g->unique, 0);
+}
+
+/* Of what a lane writes and reads the kernel hears before the owner does. */
+static void test_owner_knows_no_file_beside_lanes(void **state)
+{
+	struct rig *g = *state;
+	struct ends e;
+
+	g->features = FUSE_PROTO_FEATURE_WRITTEN;
+	owner_up(&e, g);
+	lane_lives(&e);
+	write_here(&e);
+	assert_true(is_known(&e));
+	ask_read(&e);
+	ask_read(&e);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED);
+	write_here(&e);
+	assert_false(is_known(&e));
+	lane_says(&e, 0, LANE_DONE);
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_int_equal(state_of(&e, 0), LANE_FREE);
+	assert_false(is_known(&e)); /* it was read after that, perhaps */
+	write_here(&e);
+	assert_true(is_known(&e));
+	ends_down(&e);
+}
+
 static void test_owner_keeps_appends(void **state)
 {
 	struct fuse_open_out o;
@@ -514,6 +568,7 @@ int main(void)
 		CASE(test_owner_deals_what_is_too_much),
 		CASE(test_owner_keeps_what_is_small),
 		CASE(test_owner_believes_no_list_beside_lanes),
+		CASE(test_owner_knows_no_file_beside_lanes),
 		CASE(test_owner_keeps_appends),
 		CASE(test_owner_takes_back),
 		CASE(test_owner_dies),
