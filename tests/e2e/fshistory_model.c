@@ -436,6 +436,27 @@ static const char *judge_read(const struct model *m, const struct op *op, const 
 	return NULL;
 }
 
+/* What the client itself left, where of two operations at once the other came later than is taken
+ * for granted here: who wrote may have heard with it what the file was like just then. */
+static uint32_t size_alone(const struct inode *n, unsigned v)
+{
+	unsigned base = v, client = n->versions[v].by;
+	uint32_t size;
+
+	while (base > 0 && n->versions[base].at_ns == n->versions[v].at_ns)
+		base--;
+	size = n->versions[base].content->size;
+	for (unsigned i = base + 1; i <= v; i++) {
+		const struct version *w = &n->versions[i];
+
+		if (w->by == client)
+			size = w->content->size < n->versions[i - 1].content->size
+				       ? w->content->size
+				       : MAX_OF(size, w->to);
+	}
+	return size;
+}
+
 /* Sizes may be as old as the chapter says, but not older than what the client itself did, nor than
  * its open. */
 static const char *judge_fstat(const struct model *m, const struct op *op, const struct outcome *o,
@@ -453,7 +474,8 @@ static const char *judge_fstat(const struct model *m, const struct op *op, const
 		return "the file";
 	}
 	for (unsigned v = n->n_versions; v-- > first;) {
-		if (o->size == n->versions[v].content->size)
+		if (o->size == n->versions[v].content->size ||
+		    (n->versions[v].by == op->client && o->size == size_alone(n, v)))
 			return NULL;
 		if (n->versions[v].by == op->client ||
 		    n->versions[v].at_ns + ATTR_AGE_NS < o->begun_ns)
