@@ -154,6 +154,7 @@ static void test_owner_knows_no_file_beside_lanes(void **state)
 	assert_int_equal(state_of(&e, 0), LANE_HANDED);
 	write_here(&e);
 	assert_false(is_known(&e));
+	write_here(&e);
 	lane_says(&e, 0, LANE_DONE);
 	fuse_front_pull(g->f, true, g->now_ns);
 	assert_int_equal(state_of(&e, 0), LANE_FREE);
