@@ -84,10 +84,11 @@ static json_t *path_to_json(const struct status_path *p)
 		      "last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
 	if (o)
 		json_object_update_new(
-			o, json_pack("{s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "state",
+			o, json_pack("{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I}", "state",
 				     s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?",
 				     "since_s", (json_int_t)p->since_s, "reason",
-				     text_to_json(p->reason ? p->reason : ""), "tx_packets",
+				     text_to_json(p->reason ? p->reason : ""), "trains_lost",
+				     (int)(s->trains_lost != 0), "tx_packets",
 				     (json_int_t)s->tx_packets, "rx_packets",
 				     (json_int_t)s->rx_packets, "lost_packets",
 				     (json_int_t)s->lost_packets, "rdma_read_bytes",
@@ -423,6 +424,8 @@ static void metrics_paths(FILE *f, const struct status *st)
 {
 	static const struct status_counter counters[] = {
 		{"path_up", "Whether the path is healthy.", offsetof(struct launch_path_stats, up)},
+		{"path_trains_lost", "Whether packets that leave together never arrive.",
+		 offsetof(struct launch_path_stats, trains_lost)},
 		{"path_srtt_ns", "Smoothed round trip.",
 		 offsetof(struct launch_path_stats, srtt_ns)},
 		{"path_tx_bytes_total", "Bytes sent.",

@@ -423,8 +423,9 @@ struct launch_path_stats {
 	/* Bytes of IP packet: in use; what was found to arrive; what both hosts' links take. Where
 	 * the latter two differ, the fabric carries less than the hosts: `reason` says so. */
 	uint64_t mtu, mtu_found, mtu_most;
-	uint64_t standby; /* 1: usable, but carries load only when no better path is up */
-	uint64_t swapped; /* 1: the other end is on the switch of another port of ours */
+	uint64_t standby;     /* 1: usable, but carries load only when no better path is up */
+	uint64_t swapped;     /* 1: the other end is on the switch of another port of ours */
+	uint64_t trains_lost; /* 1: what left together never arrived, so packets leave one by one */
 	uint64_t srtt_ns, cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	uint64_t lost_packets, retransmits, failovers;

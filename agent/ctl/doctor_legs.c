@@ -361,6 +361,49 @@ static void run_management(const struct doctor_picture *p, const struct doctor_c
 	}
 }
 
+/* The device that packets of a leg leave by, of which ethtool(8) can say what it does with them. */
+static const struct inv_link *leg_device(const struct doctor_picture *p, const char *leg)
+{
+	const struct inv_link *below;
+
+	EACH_LINK(p, i, l)
+	{
+		if (strcmp(p->plan->legs[i].name, leg) != 0)
+			continue;
+		below = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;
+		return below ? below : l;
+	}
+	return NULL;
+}
+
+/* Workers find out which paths lose what the NIC was to cut. */
+static void run_trains(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		const char *leg = json_string_value(json_object_get(path, "leg"));
+		const char *peer = json_string_value(json_object_get(path, "peer"));
+		const struct inv_link *l = leg ? leg_device(p, leg) : NULL;
+		const char *driver;
+
+		if (!l || !json_is_true(json_object_get(path, "trains_lost")))
+			continue;
+		driver = l->driver[0] ? l->driver : inv_link_kind_to_string(l->kind);
+		doctor_say(r, DOCTOR_WARN,
+			   "what %s of leg %s (driver %s) cuts into packets is lost to %s: they "
+			   "leave one by one",
+			   l->name, leg, driver, peer && peer[0] ? peer : "a peer");
+		doctor_advise(r,
+			      "ethtool -K %s tx-udp-segmentation off (and where the network is set "
+			      "up at boot), or a later driver %s that cuts them well",
+			      l->name, driver);
+	}
+	doctor_say(r, DOCTOR_PASS, "what NICs cut into packets arrives");
+}
+
 static const struct doctor_check checks[] = {
 	{"leg-present", "All legs have their devices", DOCTOR_WANTS_PLAN, run_present, NULL},
 	{"leg-up", "All legs are up", DOCTOR_WANTS_PLAN, doctor_run_steps, "link  up ("},
@@ -375,6 +418,8 @@ static const struct doctor_check checks[] = {
 	{"leg-pcie", "All legs have their PCIe lanes", DOCTOR_WANTS_PLAN, run_pcie, NULL},
 	{"leg-errors", "Frames come undamaged", DOCTOR_WANTS_PLAN, run_errors, NULL},
 	{"leg-drops", "The NICs lose no packets", DOCTOR_WANTS_PLAN, run_drops, NULL},
+	{"leg-trains", "What NICs cut into packets arrives", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	 run_trains, NULL},
 	{"leg-flaps", "Carriers are steady", DOCTOR_WANTS_PLAN, run_flaps, NULL},
 	{"leg-labels", "Each leg has a label of its own", DOCTOR_WANTS_PLAN, run_labels, NULL},
 	{"leg-lldp", "The labels that switches shall tell are known",

@@ -403,6 +403,7 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->mtu_most, i->mtu_most);
 	launch_stat_set(&p->standby, i->standby);
 	launch_stat_set(&p->swapped, i->swapped);
+	launch_stat_set(&p->trains_lost, i->alone);
 	launch_stat_set(&p->srtt_ns, i->srtt_ns);
 	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
 	launch_stat_set(&p->tx_packets, i->tx_packets);

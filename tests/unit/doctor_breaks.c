@@ -76,6 +76,14 @@ static void lost_packets(struct rig *g)
 	rig_put(g, "/sys/class/net/veth1/statistics/rx_packets", "1000\n");
 }
 
+static void lost_trains(struct rig *g)
+{
+	json_object_set_new(g->p.status, "paths",
+			    json_pack("[{s:s, s:s, s:b}, {s:s, s:s, s:b}]", "leg", "leg-a", "peer",
+				      "host-c", "trains_lost", 0, "leg", "leg-b", "peer", "host-b",
+				      "trains_lost", 1));
+}
+
 static void flaps(struct rig *g)
 {
 	rig_put(g, "/sys/class/net/veth0/carrier_changes", "400\n");
@@ -689,6 +697,7 @@ const struct breakage doctor_net_breaks[] = {
 	{"leg-pcie", DOCTOR_WARN, NULL, few_lanes},
 	{"leg-errors", DOCTOR_WARN, NULL, bad_frames},
 	{"leg-drops", DOCTOR_WARN, NULL, lost_packets},
+	{"leg-trains", DOCTOR_WARN, NULL, lost_trains},
 	{"leg-flaps", DOCTOR_WARN, NULL, flaps},
 	{"leg-firmware", DOCTOR_WARN, mlx5, old_firmware},
 	{"leg-firmware", DOCTOR_FAIL, mlx5, very_old_firmware},

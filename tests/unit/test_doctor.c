@@ -627,6 +627,30 @@ static void test_more_peers_than_are_asked(void **state)
 	rig_free(g);
 }
 
+/* With the device below a VLAN, of which its driver cuts; and none that the plan does not have. */
+static void test_trains_name_the_nic(void **state)
+{
+	struct rig *g = rig_new(NULL);
+	json_t *path =
+		json_pack("{s:s, s:s, s:b}", "leg", "leg-b", "peer", "host-b", "trains_lost", 1);
+	struct doctor_result r;
+
+	json_object_set_new(g->p.status, "paths", json_pack("[o]", path));
+	inv_text_set(rig_link(g, HOST_VETH1)->driver, INV_TEXT_MAX, "igb");
+	r = result_of(g, "leg-trains");
+	assert_non_null(strstr(r.evidence, "what veth1 of leg leg-b (driver igb) cuts into packets "
+					   "is lost to host-b"));
+	assert_non_null(strstr(r.remedy, "ethtool -K veth1 tx-udp-segmentation off"));
+	rig_link(g, HOST_VETH1)->lower = HOST_VETH0;
+	r = result_of(g, "leg-trains");
+	assert_non_null(strstr(r.remedy, "ethtool -K veth0 tx-udp-segmentation off"));
+	json_object_set_new(path, "leg", json_string("leg-c"));
+	assert_int_equal(state_of(g, "leg-trains"), DOCTOR_PASS);
+	json_object_set_new(path, "leg", json_null());
+	assert_int_equal(state_of(g, "leg-trains"), DOCTOR_PASS);
+	rig_free(g);
+}
+
 static void test_json_of_any_bytes(void **state)
 {
 	struct doctor_result r = {.state = DOCTOR_WARN, .evidence = "x\xffy", .remedy = "z\xc3"};
@@ -662,6 +686,7 @@ int main(void)
 		cmocka_unit_test(test_iommu_of_old_kernels),
 		cmocka_unit_test(test_mount_point_with_a_blank),
 		cmocka_unit_test(test_more_peers_than_are_asked),
+		cmocka_unit_test(test_trains_name_the_nic),
 		cmocka_unit_test(test_json_of_any_bytes),
 	};
 
