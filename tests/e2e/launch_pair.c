@@ -15,6 +15,7 @@
  *	adopt NAME		what its successor does; "ready NAME"
  *	pid NAME		"pid NAME NUMBER"
  *	stats NAME		"stats NAME key=value ..."
+ *	ports NAME		"ports NAME drops=NUMBER LEG key=value ... LEG key=value ..."
  *	quit (or end of input)	unmount, stop all, end
  *
  * NAME is front, back; with --mount2, front2: another client of the export, beside the first; with
@@ -443,6 +444,28 @@ static void worker_stats(const struct worker_proc *w)
 	say(" network=%s", s->network);
 }
 
+static void worker_ports(const struct worker_proc *w)
+{
+	printf("ports %s drops=%llu", w->name,
+	       (unsigned long long)launch_stat_get(&w->stats->rx_drops));
+	for (unsigned i = 0; i < LEGS; i++) {
+		const struct launch_port_stats *s = &w->stats->ports[i];
+		const struct launch_port_counters *c = &s->counters;
+
+		printf(" %s by=%s tx=%llu rx=%llu missed=%llu short=%llu malformed=%llu "
+		       "checksum=%llu conflicts=%llu",
+		       w->cfg.ports[i].leg, s->by,
+		       (unsigned long long)launch_stat_get(&c->tx_packets),
+		       (unsigned long long)launch_stat_get(&c->rx_packets),
+		       (unsigned long long)launch_stat_get(&c->rx_missed),
+		       (unsigned long long)launch_stat_get(&c->rx_short),
+		       (unsigned long long)launch_stat_get(&c->rx_malformed),
+		       (unsigned long long)launch_stat_get(&c->rx_checksum),
+		       (unsigned long long)launch_stat_get(&c->conflicts));
+	}
+	say("%s", "");
+}
+
 /* False: the end. */
 static bool command(char *line)
 {
@@ -480,6 +503,8 @@ static bool command(char *line)
 		worker_tell(w, LAUNCH_MSG_LINK, strcmp(word, "up") == 0, index);
 	else if (strcmp(verb, "pid") == 0)
 		say("pid %s %d", w->name, (int)w->pid);
+	else if (strcmp(verb, "ports") == 0)
+		worker_ports(w);
 	else if (strcmp(verb, "stats") == 0)
 		worker_stats(w);
 	else
