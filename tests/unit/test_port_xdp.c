@@ -5,7 +5,12 @@
  * way of meeting them; and what is left of it after a SIGKILL: nothing. Needs root.
  */
 #include "dataplane/port/port_xdp.h"
-#include "tests/lib/port_ends.h"
+#define PORT_RIG "pxdp"
+#define PORT_RIG_NET "9"
+#define PORT_RIG_DEVICE "af_xdp"
+#define PORT_RIG_QUEUES "numrxqueues 4 numtxqueues 4 "
+#define PORT_RIG_DOWN "ip -n " NS_A " addr replace fd00:99:9::4/64 dev pxdp0 nodad"
+#include "tests/lib/port_rig.h"
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/if_xdp.h>
@@ -17,45 +22,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define NS_A "plenum-pxdp-a"
-#define NS_B "plenum-pxdp-b"
-
-static const struct end end_a = {NS_A, "pxdp0", "10.99.9.1/24", LAUNCH_DPDK, "af_xdp"};
-static const struct end end_b = {NS_B, "pxdp1", "10.99.9.2/24", LAUNCH_DPDK, "af_xdp"};
-static const struct end end_b_udp = {NS_B, "pxdp1", "10.99.9.3/24", LAUNCH_UDP, ""};
-static const struct end end_a_sleeps = {NS_A, "pxdp0", "10.99.9.1/24", LAUNCH_DPDK_INTERRUPT,
-					"af_xdp"};
-static const struct end end_b_sleeps = {NS_B, "pxdp1", "10.99.9.2/24", LAUNCH_DPDK_INTERRUPT,
-					"af_xdp"};
-static const struct end end_a6 = {NS_A, "pxdp0", "fd00:99:9::1/64", LAUNCH_DPDK, "af_xdp"};
-static const struct end end_b6 = {NS_B, "pxdp1", "fd00:99:9::2/64", LAUNCH_DPDK, "af_xdp"};
-static const struct end end_b6_udp = {NS_B, "pxdp1", "fd00:99:9::3/64", LAUNCH_UDP, ""};
-
-/* Two legs of one process; the second interface has four receive queues. */
-static const struct end legs_a[2] = {{NS_A, "pxdp0", "10.99.9.11/24", LAUNCH_DPDK, "af_xdp"},
-				     {NS_A, "pxdp2", "10.99.19.11/24", LAUNCH_DPDK, "af_xdp"}};
-static const struct end legs_b[2] = {{NS_B, "pxdp1", "10.99.9.12/24", LAUNCH_DPDK, "af_xdp"},
-				     {NS_B, "pxdp3", "10.99.19.12/24", LAUNCH_DPDK, "af_xdp"}};
-
-static const char *const setup_commands[] = {
-	"ip netns add " NS_A " && ip netns add " NS_B,
-	"ip -n " NS_A " link add pxdp0 type veth peer name pxdp1 netns " NS_B,
-	"ip -n " NS_B " addr add 10.99.9.3/24 dev pxdp1",
-	"ip -n " NS_B " addr add fd00:99:9::3/64 dev pxdp1 nodad",
-	"ip netns exec " NS_B " ethtool -K pxdp1 tso off gso off >/dev/null 2>&1 || :",
-	/* The kernel's own address beside the port's, whose neighbour it is too. */
+/* The kernel's own addresses beside the port's, whose neighbour it is too. */
+static const char *const own_commands[] = {
 	"ip -n " NS_A " addr add 10.99.9.4/24 dev pxdp0",
 	"ip -n " NS_A " addr add fd00:99:9::4/64 dev pxdp0 nodad",
-	"ip -n " NS_A " link set pxdp0 up && ip -n " NS_B " link set pxdp1 up",
-	"ip -n " NS_A " link add pxdp2 numrxqueues 4 numtxqueues 4 type veth peer name pxdp3 "
-	"numrxqueues 4 numtxqueues 4 netns " NS_B,
-	"ip -n " NS_A " link set pxdp2 up && ip -n " NS_B " link set pxdp3 up",
 };
-
-static void netns_remove(void)
-{
-	(void)sh("ip netns del " NS_A " 2>/dev/null; ip netns del " NS_B " 2>/dev/null");
-}
 
 /* Whether the kernel has these sockets at all. */
 static bool kernel_has_them(void)
@@ -71,28 +42,16 @@ static int group_setup(void **state)
 			      : !kernel_has_them() ? "the kernel has no AF_XDP"
 						   : NULL;
 
-	*state = NULL;
-	netns_remove();
-	for (unsigned i = 0; !missing && i < ARRAY_SIZE(setup_commands); i++)
-		if (sh(setup_commands[i]) != 0)
-			missing = "network namespaces cannot be made";
-	if (missing)
-		print_message("AF_XDP port: %s\n", missing);
-	else
-		*state = (void *)&end_a;
+	(void)port_rig_make(state, missing);
+	for (unsigned i = 0; *state && i < ARRAY_SIZE(own_commands); i++)
+		assert_int_equal(sh(own_commands[i]), 0);
 	return 0;
 }
 
 static int group_teardown(void **state)
 {
-	netns_remove();
+	port_rig_remove();
 	return 0;
-}
-
-static void need(void **state)
-{
-	if (!*state)
-		skip();
 }
 
 /* ------------------------------------------------------------------ the program */
@@ -337,84 +296,6 @@ static void test_burst(void **state)
 
 /* ------------------------------------------------------------------ the port */
 
-static void test_exchange(void **state)
-{
-	pid_t echo;
-
-	need(state);
-	echo = echo_start(&end_b);
-	assert_int_equal(client_run(&end_a, &end_b, 2000), 0);
-	echo_kill(echo);
-	echo = echo_start(&end_b6);
-	assert_int_equal(client_run(&end_a6, &end_b6, 200), 0);
-	echo_kill(echo);
-}
-
-static void test_exchange_asleep(void **state)
-{
-	int status = -1;
-	pid_t pid;
-
-	need(state);
-	pid = echo_start(&end_b_sleeps);
-	assert_int_equal(client_run(&end_a_sleeps, &end_b_sleeps, 200), 0);
-	assert_int_equal(client_run(&end_a, &end_b_sleeps, 200), 0);
-	echo_kill(pid);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		child_sleeper(&end_a_sleeps);
-	}
-	waitpid(pid, &status, 0);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-	assert_int_equal(sh("ip -n " NS_A " addr add fd00:99:9::4/64 dev pxdp0 nodad"), 0);
-}
-
-static void test_kernel_peer(void **state)
-{
-	pid_t echo;
-
-	need(state);
-	echo = echo_start(&end_b_udp);
-	assert_int_equal(client_run(&end_a, &end_b_udp, 200), 0);
-	echo_kill(echo);
-	echo = echo_start(&end_b6_udp);
-	assert_int_equal(client_run(&end_a6, &end_b6_udp, 200), 0);
-	echo_kill(echo);
-}
-
-static void test_two_legs(void **state)
-{
-	pid_t echo, pid;
-	int status = -1;
-
-	need(state);
-	echo = echoes_start(legs_b, 2);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		child_two_legs(legs_a, legs_b);
-	}
-	waitpid(pid, &status, 0);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-	echo_kill(echo);
-}
-
-static void test_taken_address(void **state)
-{
-	struct end taken = end_a;
-
-	need(state);
-	taken.ip = "10.99.9.3/24"; /* the kernel of the other namespace has it */
-	assert_int_equal(client_run(&taken, &end_b, 1), EXIT_OPEN + EADDRINUSE);
-	taken.ip = "fd00:99:9::3/64";
-	assert_int_equal(client_run(&taken, &end_b6, 1), EXIT_OPEN + EADDRINUSE);
-}
-
 /* While the port has its address there, the kernel has its own, with all that belongs to it. */
 static void test_kernel_keeps_the_interface(void **state)
 {
@@ -526,7 +407,6 @@ static void child_frees_frames(void)
  * nobody alive has the interface. */
 static void test_killed_with_frames_under_way(void **state)
 {
-	int status = -1;
 	pid_t pid, echo;
 
 	need(state);
@@ -536,19 +416,15 @@ static void test_killed_with_frames_under_way(void **state)
 			(void)sh("ip -n " NS_A " link del pxdp6 2>/dev/null");
 			skip();
 		}
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = child_start();
 	if (pid == 0)
 		child_leaves_frames(&end_slow);
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	expect_done(pid);
+	pid = child_start();
 	if (pid == 0)
 		child_frees_frames();
 	echo = echo_start(&end_slow);
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
+	expect_done(pid);
 	echo_kill(echo);
 	assert_int_equal(sh("ip -n " NS_A " link del pxdp6"), 0);
 }
@@ -557,7 +433,6 @@ static void test_killed_with_frames_under_way(void **state)
 static void test_link_down_and_up(void **state)
 {
 	pid_t client, echo;
-	int status = -1;
 
 	need(state);
 	go_on = mmap(NULL, sizeof(*go_on), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -572,11 +447,9 @@ static void test_link_down_and_up(void **state)
 				    " link set pxdp0 down && ip -n " NS_A " link set pxdp0 up"),
 				 0);
 	__atomic_store_n(go_on, 0, __ATOMIC_RELAXED);
-	waitpid(client, &status, 0);
+	expect_done(client);
 	munmap(go_on, sizeof(*go_on));
 	go_on = NULL;
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
 	echo_kill(echo);
 	assert_int_equal(sh("ip -n " NS_A
 			    " addr replace fd00:99:9::4/64 dev pxdp0 nodad && ip -n " NS_B
@@ -624,19 +497,13 @@ static void child_unsent(const struct end *e)
 
 static void test_unsent(void **state)
 {
-	int status = -1;
 	pid_t pid;
 
 	need(state);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pid = child_start();
+	if (pid == 0)
 		child_unsent(&end_a_sleeps);
-	}
-	waitpid(pid, &status, 0);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	expect_done(pid);
 	assert_int_equal(sh("ip -n " NS_A " addr replace fd00:99:9::4/64 dev pxdp0 nodad"), 0);
 }
 
@@ -656,19 +523,15 @@ static void child_queues(void)
 
 static void test_queues(void **state)
 {
-	int status = -1;
 	pid_t pid;
 
 	need(state);
 	/* Bridges tell nothing of queues. */
 	assert_int_equal(sh("ip -n " NS_A " link add pxdp4 numrxqueues 3 type bridge"), 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = child_start();
 	if (pid == 0)
 		child_queues();
-	waitpid(pid, &status, 0);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	expect_done(pid);
 }
 
 /* Each leaves the interface to the kernel. */
@@ -695,11 +558,7 @@ int main(void)
 		cmocka_unit_test(test_program_v6),
 		cmocka_unit_test(test_program_without_socket),
 		cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_exchange),
-		cmocka_unit_test(test_exchange_asleep),
-		cmocka_unit_test(test_kernel_peer),
-		cmocka_unit_test(test_two_legs),
-		cmocka_unit_test(test_taken_address),
+		PORT_RIG_TESTS,
 		cmocka_unit_test(test_kernel_keeps_the_interface),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_killed_with_frames_under_way),
