@@ -32,6 +32,7 @@ fs_need_root() {
 
 fs_down() {
 	local i
+	set +e # of who calls: all goes, whatever is gone already
 	if [ -n "${fs_launcher:-}" ]; then
 		echo quit >&"${fs_in}" 2>/dev/null
 		for i in $(seq 300); do
