@@ -422,24 +422,6 @@ static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 	return r->waited_ns == RUDP_TIME_NEVER ? now - r->polled_ns : r->waited_ns;
 }
 
-/*
- * A packet of a large message, sealed or opened, is followed by the next, which has its payload
- * right behind: it comes from memory while the cipher works and needs none. What has no cipher to
- * wait for is copied no faster for it.
- */
-#define RUDP_AHEAD_LEAST 512U /* payload: with less than this they come too seldom */
-#define RUDP_LINE_BYTES 64U
-static inline void rudp_read_ahead(const uint8_t *p, size_t len)
-{
-	for (size_t i = 0; i < len; i += RUDP_LINE_BYTES)
-		__builtin_prefetch(p + i, 0);
-}
-static inline void rudp_write_ahead(const uint8_t *p, size_t len)
-{
-	for (size_t i = 0; i < len; i += RUDP_LINE_BYTES)
-		__builtin_prefetch(p + i, 1);
-}
-
 /* rudp.c */
 uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len); /* keyed: SipHash-2-4 */
 uint64_t rudp_random(struct rudp *r);

@@ -191,10 +191,6 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	wire_put32(pkt->hdr + WIRE_OFF_PN, (uint32_t)p->sent.next_pn);
 	wire_put16(pkt->hdr + WIRE_OFF_CHUNK_INDEX, (uint16_t)index);
 	wire_put16(pkt->hdr + WIRE_OFF_CARRIED, (uint16_t)n);
-	if (s->secure && pkt->payload_len >= RUDP_AHEAD_LEAST)
-		rudp_read_ahead(
-			m->data + offset + pkt->payload_len,
-			MIN_OF((size_t)pkt->payload_len, m->len - offset - pkt->payload_len));
 	res = rudp_session_transmit(s, p, pkt, p->index, p->sent.next_pn);
 	if (PLENUM_UNLIKELY(res)) {
 		p->tx_blocked = true;
