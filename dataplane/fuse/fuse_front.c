@@ -633,6 +633,7 @@ static void front_requeue(struct fuse_front *f, struct front_slot *s, uint64_t n
 	memcpy(&h, s->req, sizeof(h));
 	h.unique |= FUSE_PROTO_UNIQUE_RESEND;
 	memcpy(s->req, &h, sizeof(h));
+	s->again = true;
 	front_slot_queue(f, s);
 }
 

@@ -63,7 +63,7 @@ static struct front_stamp stamp_of(const struct fuse_attr *attr)
 /* Sent before: the answer may be of that time. */
 static bool is_again(const struct front_slot *s)
 {
-	return s->unique & FUSE_PROTO_UNIQUE_RESEND;
+	return s->again || s->unique & FUSE_PROTO_UNIQUE_RESEND;
 }
 
 /* ------------------------------------------------------------------ entries */
@@ -521,6 +521,8 @@ static int answer_effect(struct fuse_front *f, struct front_slot *s, struct fron
 
 	switch (s->opcode) {
 	case FUSE_WRITE:
+		front_known_made_drop(&f->known, s->nodes[0]);
+		return answer_write(s, a);
 	case FUSE_COPY_FILE_RANGE:
 		return answer_write(s, a);
 	case FUSE_FSYNC:

@@ -235,6 +235,8 @@ bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns
 	memcpy(lane_buf(l->area, i), s->req, s->req_len);
 	note_write(s); /* before anybody can answer it */
 	front_known_written_drop(&f->known, s->nodes[0]);
+	if (s->opcode == FUSE_WRITE)
+		front_known_made_drop(&f->known, s->nodes[0]);
 	deal_out(f, s, (unsigned)(l - f->deal->lanes), i);
 	lane_set(&slot->word, LANE_HANDED);
 	post(f->deal, l, &l->area->posted, i);
@@ -365,6 +367,8 @@ static void end_note(struct fuse_front *f, struct front_dealt *l, unsigned i)
 		front_node_changed(node);
 	if (node)
 		front_known_written_drop(&f->known, node);
+	else
+		front_known_written_drop_all(&f->known);
 	if (l->slots[i])
 		front_slot_free(f, l->slots[i]);
 	slot_release(l, i);

@@ -74,6 +74,7 @@ struct front_slot {
 	/* Offered over these legs: bulk_len bytes, when front_rdma.serial was that. */
 	uint8_t bulk_legs;
 	bool bulk_not; /* its data go by packets: RDMA has failed it */
+	bool again;    /* it is sent by another session than before */
 	uint32_t bulk_len, bulk_serial;
 	bool answered; /* the kernel has its reply already; the server's is still to come */
 	bool heard;    /* and it took what we said */

@@ -167,15 +167,20 @@ bool hand_is_bare(int fd)
 	return listxattr(hand_fd_name(fd, name), NULL, 0) == 0;
 }
 
+static void answer_stat(struct hand *hd, const struct stat *st)
+{
+	fuse_hands_attr(st, hd->root_dev, &hd->result.attr);
+	hd->result.dev = st->st_dev;
+	hd->result.flags |= HAND_RESULT_ATTR;
+}
+
 static int answer_at(struct hand *hd, int fd, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
-	fuse_hands_attr(&st, hd->root_dev, &hd->result.attr);
-	hd->result.dev = st.st_dev;
-	hd->result.flags |= HAND_RESULT_ATTR;
+	answer_stat(hd, &st);
 	/* No call adds any to what it tells of: once is enough. */
 	if (!*name && !(hd->result.flags & HAND_RESULT_BARE) && hand_is_bare(fd))
 		hd->result.flags |= HAND_RESULT_BARE;
@@ -193,6 +198,14 @@ static int answer_entry_at(struct hand *hd, int fd, const char *name)
 int hand_answer_attr(struct hand *hd, int fd)
 {
 	return answer_at(hd, fd, "");
+}
+
+void hand_answer_bytes(struct hand *hd, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0)
+		answer_stat(hd, &st);
 }
 
 int hand_answer_entry(struct hand *hd, int fd)

@@ -430,6 +430,7 @@ int hand_op_write(struct hand *hd, int a, int b)
 	const struct hand_call *c = &hd->call;
 	uint64_t done = 0;
 	ssize_t n = 1;
+	int r;
 
 	while (n > 0 && done < c->data_size) {
 		struct iovec iov = {.iov_base = (uint8_t *)c->data + done,
@@ -438,10 +439,11 @@ int hand_op_write(struct hand *hd, int a, int b)
 		n = pwritev2(a, &iov, 1, (off_t)(c->offset + done), 0);
 		done += n > 0 ? (uint64_t)n : 0;
 	}
+	r = n < 0 ? -errno : 0;
 	hd->result.count = done; /* so much, and then perhaps an error */
 	if (c->flags & HAND_ATTR)
-		(void)hand_answer_attr(hd, a);
-	return n < 0 ? -errno : 0;
+		hand_answer_bytes(hd, a);
+	return r;
 }
 
 int hand_op_fallocate(struct hand *hd, int a, int b)

@@ -165,6 +165,9 @@ void hand_creds(struct hand *hd);
 /* With all privileges again, for the rest of the call. */
 void hand_trust(struct hand *hd);
 int hand_answer_attr(struct hand *hd, int fd);
+/* The same, where it is to be had, without a look for extended attributes: what was written brings
+ * none. */
+void hand_answer_bytes(struct hand *hd, int fd);
 /* Whether the open file has no extended attributes that clients might ask for. */
 bool hand_is_bare(int fd);
 /* With the handle, where there is one; of an open file, or of what a name shows. */

@@ -22,9 +22,9 @@
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it takes nothing of: the link is down */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* which is not so for a moment */
 #define CONTROL_BURST 64		 /* and then datagrams have their turn */
-/* A dead one's queues are free once the last frame is that it has sent: for all ports of a worker,
- * less than the agent waits for its start. */
-#define FREE_WAIT_NS (16 * NSEC_PER_SEC)
+/* A dead one's queues are free once the last frame is that it has sent: for all ports of a worker.
+ * The agent gives its start 30 s, of which each port's link may take some, too. */
+#define FREE_WAIT_NS (8 * NSEC_PER_SEC)
 #define REST_NS (2 * (long)NSEC_PER_MSEC) /* between looks, the first; then twice as long each */
 #define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)

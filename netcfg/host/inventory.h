@@ -214,6 +214,7 @@ struct inv_rdma { /* a port of an RDMA device */
 	char state[16];	  /* the kernel's word: "ACTIVE" */
 	char rate[32];	  /* and for the rate: "100 Gb/sec (4X EDR)" */
 	uint32_t ifindex; /* of the link that it is on; 0: none, or the kernel does not tell */
+	bool is_listed;	  /* by netlink: not one that is being removed */
 	/* What rdma_cm takes where a program does not say: "v1", "v2"; "96". "": it is no RoCE, or
 	 * known to the privileged only. */
 	char roce_mode[4], roce_tos[4];

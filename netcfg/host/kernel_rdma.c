@@ -97,6 +97,13 @@ bool kernel_rdma_parse_port(const struct nlmsghdr *h, uint32_t *ret_port, uint32
 	return true;
 }
 
+static void device_is_listed(struct inventory *inv, const char *device)
+{
+	for (size_t i = 0; i < inv->n_rdma; i++)
+		if (strcmp(inv->rdma[i].device, device) == 0)
+			inv->rdma[i].is_listed = true;
+}
+
 static int on_device(void *user, struct nlmsghdr *h)
 {
 	struct rdma_devices *devices = user;
@@ -152,6 +159,7 @@ static int collect_netlink(struct inventory *inv, struct rdma_devices *devices)
 	for (size_t i = 0; i < devices->n && r == 0; i++) {
 		struct port_walk w = {inv, devices->dev[i].name};
 
+		device_is_listed(inv, w.device);
 		r = rdma_dump(nl, RDMA_NLDEV_CMD_PORT_GET, devices->dev[i].index, on_port, &w);
 	}
 	netlink_close(nl);

@@ -181,6 +181,8 @@ static int keep_unannounced(struct plan_builder *b)
 
 bool plan_has_drifted(struct kernel *k, const struct plan *p)
 {
+	if (p->waits) /* nothing tells when it has done with it */
+		return true;
 	for (size_t i = 0; i < p->n_unannounced; i++) {
 		struct plan_step s = p->unannounced[i];
 

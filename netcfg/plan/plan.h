@@ -188,7 +188,8 @@ struct plan {
 	 */
 	struct plan_step *unannounced;
 	size_t n_unannounced;
-	char *record;		     /* path of that record, NULL: none is kept */
+	bool waits;   /* for the kernel, which is removing what is to be made anew after that */
+	char *record; /* path of that record, NULL: none is kept */
 	struct plan_action *actions; /* in the order in which they are done, after the steps */
 	size_t n_actions;
 	struct plan_worker *workers;
@@ -294,7 +295,8 @@ char *plan_to_json(const struct plan *p);
  * are broken at `width` characters. Heap, caller frees; NULL: no memory. */
 char *plan_object_to_text(const json_t *plan, size_t width);
 char *plan_to_text(const struct plan *p); /* without a width */
-/* Whether one of p->unannounced is no longer as p wants it. Reads those alone: a few files each. */
+/* Whether another plan is worth it: one of p->unannounced is no longer as p wants it, or p waits
+ * for the kernel. Reads those alone: a few files each. */
 bool plan_has_drifted(struct kernel *k, const struct plan *p);
 /* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);

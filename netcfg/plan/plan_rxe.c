@@ -52,7 +52,8 @@ static bool is_leaving(const struct inventory *inv, const struct inv_link *link)
 
 	snprintf(name, sizeof(name), PLENUM_RDMA_PREFIX "%s", link->name);
 	for (size_t i = 0; i < inv->n_rdma; i++)
-		if (inv->rdma[i].ifindex == 0 && strcmp(inv->rdma[i].device, name) == 0)
+		if (inv->rdma[i].ifindex == 0 && !inv->rdma[i].is_listed &&
+		    strcmp(inv->rdma[i].device, name) == 0)
 			return true;
 	return false;
 }
@@ -91,8 +92,12 @@ int plan_rxe_want(struct plan_builder *b, const struct plan_leg *leg)
 
 	if (!leg->net->soft_roce || !place)
 		return 0;
-	if (*have ? !kernel_rdma_is_ours(have) : !b->inv->soft_roce || is_leaving(b->inv, place))
+	if (*have ? !kernel_rdma_is_ours(have) : !b->inv->soft_roce)
 		return 0;
+	if (!*have && is_leaving(b->inv, place)) {
+		b->plan->waits = true;
+		return 0;
+	}
 	s = planner_want_add(b, &object_rxe, leg);
 	if (!s)
 		return -ENOMEM;

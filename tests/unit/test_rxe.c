@@ -162,6 +162,58 @@ static void test_removed_by_others_is_made_again(void **state)
 	spec_free(s);
 }
 
+static void has_one_that_leaves(struct inventory *inv)
+{
+	device_add(inv, PLENUM_RDMA_PREFIX "veth0", 0);
+}
+
+static void has_one_elsewhere(struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_rdma; i++)
+		if (strcmp(inv->rdma[i].device, PLENUM_RDMA_PREFIX "veth0") == 0)
+			inv->rdma[i].is_listed = true;
+}
+
+static void has_lost_it(struct inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_rdma; i++)
+		if (strcmp(inv->rdma[i].device, PLENUM_RDMA_PREFIX "veth0") == 0)
+			inv->rdma[i--] = inv->rdma[--inv->n_rdma];
+}
+
+/* The kernel is still removing it: nothing is to be done yet, and another look is worth it until
+ * there is. One that lives on no link of this host's only keeps its name. */
+static void test_one_that_leaves_is_waited_for(void **state)
+{
+	struct host *h = *state;
+	struct spec *s = host_spec(wanted);
+	struct plan *p;
+
+	plan_free(apply(h, s));
+	remove_device(h, "plenum_veth0", HOST_VETH0);
+	host_edit(h, has_one_that_leaves);
+	p = plan_now(h, s);
+	assert_int_equal(p->n_steps, 0);
+	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
+	assert_string_equal(p->legs[0].reason.code, "no-soft-roce");
+	assert_true(plan_has_drifted(h->fake, p));
+	plan_free(p);
+
+	host_edit(h, has_one_elsewhere);
+	p = plan_now(h, s);
+	assert_int_equal(p->n_steps, 1);
+	assert_string_equal(p->steps[0].change.rxe.name, "plenum_veth0_2");
+	plan_free(p);
+
+	host_edit(h, has_lost_it);
+	plan_free(apply(h, s));
+	assert_string_equal(device_of(h, HOST_VETH0), "plenum_veth0");
+	p = plan_now(h, s);
+	assert_false(plan_has_drifted(h->fake, p));
+	plan_free(p);
+	spec_free(s);
+}
+
 static void test_device_of_others_serves(void **state)
 {
 	struct host *h = *state;
@@ -205,6 +257,7 @@ int main(void)
 		CASE(test_made_and_given_back),
 		CASE(test_gids_are_waited_for),
 		CASE(test_removed_by_others_is_made_again),
+		CASE(test_one_that_leaves_is_waited_for),
 		CASE(test_device_of_others_serves),
 		CASE(test_links_were_renamed),
 	};
