@@ -439,6 +439,8 @@ static void test_only_plain_names_are_known(void **state)
 
 #define CHOWN (FATTR_UID | FATTR_GID | FATTR_KILL_SUIDGID)
 
+static uint64_t created_fh; /* of the last */
+
 /* A file that we make, lent with its entry. */
 static uint64_t create_lent(struct rig *g, const char *handle, uint32_t mode, uint32_t flags,
 			    uint64_t generation)
@@ -462,6 +464,7 @@ static uint64_t create_lent(struct rig *g, const char *handle, uint32_t mode, ui
 	respond_tail(g, n_calls - 1, 0, &body, sizeof(body), &t);
 	assert_true(kernel_receive(g, &out, &body, sizeof(body)) > 0);
 	assert_int_equal(out.error, 0);
+	created_fh = body.o.fh;
 	return body.e.nodeid;
 }
 
@@ -641,6 +644,28 @@ static void test_what_is_not_known_is_asked(void **state)
 	assert_false(set_here(g, n, CHOWN));
 }
 
+/* Nothing of it may be lost, and yet it has another size than its CREATE said. */
+static void test_what_was_written_through_is_asked(void **state)
+{
+	const struct fuse_write_out done = {.size = 1};
+	struct rig *g = *state;
+	struct {
+		struct fuse_write_in in;
+		char data[8];
+	} w = {.in = {.size = 1, .flags = O_DSYNC}};
+	uint64_t n;
+
+	g->features = FUSE_PROTO_FEATURE_TOUCH;
+	bring_up(g);
+	n = create_plain(g, "handle-a");
+	w.in.fh = created_fh;
+	kernel_send_to(g, FUSE_WRITE, g->unique += 2, n, &w, sizeof(w.in) + 1);
+	fuse_front_pull(g->f, true, g->now_ns);
+	respond(g, n_calls - 1, 0, &done, sizeof(done));
+	expect_reply(g, g->unique, 0);
+	assert_false(set_here(g, n, CHOWN));
+}
+
 static void test_a_server_that_judges_is_asked(void **state)
 {
 	struct rig *g = *state;
@@ -682,6 +707,7 @@ int main(void)
 		CASE(test_a_later_change_gives_the_time),
 		CASE(test_who_looks_sees_the_time),
 		CASE(test_what_is_not_known_is_asked),
+		CASE(test_what_was_written_through_is_asked),
 		CASE(test_a_server_that_judges_is_asked),
 		CASE(test_init_says_what_we_know),
 	};
