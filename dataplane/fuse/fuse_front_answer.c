@@ -521,7 +521,7 @@ static int answer_effect(struct fuse_front *f, struct front_slot *s, struct fron
 
 	switch (s->opcode) {
 	case FUSE_WRITE:
-		front_known_made_drop(&f->known, s->nodes[0]);
+		front_known_made_stale(&f->known, s->nodes[0]);
 		return answer_write(s, a);
 	case FUSE_COPY_FILE_RANGE:
 		return answer_write(s, a);

@@ -236,7 +236,7 @@ bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns
 	note_write(s); /* before anybody can answer it */
 	front_known_written_drop(&f->known, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
-		front_known_made_drop(&f->known, s->nodes[0]);
+		front_known_made_stale(&f->known, s->nodes[0]);
 	deal_out(f, s, (unsigned)(l - f->deal->lanes), i);
 	lane_set(&slot->word, LANE_HANDED);
 	post(f->deal, l, &l->area->posted, i);

@@ -283,6 +283,14 @@ void front_known_made_changed(struct front_known *k, const struct front_node *n,
 	m->attr = *attr;
 }
 
+void front_known_made_stale(struct front_known *k, const struct front_node *n)
+{
+	struct front_made *m = made_of(k, n);
+
+	if (m->nodeid == front_node_id(k->nodes, n))
+		m->n_changes = n->n_changes - 1;
+}
+
 void front_known_made_drop(struct front_known *k, const struct front_node *n)
 {
 	made_of(k, n)->nodeid = 0;

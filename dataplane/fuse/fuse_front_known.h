@@ -129,6 +129,8 @@ void front_known_made_set(struct front_known *k, const struct front_node *n,
 /* The same file after a change that is noted in the node by now, where it still is known. */
 void front_known_made_changed(struct front_known *k, const struct front_node *n,
 			      const struct fuse_attr *attr);
+/* It is another one than is known, be the node marked or not, until front_known_made_changed(). */
+void front_known_made_stale(struct front_known *k, const struct front_node *n);
 void front_known_made_drop(struct front_known *k, const struct front_node *n);
 /* NULL: not known. Else as it is, if no change by this client is on its way. */
 const struct fuse_attr *front_known_made(struct front_known *k, const struct front_node *n,

@@ -644,26 +644,36 @@ static void test_what_is_not_known_is_asked(void **state)
 	assert_false(set_here(g, n, CHOWN));
 }
 
-/* Nothing of it may be lost, and yet it has another size than its CREATE said. */
-static void test_what_was_written_through_is_asked(void **state)
+static uint64_t create_and_write_through(struct rig *g, const char *handle)
 {
 	const struct fuse_write_out done = {.size = 1};
-	struct rig *g = *state;
+	uint64_t n = create_plain(g, handle);
 	struct {
 		struct fuse_write_in in;
 		char data[8];
-	} w = {.in = {.size = 1, .flags = O_DSYNC}};
-	uint64_t n;
+	} w = {.in = {.fh = created_fh, .size = 1, .flags = O_DSYNC}};
 
-	g->features = FUSE_PROTO_FEATURE_TOUCH;
-	bring_up(g);
-	n = create_plain(g, "handle-a");
-	w.in.fh = created_fh;
 	kernel_send_to(g, FUSE_WRITE, g->unique += 2, n, &w, sizeof(w.in) + 1);
 	fuse_front_pull(g->f, true, g->now_ns);
 	respond(g, n_calls - 1, 0, &done, sizeof(done));
 	expect_reply(g, g->unique, 0);
-	assert_false(set_here(g, n, CHOWN));
+	return n;
+}
+
+/* Nothing of it may be lost, and yet it has another size than its CREATE said. */
+static void test_what_was_written_through_is_asked(void **state)
+{
+	struct rig *g = *state;
+	uint64_t n;
+
+	g->features = FUSE_PROTO_FEATURE_TOUCH;
+	bring_up(g);
+	assert_false(set_here(g, create_and_write_through(g, "handle-a"), CHOWN));
+	n = create_and_write_through(g, "handle-b");
+	assert_true(set(g, n, FATTR_MTIME));
+	set_done(g, 0, 0644);
+	expect_reply(g, g->unique, 0);
+	assert_true(set_here(g, n, CHOWN)); /* what it is like was said */
 }
 
 static void test_a_server_that_judges_is_asked(void **state)
