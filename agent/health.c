@@ -317,12 +317,14 @@ static void look_at_labels(struct look *l)
  */
 static void look_at_ports(struct look *l)
 {
-	for (uint32_t i = 0; i < l->w->config.n_ports; i++) {
+	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
 		char text[LAUNCH_REASON_MAX];
 
 		status_read_text(l->w->stats, l->w->stats->ports[i].reason, text, sizeof(text));
 		if (text[0])
-			note(l, 0, HEALTH_PORT, l->w->config.ports[i].leg, text);
+			note(l, 0, HEALTH_PORT, c->ports[i].leg, text);
 	}
 }
 

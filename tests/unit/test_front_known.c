@@ -126,6 +126,14 @@ static void test_late_words_do_not_count(void **state)
 	respond_tail(g, 0, 0, &e, sizeof(e), &t);
 	expect_reply(g, 8 | FUSE_PROTO_UNIQUE_RESEND, 0);
 	assert_true(is_asked(g, a, "user.x"));
+	/* Nor where another session has asked once more. */
+	g->now_ns += 10;
+	kernel_send(g, FUSE_LOOKUP, 10, "name", 5);
+	fuse_front_pull(g->f, true, g->now_ns);
+	server_restarts(g, 1, 1);
+	respond_tail(g, 0, 0, &e, sizeof(e), &t);
+	expect_reply(g, 10, 0);
+	assert_true(is_asked(g, a, "user.x"));
 	/* But what was asked later. */
 	g->now_ns += 10;
 	assert_true(lookup_bare(g, "handle-a", true) == a);
