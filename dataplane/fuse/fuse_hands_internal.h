@@ -71,7 +71,6 @@ struct fuse_hands {
 	uint32_t broken;	     /* one of them has ended before its time */
 	/* the worker's; the processes read it at a stage */
 	uint32_t worker_id;
-	pid_t worker_pid;
 	int worker_pidfd, done_fd, epoll_fd, key_fd;
 	uid_t uid;
 	gid_t gid;

@@ -238,33 +238,74 @@ static void worker_fds_close(const struct fuse_hands *pool, int own_fds)
 	}
 }
 
+/*
+ * What the watcher waits for, by descriptors of its own: all of us have one table of them, and a
+ * worker that ends gives those of the pool away while it lives, maybe before we have run.
+ */
+struct watch {
+	struct pollfd p[2 + ARRAY_SIZE(((struct fuse_hands *)NULL)->procs)];
+	unsigned n;
+	int done_fd;
+};
+#define WATCH_WORKER 0U
+#define WATCH_WAKE 1U
+#define WATCH_HANDS 2U
+
+static int own_fd(int fd)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return own < 0 ? -errno : own;
+}
+
+static int watch_begin(struct watch *w, const struct fuse_hands *pool,
+		       const struct hands_proc *proc)
+{
+	w->n = WATCH_HANDS + pool->n_procs - 1;
+	w->done_fd = own_fd(pool->done_fd);
+	for (unsigned i = 0; i < w->n; i++) {
+		int fd = i == WATCH_WORKER ? pool->worker_pidfd
+			 : i == WATCH_WAKE ? proc->wake_fd
+					   : pool->procs[1 + i - WATCH_HANDS].pidfd;
+
+		w->p[i] = (struct pollfd){.fd = own_fd(fd), .events = POLLIN};
+		if (w->p[i].fd < 0)
+			return w->p[i].fd;
+	}
+	return MIN_OF(w->done_fd, 0);
+}
+
+static void watch_end(const struct watch *w)
+{
+	for (unsigned i = 0; i < w->n; i++)
+		close(w->p[i].fd);
+	close(w->done_fd);
+}
+
 /* Waits for the worker's end, or, once they are to stop, for that of all hands; tells of one that
  * ends before. Whether the worker has ended. */
-static bool watch(struct fuse_hands *pool, const struct hands_proc *proc)
+static bool watch(struct fuse_hands *pool, const struct watch *w)
 {
-	struct pollfd p[2 + ARRAY_SIZE(pool->procs)];
-	unsigned n = pool->n_procs + 1, left = pool->n_procs - 1;
+	struct pollfd p[ARRAY_SIZE(w->p)];
+	unsigned left = w->n - WATCH_HANDS;
 	uint64_t wakes;
 
-	p[0] = (struct pollfd){.fd = pool->worker_pidfd, .events = POLLIN};
-	p[1] = (struct pollfd){.fd = proc->wake_fd, .events = POLLIN};
-	for (unsigned i = 1; i < pool->n_procs; i++)
-		p[1 + i] = (struct pollfd){.fd = pool->procs[i].pidfd, .events = POLLIN};
+	memcpy(p, w->p, sizeof(p));
 	while (left > 0 || stage_wanted(pool) != STAGE_STOP) {
-		if (ppoll(p, n, NULL, NULL) < 0)
+		if (ppoll(p, w->n, NULL, NULL) < 0)
 			continue;
-		if (p[0].revents)
+		if (p[WATCH_WORKER].revents & POLLIN)
 			return true;
-		if (p[1].revents && read(proc->wake_fd, &wakes, sizeof(wakes)) < 0)
+		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
 			continue;
-		for (unsigned i = 2; i < n; i++) {
+		for (unsigned i = WATCH_HANDS; i < w->n; i++) {
 			if (p[i].revents == 0)
 				continue;
 			p[i].fd = -1;
 			left--;
 			/* Pairs with pool_is_whole() of the worker. */
 			__atomic_store_n(&pool->broken, 1, __ATOMIC_RELEASE);
-			hands_fd_wake(pool->done_fd);
+			hands_fd_wake(w->done_fd);
 		}
 	}
 	return false;
@@ -272,6 +313,7 @@ static bool watch(struct fuse_hands *pool, const struct hands_proc *proc)
 
 int hands_watch(struct fuse_hands *pool, struct hands_proc *proc)
 {
+	static struct watch w;
 	int own_fds, r = begin("plenum-hands");
 
 	for (unsigned i = 0; i < pool->n_exports && r >= 0; i++) {
@@ -282,14 +324,17 @@ int hands_watch(struct fuse_hands *pool, struct hands_proc *proc)
 	if (r < 0 || !wait_stage(pool, proc, STAGE_SERVING))
 		return r < 0;
 	own_fds = openat(AT_FDCWD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = own_fds < 0 ? -errno : privileges_drop(pool, 0);
+	r = own_fds < 0 ? -errno : watch_begin(&w, pool, proc);
+	if (r == 0)
+		r = privileges_drop(pool, 0);
 	if (r == 0)
 		r = seal(calls_watcher, ARRAY_SIZE(calls_watcher));
 	stage_reached(pool, proc, STAGE_SERVING, r);
 	if (r < 0)
 		return 1;
-	if (!watch(pool, proc)) {
-		close(own_fds); /* the worker lives, and has it */
+	if (!watch(pool, &w)) {
+		close(own_fds); /* the worker lives, and has them */
+		watch_end(&w);
 		return 0;
 	}
 	/* Pairs with stage_wanted() of the hands. */

@@ -10,7 +10,8 @@
 
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
-#define PROBES_MISSED 3
+#define PROBES_MISSED 3U
+#define MISSED_MOST_NS NSEC_PER_SEC
 #define HOLD_MOST 64U	/* times the hold time: a minute by default */
 #define STEADY_HOLDS 8U /* up for so many of them: it does not flap any more */
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
@@ -166,7 +167,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->suspect = false;
 	p->sent.pto_count = 0;
 	p->answered_since = 0;
-	p->unanswered = 0;
+	p->unanswered = p->missed = 0;
 	p->tx_error_ns = 0;
 	p->heard_ns = p->sent.progress_ns = p->sent.pto_base = now;
 	p->probe_due = p->rtt.srtt == 0; /* learn its round trip before it is needed */
@@ -194,11 +195,11 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	if (p->state != PATH_UP)
 		return;
 	p->state = PATH_DOWN;
-	p->since_ns = now;
+	p->since_ns = p->asked_ns = now;
 	p->failovers++;
 	hold_learn(s, p, now);
 	p->probe_ns = now;
-	p->unanswered = 0;
+	p->unanswered = p->missed = 0;
 	if (p->pause_ns) /* what was on it has arrived by another way already */
 		p->last_pause_ns = p->pause_ns;
 	rudp_path_cut(s);
@@ -241,7 +242,7 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	p->unanswered = 0;
+	p->unanswered = p->missed = 0;
 	if (p->state == PATH_DOWN && p->answered_since == 0)
 		p->answered_since = now;
 }
@@ -338,26 +339,64 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_path_set_down(s, p, p->tx_error_ns ? p->tx_error_code : -ETIMEDOUT, now);
 }
 
+/*
+ * How many probes in a row a path that is to be used again may miss. Where it must answer for a
+ * minute, a tenth of a second must not begin that minute anew: busy hosts are that late each
+ * minute, and one that flaps is known by longer silences. However long it is held: by one second.
+ */
+static unsigned misses_most(const struct rudp_path *p)
+{
+	uint64_t silence = MIN_OF(p->hold_ns / 4, MISSED_MOST_NS) + 2 * p->rtt.srtt;
+
+	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
+}
+
+/* Probes that are on their way are not missed yet, but no proof either. */
+static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
+{
+	return p->answered_since && !p->peer_down && p->unanswered <= misses_most(p) &&
+	       (rudp_path_alone(s, p) || at >= p->answered_since + p->hold_ns);
+}
+
+/*
+ * A probe went without an answer. The path is to blame only if the peer was heard elsewhere since
+ * the probe left; where nothing was under way there, it is asked for a word.
+ */
+static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	bool elsewhere = false;
+
+	p->unanswered++;
+	for (unsigned i = 0; i < s->n_paths; i++) {
+		struct rudp_path *q = &s->paths[i];
+
+		if (q == p || q->state != PATH_UP)
+			continue;
+		elsewhere |= q->heard_ns > p->asked_ns;
+		if (p->answered_since && p->unanswered > 1 && q->sent.in_flight == 0)
+			rudp_tx_ping(s, q, now);
+	}
+	if (elsewhere && ++p->missed > misses_most(p))
+		p->answered_since = 0;
+}
+
 static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	bool alone = rudp_path_alone(s, p);
-
 	if (p->local_down)
 		return;
 	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
-	if (p->answered_since && !p->peer_down &&
-	    (alone || now >= p->answered_since + p->hold_ns)) {
+	if (held_long_enough(s, p, now)) {
 		rudp_path_set_up(s, p, now);
 		return;
 	}
 	if (now < p->probe_ns)
 		return;
-	if (p->unanswered++ >= PROBES_MISSED)
-		p->answered_since = 0;
+	probe_missed(s, p, now);
 	rudp_loss_move_all(s, p);
 	rudp_tx_ping(s, p, now);
-	p->probe_ns = now + (alone ? PROBE_ALONE_NS : PROBE_DOWN_NS);
+	p->asked_ns = now;
+	p->probe_ns = now + (rudp_path_alone(s, p) ? PROBE_ALONE_NS : PROBE_DOWN_NS);
 }
 
 void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -385,7 +424,7 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 	if (p->state == PATH_DOWN) {
 		if (p->local_down)
 			return d;
-		if (p->answered_since && !p->peer_down)
+		if (held_long_enough(s, p, RUDP_TIME_NEVER))
 			d = MIN_OF(d, p->answered_since + p->hold_ns);
 		return MIN_OF(d, p->probe_ns);
 	}

@@ -9,6 +9,7 @@
 #include <linux/falloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -560,6 +561,32 @@ static void test_killed(void **state)
 	}
 }
 
+/* The watcher does not run until its worker has given the pool away: it ends without touching what
+ * the worker, which lives, has open. */
+static void test_late_watcher(void **state)
+{
+	struct rig *g = *state;
+	pid_t watcher = fuse_hands_pid(g->hands, 0);
+	struct signalfd_siginfo none;
+	int fds[HANDS_END_MAX];
+	sigset_t set;
+
+	kill(watcher, SIGSTOP);
+	assert_int_equal(waitpid(watcher, NULL, WUNTRACED), watcher);
+	g->hands = fuse_hands_free(g->hands);
+	sigemptyset(&set);
+	for (unsigned i = 0; i < ARRAY_SIZE(fds); i++) /* with the numbers of the pool's, too */
+		fds[i] = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	kill(watcher, SIGCONT);
+	assert_int_equal(waitpid(watcher, NULL, 0), watcher);
+	for (unsigned i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_int_equal(read(fds[i], &none, sizeof(none)), -1);
+		assert_int_equal(errno, EAGAIN);
+		close(fds[i]);
+	}
+	rig_pool_start(g);
+}
+
 static const char *const late_names[] = {"late0", "late1", "late2"};
 
 /* In a child: binds name, has a hand begin a call, and another wait for one, and waits. */
@@ -679,10 +706,10 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_names),	T(test_rename),	       T(test_create),	T(test_open),
-		T(test_data),	T(test_attributes),    T(test_readdir), T(test_checked),
-		T(test_once),	T(test_signatures),    T(test_hung),	T(test_killed),
-		T(test_memory), T(test_worker_killed),
+		T(test_names),	      T(test_rename),	  T(test_create),	 T(test_open),
+		T(test_data),	      T(test_attributes), T(test_readdir),	 T(test_checked),
+		T(test_once),	      T(test_signatures), T(test_hung),		 T(test_killed),
+		T(test_late_watcher), T(test_memory),	  T(test_worker_killed),
 	};
 
 	if (geteuid() != 0) {

@@ -363,6 +363,90 @@ static void test_flapping_leg(void **state)
 	sim_free(sim);
 }
 
+/* Until both ends of a leg that came and went often hold it back for long. */
+static void flap(struct sim *sim)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		unsigned ups = sim->ends[1].events[RUDP_PATH_UP];
+		unsigned ours = sim->ends[SIM_SERVER].events[RUDP_PATH_UP];
+
+		sim_leg(sim, 1, 1, false, true);
+		CHECK(sim, sim_pass(sim, 10 * MS));
+		sim_leg(sim, 1, 1, true, true);
+		if (i == 7)
+			break;
+		while (sim->ends[1].events[RUDP_PATH_UP] == ups ||
+		       sim->ends[SIM_SERVER].events[RUDP_PATH_UP] == ours)
+			CHECK(sim, sim_pass(sim, 10 * MS));
+	}
+}
+
+static void stall_client(struct sim *sim, uint64_t ns)
+{
+	sim_stall(sim, 1, ns);
+	CHECK(sim, sim_pass(sim, ns));
+}
+
+static void stall_server(struct sim *sim, uint64_t ns)
+{
+	sim_stall(sim, SIM_SERVER, ns);
+	CHECK(sim, sim_pass(sim, ns));
+}
+
+static void cut_leg(struct sim *sim, uint64_t ns)
+{
+	sim_leg(sim, 1, 1, false, false);
+	CHECK(sim, sim_pass(sim, ns));
+	sim_leg(sim, 1, 1, true, false);
+}
+
+/*
+ * A leg that is held back for a minute is back after it, although the hosts are late each few
+ * seconds, as busy ones are; not while it is silent for longer itself.
+ */
+static void test_held_leg(void **state)
+{
+	static const struct {
+		void (*harm)(struct sim *, uint64_t);
+		uint64_t ns, delay_ns;
+		bool load, back;
+	} how[] = {
+		{stall_client, 700 * MS, 20 * US, true, true},
+		{stall_client, 700 * MS, 20 * US, false, true},
+		{stall_server, 900 * MS, 20 * US, true, true},
+		{stall_server, 900 * MS, 20 * US, false, true},
+		{cut_leg, 700 * MS, 20 * US, true, true},
+		{cut_leg, 700 * MS, 20 * US, false, true},
+		{cut_leg, 1, 200 * MS, false, true},
+		{cut_leg, 2000 * MS, 20 * US, true, false},
+		{cut_leg, 2000 * MS, 20 * US, false, false},
+	};
+
+	for (unsigned k = 0; k < ARRAY_SIZE(how); k++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+		unsigned ups[2];
+
+		cfg.delay_ns = how[k].delay_ns;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 5 * SEC));
+		flap(sim);
+		for (unsigned e = 0; e < 2; e++)
+			ups[e] = sim->ends[e].events[RUDP_PATH_UP];
+		for (unsigned i = 0; i < 23; i++) {
+			how[k].harm(sim, how[k].ns);
+			if (how[k].load)
+				CHECK(sim, pump(sim, 4, 2, 1000, 1 << 18, NULL));
+			CHECK(sim, sim_pass(sim, 3 * SEC));
+		}
+		for (unsigned e = 0; e < 2; e++)
+			CHECK(sim,
+			      sim->ends[e].events[RUDP_PATH_UP] == ups[e] + (how[k].back ? 1 : 0));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
 struct rough {
 	uint64_t delay_ns, jitter_ns, back_delay_ns, reorder_ns, hold_ns;
 	uint32_t reorder, hold, burst;
@@ -484,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_mtu_shrinks),
 		cmocka_unit_test(test_mtu_shrinks_unseen),
 		cmocka_unit_test(test_flapping_leg),
+		cmocka_unit_test(test_held_leg),
 		cmocka_unit_test(test_rough_ways),
 		cmocka_unit_test(test_jitter),
 	};
