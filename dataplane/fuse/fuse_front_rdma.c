@@ -133,8 +133,9 @@ static void leg_ask(struct fuse_front *f, unsigned port, const struct rudp_path_
 	struct port_rdma_half half;
 	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
 
-	r->reasons[port] = why;
+	/* Else what was said last is so until the server has answered: not each second anew. */
 	if (why != PORT_RDMA_OK) {
+		r->reasons[port] = why;
 		r->legs[port].layers = 0;
 		return;
 	}

@@ -376,6 +376,8 @@ static void servers_may_have_none(void **state)
 	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_PEER);
 	g->now_ns += 2 * NSEC_PER_SEC;
 	fuse_front_tick(g->f, g->now_ns);
+	/* Asked again, and nothing new is known. */
+	assert_int_equal(fuse_front_rdma_reason(g->f, 0), PORT_RDMA_PEER);
 	respond(g, 0, -ENOSYS, NULL, 0);
 	assert_int_equal(fuse_front_rdma_reason(g->f, 1), PORT_RDMA_PEER);
 	node = file(g, &fh);
