@@ -33,7 +33,8 @@
 /* What may be sent of a request that is not granted: all peers together, and each. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
-#define FREE_BYTES_IDLE (4U << 20) /* of all sessions, while none of them sends */
+#define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX /* of the only peer that sends: one request, whole */
+#define FREE_BYTES_IDLE (4U << 20)	    /* of all sessions, while none of them sends */
 
 void rudp_grant_init(struct rudp *r)
 {
@@ -373,13 +374,22 @@ uint64_t rudp_grant_deadline(const struct rudp *r)
 	return MIN_OF(r->grants.retry_ns, r->grants.check_ns);
 }
 
+/* Nobody else's big request is here or waits. */
+static bool is_alone(const struct rudp_session *s)
+{
+	return s->r->grants.n_peers == (s->grants.n_here > 0 ? 1U : 0U);
+}
+
 uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 {
 	const struct rudp *r = s->r;
-	uint32_t bytes = FREE_BYTES / (r->grants.n_peers + 1);
+	uint32_t bytes = MIN_OF(FREE_BYTES / (r->grants.n_peers + 1), FREE_PEER_BYTES);
 
 	if (s->is_client || r->grants.short_of_memory)
 		return 0;
+	/* A grant would cost it a round trip in the middle of each request. */
+	if (is_alone(s))
+		bytes = FREE_ALONE_BYTES;
 	bytes = MIN_OF(bytes, FREE_BYTES_IDLE / MAX_OF(r->n_live, 1U));
-	return bytes < RUDP_SMALL_BYTES ? 0 : MIN_OF(bytes, FREE_PEER_BYTES);
+	return bytes < RUDP_SMALL_BYTES ? 0 : bytes;
 }
