@@ -112,8 +112,13 @@ static int export_init(struct hands_export *e, unsigned index, const char *name,
 
 static int proc_start(struct fuse_hands *h, unsigned index)
 {
+	/* One that gets to run only when the pool is gone finds them closed there. */
+	struct journal journals[LAUNCH_EXPORTS_MAX] = {};
 	struct hands_proc *p = &h->procs[index];
 	long pid;
+
+	for (unsigned i = 0; i < h->n_exports; i++)
+		journals[i] = h->exports[i].journal;
 
 	p->export_index = (index - 1) / HANDS_PER_EXPORT;
 	p->lane = MIN_OF((index - 1) % HANDS_PER_EXPORT / HANDS_PER_LANE, HANDS_DATA);
@@ -125,7 +130,8 @@ static int proc_start(struct fuse_hands *h, unsigned index)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		_exit(index == 0 ? hands_watch(h, p) : hands_run(h, p));
+		_exit(index == 0 ? hands_watch(h, p, journals)
+				 : hands_run(h, p, &journals[p->export_index]));
 	p->pid = (pid_t)pid;
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	return p->pidfd < 0 ? -errno : 0;

@@ -140,8 +140,8 @@ static inline void hands_fd_wake(int fd)
 
 /* fuse_hands_run.c */
 /* The watcher's life, and a hand's. Return the exit status. */
-int hands_watch(struct fuse_hands *pool, struct hands_proc *proc);
-int hands_run(struct fuse_hands *pool, struct hands_proc *proc);
+int hands_watch(struct fuse_hands *pool, struct hands_proc *proc, struct journal *journals);
+int hands_run(struct fuse_hands *pool, struct hands_proc *proc, const struct journal *journal);
 
 /* fuse_hands_sign.c */
 /* Takes root_fd for the export and makes its key out of the host's. Negative errno. */

@@ -311,13 +311,13 @@ static bool watch(struct fuse_hands *pool, const struct watch *w)
 	return false;
 }
 
-int hands_watch(struct fuse_hands *pool, struct hands_proc *proc)
+int hands_watch(struct fuse_hands *pool, struct hands_proc *proc, struct journal *journals)
 {
 	static struct watch w;
 	int own_fds, r = begin("plenum-hands");
 
 	for (unsigned i = 0; i < pool->n_exports && r >= 0; i++) {
-		r = journal_life_take(&pool->exports[i].journal, pool->worker_id);
+		r = journal_life_take(&journals[i], pool->worker_id);
 		pool->exports[i].journal.life = r > 0 ? (unsigned)r : 0;
 	}
 	stage_reached(pool, proc, STAGE_STARTED, MIN_OF(r, 0));
@@ -432,7 +432,7 @@ static int confine(struct hand *hd)
 	return r < 0 ? r : seal(calls_hand, ARRAY_SIZE(calls_hand));
 }
 
-int hands_run(struct fuse_hands *pool, struct hands_proc *proc)
+int hands_run(struct fuse_hands *pool, struct hands_proc *proc, const struct journal *journal)
 {
 	static struct hand hd; /* too large for a stack, and for one process only */
 	uint64_t key[2] = {};
@@ -443,7 +443,7 @@ int hands_run(struct fuse_hands *pool, struct hands_proc *proc)
 	hd.export_index = proc->export_index;
 	hd.lane = proc->lane;
 	hd.export = &pool->exports[hd.export_index];
-	hd.journal = hd.export->journal;
+	hd.journal = *journal;
 	hd.arena = (uintptr_t)pool->arena;
 	hd.arena_bytes = pool->arena_bytes;
 	memcpy(hd.export_name, hd.export->name, sizeof(hd.export_name));
