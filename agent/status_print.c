@@ -84,11 +84,13 @@ static json_t *path_to_json(const struct status_path *p)
 		      "last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
 	if (o)
 		json_object_update_new(
-			o, json_pack("{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I}", "state",
+			o, json_pack("{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+				     "state",
 				     s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?",
 				     "since_s", (json_int_t)p->since_s, "reason",
 				     text_to_json(p->reason ? p->reason : ""), "trains_lost",
-				     (int)(s->trains_lost != 0), "tx_packets",
+				     (int)(s->trains_lost != 0), "sources", (json_int_t)s->sources,
+				     "sources_lost", (json_int_t)s->sources_lost, "tx_packets",
 				     (json_int_t)s->tx_packets, "rx_packets",
 				     (json_int_t)s->rx_packets, "lost_packets",
 				     (json_int_t)s->lost_packets, "rdma_read_bytes",
@@ -231,21 +233,46 @@ static json_t *rdma_to_json(const struct status_process *p)
 	return list;
 }
 
+static bool is_udp(const struct launch_port_stats *s)
+{
+	return strcmp(s->by, "udp") == 0;
+}
+
+/* As far as any sent. */
+static json_t *sources_to_json(const struct launch_port_counters *c)
+{
+	json_t *list = json_array();
+	unsigned n = LAUNCH_SOURCES_MAX;
+
+	while (n > 1 && c->tx_by_source[n - 1] == 0)
+		n--;
+	for (unsigned k = 0; list && k < n; k++)
+		json_array_append_new(list, json_integer((json_int_t)c->tx_by_source[k]));
+	return list;
+}
+
 /* The counters of one that its worker counts; null: the kernel does. */
 static json_t *counters_to_json(const struct launch_port_stats *s)
 {
 	const struct launch_port_counters *c = &s->counters;
+	json_t *o;
 
 	if (!s->counts)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}}",
-			 "tx_packets", (json_int_t)c->tx_packets, "rx_packets",
-			 (json_int_t)c->rx_packets, "tx_full", (json_int_t)c->tx_full, "tx_lost",
-			 (json_int_t)c->tx_lost, "rx_missed", (json_int_t)c->rx_missed, "conflicts",
-			 (json_int_t)c->conflicts, "rx_dropped", "short", (json_int_t)c->rx_short,
-			 "malformed", (json_int_t)c->rx_malformed, "fragment",
-			 (json_int_t)c->rx_fragments, "checksum", (json_int_t)c->rx_checksum,
-			 "not-ours", (json_int_t)c->rx_not_ours);
+	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}}", "tx_packets",
+		      (json_int_t)c->tx_packets, "rx_packets", (json_int_t)c->rx_packets, "tx_full",
+		      (json_int_t)c->tx_full, "tx_lost", (json_int_t)c->tx_lost, "rx_missed",
+		      (json_int_t)c->rx_missed, "conflicts", (json_int_t)c->conflicts, "rx_dropped",
+		      "short", (json_int_t)c->rx_short, "malformed", (json_int_t)c->rx_malformed,
+		      "fragment", (json_int_t)c->rx_fragments, "checksum",
+		      (json_int_t)c->rx_checksum, "not-ours", (json_int_t)c->rx_not_ours);
+	if (o && is_udp(s))
+		json_object_update_new(
+			o, json_pack("{s:I, s:I, s:I, s:I, s:o}", "tx_bytes",
+				     (json_int_t)c->tx_bytes, "rx_bytes", (json_int_t)c->rx_bytes,
+				     "tx_trains", (json_int_t)c->tx_trains, "rx_trains",
+				     (json_int_t)c->rx_trains, "tx_by_source", sources_to_json(c)));
+	return o;
 }
 
 static json_t *ports_to_json(const struct status_process *p)
@@ -426,6 +453,10 @@ static void metrics_paths(FILE *f, const struct status *st)
 		{"path_up", "Whether the path is healthy.", offsetof(struct launch_path_stats, up)},
 		{"path_trains_lost", "Whether packets that leave together never arrive.",
 		 offsetof(struct launch_path_stats, trains_lost)},
+		{"path_sources", "UDP source ports that carry load.",
+		 offsetof(struct launch_path_stats, sources)},
+		{"path_sources_lost", "UDP source ports that do not reach the peer.",
+		 offsetof(struct launch_path_stats, sources_lost)},
 		{"path_srtt_ns", "Smoothed round trip.",
 		 offsetof(struct launch_path_stats, srtt_ns)},
 		{"path_tx_bytes_total", "Bytes sent.",
@@ -518,7 +549,8 @@ static void metrics_ports(FILE *f, const struct status *st)
 		COUNTER("tx_packets", "Packets that the port sent.", tx_packets),
 		COUNTER("rx_packets", "Packets that the port received.", rx_packets),
 		COUNTER("tx_full", "Bursts that were not taken whole at once.", tx_full),
-		COUNTER("tx_lost", "ARP and the like that found no buffer.", tx_lost),
+		COUNTER("tx_lost", "Packets that the kernel refused; ARP that found no buffer.",
+			tx_lost),
 		COUNTER("rx_missed", "Packets that came and found no room.", rx_missed),
 		COUNTER("rx_short", "Packets dropped: cut, or shorter than they say.", rx_short),
 		COUNTER("rx_malformed", "Packets dropped: headers that cannot be.", rx_malformed),
@@ -526,7 +558,13 @@ static void metrics_ports(FILE *f, const struct status *st)
 		COUNTER("rx_checksum", "Packets dropped: a checksum is wrong.", rx_checksum),
 		COUNTER("rx_not_ours", "Packets dropped: for somebody else.", rx_not_ours),
 		COUNTER("conflicts", "Times that another said it has the address.", conflicts),
+		COUNTER("tx_bytes", "Bytes of UDP payload that the socket sent.", tx_bytes),
+		COUNTER("rx_bytes", "Bytes of UDP payload that the socket received.", rx_bytes),
+		COUNTER("tx_trains", "Sends that the kernel or the NIC cut into packets.",
+			tx_trains),
+		COUNTER("rx_trains", "Packets that came put together from several.", rx_trains),
 	};
+	const size_t n_all = ARRAY_SIZE(counters) - 4; /* the last ones are of sockets */
 #undef COUNTER
 	char leg[PLENUM_NAME_MAX], by[16];
 
@@ -536,7 +574,7 @@ static void metrics_ports(FILE *f, const struct status *st)
 			for (size_t j = 0; j < st->processes[i].n_ports; j++) {
 				const struct launch_port_stats *s = &st->processes[i].ports[j].s;
 
-				if (s->counts)
+				if (s->counts && (c < n_all || is_udp(s)))
 					fprintf(f,
 						"plenum_%s{worker=\"%u\",leg=\"%s\",by=\"%s\"} "
 						"%" PRIu64 "\n",

@@ -49,8 +49,10 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 	lp->rdma_asked = pp->rdma_asked;
 	lp->rdma_only = pp->rdma_only;
 	lp->roce = pp->roce;
-	if (transport_of(pw->effective) == LAUNCH_UDP)
+	if (transport_of(pw->effective) == LAUNCH_UDP) {
+		lp->udp_sources = pp->udp_sources;
 		return;
+	}
 	if (pp->kernel_owned && pp->kernel_port == PLAN_AF_XDP)
 		snprintf(lp->device, sizeof(lp->device), "%s", LAUNCH_DEVICE_AF_XDP);
 	else if (pp->kernel_owned)

@@ -10,6 +10,7 @@
 #include "netcfg/base/base.h"
 
 #define DATAGRAM_HDR_MAX 80
+#define DATAGRAM_SOURCES_MAX 8U /* UDP ports that one port of a leg sends from, with its own */
 
 struct datagram_addr {
 	struct ip_addr ip;
@@ -21,6 +22,7 @@ struct datagram { /* one to send; without a header it is all in the payload */
 	uint16_t hdr_len;
 	uint16_t payload_len;
 	bool alone;		/* it leaves in a send of its own */
+	uint8_t source;		/* which of the port's own addresses it leaves by; 0: the first */
 	const uint8_t *payload; /* stays valid until the port's flush returns */
 };
 

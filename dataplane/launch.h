@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 19
+#define LAUNCH_VERSION 20
 
 /* Of launch_config.share_fd; what lies in it is fuse_back_share.c's. Where its layout changes this
  * and the version above do: workers that are still at work in the former one keep it. */
@@ -54,6 +54,7 @@ enum launch_fd {
 #define LAUNCH_SECRETS_MAX 2
 #define LAUNCH_SECRET_BYTES 32
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
+#define LAUNCH_SOURCES_MAX 8 /* UDP ports that a worker sends from on one leg */
 #define LAUNCH_MOUNTS_MAX 16
 #define LAUNCH_LANES_MAX 15 /* beside the worker that has the mount */
 #define LAUNCH_EXPORTS_MAX 16
@@ -85,6 +86,7 @@ struct launch_port { /* one leg of this worker */
 	struct ip_prefix ip;
 	struct ip_addr gateway; /* family 0: none */
 	uint16_t udp_port;
+	uint8_t udp_sources; /* UDP ports that it sends from, with that one; 0: as 1 */
 	struct mac_addr mac; /* DPDK: source address of frames */
 	uint32_t again;	     /* how often a worker has let go of the device and had it anew */
 	bool rdma;	     /* bulk data may go by an RDMA device that has its address */
@@ -229,9 +231,9 @@ static inline bool launch_port_moves(const struct launch_port *is, const struct 
 {
 	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
 	       is->mtu == want->mtu && is->udp_port == want->udp_port &&
-	       is->ip.len == want->ip.len && is->rdma == want->rdma &&
-	       is->rdma_asked == want->rdma_asked && is->rdma_only == want->rdma_only &&
-	       is->roce == want->roce &&
+	       is->udp_sources == want->udp_sources && is->ip.len == want->ip.len &&
+	       is->rdma == want->rdma && is->rdma_asked == want->rdma_asked &&
+	       is->rdma_only == want->rdma_only && is->roce == want->roce &&
 	       memcmp(&is->ip.addr, &want->ip.addr, sizeof(is->ip.addr)) == 0 &&
 	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
 }
@@ -423,8 +425,10 @@ struct launch_path_stats {
 	/* Bytes of IP packet: in use; what was found to arrive; what both hosts' links take. Where
 	 * the latter two differ, the fabric carries less than the hosts: `reason` says so. */
 	uint64_t mtu, mtu_found, mtu_most;
-	uint64_t standby;     /* 1: usable, but carries load only when no better path is up */
-	uint64_t swapped;     /* 1: the other end is on the switch of another port of ours */
+	uint64_t standby;      /* 1: usable, but carries load only when no better path is up */
+	uint64_t swapped;      /* 1: the other end is on the switch of another port of ours */
+	uint64_t sources;      /* UDP source ports that carry load, with the port's own */
+	uint64_t sources_lost; /* so many more that do not arrive */
 	uint64_t trains_lost; /* 1: what left together never arrived, so packets leave one by one */
 	uint64_t srtt_ns, cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
@@ -456,6 +460,10 @@ struct launch_port_counters {
 	/* That came, and were dropped. */
 	uint64_t rx_short, rx_malformed, rx_fragments, rx_checksum, rx_not_ours;
 	uint64_t conflicts; /* others said that they have the address */
+	/* Of the kernel's sockets alone: bytes of UDP payload; what was cut into packets, or put
+	 * together from them, below; packets by the source port that they left by. */
+	uint64_t tx_bytes, rx_bytes, tx_trains, rx_trains;
+	uint64_t tx_by_source[LAUNCH_SOURCES_MAX];
 };
 struct launch_port_stats { /* in the order of the ports */
 	char by[16];	   /* "udp", "dpdk", "af-packet", "af-xdp"; "": it is not open */

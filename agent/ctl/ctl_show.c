@@ -52,6 +52,17 @@ static void add_switches(struct ctl_table *t, const json_t *process)
 	json_decref(texts);
 }
 
+/* Where there are several. */
+static const char *sources_text(const json_t *counters, char *buf, size_t size)
+{
+	size_t n = json_array_size(json_object_get(counters, "tx_by_source"));
+
+	buf[0] = '\0';
+	if (n > 1)
+		snprintf(buf, size, ", by %zu ports", n);
+	return buf;
+}
+
 /* "leg-a af-xdp: 120 sent, 118 received, 3 dropped, 0 missed": of each leg. */
 static void add_ports(struct ctl_table *t, const json_t *process)
 {
@@ -63,6 +74,7 @@ static void add_ports(struct ctl_table *t, const json_t *process)
 		const json_t *c = json_object_get(p, "counters");
 		const char *leg = ctl_text(p, "leg"), *by = ctl_text(p, "by"), *why;
 		json_int_t n = 0;
+		char sources[32];
 
 		json_object_foreach (json_object_get(c, "rx_dropped"), why, dropped)
 			n += json_integer_value(dropped);
@@ -70,11 +82,12 @@ static void add_ports(struct ctl_table *t, const json_t *process)
 			json_array_append_new(
 				texts,
 				json_sprintf("%s %s: %lld sent, %lld received, %lld dropped, "
-					     "%lld missed",
+					     "%lld missed%s",
 					     leg, *by ? by : "closed",
 					     (long long)ctl_int(c, "tx_packets"),
 					     (long long)ctl_int(c, "rx_packets"), (long long)n,
-					     (long long)ctl_int(c, "rx_missed")));
+					     (long long)ctl_int(c, "rx_missed"),
+					     sources_text(c, sources, sizeof(sources))));
 		else
 			json_array_append_new(texts,
 					      json_sprintf("%s %s", leg, *by ? by : "closed"));

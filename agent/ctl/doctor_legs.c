@@ -404,6 +404,33 @@ static void run_trains(const struct doctor_picture *p, const struct doctor_check
 	doctor_say(r, DOCTOR_PASS, "what NICs cut into packets arrives");
 }
 
+/* Each end asks the other by each of its source ports. */
+static void run_sources(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		const char *leg = json_string_value(json_object_get(path, "leg"));
+		const char *peer = json_string_value(json_object_get(path, "peer"));
+		json_int_t lost = json_integer_value(json_object_get(path, "sources_lost"));
+
+		if (!leg || lost <= 0)
+			continue;
+		doctor_say(
+			r, DOCTOR_WARN,
+			"packets from %d of the UDP source ports of leg %s do not reach %s: bulk "
+			"data use the others",
+			(int)lost, leg, peer && peer[0] ? peer : "a peer");
+		doctor_advise(
+			r, "let firewalls between the hosts judge these packets by the port that "
+			   "they go to, not by the one that they come from, or write "
+			   "udp-sources: 1 under net; plenum apply");
+	}
+	doctor_say(r, DOCTOR_PASS, "packets from all UDP source ports arrive");
+}
+
 static const struct doctor_check checks[] = {
 	{"leg-present", "All legs have their devices", DOCTOR_WANTS_PLAN, run_present, NULL},
 	{"leg-up", "All legs are up", DOCTOR_WANTS_PLAN, doctor_run_steps, "link  up ("},
@@ -420,6 +447,8 @@ static const struct doctor_check checks[] = {
 	{"leg-drops", "The NICs lose no packets", DOCTOR_WANTS_PLAN, run_drops, NULL},
 	{"leg-trains", "What NICs cut into packets arrives", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
 	 run_trains, NULL},
+	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_WANTS_AGENT, run_sources,
+	 NULL},
 	{"leg-flaps", "Carriers are steady", DOCTOR_WANTS_PLAN, run_flaps, NULL},
 	{"leg-labels", "Each leg has a label of its own", DOCTOR_WANTS_PLAN, run_labels, NULL},
 	{"leg-lldp", "The labels that switches shall tell are known",

@@ -69,6 +69,8 @@ struct port_ops {
 	 * carries from now on. Datagrams are received all the same; what waited to be sent is lost.
 	 * NULL: this back end cannot. */
 	void (*stand_by)(struct port *p, bool stands_by);
+	/* The UDP port of that source (datagram.source). NULL: it has none beside its own. */
+	uint16_t (*source)(const struct port *p, unsigned source);
 	/* Puts each frame, as the device takes and gives it, into this ring from now on; NULL: no
 	 * more. NULL: the back end sees no frames, only datagrams. */
 	void (*capture)(struct port *p, struct packet_writer *to);

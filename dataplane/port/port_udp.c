@@ -44,6 +44,9 @@ static void port_udp_close(struct port *p)
 		return;
 	if (u->hot.fd >= 0)
 		close(u->hot.fd);
+	for (unsigned k = 0; k < DATAGRAM_SOURCES_MAX; k++)
+		if (u->source_fds[k] >= 0)
+			close(u->source_fds[k]);
 	if (u->fd >= 0)
 		close(u->fd);
 	if (u->poll_fd >= 0)
@@ -83,6 +86,21 @@ static void unwatch_all(struct port_udp *u)
 	u->watched = false;
 }
 
+/* One that cannot be had costs nothing but its advantage. */
+static void sources_open(struct port_udp *u, unsigned n, char *why)
+{
+	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {
+		int fd = udp_socket_open_source(&u->local, &u->source_ports[k]);
+
+		if (fd < 0) {
+			snprintf(why, LAUNCH_REASON_MAX, "it has %u of %u UDP source ports: %s", k,
+				 n, strerror(-fd));
+			return;
+		}
+		u->source_fds[k] = fd;
+	}
+}
+
 static int sockets_open(struct port_udp *u, char *why)
 {
 	struct udp_features features;
@@ -116,6 +134,7 @@ static int port_udp_open(struct port *p, const struct launch_config *cfg, unsign
 		return -ENOMEM;
 	}
 	u->fd = u->poll_fd = u->hot.fd = -1;
+	memset(u->source_fds, 0xff, sizeof(u->source_fds));
 	u->announce_fd = udp_announce_open();
 	u->local = (struct udp_local){.addr = {.ip = lp->ip.addr, .port = lp->udp_port},
 				      .ifindex = lp->ifindex,
@@ -134,6 +153,8 @@ static int port_udp_open(struct port *p, const struct launch_config *cfg, unsign
 	r = sockets_open(u, why);
 	if (r < 0)
 		port_udp_close(p);
+	else
+		sources_open(u, lp->udp_sources, why);
 	return r;
 }
 
@@ -153,9 +174,19 @@ static uint64_t timespec_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * NSEC_PER_SEC + (uint64_t)t->tv_nsec;
 }
 
+/* The socket says so with each packet once it has dropped any. */
+static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
+{
+	uint32_t *known = &u->rx.overflow[u->rx.hot], now;
+
+	memcpy(&now, CMSG_DATA(c), sizeof(now));
+	u->counters.rx_overflow += now - *known;
+	*known = now;
+}
+
 /* What the kernel says of a received super-packet: the size of its datagrams, the whole where it is
  * one, and how long it has been in the host. */
-static void rx_controls(struct msghdr *m, uint64_t read_ns, uint32_t *ret_segment,
+static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segment,
 			uint64_t *ret_waited_ns)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -170,9 +201,11 @@ static void rx_controls(struct msghdr *m, uint64_t read_ns, uint32_t *ret_segmen
 
 			memcpy(&came, CMSG_DATA(c), sizeof(came));
 			/* The clock of the day may have been set meanwhile. */
-			if (timespec_ns(&came) <= read_ns &&
-			    read_ns - timespec_ns(&came) < NSEC_PER_SEC)
-				*ret_waited_ns = read_ns - timespec_ns(&came);
+			if (timespec_ns(&came) <= u->rx.read_ns &&
+			    u->rx.read_ns - timespec_ns(&came) < NSEC_PER_SEC)
+				*ret_waited_ns = u->rx.read_ns - timespec_ns(&came);
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
+			rx_overflow(u, c);
 		}
 	}
 }
@@ -198,7 +231,11 @@ static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
 			u->counters.rx_dropped++;
 			continue;
 		}
-		rx_controls(&mm->msg_hdr, rx->read_ns, &segment, &waited_ns);
+		rx_controls(u, &mm->msg_hdr, &segment, &waited_ns);
+		if (rx->offset == 0) {
+			u->counters.rx_bytes += bytes;
+			u->counters.rx_trains += segment < bytes;
+		}
 		while (rx->offset < bytes) {
 			if (n == max)
 				goto out;
@@ -248,6 +285,8 @@ static void hot_open(struct port_udp *u)
 	}
 	hot->fd = fd;
 	hot->main_n = hot->hot_n = hot->skipped = 0;
+	hot->main_busy = hot->main_due = false;
+	u->rx.overflow[true] = 0;
 	u->counters.hot = true;
 }
 
@@ -296,6 +335,7 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 		 * listener, a router without route. rudp finds out by itself. */
 		return n == 0 || errno != EBADF ? 0 : -EBADF;
 	}
+	rx->hot = fd == u->hot.fd;
 	u->counters.rx_calls++;
 	rx->batch = (unsigned)n == batch ? MIN_OF(batch * 2, RX_BUFS) : (unsigned)n;
 	rx->filled = (unsigned)n;
@@ -304,10 +344,22 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 	return (int)rx_split(u, pkts, max);
 }
 
+static int rx_hot(struct port_udp *u, struct port_rx *pkts, unsigned max)
+{
+	int n = rx_socket(u, u->hot.fd, pkts, max);
+
+	if (n <= 0)
+		return 0;
+	u->hot.hot_n += u->rx.filled;
+	u->hot.main_due = u->hot.main_busy;
+	return n;
+}
+
 static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 {
 	struct port_udp *u = p->impl;
 	struct udp_hot *hot = &u->hot;
+	bool due = hot->main_due;
 	int n;
 
 	if (PLENUM_UNLIKELY(u->tx.stashed))
@@ -316,19 +368,19 @@ static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 		return (int)rx_split(u, pkts, max);
 	if (u->watched && ++u->unarmed > UNWATCH_AFTER)
 		unwatch_all(u);
-	if (hot->fd >= 0) {
-		n = rx_socket(u, hot->fd, pkts, max);
-		if (n > 0) {
-			hot->hot_n += u->rx.filled;
+	if (hot->fd >= 0 && !due) {
+		n = rx_hot(u, pkts, max);
+		if (n > 0 || (!hot->main_busy && ++hot->skipped < HOT_MAIN_EVERY))
 			return n;
-		}
-		if (++hot->skipped < HOT_MAIN_EVERY)
-			return 0;
 		hot->skipped = 0;
 	}
+	hot->main_due = false;
 	n = rx_socket(u, u->fd, pkts, max);
+	hot->main_busy = n > 0;
 	if (n > 0)
 		hot_learn(u, &pkts[0].src);
+	else if (due && hot->fd >= 0)
+		n = rx_hot(u, pkts, max);
 	return n;
 }
 
@@ -370,6 +422,36 @@ void port_udp_counters_get(const struct port *p, struct port_udp_counters *ret)
 	*ret = u->counters;
 }
 
+static void port_udp_counters(const struct port *p, struct launch_port_counters *ret)
+{
+	const struct port_udp *u = p->impl;
+	const struct port_udp_counters *c = &u->counters;
+
+	*ret = (struct launch_port_counters){
+		.tx_packets = c->tx_datagrams,
+		.rx_packets = c->rx_datagrams,
+		.tx_full = c->tx_full,
+		.tx_lost = c->tx_lost,
+		.rx_missed = c->rx_overflow,
+		.rx_short = c->rx_dropped,
+		.tx_bytes = c->tx_bytes,
+		.rx_bytes = c->rx_bytes,
+		.tx_trains = c->tx_trains,
+		.rx_trains = c->rx_trains,
+	};
+	_Static_assert(sizeof(ret->tx_by_source) == sizeof(c->tx_by_source), "launch.h knows all");
+	memcpy(ret->tx_by_source, c->tx_by_source, sizeof(ret->tx_by_source));
+}
+
+static uint16_t port_udp_source(const struct port *p, unsigned source)
+{
+	const struct port_udp *u = p->impl;
+
+	if (source == 0 || source >= DATAGRAM_SOURCES_MAX || u->source_fds[source] < 0)
+		return u->local.addr.port;
+	return u->source_ports[source];
+}
+
 int port_udp_set_tos(struct port *p, uint8_t tos)
 {
 	struct port_udp *u = p->impl;
@@ -379,6 +461,9 @@ int port_udp_set_tos(struct port *p, uint8_t tos)
 	r = udp_socket_set_tos(u->fd, &u->local);
 	if (r == 0 && u->hot.fd >= 0)
 		r = udp_socket_set_tos(u->hot.fd, &u->local);
+	for (unsigned k = 0; r == 0 && k < DATAGRAM_SOURCES_MAX; k++)
+		if (u->source_fds[k] >= 0)
+			r = udp_socket_set_tos(u->source_fds[k], &u->local);
 	return r;
 }
 
@@ -402,4 +487,6 @@ const struct port_ops port_udp_ops = {
 	.arm = port_udp_arm,
 	.tick = port_udp_tick,
 	.announce = port_udp_announce,
+	.counters = port_udp_counters,
+	.source = port_udp_source,
 };

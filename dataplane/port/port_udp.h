@@ -13,13 +13,19 @@ struct port_udp_counters {
 	uint64_t tx_calls;     /* system calls that sent something */
 	uint64_t tx_lost;      /* refused by the kernel: no route, link down, filtered, too big */
 	uint64_t tx_full;      /* flushes that met a full socket buffer; nothing is lost by them */
+	uint64_t tx_bytes;     /* of UDP payload, as those received */
+	uint64_t tx_trains;    /* of several datagrams that the kernel or the NIC cut */
+	uint64_t tx_by_source[DATAGRAM_SOURCES_MAX]; /* datagrams */
 	uint64_t rx_datagrams;
-	uint64_t rx_calls;   /* system calls that received something */
-	uint64_t rx_dropped; /* truncated or from an address that is none */
-	int tx_errno;	     /* of the last tx_lost; 0: none */
-	bool gso;	     /* trains leave as one super-packet */
-	bool hot;	     /* one peer has a connected socket of its own */
-	bool gro;	     /* trains arrive as one super-packet */
+	uint64_t rx_bytes;
+	uint64_t rx_trains;
+	uint64_t rx_calls;    /* system calls that received something */
+	uint64_t rx_dropped;  /* truncated or from an address that is none */
+	uint64_t rx_overflow; /* found the socket's buffer full, as far as what came later tells */
+	int tx_errno;	      /* of the last tx_lost; 0: none */
+	bool gso;	      /* trains leave as one super-packet */
+	bool hot;	      /* one peer has a connected socket of its own */
+	bool gro;	      /* trains arrive as one super-packet */
 };
 
 void port_udp_counters_get(const struct port *p, struct port_udp_counters *ret);

@@ -41,7 +41,8 @@ union tx_control {
 
 union rx_control {
 	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct timespec))];
+	char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct timespec)) +
+		   CMSG_SPACE(sizeof(uint32_t))];
 };
 
 /* One message to the kernel: datagrams of one size (the last may be smaller) to one address. */
@@ -53,8 +54,9 @@ struct train {
 	uint32_t bytes;
 	uint16_t segment_bytes;
 	uint16_t segments;
-	bool closed; /* a smaller datagram ended it */
-	bool hot;    /* leaves by the hot peer's socket */
+	bool closed;	/* a smaller datagram ended it */
+	bool hot;	/* leaves by the hot peer's socket */
+	uint8_t source; /* or by this one's; 0: neither */
 };
 
 struct udp_tx {
@@ -77,9 +79,11 @@ struct udp_rx {
 	struct iovec iov[RX_BUFS];
 	struct sockaddr_storage names[RX_BUFS];
 	union rx_control controls[RX_BUFS];
-	uint64_t read_ns; /* the time by the clock that stamps them */
-	uint8_t *bufs;	  /* RX_BUFS of RX_BUF_BYTES, touched as far as needed */
-	unsigned batch;	  /* buffers offered to the next system call: grows under load */
+	uint32_t overflow[2]; /* so many the common socket, the hot one have dropped */
+	bool hot;	      /* what was filled is from that one */
+	uint64_t read_ns;     /* the time by the clock that stamps them */
+	uint8_t *bufs;	      /* RX_BUFS of RX_BUF_BYTES, touched as far as needed */
+	unsigned batch;	      /* buffers offered to the next system call: grows under load */
 	/* What the last system call brought and the caller had no room for. */
 	unsigned filled, next;
 	uint32_t offset;
@@ -95,6 +99,9 @@ struct udp_hot {
 	uint32_t streak;	/* nobody is hot: buffers in a row from `peer` */
 	uint32_t main_n, hot_n; /* buffers from either socket since the last review */
 	uint32_t skipped;	/* turns since the common socket was looked at */
+	/* The last look at the common socket brought something: it may have the peer's bulk data,
+	 * by other source ports. Then the two take turns. */
+	bool main_busy, main_due;
 };
 
 struct port_udp {
@@ -107,6 +114,10 @@ struct port_udp {
 	struct udp_local local;
 	int announce_fd; /* negative: without CAP_NET_RAW switches learn from our traffic only */
 	struct udp_hot hot;
+	/* Of sources beside the first, which is fd; -1: there is none. Nothing is read from them:
+	 * who answers does so to the first. */
+	int source_fds[DATAGRAM_SOURCES_MAX];
+	uint16_t source_ports[DATAGRAM_SOURCES_MAX];
 	uint32_t datagram_max; /* what fits the leg's MTU */
 	uint32_t big_bytes;    /* the kernel refused a datagram of this size; 0: none */
 	struct datagram_addr big_dst;

@@ -25,6 +25,10 @@
 #endif
 
 #define SOCKET_BUF_BYTES (8 << 20)
+/* Ports of one address's workers follow one another: a source must not have one of a worker that
+ * is being started. */
+#define SOURCE_APART 1024
+#define SOURCE_TRIES 8U
 
 static void socket_size_buffer(int fd, int force, int plain)
 {
@@ -54,6 +58,8 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 	/* When each packet came, without which a late thread looks like a slow network. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	ret->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+	/* How many found no room, told with what comes after them. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
 	/* 0 changes nothing, but tells whether the kernel knows segmentation. */
 	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
 	if (l->spins) /* lets a spinning worker drive the NIC's queue; refused without privilege */
@@ -175,6 +181,51 @@ int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct 
 		return -errno;
 	r = udp_socket_set_tos(fd, l);
 	return r < 0 ? r : fd_take(fd);
+}
+
+static int source_bind(const struct udp_local *l, uint16_t *ret_port)
+{
+	struct datagram_addr any = {.ip = l->addr.ip};
+	struct sockaddr_storage name;
+	int len = udp_sockaddr_make(l, &any, &name), least = 0, r;
+	struct udp_features features;
+	struct ip_addr ip;
+	socklen_t size = sizeof(name);
+	autoclose int fd = -1;
+
+	if (len < 0)
+		return len;
+	fd = socket_new(l, &features);
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)&name, (socklen_t)len) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&name, &size) != 0)
+		return -errno;
+	r = ip_addr_from_sockaddr((struct sockaddr *)&name, &ip, ret_port);
+	/* The kernel's least: a packet or two of strangers lie there, the rest is dropped. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
+	r = r < 0 ? r : udp_socket_set_tos(fd, l);
+	return r < 0 ? r : fd_take(fd);
+}
+
+int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port)
+{
+	int fds[SOURCE_TRIES], r = -EADDRINUSE;
+	unsigned n = 0;
+
+	while (n < SOURCE_TRIES) { /* those that will not do are kept, else they come again */
+		r = fds[n] = source_bind(l, ret_port);
+		if (r < 0)
+			break;
+		n++;
+		if (abs((int)*ret_port - (int)l->addr.port) >= SOURCE_APART)
+			break;
+		r = -EADDRINUSE;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (fds[i] != r)
+			close(fds[i]);
+	return r;
 }
 
 int udp_socket_set_tos(int fd, const struct udp_local *l)

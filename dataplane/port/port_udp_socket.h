@@ -30,6 +30,10 @@ int udp_socket_open(const struct udp_local *l, struct udp_features *ret, char *w
  * lookups of every packet to and from it. A descriptor; negative errno. */
 int udp_socket_open_peer(const struct udp_local *l, int common_fd,
 			 const struct datagram_addr *peer);
+/* One more socket with the same IP address, to send from: what comes to it is dropped. Its port is
+ * the kernel's choice, and far from those of workers, which may share the address. A descriptor;
+ * negative errno. */
+int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port);
 int udp_socket_set_tos(int fd, const struct udp_local *l);
 /* The socket that announcements leave by; to be opened while the worker still has CAP_NET_RAW, it
  * needs none later. A descriptor, the caller's; negative errno. */

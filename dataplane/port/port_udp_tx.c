@@ -78,7 +78,17 @@ static void segment_skip(struct msghdr *whole, size_t bytes)
 
 static int train_fd(const struct port_udp *u, const struct train *t)
 {
+	if (t->source)
+		return u->source_fds[t->source];
 	return t->hot && u->hot.fd >= 0 ? u->hot.fd : u->fd;
+}
+
+static void tx_count(struct port_udp *u, const struct train *t, unsigned segments, uint32_t bytes)
+{
+	u->counters.tx_datagrams += segments;
+	u->counters.tx_bytes += bytes;
+	u->counters.tx_trains += segments > 1;
+	u->counters.tx_by_source[t->source] += segments;
 }
 
 /* Sends a train that the kernel refused to segment, one datagram a call. What has left is taken off
@@ -105,7 +115,7 @@ static int train_send_split(struct port_udp *u, struct train *t)
 			tx_lost(u, t, 1, errno);
 		} else {
 			u->counters.tx_calls++;
-			u->counters.tx_datagrams++;
+			tx_count(u, t, 1, (uint32_t)bytes);
 			if (fits) /* one by one works, so it was segmentation */
 				u->counters.gso = false;
 		}
@@ -126,7 +136,7 @@ static int tx_syscall(struct port_udp *u)
 	unsigned left = tx->n_trains - tx->sent, run = 1;
 	int fd = train_fd(u, t), n;
 
-	while (run < left && t[run].hot == t->hot)
+	while (run < left && t[run].hot == t->hot && t[run].source == t->source)
 		run++;
 	if (run == 1)
 		return sendmsg(fd, &msgs->msg_hdr, MSG_DONTWAIT) < 0 ? -errno : 1;
@@ -146,7 +156,7 @@ int udp_tx_send(struct port_udp *u)
 		if (n > 0) {
 			u->counters.tx_calls++;
 			for (int i = 0; i < n; i++)
-				u->counters.tx_datagrams += t[i].segments;
+				tx_count(u, &t[i], t[i].segments, t[i].bytes);
 			tx->sent += (unsigned)n;
 			continue;
 		}
@@ -174,25 +184,27 @@ int udp_tx_send(struct port_udp *u)
 }
 
 static bool train_takes(const struct port_udp *u, const struct train *t,
-			const struct datagram_addr *dst, uint32_t bytes)
+			const struct datagram_addr *dst, unsigned source, uint32_t bytes)
 {
 	return u->counters.gso && !t->closed && bytes > 0 && bytes <= t->segment_bytes &&
 	       t->segments < TRAIN_SEGMENTS_MAX && t->bytes + bytes <= TRAIN_BYTES_MAX &&
-	       udp_addr_same(&t->dst, dst);
+	       t->source == source && udp_addr_same(&t->dst, dst);
 }
 
-static int train_begin(struct port_udp *u, const struct datagram_addr *dst, uint32_t bytes)
+static int train_begin(struct port_udp *u, const struct datagram_addr *dst, unsigned source,
+		       uint32_t bytes)
 {
 	struct udp_tx *tx = &u->tx;
 	struct train *t = &tx->trains[tx->n_trains];
 	struct msghdr *m = &tx->msgs[tx->n_trains].msg_hdr;
-	bool hot = u->hot.fd >= 0 && udp_addr_same(dst, &u->hot.peer);
+	bool hot = source == 0 && u->hot.fd >= 0 && udp_addr_same(dst, &u->hot.peer);
 	int len = hot ? 0 : udp_sockaddr_make(&u->local, dst, &t->name);
 
 	if (len < 0 || dst->ip.family != u->local.addr.ip.family)
 		return -EAFNOSUPPORT;
 	t->dst = *dst;
 	t->hot = hot;
+	t->source = (uint8_t)source;
 	t->first_iov = tx->n_iov;
 	t->bytes = 0;
 	t->segment_bytes = (uint16_t)bytes;
@@ -262,11 +274,20 @@ static void train_add(struct udp_tx *tx, const struct datagram *pkt)
 		train_set_segment(t, m);
 }
 
+/* One that could not be had is the first. */
+static unsigned source_of(const struct port_udp *u, const struct datagram *pkt)
+{
+	unsigned k = pkt->source % DATAGRAM_SOURCES_MAX;
+
+	return PLENUM_UNLIKELY(k) && u->source_fds[k] >= 0 ? k : 0;
+}
+
 int udp_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	struct port_udp *u = p->impl;
 	struct udp_tx *tx = &u->tx;
 	uint32_t bytes = (uint32_t)pkt->hdr_len + pkt->payload_len;
+	unsigned source = source_of(u, pkt);
 	int r;
 
 	if (PLENUM_UNLIKELY(bytes > u->datagram_max || pkt->hdr_len > DATAGRAM_HDR_MAX))
@@ -277,8 +298,8 @@ int udp_tx(struct port *p, const struct datagram_addr *dst, const struct datagra
 			return -EAGAIN;
 	}
 	if (tx->n_trains == 0 || pkt->alone ||
-	    !train_takes(u, &tx->trains[tx->n_trains - 1], dst, bytes)) {
-		r = train_begin(u, dst, bytes);
+	    !train_takes(u, &tx->trains[tx->n_trains - 1], dst, source, bytes)) {
+		r = train_begin(u, dst, source, bytes);
 		if (r < 0)
 			return r;
 	}

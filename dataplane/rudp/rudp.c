@@ -128,7 +128,7 @@ static void limits_fill(struct rudp_limits *l)
 
 bool rudp_port_valid(const struct rudp_port_info *p)
 {
-	return p->mtu >= RUDP_MTU_BASE && p->local.port != 0 &&
+	return p->mtu >= RUDP_MTU_BASE && p->local.port != 0 && p->sources < RUDP_SOURCES_MAX &&
 	       (p->local.ip.family == AF_INET || p->local.ip.family == AF_INET6) &&
 	       p->prefix_len <= ip_addr_bits(&p->local.ip);
 }
@@ -559,6 +559,8 @@ static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		.mtu_found = p->mtu.found,
 		.mtu_most = p->mtu.most,
 		.alone = rudp_train_alone(&p->train, s->r->now),
+		.sources = (uint8_t)(1 + __builtin_popcount(p->sources.arrives)),
+		.sources_lost = p->sources.lost,
 		.tx_packets = p->tx_packets,
 		.tx_bytes = p->tx_bytes,
 		.rx_packets = p->rx_packets,

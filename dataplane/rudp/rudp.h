@@ -60,6 +60,7 @@ enum rudp_event {
 	RUDP_PATH_MTU,	  /* another size of packets was found to arrive; code = it */
 	RUDP_PATH_TRAINS, /* code 1: of packets that leave together none arrives, and they leave one
 			   * by one from now on; 0: they do arrive */
+	RUDP_PATH_SOURCES, /* code = so many of the port's sources do not arrive */
 	RUDP_EVENT_MAX
 };
 
@@ -141,6 +142,8 @@ struct rudp_port_info {
 	uint32_t mtu;	/* bytes of IP packet the leg carries */
 	uint32_t label; /* hash of the switch's label, 0: unknown; paths of equal ones are preferred
 			 */
+	uint8_t sources; /* UDP ports that it can send from beside its own (datagram.source); 7 at
+			  * most. Big messages take turns at those that the peer hears */
 	bool up;
 };
 
@@ -163,9 +166,11 @@ struct rudp_path_info {
 	unsigned port;
 	struct datagram_addr remote;
 	bool up, standby;
-	bool swapped; /* client: another port of ours is on the switch of the other end, this one
-			 not */
-	bool alone;   /* packets leave one by one: of those that left together none arrived */
+	bool swapped;	 /* client: another port of ours is on the switch of the other end, this one
+			    not */
+	bool alone;	 /* packets leave one by one: of those that left together none arrived */
+	uint8_t sources; /* of the port's, with its own, so many carry load */
+	uint8_t sources_lost;  /* bit per source of datagram.h: the peer does not hear it */
 	bool joining, suspect; /* nobody has answered on it yet; it is up, but silent */
 	uint64_t srtt_ns, rto_ns;
 	uint32_t cwnd_bytes, in_flight_bytes;

@@ -113,6 +113,7 @@ static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg,
 	m->need = false;
 	m->granted = true;
 	m->active = true;
+	m->turn = len > RUDP_SMALL_BYTES ? s->turn++ : 0;
 	words = (m->n_chunks + 63U) / 64;
 	memset(m->acked, 0, words * sizeof(m->acked[0]));
 	memset(m->lost, 0, words * sizeof(m->lost[0]));

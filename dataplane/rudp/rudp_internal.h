@@ -7,7 +7,8 @@
  * packets in, acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c:
  * acknowledgements in, what they and losses mean. Parts of a path that know nothing of the rest,
  * each with a header of its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion
- * window), rudp_acks (what has come in), rudp_train (whether trains arrive).
+ * window), rudp_acks (what has come in), rudp_train (whether trains arrive), rudp_sources (which
+ * source ports do).
  *
  * A request lives in a slot of its session, the same at both ends; each use of the slot has a
  * larger generation, so (slot, generation) names a request, old packets are recognised without a
@@ -25,6 +26,7 @@
 #include "dataplane/rudp/rudp_rtt.h"
 #include "dataplane/rudp/rudp_secure.h"
 #include "dataplane/rudp/rudp_sent.h"
+#include "dataplane/rudp/rudp_sources.h"
 #include "dataplane/rudp/rudp_train.h"
 #include "dataplane/rudp/wire.h"
 
@@ -97,6 +99,7 @@ struct tx_msg {
 	bool active;	/* acknowledgements for it matter */
 	bool granted;	/* the peer has memory for all of it, or it needs no grant */
 	bool need;	/* it is to be announced */
+	uint8_t turn;	/* of a big one: by which source port of a path it goes */
 	uint8_t prefer; /* a response's path: the one that its request came by, where equal */
 	uint64_t acked[RUDP_CHUNK_WORDS], lost[RUDP_CHUNK_WORDS];
 };
@@ -191,6 +194,7 @@ struct rudp_path {
 	struct rudp_cc cc;
 	struct rudp_acks acks;
 	struct rudp_train train;
+	struct rudp_sources sources;
 	uint64_t pace_ns; /* nothing big is sent before */
 
 	/* health */
@@ -329,6 +333,7 @@ struct rudp_session {
 
 	struct list tx[TX_QUEUE_MAX];
 	uint8_t pausing; /* bit per path: left with packets in flight, none of which arrived yet */
+	uint8_t turn;	 /* of the next big message */
 	uint32_t small_run; /* bytes of small messages sent since the last train of a big one */
 
 	/* client: the handshake */
@@ -505,6 +510,16 @@ void rudp_port_poll(struct rudp_session *s, uint64_t now);
 /* LABEL with ADDRESS. */
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now);
+
+/* rudp_prove.c: source ports. Where our port has more than one. */
+void rudp_prove_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+uint64_t rudp_prove_deadline(const struct rudp_path *p);
+/* A packet from another address than the path's may be its peer's all the same, if it opens. */
+bool rudp_prove_is_from(const struct rudp_path *p, const struct datagram_addr *src,
+			const struct wire_common *c);
+/* LABEL with SOURCE. */
+int rudp_prove_rx(struct rudp_session *s, struct rudp_path *p, const struct datagram_addr *src,
+		  const struct wire_common *c, const uint8_t *data, size_t len);
 
 /* rudp_keys.c: keys that change. While s->key_gone: the session ends, or waits for the next poll.
  */

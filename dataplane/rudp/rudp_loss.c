@@ -99,6 +99,8 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	if (rec->slot == PKT_NO_SLOT)
 		return;
 	rudp_train_acked(&p->train, pn, (uint64_t)rec->gen << 16 | rec->slot);
+	if (PLENUM_UNLIKELY(rec->source))
+		rudp_sources_acked(&p->sources, rec->source);
 	rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
 	if (PLENUM_UNLIKELY(s->pausing))
 		pause_end(s, rec, now);
@@ -213,6 +215,10 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		p->lost_packets++;
 		lost++;
 		(void)packet_lost(s, rec);
+		if (PLENUM_UNLIKELY(rec->source)) { /* where it is not the source, others tell */
+			rudp_sources_packet_lost(&p->sources, rec->source, now);
+			continue;
+		}
 		news |= rudp_mtu_packet_lost(&p->mtu, pn - 1, rudp_path_packet(s, p, rec->bytes),
 					     now);
 	}

@@ -157,7 +157,9 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	int res;
 
 	if (PLENUM_UNLIKELY(p->state == PATH_NONE || p->port != port ||
-			    !rudp_addr_equal(&p->remote, src) || rudp_rx_open(s, c, &data, &len)))
+			    (PLENUM_UNLIKELY(!rudp_addr_equal(&p->remote, src)) &&
+			     !rudp_prove_is_from(p, src, c)) ||
+			    rudp_rx_open(s, c, &data, &len)))
 		return -EBADMSG;
 	opening_over(s);
 	switch (c->type) {
@@ -176,7 +178,8 @@ int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_
 	case WIRE_JOINED:
 		return rudp_hello_joined(s, p, c, data, len, now);
 	case WIRE_LABEL:
-		res = rudp_label_rx(s, p, c, data, len, now);
+		res = c->flags & WIRE_F_SOURCE ? rudp_prove_rx(s, p, src, c, data, len)
+					       : rudp_label_rx(s, p, c, data, len, now);
 		break;
 	case WIRE_SHARE:
 		res = rudp_share_rx(p, c, data, len, now);

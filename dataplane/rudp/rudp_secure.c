@@ -191,6 +191,7 @@ int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 	ret->payload_len = in->payload_len;
 	ret->payload = NULL;
 	ret->alone = in->alone;
+	ret->source = in->source;
 	memcpy(ret->hdr, in->hdr, WIRE_COMMON_BYTES);
 	if (x->tx_phase & 1)
 		ret->hdr[WIRE_OFF_PATH] |= WIRE_PATH_PHASE;

@@ -29,8 +29,9 @@ struct pkt_rec {
 	uint32_t gen;
 	uint16_t slot, chunk; /* slot: or PKT_NO_SLOT */
 	uint16_t bytes;
-	uint8_t state;
-	uint8_t n_chunks; /* from `chunk` on */
+	uint8_t state : 4;  /* enum pkt_state */
+	uint8_t source : 4; /* of datagram.h */
+	uint8_t n_chunks;   /* from `chunk` on */
 };
 _Static_assert(sizeof(struct pkt_rec) == 24, "it is kept small, for there are many");
 #define RUDP_REORDER_FIRST_NS (100 * NSEC_PER_USEC)

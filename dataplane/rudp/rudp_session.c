@@ -277,6 +277,11 @@ static void session_stuck(struct rudp_session *s)
 	rudp_session_end(s, RUDP_SESSION_STUCK, -ECONNRESET);
 }
 
+static bool has_sources(const struct rudp_session *s, const struct rudp_path *p)
+{
+	return s->r->cfg.ports[p->port].sources > 0;
+}
+
 static uint64_t session_deadline(const struct rudp_session *s)
 {
 	uint64_t d = s->heard_ns + s->r->lim.lost_ns;
@@ -284,6 +289,9 @@ static uint64_t session_deadline(const struct rudp_session *s)
 	d = MIN_OF(d, s->is_client ? rudp_hello_deadline(s) : rudp_call_deadline(s));
 	for (unsigned i = 0; i < s->n_paths; i++)
 		d = MIN_OF(d, rudp_path_deadline(s, &s->paths[i]));
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (PLENUM_UNLIKELY(has_sources(s, &s->paths[i])))
+			d = MIN_OF(d, rudp_prove_deadline(&s->paths[i]));
 	if (PLENUM_UNLIKELY(rudp_port_untold(s)))
 		d = MIN_OF(d, s->tell_ns);
 	return d;
@@ -298,6 +306,8 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 		rudp_path_poll(s, &s->paths[i], now);
 		if (PLENUM_UNLIKELY(s->paths[i].telling))
 			rudp_label_poll(s, &s->paths[i], now);
+		if (PLENUM_UNLIKELY(has_sources(s, &s->paths[i])))
+			rudp_prove_poll(s, &s->paths[i], now);
 	}
 	if (s->state == SESSION_UP && PLENUM_UNLIKELY(rudp_port_untold(s)))
 		rudp_port_poll(s, now);

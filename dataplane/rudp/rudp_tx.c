@@ -131,6 +131,7 @@ static void header_init(const struct rudp_session *s, const struct rudp_path *p,
 			      .chunk_bytes = m->chunk_bytes,
 			      .credit = rudp_grant_free_bytes(s)};
 
+	pkt->source = 0;
 	wire_put_data(pkt->hdr, &c, &d);
 }
 
@@ -207,6 +208,7 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 		rudp_acks_said(&acked->acks);
 	rudp_loss_sent(p, slot->index, slot->gen, (uint16_t)index, n,
 		       (uint32_t)pkt->hdr_len + pkt->payload_len, now);
+	rudp_sent_at(&p->sent, p->sent.next_pn - 1)->source = pkt->source & 0xf;
 	return 0;
 }
 
@@ -232,6 +234,8 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 	unsigned most = chunks_per_packet(s, p, m);
 	uint64_t first_pn = p->sent.next_pn;
 	bool shared = now < p->share_until && is_small(m);
+	/* What goes again goes by the surest. */
+	unsigned by = is_small(m) ? 0 : rudp_sources_choose(&p->sources, m->turn);
 	uint32_t sent = 0;
 	struct datagram pkt;
 
@@ -248,6 +252,7 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 			break;
 		index = again ? first_lost(m) : m->next_chunk;
 		n = again ? lost_run(m, index, most) : MIN_OF(most, m->may_chunks - index);
+		pkt.source = again ? 0 : (uint8_t)by;
 		if (chunks_send(s, p, m, index, n, sent + 2U * mtu > room, &pkt, now))
 			break;
 		if (again) {
@@ -264,8 +269,9 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_share_sent(p, sent, now);
-	rudp_train_sent(&p->train, first_pn, (unsigned)(p->sent.next_pn - first_pn),
-			(uint64_t)slot->gen << 16 | slot->index, now);
+	if (by == 0) /* the fate of others may be their source's */
+		rudp_train_sent(&p->train, first_pn, (unsigned)(p->sent.next_pn - first_pn),
+				(uint64_t)slot->gen << 16 | slot->index, now);
 	train_end(s->r, p, first_pn, sent);
 	return sent;
 }

@@ -116,6 +116,14 @@ size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index, 
 	return WIRE_ADDRESS_BYTES;
 }
 
+size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w)
+{
+	wire_put_common(p, c);
+	wire_put32(p + WIRE_COMMON_BYTES, (uint32_t)w->index << 24 | w->port);
+	wire_put32(p + WIRE_COMMON_BYTES + 4, 0);
+	return WIRE_SOURCE_BYTES;
+}
+
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes)
 {
 	wire_put_common(p, c);
@@ -322,6 +330,15 @@ int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wi
 		return -EBADMSG;
 	*ret_index = p[WIRE_COMMON_BYTES];
 	return get_addr(p + WIRE_COMMON_BYTES + 4, ret);
+}
+
+int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret)
+{
+	if (len != WIRE_SOURCE_BYTES)
+		return -EBADMSG;
+	ret->index = p[WIRE_COMMON_BYTES];
+	ret->port = wire_get16(p + WIRE_COMMON_BYTES + 2);
+	return 0;
 }
 
 int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes)

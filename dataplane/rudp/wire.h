@@ -60,6 +60,7 @@ enum wire_type {
 /* Flags of LABEL. */
 #define WIRE_F_HEARD 0x01   /* client -> server: this is what was heard */
 #define WIRE_F_ADDRESS 0x02 /* not a label, but an address as ACCEPT lists them */
+#define WIRE_F_SOURCE 0x04  /* either way: whether it is heard, from the port that it comes from */
 
 /* Beside the number of the path: which of two keys the packet's tag was made with. */
 #define WIRE_PATH_PHASE 0x80
@@ -76,6 +77,7 @@ enum wire_type {
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
 #define WIRE_ADDRESS_BYTES 44 /* of LABEL with ADDRESS */
+#define WIRE_SOURCE_BYTES 24  /* of LABEL with SOURCE: longer than one without */
 #define WIRE_SHARE_BYTES 20
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* in a RESET: one for each key that is valid */
@@ -152,6 +154,11 @@ struct wire_accept { /* the body */
 struct wire_join { /* JOIN and JOINED */
 	uint64_t cookie;
 	uint32_t stamp; /* comes back */
+};
+
+struct wire_source {   /* of LABEL with SOURCE */
+	uint8_t index; /* its sender's number of it; with HEARD, the receiver's */
+	uint16_t port; /* with HEARD: the UDP port from which it came; else 0 */
 };
 
 struct wire_data {
@@ -265,6 +272,7 @@ size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 /* addr: encoded, WIRE_ADDR_BYTES; index: its place in ACCEPT's list. */
 size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 			const uint8_t *addr);
+size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w);
 /* Answers the HELLO at p, of another version: WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
@@ -289,6 +297,7 @@ int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
 int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes);
 int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
 int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret);
+int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret);
 /* A HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
 /* VERSIONS: 0 and the client's number and stamp, and the highest version that is spoken there. */

@@ -72,10 +72,14 @@ static struct worker *worker_of(struct port *p)
 }
 
 static void put_datagram(struct worker *w, unsigned port, enum packet_direction direction,
-			 const struct datagram_addr *other, struct packet_part parts[3])
+			 const struct datagram_addr *other, unsigned source,
+			 struct packet_part parts[3])
 {
 	const struct launch_port *lp = &w->cfg->ports[port];
-	const struct datagram_addr own = {.ip = lp->ip.addr, .port = lp->udp_port};
+	const struct port *p = &w->ports[port];
+	const struct datagram_addr own = {
+		.ip = lp->ip.addr,
+		.port = source && p->ops->source ? p->ops->source(p, source) : lp->udp_port};
 	bool out = direction == PACKET_OUT;
 	uint32_t bytes = parts[1].len + parts[2].len;
 	uint8_t headers[IP6_BYTES + UDP_BYTES];
@@ -137,7 +141,7 @@ static int capture_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	for (int i = 0; (w->capture.ports >> p->index & 1) && i < n; i++) {
 		struct packet_part parts[3] = {{0}, {pkts[i].data, pkts[i].len}, {0}};
 
-		put_datagram(w, p->index, PACKET_IN, &pkts[i].src, parts);
+		put_datagram(w, p->index, PACKET_IN, &pkts[i].src, 0, parts);
 	}
 	return n;
 }
@@ -150,7 +154,7 @@ static int capture_tx(struct port *p, const struct datagram_addr *dst, const str
 		{0}, {pkt->hdr, pkt->hdr_len}, {pkt->payload, pkt->payload_len}};
 
 	if (r >= 0 && (w->capture.ports >> p->index & 1))
-		put_datagram(w, p->index, PACKET_OUT, dst, parts);
+		put_datagram(w, p->index, PACKET_OUT, dst, pkt->source, parts);
 	return r;
 }
 

@@ -335,8 +335,25 @@ static void trains_format(const struct worker *w, struct rudp_session *s,
 			 port->leg, port->ifname, w->role->peer_name(w, s));
 }
 
+static void sources_format(const struct worker *w, struct rudp_session *s,
+			   const struct rudp_path_info *i, char *buf, size_t size)
+{
+	const unsigned port = worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1));
+	const struct launch_port *lp = &w->cfg->ports[port];
+	const struct port *p = &w->ports[port];
+	const unsigned first = i->sources_lost ? (unsigned)__builtin_ctz(i->sources_lost) : 0;
+
+	if (i->sources_lost && w->port_open[port] && p->ops->source)
+		snprintf(buf, size, "%.20s: %d of %u UDP source ports do not reach %.20s, %u first",
+			 lp->leg, __builtin_popcount(i->sources_lost), lp->udp_sources,
+			 w->role->peer_name(w, s), p->ops->source(p, first));
+	else
+		snprintf(buf, size, "%.20s: all %u UDP source ports reach %.20s", lp->leg,
+			 lp->udp_sources, w->role->peer_name(w, s));
+}
+
 /* Of a path that works, but not as it might, or does again. */
-static void path_report(struct worker *w, struct rudp_session *s, unsigned path, bool is_mtu)
+static void path_report(struct worker *w, struct rudp_session *s, unsigned path, enum rudp_event e)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 	unsigned n = rudp_session_paths(s, info, RUDP_PATHS_MAX);
@@ -346,10 +363,18 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 
 	if (path >= n)
 		return;
-	bad = is_mtu ? info[path].mtu_found < info[path].mtu_most : info[path].alone;
-	if (!is_mtu)
+	if (e == RUDP_PATH_MTU) {
+		bad = info[path].mtu_found < info[path].mtu_most;
+		mtu_format(w, s, &info[path], text, sizeof(text));
+	} else if (e == RUDP_PATH_TRAINS) {
+		bad = info[path].alone;
+		trains_format(w, s, &info[path], text, sizeof(text));
+	} else {
+		bad = info[path].sources_lost != 0;
+		sources_format(w, s, &info[path], text, sizeof(text));
+	}
+	if (e != RUDP_PATH_MTU)
 		event = bad ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED;
-	(is_mtu ? mtu_format : trains_format)(w, s, &info[path], text, sizeof(text));
 	log_write(bad ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, (int)event, path, text);
 	w->stats_ns = 0;
@@ -367,8 +392,8 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	    (e == RUDP_SESSION_REFUSED && w->role->report_refusal &&
 	     w->role->report_refusal(w, s, code)))
 		return;
-	if (e == RUDP_PATH_MTU || e == RUDP_PATH_TRAINS) {
-		path_report(w, s, path, e == RUDP_PATH_MTU);
+	if (e == RUDP_PATH_MTU || e == RUDP_PATH_TRAINS || e == RUDP_PATH_SOURCES) {
+		path_report(w, s, path, e);
 		return;
 	}
 	if (is_path)
@@ -403,6 +428,8 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->mtu_most, i->mtu_most);
 	launch_stat_set(&p->standby, i->standby);
 	launch_stat_set(&p->swapped, i->swapped);
+	launch_stat_set(&p->sources, i->sources);
+	launch_stat_set(&p->sources_lost, (uint64_t)__builtin_popcount(i->sources_lost));
 	launch_stat_set(&p->trains_lost, i->alone);
 	launch_stat_set(&p->srtt_ns, i->srtt_ns);
 	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
@@ -458,6 +485,9 @@ void worker_stats_publish(struct worker *w)
 			} else if (info[i].alone) {
 				trains_format(w, s, &info[i], text, sizeof(text));
 				snprintf(why, sizeof(why), "trains-lost: %s", text);
+			} else if (info[i].sources_lost) {
+				sources_format(w, s, &info[i], text, sizeof(text));
+				snprintf(why, sizeof(why), "sources-lost: %s", text);
 			}
 		}
 	}

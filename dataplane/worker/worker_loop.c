@@ -79,6 +79,7 @@ struct rudp_port_info worker_port_info(const struct launch_port *p, bool up)
 				       .prefix_len = p->ip.len,
 				       .mtu = p->mtu,
 				       .label = worker_label_hash(p->label),
+				       .sources = p->udp_sources ? p->udp_sources - 1 : 0,
 				       .up = up};
 }
 

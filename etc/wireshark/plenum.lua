@@ -50,6 +50,7 @@ local f = {
 	prove = ProtoField.bool("plenum.flags.prove", "Path is to be proven", 8, nil, 0x01),
 	heard = ProtoField.bool("plenum.flags.heard", "Heard", 8, nil, 0x01),
 	address = ProtoField.bool("plenum.flags.address", "Carries an address", 8, nil, 0x02),
+	of_source = ProtoField.bool("plenum.flags.source", "Of a source port", 8, nil, 0x04),
 	session = ProtoField.uint64("plenum.session", "Session", base.HEX),
 	pn = ProtoField.uint32("plenum.pn", "Packet number, serial or stamp", base.DEC),
 	security = ProtoField.string("plenum.security", "Guarded by"),
@@ -76,6 +77,8 @@ local f = {
 	spoken = ProtoField.uint8("plenum.versions.spoken", "Spoken version", base.DEC),
 	stamp = ProtoField.uint32("plenum.stamp", "Stamp", base.DEC),
 	label = ProtoField.uint32("plenum.label", "Label", base.HEX),
+	source = ProtoField.uint8("plenum.source", "Source", base.DEC),
+	source_port = ProtoField.uint16("plenum.source.port", "Heard from port", base.DEC),
 	share = ProtoField.uint32("plenum.share", "Share", base.DEC),
 	gen = ProtoField.uint32("plenum.gen", "Generation", base.DEC),
 	slot = ProtoField.uint16("plenum.slot", "Slot", base.DEC),
@@ -318,6 +321,7 @@ local function fits(tvb, kind, at)
 		return n >= 8 and n <= 48 and n % 8 == 0
 	end
 	if kind == 14 and band(tvb(3, 1):uint(), 0x02) ~= 0 then return wire_len == at + 28 end
+	if kind == 14 and band(tvb(3, 1):uint(), 0x04) ~= 0 then return wire_len == at + 8 end
 	return lengths[kind] ~= nil and wire_len == at + lengths[kind]
 end
 
@@ -504,6 +508,11 @@ local function reset(tree, tvb, info)
 end
 
 local function label(tree, tvb, info, at)
+	if band(tvb(3, 1):uint(), 0x04) ~= 0 and have(tvb, at, 4) then
+		tree:add(f.source, tvb(at, 1))
+		tree:add(f.source_port, tvb(at + 2, 2))
+		return
+	end
 	at = add_all(tree, tvb, at, { { f.label, 4 } })
 	if band(tvb(3, 1):uint(), 0x02) ~= 0 and have(tvb, at, 24) then add_addr(tree, tvb, at) end
 end
@@ -516,7 +525,7 @@ local parts = {
 }
 local flag_fields = {
 	[1] = { f.standby }, [7] = { f.response, f.ack_block, f.want_ack, f.need }, [11] = { f.standby },
-	[12] = { f.prove }, [14] = { f.heard, f.address },
+	[12] = { f.prove }, [14] = { f.heard, f.address, f.of_source },
 }
 
 function plenum.dissector(tvb, pinfo, tree)

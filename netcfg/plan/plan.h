@@ -70,9 +70,10 @@ struct plan_port { /* one leg of one worker */
 	enum plan_kernel_port kernel_port; /* and how */
 	bool rdma;			   /* bulk data may go by an RDMA device that has the IP */
 	bool rdma_asked;		   /* and are expected to */
-	bool rdma_only; /* and such data of the host's mounts wait until they do */
-	uint8_t roce;	/* the version of RoCE that is asked for; 0: none */
-	bool stands_by; /* the IP is that of the first port, which carries while it can */
+	bool rdma_only;	     /* and such data of the host's mounts wait until they do */
+	uint8_t udp_sources; /* UDP ports that it sends from */
+	uint8_t roce;	     /* the version of RoCE that is asked for; 0: none */
+	bool stands_by;	     /* the IP is that of the first port, which carries while it can */
 };
 
 #define PLAN_PORTS_MAX PLENUM_LEGS_MAX

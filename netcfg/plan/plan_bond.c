@@ -249,13 +249,16 @@ static void label_choose(struct plan_builder *b)
 	}
 }
 
-/* The devices as one: of the first, but for what any of them has: addresses, soft-RoCE. */
+/* The devices as one: of the first, but for what any of them has: addresses, soft-RoCE,
+ * UDP source ports. */
 static void spec_derive(struct plan_builder *b)
 {
 	b->given = b->spec;
 	b->bond.net = b->given->nets[0];
 	for (size_t i = 0; i < b->given->n_nets; i++) {
 		b->bond.net.soft_roce |= b->given->nets[i].soft_roce;
+		b->bond.net.udp_sources =
+			MAX_OF(b->bond.net.udp_sources, b->given->nets[i].udp_sources);
 		if (!b->given->nets[i].n_ips)
 			continue;
 		b->bond.net.ips = b->given->nets[i].ips;

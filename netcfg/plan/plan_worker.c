@@ -337,6 +337,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->shared = leg->shared;
 	port->rdma = leg->net->rdma != SPEC_RDMA_OFF;
 	port->rdma_asked = leg->net->rdma == SPEC_RDMA_ON || leg->net->rdma == SPEC_RDMA_ONLY;
+	port->udp_sources = (uint8_t)leg->net->udp_sources;
 	port->rdma_only = leg->net->rdma == SPEC_RDMA_ONLY ||
 			  (port->rdma_asked && b->spec->on_fallback == SPEC_FALLBACK_REFUSE);
 	port->roce = leg->net->roce_mode == SPEC_ROCE_V1   ? 1

@@ -149,10 +149,11 @@ struct spec_net { /* one data device: a leg, or a port of a bond */
 	struct spec_dcb dcb;
 	enum spec_ipoib ipoib_mode;
 	enum spec_roce roce_mode;
-	uint32_t roce_tos; /* 0: as it is */
-	bool soft_roce;	   /* with an RDMA device in software, where it has none of its own */
-	bool enabled;	   /* false: not configured */
-	bool shared_ip;	   /* on the host's own address of the device, which is left as it is */
+	uint32_t roce_tos;    /* 0: as it is */
+	uint32_t udp_sources; /* UDP ports that a worker sends from */
+	bool soft_roce;	      /* with an RDMA device in software, where it has none of its own */
+	bool enabled;	      /* false: not configured */
+	bool shared_ip;	      /* on the host's own address of the device, which is left as it is */
 	struct diag_pos pos;
 };
 

@@ -433,6 +433,7 @@ static struct rudp_port_info port_info(const struct sim_end *end, unsigned i)
 				       .prefix_len = sim->cfg.ipv6 ? 64 : 16,
 				       .mtu = sim->cfg.mtu,
 				       .label = sim->cfg.labels ? 77 + i : 0,
+				       .sources = (uint8_t)sim->cfg.sources,
 				       .up = !end->links[i].cut_out};
 }
 

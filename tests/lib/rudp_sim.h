@@ -47,6 +47,7 @@ struct sim_config {
 	 * 0: at once. */
 	uint64_t send_bits_per_s;
 	bool drops_trains; /* packets of one size that leave together are all lost */
+	unsigned sources;  /* UDP ports that each port can send from beside its own */
 	bool one_subnet;   /* all legs in one subnet */
 	/* Legs, the last ones, that the server and the clients lack at first: sim_port_add. */
 	unsigned late_server, late_client;
@@ -74,6 +75,8 @@ struct sim_link { /* from an endpoint's port to the switch of its leg */
 	bool cut_out, cut_in;	  /* packets vanish without a word */
 	uint32_t out_mtu;	  /* larger ones do, in this direction; 0: none */
 	uint32_t out_loss;	  /* more of them, in a million, in this direction */
+	uint8_t sources_out;	  /* bit per source: packets from it vanish, in this direction */
+	uint64_t by_source[8];	  /* packets that left by it */
 	struct sim_pkt *train;	  /* the last packet since the flush, which the next may join */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;

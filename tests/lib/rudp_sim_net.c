@@ -101,6 +101,7 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	p->at_switch = sim->cfg.down_bits_per_s;
 	p->to = end_of(sim, dst, &p->leg);
 	p->src = sim_end_addr(sim, from->index, port);
+	p->src.port = (uint16_t)(p->src.port + pkt->source);
 	p->len = len;
 	rudp_ops_copy(p->data, pkt);
 	if (from->trickler)
@@ -127,7 +128,8 @@ static void train_join(struct sim *sim, struct sim_link *link, const struct data
 	link->train = NULL;
 	if (!sim->cfg.drops_trains || !p || pkt->alone)
 		return;
-	if (last && last->to == p->to && last->leg == p->leg && p->len <= last->len) {
+	if (last && last->to == p->to && last->leg == p->leg && last->src.port == p->src.port &&
+	    p->len <= last->len) {
 		last->vanishes = p->vanishes = true;
 		link->train = p->len == last->len ? p : NULL;
 	} else {
@@ -199,8 +201,9 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	}
 	link->packets++;
 	link->bytes += wire;
-	if (link->cut_out || chance(sim, sim->cfg.loss) || chance(sim, link->out_loss) ||
-	    burst_takes(sim, link) || half_sent(end, pkt) ||
+	link->by_source[pkt->source]++;
+	if (link->cut_out || link->sources_out >> pkt->source & 1 || chance(sim, sim->cfg.loss) ||
+	    chance(sim, link->out_loss) || burst_takes(sim, link) || half_sent(end, pkt) ||
 	    (link->out_mtu && wire > link->out_mtu) ||
 	    (sim->cfg.path_mtu[port] && wire > sim->cfg.path_mtu[port])) {
 		link->dropped++;

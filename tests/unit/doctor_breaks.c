@@ -84,6 +84,14 @@ static void lost_trains(struct rig *g)
 				      "trains_lost", 1));
 }
 
+static void lost_sources(struct rig *g)
+{
+	json_object_set_new(g->p.status, "paths",
+			    json_pack("[{s:s, s:s, s:i}, {s:s, s:s, s:i}]", "leg", "leg-a", "peer",
+				      "host-c", "sources_lost", 0, "leg", "leg-b", "peer", "host-b",
+				      "sources_lost", 2));
+}
+
 static void flaps(struct rig *g)
 {
 	rig_put(g, "/sys/class/net/veth0/carrier_changes", "400\n");
@@ -698,6 +706,7 @@ const struct breakage doctor_net_breaks[] = {
 	{"leg-errors", DOCTOR_WARN, NULL, bad_frames},
 	{"leg-drops", DOCTOR_WARN, NULL, lost_packets},
 	{"leg-trains", DOCTOR_WARN, NULL, lost_trains},
+	{"leg-sources", DOCTOR_WARN, NULL, lost_sources},
 	{"leg-flaps", DOCTOR_WARN, NULL, flaps},
 	{"leg-firmware", DOCTOR_WARN, mlx5, old_firmware},
 	{"leg-firmware", DOCTOR_FAIL, mlx5, very_old_firmware},

@@ -93,6 +93,7 @@ static const struct row rows[] = {
 	{"net.vf-trust", "label: switch-b", "label: switch-b, vf-trust: on", TELLS_STEP},
 	{"net.vf-rate", "label: switch-b", "label: switch-b, vf-rate: 1000", TELLS_STEP},
 	{"net.soft-roce", "label: switch-b", "label: switch-b, soft-roce: true", TELLS_STEP},
+	{"net.udp-sources", "label: switch-b", "label: switch-b, udp-sources: 4", TELLS_WORKER},
 	{"net.ipoib-mode", "label: switch-b", "label: switch-b, ipoib-mode: datagram", TELLS_AGENT},
 	{"net.roce-mode", "label: switch-b", "label: switch-b, roce-mode: v2", TELLS_WORKER},
 	{"net.roce-tos", "label: switch-b", "label: switch-b, roce-tos: 96", TELLS_AGENT},

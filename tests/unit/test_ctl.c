@@ -327,16 +327,18 @@ static void test_tables_are_cut_to_what_is_asked(void **state)
 	assert_int_equal(run("net show -F leg=nope -F colour=x", 200, net).status, CTL_USAGE);
 	assert_int_equal(run("net show -F colour=x", 200, "{\"net\":[]}").status, CTL_USAGE);
 	r = run("processes -o ID,MEMORY --no-header --sort memory", 200,
-		"{\"processes\":[{\"id\":\"a\",\"memory_bytes\":1572864},{\"id\":\"b\",\"memory_"
-		"bytes\":"
-		"9216},{\"id\":\"c\",\"memory_bytes\":5}]}");
+		"{\"processes\":[{\"id\":\"a\",\"memory_bytes\":1572864},{\"id\":\"b\","
+		"\"memory_bytes\":9216},{\"id\":\"c\",\"memory_bytes\":5}]}");
 	assert_string_equal(r.out, "c  5 B\nb  9.0 KiB\na  1.5 MiB\n");
 	r = run("processes -o PORTS --no-header", 200,
 		"{\"processes\":[{\"ports\":[{\"leg\":\"leg-a\",\"by\":\"af-xdp\",\"counters\":{"
 		"\"tx_packets\":12,\"rx_packets\":11,\"rx_missed\":4,\"rx_dropped\":{\"short\":1,"
-		"\"checksum\":2}}},{\"leg\":\"leg-b\",\"by\":null,\"counters\":null}]}]}");
-	assert_string_equal(r.out, "leg-a af-xdp: 12 sent, 11 received, 3 dropped, 4 missed, "
-				   "leg-b closed\n");
+		"\"checksum\":2}}},{\"leg\":\"leg-b\",\"by\":null,\"counters\":null},{\"leg\":"
+		"\"leg-c\",\"by\":\"udp\",\"counters\":{"
+		"\"tx_packets\":7,\"tx_by_source\":[3,0,4]}}]}]}");
+	assert_string_equal(
+		r.out, "leg-a af-xdp: 12 sent, 11 received, 3 dropped, 4 missed, leg-b closed, "
+		       "leg-c udp: 7 sent, 0 received, 0 dropped, 0 missed, by 3 ports\n");
 }
 
 static void test_net_remove_sends_names_only(void **state)

@@ -410,7 +410,7 @@ static void test_a_net_is_printed_as_json(void **state)
 			    "\"net1\", \"label\": null, \"vfs\": \"auto\", "
 			    "\"vf-spoof-check\": null, \"vf-trust\": null, "
 			    "\"vf-rate\": null, \"kernel-port\": \"auto\", \"rdma\": \"auto\", "
-			    "\"soft-roce\": false, \"dcb\": null, "
+			    "\"soft-roce\": false, \"udp-sources\": 1, \"dcb\": null, "
 			    "\"ipoib-mode\": null, \"roce-mode\": null, \"roce-tos\": null, "
 			    "\"ips\": [\"10.0.0.3/24\"], \"shared-ip\": false, \"enabled\": true}");
 	assert_non_null(strstr(dcb, "\"dcb\": {\"pfc\": [3, 4], \"trust\": \"dscp\", \"dscp\": "

@@ -222,7 +222,9 @@ static void test_counters_are_shown(void **state)
 	opened(b, 3);
 	assert_int_equal(b->stats.ports[0].counts, 0); /* the kernel counts */
 	b->ops.counters = on_counters;
-	b->counters = (struct launch_port_counters){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+	b->counters = (struct launch_port_counters){
+		1, 2,  3,  4,  5,  6,  7,  8,
+		9, 10, 11, 12, 13, 14, 15, {16, 17, 18, 19, 20, 21, 22, 23}};
 	worker_legs_publish(&b->w);
 	assert_int_equal(b->stats.ports[1].counts, 1);
 	assert_memory_equal(&b->stats.ports[1].counters, &b->counters, sizeof(b->counters));
