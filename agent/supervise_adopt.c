@@ -210,6 +210,16 @@ void sup_do_replace(struct sup_worker *w)
 	watch_or_kill(w);
 }
 
+uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
+{
+	/* 0: it has not come as far as to say so. Whatever it says, nobody is waited for longer. */
+	const uint64_t age_ns = started_ns && started_ns < now_ns ? now_ns - started_ns : 0;
+
+	if (age_ns >= SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS)
+		return SUP_ADOPT_LIMIT_NS;
+	return SUP_START_LIMIT_NS - age_ns;
+}
+
 /* What it sent while nobody listened is read before it is asked to answer, so that there is room.
  */
 void sup_do_adopt(struct sup_worker *w)
@@ -229,7 +239,7 @@ void sup_do_adopt(struct sup_worker *w)
 	w->wanted = w->adopted = w->keys_unsure = true;
 	w->agreed = false;
 	w->started_ns = launch_stat_get(&w->stats->started_ns);
-	loop_timer_arm(w->timer, SUP_ADOPT_LIMIT_NS);
+	loop_timer_arm(w->timer, sup_adopt_limit_ns(w->started_ns, clock_now_ns()));
 	watch_or_kill(w);
 	sup_read_control(w, UINT_MAX);
 	if (sup_send(w, LAUNCH_MSG_ADOPT, 0, 0) < 0)

@@ -35,6 +35,9 @@ void sup_say(const struct sup_worker *w, enum log_level level, const char *fmt, 
 
 /* ---- supervise_adopt.c ---- */
 
+/* How long one that says it was started then has to answer: who is still starting may wait for a
+ * device, as under the agent that has started it. */
+uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns);
 /* The actions; the process is found and checked already. */
 void sup_do_adopt(struct sup_worker *w);
 void sup_do_replace(struct sup_worker *w);

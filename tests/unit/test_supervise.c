@@ -14,6 +14,22 @@
 
 #include <cmocka.h>
 
+/* Who was ready answers soon; who is still starting has what its start is given. */
+static void test_adopted_have_their_time(void **state)
+{
+	const uint64_t now = 100 * NSEC_PER_SEC;
+
+	assert_int_equal(sup_adopt_limit_ns(now - 60 * NSEC_PER_SEC, now), SUP_ADOPT_LIMIT_NS);
+	assert_int_equal(sup_adopt_limit_ns(now - SUP_START_LIMIT_NS, now), SUP_ADOPT_LIMIT_NS);
+	assert_int_equal(sup_adopt_limit_ns(now - 25 * NSEC_PER_SEC, now), SUP_ADOPT_LIMIT_NS);
+	assert_int_equal(sup_adopt_limit_ns(now - 4 * NSEC_PER_SEC, now),
+			 SUP_START_LIMIT_NS - 4 * NSEC_PER_SEC);
+	assert_int_equal(sup_adopt_limit_ns(0, now), SUP_START_LIMIT_NS);
+	assert_int_equal(sup_adopt_limit_ns(UINT64_MAX, now), SUP_START_LIMIT_NS);
+	/* A worker may wait so long for its queues and its links. */
+	assert_true(SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS >= 16 * NSEC_PER_SEC);
+}
+
 static bool has_process(enum sup_state s)
 {
 	return s == SUP_STARTING || s == SUP_UP || s == SUP_STOPPING;
@@ -316,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late_rdma_devices),
 		cmocka_unit_test(test_old_devices_are_not_handed_over),
+		cmocka_unit_test(test_adopted_have_their_time),
 		cmocka_unit_test(test_table_is_complete),
 		cmocka_unit_test(test_table_invariants),
 		cmocka_unit_test(test_life_and_death),
