@@ -16,17 +16,25 @@
 
 #define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
 #define ARG_BYTES 80
-#define HUGE_BYTES_MIN (64U << 20) /* fewer are left to who has to have them */
-#define PLAIN_MIB "128"		   /* where there are no hugepages; used as far as it is needed */
+#define HUGE_MIB_MIN 64U   /* fewer are left to who has to have them */
+#define PLAIN_MIB_MIN 128U /* where there are no hugepages; used as far as it is needed */
 
-/* Frames up to this need one small slot; anything longer a large one. */
-#define SMALL_MTU 1900U
 #define SMALL_ROOM 2048U
 #define LARGE_ROOM 12288U /* 9000 and the ring's own headers, whole pages */
 
 unsigned port_dpdk_frame_room(uint32_t mtu)
 {
-	return mtu <= SMALL_MTU ? SMALL_ROOM : LARGE_ROOM;
+	return mtu <= PLENUM_DPDK_SHORT_MTU ? SMALL_ROOM : LARGE_ROOM;
+}
+
+/* With a port for each leg, whether DPDK drives them all or not. */
+static uint32_t memory_mib(const struct launch_config *cfg)
+{
+	uint32_t mib = PLENUM_DPDK_MIB;
+
+	for (unsigned i = 0; i < cfg->n_ports; i++)
+		mib += plenum_dpdk_port_mib(cfg->ports[i].mtu);
+	return mib;
 }
 
 /* "0000:3b:02.1", with or without the domain. */
@@ -117,9 +125,10 @@ static void arg_add(struct eal_args *a, const char *text)
  * refused, and the other says the same. */
 static void args_make(const struct launch_config *cfg, bool hugepages, struct eal_args *a)
 {
-	char lcores[32];
+	char lcores[32], mib[16];
 	bool any_pci = false;
 
+	snprintf(mib, sizeof(mib), "%u", MAX_OF(2 * memory_mib(cfg), PLAIN_MIB_MIN));
 	snprintf(lcores, sizeof(lcores), "0@%u", cfg->core);
 	arg_add(a, "plenum-worker");
 	arg_add(a, hugepages ? "--in-memory" : "--no-shconf");
@@ -142,7 +151,7 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 	if (!hugepages) {
 		arg_add(a, "--no-huge");
 		arg_add(a, "-m");
-		arg_add(a, PLAIN_MIB);
+		arg_add(a, mib);
 	}
 }
 
@@ -168,10 +177,12 @@ int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
 
 	if (started)
 		return 0;
-	hugepages = hugepages_free_bytes() >= (wants ? 1 : HUGE_BYTES_MIN);
+	hugepages = hugepages_free_bytes() >=
+		    (wants ? 1 : (uint64_t)MAX_OF(memory_mib(cfg), HUGE_MIB_MIN) << 20);
 	if (!hugepages && wants) {
 		snprintf(why, LAUNCH_REASON_MAX,
-			 "no free hugepages: raise vm.nr_hugepages (32 pages of 2 MiB a worker)");
+			 "no free hugepages: raise vm.nr_hugepages (%u pages of 2 MiB a worker)",
+			 MAX_OF(memory_mib(cfg), HUGE_MIB_MIN) / 2);
 		return -ENOMEM;
 	}
 	if (!hugepages)

@@ -35,6 +35,15 @@
 /* Of IP packets by AF_XDP: a frame and the kernel's room around it have to fit a page. */
 #define PLENUM_AF_XDP_MTU_MAX 3498
 
+/* A frame of an MTU up to this is short to DPDK, and rings have many of them. */
+#define PLENUM_DPDK_SHORT_MTU 1900
+/* What DPDK itself takes of a worker's memory, in MiB, and each port that it drives. */
+#define PLENUM_DPDK_MIB 16
+static inline uint32_t plenum_dpdk_port_mib(uint32_t mtu)
+{
+	return mtu <= PLENUM_DPDK_SHORT_MTU ? 8 : 20;
+}
+
 /* Locals: `autofree char *s`, `autoclose int fd = -1`. */
 static inline void cleanup_free(void *p)
 {

@@ -22,7 +22,7 @@
 #define PLAN_RULE_PRIORITY 7000
 #define PLAN_UNREACHABLE_METRIC 7000 /* of the table's last route, which leads nowhere */
 
-/* What one DPDK worker takes of the host's 2 MiB hugepages. */
+/* What one DPDK worker takes of the host's 2 MiB hugepages, or more where its ports take more. */
 #define PLAN_HUGEPAGES_PER_WORKER 32
 #define PLAN_HUGEPAGE_KIB 2048
 

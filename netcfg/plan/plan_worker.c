@@ -158,8 +158,10 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 {
 	const struct plan_failure *failed = plan_failures_find(b->ctx->failures, w);
 
-	if (shares_host_ip(b, entry, w))
+	if (shares_host_ip(b, entry, w)) {
+		w->hugepages = 0;
 		return;
+	}
 	if (failed && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
 		w->effective = SPEC_TRANSPORT_UDP;
 		reason_set(&w->reason, "dpdk-failed", "%s", failed->why);
@@ -582,6 +584,29 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, struc
 	return worker_deal(sw, core, w);
 }
 
+/* Of a leg that is not there: as its network has it, should it come. */
+static uint32_t net_mtu(const struct plan_builder *b, const struct spec_net *net)
+{
+	const struct spec_network *network = planner_network_find(b->spec, net->network);
+
+	for (size_t i = 0; i < b->n_legs; i++)
+		if (b->legs[i].net == net)
+			return b->legs[i].mtu;
+	return network ? network->mtu : 0;
+}
+
+/* With a port on each leg. */
+static uint32_t hugepages_each(const struct plan_builder *b)
+{
+	uint32_t mib = PLENUM_DPDK_MIB, pages;
+
+	for (size_t i = 0; i < b->spec->n_nets; i++)
+		if (b->spec->nets[i].enabled)
+			mib += plenum_dpdk_port_mib(net_mtu(b, &b->spec->nets[i]));
+	pages = (mib * 1024 + PLAN_HUGEPAGE_KIB - 1) / PLAN_HUGEPAGE_KIB;
+	return MAX_OF(pages, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
+}
+
 /* Interfaces have AF_XDP for one worker: for the first that does not fail at it. */
 static void count_hugepages(struct plan_builder *b)
 {
@@ -593,7 +618,7 @@ static void count_hugepages(struct plan_builder *b)
 		if (!takes_hugepages(w->asked))
 			continue;
 		if (!free)
-			w->hugepages = PLAN_HUGEPAGES_PER_WORKER;
+			w->hugepages = hugepages_each(b);
 		else if (!plan_failures_find(b->ctx->failures, w))
 			free = false;
 	}

@@ -18,6 +18,32 @@ static const char yaml[] = "host: host-a\n"
 			   "  - {role: compute, cores: [1, 2], transport: dpdk,\n"
 			   "     exports: [{name: x, path: /srv}]}\n";
 
+/* Two legs are there, two may come. */
+static const char four[] = "host: host-a\n"
+			   "management: {interface: eth0}\n"
+			   "networks:\n"
+			   "  - {name: data-a, range: 10.10.1.10-10.10.1.40/16}\n"
+			   "  - {name: data-b, range: 10.20.1.10-10.20.1.40/16}\n"
+			   "  - {name: data-c, range: 10.30.1.10-10.30.1.40/16}\n"
+			   "  - {name: data-d, range: 10.40.1.10-10.40.1.40/16}\n"
+			   "net:\n"
+			   "  - {name: leg-a, device: veth0, network: data-a, label: a}\n"
+			   "  - {name: leg-b, device: veth1, network: data-b, label: b}\n"
+			   "  - {name: leg-c, device: nosuch1, network: data-c, label: c}\n"
+			   "  - {name: leg-d, device: nosuch2, network: data-d, label: d}\n"
+			   "ha: {mode: dual-leg}\n"
+			   "workers:\n"
+			   "  - {role: compute, cores: [1, 2], transport: dpdk,\n"
+			   "     exports: [{name: x, path: /srv}]}\n";
+
+static const char shared[] = "host: host-a\n"
+			     "management: {interface: eth0}\n"
+			     "net:\n"
+			     "  - {name: leg-a, device: eth0, shared-ip: true}\n"
+			     "workers:\n"
+			     "  - {role: compute, cores: [1, 2], transport: dpdk,\n"
+			     "     exports: [{name: x, path: /srv}]}\n";
+
 static struct plan *plan_of(const struct spec *s, const struct inventory *inv)
 {
 	struct diag d = DIAG_INIT;
@@ -145,6 +171,31 @@ static void test_kernel_port_hugepages(void **state)
 	inv_free(inv);
 }
 
+/* As many as its ports take, which long frames and many legs make more of; none on the host's own
+ * address. */
+static void test_kernel_port_hugepages_of_ports(void **state)
+{
+	const unsigned least = PLAN_HUGEPAGES_PER_WORKER;
+	struct inventory *inv = host_new();
+	struct spec *s = host_spec(yaml);
+
+	s->networks[0].mtu = s->networks[1].mtu = 9000;
+	expect_pages(s, inv, least, least); /* 16 MiB and 40 */
+	spec_free(s);
+	s = host_spec(four);
+	inv->hugepages[0].total = inv->hugepages[0].free = 1000;
+	expect_pages(s, inv, least, least); /* 16 MiB and 32 */
+	s->networks[0].mtu = s->networks[1].mtu = s->networks[2].mtu = 9000;
+	expect_pages(s, inv, 42, 42); /* 16 MiB, 60 and 8 */
+	s->nets[2].enabled = false;
+	expect_pages(s, inv, least, least);
+	spec_free(s);
+	s = host_spec(shared);
+	expect_pages(s, inv, 0, 0);
+	spec_free(s);
+	inv_free(inv);
+}
+
 /* What a running worker does not hold is not free for others when it ends; where the first has
  * failed at it, the next has the interfaces. */
 static void test_kernel_port_hugepages_of_others(void **state)
@@ -207,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_port_auto),
 		cmocka_unit_test(test_kernel_port_note),
 		cmocka_unit_test(test_kernel_port_hugepages),
+		cmocka_unit_test(test_kernel_port_hugepages_of_ports),
 		cmocka_unit_test(test_kernel_port_hugepages_of_others),
 		cmocka_unit_test(test_kernel_port_reasons),
 	};
