@@ -37,8 +37,13 @@ struct port_ops {
 	 * (LAUNCH_REASON_MAX bytes). On success `why` may hold what is less than asked, else "". */
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
 	/* Asks the network whether our address is ours. What anybody may send is read here for the
-	 * first time, so the worker is confined by now. As open(); NULL: nothing to ask. */
+	 * first time, so the worker is confined by now. As open(), or 1: there is no link to ask
+	 * by, which `why` says. NULL: nothing to ask. */
 	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
+	/* Asks later, without waiting: to be called once there is a link, and then after each tick.
+	 * -EAGAIN: nobody has said anything yet; 0: the address is ours; other negative errno with
+	 * a sentence in `why`. NULL where join() never gives 1. */
+	int (*probe)(struct port *p, char *why);
 	void (*close)(struct port *p);
 	/* Up to max datagrams. Never blocks. Number received; negative errno: the link is in
 	 * trouble. */

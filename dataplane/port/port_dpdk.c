@@ -245,6 +245,7 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 			rte_pktmbuf_free(burst[i]);
 	}
 	d->n_held = n;
+	d->wake.looked = true;
 	d->wake.idle &= got == 0;
 	if (PLENUM_UNLIKELY(d->control_queued))
 		tx_drain(d);
@@ -369,7 +370,7 @@ static void port_dpdk_capture(struct port *p, struct packet_writer *to)
 /* ------------------------------------------------------------------ opening */
 
 /* Fills rx and tx queues, what rx holds, what tx holds, and the core's cache. Jumbo frames get
- * shorter queues, so that either way a port takes some 10 to 20 MiB of hugepages. */
+ * shorter queues, so that either way it fits plenum_dpdk_port_mib(). */
 static int pool_make(struct port_dpdk *d, const struct launch_port *lp, uint16_t descriptors,
 		     char *why)
 {
@@ -433,7 +434,8 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 
 static int queues_setup(struct port_dpdk *d, const struct launch_port *lp, char *why)
 {
-	uint16_t rxd = lp->mtu > 2000 ? RING_DESCRIPTORS / 4 : RING_DESCRIPTORS, txd = rxd;
+	uint16_t rxd = lp->mtu > PLENUM_DPDK_SHORT_MTU ? RING_DESCRIPTORS / 4 : RING_DESCRIPTORS,
+		 txd = rxd;
 	int node = rte_eth_dev_socket_id(d->id), r;
 
 	r = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &rxd, &txd);
@@ -527,33 +529,35 @@ static bool link_wait(struct port_dpdk *d)
 	}
 }
 
-/* Nobody else may have the address: two would take turns at losing packets. */
-static int address_probe(struct port_dpdk *d, const struct launch_port *lp, char *why)
+static int port_dpdk_probe(struct port *p, char *why)
 {
-	char ip[IP_ADDR_STR_MAX], mac_text[MAC_ADDR_STR_MAX];
-	enum port_neigh_probe state;
-	struct port_rx rx[16];
-	struct mac_addr owner;
+	struct port_dpdk *d = p->impl;
+	int r = port_neigh_probe(d->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
 
-	if (!link_wait(d)) {
-		snprintf(why, LAUNCH_REASON_MAX, "%.32s has no link: address not probed", lp->leg);
-		return 0;
-	}
-	port_neigh_probe_start(d->neigh, clock_now_ns());
 	tx_drain(d);
-	while ((state = port_neigh_probe_state(d->neigh, &owner)) == PORT_NEIGH_PROBING) {
-		if (port_dpdk_rx(d->port, rx, ARRAY_SIZE(rx)) == 0)
+	return r;
+}
+
+/* Nobody else may have the address: two would take turns at losing packets. */
+static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
+			  char *why)
+{
+	struct port_rx rx[16];
+	int r;
+
+	(void)cfg;
+	(void)index;
+	why[0] = '\0';
+	if (!link_wait(p->impl)) {
+		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
+		return 1;
+	}
+	while ((r = port_dpdk_probe(p, why)) == -EAGAIN) {
+		if (port_dpdk_rx(p, rx, ARRAY_SIZE(rx)) == 0)
 			nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
-		(void)port_dpdk_tick(d->port, clock_now_ns());
+		(void)port_dpdk_tick(p, clock_now_ns());
 	}
-	if (state == PORT_NEIGH_FREE) {
-		port_dpdk_announce(d->port);
-		return 0;
-	}
-	snprintf(why, LAUNCH_REASON_MAX, "%.40s is in use by %s on this network",
-		 ip_addr_format(&d->local.ip, ip, sizeof(ip)),
-		 mac_addr_format(&owner, mac_text, sizeof(mac_text)));
-	return -EADDRINUSE;
+	return r;
 }
 
 static void port_dpdk_close(struct port *p)
@@ -662,17 +666,11 @@ static void port_dpdk_counters(const struct port *p, struct launch_port_counters
 	ret->conflicts = neigh.conflicts;
 }
 
-static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
-			  char *why)
-{
-	why[0] = '\0';
-	return address_probe(p->impl, &cfg->ports[index], why);
-}
-
 const struct port_ops plenum_port_module = {
 	.name = "dpdk",
 	.open = port_dpdk_open,
 	.join = port_dpdk_join,
+	.probe = port_dpdk_probe,
 	.close = port_dpdk_close,
 	.rx = port_dpdk_rx,
 	.tx = port_dpdk_tx,

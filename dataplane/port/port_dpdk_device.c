@@ -217,9 +217,10 @@ bool port_dpdk_wake_arm(struct port_dpdk_wake *w)
 {
 	if (w->fd < 0)
 		return false;
-	if (w->idle)
+	if (w->idle && w->looked) /* else it was another that woke the worker */
 		errors_take(w);
 	w->idle = true;
+	w->looked = false;
 	if (!w->by_interrupt)
 		return true; /* a socket is readable as long as it holds anything */
 	if (rte_eth_dev_rx_intr_enable(w->id, 0) != 0)

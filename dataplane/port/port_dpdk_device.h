@@ -45,7 +45,7 @@ struct port_dpdk_wake {
 	int fd; /* polls readable when packets wait, once armed; -1: there is none */
 	bool by_interrupt;
 	bool armed;
-	bool idle; /* nothing has come since it was armed last */
+	bool idle, looked; /* since it was armed last nothing has come; rx was called */
 	unsigned n_sockets;
 	int sockets[PORT_DPDK_SOCKETS_MAX]; /* the device's own, borrowed */
 };

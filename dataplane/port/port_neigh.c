@@ -4,6 +4,7 @@
  * announcements, echo. Pure, time passed in: it never touches a device.
  */
 #include "dataplane/port/port_neigh.h"
+#include <stdio.h>
 #include <string.h>
 
 #define BUCKETS 1024U /* power of two, at least twice PORT_NEIGH_MAX */
@@ -44,6 +45,7 @@ struct port_neigh {
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;
+	uint64_t asked_ns; /* the last call of port_neigh_probe(); 0: it has come to an end */
 	struct mac_addr owner;
 	uint64_t echo_window_ns;
 	unsigned echoes;
@@ -336,11 +338,33 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	n->announce_due_ns = now_ns + NSEC_PER_SEC; /* ANNOUNCE_INTERVAL is 2 s in RFC 5227 */
 }
 
+int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t size)
+{
+	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
+
+	/* Of what was asked before a pause, the link may have carried nothing. */
+	if (n->asked_ns == 0 || now_ns - n->asked_ns > NSEC_PER_SEC)
+		port_neigh_probe_start(n, now_ns);
+	n->asked_ns = now_ns;
+	if (n->probe == PORT_NEIGH_PROBING)
+		return -EAGAIN;
+	n->asked_ns = 0;
+	if (n->probe == PORT_NEIGH_FREE) {
+		port_neigh_announce(n, now_ns);
+		return 0;
+	}
+	snprintf(why, size, "%.40s is in use by %s on this network",
+		 ip_addr_format(&n->cfg.local.ip, ip, sizeof(ip)),
+		 mac_addr_format(&n->owner, mac, sizeof(mac)));
+	return -EADDRINUSE;
+}
+
 void port_neigh_stand_by(struct port_neigh *n, bool stands_by)
 {
 	n->stands_by = stands_by;
 	if (!stands_by)
 		return;
+	n->asked_ns = 0;
 	for (unsigned i = 0; i < PORT_NEIGH_MAX; i++)
 		if (n->entries[i].state != ENTRY_NONE)
 			entry_drop(n, &n->entries[i]);

@@ -70,6 +70,9 @@ void port_neigh_probe_start(struct port_neigh *n, uint64_t now_ns);
 /* ret_owner: who has it, for PORT_NEIGH_TAKEN. */
 enum port_neigh_probe port_neigh_probe_state(const struct port_neigh *n,
 					     struct mac_addr *ret_owner);
+/* The two in one, for who looks again and again: asks with the first call. -EAGAIN: goes on in
+ * tick; 0: nobody has it, and it was announced; -EADDRINUSE with a sentence in why. */
+int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t size);
 /* While it stands by, another port has the address: nothing is answered, asked, announced or
  * defended here, and what was known of neighbours is forgotten, for they may move meanwhile. */
 void port_neigh_stand_by(struct port_neigh *n, bool stands_by);

@@ -45,7 +45,7 @@ struct port_xdp {
 	struct launch_port_counters counters;
 	uint64_t vain_ns;	       /* since then nothing of it has moved; 0: it does */
 	bool stuck;		       /* and for so long that it is no haste */
-	bool idle;		       /* nothing has come since it was armed last */
+	bool idle, looked;	       /* since it was armed last nothing has come; rx was called */
 	unsigned n_queued, n_unsent;   /* put and not sent; sent and not taken by the kernel */
 	struct packet_writer *capture; /* NULL: nobody looks on */
 	unsigned n_held;
@@ -190,6 +190,7 @@ static int port_xdp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	struct port_xdp *x = p->impl;
 	unsigned n = 0;
 
+	x->looked = true;
 	if (PLENUM_UNLIKELY(x->n_unsent > 0))
 		tx_send(x);
 	if (x->n_held > 0)
@@ -259,9 +260,10 @@ static bool port_xdp_arm(struct port *p)
 {
 	struct port_xdp *x = p->impl;
 
-	if (x->idle)
+	if (x->idle && x->looked) /* else it was another that woke the worker */
 		errors_take(x);
 	x->idle = true;
+	x->looked = false;
 	timer_set(x);
 	return x->n_queued == 0 && !port_xdp_socket_has_rx(&x->socket) &&
 	       !port_xdp_control_has(&x->control);
@@ -500,7 +502,7 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 	if (r < 0)
 		return refuse(why, r, lp->ifname,
 			      r == -EEXIST  ? "another program or worker has it already"
-			      : r == -EBUSY ? "frames of a dead worker still leave by it"
+			      : r == -EBUSY ? "it is still a dead worker's; kill this one to retry"
 					    : NULL);
 	r = port_xdp_control_init(&x->control, &x->local, x->ifindex);
 	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
@@ -577,42 +579,39 @@ static bool link_wait(const char *ifname)
 	}
 }
 
+static int port_xdp_probe(struct port *p, char *why)
+{
+	struct port_xdp *x = p->impl;
+	int r = port_neigh_probe(x->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
+
+	tx_send(x);
+	return r;
+}
+
 /* Nobody else may have the address: two would take turns at losing packets. */
 static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
 {
-	const struct launch_port *lp = &cfg->ports[index];
-	char ip[IP_ADDR_STR_MAX], mac_text[MAC_ADDR_STR_MAX];
-	struct port_xdp *x = p->impl;
-	enum port_neigh_probe state;
 	struct port_rx rx[16];
-	struct mac_addr owner;
+	int r;
 
 	why[0] = '\0';
-	if (!link_wait(lp->ifname)) {
-		snprintf(why, LAUNCH_REASON_MAX, "%.32s has no link: address not probed", lp->leg);
-		return 0;
+	if (!link_wait(cfg->ports[index].ifname)) {
+		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
+		return 1;
 	}
-	port_neigh_probe_start(x->neigh, clock_now_ns());
-	tx_send(x);
-	while ((state = port_neigh_probe_state(x->neigh, &owner)) == PORT_NEIGH_PROBING) {
+	while ((r = port_xdp_probe(p, why)) == -EAGAIN) {
 		if (port_xdp_rx(p, rx, ARRAY_SIZE(rx)) == 0)
 			nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
 		(void)port_xdp_tick(p, clock_now_ns());
 	}
-	if (state == PORT_NEIGH_FREE) {
-		port_xdp_announce(p);
-		return 0;
-	}
-	snprintf(why, LAUNCH_REASON_MAX, "%.40s is in use by %s on this network",
-		 ip_addr_format(&x->local.ip, ip, sizeof(ip)),
-		 mac_addr_format(&owner, mac_text, sizeof(mac_text)));
-	return -EADDRINUSE;
+	return r;
 }
 
 const struct port_ops port_xdp_ops = {
 	.name = "af_xdp",
 	.open = port_xdp_open,
 	.join = port_xdp_join,
+	.probe = port_xdp_probe,
 	.close = port_xdp_close,
 	.rx = port_xdp_rx,
 	.tx = port_xdp_tx,

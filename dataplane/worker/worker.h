@@ -64,6 +64,7 @@ struct worker {
 	bool rdma_used;		/* there are pairs: as on the statistics page */
 	enum port_rdma_reason rdma_said[LAUNCH_PORTS_MAX]; /* as the last event says */
 	struct worker_legs_why port_why;		   /* worker_legs.c alone changes it */
+	struct worker_legs_why open_why;		   /* what of that opening the ports said */
 	/* "" where all is well */
 	char peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
@@ -76,6 +77,9 @@ struct worker {
 	bool port_up[LAUNCH_PORTS_MAX];	 /* what rudp was told */
 	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host has its device back */
 	bool came[LAUNCH_PORTS_MAX];	 /* by message, later than the configuration */
+	bool unprobed[LAUNCH_PORTS_MAX]; /* joined without a link: its address is to be asked for */
+	bool asks[LAUNCH_PORTS_MAX];	 /* and there is one since */
+	bool probed;			 /* with failover: the one address was, by some port */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct worker_faults *faults; /* NULL: none */
 	struct worker_active backup;  /* with cfg->failover: which port carries */
@@ -96,7 +100,12 @@ struct worker {
 	int exit_status;
 	/* Whether this turn looks everywhere, or only where something is likely to have come. */
 	bool looks_all, looks_all_next;
-	unsigned n_partial;		       /* turns since the last one that did */
+	unsigned n_partial; /* turns since the last one that did */
+	/* Since a sleep that descriptors ended: which of the ports may have something; for so many
+	 * turns. */
+	bool knows_ports;
+	uint32_t ports_told; /* bit per port */
+	unsigned n_known;
 	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* looks in a row that found nothing */
 };
 
@@ -125,9 +134,17 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
 
 /* Has the open ports join the network; closes those that may not. As worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
+/* One of them, without telling the transport. What port_ops.join() said. */
+int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
+/* A port whose join() found no link has one now, or not: it asks for its address then. */
+void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
+/* What became of that, after a tick of the port. */
+void worker_probe_look(struct worker *w, unsigned i);
 
 /* worker_legs.c: what is said of each leg */
 
+/* "FIRST: SECOND" into text (LAUNCH_REASON_MAX bytes), with "..." where it is too long. */
+void worker_reason_join(char *text, const char *first, const char *second);
 /* Adds a reason of leg i. */
 void worker_legs_say(const struct worker *w, struct worker_legs_why *why, unsigned i,
 		     const char *reason);

@@ -106,22 +106,15 @@ void worker_backup_label(struct worker *w, unsigned i, uint32_t label)
 /* One port asks for the address: the others would find that we have it. */
 static int join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
-	char reason[LAUNCH_REASON_MAX] = "";
-	int r = 0;
+	int r;
 
 	stand_by(w, i, false);
-	if (w->ports[i].ops->join)
-		r = w->ports[i].ops->join(&w->ports[i], w->cfg, i, reason);
-	if (r < 0) {
-		w->ports[i].ops->close(&w->ports[i]);
-		w->port_open[i] = false;
-	} else if (w->ports[i].ops->tick && w->ports[i].ops->link) {
+	r = worker_port_join(w, i, why);
+	if (r >= 0 && w->ports[i].ops->tick && w->ports[i].ops->link) {
 		(void)w->ports[i].ops->tick(&w->ports[i], clock_now_ns());
 		w->link_lost[i] = !w->ports[i].ops->link(&w->ports[i]);
 	}
 	w->port_up[i] = w->port_open[i] && !w->link_lost[i];
-	if (reason[0])
-		worker_legs_say(w, why, i, reason);
 	return r;
 }
 
@@ -130,7 +123,7 @@ unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why)
 	unsigned n = 0;
 	bool moved;
 
-	*ret_why = w->port_why;
+	*ret_why = w->open_why = w->port_why;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		worker_active_set(&w->backup, i, w->port_open[i], clock_now_ns());
 		stand_by(w, i, true);

@@ -87,6 +87,7 @@ static void control_link(struct worker *w, const struct launch_msg *m)
 		return;
 	w->carrier_lost[m->index] = m->code == 0;
 	worker_link_judge(w, m->index);
+	worker_probe_begin(w, m->index, m->code != 0);
 }
 
 /* A VF tells by itself what its PF's carrier means for it, also when there is no agent. */
@@ -98,6 +99,7 @@ void worker_link_look(struct worker *w, unsigned i)
 		return;
 	w->link_lost[i] = lost;
 	worker_link_judge(w, i);
+	worker_probe_begin(w, i, !lost);
 }
 
 void worker_release_tell(struct worker *w)

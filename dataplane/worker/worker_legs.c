@@ -10,6 +10,20 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Who reads it is to know that there was more. */
+static void mark_cut(char *text, size_t len)
+{
+	static const char more[] = "...";
+
+	if (len >= LAUNCH_REASON_MAX)
+		memcpy(text + LAUNCH_REASON_MAX - sizeof(more), more, sizeof(more));
+}
+
+void worker_reason_join(char *text, const char *first, const char *second)
+{
+	mark_cut(text, (size_t)snprintf(text, LAUNCH_REASON_MAX, "%s: %s", first, second));
+}
+
 void worker_legs_say(const struct worker *w, struct worker_legs_why *why, unsigned i,
 		     const char *reason)
 {
@@ -17,9 +31,10 @@ void worker_legs_say(const struct worker *w, struct worker_legs_why *why, unsign
 	size_t len = strlen(text);
 
 	if (len == 0)
-		snprintf(text, sizeof(why->text[i]), "%.20s: %.100s", w->cfg->ports[i].leg, reason);
-	else if (len + 2 < sizeof(why->text[i]))
-		snprintf(text + len, sizeof(why->text[i]) - len, "; %s", reason);
+		worker_reason_join(text, w->cfg->ports[i].leg, reason);
+	else
+		mark_cut(text, len + (size_t)snprintf(text + len, LAUNCH_REASON_MAX - len, "; %s",
+						      reason));
 }
 
 void worker_legs_format(const struct worker_legs_why *why, char *buf, size_t size)

@@ -157,6 +157,15 @@ static void watch_all(struct worker *w)
 
 /* ---- one turn ---- */
 
+/* A port that was silent when the worker was woken is not asked: a look is a system call, and it
+ * tells as soon as it has something. */
+static bool is_looked_at(const struct worker *w, unsigned i)
+{
+	if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
+		return false;
+	return !w->knows_ports || (w->ports_told >> i & 1);
+}
+
 static unsigned turn_receive(struct worker *w)
 {
 	struct port_rx pkts[PORT_BURST_MAX];
@@ -167,12 +176,14 @@ static unsigned turn_receive(struct worker *w)
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		int n;
 
-		if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
+		if (!is_looked_at(w, i))
 			continue;
 		n = w->ports[i].ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
-		if (n <= 0) /* trouble on a link shows in rudp as silence */
+		if (n <= 0) { /* trouble on a link shows in rudp as silence */
+			w->ports_told &= ~(1U << i);
 			continue;
+		}
 		/* Reading them took its time, and so did those of the port before. */
 		w->now_ns = clock_now_ns();
 		for (int k = 0; k < n; k++) {
@@ -201,6 +212,7 @@ static uint64_t turn_port_ticks(struct worker *w)
 			w->port_tick_ns[i] = w->ports[i].ops->tick(&w->ports[i], w->now_ns);
 			worker_link_look(w, i);
 			worker_release_look(w, i);
+			worker_probe_look(w, i);
 		}
 		due = MIN_OF(due, w->port_tick_ns[i]);
 	}
@@ -240,9 +252,12 @@ static void turn_too_big(struct worker *w)
 }
 
 /* A worker that spins looks where it expects something each time, and elsewhere now and then: a
- * look is a system call. One that sleeps in between was woken by it knows not what. */
+ * look is a system call. One that sleeps in between looks where it was told to, while that is news.
+ */
 static void turn_begin(struct worker *w)
 {
+	if (w->knows_ports && ++w->n_known > LOOK_ALL_EVERY)
+		w->knows_ports = false;
 	w->looks_all = w->looks_all_next || w->spin.polled || !worker_spin_wanted(&w->spin, 0) ||
 		       ++w->n_partial >= LOOK_ALL_EVERY;
 	w->looks_all_next = false;
@@ -286,6 +301,17 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 
 /* ---- between the turns ---- */
 
+/* What ended a wait that told of these ports; of a timer's it is not known what came meanwhile. */
+static void ports_know(struct worker *w, bool slept, int n, uint32_t told)
+{
+	if (slept) {
+		w->knows_ports = !w->spin.polled && n > 0 && n < EVENTS_MAX;
+		w->ports_told = 0;
+		w->n_known = 0;
+	}
+	w->ports_told |= told;
+}
+
 /* Waits for anything until due_ns (0: only looks). */
 static void wait_for_more(struct worker *w, uint64_t due_ns)
 {
@@ -293,6 +319,7 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 	uint64_t wait_ns = due_ns > w->now_ns ? due_ns - w->now_ns : 0;
 	struct timespec ts = {.tv_sec = (time_t)(wait_ns / NSEC_PER_SEC),
 			      .tv_nsec = (long)(wait_ns % NSEC_PER_SEC)};
+	uint32_t told = 0;
 	int n;
 
 	if (wait_ns > 0)
@@ -310,7 +337,10 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 			worker_signal_read(w);
 		else if (ev[i].data.u32 == WORKER_SOURCE_RDMA)
 			port_rdma_look(w->rdma); /* in the next turn */
+		else if (ev[i].data.u32 >= WORKER_SOURCE_PORT)
+			told |= 1U << (ev[i].data.u32 - WORKER_SOURCE_PORT);
 	}
+	ports_know(w, wait_ns > 0, n, told);
 }
 
 static bool ports_arm(struct worker *w)
@@ -333,8 +363,10 @@ static void idle(struct worker *w, uint64_t due_ns)
 		wait_for_more(w, due_ns);
 		return;
 	}
-	if (worker_spin_wanted(&w->spin, idle_ns))
+	if (worker_spin_wanted(&w->spin, idle_ns)) {
+		w->knows_ports = false; /* nobody tells of what comes from here on */
 		return;
+	}
 	/* Of what has come already the descriptors may not tell again. */
 	if (!w->looks_all) {
 		w->looks_all_next = true;
@@ -346,6 +378,8 @@ static void idle(struct worker *w, uint64_t due_ns)
 		due_ns = MIN_OF(due_ns, w->stop_ns + DRAIN_NS);
 	if (ports_arm(w))
 		wait_for_more(w, due_ns);
+	else
+		w->knows_ports = false;
 }
 
 /* Stopping: what is under way is finished. */

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #define PORT_RETRY_NS (2 * NSEC_PER_SEC)
+#define PROBE_LOOK_NS (10 * NSEC_PER_MSEC)
 
 struct launch_config *worker_config_read(int fd, char *why)
 {
@@ -183,7 +184,7 @@ static int port_open(struct worker *w, unsigned i, char *reason)
 	}
 	r = p->ops->open(p, w->cfg, i, reason);
 	if (r == 0)
-		snprintf(reason, LAUNCH_REASON_MAX, "no-af-xdp: AF_PACKET is used: %.90s", xdp);
+		worker_reason_join(reason, "no-af-xdp: AF_PACKET is used", xdp);
 	return r;
 }
 
@@ -216,29 +217,79 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
+int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
+{
+	char reason[LAUNCH_REASON_MAX] = "";
+	struct port *p = &w->ports[i];
+	int r = p->ops->join ? p->ops->join(p, w->cfg, i, reason) : 0;
+
+	if (r < 0) {
+		p->ops->close(p);
+		w->port_open[i] = false;
+	}
+	w->unprobed[i] = r > 0;
+	w->probed |= r == 0;
+	if (reason[0])
+		worker_legs_say(w, why, i, reason);
+	return r;
+}
+
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
-	char reason[LAUNCH_REASON_MAX];
 	unsigned n = 0;
 
 	if (w->cfg->failover)
 		return worker_backup_join(w, ret_why);
-	*ret_why = w->port_why;
+	*ret_why = w->open_why = w->port_why;
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
 		if (!w->port_open[i])
 			continue;
-		reason[0] = '\0';
-		if (w->ports[i].ops->join &&
-		    w->ports[i].ops->join(&w->ports[i], w->cfg, i, reason) < 0) {
-			w->ports[i].ops->close(&w->ports[i]);
-			w->port_open[i] = false;
-			w->port_up[i] = false;
-			rudp_port_set_up(w->rudp, i, false, clock_now_ns());
-		} else {
+		if (worker_port_join(w, i, ret_why) >= 0) {
 			n++;
+			continue;
 		}
-		if (reason[0])
-			worker_legs_say(w, ret_why, i, reason);
+		w->port_up[i] = false;
+		rudp_port_set_up(w->rudp, i, false, clock_now_ns());
 	}
 	return n;
+}
+
+/* The leg is as opening the port has left it, but for what probing said. */
+static void probe_end(struct worker *w, unsigned i, int result, const char *reason)
+{
+	struct worker_legs_why why = w->open_why;
+
+	w->unprobed[i] = w->asks[i] = false;
+	w->probed |= result == 0;
+	if (result < 0) {
+		w->ports[i].ops->close(&w->ports[i]);
+		w->port_open[i] = false;
+		worker_link_judge(w, i);
+		worker_legs_say(w, &why, i, reason);
+	}
+	worker_leg_explain(w, i, why.text[i]);
+}
+
+void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
+{
+	w->asks[i] = w->unprobed[i] && has_link;
+	worker_probe_look(w, i);
+}
+
+void worker_probe_look(struct worker *w, unsigned i)
+{
+	char reason[LAUNCH_REASON_MAX] = "";
+	int r = 0;
+
+	if (!w->asks[i] || !w->port_up[i])
+		return;
+	/* Of several with one address one asks: the others would find that we have it. */
+	if (w->cfg->failover && !w->probed && worker_port(w, 0) != i)
+		return;
+	if (!w->cfg->failover || !w->probed)
+		r = w->ports[i].ops->probe(&w->ports[i], reason);
+	if (r == -EAGAIN)
+		w->port_tick_ns[i] = MIN_OF(w->port_tick_ns[i], w->now_ns + PROBE_LOOK_NS);
+	else
+		probe_end(w, i, r, reason);
 }

@@ -350,6 +350,29 @@ static void test_probe_taken(void **state)
 	assert_memory_equal(owner.bytes, mac_other.bytes, 6);
 }
 
+/* By one call again and again; what was asked before a pause counts for nothing. */
+static void test_probe_by_and_by(void **state)
+{
+	struct fixture *x = *state;
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	char why[128] = "";
+
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(x->emitted, 1);
+	pass(x, 2 * NSEC_PER_SEC);
+	assert_int_equal(x->emitted, PORT_NEIGH_PROBES);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(x->emitted, PORT_NEIGH_PROBES + 1);
+	pass(x, 250 * NSEC_PER_MSEC);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), 0);
+	assert_int_equal(x->emitted, 2 * PORT_NEIGH_PROBES + 1); /* and announced */
+	assert_string_equal(why, "");
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EADDRINUSE);
+	assert_non_null(strstr(why, "is in use by"));
+}
+
 /* Two hosts that start at the same time see each other's probes. */
 static void test_probe_clash(void **state)
 {
@@ -465,6 +488,7 @@ int main(void)
 		BOTH(test_gratuitous),
 		BOTH(test_probe_free),
 		BOTH(test_probe_taken),
+		BOTH(test_probe_by_and_by),
 		BOTH(test_probe_clash),
 		BOTH(test_defend),
 		BOTH(test_stand_by),

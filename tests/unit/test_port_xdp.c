@@ -457,6 +457,76 @@ static void test_link_down_and_up(void **state)
 			 0);
 }
 
+/* The kernel says so a moment later than it is so. */
+static void link_await(const char *netns, const char *ifname, bool up)
+{
+	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	char cmd[100];
+
+	snprintf(cmd, sizeof(cmd), "ip -n %s link show %s | grep -q 'state UP'", netns, ifname);
+	while ((sh(cmd) == 0) != up) {
+		if (clock_now_ns() > deadline)
+			_exit(EXIT_TIMEOUT);
+		(void)poll(NULL, 0, 10);
+	}
+}
+
+/* Joins while its link is down, and asks for its address when that is back. */
+static void child_late_link(const struct end *e, int expected)
+{
+	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	struct launch_config cfg = {.n_ports = 1, .transport = e->transport, .log_level = 4};
+	char why[LAUNCH_REASON_MAX] = "";
+	struct port p = {.ops = &port_xdp_ops};
+	struct port_rx rx[8];
+	int r;
+
+	link_await(e->netns, e->ifname, false);
+	if (netns_enter(e->netns) < 0)
+		_exit(EXIT_OPEN);
+	leg_fill(&cfg.ports[0], e);
+	if (p.ops->open(&p, &cfg, 0, why) < 0)
+		_exit(EXIT_OPEN);
+	if (p.ops->join(&p, &cfg, 0, why) != 1 || !strstr(why, "no link"))
+		_exit(EXIT_DAMAGED);
+	if (sh("ip -n " NS_B " link set pxdp1 up") != 0)
+		_exit(EXIT_OPEN);
+	link_await(NS_A, e->ifname, true); /* before, nothing leaves */
+	link_await(NS_B, "pxdp1", true);
+	why[0] = '\0';
+	while ((r = p.ops->probe(&p, why)) == -EAGAIN && clock_now_ns() < deadline) {
+		(void)p.ops->rx(&p, rx, ARRAY_SIZE(rx));
+		(void)p.ops->tick(&p, clock_now_ns());
+		(void)poll(NULL, 0, 1);
+	}
+	if (r != expected)
+		fprintf(stderr, "# %s: %s\n", strerror(-r), why);
+	p.ops->close(&p);
+	_exit(r == expected && !r == !why[0] ? 0 : EXIT_DAMAGED);
+}
+
+static void test_link_comes_late(void **state)
+{
+	/* The second is the other end's own. */
+	static const struct end ends[] = {{NS_A, "pxdp0", "10.99.9.77/24", LAUNCH_DPDK, "af_xdp"},
+					  {NS_A, "pxdp0", "10.99.9.3/24", LAUNCH_DPDK, "af_xdp"}};
+
+	need(state);
+	for (unsigned i = 0; i < ARRAY_SIZE(ends); i++) {
+		pid_t pid;
+
+		assert_int_equal(sh("ip -n " NS_B " link set pxdp1 down"), 0);
+		pid = child_start();
+		if (pid == 0)
+			child_late_link(&ends[i], i == 0 ? 0 : -EADDRINUSE);
+		expect_done(pid);
+	}
+	assert_int_equal(sh("ip -n " NS_B
+			    " addr replace fd00:99:9::3/64 dev pxdp1 nodad && ip -n " NS_A
+			    " addr replace fd00:99:9::4/64 dev pxdp0 nodad"),
+			 0);
+}
+
 #define WAKES 20
 
 /* What the kernel did not take wakes who sleeps, until it has: nobody's clock but the port's own.
@@ -563,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_killed_with_frames_under_way),
 		cmocka_unit_test(test_link_down_and_up),
+		cmocka_unit_test(test_link_comes_late),
 		cmocka_unit_test(test_unsent),
 		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_refused),

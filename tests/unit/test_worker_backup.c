@@ -26,7 +26,7 @@ struct bench {
 	bool wanted_back[N_PORTS];
 	int join_error[N_PORTS]; /* 0: joins */
 	bool stands_by[N_PORTS], closed[N_PORTS];
-	unsigned joins[N_PORTS], announced[N_PORTS];
+	unsigned joins[N_PORTS], probes[N_PORTS], announced[N_PORTS];
 };
 
 static struct bench *bench;
@@ -38,6 +38,13 @@ static int on_join(struct port *p, const struct launch_config *cfg, unsigned ind
 	if (bench->join_error[index])
 		snprintf(why, LAUNCH_REASON_MAX, "taken");
 	return bench->join_error[index];
+}
+
+static int on_probe(struct port *p, char *why)
+{
+	assert_false(bench->stands_by[p->index]);
+	bench->probes[p->index]++;
+	return 0;
 }
 
 static void on_close(struct port *p)
@@ -80,6 +87,7 @@ static int setup(void **state)
 	assert_non_null(b);
 	bench = b;
 	b->ops = (struct port_ops){.join = on_join,
+				   .probe = on_probe,
 				   .close = on_close,
 				   .stand_by = on_stand_by,
 				   .tick = on_tick,
@@ -243,6 +251,24 @@ static void test_no_link_at_the_start(void **state)
 	expect_reason(b, "on-backup: leg-b carries, leg-a has no link");
 }
 
+/* No port had a link to ask by: of several with one address one asks, when one has a link. */
+static void test_no_link_anywhere_at_the_start(void **state)
+{
+	struct bench *b = *state;
+
+	b->link[0] = b->link[1] = false;
+	b->join_error[0] = b->join_error[1] = 1;
+	joined(b, 2);
+	assert_string_equal(b->stats.ports[0].reason, "leg-a: taken");
+	device(b, 1, true);
+	expect_carrier(b, 1);
+	assert_int_equal(b->probes[1], 1);
+	assert_string_equal(b->stats.ports[1].reason, "");
+	device(b, 0, true);
+	assert_int_equal(b->probes[0], 0);
+	assert_string_equal(b->stats.ports[0].reason, "");
+}
+
 static void test_first_is_not_open(void **state)
 {
 	struct bench *b = *state;
@@ -344,6 +370,7 @@ int main(void)
 		TEST(test_agent_is_gone),
 		TEST(test_device_and_agent),
 		TEST(test_no_link_at_the_start),
+		TEST(test_no_link_anywhere_at_the_start),
 		TEST(test_first_is_not_open),
 		TEST(test_address_is_taken),
 		TEST(test_all_down_and_back),

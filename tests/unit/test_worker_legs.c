@@ -24,6 +24,8 @@ struct bench {
 	int agent; /* the other end of the worker's control channel */
 	int open_error[N_PORTS], join_error[N_PORTS];
 	const char *open_why[N_PORTS], *join_why[N_PORTS];
+	int probe; /* what asking later gives */
+	unsigned probes;
 	struct launch_port_counters counters;
 };
 
@@ -39,6 +41,14 @@ static int on_join(struct port *p, const struct launch_config *cfg, unsigned ind
 {
 	snprintf(why, LAUNCH_REASON_MAX, "%s", bench->join_why[index]);
 	return bench->join_error[index];
+}
+
+static int on_probe(struct port *p, char *why)
+{
+	bench->probes++;
+	if (bench->probe == -EADDRINUSE)
+		snprintf(why, LAUNCH_REASON_MAX, "taken");
+	return bench->probe;
 }
 
 static void on_close(struct port *p)
@@ -60,8 +70,11 @@ static int setup(void **state)
 	assert_non_null(b);
 	bench = b;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds), 0);
-	b->ops = (struct port_ops){
-		.reopens = true, .open = on_open, .join = on_join, .close = on_close};
+	b->ops = (struct port_ops){.reopens = true,
+				   .open = on_open,
+				   .join = on_join,
+				   .probe = on_probe,
+				   .close = on_close};
 	b->cfg.n_ports = N_PORTS;
 	b->w.cfg = &b->cfg;
 	b->w.stats = &b->stats;
@@ -193,6 +206,66 @@ static void test_joining_says_more(void **state)
 	expect_no_event(b);
 }
 
+/* A link that comes later ends what was said for want of one, once the address was asked for. */
+static void test_link_comes_later(void **state)
+{
+	struct bench *b = *state;
+
+	b->open_why[0] = "it is slow";
+	opened(b, 3);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: it is slow");
+	b->join_why[0] = b->join_why[1] = "no link";
+	b->join_error[0] = b->join_error[1] = 1;
+	joined(b, 3);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: it is slow; no link");
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 1, "leg-b: no link");
+	for (unsigned i = 0; i < N_PORTS; i++)
+		b->w.port_up[i] = true;
+	for (unsigned i = 0; i < N_PORTS; i++)
+		worker_probe_look(&b->w, i); /* after a tick: nobody has said that there is one */
+	assert_int_equal(b->probes, 0);
+	b->probe = -EAGAIN;
+	b->w.port_tick_ns[0] = UINT64_MAX;
+	worker_probe_begin(&b->w, 0, true);
+	worker_probe_begin(&b->w, 1, false);
+	worker_probe_begin(&b->w, 2, true); /* it has asked when it joined */
+	assert_int_equal(b->probes, 1);
+	assert_true(b->w.port_tick_ns[0] < UINT64_MAX);
+	worker_probe_look(&b->w, 0);
+	assert_int_equal(b->probes, 2);
+	expect_no_event(b);
+	b->probe = 0;
+	worker_probe_look(&b->w, 0);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: it is slow");
+	assert_string_equal(b->stats.ports[0].reason, "leg-a: it is slow");
+	worker_probe_begin(&b->w, 1, true);
+	expect_event(b, LAUNCH_EVENT_RESTORED, 1, "leg-b is as it was asked to be");
+	worker_probe_look(&b->w, 0);
+	worker_probe_look(&b->w, 1);
+	assert_int_equal(b->probes, 4);
+	expect_no_event(b);
+}
+
+static void test_address_is_taken_meanwhile(void **state)
+{
+	struct bench *b = *state;
+
+	opened(b, 3);
+	b->join_why[0] = "no link";
+	b->join_error[0] = 1;
+	joined(b, 3);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: no link");
+	b->w.port_up[0] = true;
+	b->probe = -EADDRINUSE;
+	worker_probe_begin(&b->w, 0, true);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: taken");
+	assert_false(b->w.port_open[0]);
+	assert_false(b->w.port_up[0]);
+	worker_probe_begin(&b->w, 0, true);
+	assert_int_equal(b->probes, 1);
+	expect_no_event(b);
+}
+
 /* However long it all is: where none can be had, all is said in one line. */
 static void test_all_in_one_line(void **state)
 {
@@ -211,6 +284,12 @@ static void test_all_in_one_line(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		worker_legs_say(&b->w, &why, 2, longest);
 	assert_int_equal(strlen(why.text[2]), sizeof(why.text[2]) - 1);
+	assert_string_equal(why.text[2] + sizeof(why.text[2]) - 5, "x...");
+	snprintf(b->cfg.ports[1].leg, sizeof(b->cfg.ports[1].leg), "%s",
+		 "a-leg-of-thirty-one-characters-");
+	worker_legs_say(&b->w, &why, 1, "whole");
+	assert_string_equal(why.text[1], "a-leg-of-thirty-one-characters-: whole");
+	why.text[1][0] = '\0';
 	worker_legs_format(&why, line, sizeof(line));
 	assert_int_equal(strlen(line), sizeof(line) - 1);
 }
@@ -242,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_two_legs_are_less),  TEST(test_one_leg_comes_back),
 		TEST(test_joining_says_more),  TEST(test_all_in_one_line),
+		TEST(test_link_comes_later),   TEST(test_address_is_taken_meanwhile),
 		TEST(test_counters_are_shown),
 	};
 

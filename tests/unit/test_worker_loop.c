@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where a worker that sleeps looks when it wakes: at the ports that have woken it, and at all where
+ * nobody told, over two ports whose descriptors are event counters. What is asked of them is
+ * counted between one sleep and the next.
+ */
+#include "dataplane/worker/worker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define N_PORTS 2
+
+struct step {			 /* before one sleep */
+	unsigned tells[N_PORTS]; /* so many datagrams come, one a look */
+	bool hides;		 /* port 1 says that it has something, and does not wake anybody */
+	bool sleeps;		 /* until a timer is due */
+	unsigned looks[N_PORTS]; /* least and most number of looks at each until the next one */
+	unsigned looks_most[N_PORTS];
+};
+
+static struct bench {
+	struct worker w;
+	struct launch_config cfg;
+	struct launch_stats stats;
+	struct worker_role role;
+	int fds[N_PORTS];
+	unsigned looks[N_PORTS];
+	const struct step *steps;
+	unsigned n_steps, step;
+	bool slept;
+	uint64_t due_ns;
+} bench;
+
+static int on_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	uint64_t n;
+
+	bench.looks[p->index]++;
+	if (read(bench.fds[p->index], &n, sizeof(n)) != (ssize_t)sizeof(n))
+		return 0;
+	pkts[0] = (struct port_rx){.data = (const uint8_t *)"x", .len = 1, .waited_ns = 0};
+	return 1; /* of nobody's making: the transport drops it */
+}
+
+static void on_flush(struct port *p)
+{
+}
+
+static int on_fd(struct port *p)
+{
+	return bench.fds[p->index];
+}
+
+static void step_check(const struct step *s)
+{
+	for (unsigned i = 0; i < N_PORTS; i++)
+		assert_in_range(bench.looks[i], s->looks[i], s->looks_most[i]);
+}
+
+/* Port 0's, which comes first: what the last sleep led to, and what ends the next one. */
+static void step_next(void)
+{
+	const struct step *s;
+
+	if (bench.slept)
+		step_check(&bench.steps[bench.step++]);
+	bench.slept = true;
+	if (bench.step == bench.n_steps) {
+		bench.w.stopped = true;
+		bench.due_ns = 0;
+		return;
+	}
+	s = &bench.steps[bench.step];
+	for (unsigned i = 0; i < N_PORTS; i++) {
+		uint64_t n = s->tells[i];
+
+		bench.looks[i] = 0;
+		if (n)
+			assert_int_equal(write(bench.fds[i], &n, sizeof(n)), sizeof(n));
+	}
+	bench.due_ns = s->sleeps ? clock_now_ns() + NSEC_PER_MSEC : UINT64_MAX;
+}
+
+static bool on_arm(struct port *p)
+{
+	if (p->index == 0)
+		step_next();
+	return p->index == 0 || bench.w.stopped || !bench.steps[bench.step].hides;
+}
+
+static unsigned on_turn(struct worker *w)
+{
+	return 0;
+}
+
+static uint64_t on_tick(struct worker *w)
+{
+	return bench.due_ns;
+}
+
+static void on_watch(struct worker *w)
+{
+}
+
+static const struct port_ops ops = {.rx = on_rx, .flush = on_flush, .fd = on_fd, .arm = on_arm};
+
+static void run(const struct step *steps, unsigned n)
+{
+	static const struct rudp_ops rudp_ops;
+	struct rudp_config rc = {.identity = 7, .epoch = 1, .n_ports = N_PORTS, .ops = &rudp_ops};
+	struct worker *w = &bench.w;
+
+	bench = (struct bench){.steps = steps, .n_steps = n, .due_ns = UINT64_MAX};
+	bench.cfg.n_ports = N_PORTS;
+	bench.role = (struct worker_role){.turn = on_turn, .tick = on_tick, .watch = on_watch};
+	w->cfg = &bench.cfg;
+	w->stats = &bench.stats;
+	w->role = &bench.role;
+	w->control_fd = w->signal_fd = -1;
+	w->port_retry_ns = UINT64_MAX;
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	assert_true(w->epoll_fd >= 0);
+	w->now_ns = clock_now_ns();
+	for (unsigned i = 0; i < N_PORTS; i++) {
+		struct ip_prefix ip;
+
+		bench.fds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+		assert_true(bench.fds[i] >= 0);
+		w->ports[i] = (struct port){.ops = &ops, .index = i};
+		w->port_open[i] = w->port_up[i] = true;
+		assert_int_equal(ip_prefix_parse("192.0.2.1/24", &ip), 0);
+		ip.addr.bytes[3] += i;
+		rc.ports[i] = (struct rudp_port_info){
+			.local = {ip.addr, 4420}, .prefix_len = 24, .mtu = 1500, .up = true};
+	}
+	assert_int_equal(rudp_new(&rc, w->now_ns, &w->rudp), 0);
+	worker_run(w);
+	assert_int_equal(bench.step, n);
+	rudp_free(w->rudp);
+	for (unsigned i = 0; i < N_PORTS; i++)
+		close(bench.fds[i]);
+	close(w->epoll_fd);
+}
+
+/* One look takes what is there, another sees that it was all. */
+static void test_who_wakes_is_looked_at(void **state)
+{
+	static const struct step steps[] = {
+		{.tells = {1, 0}, .looks = {2, 0}, .looks_most = {2, 0}},
+		{.tells = {0, 1}, .looks = {0, 2}, .looks_most = {0, 2}},
+		{.tells = {1, 1}, .looks = {2, 2}, .looks_most = {2, 2}},
+		{.tells = {3, 0}, .looks = {4, 0}, .looks_most = {4, 0}},
+	};
+
+	run(steps, ARRAY_SIZE(steps));
+}
+
+/* A timer, or a port that holds something back, says nothing of the others. */
+static void test_all_are_looked_at(void **state)
+{
+	static const struct step steps[] = {
+		{.tells = {1, 0}, .looks = {2, 0}, .looks_most = {2, 0}},
+		{.hides = true, .looks = {1, 1}, .looks_most = {1, 1}},
+		{.tells = {0, 1}, .looks = {0, 2}, .looks_most = {0, 2}},
+		{.sleeps = true, .looks = {1, 1}, .looks_most = {1, 1}},
+	};
+
+	run(steps, ARRAY_SIZE(steps));
+}
+
+/* While one has more and more, the other is not forgotten. */
+static void test_the_other_has_its_turn(void **state)
+{
+	static const struct step steps[] = {
+		{.tells = {40, 0}, .looks = {41, 20}, .looks_most = {41, 41}},
+	};
+
+	run(steps, ARRAY_SIZE(steps));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who_wakes_is_looked_at),
+		cmocka_unit_test(test_all_are_looked_at),
+		cmocka_unit_test(test_the_other_has_its_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
