@@ -299,14 +299,15 @@ static void hot_close(struct port_udp *u)
 	u->counters.hot = false;
 }
 
-/* Something came through the common socket. */
-static void hot_learn(struct port_udp *u, const struct datagram_addr *src)
+/* Something came through the common socket. hot_is_empty: the other was looked at before; what it
+ * holds would be lost. */
+static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool hot_is_empty)
 {
 	struct udp_hot *hot = &u->hot;
 
 	if (hot->fd >= 0) {
 		hot->main_n += u->rx.filled;
-		if (hot->main_n + hot->hot_n < HOT_REVIEW)
+		if (hot->main_n + hot->hot_n < HOT_REVIEW || !hot_is_empty)
 			return;
 		if (hot->main_n > hot->hot_n / 4 && u->tx.n_trains == 0)
 			hot_close(u);
@@ -378,7 +379,7 @@ static int port_udp_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	n = rx_socket(u, u->fd, pkts, max);
 	hot->main_busy = n > 0;
 	if (n > 0)
-		hot_learn(u, &pkts[0].src);
+		hot_learn(u, &pkts[0].src, !due);
 	else if (due && hot->fd >= 0)
 		n = rx_hot(u, pkts, max);
 	return n;

@@ -62,6 +62,8 @@ struct ack_sum { /* what one acknowledgement brought */
 	uint64_t gap_sent_ns;
 	bool newest; /* the highest packet so far is among it, sent at: */
 	uint64_t newest_sent_ns;
+	uint8_t newest_source;
+	bool first; /* one that left by the path's first source is among it */
 };
 
 static bool is_probe(const struct pkt_rec *rec)
@@ -77,6 +79,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	if (rec->pn != (uint32_t)pn)
 		return; /* forgotten long ago */
 	sum->any = true;
+	sum->first |= rec->source == 0;
 	if (rec->state == PKT_IN_FLIGHT) {
 		p->sent.in_flight -= rec->bytes;
 		sum->packets++;
@@ -90,6 +93,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		p->sent.largest_acked = pn;
 		sum->newest = true;
 		sum->newest_sent_ns = rec->sent_ns;
+		sum->newest_source = rec->source;
 	} else if (pn < sum->had) {
 		sum->gap = true;
 		sum->gap_sent_ns = rec->sent_ns;
@@ -99,9 +103,10 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	if (rec->slot == PKT_NO_SLOT)
 		return;
 	rudp_train_acked(&p->train, pn, (uint64_t)rec->gen << 16 | rec->slot);
-	if (PLENUM_UNLIKELY(rec->source))
+	if (PLENUM_UNLIKELY(rec->source)) /* its way is another, for packets of any size */
 		rudp_sources_acked(&p->sources, rec->source);
-	rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
+	else
+		rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
 	if (PLENUM_UNLIKELY(s->pausing))
 		pause_end(s, rec, now);
 	for (unsigned i = 0; i < rec->n_chunks; i++)
@@ -122,10 +127,13 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (!sum->any)
 		return;
 	rudp_sent_advance(&p->sent);
-	p->sent.progress_ns = now;
-	p->sent.pto_base = now;
-	p->sent.pto_count = 0;
-	p->suspect = false;
+	/* The path is well if its first source is: small messages have no other. */
+	if (PLENUM_LIKELY(sum->first)) {
+		p->sent.progress_ns = now;
+		p->sent.pto_base = now;
+		p->sent.pto_count = 0;
+		p->suspect = false;
+	}
 	p->sent.loss_check = true;
 	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
 		uint64_t soonest = sum->gap_sent_ns + p->rtt.latest + rudp_waited(s->r, now);
@@ -139,8 +147,14 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		uint64_t rtt = now - sum->newest_sent_ns;
 		uint64_t delay = a->delay_us * NSEC_PER_USEC;
 
-		rudp_path_rtt(p, rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC,
-			      wire_gap_us(a->gap) * NSEC_PER_USEC + rudp_waited(s->r, now), now);
+		rtt = rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC;
+		/* By another source the way may be longer, which is no queue. */
+		if (PLENUM_UNLIKELY(sum->newest_source))
+			rudp_rtt_add(&p->rtt, rtt, now);
+		else
+			rudp_path_rtt(p, rtt,
+				      wire_gap_us(a->gap) * NSEC_PER_USEC + rudp_waited(s->r, now),
+				      now);
 	}
 	if (sum->packets)
 		rudp_cc_acked(&p->cc, p->mtu.now, sum->packets, sum->bytes, p->sent.largest_acked,

@@ -81,8 +81,10 @@ int rudp_prove_rx(struct rudp_session *s, struct rudp_path *p, const struct data
 		return 0;
 	}
 	/* By our own address: the source could not be had, and gains nothing. */
-	if (w.port == s->r->cfg.ports[p->port].local.port)
+	if (w.port == s->r->cfg.ports[p->port].local.port) {
+		rudp_sources_none(&p->sources, w.index);
 		return 0;
+	}
 	sources_report(s, p, rudp_sources_heard(&p->sources, w.index));
 	return 0;
 }

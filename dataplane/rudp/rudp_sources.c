@@ -27,10 +27,30 @@ void rudp_sources_begin(struct rudp_sources *t, unsigned n, uint64_t life_ns, ui
 
 void rudp_sources_packet_lost(struct rudp_sources *t, unsigned k, uint64_t now)
 {
-	if (!(t->arrives >> k & 1) || ++t->of[k].lost_run < LOST_MOST)
+	struct rudp_source *of = &t->of[k];
+
+	of->well = 0;
+	if (!(t->arrives >> k & 1) || ++of->lost_run < LOST_MOST)
 		return;
 	t->arrives &= (uint8_t) ~(1U << k);
-	ask_anew(&t->of[k], now);
+	/* What asks is small: where only large packets are lost, it is heard each time. */
+	*of = (struct rudp_source){
+		.fell = (uint8_t)MIN_OF(of->fell + 1U, DOUBLINGS_MOST),
+		.ask_ns = now + (of->fell ? MIN_OF(ASK_FIRST_NS << of->fell, ASK_MOST_NS) : 0)};
+}
+
+void rudp_sources_well(struct rudp_sources *t, unsigned k)
+{
+	t->of[k].fell = t->of[k].well = 0;
+	t->lost &= (uint8_t) ~(1U << k);
+}
+
+void rudp_sources_none(struct rudp_sources *t, unsigned k)
+{
+	if (k > t->n)
+		return;
+	t->lost &= (uint8_t) ~(1U << k);
+	t->of[k] = (struct rudp_source){.ask_ns = UINT64_MAX};
 }
 
 unsigned rudp_sources_ask(struct rudp_sources *t, uint64_t now, enum rudp_sources_news *ret)
@@ -41,7 +61,7 @@ unsigned rudp_sources_ask(struct rudp_sources *t, uint64_t now, enum rudp_source
 
 		if (t->arrives >> k & 1 || now < of->ask_ns)
 			continue;
-		if (of->asked >= ASKED_MOST && !(t->lost >> k & 1)) {
+		if (MAX_OF(of->asked, of->fell) >= ASKED_MOST && !(t->lost >> k & 1)) {
 			t->lost |= (uint8_t)(1U << k);
 			*ret = RUDP_SOURCES_CHANGED;
 		}
@@ -55,14 +75,17 @@ unsigned rudp_sources_ask(struct rudp_sources *t, uint64_t now, enum rudp_source
 enum rudp_sources_news rudp_sources_heard(struct rudp_sources *t, unsigned k)
 {
 	const uint8_t bit = (uint8_t)(1U << k);
-	enum rudp_sources_news news = t->lost & bit ? RUDP_SOURCES_CHANGED : RUDP_SOURCES_NO_NEWS;
+	bool fell_often, was_lost = t->lost & bit;
 
 	if (k == 0 || k > t->n)
 		return RUDP_SOURCES_NO_NEWS;
-	t->lost &= (uint8_t)~bit;
+	fell_often = t->of[k].fell >= ASKED_MOST;
 	t->arrives |= bit;
-	t->of[k] = (struct rudp_source){.lost_run = 0};
-	return news;
+	t->of[k] = (struct rudp_source){.fell = t->of[k].fell};
+	if (fell_often || !was_lost)
+		return RUDP_SOURCES_NO_NEWS;
+	t->lost &= (uint8_t)~bit;
+	return RUDP_SOURCES_CHANGED;
 }
 
 uint64_t rudp_sources_deadline(const struct rudp_sources *t)

@@ -11,6 +11,7 @@
 #define PLENUM_DATAPLANE_RUDP_SOURCES_H
 
 #include "dataplane/datagram.h"
+#include "netcfg/base/base.h"
 
 #define RUDP_SOURCES_MAX \
 	DATAGRAM_SOURCES_MAX /* source 0 is the port's own address, by which all answers come */
@@ -23,6 +24,8 @@ struct rudp_sources {	  /* zeros: none but the first, and nothing known of the p
 	struct rudp_source {
 		uint8_t lost_run; /* packets lost in a row */
 		uint8_t asked;	  /* times in a row in vain */
+		uint8_t fell;	  /* times that it stopped arriving, since it was well for long */
+		uint8_t well;	  /* packets that arrived in a row since */
 		uint64_t ask_ns;  /* while it does not arrive: when it is asked for next */
 	} of[RUDP_SOURCES_MAX];
 	uint16_t peer[RUDP_SOURCES_MAX]; /* UDP ports, by the peer's numbers; 0: none */
@@ -44,11 +47,18 @@ static inline unsigned rudp_sources_choose(const struct rudp_sources *t, unsigne
 		left &= left - 1;
 	return turn == 0 ? 0 : (unsigned)__builtin_ctz(left);
 }
+/* So many in a row have arrived: what was before is forgotten. */
+#define RUDP_SOURCES_WELL 128U
+void rudp_sources_well(struct rudp_sources *t, unsigned k);
+/* The port could not open it. */
+void rudp_sources_none(struct rudp_sources *t, unsigned k);
 /* A packet that left by source k has arrived; has been lost, while later ones arrived. One that
  * loses too many in a row carries nothing until it is heard of. */
 static inline void rudp_sources_acked(struct rudp_sources *t, unsigned k)
 {
 	t->of[k].lost_run = 0;
+	if (PLENUM_UNLIKELY(t->of[k].fell) && ++t->of[k].well >= RUDP_SOURCES_WELL)
+		rudp_sources_well(t, k);
 }
 void rudp_sources_packet_lost(struct rudp_sources *t, unsigned k, uint64_t now);
 /* The source that is to be asked for now, which counts as done; 0: none. */

@@ -77,6 +77,7 @@ struct sim_link { /* from an endpoint's port to the switch of its leg */
 	uint32_t out_loss;	  /* more of them, in a million, in this direction */
 	uint8_t sources_out;	  /* bit per source: packets from it vanish, in this direction */
 	uint64_t by_source[8];	  /* packets that left by it */
+	uint64_t source_lag_ns;	  /* how much longer each source's way is than the one before */
 	struct sim_pkt *train;	  /* the last packet since the flush, which the next may join */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;

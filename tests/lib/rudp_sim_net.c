@@ -209,7 +209,7 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 		link->dropped++;
 		return 0;
 	}
-	at = way(sim, end, link, at);
+	at = way(sim, end, link, at) + pkt->source * link->source_lag_ns;
 	train_join(sim, link, pkt, deliver(sim, end, port, dst, pkt, at));
 	if (chance(sim, sim->cfg.duplicate))
 		deliver(sim, end, port, dst, pkt, at + sim_random(sim, 2 * sim->cfg.delay_ns + 1));
