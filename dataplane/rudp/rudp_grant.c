@@ -387,8 +387,9 @@ uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 
 	if (s->is_client || r->grants.short_of_memory)
 		return 0;
-	/* A grant would cost it a round trip in the middle of each request. */
-	if (is_alone(s))
+	/* A grant would cost it a round trip in the middle of each request; what it may not have
+	 * here would come in vain. */
+	if (is_alone(s) && s->grants.held_bytes + FREE_ALONE_BYTES <= r->lim.rx_bytes_per_session)
 		bytes = FREE_ALONE_BYTES;
 	bytes = MIN_OF(bytes, FREE_BYTES_IDLE / MAX_OF(r->n_live, 1U));
 	return bytes < RUDP_SMALL_BYTES ? 0 : bytes;

@@ -243,8 +243,13 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	if (p->state == PATH_DOWN && p->answered_since == 0)
-		p->answered_since = now;
+	if (p->state != PATH_DOWN)
+		return;
+	p->answers++;
+	if (p->answered_since)
+		return;
+	p->answered_since = now;
+	p->asks = p->answers = 0;
 }
 
 void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now)
@@ -387,14 +392,18 @@ static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
 	if (held_long_enough(s, p, now)) {
-		rudp_path_set_up(s, p, now);
-		return;
+		if (p->answers >= p->asks / 2 || rudp_path_alone(s, p)) {
+			rudp_path_set_up(s, p, now);
+			return;
+		}
+		p->answered_since = 0; /* it loses most of what is sent */
 	}
 	if (now < p->probe_ns)
 		return;
 	probe_missed(s, p, now);
 	rudp_loss_move_all(s, p);
 	rudp_tx_ping(s, p, now);
+	p->asks++;
 	p->asked_ns = now;
 	p->probe_ns = now + (rudp_path_alone(s, p) ? PROBE_ALONE_NS : PROBE_DOWN_NS);
 }

@@ -118,7 +118,8 @@ void worker_release_look(struct worker *w, unsigned i)
 	const struct launch_port *port = &w->cfg->ports[i];
 	char why[LAUNCH_REASON_MAX];
 
-	if (!w->ports[i].ops->wanted_back || !w->ports[i].ops->wanted_back(&w->ports[i]))
+	if (!w->port_open[i] || !w->ports[i].ops->wanted_back ||
+	    !w->ports[i].ops->wanted_back(&w->ports[i]))
 		return;
 	w->released[i] = true;
 	w->ports[i].ops->close(&w->ports[i]);

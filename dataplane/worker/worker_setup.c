@@ -254,6 +254,19 @@ unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
+/* As at the start: a worker without any port is of no use to anybody, and the next one asks again.
+ */
+static void end_without_ports(struct worker *w, const char *reason)
+{
+	for (unsigned i = 0; i < w->cfg->n_ports; i++)
+		if (w->port_open[i])
+			return;
+	log_err("%s", reason);
+	worker_send(w, LAUNCH_MSG_FAILED, -EADDRNOTAVAIL, 0, reason);
+	w->exit_status = LAUNCH_EXIT_TRANSPORT;
+	w->stopped = true;
+}
+
 /* The leg is as opening the port has left it, but for what probing said. */
 static void probe_end(struct worker *w, unsigned i, int result, const char *reason)
 {
@@ -268,6 +281,8 @@ static void probe_end(struct worker *w, unsigned i, int result, const char *reas
 		worker_legs_say(w, &why, i, reason);
 	}
 	worker_leg_explain(w, i, why.text[i]);
+	if (result < 0)
+		end_without_ports(w, why.text[i]);
 }
 
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link)

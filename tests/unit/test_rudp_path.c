@@ -393,6 +393,11 @@ static void stall_server(struct sim *sim, uint64_t ns)
 	CHECK(sim, sim_pass(sim, ns));
 }
 
+static void lose_most(struct sim *sim, uint64_t ns)
+{
+	sim->ends[1].links[1].out_loss = (uint32_t)ns;
+}
+
 static void cut_leg(struct sim *sim, uint64_t ns)
 {
 	sim_leg(sim, 1, 1, false, false);
@@ -418,6 +423,8 @@ static void test_held_leg(void **state)
 		{cut_leg, 700 * MS, 20 * US, true, true},
 		{cut_leg, 700 * MS, 20 * US, false, true},
 		{cut_leg, 1, 200 * MS, false, true},
+		{lose_most, 200000, 20 * US, false, true}, /* of a million packets */
+		{lose_most, 700000, 20 * US, false, false},
 		{cut_leg, 2000 * MS, 20 * US, true, false},
 		{cut_leg, 2000 * MS, 20 * US, false, false},
 	};
