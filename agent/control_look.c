@@ -42,6 +42,7 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
 	const struct plan_context ctx = {.running = a->now.plan,
+					 .held_hugepages = legs_held_hugepages(a->sup),
 					 .owned = &owned,
 					 .places = &places,
 					 .forced = (const char(*)[PLENUM_NAME_MAX])l->client.forced,

@@ -180,3 +180,26 @@ int legs_held(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 	*ret_n = n;
 	return 0;
 }
+
+/* As plan_worker.c counts them. */
+static uint64_t hugepages_of(const struct launch_config *c)
+{
+	bool all_xdp = true;
+
+	if (c->transport == LAUNCH_UDP)
+		return 0;
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		all_xdp &= launch_port_is_xdp(&c->ports[i]);
+	if (all_xdp)
+		return 0;
+	return MAX_OF((launch_dpdk_mib(c) + 1) / 2, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
+}
+
+uint64_t legs_held_hugepages(const struct sup *sup)
+{
+	uint64_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(sup); w; w = w->next)
+		n += w->started ? hugepages_of(w->started) : 0;
+	return n;
+}

@@ -34,5 +34,7 @@ uint64_t legs_keep_ports(const struct sup *sup, const struct plan *plan, bool as
 /* The PCI functions that living workers have open, as plan_context takes them: heap, the caller
  * frees. 0, -ENOMEM. */
 int legs_held(const struct sup *sup, char (**ret)[16], size_t *ret_n);
+/* The hugepages of 2 MiB that are planned for living workers. */
+uint64_t legs_held_hugepages(const struct sup *sup);
 
 #endif

@@ -186,6 +186,7 @@ static int first_half(struct agent *a)
 	int r = look(a);
 	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
 	const struct plan_context ctx = {.running = a->now.plan,
+					 .held_hugepages = legs_held_hugepages(a->sup),
 					 .failures = &a->failures,
 					 .owned = &w->owned,
 					 .places = &w->places,

@@ -218,6 +218,17 @@ struct launch_config {
 		       * which */
 };
 
+/* What it takes of memory for DPDK, in MiB: with a port for each leg, whether DPDK drives them all
+ * or not. */
+static inline uint32_t launch_dpdk_mib(const struct launch_config *c)
+{
+	uint32_t mib = PLENUM_DPDK_MIB;
+
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		mib += plenum_dpdk_port_mib(c->ports[i].mtu);
+	return mib;
+}
+
 /* Whether a worker can be told of further ports while it runs. Sockets of the kernel open in a
  * confined process; devices of DPDK want the host's files, which it has no more. */
 static inline bool launch_takes_ports(const struct launch_config *c)

@@ -471,6 +471,8 @@ uint64_t front_rdma_due(const struct fuse_front *f);
 void front_rdma_answer(struct fuse_front *f, int status, const void *msg, size_t len);
 /* The server says that the pair of a leg, as it was when front_rdma.serial was that, has failed. */
 void front_rdma_lost(struct fuse_front *f, unsigned leg, uint32_t serial);
+/* The server's answer about a pair for the port is waited for. */
+bool front_rdma_is_asking(const struct fuse_front *f, unsigned port);
 /* Whether the request, which has the buffer of its answer, is to go with its data offered so. */
 bool front_rdma_offer(struct fuse_front *f, struct front_slot *s, struct fuse_proto_bulk *ret);
 /* Whether the request waits until there is RDMA. */

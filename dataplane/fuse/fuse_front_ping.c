@@ -147,7 +147,8 @@ uint64_t front_ping_flush(struct fuse_front *f, uint64_t now_ns)
 		return p->due_ns;
 	why = fuse_front_rdma_reason(f, p->run.port);
 	/* The server is being asked for a pair, or no path leads there. */
-	if (f->link == FRONT_READY && why == PORT_RDMA_OK &&
+	if (f->link == FRONT_READY &&
+	    (why == PORT_RDMA_OK || front_rdma_is_asking(f, p->run.port)) &&
 	    !(port_rdma_ready(f->rdma.peer) >> p->run.port & 1)) {
 		if (now_ns + LAUNCH_PING_S_MAX * NSEC_PER_SEC < p->until_ns + PAIR_WAIT_NS) {
 			p->due_ns = now_ns + BUSY_WAIT_NS;

@@ -514,6 +514,13 @@ int front_rdma_take(struct fuse_front *f, struct front_slot *s, struct front_ans
 	return 0;
 }
 
+bool front_rdma_is_asking(const struct fuse_front *f, unsigned port)
+{
+	const struct front_rdma *r = &f->rdma;
+
+	return r->waits && !r->mixed && !r->encrypted && r->asked >> port & 1;
+}
+
 enum port_rdma_reason fuse_front_rdma_reason(const struct fuse_front *f, unsigned port)
 {
 	const struct front_rdma *r = &f->rdma;

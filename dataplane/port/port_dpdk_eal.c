@@ -27,16 +27,6 @@ unsigned port_dpdk_frame_room(uint32_t mtu)
 	return mtu <= PLENUM_DPDK_SHORT_MTU ? SMALL_ROOM : LARGE_ROOM;
 }
 
-/* With a port for each leg, whether DPDK drives them all or not. */
-static uint32_t memory_mib(const struct launch_config *cfg)
-{
-	uint32_t mib = PLENUM_DPDK_MIB;
-
-	for (unsigned i = 0; i < cfg->n_ports; i++)
-		mib += plenum_dpdk_port_mib(cfg->ports[i].mtu);
-	return mib;
-}
-
 /* "0000:3b:02.1", with or without the domain. */
 static bool is_pci_address(const char *s)
 {
@@ -128,7 +118,7 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 	char lcores[32], mib[16];
 	bool any_pci = false;
 
-	snprintf(mib, sizeof(mib), "%u", MAX_OF(2 * memory_mib(cfg), PLAIN_MIB_MIN));
+	snprintf(mib, sizeof(mib), "%u", MAX_OF(2 * launch_dpdk_mib(cfg), PLAIN_MIB_MIN));
 	snprintf(lcores, sizeof(lcores), "0@%u", cfg->core);
 	arg_add(a, "plenum-worker");
 	arg_add(a, hugepages ? "--in-memory" : "--no-shconf");
@@ -178,11 +168,11 @@ int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
 	if (started)
 		return 0;
 	hugepages = hugepages_free_bytes() >=
-		    (wants ? 1 : (uint64_t)MAX_OF(memory_mib(cfg), HUGE_MIB_MIN) << 20);
+		    (wants ? 1 : (uint64_t)MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) << 20);
 	if (!hugepages && wants) {
 		snprintf(why, LAUNCH_REASON_MAX,
 			 "no free hugepages: raise vm.nr_hugepages (%u pages of 2 MiB a worker)",
-			 MAX_OF(memory_mib(cfg), HUGE_MIB_MIN) / 2);
+			 MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) / 2);
 		return -ENOMEM;
 	}
 	if (!hugepages)

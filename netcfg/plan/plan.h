@@ -248,6 +248,9 @@ struct plan_context {
 	 * successors, else a second plan would differ from the first for no reason but the first.
 	 */
 	const struct plan *running;
+	/* Where that is not known, as right after a start of the agent: the 2 MiB pages of the
+	 * workers that an earlier agent has started. */
+	uint64_t held_hugepages;
 	const struct plan_failures *failures; /* these do not get DPDK again */
 	/* What earlier applies changed (plan_owned.h); NULL: nothing is given back or recorded. */
 	const struct plan_owned *owned;

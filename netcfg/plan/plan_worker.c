@@ -68,7 +68,7 @@ static bool takes_hugepages(enum spec_transport t)
 static uint64_t hugepages_free(const struct plan_builder *b)
 {
 	const struct plan *running = b->ctx->running;
-	uint64_t whole = 0, nodes = 0, held = 0;
+	uint64_t whole = 0, nodes = 0, held = running ? 0 : b->ctx->held_hugepages;
 	bool has_whole = false;
 
 	for (size_t i = 0; i < b->inv->n_hugepages; i++) {

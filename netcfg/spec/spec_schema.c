@@ -359,13 +359,13 @@ static const struct spec_key net_keys[] = {
 	 .example = "true"},
 	{"udp-sources", SPEC_TYPE_U32, .fallback = "1", .min = 1, .max = 8,
 	 FIELD(spec_net, udp_sources),
-	 .help = "From how many UDP ports a worker with transport udp sends on this device. NICs and"
+	 .help = "From how many UDP ports a worker with transport udp sends on this device.\nNICs and"
 		 " switches choose queues and links by addresses and ports, so that one session has one"
-		 " of each with 1, and up to so many with more; where a NIC has several receive queues"
+		 " of each with 1, and up to so many with more.\nWhere a NIC has several receive queues"
 		 " (for UDP by ports, too: ethtool -N DEVICE rx-flow-hash udp4 sdfn) or the fabric"
-		 " several links, 4 is a good choice. Messages of more than 16 KiB take turns at them;"
+		 " several links, 4 is a good choice.\nMessages of more than 16 KiB take turns at them;"
 		 " all else, and all that comes back, keeps to the port that 'port' says.\nThe kernel"
-		 " chooses the others. One that does not reach a peer is not used, and said.",
+		 " chooses the others.\nOne that does not reach a peer is not used, and said.",
 	 .example = "4"},
 	{"dcb", SPEC_TYPE_MAP, .table = &dcb_table, FIELD(spec_net, dcb),
 	 .fallback_doc = "as it is",

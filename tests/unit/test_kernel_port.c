@@ -226,6 +226,15 @@ static void test_kernel_port_hugepages_of_others(void **state)
 	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_UDP);
 	assert_string_equal(second->workers[1].reason.code, "no-hugepages");
 	plan_free(second);
+	/* What an earlier agent has started goes on as it is. */
+	assert_int_equal(
+		plan_build(s, inv,
+			   &(struct plan_context){.held_hugepages = 2 * PLAN_HUGEPAGES_PER_WORKER},
+			   &d, &second),
+		0);
+	assert_int_equal(second->workers[0].effective, SPEC_TRANSPORT_DPDK);
+	assert_int_equal(second->workers[1].effective, SPEC_TRANSPORT_DPDK);
+	plan_free(second);
 	plan_free(first);
 	diag_done(&d);
 	spec_free(s);
