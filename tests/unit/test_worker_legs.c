@@ -266,6 +266,29 @@ static void test_address_is_taken_meanwhile(void **state)
 	expect_no_event(b);
 }
 
+/* Without any port a worker is of no use: it ends with the reason, as where none opens. */
+static void test_last_address_is_taken(void **state)
+{
+	struct bench *b = *state;
+	struct launch_msg m;
+
+	opened(b, 3);
+	b->join_why[0] = "no link";
+	b->join_error[0] = 1;
+	joined(b, 3);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: no link");
+	b->w.port_open[1] = b->w.port_open[2] = false;
+	b->w.port_up[0] = true;
+	b->probe = -EADDRINUSE;
+	worker_probe_begin(&b->w, 0, true);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 0, "leg-a: taken");
+	assert_int_equal(recv(b->agent, &m, sizeof(m), MSG_DONTWAIT), sizeof(m));
+	assert_int_equal(m.type, LAUNCH_MSG_FAILED);
+	assert_string_equal(m.text, "leg-a: taken");
+	assert_true(b->w.stopped);
+	assert_int_equal(b->w.exit_status, LAUNCH_EXIT_TRANSPORT);
+}
+
 /* However long it all is: where none can be had, all is said in one line. */
 static void test_all_in_one_line(void **state)
 {
@@ -319,10 +342,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_two_legs_are_less),  TEST(test_one_leg_comes_back),
-		TEST(test_joining_says_more),  TEST(test_all_in_one_line),
-		TEST(test_link_comes_later),   TEST(test_address_is_taken_meanwhile),
-		TEST(test_counters_are_shown),
+		TEST(test_two_legs_are_less),	  TEST(test_one_leg_comes_back),
+		TEST(test_joining_says_more),	  TEST(test_all_in_one_line),
+		TEST(test_link_comes_later),	  TEST(test_address_is_taken_meanwhile),
+		TEST(test_last_address_is_taken), TEST(test_counters_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
