@@ -24,9 +24,8 @@
 #define SUP_HEARTBEAT_CHECK_NS NSEC_PER_SEC
 #define SUP_BACKOFF_FIRST_NS (250 * NSEC_PER_MSEC)
 #define SUP_BACKOFF_MAX_NS (8 * NSEC_PER_SEC)
-#define SUP_ADOPT_LIMIT_NS                                                                   \
-	(10 * NSEC_PER_SEC)		   /* until an adopted worker answers that was ready \
-					    */
+/* Until an adopted worker answers that was ready. */
+#define SUP_ADOPT_LIMIT_NS (10 * NSEC_PER_SEC)
 #define SUP_HEALTHY_NS (60 * NSEC_PER_SEC) /* up for so long: earlier deaths are forgotten */
 
 enum sup_state {

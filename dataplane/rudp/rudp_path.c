@@ -347,7 +347,7 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 /*
  * How many probes in a row a path that is to be used again may miss. Where it must answer for a
  * minute, a tenth of a second must not begin that minute anew: busy hosts are that late each
- * minute, and one that flaps is known by longer silences. However long it is held: by one second.
+ * minute, and one that flaps is known by longer silences: of a second, where it is held for long.
  */
 static unsigned misses_most(const struct rudp_path *p)
 {

@@ -272,6 +272,39 @@ static void test_alone(void **state)
 	assert_int_equal(rudp_sources_ask(&t, now, &news), 1);
 }
 
+/* By which all that is small arrives, and nothing large: it is tried ever more seldom, and said.
+ * One that the port has not is not asked for. */
+static void test_falls_again(void **state)
+{
+	struct rudp_sources t = {0};
+	enum rudp_sources_news news = RUDP_SOURCES_NO_NEWS;
+	uint64_t now = SEC, waited = 0, before;
+
+	rudp_sources_begin(&t, 2, 1, now);
+	rudp_sources_none(&t, 2);
+	for (unsigned turn = 0; turn < 9; turn++) {
+		before = waited;
+		waited = rudp_sources_deadline(&t) - now;
+		assert_true(turn < 2 ? waited == 0 : waited > before);
+		now += waited;
+		assert_int_equal(rudp_sources_ask(&t, now, &news), 1);
+		assert_int_equal(news, turn == 7 ? RUDP_SOURCES_CHANGED : RUDP_SOURCES_NO_NEWS);
+		rudp_sources_heard(&t, 1);
+		assert_int_equal(t.arrives, 2);
+		assert_int_equal(t.lost, turn < 7 ? 0 : 2);
+		for (unsigned i = 0; turn < 8 && i < 8; i++)
+			rudp_sources_packet_lost(&t, 1, now);
+	}
+	for (unsigned i = 0; i < RUDP_SOURCES_WELL; i++) {
+		assert_int_equal(t.lost, 2);
+		rudp_sources_acked(&t, 1);
+	}
+	assert_int_equal(t.lost, 0);
+	for (unsigned i = 0; i < 8; i++)
+		rudp_sources_packet_lost(&t, 1, now);
+	assert_true(rudp_sources_deadline(&t) == now);
+}
+
 /* What is asked is lost, comes twice, late and damaged; ends die meanwhile. */
 static void test_random(void **state)
 {
@@ -306,7 +339,7 @@ int main(void)
 		cmocka_unit_test(test_spread),	       cmocka_unit_test(test_never_arrives),
 		cmocka_unit_test(test_stops_arriving), cmocka_unit_test(test_believed),
 		cmocka_unit_test(test_uneven_ways),    cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_falls_again),    cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
