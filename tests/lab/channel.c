@@ -348,14 +348,16 @@ static void server_read(struct server *s)
 	} while (channel_fill(&s->ch) > 0);
 }
 
-/* Kills the command of a client that is gone. Returns for how long to wait for events, in ms. */
+/* Kills the command of a client that is gone. Returns for how long to wait for events, in ms. To
+ * look at the port takes what has come out of the driver's queue: an interrupt that follows finds
+ * nothing new there and wakes nobody, so what has come is read now. */
 static int server_watch(struct server *s)
 {
-	struct pollfd p = {.fd = s->ch.fd};
+	struct pollfd p = {.fd = s->ch.fd, .events = POLLIN};
 
 	if (s->command.pid <= 0 || poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP)) {
 		s->hung_up_ns = 0;
-		return -1;
+		return s->command.pid > 0 && p.revents & POLLIN ? 0 : -1;
 	}
 	s->hung_up_ns = s->hung_up_ns ? s->hung_up_ns : clock_now_ns();
 	if (clock_now_ns() - s->hung_up_ns < HANGUP_MS * NSEC_PER_MSEC)
