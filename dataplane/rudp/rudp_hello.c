@@ -23,10 +23,11 @@ static uint32_t stamp_of(uint64_t now)
 	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
-/* The ports from which `a` is to be reached: those in its subnet, else all of its family. */
+/* The ports from which `a` is to be reached: those in its subnet, else, by routers, all of its
+ * family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
-	unsigned n = 0;
+	unsigned n = 0, in_subnet;
 
 	for (unsigned i = 0; i < r->cfg.n_ports; i++) {
 		struct ip_prefix net = {r->cfg.ports[i].local.ip, r->cfg.ports[i].prefix_len};
@@ -34,7 +35,8 @@ static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigne
 		if (net.addr.family == a->family && ip_prefix_contains(&net, a))
 			ret[n++] = i;
 	}
-	for (unsigned i = 0; n == 0 && i < r->cfg.n_ports; i++)
+	in_subnet = n;
+	for (unsigned i = 0; in_subnet == 0 && i < r->cfg.n_ports; i++)
 		if (r->cfg.ports[i].local.ip.family == a->family)
 			ret[n++] = i;
 	return n;

@@ -428,9 +428,10 @@ void sim_abandon_all(struct sim *sim, unsigned end)
 static struct rudp_port_info port_info(const struct sim_end *end, unsigned i)
 {
 	const struct sim *sim = end->sim;
+	uint8_t prefix_len = sim->cfg.ipv6 ? 64 : 16;
 
 	return (struct rudp_port_info){.local = sim_end_addr(sim, end->index, i),
-				       .prefix_len = sim->cfg.ipv6 ? 64 : 16,
+				       .prefix_len = sim->cfg.routed ? 2 * prefix_len : prefix_len,
 				       .mtu = sim->cfg.mtu,
 				       .label = sim->cfg.labels ? 77 + i : 0,
 				       .sources = (uint8_t)sim->cfg.sources,

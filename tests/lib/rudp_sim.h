@@ -49,6 +49,7 @@ struct sim_config {
 	bool drops_trains; /* packets of one size that leave together are all lost */
 	unsigned sources;  /* UDP ports that each port can send from beside its own */
 	bool one_subnet;   /* all legs in one subnet */
+	bool routed;	   /* each port in a subnet of its own, routers between all */
 	/* Legs, the last ones, that the server and the clients lack at first: sim_port_add. */
 	unsigned late_server, late_client;
 	bool labels;

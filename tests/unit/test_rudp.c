@@ -353,24 +353,21 @@ static void test_one_way(void **state)
 	}
 }
 
-/* Cross paths of a common subnet carry nothing while straight ones are up, and all when not. */
-static void test_standby(void **state)
+/* Cross paths carry nothing while straight ones are up, and all when not. */
+static void crosses_stand_by(const struct sim_config *cfg)
 {
-	struct sim_config cfg = clean;
 	struct sim *sim;
 	struct rudp_path_info info[RUDP_PATHS_MAX];
 	unsigned n;
 
-	cfg.one_subnet = true;
-	cfg.labels = true;
-	sim = sim_new(&cfg);
+	sim = sim_new(cfg);
 	CHECK(sim, sim_connect(sim, 100 * MS));
 	CHECK(sim, sim_pass(sim, 100 * MS));
 	CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
 	n = rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX);
 	assert_int_equal(n, 4);
 	for (unsigned i = 0; i < n; i++) {
-		bool cross = info[i].remote.ip.bytes[3] - 1U != info[i].port;
+		bool cross = info[i].remote.ip.bytes[cfg->ipv6 ? 15 : 3] - 1U != info[i].port;
 
 		assert_true(info[i].up);
 		assert_int_equal(info[i].standby, cross);
@@ -381,6 +378,22 @@ static void test_standby(void **state)
 	CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
+}
+
+static void test_standby(void **state)
+{
+	struct sim_config cfg = clean;
+
+	cfg.one_subnet = true;
+	cfg.labels = true;
+	crosses_stand_by(&cfg);
+	cfg.one_subnet = false;
+	cfg.routed = true;
+	crosses_stand_by(&cfg);
+	cfg.labels = false; /* their order pairs them */
+	crosses_stand_by(&cfg);
+	cfg.ipv6 = true;
+	crosses_stand_by(&cfg);
 }
 
 /* Bytes thrown at both ends, with numbers that are partly right. */
