@@ -7,6 +7,7 @@
  */
 #include "dataplane/port/port_dpdk.h"
 #include "dataplane/port/port_dpdk_device.h"
+#include "dataplane/port/port_dpdk_queues.h"
 #include "dataplane/port/port_neigh.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
@@ -24,8 +25,6 @@
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep asks for the link */
 #define RESTART_NS NSEC_PER_SEC		  /* between attempts after a reset of the PF */
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)
-#define POOL_CACHE 256
-#define RING_DESCRIPTORS 1024
 
 struct port_dpdk {
 	struct port *port;
@@ -33,12 +32,10 @@ struct port_dpdk {
 	bool on_pci, opened, started;
 	struct port_dpdk_wake wake; /* its fd -1: polled */
 	struct port_dpdk_state state;
-	unsigned tx_flags; /* of port_l2_build_udp */
-	uint64_t tx_mbuf_flags;
 	uint32_t frame_max, datagram_max;
 	uint64_t restart_ns;
 	uint64_t now_ns; /* as of the last tick or control frame */
-	struct rte_mempool *pool;
+	struct port_dpdk_queues queues;
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
@@ -51,8 +48,6 @@ struct port_dpdk {
 	char device[PLENUM_NAME_MAX]; /* name of the DPDK device */
 	char bus[8];
 };
-
-static const struct rte_eth_conf device_conf_base;
 
 /* ------------------------------------------------------------------ sending */
 
@@ -108,11 +103,11 @@ static struct rte_mbuf *tx_mbuf_get(struct port_dpdk *d)
 		tx_drain(d);
 	if (d->n_tx == PORT_BURST_MAX)
 		return NULL;
-	m = rte_pktmbuf_alloc(d->pool);
+	m = rte_pktmbuf_alloc(d->queues.pool);
 	if (PLENUM_LIKELY(m != NULL))
 		return m;
 	tx_drain(d); /* gives back what the device has finished with */
-	return rte_pktmbuf_alloc(d->pool);
+	return rte_pktmbuf_alloc(d->queues.pool);
 }
 
 static void tx_append(struct port_dpdk *d, struct rte_mbuf *m, size_t len)
@@ -170,8 +165,8 @@ static int port_dpdk_tx(struct port *p, const struct datagram_addr *dst, const s
 	if (PLENUM_UNLIKELY(!m))
 		return -EAGAIN;
 	len = port_l2_build_udp(rte_pktmbuf_mtod(m, uint8_t *), &d->local, &mac, dst, pkt,
-				d->tx_flags);
-	m->ol_flags |= d->tx_mbuf_flags;
+				d->queues.tx_flags);
+	m->ol_flags |= d->queues.tx_mbuf_flags;
 	m->l2_len = PORT_L2_ETHER_BYTES;
 	m->l3_len = d->local.ip.family == AF_INET ? 20 : 40;
 	tx_append(d, m, len);
@@ -219,12 +214,28 @@ static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx
 	return false;
 }
 
+/* Of all queues. One that is full leaves the others nothing, so that another is first each time. */
+static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned max)
+{
+	struct port_dpdk_queues *q = &d->queues;
+	uint16_t at = q->first;
+	unsigned n = rte_eth_rx_burst(d->id, at, ret, (uint16_t)max);
+
+	if (PLENUM_LIKELY(q->n_rx == 1))
+		return n;
+	for (uint16_t i = 1; i < q->n_rx && n < max; i++) {
+		at = at + 1 == q->n_rx ? 0 : (uint16_t)(at + 1);
+		n += rte_eth_rx_burst(d->id, at, ret + n, (uint16_t)(max - n));
+	}
+	q->first = q->first + 1 == q->n_rx ? 0 : (uint16_t)(q->first + 1);
+	return n;
+}
+
 static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 {
 	struct port_dpdk *d = p->impl;
 	struct rte_mbuf *burst[PORT_BURST_MAX];
-	unsigned n = 0;
-	uint16_t got;
+	unsigned n = 0, got;
 
 	if (d->n_held > 0) {
 		rte_pktmbuf_free_bulk(d->held, d->n_held);
@@ -234,7 +245,7 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 		return -ENETDOWN;
 	if (PLENUM_UNLIKELY(d->wake.armed))
 		port_dpdk_wake_disarm(&d->wake);
-	got = rte_eth_rx_burst(d->id, 0, burst, (uint16_t)MIN_OF(max, PORT_BURST_MAX));
+	got = rx_burst(d, burst, MIN_OF(max, PORT_BURST_MAX));
 	d->counters.rx_packets += got;
 	if (PLENUM_UNLIKELY(d->capture != NULL))
 		capture_frames(d, burst, got, PACKET_IN);
@@ -369,49 +380,6 @@ static void port_dpdk_capture(struct port *p, struct packet_writer *to)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Fills rx and tx queues, what rx holds, what tx holds, and the core's cache. Jumbo frames get
- * shorter queues, so that either way it fits plenum_dpdk_port_mib(). */
-static int pool_make(struct port_dpdk *d, const struct launch_port *lp, uint16_t descriptors,
-		     char *why)
-{
-	unsigned count = 2U * descriptors + 3 * PORT_BURST_MAX + POOL_CACHE;
-	unsigned room = port_dpdk_frame_room(lp->mtu) + RTE_PKTMBUF_HEADROOM;
-	int node = rte_eth_dev_socket_id(d->id);
-	char name[RTE_MEMPOOL_NAMESIZE];
-
-	snprintf(name, sizeof(name), "plenum-%u", d->port->index);
-	/* Beside the NIC that writes and reads them all; anywhere where that has no memory. */
-	d->pool = rte_pktmbuf_pool_create(name, count, POOL_CACHE, 0, (uint16_t)room,
-					  node < 0 ? (int)rte_socket_id() : node);
-	if (!d->pool)
-		d->pool = rte_pktmbuf_pool_create(name, count, POOL_CACHE, 0, (uint16_t)room,
-						  SOCKET_ID_ANY);
-	if (d->pool)
-		return 0;
-	snprintf(why, LAUNCH_REASON_MAX, "%u MiB of hugepages are needed for leg %.32s: %.40s",
-		 count * room >> 20, lp->leg, rte_strerror(rte_errno));
-	return -ENOMEM;
-}
-
-static void conf_choose_offloads(struct port_dpdk *d, const struct rte_eth_dev_info *info,
-				 struct rte_eth_conf *conf)
-{
-	uint64_t tx = RTE_ETH_TX_OFFLOAD_UDP_CKSUM, rx = RTE_ETH_RX_OFFLOAD_CHECKSUM;
-	bool v4 = d->local.ip.family == AF_INET;
-
-	if (v4)
-		tx |= RTE_ETH_TX_OFFLOAD_IPV4_CKSUM;
-	if ((info->tx_offload_capa & tx) == tx) {
-		conf->txmode.offloads |= tx;
-		d->tx_flags = PORT_L2_OFFLOAD_CHECKSUM;
-		d->tx_mbuf_flags = RTE_MBUF_F_TX_UDP_CKSUM;
-		d->tx_mbuf_flags |=
-			v4 ? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM : RTE_MBUF_F_TX_IPV6;
-	}
-	conf->txmode.offloads |= info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
-	conf->rxmode.offloads |= info->rx_offload_capa & rx;
-}
-
 /* The MAC that the configuration wants, where it names one; else the device's. */
 static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 {
@@ -432,51 +400,16 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 	return 0;
 }
 
-static int queues_setup(struct port_dpdk *d, const struct launch_port *lp, char *why)
+static int device_start(struct port_dpdk *d, const struct launch_config *cfg, unsigned index,
+			char *why)
 {
-	uint16_t rxd = lp->mtu > PLENUM_DPDK_SHORT_MTU ? RING_DESCRIPTORS / 4 : RING_DESCRIPTORS,
-		 txd = rxd;
-	int node = rte_eth_dev_socket_id(d->id), r;
+	struct port_dpdk_queues_of of = {.id = d->id, .on_pci = d->on_pci, .device = d->device};
+	int r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
 
-	r = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &rxd, &txd);
-	if (r < 0)
-		return r;
-	r = pool_make(d, lp, MAX_OF(rxd, txd), why);
-	if (r < 0)
-		return r;
-	r = rte_eth_rx_queue_setup(d->id, 0, rxd, (unsigned)node, NULL, d->pool);
-	if (r < 0)
-		return r;
-	return rte_eth_tx_queue_setup(d->id, 0, txd, (unsigned)node, NULL);
-}
-
-static int device_start(struct port_dpdk *d, const struct launch_config *cfg,
-			const struct launch_port *lp, char *why)
-{
-	struct rte_eth_conf conf = device_conf_base;
-	struct rte_eth_dev_info info;
-	int r = rte_eth_dev_info_get(d->id, &info);
-
-	if (r < 0)
-		return r;
-	if (lp->mtu < info.min_mtu || lp->mtu > info.max_mtu) {
-		snprintf(why, LAUNCH_REASON_MAX, "%.32s takes an MTU of %u to %u, not %u",
-			 d->device, info.min_mtu, info.max_mtu, lp->mtu);
-		return -EINVAL;
-	}
-	conf.rxmode.mtu = lp->mtu;
-	conf.intr_conf.rxq = cfg->transport == LAUNCH_DPDK_INTERRUPT;
-	conf_choose_offloads(d, &info, &conf);
-	r = rte_eth_dev_configure(d->id, 1, 1, &conf);
-	if (r < 0)
-		return r;
-	r = mac_choose(d, lp);
-	if (r < 0)
-		return r;
-	r = queues_setup(d, lp, why);
-	if (r < 0)
-		return r;
-	r = rte_eth_dev_start(d->id);
+	if (r == 0)
+		r = mac_choose(d, &cfg->ports[index]);
+	if (r == 0)
+		r = rte_eth_dev_start(d->id);
 	if (r < 0)
 		return r;
 	d->started = true;
@@ -576,7 +509,7 @@ static void port_dpdk_close(struct port *p)
 		(void)rte_eth_dev_close(d->id);
 		(void)rte_eal_hotplug_remove(d->bus, d->device);
 	}
-	rte_mempool_free(d->pool);
+	rte_mempool_free(d->queues.pool);
 	port_neigh_free(d->neigh);
 	free(d);
 	p->impl = NULL;
@@ -639,7 +572,7 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	port_dpdk_fds_note(&before);
 	r = device_attach(d, lp, index, why);
 	if (r == 0)
-		r = device_start(d, cfg, lp, why);
+		r = device_start(d, cfg, index, why);
 	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
 		r = device_wake_by(d, &before, why);
 	if (r == 0)

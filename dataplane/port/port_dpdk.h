@@ -27,7 +27,9 @@ int port_dpdk_eal_start(const struct launch_config *cfg, char *why);
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
-/* Bytes of buffer that one received frame needs. */
+/* The share of a worker's memory that is for the buffers of that port. */
+uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index);
+/* Bytes of buffer that one received frame needs, whatever the device. */
 unsigned port_dpdk_frame_room(uint32_t mtu);
 
 #endif

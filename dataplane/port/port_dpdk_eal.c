@@ -27,6 +27,14 @@ unsigned port_dpdk_frame_room(uint32_t mtu)
 	return mtu <= PLENUM_DPDK_SHORT_MTU ? SMALL_ROOM : LARGE_ROOM;
 }
 
+uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
+{
+	uint32_t planned = launch_dpdk_mib(cfg), own = plenum_dpdk_port_mib(cfg->ports[index].mtu);
+
+	return (MAX_OF(planned, HUGE_MIB_MIN) - PLENUM_DPDK_MIB) * own /
+	       (planned - PLENUM_DPDK_MIB);
+}
+
 /* "0000:3b:02.1", with or without the domain. */
 static bool is_pci_address(const char *s)
 {

@@ -11,6 +11,7 @@
 #define PORT_RIG_QUEUES ""
 #define PORT_RIG_DOWN ":"
 #include "tests/lib/port_rig.h"
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,6 +142,78 @@ static void test_ping(void **state)
 	echo_kill(echo);
 }
 
+/* ------------------------------------------------------------------ several queues */
+
+#define FLOWS 64U
+
+/* A datagram from each of many UDP ports of the kernel, over and over until it is killed. */
+static void child_flows(const struct end *e, const struct end *to)
+{
+	struct sockaddr_in dst = {.sin_family = AF_INET, .sin_port = htons(4420)};
+	struct ip_prefix prefix;
+	int fds[FLOWS];
+
+	if (netns_enter(e->netns) < 0 || ip_prefix_parse(to->ip, &prefix) < 0)
+		_exit(1);
+	memcpy(&dst.sin_addr, prefix.addr.bytes, sizeof(dst.sin_addr));
+	for (unsigned i = 0; i < FLOWS; i++)
+		fds[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	for (;;) {
+		for (unsigned i = 0; i < FLOWS; i++)
+			(void)sendto(fds[i], &i, sizeof(i), 0, (struct sockaddr *)&dst,
+				     sizeof(dst));
+		(void)poll(NULL, 0, 20); /* paces itself */
+	}
+}
+
+/* Ends well once a datagram of every flow has come. */
+static void child_flows_seen(const struct end *e)
+{
+	uint64_t deadline = clock_now_ns() + DEADLINE_NS, seen = 0;
+	struct port_rx rx[8];
+	struct port p = {0};
+
+	end_open(&p, e);
+	while (seen != UINT64_MAX && clock_now_ns() < deadline) {
+		int n = p.ops->rx(&p, rx, ARRAY_SIZE(rx));
+		uint32_t flow = 0;
+
+		for (int i = 0; i < n; i++) {
+			memcpy(&flow, rx[i].data, sizeof(flow));
+			seen |= 1ULL << flow % FLOWS;
+		}
+		if (n <= 0)
+			port_wait(&p);
+	}
+	p.ops->close(&p);
+	_exit(seen == UINT64_MAX ? 0 : EXIT_TIMEOUT);
+}
+
+/* The kernel spreads them over the device's sockets, each of which is read. */
+static void test_queues(void **state)
+{
+	static const char *const devices[] = {"net_af_packet0,iface=" PORT_RIG "0,qpairs=2",
+					      "net_af_packet0,iface=" PORT_RIG "0,qpairs=4"};
+	struct end end = end_a;
+	pid_t flows, pid;
+
+	need(state);
+	flows = child_start();
+	if (flows == 0)
+		child_flows(&end_b_udp, &end_a);
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(devices); i++) {
+		end.device = devices[i / 2];
+		end.transport = i % 2 ? LAUNCH_DPDK_INTERRUPT : LAUNCH_DPDK;
+		pid = child_start();
+		if (pid == 0)
+			child_flows_seen(&end);
+		expect_done(pid);
+	}
+	echo_kill(flows);
+	end.device = "net_af_packet0,iface=" PORT_RIG "0,qpairs=5";
+	assert_int_equal(client_run(&end, &end_b, 1), EXIT_OPEN + EINVAL);
+}
+
 static void test_open_errors(void **state)
 {
 	struct end bad = end_a;
@@ -164,6 +237,7 @@ int main(void)
 		cmocka_unit_test(test_peer_restarts),
 		cmocka_unit_test(test_peer_comes_late),
 		cmocka_unit_test(test_ping),
+		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_open_errors),
 	};
 
