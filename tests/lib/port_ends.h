@@ -51,6 +51,8 @@ static int netns_enter(const char *name)
 
 /* ------------------------------------------------------------------ in the children */
 
+static uint32_t ends_log_level = 4; /* of the ports that are opened from now on */
+
 static void leg_fill(struct launch_port *lp, const struct end *e)
 {
 	if (ip_prefix_parse(e->ip, &lp->ip) < 0)
@@ -66,8 +68,10 @@ static void leg_fill(struct launch_port *lp, const struct end *e)
 /* Opens one port for each of the n legs of a process. */
 static void ends_open(struct port *ports, const struct end *legs, unsigned n)
 {
-	struct launch_config cfg = {
-		.n_ports = n, .transport = legs[0].transport, .log_level = 4, .core = 0};
+	struct launch_config cfg = {.n_ports = n,
+				    .transport = legs[0].transport,
+				    .log_level = ends_log_level,
+				    .core = 0};
 	char why[LAUNCH_REASON_MAX];
 
 	if (netns_enter(legs[0].netns) < 0)

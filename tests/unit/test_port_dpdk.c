@@ -145,6 +145,7 @@ static void test_ping(void **state)
 /* ------------------------------------------------------------------ several queues */
 
 #define FLOWS 64U
+#define ROUNDS_MAX 8U /* a ring of 512 takes 16 of them, if only half of its kind are read */
 
 /* A datagram from each of many UDP ports of the kernel, over and over until it is killed. */
 static void child_flows(const struct end *e, const struct end *to)
@@ -166,27 +167,54 @@ static void child_flows(const struct end *e, const struct end *to)
 	}
 }
 
-/* Ends well once a datagram of every flow has come. */
-static void child_flows_seen(const struct end *e)
+/* Ends well once a datagram of every flow has come, before one of them has come more often than the
+ * rings hold: what a full one cannot take the kernel puts into the next. */
+static void child_flows_seen(const struct end *e, int ready)
 {
-	uint64_t deadline = clock_now_ns() + DEADLINE_NS, seen = 0;
+	uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	unsigned seen[FLOWS] = {0}, n_seen = 0;
 	struct port_rx rx[8];
 	struct port p = {0};
 
 	end_open(&p, e);
-	while (seen != UINT64_MAX && clock_now_ns() < deadline) {
+	if (write(ready, "r", 1) != 1)
+		_exit(1);
+	while (n_seen < FLOWS && clock_now_ns() < deadline) {
 		int n = p.ops->rx(&p, rx, ARRAY_SIZE(rx));
-		uint32_t flow = 0;
 
 		for (int i = 0; i < n; i++) {
+			uint32_t flow;
+
 			memcpy(&flow, rx[i].data, sizeof(flow));
-			seen |= 1ULL << flow % FLOWS;
+			n_seen += seen[flow % FLOWS]++ == 0;
+			if (seen[flow % FLOWS] > ROUNDS_MAX)
+				_exit(EXIT_DAMAGED);
 		}
 		if (n <= 0)
 			port_wait(&p);
 	}
 	p.ops->close(&p);
-	_exit(seen == UINT64_MAX ? 0 : EXIT_TIMEOUT);
+	_exit(n_seen == FLOWS ? 0 : EXIT_TIMEOUT);
+}
+
+static void expect_all_flows(const struct end *e)
+{
+	pid_t flows, pid;
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = child_start();
+	if (pid == 0)
+		child_flows_seen(e, ready[1]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	flows = child_start();
+	if (flows == 0)
+		child_flows(&end_b_udp, &end_a);
+	expect_done(pid);
+	echo_kill(flows);
 }
 
 /* The kernel spreads them over the device's sockets, each of which is read. */
@@ -195,23 +223,55 @@ static void test_queues(void **state)
 	static const char *const devices[] = {"net_af_packet0,iface=" PORT_RIG "0,qpairs=2",
 					      "net_af_packet0,iface=" PORT_RIG "0,qpairs=4"};
 	struct end end = end_a;
-	pid_t flows, pid;
 
 	need(state);
-	flows = child_start();
-	if (flows == 0)
-		child_flows(&end_b_udp, &end_a);
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(devices); i++) {
 		end.device = devices[i / 2];
 		end.transport = i % 2 ? LAUNCH_DPDK_INTERRUPT : LAUNCH_DPDK;
-		pid = child_start();
-		if (pid == 0)
-			child_flows_seen(&end);
-		expect_done(pid);
+		expect_all_flows(&end);
 	}
-	echo_kill(flows);
 	end.device = "net_af_packet0,iface=" PORT_RIG "0,qpairs=5";
 	assert_int_equal(client_run(&end, &end_b, 1), EXIT_OPEN + EINVAL);
+}
+
+static void child_opens(const struct end *e)
+{
+	struct port p = {0};
+
+	end_open(&p, e);
+	p.ops->close(&p);
+	_exit(0);
+}
+
+/* A device that spreads packets by RSS, of a link as quick as the interface says. */
+static void test_rss(void **state)
+{
+	struct end end = {NS_A, PORT_RIG "4", IP4("21"), LAUNCH_DPDK, "net_null0,no-rx=1"};
+	char said[4096] = "";
+	int log[2];
+	pid_t pid;
+
+	need(state);
+	if (sh("ip -n " NS_A " tuntap add mode tap name " PORT_RIG "4 && ip netns exec " NS_A
+	       " ethtool -s " PORT_RIG "4 speed 100000") != 0) {
+		print_message("there are no tap devices whose speed can be set\n");
+		skip();
+	}
+	assert_int_equal(pipe2(log, O_CLOEXEC), 0);
+	pid = child_start();
+	if (pid == 0) {
+		ends_log_level = 6;
+		dup2(log[1], STDERR_FILENO);
+		child_opens(&end);
+	}
+	close(log[1]);
+	for (ssize_t n = 0, at = 0;
+	     (n = read(log[0], said + at, sizeof(said) - 1 - (size_t)at)) > 0; at += n)
+		;
+	close(log[0]);
+	expect_done(pid);
+	if (!strstr(said, "net_null0: 4 receive queues of 2048 descriptors, 1024 to send"))
+		fail_msg("%s", said);
 }
 
 static void test_open_errors(void **state)
@@ -238,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_peer_comes_late),
 		cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_rss),
 		cmocka_unit_test(test_open_errors),
 	};
 
