@@ -107,10 +107,18 @@ static void test_sum_lengths(void **state)
 
 	for (unsigned i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i % 5 ? 0xff : (uint8_t)i;
-	for (unsigned len = 0; len < sizeof(bytes); len += len < 70 ? 1 : 997) {
-		sum = port_l2_sum_finish(port_l2_sum(bytes, len, 0));
+	for (unsigned len = 0; len < sizeof(bytes) - 16; len += len < 300 ? 1 : 997) {
+		uint8_t *from = bytes + len % 16; /* as headers leave it */
+
+		sum = port_l2_sum_finish(port_l2_sum(from, len, 0));
 		memcpy(out, &sum, 2);
-		assert_int_equal(out[0] << 8 | out[1], 0xffff & ~reference_sum(bytes, len, 0));
+		assert_int_equal(out[0] << 8 | out[1], 0xffff & ~reference_sum(from, len, 0));
+	}
+	/* The most that a datagram can add up to, and a sum to go on from. */
+	memset(bytes, 0xff, sizeof(bytes));
+	for (unsigned len = 8192; len < 8192 + 128; len += 2) {
+		sum = port_l2_sum_finish(port_l2_sum(bytes, len, UINT32_MAX));
+		assert_int_equal(sum, 0);
 	}
 }
 
@@ -132,6 +140,8 @@ static void udp_round_trip(const struct port_l2_local *from, const struct port_l
 				      17 + 8 + bytes +
 					      reference_sum(frame + 14 + addr, ip_bytes - addr, 0)),
 			0xffff);
+		if (ip_bytes == 20)
+			assert_int_equal(reference_sum(frame + 14, 20, 0), 0xffff);
 		assert_int_equal(parse(to, frame, len, &f), PORT_L2_UDP);
 		assert_int_equal(f.payload_len, bytes);
 		assert_ptr_equal(f.payload, frame + udp + 8);
