@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a port on a kernel interface costs with no protocol on it: datagrams of 18 bytes (frames of
- *60 bytes, the least) there and back between the two ends of a cable, by one thread that has both,
- *so that nobody waits for another to be given a core. As testpmd does it with macswap on two ports,
- *whose packets go round by themselves; see part packets of run. Prints the way, packets there and
- *back a second, and those by second of processor time, which a busy machine changes less.
+ * 60 bytes, the least) or more, there and back between the two ends of a cable, by one thread that
+ * has both, so that nobody waits for another to be given a core. As testpmd does it with macswap on
+ * two ports, whose packets go round by themselves; see part packets of run. Prints the way, packets
+ * there and back a second, and those by second of processor time, which a busy machine changes
+ * less.
  *
- *	port_packets af-packet|af-xdp|udp IFNAME-A IFNAME-B MS
+ *	port_packets af-packet|af-xdp|udp IFNAME-A IFNAME-B MS [BYTES]
  */
 #include "dataplane/port/port.h"
 #include <stdio.h>
 #include <string.h>
 
-#define PAYLOAD 18U
+#define PAYLOAD_LEAST 18U
+#define PAYLOAD_MOST 1472U
 #define BURST 32U
 #define LOST_NS (20 * NSEC_PER_MSEC) /* without any answer: what is outstanding is lost */
 #define UDP_PORT 4420
+
+static uint16_t payload_len = PAYLOAD_LEAST;
 
 static const char *const ips[2] = {"10.99.7.1/24", "10.99.7.2/24"};
 
@@ -83,8 +87,8 @@ static void echo(struct port *p)
 
 static void ask(struct port *p, const struct datagram_addr *dst, unsigned n)
 {
-	static const uint8_t payload[PAYLOAD];
-	struct datagram d = {.payload = payload, .payload_len = PAYLOAD};
+	static const uint8_t payload[PAYLOAD_MOST];
+	struct datagram d = {.payload = payload, .payload_len = payload_len};
 
 	for (unsigned i = 0; i < n; i++)
 		(void)p->ops->tx(p, dst, &d);
@@ -124,14 +128,16 @@ static uint64_t run(struct port ports[2], const struct datagram_addr *dst, uint6
 
 int main(int argc, char **argv)
 {
-	uint64_t ms = argc == 5 ? strtoull(argv[4], NULL, 10) : 0, start, busy, got;
+	uint64_t ms = argc == 5 || argc == 6 ? strtoull(argv[4], NULL, 10) : 0, start, busy, got;
+	uint64_t bytes = argc == 6 ? strtoull(argv[5], NULL, 10) : PAYLOAD_LEAST;
 	static struct launch_config cfg = {.n_ports = 2, .log_level = 4};
 	struct datagram_addr dst = {.port = UDP_PORT};
 	struct port ports[2] = {{.impl = NULL}};
 	struct ip_prefix to;
 
-	if (ms == 0)
-		die("af-packet|af-xdp|udp IFNAME-A IFNAME-B MS");
+	if (ms == 0 || bytes < PAYLOAD_LEAST || bytes > PAYLOAD_MOST)
+		die("af-packet|af-xdp|udp IFNAME-A IFNAME-B MS [BYTES, 18 to 1472]");
+	payload_len = (uint16_t)bytes;
 	cfg.transport = strcmp(argv[1], "udp") == 0 ? LAUNCH_UDP : LAUNCH_DPDK;
 	for (unsigned i = 0; i < 2; i++)
 		leg_fill(&cfg.ports[i], argv[1], argv[2 + i], i);
