@@ -51,7 +51,7 @@ static int netns_enter(const char *name)
 
 /* ------------------------------------------------------------------ in the children */
 
-static uint32_t ends_log_level = 4; /* of the ports that are opened from now on */
+static uint32_t ends_log_level = 4, ends_mtu = 1500; /* of ports that are opened from now on */
 
 static void leg_fill(struct launch_port *lp, const struct end *e)
 {
@@ -62,7 +62,7 @@ static void leg_fill(struct launch_port *lp, const struct end *e)
 	snprintf(lp->device, sizeof(lp->device), "%s", e->device);
 	lp->ifindex = if_nametoindex(e->ifname);
 	lp->udp_port = 4420;
-	lp->mtu = 1500;
+	lp->mtu = ends_mtu;
 }
 
 /* Opens one port for each of the n legs of a process. */

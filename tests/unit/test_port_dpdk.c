@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #define HUGEPAGES 96
+#define WORKER_HUGEPAGES 32 /* the least that is planned for one */
 
 static long hugepages_before = -1;
 
@@ -234,35 +235,43 @@ static void test_queues(void **state)
 	assert_int_equal(client_run(&end, &end_b, 1), EXIT_OPEN + EINVAL);
 }
 
-static void child_opens(const struct end *e)
+static void child_opens(const struct end *legs)
 {
-	struct port p = {0};
+	struct port ports[2] = {{0}};
 
-	end_open(&p, e);
-	p.ops->close(&p);
+	ends_open(ports, legs, 2);
+	for (unsigned i = 0; i < 2; i++)
+		ports[i].ops->close(&ports[i]);
 	_exit(0);
 }
 
-/* A device that spreads packets by RSS, of a link as quick as the interface says. */
-static void test_rss(void **state)
+/* Takes the hugepages that a worker is not planned to have. */
+static void *hugepages_hog(size_t *ret_bytes)
 {
-	struct end end = {NS_A, PORT_RIG "4", IP4("21"), LAUNCH_DPDK, "net_null0,no-rx=1"};
-	char said[4096] = "";
+	long more = hugepages_get("free_hugepages") - WORKER_HUGEPAGES;
+	void *p;
+
+	*ret_bytes = more > 0 ? (size_t)more << 21 : 0;
+	if (*ret_bytes == 0)
+		return NULL;
+	p = mmap(NULL, *ret_bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE, -1, 0);
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+static void expect_said(const struct end *legs, const char *text)
+{
+	char said[4096] = "", wanted[128];
 	int log[2];
 	pid_t pid;
 
-	need(state);
-	if (sh("ip -n " NS_A " tuntap add mode tap name " PORT_RIG "4 && ip netns exec " NS_A
-	       " ethtool -s " PORT_RIG "4 speed 100000") != 0) {
-		print_message("there are no tap devices whose speed can be set\n");
-		skip();
-	}
 	assert_int_equal(pipe2(log, O_CLOEXEC), 0);
 	pid = child_start();
 	if (pid == 0) {
 		ends_log_level = 6;
 		dup2(log[1], STDERR_FILENO);
-		child_opens(&end);
+		child_opens(legs);
 	}
 	close(log[1]);
 	for (ssize_t n = 0, at = 0;
@@ -270,8 +279,45 @@ static void test_rss(void **state)
 		;
 	close(log[0]);
 	expect_done(pid);
-	if (!strstr(said, "net_null0: 4 receive queues of 2048 descriptors, 1024 to send"))
-		fail_msg("%s", said);
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(wanted, sizeof(wanted), "net_null%u: %s", i, text);
+		if (!strstr(said, wanted))
+			fail_msg("not '%s': %s", wanted, said);
+	}
+	assert_null(strstr(said, "no hugepages")); /* it has those that are left */
+	assert_null(strstr(said, "few-buffers"));
+}
+
+/* Devices that spread packets by RSS, of links as quick as the interfaces say, in the memory that
+ * is planned for a worker. */
+static void test_rss(void **state)
+{
+	static const struct end legs[2] = {
+		{NS_A, PORT_RIG "4", IP4("21"), LAUNCH_DPDK, "net_null0,no-rx=1"},
+		{NS_A, PORT_RIG "5", IP4_SECOND("21"), LAUNCH_DPDK, "net_null1,no-rx=1"}};
+	size_t bytes;
+	void *hog;
+
+	need(state);
+	for (unsigned i = 0; i < 2; i++) {
+		char command[256];
+
+		snprintf(command, sizeof(command),
+			 "ip -n " NS_A " tuntap add mode tap name %s && ip netns exec " NS_A
+			 " ethtool -s %s speed 100000",
+			 legs[i].ifname, legs[i].ifname);
+		if (sh(command) != 0) {
+			print_message("there are no tap devices whose speed can be set\n");
+			skip();
+		}
+	}
+	hog = hugepages_hog(&bytes);
+	expect_said(legs, "4 receive queues of 2048 descriptors, 1024 to send");
+	ends_mtu = 9000;
+	expect_said(legs, "4 receive queues of 128 descriptors, 256 to send");
+	ends_mtu = 1500;
+	if (hog)
+		munmap(hog, bytes);
 }
 
 static void test_open_errors(void **state)
