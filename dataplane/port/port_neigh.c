@@ -9,6 +9,7 @@
 
 #define BUCKETS 1024U /* power of two, at least twice PORT_NEIGH_MAX */
 #define NO_ENTRY UINT16_MAX
+#define KNOWN 64U /* power of two: destinations whose neighbour is found at once */
 #define NO_PARK UINT8_MAX
 #define DEFEND_NS (10 * NSEC_PER_SEC) /* DEFEND_INTERVAL of RFC 5227 */
 #define ECHO_BURST 64U		      /* answers in ECHO_WINDOW_NS */
@@ -33,12 +34,18 @@ struct entry {
 	uint64_t used_ns; /* last resolve */
 };
 
+struct known { /* where datagrams for that address went last; not in use: family 0xff */
+	struct ip_addr ip;
+	uint16_t entry;
+};
+
 struct port_neigh {
 	struct port_neigh_config cfg;
 	struct ip_prefix subnet;
 	struct port_neigh_counters counters;
 	struct entry entries[PORT_NEIGH_MAX];
 	uint16_t buckets[BUCKETS];
+	struct known known[KNOWN];
 	uint64_t next_due_ns;
 	bool stands_by;
 	/* Our own address. */
@@ -91,6 +98,7 @@ int port_neigh_new(const struct port_neigh_config *cfg, struct port_neigh **ret)
 	n->cfg = *cfg;
 	n->subnet = (struct ip_prefix){.addr = cfg->local.ip, .len = cfg->prefix_len};
 	memset(n->buckets, 0xff, sizeof(n->buckets));
+	memset(n->known, 0xff, sizeof(n->known));
 	n->next_due_ns = n->probe_due_ns = n->announce_due_ns = UINT64_MAX;
 	n->probe = PORT_NEIGH_FREE;
 	*ret = n;
@@ -137,6 +145,7 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
+	memset(n->known, 0xff, sizeof(n->known)); /* its place is another's next */
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
 	entry_unpark(n, e);
@@ -255,22 +264,35 @@ static int resolve_slow(struct port_neigh *n, struct entry *e, const struct ip_a
 	return -EINPROGRESS;
 }
 
+static bool entry_is_usable(const struct entry *e)
+{
+	return e->state == ENTRY_REACHABLE || e->state == ENTRY_REFRESHING;
+}
+
+/* Whether it is on the link, and which entry is its neighbour's, takes several times as long as all
+ * else that is done for a small frame: so it is looked up once. */
 int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t now_ns,
 		       struct mac_addr *ret)
 {
+	struct known *k = &n->known[ip_hash(ip) % KNOWN];
+	struct entry *e = NULL;
 	struct ip_addr hop;
-	struct entry *e;
-	int r = next_hop(n, ip, &hop);
 
-	if (r < 0)
-		return r;
-	e = entry_find(n, &hop);
-	if (PLENUM_LIKELY(e && (e->state == ENTRY_REACHABLE || e->state == ENTRY_REFRESHING))) {
-		e->used_ns = now_ns;
-		*ret = e->mac;
-		return 0;
+	if (PLENUM_LIKELY(ip_same(&k->ip, ip)))
+		e = &n->entries[k->entry];
+	if (PLENUM_UNLIKELY(!e || !entry_is_usable(e))) {
+		int r = next_hop(n, ip, &hop);
+
+		if (r < 0)
+			return r;
+		e = entry_find(n, &hop);
+		if (!e || !entry_is_usable(e))
+			return resolve_slow(n, e, &hop, now_ns);
+		*k = (struct known){.ip = *ip, .entry = (uint16_t)(e - n->entries)};
 	}
-	return resolve_slow(n, e, &hop, now_ns);
+	e->used_ns = now_ns;
+	*ret = e->mac;
+	return 0;
 }
 
 uint8_t *port_neigh_park(struct port_neigh *n, const struct ip_addr *ip)

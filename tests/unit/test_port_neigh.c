@@ -467,6 +467,36 @@ static void test_table_full(void **state)
 	assert_int_equal(resolve(x, &ip, &mac), -EINPROGRESS);
 }
 
+/* What was known of a neighbour ends with it, also behind a gateway, and where another has its
+ * place in the table by then. */
+static void test_place_of_another(void **state)
+{
+	struct fixture *x = *state;
+	struct mac_addr mac;
+
+	assert_int_equal(resolve(x, &x->far, &mac), -EINPROGRESS);
+	peer_answers(x, &x->gateway, &mac_other);
+	assert_int_equal(resolve(x, &x->far, &mac), 0);
+	assert_memory_equal(mac.bytes, mac_other.bytes, 6);
+	pass(x, 3 * PORT_NEIGH_IDLE_NS);
+	assert_int_equal(resolve(x, &x->peer, &mac), -EINPROGRESS);
+	peer_answers(x, &x->peer, &mac_peer);
+	assert_int_equal(resolve(x, &x->peer, &mac), 0);
+	assert_memory_equal(mac.bytes, mac_peer.bytes, 6);
+	assert_int_equal(resolve(x, &x->far, &mac), -EINPROGRESS);
+	peer_answers(x, &x->gateway, &mac_other);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(resolve(x, &x->far, &mac), 0);
+		assert_memory_equal(mac.bytes, mac_other.bytes, 6);
+		assert_int_equal(resolve(x, &x->peer, &mac), 0);
+		assert_memory_equal(mac.bytes, mac_peer.bytes, 6);
+	}
+	/* It is another machine from now on. */
+	peer_announces(x, &mac_other);
+	assert_int_equal(resolve(x, &x->peer, &mac), 0);
+	assert_memory_equal(mac.bytes, mac_other.bytes, 6);
+}
+
 #define BOTH(test)                                                 \
 	cmocka_unit_test_setup_teardown(test, setup_v4, teardown), \
 	{                                                          \
@@ -484,6 +514,7 @@ int main(void)
 		BOTH(test_unreachable_again),
 		BOTH(test_refresh),
 		BOTH(test_idle_is_forgotten),
+		BOTH(test_place_of_another),
 		BOTH(test_answer),
 		BOTH(test_gratuitous),
 		BOTH(test_probe_free),
