@@ -44,7 +44,8 @@ static const char *const port_rig_commands[] = {
 	"ip -n " NS_B " addr add " IP4("3") " dev " PORT_RIG "1",
 	"ip -n " NS_B " addr add " IP6("3") " dev " PORT_RIG "1 nodad",
 	/* What leaves the kernel's stack must be as on a wire. */
-	"ip netns exec " NS_B " ethtool -K " PORT_RIG "1 tso off gso off >/dev/null 2>&1 || :",
+	"ip netns exec " NS_B " ethtool -K " PORT_RIG
+	"1 tso off gso off tx-udp-segmentation off >/dev/null 2>&1 || :",
 	"ip -n " NS_A " link set " PORT_RIG "0 up && ip -n " NS_B " link set " PORT_RIG "1 up",
 	"ip -n " NS_A " link add " PORT_RIG "2 " PORT_RIG_QUEUES "type veth peer name " PORT_RIG
 	"3 " PORT_RIG_QUEUES "netns " NS_B,
