@@ -34,6 +34,8 @@ int front_known_init(struct front_known *k, struct front_nodes *nodes)
 		front_known_done(k);
 		return -ENOMEM;
 	}
+	nodes->beside[0] = k->bare;
+	nodes->beside[1] = k->told;
 	for (unsigned i = 0; i < FRONT_KNOWN_EMPTIES; i++)
 		k->empties[i].names = k->names + (size_t)i * NAMES_WORDS;
 	return 0;
@@ -41,6 +43,8 @@ int front_known_init(struct front_known *k, struct front_nodes *nodes)
 
 void front_known_done(struct front_known *k)
 {
+	if (k->nodes)
+		k->nodes->beside[0] = k->nodes->beside[1] = NULL;
 	if (k->bare)
 		munmap(k->bare, BARE_BYTES);
 	if (k->told)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of nodes. Apart from the other tables for its index: by linear hashing, which grows by
- * one chain for each node, so that no request ever waits for the whole to be rebuilt.
+ * one chain for each node, so that no request ever waits for the whole to be rebuilt; and for its
+ * size: a client that has looked at millions of files gives the memory of those back, by chunks of
+ * records, when its kernel forgets them. Free records that share a chunk with used ones are used
+ * again first.
  */
 #include "dataplane/fuse/fuse_front_nodes.h"
 
@@ -12,6 +15,12 @@
 
 #define HASH_FIRST 1024U
 #define HASH_BYTES ((size_t)FRONT_NODES_MAX * sizeof(uint32_t))
+#define HASH_PAGE (4096U / (uint32_t)sizeof(uint32_t))
+#define CHUNKS_BYTES ((size_t)FRONT_CHUNKS_MAX * sizeof(struct front_chunk))
+#define CHUNK_BYTES (FRONT_CHUNK_NODES * sizeof(struct front_node))
+#define CHUNK_BESIDE_BYTES (FRONT_CHUNK_NODES * sizeof(uint64_t))
+/* What has been forgotten is often looked up again: so many keep their memory, 1.2 MB. */
+#define EMPTY_MAX 16U
 /* Lookups that can no longer be counted are never forgotten. */
 #define LOOKUPS_MAX UINT64_MAX
 
@@ -81,6 +90,26 @@ static void hash_split(struct front_nodes *t)
 	}
 }
 
+/* The last chain goes back to the one that it was split from. */
+static void hash_merge(struct front_nodes *t)
+{
+	uint32_t top = HASH_FIRST, i, next, last = t->n_hash - 1;
+
+	if (t->n_hash == HASH_FIRST)
+		return;
+	while (top * 2 <= last)
+		top *= 2;
+	i = t->hash[last];
+	t->hash[last] = 0;
+	t->n_hash = last;
+	for (; i != 0; i = next) {
+		next = node_at(t, i)->next;
+		hash_push(t, &t->hash[last - top], i);
+	}
+	if (last % HASH_PAGE == 0)
+		(void)madvise(&t->hash[last], 4096, MADV_DONTNEED);
+}
+
 static void hash_add(struct front_nodes *t, uint32_t i)
 {
 	if (++t->n_used > t->n_hash)
@@ -96,44 +125,198 @@ static void hash_remove(struct front_nodes *t, uint32_t i)
 		if (*p == i) {
 			*p = node_at(t, i)->next;
 			t->n_used--;
-			return;
+			break;
 		}
+	/* By two, so that it comes down to where as many as are there would have brought it. */
+	for (unsigned n = 0; n < 2 && t->n_hash / 2 > t->n_used; n++)
+		hash_merge(t);
 }
 
-static void free_push(struct front_nodes *t, uint32_t i)
+/* ------------------------------------------------------------------ chunks */
+
+static void chunk_push(struct front_nodes *t, uint32_t *list, uint32_t c)
 {
-	node_at(t, i)->next = t->free;
-	t->free = i;
+	t->chunks[c].prev = 0;
+	t->chunks[c].next = *list;
+	if (*list != 0)
+		t->chunks[*list].prev = c;
+	*list = c;
+}
+
+static void chunk_remove(struct front_nodes *t, uint32_t *list, uint32_t c)
+{
+	struct front_chunk *chunk = &t->chunks[c];
+
+	if (chunk->prev != 0)
+		t->chunks[chunk->prev].next = chunk->next;
+	else
+		*list = chunk->next;
+	if (chunk->next != 0)
+		t->chunks[chunk->next].prev = chunk->prev;
+}
+
+/* All its records have been used once; of the first the root's is for good. */
+static bool chunk_can_empty(const struct front_nodes *t, uint32_t c)
+{
+	return c > 0 && (c + 1) * FRONT_CHUNK_NODES <= t->state->head->n_nodes;
+}
+
+/*
+ * What its records have counted goes with them, so that what is fresh later begins behind it: no
+ * number is ever another node's. Said before it is done: a successor takes what is said for done.
+ */
+static void chunk_release(struct front_nodes *t, uint32_t c)
+{
+	const uint32_t first = c * FRONT_CHUNK_NODES;
+	uint32_t reuse = t->state->head->reuse;
+
+	for (uint32_t i = first; i < first + FRONT_CHUNK_NODES; i++)
+		if ((int32_t)(node_at(t, i)->reuse - reuse) > 0)
+			reuse = node_at(t, i)->reuse;
+	front_publish(&t->state->head->reuse, reuse);
+	front_publish(&t->state->head->released[c], 1);
+	(void)madvise(node_at(t, first), CHUNK_BYTES, MADV_REMOVE);
+	for (unsigned k = 0; k < ARRAY_SIZE(t->beside); k++)
+		if (t->beside[k])
+			(void)madvise(t->beside[k] + first, CHUNK_BESIDE_BYTES, MADV_DONTNEED);
+	t->chunks[c].free = 0;
+	chunk_push(t, &t->released, c);
+}
+
+static void record_push(struct front_nodes *t, uint32_t i)
+{
+	struct front_chunk *chunk = &t->chunks[i / FRONT_CHUNK_NODES];
+
+	node_at(t, i)->next = chunk->free;
+	chunk->free = i;
+}
+
+/* Its records are free again, all of them. */
+static void chunk_take_back(struct front_nodes *t, uint32_t c)
+{
+	const uint32_t first = c * FRONT_CHUNK_NODES;
+
+	chunk_remove(t, &t->released, c);
+	for (uint32_t i = first + FRONT_CHUNK_NODES; i-- > first;) {
+		*node_at(t, i) = (struct front_node){.reuse = t->state->head->reuse};
+		record_push(t, i);
+	}
+	front_publish(&t->state->head->released[c], 0);
+	chunk_push(t, &t->empty, c);
+	t->n_empty++;
+}
+
+/* Puts the chunk, in no list before, where it belongs by what of it is used. */
+static void chunk_place(struct front_nodes *t, uint32_t c)
+{
+	struct front_chunk *chunk = &t->chunks[c];
+
+	if (chunk->n_used > 0 || !chunk_can_empty(t, c)) {
+		if (chunk->free != 0)
+			chunk_push(t, &t->partial, c);
+	} else if (t->n_empty < EMPTY_MAX) {
+		chunk_push(t, &t->empty, c);
+		t->n_empty++;
+	} else {
+		chunk_release(t, c);
+	}
+}
+
+/* 0: there is no free record. */
+static uint32_t record_pop(struct front_nodes *t)
+{
+	struct front_chunk *chunk;
+	uint32_t c, i;
+
+	if (t->partial == 0 && t->chunks[0].free == 0) {
+		if (t->empty == 0 && t->released != 0)
+			chunk_take_back(t, t->released);
+		if (t->empty == 0)
+			return 0;
+		c = t->empty;
+		chunk_remove(t, &t->empty, c);
+		t->n_empty--;
+		chunk_push(t, &t->partial, c);
+	}
+	c = t->chunks[0].free != 0 ? 0 : t->partial;
+	chunk = &t->chunks[c];
+	i = chunk->free;
+	chunk->free = node_at(t, i)->next;
+	if (c != 0 && chunk->free == 0)
+		chunk_remove(t, &t->partial, c);
+	return i;
 }
 
 static void node_free(struct front_nodes *t, uint32_t i)
 {
+	const uint32_t c = i / FRONT_CHUNK_NODES;
+	bool full = t->chunks[c].free == 0;
+
 	hash_remove(t, i);
 	front_publish(&node_at(t, i)->flags, 0);
-	free_push(t, i);
+	record_push(t, i);
+	t->chunks[c].n_used--;
+	if (c == 0)
+		return;
+	if (!full && t->chunks[c].n_used > 0)
+		return;
+	if (!full)
+		chunk_remove(t, &t->partial, c);
+	chunk_place(t, c);
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void record_take_over(struct front_nodes *t, uint32_t i)
+{
+	struct front_node *n = node_at(t, i);
+
+	n->n_pins = 0;
+	n->n_cached = n->n_direct = 0;
+	if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the state is damaged */
+		n->flags = 0;
+	if (n->flags & FRONT_NODE_USED && n->handle_len > 0) {
+		hash_add(t, i);
+		t->chunks[i / FRONT_CHUNK_NODES].n_used++;
+	} else if (i != FUSE_ROOT_ID) {
+		record_push(t, i);
+	}
+}
+
+static void chunk_take_over(struct front_nodes *t, uint32_t c)
+{
+	const uint32_t n_nodes = t->state->head->n_nodes;
+	uint32_t i = MIN_OF((c + 1) * FRONT_CHUNK_NODES, n_nodes);
+
+	if (t->state->head->released[c] && chunk_can_empty(t, c)) {
+		chunk_push(t, &t->released, c);
+		return;
+	}
+	t->state->head->released[c] = 0;
+	while (i-- > MAX_OF(c * FRONT_CHUNK_NODES, (uint32_t)FUSE_ROOT_ID))
+		record_take_over(t, i);
+	if (c > 0)
+		chunk_place(t, c);
 }
 
 int front_nodes_init(struct front_nodes *t, struct front_state *s)
 {
 	void *hash = mmap(NULL, HASH_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *chunks = mmap(NULL, CHUNKS_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (hash == MAP_FAILED)
+	*t = (struct front_nodes){.state = s,
+				  .hash = hash == MAP_FAILED ? NULL : hash,
+				  .chunks = chunks == MAP_FAILED ? NULL : chunks,
+				  .n_hash = HASH_FIRST};
+	if (!t->hash || !t->chunks) {
+		front_nodes_done(t);
 		return -ENOMEM;
-	*t = (struct front_nodes){.state = s, .hash = hash, .n_hash = HASH_FIRST};
-	(void)getrandom(&t->seed, sizeof(t->seed), 0);
-	for (uint32_t i = s->head->n_nodes; i-- > FUSE_ROOT_ID;) {
-		struct front_node *n = node_at(t, i);
-
-		n->n_pins = 0;
-		n->n_cached = n->n_direct = 0;
-		if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the state is damaged */
-			n->flags = 0;
-		if (n->flags & FRONT_NODE_USED && n->handle_len > 0)
-			hash_add(t, i);
-		else if (i != FUSE_ROOT_ID)
-			free_push(t, i);
 	}
+	(void)getrandom(&t->seed, sizeof(t->seed), 0);
+	for (uint32_t c = (s->head->n_nodes + FRONT_CHUNK_NODES - 1) / FRONT_CHUNK_NODES; c-- > 0;)
+		chunk_take_over(t, c);
 	return 0;
 }
 
@@ -141,12 +324,24 @@ void front_nodes_done(struct front_nodes *t)
 {
 	if (t->hash)
 		munmap(t->hash, HASH_BYTES);
+	if (t->chunks)
+		munmap(t->chunks, CHUNKS_BYTES);
 	*t = (struct front_nodes){.state = NULL};
+}
+
+uint32_t front_nodes_next(const struct front_nodes *t, uint32_t i)
+{
+	const struct front_head *head = t->state->head;
+
+	while (i < head->n_nodes && head->released[i / FRONT_CHUNK_NODES])
+		i += FRONT_CHUNK_NODES - i % FRONT_CHUNK_NODES;
+	return i;
 }
 
 void front_nodes_sweep(struct front_nodes *t)
 {
-	for (uint32_t i = FUSE_ROOT_ID + 1; i < t->state->head->n_nodes; i++)
+	for (uint32_t i = FUSE_ROOT_ID + 1; i < t->state->head->n_nodes;
+	     i = front_nodes_next(t, i + 1))
 		if (node_at(t, i)->flags & FRONT_NODE_USED)
 			front_node_settle(t, node_at(t, i));
 }
@@ -184,12 +379,10 @@ static struct front_node *node_find(const struct front_nodes *t, const void *han
 static uint32_t index_new(struct front_nodes *t)
 {
 	struct front_head *head = t->state->head;
-	uint32_t i = t->free;
+	uint32_t i = record_pop(t);
 
-	if (i != 0) {
-		t->free = node_at(t, i)->next;
+	if (i != 0)
 		return i;
-	}
 	if (head->n_nodes == FRONT_NODES_MAX)
 		return 0;
 	i = head->n_nodes;
@@ -217,6 +410,7 @@ struct front_node *front_node_of(struct front_nodes *t, const void *handle, unsi
 	memcpy(n->handle, handle, len);
 	front_publish(&n->flags, FRONT_NODE_USED);
 	hash_add(t, i);
+	t->chunks[i / FRONT_CHUNK_NODES].n_used++;
 	return n;
 }
 
@@ -320,7 +514,8 @@ void front_node_synced(struct front_node *n)
  * whoever asks. */
 void front_nodes_lose(struct front_nodes *t)
 {
-	for (uint32_t i = FUSE_ROOT_ID; i < t->state->head->n_nodes; i++) {
+	for (uint32_t i = FUSE_ROOT_ID; i < t->state->head->n_nodes;
+	     i = front_nodes_next(t, i + 1)) {
 		struct front_node *n = node_at(t, i);
 
 		front_node_unstamp(n);

@@ -9,12 +9,22 @@
 
 #include "dataplane/fuse/fuse_front_state.h"
 
+struct front_chunk {
+	uint32_t free; /* records that are free; 0: none */
+	uint32_t n_used;
+	uint32_t prev, next; /* in the list that it is in; 0: none, the first chunk has the root */
+};
+
 struct front_nodes {
 	struct front_state *state;
 	uint32_t *hash;	 /* heads of chains, by record; 0: none */
-	uint32_t n_hash; /* how many heads are in use; grows by one at a time */
+	uint32_t n_hash; /* how many heads are in use; grows and shrinks by one at a time */
 	uint32_t n_used;
-	uint32_t free;
+	struct front_chunk *chunks;
+	/* Lists of them: with used and free records; with free ones alone; without memory. */
+	uint32_t partial, empty, released;
+	uint32_t n_empty;
+	uint64_t *beside[2]; /* memory of others, a word a record, that goes with the records' */
 	uint64_t seed;
 };
 
@@ -24,6 +34,9 @@ int front_nodes_init(struct front_nodes *t, struct front_state *s);
 void front_nodes_done(struct front_nodes *t);
 /* Frees what a predecessor left without lookups and pins. */
 void front_nodes_sweep(struct front_nodes *t);
+
+/* The first record from i on that can be a node's; what n_nodes was or more: there is none. */
+uint32_t front_nodes_next(const struct front_nodes *t, uint32_t i);
 
 /* NULL: the kernel's number means nothing (any more). */
 struct front_node *front_node_get(const struct front_nodes *t, uint64_t nodeid);

@@ -41,7 +41,8 @@ static void owed_drop(struct fuse_front *f, struct front_owed *o)
 
 void front_owed_restore(struct fuse_front *f)
 {
-	for (uint32_t i = FUSE_ROOT_ID; i < f->state.head->n_nodes; i++) {
+	for (uint32_t i = FUSE_ROOT_ID; i < f->state.head->n_nodes;
+	     i = front_nodes_next(&f->nodes, i + 1)) {
 		struct front_node *n = &f->state.nodes[i];
 
 		if (n->flags & FRONT_NODE_USED && n->flags & FRONT_NODE_OWED &&

@@ -5,10 +5,11 @@
  * open, and what may be lost if the server's host dies. Owns the layout and the mapping.
  *
  * Layout: a head, then a table of files and one of nodes, each at a fixed place and as long as it
- * can ever get; the descriptor is sparse, so what was never used takes no memory. Records are
- * filled first and published last by one aligned store of their flags, so that the death of the
- * process between any two instructions leaves either the old or the new. Only the process can die;
- * a host that dies takes the memfd with it, so stores need only stay in program order.
+ * can ever get; the descriptor is sparse, so what was never used takes no memory, and nodes that
+ * are used no more give theirs back. Records are filled first and published last by one aligned
+ * store of their flags, so that the death of the process between any two instructions leaves either
+ * the old or the new. Only the process can die; a host that dies takes the memfd with it, so stores
+ * need only stay in program order.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
 #define PLENUM_DATAPLANE_FUSE_FRONT_STATE_H
@@ -18,6 +19,9 @@
 
 #define FRONT_NODES_MAX (1U << 24)
 #define FRONT_FILES_MAX (1U << 20)
+/* Records of nodes whose memory is given back together. */
+#define FRONT_CHUNK_NODES 512U
+#define FRONT_CHUNKS_MAX (FRONT_NODES_MAX / FRONT_CHUNK_NODES)
 
 /* What of a file's attributes tells whether its content is another. */
 struct front_stamp {
@@ -59,6 +63,7 @@ struct front_node {
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
 };
 _Static_assert(sizeof(struct front_node) <= 160, "a million of them are 160 MB");
+_Static_assert(sizeof(struct front_node) * FRONT_CHUNK_NODES % 4096 == 0, "a chunk is of pages");
 
 enum {
 	FRONT_FILE_USED = 1,
@@ -97,12 +102,15 @@ struct front_head {
 	uint64_t flags;
 	uint32_t max_readahead;
 	uint32_t generation; /* of all nodes: random, so that no other mount's number is taken */
-	uint32_t reuse;	     /* what fresh records start with: random */
+	uint32_t reuse;	     /* what fresh records start with: random at first */
 	uint32_t n_nodes;    /* records below this were used once; 0 and 1 always */
 	uint32_t n_files;
 	uint32_t served;       /* there has been a server: verifier is one */
 	uint64_t verifier;     /* fuse_proto_server's; published when all nodes are marked */
 	uint64_t own_requests; /* numbers given to requests of the front itself */
+	/* 1: no node of it is used, and its memory was given back, or is about to be. Not looked
+	 * at, where it is a hole still: that alone would fill it. */
+	uint8_t released[FRONT_CHUNKS_MAX];
 };
 
 struct front_state {
@@ -113,6 +121,7 @@ struct front_state {
 };
 
 #define FRONT_STATE_HEAD_BYTES 65536U
+_Static_assert(sizeof(struct front_head) <= FRONT_STATE_HEAD_BYTES, "the files come behind it");
 #define FRONT_STATE_FILES_BYTES ((uint64_t)FRONT_FILES_MAX * sizeof(struct front_file))
 #define FRONT_STATE_NODES_BYTES ((uint64_t)FRONT_NODES_MAX * sizeof(struct front_node))
 #define FRONT_STATE_BYTES \

@@ -642,47 +642,6 @@ static void test_more_written_than_asked(void **state)
 
 /* ---- the tables alone ---- */
 
-static void test_a_million_nodes(void **state)
-{
-	struct rig *g = *state;
-	struct front_nodes *t = &g->f->nodes;
-	enum { N = 1000000 };
-	uint32_t handle[4] = {0}, longest = 0;
-	uint64_t third = 0;
-
-	for (uint32_t i = 0; i < N; i++) {
-		struct front_node *n;
-
-		handle[2] = i;
-		n = front_node_of(t, handle, sizeof(handle));
-		assert_non_null(n);
-		front_node_looked_up(n);
-		if (i == 2)
-			third = front_node_id(t, n);
-	}
-	for (uint32_t i = 0; i < t->n_hash; i++) {
-		uint32_t length = 0;
-
-		for (uint32_t k = t->hash[i]; k != 0; k = t->state->nodes[k].next)
-			length++;
-		longest = MAX_OF(longest, length);
-	}
-	assert_true(longest < 24);
-	handle[2] = 2;
-	assert_true(front_node_id(t, front_node_of(t, handle, sizeof(handle))) == third);
-	/* A successor has them all. */
-	front_nodes_done(t);
-	assert_int_equal(front_nodes_init(t, &g->f->state), 0);
-	assert_int_equal(t->n_used, N);
-	assert_true(front_node_id(t, front_node_of(t, handle, sizeof(handle))) == third);
-	for (uint32_t i = 0; i < N; i++) {
-		handle[2] = i;
-		front_node_forget(t, front_node_of(t, handle, sizeof(handle)), 1);
-	}
-	assert_int_equal(t->n_used, 0);
-	assert_true(g->f->state.head->n_nodes <= N + 2);
-}
-
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -710,7 +669,6 @@ int main(void)
 		CASE(test_bad_hellos),
 		CASE(test_bad_entries),
 		CASE(test_more_written_than_asked),
-		CASE(test_a_million_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
