@@ -4,6 +4,7 @@
 #include "agent/control.h"
 #include "agent/lldp.h"
 #include "agent/status.h"
+#include "netcfg/base/limit.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -538,6 +539,7 @@ int agent_main(const struct agent_options *opt)
 	a->started_ns = clock_now_ns();
 	a->verify_ns = WALK_VERIFY_NS;
 	events_init(&a->events);
+	limit_files_raise(); /* it has those of all mounts, and nameless files of all exports */
 	if (open_rundir(a) >= 0 && open_all(a) >= 0) {
 		walk_start(a);
 		status = loop_run(a->loop) < 0 ? 1 : 0;

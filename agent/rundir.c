@@ -220,7 +220,7 @@ static void parse_fuse(struct rundir *rd, const char *line, bool lane)
 	if (!p)
 		return;
 	n = lane ? &p->n_lanes : &p->n_fuse;
-	if (*n < LAUNCH_MOUNTS_MAX &&
+	if (*n < (lane ? LAUNCH_CARRIED_MAX : LAUNCH_MOUNTS_MAX) &&
 	    sscanf(line, " %d %32[0-9a-f] %d", &fuse.fd, id, &fuse.state_fd) >= 2 &&
 	    parse_id(id, fuse.id))
 		(lane ? p->lanes : p->fuse)[(*n)++] = fuse;

@@ -37,7 +37,7 @@ struct rundir_process {
 	uint64_t n_restarts;
 	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX]; /* mounts whose descriptors it has */
 	uint32_t n_fuse;
-	struct rundir_fuse lanes[LAUNCH_MOUNTS_MAX]; /* and of those that others serve */
+	struct rundir_fuse lanes[LAUNCH_CARRIED_MAX]; /* and of those that others serve */
 	uint32_t n_lanes;
 	struct rundir_state states[LAUNCH_EXPORTS_MAX]; /* of its exports */
 	uint32_t n_states;

@@ -74,7 +74,7 @@ static int child_fds(const struct spawn_request *rq)
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
 		return -errno;
 	for (size_t i = 0; i < rq->n_fds; i++) {
-		high[i] = fcntl(rq->fds[i], F_DUPFD_CLOEXEC, SPAWN_FD_FIRST + SPAWN_FDS_MAX);
+		high[i] = fcntl(rq->fds[i], F_DUPFD_CLOEXEC, SPAWN_FD_FIRST + (int)rq->n_fds);
 		if (high[i] < 0)
 			return -errno;
 	}

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #define SPAWN_FD_FIRST 3
-#define SPAWN_FDS_MAX 64
+#define SPAWN_FDS_MAX 512
 
 struct spawn_request {
 	const char *path;

@@ -151,8 +151,8 @@ static bool config_is_sane(const struct launch_config *c)
 		if (!sup_port_is_sane(&c->ports[i]))
 			return false;
 	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
-	       c->n_lanes <= LAUNCH_MOUNTS_MAX &&
-	       c->n_lanes_missing <= LAUNCH_MOUNTS_MAX - c->n_lanes &&
+	       c->n_lanes <= LAUNCH_CARRIED_MAX &&
+	       c->n_lanes_missing <= LAUNCH_CARRIED_MAX - c->n_lanes &&
 	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
 	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&
 	       memchr(c->host, '\0', sizeof(c->host)) && (unsigned)c->role < LAUNCH_ROLE_MAX &&

@@ -138,6 +138,12 @@ bool sup_gains_export(const struct sup_worker *w)
 	return false;
 }
 
+_Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX + 3 * LAUNCH_CARRIED_MAX <=
+		       SPAWN_FDS_MAX,
+	       "a frontend gets all its descriptors");
+_Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 1 + 2 * LAUNCH_EXPORTS_MAX <= SPAWN_FDS_MAX,
+	       "a compute worker, too");
+
 /* The number by which the child will see it. */
 static int give(struct start *st, int fd)
 {

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 20
+#define LAUNCH_VERSION 21
 
 /* Of launch_config.share_fd; what lies in it is fuse_back_share.c's. Where its layout changes this
  * and the version above do: workers that are still at work in the former one keep it. */
@@ -55,8 +55,9 @@ enum launch_fd {
 #define LAUNCH_SECRET_BYTES 32
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_SOURCES_MAX 8 /* UDP ports that a worker sends from on one leg */
-#define LAUNCH_MOUNTS_MAX 16
-#define LAUNCH_LANES_MAX 15 /* beside the worker that has the mount */
+#define LAUNCH_MOUNTS_MAX 128
+#define LAUNCH_CARRIED_MAX 16 /* mounts of other workers that one carries data of */
+#define LAUNCH_LANES_MAX 15   /* beside the worker that has the mount */
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
 #define LAUNCH_SESSIONS_MAX 10000
@@ -64,7 +65,7 @@ enum launch_fd {
 #define LAUNCH_IDS_MAX 256
 #define LAUNCH_OPCODES_MAX 64
 #define LAUNCH_PEER_ADDRS_MAX 16
-#define LAUNCH_PATHS_MAX 32
+#define LAUNCH_PATHS_MAX 256 /* two for each mount */
 #define LAUNCH_REASON_MAX 128
 
 enum launch_role { LAUNCH_FRONTEND, LAUNCH_COMPUTE, LAUNCH_DRIVES, LAUNCH_ROLE_MAX };
@@ -201,7 +202,7 @@ struct launch_config {
 	uint32_t hold_ms;
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
 	uint32_t n_mounts;
-	struct launch_mount lanes[LAUNCH_MOUNTS_MAX]; /* whose mounts are others' */
+	struct launch_mount lanes[LAUNCH_CARRIED_MAX]; /* whose mounts are others' */
 	uint32_t n_lanes;
 	uint32_t n_lanes_missing; /* behind those: whose mounts are not there (yet) */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];

@@ -33,7 +33,7 @@ struct front_mount {
 struct front_end {
 	/* Behind its mounts its lanes, and behind those a lane of one of its mounts that nobody has
 	 * any more, until what is left of it has ended. */
-	struct front_mount mounts[2 * LAUNCH_MOUNTS_MAX + 1];
+	struct front_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_CARRIED_MAX + 1];
 	uint64_t retry_ns; /* 0: all are there */
 	unsigned heir_of;
 	uint64_t heir_ns; /* when it is looked for one next */

@@ -6,6 +6,7 @@
 #include "dataplane/worker/worker_sandbox.h"
 #include "dataplane/fuse/fuse_back.h"
 #include "netcfg/base/hash.h"
+#include "netcfg/base/limit.h"
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -17,7 +18,6 @@
 #include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -120,17 +120,6 @@ static int boot_read(uint64_t *ret)
 	return 0;
 }
 
-/* Each open file of each client is a descriptor here. */
-static void descriptor_limit_raise(void)
-{
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < rl.rlim_max) {
-		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &rl);
-	}
-}
-
 static int hands_start(struct sandbox *s, const struct launch_config *cfg, int key_fd, char *why)
 {
 	struct fuse_hands_config hc = {
@@ -177,7 +166,7 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	e = boot_read(&s->boot);
 	if (e < 0)
 		return sandbox_fail(e, why, BOOT_ID);
-	descriptor_limit_raise();
+	limit_files_raise(); /* each open file of each client is a descriptor here */
 	return hands_start(s, cfg, key_fd, why);
 }
 

@@ -75,7 +75,7 @@ int worker_config_check(const struct launch_config *cfg, char *why)
 		what = "plenumd is of another version than plenum-worker; restart plenumd";
 	else if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
 		what = "the configuration names no port, or too many";
-	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_lanes > LAUNCH_MOUNTS_MAX ||
+	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_lanes > LAUNCH_CARRIED_MAX ||
 		 cfg->n_exports > LAUNCH_EXPORTS_MAX ||
 		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
 		what = "the configuration names too many mounts or exports";

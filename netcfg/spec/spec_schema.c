@@ -614,7 +614,7 @@ static const struct spec_key worker_keys[] = {
 		 "until there are packets, udp uses the kernel's sockets, auto takes the best that the devices allow.",
 	 .example = "udp"},
 	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
-	 .help = "What frontends mount; their cores take the mounts in turn, at most 16 per core.",
+	 .help = "What frontends mount; their cores take the mounts in turn, at most 128 per core.",
 	 .example = "[{path: /mnt/scratch, from: storage-01/scratch}]"},
 	{"exports", SPEC_TYPE_MAPS, .table = &export_table, .max = SPEC_EXPORTS_MAX,
 	 LIST(spec_worker, exports, n_exports),

@@ -17,7 +17,7 @@
 #define SPEC_PEER_IPS_MAX 16
 #define SPEC_EXPORTS_MAX 16
 #define SPEC_SESSIONS_MAX 10000
-#define SPEC_MOUNTS_PER_CORE_MAX 16
+#define SPEC_MOUNTS_PER_CORE_MAX 128
 #define SPEC_ADMINS_MAX 64
 #define SPEC_ALLOW_MAX 8
 #define SPEC_CLIENTS_MAX 64   /* rules of an export */
