@@ -254,6 +254,19 @@ static bool peer_is_there(const struct sup_worker *w, const struct status_path *
 	return false;
 }
 
+/* Legs that share no router are two fabrics: what would cross from one to the other answers never,
+ * and nobody misses it where the leg has a path of its own. */
+static bool is_no_loss(const struct status_path *paths, size_t n, const struct launch_path_stats *s)
+{
+	if (!s->standby || s->state != LAUNCH_PATH_JOINING)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && !paths[i].s.standby && strcmp(paths[i].s.leg, s->leg) == 0 &&
+		    strcmp(paths[i].s.peer, s->peer) == 0)
+			return true;
+	return false;
+}
+
 /* One line a leg and peer, however many paths there are between them. */
 static void look_at_paths(struct look *l)
 {
@@ -266,7 +279,7 @@ static void look_at_paths(struct look *l)
 		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
 
 		if (s->up || !port || !carriers_usable(&l->a->carriers, port->ifindex) ||
-		    !peer_is_there(l->w, paths, n, s->peer))
+		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s))
 			continue;
 		health_explain_path(&l->w->config, port, s->peer, s->remote, arp_table(l), why,
 				    sizeof(why));

@@ -139,6 +139,7 @@ struct rudp_limits {		       /* 0: the default in brackets */
 struct rudp_port_info {
 	struct datagram_addr local;
 	uint8_t prefix_len;
+	bool routed;	/* a router leads from it to other subnets */
 	uint32_t mtu;	/* bytes of IP packet the leg carries */
 	uint32_t label; /* hash of the switch's label, 0: unknown; paths of equal ones are preferred
 			 */

@@ -23,23 +23,29 @@ static uint32_t stamp_of(uint64_t now)
 	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
-/* The ports from which `a` is to be reached: those in its subnet, else, by routers, all of its
- * family. */
+/* The ports from which `a` is to be reached: those in its subnet, else those behind which there are
+ * routers, else all of its family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
-	unsigned n = 0, in_subnet;
+	unsigned in_subnet = 0, routed = 0, any = 0;
+	unsigned behind[RUDP_PORTS_MAX] = {0}, all[RUDP_PORTS_MAX] = {0};
 
 	for (unsigned i = 0; i < r->cfg.n_ports; i++) {
-		struct ip_prefix net = {r->cfg.ports[i].local.ip, r->cfg.ports[i].prefix_len};
+		const struct rudp_port_info *port = &r->cfg.ports[i];
+		struct ip_prefix net = {port->local.ip, port->prefix_len};
 
-		if (net.addr.family == a->family && ip_prefix_contains(&net, a))
-			ret[n++] = i;
+		if (net.addr.family != a->family)
+			continue;
+		all[any++] = i;
+		if (port->routed)
+			behind[routed++] = i;
+		if (ip_prefix_contains(&net, a))
+			ret[in_subnet++] = i;
 	}
-	in_subnet = n;
-	for (unsigned i = 0; in_subnet == 0 && i < r->cfg.n_ports; i++)
-		if (r->cfg.ports[i].local.ip.family == a->family)
-			ret[n++] = i;
-	return n;
+	if (in_subnet)
+		return in_subnet;
+	memcpy(ret, routed ? behind : all, sizeof(behind));
+	return routed ? routed : any;
 }
 
 static struct rudp_path *path_find(struct rudp_session *s, unsigned port,
@@ -67,12 +73,36 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/*
- * Adds the paths to one address of the peer. A path between two labels is standby. Where labels are
- * not known and several ports reach the address, the order pairs them: n-th port, n-th address.
- */
+/* The k-th of n ports that reach an address, and the address, the order-th: whether they belong
+ * together. A path between two labels does not; where labels are not known, n-th and n-th do. */
+static bool is_straight(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
+			unsigned order, uint32_t label)
+{
+	uint32_t own = s->r->cfg.ports[port].label;
+
+	return own && label ? own == label : n <= 1 || order % n == k;
+}
+
+static struct rudp_path *path_new(struct rudp_session *s, unsigned port,
+				  const struct datagram_addr *remote, uint64_t now)
+{
+	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++) {
+		struct rudp_path *p = &s->paths[i];
+
+		if (p->state != PATH_NONE)
+			continue;
+		rudp_path_init(s, i, port, remote, false, now);
+		p->state = PATH_JOINING;
+		p->hello_ns = now;
+		p->hello_interval = HELLO_FIRST_NS;
+		return p;
+	}
+	return NULL;
+}
+
+/* Adds the paths to one address of the peer, straight ones or the others. */
 static void paths_add(struct rudp_session *s, const struct datagram_addr *remote, unsigned order,
-		      uint32_t label, uint64_t now)
+		      uint32_t label, bool straight, uint64_t now)
 {
 	unsigned ports[RUDP_PORTS_MAX];
 	unsigned n = ports_for(s->r, &remote->ip, ports);
@@ -81,15 +111,9 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		struct rudp_path *p = path_find(s, ports[k], remote);
 		bool is_new = !p;
 
-		for (unsigned i = 0; !p && i < RUDP_PATHS_MAX; i++) {
-			if (s->paths[i].state != PATH_NONE)
-				continue;
-			p = &s->paths[i];
-			rudp_path_init(s, i, ports[k], remote, false, now);
-			p->state = PATH_JOINING;
-			p->hello_ns = now;
-			p->hello_interval = HELLO_FIRST_NS;
-		}
+		if (is_straight(s, ports[k], k, n, order, label) != straight)
+			continue;
+		p = p ? p : path_new(s, ports[k], remote, now);
 		if (!p)
 			continue;
 		p->crossed = n > 1 && order % n != k;
@@ -99,6 +123,33 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		if (is_new) /* the first HELLO or JOIN says it */
 			p->hello_again = false;
 	}
+}
+
+/* There are not as many paths as there may be pairs: those that belong together come first, so that
+ * each port has one and each address is tried. */
+static void seeds_add(struct rudp_session *s, uint64_t now)
+{
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (unsigned i = 0; i < s->n_seeds; i++) {
+			unsigned at = (s->first_seed + i) % s->n_seeds;
+
+			paths_add(s, &s->seeds[at], at, 0, pass == 0, now);
+		}
+}
+
+static void addresses_add(struct rudp_session *s, unsigned first, uint64_t now)
+{
+	const struct rudp_opening *o = s->opening;
+
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (unsigned i = first; i < o->n_addrs; i++) {
+			const struct wire_addr *a = &o->addrs[i];
+			struct datagram_addr remote = {.port = a->port};
+
+			remote.ip.family = a->family == 4 ? AF_INET : AF_INET6;
+			memcpy(remote.ip.bytes, a->ip, sizeof(remote.ip.bytes));
+			paths_add(s, &remote, i, a->label, pass == 0, now);
+		}
 }
 
 void rudp_hello_start(struct rudp_session *s, uint64_t now)
@@ -111,11 +162,7 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 	rudp_session_renumber(s);
 	s->connecting_ns = now;
 	s->rotate_ns = now + NSEC_PER_SEC;
-	for (unsigned i = 0; i < s->n_seeds; i++) {
-		unsigned at = (s->first_seed + i) % s->n_seeds;
-
-		paths_add(s, &s->seeds[at], at, 0, now);
-	}
+	seeds_add(s, now);
 }
 
 /* What is said to the server alone: o->body, of o->body_len bytes. */
@@ -311,22 +358,11 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	return 0;
 }
 
-static void address_add(struct rudp_session *s, unsigned index, uint64_t now)
-{
-	const struct wire_addr *a = &s->opening->addrs[index];
-	struct datagram_addr remote = {.port = a->port};
-
-	remote.ip.family = a->family == 4 ? AF_INET : AF_INET6;
-	memcpy(remote.ip.bytes, a->ip, sizeof(remote.ip.bytes));
-	paths_add(s, &remote, index, a->label, now);
-}
-
 static void accept_list(struct rudp_session *s, const struct wire_accept *a, uint64_t now)
 {
 	memcpy(s->opening->addrs, a->addrs, a->n_addrs * sizeof(a->addrs[0]));
 	s->opening->n_addrs = a->n_addrs;
-	for (unsigned i = 0; i < a->n_addrs; i++)
-		address_add(s, i, now);
+	addresses_add(s, 0, now);
 }
 
 void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
@@ -337,7 +373,7 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 	if (index != o->n_addrs) /* said again, or one that goes before it has not come yet */
 		return;
 	o->addrs[o->n_addrs++] = *a;
-	address_add(s, index, now);
+	addresses_add(s, index, now);
 	rudp_session_touch(s);
 }
 
@@ -367,15 +403,11 @@ static void strays_leave(struct rudp_session *s, uint64_t now)
 
 void rudp_hello_port(struct rudp_session *s, uint64_t now)
 {
-	for (unsigned i = 0; s->state == SESSION_CONNECTING && i < s->n_seeds; i++) {
-		unsigned at = (s->first_seed + i) % s->n_seeds;
-
-		paths_add(s, &s->seeds[at], at, 0, now);
-	}
+	if (s->state == SESSION_CONNECTING)
+		seeds_add(s, now);
 	if (s->state == SESSION_UP) {
 		strays_leave(s, now);
-		for (unsigned i = 0; i < s->opening->n_addrs; i++)
-			address_add(s, i, now);
+		addresses_add(s, 0, now);
 	}
 	rudp_session_touch(s);
 }

@@ -77,6 +77,7 @@ struct rudp_port_info worker_port_info(const struct launch_port *p, bool up)
 {
 	return (struct rudp_port_info){.local = {.ip = p->ip.addr, .port = p->udp_port},
 				       .prefix_len = p->ip.len,
+				       .routed = p->gateway.family != 0,
 				       .mtu = p->mtu,
 				       .label = worker_label_hash(p->label),
 				       .sources = p->udp_sources ? p->udp_sources - 1 : 0,

@@ -432,6 +432,8 @@ static struct rudp_port_info port_info(const struct sim_end *end, unsigned i)
 
 	return (struct rudp_port_info){.local = sim_end_addr(sim, end->index, i),
 				       .prefix_len = sim->cfg.routed ? 2 * prefix_len : prefix_len,
+				       .routed = sim->cfg.routed &&
+						 !(end->index && sim->cfg.unrouted >> i & 1),
 				       .mtu = sim->cfg.mtu,
 				       .label = sim->cfg.labels ? 77 + i : 0,
 				       .sources = (uint8_t)sim->cfg.sources,

@@ -50,6 +50,7 @@ struct sim_config {
 	unsigned sources;  /* UDP ports that each port can send from beside its own */
 	bool one_subnet;   /* all legs in one subnet */
 	bool routed;	   /* each port in a subnet of its own, routers between all */
+	uint8_t unrouted;  /* bit per leg: but from a client's no router leads anywhere */
 	/* Legs, the last ones, that the server and the clients lack at first: sim_port_add. */
 	unsigned late_server, late_client;
 	bool labels;

@@ -396,6 +396,55 @@ static void test_standby(void **state)
 	crosses_stand_by(&cfg);
 }
 
+/* More pairs of ports than there may be paths: each port and each address has a path of its own,
+ * and what is left when the first legs of a server are gone is enough. */
+static void test_many_routed(void **state)
+{
+	for (unsigned legs = 3; legs <= SIM_LEGS_MAX; legs++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+		struct rudp_path_info info[RUDP_PATHS_MAX];
+		unsigned n, straight = 0;
+
+		cfg.legs = legs;
+		cfg.routed = true;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 100 * MS));
+		CHECK(sim, sim_pass(sim, 100 * MS));
+		n = rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX);
+		assert_int_equal(n, RUDP_PATHS_MAX);
+		for (unsigned i = 0; i < n; i++)
+			if (info[i].up && !info[i].standby)
+				straight |= 1U << info[i].port &
+					    1U << (info[i].remote.ip.bytes[3] - 1U);
+		assert_int_equal(straight, (1U << legs) - 1);
+		sim_leg(sim, SIM_SERVER, 0, false, true);
+		sim_leg(sim, SIM_SERVER, 1, false, true);
+		CHECK(sim, pump(sim, 100, 8, 1 << 18, 1 << 18, NULL));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+/* A port that no router serves is not used for what is not in its subnet. */
+static void test_half_routed(void **state)
+{
+	struct sim_config cfg = clean;
+	struct sim *sim;
+	struct rudp_path_info info[RUDP_PATHS_MAX];
+
+	cfg.routed = true;
+	cfg.unrouted = 2;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 100 * MS));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	assert_int_equal(rudp_session_paths(sim->ends[1].session, info, RUDP_PATHS_MAX), 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_true(info[i].port == 0 && info[i].up);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
 /* Bytes thrown at both ends, with numbers that are partly right. */
 static void test_garbage(void **state)
 {
@@ -622,6 +671,7 @@ int main(void)
 		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_slow_hosts),
 		cmocka_unit_test(test_credit),	       cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_one_way),	       cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_many_routed),    cmocka_unit_test(test_half_routed),
 		cmocka_unit_test(test_garbage),	       cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_random_worlds),
 	};
