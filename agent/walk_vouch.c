@@ -95,6 +95,11 @@ static void note_path(struct agent *a, const struct sup_worker *w, const struct 
 	memcpy(p.leg, path->s.leg, sizeof(p.leg));
 	memcpy(p.peer, path->s.peer, sizeof(p.peer));
 	memcpy(p.remote, path->s.remote, sizeof(p.remote));
+	for (size_t i = 0; i < v->n; i++) /* another mount's */
+		if (v->paths[i].worker == p.worker && strcmp(v->paths[i].leg, p.leg) == 0 &&
+		    strcmp(v->paths[i].peer, p.peer) == 0 &&
+		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
+			return;
 	if (v->n < WALK_VOUCH_MAX && path->s.up && is_touched(a, p.leg) &&
 	    debtor_find(&a->walk.next, &p))
 		v->paths[v->n++] = p;

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define HASH_FIRST 1024U
 #define HASH_BYTES ((size_t)FRONT_NODES_MAX * sizeof(uint32_t))
@@ -161,6 +162,17 @@ static bool chunk_can_empty(const struct front_nodes *t, uint32_t c)
 	return c > 0 && (c + 1) * FRONT_CHUNK_NODES <= t->state->head->n_nodes;
 }
 
+/* Whole pages of a range, wherever these begin and whatever their size. */
+static void pages_give_back(void *from, size_t bytes, int advice)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t first = ((uintptr_t)from + page - 1) / page * page;
+	const uintptr_t end = ((uintptr_t)from + bytes) / page * page;
+
+	if (first < end)
+		(void)madvise((uint8_t *)from + (first - (uintptr_t)from), end - first, advice);
+}
+
 /*
  * What its records have counted goes with them, so that what is fresh later begins behind it: no
  * number is ever another node's. Said before it is done: a successor takes what is said for done.
@@ -175,10 +187,10 @@ static void chunk_release(struct front_nodes *t, uint32_t c)
 			reuse = node_at(t, i)->reuse;
 	front_publish(&t->state->head->reuse, reuse);
 	front_publish(&t->state->head->released[c], 1);
-	(void)madvise(node_at(t, first), CHUNK_BYTES, MADV_REMOVE);
+	pages_give_back(node_at(t, first), CHUNK_BYTES, MADV_REMOVE);
 	for (unsigned k = 0; k < ARRAY_SIZE(t->beside); k++)
 		if (t->beside[k])
-			(void)madvise(t->beside[k] + first, CHUNK_BESIDE_BYTES, MADV_DONTNEED);
+			pages_give_back(t->beside[k] + first, CHUNK_BESIDE_BYTES, MADV_DONTNEED);
 	t->chunks[c].free = 0;
 	chunk_push(t, &t->released, c);
 }
@@ -352,7 +364,9 @@ struct front_node *front_node_get(const struct front_nodes *t, uint64_t nodeid)
 
 	if (nodeid == FUSE_ROOT_ID)
 		return node_at(t, FUSE_ROOT_ID);
+	/* Where memory has gone back nothing is looked at: that alone would bring it again. */
 	if (i <= FUSE_ROOT_ID || i >= t->state->head->n_nodes ||
+	    t->state->head->released[i / FRONT_CHUNK_NODES] ||
 	    !(node_at(t, i)->flags & FRONT_NODE_USED) || node_at(t, i)->reuse != nodeid >> 32)
 		return NULL;
 	return node_at(t, i);
