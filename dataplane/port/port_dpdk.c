@@ -406,12 +406,15 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	struct port_dpdk_queues_of of = {.id = d->id, .on_pci = d->on_pci, .device = d->device};
 	int r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
 
-	if (r == 0)
-		r = mac_choose(d, &cfg->ports[index]);
-	if (r == 0)
-		r = rte_eth_dev_start(d->id);
 	if (r < 0)
 		return r;
+	r = mac_choose(d, &cfg->ports[index]);
+	if (r == 0)
+		r = rte_eth_dev_start(d->id);
+	if (r < 0) {
+		why[0] = '\0'; /* what there is too little of is not the cause */
+		return r;
+	}
 	d->started = true;
 	multicast_join(d);
 	return 0;

@@ -39,27 +39,20 @@ static int block_turn(int fd, uint64_t *words, uint64_t n)
 {
 	off_t off = (off_t)(n % BLOCKS) * BLOCK_BYTES;
 
-	for (size_t i = 0; i < BLOCK_BYTES / sizeof(*words); i++)
-		words[i] = n;
 	if (pwrite(fd, words, BLOCK_BYTES, off) != BLOCK_BYTES)
 		return -errno;
 	memset(words, 0, BLOCK_BYTES);
-	if (pread(fd, words, BLOCK_BYTES, off) != BLOCK_BYTES)
-		return -errno;
-	return block_check(words, n);
+	return pread(fd, words, BLOCK_BYTES, off) == BLOCK_BYTES ? 0 : -errno;
 }
 
 /* The same to an echo. */
 static int echo_turn(int fd, uint64_t *words, uint64_t n)
 {
-	for (size_t i = 0; i < BLOCK_BYTES / sizeof(*words); i++)
-		words[i] = n;
+	(void)n;
 	if (send(fd, words, BLOCK_BYTES, MSG_NOSIGNAL) != BLOCK_BYTES)
 		return -EIO;
 	memset(words, 0, BLOCK_BYTES);
-	if (recv(fd, words, BLOCK_BYTES, MSG_WAITALL) != BLOCK_BYTES)
-		return -ETIMEDOUT;
-	return block_check(words, n);
+	return recv(fd, words, BLOCK_BYTES, MSG_WAITALL) == BLOCK_BYTES ? 0 : -ETIMEDOUT;
 }
 
 /* A socket; negative errno. */
@@ -137,7 +130,10 @@ static int pause_measure(int fd, int (*turn)(int fd, uint64_t *words, uint64_t n
 	int r = words ? 0 : -ENOMEM;
 
 	while (!r) {
+		for (size_t i = 0; i < BLOCK_BYTES / sizeof(*words); i++)
+			words[i] = ret->turns;
 		r = turn(fd, words, ret->turns);
+		r = r ? r : block_check(words, ret->turns);
 		now = clock_now_ns();
 		if (now - last > ret->longest_ns) {
 			ret->longest_ns = now - last;
