@@ -58,19 +58,31 @@ lab_bootstrap() {
 	touch "$lab_root/.complete"
 }
 
-# NetworkManager as a folder to unpack in a host: installed here it would take over this machine's own network.
-# What of it is installed here all the same is not in the folder; the hosts see it.
-lab_network_manager() {
-	local tree=$LAB_DIR/network-manager package
+# lab_tree NAME PACKAGE...: packages as a folder to unpack in a host: installed here they would take over this machine's
+# own network, or serve files from it. What of them is installed here all the same is not in the folder; the hosts see it.
+lab_tree() {
+	local tree=$LAB_DIR/$1 package
+	shift
 	rm -rf "$tree" "$LAB_DIR/packages"
 	mkdir -p "$tree" "$LAB_DIR/packages/partial"
 	lab_apt update || return 1
-	lab_apt install -y --no-install-recommends --download-only -o Dir::Cache::archives="$LAB_DIR/packages" network-manager dbus || return 1
+	lab_apt install -y --no-install-recommends --download-only -o Dir::Cache::archives="$LAB_DIR/packages" "$@" || return 1
 	for package in "$LAB_DIR"/packages/*.deb; do
 		[ ! -e "$package" ] || dpkg-deb -x "$package" "$tree" || return 1
 	done
 	rm -rf "$LAB_DIR/packages" "$tree"/usr/share/{doc,man,locale}
 	touch "$tree/.complete"
+}
+
+# lab_tree_unpack HOST NAME PACKAGE...: what is in the folder is in the host. Made now where nothing has asked for it yet.
+lab_tree_unpack() {
+	local host=$1 name=$2 lock
+	shift
+	exec {lock}>"$LAB_DIR/lock"
+	flock "$lock"
+	[ -e "$LAB_DIR/$name/.complete" ] || lab_tree "$@" >>"$LAB_DIR/prepare.log" 2>&1 || lab_die "$name could not be had: $LAB_DIR/prepare.log"
+	exec {lock}>&-
+	tar -C "$LAB_DIR/$name" -c --exclude=./.complete . | lab_sh "$host" tar -C / -xm --keep-directory-symlink
 }
 
 # lab_prepare: everything that `lab up` needs. Safe to call at any time, by several at once.
@@ -84,7 +96,7 @@ lab_prepare() {
 	fi
 	if [ ! -e "$LAB_DIR/network-manager/.complete" ]; then
 		# One case is the poorer for it, which says so too.
-		lab_network_manager >>"$LAB_DIR/prepare.log" 2>&1 || echo "lab: NetworkManager could not be had: $LAB_DIR/prepare.log" >&2
+		lab_tree network-manager network-manager dbus >>"$LAB_DIR/prepare.log" 2>&1 || echo "lab: NetworkManager could not be had: $LAB_DIR/prepare.log" >&2
 	fi
 	if [ ! -e "$lab_root/.initramfs" ] || [ "$here/prepare.sh" -nt "$lab_root/.initramfs" ]; then
 		rm -rf "$LAB_DIR"/initramfs.*
