@@ -71,15 +71,20 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 	return rtt + MAX_OF(queue, p->sent.in_flight * p->rtt.srtt / p->cc.cwnd);
 }
 
+/* The least room for which a window that is half used or more is worth a train of bulk data. */
+static uint32_t room_least(const struct rudp_path *p)
+{
+	return MIN_OF(RUDP_TRAIN_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.now));
+}
+
 /* The least bytes worth a train: ports send trains cheaply, single packets dearly. */
 static uint32_t train_least(const struct rudp_path *p, const struct tx_msg *m)
 {
-	uint32_t left = (uint32_t)(m->may_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes,
-		 mtu = p->mtu.now;
+	uint32_t left = (uint32_t)(m->may_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
 
 	if (is_small(m) || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
-		return mtu;
-	return MIN_OF(left, MIN_OF(RUDP_TRAIN_BYTES, MAX_OF(p->cc.cwnd / 4, mtu)));
+		return p->mtu.now;
+	return MIN_OF(left, room_least(p));
 }
 
 static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg *m, uint64_t now)
@@ -225,6 +230,24 @@ static void train_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
 		rudp_flush(r);
 }
 
+/*
+ * Whether n chunks of m from index on are to be acknowledged at once. So are the last that p
+ * carries until something is: a train ends with them whose room, and turns, these were, and the
+ * peer, who has heard of too little for an answer, would wait for more. And so is the first on an
+ * idle path whose window is not worth two answers: those behind it wait for it in a queue of our
+ * own making, which says nothing about the network.
+ */
+static bool wants_ack(const struct rudp_path *p, const struct tx_msg *m, unsigned index, unsigned n,
+		      uint32_t room, unsigned turns)
+{
+	bool last = turns == 1 || (!m->n_lost && index + n >= m->may_chunks);
+
+	if (is_small(m))
+		return room < 2 * p->mtu.now;
+	return room < p->mtu.now + (last ? room_least(p) : p->mtu.now) ||
+	       (p->sent.in_flight == 0 && p->cc.cwnd < 2 * RUDP_ACK_EVERY_BYTES);
+}
+
 /* Sends a train of m's chunks on p. Returns the bytes, 0 where the port took none. */
 static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			   uint64_t now)
@@ -253,7 +276,8 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		index = again ? first_lost(m) : m->next_chunk;
 		n = again ? lost_run(m, index, most) : MIN_OF(most, m->may_chunks - index);
 		pkt.source = again ? 0 : (uint8_t)by;
-		if (chunks_send(s, p, m, index, n, sent + 2U * mtu > room, &pkt, now))
+		if (chunks_send(s, p, m, index, n, wants_ack(p, m, index, n, room - sent, k), &pkt,
+				now))
 			break;
 		if (again) {
 			for (unsigned i = index; i < index + n; i++)
