@@ -3,7 +3,8 @@
 # apart because testpmd is worked by its prompt.
 #
 # Both are two processes that share memory (memif), on a core each; a request and its answer are a packet
-# there and one back, as are a packet of testpmd's flowgen and what macswap returns of it.
+# there and one back, as are a packet of testpmd's flowgen and what macswap returns of it. How long one takes is how
+# often a second a single packet goes round between macswap at both ends.
 
 readonly dpdk_socket=@plenum-perf-testpmd
 
@@ -32,18 +33,20 @@ dpdk_forwarded() { # has said how many packets came back
 	grep -q 'Forward statistics' "$work/flowgen.log"
 }
 
-# Packets a second that went there and back.
-dpdk_forwarding() {
-	local start
+# Packets a second that went there and back, of as many as flowgen sends, or of one by macswap.
+dpdk_forwarding() { # dpdk_forwarding flowgen|macswap
+	local start mode=$1 tx_first=''
+	[ "$mode" != macswap ] || tx_first=' tx_first 1'
 	dpdk_testpmd macswap 1 0 server macswap
 	exec 7>"$work/macswap.in"
 	wait_until 20 grep -q '^testpmd>' "$work/macswap.log" || die "testpmd does not start"
 	echo start >&7
-	dpdk_testpmd flowgen 0 1 client flowgen
+	dpdk_testpmd flowgen 0 1 client "$mode"
 	exec 8>"$work/flowgen.in"
 	wait_until 20 dpdk_links || die "testpmd's ports do not connect"
+	[ "$mode" != macswap ] || echo "set burst 1" >&8
 	start=$EPOCHREALTIME
-	echo start >&8
+	echo "start$tx_first" >&8
 	pause "$(awk "BEGIN { print $ms / 1e3 }")"
 	echo stop >&8
 	wait_until 20 dpdk_forwarded || die "testpmd does not stop"
@@ -66,14 +69,21 @@ part_dpdk() {
 	rounds_begin "$rounds"
 	while round_next; do
 		PLENUM_MODULE_DIR=$build/dataplane/.libs "$build/tests/perf/rudp_dpdk" --rounds 1 --ms "$ms" |
-			awk '$1 == "rudp" { print $2, $4 }' >>"$work/dpdk.rudp"
-		dpdk_forwarding >>"$work/dpdk.testpmd"
+			awk '$1 == "rudp" { print $2, $4, $5 }' >>"$work/dpdk.rudp"
+		dpdk_forwarding flowgen >>"$work/dpdk.testpmd"
+		dpdk_forwarding macswap | awk '{ print 1e6 / $1 }' >>"$work/dpdk.testpmd.one"
 	done
-	printf '\n%-10s %16s %16s %8s   (memif, 32 bytes; testpmd: flowgen and macswap, 64 bytes)\n' dpdk 'one: p50 us' 'there and back/s' ratio
-	awk -v us="$(cut -d' ' -f1 "$work/dpdk.rudp" | median)" -v rudp="$(cut -d' ' -f2 "$work/dpdk.rudp" | median)" \
+	printf '\n%-10s %12s %12s %8s %16s %8s   (memif, 32 bytes; testpmd: 64 bytes)\n' dpdk 'one: p50 us' 'mean us' ratio 'there and back/s' ratio
+	awk -v mean="$(cut -d' ' -f3 "$work/dpdk.rudp" | median)" -v one="$(median <"$work/dpdk.testpmd.one")" -v us="$(cut -d' ' -f1 "$work/dpdk.rudp" | median)" -v rudp="$(cut -d' ' -f2 "$work/dpdk.rudp" | median)" \
 		-v testpmd="$(median <"$work/dpdk.testpmd")" -v ratios="$work/ratios" 'BEGIN {
-		printf "%-10s %16.2f %16.0f\n%-10s %16s %16.0f %7.2fx\n", "rudp", us, rudp, "testpmd", "-", testpmd, rudp / testpmd
+		printf "%-10s %12.2f %12.2f %8s %16.0f\n%-10s %12s %12.2f %7.2fx %16.0f %7.2fx\n", "rudp", us, mean, "", rudp, "testpmd", "-", one, one / mean, testpmd, rudp / testpmd
+		print "dpdk one testpmd", one / mean >>ratios
 		print "dpdk 32B testpmd", rudp / testpmd >>ratios }'
-	echo "(medians of $round rounds of $ms ms)"
+	echo "(one at a time: ratio of the means; medians of $round rounds of $ms ms)"
 	dpdk_down
+}
+
+part_ring() {
+	[ -x "$build/tests/perf/rudp_ring" ] || die "it was built without DPDK"
+	PLENUM_MODULE_DIR=$build/dataplane/.libs "$build/tests/perf/rudp_ring" --rounds "$rounds" --ms 300
 }

@@ -152,6 +152,10 @@ static void port_open(struct app *a, const struct app_config *c, struct launch_c
 
 	if (ip_prefix_parse(c->ip, &cfg->ports[0].ip) < 0)
 		app_die("address");
+	if (c->port) {
+		a->port = *c->port;
+		return;
+	}
 	cfg->ports[0].udp_port = APP_UDP_PORT;
 	cfg->ports[0].mtu = c->mtu;
 	cfg->ports[0].ifindex = c->ifname[0] ? if_nametoindex(c->ifname) : 0;

@@ -16,9 +16,10 @@
 
 struct app_config {
 	enum launch_transport transport;
-	const char *ip;	    /* "10.99.9.1/24" */
-	const char *ifname; /* the kernel's interface below; "": none */
-	const char *device; /* DPDK's argument; "": none */
+	const char *ip;		 /* "10.99.9.1/24" */
+	const char *ifname;	 /* the kernel's interface below; "": none */
+	const char *device;	 /* DPDK's argument; "": none */
+	const struct port *port; /* is open already; NULL: as the above say */
 	unsigned mtu, core;
 	enum rudp_security security;
 	bool is_server;

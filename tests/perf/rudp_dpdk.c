@@ -89,7 +89,7 @@ static double calls_many(struct app *a, unsigned in_flight, uint64_t round_ns)
 
 static void client(const struct options *o)
 {
-	double p50[ROUNDS_MAX], p99[ROUNDS_MAX], rate[ROUNDS_MAX];
+	double p50[ROUNDS_MAX], p99[ROUNDS_MAX], mean[ROUNDS_MAX], rate[ROUNDS_MAX];
 	uint32_t *samples = malloc(SAMPLES_MAX * sizeof(*samples));
 	struct app *a = end_new(false);
 	uint64_t ns = o->round_ms * NSEC_PER_MSEC;
@@ -101,15 +101,21 @@ static void client(const struct options *o)
 	for (unsigned i = 0; i < o->rounds; i++) {
 		unsigned n = calls_one(a, ns, samples);
 
+		mean[i] = 0;
+		for (unsigned j = 0; j < n; j++)
+			mean[i] += samples[j] / 1e3 / n;
 		qsort(samples, n, sizeof(*samples), app_compare_u32);
 		p50[i] = samples[n / 2] / 1e3;
 		p99[i] = samples[n * 99ULL / 100] / 1e3;
 		rate[i] = calls_many(a, o->in_flight, ns);
 	}
-	printf("%-8s %16s %12s %16s   (memif, requests and answers of %u bytes, %u outstanding)\n",
-	       "", "one: p50 us", "p99 us", "requests/s", SMALL_BYTES, o->in_flight);
-	printf("%-8s %16.2f %12.2f %16.0f\n", "rudp", app_median(p50, o->rounds),
-	       app_median(p99, o->rounds), app_median(rate, o->rounds));
+	printf("%-8s %16s %12s %16s %12s   (memif, requests and answers of %u bytes, %u "
+	       "outstanding)\n",
+	       "", "one: p50 us", "p99 us", "requests/s", "one: mean us", SMALL_BYTES,
+	       o->in_flight);
+	printf("%-8s %16.2f %12.2f %16.0f %12.2f\n", "rudp", app_median(p50, o->rounds),
+	       app_median(p99, o->rounds), app_median(rate, o->rounds),
+	       app_median(mean, o->rounds));
 	if (a->failed)
 		printf("%llu calls failed\n", (unsigned long long)a->failed);
 	free(samples);
