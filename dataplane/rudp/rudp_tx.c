@@ -231,21 +231,17 @@ static void train_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
 }
 
 /*
- * Whether n chunks of m from index on are to be acknowledged at once. So are the last that p
- * carries until something is: a train ends with them whose room, and turns, these were, and the
- * peer, who has heard of too little for an answer, would wait for more. And so is the first on an
- * idle path whose window is not worth two answers: those behind it wait for it in a queue of our
- * own making, which says nothing about the network.
+ * Whether n chunks of m from index on are the last that p carries until something is acknowledged:
+ * a train ends with them whose room, and turns, these were. The peer, who has heard of too little
+ * for an answer, would wait for more, and we for the answer.
  */
-static bool wants_ack(const struct rudp_path *p, const struct tx_msg *m, unsigned index, unsigned n,
-		      uint32_t room, unsigned turns)
+static bool train_waits(const struct rudp_path *p, const struct tx_msg *m, unsigned index,
+			unsigned n, uint32_t room, unsigned turns)
 {
-	bool last = turns == 1 || (!m->n_lost && index + n >= m->may_chunks);
+	bool all_lost = n == m->n_lost && m->next_chunk >= m->may_chunks;
+	bool last = turns == 1 || (m->n_lost ? all_lost : index + n >= m->may_chunks);
 
-	if (is_small(m))
-		return room < 2 * p->mtu.now;
-	return room < p->mtu.now + (last ? room_least(p) : p->mtu.now) ||
-	       (p->sent.in_flight == 0 && p->cc.cwnd < 2 * RUDP_ACK_EVERY_BYTES);
+	return room < p->mtu.now + (last && !is_small(m) ? room_least(p) : p->mtu.now);
 }
 
 /* Sends a train of m's chunks on p. Returns the bytes, 0 where the port took none. */
@@ -276,8 +272,8 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		index = again ? first_lost(m) : m->next_chunk;
 		n = again ? lost_run(m, index, most) : MIN_OF(most, m->may_chunks - index);
 		pkt.source = again ? 0 : (uint8_t)by;
-		if (chunks_send(s, p, m, index, n, wants_ack(p, m, index, n, room - sent, k), &pkt,
-				now))
+		if (chunks_send(s, p, m, index, n, train_waits(p, m, index, n, room - sent, k),
+				&pkt, now))
 			break;
 		if (again) {
 			for (unsigned i = index; i < index + n; i++)
