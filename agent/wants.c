@@ -4,6 +4,7 @@
  * the only place that knows both the plan's words and the launch contract's. Pure.
  */
 #include "agent/agent.h"
+#include "netcfg/plan/backend.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -49,17 +50,9 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 	lp->rdma_asked = pp->rdma_asked;
 	lp->rdma_only = pp->rdma_only;
 	lp->roce = pp->roce;
-	if (transport_of(pw->effective) == LAUNCH_UDP) {
+	if (transport_of(pw->effective) == LAUNCH_UDP)
 		lp->udp_sources = pp->udp_sources;
-		return;
-	}
-	if (pp->kernel_owned && pp->kernel_port == PLAN_AF_XDP)
-		snprintf(lp->device, sizeof(lp->device), "%s", LAUNCH_DEVICE_AF_XDP);
-	else if (pp->kernel_owned)
-		snprintf(lp->device, sizeof(lp->device), "net_af_packet%u,iface=%s", index,
-			 pp->ifname);
-	else
-		snprintf(lp->device, sizeof(lp->device), "%s", pp->pci);
+	backend_find(pw->effective)->device(pp, index, lp->device, sizeof(lp->device));
 }
 
 static const struct spec_peer *find_peer(const struct spec *spec, const char *name)

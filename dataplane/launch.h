@@ -104,7 +104,7 @@ static inline bool launch_port_is_function(const struct launch_port *p)
 }
 
 /* A kernel interface by AF_XDP, or by AF_PACKET where that cannot be. */
-#define LAUNCH_DEVICE_AF_XDP "af_xdp"
+#define LAUNCH_DEVICE_AF_XDP PLENUM_DEVICE_AF_XDP
 
 static inline bool launch_port_is_xdp(const struct launch_port *p)
 {

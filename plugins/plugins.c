@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one list of what this build has: a mode of HA, or a family of NICs, is a file and a line
- * here.
- */
+/* The one list of what this build has: a mode of HA, a family of NICs or a way of sending is a file
+ * and a line here. */
 #include "plugins/plugins.h"
 
 static const struct planner_ops *const planner_table[] = {
@@ -15,8 +14,15 @@ static const struct nic_family *const nic_table[] = {
 	&nic_intel_igb, &nic_intel_ixgbe, &nic_intel_i40e, &nic_intel_ice, &nic_mlx5,
 };
 
+static const struct backend *const backend_table[] = {
+	&backend_dpdk_vf,
+	&backend_dpdk_interrupt_vf,
+	&backend_udp,
+};
+
 void plugins_register(void)
 {
+	backend_table_set(backend_table, ARRAY_SIZE(backend_table));
 	nic_table_set(nic_table, ARRAY_SIZE(nic_table));
 	planner_table_set(planner_table, ARRAY_SIZE(planner_table));
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registry of what differs by site: the planners of the modes of `ha`, and what is known of
- * families of NICs. Each is a const table in a file of its own; this is the one place that lists
- * them. Owns nothing,
- * never looks at a host. Called by each program once, before its first plan_build.
+ * The registry of what differs by site: the planners of the modes of `ha`, what is known of
+ * families of NICs, and the ways in which workers send. Each is a const table in a file of its own;
+ * this is the one place that lists them. Owns nothing, never looks at a host. Called by each
+ * program once, before its first plan_build.
  */
 #ifndef PLENUM_PLUGINS_PLUGINS_H
 #define PLENUM_PLUGINS_PLUGINS_H
 
+#include "netcfg/plan/backend.h"
 #include "netcfg/plan/nic.h"
 #include "netcfg/plan/planner.h"
 
@@ -37,7 +38,9 @@ int ha_dual_leg_want(struct plan_builder *b);
 extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, nic_intel_ice,
 	nic_mlx5;
 
-/* Makes all planners and families known to plan_build. */
+extern const struct backend backend_dpdk_vf, backend_dpdk_interrupt_vf, backend_udp;
+
+/* Makes all planners, families and back ends known to plan_build. */
 void plugins_register(void);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/base/hash.h"
-#include "netcfg/plan/nic.h"
+#include "netcfg/plan/backend.h"
 #include "netcfg/plan/object.h"
 #include "netcfg/plan/plan_devlink.h"
 #include "netcfg/plan/plan_guard.h"
@@ -18,8 +18,9 @@
 
 static bool takes_vf(enum spec_transport t, const struct nic_family *family)
 {
-	return t == SPEC_TRANSPORT_DPDK ||
-	       (t == SPEC_TRANSPORT_DPDK_INTERRUPT && !family->vf_polled);
+	const struct backend *e = backend_find(t);
+
+	return e->takes_vf && e->takes_vf(family);
 }
 
 /* By the spec alone: a worker that falls back to UDP today keeps its VF for tomorrow. */

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The workers: number, core, transport, addresses, mounts and exports of each. */
+/* The workers: number, core, addresses, mounts and exports of each. */
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_kernel_port.h"
 #include "netcfg/plan/plan_places.h"
 #include "netcfg/plan/plan_shared.h"
+#include "netcfg/plan/plan_transport.h"
 #include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>
-
-/* "workers[1].cores" */
-struct worker_path {
-	char text[48];
-};
-
-static struct worker_path worker_path(size_t entry, const char *key)
-{
-	struct worker_path p;
-
-	snprintf(p.text, sizeof(p.text), "workers[%zu].%s", entry, key);
-	return p;
-}
 
 /* "0-3,6" into buf: the cores that are online. */
 static void format_online(const struct inventory *inv, char *buf, size_t size)
@@ -46,7 +34,7 @@ static void check_core(struct plan_builder *b, size_t entry, unsigned core)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
 	const struct inv_core *found = NULL;
-	char online[128];
+	char online[128], path[48];
 
 	for (size_t i = 0; i < b->inv->n_cores; i++)
 		if (b->inv->cores[i].id == core)
@@ -54,161 +42,10 @@ static void check_core(struct plan_builder *b, size_t entry, unsigned core)
 	if (found && found->online)
 		return;
 	format_online(b->inv, online, sizeof(online));
-	diag_add(b->d, DIAG_ERROR, &sw->pos, worker_path(entry, "cores").text,
+	snprintf(path, sizeof(path), "workers[%zu].cores", entry);
+	diag_add(b->d, DIAG_ERROR, &sw->pos, path,
 		 "core %u is %s; write one of the online cores: %s", core,
 		 found ? "offline" : "not on this host", online[0] ? online : "(none is known)");
-}
-
-static bool takes_hugepages(enum spec_transport t)
-{
-	return t == SPEC_TRANSPORT_DPDK || t == SPEC_TRANSPORT_DPDK_INTERRUPT;
-}
-
-/* Free 2 MiB pages; what our own running workers hold will be free for their successors. */
-static uint64_t hugepages_free(const struct plan_builder *b)
-{
-	const struct plan *running = b->ctx->running;
-	uint64_t whole = 0, nodes = 0, held = running ? 0 : b->ctx->held_hugepages;
-	bool has_whole = false;
-
-	for (size_t i = 0; i < b->inv->n_hugepages; i++) {
-		const struct inv_hugepages *h = &b->inv->hugepages[i];
-
-		if (h->size_kib != PLAN_HUGEPAGE_KIB)
-			continue;
-		if (h->numa_node == INV_NUMA_NONE) {
-			whole += h->free;
-			has_whole = true;
-		} else {
-			nodes += h->free;
-		}
-	}
-	for (size_t i = 0; running && i < running->n_workers; i++)
-		if (takes_hugepages(running->workers[i].effective))
-			held += running->workers[i].hugepages;
-	return (has_whole ? whole : nodes) + held;
-}
-
-/* DPDK without a VF of its own: on the kernel's interface, where it is slower. */
-static void explain_sharing(struct plan_worker *w, const struct plan_leg *leg)
-{
-	const struct inv_link *link = leg->device;
-
-	if (link->max_vfs && leg->net->vfs != 0 && !plan_vf_fits(leg, w->asked))
-		reason_set(&w->reason, "vf-polled",
-			   "VFs of %.15s (%.31s) can only be polled, so the worker shares it; "
-			   "transport: dpdk takes one",
-			   link->name, link->driver);
-	else if (leg->why_no_vfs.code[0] && strcmp(leg->why_no_vfs.code, "no-vf") != 0)
-		w->reason = leg->why_no_vfs;
-	else
-		plan_kernel_port_note(&w->reason, leg, PLAN_KERNEL_PORT_SHARES);
-}
-
-/* As many as there are, and those that all workers on DPDK need and are not free. Most of the time
- * the kernel finds them at once; where memory is in pieces, only at boot. */
-static void need_hugepages(struct plan_builder *b)
-{
-	uint64_t total = 0, free = hugepages_free(b), asked = 0;
-	struct plan_need *need;
-
-	for (size_t i = 0; i < b->inv->n_hugepages; i++)
-		if (b->inv->hugepages[i].size_kib == PLAN_HUGEPAGE_KIB &&
-		    (b->inv->hugepages[i].numa_node == INV_NUMA_NONE))
-			total = b->inv->hugepages[i].total;
-	for (size_t i = 0; i < b->plan->n_workers; i++)
-		asked += b->plan->workers[i].hugepages;
-	total += asked > free ? asked - free : 0;
-	need = plan_need_add(b->plan, "hugepages",
-			     "workers on DPDK need %llu hugepages of 2 MiB, %llu are free",
-			     (unsigned long long)asked, (unsigned long long)free);
-	if (!need)
-		return;
-	snprintf(need->command, sizeof(need->command),
-		 "echo vm.nr_hugepages=%llu >/etc/sysctl.d/80-plenum.conf && sysctl --system",
-		 (unsigned long long)total);
-	snprintf(need->kernel_args, sizeof(need->kernel_args), "hugepages=%llu",
-		 (unsigned long long)total);
-}
-
-/* True where a leg is on the host's own address: the kernel has to have that, so the worker uses
- * its sockets. */
-static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_worker *w)
-{
-	const struct spec_net *net = plan_shared_net(b->spec);
-
-	if (!net)
-		return false;
-	w->effective = SPEC_TRANSPORT_UDP;
-	reason_set(
-		&w->reason, "shared-ip",
-		"%.32s is on the host's own address, which the kernel has; give it a network for "
-		"%s",
-		net->name, spec_transport_to_string(w->asked));
-	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
-		diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
-			 worker_path(entry, "transport").text,
-			 "%s; policy.on-fallback is refuse; write transport: udp", w->reason.text);
-	return true;
-}
-
-/* Whether DPDK has the memory it needs; else the worker falls back to UDP, or that is an error. */
-static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker *w,
-			uint64_t *hugepages)
-{
-	const struct plan_failure *failed = plan_failures_find(b->ctx->failures, w);
-
-	if (shares_host_ip(b, entry, w)) {
-		w->hugepages = 0;
-		return;
-	}
-	if (failed && b->spec->on_fallback == SPEC_FALLBACK_DEGRADE) {
-		w->effective = SPEC_TRANSPORT_UDP;
-		reason_set(&w->reason, "dpdk-failed", "%s", failed->why);
-		return;
-	}
-	if (*hugepages < w->hugepages) {
-		w->effective = SPEC_TRANSPORT_UDP;
-		reason_set(&w->reason, "no-hugepages", "%llu free of 2 MiB, %u needed",
-			   (unsigned long long)*hugepages, w->hugepages);
-		need_hugepages(b);
-		if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
-			diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
-				 worker_path(entry, "transport").text,
-				 "%s on core %u has too few hugepages: %llu of 2 MiB are free, %u "
-				 "are needed and policy.on-fallback is refuse; raise "
-				 "vm.nr_hugepages or write transport: udp",
-				 spec_transport_to_string(w->asked), w->core,
-				 (unsigned long long)*hugepages, w->hugepages);
-		return;
-	}
-	*hugepages -= w->hugepages;
-	w->effective = w->asked;
-	for (size_t i = 0; i < b->n_legs; i++)
-		if (!b->legs[i].n_vfs) {
-			explain_sharing(w, &b->legs[i]);
-			break;
-		}
-}
-
-static void choose_auto(struct plan_builder *b, struct plan_worker *w)
-{
-	w->effective = SPEC_TRANSPORT_UDP;
-	for (size_t i = 0; i < b->n_legs; i++) {
-		const struct inv_link *link = b->legs[i].device;
-		const char *driver =
-			link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind);
-
-		if (link->max_vfs == 0) {
-			reason_set(&w->reason, "no-vf", "%.15s (%.31s) offers no SR-IOV",
-				   link->name, driver);
-			return;
-		}
-		reason_set(&w->reason, "vf-unused",
-			   "%.15s (%.31s) offers %u VFs; workers use them where transport: dpdk "
-			   "is written",
-			   link->name, driver, link->max_vfs);
-	}
 }
 
 /* Where the legs share their addresses, the one that has a list of them says which. */
@@ -356,7 +193,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->mac = leg->link->mac;
 	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !plan_vf_take(b, leg, w, port);
 	if (port->kernel_owned && leg->n_vfs && !plan_vf_fits(leg, w->asked))
-		explain_sharing(w, leg);
+		plan_transport_explain_sharing(w, leg);
 	else if (port->kernel_owned && leg->n_vfs)
 		reason_set(&w->reason, "vf-limit",
 			   "%.15s has %u VFs and more workers than that, DPDK shares its interface",
@@ -573,55 +410,11 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, struc
 	const struct spec_worker *sw = &b->spec->workers[entry];
 
 	w->role = sw->role;
-	w->effective = SPEC_TRANSPORT_UDP;
 	w->udp_port = plan_shared_port(b, w->id);
 	check_core(b, entry, w->core);
-	if (takes_hugepages(w->asked))
-		choose_dpdk(b, entry, w, hugepages);
-	else if (w->asked == SPEC_TRANSPORT_AUTO)
-		choose_auto(b, w);
+	plan_transport_choose(b, entry, w, hugepages);
 	worker_list_ips(b, w);
 	return worker_deal(sw, core, w);
-}
-
-/* Of a leg that is not there: as its network has it, should it come. */
-static uint32_t net_mtu(const struct plan_builder *b, const struct spec_net *net)
-{
-	const struct spec_network *network = planner_network_find(b->spec, net->network);
-
-	for (size_t i = 0; i < b->n_legs; i++)
-		if (b->legs[i].net == net)
-			return b->legs[i].mtu;
-	return network ? network->mtu : 0;
-}
-
-/* With a port on each leg. */
-static uint32_t hugepages_each(const struct plan_builder *b)
-{
-	uint32_t mib = PLENUM_DPDK_MIB, pages;
-
-	for (size_t i = 0; i < b->spec->n_nets; i++)
-		if (b->spec->nets[i].enabled)
-			mib += plenum_dpdk_port_mib(net_mtu(b, &b->spec->nets[i]));
-	pages = (mib * 1024 + PLAN_HUGEPAGE_KIB - 1) / PLAN_HUGEPAGE_KIB;
-	return MAX_OF(pages, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
-}
-
-/* Interfaces have AF_XDP for one worker: for the first that does not fail at it. */
-static void count_hugepages(struct plan_builder *b)
-{
-	bool free = plan_kernel_port_is_all_af_xdp(b);
-
-	for (size_t i = 0; i < b->plan->n_workers; i++) {
-		struct plan_worker *w = &b->plan->workers[i];
-
-		if (!takes_hugepages(w->asked))
-			continue;
-		if (!free)
-			w->hugepages = hugepages_each(b);
-		else if (!plan_failures_find(b->ctx->failures, w))
-			free = false;
-	}
 }
 
 static int workers_alloc(struct plan_builder *b, size_t n)
@@ -638,14 +431,14 @@ static int workers_alloc(struct plan_builder *b, size_t n)
 			p->workers[p->n_workers++].core = spec->workers[i].cores[c];
 		}
 	number_workers(b);
-	count_hugepages(b);
+	plan_transport_count(b);
 	return 0;
 }
 
 int plan_workers_build(struct plan_builder *b)
 {
 	const struct spec *spec = b->spec;
-	uint64_t hugepages = hugepages_free(b);
+	uint64_t hugepages = plan_transport_hugepages(b);
 	size_t n = 0, next = 0;
 	int r = 0;
 

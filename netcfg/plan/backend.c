@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The back ends that the program has told us of. Apart from those who choose among them. */
+#include "netcfg/plan/backend.h"
+#include <stdio.h>
+
+static void no_device(const struct plan_port *port, unsigned index, char *buf, size_t size)
+{
+	if (size > 0)
+		buf[0] = '\0';
+}
+
+static const struct backend sockets = {.transport = SPEC_TRANSPORT_UDP, .device = no_device};
+
+static struct {
+	const struct backend *const *table;
+	size_t n;
+} backends;
+
+void backend_table_set(const struct backend *const *table, size_t n)
+{
+	backends.table = table;
+	backends.n = n;
+}
+
+const struct backend *backend_find(enum spec_transport t)
+{
+	for (size_t i = 0; i < backends.n; i++)
+		if (backends.table[i]->transport == t)
+			return backends.table[i];
+	return &sockets;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a way of sending is made of: the contract between the plan and the tables in
+ * plugins/backend_*.c. A back end says what it takes of the host and what a worker that is launched
+ * with it opens; it never decides for a worker, which is plan_transport.c's, and owns nothing.
+ * netcfg knows no back end by name; plugins/ hands its table in.
+ */
+#ifndef PLENUM_NETCFG_BACKEND_H
+#define PLENUM_NETCFG_BACKEND_H
+
+#include "netcfg/plan/nic.h"
+#include "netcfg/plan/planner.h"
+
+struct backend {
+	enum spec_transport transport; /* how the file calls it, and what a worker's `effective` is
+					*/
+	bool hugepages;		       /* its packets are in memory of its own */
+	/* Whether VFs of such a NIC serve it, to which worker it gives one of each leg. NULL: it
+	 * has no use for any. */
+	bool (*takes_vf)(const struct nic_family *family);
+	/* What its worker opens for the port, into buf: a PCI address, a device of DPDK's; "": a
+	 * socket. index: the place of the port's leg among all legs. */
+	void (*device)(const struct plan_port *port, unsigned index, char *buf, size_t size);
+};
+
+/* The table (borrowed for good) of all back ends; to be called once, before the first plan. */
+void backend_table_set(const struct backend *const *table, size_t n);
+/* That of a transport; never NULL: one that nobody knows is taken for the kernel's sockets. */
+const struct backend *backend_find(enum spec_transport t);
+
+#endif
