@@ -10,5 +10,6 @@ static void udp_device(const struct plan_port *port, unsigned index, char *buf, 
 
 const struct backend backend_udp = {
 	.transport = SPEC_TRANSPORT_UDP,
+	.score = 10,
 	.device = udp_device,
 };
