@@ -60,6 +60,7 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 			 pp->ifname);
 	else
 		snprintf(lp->device, sizeof(lp->device), "%s", pp->pci);
+	lp->shared = pp->shared;
 }
 
 static const struct spec_peer *find_peer(const struct spec *spec, const char *name)

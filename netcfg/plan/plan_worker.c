@@ -131,13 +131,27 @@ static void need_hugepages(struct plan_builder *b)
 		 (unsigned long long)total);
 }
 
-/* True where a leg is on the host's own address: the kernel has to have that, so the worker uses
- * its sockets. */
+/* Whether every leg on the host's own address, of those that are there, has a device whose driver
+ * gives DPDK what is for a worker. */
+static bool rules_share(const struct plan_builder *b)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < b->n_legs; i++) {
+		if (b->legs[i].shared && !plan_shared_by_rules(&b->legs[i]))
+			return false;
+		any |= b->legs[i].shared;
+	}
+	return any;
+}
+
+/* True where a leg is on the host's own address and the kernel has to have what comes to it, so the
+ * worker uses its sockets. */
 static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_net *net = plan_shared_net(b->spec);
 
-	if (!net)
+	if (!net || rules_share(b))
 		return false;
 	w->effective = SPEC_TRANSPORT_UDP;
 	reason_set(
@@ -185,7 +199,7 @@ static void choose_dpdk(struct plan_builder *b, size_t entry, struct plan_worker
 	*hugepages -= w->hugepages;
 	w->effective = w->asked;
 	for (size_t i = 0; i < b->n_legs; i++)
-		if (!b->legs[i].n_vfs) {
+		if (!b->legs[i].n_vfs && !b->legs[i].shared) {
 			explain_sharing(w, &b->legs[i]);
 			break;
 		}
@@ -354,7 +368,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->mtu = leg->mtu;
 	port->gateway = leg->network->gateway;
 	port->mac = leg->link->mac;
-	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !plan_vf_take(b, leg, w, port);
+	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !leg->shared &&
+			     !plan_vf_take(b, leg, w, port);
 	if (port->kernel_owned && leg->n_vfs && !plan_vf_fits(leg, w->asked))
 		explain_sharing(w, leg);
 	else if (port->kernel_owned && leg->n_vfs)
