@@ -38,6 +38,8 @@ static enum launch_role role_of(enum spec_role r)
 static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, unsigned index,
 		      struct launch_port *lp)
 {
+	const struct backend *b = backend_find(pw->effective);
+
 	memcpy(lp->leg, pp->leg, sizeof(lp->leg));
 	memcpy(lp->ifname, pp->ifname, sizeof(lp->ifname));
 	lp->ifindex = pp->ifindex;
@@ -50,9 +52,10 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 	lp->rdma_asked = pp->rdma_asked;
 	lp->rdma_only = pp->rdma_only;
 	lp->roce = pp->roce;
-	if (transport_of(pw->effective) == LAUNCH_UDP)
+	if (b->device)
+		b->device(pp, index, lp->device, sizeof(lp->device));
+	else
 		lp->udp_sources = pp->udp_sources;
-	backend_find(pw->effective)->device(pp, index, lp->device, sizeof(lp->device));
 }
 
 static const struct spec_peer *find_peer(const struct spec *spec, const char *name)

@@ -17,7 +17,6 @@ static const struct nic_family *const nic_table[] = {
 static const struct backend *const backend_table[] = {
 	&backend_dpdk_vf,
 	&backend_dpdk_interrupt_vf,
-	&backend_udp,
 };
 
 void plugins_register(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The registry of what differs by site: the planners of the modes of `ha`, what is known of
- * families of NICs, and the ways in which workers send. Each is a const table in a file of its own;
- * this is the one place that lists them. Owns nothing, never looks at a host. Called by each
- * program once, before its first plan_build.
+ * families of NICs, and the ways in which workers send beside the kernel's sockets. Each is a const
+ * table in a file of its own; this is the one place that lists them. Owns nothing, never looks at a
+ * host. Called by each program once, before its first plan_build.
  */
 #ifndef PLENUM_PLUGINS_PLUGINS_H
 #define PLENUM_PLUGINS_PLUGINS_H
@@ -38,7 +38,7 @@ int ha_dual_leg_want(struct plan_builder *b);
 extern const struct nic_family nic_intel_igb, nic_intel_ixgbe, nic_intel_i40e, nic_intel_ice,
 	nic_mlx5;
 
-extern const struct backend backend_dpdk_vf, backend_dpdk_interrupt_vf, backend_udp;
+extern const struct backend backend_dpdk_vf, backend_dpdk_interrupt_vf;
 
 /* Makes all planners, families and back ends known to plan_build. */
 void plugins_register(void);

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The back ends that the program has told us of. Apart from those who choose among them. */
 #include "netcfg/plan/backend.h"
-#include <stdio.h>
 
-static void no_device(const struct plan_port *port, unsigned index, char *buf, size_t size)
-{
-	if (size > 0)
-		buf[0] = '\0';
-}
-
-static const struct backend sockets = {.transport = SPEC_TRANSPORT_UDP, .device = no_device};
+/* Every host has the kernel's sockets, and no leg needs anything for them. */
+static const struct backend sockets = {.transport = SPEC_TRANSPORT_UDP};
 
 static struct {
 	const struct backend *const *table;

@@ -3,7 +3,7 @@
  * What a way of sending is made of: the contract between the plan and the tables in
  * plugins/backend_*.c. A back end says what it takes of the host and what a worker that is launched
  * with it opens; it never decides for a worker, which is plan_transport.c's, and owns nothing.
- * netcfg knows no back end by name; plugins/ hands its table in.
+ * netcfg knows the kernel's sockets alone; of the others plugins/ hands its table in.
  */
 #ifndef PLENUM_NETCFG_BACKEND_H
 #define PLENUM_NETCFG_BACKEND_H
@@ -18,14 +18,14 @@ struct backend {
 	/* Whether VFs of such a NIC serve it, to which worker it gives one of each leg. NULL: it
 	 * has no use for any. */
 	bool (*takes_vf)(const struct nic_family *family);
-	/* What its worker opens for the port, into buf: a PCI address, a device of DPDK's; "": a
-	 * socket. index: the place of the port's leg among all legs. */
+	/* What its worker opens for the port, into buf: a PCI address, a device of DPDK's. index:
+	 * the place of the port's leg among all legs. NULL: it opens a socket. */
 	void (*device)(const struct plan_port *port, unsigned index, char *buf, size_t size);
 };
 
-/* The table (borrowed for good) of all back ends; to be called once, before the first plan. */
+/* The table (borrowed for good) of all others; to be called once, before the first plan. */
 void backend_table_set(const struct backend *const *table, size_t n);
-/* That of a transport; never NULL: one that nobody knows is taken for the kernel's sockets. */
+/* That of a transport; never NULL: the kernel's sockets where the table has none. */
 const struct backend *backend_find(enum spec_transport t);
 
 #endif

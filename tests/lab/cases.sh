@@ -80,8 +80,20 @@ bond_has_ports() { # bond_has_ports HOST N: so many ports are in the active aggr
 
 # --- the runner --------------------------------------------------------------------------------
 
-lab_case_field() { # lab_case_field CASE about|wants
+lab_case_field() { # lab_case_field CASE about|wants|soak
 	sed -n "s/^# $2: *//p" "$lab_cases/$1"
+}
+
+# lab_all_cases: those that are not left to the soak, or with an argument those that are
+lab_all_cases() {
+	local name
+	for name in $(ls "$lab_cases"); do
+		if [ -n "$(lab_case_field "$name" soak)" ]; then
+			[ -z "${1:-}" ] || echo "$name"
+		elif [ -z "${1:-}" ]; then
+			echo "$name"
+		fi
+	done
 }
 
 # lab_case_wants CASE: all of them, one way only to say each
@@ -227,7 +239,7 @@ lab_jobs() {
 }
 
 lab_test() {
-	local jobs tap=0 name wants number=0 cases=() order=() passed skipped failed
+	local jobs tap=0 soak='' name wants number=0 cases=() order=() passed skipped failed
 	declare -A groups=()
 	jobs=$(lab_jobs)
 	lab_capturing=${LAB_CAPTURE:-0}
@@ -235,13 +247,14 @@ lab_test() {
 		case $1 in
 		--jobs) jobs=${2:?--jobs: how many?} && shift ;;
 		--tap) tap=1 ;;
+		--soak) soak=1 ;;
 		--capture) lab_capturing=1 ;;
 		-*) lab_die "test: unknown option '$1'" ;;
 		*) cases+=("$1") ;;
 		esac
 		shift
 	done
-	[ ${#cases[@]} -gt 0 ] || mapfile -t cases < <(ls "$lab_cases")
+	[ ${#cases[@]} -gt 0 ] || mapfile -t cases < <(lab_all_cases $soak)
 	for name in "${cases[@]}"; do
 		[ -e "$lab_cases/$name" ] || lab_die "no case '$name' in $lab_cases"
 		wants=$(lab_case_wants "$name")

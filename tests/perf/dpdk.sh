@@ -35,7 +35,7 @@ dpdk_forwarded() { # has said how many packets came back
 
 # Packets a second that went there and back, of as many as flowgen sends, or of one by macswap.
 dpdk_forwarding() { # dpdk_forwarding flowgen|macswap
-	local start mode=$1 tx_first=''
+	local start end mode=$1 tx_first=''
 	[ "$mode" != macswap ] || tx_first=' tx_first 1'
 	dpdk_testpmd macswap 1 0 server macswap
 	exec 7>"$work/macswap.in"
@@ -49,8 +49,9 @@ dpdk_forwarding() { # dpdk_forwarding flowgen|macswap
 	echo "start$tx_first" >&8
 	pause "$(awk "BEGIN { print $ms / 1e3 }")"
 	echo stop >&8
+	end=$EPOCHREALTIME
 	wait_until 20 dpdk_forwarded || die "testpmd does not stop"
-	awk -v s="$(awk "BEGIN { print $EPOCHREALTIME - $start }")" '$1 == "RX-packets:" { n = $2 } END { print n / s }' \
+	awk -v s="$(awk "BEGIN { print $end - $start }")" '$1 == "RX-packets:" { n = $2 } END { print n / s }' \
 		"$work/flowgen.log"
 	echo quit >&8
 	echo quit >&7
