@@ -435,6 +435,8 @@ static void conflict(struct port_neigh *n, const struct port_l2_frame *f, uint64
 		n->probe_due_ns = UINT64_MAX;
 		return;
 	}
+	if (n->cfg.host_answers)
+		return;
 	/* In use: say once that it is ours, and stay quiet then, lest two hosts shout forever. */
 	if (n->defended_ns == 0 || now_ns - n->defended_ns >= DEFEND_NS) {
 		n->defended_ns = now_ns;
@@ -473,7 +475,7 @@ static void answer(struct port_neigh *n, const struct port_l2_frame *f)
 	size_t len;
 
 	/* While the address is probed it is not ours yet. */
-	if (n->probe != PORT_NEIGH_FREE)
+	if (n->probe != PORT_NEIGH_FREE || n->cfg.host_answers)
 		return;
 	len = port_l2_build_advert(frame, &n->cfg.local.mac, &n->cfg.local.ip,
 				   f->has_mac ? &f->sender_mac : &f->src_mac, &f->sender);
@@ -485,7 +487,7 @@ static void echo(struct port_neigh *n, const uint8_t *frame, size_t len, uint64_
 {
 	uint8_t reply[PORT_L2_ECHO_MAX];
 
-	if (n->probe != PORT_NEIGH_FREE)
+	if (n->probe != PORT_NEIGH_FREE || n->cfg.host_answers)
 		return;
 	if (now_ns - n->echo_window_ns >= ECHO_WINDOW_NS) {
 		n->echo_window_ns = now_ns;

@@ -24,7 +24,8 @@
 struct port_neigh_config {
 	struct port_l2_local local;
 	uint8_t prefix_len;
-	struct ip_addr gateway;	  /* family 0: none */
+	struct ip_addr gateway; /* family 0: none */
+	bool host_answers;	/* the address is the host's, which answers for it and defends it */
 	uint32_t frame_bytes_max; /* of a parked frame */
 	/* Sends one frame; the bytes are not kept. */
 	void (*emit)(void *user, const uint8_t *frame, size_t len);

@@ -21,7 +21,6 @@
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* what the kernel did not take all of at once */
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it takes nothing of: the link is down */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* which is not so for a moment */
-#define CONTROL_BURST 64		 /* and then datagrams have their turn */
 /* A dead one's queues are free once the last frame is that it has sent: for all ports of a worker.
  * The agent gives its start 30 s, of which each port's link may take some, too. */
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
@@ -162,26 +161,24 @@ static void port_xdp_flush(struct port *p)
 
 /* ------------------------------------------------------------------ receiving */
 
+static void control_look(void *user, const uint8_t *frame, uint32_t len)
+{
+	struct port_xdp *x = user;
+
+	capture_frame(x, frame, len, x->now_ns, PACKET_IN);
+}
+
 /* Of what the kernel has as well: neighbours and echo requests. */
 static void control_rx(struct port_xdp *x)
 {
-	struct port_l2_frame f;
-	const uint8_t *frame;
-	uint32_t len;
+	const struct port_xdp_control_to to = {.local = &x->local,
+					       .neigh = x->neigh,
+					       .counters = &x->counters,
+					       .look = x->capture ? control_look : NULL,
+					       .user = x};
 
 	x->now_ns = clock_now_ns();
-	for (unsigned i = 0; i < CONTROL_BURST && (frame = port_xdp_control_get(&x->control, &len));
-	     i++) {
-		enum port_l2_kind kind = port_l2_parse(&x->local, frame, len, 0, &f);
-
-		if (x->capture)
-			capture_frame(x, frame, len, x->now_ns, PACKET_IN);
-		if (kind == PORT_L2_DROP)
-			port_l2_count_drop(&x->counters, f.drop);
-		else if (kind != PORT_L2_UDP)
-			port_neigh_input(x->neigh, &f, frame, len, x->now_ns);
-		port_xdp_control_drop(&x->control);
-	}
+	port_xdp_control_input(&x->control, &to, x->now_ns);
 	tx_send(x);
 }
 

@@ -116,4 +116,19 @@ bool port_xdp_control_has(const struct port_xdp_control *c);
 const uint8_t *port_xdp_control_get(const struct port_xdp_control *c, uint32_t *ret_len);
 void port_xdp_control_drop(struct port_xdp_control *c);
 
+/* Where frames of it go. */
+struct port_neigh;
+struct port_xdp_control_to {
+	const struct port_l2_local *local;
+	struct port_neigh *neigh;
+	struct launch_port_counters *counters; /* of what is dropped */
+	/* Sees each frame first. NULL: nobody looks on. */
+	void (*look)(void *user, const uint8_t *frame, uint32_t len);
+	void *user;
+};
+/* What has come, to the neighbours; some of it, where it is much, so that datagrams have their
+ * turn. */
+void port_xdp_control_input(struct port_xdp_control *c, const struct port_xdp_control_to *to,
+			    uint64_t now_ns);
+
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port on AF_XDP leaves to the kernel and has to hear of as well: who has which address, and
- * echo requests. A program on the interface can give a frame to one of two only, while the kernel
- * has addresses there, too; so these frames are the kernel's, and a packet socket has copies. In a
- * ring, since a port that polls asks the kernel for nothing.
+ * What a port on AF_XDP, or on a NIC that the kernel keeps, leaves to the kernel and has to hear of
+ * as well: who has which address, and echo requests. A program on the interface and rules of a NIC
+ * can give a frame to one of two only, while the kernel has addresses there, too; so these frames
+ * are the kernel's, and a packet socket has copies. In a ring, since a port that polls asks the
+ * kernel for nothing.
  */
+#include "dataplane/port/port_neigh.h"
 #include "dataplane/port/port_xdp.h"
 #include <arpa/inet.h>
 #include <linux/filter.h>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #define FRAMES 64U
+#define BURST 64U	  /* and then datagrams have their turn */
 #define FRAME_BYTES 2048U /* the longest echo that is answered, and the ring's header */
 
 static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned i)
@@ -161,4 +164,24 @@ void port_xdp_control_drop(struct port_xdp_control *c)
 	/* Partner: the kernel, which writes the next frame there. */
 	__atomic_store_n(&frame_at(c, c->next)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 	c->next = (c->next + 1) % FRAMES;
+}
+
+void port_xdp_control_input(struct port_xdp_control *c, const struct port_xdp_control_to *to,
+			    uint64_t now_ns)
+{
+	struct port_l2_frame f;
+	const uint8_t *frame;
+	uint32_t len;
+
+	for (unsigned i = 0; i < BURST && (frame = port_xdp_control_get(c, &len)); i++) {
+		enum port_l2_kind kind = port_l2_parse(to->local, frame, len, 0, &f);
+
+		if (to->look)
+			to->look(to->user, frame, len);
+		if (kind == PORT_L2_DROP)
+			port_l2_count_drop(to->counters, f.drop);
+		else if (kind != PORT_L2_UDP)
+			port_neigh_input(to->neigh, &f, frame, len, now_ns);
+		port_xdp_control_drop(c);
+	}
 }

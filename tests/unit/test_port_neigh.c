@@ -434,6 +434,35 @@ static void test_stand_by(void **state)
 	assert_int_equal(resolve(x, &x->peer, &mac), 0);	       /* who asked is known anew */
 }
 
+/* The host's kernel has the address, too: it answers and defends, and neighbours are learnt here.
+ */
+static void test_host_answers(void **state)
+{
+	struct fixture *x = *state;
+	struct port_neigh_config cfg = {.local = {.mac = mac_us, .ip = x->us, .udp_port = 4420},
+					.prefix_len = x->us.family == AF_INET ? 24 : 64,
+					.host_answers = true,
+					.frame_bytes_max = 1514,
+					.emit = emit,
+					.user = x};
+	struct port_l2_frame echo = {.kind = PORT_L2_ECHO};
+	struct port_neigh_counters c;
+	uint8_t frame[PORT_L2_CONTROL_MAX] = {0};
+	struct mac_addr mac;
+
+	port_neigh_free(x->n);
+	assert_int_equal(port_neigh_new(&cfg, &x->n), 0);
+	feed(x, frame, port_l2_build_solicit(frame, &mac_peer, &x->peer, &x->us, NULL));
+	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
+	port_neigh_input(x->n, &echo, frame, sizeof(frame), x->now_ns);
+	assert_int_equal(x->emitted, 0);
+	port_neigh_counters_get(x->n, &c);
+	assert_int_equal(c.conflicts, 1);
+	assert_int_equal(c.answered + c.echoes, 0);
+	assert_int_equal(resolve(x, &x->peer, &mac), 0);
+	assert_memory_equal(mac.bytes, mac_peer.bytes, 6);
+}
+
 /* More neighbours than the table holds: the one unused for longest makes room; strangers who ask
  * take no place away. */
 static void test_table_full(void **state)
@@ -523,6 +552,7 @@ int main(void)
 		BOTH(test_probe_clash),
 		BOTH(test_defend),
 		BOTH(test_stand_by),
+		BOTH(test_host_answers),
 		{"test_table_full", test_table_full, setup_v6, teardown, NULL},
 	};
 
