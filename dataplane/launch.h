@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 21
+#define LAUNCH_VERSION 22
 
 /* Of launch_config.share_fd; what lies in it is fuse_back_share.c's. Where its layout changes this
  * and the version above do: workers that are still at work in the former one keep it. */
@@ -94,6 +94,8 @@ struct launch_port { /* one leg of this worker */
 	bool rdma_asked;     /* and it is a reason to be degraded when they do not */
 	bool rdma_only;	     /* and such data of this host's mounts wait until they do */
 	uint8_t roce;	     /* by GIDs of that version of RoCE: 1, 2; 0: 2 before 1 */
+	bool shared;	     /* DPDK: the device and the address stay the kernel's, and flow rules
+			      * give the worker the datagrams for its port */
 };
 
 /* Whether the worker drives a function on PCI itself: of devices only these have colons and no

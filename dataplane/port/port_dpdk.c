@@ -8,7 +8,9 @@
 #include "dataplane/port/port_dpdk.h"
 #include "dataplane/port/port_dpdk_device.h"
 #include "dataplane/port/port_dpdk_queues.h"
+#include "dataplane/port/port_dpdk_rules.h"
 #include "dataplane/port/port_neigh.h"
+#include "dataplane/port/port_xdp.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +38,9 @@ struct port_dpdk {
 	uint64_t restart_ns;
 	uint64_t now_ns; /* as of the last tick or control frame */
 	struct port_dpdk_queues queues;
+	bool shared; /* the kernel has the device, and all of its traffic that rules do not name */
+	struct port_dpdk_rules rules;
+	struct port_xdp_control control; /* what of that concerns us, too */
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
@@ -214,6 +219,31 @@ static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx
 	return false;
 }
 
+static void control_look(void *user, const uint8_t *frame, uint32_t len)
+{
+	struct port_dpdk *d = user;
+	struct packet_part part = {frame, len};
+	struct packet_record r = {.time_ns = d->now_ns,
+				  .wire_bytes = len,
+				  .port = (uint8_t)d->port->index,
+				  .direction = PACKET_IN};
+
+	packet_writer_put(d->capture, &r, &part, 1);
+}
+
+/* Of what the kernel has: who has which address. */
+static void control_rx(struct port_dpdk *d)
+{
+	const struct port_xdp_control_to to = {.local = &d->local,
+					       .neigh = d->neigh,
+					       .counters = &d->counters,
+					       .look = d->capture ? control_look : NULL,
+					       .user = d};
+
+	d->now_ns = clock_now_ns();
+	port_xdp_control_input(&d->control, &to, d->now_ns);
+}
+
 /* Of all queues. One that is full leaves the others nothing, so that another is first each time. */
 static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned max)
 {
@@ -258,6 +288,10 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	d->n_held = n;
 	d->wake.looked = true;
 	d->wake.idle &= got == 0;
+	if (PLENUM_UNLIKELY(d->shared) && port_xdp_control_has(&d->control)) {
+		control_rx(d);
+		d->wake.idle = false;
+	}
 	if (PLENUM_UNLIKELY(d->control_queued))
 		tx_drain(d);
 	return (int)n;
@@ -274,7 +308,9 @@ static bool port_dpdk_arm(struct port *p)
 {
 	struct port_dpdk *d = p->impl;
 
-	return d->n_tx == 0 && port_dpdk_wake_arm(&d->wake);
+	if (d->n_tx > 0 || (d->shared && port_xdp_control_has(&d->control)))
+		return false;
+	return port_dpdk_wake_arm(&d->wake);
 }
 
 /* Neighbour discovery asks by multicast: all hosts, and those whose addresses end as ours. By name,
@@ -285,7 +321,7 @@ static void multicast_join(struct port_dpdk *d)
 	struct rte_ether_addr groups[] = {{{0x33, 0x33, 0, 0, 0, 1}},
 					  {{0x33, 0x33, 0xff, ip[13], ip[14], ip[15]}}};
 
-	if (d->local.ip.family == AF_INET6 &&
+	if (d->local.ip.family == AF_INET6 && !d->shared &&
 	    rte_eth_dev_set_mc_addr_list(d->id, groups, ARRAY_SIZE(groups)) < 0)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
@@ -389,7 +425,7 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 
 	if (r < 0)
 		return r;
-	if (memcmp(&lp->mac, &none, sizeof(none)) != 0 &&
+	if (!d->shared && memcmp(&lp->mac, &none, sizeof(none)) != 0 &&
 	    memcmp(mac.addr_bytes, lp->mac.bytes, sizeof(lp->mac.bytes)) != 0) {
 		memcpy(mac.addr_bytes, lp->mac.bytes, sizeof(lp->mac.bytes));
 		r = rte_eth_dev_default_mac_addr_set(d->id, &mac);
@@ -400,12 +436,32 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 	return 0;
 }
 
+/* After the device: among the sockets that it is woken by, this one is not its own. */
+static int control_open(struct port_dpdk *d, const struct launch_port *lp, char *why)
+{
+	int r = port_xdp_control_init(&d->control, &d->local, lp->ifindex);
+
+	if (r == 0 && d->wake.fd >= 0)
+		r = port_dpdk_wake_add(&d->wake, d->control.fd);
+	if (r < 0)
+		snprintf(why, LAUNCH_REASON_MAX, "neighbours of %.16s cannot be heard: %.40s",
+			 lp->ifname, strerror(-r));
+	return r;
+}
+
 static int device_start(struct port_dpdk *d, const struct launch_config *cfg, unsigned index,
 			char *why)
 {
 	struct port_dpdk_queues_of of = {.id = d->id, .on_pci = d->on_pci, .device = d->device};
-	int r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
+	int r = 0;
 
+	if (d->shared && d->on_pci)
+		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
+	if (r == 0)
+		r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
+	/* net_tap says yes before it has queues, and leaves nothing to the kernel all the same. */
+	if (r == 0 && d->shared && !d->on_pci)
+		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r < 0)
 		return r;
 	r = mac_choose(d, &cfg->ports[index]);
@@ -417,7 +473,9 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	}
 	d->started = true;
 	multicast_join(d);
-	return 0;
+	return d->shared
+		       ? port_dpdk_rules_make(&d->rules, &d->local, d->queues.n_rx, d->device, why)
+		       : 0;
 }
 
 static int device_wake_by(struct port_dpdk *d, const struct port_dpdk_fds *before, char *why)
@@ -437,6 +495,7 @@ static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, char *
 		.local = d->local,
 		.prefix_len = lp->ip.len,
 		.gateway = lp->gateway,
+		.host_answers = lp->shared,
 		.frame_bytes_max = d->frame_max,
 		.emit = neigh_emit,
 		.user = d,
@@ -481,9 +540,9 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 	struct port_rx rx[16];
 	int r;
 
-	(void)cfg;
-	(void)index;
 	why[0] = '\0';
+	if (cfg->ports[index].shared)
+		return 0; /* the kernel has asked before it took the address */
 	if (!link_wait(p->impl)) {
 		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
 		return 1;
@@ -504,6 +563,8 @@ static void port_dpdk_close(struct port *p)
 		return;
 	port_dpdk_state_end(&d->state);
 	port_dpdk_wake_done(&d->wake);
+	port_xdp_control_done(&d->control);
+	port_dpdk_rules_done(&d->rules);
 	rte_pktmbuf_free_bulk(d->held, d->n_held);
 	rte_pktmbuf_free_bulk(d->tx, d->n_tx);
 	if (d->started)
@@ -543,6 +604,7 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 		}
 	}
 	d->opened = true;
+	port_dpdk_rules_init(&d->rules, d->id);
 	return 0;
 }
 
@@ -566,7 +628,8 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	}
 	p->index = index;
 	d->port = p;
-	d->wake.fd = -1;
+	d->wake.fd = d->control.fd = d->rules.port_fd = -1;
+	d->shared = lp->shared;
 	d->now_ns = clock_now_ns();
 	d->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
 	d->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
@@ -578,8 +641,10 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 		r = device_start(d, cfg, index, why);
 	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
 		r = device_wake_by(d, &before, why);
+	if (r == 0 && d->shared)
+		r = control_open(d, lp, why);
 	if (r == 0)
-		port_dpdk_state_begin(&d->state, d->id, d->device, d->on_pci);
+		port_dpdk_state_begin(&d->state, d->id, d->device, d->on_pci && !d->shared);
 	if (r == 0)
 		r = neigh_setup(d, lp, why);
 	if (r < 0) {

@@ -196,6 +196,14 @@ int port_dpdk_wake_again(struct port_dpdk_wake *w)
 	return fd < 0 ? -EOPNOTSUPP : watch(w, fd);
 }
 
+int port_dpdk_wake_add(struct port_dpdk_wake *w, int socket)
+{
+	if (w->n_sockets == PORT_DPDK_SOCKETS_MAX)
+		return -ENOSPC;
+	w->sockets[w->n_sockets++] = socket;
+	return watch(w, socket);
+}
+
 void port_dpdk_wake_done(struct port_dpdk_wake *w)
 {
 	cleanup_close(&w->fd);

@@ -64,6 +64,8 @@ int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port
 /* After the device was stopped and started again. As port_dpdk_wake_init(). */
 int port_dpdk_wake_again(struct port_dpdk_wake *w);
 void port_dpdk_wake_done(struct port_dpdk_wake *w);
+/* A socket whose packets wake as well; it stays the caller's. */
+int port_dpdk_wake_add(struct port_dpdk_wake *w, int socket);
 /* Before blocking on fd. False: packets wait already, or it cannot be armed. */
 bool port_dpdk_wake_arm(struct port_dpdk_wake *w);
 /* After blocking, before the next look. */

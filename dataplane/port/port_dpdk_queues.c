@@ -128,7 +128,8 @@ static void offloads_choose(struct setup *s, struct port_dpdk_queues *q)
 
 static int configure_queues(struct setup *s, unsigned n)
 {
-	bool spread = n > 1 && !is_af_packet(&s->info);
+	/* Where rules say what comes at all, they say to which queues as well. */
+	bool spread = n > 1 && !is_af_packet(&s->info) && !s->lp->shared;
 
 	s->conf.rxmode.mq_mode = spread ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
 	s->conf.rx_adv_conf.rss_conf.rss_hf =

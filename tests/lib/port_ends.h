@@ -51,7 +51,9 @@ static int netns_enter(const char *name)
 
 /* ------------------------------------------------------------------ in the children */
 
-static uint32_t ends_log_level = 4, ends_mtu = 1500; /* of ports that are opened from now on */
+/* Of ports that are opened from now on. */
+static uint32_t ends_log_level = 4, ends_mtu = 1500;
+static bool ends_shared; /* beside the kernel, by flow rules */
 
 static void leg_fill(struct launch_port *lp, const struct end *e)
 {
@@ -63,6 +65,7 @@ static void leg_fill(struct launch_port *lp, const struct end *e)
 	lp->ifindex = if_nametoindex(e->ifname);
 	lp->udp_port = 4420;
 	lp->mtu = ends_mtu;
+	lp->shared = ends_shared;
 }
 
 /* Opens one port for each of the n legs of a process. */

@@ -336,7 +336,135 @@ static void test_open_errors(void **state)
 	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EOPNOTSUPP);
 }
 
-int main(void)
+/* ------------------------------------------------------------------ beside the kernel */
+
+/* The kernel's interface stays the kernel's, and rules take from it what is for the port; the other
+ * end is the kernel's own socket, or such a port, too. */
+#define RULES(ns, number, ip, transport)                                         \
+	{                                                                        \
+		ns, PORT_RIG number, ip, LAUNCH_##transport,                     \
+			"net_tap0,iface=pdtap" number ",remote=" PORT_RIG number \
+	}
+static const struct end rules_a = RULES(NS_A, "0", IP4("5"), DPDK),
+			rules_a6 = RULES(NS_A, "0", IP6("5"), DPDK),
+			rules_b = RULES(NS_B, "1", IP4("3"), DPDK),
+			rules_b6 = RULES(NS_B, "1", IP6("3"), DPDK),
+			rules_a_sleeps = RULES(NS_A, "0", IP4("5"), DPDK_INTERRUPT);
+
+static const char *const rules_commands[] = {
+	"ip -n " NS_A " addr add " IP4("5") " dev " PORT_RIG "0",
+	"ip -n " NS_A " addr add " IP6("5") " dev " PORT_RIG "0 nodad",
+	"ip netns exec " NS_A " ethtool -K " PORT_RIG
+	"0 tso off gso off tx-udp-segmentation off >/dev/null 2>&1 || :",
+};
+
+/* The device of the tests makes rules of the kernel's. */
+static bool kernel_has_rules(void)
+{
+	return sh("ip netns exec " NS_A " tc qdisc add dev " PORT_RIG
+		  "2 ingress 2>/dev/null && ip netns exec " NS_A " tc filter add dev " PORT_RIG
+		  "2 ingress protocol ip flower ip_proto udp action drop 2>/dev/null") == 0;
+}
+
+static bool ends_addressed; /* for all of these tests */
+
+static void rules_need(void **state)
+{
+	need(state);
+	if (!kernel_has_rules()) {
+		print_message("the kernel has no flower, of which net_tap makes its rules\n");
+		skip();
+	}
+	/* And those that killed ports have left with net_tap. */
+	(void)sh("for i in 0 2; do ip netns exec " NS_A " tc qdisc del dev " PORT_RIG
+		 "$i ingress; done 2>/dev/null; ip netns exec " NS_B " tc qdisc del dev " PORT_RIG
+		 "1 ingress 2>/dev/null");
+	for (unsigned i = 0; i < ARRAY_SIZE(rules_commands) && !ends_addressed; i++)
+		assert_int_equal(sh(rules_commands[i]), 0);
+	ends_addressed = true;
+	ends_shared = true;
+}
+
+static void test_rules_kernel_peer(void **state)
+{
+	pid_t echo;
+
+	rules_need(state);
+	echo = echo_start(&end_b_udp);
+	assert_int_equal(client_run(&rules_a, &end_b_udp, 200), 0);
+	/* It would sleep over what comes. */
+	assert_int_equal(client_run(&rules_a_sleeps, &end_b_udp, 1), EXIT_OPEN + EOPNOTSUPP);
+	echo_kill(echo);
+	echo = echo_start(&end_b6_udp);
+	assert_int_equal(client_run(&rules_a6, &end_b6_udp, 200), 0);
+	echo_kill(echo);
+}
+
+static void test_rules_exchange(void **state)
+{
+	pid_t echo;
+
+	rules_need(state);
+	echo = echo_start(&rules_b);
+	assert_int_equal(client_run(&rules_a, &rules_b, 200), 0);
+	echo_kill(echo); /* and the next one has what it leaves */
+	echo = echo_start(&rules_b);
+	assert_int_equal(client_run(&rules_a, &rules_b, 200), 0);
+	echo_kill(echo);
+	echo = echo_start(&rules_b6);
+	assert_int_equal(client_run(&rules_a6, &rules_b6, 200), 0);
+	echo_kill(echo);
+}
+
+/* While the port is there, all else that comes to its address is answered by the kernel, once. */
+static void test_rules_leave_the_rest(void **state)
+{
+	const struct end same_port = {NS_A, PORT_RIG "0", IP4("5"), LAUNCH_UDP, ""};
+	pid_t echo, peer;
+
+	rules_need(state);
+	echo = echo_start(&rules_a);
+	peer = echo_start(&end_b_udp);
+	assert_int_equal(sh("ip -n " NS_B " neigh flush dev " PORT_RIG "1"), 0);
+	assert_int_equal(sh("ip netns exec " NS_B " ping -c 3 -i 0.2 -W 20 10.99.8.5 >&2"), 0);
+	assert_int_equal(
+		sh("ip netns exec " NS_B " ping -c 3 -i 0.2 -W 20 10.99.8.5 | grep DUP >&2"), 1);
+	assert_int_equal(sh("ip netns exec " NS_B " ping -q -c 3 -i 0.2 -W 20 fd00:99:8::5 >&2"),
+			 0);
+	/* What comes back to another port of the address. */
+	assert_int_equal(sh("ip netns exec " NS_A " python3 -c 'import socket\n"
+			    "a = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+			    "a.bind((\"10.99.8.5\", 4421)); a.settimeout(20)\n"
+			    "a.sendto(b\"?\", (\"10.99.8.3\", 4420))\n"
+			    "a.recv(1)'"),
+			 0);
+	/* The port is not to be had by others. */
+	assert_int_equal(client_run(&same_port, &end_b_udp, 1), EXIT_OPEN + EADDRINUSE);
+	echo_kill(peer);
+	echo_kill(echo);
+}
+
+/* Devices that leave nothing to the kernel, and ports that others have. */
+static void test_rules_refused(void **state)
+{
+	struct end bad = {NS_A, PORT_RIG "0", IP4("1"), LAUNCH_DPDK, "net_null0"};
+	pid_t echo;
+
+	need(state);
+	ends_shared = true;
+	assert_int_equal(sh("ip -n " NS_A " addr add " IP4("1") " dev " PORT_RIG "0"), 0);
+	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + ENOSYS);
+	bad.transport = LAUNCH_UDP;
+	bad.device = "";
+	echo = echo_start(&bad);
+	bad = (struct end){NS_A, PORT_RIG "0", IP4("1"), LAUNCH_DPDK, "net_null0"};
+	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EADDRINUSE);
+	echo_kill(echo);
+	assert_int_equal(sh("ip -n " NS_A " addr del " IP4("1") " dev " PORT_RIG "0"), 0);
+}
+
+/* Arguments: which tests, as a pattern of their names. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		PORT_RIG_TESTS,
@@ -346,7 +474,14 @@ int main(void)
 		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_rss),
 		cmocka_unit_test(test_open_errors),
+		cmocka_unit_test(test_rules_refused),
+		cmocka_unit_test(test_rules_kernel_peer),
+		cmocka_unit_test(test_rules_exchange),
+		cmocka_unit_test(test_rules_leave_the_rest),
 	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
