@@ -56,6 +56,7 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 		b->device(pp, index, lp->device, sizeof(lp->device));
 	else
 		lp->udp_sources = pp->udp_sources;
+	lp->shared = b->device && pp->shared;
 }
 
 static const struct spec_peer *find_peer(const struct spec *spec, const char *name)

@@ -2,6 +2,7 @@
 /* Which of a link's addresses a leg may use beside the host, and the ports on it. Apart from the
  * legs, which bring addresses of their own. */
 #include "netcfg/plan/plan_shared.h"
+#include "netcfg/plan/nic.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -86,6 +87,14 @@ const struct spec_net *plan_shared_net(const struct spec *spec)
 		if (spec->nets[i].shared_ip && spec->nets[i].enabled)
 			return &spec->nets[i];
 	return NULL;
+}
+
+bool plan_shared_by_rules(const struct plan_leg *leg)
+{
+	return leg->shared && leg->link->ifindex == leg->device->ifindex &&
+	       leg->device->kind == INV_LINK_PHYSICAL && leg->device->pci[0] &&
+	       !leg->device->ipoib_mode[0] &&
+	       nic_family_find(leg->device->driver)->reach == NIC_BY_FLOW_RULES;
 }
 
 uint16_t plan_shared_port(struct plan_builder *b, uint32_t id)

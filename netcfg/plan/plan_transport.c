@@ -132,13 +132,27 @@ void plan_transport_explain_sharing(struct plan_worker *w, const struct plan_leg
 		plan_kernel_port_note(&w->reason, leg, PLAN_KERNEL_PORT_SHARES);
 }
 
-/* True where a leg is on the host's own address: the kernel has to have that, so the worker uses
- * its sockets. */
+/* Whether every leg on the host's own address, of those that are there, has a device whose driver
+ * gives DPDK what is for a worker. */
+static bool rules_share(const struct plan_builder *b)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < b->n_legs; i++) {
+		if (b->legs[i].shared && !plan_shared_by_rules(&b->legs[i]))
+			return false;
+		any |= b->legs[i].shared;
+	}
+	return any;
+}
+
+/* True where a leg is on the host's own address and the kernel has to have what comes to it, so the
+ * worker uses its sockets. */
 static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_net *net = plan_shared_net(b->spec);
 
-	if (!net)
+	if (!net || rules_share(b))
 		return false;
 	w->effective = SPEC_TRANSPORT_UDP;
 	reason_set(
@@ -185,7 +199,7 @@ static void choose_asked(struct plan_builder *b, size_t entry, struct plan_worke
 	*hugepages -= w->hugepages;
 	w->effective = w->asked;
 	for (size_t i = 0; i < b->n_legs; i++)
-		if (!b->legs[i].n_vfs) {
+		if (!b->legs[i].n_vfs && !b->legs[i].shared) {
 			plan_transport_explain_sharing(w, &b->legs[i]);
 			break;
 		}

@@ -191,7 +191,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->mtu = leg->mtu;
 	port->gateway = leg->network->gateway;
 	port->mac = leg->link->mac;
-	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !plan_vf_take(b, leg, w, port);
+	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !leg->shared &&
+			     !plan_vf_take(b, leg, w, port);
 	if (port->kernel_owned && leg->n_vfs && !plan_vf_fits(leg, w->asked))
 		plan_transport_explain_sharing(w, leg);
 	else if (port->kernel_owned && leg->n_vfs)

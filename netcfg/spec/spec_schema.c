@@ -403,7 +403,9 @@ static const struct spec_key net_keys[] = {
 	 .help = "Whether data use the address that the host has on the device already, as management"
 		 " does: one IP for all.\nNothing is changed on the device but what dcb and soft-roce"
 		 " say, so it may be the management interface and carry the default route.\nWorkers use UDP sockets of the"
-		 " kernel; the first has the port that 'port' says, each further one the next.",
+		 " kernel, or DPDK beside it where their transport says so and the driver (mlx5)"
+		 " gives them by flow rules what is for their ports.\nThe first has the port that"
+		 " 'port' says, each further one the next.",
 	 .example = "true"},
 	{"enabled", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_net, enabled),
 	 .help = "Whether the leg is configured; false keeps its entry, its addresses and its"
