@@ -513,23 +513,20 @@ static bool is_of_two_names(const struct op *op)
 	return op->kind == OP_LINK || op->kind == OP_RENAME;
 }
 
-static bool same_content(const struct content *a, const struct content *b)
-{
-	return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
-}
-
-/* Both orders explain what was seen. They differ at most in files without a name, which nobody can
- * look at from behind. */
-static void forget_difference(struct model *m, const struct model *other)
+/* Both orders explain what was seen. They differ at most in what was between, and in files without
+ * a name, which nobody can look at from behind. */
+static void accept_both(struct model *m, const struct model *other)
 {
 	for (unsigned c = 0; c < CLIENTS; c++)
 		for (unsigned i = 0; i < SLOTS; i++) {
 			struct slot *a = &m->slots[c][i];
 			const struct slot *b = &other->slots[c][i];
 
-			if (a->inode != NOTHING && b->inode != NOTHING &&
-			    !same_content(model_content(m, a->inode),
-					  model_content(other, b->inode)))
+			if (a->inode == NOTHING || b->inode == NOTHING)
+				continue;
+			if (content_is(model_content(m, a->inode), model_content(other, b->inode)))
+				model_add_moments(m, a->inode, other, b->inode);
+			else
 				a->lost = true;
 		}
 }
@@ -592,7 +589,7 @@ static void two(void)
 	model_done(&model);
 	model = orders[0];
 	for (unsigned i = 1; i < n; i++) {
-		forget_difference(&model, &orders[i]);
+		accept_both(&model, &orders[i]);
 		model_done(&orders[i]);
 	}
 }

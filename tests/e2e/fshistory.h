@@ -113,6 +113,10 @@ void model_data(const struct op *op, unsigned char *ret);
  * what the result should have been.
  */
 const char *model_step(struct model *m, const struct op *op, const struct outcome *o, long *ret);
+bool content_is(const struct content *a, const struct content *b);
+/* Two operations at once may have come in either order, and both models explain them: what a file
+ * was between the two in the other one may have been seen, too. */
+void model_add_moments(struct model *m, int inode, const struct model *other, int other_inode);
 /* The newest content of a file. */
 const struct content *model_content(const struct model *m, int inode);
 

@@ -49,6 +49,11 @@ static int inode_new(struct model *m, bool is_dir)
 	exit(1);
 }
 
+bool content_is(const struct content *a, const struct content *b)
+{
+	return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
+}
+
 static void inode_check_use(struct model *m, int i)
 {
 	struct inode *n = &m->inodes[i];
@@ -262,6 +267,34 @@ static void versions_make_room(struct model *m, int inode)
 				m->slots[c][s].lost = true;
 }
 
+static bool has_moment(const struct inode *n, const struct version *w)
+{
+	for (unsigned v = n->n_versions; v-- > 0 && n->versions[v].at_ns == w->at_ns;)
+		if (content_is(n->versions[v].content, w->content))
+			return true;
+	return false;
+}
+
+void model_add_moments(struct model *m, int inode, const struct model *other, int other_inode)
+{
+	struct inode *n = &m->inodes[inode];
+	const struct inode *o = &other->inodes[other_inode];
+	uint64_t at_ns = n->versions[n->n_versions - 1].at_ns;
+
+	for (unsigned v = 0; v + 1 < o->n_versions; v++) {
+		const struct version *w = &o->versions[v];
+
+		if (w->at_ns != at_ns || has_moment(n, w))
+			continue;
+		versions_make_room(m, inode);
+		n->versions[n->n_versions] = n->versions[n->n_versions - 1];
+		n->versions[n->n_versions - 1].content = w->content;
+		n->versions[n->n_versions - 1].by = CLIENTS;
+		n->n_versions++;
+		w->content->refs++;
+	}
+}
+
 /* A new version: the old bytes, then `data` from `from` on, and this size. */
 static void change(struct model *m, const struct op *op, const struct outcome *o, int inode,
 		   uint32_t size, uint32_t from, const unsigned char *data, uint32_t len)
@@ -465,6 +498,7 @@ static const char *judge_fstat(const struct model *m, const struct op *op, const
 	const struct slot *s = &m->slots[op->client][op->slot];
 	const struct inode *n = &m->inodes[s->inode];
 	unsigned first = version_at(n, s->open_seq);
+	bool knows = false;
 
 	*ret = 0;
 	if (o->r < 0)
@@ -474,11 +508,16 @@ static const char *judge_fstat(const struct model *m, const struct op *op, const
 		return "the file";
 	}
 	for (unsigned v = n->n_versions; v-- > first;) {
-		if (o->size == n->versions[v].content->size ||
-		    (n->versions[v].by == op->client && o->size == size_alone(n, v)))
+		const struct version *w = &n->versions[v];
+
+		/* What came at the same moment as its own may have come after it. */
+		if (knows && w->at_ns != w[1].at_ns)
+			break;
+		if (o->size == w->content->size ||
+		    (w->by == op->client && o->size == size_alone(n, v)))
 			return NULL;
-		if (n->versions[v].by == op->client ||
-		    n->versions[v].at_ns + ATTR_AGE_NS < o->begun_ns)
+		knows |= w->by == op->client;
+		if (w->at_ns + ATTR_AGE_NS < o->begun_ns)
 			break;
 	}
 	*ret = (long)model_content(m, s->inode)->size;
