@@ -7,6 +7,7 @@
 #include "agent/progress.h"
 #include "agent/status.h"
 #include "agent/walk_internal.h"
+#include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/plan_way.h"
 #include <malloc.h>
 #include <stdio.h>
@@ -136,6 +137,21 @@ static int take_held(struct agent *a)
 	return legs_held(a->sup, &w->held, &w->n_held);
 }
 
+/* Of an apply that waits what it agreed to counts, which is written nowhere but in its ticket. */
+static int load_agreed(struct agent *a)
+{
+	struct walk *w = &a->walk;
+
+	if (!w->pending.applier)
+		w->n_made = 0;
+	return plan_agreed_load(&w->agreed, w->agreed_path, &w->diag);
+}
+
+static const struct plan_agreed *agreed_now(const struct walk *w)
+{
+	return w->pending.applier ? &w->deal : &w->agreed;
+}
+
 /* What is wanted, what was promised and what is there. Notifications are read before the host is
  * looked at, so that none that is older than the look comes after it. */
 static int look(struct agent *a)
@@ -149,6 +165,8 @@ static int look(struct agent *a)
 		r = plan_owned_load(&w->owned, w->owned_path, &w->diag);
 	if (r >= 0)
 		r = plan_places_load(&w->places, w->places_path, &w->diag);
+	if (r >= 0)
+		r = load_agreed(a);
 	if (r < 0)
 		return r;
 	agent_read_kernel(a);
@@ -179,22 +197,41 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
+/* What was decided stays so while it is done, although the host looks otherwise from step to step.
+ */
+static int settle(struct agent *a, struct plan_context *ctx)
+{
+	struct walk *w = &a->walk;
+	int r = plan_agreed_follow(agreed_now(w), w->next.plan, &w->deal);
+
+	if (!w->pending.applier)
+		w->n_made = plan_vf_made(w->next.plan, w->made);
+	ctx->agreed = &w->deal;
+	ctx->may_move = false;
+	ctx->n_made = w->n_made;
+	return r;
+}
+
 /* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
 static int first_half(struct agent *a)
 {
 	struct walk *w = &a->walk;
 	int r = look(a);
 	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
-	const struct plan_context ctx = {.running = a->now.plan,
-					 .held_hugepages = legs_held_hugepages(a->sup),
-					 .failures = &a->failures,
-					 .owned = &w->owned,
-					 .places = &w->places,
-					 .conflicts = &w->conflicts,
-					 .held = (const char(*)[16])w->held,
-					 .n_held = w->n_held,
-					 .forced = (const char(*)[PLENUM_NAME_MAX])w->client.forced,
-					 .n_forced = w->client.n_forced};
+	struct plan_context ctx = {.running = a->now.plan,
+				   .held_hugepages = legs_held_hugepages(a->sup),
+				   .failures = &a->failures,
+				   .owned = &w->owned,
+				   .places = &w->places,
+				   .agreed = agreed_now(w),
+				   .may_move = walk_may_move(a),
+				   .made = (const char(*)[16])w->made,
+				   .n_made = w->n_made,
+				   .conflicts = &w->conflicts,
+				   .held = (const char(*)[16])w->held,
+				   .n_held = w->n_held,
+				   .forced = (const char(*)[PLENUM_NAME_MAX])w->client.forced,
+				   .n_forced = w->client.n_forced};
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
 				    .journal = a->journal,
@@ -208,6 +245,8 @@ static int first_half(struct agent *a)
 
 	if (r >= 0)
 		r = plan_build(spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
+	if (r >= 0)
+		r = settle(a, &ctx);
 	if (r < 0)
 		return r;
 	r = wants_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
@@ -237,8 +276,14 @@ static int first_half(struct agent *a)
 void walk_keep_places(struct agent *a)
 {
 	struct walk *w = &a->walk;
-	int r = plan_places_save(&w->places, w->places_path, a->now.plan);
+	int r = plan_places_save(&w->places, w->places_path, a->now.plan), e;
 
+	e = plan_agreed_save(&w->agreed, w->agreed_path, &w->deal);
+	if (e < 0)
+		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+			   "%s: %s; after a restart workers with transport: auto may be on the "
+			   "kernel's sockets",
+			   w->agreed_path, strerror(-e));
 	if (r < 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "%s: %s; after a restart workers may have other numbers and addresses",
@@ -690,6 +735,7 @@ int walk_init(struct agent *a)
 	w->last_good = rundir_path(a->rundir.state, WALK_LAST_GOOD_FILE);
 	w->owned_path = rundir_path(a->rundir.state, WALK_OWNED_FILE);
 	w->places_path = rundir_path(a->rundir.state, WALK_PLACES_FILE);
+	w->agreed_path = rundir_path(a->rundir.state, WALK_AGREED_FILE);
 	w->attempts_path = rundir_path(a->rundir.run, WALK_ATTEMPTS_FILE);
 	if (w->attempts_path)
 		plan_failures_load(&a->failures, w->attempts_path);
@@ -707,9 +753,9 @@ int walk_init(struct agent *a)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
 	if (r >= 0)
 		r = walk_vouch_init(a);
-	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->pending_path &&
-			   w->refused_path && w->applier_socket && w->outcome_path &&
-			   w->attempts_path)
+	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->agreed_path &&
+			   w->pending_path && w->refused_path && w->applier_socket &&
+			   w->outcome_path && w->attempts_path)
 		       ? -ENOMEM
 		       : r;
 }
@@ -737,6 +783,9 @@ void walk_done(struct agent *a)
 	free(w->owned_path);
 	plan_places_done(&w->places);
 	free(w->places_path);
+	plan_agreed_done(&w->agreed);
+	plan_agreed_done(&w->deal);
+	free(ptr_take(w->agreed_path));
 	free(w->attempts_path);
 	plan_conflicts_done(&w->conflicts);
 	history_done(&w->history);

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #define TICKET "# plenum-pending 1 "
+#define DEAL "# agreed "
+#define MADE "# makes VFs of "
 #define TICKET_BYTES_MAX (SPEC_FILE_BYTES_MAX + (32U << 10)) /* with whom the workers look for */
 
 static uint64_t boottime_now_ns(void)
@@ -39,7 +41,7 @@ static bool is_disruptive(const struct plan *p)
 	for (size_t i = 0; i < p->n_steps; i++)
 		if (p->steps[i].disruptive)
 			return true;
-	return false;
+	return p->n_moves > 0;
 }
 
 /* What the workers serve may change without a step. */
@@ -104,17 +106,67 @@ struct ticket {
 	char by[CLIENTS_BY_MAX];
 };
 
+/* What is agreed to by keeping it, as comments; and whose VFs are made meanwhile. NULL: no memory.
+ */
+static char *deal_format(const struct walk *w)
+{
+	autofree char *agreed = plan_agreed_format(&w->deal), *text = NULL;
+	size_t size;
+	FILE *out = agreed ? open_memstream(&text, &size) : NULL;
+
+	if (!out)
+		return NULL;
+	for (const char *line = agreed; *line; line += strcspn(line, "\n") + 1)
+		fprintf(out, DEAL "%.*s\n", (int)strcspn(line, "\n"), line);
+	for (size_t i = 0; i < w->n_made; i++)
+		fprintf(out, MADE "%s\n", w->made[i]);
+	return fclose(out) == 0 ? ptr_take(text) : NULL;
+}
+
+/* From the ticket of an earlier agent. One that knew nothing of it left what was agreed before. */
+static void deal_read(struct walk *w, const char *ticket)
+{
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
+	autofree char *agreed = NULL;
+	size_t size;
+	FILE *out = open_memstream(&agreed, &size);
+
+	w->n_made = 0;
+	plan_agreed_done(&w->deal);
+	for (const char *line = ticket; out && *line == '#'; line += strcspn(line, "\n") + 1) {
+		if (strncmp(line, DEAL, strlen(DEAL)) == 0)
+			fprintf(out, "%.*s\n", (int)strcspn(line, "\n") - (int)strlen(DEAL),
+				line + strlen(DEAL));
+		else if (w->n_made < ARRAY_SIZE(w->made) &&
+			 sscanf(line, MADE "%15s", w->made[w->n_made]) == 1)
+			w->n_made++;
+		if (!strchr(line, '\n'))
+			break;
+	}
+	if (!out || fclose(out) != 0 || plan_agreed_parse(&w->deal, agreed) < 0)
+		(void)plan_agreed_load(&w->deal, w->agreed_path, &ignored);
+}
+
+bool walk_is_on_trial(const struct agent *a, unsigned core)
+{
+	const struct walk *w = &a->walk;
+
+	return w->pending.applier &&
+	       plan_agreed_transport(&w->deal, core) != plan_agreed_transport(&w->agreed, core);
+}
+
 static int ticket_write(struct agent *a, unsigned confirm_s)
 {
 	struct walk *w = &a->walk;
 	autofree char *yaml = spec_to_yaml(w->next.spec), *text = NULL, *vouch = NULL;
+	autofree char *deal = deal_format(w);
 	int len;
 
-	if (!yaml || walk_vouch_format(a, &vouch) < 0)
+	if (!yaml || !deal || walk_vouch_format(a, &vouch) < 0)
 		return -ENOMEM;
-	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s", w->entry,
+	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", w->entry,
 		       source_names[w->source], confirm_s, w->next.plan->n_steps,
-		       w->client.by[0] ? w->client.by : "plenumd", vouch, yaml);
+		       w->client.by[0] ? w->client.by : "plenumd", deal, vouch, yaml);
 	if (len < 0) {
 		text = NULL;
 		return -ENOMEM;
@@ -248,6 +300,18 @@ static const char *first_error(const struct diag *d)
 	return "it was interrupted";
 }
 
+static bool is_last_good(struct agent *a, const struct spec *spec)
+{
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
+	autofree char *yaml = spec_to_yaml(spec), *last = NULL;
+	struct spec *s = NULL;
+
+	if (walk_has_last_good(&a->walk) && walk_last_good_load(a, &ignored, &s) >= 0)
+		last = spec_to_yaml(s);
+	spec_free(s);
+	return yaml && last && strcmp(yaml, last) == 0;
+}
+
 void walk_note_refused(struct agent *a, enum walk_source source, uint64_t entry, const char *why,
 		       const struct spec *spec)
 {
@@ -259,6 +323,8 @@ void walk_note_refused(struct agent *a, enum walk_source source, uint64_t entry,
 		 "'plenum apply' tries it again",
 		 entry, e ? e->what : "?", e ? e->by : "?", why);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
+	if (spec && is_last_good(a, spec))
+		return; /* it runs, only not by the transport that was to be had */
 	if (source == WALK_FROM_FILES) {
 		refused_write(a, text, spec);
 		set_problem(a, PROBLEMS_FILES, text);
@@ -507,7 +573,7 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 }
 
 /* What was to run does: it is now what ran last. */
-static void resolve_kept(struct agent *a, const struct ticket *t)
+static void resolve_kept(struct agent *a, const struct ticket *t, const char *text)
 {
 	struct walk *w = &a->walk;
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -521,6 +587,11 @@ static void resolve_kept(struct agent *a, const struct ticket *t)
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 		   "apply %" PRIu64 " of an earlier agent was ended by its applier: it is kept",
 		   t->entry);
+	deal_read(w, text);
+	(void)plan_agreed_load(&w->agreed, w->agreed_path, &d);
+	if (plan_agreed_save(&w->agreed, w->agreed_path, &w->deal) < 0)
+		log_warning("%s cannot be written: what was agreed to is forgotten",
+			    w->agreed_path);
 	/* As if this agent had run it: what is kept is what runs. */
 	walk_round_done(&a->now);
 	a->now = round;
@@ -558,10 +629,11 @@ static bool was_kept(const struct agent *a, uint64_t entry)
 void walk_resolve(struct agent *a, const struct applier_result *res, const struct diag *d)
 {
 	char why[WALK_REFUSED_MAX] = "it was interrupted";
+	autofree char *text = NULL;
 	struct ticket t;
 	int error;
 
-	if (ticket_read(a, &t, NULL) < 0)
+	if (ticket_read(a, &t, &text) < 0)
 		return;
 	if (res->committed || a->walk.adopted) {
 		error = res->committed ? 0 : res->error;
@@ -577,7 +649,7 @@ void walk_resolve(struct agent *a, const struct applier_result *res, const struc
 			error = -EINTR;
 	}
 	if (error == 0)
-		resolve_kept(a, &t);
+		resolve_kept(a, &t, text);
 	else
 		resolve_refused(a, &t, error, why);
 	ticket_drop(a);
@@ -600,5 +672,7 @@ int walk_adopt(struct agent *a, struct applier_task *task)
 	w->adopted = r >= 0;
 	if (r >= 0)
 		walk_vouch_inherit(a, text);
+	if (r >= 0)
+		deal_read(w, text);
 	return r;
 }

@@ -53,8 +53,17 @@ int walk_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
 /* What ran last is from now on what runs; what was staged is written to its files. 0; negative
  * errno with a problem set and an error in d. */
 int walk_keep_config(struct agent *a, enum walk_source source, uint64_t entry, struct diag *d);
-/* Which worker is on which core, for the next start. */
+/* Which worker is on which core, and what was agreed to, for the next start. */
 void walk_keep_places(struct agent *a);
+/* Somebody asks for just this, sees it in `plenum plan` and can undo it: workers with auto are
+ * taken to the best that can be had. */
+static inline bool walk_may_move(const struct agent *a)
+{
+	const struct walk *w = &a->walk;
+
+	return w->trigger == WALK_API && !w->pending.applier &&
+	       (w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED);
+}
 
 #define WALK_REFUSED_MAX 400 /* why a configuration is not tried again, with a NUL */
 

@@ -275,6 +275,16 @@ static void decide(struct agent *a, bool keep)
 		(void)walk_pending_decide(a, keep, 0, "its workers");
 }
 
+void walk_vouch_refuse(struct agent *a, uint32_t worker, const char *why)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+
+	v->n = 0; /* who answers the others does not count any more */
+	snprintf(v->lost, sizeof(v->lost), "worker %u cannot have what it is taken to: %.160s",
+		 worker, why);
+	(void)walk_pending_decide(a, false, 0, "plenumd");
+}
+
 const char *walk_vouch_missed(const struct agent *a)
 {
 	const struct walk_vouch *v = &a->walk.vouch;

@@ -5,6 +5,7 @@
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
+#include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_places.h"
 #include "netcfg/plan/snapshot.h"
@@ -360,12 +361,16 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 }
 
 /* What the agent of this host has changed, and where its workers are, for who may read it. */
-static int load_records(struct plan_owned *o, struct plan_places *p, struct diag *d)
+static int load_records(struct plan_owned *o, struct plan_places *p, struct plan_agreed *g,
+			struct diag *d)
 {
-	static const char owned[] = PLENUM_STATEDIR "/owned", places[] = PLENUM_STATEDIR "/workers";
+	static const char owned[] = PLENUM_STATEDIR "/owned", places[] = PLENUM_STATEDIR "/workers",
+			  agreed[] = PLENUM_STATEDIR "/agreed";
 	int r = access(owned, R_OK) == 0 ? plan_owned_load(o, owned, d) : 0;
 
-	return r >= 0 && access(places, R_OK) == 0 ? plan_places_load(p, places, d) : r;
+	if (r >= 0 && access(places, R_OK) == 0)
+		r = plan_places_load(p, places, d);
+	return r >= 0 && access(agreed, R_OK) == 0 ? plan_agreed_load(g, agreed, d) : r;
 }
 
 int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag *d,
@@ -373,8 +378,9 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	const struct plan_context ctx = {.owned = &owned, .places = &places};
-	int r = load_records(&owned, &places, d);
+	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed agreed = {0};
+	const struct plan_context ctx = {.owned = &owned, .places = &places, .agreed = &agreed};
+	int r = load_records(&owned, &places, &agreed, d);
 
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
 }

@@ -218,6 +218,18 @@ static inline void turn_until_it_ends(struct fixture *f)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 }
 
+/* This agent dies, without a word to anybody; another one takes its place. */
+static inline void die_and_come_back(struct fixture *f)
+{
+	struct agent *a = &f->a;
+
+	walk_done(a);
+	a->walk = (struct walk){.active = false};
+	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
+	walk_round_done(&a->now);
+	assert_int_equal(walk_init(a), 0);
+}
+
 static inline bool event_has(const struct agent *a, const char *text)
 {
 	for (uint64_t i = 1; i < a->events.next; i++)

@@ -212,7 +212,7 @@ static void test_a_second_one_waits(void **state)
 }
 
 /* This agent dies, and another one finds its worker and its applier, which go on. */
-static void die_and_come_back(struct fixture *f)
+static void die_and_be_found(struct fixture *f)
 {
 	struct agent *a = &f->a;
 
@@ -234,7 +234,7 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 	struct walk *w = &f->a.walk;
 	struct launch_stats *page = begin(f, &client);
 
-	die_and_come_back(f);
+	die_and_be_found(f);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
@@ -261,7 +261,7 @@ static void test_the_next_agent_confirms_by_its_workers(void **state)
 	struct fixture *f = *state;
 	struct launch_stats *page = begin(f, &client);
 
-	die_and_come_back(f);
+	die_and_be_found(f);
 	assert_true(f->a.walk.vouch.alone);
 	while (!f->a.walk.vouch.paths[0].counted)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
