@@ -9,6 +9,7 @@
 #include "agent/control_internal.h"
 #include "agent/job.h"
 #include "agent/legs.h"
+#include "agent/walk_internal.h"
 #include "netcfg/base/memfd.h"
 #include "netcfg/plan/plan_way.h"
 #include <string.h>
@@ -41,26 +42,28 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	struct agent *a = l->agent;
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed agreed = {0};
 	const struct walk *w = &a->walk;
-	const struct plan_context ctx = {.running = a->now.plan,
-					 .held_hugepages = legs_held_hugepages(a->sup),
-					 .owned = &owned,
-					 .places = &places,
-					 .agreed = w->pending.applier ? &w->deal : &agreed,
-					 .may_move = true,
-					 .made = (const char(*)[16])w->made,
-					 .n_made = w->pending.applier ? w->n_made : 0,
-					 .forced = (const char(*)[PLENUM_NAME_MAX])l->client.forced,
-					 .n_forced = l->client.n_forced};
-	int e = inv_collect(k, &d, &round.inv);
+	autofree unsigned *witnessed = NULL;
+	struct plan_context ctx = {.running = a->now.plan,
+				   .held_hugepages = legs_held_hugepages(a->sup),
+				   .owned = &owned,
+				   .places = &places,
+				   .agreed = walk_agreed_now(w),
+				   .may_move = l->what == PRIVSEP_PLAN,
+				   .by_witness = walk_by_witness(a, &l->client, round.spec),
+				   .made = (const char(*)[16])w->made,
+				   .n_made = w->pending.applier ? w->n_made : 0,
+				   .forced = (const char(*)[PLENUM_NAME_MAX])l->client.forced,
+				   .n_forced = l->client.n_forced};
+	int e = walk_vouch_witnesses(a, round.spec, &witnessed, &ctx.n_witnessed);
 
+	ctx.witnessed = witnessed;
+	if (e >= 0)
+		e = inv_collect(k, &d, &round.inv);
 	if (e >= 0)
 		e = plan_owned_load(&owned, a->walk.owned_path, &d);
 	if (e >= 0)
 		e = plan_places_load(&places, a->walk.places_path, &d);
-	if (e >= 0)
-		e = plan_agreed_load(&agreed, a->walk.agreed_path, &d);
 	/* Who applies wants what failed to be tried again. */
 	if (e >= 0)
 		e = plan_build(round.spec, round.inv, &ctx, &d, &round.plan);

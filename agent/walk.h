@@ -119,7 +119,8 @@ struct walk_vouch_path {
 
 struct walk_vouch {
 	struct walk_vouch_path paths[WALK_VOUCH_MAX];
-	size_t n;		   /* 0: there is nothing to wait for (any more) */
+	size_t n;		   /* 0: there is nobody to wait for (any more) */
+	bool moves;		   /* it takes workers to VFs: these have to run with them */
 	bool alone;		   /* nobody else is to confirm it */
 	bool patient;		   /* somebody is: until then who does not answer may begin to */
 	bool inherited;		   /* an earlier agent's, read from its ticket */
@@ -173,9 +174,15 @@ struct walk {
 	size_t n_held;
 	struct plan_places places;
 	struct plan_agreed agreed; /* what an apply was kept with */
+	bool agreed_known;	   /* the record was read, or written, by this agent */
+	bool agreed_unsaved;	   /* it could not be written */
+	unsigned *witnessed;	   /* cores whose workers somebody answers */
+	size_t n_witnessed;
 	/* What that becomes once the walk on its way, or the apply that waits, is kept; and the PFs
 	 * whose VFs it makes. */
 	struct plan_agreed deal;
+	bool has_deal;
+	bool deal_asked; /* somebody asked for all of it */
 	char made[PLAN_PORTS_MAX][16];
 	size_t n_made;
 	struct plan_conflicts conflicts; /* found since somebody asked */

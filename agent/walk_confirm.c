@@ -15,8 +15,6 @@
 #include <string.h>
 
 #define TICKET "# plenum-pending 1 "
-#define DEAL "# agreed "
-#define MADE "# makes VFs of "
 #define TICKET_BYTES_MAX (SPEC_FILE_BYTES_MAX + (32U << 10)) /* with whom the workers look for */
 
 static uint64_t boottime_now_ns(void)
@@ -70,7 +68,9 @@ unsigned walk_confirm_s(const struct agent *a)
 	if (!walk_is_ordered(w))
 		return 0;
 	if (w->client.confirm_s)
-		return w->next.plan->n_steps > 0 || is_other_config(a) ? w->client.confirm_s : 0;
+		return w->next.plan->n_steps > 0 || w->next.plan->n_moves > 0 || is_other_config(a)
+			       ? w->client.confirm_s
+			       : 0;
 	/* That which runs is what was agreed on: who takes the policy away confirms that, too. */
 	policy_s = a->now.spec ? a->now.spec->confirm_s : 0;
 	if (!policy_s && w->next.spec)
@@ -79,7 +79,7 @@ unsigned walk_confirm_s(const struct agent *a)
 		policy_s = WALK_TAKEOVER_CONFIRM_S;
 	if (is_disruptive(w->next.plan) && policy_s)
 		return policy_s;
-	return w->vouch.n > 0 ? WALK_VOUCH_S : 0;
+	return walk_vouch_waits(w) ? WALK_VOUCH_S : 0;
 }
 
 /* Of those that wait: only until the workers have said whether who answered before still does. */
@@ -89,7 +89,8 @@ static bool is_vouched_alone(const struct agent *a)
 	const bool policy = (a->now.spec && a->now.spec->confirm_s) ||
 			    (w->next.spec && w->next.spec->confirm_s) || is_takeover(w->next.plan);
 
-	return w->vouch.n > 0 && !w->client.confirm_s && !(policy && is_disruptive(w->next.plan));
+	return walk_vouch_waits(w) && !w->client.confirm_s &&
+	       !(policy && is_disruptive(w->next.plan));
 }
 
 /* ---- the ticket ---- */
@@ -106,60 +107,11 @@ struct ticket {
 	char by[CLIENTS_BY_MAX];
 };
 
-/* What is agreed to by keeping it, as comments; and whose VFs are made meanwhile. NULL: no memory.
- */
-static char *deal_format(const struct walk *w)
-{
-	autofree char *agreed = plan_agreed_format(&w->deal), *text = NULL;
-	size_t size;
-	FILE *out = agreed ? open_memstream(&text, &size) : NULL;
-
-	if (!out)
-		return NULL;
-	for (const char *line = agreed; *line; line += strcspn(line, "\n") + 1)
-		fprintf(out, DEAL "%.*s\n", (int)strcspn(line, "\n"), line);
-	for (size_t i = 0; i < w->n_made; i++)
-		fprintf(out, MADE "%s\n", w->made[i]);
-	return fclose(out) == 0 ? ptr_take(text) : NULL;
-}
-
-/* From the ticket of an earlier agent. One that knew nothing of it left what was agreed before. */
-static void deal_read(struct walk *w, const char *ticket)
-{
-	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
-	autofree char *agreed = NULL;
-	size_t size;
-	FILE *out = open_memstream(&agreed, &size);
-
-	w->n_made = 0;
-	plan_agreed_done(&w->deal);
-	for (const char *line = ticket; out && *line == '#'; line += strcspn(line, "\n") + 1) {
-		if (strncmp(line, DEAL, strlen(DEAL)) == 0)
-			fprintf(out, "%.*s\n", (int)strcspn(line, "\n") - (int)strlen(DEAL),
-				line + strlen(DEAL));
-		else if (w->n_made < ARRAY_SIZE(w->made) &&
-			 sscanf(line, MADE "%15s", w->made[w->n_made]) == 1)
-			w->n_made++;
-		if (!strchr(line, '\n'))
-			break;
-	}
-	if (!out || fclose(out) != 0 || plan_agreed_parse(&w->deal, agreed) < 0)
-		(void)plan_agreed_load(&w->deal, w->agreed_path, &ignored);
-}
-
-bool walk_is_on_trial(const struct agent *a, unsigned core)
-{
-	const struct walk *w = &a->walk;
-
-	return w->pending.applier &&
-	       plan_agreed_transport(&w->deal, core) != plan_agreed_transport(&w->agreed, core);
-}
-
 static int ticket_write(struct agent *a, unsigned confirm_s)
 {
 	struct walk *w = &a->walk;
 	autofree char *yaml = spec_to_yaml(w->next.spec), *text = NULL, *vouch = NULL;
-	autofree char *deal = deal_format(w);
+	autofree char *deal = walk_deal_format(w);
 	int len;
 
 	if (!yaml || !deal || walk_vouch_format(a, &vouch) < 0)
@@ -390,7 +342,9 @@ void walk_pending_describe(const struct agent *a, char *buf, size_t size)
 	snprintf(buf, size,
 		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
 		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
-		 a->walk.vouch.alone ? "those who answered its workers before" : "its confirmation",
+		 !a->walk.vouch.alone ? "its confirmation"
+		 : a->walk.vouch.n    ? "those who answered its workers before"
+				      : "its workers",
 		 from, to, walk_pending_left_s(a));
 }
 
@@ -587,11 +541,8 @@ static void resolve_kept(struct agent *a, const struct ticket *t, const char *te
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 		   "apply %" PRIu64 " of an earlier agent was ended by its applier: it is kept",
 		   t->entry);
-	deal_read(w, text);
-	(void)plan_agreed_load(&w->agreed, w->agreed_path, &d);
-	if (plan_agreed_save(&w->agreed, w->agreed_path, &w->deal) < 0)
-		log_warning("%s cannot be written: what was agreed to is forgotten",
-			    w->agreed_path);
+	walk_deal_read(w, text);
+	walk_agreed_keep(a);
 	/* As if this agent had run it: what is kept is what runs. */
 	walk_round_done(&a->now);
 	a->now = round;
@@ -673,6 +624,6 @@ int walk_adopt(struct agent *a, struct applier_task *task)
 	if (r >= 0)
 		walk_vouch_inherit(a, text);
 	if (r >= 0)
-		deal_read(w, text);
+		walk_deal_read(w, text);
 	return r;
 }

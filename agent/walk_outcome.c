@@ -159,8 +159,7 @@ int walk_keep_config(struct agent *a, enum walk_source source, uint64_t entry, s
 static bool lacks_agreed(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_workers; i++)
-		if (p->workers[i].asked == SPEC_TRANSPORT_AUTO &&
-		    p->workers[i].effective != p->workers[i].claim)
+		if (p->workers[i].lost)
 			return true;
 	return false;
 }
@@ -177,7 +176,7 @@ static int succeed(struct agent *a)
 	w->of_running = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
 	if (w->source != WALK_FROM_RUNNING)
 		note_warnings(a);
-	if (lacks_agreed(a->now.plan))
+	if (lacks_agreed(a->now.plan) || walk_agreed_waits(w))
 		walk_arm(a, WALK_AGREED_NS);
 	/* What waits is written nowhere: the next start, were it now, has the former one. */
 	if (!files || w->pending.applier)

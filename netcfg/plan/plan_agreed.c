@@ -18,7 +18,7 @@ void plan_agreed_done(struct plan_agreed *a)
 	*a = (struct plan_agreed){0};
 }
 
-static int add(struct plan_agreed *a, const struct plan_agreed_entry *e)
+int plan_agreed_add(struct plan_agreed *a, const struct plan_agreed_entry *e)
 {
 	struct plan_agreed_entry *grown = reallocarray(a->entries, a->n + 1, sizeof(*grown));
 
@@ -29,6 +29,16 @@ static int add(struct plan_agreed *a, const struct plan_agreed_entry *e)
 	return 0;
 }
 
+void plan_agreed_identify(const struct inv_link *device, char ret[static PLAN_DEVICE_MAX])
+{
+	static const struct mac_addr none;
+
+	if (memcmp(&device->permanent_mac, &none, sizeof(none)) != 0)
+		mac_addr_format(&device->permanent_mac, ret, PLAN_DEVICE_MAX);
+	else
+		snprintf(ret, PLAN_DEVICE_MAX, "%.15s", device->pci);
+}
+
 enum spec_transport plan_agreed_transport(const struct plan_agreed *a, unsigned core)
 {
 	for (size_t i = 0; a && i < a->n; i++)
@@ -37,13 +47,32 @@ enum spec_transport plan_agreed_transport(const struct plan_agreed *a, unsigned 
 	return SPEC_TRANSPORT_UDP;
 }
 
-int plan_agreed_vf(const struct plan_agreed *a, unsigned core, const char *leg)
+const struct plan_agreed_entry *plan_agreed_find(const struct plan_agreed *a, unsigned core,
+						 const char *leg, const char *device)
 {
-	for (size_t i = 0; a && i < a->n; i++)
-		if (a->entries[i].core == core && a->entries[i].leg[0] &&
-		    strcmp(a->entries[i].leg, leg) == 0)
-			return (int)a->entries[i].vf;
-	return -1;
+	for (size_t i = 0; a && i < a->n; i++) {
+		const struct plan_agreed_entry *e = &a->entries[i];
+
+		if (e->core == core && e->leg[0] && strcmp(e->leg, leg) == 0 &&
+		    (!device || strcmp(e->device, device) == 0))
+			return e;
+	}
+	return NULL;
+}
+
+bool plan_agreed_moves(const struct plan_agreed *a, const struct plan_agreed *next, unsigned core)
+{
+	const enum spec_transport to = plan_agreed_transport(next, core);
+
+	if (to != plan_agreed_transport(a, core))
+		return true;
+	for (size_t i = 0; next && i < next->n && to != SPEC_TRANSPORT_UDP; i++) {
+		const struct plan_agreed_entry *e = &next->entries[i];
+
+		if (e->core == core && e->leg[0] && !plan_agreed_find(a, core, e->leg, e->device))
+			return true;
+	}
+	return false;
 }
 
 /* ---- text ---- */
@@ -63,56 +92,68 @@ static int parse_transport(const char *word, struct plan_agreed_entry *e)
 	return -EBADMSG;
 }
 
+/* The numbers of VFs are of one boot. */
 static int parse_line(struct plan_agreed *a, const char *line, bool stale)
 {
-	struct plan_agreed_entry e = {.transport = SPEC_TRANSPORT_UDP};
+	struct plan_agreed_entry e = {.transport = SPEC_TRANSPORT_UDP, .vf = PLAN_AGREED_NO_VF};
 	char word[24];
-	int at = 0;
+	int at = 0, n;
 
 	if (sscanf(line, "core %u transport %23s %n", &e.core, word, &at) == 2 && at && !line[at])
-		return parse_transport(word, &e) < 0 ? -EBADMSG : add(a, &e);
-	if (sscanf(line, "core %u vf %" SCNu32 " %63s %n", &e.core, &e.vf, e.leg, &at) != 3 ||
-	    !at || line[at] || e.vf > VF_MAX)
+		return parse_transport(word, &e) < 0 ? -EBADMSG : plan_agreed_add(a, &e);
+	at = 0;
+	n = sscanf(line, "core %u leg %63s device %17s %n", &e.core, e.leg, e.device, &at);
+	if (n != 3 || !at)
 		return -EBADMSG;
-	return stale ? 0 : add(a, &e);
+	line += at;
+	at = 0;
+	if (line[0] && (sscanf(line, "vf %" SCNu32 " %n", &e.vf, &at) != 1 || !at || line[at] ||
+			e.vf > VF_MAX))
+		return -EBADMSG;
+	if (stale)
+		e.vf = PLAN_AGREED_NO_VF;
+	return plan_agreed_add(a, &e);
 }
 
 int plan_agreed_parse(struct plan_agreed *a, const char *text)
 {
+	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed next = {0};
 	autofree char *copy = strdup(text);
 	char *rest, *line = copy ? strtok_r(copy, "\n", &rest) : NULL;
 	bool stale = false;
 	int r = copy ? 0 : -ENOMEM;
 
-	plan_agreed_done(a);
 	if (r == 0)
 		r = line ? home_parse(line, NAME, PLAN_AGREED_VERSION, &stale) : -EBADMSG;
 	while (r == 0 && (line = strtok_r(NULL, "\n", &rest)))
-		r = parse_line(a, line, stale);
+		r = parse_line(&next, line, stale);
 	if (r < 0)
-		plan_agreed_done(a);
-	return r;
+		return r;
+	plan_agreed_done(a);
+	*a = next;
+	next = (struct plan_agreed){0};
+	return 0;
 }
 
-int plan_agreed_load(struct plan_agreed *a, const char *path, struct diag *d)
+int plan_agreed_load(struct plan_agreed *a, const char *path)
 {
 	autofree char *text = NULL;
 	size_t len;
-	int r;
+	int r = file_read(path, FILE_BYTES_MAX, &text, &len);
 
-	plan_agreed_done(a);
-	r = file_read(path, FILE_BYTES_MAX, &text, &len);
-	if (r == 0)
-		r = plan_agreed_parse(a, text);
-	if (r == 0 || r == -ENOENT)
-		return 0;
-	if (r == -ENOMEM)
-		return r;
-	diag_add(d, DIAG_WARNING, NULL, NULL,
-		 "the record %s cannot be read (%s); workers with transport: auto use the kernel's "
-		 "sockets until the next 'plenum apply'",
-		 path, r == -EBADMSG ? "it is not of this version" : strerror(-r));
-	return 0;
+	return r < 0 ? r : plan_agreed_parse(a, text);
+}
+
+static void format_entry(FILE *f, const struct plan_agreed_entry *e)
+{
+	if (!e->leg[0])
+		fprintf(f, "core %u transport %s\n", e->core,
+			spec_transport_to_string(e->transport));
+	else if (e->vf == PLAN_AGREED_NO_VF)
+		fprintf(f, "core %u leg %s device %s\n", e->core, e->leg, e->device);
+	else
+		fprintf(f, "core %u leg %s device %s vf %" PRIu32 "\n", e->core, e->leg, e->device,
+			e->vf);
 }
 
 char *plan_agreed_format(const struct plan_agreed *a)
@@ -125,20 +166,9 @@ char *plan_agreed_format(const struct plan_agreed *a)
 	if (!f)
 		return NULL;
 	fprintf(f, NAME " %d %s\n", PLAN_AGREED_VERSION, home_text(home, sizeof(home)));
-	for (size_t i = 0; i < a->n; i++) {
-		const struct plan_agreed_entry *e = &a->entries[i];
-
-		if (e->leg[0])
-			fprintf(f, "core %u vf %" PRIu32 " %s\n", e->core, e->vf, e->leg);
-		else
-			fprintf(f, "core %u transport %s\n", e->core,
-				spec_transport_to_string(e->transport));
-	}
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	for (size_t i = 0; i < a->n; i++)
+		format_entry(f, &a->entries[i]);
+	return file_text_end(f, &text, 0);
 }
 
 /* ---- from a plan ---- */
@@ -147,17 +177,15 @@ static int follow_leg(const struct plan_agreed *a, const struct plan *plan, size
 		      const struct plan_worker *w, struct plan_agreed *ret)
 {
 	const struct plan_leg_info *info = &plan->legs[leg];
+	const struct plan_agreed_entry *had = plan_agreed_find(a, w->core, info->name, NULL);
 	struct plan_agreed_entry e = {.core = w->core, .transport = SPEC_TRANSPORT_UDP};
-	const int had = plan_agreed_vf(a, w->core, info->name);
 
-	if (w->vf[leg])
-		e.vf = w->vf[leg] - 1U;
-	else if (had >= 0 && !plan_leg_is_configured(info) && w->claim != SPEC_TRANSPORT_UDP)
-		e.vf = (uint32_t)had;
-	else
-		return 0;
+	if (!w->vf[leg])
+		return had && w->claim != SPEC_TRANSPORT_UDP ? plan_agreed_add(ret, had) : 0;
+	e.vf = w->vf[leg] - 1U;
 	memcpy(e.leg, info->name, sizeof(e.leg));
-	return add(ret, &e);
+	memcpy(e.device, info->identity, sizeof(e.device));
+	return plan_agreed_add(ret, &e);
 }
 
 int plan_agreed_follow(const struct plan_agreed *a, const struct plan *plan,
@@ -171,7 +199,7 @@ int plan_agreed_follow(const struct plan_agreed *a, const struct plan *plan,
 		const struct plan_agreed_entry e = {.core = w->core, .transport = w->claim};
 
 		if (w->asked == SPEC_TRANSPORT_AUTO && w->claim != SPEC_TRANSPORT_UDP)
-			r = add(&next, &e);
+			r = plan_agreed_add(&next, &e);
 		for (size_t leg = 0; leg < plan->n_legs && r == 0; leg++)
 			r = follow_leg(a, plan, leg, w, &next);
 	}
@@ -182,17 +210,4 @@ int plan_agreed_follow(const struct plan_agreed *a, const struct plan *plan,
 	plan_agreed_done(ret);
 	*ret = next;
 	return 0;
-}
-
-int plan_agreed_save(struct plan_agreed *a, const char *path, const struct plan_agreed *next)
-{
-	autofree char *now = plan_agreed_format(a), *text = plan_agreed_format(next);
-	int r;
-
-	if (!now || !text)
-		return -ENOMEM;
-	if (strcmp(now, text) == 0)
-		return 0;
-	r = file_write(path, text, strlen(text), 0600);
-	return r < 0 ? r : plan_agreed_parse(a, text);
 }

@@ -117,12 +117,28 @@ static void count_hugepages(struct plan_builder *b)
 
 /* ---- the choice ---- */
 
+/* It could have a VF of the leg, and nobody has agreed to one of this device. */
+static bool is_not_agreed(const struct plan_builder *b, const struct plan_worker *w,
+			  const struct plan_leg *leg, struct reason *why)
+{
+	if (plan_vf_is_agreed(b, leg, w) || plan_vf_may_move(b, w) || !leg->device->max_vfs ||
+	    leg->net->vfs == 0 || !plan_vf_fits(leg, w->claim))
+		return false;
+	reason_set(why, "vf-unused",
+		   "%.15s (%.17s) is not what was agreed to for %.32s; 'plenum apply' takes its "
+		   "VFs",
+		   leg->device->name, b->plan->legs[leg->index].identity, leg->net->name);
+	return true;
+}
+
 /* DPDK without a VF of its own: on the kernel's interface, where it is slower. */
-void plan_transport_explain_sharing(const struct plan_worker *w, const struct plan_leg *leg,
-				    struct reason *why)
+void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
+				    const struct plan_leg *leg, struct reason *why)
 {
 	const struct inv_link *link = leg->device;
 
+	if (is_not_agreed(b, w, leg, why))
+		return;
 	if (link->max_vfs && leg->net->vfs != 0 && !plan_vf_fits(leg, w->claim))
 		reason_set(why, "vf-polled",
 			   "VFs of %.15s (%.31s) can only be polled, so the worker shares it; "
@@ -143,7 +159,7 @@ static void explain_legs(const struct plan_builder *b, struct plan_worker *w)
 {
 	for (size_t i = 0; i < b->n_legs; i++)
 		if (!b->legs[i].n_vfs && !b->legs[i].shared) {
-			plan_transport_explain_sharing(w, &b->legs[i], &w->reason);
+			plan_transport_explain_sharing(b, w, &b->legs[i], &w->reason);
 			return;
 		}
 }
@@ -227,9 +243,12 @@ static const struct inv_core *core_find(const struct inventory *inv, unsigned id
 	return NULL;
 }
 
-/* What was agreed for the worker. Who writes that a device has no VFs takes that back. */
+/* What was agreed for the worker. Who writes that a device has no VFs, or is on the host's own
+ * address, takes that back. */
 static enum spec_transport claim_agreed(const struct plan_builder *b, const struct plan_worker *w)
 {
+	if (plan_shared_net(b->spec))
+		return SPEC_TRANSPORT_UDP;
 	for (size_t i = 0; i < b->spec->n_nets; i++)
 		if (b->spec->nets[i].enabled && b->spec->nets[i].vfs == 0)
 			return SPEC_TRANSPORT_UDP;
@@ -283,6 +302,12 @@ static bool lacks_memory(uint64_t left, uint32_t needed, struct reason *why)
 	return left < needed;
 }
 
+/* What it has by its claim goes with it to another. */
+static uint32_t more_hugepages(const struct plan_builder *b, const struct plan_worker *w)
+{
+	return backend_find(w->claim)->hugepages ? 0 : hugepages_each(b);
+}
+
 /* A VF of each leg, a core and memory for it. False: not, and why. */
 static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct backend *e,
 		     uint64_t left, struct reason *why)
@@ -299,7 +324,7 @@ static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct
 	for (size_t i = 0; i < b->n_legs; i++)
 		if (e->probe && !e->probe(core, b->legs[i].device, why))
 			return false;
-	return !has_failed(b, w, why) && !lacks_memory(left, hugepages_each(b), why);
+	return !has_failed(b, w, why) && !lacks_memory(left, more_hugepages(b, w), why);
 }
 
 /* One for all that are refused for the same, else each in its turn, as far as there is room. */
@@ -346,7 +371,7 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 
 		offers_note(b, w, &before);
 		if (can_have(b, w, e, *left, &why)) {
-			*left -= is->hugepages ? 0 : hugepages_each(b);
+			*left -= more_hugepages(b, w);
 			w->claim = e->transport;
 			w->moves = true;
 			return;
@@ -357,19 +382,27 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 }
 
 /* What they could have waits for somebody who asks: nobody's mounts are to be at stake for what a
- * device came to offer, or a program to know. */
+ * device came to offer, or a program to know; nor where nobody could tell that they are. */
 static void stay(struct plan_builder *b, struct plan_worker *w)
 {
 	const struct inv_link *link = b->legs[0].device;
+	const char *to = spec_transport_to_string(w->claim);
 
-	reason_set(&w->reason, "vf-unused",
-		   "%.15s (%.31s) offers %u VFs; 'plenum apply' takes them (%s)", link->name,
-		   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
-		   link->max_vfs, spec_transport_to_string(w->claim));
+	if (b->ctx->may_move)
+		reason_set(&w->reason, "no-witness",
+			   "no peer answers worker %u now, so none could tell whether it goes on; "
+			   "'plenum apply --confirm 120s' takes it to VFs (%s)",
+			   w->id, to);
+	else
+		reason_set(&w->reason, "vf-unused",
+			   "%.15s (%.31s) offers %u VFs; 'plenum apply' takes them (%s)",
+			   link->name,
+			   link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
+			   link->max_vfs, to);
 	w->moves = false;
 	w->claim = claim_agreed(b, w);
 	for (size_t i = 0; i < b->n_legs; i++)
-		if (!plan_vf_fits(&b->legs[i], w->claim))
+		if (!plan_vf_fits(&b->legs[i], w->claim) || !plan_vf_is_agreed(b, &b->legs[i], w))
 			w->vf[b->legs[i].index] = 0;
 }
 
@@ -384,22 +417,46 @@ static uint64_t hugepages_left(const struct plan_builder *b)
 	return free > taken ? free - taken : 0;
 }
 
+static bool has_vf_of(const struct plan_worker *w, const struct plan_leg *leg)
+{
+	return w->vf[leg->index] && w->vf[leg->index] <= leg->n_vfs;
+}
+
+/* It has been agreed to, on other legs or devices than these. */
+static bool takes_more(const struct plan_builder *b, const struct plan_worker *w)
+{
+	for (size_t i = 0; i < b->n_legs; i++) {
+		const struct plan_leg *leg = &b->legs[i];
+
+		if (has_vf_of(w, leg) && !plan_vf_is_agreed(b, leg, w))
+			return true;
+	}
+	return false;
+}
+
+/* First those who may; what the others could have is only said. */
 static void move_all(struct plan_builder *b)
 {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
 	uint64_t left = hugepages_left(b);
 
-	for (size_t i = 0; i < b->n_legs; i++)
-		n_vfs[i] = b->legs[i].n_vfs;
-	for (size_t i = 0; i < b->plan->n_workers; i++)
-		if (b->plan->workers[i].asked == SPEC_TRANSPORT_AUTO)
-			move_worker(b, &b->plan->workers[i], &left);
-	for (size_t i = 0; i < b->plan->n_workers; i++) {
-		b->plan->n_moves += b->plan->workers[i].moves && b->ctx->may_move;
-		if (b->plan->workers[i].moves && !b->ctx->may_move)
-			stay(b, &b->plan->workers[i]);
+	for (int may = 1; may >= 0; may--) {
+		for (size_t i = 0; i < b->n_legs; i++)
+			n_vfs[i] = b->legs[i].n_vfs;
+		for (size_t i = 0; i < b->plan->n_workers; i++) {
+			struct plan_worker *w = &b->plan->workers[i];
+
+			if (w->asked != SPEC_TRANSPORT_AUTO || plan_vf_may_move(b, w) != may)
+				continue;
+			move_worker(b, w, &left);
+			w->moves |= takes_more(b, w);
+			b->plan->n_moves += may && w->moves;
+		}
 	}
-	for (size_t i = 0; i < b->n_legs && !b->ctx->may_move; i++)
+	for (size_t i = 0; i < b->plan->n_workers; i++)
+		if (b->plan->workers[i].moves && !plan_vf_may_move(b, &b->plan->workers[i]))
+			stay(b, &b->plan->workers[i]);
+	for (size_t i = 0; i < b->n_legs; i++)
 		b->legs[i].n_vfs = n_vfs[i];
 }
 
@@ -411,13 +468,18 @@ void plan_transport_claim(struct plan_builder *b)
 		w->claim = w->asked == SPEC_TRANSPORT_AUTO ? claim_agreed(b, w) : w->asked;
 	}
 	for (size_t i = 0; i < b->n_legs; i++)
+		plan_agreed_identify(b->legs[i].device, b->plan->legs[b->legs[i].index].identity);
+	for (size_t i = 0; i < b->n_legs; i++)
 		plan_vf_judge(b, &b->legs[i]);
 	move_all(b);
 	count_hugepages(b);
 }
 
-static void explain_no_vf(const struct plan_leg *leg, struct reason *why)
+static void explain_no_vf(const struct plan_builder *b, const struct plan_worker *w,
+			  const struct plan_leg *leg, struct reason *why)
 {
+	if (is_not_agreed(b, w, leg, why))
+		return;
 	if (reason_is_set(&leg->why_no_vfs))
 		*why = leg->why_no_vfs;
 	else
@@ -425,22 +487,55 @@ static void explain_no_vf(const struct plan_leg *leg, struct reason *why)
 			   leg->device->name);
 }
 
+/* Something was agreed of a leg that is not there, and of none that is: when that comes back the
+ * worker has its VF again. */
+static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker *w)
+{
+	bool away = b->n_legs == 0;
+
+	for (size_t i = 0; i < b->plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &b->plan->legs[i];
+
+		if (!plan_agreed_find(b->ctx->agreed, w->core, leg->name, NULL))
+			continue;
+		if (plan_leg_is_configured(leg))
+			return false;
+		away = true;
+	}
+	return away;
+}
+
+/* The leg is there without the VF that was agreed to. */
+static bool lacks_vf_of(const struct plan_builder *b, const struct plan_worker *w,
+			const struct plan_leg *leg)
+{
+	return !has_vf_of(w, leg) &&
+	       plan_agreed_find(b->ctx->agreed, w->core, leg->net->name, NULL);
+}
+
+static bool lacks_vf(const struct plan_builder *b, const struct plan_worker *w)
+{
+	for (size_t i = 0; i < b->n_legs; i++)
+		if (lacks_vf_of(b, w, &b->legs[i]))
+			return true;
+	return false;
+}
+
 /* Its own VF on one leg at least, where its core is still fit for it. */
 static bool has_vf(const struct plan_builder *b, const struct plan_worker *w, struct reason *why)
 {
 	const struct backend *e = backend_find(w->claim);
-	bool any = b->n_legs == 0; /* for the moment, as with those who ask by name */
+	bool any = waits_for_leg(b, w);
 
 	for (size_t i = 0; i < b->n_legs; i++) {
 		const struct plan_leg *leg = &b->legs[i];
-		const uint16_t vf = w->vf[leg->index];
 
-		if (vf && vf <= leg->n_vfs) {
+		if (has_vf_of(w, leg)) {
 			if (e->probe && !e->probe(core_find(b->inv, w->core), leg->device, why))
 				return false;
 			any = true;
-		} else if (!any) {
-			explain_no_vf(leg, why);
+		} else if (!any && (!reason_is_set(why) || lacks_vf_of(b, w, leg))) {
+			explain_no_vf(b, w, leg, why);
 		}
 	}
 	return any;
@@ -452,14 +547,19 @@ static void choose_claimed(struct plan_builder *b, struct plan_worker *w, uint64
 {
 	struct reason why = {0};
 
-	if (is_shared(b, &why) || has_failed(b, w, &why) || !has_vf(b, w, &why) ||
-	    lacks_memory(*hugepages, w->hugepages, &why)) {
+	w->lost = true;
+	if (has_failed(b, w, &why) || !has_vf(b, w, &why)) {
 		if (reason_is_set(&why))
 			w->reason = why;
 		return;
 	}
+	if (lacks_memory(*hugepages, w->hugepages, &w->reason)) {
+		need_hugepages(b);
+		return;
+	}
 	*hugepages -= w->hugepages;
 	w->effective = w->claim;
+	w->lost = lacks_vf(b, w);
 	explain_legs(b, w);
 }
 

@@ -15,7 +15,7 @@ void plan_transport_claim(struct plan_builder *b);
  * error in b->d. */
 void plan_transport_choose(struct plan_builder *b);
 /* Why a worker on DPDK has no VF on that leg. */
-void plan_transport_explain_sharing(const struct plan_worker *w, const struct plan_leg *leg,
-				    struct reason *why);
+void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
+				    const struct plan_leg *leg, struct reason *why);
 
 #endif

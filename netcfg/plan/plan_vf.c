@@ -7,16 +7,15 @@
 #include "netcfg/base/hash.h"
 #include "netcfg/plan/backend.h"
 #include "netcfg/plan/object.h"
-#include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_devlink.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_vf_deal.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define VFIO_DRIVER "vfio-pci"
-#define VFS_MAX 1024 /* no PF has as many */
 
 static bool takes_vf(enum spec_transport t, const struct nic_family *family)
 {
@@ -32,6 +31,16 @@ static uint32_t workers_by_name(const struct plan *p, const struct nic_family *f
 
 	for (size_t i = 0; i < p->n_workers; i++)
 		n += takes_vf(p->workers[i].asked, family);
+	return n;
+}
+
+/* With those for whom somebody has agreed to it. */
+static uint32_t workers_who_claim(const struct plan *p, const struct nic_family *family)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->n_workers; i++)
+		n += takes_vf(p->workers[i].claim, family);
 	return n;
 }
 
@@ -142,9 +151,18 @@ static void too_few(struct plan_builder *b, const struct spec_net *net, uint32_t
 
 static uint32_t limit_of(const struct inv_function *pf, const struct nic_family *family)
 {
-	const uint32_t most = MIN_OF(pf->max_vfs, VFS_MAX);
+	const uint32_t most = MIN_OF(pf->max_vfs, PLAN_VFS_MAX);
 
 	return family->vf_limit ? MIN_OF(family->vf_limit, most) : most;
+}
+
+/* The numbers that there are to deal: none that what is written takes away again. */
+static uint32_t numbers_of(const struct spec_net *net, const struct inv_function *pf,
+			   const struct nic_family *family)
+{
+	const uint32_t limit = limit_of(pf, family);
+
+	return net->vfs > 0 ? MIN_OF((uint32_t)net->vfs, limit) : limit;
 }
 
 /* The number of VFs to be had for what is asked; 0: d says why not. needed: those of workers. */
@@ -163,82 +181,6 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 	else
 		return (uint32_t)net->vfs;
 	return 0;
-}
-
-/* ---- whose is which ---- */
-
-static bool is_given(const struct plan *p, const struct plan_leg *leg, uint32_t n)
-{
-	for (size_t i = 0; i < p->n_workers; i++)
-		if (p->workers[i].vf[leg->index] == n + 1)
-			return true;
-	return false;
-}
-
-static uint32_t first_free(const struct plan *p, const struct plan_leg *leg)
-{
-	bool given[VFS_MAX] = {false};
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < p->n_workers; i++)
-		if (p->workers[i].vf[leg->index])
-			given[p->workers[i].vf[leg->index] - 1] = true;
-	while (n < VFS_MAX && given[n])
-		n++;
-	return n;
-}
-
-/* The one that the worker has had on that leg, or the first that is nobody's. */
-static uint32_t vf_choose(const struct plan_builder *b, const struct plan_leg *leg,
-			  const struct plan_worker *w, bool had_only, uint32_t limit)
-{
-	const int had = plan_agreed_vf(b->ctx->agreed, w->core, leg->net->name);
-
-	if (had >= 0 && (uint32_t)had < limit && !is_given(b->plan, leg, (uint32_t)had))
-		return (uint32_t)had;
-	return had_only ? VFS_MAX : first_free(b->plan, leg);
-}
-
-/* The worker with the lowest number that claims a VF of the leg and has none. */
-static struct plan_worker *next_without(const struct plan_builder *b, const struct plan_leg *leg)
-{
-	struct plan_worker *next = NULL;
-
-	for (size_t i = 0; i < b->plan->n_workers; i++) {
-		struct plan_worker *w = &b->plan->workers[i];
-
-		if (!w->vf[leg->index] && plan_vf_fits(leg, w->claim) &&
-		    (!next || w->id < next->id))
-			next = w;
-	}
-	return next;
-}
-
-/* Whoever has had one keeps it, whoever else comes or goes. */
-static void deal(struct plan_builder *b, const struct plan_leg *leg, uint32_t limit)
-{
-	struct plan_worker *w;
-	uint32_t n;
-
-	for (size_t i = 0; i < b->plan->n_workers; i++) {
-		w = &b->plan->workers[i];
-		n = plan_vf_fits(leg, w->claim) ? vf_choose(b, leg, w, true, limit) : VFS_MAX;
-		if (n < limit)
-			w->vf[leg->index] = (uint16_t)(n + 1);
-	}
-	while ((w = next_without(b, leg)) && (n = first_free(b->plan, leg)) < limit)
-		w->vf[leg->index] = (uint16_t)(n + 1);
-}
-
-/* The VFs that there have to be for all of them to have theirs, or for those who ask by name. */
-static uint32_t count_needed(const struct plan *p, const struct plan_leg *leg, bool by_name)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < p->n_workers; i++)
-		if (!by_name || p->workers[i].asked != SPEC_TRANSPORT_AUTO)
-			n = MAX_OF(n, p->workers[i].vf[leg->index]);
-	return n;
 }
 
 /* ---- whether they can be had ---- */
@@ -265,7 +207,7 @@ static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
 	const char *driver = leg->device->driver[0] ? leg->device->driver
 						    : inv_link_kind_to_string(leg->device->kind);
 	const uint32_t n =
-		leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers_by_name(b->plan, family);
+		leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers_who_claim(b->plan, family);
 	bool off;
 
 	if (pf && pf->max_vfs)
@@ -466,7 +408,7 @@ static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struc
 		       const struct nic_family *family, uint32_t n)
 {
 	const bool by_auto = leg->net->vfs == SPEC_VFS_AUTO;
-	const uint32_t named = by_auto ? MIN_OF(count_needed(b->plan, leg, true), n) : 0;
+	const uint32_t named = by_auto ? MIN_OF(plan_vf_needed(b->plan, leg, true), n) : 0;
 	const uint32_t there = vfs_are_ours(b, pf->pci) ? pf->n_vfs : 0;
 	const uint32_t counts[] = {n, MAX_OF(named, there), there};
 	struct reason unused;
@@ -495,14 +437,14 @@ void plan_vf_judge(struct plan_builder *b, struct plan_leg *leg)
 	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
 	const struct nic_family *family = nic_family_find(leg->device->driver);
 	struct reason *why = &leg->why_no_vfs;
-	const bool quiet = net->vfs == SPEC_VFS_AUTO && workers_by_name(b->plan, family) == 0;
+	const bool quiet = net->vfs == SPEC_VFS_AUTO && workers_who_claim(b->plan, family) == 0;
 	uint32_t needed, n;
 
 	if (net->vfs == 0 || leg->shared)
 		return;
 	if (pf && pf->max_vfs)
-		deal(b, leg, limit_of(pf, family));
-	needed = count_needed(b->plan, leg, false);
+		plan_vf_deal(b, leg, numbers_of(net, pf, family));
+	needed = plan_vf_needed(b->plan, leg, false);
 	if (net->vfs == SPEC_VFS_AUTO &&
 	    ((needed == 0 && quiet) || family->reach == NIC_BY_FLOW_RULES))
 		return; /* queues by rules are had without any */
@@ -554,8 +496,8 @@ bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_wor
 		return true;
 	if (offers_none(b, leg, pf, family, why))
 		return false;
-	limit = leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : limit_of(pf, family);
-	ask.n = vf_choose(b, leg, w, false, limit) + 1;
+	limit = numbers_of(leg->net, pf, family);
+	ask.n = plan_vf_number(b, leg, w, false, limit) + 1;
 	if (ask.n > limit) {
 		explain_limit(leg, limit, why);
 		return false;

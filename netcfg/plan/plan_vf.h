@@ -18,6 +18,11 @@ void plan_vf_judge(struct plan_builder *b, struct plan_leg *leg);
  * it cannot have one, and why. */
 bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
 		   struct reason *why);
+/* Whether this plan may take the worker to what nobody has agreed to. */
+bool plan_vf_may_move(const struct plan_builder *b, const struct plan_worker *w);
+/* Whether VFs of this leg's device are what the worker asks for by name, or was agreed to. */
+bool plan_vf_is_agreed(const struct plan_builder *b, const struct plan_leg *leg,
+		       const struct plan_worker *w);
 /* Whether workers that send so can use VFs of the leg's device. */
 bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t);
 /* The VF that a worker has on this leg, into port: its reference, MAC, and address where it is

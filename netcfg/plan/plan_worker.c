@@ -194,7 +194,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !leg->shared &&
 			     !plan_vf_take(b, leg, w, port);
 	if (port->kernel_owned && leg->n_vfs)
-		plan_transport_explain_sharing(w, leg, &w->reason);
+		plan_transport_explain_sharing(b, w, leg, &w->reason);
 	if (port->kernel_owned)
 		plan_kernel_port_choose(b, leg, worker, port);
 	w->n_ports++;
@@ -233,8 +233,8 @@ bool plan_reason_is_note(const struct reason *r)
 
 bool plan_worker_is_content(const struct plan_worker *w)
 {
-	return plan_reason_is_note(&w->reason) ||
-	       (w->asked == SPEC_TRANSPORT_AUTO && !w->is_of_legs);
+	return !w->lost && (plan_reason_is_note(&w->reason) ||
+			    (w->asked == SPEC_TRANSPORT_AUTO && !w->is_of_legs));
 }
 
 /* Why the transport is not the best one may be said of the legs that are there; that one is missing

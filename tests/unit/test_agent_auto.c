@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * transport: auto through the walk: that only an apply which somebody asks for takes a worker to
- * VFs, and that what was agreed to is on disk when that is kept, and not before, whatever dies.
+ * VFs, that it is kept only where the worker is seen to run with them, and that what was agreed to
+ * is on disk when it is kept, and not before, whatever dies or cannot be read or written.
  */
 #include "tests/lib/walk_host.h"
 
@@ -22,6 +23,8 @@
 	"ha: {mode: dual-leg}\n"                                \
 	"workers:\n"                                            \
 	"  - {role: compute, cores: [1], exports: [{name: x, path: /srv}]}\n"
+
+#define TWO_YAML AUTO_YAML "  - {role: compute, cores: [2], exports: [{name: y, path: /srv}]}\n"
 
 static void add_pf(struct inventory *inv, uint32_t ifindex, const char *pci)
 {
@@ -121,16 +124,48 @@ static void check_vfs(struct fixture *f)
 	assert_int_equal(vfs_of(f, PF_B), 1);
 }
 
-static int apply(struct fixture *f, unsigned confirm_s)
+static struct sup_worker *worker_on(struct fixture *f, uint32_t core)
+{
+	for (const struct sup_worker *w = sup_first(f->a.sup); w; w = w->next)
+		if (w->config.core == core && w->wanted)
+			return (struct sup_worker *)w;
+	fail();
+	return NULL;
+}
+
+/* The process that it is to be has taken the place of the one that it was. */
+static struct launch_stats *come_up(struct fixture *f, uint32_t core)
+{
+	struct sup_worker *w = worker_on(f, core);
+
+	while (w->state == SUP_STOPPING) {
+		kill(w->pid, SIGKILL);
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	}
+	return host_serve(w);
+}
+
+static void ask(struct fixture *f, unsigned confirm_s)
 {
 	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = confirm_s};
 
 	walk_ask_client(&f->a, &client);
-	if (confirm_s)
-		turn_until_it_waits(f);
-	else
-		wait_for_walk(f);
-	return f->a.walk.error;
+}
+
+/* Up to where it waits; its worker runs, and a client answers it as before. */
+static void try(struct fixture *f, unsigned confirm_s)
+{
+	come_up(f, 1);
+	ask(f, confirm_s);
+	turn_until_it_waits(f);
+	come_up(f, 1);
+}
+
+static void apply(struct fixture *f)
+{
+	try(f, 0);
+	turn_until_it_ends(f);
+	assert_int_equal(f->a.walk.error, 0);
 }
 
 static void decide(struct fixture *f, bool keep)
@@ -151,7 +186,7 @@ static void test_only_who_asks_moves_it(void **state)
 		check_sockets(f);
 		assert_string_equal(f->a.now.plan->workers[0].reason.code, "vf-unused");
 	}
-	assert_int_equal(apply(f, 0), 0);
+	apply(f);
 	check_vfs(f);
 	assert_true(agreed(f));
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -168,7 +203,7 @@ static void test_the_next_agent_finds_it_so(void **state)
 	die_and_come_back(f);
 	assert_int_equal(walk(f, WALK_START), 0);
 	check_sockets(f);
-	assert_int_equal(apply(f, 0), 0);
+	apply(f);
 	die_and_come_back(f);
 	assert_int_equal(walk(f, WALK_START), 0);
 	check_vfs(f);
@@ -180,7 +215,7 @@ static void test_on_trial(void **state)
 {
 	struct fixture *f = *state;
 
-	apply(f, 600);
+	try(f, 600);
 	check_on_vfs(f);
 	assert_false(agreed(f));
 	decide(f, false);
@@ -189,7 +224,7 @@ static void test_on_trial(void **state)
 	assert_int_equal(f->a.problems.n_all, 0);
 	assert_int_equal(walk(f, WALK_START), 0);
 	check_sockets(f);
-	apply(f, 600);
+	try(f, 600);
 	decide(f, true);
 	check_vfs(f);
 	assert_true(agreed(f));
@@ -201,14 +236,14 @@ static void test_worker_fails_on_trial(void **state)
 	struct fixture *f = *state;
 
 	assert_false(walk_is_on_trial(&f->a, 1));
-	apply(f, 600);
+	try(f, 600);
 	assert_true(walk_is_on_trial(&f->a, 1));
 	assert_false(walk_is_on_trial(&f->a, 2));
 	walk_vouch_refuse(&f->a, 1, "it does not attach");
 	turn_until_it_ends(f);
 	check_sockets(f);
 	assert_true(event_has(&f->a, "it does not attach"));
-	assert_int_equal(apply(f, 0), 0);
+	apply(f);
 	assert_false(walk_is_on_trial(&f->a, 1));
 }
 
@@ -216,10 +251,9 @@ static void test_worker_fails_on_trial(void **state)
 static void test_policy(void **state)
 {
 	struct fixture *f = *state;
-	const struct walk_client client = {.by = "uid 0, pid 7"};
 
 	set_host(f, "ice", false);
-	assert_int_equal(apply(f, 0), 0);
+	apply(f);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
 	/* The same VFs, by another back end: no step of the plan disturbs anybody. */
 	set_host(f, "ice", true);
@@ -227,12 +261,108 @@ static void test_policy(void **state)
 	assert_int_equal(walk(f, WALK_RELOAD), 0);
 	assert_null(f->a.walk.pending.applier);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
-	walk_ask_client(&f->a, &client);
-	turn_until_it_waits(f);
+	try(f, 0);
 	check_on_vfs(f);
+	assert_false(f->a.walk.vouch.alone);
 	decide(f, false);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
 	assert_false(agreed(f));
+}
+
+/* Of a file that is as it was, and without a step: it is waited for as somebody wants. */
+static void test_confirm_of_a_move_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	set_host(f, "ice", false);
+	apply(f);
+	set_host(f, "ice", true);
+	try(f, 600);
+	assert_int_equal(f->a.walk.pending.n_steps, 0);
+	assert_false(f->a.walk.vouch.alone);
+	check_on_vfs(f);
+	assert_false(agreed(f));
+	decide(f, true);
+	assert_true(agreed(f));
+}
+
+/* ---- who can tell ---- */
+
+/* Nobody answers it: only somebody who looks himself takes it further, once it runs. */
+static void test_without_a_witness(void **state)
+{
+	struct fixture *f = *state;
+	struct sup_worker *w;
+
+	come_up(f, 1)->paths[0].up = 0;
+	ask(f, 0);
+	wait_for_walk(f);
+	assert_null(f->a.walk.pending.applier);
+	check_sockets(f);
+	assert_string_equal(f->a.now.plan->workers[0].reason.code, "no-witness");
+	ask(f, 600);
+	turn_until_it_waits(f);
+	check_on_vfs(f);
+	w = worker_on(f, 1);
+	assert_int_not_equal(w->state, SUP_UP);
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	assert_non_null(strstr(walk_vouch_missed(&f->a), "since it was taken to VFs"));
+	come_up(f, 1)->paths[0].up = 0;
+	decide(f, true);
+	assert_true(agreed(f));
+}
+
+/* As if it had been waited for long enough. */
+static void time_is_up(struct fixture *f)
+{
+	f->a.walk.vouch.busy_ns = clock_now_ns() - 2 * WALK_PROBE_NS;
+}
+
+static void test_worker_does_not_come_up(void **state)
+{
+	static const struct walk_client forced = {
+		.by = "uid 0, pid 7", .forced = {"probes"}, .n_forced = 1};
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 2; i++) {
+		come_up(f, 1);
+		if (i == 0)
+			ask(f, 0);
+		else
+			walk_ask_client(&f->a, &forced); /* whoever answers does not count */
+		turn_until_it_waits(f);
+		assert_true(f->a.walk.vouch.alone);
+		come_up(f, 1);
+		worker_on(f, 1)->state = SUP_FAILED;
+		time_is_up(f);
+		turn_until_it_ends(f);
+		check_sockets(f);
+		assert_true(event_has(&f->a, "worker 1 is FAILED since it was taken to VFs"));
+		assert_int_equal(walk(f, WALK_RELOAD), 0);
+	}
+}
+
+/* Its client answers the other worker of the host, and it no more. */
+static void test_nobody_vouches_for_another(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page;
+
+	write_file(f, TWO_YAML);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	come_up(f, 1);
+	come_up(f, 2)->paths[0].up = 0;
+	ask(f, 0);
+	turn_until_it_waits(f);
+	assert_int_equal(f->a.now.plan->workers[1].effective, SPEC_TRANSPORT_UDP);
+	page = come_up(f, 1);
+	page->paths[0].up = 0;
+	page = come_up(f, 2);
+	worker_on(f, 2)->started_ns = clock_now_ns(); /* what comes to it is news */
+	time_is_up(f);
+	turn_until_it_ends(f);
+	check_sockets(f);
+	assert_true(event_has(&f->a, "host-b does not answer worker 1 on leg-a"));
 }
 
 /* The trial is the next agent's as well, down to the end. */
@@ -241,12 +371,15 @@ static void test_trial_is_inherited(void **state)
 	struct fixture *f = *state;
 
 	for (int keep = 0; keep < 2; keep++) {
-		apply(f, 600);
+		try(f, 600);
 		die_and_come_back(f);
 		walk_start(&f->a);
 		turn_until_it_waits(f);
 		check_on_vfs(f);
 		assert_false(agreed(f));
+		assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"),
+				 -EHOSTUNREACH);
+		come_up(f, 1);
 		decide(f, keep);
 		assert_int_equal(agreed(f), keep);
 		if (!keep)
@@ -263,7 +396,7 @@ static void test_kept_by_its_ticket(void **state)
 	static const char old[] = "# plenum-pending 1 2 files 600 9\n# uid 0, pid 7\n" AUTO_YAML;
 	autofree char *ticket = NULL;
 
-	apply(f, 600);
+	try(f, 600);
 	ticket = read_text(a->walk.pending_path);
 	assert_non_null(ticket);
 	decide(f, true);
@@ -289,7 +422,7 @@ static void test_reset_on_trial(void **state)
 	struct fixture *f = *state;
 	pid_t pid;
 
-	apply(f, 600);
+	try(f, 600);
 	host_save(f);
 	pid = applier_pid(f->a.walk.pending.applier);
 	die_and_come_back(f);
@@ -300,20 +433,142 @@ static void test_reset_on_trial(void **state)
 	check_sockets(f);
 }
 
-/* A record that cannot be read is said, and costs nobody more than the better transport. */
+/* ---- the record ---- */
+
+/* This agent dies, and the next one finds the worker. */
+static void die_and_find_it(struct fixture *f)
+{
+	struct agent *a = &f->a;
+
+	walk_done(a);
+	a->walk = (struct walk){.active = false};
+	walk_round_done(&a->now);
+	assert_int_equal(walk_init(a), 0);
+}
+
+static void spoil(struct fixture *f)
+{
+	assert_int_equal(file_write(f->a.walk.agreed_path, "spoilt\n", 7, 0600), 0);
+}
+
+/* Whoever spoils it while an agent runs changes nothing. */
+static void test_memory_counts(void **state)
+{
+	static const enum walk_trigger all[] = {WALK_KERNEL, WALK_FALLBACK, WALK_RELOAD};
+	struct fixture *f = *state;
+
+	apply(f);
+	spoil(f);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		assert_int_equal(walk(f, all[i]), 0);
+		check_vfs(f);
+	}
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* Nor does one that cannot be read at the start, to a worker that runs; it is read when it can be.
+ */
+static void test_record_cannot_be_read(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *text = NULL, *path = NULL;
+
+	apply(f);
+	path = strdup(f->a.walk.agreed_path);
+	text = read_text(path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	die_and_find_it(f);
+	assert_int_equal(walk(f, WALK_START), 0);
+	check_vfs(f);
+	assert_true(problem_has(&f->a, "those that run stay as they are"));
+	assert_int_equal(f->a.walk.n_steps, 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_true(problem_has(&f->a, "cannot be read (Is a directory)"));
+	assert_true(loop_timer_armed(f->a.walk.debounce));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(file_write(path, text, strlen(text), 0600), 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_int_equal(f->a.problems.n_all, 0);
+	/* Who removes one that is spoilt takes what runs for it. */
+	spoil(f);
+	die_and_find_it(f);
+	assert_int_equal(walk(f, WALK_START), 0);
+	check_vfs(f);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_true(agreed(f));
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* Where nothing runs there is nothing to be kept: sockets, until it can be read or somebody asks.
+ */
 static void test_record_is_spoilt(void **state)
 {
 	struct fixture *f = *state;
+	autofree char *text = NULL;
 
-	assert_int_equal(apply(f, 0), 0);
-	assert_int_equal(file_write(f->a.walk.agreed_path, "spoilt\n", 7, 0600), 0);
+	apply(f);
+	spoil(f);
 	die_and_come_back(f);
 	assert_int_equal(walk(f, WALK_START), 0);
 	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
-	assert_true(problem_has(&f->a, "use the kernel's sockets until the next 'plenum apply'"));
-	assert_int_equal(apply(f, 0), 0);
+	assert_true(problem_has(&f->a, "'plenum apply' writes it anew"));
+	text = read_text(f->a.walk.agreed_path);
+	assert_string_equal(text, "spoilt\n");
+	apply(f);
 	check_vfs(f);
 	assert_true(agreed(f));
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* Nor does a full disk take anybody back; that the next boot will is said until it is mended. */
+static void test_record_cannot_be_written(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *beside = NULL;
+
+	assert_true(asprintf(&beside, "%s.new", f->a.walk.agreed_path) > 0);
+	assert_int_equal(mkdir(beside, 0700), 0);
+	apply(f);
+	assert_false(agreed(f));
+	assert_true(problem_has(&f->a, "the next start of the host finds workers"));
+	assert_true(loop_timer_armed(f->a.walk.debounce));
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_int_equal(rmdir(beside), 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_true(agreed(f));
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* ---- what is lost ---- */
+
+static void test_loss_is_said(void **state)
+{
+	struct fixture *f = *state;
+
+	apply(f);
+	set_host(f, "igb", false); /* which can only be polled */
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
+	assert_true(
+		event_has(&f->a, "worker 1 does without what was agreed to (dpdk): core-shared"));
+	come_up(f, 1);
+	health_look(&f->a);
+	assert_true(problem_has(&f->a, "worker 1: core-shared"));
+	assert_true(agreed(f));
+	set_host(f, "igb", true);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_on_vfs(f);
+	assert_true(event_has(&f->a, "worker 1 has what was agreed to (dpdk) again"));
+	come_up(f, 1);
+	health_look(&f->a);
+	assert_false(problem_has(&f->a, "core-shared"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_pfs, teardown)
@@ -326,10 +581,18 @@ int main(void)
 		TEST(test_on_trial),
 		TEST(test_worker_fails_on_trial),
 		TEST(test_policy),
+		TEST(test_confirm_of_a_move_alone),
+		TEST(test_without_a_witness),
+		TEST(test_worker_does_not_come_up),
+		TEST(test_nobody_vouches_for_another),
 		TEST(test_trial_is_inherited),
 		TEST(test_kept_by_its_ticket),
 		TEST(test_reset_on_trial),
+		TEST(test_memory_counts),
+		TEST(test_record_cannot_be_read),
 		TEST(test_record_is_spoilt),
+		TEST(test_record_cannot_be_written),
+		TEST(test_loss_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

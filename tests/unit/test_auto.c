@@ -35,6 +35,9 @@ struct host {
 	char made[PLAN_PORTS_MAX][16], held[1][16];
 	size_t n_made, n_held;
 	bool forced;
+	bool by_witness;
+	unsigned witnessed[1];
+	size_t n_witnessed;
 };
 
 static struct inv_link *link_of(struct host *h, uint32_t ifindex)
@@ -110,6 +113,9 @@ static const struct plan_worker *plan(struct host *h, const char *yaml, bool ask
 	const struct plan_context ctx = {.failures = &h->failures,
 					 .agreed = &h->agreed,
 					 .may_move = asked,
+					 .by_witness = h->by_witness,
+					 .witnessed = h->witnessed,
+					 .n_witnessed = h->n_witnessed,
 					 .made = (const char(*)[16])h->made,
 					 .n_made = h->n_made,
 					 .held = (const char(*)[16])h->held,
@@ -183,6 +189,22 @@ static void check_udp(const struct plan_worker *w, const char *code)
 	assert_true(plan_worker_is_content(w));
 }
 
+/* Of what was agreed: that is no mere note. */
+static void check_lost(const struct plan_worker *w, const char *code)
+{
+	assert_string_equal(w->reason.code, code);
+	assert_int_equal(w->effective, SPEC_TRANSPORT_UDP);
+	assert_false(plan_worker_is_content(w));
+}
+
+static bool is_needed(const struct host *h, const char *code)
+{
+	for (size_t i = 0; i < h->plan->n_needs; i++)
+		if (strcmp(h->plan->needs[i].code, code) == 0)
+			return true;
+	return false;
+}
+
 static void check_vf(const struct plan_worker *w, size_t port, const char *ref)
 {
 	assert_int_equal(w->effective, SPEC_TRANSPORT_DPDK);
@@ -226,19 +248,51 @@ static void test_agreed_returns(void **state)
 	plan(h, yaml, true);
 	keep(h);
 	h->inv->hugepages[0].free = 8;
-	check_udp(plan(h, yaml, false), "no-hugepages");
+	check_lost(plan(h, yaml, false), "no-hugepages");
+	assert_true(is_needed(h, "hugepages"));
 	keep(h);
 	h->inv->hugepages[0].free = 512;
 	pf_of(h, PF_A)->iommu_group = pf_of(h, PF_B)->iommu_group = INV_IOMMU_NONE;
-	check_udp(plan(h, yaml, false), "no-iommu");
-	assert_int_equal(h->plan->n_needs, 0); /* nobody asked for it by name */
+	check_lost(plan(h, yaml, false), "no-iommu");
+	assert_true(is_needed(h, "iommu"));
 	keep(h);
 	pf_of(h, PF_A)->iommu_group = pf_of(h, PF_B)->iommu_group = 7;
 	h->inv->cores[1].isolated = false;
-	check_udp(plan(h, yaml, false), "core-shared");
+	check_lost(plan(h, yaml, false), "core-shared");
 	keep(h);
 	h->inv->cores[1].isolated = true;
 	check_vf(plan(h, yaml, false), 0, PF_A "/vf0");
+	assert_true(plan_worker_is_content(on_core(h, 1)));
+	/* What nobody has agreed to is missed by nobody. */
+	plan_agreed_done(&h->agreed);
+	h->inv->hugepages[0].free = 8;
+	check_udp(plan(h, yaml, true), "no-hugepages");
+	assert_int_equal(h->plan->n_needs, 0);
+}
+
+/* Without anybody who is to confirm it. */
+static void test_moves_where_somebody_can_tell(void **state)
+{
+	struct host *h = *state;
+	const struct plan_worker *w;
+
+	h->by_witness = true;
+	w = plan(h, HEAD AUTO(1) AUTO(2), true);
+	check_udp(w, "no-witness");
+	assert_non_null(strstr(w->reason.text, "'plenum apply --confirm 120s'"));
+	assert_int_equal(h->plan->n_moves, 0);
+	assert_int_equal(vfs_made(h, PF_A), 0);
+	h->witnessed[0] = 2;
+	h->n_witnessed = 1;
+	plan(h, HEAD AUTO(1) AUTO(2), true);
+	check_udp(on_core(h, 1), "no-witness");
+	check_vf(on_core(h, 2), 0, PF_A "/vf0");
+	assert_int_equal(h->plan->n_moves, 1);
+	assert_int_equal(vfs_made(h, PF_A), 1);
+	keep(h);
+	plan(h, HEAD AUTO(1) AUTO(2), false);
+	check_udp(on_core(h, 1), "vf-unused");
+	check_vf(on_core(h, 2), 0, PF_A "/vf0");
 }
 
 static void test_none_are_wanted(void **state)
@@ -294,11 +348,84 @@ static void test_legs_do_not_pin_each_other(void **state)
 	w = plan(h, HEAD AUTO(1), false);
 	check_vf(w, 0, PF_A "/vf0");
 	assert_true(w->ports[1].kernel_owned);
-	assert_true(plan_worker_is_content(w));
+	assert_false(plan_worker_is_content(w)); /* it had one */
 	/* Nobody is taken to that. */
 	plan_agreed_done(&h->agreed);
 	check_udp(plan(h, HEAD AUTO(1), true), "no-vf");
 	assert_int_equal(vfs_made(h, PF_A), 0);
+}
+
+/* The one leg of which it has a VF goes, and comes back: nobody's mounts are at stake for that. */
+static void test_its_one_leg_with_a_vf_is_away(void **state)
+{
+	static const char record[] = "plenum-agreed 1 boot x netns 1\n"
+				     "core 1 transport dpdk\n"
+				     "core 1 leg leg-a device " PF_A "\n";
+	struct host *h = *state;
+	struct inv_link *away = link_of(h, HOST_VETH0);
+	const struct plan_worker *w;
+
+	assert_int_equal(plan_agreed_parse(&h->agreed, record), 0);
+	pf_of(h, PF_B)->max_vfs = link_of(h, HOST_VETH1)->max_vfs = 0;
+	w = plan(h, HEAD AUTO(1), false);
+	check_vf(w, 0, PF_A "/vf0");
+	assert_true(plan_worker_is_content(w)); /* nobody agreed to one of leg-b */
+	inv_text_set(away->name, sizeof(away->name), "gone");
+	w = plan(h, HEAD AUTO(1), false);
+	assert_int_equal(w->effective, SPEC_TRANSPORT_DPDK);
+	assert_string_equal(w->reason.code, "leg-missing");
+	keep(h);
+	inv_text_set(away->name, sizeof(away->name), "veth0");
+	check_vf(plan(h, HEAD AUTO(1), false), 0, PF_A "/vf0");
+	/* There, and without VFs, it is no reason to poll the kernel's interfaces. */
+	pf_of(h, PF_A)->iommu_group = INV_IOMMU_NONE;
+	check_lost(plan(h, HEAD AUTO(1), false), "no-iommu");
+}
+
+/* What is agreed is a core, a leg and its device: not what somebody has put in its place, nor what
+ * the file says since. */
+static void test_another_device_waits_for_an_apply(void **state)
+{
+	static const char one[] = "host: host-a\n"
+				  "networks: [{name: data-a, range: 10.10.1.10-10.10.1.40/16}]\n"
+				  "net: [{name: leg-a, device: veth0, network: data-a}]\n"
+				  "ha: {mode: none}\n"
+				  "workers:\n" AUTO(1);
+	struct host *h = *state;
+	struct inv_link *l = link_of(h, HOST_VETH0);
+	const struct plan_worker *w;
+
+	plan(h, one, true);
+	keep(h);
+	/* A leg more, as by an edited file at a reboot. */
+	w = plan(h, HEAD AUTO(1), false);
+	check_vf(w, 0, PF_A "/vf0");
+	assert_true(w->ports[1].kernel_owned);
+	assert_int_equal(vfs_made(h, PF_B), 0);
+	assert_string_equal(w->reason.code, "vf-unused");
+	assert_non_null(strstr(w->reason.text, "not what was agreed to for leg-b"));
+	assert_true(plan_worker_is_content(w));
+	keep(h);
+	w = plan(h, HEAD AUTO(1), true);
+	check_vf(w, 1, PF_B "/vf0");
+	assert_int_equal(h->plan->n_moves, 1);
+	keep(h);
+	check_vf(plan(h, HEAD AUTO(1), false), 1, PF_B "/vf0");
+	assert_int_equal(h->plan->n_moves, 0);
+	/* Another NIC in the same place. */
+	plan(h, one, false);
+	keep(h);
+	l->permanent_mac.bytes[0] = 2;
+	w = plan(h, one, false);
+	check_lost(w, "vf-unused");
+	assert_int_equal(vfs_made(h, PF_A), 0);
+	keep(h);
+	check_vf(plan(h, one, true), 0, PF_A "/vf0");
+	keep(h);
+	/* The same NIC in another one. */
+	inv_text_set(l->pci, sizeof(l->pci), "0000:3d:00.0");
+	inv_text_set(pf_of(h, PF_A)->pci, 16, "0000:3d:00.0");
+	check_vf(plan(h, one, false), 0, "0000:3d:00.0/vf0");
 }
 
 /* ---- whose VF is which ---- */
@@ -325,7 +452,7 @@ static void test_numbers_stay(void **state)
 	failed = *on_core(h, 1);
 	assert_int_equal(plan_failures_add(&h->failures, &failed, "it does not attach"), 0);
 	plan(h, both, false);
-	check_udp(on_core(h, 1), "dpdk-failed");
+	check_lost(on_core(h, 1), "dpdk-failed");
 	assert_string_equal(on_core(h, 2)->reason.code, "dpdk-failed");
 	assert_int_equal(vfs_made(h, PF_A), 0);
 	keep(h);
@@ -375,6 +502,26 @@ static void test_no_more_than_there_are(void **state)
 	check_udp(on_core(h, 1), "vf-limit");
 	assert_int_equal(h->plan->n_moves, 1);
 	assert_int_equal(vfs_made(h, PF_A), 1);
+}
+
+/* What was written since takes numbers away, and the next plan is the same as this one. */
+static void test_fewer_numbers_are_dealt_anew(void **state)
+{
+	static const char two[] = "host: host-a\n"
+				  "networks: [{name: data-a, range: 10.10.1.10-10.10.1.40/16}]\n"
+				  "net: [{name: leg-a, device: veth0, network: data-a, vfs: 2}]\n"
+				  "ha: {mode: none}\n"
+				  "workers:\n" AUTO(1);
+	const struct plan_agreed_entry dpdk = {.core = 1, .transport = SPEC_TRANSPORT_DPDK},
+				       vf3 = {.core = 1, .leg = "leg-a", .device = PF_A, .vf = 3};
+	struct host *h = *state;
+
+	assert_int_equal(plan_agreed_add(&h->agreed, &dpdk), 0);
+	assert_int_equal(plan_agreed_add(&h->agreed, &vf3), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		check_vf(plan(h, two, false), 0, PF_A "/vf0");
+		keep(h);
+	}
 }
 
 /* Memory is theirs who ask by name, wherever they are in the file. */
@@ -429,8 +576,10 @@ static void test_polling_wants_a_core(void **state)
 	assert_string_equal(w->reason.code, "core-shared");
 	assert_true(plan_worker_is_content(w));
 	keep(h);
-	/* And to the better one when that can be had and somebody asks. */
+	/* And to the better one when that can be had and somebody asks: by the memory that it has.
+	 */
 	h->inv->cores[1].isolated = true;
+	h->inv->hugepages[0].free = PLAN_HUGEPAGES_PER_WORKER + 16;
 	w = plan(h, HEAD AUTO(1), false);
 	assert_int_equal(w->effective, SPEC_TRANSPORT_DPDK_INTERRUPT);
 	assert_string_equal(w->reason.code, "vf-unused");
@@ -440,10 +589,24 @@ static void test_polling_wants_a_core(void **state)
 
 /* ---- the record ---- */
 
+static uint32_t vf_of(const struct plan_agreed *a, unsigned core, const char *leg, const char *dev)
+{
+	const struct plan_agreed_entry *e = plan_agreed_find(a, core, leg, dev);
+
+	assert_non_null(e);
+	return e->vf;
+}
+
 static void test_record(void **state)
 {
-	static const char *const bad[] = {"core 1 transport udp\n", "core 1 transport dpdk x\n",
-					  "core 1 vf 70000 leg-a\n", "core 1 vf 0\n", "core\n"};
+	static const char *const bad[] = {"core 1 transport udp\n",
+					  "core 1 transport dpdk x\n",
+					  "core 1 leg leg-a\n",
+					  "core 1 leg leg-a device\n",
+					  "core 1 leg leg-a device " PF_A " vf 70000\n",
+					  "core 1 leg leg-a device " PF_A " vf 1 x\n",
+					  "core 1 leg leg-a device " PF_A " x\n",
+					  "core\n"};
 	struct host *h = *state;
 	struct plan_agreed a = {0};
 	char *text, *spoilt;
@@ -455,20 +618,26 @@ static void test_record(void **state)
 	assert_int_equal(a.n, h->agreed.n);
 	assert_int_equal(plan_agreed_transport(&a, 1), SPEC_TRANSPORT_DPDK);
 	assert_int_equal(plan_agreed_transport(&a, 2), SPEC_TRANSPORT_UDP);
-	assert_int_equal(plan_agreed_vf(&a, 1, "leg-b"), 1);
-	assert_int_equal(plan_agreed_vf(&a, 2, "leg-b"), 0);
+	assert_int_equal(vf_of(&a, 1, "leg-b", PF_B), 1);
+	assert_int_equal(vf_of(&a, 2, "leg-b", PF_B), 0);
+	assert_null(plan_agreed_find(&a, 1, "leg-b", PF_A));
+	/* What is no record costs nobody what is known. */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_true(asprintf(&spoilt, "%s%s", text, bad[i]) > 0);
 		assert_int_equal(plan_agreed_parse(&a, spoilt), -EBADMSG);
-		assert_int_equal(a.n, 0);
+		assert_int_equal(a.n, h->agreed.n);
 		free(spoilt);
 	}
 	/* After a reboot what was agreed counts, and nobody has a VF yet. */
 	assert_int_equal(plan_agreed_parse(&a, "plenum-agreed 1 boot x netns 1\n"
-					       "core 1 transport dpdk\ncore 1 vf 3 leg-a\n"),
+					       "core 1 transport dpdk\n"
+					       "core 1 leg leg-a device " PF_A " vf 3\n"),
 			 0);
 	assert_int_equal(plan_agreed_transport(&a, 1), SPEC_TRANSPORT_DPDK);
-	assert_int_equal(plan_agreed_vf(&a, 1, "leg-a"), -1);
+	assert_int_equal(vf_of(&a, 1, "leg-a", PF_A), PLAN_AGREED_NO_VF);
+	free(text);
+	text = plan_agreed_format(&a);
+	assert_non_null(strstr(text, "core 1 leg leg-a device " PF_A "\n"));
 	plan_agreed_done(&a);
 	free(text);
 }
@@ -480,11 +649,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_stays_until_somebody_asks),
 		CASE(test_agreed_returns),
+		CASE(test_moves_where_somebody_can_tell),
 		CASE(test_none_are_wanted),
 		CASE(test_legs_do_not_pin_each_other),
+		CASE(test_its_one_leg_with_a_vf_is_away),
+		CASE(test_another_device_waits_for_an_apply),
 		CASE(test_numbers_stay),
 		CASE(test_busy_costs_nobody_his_vf),
 		CASE(test_no_more_than_there_are),
+		CASE(test_fewer_numbers_are_dealt_anew),
 		CASE(test_named_have_memory_first),
 		CASE(test_way_out_is_left_alone),
 		CASE(test_polling_wants_a_core),

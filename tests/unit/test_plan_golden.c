@@ -236,7 +236,7 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 	if (spec_parse("spec.yaml", yaml, strlen(yaml), &d, &s) < 0 ||
 	    inv_from_json(json, strlen(json), &d, &inv) < 0 ||
 	    plan_places_load(&places, path, &d) < 0 ||
-	    plan_agreed_load(&agreed, agreed_path, &d) < 0) {
+	    (access(agreed_path, F_OK) == 0 && plan_agreed_load(&agreed, agreed_path) < 0)) {
 		diag_print(&d, stderr);
 		r = -EINVAL;
 	} else if (plan_build(s, inv, &ctx, &d, &p) < 0) {
