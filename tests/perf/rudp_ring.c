@@ -6,11 +6,17 @@
  * answers of 32 bytes and answers of 1 MiB. A packet's cost is that of sending and of receiving it,
  * together; of rudp it is that of all packets, acknowledgements among them.
  *
- *	rudp_ring [--rounds N] [--ms N]
+ * Beside the time, which others on the machine have a part in, the instructions that were executed:
+ * these are ours alone.
+ *
+ *	rudp_ring [--rounds N] [--ms N] [--only WAY]
  */
 #include "tests/perf/rudp_app.h"
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <rte_cycles.h>
 #include <rte_errno.h>
@@ -231,41 +237,99 @@ static const struct {
 	    {"rudp 32B", small_pass},
 	    {"rudp 1MiB", large_pass}};
 
-static double measure(uint64_t (*pass)(uint64_t n), uint64_t ms)
+struct options {
+	unsigned rounds, ms;
+	const char *only; /* of the ways; NULL: all */
+};
+
+static bool is_wanted(const struct options *o, unsigned way)
 {
-	uint64_t start = clock_now_ns(), now = start, packets = 0;
+	return !o->only || strcmp(o->only, ways[way].name) == 0;
+}
+
+/* Instructions of ours; -1 where the kernel or the processor has no counter for us. */
+static int counter_open(void)
+{
+	struct perf_event_attr a = {.type = PERF_TYPE_HARDWARE,
+				    .size = sizeof(a),
+				    .config = PERF_COUNT_HW_INSTRUCTIONS,
+				    .exclude_kernel = 1,
+				    .exclude_hv = 1};
+
+	return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static uint64_t counter_read(int fd)
+{
+	uint64_t n = 0;
+
+	return fd >= 0 && read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
+}
+
+struct cost {
+	double ns, instructions; /* a packet */
+};
+
+static struct cost measure(uint64_t (*pass)(uint64_t n), uint64_t ms, int counter)
+{
+	uint64_t start = clock_now_ns(), now = start, packets = 0, counted = counter_read(counter);
 
 	for (; now - start < ms * NSEC_PER_MSEC; now = clock_now_ns())
 		packets += pass(4096);
-	return (double)(now - start) / (double)packets;
+	counted = counter_read(counter) - counted;
+	return (struct cost){(double)(now - start) / (double)packets,
+			     (double)counted / (double)packets};
+}
+
+static void options_parse(int argc, char **argv, struct options *o)
+{
+	int i = 1;
+
+	for (; i + 1 < argc; i += 2) {
+		if (strcmp(argv[i], "--only") == 0)
+			o->only = argv[i + 1];
+		else
+			*(strcmp(argv[i], "--rounds") == 0 ? &o->rounds : &o->ms) =
+				(unsigned)strtoul(argv[i + 1], NULL, 10);
+	}
+	if (i != argc || o->rounds < 1 || o->rounds > ROUNDS_MAX || o->ms < 1)
+		die("[--rounds N, up to 64] [--ms N] [--only WAY]");
 }
 
 int main(int argc, char **argv)
 {
-	double ns[ARRAY_SIZE(ways)][ROUNDS_MAX], bare = 0;
-	unsigned rounds = 7, ms = 300;
+	double ns[ARRAY_SIZE(ways)][ROUNDS_MAX], n[ARRAY_SIZE(ways)][ROUNDS_MAX], bare = 0;
+	struct options o = {.rounds = 7, .ms = 300};
+	int counter = counter_open();
 
-	for (int i = 1; i + 1 < argc; i += 2)
-		*(strcmp(argv[i], "--rounds") == 0 ? &rounds : &ms) =
-			(unsigned)strtoul(argv[i + 1], NULL, 10);
-	if (argc % 2 == 0 || rounds < 1 || rounds > ROUNDS_MAX || ms < 1)
-		die("[--rounds N, up to 64] [--ms N]");
+	options_parse(argc, argv, &o);
 	ports_make();
 	connect_ends();
 	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++)
-		(void)measure(ways[i].pass, 100); /* warm up */
-	for (unsigned r = 0; r < rounds; r++)
-		for (unsigned i = 0; i < ARRAY_SIZE(ways); i++)
-			ns[i][r] = measure(ways[i].pass, ms);
-	printf("%-10s %14s %10s %12s   (net_ring, both ends in one thread: sent and received)\n",
-	       "ring", "ns a packet", "cycles", "more than rings");
+		if (is_wanted(&o, i))
+			(void)measure(ways[i].pass, 100, -1); /* warm up */
+	for (unsigned r = 0; r < o.rounds; r++)
+		for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
+			struct cost c = {0};
+
+			if (is_wanted(&o, i))
+				c = measure(ways[i].pass, o.ms, counter);
+			ns[i][r] = c.ns;
+			n[i][r] = c.instructions;
+		}
+	printf("%-10s %14s %10s %15s %13s   (net_ring, both ends in one thread: sent and "
+	       "received)\n",
+	       "ring", "ns a packet", "cycles", "more than rings", "instructions");
 	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
-		double m = app_median(ns[i], rounds);
+		double m = app_median(ns[i], o.rounds);
 
 		bare = i ? bare : m;
-		printf("%-10s %14.1f %10.0f %12.1f\n", ways[i].name, m,
-		       m * (double)rte_get_tsc_hz() / 1e9, m - bare);
+		if (is_wanted(&o, i))
+			printf("%-10s %14.1f %10.0f %15.1f %13.0f\n", ways[i].name, m,
+			       m * (double)rte_get_tsc_hz() / 1e9, m - bare,
+			       app_median(n[i], o.rounds));
 	}
-	printf("(medians of %u rounds of %u ms)\n", rounds, ms);
+	printf("(medians of %u rounds of %u ms%s)\n", o.rounds, o.ms,
+	       counter < 0 ? "; no counter of instructions here" : "");
 	return 0;
 }
