@@ -196,18 +196,21 @@ static unsigned rx_parse_flags(const struct rte_mbuf *m)
 static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx *ret)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	unsigned flags = rx_parse_flags(m);
 	struct port_l2_frame f;
 
 	if (PLENUM_UNLIKELY(m->nb_segs != 1)) {
 		d->counters.rx_malformed++;
 		return false;
 	}
-	if (PLENUM_LIKELY(port_l2_parse(&d->local, frame, m->data_len, rx_parse_flags(m), &f) ==
-			  PORT_L2_UDP)) {
+	ret->waited_ns = UINT64_MAX;
+	ret->data = port_l2_take_udp(&d->local, frame, m->data_len, flags, &ret->src, &ret->len);
+	if (PLENUM_LIKELY(ret->data != NULL))
+		return true;
+	if (port_l2_parse(&d->local, frame, m->data_len, flags, &f) == PORT_L2_UDP) {
 		ret->data = f.payload;
 		ret->len = f.payload_len;
 		ret->src = f.src;
-		ret->waited_ns = UINT64_MAX;
 		return true;
 	}
 	if (f.kind == PORT_L2_DROP) {

@@ -49,47 +49,42 @@ void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d)
 /* ------------------------------------------------------------------ checksums and bytes */
 
 typedef uint64_t words __attribute__((vector_size(16)));
+typedef words words_anywhere __attribute__((aligned(1), may_alias));
 
-#define SUM_BLOCK_BYTES 64U
-
-/* Four 32-bit words of each vector into its two 64-bit sums: their even ones and their odd ones
- * apart, so that nothing is carried. In vectors by hand, since compilers leave the loop below as it
- * is at -O2; any processor of 64 bits has these. */
-static uint64_t sum_blocks(const uint8_t *p, size_t blocks)
-{
-	const words low = {UINT32_MAX, UINT32_MAX};
-	words even = {0}, odd = {0}, v[SUM_BLOCK_BYTES / sizeof(words)];
-
-	for (; blocks > 0; blocks--, p += SUM_BLOCK_BYTES) {
-		memcpy(v, p, sizeof(v));
-		even += (v[0] & low) + (v[1] & low) + (v[2] & low) + (v[3] & low);
-		odd += (v[0] >> 32) + (v[1] >> 32) + (v[2] >> 32) + (v[3] >> 32);
-	}
-	even += odd;
-	return even[0] + even[1];
-}
-
-/* Adding 32-bit words into 64 bits needs no carry handling below 2^32 words. Byte order does not
- * matter until the fold. */
+/* Adding 32-bit words into 64 bits needs no carry handling below 2^32 words. Of a 64-bit word that
+ * is all of it into one sum and its upper half into another, which the first is rid of at the end.
+ * In vectors by hand, since compilers leave such loops as they are at -O2; any processor of 64 bits
+ * has these. Byte order does not matter until the fold. */
 uint64_t port_l2_sum(const void *bytes, size_t len, uint64_t sum)
 {
 	const uint8_t *p = bytes;
+	words all = {0}, high = {0};
+	const words_anywhere *v;
 	uint32_t word;
+	uint16_t half;
 
-	if (len >= SUM_BLOCK_BYTES) {
-		size_t blocks = len / SUM_BLOCK_BYTES;
-
-		sum += sum_blocks(p, blocks);
-		p += blocks * SUM_BLOCK_BYTES;
-		len %= SUM_BLOCK_BYTES;
+	for (; len >= 4 * sizeof(*v); p += 4 * sizeof(*v), len -= 4 * sizeof(*v)) {
+		v = (const words_anywhere *)p;
+		all += v[0] + v[1] + v[2] + v[3];
+		high += (v[0] >> 32) + (v[1] >> 32) + (v[2] >> 32) + (v[3] >> 32);
 	}
+	for (; len >= sizeof(*v); p += sizeof(*v), len -= sizeof(*v)) {
+		v = (const words_anywhere *)p;
+		all += v[0];
+		high += v[0] >> 32;
+	}
+	all += high - (high << 32);
+	sum += all[0] + all[1];
 	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
 		sum += word;
 	}
-	word = 0;
-	memcpy(&word, p, len);
-	return sum + word;
+	if (len & 2) {
+		memcpy(&half, p, sizeof(half));
+		sum += half;
+		p += sizeof(half);
+	}
+	return len & 1 ? sum + htons((uint16_t)(*p << 8)) : sum;
 }
 
 static uint16_t sum_fold(uint64_t sum)
@@ -112,6 +107,19 @@ static uint64_t sum_pseudo(const void *src, const void *dst, size_t addr_bytes, 
 	uint64_t sum = (uint64_t)htons(protocol) + htonl(len);
 
 	return port_l2_sum(dst, addr_bytes, port_l2_sum(src, addr_bytes, sum));
+}
+
+static uint32_t word_at(const uint8_t *p)
+{
+	uint32_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return word;
+}
+
+static uint64_t sum_addr(const uint8_t *p, bool v4)
+{
+	return v4 ? word_at(p) : port_l2_sum(p, 16, 0);
 }
 
 static uint16_t get16(const uint8_t *p)
@@ -406,6 +414,74 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 	}
 }
 
+/* The rest of it: the checksum with its pseudo header, whose addresses' sum is given. Nothing here
+ * that port_l2_parse() has to say more of. */
+static const uint8_t *take_payload(const struct port_l2_local *local, const uint8_t *p, size_t len,
+				   unsigned flags, uint64_t addrs, uint32_t *ret_len)
+{
+	uint64_t pseudo = addrs + htons(IPPROTO_UDP) + htonl((uint32_t)len);
+
+	if (get16(p + 2) != local->udp_port || get16(p + 4) != len || get16(p) == 0 ||
+	    get16(p + 6) == 0)
+		return NULL;
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) &&
+	    port_l2_sum_finish(port_l2_sum(p, len, pseudo)) != 0)
+		return NULL;
+	*ret_len = (uint32_t)(len - UDP_BYTES);
+	return p + UDP_BYTES;
+}
+
+static const uint8_t *take_udp4(const struct port_l2_local *local, const uint8_t *p, size_t len,
+				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len)
+{
+	uint64_t addrs = (uint64_t)word_at(p + 12) + word_at(p + 16);
+	uint64_t header = addrs + word_at(p) + word_at(p + 4) + word_at(p + 8);
+	size_t total = get16(p + 2);
+	const uint8_t *payload;
+
+	if (p[0] != 0x45 || total > len || total < IP4_BYTES + UDP_BYTES ||
+	    (get16(p + 6) & (IP_MF | IP_OFFMASK)) || p[9] != IPPROTO_UDP ||
+	    word_at(p + 16) != word_at(local->ip.bytes) || !ip4_is_host(p + 12))
+		return NULL;
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) && port_l2_sum_finish(header) != 0)
+		return NULL;
+	payload = take_payload(local, p + IP4_BYTES, total - IP4_BYTES, flags, addrs, ret_len);
+	if (payload)
+		*ret_src = (struct datagram_addr){ip4_get(p + 12), get16(p + IP4_BYTES)};
+	return payload;
+}
+
+static const uint8_t *take_udp6(const struct port_l2_local *local, const uint8_t *p, size_t len,
+				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len)
+{
+	size_t bytes = get16(p + 4);
+	const uint8_t *payload;
+
+	if (p[0] >> 4 != 6 || bytes > len - IP6_BYTES || bytes < UDP_BYTES || p[6] != IPPROTO_UDP ||
+	    memcmp(p + 24, local->ip.bytes, 16) != 0 || !ip6_is_host(p + 8))
+		return NULL;
+	payload = take_payload(local, p + IP6_BYTES, bytes, flags, port_l2_sum(p + 8, 32, 0),
+			       ret_len);
+	if (payload)
+		*ret_src = (struct datagram_addr){ip6_get(p + 8), get16(p + IP6_BYTES)};
+	return payload;
+}
+
+const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t *frame, size_t len,
+				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len)
+{
+	bool v4 = local->ip.family == AF_INET;
+
+	if (len < ETHER_BYTES + (v4 ? IP4_BYTES : IP6_BYTES) + UDP_BYTES ||
+	    get16(frame + 12) != (v4 ? ETHERTYPE_IP : ETHERTYPE_IPV6) ||
+	    !mac_equal(frame, &local->mac) || mac_equal(frame + 6, &local->mac))
+		return NULL;
+	frame += ETHER_BYTES;
+	len -= ETHER_BYTES;
+	return v4 ? take_udp4(local, frame, len, flags, ret_src, ret_len)
+		  : take_udp6(local, frame, len, flags, ret_src, ret_len);
+}
+
 /* ------------------------------------------------------------------ building */
 
 static uint8_t *put_ether(uint8_t *p, const uint8_t *dst, const struct mac_addr *src, uint16_t type)
@@ -580,9 +656,7 @@ size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 {
 	bool v4 = local->ip.family == AF_INET, offload = flags & PORT_L2_OFFLOAD_CHECKSUM;
 	size_t data = (size_t)pkt->hdr_len + pkt->payload_len, bytes = UDP_BYTES + data;
-	size_t addr_bytes = v4 ? 4 : 16;
-	uint64_t addrs =
-		port_l2_sum(dst->ip.bytes, addr_bytes, port_l2_sum(local->ip.bytes, addr_bytes, 0));
+	uint64_t addrs = sum_addr(dst->ip.bytes, v4) + sum_addr(local->ip.bytes, v4);
 	uint64_t sum = addrs + htons(IPPROTO_UDP) + htonl((uint32_t)bytes); /* pseudo header */
 	uint16_t field;
 	uint8_t *p;

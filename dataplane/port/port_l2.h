@@ -68,6 +68,11 @@ struct port_l2_frame {
 /* Parses one frame. Fills *ret completely; never reads beyond len. Returns ret->kind. */
 enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct port_l2_frame *ret);
+/* The payload of what nearly all frames are, a datagram for us as our peers build them; NULL: it is
+ * something else or is not whole, which port_l2_parse is to say. Every check is made here as there,
+ * the checksums among them. *ret_src and *ret_len are written where it is one. */
+const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t *frame, size_t len,
+				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len);
 
 /*
  * Each builder writes a whole frame, PORT_L2_CONTROL_MAX bytes at most unless said otherwise, and

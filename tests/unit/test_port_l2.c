@@ -46,15 +46,35 @@ static uint16_t reference_sum(const uint8_t *p, size_t len, uint32_t sum)
 	return (uint16_t)sum;
 }
 
+/* By the short way. */
+static bool is_taken(const struct port_l2_local *l, const uint8_t *frame, size_t len)
+{
+	struct datagram_addr src;
+	uint32_t bytes;
+
+	return port_l2_take_udp(l, frame, len, 0, &src, &bytes) != NULL;
+}
+
 static enum port_l2_kind parse(const struct port_l2_local *l, const uint8_t *frame, size_t len,
 			       struct port_l2_frame *ret)
 {
 	uint8_t *exact = malloc(len ? len : 1);
+	struct datagram_addr src;
+	const uint8_t *taken;
+	uint32_t taken_len;
 	enum port_l2_kind kind;
 
 	assert_non_null(exact);
 	memcpy(exact, frame, len);
 	kind = port_l2_parse(l, exact, len, 0, ret);
+	taken = port_l2_take_udp(l, exact, len, 0, &src, &taken_len);
+	if (taken) { /* what the short way takes the long one does, alike */
+		assert_int_equal(kind, PORT_L2_UDP);
+		assert_ptr_equal(taken, ret->payload);
+		assert_int_equal(taken_len, ret->payload_len);
+		assert_true(ip_addr_equal(&src.ip, &ret->src.ip));
+		assert_int_equal(src.port, ret->src.port);
+	}
 	if (kind == PORT_L2_UDP) { /* keep the payload readable for the caller */
 		assert_true(ret->payload >= exact &&
 			    ret->payload + ret->payload_len <= exact + len);
@@ -143,6 +163,7 @@ static void udp_round_trip(const struct port_l2_local *from, const struct port_l
 		if (ip_bytes == 20)
 			assert_int_equal(reference_sum(frame + 14, 20, 0), 0xffff);
 		assert_int_equal(parse(to, frame, len, &f), PORT_L2_UDP);
+		assert_true(is_taken(to, frame, len));
 		assert_int_equal(f.payload_len, bytes);
 		assert_ptr_equal(f.payload, frame + udp + 8);
 		assert_true(ip_addr_equal(&f.src.ip, &from->ip));
