@@ -27,6 +27,7 @@
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep asks for the link */
 #define RESTART_NS NSEC_PER_SEC		  /* between attempts after a reset of the PF */
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)
+#define FRESH 32U /* buffers taken at once: of the bursts that the pool has beside the rings */
 
 struct port_dpdk {
 	struct port *port;
@@ -47,10 +48,12 @@ struct port_dpdk {
 	bool control_queued;	       /* frames of our own wait in tx without a flush to come */
 	struct packet_writer *capture; /* NULL: nobody looks on */
 	unsigned n_captured;	       /* of tx: the device did not take them at first */
-	unsigned n_held, n_tx;
+	uint64_t tx_offload;	       /* lengths of the headers, as a buffer has them */
+	unsigned n_held, n_tx, n_fresh;
 	struct rte_mbuf *held[PORT_BURST_MAX]; /* what the caller of rx looks at */
 	struct rte_mbuf *tx[PORT_BURST_MAX];
-	char device[PLENUM_NAME_MAX]; /* name of the DPDK device */
+	struct rte_mbuf *fresh[FRESH]; /* to be filled */
+	char device[PLENUM_NAME_MAX];  /* name of the DPDK device */
 	char bus[8];
 };
 
@@ -100,19 +103,31 @@ static void tx_drain(struct port_dpdk *d)
 	d->control_queued = false;
 }
 
+/* So many at once, or one where there are not so many. */
+static bool fresh_take(struct port_dpdk *d)
+{
+	if (PLENUM_LIKELY(rte_pktmbuf_alloc_bulk(d->queues.pool, d->fresh, FRESH) == 0)) {
+		d->n_fresh = FRESH;
+		return true;
+	}
+	d->fresh[0] = rte_pktmbuf_alloc(d->queues.pool);
+	d->n_fresh = d->fresh[0] ? 1 : 0;
+	return d->n_fresh > 0;
+}
+
 static struct rte_mbuf *tx_mbuf_get(struct port_dpdk *d)
 {
-	struct rte_mbuf *m;
-
-	if (d->n_tx == PORT_BURST_MAX)
+	if (PLENUM_UNLIKELY(d->n_tx == PORT_BURST_MAX)) {
 		tx_drain(d);
-	if (d->n_tx == PORT_BURST_MAX)
-		return NULL;
-	m = rte_pktmbuf_alloc(d->queues.pool);
-	if (PLENUM_LIKELY(m != NULL))
-		return m;
-	tx_drain(d); /* gives back what the device has finished with */
-	return rte_pktmbuf_alloc(d->queues.pool);
+		if (d->n_tx == PORT_BURST_MAX)
+			return NULL;
+	}
+	if (PLENUM_UNLIKELY(d->n_fresh == 0) && !fresh_take(d)) {
+		tx_drain(d); /* gives back what the device has finished with */
+		if (!fresh_take(d))
+			return NULL;
+	}
+	return d->fresh[--d->n_fresh];
 }
 
 static void tx_append(struct port_dpdk *d, struct rte_mbuf *m, size_t len)
@@ -172,8 +187,7 @@ static int port_dpdk_tx(struct port *p, const struct datagram_addr *dst, const s
 	len = port_l2_build_udp(rte_pktmbuf_mtod(m, uint8_t *), &d->local, &mac, dst, pkt,
 				d->queues.tx_flags);
 	m->ol_flags |= d->queues.tx_mbuf_flags;
-	m->l2_len = PORT_L2_ETHER_BYTES;
-	m->l3_len = d->local.ip.family == AF_INET ? 20 : 40;
+	m->tx_offload = d->tx_offload;
 	tx_append(d, m, len);
 	return 0;
 }
@@ -264,16 +278,32 @@ static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned ma
 	return n;
 }
 
+/* What came came from one pool, but for devices that pass on what others sent. */
+static void held_free(struct port_dpdk *d)
+{
+	struct rte_mempool *pool = d->held[0]->pool;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < d->n_held; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* of one piece each */
+
+		if (PLENUM_UNLIKELY(m && m->pool != pool))
+			rte_mbuf_raw_free(m);
+		else if (PLENUM_LIKELY(m != NULL))
+			d->held[n++] = m;
+	}
+	rte_mempool_put_bulk(pool, (void **)d->held, n);
+	d->n_held = 0;
+}
+
 static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 {
 	struct port_dpdk *d = p->impl;
 	struct rte_mbuf *burst[PORT_BURST_MAX];
 	unsigned n = 0, got;
 
-	if (d->n_held > 0) {
-		rte_pktmbuf_free_bulk(d->held, d->n_held);
-		d->n_held = 0;
-	}
+	if (d->n_held > 0)
+		held_free(d);
 	if (PLENUM_UNLIKELY(!d->started))
 		return -ENETDOWN;
 	if (PLENUM_UNLIKELY(d->wake.armed))
@@ -481,6 +511,16 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		       : 0;
 }
 
+/* For devices that complete checksums. */
+static uint64_t headers_len(const struct port_l2_local *local)
+{
+	struct rte_mbuf m = {.tx_offload = 0};
+
+	m.l2_len = PORT_L2_ETHER_BYTES;
+	m.l3_len = local->ip.family == AF_INET ? 20 : 40;
+	return m.tx_offload;
+}
+
 static int device_wake_by(struct port_dpdk *d, const struct port_dpdk_fds *before, char *why)
 {
 	int r = port_dpdk_wake_init(&d->wake, d->id, before);
@@ -570,6 +610,7 @@ static void port_dpdk_close(struct port *p)
 	port_dpdk_rules_done(&d->rules);
 	rte_pktmbuf_free_bulk(d->held, d->n_held);
 	rte_pktmbuf_free_bulk(d->tx, d->n_tx);
+	rte_pktmbuf_free_bulk(d->fresh, d->n_fresh);
 	if (d->started)
 		(void)rte_eth_dev_stop(d->id);
 	if (d->opened) {
@@ -638,6 +679,7 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	d->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
 	d->local.ip = lp->ip.addr;
 	d->local.udp_port = lp->udp_port;
+	d->tx_offload = headers_len(&d->local);
 	port_dpdk_fds_note(&before);
 	r = device_attach(d, lp, index, why);
 	if (r == 0)
