@@ -613,7 +613,8 @@ static const struct spec_key worker_keys[] = {
 	{"transport", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(transport_names),
 	 FIELD(spec_worker, transport),
 	 .help = "How the workers send: dpdk polls a core of its own, dpdk-interrupt sleeps "
-		 "until there are packets, udp uses the kernel's sockets, auto takes the best that the devices allow.",
+		 "until there are packets, udp uses the kernel's sockets, auto is udp for now, "
+		 "and plan says what VFs the devices offer.",
 	 .example = "udp"},
 	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
 	 .help = "What frontends mount; their cores take the mounts in turn, at most 128 per core.",
