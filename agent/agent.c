@@ -176,13 +176,19 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 	for (size_t i = 0; a->now.plan && i < a->now.plan->n_workers; i++) {
 		const struct plan_worker *w = &a->now.plan->workers[i];
 
-		if (w->id != worker_id || a->now.spec->on_fallback != SPEC_FALLBACK_DEGRADE)
+		const bool is_auto = w->asked == SPEC_TRANSPORT_AUTO;
+
+		if (w->id != worker_id ||
+		    (!is_auto && a->now.spec->on_fallback != SPEC_FALLBACK_DEGRADE))
 			continue;
 		/* Without memory for it, the worker goes on failing until there is some. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
 		walk_keep_attempts(a);
 		walk_ask_soon(a, WALK_FALLBACK);
+		/* Nobody shall wait for it, without a worker, until somebody has decided. */
+		if (is_auto && walk_is_on_trial(a, w->core))
+			walk_vouch_refuse(a, worker_id, reason);
 		return;
 	}
 }

@@ -9,6 +9,7 @@
 #include "agent/control_internal.h"
 #include "agent/job.h"
 #include "agent/legs.h"
+#include "agent/walk_internal.h"
 #include "netcfg/base/memfd.h"
 #include "netcfg/plan/plan_way.h"
 #include <string.h>
@@ -41,14 +42,24 @@ static void answer_plan(struct control_looking *l, struct kernel *k, struct cont
 	struct agent *a = l->agent;
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	const struct plan_context ctx = {.running = a->now.plan,
-					 .held_hugepages = legs_held_hugepages(a->sup),
-					 .owned = &owned,
-					 .places = &places,
-					 .forced = (const char(*)[PLENUM_NAME_MAX])l->client.forced,
-					 .n_forced = l->client.n_forced};
-	int e = inv_collect(k, &d, &round.inv);
+	const struct walk *w = &a->walk;
+	autofree unsigned *witnessed = NULL;
+	struct plan_context ctx = {.running = a->now.plan,
+				   .held_hugepages = legs_held_hugepages(a->sup),
+				   .owned = &owned,
+				   .places = &places,
+				   .agreed = walk_agreed_now(w),
+				   .may_move = l->what == PRIVSEP_PLAN,
+				   .by_witness = walk_by_witness(a, &l->client, round.spec),
+				   .made = (const char(*)[16])w->made,
+				   .n_made = w->pending.applier ? w->n_made : 0,
+				   .forced = (const char(*)[PLENUM_NAME_MAX])l->client.forced,
+				   .n_forced = l->client.n_forced};
+	int e = walk_vouch_witnesses(a, round.spec, &witnessed, &ctx.n_witnessed);
 
+	ctx.witnessed = witnessed;
+	if (e >= 0)
+		e = inv_collect(k, &d, &round.inv);
 	if (e >= 0)
 		e = plan_owned_load(&owned, a->walk.owned_path, &d);
 	if (e >= 0)

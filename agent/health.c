@@ -365,7 +365,7 @@ static void look_at_plan(struct look *l)
 	char text[REASON_FORMAT_MAX];
 	struct health_entry *e;
 
-	if (!pw || !reason_is_set(&pw->reason) || plan_reason_is_note(&pw->reason))
+	if (!pw || !reason_is_set(&pw->reason) || plan_worker_is_content(pw))
 		return;
 	e = note(l, 0, HEALTH_PLAN, "", reason_format(&pw->reason, text, sizeof(text)));
 	if (e)

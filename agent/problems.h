@@ -17,6 +17,7 @@ enum problems_kind {
 	PROBLEMS_HOST,	   /* what runs cannot be had on this host */
 	PROBLEMS_LEGS,	   /* legs that are not usable */
 	PROBLEMS_DRIFT,	   /* somebody keeps changing what is ours (drift.h) */
+	PROBLEMS_RECORD,   /* the record of what was agreed to cannot be read, or written */
 	PROBLEMS_WORKERS,  /* workers, mounts and paths that are less than asked for (health.h) */
 	PROBLEMS_WARNINGS, /* of the configuration that runs; they degrade nothing */
 	PROBLEMS_LABELS,   /* switches and labels that are not as they should be; nor do these */

@@ -202,7 +202,7 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
 	else if (w->state == SUP_UP)
 		health_reason(a, w->id, p->reason, sizeof(p->reason));
-	if (pw && plan_reason_is_note(&pw->reason))
+	if (pw && reason_is_set(&pw->reason) && plan_worker_is_content(pw))
 		reason_format(&pw->reason, p->note, sizeof(p->note));
 	else if (pw && pw->note[0])
 		snprintf(p->note, sizeof(p->note), "%s", pw->note);

@@ -4,12 +4,10 @@
 #include "agent/actions.h"
 #include "agent/agent.h"
 #include "agent/legs.h"
-#include "agent/progress.h"
 #include "agent/status.h"
 #include "agent/walk_internal.h"
 #include "netcfg/plan/plan_way.h"
 #include <malloc.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TRIES_MAX 3
@@ -151,10 +149,15 @@ static int look(struct agent *a)
 		r = plan_places_load(&w->places, w->places_path, &w->diag);
 	if (r < 0)
 		return r;
+	if (!w->pending.applier)
+		w->n_made = 0;
 	agent_read_kernel(a);
 	if (walk_is_asked(w->trigger))
 		agent_forget_host(a);
 	r = inv_collect(a->kernel, &w->diag, &w->next.inv);
+	if (r < 0)
+		return r;
+	r = walk_agreed_look(a, w->next.inv);
 	if (r < 0)
 		return r;
 	agent_take_carriers(a, w->next.inv);
@@ -179,22 +182,37 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
+/* By what a plan is made of the host; the specification is there by then. */
+static struct plan_context context_of(struct agent *a, const struct spec *spec)
+{
+	struct walk *w = &a->walk;
+
+	return (struct plan_context){.running = a->now.plan,
+				     .held_hugepages = legs_held_hugepages(a->sup),
+				     .failures = &a->failures,
+				     .owned = &w->owned,
+				     .places = &w->places,
+				     .agreed = walk_agreed_now(w),
+				     .may_move = walk_may_move(a),
+				     .by_witness = walk_by_witness(a, &w->client, spec),
+				     .witnessed = w->witnessed,
+				     .n_witnessed = w->n_witnessed,
+				     .made = (const char(*)[16])w->made,
+				     .n_made = w->n_made,
+				     .conflicts = &w->conflicts,
+				     .held = (const char(*)[16])w->held,
+				     .n_held = w->n_held,
+				     .forced = (const char(*)[PLENUM_NAME_MAX])w->client.forced,
+				     .n_forced = w->client.n_forced};
+}
+
 /* Up to the steps. 1: the applier does them; 0: there are none; negative errno. */
 static int first_half(struct agent *a)
 {
 	struct walk *w = &a->walk;
 	int r = look(a);
 	const struct spec *spec = w->next.spec ? w->next.spec : a->now.spec;
-	const struct plan_context ctx = {.running = a->now.plan,
-					 .held_hugepages = legs_held_hugepages(a->sup),
-					 .failures = &a->failures,
-					 .owned = &w->owned,
-					 .places = &w->places,
-					 .conflicts = &w->conflicts,
-					 .held = (const char(*)[16])w->held,
-					 .n_held = w->n_held,
-					 .forced = (const char(*)[PLENUM_NAME_MAX])w->client.forced,
-					 .n_forced = w->client.n_forced};
+	struct plan_context ctx = context_of(a, spec);
 	struct applier_task task = {.loop = a->loop,
 				    .host = &a->applier_host,
 				    .journal = a->journal,
@@ -208,6 +226,8 @@ static int first_half(struct agent *a)
 
 	if (r >= 0)
 		r = plan_build(spec, w->next.inv, &ctx, &w->diag, &w->next.plan);
+	if (r >= 0)
+		r = walk_settle(a, &ctx);
 	if (r < 0)
 		return r;
 	r = wants_build(spec, w->next.plan, a->opt.log_level, &w->diag, &w->next.wants,
@@ -239,6 +259,7 @@ void walk_keep_places(struct agent *a)
 	struct walk *w = &a->walk;
 	int r = plan_places_save(&w->places, w->places_path, a->now.plan);
 
+	walk_agreed_keep(a);
 	if (r < 0)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent",
 			   "%s: %s; after a restart workers may have other numbers and addresses",
@@ -270,6 +291,7 @@ static int second_half(struct agent *a)
 			w->next.plan);
 	if (r < 0)
 		return r;
+	walk_agreed_note(a, a->now.plan, w->next.plan);
 	take_round(a);
 	if (!w->pending.applier)
 		walk_keep_places(a);
@@ -302,7 +324,6 @@ static int look_again(struct agent *a)
 
 static void finish(struct agent *a, int r);
 static void begin(struct agent *a);
-static void go_on(struct agent *a);
 
 static void note_applied(struct agent *a)
 {
@@ -332,7 +353,7 @@ void walk_on_applied(void *user, const struct applier_result *res, const struct 
 
 	if (w->pending.applier) {
 		walk_pending_end(a, res, d);
-		go_on(a);
+		walk_go_on(a);
 		agent_end_if_done(a);
 		return;
 	}
@@ -417,73 +438,6 @@ void walk_begin(struct agent *a, enum walk_trigger t, enum walk_source from,
 	begin(a);
 }
 
-/* ---- what waits ---- */
-
-/* What changed the host and failed is not tried again for the very notifications that it made. */
-static bool is_blocked(struct agent *a, const struct walk_pace *p)
-{
-	uint64_t now = clock_now_ns();
-
-	if (!p->blocked || now >= p->at_ns)
-		return false;
-	walk_arm(a, p->at_ns - now);
-	return true;
-}
-
-static void begin_kernel(struct agent *a)
-{
-	const struct walk *w = &a->walk;
-	bool files = !a->now.spec || w->retry_files;
-
-	if (files && !is_blocked(a, &w->of_files))
-		walk_begin(a, a->now.spec ? WALK_KERNEL : WALK_START, WALK_FROM_FILES, NULL);
-	else if (a->now.spec && !is_blocked(a, &w->of_running))
-		walk_begin(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
-}
-
-static void begin_client(struct agent *a)
-{
-	struct walk *w = &a->walk;
-	struct walk_client c = w->clients[0];
-
-	memmove(w->clients, w->clients + 1, --w->n_clients * sizeof(*w->clients));
-	walk_begin(a, WALK_API,
-		   c.back_to			 ? WALK_FROM_HISTORY
-		   : store_has_staged(&a->store) ? WALK_FROM_STAGED
-						 : WALK_FROM_FILES,
-		   &c);
-}
-
-/* The next of those that wait, while none is on its way and no apply waits for its confirmation.
- * Those who ask come first. */
-static void go_on(struct agent *a)
-{
-	struct walk *w = &a->walk;
-
-	while (!w->active && !w->pending.applier && a->state != AGENT_STOPPING) {
-		if (w->last_good_waits) {
-			w->last_good_waits = false;
-			walk_begin(a, WALK_START, WALK_FROM_LAST_GOOD, NULL);
-		} else if (w->waiting[WALK_START] || w->waiting[WALK_RELOAD]) {
-			enum walk_trigger t = w->waiting[WALK_START] ? WALK_START : WALK_RELOAD;
-
-			w->waiting[t] = false;
-			walk_begin(a, t, WALK_FROM_FILES, NULL);
-		} else if (w->n_clients > 0) {
-			begin_client(a);
-		} else if (w->waiting[WALK_FALLBACK]) {
-			w->waiting[WALK_FALLBACK] = false;
-			if (a->now.spec)
-				walk_begin(a, WALK_FALLBACK, WALK_FROM_RUNNING, NULL);
-		} else if (w->waiting[WALK_KERNEL]) {
-			w->waiting[WALK_KERNEL] = false;
-			begin_kernel(a);
-		} else {
-			return;
-		}
-	}
-}
-
 static void finish(struct agent *a, int r)
 {
 	struct walk *w = &a->walk;
@@ -503,7 +457,7 @@ static void finish(struct agent *a, int r)
 	if (repair && a->state != AGENT_STOPPING)
 		walk_begin(a, WALK_KERNEL, WALK_FROM_RUNNING, NULL);
 	else
-		go_on(a);
+		walk_go_on(a);
 	if (!w->active && !w->ready && a->state != AGENT_STOPPING) {
 		w->ready = true;
 		loop_notify("READY=1");
@@ -523,173 +477,18 @@ void walk_keep_attempts(struct agent *a)
 			    a->walk.attempts_path, strerror(-r));
 }
 
-void walk_ask(struct agent *a, enum walk_trigger t)
-{
-	if (a->state == AGENT_STOPPING)
-		return;
-	if (t == WALK_RELOAD)
-		a->walk.reload_is_older = a->walk.pending.applier;
-	if (t == WALK_RELOAD && a->walk.pending.applier)
-		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "a reload waits until apply %llu is confirmed or rolled back",
-			   (unsigned long long)a->walk.pending.entry);
-	a->walk.waiting[t] = true;
-	go_on(a);
-}
-
-void walk_ask_soon(struct agent *a, enum walk_trigger t)
-{
-	if (a->state == AGENT_STOPPING)
-		return;
-	a->walk.waiting[t] = true;
-	loop_timer_arm(a->walk.soon, 0);
-}
-
-static int on_soon(void *user)
-{
-	go_on(user);
-	return 0;
-}
-
-void walk_ask_client(struct agent *a, const struct walk_client *c)
-{
-	struct walk *w = &a->walk;
-
-	const bool waits =
-		w->pending.applier && !w->vouch.alone; /* that ends by itself, and soon */
-
-	if (a->state == AGENT_STOPPING || waits) {
-		walk_refuse_client(a, c, waits ? -EALREADY : -ESHUTDOWN);
-		return;
-	}
-	if (w->n_clients == w->cap_clients) {
-		size_t cap = MAX_OF(2 * w->cap_clients, 8);
-		struct walk_client *clients = reallocarray(w->clients, cap, sizeof(*clients));
-
-		if (!clients) {
-			walk_refuse_client(a, c, -ENOMEM);
-			return;
-		}
-		w->clients = clients;
-		w->cap_clients = cap;
-	}
-	w->clients[w->n_clients++] = *c;
-	go_on(a);
-}
-
-void walk_note_worker(struct agent *a)
-{
-	autofree char(*held)[16] = NULL;
-	size_t n = 0;
-
-	if (a->state == AGENT_STOPPING || !a->now.plan || !a->now.plan->n_deferred)
-		return;
-	if (legs_held(a->sup, &held, &n) == 0 && n < a->walk.n_held)
-		walk_ask_soon(a, WALK_KERNEL);
-}
-
-void walk_stop(struct agent *a)
-{
-	struct walk *w = &a->walk;
-
-	for (size_t i = 0; i < w->n_clients; i++)
-		walk_refuse_client(a, &w->clients[i], -ESHUTDOWN);
-	walk_refuse_client(a, &w->vouch.client, -ESHUTDOWN);
-	w->vouch.client.id = 0;
-	w->n_clients = 0;
-	memset(w->waiting, 0, sizeof(w->waiting));
-	w->last_good_waits = false;
-	loop_timer_disarm(w->debounce);
-	if (w->waits_orphan && !w->applier) {
-		loop_timer_disarm(w->orphan);
-		w->active = false;
-	}
-}
-
-bool walk_is_active(const struct agent *a)
-{
-	return a->walk.active;
-}
-
-bool walk_holds_staged(const struct agent *a)
-{
-	const struct walk *w = &a->walk;
-
-	for (size_t i = 0; i < w->n_clients; i++)
-		if (!w->clients[i].back_to)
-			return true;
-	return (w->active && w->source == WALK_FROM_STAGED) ||
-	       (w->pending.applier && w->pending.source == WALK_FROM_STAGED);
-}
-
-/* ---- timers ---- */
-
-void walk_arm(struct agent *a, uint64_t delay_ns)
-{
-	struct walk *w = &a->walk;
-	uint64_t at = clock_now_ns() + delay_ns;
-
-	if (a->state == AGENT_STOPPING || (loop_timer_armed(w->debounce) && w->fires_at_ns <= at))
-		return;
-	w->fires_at_ns = at;
-	loop_timer_arm(w->debounce, delay_ns);
-}
-
-static int on_debounce(void *user)
-{
-	walk_ask(user, WALK_KERNEL);
-	return 0;
-}
-
-/* Each time later; but at once when a driver needs longer than it ever should. */
-static void mention(struct agent *a, uint64_t now)
-{
-	struct walk *w = &a->walk;
-	char step[PROGRESS_TEXT_MAX];
-	const enum progress p = progress_of(a, step);
-	const bool late = p == PROGRESS_LATE && !w->is_late;
-
-	if (!late && now - w->began_ns < w->mention_ns)
-		return;
-	w->is_late = w->is_late || late;
-	events_add(&a->events, late ? LOG_LEVEL_ERR : LOG_LEVEL_WARNING, "agent",
-		   "an apply has been on its way for %llu s: process %d is %s%s%s",
-		   (unsigned long long)((now - w->began_ns) / NSEC_PER_SEC),
-		   applier_pid(w->applier), applier_stage_to_string(applier_stage(w->applier)),
-		   p != PROGRESS_NONE ? ": " : "", step);
-	w->mention_ns = 2 * (now - w->began_ns);
-}
-
-/* A step that takes long is the kernel's affair, but an operator wants to know, and a service
- * manager wants to hear that the start goes on. */
-static int on_tick(void *user)
-{
-	struct agent *a = user;
-	struct walk *w = &a->walk;
-	uint64_t now = clock_now_ns();
-
-	if (!w->active)
-		return 0;
-	if (!w->ready)
-		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
-			    (unsigned long long)(6 * WALK_TICK_NS / NSEC_PER_USEC));
-	if (w->applier)
-		mention(a, now);
-	loop_timer_arm(w->tick, WALK_TICK_NS);
-	return 0;
-}
-
 /* ---- begin and end ---- */
 
 int walk_init(struct agent *a)
 {
 	struct walk *w = &a->walk;
-	int r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_debounce, a, &w->debounce);
+	int r = walk_queue_init(a);
 
 	w->of_files.pause_ns = w->of_running.pause_ns = WALK_NEWS_NS;
 	w->last_good = rundir_path(a->rundir.state, WALK_LAST_GOOD_FILE);
 	w->owned_path = rundir_path(a->rundir.state, WALK_OWNED_FILE);
 	w->places_path = rundir_path(a->rundir.state, WALK_PLACES_FILE);
+	w->agreed_path = rundir_path(a->rundir.state, WALK_AGREED_FILE);
 	w->attempts_path = rundir_path(a->rundir.run, WALK_ATTEMPTS_FILE);
 	if (w->attempts_path)
 		plan_failures_load(&a->failures, w->attempts_path);
@@ -700,16 +499,12 @@ int walk_init(struct agent *a)
 	if (r >= 0)
 		r = history_open(&w->history, a->rundir.state);
 	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_SEC, on_tick, a, &w->tick);
-	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, walk_on_orphan_timer, a, &w->orphan);
 	if (r >= 0)
-		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_soon, a, &w->soon);
-	if (r >= 0)
 		r = walk_vouch_init(a);
-	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->pending_path &&
-			   w->refused_path && w->applier_socket && w->outcome_path &&
-			   w->attempts_path)
+	return r >= 0 && !(w->last_good && w->owned_path && w->places_path && w->agreed_path &&
+			   w->pending_path && w->refused_path && w->applier_socket &&
+			   w->outcome_path && w->attempts_path)
 		       ? -ENOMEM
 		       : r;
 }
@@ -734,9 +529,13 @@ void walk_done(struct agent *a)
 	free(ptr_take(w->last_good_lost));
 	plan_owned_done(&w->owned);
 	free(ptr_take(w->held));
+	free(ptr_take(w->witnessed));
 	free(w->owned_path);
 	plan_places_done(&w->places);
 	free(w->places_path);
+	plan_agreed_done(&w->agreed);
+	plan_agreed_done(&w->deal);
+	free(ptr_take(w->agreed_path));
 	free(w->attempts_path);
 	plan_conflicts_done(&w->conflicts);
 	history_done(&w->history);

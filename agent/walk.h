@@ -15,6 +15,7 @@
 #include "agent/history.h"
 #include "agent/problems.h"
 #include "agent/store.h"
+#include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_places.h"
@@ -27,9 +28,11 @@ struct agent;
  * failed is tried again; each further one is twice as long. */
 #define WALK_NEWS_NS NSEC_PER_SEC
 #define WALK_RETRY_MAX_NS (300 * NSEC_PER_SEC)
+#define WALK_AGREED_NS (30 * NSEC_PER_SEC) /* between looks whether what was agreed can be had */
 #define WALK_LAST_GOOD_FILE "running.yaml" /* in the state directory */
 #define WALK_OWNED_FILE "owned"	   /* there too: what applies have changed and how it was found */
 #define WALK_PLACES_FILE "workers" /* and which worker is on which core */
+#define WALK_AGREED_FILE "agreed"  /* and which were taken to VFs */
 #define WALK_ATTEMPTS_FILE "attempts" /* in the run directory: what this boot has tried in vain */
 #define WALK_PENDING_FILE "pending"   /* there too: the apply that is under way */
 #define WALK_REFUSED_FILE "rolled-back"
@@ -116,7 +119,8 @@ struct walk_vouch_path {
 
 struct walk_vouch {
 	struct walk_vouch_path paths[WALK_VOUCH_MAX];
-	size_t n;		   /* 0: there is nothing to wait for (any more) */
+	size_t n;		   /* 0: there is nobody to wait for (any more) */
+	bool moves;		   /* it takes workers to VFs: these have to run with them */
 	bool alone;		   /* nobody else is to confirm it */
 	bool patient;		   /* somebody is: until then who does not answer may begin to */
 	bool inherited;		   /* an earlier agent's, read from its ticket */
@@ -164,11 +168,23 @@ struct walk {
 	uint64_t fires_at_ns; /* the debounce timer, while it is armed */
 	struct loop_source *debounce, *tick, *orphan, *soon;
 	bool ready; /* the service manager knows */
-	char *owned_path, *places_path, *attempts_path;
+	char *owned_path, *places_path, *agreed_path, *attempts_path;
 	struct plan_owned owned; /* as it was read for the last plan */
 	char (*held)[16];	 /* functions that workers had open then */
 	size_t n_held;
 	struct plan_places places;
+	struct plan_agreed agreed; /* what an apply was kept with */
+	bool agreed_known;	   /* the record was read, or written, by this agent */
+	bool agreed_unsaved;	   /* it could not be written */
+	unsigned *witnessed;	   /* cores whose workers somebody answers */
+	size_t n_witnessed;
+	/* What that becomes once the walk on its way, or the apply that waits, is kept; and the PFs
+	 * whose VFs it makes. */
+	struct plan_agreed deal;
+	bool has_deal;
+	bool deal_asked; /* somebody asked for all of it */
+	char made[PLAN_PORTS_MAX][16];
+	size_t n_made;
 	struct plan_conflicts conflicts; /* found since somebody asked */
 	struct history history;
 	uint64_t entry; /* there, of the walk on its way; 0: it has none (yet) */
@@ -208,6 +224,10 @@ bool walk_is_active(const struct agent *a);
 /* The staged configuration is being applied, or is to be as it was when somebody asked for that, so
  * that it must not be replaced. */
 bool walk_holds_staged(const struct agent *a);
+/* A worker cannot have what the apply that waits has taken it to: that is rolled back. */
+void walk_vouch_refuse(struct agent *a, uint32_t worker, const char *why);
+/* The worker of that core has VFs only since the apply that waits. */
+bool walk_is_on_trial(const struct agent *a, unsigned core);
 /* For sup_setup, user is the agent: what an apply that waits for a word has removed comes back
  * where that is undone. */
 bool walk_on_trial(void *user);

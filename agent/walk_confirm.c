@@ -39,7 +39,7 @@ static bool is_disruptive(const struct plan *p)
 	for (size_t i = 0; i < p->n_steps; i++)
 		if (p->steps[i].disruptive)
 			return true;
-	return false;
+	return p->n_moves > 0;
 }
 
 /* What the workers serve may change without a step. */
@@ -68,7 +68,9 @@ unsigned walk_confirm_s(const struct agent *a)
 	if (!walk_is_ordered(w))
 		return 0;
 	if (w->client.confirm_s)
-		return w->next.plan->n_steps > 0 || is_other_config(a) ? w->client.confirm_s : 0;
+		return w->next.plan->n_steps > 0 || w->next.plan->n_moves > 0 || is_other_config(a)
+			       ? w->client.confirm_s
+			       : 0;
 	/* That which runs is what was agreed on: who takes the policy away confirms that, too. */
 	policy_s = a->now.spec ? a->now.spec->confirm_s : 0;
 	if (!policy_s && w->next.spec)
@@ -77,7 +79,7 @@ unsigned walk_confirm_s(const struct agent *a)
 		policy_s = WALK_TAKEOVER_CONFIRM_S;
 	if (is_disruptive(w->next.plan) && policy_s)
 		return policy_s;
-	return w->vouch.n > 0 ? WALK_VOUCH_S : 0;
+	return walk_vouch_waits(w) ? WALK_VOUCH_S : 0;
 }
 
 /* Of those that wait: only until the workers have said whether who answered before still does. */
@@ -87,7 +89,8 @@ static bool is_vouched_alone(const struct agent *a)
 	const bool policy = (a->now.spec && a->now.spec->confirm_s) ||
 			    (w->next.spec && w->next.spec->confirm_s) || is_takeover(w->next.plan);
 
-	return w->vouch.n > 0 && !w->client.confirm_s && !(policy && is_disruptive(w->next.plan));
+	return walk_vouch_waits(w) && !w->client.confirm_s &&
+	       !(policy && is_disruptive(w->next.plan));
 }
 
 /* ---- the ticket ---- */
@@ -108,13 +111,14 @@ static int ticket_write(struct agent *a, unsigned confirm_s)
 {
 	struct walk *w = &a->walk;
 	autofree char *yaml = spec_to_yaml(w->next.spec), *text = NULL, *vouch = NULL;
+	autofree char *deal = walk_deal_format(w);
 	int len;
 
-	if (!yaml || walk_vouch_format(a, &vouch) < 0)
+	if (!yaml || !deal || walk_vouch_format(a, &vouch) < 0)
 		return -ENOMEM;
-	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s", w->entry,
+	len = asprintf(&text, TICKET "%" PRIu64 " %s %u %zu\n# %s\n%s%s%s", w->entry,
 		       source_names[w->source], confirm_s, w->next.plan->n_steps,
-		       w->client.by[0] ? w->client.by : "plenumd", vouch, yaml);
+		       w->client.by[0] ? w->client.by : "plenumd", deal, vouch, yaml);
 	if (len < 0) {
 		text = NULL;
 		return -ENOMEM;
@@ -248,6 +252,18 @@ static const char *first_error(const struct diag *d)
 	return "it was interrupted";
 }
 
+static bool is_last_good(struct agent *a, const struct spec *spec)
+{
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
+	autofree char *yaml = spec_to_yaml(spec), *last = NULL;
+	struct spec *s = NULL;
+
+	if (walk_has_last_good(&a->walk) && walk_last_good_load(a, &ignored, &s) >= 0)
+		last = spec_to_yaml(s);
+	spec_free(s);
+	return yaml && last && strcmp(yaml, last) == 0;
+}
+
 void walk_note_refused(struct agent *a, enum walk_source source, uint64_t entry, const char *why,
 		       const struct spec *spec)
 {
@@ -259,6 +275,8 @@ void walk_note_refused(struct agent *a, enum walk_source source, uint64_t entry,
 		 "'plenum apply' tries it again",
 		 entry, e ? e->what : "?", e ? e->by : "?", why);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
+	if (spec && is_last_good(a, spec))
+		return; /* it runs, only not by the transport that was to be had */
 	if (source == WALK_FROM_FILES) {
 		refused_write(a, text, spec);
 		set_problem(a, PROBLEMS_FILES, text);
@@ -324,7 +342,9 @@ void walk_pending_describe(const struct agent *a, char *buf, size_t size)
 	snprintf(buf, size,
 		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
 		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
-		 a->walk.vouch.alone ? "those who answered its workers before" : "its confirmation",
+		 !a->walk.vouch.alone ? "its confirmation"
+		 : a->walk.vouch.n    ? "those who answered its workers before"
+				      : "its workers",
 		 from, to, walk_pending_left_s(a));
 }
 
@@ -507,7 +527,7 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 }
 
 /* What was to run does: it is now what ran last. */
-static void resolve_kept(struct agent *a, const struct ticket *t)
+static void resolve_kept(struct agent *a, const struct ticket *t, const char *text)
 {
 	struct walk *w = &a->walk;
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -521,6 +541,8 @@ static void resolve_kept(struct agent *a, const struct ticket *t)
 	events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 		   "apply %" PRIu64 " of an earlier agent was ended by its applier: it is kept",
 		   t->entry);
+	walk_deal_read(w, text);
+	walk_agreed_keep(a);
 	/* As if this agent had run it: what is kept is what runs. */
 	walk_round_done(&a->now);
 	a->now = round;
@@ -558,10 +580,11 @@ static bool was_kept(const struct agent *a, uint64_t entry)
 void walk_resolve(struct agent *a, const struct applier_result *res, const struct diag *d)
 {
 	char why[WALK_REFUSED_MAX] = "it was interrupted";
+	autofree char *text = NULL;
 	struct ticket t;
 	int error;
 
-	if (ticket_read(a, &t, NULL) < 0)
+	if (ticket_read(a, &t, &text) < 0)
 		return;
 	if (res->committed || a->walk.adopted) {
 		error = res->committed ? 0 : res->error;
@@ -577,7 +600,7 @@ void walk_resolve(struct agent *a, const struct applier_result *res, const struc
 			error = -EINTR;
 	}
 	if (error == 0)
-		resolve_kept(a, &t);
+		resolve_kept(a, &t, text);
 	else
 		resolve_refused(a, &t, error, why);
 	ticket_drop(a);
@@ -600,5 +623,7 @@ int walk_adopt(struct agent *a, struct applier_task *task)
 	w->adopted = r >= 0;
 	if (r >= 0)
 		walk_vouch_inherit(a, text);
+	if (r >= 0)
+		walk_deal_read(w, text);
 	return r;
 }

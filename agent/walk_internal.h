@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What walk.c and walk_outcome.c share. */
+/* What the files of the walk share. */
 #ifndef PLENUM_AGENT_WALK_INTERNAL_H
 #define PLENUM_AGENT_WALK_INTERNAL_H
 
@@ -32,6 +32,15 @@ static inline bool walk_has_last_good(const struct walk *w)
 
 #define WALK_TICK_NS (10 * NSEC_PER_SEC)
 
+/* ---- what waits (walk_queue.c) ---- */
+
+int walk_queue_init(struct agent *a);
+/* The next of those that wait, while none is on its way and no apply waits for its confirmation.
+ * Those who ask come first. */
+void walk_go_on(struct agent *a);
+
+/* ---- the walk ---- */
+
 /* Begins a walk; none is on its way. client NULL: nobody's. */
 void walk_begin(struct agent *a, enum walk_trigger t, enum walk_source from,
 		const struct walk_client *client);
@@ -53,8 +62,42 @@ int walk_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
 /* What ran last is from now on what runs; what was staged is written to its files. 0; negative
  * errno with a problem set and an error in d. */
 int walk_keep_config(struct agent *a, enum walk_source source, uint64_t entry, struct diag *d);
-/* Which worker is on which core, for the next start. */
+/* Which worker is on which core, and what was agreed to, for the next start. */
 void walk_keep_places(struct agent *a);
+
+/* ---- what workers with auto were agreed to (walk_agreed.c) ---- */
+
+/* Somebody asks for just this, sees it in `plenum plan` and can undo it: workers with auto are
+ * taken to the best that can be had. */
+static inline bool walk_may_move(const struct agent *a)
+{
+	const struct walk *w = &a->walk;
+
+	return w->trigger == WALK_API && !w->pending.applier &&
+	       (w->source == WALK_FROM_FILES || w->source == WALK_FROM_STAGED);
+}
+
+/* What counts now: of an apply that waits what it agreed to, which is written nowhere but in its
+ * ticket. */
+const struct plan_agreed *walk_agreed_now(const struct walk *w);
+/* Reads the record unless that is known already; and who answers the workers. Where it cannot be
+ * read what runs is what was agreed, until it can; then, and where there is none, 0. -ENOMEM. */
+int walk_agreed_look(struct agent *a, const struct inventory *inv);
+/* What was decided stays so while it is done, although the host looks otherwise from step to step.
+ * 0, -ENOMEM. */
+int walk_settle(struct agent *a, struct plan_context *ctx);
+/* It runs for good: so the record says. */
+void walk_agreed_keep(struct agent *a);
+/* Events of workers that do without what was agreed to, or have it again. was: NULL: nothing ran.
+ */
+void walk_agreed_note(struct agent *a, const struct plan *was, const struct plan *is);
+/* Not all is well with the record: it is to be looked at again. */
+bool walk_agreed_waits(const struct walk *w);
+/* What is agreed to by keeping the walk on its way, as comments of its ticket; and whose VFs are
+ * made meanwhile. NULL: no memory. */
+char *walk_deal_format(const struct walk *w);
+/* From the ticket of an earlier agent. */
+void walk_deal_read(struct walk *w, const char *ticket);
 
 #define WALK_REFUSED_MAX 400 /* why a configuration is not tried again, with a NUL */
 
@@ -68,6 +111,14 @@ int walk_ticket(struct agent *a, struct applier_task *task);
 /* ---- who answers the workers (walk_vouch.c) ---- */
 
 int walk_vouch_init(struct agent *a);
+/* Whether only those workers may be taken to VFs whom somebody answers: nobody is to confirm it. */
+bool walk_by_witness(const struct agent *a, const struct walk_client *c, const struct spec *spec);
+/* The cores of the workers whom somebody answers who will be there after an apply of spec as well.
+ * 0 and *ret, the caller's; -ENOMEM. */
+int walk_vouch_witnesses(const struct agent *a, const struct spec *spec, unsigned **ret,
+			 size_t *ret_n);
+/* The walk on its way has somebody to look at when it is done. */
+bool walk_vouch_waits(const struct walk *w);
 /* Which paths are up now that the walk on its way may cut off and a worker has to vouch for. */
 void walk_vouch_before(struct agent *a);
 /* The apply waits, and the workers are about to be what it wants. Looks from now on whether they

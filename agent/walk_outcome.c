@@ -154,6 +154,16 @@ int walk_keep_config(struct agent *a, enum walk_source source, uint64_t entry, s
 	return commit_staged(a, d);
 }
 
+/* Of what was agreed to and cannot be had just now, as hugepages that others have, the kernel does
+ * not tell when it can. */
+static bool lacks_agreed(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		if (p->workers[i].lost)
+			return true;
+	return false;
+}
+
 static int succeed(struct agent *a)
 {
 	struct walk *w = &a->walk;
@@ -166,6 +176,8 @@ static int succeed(struct agent *a)
 	w->of_running = (struct walk_pace){.pause_ns = WALK_NEWS_NS};
 	if (w->source != WALK_FROM_RUNNING)
 		note_warnings(a);
+	if (lacks_agreed(a->now.plan) || walk_agreed_waits(w))
+		walk_arm(a, WALK_AGREED_NS);
 	/* What waits is written nowhere: the next start, were it now, has the former one. */
 	if (!files || w->pending.applier)
 		return 0;

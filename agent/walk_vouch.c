@@ -40,21 +40,36 @@ static bool has_peer(const struct launch_config *c, const char *peer)
 	for (uint32_t i = 0; i < c->n_mounts; i++)
 		if (strcmp(c->mounts[i].peer, peer) == 0)
 			return true;
+	for (uint32_t i = 0; i < c->n_lanes; i++)
+		if (strcmp(c->lanes[i].peer, peer) == 0)
+			return true;
 	return c->role != LAUNCH_FRONTEND; /* whose clients are not in the configuration */
 }
 
-/* The worker that owes an answer by its leg and peer in that round; NULL: none does. */
+static bool is_debtor(const struct launch_config *c, const struct walk_vouch_path *p)
+{
+	return c->role == p->role && port_find(c, p->leg) && has_peer(c, p->peer) &&
+	       (p->by_dpdk || c->transport != LAUNCH_UDP);
+}
+
+/* The worker that owes an answer by its leg and peer in that round: whose path it was, or who has
+ * it now; NULL: none does. */
 static const struct launch_config *debtor_find(const struct walk_round *r,
 					       const struct walk_vouch_path *p)
 {
+	const struct launch_config *other = NULL;
+
 	for (size_t i = 0; i < r->n_wants; i++) {
 		const struct launch_config *c = &r->wants[i];
 
-		if (c->role == p->role && port_find(c, p->leg) && has_peer(c, p->peer) &&
-		    (p->by_dpdk || c->transport != LAUNCH_UDP))
+		if (!is_debtor(c, p))
+			continue;
+		if (c->worker_id == p->worker)
 			return c;
+		if (!other)
+			other = c;
 	}
-	return NULL;
+	return other;
 }
 
 /* Whether the walk on its way does anything to that leg. */
@@ -112,6 +127,7 @@ void walk_vouch_before(struct agent *a)
 
 	w->vouch.n = 0;
 	w->vouch.inherited = false;
+	w->vouch.moves = walk_is_ordered(w) && w->next.plan->n_moves > 0;
 	if (!walk_is_ordered(w) || is_forced(&w->client))
 		return;
 	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
@@ -120,6 +136,63 @@ void walk_vouch_before(struct agent *a)
 		for (size_t i = 0; i < n; i++)
 			note_path(a, s, &paths[i]);
 	}
+}
+
+bool walk_vouch_waits(const struct walk *w)
+{
+	return w->vouch.n > 0 || w->vouch.moves;
+}
+
+/* ---- who could tell ---- */
+
+bool walk_by_witness(const struct agent *a, const struct walk_client *c, const struct spec *spec)
+{
+	return !c->confirm_s && !is_forced(c) && !(a->now.spec && a->now.spec->confirm_s) &&
+	       !(spec && spec->confirm_s);
+}
+
+/* A server's clients are not in the file. */
+static bool stays(const struct spec *spec, const struct sup_worker *w, const char *peer)
+{
+	for (size_t i = 0; i < spec->n_workers; i++)
+		for (size_t j = 0; j < spec->workers[i].n_mounts; j++)
+			if (strcmp(spec->workers[i].mounts[j].from_host, peer) == 0)
+				return true;
+	return w->config.role != LAUNCH_FRONTEND;
+}
+
+static bool is_answered(const struct sup_worker *w, const struct spec *spec)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = w->state == SUP_UP && w->stats ? status_read_paths(w, paths) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && stays(spec, w, paths[i].s.peer))
+			return true;
+	return false;
+}
+
+int walk_vouch_witnesses(const struct agent *a, const struct spec *spec, unsigned **ret,
+			 size_t *ret_n)
+{
+	autofree unsigned *cores = NULL;
+	size_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		unsigned *grown;
+
+		if (!is_answered(w, spec))
+			continue;
+		grown = reallocarray(cores, n + 1, sizeof(*cores));
+		if (!grown)
+			return -ENOMEM;
+		cores = grown;
+		cores[n++] = w->config.core;
+	}
+	free(*ret);
+	*ret = ptr_take(cores);
+	*ret_n = n;
+	return 0;
 }
 
 /* ---- what is answered ---- */
@@ -148,6 +221,8 @@ static enum answer answer_of(const struct agent *a, const struct walk_vouch_path
 			     const struct launch_config *debtor)
 {
 	const bool full = p->full && debtor->transport != LAUNCH_UDP;
+	/* Of one that was taken to VFs nobody else can tell whether it is heard there. */
+	const bool alone = debtor->worker_id == p->worker && walk_is_on_trial(a, debtor->core);
 	struct status_path paths[LAUNCH_PATHS_MAX];
 	enum answer best = ANSWER_NONE;
 
@@ -159,7 +234,8 @@ static enum answer answer_of(const struct agent *a, const struct walk_vouch_path
 		for (size_t i = 0; i < n; i++) {
 			const struct launch_path_stats *s = &paths[i].s;
 
-			if (!is_same(p, s, &w->config) || !s->up || !is_news(a, p, w, s))
+			if (!is_same(p, s, &w->config) || !s->up || !is_news(a, p, w, s) ||
+			    (alone && w->id != p->worker))
 				continue;
 			if (!full || is_full(s))
 				return ANSWER_GOOD;
@@ -218,11 +294,28 @@ static void count_inherited(const struct agent *a, struct walk_vouch_path *p)
 	}
 }
 
+/* How many of those who are taken to VFs do not run with them (yet). */
+static size_t count_not_up(struct agent *a)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+	size_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w && v->moves; w = w->next) {
+		if (!w->wanted || w->state == SUP_UP || !walk_is_on_trial(a, w->config.core) ||
+		    n++ > 0)
+			continue;
+		snprintf(v->lost, sizeof(v->lost),
+			 "worker %u is %s since it was taken to VFs%s%.120s", w->id,
+			 sup_state_to_string(w->state), w->reason[0] ? ": " : "", w->reason);
+	}
+	return n;
+}
+
 /* How many do not answer (yet); the first of them in v->lost. */
 static size_t count_lost(struct agent *a)
 {
 	struct walk_vouch *v = &a->walk.vouch;
-	size_t n_lost = 0;
+	size_t n_lost = count_not_up(a);
 
 	for (size_t i = 0; i < v->n && v->inherited; i++)
 		count_inherited(a, &v->paths[i]);
@@ -256,17 +349,23 @@ static bool is_starting(const struct agent *a)
 
 /* ---- while it waits ---- */
 
+static void forget(struct walk_vouch *v)
+{
+	v->n = 0;
+	v->moves = false;
+}
+
 static void decide(struct agent *a, bool keep)
 {
 	struct walk_vouch *v = &a->walk.vouch;
-	bool all = keep;
+	bool all = keep && v->n > 0;
 
 	for (size_t i = 0; i < v->n && all; i++) {
 		const struct launch_config *debtor = debtor_find(&a->now, &v->paths[i]);
 
 		all = !debtor || !has_failed(a, debtor->worker_id);
 	}
-	v->n = 0; /* that was all */
+	forget(v); /* that was all */
 	if (all)
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "apply %llu: whoever answered the workers before still does",
@@ -275,18 +374,26 @@ static void decide(struct agent *a, bool keep)
 		(void)walk_pending_decide(a, keep, 0, "its workers");
 }
 
+void walk_vouch_refuse(struct agent *a, uint32_t worker, const char *why)
+{
+	struct walk_vouch *v = &a->walk.vouch;
+
+	forget(v); /* who answers the others does not count any more */
+	snprintf(v->lost, sizeof(v->lost), "worker %u cannot have what it is taken to: %.160s",
+		 worker, why);
+	(void)walk_pending_decide(a, false, 0, "plenumd");
+}
+
 const char *walk_vouch_missed(const struct agent *a)
 {
 	const struct walk_vouch *v = &a->walk.vouch;
 
-	return v->n > 0 && v->patient ? v->lost : "";
+	return walk_vouch_waits(&a->walk) && v->patient ? v->lost : "";
 }
 
 bool walk_vouch_misses(struct agent *a)
 {
-	struct walk_vouch *v = &a->walk.vouch;
-
-	return v->n > 0 && count_lost(a) > 0;
+	return walk_vouch_waits(&a->walk) && count_lost(a) > 0;
 }
 
 static int on_look(void *user)
@@ -296,7 +403,7 @@ static int on_look(void *user)
 	const bool missed = v->lost[0];
 	uint64_t now = clock_now_ns();
 
-	if (!a->walk.pending.applier || v->n == 0)
+	if (!a->walk.pending.applier || !walk_vouch_waits(&a->walk))
 		return 0;
 	if (a->walk.active || is_starting(a))
 		v->busy_ns = now;
@@ -304,10 +411,10 @@ static int on_look(void *user)
 		decide(a, true);
 	if (missed != (v->lost[0] != '\0'))
 		status_publish(a);
-	if (v->n > 0 && !v->patient &&
+	if (walk_vouch_waits(&a->walk) && !v->patient &&
 	    (now - v->busy_ns > ANSWER_NS || now - v->began_ns > START_NS + ANSWER_NS))
 		decide(a, false);
-	return v->n > 0 ? loop_timer_arm(v->timer, LOOK_NS) : 0;
+	return walk_vouch_waits(&a->walk) ? loop_timer_arm(v->timer, LOOK_NS) : 0;
 }
 
 /* The workers still run as before, on a host that is as wanted by now. */
@@ -329,7 +436,7 @@ void walk_vouch_begin(struct agent *a)
 				    strcmp(v->paths[j].remote, paths[i].s.remote) == 0)
 					v->paths[j].rx = paths[i].s.rx_packets;
 	}
-	if (v->n > 0)
+	if (walk_vouch_waits(&a->walk))
 		loop_timer_arm(v->timer, LOOK_NS);
 }
 
@@ -348,13 +455,14 @@ void walk_vouch_answer(struct agent *a, const struct applier_result *res, const 
 	loop_timer_disarm(v->timer);
 	control_on_applied(a, &v->client, &answer);
 	v->client.id = 0;
-	v->n = 0;
+	forget(v);
 	v->alone = v->patient = v->inherited = false;
 }
 
 /* ---- over the agent's death ---- */
 
 #define COMMENT "# answered worker "
+#define MOVES "# takes workers to VFs "
 
 static const char *mode_to_string(const struct walk_vouch *v)
 {
@@ -380,6 +488,8 @@ int walk_vouch_format(const struct agent *a, char **ret)
 
 	if (!out)
 		return -ENOMEM;
+	if (v->moves)
+		fprintf(out, MOVES "%s\n", mode_to_string(v));
 	for (size_t i = 0; i < v->n; i++) {
 		const struct walk_vouch_path *p = &v->paths[i];
 
@@ -394,12 +504,23 @@ int walk_vouch_format(const struct agent *a, char **ret)
 	return 0;
 }
 
-static void read_path(struct walk_vouch *v, const char *line)
+static void read_mode(struct walk_vouch *v, const char *mode)
+{
+	v->alone = strcmp(mode, "alone") == 0;
+	v->patient = strcmp(mode, "patient") == 0;
+}
+
+static void read_line(struct walk_vouch *v, const char *line)
 {
 	struct walk_vouch_path p = {.worker = 0};
 	char mode[8] = "";
 	unsigned role, dpdk, full;
 
+	if (sscanf(line, MOVES "%7s", mode) == 1) {
+		v->moves = true;
+		read_mode(v, mode);
+		return;
+	}
 	if (sscanf(line, COMMENT "%u role %u dpdk %u full %u leg %63s peer %63s %7s", &p.worker,
 		   &role, &dpdk, &full, p.leg, p.peer, mode) != 7)
 		return;
@@ -408,8 +529,7 @@ static void read_path(struct walk_vouch *v, const char *line)
 	p.role = (enum launch_role)role;
 	p.by_dpdk = dpdk;
 	p.full = full;
-	v->alone = strcmp(mode, "alone") == 0;
-	v->patient = strcmp(mode, "patient") == 0;
+	read_mode(v, mode);
 	v->paths[v->n++] = p;
 }
 
@@ -417,14 +537,14 @@ void walk_vouch_inherit(struct agent *a, const char *ticket)
 {
 	struct walk_vouch *v = &a->walk.vouch;
 
-	v->n = 0;
+	forget(v);
 	v->alone = v->patient = false;
 	for (const char *line = ticket; *line == '#'; line += strcspn(line, "\n") + 1) {
-		read_path(v, line);
+		read_line(v, line);
 		if (!strchr(line, '\n'))
 			break;
 	}
-	v->inherited = v->n > 0;
+	v->inherited = v->n > 0 || v->moves;
 }
 
 int walk_vouch_init(struct agent *a)

@@ -18,6 +18,41 @@ static void dpdk_device(const struct plan_port *port, unsigned index, char *buf,
 		snprintf(buf, size, "net_af_packet%u,iface=%s", index, port->ifname);
 }
 
+static bool is_ethernet(const struct inv_link *device, struct reason *why)
+{
+	if (device->kind == INV_LINK_IPOIB)
+		reason_set(why, "infiniband", "%.15s is InfiniBand, which DPDK does not drive",
+			   device->name);
+	return device->kind != INV_LINK_IPOIB;
+}
+
+/* A core that is polled is lost to everything else: nobody loses one that others may run on without
+ * having written so. */
+static bool probe_polled(const struct inv_core *core, const struct inv_link *device,
+			 struct reason *why)
+{
+	if (!is_ethernet(device, why))
+		return false;
+	if (core && core->isolated)
+		return true;
+	reason_set(why, "core-shared",
+		   "dpdk would poll core %u all the time, which is not isolated (isolcpus)",
+		   core ? core->id : 0);
+	return false;
+}
+
+static bool probe_woken(const struct inv_core *core, const struct inv_link *device,
+			struct reason *why)
+{
+	if (!is_ethernet(device, why))
+		return false;
+	if (!nic_family_find(device->driver)->vf_polled)
+		return true;
+	reason_set(why, "vf-polled", "VFs of %.15s (%.31s) can only be polled", device->name,
+		   device->driver);
+	return false;
+}
+
 static bool takes_any(const struct nic_family *family)
 {
 	return true;
@@ -30,14 +65,18 @@ static bool takes_woken(const struct nic_family *family)
 
 const struct backend backend_dpdk_vf = {
 	.transport = SPEC_TRANSPORT_DPDK,
+	.score = 30,
 	.hugepages = true,
+	.probe = probe_polled,
 	.takes_vf = takes_any,
 	.device = dpdk_device,
 };
 
 const struct backend backend_dpdk_interrupt_vf = {
 	.transport = SPEC_TRANSPORT_DPDK_INTERRUPT,
+	.score = 20,
 	.hugepages = true,
+	.probe = probe_woken,
 	.takes_vf = takes_woken,
 	.device = dpdk_device,
 };

@@ -5,6 +5,7 @@
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/generate.h"
+#include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_places.h"
 #include "netcfg/plan/snapshot.h"
@@ -359,13 +360,30 @@ int ctl_cmd_config_generate(const struct ctl_args *a)
 	return put_config(a, yaml);
 }
 
-/* What the agent of this host has changed, and where its workers are, for who may read it. */
-static int load_records(struct plan_owned *o, struct plan_places *p, struct diag *d)
+static int load_agreed(struct plan_agreed *g, const char *path, struct diag *d)
 {
-	static const char owned[] = PLENUM_STATEDIR "/owned", places[] = PLENUM_STATEDIR "/workers";
+	int r = access(path, R_OK) == 0 ? plan_agreed_load(g, path) : 0;
+
+	if (r == 0 || r == -ENOENT || r == -ENOMEM)
+		return r == -ENOMEM ? r : 0;
+	diag_add(d, DIAG_WARNING, NULL, NULL,
+		 "the record %s cannot be read (%s), so workers with transport: auto are planned "
+		 "on the kernel's sockets",
+		 path, r == -EBADMSG ? "it is not of this version" : strerror(-r));
+	return 0;
+}
+
+/* What the agent of this host has changed, and where its workers are, for who may read it. */
+static int load_records(struct plan_owned *o, struct plan_places *p, struct plan_agreed *g,
+			struct diag *d)
+{
+	static const char owned[] = PLENUM_STATEDIR "/owned", places[] = PLENUM_STATEDIR "/workers",
+			  agreed[] = PLENUM_STATEDIR "/agreed";
 	int r = access(owned, R_OK) == 0 ? plan_owned_load(o, owned, d) : 0;
 
-	return r >= 0 && access(places, R_OK) == 0 ? plan_places_load(p, places, d) : r;
+	if (r >= 0 && access(places, R_OK) == 0)
+		r = plan_places_load(p, places, d);
+	return r >= 0 ? load_agreed(g, agreed, d) : r;
 }
 
 int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag *d,
@@ -373,8 +391,9 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, struct diag
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
-	const struct plan_context ctx = {.owned = &owned, .places = &places};
-	int r = load_records(&owned, &places, d);
+	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed agreed = {0};
+	const struct plan_context ctx = {.owned = &owned, .places = &places, .agreed = &agreed};
+	int r = load_records(&owned, &places, &agreed, d);
 
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
 }
@@ -387,6 +406,22 @@ static int build_here(const struct spec *s, const struct inventory *inv, bool ag
 	int r = ctl_plan_here(s, inv, d, ret);
 
 	return r >= 0 && !agent_runs ? plan_actions_start(*ret, "no agent runs") : r;
+}
+
+/* Only the agent knows whether somebody answers the workers that an apply would take to VFs. */
+static void say_moves(const struct plan *p, struct diag *d)
+{
+	for (size_t i = 0; i < p->n_workers; i++) {
+		const struct plan_worker *w = &p->workers[i];
+
+		if (w->asked != SPEC_TRANSPORT_AUTO || strcmp(w->reason.code, "vf-unused") != 0)
+			continue;
+		diag_add(d, DIAG_WARNING, NULL, NULL,
+			 "this is what a start does; 'plenum apply' would also take worker %u to "
+			 "VFs, which 'plenum plan' shows where an agent runs",
+			 w->id);
+		return;
+	}
 }
 
 static int put_built(const struct ctl_args *a, const struct plan *p)
@@ -434,6 +469,8 @@ static int plan_elsewhere(const struct ctl_args *a, const char *file)
 		e = plan_build(s, inv, NULL, &d, &p);
 		if (e >= 0)
 			e = plan_actions_start(p, "no agent runs");
+		if (e >= 0)
+			say_moves(p, &d);
 		diag_print(&d, stderr);
 		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
 	}
@@ -456,6 +493,8 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 	r = ctl_collect(&inv);
 	if (r == CTL_OK) {
 		e = build_here(s, inv, agent_runs, &d, &p);
+		if (e >= 0)
+			say_moves(p, &d);
 		diag_print(&d, stderr);
 		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
 	}

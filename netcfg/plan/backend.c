@@ -23,3 +23,16 @@ const struct backend *backend_find(enum spec_transport t)
 			return backends.table[i];
 	return &sockets;
 }
+
+const struct backend *backend_below(const struct backend *e)
+{
+	const struct backend *best = NULL;
+
+	for (size_t i = 0; i < backends.n; i++) {
+		const struct backend *other = backends.table[i];
+
+		if ((!e || other->score < e->score) && (!best || other->score > best->score))
+			best = other;
+	}
+	return best;
+}

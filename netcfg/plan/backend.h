@@ -14,7 +14,12 @@
 struct backend {
 	enum spec_transport transport; /* how the file calls it, and what a worker's `effective` is
 					*/
+	int score;		       /* auto takes the highest that can be had */
 	bool hugepages;		       /* its packets are in memory of its own */
+	/* Whether auto may take it for a worker on that core (NULL: nobody knows it), with a VF of
+	 * the device; false: not, and why. NULL: always. */
+	bool (*probe)(const struct inv_core *core, const struct inv_link *device,
+		      struct reason *why);
 	/* Whether VFs of such a NIC serve it, to which worker it gives one of each leg. NULL: it
 	 * has no use for any. */
 	bool (*takes_vf)(const struct nic_family *family);
@@ -27,5 +32,7 @@ struct backend {
 void backend_table_set(const struct backend *const *table, size_t n);
 /* That of a transport; never NULL: the kernel's sockets where the table has none. */
 const struct backend *backend_find(enum spec_transport t);
+/* The best of those whose score is below that one's; e NULL: of all. NULL: there is none. */
+const struct backend *backend_below(const struct backend *e);
 
 #endif

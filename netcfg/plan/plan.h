@@ -77,6 +77,7 @@ struct plan_port { /* one leg of one worker */
 };
 
 #define PLAN_PORTS_MAX PLENUM_LEGS_MAX
+#define PLAN_DEVICE_MAX 18 /* a MAC or a PCI address, with a NUL */
 
 struct plan_worker {
 	uint32_t id; /* from 1; stays with the core (plan_places.h), a new one's is the lowest that
@@ -84,10 +85,20 @@ struct plan_worker {
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
+	/* What VFs are kept for it for: the transport that it asks for by name or, under auto, was
+	 * agreed to (plan_agreed.h) or is taken to by this plan; SPEC_TRANSPORT_UDP: none are. */
+	enum spec_transport claim;
+	bool moves; /* auto: this plan takes it to what nobody has agreed to yet */
+	bool lost;  /* auto: it does without something that was agreed to */
+	/* The VF that is its own on plan.legs[i], whether it uses it or not: its number plus one;
+	 * 0: none. */
+	uint16_t vf[PLAN_PORTS_MAX + 1];
 	/* Why effective is less than asked or possible (no-vf, vf-unused, kernel-interface,
-	 * no-af-xdp, no-iommu, vf-limit, vfs-foreign, vfs-busy, no-hugepages, dpdk-failed), which
+	 * no-af-xdp, no-iommu, no-witness, vf-limit, vfs-foreign, vfs-busy, no-hugepages,
+	 * dpdk-failed), which
 	 * legs it does without (leg-missing), or why it cannot be started (no-leg). */
 	struct reason reason;
+	bool is_of_legs; /* the reason is: it counts under auto, too */
 	/* Of 2 MiB, that it needs for the transport it asked for; 0 where that is not DPDK's
 	 * memory: sockets, or a port by AF_XDP on each leg. */
 	unsigned hugepages;
@@ -111,8 +122,11 @@ struct plan_worker {
 };
 
 /* Whether a worker's reason is a fact of this host and build that nobody is to do anything about,
- * such as a device without VFs under `auto`: a note beside its reasons. */
+ * such as a device without VFs: a note beside its reasons. */
 bool plan_reason_is_note(const struct reason *r);
+/* The same of a worker: with auto, why it has no better transport than what was agreed to is a note
+ * whatever it is. */
+bool plan_worker_is_content(const struct plan_worker *w);
 
 /* What an apply does besides the steps: workers that start, stop or restart, mounts that come or
  * go, exports that change. plan_build knows nothing of these; who runs them adds them. */
@@ -156,6 +170,9 @@ struct plan_leg_info {
 	char bond[IFNAMSIZ];   /* it is a port of that leg, and has no addresses; "": it is not */
 	char ifname[IFNAMSIZ]; /* "": no such device */
 	uint32_t ifindex;      /* 0: no such device */
+	/* By which the device is known again: its maker's MAC, else its PCI address; filled where
+	 * the leg is configured. */
+	char identity[PLAN_DEVICE_MAX];
 	enum plan_leg_state state;
 	struct reason reason; /* why it is not usable */
 };
@@ -183,6 +200,7 @@ struct plan {
 	size_t n_disowned;
 	/* How much more is to be given back once workers have let go of it (plan_context.held). */
 	size_t n_deferred;
+	size_t n_moves;		 /* workers with auto that it takes to what is new to them */
 	struct plan_need *needs; /* what only the machine's operator can do, once each */
 	size_t n_needs;
 	/* Wanted values of whose changes the kernel tells nobody: plan_has_drifted looks at them.
@@ -238,6 +256,7 @@ void plan_failures_clear(struct plan_failures *f);
 void plan_failures_load(struct plan_failures *f, const char *path);
 int plan_failures_save(const struct plan_failures *f, const char *path);
 
+struct plan_agreed;
 struct plan_owned;
 struct plan_places;
 struct plan_conflicts;
@@ -255,6 +274,20 @@ struct plan_context {
 	/* What earlier applies changed (plan_owned.h); NULL: nothing is given back or recorded. */
 	const struct plan_owned *owned;
 	const struct plan_places *places; /* which worker is on which core; NULL: on none */
+	/* Which workers with auto were taken to VFs, and whose VFs are which (plan_agreed.h). */
+	const struct plan_agreed *agreed;
+	/* Somebody asks for this apply and can undo it: workers with auto are taken to the best
+	 * that can be had. Else they stay what was agreed. */
+	bool may_move;
+	/* Nobody is to confirm it: only those are taken on whose cores a worker runs that somebody
+	 * answers, who can tell whether it still does. */
+	bool by_witness;
+	const unsigned *witnessed; /* these cores */
+	size_t n_witnessed;
+	/* PFs whose VFs an apply has made that is under way: the record does not know of them yet.
+	 */
+	const char (*made)[16];
+	size_t n_made;
 	/* Data IPs that other hosts have: no worker gets them (plan_conflict.h). */
 	const struct plan_conflicts *conflicts;
 	/* The PCI functions that living workers have open, by address. Nothing is taken from under

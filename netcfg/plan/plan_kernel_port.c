@@ -137,7 +137,7 @@ void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg,
 		return;
 	}
 	say_why(w, leg, why);
-	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
+	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE && w->asked != SPEC_TRANSPORT_AUTO)
 		diag_add(b->d, DIAG_ERROR, &leg->net->pos, "kernel-port",
 			 "worker %u cannot have it: %s, and policy.on-fallback is refuse; write "
 			 "kernel-port: af-packet",

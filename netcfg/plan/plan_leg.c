@@ -650,7 +650,6 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 				.mtu = network->mtu ? network->mtu : link->mtu};
 	if (!leg_judge(b, i, &leg))
 		return 0;
-	plan_vf_judge(b, i, &leg);
 	plan_rxe_judge(b, i, &leg);
 	plan_dcb_judge(b, i, &leg);
 	plan_devlink_judge(b, &leg);

@@ -8,15 +8,14 @@
 
 #include "netcfg/plan/planner.h"
 
-/* Once the workers have numbers: how many hugepages each needs for what it asks for. */
-void plan_transport_count(struct plan_builder *b);
-/* Free 2 MiB pages; what our own running workers hold will be free for their successors. */
-uint64_t plan_transport_hugepages(const struct plan_builder *b);
-/* The worker's effective transport, and why it is not a better one; takes its hugepages off those
- * that are left. entry: its place in the spec's workers. What may not be so is an error in b->d. */
-void plan_transport_choose(struct plan_builder *b, size_t entry, struct plan_worker *w,
-			   uint64_t *hugepages);
+/* Once the workers have numbers: for what each claims VFs, which are its own, and how many each leg
+ * has by that; under auto also why it is not better. */
+void plan_transport_claim(struct plan_builder *b);
+/* Each worker's effective transport, and why it is less than its claim. What may not be so is an
+ * error in b->d. */
+void plan_transport_choose(struct plan_builder *b);
 /* Why a worker on DPDK has no VF on that leg. */
-void plan_transport_explain_sharing(struct plan_worker *w, const struct plan_leg *leg);
+void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
+				    const struct plan_leg *leg, struct reason *why);
 
 #endif

@@ -10,6 +10,7 @@
 #include "netcfg/plan/plan_devlink.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_vf_deal.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,22 +24,34 @@ static bool takes_vf(enum spec_transport t, const struct nic_family *family)
 	return e->takes_vf && e->takes_vf(family);
 }
 
-/* By the spec alone: a worker that falls back to UDP today keeps its VF for tomorrow. */
-static uint32_t workers_on_vfs(const struct spec *spec, const struct nic_family *family)
+/* By what is asked for alone: a worker that falls back to UDP today keeps its VF for tomorrow. */
+static uint32_t workers_by_name(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < spec->n_workers; i++)
-		if (takes_vf(spec->workers[i].transport, family))
-			n += (uint32_t)spec->workers[i].n_cores;
+	for (size_t i = 0; i < p->n_workers; i++)
+		n += takes_vf(p->workers[i].asked, family);
 	return n;
 }
 
-/* The record says that we made the VFs of this PF. */
+/* With those for whom somebody has agreed to it. */
+static uint32_t workers_who_claim(const struct plan *p, const struct nic_family *family)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->n_workers; i++)
+		n += takes_vf(p->workers[i].claim, family);
+	return n;
+}
+
+/* The record says that we made the VFs of this PF, or an apply does that is under way. */
 static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 {
 	const struct plan_owned *owned = b->ctx->owned;
 
+	for (size_t i = 0; i < b->ctx->n_made; i++)
+		if (strcmp(b->ctx->made[i], pf) == 0)
+			return true;
 	for (size_t i = 0; owned && i < owned->n; i++)
 		if (owned->steps[i].kind == &object_pci &&
 		    owned->steps[i].change.pci_value.attr == KERNEL_PCI_VFS &&
@@ -110,6 +123,11 @@ static const struct inv_function *vf_in_use(const struct plan_builder *b, const 
 
 /* ---- how many ---- */
 
+struct vf_ask {
+	uint32_t n;
+	bool by_auto; /* nobody asks for all of them by name */
+};
+
 static void too_many(struct plan_builder *b, const struct spec_net *net,
 		     const struct inv_function *pf, uint32_t limit)
 {
@@ -131,16 +149,31 @@ static void too_few(struct plan_builder *b, const struct spec_net *net, uint32_t
 		 net->name, net->vfs, workers, workers);
 }
 
-/* The number of VFs to be had for what is asked; 0: d says why not. */
-static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
-			     const struct inv_function *pf, const struct nic_family *family)
+static uint32_t limit_of(const struct inv_function *pf, const struct nic_family *family)
 {
-	const uint32_t workers = workers_on_vfs(b->spec, family);
-	const uint32_t limit =
-		family->vf_limit ? MIN_OF(family->vf_limit, pf->max_vfs) : pf->max_vfs;
+	const uint32_t most = MIN_OF(pf->max_vfs, PLAN_VFS_MAX);
+
+	return family->vf_limit ? MIN_OF(family->vf_limit, most) : most;
+}
+
+/* The numbers that there are to deal: none that what is written takes away again. */
+static uint32_t numbers_of(const struct spec_net *net, const struct inv_function *pf,
+			   const struct nic_family *family)
+{
+	const uint32_t limit = limit_of(pf, family);
+
+	return net->vfs > 0 ? MIN_OF((uint32_t)net->vfs, limit) : limit;
+}
+
+/* The number of VFs to be had for what is asked; 0: d says why not. needed: those of workers. */
+static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
+			     const struct inv_function *pf, const struct nic_family *family,
+			     uint32_t needed)
+{
+	const uint32_t workers = workers_by_name(b->plan, family), limit = limit_of(pf, family);
 
 	if (net->vfs == SPEC_VFS_AUTO)
-		return MIN_OF(workers, limit); /* the rest share the kernel's interface */
+		return MIN_OF(needed, limit); /* the rest share the kernel's interface */
 	if ((uint32_t)net->vfs > limit)
 		too_many(b, net, pf, limit);
 	else if ((uint32_t)net->vfs < workers)
@@ -168,19 +201,19 @@ static void need_switch(struct plan_builder *b, const struct plan_leg *leg,
 }
 
 static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
-		     const struct inv_function *pf, const struct nic_family *family,
+		     const struct inv_function *pf, const struct nic_family *family, bool quiet,
 		     struct reason *why)
 {
 	const char *driver = leg->device->driver[0] ? leg->device->driver
 						    : inv_link_kind_to_string(leg->device->kind);
 	const uint32_t n =
-		leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers_on_vfs(b->spec, family);
+		leg->net->vfs > 0 ? (uint32_t)leg->net->vfs : workers_who_claim(b->plan, family);
 	bool off;
 
 	if (pf && pf->max_vfs)
 		return false;
-	off = pf && plan_devlink_need_sriov(b, pf->pci, leg->net->name, n);
-	if (pf && !off && family->sriov_tool)
+	off = pf && !quiet && plan_devlink_need_sriov(b, pf->pci, leg->net->name, n);
+	if (pf && !off && !quiet && family->sriov_tool)
 		need_switch(b, leg, pf, family, n);
 	if (off || (pf && family->sriov_tool)) {
 		reason_set(why, "no-vf",
@@ -209,14 +242,16 @@ static bool is_switchdev(const struct plan_builder *b, const struct inv_function
 }
 
 static bool no_iommu(struct plan_builder *b, const struct inv_function *pf,
-		     const struct nic_family *family, struct reason *why)
+		     const struct nic_family *family, bool quiet, struct reason *why)
 {
 	struct plan_need *need;
 
 	if (family->reach != NIC_BY_VFIO || pf->iommu_group != INV_IOMMU_NONE)
 		return false;
-	need = plan_need_add(b->plan, "iommu",
-			     "the IOMMU is off, and without it no worker drives a VF itself");
+	need = quiet ? NULL
+		     : plan_need_add(
+			       b->plan, "iommu",
+			       "the IOMMU is off, and without it no worker drives a VF itself");
 	if (need) {
 		need->reboot = true;
 		snprintf(need->kernel_args, sizeof(need->kernel_args),
@@ -291,21 +326,40 @@ static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function
 	return true;
 }
 
-static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
-			 const struct inv_function *pf, const struct nic_family *family, uint32_t n,
+/* What nobody has asked for by name is not worth the host's own way out, whatever the driver
+ * promises and whatever is forced. */
+static bool carries_host(const struct plan_builder *b, const struct plan_leg *leg,
 			 struct reason *why)
+{
+	struct reason dependent;
+
+	if (!plan_link_dependent(b->inv, leg->device, &dependent) ||
+	    strcmp(dependent.code, "default-route") != 0)
+		return false;
+	reason_set(why, dependent.code, "%.80s: auto makes no VFs of it; write transport: dpdk",
+		   dependent.text);
+	return true;
+}
+
+static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
+			 const struct inv_function *pf, const struct nic_family *family,
+			 const struct vf_ask *ask, struct reason *why)
 {
 	const struct inv_link *mgmt = inv_link_by_name(b->inv, b->spec->management_interface);
 	struct reason dependent;
 
-	if (pf->n_vfs < n && mgmt && plan_link_stands_on(b->inv, mgmt, leg->device)) {
+	if (pf->n_vfs >= ask->n)
+		return false;
+	if (mgmt && plan_link_stands_on(b->inv, mgmt, leg->device)) {
 		reason_set(why, "management",
 			   "%s carries the management interface %s, which is never reconfigured; "
 			   "write another device or vfs: 0",
 			   leg->device->name, mgmt->name);
 		return true;
 	}
-	if (pf->n_vfs >= n || family->vfs_undisturbed || !leg->device->up ||
+	if (ask->by_auto && carries_host(b, leg, why))
+		return true;
+	if (family->vfs_undisturbed || !leg->device->up ||
 	    !plan_link_guarded(b, leg->device, &dependent))
 		return false;
 	reason_set(why, dependent.code,
@@ -320,7 +374,8 @@ static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *l
 			  struct reason *why)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {
-		if (b->legs[i].n_vfs == 0 || strcmp(b->legs[i].device->pci, leg->device->pci) != 0)
+		if (&b->legs[i] == leg || b->legs[i].n_vfs == 0 ||
+		    strcmp(b->legs[i].device->pci, leg->device->pci) != 0)
 			continue;
 		reason_set(why, "vfs-taken",
 			   "%s and %s are ports of one function, %s, and %s has its VFs; write "
@@ -332,33 +387,129 @@ static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *l
 	return false;
 }
 
-void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg)
+/* True with leg->n_vfs, where so many can be had; else why not. */
+static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
+		      const struct nic_family *family, const struct vf_ask *ask, struct reason *why)
+{
+	const uint32_t n = ask->n;
+
+	if (vfs_are_foreign(b, pf, n, why) || vfs_are_refused(b, pf, n, why) ||
+	    group_is_foreign(b, pf, family, n, why) || vfs_are_busy(b, pf, n, why) ||
+	    making_hurts(b, leg, pf, family, ask, why))
+		return false;
+	/* More than are needed stay: taking one away takes all. */
+	leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
+	return true;
+}
+
+/* All that are needed; else those that are there, or those who ask by name: that others want more
+ * takes nobody his own. */
+static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
+		       const struct nic_family *family, uint32_t n)
+{
+	const bool by_auto = leg->net->vfs == SPEC_VFS_AUTO;
+	const uint32_t named = by_auto ? MIN_OF(plan_vf_needed(b->plan, leg, true), n) : 0;
+	const uint32_t there = vfs_are_ours(b, pf->pci) ? pf->n_vfs : 0;
+	const uint32_t counts[] = {n, MAX_OF(named, there), there};
+	struct reason unused;
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		const struct vf_ask ask = {.n = counts[i], .by_auto = by_auto && counts[i] > named};
+
+		if (i > 0 && (counts[i] == 0 || counts[i] >= counts[i - 1]))
+			continue;
+		if (try_count(b, leg, pf, family, &ask, i == 0 ? &leg->why_no_vfs : &unused))
+			return;
+	}
+}
+
+/* A number beyond those that there are is nobody's. */
+static void drop_beyond(struct plan_builder *b, const struct plan_leg *leg)
+{
+	for (size_t i = 0; leg->n_vfs && i < b->plan->n_workers; i++)
+		if (b->plan->workers[i].vf[leg->index] > leg->n_vfs)
+			b->plan->workers[i].vf[leg->index] = 0;
+}
+
+void plan_vf_judge(struct plan_builder *b, struct plan_leg *leg)
 {
 	const struct spec_net *net = leg->net;
 	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
 	const struct nic_family *family = nic_family_find(leg->device->driver);
 	struct reason *why = &leg->why_no_vfs;
-	uint32_t n;
+	const bool quiet = net->vfs == SPEC_VFS_AUTO && workers_who_claim(b->plan, family) == 0;
+	uint32_t needed, n;
 
-	if (net->vfs == 0 || (net->vfs == SPEC_VFS_AUTO && workers_on_vfs(b->spec, family) == 0))
+	if (net->vfs == 0 || leg->shared)
 		return;
-	if (net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
-		return; /* its queues are had without any */
-	if (!no_sriov(b, leg, pf, family, why) && !vfs_are_taken(b, leg, why) &&
-	    !no_iommu(b, pf, family, why) && !is_switchdev(b, pf, why)) {
-		n = choose_count(b, net, pf, family);
+	if (pf && pf->max_vfs)
+		plan_vf_deal(b, leg, numbers_of(net, pf, family));
+	needed = plan_vf_needed(b->plan, leg, false);
+	if (net->vfs == SPEC_VFS_AUTO &&
+	    ((needed == 0 && quiet) || family->reach == NIC_BY_FLOW_RULES))
+		return; /* queues by rules are had without any */
+	if (!no_sriov(b, leg, pf, family, quiet, why) && !vfs_are_taken(b, leg, why) &&
+	    !no_iommu(b, pf, family, quiet, why) && !is_switchdev(b, pf, why)) {
+		n = choose_count(b, net, pf, family, needed);
 		if (n == 0)
 			return; /* d has the error */
-		if (!vfs_are_foreign(b, pf, n, why) && !vfs_are_refused(b, pf, n, why) &&
-		    !group_is_foreign(b, pf, family, n, why) && !vfs_are_busy(b, pf, n, why) &&
-		    !making_hurts(b, leg, pf, family, n, why)) {
-			/* More than are needed stay: taking one away takes all. */
-			leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
-			return;
-		}
+		try_counts(b, leg, pf, family, n);
+		drop_beyond(b, leg);
 	}
-	if (net->vfs != SPEC_VFS_AUTO)
-		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, why);
+	if (net->vfs != SPEC_VFS_AUTO && reason_is_set(why))
+		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, why);
+}
+
+static void explain_limit(const struct plan_leg *leg, uint32_t n, struct reason *why)
+{
+	reason_set(why, "vf-limit", "%.15s has %u VFs, and other workers have them",
+		   leg->device->name, n);
+}
+
+/* The facts of device and file that no number changes. */
+static bool offers_none(struct plan_builder *b, const struct plan_leg *leg,
+			const struct inv_function *pf, const struct nic_family *family,
+			struct reason *why)
+{
+	if (no_sriov(b, leg, pf, family, true, why))
+		return true;
+	if (leg->net->vfs == 0)
+		reason_set(why, "policy", "vfs: 0 is written for %.32s", leg->net->name);
+	else if (leg->net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
+		reason_set(why, "no-vf", "%.15s (%.31s) gets VFs only where vfs says how many",
+			   leg->device->name, leg->device->driver);
+	else
+		return vfs_are_taken(b, leg, why) || no_iommu(b, pf, family, true, why) ||
+		       is_switchdev(b, pf, why);
+	return true;
+}
+
+bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
+		   struct reason *why)
+{
+	const struct inv_function *pf = inv_function_find(b->inv, leg->device->pci);
+	const struct nic_family *family = nic_family_find(leg->device->driver);
+	struct vf_ask ask = {.by_auto = true};
+	uint32_t limit;
+
+	if (w->vf[leg->index] && w->vf[leg->index] <= leg->n_vfs)
+		return true;
+	if (offers_none(b, leg, pf, family, why))
+		return false;
+	limit = numbers_of(leg->net, pf, family);
+	ask.n = plan_vf_number(b, leg, w, false, limit) + 1;
+	if (ask.n > limit) {
+		explain_limit(leg, limit, why);
+		return false;
+	}
+	if (leg->n_vfs < ask.n && reason_is_set(&leg->why_no_vfs) && leg->net->vfs > 0) {
+		*why = leg->why_no_vfs;
+		return false;
+	}
+	if (leg->n_vfs < ask.n && !try_count(b, leg, pf, family, &ask, why))
+		return false;
+	w->vf[leg->index] = (uint16_t)ask.n;
+	return true;
 }
 
 /* ---- what is wanted ---- */
@@ -395,29 +546,32 @@ void plan_vf_resolve(struct plan_port *port, const struct inventory *inv)
 		memcpy(port->pci, fn->pci, sizeof(port->pci));
 }
 
+size_t plan_vf_made(const struct plan *p, char made[static PLAN_PORTS_MAX][16])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_steps && n < PLAN_PORTS_MAX; i++) {
+		const struct kernel_change *c = &p->steps[i].change;
+
+		if (c->kind == KERNEL_PCI && c->pci_value.attr == KERNEL_PCI_VFS &&
+		    p->steps[i].verb == PLAN_SET)
+			snprintf(made[n++], sizeof(made[0]), "%.15s", p->steps[i].link);
+	}
+	return n;
+}
+
 bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t)
 {
 	return takes_vf(t, nic_family_find(leg->device->driver));
 }
 
-/* Which of the workers on VFs it is, by its number, which stays: its VF is that one of each leg. */
-static uint32_t vf_rank(const struct plan *p, const struct plan_leg *leg,
-			const struct plan_worker *w)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < p->n_workers; i++)
-		n += plan_vf_fits(leg, p->workers[i].asked) && p->workers[i].id < w->id;
-	return n;
-}
-
 bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg,
 		  const struct plan_worker *w, struct plan_port *port)
 {
-	const uint32_t n = vf_rank(b->plan, leg, w);
+	const uint32_t n = w->vf[leg->index] - 1U;
 	const struct inv_function *fn;
 
-	if (n >= leg->n_vfs || !plan_vf_fits(leg, w->asked))
+	if (n >= leg->n_vfs)
 		return false;
 	vf_ref(leg, n, port->vf);
 	fn = inv_function_by_ref(b->inv, port->vf);

@@ -10,15 +10,27 @@
 
 #include "netcfg/plan/planner.h"
 
-/* Fills leg->n_vfs or leg->why_no_vfs for spec->nets[i]; what the spec asks for and the device can
- * never give goes to b->d, what others have made of its VFs to the leg's state. */
-void plan_vf_judge(struct plan_builder *b, size_t i, struct plan_leg *leg);
+/* Gives each worker that claims one its VF of the leg, and fills leg->n_vfs, and leg->why_no_vfs
+ * where somebody goes without; what the spec asks for and the device can never give goes to b->d,
+ * what others have made of its VFs to the leg's state. */
+void plan_vf_judge(struct plan_builder *b, struct plan_leg *leg);
+/* One more, for a worker that nobody has asked any for by name: into w->vf and leg->n_vfs. False:
+ * it cannot have one, and why. */
+bool plan_vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
+		   struct reason *why);
+/* Whether this plan may take the worker to what nobody has agreed to. */
+bool plan_vf_may_move(const struct plan_builder *b, const struct plan_worker *w);
+/* Whether VFs of this leg's device are what the worker asks for by name, or was agreed to. */
+bool plan_vf_is_agreed(const struct plan_builder *b, const struct plan_leg *leg,
+		       const struct plan_worker *w);
 /* Whether workers that send so can use VFs of the leg's device. */
 bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t);
 /* The VF that a worker has on this leg, into port: its reference, MAC, and address where it is
  * there already. False: there is none for it. */
 bool plan_vf_take(const struct plan_builder *b, const struct plan_leg *leg,
 		  const struct plan_worker *w, struct plan_port *port);
+/* The PFs whose VFs the plan makes, into made, as plan_context.made has them. */
+size_t plan_vf_made(const struct plan *p, char made[static PLAN_PORTS_MAX][16]);
 /* The address that VF number vf of this PF is given. */
 struct mac_addr plan_vf_mac(const struct inv_link *pf, uint32_t vf);
 /* Fills in the address of the port's VF, if it is there. */

@@ -193,12 +193,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	port->mac = leg->link->mac;
 	port->kernel_owned = w->effective != SPEC_TRANSPORT_UDP && !leg->shared &&
 			     !plan_vf_take(b, leg, w, port);
-	if (port->kernel_owned && leg->n_vfs && !plan_vf_fits(leg, w->asked))
-		plan_transport_explain_sharing(w, leg);
-	else if (port->kernel_owned && leg->n_vfs)
-		reason_set(&w->reason, "vf-limit",
-			   "%.15s has %u VFs and more workers than that, DPDK shares its interface",
-			   leg->device->name, leg->n_vfs);
+	if (port->kernel_owned && leg->n_vfs)
+		plan_transport_explain_sharing(b, w, leg, &w->reason);
 	if (port->kernel_owned)
 		plan_kernel_port_choose(b, leg, worker, port);
 	w->n_ports++;
@@ -235,13 +231,19 @@ bool plan_reason_is_note(const struct reason *r)
 	       strcmp(r->code, "kernel-interface") == 0 || strcmp(r->code, "vf-polled") == 0;
 }
 
+bool plan_worker_is_content(const struct plan_worker *w)
+{
+	return !w->lost && (plan_reason_is_note(&w->reason) ||
+			    (w->asked == SPEC_TRANSPORT_AUTO && !w->is_of_legs));
+}
+
 /* Why the transport is not the best one may be said of the legs that are there; that one is missing
  * comes before it. What failed on this host comes before both. */
 static bool reason_may_wait(const struct plan_worker *w)
 {
-	return strcmp(w->reason.code, "shared-ip") != 0 &&
-	       strcmp(w->reason.code, "no-hugepages") != 0 &&
-	       strcmp(w->reason.code, "dpdk-failed") != 0;
+	return w->asked == SPEC_TRANSPORT_AUTO || (strcmp(w->reason.code, "shared-ip") != 0 &&
+						   strcmp(w->reason.code, "no-hugepages") != 0 &&
+						   strcmp(w->reason.code, "dpdk-failed") != 0);
 }
 
 /* "leg-missing: leg-b is absent", or "no-leg" with all of them. */
@@ -263,9 +265,10 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 					: leg->state == PLAN_LEG_DISABLED ? "is disabled"
 									  : "is refused");
 	}
+	w->is_of_legs = w->n_ports == 0 || (len && reason_may_wait(w));
 	if (w->n_ports == 0)
 		reason_set(&w->reason, "no-leg", "%s", legs);
-	else if (len && reason_may_wait(w))
+	else if (w->is_of_legs)
 		reason_set(&w->reason, "leg-missing", "%s", legs);
 }
 
@@ -275,8 +278,10 @@ static void explain_bond(const struct plan *p, struct plan_worker *w)
 	const struct plan_leg_info *leg = &p->legs[0];
 
 	if (p->n_legs > 1 && p->legs[1].bond[0] && leg->state == PLAN_LEG_DEGRADED &&
-	    w->n_ports > 0 && reason_may_wait(w))
+	    w->n_ports > 0 && reason_may_wait(w)) {
 		w->reason = leg->reason;
+		w->is_of_legs = true;
+	}
 }
 
 /* A worker that fell back to sockets has its address where the kernel has it. */
@@ -405,15 +410,13 @@ static void number_workers(struct plan_builder *b)
 
 /* ---- the whole ---- */
 
-static int worker_build(struct plan_builder *b, size_t entry, size_t core, struct plan_worker *w,
-			uint64_t *hugepages)
+static int worker_build(struct plan_builder *b, size_t entry, size_t core, struct plan_worker *w)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
 
 	w->role = sw->role;
 	w->udp_port = plan_shared_port(b, w->id);
 	check_core(b, entry, w->core);
-	plan_transport_choose(b, entry, w, hugepages);
 	worker_list_ips(b, w);
 	return worker_deal(sw, core, w);
 }
@@ -432,28 +435,30 @@ static int workers_alloc(struct plan_builder *b, size_t n)
 			p->workers[p->n_workers++].core = spec->workers[i].cores[c];
 		}
 	number_workers(b);
-	plan_transport_count(b);
 	return 0;
 }
 
 int plan_workers_build(struct plan_builder *b)
 {
 	const struct spec *spec = b->spec;
-	uint64_t hugepages = plan_transport_hugepages(b);
 	size_t n = 0, next = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < spec->n_workers; i++)
 		n += spec->workers[i].n_cores;
+	r = n ? workers_alloc(b, n) : 0;
+	if (r < 0)
+		return r;
+	plan_transport_claim(b);
 	if (n == 0)
 		return 0;
 	if (spec->n_nets == 0)
 		diag_add(b->d, DIAG_ERROR, &spec->workers[0].pos, "net",
 			 "the workers have no data device; write one under net");
-	r = workers_alloc(b, n);
+	plan_transport_choose(b);
 	for (size_t i = 0; i < spec->n_workers && r == 0; i++)
 		for (size_t c = 0; c < spec->workers[i].n_cores && r == 0; c++)
-			r = worker_build(b, i, c, &b->plan->workers[next++], &hugepages);
+			r = worker_build(b, i, c, &b->plan->workers[next++]);
 	if (r < 0)
 		return r;
 	for (size_t leg = 0; leg < b->n_legs; leg++)

@@ -315,7 +315,8 @@ static const struct spec_key net_keys[] = {
 	{"vfs", SPEC_TYPE_VFS, .fallback = "auto", .min = 0, .max = 256, FIELD(spec_net, vfs),
 	 .help = "How many virtual functions (SR-IOV) the device has. auto: one for each worker "
 		 "with transport dpdk, and dpdk-interrupt where they have receive interrupts, "
-		 "as far as the device offers them. 0: none.",
+		 "and for each with transport auto that an apply has taken to VFs, as far as the "
+		 "device offers them. 0: none.",
 	 .example = "auto"},
 	{"vf-spoof-check", SPEC_TYPE_ENUM, NAMES(switch_names), FIELD(spec_net, vf_spoof_check),
 	 .fallback_doc = "as its driver has it",
@@ -613,8 +614,8 @@ static const struct spec_key worker_keys[] = {
 	{"transport", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(transport_names),
 	 FIELD(spec_worker, transport),
 	 .help = "How the workers send: dpdk polls a core of its own, dpdk-interrupt sleeps "
-		 "until there are packets, udp uses the kernel's sockets, auto is udp for now, "
-		 "and plan says what VFs the devices offer.",
+		 "until there are packets, udp uses the kernel's sockets. auto takes the best that "
+		 "devices, cores and memory allow when somebody applies it, and stays with that.",
 	 .example = "udp"},
 	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
 	 .help = "What frontends mount; their cores take the mounts in turn, at most 128 per core.",

@@ -13,6 +13,7 @@
 #include "tests/lib/plan_host.h"
 #include <ftw.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 struct fixture {
@@ -216,6 +217,47 @@ static inline void turn_until_it_ends(struct fixture *f)
 {
 	while (f->a.walk.pending.applier || walk_is_active(&f->a))
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+}
+
+/* The first worker. */
+static inline struct sup_worker *host_worker(struct fixture *f)
+{
+	return (struct sup_worker *)sup_first(f->a.sup);
+}
+
+/* It serves, and has one path to a client: as it never says itself. */
+static inline struct launch_stats *host_serve(struct sup_worker *w)
+{
+	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*page));
+	w->stats = page;
+	w->state = SUP_UP;
+	w->up_since_ns = clock_now_ns();
+	page->heartbeat_ns = UINT64_MAX; /* it is never stuck */
+	page->n_paths = 1;
+	snprintf(page->paths[0].leg, sizeof(page->paths[0].leg), "leg-a");
+	snprintf(page->paths[0].peer, sizeof(page->paths[0].peer), "host-b");
+	snprintf(page->paths[0].remote, sizeof(page->paths[0].remote), "10.10.1.20");
+	page->paths[0].up = 1;
+	page->paths[0].mtu = page->paths[0].mtu_found = page->paths[0].mtu_most = 9000;
+	page->paths[0].rx_packets = 100;
+	return page;
+}
+
+/* This agent dies, without a word to anybody; another one takes its place. */
+static inline void die_and_come_back(struct fixture *f)
+{
+	struct agent *a = &f->a;
+
+	walk_done(a);
+	a->walk = (struct walk){.active = false};
+	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
+	walk_round_done(&a->now);
+	assert_int_equal(walk_init(a), 0);
 }
 
 static inline bool event_has(const struct agent *a, const char *text)

@@ -278,18 +278,6 @@ static void test_rolled_back_to_what_could_not_be_written(void **state)
 	assert_true(running_has(f, "10.10.2.10"));
 }
 
-/* This agent dies, without a word to anybody; another one takes its place. */
-static void die_and_come_back(struct fixture *f)
-{
-	struct agent *a = &f->a;
-
-	walk_done(a);
-	a->walk = (struct walk){.active = false};
-	assert_int_equal(sup_reconcile(a->sup, NULL, 0, false), 0);
-	walk_round_done(&a->now);
-	assert_int_equal(walk_init(a), 0);
-}
-
 static void test_the_next_agent_adopts_it(void **state)
 {
 	struct fixture *f = *state;

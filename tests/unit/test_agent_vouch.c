@@ -5,8 +5,6 @@
  */
 #include "tests/lib/walk_host.h"
 
-#include <sys/mman.h>
-
 #define ON_DPDK(range)                                         \
 	"host: host-a\n"                                       \
 	"networks:\n"                                          \
@@ -15,35 +13,6 @@
 	"  - {name: leg-a, device: veth0, network: data-a}\n"  \
 	"workers:\n"                                           \
 	"  - {role: compute, cores: [1], transport: dpdk, exports: [{name: x, path: /srv}]}\n"
-
-static struct sup_worker *worker_of(struct fixture *f)
-{
-	return (struct sup_worker *)sup_first(f->a.sup);
-}
-
-/* It serves, and has one path to a client. */
-static struct launch_stats *serve(struct fixture *f)
-{
-	struct sup_worker *w = worker_of(f);
-	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(page, MAP_FAILED);
-	if (w->stats)
-		munmap((void *)w->stats, sizeof(*page));
-	w->stats = page;
-	w->state = SUP_UP;
-	w->up_since_ns = clock_now_ns();
-	page->heartbeat_ns = UINT64_MAX; /* it is never stuck */
-	page->n_paths = 1;
-	snprintf(page->paths[0].leg, sizeof(page->paths[0].leg), "leg-a");
-	snprintf(page->paths[0].peer, sizeof(page->paths[0].peer), "host-b");
-	snprintf(page->paths[0].remote, sizeof(page->paths[0].remote), "10.10.1.20");
-	page->paths[0].up = 1;
-	page->paths[0].mtu = page->paths[0].mtu_found = page->paths[0].mtu_most = 9000;
-	page->paths[0].rx_packets = 100;
-	return page;
-}
 
 static void apply_for(struct fixture *f, const struct walk_client *client)
 {
@@ -58,8 +27,8 @@ static struct launch_stats *begin(struct fixture *f, const struct walk_client *c
 
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
 	assert_int_equal(walk(f, WALK_START), 0);
-	assert_int_equal(worker_of(f)->config.transport, LAUNCH_DPDK);
-	page = serve(f);
+	assert_int_equal(host_worker(f)->config.transport, LAUNCH_DPDK);
+	page = host_serve(host_worker(f));
 	write_file(f, ON_DPDK("10.10.2.10-10.10.2.40"));
 	apply_for(f, client);
 	return page;
@@ -75,7 +44,7 @@ static bool runs(struct fixture *f, const char *ip)
 /* The worker was not restarted: the test says that it runs on. */
 static void goes_on(struct fixture *f)
 {
-	worker_of(f)->state = SUP_UP;
+	host_worker(f)->state = SUP_UP;
 }
 
 /* As if it had been waited for long enough. */
@@ -152,7 +121,7 @@ static void test_with_a_confirmation(void **state)
 	assert_int_equal(walk_pending_decide(&f->a, false, 0, "uid 0, pid 9"), 0);
 	turn_until_it_ends(f);
 	/* Whom the change has cut off may have to change, too: until the end of the window. */
-	page = serve(f);
+	page = host_serve(host_worker(f));
 	apply_for(f, &client);
 	goes_on(f);
 	time_is_up(f);
@@ -212,7 +181,7 @@ static void test_a_second_one_waits(void **state)
 }
 
 /* This agent dies, and another one finds its worker and its applier, which go on. */
-static void die_and_come_back(struct fixture *f)
+static void die_and_be_found(struct fixture *f)
 {
 	struct agent *a = &f->a;
 
@@ -234,7 +203,7 @@ static void test_the_next_agent_knows_whom_they_miss(void **state)
 	struct walk *w = &f->a.walk;
 	struct launch_stats *page = begin(f, &client);
 
-	die_and_come_back(f);
+	die_and_be_found(f);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
 	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
@@ -261,7 +230,7 @@ static void test_the_next_agent_confirms_by_its_workers(void **state)
 	struct fixture *f = *state;
 	struct launch_stats *page = begin(f, &client);
 
-	die_and_come_back(f);
+	die_and_be_found(f);
 	assert_true(f->a.walk.vouch.alone);
 	while (!f->a.walk.vouch.paths[0].counted)
 		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
@@ -281,7 +250,7 @@ static void test_a_hostile_name_is_not_written(void **state)
 
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
 	assert_int_equal(walk(f, WALK_START), 0);
-	page = serve(f);
+	page = host_serve(host_worker(f));
 	page->n_paths = 2;
 	page->paths[1] = page->paths[0];
 	snprintf(page->paths[1].peer, sizeof(page->paths[1].peer), "x\nadmin: {users: [eve]}\n#");
@@ -306,13 +275,13 @@ static void test_nobody_is_asked(void **state)
 	assert_null(f->a.walk.pending.applier);
 	assert_true(runs(f, "10.10.2.10"));
 	/* Who was not there before is not missed. */
-	worker_of(f)->state = SUP_UP;
-	serve(f)->paths[0].up = 0;
+	host_worker(f)->state = SUP_UP;
+	host_serve(host_worker(f))->paths[0].up = 0;
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40"));
 	apply_for(f, &client);
 	assert_null(f->a.walk.pending.applier);
 	/* What does not touch the leg does not wait for anybody. */
-	serve(f);
+	host_serve(host_worker(f));
 	write_file(f, ON_DPDK("10.10.1.10-10.10.1.40") "policy: {on-fallback: degrade}\n");
 	apply_for(f, &client);
 	assert_null(f->a.walk.pending.applier);

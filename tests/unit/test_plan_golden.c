@@ -2,13 +2,16 @@
 /*
  * Golden cases of tests/golden/plan: spec.yaml of a case on its inventory.json (without one: the
  * plain host's, in the folder above), with the places of its workers file and by the force of the
- * names in its forced file if there are such, must give plan.txt or error.txt to the letter.
- * Whatever is planned is also applied to a host in memory: a failure at any step leaves it as it
- * was, and at last nothing must be left to do. PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints
- * TAP itself: one test a case.
+ * names in its forced file if there are such, and what its agreed file says was agreed to (moves:
+ * as an apply that may move workers), must give plan.txt or error.txt to the letter. Whatever is
+ * planned is also applied to a host in memory: a failure at any step leaves it as it was, and at
+ * last nothing must be left to do. PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself:
+ * one test a case.
  */
 #include "netcfg/plan/apply.h"
+#include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_places.h"
+#include "netcfg/plan/plan_vf.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kernel_fake.h"
 #include <dirent.h>
@@ -168,12 +171,20 @@ static const char *trial_failures(struct trial *t, const struct plan *p)
 static const char *apply_check(const struct spec *s, const struct inventory *inv,
 			       const struct plan_context *ctx, const struct plan *p)
 {
+	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed deal = {0};
+	char made[PLAN_PORTS_MAX][16];
+	struct plan_context settled = *ctx;
 	struct trial t;
 	const char *wrong = NULL;
 
-	if (!trial_init(&t, inv))
+	/* As an applier has it: what was decided stays so. */
+	if (plan_agreed_follow(ctx->agreed, p, &deal) < 0 || !trial_init(&t, inv))
 		return "no host in memory";
-	t.ctx = ctx;
+	settled.agreed = &deal;
+	settled.may_move = false;
+	settled.made = (const char(*)[16])made;
+	settled.n_made = plan_vf_made(p, made);
+	t.ctx = &settled;
 	wrong = trial_failures(&t, p);
 	if (!wrong)
 		wrong = trial_apply(&t, s, p, false);
@@ -203,9 +214,13 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 	autofree char *yaml = file_read(name, "spec.yaml");
 	autofree char *json = file_read(name, "inventory.json");
 	autofree char *path = path_of(name, "workers"), *words = file_read(name, "forced");
+	autofree char *agreed_path = path_of(name, "agreed"), *moves = file_read(name, "moves");
+	PLENUM_CLEANUP(plan_agreed_done) struct plan_agreed agreed = {0};
 	PLENUM_CLEANUP(plan_places_done) struct plan_places places = {0};
 	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX] = {""};
 	const struct plan_context ctx = {.places = &places,
+					 .agreed = &agreed,
+					 .may_move = moves != NULL,
 					 .forced = (const char(*)[PLENUM_NAME_MAX])forced,
 					 .n_forced = forced_read(words, forced)};
 	struct diag d = DIAG_INIT;
@@ -216,11 +231,12 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 
 	if (!json)
 		json = file_read(".", "inventory.json");
-	if (!yaml || !json || !path)
+	if (!yaml || !json || !path || !agreed_path)
 		return -ENOENT;
 	if (spec_parse("spec.yaml", yaml, strlen(yaml), &d, &s) < 0 ||
 	    inv_from_json(json, strlen(json), &d, &inv) < 0 ||
-	    plan_places_load(&places, path, &d) < 0) {
+	    plan_places_load(&places, path, &d) < 0 ||
+	    (access(agreed_path, F_OK) == 0 && plan_agreed_load(&agreed, agreed_path) < 0)) {
 		diag_print(&d, stderr);
 		r = -EINVAL;
 	} else if (plan_build(s, inv, &ctx, &d, &p) < 0) {

@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * transport: auto through the walk: that only an apply which somebody asks for takes a worker to
+ * VFs, that it is kept only where the worker is seen to run with them, and that what was agreed to
+ * is on disk when it is kept, and not before, whatever dies or cannot be read or written.
+ */
+#include "tests/lib/walk_host.h"
+
+#include <sys/wait.h>
+
+#define PF_A "0000:3b:00.0"
+#define PF_B "0000:3c:00.0"
+
+#define AUTO_YAML                                               \
+	"host: host-a\n"                                        \
+	"management: {interface: eth0}\n"                       \
+	"networks:\n"                                           \
+	"  - {name: data-a, range: 10.10.1.10-10.10.1.40/16}\n" \
+	"  - {name: data-b, range: 10.20.1.10-10.20.1.40/16}\n" \
+	"net:\n"                                                \
+	"  - {name: leg-a, device: veth0, network: data-a}\n"   \
+	"  - {name: leg-b, device: veth1, network: data-b}\n"   \
+	"ha: {mode: dual-leg}\n"                                \
+	"workers:\n"                                            \
+	"  - {role: compute, cores: [1], exports: [{name: x, path: /srv}]}\n"
+
+#define TWO_YAML AUTO_YAML "  - {role: compute, cores: [2], exports: [{name: y, path: /srv}]}\n"
+
+static void add_pf(struct inventory *inv, uint32_t ifindex, const char *pci)
+{
+	struct inv_function *pf = inv_function_add(inv);
+
+	inv_text_set(pf->pci, sizeof(pf->pci), pci);
+	inv_text_set(pf->driver, sizeof(pf->driver), "ixgbe");
+	pf->max_vfs = 7;
+	pf->iommu_group = (int)ifindex;
+	for (size_t i = 0; i < inv->n_links; i++) {
+		struct inv_link *l = &inv->links[i];
+
+		if (l->ifindex != ifindex)
+			continue;
+		l->max_vfs = 7;
+		l->up = l->carrier = true;
+		l->kind = INV_LINK_PHYSICAL;
+		inv_text_set(l->pci, sizeof(l->pci), pci);
+		inv_text_set(l->driver, sizeof(l->driver), "ixgbe");
+	}
+}
+
+/* What an applier has done is there to be seen while it waits: that is when ports are given their
+ * VFs. */
+static pid_t agent_pid;
+static struct kernel_ops shared_ops;
+static struct kernel_ops own_ops;
+
+static int collect_and_leave(struct kernel *k, struct diag *d, struct inventory *inv)
+{
+	int r = own_ops.collect(k, d, inv);
+
+	if (getpid() != agent_pid)
+		host_save(current);
+	return r;
+}
+
+static int change_and_leave(struct kernel *k, const struct kernel_change *c, char *why)
+{
+	int r = own_ops.change(k, c, why);
+
+	if (getpid() != agent_pid)
+		host_save(current);
+	return r;
+}
+
+static void share_host(struct fixture *f)
+{
+	agent_pid = getpid();
+	shared_ops = own_ops = *f->a.kernel->ops;
+	shared_ops.collect = collect_and_leave;
+	shared_ops.change = change_and_leave;
+	f->a.kernel->ops = &shared_ops;
+}
+
+static int setup_pfs(void **state)
+{
+	struct inventory *inv = host_new();
+	struct fixture *f;
+
+	if (setup(state) < 0)
+		return -1;
+	f = *state;
+	share_host(f);
+	add_pf(inv, HOST_VETH0, PF_A);
+	add_pf(inv, HOST_VETH1, PF_B);
+	inv->cores[1].isolated = true;
+	assert_int_equal(kernel_fake_replace(f->a.kernel, inv), 0);
+	inv_free(inv);
+	write_file(f, AUTO_YAML);
+	assert_int_equal(walk(f, WALK_START), 0);
+	return 0;
+}
+
+/* Other PFs, and another core for the worker. */
+static void set_host(struct fixture *f, const char *driver, bool isolated)
+{
+	struct inventory *inv = NULL;
+
+	host_load(f);
+	assert_int_equal(inv_copy(kernel_fake_inventory(f->a.kernel), &inv), 0);
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].max_vfs)
+			inv_text_set(inv->links[i].driver, sizeof(inv->links[i].driver), driver);
+	inv->cores[1].isolated = isolated;
+	assert_int_equal(kernel_fake_replace(f->a.kernel, inv), 0);
+	inv_free(inv);
+}
+
+static enum spec_transport transport_of(const struct fixture *f)
+{
+	return f->a.now.plan->workers[0].effective;
+}
+
+static bool agreed(const struct fixture *f)
+{
+	autofree char *text = read_text(f->a.walk.agreed_path);
+
+	return text && strstr(text, "core 1 transport dpdk\n");
+}
+
+/* As many as the PF has now. */
+static uint32_t vfs_of(struct fixture *f, const char *pci)
+{
+	const struct inventory *inv;
+
+	host_load(f);
+	inv = kernel_fake_inventory(f->a.kernel);
+	return inv_function_find(inv, pci)->n_vfs;
+}
+
+static void check_sockets(struct fixture *f)
+{
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
+	assert_int_equal(vfs_of(f, PF_A), 0);
+	assert_int_equal(vfs_of(f, PF_B), 0);
+	assert_false(agreed(f));
+}
+
+static void check_on_vfs(const struct fixture *f)
+{
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK);
+	assert_string_equal(f->a.now.plan->workers[0].ports[1].vf, PF_B "/vf0");
+}
+
+/* As seen when the applier has ended, which has the host in memory until then. */
+static void check_vfs(struct fixture *f)
+{
+	check_on_vfs(f);
+	assert_int_equal(vfs_of(f, PF_A), 1);
+	assert_int_equal(vfs_of(f, PF_B), 1);
+}
+
+static struct sup_worker *worker_on(struct fixture *f, uint32_t core)
+{
+	for (const struct sup_worker *w = sup_first(f->a.sup); w; w = w->next)
+		if (w->config.core == core && w->wanted)
+			return (struct sup_worker *)w;
+	fail();
+	return NULL;
+}
+
+/* The process that it is to be has taken the place of the one that it was. */
+static struct launch_stats *come_up(struct fixture *f, uint32_t core)
+{
+	struct sup_worker *w = worker_on(f, core);
+
+	while (w->state == SUP_STOPPING) {
+		kill(w->pid, SIGKILL);
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	}
+	return host_serve(w);
+}
+
+static void ask(struct fixture *f, unsigned confirm_s)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7", .confirm_s = confirm_s};
+
+	walk_ask_client(&f->a, &client);
+}
+
+/* Up to where it waits; its worker runs, and a client answers it as before. */
+static void try(struct fixture *f, unsigned confirm_s)
+{
+	come_up(f, 1);
+	ask(f, confirm_s);
+	turn_until_it_waits(f);
+	come_up(f, 1);
+}
+
+static void apply(struct fixture *f)
+{
+	try(f, 0);
+	turn_until_it_ends(f);
+	assert_int_equal(f->a.walk.error, 0);
+}
+
+static void decide(struct fixture *f, bool keep)
+{
+	assert_int_equal(walk_pending_decide(&f->a, keep, 0, "uid 0, pid 9"), 0);
+	turn_until_it_ends(f);
+}
+
+static void test_only_who_asks_moves_it(void **state)
+{
+	static const enum walk_trigger others[] = {WALK_KERNEL, WALK_FALLBACK, WALK_RELOAD,
+						   WALK_START};
+	struct fixture *f = *state;
+
+	check_sockets(f);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		assert_int_equal(walk(f, others[i]), 0);
+		check_sockets(f);
+		assert_string_equal(f->a.now.plan->workers[0].reason.code, "vf-unused");
+	}
+	apply(f);
+	check_vfs(f);
+	assert_true(agreed(f));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		assert_int_equal(walk(f, others[i]), 0);
+		check_vfs(f);
+	}
+}
+
+/* An agent that comes later, or is of a later version, finds it as it was. */
+static void test_the_next_agent_finds_it_so(void **state)
+{
+	struct fixture *f = *state;
+
+	die_and_come_back(f);
+	assert_int_equal(walk(f, WALK_START), 0);
+	check_sockets(f);
+	apply(f);
+	die_and_come_back(f);
+	assert_int_equal(walk(f, WALK_START), 0);
+	check_vfs(f);
+	assert_int_equal(f->a.walk.n_steps, 0);
+	assert_true(agreed(f));
+}
+
+static void test_on_trial(void **state)
+{
+	struct fixture *f = *state;
+
+	try(f, 600);
+	check_on_vfs(f);
+	assert_false(agreed(f));
+	decide(f, false);
+	check_sockets(f);
+	/* What the files say runs: nothing is wrong with them. */
+	assert_int_equal(f->a.problems.n_all, 0);
+	assert_int_equal(walk(f, WALK_START), 0);
+	check_sockets(f);
+	try(f, 600);
+	decide(f, true);
+	check_vfs(f);
+	assert_true(agreed(f));
+}
+
+/* It does not start with its VF: who waits for a decision waits without a worker. */
+static void test_worker_fails_on_trial(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(walk_is_on_trial(&f->a, 1));
+	try(f, 600);
+	assert_true(walk_is_on_trial(&f->a, 1));
+	assert_false(walk_is_on_trial(&f->a, 2));
+	walk_vouch_refuse(&f->a, 1, "it does not attach");
+	turn_until_it_ends(f);
+	check_sockets(f);
+	assert_true(event_has(&f->a, "it does not attach"));
+	apply(f);
+	assert_false(walk_is_on_trial(&f->a, 1));
+}
+
+/* The policy's time counts, whatever the drivers promise. */
+static void test_policy(void **state)
+{
+	struct fixture *f = *state;
+
+	set_host(f, "ice", false);
+	apply(f);
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
+	/* The same VFs, by another back end: no step of the plan disturbs anybody. */
+	set_host(f, "ice", true);
+	write_file(f, AUTO_YAML "policy: {confirm: 60s}\n");
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	assert_null(f->a.walk.pending.applier);
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
+	try(f, 0);
+	check_on_vfs(f);
+	assert_false(f->a.walk.vouch.alone);
+	decide(f, false);
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_DPDK_INTERRUPT);
+	assert_false(agreed(f));
+}
+
+/* Of a file that is as it was, and without a step: it is waited for as somebody wants. */
+static void test_confirm_of_a_move_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	set_host(f, "ice", false);
+	apply(f);
+	set_host(f, "ice", true);
+	try(f, 600);
+	assert_int_equal(f->a.walk.pending.n_steps, 0);
+	assert_false(f->a.walk.vouch.alone);
+	check_on_vfs(f);
+	assert_false(agreed(f));
+	decide(f, true);
+	assert_true(agreed(f));
+}
+
+/* ---- who can tell ---- */
+
+/* Nobody answers it: only somebody who looks himself takes it further, once it runs. */
+static void test_without_a_witness(void **state)
+{
+	struct fixture *f = *state;
+	struct sup_worker *w;
+
+	come_up(f, 1)->paths[0].up = 0;
+	ask(f, 0);
+	wait_for_walk(f);
+	assert_null(f->a.walk.pending.applier);
+	check_sockets(f);
+	assert_string_equal(f->a.now.plan->workers[0].reason.code, "no-witness");
+	ask(f, 600);
+	turn_until_it_waits(f);
+	check_on_vfs(f);
+	w = worker_on(f, 1);
+	assert_int_not_equal(w->state, SUP_UP);
+	assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"), -EHOSTUNREACH);
+	assert_non_null(strstr(walk_vouch_missed(&f->a), "since it was taken to VFs"));
+	come_up(f, 1)->paths[0].up = 0;
+	decide(f, true);
+	assert_true(agreed(f));
+}
+
+/* As if it had been waited for long enough. */
+static void time_is_up(struct fixture *f)
+{
+	f->a.walk.vouch.busy_ns = clock_now_ns() - 2 * WALK_PROBE_NS;
+}
+
+static void set_worker(struct fixture *f, const char *text)
+{
+	assert_int_equal(file_write(f->worker, text, strlen(text), 0700), 0);
+}
+
+/* The one that it is to be has taken the place of the one that it was, and ended. */
+static void fall(struct fixture *f)
+{
+	struct sup_worker *w = worker_on(f, 1);
+
+	while (w->state != SUP_BACKOFF && w->state != SUP_FAILED) {
+		if (w->state == SUP_STOPPING)
+			kill(w->pid, SIGKILL);
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	}
+}
+
+static void test_worker_does_not_come_up(void **state)
+{
+	static const struct walk_client forced = {
+		.by = "uid 0, pid 7", .forced = {"probes"}, .n_forced = 1};
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 2; i++) {
+		come_up(f, 1);
+		set_worker(f, "#!/bin/sh\nexit 1\n");
+		if (i == 0)
+			ask(f, 0);
+		else
+			walk_ask_client(&f->a, &forced); /* whoever answers does not count */
+		turn_until_it_waits(f);
+		assert_true(f->a.walk.vouch.alone);
+		fall(f);
+		while (f->a.walk.pending.applier) {
+			time_is_up(f);
+			assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+		}
+		set_worker(f, worker);
+		turn_until_it_ends(f);
+		check_sockets(f);
+		assert_true(event_has(&f->a, "since it was taken to VFs: exit status 1"));
+		assert_int_equal(walk(f, WALK_RELOAD), 0);
+	}
+}
+
+/* Its client answers the other worker of the host, and it no more. */
+static void test_nobody_vouches_for_another(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page;
+
+	write_file(f, TWO_YAML);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	come_up(f, 1);
+	come_up(f, 2)->paths[0].up = 0;
+	ask(f, 0);
+	turn_until_it_waits(f);
+	assert_int_equal(f->a.now.plan->workers[1].effective, SPEC_TRANSPORT_UDP);
+	page = come_up(f, 1);
+	page->paths[0].up = 0;
+	page = come_up(f, 2);
+	worker_on(f, 2)->started_ns = clock_now_ns(); /* what comes to it is news */
+	time_is_up(f);
+	turn_until_it_ends(f);
+	check_sockets(f);
+	assert_true(event_has(&f->a, "host-b does not answer worker 1 on leg-a"));
+}
+
+/* The trial is the next agent's as well, down to the end. */
+static void test_trial_is_inherited(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int keep = 0; keep < 2; keep++) {
+		try(f, 600);
+		die_and_come_back(f);
+		walk_start(&f->a);
+		turn_until_it_waits(f);
+		check_on_vfs(f);
+		assert_false(agreed(f));
+		assert_int_equal(walk_pending_decide(&f->a, true, 0, "uid 0, pid 9"),
+				 -EHOSTUNREACH);
+		come_up(f, 1);
+		decide(f, keep);
+		assert_int_equal(agreed(f), keep);
+		if (!keep)
+			check_sockets(f);
+	}
+	check_vfs(f);
+}
+
+/* Killed between the word that keeps it and the record. */
+static void test_kept_by_its_ticket(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	static const char old[] = "# plenum-pending 1 2 files 600 9\n# uid 0, pid 7\n" AUTO_YAML;
+	autofree char *ticket = NULL;
+
+	try(f, 600);
+	ticket = read_text(a->walk.pending_path);
+	assert_non_null(ticket);
+	decide(f, true);
+	/* One of an agent that knew nothing of it takes nothing back. */
+	assert_int_equal(file_write(a->walk.pending_path, old, strlen(old), 0600), 0);
+	assert_int_equal(unlink(a->walk.outcome_path), 0);
+	die_and_come_back(f);
+	walk_start(a);
+	wait_for_walk(f);
+	assert_true(agreed(f));
+	assert_int_equal(file_write(a->walk.pending_path, ticket, strlen(ticket), 0600), 0);
+	assert_int_equal(unlink(a->walk.agreed_path), 0);
+	die_and_come_back(f);
+	walk_start(a);
+	wait_for_walk(f);
+	assert_true(agreed(f));
+	check_vfs(f);
+}
+
+/* The machine is reset while somebody had to decide: nobody has. */
+static void test_reset_on_trial(void **state)
+{
+	struct fixture *f = *state;
+	pid_t pid;
+
+	try(f, 600);
+	host_save(f);
+	pid = applier_pid(f->a.walk.pending.applier);
+	die_and_come_back(f);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	walk_start(&f->a);
+	wait_for_walk(f);
+	check_sockets(f);
+}
+
+/* ---- the record ---- */
+
+/* This agent dies, and the next one finds the worker. */
+static void die_and_find_it(struct fixture *f)
+{
+	struct agent *a = &f->a;
+
+	walk_done(a);
+	a->walk = (struct walk){.active = false};
+	walk_round_done(&a->now);
+	assert_int_equal(walk_init(a), 0);
+}
+
+/* Those that the dead agent's successor was to end have ended. */
+static void end_workers(struct fixture *f)
+{
+	for (const struct sup_worker *w = sup_first(f->a.sup); w; w = sup_first(f->a.sup)) {
+		if (w->pid > 0)
+			kill(w->pid, SIGKILL);
+		assert_true(loop_turn(f->a.loop, 10 * NSEC_PER_SEC) > 0);
+	}
+}
+
+static void spoil(struct fixture *f)
+{
+	assert_int_equal(file_write(f->a.walk.agreed_path, "spoilt\n", 7, 0600), 0);
+}
+
+/* Whoever spoils it while an agent runs changes nothing. */
+static void test_memory_counts(void **state)
+{
+	static const enum walk_trigger all[] = {WALK_KERNEL, WALK_FALLBACK, WALK_RELOAD};
+	struct fixture *f = *state;
+
+	apply(f);
+	spoil(f);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		assert_int_equal(walk(f, all[i]), 0);
+		check_vfs(f);
+	}
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* Nor does one that cannot be read at the start, to a worker that runs; it is read when it can be.
+ */
+static void test_record_cannot_be_read(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *text = NULL, *path = NULL;
+
+	apply(f);
+	path = strdup(f->a.walk.agreed_path);
+	text = read_text(path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	die_and_find_it(f);
+	assert_int_equal(walk(f, WALK_START), 0);
+	check_vfs(f);
+	assert_true(problem_has(&f->a, "those that run stay as they are"));
+	assert_int_equal(f->a.walk.n_steps, 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_true(problem_has(&f->a, "cannot be read (Is a directory)"));
+	assert_true(loop_timer_armed(f->a.walk.debounce));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(file_write(path, text, strlen(text), 0600), 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_int_equal(f->a.problems.n_all, 0);
+	/* Who removes one that is spoilt takes what runs for it. */
+	spoil(f);
+	die_and_find_it(f);
+	assert_int_equal(walk(f, WALK_START), 0);
+	check_vfs(f);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_true(agreed(f));
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* Where nothing runs there is nothing to be kept: sockets, until it can be read or somebody asks.
+ */
+static void test_record_is_spoilt(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *text = NULL;
+
+	apply(f);
+	spoil(f);
+	die_and_come_back(f);
+	end_workers(f);
+	assert_int_equal(walk(f, WALK_START), 0);
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
+	assert_true(problem_has(&f->a, "'plenum apply' writes it anew"));
+	text = read_text(f->a.walk.agreed_path);
+	assert_string_equal(text, "spoilt\n");
+	apply(f);
+	check_vfs(f);
+	assert_true(agreed(f));
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* Nor does a full disk take anybody back; that the next boot will is said until it is mended. */
+static void test_record_cannot_be_written(void **state)
+{
+	struct fixture *f = *state;
+	autofree char *beside = NULL;
+
+	assert_true(asprintf(&beside, "%s.new", f->a.walk.agreed_path) > 0);
+	assert_int_equal(mkdir(beside, 0700), 0);
+	apply(f);
+	assert_false(agreed(f));
+	assert_true(problem_has(&f->a, "the next start of the host finds workers"));
+	assert_true(loop_timer_armed(f->a.walk.debounce));
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_int_equal(rmdir(beside), 0);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_vfs(f);
+	assert_true(agreed(f));
+	assert_int_equal(f->a.problems.n_all, 0);
+}
+
+/* ---- what is lost ---- */
+
+static void test_loss_is_said(void **state)
+{
+	struct fixture *f = *state;
+
+	apply(f);
+	set_host(f, "igb", false); /* which can only be polled */
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	assert_int_equal(transport_of(f), SPEC_TRANSPORT_UDP);
+	assert_true(
+		event_has(&f->a, "worker 1 does without what was agreed to (dpdk): core-shared"));
+	come_up(f, 1);
+	health_look(&f->a);
+	assert_true(problem_has(&f->a, "worker 1: core-shared"));
+	assert_true(agreed(f));
+	set_host(f, "igb", true);
+	assert_int_equal(walk(f, WALK_KERNEL), 0);
+	check_on_vfs(f);
+	assert_true(event_has(&f->a, "worker 1 has what was agreed to (dpdk) again"));
+	come_up(f, 1);
+	health_look(&f->a);
+	assert_false(problem_has(&f->a, "core-shared"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_pfs, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_only_who_asks_moves_it),
+		TEST(test_the_next_agent_finds_it_so),
+		TEST(test_on_trial),
+		TEST(test_worker_fails_on_trial),
+		TEST(test_policy),
+		TEST(test_confirm_of_a_move_alone),
+		TEST(test_without_a_witness),
+		TEST(test_worker_does_not_come_up),
+		TEST(test_nobody_vouches_for_another),
+		TEST(test_trial_is_inherited),
+		TEST(test_kept_by_its_ticket),
+		TEST(test_reset_on_trial),
+		TEST(test_memory_counts),
+		TEST(test_record_cannot_be_read),
+		TEST(test_record_is_spoilt),
+		TEST(test_record_cannot_be_written),
+		TEST(test_loss_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
