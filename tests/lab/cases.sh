@@ -98,14 +98,14 @@ lab_all_cases() {
 
 # lab_case_wants CASE: all of them, one way only to say each
 lab_case_wants() {
-	local hosts=2 legs=2 nics=igb init=channel cpus=2 memory=1536 want
+	local hosts=2 legs=2 nics=igb init=channel cpus=2 memory=1536 isolated='' want
 	for want in $(lab_case_field "$1" wants); do
 		case ${want%%=*} in
-		hosts | legs | nics | init | cpus | memory) local "$want" ;;
-		*) lab_die "case $1 wants '$want': hosts=, legs=, nics=, init=, cpus= or memory=" ;;
+		hosts | legs | nics | init | cpus | memory | isolated) local "$want" ;;
+		*) lab_die "case $1 wants '$want': hosts=, legs=, nics=, init=, cpus=, memory= or isolated=" ;;
 		esac
 	done
-	echo "hosts=$hosts legs=$legs nics=$nics init=$init cpus=$cpus memory=$memory"
+	echo "hosts=$hosts legs=$legs nics=$nics init=$init cpus=$cpus memory=$memory isolated=$isolated"
 }
 
 # lab_run_case CASE [LOGS]: in a process of its own, with the lab up
@@ -196,7 +196,7 @@ lab_case_result() {
 
 # lab_group NUMBER WANTS CASE...: boots what they want and runs them one after the other.
 lab_group() {
-	local number=$1 wants=$2 want name logs hosts legs nics init cpus memory options=()
+	local number=$1 wants=$2 want name logs hosts legs nics init cpus memory isolated options=()
 	shift 2
 	for want in $wants; do
 		local "$want"
