@@ -35,7 +35,7 @@ static enum launch_role role_of(enum spec_role r)
 	}
 }
 
-static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, unsigned index,
+static void fill_port(const struct plan_worker *pw, const struct plan_port *pp,
 		      struct launch_port *lp)
 {
 	const struct backend *b = backend_find(pw->effective);
@@ -53,7 +53,7 @@ static void fill_port(const struct plan_worker *pw, const struct plan_port *pp, 
 	lp->rdma_only = pp->rdma_only;
 	lp->roce = pp->roce;
 	if (b->device)
-		b->device(pp, index, lp->device, sizeof(lp->device));
+		b->device(pp, lp->device, sizeof(lp->device));
 	else
 		lp->udp_sources = pp->udp_sources;
 	lp->shared = b->device && pp->shared;
@@ -65,15 +65,6 @@ static const struct spec_peer *find_peer(const struct spec *spec, const char *na
 		if (strcmp(spec->peers[i].name, name) == 0)
 			return &spec->peers[i];
 	return NULL;
-}
-
-/* By its leg's place among all legs, so that a port stays the same while another leg is missing. */
-static unsigned leg_index(const struct plan *plan, const char *leg)
-{
-	for (size_t i = 0; i < plan->n_legs; i++)
-		if (strcmp(plan->legs[i].name, leg) == 0)
-			return (unsigned)i;
-	return (unsigned)plan->n_legs;
 }
 
 /* A mount from this very host reaches the data IPs of its own workers. */
@@ -214,8 +205,7 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 		c->rdma_write_min = spec->rdma_write_min_kib << 10;
 	}
 	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
-		fill_port(pw, &pw->ports[i], leg_index(plan, pw->ports[i].leg),
-			  &c->ports[c->n_ports++]);
+		fill_port(pw, &pw->ports[i], &c->ports[c->n_ports++]);
 	c->failover = plan->hold_s && c->transport != LAUNCH_UDP;
 	c->hold_ms = c->failover ? plan->hold_s * 1000 : 0;
 	if (pw->n_mounts > LAUNCH_MOUNTS_MAX) {

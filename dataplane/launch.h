@@ -81,7 +81,7 @@ struct launch_port { /* one leg of this worker */
 	char label[PLENUM_NAME_MAX];  /* of the switch, as it is known at the start; "": unknown */
 	char ifname[IFNAMSIZ];	      /* kernel interface; for a VF on vfio the PF's */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or
-					 "net_af_packet0,..."), LAUNCH_DEVICE_*; "" for UDP */
+					 "net_memif0,..."), LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
 	uint32_t mtu; /* bytes of IP packet */
 	struct ip_prefix ip;
@@ -105,8 +105,9 @@ static inline bool launch_port_is_function(const struct launch_port *p)
 	return strlen(p->device) < 16 && strchr(p->device, ':') && !strchr(p->device, ',');
 }
 
-/* A kernel interface by AF_XDP, or by AF_PACKET where that cannot be. */
+/* A kernel interface by AF_XDP, or by AF_PACKET where that cannot be; by AF_PACKET. */
 #define LAUNCH_DEVICE_AF_XDP PLENUM_DEVICE_AF_XDP
+#define LAUNCH_DEVICE_AF_PACKET PLENUM_DEVICE_AF_PACKET
 
 static inline bool launch_port_is_xdp(const struct launch_port *p)
 {

@@ -8,14 +8,14 @@
 #include <stdio.h>
 
 /* The kernel keeps an interface of its own: what it shares is a copy of what comes, or a part. */
-static void dpdk_device(const struct plan_port *port, unsigned index, char *buf, size_t size)
+static void dpdk_device(const struct plan_port *port, char *buf, size_t size)
 {
 	if (!port->kernel_owned)
 		snprintf(buf, size, "%s", port->pci);
 	else if (port->kernel_port == PLAN_AF_XDP)
 		snprintf(buf, size, "%s", PLENUM_DEVICE_AF_XDP);
 	else
-		snprintf(buf, size, "net_af_packet%u,iface=%s", index, port->ifname);
+		snprintf(buf, size, "%s", PLENUM_DEVICE_AF_PACKET);
 }
 
 static bool is_ethernet(const struct inv_link *device, struct reason *why)

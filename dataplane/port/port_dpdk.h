@@ -21,9 +21,10 @@ extern const struct port_ops plenum_port_module;
  * negative errno with a sentence in why: no hugepages, no such core, no right. */
 int port_dpdk_eal_start(const struct launch_config *cfg, char *why);
 /*
- * The device for a leg. An empty lp->device, or one of port_xdp's that it could not have: an
- * AF_PACKET device on lp->ifname. DPDK's own for AF_XDP is none for us: its program stays on the
- * interface after a SIGKILL, and then slows or eats the kernel's traffic.
+ * The device for a leg. LAUNCH_DEVICE_AF_PACKET, nothing, or one of port_xdp's that it could not
+ * have: an AF_PACKET device on lp->ifname, with room for its MTU. DPDK's own for AF_XDP is none for
+ * us: its program stays on the interface after a SIGKILL, and then slows or eats the kernel's
+ * traffic.
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);

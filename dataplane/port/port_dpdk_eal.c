@@ -65,7 +65,8 @@ void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 	const char *comma = strchr(lp->device, ',');
 
 	*ret = (struct port_dpdk_device){.is_pci = is_pci_address(lp->device)};
-	if (!lp->device[0] || launch_port_is_xdp(lp)) {
+	if (!lp->device[0] || launch_port_is_xdp(lp) ||
+	    strcmp(lp->device, LAUNCH_DEVICE_AF_PACKET) == 0) {
 		device_default(lp, index, ret);
 		return;
 	}

@@ -209,6 +209,18 @@ static int rings_setup(const struct setup *s, struct rte_mempool *pool)
 	return rte_eth_tx_queue_setup(s->of->id, 0, s->sizes.tx_descriptors, node, NULL);
 }
 
+/* Who says nothing of MTUs means them by the longest frame. AF_PACKET of DPDK 22.11 names 1518
+ * there, whatever its arguments ask for. */
+static uint32_t mtu_most(const struct setup *s)
+{
+	const uint32_t around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+
+	if (s->info.max_mtu != UINT16_MAX || is_af_packet(&s->info) ||
+	    s->info.max_rx_pktlen <= around)
+		return s->info.max_mtu;
+	return MIN_OF(s->info.max_rx_pktlen - around, (uint32_t)UINT16_MAX);
+}
+
 int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_queues_of *of,
 			   const struct launch_config *cfg, unsigned index, char *why)
 {
@@ -217,12 +229,13 @@ int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_qu
 
 	if (r < 0)
 		return r;
-	if (s.lp->mtu < s.info.min_mtu || s.lp->mtu > s.info.max_mtu) {
+	if (s.lp->mtu < s.info.min_mtu || s.lp->mtu > mtu_most(&s)) {
 		snprintf(why, LAUNCH_REASON_MAX, "%.32s takes an MTU of %u to %u, not %u",
-			 of->device, s.info.min_mtu, s.info.max_mtu, s.lp->mtu);
+			 of->device, s.info.min_mtu, mtu_most(&s), s.lp->mtu);
 		return -EINVAL;
 	}
-	s.conf.rxmode.mtu = s.lp->mtu;
+	s.conf.rxmode.mtu =
+		is_af_packet(&s.info) ? MIN_OF(s.lp->mtu, (uint32_t)RTE_ETHER_MTU) : s.lp->mtu;
 	s.conf.intr_conf.rxq = cfg->transport == LAUNCH_DPDK_INTERRUPT;
 	offloads_choose(&s, q);
 	wants_fill(&s, cfg, index);

@@ -34,7 +34,9 @@
 #define PLENUM_LEGS_MAX 8
 /* Of IP packets by AF_XDP: a frame and the kernel's room around it have to fit a page. */
 #define PLENUM_AF_XDP_MTU_MAX 3498
-#define PLENUM_DEVICE_AF_XDP "af_xdp" /* what a worker's port of it is called */
+/* What a worker's port on an interface of the kernel is called. */
+#define PLENUM_DEVICE_AF_XDP "af_xdp"
+#define PLENUM_DEVICE_AF_PACKET "af_packet"
 
 /* A frame of an MTU up to this is short to DPDK, and rings have many of them. */
 #define PLENUM_DPDK_SHORT_MTU 1900

@@ -23,9 +23,9 @@ struct backend {
 	/* Whether VFs of such a NIC serve it, to which worker it gives one of each leg. NULL: it
 	 * has no use for any. */
 	bool (*takes_vf)(const struct nic_family *family);
-	/* What its worker opens for the port, into buf: a PCI address, a device of DPDK's. index:
-	 * the place of the port's leg among all legs. NULL: it opens a socket. */
-	void (*device)(const struct plan_port *port, unsigned index, char *buf, size_t size);
+	/* What its worker opens for the port, into buf: a PCI address, PLENUM_DEVICE_*. NULL: it
+	 * opens a socket. */
+	void (*device)(const struct plan_port *port, char *buf, size_t size);
 };
 
 /* The table (borrowed for good) of all others; to be called once, before the first plan. */

@@ -123,8 +123,7 @@ static void config_ports(struct worker_proc *w, unsigned address)
 		if (af_xdp)
 			snprintf(p->device, sizeof(p->device), "%s", LAUNCH_DEVICE_AF_XDP);
 		else if (dpdk || dpdk_interrupt)
-			snprintf(p->device, sizeof(p->device), "net_af_packet%u,iface=leg%u", leg,
-				 leg);
+			snprintf(p->device, sizeof(p->device), "%s", LAUNCH_DEVICE_AF_PACKET);
 	}
 	w->cfg.n_ports = LEGS;
 }

@@ -235,6 +235,30 @@ static void test_queues(void **state)
 	assert_int_equal(client_run(&end, &end_b, 1), EXIT_OPEN + EINVAL);
 }
 
+static int set_mtu(const char *mtu)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "ip -n " NS_A " link set " PORT_RIG "0 mtu %s && ip -n " NS_B " link set " PORT_RIG
+		 "1 mtu %s",
+		 mtu, mtu);
+	return sh(command);
+}
+
+/* By the arguments that a worker chooses for the interface, which have to have room for them. */
+static void test_long_frames(void **state)
+{
+	need(state);
+	assert_int_equal(set_mtu("9000"), 0);
+	ends_mtu = 9000;
+	test_exchange(state);
+	test_exchange_asleep(state);
+	test_kernel_peer(state);
+	ends_mtu = 1500;
+	assert_int_equal(set_mtu("1500"), 0);
+}
+
 static void child_opens(const struct end *legs)
 {
 	struct port ports[2] = {{0}};
@@ -472,6 +496,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_peer_comes_late),
 		cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_long_frames),
 		cmocka_unit_test(test_rss),
 		cmocka_unit_test(test_open_errors),
 		cmocka_unit_test(test_rules_refused),
