@@ -5,6 +5,7 @@ AM_CPPFLAGS = -I$(top_srcdir) -DPLENUM_VERSION='"$(VERSION)"' \
 	-DPLENUM_LIBEXECDIR='"$(libexecdir)/plenum"' -DPLENUM_MODULEDIR='"$(pkglibdir)"'
 AM_CFLAGS = $(PLENUM_CFLAGS)
 AM_LDFLAGS = $(PLENUM_LDFLAGS)
+ARFLAGS = cr
 
 # Our libraries, each with all that it needs; what two of them need stands in both. They are archives, made and linked
 # without libtool: its processes took as long as the compiler's.
@@ -20,6 +21,6 @@ FRONT_LIBS = $(top_builddir)/dataplane/libfront.a $(HELLO_LIBS) $(RDMA_LIBS)
 BACK_LIBS = $(top_builddir)/dataplane/libback.a $(HELLO_LIBS) $(HANDS_LIBS) $(RDMA_LIBS) $(URING_LIBS)
 DATAPLANE_LIBS = $(top_builddir)/dataplane/libworker.a $(FRONT_LIBS) $(BACK_LIBS) $(PORT_LIBS) $(RUDP_LIBS)
 AGENT_LIBS = $(top_builddir)/agent/libagent.a $(SYSTEMD_LIBS) $(MHD_LIBS) $(JANSSON_LIBS)
-CTL_LIBS = $(top_builddir)/agent/libctl.a $(CURL_LIBS) $(NCURSES_LIBS) $(JANSSON_LIBS)
+CTL_LIBS = $(top_builddir)/agent/libctl.a $(NCURSES_LIBS) $(JANSSON_LIBS)
 KERNELFAKE_LIBS = $(top_builddir)/tests/lib/libkernelfake.a
 RUDPSIM_LIBS = $(top_builddir)/tests/lib/librudpsim.a

@@ -104,6 +104,8 @@ struct ctl_request {
  * it. 0 with the reply, whatever its status; negative errno where there was none: -ENOENT and
  * -ECONNREFUSED mean that no agent runs. Prints nothing. */
 int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret);
+/* The same over this socket alone, whatever the method (ctl_exchange.c). */
+int ctl_exchange(const char *socket_path, const struct ctl_request *rq, struct ctl_reply *ret);
 void ctl_reply_done(struct ctl_reply *r);
 /* CTL_OK where the reply is a 2xx; else what it says is printed, and its exit status returned. */
 int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r);

@@ -1,157 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent over its sockets, by libcurl. Apart so that the commands neither see the library nor
- * know which socket is for what. */
+/* The agent over its sockets. Apart so that the commands do not know which socket is for what, nor
+ * how an answer becomes an exit status. */
 #include "agent/ctl/ctl.h"
 
-#include <curl/curl.h>
 #include <string.h>
 #include <sys/un.h>
-
-#define REPLY_BYTES_MAX (64U << 20)
-#define CONNECT_TIMEOUT_S 5
-
-void ctl_reply_done(struct ctl_reply *r)
-{
-	free(r->body);
-	*r = (struct ctl_reply){0};
-}
-
-/* libcurl's write callback: anything but `size * n` ends the transfer. */
-static size_t on_body(char *data, size_t size, size_t n, void *user)
-{
-	struct ctl_reply *r = user;
-	size_t len = size * n;
-	char *body;
-
-	if (r->len + len > REPLY_BYTES_MAX)
-		return 0;
-	body = realloc(r->body, r->len + len + 1);
-	if (!body)
-		return 0;
-	memcpy(body + r->len, data, len);
-	r->body = body;
-	r->len += len;
-	body[r->len] = '\0';
-	return len;
-}
-
-/* libcurl's header callback: the version is kept. */
-static size_t on_header(char *data, size_t size, size_t n, void *user)
-{
-	static const char name[] = "etag: ";
-	struct ctl_reply *r = user;
-	size_t len = size * n, skip = sizeof(name) - 1;
-
-	if (len > skip && strncasecmp(data, name, skip) == 0)
-		snprintf(r->etag, sizeof(r->etag), "%.*s", (int)strcspn(data + skip, "\r\n"),
-			 data + skip);
-	return len;
-}
-
-static struct curl_slist *headers_of(const struct ctl_request *rq)
-{
-	struct curl_slist *list = NULL;
-	char line[128];
-
-	/* No "Expect: 100-continue": it only costs a round trip on a unix socket. */
-	snprintf(line, sizeof(line), "Content-Type: %s",
-		 rq->content_type ? rq->content_type : "application/json");
-	list = curl_slist_append(curl_slist_append(list, line), "Expect:");
-	snprintf(line, sizeof(line), "If-Match: %s", rq->if_match ? rq->if_match : "");
-	return list && rq->if_match && *rq->if_match ? curl_slist_append(list, line) : list;
-}
-
-static int set_options(CURL *curl, const char *socket, const struct ctl_request *rq,
-		       const struct curl_slist *headers, struct ctl_reply *reply)
-{
-	char url[512];
-	CURLcode e = CURLE_OK;
-
-	if ((size_t)snprintf(url, sizeof(url), "http://plenum%s", rq->path) >= sizeof(url))
-		return -ENAMETOOLONG;
-#define SET(option, value)                                                   \
-	do {                                                                 \
-		if (e == CURLE_OK)                                           \
-			e = curl_easy_setopt(curl, CURLOPT_##option, value); \
-	} while (0)
-	SET(URL, url);
-	SET(UNIX_SOCKET_PATH, socket);
-	SET(PROXY, ""); /* whatever the environment says: the agent is here */
-	SET(PROTOCOLS_STR, "http");
-	SET(CUSTOMREQUEST, rq->method);
-	SET(HTTPHEADER, headers);
-	SET(NOSIGNAL, 1L);
-	SET(CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
-	SET(TIMEOUT, (long)(rq->timeout_s ? rq->timeout_s : CTL_TIMEOUT_S));
-	SET(WRITEFUNCTION, on_body);
-	SET(WRITEDATA, reply);
-	SET(HEADERFUNCTION, on_header);
-	SET(HEADERDATA, reply);
-	if (rq->body) {
-		size_t len = rq->body_len ? rq->body_len : strlen(rq->body);
-
-		SET(POSTFIELDSIZE_LARGE, (curl_off_t)len);
-		SET(POSTFIELDS, rq->body);
-	}
-#undef SET
-	return e == CURLE_OK ? 0 : -ENOMEM;
-}
-
-static int error_of(CURL *curl, CURLcode e)
-{
-	long os_error = 0;
-
-	switch (e) {
-	case CURLE_COULDNT_CONNECT:
-		curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &os_error);
-		return os_error ? -(int)os_error : -ECONNREFUSED;
-	case CURLE_OPERATION_TIMEDOUT:
-		return -ETIMEDOUT;
-	case CURLE_OUT_OF_MEMORY:
-		return -ENOMEM;
-	case CURLE_WRITE_ERROR:
-		return -EFBIG;
-	case CURLE_GOT_NOTHING:
-	case CURLE_RECV_ERROR:
-	case CURLE_SEND_ERROR:
-	case CURLE_PARTIAL_FILE:
-		return -ECONNRESET;
-	default:
-		return -EPROTO;
-	}
-}
-
-static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
-{
-	struct ctl_reply reply = {0};
-	struct curl_slist *headers;
-	CURL *curl;
-	CURLcode e;
-	int r = -ENOMEM;
-
-	if (strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-		return -ENAMETOOLONG;
-	curl = curl_easy_init();
-	headers = headers_of(rq);
-	if (curl && headers)
-		r = set_options(curl, socket, rq, headers, &reply);
-	if (r == 0) {
-		e = curl_easy_perform(curl);
-		if (e == CURLE_OK)
-			curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply.status);
-		else
-			r = error_of(curl, e);
-	}
-	if (r == 0 && !reply.body && !(reply.body = calloc(1, 1)))
-		r = -ENOMEM;
-	curl_slist_free_all(headers);
-	curl_easy_cleanup(curl);
-	if (r < 0)
-		ctl_reply_done(&reply);
-	else
-		*ret = reply;
-	return r;
-}
 
 /* plenumd.sock has plenumd-admin.sock beside it. */
 static int admin_socket(const char *socket, char *buf, size_t size)
@@ -175,13 +28,13 @@ int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply 
 
 	if (r < 0)
 		return r;
-	r = ask_at(change ? admin : socket, rq, ret);
+	r = ctl_exchange(change ? admin : socket, rq, ret);
 	/* The socket that was named may be the only one; it says itself what it does not do. */
 	if (change && r == -ENOENT)
-		return ask_at(socket, rq, ret);
+		return ctl_exchange(socket, rq, ret);
 	/* Whom the configuration names may look too, without being in the group of readers. */
 	if (!change && (r == -EACCES || r == -EPERM)) {
-		int second = ask_at(admin, rq, ret);
+		int second = ctl_exchange(admin, rq, ret);
 
 		if (second != -ENOENT && second != -ECONNREFUSED)
 			return second;
