@@ -37,8 +37,9 @@ struct port_ops {
 	 * (LAUNCH_REASON_MAX bytes). On success `why` may hold what is less than asked, else "". */
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
 	/* Asks the network whether our address is ours. What anybody may send is read here for the
-	 * first time, so the worker is confined by now. As open(), or 1: there is no link to ask
-	 * by, which `why` says. NULL: nothing to ask. */
+	 * first time, so the worker is confined by now. Never waits, since other ports ask at the
+	 * same time: -EAGAIN: nobody has said anything yet, look again soon. Else as open(), or 1:
+	 * there is no link to ask by, which `why` says. NULL: nothing to ask. */
 	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
 	/* Asks later, without waiting: to be called once there is a link, and then after each tick.
 	 * -EAGAIN: nobody has said anything yet; 0: the address is ours; other negative errno with
@@ -82,6 +83,11 @@ struct port_ops {
 	/* What it has counted since it was opened. NULL: the kernel counts. */
 	void (*counters)(const struct port *p, struct launch_port_counters *ret);
 };
+
+/* Looks at join() until that has an answer: for who has no other port meanwhile. */
+int port_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
+/* The rest between two looks, for all ports that ask. */
+void port_join_rest(void);
 
 extern const struct port_ops port_udp_ops;
 /* A kernel interface by AF_XDP, for transports of DPDK. */

@@ -27,12 +27,15 @@
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep asks for the link */
 #define RESTART_NS NSEC_PER_SEC		  /* between attempts after a reset of the PF */
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)
+#define JOIN_BURSTS 64U /* of what came while the address is asked for, before the others' turn */
 #define FRESH 32U /* buffers taken at once: of the bursts that the pool has beside the rings */
 
 struct port_dpdk {
 	struct port *port;
 	uint16_t id;
 	bool on_pci, opened, started;
+	bool linked;		    /* while joining: there was a link */
+	uint64_t link_until_ns;	    /* and so long one is waited for; 0: not yet */
 	struct port_dpdk_wake wake; /* its fd -1: polled */
 	struct port_dpdk_state state;
 	uint32_t frame_max, datagram_max;
@@ -550,21 +553,12 @@ static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, char *
 	return r;
 }
 
-/* Some drivers need a moment; without a link nobody could object to our address anyway. */
-static bool link_wait(struct port_dpdk *d)
+static bool link_is_there(const struct port_dpdk *d)
 {
-	uint64_t deadline = clock_now_ns() + LINK_WAIT_NS;
 	struct rte_eth_link link;
 
-	for (;;) {
-		if (rte_eth_link_get_nowait(d->id, &link) < 0)
-			return true; /* cannot tell: assume it */
-		if (link.link_status == RTE_ETH_LINK_UP)
-			return true;
-		if (clock_now_ns() > deadline)
-			return false;
-		nanosleep(&(struct timespec){.tv_nsec = 5 * NSEC_PER_MSEC}, NULL);
-	}
+	/* Who cannot tell is taken to have one. */
+	return rte_eth_link_get_nowait(d->id, &link) < 0 || link.link_status == RTE_ETH_LINK_UP;
 }
 
 static int port_dpdk_probe(struct port *p, char *why)
@@ -576,25 +570,39 @@ static int port_dpdk_probe(struct port *p, char *why)
 	return r;
 }
 
+/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. */
+static void heard_take(struct port *p)
+{
+	struct port_rx rx[16];
+
+	for (unsigned i = 0; i < JOIN_BURSTS && port_dpdk_rx(p, rx, ARRAY_SIZE(rx)) > 0; i++)
+		;
+	(void)port_dpdk_tick(p, clock_now_ns());
+}
+
 /* Nobody else may have the address: two would take turns at losing packets. */
 static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
 			  char *why)
 {
-	struct port_rx rx[16];
+	struct port_dpdk *d = p->impl;
 	int r;
 
 	why[0] = '\0';
 	if (cfg->ports[index].shared)
 		return 0; /* the kernel has asked before it took the address */
-	if (!link_wait(p->impl)) {
+	/* Some drivers need a moment; without a link nobody could object to our address anyway. */
+	if (!d->linked && !link_is_there(d)) {
+		if (d->link_until_ns == 0)
+			d->link_until_ns = clock_now_ns() + LINK_WAIT_NS;
+		if (clock_now_ns() < d->link_until_ns)
+			return -EAGAIN;
 		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
 		return 1;
 	}
-	while ((r = port_dpdk_probe(p, why)) == -EAGAIN) {
-		if (port_dpdk_rx(p, rx, ARRAY_SIZE(rx)) == 0)
-			nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
-		(void)port_dpdk_tick(p, clock_now_ns());
-	}
+	d->linked = true;
+	r = port_dpdk_probe(p, why);
+	if (r == -EAGAIN)
+		heard_take(p);
 	return r;
 }
 

@@ -27,6 +27,7 @@
 #define REST_NS (2 * (long)NSEC_PER_MSEC) /* between looks, the first; then twice as long each */
 #define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
 #define LINK_WAIT_NS (3 * NSEC_PER_SEC)
+#define JOIN_BURSTS 64U /* of what came while the address is asked for, before the others' turn */
 
 struct port_xdp {
 	struct port *port;
@@ -36,6 +37,8 @@ struct port_xdp {
 	int wake_fd;  /* -1: polled */
 	int timer_fd; /* of those: when what was not taken is tried again */
 	bool timer_set;
+	bool linked;		/* while joining: there was a link */
+	uint64_t link_until_ns; /* and so long one is waited for; 0: not yet */
 	uint32_t ifindex;
 	uint32_t frame_max, datagram_max;
 	uint64_t now_ns; /* as of the last tick or control frame */
@@ -557,23 +560,14 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	return r;
 }
 
-/* Without a link nobody could object to our address, so it is not waited for long. */
-static bool link_wait(const char *ifname)
+static bool link_is_there(const char *ifname)
 {
-	const uint64_t deadline = clock_now_ns() + LINK_WAIT_NS;
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq ifr = {.ifr_flags = 0};
 
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
-	for (;;) {
-		if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &ifr) < 0)
-			return true; /* cannot tell: assume it */
-		if (ifr.ifr_flags & IFF_RUNNING)
-			return true;
-		if (clock_now_ns() > deadline)
-			return false;
-		nanosleep(&(struct timespec){.tv_nsec = 5 * NSEC_PER_MSEC}, NULL);
-	}
+	/* Who cannot tell is taken to have one. */
+	return fd < 0 || ioctl(fd, SIOCGIFFLAGS, &ifr) < 0 || (ifr.ifr_flags & IFF_RUNNING);
 }
 
 static int port_xdp_probe(struct port *p, char *why)
@@ -585,22 +579,36 @@ static int port_xdp_probe(struct port *p, char *why)
 	return r;
 }
 
+/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. */
+static void heard_take(struct port *p)
+{
+	struct port_rx rx[16];
+
+	for (unsigned i = 0; i < JOIN_BURSTS && port_xdp_rx(p, rx, ARRAY_SIZE(rx)) > 0; i++)
+		;
+	(void)port_xdp_tick(p, clock_now_ns());
+}
+
 /* Nobody else may have the address: two would take turns at losing packets. */
 static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
 {
-	struct port_rx rx[16];
+	struct port_xdp *x = p->impl;
 	int r;
 
 	why[0] = '\0';
-	if (!link_wait(cfg->ports[index].ifname)) {
+	/* Without a link nobody could object to our address, so it is not waited for long. */
+	if (!x->linked && !link_is_there(cfg->ports[index].ifname)) {
+		if (x->link_until_ns == 0)
+			x->link_until_ns = clock_now_ns() + LINK_WAIT_NS;
+		if (clock_now_ns() < x->link_until_ns)
+			return -EAGAIN;
 		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
 		return 1;
 	}
-	while ((r = port_xdp_probe(p, why)) == -EAGAIN) {
-		if (port_xdp_rx(p, rx, ARRAY_SIZE(rx)) == 0)
-			nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
-		(void)port_xdp_tick(p, clock_now_ns());
-	}
+	x->linked = true;
+	r = port_xdp_probe(p, why);
+	if (r == -EAGAIN)
+		heard_take(p);
 	return r;
 }
 

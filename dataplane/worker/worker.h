@@ -134,7 +134,7 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
 
 /* Has the open ports join the network; closes those that may not. As worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
-/* One of them, without telling the transport. What port_ops.join() said. */
+/* One of them, without telling the transport. What port_ops.join() said in the end. */
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
 /* A port whose join() found no link has one now, or not: it asks for its address then. */
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link);

@@ -217,12 +217,15 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
-int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
+/* As port_ops.join(), once. */
+static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
 	char reason[LAUNCH_REASON_MAX] = "";
 	struct port *p = &w->ports[i];
 	int r = p->ops->join ? p->ops->join(p, w->cfg, i, reason) : 0;
 
+	if (r == -EAGAIN)
+		return r;
 	if (r < 0) {
 		p->ops->close(p);
 		w->port_open[i] = false;
@@ -234,23 +237,44 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 	return r;
 }
 
+int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
+{
+	int r;
+
+	while ((r = join_look(w, i, why)) == -EAGAIN)
+		port_join_rest();
+	return r;
+}
+
+/* All ask at the same time: what takes long is that others are given time to object. */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
+	bool waits[LAUNCH_PORTS_MAX], any;
 	unsigned n = 0;
 
 	if (w->cfg->failover)
 		return worker_backup_join(w, ret_why);
 	*ret_why = w->open_why = w->port_why;
-	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-		if (!w->port_open[i])
-			continue;
-		if (worker_port_join(w, i, ret_why) >= 0) {
-			n++;
-			continue;
+	memcpy(waits, w->port_open, sizeof(waits));
+	do {
+		any = false;
+		for (unsigned i = 0; i < w->cfg->n_ports; i++) {
+			int r = waits[i] ? join_look(w, i, ret_why) : -EAGAIN;
+
+			if (r == -EAGAIN) {
+				any |= waits[i];
+				continue;
+			}
+			waits[i] = false;
+			n += r >= 0;
+			if (r >= 0)
+				continue;
+			w->port_up[i] = false;
+			rudp_port_set_up(w->rudp, i, false, clock_now_ns());
 		}
-		w->port_up[i] = false;
-		rudp_port_set_up(w->rudp, i, false, clock_now_ns());
-	}
+		if (any)
+			port_join_rest();
+	} while (any);
 	return n;
 }
 

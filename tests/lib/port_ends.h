@@ -89,8 +89,8 @@ static void ends_open(struct port *ports, const struct end *legs, unsigned n)
 			r = port_ops_get(cfg.transport, &ports[i].ops, why);
 		if (r == 0)
 			r = ports[i].ops->open(&ports[i], &cfg, i, why);
-		if (r == 0 && ports[i].ops->join) {
-			r = ports[i].ops->join(&ports[i], &cfg, i, why);
+		if (r == 0) {
+			r = port_join(&ports[i], &cfg, i, why);
 			if (r < 0)
 				ports[i].ops->close(&ports[i]);
 		}

@@ -162,8 +162,7 @@ static void port_open(struct app *a, const struct app_config *c, struct launch_c
 	snprintf(cfg->ports[0].ifname, sizeof(cfg->ports[0].ifname), "%s", c->ifname);
 	snprintf(cfg->ports[0].device, sizeof(cfg->ports[0].device), "%s", c->device);
 	if (port_ops_get(c->transport, &a->port.ops, why) < 0 ||
-	    a->port.ops->open(&a->port, cfg, 0, why) < 0 ||
-	    (a->port.ops->join && a->port.ops->join(&a->port, cfg, 0, why) < 0)) {
+	    a->port.ops->open(&a->port, cfg, 0, why) < 0 || port_join(&a->port, cfg, 0, why) < 0) {
 		fprintf(stderr, "%s\n", why);
 		exit(1);
 	}

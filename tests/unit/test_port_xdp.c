@@ -487,7 +487,7 @@ static void child_late_link(const struct end *e, int expected)
 	leg_fill(&cfg.ports[0], e);
 	if (p.ops->open(&p, &cfg, 0, why) < 0)
 		_exit(EXIT_OPEN);
-	if (p.ops->join(&p, &cfg, 0, why) != 1 || !strstr(why, "no link"))
+	if (port_join(&p, &cfg, 0, why) != 1 || !strstr(why, "no link"))
 		_exit(EXIT_DAMAGED);
 	if (sh("ip -n " NS_B " link set pxdp1 up") != 0)
 		_exit(EXIT_OPEN);

@@ -24,7 +24,10 @@ struct bench {
 	int agent; /* the other end of the worker's control channel */
 	int open_error[N_PORTS], join_error[N_PORTS];
 	const char *open_why[N_PORTS], *join_why[N_PORTS];
-	int probe; /* what asking later gives */
+	unsigned waits[N_PORTS];     /* looks before joining has an answer */
+	unsigned looks[N_PORTS];     /* at joining, so far */
+	unsigned at_answer[N_PORTS]; /* ports that were asking by then */
+	int probe;		     /* what asking later gives */
 	unsigned probes;
 	struct launch_port_counters counters;
 };
@@ -39,6 +42,13 @@ static int on_open(struct port *p, const struct launch_config *cfg, unsigned ind
 
 static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
 {
+	bench->looks[index]++;
+	if (bench->waits[index] > 0) {
+		bench->waits[index]--;
+		return -EAGAIN;
+	}
+	for (unsigned i = 0; i < N_PORTS; i++)
+		bench->at_answer[index] += bench->looks[i] > 0;
 	snprintf(why, LAUNCH_REASON_MAX, "%s", bench->join_why[index]);
 	return bench->join_error[index];
 }
@@ -206,6 +216,28 @@ static void test_joining_says_more(void **state)
 	expect_no_event(b);
 }
 
+/* None waits for another before it asks, and none is asked once it has answered. */
+static void test_joining_at_the_same_time(void **state)
+{
+	struct bench *b = *state;
+
+	opened(b, 3);
+	b->waits[0] = 3;
+	b->waits[1] = 1;
+	b->waits[2] = 2;
+	b->join_why[1] = "taken";
+	b->join_error[1] = -EADDRINUSE;
+	joined(b, 2);
+	assert_int_equal(b->looks[0], 4);
+	assert_int_equal(b->looks[1], 2);
+	assert_int_equal(b->looks[2], 3);
+	for (unsigned i = 0; i < N_PORTS; i++)
+		assert_int_equal(b->at_answer[i], N_PORTS);
+	assert_true(b->w.port_open[0] && !b->w.port_open[1] && b->w.port_open[2]);
+	expect_event(b, LAUNCH_EVENT_DEGRADED, 1, "leg-b: taken");
+	expect_no_event(b);
+}
+
 /* A link that comes later ends what was said for want of one, once the address was asked for. */
 static void test_link_comes_later(void **state)
 {
@@ -342,10 +374,11 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_two_legs_are_less),	  TEST(test_one_leg_comes_back),
-		TEST(test_joining_says_more),	  TEST(test_all_in_one_line),
-		TEST(test_link_comes_later),	  TEST(test_address_is_taken_meanwhile),
-		TEST(test_last_address_is_taken), TEST(test_counters_are_shown),
+		TEST(test_two_legs_are_less),	       TEST(test_one_leg_comes_back),
+		TEST(test_joining_says_more),	       TEST(test_all_in_one_line),
+		TEST(test_joining_at_the_same_time),   TEST(test_link_comes_later),
+		TEST(test_address_is_taken_meanwhile), TEST(test_last_address_is_taken),
+		TEST(test_counters_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
