@@ -4,6 +4,7 @@
  * second leg must not do it again.
  */
 #include "dataplane/port/port_dpdk.h"
+#include "dataplane/port/port_dpdk_drivers.h"
 #include "netcfg/base/log.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -168,9 +169,24 @@ static bool wants_hugepages(const struct launch_config *cfg)
 	return false;
 }
 
+static int environment_start(const struct launch_config *cfg, struct eal_args *a, char *why)
+{
+	int r;
+
+	if (port_dpdk_drivers_load(cfg))
+		port_dpdk_drivers_hide();
+	rte_openlog_stream(stderr);
+	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
+	if (r < 0)
+		snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot start on core %u: %.60s", cfg->core,
+			 rte_strerror(-r));
+	return r;
+}
+
 int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
 {
 	static bool started;
+	int r;
 	struct eal_args a = {.n = 0};
 	bool wants = wants_hugepages(cfg), hugepages;
 
@@ -187,14 +203,7 @@ int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
 	if (!hugepages)
 		log_notice("DPDK has no hugepages: its memory is of ordinary pages");
 	args_make(cfg, hugepages, &a);
-	rte_openlog_stream(stderr);
-	if (rte_eal_init(a.n, a.argv) < 0) {
-		int r = rte_errno ? -rte_errno : -EIO;
-
-		snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot start on core %u: %.60s", cfg->core,
-			 rte_strerror(-r));
-		return r;
-	}
-	started = true;
-	return 0;
+	r = environment_start(cfg, &a, why);
+	started = r == 0;
+	return r;
 }
