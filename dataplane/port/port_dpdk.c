@@ -36,6 +36,7 @@ struct port_dpdk {
 	bool on_pci, opened, started;
 	bool linked;		    /* while joining: there was a link */
 	uint64_t link_until_ns;	    /* and so long one is waited for; 0: not yet */
+	struct port_early early;    /* what was asked before there was a port */
 	struct port_dpdk_wake wake; /* its fd -1: polled */
 	struct port_dpdk_state state;
 	uint32_t frame_max, datagram_max;
@@ -599,10 +600,17 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
 		return 1;
 	}
+	if (!d->linked && port_early_is_good(&d->early, &d->local.mac))
+		port_neigh_probe_asked(d->neigh, d->early.sent_ns);
+	else if (!d->linked)
+		port_early_done(&d->early); /* all is asked anew */
 	d->linked = true;
+	port_early_hear(&d->early, d->neigh, clock_now_ns());
 	r = port_dpdk_probe(p, why);
 	if (r == -EAGAIN)
 		heard_take(p);
+	else
+		port_early_done(&d->early);
 	return r;
 }
 
@@ -615,6 +623,7 @@ static void port_dpdk_close(struct port *p)
 	port_dpdk_state_end(&d->state);
 	port_dpdk_wake_done(&d->wake);
 	port_xdp_control_done(&d->control);
+	port_early_done(&d->early);
 	port_dpdk_rules_done(&d->rules);
 	rte_pktmbuf_free_bulk(d->held, d->n_held);
 	rte_pktmbuf_free_bulk(d->tx, d->n_tx);
@@ -681,6 +690,7 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	p->index = index;
 	d->port = p;
 	d->wake.fd = d->control.fd = d->rules.port_fd = -1;
+	port_dpdk_eal_asked(index, &d->early);
 	d->shared = lp->shared;
 	d->now_ns = clock_now_ns();
 	d->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;

@@ -7,6 +7,7 @@
 #define PLENUM_DATAPLANE_PORT_DPDK_H
 
 #include "dataplane/port/port.h"
+#include "dataplane/port/port_early.h"
 #include "dataplane/port/port_l2.h"
 
 struct port_dpdk_device {
@@ -28,6 +29,10 @@ int port_dpdk_eal_start(const struct launch_config *cfg, char *why);
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
+/* Whether that is AF_PACKET because nothing else is asked for. */
+bool port_dpdk_device_is_interface(const struct launch_port *lp);
+/* What was asked of a port's network while the environment started; the caller's from now on. */
+void port_dpdk_eal_asked(unsigned index, struct port_early *ret);
 /* The share of a worker's memory that is for the buffers of that port. */
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index);
 /* Bytes of buffer that one received frame needs, whatever the device. */

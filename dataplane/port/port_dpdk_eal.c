@@ -60,14 +60,18 @@ static void device_default(const struct launch_port *lp, unsigned index,
 		 MAX_OF(room, 4096U), room, room == SMALL_ROOM ? 1024U : 256U);
 }
 
+bool port_dpdk_device_is_interface(const struct launch_port *lp)
+{
+	return !lp->device[0] || strcmp(lp->device, LAUNCH_DEVICE_AF_PACKET) == 0;
+}
+
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret)
 {
 	const char *comma = strchr(lp->device, ',');
 
 	*ret = (struct port_dpdk_device){.is_pci = is_pci_address(lp->device)};
-	if (!lp->device[0] || launch_port_is_xdp(lp) ||
-	    strcmp(lp->device, LAUNCH_DEVICE_AF_PACKET) == 0) {
+	if (port_dpdk_device_is_interface(lp) || launch_port_is_xdp(lp)) {
 		device_default(lp, index, ret);
 		return;
 	}
@@ -169,14 +173,39 @@ static bool wants_hugepages(const struct launch_config *cfg)
 	return false;
 }
 
+/* ------------------------------------------------------------------ what goes on meanwhile */
+
+static struct port_early_all early;
+
+/* An address that several ports share is asked for by the one that carries. */
+static void early_begin(const struct launch_config *cfg)
+{
+	port_early_init(&early);
+	for (unsigned i = 0; i < cfg->n_ports && !cfg->failover; i++) {
+		const struct launch_port *lp = &cfg->ports[i];
+
+		if (!lp->shared && port_dpdk_device_is_interface(lp))
+			port_early_add(&early, lp, i);
+	}
+	port_early_begin(&early);
+}
+
+void port_dpdk_eal_asked(unsigned index, struct port_early *ret)
+{
+	*ret = early.asks[index];
+	early.asks[index].fd = -1;
+}
+
 static int environment_start(const struct launch_config *cfg, struct eal_args *a, char *why)
 {
 	int r;
 
+	early_begin(cfg);
 	if (port_dpdk_drivers_load(cfg))
 		port_dpdk_drivers_hide();
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
+	port_early_wait(&early); /* a thread would stay behind with privileges */
 	if (r < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot start on core %u: %.60s", cfg->core,
 			 rte_strerror(-r));

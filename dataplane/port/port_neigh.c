@@ -360,6 +360,14 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	n->announce_due_ns = now_ns + NSEC_PER_SEC; /* ANNOUNCE_INTERVAL is 2 s in RFC 5227 */
 }
 
+void port_neigh_probe_asked(struct port_neigh *n, uint64_t last_ns)
+{
+	n->probe = PORT_NEIGH_PROBING;
+	n->probes_sent = PORT_NEIGH_PROBES;
+	n->probe_due_ns = last_ns + PORT_NEIGH_PROBE_NS;
+	n->asked_ns = last_ns;
+}
+
 int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t size)
 {
 	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];

@@ -71,6 +71,10 @@ void port_neigh_probe_start(struct port_neigh *n, uint64_t now_ns);
 /* ret_owner: who has it, for PORT_NEIGH_TAKEN. */
 enum port_neigh_probe port_neigh_probe_state(const struct port_neigh *n,
 					     struct mac_addr *ret_owner);
+/* Somebody has asked already, PORT_NEIGH_PROBES times, the last time then: the next
+ * port_neigh_probe() goes on from there, unless that was long ago. The caller inputs what was
+ * answered before that call, and looks again after its -EAGAIN. */
+void port_neigh_probe_asked(struct port_neigh *n, uint64_t last_ns);
 /* The two in one, for who looks again and again: asks with the first call. -EAGAIN: goes on in
  * tick; 0: nobody has it, and it was announced; -EADDRINUSE with a sentence in why. */
 int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, char *why, size_t size);

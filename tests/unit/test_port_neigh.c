@@ -373,6 +373,40 @@ static void test_probe_by_and_by(void **state)
 	assert_non_null(strstr(why, "is in use by"));
 }
 
+/* Asked by somebody else: the last probe's time is waited for, and what was said counts. */
+static void test_probe_asked(void **state)
+{
+	struct fixture *x = *state;
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	char why[128] = "";
+
+	port_neigh_probe_asked(x->n, x->now_ns);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	pass(x, PORT_NEIGH_PROBE_NS - NSEC_PER_MSEC);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(x->emitted, 0);
+	pass(x, 2 * NSEC_PER_MSEC);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), 0);
+	assert_int_equal(x->emitted, 1); /* announced */
+	port_neigh_probe_asked(x->n, x->now_ns - PORT_NEIGH_PROBE_NS);
+	feed(x, frame, port_l2_build_announce(frame, &mac_other, &x->us));
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EADDRINUSE);
+}
+
+/* Too long ago: nothing that was asked then counts. */
+static void test_probe_asked_long_ago(void **state)
+{
+	struct fixture *x = *state;
+	char why[128] = "";
+
+	port_neigh_probe_asked(x->n, x->now_ns - 2 * NSEC_PER_SEC);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), -EAGAIN);
+	assert_int_equal(x->emitted, 1);
+	pass(x, 250 * NSEC_PER_MSEC);
+	assert_int_equal(x->emitted, PORT_NEIGH_PROBES);
+	assert_int_equal(port_neigh_probe(x->n, x->now_ns, why, sizeof(why)), 0);
+}
+
 /* Two hosts that start at the same time see each other's probes. */
 static void test_probe_clash(void **state)
 {
@@ -549,6 +583,8 @@ int main(void)
 		BOTH(test_probe_free),
 		BOTH(test_probe_taken),
 		BOTH(test_probe_by_and_by),
+		BOTH(test_probe_asked),
+		BOTH(test_probe_asked_long_ago),
 		BOTH(test_probe_clash),
 		BOTH(test_defend),
 		BOTH(test_stand_by),

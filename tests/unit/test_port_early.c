@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Addresses that are asked for before there is a port, over a veth pair between two network
+ * namespaces: free ones, taken ones, those that somebody else is asking for; a link that is not
+ * there, and a network that talks much of others. Needs root.
+ */
+#include "dataplane/port/port_early.h"
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#define NS_A "plenum-early-a"
+#define NS_B "plenum-early-b"
+#define FREE4 "10.99.77.1/24"
+#define TAKEN4 "10.99.77.3/24" /* the neighbour's kernel has these */
+#define FREE6 "fd00:99:77::1/64"
+#define TAKEN6 "fd00:99:77::3/64"
+#define DEADLINE_NS (10 * NSEC_PER_SEC)
+
+static const struct mac_addr mac_other = {{0x02, 0, 0, 0, 0x77, 0x03}};
+
+static const char *const commands[] = {
+	"ip netns add " NS_A " && ip netns add " NS_B,
+	"ip -n " NS_A " link add early0 type veth peer name early1 netns " NS_B,
+	"ip -n " NS_B " addr add " TAKEN4 " dev early1",
+	"ip -n " NS_B " addr add " TAKEN6 " dev early1 nodad",
+	"ip -n " NS_A " link set early0 up && ip -n " NS_B " link set early1 up",
+};
+
+static int sh(const char *cmd)
+{
+	int r = system(cmd);
+
+	return WIFEXITED(r) ? WEXITSTATUS(r) : -1;
+}
+
+static int netns_enter(const char *name)
+{
+	char path[64];
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 || setns(fd, CLONE_NEWNET) != 0 ? -errno : 0;
+}
+
+static void remove_all(void)
+{
+	(void)sh("ip netns del " NS_A " 2>/dev/null; ip netns del " NS_B " 2>/dev/null");
+}
+
+struct fixture {
+	bool can;
+	int peer; /* a packet socket at the other end */
+	struct launch_port lp;
+	struct port_early_all all;
+	struct port_early *ask;
+	struct port_neigh *neigh;
+	unsigned n_emitted;
+};
+
+static int peer_open(void)
+{
+	struct sockaddr_ll sll = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
+	const int on = 1, bytes = 4 << 20;
+	int fd;
+
+	if (netns_enter(NS_B) < 0)
+		return -1;
+	sll.sll_ifindex = (int)if_nametoindex("early1");
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	(void)setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
+	if (bind(fd, (struct sockaddr *)&sll, sizeof(sll)) < 0)
+		return -1;
+	return netns_enter(NS_A) < 0 ? -1 : fd;
+}
+
+static bool link_runs(void)
+{
+	return sh("ip -n " NS_A " link show early0 | grep -q LOWER_UP") == 0;
+}
+
+static void link_set(bool up)
+{
+	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+
+	assert_int_equal(sh(up ? "ip -n " NS_B " link set early1 up"
+			       : "ip -n " NS_B " link set early1 down"),
+			 0);
+	while (link_runs() != up && clock_now_ns() < deadline)
+		(void)poll(NULL, 0, 5);
+	assert_true(link_runs() == up);
+}
+
+static void emit(void *user, const uint8_t *frame, size_t len)
+{
+	struct fixture *x = user;
+
+	x->n_emitted++;
+}
+
+static int setup(void **state)
+{
+	struct fixture *x = calloc(1, sizeof(*x));
+
+	assert_non_null(x);
+	remove_all();
+	x->can = true;
+	for (unsigned i = 0; x->can && i < ARRAY_SIZE(commands); i++)
+		x->can = sh(commands[i]) == 0;
+	x->peer = x->can ? peer_open() : -1;
+	x->can &= x->peer >= 0;
+	snprintf(x->lp.ifname, sizeof(x->lp.ifname), "early0");
+	port_early_init(&x->all);
+	x->ask = &x->all.asks[1]; /* any */
+	*state = x;
+	if (x->can)
+		link_set(true);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *x = *state;
+
+	port_early_wait(&x->all);
+	port_early_done(x->ask);
+	port_neigh_free(x->neigh);
+	cleanup_close(&x->peer);
+	remove_all();
+	free(x);
+	return 0;
+}
+
+static struct fixture *need(void **state)
+{
+	struct fixture *x = *state;
+
+	if (!x->can)
+		skip();
+	return x;
+}
+
+static unsigned threads_count(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *e; (e = readdir(dir));)
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void begin(struct fixture *x, const char *ip)
+{
+	struct port_neigh_config cfg = {.frame_bytes_max = 1514, .emit = emit, .user = x};
+
+	assert_int_equal(ip_prefix_parse(ip, &x->lp.ip), 0);
+	port_early_add(&x->all, &x->lp, 1);
+	cfg.local = x->ask->local;
+	cfg.local.ip = x->lp.ip.addr;
+	cfg.prefix_len = x->lp.ip.len;
+	assert_int_equal(port_neigh_new(&cfg, &x->neigh), 0);
+	port_early_begin(&x->all);
+}
+
+/* As a port does it, once it may read. */
+static int asked(struct fixture *x, char *why)
+{
+	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	int r;
+
+	port_neigh_probe_asked(x->neigh, x->ask->sent_ns);
+	do {
+		port_early_hear(x->ask, x->neigh, clock_now_ns());
+		r = port_neigh_probe(x->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
+		(void)port_neigh_tick(x->neigh, clock_now_ns());
+	} while (r == -EAGAIN && clock_now_ns() < deadline);
+	return r;
+}
+
+/* Probes for ip that have come to the other end. */
+static unsigned probes_seen(const struct fixture *x, const struct ip_addr *ip)
+{
+	/* Of a neighbour who listens to whom that asks. */
+	struct port_l2_local them = {.mac = mac_other, .ip = *ip, .udp_port = 1};
+	uint8_t frame[2048];
+	unsigned n = 0;
+	ssize_t len;
+
+	while ((len = recv(x->peer, frame, sizeof(frame), 0)) > 0) {
+		struct port_l2_frame f;
+
+		(void)port_l2_parse(&them, frame, (size_t)len, 0, &f);
+		n += (f.kind == PORT_L2_ARP || f.kind == PORT_L2_SOLICIT) &&
+		     memcmp(f.target.bytes, ip->bytes, sizeof(ip->bytes)) == 0;
+	}
+	return n;
+}
+
+static void expect_free(struct fixture *x, const char *ip)
+{
+	uint64_t began_ns = clock_now_ns();
+	char why[LAUNCH_REASON_MAX] = "";
+
+	begin(x, ip);
+	port_early_wait(&x->all);
+	assert_int_equal(threads_count(), 1);
+	assert_true(clock_now_ns() - began_ns >= (PORT_NEIGH_PROBES - 1) * PORT_NEIGH_PROBE_NS);
+	assert_int_equal(probes_seen(x, &x->lp.ip.addr), PORT_NEIGH_PROBES);
+	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
+	assert_false(port_early_is_good(x->ask, &mac_other));
+	assert_int_equal(asked(x, why), 0);
+	assert_int_equal(x->n_emitted, 1); /* announced, and not asked again */
+	assert_true(clock_now_ns() - began_ns >= PORT_NEIGH_PROBES * PORT_NEIGH_PROBE_NS);
+}
+
+static void test_nobody(void **state)
+{
+	expect_free(need(state), FREE4);
+}
+
+static void test_nobody_v6(void **state)
+{
+	expect_free(need(state), FREE6);
+}
+
+static void expect_taken(struct fixture *x, const char *ip)
+{
+	char why[LAUNCH_REASON_MAX] = "";
+
+	begin(x, ip);
+	port_early_wait(&x->all);
+	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
+	assert_int_equal(asked(x, why), -EADDRINUSE);
+	assert_non_null(strstr(why, "is in use by"));
+}
+
+static void test_taken(void **state)
+{
+	expect_taken(need(state), TAKEN4);
+}
+
+static void test_taken_v6(void **state)
+{
+	expect_taken(need(state), TAKEN6);
+}
+
+static void peer_sends(const struct fixture *x, const uint8_t *frame, size_t len)
+{
+	const uint64_t deadline = clock_now_ns() + DEADLINE_NS;
+	ssize_t n;
+
+	while ((n = send(x->peer, frame, len, 0)) < 0 && clock_now_ns() < deadline)
+		;
+	assert_int_equal(n, len);
+}
+
+/* Somebody else asks for it, too: when we have just asked, or long after and before we look. */
+static void expect_clash(struct fixture *x, const char *ip, bool late)
+{
+	static const struct ip_addr nobody;
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	char why[LAUNCH_REASON_MAX] = "";
+	size_t len;
+
+	begin(x, ip);
+	len = port_l2_build_solicit(frame, &mac_other, &nobody, &x->lp.ip.addr, NULL);
+	if (!late)
+		peer_sends(x, frame, len);
+	port_early_wait(&x->all);
+	if (late)
+		peer_sends(x, frame, len);
+	assert_int_equal(asked(x, why), -EADDRINUSE);
+}
+
+static void test_clash(void **state)
+{
+	expect_clash(need(state), FREE4, false);
+}
+
+static void test_clash_v6(void **state)
+{
+	expect_clash(need(state), FREE6, true);
+}
+
+/* Others' talk takes no room from what matters. */
+static void test_busy_network(void **state)
+{
+	struct fixture *x = need(state);
+	struct ip_addr who, whom;
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	char why[LAUNCH_REASON_MAX] = "";
+
+	assert_int_equal(ip_addr_parse("10.99.77.8", &who), 0);
+	assert_int_equal(ip_addr_parse("10.99.77.9", &whom), 0);
+	begin(x, FREE4);
+	for (unsigned i = 0; i < 4000; i++)
+		peer_sends(x, frame, port_l2_build_solicit(frame, &mac_other, &who, &whom, NULL));
+	peer_sends(x, frame, port_l2_build_announce(frame, &mac_other, &x->lp.ip.addr));
+	port_early_wait(&x->all);
+	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
+	assert_int_equal(asked(x, why), -EADDRINUSE);
+}
+
+/* What could not be asked, or not answered, counts as not asked. */
+static void test_no_link(void **state)
+{
+	struct fixture *x = need(state);
+
+	link_set(false);
+	begin(x, FREE4);
+	port_early_wait(&x->all);
+	link_set(true);
+	assert_false(port_early_is_good(x->ask, &x->ask->local.mac));
+}
+
+static void test_link_goes(void **state)
+{
+	struct fixture *x = need(state);
+
+	begin(x, FREE4);
+	port_early_wait(&x->all);
+	link_set(false);
+	assert_false(port_early_is_good(x->ask, &x->ask->local.mac));
+}
+
+static void test_no_interface(void **state)
+{
+	struct fixture *x = need(state);
+
+	snprintf(x->lp.ifname, sizeof(x->lp.ifname), "nowhere0");
+	begin(x, FREE4);
+	port_early_wait(&x->all);
+	assert_true(x->ask->fd < 0);
+	assert_false(port_early_is_good(x->ask, &mac_other));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_nobody),	 TEST(test_nobody_v6), TEST(test_taken),
+		TEST(test_taken_v6),	 TEST(test_clash),     TEST(test_clash_v6),
+		TEST(test_busy_network), TEST(test_no_link),   TEST(test_link_goes),
+		TEST(test_no_interface),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
