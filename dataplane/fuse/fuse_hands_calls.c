@@ -403,10 +403,11 @@ static int call_check(const struct hand *hd)
 }
 
 /* The descriptor, or one for the call: *ret_own. */
-static int ref_open(const struct hand *hd, const struct hand_ref *ref, int *ret_own)
+static int ref_open(struct hand *hd, const struct hand_ref *ref, int *ret_own)
 {
 	if (ref->fd >= 0)
 		return ref->fd;
+	hand_trust(hd); /* opening by handle is ours to do, not the user's */
 	*ret_own = hand_open_signed(hd, ref->handle, ref->len);
 	return *ret_own;
 }
@@ -417,7 +418,6 @@ static int call_do(struct hand *hd)
 	autoclose int own_a = -1, own_b = -1;
 	int a, b = -1, r;
 
-	caps_set(hd, hd->caps); /* opening by handle is ours to do */
 	a = ref_open(hd, &c->a, &own_a);
 	if (a < 0)
 		return a;
