@@ -16,8 +16,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define WAIT_MS 10000 /* for a predecessor, and for the processes at the start */
-#define END_MS 1000   /* for those that are idle to end */
+#define WAIT_MS 10000	/* for a predecessor, and for the processes at the start */
+#define END_MS 1000	/* for those that are idle to end */
+#define ARMS_UNREAD 64U /* sleeps between looks for wakes of which nothing is known */
 
 /* ------------------------------------------------------------------ start */
 
@@ -370,6 +371,7 @@ void fuse_hands_interrupt(struct fuse_hands *h, struct hand_call *call)
 	call->result = (struct hand_result){.error = -EINTR};
 	call->fd = -1;
 	h->taken_back[h->n_taken_back++] = (uint16_t)(call->export_index << 8 | call->index);
+	h->wakes++;
 	hands_fd_wake(h->done_fd);
 }
 
@@ -418,17 +420,38 @@ static bool pool_is_whole(const struct fuse_hands *h)
 		journal_life_lives(&h->exports[0].journal, h->exports[0].journal.life));
 }
 
+/* Awake. Where a hand has seen that we were not, it wakes us, now or in a moment. */
+static void sleep_end(struct fuse_hands *h)
+{
+	/* Pairs with call_finish(): it is one of us who takes it. */
+	if (h->sleeps && __atomic_exchange_n(&h->worker_sleeps, 0, __ATOMIC_RELAXED) == 0)
+		h->wakes++;
+	h->sleeps = false;
+}
+
+/* What woke us before would wake us for ever. Most of the time nothing did, and a look is a system
+ * call; now and then there is one all the same, for what is written when a process begins or ends.
+ */
+static int wakes_read(struct fuse_hands *h)
+{
+	uint64_t n;
+
+	if (h->wakes == 0 && h->n_arms++ % ARMS_UNREAD != 0)
+		return 0;
+	if (read(h->done_fd, &n, sizeof(n)) < 0)
+		return errno == EAGAIN ? 0 : -EPIPE;
+	h->wakes -= MIN_OF(n, h->wakes);
+	return 0;
+}
+
 int fuse_hands_poll(struct fuse_hands *h, bool may_sleep,
 		    void (*done)(void *user, struct hand_call *call), void *user)
 {
-	uint64_t wakes;
 	unsigned n = taken_back_deliver(h, done, user);
 	uint32_t exports;
 
-	/* These pair with call_finish(): either it sees that we sleep, or we see what is done. That
-	 * we are awake it need not see at once. */
-	if (__atomic_load_n(&h->worker_sleeps, __ATOMIC_RELAXED))
-		__atomic_store_n(&h->worker_sleeps, 0, __ATOMIC_RELAXED);
+	/* These pair with call_finish(): either it sees that we sleep, or we see what is done. */
+	sleep_end(h);
 	do {
 		exports = __atomic_load_n(&h->done_exports, __ATOMIC_SEQ_CST);
 		if (exports)
@@ -437,9 +460,10 @@ int fuse_hands_poll(struct fuse_hands *h, bool may_sleep,
 			if (exports & 1U << i)
 				n += done_take(h, &h->exports[i], done, user);
 		if (exports == 0 && may_sleep) {
-			/* What woke us before would wake us for ever. */
-			if (read(h->done_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
+			sleep_end(h);
+			if (wakes_read(h) < 0)
 				return -EPIPE;
+			h->sleeps = true;
 			__atomic_store_n(&h->worker_sleeps, 1, __ATOMIC_SEQ_CST);
 			exports = __atomic_load_n(&h->done_exports, __ATOMIC_SEQ_CST);
 		}

@@ -80,6 +80,9 @@ struct fuse_hands {
 	uint8_t fds_static[HANDS_FDS_STATIC / 8];
 	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HANDS_CALLS_MAX]; /* export << 8 | call */
 	unsigned n_taken_back;
+	bool sleeps;	/* worker_sleeps as the worker has left it */
+	uint64_t wakes; /* of hands, that it knows of and has not read */
+	unsigned n_arms;
 	struct hands_proc procs[1 + LAUNCH_EXPORTS_MAX * HANDS_PER_EXPORT]; /* first: watcher */
 	struct hands_export exports[];
 };

@@ -548,6 +548,43 @@ static void none_done(void *user, struct hand_call *call)
 	fail();
 }
 
+/* System calls by which this process has read anything; -1: the kernel does not count them. */
+static long n_reads(void)
+{
+	FILE *f = fopen("/proc/self/io", "re");
+	char line[64];
+	long n = -1;
+
+	while (f && fgets(line, sizeof(line), f))
+		(void)sscanf(line, "syscr: %ld", &n);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Who was woken is not woken again for it, and who was not does not ask. */
+static void test_wakes(void **state)
+{
+	struct rig *g = *state;
+	struct pollfd p = {.fd = fuse_hands_fd(g->hands), .events = POLLIN};
+	uint64_t end = clock_now_ns() + RIG_DEADLINE_MS * NSEC_PER_MSEC;
+	long before, by_looking;
+
+	for (unsigned i = 0; i < 200; i++)
+		assert_int_equal(rig_do(g, rig_call(g, HAND_GETATTR, g->root_fd, NULL), NULL), 0);
+	do { /* a hand may still be about to say so */
+		assert_int_equal(fuse_hands_poll(g->hands, true, none_done, NULL), 0);
+		assert_true(clock_now_ns() < end);
+	} while (poll(&p, 1, 100) > 0);
+	before = n_reads();
+	by_looking = n_reads() - before;
+	if (before < 0)
+		return;
+	for (unsigned i = 0; i < 256; i++)
+		assert_int_equal(fuse_hands_poll(g->hands, true, none_done, NULL), 0);
+	assert_true(n_reads() - before - 2 * by_looking <= 8);
+}
+
 /* The end of any process is seen, of the one that watches too. */
 static void test_killed(void **state)
 {
@@ -710,10 +747,10 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_names),	      T(test_rename),	  T(test_create),	 T(test_open),
-		T(test_data),	      T(test_attributes), T(test_readdir),	 T(test_checked),
-		T(test_once),	      T(test_signatures), T(test_hung),		 T(test_killed),
-		T(test_late_watcher), T(test_memory),	  T(test_worker_killed),
+		T(test_names), T(test_rename),	     T(test_create),  T(test_open),
+		T(test_data),  T(test_attributes),   T(test_readdir), T(test_checked),
+		T(test_once),  T(test_signatures),   T(test_hung),    T(test_killed),
+		T(test_wakes), T(test_late_watcher), T(test_memory),  T(test_worker_killed),
 	};
 
 	if (geteuid() != 0) {
