@@ -81,6 +81,7 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	b->fetch_tail = &b->fetch_head;
 	b->retry_tail = &b->retry_head;
 	b->reply_tail = &b->reply_head;
+	b->reads_tail = &b->reads;
 	back_creds_init(b);
 	err = pools_init(b);
 	if (err == 0)
@@ -145,7 +146,7 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	if (!b)
 		return NULL;
 	/* What io_uring works on lies in our buffers. */
-	while (b->n_ring > 0 && back_ring_poll(b) >= 0)
+	while ((b->n_ring > 0 || b->reads) && back_ring_poll(b) >= 0)
 		;
 	hands_end(b);
 	port_rdma_stop(b->rdma);
@@ -213,7 +214,7 @@ int fuse_back_poll(struct fuse_back *b, uint64_t now_ns, bool may_sleep)
 
 bool fuse_back_arm(struct fuse_back *b)
 {
-	return back_hands_poll(b, true) == 0;
+	return !back_ring_waits(b) && back_hands_poll(b, true) == 0;
 }
 
 uint64_t fuse_back_due_ns(const struct fuse_back *b, uint64_t now_ns)

@@ -141,7 +141,8 @@ static bool open_here(struct back_req *q, int flags)
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
 		return false;
-	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either. */
+	/* Not O_NONBLOCK: io_uring would take it to mean that reads must not wait either, and who
+	 * has a lease (fcntl(2)) would not be waited for. */
 	fd = open(back_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -300,6 +301,10 @@ static int data_begin(struct back_req *q, uint64_t fh, bool dir)
 
 static void read_end(struct back_req *q, int err)
 {
+	struct back_file *f = q->file;
+	uint64_t end = q->offset + q->got;
+
+	f->known = q->got == q->want ? MAX_OF(f->known, end) : MIN_OF(f->known, end);
 	launch_stat_add(&q->client->back->stats->read_bytes, q->got);
 	if (err != 0 && q->got == 0)
 		back_reply_err(q, err);
@@ -310,6 +315,8 @@ static void read_end(struct back_req *q, int err)
 /* A short answer means the end of the file to the client's kernel, so it must be the end. */
 static void read_done(struct back_req *q, int res)
 {
+	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
+
 	while (res > 0) {
 		struct iovec iov;
 
@@ -317,7 +324,7 @@ static void read_done(struct back_req *q, int res)
 		if (q->got >= q->want)
 			break;
 		iov = (struct iovec){q->data + q->got, q->want - q->got};
-		res = (int)preadv2(q->file->fd, &iov, 1, (off_t)(q->offset + q->got), RWF_NOWAIT);
+		res = (int)preadv2(q->file->fd, &iov, 1, (off_t)(q->offset + q->got), flags);
 		if (res < 0)
 			res = -EAGAIN; /* or not supported: io_uring waits for it */
 	}

@@ -48,6 +48,7 @@ struct back_export {
 	int mount_id;
 	bool handles;	   /* the file system gives file handles */
 	bool in_memory;	   /* reads and writes never wait for a disk: done at once */
+	bool alone;	   /* in memory, and yet io_uring has its reads wait: not by that */
 	uint64_t verifier; /* as INIT's answer says it */
 	struct journal *journal;
 	struct state *state;
@@ -99,7 +100,9 @@ struct back_file { /* what a client has open */
 	int fd;		/* of a free record: the next free one */
 	uint32_t busy;	/* requests that use fd */
 	bool used, is_dir;
-	bool released; /* to be closed when no longer busy */
+	bool released;	/* to be closed when no longer busy */
+	bool joins;	/* O_NONBLOCK is set: reads that come together are done together */
+	uint64_t known; /* bytes that it had when it was last read */
 };
 #define BACK_FILES_PER_CHUNK 128U
 
@@ -189,8 +192,9 @@ struct back_req {
 	void (*ops_again)(struct back_req *q);
 	void *temp; /* buffer of the answers' pool */
 	size_t temp_bytes;
-	size_t list_bytes;	/* OPENDIR: of all entries, there; 0: they are not */
-	struct back_req *retry; /* next of those that begin anew, or of replies that wait */
+	size_t list_bytes; /* OPENDIR: of all entries, there; 0: they are not */
+	/* Next of those that begin anew, of replies that wait, or of reads that came together. */
+	struct back_req *retry;
 	struct back_lease *leases[BACK_LEASES_MAX]; /* that it changes */
 	bool unplaced;				    /* it changes what has no place among them */
 	uint64_t changes_before;		    /* our count when it began */
@@ -208,6 +212,8 @@ struct back_req {
 	uint64_t offset;
 	uint32_t want, got;
 	int op, op_flags;
+	bool alone;    /* not by io_uring any more */
+	uint32_t turn; /* fuse_back.ring_turn when it was handed over */
 };
 _Static_assert(sizeof(struct back_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its answer's header fit before the data");
@@ -300,6 +306,9 @@ struct fuse_back {
 	bool ring_ok;
 	unsigned n_ring;   /* handed to io_uring, not reaped */
 	unsigned n_queued; /* of these, not submitted */
+	uint32_t ring_turn;
+	/* Small reads in memory that came in this turn: one is done at once, several together. */
+	struct back_req *reads, **reads_tail;
 
 	struct fuse_hands *hands;
 	unsigned n_hands; /* calls that have not come back */
@@ -445,10 +454,13 @@ void back_ping_wish(const struct fuse_back_client *c, unsigned leg, uint8_t ret[
 int back_ring_init(struct fuse_back *b);
 void back_ring_done(struct fuse_back *b);
 /* Has io_uring do q->op at the next fuse_back_poll; q->done is called with the result. Without
- * io_uring, or where the file system is in memory, done is called before this returns. */
+ * io_uring, or where the file system is in memory and it is no small read, done is called before
+ * this returns. */
 void back_ring_start(struct back_req *q);
-/* Submits, reaps, calls done. Number reaped. */
+/* Submits, reaps, calls done. Number that was done. */
 int back_ring_poll(struct fuse_back *b);
+/* Something waits for the next poll. */
+bool back_ring_waits(const struct fuse_back *b);
 /* Hands over what was started, which is then done as the user who the thread is now. */
 void back_ring_flush(struct fuse_back *b);
 

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_uring, by which files are read, and plain system calls where there is none, or no disk. Apart
- * because all that waits for a disk, and is not done by hands, goes through it. */
+/*
+ * io_uring, by which files are read, and plain system calls where there is none, or where one read
+ * in memory is all that came. Apart because all that waits for a disk, and is not done by hands,
+ * goes through it.
+ *
+ * Neither files nor buffers are registered with it. A file's place in the ring's table saves a read
+ * nothing that can be measured (tests/perf/file_reads), costs each open and close a system call,
+ * and before Linux 6.13 places are given back in turn: a read that hangs would keep what others
+ * have closed. Buffers that are registered are pinned, whether anybody uses them or not, and are
+ * other memory than the pool's once that has given some back; they spare a read the look-up of its
+ * pages where it goes past the page cache, and none of ours does.
+ */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #define RING_ENTRIES 256
 #define RING_TURNS_MAX 4 /* submissions in one poll: what completes at once may go on at once */
+/* Reads in memory up to this size are done together: a larger one costs more than its call. */
+#define JOIN_BYTES_MAX 16384U
 
 /*
  * What a ring does is seen by no filter of system calls: a ring that may open files is a way around
@@ -85,35 +97,98 @@ static int ring_do_now(struct back_req *q)
 	return n < 0 ? -errno : (int)n;
 }
 
-void back_ring_start(struct back_req *q)
+/* False: there is no room. */
+static bool ring_put(struct fuse_back *b, struct back_req *q)
 {
-	struct fuse_back *b = q->client->back;
-	struct io_uring_sqe *sqe = NULL;
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
 
-	if (q->op == IORING_OP_WRITE)
-		back_creds_set(b, q->in->uid, q->in->gid);
-	if (b->ring_ok && !q->mount->export->in_memory && q->op == IORING_OP_READ) {
+	if (!sqe && io_uring_submit(&b->ring) >= 0) {
+		b->n_queued = 0;
 		sqe = io_uring_get_sqe(&b->ring);
-		if (!sqe && io_uring_submit(&b->ring) >= 0) {
-			b->n_queued = 0;
-			sqe = io_uring_get_sqe(&b->ring);
-		}
 	}
-	if (!sqe) {
-		q->done(q, ring_do_now(q));
-		return;
-	}
+	if (!sqe)
+		return false;
 	io_uring_prep_read(sqe, q->file->fd, q->data + q->got, q->want - q->got,
 			   q->offset + q->got);
 	io_uring_sqe_set_data(sqe, q);
 	b->n_ring++;
 	b->n_queued++;
+	q->turn = b->ring_turn;
+	return true;
+}
+
+void back_ring_start(struct back_req *q)
+{
+	struct fuse_back *b = q->client->back;
+	const struct back_export *e = q->mount->export;
+
+	if (q->op == IORING_OP_WRITE)
+		back_creds_set(b, q->in->uid, q->in->gid);
+	if (!b->ring_ok || q->op != IORING_OP_READ) {
+		q->done(q, ring_do_now(q));
+	} else if (!e->in_memory) {
+		if (!ring_put(b, q))
+			q->done(q, ring_do_now(q));
+	} else if (e->alone || q->alone || q->want > JOIN_BYTES_MAX) {
+		q->done(q, ring_do_now(q));
+	} else {
+		q->retry = NULL;
+		*b->reads_tail = q;
+		b->reads_tail = &q->retry;
+	}
+}
+
+/*
+ * io_uring has a thread of its own read what it believes may wait. Of a file in memory it believes
+ * that unless the file is O_NONBLOCK, and of what the file does not have, so only reads join that
+ * find all they want. Below what is mounted in such an export may be a disk, where reads that must
+ * wait would fail.
+ */
+static bool read_joins(const struct back_req *q)
+{
+	const struct back_export *e = q->mount->export;
+	struct back_file *f = q->file;
+
+	if (e->alone || q->want > f->known || q->offset > f->known - q->want ||
+	    f->node->dev != e->root_dev)
+		return false;
+	if (!f->joins)
+		f->joins = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
+	return f->joins;
+}
+
+/* One is done quicker by a system call of its own, several by one for all of them. */
+static int reads_begin(struct fuse_back *b)
+{
+	struct back_req *q = b->reads, *next;
+	bool several = q && (q->retry || b->n_queued > 0);
+	int n = 0;
+
+	b->reads = NULL;
+	b->reads_tail = &b->reads;
+	for (; q; q = next) {
+		next = q->retry;
+		if (several && read_joins(q) && ring_put(b, q))
+			continue;
+		q->done(q, ring_do_now(q));
+		n++;
+	}
+	return n;
 }
 
 void back_ring_flush(struct fuse_back *b)
 {
 	if (b->n_queued > 0 && io_uring_submit(&b->ring) >= 0)
 		b->n_queued = 0;
+}
+
+/* What was to be done at once, and could be, was not: a kernel that does so is asked for each. */
+static void joined_look(const struct fuse_back *b, struct back_req *q, int res)
+{
+	struct back_export *e = q->mount->export;
+
+	q->alone = res == -EAGAIN;
+	e->alone |= e->in_memory && q->turn != b->ring_turn && res == (int)(q->want - q->got);
 }
 
 static int ring_reap(struct fuse_back *b)
@@ -127,18 +202,24 @@ static int ring_reap(struct fuse_back *b)
 
 		io_uring_cqe_seen(&b->ring, cqe);
 		b->n_ring--;
+		joined_look(b, q, res);
 		q->done(q, res);
 		n++;
 	}
 	return n;
 }
 
+bool back_ring_waits(const struct fuse_back *b)
+{
+	return b->reads || b->n_queued > 0;
+}
+
 int back_ring_poll(struct fuse_back *b)
 {
-	int n = 0;
+	int n = reads_begin(b);
 
 	if (!b->ring_ok || b->n_ring == 0)
-		return 0;
+		return n;
 	for (unsigned turn = 0; turn < RING_TURNS_MAX; turn++) {
 		bool more = IO_URING_READ_ONCE(*b->ring.sq.kflags) &
 			    (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
@@ -152,6 +233,7 @@ int back_ring_poll(struct fuse_back *b)
 				return n > 0 ? n : r;
 		}
 		n += ring_reap(b);
+		b->ring_turn++;
 		if (b->n_queued == 0)
 			return n;
 	}
