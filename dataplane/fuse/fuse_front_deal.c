@@ -23,10 +23,12 @@ static bool is_alive(const struct front_dealt *l, uint64_t now_ns)
 
 static void post(const struct front_deal *d, struct front_dealt *l, uint64_t *bits, unsigned i)
 {
-	/* Partner: front_lane_pull() of the lane, which says that it sleeps before it looks. */
+	/* Partner: front_lane_pull() of the lane, which says that it sleeps before it looks, and
+	 * looks before it says so again: to ring once is enough. */
 	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (lane_get(&l->area->asleep))
+	if (lane_get(&l->area->asleep) &&
+	    __atomic_exchange_n(&l->area->asleep, 0U, __ATOMIC_SEQ_CST))
 		lane_ring(d->bell_fd);
 }
 
@@ -96,8 +98,9 @@ int front_deal_init(struct fuse_front *f)
 		__atomic_store_n(&l->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&l->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&l->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
-		post(d, l, &l->area->posted, 0);
 	}
+	/* The predecessor may have died when it was about to: then no lane says that it sleeps. */
+	lane_ring(d->bell_fd);
 	return 0;
 }
 

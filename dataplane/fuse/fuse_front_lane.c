@@ -228,7 +228,7 @@ int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 	int taken = 0;
 
 	/* Who looks at all may sleep next. Partner: post() of the owner. */
-	if (a->asleep != all)
+	if (lane_get(&a->asleep) != all)
 		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (lane_get(&a->gone))
@@ -251,8 +251,10 @@ int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 	if (left)
 		__atomic_fetch_or(&a->posted, left, __ATOMIC_SEQ_CST);
 	files_close(f, now_ns);
-	if (taken > 0)
+	if (taken > 0) {
 		f->busy_ns = now_ns;
+		lane_set(&a->asleep, 0U); /* who has taken something looks again before it sleeps */
+	}
 	front_flush(f, now_ns);
 	return taken;
 }

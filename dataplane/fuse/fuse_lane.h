@@ -76,7 +76,7 @@ struct lane_area { /* zeros are an empty one */
 	/* Written by the lane. */
 	_Alignas(64) uint64_t seen_ns; /* clock_now_ns() of its last turn */
 	uint32_t ready;		       /* it has a server, which knows lanes */
-	uint32_t asleep;	       /* or about to be: it wants the bell */
+	uint32_t asleep; /* or about to be: it wants the bell; who rings takes it back */
 	/* Written by the owner. */
 	_Alignas(64) uint32_t gone; /* unmounted */
 	uint32_t full;		    /* it waits for an end, and wants the bell */

@@ -561,6 +561,67 @@ static void test_lane_without_a_session_says_goodbye(void **state)
 	goodbye_ends_it(&e);
 }
 
+static uint64_t n_rung(const struct ends *e)
+{
+	uint64_t n = 0;
+
+	return read(e->g->cfg->mounts[0].bell_fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
+}
+
+static void test_owner_wakes_a_lane_once(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	lane_lives(&e);
+	for (unsigned i = 0; i < 4; i++)
+		ask_read(&e);
+	(void)n_rung(&e);
+	e.area->posted = 0;
+	ask_read(&e);
+	ask_read(&e);
+	assert_int_equal(n_rung(&e), 0); /* it looks by itself */
+	e.area->asleep = 1;
+	for (unsigned i = 0; i < 6; i++)
+		ask_read(&e);
+	assert_in_range(__builtin_popcountll(e.area->posted), 3, 8);
+	assert_int_equal(n_rung(&e), 1);
+	assert_int_equal(e.area->asleep, 0);
+	e.area->asleep = 1; /* again: it has looked before */
+	for (unsigned i = 0; i < 2; i++)
+		ask_read(&e);
+	assert_int_equal(n_rung(&e), 1);
+	ends_down(&e);
+}
+
+/* Its predecessor may have taken a lane's word that it sleeps, and died before it rang. */
+static void test_owner_wakes_lanes_when_it_comes(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	(void)n_rung(&e);
+	fuse_front_free(e.g->f);
+	front_start(e.g);
+	assert_int_equal(n_rung(&e), 1);
+	ends_down(&e);
+}
+
+/* Who has taken something looks again before it sleeps, and needs no bell. */
+static void test_lane_says_when_it_sleeps(void **state)
+{
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	assert_int_equal(fuse_front_pull(e.g->f, true, e.g->now_ns), 1);
+	assert_int_equal(e.area->asleep, 0);
+	assert_int_equal(fuse_front_pull(e.g->f, true, e.g->now_ns), 0);
+	assert_int_equal(e.area->asleep, 1);
+	assert_int_equal(fuse_front_pull(e.g->f, false, e.g->now_ns), 0);
+	assert_int_equal(e.area->asleep, 0);
+	ends_down(&e);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -587,6 +648,9 @@ int main(void)
 		CASE(test_lane_rests),
 		CASE(test_lane_lets_its_owner_first),
 		CASE(test_owner_says_whether_it_is_served),
+		CASE(test_owner_wakes_a_lane_once),
+		CASE(test_owner_wakes_lanes_when_it_comes),
+		CASE(test_lane_says_when_it_sleeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
