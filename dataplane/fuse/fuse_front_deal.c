@@ -300,6 +300,25 @@ bool front_deal_is_out(const struct fuse_front *f)
 	return n > 0;
 }
 
+static bool lane_has(const struct front_dealt *l, const struct front_node *node)
+{
+	for (uint64_t out = ~l->free; out; out &= out - 1) {
+		const struct front_slot *s = l->slots[__builtin_ctzll(out)];
+
+		if (!s || s->nodes[0] == node) /* whose a predecessor's is nobody knows */
+			return true;
+	}
+	return false;
+}
+
+bool front_deal_has(const struct fuse_front *f, const struct front_node *node)
+{
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+		if (f->deal->lanes[i].n_out > 0 && lane_has(&f->deal->lanes[i], node))
+			return true;
+	return false;
+}
+
 void front_deal_settled(struct fuse_front *f)
 {
 	if (PLENUM_LIKELY(!f->deal || !f->deal->settling))

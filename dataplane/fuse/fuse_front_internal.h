@@ -363,8 +363,10 @@ bool front_deal_claim(struct fuse_front *f, struct front_slot *s);
 void front_deal_settled(struct fuse_front *f);
 /* Ends of what was dealt out; what lanes do not begin is taken back. */
 void front_deal_reap(struct fuse_front *f);
-/* Whether a lane has something that nobody has heard the end of. */
+/* Whether a lane has something that nobody has heard the end of; whether that may be of the node.
+ */
 bool front_deal_is_out(const struct fuse_front *f);
+bool front_deal_has(const struct fuse_front *f, const struct front_node *node);
 void front_deal_tick(struct fuse_front *f, uint64_t now_ns);
 /* There is no room for more: an end is waited for. */
 void front_deal_full(struct fuse_front *f);

@@ -98,20 +98,12 @@ void front_list_forgotten(struct fuse_front *f, uint64_t nodeid)
 
 /* ------------------------------------------------------------------ asking for it */
 
-/* What lanes have told the kernel is heard of here later. */
-static bool is_dealt_out(const struct fuse_front *f)
-{
-	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
-		if (f->deal->lanes[i].n_out > 0)
-			return true;
-	return false;
-}
-
 uint32_t front_list_wish(struct fuse_front *f, uint64_t nodeid, uint64_t now_ns)
 {
 	struct front_lists *l = &f->lists;
 
-	if (!(f->features & FUSE_PROTO_FEATURE_LIST) || is_dealt_out(f))
+	/* What lanes have told the kernel is heard of here later. */
+	if (!(f->features & FUSE_PROTO_FEATURE_LIST) || front_deal_is_out(f))
 		return 0;
 	if (l->large[nodeid % FRONT_LARGE].nodeid == nodeid &&
 	    now_ns < l->large[nodeid % FRONT_LARGE].until_ns)

@@ -222,13 +222,13 @@ static void known_xattr(struct fuse_front *f, const struct fuse_in_header *in, u
 
 /*
  * As the last WRITE has left it. Not where the time of a change is still owed, nor where another
- * core has something of the mount on its way, of which the kernel hears before we do. Whether it
+ * core has something of the file on its way, of which the kernel hears before we do. Whether it
  * has extended attributes the server says only when it is asked: now and then it is.
  */
 static bool known_written(struct fuse_front *f, const struct front_node *node, uint64_t now_ns,
 			  struct fuse_attr *ret, uint64_t *ret_for_ns)
 {
-	return !(node->flags & FRONT_NODE_OWED) && !front_deal_is_out(f) &&
+	return !(node->flags & FRONT_NODE_OWED) && !front_deal_has(f, node) &&
 	       front_known_bare_said(&f->known, node, now_ns) &&
 	       front_known_written(&f->known, node, now_ns, ret, ret_for_ns);
 }

@@ -164,6 +164,36 @@ static void test_owner_knows_no_file_beside_lanes(void **state)
 	ends_down(&e);
 }
 
+/* Of other files they do not make it forget. */
+static void test_owner_knows_files_that_lanes_have_not(void **state)
+{
+	struct rig *g = *state;
+	struct ends e, other;
+
+	g->features = FUSE_PROTO_FEATURE_WRITTEN;
+	owner_up(&e, g);
+	lane_lives(&e);
+	other = e;
+	other.node = lookup(g, "b", "handle-b");
+	other.fh = open_file(g, other.node, 51);
+	ask_read(&e);
+	ask_read(&e);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED);
+	write_here(&other);
+	assert_true(is_known(&other));
+	/* Whose it is a successor does not know. */
+	e.area->slots[0].word = LANE_TAKEN;
+	for (int taken = 1; taken >= 0; taken--) {
+		worker_restarts(g);
+		n_calls = 0;
+		other.node = lookup(g, "b", "handle-b");
+		write_here(&other);
+		assert_int_equal(is_known(&other), !taken);
+		e.area->slots[0].word = LANE_FREE;
+	}
+	ends_down(&e);
+}
+
 static void test_owner_keeps_appends(void **state)
 {
 	struct fuse_open_out o;
@@ -631,6 +661,7 @@ int main(void)
 		CASE(test_owner_keeps_what_is_small),
 		CASE(test_owner_believes_no_list_beside_lanes),
 		CASE(test_owner_knows_no_file_beside_lanes),
+		CASE(test_owner_knows_files_that_lanes_have_not),
 		CASE(test_owner_keeps_appends),
 		CASE(test_owner_takes_back),
 		CASE(test_owner_dies),
