@@ -5,3 +5,21 @@ AM_CPPFLAGS = -I$(top_srcdir) -DPLENUM_VERSION='"$(VERSION)"' \
 	-DPLENUM_LIBEXECDIR='"$(libexecdir)/plenum"' -DPLENUM_MODULEDIR='"$(pkglibdir)"'
 AM_CFLAGS = $(PLENUM_CFLAGS)
 AM_LDFLAGS = $(PLENUM_LDFLAGS)
+
+# Our libraries, each with all that it needs; what two of them need stands in both. They are archives, made and linked
+# without libtool: its processes took as long as the compiler's.
+NETBASE_LIBS = $(top_builddir)/netcfg/libnetbase.a
+NETCFG_LIBS = $(top_builddir)/netcfg/libnetcfg.a $(NETBASE_LIBS) $(YAML_LIBS) $(NL_LIBS) $(MNL_LIBS) $(JANSSON_LIBS)
+PLUGINS_LIBS = $(top_builddir)/plugins/libplugins.a
+RUDP_LIBS = $(top_builddir)/dataplane/librudp.a $(CRYPTO_LIBS) $(IPSEC_MB_LIBS)
+PORT_LIBS = $(top_builddir)/dataplane/libport.a -ldl
+RDMA_LIBS = $(top_builddir)/dataplane/librdma.a $(VERBS_LIBS)
+HELLO_LIBS = $(top_builddir)/dataplane/libfusehello.a
+HANDS_LIBS = $(top_builddir)/dataplane/libhands.a
+FRONT_LIBS = $(top_builddir)/dataplane/libfront.a $(HELLO_LIBS) $(RDMA_LIBS)
+BACK_LIBS = $(top_builddir)/dataplane/libback.a $(HELLO_LIBS) $(HANDS_LIBS) $(RDMA_LIBS) $(URING_LIBS)
+DATAPLANE_LIBS = $(top_builddir)/dataplane/libworker.a $(FRONT_LIBS) $(BACK_LIBS) $(PORT_LIBS) $(RUDP_LIBS)
+AGENT_LIBS = $(top_builddir)/agent/libagent.a $(SYSTEMD_LIBS) $(MHD_LIBS) $(JANSSON_LIBS)
+CTL_LIBS = $(top_builddir)/agent/libctl.a $(CURL_LIBS) $(NCURSES_LIBS) $(JANSSON_LIBS)
+KERNELFAKE_LIBS = $(top_builddir)/tests/lib/libkernelfake.a
+RUDPSIM_LIBS = $(top_builddir)/tests/lib/librudpsim.a

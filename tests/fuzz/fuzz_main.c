@@ -184,7 +184,7 @@ static void run_corpus(const struct input *inputs, size_t n)
 	fflush(stdout);
 }
 
-/* tests/fuzz/corpus/x for the program fuzz_x, whatever libtool makes of its name. */
+/* tests/fuzz/corpus/x for the program fuzz_x, or fuzz_x.libfuzzer. */
 static const char *corpus_dir(const char *program, char *buf, size_t size)
 {
 	const char *name = strrchr(program, '/');

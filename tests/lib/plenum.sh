@@ -23,7 +23,7 @@ plenum_jq() { # plenum_jq HOST FILTER ARGS...: of the JSON that `plenum ARGS` pr
 agent_start() {
 	local host=$1
 	sed "${2:-}" "$here/../../etc/examples/$host.yaml" | lab_sh "$host" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml &&
-		{ PLENUM_MODULE_DIR='$LAB_BUILD/dataplane/.libs' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 & }"
+		{ PLENUM_MODULE_DIR='$LAB_BUILD/dataplane' '$LAB_BUILD/agent/plenumd' >>/run/plenumd.log 2>&1 & }"
 }
 
 nothing_to_do() { # nothing_to_do HOST: it is as the file says

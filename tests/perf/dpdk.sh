@@ -69,7 +69,7 @@ part_dpdk() {
 	[ "$hugepages_before" -ge 128 ] || echo 128 >/proc/sys/vm/nr_hugepages
 	rounds_begin "$rounds"
 	while round_next; do
-		PLENUM_MODULE_DIR=$build/dataplane/.libs "$build/tests/perf/rudp_dpdk" --rounds 1 --ms "$ms" |
+		PLENUM_MODULE_DIR=$build/dataplane "$build/tests/perf/rudp_dpdk" --rounds 1 --ms "$ms" |
 			awk '$1 == "rudp" { print $2, $4, $5 }' >>"$work/dpdk.rudp"
 		dpdk_forwarding flowgen >>"$work/dpdk.testpmd"
 		dpdk_forwarding macswap | awk '{ print 1e6 / $1 }' >>"$work/dpdk.testpmd.one"
@@ -86,5 +86,5 @@ part_dpdk() {
 
 part_ring() {
 	[ -x "$build/tests/perf/rudp_ring" ] || die "it was built without DPDK"
-	PLENUM_MODULE_DIR=$build/dataplane/.libs "$build/tests/perf/rudp_ring" --rounds "$rounds" --ms 300
+	PLENUM_MODULE_DIR=$build/dataplane "$build/tests/perf/rudp_ring" --rounds "$rounds" --ms 300
 }

@@ -23,7 +23,7 @@ packets_up() { # a cable of its own for each arm, so that none finds what anothe
 
 packets_ours() { # packets_ours WAY
 	packets_up
-	PLENUM_MODULE_DIR=$build/dataplane/.libs ip netns exec plenum-packets \
+	PLENUM_MODULE_DIR=$build/dataplane ip netns exec plenum-packets \
 		"$build/tests/perf/port_packets" "$1" pk0 pk1 "$ms" 2>"$work/packets.log" >"$work/packets.line"
 	[ -z "$(ip -d -n plenum-packets link | grep prog/xdp)" ] || die "a program is left on the interface"
 	awk '{ print $3 }' "$work/packets.line" >>"$work/packets.$1"
