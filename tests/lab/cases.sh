@@ -113,7 +113,7 @@ lab_run_case() {
 	[ -e "$lab_cases/${1:?case: which?}" ] || lab_die "no case '$1' in $lab_cases"
 	lab_case_logs=${2:-$LAB_BUILD/tests/lab/logs/$1}
 	mkdir -p "$lab_case_logs"
-	lab_need_keeper >/dev/null
+	lab_find
 	. "$lab_state/wants"
 	. "$lab_cases/$1"
 	set -E
@@ -133,15 +133,15 @@ lab_case_blame() { # the innermost line of the case that was running
 
 # Puts the hosts and switches back as they were after boot; fails where that cannot be done.
 lab_reset() {
-	local host run touched port pid pids=()
-	run=$(lab_run_dir)
-	for touched in "$run"/*.touched; do
+	local host touched port pid pids=()
+	lab_find
+	for touched in "$lab_run"/*.touched; do
 		[ -e "$touched" ] || continue
 		port=${touched##*/} port=${port%.touched}
 		lab_link "${port%.*}" "${port##*.}" up || return 1
 		rm -f "$touched"
 	done
-	"$LAB_BUILD/tests/lab/switch" --set "$run" all clear || return 1
+	"$LAB_BUILD/tests/lab/switch" --set "$lab_run" all clear || return 1
 	for host in $(lab_host_names "$hosts"); do
 		lab_runs "$host" || return 1
 		lab_sh --timeout 240 "$host" bash "$here/guest-reset" "$legs" </dev/null &

@@ -4,24 +4,27 @@
  * carries one command at a time; several ports make several commands possible.
  *
  *	channel serve PORT...                      in the virtual host; one process a port
- *	channel run [--tty] [--timeout SECONDS] SOCKET -- CMD ARG...
+ *	channel run [--tty] [--timeout SECONDS] HOST -- CMD ARG...
  *
- * `run` passes standard input in, output and errors out as they come, and exits as the command did;
- * 124 after the time limit (the command is killed), 125 when the channel itself fails. A command
- * dies with its `run`. Frames carry the session's random number, so that what a dead session left
- * in the port is never taken for an answer: a reader that finds anything else skips forward byte by
- * byte. Of input no more is under way than the command was said to take, so the virtual host always
- * reads its port.
+ * HOST is the path that its ports' sockets begin with: HOST.chan.0, HOST.chan.1 and so on. `run`
+ * takes the first that no other `run` holds, by the lock HOST.lock.N. It passes standard input in,
+ * output and errors out as they come, and exits as the command did; 124 after the time limit (the
+ * command is killed), 125 when the channel itself fails. A command dies with its `run`. Frames
+ * carry the session's random number, so that what a dead session left in the port is never taken
+ * for an answer: a reader that finds anything else skips forward byte by byte. Of input no more is
+ * under way than the command was said to take, so the virtual host always reads its port.
  */
 #include "netcfg/base/base.h"
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
 #include <sys/pidfd.h>
@@ -483,6 +486,27 @@ static int client_connect(const char *path)
 	return fd;
 }
 
+/* Connects to the first of the host's ports that nobody holds; the lock goes with this process. */
+static int client_take_port(const char *host)
+{
+	char path[PATH_MAX], lock[PATH_MAX];
+
+	for (unsigned int port = 0;; port++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s.chan.%u", host, port);
+		if (access(path, F_OK))
+			return port ? -EBUSY : -ENOENT;
+		snprintf(lock, sizeof(lock), "%s.lock.%u", host, port);
+		fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return client_connect(path);
+		close(fd);
+	}
+}
+
 static void client_queue(struct client *c, enum frame_type type, const void *data, size_t len)
 {
 	c->n_out = frame_build(&c->ch, type, data, len, &c->out);
@@ -652,9 +676,11 @@ static int run(int argc, char **argv)
 	if (argc - optind < 2)
 		return 2;
 	signal(SIGPIPE, SIG_IGN);
-	client.ch.fd = client_connect(argv[optind]);
+	client.ch.fd = client_take_port(argv[optind]);
 	if (client.ch.fd < 0) {
-		fprintf(stderr, "channel: the virtual host cannot be reached\n");
+		fprintf(stderr, client.ch.fd == -EBUSY
+					? "channel: all channels into the virtual host are busy\n"
+					: "channel: the virtual host cannot be reached\n");
 		return EXIT_CHANNEL;
 	}
 	optind += strcmp(argv[optind + 1], "--") == 0 ? 2 : 1;
@@ -675,6 +701,6 @@ int main(int argc, char **argv)
 	if (argc > 2 && strcmp(argv[1], "run") == 0)
 		return run(argc - 1, argv + 1);
 	fprintf(stderr, "usage: channel serve PORT... | channel run [--tty] [--timeout SECONDS] "
-			"SOCKET -- CMD ARG...\n");
+			"HOST -- CMD ARG...\n");
 	return 2;
 }

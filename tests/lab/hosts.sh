@@ -13,23 +13,17 @@ lab_set_name() { # which lab the functions below are about
 	lab_state=$lab_state_root/$1
 }
 
-# The pid of the lab's keeper; fails where there is no lab.
-lab_keeper() {
-	local pid args
-	read -r pid 2>/dev/null <"$lab_state/keeper.pid" && mapfile -d '' args 2>/dev/null <"/proc/$pid/cmdline" || return 1
-	[ "${args[-1]:-}" = "lab-keeper:$LAB_NAME" ] || return 1
-	echo "$pid"
+# Sets $lab_keeper to the pid of the lab's keeper; fails where there is no lab. Each command asks, so it costs no process.
+lab_find_keeper() {
+	local args
+	{ read -r lab_keeper <"$lab_state/keeper.pid" && mapfile -d '' args <"/proc/$lab_keeper/cmdline"; } 2>/dev/null || return 1
+	[ "${args[-1]:-}" = "lab-keeper:$LAB_NAME" ]
 }
 
-lab_need_keeper() {
-	lab_keeper || lab_die "no lab '$LAB_NAME' is up: lab up"
-}
-
-# The lab's folder of sockets and logs, as it is reached from outside its namespace.
-lab_run_dir() {
-	local pid
-	pid=$(lab_need_keeper) || return 1
-	echo "/proc/$pid/root$lab_root/lab-run"
+# Sets $lab_run: the lab's folder of sockets and logs, as it is reached from outside its namespace.
+lab_find() {
+	lab_find_keeper || lab_die "no lab '$LAB_NAME' is up: lab up"
+	lab_run=/proc/$lab_keeper/root$lab_root/lab-run
 }
 
 lab_host_names() {
@@ -206,7 +200,7 @@ lab_wait() { # until the host answers
 
 # lab_sh [--timeout S] HOST [CMD...]: the command's own exit status.
 lab_sh() {
-	local options=() host run port
+	local options=() host status=0
 	if [ "${1:-}" = --timeout ]; then
 		options=(--timeout "$2")
 		shift 2
@@ -216,28 +210,17 @@ lab_sh() {
 	shift
 	[ $# -gt 0 ] || set -- bash -i
 	! [ -t 0 ] || ! [ -t 1 ] || { options+=(--tty) && set -- env "TERM=${TERM:-linux}" "$@"; }
-	run=$(lab_run_dir) || exit 1
 	lab_need_host "$host"
-	[ -S "$run/$host.chan.0" ] || lab_wait_socket "$run/$host.chan.0" || lab_die "$host is off: lab boot $host"
-	# A port carries one command at a time; a lock each, first come first served.
-	for port in 0 1 2 3 4 5 6 7 0; do
-		exec {lab_port_lock}>"$run/$host.lock.$port"
-		if flock -n "$lab_port_lock"; then
-			local status=0
-			# It keeps the port's lock, and lets go of the lab's life.
-			"$LAB_BUILD/tests/lab/channel" run "${options[@]}" "$run/$host.chan.$port" -- "$@" \
-				{lab_lifeline_w}>&- || status=$?
-			exec {lab_port_lock}>&-
-			[ $status != 125 ] || lab_runs "$host" || lab_die "$host is off: lab boot $host"
-			return $status
-		fi
-		exec {lab_port_lock}>&-
-	done
-	lab_die "all channels into $host are busy"
+	[ -S "$lab_run/$host.chan.0" ] || lab_wait_socket "$lab_run/$host.chan.0" || lab_die "$host is off: lab boot $host"
+	# It lets go of the lab's life.
+	"$LAB_BUILD/tests/lab/channel" run "${options[@]}" "$lab_run/$host" -- "$@" {lab_lifeline_w}>&- || status=$?
+	[ $status != 125 ] || lab_runs "$host" || lab_die "$host is off: lab boot $host"
+	return $status
 }
 
-lab_need_host() {
-	[ -e "$(lab_run_dir)/$1.power" ] || lab_die "no host '$1' in lab '$LAB_NAME': it has$(sed -n 's/^hosts=//p' "$lab_state/wants" |
+lab_need_host() { # and the lab's folder is $lab_run
+	lab_find
+	[ -e "$lab_run/$1.power" ] || lab_die "no host '$1' in lab '$LAB_NAME': it has$(sed -n 's/^hosts=//p' "$lab_state/wants" |
 		{ read -r n && lab_host_names "$n"; } | sed 's/^/ /' | tr -d '\n')"
 }
 
@@ -269,57 +252,55 @@ lab_unpack() { # lab_unpack [HOST:]TO NAME: as cp does, into TO where that is a 
 
 lab_link() {
 	[ $# -ge 3 ] || lab_die "link: HOST LEG SETTING"
-	local run state
-	run=$(lab_run_dir)
+	local state
 	lab_need_host "$1"
-	[ -S "$run/$1.$2.switch" ] || lab_die "$1 has no leg '$2': they count from 0"
-	: >"$run/$1.$2.touched" # lab_reset puts it back
+	[ -S "$lab_run/$1.$2.switch" ] || lab_die "$1 has no leg '$2': they count from 0"
+	: >"$lab_run/$1.$2.touched" # lab_reset puts it back
 	case $3 in
 	up | down)
 		[ "$3" = up ] && state=on || state=off
-		"$here/qmp" "$run/$1.qmp" set_link "nic$2" "$state"
+		"$here/qmp" "$lab_run/$1.qmp" set_link "nic$2" "$state"
 		;;
-	*) "$LAB_BUILD/tests/lab/switch" --set "$run" "$1.$2" "${@:3}" ;;
+	*) "$LAB_BUILD/tests/lab/switch" --set "$lab_run" "$1.$2" "${@:3}" ;;
 	esac
 }
 
 lab_capture() { # lab_capture FILE|off: what passes the switches, as pcapng
 	local file=$1
 	[ "$file" = off ] || file=$(realpath "$file")
-	"$LAB_BUILD/tests/lab/switch" --set "$(lab_run_dir)" all "capture=$file"
+	lab_find
+	"$LAB_BUILD/tests/lab/switch" --set "$lab_run" all "capture=$file"
 }
 
 lab_runs() { # lab_runs HOST: is it powered on?
-	local run
-	run=$(lab_run_dir)
 	lab_need_host "$1"
-	! flock -n "$run/$1.power" true
+	! flock -n "$lab_run/$1.power" true
 }
 
 lab_kill() {
 	lab_runs "$1" || return 0
 	echo "off $1" >"$lab_state/lifeline"
-	flock -w 60 "$(lab_run_dir)/$1.power" true || lab_die "$1 does not go off"
+	flock -w 60 "$lab_run/$1.power" true || lab_die "$1 does not go off"
 }
 
 lab_boot() {
 	! lab_runs "$1" || lab_die "$1 is on already"
-	rm -f "$(lab_run_dir)/$1.chan.0"
+	rm -f "$lab_run/$1.chan.0"
 	echo "boot $1" >"$lab_state/lifeline"
 	lab_wait "$1"
 }
 
 lab_console() {
 	lab_need_host "$1"
-	cat "$(lab_run_dir)/$1.console" "$(lab_run_dir)/$1.qemu"
+	cat "$lab_run/$1.console" "$lab_run/$1.qemu"
 }
 
 lab_down() {
-	local pid lock
+	local lock
 	[ -e "$lab_state/lock" ] || return 0
 	exec {lock}>"$lab_state/lock"
-	if pid=$(lab_keeper); then
-		kill -KILL "$pid"
+	if lab_find_keeper; then
+		kill -KILL "$lab_keeper"
 		flock -w 60 "$lock" || lab_die "processes of lab '$LAB_NAME' do not end"
 	elif ! flock -n "$lock"; then
 		lab_die "lab '$LAB_NAME' is just starting, or is another process namespace's"
