@@ -475,7 +475,8 @@ static bool answer_sync(struct fuse_front *f, const struct front_slot *s)
 	struct front_file *file = front_file_get(&f->files, s->refs.fhs[0]);
 	struct front_node *node = s->nodes[0];
 
-	if (node->n_changes == s->n_changes)
+	/* What lanes have written the kernel may know, and count here it does when they say so. */
+	if (node->n_changes == s->n_changes && !front_deal_has(f, node))
 		front_node_synced(node);
 	return file && front_node_lost_tell(node, &file->lost);
 }

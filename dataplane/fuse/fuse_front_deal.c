@@ -160,6 +160,17 @@ static bool is_large(const struct front_slot *s)
 	return size >= DEAL_BYTES_MIN;
 }
 
+/* By what the file is at the time: fcntl(2) may have made it append since it was opened. */
+static bool appends(const struct front_slot *s)
+{
+	struct fuse_write_in write;
+
+	if (s->opcode != FUSE_WRITE)
+		return false;
+	memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
+	return write.flags & O_APPEND;
+}
+
 /* Data of a regular file, each as good twice as once: the server would tell appends apart by the id
  * that asked first. Those that RDMA may carry stay where that is. */
 static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
@@ -171,7 +182,8 @@ static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
 		return false;
 	file = front_file_get(&f->files, s->refs.fhs[0]);
 	return file && !(file->flags & (FRONT_FILE_DIR | FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) &&
-	       !(file->open_flags & O_APPEND) && !(s->nodes[0]->flags & FRONT_NODE_SPECIAL);
+	       !(file->open_flags & O_APPEND) && !appends(s) &&
+	       !(s->nodes[0]->flags & FRONT_NODE_SPECIAL);
 }
 
 /* One that has less to do than we. What comes alone stays here: another core would only be later.

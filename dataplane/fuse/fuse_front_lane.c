@@ -36,10 +36,11 @@ static struct front_file *file_make(struct fuse_front *f, struct lane_file *lf)
 	const struct front_file as = {.open_flags = lf->open_flags, .uid = lf->uid, .gid = lf->gid};
 	struct front_node *node;
 	struct front_file *file = file_of(f, lf);
+	uint8_t len = lane_get(&lf->handle_len);
 
-	if (file || lf->handle_len == 0 || lf->handle_len > FUSE_PROTO_HANDLE_MAX)
+	if (file || len == 0 || len > FUSE_PROTO_HANDLE_MAX)
 		return file;
-	node = front_node_of(&f->nodes, lf->handle, lf->handle_len);
+	node = front_node_of(&f->nodes, lf->handle, len);
 	file = node ? front_file_new(&f->files, node, &as) : NULL;
 	if (file)
 		front_publish(&lf->own, front_file_index(&f->files, file) + 1);
@@ -178,11 +179,13 @@ static int slot_bind(struct fuse_front *f, struct front_slot *s, bool again)
 static void slot_take(struct fuse_front *f, unsigned i, bool again, uint64_t now_ns)
 {
 	struct lane_slot *slot = &f->lane->slots[i];
+	uint32_t len = lane_get(&slot->len);
 	struct front_slot *s;
 	int r;
 
+	/* Its tail is written after it. */
 	s = front_slot_lend(f, lane_buf(f->lane, i),
-			    MIN_OF(slot->len, (uint32_t)FRONT_POOL_BUF_BYTES), now_ns);
+			    MIN_OF(len, FRONT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX), now_ns);
 	s->lane = i + 1;
 	r = slot_bind(f, s, again || slot->unique & RESEND);
 	front_slot_queue(f, s);
@@ -386,7 +389,10 @@ void front_lane_start(struct fuse_front *f, uint64_t now_ns)
 void front_lane_done(struct fuse_front *f)
 {
 	if (f->lane) {
-		lane_set(&f->lane->ready, 0U);
+		if (f->lane->ready) {
+			lane_set(&f->lane->ready, 0U);
+			lane_ring(f->mount->bell_fd); /* what came just now is to be taken back */
+		}
 		lane_unmap(f->lane);
 		lane_unlock(f->mount->state_fd, f->lane_number);
 	}

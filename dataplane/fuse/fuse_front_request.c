@@ -228,9 +228,9 @@ static void known_xattr(struct fuse_front *f, const struct fuse_in_header *in, u
 static bool known_written(struct fuse_front *f, const struct front_node *node, uint64_t now_ns,
 			  struct fuse_attr *ret, uint64_t *ret_for_ns)
 {
-	return !(node->flags & FRONT_NODE_OWED) && !front_deal_has(f, node) &&
-	       front_known_bare_said(&f->known, node, now_ns) &&
-	       front_known_written(&f->known, node, now_ns, ret, ret_for_ns);
+	return !(node->flags & FRONT_NODE_OWED) && front_known_bare_said(&f->known, node, now_ns) &&
+	       front_known_written(&f->known, node, now_ns, ret, ret_for_ns) &&
+	       !front_deal_has(f, node);
 }
 
 static bool known_attr(struct fuse_front *f, const struct fuse_in_header *in,

@@ -73,10 +73,10 @@ struct lane_file {
 };
 
 struct lane_area { /* zeros are an empty one */
-	/* Written by the lane. */
+	/* Written by the lane; `asleep` is taken back by who rings, the owner. */
 	_Alignas(64) uint64_t seen_ns; /* clock_now_ns() of its last turn */
 	uint32_t ready;		       /* it has a server, which knows lanes */
-	uint32_t asleep; /* or about to be: it wants the bell; who rings takes it back */
+	uint32_t asleep;	       /* or about to be: it wants the bell */
 	/* Written by the owner. */
 	_Alignas(64) uint32_t gone; /* unmounted */
 	uint32_t full;		    /* it waits for an end, and wants the bell */

@@ -209,6 +209,64 @@ static void test_owner_keeps_appends(void **state)
 	ends_down(&e);
 }
 
+static void ask_write(struct ends *e, uint32_t flags)
+{
+	static struct {
+		struct fuse_write_in in;
+		uint8_t data[64U << 10];
+	} arg;
+
+	arg.in = (struct fuse_write_in){.fh = e->fh, .size = sizeof(arg.data), .flags = flags};
+	kernel_send_to(e->g, FUSE_WRITE, e->g->unique += 2, e->node, &arg, sizeof(arg));
+	fuse_front_pull(e->g->f, true, e->g->now_ns);
+}
+
+/* By fcntl(2), after it was opened without. */
+static void test_owner_keeps_what_appends_since(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	lane_lives(&e);
+	for (unsigned i = 0; i < 4; i++)
+		ask_write(&e, O_RDWR | O_APPEND);
+	assert_int_equal(n_calls, 4);
+	ask_write(&e, O_RDWR);
+	assert_int_equal(n_calls, 4);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED);
+	ends_down(&e);
+}
+
+static bool is_synced_by_fsync(struct ends *e)
+{
+	struct fuse_fsync_in in = {.fh = e->fh};
+
+	kernel_send_to(e->g, FUSE_FSYNC, e->g->unique += 2, e->node, &in, sizeof(in));
+	fuse_front_pull(e->g->f, true, e->g->now_ns);
+	respond(e->g, n_calls - 1, 0, NULL, 0);
+	expect_reply(e->g, e->g->unique, 0);
+	return !(front_node_get(&e->g->f->nodes, e->node)->flags & FRONT_NODE_UNSYNCED);
+}
+
+/* The server may have synced before it had that, and the kernel may know of it before we do. */
+static void test_owner_owes_what_lanes_write_beside_fsync(void **state)
+{
+	struct ends e;
+
+	owner_up(&e, *state);
+	lane_lives(&e);
+	write_here(&e);
+	assert_true(is_synced_by_fsync(&e));
+	ask_read(&e);
+	ask_write(&e, O_RDWR);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED);
+	assert_false(is_synced_by_fsync(&e));
+	lane_says(&e, 0, LANE_DONE);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	assert_true(is_synced_by_fsync(&e));
+	ends_down(&e);
+}
+
 static void test_owner_takes_back(void **state)
 {
 	struct ends e;
@@ -663,6 +721,8 @@ int main(void)
 		CASE(test_owner_knows_no_file_beside_lanes),
 		CASE(test_owner_knows_files_that_lanes_have_not),
 		CASE(test_owner_keeps_appends),
+		CASE(test_owner_keeps_what_appends_since),
+		CASE(test_owner_owes_what_lanes_write_beside_fsync),
 		CASE(test_owner_takes_back),
 		CASE(test_owner_dies),
 		CASE(test_owner_tells_what_is_closed),
