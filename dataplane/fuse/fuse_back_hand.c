@@ -239,5 +239,8 @@ int back_hands_init(struct fuse_back *b)
 		if (b->n_hands > 0)
 			poll(&p, 1, 100);
 	}
+	/* Nobody sleeps from here on, for a worker that polls never says so. */
+	if (fuse_hands_poll(b->hands, false, call_back, b) < 0)
+		return -EPIPE;
 	return b->root_error;
 }

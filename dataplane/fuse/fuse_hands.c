@@ -58,17 +58,22 @@ static int stage_look(const struct fuse_hands *h, enum hands_stage stage)
 	return 0;
 }
 
+/* Each tells once when it is there. What came of that later would wake the worker, which does not
+ * know of it, for as long as it does not sleep. */
 static int stage_await(struct fuse_hands *h, enum hands_stage stage)
 {
-	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n;
+	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, told = 0;
 	struct pollfd p = {.fd = h->done_fd, .events = POLLIN};
 	int r;
 
-	while ((r = stage_look(h, stage)) == -EAGAIN) {
+	while ((r = stage_look(h, stage)) == -EAGAIN || (r == 0 && told < h->n_procs)) {
 		if (clock_now_ns() > until_ns)
 			return -ETIMEDOUT;
-		if (poll(&p, 1, 100) > 0 && read(h->done_fd, &n, sizeof(n)) < 0)
+		if (poll(&p, 1, 100) <= 0)
+			continue;
+		if (read(h->done_fd, &n, sizeof(n)) < 0)
 			return -errno;
+		told += n;
 	}
 	return r;
 }
@@ -452,6 +457,9 @@ int fuse_hands_poll(struct fuse_hands *h, bool may_sleep,
 
 	/* These pair with call_finish(): either it sees that we sleep, or we see what is done. */
 	sleep_end(h);
+	/* Who polls never comes to where it would sleep, and yet naps by the descriptor. */
+	if (!may_sleep && h->wakes && wakes_read(h) < 0)
+		return -EPIPE;
 	do {
 		exports = __atomic_load_n(&h->done_exports, __ATOMIC_SEQ_CST);
 		if (exports)

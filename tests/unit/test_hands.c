@@ -585,6 +585,45 @@ static void test_wakes(void **state)
 	assert_true(n_reads() - before - 2 * by_looking <= 8);
 }
 
+/* Who polls, and naps by the descriptor, reads there all that was written. */
+static void test_polls(void **state)
+{
+	struct rig *g = *state;
+	struct pollfd p = {.fd = fuse_hands_fd(g->hands), .events = POLLIN};
+	struct hand_call *c, *done = NULL;
+
+	for (unsigned i = 0; i < 20; i++) { /* what its start has to tell may be late */
+		g->hands = hands_end(g->hands);
+		rig_pool_start(g);
+		p.fd = fuse_hands_fd(g->hands);
+		assert_int_equal(poll(&p, 1, 10), 0);
+	}
+	/* A hand is done with the first call after the last sleep. */
+	assert_int_equal(fuse_hands_poll(g->hands, true, none_done, NULL), 0);
+	c = rig_call(g, HAND_GETATTR, g->root_fd, NULL);
+	fuse_hands_submit(g->hands, c, HANDS_QUICK);
+	assert_int_equal(poll(&p, 1, RIG_DEADLINE_MS), 1);
+	assert_int_equal(fuse_hands_poll(g->hands, false, rig_on_done, &done), 1);
+	assert_ptr_equal(done, c);
+	fuse_hands_call_free(g->hands, c);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	/* A call is taken back before a hand has it. */
+	for (unsigned i = 1; i <= 2; i++) {
+		kill(fuse_hands_pid(g->hands, i), SIGSTOP);
+		assert_true(waitpid(fuse_hands_pid(g->hands, i), NULL, WUNTRACED) > 0);
+	}
+	c = rig_call(g, HAND_GETATTR, g->root_fd, NULL);
+	fuse_hands_submit(g->hands, c, HANDS_QUICK);
+	fuse_hands_interrupt(g->hands, c);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(fuse_hands_poll(g->hands, false, rig_on_done, &done), 1);
+	assert_int_equal(c->result.error, -EINTR);
+	fuse_hands_call_free(g->hands, c);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	for (unsigned i = 1; i <= 2; i++)
+		kill(fuse_hands_pid(g->hands, i), SIGCONT);
+}
+
 /* The end of any process is seen, of the one that watches too. */
 static void test_killed(void **state)
 {
@@ -751,6 +790,7 @@ int main(void)
 		T(test_data),  T(test_attributes),   T(test_readdir), T(test_checked),
 		T(test_once),  T(test_signatures),   T(test_hung),    T(test_killed),
 		T(test_wakes), T(test_late_watcher), T(test_memory),  T(test_worker_killed),
+		T(test_polls),
 	};
 
 	if (geteuid() != 0) {
