@@ -581,6 +581,19 @@ static void heard_take(struct port *p)
 	(void)port_dpdk_tick(p, clock_now_ns());
 }
 
+/* What was said before there was a port. Where some of it may be missing, all is asked anew. */
+static void early_hear(struct port_dpdk *d)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct mac_addr owner;
+
+	if (port_early_hear(&d->early, d->neigh, now_ns) == 0)
+		return;
+	port_early_done(&d->early);
+	if (port_neigh_probe_state(d->neigh, &owner) == PORT_NEIGH_PROBING)
+		port_neigh_probe_start(d->neigh, now_ns);
+}
+
 /* Nobody else may have the address: two would take turns at losing packets. */
 static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
 			  char *why)
@@ -605,7 +618,7 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 	else if (!d->linked)
 		port_early_done(&d->early); /* all is asked anew */
 	d->linked = true;
-	port_early_hear(&d->early, d->neigh, clock_now_ns());
+	early_hear(d);
 	r = port_dpdk_probe(p, why);
 	if (r == -EAGAIN)
 		heard_take(p);

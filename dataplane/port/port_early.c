@@ -18,7 +18,7 @@
 #include <time.h>
 
 #define HEARD_BYTES 2048U
-#define HEARD_MAX 256U /* frames a look */
+#define HEARD_MAX 4096U /* frames a look: more than a socket of the usual size holds */
 #define STACK_BYTES (64UL << 10)
 
 /* ------------------------------------------------------------------ the socket */
@@ -246,28 +246,33 @@ void port_early_done(struct port_early *e)
 bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 {
 	struct tpacket_stats st = {.tp_drops = 0};
-	socklen_t len = sizeof(st);
+	socklen_t len = sizeof(st), error_len = sizeof(int);
+	int error = 0;
 
+	/* The error: the interface was down meanwhile, and may have missed what was said. */
 	return e->fd >= 0 && e->n_sent == PORT_NEIGH_PROBES &&
 	       memcmp(e->local.mac.bytes, mac->bytes, sizeof(mac->bytes)) == 0 &&
 	       getsockopt(e->fd, SOL_PACKET, PACKET_STATISTICS, &st, &len) == 0 &&
-	       st.tp_drops == 0 && link_is_there(e->fd, e->ifname);
+	       st.tp_drops == 0 &&
+	       getsockopt(e->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) == 0 && error == 0 &&
+	       link_is_there(e->fd, e->ifname);
 }
 
-void port_early_hear(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns)
+int port_early_hear(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns)
 {
 	uint8_t frame[HEARD_BYTES];
 
-	for (unsigned i = 0; e->fd >= 0 && i < HEARD_MAX; i++) {
+	if (e->fd < 0)
+		return 0;
+	for (unsigned i = 0; i < HEARD_MAX; i++) {
 		ssize_t n = recv(e->fd, frame, sizeof(frame), 0);
 		struct port_l2_frame f;
 
-		if (n < 0 && errno == EAGAIN)
-			return;
 		if (n < 0)
-			continue; /* the interface was down: said once */
+			return errno == EAGAIN ? 0 : -errno;
 		(void)port_l2_parse(&e->local, frame, (size_t)n, 0, &f);
 		if (f.kind != PORT_L2_DROP && f.kind != PORT_L2_UDP)
 			port_neigh_input(neigh, &f, frame, (size_t)n, now_ns);
 	}
+	return -EOVERFLOW;
 }

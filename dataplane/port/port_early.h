@@ -38,9 +38,13 @@ void port_early_wait(struct port_early_all *a);
 void port_early_done(struct port_early *e);
 
 /* Whether nobody needs to ask again: all probes of that MAC have left, the link was there before
- * each and is now, and all that was said to them is here. */
+ * each and is now, the interface was up all the time, and no frame was lost for want of room. Of a
+ * cable that was out in between nothing is seen: what was said meanwhile is lost, as for any port
+ * that asks. */
 bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac);
-/* What was said so far, to neigh, which knows that it was asked (port_neigh_probe_asked). */
-void port_early_hear(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns);
+/* All that was said so far, to neigh, which knows that it was asked (port_neigh_probe_asked). 0;
+ * negative errno: something may be missing, so that all has to be asked anew: -ENETDOWN: the
+ * interface was down; -EOVERFLOW: more comes than is read. */
+int port_early_hear(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns);
 
 #endif

@@ -188,7 +188,7 @@ static int asked(struct fixture *x, char *why)
 
 	port_neigh_probe_asked(x->neigh, x->ask->sent_ns);
 	do {
-		port_early_hear(x->ask, x->neigh, clock_now_ns());
+		assert_int_equal(port_early_hear(x->ask, x->neigh, clock_now_ns()), 0);
 		r = port_neigh_probe(x->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
 		(void)port_neigh_tick(x->neigh, clock_now_ns());
 	} while (r == -EAGAIN && clock_now_ns() < deadline);
@@ -319,6 +319,41 @@ static void test_busy_network(void **state)
 	assert_int_equal(asked(x, why), -EADDRINUSE);
 }
 
+/* Somebody else's questions for our address, which tell nothing. */
+static void peer_asks(const struct fixture *x, unsigned n)
+{
+	struct ip_addr who;
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	size_t len;
+
+	assert_int_equal(ip_addr_parse("10.99.77.8", &who), 0);
+	len = port_l2_build_solicit(frame, &mac_other, &who, &x->lp.ip.addr, NULL);
+	while (n-- > 0)
+		peer_sends(x, frame, len);
+}
+
+/* What matters is heard in time, however much came before it; or it is said that it may not be. */
+static void test_much_said(void **state)
+{
+	struct fixture *x = need(state);
+	const int bytes = 16 << 20;
+	uint8_t frame[PORT_L2_CONTROL_MAX];
+	char why[LAUNCH_REASON_MAX] = "";
+
+	begin(x, FREE4);
+	if (setsockopt(x->ask->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		skip();
+	port_early_wait(&x->all);
+	peer_asks(x, 1000);
+	peer_sends(x, frame, port_l2_build_announce(frame, &mac_other, &x->lp.ip.addr));
+	while (clock_now_ns() < x->ask->sent_ns + PORT_NEIGH_PROBE_NS)
+		(void)poll(NULL, 0, 10);
+	assert_true(port_early_is_good(x->ask, &x->ask->local.mac));
+	assert_int_equal(asked(x, why), -EADDRINUSE);
+	peer_asks(x, 5000);
+	assert_int_equal(port_early_hear(x->ask, x->neigh, clock_now_ns()), -EOVERFLOW);
+}
+
 /* What could not be asked, or not answered, counts as not asked. */
 static void test_no_link(void **state)
 {
@@ -341,6 +376,23 @@ static void test_link_goes(void **state)
 	assert_false(port_early_is_good(x->ask, &x->ask->local.mac));
 }
 
+/* Down and up again, before the look, or after it. */
+static void test_was_down(void **state)
+{
+	struct fixture *x = need(state);
+
+	begin(x, FREE4);
+	port_early_wait(&x->all);
+	assert_int_equal(sh("ip -n " NS_A " link set early0 down"), 0);
+	assert_int_equal(sh("ip -n " NS_A " link set early0 up"), 0);
+	link_set(true);
+	assert_false(port_early_is_good(x->ask, &x->ask->local.mac));
+	assert_true(port_early_is_good(x->ask, &x->ask->local.mac)); /* said once */
+	assert_int_equal(sh("ip -n " NS_A " link set early0 down"), 0);
+	assert_int_equal(sh("ip -n " NS_A " link set early0 up"), 0);
+	assert_int_equal(port_early_hear(x->ask, x->neigh, clock_now_ns()), -ENETDOWN);
+}
+
 static void test_no_interface(void **state)
 {
 	struct fixture *x = need(state);
@@ -359,7 +411,7 @@ int main(void)
 		TEST(test_nobody),	 TEST(test_nobody_v6), TEST(test_taken),
 		TEST(test_taken_v6),	 TEST(test_clash),     TEST(test_clash_v6),
 		TEST(test_busy_network), TEST(test_no_link),   TEST(test_link_goes),
-		TEST(test_no_interface),
+		TEST(test_no_interface), TEST(test_was_down),  TEST(test_much_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
