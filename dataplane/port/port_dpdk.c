@@ -610,6 +610,7 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 			d->link_until_ns = clock_now_ns() + LINK_WAIT_NS;
 		if (clock_now_ns() < d->link_until_ns)
 			return -EAGAIN;
+		port_early_done(&d->early);
 		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
 		return 1;
 	}

@@ -206,6 +206,8 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
 	port_early_wait(&early); /* a thread would stay behind with privileges */
+	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
+		port_early_done(&early.asks[i]);
 	if (r < 0)
 		snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot start on core %u: %.60s", cfg->core,
 			 rte_strerror(-r));
