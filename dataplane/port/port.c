@@ -20,10 +20,13 @@ void port_join_rest(void)
 
 int port_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
 {
-	int r = 0;
+	int r;
 
-	while (p->ops->join && (r = p->ops->join(p, cfg, index, why)) == -EAGAIN)
-		port_join_rest();
+	if (!p->ops->join)
+		return 0;
+	while ((r = p->ops->join(p, cfg, index, why)) == -EAGAIN || r == -EINPROGRESS)
+		if (r == -EAGAIN)
+			port_join_rest();
 	return r;
 }
 

@@ -38,8 +38,9 @@ struct port_ops {
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
 	/* Asks the network whether our address is ours. What anybody may send is read here for the
 	 * first time, so the worker is confined by now. Never waits, since other ports ask at the
-	 * same time: -EAGAIN: nobody has said anything yet, look again soon. Else as open(), or 1:
-	 * there is no link to ask by, which `why` says. NULL: nothing to ask. */
+	 * same time: -EAGAIN: nobody has said anything yet, look again soon; -EINPROGRESS: the
+	 * same, and more waits to be read: at once. Else as open(), or 1: there is no link to ask
+	 * by, which `why` says. NULL: nothing to ask. */
 	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index, char *why);
 	/* Asks later, without waiting: to be called once there is a link, and then after each tick.
 	 * -EAGAIN: nobody has said anything yet; 0: the address is ours; other negative errno with

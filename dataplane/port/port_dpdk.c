@@ -571,14 +571,22 @@ static int port_dpdk_probe(struct port *p, char *why)
 	return r;
 }
 
-/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. */
-static void heard_take(struct port *p)
+/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. As join(): how
+ * soon to look again. */
+static int heard_take(struct port *p)
 {
+	const struct port_dpdk *d = p->impl;
 	struct port_rx rx[16];
+	bool more = true;
 
-	for (unsigned i = 0; i < JOIN_BURSTS && port_dpdk_rx(p, rx, ARRAY_SIZE(rx)) > 0; i++)
-		;
+	for (unsigned i = 0; i < JOIN_BURSTS && more; i++) {
+		uint64_t was = d->counters.rx_packets;
+
+		(void)port_dpdk_rx(p, rx, ARRAY_SIZE(rx));
+		more = d->counters.rx_packets != was;
+	}
 	(void)port_dpdk_tick(p, clock_now_ns());
+	return more ? -EINPROGRESS : -EAGAIN;
 }
 
 /* What was said before there was a port. Where some of it may be missing, all is asked anew. */
@@ -622,9 +630,8 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 	early_hear(d);
 	r = port_dpdk_probe(p, why);
 	if (r == -EAGAIN)
-		heard_take(p);
-	else
-		port_early_done(&d->early);
+		return heard_take(p);
+	port_early_done(&d->early);
 	return r;
 }
 

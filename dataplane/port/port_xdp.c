@@ -579,14 +579,22 @@ static int port_xdp_probe(struct port *p, char *why)
 	return r;
 }
 
-/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. */
-static void heard_take(struct port *p)
+/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. As join(): how
+ * soon to look again. */
+static int heard_take(struct port *p)
 {
+	const struct port_xdp *x = p->impl;
 	struct port_rx rx[16];
+	bool more = true;
 
-	for (unsigned i = 0; i < JOIN_BURSTS && port_xdp_rx(p, rx, ARRAY_SIZE(rx)) > 0; i++)
-		;
+	for (unsigned i = 0; i < JOIN_BURSTS && more; i++) {
+		uint64_t was = x->counters.rx_packets;
+
+		(void)port_xdp_rx(p, rx, ARRAY_SIZE(rx));
+		more = x->counters.rx_packets != was || port_xdp_control_has(&x->control);
+	}
 	(void)port_xdp_tick(p, clock_now_ns());
+	return more ? -EINPROGRESS : -EAGAIN;
 }
 
 /* Nobody else may have the address: two would take turns at losing packets. */
@@ -607,9 +615,7 @@ static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsign
 	}
 	x->linked = true;
 	r = port_xdp_probe(p, why);
-	if (r == -EAGAIN)
-		heard_take(p);
-	return r;
+	return r == -EAGAIN ? heard_take(p) : r;
 }
 
 const struct port_ops port_xdp_ops = {

@@ -224,7 +224,7 @@ static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
 	struct port *p = &w->ports[i];
 	int r = p->ops->join ? p->ops->join(p, w->cfg, i, reason) : 0;
 
-	if (r == -EAGAIN)
+	if (r == -EAGAIN || r == -EINPROGRESS)
 		return r;
 	if (r < 0) {
 		p->ops->close(p);
@@ -241,38 +241,54 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
 	int r;
 
-	while ((r = join_look(w, i, why)) == -EAGAIN)
-		port_join_rest();
+	while ((r = join_look(w, i, why)) == -EAGAIN || r == -EINPROGRESS)
+		if (r == -EAGAIN)
+			port_join_rest();
 	return r;
+}
+
+/* A port that has its answer while others still ask: its neighbours get theirs, and nothing fills
+ * its rings. Nobody takes datagrams yet. Whether more may wait. */
+static bool port_keep(struct worker *w, unsigned i)
+{
+	struct port_rx pkts[PORT_BURST_MAX];
+	struct port *p = &w->ports[i];
+	int n = p->ops->rx(p, pkts, PORT_BURST_MAX);
+
+	if (p->ops->tick)
+		(void)p->ops->tick(p, clock_now_ns());
+	return n == PORT_BURST_MAX;
 }
 
 /* All ask at the same time: what takes long is that others are given time to object. */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
-	bool waits[LAUNCH_PORTS_MAX], any;
+	bool waits[LAUNCH_PORTS_MAX], any, more;
 	unsigned n = 0;
+	int r;
 
 	if (w->cfg->failover)
 		return worker_backup_join(w, ret_why);
 	*ret_why = w->open_why = w->port_why;
 	memcpy(waits, w->port_open, sizeof(waits));
 	do {
-		any = false;
+		any = more = false;
 		for (unsigned i = 0; i < w->cfg->n_ports; i++) {
-			int r = waits[i] ? join_look(w, i, ret_why) : -EAGAIN;
-
-			if (r == -EAGAIN) {
-				any |= waits[i];
+			if (!waits[i]) {
+				more |= w->port_open[i] && port_keep(w, i);
 				continue;
 			}
-			waits[i] = false;
+			r = join_look(w, i, ret_why);
+			more |= r == -EINPROGRESS;
+			waits[i] = r == -EAGAIN || r == -EINPROGRESS;
+			any |= waits[i];
 			n += r >= 0;
-			if (r >= 0)
+			if (r >= 0 || waits[i])
 				continue;
 			w->port_up[i] = false;
 			rudp_port_set_up(w->rudp, i, false, clock_now_ns());
 		}
-		if (any)
+		if (any && !more)
 			port_join_rest();
 	} while (any);
 	return n;

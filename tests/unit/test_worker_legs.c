@@ -27,6 +27,7 @@ struct bench {
 	unsigned waits[N_PORTS];     /* looks before joining has an answer */
 	unsigned looks[N_PORTS];     /* at joining, so far */
 	unsigned at_answer[N_PORTS]; /* ports that were asking by then */
+	unsigned kept[N_PORTS];	     /* looks at what comes to it, and ticks after these */
 	int probe;		     /* what asking later gives */
 	unsigned probes;
 	struct launch_port_counters counters;
@@ -44,8 +45,7 @@ static int on_join(struct port *p, const struct launch_config *cfg, unsigned ind
 {
 	bench->looks[index]++;
 	if (bench->waits[index] > 0) {
-		bench->waits[index]--;
-		return -EAGAIN;
+		return bench->waits[index]-- % 2 ? -EAGAIN : -EINPROGRESS;
 	}
 	for (unsigned i = 0; i < N_PORTS; i++)
 		bench->at_answer[index] += bench->looks[i] > 0;
@@ -59,6 +59,18 @@ static int on_probe(struct port *p, char *why)
 	if (bench->probe == -EADDRINUSE)
 		snprintf(why, LAUNCH_REASON_MAX, "taken");
 	return bench->probe;
+}
+
+static int on_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	bench->kept[p->index]++;
+	return 0;
+}
+
+static uint64_t on_tick(struct port *p, uint64_t now_ns)
+{
+	bench->kept[p->index] += 100;
+	return UINT64_MAX;
 }
 
 static void on_close(struct port *p)
@@ -84,6 +96,8 @@ static int setup(void **state)
 				   .open = on_open,
 				   .join = on_join,
 				   .probe = on_probe,
+				   .rx = on_rx,
+				   .tick = on_tick,
 				   .close = on_close};
 	b->cfg.n_ports = N_PORTS;
 	b->w.cfg = &b->cfg;
@@ -216,7 +230,8 @@ static void test_joining_says_more(void **state)
 	expect_no_event(b);
 }
 
-/* None waits for another before it asks, and none is asked once it has answered. */
+/* None waits for another before it asks, and none is asked once it has answered; who has its
+ * address has it while others ask. */
 static void test_joining_at_the_same_time(void **state)
 {
 	struct bench *b = *state;
@@ -233,6 +248,9 @@ static void test_joining_at_the_same_time(void **state)
 	assert_int_equal(b->looks[2], 3);
 	for (unsigned i = 0; i < N_PORTS; i++)
 		assert_int_equal(b->at_answer[i], N_PORTS);
+	assert_int_equal(b->kept[0], 0);
+	assert_int_equal(b->kept[1], 0); /* it is another's */
+	assert_int_equal(b->kept[2], 101);
 	assert_true(b->w.port_open[0] && !b->w.port_open[1] && b->w.port_open[2]);
 	expect_event(b, LAUNCH_EVENT_DEGRADED, 1, "leg-b: taken");
 	expect_no_event(b);
