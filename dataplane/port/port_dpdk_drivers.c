@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include <rte_build_config.h>
+#include <rte_eal.h>
 
 #define FOLDER RTE_EAL_PMD_PATH
 #define NETWORK "librte_net_"
@@ -70,12 +71,22 @@ static bool library_load(const char *path)
 	return false;
 }
 
-/* How names of libraries end in there: ".so.23.0", by the folder's own, which ends so too. */
+/* How names of libraries end in there: ".so.23.0". The folder's own name ends so, too, unless who
+ * built DPDK gave it another: then as the file of DPDK's own library does. */
 static void ending_get(char *buf, size_t size)
 {
-	const char *abi = strrchr(FOLDER, '-');
+	const char *version = port_dpdk_ids_version(FOLDER), *so;
+	autofree char *path = NULL;
+	Dl_info eal;
 
-	snprintf(buf, size, ".so%s%s", abi ? "." : "", abi ? abi + 1 : "");
+	if (version) {
+		snprintf(buf, size, ".so.%s", version);
+		return;
+	}
+	if (dladdr((const void *)(uintptr_t)rte_eal_init, &eal) != 0)
+		path = realpath(eal.dli_fname, NULL);
+	so = path ? strstr(strrchr(path, '/'), ".so") : NULL;
+	snprintf(buf, size, "%s", so ? so : ".so");
 }
 
 static bool named_load(const char *stem)

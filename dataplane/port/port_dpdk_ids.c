@@ -49,3 +49,10 @@ bool port_dpdk_ids_have(const void *library, size_t size, unsigned vendor, unsig
 	}
 	return false;
 }
+
+const char *port_dpdk_ids_version(const char *folder)
+{
+	const char *dash = strrchr(folder, '-'), *version = dash ? dash + 1 : "";
+
+	return *version && !version[strspn(version, "0123456789.")] ? version : NULL;
+}

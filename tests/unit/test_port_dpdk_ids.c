@@ -79,12 +79,26 @@ static void test_damaged(void **state)
 		}
 }
 
+/* A folder that only looks as if it had one would have no driver found in it. */
+static void test_version(void **state)
+{
+	assert_string_equal(port_dpdk_ids_version("/usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0"),
+			    "23.0");
+	assert_string_equal(port_dpdk_ids_version("/opt/my-dpdk/pmds-24"), "24");
+	assert_null(port_dpdk_ids_version("/usr/lib/dpdk-pmds"));
+	assert_null(port_dpdk_ids_version("/usr/lib/dpdk-23.0/pmds"));
+	assert_null(port_dpdk_ids_version("/usr/lib/pmds-"));
+	assert_null(port_dpdk_ids_version("/usr/lib/pmds-23.0rc1"));
+	assert_null(port_dpdk_ids_version(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_cut_anywhere),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_version),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
