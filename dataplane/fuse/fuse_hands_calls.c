@@ -72,35 +72,53 @@ const char *hand_fd_name(int fd, char name[HANDS_FD_NAME_MAX])
 	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
 	 CAP(CAP_FSETID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
 
-static void caps_set(struct hand *hd, uint64_t caps)
+static int caps_set(struct hand *hd, uint64_t caps)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {};
 
 	if (caps == hd->caps_now)
-		return;
+		return 0;
 	for (unsigned i = 0; i < 2; i++) {
 		data[i].permitted = (uint32_t)(hd->caps >> (32 * i));
 		data[i].effective = (uint32_t)(caps >> (32 * i));
 	}
-	if (syscall(SYS_capset, &head, data) == 0)
-		hd->caps_now = caps;
+	if (syscall(SYS_capset, &head, data) < 0)
+		return -errno;
+	hd->caps_now = caps;
+	return 0;
 }
 
-void hand_creds(struct hand *hd)
+/* Neither call says whether it did anything, but which it was before: the second, of nobody, does
+ * nothing and says what it is now. */
+static int ids_set(struct hand *hd)
 {
 	const struct hand_call *c = &hd->call;
-	uint32_t mask = c->umask & 0777;
-	uint64_t caps = hd->caps;
 
 	if (c->gid != hd->gid) {
 		setfsgid(c->gid);
+		if (c->gid == HANDS_NOBODY || (gid_t)setfsgid(HANDS_NOBODY) != c->gid)
+			return -EINVAL;
 		hd->gid = c->gid;
 	}
 	if (c->uid != hd->uid) {
 		setfsuid(c->uid); /* capabilities stay: SECBIT_NO_SETUID_FIXUP */
+		if (c->uid == HANDS_NOBODY || (uid_t)setfsuid(HANDS_NOBODY) != c->uid)
+			return -EINVAL;
 		hd->uid = c->uid;
 	}
+	return 0;
+}
+
+int hand_creds(struct hand *hd)
+{
+	const struct hand_call *c = &hd->call;
+	uint32_t mask = c->umask & 0777;
+	uint64_t caps = hd->caps;
+	int r = ids_set(hd);
+
+	if (r < 0)
+		return r;
 	if (mask != hd->umask) {
 		umask(mask);
 		hd->umask = mask;
@@ -109,7 +127,7 @@ void hand_creds(struct hand *hd)
 		caps &= ~CAPS_CHECKS;
 	if (c->flags & HAND_KILL_PRIV)
 		caps &= ~CAP(CAP_FSETID); /* with it the kernel would leave set-id bits alone */
-	caps_set(hd, caps);
+	return caps_set(hd, caps);
 }
 
 static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
@@ -128,7 +146,7 @@ static unsigned group_add(uint32_t *groups, unsigned n, uint32_t gid)
  * and has judged by them, so it is believed that he is in those of the objects, as NFS believes the
  * list that it is sent: the file system still judges what each group may do.
  */
-static void groups_set(struct hand *hd, int a, int b)
+static int groups_set(struct hand *hd, int a, int b)
 {
 	const struct hand_call *c = &hd->call;
 	uint32_t groups[HANDS_GROUPS_MAX] = {};
@@ -136,7 +154,7 @@ static void groups_set(struct hand *hd, int a, int b)
 	struct stat st;
 
 	if (!(c->flags & (HAND_CHECKED | HAND_KILL_PRIV)))
-		return; /* they mean nothing */
+		return 0; /* they mean nothing */
 	if (c->flags & HAND_GROUPS) {
 		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
 			n = group_add(groups, n, st.st_gid);
@@ -146,16 +164,17 @@ static void groups_set(struct hand *hd, int a, int b)
 			n = group_add(groups, n, c->set.gid);
 	}
 	if (n == hd->n_groups && memcmp(groups, hd->groups, sizeof(groups)) == 0)
-		return;
-	if (syscall(SYS_setgroups, (size_t)n, groups) == 0) {
-		memcpy(hd->groups, groups, sizeof(groups));
-		hd->n_groups = n;
-	}
+		return 0;
+	if (syscall(SYS_setgroups, (size_t)n, groups) < 0)
+		return -errno;
+	memcpy(hd->groups, groups, sizeof(groups));
+	hd->n_groups = n;
+	return 0;
 }
 
 void hand_trust(struct hand *hd)
 {
-	caps_set(hd, hd->caps);
+	(void)caps_set(hd, hd->caps); /* with fewer it is refused what it needs them for */
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -426,8 +445,11 @@ static int call_do(struct hand *hd)
 		if (b < 0)
 			return b;
 	}
-	groups_set(hd, a, b);
-	hand_creds(hd);
+	r = groups_set(hd, a, b);
+	if (r == 0)
+		r = hand_creds(hd);
+	if (r < 0)
+		return r; /* it would be made as somebody else */
 	r = ops[c->op].fn(hd, a, b);
 	locks_drop(hd);
 	return r;

@@ -88,6 +88,7 @@ struct fuse_hands {
 };
 
 #define HANDS_GROUPS_MAX 4U
+#define HANDS_NOBODY UINT32_MAX /* no user and no group has that number */
 
 /* A process's own: what it must be able to rely on is copied while the worker can still be trusted,
  * for whoever takes that over writes in all that is shared. */
@@ -162,8 +163,8 @@ uint64_t hand_object_id(const struct hand *hd, int fd, const struct stat *st);
 void hand_call_run(struct hand *hd, struct hand_call *shared);
 /* For calls that take a path: the process stands in its own /proc/self/fd. */
 const char *hand_fd_name(int fd, char name[HANDS_FD_NAME_MAX]);
-/* The thread's identity and privileges for the call. with: of these, whatever it is made as. */
-void hand_creds(struct hand *hd);
+/* The thread's identity and privileges for the call. Negative errno: it has others. */
+int hand_creds(struct hand *hd);
 /* With all privileges again, for the rest of the call. */
 void hand_trust(struct hand *hd);
 int hand_answer_attr(struct hand *hd, int fd);

@@ -405,6 +405,33 @@ static void test_checked(void **state)
 	close(f.fd);
 }
 
+/* Who cannot be, as nobody's number is, has nothing done in the name of who was before. */
+static void test_nobody(void **state)
+{
+	struct rig *g = *state;
+	struct hand_call *c;
+	int fd;
+
+	for (unsigned i = 0; i < 12; i++) {
+		bool is_one = i % 3 == 0;
+
+		c = rig_call(g, HAND_MKDIR, g->root_fd, "d");
+		c->mode = 0777;
+		c->uid = i % 3 == 1 ? UINT32_MAX : 1234;
+		c->gid = i % 3 == 2 ? UINT32_MAX : 2345;
+		assert_int_equal(rig_do(g, c, NULL), is_one ? 0 : -EINVAL);
+		if (is_one)
+			assert_int_equal(rmdir(rig_path(g, "d")), 0);
+	}
+	assert_int_equal(mkdir(rig_path(g, "d"), 0777), 0);
+	fd = open(rig_path(g, "d"), O_PATH | O_CLOEXEC);
+	c = rig_call(g, HAND_SETATTR, fd, NULL);
+	c->flags = HAND_CHECKED | HAND_GROUPS;
+	c->set = (struct hand_setattr){.valid = FATTR_GID, .gid = UINT32_MAX};
+	assert_int_equal(rig_do(g, c, NULL), -EINVAL);
+	close(fd);
+}
+
 static void test_signatures(void **state)
 {
 	struct rig *g = *state;
@@ -790,7 +817,7 @@ int main(void)
 		T(test_data),  T(test_attributes),   T(test_readdir), T(test_checked),
 		T(test_once),  T(test_signatures),   T(test_hung),    T(test_killed),
 		T(test_wakes), T(test_late_watcher), T(test_memory),  T(test_worker_killed),
-		T(test_polls),
+		T(test_polls), T(test_nobody),
 	};
 
 	if (geteuid() != 0) {
