@@ -102,6 +102,7 @@ struct back_file { /* what a client has open */
 	bool used, is_dir;
 	bool released;	/* to be closed when no longer busy */
 	bool joins;	/* O_NONBLOCK is set: reads that come together are done together */
+	bool alone;	/* it could not be set: they are not */
 	uint64_t known; /* bytes that it had when it was last read */
 };
 #define BACK_FILES_PER_CHUNK 128U

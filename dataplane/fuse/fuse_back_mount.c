@@ -97,7 +97,7 @@ int back_file_new(struct back_mount *m, struct back_node *n, int fd, bool dir, u
 	f->fd = fd;
 	f->node = n;
 	f->is_dir = dir;
-	f->joins = false;
+	f->joins = f->alone = false;
 	f->known = 0;
 	f->used = true;
 	f->reuse++;

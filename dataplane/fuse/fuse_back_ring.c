@@ -152,8 +152,10 @@ static bool read_joins(const struct back_req *q)
 	if (e->alone || q->want > f->known || q->offset > f->known - q->want ||
 	    f->node->dev != e->root_dev)
 		return false;
-	if (!f->joins)
+	if (!f->joins && !f->alone) {
 		f->joins = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
+		f->alone = !f->joins; /* it will not be otherwise the next time */
+	}
 	return f->joins;
 }
 
@@ -223,17 +225,17 @@ int back_ring_poll(struct fuse_back *b)
 	for (unsigned turn = 0; turn < RING_TURNS_MAX; turn++) {
 		bool more = IO_URING_READ_ONCE(*b->ring.sq.kflags) &
 			    (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+		int r = 0;
 
 		if (b->n_queued > 0 || more) {
-			int r = io_uring_submit_and_get_events(&b->ring);
-
+			r = io_uring_submit_and_get_events(&b->ring);
 			if (r >= 0)
 				b->n_queued = 0;
 			else if (r != -EAGAIN && r != -EBUSY && r != -EINTR)
 				return n > 0 ? n : r;
 		}
 		n += ring_reap(b);
-		b->ring_turn++;
+		b->ring_turn += r >= 0; /* else it is still the turn of what was not taken */
 		if (b->n_queued == 0)
 			return n;
 	}

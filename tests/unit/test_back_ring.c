@@ -3,6 +3,7 @@
  * nothing else. */
 #include "dataplane/fuse/fuse_back_internal.h"
 #include "tests/lib/back_rig.h"
+#include <dlfcn.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
@@ -11,6 +12,20 @@
 #define READ_BYTES 4096U
 
 static struct rig rig;
+static bool is_busy; /* the kernel, once */
+
+/* Instead of the library's. */
+int io_uring_submit_and_get_events(struct io_uring *ring)
+{
+	int (*submit)(struct io_uring * r);
+
+	*(void **)&submit = dlsym(RTLD_NEXT, "io_uring_submit_and_get_events");
+	assert_non_null(submit);
+	if (!is_busy)
+		return submit(ring);
+	is_busy = false;
+	return -EBUSY;
+}
 
 static int setup(void **state)
 {
@@ -253,12 +268,65 @@ static void the_end_of_a_file_is_told(void **state)
 	joined_done(&j);
 }
 
+static struct back_file *file_opened(void)
+{
+	struct back_file *files = rig.back->mounts->file_chunks[0];
+
+	for (unsigned i = 0; i < BACK_FILES_PER_CHUNK; i++)
+		if (files[i].used)
+			return &files[i];
+	fail();
+	return NULL;
+}
+
+/* Who cannot take reads now is not taken for one that has them wait. */
+static void a_busy_ring_is_asked_again(void **state)
+{
+	struct joined j = joined_new();
+
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	reads_send(&j, READS);
+	is_busy = true;
+	assert_int_equal(fuse_back_poll(rig.back, clock_now_ns(), false), READS);
+	assert_false(is_busy);
+	reads_check(&j, READS);
+	assert_false(rig.back->exports[0].alone);
+	joined_done(&j);
+}
+
+/* Where reads cannot be had at once, that is tried once. */
+static void a_file_that_cannot_join_reads_alone(void **state)
+{
+	struct joined j = joined_new();
+	struct back_file *f = file_opened();
+	int path = open(rig_path(&rig, "f"), O_PATH | O_CLOEXEC), own = dup(f->fd);
+	unsigned was;
+
+	assert_true(path >= 0 && own >= 0);
+	reads_send(&j, READS);
+	reads_check(&j, READS);
+	assert_int_equal(dup2(path, f->fd), f->fd); /* has no flags to be set */
+	reads_send(&j, READS);
+	for (unsigned i = 0; i < READS; i++)
+		assert_int_equal(rig_result(&rig, &j.calls[i]), -EBADF);
+	assert_int_equal(dup2(own, f->fd), f->fd);
+	was = n_given();
+	for (unsigned i = 0; i < 2; i++) {
+		reads_send(&j, READS);
+		reads_check(&j, READS);
+	}
+	assert_int_equal(n_given(), was);
+	close(path);
+	close(own);
+	joined_done(&j);
+}
+
 /* A kernel that has a thread of its own read in memory is asked for each read. */
 static void who_would_wait_reads_alone(void **state)
 {
-	struct back_file *f = NULL;
 	struct joined j = joined_new();
-	struct back_mount *m = rig.back->mounts;
+	struct back_file *f = file_opened();
 	bool late = false;
 	unsigned was;
 
@@ -266,9 +334,7 @@ static void who_would_wait_reads_alone(void **state)
 	reads_check(&j, READS);
 	reads_send(&j, READS);
 	reads_check(&j, READS);
-	for (unsigned i = 0; i < BACK_FILES_PER_CHUNK && !f; i++)
-		f = m->file_chunks[0][i].used ? &m->file_chunks[0][i] : NULL;
-	assert_true(f && f->joins);
+	assert_true(f->joins);
 	assert_int_equal(fcntl(f->fd, F_SETFL, 0), 0); /* what such a kernel makes of it */
 	/* Its thread may be as quick as we are, but not always. */
 	for (unsigned i = 0; i < 2000 && !late; i++) {
@@ -319,6 +385,8 @@ int main(void)
 		ON("/dev/shm", the_end_of_a_file_is_told),
 		ON("/tmp", the_end_of_a_file_is_told),
 		ON("/dev/shm", who_would_wait_reads_alone),
+		ON("/dev/shm", a_busy_ring_is_asked_again),
+		ON("/dev/shm", a_file_that_cannot_join_reads_alone),
 		ON("/dev/shm", reads_that_nobody_waits_for_end),
 		ON("/tmp", reads_that_nobody_waits_for_end),
 	};
