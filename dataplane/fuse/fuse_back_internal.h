@@ -47,7 +47,7 @@ struct back_export {
 	ino_t root_ino;
 	int mount_id;
 	bool handles;	   /* the file system gives file handles */
-	bool in_memory;	   /* reads and writes never wait for a disk: done at once */
+	bool in_memory;	   /* reads and writes never wait for a disk */
 	bool alone;	   /* in memory, and yet io_uring has its reads wait: not by that */
 	uint64_t verifier; /* as INIT's answer says it */
 	struct journal *journal;
@@ -454,9 +454,10 @@ void back_ping_wish(const struct fuse_back_client *c, unsigned leg, uint8_t ret[
 /* fuse_back_ring.c */
 int back_ring_init(struct fuse_back *b);
 void back_ring_done(struct fuse_back *b);
-/* Has io_uring do q->op at the next fuse_back_poll; q->done is called with the result. Without
- * io_uring, or where the file system is in memory and it is no small read, done is called before
- * this returns. */
+/* Has io_uring do q->op at the next fuse_back_poll; q->done is called with the result. Where
+ * io_uring is not to be had, or not for that, done is called before this returns: for all but
+ * reads, and, where the file system is in memory, for reads that are large, that io_uring has sent
+ * back, or that it would have wait (back_export.alone). */
 void back_ring_start(struct back_req *q);
 /* Submits, reaps, calls done. Number that was done. */
 int back_ring_poll(struct fuse_back *b);
