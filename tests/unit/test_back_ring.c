@@ -58,15 +58,15 @@ static unsigned n_given(void)
 	({                                                                   \
 		struct io_uring_sqe *sqe = io_uring_get_sqe(ring_of_rig());  \
 		struct io_uring_cqe *cqe;                                    \
-		int res;                                                     \
+		int ring_result;                                             \
                                                                              \
 		assert_non_null(sqe);                                        \
 		prep;                                                        \
 		assert_int_equal(io_uring_submit(ring_of_rig()), 1);         \
 		assert_int_equal(io_uring_wait_cqe(ring_of_rig(), &cqe), 0); \
-		res = cqe->res;                                              \
+		ring_result = cqe->res;                                      \
 		io_uring_cqe_seen(ring_of_rig(), cqe);                       \
-		res;                                                         \
+		ring_result;                                                 \
 	})
 
 /* Who has taken the worker over has its ring, too: a way around the filter of system calls. */
