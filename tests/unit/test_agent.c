@@ -135,7 +135,7 @@ static void test_events_flood_is_damped(void **state)
 		events_keep(ev, LOG_LEVEL_NOTICE, "lost", "x");
 	event_now++;
 	for (int i = 0; i < EVENTS_SOURCES; i++) {
-		char name[16];
+		char name[32];
 
 		snprintf(name, sizeof(name), "source %d", i);
 		events_keep(ev, LOG_LEVEL_NOTICE, name, "x");

@@ -170,7 +170,7 @@ static void make_vfs(struct host *h, uint32_t n)
 		for (uint32_t i = 0; i < n; i++) {
 			struct inv_function *vf = inv_function_add(h->inv);
 
-			snprintf(vf->pci, sizeof(vf->pci), "0000:4%zu:00.%u", p, i);
+			snprintf(vf->pci, sizeof(vf->pci), "0000:4%zu:00.%u", p % 2, i % 8);
 			inv_text_set(vf->driver, sizeof(vf->driver), "vfio-pci");
 			inv_text_set(vf->physfn, sizeof(vf->physfn), pfs[p]);
 			vf->vf = i;
