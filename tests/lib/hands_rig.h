@@ -153,4 +153,20 @@ static inline const char *rig_path(const struct rig *g, const char *name)
 	return path;
 }
 
+/* For tests that begin with a pool that runs. */
+static inline int rig_setup(void **state)
+{
+	struct rig *g = rig_new();
+
+	rig_pool_start(g);
+	*state = g;
+	return 0;
+}
+
+static inline int rig_teardown(void **state)
+{
+	rig_free(*state);
+	return 0;
+}
+
 #endif

@@ -7,6 +7,7 @@
 #define PLENUM_TESTS_PORT_ENDS_H
 
 #include "dataplane/port/port.h"
+#include "tests/lib/netns_enter.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -31,23 +32,6 @@ struct end { /* one process's port */
 	enum launch_transport transport;
 	const char *device; /* "": the default for the transport */
 };
-
-static int sh(const char *cmd)
-{
-	int r = system(cmd);
-
-	return WIFEXITED(r) ? WEXITSTATUS(r) : -1;
-}
-
-static int netns_enter(const char *name)
-{
-	char path[64];
-	autoclose int fd = -1;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 || setns(fd, CLONE_NEWNET) != 0 ? -errno : 0;
-}
 
 /* ------------------------------------------------------------------ in the children */
 

@@ -17,21 +17,6 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-static int setup(void **state)
-{
-	struct rig *g = rig_new();
-
-	rig_pool_start(g);
-	*state = g;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_free(*state);
-	return 0;
-}
-
 static int make_file(struct rig *g, const char *name, uint32_t mode, struct hand_call *ret)
 {
 	struct hand_call *c = rig_call(g, HAND_CREATE, g->root_fd, name);
@@ -710,7 +695,7 @@ static void test_memory(void **state)
 #endif
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 
 int main(void)
 {

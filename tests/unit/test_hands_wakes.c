@@ -8,21 +8,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-static int setup(void **state)
-{
-	struct rig *g = rig_new();
-
-	rig_pool_start(g);
-	*state = g;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_free(*state);
-	return 0;
-}
-
 static void none_done(void *user, struct hand_call *call)
 {
 	fail();
@@ -121,7 +106,7 @@ static void test_killed(void **state)
 	}
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 
 int main(void)
 {

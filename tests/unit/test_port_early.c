@@ -5,6 +5,7 @@
  * there, and a network that talks much of others. Needs root.
  */
 #include "dataplane/port/port_early.h"
+#include "tests/lib/netns_enter.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -37,23 +38,6 @@ static const char *const commands[] = {
 	"ip -n " NS_B " addr add " TAKEN6 " dev early1 nodad",
 	"ip -n " NS_A " link set early0 up && ip -n " NS_B " link set early1 up",
 };
-
-static int sh(const char *cmd)
-{
-	int r = system(cmd);
-
-	return WIFEXITED(r) ? WEXITSTATUS(r) : -1;
-}
-
-static int netns_enter(const char *name)
-{
-	char path[64];
-	autoclose int fd = -1;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 || setns(fd, CLONE_NEWNET) != 0 ? -errno : 0;
-}
 
 static void remove_all(void)
 {
