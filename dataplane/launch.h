@@ -118,15 +118,16 @@ struct launch_mount {	/* frontend: /dev/fuse was opened and mounted by the agent
 	char path[256]; /* for messages only */
 	char export_name[PLENUM_NAME_MAX];
 	char peer[PLENUM_NAME_MAX];
-	uint8_t id[16]; /* random, made once per mount; the same after a worker's restart */
-	int fuse_fd;	/* /dev/fuse, open until the agent unmounts */
-	int state_fd;	/* memfd, empty at first: what whoever serves this mount next needs to go
-			 * on. It goes where the mount goes: to another worker, to another agent; the
-			 * agent never reads it, and gives it to one process at a time, and to its
-			 * lanes */
-	int bell_fd;	/* eventfd of the mount and its lanes; -1: it has none */
-	uint32_t lane;	/* 0: the mount is the worker's; else its lane of another worker's */
-	bool has_lanes; /* other cores of the entry carry data of it */
+	uint8_t id[16];	   /* random, made once per mount; the same after a worker's restart */
+	int fuse_fd;	   /* /dev/fuse, open until the agent unmounts */
+	int state_fd;	   /* memfd, empty at first: what whoever serves this mount next needs to go
+			    * on. It goes where the mount goes: to another worker, to another agent; the
+			    * agent never reads it, and gives it to one process at a time, and to its
+			    * lanes */
+	int bell_fd;	   /* eventfd of the mount and its lanes; -1: it has none */
+	uint32_t lane;	   /* 0: the mount is the worker's; else its lane of another worker's */
+	bool has_lanes;	   /* other cores of the entry carry data of it */
+	bool lanes_always; /* and read its requests without having tried whether that gains */
 	bool read_only;
 	bool suid, dev;	 /* of the kernel's mount */
 	bool locks_none; /* locks are refused; else the client's kernel keeps them by itself */

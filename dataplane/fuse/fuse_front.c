@@ -115,6 +115,22 @@ static int front_tables_init(struct fuse_front *f)
 	return e < 0 ? e : r;
 }
 
+/* What a predecessor left is handed out anew, when no lane reads: who had just read it could not
+ * know. False: not yet. */
+static bool front_resend(struct fuse_front *f)
+{
+	if (PLENUM_LIKELY(!f->resend_due))
+		return true;
+	if (!front_pass_hush(f))
+		return false;
+	front_pass_forgets(f);
+	/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered. */
+	if (front_init_resend(f) < 0)
+		f->bad_requests++;
+	f->resend_due = false;
+	return true;
+}
+
 /* lane: 0, or whose requests are those that the owner deals out to it. */
 static int front_new(const struct launch_config *cfg, const struct launch_mount *m, unsigned lane,
 		     int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
@@ -134,8 +150,7 @@ static int front_new(const struct launch_config *cfg, const struct launch_mount 
 				 .host = cfg->host,
 				 .rudp = r,
 				 .stats = stats,
-				 /* Of what is dealt out the owner knows how long it takes. */
-				 .soft_ns = lane ? 0 : (uint64_t)m->soft_s * NSEC_PER_SEC,
+				 .soft_ns = (uint64_t)m->soft_s * NSEC_PER_SEC,
 				 .away_since_ns = now_ns,
 				 .busy_ns = now_ns};
 	lane_id(f->own_mount.id, f->lane_number);
@@ -150,9 +165,8 @@ static int front_new(const struct launch_config *cfg, const struct launch_mount 
 		e = 0;
 	}
 	if (e == 1) {
-		/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered. */
-		if (front_init_resend(f) < 0)
-			f->bad_requests++;
+		f->resend_due = true;
+		(void)front_resend(f);
 		e = 0;
 	}
 	if (e == 0 && front_lane_may_connect(f, now_ns))
@@ -194,6 +208,7 @@ struct fuse_front *fuse_front_free(struct fuse_front *f)
 	front_rdma_done(f);
 	front_deal_done(f);
 	front_lane_done(f);
+	lane_common_unmap(f->common);
 	front_slots_done(f);
 	front_lists_done(f);
 	front_known_done(&f->known);
@@ -218,6 +233,11 @@ void fuse_front_unlabelled(struct fuse_front *f)
 int fuse_front_fd(const struct fuse_front *f)
 {
 	return f->lane ? f->mount->bell_fd : f->fd;
+}
+
+int fuse_front_kernel_fd(const struct fuse_front *f)
+{
+	return f->fd;
 }
 
 int fuse_front_bell(const struct fuse_front *f)
@@ -322,20 +342,16 @@ static bool front_take_here(struct fuse_front *f, const struct fuse_in_header *h
 	}
 }
 
-/* The request of n bytes in f->read_buf. */
-static void front_take(struct fuse_front *f, size_t n, uint64_t now_ns)
+void front_take(struct fuse_front *f, size_t n, uint64_t now_ns)
 {
 	struct fuse_in_header h;
 	struct front_slot *s;
 	int e;
 
+	front_pass_notes(f);
 	memcpy(&h, f->read_buf, sizeof(h));
-	launch_stat_add(&f->stats->requests, 1);
 	if (front_take_here(f, &h, n, now_ns))
 		return;
-	if (h.opcode == FUSE_WRITE)
-		launch_stat_add(&f->stats->write_bytes,
-				n - MIN_OF(n, (size_t)FUSE_PROTO_WRITE_DATA));
 	s = front_slot_take(f, (uint32_t)n, now_ns);
 	if (!s) { /* cannot be: front_has_room */
 		front_reply_error(f, h.unique, -ENOMEM);
@@ -344,9 +360,7 @@ static void front_take(struct fuse_front *f, size_t n, uint64_t now_ns)
 	e = front_request_bind(f, s);
 	if (e < 0)
 		front_slot_fail(f, s, e);
-	else if (front_deal_claim(f, s) || front_deal_give(f, s, now_ns))
-		front_list_shown_all(f); /* by whom the kernel hears of it first */
-	else
+	else if (!front_deal_claim(f, s) && !front_deal_give(f, s, now_ns))
 		front_slot_queue(f, s);
 }
 
@@ -375,8 +389,7 @@ void front_goodbye(struct fuse_front *f)
 	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), FRONT_COOKIE_BYE) == 0;
 }
 
-/* How many programs ask at a time shows in how many have waited at a time. */
-static void front_most_learn(struct fuse_front *f)
+void front_most_learn(struct fuse_front *f)
 {
 	f->unanswered_window = MAX_OF(f->unanswered_window, f->n_unanswered);
 	f->unanswered_most = MAX_OF(f->unanswered_most, f->n_unanswered);
@@ -387,13 +400,20 @@ static void front_most_learn(struct fuse_front *f)
 	f->n_window = 0;
 }
 
-/* So many requests are likely to be there; all of them wait where nobody else would ask. */
-static int front_likely(const struct fuse_front *f)
+int front_likely(const struct fuse_front *f)
 {
 	if (f->n_unanswered == 0)
 		return MAX_OF((int)f->unanswered_most, 1);
 	return f->unanswered_most > f->n_unanswered ? (int)(f->unanswered_most - f->n_unanswered)
 						    : 0;
+}
+
+void front_read_note(struct fuse_front *f, const struct fuse_in_header *h)
+{
+	launch_stat_add(&f->stats->requests, 1);
+	if (h->opcode == FUSE_WRITE)
+		launch_stat_add(&f->stats->write_bytes,
+				h->len - MIN_OF(h->len, (uint32_t)FUSE_PROTO_WRITE_DATA));
 }
 
 int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
@@ -402,7 +422,11 @@ int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 
 	if (f->lane)
 		return front_lane_pull(f, all, now_ns);
+	if (!front_resend(f))
+		return 0;
 	front_deal_reap(f);
+	front_pass_sleeps(f, all);
+	front_pass_look(f, now_ns);
 	most = all ? FRONT_PULL_BURST : MIN_OF(front_likely(f), FRONT_PULL_BURST);
 	while (!f->gone && taken < most && front_has_room(f)) {
 		ssize_t n = read(f->fd, f->read_buf, FRONT_READ_BYTES);
@@ -418,17 +442,22 @@ int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 			f->gone = true;
 			break;
 		}
-		taken++;
+		f->n_read++;
+		f->n_behind += taken++ > 0;
 		if ((size_t)n >= sizeof(h))
 			memcpy(&h, f->read_buf, sizeof(h));
+		front_read_note(f, &h);
 		if ((size_t)n < sizeof(h) || h.len != (size_t)n)
 			f->bad_requests++; /* whom should one answer? */
 		else
 			front_take(f, (size_t)n, now_ns);
 		front_most_learn(f);
 	}
-	if (taken > 0)
+	if (taken > 0) {
 		f->busy_ns = now_ns;
+		front_pass_sleeps(f, false); /* who has taken something looks again first */
+	}
+	front_pass_judge(f, now_ns);
 	if (!front_has_room(f))
 		front_deal_full(f);
 	if (f->gone) {
@@ -568,6 +597,8 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 	front_flush(f, now_ns);
 	if (f->retry_ns > now_ns)
 		due = MIN_OF(due, f->retry_ns);
+	if (f->resend_due)
+		due = MIN_OF(due, now_ns + NSEC_PER_MSEC);
 	if (f->guide.alone && !rudp_session_is_up(f->session))
 		due = MIN_OF(due, f->guide.since_ns + GUIDE_NS);
 	due = MIN_OF(due, front_rdma_due(f));
@@ -642,6 +673,7 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 {
 	struct front_slot *s;
 
+	front_pass_notes(f);
 	if (cookie != FRONT_COOKIE_RDMA) /* comes each second, whatever there is to do */
 		f->busy_ns = now_ns;
 	if (cookie == FRONT_COOKIE_HELLO) {

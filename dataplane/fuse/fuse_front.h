@@ -56,6 +56,9 @@ int fuse_front_ping(struct fuse_front *f, const struct launch_ping *ask, uint64_
 /* Once it is over: true, once, with what came of it. */
 bool fuse_front_ping_take(struct fuse_front *f, struct launch_ping *ret);
 int fuse_front_fd(const struct fuse_front *f); /* poll for reading */
+/* Of a lane: whether it reads the kernel's requests now, and by what, where others wait, too. */
+bool fuse_front_reads(const struct fuse_front *f);
+int fuse_front_kernel_fd(const struct fuse_front *f);
 /* By which its lanes wake it, edge-triggered; -1: it has none. */
 int fuse_front_bell(const struct fuse_front *f);
 /* Its session is one that ends what was begun, and itself. */

@@ -230,8 +230,9 @@ void front_answer_listed(struct fuse_front *f, struct front_list *l, bool specia
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* What the kernel has learnt of it since is newer. */
-	if (front_list_is_shown(f, entry->nodeid, l->n_shown)) {
+	/* What the kernel has learnt of it since is newer; of what a lane has told it we hear
+	 * later. */
+	if (front_list_is_shown(f, entry->nodeid, l->n_shown) || front_deal_has(f, node)) {
 		front_known_told_drop(&f->known, node);
 		front_node_forget(&f->nodes, node, 1);
 		entry->nodeid = 0;

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-/* What is smaller costs less to send than to deal out: waking another core, and being woken. */
+/* What is smaller costs as much to deal out as to send: where there is too much of it, lanes read
+ * for themselves. */
 #define DEAL_BYTES_MIN (64U << 10)
 /* A lane that is away for so long may not come back. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
@@ -21,6 +22,11 @@ static bool is_alive(const struct front_dealt *l, uint64_t now_ns)
 	return lane_get(&l->area->ready) && (seen_ns >= now_ns || now_ns - seen_ns < LANE_AWAY_NS);
 }
 
+static struct lane_slot *slot_at(const struct front_dealt *l, unsigned i)
+{
+	return lane_slot_at(l->area, l->reads, i);
+}
+
 static void post(const struct front_deal *d, struct front_dealt *l, uint64_t *bits, unsigned i)
 {
 	/* Partner: front_lane_pull() of the lane, which says that it sleeps before it looks, and
@@ -30,6 +36,14 @@ static void post(const struct front_deal *d, struct front_dealt *l, uint64_t *bi
 	if (lane_get(&l->area->asleep) &&
 	    __atomic_exchange_n(&l->area->asleep, 0U, __ATOMIC_SEQ_CST))
 		lane_ring(d->bell_fd);
+}
+
+void front_deal_post(struct fuse_front *f, struct front_dealt *l, unsigned i)
+{
+	if (i < LANE_SLOTS)
+		post(f->deal, l, &l->area->posted, i);
+	else
+		post(f->deal, l, &l->reads->posted, i - LANE_SLOTS);
 }
 
 /* ------------------------------------------------------------------ what there was */
@@ -67,16 +81,19 @@ static void adopt_files(struct fuse_front *f, struct front_dealt *l)
 
 		if (lane_get(&lf->state) == LANE_FILE_FREE)
 			continue;
-		if (file && !(file->flags & FRONT_FILE_CLOSING))
+		if (file && !(file->flags & FRONT_FILE_CLOSING)) {
 			l->fhs[i] = lf->fh;
-		else
+			l->nodeids[i] = file->nodeid;
+		} else {
 			lane_set(&lf->state, LANE_FILE_CLOSING);
+		}
 	}
 }
 
 int front_deal_init(struct fuse_front *f)
 {
 	struct front_deal *d;
+	int r;
 
 	if (f->lane || (!f->mount->has_lanes && !lane_was_there(f->mount->state_fd)))
 		return 0;
@@ -93,21 +110,23 @@ int front_deal_init(struct fuse_front *f)
 			return -errno;
 		adopt_slots(f, l);
 		adopt_files(f, l);
-		d->settling |= l->n_out > 0;
 		/* Of what the predecessor had seen nothing is known. */
 		__atomic_store_n(&l->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&l->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&l->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	}
+	r = front_pass_init(f);
 	/* The predecessor may have died when it was about to: then no lane says that it sleeps. */
 	lane_ring(d->bell_fd);
-	return 0;
+	return r;
 }
 
 void front_deal_done(struct fuse_front *f)
 {
 	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
 		lane_unmap(f->deal->lanes[i].area);
+	if (f->deal)
+		front_pass_done(f);
 	free(f->deal);
 	f->deal = NULL;
 }
@@ -139,10 +158,11 @@ static unsigned file_place(struct fuse_front *f, struct front_dealt *l, const st
 	memcpy(lf->handle, s->nodes[0]->handle, sizeof(lf->handle));
 	lane_set(&lf->state, LANE_FILE_OPEN);
 	l->fhs[at] = lf->fh;
+	l->nodeids[at] = file->nodeid;
 	return at;
 }
 
-static bool goes_by_rdma(const struct fuse_front *f)
+bool front_deal_by_rdma(const struct fuse_front *f)
 {
 	return f->rdma.only || (f->rdma.peer && port_rdma_ready(f->rdma.peer));
 }
@@ -178,7 +198,7 @@ static bool is_dealt(const struct fuse_front *f, const struct front_slot *s)
 	const struct front_file *file;
 
 	if ((s->opcode != FUSE_READ && s->opcode != FUSE_WRITE) || s->refs.n_fhs != 1 ||
-	    s->unique & RESEND || goes_by_rdma(f) || f->link != FRONT_READY || !is_large(s))
+	    s->unique & RESEND || front_deal_by_rdma(f) || f->link != FRONT_READY)
 		return false;
 	file = front_file_get(&f->files, s->refs.fhs[0]);
 	return file && !(file->flags & (FRONT_FILE_DIR | FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) &&
@@ -204,6 +224,23 @@ static struct front_dealt *lane_choose(const struct fuse_front *f, uint64_t now_
 	return best;
 }
 
+/* The lane that has passed it on, which is shown the file so, and keeps what comes of it next. */
+static struct front_dealt *lane_that_passed(const struct fuse_front *f, uint64_t now_ns)
+{
+	struct front_dealt *l = f->deal->passed_by ? &f->deal->lanes[f->deal->passed_by - 1] : NULL;
+
+	return l && l->free && is_alive(l, now_ns) ? l : NULL;
+}
+
+/* NULL: it stays here. */
+static struct front_dealt *lane_for(const struct fuse_front *f, const struct front_slot *s,
+				    uint64_t now_ns)
+{
+	if (!f->deal || !is_dealt(f, s))
+		return NULL;
+	return is_large(s) ? lane_choose(f, now_ns) : lane_that_passed(f, now_ns);
+}
+
 static void note_write(struct front_slot *s)
 {
 	struct fuse_write_in write;
@@ -224,13 +261,15 @@ static void deal_out(struct fuse_front *f, struct front_slot *s, unsigned lane, 
 		front_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);
 	s->req = NULL;
 	s->state = FRONT_SLOT_DEALT;
-	s->lane = lane * LANE_SLOTS + i + 1;
+	s->lane = lane * LANE_SLOTS_ALL + i + 1;
 	f->deal->lanes[lane].slots[i] = s;
+	if (i >= LANE_SLOTS) /* of those only what is claimed counts */
+		f->deal->lanes[lane].n_out++;
 }
 
 bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns)
 {
-	struct front_dealt *l = f->deal && is_dealt(f, s) ? lane_choose(f, now_ns) : NULL;
+	struct front_dealt *l = lane_for(f, s, now_ns);
 	unsigned file = l ? file_place(f, l, s) : LANE_FILES, i;
 	struct lane_slot *slot;
 
@@ -262,7 +301,7 @@ bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns
 
 static bool claim_slot(struct fuse_front *f, struct front_dealt *l, unsigned i, uint64_t unique)
 {
-	struct lane_slot *slot = &l->area->slots[i];
+	struct lane_slot *slot = slot_at(l, i);
 
 	for (;;) {
 		uint32_t word = lane_get(&slot->word);
@@ -276,8 +315,12 @@ static bool claim_slot(struct fuse_front *f, struct front_dealt *l, unsigned i, 
 		case LANE_UNHEARD: /* its answer came when the kernel had it not out */
 			slot->unique = unique;
 			lane_set(&slot->word, LANE_HANDED);
-			post(f->deal, l, &l->area->posted, i);
+			front_deal_post(f, l, i);
 			return true;
+		case LANE_PASSED: /* once is enough: we have it in hand */
+			if (lane_swap(&slot->word, word, LANE_FREE))
+				return false;
+			break;
 		default:
 			return false;
 		}
@@ -291,9 +334,9 @@ bool front_deal_claim(struct fuse_front *f, struct front_slot *s)
 	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
 		struct front_dealt *l = &f->deal->lanes[k];
 
-		for (unsigned i = 0; i < LANE_SLOTS && l->n_out > 0; i++) {
-			if (l->free & 1ULL << i || l->slots[i] ||
-			    (l->area->slots[i].unique & ~RESEND) != (s->unique & ~RESEND) ||
+		for (unsigned i = 0; i < LANE_SLOTS_ALL; i++) {
+			if ((i < LANE_SLOTS && l->free & 1ULL << i) || l->slots[i] ||
+			    (slot_at(l, i)->unique & ~RESEND) != (s->unique & ~RESEND) ||
 			    !claim_slot(f, l, i, s->unique))
 				continue;
 			deal_out(f, s, k, i);
@@ -303,30 +346,23 @@ bool front_deal_claim(struct fuse_front *f, struct front_slot *s)
 	return false;
 }
 
-bool front_deal_is_out(const struct fuse_front *f)
+static bool lane_has(const struct fuse_front *f, const struct front_dealt *l,
+		     const struct front_node *node)
 {
-	unsigned n = 0;
+	for (unsigned i = 0; i < LANE_SLOTS_ALL && l->n_out > 0; i++) {
+		const struct front_slot *s = l->slots[i];
 
-	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
-		n += f->deal->lanes[i].n_out;
-	return n > 0;
-}
-
-static bool lane_has(const struct front_dealt *l, const struct front_node *node)
-{
-	for (uint64_t out = ~l->free; out; out &= out - 1) {
-		const struct front_slot *s = l->slots[__builtin_ctzll(out)];
-
-		if (!s || s->nodes[0] == node) /* whose a predecessor's is nobody knows */
+		/* Whose a predecessor's is nobody knows. */
+		if (s ? s->nodes[0] == node : i < LANE_SLOTS && !(l->free & 1ULL << i))
 			return true;
 	}
-	return false;
+	return front_pass_has(l, front_node_id(&f->nodes, node));
 }
 
 bool front_deal_has(const struct fuse_front *f, const struct front_node *node)
 {
 	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
-		if (f->deal->lanes[i].n_out > 0 && lane_has(&f->deal->lanes[i], node))
+		if (lane_has(f, &f->deal->lanes[i], node))
 			return true;
 	return false;
 }
@@ -336,18 +372,24 @@ void front_deal_settled(struct fuse_front *f)
 	if (PLENUM_LIKELY(!f->deal || !f->deal->settling))
 		return;
 	f->deal->settling = false;
-	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++)
+	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
 		__atomic_store_n(&f->deal->lanes[i].area->done, ~0ULL, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&f->deal->lanes[i].reads->done, ~0ULL >> (64 - LANE_READS),
+				 __ATOMIC_SEQ_CST);
+	}
+	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);
 }
 
 /* ------------------------------------------------------------------ ends */
 
 static void slot_release(struct front_dealt *l, unsigned i)
 {
-	lane_set(&l->area->slots[i].word, LANE_FREE);
+	lane_set(&slot_at(l, i)->word, LANE_FREE);
+	if (i < LANE_SLOTS)
+		l->free |= 1ULL << i;
+	if (i < LANE_SLOTS || l->slots[i])
+		l->n_out--;
 	l->slots[i] = NULL;
-	l->free |= 1ULL << i;
-	l->n_out--;
 }
 
 /* False: there is no buffer for it now. */
@@ -361,7 +403,7 @@ static bool bytes_back(struct fuse_front *f, struct front_dealt *l, unsigned i)
 	if (!to)
 		return false;
 	s->req = to;
-	memcpy(s->req, lane_buf(l->area, i), s->req_len);
+	memcpy(s->req, lane_buf_at(l->area, l->reads, i), s->req_len);
 	return true;
 }
 
@@ -372,9 +414,9 @@ static bool take_back(struct fuse_front *f, struct front_dealt *l, unsigned i)
 	struct fuse_in_header in;
 
 	if (!s || s->answered) { /* before it was read anew: the kernel hands it out again */
+		slot_release(l, i);
 		if (s)
 			front_slot_free(f, s);
-		slot_release(l, i);
 		return true;
 	}
 	if (!bytes_back(f, l, i))
@@ -394,25 +436,29 @@ static bool take_back(struct fuse_front *f, struct front_dealt *l, unsigned i)
 
 static void end_note(struct fuse_front *f, struct front_dealt *l, unsigned i)
 {
-	struct lane_slot *slot = &l->area->slots[i];
-	struct front_node *node = l->slots[i] ? l->slots[i]->nodes[0] : node_of(f, slot);
+	struct lane_slot *slot = slot_at(l, i);
+	struct front_slot *s = l->slots[i];
+	struct front_node *node = s ? s->nodes[0] : node_of(f, slot);
 
 	if (slot->opcode == FUSE_WRITE && node)
 		front_node_changed(node);
-	if (node)
+	if (node) {
 		front_known_written_drop(&f->known, node);
-	else
+		front_list_shown(f, front_node_id(&f->nodes, node));
+	} else {
 		front_known_written_drop_all(&f->known);
-	if (l->slots[i])
-		front_slot_free(f, l->slots[i]);
+		front_list_shown_all(f);
+	}
 	slot_release(l, i);
+	if (s)
+		front_slot_free(f, s);
 }
 
-static void slot_look(struct fuse_front *f, struct front_dealt *l, unsigned i)
+bool front_deal_slot_look(struct fuse_front *f, struct front_dealt *l, unsigned i)
 {
-	if (l->free & 1ULL << i)
-		return;
-	switch (LANE_STATE(lane_get(&l->area->slots[i].word))) {
+	if (i < LANE_SLOTS && l->free & 1ULL << i)
+		return true;
+	switch (LANE_STATE(lane_get(&slot_at(l, i)->word))) {
 	case LANE_UNHEARD:
 		if (f->deal->settling && !l->slots[i])
 			break; /* it may be handed out anew: front_deal_claim() */
@@ -422,12 +468,12 @@ static void slot_look(struct fuse_front *f, struct front_dealt *l, unsigned i)
 		end_note(f, l, i);
 		break;
 	case LANE_BACK:
-		if (!take_back(f, l, i))
-			__atomic_fetch_or(&l->area->done, 1ULL << i, __ATOMIC_SEQ_CST);
-		break;
+	case LANE_PASSED: /* one that we had claimed */
+		return take_back(f, l, i);
 	default:
 		break;
 	}
+	return true;
 }
 
 static void lane_reap(struct fuse_front *f, struct front_dealt *l)
@@ -438,8 +484,12 @@ static void lane_reap(struct fuse_front *f, struct front_dealt *l)
 		return;
 	/* Partner: front_lane_end(). */
 	bits = __atomic_exchange_n(&l->area->done, 0, __ATOMIC_SEQ_CST);
-	for (; bits; bits &= bits - 1)
-		slot_look(f, l, (unsigned)__builtin_ctzll(bits));
+	for (; bits; bits &= bits - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(bits);
+
+		if (!front_deal_slot_look(f, l, i))
+			__atomic_fetch_or(&l->area->done, 1ULL << i, __ATOMIC_SEQ_CST);
+	}
 }
 
 static void full_set(struct fuse_front *f, uint32_t full)
@@ -469,18 +519,28 @@ void front_deal_full(struct fuse_front *f)
 	front_deal_reap(f);
 }
 
+static void tell_again(struct fuse_front *f, struct front_dealt *l, unsigned i)
+{
+	if (i < LANE_SLOTS) {
+		__atomic_fetch_or(&l->area->done, 1ULL << i, __ATOMIC_SEQ_CST);
+		return;
+	}
+	__atomic_fetch_or(&l->reads->done, 1ULL << (i - LANE_SLOTS), __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&f->common->done, 1ULL << (l - f->deal->lanes), __ATOMIC_SEQ_CST);
+}
+
 /* What a lane has not begun when it goes. */
 static void lane_desert(struct fuse_front *f, struct front_dealt *l)
 {
-	for (unsigned i = 0; i < LANE_SLOTS; i++) {
-		uint32_t *word = &l->area->slots[i].word, is = lane_get(word);
+	for (unsigned i = 0; i < LANE_SLOTS_ALL; i++) {
+		uint32_t *word = &slot_at(l, i)->word, is = lane_get(word);
 
-		if (l->free & 1ULL << i || LANE_STATE(is) != LANE_HANDED ||
+		if ((i < LANE_SLOTS && l->free & 1ULL << i) || LANE_STATE(is) != LANE_HANDED ||
 		    (f->deal->settling && !l->slots[i]))
 			continue;
 		/* Partner: the lane's, which makes it TAKEN. */
-		if (lane_swap(word, is, LANE_BACK))
-			slot_look(f, l, i);
+		if (lane_swap(word, is, LANE_BACK) && !front_deal_slot_look(f, l, i))
+			tell_again(f, l, i);
 	}
 }
 
@@ -513,8 +573,14 @@ void front_deal_tick(struct fuse_front *f, uint64_t now_ns)
 	}
 }
 
-static bool leaves_files(const struct front_dealt *l)
+static bool leaves_some(const struct front_dealt *l)
 {
+	for (unsigned i = 0; i < LANE_READS; i++) {
+		uint32_t state = LANE_STATE(lane_get(&l->reads->slots[i].word));
+
+		if (state == LANE_READING || state == LANE_TAKEN || state == LANE_HANDED)
+			return true;
+	}
 	for (unsigned i = 0; i < LANE_FILES; i++)
 		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
 			return true;
@@ -527,9 +593,14 @@ static void files_leave(struct front_dealt *l)
 {
 	uint64_t needed = 0;
 
-	for (unsigned i = 0; i < LANE_SLOTS; i++)
-		if (LANE_STATE(lane_get(&l->area->slots[i].word)) == LANE_TAKEN)
-			needed |= 1ULL << l->area->slots[i].file % LANE_FILES;
+	for (unsigned i = 0; i < LANE_SLOTS_ALL; i++) {
+		uint32_t state = LANE_STATE(lane_get(&slot_at(l, i)->word));
+
+		if (state == LANE_READING) /* which file it is of is not known yet */
+			return;
+		if (state == LANE_TAKEN)
+			needed |= 1ULL << slot_at(l, i)->file % LANE_FILES;
+	}
 	for (unsigned i = 0; i < LANE_FILES; i++) {
 		if (needed & 1ULL << i)
 			continue;
@@ -542,12 +613,13 @@ static void files_leave(struct front_dealt *l)
 
 unsigned fuse_front_orphan(struct fuse_front *f, uint64_t now_ns)
 {
-	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++) {
+	/* Before, what it may have read is not ours to judge. */
+	for (unsigned i = 0; f->deal && !f->resend_due && i < LAUNCH_LANES_MAX; i++) {
 		struct front_dealt *l = &f->deal->lanes[i];
 		uint64_t seen_ns = lane_get(&l->area->seen_ns);
 
 		if (seen_ns >= now_ns || now_ns - seen_ns < ORPHAN_NS ||
-		    (l->n_out == 0 && !leaves_files(l))) {
+		    (l->n_out == 0 && !leaves_some(l))) {
 			l->away_ns = 0;
 			continue;
 		}
@@ -564,9 +636,9 @@ unsigned fuse_front_orphan(struct fuse_front *f, uint64_t now_ns)
 void front_deal_cancel(struct fuse_front *f, const struct front_slot *s)
 {
 	if (s->state == FRONT_SLOT_DEALT)
-		__atomic_fetch_or(&f->deal->lanes[(s->lane - 1) / LANE_SLOTS]
-					   .area->slots[(s->lane - 1) % LANE_SLOTS]
-					   .word,
+		__atomic_fetch_or(&slot_at(&f->deal->lanes[(s->lane - 1) / LANE_SLOTS_ALL],
+					   (s->lane - 1) % LANE_SLOTS_ALL)
+					   ->word,
 				  LANE_CANCELLED, __ATOMIC_ACQ_REL);
 }
 

@@ -103,6 +103,7 @@ int front_init_served(struct fuse_front *f, void *msg, size_t len)
 	    !front_answer_handle(&a, &root))
 		return -EPROTO;
 	front_node_root(&f->nodes, root.bytes, root.len);
+	front_pass_notes(f); /* what lanes had written may be lost, too */
 	if (head->served && head->verifier != a.server.verifier)
 		front_nodes_lose(&f->nodes);
 	front_publish(&head->verifier, a.server.verifier);

@@ -11,6 +11,7 @@
 #include "dataplane/fuse/fuse_front_known.h"
 #include "dataplane/fuse/fuse_front_pool.h"
 #include "dataplane/fuse/fuse_front_tail.h"
+#include "dataplane/fuse/fuse_front_trial.h"
 #include "dataplane/fuse/fuse_hello.h"
 #include "dataplane/fuse/fuse_lane.h"
 #include "dataplane/port/port_rdma.h"
@@ -177,9 +178,12 @@ struct front_owed {
 /* The owner's end of the lanes of its mount. */
 struct front_dealt {
 	struct lane_area *area;
-	uint64_t free;		  /* slots, a bit each */
-	uint64_t fhs[LANE_FILES]; /* of its open files; 0: none */
-	struct front_slot *slots[LANE_SLOTS];
+	struct lane_reads *reads;
+	uint64_t free;		      /* of the first LANE_SLOTS slots, a bit each */
+	uint64_t fhs[LANE_FILES];     /* of its open files; 0: none */
+	uint64_t nodeids[LANE_FILES]; /* of those */
+	/* NULL: none of ours, or of a predecessor's, or read by the lane itself. */
+	struct front_slot *slots[LANE_SLOTS_ALL];
 	unsigned n_out;
 	bool touched;	  /* its buffers have memory */
 	uint64_t away_ns; /* since when nobody has had it; 0: somebody has, or it left nothing */
@@ -188,6 +192,9 @@ struct front_dealt {
 struct front_deal {
 	int bell_fd;
 	bool settling; /* what a predecessor had dealt out may still be handed out anew */
+	bool always;   /* lanes read whenever they can: not what was tried decides */
+	struct front_trial trial;
+	unsigned passed_by; /* of what is in hand: the lane, and one more; 0: we have read it */
 	struct front_dealt lanes[LAUNCH_LANES_MAX];
 };
 
@@ -261,7 +268,9 @@ struct fuse_front {
 	uint8_t *read_buf; /* where the next request is read */
 	uint32_t largest;  /* of the requests so far */
 	unsigned n_used, n_pending, n_sent, n_interrupted;
-	unsigned n_unanswered; /* of the kernel's */
+	unsigned n_unanswered;	   /* of the kernel's */
+	uint64_t n_read, n_behind; /* of those, ever; that came with others, behind them */
+	bool resend_due;	   /* what a predecessor left unanswered is to be handed out anew */
 	/* The most of those lately, in this window and the one before. */
 	unsigned unanswered_most, unanswered_window, n_window;
 	struct front_slot *free, *free_own;
@@ -272,7 +281,11 @@ struct fuse_front {
 	struct front_rdma rdma;
 	struct front_guide guide;
 	struct front_deal *deal;       /* NULL: it has no lanes */
+	struct lane_common *common;    /* NULL: it has none, and is none */
 	struct lane_area *lane;	       /* NULL: it is no lane */
+	struct lane_reads *reads;      /* a lane's */
+	uint32_t reads_free;	       /* a lane's slots for them: those that are known to be */
+	uint64_t read_ns;	       /* when it has read last */
 	unsigned lane_number;	       /* 0: the mount is ours */
 	struct launch_mount own_mount; /* with the id that is ours */
 	struct front_head *owner;      /* a lane's: of its owner's state */
@@ -290,6 +303,14 @@ struct fuse_front {
 bool front_reply(struct fuse_front *f, const void *msg, size_t len);
 /* A reply without data. */
 bool front_reply_error(struct fuse_front *f, uint64_t unique, int error);
+/* One has come from the kernel. */
+void front_read_note(struct fuse_front *f, const struct fuse_in_header *h);
+/* What becomes of it: of n bytes in f->read_buf. */
+void front_take(struct fuse_front *f, size_t n, uint64_t now_ns);
+/* So many requests are likely to be there; all of them wait where nobody else would ask. */
+int front_likely(const struct fuse_front *f);
+/* One has been read: how many programs ask at a time shows in how many have waited at a time. */
+void front_most_learn(struct fuse_front *f);
 /* Sends what waits. */
 void front_flush(struct fuse_front *f, uint64_t now_ns);
 /* The session ends, if there is one, and what waits goes on waiting. */
@@ -363,9 +384,7 @@ bool front_deal_claim(struct fuse_front *f, struct front_slot *s);
 void front_deal_settled(struct fuse_front *f);
 /* Ends of what was dealt out; what lanes do not begin is taken back. */
 void front_deal_reap(struct fuse_front *f);
-/* Whether a lane has something that nobody has heard the end of; whether that may be of the node.
- */
-bool front_deal_is_out(const struct fuse_front *f);
+/* Whether a lane has something that nobody has heard the end of, which may be of the node. */
 bool front_deal_has(const struct fuse_front *f, const struct front_node *node);
 void front_deal_tick(struct fuse_front *f, uint64_t now_ns);
 /* There is no room for more: an end is waited for. */
@@ -376,6 +395,33 @@ void front_deal_close(struct fuse_front *f, uint64_t fh);
 /* Lanes hear whether it has its server. */
 void front_deal_served(struct fuse_front *f);
 void front_deal_gone(struct fuse_front *f);
+/* Data go by RDMA, which lanes have not. */
+bool front_deal_by_rdma(const struct fuse_front *f);
+/* What a lane says of a slot (of all LANE_SLOTS_ALL). False: it is to be looked at again. */
+bool front_deal_slot_look(struct fuse_front *f, struct front_dealt *l, unsigned i);
+/* The lane is to look at the slot. */
+void front_deal_post(struct fuse_front *f, struct front_dealt *l, unsigned i);
+
+/* fuse_front_pass.c: the owner's end of what lanes read themselves. All but the first two do
+ * nothing where there are no lanes. */
+
+int front_pass_init(struct fuse_front *f);
+void front_pass_done(struct fuse_front *f);
+/* Whether no lane can be reading: what a predecessor had begun is then to be handed out anew. */
+bool front_pass_hush(struct fuse_front *f);
+/* What lanes had passed to a predecessor: what is not handed out anew ends here. */
+void front_pass_forgets(struct fuse_front *f);
+/* Takes what they pass. */
+void front_pass_look(struct fuse_front *f, uint64_t now_ns);
+/* What they have begun to do to files, and done: before anything of a file is believed. */
+void front_pass_notes(struct fuse_front *f);
+bool front_pass_has(const struct front_dealt *l, uint64_t nodeid);
+/* The owner sleeps next, or does not. */
+void front_pass_sleeps(struct fuse_front *f, bool sleeps);
+/* The process of a request that a lane may have had a signal. */
+void front_pass_interrupt(struct fuse_front *f, uint64_t unique);
+/* Whether they are to read. */
+void front_pass_judge(struct fuse_front *f, uint64_t now_ns);
 
 /* fuse_front_lane.c: the other end. */
 
@@ -400,6 +446,29 @@ void front_lane_renumber(struct fuse_front *f, struct front_slot *s);
 void front_lane_said(struct fuse_front *f, const struct front_slot *s, const void *msg, size_t len);
 /* It is over here. */
 void front_lane_end(struct fuse_front *f, const struct front_slot *s);
+/* Of those that lie in slot i (of all LANE_SLOTS_ALL): it is begun with, which it may have been
+ * before; what a predecessor had begun goes on; what the owner has handed is looked at (false: no
+ * slot of ours is left); what the kernel wants answered anew is handed to us again. */
+void front_lane_take(struct fuse_front *f, unsigned i, bool again, uint64_t now_ns);
+void front_lane_resume(struct fuse_front *f, unsigned i, uint64_t now_ns);
+bool front_lane_look(struct fuse_front *f, unsigned i, uint64_t now_ns);
+bool front_lane_again(struct fuse_front *f, unsigned i, uint32_t word);
+/* What it does not take its owner takes back. */
+bool front_lane_takes_new(const struct fuse_front *f);
+
+/* fuse_front_reads.c: what a lane reads from the kernel itself. */
+
+int front_reads_init(struct fuse_front *f);
+void front_reads_done(struct fuse_front *f);
+/* What a predecessor has left. */
+void front_reads_start(struct fuse_front *f, uint64_t now_ns);
+/* The number of requests that were read. */
+int front_reads_pull(struct fuse_front *f, bool all, uint64_t now_ns);
+/* The request in slot i (of LANE_READS) is about to be begun with. */
+void front_reads_begin(struct fuse_front *f, unsigned i);
+void front_reads_end(struct fuse_front *f, unsigned i, enum lane_state state);
+bool front_reads_is_spent(const struct fuse_front *f);
+void front_reads_tick(struct fuse_front *f, uint64_t now_ns);
 /* Its owner has told the kernel that it is over. */
 bool front_lane_is_over(const struct fuse_front *f, const struct front_slot *s);
 
@@ -460,6 +529,8 @@ uint64_t front_owed_due(const struct fuse_front *f);
 /* fuse_front_patience.c: who waits no longer. */
 
 void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
+/* Its process had a signal. */
+void front_patience_signalled(struct fuse_front *f, struct front_slot *s, uint64_t now_ns);
 /* Returns when it wants to be called again. */
 uint64_t front_patience_tick(struct fuse_front *f, uint64_t now_ns);
 

@@ -15,7 +15,7 @@
 
 static struct lane_slot *slot_of(const struct fuse_front *f, const struct front_slot *s)
 {
-	return &f->lane->slots[s->lane - 1];
+	return lane_slot_at(f->lane, f->reads, s->lane - 1);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -108,24 +108,37 @@ static void word_end(struct fuse_front *f, unsigned i, enum lane_state state)
 		lane_ring(f->mount->bell_fd);
 }
 
+bool front_lane_again(struct fuse_front *f, unsigned i, uint32_t word)
+{
+	struct lane_slot *slot = lane_slot_at(f->lane, f->reads, i);
+	bool is_read = i >= LANE_SLOTS;
+
+	if (!(word & LANE_AGAIN) || word & LANE_CANCELLED)
+		return false;
+	/* What the kernel did not want then it wants now: the server is asked again, which knows
+	 * what it has done already. */
+	slot->unique |= RESEND;
+	if (!lane_swap(&slot->word, word, LANE_HANDED))
+		return false;
+	__atomic_fetch_or(is_read ? &f->reads->posted : &f->lane->posted,
+			  1ULL << (is_read ? i - LANE_SLOTS : i), __ATOMIC_SEQ_CST);
+	return true;
+}
+
 void front_lane_end(struct fuse_front *f, const struct front_slot *s)
 {
 	struct lane_slot *slot = slot_of(f, s);
 	enum lane_state state = s->back ? LANE_BACK : s->heard ? LANE_DONE : LANE_UNHEARD;
 
+	if (s->lane > LANE_SLOTS) {
+		front_reads_end(f, s->lane - 1 - LANE_SLOTS, state);
+		return;
+	}
 	for (;;) {
 		uint32_t word = lane_get(&slot->word);
 
-		/* What the kernel did not want then it wants now: the server is asked again, which
-		 * knows what it has done already. */
-		if (state == LANE_UNHEARD && word & LANE_AGAIN && !(word & LANE_CANCELLED)) {
-			slot->unique |= RESEND;
-			if (!lane_swap(&slot->word, word, LANE_HANDED))
-				continue;
-			__atomic_fetch_or(&f->lane->posted, 1ULL << (s->lane - 1),
-					  __ATOMIC_SEQ_CST);
+		if (state == LANE_UNHEARD && front_lane_again(f, s->lane - 1, word))
 			return;
-		}
 		/* Partner: claim_slot() of the owner. */
 		if (lane_swap(&slot->word, word, state))
 			break;
@@ -176,15 +189,15 @@ static int slot_bind(struct fuse_front *f, struct front_slot *s, bool again)
 	return r;
 }
 
-static void slot_take(struct fuse_front *f, unsigned i, bool again, uint64_t now_ns)
+void front_lane_take(struct fuse_front *f, unsigned i, bool again, uint64_t now_ns)
 {
-	struct lane_slot *slot = &f->lane->slots[i];
+	struct lane_slot *slot = lane_slot_at(f->lane, f->reads, i);
 	uint32_t len = lane_get(&slot->len);
 	struct front_slot *s;
 	int r;
 
 	/* Its tail is written after it. */
-	s = front_slot_lend(f, lane_buf(f->lane, i),
+	s = front_slot_lend(f, lane_buf_at(f->lane, f->reads, i),
 			    MIN_OF(len, FRONT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX), now_ns);
 	s->lane = i + 1;
 	r = slot_bind(f, s, again || slot->unique & RESEND);
@@ -197,10 +210,9 @@ static void slot_take(struct fuse_front *f, unsigned i, bool again, uint64_t now
 	front_slot_fail(f, s, r);
 }
 
-/* False: no slot of ours is left. */
-static bool slot_look(struct fuse_front *f, unsigned i, uint64_t now_ns)
+bool front_lane_look(struct fuse_front *f, unsigned i, uint64_t now_ns)
 {
-	struct lane_slot *slot = &f->lane->slots[i];
+	struct lane_slot *slot = lane_slot_at(f->lane, f->reads, i);
 
 	if (!f->free)
 		return false;
@@ -213,12 +225,13 @@ static bool slot_look(struct fuse_front *f, unsigned i, uint64_t now_ns)
 		if (lane_swap(&slot->word, word, (word & ~0xffU) | LANE_TAKEN))
 			break;
 	}
-	slot_take(f, i, false, now_ns);
+	if (i >= LANE_SLOTS)
+		front_reads_begin(f, i - LANE_SLOTS);
+	front_lane_take(f, i, false, now_ns);
 	return true;
 }
 
-/* What it does not take its owner takes back. */
-static bool takes_new(const struct fuse_front *f)
+bool front_lane_takes_new(const struct fuse_front *f)
 {
 	return f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES && !f->owing &&
 	       !f->resting && !f->gone;
@@ -240,13 +253,13 @@ int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 		front_goodbye(f);
 		return -ENODEV;
 	}
-	bits = takes_new(f) ? lane_get(&a->posted) : 0;
+	bits = front_lane_takes_new(f) ? lane_get(&a->posted) : 0;
 	if (bits)
 		bits = __atomic_exchange_n(&a->posted, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
 
-		if (slot_look(f, i, now_ns))
+		if (front_lane_look(f, i, now_ns))
 			taken += lane_get(&a->slots[i].word) != LANE_FREE;
 		else
 			left |= 1ULL << i;
@@ -254,6 +267,7 @@ int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 	if (left)
 		__atomic_fetch_or(&a->posted, left, __ATOMIC_SEQ_CST);
 	files_close(f, now_ns);
+	taken += front_reads_pull(f, all, now_ns);
 	if (taken > 0) {
 		f->busy_ns = now_ns;
 		lane_set(&a->asleep, 0U); /* who has taken something looks again before it sleeps */
@@ -333,6 +347,9 @@ int front_lane_init(struct fuse_front *f)
 		lane_unlock(f->mount->state_fd, f->lane_number);
 		return r;
 	}
+	r = front_reads_init(f);
+	if (r < 0)
+		return r;
 	owner = mmap(NULL, FRONT_STATE_HEAD_BYTES, PROT_READ, MAP_SHARED, f->mount->state_fd, 0);
 	if (owner == MAP_FAILED)
 		return -errno;
@@ -357,8 +374,8 @@ void front_lane_said(struct fuse_front *f, const struct front_slot *s, const voi
 /* The kernel may have heard it from our predecessor, and then does not want it. */
 static void slot_say(struct fuse_front *f, unsigned i, uint64_t now_ns)
 {
-	struct lane_slot *slot = &f->lane->slots[i];
-	struct front_slot *s = front_slot_lend(f, lane_buf(f->lane, i), 0, now_ns);
+	struct lane_slot *slot = lane_slot_at(f->lane, f->reads, i);
+	struct front_slot *s = front_slot_lend(f, lane_buf_at(f->lane, f->reads, i), 0, now_ns);
 	struct fuse_out_header out;
 
 	s->lane = i + 1;
@@ -371,15 +388,21 @@ static void slot_say(struct fuse_front *f, unsigned i, uint64_t now_ns)
 	front_slot_free(f, s);
 }
 
+void front_lane_resume(struct fuse_front *f, unsigned i, uint64_t now_ns)
+{
+	if (lane_get(&lane_slot_at(f->lane, f->reads, i)->word) & LANE_SAID)
+		slot_say(f, i, now_ns);
+	else
+		front_lane_take(f, i, true, now_ns);
+}
+
 void front_lane_start(struct fuse_front *f, uint64_t now_ns)
 {
 	files_sweep(f);
-	for (unsigned i = 0; i < LANE_SLOTS; i++) {
-		uint32_t word = lane_get(&f->lane->slots[i].word);
-
-		if (LANE_STATE(word) == LANE_TAKEN)
-			(word & LANE_SAID ? slot_say(f, i, now_ns) : slot_take(f, i, true, now_ns));
-	}
+	for (unsigned i = 0; i < LANE_SLOTS; i++)
+		if (LANE_STATE(lane_get(&f->lane->slots[i].word)) == LANE_TAKEN)
+			front_lane_resume(f, i, now_ns);
+	front_reads_start(f, now_ns);
 	__atomic_store_n(&f->lane->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&f->lane->closing, ~0ULL, __ATOMIC_SEQ_CST);
 	/* Where a predecessor died between its last word and the bit. */
@@ -396,6 +419,7 @@ void front_lane_done(struct fuse_front *f)
 		lane_unmap(f->lane);
 		lane_unlock(f->mount->state_fd, f->lane_number);
 	}
+	front_reads_done(f);
 	if (f->owner)
 		munmap(f->owner, FRONT_STATE_HEAD_BYTES);
 	f->lane = NULL;
@@ -472,8 +496,9 @@ void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
 		owner_first(f, now_ns);
 		session_fits(f, now_ns);
 	}
-	ready = takes_new(f);
+	ready = front_lane_takes_new(f);
 	head_copy(f);
+	front_reads_tick(f, now_ns);
 	lane_set(&f->lane->seen_ns, now_ns);
 	if (f->lane->ready != ready) {
 		lane_set(&f->lane->ready, ready);
@@ -493,7 +518,7 @@ bool fuse_front_is_spent(const struct fuse_front *f)
 	for (unsigned i = 0; i < LANE_FILES; i++)
 		if (lane_get(&f->lane->files[i].state) == LANE_FILE_CLOSING)
 			return false;
-	return f->n_used == 0 && f->files.n_closing == 0;
+	return f->n_used == 0 && f->files.n_closing == 0 && front_reads_is_spent(f);
 }
 
 bool fuse_front_is_owing(const struct fuse_front *f)

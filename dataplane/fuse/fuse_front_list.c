@@ -102,8 +102,7 @@ uint32_t front_list_wish(struct fuse_front *f, uint64_t nodeid, uint64_t now_ns)
 {
 	struct front_lists *l = &f->lists;
 
-	/* What lanes have told the kernel is heard of here later. */
-	if (!(f->features & FUSE_PROTO_FEATURE_LIST) || front_deal_is_out(f))
+	if (!(f->features & FUSE_PROTO_FEATURE_LIST))
 		return 0;
 	if (l->large[nodeid % FRONT_LARGE].nodeid == nodeid &&
 	    now_ns < l->large[nodeid % FRONT_LARGE].until_ns)

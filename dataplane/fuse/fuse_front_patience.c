@@ -58,6 +58,16 @@ static void slot_look(struct fuse_front *f, struct front_slot *s, uint64_t now_n
 	}
 }
 
+void front_patience_signalled(struct fuse_front *f, struct front_slot *s, uint64_t now_ns)
+{
+	if (s->interrupted || s->answered)
+		return;
+	s->interrupted = true;
+	if (f->n_interrupted++ == 0)
+		f->look_ns = now_ns + FRONT_LOOK_NS;
+	slot_look(f, s, now_ns);
+}
+
 void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_interrupt_in in;
@@ -67,12 +77,10 @@ void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len,
 		return;
 	memcpy(&in, (const uint8_t *)req + sizeof(struct fuse_in_header), sizeof(in));
 	s = front_slot_find(f, in.unique);
-	if (!s || s->interrupted)
-		return;
-	s->interrupted = true;
-	if (f->n_interrupted++ == 0)
-		f->look_ns = now_ns + FRONT_LOOK_NS;
-	slot_look(f, s, now_ns);
+	if (s)
+		front_patience_signalled(f, s, now_ns);
+	else
+		front_pass_interrupt(f, in.unique);
 }
 
 /* full: FUSE may have told of others, too, which cannot be read before one of these ends; or it
@@ -104,7 +112,8 @@ static void soft_expire(struct fuse_front *f, struct front_slot *s)
 /* A server that is known to be away is not waited for anew by each. */
 static uint64_t soft_tick(struct fuse_front *f, uint64_t now_ns)
 {
-	bool away = f->link != FRONT_READY;
+	/* What waits in a lane for a server that is away goes back to the owner. */
+	bool away = f->link != FRONT_READY && !f->lane;
 	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
 
 	while (f->oldest.newer != &f->oldest) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the workers of one frontend entry share a mount. One of them, the owner, reads the kernel's
- * requests and has the nodes and files; it deals data requests out to the others, which each have a
- * lane: a session of their own with the server, under an id of their own. An answer goes straight
- * to the kernel, by whoever had it. What passes between the two lies in the mount's state
- * descriptor, behind the owner's tables, so that either may die alone: a word for each request says
- * who has it, and whoever comes next goes on from there. There is no lock on it. Owns the layout
- * and the mapping; what it means is fuse_front_deal.c's and fuse_front_lane.c's.
+ * How the workers of one frontend entry share a mount. One of them, the owner, has the nodes and
+ * files; the others each have a lane: a session of their own with the server, under an id of their
+ * own. The owner reads the kernel's requests and deals large data out to lanes; where many small
+ * requests come at a time, lanes read for themselves, keep data of the files that they know, and
+ * pass all else to the owner. An answer goes straight to the kernel, by whoever had it. What passes
+ * between the two lies in the mount's state descriptor, behind the owner's tables, so that either
+ * may die alone: a word for each request says who has it, and whoever comes next goes on from
+ * there. There is no lock on it. Owns the layout and the mapping; what it means is that of
+ * fuse_front_deal.c and fuse_front_pass.c for the owner, fuse_front_lane.c and fuse_front_reads.c
+ * for the lane.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_LANE_H
 #define PLENUM_DATAPLANE_FUSE_LANE_H
@@ -16,6 +19,8 @@
 #include "dataplane/rudp/rudp.h"
 
 #define LANE_SLOTS 64U
+#define LANE_READS 32U /* behind those, for what a lane reads itself */
+#define LANE_SLOTS_ALL (LANE_SLOTS + LANE_READS)
 #define LANE_FILES 64U
 #define LANE_BUF_BYTES (((size_t)RUDP_MSG_BYTES_MAX + 4095) & ~(size_t)4095)
 /* A lane that was not heard of for so long gets nothing new, and what it has not begun goes back.
@@ -34,6 +39,9 @@ enum lane_state {
 	LANE_DONE,    /* the kernel has its answer */
 	LANE_UNHEARD, /* it was answered, but the kernel did not know it (just then) */
 	LANE_BACK,    /* the lane cannot serve it, and has not sent it */
+	/* Of what a lane reads itself, and then TAKEN, too, from which it goes back to FREE: */
+	LANE_READING, /* the kernel may have given it: its number, where the buffer has one */
+	LANE_PASSED,  /* it is for the owner, as the kernel gave it */
 };
 #define LANE_STATE(word) ((word)&0xffU)
 /* The kernel has handed it out anew, and wants it answered so. */
@@ -43,6 +51,8 @@ enum lane_state {
 /* A WRITE's answer is in `said`, and the kernel may have it already: then the program may have
  * written the same place anew, and the server must not be asked again. */
 #define LANE_SAID 0x400U
+/* Its process had a signal. */
+#define LANE_SIGNALLED 0x800U
 
 struct lane_slot {
 	_Alignas(64) uint32_t word; /* enum lane_state and flags */
@@ -90,6 +100,36 @@ struct lane_area { /* zeros are an empty one */
 	struct lane_file files[LANE_FILES];
 };
 
+/* What a lane reads for itself. */
+struct lane_reads {
+	/* Written by the lane. */
+	_Alignas(64) uint64_t n_read;	/* from the kernel, ever */
+	uint32_t populated[LANE_READS]; /* so many bytes of the buffer have memory: there a death
+					 * costs no part of a request */
+	/* Bit per slot or file, as in lane_area: what the owner is to look at, */
+	_Alignas(64) uint64_t done;
+	uint64_t noted;
+	/* and what the lane is. */
+	_Alignas(64) uint64_t posted;
+	struct lane_slot slots[LANE_READS];
+	struct lane_note {	/* of a lane_file, since its owner has looked at it last */
+		uint32_t out;	/* requests under way */
+		uint32_t wrote; /* LANE_WROTE_* */
+	} notes[LANE_FILES];
+};
+#define LANE_WROTE 1U
+#define LANE_WROTE_SYNCED 2U
+
+struct lane_common { /* of all lanes of a mount */
+	/* Written by the owner. */
+	_Alignas(64) uint32_t reads; /* lanes are to read, too */
+	/* Written by the owner, and taken back by the lane that rings. */
+	_Alignas(64) uint32_t asleep;
+	/* Written by lanes: a bit for each that has something in `done`, and in `noted`. */
+	_Alignas(64) uint64_t done;
+	uint64_t noted;
+};
+
 /* Words that another process reads while they change; each pairs with the other in that one. */
 #define lane_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define lane_get(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -109,11 +149,26 @@ void lane_unmap(struct lane_area *a);
 /* Where the state of the lane's own front begins. */
 uint64_t lane_state_at(unsigned lane);
 uint8_t *lane_buf(struct lane_area *a, unsigned slot);
+/* As lane_map(). */
+struct lane_common *lane_common_map(int fd);
+void lane_common_unmap(struct lane_common *c);
+struct lane_reads *lane_reads_map(int fd, unsigned lane);
+void lane_reads_unmap(struct lane_reads *r);
+uint8_t *lane_reads_buf(struct lane_reads *r, unsigned slot); /* from 0 to LANE_READS - 1 */
+/* slot: from 0 to LANE_SLOTS_ALL - 1. */
+struct lane_slot *lane_slot_at(struct lane_area *a, struct lane_reads *r, unsigned slot);
+uint8_t *lane_buf_at(struct lane_area *a, struct lane_reads *r, unsigned slot);
+/* The first so many bytes of the buffer have memory from here on, if it can be had. */
+void lane_reads_populate(struct lane_reads *r, unsigned slot, size_t bytes);
+/* Their memory back to the system, when none is in use. */
+void lane_reads_trim(struct lane_reads *r);
 /* Their memory back to the system, when none is in use. */
 void lane_trim(struct lane_area *a);
 /* The process has the lane to itself until it ends. 0; -EBUSY: another has. */
 int lane_lock(int fd, unsigned lane);
 void lane_unlock(int fd, unsigned lane);
+/* Whether another process has. */
+bool lane_is_locked(int fd, unsigned lane);
 /* Something to look at: rings for all who have the mount. */
 void lane_ring(int bell_fd);
 /* Makes the id of a mount that of its lane. */

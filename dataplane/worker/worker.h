@@ -195,6 +195,7 @@ int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 void worker_tx_flush(void *user);
 /* The loop shall wake up for it. fd negative: nothing to watch. */
 void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
+void worker_unwatch(struct worker *w, int fd);
 /* Builds rudp and the role's end. 0; negative errno with a line in why. */
 int worker_build(struct worker *w, char *why);
 void worker_run(struct worker *w);

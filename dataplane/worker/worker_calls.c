@@ -97,6 +97,7 @@ static const int calls_descriptors[] = {
 static const struct seccomp_rule rules_descriptors[] = {
 	/* Whose a lane of a mount is: it may be left, and come for, at any time. */
 	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
+	{SYS_fcntl, 1, UINT32_MAX, F_GETLK},
 };
 
 /* A compute worker looks into what the kernel remembers and moves data of open files; all else

@@ -26,6 +26,7 @@ struct front_mount {
 	uint64_t timeouts_seen;
 	bool absence_reported; /* once until the peer is back */
 	int refusal_reported;  /* so is a refusal, each code */
+	bool reads;	       /* a lane whose kernel is watched, too */
 	uint64_t busy_ns;      /* when it was first refused so since it was served; 0: it was not */
 	char refusal[LAUNCH_REASON_MAX];
 };
@@ -171,16 +172,35 @@ static void front_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. */
+/* Edge-triggered: with all slots in use, requests wait in the kernel without waking us. Where
+ * several cores read, a request wakes one that sleeps: the owner, if it does. */
 static void one_watch(struct worker *w, unsigned i)
 {
 	const struct fuse_front *f = end_of(w)->mounts[i].front;
+	bool shares;
 
 	if (!f)
 		return;
-	worker_watch(w, fuse_front_fd(f), WORKER_SOURCE_ROLE, EPOLLIN | EPOLLET);
-	if (fuse_front_bell(f) >= 0)
+	shares = fuse_front_bell(f) >= 0;
+	worker_watch(w, fuse_front_fd(f), WORKER_SOURCE_ROLE,
+		     EPOLLIN | EPOLLET | (shares ? EPOLLEXCLUSIVE : 0));
+	if (shares)
 		worker_watch(w, fuse_front_bell(f), WORKER_SOURCE_ROLE, EPOLLIN | EPOLLET);
+}
+
+static void lane_watch(struct worker *w, unsigned i)
+{
+	struct front_mount *m = &end_of(w)->mounts[i];
+	bool reads = fuse_front_reads(m->front) && !m->unmounted;
+
+	if (PLENUM_LIKELY(reads == m->reads))
+		return;
+	m->reads = reads;
+	if (reads)
+		worker_watch(w, fuse_front_kernel_fd(m->front), WORKER_SOURCE_ROLE,
+			     EPOLLIN | EPOLLET | EPOLLEXCLUSIVE);
+	else
+		worker_unwatch(w, fuse_front_kernel_fd(m->front));
 }
 
 static void lanes_retry(struct worker *w)
@@ -424,7 +444,9 @@ static uint64_t front_tick(struct worker *w)
 			continue;
 		due = MIN_OF(due, fuse_front_tick(f, w->now_ns));
 		report_absence(w, i);
-		if (!is_lane(w, i))
+		if (is_lane(w, i))
+			lane_watch(w, i);
+		else
 			mount_publish(w, i);
 		if (fuse_front_ping_take(f, &ping))
 			worker_send_ping(w, &ping);

@@ -135,6 +135,11 @@ void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events)
 		(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
+void worker_unwatch(struct worker *w, int fd)
+{
+	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
 static void watch_port(struct worker *w, unsigned i)
 {
 	int fd = w->ports[i].ops->fd ? w->ports[i].ops->fd(&w->ports[i]) : -1;

@@ -20,7 +20,8 @@
  *
  * NAME is front, back; with --mount2, front2: another client of the export, beside the first; with
  * --cores 2, back2: another core that serves the export; with --lanes 1, lane: another core of the
- * first client's, which carries data of its mount. Clients know the addresses of back alone.
+ * first client's, which carries data of its mount, and with --lanes-read reads its requests, too, whether
+ * that gains or not. Clients know the addresses of back alone.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -82,7 +83,7 @@ static int share_fd = -1; /* of the compute workers; a bell's place at frontends
 static int bell_fd = -1;
 static unsigned n_cores = 1, n_lanes;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
-static bool dpdk, dpdk_interrupt, af_xdp, read_only, crosses;
+static bool dpdk, dpdk_interrupt, af_xdp, read_only, crosses, lanes_read;
 static enum launch_squash squash;
 static const char *network; /* of the clients that are let in; NULL: all */
 static uint32_t next_epoch = 1;
@@ -208,6 +209,7 @@ static void config_front(struct worker_proc *w, const char *path)
 	w->cfg.role = LAUNCH_FRONTEND;
 	w->cfg.n_mounts = 1;
 	m->has_lanes = n_lanes > 0 && w == &workers[FRONT];
+	m->lanes_always = lanes_read;
 	m->bell_fd = LAUNCH_FD_FIRST + 2;
 	snprintf(m->path, sizeof(m->path), "%s", path);
 	snprintf(m->export_name, sizeof(m->export_name), "scratch");
@@ -612,6 +614,7 @@ static const struct {
 	{"af-xdp", NULL, NULL, &af_xdp}, /* with one of the next */
 	{"dpdk", NULL, NULL, &dpdk},
 	{"dpdk-interrupt", NULL, NULL, &dpdk_interrupt},
+	{"lanes-read", NULL, NULL, &lanes_read},
 	{"read-only", NULL, NULL, &read_only},
 	{"crosses", NULL, NULL, &crosses},
 };

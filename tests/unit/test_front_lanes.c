@@ -45,70 +45,6 @@ static void test_owner_keeps_what_is_small(void **state)
 	ends_down(&e);
 }
 
-/* Whether the opening of a folder asks for its entries. */
-static bool is_list_asked(struct ends *e)
-{
-	struct fuse_open_in in = {.flags = O_DIRECTORY};
-
-	kernel_send(e->g, FUSE_OPENDIR, e->g->unique += 2, &in, sizeof(in));
-	fuse_front_pull(e->g->f, true, e->g->now_ns);
-	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_OPENDIR);
-	memcpy(&in, calls[n_calls - 1].msg + sizeof(struct fuse_in_header), sizeof(in));
-	return in.open_flags > 0;
-}
-
-/* Of what a lane has changed the kernel hears before the owner does. */
-static void test_owner_believes_no_list_beside_lanes(void **state)
-{
-	struct {
-		struct fuse_open_out open;
-		struct fuse_entry_out entry;
-		struct fuse_dirent d;
-		char name[8];
-	} list = {.entry = {.attr = {.mode = S_IFDIR}},
-		  .d = {.ino = 7, .off = 1, .namelen = 1},
-		  .name = "."};
-	struct tail t = tail_make(FUSE_PROTO_RESP_END, 0);
-	struct rig *g = *state;
-	struct fuse_out_header out;
-	struct ends e;
-
-	g->features = FUSE_PROTO_FEATURE_LIST;
-	owner_up(&e, g);
-	lane_lives(&e);
-	ask_read(&e);
-	ask_read(&e);
-	assert_int_equal(state_of(&e, 0), LANE_HANDED);
-	assert_false(is_list_asked(&e));
-	respond(g, n_calls - 1, 0, &list, sizeof(list.open));
-	assert_true(kernel_receive(g, &out, &list, sizeof(list.open)) > 0);
-	lane_says(&e, 0, LANE_DONE);
-	fuse_front_pull(g->f, true, g->now_ns);
-	for (unsigned dealt = 0; dealt < 2; dealt++) {
-		struct fuse_read_in in = {.size = 4096};
-		unsigned n;
-
-		assert_true(is_list_asked(&e));
-		respond_tail(g, n_calls - 1, 0, &list, sizeof(list), &t);
-		assert_true(kernel_receive(g, &out, &list, sizeof(list.open)) > 0);
-		in.fh = list.open.fh;
-		if (dealt > 0) {
-			ask_read(&e);
-			assert_int_equal(state_of(&e, 0), LANE_HANDED);
-			lane_says(&e, 0, LANE_DONE);
-			fuse_front_pull(g->f, true, g->now_ns);
-			assert_int_equal(state_of(&e, 0), LANE_FREE);
-		}
-		n = n_calls;
-		kernel_send(g, FUSE_READDIRPLUS, g->unique += 2, &in, sizeof(in));
-		fuse_front_pull(g->f, true, g->now_ns);
-		assert_int_equal(n_calls, n + dealt);
-		if (dealt == 0)
-			expect_reply(g, g->unique, 0);
-	}
-	ends_down(&e);
-}
-
 /* Whether the kernel, which asks what the file is like, is answered here. */
 static bool is_known(struct ends *e)
 {
@@ -717,7 +653,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_owner_deals_what_is_too_much),
 		CASE(test_owner_keeps_what_is_small),
-		CASE(test_owner_believes_no_list_beside_lanes),
 		CASE(test_owner_knows_no_file_beside_lanes),
 		CASE(test_owner_knows_files_that_lanes_have_not),
 		CASE(test_owner_keeps_appends),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Entries that come with the opening of a folder: who is told of them, and when the server is asked
  * all the same. */
-#include "tests/lib/front_rig.h"
+#include "tests/lib/front_lanes_rig.h"
 #include <fcntl.h>
 
 struct listing {
@@ -244,6 +244,47 @@ static void test_newer_knowledge_stays(void **state)
 	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	assert_int_equal(s.entries[2].e.nodeid, node);
 	close_root(g, fh);
+}
+
+/* Of what a lane has read or written the kernel hears before its owner does. */
+static void test_what_lanes_have_is_not_told(void **state)
+{
+	struct rig *g = *state;
+	struct seen s;
+	struct ends e;
+
+	owner_up(&e, g);
+	lane_lives(&e);
+	e.node = lookup(g, "lent", "handle-l");
+	e.fh = open_file(g, e.node, 51);
+	ask_read(&e); /* ours, all the time: the next are the lane's */
+	for (unsigned k = 0; k < 4; k++) {
+		const bool before = k < 2, ends = k % 2;
+		uint64_t fh;
+
+		if (before)
+			ask_read(&e);
+		fh = open_listed(g);
+		if (!before)
+			ask_read(&e);
+		assert_int_equal(state_of(&e, 0), LANE_HANDED);
+		if (ends) {
+			lane_says(&e, 0, LANE_DONE);
+			fuse_front_pull(g->f, true, g->now_ns);
+			assert_int_equal(state_of(&e, 0), LANE_FREE);
+		}
+		assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+		assert_int_equal(s.entries[2].e.nodeid, 0);
+		assert_true(s.entries[1].e.nodeid > 1);
+		close_root(g, fh);
+		if (!ends)
+			lane_says(&e, 0, LANE_DONE);
+		fuse_front_pull(g->f, true, g->now_ns);
+	}
+	/* All that has ended was before it. */
+	assert_false(read_at(g, FUSE_READDIRPLUS, open_listed(g), 0, 4096, &s));
+	assert_int_equal(s.entries[2].e.nodeid, e.node);
+	ends_down(&e);
 }
 
 /* The entry of that name, of a folder that is read once. */
@@ -524,6 +565,7 @@ int main(void)
 		TEST(test_what_came_is_not_asked_for),
 		TEST(test_who_reads_in_pieces),
 		TEST(test_newer_knowledge_stays),
+		TEST(test_what_lanes_have_is_not_told),
 		TEST(test_what_is_believed_is_not_told_again),
 		TEST(test_what_is_old_is_asked_for),
 		TEST(test_another_server_is_asked),

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lanes read from the kernel themselves, seen from either end: the test plays the other one,
+ * by the words in the memory that both have. What a death at any word leaves.
+ */
+#include "tests/lib/front_lanes_rig.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+struct both {
+	struct ends e;
+	struct lane_common *common;
+	struct lane_reads *reads; /* of lane 1 */
+};
+
+static void both_map(struct both *b)
+{
+	int fd = b->e.g->cfg->mounts[0].state_fd;
+
+	b->common = lane_common_map(fd);
+	b->reads = lane_reads_map(fd, 1);
+	assert_non_null(b->common);
+	assert_non_null(b->reads);
+	read_size = 4096;
+}
+
+static void both_down(struct both *b)
+{
+	lane_reads_unmap(b->reads);
+	lane_common_unmap(b->common);
+	ends_down(&b->e);
+	read_size = 64U << 10;
+}
+
+static uint32_t word_of(const struct both *b, unsigned i)
+{
+	return b->reads->slots[i].word;
+}
+
+static void pull(struct both *b)
+{
+	fuse_front_pull(b->e.g->f, true, b->e.g->now_ns);
+}
+
+/* A request that anybody may read. */
+static uint64_t send_read(struct both *b)
+{
+	struct rig *g = b->e.g;
+
+	kernel_send_to(g, FUSE_READ, g->unique += 2, b->e.node, read_of(b->e.fh, 0),
+		       sizeof(struct fuse_read_in));
+	return g->unique;
+}
+
+static void send_write(struct both *b, uint32_t flags)
+{
+	struct {
+		struct fuse_write_in in;
+		char data[8];
+	} w = {.in = {.fh = b->e.fh, .size = 8, .flags = flags}, .data = "thedata"};
+
+	kernel_send_to(b->e.g, FUSE_WRITE, b->e.g->unique += 2, b->e.node, &w,
+		       sizeof(w.in) + sizeof(w.data));
+}
+
+static uint64_t send_getattr(struct both *b)
+{
+	struct fuse_getattr_in in = {.getattr_flags = FUSE_GETATTR_FH, .fh = b->e.fh};
+
+	kernel_send_to(b->e.g, FUSE_GETATTR, b->e.g->unique += 2, b->e.node, &in, sizeof(in));
+	return b->e.g->unique;
+}
+
+static void expect_data(struct both *b, uint64_t unique)
+{
+	struct fuse_out_header out;
+	char data[8];
+
+	assert_true(kernel_receive(b->e.g, &out, data, sizeof(data)) > 0);
+	assert_true(out.unique == unique);
+	assert_int_equal(out.error, 0);
+}
+
+/* ------------------------------------------------------------------ the lane's end */
+
+/* A lane that has been shown a file, and is to read. */
+static void lane_reads_up(struct both *b, struct rig *g)
+{
+	struct fuse_out_header out;
+
+	lane_up(&b->e, g, FUSE_PROTO_FEATURE_LANES);
+	both_map(b);
+	pull(b);
+	opened(&b->e);
+	respond(g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
+	b->e.area->slots[0].word = LANE_FREE;
+	assert_false(fuse_front_reads(g->f));
+	b->common->reads = 1;
+	b->common->noted = b->common->done = 0;
+	b->reads->noted = b->reads->done = 0;
+	assert_true(fuse_front_reads(g->f));
+}
+
+static void lane_restarts(struct both *b)
+{
+	b->e.g->f = fuse_front_free(b->e.g->f);
+	lane_begin(&b->e);
+}
+
+static void test_lane_keeps_what_it_knows(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	lane_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_READ);
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_TAKEN);
+	assert_int_equal(b.reads->n_read, 1);
+	assert_int_equal(b.reads->notes[0].out, 1);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(b.reads->notes[0].out, 0);
+	assert_int_equal(b.reads->notes[0].wrote, 0);
+	assert_int_equal(b.reads->noted, 1);
+	assert_int_equal(b.common->noted, 1);
+	assert_int_equal(b.common->done, 0);
+	both_down(&b);
+}
+
+/* That it has been written to is said before the server can know. */
+static void test_lane_notes_what_it_writes(void **state)
+{
+	const struct fuse_write_out out = {.size = 8};
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	send_write(&b, O_DSYNC);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(b.reads->notes[0].wrote, LANE_WROTE_SYNCED);
+	assert_int_equal(b.reads->noted, 1);
+	b.reads->noted = b.reads->notes[0].wrote = 0;
+	respond(b.e.g, 0, 0, &out, sizeof(out));
+	expect_reply(b.e.g, b.e.g->unique, 0);
+	assert_int_equal(b.reads->notes[0].wrote, LANE_WROTE);
+	assert_int_equal(b.reads->noted, 1);
+	both_down(&b);
+}
+
+static void expect_passed(struct both *b, unsigned i, uint32_t opcode, uint64_t unique)
+{
+	struct fuse_in_header h;
+
+	assert_int_equal(word_of(b, i), LANE_PASSED);
+	assert_true(b->reads->done & 1ULL << i);
+	assert_int_equal(b->common->done, 1);
+	memcpy(&h, lane_reads_buf(b->reads, i), sizeof(h));
+	assert_int_equal(h.opcode, opcode);
+	assert_true(h.unique == unique);
+	assert_true(h.nodeid == b->e.node);
+}
+
+/* Of the owner's bell: how often it was rung. */
+static uint64_t rung(struct both *b)
+{
+	uint64_t n = 0;
+
+	return read(b->e.g->cfg->mounts[0].bell_fd, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
+}
+
+static void test_lane_passes_what_it_does_not_know(void **state)
+{
+	struct both b;
+	uint64_t unique, fh;
+
+	lane_reads_up(&b, *state);
+	(void)rung(&b);
+	b.common->asleep = 1;
+	unique = send_getattr(&b);
+	pull(&b);
+	expect_passed(&b, 0, FUSE_GETATTR, unique);
+	assert_int_equal(rung(&b), 1);
+	assert_int_equal(b.common->asleep, 0);
+	/* Another file. */
+	fh = b.e.fh++;
+	unique = send_read(&b);
+	pull(&b);
+	expect_passed(&b, 1, FUSE_READ, unique);
+	b.e.fh = fh;
+	/* What appends. */
+	send_write(&b, O_APPEND);
+	pull(&b);
+	expect_passed(&b, 2, FUSE_WRITE, b.e.g->unique);
+	/* What the kernel gives out anew is the owner's to judge. */
+	unique = (b.e.g->unique += 2) | FUSE_PROTO_UNIQUE_RESEND;
+	kernel_send_to(b.e.g, FUSE_READ, unique, b.e.node, read_of(b.e.fh, 0),
+		       sizeof(struct fuse_read_in));
+	pull(&b);
+	expect_passed(&b, 3, FUSE_READ, unique);
+	/* A file that was closed, or that it cannot have. */
+	b.e.area->files[0].state = LANE_FILE_REFUSED;
+	unique = send_read(&b);
+	pull(&b);
+	expect_passed(&b, 4, FUSE_READ, unique);
+	assert_int_equal(n_calls, 0);
+	expect_silence(b.e.g);
+	both_down(&b);
+}
+
+static void test_lane_reads_when_it_may(void **state)
+{
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	send_read(&b);
+	b.common->reads = 0;
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(b.reads->n_read, 0);
+	b.common->reads = 1;
+	fuse_front_rest(b.e.g->f);
+	assert_false(fuse_front_reads(b.e.g->f));
+	pull(&b);
+	assert_int_equal(b.reads->n_read, 0);
+	both_down(&b);
+}
+
+/* It has no place for another, and the owner sleeps: who was woken for it wakes the owner. */
+static void test_lane_that_is_full_wakes_the_owner(void **state)
+{
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	for (unsigned i = 0; i < LANE_READS; i++)
+		b.reads->slots[i].word = LANE_PASSED;
+	(void)rung(&b);
+	b.common->asleep = 1;
+	send_read(&b);
+	pull(&b);
+	assert_int_equal(rung(&b), 1);
+	assert_int_equal(b.reads->n_read, 0);
+	b.reads->slots[7].word = LANE_FREE; /* the owner has taken it */
+	pull(&b);
+	assert_int_equal(b.reads->n_read, 1);
+	both_down(&b);
+}
+
+/* Died with it in hand: the server is asked by the same number, and knows whether it was before. */
+static void test_lane_dies_with_it(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	lane_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	lane_restarts(&b);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
+	assert_int_equal(b.reads->notes[0].out, 1);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(b.reads->notes[0].out, 0);
+	both_down(&b);
+}
+
+/* The kernel may have heard the answer: the program may have written there again since. */
+static void test_lane_dies_when_it_has_said_it(void **state)
+{
+	struct fuse_out_header out = {.len = sizeof(out) + sizeof(struct fuse_write_out)};
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	send_write(&b, 0);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.e.g->f = fuse_front_free(b.e.g->f);
+	memcpy(b.reads->slots[0].said, &out, sizeof(out));
+	b.reads->slots[0].word |= LANE_SAID;
+	lane_begin(&b.e);
+	assert_int_equal(n_calls, 0);
+	expect_reply(b.e.g, b.e.g->unique, 0);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(b.reads->notes[0].out, 0);
+	both_down(&b);
+}
+
+/* What a lane that is killed in the middle of reading has in its buffer. */
+static uint64_t left_reading(struct both *b, unsigned i, uint32_t populated)
+{
+	struct {
+		struct fuse_in_header h;
+		struct fuse_read_in in;
+	} req = {.h = {.len = sizeof(req), .opcode = FUSE_READ, .nodeid = b->e.node},
+		 .in = {.fh = b->e.fh, .size = 4096}};
+
+	req.h.unique = b->e.g->unique += 2;
+	memcpy(lane_reads_buf(b->reads, i), &req, sizeof(req));
+	b->reads->populated[i] = populated;
+	b->reads->slots[i].word = LANE_READING;
+	return req.h.unique;
+}
+
+static void test_lane_dies_reading(void **state)
+{
+	const struct fuse_in_header none = {0};
+	struct both b;
+	uint64_t whole, cut;
+
+	lane_reads_up(&b, *state);
+	b.e.g->f = fuse_front_free(b.e.g->f);
+	whole = left_reading(&b, 3, 4096);
+	cut = left_reading(&b, 4, 0); /* its memory may have been missing */
+	b.reads->slots[5].word = LANE_READING;
+	memcpy(lane_reads_buf(b.reads, 5), &none, sizeof(none)); /* nothing had come */
+	lane_begin(&b.e);
+	expect_reply(b.e.g, cut, -EIO);
+	assert_int_equal(word_of(&b, 4), LANE_FREE);
+	assert_int_equal(word_of(&b, 5), LANE_FREE);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == whole); /* nobody has asked for it before */
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, whole);
+	expect_silence(b.e.g);
+	both_down(&b);
+}
+
+/* Its server is away: the owner may have another. */
+static void test_lane_gives_back_what_waits(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	lane_reads_up(&b, *state);
+	calls_limit = 0;
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_TAKEN);
+	fuse_front_event(b.e.g->f, RUDP_SESSION_LOST, 0, b.e.g->now_ns);
+	b.e.g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(b.e.g->f, b.e.g->now_ns);
+	expect_passed(&b, 0, FUSE_READ, unique);
+	assert_memory_equal(lane_reads_buf(b.reads, 0) + sizeof(struct fuse_in_header), &b.e.fh,
+			    sizeof(b.e.fh));
+	assert_int_equal(b.reads->notes[0].out, 0);
+	assert_false(fuse_front_reads(b.e.g->f));
+	calls_limit = CALLS_MAX;
+	both_down(&b);
+}
+
+/* A process that is being killed does not wait for the server. */
+static void test_lane_hears_of_signals(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	lane_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.reads->slots[0].word |= LANE_SIGNALLED;
+	b.reads->posted |= 1;
+	pull(&b); /* no procfs here: who had a signal is taken for dying */
+	assert_int_equal(call_header(1).opcode, FUSE_INTERRUPT);
+	b.e.g->now_ns += 2 * NSEC_PER_SEC;
+	fuse_front_tick(b.e.g->f, b.e.g->now_ns);
+	expect_reply(b.e.g, unique, -EINTR);
+	both_down(&b);
+}
+
+static void test_lane_answers_what_was_claimed(void **state)
+{
+	struct fuse_out_header out;
+	struct both b;
+	uint64_t unique;
+
+	lane_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	b.reads->slots[0].word |= LANE_AGAIN;
+	respond(b.e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(b.e.g, &out, NULL, 0) > 0);
+	assert_true(out.unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
+	/* Its claimant has to hear of it. */
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_DONE);
+	assert_true(b.reads->done & 1);
+	both_down(&b);
+}
+
+/* ------------------------------------------------------------------ the owner's end */
+
+static void owner_reads_up(struct both *b, struct rig *g)
+{
+	owner_up(&b->e, g);
+	lane_lives(&b->e);
+	both_map(b);
+	pull(b);
+	n_calls = 0;
+}
+
+static uint64_t lane_passes(struct both *b, unsigned i, uint32_t opcode, const void *arg,
+			    size_t len)
+{
+	struct fuse_in_header h = {.len = (uint32_t)(sizeof(h) + len),
+				   .opcode = opcode,
+				   .nodeid = b->e.node,
+				   .unique = b->e.g->unique += 2};
+
+	memcpy(lane_reads_buf(b->reads, i), &h, sizeof(h));
+	memcpy(lane_reads_buf(b->reads, i) + sizeof(h), arg, len);
+	b->reads->slots[i].unique = h.unique;
+	b->reads->slots[i].word = LANE_PASSED;
+	b->reads->done |= 1ULL << i;
+	b->common->done |= 1;
+	return h.unique;
+}
+
+static void test_owner_takes_what_is_passed(void **state)
+{
+	const struct fuse_getattr_in in = {0};
+	struct both b;
+	uint64_t unique;
+
+	owner_reads_up(&b, *state);
+	unique = lane_passes(&b, 2, FUSE_GETATTR, &in, sizeof(in));
+	pull(&b);
+	assert_int_equal(word_of(&b, 2), LANE_FREE);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == unique);
+	both_down(&b);
+}
+
+/* The lane that asks is shown the file, with the request. */
+static void test_owner_shows_the_file(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	owner_reads_up(&b, *state);
+	unique = lane_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(state_of(&b.e, 0), LANE_HANDED);
+	assert_true(b.e.area->slots[0].unique == unique);
+	assert_int_equal(b.e.area->files[0].state, LANE_FILE_OPEN);
+	assert_true(b.e.area->files[0].fh == b.e.fh);
+	both_down(&b);
+}
+
+static bool is_resent(struct rig *g)
+{
+	struct fuse_out_header out;
+
+	if (kernel_receive(g, &out, NULL, 0) == 0)
+		return false;
+	assert_int_equal(out.unique, 0);
+	assert_int_equal(out.error, FUSE_PROTO_NOTIFY_RESEND);
+	return true;
+}
+
+static void owner_begins(struct both *b)
+{
+	struct rig *g = b->e.g;
+
+	g->f = fuse_front_free(g->f);
+	front_start(g);
+}
+
+/* What a dead lane had read, or had not, is found out by having all handed out anew. */
+static void test_owner_dies_and_a_lane_that_reads(void **state)
+{
+	struct fuse_forget_in forget = {.nlookup = 1};
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	b.common->reads = 1;
+	left_reading(&b, 0, 4096);
+	lane_passes(&b, 1, FUSE_FORGET, &forget, sizeof(forget));
+	lane_passes(&b, 2, FUSE_GETATTR, &forget, sizeof(forget));
+	owner_begins(&b);
+	assert_int_equal(b.common->reads, 0);
+	assert_true(is_resent(g));
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(word_of(&b, 1), LANE_FREE);
+	assert_int_equal(word_of(&b, 2), LANE_FREE); /* it comes again */
+	session_up(g);
+	respond_init(g);
+	assert_int_equal(front_node_get(&g->f->nodes, b.e.node)->n_lookups, 0);
+	both_down(&b);
+}
+
+/* One that lives must have said what it has read before that. */
+static void test_owner_waits_for_who_reads(void **state)
+{
+	int go[2], fd;
+	struct both b;
+	struct rig *g = *state;
+	pid_t pid;
+	char c;
+
+	owner_reads_up(&b, g);
+	fd = g->cfg->mounts[0].state_fd;
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(go[1]);
+		if (lane_lock(fd, 1) == 0)
+			b.reads->slots[0].word = LANE_READING;
+		_exit(read(go[0], &c, 1) != 0);
+	}
+	while (__atomic_load_n(&b.reads->slots[0].word, __ATOMIC_ACQUIRE) != LANE_READING)
+		sched_yield();
+	owner_begins(&b);
+	assert_false(is_resent(g));
+	send_getattr(&b);
+	assert_int_equal(fuse_front_pull(g->f, true, g->now_ns), 0);
+	assert_true(fuse_front_tick(g->f, g->now_ns) <= g->now_ns + NSEC_PER_MSEC);
+	b.reads->slots[0].word = LANE_TAKEN;
+	assert_int_equal(fuse_front_pull(g->f, true, g->now_ns), 1);
+	assert_true(is_resent(g));
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_TAKEN);
+	close(go[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(go[0]);
+	both_down(&b);
+}
+
+/* What lanes have in hand is theirs, whoever reads it anew; what one has passed is done once. */
+static void test_owner_dies_and_hears_again(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+	uint64_t taken = 5001, unheard = 5003, passed = 5005;
+
+	owner_reads_up(&b, g);
+	b.reads->slots[0].unique = taken;
+	b.reads->slots[0].word = LANE_TAKEN;
+	b.reads->slots[1].unique = unheard;
+	b.reads->slots[1].word = LANE_UNHEARD;
+	owner_begins(&b);
+	assert_true(is_resent(g));
+	session_up(g);
+	respond_init(g);
+	lane_lives(&b.e);
+	n_calls = 0;
+	/* A lane gives back what it has not sent before the owner has read it anew. */
+	g->unique = passed - 2;
+	assert_true(lane_passes(&b, 2, FUSE_READ, read_of(b.e.fh, 0),
+				sizeof(struct fuse_read_in)) == passed);
+	for (uint64_t unique = taken; unique <= passed; unique += 2)
+		kernel_send_to(g, FUSE_READ, unique | FUSE_PROTO_UNIQUE_RESEND, b.e.node,
+			       read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b);
+	assert_int_equal(word_of(&b, 0), LANE_TAKEN | LANE_AGAIN);
+	assert_int_equal(LANE_STATE(word_of(&b, 1)), LANE_HANDED);
+	assert_true(b.reads->slots[1].unique == (unheard | FUSE_PROTO_UNIQUE_RESEND));
+	assert_true(b.reads->posted & 2);
+	assert_int_equal(word_of(&b, 2), LANE_FREE);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == (passed | FUSE_PROTO_UNIQUE_RESEND));
+	/* The ends of those that were claimed are heard of. */
+	b.reads->slots[0].word = LANE_DONE | LANE_AGAIN;
+	b.reads->slots[1].word = LANE_DONE;
+	b.reads->done |= 3;
+	b.common->done |= 1;
+	pull(&b);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(word_of(&b, 1), LANE_FREE);
+	assert_int_equal(g->f->deal->lanes[0].n_out, 0);
+	assert_int_equal(fuse_front_in_flight(g->f), 1);
+	both_down(&b);
+}
+
+/* Of a file with a lane at work nothing is believed that was known before. */
+static void test_owner_hears_what_lanes_write(void **state)
+{
+	const struct fuse_attr attr = {.ino = 7, .mode = S_IFREG | 0644, .nlink = 1, .size = 4};
+	const struct fuse_write_out out = {.size = 4};
+	struct tail t = tail_make(FUSE_PROTO_RESP_ATTR, 0);
+	struct rig *g = *state;
+	struct both b;
+
+	g->features = FUSE_PROTO_FEATURE_WRITTEN;
+	owner_reads_up(&b, g);
+	lane_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b); /* the lane is shown the file */
+	b.e.area->slots[0].word = LANE_DONE;
+	b.e.area->done |= 1;
+	pull(&b);
+	tail_add(&t, &attr, sizeof(attr));
+	for (unsigned when = 0; when < 4; when++) {
+		bool begun = when == 1, noted = when == 2;
+
+		kernel_write(g, b.e.node, b.e.fh, "data", 4);
+		respond_tail(g, n_calls - 1, 0, &out, sizeof(out), &t);
+		expect_reply(g, g->unique, 0);
+		n_calls = 0;
+		b.reads->notes[0].out = begun;
+		if (noted) {
+			b.reads->notes[0].wrote = LANE_WROTE;
+			b.reads->noted = b.common->noted = 1;
+		}
+		send_getattr(&b);
+		pull(&b);
+		assert_int_equal(n_calls, begun || noted);
+		if (n_calls > 0)
+			respond(g, 0, -EACCES, NULL, 0);
+		expect_reply(g, g->unique, n_calls == 0 && (begun || noted) ? -EACCES : 0);
+	}
+	both_down(&b);
+}
+
+/* A signal of a process whose request a lane has is the lane's. */
+static void test_owner_passes_signals(void **state)
+{
+	struct fuse_interrupt_in in = {.unique = 7001};
+	struct both b;
+
+	owner_reads_up(&b, *state);
+	b.reads->slots[4].unique = 7001;
+	b.reads->slots[4].word = LANE_TAKEN;
+	kernel_send(b.e.g, FUSE_INTERRUPT, 7002, &in, sizeof(in));
+	pull(&b);
+	assert_int_equal(word_of(&b, 4), LANE_TAKEN | LANE_SIGNALLED);
+	assert_true(b.reads->posted & 1 << 4);
+	b.reads->slots[4].word = LANE_FREE;
+	both_down(&b);
+}
+
+static void test_owner_has_them_read(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	assert_int_equal(b.common->reads, 0);
+	g->f->deal->always = true;
+	pull(&b);
+	assert_int_equal(b.common->reads, 1);
+	/* Not without a server, and not when it ends. */
+	fuse_front_event(g->f, RUDP_SESSION_LOST, 0, g->now_ns);
+	pull(&b);
+	assert_int_equal(b.common->reads, 0);
+	both_down(&b);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_lane_keeps_what_it_knows),
+		CASE(test_lane_notes_what_it_writes),
+		CASE(test_lane_passes_what_it_does_not_know),
+		CASE(test_lane_reads_when_it_may),
+		CASE(test_lane_that_is_full_wakes_the_owner),
+		CASE(test_lane_dies_with_it),
+		CASE(test_lane_dies_when_it_has_said_it),
+		CASE(test_lane_dies_reading),
+		CASE(test_lane_gives_back_what_waits),
+		CASE(test_lane_hears_of_signals),
+		CASE(test_lane_answers_what_was_claimed),
+		CASE(test_owner_takes_what_is_passed),
+		CASE(test_owner_shows_the_file),
+		CASE(test_owner_dies_and_a_lane_that_reads),
+		CASE(test_owner_waits_for_who_reads),
+		CASE(test_owner_dies_and_hears_again),
+		CASE(test_owner_hears_what_lanes_write),
+		CASE(test_owner_passes_signals),
+		CASE(test_owner_has_them_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
