@@ -123,10 +123,11 @@ static bool front_resend(struct fuse_front *f)
 		return true;
 	if (!front_pass_hush(f))
 		return false;
-	front_pass_forgets(f);
 	/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered. */
 	if (front_init_resend(f) < 0)
 		f->bad_requests++;
+	else
+		front_pass_forgets(f);
 	f->resend_due = false;
 	return true;
 }
@@ -300,6 +301,7 @@ void front_asked(struct fuse_front *f, uint32_t opcode)
 void front_slot_fail(struct fuse_front *f, struct front_slot *s, int error)
 {
 	front_lane_renumber(f, s);
+	front_lane_said_error(f, s, error);
 	if (!s->answered)
 		s->heard = front_reply_error(f, s->unique, error);
 	front_slot_free(f, s);
@@ -418,7 +420,7 @@ void front_read_note(struct fuse_front *f, const struct fuse_in_header *h)
 
 int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 {
-	int taken = 0, most;
+	int taken = 0, passed, most;
 
 	if (f->lane)
 		return front_lane_pull(f, all, now_ns);
@@ -426,7 +428,7 @@ int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 		return 0;
 	front_deal_reap(f);
 	front_pass_sleeps(f, all);
-	front_pass_look(f, now_ns);
+	passed = front_pass_look(f, now_ns);
 	most = all ? FRONT_PULL_BURST : MIN_OF(front_likely(f), FRONT_PULL_BURST);
 	while (!f->gone && taken < most && front_has_room(f)) {
 		ssize_t n = read(f->fd, f->read_buf, FRONT_READ_BYTES);
@@ -453,7 +455,7 @@ int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 			front_take(f, (size_t)n, now_ns);
 		front_most_learn(f);
 	}
-	if (taken > 0) {
+	if (taken + passed > 0) {
 		f->busy_ns = now_ns;
 		front_pass_sleeps(f, false); /* who has taken something looks again first */
 	}
@@ -465,7 +467,7 @@ int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 		return -ENODEV;
 	}
 	front_flush(f, now_ns);
-	return taken;
+	return taken + passed;
 }
 
 /* What may be the end of a file that nobody has open. */

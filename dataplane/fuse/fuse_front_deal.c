@@ -15,7 +15,7 @@
 /* A lane that is away for so long may not come back. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
 
-static bool is_alive(const struct front_dealt *l, uint64_t now_ns)
+bool front_deal_is_alive(const struct front_dealt *l, uint64_t now_ns)
 {
 	uint64_t seen_ns = lane_get(&l->area->seen_ns);
 
@@ -216,7 +216,7 @@ static struct front_dealt *lane_choose(const struct fuse_front *f, uint64_t now_
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
 		struct front_dealt *l = &f->deal->lanes[i];
 
-		if (l->n_out >= least || !l->free || !is_alive(l, now_ns))
+		if (l->n_out >= least || !l->free || !front_deal_is_alive(l, now_ns))
 			continue;
 		best = l;
 		least = l->n_out;
@@ -229,7 +229,7 @@ static struct front_dealt *lane_that_passed(const struct fuse_front *f, uint64_t
 {
 	struct front_dealt *l = f->deal->passed_by ? &f->deal->lanes[f->deal->passed_by - 1] : NULL;
 
-	return l && l->free && is_alive(l, now_ns) ? l : NULL;
+	return l && l->free && front_deal_is_alive(l, now_ns) ? l : NULL;
 }
 
 /* NULL: it stays here. */
@@ -468,8 +468,9 @@ bool front_deal_slot_look(struct fuse_front *f, struct front_dealt *l, unsigned 
 		end_note(f, l, i);
 		break;
 	case LANE_BACK:
-	case LANE_PASSED: /* one that we had claimed */
 		return take_back(f, l, i);
+	case LANE_PASSED: /* one that we had claimed, or that has just come */
+		return l->slots[i] && take_back(f, l, i);
 	default:
 		break;
 	}
@@ -564,7 +565,7 @@ void front_deal_tick(struct fuse_front *f, uint64_t now_ns)
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
 		struct front_dealt *l = &f->deal->lanes[i];
 
-		if (l->n_out > 0 && !is_alive(l, now_ns))
+		if (l->n_out > 0 && !front_deal_is_alive(l, now_ns))
 			lane_desert(f, l);
 		if (l->n_out > 0 || !l->touched || now_ns - f->busy_ns < NSEC_PER_SEC)
 			continue;

@@ -286,6 +286,7 @@ struct fuse_front {
 	struct lane_reads *reads;      /* a lane's */
 	uint32_t reads_free;	       /* a lane's slots for them: those that are known to be */
 	uint64_t read_ns;	       /* when it has read last */
+	bool is_reading;	       /* what comes may wake it alone */
 	unsigned lane_number;	       /* 0: the mount is ours */
 	struct launch_mount own_mount; /* with the id that is ours */
 	struct front_head *owner;      /* a lane's: of its owner's state */
@@ -399,6 +400,8 @@ void front_deal_gone(struct fuse_front *f);
 bool front_deal_by_rdma(const struct fuse_front *f);
 /* What a lane says of a slot (of all LANE_SLOTS_ALL). False: it is to be looked at again. */
 bool front_deal_slot_look(struct fuse_front *f, struct front_dealt *l, unsigned i);
+/* Somebody has it, and it is served. */
+bool front_deal_is_alive(const struct front_dealt *l, uint64_t now_ns);
 /* The lane is to look at the slot. */
 void front_deal_post(struct fuse_front *f, struct front_dealt *l, unsigned i);
 
@@ -411,15 +414,16 @@ void front_pass_done(struct fuse_front *f);
 bool front_pass_hush(struct fuse_front *f);
 /* What lanes had passed to a predecessor: what is not handed out anew ends here. */
 void front_pass_forgets(struct fuse_front *f);
-/* Takes what they pass. */
-void front_pass_look(struct fuse_front *f, uint64_t now_ns);
+/* Takes what they pass; how many requests. */
+int front_pass_look(struct fuse_front *f, uint64_t now_ns);
 /* What they have begun to do to files, and done: before anything of a file is believed. */
 void front_pass_notes(struct fuse_front *f);
 bool front_pass_has(const struct front_dealt *l, uint64_t nodeid);
 /* The owner sleeps next, or does not. */
 void front_pass_sleeps(struct fuse_front *f, bool sleeps);
 /* The process of a request that a lane may have had a signal. */
-void front_pass_interrupt(struct fuse_front *f, uint64_t unique);
+void front_pass_interrupt(struct fuse_front *f, const struct fuse_in_header *in, uint64_t unique,
+			  uint64_t now_ns);
 /* Whether they are to read. */
 void front_pass_judge(struct fuse_front *f, uint64_t now_ns);
 
@@ -444,6 +448,7 @@ bool front_lane_back(struct front_slot *s);
 void front_lane_renumber(struct fuse_front *f, struct front_slot *s);
 /* Before the kernel hears it: a successor says the same. */
 void front_lane_said(struct fuse_front *f, const struct front_slot *s, const void *msg, size_t len);
+void front_lane_said_error(struct fuse_front *f, const struct front_slot *s, int error);
 /* It is over here. */
 void front_lane_end(struct fuse_front *f, const struct front_slot *s);
 /* Of those that lie in slot i (of all LANE_SLOTS_ALL): it is begun with, which it may have been

@@ -371,6 +371,14 @@ void front_lane_said(struct fuse_front *f, const struct front_slot *s, const voi
 	__atomic_fetch_or(&slot->word, LANE_SAID, __ATOMIC_RELEASE);
 }
 
+void front_lane_said_error(struct fuse_front *f, const struct front_slot *s, int error)
+{
+	const struct fuse_out_header out = {
+		.len = sizeof(out), .error = error, .unique = s->unique};
+
+	front_lane_said(f, s, &out, sizeof(out));
+}
+
 /* The kernel may have heard it from our predecessor, and then does not want it. */
 static void slot_say(struct fuse_front *f, unsigned i, uint64_t now_ns)
 {

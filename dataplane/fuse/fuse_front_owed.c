@@ -63,7 +63,7 @@ static bool is_busy(const struct fuse_front *f, const struct front_node *n)
 		    (s->nodes[0] == n || s->nodes[1] == n))
 			return true;
 	}
-	return false;
+	return front_deal_has(f, n);
 }
 
 /* The request leaves the attributes as they are, but for the time. */

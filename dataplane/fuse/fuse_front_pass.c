@@ -44,6 +44,12 @@ void front_pass_done(struct fuse_front *f)
 /* ------------------------------------------------------------------ before all is handed out anew
  */
 
+/* Of these nobody waits for an answer, and the kernel hands none out anew. */
+static bool is_forget(const struct fuse_in_header *h)
+{
+	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
+}
+
 /* A dead lane's: whether it had read something shows when that is handed out anew. */
 static bool lane_hushes(struct fuse_front *f, unsigned k)
 {
@@ -51,13 +57,18 @@ static bool lane_hushes(struct fuse_front *f, unsigned k)
 
 	for (unsigned i = 0; i < LANE_READS; i++) {
 		uint32_t *word = &r->slots[i].word;
+		struct fuse_in_header h;
 
 		if (LANE_STATE(lane_get(word)) != LANE_READING)
 			continue;
 		if (lane_is_locked(f->mount->state_fd, k + 1))
 			return false;
 		/* Partner: reading_resolve() of one that has just come. */
-		(void)lane_swap(word, LANE_READING, LANE_FREE);
+		if (!lane_swap(word, LANE_READING, LANE_FREE))
+			continue;
+		memcpy(&h, lane_reads_buf(r, i), sizeof(h));
+		if (is_forget(&h) && h.len >= sizeof(h) && h.len <= lane_get(&r->populated[i]))
+			front_request_forget(f, lane_reads_buf(r, i), h.len);
 	}
 	return true;
 }
@@ -98,7 +109,7 @@ void front_pass_forgets(struct fuse_front *f)
 			if (!passed_get(f, &f->deal->lanes[k], i, &len))
 				continue;
 			memcpy(&h, f->read_buf, sizeof(h));
-			if (h.opcode == FUSE_FORGET || h.opcode == FUSE_BATCH_FORGET)
+			if (is_forget(&h))
 				front_request_forget(f, f->read_buf, len);
 		}
 }
@@ -106,7 +117,7 @@ void front_pass_forgets(struct fuse_front *f)
 /* ------------------------------------------------------------------ what lanes pass on */
 
 /* False: it is to be looked at again. */
-static bool slot_look(struct fuse_front *f, unsigned k, unsigned i, uint64_t now_ns)
+static bool slot_look(struct fuse_front *f, unsigned k, unsigned i, int *n_taken, uint64_t now_ns)
 {
 	struct front_dealt *l = &f->deal->lanes[k];
 	size_t len;
@@ -123,36 +134,41 @@ static bool slot_look(struct fuse_front *f, unsigned k, unsigned i, uint64_t now
 	f->deal->passed_by = k + 1;
 	front_take(f, len, now_ns);
 	f->deal->passed_by = 0;
+	++*n_taken;
 	return true;
 }
 
-static void lane_look(struct fuse_front *f, unsigned k, uint64_t now_ns)
+static int lane_look(struct fuse_front *f, unsigned k, uint64_t now_ns)
 {
 	struct lane_reads *r = f->deal->lanes[k].reads;
 	uint64_t bits = __atomic_exchange_n(&r->done, 0, __ATOMIC_SEQ_CST), left = 0;
+	int n = 0;
 
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
 
-		if (!slot_look(f, k, i, now_ns))
+		if (!slot_look(f, k, i, &n, now_ns))
 			left |= 1ULL << i;
 	}
-	if (!left)
-		return;
-	__atomic_fetch_or(&r->done, left, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(&f->common->done, 1ULL << k, __ATOMIC_SEQ_CST);
+	if (left) {
+		__atomic_fetch_or(&r->done, left, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&f->common->done, 1ULL << k, __ATOMIC_SEQ_CST);
+	}
+	return n;
 }
 
-void front_pass_look(struct fuse_front *f, uint64_t now_ns)
+int front_pass_look(struct fuse_front *f, uint64_t now_ns)
 {
 	uint64_t bits;
+	int n = 0;
 
 	if (!f->deal || PLENUM_LIKELY(lane_get(&f->common->done) == 0))
-		return;
+		return 0;
 	/* Partner: tell_owner() of the lane, which sets its own bits first. */
 	bits = __atomic_exchange_n(&f->common->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
-		lane_look(f, (unsigned)__builtin_ctzll(bits), now_ns);
+		n += lane_look(f, (unsigned)__builtin_ctzll(bits), now_ns);
+	return n;
 }
 
 void front_pass_sleeps(struct fuse_front *f, bool sleeps)
@@ -164,45 +180,66 @@ void front_pass_sleeps(struct fuse_front *f, bool sleeps)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-void front_pass_interrupt(struct fuse_front *f, uint64_t unique)
+/* Whether it is, or may be, in that slot of the lane's. */
+static bool signal_slot(struct fuse_front *f, struct front_dealt *l, unsigned i,
+			const struct fuse_in_header *in, uint64_t unique)
+{
+	const struct fuse_out_header again = {
+		.len = sizeof(again), .error = -EAGAIN, .unique = in->unique};
+	struct lane_slot *slot = &l->reads->slots[i];
+	uint32_t word = lane_get(&slot->word);
+	bool matches = (slot->unique & ~RESEND) == (unique & ~RESEND);
+
+	if (LANE_STATE(word) == LANE_TAKEN && matches &&
+	    lane_swap(&slot->word, word, word | LANE_SIGNALLED)) {
+		front_deal_post(f, l, LANE_SLOTS + i);
+		return true;
+	}
+	/* It is not known yet, or about to be ours: the kernel says it once more. */
+	if (LANE_STATE(word) == LANE_READING || (LANE_STATE(word) == LANE_PASSED && matches)) {
+		(void)front_reply(f, &again, sizeof(again));
+		return true;
+	}
+	return false;
+}
+
+void front_pass_interrupt(struct fuse_front *f, const struct fuse_in_header *in, uint64_t unique,
+			  uint64_t now_ns)
 {
 	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++) {
 		struct front_dealt *l = &f->deal->lanes[k];
 
-		for (unsigned i = 0; i < LANE_READS; i++) {
-			struct lane_slot *slot = &l->reads->slots[i];
-			uint32_t word = lane_get(&slot->word);
-
-			if (LANE_STATE(word) != LANE_TAKEN ||
-			    (slot->unique & ~RESEND) != (unique & ~RESEND) ||
-			    !lane_swap(&slot->word, word, word | LANE_SIGNALLED))
-				continue;
-			front_deal_post(f, l, LANE_SLOTS + i);
-			return;
-		}
+		for (unsigned i = 0; i < LANE_READS && front_deal_is_alive(l, now_ns); i++)
+			if (signal_slot(f, l, i, in, unique))
+				return;
 	}
 }
 
 /* ------------------------------------------------------------------ what lanes do to files */
 
+/* What was seen is said last: a successor does it again where we die before. */
 static void file_note(struct fuse_front *f, struct front_dealt *l, unsigned k)
 {
-	uint32_t wrote = __atomic_exchange_n(&l->reads->notes[k].wrote, 0U, __ATOMIC_SEQ_CST);
-	struct front_node *node = l->fhs[k] ? front_node_get(&f->nodes, l->nodeids[k]) : NULL;
+	struct lane_note *note = &l->reads->notes[k];
+	uint32_t wrote = lane_get(&note->wrote), synced = lane_get(&note->synced);
+	/* Its place may be another's already, or nobody's; the number is its own for good. */
+	struct front_node *node = front_node_get(&f->nodes, l->nodeids[k]);
 
-	if (!node) { /* closed since: of which node it was is not known any more */
+	if (!node) {
 		front_known_written_drop_all(&f->known);
 		front_list_shown_all(f);
 		return;
 	}
-	if (wrote & LANE_WROTE)
+	if (wrote != note->wrote_seen)
 		front_node_changed(node);
-	if (wrote & LANE_WROTE_SYNCED)
+	if (synced != note->synced_seen)
 		front_node_unstamp(node);
-	if (wrote)
+	if (wrote != note->wrote_seen || synced != note->synced_seen)
 		front_known_made_stale(&f->known, node);
 	front_known_written_drop(&f->known, node);
 	front_list_shown(f, l->nodeids[k]);
+	lane_set(&note->wrote_seen, wrote);
+	lane_set(&note->synced_seen, synced);
 }
 
 void front_pass_notes(struct fuse_front *f)
@@ -225,9 +262,8 @@ void front_pass_notes(struct fuse_front *f)
 bool front_pass_has(const struct front_dealt *l, uint64_t nodeid)
 {
 	for (unsigned k = 0; k < LANE_FILES; k++)
-		if (l->fhs[k] && l->nodeids[k] == nodeid &&
-		    (lane_get(&l->reads->notes[k].out) > 0 ||
-		     lane_get(&l->reads->noted) & 1ULL << k))
+		if (l->nodeids[k] == nodeid && (lane_get(&l->reads->notes[k].out) > 0 ||
+						lane_get(&l->reads->noted) & 1ULL << k))
 			return true;
 	return false;
 }

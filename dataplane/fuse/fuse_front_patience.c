@@ -35,6 +35,15 @@ static bool thread_is_dying(const struct fuse_front *f, uint32_t pid, bool else_
 	return p ? strtoull(p + sizeof(word) - 1, NULL, 16) >> (SIGKILL - 1) & 1 : else_dying;
 }
 
+/* It is over for the program, whatever becomes of it at the server. */
+static void slot_give_up(struct fuse_front *f, struct front_slot *s, int error)
+{
+	front_deal_cancel(f, s);
+	front_lane_said_error(f, s, error);
+	front_reply_error(f, s->unique, error);
+	front_slot_answered(f, s);
+}
+
 /*
  * What waits here ends at once. What the server has it is asked to end, and is given a moment: a
  * dead process should leave nothing that is still being done. Who had a signal is taken for dying
@@ -52,9 +61,7 @@ static void slot_look(struct fuse_front *f, struct front_slot *s, uint64_t now_n
 	if (s->state == FRONT_SLOT_PENDING) {
 		front_slot_fail(f, s, -EINTR);
 	} else if (now_ns - s->killed_ns >= FRONT_KILLED_NS) {
-		front_deal_cancel(f, s);
-		front_reply_error(f, s->unique, -EINTR);
-		front_slot_answered(f, s);
+		slot_give_up(f, s, -EINTR);
 	}
 }
 
@@ -80,7 +87,7 @@ void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len,
 	if (s)
 		front_patience_signalled(f, s, now_ns);
 	else
-		front_pass_interrupt(f, in.unique);
+		front_pass_interrupt(f, req, in.unique, now_ns);
 }
 
 /* full: FUSE may have told of others, too, which cannot be read before one of these ends; or it
@@ -104,9 +111,7 @@ static void soft_expire(struct fuse_front *f, struct front_slot *s)
 		front_slot_fail(f, s, -EIO);
 		return;
 	}
-	front_deal_cancel(f, s);
-	front_reply_error(f, s->unique, -EIO);
-	front_slot_answered(f, s);
+	slot_give_up(f, s, -EIO);
 }
 
 /* A server that is known to be away is not waited for anew by each. */

@@ -5,11 +5,7 @@
  */
 #include "dataplane/fuse/fuse_front_pool.h"
 
-#include <sys/mman.h>
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* include/uapi/asm-generic/mman-common.h of Linux 5.14 */
-#endif
+#include "netcfg/base/memfd.h"
 
 int front_pool_init(struct front_pool *p)
 {

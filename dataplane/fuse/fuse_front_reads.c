@@ -53,15 +53,17 @@ static void note_file(const struct fuse_front *f, unsigned file)
 	tell_lane(f, &f->common->noted);
 }
 
-static void note_write(const struct fuse_front *f, const struct lane_slot *slot, const uint8_t *req)
+static void note_write(struct lane_note *note, const struct lane_slot *slot, const uint8_t *req)
 {
 	struct fuse_write_in write;
 
 	if (slot->opcode != FUSE_WRITE)
 		return;
 	memcpy(&write, req + sizeof(struct fuse_in_header), sizeof(write));
-	__atomic_fetch_or(&f->reads->notes[slot->file].wrote,
-			  write.flags & O_DSYNC ? LANE_WROTE_SYNCED : LANE_WROTE, __ATOMIC_SEQ_CST);
+	if (write.flags & O_DSYNC)
+		lane_set(&note->synced, note->synced + 1);
+	else
+		lane_set(&note->wrote, note->wrote + 1);
 }
 
 /* Before it can reach the server. */
@@ -70,7 +72,7 @@ static void note_begin(struct fuse_front *f, const struct lane_slot *slot, const
 	struct lane_note *note = &f->reads->notes[slot->file];
 
 	lane_set(&note->out, note->out + 1);
-	note_write(f, slot, req);
+	note_write(note, slot, req);
 	note_file(f, slot->file);
 }
 
@@ -85,7 +87,7 @@ static void note_end(struct fuse_front *f, const struct lane_slot *slot)
 	struct lane_note *note = &f->reads->notes[slot->file];
 
 	if (slot->opcode == FUSE_WRITE)
-		__atomic_fetch_or(&note->wrote, LANE_WROTE, __ATOMIC_SEQ_CST);
+		lane_set(&note->wrote, note->wrote + 1);
 	note_file(f, slot->file);
 	lane_set(&note->out, note->out - 1);
 }
@@ -135,7 +137,6 @@ static bool is_kept(const struct fuse_front *f, const struct fuse_in_header *h, 
 		return false;
 	slot->len = h->len;
 	slot->opcode = h->opcode;
-	slot->unique = h->unique;
 	slot->nodeid = h->nodeid;
 	slot->fh = in.read.fh;
 	slot->file = file_find(f, in.read.fh);
@@ -157,6 +158,7 @@ static void request_place(struct fuse_front *f, unsigned i, uint64_t now_ns)
 	struct fuse_in_header h;
 
 	memcpy(&h, req, sizeof(h));
+	slot->unique = h.unique;
 	if (h.opcode == FUSE_INTERRUPT) {
 		struct fuse_interrupt_in in;
 
@@ -182,35 +184,34 @@ static void request_place(struct fuse_front *f, unsigned i, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ reading */
 
-static bool may_read(const struct fuse_front *f)
+static bool may_read(struct fuse_front *f)
 {
-	return f->common && lane_get(&f->common->reads) && front_lane_takes_new(f) && f->free;
+	if (!lane_get(&f->common->reads) || !front_lane_takes_new(f) || !f->free)
+		return false;
+	for (unsigned i = 0; i < LANE_READS && f->reads_free == 0; i++) /* the owner frees some */
+		if (lane_get(&f->reads->slots[i].word) == LANE_FREE)
+			f->reads_free |= 1U << i;
+	return f->reads_free != 0;
 }
 
-/* LANE_READS: all are in use. */
-static unsigned slot_choose(struct fuse_front *f)
+/* Who reads is woken for what comes. Who reads no more, and may just have been, wakes the owner. */
+static void reads_set(struct fuse_front *f, bool is_reading)
 {
-	unsigned i;
-
-	if (f->reads_free == 0) /* the owner frees some */
-		for (i = 0; i < LANE_READS; i++)
-			if (lane_get(&f->reads->slots[i].word) == LANE_FREE)
-				f->reads_free |= 1U << i;
-	if (f->reads_free == 0)
-		return LANE_READS;
-	i = (unsigned)__builtin_ctz(f->reads_free);
-	f->reads_free &= ~(1U << i);
-	return i;
+	if (f->is_reading && !is_reading)
+		ring_owner(f);
+	f->is_reading = is_reading;
 }
 
 /* 1: there was one; 0: none, or it is not ours to look; -ENODEV: unmounted. */
-static int read_one(struct fuse_front *f, unsigned i, uint64_t now_ns)
+static int read_one(struct fuse_front *f, uint64_t now_ns)
 {
+	unsigned i = (unsigned)__builtin_ctz(f->reads_free);
 	struct lane_slot *slot = &f->reads->slots[i];
 	uint8_t *buf = lane_reads_buf(f->reads, i);
 	struct fuse_in_header h = {0};
 	ssize_t n;
 
+	f->reads_free &= ~(1U << i);
 	lane_reads_populate(f->reads, i, MAX_OF(f->largest, POPULATE_BYTES));
 	memcpy(buf, &h, sizeof(h));
 	__atomic_store_n(&slot->word, LANE_READING, __ATOMIC_SEQ_CST);
@@ -273,22 +274,11 @@ int front_reads_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 	int taken = 0, most = all ? READ_BURST : MIN_OF(front_likely(f), READ_BURST);
 
 	posted_look(f, now_ns);
-	if (!lane_get(&f->common->reads))
-		return 0;
-	while (taken < most && may_read(f)) {
-		unsigned i = slot_choose(f);
-		int r = i < LANE_READS ? read_one(f, i, now_ns) : 0;
-
-		if (i == LANE_READS || r <= 0) {
-			if (i == LANE_READS || r < 0) /* what woke us may be for another */
-				ring_owner(f);
-			break;
-		}
+	while (taken < most && may_read(f) && read_one(f, now_ns) > 0) {
 		taken++;
 		front_most_learn(f);
 	}
-	if (!may_read(f))
-		ring_owner(f);
+	reads_set(f, may_read(f));
 	if (taken > 0)
 		f->read_ns = now_ns;
 	return taken;
@@ -296,7 +286,7 @@ int front_reads_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 
 bool fuse_front_reads(const struct fuse_front *f)
 {
-	return f->reads && lane_get(&f->common->reads) && front_lane_takes_new(f);
+	return f->is_reading && lane_get(&f->common->reads) && front_lane_takes_new(f);
 }
 
 /* ------------------------------------------------------------------ ends */
@@ -325,8 +315,10 @@ void front_reads_end(struct fuse_front *f, unsigned i, enum lane_state state)
 	note_end(f, slot);
 	for (;;) {
 		uint32_t word = lane_get(&slot->word);
-		/* Who has claimed it waits for its end. */
-		uint32_t is = state == LANE_DONE && !(word & LANE_AGAIN) ? LANE_FREE : state;
+		/* Whose number says that it was handed out anew the owner has claimed, and waits
+		 * for. */
+		bool is_claimed = word & LANE_AGAIN || slot->unique & RESEND;
+		uint32_t is = state == LANE_DONE && !is_claimed ? LANE_FREE : state;
 
 		if (state == LANE_UNHEARD && front_lane_again(f, LANE_SLOTS + i, word))
 			return;
@@ -357,8 +349,9 @@ static void reading_resolve(struct fuse_front *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* Where memory was missing a kill may have cut the copy short. The kernel told the
-	 * program then, and does not listen now. */
+	/* Where memory was missing a kill may have cut the copy short, of which the kernel has told
+	 * the program; if it had not, we do. This is the first of a size that had not come lately.
+	 */
 	if (lane_swap(&slot->word, LANE_READING, LANE_FREE))
 		front_reply_error(f, h.unique, -EIO);
 }

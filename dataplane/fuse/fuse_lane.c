@@ -2,8 +2,9 @@
 /* The memory in which the workers of a mount meet, apart from what they do there. */
 #include "dataplane/fuse/fuse_lane.h"
 
+#include "netcfg/base/memfd.h"
+
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -112,13 +112,13 @@ struct lane_reads {
 	/* and what the lane is. */
 	_Alignas(64) uint64_t posted;
 	struct lane_slot slots[LANE_READS];
-	struct lane_note {	/* of a lane_file, since its owner has looked at it last */
-		uint32_t out;	/* requests under way */
-		uint32_t wrote; /* LANE_WROTE_* */
+	struct lane_note {    /* of a lane_file */
+		uint32_t out; /* requests under way */
+		/* Begins and ends of WRITEs, ever; of those that are synced begins alone. */
+		uint32_t wrote, synced;
+		uint32_t wrote_seen, synced_seen; /* the owner's: so far they are in its tables */
 	} notes[LANE_FILES];
 };
-#define LANE_WROTE 1U
-#define LANE_WROTE_SYNCED 2U
 
 struct lane_common { /* of all lanes of a mount */
 	/* Written by the owner. */

@@ -8,6 +8,12 @@
 
 #include "netcfg/base/base.h"
 
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* include/uapi/asm-generic/mman-common.h of Linux 5.14 */
+#endif
+
 /* Holds a copy of data that nobody can change any more; read from its beginning. The descriptor, or
  * negative errno. */
 int memfd_new_sealed(const char *name, const void *data, size_t len);

@@ -99,6 +99,7 @@ static void lane_reads_up(struct both *b, struct rig *g)
 	b->e.area->slots[0].word = LANE_FREE;
 	assert_false(fuse_front_reads(g->f));
 	b->common->reads = 1;
+	pull(b);
 	b->common->noted = b->common->done = 0;
 	b->reads->noted = b->reads->done = 0;
 	assert_true(fuse_front_reads(g->f));
@@ -108,6 +109,15 @@ static void lane_restarts(struct both *b)
 {
 	b->e.g->f = fuse_front_free(b->e.g->f);
 	lane_begin(&b->e);
+}
+
+/* With that word of slot i. */
+static void lane_restarts_at(struct both *b, unsigned i, uint32_t word)
+{
+	b->e.g->f = fuse_front_free(b->e.g->f);
+	b->reads->slots[i].word = word;
+	lane_begin(&b->e);
+	pull(b);
 }
 
 static void test_lane_keeps_what_it_knows(void **state)
@@ -144,12 +154,13 @@ static void test_lane_notes_what_it_writes(void **state)
 	send_write(&b, O_DSYNC);
 	pull(&b);
 	assert_int_equal(n_calls, 1);
-	assert_int_equal(b.reads->notes[0].wrote, LANE_WROTE_SYNCED);
+	assert_int_equal(b.reads->notes[0].synced, 1);
+	assert_int_equal(b.reads->notes[0].wrote, 0);
 	assert_int_equal(b.reads->noted, 1);
-	b.reads->noted = b.reads->notes[0].wrote = 0;
+	b.reads->noted = 0;
 	respond(b.e.g, 0, 0, &out, sizeof(out));
 	expect_reply(b.e.g, b.e.g->unique, 0);
-	assert_int_equal(b.reads->notes[0].wrote, LANE_WROTE);
+	assert_int_equal(b.reads->notes[0].wrote, 1);
 	assert_int_equal(b.reads->noted, 1);
 	both_down(&b);
 }
@@ -240,12 +251,16 @@ static void test_lane_that_is_full_wakes_the_owner(void **state)
 	lane_reads_up(&b, *state);
 	for (unsigned i = 0; i < LANE_READS; i++)
 		b.reads->slots[i].word = LANE_PASSED;
+	b.e.g->f->reads_free = 0;
 	(void)rung(&b);
-	b.common->asleep = 1;
 	send_read(&b);
-	pull(&b);
-	assert_int_equal(rung(&b), 1);
-	assert_int_equal(b.reads->n_read, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		b.common->asleep = 1;
+		pull(&b);
+		assert_int_equal(rung(&b), i == 0); /* once */
+		assert_int_equal(b.reads->n_read, 0);
+		assert_false(fuse_front_reads(b.e.g->f));
+	}
 	b.reads->slots[7].word = LANE_FREE; /* the owner has taken it */
 	pull(&b);
 	assert_int_equal(b.reads->n_read, 1);
@@ -384,15 +399,45 @@ static void test_lane_answers_what_was_claimed(void **state)
 	uint64_t unique;
 
 	lane_reads_up(&b, *state);
-	unique = send_read(&b);
+	/* While it was out, and when its answer had been too early. */
+	for (unsigned late = 0; late < 2; late++) {
+		unique = send_read(&b);
+		pull(&b);
+		if (late) {
+			b.reads->slots[0].unique |= FUSE_PROTO_UNIQUE_RESEND;
+			lane_restarts_at(&b, 0, LANE_HANDED);
+		} else {
+			b.reads->slots[0].word |= LANE_AGAIN;
+		}
+		respond(b.e.g, 0, 0, "the data", 8);
+		assert_true(kernel_receive(b.e.g, &out, NULL, 0) > 0);
+		assert_true(out.unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
+		/* Its claimant has to hear of it. */
+		assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_DONE);
+		assert_true(b.reads->done & 1);
+		b.reads->slots[0].word = LANE_FREE;
+		b.e.g->f->reads_free = 0; /* it looks which are */
+		b.reads->done = 0;
+	}
+	both_down(&b);
+}
+
+/* What the program was told has failed is not written later, over what it has written since. */
+static void test_lane_gives_up(void **state)
+{
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	send_write(&b, 0);
 	pull(&b);
-	b.reads->slots[0].word |= LANE_AGAIN;
-	respond(b.e.g, 0, 0, "the data", 8);
-	assert_true(kernel_receive(b.e.g, &out, NULL, 0) > 0);
-	assert_true(out.unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
-	/* Its claimant has to hear of it. */
-	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_DONE);
-	assert_true(b.reads->done & 1);
+	assert_int_equal(n_calls, 1);
+	b.e.g->now_ns += 31 * NSEC_PER_SEC;
+	fuse_front_tick(b.e.g->f, b.e.g->now_ns);
+	expect_reply(b.e.g, b.e.g->unique, -EIO);
+	lane_restarts(&b);
+	assert_int_equal(n_calls, 0);
+	expect_reply(b.e.g, b.e.g->unique, -EIO); /* the kernel does not listen */
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
 	both_down(&b);
 }
 
@@ -497,6 +542,45 @@ static void test_owner_dies_and_a_lane_that_reads(void **state)
 	session_up(g);
 	respond_init(g);
 	assert_int_equal(front_node_get(&g->f->nodes, b.e.node)->n_lookups, 0);
+	both_down(&b);
+}
+
+/* What is passed in the moment that the slot is looked at for something else stays. */
+static void test_owner_drops_nothing(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	lane_passes(&b, 1, FUSE_GETATTR, &b, 16);
+	assert_false(front_deal_slot_look(g->f, &g->f->deal->lanes[0], LANE_SLOTS + 1));
+	assert_int_equal(word_of(&b, 1), LANE_PASSED);
+	both_down(&b);
+}
+
+/* What was written is noted by a successor, if not by us; a file's place need not be its any more.
+ */
+static void test_owner_dies_before_it_has_noted(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	lane_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b); /* the lane is shown the file */
+	b.reads->notes[0].wrote = 2;
+	owner_begins(&b);
+	assert_true(is_resent(g));
+	session_up(g);
+	respond_init(g);
+	assert_true(front_node_get(&g->f->nodes, b.e.node)->flags & FRONT_NODE_UNSYNCED);
+	assert_int_equal(b.reads->notes[0].wrote_seen, 2);
+	g->f->deal->lanes[0].fhs[0] = 0;
+	front_node_get(&g->f->nodes, b.e.node)->flags &= ~FRONT_NODE_UNSYNCED;
+	b.reads->notes[0].wrote = 3;
+	b.reads->noted = b.common->noted = 1;
+	front_pass_notes(g->f);
+	assert_true(front_node_get(&g->f->nodes, b.e.node)->flags & FRONT_NODE_UNSYNCED);
 	both_down(&b);
 }
 
@@ -609,7 +693,7 @@ static void test_owner_hears_what_lanes_write(void **state)
 		n_calls = 0;
 		b.reads->notes[0].out = begun;
 		if (noted) {
-			b.reads->notes[0].wrote = LANE_WROTE;
+			b.reads->notes[0].wrote++;
 			b.reads->noted = b.common->noted = 1;
 		}
 		send_getattr(&b);
@@ -635,6 +719,11 @@ static void test_owner_passes_signals(void **state)
 	pull(&b);
 	assert_int_equal(word_of(&b, 4), LANE_TAKEN | LANE_SIGNALLED);
 	assert_true(b.reads->posted & 1 << 4);
+	/* One that is being read may be it: the kernel is to say it once more. */
+	b.reads->slots[4].word = LANE_READING;
+	kernel_send(b.e.g, FUSE_INTERRUPT, 7002, &in, sizeof(in));
+	pull(&b);
+	expect_reply(b.e.g, 7002, -EAGAIN);
 	b.reads->slots[4].word = LANE_FREE;
 	both_down(&b);
 }
@@ -672,9 +761,12 @@ int main(void)
 		CASE(test_lane_gives_back_what_waits),
 		CASE(test_lane_hears_of_signals),
 		CASE(test_lane_answers_what_was_claimed),
+		CASE(test_lane_gives_up),
 		CASE(test_owner_takes_what_is_passed),
 		CASE(test_owner_shows_the_file),
 		CASE(test_owner_dies_and_a_lane_that_reads),
+		CASE(test_owner_drops_nothing),
+		CASE(test_owner_dies_before_it_has_noted),
 		CASE(test_owner_waits_for_who_reads),
 		CASE(test_owner_dies_and_hears_again),
 		CASE(test_owner_hears_what_lanes_write),
