@@ -426,9 +426,8 @@ static int confine(struct hand *hd)
 	int r;
 
 	hd->caps = hd->caps_now = CAPS_HAND;
-	hd->uid = pool->uid;
-	hd->gid = pool->gid;
 	r = privileges_drop(pool, CAPS_HAND);
+	fuse_ids_get(&hd->ids);
 	return r < 0 ? r : seal(calls_hand, ARRAY_SIZE(calls_hand));
 }
 
