@@ -4,7 +4,7 @@
  * both ways, set-id bits, privileges and space that only root has. Needs root.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
-#include "tests/lib/back_rig.h"
+#include "tests/lib/back_test.h"
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -13,22 +13,7 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-#define ROOT FUSE_ROOT_ID
 #define NOBODY 65534U
-
-static struct rig rig;
-
-static int setup(void **state)
-{
-	rig_setup(&rig, *state);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_teardown(&rig);
-	return 0;
-}
 
 static void as(uint32_t uid, uint32_t gid)
 {
@@ -506,35 +491,23 @@ static void who_keeps_privileges_writes_nothing(void **state)
 	assert_int_equal(rig_release(&rig, node, fh), 0);
 }
 
-#define TEST(f)                                                   \
-	{#f " on /tmp", f, setup, teardown, "/tmp"},              \
-	{                                                         \
-#f " on /dev/shm", f, setup, teardown, "/dev/shm" \
-	}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(root_is_nobody_where_it_is_squashed),
-		TEST(no_user_is_root),
-		TEST(everybody_is_nobody_where_all_are_squashed),
-		TEST(without_squashing_the_client_has_judged),
-		TEST(users_do_not_rub_off),
-		TEST(the_owner_opens_again),
-		TEST(users_are_mapped_both_ways),
-		TEST(owners_are_mapped_when_they_change),
-		TEST(who_fits_no_rule_is_refused),
-		TEST(set_id_bits_go_as_locally),
-		TEST(who_cannot_be_writes_nothing),
-		{"who_keeps_privileges_writes_nothing", who_keeps_privileges_writes_nothing, setup,
-		 teardown, "/dev/shm"}, /* elsewhere hands write */
-		{"users_do_not_get_the_reserve", users_do_not_get_the_reserve, setup, teardown,
-		 "/tmp"},
+		BOTH(root_is_nobody_where_it_is_squashed),
+		BOTH(no_user_is_root),
+		BOTH(everybody_is_nobody_where_all_are_squashed),
+		BOTH(without_squashing_the_client_has_judged),
+		BOTH(users_do_not_rub_off),
+		BOTH(the_owner_opens_again),
+		BOTH(users_are_mapped_both_ways),
+		BOTH(owners_are_mapped_when_they_change),
+		BOTH(who_fits_no_rule_is_refused),
+		BOTH(set_id_bits_go_as_locally),
+		BOTH(who_cannot_be_writes_nothing),
+		ON("/dev/shm", who_keeps_privileges_writes_nothing), /* elsewhere hands write */
+		ON("/tmp", users_do_not_get_the_reserve),
 	};
 
-	if (geteuid() != 0) {
-		printf("1..0 # SKIP needs root: files are made for their users\n");
-		return 0;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
 }
