@@ -382,7 +382,8 @@ static void child_without_dpdk(void)
 	struct port p = {0};
 	int were;
 
-	if (netns_enter(NS_A) < 0)
+	/* DPDK prints how it is called where results are printed. */
+	if (netns_enter(NS_A) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(EXIT_OPEN);
 	for (unsigned i = 0; i < cfg.n_ports; i++)
 		leg_fill(&cfg.ports[i], &legs_a[i]);
