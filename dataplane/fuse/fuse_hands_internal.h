@@ -121,6 +121,14 @@ struct hand {
 	_Alignas(8) uint8_t room[HANDS_DIR_BYTES];
 };
 
+struct hands_dirent { /* as getdents64(2) gives them */
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
 struct hands_fh {
 	union {
 		struct file_handle h;

@@ -10,19 +10,11 @@
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 #define SOCKET_BUF_BYTES (8 << 20)
 /* Ports of one address's workers follow one another: a source must not have one of a worker that
