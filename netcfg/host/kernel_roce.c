@@ -151,13 +151,6 @@ static int view_of_link(struct view *v, int configfs, uint32_t ifindex, uint32_t
 	return r < 0 ? r : view_open(v, configfs, device);
 }
 
-static int fail(char *why, int r, const char *text)
-{
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text);
-	return r;
-}
-
 int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
 {
 	unsigned tries = 0;
@@ -168,16 +161,17 @@ int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
 	do {
 		r = view_of_link(&v, configfs, c->ifindex, &port);
 		if (r == -ENODEV)
-			return fail(why, r, "there is no RDMA port on that link");
+			return kernel_fail(why, r, "there is no RDMA port on that link");
 		if (r < 0)
-			return fail(why, r,
-				    "the settings of RoCE (module rdma_cm, configfs) cannot be "
-				    "reached");
+			return kernel_fail(
+				why, r,
+				"the settings of RoCE (module rdma_cm, configfs) cannot be "
+				"reached");
 		r = value_write(&v, port, c->device.attr, c->device.value);
 		view_close(&v);
 	} while (was_taken_away(&v, r, &tries));
-	return r == -EINVAL ? fail(why, r, "the RDMA device has no such RoCE")
-	       : r < 0	    ? fail(why, r, strerror(-r))
+	return r == -EINVAL ? kernel_fail(why, r, "the RDMA device has no such RoCE")
+	       : r < 0	    ? kernel_fail(why, r, strerror(-r))
 			    : 0;
 }
 
