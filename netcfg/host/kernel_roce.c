@@ -4,6 +4,7 @@
  * it is a file system that is written to be read.
  */
 #include "netcfg/host/kernel_roce.h"
+#include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/module.h"
@@ -104,18 +105,11 @@ static int value_read(const struct view *v, uint32_t port, enum device_attr a, c
 static int value_write(const struct view *v, uint32_t port, enum device_attr a, const char *value)
 {
 	char path[PATH_BYTES];
-	autoclose int fd = openat(v->configfs, file_of(v, port, a, path), O_WRONLY | O_CLOEXEC);
-	ssize_t n;
 
 	for (size_t i = 0; a == DEVICE_ROCE_MODE && i < ARRAY_SIZE(modes); i++)
 		if (strcmp(modes[i].value, value) == 0)
 			value = modes[i].text;
-	if (fd < 0)
-		return -errno;
-	do
-		n = write(fd, value, strlen(value));
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n == (ssize_t)strlen(value) ? 0 : -EIO;
+	return file_put_value(v->configfs, file_of(v, port, a, path), value);
 }
 
 static void fill_port(int configfs, struct inv_rdma *p)
