@@ -6,10 +6,8 @@
 #include "agent/lldp.h"
 #include "agent/role.h"
 #include "netcfg/base/file.h"
-#include <arpa/inet.h>
-#include <linux/filter.h>
+#include "netcfg/base/packet_socket.h"
 #include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,14 +31,14 @@ struct lldp {
 /* ---- sockets ---- */
 
 /* The nearest bridge, customer bridge and non-TPMR bridge: 802.1AB, table 7-1. */
-static const uint8_t groups[][6] = {{0x01, 0x80, 0xc2, 0, 0, 0x0e},
-				    {0x01, 0x80, 0xc2, 0, 0, 0x03},
-				    {0x01, 0x80, 0xc2, 0, 0, 0}};
+static const struct mac_addr groups[] = {{{0x01, 0x80, 0xc2, 0, 0, 0x0e}},
+					 {{0x01, 0x80, 0xc2, 0, 0, 0x03}},
+					 {{0x01, 0x80, 0xc2, 0, 0, 0}}};
 
 /* Only what is for one of the groups, and nothing longer than a frame; for good. */
 static int attach_filter(int fd)
 {
-	struct sock_filter code[] = {
+	const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0180c200, 0, 5),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
@@ -50,38 +48,26 @@ static int attach_filter(int fd)
 		BPF_STMT(BPF_RET | BPF_K, LLDP_FRAME_MAX + 1),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
-	const struct sock_fprog program = {ARRAY_SIZE(code), code};
-	const int on = 1;
+	int r = packet_socket_filter(fd, code, ARRAY_SIZE(code));
 
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) < 0)
-		return -errno;
-	return 0;
+	return r < 0 ? r : packet_socket_filter_keep(fd);
 }
 
 /* A socket of one link; it is bound last, so that nothing else ever gets into it. */
 static int socket_open(uint32_t ifindex)
 {
-	autoclose int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const struct sockaddr_ll sll = {.sll_family = AF_PACKET,
-					.sll_protocol = htons(ETH_P_LLDP),
-					.sll_ifindex = (int)ifindex};
-	struct packet_mreq mreq = {
-		.mr_ifindex = (int)ifindex, .mr_type = PACKET_MR_MULTICAST, .mr_alen = 6};
+	autoclose int fd = packet_socket_new(SOCK_RAW);
 	const int bytes = RCVBUF_BYTES;
 	int r;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	r = attach_filter(fd);
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(groups); i++) {
-		memcpy(mreq.mr_address, groups[i], sizeof(groups[i]));
-		if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mreq, sizeof(mreq)) < 0)
-			r = -errno;
-	}
-	if (r >= 0 && bind(fd, (const struct sockaddr *)&sll, sizeof(sll)) < 0)
-		r = -errno;
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(groups); i++)
+		r = packet_socket_group(fd, ifindex, &groups[i]);
+	if (r >= 0)
+		r = packet_socket_bind(fd, ifindex, ETH_P_LLDP);
 	return r < 0 ? r : fd_take(fd);
 }
 

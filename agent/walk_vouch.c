@@ -120,6 +120,12 @@ static void note_path(struct agent *a, const struct sup_worker *w, const struct 
 		v->paths[v->n++] = p;
 }
 
+/* How many paths the worker has: none where it does not run. */
+static size_t paths_of(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX])
+{
+	return w->state == SUP_UP && w->stats ? status_read_paths(w, ret) : 0;
+}
+
 void walk_vouch_before(struct agent *a)
 {
 	struct walk *w = &a->walk;
@@ -131,7 +137,7 @@ void walk_vouch_before(struct agent *a)
 	if (!walk_is_ordered(w) || is_forced(&w->client))
 		return;
 	for (const struct sup_worker *s = sup_first(a->sup); s; s = s->next) {
-		size_t n = s->state == SUP_UP && s->stats ? status_read_paths(s, paths) : 0;
+		size_t n = paths_of(s, paths);
 
 		for (size_t i = 0; i < n; i++)
 			note_path(a, s, &paths[i]);
@@ -164,7 +170,7 @@ static bool stays(const struct spec *spec, const struct sup_worker *w, const cha
 static bool is_answered(const struct sup_worker *w, const struct spec *spec)
 {
 	struct status_path paths[LAUNCH_PATHS_MAX];
-	size_t n = w->state == SUP_UP && w->stats ? status_read_paths(w, paths) : 0;
+	size_t n = paths_of(w, paths);
 
 	for (size_t i = 0; i < n; i++)
 		if (paths[i].s.up && stays(spec, w, paths[i].s.peer))
@@ -227,9 +233,7 @@ static enum answer answer_of(const struct agent *a, const struct walk_vouch_path
 	enum answer best = ANSWER_NONE;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
-		size_t n = w->state == SUP_UP && w->stats && w->config.role == p->role
-				   ? status_read_paths(w, paths)
-				   : 0;
+		size_t n = w->config.role == p->role ? paths_of(w, paths) : 0;
 
 		for (size_t i = 0; i < n; i++) {
 			const struct launch_path_stats *s = &paths[i].s;
@@ -271,9 +275,7 @@ static void count_inherited(const struct agent *a, struct walk_vouch_path *p)
 
 	p->counted = false;
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
-		size_t n = w->state == SUP_UP && w->stats && w->config.role == p->role
-				   ? status_read_paths(w, paths)
-				   : 0;
+		size_t n = w->config.role == p->role ? paths_of(w, paths) : 0;
 
 		for (size_t i = 0; i < n; i++) {
 			const struct launch_path_stats *s = &paths[i].s;
@@ -427,7 +429,7 @@ void walk_vouch_begin(struct agent *a)
 	v->lost[0] = '\0';
 	for (const struct sup_worker *w = sup_first(a->sup); w && v->n > 0 && !v->inherited;
 	     w = w->next) {
-		size_t n = w->state == SUP_UP && w->stats ? status_read_paths(w, paths) : 0;
+		size_t n = paths_of(w, paths);
 
 		for (size_t i = 0; i < n; i++)
 			for (size_t j = 0; j < v->n; j++)

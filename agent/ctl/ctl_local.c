@@ -433,6 +433,15 @@ static int put_built(const struct ctl_args *a, const struct plan *p)
 	return r;
 }
 
+/* What came of planning: e, and the plan where that is no error. */
+static int put_planned(const struct ctl_args *a, int e, const struct plan *p, struct diag *d)
+{
+	if (e >= 0)
+		say_moves(p, d);
+	diag_print(d, stderr);
+	return e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
+}
+
 /* A snapshot, or any inventory that was printed as JSON. */
 static int read_inventory(const char *file, struct inventory **ret)
 {
@@ -469,10 +478,7 @@ static int plan_elsewhere(const struct ctl_args *a, const char *file)
 		e = plan_build(s, inv, NULL, &d, &p);
 		if (e >= 0)
 			e = plan_actions_start(p, "no agent runs");
-		if (e >= 0)
-			say_moves(p, &d);
-		diag_print(&d, stderr);
-		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
+		r = put_planned(a, e, p, &d);
 	}
 	plan_free(p);
 	inv_free(inv);
@@ -493,10 +499,7 @@ static int plan_here(const struct ctl_args *a, const char *file, bool agent_runs
 	r = ctl_collect(&inv);
 	if (r == CTL_OK) {
 		e = build_here(s, inv, agent_runs, &d, &p);
-		if (e >= 0)
-			say_moves(p, &d);
-		diag_print(&d, stderr);
-		r = e == -EINVAL ? CTL_DATA : e < 0 ? CTL_OS : put_built(a, p);
+		r = put_planned(a, e, p, &d);
 	}
 	plan_free(p);
 	inv_free(inv);

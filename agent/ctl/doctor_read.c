@@ -160,33 +160,38 @@ bool doctor_exists(const struct doctor_picture *p, const char *fmt, ...)
 	return r >= 0 && access(path, F_OK) == 0;
 }
 
+static int make_sys_path(const struct doctor_picture *p, char path[static PATH_MAX],
+			 const char *fmt, va_list args)
+{
+	if (p->sys < 0)
+		return -ENOENT;
+	return vsnprintf(path, PATH_MAX, fmt, args) >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
 int doctor_sys_number(const struct doctor_picture *p, int64_t *ret, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
-	int n;
+	int r;
 
 	va_start(args, fmt);
-	n = vsnprintf(path, sizeof(path), fmt, args);
+	r = make_sys_path(p, path, fmt, args);
 	va_end(args);
-	if (p->sys < 0)
-		return -ENOENT;
-	return n >= (int)sizeof(path) ? -ENAMETOOLONG : sysfs_read_number(p->sys, path, ret);
+	return r < 0 ? r : sysfs_read_number(p->sys, path, ret);
 }
 
 int doctor_sys_text(const struct doctor_picture *p, char *buf, size_t size, const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
-	int n;
+	int r;
 
 	va_start(args, fmt);
-	n = vsnprintf(path, sizeof(path), fmt, args);
+	r = make_sys_path(p, path, fmt, args);
 	va_end(args);
-	if (p->sys < 0)
-		return -ENOENT;
-	n = n >= (int)sizeof(path) ? -ENAMETOOLONG : sysfs_read(p->sys, path, buf, size);
-	return n < 0 ? n : 0;
+	if (r >= 0)
+		r = sysfs_read(p->sys, path, buf, size);
+	return r < 0 ? r : 0;
 }
 
 int doctor_read_list(const struct doctor_picture *p, bool *set, size_t n, const char *path)

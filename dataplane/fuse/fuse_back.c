@@ -82,8 +82,9 @@ int fuse_back_new(const struct launch_config *cfg, struct rudp *r, struct launch
 	b->retry_tail = &b->retry_head;
 	b->reply_tail = &b->reply_head;
 	b->reads_tail = &b->reads;
-	back_creds_init(b);
-	err = pools_init(b);
+	err = back_creds_init(b);
+	if (err == 0)
+		err = pools_init(b);
 	if (err == 0)
 		err = back_nodes_init(b);
 	if (err == 0)

@@ -32,6 +32,7 @@
 #include "dataplane/fuse/fuse_handle.h"
 #include "dataplane/fuse/fuse_hands.h"
 #include "dataplane/fuse/fuse_hello.h"
+#include "dataplane/fuse/fuse_ids.h"
 #include "dataplane/fuse/fuse_rights.h"
 #include "dataplane/port/port_rdma.h"
 #include <fcntl.h>
@@ -333,7 +334,8 @@ struct fuse_back {
 
 	uint64_t trimmed_ns;
 	uint32_t permitted[2]; /* capabilities of the thread, for good */
-	uint32_t fsuid, fsgid; /* of the thread at present */
+	struct fuse_ids ids;   /* of the thread at present */
+	bool caps_fit;	       /* and its capabilities are those of that user */
 	struct back_ping ping;
 	struct back_wish wish;
 };
@@ -467,10 +469,11 @@ bool back_ring_waits(const struct fuse_back *b);
 void back_ring_flush(struct fuse_back *b);
 
 /* fuse_back_rights.c */
-/* For good: the thread gives up the right to exceed quotas. */
-void back_creds_init(struct fuse_back *b);
-/* What the thread writes from here on, this user writes. */
-void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid);
+/* For good: the thread gives up the right to exceed quotas. 0; negative errno. */
+int back_creds_init(struct fuse_back *b);
+/* What the thread writes from here on, this user writes. 0; negative errno: it would be written as
+ * somebody else. */
+int back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid);
 /* By the rights of its client: users and groups that the request names become those here, and
  * q->hand_flags say how it is to be carried out. 0; -EINVAL: it names nobody here. */
 int back_rights_enter(struct back_req *q);

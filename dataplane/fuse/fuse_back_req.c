@@ -135,32 +135,18 @@ static void (*const req_ops[])(struct back_req *q) = {
 	[FUSE_COPY_FILE_RANGE] = back_op_copy,
 };
 
+/* All that must not run twice, and what is written besides. */
 static bool req_changes(const struct back_req *q)
 {
 	const struct fuse_open_in *open = back_req_arg(q);
 
 	switch (q->in->opcode) {
-	case FUSE_SETATTR:
-	case FUSE_SYMLINK:
-	case FUSE_MKNOD:
-	case FUSE_MKDIR:
-	case FUSE_UNLINK:
-	case FUSE_RMDIR:
-	case FUSE_RENAME:
-	case FUSE_RENAME2:
-	case FUSE_LINK:
 	case FUSE_WRITE:
-	case FUSE_SETXATTR:
-	case FUSE_REMOVEXATTR:
-	case FUSE_CREATE:
-	case FUSE_TMPFILE:
-	case FUSE_FALLOCATE:
-	case FUSE_COPY_FILE_RANGE:
 		return true;
 	case FUSE_OPEN:
 		return (open->flags & O_ACCMODE) != O_RDONLY || open->flags & O_TRUNC;
 	default:
-		return false;
+		return fuse_back_check_is_once(q->in);
 	}
 }
 

@@ -7,13 +7,12 @@
 #include "dataplane/fuse/fuse_back_internal.h"
 #include <linux/capability.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/syscall.h>
 
 /* ------------------------------------------------------------------ the thread */
 
 /* Taking a user's identity may have taken some away. */
-static void caps_put(struct fuse_back *b, bool writer)
+static int caps_put(struct fuse_back *b, bool writer)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {};
@@ -24,33 +23,33 @@ static void caps_put(struct fuse_back *b, bool writer)
 	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
 	if (writer) /* with it the kernel would leave set-id bits alone */
 		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
-	syscall(SYS_capset, &head, data);
+	b->caps_fit = syscall(SYS_capset, &head, data) == 0;
+	return b->caps_fit ? 0 : -errno;
 }
 
-void back_creds_init(struct fuse_back *b)
+int back_creds_init(struct fuse_back *b)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {};
 
-	syscall(SYS_capget, &head, data);
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
 	for (unsigned i = 0; i < 2; i++)
 		b->permitted[i] = data[i].permitted;
-	caps_put(b, false);
-	b->fsuid = (uint32_t)setfsuid((uid_t)-1);
-	b->fsgid = (uint32_t)setfsgid((gid_t)-1);
+	fuse_ids_get(&b->ids);
+	return caps_put(b, false);
 }
 
-void back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid)
+int back_creds_set(struct fuse_back *b, uint32_t uid, uint32_t gid)
 {
-	if (uid == b->fsuid && gid == b->fsgid)
-		return;
+	int r;
+
+	if (uid == b->ids.uid && gid == b->ids.gid && b->caps_fit)
+		return 0;
 	/* What waits to be handed to the kernel was asked for by somebody else. */
 	back_ring_flush(b);
-	setfsgid(gid);
-	setfsuid(uid);
-	b->fsuid = uid;
-	b->fsgid = gid;
-	caps_put(b, uid != 0);
+	r = fuse_ids_set(&b->ids, uid, gid);
+	return r < 0 ? r : caps_put(b, uid != 0);
 }
 
 /* ------------------------------------------------------------------ requests */

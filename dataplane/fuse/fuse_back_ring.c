@@ -121,10 +121,11 @@ void back_ring_start(struct back_req *q)
 {
 	struct fuse_back *b = q->client->back;
 	const struct back_export *e = q->mount->export;
+	int r = q->op == IORING_OP_WRITE ? back_creds_set(b, q->in->uid, q->in->gid) : 0;
 
-	if (q->op == IORING_OP_WRITE)
-		back_creds_set(b, q->in->uid, q->in->gid);
-	if (!b->ring_ok || q->op != IORING_OP_READ) {
+	if (r < 0) {
+		q->done(q, r);
+	} else if (!b->ring_ok || q->op != IORING_OP_READ) {
 		q->done(q, ring_do_now(q));
 	} else if (!e->in_memory) {
 		if (!ring_put(b, q))

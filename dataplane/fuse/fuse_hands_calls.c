@@ -8,7 +8,6 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
@@ -89,33 +88,13 @@ static int caps_set(struct hand *hd, uint64_t caps)
 	return 0;
 }
 
-/* Neither call says whether it did anything, but which it was before: the second, of nobody, does
- * nothing and says what it is now. */
-static int ids_set(struct hand *hd)
-{
-	const struct hand_call *c = &hd->call;
-
-	if (c->gid != hd->gid) {
-		setfsgid(c->gid);
-		if (c->gid == HANDS_NOBODY || (gid_t)setfsgid(HANDS_NOBODY) != c->gid)
-			return -EINVAL;
-		hd->gid = c->gid;
-	}
-	if (c->uid != hd->uid) {
-		setfsuid(c->uid); /* capabilities stay: SECBIT_NO_SETUID_FIXUP */
-		if (c->uid == HANDS_NOBODY || (uid_t)setfsuid(HANDS_NOBODY) != c->uid)
-			return -EINVAL;
-		hd->uid = c->uid;
-	}
-	return 0;
-}
-
 int hand_creds(struct hand *hd)
 {
 	const struct hand_call *c = &hd->call;
 	uint32_t mask = c->umask & 0777;
 	uint64_t caps = hd->caps;
-	int r = ids_set(hd);
+	int r = fuse_ids_set(&hd->ids, c->uid,
+			     c->gid); /* capabilities stay: SECBIT_NO_SETUID_FIXUP */
 
 	if (r < 0)
 		return r;

@@ -15,14 +15,6 @@
 #define DIR_LIST_BYTES 4096U	  /* of names that are looked up as a folder is opened */
 #define DIR_MORE_BYTES 512U	  /* one name more, of any length */
 
-struct dir_entry { /* getdents64(2) */
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
 /* The evidence for a change of the file. As hand_perhaps(). */
 static int file_perhaps(struct hand *hd, int fd)
 {
@@ -307,7 +299,7 @@ static void entry_look(struct hand *hd, int dirfd, const char *name, struct hand
 }
 
 /* Bytes written; 0: it does not fit. dev: of the directory. */
-static size_t entry_put(struct hand *hd, int dirfd, uint64_t dev, const struct dir_entry *de,
+static size_t entry_put(struct hand *hd, int dirfd, uint64_t dev, const struct hands_dirent *de,
 			bool plus, uint8_t *to, size_t room)
 {
 	bool dots = strcmp(de->name, ".") == 0 || strcmp(de->name, "..") == 0;
@@ -339,7 +331,7 @@ static bool entries_put(struct hand *hd, int fd, dev_t dev, const uint8_t *from,
 	const struct hand_call *c = &hd->call;
 
 	for (long pos = 0; pos < n;) {
-		const struct dir_entry *de = (const void *)(from + pos);
+		const struct hands_dirent *de = (const void *)(from + pos);
 		size_t used = hd->result.count;
 		size_t need = entry_put(hd, fd, dev, de, plus, (uint8_t *)c->data + used,
 					c->data_size - used);

@@ -14,6 +14,7 @@
 #define PLENUM_DATAPLANE_FUSE_HANDS_INT_H
 
 #include "dataplane/fuse/fuse_hands.h"
+#include "dataplane/fuse/fuse_ids.h"
 #include <sys/stat.h>
 
 #define HANDS_PER_LANE 2U
@@ -88,7 +89,6 @@ struct fuse_hands {
 };
 
 #define HANDS_GROUPS_MAX 4U
-#define HANDS_NOBODY UINT32_MAX /* no user and no group has that number */
 
 /* A process's own: what it must be able to rely on is copied while the worker can still be trusted,
  * for whoever takes that over writes in all that is shared. */
@@ -107,9 +107,10 @@ struct hand {
 	bool gives_handles;
 	bool fine_times; /* no change after a look leaves ctime as it was */
 	uint64_t root_dev, root_ino;
-	uint64_t caps;		  /* those it keeps */
-	uint64_t caps_now;	  /* effective at present */
-	uint32_t uid, gid, umask; /* of the thread at present */
+	uint64_t caps;	     /* those it keeps */
+	uint64_t caps_now;   /* effective at present */
+	struct fuse_ids ids; /* of the thread at present, as are these */
+	uint32_t umask;
 	uint32_t n_groups, groups[HANDS_GROUPS_MAX];
 	struct hand_call call;	   /* a copy of the one at work */
 	struct hand_result result; /* of it */
@@ -118,6 +119,14 @@ struct hand {
 	bool suspect;
 	uint32_t *locks[2]; /* held */
 	_Alignas(8) uint8_t room[HANDS_DIR_BYTES];
+};
+
+struct hands_dirent { /* as getdents64(2) gives them */
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
 };
 
 struct hands_fh {

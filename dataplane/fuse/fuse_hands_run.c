@@ -212,14 +212,6 @@ static bool fd_is_files(const struct fuse_hands *pool, int fd)
 	       (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode));
 }
 
-struct dir_entry { /* getdents64(2) */
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
 /* Sockets, devices and memory that a successor wants, and that a hand which hangs would keep. */
 static void worker_fds_close(const struct fuse_hands *pool, int own_fds)
 {
@@ -228,7 +220,7 @@ static void worker_fds_close(const struct fuse_hands *pool, int own_fds)
 
 	while ((n = syscall(SYS_getdents64, own_fds, buf, sizeof(buf))) > 0) {
 		for (long pos = 0; pos < n;) {
-			const struct dir_entry *de = (const void *)(buf + pos);
+			const struct hands_dirent *de = (const void *)(buf + pos);
 			int fd = atoi(de->name);
 
 			pos += de->reclen;
@@ -426,9 +418,8 @@ static int confine(struct hand *hd)
 	int r;
 
 	hd->caps = hd->caps_now = CAPS_HAND;
-	hd->uid = pool->uid;
-	hd->gid = pool->gid;
 	r = privileges_drop(pool, CAPS_HAND);
+	fuse_ids_get(&hd->ids);
 	return r < 0 ? r : seal(calls_hand, ARRAY_SIZE(calls_hand));
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is the same for all ports: chooses the back end for a transport, and waits for its address
- * where there is nothing else to wait for. DPDK is a module that is loaded only by who needs it:
+ * Chooses the back end for a transport. DPDK is a module that is loaded only by who needs it:
  * linked in, it would cost every UDP worker its memory.
  */
 #include "dataplane/port/port.h"
@@ -9,26 +8,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
-#include <time.h>
-
-#define JOIN_REST_NS ((long)NSEC_PER_MSEC)
-
-void port_join_rest(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = JOIN_REST_NS}, NULL);
-}
-
-int port_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
-{
-	int r;
-
-	if (!p->ops->join)
-		return 0;
-	while ((r = p->ops->join(p, cfg, index, why)) == -EAGAIN || r == -EINPROGRESS)
-		if (r == -EAGAIN)
-			port_join_rest();
-	return r;
-}
 
 /* The module stays loaded for good: DPDK's threads and exit handlers live in it. */
 static int port_module_load(const char *name, const struct port_ops **ret, char *why)

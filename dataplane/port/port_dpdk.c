@@ -9,6 +9,7 @@
 #include "dataplane/port/port_dpdk_device.h"
 #include "dataplane/port/port_dpdk_queues.h"
 #include "dataplane/port/port_dpdk_rules.h"
+#include "dataplane/port/port_join.h"
 #include "dataplane/port/port_neigh.h"
 #include "dataplane/port/port_xdp.h"
 #include "netcfg/base/log.h"
@@ -26,17 +27,13 @@
 #define CLOCK_NS (10 * NSEC_PER_MSEC)	  /* age of the time that tx sees, while polling */
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep asks for the link */
 #define RESTART_NS NSEC_PER_SEC		  /* between attempts after a reset of the PF */
-#define LINK_WAIT_NS (3 * NSEC_PER_SEC)
-#define JOIN_BURSTS 64U /* of what came while the address is asked for, before the others' turn */
 #define FRESH 32U /* buffers taken at once: of the bursts that the pool has beside the rings */
 
 struct port_dpdk {
 	struct port *port;
 	uint16_t id;
 	bool on_pci, opened, started;
-	bool linked;		    /* while joining: there was a link */
-	uint64_t link_until_ns;	    /* and so long one is waited for; 0: not yet */
-	struct port_early early;    /* what was asked before there was a port */
+	struct port_joining joining;
 	struct port_dpdk_wake wake; /* its fd -1: polled */
 	struct port_dpdk_state state;
 	uint32_t frame_max, datagram_max;
@@ -354,9 +351,11 @@ static bool port_dpdk_arm(struct port *p)
  * since many PFs let no VF have all multicast; devices without the filter pass it anyway. */
 static void multicast_join(struct port_dpdk *d)
 {
-	const uint8_t *ip = d->local.ip.bytes;
-	struct rte_ether_addr groups[] = {{{0x33, 0x33, 0, 0, 0, 1}},
-					  {{0x33, 0x33, 0xff, ip[13], ip[14], ip[15]}}};
+	const struct mac_addr ours = mac_addr_solicited(&d->local.ip);
+	struct rte_ether_addr groups[2];
+
+	memcpy(groups[0].addr_bytes, mac_addr_all_nodes.bytes, sizeof(groups[0].addr_bytes));
+	memcpy(groups[1].addr_bytes, ours.bytes, sizeof(groups[1].addr_bytes));
 
 	if (d->local.ip.family == AF_INET6 && !d->shared &&
 	    rte_eth_dev_set_mc_addr_list(d->id, groups, ARRAY_SIZE(groups)) < 0)
@@ -571,68 +570,28 @@ static int port_dpdk_probe(struct port *p, char *why)
 	return r;
 }
 
-/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. As join(): how
- * soon to look again. */
-static int heard_take(struct port *p)
+static bool join_hear(struct port *p)
 {
 	const struct port_dpdk *d = p->impl;
+	uint64_t was = d->counters.rx_packets;
 	struct port_rx rx[16];
-	bool more = true;
 
-	for (unsigned i = 0; i < JOIN_BURSTS && more; i++) {
-		uint64_t was = d->counters.rx_packets;
-
-		(void)port_dpdk_rx(p, rx, ARRAY_SIZE(rx));
-		more = d->counters.rx_packets != was;
-	}
-	(void)port_dpdk_tick(p, clock_now_ns());
-	return more ? -EINPROGRESS : -EAGAIN;
+	(void)port_dpdk_rx(p, rx, ARRAY_SIZE(rx));
+	return d->counters.rx_packets != was;
 }
 
-/* What was said before there was a port. Where some of it may be missing, all is asked anew. */
-static void early_hear(struct port_dpdk *d)
-{
-	uint64_t now_ns = clock_now_ns();
-	struct mac_addr owner;
-
-	if (port_early_hear(&d->early, d->neigh, now_ns) == 0)
-		return;
-	port_early_done(&d->early);
-	if (port_neigh_probe_state(d->neigh, &owner) == PORT_NEIGH_PROBING)
-		port_neigh_probe_start(d->neigh, now_ns);
-}
-
-/* Nobody else may have the address: two would take turns at losing packets. */
 static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsigned index,
 			  char *why)
 {
 	struct port_dpdk *d = p->impl;
-	int r;
+	struct port_join_by by = {
+		.port = p, .neigh = d->neigh, .mac = &d->local.mac, .hear = join_hear};
 
 	why[0] = '\0';
 	if (cfg->ports[index].shared)
 		return 0; /* the kernel has asked before it took the address */
-	/* Some drivers need a moment; without a link nobody could object to our address anyway. */
-	if (!d->linked && !link_is_there(d)) {
-		if (d->link_until_ns == 0)
-			d->link_until_ns = clock_now_ns() + LINK_WAIT_NS;
-		if (clock_now_ns() < d->link_until_ns)
-			return -EAGAIN;
-		port_early_done(&d->early);
-		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
-		return 1;
-	}
-	if (!d->linked && port_early_is_good(&d->early, &d->local.mac))
-		port_neigh_probe_asked(d->neigh, d->early.sent_ns);
-	else if (!d->linked)
-		port_early_done(&d->early); /* all is asked anew */
-	d->linked = true;
-	early_hear(d);
-	r = port_dpdk_probe(p, why);
-	if (r == -EAGAIN)
-		return heard_take(p);
-	port_early_done(&d->early);
-	return r;
+	by.has_link = d->joining.linked || link_is_there(d);
+	return port_join_look(&d->joining, &by, why);
 }
 
 static void port_dpdk_close(struct port *p)
@@ -644,7 +603,7 @@ static void port_dpdk_close(struct port *p)
 	port_dpdk_state_end(&d->state);
 	port_dpdk_wake_done(&d->wake);
 	port_xdp_control_done(&d->control);
-	port_early_done(&d->early);
+	port_join_end(&d->joining);
 	port_dpdk_rules_done(&d->rules);
 	rte_pktmbuf_free_bulk(d->held, d->n_held);
 	rte_pktmbuf_free_bulk(d->tx, d->n_tx);
@@ -711,7 +670,8 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	p->index = index;
 	d->port = p;
 	d->wake.fd = d->control.fd = d->rules.port_fd = -1;
-	port_dpdk_eal_asked(index, &d->early);
+	port_join_begin(&d->joining);
+	port_dpdk_eal_asked(index, &d->joining.early);
 	d->shared = lp->shared;
 	d->now_ns = clock_now_ns();
 	d->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;

@@ -4,16 +4,14 @@
  * because here are sockets and a thread.
  */
 #include "dataplane/port/port_early.h"
-#include <arpa/inet.h>
-#include <linux/filter.h>
+#include "dataplane/port/port_interface.h"
+#include "netcfg/base/packet_socket.h"
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
-#include <net/if_arp.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -27,13 +25,6 @@ static uint32_t word_at(const uint8_t *bytes)
 {
 	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
 	       bytes[3];
-}
-
-static int filter_set(int fd, const struct sock_filter *code, size_t n)
-{
-	struct sock_fprog f = {.len = (unsigned short)n, .filter = (struct sock_filter *)code};
-
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &f, sizeof(f)) < 0 ? -errno : 0;
 }
 
 /* Untagged ARP by or about our address alone: the socket has room for few, and one that is lost
@@ -55,7 +46,7 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
 
-	return filter_set(fd, code, ARRAY_SIZE(code));
+	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
 /* The same of neighbour discovery: both kinds name the address that they are about. */
@@ -84,72 +75,41 @@ static int filter_ip6(int fd, const struct ip_addr *addr)
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
 
-	return filter_set(fd, code, ARRAY_SIZE(code));
+	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-static int group_join(int fd, int ifindex, const uint8_t *mac)
+/* Where answers to a question of nobody's go, and questions for our address. */
+static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 {
-	struct packet_mreq m = {
-		.mr_ifindex = ifindex, .mr_type = PACKET_MR_MULTICAST, .mr_alen = ETH_ALEN};
+	const struct mac_addr ours = mac_addr_solicited(ip);
+	int r = packet_socket_group(fd, ifindex, &mac_addr_all_nodes);
 
-	memcpy(m.mr_address, mac, ETH_ALEN);
-	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m)) < 0 ? -errno : 0;
+	return r < 0 ? r : packet_socket_group(fd, ifindex, &ours);
 }
 
-/* Where answers to a question of nobody's go, and questions for our address: a NIC may filter what
- * the host has not asked for. */
-static int groups_join(int fd, int ifindex, const uint8_t *ip)
+/* Who cannot tell is taken to have none. */
+static bool link_is_there(const struct port_early *e)
 {
-	const uint8_t all[ETH_ALEN] = {0x33, 0x33, 0, 0, 0, 1};
-	const uint8_t ours[ETH_ALEN] = {0x33, 0x33, 0xff, ip[13], ip[14], ip[15]};
-	int r = group_join(fd, ifindex, all);
-
-	return r < 0 ? r : group_join(fd, ifindex, ours);
-}
-
-static bool link_is_there(int fd, const char *ifname)
-{
-	struct ifreq ifr = {.ifr_flags = 0};
-
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
-	return ioctl(fd, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_RUNNING);
-}
-
-static int mac_get(int fd, const char *ifname, struct mac_addr *ret)
-{
-	struct ifreq ifr = {.ifr_flags = 0};
-
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
-	if (ioctl(fd, SIOCGIFHWADDR, &ifr) < 0)
-		return -errno;
-	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return -EPROTONOSUPPORT;
-	memcpy(ret->bytes, ifr.ifr_hwaddr.sa_data, sizeof(ret->bytes));
-	return 0;
+	return port_interface_has_link(e->fd, e->ifname) > 0;
 }
 
 static int socket_open(struct port_early *e, unsigned ifindex)
 {
-	const struct sockaddr_ll sll = {.sll_family = AF_PACKET,
-					.sll_protocol = htons(ETH_P_ALL),
-					.sll_ifindex = (int)ifindex};
 	bool ip6 = e->local.ip.family == AF_INET6;
-	const int on = 1;
 	int r;
 
-	/* Of no protocol, so that nothing comes before the filter is there. */
-	e->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	e->fd = packet_socket_new(SOCK_RAW);
 	if (e->fd < 0)
-		return -errno;
-	r = mac_get(e->fd, e->ifname, &e->local.mac);
+		return e->fd;
+	r = port_interface_mac(e->fd, e->ifname, &e->local.mac);
 	if (r == 0)
 		r = ip6 ? filter_ip6(e->fd, &e->local.ip) : filter_ip4(e->fd, &e->local.ip);
-	if (r == 0 && setsockopt(e->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) < 0)
-		r = -errno;
-	if (r == 0 && bind(e->fd, (const struct sockaddr *)&sll, sizeof(sll)) < 0)
-		r = -errno;
+	if (r == 0)
+		r = packet_socket_ignore_own(e->fd);
+	if (r == 0)
+		r = packet_socket_bind(e->fd, ifindex, ETH_P_ALL);
 	if (r == 0 && ip6)
-		r = groups_join(e->fd, (int)ifindex, e->local.ip.bytes);
+		r = groups_join(e->fd, ifindex, &e->local.ip);
 	return r;
 }
 
@@ -182,7 +142,7 @@ static bool probe_send(const struct port_early *e)
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	size_t len = port_l2_build_solicit(frame, &e->local.mac, &nobody, &e->local.ip, NULL);
 
-	return link_is_there(e->fd, e->ifname) && send(e->fd, frame, len, 0) == (ssize_t)len;
+	return link_is_there(e) && send(e->fd, frame, len, 0) == (ssize_t)len;
 }
 
 static void probes_send(struct port_early_all *a, unsigned round)
@@ -255,7 +215,7 @@ bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 	       getsockopt(e->fd, SOL_PACKET, PACKET_STATISTICS, &st, &len) == 0 &&
 	       st.tp_drops == 0 &&
 	       getsockopt(e->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) == 0 && error == 0 &&
-	       link_is_there(e->fd, e->ifname);
+	       link_is_there(e);
 }
 
 int port_early_hear(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns)

@@ -552,28 +552,26 @@ size_t port_l2_build_solicit(uint8_t *frame, const struct mac_addr *mac,
 {
 	static const struct mac_addr no_mac;
 	uint8_t group[16] = {0xff, 0x02, [11] = 0x01, 0xff};
-	uint8_t group_mac[6] = {0x33, 0x33, 0xff};
+	struct mac_addr group_mac;
 
 	if (target->family == AF_INET)
 		return build_arp(frame, 1, mac, dst_mac ? dst_mac : &mac_broadcast, sender, &no_mac,
 				 target);
 	memcpy(group + 13, target->bytes + 13, 3);
-	memcpy(group_mac + 3, target->bytes + 13, 3);
+	group_mac = mac_addr_solicited(target);
 	return build_nd(frame, ND_NEIGHBOR_SOLICIT, 0, sender->family ? 1 : 0, mac,
-			dst_mac ? dst_mac->bytes : group_mac, sender->bytes,
+			dst_mac ? dst_mac->bytes : group_mac.bytes, sender->bytes,
 			dst_mac ? target->bytes : group, target->bytes);
 }
 
 size_t port_l2_build_advert(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip,
 			    const struct mac_addr *to_mac, const struct ip_addr *to)
 {
-	static const uint8_t all_nodes_mac[6] = {0x33, 0x33, [5] = 0x01};
-
 	if (ip->family == AF_INET)
 		return build_arp(frame, 2, mac, to_mac, ip, to_mac, to);
 	if (ip6_is_zero(to->bytes))
-		return build_nd(frame, ND_NEIGHBOR_ADVERT, 0x20, 2, mac, all_nodes_mac, ip->bytes,
-				ip6_all_nodes, ip->bytes);
+		return build_nd(frame, ND_NEIGHBOR_ADVERT, 0x20, 2, mac, mac_addr_all_nodes.bytes,
+				ip->bytes, ip6_all_nodes, ip->bytes);
 	return build_nd(frame, ND_NEIGHBOR_ADVERT, 0x60, 2, mac, to_mac->bytes, ip->bytes,
 			to->bytes, ip->bytes);
 }

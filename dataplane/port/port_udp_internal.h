@@ -9,16 +9,8 @@
 #include "dataplane/port/port_udp.h"
 #include "dataplane/port/port_udp_socket.h"
 
-#include <netinet/udp.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 #define TX_DATAGRAMS_MAX PORT_BURST_MAX /* queued between two system calls */
 #define TRAIN_SEGMENTS_MAX 64		/* what every kernel since 4.18 takes */

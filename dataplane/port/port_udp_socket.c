@@ -4,25 +4,17 @@
  * the packet path has none of it.
  */
 #include "dataplane/port/port_udp_socket.h"
+#include "dataplane/port/port_interface.h"
 #include "dataplane/port/port_l2.h"
+#include "netcfg/base/packet_socket.h"
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <net/if_arp.h>
-#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 #define SOCKET_BUF_BYTES (8 << 20)
 /* Ports of one address's workers follow one another: a source must not have one of a worker that
@@ -245,30 +237,26 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 
 	/* Not if_indextoname(3), which makes a socket of a kind that workers may not make. */
 	ifr.ifr_ifindex = (int)ifindex;
-	if (ioctl(fd, SIOCGIFNAME, &ifr) != 0 || ioctl(fd, SIOCGIFHWADDR, &ifr) != 0)
-		return -errno;
-	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return -EOPNOTSUPP;
-	memcpy(ret->bytes, ifr.ifr_hwaddr.sa_data, sizeof(ret->bytes));
-	return 0;
+	return ioctl(fd, SIOCGIFNAME, &ifr) < 0 ? -errno
+						: port_interface_mac(fd, ifr.ifr_name, ret);
 }
 
 int udp_announce_open(void)
 {
-	/* Protocol 0: this socket sends only, nothing is queued on it, and nothing ever will be,
+	/* Never bound: this socket sends only, nothing is queued on it, and nothing ever will be,
 	 * should a worker that was taken over bind it: what it drops is settled for good. */
 	static int first = -1; /* for ports that come when the worker may make no more of them */
-	autoclose int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
-	const struct sock_fprog program = {.len = 1, .filter = &nothing};
-	const int on = 1;
+	autoclose int fd = packet_socket_new(SOCK_RAW);
+	const struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
+	int r;
 
-	if (fd < 0 && first >= 0)
-		return fcntl(first, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) != 0)
-		return -errno;
+	if (fd < 0)
+		return first >= 0 ? fcntl(first, F_DUPFD_CLOEXEC, 0) : fd;
+	r = packet_socket_filter(fd, &nothing, 1);
+	if (r == 0)
+		r = packet_socket_filter_keep(fd);
+	if (r < 0)
+		return r;
 	if (first < 0)
 		first = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return fd_take(fd);

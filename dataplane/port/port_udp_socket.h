@@ -7,6 +7,15 @@
 #define PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
 
 #include "dataplane/port/port.h"
+#include <netinet/udp.h>
+
+/* C libraries of old have none of these. */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
 
 struct udp_local {
 	struct datagram_addr addr;

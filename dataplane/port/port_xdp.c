@@ -7,13 +7,13 @@
  */
 #include "dataplane/port/port_xdp.h"
 #include "dataplane/port/port.h"
+#include "dataplane/port/port_interface.h"
+#include "dataplane/port/port_join.h"
 #include "dataplane/port/port_neigh.h"
 #include "netcfg/base/log.h"
-#include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
@@ -26,8 +26,6 @@
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
 #define REST_NS (2 * (long)NSEC_PER_MSEC) /* between looks, the first; then twice as long each */
 #define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
-#define LINK_WAIT_NS (3 * NSEC_PER_SEC)
-#define JOIN_BURSTS 64U /* of what came while the address is asked for, before the others' turn */
 
 struct port_xdp {
 	struct port *port;
@@ -37,8 +35,7 @@ struct port_xdp {
 	int wake_fd;  /* -1: polled */
 	int timer_fd; /* of those: when what was not taken is tried again */
 	bool timer_set;
-	bool linked;		/* while joining: there was a link */
-	uint64_t link_until_ns; /* and so long one is waited for; 0: not yet */
+	struct port_joining joining;
 	uint32_t ifindex;
 	uint32_t frame_max, datagram_max;
 	uint64_t now_ns; /* as of the last tick or control frame */
@@ -442,18 +439,11 @@ static int wake_init(struct port_xdp *x)
 static int interface_find(struct port_xdp *x, const char *ifname)
 {
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = {.ifr_ifindex = 0};
 
 	x->ifindex = if_nametoindex(ifname);
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
 	if (x->ifindex == 0)
 		return -ENODEV;
-	if (fd < 0 || ioctl(fd, SIOCGIFHWADDR, &ifr) < 0)
-		return -errno;
-	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return -EPROTONOSUPPORT;
-	memcpy(x->local.mac.bytes, ifr.ifr_hwaddr.sa_data, sizeof(x->local.mac.bytes));
-	return 0;
+	return fd < 0 ? -errno : port_interface_mac(fd, ifname, &x->local.mac);
 }
 
 static int neigh_make(struct port_xdp *x, const struct launch_port *lp)
@@ -525,6 +515,7 @@ static void port_xdp_close(struct port *p)
 	cleanup_close(&x->link); /* first, so that nothing comes that nobody takes */
 	cleanup_close(&x->wake_fd);
 	cleanup_close(&x->timer_fd);
+	port_join_end(&x->joining);
 	port_xdp_control_done(&x->control);
 	port_xdp_socket_done(&x->socket);
 	port_neigh_free(x->neigh);
@@ -547,6 +538,7 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	p->index = index;
 	x->port = p;
 	x->link = x->wake_fd = x->timer_fd = x->control.fd = -1;
+	port_join_begin(&x->joining);
 	x->now_ns = clock_now_ns();
 	x->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
 	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
@@ -560,16 +552,6 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	return r;
 }
 
-static bool link_is_there(const char *ifname)
-{
-	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = {.ifr_flags = 0};
-
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
-	/* Who cannot tell is taken to have one. */
-	return fd < 0 || ioctl(fd, SIOCGIFFLAGS, &ifr) < 0 || (ifr.ifr_flags & IFF_RUNNING);
-}
-
 static int port_xdp_probe(struct port *p, char *why)
 {
 	struct port_xdp *x = p->impl;
@@ -579,43 +561,26 @@ static int port_xdp_probe(struct port *p, char *why)
 	return r;
 }
 
-/* What has come, as far as neighbours are concerned: nobody takes datagrams yet. As join(): how
- * soon to look again. */
-static int heard_take(struct port *p)
+static bool join_hear(struct port *p)
 {
 	const struct port_xdp *x = p->impl;
+	uint64_t was = x->counters.rx_packets;
 	struct port_rx rx[16];
-	bool more = true;
 
-	for (unsigned i = 0; i < JOIN_BURSTS && more; i++) {
-		uint64_t was = x->counters.rx_packets;
-
-		(void)port_xdp_rx(p, rx, ARRAY_SIZE(rx));
-		more = x->counters.rx_packets != was || port_xdp_control_has(&x->control);
-	}
-	(void)port_xdp_tick(p, clock_now_ns());
-	return more ? -EINPROGRESS : -EAGAIN;
+	(void)port_xdp_rx(p, rx, ARRAY_SIZE(rx));
+	return x->counters.rx_packets != was || port_xdp_control_has(&x->control);
 }
 
-/* Nobody else may have the address: two would take turns at losing packets. */
 static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
 {
 	struct port_xdp *x = p->impl;
-	int r;
+	struct port_join_by by = {
+		.port = p, .neigh = x->neigh, .mac = &x->local.mac, .hear = join_hear};
 
-	why[0] = '\0';
-	/* Without a link nobody could object to our address, so it is not waited for long. */
-	if (!x->linked && !link_is_there(cfg->ports[index].ifname)) {
-		if (x->link_until_ns == 0)
-			x->link_until_ns = clock_now_ns() + LINK_WAIT_NS;
-		if (clock_now_ns() < x->link_until_ns)
-			return -EAGAIN;
-		snprintf(why, LAUNCH_REASON_MAX, "no link: address not probed");
-		return 1;
-	}
-	x->linked = true;
-	r = port_xdp_probe(p, why);
-	return r == -EAGAIN ? heard_take(p) : r;
+	/* Who cannot tell is taken to have one. */
+	by.has_link = x->joining.linked ||
+		      port_interface_has_link(x->control.fd, cfg->ports[index].ifname) != 0;
+	return port_join_look(&x->joining, &by, why);
 }
 
 const struct port_ops port_xdp_ops = {

@@ -8,8 +8,7 @@
  */
 #include "dataplane/port/port_neigh.h"
 #include "dataplane/port/port_xdp.h"
-#include <arpa/inet.h>
-#include <linux/filter.h>
+#include "netcfg/base/packet_socket.h"
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <netinet/icmp6.h>
@@ -33,7 +32,7 @@ static int filter_ip4(int fd, const struct port_l2_local *local)
 {
 	uint32_t ip = (uint32_t)local->ip.bytes[0] << 24 | (uint32_t)local->ip.bytes[1] << 16 |
 		      (uint32_t)local->ip.bytes[2] << 8 | local->ip.bytes[3];
-	struct sock_filter code[] = {
+	const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 7),
@@ -47,14 +46,13 @@ static int filter_ip4(int fd, const struct port_l2_local *local)
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
-	struct sock_fprog f = {.len = ARRAY_SIZE(code), .filter = code};
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &f, sizeof(f)) < 0 ? -errno : 0;
+	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
 static int filter_ip6(int fd)
 {
-	struct sock_filter code[] = {
+	const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 8),
@@ -69,21 +67,8 @@ static int filter_ip6(int fd)
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
-	struct sock_fprog f = {.len = ARRAY_SIZE(code), .filter = code};
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &f, sizeof(f)) < 0 ? -errno : 0;
-}
-
-/* Solicitations for our address: a NIC may filter what nobody has asked for. */
-static int group_join(int fd, const struct port_l2_local *local, uint32_t ifindex)
-{
-	const uint8_t *ip = local->ip.bytes;
-	struct packet_mreq m = {.mr_ifindex = (int)ifindex,
-				.mr_type = PACKET_MR_MULTICAST,
-				.mr_alen = 6,
-				.mr_address = {0x33, 0x33, 0xff, ip[13], ip[14], ip[15]}};
-
-	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m)) < 0 ? -errno : 0;
+	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
 static int ring_map(struct port_xdp_control *c)
@@ -109,27 +94,22 @@ static int ring_map(struct port_xdp_control *c)
 int port_xdp_control_init(struct port_xdp_control *c, const struct port_l2_local *local,
 			  uint32_t ifindex)
 {
-	const struct sockaddr_ll sll = {.sll_family = AF_PACKET,
-					.sll_protocol = htons(ETH_P_ALL),
-					.sll_ifindex = (int)ifindex};
+	const struct mac_addr group = mac_addr_solicited(&local->ip);
 	bool ip6 = local->ip.family == AF_INET6;
-	const int on = 1;
 	int r;
 
-	*c = (struct port_xdp_control){.fd = -1};
-	/* Of no protocol, so that nothing comes before the filter is there. */
-	c->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	*c = (struct port_xdp_control){.fd = packet_socket_new(SOCK_RAW)};
 	if (c->fd < 0)
-		return -errno;
+		return c->fd;
 	r = ip6 ? filter_ip6(c->fd) : filter_ip4(c->fd, local);
 	if (r == 0)
 		r = ring_map(c);
-	if (r == 0 && setsockopt(c->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) < 0)
-		r = -errno;
-	if (r == 0 && bind(c->fd, (const struct sockaddr *)&sll, sizeof(sll)) < 0)
-		r = -errno;
+	if (r == 0)
+		r = packet_socket_ignore_own(c->fd);
+	if (r == 0)
+		r = packet_socket_bind(c->fd, ifindex, ETH_P_ALL);
 	if (r == 0 && ip6)
-		r = group_join(c->fd, local, ifindex);
+		r = packet_socket_group(c->fd, ifindex, &group);
 	return r;
 }
 

@@ -217,17 +217,12 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
-/* As port_ops.join(), once. */
-static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
+/* The port has its answer. */
+static int join_end(struct worker *w, unsigned i, int r, const char *reason,
+		    struct worker_legs_why *why)
 {
-	char reason[LAUNCH_REASON_MAX] = "";
-	struct port *p = &w->ports[i];
-	int r = p->ops->join ? p->ops->join(p, w->cfg, i, reason) : 0;
-
-	if (r == -EAGAIN || r == -EINPROGRESS)
-		return r;
 	if (r < 0) {
-		p->ops->close(p);
+		w->ports[i].ops->close(&w->ports[i]);
 		w->port_open[i] = false;
 	}
 	w->unprobed[i] = r > 0;
@@ -237,14 +232,22 @@ static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
 	return r;
 }
 
+/* As port_ops.join(), once. */
+static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
+{
+	char reason[LAUNCH_REASON_MAX] = "";
+	struct port *p = &w->ports[i];
+	int r = p->ops->join ? p->ops->join(p, w->cfg, i, reason) : 0;
+
+	return r == -EAGAIN || r == -EINPROGRESS ? r : join_end(w, i, r, reason, why);
+}
+
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
-	int r;
+	char reason[LAUNCH_REASON_MAX] = "";
+	int r = port_join(&w->ports[i], w->cfg, i, reason);
 
-	while ((r = join_look(w, i, why)) == -EAGAIN || r == -EINPROGRESS)
-		if (r == -EAGAIN)
-			port_join_rest();
-	return r;
+	return join_end(w, i, r, reason, why);
 }
 
 /* A port that has its answer while others still ask: its neighbours get theirs, and nothing fills

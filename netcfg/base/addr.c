@@ -281,6 +281,13 @@ uint64_t ip_range_count(const struct ip_range *r)
 	return high > 0 || low == UINT64_MAX ? UINT64_MAX : low + 1;
 }
 
+const struct mac_addr mac_addr_all_nodes = {{0x33, 0x33, 0, 0, 0, 1}};
+
+struct mac_addr mac_addr_solicited(const struct ip_addr *ip)
+{
+	return (struct mac_addr){{0x33, 0x33, 0xff, ip->bytes[13], ip->bytes[14], ip->bytes[15]}};
+}
+
 int ip_addr_to_sockaddr(const struct ip_addr *a, uint16_t port, struct sockaddr_storage *ret)
 {
 	struct sockaddr_storage ss = {0};

@@ -77,6 +77,11 @@ bool ip_range_overlaps(const struct ip_range *a, const struct ip_range *b);
 /* Number of addresses, UINT64_MAX where it is more. */
 uint64_t ip_range_count(const struct ip_range *r);
 
+/* Where frames go that are for all IPv6 hosts, and those that ask who has this IPv6 address: RFC
+ * 2464, section 7, of the groups of RFC 4291, section 2.7.1. */
+extern const struct mac_addr mac_addr_all_nodes;
+struct mac_addr mac_addr_solicited(const struct ip_addr *ip);
+
 /* To and from socket addresses; port in host order. Returns the length; -EAFNOSUPPORT. */
 int ip_addr_to_sockaddr(const struct ip_addr *a, uint16_t port, struct sockaddr_storage *ret);
 int ip_addr_from_sockaddr(const struct sockaddr *sa, struct ip_addr *ret, uint16_t *ret_port);

@@ -77,6 +77,19 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int file_put_value(int dir, const char *path, const char *value)
+{
+	autoclose int fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	do
+		n = write(fd, value, strlen(value));
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
+}
+
 /* Who is not root cannot give files away; then the new file is the writer's. */
 static int keep_mode(int fd, const char *target)
 {

@@ -27,6 +27,9 @@ void file_abandon(const char *path); /* also where nothing was prepared */
 
 /* Goes on until all is written. 0 or negative errno. */
 int file_write_all(int fd, const void *data, size_t len);
+/* To a file of the kernel's, below the folder dir: it takes the whole value by one call, or -EIO. 0
+ * or negative errno. */
+int file_put_value(int dir, const char *path, const char *value);
 
 /* Ends what open_memstream() began with `text`. The text, on the heap; NULL: r is an error, or
  * memory ran out while it was written. */

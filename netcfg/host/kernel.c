@@ -20,6 +20,13 @@ struct kernel *kernel_free(struct kernel *k)
 	return NULL;
 }
 
+int kernel_fail(char *why, int r, const char *text)
+{
+	if (why)
+		snprintf(why, KERNEL_WHY_MAX, "%s", text);
+	return r;
+}
+
 void kernel_route_normalize(struct inv_route *r)
 {
 	if (r->type == RTN_UNSPEC)

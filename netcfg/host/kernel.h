@@ -289,6 +289,8 @@ struct kernel {
 int kernel_linux_new(struct kernel **ret);
 struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
 
+/* r, with text in why, which may be NULL: for who carries out operations. */
+int kernel_fail(char *why, int r, const char *text);
 /*
  * The form in which the kernel reports a route back: type 0 becomes unicast, table 0 main, proto 0
  * PLENUM_RTPROT, an IPv4 route without gateway scope link, an IPv6 route without metric 1024; the

@@ -296,13 +296,6 @@ int kernel_dcb_request(const struct dcb_state *now, const struct kernel_change *
 
 /* ---- conversations ---- */
 
-static int fail(char *why, int r, const char *text)
-{
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text);
-	return r;
-}
-
 struct answer {
 	struct dcb_state state;
 	bool found;
@@ -332,9 +325,9 @@ static int ask(struct netlink *nl, const char *ifname, struct dcb_state *ret, ch
 	if (r == 0 && !a.found)
 		r = -EOPNOTSUPP;
 	if (r == -EOPNOTSUPP)
-		return fail(why, r, "the driver has no DCB (dcbnl)");
+		return kernel_fail(why, r, "the driver has no DCB (dcbnl)");
 	if (r < 0)
-		return fail(why, r, said[0] ? said : strerror(-r));
+		return kernel_fail(why, r, said[0] ? said : strerror(-r));
 	*ret = a.state;
 	return 0;
 }
@@ -346,12 +339,12 @@ int kernel_dcb_change(const struct kernel_change *c, char *why)
 	int r = netlink_open(NETLINK_ROUTE, &nl);
 
 	if (r < 0)
-		return fail(why, r, strerror(-r));
+		return kernel_fail(why, r, strerror(-r));
 	for (int step = 0; step < 2 && r == 0; step++) {
 		struct dcb_state now;
 
 		if (!if_indextoname(c->ifindex, ifname))
-			r = fail(why, -ENODEV, strerror(ENODEV));
+			r = kernel_fail(why, -ENODEV, strerror(ENODEV));
 		else
 			r = ask(nl, ifname, &now, why);
 		if (r < 0)
@@ -361,7 +354,7 @@ int kernel_dcb_change(const struct kernel_change *c, char *why)
 			r = netlink_talk(nl, (struct nlmsghdr *)buf, NLM_F_ACK, on_result, NULL,
 					 said);
 		if (r < 0)
-			fail(why, r, said[0] ? said : strerror(-r));
+			kernel_fail(why, r, said[0] ? said : strerror(-r));
 	}
 	netlink_close(nl);
 	return r;

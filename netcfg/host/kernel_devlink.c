@@ -278,13 +278,6 @@ int kernel_devlink_parse(struct inventory *inv, const struct nlmsghdr *h)
 
 /* ---- questions ---- */
 
-static int fail(char *why, int r, const char *text)
-{
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text);
-	return r;
-}
-
 static int on_answer(void *user, struct nlmsghdr *h)
 {
 	return kernel_devlink_parse(user, h);
@@ -434,16 +427,16 @@ static int param_ask(struct netlink *nl, uint16_t family, const char *device,
 	int r;
 
 	if (!answer)
-		return fail(why, -ENOMEM, strerror(ENOMEM));
+		return kernel_fail(why, -ENOMEM, strerror(ENOMEM));
 	mnl_attr_put_strz(h, DEVLINK_ATTR_PARAM_NAME, v->name);
 	r = netlink_talk(nl, h, NLM_F_ACK, on_answer, answer, said);
 	p = r == 0 ? find_mode(answer, v) : NULL;
 	if (p)
 		*ret = *p;
 	else if (r == 0 || r == -EINVAL) /* which is how the kernel says that there is none */
-		r = fail(why, -EOPNOTSUPP, "the driver has no such parameter (devlink)");
+		r = kernel_fail(why, -EOPNOTSUPP, "the driver has no such parameter (devlink)");
 	else
-		fail(why, r, said[0] ? said : strerror(-r));
+		kernel_fail(why, r, said[0] ? said : strerror(-r));
 	inv_free(answer);
 	return r;
 }
@@ -455,11 +448,11 @@ static int talk_open(struct netlink **ret_nl, uint16_t *ret_family, char *why)
 	int r = netlink_open(NETLINK_GENERIC, &nl);
 
 	if (r < 0)
-		return fail(why, r, strerror(-r));
+		return kernel_fail(why, r, strerror(-r));
 	family = genl_family_find(nl, DEVLINK_GENL_NAME);
 	if (!family) {
 		netlink_close(nl);
-		return fail(why, -EOPNOTSUPP, "this kernel has no devlink");
+		return kernel_fail(why, -EOPNOTSUPP, "this kernel has no devlink");
 	}
 	*ret_nl = nl;
 	*ret_family = family;
@@ -482,7 +475,7 @@ int kernel_devlink_set(const char *device, const struct kernel_devlink *v, char 
 		if (r > 0)
 			r = netlink_talk(nl, (struct nlmsghdr *)buf, NLM_F_ACK, NULL, NULL, said);
 		if (r < 0)
-			fail(why, r, said[0] ? said : strerror(-r));
+			kernel_fail(why, r, said[0] ? said : strerror(-r));
 	}
 	netlink_close(nl);
 	return r;

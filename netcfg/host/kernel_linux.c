@@ -3,6 +3,7 @@
  * struct kernel_ops for the host we run on: puts together rtnetlink, sysfs, procfs, udev and socket
  * diagnostics. The only file that knows all of them.
  */
+#include "netcfg/base/file.h"
 #include "netcfg/host/dependents.h"
 #include "netcfg/host/devlink_watch.h"
 #include "netcfg/host/ethtool.h"
@@ -75,18 +76,7 @@ static int sysctl_read(const struct kernel_linux *kl, const char *key, char *buf
 
 static int sysctl_write(int proc_sys, const char *key, const char *value)
 {
-	autoclose int fd = -1;
-	ssize_t n;
-
-	if (!key_is_valid(key))
-		return -EINVAL;
-	fd = openat(proc_sys, key, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	do
-		n = write(fd, value, strlen(value));
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
+	return key_is_valid(key) ? file_put_value(proc_sys, key, value) : -EINVAL;
 }
 
 static int sysctl_change(struct kernel_linux *kl, const struct kernel_change *c, char *why)

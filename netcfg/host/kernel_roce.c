@@ -4,6 +4,7 @@
  * it is a file system that is written to be read.
  */
 #include "netcfg/host/kernel_roce.h"
+#include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel_rdma.h"
 #include "netcfg/host/module.h"
@@ -104,18 +105,11 @@ static int value_read(const struct view *v, uint32_t port, enum device_attr a, c
 static int value_write(const struct view *v, uint32_t port, enum device_attr a, const char *value)
 {
 	char path[PATH_BYTES];
-	autoclose int fd = openat(v->configfs, file_of(v, port, a, path), O_WRONLY | O_CLOEXEC);
-	ssize_t n;
 
 	for (size_t i = 0; a == DEVICE_ROCE_MODE && i < ARRAY_SIZE(modes); i++)
 		if (strcmp(modes[i].value, value) == 0)
 			value = modes[i].text;
-	if (fd < 0)
-		return -errno;
-	do
-		n = write(fd, value, strlen(value));
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n == (ssize_t)strlen(value) ? 0 : -EIO;
+	return file_put_value(v->configfs, file_of(v, port, a, path), value);
 }
 
 static void fill_port(int configfs, struct inv_rdma *p)
@@ -151,13 +145,6 @@ static int view_of_link(struct view *v, int configfs, uint32_t ifindex, uint32_t
 	return r < 0 ? r : view_open(v, configfs, device);
 }
 
-static int fail(char *why, int r, const char *text)
-{
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text);
-	return r;
-}
-
 int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
 {
 	unsigned tries = 0;
@@ -168,16 +155,17 @@ int kernel_roce_change(int configfs, const struct kernel_change *c, char *why)
 	do {
 		r = view_of_link(&v, configfs, c->ifindex, &port);
 		if (r == -ENODEV)
-			return fail(why, r, "there is no RDMA port on that link");
+			return kernel_fail(why, r, "there is no RDMA port on that link");
 		if (r < 0)
-			return fail(why, r,
-				    "the settings of RoCE (module rdma_cm, configfs) cannot be "
-				    "reached");
+			return kernel_fail(
+				why, r,
+				"the settings of RoCE (module rdma_cm, configfs) cannot be "
+				"reached");
 		r = value_write(&v, port, c->device.attr, c->device.value);
 		view_close(&v);
 	} while (was_taken_away(&v, r, &tries));
-	return r == -EINVAL ? fail(why, r, "the RDMA device has no such RoCE")
-	       : r < 0	    ? fail(why, r, strerror(-r))
+	return r == -EINVAL ? kernel_fail(why, r, "the RDMA device has no such RoCE")
+	       : r < 0	    ? kernel_fail(why, r, strerror(-r))
 			    : 0;
 }
 

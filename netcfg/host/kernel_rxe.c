@@ -17,13 +17,6 @@
 #define REQUEST_BYTES_MAX 512
 #define MODULES_BYTES_MAX (16U << 20)
 
-static int fail(char *why, int r, const char *text)
-{
-	if (why)
-		snprintf(why, KERNEL_WHY_MAX, "%s", text);
-	return r;
-}
-
 static struct nlmsghdr *request(char *buf, int command)
 {
 	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
@@ -37,7 +30,7 @@ static int ask(struct netlink *nl, struct nlmsghdr *h, char *why)
 	char said[NETLINK_WHY_MAX];
 	int r = netlink_talk(nl, h, NLM_F_ACK, NULL, NULL, said);
 
-	return r < 0 ? fail(why, r, said[0] ? said : strerror(-r)) : 0;
+	return r < 0 ? kernel_fail(why, r, said[0] ? said : strerror(-r)) : 0;
 }
 
 /* The kernel takes the link by its name alone. A driver that it does not have is EINVAL. */
@@ -48,14 +41,14 @@ static int device_make(struct netlink *nl, const struct kernel_change *c, char *
 	int r;
 
 	if (!if_indextoname(c->ifindex, ifname))
-		return fail(why, -ENODEV, strerror(ENODEV));
+		return kernel_fail(why, -ENODEV, strerror(ENODEV));
 	mnl_attr_put_strz(h, RDMA_NLDEV_ATTR_DEV_NAME, c->rxe.name);
 	mnl_attr_put_strz(h, RDMA_NLDEV_ATTR_LINK_TYPE, "rxe");
 	mnl_attr_put_strz(h, RDMA_NLDEV_ATTR_NDEV_NAME, ifname);
 	r = ask(nl, h, why);
-	return r == -EINVAL ? fail(why, r,
-				   "the kernel has no soft-RoCE (module rdma_rxe), or "
-				   "cannot load it")
+	return r == -EINVAL ? kernel_fail(why, r,
+					  "the kernel has no soft-RoCE (module rdma_rxe), or "
+					  "cannot load it")
 			    : r;
 }
 
@@ -67,9 +60,9 @@ static int device_remove(struct netlink *nl, const struct kernel_change *c, char
 	int r = kernel_rdma_find(nl, c->rxe.name, &index, &ifindex);
 
 	if (r < 0)
-		return fail(why, r == -ENODEV ? -ENOENT : r, "there is no such RDMA device");
+		return kernel_fail(why, r == -ENODEV ? -ENOENT : r, "there is no such RDMA device");
 	if (!kernel_rdma_is_ours(c->rxe.name) || ifindex != c->ifindex)
-		return fail(why, -EPERM, "others have made that RDMA device");
+		return kernel_fail(why, -EPERM, "others have made that RDMA device");
 	mnl_attr_put_u32(h, RDMA_NLDEV_ATTR_DEV_INDEX, index);
 	return ask(nl, h, why);
 }
@@ -80,7 +73,7 @@ int kernel_rxe_change(const struct kernel_change *c, char *why)
 	int r = netlink_open(NETLINK_RDMA, &nl);
 
 	if (r < 0)
-		return fail(why, r, "this kernel has no RDMA");
+		return kernel_fail(why, r, "this kernel has no RDMA");
 	r = c->remove ? device_remove(nl, c, why) : device_make(nl, c, why);
 	netlink_close(nl);
 	return r;

@@ -4,6 +4,7 @@
  * pci-iov-howto of the kernel's documentation). Apart from sysfs.c, which only reads.
  */
 #include "netcfg/host/pci.h"
+#include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/module.h"
 #include "netcfg/host/sysfs.h"
@@ -70,20 +71,12 @@ int pci_read(int pci, struct kernel_change *c)
 
 static int put(int pci, const char *path, const char *value, char *why)
 {
-	autoclose int fd = openat(pci, path, O_WRONLY | O_CLOEXEC);
-	ssize_t n = -1;
+	int r = file_put_value(pci, path, value);
 
-	if (fd >= 0)
-		do
-			n = write(fd, value, strlen(value));
-		while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)strlen(value))
-		return 0;
-	n = n < 0 ? -errno : -EIO;
-	if (why)
+	if (r < 0 && why)
 		snprintf(why, KERNEL_WHY_MAX, "/sys/bus/pci/%s does not take \"%.*s\": %s", path,
-			 (int)strcspn(value, "\n"), value, strerror((int)-n));
-	return (int)n;
+			 (int)strcspn(value, "\n"), value, strerror(-r));
+	return r;
 }
 
 /* The kernel makes no second set of VFs beside the first. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames of duplicate address detection, written and read, and the sockets that carry them. */
 #include "netcfg/host/probe.h"
-#include <linux/filter.h>
+#include "netcfg/base/packet_socket.h"
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -22,7 +22,6 @@
 #define ND_BYTES (sizeof(struct ip6_hdr) + sizeof(struct nd_neighbor_solicit))
 
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
-static const uint8_t all_nodes[6] = {0x33, 0x33, 0, 0, 0, 1};
 
 /* ---- frames ---- */
 
@@ -67,8 +66,7 @@ static size_t nd_write(const struct ip_addr *ip, uint8_t *buf, struct mac_addr *
 	memcpy(buf + sizeof(h), &ns, sizeof(ns));
 	ns.nd_ns_cksum = htons(icmp6_checksum(buf, ND_BYTES));
 	memcpy(buf + sizeof(h), &ns, sizeof(ns));
-	*ret_to =
-		(struct mac_addr){{0x33, 0x33, 0xff, ip->bytes[13], ip->bytes[14], ip->bytes[15]}};
+	*ret_to = mac_addr_solicited(ip);
 	return ND_BYTES;
 }
 
@@ -127,7 +125,7 @@ bool probe_parse_nd(const uint8_t *p, size_t len, const struct mac_addr *from, s
 /* Nothing but neighbour discovery: the kernel hands us no copies of the host's IPv6 traffic. */
 static int filter_nd(int fd)
 {
-	struct sock_filter code[] = {
+	const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, offsetof(struct ip6_hdr, ip6_nxt)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 0, 4),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, sizeof(struct ip6_hdr)),
@@ -136,12 +134,10 @@ static int filter_nd(int fd)
 		BPF_STMT(BPF_RET | BPF_K, UINT16_MAX),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
-	const struct sock_fprog prog = {ARRAY_SIZE(code), code};
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) < 0 ? -errno : 0;
+	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* Without a protocol it receives nothing until it is bound. */
 static int socket_open(int *fd, int (*filter)(int fd))
 {
 	autoclose int new = -1;
@@ -149,9 +145,9 @@ static int socket_open(int *fd, int (*filter)(int fd))
 
 	if (*fd >= 0)
 		return 0;
-	new = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	new = packet_socket_new(SOCK_DGRAM);
 	if (new < 0)
-		return -errno;
+		return new;
 	if (filter)
 		r = filter(new);
 	if (r == 0) {
@@ -175,24 +171,11 @@ void probe_close(struct probe_sockets *s)
 	*s = PROBE_SOCKETS_INIT;
 }
 
-static int listen_to(int fd, int protocol)
-{
-	const struct sockaddr_ll any = {.sll_family = AF_PACKET,
-					.sll_protocol = htons((uint16_t)protocol)};
-
-	return bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 ? -errno : 0;
-}
-
 /* The groups that answers and others' probes are sent to; for as long as the socket lives. */
 static void join(int fd, const struct kernel_probe *p, const struct mac_addr *group)
 {
-	struct packet_mreq m = {
-		.mr_ifindex = (int)p->ifindex, .mr_type = PACKET_MR_MULTICAST, .mr_alen = 6};
-
-	memcpy(m.mr_address, group->bytes, 6);
-	(void)setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m));
-	memcpy(m.mr_address, all_nodes, 6);
-	(void)setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m));
+	(void)packet_socket_group(fd, p->ifindex, group);
+	(void)packet_socket_group(fd, p->ifindex, &mac_addr_all_nodes);
 }
 
 /* A link that is down just now loses this one; there are others. */
@@ -265,9 +248,9 @@ int probe_run(const struct probe_sockets *s, struct kernel_probe *probes, size_t
 
 	if (s->arp < 0 || s->nd < 0)
 		return -EBADF;
-	r = listen_to(s->arp, ETH_P_ARP);
+	r = packet_socket_bind(s->arp, 0, ETH_P_ARP);
 	if (r == 0)
-		r = listen_to(s->nd, ETH_P_IPV6);
+		r = packet_socket_bind(s->nd, 0, ETH_P_IPV6);
 	for (unsigned sent = 0; r == 0;) {
 		uint64_t now = clock_now_ns();
 

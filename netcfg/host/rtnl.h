@@ -95,7 +95,10 @@ int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t 
 int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, char *why);
 /* A message about the link of that index; 0: about a new one. NULL: out of memory. */
 struct nl_msg *rtnl_link_message(int type, int flags, uint32_t ifindex);
-/* For links that are ours: removes one; writes whose it is where the next agent reads it. */
+/* Of links that have a kind: the only attribute of that kind. Negative: there is no room. */
+int rtnl_put_info_u16(struct nl_msg *m, const char *kind, int type, uint16_t value);
+/* For links that are ours: removes one; writes whose a new one is where the next agent reads it, or
+ * removes it again. */
 int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, char *why);
 int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, char *why);
 /* struct kernel_ops' read for links, and link_find by name. */

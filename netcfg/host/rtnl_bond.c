@@ -239,10 +239,7 @@ static int bond_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 	r = bond_get(rt, c->bond.name, &made, &bond);
 	if (r < 0)
 		return say(why, r, c->bond.name, "is gone again");
-	r = rtnl_link_mark(rt, made.ifindex, why);
-	if (r < 0) /* without it nobody would know whose it is */
-		(void)rtnl_link_unmake(rt, made.ifindex, NULL);
-	return r;
+	return rtnl_link_mark(rt, made.ifindex, why);
 }
 
 static int bond_remove(struct rtnl *rt, const struct kernel_change *c, char *why)

@@ -57,7 +57,24 @@ int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, char *why)
 	struct nl_msg *m = rtnl_link_message(RTM_SETLINK, 0, ifindex);
 	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
 
-	return rtnl_change_run(rt, m, r, why);
+	r = rtnl_change_run(rt, m, r, why);
+	if (r < 0) /* without it nobody would know whose it is */
+		(void)rtnl_link_unmake(rt, ifindex, NULL);
+	return r;
+}
+
+int rtnl_put_info_u16(struct nl_msg *m, const char *kind, int type, uint16_t value)
+{
+	struct nlattr *info = nla_nest_start(m, IFLA_LINKINFO), *data;
+
+	if (!info || nla_put_string(m, IFLA_INFO_KIND, kind) < 0)
+		return -1;
+	data = nla_nest_start(m, IFLA_INFO_DATA);
+	if (!data || nla_put_u16(m, type, value) < 0)
+		return -1;
+	nla_nest_end(m, data);
+	nla_nest_end(m, info);
+	return 0;
 }
 
 int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, char *why)

@@ -25,16 +25,7 @@ void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data)
 
 static int put_mode(struct nl_msg *m, uint16_t mode)
 {
-	struct nlattr *info = nla_nest_start(m, IFLA_LINKINFO), *data;
-
-	if (!info || nla_put_string(m, IFLA_INFO_KIND, "ipoib") < 0)
-		return -1;
-	data = nla_nest_start(m, IFLA_INFO_DATA);
-	if (!data || nla_put_u16(m, IFLA_IPOIB_MODE, mode) < 0)
-		return -1;
-	nla_nest_end(m, data);
-	nla_nest_end(m, info);
-	return 0;
+	return rtnl_put_info_u16(m, "ipoib", IFLA_IPOIB_MODE, mode);
 }
 
 int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, char *why)

@@ -13,20 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int put_vlan(struct nl_msg *m, uint16_t id)
-{
-	struct nlattr *info = nla_nest_start(m, IFLA_LINKINFO), *data;
-
-	if (!info || nla_put_string(m, IFLA_INFO_KIND, "vlan") < 0)
-		return -1;
-	data = nla_nest_start(m, IFLA_INFO_DATA);
-	if (!data || nla_put_u16(m, IFLA_VLAN_ID, id) < 0)
-		return -1;
-	nla_nest_end(m, data);
-	nla_nest_end(m, info);
-	return 0;
-}
-
 static int link_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 {
 	struct nl_msg *m = rtnl_link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
@@ -35,7 +21,7 @@ static int link_make(struct rtnl *rt, const struct kernel_change *c, char *why)
 	if (m) {
 		r |= nla_put_string(m, IFLA_IFNAME, c->vlan.name);
 		r |= nla_put_u32(m, IFLA_LINK, c->ifindex);
-		r |= put_vlan(m, c->vlan.id);
+		r |= rtnl_put_info_u16(m, "vlan", IFLA_VLAN_ID, c->vlan.id);
 	}
 	return rtnl_change_run(rt, m, r, why);
 }
@@ -67,10 +53,7 @@ static int vlan_add(struct rtnl *rt, const struct kernel_change *c, char *why)
 			snprintf(why, KERNEL_WHY_MAX, "%s is gone again", c->vlan.name);
 		return r;
 	}
-	r = rtnl_link_mark(rt, made.ifindex, why);
-	if (r < 0) /* without it nobody would know whose it is */
-		(void)rtnl_link_unmake(rt, made.ifindex, NULL);
-	return r;
+	return rtnl_link_mark(rt, made.ifindex, why);
 }
 
 static int vlan_remove(struct rtnl *rt, const struct kernel_change *c, char *why)

@@ -113,6 +113,8 @@ const char *object_op(const struct plan_step *s, char *buf, size_t size);
 int object_format(const struct plan_step *s, char *buf, size_t size);
 /* 0; -EBADMSG. */
 int object_parse(const char *text, struct plan_step *s);
+/* For `inverse`, of values that are text, each in so many bytes. */
+void object_texts_swap(char *was, char *value, size_t size);
 /* Makes s the step that takes it back. */
 void object_invert(struct plan_step *s);
 

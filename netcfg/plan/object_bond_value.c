@@ -64,11 +64,8 @@ static bool value_same(const struct plan_step *a, const struct plan_step *b)
 static void value_inverse(struct plan_step *s)
 {
 	struct kernel_bond_value *v = &s->change.bond_value;
-	char was[sizeof(v->was)];
 
-	memcpy(was, v->was, sizeof(was));
-	memcpy(v->was, v->value, sizeof(was));
-	memcpy(v->value, was, sizeof(was));
+	object_texts_swap(v->was, v->value, sizeof(v->was));
 }
 
 static bool value_settled(const struct plan_step *s)

@@ -88,11 +88,8 @@ static bool device_same(const struct plan_step *a, const struct plan_step *b)
 static void device_inverse(struct plan_step *s)
 {
 	struct kernel_device *v = &s->change.device;
-	char was[sizeof(v->was)];
 
-	memcpy(was, v->was, sizeof(was));
-	memcpy(v->was, v->value, sizeof(was));
-	memcpy(v->value, was, sizeof(was));
+	object_texts_swap(v->was, v->value, sizeof(v->was));
 }
 
 static bool device_settled(const struct plan_step *s)

@@ -65,11 +65,8 @@ static bool devlink_same(const struct plan_step *a, const struct plan_step *b)
 static void devlink_inverse(struct plan_step *s)
 {
 	struct kernel_devlink *v = &s->change.devlink;
-	char was[sizeof(v->was)];
 
-	memcpy(was, v->was, sizeof(was));
-	memcpy(v->was, v->value, sizeof(was));
-	memcpy(v->value, was, sizeof(was));
+	object_texts_swap(v->was, v->value, sizeof(v->was));
 }
 
 static bool devlink_settled(const struct plan_step *s)

@@ -104,11 +104,8 @@ static bool pci_same(const struct plan_step *a, const struct plan_step *b)
 static void pci_inverse(struct plan_step *s)
 {
 	struct kernel_pci *v = &s->change.pci_value;
-	char was[sizeof(v->was)];
 
-	memcpy(was, v->was, sizeof(was));
-	memcpy(v->was, v->value, sizeof(was));
-	memcpy(v->value, was, sizeof(was));
+	object_texts_swap(v->was, v->value, sizeof(v->was));
 }
 
 static bool pci_settled(const struct plan_step *s)

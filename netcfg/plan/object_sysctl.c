@@ -55,12 +55,9 @@ static bool sysctl_same(const struct plan_step *a, const struct plan_step *b)
 
 static void sysctl_inverse(struct plan_step *s)
 {
-	struct kernel_sysctl *c = &s->change.sysctl;
-	char was[sizeof(c->was)];
+	struct kernel_sysctl *v = &s->change.sysctl;
 
-	memcpy(was, c->was, sizeof(was));
-	memcpy(c->was, c->value, sizeof(c->was));
-	memcpy(c->value, was, sizeof(c->value));
+	object_texts_swap(v->was, v->value, sizeof(v->was));
 }
 
 static bool sysctl_settled(const struct plan_step *s)

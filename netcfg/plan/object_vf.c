@@ -101,11 +101,8 @@ static bool vf_same(const struct plan_step *a, const struct plan_step *b)
 static void vf_inverse(struct plan_step *s)
 {
 	struct kernel_vf *v = &s->change.vf;
-	char was[sizeof(v->was)];
 
-	memcpy(was, v->was, sizeof(was));
-	memcpy(v->was, v->value, sizeof(was));
-	memcpy(v->value, was, sizeof(was));
+	object_texts_swap(v->was, v->value, sizeof(v->was));
 }
 
 static bool vf_settled(const struct plan_step *s)

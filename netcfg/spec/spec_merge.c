@@ -9,13 +9,6 @@
 
 #include <string.h>
 
-#define merge_error(r, node, ...)                                                  \
-	do {                                                                       \
-		char path_[SPEC_PATH_MAX];                                         \
-		diag_add((r)->d, DIAG_ERROR, &(node)->pos,                         \
-			 spec_node_path(node, path_, sizeof(path_)), __VA_ARGS__); \
-	} while (0)
-
 /* The entry of that name in any of the trees. */
 static struct spec_node *find_target(const struct spec_reader *r, const char *list,
 				     const char *name)
@@ -49,27 +42,29 @@ static void merge_item(struct spec_reader *r, const struct spec_key *k, struct s
 
 	if (item->bad || item->kind != SPEC_NODE_MAP) {
 		if (!item->bad)
-			merge_error(r, item, "expected a map of keys; write for example '%s: %s'",
-				    k->name, k->example);
+			spec_read_error(r, item,
+					"expected a map of keys; write for example '%s: %s'",
+					k->name, k->example);
 		return;
 	}
 	if (!name || name->kind != SPEC_NODE_SCALAR || !name->text) {
-		merge_error(r, item,
-			    "the key 'name' is missing; write which entry of %s this changes",
-			    k->changes);
+		spec_read_error(r, item,
+				"the key 'name' is missing; write which entry of %s this changes",
+				k->changes);
 		return;
 	}
 	target = find_target(r, k->changes, name->text);
 	twin = find_twin(r, k->name, name->text, item);
 	if (!target)
-		merge_error(
+		spec_read_error(
 			r, name,
 			"no entry of %s is called '%.64s'; 'plenum net remove %.64s' drops this "
 			"change",
 			k->changes, name->text, name->text);
 	else if (twin)
-		merge_error(r, name, "'%.64s' is changed already on line %u of %s; leave one out",
-			    name->text, twin->pos.line, twin->pos.file);
+		spec_read_error(r, name,
+				"'%.64s' is changed already on line %u of %s; leave one out",
+				name->text, twin->pos.line, twin->pos.file);
 	else
 		spec_edit_move(target, item, "name");
 }
@@ -85,8 +80,9 @@ void spec_merge_trees(struct spec_reader *r)
 			if (!list || list->bad)
 				continue;
 			if (list->kind != SPEC_NODE_LIST)
-				merge_error(r, list, "expected a list; write for example '%s: %s'",
-					    k->name, k->example);
+				spec_read_error(r, list,
+						"expected a list; write for example '%s: %s'",
+						k->name, k->example);
 			for (struct spec_node *item = list->child;
 			     item && list->kind == SPEC_NODE_LIST; item = item->next)
 				merge_item(r, k, item);

@@ -11,14 +11,6 @@
 #define DESCRIBE_MAX 128
 #define FOUND_MAX 48
 
-/* Where an error is said to be: the node's place and path. */
-#define read_error(r, node, ...)                                                   \
-	do {                                                                       \
-		char path_[SPEC_PATH_MAX];                                         \
-		diag_add((r)->d, DIAG_ERROR, &(node)->pos,                         \
-			 spec_node_path(node, path_, sizeof(path_)), __VA_ARGS__); \
-	} while (0)
-
 static void read_map(struct spec_reader *r, const struct spec_table *t, struct spec_node *n,
 		     char *base);
 
@@ -76,10 +68,11 @@ static void read_expected(struct spec_reader *r, const struct spec_key *k,
 	describe_found(n, found, sizeof(found));
 	near = near_name(k, n);
 	if (near)
-		read_error(r, n, "expected %s, found %s; did you mean '%s'?", want, found, near);
+		spec_read_error(r, n, "expected %s, found %s; did you mean '%s'?", want, found,
+				near);
 	else
-		read_error(r, n, "expected %s, found %s; write for example '%s: %s'", want, found,
-			   k->name, k->example);
+		spec_read_error(r, n, "expected %s, found %s; write for example '%s: %s'", want,
+				found, k->name, k->example);
 }
 
 /* Numbers are written bare, text that looks like one in quotes: so every YAML tool agrees. */
@@ -90,14 +83,15 @@ static bool read_quotes_fit(struct spec_reader *r, const struct spec_key *k,
 	bool number = spec_text_is_number(n->text), truth = spec_text_is_bool(n->text);
 
 	if (!n->plain && ((ops->is_number && number) || (ops->is_bool && truth))) {
-		read_error(r, n, "found '%.20s' in quotes; write it without", n->text);
+		spec_read_error(r, n, "found '%.20s' in quotes; write it without", n->text);
 		return false;
 	}
 	if (n->plain && ((number && !ops->is_number) || (truth && !ops->is_bool)) &&
 	    (k->type == SPEC_TYPE_NAME || k->type == SPEC_TYPE_INTERFACE ||
 	     k->type == SPEC_TYPE_DEVICE || k->type == SPEC_TYPE_NAMES)) {
-		read_error(r, n, "expected text, found the %s %.20s; write \"%.20s\" in quotes",
-			   number ? "number" : "boolean", n->text, n->text);
+		spec_read_error(r, n,
+				"expected text, found the %s %.20s; write \"%.20s\" in quotes",
+				number ? "number" : "boolean", n->text, n->text);
 		return false;
 	}
 	return true;
@@ -152,8 +146,8 @@ static bool list_fits(struct spec_reader *r, const struct spec_key *k, const str
 
 	if (have + n->n_children <= max)
 		return true;
-	read_error(r, n, "the list has %zu entries, at most %zu are allowed", have + n->n_children,
-		   max);
+	spec_read_error(r, n, "the list has %zu entries, at most %zu are allowed",
+			have + n->n_children, max);
 	return false;
 }
 
@@ -170,8 +164,8 @@ static void read_maps(struct spec_reader *r, const struct spec_key *k, struct sp
 		if (item->kind != SPEC_NODE_MAP) {
 			char found[FOUND_MAX];
 
-			read_error(r, item, "expected a map of keys, found %s",
-				   describe_found(item, found, sizeof(found)));
+			spec_read_error(r, item, "expected a map of keys, found %s",
+					describe_found(item, found, sizeof(found)));
 			continue;
 		}
 		entry = list_append(r, k, base);
@@ -189,8 +183,8 @@ static void read_scalars(struct spec_reader *r, const struct spec_key *k, struct
 	if (!list_fits(r, k, n, base))
 		return;
 	if (!n->child)
-		read_error(r, n, "the list is empty; write for example '%s: %s'", k->name,
-			   k->example);
+		spec_read_error(r, n, "the list is empty; write for example '%s: %s'", k->name,
+				k->example);
 	for (struct spec_node *item = n->child; item; item = item->next) {
 		void *entry = list_append(r, k, base);
 
@@ -209,10 +203,11 @@ static void core_take(struct spec_reader *r, const struct spec_key *k, struct sp
 	if (owner) {
 		char path[SPEC_PATH_MAX];
 
-		read_error(r, n, "core %u is used already by %s on line %u%s%s; use each core once",
-			   core, spec_node_path(owner, path, sizeof(path)), owner->pos.line,
-			   owner->pos.file == n->pos.file ? "" : " of ",
-			   owner->pos.file == n->pos.file ? "" : owner->pos.file);
+		spec_read_error(r, n,
+				"core %u is used already by %s on line %u%s%s; use each core once",
+				core, spec_node_path(owner, path, sizeof(path)), owner->pos.line,
+				owner->pos.file == n->pos.file ? "" : " of ",
+				owner->pos.file == n->pos.file ? "" : owner->pos.file);
 		return;
 	}
 	r->core_owner[core] = n;
@@ -263,10 +258,10 @@ static void read_core_item(struct spec_reader *r, const struct spec_key *k, stru
 		return;
 	}
 	if (first == 0 && last > 0) {
-		read_error(r, n,
-			   "the range %s holds core 0, which must be named on purpose; write "
-			   "'%s: [0, %s%u]' or begin at 1",
-			   n->text, k->name, last > 1 ? "1-" : "", last);
+		spec_read_error(r, n,
+				"the range %s holds core 0, which must be named on purpose; write "
+				"'%s: [0, %s%u]' or begin at 1",
+				n->text, k->name, last > 1 ? "1-" : "", last);
 		return;
 	}
 	for (unsigned core = first; core <= last; core++)
@@ -283,8 +278,8 @@ static void read_cores(struct spec_reader *r, const struct spec_key *k, struct s
 	if (!list_fits(r, k, n, base))
 		return;
 	if (!n->child)
-		read_error(r, n, "the list is empty; write for example '%s: %s'", k->name,
-			   k->example);
+		spec_read_error(r, n, "the list is empty; write for example '%s: %s'", k->name,
+				k->example);
 	for (struct spec_node *item = n->child; item; item = item->next)
 		read_core_item(r, k, item, base);
 }
@@ -296,7 +291,7 @@ static void read_value(struct spec_reader *r, const struct spec_key *k, struct s
 		return;
 	/* One sentence is enough: what is in it is not looked at. */
 	if (!spec_key_is_built(k, n->text)) {
-		read_error(r, n, "%s", k->not_built);
+		spec_read_error(r, n, "%s", k->not_built);
 		n->bad = true;
 		return;
 	}
@@ -374,8 +369,8 @@ static void read_map(struct spec_reader *r, const struct spec_table *t, struct s
 		if (spec_node_member(n, k->name))
 			continue;
 		if (k->required)
-			read_error(r, n, "the key '%s' is missing; write for example '%s: %s'",
-				   k->name, k->name, k->example);
+			spec_read_error(r, n, "the key '%s' is missing; write for example '%s: %s'",
+					k->name, k->name, k->example);
 		read_fallback(r, k, base);
 	}
 }
@@ -399,8 +394,8 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 	if (root->kind != SPEC_NODE_MAP) {
 		char found[FOUND_MAX];
 
-		read_error(r, root, "expected 'key: value' lines, found %s",
-			   describe_found(root, found, sizeof(found)));
+		spec_read_error(r, root, "expected 'key: value' lines, found %s",
+				describe_found(root, found, sizeof(found)));
 		return;
 	}
 	for (struct spec_node *c = root->child; c; c = c->next) {
@@ -418,8 +413,8 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 			continue;
 		earlier = root_member(r, c->key);
 		if (earlier && earlier != c && !spec_type_is_list(k->type))
-			read_error(r, c, "given already on line %u of %s; leave one out",
-				   earlier->pos.line, earlier->pos.file);
+			spec_read_error(r, c, "given already on line %u of %s; leave one out",
+					earlier->pos.line, earlier->pos.file);
 		else
 			read_value(r, k, c, (char *)r->spec);
 	}

@@ -124,6 +124,14 @@ struct spec_reader {
 	struct spec_node *core_owner[SPEC_CORES_MAX]; /* who named the core first */
 };
 
+/* Says what is wrong with a node, and where that is: its place and path. */
+#define spec_read_error(r, node, ...)                                              \
+	do {                                                                       \
+		char path_[SPEC_PATH_MAX];                                         \
+		diag_add((r)->d, DIAG_ERROR, &(node)->pos,                         \
+			 spec_node_path(node, path_, sizeof(path_)), __VA_ARGS__); \
+	} while (0)
+
 /* Puts the entries of lists that change others into those: the members of the trees move. Before
  * the first tree is read. Of spec_merge.c. */
 void spec_merge_trees(struct spec_reader *r);

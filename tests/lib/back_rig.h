@@ -28,6 +28,7 @@
 
 #include <cmocka.h>
 
+#define ROOT FUSE_ROOT_ID
 #define RIG_DEADLINE_NS (20 * NSEC_PER_SEC)
 #define RIG_NODES_MAX 16384U
 #define RIG_FILES_MAX 16384U
@@ -657,6 +658,31 @@ static inline const char *rig_path(const struct rig *g, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", g->dir, name);
 	return path;
+}
+
+static inline void rig_put_text(const struct rig *g, const char *name, const char *text)
+{
+	FILE *f = fopen(rig_path(g, name), "we");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* In a program's list: test f, with what the file calls setup and teardown, in a folder of base; on
+ * a disk and in memory. */
+#define ON(base, f)                                                                       \
+	{                                                                                 \
+#f " on " base, f, setup, teardown, (void *)(uintptr_t)(const char *)base \
+	}
+#define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
+
+/* Else it is said why not. */
+static inline bool rig_can(void)
+{
+	if (geteuid() != 0)
+		printf("1..0 # SKIP needs root: files are made for their users\n");
+	return geteuid() == 0;
 }
 
 #endif

@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server end, operation by operation, as a client's kernel would ask. */
-#include "tests/lib/back_rig.h"
+#include "tests/lib/back_test.h"
 #include <dirent.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/xattr.h>
 
-#define ROOT FUSE_ROOT_ID
-
-static struct rig rig;
-
-static int setup(void **state)
-{
-	rig_setup(&rig, *state);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_teardown(&rig);
-	return 0;
-}
-
-static void put(const char *name, const char *text)
-{
-	FILE *f = fopen(rig_path(&rig, name), "we");
-
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 static void lookup_knows_and_misses(void **state)
 {
 	uint64_t a, b, c;
 
-	put("a", "x");
+	rig_put_text(&rig, "a", "x");
 	assert_int_equal(link(rig_path(&rig, "a"), "/dev/null"), -1);
 	assert_int_equal(rig_lookup(&rig, ROOT, "a", &a), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "a", &b), 0);
@@ -52,7 +27,7 @@ static void hard_links_share_a_node(void **state)
 	struct fuse_attr attr;
 	uint64_t a, b;
 
-	put("a", "x");
+	rig_put_text(&rig, "a", "x");
 	rig_lookup(&rig, ROOT, "a", &a);
 	in.oldnodeid = a;
 	assert_int_equal(rig_do(&rig, FUSE_LINK, ROOT, RIG_ARG(in), .name = "b"), 0);
@@ -172,7 +147,7 @@ static void appending_goes_to_the_end(void **state)
 
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR | O_APPEND, 0644, &node, &fh), 0);
 	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR | O_APPEND, "abc", 3), 3);
-	put("g", "");
+	rig_put_text(&rig, "g", "");
 	assert_int_equal(truncate(rig_path(&rig, "f"), 10), 0);
 	assert_int_equal(rig_write(&rig, node, fh, 3, O_RDWR | O_APPEND, "xyz", 3), 3);
 	assert_int_equal(rig_read(&rig, node, fh, 10, 100), 3);
@@ -204,7 +179,7 @@ static void created_files_belong_to_the_user(void **state)
 	assert_int_equal(st.st_uid, 1234);
 	assert_int_equal(st.st_gid, 99);
 	/* The checks were the client's: what root owns can be written. */
-	put("r", "root's");
+	rig_put_text(&rig, "r", "root's");
 	assert_int_equal(chmod(rig_path(&rig, "r"), 0600), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "r", &node), 0);
 	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), 0);
@@ -245,7 +220,7 @@ static void attributes_are_set(void **state)
 	struct stat st, before;
 	uint64_t node;
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	assert_int_equal(stat(rig_path(&rig, "f"), &before), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	assert_int_equal(rig_do(&rig, FUSE_SETATTR, node, RIG_ARG(in)), 0);
@@ -274,8 +249,8 @@ static void names_are_renamed_and_removed(void **state)
 	struct fuse_rename2_in in = {.newdir = ROOT, .flags = RENAME_NOREPLACE};
 	uint64_t node, dir, found;
 
-	put("a", "a");
-	put("b", "b");
+	rig_put_text(&rig, "a", "a");
+	rig_put_text(&rig, "b", "b");
 	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "a", &node), 0);
 	assert_int_equal(rig_do(&rig, FUSE_RENAME2, ROOT, RIG_ARG(in), .name = "a", .name2 = "b"),
@@ -320,7 +295,7 @@ static void opens_say_what_was_opened(void **state)
 	uint64_t node, fh;
 	struct stat st;
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	do { /* until it is old enough */
 		assert_int_equal(rig_open(&rig, node, O_RDONLY, &fh), 0);
@@ -386,7 +361,7 @@ static void what_has_no_name_is_not_opened(void **state)
 	uint64_t node, dir, fh, x;
 	autoclose int fd = -1, dir_fd = -1;
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
 	dir_fd = open(rig_path(&rig, "d"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -398,7 +373,7 @@ static void what_has_no_name_is_not_opened(void **state)
 	assert_int_equal(rig_open(&rig, dir, O_RDONLY | O_DIRECTORY, &fh), -ESTALE);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &x), -ENOENT);
 	/* By way of what is open it is: as /proc/PID/fd has it. */
-	put("g", "x");
+	rig_put_text(&rig, "g", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "g", &node), 0);
 	assert_int_equal(rig_open(&rig, node, O_RDONLY, &x), 0);
 	assert_int_equal(unlink(rig_path(&rig, "g")), 0);
@@ -466,7 +441,7 @@ static void times_and_owners_of_links_are_their_own(void **state)
 	struct stat st;
 	uint64_t node;
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	assert_int_equal(symlink("f", rig_path(&rig, "l")), 0);
 	assert_int_equal(rig_lookup(&rig, ROOT, "l", &node), 0);
 	assert_int_equal(rig_do(&rig, FUSE_SETATTR, node, RIG_ARG(in)), 0);
@@ -566,7 +541,7 @@ static void large_directories_are_read_once(void **state)
 	assert_int_equal(rig_mkdir(&rig, ROOT, "d", &dir), 0);
 	for (unsigned i = 0; i < N; i++) {
 		snprintf(name, sizeof(name), "d/file-%u", i);
-		put(name, "");
+		rig_put_text(&rig, name, "");
 	}
 	assert_int_equal(read_names(dir, FUSE_READDIR, 4096, seen, N, &nodes), N + 2);
 	for (unsigned i = 0; i < N; i++)
@@ -585,7 +560,7 @@ static void directories_are_read_from_where_the_client_says(void **state)
 
 	for (unsigned i = 0; i < 50; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
-		put(name, "");
+		rig_put_text(&rig, name, "");
 	}
 	assert_int_equal(rig_open(&rig, ROOT, O_RDONLY | O_DIRECTORY, &in.fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_READDIR, ROOT, RIG_ARG(in)), 0);
@@ -618,7 +593,7 @@ static void extended_attributes_pass(void **state)
 	uint64_t node;
 	char value[8];
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	assert_int_equal(rig_do(&rig, FUSE_SETXATTR, node, RIG_ARG(set), .name = "user.ab",
 				.data = "value", .data_len = 5),
@@ -709,13 +684,9 @@ static void descriptors_are_not_leaked(void **state)
 	rig_start(&rig);
 }
 
-#define ON(base, f)                                                         \
-	{                                                                   \
-#f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
-	}
 /* On a disk, in memory, and where the file system gives no handles. */
-#define BOTH(f)                                                  \
-	ON("/tmp", f), ON("/dev/shm", f),                        \
+#define EVERYWHERE(f)                                            \
+	BOTH(f),                                                 \
 	{                                                        \
 #f " on an overlay", f, setup, teardown, overlay \
 	}
@@ -749,37 +720,35 @@ int main(void)
 	bool have = geteuid() == 0 && make_overlay(overlay) == 0;
 	int r;
 	const struct CMUnitTest tests[] = {
-		BOTH(lookup_knows_and_misses),
-		BOTH(hard_links_share_a_node),
-		BOTH(data_goes_out_and_comes_back),
-		BOTH(many_requests_at_once),
-		BOTH(requests_beyond_capacity_wait),
-		BOTH(calls_that_are_gone_are_not_answered),
-		BOTH(appending_goes_to_the_end),
-		BOTH(created_files_belong_to_the_user),
-		BOTH(set_id_bits_are_cleared_on_request),
-		BOTH(attributes_are_set),
-		BOTH(names_are_renamed_and_removed),
-		BOTH(unlinked_files_live_while_open),
-		BOTH(opens_say_what_was_opened),
+		EVERYWHERE(lookup_knows_and_misses),
+		EVERYWHERE(hard_links_share_a_node),
+		EVERYWHERE(data_goes_out_and_comes_back),
+		EVERYWHERE(many_requests_at_once),
+		EVERYWHERE(requests_beyond_capacity_wait),
+		EVERYWHERE(calls_that_are_gone_are_not_answered),
+		EVERYWHERE(appending_goes_to_the_end),
+		EVERYWHERE(created_files_belong_to_the_user),
+		EVERYWHERE(set_id_bits_are_cleared_on_request),
+		EVERYWHERE(attributes_are_set),
+		EVERYWHERE(names_are_renamed_and_removed),
+		EVERYWHERE(unlinked_files_live_while_open),
+		EVERYWHERE(opens_say_what_was_opened),
 		ON("/tmp", removed_files_give_their_space_back),
 		ON("/dev/shm", removed_files_give_their_space_back),
-		BOTH(what_has_no_name_is_not_opened),
+		EVERYWHERE(what_has_no_name_is_not_opened),
 		ON("/tmp", interrupted_requests_do_not_begin),
-		BOTH(symbolic_links_are_never_followed),
-		BOTH(times_and_owners_of_links_are_their_own),
+		EVERYWHERE(symbolic_links_are_never_followed),
+		EVERYWHERE(times_and_owners_of_links_are_their_own),
 		ON("/tmp", mounts_below_are_crossed),
-		BOTH(large_directories_are_read_once),
-		BOTH(directories_are_read_from_where_the_client_says),
-		BOTH(extended_attributes_pass),
-		BOTH(space_is_allocated_and_found),
-		BOTH(descriptors_are_not_leaked),
+		EVERYWHERE(large_directories_are_read_once),
+		EVERYWHERE(directories_are_read_from_where_the_client_says),
+		EVERYWHERE(extended_attributes_pass),
+		EVERYWHERE(space_is_allocated_and_found),
+		EVERYWHERE(descriptors_are_not_leaked),
 	};
 
-	if (geteuid() != 0) {
-		printf("1..0 # SKIP needs root: files are made for their users\n");
+	if (!rig_can())
 		return 0;
-	}
 	if (!have)
 		strcpy(overlay, "/tmp"); /* this kernel stacks nothing: twice on the disk then */
 	r = cmocka_run_group_tests(tests, NULL, NULL);

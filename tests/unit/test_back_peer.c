@@ -1,32 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the server end lets nobody do: peers of other versions, with other rights, with garbage. */
-#include "tests/lib/back_rig.h"
+#include "tests/lib/back_test.h"
 #include <sys/xattr.h>
-
-#define ROOT FUSE_ROOT_ID
-
-static struct rig rig;
-
-static int setup(void **state)
-{
-	rig_setup(&rig, *state);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_teardown(&rig);
-	return 0;
-}
-
-static void put(const char *name, const char *text)
-{
-	FILE *f = fopen(rig_path(&rig, name), "we");
-
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
 
 static void accept_says_why_not(void **state)
 {
@@ -101,7 +76,7 @@ static void read_only_mounts_are(void **state)
 {
 	uint64_t node, fh;
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	fuse_back_client_gone(rig.client);
 	rig.hello.read_only = 1;
 	rig_connect(&rig);
@@ -186,7 +161,7 @@ static void bare_is_what_has_no_attributes(void **state)
 	struct fuse_attr_out out;
 	uint64_t node;
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	assert_true(lookup_is_bare("f"));
 	(void)lookup_is_bare("f"); /* on a disk memory does not tell */
 	if (setxattr(rig_path(&rig, "f"), "user.x", "v", 1, 0) < 0)
@@ -263,7 +238,7 @@ static void handles_cannot_be_made_up(void **state)
 	struct fuse_handle h;
 	uint64_t node;
 
-	put("f", "x");
+	rig_put_text(&rig, "f", "x");
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), 0);
 	h = rig.nodes[node - 1];
 	for (unsigned turn = 0; turn < 2; turn++) { /* known to the server, and not */
@@ -319,12 +294,6 @@ static void garbage_is_answered(void **state)
 		}
 	assert_int_equal(fuse_back_in_flight(rig.back), 0);
 }
-
-#define ON(base, f)                                                         \
-	{                                                                   \
-#f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
-	}
-#define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
 
 static uint16_t tail_flags(void)
 {
@@ -682,9 +651,5 @@ int main(void)
 		BOTH(entries_come_with_the_opening),
 	};
 
-	if (geteuid() != 0) {
-		printf("1..0 # SKIP needs root: files are made for their users\n");
-		return 0;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,27 +4,11 @@
  * the rest from its clients.
  */
 #include "dataplane/fuse/fuse_back_state.h"
-#include "tests/lib/back_rig.h"
+#include "tests/lib/back_test.h"
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
-
-#define ROOT FUSE_ROOT_ID
-
-static struct rig rig;
-
-static int setup(void **state)
-{
-	rig_setup(&rig, *state);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_teardown(&rig);
-	return 0;
-}
 
 static void restart(void)
 {
@@ -697,12 +681,6 @@ static void a_lane_does_not_speak_for_its_owner(void **state)
 	assert_int_equal(rig.n_held, 0);
 }
 
-#define ON(base, f)                                                         \
-	{                                                                   \
-#f " on " base, f, setup, teardown, (void *)(uintptr_t)base \
-	}
-#define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -734,9 +712,5 @@ int main(void)
 		BOTH(a_killed_server_has_a_successor),
 	};
 
-	if (geteuid() != 0) {
-		printf("1..0 # SKIP needs root: files are made for their users\n");
-		return 0;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,8 @@
  * As whom the server end acts: squashing, users who are believed no more than they have to be, maps
  * both ways, set-id bits, privileges and space that only root has. Needs root.
  */
-#include "tests/lib/back_rig.h"
+#include "dataplane/fuse/fuse_back_internal.h"
+#include "tests/lib/back_test.h"
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -12,22 +13,7 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-#define ROOT FUSE_ROOT_ID
 #define NOBODY 65534U
-
-static struct rig rig;
-
-static int setup(void **state)
-{
-	rig_setup(&rig, *state);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_teardown(&rig);
-	return 0;
-}
 
 static void as(uint32_t uid, uint32_t gid)
 {
@@ -448,32 +434,80 @@ static void users_do_not_get_the_reserve(void **state)
 	rig_setup(&rig, NULL);
 }
 
-#define TEST(f)                                                   \
-	{#f " on /tmp", f, setup, teardown, "/tmp"},              \
-	{                                                         \
-#f " on /dev/shm", f, setup, teardown, "/dev/shm" \
+/* Who cannot be, as nobody's number is, writes nothing in the name of who was before. */
+static void who_cannot_be_writes_nothing(void **state)
+{
+	uint64_t node, fh;
+	char text[8] = "";
+
+	put_dir("shared", 0, 0, 0777);
+	node = find("shared");
+	as(1000, 1000);
+	assert_int_equal(rig_create(&rig, node, "file", O_RDWR, 0666, &node, &fh), 0);
+	for (unsigned i = 0; i < 12; i++) {
+		bool is_one = i % 3 == 0;
+
+		as(i % 3 == 1 ? UINT32_MAX : 1000 + i, i % 3 == 2 ? UINT32_MAX : 1000);
+		assert_int_equal(rig_write(&rig, node, fh, i, O_RDWR, is_one ? "y" : "n", 1),
+				 is_one ? 1 : -EINVAL);
 	}
+	as(1000, 1000);
+	assert_int_equal(rig_read(&rig, node, fh, 0, sizeof(text)), sizeof(text));
+	assert_memory_equal(rig.data, "y\0\0y\0\0y", sizeof(text) - 1);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
+}
+
+/* For good, of this process: it is asked for nothing that needs it. */
+static void capability_drop(unsigned cap)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+
+	assert_int_equal(syscall(SYS_capget, &head, data), 0);
+	data[cap / 32].permitted &= ~(1U << cap % 32);
+	data[cap / 32].effective &= ~(1U << cap % 32);
+	assert_int_equal(syscall(SYS_capset, &head, data), 0);
+}
+
+/* Nor who would keep the privileges of who was before; the next time it is tried again. */
+static void who_keeps_privileges_writes_nothing(void **state)
+{
+	uint32_t *permitted = &rig.back->permitted[CAP_SYS_PACCT / 32];
+	uint64_t node, fh;
+
+	put_dir("shared", 0, 0, 0777);
+	node = find("shared");
+	as(1000, 1000);
+	assert_int_equal(rig_create(&rig, node, "file", O_RDWR, 0666, &node, &fh), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "x", 1), 1);
+	capability_drop(CAP_SYS_PACCT);
+	*permitted |= 1U << CAP_SYS_PACCT; /* it takes what it had for what it has */
+	as(1001, 1000);
+	assert_int_equal(rig_write(&rig, node, fh, 1, O_RDWR, "x", 1), -EPERM);
+	assert_int_equal(rig_write(&rig, node, fh, 1, O_RDWR, "x", 1), -EPERM);
+	assert_int_equal(stat_of("shared/file").st_size, 1);
+	*permitted &= ~(1U << CAP_SYS_PACCT);
+	assert_int_equal(rig_write(&rig, node, fh, 1, O_RDWR, "x", 1), 1);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
+}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(root_is_nobody_where_it_is_squashed),
-		TEST(no_user_is_root),
-		TEST(everybody_is_nobody_where_all_are_squashed),
-		TEST(without_squashing_the_client_has_judged),
-		TEST(users_do_not_rub_off),
-		TEST(the_owner_opens_again),
-		TEST(users_are_mapped_both_ways),
-		TEST(owners_are_mapped_when_they_change),
-		TEST(who_fits_no_rule_is_refused),
-		TEST(set_id_bits_go_as_locally),
-		{"users_do_not_get_the_reserve", users_do_not_get_the_reserve, setup, teardown,
-		 "/tmp"},
+		BOTH(root_is_nobody_where_it_is_squashed),
+		BOTH(no_user_is_root),
+		BOTH(everybody_is_nobody_where_all_are_squashed),
+		BOTH(without_squashing_the_client_has_judged),
+		BOTH(users_do_not_rub_off),
+		BOTH(the_owner_opens_again),
+		BOTH(users_are_mapped_both_ways),
+		BOTH(owners_are_mapped_when_they_change),
+		BOTH(who_fits_no_rule_is_refused),
+		BOTH(set_id_bits_go_as_locally),
+		BOTH(who_cannot_be_writes_nothing),
+		ON("/dev/shm", who_keeps_privileges_writes_nothing), /* elsewhere hands write */
+		ON("/tmp", users_do_not_get_the_reserve),
 	};
 
-	if (geteuid() != 0) {
-		printf("1..0 # SKIP needs root: files are made for their users\n");
-		return 0;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
 }

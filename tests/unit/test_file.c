@@ -136,10 +136,27 @@ static void test_a_kill_leaves_old_or_new(void **state)
 	assert_true(n_old > 2 && n_new > 1);
 }
 
+/* As files of the kernel's take one: nothing is made or cut for it. */
+static void test_values_are_put(void **state)
+{
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC),
+	    full = open("/dev", O_PATH | O_CLOEXEC);
+
+	assert_true(fd >= 0 && full >= 0);
+	assert_int_equal(file_put_value(fd, "f", "2"), -ENOENT);
+	assert_int_equal(file_write(path, "1\n", 2, 0600), 0);
+	assert_int_equal(file_put_value(fd, "f", "2"), 0);
+	assert_text("2\n");
+	assert_int_equal(file_put_value(full, "full", "2"), -ENOSPC);
+	close(fd);
+	close(full);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_the_mode_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_values_are_put, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_link_stays_a_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits_and_absent_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_prepared_is_not_there_yet, setup, teardown),

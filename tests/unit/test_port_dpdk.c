@@ -360,6 +360,51 @@ static void test_open_errors(void **state)
 	assert_int_equal(client_run(&bad, &end_b, 1), EXIT_OPEN + EOPNOTSUPP);
 }
 
+/* Packet sockets of the namespace. */
+static int packet_sockets(void)
+{
+	FILE *f = fopen("/proc/self/net/packet", "re");
+	char line[256];
+	int n = -1; /* what the columns are */
+
+	while (f && fgets(line, sizeof(line), f))
+		n++;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static void child_without_dpdk(void)
+{
+	struct launch_config cfg = {
+		.n_ports = 2, .transport = LAUNCH_DPDK, .log_level = 4, .core = 9999};
+	char why[LAUNCH_REASON_MAX] = "";
+	struct port p = {0};
+	int were;
+
+	/* DPDK prints how it is called where results are printed. */
+	if (netns_enter(NS_A) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(EXIT_OPEN);
+	for (unsigned i = 0; i < cfg.n_ports; i++)
+		leg_fill(&cfg.ports[i], &legs_a[i]);
+	were = packet_sockets();
+	if (port_ops_get(cfg.transport, &p.ops, why) < 0 || p.ops->open(&p, &cfg, 0, why) == 0)
+		_exit(EXIT_OPEN);
+	_exit(packet_sockets() - were);
+}
+
+/* Addresses were asked for meanwhile, and nobody is there to hear what is said. */
+static void test_no_environment(void **state)
+{
+	pid_t pid;
+
+	need(state);
+	pid = child_start();
+	if (pid == 0)
+		child_without_dpdk();
+	expect_done(pid);
+}
+
 /* ------------------------------------------------------------------ beside the kernel */
 
 /* The kernel's interface stays the kernel's, and rules take from it what is for the port; the other
@@ -499,6 +544,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_long_frames),
 		cmocka_unit_test(test_rss),
 		cmocka_unit_test(test_open_errors),
+		cmocka_unit_test(test_no_environment),
 		cmocka_unit_test(test_rules_refused),
 		cmocka_unit_test(test_rules_kernel_peer),
 		cmocka_unit_test(test_rules_exchange),

@@ -25,15 +25,27 @@ struct bench {
 	int open_error[N_PORTS], join_error[N_PORTS];
 	const char *open_why[N_PORTS], *join_why[N_PORTS];
 	unsigned waits[N_PORTS];     /* looks before joining has an answer */
+	unsigned backlog[N_PORTS];   /* looks before these that leave something to be read */
 	unsigned looks[N_PORTS];     /* at joining, so far */
 	unsigned at_answer[N_PORTS]; /* ports that were asking by then */
 	unsigned kept[N_PORTS];	     /* looks at what comes to it, and ticks after these */
-	int probe;		     /* what asking later gives */
+	unsigned bursts[N_PORTS];    /* whole ones, that have come to it */
+	unsigned rests;
+	int probe; /* what asking later gives */
 	unsigned probes;
 	struct launch_port_counters counters;
 };
 
 static struct bench *bench;
+
+/* Instead of the C library's. */
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
+{
+	bench->rests++;
+	return 0;
+}
 
 static int on_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
 {
@@ -44,8 +56,13 @@ static int on_open(struct port *p, const struct launch_config *cfg, unsigned ind
 static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
 {
 	bench->looks[index]++;
+	if (bench->backlog[index] > 0) {
+		bench->backlog[index]--;
+		return -EINPROGRESS;
+	}
 	if (bench->waits[index] > 0) {
-		return bench->waits[index]-- % 2 ? -EAGAIN : -EINPROGRESS;
+		bench->waits[index]--;
+		return -EAGAIN;
 	}
 	for (unsigned i = 0; i < N_PORTS; i++)
 		bench->at_answer[index] += bench->looks[i] > 0;
@@ -64,7 +81,10 @@ static int on_probe(struct port *p, char *why)
 static int on_rx(struct port *p, struct port_rx *pkts, unsigned max)
 {
 	bench->kept[p->index]++;
-	return 0;
+	if (bench->bursts[p->index] == 0)
+		return 0;
+	bench->bursts[p->index]--;
+	return (int)max;
 }
 
 static uint64_t on_tick(struct port *p, uint64_t now_ns)
@@ -237,7 +257,8 @@ static void test_joining_at_the_same_time(void **state)
 	struct bench *b = *state;
 
 	opened(b, 3);
-	b->waits[0] = 3;
+	b->waits[0] = 2;
+	b->backlog[0] = 1;
 	b->waits[1] = 1;
 	b->waits[2] = 2;
 	b->join_why[1] = "taken";
@@ -254,6 +275,37 @@ static void test_joining_at_the_same_time(void **state)
 	assert_true(b->w.port_open[0] && !b->w.port_open[1] && b->w.port_open[2]);
 	expect_event(b, LAUNCH_EVENT_DEGRADED, 1, "leg-b: taken");
 	expect_no_event(b);
+}
+
+/* Between looks it rests, but not where something waits to be read: of who asks, or of who has
+ * its address already. */
+static void test_backlog_is_not_rested_over(void **state)
+{
+	struct bench *b = *state;
+	struct worker_legs_why why = {.text = {""}};
+
+	opened(b, 3);
+	b->waits[0] = 5;
+	joined(b, 3);
+	assert_int_equal(b->rests, 5);
+	b->backlog[0] = 5;
+	b->rests = 0;
+	joined(b, 3);
+	assert_int_equal(b->rests, 0);
+	b->waits[0] = 5;
+	b->backlog[2] = 3;
+	joined(b, 3);
+	assert_int_equal(b->rests, 2);
+	b->waits[0] = 5;
+	b->bursts[1] = 4;
+	b->rests = 0;
+	joined(b, 3);
+	assert_int_equal(b->rests, 1); /* it is looked at from the second turn on */
+	b->backlog[1] = 3;
+	b->waits[1] = 2;
+	b->rests = 0;
+	assert_int_equal(worker_port_join(&b->w, 1, &why), 0);
+	assert_int_equal(b->rests, 2);
 }
 
 /* A link that comes later ends what was said for want of one, once the address was asked for. */
@@ -396,7 +448,7 @@ int main(void)
 		TEST(test_joining_says_more),	       TEST(test_all_in_one_line),
 		TEST(test_joining_at_the_same_time),   TEST(test_link_comes_later),
 		TEST(test_address_is_taken_meanwhile), TEST(test_last_address_is_taken),
-		TEST(test_counters_are_shown),
+		TEST(test_counters_are_shown),	       TEST(test_backlog_is_not_rested_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

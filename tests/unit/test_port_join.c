@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Joining, look by look, over a port that has a link, hears and is answered as it is told: when it
+ * is to be looked at again, and that what was asked early is not kept for nobody.
+ */
+#include "dataplane/port/port_join.h"
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+	struct port port;
+	struct port_ops ops;
+	struct port_joining joining;
+	struct port_join_by by;
+	int early_fd;	 /* a number only: the port closes it */
+	int probe;	 /* what asking gives */
+	unsigned bursts; /* that have come */
+	unsigned heard, ticks, probes;
+};
+
+static const struct mac_addr mac = {{0x02, 0, 0, 0, 0, 0x07}};
+static unsigned n_rests;
+
+/* Instead of the C library's. */
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
+{
+	n_rests++;
+	return 0;
+}
+
+static void emit(void *user, const uint8_t *frame, size_t len)
+{
+}
+
+static int on_probe(struct port *p, char *why)
+{
+	struct fixture *x = p->impl;
+
+	x->probes++;
+	return x->probe;
+}
+
+static uint64_t on_tick(struct port *p, uint64_t now_ns)
+{
+	struct fixture *x = p->impl;
+
+	x->ticks++;
+	return UINT64_MAX;
+}
+
+static bool on_hear(struct port *p)
+{
+	struct fixture *x = p->impl;
+
+	x->heard++;
+	if (x->bursts == 0)
+		return false;
+	x->bursts--;
+	return true;
+}
+
+static int on_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	struct fixture *x = p->impl;
+
+	return port_join_look(&x->joining, &x->by, why);
+}
+
+static int setup(void **state)
+{
+	struct fixture *x = calloc(1, sizeof(*x));
+	struct port_neigh_config cfg = {.frame_bytes_max = 1514, .emit = emit, .prefix_len = 24};
+
+	assert_non_null(x);
+	cfg.local.mac = mac;
+	assert_int_equal(ip_addr_parse("192.0.2.1", &cfg.local.ip), 0);
+	x->ops = (struct port_ops){.join = on_join, .probe = on_probe, .tick = on_tick};
+	x->port = (struct port){.ops = &x->ops, .impl = x};
+	x->by = (struct port_join_by){
+		.port = &x->port, .mac = &mac, .has_link = true, .hear = on_hear};
+	assert_int_equal(port_neigh_new(&cfg, &x->by.neigh), 0);
+	port_join_begin(&x->joining);
+	x->early_fd = -1;
+	x->probe = -EAGAIN;
+	n_rests = 0;
+	*state = x;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *x = *state;
+
+	port_join_end(&x->joining);
+	port_neigh_free(x->by.neigh);
+	free(x);
+	return 0;
+}
+
+/* As the environment leaves it to a port: what stands for the socket is one that nobody writes to.
+ */
+static void asked_early(struct fixture *x)
+{
+	x->early_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(x->early_fd >= 0);
+	x->joining.early = (struct port_early){
+		.fd = x->early_fd, .local.mac = mac, .n_sent = PORT_NEIGH_PROBES};
+}
+
+static bool early_is_open(const struct fixture *x)
+{
+	return fcntl(x->early_fd, F_GETFD) >= 0;
+}
+
+static int look(struct fixture *x, char *why)
+{
+	return port_join_look(&x->joining, &x->by, why);
+}
+
+/* Nobody reads what comes to the socket, and it would fill up until the worker's end. */
+static void test_without_a_link(void **state)
+{
+	struct fixture *x = *state;
+	char why[LAUNCH_REASON_MAX] = "as it was";
+
+	asked_early(x);
+	x->by.has_link = false;
+	assert_int_equal(look(x, why), -EAGAIN);
+	assert_string_equal(why, "");
+	assert_true(early_is_open(x)); /* the link may come */
+	assert_true(x->joining.link_until_ns <= clock_now_ns() + PORT_JOIN_LINK_NS);
+	x->joining.link_until_ns = clock_now_ns();
+	assert_int_equal(look(x, why), 1);
+	assert_string_equal(why, "no link: address not probed");
+	assert_false(early_is_open(x));
+	assert_int_equal(x->probes + x->heard, 0);
+}
+
+/* What was asked through no packet socket is not believed: all is asked anew, at once. */
+static void test_asked_in_vain(void **state)
+{
+	struct fixture *x = *state;
+	char why[LAUNCH_REASON_MAX];
+
+	asked_early(x);
+	x->by.has_link = false;
+	assert_int_equal(look(x, why), -EAGAIN);
+	x->by.has_link = true;
+	assert_int_equal(look(x, why), -EAGAIN);
+	assert_false(early_is_open(x));
+	assert_int_equal(x->probes, 1);
+	assert_true(x->joining.linked);
+	x->by.has_link = false; /* not waited for again */
+	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(x->probes, 2);
+}
+
+/* However it ends. */
+static void test_answered(void **state)
+{
+	static const int answers[] = {0, -EADDRINUSE};
+	struct fixture *x = *state;
+	char why[LAUNCH_REASON_MAX];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(answers); i++) {
+		asked_early(x);
+		x->joining.linked = true;
+		x->probe = answers[i];
+		assert_int_equal(look(x, why), answers[i]);
+		assert_false(early_is_open(x));
+		assert_int_equal(x->heard + x->ticks, 0);
+	}
+}
+
+static void test_closed_before(void **state)
+{
+	struct fixture *x = *state;
+
+	asked_early(x);
+	port_join_end(&x->joining);
+	assert_false(early_is_open(x));
+}
+
+/* What more comes than one look takes is looked at again at once. */
+static void test_backlog(void **state)
+{
+	struct fixture *x = *state;
+	char why[LAUNCH_REASON_MAX];
+
+	x->bursts = PORT_JOIN_BURSTS + 1;
+	assert_int_equal(look(x, why), -EINPROGRESS);
+	assert_int_equal(x->heard, PORT_JOIN_BURSTS);
+	assert_int_equal(x->ticks, 1); /* answers leave, and others have their turn */
+	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(x->heard, PORT_JOIN_BURSTS + 2);
+	assert_int_equal(x->ticks, 2);
+	assert_int_equal(look(x, why), -EAGAIN);
+	assert_int_equal(x->heard, PORT_JOIN_BURSTS + 3);
+}
+
+static int probe_when_heard(struct port *p, char *why)
+{
+	struct fixture *x = p->impl;
+
+	return x->bursts > 0 || x->heard == 0 ? -EAGAIN : 0;
+}
+
+/* Who waits rests between looks, but not while something waits. */
+static void test_rests(void **state)
+{
+	struct fixture *x = *state;
+	char why[LAUNCH_REASON_MAX];
+
+	x->ops.probe = probe_when_heard;
+	x->bursts = 3 * PORT_JOIN_BURSTS;
+	assert_int_equal(port_join(&x->port, NULL, 0, why), 0);
+	assert_int_equal(x->heard, 3 * PORT_JOIN_BURSTS);
+	assert_int_equal(n_rests, 0);
+	x->heard = 0;
+	assert_int_equal(port_join(&x->port, NULL, 0, why), 0);
+	assert_int_equal(n_rests, 1);
+	x->ops.join = NULL;
+	assert_int_equal(port_join(&x->port, NULL, 0, why), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_without_a_link), TEST(test_asked_in_vain), TEST(test_answered),
+		TEST(test_closed_before),  TEST(test_backlog),	     TEST(test_rests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
