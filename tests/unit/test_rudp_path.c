@@ -516,6 +516,65 @@ static void test_held_leg(void **state)
 	}
 }
 
+/* A client with two legs and calls on its way; the second leg is mended already, and held. */
+static struct sim *mending_world(unsigned depth)
+{
+	struct sim *sim = sim_new(&clean);
+
+	CHECK(sim, sim_connect(sim, 100 * MS) && sim_pass(sim, SEC));
+	sim_leg(sim, 1, 1, false, true);
+	CHECK(sim, sim_pass(sim, 10 * MS));
+	sim_leg(sim, 1, 1, true, true);
+	sim->on_done = call_small;
+	for (unsigned i = 0; i < depth; i++)
+		call_small(sim, 1);
+	return sim;
+}
+
+static void mending_world_end(struct sim *sim)
+{
+	sim->on_done = NULL;
+	CHECK(sim, sim_finish(sim, SEC));
+	for (unsigned e = 0; e < 2; e++) /* of the leg that was harmed, and no more */
+		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 1);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* A leg comes back while the peer is late, as busy hosts are: that it came back says nothing of the
+ * peer, which is silent on both legs. The other one is not left. */
+static void test_late_at_return(void **state)
+{
+	for (unsigned early = 2; early <= 42; early += 4) {
+		struct sim *sim = mending_world(1);
+
+		CHECK(sim, sim_pass(sim, (1000 - early) * MS));
+		CHECK(sim, sim->ends[1].events[RUDP_PATH_UP] == 2);
+		stall_server(sim, 45 * MS);
+		CHECK(sim, sim->ends[1].events[RUDP_PATH_UP] == 3);
+		CHECK(sim, sim_pass(sim, 200 * MS));
+		mending_world_end(sim);
+	}
+}
+
+/* The peer is late, and what came for it by one leg meanwhile is lost: once it answers by the other
+ * leg, the one is asked again before it is left. */
+static void test_late_and_full(void **state)
+{
+	for (unsigned ms = 5; ms <= 100; ms += 5) {
+		struct sim *sim = mending_world(16);
+		struct sim_link *link = &sim->ends[SIM_SERVER].links[0];
+
+		CHECK(sim, sim_pass(sim, 1500 * MS));
+		link->cut_in = true;
+		CHECK(sim, sim_pass(sim, 2 * MS)); /* what came before is answered */
+		stall_server(sim, ms * MS);
+		link->cut_in = false;
+		CHECK(sim, sim_pass(sim, 200 * MS));
+		mending_world_end(sim);
+	}
+}
+
 struct rough {
 	uint64_t delay_ns, jitter_ns, back_delay_ns, reorder_ns, hold_ns;
 	uint32_t reorder, hold, burst;
@@ -639,6 +698,8 @@ int main(void)
 		cmocka_unit_test(test_mended_leg),
 		cmocka_unit_test(test_flapping_leg),
 		cmocka_unit_test(test_held_leg),
+		cmocka_unit_test(test_late_at_return),
+		cmocka_unit_test(test_late_and_full),
 		cmocka_unit_test(test_rough_ways),
 		cmocka_unit_test(test_jitter),
 	};
