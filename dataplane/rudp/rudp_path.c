@@ -245,7 +245,9 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	if (p->state != PATH_DOWN)
+	/* What comes late, when a link is known to be down, says nothing of how it is after that.
+	 */
+	if (p->state != PATH_DOWN || p->local_down || p->peer_down)
 		return;
 	p->answers++;
 	if (p->answered_since)

@@ -377,6 +377,33 @@ static void test_mended_leg(void **state)
 	sim_free(sim);
 }
 
+static void unplug_late(struct sim *sim)
+{
+	sim_stall(sim, 1, MS);
+	CHECK(sim, sim_pass(sim, MS / 2)); /* what arrives has not been read yet */
+	sim_leg(sim, 1, 1, false, true);
+}
+
+/* Cables are pulled under load: what arrived before, and is read after, is no answer of the leg. It
+ * is held for its time when it comes back, however long it was away. */
+static void test_late_answers(void **state)
+{
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.seed = seed;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 100 * MS));
+		CHECK(sim, sim_pass(sim, 10 * MS));
+		CHECK(sim, pump(sim, 40 + (unsigned)seed, 8, 1 << 18, 1 << 18, unplug_late));
+		CHECK(sim, sim_pass(sim, 5 * SEC));
+		CHECK(sim, mended_after(sim, true) > 900 * MS);
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
 /*
  * A leg that comes and goes under load. Where it does so faster than it is believed, it is left
  * for good after a turn or two; where more slowly, each turn costs a short pause and no more, and
@@ -696,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_mtu_shrinks),
 		cmocka_unit_test(test_mtu_shrinks_unseen),
 		cmocka_unit_test(test_mended_leg),
+		cmocka_unit_test(test_late_answers),
 		cmocka_unit_test(test_flapping_leg),
 		cmocka_unit_test(test_held_leg),
 		cmocka_unit_test(test_late_at_return),
