@@ -245,8 +245,7 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	/* What comes late, when a link is known to be down, says nothing of how it is after that.
-	 */
+	/* What comes late, when a link is known to be down, is no answer of what comes after. */
 	if (p->state != PATH_DOWN || p->local_down || p->peer_down)
 		return;
 	p->answers++;
