@@ -286,16 +286,17 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 
 /*
  * Does the peer answer elsewhere, after p had fallen silent? Only an answer shows it: a path that
- * was just taken back, or begun to send on, has not said anything yet. What p was asked may have
- * been lost while the peer was late, so it is asked once more before it is given up.
+ * was just taken back, or begun to send on, has not said anything yet; one that is held back has,
+ * and is better than p. What p was asked may have been lost while the peer was late, so it is asked
+ * once more before it is given up.
  */
 static void note_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths && !p->alive_elsewhere_ns; i++) {
 		const struct rudp_path *q = &s->paths[i];
 
-		if (q == p || q->state != PATH_UP || q->suspect || q->sent.pto_count ||
-		    q->sent.acked_ns <= p->suspect_ns)
+		if (q == p || (q->state != PATH_UP && !q->answered_since) || q->suspect ||
+		    q->sent.pto_count || q->sent.acked_ns <= p->suspect_ns)
 			continue;
 		p->alive_elsewhere_ns = now;
 		rudp_tx_ping(s, p, now);

@@ -602,6 +602,26 @@ static void test_late_and_full(void **state)
 	}
 }
 
+/* The leg in use falls silent while the other is held back: that one answers, so it is used. */
+static void test_silent_while_held(void **state)
+{
+	for (unsigned end = 0; end < 2; end++) {
+		struct sim *sim = mending_world(4);
+
+		CHECK(sim, sim_pass(sim, 300 * MS));
+		CHECK(sim, sim->ends[1].events[RUDP_PATH_UP] == 2);
+		sim_leg(sim, end, 0, false, false);
+		CHECK(sim, sim_pass(sim, 600 * MS));
+		sim->on_done = NULL;
+		CHECK(sim, sim_finish(sim, 5 * SEC));
+		print_message("# silent while the other is held: longest gap %.3f ms\n",
+			      (double)sim->longest_gap_ns / 1e6);
+		CHECK(sim, sim->longest_gap_ns < 100 * MS);
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
 struct rough {
 	uint64_t delay_ns, jitter_ns, back_delay_ns, reorder_ns, hold_ns;
 	uint32_t reorder, hold, burst;
@@ -728,6 +748,7 @@ int main(void)
 		cmocka_unit_test(test_held_leg),
 		cmocka_unit_test(test_late_at_return),
 		cmocka_unit_test(test_late_and_full),
+		cmocka_unit_test(test_silent_while_held),
 		cmocka_unit_test(test_rough_ways),
 		cmocka_unit_test(test_jitter),
 	};
