@@ -124,7 +124,8 @@ struct rudp_limits {		       /* 0: the default in brackets */
 	uint64_t min_rto_ns;	       /* [1 ms] */
 	uint64_t path_dead_ns; /* silence after which a path with traffic is left [8 ms, and at
 				* least two retransmission timeouts] */
-	uint64_t hold_ns;      /* a recovered path is used again after this [1 s] */
+	uint64_t hold_ns;      /* a recovered path is used again after this, one that flaps after
+				* twice as long [1 s] */
 	uint64_t keepalive_ns; /* idle paths are probed this often [1 s] */
 	uint64_t lost_ns;      /* a session with no live path is lost after this [5 s] */
 	uint64_t half_ns; /* half a request is given up when no more of it comes for so long, and is

@@ -205,7 +205,7 @@ struct rudp_path {
 	unsigned unanswered, missed; /* probes since the last answer; while the peer was heard */
 	uint64_t asked_ns;	     /* when the last of them left */
 	unsigned asks, answers;	     /* probes, and how many of them, since answered_since */
-	uint64_t hold_ns; /* how long it must have answered to be up again: grows while it flaps */
+	uint64_t hold_ns; /* how long it must have answered to be up again: more while it flaps */
 	uint64_t back_ns; /* when it came back last; 0: it never was down */
 	uint64_t suspect_ns,
 		alive_elsewhere_ns; /* the peer answers on another path, but not here */

@@ -129,7 +129,7 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	rudp_sent_advance(&p->sent);
 	/* The path is well if its first source is: small messages have no other. */
 	if (PLENUM_LIKELY(sum->first)) {
-		p->sent.progress_ns = now;
+		p->sent.progress_ns = p->sent.acked_ns = now;
 		p->sent.pto_base = now;
 		p->sent.pto_count = 0;
 		p->suspect = false;

@@ -11,9 +11,8 @@
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
 #define PROBES_MISSED 3U
-#define MISSED_MOST_NS NSEC_PER_SEC
-#define HOLD_MOST 64U	/* times the hold time: a minute by default */
-#define STEADY_HOLDS 8U /* up for so many of them: it does not flap any more */
+#define HOLD_FLAPS 2U	/* times the hold time, for a path that flaps */
+#define STEADY_HOLDS 8U /* up for so many of what it was held for: it does not flap any more */
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
@@ -179,14 +178,17 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_session_event(s, RUDP_PATH_UP, p->index, 0);
 }
 
-/* A path that falls soon after it came back is believed later the next time: each turn moves what
- * is on its way and costs a pause. */
+/*
+ * Each fall moves what is on its way and costs a pause: a path that falls soon after it came back
+ * has to answer for longer the next time, and one that comes and goes faster than that stays out.
+ * Not for longer than twice, though: the pause is of milliseconds, while every second of waiting
+ * takes a leg's share of the bandwidth, also from who has just mended it, which we cannot know.
+ */
 static void hold_learn(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	bool flaps = p->back_ns && now < p->back_ns + STEADY_HOLDS * p->hold_ns;
 
-	p->hold_ns =
-		flaps ? MIN_OF(2 * p->hold_ns, HOLD_MOST * s->r->lim.hold_ns) : s->r->lim.hold_ns;
+	p->hold_ns = (flaps ? HOLD_FLAPS : 1) * s->r->lim.hold_ns;
 }
 
 void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now)
@@ -243,7 +245,8 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	if (p->state != PATH_DOWN)
+	/* What comes late, when a link is known to be down, is no answer of what comes after. */
+	if (p->state != PATH_DOWN || p->local_down || p->peer_down)
 		return;
 	p->answers++;
 	if (p->answered_since)
@@ -281,16 +284,22 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 	return MAX_OF(p->heard_ns, p->probe_ns) + idle;
 }
 
-/* Does the peer answer elsewhere, on packets that it got after p had fallen silent? */
+/*
+ * Does the peer answer elsewhere, after p had fallen silent? Only an answer shows it: a path that
+ * was just taken back, or begun to send on, has not said anything yet; one that is held back has,
+ * and is better than p. What p was asked may have been lost while the peer was late, so it is asked
+ * once more before it is given up.
+ */
 static void note_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths && !p->alive_elsewhere_ns; i++) {
 		const struct rudp_path *q = &s->paths[i];
 
-		if (q != p && q->state == PATH_UP && !q->suspect &&
-		    q->sent.progress_ns > p->suspect_ns && q->sent.pto_count == 0 &&
-		    q->sent.largest_acked)
-			p->alive_elsewhere_ns = now;
+		if (q == p || (q->state != PATH_UP && !q->answered_since) || q->suspect ||
+		    q->sent.pto_count || q->sent.acked_ns <= p->suspect_ns)
+			continue;
+		p->alive_elsewhere_ns = now;
+		rudp_tx_ping(s, p, now);
 	}
 }
 
@@ -345,22 +354,27 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * How many probes in a row a path that is to be used again may miss. Where it must answer for a
- * minute, a tenth of a second must not begin that minute anew: busy hosts are that late each
- * minute, and one that flaps is known by longer silences: of a second, where it is held for long.
+ * How many probes in a row a path that is to be used again may miss: busy hosts are late by a tenth
+ * of a second now and then, which must not begin its time anew. One that flaps may miss no more,
+ * though it is held for longer: what falls silent for longer than this is what it is held for.
  */
-static unsigned misses_most(const struct rudp_path *p)
+static unsigned misses_most(const struct rudp_session *s, const struct rudp_path *p)
 {
-	uint64_t silence = MIN_OF(p->hold_ns / 4, MISSED_MOST_NS) + 2 * p->rtt.srtt;
+	uint64_t silence = s->r->lim.hold_ns / 4 + 2 * p->rtt.srtt;
 
 	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
 }
 
-/* Probes that are on their way are not missed yet, but no proof either. */
+/* Whether it has answered for long enough at that time, and does. Probes that are on their way are
+ * not missed yet. */
 static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
 {
-	return p->answered_since && !p->peer_down && p->unanswered <= misses_most(p) &&
-	       (rudp_path_alone(s, p) || at >= p->answered_since + p->hold_ns);
+	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);
+
+	if (!p->answered_since || p->peer_down || p->unanswered > misses_most(s, p))
+		return false;
+	return rudp_path_alone(s, p) ||
+	       (p->unanswered <= on_way && at >= p->answered_since + p->hold_ns);
 }
 
 /*
@@ -381,7 +395,7 @@ static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t n
 		if (p->answered_since && p->unanswered > 1 && q->sent.in_flight == 0)
 			rudp_tx_ping(s, q, now);
 	}
-	if (elsewhere && ++p->missed > misses_most(p))
+	if (elsewhere && ++p->missed > misses_most(s, p))
 		p->answered_since = 0;
 }
 

@@ -49,6 +49,7 @@ struct rudp_sent {
 	uint64_t acked[RUDP_ACK_WORDS];
 	uint64_t
 		progress_ns; /* last acknowledgement of something new, or first packet since idle */
+	uint64_t acked_ns;   /* last acknowledgement of something new; 0: none yet */
 	uint64_t pto_base;   /* the timeout runs from here */
 	uint64_t loss_deadline;
 	uint64_t reorder_ns, reorder_until; /* how late packets come, believed until then */
