@@ -20,8 +20,8 @@
  *
  * NAME is front, back; with --mount2, front2: another client of the export, beside the first; with
  * --cores 2, back2: another core that serves the export; with --lanes 1, lane: another core of the
- * first client's, which carries data of its mount, and with --lanes-read reads its requests, too, whether
- * that gains or not. Clients know the addresses of back alone.
+ * first client's, which carries data of its mount, and with --lanes-read reads its requests, too,
+ * whether that gains or not. Clients know the addresses of back alone.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
