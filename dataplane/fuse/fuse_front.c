@@ -132,7 +132,7 @@ static bool front_resend(struct fuse_front *f)
 	return true;
 }
 
-/* lane: 0, or whose requests are those that the owner deals out to it. */
+/* lane: 0, or whose requests are those that the owner deals out to it, or that it reads itself. */
 static int front_new(const struct launch_config *cfg, const struct launch_mount *m, unsigned lane,
 		     int proc_fd, struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
 		     struct fuse_front **ret)

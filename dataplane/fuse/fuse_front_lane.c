@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The other end of a lane: a front whose requests come from the mount's owner instead of the
- * kernel. It has nodes and files of its own, those of the requests that it gets, which the server
- * takes for another mount's. Apart from fuse_front.c, which need not know whom it serves.
+ * The other end of a lane: a front whose requests come from the mount's owner, if it does not read
+ * them itself (fuse_front_reads.c). It has nodes and files of its own, those of the requests that
+ * it gets, which the server takes for another mount's. Apart from fuse_front.c, which need not know
+ * whom it serves.
  */
 #include "dataplane/fuse/fuse_front_internal.h"
 

@@ -209,7 +209,9 @@ void front_pass_interrupt(struct fuse_front *f, const struct fuse_in_header *in,
 	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++) {
 		struct front_dealt *l = &f->deal->lanes[k];
 
-		for (unsigned i = 0; i < LANE_READS && front_deal_is_alive(l, now_ns); i++)
+		if (!front_deal_is_alive(l, now_ns))
+			continue;
+		for (unsigned i = 0; i < LANE_READS; i++)
 			if (signal_slot(f, l, i, in, unique))
 				return;
 	}
@@ -261,6 +263,8 @@ void front_pass_notes(struct fuse_front *f)
 
 bool front_pass_has(const struct front_dealt *l, uint64_t nodeid)
 {
+	if (PLENUM_LIKELY(lane_get(&l->reads->n_read) == 0)) /* each stat(2) asks of each lane */
+		return false;
 	for (unsigned k = 0; k < LANE_FILES; k++)
 		if (l->nodeids[k] == nodeid && (lane_get(&l->reads->notes[k].out) > 0 ||
 						lane_get(&l->reads->noted) & 1ULL << k))

@@ -215,7 +215,8 @@ static int read_one(struct fuse_front *f, uint64_t now_ns)
 	lane_reads_populate(f->reads, i, MAX_OF(f->largest, POPULATE_BYTES));
 	memcpy(buf, &h, sizeof(h));
 	__atomic_store_n(&slot->word, LANE_READING, __ATOMIC_SEQ_CST);
-	/* Partner: front_pass_hush() of the owner, which ends reading before it looks who reads. */
+	/* Partner: the owner that comes, which ends reading (front_pass_init()) before it looks who
+	 * reads (front_pass_hush()). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!lane_get(&f->common->reads)) {
 		free_slot(f, i);
@@ -346,6 +347,7 @@ static void reading_resolve(struct fuse_front *f, unsigned i, uint64_t now_ns)
 		return;
 	}
 	if (h.len >= sizeof(h) && h.len <= lane_get(&f->reads->populated[i])) {
+		lane_set(&f->reads->n_read, f->reads->n_read + 1);
 		request_place(f, i, now_ns);
 		return;
 	}

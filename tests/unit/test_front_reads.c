@@ -340,6 +340,7 @@ static void test_lane_dies_reading(void **state)
 	lane_begin(&b.e);
 	expect_reply(b.e.g, cut, -EIO);
 	assert_int_equal(word_of(&b, 4), LANE_FREE);
+	assert_int_equal(b.reads->n_read, 1);
 	assert_int_equal(word_of(&b, 5), LANE_FREE);
 	assert_int_equal(n_calls, 1);
 	assert_true(call_header(0).unique == whole); /* nobody has asked for it before */
@@ -684,6 +685,7 @@ static void test_owner_hears_what_lanes_write(void **state)
 	b.e.area->done |= 1;
 	pull(&b);
 	tail_add(&t, &attr, sizeof(attr));
+	b.reads->n_read = 1;
 	for (unsigned when = 0; when < 4; when++) {
 		bool begun = when == 1, noted = when == 2;
 
