@@ -95,7 +95,8 @@ static void read_then(struct back_req *q, const struct hand_result *r, int fd)
 	bool is_end = dir_fill(q, r->count, plus, &a) && r->flags & HAND_RESULT_END;
 
 	back_reply_entries(q, (size_t)(a.at - back_req_data(q)), a.handles,
-			   (size_t)(a.handle_at - a.handles), a.n_handles, is_end);
+			   (size_t)(a.handle_at - a.handles), a.n_handles,
+			   is_end ? FUSE_PROTO_RESP_END : 0);
 }
 
 /* ------------------------------------------------------------------ with the opening */
@@ -135,7 +136,9 @@ void back_dir_reply_open(struct back_req *q, const struct back_node *n, uint64_t
 		back_reply_open(q, NULL, NULL, fh);
 	else
 		back_reply_entries(q, (size_t)(a.at - back_req_data(q)), a.handles,
-				   (size_t)(a.handle_at - a.handles), a.n_handles, true);
+				   (size_t)(a.handle_at - a.handles), a.n_handles,
+				   FUSE_PROTO_RESP_END |
+					   (back_lease_names(q) ? FUSE_PROTO_RESP_NAMES : 0));
 }
 
 /* ------------------------------------------------------------------ reading */

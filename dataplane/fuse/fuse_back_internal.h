@@ -163,7 +163,7 @@ struct fuse_back_client {
 	} by_rdma[LAUNCH_PORTS_MAX];
 };
 
-#define BACK_LEASES_MAX 3 /* a request changes two objects, and makes a name */
+#define BACK_LEASES_MAX 4 /* a request changes two objects, and the names of both */
 
 /* One request being served. Lives in the headroom of its answer's buffer. */
 struct back_req {
@@ -422,9 +422,9 @@ void back_reply_bulk(struct back_req *q, uint32_t len, uint32_t there, uint8_t f
 void back_reply_again(struct back_req *q, uint8_t failed);
 void back_reply_init(struct back_req *q);
 /* The len bytes at back_req_data hold entries with these n handles, in order; each after its
- * length, handles_len bytes. is_end: there are no more entries. */
+ * length, handles_len bytes. flags: FUSE_PROTO_RESP_*, without data of their own. */
 void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
-			unsigned n, bool is_end);
+			unsigned n, uint16_t flags);
 
 /* fuse_back_rdma.c */
 void back_rdma_done(struct fuse_back *b);
@@ -494,6 +494,8 @@ bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 /* The same of the folder with this handle, which the request has made: for a second nobody else
  * makes a name there. */
 bool back_lease_empty(struct back_req *q, const uint8_t *handle, size_t len);
+/* And of the folder that the request has listed: nobody else makes, moves or removes a name. */
+bool back_lease_names(struct back_req *q);
 /* The request begins; what it makes untrue is lent to nobody else until back_lease_changed. false:
  * others believe it still, so it begins anew later. */
 bool back_lease_change(struct back_req *q);

@@ -14,9 +14,9 @@
 /* The client counts a second from when it asked; the rest is for its kernel's processes, which
  * begin to count when they run. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
-/* That a new folder is empty the client counts for a second, and no kernel keeps it; the rest is
- * for clocks that do not go alike. */
-#define LEASE_EMPTY_NS (1100 * NSEC_PER_MSEC)
+/* Which names a folder has the client counts for a second, and no kernel keeps it; the rest is for
+ * clocks that do not go alike. */
+#define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
 /* What another has changed is lent only when it has been left alone for so long. */
 #define LEASE_QUIET_NS (2 * NSEC_PER_SEC)
 /* When somebody had to wait nothing of the export is lent for so long; twice as long each time that
@@ -62,7 +62,7 @@ uint64_t back_lease_key(const struct fuse_back *b, const uint8_t *handle, size_t
 	return key ? key : 1;
 }
 
-/* That of the names that a folder does not have. */
+/* That of the names that a folder has, and has not. */
 static uint64_t names_key(uint64_t key)
 {
 	uint64_t names = key ^ 0x9e3779b97f4a7c15ULL;
@@ -260,22 +260,32 @@ bool back_lease_grant(struct back_req *q, const uint8_t *handle, size_t len,
 	return lend_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
 }
 
-/* Nobody had it before: only who made a name there since could have. */
-bool back_lease_empty(struct back_req *q, const uint8_t *handle, size_t len)
+static bool names_grant(struct back_req *q, const uint8_t *handle, size_t len)
 {
 	struct fuse_back *b = q->client->back;
 	struct state *state = q->mount->export->state;
 	uint64_t key = names_key(back_lease_key(b, handle, len)), now_ns = clock_now_ns();
 	struct back_lease *l;
 
-	if (!(q->client->features & FUSE_PROTO_FEATURE_EMPTY) || q->again || !key ||
-	    now_ns < share_get(&state->calm_ns) || !is_placed(q))
+	if (q->again || !key || now_ns < share_get(&state->calm_ns) || !is_placed(q))
 		return false;
 	l = lease_of(b, key, now_ns);
 	if (!l || !is_free_for(l, q->mount->number, q->changes_before, now_ns))
 		return false;
 	lent_note(state, now_ns);
-	return lend_all(q, &l, &key, 1, now_ns, now_ns + LEASE_EMPTY_NS);
+	return lend_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
+}
+
+/* Nobody had it before: only who made a name there since could have. */
+bool back_lease_empty(struct back_req *q, const uint8_t *handle, size_t len)
+{
+	return q->client->features & FUSE_PROTO_FEATURE_EMPTY && names_grant(q, handle, len);
+}
+
+bool back_lease_names(struct back_req *q)
+{
+	return q->client->features & FUSE_PROTO_FEATURE_NAMES &&
+	       names_grant(q, q->args.handles[0].bytes, q->args.handles[0].len);
 }
 
 /* ------------------------------------------------------------------ what is changed */
@@ -283,7 +293,8 @@ bool back_lease_empty(struct back_req *q, const uint8_t *handle, size_t len)
 enum {
 	CHANGES_FIRST = 1, /* what the request names */
 	CHANGES_SECOND = 2,
-	CHANGES_NAMES_FIRST = 4, /* a name is made in that folder, which others may believe empty */
+	CHANGES_NAMES_FIRST =
+		4, /* in that folder a name is made, or goes, and others may know all */
 	CHANGES_NAMES_SECOND = 8,
 };
 
@@ -300,15 +311,16 @@ static unsigned changes_what(const struct back_req *q)
 	case FUSE_REMOVEXATTR:
 	case FUSE_FALLOCATE:
 	case FUSE_WRITE:
-	case FUSE_UNLINK:
 		return CHANGES_FIRST;
+	case FUSE_UNLINK:
+		return CHANGES_FIRST | CHANGES_NAMES_FIRST;
 	case FUSE_COPY_FILE_RANGE:
 		return CHANGES_SECOND;
 	case FUSE_LINK:
 		return CHANGES_SECOND | CHANGES_NAMES_FIRST;
 	case FUSE_RENAME:
 	case FUSE_RENAME2:
-		return CHANGES_FIRST | CHANGES_SECOND | CHANGES_NAMES_SECOND;
+		return CHANGES_FIRST | CHANGES_SECOND | CHANGES_NAMES_FIRST | CHANGES_NAMES_SECOND;
 	case FUSE_OPEN:
 		return open->flags & O_TRUNC ? CHANGES_FIRST : 0;
 	case FUSE_CREATE:
@@ -317,6 +329,7 @@ static unsigned changes_what(const struct back_req *q)
 	case FUSE_SYMLINK:
 	case FUSE_MKNOD:
 	case FUSE_MKDIR:
+	case FUSE_RMDIR: /* as for its own name, folders are believed for a second */
 		return CHANGES_NAMES_FIRST;
 	default:
 		return 0;
@@ -450,9 +463,8 @@ static bool note_changes(struct back_req *q, unsigned what, uint64_t keys[BACK_L
 
 	keys[0] = what & CHANGES_FIRST ? key_of(q, 0) : 0;
 	keys[1] = what & CHANGES_SECOND ? key_of(q, 1) : 0;
-	keys[2] = what & CHANGES_NAMES_FIRST	? names_key(key_of(q, 0))
-		  : what & CHANGES_NAMES_SECOND ? names_key(key_of(q, 1))
-						: 0;
+	keys[2] = what & CHANGES_NAMES_FIRST ? names_key(key_of(q, 0)) : 0;
+	keys[3] = what & CHANGES_NAMES_SECOND ? names_key(key_of(q, 1)) : 0;
 	for (unsigned i = 0; i < BACK_LEASES_MAX; i++) {
 		if (!keys[i])
 			continue;
@@ -467,6 +479,14 @@ static bool note_changes(struct back_req *q, unsigned what, uint64_t keys[BACK_L
 	return placed;
 }
 
+static bool is_noted(const struct back_req *q)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(q->leases); i++)
+		if (q->leases[i])
+			return true;
+	return false;
+}
+
 bool back_lease_change(struct back_req *q)
 {
 	unsigned what = changes_what(q);
@@ -478,7 +498,7 @@ bool back_lease_change(struct back_req *q)
 
 	q->changes_before = own->n_changes;
 	q->begun_ns = now_ns;
-	if (!what || q->leases[0] || q->leases[1] || q->leases[2] || q->unplaced)
+	if (!what || q->unplaced || is_noted(q))
 		return true;
 	q->unplaced = !note_changes(q, what, keys, l, now_ns, &free);
 	lent_on = free && lend_on(q, l, now_ns);

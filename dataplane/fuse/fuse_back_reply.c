@@ -99,7 +99,7 @@ void back_reply_entry(struct back_req *q, const struct back_entry *e)
 }
 
 void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, size_t handles_len,
-			unsigned n, bool is_end)
+			unsigned n, uint16_t flags)
 {
 	struct tail t = tail_begin(q, len);
 
@@ -109,9 +109,9 @@ void back_reply_entries(struct back_req *q, size_t len, const uint8_t *handles, 
 		t.at += handles_len;
 	}
 	/* Where there is room for a tail. */
-	if (is_end && q->client->features & FUSE_PROTO_FEATURE_END &&
+	if (q->client->features & FUSE_PROTO_FEATURE_END &&
 	    (n > 0 || len + sizeof(t.head) <= q->out_max))
-		t.head.flags = FUSE_PROTO_RESP_END;
+		t.head.flags = flags;
 	back_req_finish(q, 0, len, n > 0 || t.head.flags ? tail_end(&t) : 0);
 }
 

@@ -72,7 +72,8 @@ static uint32_t features_of(const struct fuse_back_client *c, uint32_t asked)
 	bool judged = r->squash != LAUNCH_SQUASH_NONE || r->n_uids > 0 || r->n_gids > 0;
 
 	return asked & FUSE_PROTO_FEATURES &
-	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U);
+	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
+	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U); /* each opening is */
 }
 
 /* A session's first request and no other. Its flags are in force at the client already; the check

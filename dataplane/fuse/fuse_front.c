@@ -331,6 +331,8 @@ static bool front_take_here(struct fuse_front *f, const struct fuse_in_header *h
 	case FUSE_SETLKW:
 		front_reply_error(f, h->unique, -ENOLCK);
 		return true;
+	case FUSE_OPENDIR:
+		return front_list_open(f, f->read_buf, n, now_ns);
 	case FUSE_LOOKUP:
 	case FUSE_GETATTR:
 	case FUSE_SETATTR:
@@ -361,7 +363,7 @@ void front_take(struct fuse_front *f, size_t n, uint64_t now_ns)
 	}
 	e = front_request_bind(f, s);
 	if (e < 0)
-		front_slot_fail(f, s, e);
+		front_slot_fail(f, s, front_own_error(f, s, e));
 	else if (!front_deal_claim(f, s) && !front_deal_give(f, s, now_ns))
 		front_slot_queue(f, s);
 }
@@ -484,7 +486,8 @@ static int front_send(struct fuse_front *f, struct front_slot *s)
 	size_t len;
 	int e;
 
-	if (front_rdma_holds(f, s) || (f->n_owed > 0 && front_owed_holds(f, s)))
+	if (front_rdma_holds(f, s) || (f->n_owed > 0 && front_owed_holds(f, s)) ||
+	    front_own_holds(f, s))
 		return -ENOMEM;
 	e = f->lane && s->lane ? front_lane_ask(f, s) : 0;
 	if (e < 0)
@@ -533,7 +536,7 @@ void front_flush(struct fuse_front *f, uint64_t now_ns)
 			front_slot_free(f, s);
 		} else if (e < 0 && e != -ENOMEM) {
 			launch_stat_add(&f->stats->request_errors, 1);
-			front_slot_fail(f, s, e);
+			front_slot_fail(f, s, front_own_error(f, s, e));
 		}
 	}
 }
@@ -709,7 +712,7 @@ void fuse_front_response(struct fuse_front *f, uint64_t cookie, int status, void
 	if (status != 0)
 		front_away(f, now_ns);
 	if (s->kind != FRONT_SLOT_KERNEL) {
-		front_own_answer(f, s, status == 0 ? buf : NULL, len);
+		front_own_answer(f, s, status == 0 ? buf : NULL, len, now_ns);
 		if (f->gone)
 			front_goodbye(f);
 	} else if (status == 0)

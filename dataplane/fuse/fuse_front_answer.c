@@ -232,7 +232,7 @@ void front_answer_listed(struct fuse_front *f, struct front_list *l, bool specia
 		return;
 	/* What the kernel has learnt of it since is newer; of what a lane has told it we hear
 	 * later. */
-	if (front_list_is_shown(f, entry->nodeid, l->n_shown) || front_deal_has(f, node)) {
+	if (front_list_is_shown(f, node, l->n_shown) || front_deal_has(f, node)) {
 		front_known_told_drop(&f->known, node);
 		front_node_forget(&f->nodes, node, 1);
 		entry->nodeid = 0;
@@ -400,6 +400,8 @@ static int answer_dirplus(struct fuse_front *f, const struct front_slot *s, stru
 			entry.nodeid = 0;
 		if (entry.nodeid == FUSE_ROOT_ID)
 			entry.nodeid = 0;
+		if (entry.nodeid != 0)
+			front_list_shown(f, entry.nodeid);
 		memcpy(a->body + at, &entry, sizeof(entry));
 	}
 	return 0;
@@ -627,24 +629,24 @@ static void end_note(struct fuse_front *f, const struct front_slot *s, const str
 		front_known_end_set(&f->known, s->nodes[0], s->refs.fhs[0], off, s->born_ns);
 }
 
-/* Whom the answer shows or has changed. */
+/*
+ * Whom the answer shows or has changed. What loses a name is not among them: it stood in the folder
+ * that is, or has more names and is not told of by lists. What moves may be a folder, whose list
+ * says in which other it is.
+ */
 static void shown_note(struct fuse_front *f, const struct front_slot *s)
 {
-	switch (s->opcode) {
-	case FUSE_UNLINK:
-	case FUSE_RMDIR:
-	case FUSE_RENAME:
-	case FUSE_RENAME2:
-	case FUSE_READDIRPLUS:
+	if (s->opcode == FUSE_OPENDIR || s->opcode == FUSE_READDIR ||
+	    s->opcode == FUSE_READDIRPLUS) /* nothing of the folder itself */
+		return;
+	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
 		front_list_shown_all(f);
-		break;
-	default:
-		for (unsigned i = 0; i < s->refs.n_nodes; i++) {
-			front_list_shown(f, s->refs.nodeids[i]);
-			if (s->opcode != FUSE_GETXATTR)
-				front_known_told_drop(&f->known, s->nodes[i]);
-		}
-		break;
+	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
+		front_list_shown(f, s->refs.nodeids[i]);
+		if (changes_of(s)) /* part of what has failed may be done */
+			front_list_forget(f, s->refs.nodeids[i]);
+		if (s->opcode != FUSE_GETXATTR)
+			front_known_told_drop(&f->known, s->nodes[i]);
 	}
 }
 

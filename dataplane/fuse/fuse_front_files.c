@@ -108,6 +108,7 @@ struct front_file *front_file_new(struct front_files *t, struct front_node *node
 		.uid = as->uid,
 		.gid = as->gid,
 		.lost = front_node_lost_sample(node),
+		.listed = as->listed,
 	};
 	front_publish(&file->flags,
 		      FRONT_FILE_USED | (as->flags &
@@ -125,6 +126,18 @@ struct front_file *front_file_twin(const struct front_files *t, uint64_t server_
 
 		if (file->flags & FRONT_FILE_USED && file->server_fh == server_fh &&
 		    file->incarnation == incarnation)
+			return file;
+	}
+	return NULL;
+}
+
+struct front_file *front_file_listed(const struct front_files *t, uint64_t nodeid, uint32_t listed)
+{
+	for (uint32_t i = 0; i < t->state->head->n_files; i++) {
+		struct front_file *file = front_file_at(t, i);
+
+		if (file->flags & FRONT_FILE_USED && !(file->flags & FRONT_FILE_CLOSING) &&
+		    file->nodeid == nodeid && file->listed == listed)
 			return file;
 	}
 	return NULL;

@@ -23,14 +23,16 @@ struct front_files {
 /* Takes over the records of the state; each pins its node. */
 void front_files_init(struct front_files *t, struct front_state *s, struct front_nodes *nodes);
 
-/* A file of that node, opened as `as` says (its fields from server_fh to gid, FRONT_FILE_DIR,
- * _CACHED and _DIRECT). NULL: no room. */
+/* A file of that node, opened as `as` says (its fields from server_fh to gid, listed,
+ * FRONT_FILE_DIR, _CACHED and _DIRECT). NULL: no room. */
 struct front_file *front_file_new(struct front_files *t, struct front_node *node,
 				  const struct front_file *as);
 /* The record that has this handle of the server already, made by a predecessor whose answer the
  * kernel never saw. A walk: for requests that are sent again. */
 struct front_file *front_file_twin(const struct front_files *t, uint64_t server_fh,
 				   uint64_t incarnation);
+/* The same of a folder that was opened without the server, by that request. */
+struct front_file *front_file_listed(const struct front_files *t, uint64_t nodeid, uint32_t listed);
 /* NULL: the kernel's handle means nothing (any more). */
 struct front_file *front_file_get(const struct front_files *t, uint64_t fh);
 uint64_t front_file_fh(const struct front_files *t, const struct front_file *file);

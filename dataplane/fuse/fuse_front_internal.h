@@ -199,28 +199,46 @@ struct front_deal {
 };
 
 #define FRONT_LISTS 8U
-#define FRONT_SHOWN 64U
+#define FRONT_KEPT 1024U
+#define FRONT_SHOWN 4096U
+#define FRONT_GONE 1024U
 #define FRONT_LARGE 64U
 
 /* All entries of an open folder, as they came with the answer to its OPENDIR. */
 struct front_list {
 	bool used;
 	uint64_t fh; /* as the kernel has it */
+	uint64_t opened_ns;
 	uint64_t sent_ns, n_shown;
 	uint32_t n_changes;    /* the node's then */
 	uint64_t off;	       /* where it is read on, as its reader will say */
 	struct front_answer a; /* the entries that are left of it, and their handles */
 	uint8_t *bytes;
+	bool is_copy; /* of one that is kept */
+};
+
+/* The same for whoever opens the folder next: nobody else changes its names meanwhile. */
+struct front_kept {
+	uint64_t nodeid; /* 0: none */
+	uint64_t sent_ns, n_shown;
+	uint32_t n_changes;
+	uint32_t body_len, handles_len, n_handles;
+	uint64_t at; /* front_lists.kept_at when it came */
 };
 
 struct front_lists {
 	uint8_t *memory;
 	size_t n_touched;
 	struct front_list lists[FRONT_LISTS];
-	/* Nodes of which the kernel has learnt something, or changed something, lately; how many.
-	 */
-	uint64_t shown[FRONT_SHOWN];
+	struct front_kept kept[FRONT_KEPT];
+	uint8_t *kept_bytes; /* of those: the oldest go for the next */
+	uint64_t kept_at;    /* how many there ever were */
+	/* How often the kernel has learnt something of a node, or changed something; by record,
+	 * which of these was the node's last; which was of nodes that nobody can name. */
 	uint64_t n_shown;
+	uint64_t *shown;
+	uint64_t n_shown_all;
+	uint64_t gone[FRONT_GONE]; /* the same of those that the kernel has forgotten, by hash */
 	unsigned n_wasted, n_skip; /* of those that nobody read, in a row; so many are not asked */
 	struct {
 		uint64_t nodeid, until_ns;
@@ -361,7 +379,8 @@ void front_own_flush(struct fuse_front *f, uint64_t now_ns);
 void front_own_hello_answer(struct fuse_front *f, int status, void *msg, size_t len,
 			    uint64_t now_ns);
 /* The answer to one of them; msg NULL: the session ended under it. */
-void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len);
+void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len,
+		      uint64_t now_ns);
 /* A request of that kind about the node, from root. False: not now. */
 bool front_own_ask(struct fuse_front *f, enum front_slot_kind kind, uint32_t opcode,
 		   struct front_node *node, const void *arg, size_t arg_len);
@@ -372,6 +391,11 @@ void front_own_release(struct fuse_front *f);
 void front_own_interrupt(struct fuse_front *f, const struct front_slot *of);
 /* Opens one file at the server. False: not now. */
 bool front_own_reopen(struct fuse_front *f, uint32_t file);
+bool front_own_is_reopening(const struct fuse_front *f, uint32_t file);
+/* Whether the request waits until the server has opened a folder that was opened without it. */
+bool front_own_holds(struct fuse_front *f, const struct front_slot *s);
+/* What the kernel is told of a request that cannot be sent for that reason. */
+int front_own_error(const struct fuse_front *f, const struct front_slot *s, int error);
 
 /* fuse_front_deal.c: the owner's end of lanes. All do nothing where there are none. */
 
@@ -505,13 +529,19 @@ bool front_list_answer(struct fuse_front *f, const struct fuse_in_header *in,
 		       const struct front_node *node, const struct fuse_read_in *read,
 		       uint64_t now_ns);
 void front_list_close(struct fuse_front *f, uint64_t fh);
+/* Opens a folder whose entries are known to be what they were. False: the server is to be asked. */
+bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
 void front_lists_drop(struct fuse_front *f);
 /* The kernel is about to hear something of the node; of what nobody can say. */
 void front_list_shown(struct fuse_front *f, uint64_t nodeid);
 void front_list_shown_all(struct fuse_front *f);
-void front_list_forgotten(struct fuse_front *f, uint64_t nodeid);
-/* Whether it has since the count was that. */
-bool front_list_is_shown(const struct fuse_front *f, uint64_t nodeid, uint64_t n_shown);
+/* The folder may have other names than are known. */
+void front_list_forget(struct fuse_front *f, uint64_t nodeid);
+/* The kernel forgets the node. */
+void front_list_forgotten(struct fuse_front *f, const struct front_node *node);
+/* Whether it has heard of it since the count was that. */
+bool front_list_is_shown(const struct fuse_front *f, const struct front_node *node,
+			 uint64_t n_shown);
 
 /* fuse_front_owed.c: changes that change nothing. */
 

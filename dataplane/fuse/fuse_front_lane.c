@@ -279,15 +279,6 @@ int front_lane_pull(struct fuse_front *f, bool all, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ on their way */
 
-static bool is_reopening(const struct fuse_front *f, uint32_t file)
-{
-	for (unsigned i = FRONT_SLOTS - FRONT_SLOTS_OWN; i < FRONT_SLOTS; i++)
-		if (f->slots[i].state == FRONT_SLOT_SENT && f->slots[i].kind == FRONT_SLOT_REOPEN &&
-		    f->slots[i].file == file)
-			return true;
-	return false;
-}
-
 int front_lane_ask(struct fuse_front *f, struct front_slot *s)
 {
 	struct lane_slot *slot = slot_of(f, s);
@@ -305,7 +296,7 @@ int front_lane_ask(struct fuse_front *f, struct front_slot *s)
 	if (PLENUM_LIKELY(file->incarnation == f->server.incarnation))
 		return 0;
 	i = front_file_index(&f->files, file);
-	if (!is_reopening(f, i))
+	if (!front_own_is_reopening(f, i))
 		(void)front_own_reopen(f, i);
 	return -ENOMEM;
 }

@@ -5,8 +5,10 @@
  * readdir(3) lists, for a moment alone, so that rewinddir(3) shows what was made since, and once:
  * who comes back to the beginning asks the server. The kernel takes what an answer says of a file
  * for newer than what it knows, so of a file of which it has learnt something since it is told the
- * name alone. Apart from what else is known because it is whole answers. Owns memory of the process
- * alone: a successor asks.
+ * name alone. Where the server keeps others from changing a folder's names for a while, a copy is
+ * kept, and whoever opens the folder meanwhile gets that: the server hears of such a file only when
+ * it is asked for what is not there. Apart from what else is known because it is whole answers.
+ * Owns memory of the process alone: a successor asks.
  */
 #include "dataplane/fuse/fuse_front_internal.h"
 
@@ -18,37 +20,61 @@
 #define LIST_BYTES                     \
 	((size_t)FUSE_PROTO_LIST_MAX + \
 	 FUSE_PROTO_LIST_MAX / FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX))
-#define MEMORY_BYTES ((FRONT_LISTS + 1) * LIST_BYTES) /* and one answer */
+#define KEPT_BYTES ((size_t)4 << 20)
+#define MEMORY_BYTES ((FRONT_LISTS + 1) * LIST_BYTES + KEPT_BYTES) /* and one answer */
+#define SHOWN_BYTES ((size_t)FRONT_NODES_MAX * sizeof(uint64_t))
+/* A folder is opened here for as long as its names are as they were, but for the time that somebody
+ * takes who lists it and looks at what is in it: what the kernel does not believe any more would
+ * have to be asked for, name by name, and the server says all at once. */
+#define KEPT_NS (FRONT_KNOWN_NS - LIST_NS)
+/* So it would where the kernel has learnt something since of more than one entry in so many: who
+ * has read a file asks for its times. */
+#define KEPT_STALE 8U
 /* Programs that open folders and do not read them are believed to go on so: 2^n - 1 are opened
  * without a list after the n-th in a row that was not read. */
 #define WASTED_MAX 6U
 /* A folder that had too many entries has them for a while. */
 #define LARGE_NS (5 * NSEC_PER_SEC)
 
-int front_lists_init(struct fuse_front *f)
+static void *memory_of(size_t bytes)
 {
-	void *p = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (p == MAP_FAILED)
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int front_lists_init(struct fuse_front *f)
+{
+	struct front_lists *l = &f->lists;
+
+	l->memory = memory_of(MEMORY_BYTES);
+	l->shown = memory_of(SHOWN_BYTES);
+	if (!l->memory || !l->shown)
 		return -ENOMEM;
-	f->lists.memory = p;
 	for (unsigned i = 0; i < FRONT_LISTS; i++)
-		f->lists.lists[i].bytes = f->lists.memory + i * LIST_BYTES;
+		l->lists[i].bytes = l->memory + i * LIST_BYTES;
+	l->kept_bytes = l->memory + (FRONT_LISTS + 1) * LIST_BYTES;
+	f->nodes.beside[2] = l->shown;
 	return 0;
 }
 
 void front_lists_done(struct fuse_front *f)
 {
+	f->nodes.beside[2] = NULL;
 	if (f->lists.memory)
 		munmap(f->lists.memory, MEMORY_BYTES);
+	if (f->lists.shown)
+		munmap(f->lists.shown, SHOWN_BYTES);
 	f->lists.memory = NULL;
+	f->lists.shown = NULL;
 }
 
 void front_lists_drop(struct fuse_front *f)
 {
 	for (unsigned i = 0; i < FRONT_LISTS; i++)
 		f->lists.lists[i].used = false;
+	memset(f->lists.kept, 0, sizeof(f->lists.kept));
 }
 
 void front_lists_trim(struct fuse_front *f)
@@ -69,31 +95,41 @@ static struct front_list *list_of(struct fuse_front *f, uint64_t fh)
 
 void front_list_shown(struct fuse_front *f, uint64_t nodeid)
 {
-	struct front_lists *l = &f->lists;
+	const struct front_node *node = front_node_get(&f->nodes, nodeid);
 
-	l->shown[l->n_shown++ % FRONT_SHOWN] = nodeid;
+	if (!node)
+		front_list_shown_all(f);
+	else
+		f->lists.shown[node - f->state.nodes] = ++f->lists.n_shown;
 }
 
 void front_list_shown_all(struct fuse_front *f)
 {
-	f->lists.n_shown += FRONT_SHOWN + 1;
+	f->lists.n_shown_all = ++f->lists.n_shown;
 }
 
-bool front_list_is_shown(const struct fuse_front *f, uint64_t nodeid, uint64_t n_shown)
+static uint64_t *gone_of(const struct fuse_front *f, const struct front_node *node)
 {
-	for (uint64_t i = n_shown; i < f->lists.n_shown; i++)
-		if (f->lists.shown[i % FRONT_SHOWN] == nodeid)
-			return true;
-	return false;
+	uint64_t hash = front_node_hash(&f->nodes, node->handle, node->handle_len);
+
+	return (uint64_t *)&f->lists.gone[hash % FRONT_GONE];
 }
 
-/* What was shown of it was shown by a number that it will not have again. */
-void front_list_forgotten(struct fuse_front *f, uint64_t nodeid)
+/* What was shown of it was shown by a number that it will not have again. What was so long ago
+ * lists that are believed are younger than. */
+void front_list_forgotten(struct fuse_front *f, const struct front_node *node)
 {
-	struct front_lists *l = &f->lists;
+	uint64_t shown = f->lists.shown[node - f->state.nodes];
 
-	if (front_list_is_shown(f, nodeid, l->n_shown - MIN_OF(l->n_shown, (uint64_t)FRONT_SHOWN)))
-		front_list_shown_all(f);
+	if (shown != 0 && f->lists.n_shown - shown < FRONT_SHOWN)
+		*gone_of(f, node) = ++f->lists.n_shown;
+}
+
+bool front_list_is_shown(const struct fuse_front *f, const struct front_node *node,
+			 uint64_t n_shown)
+{
+	return f->lists.n_shown_all > n_shown || f->lists.shown[node - f->state.nodes] > n_shown ||
+	       *gone_of(f, node) > n_shown;
 }
 
 /* ------------------------------------------------------------------ asking for it */
@@ -125,10 +161,12 @@ void front_list_ask(struct front_slot *s, uint32_t bytes)
 	s->resp_max = fuse_proto_resp_max(FUSE_OPENDIR, bytes);
 }
 
-static void wasted(struct fuse_front *f)
+static void wasted(struct fuse_front *f, const struct front_list *unread)
 {
 	struct front_lists *l = &f->lists;
 
+	if (unread->is_copy) /* the server has sent nothing for it */
+		return;
 	l->n_wasted = MIN_OF(l->n_wasted + 1, WASTED_MAX);
 	l->n_skip = (1U << l->n_wasted) - 1;
 }
@@ -150,6 +188,79 @@ static bool is_whole(const struct front_answer *a)
 		n += entry.nodeid != 0;
 	}
 	return r == 0 && n == a->n_handles;
+}
+
+static struct front_kept *kept_of(struct fuse_front *f, uint64_t nodeid)
+{
+	return &f->lists.kept[(uint32_t)nodeid % FRONT_KEPT];
+}
+
+/* Of a list that is as it came. */
+static void kept_put(struct fuse_front *f, uint64_t nodeid, const struct front_list *from,
+		     size_t handles_len)
+{
+	struct front_lists *l = &f->lists;
+	size_t len = from->a.body_len + handles_len;
+
+	if (l->kept_at % KEPT_BYTES + len > KEPT_BYTES)
+		l->kept_at += KEPT_BYTES - l->kept_at % KEPT_BYTES;
+	memcpy(l->kept_bytes + l->kept_at % KEPT_BYTES, from->bytes, len);
+	*kept_of(f, nodeid) = (struct front_kept){.nodeid = nodeid,
+						  .sent_ns = from->sent_ns,
+						  .n_shown = from->n_shown,
+						  .n_changes = from->n_changes,
+						  .body_len = (uint32_t)from->a.body_len,
+						  .handles_len = (uint32_t)handles_len,
+						  .n_handles = from->a.n_handles,
+						  .at = l->kept_at};
+	l->kept_at += len;
+}
+
+void front_list_forget(struct fuse_front *f, uint64_t nodeid)
+{
+	if (kept_of(f, nodeid)->nodeid == nodeid)
+		kept_of(f, nodeid)->nodeid = 0;
+}
+
+static struct front_answer kept_entries(const struct front_lists *l, const struct front_kept *k)
+{
+	uint8_t *bytes = l->kept_bytes + k->at % KEPT_BYTES;
+
+	return (struct front_answer){.body = bytes,
+				     .body_len = k->body_len,
+				     .handles = bytes + k->body_len,
+				     .n_handles = k->n_handles};
+}
+
+/* Whether it says most of what will be asked for. */
+static bool kept_is_worth(const struct fuse_front *f, const struct front_kept *k)
+{
+	struct front_answer a = kept_entries(&f->lists, k);
+	unsigned n = 0, n_stale = 0;
+	struct front_handle h;
+
+	for (; front_answer_handle(&a, &h); n++) {
+		const struct front_node *node = front_node_find(&f->nodes, h.bytes, h.len);
+
+		n_stale += node && front_list_is_shown(f, node, k->n_shown);
+	}
+	return n_stale * KEPT_STALE <= n;
+}
+
+/* NULL: it is not known what is in the folder, or the kernel knows more of what is there. */
+static const struct front_kept *kept_get(struct fuse_front *f, uint64_t nodeid,
+					 const struct front_node *node, uint64_t now_ns)
+{
+	const struct front_kept *k = kept_of(f, nodeid);
+
+	return k->nodeid == nodeid && now_ns - k->sent_ns < KEPT_NS &&
+			       k->n_changes == node->n_changes &&
+			       f->lists.kept_at - k->at <= KEPT_BYTES &&
+			       k->n_shown >= f->lists.n_shown_all &&
+			       f->lists.n_shown - k->n_shown <= FRONT_SHOWN && f->n_owed == 0 &&
+			       kept_is_worth(f, k)
+		       ? k
+		       : NULL;
 }
 
 int front_list_take(struct fuse_front *f, const struct front_slot *s, struct front_answer *a,
@@ -181,11 +292,14 @@ int front_list_take(struct fuse_front *f, const struct front_slot *s, struct fro
 	of.body = l->bytes;
 	*l = (struct front_list){.used = true,
 				 .fh = fh,
+				 .opened_ns = s->born_ns,
 				 .sent_ns = s->born_ns,
 				 .n_shown = s->n_shown,
 				 .n_changes = s->n_changes,
 				 .a = of,
 				 .bytes = l->bytes};
+	if (a->has_names && !f->deal && !f->lane)
+		kept_put(f, s->refs.nodeids[0], l, handles);
 	f->lists.n_touched++;
 	return 0;
 }
@@ -210,7 +324,7 @@ void front_list_close(struct fuse_front *f, uint64_t fh)
 		return;
 	l->used = false;
 	if (l->off == 0)
-		wasted(f);
+		wasted(f, l);
 }
 
 /* ------------------------------------------------------------------ giving it */
@@ -219,7 +333,8 @@ void front_list_close(struct fuse_front *f, uint64_t fh)
 static bool is_good(const struct fuse_front *f, const struct front_list *l,
 		    const struct front_node *node, uint64_t now_ns)
 {
-	return now_ns - l->sent_ns < LIST_NS && l->n_changes == node->n_changes && f->n_owed == 0 &&
+	return now_ns - l->opened_ns < LIST_NS && l->n_changes == node->n_changes &&
+	       f->n_owed == 0 && l->n_shown >= f->lists.n_shown_all &&
 	       f->lists.n_shown - l->n_shown <= FRONT_SHOWN;
 }
 
@@ -275,7 +390,7 @@ bool front_list_answer(struct fuse_front *f, const struct fuse_in_header *in,
 	l->used = false;
 	if (read->offset != l->off || !is_good(f, l, node, now_ns)) {
 		if (l->off == 0)
-			wasted(f);
+			wasted(f, l);
 		return false;
 	}
 	l->a.age_ns = now_ns - l->sent_ns;
@@ -294,5 +409,90 @@ bool front_list_answer(struct fuse_front *f, const struct fuse_in_header *in,
 	l->used = l->a.body_len > 0;
 	if (!l->used)
 		front_known_end_set(&f->known, node, l->fh, l->off, l->sent_ns);
+	return true;
+}
+
+/* ------------------------------------------------------------------ opening by it */
+
+/* The kernel hears of it by the file's handle alone. */
+static void list_copy(struct fuse_front *f, const struct front_kept *k, uint64_t fh,
+		      uint64_t now_ns)
+{
+	struct front_list *l = list_of(f, fh);
+	struct front_answer a = kept_entries(&f->lists, k);
+	uint8_t *bytes = l->bytes;
+
+	memcpy(bytes, a.body, k->body_len + k->handles_len);
+	a.body = bytes;
+	a.handles = bytes + k->body_len;
+	*l = (struct front_list){.used = true,
+				 .fh = fh,
+				 .opened_ns = now_ns,
+				 .sent_ns = k->sent_ns,
+				 .n_shown = k->n_shown,
+				 .n_changes = k->n_changes,
+				 .a = a,
+				 .bytes = bytes,
+				 .is_copy = true};
+	f->lists.n_touched++;
+}
+
+/* Even is what a kernel counts its requests by. */
+static uint32_t listed_by(const struct fuse_in_header *in)
+{
+	return (uint32_t)in->unique | 1;
+}
+
+/* What a predecessor has answered so the kernel may not have heard, or not all of it: it is the
+ * same file then. */
+static bool open_again(struct fuse_front *f, const struct fuse_in_header *in)
+{
+	const struct front_file *file = front_file_listed(&f->files, in->nodeid, listed_by(in));
+	struct {
+		struct fuse_out_header out;
+		struct fuse_open_out open;
+	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
+
+	if (!file)
+		return false;
+	reply.open.fh = front_file_fh(&f->files, file);
+	(void)front_reply(f, &reply, sizeof(reply));
+	return true;
+}
+
+bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
+{
+	struct {
+		struct fuse_out_header out;
+		struct fuse_open_out open;
+	} reply = {.out = {.len = sizeof(reply)}};
+	struct front_file as = {.flags = FRONT_FILE_DIR}, *file;
+	const struct front_kept *k;
+	const struct front_node *node;
+	struct fuse_in_header in;
+	struct fuse_open_in open;
+
+	if (len < sizeof(in) + sizeof(open) || f->lane)
+		return false;
+	memcpy(&in, req, sizeof(in));
+	memcpy(&open, (const uint8_t *)req + sizeof(in), sizeof(open));
+	if (in.unique & FUSE_PROTO_UNIQUE_RESEND)
+		return open_again(f, &in);
+	node = front_node_get(&f->nodes, in.nodeid);
+	k = node && f->link == FRONT_READY ? kept_get(f, in.nodeid, node, now_ns) : NULL;
+	if (!k)
+		return false;
+	as.open_flags = open.flags;
+	as.uid = in.uid;
+	as.gid = in.gid;
+	as.listed = listed_by(&in);
+	file = front_file_new(&f->files, front_node_get(&f->nodes, in.nodeid), &as);
+	if (!file)
+		return false;
+	list_copy(f, k, front_file_fh(&f->files, file), now_ns);
+	reply.out.unique = in.unique;
+	reply.open.fh = front_file_fh(&f->files, file);
+	if (!front_reply(f, &reply, sizeof(reply)))
+		front_file_close(&f->files, file);
 	return true;
 }

@@ -36,13 +36,13 @@ static uint32_t node_index(const struct front_nodes *t, const struct front_node 
 }
 
 /* The seed keeps a server from choosing handles that all fall into one chain. */
-static uint64_t handle_hash(const struct front_nodes *t, const uint8_t *handle, unsigned len)
+uint64_t front_node_hash(const struct front_nodes *t, const void *handle, unsigned len)
 {
 	uint64_t h = t->seed ^ len, word;
 
 	for (unsigned i = 0; i < len; i += (unsigned)sizeof(word)) {
 		word = 0;
-		memcpy(&word, handle + i, MIN_OF(sizeof(word), len - i));
+		memcpy(&word, (const uint8_t *)handle + i, MIN_OF(sizeof(word), len - i));
 		h = (h ^ word) * 0x9e3779b97f4a7c15ULL;
 		h ^= h >> 29;
 	}
@@ -63,7 +63,7 @@ static uint32_t *hash_head(const struct front_nodes *t, uint64_t h)
 
 static uint32_t *node_head(const struct front_nodes *t, const struct front_node *n)
 {
-	return hash_head(t, handle_hash(t, n->handle, n->handle_len));
+	return hash_head(t, front_node_hash(t, n->handle, n->handle_len));
 }
 
 static void hash_push(struct front_nodes *t, uint32_t *head, uint32_t i)
@@ -379,9 +379,9 @@ uint64_t front_node_id(const struct front_nodes *t, const struct front_node *n)
 	return i == FUSE_ROOT_ID ? i : (uint64_t)n->reuse << 32 | i;
 }
 
-static struct front_node *node_find(const struct front_nodes *t, const void *handle, unsigned len)
+struct front_node *front_node_find(const struct front_nodes *t, const void *handle, unsigned len)
 {
-	uint32_t i = *hash_head(t, handle_hash(t, handle, len));
+	uint32_t i = *hash_head(t, front_node_hash(t, handle, len));
 
 	for (; i != 0; i = node_at(t, i)->next)
 		if (node_at(t, i)->handle_len == len &&
@@ -407,7 +407,7 @@ static uint32_t index_new(struct front_nodes *t)
 
 struct front_node *front_node_of(struct front_nodes *t, const void *handle, unsigned len)
 {
-	struct front_node *n = node_find(t, handle, len);
+	struct front_node *n = front_node_find(t, handle, len);
 	uint32_t i;
 
 	if (n)
@@ -438,7 +438,7 @@ void front_node_root(struct front_nodes *t, const void *handle, unsigned len)
 		hash_remove(t, FUSE_ROOT_ID);
 	/* What was a folder of the export before is the root now: its number stays, but is no
 	 * longer found. */
-	other = node_find(t, handle, len);
+	other = front_node_find(t, handle, len);
 	memcpy(n->handle, handle, len);
 	n->handle_len = (uint8_t)len;
 	n->stamp.size = UINT64_MAX;

@@ -24,7 +24,7 @@ struct front_nodes {
 	/* Lists of them: with used and free records; with free ones alone; without memory. */
 	uint32_t partial, empty, released;
 	uint32_t n_empty;
-	uint64_t *beside[2]; /* memory of others, a word a record, that goes with the records' */
+	uint64_t *beside[3]; /* memory of others, a word a record, that goes with the records' */
 	uint64_t seed;
 };
 
@@ -41,6 +41,10 @@ uint32_t front_nodes_next(const struct front_nodes *t, uint32_t i);
 /* NULL: the kernel's number means nothing (any more). */
 struct front_node *front_node_get(const struct front_nodes *t, uint64_t nodeid);
 uint64_t front_node_id(const struct front_nodes *t, const struct front_node *n);
+/* Of a handle; another one in each process. */
+uint64_t front_node_hash(const struct front_nodes *t, const void *handle, unsigned len);
+/* The node of that handle; NULL: there is none. */
+struct front_node *front_node_find(const struct front_nodes *t, const void *handle, unsigned len);
 /* The node of that handle, made where there is none; it has no lookup of it yet, so the caller
  * looks it up, pins it, or lets it go by front_node_settle. NULL: no room. */
 struct front_node *front_node_of(struct front_nodes *t, const void *handle, unsigned len);

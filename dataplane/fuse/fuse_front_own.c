@@ -111,6 +111,42 @@ bool front_own_reopen(struct fuse_front *f, uint32_t i)
 	return s->state == FRONT_SLOT_SENT;
 }
 
+bool front_own_is_reopening(const struct fuse_front *f, uint32_t file)
+{
+	for (unsigned i = FRONT_SLOTS - FRONT_SLOTS_OWN; i < FRONT_SLOTS; i++)
+		if (f->slots[i].state == FRONT_SLOT_SENT && f->slots[i].kind == FRONT_SLOT_REOPEN &&
+		    f->slots[i].file == file)
+			return true;
+	return false;
+}
+
+bool front_own_holds(struct fuse_front *f, const struct front_slot *s)
+{
+	const struct front_file *file =
+		s->refs.n_fhs > 0 ? front_file_get(&f->files, s->refs.fhs[0]) : NULL;
+	uint32_t i;
+
+	if (!file || file->listed == 0 || file->incarnation == f->server.incarnation ||
+	    file->flags & FRONT_FILE_DEAD)
+		return false;
+	i = front_file_index(&f->files, file);
+	if (!f->reopen_again && !front_own_is_reopening(f, i))
+		(void)front_own_reopen(f, i);
+	return true;
+}
+
+/* A folder that is gone has no names, for whoever has it open. */
+int front_own_error(const struct fuse_front *f, const struct front_slot *s, int error)
+{
+	const struct front_file *file =
+		s->refs.n_fhs > 0 ? front_file_get(&f->files, s->refs.fhs[0]) : NULL;
+	bool reads = s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS;
+
+	return error == -ESTALE && reads && file && file->listed != 0 && file->incarnation == 0
+		       ? 0
+		       : error;
+}
+
 /* Before anything else is sent, so that the server knows who has a file open when it is asked to
  * remove it. */
 static void reopen_all(struct fuse_front *f, uint64_t now_ns)
@@ -146,7 +182,8 @@ static bool is_passing(int error)
 	       error == -EINTR || error == -EBUSY;
 }
 
-static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void *msg, size_t len)
+static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void *msg, size_t len,
+			  uint64_t now_ns)
 {
 	struct front_file *file = front_file_at(&f->files, s->file);
 	struct fuse_open_out out;
@@ -159,22 +196,29 @@ static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void
 	} else if (a.out.error == 0) {
 		memcpy(&out, a.body, sizeof(out));
 		front_file_reopened(file, out.fh, f->server.incarnation);
-	} else if (is_passing(a.out.error) && f->link == FRONT_REOPEN) {
+	} else if (is_passing(a.out.error) && (f->link == FRONT_REOPEN || file->listed != 0)) {
 		f->reopen_again = true;
+		if (f->link == FRONT_READY)
+			f->retry_ns = now_ns + OWN_RETRY_NS;
 	} else {
 		front_file_kill(file);
 	}
 }
 
 /* The next file that the server is to be told of. Those of a server that is no more have nobody to
- * be told. */
+ * be told, nor have those of which it never heard; of what it is just hearing it is told later. */
 static struct front_file *release_next(struct fuse_front *f)
 {
 	struct front_file *file;
 
 	while ((file = front_file_closing_take(&f->files)) &&
-	       file->incarnation != f->server.incarnation)
+	       file->incarnation != f->server.incarnation) {
+		if (front_own_is_reopening(f, front_file_index(&f->files, file))) {
+			front_file_close(&f->files, file);
+			return NULL;
+		}
 		front_file_drop(&f->files, file);
+	}
 	return file;
 }
 
@@ -261,13 +305,15 @@ void front_own_interrupt(struct fuse_front *f, const struct front_slot *of)
 
 /* ------------------------------------------------------------------ all */
 
-void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len)
+void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, size_t len,
+		      uint64_t now_ns)
 {
 	switch (s->kind) {
 	case FRONT_SLOT_REOPEN:
 		f->n_reopening--;
 		if (msg)
-			reopen_answer(f, s, msg, len);
+			reopen_answer(f, s, msg, len, now_ns);
+		f->flush_wanted = true;
 		break;
 	case FRONT_SLOT_RELEASE:
 		release_end(f, s->file, msg);
@@ -288,6 +334,11 @@ void front_own_flush(struct fuse_front *f, uint64_t now_ns)
 		hello_send(f, now_ns);
 	if (f->link == FRONT_REOPEN)
 		reopen_all(f, now_ns);
+	if (f->link == FRONT_READY && f->reopen_again && now_ns >= f->retry_ns) {
+		f->reopen_again = false;
+		f->retry_ns = 0;
+		f->flush_wanted = true;
+	}
 	if (f->link == FRONT_READY && f->files.n_closing > 0 && now_ns >= release_due(f))
 		front_own_release(f);
 	if (f->link == FRONT_READY && f->n_owed > 0)

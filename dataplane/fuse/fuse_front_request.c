@@ -316,10 +316,9 @@ static void forget_one(struct fuse_front *f, uint64_t nodeid, uint64_t n_lookups
 
 	if (!node)
 		return;
+	if (node->n_lookups <= n_lookups)
+		front_list_forgotten(f, node);
 	front_node_forget(&f->nodes, node, n_lookups);
-	node = front_node_get(&f->nodes, nodeid);
-	if (!node || node->n_lookups == 0)
-		front_list_forgotten(f, nodeid);
 }
 
 void front_request_forget(struct fuse_front *f, const void *req, size_t len)

@@ -84,7 +84,9 @@ struct front_file {
 	uint32_t lost;	   /* front_node's, as far as callers of fsync on this file know */
 	uint32_t next;	   /* free or closing; made anew by a successor */
 	uint32_t flags;	   /* FRONT_FILE_*; published last */
-	uint32_t pad;
+	/* Of a folder that was opened without the server: lowest bits of the request. 0: it was
+	 * not. */
+	uint32_t listed;
 };
 _Static_assert(sizeof(struct front_file) == 56, "no room between the fields");
 

@@ -38,7 +38,7 @@ struct front_answer {
 	uint8_t *body; /* behind the header, in the message itself */
 	size_t body_len;
 	uint64_t age_ns; /* since its request was taken; the caller's */
-	bool has_attr, has_server, has_folder, has_bulk, is_end;
+	bool has_attr, has_server, has_folder, has_bulk, is_end, has_names;
 	struct fuse_attr attr, folder;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;

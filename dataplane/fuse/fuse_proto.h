@@ -143,11 +143,12 @@
  * answer, which are then all that there are: FUSE_PROTO_RESP_END says that they are there. */
 #define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
+#define FUSE_PROTO_FEATURE_NAMES 1024U	/* with LIST: answers may have FUSE_PROTO_RESP_NAMES */
 #define FUSE_PROTO_FEATURES                                                                   \
 	(FUSE_PROTO_FEATURE_FOLDER | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES | \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |        \
 	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_LANES | FUSE_PROTO_FEATURE_LIST |      \
-	 FUSE_PROTO_FEATURE_WRITTEN)
+	 FUSE_PROTO_FEATURE_WRITTEN | FUSE_PROTO_FEATURE_NAMES)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
@@ -176,6 +177,8 @@ enum {
 	FUSE_PROTO_RESP_BULK = 8,   /* struct fuse_proto_bulk_done; where REQ_BULK was */
 	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there were no more entries; OPENDIR:
 				     * behind its struct stand all, as of READDIRPLUS; no data */
+	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for a second from when the request was
+				     * sent nobody else makes, moves or removes a name there */
 };
 
 struct fuse_proto_resp_tail {

@@ -249,6 +249,140 @@ static void who_made_a_folder_fills_it(void **state)
 	assert_true(clock_now_ns() - start_ns < 20 * NSEC_PER_SEC);
 }
 
+/* ---- folders that are listed */
+
+/* The folder is opened, and the client told what is in it: whether it may believe that. */
+static bool is_listed(uint64_t node)
+{
+	struct fuse_open_in in = {.flags = O_DIRECTORY, .open_flags = FUSE_PROTO_LIST_MAX};
+	struct fuse_proto_resp_tail tail;
+
+	assert_int_equal(rig_do(&rig, FUSE_OPENDIR, node, RIG_ARG(in)), 0);
+	assert_true(rig.tail_len >= sizeof(tail));
+	memcpy(&tail, rig.tail, sizeof(tail));
+	assert_true(tail.flags & FUSE_PROTO_RESP_END);
+	return tail.flags & FUSE_PROTO_RESP_NAMES;
+}
+
+static uint64_t folder_make(const char *name)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+	uint64_t node;
+
+	assert_int_equal(rig_do(&rig, FUSE_MKDIR, ROOT, RIG_ARG(in), .name = name), 0);
+	assert_int_equal(rig_lookup(&rig, ROOT, name, &node), 0);
+	return node;
+}
+
+/* What one has listed the other changes, and waits; an empty folder, since files would be lent. */
+static void listed_before(struct rig_req r)
+{
+	uint64_t asked_ns;
+
+	as(0);
+	asked_ns = clock_now_ns();
+	assert_true(is_listed(r.node));
+	as(1);
+	rig_send(&rig, rig.call, &r);
+	for (unsigned i = 0; i < 10; i++)
+		rig_poll(&rig);
+	if (clock_now_ns() - asked_ns < NSEC_PER_SEC) /* else this machine was away for long */
+		assert_false(rig.call->answered);
+	assert_int_equal(rig_result(&rig, rig.call), 0);
+	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
+}
+
+static void names_are_made_when_nobody_has_listed_them(void **state)
+{
+	struct fuse_mkdir_in in = {.mode = 0755};
+
+	as(0);
+	listed_before((struct rig_req){
+		.op = FUSE_MKDIR, .node = folder_make("d"), RIG_ARG(in), .name = "e"});
+}
+
+static void folders_go_when_nobody_has_listed_them(void **state)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/d", rig.dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	listed_before((struct rig_req){.op = FUSE_RMDIR, .node = ROOT, .name = "d"});
+}
+
+/* Files of several names, which are not lent themselves. */
+static void files_go_when_nobody_has_listed_them(void **state)
+{
+	char path[96];
+
+	put("f");
+	snprintf(path, sizeof(path), "%s/link", rig.dir);
+	assert_int_equal(link(rig_path(&rig, "f"), path), 0);
+	listed_before((struct rig_req){.op = FUSE_UNLINK, .node = ROOT, .name = "f"});
+}
+
+static void folders_move_when_nobody_has_listed_them(void **state)
+{
+	struct fuse_rename2_in in = {0};
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/d", rig.dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/e", rig.dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	as(0);
+	assert_int_equal(rig_lookup(&rig, ROOT, "d", &in.newdir), 0);
+	listed_before((struct rig_req){
+		.op = FUSE_RENAME2, .node = ROOT, RIG_ARG(in), .name = "e", .name2 = "f"});
+}
+
+static void folders_move_to_where_nobody_has_listed_them(void **state)
+{
+	struct fuse_rename2_in in = {.newdir = ROOT};
+	uint64_t asked_ns, node;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/d", rig.dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/d/e", rig.dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	as(1);
+	assert_int_equal(rig_lookup(&rig, ROOT, "d", &node), 0);
+	as(0);
+	asked_ns = clock_now_ns();
+	assert_true(is_listed(ROOT));
+	as(1);
+	assert_int_equal(rig_do(&rig, FUSE_RENAME2, node, RIG_ARG(in), .name = "e", .name2 = "f"),
+			 0);
+	assert_true(clock_now_ns() - asked_ns >= NSEC_PER_SEC);
+}
+
+/* Who has listed it goes on with it at once, and so do others with what is in it. */
+static void who_has_listed_a_folder_changes_it(void **state)
+{
+	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_EXCL, .mode = S_IFREG | 0644};
+	uint64_t start_ns = clock_now_ns(), node;
+
+	as(0);
+	node = folder_make("d");
+	for (unsigned i = 0; i < 10; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		assert_true(is_listed(ROOT));
+		assert_int_equal(rig_do(&rig, FUSE_CREATE, ROOT, RIG_ARG(in), .name = name), 0);
+	}
+	assert_true(is_listed(ROOT));
+	as(1);
+	assert_false(is_listed(ROOT)); /* what the other is about to do again */
+	assert_int_equal(rig_do(&rig, FUSE_CREATE, node, RIG_ARG(in), .name = "f"), 0);
+	/* Nothing is said to who would not know what it means. */
+	fuse_back_client_gone(clients[0]);
+	clients[0] = join('a', FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_NAMES);
+	assert_false(is_listed(ROOT));
+	assert_true(clock_now_ns() - start_ns < 10 * NSEC_PER_SEC);
+}
+
 /* Then nothing is lent for a while, lest many have to wait. */
 static void peace_is_kept(void **state)
 {
@@ -368,6 +502,12 @@ int main(void)
 		ON("/dev/shm", links_are_made_when_nobody_believes_there_are_none),
 		ON("/tmp", names_move_where_nobody_believes_there_are_none),
 		ON("/tmp", who_made_a_folder_fills_it),
+		ON("/dev/shm", names_are_made_when_nobody_has_listed_them),
+		ON("/tmp", folders_go_when_nobody_has_listed_them),
+		ON("/dev/shm", files_go_when_nobody_has_listed_them),
+		ON("/dev/shm", folders_move_when_nobody_has_listed_them),
+		ON("/dev/shm", folders_move_to_where_nobody_has_listed_them),
+		ON("/dev/shm", who_has_listed_a_folder_changes_it),
 		ON("/dev/shm", peace_is_kept),
 		ON("/dev/shm", own_changes_do_not_wait),
 		ON("/dev/shm", a_successor_waits_for_what_was_lent),

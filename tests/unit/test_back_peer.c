@@ -116,6 +116,20 @@ static bool folder_came(struct fuse_attr *ret)
 	return true;
 }
 
+/* Who may open a folder is asked each time where the server judges it. */
+static void names_are_not_for_who_is_judged(void **state)
+{
+	struct launch_client *c = &rig.cfg.clients[0];
+
+	rig.hello.read_only = 1;
+	assert_int_equal(features_of(UINT32_MAX), FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_TOUCH);
+	rig.hello.read_only = 0;
+	c->squash = LAUNCH_SQUASH_ROOT;
+	assert_int_equal(features_of(UINT32_MAX),
+			 FUSE_PROTO_FEATURES &
+				 ~(FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_NAMES));
+}
+
 static void folders_come_to_who_knows_them(void **state)
 {
 	struct fuse_mkdir_in in = {.mode = 0755};
@@ -633,6 +647,7 @@ int main(void)
 		ON("/tmp", accept_says_why_not),
 		ON("/tmp", only_our_version_is_spoken),
 		BOTH(read_only_mounts_are),
+		BOTH(names_are_not_for_who_is_judged),
 		BOTH(folders_come_to_who_knows_them),
 		BOTH(writes_say_what_the_file_is_like),
 		BOTH(bare_is_what_has_no_attributes),

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Folders that are opened without the server, while nobody else changes their names: who is, what
+ * the server hears of it all the same, and what a death in between leaves. */
+#include "tests/lib/front_list_rig.h"
+
+static void respond_kept(struct rig *g)
+{
+	struct tail tail = tail_make(FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES, 3);
+	const size_t head = sizeof(struct fuse_proto_resp_tail);
+	struct listing l = three();
+
+	tail_add(&tail, l.tail.bytes + head, l.tail.len - head);
+	respond_tail(g, n_calls - 1, 0, l.body, l.len, &tail);
+}
+
+/* The server hears which files are closed, whenever that is. */
+static void hear(struct rig *g)
+{
+	for (unsigned i = n_calls; i-- > 0;)
+		if (call_header(i).opcode == FUSE_RELEASEDIR)
+			respond(g, i, 0, NULL, 0);
+}
+
+/* Whether the server is asked; it says then that nobody else changes what is there. */
+static bool is_opened_there(struct rig *g, uint64_t *ret_fh)
+{
+	unsigned n;
+	bool asked;
+
+	hear(g);
+	n = n_calls;
+	open_begin(g);
+	hear(g);
+	asked = n_calls > n;
+	if (asked)
+		respond_kept(g);
+	*ret_fh = open_end(g);
+	return asked;
+}
+
+static uint64_t open_there(struct rig *g)
+{
+	uint64_t fh;
+
+	assert_true(is_opened_there(g, &fh));
+	return fh;
+}
+
+static uint64_t open_here(struct rig *g)
+{
+	uint64_t fh;
+
+	assert_false(is_opened_there(g, &fh));
+	return fh;
+}
+
+static void read_all(struct rig *g, uint64_t fh, struct seen *ret)
+{
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, ret));
+	assert_int_equal(ret->n, 4);
+	assert_string_equal(ret->entries[2].name, "lent");
+}
+
+/* One that was listed, and closed again. */
+static void list_once(struct rig *g)
+{
+	uint64_t fh = open_there(g);
+	struct seen s;
+
+	read_all(g, fh, &s);
+	close_root(g, fh);
+}
+
+/* Whether it is still known what is in the folder. */
+static bool is_known(struct rig *g)
+{
+	struct seen s;
+	uint64_t fh;
+	bool asked = is_opened_there(g, &fh);
+
+	if (asked) /* not in vain */
+		assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	close_root(g, fh);
+	return !asked;
+}
+
+static int setup(void **state)
+{
+	int r = rig_setup(state);
+	struct rig *g = *state;
+
+	if (r == 0)
+		g->features = FUSE_PROTO_FEATURE_LIST | FUSE_PROTO_FEATURE_RELEASES |
+			      FUSE_PROTO_FEATURE_NAMES;
+	return r;
+}
+
+static void test_who_comes_next_is_told_here(void **state)
+{
+	const struct fuse_release_in *told;
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	list_once(g);
+	g->now_ns += 300 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns); /* the server hears of the first */
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR);
+	told = (const void *)(calls[0].msg + sizeof(struct fuse_in_header));
+	assert_int_equal(told->fh, 9);
+	respond(g, 0, 0, NULL, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		fh = open_here(g);
+		read_all(g, fh, &s);
+		/* It is believed as long as by who heard it first. */
+		assert_true(s.entries[1].e.nodeid > 1);
+		assert_int_equal(s.entries[1].e.entry_valid_nsec, 700 * NSEC_PER_MSEC);
+		assert_int_equal(s.entries[1].e.attr_valid_nsec, 700 * NSEC_PER_MSEC);
+		assert_int_equal(s.entries[2].e.nodeid, 0); /* and this one still */
+		assert_int_equal(s.entries[3].e.nodeid, 0);
+		assert_false(is_asked(g, fh, s.end));
+		close_root(g, fh);
+	}
+	/* Of the rest it never hears. */
+	g->now_ns += 100 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(g->f->files.n_closing, 0);
+}
+
+static void test_it_is_known_for_a_while(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	list_once(g);
+	g->now_ns += 899 * NSEC_PER_MSEC;
+	assert_true(is_known(g));
+	g->now_ns += NSEC_PER_MSEC;
+	assert_false(is_known(g));
+	assert_true(is_known(g));
+	/* By nobody else than who was told it: a server may have begun anew, and lent to others. */
+	server_restarts(g, 99, g->server.verifier);
+	assert_false(is_known(g));
+}
+
+static void answered_as(struct rig *g, uint64_t unique, int error)
+{
+	respond(g, n_calls - 1, error, NULL, 0);
+	expect_reply(g, unique, error);
+}
+
+static void answered(struct rig *g, int error)
+{
+	answered_as(g, g->unique, error);
+}
+
+static void test_own_changes_show(void **state)
+{
+	struct rig *g = *state;
+	uint64_t unique;
+
+	bring_up(g);
+	list_once(g);
+	kernel_send(g, FUSE_UNLINK, g->unique += 2, "other", 6);
+	fuse_front_pull(g->f, true, g->now_ns);
+	answered(g, 0);
+	assert_false(is_known(g));
+	/* Whatever became of it. */
+	kernel_send(g, FUSE_RMDIR, unique = g->unique += 2, "folder", 7);
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_true(is_known(g)); /* it may be later */
+	answered_as(g, unique, -EIO);
+	assert_false(is_known(g));
+	/* One that was on its way when the server said what there is. */
+	g->now_ns += NSEC_PER_SEC;
+	open_begin(g);
+	kernel_send(g, FUSE_UNLINK, g->unique += 2, "other", 6);
+	fuse_front_pull(g->f, true, g->now_ns);
+	hear(g);
+	assert_int_equal(n_calls, 2);
+	answered(g, 0);
+	respond_kept(g);
+	close_root(g, open_end(g));
+	hear(g);
+	open_begin(g);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, FUSE_OPENDIR);
+}
+
+/* Who has read files asks for their times: all are had by asking for the folder. */
+static void test_what_would_be_asked_for_is(void **state)
+{
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	fh = open_there(g);
+	read_all(g, fh, &s);
+	close_root(g, fh);
+	assert_true(is_known(g));
+	(void)open_file(g, s.entries[2].e.nodeid, 4);
+	assert_false(is_known(g));
+}
+
+static void test_who_is_not_promised_asks(void **state)
+{
+	struct listing l = three();
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	open_begin(g);
+	respond_tail(g, n_calls - 1, 0, l.body, l.len, &l.tail);
+	fh = open_end(g);
+	read_all(g, fh, &s);
+	close_root(g, fh);
+	assert_false(is_known(g));
+}
+
+/* What these change nobody tells their owner in time. */
+static void test_who_has_lanes_asks(void **state)
+{
+	struct rig *g = *state;
+	struct ends e;
+
+	owner_up(&e, g);
+	list_once(g);
+	assert_false(is_known(g));
+	ends_down(&e);
+}
+
+/* The server opens it, and is asked then. */
+static void test_who_comes_back_to_the_beginning_asks(void **state)
+{
+	const struct fuse_release_in *told;
+	struct fuse_read_in in = {.size = 4096}, sent;
+	struct fuse_open_out o = {.fh = 21};
+	struct rig *g = *state;
+	struct seen s;
+
+	bring_up(g);
+	list_once(g);
+	in.fh = open_here(g);
+	read_all(g, in.fh, &s);
+	kernel_send(g, FUSE_READDIR, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_false(is_wished());
+	assert_int_equal(call_tail(0).flags, FUSE_PROTO_REQ_REOPEN);
+	expect_handle(0, 0, "root");
+	respond(g, 0, 0, &o, sizeof(o));
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	memcpy(&sent, calls[0].msg + sizeof(struct fuse_in_header), sizeof(sent));
+	assert_int_equal(call_header(0).opcode, FUSE_READDIR);
+	assert_int_equal(sent.fh, 21);
+	answered(g, 0);
+	assert_true(is_asked(g, in.fh, 0)); /* at once */
+	close_root(g, in.fh);
+	g->now_ns += 20 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	told = (const void *)(calls[0].msg + sizeof(struct fuse_in_header));
+	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR);
+	assert_int_equal(told->fh, 9); /* that of the first, and behind it the other */
+	assert_memory_equal(told + 1, &o.fh, sizeof(o.fh));
+}
+
+/* A READDIR of a folder that the server has not open. */
+static void read_begin(struct rig *g, uint64_t fh)
+{
+	struct fuse_read_in in = {.fh = fh, .offset = 1, .size = 4096};
+
+	kernel_send(g, FUSE_READDIR, g->unique += 2, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+}
+
+static void test_what_is_gone_is_empty(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	list_once(g);
+	fh = open_here(g);
+	read_begin(g, fh);
+	respond(g, 0, -ESTALE, NULL, 0);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	expect_reply(g, g->unique, 0);
+	read_begin(g, fh);
+	assert_int_equal(n_calls, 0);
+	expect_reply(g, g->unique, 0);
+	/* What else it is to do it cannot. */
+	kernel_send(g, FUSE_FSYNCDIR, g->unique += 2, &(struct fuse_fsync_in){.fh = fh},
+		    sizeof(struct fuse_fsync_in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	expect_reply(g, g->unique, -ESTALE);
+	close_root(g, fh);
+}
+
+/* The server has no room for it just now. */
+static void test_what_passes_is_waited_for(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	list_once(g);
+	fh = open_here(g);
+	read_begin(g, fh);
+	respond(g, 0, -EMFILE, NULL, 0);
+	fuse_front_tick(g->f, g->now_ns);
+	g->now_ns += 990 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1); /* of the first that is closed */
+	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR);
+	respond(g, 0, 0, NULL, 0);
+	g->now_ns += 10 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_false(is_wished());
+	respond(g, n_calls - 1, 0, &(struct fuse_open_out){.fh = 21}, sizeof(struct fuse_open_out));
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_READDIR);
+	answered(g, 0);
+	close_root(g, fh);
+}
+
+/* Its program is killed, and the kernel closes the file. The server hears that when it has it. */
+static void test_who_closes_meanwhile(void **state)
+{
+	const struct fuse_release_in *told;
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	fh = open_there(g);
+	close_root(g, fh);
+	g->now_ns += 20 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	respond(g, 0, 0, NULL, 0);
+	fh = open_here(g);
+	read_begin(g, fh);
+	assert_int_equal(n_calls, 1);
+	close_root(g, fh);
+	g->now_ns += 20 * NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(g->f->files.n_closing, 1);
+	/* Another file does not get its place. */
+	assert_true(open_here(g) != fh);
+	respond(g, 0, 0, &(struct fuse_open_out){.fh = 21}, sizeof(struct fuse_open_out));
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_RELEASEDIR);
+	told = (const void *)(calls[0].msg + sizeof(struct fuse_in_header));
+	assert_int_equal(told->fh, 21);
+}
+
+/* Whoever comes after it has the server open what is open, before it asks for anything. */
+static void test_a_successor_has_it_opened(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	list_once(g);
+	fh = open_here(g);
+	worker_restarts(g);
+	assert_int_equal(n_calls, 1);
+	assert_false(is_wished());
+	assert_int_equal(call_tail(0).flags, FUSE_PROTO_REQ_REOPEN);
+	respond(g, 0, 0, &(struct fuse_open_out){.fh = 21}, sizeof(struct fuse_open_out));
+	fuse_front_tick(g->f, g->now_ns);
+	assert_true(fuse_front_is_ready(g->f));
+	assert_true(is_asked(g, fh, 0));
+}
+
+/* It died when the file was noted and the kernel had not heard of it, or had not said so. */
+static void test_what_is_asked_again_is_the_same_file(void **state)
+{
+	const uint64_t again = FUSE_PROTO_UNIQUE_RESEND;
+	struct fuse_open_in in = {.flags = O_DIRECTORY};
+	struct rig *g = *state;
+	uint64_t fh, unique;
+
+	bring_up(g);
+	list_once(g);
+	fh = open_here(g);
+	unique = g->unique;
+	worker_restarts(g);
+	for (unsigned i = 0; i < 2; i++) { /* before the server has it, and after */
+		unsigned n = n_calls;
+
+		kernel_send(g, FUSE_OPENDIR, g->unique = unique | again, &in, sizeof(in));
+		fuse_front_pull(g->f, true, g->now_ns);
+		assert_int_equal(n_calls, n);
+		assert_int_equal(open_end(g), fh);
+		if (i == 0)
+			respond(g, 0, 0, &(struct fuse_open_out){.fh = 21},
+				sizeof(struct fuse_open_out));
+		fuse_front_tick(g->f, g->now_ns);
+	}
+	/* Another is another. */
+	kernel_send(g, FUSE_OPENDIR, g->unique = (unique + 2) | again, &in, sizeof(in));
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_OPENDIR);
+}
+
+/* Memory is for what was listed lately. */
+static void test_the_oldest_give_way(void **state)
+{
+	struct rig *g = *state;
+	struct front_lists *l;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	list_once(g);
+	l = &g->f->lists;
+	assert_true(l->kept_at > 0 && l->kept_at < 4096);
+	l->kept_at = (4 << 20) - 8; /* it does not fit before the end */
+	assert_true(is_known(g));
+	l->kept_at = 4 << 20;
+	assert_true(is_known(g));
+	l->kept_at++;
+	assert_false(is_known(g));
+	fh = open_here(g);
+	read_all(g, fh, &s);
+	close_root(g, fh);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_who_comes_next_is_told_here),
+		TEST(test_it_is_known_for_a_while),
+		TEST(test_own_changes_show),
+		TEST(test_what_would_be_asked_for_is),
+		TEST(test_who_is_not_promised_asks),
+		TEST(test_who_has_lanes_asks),
+		TEST(test_who_comes_back_to_the_beginning_asks),
+		TEST(test_what_is_gone_is_empty),
+		TEST(test_what_passes_is_waited_for),
+		TEST(test_who_closes_meanwhile),
+		TEST(test_a_successor_has_it_opened),
+		TEST(test_what_is_asked_again_is_the_same_file),
+		TEST(test_the_oldest_give_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
