@@ -70,9 +70,9 @@ messaging_round() {
 	local out=$work/messaging.rudp.out name request answer
 	"$build/tests/perf/rudp_vs_tcp" --rounds 3 >"$out" # the first is cold
 	for name in rudp TCP; do
-		awk -v name=$name '$1 == name { print $2 }' "$out" >>"$work/messaging.small.$name"
-		awk -v name=$name '$1 == name { print $5 }' "$out" >>"$work/messaging.bulk.$name"
-		awk -v name=$name '$1 == name { print $6 }' "$out" >>"$work/messaging.tiny.$name"
+		awk -v name=$name '$1 == name && NF == 6 { print $2 }' "$out" >>"$work/messaging.small.$name"
+		awk -v name=$name '$1 == name && NF == 6 { print $5 }' "$out" >>"$work/messaging.bulk.$name"
+		awk -v name=$name '$1 == name && NF == 6 { print $6 }' "$out" >>"$work/messaging.tiny.$name"
 	done
 	messaging_up
 	request=$(ucx_figure 2 tag_lat 64 20000)
