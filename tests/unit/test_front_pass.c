@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lanes read from the kernel themselves, as the owner has it: the test plays the lane, by the
+ * words in the memory that both have. What a death at any word leaves.
+ */
+#include "tests/lib/front_reads_rig.h"
+
+#include <sched.h>
+#include <sys/wait.h>
+
+static void owner_reads_up(struct both *b, struct rig *g)
+{
+	owner_up(&b->e, g);
+	lane_lives(&b->e);
+	both_map(b);
+	pull(b);
+	n_calls = 0;
+}
+
+static uint64_t lane_passes(struct both *b, unsigned i, uint32_t opcode, const void *arg,
+			    size_t len)
+{
+	struct fuse_in_header h = {.len = (uint32_t)(sizeof(h) + len),
+				   .opcode = opcode,
+				   .nodeid = b->e.node,
+				   .unique = b->e.g->unique += 2};
+
+	memcpy(lane_reads_buf(b->reads, i), &h, sizeof(h));
+	memcpy(lane_reads_buf(b->reads, i) + sizeof(h), arg, len);
+	b->reads->slots[i].unique = h.unique;
+	b->reads->slots[i].word = LANE_PASSED;
+	b->reads->done |= 1ULL << i;
+	b->common->done |= 1;
+	return h.unique;
+}
+
+static void test_owner_takes_what_is_passed(void **state)
+{
+	const struct fuse_getattr_in in = {0};
+	struct both b;
+	uint64_t unique;
+
+	owner_reads_up(&b, *state);
+	unique = lane_passes(&b, 2, FUSE_GETATTR, &in, sizeof(in));
+	pull(&b);
+	assert_int_equal(word_of(&b, 2), LANE_FREE);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == unique);
+	both_down(&b);
+}
+
+/* The lane that asks is shown the file, with the request. */
+static void test_owner_shows_the_file(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	owner_reads_up(&b, *state);
+	unique = lane_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(state_of(&b.e, 0), LANE_HANDED);
+	assert_true(b.e.area->slots[0].unique == unique);
+	assert_int_equal(b.e.area->files[0].state, LANE_FILE_OPEN);
+	assert_true(b.e.area->files[0].fh == b.e.fh);
+	both_down(&b);
+}
+
+static bool is_resent(struct rig *g)
+{
+	struct fuse_out_header out;
+
+	if (kernel_receive(g, &out, NULL, 0) == 0)
+		return false;
+	assert_int_equal(out.unique, 0);
+	assert_int_equal(out.error, FUSE_PROTO_NOTIFY_RESEND);
+	return true;
+}
+
+static void owner_begins(struct both *b)
+{
+	struct rig *g = b->e.g;
+
+	g->f = fuse_front_free(g->f);
+	front_start(g);
+}
+
+/* What a dead lane had read, or had not, is found out by having all handed out anew. */
+static void test_owner_dies_and_a_lane_that_reads(void **state)
+{
+	struct fuse_forget_in forget = {.nlookup = 1};
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	b.common->reads = 1;
+	left_reading(&b, 0, 4096);
+	lane_passes(&b, 1, FUSE_FORGET, &forget, sizeof(forget));
+	lane_passes(&b, 2, FUSE_GETATTR, &forget, sizeof(forget));
+	owner_begins(&b);
+	assert_int_equal(b.common->reads, 0);
+	assert_true(is_resent(g));
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(word_of(&b, 1), LANE_FREE);
+	assert_int_equal(word_of(&b, 2), LANE_FREE); /* it comes again */
+	session_up(g);
+	respond_init(g);
+	assert_int_equal(front_node_get(&g->f->nodes, b.e.node)->n_lookups, 0);
+	both_down(&b);
+}
+
+/* What is passed in the moment that the slot is looked at for something else stays. */
+static void test_owner_drops_nothing(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	lane_passes(&b, 1, FUSE_GETATTR, &b, 16);
+	assert_false(front_deal_slot_look(g->f, &g->f->deal->lanes[0], LANE_SLOTS + 1));
+	assert_int_equal(word_of(&b, 1), LANE_PASSED);
+	both_down(&b);
+}
+
+/* What was written is noted by a successor, if not by us; a file's place need not be its any more.
+ */
+static void test_owner_dies_before_it_has_noted(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	lane_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b); /* the lane is shown the file */
+	b.reads->notes[0].wrote = 2;
+	owner_begins(&b);
+	assert_true(is_resent(g));
+	session_up(g);
+	respond_init(g);
+	assert_true(front_node_get(&g->f->nodes, b.e.node)->flags & FRONT_NODE_UNSYNCED);
+	assert_int_equal(b.reads->notes[0].wrote_seen, 2);
+	g->f->deal->lanes[0].fhs[0] = 0;
+	front_node_get(&g->f->nodes, b.e.node)->flags &= ~FRONT_NODE_UNSYNCED;
+	b.reads->notes[0].wrote = 3;
+	b.reads->noted = b.common->noted = 1;
+	front_pass_notes(g->f);
+	assert_true(front_node_get(&g->f->nodes, b.e.node)->flags & FRONT_NODE_UNSYNCED);
+	both_down(&b);
+}
+
+/* One that lives must have said what it has read before that. */
+static void test_owner_waits_for_who_reads(void **state)
+{
+	int go[2], fd;
+	struct both b;
+	struct rig *g = *state;
+	pid_t pid;
+	char c;
+
+	owner_reads_up(&b, g);
+	fd = g->cfg->mounts[0].state_fd;
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(go[1]);
+		if (lane_lock(fd, 1) == 0)
+			b.reads->slots[0].word = LANE_READING;
+		_exit(read(go[0], &c, 1) != 0);
+	}
+	while (__atomic_load_n(&b.reads->slots[0].word, __ATOMIC_ACQUIRE) != LANE_READING)
+		sched_yield();
+	owner_begins(&b);
+	assert_false(is_resent(g));
+	send_getattr(&b);
+	assert_int_equal(fuse_front_pull(g->f, true, g->now_ns), 0);
+	assert_true(fuse_front_tick(g->f, g->now_ns) <= g->now_ns + NSEC_PER_MSEC);
+	b.reads->slots[0].word = LANE_TAKEN;
+	assert_int_equal(fuse_front_pull(g->f, true, g->now_ns), 1);
+	assert_true(is_resent(g));
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_TAKEN);
+	close(go[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(go[0]);
+	both_down(&b);
+}
+
+/* What lanes have in hand is theirs, whoever reads it anew; what one has passed is done once. */
+static void test_owner_dies_and_hears_again(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+	uint64_t taken = 5001, unheard = 5003, passed = 5005;
+
+	owner_reads_up(&b, g);
+	b.reads->slots[0].unique = taken;
+	b.reads->slots[0].word = LANE_TAKEN;
+	b.reads->slots[1].unique = unheard;
+	b.reads->slots[1].word = LANE_UNHEARD;
+	owner_begins(&b);
+	assert_true(is_resent(g));
+	session_up(g);
+	respond_init(g);
+	lane_lives(&b.e);
+	n_calls = 0;
+	/* A lane gives back what it has not sent before the owner has read it anew. */
+	g->unique = passed - 2;
+	assert_true(lane_passes(&b, 2, FUSE_READ, read_of(b.e.fh, 0),
+				sizeof(struct fuse_read_in)) == passed);
+	for (uint64_t unique = taken; unique <= passed; unique += 2)
+		kernel_send_to(g, FUSE_READ, unique | FUSE_PROTO_UNIQUE_RESEND, b.e.node,
+			       read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b);
+	assert_int_equal(word_of(&b, 0), LANE_TAKEN | LANE_AGAIN);
+	assert_int_equal(LANE_STATE(word_of(&b, 1)), LANE_HANDED);
+	assert_true(b.reads->slots[1].unique == (unheard | FUSE_PROTO_UNIQUE_RESEND));
+	assert_true(b.reads->posted & 2);
+	assert_int_equal(word_of(&b, 2), LANE_FREE);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == (passed | FUSE_PROTO_UNIQUE_RESEND));
+	/* The ends of those that were claimed are heard of. */
+	b.reads->slots[0].word = LANE_DONE | LANE_AGAIN;
+	b.reads->slots[1].word = LANE_DONE;
+	b.reads->done |= 3;
+	b.common->done |= 1;
+	pull(&b);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(word_of(&b, 1), LANE_FREE);
+	assert_int_equal(g->f->deal->lanes[0].n_out, 0);
+	assert_int_equal(fuse_front_in_flight(g->f), 1);
+	both_down(&b);
+}
+
+/* Of a file with a lane at work nothing is believed that was known before. */
+static void test_owner_hears_what_lanes_write(void **state)
+{
+	const struct fuse_attr attr = {.ino = 7, .mode = S_IFREG | 0644, .nlink = 1, .size = 4};
+	const struct fuse_write_out out = {.size = 4};
+	struct tail t = tail_make(FUSE_PROTO_RESP_ATTR, 0);
+	struct rig *g = *state;
+	struct both b;
+
+	g->features = FUSE_PROTO_FEATURE_WRITTEN;
+	owner_reads_up(&b, g);
+	lane_passes(&b, 0, FUSE_READ, read_of(b.e.fh, 0), sizeof(struct fuse_read_in));
+	pull(&b); /* the lane is shown the file */
+	b.e.area->slots[0].word = LANE_DONE;
+	b.e.area->done |= 1;
+	pull(&b);
+	tail_add(&t, &attr, sizeof(attr));
+	b.reads->n_read = 1;
+	for (unsigned when = 0; when < 4; when++) {
+		bool begun = when == 1, noted = when == 2;
+
+		kernel_write(g, b.e.node, b.e.fh, "data", 4);
+		respond_tail(g, n_calls - 1, 0, &out, sizeof(out), &t);
+		expect_reply(g, g->unique, 0);
+		n_calls = 0;
+		b.reads->notes[0].out = begun;
+		if (noted) {
+			b.reads->notes[0].wrote++;
+			b.reads->noted = b.common->noted = 1;
+		}
+		send_getattr(&b);
+		pull(&b);
+		assert_int_equal(n_calls, begun || noted);
+		if (n_calls > 0)
+			respond(g, 0, -EACCES, NULL, 0);
+		expect_reply(g, g->unique, n_calls == 0 && (begun || noted) ? -EACCES : 0);
+	}
+	both_down(&b);
+}
+
+/* A signal of a process whose request a lane has is the lane's. */
+static void test_owner_passes_signals(void **state)
+{
+	struct fuse_interrupt_in in = {.unique = 7001};
+	struct both b;
+
+	owner_reads_up(&b, *state);
+	b.reads->slots[4].unique = 7001;
+	b.reads->slots[4].word = LANE_TAKEN;
+	kernel_send(b.e.g, FUSE_INTERRUPT, 7002, &in, sizeof(in));
+	pull(&b);
+	assert_int_equal(word_of(&b, 4), LANE_TAKEN | LANE_SIGNALLED);
+	assert_true(b.reads->posted & 1 << 4);
+	/* One that is being read may be it: the kernel is to say it once more. */
+	b.reads->slots[4].word = LANE_READING;
+	kernel_send(b.e.g, FUSE_INTERRUPT, 7002, &in, sizeof(in));
+	pull(&b);
+	expect_reply(b.e.g, 7002, -EAGAIN);
+	b.reads->slots[4].word = LANE_FREE;
+	both_down(&b);
+}
+
+static void test_owner_has_them_read(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	assert_int_equal(b.common->reads, 0);
+	g->f->deal->always = true;
+	pull(&b);
+	assert_int_equal(b.common->reads, 1);
+	/* Not without a server, and not when it ends. */
+	fuse_front_event(g->f, RUDP_SESSION_LOST, 0, g->now_ns);
+	pull(&b);
+	assert_int_equal(b.common->reads, 0);
+	both_down(&b);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_owner_takes_what_is_passed),
+		CASE(test_owner_shows_the_file),
+		CASE(test_owner_dies_and_a_lane_that_reads),
+		CASE(test_owner_drops_nothing),
+		CASE(test_owner_dies_before_it_has_noted),
+		CASE(test_owner_waits_for_who_reads),
+		CASE(test_owner_dies_and_hears_again),
+		CASE(test_owner_hears_what_lanes_write),
+		CASE(test_owner_passes_signals),
+		CASE(test_owner_has_them_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
