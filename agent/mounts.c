@@ -739,6 +739,13 @@ bool mounts_leaving(const struct mounts *m, uint32_t worker_id)
 	return false;
 }
 
+bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16])
+{
+	const struct mount_point *p = find_id(m, id);
+
+	return p && p->leaving && p->worker_id != 0;
+}
+
 /* ---- what others do to them ---- */
 
 static int on_mountinfo(void *user, int fd, uint32_t revents)

@@ -72,5 +72,7 @@ void mounts_drop(struct mounts *m, const char *path);
 /* Whether a mount of that worker (0: any) is being unmounted; it wants to be served until then, or
  * until it has taken MOUNTS_PATIENCE_NS. */
 bool mounts_leaving(const struct mounts *m, uint32_t worker_id);
+/* The same of one mount that a worker has, for those who have lanes of it. */
+bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16]);
 
 #endif

@@ -57,6 +57,8 @@ static void tell_keys(struct sup_worker *w)
 
 /* ---- timers ---- */
 
+static void feed_when_unmounted(struct sup_worker *w, enum sup_event e);
+
 static int on_timer(void *user)
 {
 	struct sup_worker *w = user;
@@ -93,8 +95,9 @@ static int on_heartbeat_check(void *user)
 		sup_tell_rdma(w, now);
 		if (is_stuck(w, now))
 			sup_feed(w, SUP_EV_HEARTBEAT_MISSED);
-		else if (sup_gains_export(w) || sup_lanes_differ(w)) /* nobody notices */
-			sup_feed(w, SUP_EV_CONFIG_CHANGED);
+		else if (w->deferred == SUP_EVENT_MAX &&
+			 (sup_gains_export(w) || sup_lanes_differ(w))) /* nobody notices */
+			feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
 	return any ? loop_timer_arm(s->heartbeat, SUP_HEARTBEAT_CHECK_NS) : 0;
 }
@@ -294,8 +297,6 @@ void sup_fault_changed(struct sup *s, const struct launch_fault *f)
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		sup_send_fault(w, f);
 }
-
-static void feed_when_unmounted(struct sup_worker *w, enum sup_event e);
 
 static void do_note_up(struct sup_worker *w)
 {
@@ -530,10 +531,21 @@ struct sup *sup_free(struct sup *s)
 
 /* ---- what is wanted ---- */
 
-/* A worker whose mounts are being unmounted serves them until they are gone. */
+static bool has_leaving(const struct sup_worker *w)
+{
+	const struct mounts *m = w->sup->setup.mounts;
+	bool has = mounts_leaving(m, w->id);
+
+	for (uint32_t i = 0; !has && w->started && i < w->started->n_lanes; i++)
+		has = mounts_leaving_id(m, w->started->lanes[i].id);
+	return has;
+}
+
+/* A worker whose mounts are being unmounted serves them until they are gone; one that has lanes of
+ * them has a server, too, that keeps what is open until it hears of that. */
 static void feed_when_unmounted(struct sup_worker *w, enum sup_event e)
 {
-	if (mounts_leaving(w->sup->setup.mounts, w->id)) {
+	if (has_leaving(w)) {
 		w->deferred = e;
 		return;
 	}

@@ -231,6 +231,11 @@ void fuse_front_unlabelled(struct fuse_front *f)
 	f->unlabelled = true;
 }
 
+void fuse_front_unmounted(struct fuse_front *f)
+{
+	f->gone = true;
+}
+
 int fuse_front_fd(const struct fuse_front *f)
 {
 	return f->lane ? f->mount->bell_fd : f->fd;

@@ -72,6 +72,9 @@ void fuse_front_rest(struct fuse_front *f);
  * in use; -ENODEV: unmounted. The descriptor tells of requests that come after one with `all` that
  * has returned 0. */
 int fuse_front_pull(struct fuse_front *f, bool all, uint64_t now_ns);
+/* The descriptor says that it is unmounted: a lane that takes no more need not hear it from its
+ * owner. The next pull does what is to be done then. */
+void fuse_front_unmounted(struct fuse_front *f);
 /* Timeouts. Returns the next deadline, UINT64_MAX for none. */
 uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns);
 unsigned fuse_front_in_flight(const struct fuse_front *f);

@@ -468,14 +468,17 @@ static unsigned front_left(struct worker *w)
 
 	for (unsigned i = 0; i < n_fronts(w); i++) {
 		struct front_mount *m = &end_of(w)->mounts[i];
-		struct pollfd p = {.fd = m->front ? fuse_front_fd(m->front) : -1, .events = POLLIN};
+		struct pollfd p = {.events = POLLIN};
 
 		if (!m->front)
 			continue;
 		fuse_front_rest(m->front);
-		if (!m->unmounted && poll(&p, 1, 0) == 1 && (p.revents & POLLERR) &&
-		    fuse_front_pull(m->front, true, w->now_ns) == -ENODEV)
-			unmounted(w, i);
+		p.fd = fuse_front_kernel_fd(m->front);
+		if (!m->unmounted && poll(&p, 1, 0) == 1 && p.revents & POLLERR) {
+			fuse_front_unmounted(m->front);
+			if (fuse_front_pull(m->front, true, w->now_ns) == -ENODEV)
+				unmounted(w, i);
+		}
 		left += fuse_front_sent(m->front);
 	}
 	return left;

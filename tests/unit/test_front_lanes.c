@@ -585,6 +585,25 @@ static void test_lane_without_a_session_says_goodbye(void **state)
 	goodbye_ends_it(&e);
 }
 
+/* It stops, and its owner does, too, and has not told it. */
+static void test_lane_that_rests_says_goodbye(void **state)
+{
+	struct fuse_out_header out;
+	struct ends e;
+
+	lane_up(&e, *state, FUSE_PROTO_FEATURE_LANES);
+	fuse_front_pull(e.g->f, true, e.g->now_ns);
+	opened(&e);
+	respond(e.g, 0, 0, "the data", 8);
+	assert_true(kernel_receive(e.g, &out, NULL, 0) > 0);
+	fuse_front_rest(e.g->f);
+	assert_int_equal(fuse_front_pull(e.g->f, true, e.g->now_ns), 0);
+	fuse_front_unmounted(e.g->f);
+	assert_int_equal(fuse_front_pull(e.g->f, true, e.g->now_ns), -ENODEV);
+	assert_int_equal(fuse_front_sent(e.g->f), 1);
+	goodbye_ends_it(&e);
+}
+
 static uint64_t n_rung(const struct ends *e)
 {
 	uint64_t n = 0;
@@ -671,6 +690,7 @@ int main(void)
 		CASE(test_lane_owes),
 		CASE(test_lane_that_owes_says_goodbye),
 		CASE(test_lane_without_a_session_says_goodbye),
+		CASE(test_lane_that_rests_says_goodbye),
 		CASE(test_lane_rests),
 		CASE(test_lane_lets_its_owner_first),
 		CASE(test_owner_says_whether_it_is_served),
