@@ -123,12 +123,15 @@ static bool front_resend(struct fuse_front *f)
 		return true;
 	if (!front_pass_hush(f))
 		return false;
-	/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered. */
-	if (front_init_resend(f) < 0)
-		f->bad_requests++;
-	else
-		front_pass_forgets(f);
 	f->resend_due = false;
+	/* A kernel before 6.9 cannot: what the dead worker had read stays unanswered, and what
+	 * lanes had is theirs, or ours. */
+	if (front_init_resend(f) < 0) {
+		f->bad_requests++;
+		front_deal_settled(f);
+	} else {
+		front_pass_forgets(f);
+	}
 	return true;
 }
 
@@ -599,7 +602,7 @@ uint64_t fuse_front_tick(struct fuse_front *f, uint64_t now_ns)
 		front_goodbye(f);
 		return front_gone_tick(f, now_ns);
 	}
-	due = front_patience_tick(f, now_ns);
+	due = MIN_OF(front_patience_tick(f, now_ns), front_pass_signals(f, now_ns));
 	front_unclog(f, now_ns);
 	front_guide_tick(f, now_ns);
 	if (!f->session && (!front_lane_may_connect(f, now_ns) || front_connect(f, now_ns) < 0))

@@ -545,6 +545,14 @@ static void lane_desert(struct fuse_front *f, struct front_dealt *l)
 	}
 }
 
+/* A lane may have died between its word and the bit, and nobody may come for it. */
+static void passed_again(struct fuse_front *f, struct front_dealt *l)
+{
+	for (unsigned i = 0; i < LANE_READS; i++)
+		if (LANE_STATE(lane_get(&l->reads->slots[i].word)) == LANE_PASSED)
+			tell_again(f, l, LANE_SLOTS + i);
+}
+
 void front_deal_served(struct fuse_front *f)
 {
 	uint32_t served = f->link == FRONT_READY && f->features & FUSE_PROTO_FEATURE_LANES;
@@ -558,8 +566,13 @@ void front_deal_served(struct fuse_front *f)
 
 void front_deal_tick(struct fuse_front *f, uint64_t now_ns)
 {
+	bool looks;
+
 	if (!f->deal)
 		return;
+	looks = now_ns >= f->deal->look_ns;
+	if (looks)
+		f->deal->look_ns = now_ns + NSEC_PER_SEC;
 	front_deal_reap(f);
 	front_deal_served(f);
 	for (unsigned i = 0; i < LAUNCH_LANES_MAX; i++) {
@@ -567,6 +580,8 @@ void front_deal_tick(struct fuse_front *f, uint64_t now_ns)
 
 		if (l->n_out > 0 && !front_deal_is_alive(l, now_ns))
 			lane_desert(f, l);
+		if (looks)
+			passed_again(f, l);
 		if (l->n_out > 0 || !l->touched || now_ns - f->busy_ns < NSEC_PER_SEC)
 			continue;
 		lane_trim(l->area);

@@ -189,12 +189,25 @@ struct front_dealt {
 	uint64_t away_ns; /* since when nobody has had it; 0: somebody has, or it left nothing */
 };
 
+#define FRONT_SIGNALS 32U
+
+/* The process of a request had a signal, and a lane is about to have that, or to pass it to us. */
+struct front_signal {
+	uint64_t unique;
+	uint64_t until_ns; /* then it is left to those who look whose process is dying */
+	uint32_t at[LAUNCH_LANES_MAX]; /* in which of each lane's own slots it may be: a bit each */
+};
+
 struct front_deal {
 	int bell_fd;
 	bool settling; /* what a predecessor had dealt out may still be handed out anew */
 	bool always;   /* lanes read whenever they can: not what was tried decides */
 	struct front_trial trial;
 	unsigned passed_by; /* of what is in hand: the lane, and one more; 0: we have read it */
+	struct front_signal signals[FRONT_SIGNALS];
+	unsigned n_signals;
+	uint64_t signals_ns; /* when they are looked at next */
+	uint64_t look_ns;    /* when all that lanes have passed is */
 	struct front_dealt lanes[LAUNCH_LANES_MAX];
 };
 
@@ -446,8 +459,9 @@ bool front_pass_has(const struct front_dealt *l, uint64_t nodeid);
 /* The owner sleeps next, or does not. */
 void front_pass_sleeps(struct fuse_front *f, bool sleeps);
 /* The process of a request that a lane may have had a signal. */
-void front_pass_interrupt(struct fuse_front *f, const struct fuse_in_header *in, uint64_t unique,
-			  uint64_t now_ns);
+void front_pass_interrupt(struct fuse_front *f, uint64_t unique, uint64_t now_ns);
+/* Looks for those of which no lane could be told yet. When it wants to be called again. */
+uint64_t front_pass_signals(struct fuse_front *f, uint64_t now_ns);
 /* Whether they are to read. */
 void front_pass_judge(struct fuse_front *f, uint64_t now_ns);
 

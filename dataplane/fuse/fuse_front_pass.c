@@ -27,6 +27,8 @@ int front_pass_init(struct fuse_front *f)
 		/* Of what the predecessor had seen nothing is known. */
 		__atomic_store_n(&l->reads->done, ~0ULL >> (64 - LANE_READS), __ATOMIC_SEQ_CST);
 		__atomic_store_n(&l->reads->noted, ~0ULL, __ATOMIC_SEQ_CST);
+		/* It may have died between a word and the lane's bit. */
+		__atomic_store_n(&l->reads->posted, ~0ULL >> (64 - LANE_READS), __ATOMIC_SEQ_CST);
 	}
 	f->deal->settling = true;
 	f->deal->always = f->mount->lanes_always;
@@ -96,7 +98,7 @@ static bool passed_get(struct fuse_front *f, struct front_dealt *l, unsigned i, 
 	memcpy(f->read_buf, req, *ret_len);
 	/* It is free before it is begun with: else it could be begun with twice. What is lost with
 	 * us here the kernel hands out anew. */
-	return lane_swap(&slot->word, word, LANE_FREE) && h.len == *ret_len;
+	return lane_swap(&slot->word, word, LANE_FREE) && h.len == *ret_len && h.len >= sizeof(h);
 }
 
 void front_pass_forgets(struct fuse_front *f)
@@ -180,41 +182,83 @@ void front_pass_sleeps(struct fuse_front *f, bool sleeps)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Whether it is, or may be, in that slot of the lane's. */
-static bool signal_slot(struct fuse_front *f, struct front_dealt *l, unsigned i,
-			const struct fuse_in_header *in, uint64_t unique)
-{
-	const struct fuse_out_header again = {
-		.len = sizeof(again), .error = -EAGAIN, .unique = in->unique};
-	struct lane_slot *slot = &l->reads->slots[i];
-	uint32_t word = lane_get(&slot->word);
-	bool matches = (slot->unique & ~RESEND) == (unique & ~RESEND);
+/* ------------------------------------------------------------------ signals */
 
-	if (LANE_STATE(word) == LANE_TAKEN && matches &&
-	    lane_swap(&slot->word, word, word | LANE_SIGNALLED)) {
+/* Whether it is to be looked at again: which request the kernel has given there is not known yet,
+ * or it is about to be ours. The kernel is not asked to say it once more: it would say nothing else
+ * of the mount to anybody before. */
+static bool signal_waits(struct fuse_front *f, struct front_dealt *l, unsigned i, uint64_t unique)
+{
+	struct lane_slot *slot = &l->reads->slots[i];
+
+	for (;;) {
+		uint32_t word = lane_get(&slot->word);
+
+		if (LANE_STATE(word) == LANE_READING)
+			return true;
+		if ((slot->unique & ~RESEND) != (unique & ~RESEND))
+			return false;
+		if (LANE_STATE(word) != LANE_TAKEN)
+			return LANE_STATE(word) == LANE_PASSED;
+		if (!lane_swap(&slot->word, word, word | LANE_SIGNALLED))
+			continue;
 		front_deal_post(f, l, LANE_SLOTS + i);
-		return true;
+		return false;
 	}
-	/* It is not known yet, or about to be ours: the kernel says it once more. */
-	if (LANE_STATE(word) == LANE_READING || (LANE_STATE(word) == LANE_PASSED && matches)) {
-		(void)front_reply(f, &again, sizeof(again));
-		return true;
-	}
-	return false;
 }
 
-void front_pass_interrupt(struct fuse_front *f, const struct fuse_in_header *in, uint64_t unique,
-			  uint64_t now_ns)
+/* False: its lane has been told, or nobody has it (any more). */
+static bool signal_look(struct fuse_front *f, struct front_signal *g)
 {
-	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++) {
-		struct front_dealt *l = &f->deal->lanes[k];
+	bool waits = false;
 
-		if (!front_deal_is_alive(l, now_ns))
-			continue;
-		for (unsigned i = 0; i < LANE_READS; i++)
-			if (signal_slot(f, l, i, in, unique))
-				return;
+	for (unsigned k = 0; k < LAUNCH_LANES_MAX; k++) {
+		for (uint32_t bits = g->at[k]; bits; bits &= bits - 1) {
+			unsigned i = (unsigned)__builtin_ctz(bits);
+
+			if (!signal_waits(f, &f->deal->lanes[k], i, g->unique))
+				g->at[k] &= ~(1U << i);
+		}
+		waits |= g->at[k] != 0;
 	}
+	return waits;
+}
+
+void front_pass_interrupt(struct fuse_front *f, uint64_t unique, uint64_t now_ns)
+{
+	struct front_deal *d = f->deal;
+	struct front_signal g = {.unique = unique, .until_ns = now_ns + FRONT_LONG_NS};
+
+	if (!d)
+		return;
+	memset(g.at, 0xff, sizeof(g.at));
+	/* Of more than there is room for those who are dying are found, but later. */
+	if (!signal_look(f, &g) || d->n_signals == FRONT_SIGNALS)
+		return;
+	d->signals[d->n_signals++] = g;
+	d->signals_ns = now_ns + NSEC_PER_MSEC;
+}
+
+uint64_t front_pass_signals(struct fuse_front *f, uint64_t now_ns)
+{
+	struct front_deal *d = f->deal;
+
+	if (PLENUM_LIKELY(!d || d->n_signals == 0))
+		return UINT64_MAX;
+	if (now_ns < d->signals_ns)
+		return d->signals_ns;
+	for (unsigned n = d->n_signals; n-- > 0;) {
+		struct front_signal *g = &d->signals[n];
+		struct front_slot *s = front_slot_find(f, g->unique); /* it has come to us */
+
+		if (s)
+			front_patience_signalled(f, s, now_ns);
+		else if (now_ns < g->until_ns && signal_look(f, g))
+			continue;
+		*g = d->signals[--d->n_signals];
+	}
+	d->signals_ns = now_ns + NSEC_PER_MSEC;
+	return d->n_signals > 0 ? d->signals_ns : UINT64_MAX;
 }
 
 /* ------------------------------------------------------------------ what lanes do to files */
@@ -256,6 +300,8 @@ void front_pass_notes(struct fuse_front *f)
 		struct front_dealt *l = &f->deal->lanes[__builtin_ctzll(lanes)];
 		uint64_t files = __atomic_exchange_n(&l->reads->noted, 0, __ATOMIC_SEQ_CST);
 
+		/* Partner: note_file(): who finds the bit set has counted before. */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		for (; files; files &= files - 1)
 			file_note(f, l, (unsigned)__builtin_ctzll(files));
 	}

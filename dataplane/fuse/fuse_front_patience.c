@@ -87,7 +87,7 @@ void front_patience_interrupt(struct fuse_front *f, const void *req, size_t len,
 	if (s)
 		front_patience_signalled(f, s, now_ns);
 	else
-		front_pass_interrupt(f, req, in.unique, now_ns);
+		front_pass_interrupt(f, in.unique, now_ns);
 }
 
 /* full: FUSE may have told of others, too, which cannot be read before one of these ends; or it

@@ -43,11 +43,13 @@ static void tell_lane(const struct fuse_front *f, uint64_t *word)
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-/* Partner: front_pass_notes() of the owner, which takes the lane's bit away before the file's. */
+/* Partner: front_pass_notes() of the owner, which takes the lane's bit away before the file's, and
+ * that before it looks: where the bit is still set it will see what was counted before. */
 static void note_file(const struct fuse_front *f, unsigned file)
 {
 	const uint64_t bit = 1ULL << file;
 
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!(__atomic_load_n(&f->reads->noted, __ATOMIC_SEQ_CST) & bit))
 		__atomic_fetch_or(&f->reads->noted, bit, __ATOMIC_SEQ_CST);
 	tell_lane(f, &f->common->noted);

@@ -281,16 +281,179 @@ static void test_owner_passes_signals(void **state)
 	owner_reads_up(&b, *state);
 	b.reads->slots[4].unique = 7001;
 	b.reads->slots[4].word = LANE_TAKEN;
+	b.reads->posted = 0;
 	kernel_send(b.e.g, FUSE_INTERRUPT, 7002, &in, sizeof(in));
 	pull(&b);
 	assert_int_equal(word_of(&b, 4), LANE_TAKEN | LANE_SIGNALLED);
 	assert_true(b.reads->posted & 1 << 4);
-	/* One that is being read may be it: the kernel is to say it once more. */
-	b.reads->slots[4].word = LANE_READING;
-	kernel_send(b.e.g, FUSE_INTERRUPT, 7002, &in, sizeof(in));
+	assert_int_equal(b.e.g->f->deal->n_signals, 0);
+	both_down(&b);
+}
+
+static void interrupt(struct both *b, uint64_t unique)
+{
+	struct fuse_interrupt_in in = {.unique = unique};
+
+	kernel_send(b->e.g, FUSE_INTERRUPT, unique + 1, &in, sizeof(in));
+	pull(b);
+	expect_silence(b->e.g); /* the kernel would say it again, and nothing else */
+}
+
+/* One that is being read may be it: it is looked for again, and not for ever. */
+static void test_owner_keeps_signals(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	b.reads->slots[2].word = b.reads->slots[4].word = LANE_READING;
+	b.reads->posted = 0;
+	interrupt(&b, 7001);
+	assert_int_equal(g->f->deal->n_signals, 1);
+	assert_true(fuse_front_tick(g->f, g->now_ns) <= g->now_ns + NSEC_PER_MSEC);
+	b.reads->slots[4].unique = 7001 | FUSE_PROTO_UNIQUE_RESEND;
+	b.reads->slots[4].word = LANE_TAKEN;
+	g->now_ns += NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(word_of(&b, 4), LANE_TAKEN | LANE_SIGNALLED);
+	assert_true(b.reads->posted & 1 << 4);
+	/* In that which it is read in since it cannot be. */
+	b.reads->slots[2].word = LANE_FREE;
+	g->now_ns += NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(g->f->deal->n_signals, 0);
+	/* A lane that stands still. */
+	b.reads->slots[2].word = LANE_READING;
+	for (unsigned i = 0; i < FRONT_SIGNALS + 2; i++)
+		interrupt(&b, 8001 + 2 * i);
+	assert_int_equal(g->f->deal->n_signals, FRONT_SIGNALS);
+	g->now_ns += FRONT_LONG_NS;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(g->f->deal->n_signals, 0);
+	b.reads->slots[2].word = LANE_FREE;
+	both_down(&b);
+}
+
+/* Beside one that is read by another lane, whatever that is. */
+static void test_owner_passes_signals_to_the_second(void **state)
+{
+	struct lane_reads *second;
+	struct both b;
+
+	owner_reads_up(&b, *state);
+	second = lane_reads_map(b.e.g->cfg->mounts[0].state_fd, 2);
+	assert_non_null(second);
+	b.reads->slots[0].word = LANE_READING;
+	second->slots[1].unique = 7001;
+	second->slots[1].word = LANE_TAKEN;
+	interrupt(&b, 7001);
+	assert_int_equal(second->slots[1].word, LANE_TAKEN | LANE_SIGNALLED);
+	b.reads->slots[0].word = LANE_FREE;
+	lane_reads_unmap(second);
+	both_down(&b);
+}
+
+/* It comes to the owner with the request that it is of. */
+static void test_owner_keeps_signals_of_what_is_passed(void **state)
+{
+	struct fuse_getattr_in in = {0};
+	struct both b;
+	struct rig *g = *state;
+	uint64_t unique;
+
+	owner_reads_up(&b, g);
+	unique = lane_passes(&b, 0, FUSE_GETATTR, &in, sizeof(in));
+	b.common->done = 0; /* the lane has not said so yet */
+	interrupt(&b, unique);
+	assert_int_equal(word_of(&b, 0), LANE_PASSED);
+	assert_int_equal(n_calls, 0);
+	b.common->done = 1;
 	pull(&b);
-	expect_reply(b.e.g, 7002, -EAGAIN);
-	b.reads->slots[4].word = LANE_FREE;
+	assert_int_equal(n_calls, 1);
+	g->now_ns += NSEC_PER_MSEC;
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(g->f->deal->n_signals, 0);
+	assert_int_equal(call_header(1).opcode, FUSE_INTERRUPT);
+	both_down(&b);
+}
+
+/* Where the kernel cannot hand out anew (before 6.9) nothing is waited for. */
+static void test_owner_of_an_old_kernel(void **state)
+{
+	struct fuse_getattr_in in = {0};
+	struct both b;
+	struct rig *g = *state;
+	int only_reads[2], dev = g->dev;
+
+	owner_reads_up(&b, g);
+	b.reads->slots[3].word = LANE_UNHEARD;
+	lane_passes(&b, 0, FUSE_GETATTR, &in, sizeof(in));
+	assert_int_equal(pipe(only_reads), 0);
+	g->cfg->mounts[0].fuse_fd = only_reads[0];
+	owner_begins(&b);
+	g->f->fd = g->cfg->mounts[0].fuse_fd = dev;
+	assert_false(is_resent(g));
+	session_up(g);
+	respond_init(g);
+	send_getattr(&b); /* what comes meanwhile keeps the kernel's queue from being empty */
+	fuse_front_pull(g->f, false, g->now_ns);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(word_of(&b, 3), LANE_FREE);
+	assert_true(n_calls > 0);
+	close(only_reads[0]);
+	close(only_reads[1]);
+	both_down(&b);
+}
+
+/* What a lane that is killed has passed, and not told of: nobody may come for it. */
+static void test_owner_finds_what_is_passed(void **state)
+{
+	struct fuse_getattr_in in = {0};
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	lane_passes(&b, 5, FUSE_GETATTR, &in, sizeof(in));
+	b.reads->done = b.common->done = 0;
+	pull(&b);
+	assert_int_equal(word_of(&b, 5), LANE_PASSED);
+	g->now_ns += NSEC_PER_SEC;
+	fuse_front_tick(g->f, g->now_ns);
+	pull(&b);
+	assert_int_equal(word_of(&b, 5), LANE_FREE);
+	assert_int_equal(n_calls, 1);
+	both_down(&b);
+}
+
+/* Handed back, and its predecessor died before it said so: the lane looks at it all the same. */
+static void test_owner_dies_before_it_has_told(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+
+	owner_reads_up(&b, g);
+	b.reads->slots[6].unique = 5001 | FUSE_PROTO_UNIQUE_RESEND;
+	b.reads->slots[6].word = LANE_HANDED;
+	b.reads->posted = 0;
+	owner_begins(&b);
+	assert_true(b.reads->posted & 1 << 6);
+	b.reads->slots[6].word = LANE_FREE;
+	both_down(&b);
+}
+
+/* Not as long as a header: whatever wrote it there is not the kernel. */
+static void test_owner_reads_no_further_than_it_goes(void **state)
+{
+	struct both b;
+	uint32_t len = 8;
+
+	owner_reads_up(&b, *state);
+	lane_passes(&b, 0, FUSE_LOOKUP, "a", 2);
+	memcpy(lane_reads_buf(b.reads, 0), &len, sizeof(len));
+	pull(&b);
+	assert_int_equal(word_of(&b, 0), LANE_FREE);
+	assert_int_equal(n_calls, 0);
+	expect_silence(b.e.g);
 	both_down(&b);
 }
 
@@ -325,6 +488,13 @@ int main(void)
 		CASE(test_owner_dies_and_hears_again),
 		CASE(test_owner_hears_what_lanes_write),
 		CASE(test_owner_passes_signals),
+		CASE(test_owner_keeps_signals),
+		CASE(test_owner_passes_signals_to_the_second),
+		CASE(test_owner_keeps_signals_of_what_is_passed),
+		CASE(test_owner_of_an_old_kernel),
+		CASE(test_owner_finds_what_is_passed),
+		CASE(test_owner_dies_before_it_has_told),
+		CASE(test_owner_reads_no_further_than_it_goes),
 		CASE(test_owner_has_them_read),
 	};
 
