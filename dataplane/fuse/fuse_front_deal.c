@@ -55,6 +55,20 @@ static struct front_node *node_of(struct fuse_front *f, const struct lane_slot *
 	return file ? front_node_get(&f->nodes, file->nodeid) : NULL;
 }
 
+/* A WRITE that is under way, or was: only what is not synced can be lost with the server. */
+static void note_write(struct front_node *node, uint32_t opcode, const uint8_t *req)
+{
+	struct fuse_write_in write;
+
+	if (opcode != FUSE_WRITE)
+		return;
+	memcpy(&write, req + sizeof(struct fuse_in_header), sizeof(write));
+	if (write.flags & O_DSYNC)
+		front_node_unstamp(node);
+	else
+		front_node_changed(node);
+}
+
 static void adopt_slots(struct fuse_front *f, struct front_dealt *l)
 {
 	l->free = 0;
@@ -67,8 +81,8 @@ static void adopt_slots(struct fuse_front *f, struct front_dealt *l)
 			continue;
 		}
 		l->n_out++;
-		if (node && slot->opcode == FUSE_WRITE)
-			front_node_changed(node);
+		if (node)
+			note_write(node, slot->opcode, lane_buf(l->area, i));
 	}
 	l->touched = true;
 }
@@ -241,19 +255,6 @@ static struct front_dealt *lane_for(const struct fuse_front *f, const struct fro
 	return is_large(s) ? lane_choose(f, now_ns) : lane_that_passed(f, now_ns);
 }
 
-static void note_write(struct front_slot *s)
-{
-	struct fuse_write_in write;
-
-	if (s->opcode != FUSE_WRITE)
-		return;
-	memcpy(&write, s->req + sizeof(struct fuse_in_header), sizeof(write));
-	if (write.flags & O_DSYNC)
-		front_node_unstamp(s->nodes[0]);
-	else
-		front_node_changed(s->nodes[0]);
-}
-
 /* The lane has it; the bytes lie there alone. */
 static void deal_out(struct fuse_front *f, struct front_slot *s, unsigned lane, unsigned i)
 {
@@ -287,7 +288,7 @@ bool front_deal_give(struct fuse_front *f, struct front_slot *s, uint64_t now_ns
 	slot->fh = s->refs.fhs[0];
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(lane_buf(l->area, i), s->req, s->req_len);
-	note_write(s); /* before anybody can answer it */
+	note_write(s->nodes[0], s->opcode, s->req); /* before anybody can answer it */
 	front_known_written_drop(&f->known, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
 		front_known_made_stale(&f->known, s->nodes[0]);
@@ -440,9 +441,8 @@ static void end_note(struct fuse_front *f, struct front_dealt *l, unsigned i)
 	struct front_slot *s = l->slots[i];
 	struct front_node *node = s ? s->nodes[0] : node_of(f, slot);
 
-	if (slot->opcode == FUSE_WRITE && node)
-		front_node_changed(node);
 	if (node) {
+		note_write(node, slot->opcode, lane_buf_at(l->area, l->reads, i));
 		front_known_written_drop(&f->known, node);
 		front_list_shown(f, front_node_id(&f->nodes, node));
 	} else {

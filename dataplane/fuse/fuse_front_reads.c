@@ -68,14 +68,20 @@ static void note_write(struct lane_note *note, const struct lane_slot *slot, con
 		lane_set(&note->wrote, note->wrote + 1);
 }
 
+/* Of one that is counted among those under way. */
+static void note_tell(struct fuse_front *f, const struct lane_slot *slot, const uint8_t *req)
+{
+	note_write(&f->reads->notes[slot->file], slot, req);
+	note_file(f, slot->file);
+}
+
 /* Before it can reach the server. */
 static void note_begin(struct fuse_front *f, const struct lane_slot *slot, const uint8_t *req)
 {
 	struct lane_note *note = &f->reads->notes[slot->file];
 
 	lane_set(&note->out, note->out + 1);
-	note_write(note, slot, req);
-	note_file(f, slot->file);
+	note_tell(f, slot, req);
 }
 
 void front_reads_begin(struct fuse_front *f, unsigned i)
@@ -84,13 +90,11 @@ void front_reads_begin(struct fuse_front *f, unsigned i)
 }
 
 /* After the kernel has heard of it. */
-static void note_end(struct fuse_front *f, const struct lane_slot *slot)
+static void note_end(struct fuse_front *f, const struct lane_slot *slot, const uint8_t *req)
 {
 	struct lane_note *note = &f->reads->notes[slot->file];
 
-	if (slot->opcode == FUSE_WRITE)
-		lane_set(&note->wrote, note->wrote + 1);
-	note_file(f, slot->file);
+	note_tell(f, slot, req);
 	lane_set(&note->out, note->out - 1);
 }
 
@@ -181,7 +185,7 @@ static void request_place(struct fuse_front *f, unsigned i, uint64_t now_ns)
 	if (lane_swap(&slot->word, LANE_READING, LANE_TAKEN))
 		front_lane_take(f, LANE_SLOTS + i, false, now_ns);
 	else
-		note_end(f, slot);
+		note_end(f, slot, req);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -310,12 +314,13 @@ static void request_restore(const struct lane_slot *slot, uint8_t *req)
 void front_reads_end(struct fuse_front *f, unsigned i, enum lane_state state)
 {
 	struct lane_slot *slot = &f->reads->slots[i];
+	uint8_t *req = lane_reads_buf(f->reads, i);
 
 	if (state == LANE_BACK) {
-		request_restore(slot, lane_reads_buf(f->reads, i));
+		request_restore(slot, req);
 		state = LANE_PASSED;
 	}
-	note_end(f, slot);
+	note_end(f, slot, req);
 	for (;;) {
 		uint32_t word = lane_get(&slot->word);
 		/* Whose number says that it was handed out anew the owner has claimed, and waits

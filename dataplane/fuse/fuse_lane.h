@@ -114,7 +114,7 @@ struct lane_reads {
 	struct lane_slot slots[LANE_READS];
 	struct lane_note {    /* of a lane_file */
 		uint32_t out; /* requests under way */
-		/* Begins and ends of WRITEs, ever; of those that are synced begins alone. */
+		/* Begins and ends of WRITEs, ever: of those that are not synced, and that are. */
 		uint32_t wrote, synced;
 		uint32_t wrote_seen, synced_seen; /* the owner's: so far they are in its tables */
 	} notes[LANE_FILES];

@@ -203,6 +203,38 @@ static void test_owner_owes_what_lanes_write_beside_fsync(void **state)
 	ends_down(&e);
 }
 
+/* The same as the owner's own: the server has it for good when it says so. */
+static void test_synced_writes_of_lanes_are_not_lost(void **state)
+{
+	struct rig *g = *state;
+	struct ends e;
+
+	owner_up(&e, g);
+	lane_lives(&e);
+	ask_read(&e);
+	ask_write(&e, O_RDWR | O_DSYNC);
+	assert_int_equal(state_of(&e, 0), LANE_HANDED);
+	lane_says(&e, 0, LANE_DONE);
+	fuse_front_pull(g->f, true, g->now_ns);
+	assert_int_equal(state_of(&e, 0), LANE_FREE);
+	assert_false(front_node_get(&g->f->nodes, e.node)->flags & FRONT_NODE_UNSYNCED);
+	/* And a successor's. */
+	for (unsigned synced = 0; synced < 2; synced++) {
+		ask_write(&e, synced ? O_RDWR | O_DSYNC : O_RDWR);
+		assert_int_equal(state_of(&e, 0), LANE_HANDED);
+		front_node_get(&g->f->nodes, e.node)->flags &= ~FRONT_NODE_UNSYNCED;
+		worker_restarts(g);
+		assert_int_equal(front_node_get(&g->f->nodes, e.node)->flags & FRONT_NODE_UNSYNCED,
+				 synced ? 0 : FRONT_NODE_UNSYNCED);
+		lane_says(&e, 0, LANE_DONE);
+		fuse_front_pull(g->f, true, g->now_ns);
+		front_node_get(&g->f->nodes, e.node)->flags &= ~FRONT_NODE_UNSYNCED;
+		lane_lives(&e);
+		ask_read(&e);
+	}
+	ends_down(&e);
+}
+
 static void test_owner_takes_back(void **state)
 {
 	struct ends e;
@@ -677,6 +709,7 @@ int main(void)
 		CASE(test_owner_keeps_appends),
 		CASE(test_owner_keeps_what_appends_since),
 		CASE(test_owner_owes_what_lanes_write_beside_fsync),
+		CASE(test_synced_writes_of_lanes_are_not_lost),
 		CASE(test_owner_takes_back),
 		CASE(test_owner_dies),
 		CASE(test_owner_tells_what_is_closed),

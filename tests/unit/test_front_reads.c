@@ -75,13 +75,20 @@ static void test_lane_notes_what_it_writes(void **state)
 	pull(&b);
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(b.reads->notes[0].synced, 1);
-	assert_int_equal(b.reads->notes[0].wrote, 0);
 	assert_int_equal(b.reads->noted, 1);
 	b.reads->noted = 0;
 	respond(b.e.g, 0, 0, &out, sizeof(out));
 	expect_reply(b.e.g, b.e.g->unique, 0);
-	assert_int_equal(b.reads->notes[0].wrote, 1);
+	assert_int_equal(b.reads->notes[0].synced, 2);
+	assert_int_equal(b.reads->notes[0].wrote, 0); /* it is with the server for good */
 	assert_int_equal(b.reads->noted, 1);
+	send_write(&b, 0);
+	pull(&b);
+	assert_int_equal(b.reads->notes[0].wrote, 1);
+	respond(b.e.g, 0, 0, &out, sizeof(out));
+	expect_reply(b.e.g, b.e.g->unique, 0);
+	assert_int_equal(b.reads->notes[0].wrote, 2);
+	assert_int_equal(b.reads->notes[0].synced, 2);
 	both_down(&b);
 }
 
