@@ -713,7 +713,7 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	struct answer_effects e = {.node = NULL};
 	struct fuse_out_header *out;
 	uint32_t n_changes = s->nodes[0] ? s->nodes[0]->n_changes : 0;
-	bool last = written_drop(f, s);
+	bool last = written_drop(f, s), told;
 	struct front_answer a;
 	int r;
 
@@ -751,8 +751,9 @@ void front_answer_take(struct fuse_front *f, struct front_slot *s, void *msg, si
 	front_lane_said(f, s, msg, a.out.len);
 	if (s->opcode == FUSE_READ)
 		launch_stat_add(&f->stats->read_bytes, a.body_len);
-	s->heard = !s->answered && front_reply(f, msg, a.out.len);
-	if (!s->heard)
+	told = !s->answered && front_reply(f, msg, a.out.len);
+	s->heard |= told;
+	if (!told)
 		answer_undo(f, &a, &e);
 	else if (s->opcode == FUSE_READ && a.out.error == 0 && a.body_len == 0)
 		answer_beyond_end(f, s);

@@ -117,9 +117,10 @@ bool front_lane_again(struct fuse_front *f, unsigned i, uint32_t word)
 	if (!(word & LANE_AGAIN) || word & LANE_CANCELLED)
 		return false;
 	/* What the kernel did not want then it wants now: the server is asked again, which knows
-	 * what it has done already. */
+	 * what it has done already. Unless the kernel has it from a predecessor, by that number:
+	 * what was said is said again. */
 	slot->unique |= RESEND;
-	if (!lane_swap(&slot->word, word, LANE_HANDED))
+	if (!lane_swap(&slot->word, word, LANE_HANDED | (word & LANE_SAID)))
 		return false;
 	__atomic_fetch_or(is_read ? &f->reads->posted : &f->lane->posted,
 			  1ULL << (is_read ? i - LANE_SLOTS : i), __ATOMIC_SEQ_CST);
@@ -211,24 +212,41 @@ void front_lane_take(struct fuse_front *f, unsigned i, bool again, uint64_t now_
 	front_slot_fail(f, s, r);
 }
 
+/* The kernel may have heard it from our predecessor, and then does not want it. */
+static void slot_say(struct fuse_front *f, unsigned i, uint64_t now_ns)
+{
+	struct lane_slot *slot = lane_slot_at(f->lane, f->reads, i);
+	struct front_slot *s = front_slot_lend(f, lane_buf_at(f->lane, f->reads, i), 0, now_ns);
+	struct fuse_out_header out;
+
+	s->lane = i + 1;
+	s->unique = slot->unique;
+	front_lane_renumber(f, s);
+	memcpy(&out, slot->said, sizeof(out));
+	out.unique = s->unique;
+	memcpy(slot->said, &out, sizeof(out));
+	s->heard = front_reply(f, slot->said, MIN_OF(out.len, (uint32_t)sizeof(slot->said)));
+	front_slot_free(f, s);
+}
+
 bool front_lane_look(struct fuse_front *f, unsigned i, uint64_t now_ns)
 {
 	struct lane_slot *slot = lane_slot_at(f->lane, f->reads, i);
+	uint32_t word;
 
 	if (!f->free)
 		return false;
-	for (;;) {
-		uint32_t word = lane_get(&slot->word);
-
+	do { /* partner: lane_desert() of the owner */
+		word = lane_get(&slot->word);
 		if (LANE_STATE(word) != LANE_HANDED)
 			return true;
-		/* Partner: lane_desert() of the owner. */
-		if (lane_swap(&slot->word, word, (word & ~0xffU) | LANE_TAKEN))
-			break;
-	}
+	} while (!lane_swap(&slot->word, word, (word & ~0xffU) | LANE_TAKEN));
 	if (i >= LANE_SLOTS)
 		front_reads_begin(f, i - LANE_SLOTS);
-	front_lane_take(f, i, false, now_ns);
+	if (word & LANE_SAID)
+		slot_say(f, i, now_ns);
+	else
+		front_lane_take(f, i, false, now_ns);
 	return true;
 }
 
@@ -371,23 +389,6 @@ void front_lane_said_error(struct fuse_front *f, const struct front_slot *s, int
 	front_lane_said(f, s, &out, sizeof(out));
 }
 
-/* The kernel may have heard it from our predecessor, and then does not want it. */
-static void slot_say(struct fuse_front *f, unsigned i, uint64_t now_ns)
-{
-	struct lane_slot *slot = lane_slot_at(f->lane, f->reads, i);
-	struct front_slot *s = front_slot_lend(f, lane_buf_at(f->lane, f->reads, i), 0, now_ns);
-	struct fuse_out_header out;
-
-	s->lane = i + 1;
-	s->unique = slot->unique;
-	front_lane_renumber(f, s);
-	memcpy(&out, slot->said, sizeof(out));
-	out.unique = s->unique;
-	memcpy(slot->said, &out, sizeof(out));
-	s->heard = front_reply(f, slot->said, MIN_OF(out.len, (uint32_t)sizeof(slot->said)));
-	front_slot_free(f, s);
-}
-
 void front_lane_resume(struct fuse_front *f, unsigned i, uint64_t now_ns)
 {
 	if (lane_get(&lane_slot_at(f->lane, f->reads, i)->word) & LANE_SAID)
@@ -417,9 +418,9 @@ void front_lane_done(struct fuse_front *f)
 			lane_ring(f->mount->bell_fd); /* what came just now is to be taken back */
 		}
 		lane_unmap(f->lane);
+		front_reads_done(f); /* while the lane is ours */
 		lane_unlock(f->mount->state_fd, f->lane_number);
 	}
-	front_reads_done(f);
 	if (f->owner)
 		munmap(f->owner, FRONT_STATE_HEAD_BYTES);
 	f->lane = NULL;

@@ -39,8 +39,9 @@ static bool thread_is_dying(const struct fuse_front *f, uint32_t pid, bool else_
 static void slot_give_up(struct fuse_front *f, struct front_slot *s, int error)
 {
 	front_deal_cancel(f, s);
+	front_lane_renumber(f, s);
 	front_lane_said_error(f, s, error);
-	front_reply_error(f, s->unique, error);
+	s->heard = front_reply_error(f, s->unique, error);
 	front_slot_answered(f, s);
 }
 

@@ -29,6 +29,10 @@ int front_reads_init(struct fuse_front *f)
 
 void front_reads_done(struct fuse_front *f)
 {
+	/* Nobody may come after us. The owner looks at none that is free. */
+	for (unsigned i = 0; f->reads && i < LANE_READS; i++)
+		if (lane_get(&f->reads->slots[i].word) == LANE_FREE)
+			lane_reads_trim_one(f->reads, i);
 	lane_reads_unmap(f->reads);
 	f->reads = NULL;
 }
@@ -365,15 +369,30 @@ static void reading_resolve(struct fuse_front *f, unsigned i, uint64_t now_ns)
 		front_reply_error(f, h.unique, -EIO);
 }
 
+/* What a predecessor had begun is under way at every moment: the owner, which lives, may look. */
+static void outs_count(struct fuse_front *f)
+{
+	uint32_t out[LANE_FILES] = {0};
+
+	for (unsigned i = 0; i < LANE_READS; i++) {
+		const struct lane_slot *slot = &f->reads->slots[i];
+
+		if (LANE_STATE(lane_get(&slot->word)) == LANE_TAKEN)
+			out[slot->file % LANE_FILES]++;
+	}
+	for (unsigned i = 0; i < LANE_FILES; i++)
+		lane_set(&f->reads->notes[i].out, out[i]);
+}
+
 void front_reads_start(struct fuse_front *f, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < LANE_FILES; i++)
-		lane_set(&f->reads->notes[i].out, 0U);
+	outs_count(f);
 	for (unsigned i = 0; i < LANE_READS; i++) {
-		uint32_t word = lane_get(&f->reads->slots[i].word);
+		struct lane_slot *slot = &f->reads->slots[i];
+		uint32_t word = lane_get(&slot->word);
 
 		if (LANE_STATE(word) == LANE_TAKEN) {
-			front_reads_begin(f, i);
+			note_tell(f, slot, lane_reads_buf(f->reads, i));
 			front_lane_resume(f, LANE_SLOTS + i, now_ns);
 		} else if (LANE_STATE(word) == LANE_READING) {
 			reading_resolve(f, i, now_ns);

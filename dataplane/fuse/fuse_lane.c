@@ -133,6 +133,12 @@ void lane_reads_trim(struct lane_reads *r)
 	(void)madvise(lane_reads_buf(r, 0), LANE_READS * LANE_BUF_BYTES, MADV_REMOVE);
 }
 
+void lane_reads_trim_one(struct lane_reads *r, unsigned slot)
+{
+	lane_set(&r->populated[slot], 0U);
+	(void)madvise(lane_reads_buf(r, slot), LANE_BUF_BYTES, MADV_REMOVE);
+}
+
 /* The process's, unlike locks that go with a descriptor, which all have from the agent. */
 static int lock_set(int fd, unsigned lane, short type)
 {

@@ -160,8 +160,9 @@ struct lane_slot *lane_slot_at(struct lane_area *a, struct lane_reads *r, unsign
 uint8_t *lane_buf_at(struct lane_area *a, struct lane_reads *r, unsigned slot);
 /* The first so many bytes of the buffer have memory from here on, if it can be had. */
 void lane_reads_populate(struct lane_reads *r, unsigned slot, size_t bytes);
-/* Their memory back to the system, when none is in use. */
+/* Their memory back to the system: of all, when none is in use; of one that is not. */
 void lane_reads_trim(struct lane_reads *r);
+void lane_reads_trim_one(struct lane_reads *r, unsigned slot);
 /* Their memory back to the system, when none is in use. */
 void lane_trim(struct lane_area *a);
 /* The process has the lane to itself until it ends. 0; -EBUSY: another has. */

@@ -204,10 +204,12 @@ static void test_lane_dies_with_it(void **state)
 	unique = send_read(&b);
 	pull(&b);
 	assert_int_equal(n_calls, 1);
+	b.reads->noted = 0; /* it may have died before it was */
 	lane_restarts(&b);
 	assert_int_equal(n_calls, 1);
 	assert_true(call_header(0).unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
 	assert_int_equal(b.reads->notes[0].out, 1);
+	assert_int_equal(b.reads->noted, 1);
 	respond(b.e.g, 0, 0, "the data", 8);
 	expect_data(&b, unique);
 	assert_int_equal(word_of(&b, 0), LANE_FREE);
@@ -233,6 +235,34 @@ static void test_lane_dies_when_it_has_said_it(void **state)
 	expect_reply(b.e.g, b.e.g->unique, 0);
 	assert_int_equal(word_of(&b, 0), LANE_FREE);
 	assert_int_equal(b.reads->notes[0].out, 0);
+	both_down(&b);
+}
+
+/* The same by the number that it was handed out by anew; while it is, nobody knows of either. */
+static void test_lane_says_again_what_was_claimed(void **state)
+{
+	struct fuse_out_header out = {.len = sizeof(out) + sizeof(struct fuse_write_out)};
+	int only_reads[2];
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	send_write(&b, 0);
+	pull(&b);
+	b.e.g->f = fuse_front_free(b.e.g->f);
+	memcpy(b.reads->slots[0].said, &out, sizeof(out));
+	b.reads->slots[0].word |= LANE_SAID | LANE_AGAIN;
+	assert_int_equal(pipe(only_reads), 0);
+	b.e.g->cfg->lanes[0].fuse_fd = only_reads[0];
+	lane_begin(&b.e);
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_HANDED);
+	b.e.g->f->fd = b.e.g->cfg->lanes[0].fuse_fd = b.e.g->dev;
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	expect_reply(b.e.g, b.e.g->unique | FUSE_PROTO_UNIQUE_RESEND, 0);
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_DONE); /* its claimant hears of it */
+	assert_int_equal(b.reads->notes[0].out, 0);
+	close(only_reads[0]);
+	close(only_reads[1]);
 	both_down(&b);
 }
 
@@ -353,17 +383,78 @@ static void test_lane_gives_up(void **state)
 	both_down(&b);
 }
 
+/* Nor is it asked for once more because the kernel had handed it out anew. */
+static void test_lane_gives_up_what_was_claimed(void **state)
+{
+	const struct fuse_write_out out = {.size = 8};
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	send_write(&b, 0);
+	pull(&b);
+	assert_int_equal(n_calls, 1);
+	b.reads->slots[0].word |= LANE_AGAIN;
+	b.e.g->now_ns += 31 * NSEC_PER_SEC;
+	fuse_front_tick(b.e.g->f, b.e.g->now_ns);
+	expect_reply(b.e.g, b.e.g->unique | FUSE_PROTO_UNIQUE_RESEND, -EIO);
+	respond(b.e.g, 0, 0, &out, sizeof(out));
+	expect_silence(b.e.g);
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_DONE);
+	assert_true(b.reads->done & 1);
+	pull(&b);
+	assert_int_equal(n_calls, 0);
+	both_down(&b);
+}
+
+/* Nobody may come after a lane: its buffers go with it, but for those that the owner will read. */
+static void test_lane_leaves_no_memory(void **state)
+{
+	struct both b;
+	uint64_t unique;
+
+	lane_reads_up(&b, *state);
+	unique = send_read(&b);
+	pull(&b);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	send_read(&b);
+	send_getattr(&b);
+	pull(&b);
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_TAKEN);
+	assert_int_equal(word_of(&b, 1), LANE_PASSED);
+	lane_reads_buf(b.reads, 2)[0] = lane_reads_buf(b.reads, LANE_READS - 1)[4096] = 1;
+	b.reads->populated[2] = 8192;
+	b.e.g->f = fuse_front_free(b.e.g->f);
+	assert_int_equal(lane_reads_buf(b.reads, 2)[0], 0);
+	assert_int_equal(lane_reads_buf(b.reads, LANE_READS - 1)[4096], 0);
+	assert_int_equal(b.reads->populated[2], 0);
+	assert_true(lane_reads_buf(b.reads, 0)[0] != 0);
+	expect_passed(&b, 1, FUSE_GETATTR, b.e.g->unique);
+	lane_begin(&b.e);
+	assert_int_equal(n_calls, 1);
+	both_down(&b);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_lane_keeps_what_it_knows),	      CASE(test_lane_notes_what_it_writes),
-		CASE(test_lane_passes_what_it_does_not_know), CASE(test_lane_reads_when_it_may),
-		CASE(test_lane_that_is_full_wakes_the_owner), CASE(test_lane_dies_with_it),
-		CASE(test_lane_dies_when_it_has_said_it),     CASE(test_lane_dies_reading),
-		CASE(test_lane_gives_back_what_waits),	      CASE(test_lane_hears_of_signals),
-		CASE(test_lane_answers_what_was_claimed),     CASE(test_lane_gives_up),
+		CASE(test_lane_keeps_what_it_knows),
+		CASE(test_lane_notes_what_it_writes),
+		CASE(test_lane_passes_what_it_does_not_know),
+		CASE(test_lane_reads_when_it_may),
+		CASE(test_lane_that_is_full_wakes_the_owner),
+		CASE(test_lane_dies_with_it),
+		CASE(test_lane_dies_when_it_has_said_it),
+		CASE(test_lane_says_again_what_was_claimed),
+		CASE(test_lane_dies_reading),
+		CASE(test_lane_gives_back_what_waits),
+		CASE(test_lane_hears_of_signals),
+		CASE(test_lane_answers_what_was_claimed),
+		CASE(test_lane_gives_up),
+		CASE(test_lane_gives_up_what_was_claimed),
+		CASE(test_lane_leaves_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
