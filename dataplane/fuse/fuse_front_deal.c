@@ -87,17 +87,38 @@ static void adopt_slots(struct fuse_front *f, struct front_dealt *l)
 	l->touched = true;
 }
 
+static struct lane_file *file_at(const struct front_dealt *l, unsigned i)
+{
+	return lane_file_at(l->area, l->more, i);
+}
+
+static unsigned nodeids_at(uint64_t nodeid)
+{
+	return (unsigned)(nodeid % FRONT_DEAL_NODEIDS);
+}
+
+/* From now on it is the file's: the node's number stays after it was closed. */
+static void place_give(struct fuse_front *f, struct front_dealt *l, unsigned i, uint64_t fh,
+		       uint64_t nodeid)
+{
+	if (l->nodeids[i])
+		f->deal->n_nodeids[nodeids_at(l->nodeids[i])]--;
+	f->deal->n_nodeids[nodeids_at(nodeid)]++;
+	l->fhs[i] = fh;
+	l->nodeids[i] = nodeid;
+}
+
 static void adopt_files(struct fuse_front *f, struct front_dealt *l)
 {
 	for (unsigned i = 0; i < LANE_FILES; i++) {
-		struct lane_file *lf = &l->area->files[i];
+		struct lane_file *lf = file_at(l, i);
 		const struct front_file *file = front_file_get(&f->files, lf->fh);
 
 		if (lane_get(&lf->state) == LANE_FILE_FREE)
 			continue;
 		if (file && !(file->flags & FRONT_FILE_CLOSING)) {
-			l->fhs[i] = lf->fh;
-			l->nodeids[i] = file->nodeid;
+			place_give(f, l, i, lf->fh, file->nodeid);
+			f->deal->strays |= (i - (unsigned)lf->fh) % LANE_FILES >= LANE_FILE_WAYS;
 		} else {
 			lane_set(&lf->state, LANE_FILE_CLOSING);
 		}
@@ -120,7 +141,8 @@ int front_deal_init(struct fuse_front *f)
 		struct front_dealt *l = &d->lanes[i];
 
 		l->area = lane_map(f->mount->state_fd, i + 1);
-		if (!l->area)
+		l->more = l->area ? lane_more_map(f->mount->state_fd, i + 1) : NULL;
+		if (!l->more)
 			return -errno;
 		adopt_slots(f, l);
 		adopt_files(f, l);
@@ -137,8 +159,10 @@ int front_deal_init(struct fuse_front *f)
 
 void front_deal_done(struct fuse_front *f)
 {
-	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++)
+	for (unsigned i = 0; f->deal && i < LAUNCH_LANES_MAX; i++) {
 		lane_unmap(f->deal->lanes[i].area);
+		lane_more_unmap(f->deal->lanes[i].more);
+	}
 	if (f->deal)
 		front_pass_done(f);
 	free(f->deal);
@@ -151,18 +175,21 @@ void front_deal_done(struct fuse_front *f)
 static unsigned file_place(struct fuse_front *f, struct front_dealt *l, const struct front_slot *s)
 {
 	const struct front_file *file = front_file_get(&f->files, s->refs.fhs[0]);
-	unsigned i = 0, at = LANE_FILES;
+	unsigned at = LANE_FILES;
 	struct lane_file *lf;
 
-	for (; i < LANE_FILES && l->fhs[i] != s->refs.fhs[0]; i++)
-		if (l->fhs[i] == 0 && at == LANE_FILES &&
-		    lane_get(&l->area->files[i].state) == LANE_FILE_FREE)
+	for (unsigned way = 0; way < LANE_FILE_WAYS; way++) {
+		unsigned i = lane_file_place(s->refs.fhs[0], way);
+		uint32_t state = lane_get(&file_at(l, i)->state);
+
+		if (l->fhs[i] == s->refs.fhs[0])
+			return state == LANE_FILE_OPEN ? i : LANE_FILES;
+		if (l->fhs[i] == 0 && at == LANE_FILES && state == LANE_FILE_FREE)
 			at = i;
-	if (i < LANE_FILES)
-		return lane_get(&l->area->files[i].state) == LANE_FILE_OPEN ? i : LANE_FILES;
+	}
 	if (at == LANE_FILES)
 		return at;
-	lf = &l->area->files[at];
+	lf = file_at(l, at);
 	lf->own = 0;
 	lf->fh = s->refs.fhs[0];
 	lf->open_flags = file->open_flags;
@@ -171,8 +198,7 @@ static unsigned file_place(struct fuse_front *f, struct front_dealt *l, const st
 	lf->handle_len = s->nodes[0]->handle_len;
 	memcpy(lf->handle, s->nodes[0]->handle, sizeof(lf->handle));
 	lane_set(&lf->state, LANE_FILE_OPEN);
-	l->fhs[at] = lf->fh;
-	l->nodeids[at] = file->nodeid;
+	place_give(f, l, at, lf->fh, file->nodeid);
 	return at;
 }
 
@@ -357,7 +383,8 @@ static bool lane_has(const struct fuse_front *f, const struct front_dealt *l,
 		if (s ? s->nodes[0] == node : i < LANE_SLOTS && !(l->free & 1ULL << i))
 			return true;
 	}
-	return front_pass_has(l, front_node_id(&f->nodes, node));
+	return f->deal->n_nodeids[nodeids_at(front_node_id(&f->nodes, node))] > 0 &&
+	       front_pass_has(l, front_node_id(&f->nodes, node));
 }
 
 bool front_deal_has(const struct fuse_front *f, const struct front_node *node)
@@ -598,7 +625,7 @@ static bool leaves_some(const struct front_dealt *l)
 			return true;
 	}
 	for (unsigned i = 0; i < LANE_FILES; i++)
-		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
+		if (lane_get(&file_at(l, i)->state) != LANE_FILE_FREE)
 			return true;
 	return false;
 }
@@ -607,7 +634,7 @@ static bool leaves_some(const struct front_dealt *l)
  * rest is closed when that has ended. */
 static void files_leave(struct front_dealt *l)
 {
-	uint64_t needed = 0;
+	bool needed[LANE_FILES] = {false};
 
 	for (unsigned i = 0; i < LANE_SLOTS_ALL; i++) {
 		uint32_t state = LANE_STATE(lane_get(&slot_at(l, i)->word));
@@ -615,14 +642,14 @@ static void files_leave(struct front_dealt *l)
 		if (state == LANE_READING) /* which file it is of is not known yet */
 			return;
 		if (state == LANE_TAKEN)
-			needed |= 1ULL << slot_at(l, i)->file % LANE_FILES;
+			needed[slot_at(l, i)->file % LANE_FILES] = true;
 	}
 	for (unsigned i = 0; i < LANE_FILES; i++) {
-		if (needed & 1ULL << i)
+		if (needed[i])
 			continue;
 		l->fhs[i] = 0;
-		if (lane_get(&l->area->files[i].state) != LANE_FILE_FREE)
-			lane_set(&l->area->files[i].state, LANE_FILE_CLOSING);
+		if (lane_get(&file_at(l, i)->state) != LANE_FILE_FREE)
+			lane_set(&file_at(l, i)->state, LANE_FILE_CLOSING);
 	}
 	__atomic_store_n(&l->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 }
@@ -663,12 +690,15 @@ void front_deal_close(struct fuse_front *f, uint64_t fh)
 	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++) {
 		struct front_dealt *l = &f->deal->lanes[k];
 
-		for (unsigned i = 0; i < LANE_FILES; i++) {
+		for (unsigned way = 0; way < (f->deal->strays ? LANE_FILES : LANE_FILE_WAYS);
+		     way++) {
+			unsigned i = lane_file_place(fh, way);
+
 			if (l->fhs[i] != fh)
 				continue;
 			l->fhs[i] = 0;
-			lane_set(&l->area->files[i].state, LANE_FILE_CLOSING);
-			post(f->deal, l, &l->area->closing, i);
+			lane_set(&file_at(l, i)->state, LANE_FILE_CLOSING);
+			post(f->deal, l, &l->area->closing, i % 64);
 		}
 	}
 }

@@ -175,10 +175,13 @@ struct front_owed {
 	bool sent;
 };
 
+#define FRONT_DEAL_NODEIDS 4096U
+
 /* The owner's end of the lanes of its mount. */
 struct front_dealt {
 	struct lane_area *area;
 	struct lane_reads *reads;
+	struct lane_more *more;
 	uint64_t free;		      /* of the first LANE_SLOTS slots, a bit each */
 	uint64_t fhs[LANE_FILES];     /* of its open files; 0: none */
 	uint64_t nodeids[LANE_FILES]; /* of those */
@@ -209,6 +212,9 @@ struct front_deal {
 	uint64_t signals_ns; /* when they are looked at next */
 	uint64_t look_ns;    /* when all that lanes have passed is */
 	struct front_dealt lanes[LAUNCH_LANES_MAX];
+	/* Of so many places the nodes have a number with this remainder. */
+	uint16_t n_nodeids[FRONT_DEAL_NODEIDS];
+	bool strays; /* files have places where they are not looked for: earlier versions' */
 };
 
 #define FRONT_LISTS 8U
@@ -311,10 +317,11 @@ struct fuse_front {
 	uint8_t *small_area;
 	struct front_rdma rdma;
 	struct front_guide guide;
-	struct front_deal *deal;       /* NULL: it has no lanes */
-	struct lane_common *common;    /* NULL: it has none, and is none */
-	struct lane_area *lane;	       /* NULL: it is no lane */
-	struct lane_reads *reads;      /* a lane's */
+	struct front_deal *deal;    /* NULL: it has no lanes */
+	struct lane_common *common; /* NULL: it has none, and is none */
+	struct lane_area *lane;	    /* NULL: it is no lane */
+	struct lane_reads *reads;   /* a lane's */
+	struct lane_more *more;
 	uint32_t reads_free;	       /* a lane's slots for them: those that are known to be */
 	uint64_t read_ns;	       /* when it has read last */
 	bool is_reading;	       /* what comes may wake it alone */

@@ -71,12 +71,13 @@ static void files_close(struct fuse_front *f, uint64_t now_ns)
 		return;
 	/* Partner: front_deal_close(). */
 	bits = __atomic_exchange_n(&f->lane->closing, 0, __ATOMIC_SEQ_CST);
-	for (; bits; bits &= bits - 1) {
-		struct lane_file *lf = &f->lane->files[__builtin_ctzll(bits)];
+	for (; bits; bits &= bits - 1)
+		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < LANE_FILES; k += 64) {
+			struct lane_file *lf = lane_file_at(f->lane, f->more, k);
 
-		if (lane_get(&lf->state) == LANE_FILE_CLOSING)
-			file_close(f, lf, now_ns);
-	}
+			if (lane_get(&lf->state) == LANE_FILE_CLOSING)
+				file_close(f, lf, now_ns);
+		}
 }
 
 /* A predecessor may have died between a file and its place. */
@@ -88,9 +89,11 @@ static void files_sweep(struct fuse_front *f)
 
 		if (!(file->flags & FRONT_FILE_USED) || file->flags & FRONT_FILE_CLOSING)
 			continue;
-		for (unsigned k = 0; k < LANE_FILES && !named; k++)
-			named = f->lane->files[k].own == i + 1 &&
-				lane_get(&f->lane->files[k].state) != LANE_FILE_FREE;
+		for (unsigned k = 0; k < LANE_FILES && !named; k++) {
+			const struct lane_file *lf = lane_file_at(f->lane, f->more, k);
+
+			named = lf->own == i + 1 && lane_get(&lf->state) != LANE_FILE_FREE;
+		}
 		if (!named)
 			front_file_close(&f->files, file);
 	}
@@ -164,7 +167,7 @@ void front_lane_renumber(struct fuse_front *f, struct front_slot *s)
 static int slot_bind(struct fuse_front *f, struct front_slot *s, bool again)
 {
 	struct lane_slot *slot = slot_of(f, s);
-	struct lane_file *lf = &f->lane->files[slot->file % LANE_FILES];
+	struct lane_file *lf = lane_file_at(f->lane, f->more, slot->file);
 	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
 	struct front_file *file;
 	struct fuse_in_header in;
@@ -307,7 +310,7 @@ int front_lane_ask(struct fuse_front *f, struct front_slot *s)
 		return -ECANCELED;
 	file = front_file_get(&f->files, s->refs.fhs[0]);
 	if (!file || file->flags & (FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) {
-		lane_swap(&f->lane->files[slot->file % LANE_FILES].state, LANE_FILE_OPEN,
+		lane_swap(&lane_file_at(f->lane, f->more, slot->file)->state, LANE_FILE_OPEN,
 			  LANE_FILE_REFUSED);
 		return -ESTALE;
 	}
@@ -513,13 +516,15 @@ void front_lane_tick(struct fuse_front *f, uint64_t now_ns)
 
 bool fuse_front_is_spent(const struct fuse_front *f)
 {
+	if (f->n_used > 0 || f->files.n_closing > 0 || !front_reads_is_spent(f))
+		return false;
 	for (unsigned i = 0; i < LANE_SLOTS; i++)
 		if (LANE_STATE(lane_get(&f->lane->slots[i].word)) == LANE_TAKEN)
 			return false;
 	for (unsigned i = 0; i < LANE_FILES; i++)
-		if (lane_get(&f->lane->files[i].state) == LANE_FILE_CLOSING)
+		if (lane_get(&lane_file_at(f->lane, f->more, i)->state) == LANE_FILE_CLOSING)
 			return false;
-	return f->n_used == 0 && f->files.n_closing == 0 && front_reads_is_spent(f);
+	return true;
 }
 
 bool fuse_front_is_owing(const struct fuse_front *f)

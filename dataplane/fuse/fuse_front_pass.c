@@ -10,6 +10,15 @@
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 
+/* What lanes did to files that are open still. */
+static void files_all_note(struct front_dealt *l)
+{
+	for (unsigned k = 0; k < LANE_FILES; k++)
+		if (l->fhs[k])
+			__atomic_fetch_or(lane_noted_at(l->reads, l->more, k), 1ULL << k % 64,
+					  __ATOMIC_SEQ_CST);
+}
+
 int front_pass_init(struct fuse_front *f)
 {
 	f->common = lane_common_map(f->mount->state_fd);
@@ -26,7 +35,7 @@ int front_pass_init(struct fuse_front *f)
 			return -errno;
 		/* Of what the predecessor had seen nothing is known. */
 		__atomic_store_n(&l->reads->done, ~0ULL >> (64 - LANE_READS), __ATOMIC_SEQ_CST);
-		__atomic_store_n(&l->reads->noted, ~0ULL, __ATOMIC_SEQ_CST);
+		files_all_note(l);
 		/* It may have died between a word and the lane's bit. */
 		__atomic_store_n(&l->reads->posted, ~0ULL >> (64 - LANE_READS), __ATOMIC_SEQ_CST);
 	}
@@ -266,7 +275,7 @@ uint64_t front_pass_signals(struct fuse_front *f, uint64_t now_ns)
 /* What was seen is said last: a successor does it again where we die before. */
 static void file_note(struct fuse_front *f, struct front_dealt *l, unsigned k)
 {
-	struct lane_note *note = &l->reads->notes[k];
+	struct lane_note *note = lane_note_at(l->reads, l->more, k);
 	uint32_t wrote = lane_get(&note->wrote), synced = lane_get(&note->synced);
 	/* Its place may be another's already, or nobody's; the number is its own for good. */
 	struct front_node *node = front_node_get(&f->nodes, l->nodeids[k]);
@@ -288,6 +297,19 @@ static void file_note(struct fuse_front *f, struct front_dealt *l, unsigned k)
 	lane_set(&note->synced_seen, synced);
 }
 
+static void files_note(struct fuse_front *f, struct front_dealt *l, unsigned first)
+{
+	uint64_t *word = lane_noted_at(l->reads, l->more, first), files;
+
+	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
+		return;
+	files = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
+	/* Partner: note_file(): who finds the bit set has counted before. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (; files; files &= files - 1)
+		file_note(f, l, first + (unsigned)__builtin_ctzll(files));
+}
+
 void front_pass_notes(struct fuse_front *f)
 {
 	uint64_t lanes;
@@ -298,13 +320,16 @@ void front_pass_notes(struct fuse_front *f)
 	lanes = __atomic_exchange_n(&f->common->noted, 0, __ATOMIC_SEQ_CST);
 	for (; lanes; lanes &= lanes - 1) {
 		struct front_dealt *l = &f->deal->lanes[__builtin_ctzll(lanes)];
-		uint64_t files = __atomic_exchange_n(&l->reads->noted, 0, __ATOMIC_SEQ_CST);
 
-		/* Partner: note_file(): who finds the bit set has counted before. */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		for (; files; files &= files - 1)
-			file_note(f, l, (unsigned)__builtin_ctzll(files));
+		for (unsigned k = 0; k < LANE_FILES; k += 64)
+			files_note(f, l, k);
 	}
+}
+
+static bool place_has(const struct front_dealt *l, unsigned k)
+{
+	return lane_get(&lane_note_at(l->reads, l->more, k)->out) > 0 ||
+	       lane_get(lane_noted_at(l->reads, l->more, k)) >> k % 64 & 1;
 }
 
 bool front_pass_has(const struct front_dealt *l, uint64_t nodeid)
@@ -312,8 +337,7 @@ bool front_pass_has(const struct front_dealt *l, uint64_t nodeid)
 	if (PLENUM_LIKELY(lane_get(&l->reads->n_read) == 0)) /* each stat(2) asks of each lane */
 		return false;
 	for (unsigned k = 0; k < LANE_FILES; k++)
-		if (l->nodeids[k] == nodeid && (lane_get(&l->reads->notes[k].out) > 0 ||
-						lane_get(&l->reads->noted) & 1ULL << k))
+		if (l->nodeids[k] == nodeid && place_has(l, k))
 			return true;
 	return false;
 }

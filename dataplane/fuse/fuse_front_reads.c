@@ -24,7 +24,8 @@ int front_reads_init(struct fuse_front *f)
 {
 	f->common = lane_common_map(f->mount->state_fd);
 	f->reads = f->common ? lane_reads_map(f->mount->state_fd, f->lane_number) : NULL;
-	return f->reads ? 0 : -errno;
+	f->more = f->reads ? lane_more_map(f->mount->state_fd, f->lane_number) : NULL;
+	return f->more ? 0 : -errno;
 }
 
 void front_reads_done(struct fuse_front *f)
@@ -34,7 +35,9 @@ void front_reads_done(struct fuse_front *f)
 		if (lane_get(&f->reads->slots[i].word) == LANE_FREE)
 			lane_reads_trim_one(f->reads, i);
 	lane_reads_unmap(f->reads);
+	lane_more_unmap(f->more);
 	f->reads = NULL;
+	f->more = NULL;
 }
 
 /* ------------------------------------------------------------------ what the owner hears */
@@ -51,11 +54,12 @@ static void tell_lane(const struct fuse_front *f, uint64_t *word)
  * that before it looks: where the bit is still set it will see what was counted before. */
 static void note_file(const struct fuse_front *f, unsigned file)
 {
-	const uint64_t bit = 1ULL << file;
+	uint64_t *word = lane_noted_at(f->reads, f->more, file);
+	const uint64_t bit = 1ULL << file % 64;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!(__atomic_load_n(&f->reads->noted, __ATOMIC_SEQ_CST) & bit))
-		__atomic_fetch_or(&f->reads->noted, bit, __ATOMIC_SEQ_CST);
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 	tell_lane(f, &f->common->noted);
 }
 
@@ -75,14 +79,14 @@ static void note_write(struct lane_note *note, const struct lane_slot *slot, con
 /* Of one that is counted among those under way. */
 static void note_tell(struct fuse_front *f, const struct lane_slot *slot, const uint8_t *req)
 {
-	note_write(&f->reads->notes[slot->file], slot, req);
+	note_write(lane_note_at(f->reads, f->more, slot->file), slot, req);
 	note_file(f, slot->file);
 }
 
 /* Before it can reach the server. */
 static void note_begin(struct fuse_front *f, const struct lane_slot *slot, const uint8_t *req)
 {
-	struct lane_note *note = &f->reads->notes[slot->file];
+	struct lane_note *note = lane_note_at(f->reads, f->more, slot->file);
 
 	lane_set(&note->out, note->out + 1);
 	note_tell(f, slot, req);
@@ -96,7 +100,7 @@ void front_reads_begin(struct fuse_front *f, unsigned i)
 /* After the kernel has heard of it. */
 static void note_end(struct fuse_front *f, const struct lane_slot *slot, const uint8_t *req)
 {
-	struct lane_note *note = &f->reads->notes[slot->file];
+	struct lane_note *note = lane_note_at(f->reads, f->more, slot->file);
 
 	note_tell(f, slot, req);
 	lane_set(&note->out, note->out - 1);
@@ -123,10 +127,13 @@ static void tell_owner(const struct fuse_front *f, unsigned i)
 /* Its place among the lane's files; LANE_FILES: it has none. */
 static unsigned file_find(const struct fuse_front *f, uint64_t fh)
 {
-	for (unsigned i = 0; i < LANE_FILES; i++)
-		if (lane_get(&f->lane->files[i].state) == LANE_FILE_OPEN &&
-		    f->lane->files[i].fh == fh)
-			return i;
+	for (unsigned way = 0; way < LANE_FILE_WAYS; way++) {
+		unsigned place = lane_file_place(fh, way);
+		const struct lane_file *lf = lane_file_at(f->lane, f->more, place);
+
+		if (lane_get(&lf->state) == LANE_FILE_OPEN && lf->fh == fh)
+			return place;
+	}
 	return LANE_FILES;
 }
 
@@ -380,8 +387,12 @@ static void outs_count(struct fuse_front *f)
 		if (LANE_STATE(lane_get(&slot->word)) == LANE_TAKEN)
 			out[slot->file % LANE_FILES]++;
 	}
-	for (unsigned i = 0; i < LANE_FILES; i++)
-		lane_set(&f->reads->notes[i].out, out[i]);
+	for (unsigned i = 0; i < LANE_FILES; i++) {
+		struct lane_note *note = lane_note_at(f->reads, f->more, i);
+
+		if (note->out != out[i]) /* most have no memory, and need none */
+			lane_set(&note->out, out[i]);
+	}
 }
 
 void front_reads_start(struct fuse_front *f, uint64_t now_ns)

@@ -14,6 +14,7 @@
 #define COMMON_BYTES 4096U
 #define READS_HEAD_BYTES ((sizeof(struct lane_reads) + 4095) & ~(size_t)4095)
 #define READS_BYTES (READS_HEAD_BYTES + LANE_READS * LANE_BUF_BYTES)
+#define MORE_BYTES ((sizeof(struct lane_more) + 4095) & ~(size_t)4095)
 _Static_assert(sizeof(struct lane_common) <= COMMON_BYTES, "the lanes' come behind it");
 
 static uint64_t area_at(unsigned lane)
@@ -37,9 +38,15 @@ static uint64_t reads_at(unsigned lane)
 	return common_at() + COMMON_BYTES + (lane - 1) * READS_BYTES;
 }
 
+/* And these behind those. */
+static uint64_t more_at(unsigned lane)
+{
+	return reads_at(LAUNCH_LANES_MAX + 1) + (lane - 1) * MORE_BYTES;
+}
+
 static void *part_map(int fd, uint64_t at, size_t bytes)
 {
-	const off_t end = (off_t)reads_at(LAUNCH_LANES_MAX + 1);
+	const off_t end = (off_t)more_at(LAUNCH_LANES_MAX + 1);
 	struct stat st;
 	void *p;
 
@@ -67,6 +74,11 @@ struct lane_reads *lane_reads_map(int fd, unsigned lane)
 	return part_map(fd, reads_at(lane), READS_BYTES);
 }
 
+struct lane_more *lane_more_map(int fd, unsigned lane)
+{
+	return part_map(fd, more_at(lane), MORE_BYTES);
+}
+
 bool lane_was_there(int fd)
 {
 	struct stat st;
@@ -90,6 +102,30 @@ void lane_reads_unmap(struct lane_reads *r)
 {
 	if (r)
 		munmap(r, READS_BYTES);
+}
+
+void lane_more_unmap(struct lane_more *m)
+{
+	if (m)
+		munmap(m, MORE_BYTES);
+}
+
+struct lane_file *lane_file_at(struct lane_area *a, struct lane_more *m, unsigned place)
+{
+	place %= LANE_FILES;
+	return place < LANE_FILES_OLD ? &a->files[place] : &m->files[place - LANE_FILES_OLD];
+}
+
+struct lane_note *lane_note_at(struct lane_reads *r, struct lane_more *m, unsigned place)
+{
+	place %= LANE_FILES;
+	return place < LANE_FILES_OLD ? &r->notes[place] : &m->notes[place - LANE_FILES_OLD];
+}
+
+uint64_t *lane_noted_at(struct lane_reads *r, struct lane_more *m, unsigned place)
+{
+	place %= LANE_FILES;
+	return place < LANE_FILES_OLD ? &r->noted : &m->noted[place / 64 - 1];
 }
 
 uint8_t *lane_buf(struct lane_area *a, unsigned slot)

@@ -21,7 +21,11 @@
 #define LANE_SLOTS 64U
 #define LANE_READS 32U /* behind those, for what a lane reads itself */
 #define LANE_SLOTS_ALL (LANE_SLOTS + LANE_READS)
-#define LANE_FILES 64U
+#define LANE_FILES 1024U
+#define LANE_FILES_OLD 64U /* of these the records lie where earlier versions have all */
+/* A file has one of so many places, which follow from its number: who looks for one looks at those.
+ */
+#define LANE_FILE_WAYS 8U
 #define LANE_BUF_BYTES (((size_t)RUDP_MSG_BYTES_MAX + 4095) & ~(size_t)4095)
 /* A lane that was not heard of for so long gets nothing new, and what it has not begun goes back.
  */
@@ -91,13 +95,13 @@ struct lane_area { /* zeros are an empty one */
 	_Alignas(64) uint32_t gone; /* unmounted */
 	uint32_t full;		    /* it waits for an end, and wants the bell */
 	uint32_t served;	    /* it has the server, which knows lanes */
-	/* Bit per slot or file: that there is something to look at, no more. Whoever comes anew
-	 * looks at all. */
+	/* Bit per slot, or for all files whose places have the same remainder: that there is
+	 * something to look at, no more. Whoever comes anew looks at all. */
 	_Alignas(64) uint64_t posted;
 	uint64_t closing;
 	_Alignas(64) uint64_t done;
 	struct lane_slot slots[LANE_SLOTS];
-	struct lane_file files[LANE_FILES];
+	struct lane_file files[LANE_FILES_OLD];
 };
 
 /* What a lane reads for itself. */
@@ -117,7 +121,15 @@ struct lane_reads {
 		/* Begins and ends of WRITEs, ever: of those that are not synced, and that are. */
 		uint32_t wrote, synced;
 		uint32_t wrote_seen, synced_seen; /* the owner's: so far they are in its tables */
-	} notes[LANE_FILES];
+	} notes[LANE_FILES_OLD];
+};
+
+/* Of the files that the two above have no place for: a worker of an earlier version, which may have
+ * the mount's other end, knows of none of them, and is asked for none. */
+struct lane_more {
+	_Alignas(64) uint64_t noted[LANE_FILES / 64 - 1]; /* written by the lane */
+	struct lane_note notes[LANE_FILES - LANE_FILES_OLD];
+	struct lane_file files[LANE_FILES - LANE_FILES_OLD];
 };
 
 struct lane_common { /* of all lanes of a mount */
@@ -155,9 +167,22 @@ void lane_common_unmap(struct lane_common *c);
 struct lane_reads *lane_reads_map(int fd, unsigned lane);
 void lane_reads_unmap(struct lane_reads *r);
 uint8_t *lane_reads_buf(struct lane_reads *r, unsigned slot); /* from 0 to LANE_READS - 1 */
+struct lane_more *lane_more_map(int fd, unsigned lane);
+void lane_more_unmap(struct lane_more *m);
 /* slot: from 0 to LANE_SLOTS_ALL - 1. */
 struct lane_slot *lane_slot_at(struct lane_area *a, struct lane_reads *r, unsigned slot);
 uint8_t *lane_buf_at(struct lane_area *a, struct lane_reads *r, unsigned slot);
+/* The places that a file may have, way from 0 to LANE_FILE_WAYS - 1. Its number is the owner's,
+ * which gives low ones first: files that are open together are seldom in each other's way. */
+static inline unsigned lane_file_place(uint64_t fh, unsigned way)
+{
+	return (unsigned)((fh + way) % LANE_FILES);
+}
+/* place: from 0 to LANE_FILES - 1; others wrap around. */
+struct lane_file *lane_file_at(struct lane_area *a, struct lane_more *m, unsigned place);
+struct lane_note *lane_note_at(struct lane_reads *r, struct lane_more *m, unsigned place);
+/* The word in which the file of this place has the bit place % 64. */
+uint64_t *lane_noted_at(struct lane_reads *r, struct lane_more *m, unsigned place);
 /* The first so many bytes of the buffer have memory from here on, if it can be had. */
 void lane_reads_populate(struct lane_reads *r, unsigned slot, size_t bytes);
 /* Their memory back to the system: of all, when none is in use; of one that is not. */

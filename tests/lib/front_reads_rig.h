@@ -11,6 +11,7 @@ struct both {
 	struct ends e;
 	struct lane_common *common;
 	struct lane_reads *reads; /* of lane 1 */
+	struct lane_more *more;
 };
 
 static inline void both_map(struct both *b)
@@ -19,14 +20,17 @@ static inline void both_map(struct both *b)
 
 	b->common = lane_common_map(fd);
 	b->reads = lane_reads_map(fd, 1);
+	b->more = lane_more_map(fd, 1);
 	assert_non_null(b->common);
 	assert_non_null(b->reads);
+	assert_non_null(b->more);
 	read_size = 4096;
 }
 
 static inline void both_down(struct both *b)
 {
 	lane_reads_unmap(b->reads);
+	lane_more_unmap(b->more);
 	lane_common_unmap(b->common);
 	ends_down(&b->e);
 	read_size = 64U << 10;

@@ -187,6 +187,84 @@ static void test_owner_waits_for_who_reads(void **state)
 }
 
 /* What lanes have in hand is theirs, whoever reads it anew; what one has passed is done once. */
+/* As test_owner_shows_the_file. The place. */
+static unsigned owner_shows(struct both *b, uint64_t fh)
+{
+	unsigned place;
+
+	lane_passes(b, 0, FUSE_READ, read_of(fh, 0), sizeof(struct fuse_read_in));
+	pull(b);
+	if (state_of(&b->e, 0) != LANE_HANDED)
+		return LANE_FILES;
+	place = b->e.area->slots[0].file;
+	assert_true(lane_file_at(b->e.area, b->more, place)->fh == fh);
+	assert_int_equal(lane_file_at(b->e.area, b->more, place)->state, LANE_FILE_OPEN);
+	lane_says(&b->e, 0, LANE_DONE);
+	pull(b);
+	assert_int_equal(state_of(&b->e, 0), LANE_FREE);
+	return place;
+}
+
+/* A thousand, of which each has the place that its number says; what lanes do to the last is heard.
+ */
+static void test_owner_shows_many_files(void **state)
+{
+	static bool is_taken[LANE_FILES];
+	struct both b;
+	struct rig *g = *state;
+	unsigned place = 0;
+	uint64_t fh = 0;
+
+	owner_reads_up(&b, g);
+	memset(is_taken, 0, sizeof(is_taken));
+	for (unsigned i = 0; i < LANE_FILES; i++) {
+		fh = i ? open_file(g, b.e.node, 50 + i) : b.e.fh;
+		place = owner_shows(&b, fh);
+		assert_in_range(place, 0, LANE_FILES - 1);
+		assert_false(is_taken[place]);
+		is_taken[place] = true;
+		assert_int_equal(owner_shows(&b, fh), place);
+	}
+	assert_int_equal(owner_shows(&b, open_file(g, b.e.node, 49)), LANE_FILES);
+	assert_true(place >= LANE_FILES_OLD);
+	b.reads->n_read = 1;
+	assert_false(front_deal_has(g->f, front_node_get(&g->f->nodes, b.e.node)));
+	lane_note_at(b.reads, b.more, place)->out = 1;
+	assert_true(front_deal_has(g->f, front_node_get(&g->f->nodes, b.e.node)));
+	lane_note_at(b.reads, b.more, place)->out = 0;
+	lane_note_at(b.reads, b.more, place)->wrote = 1;
+	*lane_noted_at(b.reads, b.more, place) = 1ULL << place % 64;
+	assert_true(front_deal_has(g->f, front_node_get(&g->f->nodes, b.e.node)));
+	b.common->noted = 1;
+	front_pass_notes(g->f);
+	assert_true(front_node_get(&g->f->nodes, b.e.node)->flags & FRONT_NODE_UNSYNCED);
+	assert_int_equal(lane_note_at(b.reads, b.more, place)->wrote_seen, 1);
+	b.e.area->closing = 0;
+	kernel_release(g, b.e.node, fh);
+	assert_int_equal(lane_file_at(b.e.area, b.more, place)->state, LANE_FILE_CLOSING);
+	assert_true(b.e.area->closing == 1ULL << place % 64);
+	both_down(&b);
+}
+
+/* Whose predecessor was of an earlier version, and gave places as they came. */
+static void test_owner_closes_what_has_another_place(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+	struct lane_file *stray;
+
+	owner_reads_up(&b, g);
+	stray = lane_file_at(b.e.area, b.more, (unsigned)b.e.fh + LANE_FILE_WAYS);
+	*stray = (struct lane_file){.state = LANE_FILE_OPEN, .fh = b.e.fh};
+	owner_begins(&b);
+	assert_true(is_resent(g));
+	session_up(g);
+	respond_init(g);
+	kernel_release(g, b.e.node, b.e.fh);
+	assert_int_equal(stray->state, LANE_FILE_CLOSING);
+	both_down(&b);
+}
+
 static void test_owner_dies_and_hears_again(void **state)
 {
 	struct both b;
@@ -485,6 +563,8 @@ int main(void)
 		CASE(test_owner_drops_nothing),
 		CASE(test_owner_dies_before_it_has_noted),
 		CASE(test_owner_waits_for_who_reads),
+		CASE(test_owner_shows_many_files),
+		CASE(test_owner_closes_what_has_another_place),
 		CASE(test_owner_dies_and_hears_again),
 		CASE(test_owner_hears_what_lanes_write),
 		CASE(test_owner_passes_signals),

@@ -65,6 +65,42 @@ static void test_lane_keeps_what_it_knows(void **state)
 }
 
 /* That it has been written to is said before the server can know. */
+/* One of the many that have their records elsewhere. */
+static void test_lane_keeps_the_hundredth(void **state)
+{
+	const unsigned place = 100;
+	struct both b;
+	struct lane_file *lf;
+	uint64_t unique;
+
+	lane_reads_up(&b, *state);
+	lf = lane_file_at(b.e.area, b.more, place);
+	*lf = b.e.area->files[0];
+	lf->own = 0;
+	lf->fh = b.e.fh = 7ULL << 32 | (place - LANE_FILE_WAYS); /* too far from where it belongs */
+	send_read(&b);
+	pull(&b);
+	assert_int_equal(LANE_STATE(word_of(&b, 0)), LANE_PASSED);
+	lf->fh = b.e.fh = 7ULL << 32 | (place - LANE_FILE_WAYS + 1);
+	n_calls = 0;
+	unique = send_read(&b);
+	pull(&b);
+	opened(&b.e);
+	assert_int_equal(LANE_STATE(word_of(&b, 1)), LANE_TAKEN);
+	assert_int_equal(lane_note_at(b.reads, b.more, place)->out, 1);
+	respond(b.e.g, 0, 0, "the data", 8);
+	expect_data(&b, unique);
+	assert_int_equal(lane_note_at(b.reads, b.more, place)->out, 0);
+	assert_true(*lane_noted_at(b.reads, b.more, place) == 1ULL << place % 64);
+	assert_int_equal(b.reads->noted, 0);
+	assert_int_equal(b.common->noted, 1);
+	lf->state = LANE_FILE_CLOSING;
+	b.e.area->closing = 1ULL << place % 64;
+	pull(&b);
+	assert_int_equal(lf->state, LANE_FILE_FREE);
+	both_down(&b);
+}
+
 static void test_lane_notes_what_it_writes(void **state)
 {
 	const struct fuse_write_out out = {.size = 8};
@@ -441,6 +477,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_lane_keeps_what_it_knows),
+		CASE(test_lane_keeps_the_hundredth),
 		CASE(test_lane_notes_what_it_writes),
 		CASE(test_lane_passes_what_it_does_not_know),
 		CASE(test_lane_reads_when_it_may),
