@@ -179,8 +179,17 @@ enum path_state {
 	PATH_DOWN,
 };
 
+/* Up, and silent while the peer answers on another path. */
+enum path_doubt {
+	DOUBT_NONE,
+	DOUBT_ASKED,  /* the oldest small message on it went by another path, too */
+	DOUBT_PROVEN, /* that one was answered: all small messages did */
+	DOUBT_LEFT,   /* for long: everything did */
+};
+
 struct rudp_path {
 	uint8_t state, index, port;
+	uint8_t doubt; /* enum path_doubt; while other paths are without, nothing new is sent */
 	bool standby;
 	bool suspect;	 /* up, but silent: nothing new is sent on it */
 	bool local_down; /* the link under our port */
@@ -576,12 +585,21 @@ static inline void rudp_path_quiet(struct rudp_path *p)
 /* No other path is up. */
 bool rudp_path_alone(const struct rudp_session *s, const struct rudp_path *p);
 
+/* rudp_doubt.c */
+void rudp_doubt_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
+/* The path has answered. */
+void rudp_doubt_over(struct rudp_session *s, struct rudp_path *p);
+uint64_t rudp_doubt_deadline(const struct rudp_session *s, const struct rudp_path *p);
+
 /* rudp_loss.c */
 int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct rudp_path *via,
 		  uint64_t now);
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Takes all packets off the path; their chunks travel again on others. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
+/* The chunks of small messages, or of the oldest one, and what announces large ones travel once
+ * more; their packets stay on their way. False: there were none. */
+bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest);
 /* Those of more than so many bytes will not arrive: their chunks travel again in smaller ones. */
 void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes);
 /* Notes a packet that was just handed to the port. */

@@ -10,6 +10,7 @@
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
+	rudp_rtt_net_add(&p->rtt, rtt > host ? rtt - host : 0);
 	p->cc.noise_ns = p->rtt.rttvar;
 	p->cc.shuffle_ns = rudp_sent_reorder(&p->sent, now) - RUDP_REORDER_FIRST_NS;
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
@@ -29,7 +30,8 @@ uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p)
 void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
 		    unsigned n_chunks, uint32_t bytes, uint64_t now)
 {
-	if (rudp_sent_add(&p->sent, slot, gen, chunk, n_chunks, bytes, now) && !p->suspect)
+	if (rudp_sent_add(&p->sent, slot, gen, chunk, n_chunks, bytes, now) && !p->suspect &&
+	    !p->doubt)
 		p->sent.progress_ns = now;
 	if (slot != PKT_NO_SLOT)
 		p->quiet = 0;
@@ -80,7 +82,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		return; /* forgotten long ago */
 	sum->any = true;
 	sum->first |= rec->source == 0;
-	if (rec->state == PKT_IN_FLIGHT) {
+	if (rudp_sent_on_way(rec)) {
 		p->sent.in_flight -= rec->bytes;
 		sum->packets++;
 		sum->bytes += rec->bytes;
@@ -133,6 +135,10 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		p->sent.pto_base = now;
 		p->sent.pto_count = 0;
 		p->suspect = false;
+		if (PLENUM_UNLIKELY(p->doubt))
+			rudp_doubt_over(s, p);
+		if (sum->newest)
+			p->sent.answered_ns = sum->newest_sent_ns;
 	}
 	p->sent.loss_check = true;
 	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
@@ -219,16 +225,18 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	uint64_t pn = p->sent.tail_pn;
 	struct pkt_rec *rec;
 	unsigned lost = 0, news = 0;
+	bool copied;
 
 	p->sent.loss_check = false;
-	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now))) {
+	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now, &copied))) {
 		if (is_probe(rec)) { /* the network has not lost it: it was too large */
 			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, now);
 			continue;
 		}
 		p->lost_packets++;
 		lost++;
-		(void)packet_lost(s, rec);
+		if (PLENUM_LIKELY(!copied))
+			(void)packet_lost(s, rec);
 		if (PLENUM_UNLIKELY(rec->source)) { /* where it is not the source, others tell */
 			rudp_sources_packet_lost(&p->sources, rec->source, now);
 			continue;
@@ -242,6 +250,14 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_path_mtu_news(s, p, news, now);
 }
 
+static void pause_begin(struct rudp_session *s, struct rudp_path *p)
+{
+	s->pausing |= (uint8_t)(1U << p->index);
+	p->pause_since = p->sent.progress_ns;
+	p->pause_from = s->r->now;
+	p->pause_ns = 0;
+}
+
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 {
 	bool moved = false;
@@ -249,21 +265,48 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
 		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
-		if (rec->state != PKT_IN_FLIGHT)
+		if (!rudp_sent_on_way(rec))
 			continue;
+		if (rec->state == PKT_IN_FLIGHT)
+			moved |= packet_lost(s, rec);
 		rec->state = PKT_MOVED;
-		moved |= packet_lost(s, rec);
 	}
 	rudp_mtu_probes_forget(&p->mtu, s->r->now);
 	p->sent.in_flight = 0;
 	p->sent.tail_pn = p->sent.next_pn;
 	p->sent.loss_deadline = RUDP_TIME_NEVER;
-	if (!moved)
-		return;
-	s->pausing |= (uint8_t)(1U << p->index);
-	p->pause_since = p->sent.progress_ns;
-	p->pause_from = s->r->now;
-	p->pause_ns = 0;
+	if (moved)
+		pause_begin(s, p);
+}
+
+/* Of a message that is short, or of a request that waits for its grant, and is announced anew;
+ * grants. */
+static bool is_small(const struct rudp_session *s, const struct pkt_rec *rec)
+{
+	if (rec->slot == PKT_NO_SLOT)
+		return rec->chunk == PKT_GRANT;
+	return s->slots[rec->slot].tx.len <= RUDP_SMALL_BYTES || !s->slots[rec->slot].tx.granted;
+}
+
+bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest)
+{
+	const struct pkt_rec *first = NULL;
+	bool copied = false;
+
+	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
+		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
+
+		if (rec->state != PKT_IN_FLIGHT || !is_small(s, rec) ||
+		    (oldest && first && (rec->slot != first->slot || rec->gen != first->gen)))
+			continue;
+		if (!first)
+			first = rec;
+		rec->state = PKT_COPIED;
+		copied |= packet_lost(s, rec);
+	}
+	if (copied)
+		pause_begin(s, p);
+	return copied;
 }
 
 void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes)
@@ -271,11 +314,12 @@ void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t 
 	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
 		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
-		if (rec->state != PKT_IN_FLIGHT || rec->bytes <= bytes)
+		if (!rudp_sent_on_way(rec) || rec->bytes <= bytes)
 			continue;
+		if (rec->state == PKT_IN_FLIGHT)
+			(void)packet_lost(s, rec);
 		rec->state = PKT_MOVED;
 		p->sent.in_flight -= rec->bytes;
-		(void)packet_lost(s, rec);
 	}
 	rudp_sent_advance(&p->sent);
 }

@@ -164,6 +164,7 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->state = PATH_UP;
 	p->since_ns = now;
 	p->suspect = false;
+	p->doubt = DOUBT_NONE;
 	p->sent.pto_count = 0;
 	p->answered_since = 0;
 	p->unanswered = p->missed = 0;
@@ -207,6 +208,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	rudp_path_cut(s);
 	rudp_loss_move_all(s, p);
 	p->suspect = false;
+	p->doubt = DOUBT_NONE;
 	p->sent.pto_count = 0;
 	rudp_session_touch(s);
 	rudp_session_event(s, RUDP_PATH_DOWN, p->index, code);
@@ -218,7 +220,8 @@ static void path_suspect(struct rudp_session *s, struct rudp_path *p, uint64_t n
 		p->suspect = true;
 		p->suspect_ns = now;
 		p->alive_elsewhere_ns = 0;
-		p->pause_ns = 0;
+		if (!p->doubt)
+			p->pause_ns = 0;
 	}
 	for (unsigned i = 0; i < s->n_paths; i++) { /* is it the peer or the path? */
 		struct rudp_path *q = &s->paths[i];
@@ -335,6 +338,7 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
+	rudp_doubt_poll(s, p, now);
 	if (p->sent.in_flight && now >= rudp_path_pto(s, p))
 		pto_fire(s, p, now);
 	if (p->probe_due || now >= keepalive_at(s, p)) {
@@ -453,6 +457,7 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 	}
 	d = MIN_OF(d, p->sent.in_flight ? rudp_path_pto(s, p) : keepalive_at(s, p));
 	d = MIN_OF(d, after(dead_at(s, p), now));
+	d = MIN_OF(d, after(rudp_doubt_deadline(s, p), now));
 	if (!p->suspect)
 		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
 	if (rudp_tx_pending(s)) {

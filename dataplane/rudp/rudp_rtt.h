@@ -16,11 +16,16 @@ struct rudp_rtt {
 	uint64_t base, base_until;	   /* the least, and when it was not seen for too long */
 	uint64_t drain_ready, drain_least; /* measuring it anew: what was sent after that counts */
 	unsigned drain_n;
+	uint64_t net_srtt, net_rttvar; /* as srtt and rttvar, without what the hosts were late */
 };
 
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now);
 /* The retransmission timeout: ack_delay is how long the peer may wait before it answers. */
 uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
+/* A sample without the hosts' share. */
+void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
+/* How long an answer takes at most where no host is late. */
+uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
 /* The sender is to keep the path's queue empty for a moment. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)
 {

@@ -233,7 +233,7 @@ struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on
 
 static bool path_good(const struct rudp_path *p)
 {
-	return p->state == PATH_UP && !p->suspect;
+	return p->state == PATH_UP && !p->suspect && !p->doubt;
 }
 
 /* Acknowledgements of p's packets go back on p, so that the peer sees that both ways work; where

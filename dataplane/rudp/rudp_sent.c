@@ -94,22 +94,24 @@ uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now)
 
 void rudp_sent_advance(struct rudp_sent *t)
 {
-	while (t->tail_pn < t->next_pn && rudp_sent_at(t, t->tail_pn)->state != PKT_IN_FLIGHT)
+	while (t->tail_pn < t->next_pn && !rudp_sent_on_way(rudp_sent_at(t, t->tail_pn)))
 		t->tail_pn++;
 }
 
-struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now)
+struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now,
+				    bool *ret_copied)
 {
 	t->loss_deadline = UINT64_MAX;
 	for (; *pn < t->largest_acked; ++*pn) {
 		struct pkt_rec *rec = rudp_sent_at(t, *pn);
 
-		if (rec->state != PKT_IN_FLIGHT)
+		if (!rudp_sent_on_way(rec))
 			continue;
 		if (rec->sent_ns + wait > now) {
 			t->loss_deadline = rec->sent_ns + wait;
 			return NULL;
 		}
+		*ret_copied = rec->state == PKT_COPIED;
 		rec->state = PKT_LOST;
 		t->in_flight -= rec->bytes;
 		++*pn;

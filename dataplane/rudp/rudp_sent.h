@@ -19,8 +19,10 @@ _Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "a receiver can speak of al
 enum pkt_state {
 	PKT_NONE,
 	PKT_IN_FLIGHT,
-	PKT_LOST,  /* taken for lost, its chunk travels again; an acknowledgement proves us wrong */
-	PKT_MOVED, /* its chunk was given to another path while this one was in doubt */
+	PKT_LOST, /* taken for lost, its chunk travels again; an acknowledgement proves us wrong */
+	PKT_COPIED, /* on its way, and its chunks, too, by another path: its loss says only what a
+		       loss says of this one */
+	PKT_MOVED,  /* its chunk was given to another path while this one was in doubt */
 	PKT_ACKED,
 };
 struct pkt_rec {
@@ -50,7 +52,8 @@ struct rudp_sent {
 	uint64_t
 		progress_ns; /* last acknowledgement of something new, or first packet since idle */
 	uint64_t acked_ns;   /* last acknowledgement of something new; 0: none yet */
-	uint64_t pto_base;   /* the timeout runs from here */
+	uint64_t answered_ns; /* the latest packet that is acknowledged left then */
+	uint64_t pto_base;    /* the timeout runs from here */
 	uint64_t loss_deadline;
 	uint64_t reorder_ns, reorder_until; /* how late packets come, believed until then */
 	unsigned pto_count;
@@ -76,9 +79,15 @@ void rudp_sent_overtaken(struct rudp_sent *t, uint64_t by, uint64_t now);
 uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now);
 /* The oldest packet is one that is on its way, or there is none. */
 void rudp_sent_advance(struct rudp_sent *t);
-/* The next packet from *pn on (which moves) that is lost at `now`, marked so; NULL: none, and
- * t->loss_deadline says when to look again. wait: rudp_rtt_loss_wait(). */
-struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now);
+/* The next packet from *pn on (which moves) that is lost at `now`, marked so, and whether it was
+ * PKT_COPIED; NULL: none, and t->loss_deadline says when to look again. wait: rudp_rtt_loss_wait().
+ */
+struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now,
+				    bool *ret_copied);
+static inline bool rudp_sent_on_way(const struct pkt_rec *rec)
+{
+	return rec->state == PKT_IN_FLIGHT || rec->state == PKT_COPIED;
+}
 static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t pn)
 {
 	return &t->ring[pn & t->ring_mask];

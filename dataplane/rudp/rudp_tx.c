@@ -37,12 +37,14 @@ bool rudp_tx_pending(const struct rudp_session *s)
 	       !list_empty(&s->tx[TX_BIG]);
 }
 
-/* Healthy before suspect, active before standby. 0: not usable at all. */
+/* Active before standby, without doubt before doubtful; suspect last. 0: not usable at all. */
 static unsigned path_rank(const struct rudp_path *p)
 {
 	if (p->state != PATH_UP)
 		return 0;
-	return (p->suspect ? 1 : 3) + (p->standby ? 0 : 1);
+	if (p->suspect)
+		return p->standby ? 1 : 2;
+	return (p->standby ? 4 : 6) - (p->doubt ? 1 : 0);
 }
 
 static uint32_t path_room(const struct rudp_path *p, bool small)

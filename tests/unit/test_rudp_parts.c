@@ -38,6 +38,24 @@ static void test_rtt_learns(void **state)
 	assert_int_equal(rudp_rtt_rto(&t, 200 * US, MS), RUDP_RTO_MAX_NS);
 }
 
+/* A host that was late once makes the timeout long; how long the network takes is known all the
+ * same. */
+static void test_rtt_without_hosts(void **state)
+{
+	struct rudp_rtt t = {0};
+
+	for (unsigned i = 0; i < 100; i++) {
+		rudp_rtt_add(&t, (i == 90 ? 30 : 0) * MS + 100 * US, NSEC_PER_SEC);
+		rudp_rtt_net_add(&t, 100 * US);
+	}
+	assert_true(rudp_rtt_rto(&t, 200 * US, MS) > 3 * MS);
+	assert_in_range(rudp_rtt_net_rto(&t, 200 * US, 0), 390 * US, 410 * US);
+	assert_int_equal(rudp_rtt_net_rto(&t, 200 * US, MS), MS);
+	for (unsigned i = 0; i < 100; i++) /* of a longer way, or behind a queue, it is longer */
+		rudp_rtt_net_add(&t, 10 * MS);
+	assert_true(rudp_rtt_net_rto(&t, 200 * US, MS) > 10 * MS);
+}
+
 /* A queue that stands is no longer route: what is sent with a small window tells which it is. */
 static void test_rtt_measures_its_least_anew(void **state)
 {
@@ -234,6 +252,7 @@ static void test_sent_keeps_accounts(void **state)
 {
 	struct rudp_sent t;
 	uint64_t pn = 1;
+	bool copied;
 
 	rudp_sent_init(&t, ring, 5);
 	assert_true(rudp_sent_add(&t, 3, 4, 5, 1, 100, 10));
@@ -250,14 +269,24 @@ static void test_sent_keeps_accounts(void **state)
 	rudp_sent_advance(&t);
 	assert_int_equal(t.tail_pn, 2);
 	/* Lost when its time has come, not before. */
-	assert_null(rudp_sent_next_lost(&t, &pn, 100, 119));
+	assert_null(rudp_sent_next_lost(&t, &pn, 100, 119, &copied));
 	assert_int_equal(t.loss_deadline, 120);
-	assert_ptr_equal(rudp_sent_next_lost(&t, &pn, 100, 120), rudp_sent_at(&t, 2));
-	assert_null(rudp_sent_next_lost(&t, &pn, 100, 120));
+	assert_ptr_equal(rudp_sent_next_lost(&t, &pn, 100, 120, &copied), rudp_sent_at(&t, 2));
+	assert_null(rudp_sent_next_lost(&t, &pn, 100, 120, &copied));
 	assert_int_equal(t.loss_deadline, UINT64_MAX);
 	assert_int_equal(t.in_flight, 116);
+	assert_false(copied);
 	rudp_sent_advance(&t);
 	assert_int_equal(t.tail_pn, t.next_pn);
+	/* What was copied is still on its way, and its loss is one. */
+	assert_false(rudp_sent_add(&t, 3, 4, 7, 1, 100, 40));
+	rudp_sent_at(&t, 4)->state = PKT_COPIED;
+	rudp_sent_advance(&t);
+	assert_int_equal(t.tail_pn, 4);
+	t.largest_acked = 5;
+	assert_ptr_equal(rudp_sent_next_lost(&t, &pn, 100, 140, &copied), rudp_sent_at(&t, 4));
+	assert_true(copied);
+	assert_int_equal(t.in_flight, 116);
 }
 
 /* Where packets overtake each other a part of that is no queue, and no more than 2 ms of it; what
@@ -416,6 +445,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rtt_learns),
+		cmocka_unit_test(test_rtt_without_hosts),
 		cmocka_unit_test(test_rtt_measures_its_least_anew),
 		cmocka_unit_test(test_cc_starts_by_doubling),
 		cmocka_unit_test(test_cc_answers_delay_in_proportion),

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Doubt about a path: what is asked by it is not answered, while the peer answers by another. It is
+ * no verdict, which rudp_path.c passes later and by itself: what is in doubt travels by the other
+ * path as well, and nothing is lost but a few packets if it arrives after all.
+ *
+ * A timeout alone says little where hosts are late: one long wait for a processor makes it long for
+ * many round trips, and then it strikes on all paths alike. What the peer answered on another path
+ * since says that it is not late; so here the patience is the network's, without the hosts' share.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+
+/* How long an answer takes where neither host is late. */
+static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p)
+{
+	uint64_t net = rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, s->r->lim.min_rto_ns);
+
+	return MIN_OF(net, rudp_path_rto(s, p));
+}
+
+/* Hosts that are late as a rule are not asked sooner than they can answer. */
+static uint64_t ask_at(const struct rudp_session *s, const struct rudp_path *p)
+{
+	return p->sent.progress_ns +
+	       MIN_OF(rudp_path_rto(s, p), MAX_OF(patience(s, p), 2 * p->rtt.srtt));
+}
+
+static uint64_t leave_at(const struct rudp_session *s, const struct rudp_path *p)
+{
+	return p->sent.progress_ns + 3 * patience(s, p);
+}
+
+/* Packets are better off on q than on p. */
+static bool is_better(const struct rudp_path *q, const struct rudp_path *p)
+{
+	return q != p && q->state == PATH_UP && !q->suspect && !q->doubt &&
+	       q->standby <= p->standby;
+}
+
+static bool better_exists(const struct rudp_session *s, const struct rudp_path *p)
+{
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (is_better(&s->paths[i], p))
+			return true;
+	return false;
+}
+
+/* What left by a better path then, or later, is answered. */
+static bool answered_elsewhere(const struct rudp_session *s, const struct rudp_path *p,
+			       uint64_t then)
+{
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (is_better(&s->paths[i], p) && s->paths[i].sent.answered_ns >= then)
+			return true;
+	return false;
+}
+
+/* Where nothing is under way that could tell. */
+static void ask_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (is_better(&s->paths[i], p) && s->paths[i].sent.in_flight == 0)
+			rudp_tx_ping(s, &s->paths[i], now);
+}
+
+/* It has something to answer to before the rest is taken off it; its silence counts from when it
+ * began. */
+static void ask_here(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	uint64_t base = p->sent.pto_base;
+
+	rudp_tx_ping(s, p, now);
+	p->sent.pto_base = base;
+}
+
+static void doubt_begin(struct rudp_session *s, struct rudp_path *p, enum path_doubt doubt,
+			uint64_t now)
+{
+	p->doubt = (uint8_t)doubt;
+	p->pause_ns = 0;
+	ask_here(s, p, now);
+	/* Acknowledgements of other paths rode on what p carried: else the peer doubts them, too.
+	 */
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (is_better(&s->paths[i], p))
+			s->paths[i].acks.now = true;
+}
+
+/* Everything goes by another path. */
+static void leave(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	if (!answered_elsewhere(s, p, leave_at(s, p))) {
+		ask_elsewhere(s, p, now);
+		return;
+	}
+	p->doubt = DOUBT_LEFT;
+	rudp_loss_move_all(s, p);
+	ask_here(s, p, now);
+}
+
+void rudp_doubt_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	uint64_t since = p->sent.progress_ns;
+
+	if (PLENUM_UNLIKELY(!p->sent.in_flight)) { /* it could not be asked */
+		p->doubt = DOUBT_NONE;
+		return;
+	}
+	if (PLENUM_LIKELY(now < since + s->r->lim.min_rto_ns) || p->suspect ||
+	    p->doubt == DOUBT_LEFT || !better_exists(s, p))
+		return;
+	if (p->doubt < DOUBT_PROVEN && answered_elsewhere(s, p, since + patience(s, p))) {
+		if (!p->doubt)
+			doubt_begin(s, p, DOUBT_PROVEN, now);
+		p->doubt = DOUBT_PROVEN;
+		(void)rudp_loss_copy_small(s, p, false);
+	} else if (!p->doubt && now >= ask_at(s, p)) {
+		doubt_begin(s, p, DOUBT_ASKED, now);
+		if (!rudp_loss_copy_small(s, p, true))
+			ask_elsewhere(s, p, now);
+	}
+	if (p->doubt == DOUBT_PROVEN && now >= leave_at(s, p))
+		leave(s, p, now);
+}
+
+void rudp_doubt_over(struct rudp_session *s, struct rudp_path *p)
+{
+	p->doubt = DOUBT_NONE;
+	p->pause_ns = 0;
+	s->pausing &= (uint8_t) ~(1U << p->index);
+}
+
+uint64_t rudp_doubt_deadline(const struct rudp_session *s, const struct rudp_path *p)
+{
+	if (!p->sent.in_flight || p->suspect || p->doubt == DOUBT_LEFT || !better_exists(s, p))
+		return RUDP_TIME_NEVER;
+	if (p->doubt == DOUBT_PROVEN)
+		return leave_at(s, p);
+	return p->doubt ? RUDP_TIME_NEVER : ask_at(s, p);
+}
