@@ -79,11 +79,6 @@ static void doubt_begin(struct rudp_session *s, struct rudp_path *p, enum path_d
 	p->doubt = (uint8_t)doubt;
 	p->pause_ns = 0;
 	ask_here(s, p, now);
-	/* Acknowledgements of other paths rode on what p carried: else the peer doubts them, too.
-	 */
-	for (unsigned i = 0; i < s->n_paths; i++)
-		if (is_better(&s->paths[i], p))
-			s->paths[i].acks.now = true;
 }
 
 /* Everything goes by another path. */

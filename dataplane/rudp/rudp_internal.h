@@ -4,11 +4,11 @@
  * rudp_session.c: life of a session. rudp_hello.c, rudp_accept.c: handshake. rudp_call.c: slots,
  * requests, responses. rudp_grant.c: whose request may come next. rudp_share.c: what many senders
  * of small ones may have on their way. rudp_tx.c: which chunk goes on which path. rudp_rx.c:
- * packets in, acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_loss.c:
- * acknowledgements in, what they and losses mean. Parts of a path that know nothing of the rest,
- * each with a header of its own: rudp_sent (what is on its way), rudp_rtt, rudp_cc (the congestion
- * window), rudp_acks (what has come in), rudp_train (whether trains arrive), rudp_sources (which
- * source ports do).
+ * packets in, acknowledgements out. rudp_path.c: up, suspect, down; probes. rudp_doubt.c: what
+ * goes by another path before that. rudp_loss.c: acknowledgements in, what they and losses mean.
+ * Parts of a path that know nothing of the rest, each with a header of its own: rudp_sent (what is
+ * on its way), rudp_rtt, rudp_cc (the congestion window), rudp_acks (what has come in), rudp_train
+ * (whether trains arrive), rudp_sources (which source ports do).
  *
  * A request lives in a slot of its session, the same at both ends; each use of the slot has a
  * larger generation, so (slot, generation) names a request, old packets are recognised without a

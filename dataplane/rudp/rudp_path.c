@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The health of a path. UP: carries load. Suspect: up, but silent for two timeouts while others
- * are not; what was on it travels elsewhere, nothing is lost if it answers after all. DOWN: the
- * link is gone, the peer says so, or it stayed silent while the peer answered on another path; it
- * is probed and used again when it has answered for a while. A peer that is silent everywhere is
- * late or dead, no path is to blame: that is the session's matter.
+ * The health of a path. UP: carries load, unless rudp_doubt.c has doubts. Suspect: up, but silent
+ * for two timeouts while others are not; what was on it travels elsewhere, nothing is lost if it
+ * answers after all. DOWN: the link is gone, the peer says so, or it stayed silent while the peer
+ * answered on another path; it is probed and used again when it has answered for a while. A peer
+ * that is silent everywhere is late or dead, no path is to blame: that is the session's matter.
  */
 #include "dataplane/rudp/rudp_internal.h"
 

@@ -4,6 +4,7 @@
  * none does, or little, though the hosts are late as those are that share their processors.
  */
 #include "tests/lib/rudp_worlds.h"
+#include <malloc.h>
 
 #ifdef __SANITIZE_ADDRESS__
 #define LATE_RUNS 5
@@ -87,8 +88,10 @@ static uint64_t wait_of(uint64_t seed, enum failure how, bool load, struct late 
 		hosts_late(sim, &late);
 		CHECK(sim, sim_pass(sim, 10 * US));
 	}
-	for (unsigned e = 0; e < 2 && how == NOTHING; e++)
-		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] == 0);
+	for (unsigned e = 0; e < 2; e++) /* the verdict comes all the same, and on that leg only */
+		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] <= (how == NOTHING ? 0 : 1));
+	CHECK(sim, how != SILENT || sim->ends[1].events[RUDP_PATH_DOWN] ||
+			   sim->ends[SIM_SERVER].events[RUDP_PATH_DOWN]);
 	CHECK(sim, sim_finish(sim, SEC));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
@@ -164,5 +167,8 @@ int main(void)
 		cmocka_unit_test(test_late_hosts),
 	};
 
+	/* Megabytes come and go: the kernel need not hear of each. */
+	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
