@@ -7,7 +7,7 @@
 #include <malloc.h>
 
 #ifdef __SANITIZE_ADDRESS__
-#define LATE_RUNS 5
+#define LATE_RUNS 10
 #else
 #define LATE_RUNS 16
 #endif
