@@ -79,7 +79,7 @@
 #define FUSE_PROTO_MAX_WRITE (1U << 20) /* bytes of data in a WRITE or READ */
 #define FUSE_PROTO_MAX_PAGES 256
 #define FUSE_PROTO_MAX_READAHEAD (1U << 20)
-#define FUSE_PROTO_MAX_BACKGROUND 64
+#define FUSE_PROTO_MAX_BACKGROUND 256
 #define FUSE_PROTO_CALLS_MAX 256
 
 /* Not in the kernel headers of Debian 12; include/uapi/linux/fuse.h of Linux 6.9. */
