@@ -79,6 +79,7 @@
 #define FUSE_PROTO_MAX_WRITE (1U << 20) /* bytes of data in a WRITE or READ */
 #define FUSE_PROTO_MAX_PAGES 256
 #define FUSE_PROTO_MAX_READAHEAD (1U << 20)
+/* Direct reads and writes count, too: with fewer, many programs would wait for each other. */
 #define FUSE_PROTO_MAX_BACKGROUND 256
 #define FUSE_PROTO_CALLS_MAX 256
 
