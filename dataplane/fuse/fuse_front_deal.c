@@ -182,6 +182,8 @@ static unsigned file_place(struct fuse_front *f, struct front_dealt *l, const st
 		unsigned i = lane_file_place(s->refs.fhs[0], way);
 		uint32_t state = lane_get(&file_at(l, i)->state);
 
+		if (i >= LANE_FILES_OLD && !lane_get(&l->more->is_known))
+			continue;
 		if (l->fhs[i] == s->refs.fhs[0])
 			return state == LANE_FILE_OPEN ? i : LANE_FILES;
 		if (l->fhs[i] == 0 && at == LANE_FILES && state == LANE_FILE_FREE)
@@ -685,21 +687,24 @@ void front_deal_cancel(struct fuse_front *f, const struct front_slot *s)
 				  LANE_CANCELLED, __ATOMIC_ACQ_REL);
 }
 
+static void place_close(struct fuse_front *f, struct front_dealt *l, unsigned i, uint64_t fh)
+{
+	if (l->fhs[i] != fh)
+		return;
+	l->fhs[i] = 0;
+	lane_set(&file_at(l, i)->state, LANE_FILE_CLOSING);
+	post(f->deal, l, &l->area->closing, i % 64);
+}
+
 void front_deal_close(struct fuse_front *f, uint64_t fh)
 {
 	for (unsigned k = 0; f->deal && k < LAUNCH_LANES_MAX; k++) {
 		struct front_dealt *l = &f->deal->lanes[k];
 
-		for (unsigned way = 0; way < (f->deal->strays ? LANE_FILES : LANE_FILE_WAYS);
-		     way++) {
-			unsigned i = lane_file_place(fh, way);
-
-			if (l->fhs[i] != fh)
-				continue;
-			l->fhs[i] = 0;
-			lane_set(&file_at(l, i)->state, LANE_FILE_CLOSING);
-			post(f->deal, l, &l->area->closing, i % 64);
-		}
+		for (unsigned way = 0; way < LANE_FILE_WAYS; way++)
+			place_close(f, l, lane_file_place(fh, way), fh);
+		for (unsigned i = 0; i < LANE_FILES_OLD && f->deal->strays; i++)
+			place_close(f, l, i, fh);
 	}
 }
 

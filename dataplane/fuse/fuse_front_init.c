@@ -76,6 +76,8 @@ void front_init_answer(struct fuse_front *f, const void *req, size_t len)
 void front_init_compose(const struct fuse_front *f, struct front_init_msg *ret)
 {
 	const struct front_head *head = f->state.head;
+	/* Names that nobody keeps others must not wait for. */
+	const uint32_t unused = f->deal || f->lane ? FUSE_PROTO_FEATURE_NAMES : 0;
 
 	*ret = (struct front_init_msg){
 		.in = {.len = offsetof(struct front_init_msg, tail), .opcode = FUSE_INIT},
@@ -84,7 +86,7 @@ void front_init_compose(const struct fuse_front *f, struct front_init_msg *ret)
 			 .max_readahead = head->max_readahead,
 			 .flags = (uint32_t)head->flags,
 			 .flags2 = (uint32_t)(head->flags >> 32),
-			 .unused = {FUSE_PROTO_FEATURES}},
+			 .unused = {FUSE_PROTO_FEATURES & ~unused}},
 	};
 }
 

@@ -24,11 +24,20 @@ static struct lane_slot *slot_of(const struct fuse_front *f, const struct front_
 static struct front_file *file_of(const struct fuse_front *f, const struct lane_file *lf)
 {
 	struct front_file *file;
+	const struct front_node *node;
 
 	if (lf->own == 0 || lf->own > f->state.head->n_files)
 		return NULL;
 	file = front_file_at(&f->files, lf->own - 1);
-	return file->flags & FRONT_FILE_USED && !(file->flags & FRONT_FILE_CLOSING) ? file : NULL;
+	if (!(file->flags & FRONT_FILE_USED) || file->flags & FRONT_FILE_CLOSING)
+		return NULL;
+	/* A lane of an earlier version in between, which knows not all records, may have given its
+	 * number to another. */
+	node = front_node_get(&f->nodes, file->nodeid);
+	return node && node->handle_len == lf->handle_len &&
+			       memcmp(node->handle, lf->handle, lf->handle_len) == 0
+		       ? file
+		       : NULL;
 }
 
 /* NULL: it cannot be had. */

@@ -39,6 +39,7 @@ int front_pass_init(struct fuse_front *f)
 		/* It may have died between a word and the lane's bit. */
 		__atomic_store_n(&l->reads->posted, ~0ULL >> (64 - LANE_READS), __ATOMIC_SEQ_CST);
 	}
+	lane_set(&f->common->by_number, 1U);
 	f->deal->settling = true;
 	f->deal->always = f->mount->lanes_always;
 	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_LANES_MAX), __ATOMIC_SEQ_CST);

@@ -34,6 +34,8 @@ void front_reads_done(struct fuse_front *f)
 	for (unsigned i = 0; f->reads && i < LANE_READS; i++)
 		if (lane_get(&f->reads->slots[i].word) == LANE_FREE)
 			lane_reads_trim_one(f->reads, i);
+	if (f->more) /* who comes may be of an earlier version */
+		lane_set(&f->more->is_known, 0U);
 	lane_reads_unmap(f->reads);
 	lane_more_unmap(f->more);
 	f->reads = NULL;
@@ -134,6 +136,10 @@ static unsigned file_find(const struct fuse_front *f, uint64_t fh)
 		if (lane_get(&lf->state) == LANE_FILE_OPEN && lf->fh == fh)
 			return place;
 	}
+	for (unsigned i = 0; i < LANE_FILES_OLD && !lane_get(&f->common->by_number); i++)
+		if (lane_get(&f->lane->files[i].state) == LANE_FILE_OPEN &&
+		    f->lane->files[i].fh == fh)
+			return i;
 	return LANE_FILES;
 }
 
@@ -398,6 +404,7 @@ static void outs_count(struct fuse_front *f)
 void front_reads_start(struct fuse_front *f, uint64_t now_ns)
 {
 	outs_count(f);
+	lane_set(&f->more->is_known, 1U);
 	for (unsigned i = 0; i < LANE_READS; i++) {
 		struct lane_slot *slot = &f->reads->slots[i];
 		uint32_t word = lane_get(&slot->word);

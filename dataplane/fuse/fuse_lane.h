@@ -124,10 +124,12 @@ struct lane_reads {
 	} notes[LANE_FILES_OLD];
 };
 
-/* Of the files that the two above have no place for: a worker of an earlier version, which may have
- * the mount's other end, knows of none of them, and is asked for none. */
+/* Of the files that the two above have no place for. A worker of an earlier version, which may have
+ * the mount's other end, knows of none of them. */
 struct lane_more {
-	_Alignas(64) uint64_t noted[LANE_FILES / 64 - 1]; /* written by the lane */
+	/* Written by the lane. */
+	_Alignas(64) uint32_t is_known; /* it has these places, too */
+	_Alignas(64) uint64_t noted[LANE_FILES / 64 - 1];
 	struct lane_note notes[LANE_FILES - LANE_FILES_OLD];
 	struct lane_file files[LANE_FILES - LANE_FILES_OLD];
 };
@@ -140,6 +142,8 @@ struct lane_common { /* of all lanes of a mount */
 	/* Written by lanes: a bit for each that has something in `done`, and in `noted`. */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
+	/* Written by the owner: it gives files places by their numbers, not as they come. */
+	_Alignas(64) uint32_t by_number;
 };
 
 /* Words that another process reads while they change; each pairs with the other in that one. */

@@ -30,6 +30,20 @@ static void test_owner_deals_what_is_too_much(void **state)
 	ends_down(&e);
 }
 
+/* Others would wait for names that nobody keeps. */
+static void test_owner_has_no_names_lent(void **state)
+{
+	struct rig *g = *state;
+	struct ends e;
+
+	bring_up(g);
+	assert_int_equal(g->f->hello.init.unused[0], FUSE_PROTO_FEATURES);
+	owner_up(&e, g);
+	assert_int_equal(g->f->hello.init.unused[0],
+			 FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_NAMES);
+	ends_down(&e);
+}
+
 static void test_owner_keeps_what_is_small(void **state)
 {
 	struct ends e;
@@ -703,6 +717,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_owner_deals_what_is_too_much),
+		CASE(test_owner_has_no_names_lent),
 		CASE(test_owner_keeps_what_is_small),
 		CASE(test_owner_knows_no_file_beside_lanes),
 		CASE(test_owner_knows_files_that_lanes_have_not),

@@ -216,6 +216,7 @@ static void test_owner_shows_many_files(void **state)
 	uint64_t fh = 0;
 
 	owner_reads_up(&b, g);
+	b.more->is_known = 1;
 	memset(is_taken, 0, sizeof(is_taken));
 	for (unsigned i = 0; i < LANE_FILES; i++) {
 		fh = i ? open_file(g, b.e.node, 50 + i) : b.e.fh;
@@ -243,6 +244,23 @@ static void test_owner_shows_many_files(void **state)
 	kernel_release(g, b.e.node, fh);
 	assert_int_equal(lane_file_at(b.e.area, b.more, place)->state, LANE_FILE_CLOSING);
 	assert_true(b.e.area->closing == 1ULL << place % 64);
+	both_down(&b);
+}
+
+/* A lane of an earlier version has no more than the first places. */
+static void test_owner_shows_an_earlier_lane_few_files(void **state)
+{
+	struct both b;
+	struct rig *g = *state;
+	unsigned place, n = 1;
+
+	owner_reads_up(&b, g);
+	assert_int_equal(b.common->by_number, 1);
+	place = owner_shows(&b, b.e.fh);
+	while (place < LANE_FILES_OLD && n < LANE_FILES)
+		place = owner_shows(&b, open_file(g, b.e.node, 50 + n++));
+	assert_int_equal(place, LANE_FILES);
+	assert_in_range(n, LANE_FILES_OLD - LANE_FILE_WAYS, LANE_FILES_OLD + 1);
 	both_down(&b);
 }
 
@@ -564,6 +582,7 @@ int main(void)
 		CASE(test_owner_dies_before_it_has_noted),
 		CASE(test_owner_waits_for_who_reads),
 		CASE(test_owner_shows_many_files),
+		CASE(test_owner_shows_an_earlier_lane_few_files),
 		CASE(test_owner_closes_what_has_another_place),
 		CASE(test_owner_dies_and_hears_again),
 		CASE(test_owner_hears_what_lanes_write),

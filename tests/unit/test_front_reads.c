@@ -101,6 +101,48 @@ static void test_lane_keeps_the_hundredth(void **state)
 	both_down(&b);
 }
 
+/* An owner of an earlier version gives places as files come. */
+static void test_lane_keeps_what_has_another_place(void **state)
+{
+	struct both b;
+
+	lane_reads_up(&b, *state);
+	assert_int_equal(b.more->is_known, 1);
+	b.e.area->files[40] = b.e.area->files[0];
+	b.e.area->files[40].own = 0;
+	b.e.area->files[40].fh = b.e.fh = 7ULL << 32 | 3;
+	b.common->by_number = 0;
+	n_calls = 0;
+	send_read(&b);
+	pull(&b);
+	opened(&b.e);
+	assert_int_equal(b.reads->notes[40].out, 1);
+	b.e.g->f = fuse_front_free(b.e.g->f);
+	assert_int_equal(b.more->is_known, 0);
+	both_down(&b);
+}
+
+/* Its record may name a file that another has the number of now. */
+static void test_lane_closes_its_own_alone(void **state)
+{
+	struct both b;
+	struct lane_file *lf;
+
+	lane_reads_up(&b, *state);
+	lf = lane_file_at(b.e.area, b.more, 200);
+	*lf = b.e.area->files[0];
+	lf->handle[0] ^= 1;
+	lf->state = LANE_FILE_CLOSING;
+	b.e.area->closing = 1ULL << 200 % 64;
+	pull(&b);
+	assert_int_equal(lf->state, LANE_FILE_FREE);
+	n_calls = 0;
+	send_read(&b);
+	pull(&b);
+	assert_int_equal(call_header(0).opcode, FUSE_READ); /* the other is open still */
+	both_down(&b);
+}
+
 static void test_lane_notes_what_it_writes(void **state)
 {
 	const struct fuse_write_out out = {.size = 8};
@@ -478,6 +520,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_lane_keeps_what_it_knows),
 		CASE(test_lane_keeps_the_hundredth),
+		CASE(test_lane_keeps_what_has_another_place),
+		CASE(test_lane_closes_its_own_alone),
 		CASE(test_lane_notes_what_it_writes),
 		CASE(test_lane_passes_what_it_does_not_know),
 		CASE(test_lane_reads_when_it_may),
