@@ -161,8 +161,10 @@ void front_file_reopened(struct front_file *file, uint64_t server_fh, uint64_t i
 	front_publish(&file->incarnation, incarnation);
 }
 
-void front_file_kill(struct front_file *file)
+void front_file_kill(struct front_file *file, int error)
 {
+	if (file->incarnation == 0)
+		front_publish(&file->server_fh, (uint64_t)-error);
 	front_publish(&file->flags, file->flags | FRONT_FILE_DEAD);
 }
 

@@ -40,7 +40,8 @@ uint32_t front_file_index(const struct front_files *t, const struct front_file *
 struct front_file *front_file_at(const struct front_files *t, uint32_t i);
 /* The server has it open again under another handle. */
 void front_file_reopened(struct front_file *file, uint64_t server_fh, uint64_t incarnation);
-void front_file_kill(struct front_file *file);
+/* It cannot. error: what is noted of one that no server ever had open; 0 or negative errno. */
+void front_file_kill(struct front_file *file, int error);
 /* From `from` on: one that this server has not open and shall have. FRONT_FILE_NONE: no more. */
 uint32_t front_file_next_stale(const struct front_files *t, uint32_t from, uint64_t incarnation);
 /* The kernel has closed it: it waits to be taken for the server to be told. */

@@ -486,6 +486,7 @@ bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t
 	as.uid = in.uid;
 	as.gid = in.gid;
 	as.listed = listed_by(&in);
+	as.server_fh = f->server.verifier;
 	file = front_file_new(&f->files, front_node_get(&f->nodes, in.nodeid), &as);
 	if (!file)
 		return false;

@@ -135,16 +135,16 @@ bool front_own_holds(struct fuse_front *f, const struct front_slot *s)
 	return true;
 }
 
-/* A folder that is gone has no names, for whoever has it open. */
 int front_own_error(const struct fuse_front *f, const struct front_slot *s, int error)
 {
 	const struct front_file *file =
 		s->refs.n_fhs > 0 ? front_file_get(&f->files, s->refs.fhs[0]) : NULL;
 	bool reads = s->opcode == FUSE_READDIR || s->opcode == FUSE_READDIRPLUS;
 
-	return error == -ESTALE && reads && file && file->listed != 0 && file->incarnation == 0
-		       ? 0
-		       : error;
+	if (error != -ESTALE || !file || file->listed == 0 || file->incarnation != 0 ||
+	    !(file->flags & FRONT_FILE_DEAD))
+		return error;
+	return file->server_fh != 0 ? -(int)file->server_fh : reads ? 0 : -ESTALE;
 }
 
 /* Before anything else is sent, so that the server knows who has a file open when it is asked to
@@ -182,6 +182,13 @@ static bool is_passing(int error)
 	       error == -EINTR || error == -EBUSY;
 }
 
+/* A folder that was removed meanwhile has no names, for whoever has it open. Of what the server has
+ * lost, or cannot read, nobody is told that it is empty. */
+static int reopen_error(const struct fuse_front *f, const struct front_file *file, int error)
+{
+	return error == -ESTALE && file->server_fh == f->server.verifier ? 0 : error;
+}
+
 static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void *msg, size_t len,
 			  uint64_t now_ns)
 {
@@ -192,7 +199,7 @@ static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void
 	if (front_answer_read(msg, len, &a) < 0 ||
 	    (a.out.error == 0 && a.body_len != sizeof(out))) {
 		f->bad_responses++;
-		front_file_kill(file);
+		front_file_kill(file, -EIO);
 	} else if (a.out.error == 0) {
 		memcpy(&out, a.body, sizeof(out));
 		front_file_reopened(file, out.fh, f->server.incarnation);
@@ -201,7 +208,7 @@ static void reopen_answer(struct fuse_front *f, const struct front_slot *s, void
 		if (f->link == FRONT_READY)
 			f->retry_ns = now_ns + OWN_RETRY_NS;
 	} else {
-		front_file_kill(file);
+		front_file_kill(file, reopen_error(f, file, a.out.error));
 	}
 }
 

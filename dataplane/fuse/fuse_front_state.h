@@ -68,7 +68,7 @@ _Static_assert(sizeof(struct front_node) * FRONT_CHUNK_NODES % 4096 == 0, "a chu
 enum {
 	FRONT_FILE_USED = 1,
 	FRONT_FILE_DIR = 2,
-	FRONT_FILE_DEAD = 4,	/* could not be opened again: ESTALE */
+	FRONT_FILE_DEAD = 4,	/* could not be opened again */
 	FRONT_FILE_CLOSING = 8, /* the kernel has closed it, the server is to be told */
 	FRONT_FILE_CACHED = 16, /* counted by its node, */
 	FRONT_FILE_DIRECT = 32, /* so or so */
@@ -76,6 +76,8 @@ enum {
 
 struct front_file {
 	uint64_t nodeid;
+	/* Of a folder that was opened without the server, while incarnation is 0: whose entries
+	 * those were, by the verifier; when it is dead, what who reads it is told, an errno. */
 	uint64_t server_fh;
 	uint64_t incarnation; /* of the server that gave server_fh; another one: open again */
 	uint32_t reuse;	      /* upper half of the file handle */

@@ -304,6 +304,82 @@ static void test_what_is_gone_is_empty(void **state)
 	close_root(g, fh);
 }
 
+static void expect_read(struct rig *g, uint64_t fh, int error)
+{
+	read_begin(g, fh);
+	assert_int_equal(n_calls, 0);
+	expect_reply(g, g->unique, error);
+}
+
+/* What the server says of a folder that it is to open again; 0: what makes no sense. */
+static uint64_t refused(struct rig *g, int error)
+{
+	uint64_t fh;
+
+	list_once(g);
+	fh = open_here(g);
+	read_begin(g, fh);
+	respond(g, 0, error, NULL, 0);
+	fuse_front_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+	return fh;
+}
+
+/* Nobody takes what could not be read for what is not there. */
+static void test_what_cannot_be_opened_is_not_empty(void **state)
+{
+	const int errors[] = {-EIO, -EACCES, -ENOTDIR, 0};
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	for (unsigned i = 0; i < ARRAY_SIZE(errors); i++) {
+		int error = errors[i] ? errors[i] : -EIO;
+
+		fh = refused(g, errors[i]);
+		expect_reply(g, g->unique, error);
+		expect_read(g, fh, error);
+		kernel_send(g, FUSE_FSYNCDIR, g->unique += 2, &(struct fuse_fsync_in){.fh = fh},
+			    sizeof(struct fuse_fsync_in));
+		fuse_front_pull(g->f, true, g->now_ns);
+		expect_reply(g, g->unique, error);
+		close_root(g, fh);
+		g->now_ns += NSEC_PER_SEC;
+		fuse_front_tick(g->f, g->now_ns);
+		hear(g);
+	}
+	/* Nor does a successor. */
+	fh = refused(g, -EIO);
+	expect_reply(g, g->unique, -EIO);
+	worker_restarts(g);
+	hear(g);
+	expect_read(g, fh, -EIO);
+}
+
+/* The export is another, or has forgotten what was not synced. */
+static void test_what_was_lost_is_not_empty(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	bring_up(g);
+	list_once(g);
+	fh = open_here(g);
+	server_restarts(g, 99, g->server.verifier + 1);
+	assert_int_equal(n_calls, 1);
+	respond(g, 0, -ESTALE, NULL, 0);
+	fuse_front_tick(g->f, g->now_ns);
+	expect_read(g, fh, -ESTALE);
+	close_root(g, fh);
+	/* With what it was it is gone. */
+	list_once(g);
+	fh = open_here(g);
+	server_restarts(g, 100, g->server.verifier);
+	respond(g, 0, -ESTALE, NULL, 0);
+	fuse_front_tick(g->f, g->now_ns);
+	expect_read(g, fh, 0);
+}
+
 /* The server has no room for it just now. */
 static void test_what_passes_is_waited_for(void **state)
 {
@@ -446,6 +522,8 @@ int main(void)
 		TEST(test_who_has_lanes_asks),
 		TEST(test_who_comes_back_to_the_beginning_asks),
 		TEST(test_what_is_gone_is_empty),
+		TEST(test_what_cannot_be_opened_is_not_empty),
+		TEST(test_what_was_lost_is_not_empty),
 		TEST(test_what_passes_is_waited_for),
 		TEST(test_who_closes_meanwhile),
 		TEST(test_a_successor_has_it_opened),
