@@ -447,7 +447,7 @@ static uint32_t listed_by(const struct fuse_in_header *in)
  * same file then. */
 static bool open_again(struct fuse_front *f, const struct fuse_in_header *in)
 {
-	const struct front_file *file = front_file_listed(&f->files, in->nodeid, listed_by(in));
+	struct front_file *file = front_file_listed(&f->files, in->nodeid, listed_by(in));
 	struct {
 		struct fuse_out_header out;
 		struct fuse_open_out open;
@@ -456,7 +456,8 @@ static bool open_again(struct fuse_front *f, const struct fuse_in_header *in)
 	if (!file)
 		return false;
 	reply.open.fh = front_file_fh(&f->files, file);
-	(void)front_reply(f, &reply, sizeof(reply));
+	if (!front_reply(f, &reply, sizeof(reply)))
+		front_file_close(&f->files, file);
 	return true;
 }
 

@@ -487,6 +487,56 @@ static void test_what_is_asked_again_is_the_same_file(void **state)
 	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_OPENDIR);
 }
 
+/* The kernel has let go of who asks before it is told. */
+static void open_in_vain(struct rig *g, uint64_t unique)
+{
+	struct {
+		struct fuse_in_header h;
+		struct fuse_open_in in;
+	} req = {.h = {.len = sizeof(req),
+		       .opcode = FUSE_OPENDIR,
+		       .unique = unique,
+		       .nodeid = FUSE_ROOT_ID},
+		 .in = {.flags = O_DIRECTORY}};
+	int fd = g->f->fd, p[2];
+
+	assert_int_equal(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(write(p[1], &req, sizeof(req)), sizeof(req));
+	g->f->fd = p[0]; /* nothing can be written there */
+	fuse_front_pull(g->f, true, g->now_ns);
+	g->f->fd = fd;
+	close(p[0]);
+	close(p[1]);
+	fuse_front_tick(g->f, g->now_ns + NSEC_PER_SEC);
+	hear(g);
+}
+
+/* Its file goes: nobody has it. */
+static void test_who_is_gone_leaves_nothing(void **state)
+{
+	const uint64_t again = FUSE_PROTO_UNIQUE_RESEND;
+	struct rig *g = *state;
+	uint64_t fh, unique;
+
+	bring_up(g);
+	list_once(g);
+	open_in_vain(g, g->unique += 2);
+	assert_int_equal(n_calls, 0);
+	assert_null(front_file_listed(&g->f->files, FUSE_ROOT_ID, (uint32_t)g->unique | 1));
+	/* Nor has who was killed before a successor could say it. */
+	fh = open_here(g);
+	unique = g->unique;
+	worker_restarts(g);
+	for (unsigned i = n_calls; i-- > 0;)
+		if (call_header(i).opcode == FUSE_OPENDIR)
+			respond(g, i, 0, &(struct fuse_open_out){.fh = 21},
+				sizeof(struct fuse_open_out));
+	fuse_front_tick(g->f, g->now_ns);
+	assert_non_null(front_file_get(&g->f->files, fh));
+	open_in_vain(g, unique | again);
+	assert_null(front_file_get(&g->f->files, fh));
+}
+
 /* Memory is for what was listed lately. */
 static void test_the_oldest_give_way(void **state)
 {
@@ -528,6 +578,7 @@ int main(void)
 		TEST(test_who_closes_meanwhile),
 		TEST(test_a_successor_has_it_opened),
 		TEST(test_what_is_asked_again_is_the_same_file),
+		TEST(test_who_is_gone_leaves_nothing),
 		TEST(test_the_oldest_give_way),
 	};
 
