@@ -154,6 +154,7 @@ static int front_new(const struct launch_config *cfg, const struct launch_mount 
 				 .host = cfg->host,
 				 .rudp = r,
 				 .stats = stats,
+				 .clock_ns = clock_now_ns,
 				 .soft_ns = (uint64_t)m->soft_s * NSEC_PER_SEC,
 				 .away_since_ns = now_ns,
 				 .busy_ns = now_ns};
@@ -299,6 +300,13 @@ bool front_reply_error(struct fuse_front *f, uint64_t unique, int error)
 	struct fuse_out_header out = {.len = sizeof(out), .error = error, .unique = unique};
 
 	return front_reply(f, &out, sizeof(out));
+}
+
+uint64_t front_by_now(const struct fuse_front *f, uint64_t now_ns)
+{
+	uint64_t is_ns = f->clock_ns();
+
+	return MAX_OF(now_ns, is_ns);
 }
 
 void front_asked(struct fuse_front *f, uint32_t opcode)

@@ -277,7 +277,8 @@ struct fuse_front {
 	struct rudp *rudp;
 	struct rudp_session *session;
 	struct launch_stats *stats;
-	uint64_t soft_ns; /* 0: hard */
+	uint64_t (*clock_ns)(void); /* clock_now_ns; tests have their own */
+	uint64_t soft_ns;	    /* 0: hard */
 	struct front_state state;
 	struct front_nodes nodes;
 	struct front_files files;
@@ -350,6 +351,9 @@ void front_take(struct fuse_front *f, size_t n, uint64_t now_ns);
 int front_likely(const struct fuse_front *f);
 /* One has been read: how many programs ask at a time shows in how many have waited at a time. */
 void front_most_learn(struct fuse_front *f);
+/* What it is by now. Requests that are read together share a moment that was before the last of
+ * them: who says that nothing has changed since it was told so must look at the clock anew. */
+uint64_t front_by_now(const struct fuse_front *f, uint64_t now_ns);
 /* Sends what waits. */
 void front_flush(struct fuse_front *f, uint64_t now_ns);
 /* The session ends, if there is one, and what waits goes on waiting. */

@@ -387,6 +387,7 @@ bool front_list_answer(struct fuse_front *f, const struct fuse_in_header *in,
 
 	if (!l->used || l->fh != read->fh)
 		return false;
+	now_ns = front_by_now(f, now_ns);
 	l->used = false;
 	if (read->offset != l->off || !is_good(f, l, node, now_ns)) {
 		if (l->off == 0)
@@ -480,6 +481,7 @@ bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t
 	if (in.unique & FUSE_PROTO_UNIQUE_RESEND)
 		return open_again(f, &in);
 	node = front_node_get(&f->nodes, in.nodeid);
+	now_ns = front_by_now(f, now_ns);
 	k = node && f->link == FRONT_READY ? kept_get(f, in.nodeid, node, now_ns) : NULL;
 	if (!k)
 		return false;

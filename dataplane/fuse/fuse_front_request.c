@@ -276,7 +276,7 @@ static bool known_absent(struct fuse_front *f, const struct fuse_in_header *in,
 {
 	size_t n = strnlen(name, len);
 
-	if (n == len || !front_known_absent(&f->known, node, name, n, now_ns))
+	if (n == len || !front_known_absent(&f->known, node, name, n, front_by_now(f, now_ns)))
 		return false;
 	front_reply_error(f, in->unique, -ENOENT);
 	return true;

@@ -150,12 +150,18 @@ static void do_kernel(struct rig *g, const uint8_t *data, size_t len)
 	(void)fuse_front_pull(g->front, true, g->now_ns);
 }
 
+static uint64_t clock_never_ns(void)
+{
+	return 0;
+}
+
 static void front_start(struct rig *g)
 {
 	n_calls = 0;
 	session.up = true;
 	if (fuse_front_new(&g->cfg, 0, -1, NULL, &g->stats, g->now_ns, &g->front) < 0)
 		abort();
+	g->front->clock_ns = clock_never_ns; /* what comes of it is to be the same each time */
 	front_now = g->front;
 }
 

@@ -85,6 +85,7 @@ static inline void lane_begin(struct ends *e)
 	assert_int_equal(fuse_front_new(e->g->cfg, LAUNCH_MOUNTS_MAX, -1, NULL, &e->g->stats,
 					e->g->now_ns, &e->g->f),
 			 0);
+	e->g->f->clock_ns = clock_later_ns;
 	fuse_front_tick(e->g->f, e->g->now_ns); /* what the owner has negotiated is taken over */
 	session_up(e->g);
 	respond_init(e->g);

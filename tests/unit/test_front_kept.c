@@ -537,6 +537,32 @@ static void test_who_is_gone_leaves_nothing(void **state)
 	assert_null(front_file_get(&g->f->files, fh));
 }
 
+/* It was read from the kernel when what was promised had ended. */
+static void test_who_was_held_up_looks_at_the_clock(void **state)
+{
+	struct rig *g = *state;
+	struct seen s;
+	uint64_t fh;
+
+	bring_up(g);
+	list_once(g);
+	later_ns = g->now_ns + 899 * NSEC_PER_MSEC;
+	fh = open_here(g);
+	/* Its age is what is left to believe. */
+	read_all(g, fh, &s);
+	assert_int_equal(s.entries[1].e.entry_valid_nsec, 101 * NSEC_PER_MSEC);
+	close_root(g, fh);
+	later_ns += NSEC_PER_MSEC;
+	fh = open_there(g);
+	later_ns = g->now_ns + 99 * NSEC_PER_MSEC;
+	read_all(g, fh, &s);
+	close_root(g, fh);
+	g->now_ns += NSEC_PER_SEC;
+	fh = open_there(g);
+	later_ns = g->now_ns + 100 * NSEC_PER_MSEC;
+	assert_true(is_asked(g, fh, 0));
+}
+
 /* Memory is for what was listed lately. */
 static void test_the_oldest_give_way(void **state)
 {
@@ -579,6 +605,7 @@ int main(void)
 		TEST(test_a_successor_has_it_opened),
 		TEST(test_what_is_asked_again_is_the_same_file),
 		TEST(test_who_is_gone_leaves_nothing),
+		TEST(test_who_was_held_up_looks_at_the_clock),
 		TEST(test_the_oldest_give_way),
 	};
 

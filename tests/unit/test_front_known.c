@@ -384,6 +384,10 @@ static void test_a_new_folder_has_no_names(void **state)
 	d = mkdir_empty(g, "handle-d", 0);
 	assert_false(name_is_asked(g, d, "f"));
 	assert_true(name_is_asked(g, FUSE_ROOT_ID, "f"));
+	later_ns = g->now_ns + NSEC_PER_SEC; /* by then, though nobody has noticed yet */
+	assert_true(name_is_asked(g, d, "f"));
+	later_ns = 0;
+	assert_false(name_is_asked(g, d, "f"));
 	g->now_ns += NSEC_PER_SEC;
 	assert_true(name_is_asked(g, d, "f"));
 	/* What is perhaps an old answer says nothing of now, nor does another session. */
