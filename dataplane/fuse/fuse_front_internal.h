@@ -222,6 +222,7 @@ struct front_deal {
 #define FRONT_SHOWN 4096U
 #define FRONT_GONE 1024U
 #define FRONT_LARGE 64U
+#define FRONT_ALONE 64U
 
 /* All entries of an open folder, as they came with the answer to its OPENDIR. */
 struct front_list {
@@ -242,7 +243,15 @@ struct front_kept {
 	uint64_t sent_ns, n_shown;
 	uint32_t n_changes;
 	uint32_t body_len, handles_len, n_handles;
-	uint64_t at; /* front_lists.kept_at when it came */
+	uint32_t n_names; /* but "." and ".." */
+	uint64_t at;	  /* front_lists.kept_at when it came */
+};
+
+/* A folder that is open here by those, and not at the server. */
+struct front_alone {
+	uint64_t fh;
+	uint64_t due_ns;  /* when the server is to be told */
+	uint32_t n_names; /* that are left there at least */
 };
 
 struct front_lists {
@@ -262,6 +271,8 @@ struct front_lists {
 	struct {
 		uint64_t nodeid, until_ns;
 	} large[FRONT_LARGE]; /* folders that came without a list; asked for none until then */
+	struct front_alone alone[FRONT_ALONE];
+	unsigned n_alone;
 };
 
 struct front_bye_msg {
@@ -408,7 +419,7 @@ void front_own_answer(struct fuse_front *f, struct front_slot *s, void *msg, siz
 /* A request of that kind about the node, from root. False: not now. */
 bool front_own_ask(struct fuse_front *f, enum front_slot_kind kind, uint32_t opcode,
 		   struct front_node *node, const void *arg, size_t arg_len);
-/* When it wants to be called again for files that are closed. */
+/* When it wants to be called again for files that are closed, or open here alone. */
 uint64_t front_own_due(const struct fuse_front *f, uint64_t now_ns);
 /* The server hears of all that are, before it is asked for what depends on it. */
 void front_own_release(struct fuse_front *f);
@@ -416,7 +427,8 @@ void front_own_interrupt(struct fuse_front *f, const struct front_slot *of);
 /* Opens one file at the server. False: not now. */
 bool front_own_reopen(struct fuse_front *f, uint32_t file);
 bool front_own_is_reopening(const struct fuse_front *f, uint32_t file);
-/* Whether the request waits until the server has opened a folder that was opened without it. */
+/* Whether the request waits until the server has opened a folder that was opened without it: the
+ * one that it is about, or that could have no name when it is done. */
 bool front_own_holds(struct fuse_front *f, const struct front_slot *s);
 /* What the kernel is told of a request that cannot be sent for that reason. */
 int front_own_error(const struct fuse_front *f, const struct front_slot *s, int error);
@@ -556,6 +568,10 @@ bool front_list_answer(struct fuse_front *f, const struct fuse_in_header *in,
 void front_list_close(struct fuse_front *f, uint64_t fh);
 /* Opens a folder whose entries are known to be what they were. False: the server is to be asked. */
 bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns);
+/* The server is told of those that were opened so, before others may remove them. */
+void front_list_flush(struct fuse_front *f, uint64_t now_ns);
+uint64_t front_list_due(const struct fuse_front *f, uint64_t now_ns);
+bool front_list_holds(struct fuse_front *f, const struct front_slot *s);
 void front_lists_drop(struct fuse_front *f);
 /* The kernel is about to hear something of the node; of what nobody can say. */
 void front_list_shown(struct fuse_front *f, uint64_t nodeid);

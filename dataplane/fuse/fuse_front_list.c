@@ -195,13 +195,29 @@ static struct front_kept *kept_of(struct fuse_front *f, uint64_t nodeid)
 	return &f->lists.kept[(uint32_t)nodeid % FRONT_KEPT];
 }
 
-/* Of a list that is as it came. */
+static uint32_t n_names(const struct front_answer *a)
+{
+	size_t off = 0, at;
+	uint32_t n = 0;
+	bool special;
+
+	while (front_direntplus_next(a->body, a->body_len, &off, &at, &special) > 0)
+		n += !special;
+	return n;
+}
+
+/* Of a list that is as it came. Not of a folder without names: anybody may remove it at once, and
+ * then the server must know who has it open. */
 static void kept_put(struct fuse_front *f, uint64_t nodeid, const struct front_list *from,
 		     size_t handles_len)
 {
 	struct front_lists *l = &f->lists;
 	size_t len = from->a.body_len + handles_len;
+	uint32_t n = n_names(&from->a);
 
+	front_list_forget(f, nodeid);
+	if (n == 0)
+		return;
 	if (l->kept_at % KEPT_BYTES + len > KEPT_BYTES)
 		l->kept_at += KEPT_BYTES - l->kept_at % KEPT_BYTES;
 	memcpy(l->kept_bytes + l->kept_at % KEPT_BYTES, from->bytes, len);
@@ -212,6 +228,7 @@ static void kept_put(struct fuse_front *f, uint64_t nodeid, const struct front_l
 						  .body_len = (uint32_t)from->a.body_len,
 						  .handles_len = (uint32_t)handles_len,
 						  .n_handles = from->a.n_handles,
+						  .n_names = n,
 						  .at = l->kept_at};
 	l->kept_at += len;
 }
@@ -462,6 +479,124 @@ static bool open_again(struct fuse_front *f, const struct fuse_in_header *in)
 	return true;
 }
 
+/* ------------------------------------------------------------------ what is open so */
+
+/*
+ * While a folder has names, and nobody else takes them, nobody removes it. What is removed stays
+ * for those whom the server knows to have it open: so it hears of who has, before the time is over
+ * that it has promised, and before the last name goes by this client's own hand. No later than when
+ * it would be asked for the entries anyway, so that it has time to open it.
+ */
+
+/* NULL: it is closed, or the server has it. */
+static const struct front_file *alone_file(const struct fuse_front *f, const struct front_alone *a)
+{
+	const struct front_file *file = front_file_get(&f->files, a->fh);
+
+	return file && !(file->flags & (FRONT_FILE_DEAD | FRONT_FILE_CLOSING)) &&
+			       file->incarnation != f->server.incarnation
+		       ? file
+		       : NULL;
+}
+
+static void alone_trim(struct fuse_front *f)
+{
+	struct front_lists *l = &f->lists;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->n_alone; i++)
+		if (alone_file(f, &l->alone[i]))
+			l->alone[n++] = l->alone[i];
+	l->n_alone = n;
+}
+
+/* False: not now. */
+static bool alone_tell(struct fuse_front *f, const struct front_alone *a)
+{
+	uint32_t i = (uint32_t)a->fh;
+
+	return front_own_is_reopening(f, i) || front_own_reopen(f, i);
+}
+
+void front_list_flush(struct fuse_front *f, uint64_t now_ns)
+{
+	struct front_lists *l = &f->lists;
+
+	if (l->n_alone == 0)
+		return;
+	alone_trim(f);
+	for (unsigned i = 0; i < l->n_alone; i++) {
+		if (now_ns >= l->alone[i].due_ns &&
+		    (f->reopen_again || !alone_tell(f, &l->alone[i])))
+			return;
+	}
+}
+
+uint64_t front_list_due(const struct fuse_front *f, uint64_t now_ns)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (unsigned i = 0; i < f->lists.n_alone; i++)
+		if (f->lists.alone[i].due_ns > now_ns)
+			due = MIN_OF(due, f->lists.alone[i].due_ns);
+	return due;
+}
+
+static bool takes_name(uint32_t opcode)
+{
+	return opcode == FUSE_UNLINK || opcode == FUSE_RMDIR || opcode == FUSE_RENAME ||
+	       opcode == FUSE_RENAME2;
+}
+
+/* Where the server has no room for it just now, names go all the same: that may make some. */
+bool front_list_holds(struct fuse_front *f, const struct front_slot *s)
+{
+	struct front_lists *l = &f->lists;
+	bool holds = false;
+
+	if (l->n_alone == 0 || !takes_name(s->opcode))
+		return false;
+	for (unsigned i = 0; i < l->n_alone; i++) {
+		struct front_alone *a = &l->alone[i];
+		const struct front_file *file = alone_file(f, a);
+
+		if (!file || file->nodeid != s->refs.nodeids[0] || f->reopen_again)
+			continue;
+		(void)alone_tell(f, a);
+		if (a->n_names > 1)
+			a->n_names--;
+		else
+			holds = true;
+	}
+	return holds;
+}
+
+/* A name of it is on its way out: how many there will be is not known. */
+static bool is_losing(const struct fuse_front *f, const struct front_node *node)
+{
+	for (unsigned i = 0; f->n_sent > 0 && i < FRONT_SLOTS - FRONT_SLOTS_OWN; i++)
+		if (f->slots[i].state == FRONT_SLOT_SENT && f->slots[i].nodes[0] == node &&
+		    takes_name(f->slots[i].opcode))
+			return true;
+	return false;
+}
+
+static bool alone_has_room(struct fuse_front *f)
+{
+	if (f->lists.n_alone == FRONT_ALONE)
+		alone_trim(f);
+	return f->lists.n_alone < FRONT_ALONE;
+}
+
+static void alone_add(struct fuse_front *f, const struct front_kept *k, uint64_t fh,
+		      uint64_t now_ns)
+{
+	f->lists.alone[f->lists.n_alone++] =
+		(struct front_alone){.fh = fh,
+				     .due_ns = MIN_OF(now_ns + LIST_NS, k->sent_ns + KEPT_NS),
+				     .n_names = k->n_names};
+}
+
 bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct {
@@ -483,7 +618,7 @@ bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t
 	node = front_node_get(&f->nodes, in.nodeid);
 	now_ns = front_by_now(f, now_ns);
 	k = node && f->link == FRONT_READY ? kept_get(f, in.nodeid, node, now_ns) : NULL;
-	if (!k)
+	if (!k || is_losing(f, node) || !alone_has_room(f))
 		return false;
 	as.open_flags = open.flags;
 	as.uid = in.uid;
@@ -494,6 +629,7 @@ bool front_list_open(struct fuse_front *f, const void *req, size_t len, uint64_t
 	if (!file)
 		return false;
 	list_copy(f, k, front_file_fh(&f->files, file), now_ns);
+	alone_add(f, k, front_file_fh(&f->files, file), now_ns);
 	reply.out.unique = in.unique;
 	reply.open.fh = front_file_fh(&f->files, file);
 	if (!front_reply(f, &reply, sizeof(reply)))

@@ -128,7 +128,7 @@ bool front_own_holds(struct fuse_front *f, const struct front_slot *s)
 
 	if (!file || file->listed == 0 || file->incarnation == f->server.incarnation ||
 	    file->flags & FRONT_FILE_DEAD)
-		return false;
+		return front_list_holds(f, s);
 	i = front_file_index(&f->files, file);
 	if (!f->reopen_again && !front_own_is_reopening(f, i))
 		(void)front_own_reopen(f, i);
@@ -292,10 +292,13 @@ static uint64_t release_due(const struct fuse_front *f)
 
 uint64_t front_own_due(const struct fuse_front *f, uint64_t now_ns)
 {
-	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0, owed = front_owed_due(f);
+	uint64_t due = f->files.n_closing > 0 ? release_due(f) : 0, owed = front_owed_due(f),
+		 alone = front_list_due(f, now_ns);
 
 	if (owed > now_ns && owed != UINT64_MAX)
 		due = due > now_ns ? MIN_OF(due, owed) : owed;
+	if (alone != UINT64_MAX)
+		due = due > now_ns ? MIN_OF(due, alone) : alone;
 	/* What could not be said when it was time goes with the next answer that comes. */
 	return due > now_ns ? due : UINT64_MAX;
 }
@@ -346,6 +349,8 @@ void front_own_flush(struct fuse_front *f, uint64_t now_ns)
 		f->retry_ns = 0;
 		f->flush_wanted = true;
 	}
+	if (f->link == FRONT_READY)
+		front_list_flush(f, now_ns);
 	if (f->link == FRONT_READY && f->files.n_closing > 0 && now_ns >= release_due(f))
 		front_own_release(f);
 	if (f->link == FRONT_READY && f->n_owed > 0)

@@ -140,4 +140,110 @@ static inline bool is_asked(struct rig *g, uint64_t fh, uint64_t off)
 	return read_at(g, FUSE_READDIRPLUS, fh, off, 4096, &s);
 }
 
+/* ---- those that are opened without the server ---- */
+
+static inline void respond_kept(struct rig *g)
+{
+	struct tail tail = tail_make(FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES, 3);
+	const size_t head = sizeof(struct fuse_proto_resp_tail);
+	struct listing l = three();
+
+	tail_add(&tail, l.tail.bytes + head, l.tail.len - head);
+	respond_tail(g, n_calls - 1, 0, l.body, l.len, &tail);
+}
+
+/* The server hears which files are closed, whenever that is. */
+static inline void hear(struct rig *g)
+{
+	for (unsigned i = n_calls; i-- > 0;)
+		if (call_header(i).opcode == FUSE_RELEASEDIR)
+			respond(g, i, 0, NULL, 0);
+}
+
+/* Whether the server is asked; it says then that nobody else changes what is there. */
+static inline bool is_opened_there(struct rig *g, uint64_t *ret_fh)
+{
+	unsigned n;
+	bool asked;
+
+	hear(g);
+	n = n_calls;
+	open_begin(g);
+	hear(g);
+	asked = n_calls > n;
+	if (asked)
+		respond_kept(g);
+	*ret_fh = open_end(g);
+	return asked;
+}
+
+static inline uint64_t open_there(struct rig *g)
+{
+	uint64_t fh;
+
+	assert_true(is_opened_there(g, &fh));
+	return fh;
+}
+
+static inline uint64_t open_here(struct rig *g)
+{
+	uint64_t fh;
+
+	assert_false(is_opened_there(g, &fh));
+	return fh;
+}
+
+static inline void read_all(struct rig *g, uint64_t fh, struct seen *ret)
+{
+	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, ret));
+	assert_int_equal(ret->n, 4);
+	assert_string_equal(ret->entries[2].name, "lent");
+}
+
+/* One that was listed, and closed again. */
+static inline void list_once(struct rig *g)
+{
+	uint64_t fh = open_there(g);
+	struct seen s;
+
+	read_all(g, fh, &s);
+	close_root(g, fh);
+}
+
+/* Whether it is still known what is in the folder. */
+static inline bool is_known(struct rig *g)
+{
+	struct seen s;
+	uint64_t fh;
+	bool asked = is_opened_there(g, &fh);
+
+	if (asked) /* not in vain */
+		assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
+	close_root(g, fh);
+	return !asked;
+}
+
+static inline void answered_as(struct rig *g, uint64_t unique, int error)
+{
+	respond(g, n_calls - 1, error, NULL, 0);
+	expect_reply(g, unique, error);
+}
+
+static inline void answered(struct rig *g, int error)
+{
+	answered_as(g, g->unique, error);
+}
+
+/* A server that lends names. */
+static inline int kept_setup(void **state)
+{
+	int r = rig_setup(state);
+	struct rig *g = *state;
+
+	if (r == 0)
+		g->features = FUSE_PROTO_FEATURE_LIST | FUSE_PROTO_FEATURE_RELEASES |
+			      FUSE_PROTO_FEATURE_NAMES;
+	return r;
+}
+
 #endif

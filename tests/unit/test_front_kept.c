@@ -3,98 +3,6 @@
  * the server hears of it all the same, and what a death in between leaves. */
 #include "tests/lib/front_list_rig.h"
 
-static void respond_kept(struct rig *g)
-{
-	struct tail tail = tail_make(FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES, 3);
-	const size_t head = sizeof(struct fuse_proto_resp_tail);
-	struct listing l = three();
-
-	tail_add(&tail, l.tail.bytes + head, l.tail.len - head);
-	respond_tail(g, n_calls - 1, 0, l.body, l.len, &tail);
-}
-
-/* The server hears which files are closed, whenever that is. */
-static void hear(struct rig *g)
-{
-	for (unsigned i = n_calls; i-- > 0;)
-		if (call_header(i).opcode == FUSE_RELEASEDIR)
-			respond(g, i, 0, NULL, 0);
-}
-
-/* Whether the server is asked; it says then that nobody else changes what is there. */
-static bool is_opened_there(struct rig *g, uint64_t *ret_fh)
-{
-	unsigned n;
-	bool asked;
-
-	hear(g);
-	n = n_calls;
-	open_begin(g);
-	hear(g);
-	asked = n_calls > n;
-	if (asked)
-		respond_kept(g);
-	*ret_fh = open_end(g);
-	return asked;
-}
-
-static uint64_t open_there(struct rig *g)
-{
-	uint64_t fh;
-
-	assert_true(is_opened_there(g, &fh));
-	return fh;
-}
-
-static uint64_t open_here(struct rig *g)
-{
-	uint64_t fh;
-
-	assert_false(is_opened_there(g, &fh));
-	return fh;
-}
-
-static void read_all(struct rig *g, uint64_t fh, struct seen *ret)
-{
-	assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, ret));
-	assert_int_equal(ret->n, 4);
-	assert_string_equal(ret->entries[2].name, "lent");
-}
-
-/* One that was listed, and closed again. */
-static void list_once(struct rig *g)
-{
-	uint64_t fh = open_there(g);
-	struct seen s;
-
-	read_all(g, fh, &s);
-	close_root(g, fh);
-}
-
-/* Whether it is still known what is in the folder. */
-static bool is_known(struct rig *g)
-{
-	struct seen s;
-	uint64_t fh;
-	bool asked = is_opened_there(g, &fh);
-
-	if (asked) /* not in vain */
-		assert_false(read_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
-	close_root(g, fh);
-	return !asked;
-}
-
-static int setup(void **state)
-{
-	int r = rig_setup(state);
-	struct rig *g = *state;
-
-	if (r == 0)
-		g->features = FUSE_PROTO_FEATURE_LIST | FUSE_PROTO_FEATURE_RELEASES |
-			      FUSE_PROTO_FEATURE_NAMES;
-	return r;
-}
-
 static void test_who_comes_next_is_told_here(void **state)
 {
 	const struct fuse_release_in *told;
@@ -146,17 +54,6 @@ static void test_it_is_known_for_a_while(void **state)
 	assert_false(is_known(g));
 }
 
-static void answered_as(struct rig *g, uint64_t unique, int error)
-{
-	respond(g, n_calls - 1, error, NULL, 0);
-	expect_reply(g, unique, error);
-}
-
-static void answered(struct rig *g, int error)
-{
-	answered_as(g, g->unique, error);
-}
-
 static void test_own_changes_show(void **state)
 {
 	struct rig *g = *state;
@@ -171,7 +68,7 @@ static void test_own_changes_show(void **state)
 	/* Whatever became of it. */
 	kernel_send(g, FUSE_RMDIR, unique = g->unique += 2, "folder", 7);
 	fuse_front_pull(g->f, true, g->now_ns);
-	assert_true(is_known(g)); /* it may be later */
+	assert_false(is_known(g)); /* nobody knows how many there are */
 	answered_as(g, unique, -EIO);
 	assert_false(is_known(g));
 	/* One that was on its way when the server said what there is. */
@@ -588,7 +485,7 @@ static void test_the_oldest_give_way(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, kept_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_who_comes_next_is_told_here),
 		TEST(test_it_is_known_for_a_while),
