@@ -10,6 +10,14 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
+/* A port that did not take a question is given another so much later. */
+#define ASK_AGAIN_NS RUDP_ACK_DELAY_NS
+
+static uint64_t silent_since(const struct rudp_path *p)
+{
+	return p->sent.progress_ns;
+}
+
 /* How long an answer takes where neither host is late. */
 static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -21,13 +29,31 @@ static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p
 /* Hosts that are late as a rule are not asked sooner than they can answer. */
 static uint64_t ask_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return p->sent.progress_ns +
+	return silent_since(p) +
 	       MIN_OF(rudp_path_rto(s, p), MAX_OF(patience(s, p), 2 * p->rtt.srtt));
+}
+
+/* Another path has shown that the peer is not late any more. */
+static bool is_proven(const struct rudp_path *p)
+{
+	return p->proven_ns > silent_since(p);
+}
+
+/* A peer that was late answers everything when it wakes: what it says by this path may come a round
+ * trip after what it said by another. */
+static uint64_t copy_at(const struct rudp_path *p)
+{
+	return p->proven_ns + p->rtt.net_srtt + RUDP_ACK_DELAY_NS;
+}
+
+static uint64_t late_at(const struct rudp_session *s, const struct rudp_path *p)
+{
+	return silent_since(p) + 3 * patience(s, p);
 }
 
 static uint64_t leave_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return p->sent.progress_ns + 3 * patience(s, p);
+	return MAX_OF(late_at(s, p), p->proven_ns + patience(s, p));
 }
 
 /* Packets are better off on q than on p. */
@@ -55,12 +81,26 @@ static bool answered_elsewhere(const struct rudp_session *s, const struct rudp_p
 	return false;
 }
 
+static bool is_idle_better(const struct rudp_path *q, const struct rudp_path *p)
+{
+	return is_better(q, p) && q->sent.in_flight == 0;
+}
+
 /* Where nothing is under way that could tell. */
 static void ask_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
-		if (is_better(&s->paths[i], p) && s->paths[i].sent.in_flight == 0)
+		if (is_idle_better(&s->paths[i], p))
 			rudp_tx_ping(s, &s->paths[i], now);
+}
+
+/* It could not be asked, or did not need to be. */
+static bool asks_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
+{
+	for (unsigned i = 0; i < s->n_paths; i++)
+		if (is_idle_better(&s->paths[i], p))
+			return true;
+	return false;
 }
 
 /* It has something to answer to before the rest is taken off it; its silence counts from when it
@@ -84,7 +124,7 @@ static void doubt_begin(struct rudp_session *s, struct rudp_path *p, enum path_d
 /* Everything goes by another path. */
 static void leave(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	if (!answered_elsewhere(s, p, leave_at(s, p))) {
+	if (!answered_elsewhere(s, p, late_at(s, p))) {
 		ask_elsewhere(s, p, now);
 		return;
 	}
@@ -93,18 +133,30 @@ static void leave(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	ask_here(s, p, now);
 }
 
+/* The port did not take what was to be answered. */
+static void ask_here_again(struct rudp_session *s, struct rudp_path *p, uint64_t now)
+{
+	if (better_exists(s, p))
+		ask_here(s, p, now);
+	else
+		p->doubt = DOUBT_NONE;
+}
+
 void rudp_doubt_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	uint64_t since = p->sent.progress_ns;
-
-	if (PLENUM_UNLIKELY(!p->sent.in_flight)) { /* it could not be asked */
-		p->doubt = DOUBT_NONE;
+	if (PLENUM_LIKELY(!p->doubt &&
+			  (!p->sent.in_flight || now < silent_since(p) + s->r->lim.min_rto_ns)) ||
+	    p->suspect)
+		return;
+	if (PLENUM_UNLIKELY(!p->sent.in_flight)) {
+		ask_here_again(s, p, now);
 		return;
 	}
-	if (PLENUM_LIKELY(now < since + s->r->lim.min_rto_ns) || p->suspect ||
-	    p->doubt == DOUBT_LEFT || !better_exists(s, p))
+	if (p->doubt == DOUBT_LEFT || !better_exists(s, p))
 		return;
-	if (p->doubt < DOUBT_PROVEN && answered_elsewhere(s, p, since + patience(s, p))) {
+	if (!is_proven(p) && answered_elsewhere(s, p, silent_since(p) + patience(s, p)))
+		p->proven_ns = now;
+	if (p->doubt < DOUBT_PROVEN && is_proven(p) && now >= copy_at(p)) {
 		if (!p->doubt)
 			doubt_begin(s, p, DOUBT_PROVEN, now);
 		p->doubt = DOUBT_PROVEN;
@@ -113,6 +165,9 @@ void rudp_doubt_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		doubt_begin(s, p, DOUBT_ASKED, now);
 		if (!rudp_loss_copy_small(s, p, true))
 			ask_elsewhere(s, p, now);
+	} else if (p->doubt == DOUBT_ASKED && !is_proven(p)) {
+		/* What was under way there left too early to tell, or was not taken. */
+		ask_elsewhere(s, p, now);
 	}
 	if (p->doubt == DOUBT_PROVEN && now >= leave_at(s, p))
 		leave(s, p, now);
@@ -125,11 +180,31 @@ void rudp_doubt_over(struct rudp_session *s, struct rudp_path *p)
 	s->pausing &= (uint8_t) ~(1U << p->index);
 }
 
+/* When the next of what is done about p is due; 0: as soon as another path has answered. */
+static uint64_t next_at(const struct rudp_session *s, const struct rudp_path *p)
+{
+	switch (p->doubt) {
+	case DOUBT_NONE:
+		return is_proven(p) ? MIN_OF(ask_at(s, p), copy_at(p)) : ask_at(s, p);
+	case DOUBT_ASKED:
+		return is_proven(p) ? copy_at(p) : 0;
+	case DOUBT_PROVEN:
+		return leave_at(s, p);
+	default:
+		return RUDP_TIME_NEVER;
+	}
+}
+
 uint64_t rudp_doubt_deadline(const struct rudp_session *s, const struct rudp_path *p)
 {
-	if (!p->sent.in_flight || p->suspect || p->doubt == DOUBT_LEFT || !better_exists(s, p))
+	uint64_t now = s->r->now, at;
+
+	if ((!p->sent.in_flight && !p->doubt) || p->suspect || !better_exists(s, p))
 		return RUDP_TIME_NEVER;
-	if (p->doubt == DOUBT_PROVEN)
-		return leave_at(s, p);
-	return p->doubt ? RUDP_TIME_NEVER : ask_at(s, p);
+	if (!p->sent.in_flight)
+		return now + ASK_AGAIN_NS;
+	at = next_at(s, p);
+	if (at > now)
+		return at;
+	return asks_elsewhere(s, p) ? now + ASK_AGAIN_NS : RUDP_TIME_NEVER;
 }

@@ -183,7 +183,7 @@ enum path_state {
 enum path_doubt {
 	DOUBT_NONE,
 	DOUBT_ASKED,  /* the oldest small message on it went by another path, too */
-	DOUBT_PROVEN, /* that one was answered: all small messages did */
+	DOUBT_PROVEN, /* the peer answered there, and still not here: all small messages did */
 	DOUBT_LEFT,   /* for long: everything did */
 };
 
@@ -234,7 +234,8 @@ struct rudp_path {
 	uint64_t told_ns;
 	uint32_t share_pn, share_bytes; /* what the peer told us, and in which packet */
 	uint64_t share_until;
-	uint64_t small_ns; /* until then no small message is sent, by the share */
+	uint64_t small_ns;  /* until then no small message is sent, by the share */
+	uint64_t proven_ns; /* when an answer on another path told against this one's silence */
 	uint64_t pause_since, pause_from, pause_ns; /* of the latest failover */
 
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;

@@ -295,14 +295,17 @@ bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool olde
 
 	for (uint64_t pn = p->sent.tail_pn; pn < p->sent.next_pn; pn++) {
 		struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
+		bool live;
 
 		if (rec->state != PKT_IN_FLIGHT || !is_small(s, rec) ||
 		    (oldest && first && (rec->slot != first->slot || rec->gen != first->gen)))
 			continue;
-		if (!first)
-			first = rec;
 		rec->state = PKT_COPIED;
-		copied |= packet_lost(s, rec);
+		live = packet_lost(s, rec);
+		copied |= live;
+		/* What nobody waits for is not the one that is asked with. */
+		if (!first && (live || rec->slot == PKT_NO_SLOT))
+			first = rec;
 	}
 	if (copied)
 		pause_begin(s, p);

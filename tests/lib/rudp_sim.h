@@ -46,6 +46,7 @@ struct sim_config {
 	/* At which an endpoint hands what it sends to its ports, and does nothing else meanwhile;
 	 * 0: at once. */
 	uint64_t send_bits_per_s;
+	bool unstamped;	   /* ports that do not know how long a packet waited in the host */
 	bool drops_trains; /* packets of one size that leave together are all lost */
 	unsigned sources;  /* UDP ports that each port can send from beside its own */
 	bool one_subnet;   /* all legs in one subnet */
@@ -75,6 +76,7 @@ struct sim_link { /* from an endpoint's port to the switch of its leg */
 	uint64_t held_until;	  /* nothing leaves before */
 	unsigned burst_left;	  /* so many more are lost */
 	bool cut_out, cut_in;	  /* packets vanish without a word */
+	bool full;		  /* takes nothing for now, and says so */
 	uint32_t out_mtu;	  /* larger ones do, in this direction; 0: none */
 	uint32_t out_loss;	  /* more of them, in a million, in this direction */
 	uint8_t sources_out;	  /* bit per source: packets from it vanish, in this direction */

@@ -181,7 +181,7 @@ int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 
 	if (wire > sim->cfg.mtu - (sim->cfg.ipv6 ? 20U : 0U))
 		FAULT(sim, "packet of %zu bytes", wire);
-	if (chance(sim, sim->cfg.eagain))
+	if (chance(sim, sim->cfg.eagain) || link->full)
 		return -EAGAIN;
 	if (sim->cfg.send_bits_per_s) {
 		left += wire * 8 * NSEC_PER_SEC / sim->cfg.send_bits_per_s;

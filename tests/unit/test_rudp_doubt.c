@@ -3,19 +3,23 @@
  * How long an application waits when a leg falls silent, in a simulated world: no longer than where
  * none does, or little, though the hosts are late as those are that share their processors.
  */
-#include "tests/lib/rudp_worlds.h"
 #include <malloc.h>
+
+#include "dataplane/rudp/rudp_internal.h"
+#include "tests/lib/rudp_worlds.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define LATE_RUNS 10
-#define LATE_FROM 3 /* it takes long: the latest hosts, under load */
+#define LATE_FROM 4 /* it takes long: the latest hosts, under load */
 #else
-#define LATE_RUNS 16
+#define LATE_RUNS 20
 #define LATE_FROM 0
 #endif
 
 enum failure { NOTHING, SILENT, DEAF, MUTE, FAILURES };
 static const char *const failures[] = {"nothing fails", "a leg is silent", "deaf", "mute"};
+enum load { ALONE, LOADED, LARGE, LOADS };
+static const char *const loads[] = {"", ", under load", ", a large one alone"};
 
 /* Writes a block and reads it back, again and again, one call at a time. */
 struct user {
@@ -30,13 +34,18 @@ struct late { /* a host waits for its processor so often, and so long: at most, 
 	uint64_t next_ns[2];
 };
 
+static void user_wait(const struct sim *sim, struct user *u, uint64_t since, uint64_t until)
+{
+	if (u->waits && until >= since)
+		u->longest_ns = MAX_OF(u->longest_ns, until - sim->calls[u->cookie].sent_ns);
+}
+
 static void user_turn(struct sim *sim, struct user *u, uint64_t since)
 {
 	if (u->waits && sim->calls[u->cookie].state == SIM_CALL_OPEN)
 		return;
-	if (u->waits && sim->calls[u->cookie].done_ns >= since)
-		u->longest_ns = MAX_OF(u->longest_ns, sim->calls[u->cookie].done_ns -
-							      sim->calls[u->cookie].sent_ns);
+	if (u->waits)
+		user_wait(sim, u, since, sim->calls[u->cookie].done_ns);
 	u->reads = !u->reads;
 	u->cookie = sim->n_calls;
 	u->waits = sim_call(sim, 1, u->reads ? 100 : u->block + 100, u->reads ? u->block : 24, 5);
@@ -62,14 +71,57 @@ static void leg_fails(struct sim *sim, enum failure how)
 	link->cut_in = how == SILENT || how == DEAF;
 }
 
-/* Two in the midst of large blocks, where there is load, and the one who is asked: how long it has
- * waited at most since the failure. */
-static uint64_t wait_of(uint64_t seed, enum failure how, bool load, struct late late)
+/* What doubt did at both ends. */
+struct doubts {
+	bool was_left[2][RUDP_PATHS_MAX], was[2][RUDP_PATHS_MAX];
+	unsigned begun, left;
+	uint64_t packets, retransmits;
+};
+
+static void doubts_see(struct sim *sim, struct doubts *d)
+{
+	for (unsigned e = 0; e < 2; e++) {
+		const struct rudp_session *s = rudp_session_next(sim->ends[e].r, NULL);
+
+		for (unsigned i = 0; s && i < s->n_paths; i++) {
+			bool left = s->paths[i].doubt == DOUBT_LEFT;
+
+			d->begun += s->paths[i].doubt && !d->was[e][i];
+			d->left += left && !d->was_left[e][i];
+			d->was[e][i] = s->paths[i].doubt;
+			d->was_left[e][i] = left;
+		}
+	}
+}
+
+static void doubts_end(struct sim *sim, struct doubts *d)
+{
+	for (unsigned e = 0; e < 2; e++) {
+		const struct rudp_session *s = rudp_session_next(sim->ends[e].r, NULL);
+
+		for (unsigned i = 0; s && i < s->n_paths; i++) {
+			d->packets += s->paths[i].tx_packets;
+			d->retransmits += s->paths[i].retransmits;
+		}
+	}
+}
+
+struct waits {
+	uint64_t small, bulk;
+	struct doubts doubts;
+};
+
+/* One in the midst of small blocks and, where there is load, two of large ones; or one of those
+ * alone, where nothing small is under way that could tell. How long they have waited at most since
+ * the failure. */
+static struct waits waits_in(uint64_t seed, enum failure how, enum load load, struct late late)
 {
 	struct user users[] = {
 		{.block = 4096}, {.block = 1U << 20}, {.block = 1U << 20, .reads = true}};
+	unsigned first = load == LARGE ? 2 : 0, n_users = load == ALONE ? 1 : ARRAY_SIZE(users);
 	struct sim_config cfg = clean;
 	uint64_t since = UINT64_MAX, begun;
+	struct waits w = {0};
 	struct sim *sim;
 
 	cfg.seed = seed;
@@ -81,7 +133,7 @@ static uint64_t wait_of(uint64_t seed, enum failure how, bool load, struct late 
 	CHECK(sim, sim_connect(sim, 100 * MS) && sim_pass(sim, 10 * MS));
 	begun = sim->now;
 	while (sim->now < begun + 150 * MS) {
-		for (unsigned i = 0; i < (load ? ARRAY_SIZE(users) : 1); i++)
+		for (unsigned i = first; i < n_users; i++)
 			user_turn(sim, &users[i], since);
 		if (since == UINT64_MAX && sim->now > begun + 30 * MS + seed % 10 * MS) {
 			since = sim->now;
@@ -89,7 +141,17 @@ static uint64_t wait_of(uint64_t seed, enum failure how, bool load, struct late 
 		}
 		hosts_late(sim, &late);
 		CHECK(sim, sim_pass(sim, 10 * US));
+		doubts_see(sim, &w.doubts);
 	}
+	for (unsigned i = first; i < n_users; i++) { /* also who waits still */
+		if (sim->calls[users[i].cookie].state == SIM_CALL_OPEN)
+			user_wait(sim, &users[i], since, sim->now);
+		if (i == 0)
+			w.small = users[i].longest_ns;
+		else
+			w.bulk = MAX_OF(w.bulk, users[i].longest_ns);
+	}
+	doubts_end(sim, &w.doubts);
 	for (unsigned e = 0; e < 2; e++) /* the verdict comes all the same, and on that leg only */
 		CHECK(sim, sim->ends[e].events[RUDP_PATH_DOWN] <= (how == NOTHING ? 0 : 1));
 	CHECK(sim, how != SILENT || sim->ends[1].events[RUDP_PATH_DOWN] ||
@@ -97,24 +159,30 @@ static uint64_t wait_of(uint64_t seed, enum failure how, bool load, struct late 
 	CHECK(sim, sim_finish(sim, SEC));
 	CHECK(sim, sim_close(sim));
 	sim_free(sim);
-	return users[0].longest_ns;
+	return w;
 }
 
 /* Hosts that are never late: what a silent leg kept goes by the other after a millisecond, the
  * least timeout, and so does the answer, wherever what was acknowledged meanwhile has gone. */
 static void test_in_time(void **state)
 {
-	for (unsigned how = SILENT; how < 2 * FAILURES; how++) {
-		uint64_t most = 0;
+	for (unsigned how = SILENT; how < LOADS * FAILURES; how++) {
+		uint64_t small = 0, bulk = 0;
 
 		if (how % FAILURES == NOTHING)
 			continue;
-		for (uint64_t seed = 1; seed <= 8; seed++)
-			most = MAX_OF(most, wait_of(seed, how % FAILURES, how / FAILURES,
-						    (struct late){0}));
-		print_message("# %s%s: %.3f ms at most\n", failures[how % FAILURES],
-			      how / FAILURES ? ", under load" : "", (double)most / 1e6);
-		assert_true(most < 2 * MS);
+		for (uint64_t seed = 1; seed <= 8; seed++) {
+			struct waits w =
+				waits_in(seed, how % FAILURES, how / FAILURES, (struct late){0});
+
+			small = MAX_OF(small, w.small);
+			bulk = MAX_OF(bulk, w.bulk);
+		}
+		print_message("# %s%s: %.3f ms at most, of large blocks %.3f\n",
+			      failures[how % FAILURES], loads[how / FAILURES], (double)small / 1e6,
+			      (double)bulk / 1e6);
+		assert_true(small < 2 * MS);
+		assert_true(bulk < 6 * MS);
 	}
 }
 
@@ -125,48 +193,210 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Of so many worlds with late hosts: the median of the waits, and all but one of twenty. */
-static void waits_of(enum failure how, bool load, struct late late, uint64_t ret[2])
-{
-	uint64_t waits[LATE_RUNS];
+struct spread { /* of many worlds: the median of the waits, and all but one of twenty */
+	uint64_t small[2], bulk[2];
+	struct doubts doubts;
+};
 
-	for (unsigned i = 0; i < LATE_RUNS; i++)
-		waits[i] = wait_of(i + 1, how, load, late);
+static void two_of(uint64_t waits[LATE_RUNS], uint64_t ret[2])
+{
 	qsort(waits, LATE_RUNS, sizeof(*waits), by_size);
 	ret[0] = waits[LATE_RUNS / 2];
 	ret[1] = waits[LATE_RUNS - 1 - LATE_RUNS / 20];
-	print_message("# late by %llu ms, %s%s: %.3f, %.3f ms\n",
-		      (unsigned long long)(late.most_ns / MS), failures[how],
-		      load ? ", under load" : "", (double)ret[0] / 1e6, (double)ret[1] / 1e6);
+}
+
+static struct spread worlds(enum failure how, enum load load, struct late late)
+{
+	uint64_t small[LATE_RUNS], bulk[LATE_RUNS];
+	struct spread t = {0};
+
+	for (unsigned i = 0; i < LATE_RUNS; i++) {
+		struct waits w = waits_in(i + 1, how, load, late);
+
+		small[i] = w.small;
+		bulk[i] = w.bulk;
+		t.doubts.begun += w.doubts.begun;
+		t.doubts.left += w.doubts.left;
+		t.doubts.packets += w.doubts.packets;
+		t.doubts.retransmits += w.doubts.retransmits;
+	}
+	two_of(small, t.small);
+	two_of(bulk, t.bulk);
+	print_message("# late by %llu ms, %s%s: %.3f, %.3f ms, of large blocks %.3f, %.3f ms; "
+		      "%u doubts, %u legs left, %llu of %llu packets again\n",
+		      (unsigned long long)(late.most_ns / MS), failures[how], loads[load],
+		      (double)t.small[0] / 1e6, (double)t.small[1] / 1e6, (double)t.bulk[0] / 1e6,
+		      (double)t.bulk[1] / 1e6, t.doubts.begun, t.doubts.left,
+		      (unsigned long long)t.doubts.retransmits,
+		      (unsigned long long)t.doubts.packets);
+	return t;
 }
 
 /*
  * Hosts that are late, by up to 12 ms now and then: a timeout that has grown by it is not waited
- * for, while the peer answers by the other leg. No leg is left where none fails, which wait_of
- * checks.
+ * for, while the peer answers by the other leg. Where none fails, none is left.
  */
 static void test_late_hosts(void **state)
 {
 	static const struct late late[] = {{3 * MS, 3 * MS / 2, 4 * MS, {0}},
 					   {4 * MS, 4 * MS, 12 * MS, {0}}};
 
-	for (unsigned k = LATE_FROM; k < 2 * ARRAY_SIZE(late); k++) {
-		uint64_t sound[2], failed[2];
+	for (unsigned k = LATE_FROM; k < LOADS * ARRAY_SIZE(late); k++) {
+		struct spread sound = worlds(NOTHING, k % LOADS, late[k / LOADS]);
 
-		waits_of(NOTHING, k % 2, late[k / 2], sound);
+		assert_int_equal(sound.doubts.left, 0);
+		assert_true(sound.doubts.retransmits * 40 < sound.doubts.packets);
 		for (unsigned how = SILENT; how < FAILURES; how++) {
-			waits_of(how, k % 2, late[k / 2], failed);
-			assert_true(failed[0] < sound[0] + 2 * MS);
-			assert_true(failed[1] < sound[1] + 5 * MS);
+			struct spread failed = worlds(how, k % LOADS, late[k / LOADS]);
+
+			assert_true(failed.small[0] < sound.small[0] + 2 * MS);
+			assert_true(failed.small[1] < sound.small[1] + 5 * MS);
+			assert_true(failed.bulk[0] < sound.bulk[0] + 4 * MS);
+			assert_true(failed.bulk[1] < sound.bulk[1] + 10 * MS);
 		}
 	}
+}
+
+static struct rudp_path *paths_of(struct sim *sim, unsigned end)
+{
+	return rudp_session_next(sim->ends[end].r, NULL)->paths;
+}
+
+/* A world whose timeouts are long, because its hosts were late. */
+static struct sim *late_world(const struct sim_config *cfg)
+{
+	struct sim *sim = sim_new(cfg);
+
+	CHECK(sim, sim_connect(sim, 100 * MS) && sim_pass(sim, 10 * MS));
+	for (unsigned i = 0; i < 40; i++) {
+		assert_true(sim_call(sim, 1, 100, 128U << 10, 0));
+		CHECK(sim, sim_pass(sim, 60 * US));
+		sim_stall(sim, i % 2, 6 * MS);
+		CHECK(sim, sim_finish(sim, SEC));
+	}
+	CHECK(sim, sim_pass(sim, 5 * MS));
+	return sim;
+}
+
+/* The server's answer is on its way on both legs, all of it; the one falls silent that is asked
+ * first. */
+static unsigned answer_is_cut(struct sim *sim)
+{
+	const struct rudp_path *p = paths_of(sim, SIM_SERVER);
+	unsigned leg = p[0].rtt.srtt < p[1].rtt.srtt ? 0 : 1;
+
+	assert_true(sim_call(sim, 1, 100, 128U << 10, 0));
+	for (unsigned i = 0; i < 1000 && !p[leg].sent.in_flight; i++)
+		CHECK(sim, sim_pass(sim, US));
+	CHECK(sim, p[0].sent.in_flight + p[1].sent.in_flight > 128U << 10);
+	sim_leg(sim, 1, leg, false, false);
+	CHECK(sim, sim_pass(sim, 50 * US));
+	return leg;
+}
+
+static void wait_doubt(struct sim *sim, const struct rudp_path *p, enum path_doubt doubt)
+{
+	for (unsigned i = 0; i < 10000 && p->doubt < doubt; i++)
+		CHECK(sim, sim_pass(sim, 5 * US));
+	CHECK(sim, p->doubt == doubt);
+}
+
+/* What was under way on the other leg left before it could tell, and the peer is late with its
+ * answer: it is asked again, also where the port does not take the question at first. */
+static void test_asks_again(void **state)
+{
+	for (unsigned full = 0; full < 2; full++) {
+		struct sim *sim = late_world(&clean);
+		struct rudp_path *p = paths_of(sim, SIM_SERVER);
+		unsigned leg = answer_is_cut(sim), other = 1 - leg;
+		uint64_t woke;
+
+		sim_stall(sim, 1, 40 * MS);
+		wait_doubt(sim, &p[leg], DOUBT_ASKED);
+		CHECK(sim, p[other].sent.in_flight);
+		sim_stall(sim, 1, 0);
+		woke = sim->now;
+		sim->ends[SIM_SERVER].links[other].full = full;
+		CHECK(sim, sim_pass(sim, MS));
+		CHECK(sim, p[leg].doubt == (full ? DOUBT_ASKED : DOUBT_PROVEN));
+		sim->ends[SIM_SERVER].links[other].full = false;
+		CHECK(sim, sim_finish(sim, SEC));
+		print_message("# %.3f ms after the peer woke\n", (double)(sim->now - woke) / 1e6);
+		CHECK(sim, sim->now < woke + 5 * MS);
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
+/* A leg that was left, and whose port took no question, is not whole before it answers. */
+static void test_left_stays_left(void **state)
+{
+	struct sim *sim = late_world(&clean);
+	unsigned leg = answer_is_cut(sim);
+	struct rudp_path *p = &paths_of(sim, SIM_SERVER)[leg];
+
+	sim->ends[SIM_SERVER].links[leg].full = true;
+	wait_doubt(sim, p, DOUBT_LEFT);
+	CHECK(sim, !p->sent.in_flight);
+	CHECK(sim, sim_finish(sim, SEC));
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK(sim, sim_pass(sim, 20 * US));
+		CHECK(sim, p->doubt == DOUBT_LEFT);
+	}
+	sim->ends[SIM_SERVER].links[leg].full = false;
+	CHECK(sim, sim_pass(sim, MS));
+	CHECK(sim, p->sent.in_flight); /* it has been asked */
+	CHECK(sim, sim->ends[SIM_SERVER].events[RUDP_PATH_DOWN] == 0);
+	sim_leg(sim, 1, leg, true, false);
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	CHECK(sim, !p->doubt && !p->suspect);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* A peer is late, again and again, while small requests leave by both legs: it answers on both when
+ * it wakes, not at the same moment, and neither is to blame. */
+static void test_late_peer(void **state)
+{
+	struct sim_config cfg = clean;
+	unsigned proven = 0, left = 0;
+
+	for (cfg.seed = 1; cfg.seed <= 4; cfg.seed++) {
+		uint8_t was[2] = {0};
+		struct sim *sim;
+
+		cfg.jitter_ns = 100 * US;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, 100 * MS) && sim_pass(sim, 10 * MS));
+		for (unsigned i = 0; i < 20000; i++) {
+			const struct rudp_path *p = paths_of(sim, 1);
+
+			if (i % 20 == 0 && sim->n_open < 48)
+				(void)sim_call(sim, 1, 1000, 100, 0);
+			if (i % 2000 == 1000)
+				sim_stall(sim, SIM_SERVER, 7 * MS);
+			CHECK(sim, sim_pass(sim, 5 * US));
+			for (unsigned k = 0; k < 2; k++) {
+				proven += p[k].doubt == DOUBT_PROVEN && was[k] < DOUBT_PROVEN;
+				left += p[k].doubt == DOUBT_LEFT && was[k] < DOUBT_LEFT;
+				was[k] = p[k].doubt;
+			}
+		}
+		CHECK(sim, sim_finish(sim, SEC));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+	print_message("# late 40 times: proven %u times, left %u\n", proven, left);
+	assert_int_equal(left, 0);
+	assert_int_equal(proven, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_time),
-		cmocka_unit_test(test_late_hosts),
+		cmocka_unit_test(test_in_time),	   cmocka_unit_test(test_late_hosts),
+		cmocka_unit_test(test_asks_again), cmocka_unit_test(test_left_stays_left),
+		cmocka_unit_test(test_late_peer),
 	};
 
 	/* Megabytes come and go: the kernel need not hear of each. */
