@@ -13,11 +13,6 @@
 /* A port that did not take a question is given another so much later. */
 #define ASK_AGAIN_NS RUDP_ACK_DELAY_NS
 
-static uint64_t silent_since(const struct rudp_path *p)
-{
-	return p->sent.progress_ns;
-}
-
 /* How long an answer takes where neither host is late. */
 static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -29,14 +24,14 @@ static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p
 /* Hosts that are late as a rule are not asked sooner than they can answer. */
 static uint64_t ask_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return silent_since(p) +
+	return rudp_sent_silent_since(&p->sent) +
 	       MIN_OF(rudp_path_rto(s, p), MAX_OF(patience(s, p), 2 * p->rtt.srtt));
 }
 
 /* Another path has shown that the peer is not late any more. */
 static bool is_proven(const struct rudp_path *p)
 {
-	return p->proven_ns > silent_since(p);
+	return p->proven_ns > rudp_sent_silent_since(&p->sent);
 }
 
 /* A peer that was late answers everything when it wakes: what it says by this path may come a round
@@ -48,7 +43,7 @@ static uint64_t copy_at(const struct rudp_path *p)
 
 static uint64_t late_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return silent_since(p) + 3 * patience(s, p);
+	return rudp_sent_silent_since(&p->sent) + 3 * patience(s, p);
 }
 
 static uint64_t leave_at(const struct rudp_session *s, const struct rudp_path *p)
@@ -145,7 +140,8 @@ static void ask_here_again(struct rudp_session *s, struct rudp_path *p, uint64_t
 void rudp_doubt_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (PLENUM_LIKELY(!p->doubt &&
-			  (!p->sent.in_flight || now < silent_since(p) + s->r->lim.min_rto_ns)) ||
+			  (!p->sent.in_flight ||
+			   now < rudp_sent_silent_since(&p->sent) + s->r->lim.min_rto_ns)) ||
 	    p->suspect)
 		return;
 	if (PLENUM_UNLIKELY(!p->sent.in_flight)) {
@@ -154,7 +150,8 @@ void rudp_doubt_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 	if (p->doubt == DOUBT_LEFT || !better_exists(s, p))
 		return;
-	if (!is_proven(p) && answered_elsewhere(s, p, silent_since(p) + patience(s, p)))
+	if (!is_proven(p) &&
+	    answered_elsewhere(s, p, rudp_sent_silent_since(&p->sent) + patience(s, p)))
 		p->proven_ns = now;
 	if (p->doubt < DOUBT_PROVEN && is_proven(p) && now >= copy_at(p)) {
 		if (!p->doubt)

@@ -10,7 +10,8 @@
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
-	rudp_rtt_net_add(&p->rtt, rtt > host ? rtt - host : 0);
+	/* A port that knows no better takes the way for our lateness, where we sleep meanwhile. */
+	rudp_rtt_net_add(&p->rtt, MAX_OF(rtt > host ? rtt - host : 0, p->rtt.base));
 	p->cc.noise_ns = p->rtt.rttvar;
 	p->cc.shuffle_ns = rudp_sent_reorder(&p->sent, now) - RUDP_REORDER_FIRST_NS;
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
@@ -129,16 +130,18 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (!sum->any)
 		return;
 	rudp_sent_advance(&p->sent);
+	/* Who answers by any source is neither late nor silent. */
+	p->sent.any_ns = now;
+	if (sum->newest)
+		p->sent.answered_ns = sum->newest_sent_ns;
+	if (PLENUM_UNLIKELY(p->doubt))
+		rudp_doubt_over(s, p);
 	/* The path is well if its first source is: small messages have no other. */
 	if (PLENUM_LIKELY(sum->first)) {
 		p->sent.progress_ns = p->sent.acked_ns = now;
 		p->sent.pto_base = now;
 		p->sent.pto_count = 0;
 		p->suspect = false;
-		if (PLENUM_UNLIKELY(p->doubt))
-			rudp_doubt_over(s, p);
-		if (sum->newest)
-			p->sent.answered_ns = sum->newest_sent_ns;
 	}
 	p->sent.loss_check = true;
 	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
@@ -253,7 +256,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 static void pause_begin(struct rudp_session *s, struct rudp_path *p)
 {
 	s->pausing |= (uint8_t)(1U << p->index);
-	p->pause_since = p->sent.progress_ns;
+	p->pause_since = rudp_sent_silent_since(&p->sent);
 	p->pause_from = s->r->now;
 	p->pause_ns = 0;
 }

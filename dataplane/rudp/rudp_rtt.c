@@ -55,6 +55,11 @@ void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net)
 {
 	uint64_t diff = net > t->net_srtt ? net - t->net_srtt : t->net_srtt - net;
 
+	if (t->net_srtt == 0) {
+		t->net_srtt = net;
+		t->net_rttvar = net / 2;
+		return;
+	}
 	t->net_rttvar += (diff >> 2) - (t->net_rttvar >> 2);
 	t->net_srtt += (net >> 3) - (t->net_srtt >> 3);
 }
@@ -63,6 +68,8 @@ uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t
 {
 	uint64_t rto = t->net_srtt + MAX_OF(4 * t->net_rttvar, RUDP_REORDER_LEAST_NS) + ack_delay;
 
+	if (t->net_srtt == 0)
+		return UINT64_MAX;
 	return MAX_OF(rto, least);
 }
 

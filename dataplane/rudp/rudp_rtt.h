@@ -22,9 +22,9 @@ struct rudp_rtt {
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now);
 /* The retransmission timeout: ack_delay is how long the peer may wait before it answers. */
 uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* A sample without the hosts' share. */
+/* A sample without the hosts' share; not 0. */
 void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
-/* How long an answer takes at most where no host is late. */
+/* How long an answer takes at most where no host is late; UINT64_MAX: nobody knows yet. */
 uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
 /* The sender is to keep the path's queue empty for a moment. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)

@@ -291,12 +291,13 @@ static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_acks_said(&p->acks);
 }
 
-/* The state of our paths, on every path that works. */
+/* The state of our paths, on every path that may work: who is in doubt is the last that is left
+ * where the link under the other one falls. */
 static void tell_send(struct rudp_session *s, uint64_t now)
 {
 	s->tell = false;
 	for (unsigned i = 0; i < s->n_paths; i++)
-		if (path_good(&s->paths[i]))
+		if (s->paths[i].state == PATH_UP && !s->paths[i].suspect)
 			ack_send(s, &s->paths[i], s->paths[i].acks.top, &s->paths[i], now);
 }
 

@@ -52,6 +52,7 @@ struct rudp_sent {
 	uint64_t
 		progress_ns; /* last acknowledgement of something new, or first packet since idle */
 	uint64_t acked_ns;   /* last acknowledgement of something new; 0: none yet */
+	uint64_t any_ns;     /* likewise, whatever source it left by; progress is the first's */
 	uint64_t answered_ns; /* the latest packet that is acknowledged left then */
 	uint64_t pto_base;    /* the timeout runs from here */
 	uint64_t loss_deadline;
@@ -87,6 +88,11 @@ struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t 
 static inline bool rudp_sent_on_way(const struct pkt_rec *rec)
 {
 	return rec->state == PKT_IN_FLIGHT || rec->state == PKT_COPIED;
+}
+/* Nothing that is on its way was answered since then, by whatever source it left. */
+static inline uint64_t rudp_sent_silent_since(const struct rudp_sent *t)
+{
+	return MAX_OF(t->progress_ns, t->any_ns);
 }
 static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t pn)
 {

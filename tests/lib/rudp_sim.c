@@ -551,8 +551,7 @@ static void end_turn(struct sim_end *end)
 		end->rx_head = p->next;
 		if (!end->rx_head)
 			end->rx_tail = &end->rx_head;
-		if (!sim->cfg.unstamped)
-			rudp_rx_waited(end->r, sim->now - p->at);
+		rudp_rx_waited(end->r, sim->now - p->at);
 		rudp_rx(end->r, p->leg, &p->src, p->data, p->len, sim->now);
 		free(p);
 	}

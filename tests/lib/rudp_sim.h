@@ -46,7 +46,6 @@ struct sim_config {
 	/* At which an endpoint hands what it sends to its ports, and does nothing else meanwhile;
 	 * 0: at once. */
 	uint64_t send_bits_per_s;
-	bool unstamped;	   /* ports that do not know how long a packet waited in the host */
 	bool drops_trains; /* packets of one size that leave together are all lost */
 	unsigned sources;  /* UDP ports that each port can send from beside its own */
 	bool one_subnet;   /* all legs in one subnet */

@@ -391,12 +391,79 @@ static void test_late_peer(void **state)
 	assert_int_equal(proven, 0);
 }
 
+/* Large messages on slow legs, by several sources each: an answer is an answer, whichever of them
+ * it is to. */
+static void test_sources(void **state)
+{
+	struct sim_config cfg = clean;
+	struct doubts doubts = {0};
+	struct sim *sim;
+
+	cfg.bits_per_s = 1000000000ULL;
+	cfg.sources = 3;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, 100 * MS) && sim_pass(sim, 500 * MS));
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(sim, sim->ends[1].links[0].by_source[i] > 0);
+	for (unsigned i = 0; i < 100000; i++) {
+		if (sim->n_open < 1)
+			(void)sim_call(sim, 1, sim->n_calls % 2 ? 100 : 1U << 20,
+				       sim->n_calls % 2 ? 1U << 20 : 100, 0);
+		CHECK(sim, sim_pass(sim, 10 * US));
+		doubts_see(sim, &doubts);
+	}
+	print_message("# %u calls: %u doubts\n", sim->n_calls, doubts.begun);
+	assert_true(sim->n_calls > 100);
+	assert_int_equal(doubts.begun, 0);
+	CHECK(sim, sim_finish(sim, SEC));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* A long way, and a port that does not know how long a packet waited for us, who sleep for as long
+ * as it takes: the way is not taken for our lateness. */
+static void test_long_way(void **state)
+{
+	struct sim *sim = late_world(&clean);
+	struct rudp_path *p = &paths_of(sim, 1)[0];
+
+	p->rtt = (struct rudp_rtt){0};
+	assert_true(rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, MS) > SEC); /* nothing is known */
+	for (unsigned i = 0; i < 100; i++) {
+		rudp_path_rtt(p, 50 * MS + i * US, 50 * MS, sim->now);
+		assert_true(rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, MS) > 50 * MS);
+	}
+	assert_true(rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, MS) < 51 * MS);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+/* A leg's link falls while the other one is in doubt: the peer is told by that one, at once. */
+static void test_fall_is_told(void **state)
+{
+	struct sim *sim = late_world(&clean);
+	unsigned leg = answer_is_cut(sim);
+	struct rudp_path *p = paths_of(sim, SIM_SERVER);
+
+	sim->ends[1].links[leg].cut_in = false; /* our words arrive */
+	wait_doubt(sim, &p[leg], DOUBT_ASKED);
+	sim_leg(sim, SIM_SERVER, 1 - leg, false, true);
+	CHECK(sim, sim_pass(sim, 200 * US));
+	CHECK(sim, sim->ends[1].events[RUDP_PATH_DOWN] == 1);
+	CHECK(sim, sim->ends[1].last_code == -ENETDOWN);
+	sim_leg(sim, 1, leg, true, false);
+	CHECK(sim, sim_finish(sim, SEC));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_time),	   cmocka_unit_test(test_late_hosts),
 		cmocka_unit_test(test_asks_again), cmocka_unit_test(test_left_stays_left),
-		cmocka_unit_test(test_late_peer),
+		cmocka_unit_test(test_late_peer),  cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_long_way),   cmocka_unit_test(test_fall_is_told),
 	};
 
 	/* Megabytes come and go: the kernel need not hear of each. */
