@@ -110,7 +110,7 @@ struct lane_reads {
 	_Alignas(64) uint64_t n_read;	/* from the kernel, ever */
 	uint32_t populated[LANE_READS]; /* so many bytes of the buffer have memory: there a death
 					 * costs no part of a request */
-	/* Bit per slot or file, as in lane_area: what the owner is to look at, */
+	/* Bit per slot, or for each of the first files: what the owner is to look at, */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
 	/* and what the lane is. */
@@ -128,8 +128,8 @@ struct lane_reads {
  * the mount's other end, knows of none of them. */
 struct lane_more {
 	/* Written by the lane. */
-	_Alignas(64) uint32_t is_known; /* it has these places, too */
-	_Alignas(64) uint64_t noted[LANE_FILES / 64 - 1];
+	_Alignas(64) uint32_t is_known;			  /* it has these places, too */
+	_Alignas(64) uint64_t noted[LANE_FILES / 64 - 1]; /* as in lane_reads */
 	struct lane_note notes[LANE_FILES - LANE_FILES_OLD];
 	struct lane_file files[LANE_FILES - LANE_FILES_OLD];
 };

@@ -89,7 +89,8 @@ static void ask_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t 
 			rudp_tx_ping(s, &s->paths[i], now);
 }
 
-/* It could not be asked, or did not need to be. */
+/* Whether there is one that ask_elsewhere() would ask: its port did not take it, or that was not
+ * tried yet. */
 static bool asks_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)

@@ -177,17 +177,26 @@ static void read_begin(struct rig *g, uint64_t fh)
 	fuse_front_pull(g->f, true, g->now_ns);
 }
 
-static void test_what_is_gone_is_empty(void **state)
+/* A folder that is open here, read where the server cannot open it. */
+static uint64_t reopen_fails(struct rig *g, int error)
 {
-	struct rig *g = *state;
 	uint64_t fh;
 
 	bring_up(g);
 	list_once(g);
 	fh = open_here(g);
 	read_begin(g, fh);
-	respond(g, 0, -ESTALE, NULL, 0);
+	respond(g, 0, error, NULL, 0);
 	fuse_front_tick(g->f, g->now_ns);
+	return fh;
+}
+
+static void test_what_is_gone_is_empty(void **state)
+{
+	struct rig *g = *state;
+	uint64_t fh;
+
+	fh = reopen_fails(g, -ESTALE);
 	assert_int_equal(n_calls, 0);
 	expect_reply(g, g->unique, 0);
 	read_begin(g, fh);
@@ -283,12 +292,7 @@ static void test_what_passes_is_waited_for(void **state)
 	struct rig *g = *state;
 	uint64_t fh;
 
-	bring_up(g);
-	list_once(g);
-	fh = open_here(g);
-	read_begin(g, fh);
-	respond(g, 0, -EMFILE, NULL, 0);
-	fuse_front_tick(g->f, g->now_ns);
+	fh = reopen_fails(g, -EMFILE);
 	g->now_ns += 990 * NSEC_PER_MSEC;
 	fuse_front_tick(g->f, g->now_ns);
 	assert_int_equal(n_calls, 1); /* of the first that is closed */
