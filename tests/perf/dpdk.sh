@@ -63,7 +63,7 @@ dpdk_forwarding() { # dpdk_forwarding flowgen|macswap
 
 part_dpdk() {
 	local round
-	packages_install dpdk
+	packages_install dpdk-dev
 	hugepages_hold
 	hugepages_before=$(</proc/sys/vm/nr_hugepages)
 	[ "$hugepages_before" -ge 128 ] || echo 128 >/proc/sys/vm/nr_hugepages

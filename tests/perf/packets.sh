@@ -66,7 +66,7 @@ packets_testpmd() { # packets_testpmd DRIVER
 
 part_packets() {
 	local way driver ours theirs
-	packages_install dpdk
+	packages_install dpdk-dev
 	hugepages_hold
 	hugepages_before=$(</proc/sys/vm/nr_hugepages)
 	[ "$hugepages_before" -ge 200 ] || echo 200 >/proc/sys/vm/nr_hugepages
