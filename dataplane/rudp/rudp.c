@@ -19,15 +19,6 @@ uint64_t rudp_random(struct rudp *r)
 	return rudp_hash(r, &n, sizeof(n));
 }
 
-void rudp_session_touch(struct rudp_session *s)
-{
-	s->r->dirty = true;
-	if (s->dirty || s->state == SESSION_DEAD)
-		return;
-	s->dirty = true;
-	list_add_tail(&s->r->dirty_list, &s->dirty_node);
-}
-
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst)
 {
 	struct raw_pkt *raw;

@@ -17,6 +17,10 @@ int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 {
 	uint64_t pn = rudp_pn_expand(low, a->top + 1);
 
+	if (PLENUM_LIKELY(pn == a->top + 1)) {
+		*ret = pn;
+		return 1;
+	}
 	if (pn == 0 || pn > a->top + PN_JUMP_MAX)
 		return -EBADMSG;
 	if (rudp_acks_had(a, pn)) {

@@ -102,7 +102,6 @@ static struct slot *slot_take(struct rudp_session *s)
 static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len)
 {
 	struct tx_msg *m = &slot->tx;
-	size_t words;
 
 	m->data = msg;
 	m->len = len;
@@ -114,9 +113,8 @@ static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg,
 	m->granted = true;
 	m->active = true;
 	m->turn = len > RUDP_SMALL_BYTES ? s->turn++ : 0;
-	words = (m->n_chunks + 63U) / 64;
-	memset(m->acked, 0, words * sizeof(m->acked[0]));
-	memset(m->lost, 0, words * sizeof(m->lost[0]));
+	for (unsigned w = 0; w < (m->n_chunks + 63U) / 64; w++)
+		m->chunks[w] = (struct chunk_word){0};
 }
 
 static void rx_drop(struct rudp_session *s, struct slot *slot)
@@ -412,9 +410,11 @@ void rudp_call_poll(struct rudp_session *s, uint64_t now)
 
 /* Both */
 
-static int rx_begin(struct rudp_session *s, struct slot *slot, uint32_t len)
+/* What rx_describe() has noted begins to come. */
+static int rx_begin(struct rudp_session *s, struct slot *slot)
 {
 	struct rx_msg *m = &slot->rx;
+	uint32_t len = m->len;
 
 	m->buf = NULL;
 	if (len) {
@@ -425,7 +425,8 @@ static int rx_begin(struct rudp_session *s, struct slot *slot, uint32_t len)
 	}
 	m->active = true;
 	m->n_got = 0;
-	memset(m->got, 0, sizeof(m->got));
+	if (m->n_chunks > 1)
+		memset(m->got, 0, sizeof(m->got));
 	return 0;
 }
 
@@ -451,26 +452,37 @@ static void write_ahead(const uint8_t *p, size_t len)
 		__builtin_prefetch(p + i, 1);
 }
 
-/* 1: the message is whole; 0: not yet, or had it; -ENOBUFS; -EBADMSG. */
-static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
+/* Notes that they are here. How many are new. */
+static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 {
-	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
-	struct rx_msg *m = &slot->rx;
 	unsigned fresh = 0;
 
-	if (!m->active) {
-		if (rx_begin(s, slot, d->msg_len))
-			return -ENOBUFS;
-		rx_describe(m, d);
-	} else if (m->len != d->msg_len || m->chunk_bytes != d->chunk_bytes) {
-		return -EBADMSG;
-	}
+	if (m->n_chunks == 1) /* then it is whole, and never looked at again */
+		return 1;
 	for (unsigned i = d->chunk_index; i < d->chunk_index + d->n_carried; i++) {
 		uint64_t bit = 1ULL << (i & 63);
 
 		fresh += !(m->got[i >> 6] & bit);
 		m->got[i >> 6] |= bit;
 	}
+	return fresh;
+}
+
+/* 1: the message is whole; 0: not yet, or had it; -ENOBUFS; -EBADMSG. */
+static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
+{
+	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
+	struct rx_msg *m = &slot->rx;
+	unsigned fresh;
+
+	if (!m->active) {
+		rx_describe(m, d);
+		if (rx_begin(s, slot))
+			return -ENOBUFS;
+	} else if (m->len != d->msg_len || m->chunk_bytes != d->chunk_bytes) {
+		return -EBADMSG;
+	}
+	fresh = chunks_note(m, d);
 	if (fresh == 0)
 		return 0;
 	if (d->payload_len) /* what is here already is written once more, alike */
@@ -542,7 +554,7 @@ bool rudp_call_reserve(struct rudp_session *s, struct slot *slot)
 
 	if (!call_is_free(s) || g->held_bytes + len > s->r->lim.rx_bytes_per_session)
 		return false;
-	if (rx_begin(s, slot, len)) {
+	if (rx_begin(s, slot)) {
 		s->r->grants.short_of_memory = true;
 		return false;
 	}
@@ -656,14 +668,18 @@ void rudp_call_acked(struct rudp_session *s, uint16_t index, uint32_t gen, uint1
 	struct slot *slot = &s->slots[index];
 	struct tx_msg *m = &slot->tx;
 	uint64_t bit = 1ULL << (chunk & 63);
+	struct chunk_word *w;
 
-	if (slot->gen != gen || !m->active || chunk == PKT_NEED || m->acked[chunk >> 6] & bit)
+	if (slot->gen != gen || !m->active || chunk == PKT_NEED)
 		return;
-	m->acked[chunk >> 6] |= bit;
+	w = &m->chunks[chunk >> 6];
+	if (w->acked & bit)
+		return;
+	w->acked |= bit;
 	if (slot->state == SLOT_RESPONDING)
 		s->answers_bytes += m->chunk_bytes;
-	if (m->lost[chunk >> 6] & bit) {
-		m->lost[chunk >> 6] &= ~bit;
+	if (w->lost & bit) {
+		w->lost &= ~bit;
 		m->n_lost--;
 	}
 	if (++m->n_acked < m->n_chunks)
@@ -680,12 +696,15 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t index, uint32_t gen, uint16
 	struct slot *slot = &s->slots[index];
 	struct tx_msg *m = &slot->tx;
 	uint64_t bit = 1ULL << (chunk & 63);
+
 	if (slot->gen != gen || !m->active || (chunk == PKT_NEED && m->granted))
 		return false;
 	if (chunk != PKT_NEED) {
-		if ((m->acked[chunk >> 6] | m->lost[chunk >> 6]) & bit)
+		struct chunk_word *w = &m->chunks[chunk >> 6];
+
+		if ((w->acked | w->lost) & bit)
 			return false;
-		m->lost[chunk >> 6] |= bit;
+		w->lost |= bit;
 		m->n_lost++;
 	}
 	if (!m->granted) { /* the server may have had no room for it: ask before it goes again */

@@ -56,8 +56,7 @@
 #define LOSS_SHARE 50		     /* one in so many: cables and rebooting switches lose less */
 #define LOSS_PACKETS 256U	     /* counted over so many at least */
 #define LOSS_LEAST 3
-#define PACE_PACKETS 8U /* smaller windows are spread over the round trip */
-#define FAST_ROUNDS 8U	/* of growth in a row, then it grows by a share */
+#define FAST_ROUNDS 8U /* of growth in a row, then it grows by a share */
 
 /* After heavy loss: CUBIC's factor (RFC 9438, 4.6), so that we are no ruder than others there. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
@@ -235,11 +234,4 @@ void rudp_cc_undo(struct rudp_cc *c)
 	if (c->lost)
 		c->lost--;
 	c->cwnd = MAX_OF(c->cwnd, c->cwnd_before);
-}
-
-uint64_t rudp_cc_pace(const struct rudp_cc *c, uint32_t mtu, uint64_t srtt, uint32_t bytes)
-{
-	if (c->cwnd >= PACE_PACKETS * mtu)
-		return 0;
-	return srtt * bytes / c->cwnd;
 }

@@ -9,6 +9,8 @@
 
 #include "netcfg/base/base.h"
 
+#define RUDP_CC_PACE_PACKETS 8U /* smaller windows are spread over the round trip */
+
 struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* before: what an undo restores */
 	uint32_t returns_to;	    /* the window before delay cut it; 0: loss did */
@@ -37,6 +39,10 @@ void rudp_cc_lost(struct rudp_cc *c, unsigned packets);
 /* A packet that counted as lost was only late. */
 void rudp_cc_undo(struct rudp_cc *c);
 /* How long to wait after so many bytes; 0: not at all. */
-uint64_t rudp_cc_pace(const struct rudp_cc *c, uint32_t mtu, uint64_t srtt, uint32_t bytes);
+static inline uint64_t rudp_cc_pace(const struct rudp_cc *c, uint32_t mtu, uint64_t srtt,
+				    uint32_t bytes)
+{
+	return c->cwnd >= RUDP_CC_PACE_PACKETS * mtu ? 0 : srtt * bytes / c->cwnd;
+}
 
 #endif

@@ -383,7 +383,7 @@ static bool is_alone(const struct rudp_session *s)
 uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 {
 	const struct rudp *r = s->r;
-	uint32_t bytes = MIN_OF(FREE_BYTES / (r->grants.n_peers + 1), FREE_PEER_BYTES);
+	uint32_t bytes;
 
 	if (s->is_client || r->grants.short_of_memory)
 		return 0;
@@ -391,6 +391,10 @@ uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 	 * here would come in vain. */
 	if (is_alone(s) && s->grants.held_bytes + FREE_ALONE_BYTES <= r->lim.rx_bytes_per_session)
 		bytes = FREE_ALONE_BYTES;
-	bytes = MIN_OF(bytes, FREE_BYTES_IDLE / MAX_OF(r->n_live, 1U));
+	else
+		bytes = MIN_OF(FREE_BYTES / (r->grants.n_peers + 1), FREE_PEER_BYTES);
+	/* Each packet says it: no division where there is enough. */
+	if ((uint64_t)bytes * r->n_live > FREE_BYTES_IDLE)
+		bytes = FREE_BYTES_IDLE / r->n_live;
 	return bytes < RUDP_SMALL_BYTES ? 0 : bytes;
 }

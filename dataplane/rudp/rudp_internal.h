@@ -51,6 +51,7 @@ _Static_assert(RUDP_TRAINS_MAX *RUDP_TRAIN_LONG >= RUDP_FLUSH_BYTES, "no long tr
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "small alike");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
 #define RUDP_PACE_SMALL 4U		 /* windows of fewer packets are paced for small ones too */
+#define RUDP_LINE_BYTES 64		 /* of the processor's caches */
 #define RUDP_DRAIN_BYTES (8U << 10)	 /* while the least round trip is measured anew */
 
 struct list {
@@ -95,13 +96,15 @@ struct tx_msg {
 	uint16_t next_chunk; /* first that was never sent */
 	uint16_t may_chunks; /* those below may be sent: all, but for a request without a grant */
 	uint16_t n_lost, n_acked;
-	uint8_t queue;	/* enum tx_queue */
-	bool active;	/* acknowledgements for it matter */
-	bool granted;	/* the peer has memory for all of it, or it needs no grant */
-	bool need;	/* it is to be announced */
-	uint8_t turn;	/* of a big one: by which source port of a path it goes */
-	uint8_t prefer; /* a response's path: the one that its request came by, where equal */
-	uint64_t acked[RUDP_CHUNK_WORDS], lost[RUDP_CHUNK_WORDS];
+	uint8_t queue;	    /* enum tx_queue */
+	bool active;	    /* acknowledgements for it matter */
+	bool granted;	    /* the peer has memory for all of it, or it needs no grant */
+	bool need;	    /* it is to be announced */
+	uint8_t turn;	    /* of a big one: by which source port of a path it goes */
+	uint8_t prefer;	    /* a response's path: the one that its request came by, where equal */
+	struct chunk_word { /* of 64 chunks; side by side, as most messages have one */
+		uint64_t acked, lost;
+	} chunks[RUDP_CHUNK_WORDS];
 };
 
 /* An incoming message. */
@@ -110,7 +113,7 @@ struct rx_msg {
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks, n_got;
 	bool active;
-	uint64_t got[RUDP_CHUNK_WORDS];
+	uint64_t got[RUDP_CHUNK_WORDS]; /* of one with several chunks */
 };
 
 enum slot_state {
@@ -135,11 +138,10 @@ struct coming {
 	uint64_t since_ns, heard_ns, mark_ns;
 };
 
+/* A message of one packet touches no more than the beginning, and that of tx: lines of cache count
+ * where many are under way. */
 struct slot {
-	struct tx_msg tx;
-	struct rx_msg rx;
-	struct coming in;
-	uint32_t gen;	     /* of the latest use */
+	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* of the latest use */
 	uint32_t free_bytes; /* client: what it may send without a grant, while it has none */
 	uint16_t index;
 	uint8_t state;
@@ -150,6 +152,9 @@ struct slot {
 	struct list answer;	/* server: in the session's list of those */
 	uint64_t answer_ns;	/* since when; 0: since the latest poll */
 	struct slot *next_free; /* client */
+	struct rx_msg rx;
+	struct tx_msg tx;
+	struct coming in;
 };
 
 struct rudp_call {
@@ -443,7 +448,15 @@ static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len); /* keyed: SipHash-2-4 */
 uint64_t rudp_random(struct rudp *r);
 bool rudp_port_valid(const struct rudp_port_info *p);
-void rudp_session_touch(struct rudp_session *s); /* the next poll looks at it */
+/* The next poll looks at it. */
+static inline void rudp_session_touch(struct rudp_session *s)
+{
+	s->r->dirty = true;
+	if (s->dirty || s->state == SESSION_DEAD)
+		return;
+	s->dirty = true;
+	list_add_tail(&s->r->dirty_list, &s->dirty_node);
+}
 /* What a RESET of our session `number` carries to prove that it is ours; key: which of them. */
 int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 		    uint8_t ret[WIRE_TOKEN_BYTES]);
@@ -464,7 +477,13 @@ void rudp_session_unplace(struct rudp_session *s);
 void rudp_session_renumber(struct rudp_session *s);
 /* The peer has told what the largest of its ports takes, and whether packets carry a tag. */
 void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
-struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number);
+static inline struct rudp_session *rudp_session_find(const struct rudp *r, uint64_t number)
+{
+	unsigned index = (unsigned)(number & RUDP_INDEX_MASK);
+	struct rudp_session *s = index < r->n_sessions ? r->sessions[index] : NULL;
+
+	return s && s->number == number ? s : NULL;
+}
 /* All calls end (client: -status to `response`; server: call_gone, sent), buffers go back. */
 void rudp_session_end_calls(struct rudp_session *s, int status);
 /* The session is over: calls end, `e` is delivered, memory is freed when the stack is unwound. */
@@ -473,11 +492,19 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
 void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
 void rudp_session_poll(struct rudp_session *s, uint64_t now);
+/* As rudp_session_transmit, where something guards the packets. */
+int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const struct datagram *pkt,
+		      unsigned counter, uint64_t number);
 /* The one way out for packets of a session that is up: here they are sealed. counter: p->index for
  * what is numbered by the path, else RUDP_SECURE_CONTROL; number: the whole of its number there,
  * used again only where this failed. As ops->tx. */
-int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
-			  const struct datagram *pkt, unsigned counter, uint64_t number);
+static inline int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
+					const struct datagram *pkt, unsigned counter,
+					uint64_t number)
+{
+	return s->secure ? rudp_session_seal(s, p, pkt, counter, number)
+			 : rudp_transmit(s->r, p->port, &p->remote, pkt);
+}
 /* The same for a short packet without payload, to an address that need not be a path's: it leaves
  * with the next poll. 0; negative errno: not taken. */
 int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
@@ -568,10 +595,22 @@ void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t no
 void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now);
 /* The port refused a packet for good. */
 void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
-/* A datagram of p as an IP packet. */
-uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p, uint32_t bytes);
+static inline uint32_t rudp_path_ip_headers(const struct rudp_path *p)
+{
+	return p->remote.ip.family == AF_INET6 ? 48 : 28;
+}
+/* What rudp counts as a packet of p, as an IP packet: with IP, UDP, and the tag. */
+static inline uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p,
+					uint32_t bytes)
+{
+	return bytes + rudp_path_ip_headers(p) + (s->secure ? RUDP_SECURE_BYTES : 0);
+}
 /* How large a message's part of a packet may be on p, if packets may have mtu bytes of IP. */
-uint32_t rudp_path_room(const struct rudp_session *s, const struct rudp_path *p, uint32_t mtu);
+static inline uint32_t rudp_path_room(const struct rudp_session *s, const struct rudp_path *p,
+				      uint32_t mtu)
+{
+	return mtu - rudp_path_packet(s, p, WIRE_DATA_BYTES);
+}
 /* Messages that begin from now on are cut for the paths that are up. */
 void rudp_path_cut(struct rudp_session *s);
 /* What the search for p's packet size came to know; a bit set of enum rudp_mtu_news. */
@@ -699,16 +738,33 @@ void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mtu, uint64_t now);
 
 /* rudp_rx.c */
+/* As rudp_rx_open, where something guards the packets. */
+int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
+		   size_t *len);
 /* A packet from the network is really the peer's, and new where its counter says so: *data and *len
  * become what rudp_secure_open says. 0, -EBADMSG. */
-int rudp_rx_open(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
-		 size_t *len);
+static inline int rudp_rx_open(struct rudp_session *s, const struct wire_common *c,
+			       const uint8_t **data, size_t *len)
+{
+	if (s->secure)
+		return rudp_rx_unseal(s, c, data, len);
+	return c->phase ? -EBADMSG : 0;
+}
 /* JOIN on a path that need not be one yet. */
 int rudp_rx_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		 const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 int rudp_rx_packet(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		   const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 void rudp_rx_send_acks(struct rudp_session *s, uint64_t now);
+/* Whether the peer is still to hear of something that came. */
+static inline bool rudp_rx_acks_wait(const struct rudp_session *s)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < s->n_paths; i++)
+		any |= s->paths[i].acks.pending > 0;
+	return any;
+}
 /* Fills the acknowledgement that rides on DATA over `on`; returns the path that it is of, NULL
  * where none is waiting or it would not fit. Once sent: rudp_acks_said. */
 struct rudp_path *rudp_rx_piggyback(struct rudp_session *s, struct rudp_path *on,

@@ -16,27 +16,6 @@
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
-static uint32_t ip_headers(const struct rudp_path *p)
-{
-	return p->remote.ip.family == AF_INET6 ? 48 : 28;
-}
-
-/* Around what rudp counts as a packet: IP, UDP, and the tag. */
-static uint32_t headers(const struct rudp_session *s, const struct rudp_path *p)
-{
-	return ip_headers(p) + (s->secure ? RUDP_SECURE_BYTES : 0);
-}
-
-uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p, uint32_t bytes)
-{
-	return bytes + headers(s, p);
-}
-
-uint32_t rudp_path_room(const struct rudp_session *s, const struct rudp_path *p, uint32_t mtu)
-{
-	return mtu - headers(s, p) - WIRE_DATA_BYTES;
-}
-
 /*
  * Chunks are the units in which a message is accounted for; packets carry as many as they have room
  * for. So a message that has begun goes on by paths of any packet size, and by one whose size falls
@@ -99,7 +78,7 @@ void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned ne
 {
 	rudp_path_cut(s);
 	if (news & RUDP_MTU_FELL) {
-		rudp_loss_move_above(s, p, RUDP_MTU_BASE - headers(s, p));
+		rudp_loss_move_above(s, p, RUDP_MTU_BASE - rudp_path_packet(s, p, 0));
 		rudp_session_touch(s);
 	}
 	if (news & RUDP_MTU_FOUND)
@@ -108,7 +87,7 @@ void rudp_path_mtu_news(struct rudp_session *s, struct rudp_path *p, unsigned ne
 
 void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now)
 {
-	uint32_t packet = bytes + ip_headers(p);
+	uint32_t packet = bytes + rudp_path_ip_headers(p);
 
 	rudp_path_mtu_news(s, p, rudp_mtu_refused(&p->mtu, packet, now), now);
 	rudp_session_touch(s);

@@ -119,14 +119,12 @@ static unsigned counter_of(const struct rudp_session *s, const struct wire_commo
 	return RUDP_SECURE_CONTROL;
 }
 
-int rudp_rx_open(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
-		 size_t *len)
+int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
+		   size_t *len)
 {
 	uint64_t number;
 	unsigned counter;
 
-	if (!s->secure)
-		return c->phase ? -EBADMSG : 0;
 	counter = counter_of(s, c, &number);
 	if (*len > sizeof(s->r->scratch) ||
 	    (counter != RUDP_SECURE_CONTROL && rudp_acks_had(&s->paths[c->path].acks, number)))

@@ -18,7 +18,7 @@ void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
 				.progress_ns = now};
 }
 
-static void ring_grow(struct rudp_sent *t)
+void rudp_sent_grow(struct rudp_sent *t)
 {
 	uint32_t mask = t->ring_mask << 1 | 1, had = t->ring_mask + 1;
 
@@ -35,29 +35,6 @@ static void ring_grow(struct rudp_sent *t)
 			t->lent[pn & mask] = t->ring[pn & t->ring_mask];
 	t->ring = t->lent;
 	t->ring_mask = mask;
-}
-
-bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
-		   unsigned n_chunks, uint32_t bytes, uint64_t now)
-{
-	bool first = t->in_flight == 0;
-
-	if (t->next_pn - t->tail_pn > t->ring_mask)
-		ring_grow(t);
-	*rudp_sent_at(t, t->next_pn) = (struct pkt_rec){.sent_ns = now,
-							.pn = (uint32_t)t->next_pn,
-							.gen = gen,
-							.slot = slot,
-							.chunk = chunk,
-							.n_chunks = (uint8_t)n_chunks,
-							.bytes = (uint16_t)bytes,
-							.state = PKT_IN_FLIGHT};
-	if (first)
-		t->pto_base = now;
-	t->in_flight += bytes;
-	if ((++t->next_pn & 63) == 0)
-		t->acked[(t->next_pn >> 6) % RUDP_ACK_WORDS] = 0;
-	return first;
 }
 
 void rudp_sent_left(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at)

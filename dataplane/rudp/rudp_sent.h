@@ -63,12 +63,38 @@ struct rudp_sent {
 	struct pkt_rec first[RUDP_RING_FIRST];
 };
 
+static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t pn)
+{
+	return &t->ring[pn & t->ring_mask];
+}
 /* ring: RUDP_RING_MAX records, lent. */
 void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
+/* There is room for one more record. */
+void rudp_sent_grow(struct rudp_sent *t);
 /* Notes a packet that was just handed to the port; its number was t->next_pn. True: it is the first
  * on its way. slot, gen, n_chunks from chunk on: what it carries. */
-bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
-		   unsigned n_chunks, uint32_t bytes, uint64_t now);
+static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
+				 unsigned n_chunks, uint32_t bytes, uint64_t now)
+{
+	bool first = t->in_flight == 0;
+
+	if (PLENUM_UNLIKELY(t->next_pn - t->tail_pn > t->ring_mask))
+		rudp_sent_grow(t);
+	*rudp_sent_at(t, t->next_pn) = (struct pkt_rec){.sent_ns = now,
+							.pn = (uint32_t)t->next_pn,
+							.gen = gen,
+							.slot = slot,
+							.chunk = chunk,
+							.n_chunks = (uint8_t)n_chunks,
+							.bytes = (uint16_t)bytes,
+							.state = PKT_IN_FLIGHT};
+	if (first)
+		t->pto_base = now;
+	t->in_flight += bytes;
+	if ((++t->next_pn & 63) == 0)
+		t->acked[(t->next_pn >> 6) % RUDP_ACK_WORDS] = 0;
+	return first;
+}
 /* n packets from `pn` on left the host later than they were noted. */
 void rudp_sent_left(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
 /* Which of the packets of word number `word` the peer names for the first time; they are noted. */
@@ -93,10 +119,6 @@ static inline bool rudp_sent_on_way(const struct pkt_rec *rec)
 static inline uint64_t rudp_sent_silent_since(const struct rudp_sent *t)
 {
 	return MAX_OF(t->progress_ns, t->any_ns);
-}
-static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t pn)
-{
-	return &t->ring[pn & t->ring_mask];
 }
 
 #endif

@@ -23,14 +23,6 @@ void rudp_session_renumber(struct rudp_session *s)
 	s->number = number_make(s->r, (unsigned)(s->number & RUDP_INDEX_MASK));
 }
 
-struct rudp_session *rudp_session_find(struct rudp *r, uint64_t number)
-{
-	unsigned index = (unsigned)(number & RUDP_INDEX_MASK);
-	struct rudp_session *s = index < r->n_sessions ? r->sessions[index] : NULL;
-
-	return s && s->number == number ? s : NULL;
-}
-
 /* One mapping for all that a session has: what it does not use costs no memory, so that thousands
  * may be idle. */
 static struct rudp_session *session_map(struct rudp *r, bool is_client)
@@ -192,16 +184,14 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 		rudp_session_event(s, e, 0, -ECONNRESET);
 }
 
-int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
-			  const struct datagram *pkt, unsigned counter, uint64_t number)
+int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const struct datagram *pkt,
+		      unsigned counter, uint64_t number)
 {
 	struct rudp *r = s->r;
 	uint32_t bytes = pkt->hdr_len + RUDP_SECURE_BYTES + (uint32_t)pkt->payload_len;
 	struct datagram sealed;
 	int res;
 
-	if (!s->secure)
-		return rudp_transmit(r, p->port, &p->remote, pkt);
 	if (r->blocked_ports & 1U << p->port)
 		return -EAGAIN;
 	if (PLENUM_UNLIKELY(r->room_used + bytes > RUDP_ROOM_BYTES)) {

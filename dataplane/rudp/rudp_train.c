@@ -9,10 +9,9 @@
 #define ALONE_NS (60 * NSEC_PER_SEC)
 #define TRIES_MOST 4U
 
-void rudp_train_sent(struct rudp_train *t, uint64_t pn, unsigned n, uint64_t what, uint64_t now)
+void rudp_train_watch(struct rudp_train *t, uint64_t pn, unsigned n, uint64_t what, uint64_t now)
 {
-	if (n < 2 || t->n_watched == (t->lost > 0 ? RUDP_TRAIN_WATCHED : 1U) ||
-	    rudp_train_alone(t, now))
+	if (t->n_watched == (t->lost > 0 ? RUDP_TRAIN_WATCHED : 1U) || rudp_train_alone(t, now))
 		return;
 	t->watched[t->n_watched++] = (struct rudp_train_span){pn, pn + n, what};
 }

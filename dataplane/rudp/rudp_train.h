@@ -39,7 +39,13 @@ static inline bool rudp_train_alone(const struct rudp_train *t, uint64_t now)
 /* The n packets from pn on were handed to the port, which sends them at once. what: a number of the
  * message that they carry; nothing is learnt from packets of others, for which a peer may have
  * memory where it has none for this. */
-void rudp_train_sent(struct rudp_train *t, uint64_t pn, unsigned n, uint64_t what, uint64_t now);
+void rudp_train_watch(struct rudp_train *t, uint64_t pn, unsigned n, uint64_t what, uint64_t now);
+static inline void rudp_train_sent(struct rudp_train *t, uint64_t pn, unsigned n, uint64_t what,
+				   uint64_t now)
+{
+	if (n >= 2)
+		rudp_train_watch(t, pn, n, what, now);
+}
 /* Packet pn, of that, has arrived. */
 static inline void rudp_train_acked(struct rudp_train *t, uint64_t pn, uint64_t what)
 {

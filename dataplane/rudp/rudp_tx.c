@@ -80,21 +80,31 @@ static uint32_t room_least(const struct rudp_path *p)
 }
 
 /* The least bytes worth a train: ports send trains cheaply, single packets dearly. */
-static uint32_t train_least(const struct rudp_path *p, const struct tx_msg *m)
+static uint32_t train_least(const struct rudp_path *p, const struct tx_msg *m, bool small)
 {
 	uint32_t left = (uint32_t)(m->may_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
 
-	if (is_small(m) || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
+	if (small || m->n_lost || p->sent.in_flight < p->cc.cwnd / 2)
 		return p->mtu.now;
 	return MIN_OF(left, room_least(p));
 }
 
-static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg *m, uint64_t now)
+/* When a packet of m would arrive by p, to be compared with other paths. */
+static uint64_t path_cost(const struct rudp_session *s, const struct rudp_path *p,
+			  const struct tx_msg *m, bool small, uint64_t now)
+{
+	uint64_t eta = path_eta(p, small, now);
+
+	/* The client knows what is healthy as well as we do, or better. */
+	return small && !s->is_client && m->prefer == p->index ? eta / 2 : eta;
+}
+
+static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg *m, bool small,
+				     uint64_t now)
 {
 	struct rudp_path *best = NULL;
 	unsigned rank = 1;
 	uint64_t best_eta = 0;
-	bool small = is_small(m);
 
 	for (unsigned i = 0; i < s->n_paths; i++)
 		rank = MAX_OF(rank, path_rank(&s->paths[i]));
@@ -104,7 +114,7 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 
 		if (path_rank(p) != rank || p->tx_blocked)
 			continue;
-		if (path_room(p, small) < train_least(p, m) && p->sent.in_flight) {
+		if (path_room(p, small) < train_least(p, m, small) && p->sent.in_flight) {
 			p->cc.limited = true;
 			continue;
 		}
@@ -115,11 +125,14 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 		/* Its window is not what keeps it, and does not grow therefore. */
 		if (PLENUM_UNLIKELY(small && now < p->small_ns))
 			continue;
-		eta = path_eta(p, small, now);
-		/* The client knows what is healthy as well as we do, or better. */
-		if (small && !s->is_client && m->prefer == i)
-			eta /= 2;
-		if (!best || eta < best_eta) {
+		if (!best) { /* the only one, often: nobody asks then what it costs */
+			best = p;
+			continue;
+		}
+		if (best_eta == 0)
+			best_eta = path_cost(s, best, m, small, now);
+		eta = path_cost(s, p, m, small, now);
+		if (eta < best_eta) {
 			best = p;
 			best_eta = eta;
 		}
@@ -145,8 +158,8 @@ static void header_init(const struct rudp_session *s, const struct rudp_path *p,
 static unsigned first_lost(const struct tx_msg *m)
 {
 	for (unsigned w = 0;; w++)
-		if (m->lost[w])
-			return w * 64 + (unsigned)__builtin_ctzll(m->lost[w]);
+		if (m->chunks[w].lost)
+			return w * 64 + (unsigned)__builtin_ctzll(m->chunks[w].lost);
 }
 
 /* Chunks that follow one another from a lost one on, `most` of them at most. */
@@ -155,7 +168,7 @@ static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 	unsigned n = 1;
 
 	while (n < most && index + n < m->n_chunks &&
-	       m->lost[(index + n) >> 6] >> ((index + n) & 63) & 1)
+	       m->chunks[(index + n) >> 6].lost >> ((index + n) & 63) & 1)
 		n++;
 	return n;
 }
@@ -164,7 +177,15 @@ static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 static unsigned chunks_per_packet(const struct rudp_session *s, const struct rudp_path *p,
 				  const struct tx_msg *m)
 {
+	if (m->n_chunks == 1) /* no division */
+		return 1;
 	return MAX_OF(rudp_path_room(s, p, p->mtu.now) / m->chunk_bytes, 1U);
+}
+
+/* How many packets a train of m has at most. */
+static unsigned train_most(const struct tx_msg *m, uint32_t mtu)
+{
+	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_TRAIN_BYTES / mtu, RUDP_TRAIN_PACKETS);
 }
 
 /* Sends n chunks in a packet; pkt->hdr is what header_init made. As ops->tx. */
@@ -185,8 +206,9 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
 	/* An acknowledgement rides where there is room: on the end of a message. */
-	if (last && pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
-			    rudp_path_room(s, p, p->mtu.now))
+	if (last && rudp_rx_acks_wait(s) &&
+	    pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
+		    rudp_path_room(s, p, p->mtu.now))
 		acked = rudp_rx_piggyback(s, p, &ack, now);
 	if (acked) {
 		pkt->hdr_len = (uint16_t)(WIRE_DATA_BYTES +
@@ -215,7 +237,8 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 		rudp_acks_said(&acked->acks);
 	rudp_loss_sent(p, slot->index, slot->gen, (uint16_t)index, n,
 		       (uint32_t)pkt->hdr_len + pkt->payload_len, now);
-	rudp_sent_at(&p->sent, p->sent.next_pn - 1)->source = pkt->source & 0xf;
+	if (PLENUM_UNLIKELY(pkt->source))
+		rudp_sent_at(&p->sent, p->sent.next_pn - 1)->source = pkt->source & 0xf;
 	return 0;
 }
 
@@ -237,33 +260,33 @@ static void train_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
  * a train ends with them whose room, and turns, these were. The peer, who has heard of too little
  * for an answer, would wait for more, and we for the answer.
  */
-static bool train_waits(const struct rudp_path *p, const struct tx_msg *m, unsigned index,
-			unsigned n, uint32_t room, unsigned turns)
+static bool train_waits(const struct rudp_path *p, const struct tx_msg *m, bool small,
+			unsigned index, unsigned n, uint32_t room, unsigned turns)
 {
 	bool all_lost = n == m->n_lost && m->next_chunk >= m->may_chunks;
 	bool last = turns == 1 || (m->n_lost ? all_lost : index + n >= m->may_chunks);
 
-	return room < p->mtu.now + (last && !is_small(m) ? room_least(p) : p->mtu.now);
+	return room < p->mtu.now + (last && !small ? room_least(p) : p->mtu.now);
 }
 
 /* Sends a train of m's chunks on p. Returns the bytes, 0 where the port took none. */
 static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
-			   uint64_t now)
+			   bool small, uint64_t now)
 {
 	const struct slot *slot = list_entry(m, const struct slot, tx);
-	uint32_t mtu = p->mtu.now, room = MAX_OF(path_room(p, is_small(m)), mtu);
+	uint32_t mtu = p->mtu.now, room = MAX_OF(path_room(p, small), mtu);
 	unsigned most = chunks_per_packet(s, p, m);
 	uint64_t first_pn = p->sent.next_pn;
-	bool shared = now < p->share_until && is_small(m);
+	bool shared = small && now < p->share_until;
 	/* What goes again goes by the surest. */
-	unsigned by = is_small(m) ? 0 : rudp_sources_choose(&p->sources, m->turn);
+	unsigned by = small ? 0 : rudp_sources_choose(&p->sources, m->turn);
 	uint32_t sent = 0;
 	struct datagram pkt;
 
 	if (PLENUM_UNLIKELY(shared))
 		room = MIN_OF(room, MAX_OF(p->share_bytes, mtu));
 	header_init(s, p, m, &pkt);
-	for (unsigned k = MIN_OF(RUDP_TRAIN_BYTES / mtu, RUDP_TRAIN_PACKETS); k > 0; k--) {
+	for (unsigned k = train_most(m, mtu); k > 0; k--) {
 		bool again = m->n_lost;
 		unsigned index, n;
 
@@ -274,12 +297,12 @@ static uint32_t train_send(struct rudp_session *s, struct rudp_path *p, struct t
 		index = again ? first_lost(m) : m->next_chunk;
 		n = again ? lost_run(m, index, most) : MIN_OF(most, m->may_chunks - index);
 		pkt.source = again ? 0 : (uint8_t)by;
-		if (chunks_send(s, p, m, index, n, train_waits(p, m, index, n, room - sent, k),
-				&pkt, now))
+		if (chunks_send(s, p, m, index, n,
+				train_waits(p, m, small, index, n, room - sent, k), &pkt, now))
 			break;
 		if (again) {
 			for (unsigned i = index; i < index + n; i++)
-				m->lost[i >> 6] &= ~(1ULL << (i & 63));
+				m->chunks[i >> 6].lost &= ~(1ULL << (i & 63));
 			m->n_lost = (uint16_t)(m->n_lost - n);
 			p->retransmits++;
 		} else {
@@ -358,16 +381,17 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 
 	while ((m = msg_pick(s, bulk))) {
 		struct rudp_path *p;
+		bool small = is_small(m);
 		uint32_t sent;
 
 		if (s->r->sent_in_poll >= RUDP_POLL_PACKETS) {
 			s->r->again = true;
 			return;
 		}
-		p = path_choose(s, m, now);
+		p = path_choose(s, m, small, now);
 		if (!p) {
 			/* Small ones may still fit where a big one does not. */
-			if (is_small(m) || list_empty(&s->tx[TX_SMALL]))
+			if (small || list_empty(&s->tx[TX_SMALL]))
 				return;
 			s->small_run = 0;
 			continue;
@@ -377,8 +401,8 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 			msg_rotate(s, m);
 			continue;
 		}
-		sent = train_send(s, p, m, now);
-		s->small_run = is_small(m) ? s->small_run + sent : 0;
+		sent = train_send(s, p, m, small, now);
+		s->small_run = small ? s->small_run + sent : 0;
 		msg_rotate(s, m);
 	}
 }
@@ -492,7 +516,7 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		if (rec->chunk == PKT_NEED)
 			break; /* the answer to a PING tells whether it arrived */
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
-		    m->acked[rec->chunk >> 6] & 1ULL << (rec->chunk & 63) ||
+		    m->chunks[rec->chunk >> 6].acked & 1ULL << (rec->chunk & 63) ||
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			continue;
 		header_init(s, p, m, &pkt);

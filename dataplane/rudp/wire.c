@@ -6,17 +6,6 @@
 #include "dataplane/rudp/wire.h"
 #include "netcfg/base/base.h"
 
-size_t wire_put_common(uint8_t *p, const struct wire_common *c)
-{
-	p[0] = WIRE_MAGIC;
-	p[1] = (uint8_t)(WIRE_VERSION << 4 | c->type);
-	p[WIRE_OFF_PATH] = (uint8_t)(c->path | (c->phase ? WIRE_PATH_PHASE : 0));
-	p[WIRE_OFF_FLAGS] = c->flags;
-	wire_put64(p + 4, c->session);
-	wire_put32(p + WIRE_OFF_PN, c->pn);
-	return WIRE_COMMON_BYTES;
-}
-
 size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire_hello *h)
 {
 	wire_put_common(p, c);
@@ -143,19 +132,6 @@ size_t wire_put_versions(uint8_t *ret, const uint8_t *p)
 	return WIRE_VERSIONS_BYTES;
 }
 
-size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d)
-{
-	wire_put_common(p, c);
-	wire_put32(p + 16, d->gen);
-	wire_put16(p + 20, d->slot);
-	wire_put16(p + WIRE_OFF_CHUNK_INDEX, d->chunk_index);
-	wire_put32(p + 24, d->msg_len);
-	wire_put16(p + 28, d->chunk_bytes);
-	wire_put16(p + WIRE_OFF_CARRIED, d->n_carried);
-	wire_put32(p + 32, d->credit);
-	return WIRE_DATA_BYTES;
-}
-
 size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wire_grant *g,
 		       unsigned n)
 {
@@ -179,21 +155,6 @@ size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a)
 	for (unsigned i = 0; i < a->n_words; i++)
 		wire_put64(p + WIRE_ACK_BLOCK_BYTES + 8 * i, a->words[i]);
 	return WIRE_ACK_BLOCK_BYTES + 8U * a->n_words;
-}
-
-int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
-{
-	if (len < WIRE_COMMON_BYTES || p[0] != WIRE_MAGIC || p[1] >> 4 != WIRE_VERSION)
-		return -EBADMSG;
-	ret->type = p[1] & 0x0f;
-	ret->path = p[WIRE_OFF_PATH] & (uint8_t)~WIRE_PATH_PHASE;
-	ret->phase = p[WIRE_OFF_PATH] >> 7;
-	ret->flags = p[WIRE_OFF_FLAGS];
-	ret->session = wire_get64(p + 4);
-	ret->pn = wire_get32(p + WIRE_OFF_PN);
-	if (ret->type == 0 || ret->path >= WIRE_PATHS_MAX)
-		return -EBADMSG;
-	return 0;
 }
 
 int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret)

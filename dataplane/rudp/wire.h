@@ -256,8 +256,18 @@ static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)
 	return msg_len <= chunk_bytes ? 1 : (msg_len + chunk_bytes - 1) / chunk_bytes;
 }
 
-/* Encoders write the fixed part to p and return its length. */
-size_t wire_put_common(uint8_t *p, const struct wire_common *c);
+/* Encoders write the fixed part to p and return its length. What every packet has is done in
+ * place. */
+static inline size_t wire_put_common(uint8_t *p, const struct wire_common *c)
+{
+	p[0] = WIRE_MAGIC;
+	p[1] = (uint8_t)(WIRE_VERSION << 4 | c->type);
+	p[WIRE_OFF_PATH] = (uint8_t)(c->path | (c->phase ? WIRE_PATH_PHASE : 0));
+	p[WIRE_OFF_FLAGS] = c->flags;
+	wire_put64(p + 4, c->session);
+	wire_put32(p + WIRE_OFF_PN, c->pn);
+	return WIRE_COMMON_BYTES;
+}
 size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire_hello *h);
 size_t wire_put_hello_body(uint8_t *p, const struct wire_hello_body *b);
 size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cookie);
@@ -275,7 +285,19 @@ size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w);
 /* Answers the HELLO at p, of another version: WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
-size_t wire_put_data(uint8_t *p, const struct wire_common *c, const struct wire_data *d);
+static inline size_t wire_put_data(uint8_t *p, const struct wire_common *c,
+				   const struct wire_data *d)
+{
+	wire_put_common(p, c);
+	wire_put32(p + 16, d->gen);
+	wire_put16(p + 20, d->slot);
+	wire_put16(p + WIRE_OFF_CHUNK_INDEX, d->chunk_index);
+	wire_put32(p + 24, d->msg_len);
+	wire_put16(p + 28, d->chunk_bytes);
+	wire_put16(p + WIRE_OFF_CARRIED, d->n_carried);
+	wire_put32(p + 32, d->credit);
+	return WIRE_DATA_BYTES;
+}
 /* n of them, 1 to WIRE_GRANTS_MAX. */
 size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wire_grant *g,
 		       unsigned n);
@@ -283,7 +305,20 @@ size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wir
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
 
 /* Decoders: 0, or -EBADMSG and *ret undefined. `p`, `len`: the whole datagram. */
-int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret);
+static inline int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
+{
+	if (len < WIRE_COMMON_BYTES || p[0] != WIRE_MAGIC || p[1] >> 4 != WIRE_VERSION)
+		return -EBADMSG;
+	ret->type = p[1] & 0x0f;
+	ret->path = p[WIRE_OFF_PATH] & (uint8_t)~WIRE_PATH_PHASE;
+	ret->phase = p[WIRE_OFF_PATH] >> 7;
+	ret->flags = p[WIRE_OFF_FLAGS];
+	ret->session = wire_get64(p + 4);
+	ret->pn = wire_get32(p + WIRE_OFF_PN);
+	if (ret->type == 0 || ret->path >= WIRE_PATHS_MAX)
+		return -EBADMSG;
+	return 0;
+}
 int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret);
 int wire_get_hello_body(const uint8_t *p, size_t len, struct wire_hello_body *ret);
 int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie);
