@@ -138,8 +138,8 @@ struct coming {
 	uint64_t since_ns, heard_ns, mark_ns;
 };
 
-/* A message of one packet touches no more than the beginning, and that of tx: lines of cache count
- * where many are under way. */
+/* In the order of use: a message of one packet touches the first lines of it and of tx alone. Lines
+ * of cache count where many are under way. */
 struct slot {
 	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* of the latest use */
 	uint32_t free_bytes; /* client: what it may send without a grant, while it has none */
