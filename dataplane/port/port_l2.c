@@ -55,36 +55,58 @@ typedef words words_anywhere __attribute__((aligned(1), may_alias));
  * is all of it into one sum and its upper half into another, which the first is rid of at the end.
  * In vectors by hand, since compilers leave such loops as they are at -O2; any processor of 64 bits
  * has these. Byte order does not matter until the fold. */
-uint64_t port_l2_sum(const void *bytes, size_t len, uint64_t sum)
+/* What is added up is copied, too, where `to` is not NULL: each byte is looked at once, and none is
+ * read right after it was written, which processors are slow at. */
+static inline __attribute__((always_inline)) uint64_t sum_words(uint8_t *to, const uint8_t *p,
+								size_t len, uint64_t sum)
 {
-	const uint8_t *p = bytes;
+	const size_t bytes = len & ~(sizeof(words) - 1);
 	words all = {0}, high = {0};
-	const words_anywhere *v;
+	size_t at = 0;
 	uint32_t word;
 	uint16_t half;
 
-	for (; len >= 4 * sizeof(*v); p += 4 * sizeof(*v), len -= 4 * sizeof(*v)) {
-		v = (const words_anywhere *)p;
+	for (; at + 4 * sizeof(words) <= bytes; at += 4 * sizeof(words)) {
+		const words_anywhere *v = (const words_anywhere *)(p + at);
+
 		all += v[0] + v[1] + v[2] + v[3];
 		high += (v[0] >> 32) + (v[1] >> 32) + (v[2] >> 32) + (v[3] >> 32);
+		if (to)
+			memcpy(to + at, v, 4 * sizeof(words));
 	}
-	for (; len >= sizeof(*v); p += sizeof(*v), len -= sizeof(*v)) {
-		v = (const words_anywhere *)p;
-		all += v[0];
-		high += v[0] >> 32;
+	for (; at < bytes; at += sizeof(words)) {
+		const words v = *(const words_anywhere *)(p + at);
+
+		all += v;
+		high += v >> 32;
+		if (to)
+			memcpy(to + at, &v, sizeof(v));
 	}
 	all += high - (high << 32);
 	sum += all[0] + all[1];
-	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
+	for (; at + sizeof(word) <= len; at += sizeof(word)) {
+		memcpy(&word, p + at, sizeof(word));
 		sum += word;
+		if (to)
+			memcpy(to + at, &word, sizeof(word));
 	}
 	if (len & 2) {
-		memcpy(&half, p, sizeof(half));
+		memcpy(&half, p + at, sizeof(half));
 		sum += half;
-		p += sizeof(half);
+		if (to)
+			memcpy(to + at, &half, sizeof(half));
+		at += sizeof(half);
 	}
-	return len & 1 ? sum + htons((uint16_t)(*p << 8)) : sum;
+	if ((len & 1) == 0)
+		return sum;
+	if (to)
+		to[at] = p[at];
+	return sum + htons((uint16_t)(p[at] << 8));
+}
+
+uint64_t port_l2_sum(const void *bytes, size_t len, uint64_t sum)
+{
+	return sum_words(NULL, bytes, len, sum);
 }
 
 static uint16_t sum_fold(uint64_t sum)
@@ -96,9 +118,14 @@ static uint16_t sum_fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
-uint16_t port_l2_sum_finish(uint64_t sum)
+static uint16_t sum_finish(uint64_t sum)
 {
 	return (uint16_t)~sum_fold(sum);
+}
+
+uint16_t port_l2_sum_finish(uint64_t sum)
+{
+	return sum_finish(sum);
 }
 
 static uint64_t sum_pseudo(const void *src, const void *dst, size_t addr_bytes, uint8_t protocol,
@@ -265,7 +292,7 @@ static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, 
 {
 	uint16_t field;
 
-	if (port_l2_sum_finish(port_l2_sum(p, len, pseudo)) == 0)
+	if (sum_finish(port_l2_sum(p, len, pseudo)) == 0)
 		return true;
 	memcpy(&field, p + at, sizeof(field));
 	return local->accept_partial_checksum && field == sum_fold(pseudo);
@@ -309,7 +336,7 @@ static enum port_l2_kind parse_ip4(const struct port_l2_local *local, const uint
 		return drop(f, PORT_L2_DROP_NOT_OURS);
 	if (get16(p + 6) & (IP_MF | IP_OFFMASK))
 		return drop(f, PORT_L2_DROP_FRAGMENT);
-	if (!(flags & PORT_L2_CHECKSUM_GOOD) && port_l2_sum_finish(port_l2_sum(p, header, 0)) != 0)
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) && sum_finish(port_l2_sum(p, header, 0)) != 0)
 		return drop(f, PORT_L2_DROP_CHECKSUM);
 	if (!ip4_is_host(p + 12))
 		return drop(f, PORT_L2_DROP_MALFORMED);
@@ -424,8 +451,7 @@ static const uint8_t *take_payload(const struct port_l2_local *local, const uint
 	if (get16(p + 2) != local->udp_port || get16(p + 4) != len || get16(p) == 0 ||
 	    get16(p + 6) == 0)
 		return NULL;
-	if (!(flags & PORT_L2_CHECKSUM_GOOD) &&
-	    port_l2_sum_finish(port_l2_sum(p, len, pseudo)) != 0)
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) && sum_finish(port_l2_sum(p, len, pseudo)) != 0)
 		return NULL;
 	*ret_len = (uint32_t)(len - UDP_BYTES);
 	return p + UDP_BYTES;
@@ -443,7 +469,7 @@ static const uint8_t *take_udp4(const struct port_l2_local *local, const uint8_t
 	    (get16(p + 6) & (IP_MF | IP_OFFMASK)) || p[9] != IPPROTO_UDP ||
 	    word_at(p + 16) != word_at(local->ip.bytes) || !ip4_is_host(p + 12))
 		return NULL;
-	if (!(flags & PORT_L2_CHECKSUM_GOOD) && port_l2_sum_finish(header) != 0)
+	if (!(flags & PORT_L2_CHECKSUM_GOOD) && sum_finish(header) != 0)
 		return NULL;
 	payload = take_payload(local, p + IP4_BYTES, total - IP4_BYTES, flags, addrs, ret_len);
 	if (payload)
@@ -541,8 +567,8 @@ static size_t build_nd(uint8_t *frame, uint8_t type, uint8_t flags, uint8_t opti
 		memcpy(p + ND_MESSAGE_BYTES + 2, mac->bytes, 6);
 	}
 	put_sum(p + 2,
-		port_l2_sum_finish(port_l2_sum(
-			p, bytes, sum_pseudo(src, dst, 16, IPPROTO_ICMPV6, (uint32_t)bytes))));
+		sum_finish(port_l2_sum(p, bytes,
+				       sum_pseudo(src, dst, 16, IPPROTO_ICMPV6, (uint32_t)bytes))));
 	return ETHER_BYTES + IP6_BYTES + bytes;
 }
 
@@ -590,7 +616,7 @@ size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const 
 static void ip4_finish(uint8_t *p)
 {
 	put16(p + 10, 0);
-	put_sum(p + 10, port_l2_sum_finish(port_l2_sum(p, IP4_BYTES, 0)));
+	put_sum(p + 10, sum_finish(port_l2_sum(p, IP4_BYTES, 0)));
 }
 
 static void put_ip4(uint8_t *p, const uint8_t *src, const uint8_t *dst, uint8_t protocol,
@@ -636,7 +662,7 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 	memcpy(p, ip + header, bytes);
 	p[0] = local->ip.family == AF_INET ? ICMP_ECHOREPLY : ICMP6_ECHO_REPLY;
 	put16(p + 2, 0);
-	put_sum(p + 2, port_l2_sum_finish(port_l2_sum(p, bytes, pseudo)));
+	put_sum(p + 2, sum_finish(port_l2_sum(p, bytes, pseudo)));
 	return (size_t)(p - out) + bytes;
 }
 
@@ -644,8 +670,23 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
  * ago by single bytes is slow to be read by words. */
 static uint16_t ip4_sum(uint64_t sum_addrs, uint8_t protocol, size_t bytes)
 {
-	return port_l2_sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
-				  htons(IP_DF) + htons((uint16_t)(HOP_LIMIT << 8 | protocol)));
+	return sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
+			  htons(IP_DF) + htons((uint16_t)(HOP_LIMIT << 8 | protocol)));
+}
+
+/* The datagram to p, and its sum added to `sum`. */
+static uint64_t put_data(uint8_t *p, const struct datagram *pkt, uint64_t sum)
+{
+	/* A payload that begins between two halves of a word is added up where it lies then. */
+	bool odd = pkt->hdr_len & 1;
+
+	sum = sum_words(p, pkt->hdr, odd ? 0 : pkt->hdr_len, sum);
+	if (!odd)
+		return sum_words(p + pkt->hdr_len, pkt->payload, pkt->payload_len, sum);
+	memcpy(p, pkt->hdr, pkt->hdr_len);
+	if (pkt->payload_len > 0)
+		memcpy(p + pkt->hdr_len, pkt->payload, pkt->payload_len);
+	return port_l2_sum(p, (size_t)pkt->hdr_len + pkt->payload_len, sum);
 }
 
 size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
@@ -673,14 +714,14 @@ size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 	put16(p, local->udp_port);
 	put16(p + 2, dst->port);
 	put16(p + 4, (uint16_t)bytes);
-	memcpy(p + UDP_BYTES, pkt->hdr, pkt->hdr_len);
-	if (pkt->payload_len > 0)
-		memcpy(p + UDP_BYTES + pkt->hdr_len, pkt->payload, pkt->payload_len);
 	if (offload) {
+		memcpy(p + UDP_BYTES, pkt->hdr, pkt->hdr_len);
+		if (pkt->payload_len > 0)
+			memcpy(p + UDP_BYTES + pkt->hdr_len, pkt->payload, pkt->payload_len);
 		field = sum_fold(sum); /* devices start from the pseudo header's sum */
 	} else {
 		sum = sum + htons(local->udp_port) + htons(dst->port) + htons((uint16_t)bytes);
-		field = port_l2_sum_finish(port_l2_sum(p + UDP_BYTES, data, sum));
+		field = sum_finish(put_data(p + UDP_BYTES, pkt, sum));
 		if (field == 0)
 			field = 0xffff; /* 0 means: no checksum */
 	}

@@ -113,8 +113,9 @@ static void tx_start(struct rudp_session *s, struct slot *slot, const void *msg,
 	m->granted = true;
 	m->active = true;
 	m->turn = len > RUDP_SMALL_BYTES ? s->turn++ : 0;
-	for (unsigned w = 0; w < (m->n_chunks + 63U) / 64; w++)
-		m->chunks[w] = (struct chunk_word){0};
+	m->chunks[0] = (struct chunk_word){0};
+	if (m->n_chunks > 64)
+		memset(m->chunks, 0, (m->n_chunks + 63U) / 64 * sizeof(m->chunks[0]));
 }
 
 static void rx_drop(struct rudp_session *s, struct slot *slot)
