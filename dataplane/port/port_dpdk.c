@@ -314,8 +314,6 @@ static int port_dpdk_rx(struct port *p, struct port_rx *pkts, unsigned max)
 	if (PLENUM_UNLIKELY(d->capture != NULL))
 		capture_frames(d, burst, got, PACKET_IN);
 	for (unsigned i = 0; i < got; i++) {
-		if (i + 1 < got)
-			rte_prefetch0(rte_pktmbuf_mtod(burst[i + 1], const void *));
 		if (rx_one(d, burst[i], &pkts[n]))
 			d->held[n++] = burst[i];
 		else

@@ -176,9 +176,8 @@ static void slot_put(struct rudp_session *s, struct slot *slot)
 	rudp_session_touch(s);
 }
 
-static void activate_one(struct rudp_session *s, struct wait_ring *ring)
+static void activate(struct rudp_session *s, const struct waiting *w)
 {
-	struct waiting *w = &ring->w[ring->head++ & ring->mask];
 	struct slot *slot = slot_take(s);
 
 	s->n_active++;
@@ -190,20 +189,30 @@ static void activate_one(struct rudp_session *s, struct wait_ring *ring)
 	call_start(s, slot, w->msg, w->len, true);
 }
 
+static void activate_waiting(struct rudp_session *s, struct wait_ring *ring)
+{
+	activate(s, &ring->w[ring->head++ & ring->mask]);
+}
+
 /* Big requests leave a quarter of the slots to small ones. */
 static bool big_may_start(const struct rudp_session *s)
 {
 	return ring_count(&s->wait_big) && s->n_active_big < MAX_OF(s->n_slots * 3 / 4, 1U);
 }
 
+static bool small_may_start(const struct rudp_session *s)
+{
+	return s->state == SESSION_UP && slot_is_free(s);
+}
+
 void rudp_call_activate(struct rudp_session *s)
 {
 	if (!s->is_client || s->state != SESSION_UP)
 		return;
-	while (slot_is_free(s) && ring_count(&s->wait_small))
-		activate_one(s, &s->wait_small);
+	while (small_may_start(s) && ring_count(&s->wait_small))
+		activate_waiting(s, &s->wait_small);
 	while (slot_is_free(s) && big_may_start(s))
-		activate_one(s, &s->wait_big);
+		activate_waiting(s, &s->wait_big);
 }
 
 void rudp_call_set_free(struct rudp_session *s, uint32_t bytes)
@@ -234,6 +243,7 @@ void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
 
 int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t cookie)
 {
+	const struct waiting w = {.msg = msg, .len = (uint32_t)len, .cookie = cookie};
 	struct wait_ring *ring;
 
 	if (!s->is_client || len == 0)
@@ -245,10 +255,13 @@ int rudp_call_send(struct rudp_session *s, const void *msg, size_t len, uint64_t
 	if (ring_count(&s->wait_small) + ring_count(&s->wait_big) >= s->r->lim.calls_per_session)
 		return -ENOBUFS;
 	ring = is_big((uint32_t)len) ? &s->wait_big : &s->wait_small;
-	ring->w[ring->tail++ & ring->mask] =
-		(struct waiting){.msg = msg, .len = (uint32_t)len, .cookie = cookie};
-	rudp_call_activate(s);
 	rudp_session_touch(s);
+	if (ring == &s->wait_small && !ring_count(ring) && small_may_start(s)) {
+		activate(s, &w);
+		return 0;
+	}
+	ring->w[ring->tail++ & ring->mask] = w;
+	rudp_call_activate(s);
 	return 0;
 }
 
