@@ -13,14 +13,10 @@ bool rudp_acks_had(const struct rudp_acks *a, uint64_t pn)
 	return a->words[(pn >> 6) % RUDP_ACK_WORDS] >> (pn & 63) & 1;
 }
 
-int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
+int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 {
 	uint64_t pn = rudp_pn_expand(low, a->top + 1);
 
-	if (PLENUM_LIKELY(pn == a->top + 1)) {
-		*ret = pn;
-		return 1;
-	}
 	if (pn == 0 || pn > a->top + PN_JUMP_MAX)
 		return -EBADMSG;
 	if (rudp_acks_had(a, pn)) {
@@ -31,32 +27,17 @@ int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 	return 1;
 }
 
-void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap, uint64_t now)
+void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn)
 {
-	uint64_t word = pn >> 6;
+	uint64_t word = pn >> 6, w = a->top >> 6;
 
-	if (pn > a->top) {
-		uint64_t w = a->top >> 6;
-
-		if (word - w >= RUDP_ACK_WORDS)
-			w = word - RUDP_ACK_WORDS;
-		while (w < word)
-			a->words[++w % RUDP_ACK_WORDS] = 0;
-		if (pn != a->top + 1)
-			a->now = true;
-		a->top = pn;
-		a->top_ns = now;
-		a->top_gap = gap;
-	} else {
-		a->now = true; /* it fills a gap: the sender should learn of its mistake */
-	}
-	a->words[word % RUDP_ACK_WORDS] |= 1ULL << (pn & 63);
-	if (a->pending++ == 0) {
-		a->dirty_word = word;
-		a->deadline = now + RUDP_ACK_DELAY_NS;
-	}
-	a->dirty_word = MIN_OF(a->dirty_word, word);
-	a->pending_bytes += (uint32_t)len;
+	a->now = true; /* where it fills a gap, the sender should learn of its mistake */
+	if (pn <= a->top)
+		return;
+	if (word - w >= RUDP_ACK_WORDS)
+		w = word - RUDP_ACK_WORDS;
+	while (w < word)
+		a->words[++w % RUDP_ACK_WORDS] = 0;
 }
 
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now)

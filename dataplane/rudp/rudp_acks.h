@@ -25,13 +25,43 @@ struct rudp_acks {
 	uint64_t deadline;
 };
 
+/* As rudp_acks_check and rudp_acks_note, of a packet that is not the next one. */
+int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret);
+void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn);
 /* low: the number as it is on the wire. 1: new, *ret its whole; 0: had it, to be acknowledged
  * again; -EBADMSG. */
-int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret);
+static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
+{
+	if (PLENUM_UNLIKELY(low != (uint32_t)(a->top + 1)))
+		return rudp_acks_check_unordered(a, low, ret);
+	*ret = a->top + 1; /* the next one: no more is to be known of it */
+	return 1;
+}
 /* It came before, or is too old to tell. */
 bool rudp_acks_had(const struct rudp_acks *a, uint64_t pn);
 /* A new packet of len bytes; gap: how long we had not looked when it was found. */
-void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap, uint64_t now);
+static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap,
+				  uint64_t now)
+{
+	uint64_t word = pn >> 6;
+
+	if (PLENUM_UNLIKELY(pn != a->top + 1))
+		rudp_acks_note_unordered(a, pn);
+	else if ((pn & 63) == 0)
+		a->words[word % RUDP_ACK_WORDS] = 0;
+	if (pn > a->top) {
+		a->top = pn;
+		a->top_ns = now;
+		a->top_gap = gap;
+	}
+	a->words[word % RUDP_ACK_WORDS] |= 1ULL << (pn & 63);
+	if (a->pending++ == 0) {
+		a->dirty_word = word;
+		a->deadline = now + RUDP_ACK_DELAY_NS;
+	}
+	a->dirty_word = MIN_OF(a->dirty_word, word);
+	a->pending_bytes += (uint32_t)len;
+}
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);
 /* What was received up to `top`: words, time and gap; not path and credit. */
 void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,

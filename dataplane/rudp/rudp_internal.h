@@ -643,8 +643,18 @@ bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool olde
 /* Those of more than so many bytes will not arrive: their chunks travel again in smaller ones. */
 void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes);
 /* Notes a packet that was just handed to the port. */
-void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
-		    unsigned n_chunks, uint32_t bytes, uint64_t now);
+static inline void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
+				  unsigned n_chunks, uint32_t bytes, uint64_t now)
+{
+	if (rudp_sent_add(&p->sent, slot, gen, chunk, n_chunks, bytes, now) && !p->suspect &&
+	    !p->doubt)
+		p->sent.progress_ns = now;
+	if (slot != PKT_NO_SLOT)
+		p->quiet = 0;
+	p->tx_packets++;
+	p->tx_bytes += bytes;
+	p->tx_error_ns = 0;
+}
 /* host: the part of it that may be the hosts' and not the network's. */
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now);
 uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p);

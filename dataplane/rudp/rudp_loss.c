@@ -28,19 +28,6 @@ uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p)
 	       MIN_OF(rudp_path_rto(s, p) << MIN_OF(p->sent.pto_count, 6U), RUDP_RTO_MAX_NS);
 }
 
-void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,
-		    unsigned n_chunks, uint32_t bytes, uint64_t now)
-{
-	if (rudp_sent_add(&p->sent, slot, gen, chunk, n_chunks, bytes, now) && !p->suspect &&
-	    !p->doubt)
-		p->sent.progress_ns = now;
-	if (slot != PKT_NO_SLOT)
-		p->quiet = 0;
-	p->tx_packets++;
-	p->tx_bytes += bytes;
-	p->tx_error_ns = 0;
-}
-
 /* The first packet sent after a path was left has arrived: the pause is over. */
 static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_t now)
 {

@@ -140,8 +140,8 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 	return best;
 }
 
-static void header_init(const struct rudp_session *s, const struct rudp_path *p,
-			const struct tx_msg *m, struct datagram *pkt)
+static inline void header_init(const struct rudp_session *s, const struct rudp_path *p,
+			       const struct tx_msg *m, struct datagram *pkt)
 {
 	const struct slot *slot = list_entry(m, const struct slot, tx);
 	struct wire_common c = {.type = WIRE_DATA, .path = p->index, .session = s->peer_number};
