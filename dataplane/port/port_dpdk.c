@@ -104,20 +104,23 @@ static void tx_drain(struct port_dpdk *d)
 	d->control_queued = false;
 }
 
-/* So many at once, or one where there are not so many. */
+/* So many at once, or one where there are not so many. As the pool has them: of one piece and owned
+ * once; what else a frame of ours has, it gets in tx_mbuf_get() and after. */
 static bool fresh_take(struct port_dpdk *d)
 {
-	if (PLENUM_LIKELY(rte_pktmbuf_alloc_bulk(d->queues.pool, d->fresh, FRESH) == 0)) {
+	if (PLENUM_LIKELY(rte_mempool_get_bulk(d->queues.pool, (void **)d->fresh, FRESH) == 0)) {
 		d->n_fresh = FRESH;
 		return true;
 	}
-	d->fresh[0] = rte_pktmbuf_alloc(d->queues.pool);
+	d->fresh[0] = rte_mbuf_raw_alloc(d->queues.pool);
 	d->n_fresh = d->fresh[0] ? 1 : 0;
 	return d->n_fresh > 0;
 }
 
 static struct rte_mbuf *tx_mbuf_get(struct port_dpdk *d)
 {
+	struct rte_mbuf *m;
+
 	if (PLENUM_UNLIKELY(d->n_tx == PORT_BURST_MAX)) {
 		tx_drain(d);
 		if (d->n_tx == PORT_BURST_MAX)
@@ -128,7 +131,10 @@ static struct rte_mbuf *tx_mbuf_get(struct port_dpdk *d)
 		if (!fresh_take(d))
 			return NULL;
 	}
-	return d->fresh[--d->n_fresh];
+	m = d->fresh[--d->n_fresh];
+	rte_pktmbuf_reset_headroom(m);
+	m->ol_flags = 0;
+	return m;
 }
 
 static void tx_append(struct port_dpdk *d, struct rte_mbuf *m, size_t len)
