@@ -184,6 +184,31 @@ static void test_udp(void **state)
 	udp_round_trip(&a6, &b6);
 }
 
+/* However a datagram is cut into header and payload, it arrives whole and its checksum holds. */
+static void test_udp_cuts(void **state)
+{
+	uint8_t bytes[DATAGRAM_HDR_MAX + 200], frame[PORT_L2_HEADERS_MAX + sizeof(bytes) + 1];
+	struct datagram_addr dst = {b4.ip, b4.udp_port};
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 167 + 13);
+	for (uint16_t cut = 0; cut <= DATAGRAM_HDR_MAX; cut++)
+		for (uint16_t n = 0; n <= 200; n++) {
+			struct datagram pkt = {.hdr_len = cut, .payload_len = n};
+			struct port_l2_frame f;
+			size_t len;
+
+			memcpy(pkt.hdr, bytes, cut);
+			pkt.payload = n ? bytes + cut : NULL;
+			memset(frame, 0xaa, sizeof(frame));
+			len = port_l2_build_udp(frame, &a4, &mac_b, &dst, &pkt, 0);
+			assert_int_equal(frame[len], 0xaa);
+			assert_int_equal(parse(&b4, frame, len, &f), PORT_L2_UDP);
+			assert_int_equal(f.payload_len, cut + n);
+			assert_memory_equal(f.payload, bytes, f.payload_len);
+		}
+}
+
 /* A sum that comes out as 0 is sent as ffff: 0 means that there is none. */
 static void test_udp_zero_sum(void **state)
 {
@@ -543,13 +568,21 @@ static void test_echo_v6(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sum_vectors), cmocka_unit_test(test_sum_lengths),
-		cmocka_unit_test(test_udp),	    cmocka_unit_test(test_udp_zero_sum),
-		cmocka_unit_test(test_udp_offload), cmocka_unit_test(test_strict_v4),
-		cmocka_unit_test(test_strict_v6),   cmocka_unit_test(test_ip_options),
-		cmocka_unit_test(test_truncated),   cmocka_unit_test(test_random_damage),
-		cmocka_unit_test(test_arp),	    cmocka_unit_test(test_nd),
-		cmocka_unit_test(test_nd_strict),   cmocka_unit_test(test_echo),
+		cmocka_unit_test(test_sum_vectors),
+		cmocka_unit_test(test_sum_lengths),
+		cmocka_unit_test(test_udp),
+		cmocka_unit_test(test_udp_cuts),
+		cmocka_unit_test(test_udp_zero_sum),
+		cmocka_unit_test(test_udp_offload),
+		cmocka_unit_test(test_strict_v4),
+		cmocka_unit_test(test_strict_v6),
+		cmocka_unit_test(test_ip_options),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_random_damage),
+		cmocka_unit_test(test_arp),
+		cmocka_unit_test(test_nd),
+		cmocka_unit_test(test_nd_strict),
+		cmocka_unit_test(test_echo),
 		cmocka_unit_test(test_echo_v6),
 	};
 
