@@ -280,7 +280,7 @@ static void held_return(struct rudp_session *s, struct rudp_call *call)
 {
 	s->grants.held_bytes -= call->held_bytes;
 	call->held_bytes = 0;
-	s->r->grants.retry_ns = s->r->now;
+	rudp_grant_again(s->r);
 }
 
 static void receiving_drop(struct rudp_session *s, struct slot *slot)

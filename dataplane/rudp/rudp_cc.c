@@ -87,16 +87,26 @@ void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 	c->late_ns -= c->late_ns / 16;
 }
 
+/* The least number whose square is n or more; n: 1 to 2^16. */
+static uint64_t root_up(uint64_t n)
+{
+	uint64_t below = 0; /* its square is less */
+
+	for (uint64_t bit = 128; bit; bit >>= 1)
+		if ((below + bit) * (below + bit) < n)
+			below += bit;
+	return below + 1;
+}
+
 /* Of a window in 1/256 of a packet: FS_RANGE_NS at a tenth of a packet, 0 at FS_MOST_PACKETS. */
 static uint64_t flow_scale(uint64_t packets_256)
 {
 	/* range / (1/sqrt(0.1) - 1/sqrt(100)) * (1/sqrt(packets) - 1/sqrt(100)), in integers. */
-	uint64_t root = 1, inverse_1000;
+	uint64_t root, inverse_1000;
 
 	if (packets_256 >= FS_MOST_PACKETS * 256)
 		return 0;
-	while (root * root < MAX_OF(packets_256, 26U))
-		root++;
+	root = root_up(MAX_OF(packets_256, 26U));
 	inverse_1000 = 16000 / root; /* sqrt(256) = 16 */
 	return inverse_1000 > 100 ? MIN_OF(FS_RANGE_NS * (inverse_1000 - 100) / 3062, FS_RANGE_NS)
 				  : 0;

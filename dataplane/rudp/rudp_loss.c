@@ -237,7 +237,8 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_sent_advance(&p->sent);
 	if (lost)
 		rudp_cc_lost(&p->cc, lost);
-	rudp_path_mtu_news(s, p, news, now);
+	if (news)
+		rudp_path_mtu_news(s, p, news, now);
 }
 
 static void pause_begin(struct rudp_session *s, struct rudp_path *p)

@@ -313,12 +313,28 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 }
 
+/* The soonest that what is silent since then is a timeout, whatever the round trip: as long as this
+ * is to come, nobody need work out when it really is. */
+static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
+{
+	return since + MIN_OF(s->r->lim.min_rto_ns, RUDP_RTO_MAX_NS);
+}
+
+/* The next timeout of what is on its way, or a time before. */
+static uint64_t silence_at(const struct rudp_session *s, const struct rudp_path *p, uint64_t now)
+{
+	uint64_t least = silent_least(s, p->sent.pto_base);
+
+	return least > now ? least : rudp_path_pto(s, p);
+}
+
 static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (p->sent.loss_check || now >= p->sent.loss_deadline)
 		rudp_loss_detect(s, p, now);
 	rudp_doubt_poll(s, p, now);
-	if (p->sent.in_flight && now >= rudp_path_pto(s, p))
+	if (p->sent.in_flight && now >= silent_least(s, p->sent.pto_base) &&
+	    now >= rudp_path_pto(s, p))
 		pto_fire(s, p, now);
 	if (p->probe_due || now >= keepalive_at(s, p)) {
 		if (!p->probe_due)
@@ -434,9 +450,11 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 			d = MIN_OF(d, p->answered_since + p->hold_ns);
 		return MIN_OF(d, p->probe_ns);
 	}
-	d = MIN_OF(d, p->sent.in_flight ? rudp_path_pto(s, p) : keepalive_at(s, p));
-	d = MIN_OF(d, after(dead_at(s, p), now));
-	d = MIN_OF(d, after(rudp_doubt_deadline(s, p), now));
+	d = MIN_OF(d, p->sent.in_flight ? silence_at(s, p, now) : keepalive_at(s, p));
+	if (PLENUM_UNLIKELY(p->suspect))
+		d = MIN_OF(d, after(dead_at(s, p), now));
+	if (s->n_paths > 1)
+		d = MIN_OF(d, after(rudp_doubt_deadline(s, p), now));
 	if (!p->suspect)
 		d = MIN_OF(d, rudp_mtu_deadline(&p->mtu));
 	if (rudp_tx_pending(s)) {
