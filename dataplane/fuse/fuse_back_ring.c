@@ -79,7 +79,9 @@ void back_ring_done(struct fuse_back *b)
 
 static int ring_do_now(struct back_req *q)
 {
-	struct iovec iov = {.iov_base = q->data + q->got, .iov_len = q->want - q->got};
+	/* fsync(2) has no data. */
+	struct iovec iov = {.iov_base = q->data ? q->data + q->got : NULL,
+			    .iov_len = q->want - q->got};
 	int fd = q->file->fd;
 	ssize_t n;
 

@@ -28,6 +28,14 @@ int object_format(const struct plan_step *s, char *buf, size_t size)
 	return n < 0 || (size_t)(len + n) >= size ? -EINVAL : len + n;
 }
 
+/* What comes and goes has no value to be set, and a value does not come and go. */
+static bool has_verb(const struct object_kind *kind, enum plan_verb verb)
+{
+	bool comes = verb == PLAN_ADD || verb == PLAN_DEL;
+
+	return verb < PLAN_VERB_MAX && comes == (kind->verb == PLAN_ADD);
+}
+
 static int parse_op(char *op, struct plan_step *s)
 {
 	char *verb = strrchr(op, '-');
@@ -42,7 +50,7 @@ static int parse_op(char *op, struct plan_step *s)
 	for (size_t i = 0; i < object_kinds_n; i++)
 		if (strcmp(op, object_kinds[i]->name) == 0)
 			s->kind = object_kinds[i];
-	return s->kind && s->verb < PLAN_VERB_MAX ? 0 : -EBADMSG;
+	return s->kind && has_verb(s->kind, s->verb) ? 0 : -EBADMSG;
 }
 
 int object_parse(const char *text, struct plan_step *s)

@@ -89,6 +89,7 @@ static void tell(struct worker *w, int fd, const uint8_t *rec, const uint8_t *te
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct launch_config cfg = {.n_ports = 2, .ports = {{.leg = "leg-a"}, {.leg = "leg-b"}}};
+	struct launch_stats stats = {.seq = 0};
 	struct worker *w = calloc(1, sizeof(*w));
 	int pair[2];
 
@@ -96,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	log_set_level(LOG_LEVEL_ERR - 1); /* nothing */
 	w->cfg = &cfg;
+	w->stats = &stats;
 	w->ops = &port;
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
 		w->ports[i].ops = &port;

@@ -5,6 +5,7 @@
  * changes are carried out by the parent, so that the host outlives it.
  */
 #include "netcfg/plan/apply.h"
+#include "netcfg/plan/home.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 #include <fcntl.h>
@@ -467,6 +468,30 @@ static void test_journals_of_others(void **state)
 	free(before);
 }
 
+/* Who sets what only comes and goes has no former value to give back: the line is named. */
+static void test_journal_with_a_verb_of_another_kind(void **state)
+{
+	static const char *const steps[] = {
+		"vlan-set eth1 100 eth1.100",
+		"addr-restore veth0 10.10.1.10/16 112",
+		"sysctl-add veth0 net/ipv4/conf/veth0/arp_announce 0 2",
+	};
+	struct fixture *f = *state;
+	char here[HOME_TEXT_MAX], text[2 * HOME_TEXT_MAX];
+	char *before = host_text(f);
+	struct apply_outcome o;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		snprintf(text, sizeof(text), "plenum-journal 2 %s\nbegin 0 %s\n",
+			 home_text(here, sizeof(here)), steps[i]);
+		write_journal(f, text, 0);
+		assert_int_equal(apply_recover(f->k, f->journal, &o), -EBADMSG);
+		assert_non_null(strstr(o.why, "line 2"));
+		assert_host_is(f, before);
+	}
+	free(before);
+}
+
 /* A disk that is full from any byte of the journal on. What fits is not left torn behind. */
 static void test_journal_on_a_full_disk(void **state)
 {
@@ -540,6 +565,7 @@ int main(void)
 		APPLY_TEST(test_gone_already),
 		APPLY_TEST(test_kill_at_every_step_is_recovered),
 		APPLY_TEST(test_journals_of_others),
+		APPLY_TEST(test_journal_with_a_verb_of_another_kind),
 		APPLY_TEST(test_journal_on_a_full_disk),
 		APPLY_TEST(test_verify_names_what_is_missing),
 		APPLY_TEST(test_journal_cannot_be_written),
