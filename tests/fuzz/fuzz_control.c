@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an agent tells a worker that runs: links, labels, the cluster's keys, ports. Input: records
- * of a type, a code, an index (a byte each), the length of the text or keys, and those. Whatever
- * comes, the transport has keys, and those of the last message that named one or two.
+ * What an agent tells a worker that runs: links, labels, the cluster's keys, ports, faults. Input:
+ * records of a type, a code, an index (a byte each), the length of the text or keys, and those.
+ * Whatever comes, the transport has keys, and those of the last message that named one or two.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "dataplane/worker/worker.h"
@@ -82,7 +82,7 @@ static void tell(struct worker *w, int fd, const uint8_t *rec, const uint8_t *te
 	if (is->n_keys != (good ? (unsigned)m.code : was.n_keys) ||
 	    memcmp(is->keys, good ? m.keys : was.keys, is->n_keys * RUDP_KEY_BYTES) != 0)
 		abort();
-	taken = w->stopping || memcmp(is, &was, sizeof(was)) != 0;
+	taken = w->stopping || w->faults || memcmp(is, &was, sizeof(was)) != 0;
 	rudp_poll(w->rudp, w->now_ns += NSEC_PER_MSEC);
 }
 
@@ -114,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += RECORD_BYTES + len;
 		size -= RECORD_BYTES + len;
 	}
+	worker_fault_free(w);
 	rudp_free(w->rudp);
 	close(pair[0]);
 	close(pair[1]);
