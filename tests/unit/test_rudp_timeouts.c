@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When the timeouts of a path strike: as their whole formula says, in simulated worlds whose ends
+ * wake by nothing but packets and the time that rudp told.
+ */
+#include "dataplane/rudp/rudp_internal.h"
+#include "tests/lib/rudp_worlds.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define SEEDS 4
+#else
+#define SEEDS 24
+#endif
+#define TURN_NS (2 * US)
+#define LATE_NS (2 * TURN_NS) /* an end turns so often */
+
+struct seen { /* what the worlds brought, so that it is known to be looked at */
+	unsigned silent, suspect, doubtful;
+};
+
+/* When a suspect path is given up, as rudp_path.c puts it. */
+static uint64_t given_up_at(const struct rudp_session *s, const struct rudp_path *p)
+{
+	uint64_t dead_ns = s->r->lim.path_dead_ns;
+	uint64_t at = MAX_OF(p->sent.progress_ns + dead_ns, p->suspect_ns);
+
+	if (p->tx_error_ns && !rudp_path_alone(s, p))
+		return p->tx_error_ns + dead_ns;
+	if (!p->alive_elsewhere_ns)
+		return MAX_OF(at, p->suspect_ns + SEC);
+	return MAX_OF(at, p->alive_elsewhere_ns + MAX_OF(2 * MS, 2 * p->rtt.srtt));
+}
+
+/* Neither was it due before, nor is the end told of a later time. */
+static void look_at(struct sim *sim, const struct rudp_session *s, uint64_t due)
+{
+	CHECK(sim, due + LATE_NS >= sim->now);
+	if (due > sim->now)
+		CHECK(sim, rudp_deadline(s->r) <= due);
+}
+
+static void path_look(struct sim *sim, const struct rudp_session *s, const struct rudp_path *p,
+		      struct seen *seen)
+{
+	uint64_t doubt;
+
+	if (p->state != PATH_UP)
+		return;
+	if (p->sent.in_flight) {
+		seen->silent++;
+		look_at(sim, s, rudp_path_pto(s, p));
+	}
+	if (p->suspect) {
+		seen->suspect++;
+		look_at(sim, s, given_up_at(s, p));
+	}
+	if (p->sent.loss_deadline != RUDP_TIME_NEVER)
+		look_at(sim, s, p->sent.loss_deadline);
+	doubt = rudp_doubt_deadline(s, p);
+	if (doubt != RUDP_TIME_NEVER && doubt > sim->now) {
+		seen->doubtful++;
+		CHECK(sim, rudp_deadline(s->r) <= MAX_OF(doubt, s->r->now + RUDP_ACK_DELAY_NS));
+	}
+}
+
+static void world_look(struct sim *sim, struct seen *seen)
+{
+	for (unsigned e = 0; e <= sim->cfg.clients; e++) {
+		struct rudp_session *s = rudp_session_next(sim->ends[e].r, NULL);
+
+		for (; s; s = rudp_session_next(sim->ends[e].r, s))
+			for (unsigned i = 0; s->state == SESSION_UP && i < s->n_paths; i++)
+				path_look(sim, s, &s->paths[i], seen);
+	}
+}
+
+/* Legs fall silent and come back, one way or both. */
+static void world_turn(struct sim *sim)
+{
+	struct sim_link *link = &sim->ends[1].links[sim_random(sim, sim->cfg.legs)];
+
+	if (sim_random(sim, 300) == 0)
+		link->cut_out = !link->cut_out;
+	if (sim_random(sim, 300) == 0)
+		link->cut_in = !link->cut_in;
+	if (sim_random(sim, 10) == 0 && sim->n_open < 20)
+		(void)sim_call(sim, 1, 1 + (uint32_t)sim_random(sim, 40000),
+			       (uint32_t)sim_random(sim, 40000), 0);
+}
+
+static void test_in_time(void **state)
+{
+	struct seen seen = {0};
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct sim_config cfg = clean;
+		struct sim *sim;
+
+		cfg.seed = seed;
+		cfg.legs = 1 + (unsigned)seed % 3;
+		cfg.turn_ns = TURN_NS;
+		cfg.delay_ns = (seed % 5 * 100 + 5) * US;
+		cfg.jitter_ns = seed % 2 * 300 * US;
+		cfg.loss = seed % 4 * 10000;
+		sim = sim_new(&cfg);
+		CHECK(sim, sim_connect(sim, SEC));
+		for (unsigned i = 0; i < 20000; i++) {
+			world_turn(sim);
+			CHECK(sim, sim_pass(sim, 10 * US));
+			world_look(sim, &seen);
+		}
+		for (unsigned i = 0; i < cfg.legs; i++)
+			sim_leg(sim, 1, i, true, false);
+		CHECK(sim, sim_finish(sim, 60 * SEC));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+	print_message("# looked at %u packets' timeouts, %u suspects, %u doubts\n", seen.silent,
+		      seen.suspect, seen.doubtful);
+	assert_true(seen.silent > 1000 && seen.suspect > 1000 && seen.doubtful > 100);
+}
+
+/* Nothing is answered any more: the path asks after its timeout, after twice and four times as
+ * long, neither sooner nor later. */
+static void silence_of(uint64_t delay_ns)
+{
+	struct sim_config cfg = clean;
+	const struct rudp_session *s;
+	const struct rudp_path *p;
+	struct sim *sim;
+
+	cfg.legs = 1;
+	cfg.turn_ns = TURN_NS;
+	cfg.delay_ns = delay_ns;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, SEC));
+	for (unsigned i = 0; i < 20; i++)
+		CHECK(sim, sim_call(sim, 1, 100, 100, 0) && sim_finish(sim, SEC));
+	CHECK(sim, sim_pass(sim, 100 * MS));
+	s = rudp_session_next(sim->ends[1].r, NULL);
+	p = &s->paths[0];
+	CHECK(sim, p->sent.in_flight == 0);
+	sim_leg(sim, 1, 0, false, false);
+	CHECK(sim, sim_call(sim, 1, 100, 100, 0) && sim_pass(sim, 2 * TURN_NS));
+	for (unsigned fires = 1; fires <= 4; fires++) {
+		uint64_t due = rudp_path_pto(s, p), packets = p->tx_packets;
+
+		CHECK(sim, due == p->sent.pto_base + (rudp_path_rto(s, p) << (fires - 1)));
+		CHECK(sim, sim_pass(sim, due - sim->now - 1));
+		CHECK(sim, p->sent.pto_count == fires - 1 && p->tx_packets == packets);
+		CHECK(sim, sim_pass(sim, LATE_NS));
+		CHECK(sim, p->sent.pto_count == fires && p->tx_packets > packets);
+	}
+	sim_leg(sim, 1, 0, true, false);
+	CHECK(sim, sim_finish(sim, 10 * SEC));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+static void test_silence(void **state)
+{
+	silence_of(5 * US);
+	silence_of(450 * US);
+	silence_of(700 * US);
+	silence_of(3 * MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_in_time),
+		cmocka_unit_test(test_silence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
