@@ -165,11 +165,50 @@ static void test_silence(void **state)
 	silence_of(3 * MS);
 }
 
+/* A path that is silent is given up at its time: soon where the peer answers on another one, after
+ * a second where it does nowhere. */
+static void given_up_of(unsigned legs)
+{
+	struct sim_config cfg = clean;
+	const struct rudp_session *s;
+	const struct rudp_path *p;
+	struct sim *sim;
+	uint64_t due = 0;
+
+	cfg.legs = legs;
+	cfg.turn_ns = TURN_NS;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, SEC) && sim_pass(sim, 100 * MS));
+	s = rudp_session_next(sim->ends[1].r, NULL);
+	p = &s->paths[0];
+	sim_leg(sim, 1, 0, false, false);
+	while (p->state == PATH_UP) {
+		if (sim->n_open < 8)
+			CHECK(sim, sim_call(sim, 1, 100, 100, 0));
+		CHECK(sim, sim_pass(sim, US));
+		if (p->state == PATH_UP && p->suspect)
+			due = given_up_at(s, p);
+		CHECK(sim, !due || sim->now < due + LATE_NS);
+	}
+	CHECK(sim, due && sim->now >= due);
+	sim_leg(sim, 1, 0, true, false);
+	CHECK(sim, sim_finish(sim, 10 * SEC));
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+static void test_given_up(void **state)
+{
+	given_up_of(1);
+	given_up_of(2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_time),
 		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
