@@ -134,6 +134,7 @@ static struct rte_mbuf *tx_mbuf_get(struct port_dpdk *d)
 	m = d->fresh[--d->n_fresh];
 	rte_pktmbuf_reset_headroom(m);
 	m->ol_flags = 0;
+	m->tx_offload = d->tx_offload;
 	return m;
 }
 
@@ -194,7 +195,6 @@ static int port_dpdk_tx(struct port *p, const struct datagram_addr *dst, const s
 	len = port_l2_build_udp(rte_pktmbuf_mtod(m, uint8_t *), &d->local, &mac, dst, pkt,
 				d->queues.tx_flags);
 	m->ol_flags |= d->queues.tx_mbuf_flags;
-	m->tx_offload = d->tx_offload;
 	tx_append(d, m, len);
 	return 0;
 }

@@ -711,11 +711,11 @@ void rudp_grant_end(struct rudp_session *s, struct slot *slot);
 void rudp_grant_tell(struct rudp_session *s, struct slot *slot);
 /* A packet with grants was lost. */
 void rudp_grant_lost(struct rudp_session *s);
-/* Memory or a call has come back. */
+/* Memory or a call has come back. Whoever waits for it is one of those peers. */
 static inline void rudp_grant_again(struct rudp *r)
 {
-	if (PLENUM_UNLIKELY(r->grants.n_peers || r->grants.short_of_memory))
-		r->grants.retry_ns = r->now; /* somebody may wait for it */
+	if (PLENUM_UNLIKELY(r->grants.n_peers))
+		r->grants.retry_ns = r->now;
 }
 /* Gives grants to whom they belong, takes half requests back. */
 void rudp_grant_run(struct rudp *r, uint64_t now);

@@ -363,6 +363,43 @@ static void test_cable(void **state)
 	assert_true(lossy.done > whole.done / 2);
 }
 
+/* The first request has what the second, of client `who`, waits for: that one is granted in the
+ * turn in which it comes back, and not when it would be looked for anyway. */
+static void waits_for_first(const struct sim_config *cfg, unsigned who, uint32_t work_us)
+{
+	const uint32_t len = 600000; /* of the largest buffers; two are more than a share */
+	struct sim *sim = sim_new(cfg);
+	struct sim_end *server = &sim->ends[SIM_SERVER];
+	const unsigned *used = &server->requests.used[SIM_BUF_CLASSES - 1][1];
+
+	CHECK(sim, sim_connect(sim, SEC) && sim_pass(sim, 10 * MS));
+	CHECK(sim, sim_call(sim, 1, len, 64, work_us));
+	for (unsigned i = 0; i < 1000 && !sim->calls[0].executed; i++)
+		CHECK(sim, sim_pass(sim, US));
+	CHECK(sim, sim_call(sim, who, len, 64, 0) && sim_pass(sim, MS));
+	CHECK(sim, server->request_bytes == len && *used == 1);
+	for (unsigned i = 0; i < 5000 && server->request_bytes; i++)
+		CHECK(sim, sim_pass(sim, US));
+	CHECK(sim, !server->request_bytes && sim_pass(sim, 5 * US));
+	CHECK(sim, *used == 1 && !sim->calls[1].executed); /* it has memory, and is on its way */
+	CHECK(sim, sim_finish(sim, SEC));
+	world_end(sim);
+}
+
+static void test_granted_at_once(void **state)
+{
+	for (uint32_t work_us = 2000; work_us < 2500; work_us += 97) {
+		struct sim_config few = world, share = world;
+
+		few.clients = 2;
+		few.bufs[SIM_BUF_CLASSES - 1] = 1;
+		waits_for_first(&few, 2, work_us); /* another peer, for memory */
+		share.clients = 1;
+		share.limits.rx_bytes_per_session = RUDP_MSG_BYTES_MAX;
+		waits_for_first(&share, 1, work_us); /* the same, for its share of it */
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_answers_on_a_slow_link),
 		cmocka_unit_test(test_short_first),
 		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_granted_at_once),
 		cmocka_unit_test(test_shallow_queue),
 		cmocka_unit_test(test_short_queue),
 		cmocka_unit_test(test_cable),

@@ -463,13 +463,44 @@ static void test_fall_is_told(void **state)
 	sim_free(sim);
 }
 
+/* A leg in doubt of which nothing is on its way, as where its port took no question, or the other
+ * one, where nothing is any more that could tell: it is asked when that was said to be due. */
+static void test_asks_in_time(void **state)
+{
+	for (unsigned elsewhere = 0; elsewhere < 2; elsewhere++) {
+		struct sim *sim = late_world(&clean);
+		struct rudp_path *p = paths_of(sim, SIM_SERVER);
+		struct rudp_session *s = rudp_session_next(sim->ends[SIM_SERVER].r, NULL);
+		unsigned leg = answer_is_cut(sim);
+		struct rudp_path *asked = &p[elsewhere ? 1 - leg : leg];
+		uint64_t due;
+
+		sim_stall(sim, 1, 40 * MS);
+		wait_doubt(sim, &p[leg], DOUBT_ASKED);
+		CHECK(sim, p[0].sent.in_flight && p[1].sent.in_flight);
+		rudp_loss_move_all(s, asked);
+		CHECK(sim, asked->sent.in_flight == 0);
+		due = rudp_path_deadline(s, &p[leg]);
+		CHECK(sim, due > s->r->now && due <= s->r->now + RUDP_ACK_DELAY_NS);
+		rudp_path_poll(s, &p[leg], due);
+		CHECK(sim, asked->sent.in_flight && p[leg].doubt == DOUBT_ASKED);
+		due = rudp_doubt_deadline(s, &p[leg]); /* nothing more to ask */
+		CHECK(sim, due == RUDP_TIME_NEVER);
+		sim_leg(sim, 1, leg, true, false);
+		CHECK(sim, sim_finish(sim, SEC));
+		CHECK(sim, sim_close(sim));
+		sim_free(sim);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_time),	   cmocka_unit_test(test_late_hosts),
-		cmocka_unit_test(test_asks_again), cmocka_unit_test(test_left_stays_left),
-		cmocka_unit_test(test_late_peer),  cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_long_way),   cmocka_unit_test(test_fall_is_told),
+		cmocka_unit_test(test_in_time),	     cmocka_unit_test(test_late_hosts),
+		cmocka_unit_test(test_asks_again),   cmocka_unit_test(test_left_stays_left),
+		cmocka_unit_test(test_late_peer),    cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_long_way),     cmocka_unit_test(test_fall_is_told),
+		cmocka_unit_test(test_asks_in_time),
 	};
 
 	/* Megabytes come and go: the kernel need not hear of each. */
