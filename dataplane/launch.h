@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 22
+#define LAUNCH_VERSION 23
 
 /* Of launch_config.share_fd; what lies in it is fuse_back_share.c's. Where its layout changes this
  * and the version above do: workers that are still at work in the former one keep it. */
