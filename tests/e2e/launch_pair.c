@@ -13,6 +13,7 @@
  *	link NAME N up|down
  *	abandon NAME		what the agent's death looks like
  *	adopt NAME		what its successor does; "ready NAME"
+ *	exchange NAME		from its next start on it is the other binary
  *	pid NAME		"pid NAME NUMBER"
  *	stats NAME		"stats NAME key=value ..."
  *	ports NAME		"ports NAME drops=NUMBER LEG key=value ... LEG key=value ..."
@@ -22,6 +23,10 @@
  * --cores 2, back2: another core that serves the export; with --lanes 1, lane: another core of the
  * first client's, which carries data of its mount, and with --lanes-read reads its requests, too,
  * whether that gains or not. Clients know the addresses of back alone.
+ *
+ * All are --worker; with --worker-back FILE, back and back2 begin as that one, which --version-back
+ * says the LAUNCH_VERSION of, where it is not ours: a worker of another commit, which is told what
+ * is laid out as ours is, and refuses what is not of its size.
  */
 #include "dataplane/launch.h"
 #include "netcfg/base/fdpass.h"
@@ -64,13 +69,14 @@ struct worker_proc {
 	pid_t pid;
 	bool hold;
 	bool rebooted; /* its host says that it was booted since */
+	bool other;    /* the next start is of --worker-back */
 	struct launch_stats *stats;
 	struct held held[HELD_MAX];
 };
 
 enum { FRONT, BACK, FRONT2, BACK2, LANE, WORKERS_MAX };
 
-static const char *worker_path, *mount_path, *mount2_path, *export_path, *asan;
+static const char *worker_path, *other_path, *mount_path, *mount2_path, *export_path, *asan;
 static const char *peer_name = "host-2";
 static struct worker_proc workers[WORKERS_MAX] = {
 	[FRONT] = {.name = "front", .pidfd = -1, .control = -1, .alive = -1},
@@ -82,6 +88,7 @@ static struct worker_proc workers[WORKERS_MAX] = {
 static int share_fd = -1; /* of the compute workers; a bell's place at frontends */
 static int bell_fd = -1;
 static unsigned n_cores = 1, n_lanes;
+static unsigned other_version = LAUNCH_VERSION;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
 static bool dpdk, dpdk_interrupt, af_xdp, read_only, crosses, lanes_read;
 static enum launch_squash squash;
@@ -271,6 +278,7 @@ static void config_back(struct worker_proc *w)
 
 static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 {
+	const char *path = w->other ? other_path : worker_path;
 	int last = w->cfg.role == LAUNCH_FRONTEND ? bell_fd : share_fd;
 	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,	     agent,
 		      alive,   w->key_fd,    w->extra_fd, w->extra_state_fd, last};
@@ -291,8 +299,8 @@ static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 	syscall(SYS_close_range, LAUNCH_FD_FIRST + 3, ~0U, 0);
 	if (asan)
 		setenv("ASAN_OPTIONS", asan, 1);
-	execl(worker_path, worker_path, (char *)NULL);
-	die(worker_path);
+	execl(path, path, (char *)NULL);
+	die(path);
 }
 
 static void worker_start(struct worker_proc *w)
@@ -300,6 +308,7 @@ static void worker_start(struct worker_proc *w)
 	int sv[2], alive[2];
 
 	w->cfg.epoch = next_epoch++;
+	w->cfg.version = w->other ? other_version : LAUNCH_VERSION;
 	w->config_fd = memfd_create("config", MFD_CLOEXEC);
 	if (w->config_fd < 0 || write(w->config_fd, &w->cfg, sizeof(w->cfg)) != sizeof(w->cfg))
 		die("config");
@@ -502,6 +511,8 @@ static bool command(char *line)
 		worker_adopt(w);
 	else if (strcmp(verb, "link") == 0)
 		worker_tell(w, LAUNCH_MSG_LINK, strcmp(word, "up") == 0, index);
+	else if (strcmp(verb, "exchange") == 0)
+		w->other = !w->other && other_path;
 	else if (strcmp(verb, "pid") == 0)
 		say("pid %s %d", w->name, (int)w->pid);
 	else if (strcmp(verb, "ports") == 0)
@@ -595,6 +606,8 @@ static const struct {
 	bool *on;
 } options[] = {
 	{"worker", &worker_path, NULL, NULL},
+	{"worker-back", &other_path, NULL, NULL},
+	{"version-back", NULL, &other_version, NULL},
 	{"mount", &mount_path, NULL, NULL},
 	{"mount2", &mount2_path, NULL, NULL},
 	{"export", &export_path, NULL, NULL},
@@ -636,6 +649,7 @@ static void options_parse(int argc, char **argv)
 	}
 	workers[FRONT2].netns = workers[FRONT].netns;
 	workers[BACK2].netns = workers[BACK].netns;
+	workers[BACK].other = workers[BACK2].other = other_path;
 	workers[LANE].netns = workers[FRONT].netns;
 	squash = strcmp(squash_name, "all") == 0    ? LAUNCH_SQUASH_ALL
 		 : strcmp(squash_name, "root") == 0 ? LAUNCH_SQUASH_ROOT

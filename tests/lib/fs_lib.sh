@@ -45,7 +45,7 @@ fs_down() {
 	fi
 	umount -l "$mnt" 2>/dev/null
 	umount -l "$mnt2" 2>/dev/null
-	for i in a b s; do
+	for i in a b s x; do # x: where a test made one more
 		ip netns del "$fs_name$i" 2>/dev/null
 	done
 	[ -n "$fs_dir" ] || return
