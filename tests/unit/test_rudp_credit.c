@@ -400,6 +400,32 @@ static void test_granted_at_once(void **state)
 	}
 }
 
+static void one_more(struct sim *sim, unsigned client)
+{
+	if (sim->n_calls < 200)
+		CHECK(sim, sim_call(sim, client, 100, 100, 0));
+}
+
+/* Requests that wait are not overtaken by one that is made in the moment in which there is room. */
+static void test_in_order(void **state)
+{
+	struct sim_config cfg = world;
+	struct sim *sim;
+
+	cfg.clients = cfg.legs = 1;
+	cfg.limits.calls_per_session = 4;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, SEC));
+	sim->on_done = one_more;
+	for (unsigned i = 0; i < 7; i++) /* of which three wait */
+		CHECK(sim, sim_call(sim, 1, 100, 100, 0));
+	CHECK(sim, sim_finish(sim, SEC));
+	assert_int_equal(sim->n_calls, 200);
+	for (unsigned i = 1; i < sim->n_calls; i++)
+		CHECK(sim, sim->calls[i].done_ns >= sim->calls[i - 1].done_ns);
+	world_end(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_short_first),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_granted_at_once),
+		cmocka_unit_test(test_in_order),
 		cmocka_unit_test(test_shallow_queue),
 		cmocka_unit_test(test_short_queue),
 		cmocka_unit_test(test_cable),

@@ -161,6 +161,16 @@ static void test_cc_target_scales(void **state)
 	}
 	c.cwnd = MTU / 10;
 	assert_in_range(rudp_cc_target(&c, MTU, 100 * US), 300 * US, 350 * US);
+	/* In between by the root of the window, rounded up. */
+	for (c.cwnd = MTU / 4; c.cwnd < 100 * MTU; c.cwnd += 7) {
+		uint64_t root = 0, share;
+
+		while (root * root < (uint64_t)c.cwnd * 256 / MTU)
+			root++;
+		share = 16000 / root;
+		assert_int_equal(rudp_cc_target(&c, MTU, 100 * US),
+				 150 * US + (share > 100 ? 200 * US * (share - 100) / 3062 : 0));
+	}
 	c.cwnd = 100 * MTU;
 	assert_int_equal(rudp_cc_target(&c, MTU, 100 * US), 150 * US);
 	assert_int_equal(rudp_cc_target(&c, MTU, 1000 * US), 1250 * US);
@@ -456,6 +466,24 @@ static void test_acks_in_order(void **state)
 	assert_int_equal(w.words[0], UINT64_MAX);
 }
 
+/* A jump into a word that is used again, or over some: they say nothing of their first use. */
+static void test_acks_jump(void **state)
+{
+	for (uint32_t jump = 2; jump < 400; jump++) {
+		struct rudp_acks a = {0};
+		uint32_t at = 64 * (RUDP_ACK_WORDS + 1) - 30;
+
+		for (uint32_t pn = 1; pn <= at; pn++)
+			come(&a, pn, 1);
+		come(&a, at + jump, 1);
+		assert_true(a.now);
+		for (uint32_t pn = at + 1; pn < at + jump; pn++)
+			assert_false(rudp_acks_had(&a, pn));
+		for (uint32_t pn = at + jump - 1; pn > at; pn--)
+			come(&a, pn, 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_acks_by_amount),
 		cmocka_unit_test(test_acks_go_round),
 		cmocka_unit_test(test_acks_in_order),
+		cmocka_unit_test(test_acks_jump),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
