@@ -222,7 +222,8 @@ static void run_key(const struct doctor_picture *p, const struct doctor_check *c
 static void run_security(const struct doctor_picture *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
-	if (p->spec->cluster.security != SPEC_SECURITY_NONE) {
+	/* Without a cluster there is no key, whatever its security would be by default. */
+	if (*p->spec->cluster.name && p->spec->cluster.security != SPEC_SECURITY_NONE) {
 		doctor_say(r, DOCTOR_PASS, "packets between hosts are guarded: %s",
 			   spec_security_to_string(p->spec->cluster.security));
 		return;
@@ -257,6 +258,44 @@ static void run_exports(const struct doctor_picture *p, const struct doctor_chec
 		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++)
 			look_at_folder(p, p->spec->workers[i].exports[j].path, "export", r);
 	doctor_say(r, DOCTOR_PASS, "all folders that are exported are there");
+}
+
+/* What is full fails the programs of all clients that write there. */
+static void look_at_room(const char *path, const struct doctor_space *s, struct doctor_result *r)
+{
+	const bool counts_inodes = s->total_inodes > 0;
+
+	if (s->error == -ENOENT || s->error == -ENOTDIR || (!s->error && !s->total_bytes))
+		return;
+	if (s->error) {
+		doctor_say(r, DOCTOR_UNKNOWN, "export %s: %s", path, strerror(-s->error));
+		return;
+	}
+	if (s->free_bytes == 0 || (counts_inodes && s->free_inodes == 0))
+		doctor_say(r, DOCTOR_FAIL, "the file system of export %s is full: no %s is free",
+			   path, s->free_bytes == 0 ? "byte" : "inode");
+	else if (s->free_bytes < s->total_bytes / 100)
+		doctor_say(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu MiB", path,
+			   (unsigned long long)(s->free_bytes >> 20));
+	else if (counts_inodes && s->free_inodes < s->total_inodes / 100)
+		doctor_say(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu inodes",
+			   path, (unsigned long long)s->free_inodes);
+	else
+		return;
+	doctor_advise(r, "make room on the file system of %s", path);
+}
+
+static void run_room_exports(const struct doctor_picture *p, const struct doctor_check *c,
+			     struct doctor_result *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->spec->n_workers; i++)
+		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
+			if (n < DOCTOR_EXPORTS_MAX && !p->spec->workers[i].exports[j].read_only)
+				look_at_room(p->spec->workers[i].exports[j].path, &p->exports[n],
+					     r);
+	doctor_say(r, DOCTOR_PASS, "no file system of an export is full");
 }
 
 /* Which mountinfo(5) writes as \ooo. */
@@ -339,6 +378,8 @@ static const struct doctor_check checks[] = {
 	{"room-state", "There is room for the journal and what was applied", 0, run_room,
 	 "/var/lib/plenum"},
 	{"room-run", "There is room for the agent's records", 0, run_room, "/run/plenum"},
+	{"room-exports", "There is room on the file systems of exports", DOCTOR_WANTS_SPEC,
+	 run_room_exports, NULL},
 	{"state-folder", "Nobody but root writes to the journal's folder", 0, run_state_folder,
 	 "/var/lib/plenum"},
 	{"key-file", "The cluster's key is there, and root's alone", DOCTOR_WANTS_SPEC, run_key,

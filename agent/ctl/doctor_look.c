@@ -148,6 +148,14 @@ static int try_udp_option(int option, int value)
 	return setsockopt(fd, IPPROTO_UDP, option, &value, sizeof(value)) < 0 ? -errno : 0;
 }
 
+static void set_space(const struct statvfs *s, struct doctor_space *ret)
+{
+	*ret = (struct doctor_space){.free_bytes = s->f_bavail * s->f_frsize,
+				     .total_bytes = s->f_blocks * s->f_frsize,
+				     .free_inodes = s->f_favail,
+				     .total_inodes = s->f_files};
+}
+
 /* Of a folder, or where it is not there yet of the one that it would be in. */
 static void look_at_space(const char *path, struct doctor_space *ret)
 {
@@ -163,10 +171,23 @@ static void look_at_space(const char *path, struct doctor_space *ret)
 		}
 		*slash = '\0';
 	}
-	*ret = (struct doctor_space){.free_bytes = s.f_bavail * s.f_frsize,
-				     .total_bytes = s.f_blocks * s.f_frsize,
-				     .free_inodes = s.f_favail,
-				     .total_inodes = s.f_files};
+	set_space(&s, ret);
+}
+
+static void look_at_exports(struct doctor_picture *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; p->spec && i < p->spec->n_workers; i++)
+		for (size_t j = 0; j < p->spec->workers[i].n_exports && n < ARRAY_SIZE(p->exports);
+		     j++, n++) {
+			struct statvfs s;
+
+			if (statvfs(p->spec->workers[i].exports[j].path, &s) < 0)
+				p->exports[n].error = -errno;
+			else
+				set_space(&s, &p->exports[n]);
+		}
 }
 
 static void look_at_clock(struct doctor_picture *p)
@@ -247,6 +268,7 @@ void doctor_look(const struct ctl_args *a, const char *file, struct doctor_pictu
 	doctor_look_at_peers(ret);
 	look_at_space(PLENUM_STATEDIR, &ret->state);
 	look_at_space(PLENUM_RUNDIR, &ret->run);
+	look_at_exports(ret);
 	ret->udp_gso = try_udp_option(UDP_SEGMENT, 1400);
 	ret->udp_gro = try_udp_option(UDP_GRO, 1);
 }

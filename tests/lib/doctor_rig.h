@@ -358,6 +358,7 @@ static inline struct rig *rig_new(void (*prepare)(struct rig *g))
 	g->p.echoes[2] = rig_echo("leg-a", "", "10.10.1.10", "10.10.0.1");
 	g->p.n_echoes = 3;
 	g->p.state = g->p.run = (struct doctor_space){1U << 30, 1U << 30, 10000, 10000, 0};
+	g->p.exports[0] = g->p.state;
 	g->p.privileged = true;
 	return g;
 }

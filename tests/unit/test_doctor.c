@@ -90,6 +90,21 @@ static void run_without_inodes(struct rig *g)
 	g->p.run.free_inodes = 3;
 }
 
+static void export_full(struct rig *g)
+{
+	g->p.exports[0].free_bytes = 0;
+}
+
+static void export_without_inodes(struct rig *g)
+{
+	g->p.exports[0].free_inodes = 0;
+}
+
+static void export_nearly_full(struct rig *g)
+{
+	g->p.exports[0].free_bytes = 1 << 20;
+}
+
 static void open_folder(struct rig *g)
 {
 	rig_mode(g, "/var/lib/plenum", 0777);
@@ -108,6 +123,12 @@ static void no_key(struct rig *g)
 static void no_security(struct rig *g)
 {
 	rig_change_spec(g, "secret-file: /etc/plenum/cluster.key", "security: none");
+}
+
+/* Nobody who leaves the cluster out has said that nothing shall be guarded. */
+static void no_cluster(struct rig *g)
+{
+	rig_change_spec(g, "cluster: {name: prod, secret-file: /etc/plenum/cluster.key}\n", "");
 }
 
 static void no_export(struct rig *g)
@@ -355,10 +376,14 @@ static const struct breakage own_breaks[] = {
 	{"agent-journal", DOCTOR_WARN, mute_agent, left_waiting},
 	{"room-state", DOCTOR_FAIL, NULL, state_full},
 	{"room-run", DOCTOR_FAIL, NULL, run_without_inodes},
+	{"room-exports", DOCTOR_FAIL, NULL, export_full},
+	{"room-exports", DOCTOR_FAIL, NULL, export_without_inodes},
+	{"room-exports", DOCTOR_WARN, NULL, export_nearly_full},
 	{"state-folder", DOCTOR_FAIL, NULL, open_folder},
 	{"key-file", DOCTOR_FAIL, NULL, open_key},
 	{"key-file", DOCTOR_FAIL, NULL, no_key},
 	{"key-security", DOCTOR_WARN, NULL, no_security},
+	{"key-security", DOCTOR_WARN, NULL, no_cluster},
 	{"folders-exported", DOCTOR_FAIL, NULL, no_export},
 	{"folders-mounted", DOCTOR_FAIL, NULL, no_mountpoint},
 	{"mounts-served", DOCTOR_FAIL, NULL, not_served},
