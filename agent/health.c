@@ -153,11 +153,26 @@ static void look_at_process(struct look *l)
 {
 	const struct sup_worker *w = l->w;
 	const char *why = w->reason[0] ? w->reason : w->reported;
+	bool is_known = w->state == SUP_FAILED || sup_dies_again(w, l->now);
 	char text[HEALTH_TEXT_MAX];
 
 	snprintf(text, sizeof(text), "is %s%s%.250s", sup_state_to_string(w->state),
 		 why[0] ? ": " : "", why);
-	note(l, w->state == SUP_FAILED ? 0 : RESTART_NS, HEALTH_STATE, "", text);
+	note(l, is_known ? 0 : RESTART_NS, HEALTH_STATE, "", text);
+}
+
+/* One that serves for a moment after each start is not well meanwhile. */
+static void look_at_deaths(struct look *l)
+{
+	const struct sup_worker *w = l->w;
+	char text[HEALTH_TEXT_MAX];
+
+	if (!sup_dies_again(w, l->now))
+		return;
+	snprintf(text, sizeof(text),
+		 "dies-again: has died %u times in a row, of late: %.200s; 'plenum events'",
+		 w->n_deaths, w->died_of[0] ? w->died_of : "nobody knows of what");
+	note(l, 0, HEALTH_STATE, "deaths", text);
 }
 
 /* Whether a path of the worker was down before this look: then the mount has been in trouble for a
@@ -378,6 +393,7 @@ static void look_at_worker(struct look *l)
 		look_at_process(l);
 		return;
 	}
+	look_at_deaths(l);
 	for (uint32_t i = 0; i < l->w->config.n_mounts; i++)
 		look_at_mount(l, i);
 	if (l->w->lacks[0])

@@ -71,7 +71,7 @@ enum health_arp health_arp_find(const char *table, const char *ip, const char *i
 void health_explain_silence(const struct launch_config *c, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
 			    size_t size);
-/* The same of one address behind one port. */
+/* The same of one address behind one port, of a peer that answers by another path. */
 void health_explain_path(const struct launch_config *c, const struct launch_port *port,
 			 const char *peer, const char *remote, const char *arp_table, char *buf,
 			 size_t size);

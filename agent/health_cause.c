@@ -41,9 +41,27 @@ static enum health_arp look_up(const struct launch_config *c, const struct launc
 	return health_arp_find(arp_table, ip_addr_format(hop, ip, sizeof(ip)), p->ifname);
 }
 
+/* What may be the matter, of a peer that is silent and of one that answers by another path. */
+struct causes {
+	const char *silent, *known, *unknown; /* by ARP */
+};
+
+static const struct causes of_peer = {
+	.silent = "it is down, has another address or netmask, or is behind another switch or VLAN",
+	.known = "plenumd does not run there, or a firewall drops it",
+	.unknown = "it is down, or a firewall drops it",
+};
+
+static const struct causes of_path = {
+	.silent = "that leg of it is down, has another address or netmask, or is behind another "
+		  "switch or VLAN",
+	.known = "that leg of it or the way there is down, or a firewall drops it",
+	.unknown = "that leg of it or the way there is down, or a firewall drops it",
+};
+
 static void explain(const struct launch_port *p, const char *peer, const struct ip_addr *to,
-		    const struct ip_addr *hop, enum health_arp arp, unsigned udp_port, char *buf,
-		    size_t size)
+		    const struct ip_addr *hop, enum health_arp arp, unsigned udp_port,
+		    const struct causes *may, char *buf, size_t size)
 {
 	char ip[IP_ADDR_STR_MAX], via[IP_ADDR_STR_MAX + 16] = "";
 
@@ -56,21 +74,17 @@ static void explain(const struct launch_port *p, const char *peer, const struct 
 	}
 	if (arp == HEALTH_ARP_SILENT)
 		snprintf(buf, size,
-			 "no-neighbour: nobody answers ARP for %.40s's %s%s on %.15s: it is down, "
-			 "has "
-			 "another address or netmask, or is behind another switch or VLAN",
-			 peer, ip, via, p->ifname);
+			 "no-neighbour: nobody answers ARP for %.40s's %s%s on %.15s: %s", peer, ip,
+			 via, p->ifname, may->silent);
 	else if (arp == HEALTH_ARP_ANSWERS)
 		snprintf(buf, size,
 			 "no-answer: %.40s's %s%s is known by ARP on %.15s, but its UDP port %u "
-			 "does "
-			 "not answer: plenumd does not run there, or a firewall drops it",
-			 peer, ip, via, p->ifname, udp_port);
+			 "does not answer: %s",
+			 peer, ip, via, p->ifname, udp_port, may->known);
 	else
 		snprintf(buf, size,
-			 "no-answer: %.40s does not answer at %s%s, UDP port %u, by %.40s: it is "
-			 "down, or a firewall drops it",
-			 peer, ip, via, udp_port, p->leg);
+			 "no-answer: %.40s does not answer at %s%s, UDP port %u, by %.40s: %s",
+			 peer, ip, via, udp_port, p->leg, may->unknown);
 }
 
 void health_explain_path(const struct launch_config *c, const struct launch_port *port,
@@ -86,7 +100,8 @@ void health_explain_path(const struct launch_config *c, const struct launch_port
 	}
 	hop = next_hop(port, &to);
 	hop = hop ? hop : &to;
-	explain(port, peer, &to, hop, look_up(c, port, hop, arp_table), port->udp_port, buf, size);
+	explain(port, peer, &to, hop, look_up(c, port, hop, arp_table), port->udp_port, &of_path,
+		buf, size);
 }
 
 static bool any_carrier(const struct launch_config *c, const struct carriers *carriers)
@@ -137,7 +152,8 @@ void health_explain_silence(const struct launch_config *c, const struct launch_m
 				continue;
 			found = true;
 			best = arp;
-			explain(&c->ports[j], m->peer, to, hop, arp, m->addrs[i].port, buf, size);
+			explain(&c->ports[j], m->peer, to, hop, arp, m->addrs[i].port, &of_peer,
+				buf, size);
 		}
 	if (!found)
 		explain_no_way(m, buf, size);

@@ -187,6 +187,12 @@ static void do_spawn(struct sup_worker *w)
 	}
 }
 
+bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns)
+{
+	return w->n_deaths >= SUP_DEATHS_MANY &&
+	       !(w->up_since_ns && now_ns - w->up_since_ns >= SUP_HEALTHY_NS);
+}
+
 /* How long those wait who need it: programs on its mounts, or those of its clients. */
 static uint64_t patience_ns(const struct sup_worker *w)
 {
@@ -208,6 +214,7 @@ static void do_backoff(struct sup_worker *w)
 	if (!w->down_since_ns)
 		w->down_since_ns = now;
 	w->n_deaths++;
+	snprintf(w->died_of, sizeof(w->died_of), "%s", w->reason);
 	w->n_restarts++;
 	w->up_since_ns = 0;
 	delay = MIN_OF(jitter(sup_backoff_ns(w->n_deaths)), patience / 4);

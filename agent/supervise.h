@@ -27,6 +27,7 @@
 /* Until an adopted worker answers that was ready. */
 #define SUP_ADOPT_LIMIT_NS (10 * NSEC_PER_SEC)
 #define SUP_HEALTHY_NS (60 * NSEC_PER_SEC) /* up for so long: earlier deaths are forgotten */
+#define SUP_DEATHS_MANY 5		   /* in a row: it is in trouble, also while it is up */
 
 enum sup_state {
 	SUP_STOPPED,  /* no process, none wanted */
@@ -114,6 +115,7 @@ struct sup_worker { /* read by status.c; written by supervise.c only */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2];    /* the exports that it runs without; "" */
 	char reported[LAUNCH_REASON_MAX * 2]; /* the reason of the last death that was an event */
+	char died_of[LAUNCH_REASON_MAX * 2];  /* of the last of n_deaths */
 	enum sup_event deferred; /* waits for its mounts to be unmounted; SUP_EVENT_MAX: none */
 	uint64_t ping_asked,
 		ping_until_ns;	      /* the try of RDMA that it was asked for last; 0: none */
@@ -165,6 +167,9 @@ const struct launch_port *sup_port_find(const struct launch_config *c, const cha
 bool sup_port_equal(const struct launch_port *a, const struct launch_port *b);
 /* Whether it goes on and is to be told of other keys. */
 bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want);
+
+/* Whether it has died time and again, and has not been up for long since. */
+bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns);
 
 int sup_new(const struct sup_setup *setup, struct sup **ret);
 /* Leaves what still runs to the next agent. Accepts NULL, returns NULL. */

@@ -585,6 +585,51 @@ static void test_reasons_of_two_legs(void **state)
 	status_done(&st);
 }
 
+/* A worker that serves for a moment after each start is not well, and no restart hides that. */
+static void test_deaths_in_a_row(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct health_entry *e;
+	struct sup_worker *w;
+	char why[HEALTH_TEXT_MAX];
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(walk(f, WALK_START), 0);
+	w = (struct sup_worker *)sup_first(f->a.sup);
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*page));
+	w->stats = page;
+	w->state = SUP_UP;
+	w->up_since_ns = clock_now_ns();
+	w->n_deaths = SUP_DEATHS_MANY - 1;
+	strcpy(w->died_of, "killed by SIGSEGV");
+	health_look(&f->a);
+	health_reason(&f->a, w->id, why, sizeof(why));
+	assert_null(strstr(why, "dies-again"));
+
+	w->n_deaths++;
+	health_look(&f->a);
+	health_reason(&f->a, w->id, why, sizeof(why));
+	assert_string_equal(why, "dies-again: has died 5 times in a row, of late: killed by "
+				 "SIGSEGV; 'plenum events'");
+	assert_true(problems_degrade(&f->a.problems));
+	w->state = SUP_BACKOFF;
+	w->up_since_ns = 0;
+	strcpy(w->reason, "killed by SIGSEGV");
+	health_look(&f->a);
+	health_reason(&f->a, w->id, why, sizeof(why));
+	assert_string_equal(why, "is BACKOFF: killed by SIGSEGV");
+
+	w->state = SUP_UP;
+	w->up_since_ns = clock_now_ns() - SUP_HEALTHY_NS;
+	health_look(&f->a);
+	e = f->a.health.entries;
+	for (size_t i = 0; i < f->a.health.n; i++)
+		assert_int_not_equal(e[i].kind, HEALTH_STATE);
+}
+
 /* Only what an agent can have told it, before this one or now. */
 static void test_ports_that_a_worker_claims(void **state)
 {
@@ -700,6 +745,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reasons_of_two_legs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deaths_in_a_row, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_only_sound_faults_are_adopted, setup,
 						teardown),
