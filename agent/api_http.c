@@ -352,6 +352,20 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 
 /* ---- requests ---- */
 
+/* What is given and not heeded would be taken for done. */
+static enum MHD_Result find_unknown(void *user, enum MHD_ValueKind kind, const char *key,
+				    const char *value)
+{
+	static const char *const known[] = {"since", "wait", "instance"};
+	struct api_request *rq = user;
+
+	for (size_t i = 0; i < ARRAY_SIZE(known) && strcmp(rq->path, "/v1/events") == 0; i++)
+		if (strcmp(key, known[i]) == 0)
+			return MHD_YES;
+	rq->unknown = key;
+	return MHD_NO;
+}
+
 static enum MHD_Result complete(struct api *a, struct api_call *c, const char *method,
 				const char *url)
 {
@@ -366,6 +380,7 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 		return refuse(c, 503, "busy", "there is no memory for the body");
 	rq.since = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "since");
 	rq.wait = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "wait");
+	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, find_unknown, &rq);
 	rq.if_match = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-Match");
 	rq.instance = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "instance");
 	if (api_route(&rq, &c->question, &wait_s, &c->error) < 0)

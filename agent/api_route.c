@@ -320,7 +320,9 @@ static int take_direction(const json_t *v, struct privsep_fault *f, struct api_e
 	for (uint32_t i = 1; i < ARRAY_SIZE(ways); i++)
 		if (json_is_string(v) && strcmp(json_string_value(v), ways[i]) == 0)
 			f->ways = i;
-	return f->ways ? 0 : fail(e, 400, "bad-body", "direction is in, out or both");
+	return f->ways ? 0
+		       : fail(e, 400, "bad-body", "direction is in, out or both, not '%.60s'",
+			      json_is_string(v) ? json_string_value(v) : "what is no text");
 }
 
 static int take_fault_key(const char *key, const json_t *v, struct privsep_msg *m,
@@ -374,8 +376,11 @@ static int fill_fault_id(const struct api_request *rq, struct privsep_msg *m, un
 {
 	uint64_t id = 0;
 
-	if (number(rq->path + strlen("/v1/faults/"), UINT32_MAX, &id) < 0 || id == 0)
-		return fail(e, 404, "not-found", "there is no such fault");
+	const char *text = rq->path + strlen("/v1/faults/");
+
+	if (number(text, UINT32_MAX, &id) < 0 || id == 0)
+		return fail(e, 404, "not-found",
+			    "there is no such fault: '%.60s'; see GET /v1/faults", text);
 	m->fault.id = (uint32_t)id;
 	return 0;
 }
@@ -637,6 +642,11 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 	*ret_wait_s = 0;
 	if (!allow)
 		return fail(ret_error, 404, "not-found", "there is no %.150s", rq->path);
+	if (rq->unknown)
+		return fail(ret_error, 400, "bad-query", "unknown parameter '%.60s'; %s",
+			    rq->unknown,
+			    strcmp(rq->path, "/v1/events") == 0 ? "known are since, wait, instance"
+								: "this path takes none");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct api_row *row = &rows[i];
 

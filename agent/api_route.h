@@ -15,8 +15,9 @@
 struct api_request {
 	const char *method, *path;	     /* path: decoded, without the query */
 	const char *since, *wait, *instance; /* of the query; NULL: not given */
-	const char *if_match;		     /* the header; NULL: not given */
-	const char *body;		     /* NULL where body_len is 0 */
+	const char *unknown;  /* the first that this path does not take; NULL: none */
+	const char *if_match; /* the header; NULL: not given */
+	const char *body;     /* NULL where body_len is 0 */
 	size_t body_len;
 	bool read_only; /* of a client who may only look */
 };

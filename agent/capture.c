@@ -386,9 +386,13 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 	}
 	c->what = *what;
 	if (count_workers(c) == 0) {
-		snprintf(why, size, "no worker that runs has %s%s",
-			 what->leg[0] ? "leg " : "this number",
-			 what->leg[0] ? what->leg : "; see 'plenum processes'");
+		if (what->leg[0])
+			snprintf(why, size, "no worker that runs has leg %s; see 'plenum net show'",
+				 what->leg);
+		else
+			snprintf(why, size,
+				 "no worker that runs has number %u; see 'plenum processes'",
+				 what->worker);
 		return -ENOENT;
 	}
 	while (!c->id)

@@ -89,10 +89,36 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 
 /* ---- GET ---- */
 
+/* Whoever edits a file and forgets to apply it is told before the next start does it. While an
+ * apply is on its way, or waits, or the files are a problem already, others say what they are. */
+static void note_files(struct agent *a, json_t *notes)
+{
+	const char *error = NULL, *disk;
+	autofree char *runs = NULL;
+
+	if (!a->now.spec || walk_is_active(a) || a->walk.pending.applier ||
+	    problems_count(&a->problems, PROBLEMS_FILES) > 0)
+		return;
+	disk = store_look(&a->store, &error);
+	runs = spec_to_yaml(a->now.spec);
+	if (error)
+		json_array_append_new(
+			notes,
+			json_sprintf("the files of the configuration are not valid any more; "
+				     "what runs goes on: %s",
+				     error));
+	else if (disk && runs && strcmp(disk, runs) != 0)
+		json_array_append_new(notes,
+				      json_string("the files of the configuration have changed "
+						  "and are not applied: 'plenum diff' shows "
+						  "what, 'plenum apply' does it"));
+}
+
 static void control_status(struct agent *a, const struct status *st, struct control_reply *r)
 {
 	json_t *o = status_to_json(st);
 
+	note_files(a, json_object_get(o, "notes"));
 	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
 	control_json(r, 200, o);
 }

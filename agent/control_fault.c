@@ -46,7 +46,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 				 .duplicate_ppm = want->duplicate_ppm,
 				 .reorder_ppm = want->reorder_ppm,
 				 .delay_us = want->delay_us};
-	char by[CLIENTS_BY_MAX];
+	char by[CLIENTS_BY_MAX], why[PLENUM_NAME_MAX + 128];
 	uint32_t id;
 
 	if (!a->now.spec || !a->now.plan || !a->now.spec->fault_injection) {
@@ -57,14 +57,17 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 		return;
 	}
 	if (want->leg[0] && !is_leg(a, want->leg)) {
-		control_error(r, 404, "not-found", "there is no leg of that name", NULL);
+		snprintf(why, sizeof(why),
+			 "there is no leg of that name: '%s'; see 'plenum net show'", want->leg);
+		control_error(r, 404, "not-found", why, NULL);
 		return;
 	}
 	if (want->peer[0] && !is_peer(a, want->peer)) {
-		control_error(r, 404, "not-found",
-			      "there is no peer of that name; name one of peers, one that a path "
-			      "leads to, or an address",
-			      NULL);
+		snprintf(why, sizeof(why),
+			 "there is no peer of that name: '%s'; name one of peers, one that a path "
+			 "leads to, or an address",
+			 want->peer);
+		control_error(r, 404, "not-found", why, NULL);
 		return;
 	}
 	memcpy(f.leg, want->leg, sizeof(f.leg));
@@ -79,13 +82,16 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
-	char by[CLIENTS_BY_MAX], why[CLIENTS_BY_MAX + 16];
+	char by[CLIENTS_BY_MAX], why[CLIENTS_BY_MAX + 64];
 	size_t n;
 
 	snprintf(why, sizeof(why), "removed by %s", clients_describe(cl, by, sizeof(by)));
 	n = faults_end(a, m->fault.id, why);
-	if (n == 0 && m->fault.id)
-		control_error(r, 404, "not-found", "there is no such fault", NULL);
-	else
+	if (n == 0 && m->fault.id) {
+		snprintf(why, sizeof(why), "there is no such fault: %u; see 'plenum fault show'",
+			 m->fault.id);
+		control_error(r, 404, "not-found", why, NULL);
+	} else {
 		control_json(r, 200, json_pack("{s:I}", "removed", (json_int_t)n));
+	}
 }

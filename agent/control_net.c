@@ -165,6 +165,20 @@ void control_net(struct agent *a, const struct status *st, struct control_reply 
 	control_json(r, 200, o);
 }
 
+/* What is not there is named, where it could be the name of a device at all. */
+static void fail_net(struct agent *a, const char *name, int error, const struct diag *d,
+		     struct control_reply *r)
+{
+	char text[PLENUM_NAME_MAX + 64];
+
+	if (error != -ENOENT || diag_has_errors(d) || !spec_name_is_valid(name)) {
+		control_failure(a, r, error, d);
+		return;
+	}
+	snprintf(text, sizeof(text), "there is no data device '%s'; see 'plenum net show'", name);
+	control_error(r, 404, "not-found", text, NULL);
+}
+
 /* The configuration of one device, running and staged. */
 static void answer_net(struct agent *a, const char *name, unsigned status, struct control_reply *r)
 {
@@ -177,7 +191,7 @@ static void answer_net(struct agent *a, const char *name, unsigned status, struc
 	if (k >= 0 && !now && !then)
 		k = -ENOENT;
 	if (k < 0) {
-		control_failure(a, r, k, &d);
+		fail_net(a, name, k, &d, r);
 		spec_free(next);
 		return;
 	}
@@ -245,7 +259,7 @@ void control_net_set(struct agent *a, const struct client *cl, const struct priv
 	if (k >= 0)
 		k = store_net_set(&a->store, m->net.name, json, m->net.len, &d);
 	if (k < 0) {
-		control_failure(a, r, k, &d);
+		fail_net(a, m->net.name, k, &d, r);
 		return;
 	}
 	walk_forget_staged(a);
@@ -262,7 +276,7 @@ void control_net_del(struct agent *a, const struct client *cl, const struct priv
 	if (k >= 0)
 		k = store_net_del(&a->store, m->net.name, &d);
 	if (k < 0) {
-		control_failure(a, r, k, &d);
+		fail_net(a, m->net.name, k, &d, r);
 		return;
 	}
 	walk_forget_staged(a);

@@ -60,6 +60,7 @@ void store_done(struct store *st)
 	free(st->base_file);
 	free(st->next_file);
 	free(st->next_dropins);
+	store_look_done(st);
 	memset(st, 0, sizeof(*st));
 }
 

@@ -30,6 +30,10 @@ struct store {
 	char *base_file;  /* STATE/base: what an apply found in the files that it is to replace */
 	char *next_file, *next_dropins; /* what store_next gave out last */
 	bool prepared;			/* between store_prepare and what ends it */
+	struct {
+		uint64_t mark;	    /* of the files when they were read */
+		char *yaml, *error; /* one of them, where they were */
+	} look;
 };
 
 struct store_source { /* what spec_load shall read */
@@ -41,6 +45,10 @@ void store_done(struct store *st);
 /* For the one agent of this host, at its start: ends what a killed one had committed but not tidied
  * up. Where that fails the log says so, and the next change tries again. */
 void store_recover(struct store *st);
+
+/* The normal form of what the files on disk say, borrowed until the next call. NULL: they are not
+ * valid, or cannot be read: the first error is in *ret_error, or NULL for want of memory. */
+const char *store_look(struct store *st, const char **ret_error);
 
 /* The files on disk. */
 struct store_source store_disk(const struct store *st);

@@ -26,6 +26,9 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,
 	      struct spec **ret);
 
+/* Forgets what the files said. Of store_look.c. */
+void store_look_done(struct store *st);
+
 /* Ends a commit whose rename was made; 0 where there is none. Of store_commit.c. */
 int store_settle(struct store *st, struct diag *d);
 

@@ -607,6 +607,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		w->n_restarts = 0;
 		sup_feed(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
+		w->n_deaths = 0; /* somebody has seen to it */
 		feed_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
 	tell_keys(w);

@@ -345,12 +345,18 @@ static bool is_done_after_all(const struct agent *a, int error)
 	       !w->entry && (w->n_steps > 0 || a->now.plan->n_actions > 0);
 }
 
-/* The first error that the walk met. */
-static const char *first_error(const struct walk *w, int error)
+/* The first error that the walk met, with the key that it is about. */
+static const char *first_error(const struct walk *w, int error, char buf[EVENTS_TEXT_MAX])
 {
-	for (size_t i = 0; i < w->diag.n; i++)
-		if (w->diag.entries[i].severity == DIAG_ERROR && w->diag.entries[i].text)
-			return w->diag.entries[i].text;
+	for (size_t i = 0; i < w->diag.n; i++) {
+		const struct diag_entry *e = &w->diag.entries[i];
+
+		if (e->severity != DIAG_ERROR || !e->text)
+			continue;
+		snprintf(buf, EVENTS_TEXT_MAX, "%s%s%s", e->path ? e->path : "",
+			 e->path ? ": " : "", e->text);
+		return buf;
+	}
 	return strerror(-error);
 }
 
@@ -360,6 +366,7 @@ static void note_history(struct agent *a, int error, bool runs)
 {
 	struct walk *w = &a->walk;
 	autofree char *yaml = NULL;
+	char why[EVENTS_TEXT_MAX];
 
 	if (error < 0 ? w->trigger != WALK_START : a->now.plan->n_actions > 0)
 		walk_enter(a);
@@ -373,7 +380,7 @@ static void note_history(struct agent *a, int error, bool runs)
 		    : runs		  ? HISTORY_APPLIED
 		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
 					  : HISTORY_FAILED,
-		    w->n_steps, error < 0 ? first_error(w, error) : NULL, yaml);
+		    w->n_steps, error < 0 ? first_error(w, error, why) : NULL, yaml);
 }
 
 /* ---- all of it ---- */
@@ -426,6 +433,7 @@ void walk_conclude(struct agent *a, int error)
 {
 	struct walk *w = &a->walk;
 	const bool runs = error >= 0; /* also where its files cannot be written */
+	char why[EVENTS_TEXT_MAX];
 
 	if (w->source == WALK_FROM_HISTORY)
 		walk_enter(a); /* also where it turns out to be what runs already */
@@ -436,7 +444,7 @@ void walk_conclude(struct agent *a, int error)
 	w->error = error;
 	note_history(a, error, runs);
 	if (is_refused(a, error, runs))
-		walk_note_refused(a, w->source, w->entry, first_error(w, error), w->next.spec);
+		walk_note_refused(a, w->source, w->entry, first_error(w, error, why), w->next.spec);
 	health_look(a);
 	agent_update_state(a);
 	if ((w->n_steps > 0 && !walk_is_repair(w)) || (error >= 0 && w->trigger != WALK_KERNEL))

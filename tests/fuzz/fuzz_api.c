@@ -66,6 +66,7 @@ static void check_request(char *head, const char *body, size_t body_len)
 	if (query) {
 		*query++ = '\0';
 		rq.since = rq.wait = rq.instance = query;
+		rq.unknown = strchr(query, '=') ? NULL : query;
 	}
 	rq.path = path;
 	for (int i = 0; i < 2; i++) {

@@ -222,6 +222,24 @@ static void test_what_runs_after_all_is_an_entry(void **state)
 	assert_int_equal(outcome(f, 2), HISTORY_FAILED);
 }
 
+/* Who reads the history has not seen the error: it names the key. */
+static void test_history_names_the_key(void **state)
+{
+	const struct walk_client client = {.by = "uid 0, pid 7"};
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	const struct history_entry *e;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	write_file(f, "bogus: 1\n");
+	walk_ask_client(a, &client);
+	wait_for_walk(f);
+	e = history_find(&a->walk.history, 2);
+	assert_non_null(e);
+	assert_int_equal(e->outcome, HISTORY_FAILED);
+	assert_non_null(strstr(e->text, "bogus: unknown key"));
+}
+
 /* The workers could not be given it: what is not tried again is what was applied. */
 static void test_what_workers_could_not_be_given_is_not_tried_again(void **state)
 {
@@ -691,6 +709,7 @@ int main(void)
 		TEST(test_a_reload_that_waited_tries_nothing_again),
 		TEST(test_a_reload_that_waited_reads_what_is_new),
 		TEST(test_what_failed_is_not_done_unconfirmed),
+		TEST(test_history_names_the_key),
 		TEST(test_what_runs_after_all_is_an_entry),
 		TEST(test_what_workers_could_not_be_given_is_not_tried_again),
 		TEST(test_a_killed_applier_is_no_confirmation),

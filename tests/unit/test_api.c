@@ -96,6 +96,22 @@ static void test_read_only(void **state)
 	assert_int_equal(error.http_status, 404);
 }
 
+/* What is not heeded is refused. */
+static void test_unknown_parameters(void **state)
+{
+	struct api_request rq = {.method = "GET", .path = "/v1/events", .unknown = "sinse"};
+
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+	assert_int_equal(error.http_status, 400);
+	assert_string_equal(error.message,
+			    "unknown parameter 'sinse'; known are since, wait, instance");
+	rq.path = "/v1/status";
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), -EINVAL);
+	assert_string_equal(error.message, "unknown parameter 'sinse'; this path takes none");
+	rq.unknown = NULL;
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+}
+
 static void test_events(void **state)
 {
 	struct api_request rq = {
@@ -523,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_head_refused),
 		cmocka_unit_test(test_head_too_large),
 		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_unknown_parameters),
 		cmocka_unit_test(test_net_add),
 		cmocka_unit_test(test_net_add_refused),
 		cmocka_unit_test(test_captures),

@@ -536,6 +536,30 @@ static void test_a_kill_while_a_net_is_staged(void **state)
 	}
 }
 
+/* What somebody has edited is seen at the next look, also where a file comes or goes. */
+static void test_edited_files_are_seen(void **state)
+{
+	const char *error = NULL, *text = store_look(&st, &error);
+
+	assert_null(error);
+	assert_non_null(strstr(text, "leg-a"));
+	assert_ptr_equal(store_look(&st, &error), text); /* not read again */
+	assert_int_equal(mkdir(path_of("etc/plenum.d"), 0755), 0);
+	write_text("etc/plenum.d/10-x.yaml", dropin);
+	text = store_look(&st, &error);
+	assert_non_null(strstr(text, "leg-x"));
+	write_text("etc/plenum.d/10-x.yaml", "bogus: 1\n");
+	assert_null(store_look(&st, &error));
+	assert_non_null(strstr(error, "plenum.d/10-x.yaml:1:1: error: bogus: unknown key"));
+	assert_int_equal(unlink(path_of("etc/plenum.d/10-x.yaml")), 0);
+	text = store_look(&st, &error);
+	assert_null(error);
+	assert_null(strstr(text, "leg-x"));
+	assert_int_equal(unlink(path_of("etc/plenum.yaml")), 0);
+	assert_null(store_look(&st, &error));
+	assert_non_null(strstr(error, "cannot be read"));
+}
+
 int main(void)
 {
 #define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -550,6 +574,7 @@ int main(void)
 		IN_A_FOLDER(test_a_whole_configuration_is_staged),
 		IN_A_FOLDER(test_the_running_one_can_be_staged),
 		IN_A_FOLDER(test_what_cannot_be_written_is_named_before_the_apply),
+		IN_A_FOLDER(test_edited_files_are_seen),
 		IN_A_FOLDER(test_a_kill_while_nets_are_committed),
 		IN_A_FOLDER(test_a_kill_while_a_removal_is_committed),
 		IN_A_FOLDER(test_a_kill_while_all_is_committed),
