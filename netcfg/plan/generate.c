@@ -438,7 +438,8 @@ static void put_legs(const struct generator *g)
 	}
 	put_other_devices(g);
 	fprintf(f,
-		"\n# none, or dual-leg: two or more independent legs.\n"
+		"\n# none, dual-leg: two or more independent legs, or by a bond lacp or "
+		"active-backup.\n"
 		"%sha: {mode: dual-leg}\n\n",
 		g->n_legs >= 2 ? "" : "# ");
 }

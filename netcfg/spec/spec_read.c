@@ -61,7 +61,7 @@ static void read_expected(struct spec_reader *r, const struct spec_key *k,
 	char want[DESCRIBE_MAX], found[FOUND_MAX];
 	const char *near;
 
-	if (spec_types[k->type].item && n->parent->kind == SPEC_NODE_LIST)
+	if (spec_types[k->type].item && !k->of && n->parent->kind == SPEC_NODE_LIST)
 		snprintf(want, sizeof(want), "%s", spec_types[k->type].item);
 	else
 		spec_types[k->type].describe(k, want, sizeof(want));

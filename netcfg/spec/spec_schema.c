@@ -465,7 +465,7 @@ static const struct spec_key ha_keys[] = {
 	 .fallback_doc = "data0, or data1 where data0 cannot become what is asked for",
 	 .help = "The bond of lacp and active-backup.\nWith VFs there is none.",
 	 .example = "{name: bond0, hash: layer2+3}"},
-	{"allow", SPEC_TYPE_NAMES, .max = SPEC_ALLOW_MAX, LIST(spec, ha_allow, n_ha_allow),
+	{"allow", SPEC_TYPE_NAMES, .max = SPEC_ALLOW_MAX, .of = "rules", LIST(spec, ha_allow, n_ha_allow),
 	 .help = "Rules of the mode that shall not hold here.\n"
 		 "several-nics: lacp wants the ports of one NIC, which this lets be of several.",
 	 .example = "[several-nics]"},

@@ -63,6 +63,7 @@ struct spec_key {
 	const char *fallback_doc; /* where words say it better; NULL: the fallback */
 	uint32_t min, max;	  /* numbers, seconds; max of lists: entries, 0: SPEC_LIST_MAX */
 	const char *why; /* of numbers: what the limits come from, in a few words; NULL: plain */
+	const char *of;	 /* lists of names: of what; NULL: of hosts */
 	const char *const *names; /* enums: the string of each value; "" for one not given */
 	size_t n_names;
 	const struct spec_table *table; /* maps */

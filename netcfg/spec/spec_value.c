@@ -316,7 +316,7 @@ static int account_parse(const char *text, const struct spec_key *k, void *field
 
 static void names_describe(const struct spec_key *k, char *buf, size_t size)
 {
-	snprintf(buf, size, "a list of names of hosts");
+	snprintf(buf, size, "a list of names of %s", k->of ? k->of : "hosts");
 }
 
 static int names_parse(const char *text, const struct spec_key *k, void *field)
