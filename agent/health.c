@@ -282,6 +282,31 @@ static bool is_no_loss(const struct status_path *paths, size_t n, const struct l
 	return false;
 }
 
+/* The leg where its device is gone from under the worker: no carrier tells of that, and no peer is
+ * to blame. */
+static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
+{
+	const struct plan *plan = l->a->now.plan;
+
+	for (size_t i = 0; plan && i < plan->n_legs; i++)
+		if (strcmp(plan->legs[i].name, leg) == 0)
+			return plan_leg_is_configured(&plan->legs[i]) ? NULL : &plan->legs[i];
+	return NULL;
+}
+
+static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, const char *peer)
+{
+	char text[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+	struct health_entry *e;
+
+	snprintf(text, sizeof(text), "leg-missing: %s is %s", leg->name,
+		 plan_leg_state_to_string(leg->state));
+	path_key(leg->name, peer, key, sizeof(key));
+	e = note(l, 0, HEALTH_PATH, key, text);
+	if (e)
+		e->told_elsewhere = true;
+}
+
 /* One line a leg and peer, however many paths there are between them. */
 static void look_at_paths(struct look *l)
 {
@@ -291,11 +316,16 @@ static void look_at_paths(struct look *l)
 	for (size_t i = 0; i < n; i++) {
 		const struct launch_path_stats *s = &paths[i].s;
 		const struct launch_port *port = port_of(l->w, s->leg);
+		const struct plan_leg_info *lost = lost_leg(l, s->leg);
 		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
 
 		if (s->up || !port || !carriers_usable(&l->a->carriers, port->ifindex) ||
 		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s))
 			continue;
+		if (lost) {
+			note_path_of_lost(l, lost, s->peer);
+			continue;
+		}
 		health_explain_path(&l->w->config, port, s->peer, s->remote, arp_table(l), why,
 				    sizeof(why));
 		path_key(s->leg, s->peer, key, sizeof(key));

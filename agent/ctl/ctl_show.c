@@ -312,7 +312,10 @@ static int print_paths(const json_t *paths)
 		ctl_table_add(&t, "%s", ctl_text(p, "remote"));
 		ctl_table_add(&t, "%s", ctl_text(p, "peer"));
 		ctl_table_add(&t, "%s", path_state(p));
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
+		if (ctl_int(p, "srtt_us") > 0)
+			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
+		else /* nothing has come back yet */
+			ctl_table_add(&t, "%s", "");
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "mtu"));
 		add_bytes(&t, p, "cwnd_bytes");
 		add_bytes(&t, p, "tx_bytes");
