@@ -450,8 +450,10 @@ void walk_conclude(struct agent *a, int error)
 	if ((w->n_steps > 0 && !walk_is_repair(w)) || (error >= 0 && w->trigger != WALK_KERNEL))
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "%s: %zu steps applied in %.0f ms, %zu workers wanted",
-			   walk_trigger_to_string(w->trigger), w->n_steps,
-			   (double)(clock_now_ns() - w->began_ns) / NSEC_PER_MSEC, a->now.n_wants);
+			   w->source == WALK_FROM_LAST_GOOD ? "what ran before"
+							    : walk_trigger_to_string(w->trigger),
+			   w->n_steps, (double)(clock_now_ns() - w->began_ns) / NSEC_PER_MSEC,
+			   a->now.n_wants);
 	if (w->trigger == WALK_RELOAD)
 		loop_notify("READY=1");
 	answer_client(a, error);

@@ -7,7 +7,7 @@ _plenum() {
 		[[ $w == -* ]] || words+=("$w")
 	done
 	case $prev in
-	--socket | --snapshot | --inventory | --write | -w) COMPREPLY=($(compgen -f -- "$cur")) && return ;;
+	--socket | --snapshot | --inventory | --write | -w | --keys) COMPREPLY=($(compgen -f -- "$cur")) && return ;;
 	esac
 	help=$(plenum --help 2>/dev/null)
 	if [[ $cur == -* ]]; then
