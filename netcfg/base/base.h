@@ -16,6 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* As gcc says it: a process that gives up its system calls keeps those of the sanitizer. */
+#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PLENUM_CLEANUP(fn) __attribute__((cleanup(fn)))
 #define PLENUM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
