@@ -2,6 +2,7 @@
 /* Life of the monitor: what it opens, what wakes it up, how it ends. */
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/host_lock.h"
 #include "agent/lldp.h"
 #include "agent/status.h"
 #include "netcfg/base/limit.h"
@@ -273,6 +274,31 @@ static int on_reload(void *user, int signo)
 
 /* ---- start ---- */
 
+/* Two that plan the same interfaces would undo each other's work. */
+static int take_host(struct agent *a)
+{
+	pid_t owner = 0;
+	int r = host_lock_take(HOST_LOCK_NAME, HOST_LOCK_PATIENCE_NS, &a->host_fd, &owner);
+
+	if (r == -EBUSY && owner)
+		log_err("another plenumd (pid %d) has the interfaces of this network namespace; "
+			"stop it, or start this one in another network namespace",
+			owner);
+	else if (r == -EBUSY)
+		log_err("a plenumd of another PID namespace, as of a container, has the "
+			"interfaces of this network namespace; stop it, or start this one in "
+			"another network namespace");
+	else if (r < 0)
+		log_err("the lock of the network namespace: %s", strerror(-r));
+	return r;
+}
+
+static int on_host_asked(void *user, int fd, uint32_t revents)
+{
+	host_lock_answer(fd);
+	return 0;
+}
+
 static int open_rundir(struct agent *a)
 {
 	pid_t owner = 0;
@@ -373,6 +399,8 @@ static int open_sources(struct agent *a)
 	if (fd < 0)
 		return fd;
 	r = loop_add_fd(l, fd, EPOLLIN, true, on_kernel, a, &a->kernel_source);
+	if (r >= 0 && a->host_fd >= 0)
+		r = loop_add_fd(l, a->host_fd, EPOLLIN, false, on_host_asked, a, &a->host_source);
 	if (r >= 0)
 		r = walk_init(a);
 	if (r >= 0)
@@ -473,6 +501,7 @@ static void close_all(struct agent *a)
 	mounts_free(a->mounts);
 	clients_free(a->clients);
 	loop_source_free(a->kernel_source);
+	loop_source_free(a->host_source);
 	loop_source_free(a->stop_timer);
 	health_done(&a->health);
 	drift_done(&a->drift);
@@ -488,6 +517,7 @@ static void close_all(struct agent *a)
 	free(a->socket_path);
 	free(a->admin_path);
 	rundir_done(&a->rundir);
+	cleanup_close(&a->host_fd);
 	free(a);
 }
 
@@ -541,12 +571,12 @@ int agent_main(const struct agent_options *opt)
 	if (!a)
 		return 1;
 	a->opt = *opt;
-	a->rundir.lock_fd = -1;
+	a->rundir.lock_fd = a->host_fd = -1;
 	a->started_ns = clock_now_ns();
 	a->verify_ns = WALK_VERIFY_NS;
 	events_init(&a->events);
 	limit_files_raise(); /* it has those of all mounts, and nameless files of all exports */
-	if (open_rundir(a) >= 0 && open_all(a) >= 0) {
+	if (take_host(a) >= 0 && open_rundir(a) >= 0 && open_all(a) >= 0) {
 		walk_start(a);
 		status = loop_run(a->loop) < 0 ? 1 : 0;
 	}

@@ -79,7 +79,8 @@ struct agent {
 	bool leaves; /* stopping: without its workers, which go on */
 	uint64_t started_ns;
 	uint64_t verify_ns; /* WALK_VERIFY_NS; tests have less patience */
-	struct loop_source *kernel_source, *stop_timer;
+	struct loop_source *kernel_source, *stop_timer, *host_source;
+	int host_fd; /* host_lock.h; -1: without it */
 };
 
 /* Unmounts, stops the workers and ends the agent; the network stays. */

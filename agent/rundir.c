@@ -352,7 +352,7 @@ static int make_dirs(const char *path, mode_t mode, char *why, size_t why_size)
 	return 0;
 }
 
-static bool lives(pid_t pid)
+bool rundir_process_lives(pid_t pid)
 {
 	autoclose int pidfd = pid > 0 ? pidfd_open(pid, 0) : -1;
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -374,7 +374,7 @@ static int lock(int fd, pid_t *ret_owner)
 			return -errno;
 		if (pread(fd, text, sizeof(text) - 1, 0) > 0)
 			owner = (pid_t)strtol(text, NULL, 10);
-		if (lives(owner) || clock_now_ns() > until) {
+		if (rundir_process_lives(owner) || clock_now_ns() > until) {
 			*ret_owner = owner;
 			return -EBUSY;
 		}

@@ -100,5 +100,7 @@ int rundir_open_key(const struct rundir *rd);
 char *rundir_path(const char *dir, const char *name);
 /* Start time of a live process in clock ticks since boot; -ESRCH where there is none. */
 int rundir_process_start(pid_t pid, uint64_t *ret);
+/* Whether there is a process of that pid that has not ended. */
+bool rundir_process_lives(pid_t pid);
 
 #endif
