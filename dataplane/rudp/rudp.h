@@ -56,7 +56,8 @@ enum rudp_event {
 	RUDP_SESSION_STUCK,  /* server: the client did not take an answer for limits.answer_ns */
 	RUDP_SESSION_CLOSED, /* the peer said goodbye, or rudp_session_close was called */
 	RUDP_PATH_UP,
-	RUDP_PATH_DOWN,	  /* code = negative errno: -ENETDOWN link, -ETIMEDOUT silence */
+	RUDP_PATH_DOWN,	  /* code = negative errno: -ENETDOWN our link, -ENOLINK the peer's, as it
+			   * says, -ETIMEDOUT silence */
 	RUDP_PATH_MTU,	  /* another size of packets was found to arrive; code = it */
 	RUDP_PATH_TRAINS, /* code 1: of packets that leave together none arrives, and they leave one
 			   * by one from now on; 0: they do arrive */

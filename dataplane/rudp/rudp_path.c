@@ -245,7 +245,7 @@ void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now)
 
 		p->peer_down = mask >> i & 1;
 		if (p->peer_down && p->state != PATH_NONE)
-			rudp_path_set_down(s, p, -ENETDOWN, now);
+			rudp_path_set_down(s, p, -ENOLINK, now);
 		if (s->state != SESSION_UP)
 			return;
 	}

@@ -383,13 +383,25 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 	w->stats_ns = 0;
 }
 
+/* Whose link it is: who reads this has one of the two before him. */
+static void why_format(const struct worker *w, struct rudp_session *s, enum rudp_event e, int code,
+		       char *buf, size_t size)
+{
+	if (e == RUDP_PATH_DOWN && code == -ENETDOWN)
+		snprintf(buf, size, ": this host's leg has no link");
+	else if (e == RUDP_PATH_DOWN && code == -ENOLINK)
+		snprintf(buf, size, ": %.64s says that its leg there has no link",
+			 w->role->peer_name(w, s));
+	else if (code && code != -ECONNRESET) /* nobody reset anything: there is no session */
+		snprintf(buf, size, ": %.32s", strerror(-code));
+}
+
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code)
 {
-	char text[LAUNCH_REASON_MAX * 2], who[128] = "";
+	char text[LAUNCH_REASON_MAX * 2], who[128] = "", why[128] = "";
 	bool is_path = e == RUDP_PATH_UP || e == RUDP_PATH_DOWN;
 	bool good = e == RUDP_PATH_UP || e == RUDP_SESSION_UP;
-	bool says = code && code != -ECONNRESET; /* nobody reset anything: there is no session */
 
 	if ((unsigned)e >= RUDP_EVENT_MAX ||
 	    (e == RUDP_SESSION_REFUSED && w->role->report_refusal &&
@@ -401,9 +413,9 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 	}
 	if (is_path)
 		path_format(w, s, path, who, sizeof(who));
-	snprintf(text, sizeof(text), "%.64s: %.120s%s%s%s%.32s", w->role->peer_name(w, s), who,
-		 is_path ? " " : "", event_reports[e].text, says ? ": " : "",
-		 says ? strerror(-code) : "");
+	why_format(w, s, e, code, why, sizeof(why));
+	snprintf(text, sizeof(text), "%.64s: %.120s%s%s%s", w->role->peer_name(w, s), who,
+		 is_path ? " " : "", event_reports[e].text, why);
 	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, (int)event_reports[e].event, path, text);
 	w->stats_ns = 0; /* the page shows it at once */
