@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One agent a network namespace: who is refused, who is waited for, and who does not count. */
+#include "agent/host_lock.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Of this test run alone: others may run beside it in the same network namespace. */
+static const char *lock_name(void)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "plenum-test/%d", getpid());
+	return name;
+}
+
+static void test_second_agent_of_host_is_refused(void **state)
+{
+	autoclose int fd = -1;
+	int second = -1;
+	pid_t owner = 0;
+
+	assert_int_equal(host_lock_take(lock_name(), 0, &fd, &owner), 0);
+	assert_true(fd >= 0);
+	/* Who asks takes no place that is not given free again. */
+	for (int i = 0; i < 2 * SOMAXCONN; i++) {
+		assert_int_equal(host_lock_take(lock_name(), NSEC_PER_SEC, &second, &owner),
+				 -EBUSY);
+		assert_int_equal(owner, getpid());
+		host_lock_answer(fd);
+	}
+	cleanup_close(&fd);
+	fd = -1;
+	assert_int_equal(host_lock_take(lock_name(), 0, &fd, &owner), 0);
+	assert_true(fd >= 0);
+}
+
+/* As the lock of the run directory, and nothing of it stays. */
+static void test_killed_agent_leaves_the_host(void **state)
+{
+	char name[64];
+	int told[2], status, fd = -1;
+	pid_t owner = 0, agent, heir = 0;
+
+	strcpy(name, lock_name());
+	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	agent = fork();
+	if (agent == 0) {
+		if (host_lock_take(name, 0, &fd, &owner) < 0)
+			_exit(1);
+		heir = fork();
+		if (heir == 0) {
+			pause();
+			_exit(0);
+		}
+		if (write(told[1], &heir, sizeof(heir)) == sizeof(heir))
+			raise(SIGKILL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(agent, &status, 0), agent);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(read(told[0], &heir, sizeof(heir)), sizeof(heir));
+	assert_int_equal(host_lock_take(name, 0, &fd, &owner), -EBUSY);
+	if (fork() == 0) {
+		poll(NULL, 0, 200);
+		_exit(kill(heir, SIGKILL) < 0);
+	}
+	assert_int_equal(host_lock_take(name, HOST_LOCK_PATIENCE_NS, &fd, &owner), 0);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	close(told[0]);
+	close(told[1]);
+}
+
+/* A user who cannot be an agent keeps none from starting. */
+static void test_stranger_does_not_hold_the_host(void **state)
+{
+	int told[2], status, fd = -1, own = -1;
+	pid_t owner = 0, stranger;
+	char name[64], c;
+
+	if (geteuid() != 0)
+		skip();
+	strcpy(name, lock_name());
+	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	stranger = fork();
+	if (stranger == 0) {
+		if (setuid(65534) < 0 || host_lock_take(name, 0, &own, &owner) < 0 ||
+		    write(told[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(told[1]);
+	assert_int_equal(read(told[0], &c, 1), 1);
+	assert_int_equal(host_lock_take(name, HOST_LOCK_PATIENCE_NS, &fd, &owner), 0);
+	assert_int_equal(fd, -1);
+	assert_int_equal(kill(stranger, SIGKILL), 0);
+	assert_int_equal(waitpid(stranger, &status, 0), stranger);
+	close(told[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_second_agent_of_host_is_refused),
+		cmocka_unit_test(test_killed_agent_leaves_the_host),
+		cmocka_unit_test(test_stranger_does_not_hold_the_host),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
