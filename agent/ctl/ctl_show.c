@@ -393,8 +393,11 @@ static void print_needs(const json_t *needs)
 			printf("      %s\n", json_string_value(command));
 		if (ctl_text(need, "firmware")[0])
 			printf("      (%s)\n", ctl_text(need, "firmware"));
+		/* No event of the kernel's tells the agent of all of them. */
 		if (json_is_true(json_object_get(need, "reboot")))
 			printf("      then reboot\n");
+		else if (json_array_size(json_object_get(need, "commands")) > 0)
+			printf("      then plenum apply\n");
 	}
 }
 

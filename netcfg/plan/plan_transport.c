@@ -49,30 +49,42 @@ static uint64_t hugepages_free(const struct plan_builder *b)
 	return (has_whole ? whole : nodes) + held;
 }
 
+static uint64_t hugepages_asked(const struct plan_builder *b)
+{
+	uint64_t asked = 0;
+
+	for (size_t i = 0; i < b->plan->n_workers; i++)
+		asked += b->plan->workers[i].hugepages;
+	return asked;
+}
+
 /* As many as there are, and those that all workers on DPDK need and are not free. Most of the time
  * the kernel finds them at once; where memory is in pieces, only at boot. */
-static void need_hugepages(struct plan_builder *b)
+static unsigned long long hugepages_wanted(const struct plan_builder *b)
 {
-	uint64_t total = 0, free = hugepages_free(b), asked = 0;
-	struct plan_need *need;
+	uint64_t total = 0, free = hugepages_free(b), asked = hugepages_asked(b);
 
 	for (size_t i = 0; i < b->inv->n_hugepages; i++)
 		if (b->inv->hugepages[i].size_kib == PLAN_HUGEPAGE_KIB &&
 		    (b->inv->hugepages[i].numa_node == INV_NUMA_NONE))
 			total = b->inv->hugepages[i].total;
-	for (size_t i = 0; i < b->plan->n_workers; i++)
-		asked += b->plan->workers[i].hugepages;
-	total += asked > free ? asked - free : 0;
-	need = plan_need_add(b->plan, "hugepages",
-			     "workers on DPDK need %llu hugepages of 2 MiB, %llu are free",
-			     (unsigned long long)asked, (unsigned long long)free);
+	return total + (asked > free ? asked - free : 0);
+}
+
+static void need_hugepages(struct plan_builder *b)
+{
+	struct plan_need *need;
+
+	need = plan_need_add(
+		b->plan, "hugepages", "workers on DPDK need %llu hugepages of 2 MiB, %llu are free",
+		(unsigned long long)hugepages_asked(b), (unsigned long long)hugepages_free(b));
 	if (!need)
 		return;
 	snprintf(need->command, sizeof(need->command),
 		 "echo vm.nr_hugepages=%llu >/etc/sysctl.d/80-plenum.conf && sysctl --system",
-		 (unsigned long long)total);
+		 hugepages_wanted(b));
 	snprintf(need->kernel_args, sizeof(need->kernel_args), "hugepages=%llu",
-		 (unsigned long long)total);
+		 hugepages_wanted(b));
 }
 
 /* Of a leg that is not there: as its network has it, should it come. */
@@ -222,10 +234,10 @@ static void choose_asked(struct plan_builder *b, size_t entry, struct plan_worke
 			diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos,
 				 transport_path(entry).text,
 				 "%s on core %u has too few hugepages: %llu of 2 MiB are free, %u "
-				 "are needed and policy.on-fallback is refuse; raise "
-				 "vm.nr_hugepages or write transport: udp",
+				 "are needed and policy.on-fallback is refuse; 'sysctl -w "
+				 "vm.nr_hugepages=%llu' and reload, or write transport: udp",
 				 spec_transport_to_string(w->asked), w->core,
-				 (unsigned long long)*hugepages, w->hugepages);
+				 (unsigned long long)*hugepages, w->hugepages, hugepages_wanted(b));
 		return;
 	}
 	*hugepages -= w->hugepages;
