@@ -393,21 +393,52 @@ char *store_shown_file(const struct store *st, const char *file)
 	return strdup(name && strcmp(name + 1, STORE_WHOLE) == 0 ? "staged.yaml" : file);
 }
 
+/* Length of " on line 7" where that is there and no file is named behind it, else 0. */
+static size_t bare_line(const char *text)
+{
+	size_t head = strlen(" on line "), n;
+
+	if (strncmp(text, " on line ", head) != 0)
+		return 0;
+	n = strspn(text + head, "0123456789");
+	return n && strncmp(text + head + n, " of ", 4) != 0 ? head + n : 0;
+}
+
+/* A sentence without the lines of a file that nobody has, nor its place among our own. */
+static void print_sentence(const struct store *st, const char *text, bool is_staged, FILE *f)
+{
+	size_t dir = strlen(st->check_dir), skip;
+
+	while (*text) {
+		skip = is_staged ? bare_line(text) : 0;
+		if (!skip && strncmp(text, st->check_dir, dir) == 0 && text[dir] == '/') {
+			fputs(st->dropin_dir, f);
+			skip = dir;
+		}
+		if (!skip)
+			fputc(*text, f);
+		text += skip ? skip : 1;
+	}
+}
+
+/* What the command line has staged is in no file that could be looked at, and may never be: the
+ * entry's name and its key say where. */
 static char *entry_text(const struct store *st, const struct diag_entry *e)
 {
 	autofree char *file = e->file ? store_shown_file(st, e->file) : NULL;
+	bool is_staged = file && strcmp(file, st->cli_file) == 0 && strcmp(e->file, file) != 0;
 	size_t len = 0;
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &len);
 
 	if (!f)
 		return NULL;
-	if (file)
+	if (file && !is_staged)
 		fprintf(f, e->line ? "%s:%u:%u: " : "%s: ", file, e->line, e->column);
 	fprintf(f, "%s: ", e->severity == DIAG_ERROR ? "error" : "warning");
 	if (e->path)
 		fprintf(f, "%s: ", e->path);
-	fputs(e->text ? e->text : "", f);
+	print_sentence(st, e->text ? e->text : "", is_staged, f);
 	return file_text_end(f, &text, 0);
 }
 

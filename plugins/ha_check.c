@@ -7,10 +7,10 @@
 void ha_net_error(struct diag *d, const struct spec *s, size_t i, const char *key, const char *fmt,
 		  ...)
 {
-	char path[64], text[256];
+	char path[PLENUM_NAME_MAX + 32], text[256];
 	va_list ap;
 
-	snprintf(path, sizeof(path), "net[%zu].%s", i, key);
+	snprintf(path, sizeof(path), "net[%s].%s", s->nets[i].name, key);
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);

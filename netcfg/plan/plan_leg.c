@@ -24,16 +24,16 @@
 
 #define NEAR_NAMES_MAX 4
 
-/* "net[2].device" */
+/* "net[leg-a].device" */
 struct net_path {
-	char text[48];
+	char text[PLENUM_NAME_MAX + 32];
 };
 
-static struct net_path net_path(size_t i, const char *key)
+static struct net_path net_path(const struct spec_net *net, const char *key)
 {
 	struct net_path p;
 
-	snprintf(p.text, sizeof(p.text), "net[%zu].%s", i, key);
+	snprintf(p.text, sizeof(p.text), "net[%s].%s", net->name, key);
 	return p;
 }
 
@@ -55,7 +55,8 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 	info->state = state;
 	info->reason = *why;
 	if (!plan_leg_is_configured(info) && b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
-		diag_add(b->d, DIAG_ERROR, &b->spec->nets[i].pos, net_path(i, "device").text,
+		diag_add(b->d, DIAG_ERROR, &b->spec->nets[i].pos,
+			 net_path(&b->spec->nets[i], "device").text,
 			 "%s; policy.on-fallback is refuse, so nothing is done without it",
 			 why->text);
 }
@@ -617,12 +618,12 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 	struct plan_leg leg;
 
 	if (i >= ARRAY_SIZE(b->plan->legs)) {
-		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "device").text,
+		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(net, "device").text,
 			 "a host has at most %zu legs; remove one", ARRAY_SIZE(b->plan->legs));
 		return 0;
 	}
 	if (!network && !net->shared_ip) {
-		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(i, "network").text,
+		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(net, "network").text,
 			 "there is no network %s; write the name of one under networks",
 			 net->network);
 		return 0;

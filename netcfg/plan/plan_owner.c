@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the file has the data device, and "net[1]". */
+/* Where the file has the data device, and "net[leg-a]". */
 static const struct diag_pos *place_of(const struct plan_builder *b, const char *leg, char *buf,
 				       size_t size)
 {
 	for (size_t i = 0; i < b->given->n_nets; i++) {
 		if (strcmp(b->given->nets[i].name, leg) != 0)
 			continue;
-		snprintf(buf, size, "net[%zu]", i);
+		snprintf(buf, size, "net[%s]", leg);
 		return &b->given->nets[i].pos;
 	}
 	snprintf(buf, size, "%s", leg);
@@ -53,7 +53,7 @@ static const char *ask_describe(const struct plan_step *s, char *buf, size_t siz
 static void refuse(struct plan_builder *b, const struct plan_step *first,
 		   const struct plan_step *second)
 {
-	char theirs[160], ours[160], path[PLENUM_NAME_MAX];
+	char theirs[160], ours[160], path[PLENUM_NAME_MAX + 8];
 	const struct diag_pos *pos = place_of(b, second->leg, path, sizeof(path));
 
 	diag_add(b->d, DIAG_ERROR, pos, path,
@@ -87,7 +87,7 @@ static void check_mtus(struct plan_builder *b)
 	for (size_t i = 0; i < b->n_legs; i++) {
 		const struct plan_leg *upper = &b->legs[i];
 		const struct inv_link *lower = plan_vlan_lower(b, upper);
-		char path[PLENUM_NAME_MAX];
+		char path[PLENUM_NAME_MAX + 8];
 		const struct diag_pos *pos = place_of(b, upper->net->name, path, sizeof(path));
 
 		for (size_t j = 0; lower && j < b->n_legs; j++) {

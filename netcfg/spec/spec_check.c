@@ -42,18 +42,34 @@ static int check_name_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
+/* " by net[leg-a]"; of a name that is there twice it would say nothing. */
+static const char *by_whom(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
+			   char *buf, size_t size)
+{
+	const struct spec_node *n =
+		strcmp(key, "name") == 0 ? NULL : spec_check_node(r, pos, NULL, NO_INDEX);
+	char path[SPEC_PATH_MAX];
+
+	snprintf(buf, size, "%s%s", n ? " by " : "",
+		 n ? spec_node_path(n, path, sizeof(path)) : "");
+	return buf;
+}
+
 /* Sorts names and reports every one that an earlier entry has. */
 static void check_unique(struct spec_reader *r, struct check_name *names, size_t n, const char *key,
 			 const char *what)
 {
+	char by[SPEC_PATH_MAX + 8];
+
 	qsort(names, n, sizeof(*names), check_name_cmp);
 	for (size_t i = 1; i < n; i++) {
 		if (!*names[i].text || strcmp(names[i].text, names[i - 1].text) != 0)
 			continue;
 		check_error(r, names[i].pos, key,
-			    "the %s '%.64s' is used already on line %u%s%s; choose "
+			    "the %s '%.64s' is used already%s on line %u%s%s; choose "
 			    "another",
-			    what, names[i].text, names[i - 1].pos->line,
+			    what, names[i].text, by_whom(r, names[i - 1].pos, key, by, sizeof(by)),
+			    names[i - 1].pos->line,
 			    names[i].pos->file == names[i - 1].pos->file ? "" : " of ",
 			    names[i].pos->file == names[i - 1].pos->file ? ""
 									 : names[i - 1].pos->file);

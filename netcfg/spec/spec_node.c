@@ -71,8 +71,20 @@ struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos
 	return NULL;
 }
 
+/* The name of an item, which stays the same wherever it is written; NULL: it has none. */
+static const char *item_name(const struct spec_node *n)
+{
+	const struct spec_node *name =
+		n->kind == SPEC_NODE_MAP ? spec_node_member(n, "name") : NULL;
+
+	if (!name || name->kind != SPEC_NODE_SCALAR || !spec_name_is_valid(name->text))
+		return NULL;
+	return name->text;
+}
+
 const char *spec_node_path(const struct spec_node *n, char *buf, size_t size)
 {
+	const char *name;
 	size_t len;
 
 	if (!n->parent) {
@@ -81,7 +93,10 @@ const char *spec_node_path(const struct spec_node *n, char *buf, size_t size)
 	}
 	spec_node_path(n->parent, buf, size);
 	len = strlen(buf);
-	if (n->parent->kind == SPEC_NODE_LIST)
+	name = n->parent->kind == SPEC_NODE_LIST ? item_name(n) : NULL;
+	if (name)
+		snprintf(buf + len, size - len, "[%s]", name);
+	else if (n->parent->kind == SPEC_NODE_LIST)
 		snprintf(buf + len, size - len, "[%zu]", n->index);
 	else
 		snprintf(buf + len, size - len, "%s%.60s", len ? "." : "", n->key ? n->key : "?");

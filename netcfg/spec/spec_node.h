@@ -41,7 +41,8 @@ struct spec_node *spec_node_member(const struct spec_node *n, const char *key);
 struct spec_node *spec_node_item(const struct spec_node *n, size_t index);
 /* The map that begins at pos in the tree; NULL where none does. */
 struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos *pos);
-/* "workers[1].cores" into buf; returns buf. */
+/* "workers[1].cores", "net[leg-a].label" into buf; returns buf. An item that has a name is called
+ * by it. */
 const char *spec_node_path(const struct spec_node *n, char *buf, size_t size);
 /* Whether it is a plain scalar that YAML takes for nothing: empty, ~ or null. */
 bool spec_node_is_null(const struct spec_node *n);

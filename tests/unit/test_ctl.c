@@ -643,7 +643,7 @@ static void test_validate_says_what_comes_of_it(void **state)
 	assert_int_equal(r.status, CTL_OK);
 	r = run("validate " TOP_SRCDIR "/tests/golden/spec/lacp.yaml", 500, "");
 	assert_int_equal(r.status, CTL_DATA);
-	assert_non_null(strstr(r.err, "net[0].vfs: lacp and VFs exclude each other"));
+	assert_non_null(strstr(r.err, "net[p0].vfs: lacp and VFs exclude each other"));
 	r = run("plan", 200, "{\"steps\":[],\"warnings\":[\"asks for nothing\"]}");
 	assert_string_equal(r.err, "plenum: asks for nothing\n");
 }
