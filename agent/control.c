@@ -119,6 +119,11 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 	json_t *o = status_to_json(st);
 
 	note_files(a, json_object_get(o, "notes"));
+	if (sup_program_is_replaced(a->sup))
+		json_array_append_new(json_object_get(o, "notes"),
+				      json_string("another plenum-worker is installed than this "
+						  "agent's; restart plenumd to use it, workers "
+						  "and mounts go on"));
 	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
 	control_json(r, 200, o);
 }

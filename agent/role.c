@@ -124,8 +124,12 @@ static int start(struct role *r)
 		return -errno;
 	ours = pair[0];
 	theirs = pair[1];
-	struct spawn_request rq = {
-		.path = "/proc/self/exe", .argv = argv, .fds = &theirs, .n_fds = 1, .core = -1};
+	struct spawn_request rq = {.path = "/proc/self/exe",
+				   .program_fd = -1,
+				   .argv = argv,
+				   .fds = &theirs,
+				   .n_fds = 1,
+				   .core = -1};
 
 	k = spawn_process(&rq, &r->pid, &r->pidfd);
 	if (k < 0)

@@ -81,9 +81,23 @@ static int child_fds(const struct spawn_request *rq)
 	for (size_t i = 0; i < rq->n_fds; i++)
 		if (dup2(high[i], SPAWN_FD_FIRST + (int)i) < 0)
 			return -errno;
-	if (close_range(SPAWN_FD_FIRST + (unsigned)rq->n_fds, ~0U, 0) < 0)
-		return -errno;
 	return 0;
+}
+
+/* What is left is closed by the program's start. */
+static int child_fds_close(const struct spawn_request *rq)
+{
+	return close_range(SPAWN_FD_FIRST + (unsigned)rq->n_fds, ~0U, CLOSE_RANGE_CLOEXEC) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* Where none of the descriptors that it is to have overwrites it. */
+static int child_program(const struct spawn_request *rq)
+{
+	if (rq->program_fd < 0)
+		return -1;
+	return fcntl(rq->program_fd, F_DUPFD_CLOEXEC, SPAWN_FD_FIRST + (int)rq->n_fds);
 }
 
 /* Waits until the parent has recorded us; its end closes without a byte if it dies before. */
@@ -102,6 +116,7 @@ static void __attribute__((noreturn))
 run_child(const struct spawn_request *rq, char **env, int go[2])
 {
 	cpu_set_t set;
+	int program;
 
 	child_wait(go);
 	child_signals();
@@ -114,9 +129,14 @@ run_child(const struct spawn_request *rq, char **env, int go[2])
 		if (sched_setaffinity(0, sizeof(set), &set) < 0)
 			_exit(126);
 	}
-	if (child_fds(rq) < 0)
+	program = child_program(rq);
+	if (child_fds(rq) < 0 || child_fds_close(rq) < 0)
 		_exit(126);
-	execve(rq->path, rq->argv, env);
+	if (program >= 0)
+		execveat(program, "", rq->argv, env, AT_EMPTY_PATH);
+	/* A script cannot be read any more once it is started by a descriptor that closes. */
+	if (program < 0 || errno == ENOENT)
+		execve(rq->path, rq->argv, env);
 	_exit(127);
 }
 

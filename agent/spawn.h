@@ -16,6 +16,9 @@
 
 struct spawn_request {
 	const char *path;
+	/* Opened by whom it is to be of, O_PATH: it is executed also where another file is at path
+	 * by now. Negative: what is there is. */
+	int program_fd;
 	char *const *argv;
 	const int *fds; /* become 3, 4, ... in the child, without close-on-exec */
 	size_t n_fds;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #define NO_TRANSPORT_NS (2 * NSEC_PER_SEC)
 #define RETRY_NS NSEC_PER_SEC		/* whether what a worker lacks is there now */
@@ -501,6 +502,8 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 		return -ENOMEM;
 	s->setup = *setup;
 	s->alive[0] = s->alive[1] = -1;
+	/* A package that is replaced does not replace us: what goes with us is of our version. */
+	s->program_fd = open(setup->worker_path, O_PATH | O_CLOEXEC);
 	r = pipe2(s->alive, O_CLOEXEC) < 0 ? -errno : 0;
 	if (r >= 0)
 		r = loop_add_timer(setup->loop, NSEC_PER_SEC / 2, on_heartbeat_check, s,
@@ -532,6 +535,7 @@ struct sup *sup_free(struct sup *s)
 	loop_source_free(s->heartbeat);
 	cleanup_close(&s->alive[0]);
 	cleanup_close(&s->alive[1]);
+	cleanup_close(&s->program_fd);
 	free(s);
 	return NULL;
 }
@@ -688,6 +692,15 @@ void sup_kill_all(struct sup *s)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		sup_kill(w);
+}
+
+bool sup_program_is_replaced(const struct sup *s)
+{
+	struct stat ours, there;
+
+	return s->program_fd >= 0 && fstat(s->program_fd, &ours) == 0 &&
+	       stat(s->setup.worker_path, &there) == 0 &&
+	       (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
 }
 
 bool sup_is_idle(const struct sup *s)

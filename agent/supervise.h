@@ -139,7 +139,8 @@ struct sup_setup {
 	const struct carriers *carriers; /* what a worker that starts is told of its links */
 	const struct faults *faults;	 /* and of what it is to do on purpose; NULL: nothing */
 	const struct labels *labels;	 /* and of the switches behind them */
-	const char *worker_path;	 /* borrowed */
+	/* Borrowed. Workers run the file that is there at sup_new, also once it was replaced. */
+	const char *worker_path;
 	/* Told whenever a worker's state changes; may be NULL. */
 	void (*on_change)(void *user);
 	/* Told when a worker has let go of a device that the host wanted back; may be NULL. */
@@ -216,6 +217,8 @@ void sup_mount_lost(struct sup *s, uint32_t worker_id);
 void sup_stop_all(struct sup *s);
 /* For those that did not. */
 void sup_kill_all(struct sup *s);
+/* Whether another program of workers is installed than those that are started run. */
+bool sup_program_is_replaced(const struct sup *s);
 bool sup_is_idle(const struct sup *s); /* no process, and nothing being unmounted */
 /* Whether no worker that is wanted is between two processes, or not ready yet. */
 bool sup_is_settled(const struct sup *s);

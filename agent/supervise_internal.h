@@ -12,6 +12,7 @@
 
 struct sup {
 	struct sup_setup setup;
+	int program_fd;	 /* of worker_path, as it was at our start; -1: it was not there */
 	int alive[2];	 /* a pipe; workers have its read end, nobody else its write end */
 	bool stopping;	 /* for good: nothing is started any more */
 	bool reconciled; /* it is known what is wanted */

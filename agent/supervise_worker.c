@@ -392,6 +392,7 @@ static int exec_worker(struct start *st)
 	char name[64];
 	char *argv[] = {name, NULL};
 	struct spawn_request rq = {.path = w->sup->setup.worker_path,
+				   .program_fd = w->sup->program_fd,
 				   .argv = argv,
 				   .fds = st->fds,
 				   .n_fds = st->n_fds,

@@ -420,6 +420,10 @@ enum launch_exit {
 		67, /* DPDK cannot be had: another transport, or the same later, may work */
 	LAUNCH_EXIT_SANDBOX = 68, /* the worker cannot be confined, and does not run otherwise;
 				     restart with backoff */
+	LAUNCH_EXIT_VERSION = 69, /* the agent is of another version; restart with backoff: its
+				   * successor may be ours, and mounts wait for it. An agent that
+				   * does not know this status takes it for a crash, with the same
+				   * outcome */
 };
 
 /*

@@ -67,9 +67,9 @@ static int inherit(struct worker *w, char *why)
 {
 	int e;
 
-	w->cfg = worker_config_read(LAUNCH_FD_CONFIG, why);
-	if (!w->cfg)
-		return -EINVAL;
+	e = worker_config_read(LAUNCH_FD_CONFIG, &w->cfg, why);
+	if (e < 0)
+		return e;
 	w->role = worker_role_get(w->cfg->role);
 	log_set_level((enum log_level)w->cfg->log_level);
 	w->stats = worker_stats_map(LAUNCH_FD_STATS);
@@ -90,6 +90,13 @@ static int inherit(struct worker *w, char *why)
 	return 0;
 }
 
+static enum launch_exit exit_of_inherit(int e)
+{
+	if (e == -EPROTO)
+		return LAUNCH_EXIT_VERSION;
+	return e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX;
+}
+
 /* No port can be had: all reasons are said at once, and once. */
 static int fail_by_ports(struct worker *w, const struct worker_legs_why *legs)
 {
@@ -108,7 +115,7 @@ static int start_all(struct worker *w)
 
 	e = inherit(w, why);
 	if (e < 0)
-		return fail(w, e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX, e, why);
+		return fail(w, exit_of_inherit(e), e, why);
 	if (w->cfg->failover)
 		worker_backup_init(w);
 	e = worker_process_place(w->cfg);

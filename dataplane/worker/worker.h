@@ -118,9 +118,9 @@ void worker_reason_publish(struct worker *w);
 
 /* worker_setup.c */
 
-/* Reads and checks the configuration: on the heap. NULL with a line in why (LAUNCH_REASON_MAX
- * bytes). */
-struct launch_config *worker_config_read(int fd, char *why);
+/* Reads and checks the configuration: *ret is on the heap. 0; negative errno with a line in why
+ * (LAUNCH_REASON_MAX bytes). -EPROTO: it is of an agent of another version. */
+int worker_config_read(int fd, struct launch_config **ret, char *why);
 /* 0; negative errno with a line in why. */
 int worker_config_check(const struct launch_config *cfg, char *why);
 struct launch_stats *worker_stats_map(int fd);

@@ -14,23 +14,52 @@
 
 #define PORT_RETRY_NS (2 * NSEC_PER_SEC)
 #define PROBE_LOOK_NS (10 * NSEC_PER_MSEC)
+#define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version, size */
 
-struct launch_config *worker_config_read(int fd, char *why)
+/* The head has the same place in every version. */
+static int config_head_check(const struct launch_config *cfg, char *why)
 {
-	autofree struct launch_config *cfg = NULL;
-	struct stat st;
+	if (cfg->magic != LAUNCH_MAGIC) {
+		snprintf(why, LAUNCH_REASON_MAX, "the configuration is not one of plenumd's");
+		return -EINVAL;
+	}
+	if (cfg->version == LAUNCH_VERSION && cfg->size == sizeof(*cfg))
+		return 0;
+	snprintf(why, LAUNCH_REASON_MAX,
+		 "plenumd is of another version than plenum-worker (it speaks %u, not %u); restart "
+		 "plenumd: mounts wait for that",
+		 cfg->version, LAUNCH_VERSION);
+	return -EPROTO;
+}
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size != sizeof(*cfg)) {
+int worker_config_read(int fd, struct launch_config **ret, char *why)
+{
+	autofree struct launch_config *cfg = calloc(1, sizeof(*cfg));
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < CONFIG_HEAD_BYTES) {
 		snprintf(why, LAUNCH_REASON_MAX,
 			 "started without a configuration; plenumd starts workers");
-		return NULL;
+		return -EINVAL;
 	}
-	cfg = malloc(sizeof(*cfg));
-	if (!cfg || pread(fd, cfg, sizeof(*cfg), 0) != (ssize_t)sizeof(*cfg)) {
+	n = cfg ? pread(fd, cfg, sizeof(*cfg), 0) : -1;
+	if (n < CONFIG_HEAD_BYTES) {
 		snprintf(why, LAUNCH_REASON_MAX, "the configuration cannot be read");
-		return NULL;
+		return -EINVAL;
 	}
-	return worker_config_check(cfg, why) < 0 ? NULL : ptr_take(cfg);
+	r = config_head_check(cfg, why);
+	if (r >= 0 && (n != (ssize_t)sizeof(*cfg) || st.st_size != n)) {
+		snprintf(why, LAUNCH_REASON_MAX, "the configuration is damaged");
+		r = -EINVAL;
+	}
+	if (r >= 0)
+		r = worker_config_check(cfg, why);
+	if (r < 0)
+		return r;
+	*ret = ptr_take(cfg);
+	return 0;
 }
 
 static bool text_ends(const char *text, size_t size)
@@ -68,12 +97,11 @@ static bool config_texts_end(const struct launch_config *cfg)
 int worker_config_check(const struct launch_config *cfg, char *why)
 {
 	const char *what = NULL;
+	int r = config_head_check(cfg, why);
 
-	if (cfg->magic != LAUNCH_MAGIC)
-		what = "the configuration is not one of plenumd's";
-	else if (cfg->version != LAUNCH_VERSION || cfg->size != sizeof(*cfg))
-		what = "plenumd is of another version than plenum-worker; restart plenumd";
-	else if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
+	if (r < 0)
+		return r;
+	if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
 		what = "the configuration names no port, or too many";
 	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_lanes > LAUNCH_CARRIED_MAX ||
 		 cfg->n_exports > LAUNCH_EXPORTS_MAX ||

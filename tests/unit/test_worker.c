@@ -23,13 +23,18 @@ static struct launch_config good_config(void)
 	return cfg;
 }
 
-static void expect_refused(const struct launch_config *cfg, const char *part)
+static void expect_error(const struct launch_config *cfg, int error, const char *part)
 {
 	char why[LAUNCH_REASON_MAX] = "";
 
-	assert_int_equal(worker_config_check(cfg, why), -EINVAL);
+	assert_int_equal(worker_config_check(cfg, why), error);
 	if (!strstr(why, part))
 		fail_msg("'%s' does not say '%s'", why, part);
+}
+
+static void expect_refused(const struct launch_config *cfg, const char *part)
+{
+	expect_error(cfg, -EINVAL, part);
 }
 
 static void test_config_is_checked(void **state)
@@ -43,10 +48,10 @@ static void test_config_is_checked(void **state)
 	expect_refused(&c, "not one of plenumd's");
 	c = good;
 	c.version++;
-	expect_refused(&c, "another version");
+	expect_error(&c, -EPROTO, "restart plenumd");
 	c = good;
 	c.size--;
-	expect_refused(&c, "another version");
+	expect_error(&c, -EPROTO, "another version");
 	c = good;
 	c.n_ports = 0;
 	expect_refused(&c, "no port");
@@ -84,24 +89,50 @@ static void test_config_is_read(void **state)
 {
 	struct launch_config good = good_config();
 	int fd = memfd_create("config", MFD_CLOEXEC), pipe_fds[2];
-	struct launch_config *cfg;
+	struct launch_config *cfg = NULL;
 	char why[LAUNCH_REASON_MAX] = "";
 
-	assert_null(worker_config_read(fd, why)); /* empty */
+	assert_int_equal(worker_config_read(fd, &cfg, why), -EINVAL); /* empty */
 	assert_true(strstr(why, "plenumd starts workers") != NULL);
 	assert_int_equal(write(fd, &good, sizeof(good)), sizeof(good));
-	cfg = worker_config_read(fd, why);
-	assert_non_null(cfg);
+	assert_int_equal(worker_config_read(fd, &cfg, why), 0);
 	assert_string_equal(cfg->host, "host-a");
 	free(cfg);
+	cfg = NULL;
 	assert_int_equal(write(fd, "x", 1), 1);
-	assert_null(worker_config_read(fd, why)); /* too long */
+	assert_int_equal(worker_config_read(fd, &cfg, why), -EINVAL); /* too long */
 	close(fd);
-	assert_null(worker_config_read(fd, why));
+	assert_int_equal(worker_config_read(fd, &cfg, why), -EINVAL);
 	assert_int_equal(pipe(pipe_fds), 0);
-	assert_null(worker_config_read(pipe_fds[0], why));
+	assert_int_equal(worker_config_read(pipe_fds[0], &cfg, why), -EINVAL);
+	assert_null(cfg);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
+}
+
+/* An agent of another version writes more, or less, and another number; what comes behind the head
+ * may be anything. */
+static void test_config_of_another_version(void **state)
+{
+	static const off_t sizes[] = {3 * sizeof(uint32_t), 4096, sizeof(struct launch_config),
+				      sizeof(struct launch_config) + 4096};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct launch_config other = good_config(), *cfg = NULL;
+		int fd = memfd_create("config", MFD_CLOEXEC);
+		char why[LAUNCH_REASON_MAX] = "";
+
+		other.version = LAUNCH_VERSION - 1;
+		other.size = (uint32_t)sizes[i];
+		memset(other.host, 'x', sizeof(other.host));
+		assert_int_equal(write(fd, &other, MIN_OF((size_t)sizes[i], sizeof(other))),
+				 MIN_OF((size_t)sizes[i], sizeof(other)));
+		assert_int_equal(ftruncate(fd, sizes[i]), 0);
+		assert_int_equal(worker_config_read(fd, &cfg, why), -EPROTO);
+		assert_null(cfg);
+		assert_non_null(strstr(why, "restart plenumd"));
+		close(fd);
+	}
 }
 
 static void test_stats_must_be_whole(void **state)
@@ -192,9 +223,13 @@ static void test_spin_is_for_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_config_is_checked),   cmocka_unit_test(test_config_is_read),
-		cmocka_unit_test(test_stats_must_be_whole), cmocka_unit_test(test_core_must_exist),
-		cmocka_unit_test(test_spin_learns),	    cmocka_unit_test(test_spin_is_for_many),
+		cmocka_unit_test(test_config_is_checked),
+		cmocka_unit_test(test_config_is_read),
+		cmocka_unit_test(test_config_of_another_version),
+		cmocka_unit_test(test_stats_must_be_whole),
+		cmocka_unit_test(test_core_must_exist),
+		cmocka_unit_test(test_spin_learns),
+		cmocka_unit_test(test_spin_is_for_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
