@@ -42,6 +42,11 @@ static int port_module_load(const char *name, const struct port_ops **ret, char 
 		snprintf(why, LAUNCH_REASON_MAX, "%.80s is not a port module", path);
 		return -ELIBBAD;
 	}
+	if (ops->layout != PORT_LAYOUT) {
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "%.60s is of another version than plenum-worker; restart plenumd", path);
+		return -ELIBBAD;
+	}
 	*ret = ops;
 	return 0;
 }

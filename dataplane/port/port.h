@@ -29,7 +29,14 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 	uint64_t waited_ns; /* in this host until it was read; UINT64_MAX: not known */
 };
 
+/* Grows where what is below it, or what it is made of, changes: a worker may find a module of
+ * another version, while a package is upgraded. */
+#define PORT_VERSION 1
+#define PORT_LAYOUT (LAUNCH_VERSION * 1000U + PORT_VERSION)
+
 struct port_ops {
+	uint64_t layout; /* of a module: PORT_LAYOUT. The first thing in every version, where older
+			  * ones had a pointer */
 	const char *name;
 	/* What could not be opened at the start can be later, when the worker is confined. */
 	bool reopens;

@@ -718,6 +718,7 @@ static void port_dpdk_counters(const struct port *p, struct launch_port_counters
 }
 
 const struct port_ops plenum_port_module = {
+	.layout = PORT_LAYOUT,
 	.name = "dpdk",
 	.open = port_dpdk_open,
 	.join = port_dpdk_join,

@@ -3,6 +3,7 @@
  * A worker that carries nothing: it speaks the messages of dataplane/launch.h, beats its heart and
  * does what a test tells it by files in the directory that PLENUM_TEST_DIR names:
  *   config-exit   exit with LAUNCH_EXIT_CONFIG and a reason, at start
+ *   version-exit  the same with LAUNCH_EXIT_VERSION
  *   mute          never become ready
  *   other-version look like a worker of another version to those who look into it
  *   deaf          do not answer an adoption
@@ -242,6 +243,10 @@ int main(void)
 	if (asked("config-exit")) {
 		say(LAUNCH_MSG_FAILED, -EINVAL, "the test asked for it");
 		return LAUNCH_EXIT_CONFIG;
+	}
+	if (asked("version-exit")) {
+		say(LAUNCH_MSG_FAILED, -EPROTO, "restart plenumd");
+		return LAUNCH_EXIT_VERSION;
 	}
 	stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_SHARED, LAUNCH_FD_STATS, 0);
 	if (stats == MAP_FAILED)
