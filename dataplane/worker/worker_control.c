@@ -399,7 +399,7 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code)
 {
-	char text[LAUNCH_REASON_MAX * 2], who[128] = "", why[128] = "";
+	char text[LAUNCH_REASON_MAX * 3], who[128] = "", why[128] = "";
 	bool is_path = e == RUDP_PATH_UP || e == RUDP_PATH_DOWN;
 	bool good = e == RUDP_PATH_UP || e == RUDP_SESSION_UP;
 
