@@ -4,18 +4,17 @@
  * they have changed. Apart from store.c, whose part is what clients stage.
  */
 #include "agent/store_internal.h"
+#include "netcfg/base/hash.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define FNV_BASIS 0xcbf29ce484222325ULL
-#define FNV_PRIME 0x100000001b3ULL
-
 static void mix(uint64_t *mark, const void *data, size_t len)
 {
-	for (const unsigned char *c = data; len > 0; len--, c++)
-		*mark = (*mark ^ *c) * FNV_PRIME;
+	const uint64_t before[2] = {*mark, 0};
+
+	*mark = hash_keyed(before, data, len);
 }
 
 /* An edit moves one of these, a file that replaces another all of them. */
@@ -42,7 +41,7 @@ static int is_dropin(const struct dirent *e)
 
 static uint64_t mark_of_files(const struct store *st)
 {
-	uint64_t mark = FNV_BASIS;
+	uint64_t mark = 0;
 	struct dirent **entries;
 	int n;
 

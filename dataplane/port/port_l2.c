@@ -54,9 +54,9 @@ typedef words words_anywhere __attribute__((aligned(1), may_alias));
 /* Adding 32-bit words into 64 bits needs no carry handling below 2^32 words. Of a 64-bit word that
  * is all of it into one sum and its upper half into another, which the first is rid of at the end.
  * In vectors by hand, since compilers leave such loops as they are at -O2; any processor of 64 bits
- * has these. Byte order does not matter until the fold. */
-/* What is added up is copied, too, where `to` is not NULL: each byte is looked at once, and none is
- * read right after it was written, which processors are slow at. */
+ * has these. Byte order does not matter until the fold. What is added up is copied, too, where `to`
+ * is not NULL: each byte is looked at once, and none is read right after it was written, which
+ * processors are slow at. */
 static inline __attribute__((always_inline)) uint64_t sum_words(uint8_t *to, const uint8_t *p,
 								size_t len, uint64_t sum)
 {

@@ -532,17 +532,13 @@ static bool list_has(const json_t *list, const char *text)
 	return false;
 }
 
-/* Each leg's is said with its name wherever one looks, whatever else there is to say. */
-static void test_reasons_of_two_legs(void **state)
+/* The first worker of a start, as one that is up: what it says is on *ret_page, which may be NULL.
+ */
+static struct sup_worker *worker_is_up(struct fixture *f, struct launch_stats **ret_page)
 {
-	static const char a[] = "leg-a: no-af-xdp: AF_PACKET is used",
-			  b[] = "leg-b: no such device";
-	struct fixture *f = *state;
 	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct sup_worker *w;
-	struct status st;
-	json_t *o, *process;
 
 	assert_ptr_not_equal(page, MAP_FAILED);
 	assert_int_equal(walk(f, WALK_START), 0);
@@ -551,6 +547,22 @@ static void test_reasons_of_two_legs(void **state)
 		munmap((void *)w->stats, sizeof(*page));
 	w->stats = page;
 	w->state = SUP_UP;
+	if (ret_page)
+		*ret_page = page;
+	return w;
+}
+
+/* Each leg's is said with its name wherever one looks, whatever else there is to say. */
+static void test_reasons_of_two_legs(void **state)
+{
+	static const char a[] = "leg-a: no-af-xdp: AF_PACKET is used",
+			  b[] = "leg-b: no such device";
+	struct fixture *f = *state;
+	struct launch_stats *page;
+	struct status st;
+	json_t *o, *process;
+
+	(void)worker_is_up(f, &page);
 	snprintf(page->ports[0].reason, sizeof(page->ports[0].reason), "%s", a);
 	snprintf(page->ports[1].reason, sizeof(page->ports[1].reason), "%s", b);
 	snprintf(page->ports[0].by, sizeof(page->ports[0].by), "af-packet");
@@ -589,19 +601,11 @@ static void test_reasons_of_two_legs(void **state)
 static void test_deaths_in_a_row(void **state)
 {
 	struct fixture *f = *state;
-	struct launch_stats *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct health_entry *e;
 	struct sup_worker *w;
 	char why[HEALTH_TEXT_MAX];
 
-	assert_ptr_not_equal(page, MAP_FAILED);
-	assert_int_equal(walk(f, WALK_START), 0);
-	w = (struct sup_worker *)sup_first(f->a.sup);
-	if (w->stats)
-		munmap((void *)w->stats, sizeof(*page));
-	w->stats = page;
-	w->state = SUP_UP;
+	w = worker_is_up(f, NULL);
 	w->up_since_ns = clock_now_ns();
 	w->n_deaths = SUP_DEATHS_MANY - 1;
 	strcpy(w->died_of, "killed by SIGSEGV");
