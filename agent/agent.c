@@ -140,12 +140,12 @@ void agent_update_state(struct agent *a)
 
 	if (a->state == AGENT_STOPPING)
 		return;
-	a->begun = a->begun || (a->now.spec && all_are_up(a));
+	a->begun = a->begun || (a->now.spec && all_are_up(a) && !health_waits(a));
 	if (problems_degrade(&a->problems))
 		a->state = AGENT_DEGRADED;
 	else
 		a->state = a->begun ? AGENT_RUNNING : AGENT_STARTING;
-	if (a->state == AGENT_DEGRADED && was == AGENT_RUNNING)
+	if (a->state == AGENT_DEGRADED && was != AGENT_DEGRADED)
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",
 			   a->problems.n_all ? a->problems.all[0] : "?");
 	else if (a->state == AGENT_RUNNING && was == AGENT_DEGRADED)

@@ -33,7 +33,7 @@ struct agent_options {
 };
 
 enum agent_state {
-	AGENT_STARTING, /* until each worker that is wanted has been up */
+	AGENT_STARTING, /* until what is wanted has come up, or counts as missing */
 	AGENT_RUNNING,	/* what is wanted runs */
 	AGENT_DEGRADED, /* it does not: `problems` says why */
 	AGENT_STOPPING,
@@ -63,7 +63,7 @@ struct agent {
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
-	bool begun; /* each worker that is wanted has been up since this agent's start */
+	bool begun; /* what is wanted has been there since the start, or the last apply */
 	struct problems problems;
 	struct health health;
 	struct drift drift;

@@ -286,12 +286,9 @@ static bool is_no_loss(const struct status_path *paths, size_t n, const struct l
  * to blame. */
 static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
 {
-	const struct plan *plan = l->a->now.plan;
+	const struct plan_leg_info *info = status_plan_leg(l->a, leg);
 
-	for (size_t i = 0; plan && i < plan->n_legs; i++)
-		if (strcmp(plan->legs[i].name, leg) == 0)
-			return plan_leg_is_configured(&plan->legs[i]) ? NULL : &plan->legs[i];
-	return NULL;
+	return info && !plan_leg_is_configured(info) ? info : NULL;
 }
 
 static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, const char *peer)
@@ -438,6 +435,18 @@ static void look_at_worker(struct look *l)
 
 /* ---- the whole ---- */
 
+/* The walk that gives a leg without a carrier its state is made to wait where somebody keeps
+ * changing what is ours. */
+static bool is_told_elsewhere(const struct agent *a, const struct health_entry *e, uint64_t now)
+{
+	const struct plan_leg_info *leg;
+
+	if (!e->told_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + PATH_NS)
+		return e->told_elsewhere;
+	leg = status_plan_leg(a, e->key);
+	return leg && leg->state != PLAN_LEG_USABLE;
+}
+
 static void tell(struct agent *a, uint64_t now)
 {
 	json_t *list = json_array();
@@ -446,16 +455,48 @@ static void tell(struct agent *a, uint64_t now)
 	for (size_t i = 0; list && i < a->health.n; i++) {
 		const struct health_entry *e = &a->health.entries[i];
 
-		if (e->told_elsewhere || e->due_ns > now)
+		if (is_told_elsewhere(a, e, now) || e->due_ns > now)
 			continue;
 		snprintf(text, sizeof(text), "worker %u: %s", e->worker, e->text);
 		json_array_append_new(list, json_string(text));
 	}
-	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list)) {
+	/* What has come up since is no change of the list. */
+	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list) || !a->begun) {
 		agent_update_state(a);
 		status_publish(a);
 	}
 	json_decref(list);
+}
+
+bool health_waits(const struct agent *a)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		/* Not for paths: of a server's many clients one is always about to come or go. */
+		if ((e->kind == HEALTH_STATE || e->kind == HEALTH_MOUNT) && e->due_ns > now)
+			return true;
+	}
+	return false;
+}
+
+/* Until the next look: what counts from an earlier moment on is not said later than that, nor is
+ * a start kept waiting for its end. Whoever has a look in between, as each that asks for the state
+ * does, puts none off. */
+static void arm_next(struct agent *a, uint64_t now)
+{
+	struct health *h = &a->health;
+	uint64_t next_ns = now + (a->begun ? HEALTH_LOOK_NS : HEALTH_START_NS);
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].due_ns > now)
+			next_ns = MIN_OF(next_ns, h->entries[i].due_ns);
+	if (!h->timer || (loop_timer_armed(h->timer) && h->next_ns <= next_ns))
+		return;
+	h->next_ns = next_ns;
+	loop_timer_arm(h->timer, next_ns - now);
 }
 
 void health_look(struct agent *a)
@@ -472,8 +513,8 @@ void health_look(struct agent *a)
 	free(l.arp);
 	drop_unseen(&a->health);
 	tell(a, l.now);
-	if (any && a->health.timer && !loop_timer_armed(a->health.timer))
-		loop_timer_arm(a->health.timer, HEALTH_LOOK_NS);
+	if (any)
+		arm_next(a, l.now);
 }
 
 static int on_timer(void *user)
@@ -487,7 +528,7 @@ static int on_timer(void *user)
 
 int health_init(struct agent *a)
 {
-	return loop_add_timer(a->loop, NSEC_PER_SEC / 4, on_timer, a, &a->health.timer);
+	return loop_add_timer(a->loop, NSEC_PER_SEC / 20, on_timer, a, &a->health.timer);
 }
 
 void health_done(struct health *h)

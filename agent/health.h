@@ -5,7 +5,8 @@
  * the kernel's ARP table. The state of the agent, the reasons in tables and answers, the metrics
  * and exit statuses all follow from this one list. What passes by itself within a moment, as a path
  * that is left and taken back or a worker that is restarted, is not in it. Looked at once a second
- * while there are workers, and whenever one of them changes. Reads, and changes nothing but the
+ * while there are workers, when the first of what is seen counts, and whenever one of them
+ * changes. Reads, and changes nothing but the
  * list.
  */
 #ifndef PLENUM_AGENT_HEALTH_H
@@ -16,6 +17,7 @@
 #define HEALTH_TEXT_MAX 320
 #define HEALTH_KEY_MAX 288
 #define HEALTH_LOOK_NS NSEC_PER_SEC
+#define HEALTH_START_NS (NSEC_PER_SEC / 10) /* while the agent is starting */
 
 struct agent;
 
@@ -45,11 +47,14 @@ struct health {
 	struct health_entry *entries;
 	size_t n, cap;
 	struct loop_source *timer;
+	uint64_t next_ns; /* when it fires, where it is armed */
 };
 
 int health_init(struct agent *a);
 void health_done(struct health *h);
 void health_look(struct agent *a);
+/* Whether a worker or a mount is not there, but not for so long that it counts. */
+bool health_waits(const struct agent *a);
 /* Why the worker, which is up, is less than it should be: the first cause, and of a leg's that of
  * each leg; "": it is not. */
 void health_reason(const struct agent *a, uint32_t worker, char *buf, size_t size);

@@ -322,7 +322,7 @@ static void leg_label(const struct agent *a, struct status_leg *leg)
 	leg_switch(&v, l, leg->switch_name, leg->switch_port);
 }
 
-static const struct plan_leg_info *plan_leg(const struct agent *a, const char *name)
+const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name)
 {
 	for (size_t i = 0; a->now.plan && i < a->now.plan->n_legs; i++)
 		if (strcmp(a->now.plan->legs[i].name, name) == 0)
@@ -350,7 +350,7 @@ static void leg_state(struct status_leg *leg, const struct plan_leg_info *info,
 
 static void add_leg(const struct agent *a, struct status *st, const struct spec_net *n)
 {
-	const struct plan_leg_info *info = plan_leg(a, n->name);
+	const struct plan_leg_info *info = status_plan_leg(a, n->name);
 	const struct inv_link *link = info ? inv_link_by_index(a->now.inv, info->ifindex) : NULL;
 	struct status_leg *leg = &st->legs[st->n_legs++];
 

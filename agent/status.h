@@ -114,6 +114,8 @@ void status_done(struct status *st);
 void status_read_text(const struct launch_stats *page, const char *text, char *buf, size_t size);
 size_t status_read_paths(const struct sup_worker *w, struct status_path ret[LAUNCH_PATHS_MAX]);
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
+/* Of what runs; NULL: it has no such leg. */
+const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name);
 /* New references; NULL: out of memory. */
 json_t *status_to_json(const struct status *st);
 json_t *status_processes_to_json(const struct status *st);

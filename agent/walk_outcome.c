@@ -445,6 +445,9 @@ void walk_conclude(struct agent *a, int error)
 	note_history(a, error, runs);
 	if (is_refused(a, error, runs))
 		walk_note_refused(a, w->source, w->entry, first_error(w, error, why), w->next.spec);
+	/* Whoever asks for the state now wants to know whether what he ordered runs. */
+	if (runs && walk_is_ordered(w))
+		a->begun = false;
 	health_look(a);
 	agent_update_state(a);
 	if ((w->n_steps > 0 && !walk_is_repair(w)) || (error >= 0 && w->trigger != WALK_KERNEL))
