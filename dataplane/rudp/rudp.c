@@ -335,6 +335,11 @@ void rudp_rx_waited(struct rudp *r, uint64_t ns)
 	r->waited_ns = ns;
 }
 
+void rudp_rests(struct rudp *r, bool rests)
+{
+	r->rests = rests;
+}
+
 void rudp_tx_leaves(struct rudp *r, unsigned port, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < r->n_trains; i++) {

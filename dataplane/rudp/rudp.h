@@ -266,6 +266,10 @@ int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, cons
  * knows; congestion control takes it for no fault of the network. UINT64_MAX, as at first: not
  * known, they may have come right after the last rudp_poll. */
 void rudp_rx_waited(struct rudp *r, uint64_t ns);
+/* Whether whoever polls sleeps until there is something to do, and requests are so rare that none
+ * carries the acknowledgement of the answer before: that waits for no timer then, which would wake
+ * the sleeper once more for each. Not so at first. */
+void rudp_rests(struct rudp *r, bool rests);
 /* From within tx_flush: what `port` was given since the last one leaves from now on. When many
  * bytes go, the last leave long after rudp_poll was told the time; where this is said, that is no
  * fault of the network either. */

@@ -406,6 +406,7 @@ struct rudp {
 	struct rudp_session *dead;
 	bool dirty;	/* the next poll has something to do */
 	bool again;	/* this poll stopped early */
+	bool rests;	/* nothing is acknowledged late for the sake of a request that may come */
 	unsigned depth; /* of our own entry points: the dead are reaped at 0 */
 	uint64_t deadline;
 	uint32_t blocked_ports; /* bit per port, for one poll */

@@ -299,6 +299,12 @@ static void tell_send(struct rudp_session *s, uint64_t now)
 			ack_send(s, &s->paths[i], s->paths[i].acks.top, &s->paths[i], now);
 }
 
+/* A server's answer carries it in any case. */
+static bool ack_may_wait(const struct rudp_session *s)
+{
+	return !s->r->rests || !s->is_client || s->n_active > 0;
+}
+
 void rudp_rx_send_acks(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -308,7 +314,7 @@ void rudp_rx_send_acks(struct rudp_session *s, uint64_t now)
 			continue;
 		if (PLENUM_UNLIKELY(s->r->incasts[p->port].limit_bytes))
 			rudp_share_tell(s, p, now);
-		if (rudp_acks_due(&p->acks, now))
+		if (rudp_acks_due(&p->acks, now) || (p->acks.pending && !ack_may_wait(s)))
 			acks_send(s, p, now);
 	}
 	if (PLENUM_UNLIKELY(s->tell))

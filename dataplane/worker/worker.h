@@ -255,5 +255,7 @@ void worker_capture_keys(struct worker *w);
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns);
 /* Whether to look again instead of going to sleep, idle_ns after the last work. */
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns);
+/* Whether it sleeps, and work comes so rarely that little is gained by waiting for more of it. */
+bool worker_spin_rests(const struct worker_spin *s);
 
 #endif

@@ -287,6 +287,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
 	*ret_due_ns = MIN_OF(*ret_due_ns, worker_fault_turn(w));
+	rudp_rests(w->rudp, worker_spin_rests(&w->spin));
 	more = rudp_poll(w->rudp, w->now_ns);
 	turn_too_big(w);
 	*ret_due_ns = MIN_OF(*ret_due_ns, turn_port_ticks(w));

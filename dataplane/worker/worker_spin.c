@@ -13,6 +13,8 @@
 #define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* parts of one request come so close together */
 #define GAP_SHIFT 4			/* what a wait weighs in the mean */
 #define GAP_SHIFT_SHORT 6
+/* The mean of a short wait and one of about twice as long as acknowledgements wait for company. */
+#define GAP_REST_NS (200 * NSEC_PER_USEC)
 
 /*
  * An answer may be worth meeting and yet not worth a core: where requests come now and then, being
@@ -48,4 +50,9 @@ bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns)
 {
 	return idle_ns < s->limit_ns && s->gap_ns <= s->limit_ns + SPIN_WAKE_NS &&
 	       s->scores[s->awaits] >= SPIN_SCORE_WORTH;
+}
+
+bool worker_spin_rests(const struct worker_spin *s)
+{
+	return s->gap_ns >= MAX_OF(GAP_REST_NS, s->limit_ns + SPIN_WAKE_NS);
 }

@@ -462,6 +462,7 @@ static void end_start(struct sim_end *end)
 	end->n_ports = cfg.n_ports;
 	if (rudp_new(&cfg, sim->now, &end->r))
 		abort();
+	rudp_rests(end->r, sim->cfg.rests);
 	if (end->index != SIM_SERVER &&
 	    rudp_connect(end->r, &seed, 1, "hello", 5, end, sim->now, &end->session))
 		abort();

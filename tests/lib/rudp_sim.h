@@ -55,6 +55,7 @@ struct sim_config {
 	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
+	bool rests; /* all ends: rudp_rests */
 	enum rudp_security security;
 	struct rudp_limits limits;
 };

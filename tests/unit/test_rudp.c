@@ -594,6 +594,7 @@ static void random_config(uint64_t seed, struct sim_config *ret)
 		c.burst = (uint32_t)sim_random(&dice, 3000);
 		c.burst_packets = 1 + (unsigned)sim_random(&dice, 8);
 	}
+	c.rests = sim_random(&dice, 4) == 0;
 	*ret = c;
 }
 

@@ -203,12 +203,54 @@ static void test_given_up(void **state)
 	given_up_of(2);
 }
 
+/* An answer is acknowledged by the next request, or when none comes for so long; by who rests at
+ * once, but not while another answer is due, nor is a request that has one to come. */
+static void acknowledged_of(bool rests)
+{
+	struct sim_config cfg = clean;
+	const struct rudp_session *s;
+	const struct rudp_path *p;
+	struct sim *sim;
+	uint64_t sent, had;
+
+	cfg.legs = 1;
+	cfg.turn_ns = TURN_NS;
+	cfg.delay_ns = 5 * US;
+	cfg.rests = rests;
+	sim = sim_new(&cfg);
+	CHECK(sim, sim_connect(sim, SEC) && sim_pass(sim, 100 * MS));
+	s = rudp_session_next(sim->ends[1].r, NULL);
+	p = &s->paths[0];
+	CHECK(sim, sim_call(sim, 1, 100, 100, 0) && sim_finish(sim, SEC) && sim_pass(sim, LATE_NS));
+	CHECK(sim, (p->acks.pending == 0) == rests);
+	CHECK(sim, sim_pass(sim, RUDP_ACK_DELAY_NS) && p->acks.pending == 0);
+
+	/* The server takes 100 us for the second: it acknowledges it by the answer alone. */
+	sent = p->tx_packets;
+	had = p->rx_packets;
+	CHECK(sim, sim_call(sim, 1, 100, 100, 0) && sim_call(sim, 1, 100, 100, 100));
+	CHECK(sim, sim_pass(sim, 50 * US));
+	CHECK(sim, sim->n_open == 1 && p->acks.pending == 1);
+	CHECK(sim, p->tx_packets == sent + 2 && p->rx_packets == had + 1);
+	CHECK(sim, sim_finish(sim, SEC) && sim_pass(sim, LATE_NS));
+	CHECK(sim, p->rx_packets == had + 2 && (p->acks.pending == 0) == rests);
+	CHECK(sim, sim_close(sim));
+	sim_free(sim);
+}
+
+static void test_acknowledged(void **state)
+{
+	acknowledged_of(false);
+	acknowledged_of(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_time),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_acknowledged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,28 @@ static void test_spin_learns(void **state)
 	assert_false(worker_spin_wanted(&s, 0)); /* switched off */
 }
 
+/* Where requests are so rare that no acknowledgement would ride on one, and only there. */
+static void test_spin_rests(void **state)
+{
+	struct worker_spin s = {.limit_ns = 100000};
+
+	assert_false(worker_spin_rests(&s));
+	for (unsigned i = 0; i < 100; i++)
+		worker_spin_learn(&s, i % 2 ? 25000 : 900000);
+	assert_true(worker_spin_rests(&s));
+	for (unsigned i = 0; i < 100; i++)
+		worker_spin_learn(&s, i % 2 ? 25000 : 250000);
+	assert_false(worker_spin_rests(&s)); /* they may come in time */
+	s = (struct worker_spin){.limit_ns = 1000000};
+	for (unsigned i = 0; i < 100; i++)
+		worker_spin_learn(&s, 900000);
+	assert_false(worker_spin_rests(&s)); /* it spins for all of that */
+	s = (struct worker_spin){.limit_ns = 0};
+	for (unsigned i = 0; i < 100; i++)
+		worker_spin_learn(&s, 900000);
+	assert_false(worker_spin_rests(&s)); /* it never sleeps, or always does: nothing is known */
+}
+
 /* A thousand requests a second are woken for, though each answer comes soon; many are met spinning,
  * also when they begin after a pause. */
 static void test_spin_is_for_many(void **state)
@@ -229,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_stats_must_be_whole),
 		cmocka_unit_test(test_core_must_exist),
 		cmocka_unit_test(test_spin_learns),
+		cmocka_unit_test(test_spin_rests),
 		cmocka_unit_test(test_spin_is_for_many),
 	};
 
