@@ -126,12 +126,17 @@ void agent_end_if_done(struct agent *a)
 		loop_exit(a->loop, 0);
 }
 
+/* Also of those that the supervisor is still to hear of. */
 static bool all_are_up(const struct agent *a)
 {
-	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+	size_t n_up = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
 		if (w->wanted && w->state != SUP_UP)
 			return false;
-	return true;
+		n_up += w->wanted;
+	}
+	return n_up >= a->now.n_wants;
 }
 
 void agent_update_state(struct agent *a)

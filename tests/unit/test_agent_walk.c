@@ -29,24 +29,6 @@ static void test_start_and_again(void **state)
 	assert_int_equal(sup_count_processes(a->sup), 1);
 }
 
-static void test_running_is_said_once_workers_are_up(void **state)
-{
-	struct fixture *f = *state;
-	struct agent *a = &f->a;
-	struct sup_worker *w;
-
-	assert_int_equal(walk(f, WALK_START), 0);
-	agent_update_state(a);
-	assert_int_equal(a->state, AGENT_STARTING);
-	w = (struct sup_worker *)sup_first(a->sup);
-	w->state = SUP_UP;
-	agent_update_state(a);
-	assert_int_equal(a->state, AGENT_RUNNING);
-	w->state = SUP_STARTING; /* a restart is seen by what lasts (health.h) */
-	agent_update_state(a);
-	assert_int_equal(a->state, AGENT_RUNNING);
-}
-
 static void remove_addr(struct fixture *f, uint32_t ifindex, const char *prefix)
 {
 	struct inv_addr gone = {.ifindex = ifindex, .ip = host_prefix(prefix)};
@@ -552,6 +534,39 @@ static struct sup_worker *worker_is_up(struct fixture *f, struct launch_stats **
 	return w;
 }
 
+/* Nor while the mount of one is not served, until that counts as missing; anew after each apply. */
+static void test_running_is_said_once_all_is_there(void **state)
+{
+	struct fixture *f = *state;
+	struct agent *a = &f->a;
+	struct launch_stats *page;
+	struct sup_worker *w;
+
+	assert_int_equal(walk(f, WALK_START), 0);
+	health_look(a); /* as whoever asks meanwhile does */
+	assert_int_equal(a->state, AGENT_STARTING);
+	w = worker_is_up(f, &page);
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	w->state = SUP_STARTING; /* a restart is seen by what lasts (health.h) */
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	w->state = SUP_UP;
+	w->config.n_mounts = 1;
+	strcpy(w->config.mounts[0].path, "/m");
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+	assert_int_equal(walk(f, WALK_RELOAD), 0);
+	w->state = SUP_UP;
+	w->config.n_mounts = 1;
+	strcpy(w->config.mounts[0].path, "/m");
+	health_look(a);
+	assert_int_equal(a->state, AGENT_STARTING);
+	launch_stat_set(&page->mounts[0].served, 1);
+	health_look(a);
+	assert_int_equal(a->state, AGENT_RUNNING);
+}
+
 /* Each leg's is said with its name wherever one looks, whatever else there is to say. */
 static void test_reasons_of_two_legs(void **state)
 {
@@ -744,7 +759,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_stages_before_an_apply_that_waits,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_running_is_said_once_workers_are_up, setup,
+		cmocka_unit_test_setup_teardown(test_running_is_said_once_all_is_there, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
