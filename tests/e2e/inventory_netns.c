@@ -115,11 +115,13 @@ static void test_connections(void **state)
 		struct sockaddr_storage ss;
 		int len = ip_addr_to_sockaddr(&a, servers[i].port, &ss);
 		int server = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		int client = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		int client = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
 
 		assert_int_equal(bind(server, (struct sockaddr *)&ss, (socklen_t)len), 0);
 		assert_int_equal(listen(server, 1), 0);
-		assert_int_equal(connect(client, (struct sockaddr *)&ss, (socklen_t)len), 0);
+		r = connect(client, (struct sockaddr *)&ss, (socklen_t)len);
+		if (r < 0)
+			fail_msg("connect to %s: %s", servers[i].ip, strerror(errno));
 		assert_true(accept4(server, NULL, NULL, SOCK_CLOEXEC) >= 0);
 	}
 	inv = collect(k);
