@@ -157,6 +157,7 @@ struct fuse_back_client {
 	enum fuse_hello_lane lane;
 	bool read_only;
 	bool gone;
+	bool failed;	   /* a request of its, and that is told */
 	uint32_t features; /* FUSE_PROTO_FEATURE_* in force */
 	struct {
 		uint64_t read_bytes, write_bytes;

@@ -4,6 +4,7 @@
  * memory where it ran before, handed to its operation, kept.
  */
 #include "dataplane/fuse/fuse_back_internal.h"
+#include "netcfg/base/log.h"
 #include <string.h>
 
 static struct fuse_out_header *req_header(struct back_req *q)
@@ -33,6 +34,14 @@ static void req_let_go(struct back_req *q)
 	q->temp = NULL;
 }
 
+/* Once a session: a disk that fails does so often. */
+static void failed_tell(struct fuse_back_client *c, uint32_t opcode)
+{
+	if (!c->failed)
+		log_warning("%s: request of FUSE opcode %u: Input/output error", c->host, opcode);
+	c->failed = true;
+}
+
 void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
 {
 	struct fuse_back_client *c = q->client;
@@ -49,8 +58,10 @@ void back_req_finish(struct back_req *q, int error, size_t len, size_t tail_len)
 		journal_cancel(q->record, q->ticket);
 	req_let_go(q);
 	launch_stat_add(&b->stats->responses, 1);
-	if (error == -EIO)
+	if (error == -EIO) {
 		launch_stat_add(&b->stats->request_errors, 1);
+		failed_tell(c, q->in->opcode);
+	}
 	req_unlink(q);
 	buf_pool_put(&b->requests, q->in);
 	q->in = NULL;

@@ -5,6 +5,7 @@
  * taken for true where the kernel would fall over it: such an answer is EIO.
  */
 #include "dataplane/fuse/fuse_front_internal.h"
+#include "netcfg/base/log.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -595,7 +596,9 @@ static bool answer_recall(struct fuse_front *f, struct front_slot *s, int error)
 
 static void bad_answer(struct fuse_front *f, struct front_slot *s, int error)
 {
-	f->bad_responses++;
+	if (f->bad_responses++ == 0)
+		log_warning("%s: an answer of the server's is not one to FUSE opcode %u: %s",
+			    f->mount->path, s->opcode, strerror(-error));
 	launch_stat_add(&f->stats->request_errors, 1);
 	front_slot_fail(f, s, error);
 }
