@@ -170,6 +170,7 @@ static int front_new(const struct launch_config *cfg, const struct launch_mount 
 		e = 0;
 	}
 	if (e == 1) {
+		front_slots_warm(f);
 		f->resend_due = true;
 		(void)front_resend(f);
 		e = 0;

@@ -646,6 +646,8 @@ void front_ping_down(struct fuse_front *f, uint64_t now_ns);
 /* fuse_front_slot.c */
 
 int front_slots_init(struct fuse_front *f);
+/* The first request finds as much memory as the predecessor's largest took. */
+void front_slots_warm(struct fuse_front *f);
 void front_slots_done(struct fuse_front *f);
 /* Takes the request of len bytes in f->read_buf into a slot: copied when small, else the buffer
  * changes hands. NULL: no slot or no buffer. */

@@ -40,7 +40,7 @@ static void pool_drop_pages(struct front_pool *p, unsigned i)
 		return;
 	(void)madvise(pool_buf(p, i), FRONT_POOL_BUF_BYTES, MADV_DONTNEED);
 	p->free_touched -= p->touched[i];
-	p->touched[i] = 0;
+	p->touched[i] = p->populated[i] = 0;
 }
 
 void *front_pool_get(struct front_pool *p, unsigned reserve)
@@ -65,8 +65,10 @@ void front_pool_populate(struct front_pool *p, void *buf, size_t bytes)
 	unsigned i = pool_index(p, buf);
 
 	bytes = MIN_OF(bytes, (size_t)FRONT_POOL_BUF_BYTES);
-	if (p->touched[i] < bytes && madvise(buf, bytes, MADV_POPULATE_WRITE) == 0)
-		p->touched[i] = (uint32_t)bytes;
+	if (p->populated[i] >= bytes || madvise(buf, bytes, MADV_POPULATE_WRITE) < 0)
+		return;
+	p->populated[i] = (uint32_t)bytes;
+	p->touched[i] = MAX_OF(p->touched[i], p->populated[i]);
 }
 
 void front_pool_put(struct front_pool *p, void *buf, size_t used_bytes)

@@ -16,10 +16,11 @@
 struct front_pool {
 	uint8_t *base;
 	unsigned n_free;
-	uint16_t free[FRONT_POOL_BUFS]; /* a stack: the last one given back is warm */
-	uint32_t touched[FRONT_POOL_BUFS];
-	bool pinned;	     /* an RDMA device knows its pages: they stay */
-	size_t free_touched; /* sum of touched over the free ones */
+	uint16_t free[FRONT_POOL_BUFS];	     /* a stack: the last one given back is warm */
+	uint32_t touched[FRONT_POOL_BUFS];   /* so many bytes may have pages, */
+	uint32_t populated[FRONT_POOL_BUFS]; /* and so many have */
+	bool pinned;			     /* an RDMA device knows its pages: they stay */
+	size_t free_touched;		     /* sum of touched over the free ones */
 };
 
 /* 0; -ENOMEM. */

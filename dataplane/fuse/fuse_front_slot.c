@@ -73,6 +73,12 @@ static void slot_begin(struct fuse_front *f, struct front_slot *s, uint32_t len,
 	f->oldest.older = s;
 }
 
+void front_slots_warm(struct fuse_front *f)
+{
+	f->largest = MIN_OF(f->state.head->largest, (uint32_t)FRONT_POOL_BUF_BYTES);
+	front_pool_populate(&f->pool, f->read_buf, f->largest);
+}
+
 struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t now_ns)
 {
 	struct front_slot *s = f->free;
@@ -91,7 +97,8 @@ struct front_slot *front_slot_take(struct fuse_front *f, uint32_t len, uint64_t 
 		f->read_buf = next_buf;
 		/* A worker that is killed while the kernel copies a request into memory that is
 		 * not there yet costs the program an error; into memory that is, nothing. */
-		f->largest = MAX_OF(f->largest, len);
+		if (len > f->largest)
+			f->largest = f->state.head->largest = len;
 		front_pool_populate(&f->pool, f->read_buf, f->largest);
 	} else {
 		s->req = s->small;

@@ -115,6 +115,8 @@ struct front_head {
 	/* 1: no node of it is used, and its memory was given back, or is about to be. Not looked
 	 * at, where it is a hole still: that alone would fill it. */
 	uint8_t released[FRONT_CHUNKS_MAX];
+	uint32_t largest; /* bytes of the kernel's requests so far; 0 where a worker of an earlier
+			   * version has not noted it */
 };
 
 struct front_state {

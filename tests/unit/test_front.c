@@ -512,22 +512,55 @@ static void test_large_messages_move_without_copy(void **state)
 	assert_int_equal(g->f->pool.free_touched, 0);
 }
 
+static void is_resident(void *buf, size_t bytes)
+{
+	uint8_t resident[16] = {0};
+
+	assert_int_equal(bytes, sizeof(resident) * 4096);
+	assert_int_equal(mincore(buf, bytes, resident), 0);
+	for (unsigned i = 0; i < sizeof(resident); i++)
+		assert_true(resident[i] & 1);
+}
+
 /* The next request of that size finds its memory there: a kernel that has to make it while we are
  * killed fails the request. */
 static void test_memory_is_there_before_the_request(void **state)
 {
 	struct rig *g = *state;
 	static uint8_t data[64 << 10];
-	uint8_t resident[sizeof(data) / 4096] = {0};
 	uint64_t nodeid, fh;
 
 	bring_up(g);
 	nodeid = lookup(g, "f", "handle-f");
 	fh = open_file(g, nodeid, 5);
 	kernel_write(g, nodeid, fh, data, sizeof(data));
-	assert_int_equal(mincore(g->f->read_buf, sizeof(data), resident), 0);
-	for (unsigned i = 0; i < sizeof(resident); i++)
-		assert_true(resident[i] & 1);
+	is_resident(g->f->read_buf, sizeof(data));
+}
+
+/* So it is where an answer was to go that never came, and for a successor's first request. */
+static void test_memory_is_there_though_it_was_not_used(void **state)
+{
+	struct rig *g = *state;
+	static uint8_t data[64 << 10];
+	struct front_pool pool;
+	uint64_t nodeid, fh;
+	void *buf;
+
+	assert_int_equal(front_pool_init(&pool), 0);
+	buf = front_pool_get(&pool, 0);
+	front_pool_put(&pool, buf, sizeof(data));
+	assert_ptr_equal(front_pool_get(&pool, 0), buf);
+	front_pool_populate(&pool, buf, sizeof(data));
+	is_resident(buf, sizeof(data));
+	front_pool_done(&pool);
+
+	bring_up(g);
+	nodeid = lookup(g, "f", "handle-f");
+	fh = open_file(g, nodeid, 5);
+	kernel_write(g, nodeid, fh, data, sizeof(data));
+	fuse_front_free(g->f);
+	front_start(g);
+	is_resident(g->f->read_buf, sizeof(data));
 }
 
 static void test_reads_leave_room(void **state)
@@ -734,6 +767,8 @@ int main(void)
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_memory_is_there_before_the_request, rig_setup,
 						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_memory_is_there_though_it_was_not_used,
+						rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_reads_leave_room, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_bad_answers_become_errors, rig_setup,
 						rig_teardown),
