@@ -6,8 +6,7 @@
  * and exit statuses all follow from this one list. What passes by itself within a moment, as a path
  * that is left and taken back or a worker that is restarted, is not in it. Looked at once a second
  * while there are workers, when the first of what is seen counts, and whenever one of them
- * changes. Reads, and changes nothing but the
- * list.
+ * changes. Reads, and changes nothing but the list.
  */
 #ifndef PLENUM_AGENT_HEALTH_H
 #define PLENUM_AGENT_HEALTH_H
