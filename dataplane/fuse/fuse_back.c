@@ -21,6 +21,9 @@ static int exports_init(struct fuse_back *b, const struct launch_config *cfg)
 		b->n_exports++;
 		if (r == 0)
 			r = state_map(cfg->exports[i].state_fd, &e->state);
+		e->asked = calloc(STATE_HOLDS_MAX, sizeof(*e->asked));
+		if (r == 0 && !e->asked)
+			r = -ENOMEM;
 		if (r == 0)
 			r = back_mounts_restore(e);
 		if (r < 0)
@@ -158,8 +161,10 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	back_rdma_done(b);
 	back_ring_done(b);
 	back_nodes_done(b);
-	for (unsigned i = 0; i < b->n_exports; i++)
+	for (unsigned i = 0; i < b->n_exports; i++) {
 		state_unmap(b->exports[i].state);
+		free(b->exports[i].asked);
+	}
 	buf_pool_done(&b->requests);
 	buf_pool_done(&b->answers);
 	share_done(&b->share);

@@ -180,11 +180,9 @@ void back_hand_holds(struct back_export *e)
 static void own_back(struct fuse_back *b, const struct hand_call *call)
 {
 	struct back_export *e = &b->exports[call->export_index];
-	uint64_t key;
 
 	if (call->op == HAND_OPEN_PATH && call->fd >= 0) {
-		memcpy(&key, call->a.handle + call->a.len - sizeof(key), sizeof(key));
-		(void)b->hold(b->hold_user, call->export_index, key, call->fd);
+		back_hold_anew(e, call->a.handle, call->a.len, call->fd);
 		close(call->fd);
 	} else if (call->op == HAND_GETATTR) {
 		b->root_error = back_root_known(e, &call->result);

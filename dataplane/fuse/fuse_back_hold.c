@@ -18,22 +18,28 @@ static bool hold_is_of(const struct state_hold *rec, const struct fuse_handle *h
 	return rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0;
 }
 
-/* *ret_free: where it may be put, if it is nowhere. */
+/* What the search found beside it. */
+struct hold_found {
+	struct state_hold *free; /* where it may be put, if it is nowhere */
+	uint32_t n_maybe;	 /* of any worker; all of them, if it is nowhere */
+};
+
 static struct state_hold *hold_find(struct back_export *e, const struct fuse_handle *h,
-				    struct state_hold **ret_free)
+				    struct hold_found *ret)
 {
-	*ret_free = NULL;
+	*ret = (struct hold_found){.free = NULL};
 	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
 		struct state_hold *rec = &e->state->holds[i];
 		uint32_t state = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE) & STATE_HOLD_MASK;
 
-		if (state == STATE_HOLD_FREE && !*ret_free)
-			*ret_free = rec;
+		if (state == STATE_HOLD_FREE && !ret->free)
+			ret->free = rec;
 		/* A predecessor's, or another worker's, which holds the same. */
 		if (state == STATE_HOLD_USED && hold_is_of(rec, h))
 			return rec;
 		if (state == STATE_HOLD_FREE && rec->len == 0)
 			break; /* none was ever used from here on */
+		ret->n_maybe += state == STATE_HOLD_USED && rec->maybe;
 	}
 	return NULL;
 }
@@ -42,12 +48,14 @@ static struct state_hold *hold_find(struct back_export *e, const struct fuse_han
 static struct state_hold *hold_record(struct back_export *e, const struct fuse_handle *h,
 				      bool maybe)
 {
+	struct hold_found found;
 	struct state_hold *rec, *free;
 	uint32_t word;
 
 	for (;;) {
-		rec = hold_find(e, h, &free);
-		if (rec || !free)
+		rec = hold_find(e, h, &found);
+		free = found.free;
+		if (rec || !free || (maybe && found.n_maybe >= MAYBE_MAX))
 			break;
 		word = __atomic_load_n(&free->used, __ATOMIC_ACQUIRE);
 		if ((word & STATE_HOLD_MASK) == STATE_HOLD_FREE &&
@@ -65,21 +73,75 @@ static struct state_hold *hold_record(struct back_export *e, const struct fuse_h
 	return rec;
 }
 
-/* Its signature is its name with the agent. */
-static uint64_t hold_key(const struct state_hold *rec)
+/* Its signature is its name with the agent, whichever worker speaks of it. */
+static uint64_t hold_key(const uint8_t *handle, size_t len)
 {
 	uint64_t key = 0;
 
-	if (rec->len > sizeof(key))
-		memcpy(&key, rec->handle + rec->len - sizeof(key), sizeof(key));
+	if (len > sizeof(key) && len <= FUSE_PROTO_HANDLE_MAX)
+		memcpy(&key, handle + len - sizeof(key), sizeof(key));
 	return key;
 }
 
-static bool hold_tell(struct back_export *e, const struct state_hold *rec, int fd)
+static bool hold_tell(struct back_export *e, uint64_t key, int fd)
 {
 	struct fuse_back *b = e->back;
 
-	return b->hold(b->hold_user, (uint32_t)(e - b->exports), hold_key(rec), fd);
+	return b->hold(b->hold_user, (uint32_t)(e - b->exports), key, fd);
+}
+
+static bool is_named(const struct back_export *e, uint64_t key)
+{
+	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
+		const struct state_hold *rec = &e->state->holds[i];
+
+		if (rec->len == 0 && rec->used == 0)
+			break;
+		if (state_hold_is_used(rec) && hold_key(rec->handle, rec->len) == key)
+			return true;
+	}
+	return false;
+}
+
+/* Of a record that another let go of. False: the agent does not listen. */
+static bool asked_end(struct back_export *e, uint32_t i)
+{
+	struct back_asked *asked = &e->asked[i];
+
+	if (PLENUM_LIKELY(!asked->word) ||
+	    asked->word == __atomic_load_n(&e->state->holds[i].used, __ATOMIC_ACQUIRE))
+		return true;
+	if (!is_named(e, asked->key) && !hold_tell(e, asked->key, -1))
+		return false;
+	asked->word = 0;
+	return true;
+}
+
+/*
+ * The agent hears its workers in any order, so it may hear that another let go of this before it
+ * hears us ask. Whoever asked lets go, too, when he sees that the record is for something else.
+ */
+static bool hold_ask(struct back_export *e, const struct state_hold *rec, int fd)
+{
+	struct back_asked *asked = &e->asked[rec - e->state->holds];
+
+	(void)asked_end(e, (uint32_t)(rec - e->state->holds));
+	asked->word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
+	asked->key = hold_key(rec->handle, rec->len);
+	e->holds_due |= e->back->share.n_others > 0;
+	return hold_tell(e, asked->key, fd);
+}
+
+void back_hold_anew(struct back_export *e, const uint8_t *handle, uint32_t len, int fd)
+{
+	struct fuse_handle h = {.len = len};
+	struct hold_found found;
+	const struct state_hold *rec;
+
+	memcpy(h.bytes, handle, len);
+	rec = hold_find(e, &h, &found);
+	if (rec && !hold_ask(e, rec, fd))
+		log_debug("an open file without a name would not outlive this process");
 }
 
 static struct state_hold *hold_make(struct back_export *e, const struct fuse_handle *h, bool maybe,
@@ -89,9 +151,15 @@ static struct state_hold *hold_make(struct back_export *e, const struct fuse_han
 
 	if (!rec)
 		return NULL;
-	if (!hold_tell(e, rec, fd))
+	if (!hold_ask(e, rec, fd))
 		log_debug("an open file without a name would not outlive this process");
 	return rec;
+}
+
+/* Another worker may have let go of it, and hold something else there. */
+static bool is_held(const struct back_node *n)
+{
+	return n->hold && state_hold_is_used(n->hold) && hold_is_of(n->hold, &n->handle);
 }
 
 /*
@@ -103,7 +171,7 @@ void back_hold(struct back_node *n, int fd)
 {
 	struct back_export *e = n->export;
 
-	if (n->n_open == 0 || n->hold || fd < 0 || n->handle.bytes[0] != FUSE_HANDLE_FILE)
+	if (n->n_open == 0 || is_held(n) || fd < 0 || n->handle.bytes[0] != FUSE_HANDLE_FILE)
 		return;
 	n->hold = hold_make(e, &n->handle, false, fd);
 }
@@ -211,7 +279,7 @@ void back_hold_gone(struct back_export *e, const struct hand_result *r, int fd)
 	if (fd < 0 || r->handle_len == 0 || r->handle[0] != FUSE_HANDLE_FILE ||
 	    !S_ISREG(r->attr.mode) || r->attr.nlink > 0)
 		return;
-	if (!(n && n->hold) && back_hold_is_open_elsewhere(e, r->handle, r->handle_len))
+	if (!(n && is_held(n)) && back_hold_is_open_elsewhere(e, r->handle, r->handle_len))
 		hold_maybe(e, r, fd);
 }
 
@@ -225,17 +293,18 @@ void fuse_back_hold_again(struct fuse_back *b)
 }
 
 /* Of the word that says what it is for now: another worker may let it go as well. */
-static bool hold_drop(struct back_export *e, struct state_hold *rec, struct back_node *n)
+static bool hold_drop(struct back_export *e, struct state_hold *rec)
 {
 	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
+	uint64_t key = hold_key(rec->handle, rec->len);
 
-	if ((word & STATE_HOLD_MASK) == STATE_HOLD_USED) {
-		if (!hold_tell(e, rec, -1))
-			return false;
-		state_hold_swap(rec, word, word & ~STATE_HOLD_MASK);
-	}
-	if (n)
-		n->hold = NULL;
+	if ((word & STATE_HOLD_MASK) != STATE_HOLD_USED ||
+	    word != __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE))
+		return true; /* the key may be that of something else */
+	if (!hold_tell(e, key, -1))
+		return false;
+	state_hold_swap(rec, word, word & ~STATE_HOLD_MASK);
+	e->asked[rec - e->state->holds].word = 0;
 	return true;
 }
 
@@ -243,11 +312,18 @@ void back_unhold(struct back_node *n)
 {
 	struct back_export *e = n->export;
 
+	if (!is_held(n)) {
+		n->hold = NULL;
+		return;
+	}
+	if (e->back->ending)
+		return;
 	/* Another may have it open, or have had at a predecessor and not yet come to say so. */
-	if (n->hold && !e->back->ending &&
-	    (e->n_unsettled > 0 || may_be_open_elsewhere(e, &n->handle, false) ||
-	     !hold_drop(e, n->hold, n)))
+	if (e->n_unsettled > 0 || may_be_open_elsewhere(e, &n->handle, false) ||
+	    !hold_drop(e, n->hold))
 		e->holds_due = true;
+	else
+		n->hold = NULL;
 }
 
 /* Whether somebody has it open, or may have. Then it is left where it is. */
@@ -282,8 +358,9 @@ void back_holds_sweep(struct back_export *e, uint64_t now_ns)
 		return;
 	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {
 		struct state_hold *rec = &e->state->holds[i];
-		struct back_node *n;
 
+		if (!asked_end(e, i))
+			goto later;
 		if (!state_hold_is_used(rec)) {
 			if (rec->len == 0 && rec->used == 0)
 				break; /* none was ever used from here on */
@@ -294,12 +371,13 @@ void back_holds_sweep(struct back_export *e, uint64_t now_ns)
 			left++;
 			continue;
 		}
-		n = rec->len <= sizeof(rec->handle) ? back_node_signed(e, rec->handle, rec->len)
-						    : NULL;
-		if (!hold_drop(e, rec, n))
-			return; /* when the agent listens */
+		if (!hold_drop(e, rec))
+			goto later;
 	}
 	e->n_maybe = n_maybe;
 	e->holds_due = left > 0 && (!settled || shared);
 	e->sweep_ns = e->holds_due && shared ? now_ns + SWEEP_NS : 0;
+	return;
+later: /* when the agent listens */
+	e->sweep_ns = now_ns + SWEEP_NS;
 }

@@ -39,6 +39,11 @@
 #include <liburing.h>
 #include <sys/stat.h>
 
+struct back_asked {
+	uint32_t word; /* that the record had; 0: of none */
+	uint64_t key;
+};
+
 struct back_export {
 	const struct launch_export *cfg;
 	struct fuse_back *back;
@@ -53,15 +58,16 @@ struct back_export {
 	uint64_t verifier; /* as INIT's answer says it */
 	struct journal *journal;
 	struct state *state;
-	unsigned n_unsettled; /* mounts */
-	unsigned n_suspects;  /* of these: they may still be about to say what they have open */
-	bool holds_due;	      /* some may be let go of */
-	uint32_t n_maybe;     /* holds on suspicion, in this process */
-	uint32_t n_again;     /* holds that the agent was told again */
-	uint64_t last_kept;   /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
-	uint32_t n_open;      /* files that clients have open, directories not counted */
-	uint64_t name_hash;   /* as other workers know it */
-	uint64_t sweep_ns;    /* holds that others need still are looked at again then */
+	unsigned n_unsettled;	  /* mounts */
+	unsigned n_suspects;	  /* of these: they may still be about to say what they have open */
+	bool holds_due;		  /* some may be let go of */
+	uint32_t n_maybe;	  /* holds on suspicion, in this process */
+	struct back_asked *asked; /* by record: what this process had the agent hold */
+	uint32_t n_again;	  /* holds that the agent was told again */
+	uint64_t last_kept;	  /* of the numbers that are in handles of FUSE_HANDLE_KEPT */
+	uint32_t n_open;	  /* files that clients have open, directories not counted */
+	uint64_t name_hash;	  /* as other workers know it */
+	uint64_t sweep_ns;	  /* holds that others need still are looked at again then */
 };
 
 /* An object of an export, as long as somebody has it open or it was lately asked for. */
@@ -548,6 +554,8 @@ void back_hold(struct back_node *n, int fd);
 /* The same of what is about to lose its last name, which a client that has not come back since the
  * predecessor's end may have open, too. */
 void back_hold_victim(struct back_export *e, const struct hand_result *r, int fd);
+/* The agent is asked again to hold what has this handle, if it is held still. fd: O_PATH. */
+void back_hold_anew(struct back_export *e, const uint8_t *handle, uint32_t len, int fd);
 /* Whether somebody may have open what is not open here. */
 bool back_hold_suspects(const struct back_export *e);
 /* Nobody has the node open any more. */

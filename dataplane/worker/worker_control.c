@@ -44,14 +44,24 @@ void worker_send_ping(struct worker *w, const struct launch_ping *p)
 		(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-bool worker_hold(void *user, uint32_t mount, uint64_t node, int fd)
+bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 {
 	struct worker *w = user;
-	/* The agent knows a descriptor by its key alone, whoever sent it. */
-	struct launch_msg m = {.type = fd < 0 ? LAUNCH_MSG_DROP : LAUNCH_MSG_HOLD,
-			       .key = (w->cfg->boot_id + mount) * 0x9e3779b97f4a7c15U ^ node};
+	struct launch_msg m = {.type = LAUNCH_MSG_HOLD, .index = export_index, .key = key};
 
-	return w->control_fd < 0 || fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
+	if (w->control_fd < 0)
+		return true;
+	if (fd >= 0)
+		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
+	/* The next agent has what the service manager kept, and nobody to tell it later. */
+	if (w->orphan_ns)
+		return false;
+	m.type = LAUNCH_MSG_DROP;
+	if (fdpass_send(w->control_fd, &m, sizeof(m), -1) == -EAGAIN)
+		return false;
+	/* What an earlier version had held has another key, of the worker's own. */
+	m.key = (w->cfg->boot_id + export_index) * 0x9e3779b97f4a7c15U ^ key;
+	return fdpass_send(w->control_fd, &m, sizeof(m), -1) != -EAGAIN;
 }
 
 static void worker_announce(struct worker *w)

@@ -74,6 +74,8 @@ struct rig {
 		int fd;
 	} held[8];
 	unsigned n_held;
+	bool holds_late; /* what is to be held waits for rig_hear_late() */
+	struct rig_held late;
 	/* The last reply's data, and what stands behind it. */
 	const void *data;
 	size_t len;
@@ -414,13 +416,28 @@ static inline void rig_connect(struct rig *g)
 	rig_reopen(g);
 }
 
+/* Who holds hears this one's words, that it held back, later than another's. */
+static inline void rig_hear_late(struct rig *g)
+{
+	struct rig *holder = g->holder ? g->holder : g;
+
+	assert_true(g->late.fd >= 0);
+	holder->held[holder->n_held++] = g->late;
+	g->late.fd = -1;
+	g->holds_late = false;
+}
+
 static bool rig_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 {
 	struct rig *g = user;
 	unsigned i = 0;
 
-	g = g->holder ? g->holder : g;
 	assert_int_equal(export_index, 0);
+	if (g->holds_late && fd >= 0) {
+		g->late = (struct rig_held){key, fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+		return true;
+	}
+	g = g->holder ? g->holder : g;
 	if (g->deaf)
 		return false;
 	while (i < g->n_held && g->held[i].key != key)

@@ -191,6 +191,69 @@ static void what_is_open_at_another_core_is_held(void **state)
 	}
 }
 
+/* Who holds hears that it is to let go before it hears that it is to hold: by two ways. */
+static void what_is_asked_for_late_is_let_go(void **state)
+{
+	uint64_t node[2], fh[2], end_ns = clock_now_ns() + RIG_DEADLINE_NS;
+
+	assert_int_equal(rig_create(at(0), ROOT, "f", O_RDWR, 0644, &node[0], &fh[0]), 0);
+	assert_int_equal(rig_create(at(0), ROOT, "g", O_RDWR, 0644, &node[1], &fh[1]), 0);
+	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	cores[1].holds_late = true;
+	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "g"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	assert_int_equal(rig_release(at(0), node[1], fh[1]), 0);
+	while (state_hold_is_used(&cores[0].back->exports[0].state->holds[1])) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(0));
+	}
+	rig_hear_late(&cores[1]);
+	assert_int_equal(cores[0].n_held, 2);
+	while (cores[0].n_held > 1) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(1));
+	}
+	assert_int_equal(rig_release(at(0), node[0], fh[0]), 0);
+	while (cores[0].n_held > 0) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(0));
+	}
+}
+
+/* So many clients of each core have not said what they have open. */
+static void suspect(unsigned n)
+{
+	for (unsigned i = 0; i < CORES; i++) {
+		struct fuse_back *b = cores[i].back;
+
+		b->exports[0].n_suspects = b->exports[0].n_unsettled = n;
+		back_mounts_tell(b);
+		share_look(&b->share);
+	}
+}
+
+/* However many cores suspect that a client of theirs has it open. */
+static void suspicion_has_one_limit(void **state)
+{
+	struct state_hold *held = cores[0].back->exports[0].state->holds;
+
+	put("f");
+	put("g");
+	for (unsigned i = 0; i < 511; i++) {
+		held[i].len = 20;
+		held[i].handle[0] = FUSE_HANDLE_FILE;
+		memcpy(held[i].handle + 12, &i, sizeof(i));
+		held[i].maybe = 1;
+		held[i].used = STATE_HOLD_USED;
+	}
+	suspect(1);
+	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	assert_int_equal(rig_do(at(1), FUSE_UNLINK, ROOT, .name = "g"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	suspect(0);
+}
+
 static int accept_at(unsigned i, const struct fuse_hello *h, struct fuse_back_client **ret)
 {
 	uint8_t hello[FUSE_HELLO_BYTES];
@@ -525,6 +588,8 @@ int main(void)
 		ON("/dev/shm", a_killed_core_leaves_nothing_at_work),
 		ON("/tmp", what_is_open_at_another_core_is_held),
 		ON("/dev/shm", what_is_open_at_another_core_is_held),
+		ON("/tmp", what_is_asked_for_late_is_let_go),
+		ON("/tmp", suspicion_has_one_limit),
 		ON("/dev/shm", mounts_go_to_another_core_and_are_known),
 		ON("/dev/shm", no_core_ends_the_others),
 		ON("/dev/shm", mounts_are_spread),
