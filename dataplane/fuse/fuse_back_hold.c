@@ -298,8 +298,7 @@ static bool hold_drop(struct back_export *e, struct state_hold *rec)
 	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
 	uint64_t key = hold_key(rec->handle, rec->len);
 
-	if ((word & STATE_HOLD_MASK) != STATE_HOLD_USED ||
-	    word != __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE))
+	if ((word & STATE_HOLD_MASK) != STATE_HOLD_USED || !state_hold_swap(rec, word, word))
 		return true; /* the key may be that of something else */
 	if (!hold_tell(e, key, -1))
 		return false;
