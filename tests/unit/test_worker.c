@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A worker's start and its decision to spin; the loop itself is proven end to end. */
 #include "dataplane/worker/worker.h"
+#include "netcfg/base/fdpass.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -242,6 +245,49 @@ static void test_spin_is_for_many(void **state)
 	}
 }
 
+static struct launch_msg heard(int fd, enum launch_msg_type type)
+{
+	struct launch_msg m;
+	int held = -1;
+
+	assert_int_equal(fdpass_recv(fd, &m, sizeof(m), &held, NULL), sizeof(m));
+	assert_int_equal(m.type, type);
+	assert_int_equal(held >= 0, type == LAUNCH_MSG_HOLD);
+	if (held >= 0)
+		close(held);
+	return m;
+}
+
+/* One worker lets go of what another had held; while there is no agent nobody does. */
+static void test_what_is_held_has_one_name(void **state)
+{
+	static struct worker w[2];
+	struct launch_config cfg[2] = {{.boot_id = 1}, {.boot_id = 2}};
+	int fds[2], file = open("/", O_PATH | O_CLOEXEC);
+	uint64_t key;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		w[i].cfg = &cfg[i];
+		w[i].control_fd = fds[1];
+	}
+	assert_true(worker_hold(&w[0], 3, 77, file));
+	key = heard(fds[0], LAUNCH_MSG_HOLD).key;
+	w[1].orphan_ns = 1;
+	assert_false(worker_hold(&w[1], 3, 77, -1));
+	w[1].orphan_ns = 0;
+	assert_true(worker_hold(&w[1], 3, 77, -1));
+	assert_int_equal(heard(fds[0], LAUNCH_MSG_DROP).key, key);
+	(void)heard(fds[0], LAUNCH_MSG_DROP); /* of an earlier version's name */
+	assert_true(recv(fds[0], &key, sizeof(key), MSG_DONTWAIT) < 0);
+	/* For that export. */
+	assert_true(worker_hold(&w[1], 2, 78, file));
+	assert_int_equal(heard(fds[0], LAUNCH_MSG_HOLD).index, 2);
+	close(file);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +299,7 @@ int main(void)
 		cmocka_unit_test(test_spin_learns),
 		cmocka_unit_test(test_spin_rests),
 		cmocka_unit_test(test_spin_is_for_many),
+		cmocka_unit_test(test_what_is_held_has_one_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
