@@ -121,13 +121,14 @@ static bool asked_end(struct back_export *e, uint32_t i)
  * The agent hears its workers in any order, so it may hear that another let go of this before it
  * hears us ask. Whoever asked lets go, too, when he sees that the record is for something else.
  */
-static bool hold_ask(struct back_export *e, const struct state_hold *rec, int fd)
+static bool hold_ask(struct back_export *e, const struct state_hold *rec,
+		     const struct fuse_handle *h, int fd)
 {
 	struct back_asked *asked = &e->asked[rec - e->state->holds];
 
 	(void)asked_end(e, (uint32_t)(rec - e->state->holds));
 	asked->word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
-	asked->key = hold_key(rec->handle, rec->len);
+	asked->key = hold_key(h->bytes, h->len); /* the record may be another's by now */
 	e->holds_due |= e->back->share.n_others > 0;
 	return hold_tell(e, asked->key, fd);
 }
@@ -140,7 +141,7 @@ void back_hold_anew(struct back_export *e, const uint8_t *handle, uint32_t len, 
 
 	memcpy(h.bytes, handle, len);
 	rec = hold_find(e, &h, &found);
-	if (rec && !hold_ask(e, rec, fd))
+	if (rec && !hold_ask(e, rec, &h, fd))
 		log_debug("an open file without a name would not outlive this process");
 }
 
@@ -151,7 +152,7 @@ static struct state_hold *hold_make(struct back_export *e, const struct fuse_han
 
 	if (!rec)
 		return NULL;
-	if (!hold_ask(e, rec, fd))
+	if (!hold_ask(e, rec, h, fd))
 		log_debug("an open file without a name would not outlive this process");
 	return rec;
 }
