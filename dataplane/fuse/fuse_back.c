@@ -155,7 +155,7 @@ struct fuse_back *fuse_back_free(struct fuse_back *b)
 	hands_end(b);
 	port_rdma_stop(b->rdma);
 	clients_reap(b);
-	b->ending = true;
+	back_mounts_end(b);
 	while (b->mounts)
 		back_mount_free(b->mounts, b->mounts->gone);
 	back_rdma_done(b);

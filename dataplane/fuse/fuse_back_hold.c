@@ -319,8 +319,8 @@ void back_unhold(struct back_node *n)
 	if (e->back->ending)
 		return;
 	/* Another may have it open, or have had at a predecessor and not yet come to say so. */
-	if (e->n_unsettled > 0 || may_be_open_elsewhere(e, &n->handle, false) ||
-	    !hold_drop(e, n->hold))
+	if (e->n_unsettled > 0 || back_mounts_awaited(e) ||
+	    may_be_open_elsewhere(e, &n->handle, false) || !hold_drop(e, n->hold))
 		e->holds_due = true;
 	else
 		n->hold = NULL;
@@ -353,7 +353,7 @@ void back_holds_sweep(struct back_export *e, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(!e->holds_due) || now_ns < e->sweep_ns)
 		return;
-	settled = !are_unsettled(e, false);
+	settled = !are_unsettled(e, false) && !back_mounts_awaited(e);
 	if (!settled && are_unsettled(e, true))
 		return;
 	for (uint32_t i = 0; i < STATE_HOLDS_MAX; i++) {

@@ -299,12 +299,44 @@ void back_mounts_tell(struct fuse_back *b)
 {
 	uint32_t n = 0, suspects = 0;
 
+	if (b->ending)
+		return;
 	for (unsigned i = 0; i < b->n_exports; i++) {
 		n += b->exports[i].n_unsettled;
 		suspects += b->exports[i].n_suspects;
 	}
 	share_set(&b->share.own->n_unsettled, n);
 	share_set(&b->share.own->n_suspects, suspects);
+}
+
+void back_mounts_end(struct fuse_back *b)
+{
+	uint32_t n = 0;
+
+	for (const struct back_mount *m = b->mounts; m; m = m->next)
+		n += !m->gone && !m->lane;
+	if (b->share.own) {
+		share_set(&b->share.own->n_unsettled, n);
+		share_set(&b->share.own->n_suspects, n);
+	}
+	b->ending = true;
+}
+
+bool back_mounts_awaited(const struct back_export *e)
+{
+	const struct share *share = &e->back->share;
+
+	if (clock_now_ns() - share->own->born_ns > SHARE_GONE_NS)
+		return false;
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		const struct state_mount *rec = &e->state->mounts[i];
+		uint32_t server = STATE_SERVED_BY(state_served(rec));
+
+		if (share_get(&rec->used) && server && server != e->back->cfg->worker_id &&
+		    !share_slot_of(share, server))
+			return true;
+	}
+	return false;
 }
 
 void back_mount_put(struct back_mount *m)

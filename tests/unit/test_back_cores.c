@@ -191,6 +191,60 @@ static void what_is_open_at_another_core_is_held(void **state)
 	}
 }
 
+static void poll_for(unsigned i, uint64_t ns)
+{
+	uint64_t end_ns = clock_now_ns() + ns;
+
+	while (clock_now_ns() < end_ns)
+		rig_poll(at(i));
+}
+
+static void begin_anew(unsigned i, int share_fd)
+{
+	struct fuse_attr attr;
+
+	at(i);
+	rig_stop(&cores[i]);
+	cores[i].cfg.share_fd = share_fd;
+	rig_start(&cores[i]);
+	assert_int_equal(rig_getattr(&cores[i], ROOT, &attr), 0); /* it has said what it has */
+}
+
+/* Its successor is there later than another core that is new, which has no clients, and may not
+ * even know that there was one. */
+static void what_an_ended_core_had_open_is_kept(void **state)
+{
+	autoclose int fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
+	int other_fd = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_FIRST),
+	    share_fd = cores[0].cfg.share_fd;
+	uint64_t node, fh, end_ns;
+
+	assert_int_equal(rig_create(at(0), ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(at(0), node, fh, 0, O_RDWR, "held", 4), 4);
+	assert_int_equal(rig_do(at(0), FUSE_UNLINK, ROOT, .name = "f"), 0);
+	assert_int_equal(cores[0].n_held, 1);
+	at(0);
+	rig_stop(&cores[0]);
+	begin_anew(1, share_fd);
+	poll_for(1, 300 * NSEC_PER_MSEC);
+	assert_int_equal(cores[0].n_held, 1);
+	begin_anew(1, other_fd);
+	poll_for(1, 300 * NSEC_PER_MSEC);
+	assert_int_equal(cores[0].n_held, 1);
+	begin_anew(1, share_fd);
+	at(0);
+	rig_start(&cores[0]);
+	assert_int_equal(rig_read(at(0), node, fh, 0, 100), 4);
+	assert_int_equal(rig_release(at(0), node, fh), 0);
+	end_ns = clock_now_ns() + RIG_DEADLINE_NS;
+	while (cores[0].n_held > 0) {
+		assert_true(clock_now_ns() < end_ns);
+		rig_poll(at(0));
+		rig_poll(at(1));
+	}
+	close(other_fd);
+}
+
 /* Who holds hears that it is to let go before it hears that it is to hold: by two ways. */
 static void what_is_asked_for_late_is_let_go(void **state)
 {
@@ -588,6 +642,8 @@ int main(void)
 		ON("/dev/shm", a_killed_core_leaves_nothing_at_work),
 		ON("/tmp", what_is_open_at_another_core_is_held),
 		ON("/dev/shm", what_is_open_at_another_core_is_held),
+		ON("/tmp", what_an_ended_core_had_open_is_kept),
+		ON("/dev/shm", what_an_ended_core_had_open_is_kept),
 		ON("/tmp", what_is_asked_for_late_is_let_go),
 		ON("/tmp", suspicion_has_one_limit),
 		ON("/dev/shm", mounts_go_to_another_core_and_are_known),
