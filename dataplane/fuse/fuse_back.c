@@ -50,6 +50,10 @@ static void share_join(struct fuse_back *b, const struct launch_config *cfg)
 	struct share_slot *own = b->share.own;
 
 	back_leases_restored(b);
+	/* Who has been told that mounts of an export are ours learns that it is not, before he
+	 * learns that none of ours is unsettled. */
+	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
+		share_set(&own->exports[i], i < b->n_exports ? b->exports[i].name_hash : 0UL);
 	back_mounts_tell(b);
 	share_set(&own->n_live, 0U);
 	share_set(&own->n_live_max, launch_sessions(cfg));
@@ -59,8 +63,6 @@ static void share_join(struct fuse_back *b, const struct launch_config *cfg)
 		own->addrs[i].port = cfg->ports[i].udp_port;
 		share_set(&own->n_addrs, i + 1);
 	}
-	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
-		share_set(&own->exports[i], i < b->n_exports ? b->exports[i].name_hash : 0UL);
 	share_begin(&b->share, clock_now_ns());
 }
 

@@ -526,8 +526,8 @@ void back_mount_serve(struct back_mount *m, struct fuse_back_client *c);
 void back_mounts_tell(struct fuse_back *b);
 /* Until a successor says otherwise the others are to believe that what is open stays so. */
 void back_mounts_end(struct fuse_back *b);
-/* Whether a worker that has not been here since we are may come, and say what its mounts have open:
- * the memory that all share may be new. */
+/* Whether mounts of the export are with a worker that does not speak for them: it has not been here
+ * since we are, for the memory that all share may be new, or has no such export any more. */
 bool back_mounts_awaited(const struct back_export *e);
 /*
  * Who is to serve the mount of this client, which speaks from `from` (NULL: not known): 0: we;

@@ -331,9 +331,12 @@ bool back_mounts_awaited(const struct back_export *e)
 	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
 		const struct state_mount *rec = &e->state->mounts[i];
 		uint32_t server = STATE_SERVED_BY(state_served(rec));
+		const struct share_slot *slot;
 
-		if (share_get(&rec->used) && server && server != e->back->cfg->worker_id &&
-		    !share_slot_of(share, server))
+		if (!share_get(&rec->used) || !server || server == e->back->cfg->worker_id)
+			continue;
+		slot = share_slot_of(share, server);
+		if (!slot || !share_serves(slot, e->name_hash))
 			return true;
 	}
 	return false;
