@@ -10,7 +10,7 @@
 /* As many files may be kept in vain, for clients that do not come back. */
 #define MAYBE_MAX 512U
 
-/* Others need it still: so often is it looked at again. */
+/* What is held is looked at so often: some need it still, or the agent does not listen. */
 #define SWEEP_NS (100 * NSEC_PER_MSEC)
 
 static bool hold_is_of(const struct state_hold *rec, const struct fuse_handle *h)
@@ -376,8 +376,6 @@ void back_holds_sweep(struct back_export *e, uint64_t now_ns)
 	}
 	e->n_maybe = n_maybe;
 	e->holds_due = left > 0 && (!settled || shared);
-	e->sweep_ns = e->holds_due && shared ? now_ns + SWEEP_NS : 0;
-	return;
-later: /* when the agent listens */
+later: /* where it was cut short: when the agent listens */
 	e->sweep_ns = now_ns + SWEEP_NS;
 }
