@@ -197,6 +197,20 @@ fail:
 	return r;
 }
 
+bool job_await(struct job *j, unsigned ms)
+{
+	struct pollfd end = {.fd = j->pidfd, .events = POLLIN};
+	int r;
+
+	do
+		r = poll(&end, 1, (int)ms);
+	while (r < 0 && errno == EINTR);
+	if (r <= 0)
+		return false;
+	on_exit_of_child(j, j->pidfd, POLLIN);
+	return true;
+}
+
 int job_tell(const struct job *j, const void *msg, size_t len)
 {
 	return fdpass_send(j->channel, msg, len, -1);

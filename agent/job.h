@@ -40,6 +40,9 @@ int job_start(const struct job_setup *setup, struct job **ret);
 /* Lets it go on alone: its callbacks are not called any more. Accepts NULL, returns NULL. */
 struct job *job_forget(struct job *j);
 pid_t job_pid(const struct job *j);
+/* Waits until it has ended, so many milliseconds at most; its callbacks have been called then.
+ * False: it goes on. */
+bool job_await(struct job *j, unsigned ms);
 /* Says something to the child, which reads it from its channel when it likes. 0; negative errno. */
 int job_tell(const struct job *j, const void *msg, size_t len);
 /* In the child: sends a message, with fd where it is not negative, and waits until the monitor has

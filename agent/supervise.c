@@ -501,6 +501,7 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	if (!s)
 		return -ENOMEM;
 	s->setup = *setup;
+	s->dirs.loop = setup->loop;
 	s->alive[0] = s->alive[1] = -1;
 	/* A package that is replaced does not replace us: what goes with us is of our version. */
 	s->program_fd = open(setup->worker_path, O_PATH | O_CLOEXEC);
@@ -532,6 +533,7 @@ struct sup *sup_free(struct sup *s)
 			worker_free(w);
 	}
 	exports_done(&s->exports, s->stopping);
+	dirs_done(&s->dirs);
 	loop_source_free(s->heartbeat);
 	cleanup_close(&s->alive[0]);
 	cleanup_close(&s->alive[1]);

@@ -7,6 +7,7 @@
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
 #define PLENUM_AGENT_SUPERVISE_INTERNAL_H
 
+#include "agent/dirs.h"
 #include "agent/exports.h"
 #include "agent/supervise.h"
 
@@ -18,6 +19,7 @@ struct sup {
 	bool reconciled; /* it is known what is wanted */
 	struct sup_worker *workers; /* ascending id */
 	struct exports exports;	    /* what outlives the workers that serve them */
+	struct dirs dirs;	    /* directories of exports */
 	struct loop_source *heartbeat;
 };
 
@@ -48,7 +50,7 @@ void sup_do_replace(struct sup_worker *w);
 /* Whether legs and exports of w->config can be had; if not, w->reason says why. */
 int sup_check_resources(struct sup_worker *w);
 /* Whether the directory of an export that it was started without is there by now. */
-bool sup_gains_export(const struct sup_worker *w);
+bool sup_gains_export(struct sup_worker *w);
 /* Whether mounts whose lanes it is to have have come, gone or been made anew. */
 bool sup_lanes_differ(const struct sup_worker *w);
 /* Starts the process. Negative errno, with w->reason where there is more to say; w->pidfd tells

@@ -96,45 +96,52 @@ static void start_cleanup(struct start **st)
 
 static int open_export(struct sup_worker *w, const struct launch_export *e)
 {
-	int fd = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = -errno;
+	int fd = dirs_open(&w->sup->dirs, e->path);
 
-	if (fd < 0)
+	if (fd == -ETIMEDOUT)
+		snprintf(w->reason, sizeof(w->reason),
+			 "export %.60s: %.100s: its file system does not answer", e->name, e->path);
+	else if (fd < 0)
 		snprintf(w->reason, sizeof(w->reason),
 			 "export %.60s: %.100s: %s; make the directory or change its path", e->name,
-			 e->path, strerror(-r));
-	return fd < 0 ? r : fd;
+			 e->path, strerror(-fd));
+	return fd;
+}
+
+static void ask_exports(struct sup_worker *w, const struct launch_config *c)
+{
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		dirs_ask(&w->sup->dirs, c->exports[i].path);
 }
 
 int sup_check_resources(struct sup_worker *w)
 {
 	const struct launch_config *c = &w->config;
+	bool any = c->n_exports == 0;
 	int r = 0;
 
 	if (c->n_ports == 0) { /* the plan says which, and why */
 		snprintf(w->reason, sizeof(w->reason), "no-leg: none of its legs can be used");
 		return -ENODEV;
 	}
+	ask_exports(w, c);
 	for (uint32_t i = 0; i < c->n_exports; i++) {
 		autoclose int fd = open_export(w, &c->exports[i]);
 
-		if (fd >= 0)
-			return 0; /* it does without the others */
-		r = fd;
+		if (fd < 0)
+			r = fd;
+		any |= fd >= 0;
 	}
-	return r;
+	return any ? 0 : r; /* it does without the others */
 }
 
-bool sup_gains_export(const struct sup_worker *w)
+bool sup_gains_export(struct sup_worker *w)
 {
 	const struct launch_config *c = w->started;
 
-	for (uint32_t i = 0; c && i < c->n_missing; i++) {
-		autoclose int fd =
-			open(c->exports[c->n_exports + i].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (fd >= 0)
+	for (uint32_t i = 0; c && i < c->n_missing; i++)
+		if (dirs_is_there(&w->sup->dirs, c->exports[c->n_exports + i].path))
 			return true;
-	}
 	return false;
 }
 
@@ -233,6 +240,7 @@ static int give_exports(struct start *st)
 	struct sup_worker *w = st->worker;
 	uint32_t n = c->n_exports;
 
+	ask_exports(w, c);
 	c->n_exports = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct launch_export e = c->exports[i];

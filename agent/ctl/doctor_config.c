@@ -254,9 +254,20 @@ static void look_at_folder(const struct doctor_picture *p, const char *path, con
 static void run_exports(const struct doctor_picture *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < p->spec->n_workers; i++)
-		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++)
-			look_at_folder(p, p->spec->workers[i].exports[j].path, "export", r);
+		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++) {
+			const char *path = p->spec->workers[i].exports[j].path;
+
+			if (n < DOCTOR_EXPORTS_MAX && p->exports[n].error == -ETIMEDOUT) {
+				doctor_say(r, DOCTOR_FAIL,
+					   "the file system of export %s does not answer", path);
+				doctor_advise(r, "look for its disk, or its server, in dmesg(1)");
+			} else {
+				look_at_folder(p, path, "export", r);
+			}
+		}
 	doctor_say(r, DOCTOR_PASS, "all folders that are exported are there");
 }
 
@@ -265,7 +276,8 @@ static void look_at_room(const char *path, const struct doctor_space *s, struct 
 {
 	const bool counts_inodes = s->total_inodes > 0;
 
-	if (s->error == -ENOENT || s->error == -ENOTDIR || (!s->error && !s->total_bytes))
+	if (s->error == -ENOENT || s->error == -ENOTDIR || s->error == -ETIMEDOUT ||
+	    (!s->error && !s->total_bytes))
 		return;
 	if (s->error) {
 		doctor_say(r, DOCTOR_UNKNOWN, "export %s: %s", path, strerror(-s->error));

@@ -8,14 +8,19 @@
 #include "netcfg/host/sysfs.h"
 #include "netcfg/plan/plan_way.h"
 #include "netcfg/spec/spec.h"
+#include <fcntl.h>
 #include <limits.h>
 #include <netinet/udp.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
+#include <sys/wait.h>
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
 #define RULES_BYTES_MAX (8U << 20)
+#define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
 /* The first thing that was said, or the error's text. */
 static void note_why(char *buf, size_t size, const struct diag *d, int error)
@@ -174,20 +179,64 @@ static void look_at_space(const char *path, struct doctor_space *ret)
 	set_space(&s, ret);
 }
 
+/* A process that asks about a folder: one whose disk hangs is not waited for. */
+struct asker {
+	pid_t pid;
+	int answer;
+};
+
+static struct asker ask_about(const char *path)
+{
+	struct asker a = {.pid = -1, .answer = -1};
+	struct doctor_space space;
+	struct statvfs s;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return a;
+	a.pid = fork();
+	if (a.pid == 0) {
+		memset(&space, 0, sizeof(space));
+		if (statvfs(path, &s) < 0)
+			space.error = -errno;
+		else
+			set_space(&s, &space);
+		_exit(write(ends[1], &space, sizeof(space)) < 0);
+	}
+	close(ends[1]);
+	a.answer = ends[0];
+	return a;
+}
+
+/* Whoever does not answer is left to the kernel, which ends it when its disk goes on. */
+static void take_answer(struct asker *a, uint64_t end_ns, struct doctor_space *ret)
+{
+	struct pollfd end = {.fd = a->answer, .events = POLLIN};
+	uint64_t now = clock_now_ns();
+	int ms = now < end_ns ? (int)((end_ns - now) / NSEC_PER_MSEC) : 0;
+
+	ret->error = -ETIMEDOUT;
+	if (poll(&end, a->answer >= 0, ms) > 0 &&
+	    read(a->answer, ret, sizeof(*ret)) != sizeof(*ret))
+		ret->error = -EIO;
+	cleanup_close(&a->answer);
+	if (a->pid > 0) {
+		kill(a->pid, SIGKILL);
+		waitpid(a->pid, NULL, ret->error == -ETIMEDOUT ? WNOHANG : 0);
+	}
+}
+
 static void look_at_exports(struct doctor_picture *p)
 {
+	struct asker askers[ARRAY_SIZE(p->exports)];
+	uint64_t end_ns = clock_now_ns() + SPACE_LIMIT_NS;
 	size_t n = 0;
 
 	for (size_t i = 0; p->spec && i < p->spec->n_workers; i++)
-		for (size_t j = 0; j < p->spec->workers[i].n_exports && n < ARRAY_SIZE(p->exports);
-		     j++, n++) {
-			struct statvfs s;
-
-			if (statvfs(p->spec->workers[i].exports[j].path, &s) < 0)
-				p->exports[n].error = -errno;
-			else
-				set_space(&s, &p->exports[n]);
-		}
+		for (size_t j = 0; j < p->spec->workers[i].n_exports && n < ARRAY_SIZE(askers); j++)
+			askers[n++] = ask_about(p->spec->workers[i].exports[j].path);
+	for (size_t i = 0; i < n; i++)
+		take_answer(&askers[i], end_ns, &p->exports[i]);
 }
 
 static void look_at_clock(struct doctor_picture *p)

@@ -95,6 +95,11 @@ static void export_full(struct rig *g)
 	g->p.exports[0].free_bytes = 0;
 }
 
+static void export_hangs(struct rig *g)
+{
+	g->p.exports[0].error = -ETIMEDOUT;
+}
+
 static void export_without_inodes(struct rig *g)
 {
 	g->p.exports[0].free_inodes = 0;
@@ -377,6 +382,7 @@ static const struct breakage own_breaks[] = {
 	{"room-state", DOCTOR_FAIL, NULL, state_full},
 	{"room-run", DOCTOR_FAIL, NULL, run_without_inodes},
 	{"room-exports", DOCTOR_FAIL, NULL, export_full},
+	{"folders-exported", DOCTOR_FAIL, NULL, export_hangs},
 	{"room-exports", DOCTOR_FAIL, NULL, export_without_inodes},
 	{"room-exports", DOCTOR_WARN, NULL, export_nearly_full},
 	{"state-folder", DOCTOR_FAIL, NULL, open_folder},

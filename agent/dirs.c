@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is asked of file systems that may not answer, by path; apart because answers outlast those
+ * who asked. */
+#include "agent/dirs.h"
+#include "agent/job.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+struct dir {
+	char *path;
+	struct job *job; /* NULL: it has ended */
+	uint64_t asked_ns;
+	bool is_look;  /* nobody waits for the descriptor: one that is kept keeps its file
+			* system busy */
+	int error, fd; /* once the job has ended */
+	struct dir *next;
+};
+
+/* ---- in the job ---- */
+
+static int work(void *user, int channel)
+{
+	const struct dir *e = user;
+	int fd, error;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the next agent asks anew */
+	fd = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	error = fd < 0 ? -errno : 0;
+	job_send(channel, &error, sizeof(error), fd);
+	return 0;
+}
+
+/* ---- in the monitor ---- */
+
+static void on_message(void *user, const void *msg, size_t len, int fd)
+{
+	struct dir *e = user;
+
+	if (len != sizeof(e->error))
+		return;
+	memcpy(&e->error, msg, sizeof(e->error));
+	if (fd >= 0 && !e->is_look)
+		e->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (e->error == 0 && !e->is_look && e->fd < 0)
+		e->error = fd < 0 ? -EIO : -errno;
+}
+
+static void on_end(void *user, int status, const char *how)
+{
+	struct dir *e = user;
+
+	e->job = NULL;
+}
+
+static struct dir **find(struct dirs *d, const char *path)
+{
+	struct dir **at = &d->first;
+
+	while (*at && strcmp((*at)->path, path) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct dir *dir_free(struct dir *e)
+{
+	if (e->job)
+		kill(job_pid(e->job), SIGKILL); /* not reaped, so the pid is its own */
+	job_forget(e->job);
+	cleanup_close(&e->fd);
+	free(e->path);
+	free(e);
+	return NULL;
+}
+
+static void forget(struct dir **at)
+{
+	struct dir *e = *at;
+
+	*at = e->next;
+	dir_free(e);
+}
+
+static int begin(struct dirs *d, const char *path, bool is_look, struct dir **ret)
+{
+	struct job_setup setup = {.loop = d->loop,
+				  .name = "plenum-dir",
+				  .work = work,
+				  .on_message = on_message,
+				  .on_end = on_end};
+	struct dir *e = calloc(1, sizeof(*e));
+	int r = -ENOMEM;
+
+	if (!e)
+		return r;
+	*e = (struct dir){.path = strdup(path),
+			  .asked_ns = clock_now_ns(),
+			  .is_look = is_look,
+			  .error = -EIO,
+			  .fd = -1};
+	setup.user = e;
+	if (e->path)
+		r = job_start(&setup, &e->job);
+	if (r < 0) {
+		dir_free(e);
+		return r;
+	}
+	e->next = d->first;
+	*ret = d->first = e;
+	return 0;
+}
+
+void dirs_ask(struct dirs *d, const char *path)
+{
+	struct dir **at = find(d, path), *e;
+
+	if (*at && (*at)->job)
+		return;
+	if (*at)
+		forget(at);
+	(void)begin(d, path, false, &e); /* who opens it then hears why not */
+}
+
+/* Whether it has answered, for which it has had its time from when it was asked on. */
+static bool await(struct dir *e)
+{
+	uint64_t end_ns = e->asked_ns + DIRS_PATIENCE_MS * NSEC_PER_MSEC, now = clock_now_ns();
+
+	return !e->job ||
+	       job_await(e->job, now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0);
+}
+
+int dirs_open(struct dirs *d, const char *path)
+{
+	struct dir **at, *e = *find(d, path);
+	int r = e ? 0 : begin(d, path, false, &e);
+
+	if (r < 0)
+		return r;
+	if (!await(e)) {
+		e->is_look = true;
+		return -ETIMEDOUT;
+	}
+	if (e->is_look) { /* what it found is given up already */
+		forget(find(d, path));
+		return dirs_open(d, path);
+	}
+	at = find(d, path);
+	r = e->error < 0 ? e->error : fd_take(e->fd);
+	forget(at);
+	return r;
+}
+
+bool dirs_is_there(struct dirs *d, const char *path)
+{
+	struct dir **at = find(d, path), *e = *at;
+	bool is_there;
+
+	if (e && e->job)
+		return false;
+	is_there = e && e->error == 0;
+	if (e)
+		forget(at);
+	if (!is_there)
+		(void)begin(d, path, true, &e);
+	return is_there;
+}
+
+void dirs_done(struct dirs *d)
+{
+	while (d->first)
+		forget(&d->first);
+}
