@@ -255,16 +255,41 @@ static void look_at_carriers(struct look *l)
 	}
 }
 
+static void count_mounts(const struct sup_worker *w, const char *peer, unsigned *served,
+			 unsigned *waiting)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		if (strcmp(w->config.mounts[i].peer, peer) == 0)
+			++*(launch_stat_get(&w->stats->mounts[i].served) ? served : waiting);
+}
+
 /* A client that is away altogether is no fault of the server that remembers it; of a server that
  * is, the mount says it. */
 static bool peer_is_there(const struct sup_worker *w, const struct status_path *paths, size_t n,
 			  const char *peer)
 {
-	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		if (strcmp(w->config.mounts[i].peer, peer) == 0)
-			return launch_stat_get(&w->stats->mounts[i].served);
+	unsigned served = 0, waiting = 0;
+
+	count_mounts(w, peer, &served, &waiting);
+	if (served + waiting > 0)
+		return served > 0;
 	for (size_t i = 0; i < n; i++)
 		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
+			return true;
+	return false;
+}
+
+/* The session of a mount that is not served comes and goes with its paths; the mount says why. By
+ * those of another one it shows that all is well between the leg and there. */
+static bool is_of_waiting_mount(const struct sup_worker *w, const struct status_path *paths,
+				size_t n, const struct launch_path_stats *s)
+{
+	unsigned served = 0, waiting = 0;
+
+	count_mounts(w, s->peer, &served, &waiting);
+	for (size_t i = 0; waiting > 0 && i < n; i++)
+		if (paths[i].s.up && strcmp(paths[i].s.leg, s->leg) == 0 &&
+		    strcmp(paths[i].s.remote, s->remote) == 0)
 			return true;
 	return false;
 }
@@ -317,7 +342,8 @@ static void look_at_paths(struct look *l)
 		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
 
 		if (s->up || !port || !carriers_usable(&l->a->carriers, port->ifindex) ||
-		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s))
+		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s) ||
+		    is_of_waiting_mount(l->w, paths, n, s))
 			continue;
 		if (lost) {
 			note_path_of_lost(l, lost, s->peer);

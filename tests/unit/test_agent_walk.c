@@ -612,6 +612,31 @@ static void test_reasons_of_two_legs(void **state)
 	status_done(&st);
 }
 
+/* One mount is refused, which says so; its session's paths do not, unless the leg is dead for all.
+ */
+static void test_paths_of_a_refused_mount(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page;
+	struct sup_worker *w = worker_is_up(f, &page);
+	const char *leg = w->config.ports[0].leg;
+
+	w->config.n_mounts = page->n_paths = 2;
+	page->mounts[1].served = page->paths[1].up = 1;
+	for (int i = 0; i < 2; i++) {
+		strcpy(w->config.mounts[i].path, i ? "/m" : "/refused");
+		strcpy(w->config.mounts[i].peer, "peer");
+		strcpy(page->paths[i].leg, leg);
+		strcpy(page->paths[i].peer, "peer");
+		strcpy(page->paths[i].remote, "10.10.1.77");
+	}
+	health_look(&f->a);
+	assert_null(health_path_reason(&f->a, w->id, leg, "peer"));
+	page->paths[1].up = 0;
+	health_look(&f->a);
+	assert_non_null(health_path_reason(&f->a, w->id, leg, "peer"));
+}
+
 /* A worker that serves for a moment after each start is not well, and no restart hides that. */
 static void test_deaths_in_a_row(void **state)
 {
@@ -764,6 +789,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_actions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status_texts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reasons_of_two_legs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_paths_of_a_refused_mount, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_deaths_in_a_row, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ports_that_a_worker_claims, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_only_sound_faults_are_adopted, setup,
