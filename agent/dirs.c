@@ -3,6 +3,7 @@
  * who asked. */
 #include "agent/dirs.h"
 #include "agent/job.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +13,7 @@ struct dir {
 	char *path;
 	struct job *job; /* NULL: it has ended */
 	uint64_t asked_ns;
+	bool empty;    /* it has to be */
 	bool is_look;  /* nobody waits for the descriptor: one that is kept keeps its file
 			* system busy */
 	int error, fd; /* once the job has ended */
@@ -20,14 +22,27 @@ struct dir {
 
 /* ---- in the job ---- */
 
+static bool is_empty(int fd)
+{
+	DIR *d = fdopendir(dup(fd));
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			return false;
+	return d != NULL;
+}
+
 static int work(void *user, int channel)
 {
 	const struct dir *e = user;
 	int fd, error;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the next agent asks anew */
-	fd = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (e->empty ? O_NOFOLLOW : 0));
 	error = fd < 0 ? -errno : 0;
+	if (fd >= 0 && e->empty && !is_empty(fd))
+		error = -ENOTEMPTY;
 	job_send(channel, &error, sizeof(error), fd);
 	return 0;
 }
@@ -54,11 +69,11 @@ static void on_end(void *user, int status, const char *how)
 	e->job = NULL;
 }
 
-static struct dir **find(struct dirs *d, const char *path)
+static struct dir **find(struct dirs *d, const char *path, bool empty)
 {
 	struct dir **at = &d->first;
 
-	while (*at && strcmp((*at)->path, path) != 0)
+	while (*at && ((*at)->empty != empty || strcmp((*at)->path, path) != 0))
 		at = &(*at)->next;
 	return at;
 }
@@ -82,7 +97,7 @@ static void forget(struct dir **at)
 	dir_free(e);
 }
 
-static int begin(struct dirs *d, const char *path, bool is_look, struct dir **ret)
+static int begin(struct dirs *d, const char *path, bool empty, bool is_look, struct dir **ret)
 {
 	struct job_setup setup = {.loop = d->loop,
 				  .name = "plenum-dir",
@@ -96,6 +111,7 @@ static int begin(struct dirs *d, const char *path, bool is_look, struct dir **re
 		return r;
 	*e = (struct dir){.path = strdup(path),
 			  .asked_ns = clock_now_ns(),
+			  .empty = empty,
 			  .is_look = is_look,
 			  .error = -EIO,
 			  .fd = -1};
@@ -113,13 +129,13 @@ static int begin(struct dirs *d, const char *path, bool is_look, struct dir **re
 
 void dirs_ask(struct dirs *d, const char *path)
 {
-	struct dir **at = find(d, path), *e;
+	struct dir **at = find(d, path, false), *e;
 
 	if (*at && (*at)->job)
 		return;
 	if (*at)
 		forget(at);
-	(void)begin(d, path, false, &e); /* who opens it then hears why not */
+	(void)begin(d, path, false, false, &e); /* who opens it then hears why not */
 }
 
 /* Whether it has answered, for which it has had its time from when it was asked on. */
@@ -131,10 +147,10 @@ static bool await(struct dir *e)
 	       job_await(e->job, now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0);
 }
 
-int dirs_open(struct dirs *d, const char *path)
+static int open_one(struct dirs *d, const char *path, bool empty)
 {
-	struct dir **at, *e = *find(d, path);
-	int r = e ? 0 : begin(d, path, false, &e);
+	struct dir **at, *e = *find(d, path, empty);
+	int r = e ? 0 : begin(d, path, empty, false, &e);
 
 	if (r < 0)
 		return r;
@@ -143,18 +159,28 @@ int dirs_open(struct dirs *d, const char *path)
 		return -ETIMEDOUT;
 	}
 	if (e->is_look) { /* what it found is given up already */
-		forget(find(d, path));
-		return dirs_open(d, path);
+		forget(find(d, path, empty));
+		return open_one(d, path, empty);
 	}
-	at = find(d, path);
+	at = find(d, path, empty);
 	r = e->error < 0 ? e->error : fd_take(e->fd);
 	forget(at);
 	return r;
 }
 
+int dirs_open(struct dirs *d, const char *path)
+{
+	return open_one(d, path, false);
+}
+
+int dirs_open_empty(struct dirs *d, const char *path)
+{
+	return open_one(d, path, true);
+}
+
 bool dirs_is_there(struct dirs *d, const char *path)
 {
-	struct dir **at = find(d, path), *e = *at;
+	struct dir **at = find(d, path, false), *e = *at;
 	bool is_there;
 
 	if (e && e->job)
@@ -163,7 +189,7 @@ bool dirs_is_there(struct dirs *d, const char *path)
 	if (e)
 		forget(at);
 	if (!is_there)
-		(void)begin(d, path, true, &e);
+		(void)begin(d, path, false, true, &e);
 	return is_there;
 }
 

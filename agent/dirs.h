@@ -2,8 +2,8 @@
 /*
  * Opens directories of file systems that may hang (a server that is gone, a disk that fails): by a
  * job each, so that the monitor waits for none longer than DIRS_PATIENCE_MS, and for one that did
- * not answer then not again until it has. Of a directory one job at a time. Owned by the
- * supervisor.
+ * not answer then not again until it has. Of a directory one job at a time. Owned by who
+ * asks.
  */
 #ifndef PLENUM_AGENT_DIRS_H
 #define PLENUM_AGENT_DIRS_H
@@ -22,6 +22,9 @@ struct dirs { /* the rest zeroed: none */
 void dirs_ask(struct dirs *d, const char *path);
 /* A descriptor, the caller's; negative errno; -ETIMEDOUT: its file system does not answer. */
 int dirs_open(struct dirs *d, const char *path);
+/* The same of a mount point, by another job: its last component is no link, and it is empty: else
+ * -ENOTDIR, -ENOTEMPTY. */
+int dirs_open_empty(struct dirs *d, const char *path);
 /* Whether it could be opened when it was last asked; asks. Never waits, so the first answer is
  * no. */
 bool dirs_is_there(struct dirs *d, const char *path);

@@ -3,10 +3,10 @@
  * looked at without entering it, is mountinfo.c's; how one is unmounted without waiting,
  * unmount.c's. */
 #include "agent/mounts.h"
+#include "agent/dirs.h"
 #include "agent/mountinfo.h"
 #include "agent/unmount.h"
 #include "netcfg/base/memfd.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +36,8 @@ struct mount_point {
 struct mounts {
 	struct mounts_setup setup;
 	struct mount_point *points;
-	int info_fd; /* /proc/self/mountinfo: says when anything is mounted or unmounted */
+	struct dirs dirs; /* that are mounted on */
+	int info_fd;	  /* /proc/self/mountinfo: says when anything is mounted or unmounted */
 	struct loop_source *info_source, *look_timer, *place_timer;
 };
 
@@ -52,6 +53,7 @@ int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
 	if (!m)
 		return -ENOMEM;
 	m->setup = *setup;
+	m->dirs.loop = setup->loop;
 	m->info_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	r = m->info_fd < 0 ? -errno : 0;
 	if (r >= 0)
@@ -92,6 +94,7 @@ struct mounts *mounts_free(struct mounts *m)
 	loop_source_free(m->info_source);
 	loop_source_free(m->look_timer);
 	loop_source_free(m->place_timer);
+	dirs_done(&m->dirs);
 	cleanup_close(&m->info_fd);
 	free(m);
 	return NULL;
@@ -113,88 +116,59 @@ static void say(const struct mounts *m, enum log_level level, const char *fmt, .
 
 /* ---- mount points ---- */
 
-static bool dir_is_empty(int fd)
+static int busy(const char *path, const struct mountinfo *mi, char *why)
 {
-	DIR *d = fdopendir(fd);
-	const struct dirent *e;
-	bool empty = true;
-
-	if (!d) {
-		close(fd);
-		return false;
-	}
-	while (empty && (e = readdir(d)))
-		empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
-	closedir(d);
-	return empty;
+	snprintf(
+		why, MOUNTS_WHY_MAX,
+		"mount point %.120s is busy: a %.20s file system is mounted on it; unmount that or "
+		"change its path",
+		path, mi->fstype);
+	return -EBUSY;
 }
 
-/* mountinfo comes first: opening a dead or deaf FUSE mount fails or waits. */
-static int check_point(const char *path, char *why)
+static int refuse(const char *path, int error, char *why)
 {
-	struct mountinfo mi;
-	int fd, r = mountinfo_top(path, &mi);
-
-	if (r > 0) {
-		snprintf(why, MOUNTS_WHY_MAX,
-			 "mount point %.120s is busy: a %.20s file system is mounted on it; "
-			 "unmount that or change its path",
-			 path, mi.fstype);
-		return -EBUSY;
-	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0) {
-		r = -errno;
-		snprintf(why, MOUNTS_WHY_MAX,
-			 "mount point %.150s: %s; make an empty directory there", path,
-			 strerror(-r));
-		return r;
-	}
-	if (!dir_is_empty(fd)) {
+	if (error == -ENOTEMPTY)
 		snprintf(why, MOUNTS_WHY_MAX,
 			 "mount point %.120s is busy: the directory is not empty; empty it or "
-			 "change its path",
+			 "change "
+			 "its path",
 			 path);
-		return -ENOTEMPTY;
-	}
-	return 0;
+	else if (error == -ETIMEDOUT)
+		snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: its file system does not answer",
+			 path);
+	else
+		snprintf(why, MOUNTS_WHY_MAX,
+			 "mount point %.150s: %s; make an empty directory there", path,
+			 strerror(-error));
+	return error;
 }
 
-/* The path as mountinfo(5) writes it: its parents' links resolved, the mount itself not looked at.
+/*
+ * The directory, and its path as mountinfo(5) writes it. What is above it may be of a file system
+ * that hangs, or be served by a worker that is not there yet, so its path is not walked here. What
+ * is mounted on it comes first: to open a dead or deaf FUSE mount fails or waits.
  */
-static int canonical(const char *path, char *buf, size_t size)
+static int open_point(struct mounts *m, const char *path, char *real, size_t size, char *why)
 {
-	autofree char *parent = strdup(path), *real = NULL;
-	char *slash;
+	char link[32];
+	struct mountinfo mi;
+	autoclose int fd = -1;
+	ssize_t n;
 
-	if (!parent)
-		return -ENOMEM;
-	slash = strrchr(parent, '/');
-	while (slash && slash > parent && !slash[1]) { /* trailing slashes */
-		*slash = '\0';
-		slash = strrchr(parent, '/');
-	}
-	if (!slash || !slash[1])
-		return -EINVAL;
-	*slash = '\0';
-	real = realpath(*parent ? parent : "/", NULL);
-	if (!real)
-		return -errno;
-	if ((size_t)snprintf(buf, size, "%s/%s", strcmp(real, "/") == 0 ? "" : real, slash + 1) >=
-	    size)
-		return -ENAMETOOLONG;
-	return 0;
-}
-
-static int check_path(const char *path, char *real, size_t size, char *why)
-{
-	int r = canonical(path, real, size);
-
-	if (r >= 0)
-		return check_point(real, why);
-	snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: %s; make an empty directory there", path,
-		 strerror(-r));
-	return r;
+	if (mountinfo_top(path, &mi) > 0)
+		return busy(path, &mi, why);
+	fd = dirs_open_empty(&m->dirs, path);
+	if (fd < 0)
+		return refuse(path, fd, why);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, size - 1);
+	if (n < 0 || (size_t)n >= size - 1)
+		return refuse(path, n < 0 ? -errno : -ENAMETOOLONG, why);
+	real[n] = '\0';
+	if (mountinfo_top(real, &mi) > 0)
+		return busy(path, &mi, why);
+	return fd_take(fd);
 }
 
 /* ---- mounting ---- */
@@ -251,14 +225,15 @@ static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major
 
 /* The record comes first, so that an agent that is killed leaves no mount that its successor does
  * not know. */
-static int attach(struct mounts *m, const struct mount_point *p, int mnt)
+static int attach(struct mounts *m, const struct mount_point *p, int dir)
 {
 	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what);
 
 	if (r < 0) /* serving matters more */
 		say(m, LOG_LEVEL_WARNING, "%s is not in the record: %s", p->what.path,
 		    strerror(-r));
-	if (move_mount(mnt, "", AT_FDCWD, p->real, MOVE_MOUNT_F_EMPTY_PATH) == 0)
+	if (move_mount(p->mnt_fd, "", dir, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) ==
+	    0)
 		return 0;
 	r = -errno;
 	rundir_del_mount(m->setup.rundir, p->real);
@@ -270,10 +245,11 @@ static int attach(struct mounts *m, const struct mount_point *p, int mnt)
 static void try_place(struct mounts *m, struct mount_point *p)
 {
 	char why[MOUNTS_WHY_MAX] = "";
-	int r = check_path(p->what.path, p->real, sizeof(p->real), why);
+	autoclose int dir = open_point(m, p->what.path, p->real, sizeof(p->real), why);
+	int r = dir;
 
 	if (r >= 0) {
-		r = attach(m, p, p->mnt_fd);
+		r = attach(m, p, dir);
 		if (r < 0)
 			snprintf(why, sizeof(why), "mounting %.40s:%.40s on %.100s: %s",
 				 p->what.peer, p->what.export_name, p->what.path, strerror(-r));

@@ -19,6 +19,7 @@
 # In a host eth0 is the management interface (192.0.2.N/24), eth1 and eth2 are the legs.
 
 . "${BASH_SOURCE[0]%/*}/pause.sh"
+. "${BASH_SOURCE[0]%/*}/jq.sh"
 
 hosts_state=${HOSTS_STATE:-}
 hosts_lifelines=()
