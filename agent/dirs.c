@@ -67,6 +67,10 @@ static void on_end(void *user, int status, const char *how)
 	struct dir *e = user;
 
 	e->job = NULL;
+	if (!e->is_look)
+		return;
+	cleanup_close(&e->fd); /* of one that answered as it was given up */
+	e->fd = -1;
 }
 
 static struct dir **find(struct dirs *d, const char *path, bool empty)
