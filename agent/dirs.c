@@ -143,12 +143,21 @@ void dirs_ask(struct dirs *d, const char *path)
 }
 
 /* Whether it has answered, for which it has had its time from when it was asked on. */
-static bool await(struct dir *e)
+static bool await(struct dirs *d, struct dir *e)
 {
-	uint64_t end_ns = e->asked_ns + DIRS_PATIENCE_MS * NSEC_PER_MSEC, now = clock_now_ns();
+	uint64_t now = clock_now_ns();
+	bool hasty = d->n_late >= DIRS_LATE_MAX && now - d->late_ns < 2 * NSEC_PER_SEC;
+	uint64_t end_ns = e->asked_ns + (hasty ? DIRS_HASTE_MS : DIRS_PATIENCE_MS) * NSEC_PER_MSEC;
 
-	return !e->job ||
-	       job_await(e->job, now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0);
+	if (!e->job ||
+	    job_await(e->job, now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0))
+		return true;
+	if (now - d->late_ns >= 2 * NSEC_PER_SEC) {
+		d->late_ns = now;
+		d->n_late = 0;
+	}
+	d->n_late += now < end_ns;
+	return false;
 }
 
 static int open_one(struct dirs *d, const char *path, bool empty)
@@ -158,7 +167,7 @@ static int open_one(struct dirs *d, const char *path, bool empty)
 
 	if (r < 0)
 		return r;
-	if (!await(e)) {
+	if (!await(d, e)) {
 		e->is_look = true;
 		return -ETIMEDOUT;
 	}

@@ -2,8 +2,7 @@
 /*
  * Opens directories of file systems that may hang (a server that is gone, a disk that fails): by a
  * job each, so that the monitor waits for none longer than DIRS_PATIENCE_MS, and for one that did
- * not answer then not again until it has. Of a directory one job at a time. Owned by who
- * asks.
+ * not answer then not again until it has. Of a directory one job at a time. Owned by who asks.
  */
 #ifndef PLENUM_AGENT_DIRS_H
 #define PLENUM_AGENT_DIRS_H
@@ -11,11 +10,16 @@
 #include "agent/loop.h"
 
 #define DIRS_PATIENCE_MS 200
+/* So many may keep the monitor waiting in two seconds, further ones only so long. */
+#define DIRS_LATE_MAX 3
+#define DIRS_HASTE_MS 5
 
 struct dir;
 struct dirs { /* the rest zeroed: none */
 	struct loop *loop;
 	struct dir *first;
+	unsigned n_late;
+	uint64_t late_ns; /* since then */
 };
 
 /* Begins to open it, so that several are waited for at once. */
