@@ -146,13 +146,13 @@ void dirs_ask(struct dirs *d, const char *path)
 static bool await(struct dirs *d, struct dir *e)
 {
 	uint64_t now = clock_now_ns();
-	bool hasty = d->n_late >= DIRS_LATE_MAX && now - d->late_ns < 2 * NSEC_PER_SEC;
+	bool hasty = d->n_late >= DIRS_LATE_MAX && now - d->late_ns < 10 * NSEC_PER_SEC;
 	uint64_t end_ns = e->asked_ns + (hasty ? DIRS_HASTE_MS : DIRS_PATIENCE_MS) * NSEC_PER_MSEC;
 
 	if (!e->job ||
 	    job_await(e->job, now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0))
 		return true;
-	if (now - d->late_ns >= 2 * NSEC_PER_SEC) {
+	if (now - d->late_ns >= 10 * NSEC_PER_SEC) {
 		d->late_ns = now;
 		d->n_late = 0;
 	}

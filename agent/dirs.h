@@ -9,9 +9,9 @@
 
 #include "agent/loop.h"
 
-#define DIRS_PATIENCE_MS 200
-/* So many may keep the monitor waiting in two seconds, further ones only so long. */
-#define DIRS_LATE_MAX 3
+#define DIRS_PATIENCE_MS 1000
+/* So many may keep the monitor waiting in ten seconds, further ones only so long. */
+#define DIRS_LATE_MAX 2
 #define DIRS_HASTE_MS 5
 
 struct dir;
