@@ -9,6 +9,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+/* So many may keep the monitor waiting in that time, further ones only so long. */
+#define LATE_MAX 2
+#define LATE_NS (10 * NSEC_PER_SEC)
+#define HASTE_MS 5
+
 struct dir {
 	char *path;
 	struct job *job; /* NULL: it has ended */
@@ -82,7 +87,7 @@ static struct dir **find(struct dirs *d, const char *path, bool empty)
 	return at;
 }
 
-static struct dir *dir_free(struct dir *e)
+static void dir_free(struct dir *e)
 {
 	if (e->job)
 		kill(job_pid(e->job), SIGKILL); /* not reaped, so the pid is its own */
@@ -90,7 +95,6 @@ static struct dir *dir_free(struct dir *e)
 	cleanup_close(&e->fd);
 	free(e->path);
 	free(e);
-	return NULL;
 }
 
 static void forget(struct dir **at)
@@ -146,13 +150,13 @@ void dirs_ask(struct dirs *d, const char *path)
 static bool await(struct dirs *d, struct dir *e)
 {
 	uint64_t now = clock_now_ns();
-	bool hasty = d->n_late >= DIRS_LATE_MAX && now - d->late_ns < 10 * NSEC_PER_SEC;
-	uint64_t end_ns = e->asked_ns + (hasty ? DIRS_HASTE_MS : DIRS_PATIENCE_MS) * NSEC_PER_MSEC;
+	bool hasty = d->n_late >= LATE_MAX && now - d->late_ns < LATE_NS;
+	uint64_t end_ns = e->asked_ns + (hasty ? HASTE_MS : DIRS_PATIENCE_MS) * NSEC_PER_MSEC;
 
 	if (!e->job ||
 	    job_await(e->job, now < end_ns ? (unsigned)((end_ns - now) / NSEC_PER_MSEC) + 1 : 0))
 		return true;
-	if (now - d->late_ns >= 10 * NSEC_PER_SEC) {
+	if (now - d->late_ns >= LATE_NS) {
 		d->late_ns = now;
 		d->n_late = 0;
 	}

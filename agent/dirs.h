@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Opens directories of file systems that may hang (a server that is gone, a disk that fails): by a
- * job each, so that the monitor waits for none longer than DIRS_PATIENCE_MS, and for one that did
- * not answer then not again until it has. Of a directory one job at a time. Owned by who asks.
+ * job each, so that the monitor waits for none longer than DIRS_PATIENCE_MS, of many only for
+ * the first, and for one that did not answer then not again until it has. Of a directory one job at
+ * a time. Owned by who asks.
  */
 #ifndef PLENUM_AGENT_DIRS_H
 #define PLENUM_AGENT_DIRS_H
@@ -10,16 +11,13 @@
 #include "agent/loop.h"
 
 #define DIRS_PATIENCE_MS 1000
-/* So many may keep the monitor waiting in ten seconds, further ones only so long. */
-#define DIRS_LATE_MAX 2
-#define DIRS_HASTE_MS 5
 
 struct dir;
 struct dirs { /* the rest zeroed: none */
 	struct loop *loop;
 	struct dir *first;
-	unsigned n_late;
-	uint64_t late_ns; /* since then */
+	unsigned n_late; /* that kept us waiting in vain since late_ns */
+	uint64_t late_ns;
 };
 
 /* Begins to open it, so that several are waited for at once. */

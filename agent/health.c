@@ -255,12 +255,13 @@ static void look_at_carriers(struct look *l)
 	}
 }
 
-static void count_mounts(const struct sup_worker *w, const char *peer, unsigned *served,
-			 unsigned *waiting)
+static bool has_mount(const struct sup_worker *w, const char *peer, bool served)
 {
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		if (strcmp(w->config.mounts[i].peer, peer) == 0)
-			++*(launch_stat_get(&w->stats->mounts[i].served) ? served : waiting);
+		if (strcmp(w->config.mounts[i].peer, peer) == 0 &&
+		    (launch_stat_get(&w->stats->mounts[i].served) != 0) == served)
+			return true;
+	return false;
 }
 
 /* A client that is away altogether is no fault of the server that remembers it; of a server that
@@ -268,11 +269,8 @@ static void count_mounts(const struct sup_worker *w, const char *peer, unsigned 
 static bool peer_is_there(const struct sup_worker *w, const struct status_path *paths, size_t n,
 			  const char *peer)
 {
-	unsigned served = 0, waiting = 0;
-
-	count_mounts(w, peer, &served, &waiting);
-	if (served + waiting > 0)
-		return served > 0;
+	if (has_mount(w, peer, true) || has_mount(w, peer, false))
+		return has_mount(w, peer, true);
 	for (size_t i = 0; i < n; i++)
 		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
 			return true;
@@ -284,10 +282,9 @@ static bool peer_is_there(const struct sup_worker *w, const struct status_path *
 static bool is_of_waiting_mount(const struct sup_worker *w, const struct status_path *paths,
 				size_t n, const struct launch_path_stats *s)
 {
-	unsigned served = 0, waiting = 0;
-
-	count_mounts(w, s->peer, &served, &waiting);
-	for (size_t i = 0; waiting > 0 && i < n; i++)
+	if (!has_mount(w, s->peer, false))
+		return false;
+	for (size_t i = 0; i < n; i++)
 		if (paths[i].s.up && strcmp(paths[i].s.leg, s->leg) == 0 &&
 		    strcmp(paths[i].s.remote, s->remote) == 0)
 			return true;

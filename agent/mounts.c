@@ -131,8 +131,7 @@ static int refuse(const char *path, int error, char *why)
 	if (error == -ENOTEMPTY)
 		snprintf(why, MOUNTS_WHY_MAX,
 			 "mount point %.120s is busy: the directory is not empty; empty it or "
-			 "change "
-			 "its path",
+			 "change its path",
 			 path);
 	else if (error == -ETIMEDOUT)
 		snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: its file system does not answer",

@@ -28,7 +28,7 @@ struct doctor_space {
 	int error; /* 0, or why it is not known */
 };
 
-#define DOCTOR_EXPORTS_MAX 64
+#define DOCTOR_FOLDERS_MAX 64
 
 /* What an echo request from a leg's data IP came to, small and as large as the leg's MTU. */
 struct doctor_echo {
@@ -61,8 +61,9 @@ struct doctor_picture {
 	unsigned clock_status;	      /* STA_ bits */
 	int udp_gso, udp_gro;	      /* 0, or why a socket does not take it */
 	struct doctor_space state, run;
-	struct doctor_space exports[DOCTOR_EXPORTS_MAX]; /* in the order of the spec */
-	char peer[PLENUM_NAME_MAX];			 /* the only one to ask; "": all */
+	/* In the order of the spec; error -ETIMEDOUT: the file system does not answer. */
+	struct doctor_space exports[DOCTOR_FOLDERS_MAX], mounts[DOCTOR_FOLDERS_MAX];
+	char peer[PLENUM_NAME_MAX]; /* the only one to ask; "": all */
 	struct doctor_echo echoes[DOCTOR_ECHOES_MAX];
 	size_t n_echoes, n_unasked; /* those that there was no room for */
 	char no_echoes[160];

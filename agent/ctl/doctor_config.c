@@ -233,13 +233,19 @@ static void run_security(const struct doctor_picture *p, const struct doctor_che
 	doctor_advise(r, "plenum secret generate; write cluster: {name: NAME, secret-file: FILE}");
 }
 
-/* A folder that mounts are made on or that exports are. */
+/* A folder that mounts are made on or that exports are, and what was asked of it already; NULL:
+ * nothing was. */
 static void look_at_folder(const struct doctor_picture *p, const char *path, const char *what,
-			   struct doctor_result *r)
+			   const struct doctor_space *asked, struct doctor_result *r)
 {
 	char full[PATH_MAX];
 	struct stat s;
 
+	if (asked && asked->error == -ETIMEDOUT) {
+		doctor_say(r, DOCTOR_FAIL, "the file system of %s %s does not answer", what, path);
+		doctor_advise(r, "look for its disk, or its server, in dmesg(1)");
+		return;
+	}
 	snprintf(full, sizeof(full), "%s%s", p->root, path);
 	if (stat(full, &s) == 0 && S_ISDIR(s.st_mode))
 		return;
@@ -257,17 +263,9 @@ static void run_exports(const struct doctor_picture *p, const struct doctor_chec
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->spec->n_workers; i++)
-		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++) {
-			const char *path = p->spec->workers[i].exports[j].path;
-
-			if (n < DOCTOR_EXPORTS_MAX && p->exports[n].error == -ETIMEDOUT) {
-				doctor_say(r, DOCTOR_FAIL,
-					   "the file system of export %s does not answer", path);
-				doctor_advise(r, "look for its disk, or its server, in dmesg(1)");
-			} else {
-				look_at_folder(p, path, "export", r);
-			}
-		}
+		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
+			look_at_folder(p, p->spec->workers[i].exports[j].path, "export",
+				       n < DOCTOR_FOLDERS_MAX ? &p->exports[n] : NULL, r);
 	doctor_say(r, DOCTOR_PASS, "all folders that are exported are there");
 }
 
@@ -304,7 +302,7 @@ static void run_room_exports(const struct doctor_picture *p, const struct doctor
 
 	for (size_t i = 0; i < p->spec->n_workers; i++)
 		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
-			if (n < DOCTOR_EXPORTS_MAX && !p->spec->workers[i].exports[j].read_only)
+			if (n < DOCTOR_FOLDERS_MAX && !p->spec->workers[i].exports[j].read_only)
 				look_at_room(p->spec->workers[i].exports[j].path, &p->exports[n],
 					     r);
 	doctor_say(r, DOCTOR_PASS, "no file system of an export is full");
@@ -334,11 +332,13 @@ static bool is_mounted(const struct doctor_picture *p, const char *path)
 static void run_mountpoints(const struct doctor_picture *p, const struct doctor_check *c,
 			    struct doctor_result *r)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < p->spec->n_workers; i++)
-		for (size_t j = 0; j < p->spec->workers[i].n_mounts; j++)
+		for (size_t j = 0; j < p->spec->workers[i].n_mounts; j++, n++)
 			if (!is_mounted(p, p->spec->workers[i].mounts[j].path))
 				look_at_folder(p, p->spec->workers[i].mounts[j].path, "mount point",
-					       r);
+					       n < DOCTOR_FOLDERS_MAX ? &p->mounts[n] : NULL, r);
 	doctor_say(r, DOCTOR_PASS, "all folders that are mounted on are there");
 }
 

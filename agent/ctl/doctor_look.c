@@ -10,6 +10,7 @@
 #include "netcfg/spec/spec.h"
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/close_range.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <signal.h>
@@ -182,29 +183,39 @@ static void look_at_space(const char *path, struct doctor_space *ret)
 /* A process that asks about a folder: one whose disk hangs is not waited for. */
 struct asker {
 	pid_t pid;
-	int answer;
+	int answer; /* negative errno: it could not be asked */
 };
+
+static void __attribute__((noreturn)) answer_about(const char *path, int answer)
+{
+	struct doctor_space space = {.error = 0};
+	struct statvfs s;
+
+	/* Nor shall whoever reads what we print wait for it. */
+	if (dup2(answer, STDIN_FILENO) < 0)
+		_exit(1);
+	close_range(STDIN_FILENO + 1, ~0U, 0);
+	if (statvfs(path, &s) < 0)
+		space.error = -errno;
+	else
+		set_space(&s, &space);
+	_exit(write(STDIN_FILENO, &space, sizeof(space)) < 0);
+}
 
 static struct asker ask_about(const char *path)
 {
-	struct asker a = {.pid = -1, .answer = -1};
-	struct doctor_space space;
-	struct statvfs s;
+	struct asker a = {.pid = -1};
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		a.answer = -errno;
 		return a;
-	a.pid = fork();
-	if (a.pid == 0) {
-		memset(&space, 0, sizeof(space));
-		if (statvfs(path, &s) < 0)
-			space.error = -errno;
-		else
-			set_space(&s, &space);
-		_exit(write(ends[1], &space, sizeof(space)) < 0);
 	}
+	a.pid = fork();
+	if (a.pid == 0)
+		answer_about(path, ends[1]);
 	close(ends[1]);
-	a.answer = ends[0];
+	a.answer = ends[0]; /* which ends at once where there is no process */
 	return a;
 }
 
@@ -213,30 +224,41 @@ static void take_answer(struct asker *a, uint64_t end_ns, struct doctor_space *r
 {
 	struct pollfd end = {.fd = a->answer, .events = POLLIN};
 	uint64_t now = clock_now_ns();
-	int ms = now < end_ns ? (int)((end_ns - now) / NSEC_PER_MSEC) : 0;
 
-	ret->error = -ETIMEDOUT;
-	if (poll(&end, a->answer >= 0, ms) > 0 &&
-	    read(a->answer, ret, sizeof(*ret)) != sizeof(*ret))
+	if (a->answer < 0) {
+		ret->error = a->answer;
+		return;
+	}
+	if (poll(&end, 1, now < end_ns ? (int)((end_ns - now) / NSEC_PER_MSEC) : 0) <= 0)
+		ret->error = -ETIMEDOUT;
+	else if (read(a->answer, ret, sizeof(*ret)) != sizeof(*ret))
 		ret->error = -EIO;
-	cleanup_close(&a->answer);
+	close(a->answer);
 	if (a->pid > 0) {
 		kill(a->pid, SIGKILL);
 		waitpid(a->pid, NULL, ret->error == -ETIMEDOUT ? WNOHANG : 0);
 	}
 }
 
-static void look_at_exports(struct doctor_picture *p)
+static void look_at_folders(struct doctor_picture *p)
 {
-	struct asker askers[ARRAY_SIZE(p->exports)];
-	uint64_t end_ns = clock_now_ns() + SPACE_LIMIT_NS;
-	size_t n = 0;
+	struct asker exports[ARRAY_SIZE(p->exports)], mounts[ARRAY_SIZE(p->mounts)];
+	size_t n_exports = 0, n_mounts = 0;
+	uint64_t end_ns;
 
-	for (size_t i = 0; p->spec && i < p->spec->n_workers; i++)
-		for (size_t j = 0; j < p->spec->workers[i].n_exports && n < ARRAY_SIZE(askers); j++)
-			askers[n++] = ask_about(p->spec->workers[i].exports[j].path);
-	for (size_t i = 0; i < n; i++)
-		take_answer(&askers[i], end_ns, &p->exports[i]);
+	for (size_t i = 0; p->spec && i < p->spec->n_workers; i++) {
+		const struct spec_worker *w = &p->spec->workers[i];
+
+		for (size_t j = 0; j < w->n_exports && n_exports < ARRAY_SIZE(exports); j++)
+			exports[n_exports++] = ask_about(w->exports[j].path);
+		for (size_t j = 0; j < w->n_mounts && n_mounts < ARRAY_SIZE(mounts); j++)
+			mounts[n_mounts++] = ask_about(w->mounts[j].path);
+	}
+	end_ns = clock_now_ns() + SPACE_LIMIT_NS;
+	for (size_t i = 0; i < n_exports; i++)
+		take_answer(&exports[i], end_ns, &p->exports[i]);
+	for (size_t i = 0; i < n_mounts; i++)
+		take_answer(&mounts[i], end_ns, &p->mounts[i]);
 }
 
 static void look_at_clock(struct doctor_picture *p)
@@ -317,7 +339,7 @@ void doctor_look(const struct ctl_args *a, const char *file, struct doctor_pictu
 	doctor_look_at_peers(ret);
 	look_at_space(PLENUM_STATEDIR, &ret->state);
 	look_at_space(PLENUM_RUNDIR, &ret->run);
-	look_at_exports(ret);
+	look_at_folders(ret);
 	ret->udp_gso = try_udp_option(UDP_SEGMENT, 1400);
 	ret->udp_gro = try_udp_option(UDP_GRO, 1);
 }

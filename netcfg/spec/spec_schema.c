@@ -481,7 +481,8 @@ static const struct spec_table ha_table = {TABLE(ha_keys), .has_pos = true,
 
 static const struct spec_key mount_keys[] = {
 	{"path", SPEC_TYPE_PATH, .required = true, FIELD(spec_mount, path),
-	 .help = "The absolute path of the mount point; unique.",
+	 .help = "The absolute path of the mount point; unique.\nIt may lie within another mount: it is "
+		 "mounted when that is served.",
 	 .example = "/mnt/scratch"},
 	{"from", SPEC_TYPE_FROM, .required = true, .offset = offsetof(struct spec_mount, from_host),
 	 .size = 2 * PLENUM_NAME_MAX,

@@ -100,6 +100,11 @@ static void export_hangs(struct rig *g)
 	g->p.exports[0].error = -ETIMEDOUT;
 }
 
+static void mountpoint_hangs(struct rig *g)
+{
+	g->p.mounts[0].error = -ETIMEDOUT;
+}
+
 static void export_without_inodes(struct rig *g)
 {
 	g->p.exports[0].free_inodes = 0;
@@ -392,6 +397,7 @@ static const struct breakage own_breaks[] = {
 	{"key-security", DOCTOR_WARN, NULL, no_cluster},
 	{"folders-exported", DOCTOR_FAIL, NULL, no_export},
 	{"folders-mounted", DOCTOR_FAIL, NULL, no_mountpoint},
+	{"folders-mounted", DOCTOR_FAIL, NULL, mountpoint_hangs},
 	{"mounts-served", DOCTOR_FAIL, NULL, not_served},
 	{"kernel-fuse-resend", DOCTOR_WARN, NULL, old_kernel},
 	{"kernel-version", DOCTOR_FAIL, no_frontend, very_old_kernel},
