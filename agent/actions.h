@@ -7,7 +7,7 @@
 #ifndef PLENUM_AGENT_ACTIONS_H
 #define PLENUM_AGENT_ACTIONS_H
 
-#include "agent/supervise.h"
+#include "agent/supervise/supervise.h"
 #include "netcfg/plan/plan.h"
 
 struct actions_task {

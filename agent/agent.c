@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Life of the monitor: what it opens, what wakes it up, how it ends. */
 #include "agent/agent.h"
+#include "agent/base/host_lock.h"
 #include "agent/control.h"
-#include "agent/host_lock.h"
-#include "agent/lldp.h"
+#include "agent/lldp/lldp.h"
 #include "agent/status.h"
 #include "netcfg/base/limit.h"
 #include <signal.h>

@@ -4,7 +4,7 @@
  * their connections, so that this file reads as the list of what can be asked.
  */
 #include "agent/control.h"
-#include "agent/clients.h"
+#include "agent/api/clients.h"
 #include "agent/control_internal.h"
 #include "agent/status.h"
 #include "netcfg/base/memfd.h"

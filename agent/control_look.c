@@ -5,13 +5,13 @@
  * network lock, an applier's long step for one; the monitor only passes the answer on.
  */
 #include "agent/actions.h"
+#include "agent/base/job.h"
 #include "agent/control.h"
 #include "agent/control_internal.h"
-#include "agent/job.h"
 #include "agent/legs.h"
 #include "agent/walk_internal.h"
+#include "netcfg/apply/plan_way.h"
 #include "netcfg/base/memfd.h"
-#include "netcfg/plan/plan_way.h"
 #include <string.h>
 
 struct control_looking {

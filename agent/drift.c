@@ -3,8 +3,8 @@
  * it without asking who it was. */
 #include "agent/drift.h"
 #include "agent/agent.h"
-#include "agent/managers.h"
-#include "netcfg/plan/object.h"
+#include "agent/health/managers.h"
+#include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_DRIFT_H
 #define PLENUM_AGENT_DRIFT_H
 
-#include "agent/loop.h"
+#include "agent/base/loop.h"
 #include "netcfg/plan/plan.h"
 
 struct agent;

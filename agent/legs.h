@@ -6,7 +6,7 @@
 #ifndef PLENUM_AGENT_LEGS_H
 #define PLENUM_AGENT_LEGS_H
 
-#include "agent/supervise.h"
+#include "agent/supervise/supervise.h"
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collecting the snapshot; status_print.c makes the texts. */
 #include "agent/status.h"
-#include "agent/lldp.h"
-#include "agent/needs.h"
-#include "agent/progress.h"
+#include "agent/apply/progress.h"
+#include "agent/health/needs.h"
+#include "agent/lldp/lldp.h"
 #include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "agent/legs.h"
 #include "agent/status.h"
 #include "agent/walk_internal.h"
-#include "netcfg/plan/plan_way.h"
+#include "netcfg/apply/plan_way.h"
 #include <malloc.h>
 #include <string.h>
 

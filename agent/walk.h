@@ -9,12 +9,12 @@
 #ifndef PLENUM_AGENT_WALK_H
 #define PLENUM_AGENT_WALK_H
 
-#include "agent/applier.h"
+#include "agent/apply/applier.h"
 
-#include "agent/clients.h"
-#include "agent/history.h"
-#include "agent/problems.h"
-#include "agent/store.h"
+#include "agent/api/clients.h"
+#include "agent/apply/history.h"
+#include "agent/apply/store.h"
+#include "agent/base/problems.h"
 #include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_owned.h"

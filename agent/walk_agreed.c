@@ -7,7 +7,7 @@
 #include "agent/agent.h"
 #include "agent/walk_internal.h"
 #include "netcfg/base/file.h"
-#include "netcfg/plan/plan_vf.h"
+#include "netcfg/feature/plan_vf.h"
 #include <stdio.h>
 #include <string.h>
 

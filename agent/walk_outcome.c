@@ -2,8 +2,8 @@
 /* What the end of a walk means: which problems stay, when it is tried again, what is kept on disk
  * for the next start, and what the client hears. Apart from the walk, which only does things. */
 #include "agent/control.h"
+#include "agent/health/needs.h"
 #include "agent/legs.h"
-#include "agent/needs.h"
 #include "agent/walk_internal.h"
 #include "netcfg/base/file.h"
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* What waits to be walked, and when: triggers, clients, the pause before what failed is tried
  * again. Apart from the walk itself, of which one is on its way at a time. */
 #include "agent/agent.h"
+#include "agent/apply/progress.h"
 #include "agent/legs.h"
-#include "agent/progress.h"
 #include "agent/walk_internal.h"
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "agent/control.h"
 #include "agent/status.h"
 #include "agent/walk_internal.h"
-#include "netcfg/plan/apply_reach.h"
+#include "netcfg/apply/apply_reach.h"
 #include <stdio.h>
 #include <string.h>
 

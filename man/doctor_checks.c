@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints the list of checks of plenum(1); the Makefile's update-keys puts it into the page. */
-#include "agent/ctl/doctor.h"
+#include "agent/ctl/doctor/doctor.h"
 
 int main(void)
 {

@@ -2,9 +2,9 @@
 /*
  * The devices as the ports of one bond, in two modes: IEEE 802.1AX with the switch (lacp), or one
  * port that carries while the others stand by (active-backup). Both rules and reasons are here, the
- * links themselves are netcfg/plan/plan_bond.h's; devices with VFs are ha_backup_vf.c's.
+ * links themselves are netcfg/feature/plan_bond.h's; devices with VFs are ha_backup_vf.c's.
  */
-#include "netcfg/plan/plan_bond.h"
+#include "netcfg/feature/plan_bond.h"
 #include "plugins/plugins.h"
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * none, its checks say what may be the matter.
  */
 #include "agent/ctl/ctl.h"
-#include "agent/ctl/doctor.h"
+#include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/base/file.h"
 #include "netcfg/host/kernel.h"

@@ -6,7 +6,7 @@
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/ctl_options.h"
-#include "agent/ctl/doctor.h"
+#include "agent/ctl/doctor/doctor.h"
 
 #include <poll.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include "dataplane/launch.h"
 #include "dataplane/port/port.h"
-#include "dataplane/port/port_rdma.h"
+#include "dataplane/port/rdma/port_rdma.h"
 #include "dataplane/rudp/rudp.h"
 #include "dataplane/worker/worker_active.h"
 #include "dataplane/worker/worker_fault.h"

@@ -3,7 +3,7 @@
  * The role of a compute worker: one fuse_back with the exports, a client of it for each session.
  * Apart from the other roles because it shares no state with them.
  */
-#include "dataplane/fuse/fuse_back.h"
+#include "dataplane/fuse/server/fuse_back.h"
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 

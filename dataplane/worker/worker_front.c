@@ -3,7 +3,7 @@
  * The role of a frontend worker: a fuse_front for each mount, whose requests go to its peer. Apart
  * from the other roles because it shares no state with them.
  */
-#include "dataplane/fuse/fuse_front.h"
+#include "dataplane/fuse/client/fuse_front.h"
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 

@@ -7,7 +7,7 @@
 #ifndef PLENUM_DATAPLANE_WORKER_ROLE_H
 #define PLENUM_DATAPLANE_WORKER_ROLE_H
 
-#include "dataplane/port/port_rdma.h"
+#include "dataplane/port/rdma/port_rdma.h"
 #include "dataplane/worker/worker_sandbox.h"
 
 struct rudp_ops;

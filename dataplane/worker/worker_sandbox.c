@@ -4,7 +4,7 @@
  * worker_calls.c. Apart from the worker's start because a test enters it without a worker.
  */
 #include "dataplane/worker/worker_sandbox.h"
-#include "dataplane/fuse/fuse_back.h"
+#include "dataplane/fuse/server/fuse_back.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/limit.h"
 #include <fcntl.h>

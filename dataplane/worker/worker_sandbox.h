@@ -18,7 +18,7 @@
 #ifndef PLENUM_DATAPLANE_WORKER_SANDBOX_H
 #define PLENUM_DATAPLANE_WORKER_SANDBOX_H
 
-#include "dataplane/fuse/fuse_hands.h"
+#include "dataplane/fuse/helper/fuse_hands.h"
 #include "dataplane/launch.h"
 #include <sys/types.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan_build: the order in which a plan is made, and what the makers of its parts share. */
 #include "netcfg/plan/plan.h"
-#include "netcfg/plan/apply_step.h"
-#include "netcfg/plan/object.h"
+#include "netcfg/apply/apply_step.h"
+#include "netcfg/feature/plan_vf.h"
+#include "netcfg/feature/plan_vlan.h"
+#include "netcfg/object/object.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_owner.h"
 #include "netcfg/plan/plan_project.h"
-#include "netcfg/plan/plan_vf.h"
-#include "netcfg/plan/plan_vlan.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>

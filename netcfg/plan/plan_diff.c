@@ -6,7 +6,7 @@
  * (plan_move.h), and what others have set after us is theirs. Kinds and the order of their steps
  * are object.h's; this file knows none.
  */
-#include "netcfg/plan/object.h"
+#include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * `config generate` asks the same questions, and must not offer what the plan would refuse.
  */
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/apply/apply_reach.h"
 #include "netcfg/host/kernel.h"
-#include "netcfg/plan/apply_reach.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>

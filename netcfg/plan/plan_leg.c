@@ -7,16 +7,16 @@
  * A leg that carries our addresses already is not taken away for what appeared beside it later
  * (a default route, an overlapping subnet): it goes on as it is and says what is wrong.
  */
+#include "netcfg/feature/plan_dcb.h"
+#include "netcfg/feature/plan_devlink.h"
+#include "netcfg/feature/plan_ipoib.h"
+#include "netcfg/feature/plan_roce.h"
+#include "netcfg/feature/plan_rxe.h"
+#include "netcfg/feature/plan_shared.h"
+#include "netcfg/feature/plan_vf.h"
+#include "netcfg/feature/plan_vlan.h"
 #include "netcfg/host/link_setting.h"
-#include "netcfg/plan/plan_dcb.h"
-#include "netcfg/plan/plan_devlink.h"
 #include "netcfg/plan/plan_guard.h"
-#include "netcfg/plan/plan_ipoib.h"
-#include "netcfg/plan/plan_roce.h"
-#include "netcfg/plan/plan_rxe.h"
-#include "netcfg/plan/plan_shared.h"
-#include "netcfg/plan/plan_vf.h"
-#include "netcfg/plan/plan_vlan.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  */
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/base/file.h"
+#include "netcfg/object/object.h"
 #include "netcfg/plan/home.h"
-#include "netcfg/plan/object.h"
 #include "netcfg/plan/planner.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #ifndef PLENUM_NETCFG_PLAN_OWNED_H
 #define PLENUM_NETCFG_PLAN_OWNED_H
 
-#include "netcfg/plan/apply_step.h"
+#include "netcfg/apply/apply_step.h"
 #include "netcfg/plan/plan.h"
 
 #define PLAN_OWNED_VERSION 1

@@ -5,8 +5,8 @@
  * alone.
  */
 #include "netcfg/plan/plan_owner.h"
-#include "netcfg/plan/object.h"
-#include "netcfg/plan/plan_vlan.h"
+#include "netcfg/feature/plan_vlan.h"
+#include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
 

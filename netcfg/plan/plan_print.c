@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The plan as JSON, which holds all that is to be shown of it; plan_render.c makes the text of
  * that. */
-#include "netcfg/plan/object.h"
+#include "netcfg/object/object.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

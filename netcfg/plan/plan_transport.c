@@ -2,11 +2,11 @@
 /* What a worker asks for, what the host has for it, and what it gets. Apart from the workers, whose
  * numbers, addresses and mounts have nothing to do with it. */
 #include "netcfg/plan/plan_transport.h"
+#include "netcfg/feature/plan_kernel_port.h"
+#include "netcfg/feature/plan_shared.h"
+#include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/backend.h"
 #include "netcfg/plan/plan_agreed.h"
-#include "netcfg/plan/plan_kernel_port.h"
-#include "netcfg/plan/plan_shared.h"
-#include "netcfg/plan/plan_vf.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,15 +3,15 @@
  * What a leg wants of the host: kernel settings, link, addresses, routes and rules. Apart from the
  * planners because every HA mode whose legs have addresses of their own wants the same.
  */
+#include "netcfg/feature/plan_dcb.h"
+#include "netcfg/feature/plan_devlink.h"
+#include "netcfg/feature/plan_ipoib.h"
+#include "netcfg/feature/plan_roce.h"
+#include "netcfg/feature/plan_rxe.h"
+#include "netcfg/feature/plan_vf.h"
+#include "netcfg/feature/plan_vlan.h"
 #include "netcfg/host/link_setting.h"
-#include "netcfg/plan/object.h"
-#include "netcfg/plan/plan_dcb.h"
-#include "netcfg/plan/plan_devlink.h"
-#include "netcfg/plan/plan_ipoib.h"
-#include "netcfg/plan/plan_roce.h"
-#include "netcfg/plan/plan_rxe.h"
-#include "netcfg/plan/plan_vf.h"
-#include "netcfg/plan/plan_vlan.h"
+#include "netcfg/object/object.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The workers: number, core, addresses, mounts and exports of each. */
+#include "netcfg/feature/plan_kernel_port.h"
+#include "netcfg/feature/plan_shared.h"
+#include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/plan_conflict.h"
-#include "netcfg/plan/plan_kernel_port.h"
 #include "netcfg/plan/plan_places.h"
-#include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/plan_transport.h"
-#include "netcfg/plan/plan_vf.h"
 #include "netcfg/plan/planner.h"
 #include <stdio.h>
 #include <string.h>

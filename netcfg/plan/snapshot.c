@@ -5,9 +5,9 @@
  */
 #include "netcfg/plan/snapshot.h"
 #include "netcfg/base/hash.h"
+#include "netcfg/feature/plan_vf.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/kernel.h"
-#include "netcfg/plan/plan_vf.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "netcfg/plan/apply.h"
-#include "netcfg/plan/object.h"
+#include "netcfg/apply/apply.h"
+#include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
 #include <fcntl.h>

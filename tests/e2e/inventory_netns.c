@@ -4,7 +4,7 @@
  * large or in motion, the settings of legs, connections, and which way packets leave.
  */
 #include "netcfg/host/link_setting.h"
-#include "netcfg/host/sysfs.h"
+#include "netcfg/linux/sysfs.h"
 #include "tests/e2e/kernel_netns.h"
 #include "tests/lib/fake_lookup.h"
 #include "tests/lib/kernel_do.h"

@@ -4,7 +4,7 @@
  * compared with it. What is only looked at is in inventory_netns.
  */
 #include "tests/e2e/kernel_netns.h"
-#include "netcfg/host/rtnl.h"
+#include "netcfg/linux/rtnl.h"
 #include "tests/lib/kernel_fake.h"
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * whoever may only look gets no message that changes anything. The same bytes are a message of a
  * child that was taken over, too.
  */
-#include "agent/api_head.h"
+#include "agent/api/api_head.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -6,10 +6,10 @@
  * handle, how the tail is wrong, length (2 bytes) and as many bytes of arguments. Nodes and file
  * handles are chosen from those that answers have brought.
  */
-#include "dataplane/fuse/fuse_back.h"
-#include "dataplane/fuse/fuse_handle.h"
-#include "dataplane/fuse/fuse_hands.h"
-#include "dataplane/fuse/fuse_hello.h"
+#include "dataplane/fuse/helper/fuse_handle.h"
+#include "dataplane/fuse/helper/fuse_hands.h"
+#include "dataplane/fuse/proto/fuse_hello.h"
+#include "dataplane/fuse/server/fuse_back.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>

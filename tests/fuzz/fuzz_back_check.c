@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a FUSE request: what passes the check has its strings and data within its bytes. */
-#include "dataplane/fuse/fuse_back_check.h"
+#include "dataplane/fuse/server/fuse_back_check.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

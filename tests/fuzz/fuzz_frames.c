@@ -4,7 +4,7 @@
  * a time step, a length and a frame. The parser stays within each frame, a datagram lies within the
  * frame it came in, and the neighbours' answers fit what a device takes.
  */
-#include "dataplane/port/port_neigh.h"
+#include "dataplane/port/l2/port_neigh.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

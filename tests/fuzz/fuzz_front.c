@@ -6,7 +6,7 @@
  * (little endian) and as many bytes. Numbers of nodes and files start the same in each run, so that
  * inputs can name them: 1 << 32 | 2 is the first node, 1 << 32 the first file.
  */
-#include "dataplane/fuse/fuse_front_internal.h"
+#include "dataplane/fuse/client/fuse_front_internal.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

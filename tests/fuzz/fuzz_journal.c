@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a line of the journal or the record: a step or an error, never both half; a step
  * that was read is written and read again as the same, and turned round twice it is itself. */
+#include "netcfg/object/object.h"
 #include "netcfg/plan/home.h"
-#include "netcfg/plan/object.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

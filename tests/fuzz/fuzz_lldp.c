@@ -3,7 +3,7 @@
  * Any bytes as a frame that a switch, or somebody who plays one, sends: refused, or a neighbour
  * whose texts end, are clean enough for the wall between the roles, and say who it is.
  */
-#include "agent/lldp_parse.h"
+#include "agent/lldp/lldp_parse.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a datagram from the kernel: every parser of a netlink message takes it or refuses.
  */
-#include "netcfg/host/dependents.h"
-#include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/host/kernel_dcb.h"
-#include "netcfg/host/kernel_devlink.h"
-#include "netcfg/host/kernel_rdma.h"
-#include "netcfg/host/kernel_xdp.h"
-#include "netcfg/host/netlink.h"
-#include "netcfg/host/rtnl.h"
-#include "netcfg/host/udev.h"
+#include "netcfg/linux/dependents.h"
+#include "netcfg/linux/ethtool.h"
+#include "netcfg/linux/kernel_dcb.h"
+#include "netcfg/linux/kernel_devlink.h"
+#include "netcfg/linux/kernel_rdma.h"
+#include "netcfg/linux/kernel_xdp.h"
+#include "netcfg/linux/netlink.h"
+#include "netcfg/linux/rtnl.h"
+#include "netcfg/linux/udev.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

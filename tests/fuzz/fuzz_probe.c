@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a packet that came while addresses are probed for: the first says which kind. What
  * is taken for a claim is one of a whole packet, and of an address of that family. */
-#include "netcfg/host/probe.h"
+#include "netcfg/linux/probe.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

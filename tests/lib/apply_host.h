@@ -6,7 +6,7 @@
 #ifndef PLENUM_TESTS_APPLY_HOST_H
 #define PLENUM_TESTS_APPLY_HOST_H
 
-#include "netcfg/plan/apply.h"
+#include "netcfg/apply/apply.h"
 #include "netcfg/plan/plan_owned.h"
 #include "tests/lib/plan_host.h"
 

@@ -9,11 +9,11 @@
 #ifndef PLENUM_TESTS_UNIT_TEST_BACK_RIG_H
 #define PLENUM_TESTS_UNIT_TEST_BACK_RIG_H
 
-#include "dataplane/fuse/fuse_back.h"
-#include "dataplane/fuse/fuse_handle.h"
-#include "dataplane/fuse/fuse_hands.h"
-#include "dataplane/fuse/fuse_hello.h"
-#include "dataplane/fuse/fuse_proto.h"
+#include "dataplane/fuse/helper/fuse_handle.h"
+#include "dataplane/fuse/helper/fuse_hands.h"
+#include "dataplane/fuse/proto/fuse_hello.h"
+#include "dataplane/fuse/proto/fuse_proto.h"
+#include "dataplane/fuse/server/fuse_back.h"
 #include "tests/lib/hands_end.h"
 #include <fcntl.h>
 #include <ftw.h>

@@ -7,10 +7,10 @@
 #ifndef PLENUM_TESTS_DOCTOR_RIG_H
 #define PLENUM_TESTS_DOCTOR_RIG_H
 
-#include "agent/ctl/doctor.h"
-#include "netcfg/plan/apply.h"
+#include "agent/ctl/doctor/doctor.h"
+#include "netcfg/apply/apply.h"
+#include "netcfg/apply/plan_way.h"
 #include "netcfg/plan/plan_owned.h"
-#include "netcfg/plan/plan_way.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 #include "tests/lib/put_file.h"

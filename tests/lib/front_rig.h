@@ -7,7 +7,7 @@
 #ifndef PLENUM_TESTS_FRONT_RIG_H
 #define PLENUM_TESTS_FRONT_RIG_H
 
-#include "dataplane/fuse/fuse_front_internal.h"
+#include "dataplane/fuse/client/fuse_front_internal.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 #ifndef PLENUM_TESTS_HANDS_END_H
 #define PLENUM_TESTS_HANDS_END_H
 
-#include "dataplane/fuse/fuse_hands.h"
+#include "dataplane/fuse/helper/fuse_hands.h"
 #include <poll.h>
 #include <sys/wait.h>
 

@@ -6,7 +6,7 @@
 #ifndef PLENUM_TESTS_HANDS_RIG_H
 #define PLENUM_TESTS_HANDS_RIG_H
 
-#include "dataplane/fuse/fuse_hands.h"
+#include "dataplane/fuse/helper/fuse_hands.h"
 #include "tests/lib/hands_end.h"
 
 #include <setjmp.h>

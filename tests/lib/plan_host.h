@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/plan/object.h"
+#include "netcfg/object/object.h"
 #include "netcfg/plan/plan.h"
 #include "tests/lib/kernel_fake.h"
 #include <stdio.h>

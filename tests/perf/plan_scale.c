@@ -11,9 +11,9 @@
  *
  * Prints figures, one "NAME VALUE" a line.
  */
+#include "netcfg/apply/apply.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/plan/apply.h"
-#include "netcfg/plan/object.h"
+#include "netcfg/object/object.h"
 #include "plugins/plugins.h"
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  *
  * --ms: processor time of a round. --only, --load: for a profiler.
  */
-#include "dataplane/port/port_udp.h"
+#include "dataplane/port/udp/port_udp.h"
 #include "tests/perf/rudp_app.h"
 #include <fcntl.h>
 #include <netinet/tcp.h>

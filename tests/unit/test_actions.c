@@ -6,11 +6,11 @@
  */
 #include "agent/actions.h"
 #include "agent/agent.h"
-#include "agent/supervise_internal.h"
+#include "agent/supervise/supervise_internal.h"
+#include "netcfg/apply/apply.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/secret.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/plan/apply.h"
 #include "netcfg/spec/spec_schema.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kernel_fake.h"

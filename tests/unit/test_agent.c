@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The agent's parts that need no process: events, files of the run directory, carriers. */
 #include "agent/agent.h"
-#include "agent/exports.h"
-#include "agent/job.h"
-#include "agent/mountinfo.h"
+#include "agent/base/job.h"
+#include "agent/supervise/exports.h"
+#include "agent/supervise/mountinfo.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/memfd.h"
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * Workers that an apply on trial removes: what they know is kept until somebody has decided, and no
  * longer. Apart from test_agent_confirm.c: what is seen here is the supervisor's list.
  */
-#include "agent/supervise_internal.h"
+#include "agent/supervise/supervise_internal.h"
 #include "tests/lib/walk_host.h"
 
 #include <fcntl.h>

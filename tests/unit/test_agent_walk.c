@@ -3,7 +3,7 @@
  * The data walk on a host in memory: what it applies, that a second one writes nothing, and that
  * whatever goes wrong leaves the host and the wanted workers as they were.
  */
-#include "agent/supervise_internal.h"
+#include "agent/supervise/supervise_internal.h"
 #include "tests/lib/walk_host.h"
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From HTTP requests to messages: paths, methods, queries, bodies. */
-#include "agent/api_head.h"
+#include "agent/api/api_head.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * recovery after a SIGKILL at every write. For the latter the applying process is a child whose
  * changes are carried out by the parent, so that the host outlives it.
  */
-#include "netcfg/plan/apply.h"
+#include "netcfg/apply/apply.h"
 #include "netcfg/plan/home.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"

@@ -3,8 +3,8 @@
  * transport: auto on a host with two PFs: who is taken to VFs and when, what is agreed and returns,
  * whose VF is which, and what the worker says of what it does not have.
  */
+#include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/plan_agreed.h"
-#include "netcfg/plan/plan_vf.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 

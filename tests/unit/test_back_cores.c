@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two server ends that serve one export together, as workers of one compute entry do. */
-#include "dataplane/fuse/fuse_back_internal.h"
+#include "dataplane/fuse/server/fuse_back_internal.h"
 #include "netcfg/base/memfd.h"
 #include "tests/lib/back_rig.h"
 

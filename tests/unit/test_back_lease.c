@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the server end lends to a client, and that nobody else changes it meanwhile. */
-#include "dataplane/fuse/fuse_back_internal.h"
+#include "dataplane/fuse/server/fuse_back_internal.h"
 #include "tests/lib/back_rig.h"
 
 static struct rig rig;

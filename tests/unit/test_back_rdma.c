@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests whose data are to go by RDMA, at a server that has none, has lost it, or has enough to
  * do with it: nothing is lost. */
-#include "dataplane/fuse/fuse_back_internal.h"
+#include "dataplane/fuse/server/fuse_back_internal.h"
 #include "tests/lib/back_rig.h"
 #include "tests/lib/verbs_fake.h"
 

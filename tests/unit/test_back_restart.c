@@ -3,7 +3,7 @@
  * The server end dies and another goes on: with kept answers and held files from its state, with
  * the rest from its clients.
  */
-#include "dataplane/fuse/fuse_back_state.h"
+#include "dataplane/fuse/server/fuse_back_state.h"
 #include "tests/lib/back_test.h"
 #include <sched.h>
 #include <signal.h>

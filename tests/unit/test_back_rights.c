@@ -3,7 +3,7 @@
  * As whom the server end acts: squashing, users who are believed no more than they have to be, maps
  * both ways, set-id bits, privileges and space that only root has. Needs root.
  */
-#include "dataplane/fuse/fuse_back_internal.h"
+#include "dataplane/fuse/server/fuse_back_internal.h"
 #include "tests/lib/back_test.h"
 #include <linux/capability.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the server end reads: what came together by one system call, and by a ring that can do
  * nothing else. */
-#include "dataplane/fuse/fuse_back_internal.h"
+#include "dataplane/fuse/server/fuse_back_internal.h"
 #include "tests/lib/back_test.h"
 #include <dlfcn.h>
 #include <sys/eventfd.h>

@@ -3,7 +3,7 @@
  * Captures of workers that lie: the ring is theirs to write, and here this test writes it. That
  * what is captured can be read is for the main job to show.
  */
-#include "agent/capture.h"
+#include "agent/supervise/capture.h"
 #include "tests/lib/walk_host.h"
 
 #define FRAME_BYTES 1400U

@@ -4,8 +4,8 @@
  * children are this program again, started as the monitor starts its roles; PLENUM_TEST_CHILD says
  * whether such a child is the real one or which rule it breaks.
  */
-#include "agent/api_internal.h"
-#include "agent/clients.h"
+#include "agent/api/api_internal.h"
+#include "agent/api/clients.h"
 #include "agent/control_internal.h"
 #include "netcfg/base/memfd.h"
 #include <poll.h>

@@ -9,7 +9,7 @@
 
 #include "agent/ctl/ctl.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/host/kernel_xdp.h"
+#include "netcfg/linux/kernel_xdp.h"
 #include "netcfg/plan/nic_use.h"
 #include "plugins/plugins.h"
 #include <libmnl/libmnl.h>

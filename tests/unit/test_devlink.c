@@ -5,9 +5,9 @@
  * or named as what only an operator can do.
  */
 #include "netcfg/base/file.h"
-#include "netcfg/host/devlink_watch.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/host/kernel_devlink.h"
+#include "netcfg/linux/devlink_watch.h"
+#include "netcfg/linux/kernel_devlink.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
 #include <libmnl/libmnl.h>

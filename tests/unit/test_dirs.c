@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Directories whose file systems may hang, with one that does: a FUSE mount nobody answers for. */
-#include "agent/dirs.h"
+#include "agent/supervise/dirs.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * with either cipher, over changes of keys, with numbers that no longer fit a header, and where a
  * packet was cut. What it has no key for stays closed. Skipped where there is no tshark.
  */
-#include "agent/pcapng.h"
+#include "agent/supervise/pcapng.h"
 #include "dataplane/rudp/rudp_secure.h"
 #include <fcntl.h>
 #include <linux/fuse.h>

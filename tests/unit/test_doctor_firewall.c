@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The doctor's judgement of firewalls: rules as their own tools print them, and what becomes of a
  * datagram to or from the legs. */
-#include "agent/ctl/doctor.h"
+#include "agent/ctl/doctor/doctor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

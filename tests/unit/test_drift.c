@@ -4,7 +4,7 @@
  * manager is told to leave what alone.
  */
 #include "agent/drift.h"
-#include "agent/managers.h"
+#include "agent/health/managers.h"
 #include "tests/lib/walk_host.h"
 
 static void remove_rule(struct fixture *f, const char *from)

@@ -3,7 +3,7 @@
  * Whether all cores of a mount read, on machines of which the test knows what each way serves: so
  * many requests a second, in batches that are large where a core cannot keep up.
  */
-#include "dataplane/fuse/fuse_front_trial.h"
+#include "dataplane/fuse/client/workers/fuse_front_trial.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The frontend's hello: one place makes and reads it; whom it may mean. */
-#include "dataplane/fuse/fuse_hello.h"
+#include "dataplane/fuse/proto/fuse_hello.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

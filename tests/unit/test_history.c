@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/history.h"
+#include "agent/apply/history.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
 #include <ftw.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One agent a network namespace: who is refused, who is waited for, and who does not count. */
-#include "agent/host_lock.h"
+#include "agent/base/host_lock.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>

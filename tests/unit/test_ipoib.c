@@ -3,7 +3,7 @@
  * The mode of IPoIB: read of rtnetlink's number, and on a host in memory set before an MTU that
  * needs it or after one that it does not allow, and given back the other way round.
  */
-#include "netcfg/host/rtnl.h"
+#include "netcfg/linux/rtnl.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
 #include <libmnl/libmnl.h>

@@ -3,7 +3,7 @@
  * The journal: each state that a death can leave a record in, and what a successor makes of it.
  * Deaths are real: of children that hold a life.
  */
-#include "dataplane/fuse/fuse_journal.h"
+#include "dataplane/fuse/helper/fuse_journal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

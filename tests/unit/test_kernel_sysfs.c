@@ -7,15 +7,15 @@
 
 #include <cmocka.h>
 
-#include "netcfg/host/dependents.h"
-#include "netcfg/host/ethtool.h"
 #include "netcfg/host/inventory_build.h"
-#include "netcfg/host/kernel_rdma.h"
-#include "netcfg/host/netlink.h"
-#include "netcfg/host/pci.h"
-#include "netcfg/host/rtnl.h"
-#include "netcfg/host/sysfs.h"
-#include "netcfg/host/udev.h"
+#include "netcfg/linux/dependents.h"
+#include "netcfg/linux/ethtool.h"
+#include "netcfg/linux/kernel_rdma.h"
+#include "netcfg/linux/netlink.h"
+#include "netcfg/linux/pci.h"
+#include "netcfg/linux/rtnl.h"
+#include "netcfg/linux/sysfs.h"
+#include "netcfg/linux/udev.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <libmnl/libmnl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of neighbours by a virtual clock, and the labels that follow from it: of legs on links,
  * VLANs and bonds, heard, silent, several at once, remembered. */
-#include "agent/labels.h"
+#include "agent/lldp/labels.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/spec/spec.h"
 #include "plugins/plugins.h"

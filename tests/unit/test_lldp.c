@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is read from LLDP frames, byte by byte as IEEE 802.1AB lays them out; and what is not. */
-#include "agent/lldp_parse.h"
+#include "agent/lldp/lldp_parse.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * What only the machine's operator can give: found while planning, once each, with the commands of
  * the distribution; and what was tried in vain, which is not tried again in this boot.
  */
-#include "agent/needs.h"
-#include "agent/progress.h"
+#include "agent/apply/progress.h"
+#include "agent/health/needs.h"
 #include "netcfg/base/file.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"

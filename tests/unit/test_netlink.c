@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "netcfg/host/netlink.h"
+#include "netcfg/linux/netlink.h"
 #include <linux/rtnetlink.h>
 #include <pthread.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * line in the table below; the libraries are those of every other test. Its steps make links that
  * later steps of the same plan speak of before they are there.
  */
+#include "netcfg/apply/apply.h"
 #include "netcfg/base/file.h"
-#include "netcfg/plan/apply.h"
 #include "netcfg/plan/planner.h"
 #include "tests/lib/plan_host.h"
 

@@ -4,8 +4,8 @@
  * was found, what others have taken over since is not, and a kill at any moment of the commit
  * neither loses nor invents a value.
  */
+#include "netcfg/apply/apply.h"
 #include "netcfg/base/file.h"
-#include "netcfg/plan/apply.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the golden cases cannot say: order, ownership, stability, memory. Texts are theirs. */
-#include "netcfg/plan/object.h"
+#include "netcfg/object/object.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"

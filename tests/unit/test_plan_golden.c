@@ -8,10 +8,10 @@
  * last nothing must be left to do. PLENUM_UPDATE_GOLDEN=1 writes the files anew. Prints TAP itself:
  * one test a case.
  */
-#include "netcfg/plan/apply.h"
+#include "netcfg/apply/apply.h"
+#include "netcfg/feature/plan_vf.h"
 #include "netcfg/plan/plan_agreed.h"
 #include "netcfg/plan/plan_places.h"
-#include "netcfg/plan/plan_vf.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kernel_fake.h"
 #include <dirent.h>

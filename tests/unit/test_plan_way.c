@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which way the data leave a host whose plan was applied to the letter, beside rules of others. */
-#include "netcfg/plan/plan_way.h"
+#include "netcfg/apply/plan_way.h"
 #include "plugins/plugins.h"
 #include "tests/lib/plan_host.h"
 

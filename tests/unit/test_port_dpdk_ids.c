@@ -3,7 +3,7 @@
  * Which devices a library of DPDK says it drives: as DPDK's build writes it, several drivers in a
  * library, libraries cut and damaged at each place, and the libraries that are installed.
  */
-#include "dataplane/port/port_dpdk_ids.h"
+#include "dataplane/port/dpdk/port_dpdk_ids.h"
 #include "netcfg/base/base.h"
 #include <setjmp.h>
 #include <stdarg.h>

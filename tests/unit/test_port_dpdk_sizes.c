@@ -3,7 +3,7 @@
  * What DPDK ports of links and hosts that are not at hand would have: queues, descriptors and
  * buffers, and what they say where it is less than they want.
  */
-#include "dataplane/port/port_dpdk_sizes.h"
+#include "dataplane/port/dpdk/port_dpdk_sizes.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * namespaces: free ones, taken ones, those that somebody else is asking for; a link that is not
  * there, and a network that talks much of others. Needs root.
  */
-#include "dataplane/port/port_early.h"
+#include "dataplane/port/l2/port_early.h"
 #include "tests/lib/netns_enter.h"
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -3,7 +3,7 @@
  * Joining, look by look, over a port that has a link, hears and is answered as it is told: when it
  * is to be looked at again, and that what was asked early is not kept for nobody.
  */
-#include "dataplane/port/port_join.h"
+#include "dataplane/port/l2/port_join.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * that a network may throw at it. Each parsed frame is a block of exactly its length, so that the
  * sanitizer sees a read past its end.
  */
-#include "dataplane/port/port_l2.h"
+#include "dataplane/port/l2/port_l2.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

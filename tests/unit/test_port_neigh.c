@@ -3,7 +3,7 @@
  * Neighbours without a kernel, on a virtual clock: resolving, retransmitting, parking, refreshing,
  * forgetting, answering, probing for and defending the own address; for IPv4 and IPv6 alike.
  */
-#include "dataplane/port/port_neigh.h"
+#include "dataplane/port/l2/port_neigh.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

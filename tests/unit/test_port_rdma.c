@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pairs and transfers at the end that acts, by a device that is late, fails and keeps silent: a
  * buffer comes back when the device has done with it, neither earlier nor never. */
-#include "dataplane/port/port_rdma_internal.h"
+#include "dataplane/port/rdma/port_rdma_internal.h"
 #include "tests/lib/verbs_fake.h"
 #include <poll.h>
 #include <stdio.h>

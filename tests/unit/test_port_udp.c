@@ -4,7 +4,7 @@
  * of equal and mixed sizes arrive whole and in order, a full socket buffer loses nothing, errors
  * are told in words.
  */
-#include "dataplane/port/port_udp_internal.h"
+#include "dataplane/port/udp/port_udp_internal.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/capability.h>

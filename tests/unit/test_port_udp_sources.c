@@ -3,7 +3,7 @@
  * A UDP port with several source ports, and what a UDP port has counted: on the loopback device,
  * over IPv4 and IPv6.
  */
-#include "dataplane/port/port_udp.h"
+#include "dataplane/port/udp/port_udp.h"
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>

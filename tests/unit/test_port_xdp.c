@@ -4,7 +4,7 @@
  * over veth pairs between two network namespaces, against itself, sockets of the kernel and DPDK's
  * way of meeting them; and what is left of it after a SIGKILL: nothing. Needs root.
  */
-#include "dataplane/port/port_xdp.h"
+#include "dataplane/port/xdp/port_xdp.h"
 #define PORT_RIG "pxdp"
 #define PORT_RIG_NET "9"
 #define PORT_RIG_DEVICE "af_xdp"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wall between the roles: every rule of a message, and descriptors that are not what they seem.
  */
-#include "agent/privsep.h"
+#include "agent/base/privsep.h"
 #include "netcfg/base/memfd.h"
 #include <fcntl.h>
 #include <setjmp.h>

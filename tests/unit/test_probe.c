@@ -3,9 +3,9 @@
  * Duplicate address detection: its frames to the byte, and what an apply on a host in memory makes
  * of the answers.
  */
-#include "netcfg/host/probe.h"
-#include "netcfg/plan/apply.h"
-#include "netcfg/plan/apply_probe.h"
+#include "netcfg/apply/apply.h"
+#include "netcfg/apply/apply_probe.h"
+#include "netcfg/linux/probe.h"
 #include "plugins/plugins.h"
 #include "tests/lib/fake_probe.h"
 #include "tests/lib/plan_host.h"

@@ -3,7 +3,7 @@
  * soft-RoCE devices on a host in memory: made on what a leg or its VLAN is on, waited for until the
  * data IPs are GIDs, given back as the host was; what others have made stays and serves.
  */
-#include "netcfg/plan/plan_rxe.h"
+#include "netcfg/feature/plan_rxe.h"
 #include "plugins/plugins.h"
 #include "tests/lib/apply_host.h"
 

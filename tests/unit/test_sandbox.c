@@ -3,7 +3,7 @@
  * Plays a worker that was taken over: enters the real sandbox in a child, as a worker does, and
  * then tries whatever may lead outside. Needs root.
  */
-#include "dataplane/fuse/fuse_handle.h"
+#include "dataplane/fuse/helper/fuse_handle.h"
 #include "dataplane/worker/worker_sandbox.h"
 #include "tests/lib/hand_trace.h"
 

@@ -3,7 +3,7 @@
  * VFs on a host in memory: made, given MACs and drivers in one plan, rolled back from every step,
  * recovered, planned again as nothing, and given back as they were found.
  */
-#include "netcfg/plan/apply.h"
+#include "netcfg/apply/apply.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/planner.h"
 #include "tests/lib/plan_host.h"

@@ -3,8 +3,8 @@
  * The configuration's files: what is staged, what a commit makes of it, and that a kill before any
  * system call of one leaves the old configuration or the new one to whoever reads the files.
  */
-#include "agent/rundir.h"
-#include "agent/store.h"
+#include "agent/apply/store.h"
+#include "agent/supervise/rundir.h"
 #include "netcfg/base/file.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kill_steps.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The supervisor's table, walked through completely, and its backoff. */
-#include "agent/supervise_internal.h"
+#include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/fdpass.h"
 #include "tests/lib/put_file.h"
 #include <fcntl.h>

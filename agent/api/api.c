@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The roles `api` and `admin`: one program text, told apart by which clients the monitor gives them
+ * and which messages it takes from them. This file has their life and their side of the wall; it is
+ * apart from api_http.c, which alone knows the HTTP library's daemon.
+ */
+#include "agent/api/api_internal.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+int api_tell(struct privsep_msg *m, int fd)
+{
+	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
+	int r;
+
+	/* Either role may send what the other may not; the monitor's table judges. */
+	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_ADMIN, m, fd)) == -EAGAIN)
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+	return r;
+}
+
+static void handle(struct api *a, const struct privsep_msg *m, int *fd)
+{
+	struct privsep_msg pong = {.type = PRIVSEP_PONG};
+
+	switch ((enum privsep_type)m->type) {
+	case PRIVSEP_CONNECTION:
+		api_http_accept(a, m->connection, fd_take(*fd));
+		break;
+	case PRIVSEP_DROP:
+		api_http_drop(a, m->connection);
+		break;
+	case PRIVSEP_REPLY:
+		api_http_reply(a, m, fd);
+		break;
+	case PRIVSEP_EVENT_NOTE:
+		api_http_note(a, &m->event_note);
+		break;
+	case PRIVSEP_PING:
+		api_tell(&pong, -1);
+		break;
+	default: /* the table lets no other through */
+		break;
+	}
+}
+
+static int on_monitor(void *user, int fd, uint32_t revents)
+{
+	struct api *a = user;
+	struct privsep_msg m;
+	const char *why = "";
+	int passed = -1, r;
+
+	r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
+	if (r == -EAGAIN)
+		return 0;
+	if (r == 0) { /* the monitor is gone, and so are we */
+		loop_exit(a->loop, 0);
+		return 0;
+	}
+	if (r < 0) {
+		log_err("message of the monitor: %s", r == -EBADMSG ? why : strerror(-r));
+		return r;
+	}
+	handle(a, &m, &passed);
+	cleanup_close(&passed);
+	return api_http_run(a);
+}
+
+static int open_all(struct api *a)
+{
+	struct loop_source *monitor;
+	int r = loop_new(&a->loop);
+
+	if (r >= 0)
+		r = api_http_open(a);
+	if (r >= 0)
+		r = loop_add_fd(a->loop, PRIVSEP_FD_CONTROL, EPOLLIN, false, on_monitor, a,
+				&monitor);
+	return r;
+}
+
+int api_main(enum privsep_role role, enum log_level level)
+{
+	struct rlimit files = {512, 512}, no_core = {0, 0};
+	struct api a = {.role = role};
+	char name[16];
+	int r;
+
+	/* Else it is what /proc/self/exe is called. */
+	snprintf(name, sizeof(name), "plenumd-%s", privsep_role_to_string(role));
+	prctl(PR_SET_NAME, name);
+	setrlimit(RLIMIT_NOFILE, &files);
+	setrlimit(RLIMIT_CORE, &no_core);
+	r = api_sandbox_enter();
+	if (r < 0) {
+		log_err("%s: privileges cannot be given up: %s", name, strerror(-r));
+		return 1;
+	}
+	r = open_all(&a);
+	if (r >= 0)
+		r = api_sandbox_seal();
+	if (r >= 0)
+		r = loop_run(a.loop);
+	if (r < 0)
+		log_err("%s: %s", name, strerror(-r));
+	/* What the sources and the library hold goes with the process; and what a sanitizer does at
+	 * a regular end takes system calls that are not on the list. */
+	_exit(r < 0 ? 1 : 0);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A strict reader of request heads. Apart from api_http.c so that it needs no socket and no
+ * library: the fuzzer feeds it bytes.
+ */
+#include "agent/api/api_head.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct head {
+	const char *at, *end; /* end: behind the last line, before the empty one */
+	unsigned n_fields;
+	bool has_length, has_host;
+	int minor;
+	struct api_error *error;
+};
+
+static int fail(struct head *h, unsigned status, const char *code, const char *fmt, ...)
+	PLENUM_PRINTF(4, 5);
+static int fail(struct head *h, unsigned status, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	*h->error = (struct api_error){.http_status = status, .code = code};
+	va_start(ap, fmt);
+	vsnprintf(h->error->message, sizeof(h->error->message), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* RFC 9110, 5.6.2 */
+static bool is_token_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static unsigned count(const char *s, size_t len, char c)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += s[i] == c;
+	return n;
+}
+
+static int check_target(struct head *h, const char *s, size_t len)
+{
+	if (len > API_TARGET_BYTES_MAX)
+		return fail(h, 414, "too-large", "the path is longer than %d bytes",
+			    API_TARGET_BYTES_MAX);
+	if (len == 0 || s[0] != '/')
+		return fail(h, 400, "bad-request", "the path does not begin with '/'");
+	for (size_t i = 0; i < len; i++)
+		if (s[i] <= ' ' || s[i] > '~')
+			return fail(h, 400, "bad-request",
+				    "the path holds a character that has to be escaped");
+	h->n_fields += count(s, len, '&') + count(s, len, '?');
+	return 0;
+}
+
+/* METHOD SP target SP HTTP/1.x */
+static int check_request_line(struct head *h, const char *s, size_t len)
+{
+	const char *target = memchr(s, ' ', len), *version;
+	size_t n = target ? (size_t)(target - s) : 0;
+	int r;
+
+	if (n == 0 || n > 16)
+		return fail(h, 400, "bad-request", "the first line is not a request of HTTP");
+	for (size_t i = 0; i < n; i++)
+		if (!is_token_char(s[i]))
+			return fail(h, 400, "bad-request", "the method is not a word");
+	target++;
+	version = memchr(target, ' ', len - n - 1);
+	if (!version)
+		return fail(h, 400, "bad-request", "the first line names no version of HTTP");
+	r = check_target(h, target, (size_t)(version - target));
+	if (r < 0)
+		return r;
+	version++;
+	len -= (size_t)(version - s);
+	if (len != 8 || memcmp(version, "HTTP/", 5) != 0)
+		return fail(h, 400, "bad-request", "the first line is not a request of HTTP");
+	if (memcmp(version, "HTTP/1.", 7) != 0 || version[7] < '0' || version[7] > '1')
+		return fail(h, 505, "bad-request", "only HTTP/1.0 and HTTP/1.1 are spoken here");
+	h->minor = version[7] - '0';
+	return 0;
+}
+
+static int check_length(struct head *h, const char *value, size_t len)
+{
+	uint64_t v = 0;
+
+	if (h->has_length || len == 0 || len > 18)
+		return fail(h, 400, "bad-request", "Content-Length is not one number");
+	for (size_t i = 0; i < len; i++) {
+		if (value[i] < '0' || value[i] > '9')
+			return fail(h, 400, "bad-request", "Content-Length is not one number");
+		v = v * 10 + (uint64_t)(value[i] - '0');
+	}
+	h->has_length = true;
+	if (v > PRIVSEP_TEXT_MAX)
+		return fail(h, 413, "too-large", "the body is larger than 1 MiB");
+	return 0;
+}
+
+static bool is_named(const char *name, const char *s, size_t len)
+{
+	return strlen(name) == len && strncasecmp(name, s, len) == 0;
+}
+
+static int check_field(struct head *h, const char *s, size_t len)
+{
+	const char *colon = memchr(s, ':', len), *value;
+	size_t n = colon ? (size_t)(colon - s) : 0;
+
+	if (n == 0)
+		return fail(h, 400, "bad-request", "a header line has no name and colon");
+	for (size_t i = 0; i < n; i++)
+		if (!is_token_char(s[i]))
+			return fail(h, 400, "bad-request", "a header's name is not a word");
+	value = colon + 1;
+	len -= n + 1;
+	while (len > 0 && (*value == ' ' || *value == '\t')) {
+		value++;
+		len--;
+	}
+	while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+		len--;
+	h->n_fields += 1 + (is_named("Cookie", s, n) ? count(value, len, ';') : 0);
+	if (is_named("Content-Length", s, n))
+		return check_length(h, value, len);
+	if (is_named("Transfer-Encoding", s, n))
+		return fail(h, 501, "bad-request",
+			    "Transfer-Encoding is not spoken here; send a Content-Length");
+	if (is_named("Expect", s, n) && !is_named("100-continue", value, len))
+		return fail(h, 417, "bad-request", "only 100-continue can be expected here");
+	if (is_named("Host", s, n)) {
+		if (h->has_host)
+			return fail(h, 400, "bad-request", "there is more than one Host");
+		h->has_host = true;
+	}
+	return 0;
+}
+
+static int check_lines(struct head *h)
+{
+	bool first = true;
+	int r = 0;
+
+	while (r >= 0 && h->at < h->end) {
+		const char *cr = memchr(h->at, '\r', (size_t)(h->end - h->at));
+		size_t len = (size_t)(cr - h->at); /* each line of a head ends in CR LF */
+
+		r = first ? check_request_line(h, h->at, len) : check_field(h, h->at, len);
+		first = false;
+		h->at = cr + 2;
+	}
+	if (r >= 0 && h->n_fields > API_FIELDS_MAX)
+		return fail(h, 431, "too-large", "there are more than %d headers and arguments",
+			    API_FIELDS_MAX);
+	if (r >= 0 && h->minor == 1 && !h->has_host)
+		return fail(h, 400, "bad-request", "HTTP/1.1 wants a Host header");
+	return r;
+}
+
+/* No control character but the CR LF of line ends; *ret_end: behind the last line, NULL: not here
+ * yet. */
+static int find_end(struct head *h, const char *data, size_t len, const char **ret_end)
+{
+	*ret_end = NULL;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)data[i];
+
+		if (c == '\r') {
+			if (i + 1 == len)
+				return 0;
+			if (data[i + 1] != '\n')
+				return fail(h, 400, "bad-request", "a line does not end in CR LF");
+			if (i >= 2 && data[i - 1] == '\n') {
+				*ret_end = data + i;
+				return 0;
+			}
+			if (i == 0)
+				return fail(h, 400, "bad-request", "the first line is empty");
+			i++;
+		} else if ((c < ' ' && c != '\t') || c == 0x7f) {
+			return fail(h, 400, "bad-request",
+				    "the head holds a control character, or a line without CR");
+		}
+	}
+	return 0;
+}
+
+ssize_t api_head_check(const char *data, size_t len, struct api_error *ret_error)
+{
+	struct head h = {.at = data, .error = ret_error};
+	size_t look = MIN_OF(len, (size_t)API_HEAD_BYTES_MAX);
+	int r = find_end(&h, data, look, &h.end);
+
+	if (r < 0)
+		return r;
+	if (!h.end) {
+		if (len < API_HEAD_BYTES_MAX)
+			return 0;
+		if (!memchr(data, '\r', look))
+			return fail(&h, 414, "too-large", "the path is longer than %d bytes",
+				    API_TARGET_BYTES_MAX);
+		return fail(&h, 431, "too-large", "the head is larger than %d bytes",
+			    API_HEAD_BYTES_MAX);
+	}
+	r = check_lines(&h);
+	return r < 0 ? r : h.end + 2 - data;
+}

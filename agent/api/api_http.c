@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Clients of an unprivileged child: the head of a request is checked here, then libmicrohttpd reads
+ * it, then the monitor is asked and its answer sent. One request a connection. Apart from api.c so
+ * that the library's types stay in one file.
+ */
+#include "agent/api/api_head.h"
+#include "agent/api/api_internal.h"
+#include "netcfg/base/memfd.h"
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* The monitor limits the clients; the library, only what it cannot exceed. */
+#define CONNECTIONS_MAX 256
+#define MEMORY_BYTES 65536 /* a connection; more than any head that passes takes */
+#define IDLE_S 30
+#define DISCARD_BYTES_MAX (4U << 20)
+#define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC)  /* for the monitor */
+#define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC) /* an apply waits for links, and for its policy */
+
+enum api_stage {
+	API_READING, /* the body arrives */
+	API_WAITING, /* suspended, for the monitor or for events */
+	API_ANSWERED,
+	API_DROPPED /* by the monitor */
+};
+
+struct api_call { /* the request of a client */
+	enum api_stage stage;
+	struct MHD_Connection *connection;
+	struct api_client *client;
+	char *body;
+	size_t body_len;
+	bool no_memory;
+	bool asked;	      /* else held back for want of events */
+	uint64_t deadline_ns; /* while waiting */
+	struct privsep_msg question;
+	struct privsep_reply reply;
+	int reply_fd;
+	struct api_error error; /* http_status 0: none */
+	struct api_call *next;
+};
+
+/* ---- clients ---- */
+
+/* Its number is dead; the monitor may give its place to another. */
+static void client_gone(struct api_client *cl)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = cl->id};
+
+	for (struct api_client **at = &cl->api->clients; *at; at = &(*at)->next)
+		if (*at == cl) {
+			*at = cl->next;
+			break;
+		}
+	loop_source_free(cl->source);
+	cleanup_close(&cl->fd);
+	api_tell(&m, -1);
+	free(cl);
+}
+
+static void discard(struct api_client *cl)
+{
+	char junk[16384];
+	ssize_t n;
+
+	while ((n = recv(cl->fd, junk, sizeof(junk), 0)) > 0) {
+		cl->n_discarded += (size_t)n;
+		if (cl->n_discarded > DISCARD_BYTES_MAX)
+			break;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	client_gone(cl);
+}
+
+/*
+ * The answer without the library. Closed at once, the connection would be reset while the client is
+ * still sending, and the client would not see why: so what it sends is read away first.
+ */
+static void refuse_head(struct api_client *cl, const struct api_error *e)
+{
+	autofree char *body = api_error_to_json(e);
+	char all[1024];
+	int len;
+
+	if (!body) {
+		client_gone(cl);
+		return;
+	}
+	len = snprintf(all, sizeof(all),
+		       "HTTP/1.1 %u %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+		       "Connection: close\r\n\r\n%s",
+		       e->http_status, MHD_get_reason_phrase_for(e->http_status), strlen(body),
+		       body);
+	if (len >= (int)sizeof(all) || send(cl->fd, all, (size_t)len, MSG_NOSIGNAL) < 0 ||
+	    shutdown(cl->fd, SHUT_WR) < 0) {
+		client_gone(cl);
+		return;
+	}
+	cl->refused = true;
+	discard(cl);
+}
+
+static void give_to_library(struct api_client *cl)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct api *a = cl->api;
+	uint64_t id = cl->id;
+	int fd = fd_take(cl->fd);
+
+	a->arriving = cl;
+	cl->source = loop_source_free(cl->source);
+	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&sun, sizeof(sun)) == MHD_YES)
+		return;
+	/* It has closed the descriptor, and told us of it or not. */
+	a->arriving = NULL;
+	for (struct api_client *c = a->clients; c; c = c->next)
+		if (c->id == id) {
+			client_gone(c);
+			return;
+		}
+}
+
+/* Looks without taking, so that the library finds all of it. */
+static int on_client(void *user, int fd, uint32_t revents)
+{
+	struct api_client *cl = user;
+	struct api *a = cl->api;
+	char head[API_HEAD_BYTES_MAX];
+	struct api_error error;
+	ssize_t n, good;
+
+	if (cl->refused) {
+		discard(cl);
+		return 0;
+	}
+	n = recv(fd, head, sizeof(head), MSG_PEEK);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	good = n > 0 ? api_head_check(head, (size_t)n, &error) : 0;
+	if (good < 0) {
+		refuse_head(cl, &error);
+		return 0;
+	}
+	if (good > 0) {
+		give_to_library(cl);
+		return api_http_run(a);
+	}
+	if (n <= 0 || (revents & (EPOLLRDHUP | EPOLLHUP))) /* nothing more will come */
+		client_gone(cl);
+	return 0;
+}
+
+void api_http_accept(struct api *a, uint64_t connection, int fd)
+{
+	struct privsep_msg closed = {.type = PRIVSEP_CLOSED, .connection = connection};
+	struct api_client *cl = calloc(1, sizeof(*cl));
+	int r;
+
+	if (!cl) {
+		close(fd);
+		api_tell(&closed, -1);
+		return;
+	}
+	*cl = (struct api_client){.api = a, .id = connection, .fd = fd, .next = a->clients};
+	a->clients = cl;
+	/* By edges: half a head stays in the socket, and is looked at again when there is more. */
+	r = loop_add_fd(a->loop, fd, EPOLLIN | EPOLLRDHUP | EPOLLET, false, on_client, cl,
+			&cl->source);
+	if (r < 0)
+		client_gone(cl);
+}
+
+/* ---- answers ---- */
+
+static enum MHD_Result queue_response(struct api_call *c, unsigned status, struct MHD_Response *rsp,
+				      const char *type, const char *allow)
+{
+	char etag[24];
+
+	enum MHD_Result r;
+
+	if (!rsp)
+		return MHD_NO;
+	MHD_add_response_header(rsp, "Content-Type", type);
+	MHD_add_response_header(rsp, "Cache-Control", "no-store");
+	MHD_add_response_header(rsp, "Connection", "close");
+	if (allow)
+		MHD_add_response_header(rsp, "Allow", allow);
+	snprintf(etag, sizeof(etag), "\"%016llx\"", (unsigned long long)c->reply.etag);
+	if (c->reply.etag)
+		MHD_add_response_header(rsp, "ETag", etag);
+	r = MHD_queue_response(c->connection, status, rsp);
+	MHD_destroy_response(rsp);
+	return r;
+}
+
+static enum MHD_Result answer_error(struct api_call *c)
+{
+	char *text = api_error_to_json(&c->error);
+
+	c->stage = API_ANSWERED;
+	if (!text)
+		return MHD_NO;
+	return queue_response(
+		c, c->error.http_status,
+		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE),
+		"application/json", c->error.allow);
+}
+
+static enum MHD_Result answer(struct api_call *c)
+{
+	static const char *const types[PRIVSEP_CONTENT_MAX] = {
+		"application/json", "application/yaml", "text/plain; version=0.0.4",
+		"application/x-pcapng"};
+
+	if (c->stage == API_DROPPED)
+		return MHD_NO;
+	if (c->error.http_status)
+		return answer_error(c);
+	c->stage = API_ANSWERED;
+	return queue_response(c, c->reply.http_status,
+			      MHD_create_response_from_fd(c->reply.len, fd_take(c->reply_fd)),
+			      types[c->reply.content], NULL);
+}
+
+static enum MHD_Result refuse(struct api_call *c, unsigned status, const char *code,
+			      const char *text)
+{
+	c->error = (struct api_error){.http_status = status, .code = code};
+	snprintf(c->error.message, sizeof(c->error.message), "%s", text);
+	return answer_error(c);
+}
+
+/* ---- waiting ---- */
+
+static void arm_timer(struct api *a)
+{
+	MHD_UNSIGNED_LONG_LONG http_ms = 0;
+	uint64_t now = clock_now_ns(), at = UINT64_MAX;
+
+	if (MHD_get_timeout(a->daemon, &http_ms) == MHD_YES)
+		at = now + http_ms * NSEC_PER_MSEC;
+	for (const struct api_call *c = a->waiting; c; c = c->next)
+		at = MIN_OF(at, c->deadline_ns);
+	if (at == UINT64_MAX)
+		loop_timer_disarm(a->timer);
+	else
+		loop_timer_arm(a->timer, at > now ? at - now : 0);
+}
+
+static void unlink_call(struct api *a, struct api_call *c)
+{
+	for (struct api_call **at = &a->waiting; *at; at = &(*at)->next)
+		if (*at == c) {
+			*at = c->next;
+			return;
+		}
+}
+
+static void resume(struct api *a, struct api_call *c, enum api_stage stage)
+{
+	unlink_call(a, c);
+	c->stage = stage;
+	MHD_resume_connection(c->connection);
+}
+
+static bool is_change(const struct privsep_msg *m)
+{
+	return privsep_is_change((enum privsep_type)m->type);
+}
+
+/* What goes along with the question; *ret_fd -1: nothing. */
+static int make_body(struct api_call *c, int *ret_fd)
+{
+	struct privsep_msg *m = &c->question;
+	autofree char *text = NULL;
+	int fd;
+
+	*ret_fd = -1;
+	if (m->type == PRIVSEP_PUT_STAGED) {
+		fd = memfd_new_sealed("plenum-body", c->body, c->body_len);
+	} else if (m->type == PRIVSEP_NET_ADD || m->type == PRIVSEP_NET_SET) {
+		text = api_body_normalise(c->body, c->body_len);
+		if (!text)
+			return -ENOMEM;
+		m->net.len = strlen(text);
+		fd = memfd_new_sealed("plenum-body", text, m->net.len);
+	} else {
+		return 0;
+	}
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Sends the question; its answer comes as a message. */
+static int ask(struct api_call *c)
+{
+	autoclose int fd = -1;
+	int r;
+
+	r = make_body(c, &fd);
+	if (r < 0)
+		return r;
+	c->question.connection = c->client->id;
+	r = api_tell(&c->question, fd);
+	if (r < 0)
+		return r;
+	c->asked = true;
+	c->deadline_ns =
+		clock_now_ns() + (is_change(&c->question) ? CHANGE_LIMIT_NS : ANSWER_LIMIT_NS);
+	return 0;
+}
+
+/* A client that waits for events with none there is not asked for: a note will wake it. Not where
+ * its numbers are those of another agent, which it does not know yet. */
+static bool holds_back(const struct api *a, const struct api_call *c, unsigned wait_s)
+{
+	const struct privsep_get_events *g = &c->question.get_events;
+
+	return wait_s > 0 && c->question.type == PRIVSEP_GET_EVENTS && g->since == a->next_event &&
+	       (g->instance == 0 || g->instance == a->instance);
+}
+
+static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wait_s)
+{
+	struct privsep_msg held = {.type = PRIVSEP_HELD, .connection = c->client->id};
+	int r;
+
+	if (holds_back(a, c, wait_s)) {
+		r = api_tell(&held, -1);
+		c->deadline_ns = clock_now_ns() + wait_s * NSEC_PER_SEC;
+	} else {
+		r = ask(c);
+	}
+	if (r == -EBADMSG)
+		return refuse(c, 400, "bad-body", "a text has characters that are not allowed");
+	if (r < 0)
+		return refuse(c, 503, "busy", "the agent is busy; try again");
+	c->stage = API_WAITING;
+	c->next = a->waiting;
+	a->waiting = c;
+	MHD_suspend_connection(c->connection);
+	return MHD_YES;
+}
+
+/* ---- requests ---- */
+
+/* What is given and not heeded would be taken for done. */
+static enum MHD_Result find_unknown(void *user, enum MHD_ValueKind kind, const char *key,
+				    const char *value)
+{
+	static const char *const known[] = {"since", "wait", "instance"};
+	struct api_request *rq = user;
+
+	for (size_t i = 0; i < ARRAY_SIZE(known) && strcmp(rq->path, "/v1/events") == 0; i++)
+		if (strcmp(key, known[i]) == 0)
+			return MHD_YES;
+	rq->unknown = key;
+	return MHD_NO;
+}
+
+static enum MHD_Result complete(struct api *a, struct api_call *c, const char *method,
+				const char *url)
+{
+	struct api_request rq = {.method = method,
+				 .path = url,
+				 .body = c->body,
+				 .body_len = c->body_len,
+				 .read_only = a->role != PRIVSEP_ADMIN};
+	unsigned wait_s;
+
+	if (c->no_memory)
+		return refuse(c, 503, "busy", "there is no memory for the body");
+	rq.since = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "since");
+	rq.wait = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "wait");
+	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, find_unknown, &rq);
+	rq.if_match = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-Match");
+	rq.instance = MHD_lookup_connection_value(c->connection, MHD_GET_ARGUMENT_KIND, "instance");
+	if (api_route(&rq, &c->question, &wait_s, &c->error) < 0)
+		return answer_error(c);
+	return begin_wait(a, c, wait_s);
+}
+
+/* No larger than the Content-Length that has been checked. */
+static void take_body(struct api_call *c, const char *data, size_t len)
+{
+	char *body = c->no_memory || len > PRIVSEP_TEXT_MAX - c->body_len
+			     ? NULL
+			     : realloc(c->body, c->body_len + len);
+
+	if (!body) {
+		c->no_memory = true;
+		return;
+	}
+	memcpy(body + c->body_len, data, len);
+	c->body = body;
+	c->body_len += len;
+}
+
+static struct api_call *call_new(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct api_call *c = info && info->socket_context ? calloc(1, sizeof(*c)) : NULL;
+
+	if (c) {
+		c->connection = connection;
+		c->client = info->socket_context;
+		c->reply_fd = -1;
+	}
+	return c;
+}
+
+/* Called when the headers are there, for each piece of the body, at its end, and after a resume. */
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *size, void **call)
+{
+	struct api_call *c = *call;
+
+	if (!c) {
+		c = *call = call_new(connection);
+		return c ? MHD_YES : MHD_NO;
+	}
+	if (*size > 0) {
+		take_body(c, data, *size);
+		*size = 0;
+		return MHD_YES;
+	}
+	if (c->stage == API_READING)
+		return complete(user, c, method, url);
+	return answer(c);
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **call,
+			 enum MHD_RequestTerminationCode toe)
+{
+	struct api_call *c = *call;
+
+	if (!c)
+		return;
+	unlink_call(user, c);
+	cleanup_close(&c->reply_fd);
+	free(c->body);
+	free(c);
+	*call = NULL;
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode toe)
+{
+	struct api *a = user;
+
+	if (toe == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (*context)
+			client_gone(*context);
+		*context = NULL;
+		return;
+	}
+	*context = a->arriving;
+	a->arriving = NULL;
+}
+
+/* ---- the loop ---- */
+
+int api_http_run(struct api *a)
+{
+	if (MHD_run(a->daemon) != MHD_YES)
+		return -EIO;
+	arm_timer(a);
+	return 0;
+}
+
+static int on_http(void *user, int fd, uint32_t revents)
+{
+	return api_http_run(user);
+}
+
+static int on_timer(void *user)
+{
+	struct api *a = user;
+	uint64_t now = clock_now_ns();
+
+	for (struct api_call *c = a->waiting, *next; c; c = next) {
+		next = c->next;
+		if (c->deadline_ns > now)
+			continue;
+		/* Held back: ask now, the answer is the empty list. */
+		if (!c->asked && ask(c) >= 0)
+			continue;
+		c->error = (struct api_error){.http_status = 504, .code = "timeout"};
+		snprintf(c->error.message, sizeof(c->error.message), "the agent did not answer");
+		resume(a, c, API_ANSWERED);
+	}
+	return api_http_run(a);
+}
+
+static struct api_call *waiting_of(struct api *a, uint64_t connection)
+{
+	struct api_call *c = a->waiting;
+
+	while (c && c->client->id != connection)
+		c = c->next;
+	return c;
+}
+
+void api_http_reply(struct api *a, const struct privsep_msg *m, int *fd)
+{
+	struct api_call *c = waiting_of(a, m->connection);
+
+	if (!c)
+		return;
+	c->reply = m->reply;
+	c->reply_fd = fd_take(*fd);
+	resume(a, c, API_ANSWERED);
+}
+
+void api_http_note(struct api *a, const struct privsep_event_note *n)
+{
+	a->next_event = n->next;
+	a->instance = n->instance;
+	for (struct api_call *c = a->waiting, *next; c; c = next) {
+		next = c->next;
+		if (c->asked || c->question.get_events.since == n->next)
+			continue;
+		if (ask(c) < 0)
+			c->deadline_ns = 0; /* the timer tries again */
+	}
+}
+
+/* The monitor has shut the socket down. A client that the library reads is closed by it; one that
+ * waits is not looked at by the library until it is resumed. */
+void api_http_drop(struct api *a, uint64_t connection)
+{
+	struct api_call *c = waiting_of(a, connection);
+
+	if (c) {
+		resume(a, c, API_DROPPED);
+		return;
+	}
+	for (struct api_client *cl = a->clients; cl; cl = cl->next)
+		if (cl->id == connection && cl->fd >= 0) {
+			client_gone(cl);
+			return;
+		}
+}
+
+int api_http_open(struct api *a)
+{
+	const union MHD_DaemonInfo *info;
+	struct loop_source *http;
+	int r;
+
+	a->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+		on_request, a, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)MEMORY_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, a, MHD_OPTION_END);
+	if (!a->daemon)
+		return -EIO;
+	info = MHD_get_daemon_info(a->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info)
+		return -EIO;
+	r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_timer, a, &a->timer);
+	if (r >= 0)
+		r = loop_add_fd(a->loop, info->epoll_fd, EPOLLIN, false, on_http, a, &http);
+	return r;
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of clients' connections as the monitor sees them. Apart from control.c, which answers
+ * what they ask, and from api.c, which runs without privileges and parses what they send.
+ */
+#include "agent/api/clients.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define TICK_NS NSEC_PER_SEC
+#define ACCEPTS_AT_ONCE 16 /* then others of the loop have their turn */
+
+struct listener {
+	struct clients *clients;
+	enum privsep_role role; /* of the child that serves it */
+	const char *path;
+	int fd;
+	struct loop_source *source; /* NULL: paused */
+};
+
+struct clients {
+	struct clients_setup setup;
+	struct clients_rights rights;
+	struct role *roles[PRIVSEP_ROLE_MAX];
+	struct listener listeners[PRIVSEP_ROLE_MAX];
+	struct client *list; /* oldest first */
+	struct loop_source *timer;
+	uint64_t next_event, instance;
+};
+
+/* ---- the table ---- */
+
+static struct client *find(const struct clients *c, uint64_t id)
+{
+	struct client *cl = c->list;
+
+	while (cl && cl->id != id)
+		cl = cl->next;
+	return cl;
+}
+
+static void append(struct clients *c, struct client *cl)
+{
+	struct client **at = &c->list;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = cl;
+}
+
+static void client_free(struct client *cl)
+{
+	cleanup_close(&cl->fd);
+	free(cl->peer.groups);
+	free(cl);
+}
+
+static void forget(struct clients *c, struct client *cl)
+{
+	for (struct client **at = &c->list; *at; at = &(*at)->next)
+		if (*at == cl) {
+			*at = cl->next;
+			client_free(cl);
+			return;
+		}
+}
+
+static void set_state(struct client *cl, enum client_state state)
+{
+	cl->state = state;
+	cl->since_ns = clock_now_ns();
+}
+
+/* Dead from here on; its place in the table is free when its child has closed it. The shutdown does
+ * not need the child: the peer hears of it at once. */
+static void drop(struct clients *c, struct client *cl)
+{
+	struct privsep_msg m = {.type = PRIVSEP_DROP, .connection = cl->id};
+
+	shutdown(cl->fd, SHUT_RDWR);
+	cleanup_close(&cl->fd);
+	cl->fd = -1;
+	set_state(cl, CLIENT_DROPPED);
+	role_send(c->roles[cl->role], &m, -1);
+}
+
+static int new_id(const struct clients *c, uint64_t *ret)
+{
+	uint64_t id = 0;
+
+	while (id == 0 || find(c, id))
+		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+			return -EAGAIN;
+	*ret = id;
+	return 0;
+}
+
+/* ---- who it is ---- */
+
+static int peer_groups(int fd, struct clients_peer *p)
+{
+	socklen_t len = CLIENTS_GROUPS_MAX * sizeof(gid_t);
+	gid_t *groups = malloc(len), *fit;
+
+	if (!groups)
+		return -ENOMEM;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0) {
+		int r = -errno;
+
+		free(groups);
+		return r;
+	}
+	fit = realloc(groups, len ? len : 1);
+	p->groups = fit ? fit : groups;
+	p->n_groups = len / sizeof(gid_t);
+	return 0;
+}
+
+static int peer_of(int fd, struct clients_peer *ret)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return -errno;
+	*ret = (struct clients_peer){.uid = cred.uid, .gid = cred.gid, .pid = cred.pid};
+	return peer_groups(fd, ret);
+}
+
+/* To a peer that no child has a place for: from the monitor itself, in words that never change. */
+static void refuse(int fd)
+{
+	static const char text[] =
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+		"Connection: close\r\n\r\n"
+		"{\"error\":{\"code\":\"busy\",\"message\":\"too many requests of this user wait "
+		"for "
+		"the agent\",\"details\":[]}}";
+
+	/* Where it does not fit at once, it is not worth a wait. */
+	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_debug("refusal to a client: %s", strerror(errno));
+}
+
+/* ---- arrival ---- */
+
+static void arm_timer(struct clients *c)
+{
+	if (c->list && !loop_timer_armed(c->timer))
+		loop_timer_arm(c->timer, TICK_NS);
+}
+
+static int hand_over(struct clients *c, struct client *cl)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CONNECTION, .connection = cl->id};
+
+	return role_send(c->roles[cl->role], &m, cl->fd);
+}
+
+/* Takes fd and the peer's groups. */
+static int admit(struct clients *c, enum privsep_role role, bool barred, int fd,
+		 struct clients_peer *peer)
+{
+	struct client *cl = calloc(1, sizeof(*cl));
+	int r;
+
+	if (!cl) {
+		close(fd);
+		free(peer->groups);
+		return -ENOMEM;
+	}
+	cl->fd = fd;
+	cl->peer = *peer;
+	cl->role = role;
+	cl->barred = barred;
+	set_state(cl, CLIENT_NEW);
+	r = new_id(c, &cl->id);
+	if (r >= 0)
+		r = hand_over(c, cl);
+	if (r < 0) {
+		client_free(cl);
+		return r;
+	}
+	append(c, cl);
+	arm_timer(c);
+	return 0;
+}
+
+/*
+ * Who may not do what the socket is for is served all the same, by the child that cannot ask for
+ * changes: a refusal from there is read to its end, whereas a connection that is closed at once is
+ * an error without words.
+ */
+static void arrive(struct listener *l, int fd)
+{
+	struct clients *c = l->clients;
+	struct clients_peer peer = {0};
+	struct client *victim;
+	bool admin, barred, full = false;
+	enum privsep_role role;
+	int r = peer_of(fd, &peer);
+
+	if (r < 0) {
+		log_debug("a client's credentials: %s", strerror(-r));
+		close(fd);
+		return;
+	}
+	admin = l->role == PRIVSEP_ADMIN && clients_rights_change(&c->rights, &peer);
+	barred = l->role == PRIVSEP_ADMIN && !clients_rights_read(&c->rights, &peer);
+	role = admin ? PRIVSEP_ADMIN : PRIVSEP_API;
+	victim = clients_victim(c->list, role, peer.uid, &full);
+	if (full) {
+		refuse(fd);
+		close(fd);
+		free(peer.groups);
+		return;
+	}
+	if (victim)
+		drop(c, victim);
+	r = admit(c, role, barred, fd, &peer);
+	if (r < 0)
+		log_debug("a client cannot be served: %s", strerror(-r));
+}
+
+static void pause_listener(struct listener *l)
+{
+	l->source = loop_source_free(l->source);
+}
+
+static int on_listener(void *user, int fd, uint32_t revents)
+{
+	struct listener *l = user;
+
+	for (unsigned i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		int peer;
+
+		/* Until it is back the clients wait in the socket's queue. */
+		if (!role_is_up(l->clients->roles[l->role])) {
+			pause_listener(l);
+			return 0;
+		}
+		peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (peer >= 0) {
+			arrive(l, peer);
+			continue;
+		}
+		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return 0;
+		/* No descriptors or no memory: the timer opens it again. */
+		log_warning("%s: %s", l->path, strerror(errno));
+		pause_listener(l);
+		loop_timer_arm(l->clients->timer, TICK_NS);
+		return 0;
+	}
+	return 0;
+}
+
+static void resume_listener(struct listener *l)
+{
+	struct clients *c = l->clients;
+	int r;
+
+	if (l->source || l->fd < 0 || !role_is_up(c->roles[l->role]))
+		return;
+	r = loop_add_fd(c->setup.loop, l->fd, EPOLLIN, false, on_listener, l, &l->source);
+	if (r < 0)
+		loop_timer_arm(c->timer, TICK_NS);
+}
+
+static bool is_there(const struct client *cl)
+{
+	struct pollfd p = {.fd = cl->fd};
+
+	return cl->fd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+static bool is_idle(const struct client *cl)
+{
+	return cl->state != CLIENT_ASKED && cl->state != CLIENT_DROPPED;
+}
+
+static bool is_late(const struct clients *c, const struct client *cl, uint64_t now)
+{
+	uint64_t limit = cl->state == CLIENT_HELD ? CLIENTS_HELD_NS : c->setup.idle_ns;
+
+	return is_idle(cl) && now - cl->since_ns > limit;
+}
+
+static int on_tick(void *user)
+{
+	struct clients *c = user;
+	uint64_t now = clock_now_ns();
+
+	for (struct client *cl = c->list; cl; cl = cl->next) {
+		if (is_late(c, cl, now) || (is_idle(cl) && !is_there(cl)))
+			drop(c, cl);
+		else if (cl->state == CLIENT_DROPPED && now - cl->since_ns > c->setup.idle_ns)
+			role_end(c->roles[cl->role], "does not close what was dropped");
+	}
+	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
+		if (c->listeners[i].clients)
+			resume_listener(&c->listeners[i]);
+	arm_timer(c);
+	return 0;
+}
+
+/* ---- messages of the children ---- */
+
+static const char *take_request(struct clients *c, struct client *cl, const struct privsep_msg *m,
+				int fd)
+{
+	if (cl->state != CLIENT_NEW && cl->state != CLIENT_HELD)
+		return "a second request on one connection";
+	set_state(cl, CLIENT_ASKED);
+	c->setup.on_request(c->setup.user, cl, m, fd);
+	return NULL;
+}
+
+static const char *on_message(void *user, struct role *r, const struct privsep_msg *m, int fd)
+{
+	struct clients *c = user;
+	struct client *cl = find(c, m->connection);
+
+	if (!cl || cl->role != role_kind(r))
+		return "a connection that it does not have";
+	if (m->type == PRIVSEP_CLOSED) {
+		forget(c, cl);
+		return NULL;
+	}
+	/* What it sent before it heard of the end. */
+	if (cl->state == CLIENT_DROPPED)
+		return NULL;
+	if (m->type != PRIVSEP_HELD)
+		return take_request(c, cl, m, fd);
+	if (cl->state != CLIENT_NEW)
+		return "a wait after a request";
+	set_state(cl, CLIENT_HELD);
+	return NULL;
+}
+
+static void on_child_start(void *user, struct role *r)
+{
+	struct clients *c = user;
+	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE,
+				.event_note = {c->next_event, c->instance}};
+
+	/* It knows no event yet. */
+	if (c->next_event)
+		role_send(r, &m, -1);
+	resume_listener(&c->listeners[role_kind(r)]);
+}
+
+static void on_child_end(void *user, struct role *r)
+{
+	struct clients *c = user;
+
+	for (struct client *cl = c->list, *next; cl; cl = next) {
+		next = cl->next;
+		if (cl->role == role_kind(r))
+			forget(c, cl);
+	}
+}
+
+/* ---- what the agent asks for ---- */
+
+bool clients_may_change(const struct clients *c, const struct client *cl)
+{
+	return cl->role == PRIVSEP_ADMIN && clients_rights_change(&c->rights, &cl->peer) &&
+	       is_there(cl);
+}
+
+const char *clients_describe(const struct client *cl, char *buf, size_t size)
+{
+	snprintf(buf, size, "uid %u, pid %d", (unsigned)cl->peer.uid, (int)cl->peer.pid);
+	return buf;
+}
+
+bool clients_is_by(const char *by, uid_t uid)
+{
+	unsigned of;
+
+	return sscanf(by, "uid %u,", &of) == 1 ? of == uid : uid == 0;
+}
+
+int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body)
+{
+	struct privsep_msg m = {.type = PRIVSEP_REPLY, .connection = id, .reply = *reply};
+	struct client *cl = find(c, id);
+
+	if (!cl || cl->state != CLIENT_ASKED)
+		return -ENOENT;
+	set_state(cl, CLIENT_ANSWERED);
+	return role_send(c->roles[cl->role], &m, body);
+}
+
+void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
+{
+	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE, .event_note = {next, instance}};
+
+	if (!c)
+		return;
+	c->next_event = next;
+	c->instance = instance;
+	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
+		if (c->roles[i])
+			role_send(c->roles[i], &m, -1);
+}
+
+/* Whom the file names must be able to connect; who is refused is decided by what the kernel says of
+ * the peer, not by the file's mode. */
+void clients_set_rights(struct clients *c, struct clients_rights *rights)
+{
+	bool others = rights->n_users > 0 || rights->n_groups > 0;
+	const struct listener *l = &c->listeners[PRIVSEP_ADMIN];
+
+	clients_rights_done(&c->rights);
+	c->rights = *rights;
+	*rights = (struct clients_rights){0};
+	if (l->fd >= 0 && chmod(l->path, others ? 0666 : 0600) < 0)
+		events_add(c->setup.events, LOG_LEVEL_WARNING, "agent", "%s: %s", l->path,
+			   strerror(errno));
+}
+
+static int open_listener(struct clients *c, enum privsep_role role, const char *path, mode_t mode,
+			 const char *group)
+{
+	struct listener *l = &c->listeners[role];
+
+	l->clients = c;
+	l->role = role;
+	l->path = path;
+	return listen_open(path, mode, group, &l->fd);
+}
+
+static int open_child(struct clients *c, enum privsep_role role)
+{
+	struct role_setup setup = {.role = role,
+				   .loop = c->setup.loop,
+				   .events = c->setup.events,
+				   .log_level = c->setup.log_level,
+				   .on_message = on_message,
+				   .on_start = on_child_start,
+				   .on_end = on_child_end,
+				   .user = c};
+	int r = role_new(&setup, &c->roles[role]);
+
+	if (r >= 0)
+		resume_listener(&c->listeners[role]);
+	return r;
+}
+
+int clients_new(const struct clients_setup *setup, struct clients **ret)
+{
+	struct clients *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->setup = *setup;
+	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
+		c->listeners[i].fd = -1;
+	r = clients_rights_resolve(NULL, 0, NULL, 0, setup->events, &c->rights);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC * 100, on_tick, c, &c->timer);
+	if (r >= 0)
+		r = open_listener(c, PRIVSEP_API, setup->read_path, 0660, "plenum");
+	if (r >= 0)
+		r = open_listener(c, PRIVSEP_ADMIN, setup->admin_path, 0600, NULL);
+	if (r >= 0)
+		r = open_child(c, PRIVSEP_API);
+	if (r >= 0)
+		r = open_child(c, PRIVSEP_ADMIN);
+	if (r < 0) {
+		clients_free(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+pid_t clients_child_pid(const struct clients *c, enum privsep_role role)
+{
+	return c ? role_pid(c->roles[role]) : 0;
+}
+
+struct clients *clients_free(struct clients *c)
+{
+	if (!c)
+		return NULL;
+	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++) {
+		struct listener *l = &c->listeners[i];
+
+		role_free(c->roles[i]);
+		loop_source_free(l->source);
+		if (l->fd >= 0)
+			unlink(l->path);
+		cleanup_close(&l->fd);
+	}
+	while (c->list)
+		forget(c, c->list);
+	loop_source_free(c->timer);
+	clients_rights_done(&c->rights);
+	free(c);
+	return NULL;
+}

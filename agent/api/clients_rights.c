@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who may do what: names of the configuration become numbers once, and peers are compared with
+ * those. Apart from clients.c, since all here but the look-up of names is pure.
+ */
+#include "agent/api/clients.h"
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+
+void clients_rights_done(struct clients_rights *r)
+{
+	free(r->users);
+	free(r->groups);
+	*r = (struct clients_rights){.readers = (gid_t)-1};
+}
+
+static bool is_number(const char *s, unsigned *ret)
+{
+	unsigned long v;
+	char *end;
+
+	if (s[0] < '0' || s[0] > '9')
+		return false;
+	errno = 0;
+	v = strtoul(s, &end, 10);
+	if (errno || *end || v >= UINT32_MAX)
+		return false;
+	*ret = (unsigned)v;
+	return true;
+}
+
+static bool find_user(const char *name, uid_t *ret)
+{
+	const struct passwd *pw;
+	unsigned number;
+
+	if (is_number(name, &number)) {
+		*ret = number;
+		return true;
+	}
+	pw = getpwnam(name);
+	if (pw)
+		*ret = pw->pw_uid;
+	return pw;
+}
+
+static bool find_group(const char *name, gid_t *ret)
+{
+	const struct group *gr;
+	unsigned number;
+
+	if (is_number(name, &number)) {
+		*ret = number;
+		return true;
+	}
+	gr = getgrnam(name);
+	if (gr)
+		*ret = gr->gr_gid;
+	return gr;
+}
+
+int clients_rights_resolve(char *const *users, size_t n_users, char *const *groups, size_t n_groups,
+			   struct events *events, struct clients_rights *ret)
+{
+	struct clients_rights r = {.readers = (gid_t)-1};
+
+	r.users = calloc(n_users + 1, sizeof(*r.users));
+	r.groups = calloc(n_groups + 1, sizeof(*r.groups));
+	if (!r.users || !r.groups) {
+		clients_rights_done(&r);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n_users; i++) {
+		if (find_user(users[i], &r.users[r.n_users]))
+			r.n_users++;
+		else
+			events_add(events, LOG_LEVEL_WARNING, "agent", "admin: there is no user %s",
+				   users[i]);
+	}
+	for (size_t i = 0; i < n_groups; i++) {
+		if (find_group(groups[i], &r.groups[r.n_groups]))
+			r.n_groups++;
+		else
+			events_add(events, LOG_LEVEL_WARNING, "agent",
+				   "admin: there is no group %s", groups[i]);
+	}
+	find_group("plenum", &r.readers);
+	*ret = r;
+	return 0;
+}
+
+static bool is_member(const struct clients_peer *p, gid_t group)
+{
+	if (group == (gid_t)-1)
+		return false;
+	if (p->gid == group)
+		return true;
+	for (size_t i = 0; i < p->n_groups; i++)
+		if (p->groups[i] == group)
+			return true;
+	return false;
+}
+
+bool clients_rights_change(const struct clients_rights *r, const struct clients_peer *p)
+{
+	if (p->uid == 0)
+		return true;
+	for (size_t i = 0; i < r->n_users; i++)
+		if (p->uid == r->users[i])
+			return true;
+	for (size_t i = 0; i < r->n_groups; i++)
+		if (is_member(p, r->groups[i]))
+			return true;
+	return false;
+}
+
+bool clients_rights_read(const struct clients_rights *r, const struct clients_peer *p)
+{
+	return clients_rights_change(r, p) || is_member(p, r->readers);
+}
+
+/* ---- who makes room ---- */
+
+/* The oldest that is idle, else the oldest that only waits for events (its client asks again). */
+static struct client *oldest_idle(struct client *list, enum privsep_role role, uid_t uid)
+{
+	struct client *held = NULL;
+
+	for (struct client *c = list; c; c = c->next) {
+		if (c->role != role || c->peer.uid != uid)
+			continue;
+		if (c->state == CLIENT_NEW || c->state == CLIENT_ANSWERED)
+			return c;
+		if (c->state == CLIENT_HELD && !held)
+			held = c;
+	}
+	return held;
+}
+
+static size_t count(const struct client *list, enum privsep_role role, uid_t uid)
+{
+	size_t n = 0;
+
+	for (; list; list = list->next)
+		n += list->role == role && list->peer.uid == uid && list->state != CLIENT_DROPPED;
+	return n;
+}
+
+struct client *clients_victim(struct client *list, enum privsep_role role, uid_t uid,
+			      bool *ret_full)
+{
+	struct client *victim = NULL;
+	size_t total = 0, dropped = 0, most = 0;
+
+	*ret_full = false;
+	for (struct client *c = list; c; c = c->next) {
+		if (c->role == role && c->state == CLIENT_DROPPED)
+			dropped++;
+		else if (c->role == role)
+			total++;
+	}
+	if (count(list, role, uid) >= CLIENTS_UID_MAX) {
+		victim = oldest_idle(list, role, uid);
+		*ret_full = !victim;
+	} else if (total >= CLIENTS_MAX) {
+		for (struct client *c = list; c; c = c->next) {
+			size_t n = c->role == role ? count(list, role, c->peer.uid) : 0;
+			struct client *idle =
+				n > most ? oldest_idle(list, role, c->peer.uid) : NULL;
+
+			if (idle) {
+				victim = idle;
+				most = n;
+			}
+		}
+		*ret_full = !victim;
+	}
+	/* A child that does not close what is dropped; the timer of clients.c ends it. */
+	if (dropped >= CLIENTS_MAX)
+		*ret_full = true;
+	return *ret_full ? NULL : victim;
+}

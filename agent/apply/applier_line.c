@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the applier's process hears and is heard: apart because it outlives the monitor that started
+ * it, and the next one finds it by a socket. */
+#include "agent/apply/applier_internal.h"
+#include "agent/base/job.h"
+#include "netcfg/base/fdpass.h"
+#include "netcfg/base/log.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+
+static int open_listener(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mode_t old;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	/* Of one that was killed: a living one has the journal, and we would not be here. */
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -errno;
+	old = umask(0177);
+	r = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
+	umask(old);
+	if (r == 0 && listen(fd, APPLIER_HEARERS_MAX) < 0)
+		r = -errno;
+	return r < 0 ? r : fd_take(fd);
+}
+
+int applier_line_listen(const char *path)
+{
+	int fd = open_listener(path);
+
+	if (fd >= 0)
+		return fd;
+	log_warning("%s: %s; an agent that is started anew cannot reach this apply", path,
+		    strerror(-fd));
+	return -1;
+}
+
+void applier_line_open(struct applier_line *l, int monitor, int listener, const char *path)
+{
+	*l = (struct applier_line){.monitor = monitor, .listener = listener, .path = path};
+}
+
+static void forget(struct applier_line *l, size_t i)
+{
+	close(l->hearers[i]);
+	l->hearers[i] = l->hearers[--l->n];
+}
+
+static void tell_what_was(const struct applier_line *l, int fd)
+{
+	for (size_t i = 0; l->conflicts && i < l->conflicts->n; i++) {
+		const struct applier_message m = {.type = APPLIER_CONFLICT,
+						  .conflict = l->conflicts->entries[i]};
+
+		job_mention(fd, &m, sizeof(m));
+	}
+	job_mention(fd, &l->now, sizeof(l->now));
+}
+
+/* Those who have connected meanwhile; only one of our own user may. */
+static void take_hearers(struct applier_line *l)
+{
+	int fd;
+
+	while (l->listener >= 0 && l->n < APPLIER_HEARERS_MAX &&
+	       (fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		struct ucred peer = {.uid = (uid_t)-1};
+		socklen_t len = sizeof(peer);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+		    peer.uid != geteuid()) {
+			close(fd);
+			continue;
+		}
+		l->hearers[l->n++] = fd;
+		tell_what_was(l, fd);
+	}
+}
+
+void applier_line_close(struct applier_line *l)
+{
+	/* Whoever hears the end may begin another, whose socket is not ours to remove. */
+	if (l->listener >= 0) {
+		unlink(l->path);
+		close(l->listener);
+	}
+	l->listener = -1;
+	while (l->n > 0)
+		forget(l, l->n - 1);
+}
+
+void applier_line_stage(struct applier_line *l, enum applier_stage stage, uint64_t until_ns)
+{
+	l->now = (struct applier_message){
+		.type = APPLIER_STAGE, .stage = stage, .until_ns = until_ns};
+	for (size_t i = 0; i < l->n; i++)
+		job_mention(l->hearers[i], &l->now, sizeof(l->now));
+	if (l->monitor >= 0)
+		job_mention(l->monitor, &l->now, sizeof(l->now));
+	take_hearers(l);
+}
+
+void applier_line_mention(struct applier_line *l, const struct applier_message *m)
+{
+	take_hearers(l);
+	for (size_t i = 0; i < l->n; i++)
+		job_mention(l->hearers[i], m, sizeof(*m));
+	if (l->monitor >= 0)
+		job_mention(l->monitor, m, sizeof(*m));
+}
+
+void applier_line_say(struct applier_line *l, const struct applier_message *m)
+{
+	take_hearers(l);
+	for (size_t i = 0; i < l->n; i++)
+		job_send(l->hearers[i], m, sizeof(*m), -1);
+	if (l->monitor >= 0)
+		job_send(l->monitor, m, sizeof(*m), -1);
+}
+
+/* An order; 0: something else; negative errno: nobody is at the other end any more. */
+static int read_order(int fd, char by[static CLIENTS_BY_MAX])
+{
+	struct applier_message m;
+	autoclose int passed = -1;
+	bool whole = false;
+	ssize_t n = fdpass_recv(fd, &m, sizeof(m), &passed, &whole);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return 0;
+	if (n <= 0)
+		return n < 0 ? (int)n : -ECONNRESET;
+	if (!whole || n != sizeof(m) || (m.type != APPLIER_CONFIRM && m.type != APPLIER_ROLL_BACK))
+		return 0;
+	m.by[sizeof(m.by) - 1] = '\0';
+	memcpy(by, m.by, sizeof(m.by));
+	return (int)m.type;
+}
+
+/* From whoever has something to say, or has gone. */
+static int read_orders(struct applier_line *l, const struct pollfd *fds, size_t n,
+		       char by[static CLIENTS_BY_MAX])
+{
+	int order = 0;
+
+	for (size_t i = n; i-- > 0 && order <= 0;) { /* backwards: forgetting moves the last one */
+		if (!fds[i].revents)
+			continue;
+		order = read_order(l->hearers[i], by);
+		if (order < 0)
+			forget(l, i);
+	}
+	return MAX_OF(order, 0);
+}
+
+/* One turn. An order; 0: none yet; negative errno. */
+static int wait_once(struct applier_line *l, int timer, char by[static CLIENTS_BY_MAX])
+{
+	struct pollfd fds[APPLIER_HEARERS_MAX + 3];
+	const size_t n = l->n;
+	int order = 0;
+
+	for (size_t i = 0; i < n; i++)
+		fds[i] = (struct pollfd){.fd = l->hearers[i], .events = POLLIN};
+	fds[n] = (struct pollfd){.fd = timer, .events = POLLIN};
+	fds[n + 1] = (struct pollfd){.fd = l->listener, .events = POLLIN};
+	fds[n + 2] = (struct pollfd){.fd = l->monitor, .events = POLLIN};
+	if (poll(fds, n + 3, -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	/* A word that came in time counts, even where the timer is read first. */
+	order = read_orders(l, fds, n, by);
+	if (order == 0 && fds[n + 2].revents) {
+		order = read_order(l->monitor, by);
+		if (order < 0) /* it was killed, or left us alone */
+			l->monitor = -1;
+	}
+	if (order > 0)
+		return order;
+	take_hearers(l);
+	return fds[n].revents ? -ETIMEDOUT : 0;
+}
+
+int applier_line_wait(struct applier_line *l, uint64_t until_ns, uint64_t wake_ns,
+		      char by[static CLIENTS_BY_MAX])
+{
+	const uint64_t at_ns = MIN_OF(until_ns, wake_ns);
+	const struct itimerspec at = {
+		.it_value = {(time_t)(at_ns / NSEC_PER_SEC), (long)(at_ns % NSEC_PER_SEC)}};
+	autoclose int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	int r = 0;
+
+	if (timer < 0 || timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL) < 0)
+		return -errno;
+	if (l->now.stage != APPLIER_WAITING)
+		applier_line_stage(l, APPLIER_WAITING, until_ns);
+	while (r == 0)
+		r = wait_once(l, timer, by);
+	return r == -ETIMEDOUT && wake_ns < until_ns ? 0 : r;
+}

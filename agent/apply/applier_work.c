@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the applier's process does, from the first step to the end that it reports. Apart from
+ * applier.c because nothing here may ask anything of the monitor, which may be gone. */
+#include "agent/apply/applier_addresses.h"
+#include "agent/apply/applier_internal.h"
+#include "agent/base/job.h"
+#include "agent/base/scope.h"
+#include "netcfg/apply/apply_reach.h"
+#include "netcfg/base/file.h"
+#include "netcfg/base/log.h"
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define PATIENT_NS (3 * NSEC_PER_SEC) /* before it is said that it waits, and for whom */
+#define AGAIN_NS NSEC_PER_SEC	      /* between two looks at who does not answer yet */
+
+/* Modules are loaded while we may. */
+static void prepare(struct kernel *k, const struct plan *p)
+{
+	for (size_t i = 0; p && k->ops->prepare && i < p->n_steps; i++)
+		k->ops->prepare(k, &p->steps[i].change);
+}
+
+/* Netlink and /proc/sys/net want CAP_NET_ADMIN; the journal and sysfs are root's own files. Where
+ * something forbids giving up the rest it is kept: not applying would be worse. */
+static void keep_net_admin(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2] = {{0}, {0}};
+
+	if (syscall(SYS_capget, &head, caps) < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(caps); i++) {
+		uint32_t keep = i == CAP_TO_INDEX(CAP_NET_ADMIN) ? CAP_TO_MASK(CAP_NET_ADMIN) : 0;
+
+		caps[i].permitted &= keep;
+		caps[i].effective &= keep;
+		caps[i].inheritable = 0;
+	}
+	/* EINVAL ends the list of those that the kernel knows. */
+	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+		;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, caps) < 0)
+		log_debug("the applier keeps its privileges: %s", strerror(errno));
+}
+
+static void say_diag(struct applier_line *l, const struct diag *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diag_entry *e = &d->entries[i];
+		struct applier_message m = {.type = APPLIER_DIAG};
+
+		m.diag.severity = e->severity;
+		m.diag.line = e->line;
+		m.diag.column = e->column;
+		snprintf(m.diag.file, sizeof(m.diag.file), "%s", e->file ? e->file : "");
+		snprintf(m.diag.path, sizeof(m.diag.path), "%s", e->path ? e->path : "");
+		snprintf(m.diag.text, sizeof(m.diag.text), "%s", e->text ? e->text : "");
+		applier_line_say(l, &m);
+	}
+}
+
+static void note_rollback(const struct apply_outcome *out, int r, struct applier_result *res,
+			  struct diag *d)
+{
+	res->n_rolled_back += out->n_rolled_back;
+	if (r < 0) {
+		res->stuck = true;
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "what was applied cannot be rolled back: %s; the host is between the two",
+			 out->why[0] ? out->why : strerror(-r));
+	} else {
+		diag_add(d, DIAG_ERROR, NULL, NULL, "all %zu steps were rolled back",
+			 out->n_rolled_back);
+	}
+}
+
+/* -EBUSY is no error of the journal: its writer lives, and rolls back itself if need be. */
+static int recover(const struct applier_task *t, struct kernel *k, struct applier_result *res,
+		   struct diag *d)
+{
+	struct apply_outcome out = {0};
+	int r = apply_recover(k, t->journal, &out);
+
+	res->committed = out.committed;
+	res->n_rolled_back += out.n_rolled_back;
+	if (out.n_rolled_back > 0)
+		diag_add(d, DIAG_WARNING, NULL, NULL,
+			 "%zu steps of an apply that was interrupted were rolled back",
+			 out.n_rolled_back);
+	if (r < 0 && r != -EBUSY) {
+		res->stuck = true;
+		diag_add(d, DIAG_ERROR, NULL, NULL,
+			 "an interrupted apply cannot be rolled back: %s",
+			 out.why[0] ? out.why : strerror(-r));
+	} else if (r == 0 && out.why[0]) {
+		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why);
+	}
+	return r;
+}
+
+static int run_steps(const struct applier_task *t, struct kernel *k, struct applier_addresses *w,
+		     struct apply **ret, struct applier_result *res, struct diag *d)
+{
+	struct apply_outcome out = {0};
+	int r = apply_run_links(k, t->plan, t->journal, ret, &out);
+
+	if (r == -EEXIST) { /* a rollback that failed has left it: that comes before anything new */
+		r = recover(t, k, res, d);
+		return r < 0 ? r : -EAGAIN;
+	}
+	if (r >= 0)
+		r = applier_addresses_add(w, t, k, ret, &out, d);
+	if (r >= 0)
+		return 0;
+	res->n_rolled_back = out.n_rolled_back;
+	res->stuck = out.stuck;
+	res->failed_step = out.failed_step == SIZE_MAX ? 0 : out.failed_step + 1;
+	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps rolled back%s",
+		 out.why[0] ? out.why : strerror(-r), out.n_rolled_back, out.n_done,
+		 out.stuck ? ", and the rollback failed too: the host is between the two" : "");
+	return r;
+}
+
+/* ---- the wait for a confirmation ---- */
+
+static uint64_t boottime_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Data IPs that turned out to be others': who hears it knows that another plan was done. Who comes
+ * later does not know either those that were known when this began. */
+static void say_conflicts(struct applier_line *l, const struct applier_addresses *w)
+{
+	l->conflicts = &w->conflicts;
+	for (size_t i = w->n_known; i < w->conflicts.n; i++) {
+		const struct applier_message m = {.type = APPLIER_CONFLICT,
+						  .conflict = w->conflicts.entries[i]};
+
+		applier_line_say(l, &m);
+	}
+}
+
+/* Who answered before and does not, while that may still change. */
+struct missed {
+	const struct apply_reach *before; /* n is 0: nobody is asked */
+	const struct plan_context *ctx;
+	struct kernel *k;
+	bool any;
+};
+
+/* Asks once more, and says what has come of it: as `type`, where somebody is missed. */
+static void ask_again(const struct applier_task *t, struct applier_line *l, struct missed *w,
+		      enum applier_message_type type)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct applier_message m = {.type = type};
+	int r = apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, &d);
+
+	w->any = r < 0;
+	if (!w->any)
+		m.type = APPLIER_MISSED;
+	else
+		snprintf(m.missed, sizeof(m.missed), "%s",
+			 d.n && d.entries[0].text ? d.entries[0].text : strerror(-r));
+	if (m.type == APPLIER_NOT_YET)
+		applier_line_say(l, &m);
+	else
+		applier_line_mention(l, &m);
+}
+
+/* An order, or the end of the time. While somebody is missed no confirmation is taken. */
+static int wait_for_order(const struct applier_task *t, struct applier_line *l, struct missed *w,
+			  char by[static CLIENTS_BY_MAX])
+{
+	const uint64_t until = boottime_now_ns() + t->confirm_s * NSEC_PER_SEC;
+	int r;
+
+	if (w->any)
+		ask_again(t, l, w, APPLIER_MISSED);
+	do {
+		r = applier_line_wait(l, until, w->any ? boottime_now_ns() + AGAIN_NS : UINT64_MAX,
+				      by);
+		if (w->any && (r == 0 || r == APPLIER_CONFIRM))
+			ask_again(t, l, w, r == 0 ? APPLIER_MISSED : APPLIER_NOT_YET);
+	} while (r == 0 || (r == APPLIER_CONFIRM && w->any));
+	return r;
+}
+
+static void say_missed(const struct applier_task *t, const struct missed *w, struct diag *d)
+{
+	if (w->any)
+		(void)apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, d);
+}
+
+/* The host is as wanted: whether it stays so. 0, or -ECANCELED with the reason in d. */
+static int wait_for_word(const struct applier_task *t, struct applier_line *l, struct missed *w,
+			 struct applier_result *res, struct diag *d)
+{
+	char by[CLIENTS_BY_MAX] = "";
+	int r;
+
+	if (t->confirm_s == 0)
+		return 0;
+	r = wait_for_order(t, l, w, by);
+	memcpy(res->by, by, sizeof(res->by));
+	if (r == -ETIMEDOUT)
+		say_missed(t, w, d); /* the first reason that is given */
+	if (r == APPLIER_CONFIRM)
+		return 0;
+	if (r == APPLIER_ROLL_BACK)
+		diag_add(d, DIAG_ERROR, NULL, NULL, "rolled back by %s", by);
+	else if (r == -ETIMEDOUT)
+		diag_add(d, DIAG_ERROR, NULL, NULL, "nobody confirmed it within %u s",
+			 t->confirm_s);
+	else
+		diag_add(d, DIAG_ERROR, NULL, NULL, "a confirmation cannot be waited for: %s",
+			 strerror(-r));
+	return -ECANCELED;
+}
+
+/* ---- the whole ---- */
+
+/* What a later agent finds where this process has ended unheard. While there is a journal that
+ * decides, so the outcome is written before the journal goes. */
+static void leave_outcome(const struct applier_task *t, int error, const struct diag *d)
+{
+	autofree char *text = NULL;
+	const char *why = "";
+	int len;
+
+	if (!t->outcome)
+		return;
+	for (size_t i = 0; i < d->n && !*why; i++)
+		if (d->entries[i].severity == DIAG_ERROR && d->entries[i].text)
+			why = d->entries[i].text;
+	len = asprintf(&text, "%llu %d %s\n", (unsigned long long)t->number, error, why);
+	if (len < 0)
+		text = NULL;
+	if (!text || file_write(t->outcome, text, (size_t)len, 0600) < 0)
+		log_warning("%s cannot be written; a later agent may not know how this ended",
+			    t->outcome);
+}
+
+static int take_back(const struct applier_task *t, struct applier_line *l, struct apply *apply,
+		     int error, struct applier_result *res, struct diag *d)
+{
+	struct apply_outcome out = {0};
+	int r;
+
+	applier_line_stage(l, APPLIER_ROLLING_BACK, 0);
+	leave_outcome(t, error, d);
+	r = apply_rollback(apply, &out);
+	note_rollback(&out, r, res, d);
+	return error;
+}
+
+static int commit(const struct applier_task *t, struct apply *apply, struct applier_result *res,
+		  struct diag *d)
+{
+	struct apply_outcome out = {0};
+	int r;
+
+	leave_outcome(t, 0, d);
+	r = apply_commit(apply, &out);
+	if (r < 0) {
+		res->n_rolled_back = out.n_rolled_back;
+		res->stuck = out.stuck;
+		diag_add(d, DIAG_ERROR, NULL, NULL, "%s", out.why[0] ? out.why : strerror(-r));
+		leave_outcome(t, r, d);
+	} else if (out.why[0]) {
+		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why);
+	}
+	return r;
+}
+
+/* ---- who answers ---- */
+
+static bool probes_are_forced(const struct plan_context *ctx)
+{
+	for (size_t i = 0; ctx && i < ctx->n_forced; i++)
+		if (strcmp(ctx->forced[i], PLAN_FORCE_PROBES) == 0)
+			return true;
+	return false;
+}
+
+/* Where it cannot be known who answers, nobody is missed afterwards. */
+static void look_before(const struct applier_task *t, struct kernel *k, struct apply_reach *ret,
+			struct diag *d)
+{
+	int r;
+
+	ret->n = 0;
+	if (!t->former || probes_are_forced(t->ctx))
+		return;
+	r = apply_reach_before(k, t->former, t->ctx, ret);
+	if (r < 0)
+		diag_add(
+			d, DIAG_WARNING, NULL, NULL,
+			"who answers on the legs cannot be found out: %s; whether this change cuts "
+			"them off is not looked at",
+			strerror(-r));
+}
+
+/* 0; -ECANCELED: somebody has been cut off; 1: so it is, and may yet change. */
+static int look_after(const struct applier_task *t, struct kernel *k,
+		      const struct applier_addresses *w, const struct apply_reach *before,
+		      struct applier_line *l, struct diag *d)
+{
+	PLENUM_CLEANUP(diag_done) struct diag found = DIAG_INIT;
+	const bool patient = t->confirm_s && t->patient;
+	int r;
+
+	if (before->n == 0)
+		return 0;
+	applier_line_stage(l, APPLIER_PROBING, 0);
+	r = apply_reach_after(k, t->spec, &w->ctx, before,
+			      clock_now_ns() + (patient ? PATIENT_NS : t->probe_ns), &found);
+	if (r == -EHOSTUNREACH && patient)
+		return 1;
+	diag_append(d, &found);
+	return r == -EHOSTUNREACH ? -ECANCELED : r;
+}
+
+static int apply_plan(const struct applier_task *t, struct kernel *k, struct applier_addresses *w,
+		      struct applier_line *l, struct applier_result *res, struct diag *d)
+{
+	struct apply_outcome out = {0};
+	struct apply *apply = NULL;
+	struct apply_reach before;
+	int r;
+
+	look_before(t, k, &before, d);
+	applier_line_stage(l, APPLIER_APPLYING, 0);
+	r = run_steps(t, k, w, &apply, res, d);
+	if (r < 0) {
+		leave_outcome(t, r, d);
+		return r;
+	}
+	applier_line_stage(l, APPLIER_VERIFYING, 0);
+	r = applier_addresses_verify(w, t, k, &apply, &out, d);
+	if (r < 0 && !apply) {
+		note_rollback(&out, out.stuck ? r : 0, res, d);
+		leave_outcome(t, r, d);
+		return r;
+	}
+	if (r == 0)
+		r = look_after(t, k, w, &before, l, d);
+	if (r >= 0) {
+		struct missed missed = {.before = &before, .ctx = &w->ctx, .k = k, .any = r > 0};
+
+		say_conflicts(l, w);
+		r = wait_for_word(t, l, &missed, res, d);
+	}
+	return r < 0 ? take_back(t, l, apply, r, res, d) : commit(t, apply, res, d);
+}
+
+static int apply_or_recover(const struct applier_task *t, struct kernel *k, struct applier_line *l,
+			    struct applier_result *res, struct diag *d)
+{
+	PLENUM_CLEANUP(applier_addresses_done) struct applier_addresses w;
+	int r = applier_addresses_init(&w, t);
+
+	if (r < 0)
+		return r;
+	r = t->plan ? apply_plan(t, k, &w, l, res, d) : recover(t, k, res, d);
+	l->conflicts = NULL; /* which end here */
+	return r;
+}
+
+/* The end is said last, when the host is as it stays. */
+int applier_work(const struct applier_task *t, int channel, int listener)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct applier_message m = {.type = APPLIER_RESULT};
+	struct applier_result *res = &m.result;
+	struct applier_line line;
+	struct kernel *k = NULL;
+
+	applier_line_open(&line, channel, listener, t->socket);
+	if (t->plan && t->socket)
+		scope_enter("plenum-apply");
+	res->error = applier_open_kernel(t->host, &k);
+	if (res->error == 0)
+		prepare(k, t->plan);
+	keep_net_admin();
+	if (res->error < 0)
+		diag_add(&d, DIAG_ERROR, NULL, NULL, "the kernel cannot be spoken to: %s",
+			 strerror(-res->error));
+	else
+		res->error = apply_or_recover(t, k, &line, res, &d);
+	if (k) {
+		res->n_writes = k->n_writes;
+		applier_close_kernel(t->host, k);
+	}
+	say_diag(&line, &d);
+	applier_line_say(&line, &m);
+	applier_line_close(&line);
+	return 0;
+}

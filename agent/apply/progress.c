@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the journal's last line to a sentence. Apart from the applier, which is in the middle of the
+ * step and cannot say anything. */
+#include "agent/apply/progress.h"
+#include "agent/agent.h"
+#include "netcfg/base/file.h"
+#include "netcfg/object/object.h"
+#include "netcfg/plan/nic.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BYTES_MAX (4U << 20)
+#define STEP_S 10 /* beside its VFs, what a PF's driver does */
+#define VF_MS 250 /* of a family that says nothing */
+
+/* The step of the last line that is whole, if that begins one. */
+static int last_begun(const char *journal, struct plan_step *ret)
+{
+	autofree char *text = NULL;
+	char *line;
+	size_t len;
+	int at = 0, r = file_read(journal, BYTES_MAX, &text, &len);
+
+	if (r < 0 || len == 0 || text[len - 1] != '\n')
+		return r < 0 ? r : -ENOENT;
+	text[len - 1] = '\0';
+	line = strrchr(text, '\n');
+	if (!line || sscanf(line + 1, "begin %*u %n", &at) != 0 || !at)
+		return -ENOENT;
+	return object_parse(line + 1 + at, ret);
+}
+
+/* As it is planned: with the leg that it is for. */
+static const struct plan_step *planned(const struct plan *p, const struct plan_step *s)
+{
+	for (size_t i = 0; i < p->n_steps; i++)
+		if (p->steps[i].kind == s->kind && p->steps[i].verb == s->verb &&
+		    strcmp(p->steps[i].link, s->link) == 0 && s->kind->same(&p->steps[i], s))
+			return &p->steps[i];
+	return NULL;
+}
+
+/* 0: nobody knows. */
+static unsigned limit_s(const struct plan_step *s, const struct inventory *inv)
+{
+	const struct kernel_pci *v = &s->change.pci_value;
+	const struct inv_function *pf;
+	unsigned ms;
+
+	if (s->change.kind != KERNEL_PCI || v->attr != KERNEL_PCI_VFS)
+		return 0;
+	pf = inv_function_find(inv, s->link);
+	ms = pf ? nic_family_find(pf->driver)->vf_make_ms : 0;
+	return STEP_S + (unsigned)atoi(v->value) * (ms ? ms : VF_MS) / 1000;
+}
+
+enum progress progress_read(const char *journal, const struct plan *p, const struct inventory *inv,
+			    time_t now, char buf[static PROGRESS_TEXT_MAX])
+{
+	const struct plan_step *step;
+	struct plan_step begun;
+	unsigned limit, elapsed;
+	struct stat st;
+	char text[100];
+
+	buf[0] = '\0';
+	if (!p || !inv || stat(journal, &st) < 0 || last_begun(journal, &begun) < 0)
+		return PROGRESS_NONE;
+	step = planned(p, &begun);
+	if (!step)
+		return PROGRESS_NONE;
+	elapsed = now > st.st_mtime ? (unsigned)(now - st.st_mtime) : 0;
+	limit = limit_s(step, inv);
+	plan_step_describe(step, text, sizeof(text));
+	if (!limit)
+		snprintf(buf, PROGRESS_TEXT_MAX, "%s, %u s", text, elapsed);
+	else if (elapsed <= limit)
+		snprintf(buf, PROGRESS_TEXT_MAX, "%s, %u s of at most %u s", text, elapsed, limit);
+	else
+		snprintf(buf, PROGRESS_TEXT_MAX,
+			 "%s, %u s, and its driver should need %u s at most: 'dmesg' may say more",
+			 text, elapsed, limit);
+	return limit && elapsed > limit ? PROGRESS_LATE : PROGRESS_STEP;
+}
+
+enum progress progress_of(const struct agent *a, char buf[static PROGRESS_TEXT_MAX])
+{
+	return progress_read(a->journal, a->walk.next.plan, a->walk.next.inv, time(NULL), buf);
+}

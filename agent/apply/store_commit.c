@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From the staged tree to the files, so that a kill between any two lines leaves the old
+ * configuration or the new one. Where only the command line's devices change, that is the rename of
+ * one file. A whole configuration replaces plenum.yaml and plenum.d together, and two renames are
+ * not one: the new drop-ins are made in plenum.d.next, and the new plenum.yaml begins with a line
+ * that makes spec_load read them there. Its rename is the commit; afterwards the folders take
+ * their places and the line goes.
+ */
+#include "agent/apply/store_internal.h"
+#include "agent/supervise/rundir.h"
+#include "netcfg/base/file.h"
+#include "netcfg/base/hash.h"
+#include "netcfg/base/log.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What a file is made with that has no predecessor: as open to others as plenum.yaml is. */
+static mode_t mode_of_file(const struct store *st)
+{
+	struct stat s;
+
+	return stat(st->file, &s) < 0 ? 0644 : s.st_mode & 0777;
+}
+
+/* NAME~; heap. */
+static char *former_of(const char *path)
+{
+	char *name;
+
+	return asprintf(&name, "%s~", path) < 0 ? NULL : name;
+}
+
+static bool has_dropins(const struct store *st)
+{
+	DIR *dir = opendir(st->dropin_dir);
+	struct dirent *e;
+	bool any = false;
+
+	while (dir && !any && (e = readdir(dir)))
+		any = store_is_dropin(e);
+	if (dir)
+		closedir(dir);
+	return any;
+}
+
+/* ---- before the commit ---- */
+
+static int prepare_cli(struct store *st, const char *text, struct diag *d)
+{
+	int r;
+
+	if (mkdir(st->dropin_dir, 0755) < 0 && errno != EEXIST)
+		return store_error(d, st->dropin_dir, "made", -errno);
+	if (strcmp(text, STORE_CLI_NONE) == 0)
+		return access(st->dropin_dir, W_OK) < 0
+			       ? store_error(d, st->dropin_dir, "written", -errno)
+			       : 0;
+	r = file_prepare(st->cli_file, text, strlen(text), mode_of_file(st));
+	return r < 0 ? store_error(d, st->cli_file, "written", r) : 0;
+}
+
+/* plenum.d.next, as open to others as plenum.d is. */
+static int prepare_next(struct store *st, const char *cli, struct diag *d)
+{
+	autofree char *path = rundir_path(st->next_dir, STORE_CLI_FILE);
+	struct stat s;
+	int r = store_remove_tree(st->next_dir);
+
+	if (!path)
+		return -ENOMEM;
+	if (r >= 0 && mkdir(st->next_dir, 0755) < 0)
+		r = -errno;
+	if (r >= 0 && stat(st->dropin_dir, &s) == 0 &&
+	    (chmod(st->next_dir, s.st_mode & 07777) < 0 ||
+	     (chown(st->next_dir, s.st_uid, s.st_gid) < 0 && errno != EPERM)))
+		r = -errno;
+	if (r < 0)
+		return store_error(d, st->next_dir, "made", r);
+	if (cli)
+		r = file_write(path, cli, strlen(cli), mode_of_file(st));
+	return r < 0 ? store_error(d, path, "written", r) : 0;
+}
+
+static int prepare_whole(struct store *st, const char *text, size_t len, const char *cli,
+			 struct diag *d)
+{
+	bool folders = cli || has_dropins(st);
+	autofree char *marked = NULL;
+	int r = folders ? prepare_next(st, cli, d) : 0;
+
+	if (r < 0)
+		return r;
+	if (asprintf(&marked, "%s%s", folders ? SPEC_COMMIT_MARK : "", text) < 0) {
+		marked = NULL;
+		return -ENOMEM;
+	}
+	r = file_prepare(st->file, marked, len + (folders ? strlen(SPEC_COMMIT_MARK) : 0), 0644);
+	return r < 0 ? store_error(d, st->file, "written", r) : 0;
+}
+
+int store_prepare(struct store *st, struct diag *d)
+{
+	autofree char *whole = NULL, *cli = NULL;
+	size_t len = 0, cli_len = 0;
+	int r;
+
+	if (st->prepared)
+		return -EINPROGRESS;
+	r = store_settle(st, d);
+	if (r >= 0)
+		r = store_read_staged(st, STORE_WHOLE, &whole, &len);
+	if (r >= 0)
+		r = store_read_staged(st, STORE_CLI, &cli, &cli_len);
+	if (r >= 0 && whole)
+		r = prepare_whole(st, whole, len, cli, d);
+	else if (r >= 0 && cli)
+		r = prepare_cli(st, cli, d);
+	if (r < 0) {
+		store_abandon(st);
+		return r;
+	}
+	st->prepared = true;
+	return 0;
+}
+
+void store_abandon(struct store *st)
+{
+	file_abandon(st->file);
+	file_abandon(st->cli_file);
+	store_remove_tree(st->next_dir);
+	st->prepared = false;
+}
+
+/* ---- what somebody else has written meanwhile ---- */
+
+/* Nobody gains by a collision: who may write the file may write what he likes. */
+static void put_base(FILE *f, const char *path)
+{
+	static const uint64_t key[2] = {0x706c656e756d2d66, 0x696c65732d763100};
+	autofree char *text = NULL;
+	size_t len = 0;
+	int r = file_read(path, SPEC_FILE_BYTES_MAX + sizeof(SPEC_COMMIT_MARK), &text, &len);
+
+	if (r != -ENOENT)
+		fprintf(f, "%016" PRIx64 " %s\n", r < 0 ? 0 : hash_keyed(key, text, len), path);
+}
+
+static int is_dropin(const struct dirent *e)
+{
+	return store_is_dropin(e);
+}
+
+static int put_dropins(const struct store *st, FILE *f)
+{
+	struct dirent **list = NULL;
+	int n = scandir(st->dropin_dir, &list, is_dropin, alphasort);
+	int r = n < 0 && errno != ENOENT ? -errno : 0;
+
+	for (int i = 0; i < n; i++) {
+		autofree char *path = rundir_path(st->dropin_dir, list[i]->d_name);
+
+		if (path)
+			put_base(f, path);
+		else
+			r = -ENOMEM;
+		free(list[i]);
+	}
+	free(list);
+	return r;
+}
+
+/* A line for each file that the commit of what is staged replaces. */
+static int make_base(const struct store *st, char **ret)
+{
+	autofree char *whole = NULL;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f;
+	int r = store_read_staged(st, STORE_WHOLE, &whole, &len);
+
+	if (r < 0)
+		return r;
+	f = open_memstream(&text, &len);
+	if (!f)
+		return -ENOMEM;
+	if (whole) {
+		put_base(f, st->file);
+		r = put_dropins(st, f);
+	} else {
+		put_base(f, st->cli_file);
+	}
+	*ret = file_text_end(f, &text, r);
+	return r < 0 ? r : *ret ? 0 : -ENOMEM;
+}
+
+int store_note_base(struct store *st, struct diag *d)
+{
+	autofree char *text = NULL;
+	int r = make_base(st, &text);
+
+	if (r >= 0)
+		r = file_write(st->base_file, text, strlen(text), 0600);
+	return r < 0 ? store_error(d, st->base_file, "written", r) : 0;
+}
+
+void store_forget_base(struct store *st)
+{
+	if (unlink(st->base_file) < 0 && errno != ENOENT)
+		log_debug("%s: %s", st->base_file, strerror(errno));
+}
+
+/* The file of the first line that one has and the other has not. */
+static void say_changed(const char *was, const char *is, struct diag *d)
+{
+	const char *line = was;
+	struct diag_pos pos = {NULL, 0, 0};
+	autofree char *path = NULL;
+	size_t len;
+
+	while (*was && *was == *is) {
+		if (*was == '\n')
+			line = was + 1;
+		was++;
+		is++;
+	}
+	if (!*line) /* it has more */
+		line = is;
+	len = strcspn(line, "\n");
+	path = len > 17 ? strndup(line + 17, len - 17) : NULL;
+	pos.file = path ? path : "?";
+	diag_add(d, DIAG_ERROR, &pos, NULL, "somebody has changed it since this apply began");
+}
+
+int store_check_base(struct store *st, struct diag *d)
+{
+	autofree char *was = NULL, *is = NULL;
+	size_t len;
+	int r = file_read(st->base_file, 2 * SPEC_FILE_BYTES_MAX, &was, &len);
+
+	if (r == -ENOENT) /* none is asked for */
+		return 0;
+	if (r >= 0)
+		r = make_base(st, &is);
+	if (r < 0)
+		return store_error(d, st->base_file, "read", r);
+	if (strcmp(was, is) == 0)
+		return 0;
+	say_changed(was, is, d);
+	return -ESTALE;
+}
+
+/* ---- the commit ---- */
+
+/* A convenience: the commit does not fail for want of it. */
+static void keep_former(const struct store *st, const char *path)
+{
+	autofree char *text = NULL, *former = former_of(path);
+	size_t len = 0;
+	int r;
+
+	if (!former || file_read(path, SPEC_FILE_BYTES_MAX, &text, &len) < 0)
+		return;
+	unlink(former); /* it may be open to more readers than the file is now */
+	r = file_write(former, text, len, mode_of_file(st));
+	if (r < 0)
+		log_debug("%s: %s", former, strerror(-r));
+}
+
+static int commit_cli(struct store *st, const char *text, struct diag *d)
+{
+	int r;
+
+	keep_former(st, st->cli_file);
+	if (strcmp(text, STORE_CLI_NONE) != 0) {
+		r = file_commit(st->cli_file);
+		return r < 0 ? store_error(d, st->cli_file, "written", r) : 0;
+	}
+	if (unlink(st->cli_file) < 0 && errno != ENOENT)
+		return store_error(d, st->cli_file, "removed", -errno);
+	return file_sync_folder(st->cli_file);
+}
+
+static int commit_whole(struct store *st, struct diag *d)
+{
+	int r;
+
+	keep_former(st, st->file);
+	r = file_commit(st->file);
+	return r < 0 ? store_error(d, st->file, "written", r) : store_settle(st, d);
+}
+
+int store_commit(struct store *st, struct diag *d)
+{
+	autofree char *whole = NULL, *cli = NULL;
+	size_t len;
+	int r = store_read_staged(st, STORE_WHOLE, &whole, &len);
+
+	st->prepared = false;
+	if (r >= 0)
+		r = store_read_staged(st, STORE_CLI, &cli, &len);
+	if (r >= 0)
+		r = store_check_base(st, d);
+	if (r == -ESTALE)
+		store_abandon(st);
+	/* It has served: who is killed from here on has his successor commit once more, over that.
+	 */
+	if (r >= 0)
+		store_forget_base(st);
+	if (r >= 0 && whole)
+		r = commit_whole(st, d);
+	else if (r >= 0 && cli)
+		r = commit_cli(st, cli, d);
+	if (r < 0)
+		return r;
+	r = store_drop_staged(st, d);
+	return r < 0 ? r : 0;
+}
+
+/* ---- after the commit ---- */
+
+/* The new folder of drop-ins takes its place. In between spec_load reads it where it is. */
+static int settle_folders(struct store *st, struct diag *d)
+{
+	autofree char *former = former_of(st->dropin_dir);
+	int r;
+
+	if (!former)
+		return -ENOMEM;
+	if (access(st->next_dir, F_OK) < 0)
+		return 0;
+	if (access(st->dropin_dir, F_OK) == 0) {
+		r = store_remove_tree(former);
+		if (r < 0 || rename(st->dropin_dir, former) < 0)
+			return store_error(d, former, "replaced", r < 0 ? r : -errno);
+	}
+	if (rename(st->next_dir, st->dropin_dir) < 0)
+		return store_error(d, st->dropin_dir, "replaced", -errno);
+	return file_sync_folder(st->dropin_dir);
+}
+
+int store_settle(struct store *st, struct diag *d)
+{
+	static const size_t mark_len = sizeof(SPEC_COMMIT_MARK) - 1;
+	autofree char *text = NULL;
+	size_t len = 0;
+	int r = file_read(st->file, SPEC_FILE_BYTES_MAX + mark_len, &text, &len);
+
+	/* A file that cannot be read holds no commit; whoever loads it says what is wrong. */
+	if (r < 0 || strncmp(text, SPEC_COMMIT_MARK, mark_len) != 0)
+		return 0;
+	r = settle_folders(st, d);
+	if (r < 0)
+		return r;
+	r = file_write(st->file, text + mark_len, len - mark_len, 0644);
+	return r < 0 ? store_error(d, st->file, "written", r) : 0;
+}

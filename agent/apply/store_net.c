@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The command line's devices: 50-cli.yaml as a tree that is changed key by key. Apart from store.c,
+ * which keeps texts and knows nothing of what is in them. No key but `name` and `network` is known
+ * here: the schema judges the result as a whole.
+ */
+#include "agent/apply/store_internal.h"
+#include "netcfg/base/file.h"
+#include "netcfg/spec/spec_edit.h"
+#include <string.h>
+
+struct edit {
+	struct spec_node *root;
+	char *whole; /* the whole configuration that is staged; NULL: none */
+	size_t len;
+};
+
+static void edit_done(struct edit *e)
+{
+	spec_node_free(e->root);
+	free(e->whole);
+}
+
+/* 50-cli.yaml as it is staged, else as it is on disk. */
+static int edit_init(struct store *st, struct edit *e, struct diag *d)
+{
+	autofree char *text = NULL;
+	size_t len = 0;
+	int r = st->prepared ? -EINPROGRESS : store_settle(st, d);
+
+	if (r >= 0)
+		r = store_read_staged(st, STORE_WHOLE, &e->whole, &e->len);
+	if (r >= 0)
+		r = store_read_staged(st, STORE_CLI, &text, &len);
+	if (r >= 0 && !text && !e->whole) {
+		r = file_read(st->cli_file, SPEC_FILE_BYTES_MAX, &text, &len);
+		r = r == -ENOENT ? 0 : r;
+	}
+	if (r >= 0 && text)
+		r = spec_node_parse(st->cli_file, text, len, d, &e->root);
+	if (r >= 0 && diag_has_errors(d))
+		r = -EINVAL;
+	if (r >= 0 && !e->root)
+		e->root = spec_edit_new();
+	return r >= 0 && !e->root ? -ENOMEM : r;
+}
+
+static char *edit_text(const struct edit *e)
+{
+	return e->root->child ? spec_edit_print(e->root) : strdup(STORE_CLI_NONE);
+}
+
+static int edit_stage(struct store *st, const struct edit *e, struct diag *d)
+{
+	autofree char *text = edit_text(e);
+
+	return text ? store_stage(st, e->whole, e->len, text, d) : -ENOMEM;
+}
+
+/* What would be loaded with the tree as it is now. */
+static int edit_try(struct store *st, const struct edit *e, struct diag *d, struct spec **ret)
+{
+	autofree char *text = edit_text(e);
+
+	return text ? store_try(st, e->whole, e->len, text, d, ret) : -ENOMEM;
+}
+
+static int complain(struct diag *d, const char *path, const char *text)
+{
+	diag_add(d, DIAG_ERROR, NULL, path, "%s", text);
+	return -EINVAL;
+}
+
+static int parse_json(const char *json, size_t len, struct diag *d, struct spec_node **ret)
+{
+	struct spec_node *n = NULL;
+	int r = spec_node_parse("the request", json, len, d, &n);
+
+	if (r >= 0 && diag_has_errors(d))
+		r = -EINVAL;
+	if (r >= 0 && (!n || n->kind != SPEC_NODE_MAP))
+		r = complain(d, NULL, "expected an object with keys of an entry of net");
+	if (r < 0) {
+		spec_node_free(n);
+		return r;
+	}
+	*ret = n;
+	return 0;
+}
+
+/* A network that is described and not named becomes one of ours, and is named. */
+static int add_network(struct edit *e, struct spec_node *entry, struct diag *d)
+{
+	struct spec_node *network = spec_node_member(entry, "network");
+	const struct spec_node *name = spec_node_member(network, "name");
+	autofree char *text = NULL;
+	int r;
+
+	if (!network || network->kind != SPEC_NODE_MAP)
+		return 0;
+	if (!name || name->kind != SPEC_NODE_SCALAR)
+		return complain(d, "network.name",
+				"the key 'name' is missing; write the name of "
+				"the network");
+	text = strdup(name->text);
+	if (!text)
+		return -ENOMEM;
+	spec_edit_take(network);
+	spec_edit_drop_nulls(network);
+	free(ptr_take(network->key));
+	r = spec_edit_add(e->root, "networks", network);
+	return r < 0 ? r : spec_edit_put(entry, "network", text);
+}
+
+int store_net_add(struct store *st, const char *json, size_t len, struct diag *d)
+{
+	PLENUM_CLEANUP(edit_done) struct edit e = {0};
+	struct spec_node *entry = NULL;
+	int r = edit_init(st, &e, d);
+
+	if (r >= 0)
+		r = parse_json(json, len, d, &entry);
+	if (r < 0)
+		return r;
+	spec_edit_drop_nulls(entry);
+	r = add_network(&e, entry, d);
+	if (r < 0) {
+		spec_node_free(entry);
+		return r;
+	}
+	r = spec_edit_add(e.root, "net", entry);
+	return r < 0 ? r : edit_stage(st, &e, d);
+}
+
+/* ---- changes ---- */
+
+int store_load_next(struct store *st, struct diag *d, struct spec **ret)
+{
+	struct store_source next;
+	int r = store_next(st, &next);
+
+	return r < 0 ? r : spec_load(next.file, next.dropin_dir, d, ret);
+}
+
+static const struct spec_net *find_net(const struct spec *spec, const char *name)
+{
+	for (size_t i = 0; spec && i < spec->n_nets; i++)
+		if (strcmp(spec->nets[i].name, name) == 0)
+			return &spec->nets[i];
+	return NULL;
+}
+
+/* The entry of the command line's file that says what the leg is, or what of it is changed; it is
+ * made where there is none. */
+static int find_entry(struct store *st, struct edit *e, const char *name, struct diag *d,
+		      struct spec_node **ret)
+{
+	struct spec_node *n = spec_edit_find(e->root, "net", name);
+	struct spec *spec = NULL;
+	int r = 0;
+
+	n = n ? n : spec_edit_find(e->root, "net-set", name);
+	if (!n) {
+		r = store_load_next(st, d, &spec);
+		if (r >= 0 && !find_net(spec, name))
+			r = -ENOENT;
+		spec_free(spec);
+		n = r >= 0 ? spec_edit_new() : NULL;
+		if (r >= 0 && (!n || spec_edit_put(n, "name", name) < 0))
+			r = -ENOMEM;
+		if (r < 0) {
+			spec_node_free(n);
+			return r;
+		}
+		r = spec_edit_add(e->root, "net-set", n);
+	}
+	if (r >= 0)
+		*ret = n;
+	return r;
+}
+
+/* Whether the configuration is the same without this member of a change. The member is out of its
+ * entry then. */
+static bool says_nothing(struct store *st, const struct edit *e, struct spec_node *member,
+			 const char *yaml)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *without = NULL;
+	struct spec *spec = NULL;
+
+	spec_edit_take(member);
+	if (edit_try(st, e, &d, &spec) >= 0)
+		without = spec_to_yaml(spec);
+	spec_free(spec);
+	return without && strcmp(without, yaml) == 0;
+}
+
+/* A change to what is so already is none: what was changed and changed back leaves nothing. */
+static int prune(struct store *st, struct edit *e, struct spec_node *entry, struct diag *d)
+{
+	autofree char *yaml = NULL;
+	struct spec *spec = NULL;
+	size_t n = entry->n_children;
+	int r = edit_try(st, e, d, &spec);
+
+	yaml = r >= 0 ? spec_to_yaml(spec) : NULL;
+	spec_free(spec);
+	if (r >= 0 && !yaml)
+		r = -ENOMEM;
+	for (struct spec_node *m = entry->child, *next; r >= 0 && n > 0; n--, m = next) {
+		next = m->next;
+		if (m->key && strcmp(m->key, "name") == 0)
+			continue;
+		if (says_nothing(st, e, m, yaml))
+			spec_node_free(m);
+		else
+			spec_edit_hang(entry, m);
+	}
+	if (r >= 0 && entry->n_children <= 1)
+		spec_node_free(spec_edit_take(entry));
+	return r;
+}
+
+int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d)
+{
+	PLENUM_CLEANUP(edit_done) struct edit e = {0};
+	struct spec_node *changes = NULL, *entry = NULL;
+	bool ours;
+	int r = edit_init(st, &e, d);
+
+	if (r >= 0)
+		r = parse_json(json, len, d, &changes);
+	if (r >= 0 && spec_node_member(changes, "name"))
+		r = complain(d, "name",
+			     "a leg keeps its name; remove it and add it under the new one");
+	if (r >= 0)
+		r = add_network(&e, changes, d);
+	if (r >= 0)
+		r = find_entry(st, &e, name, d, &entry);
+	if (r >= 0) {
+		ours = strcmp(entry->parent->key, "net") == 0;
+		spec_edit_move(entry, changes, "name");
+		spec_edit_drop_nulls(entry);
+		if (!ours)
+			r = prune(st, &e, entry, d);
+	}
+	spec_node_free(changes);
+	return r < 0 ? r : edit_stage(st, &e, d);
+}
+
+/* ---- one less ---- */
+
+/* A network that came with a device goes with it, unless another device is on it. */
+static void drop_network(struct store *st, struct edit *e, const char *name)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec_node *network = spec_edit_find(e->root, "networks", name);
+	struct spec *spec = NULL;
+	bool used = false;
+
+	if (!network || edit_try(st, e, &d, &spec) < 0)
+		return; /* what is wrong is said when it is staged */
+	for (size_t i = 0; i < spec->n_nets; i++)
+		used = used || strcmp(spec->nets[i].network, name) == 0;
+	spec_free(spec);
+	if (!used)
+		spec_node_free(spec_edit_take(network));
+}
+
+/* Why a leg that is not in our file stays; 0: a change is left of one that is gone. */
+static int refuse_foreign(struct store *st, const char *name, bool changed, struct diag *d)
+{
+	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
+	const struct spec_net *net;
+	struct spec *spec = NULL;
+	int r = store_load_next(st, changed ? &ignored : d, &spec);
+
+	if (r < 0)
+		return changed ? 0 : r;
+	net = find_net(spec, name);
+	if (net)
+		diag_add(d, DIAG_ERROR, &net->pos, "net",
+			 "'%s' was not added by 'plenum net add'; remove it from this file, or "
+			 "'plenum net disable %s'",
+			 name, name);
+	r = net ? -EPERM : -ENOENT;
+	spec_free(spec);
+	return r;
+}
+
+int store_net_del(struct store *st, const char *name, struct diag *d)
+{
+	PLENUM_CLEANUP(edit_done) struct edit e = {0};
+	const struct spec_node *network = NULL;
+	struct spec_node *entry;
+	int r = edit_init(st, &e, d);
+
+	if (r < 0)
+		return r;
+	entry = spec_edit_find(e.root, "net", name);
+	if (!entry) {
+		entry = spec_edit_find(e.root, "net-set", name);
+		r = refuse_foreign(st, name, entry != NULL, d);
+		if (r < 0)
+			return r;
+	}
+	spec_edit_take(entry);
+	network = spec_node_member(entry, "network");
+	if (network && network->kind == SPEC_NODE_SCALAR)
+		drop_network(st, &e, network->text);
+	spec_node_free(entry);
+	return edit_stage(st, &e, d);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The ring of events and how it is read. Apart so that whoever decides something can report it
+ * without knowing who listens. */
+#include "agent/base/events.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+void events_init(struct events *ev)
+{
+	memset(ev, 0, sizeof(*ev));
+	ev->next = 1;
+	ev->now = clock_now_ns;
+	while (ev->instance == 0)
+		if (getrandom(&ev->instance, sizeof(ev->instance), 0) < 0)
+			ev->instance = clock_now_ns();
+}
+
+const char *events_severity_to_string(enum log_level l)
+{
+	switch (l) {
+	case LOG_LEVEL_ERR:
+		return "error";
+	case LOG_LEVEL_WARNING:
+		return "warning";
+	case LOG_LEVEL_NOTICE:
+		return "notice";
+	case LOG_LEVEL_INFO:
+		return "info";
+	case LOG_LEVEL_DEBUG:
+		return "debug";
+	}
+	return "info";
+}
+
+static void push(struct events *ev, enum log_level severity, const char *source, const char *text)
+{
+	struct events_entry *e = &ev->ring[ev->next % EVENTS_KEPT];
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	e->seq = ev->next++;
+	e->time_ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NSEC_PER_MSEC;
+	e->severity = severity;
+	snprintf(e->source, sizeof(e->source), "%s", source);
+	snprintf(e->text, sizeof(e->text), "%s", text);
+	if (ev->on_add)
+		ev->on_add(ev->user, ev->next);
+}
+
+/* ---- how much a source may say ---- */
+
+static void say_left_out(struct events *ev, struct events_source *s)
+{
+	char text[EVENTS_TEXT_MAX];
+
+	if (s->left_out == 0)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " events were left out: too many in a row",
+		 s->left_out);
+	s->left_out = 0;
+	log_write(LOG_LEVEL_WARNING, "%s: %s", s->name, text);
+	push(ev, LOG_LEVEL_WARNING, s->name, text);
+}
+
+static struct events_source *source_get(struct events *ev, const char *name, uint64_t now)
+{
+	struct events_source *s = &ev->sources[0];
+
+	for (size_t i = 0; i < EVENTS_SOURCES; i++) {
+		if (ev->sources[i].last_ns && strcmp(ev->sources[i].name, name) == 0)
+			return &ev->sources[i];
+		if (ev->sources[i].last_ns < s->last_ns)
+			s = &ev->sources[i];
+	}
+	say_left_out(ev, s);
+	*s = (struct events_source){.refilled_ns = now, .tokens = EVENTS_BURST};
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	return s;
+}
+
+static void refill(struct events_source *s, uint64_t now)
+{
+	uint64_t n = (now - s->refilled_ns) / EVENTS_REFILL_NS;
+
+	s->tokens = (unsigned)MIN_OF(s->tokens + n, (uint64_t)EVENTS_BURST);
+	s->refilled_ns += n * EVENTS_REFILL_NS;
+}
+
+/* Whether it is let in; else it is counted. */
+static bool admit(struct events *ev, enum log_level severity, const char *source)
+{
+	uint64_t now = ev->now();
+	struct events_source *s = source_get(ev, source, now);
+
+	refill(s, now);
+	s->last_ns = now;
+	if (severity <= LOG_LEVEL_ERR)
+		return true;
+	if (s->tokens == 0) {
+		s->left_out++;
+		return false;
+	}
+	s->tokens--;
+	say_left_out(ev, s);
+	return true;
+}
+
+static void flush(struct events *ev)
+{
+	uint64_t now = ev->now();
+
+	for (size_t i = 0; i < EVENTS_SOURCES; i++) {
+		struct events_source *s = &ev->sources[i];
+
+		refill(s, now);
+		if (s->tokens > 0)
+			say_left_out(ev, s);
+	}
+}
+
+void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text)
+{
+	if (admit(ev, severity, source))
+		push(ev, severity, source, text);
+}
+
+void events_add_all(struct events *ev, enum log_level severity, const char *source,
+		    const char *text)
+{
+	log_write(severity, "%s: %s", source, text);
+	push(ev, severity, source, text);
+}
+
+void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
+		...)
+{
+	char text[EVENTS_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!admit(ev, severity, source))
+		return;
+	log_write(severity, "%s: %s", source, text);
+	push(ev, severity, source, text);
+}
+
+static json_t *entry_to_json(const struct events_entry *e)
+{
+	time_t sec = (time_t)(e->time_ms / 1000);
+	char when[48], zulu[64];
+	struct tm tm;
+
+	gmtime_r(&sec, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(zulu, sizeof(zulu), "%s.%03uZ", when, (unsigned)(e->time_ms % 1000));
+	/* A worker's text need not be UTF-8; such an entry keeps its place without the text. */
+	json_t *text = json_string(e->text);
+
+	return json_pack("{s:I, s:s, s:s, s:s, s:o}", "seq", (json_int_t)e->seq, "time", zulu,
+			 "severity", events_severity_to_string(e->severity), "source", e->source,
+			 "text", text ? text : json_string("(not UTF-8)"));
+}
+
+json_t *events_to_json(struct events *ev, uint64_t since, uint64_t instance)
+{
+	char id[20];
+	json_t *list = json_array();
+	uint64_t oldest;
+
+	if (!list)
+		return NULL;
+	flush(ev);
+	oldest = ev->next > EVENTS_KEPT ? ev->next - EVENTS_KEPT : 1;
+	if ((instance && instance != ev->instance) || since > ev->next)
+		since = 0;
+	snprintf(id, sizeof(id), "%016" PRIx64, ev->instance);
+	for (uint64_t n = MAX_OF(since, oldest); n < ev->next; n++) {
+		json_t *e = entry_to_json(&ev->ring[n % EVENTS_KEPT]);
+
+		if (!e || json_array_append_new(list, e) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return json_pack("{s:I, s:s, s:o}", "next", (json_int_t)ev->next, "instance", id, "events",
+			 list);
+}

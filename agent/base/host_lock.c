@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The lock that is as wide as a network namespace. Apart from the run directory's, which keeps two
+ * agents from one set of files. */
+#include "agent/base/host_lock.h"
+#include "agent/supervise/rundir.h"
+#include "netcfg/base/log.h"
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define TRY_AGAIN_MS 20
+
+/* A socket, and the address of the name into *sun and *len. */
+static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)
+{
+	size_t n = strlen(name);
+	int fd;
+
+	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (n + 1 > sizeof(sun->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(sun->sun_path + 1, name, n); /* behind a zero byte: no file */
+	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static int take(const char *name, int *ret_fd)
+{
+	struct sockaddr_un sun;
+	socklen_t len = 0;
+	autoclose int fd = open_for(name, &sun, &len);
+
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)&sun, len) < 0)
+		return errno == EADDRINUSE ? -EBUSY : -errno;
+	if (listen(fd, SOMAXCONN) < 0)
+		return -errno;
+	*ret_fd = fd_take(fd);
+	return 0;
+}
+
+/* Who listens there; -EAGAIN: nobody yet or any more, or too many ask. */
+static int ask(const char *name, struct ucred *ret)
+{
+	struct sockaddr_un sun;
+	socklen_t len = 0, size = sizeof(*ret);
+	autoclose int fd = open_for(name, &sun, &len);
+
+	if (fd < 0)
+		return fd;
+	if (connect(fd, (struct sockaddr *)&sun, len) < 0)
+		return errno == ECONNREFUSED ? -EAGAIN : -errno;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) < 0 ? -errno : 0;
+}
+
+/* 0: taken, or nobody's who counts; -EBUSY: an agent's; -EAGAIN: a moment later it may be free. */
+static int try(const char *name, bool is_last, int *ret_fd, pid_t *ret_owner)
+{
+	struct ucred owner = {0};
+	int r = take(name, ret_fd);
+
+	if (r != -EBUSY)
+		return r;
+	r = ask(name, &owner);
+	if (r == -EAGAIN && !is_last)
+		return r;
+	if (r < 0 && r != -EAGAIN)
+		return r;
+	if (r == -EAGAIN || owner.uid != geteuid()) {
+		char who[64] = "somebody who does not answer";
+
+		if (r == 0)
+			snprintf(who, sizeof(who), "process %d of user %u", owner.pid, owner.uid);
+		log_warning("the name '@%s', by which a second plenumd is noticed, is held by %s; "
+			    "this one starts without it",
+			    name, who);
+		*ret_fd = -1;
+		return 0;
+	}
+	if (!is_last && owner.pid != 0 && !rundir_process_lives(owner.pid))
+		return -EAGAIN;
+	*ret_owner = owner.pid;
+	return -EBUSY;
+}
+
+int host_lock_take(const char *name, uint64_t patience_ns, int *ret_fd, pid_t *ret_owner)
+{
+	const uint64_t until = clock_now_ns() + patience_ns;
+	int r;
+
+	while ((r = try(name, clock_now_ns() > until, ret_fd, ret_owner)) == -EAGAIN)
+		poll(NULL, 0, TRY_AGAIN_MS);
+	return r;
+}
+
+void host_lock_answer(int fd)
+{
+	int asker;
+
+	while ((asker = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		close(asker);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The messages between the agent's processes: their rules and how they travel. Apart from role.c,
+ * which keeps the processes, so that both ends and the tests share one table.
+ */
+#include "agent/base/privsep.h"
+#include "netcfg/base/fdpass.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define HEAD_BYTES offsetof(struct privsep_msg, get)
+
+const char *privsep_role_to_string(enum privsep_role r)
+{
+	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api", "admin", "lldp"};
+
+	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
+}
+
+/* ---- checks of fields; NULL: fine ---- */
+
+/* Printable, without quotes and backslashes, ended inside its field. */
+static const char *check_text(const char *s, size_t size, bool may_be_empty)
+{
+	size_t len = strnlen(s, size);
+
+	if (len == size)
+		return "a text field has no end";
+	if (len == 0 && !may_be_empty)
+		return "a text field is empty";
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < 0x20 || s[i] > 0x7e || s[i] == '"' || s[i] == '\\')
+			return "a text field holds a character that is not allowed";
+	return NULL;
+}
+
+static const char *check_get(const struct privsep_msg *m)
+{
+	return m->get.what < PRIVSEP_WHAT_MAX ? NULL : "unknown object";
+}
+
+static const char *check_put_staged(const struct privsep_msg *m)
+{
+	return m->put_staged.len <= PRIVSEP_TEXT_MAX ? NULL : "body too large";
+}
+
+static const char *check_net(const struct privsep_msg *m)
+{
+	return m->net.len ? "JSON where none is due"
+			  : check_text(m->net.name, sizeof(m->net.name), false);
+}
+
+static const char *check_net_json(const struct privsep_msg *m)
+{
+	if (m->net.len == 0 || m->net.len > PRIVSEP_JSON_MAX)
+		return "body missing or too large";
+	return check_text(m->net.name, sizeof(m->net.name), m->type == PRIVSEP_NET_ADD);
+}
+
+static const char *check_apply(const struct privsep_msg *m)
+{
+	const struct privsep_apply *a = &m->apply;
+	const char *why = NULL;
+
+	if (a->confirm_s > PRIVSEP_CONFIRM_S_MAX || a->dry_run > 1)
+		return "a number is too large";
+	for (size_t i = 0; !why && i < PRIVSEP_FORCES_MAX; i++)
+		why = check_text(a->forces[i], sizeof(a->forces[i]), true);
+	return why;
+}
+
+static const char *check_fault(const struct privsep_msg *m)
+{
+	const struct privsep_fault *f = &m->fault;
+	const char *why = check_text(f->leg, sizeof(f->leg), true);
+
+	if (!why)
+		why = check_text(f->peer, sizeof(f->peer), true);
+	if (why || m->type == PRIVSEP_FAULT_DEL)
+		return why;
+	if (f->ways < 1 || f->ways > (LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT))
+		return "no direction";
+	if (f->drop_ppm > LAUNCH_FAULT_PPM || f->duplicate_ppm > LAUNCH_FAULT_PPM ||
+	    f->reorder_ppm > LAUNCH_FAULT_PPM || f->delay_us > LAUNCH_FAULT_DELAY_US_MAX)
+		return "a number is too large";
+	if (f->ttl_s < 1 || f->ttl_s > LAUNCH_FAULT_S_MAX)
+		return "no time, or too long";
+	if (!f->drop_ppm && !f->duplicate_ppm && !f->reorder_ppm && !f->delay_us)
+		return "a fault that does nothing";
+	return NULL;
+}
+
+static const char *check_capture(const struct privsep_msg *m)
+{
+	const struct privsep_capture *c = &m->capture;
+
+	if (c->act >= PRIVSEP_CAPTURE_DO_MAX)
+		return "unknown object";
+	if (c->act != PRIVSEP_CAPTURE_BEGIN)
+		return NULL;
+	if (c->snap_bytes < PRIVSEP_CAPTURE_SNAP_MIN || c->snap_bytes > PRIVSEP_CAPTURE_SNAP_MAX ||
+	    c->buffer_bytes < PRIVSEP_CAPTURE_BUFFER_MIN ||
+	    c->buffer_bytes > PRIVSEP_CAPTURE_BUFFER_MAX || c->keys > 1)
+		return "a number is out of its range";
+	return check_text(c->leg, sizeof(c->leg), true);
+}
+
+static const char *check_ping(const struct privsep_msg *m)
+{
+	const struct privsep_ping *p = &m->ping;
+	const struct launch_ping as = {
+		.id = 1, .what = p->what, .bytes = p->bytes, .count = p->count, .depth = p->depth};
+	const char *why = check_text(p->leg, sizeof(p->leg), p->id != 0);
+
+	if (!why)
+		why = check_text(p->peer, sizeof(p->peer), p->id != 0);
+	if (!why && !p->id && !launch_ping_is_valid(&as))
+		why = "a number is out of its range";
+	return why;
+}
+
+static const char *check_reply(const struct privsep_msg *m)
+{
+	const struct privsep_reply *r = &m->reply;
+
+	if (r->http_status < 200 || r->http_status > 599)
+		return "not an HTTP status";
+	if (r->content >= PRIVSEP_CONTENT_MAX)
+		return "unknown content type";
+	return r->len <= PRIVSEP_REPLY_MAX ? NULL : "reply too large";
+}
+
+static const char *check_neighbour(const struct privsep_msg *m)
+{
+	const struct lldp_neighbour *n = &m->neighbour.said;
+	const char *why = check_text(n->chassis, sizeof(n->chassis), false);
+
+	if (!why)
+		why = check_text(n->port, sizeof(n->port), false);
+	if (!why)
+		why = check_text(n->name, sizeof(n->name), true);
+	if (!why)
+		why = check_text(n->port_about, sizeof(n->port_about), true);
+	if (!why && n->management.family && n->management.family != AF_INET &&
+	    n->management.family != AF_INET6)
+		why = "an address of no known family";
+	return why;
+}
+
+/* ---- the table ---- */
+
+#define FROM(role) (1U << (role))
+#define MONITOR FROM(PRIVSEP_MONITOR)
+#define EITHER (FROM(PRIVSEP_API) | FROM(PRIVSEP_ADMIN))
+#define ADMIN FROM(PRIVSEP_ADMIN)
+#define LLDP FROM(PRIVSEP_LLDP)
+
+struct privsep_rule {
+	unsigned senders;
+	uint32_t size;	 /* bytes of payload, exactly */
+	bool fd;	 /* comes with a descriptor */
+	bool connection; /* is about one */
+	const char *(*check)(const struct privsep_msg *m);
+};
+
+#define SIZE(member) sizeof(((struct privsep_msg *)0)->member)
+
+static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
+	/*                       senders  payload         fd   connection check */
+	[PRIVSEP_GET] = {EITHER, SIZE(get), false, true, check_get},
+	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, NULL},
+	[PRIVSEP_PUT_STAGED] = {ADMIN, SIZE(put_staged), true, true, check_put_staged},
+	[PRIVSEP_DROP_STAGED] = {ADMIN, 0, false, true, NULL},
+	[PRIVSEP_GET_NET] = {EITHER, SIZE(net), false, true, check_net},
+	[PRIVSEP_NET_ADD] = {ADMIN, SIZE(net), true, true, check_net_json},
+	[PRIVSEP_NET_SET] = {ADMIN, SIZE(net), true, true, check_net_json},
+	[PRIVSEP_NET_DEL] = {ADMIN, SIZE(net), false, true, check_net},
+	[PRIVSEP_APPLY] = {ADMIN, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_CONFIRM] = {ADMIN, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_ROLLBACK] = {ADMIN, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
+	[PRIVSEP_FAULT_ADD] = {ADMIN, SIZE(fault), false, true, check_fault},
+	[PRIVSEP_FAULT_DEL] = {ADMIN, SIZE(fault), false, true, check_fault},
+	[PRIVSEP_CAPTURE] = {ADMIN, SIZE(capture), false, true, check_capture},
+	[PRIVSEP_RDMA_PING] = {ADMIN, SIZE(ping), false, true, check_ping},
+	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
+	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
+	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},
+	[PRIVSEP_PONG] = {EITHER | LLDP, 0, false, false, NULL},
+	[PRIVSEP_VIOLATION] = {EITHER | LLDP, SIZE(violation), false, false, NULL},
+	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
+	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
+	[PRIVSEP_CONNECTION] = {MONITOR, 0, true, true, NULL},
+	[PRIVSEP_DROP] = {MONITOR, 0, false, true, NULL},
+	[PRIVSEP_LISTEN] = {MONITOR, SIZE(link), true, false, NULL},
+	[PRIVSEP_IGNORE] = {MONITOR, SIZE(link), false, false, NULL},
+	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
+};
+
+bool privsep_is_change(enum privsep_type t)
+{
+	return t < PRIVSEP_TYPE_MAX && rules[t].senders == ADMIN;
+}
+
+int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool has_fd,
+		  const char **ret_why)
+{
+	const struct privsep_rule *rule;
+	const char *why = NULL;
+
+	if (len < HEAD_BYTES) {
+		*ret_why = "shorter than a header";
+		return -EBADMSG;
+	}
+	if (m->type == 0 || m->type >= PRIVSEP_TYPE_MAX) {
+		*ret_why = "unknown type";
+		return -EBADMSG;
+	}
+	rule = &rules[m->type];
+	if (sender >= PRIVSEP_ROLE_MAX || !(rule->senders & FROM(sender)))
+		why = "not a message of this sender";
+	else if (m->size != rule->size || len != HEAD_BYTES + rule->size)
+		why = "wrong size";
+	else if (rule->fd != has_fd)
+		why = rule->fd ? "descriptor missing" : "descriptor not expected";
+	else if (rule->connection != (m->connection != 0))
+		why = "a connection is missing or too much";
+	else if (m->if_match && rule->senders != ADMIN)
+		why = "a version where nothing changes";
+	else if (rule->check)
+		why = rule->check(m);
+	if (!why)
+		return 0;
+	*ret_why = why;
+	return -EBADMSG;
+}
+
+/* ---- transport ---- */
+
+int privsep_send(int sock, enum privsep_role sender, struct privsep_msg *m, int fd)
+{
+	const char *why;
+	size_t len;
+	int r;
+
+	if (m->type == 0 || m->type >= PRIVSEP_TYPE_MAX)
+		return -EINVAL;
+	m->size = rules[m->type].size;
+	len = HEAD_BYTES + m->size;
+	r = privsep_check(sender, m, len, fd >= 0, &why);
+	return r < 0 ? r : fdpass_send(sock, m, len, fd);
+}
+
+int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int *ret_fd,
+		 const char **ret_why)
+{
+	autoclose int fd = -1;
+	bool whole;
+	ssize_t n;
+	int r;
+
+	memset(m, 0, sizeof(*m));
+	n = fdpass_recv(sock, m, sizeof(*m), &fd, &whole);
+	if (n < 0)
+		return n == -EINTR ? -EAGAIN : (int)n;
+	if (n == 0 && fd < 0)
+		return 0;
+	if (!whole) {
+		*ret_why = "too long, or too many descriptors";
+		return -EBADMSG;
+	}
+	r = privsep_check(sender, m, (size_t)n, fd >= 0, ret_why);
+	if (r < 0)
+		return r;
+	*ret_fd = fd_take(fd);
+	return 1;
+}
+
+int privsep_read_memfd(int fd, uint64_t len, char **ret)
+{
+	const int need = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	autofree char *text = NULL;
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	uint64_t at = 0;
+
+	/* Only memory has seals, so reading it cannot wait for another program's file system. */
+	if (seals < 0 || (seals & need) != need)
+		return -EBADMSG;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != len)
+		return -EBADMSG;
+	text = malloc(len + 1);
+	if (!text)
+		return -ENOMEM;
+	while (at < len) {
+		ssize_t n = pread(fd, text + at, len - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		at += (uint64_t)n;
+	}
+	text[len] = '\0';
+	*ret = ptr_take(text);
+	return 0;
+}
+
+/* ---- names for people ---- */
+
+const char *privsep_syscall_to_string(uint32_t number, char *buf, size_t size)
+{
+	static const struct {
+		long number;
+		const char *name;
+	} named[] = {
+		{SYS_openat, "openat"}, {SYS_socket, "socket"},		{SYS_connect, "connect"},
+		{SYS_execve, "execve"}, {SYS_clone, "clone"},		{SYS_clone3, "clone3"},
+		{SYS_ptrace, "ptrace"}, {SYS_mprotect, "mprotect"},	{SYS_kill, "kill"},
+		{SYS_bind, "bind"},	{SYS_unlinkat, "unlinkat"},	{SYS_prctl, "prctl"},
+		{SYS_ioctl, "ioctl"},	{SYS_readlinkat, "readlinkat"}, {SYS_fcntl, "fcntl"},
+	};
+
+	snprintf(buf, size, "%u", number);
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+		if ((uint32_t)named[i].number == number)
+			snprintf(buf, size, "%u (%s)", number, named[i].name);
+	return buf;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of the bond that the legs make, where they make one: its ports, its switch, its settings.
+ */
+#include "agent/ctl/doctor/doctor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define FAILURES_MAX 10
+
+/* The bond of the plan's legs; NULL: they make none, or it is not there, which r then says. */
+static const struct inv_bond *find_bond(const struct doctor_picture *p, struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+		const struct inv_bond *b =
+			l && l->kind == INV_LINK_BOND ? inv_bond_find(p->inv, l->ifindex) : NULL;
+
+		if (b)
+			return b;
+	}
+	if (p->spec->ha == SPEC_HA_LACP || p->spec->bond.name[0])
+		doctor_say(r, DOCTOR_UNKNOWN, "the bond is not there");
+	else
+		doctor_say(r, DOCTOR_PASS, "the legs make no bond");
+	return NULL;
+}
+
+#define EACH_PORT(p, b, at)                                            \
+	for (const struct inv_bond_port *at = (p)->inv->bond_ports;    \
+	     at < (p)->inv->bond_ports + (p)->inv->n_bond_ports; at++) \
+		if (at->bond == (b)->ifindex)
+
+static const char *name_of(const struct doctor_picture *p, uint32_t ifindex)
+{
+	const struct inv_link *l = inv_link_by_index(p->inv, ifindex);
+
+	return l ? l->name : "?";
+}
+
+static void run_ports(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+	size_t n = 0;
+
+	if (!b)
+		return;
+	EACH_PORT(p, b, at)
+	{
+		n++;
+		if (at->link_up)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "port %s of %s does not carry", name_of(p, at->ifindex),
+			   name_of(p, b->ifindex));
+		doctor_advise(r, "look at the cable of %s and at the switch's port",
+			      name_of(p, at->ifindex));
+	}
+	if (n < 2) {
+		doctor_say(r, DOCTOR_WARN, "%s has %zu ports", name_of(p, b->ifindex), n);
+		doctor_advise(r, "plenum net add DEVICE");
+	}
+	doctor_say(r, DOCTOR_PASS, "all %zu ports of %s carry", n, name_of(p, b->ifindex));
+}
+
+static bool is_zero(const struct mac_addr *m)
+{
+	static const struct mac_addr zero;
+
+	return memcmp(m, &zero, sizeof(zero)) == 0;
+}
+
+static void run_partner(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+	char text[MAC_ADDR_STR_MAX];
+
+	if (!b)
+		return;
+	if (b->setting.mode != INV_BOND_LACP) {
+		doctor_say(r, DOCTOR_PASS, "a bond of this mode has no partner");
+	} else if (!is_zero(&b->partner)) {
+		doctor_say(r, DOCTOR_PASS, "its switch is %s",
+			   mac_addr_format(&b->partner, text, sizeof(text)));
+	} else {
+		doctor_say(r, DOCTOR_FAIL, "no switch answers %s by LACP", name_of(p, b->ifindex));
+		doctor_advise(r, "make the switch's ports one LACP group (802.3ad, active)");
+	}
+}
+
+static void run_aggregator(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+
+	if (!b)
+		return;
+	EACH_PORT(p, b, at)
+	{
+		if (b->setting.mode != INV_BOND_LACP || at->aggregator == b->aggregator)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "port %s is in another group (%u) than %s (%u)",
+			   name_of(p, at->ifindex), at->aggregator, name_of(p, b->ifindex),
+			   b->aggregator);
+		doctor_advise(r, "put the switch's port of %s into the same group as the others",
+			      name_of(p, at->ifindex));
+	}
+	doctor_say(r, DOCTOR_PASS, "all ports are in one group");
+}
+
+static void run_switches(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+	const struct inv_bond_port *first = NULL;
+
+	if (!b)
+		return;
+	EACH_PORT(p, b, at)
+	{
+		if (b->setting.mode != INV_BOND_LACP || is_zero(&at->partner_mac))
+			continue;
+		if (first &&
+		    memcmp(&first->partner_mac, &at->partner_mac, sizeof(at->partner_mac)) != 0) {
+			doctor_say(r, DOCTOR_FAIL,
+				   "ports %s and %s are at two switches that are no "
+				   "pair",
+				   name_of(p, first->ifindex), name_of(p, at->ifindex));
+			doctor_advise(r, "make the switches one for LACP (MLAG, vPC), or write ha: "
+					 "{mode: dual-leg}");
+		}
+		first = at;
+	}
+	doctor_say(r, DOCTOR_PASS, "its ports hear one switch");
+}
+
+static void run_churn(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+
+	if (!b)
+		return;
+	EACH_PORT(p, b, at)
+	{
+		if (!at->churned)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "port %s and its switch do not come to terms",
+			   name_of(p, at->ifindex));
+		doctor_advise(r, "compare the switch's LACP settings of this port with the others");
+	}
+	doctor_say(r, DOCTOR_PASS, "ports and switch have come to terms");
+}
+
+static void run_failures(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+
+	if (!b)
+		return;
+	EACH_PORT(p, b, at)
+	{
+		if (at->failures <= FAILURES_MAX)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "port %s has failed %" PRIu32 " times",
+			   name_of(p, at->ifindex), at->failures);
+		doctor_advise(r, "look at the cable of %s and at the log of its switch",
+			      name_of(p, at->ifindex));
+	}
+	doctor_say(r, DOCTOR_PASS, "its ports are steady");
+}
+
+static void run_hash(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+
+	if (!b)
+		return;
+	/* 0: layer2 in networking/bonding. Between two hosts that is one link's worth. */
+	if (b->setting.mode != INV_BOND_LACP || p->spec->bond.hash != SPEC_HASH_LAYER2) {
+		doctor_say(r, DOCTOR_PASS, "it spreads by %s",
+			   spec_hash_to_string(p->spec->bond.hash));
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN, "it spreads by MAC address: two hosts use one port only");
+	doctor_advise(r, "write ha.bond.hash: layer3+4");
+}
+
+static const struct doctor_check checks[] = {
+	{"bond-set", "The bond is as configured", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	 "bond-value"},
+	{"bond-ports", "All ports of the bond carry", DOCTOR_WANTS_PLAN, run_ports, NULL},
+	{"bond-partner", "A switch answers the bond by LACP", DOCTOR_WANTS_PLAN, run_partner, NULL},
+	{"bond-group", "All ports of the bond are in one group", DOCTOR_WANTS_PLAN, run_aggregator,
+	 NULL},
+	{"bond-switches", "The ports of the bond hear one switch, or a pair", DOCTOR_WANTS_PLAN,
+	 run_switches, NULL},
+	{"bond-terms", "Ports and switch have come to terms", DOCTOR_WANTS_PLAN, run_churn, NULL},
+	{"bond-steady", "The ports of the bond are steady", DOCTOR_WANTS_PLAN, run_failures, NULL},
+	{"bond-hash", "The bond spreads what goes to one host", DOCTOR_WANTS_PLAN, run_hash, NULL},
+};
+
+const struct doctor_subject doctor_bond = DOCTOR_SUBJECT("bond", checks);

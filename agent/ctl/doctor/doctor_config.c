@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of what is wanted and of who sees to it: the configuration, its plan, the agent, the
+ * key, the folders that both need. */
+#include "agent/ctl/doctor/doctor.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ROOM_BYTES_MIN (64U << 20)
+#define ROOM_INODES_MIN 1024
+
+static void run_host(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	if (p->inv) {
+		doctor_say(r, DOCTOR_PASS, "%zu links, %zu addresses, %zu cores", p->inv->n_links,
+			   p->inv->n_addrs, p->inv->n_cores);
+		return;
+	}
+	doctor_say(r, DOCTOR_FAIL, "%s", p->no_inventory);
+	doctor_advise(r, "plenum inventory");
+}
+
+static void run_file(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	if (p->spec) {
+		doctor_say(r, DOCTOR_PASS, "%s is valid",
+			   p->spec->n_files ? p->spec->files[0] : "the configuration");
+		return;
+	}
+	doctor_say(r, DOCTOR_FAIL, "%s", p->no_spec);
+	doctor_advise(r, "plenum validate (or 'plenum config generate' for a first one)");
+}
+
+static void run_plan(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	if (p->plan) {
+		doctor_say(r, DOCTOR_PASS, "%zu legs, %zu workers, %zu steps to do",
+			   p->plan->n_legs, p->plan->n_workers, json_array_size(p->steps));
+		return;
+	}
+	doctor_say(r, DOCTOR_FAIL, "%s", p->no_plan);
+	doctor_advise(r, "plenum plan");
+}
+
+static void run_needs(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_needs; i++) {
+		const struct plan_need *need = &p->plan->needs[i];
+
+		if (strcmp(need->code, "hugepages") == 0)
+			continue; /* memory-hugepages tells more of them */
+		doctor_say(r, DOCTOR_WARN, "%s", need->why);
+		if (need->command[0])
+			doctor_advise(r, "%s", need->command);
+		if (need->kernel_args[0])
+			doctor_advise(r, "add %s to the kernel's command line, then reboot",
+				      need->kernel_args);
+		if (need->firmware[0])
+			doctor_advise(r, "%s", need->firmware);
+		if (!r->remedy[0])
+			doctor_advise(r, "plenum status");
+	}
+	doctor_say(r, DOCTOR_PASS, "this machine lacks nothing that is asked for");
+}
+
+/* ---- the agent ---- */
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+static void run_answers(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	if (p->status) {
+		doctor_say(r, DOCTOR_PASS, "version %s answers", text_of(p->status, "version"));
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN, "no agent answers: %s", p->no_agent);
+	doctor_advise(r, "systemctl start plenumd");
+}
+
+static void run_version(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	const char *version = text_of(p->status, "version");
+
+	if (strcmp(version, PLENUM_VERSION) == 0) {
+		doctor_say(r, DOCTOR_PASS, "agent and command line are %s", version);
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN, "the agent is %s, this command line " PLENUM_VERSION, version);
+	doctor_advise(r, "systemctl restart plenumd (workers and mounts go on)");
+}
+
+static void run_state(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	const char *state = text_of(p->status, "state");
+	/* What has not come up yet is not known to be broken. */
+	const enum doctor_state is = strcmp(state, "starting") == 0 ? DOCTOR_WARN : DOCTOR_FAIL;
+	const json_t *reason;
+	size_t i;
+
+	if (strcmp(state, "running") == 0) {
+		doctor_say(r, DOCTOR_PASS, "its state is running");
+		return;
+	}
+	doctor_say(r, is, "its state is %s", state);
+	json_array_foreach (json_object_get(p->status, "reasons"), i, reason) {
+		if (json_is_string(reason))
+			doctor_say(r, is, "%s", json_string_value(reason));
+	}
+	doctor_advise(r, is == DOCTOR_WARN ? "wait for it: plenum events --follow"
+					   : "plenum status; plenum events");
+}
+
+/* Where one answers it is of an apply under way. */
+static void run_journal(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	if (p->status || !doctor_exists(p, PLENUM_RUNDIR "/journal")) {
+		doctor_say(r, DOCTOR_PASS, "no apply was cut off");
+		return;
+	}
+	if (doctor_process_runs(p, "plenumd-applier")) { /* which outlives its agent */
+		doctor_say(r, DOCTOR_WARN,
+			   "an apply is under way, or waits for its confirmation, and no agent "
+			   "answers to take it: it is rolled back when its time is over");
+		doctor_advise(r, "systemctl start plenumd; then plenum confirm, or plenum "
+				 "rollback");
+		return;
+	}
+	doctor_say(r, DOCTOR_FAIL,
+		   "an apply was cut off, and no agent is there to roll it back: " PLENUM_RUNDIR
+		   "/journal");
+	doctor_advise(r, "systemctl start plenumd: the host is then as before, or as wanted");
+}
+
+/* ---- folders and files ---- */
+
+static void run_room(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	const bool is_state = strcmp(c->about, "/var/lib/plenum") == 0;
+	const struct doctor_space *s = is_state ? &p->state : &p->run;
+
+	if (s->error) {
+		doctor_say(r, DOCTOR_UNKNOWN, "%s: %s", c->about, strerror(-s->error));
+	} else if (s->free_bytes < ROOM_BYTES_MIN) {
+		doctor_say(r, DOCTOR_FAIL, "%llu MiB are free below %s",
+			   (unsigned long long)(s->free_bytes >> 20), c->about);
+		doctor_advise(r, "make room on the file system of %s", c->about);
+	} else if (s->total_inodes > 0 && s->free_inodes < ROOM_INODES_MIN) {
+		doctor_say(r, DOCTOR_FAIL, "%llu inodes are free below %s",
+			   (unsigned long long)s->free_inodes, c->about);
+		doctor_advise(r, "remove files from the file system of %s", c->about);
+	} else {
+		doctor_say(r, DOCTOR_PASS, "%llu MiB are free below %s",
+			   (unsigned long long)(s->free_bytes >> 20), c->about);
+	}
+}
+
+/* Which is root's and nobody else's; a file that others may read is in `bad`. */
+static void look_at_mode(const struct doctor_picture *p, const char *path, mode_t bad,
+			 enum doctor_state absent, struct doctor_result *r)
+{
+	char full[PATH_MAX];
+	struct stat s;
+
+	snprintf(full, sizeof(full), "%s%s", p->root, path);
+	if (stat(full, &s) < 0) {
+		if (errno == EACCES)
+			doctor_say(r, DOCTOR_UNKNOWN, "%s is not to be seen by this user", path);
+		else if (errno == ENOENT && absent == DOCTOR_PASS)
+			doctor_say(r, absent, "%s is not there yet", path);
+		else
+			doctor_say(r, absent == DOCTOR_PASS ? DOCTOR_UNKNOWN : absent, "%s: %s",
+				   path, strerror(errno));
+		return;
+	}
+	if (s.st_uid != 0) {
+		doctor_say(r, DOCTOR_FAIL, "%s belongs to user %u", path, s.st_uid);
+		doctor_advise(r, "chown root: %s", path);
+	} else if (s.st_mode & bad) {
+		doctor_say(r, DOCTOR_FAIL, "%s has mode %04o", path, s.st_mode & 07777);
+		doctor_advise(r, "chmod %s %s", S_ISDIR(s.st_mode) ? "0700" : "0600", path);
+	} else {
+		doctor_say(r, DOCTOR_PASS, "%s has mode %04o", path, s.st_mode & 07777);
+	}
+}
+
+static void run_state_folder(const struct doctor_picture *p, const struct doctor_check *c,
+			     struct doctor_result *r)
+{
+	look_at_mode(p, c->about, 022, DOCTOR_PASS, r);
+}
+
+static void run_key(const struct doctor_picture *p, const struct doctor_check *c,
+		    struct doctor_result *r)
+{
+	const char *file = p->spec->cluster.secret_file;
+
+	if (!file) {
+		doctor_say(r, DOCTOR_PASS, "no key is configured");
+		return;
+	}
+	look_at_mode(p, file, 077, DOCTOR_FAIL, r);
+	if (r->state == DOCTOR_FAIL && !r->remedy[0])
+		doctor_advise(r, "plenum secret generate %s; or copy it from a host of the cluster",
+			      file);
+}
+
+static void run_security(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	/* Without a cluster there is no key, whatever its security would be by default. */
+	if (*p->spec->cluster.name && p->spec->cluster.security != SPEC_SECURITY_NONE) {
+		doctor_say(r, DOCTOR_PASS, "packets between hosts are guarded: %s",
+			   spec_security_to_string(p->spec->cluster.security));
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN,
+		   "packets between hosts are not guarded: the data network must be trusted");
+	doctor_advise(r, "plenum secret generate; write cluster: {name: NAME, secret-file: FILE}");
+}
+
+/* A folder that mounts are made on or that exports are, and what was asked of it already; NULL:
+ * nothing was. */
+static void look_at_folder(const struct doctor_picture *p, const char *path, const char *what,
+			   const struct doctor_space *asked, struct doctor_result *r)
+{
+	char full[PATH_MAX];
+	struct stat s;
+
+	if (asked && asked->error == -ETIMEDOUT) {
+		doctor_say(r, DOCTOR_FAIL, "the file system of %s %s does not answer", what, path);
+		doctor_advise(r, "look for its disk, or its server, in dmesg(1)");
+		return;
+	}
+	snprintf(full, sizeof(full), "%s%s", p->root, path);
+	if (stat(full, &s) == 0 && S_ISDIR(s.st_mode))
+		return;
+	if (errno == EACCES && !p->privileged) {
+		doctor_say(r, DOCTOR_UNKNOWN, "%s %s is not to be seen by this user", what, path);
+		return;
+	}
+	doctor_say(r, DOCTOR_FAIL, "%s %s is no folder", what, path);
+	doctor_advise(r, "mkdir -p %s", path);
+}
+
+static void run_exports(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->spec->n_workers; i++)
+		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
+			look_at_folder(p, p->spec->workers[i].exports[j].path, "export",
+				       n < DOCTOR_FOLDERS_MAX ? &p->exports[n] : NULL, r);
+	doctor_say(r, DOCTOR_PASS, "all folders that are exported are there");
+}
+
+/* What is full fails the programs of all clients that write there. */
+static void look_at_room(const char *path, const struct doctor_space *s, struct doctor_result *r)
+{
+	const bool counts_inodes = s->total_inodes > 0;
+
+	if (s->error == -ENOENT || s->error == -ENOTDIR || s->error == -ETIMEDOUT ||
+	    (!s->error && !s->total_bytes))
+		return;
+	if (s->error) {
+		doctor_say(r, DOCTOR_UNKNOWN, "export %s: %s", path, strerror(-s->error));
+		return;
+	}
+	if (s->free_bytes == 0 || (counts_inodes && s->free_inodes == 0))
+		doctor_say(r, DOCTOR_FAIL, "the file system of export %s is full: no %s is free",
+			   path, s->free_bytes == 0 ? "byte" : "inode");
+	else if (s->free_bytes < s->total_bytes / 100)
+		doctor_say(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu MiB", path,
+			   (unsigned long long)(s->free_bytes >> 20));
+	else if (counts_inodes && s->free_inodes < s->total_inodes / 100)
+		doctor_say(r, DOCTOR_WARN, "less than 1 %% is free for export %s: %llu inodes",
+			   path, (unsigned long long)s->free_inodes);
+	else
+		return;
+	doctor_advise(r, "make room on the file system of %s", path);
+}
+
+static void run_room_exports(const struct doctor_picture *p, const struct doctor_check *c,
+			     struct doctor_result *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->spec->n_workers; i++)
+		for (size_t j = 0; j < p->spec->workers[i].n_exports; j++, n++)
+			if (n < DOCTOR_FOLDERS_MAX && !p->spec->workers[i].exports[j].read_only)
+				look_at_room(p->spec->workers[i].exports[j].path, &p->exports[n],
+					     r);
+	doctor_say(r, DOCTOR_PASS, "no file system of an export is full");
+}
+
+/* Which mountinfo(5) writes as \ooo. */
+static void escape_path(const char *path, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (; *path && n + 5 < size; path++)
+		n += (size_t)snprintf(buf + n, 5, strchr(" \t\n\\", *path) ? "\\%03o" : "%c",
+				      (unsigned char)*path);
+	buf[n] = '\0';
+}
+
+/* What is mounted there is not asked: a mount whose server is gone would let nobody go on. */
+static bool is_mounted(const struct doctor_picture *p, const char *path)
+{
+	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo"), *word = NULL;
+	char escaped[PATH_MAX];
+
+	escape_path(path, escaped, sizeof(escaped));
+	return text && asprintf(&word, " / %s ", escaped) > 0 && strstr(text, word) != NULL;
+}
+
+static void run_mountpoints(const struct doctor_picture *p, const struct doctor_check *c,
+			    struct doctor_result *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->spec->n_workers; i++)
+		for (size_t j = 0; j < p->spec->workers[i].n_mounts; j++, n++)
+			if (!is_mounted(p, p->spec->workers[i].mounts[j].path))
+				look_at_folder(p, p->spec->workers[i].mounts[j].path, "mount point",
+					       n < DOCTOR_FOLDERS_MAX ? &p->mounts[n] : NULL, r);
+	doctor_say(r, DOCTOR_PASS, "all folders that are mounted on are there");
+}
+
+static void run_served(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	const json_t *mount;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "mounts"), i, mount) {
+		if (!json_is_false(json_object_get(mount, "served")))
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "mount %s from %s:%s is not served",
+			   text_of(mount, "path"), text_of(mount, "peer"),
+			   text_of(mount, "export"));
+		doctor_advise(r, "plenum doctor --peer %s; plenum status on that host",
+			      text_of(mount, "peer"));
+	}
+	doctor_say(r, DOCTOR_PASS, "all mounts are served");
+}
+
+static void run_unit(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	if (!doctor_exists(p, "/run/systemd/system")) {
+		doctor_say(r, DOCTOR_UNKNOWN, "systemd does not run here");
+	} else if (doctor_exists(p,
+				 "/etc/systemd/system/multi-user.target.wants/plenumd.service")) {
+		doctor_say(r, DOCTOR_PASS, "plenumd.service is enabled");
+	} else {
+		doctor_say(r, DOCTOR_WARN, "plenumd.service is not enabled: no boot starts it");
+		doctor_advise(r, "systemctl enable plenumd");
+	}
+}
+
+static const struct doctor_check checks[] = {
+	{"config-host", "The devices of the host can be read", 0, run_host, NULL},
+	{"config-file", "The configuration is valid", 0, run_file, NULL},
+	{"config-plan", "The configuration fits the host",
+	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_plan, NULL},
+	{"config-needs", "The machine needs no other setting of firmware, kernel or driver",
+	 DOCTOR_WANTS_PLAN, run_needs, NULL},
+	{"agent-answers", "The agent runs and answers", 0, run_answers, NULL},
+	{"agent-version", "Agent and command line are of one version", DOCTOR_WANTS_AGENT,
+	 run_version, NULL},
+	{"agent-state", "All is well with the agent", DOCTOR_WANTS_AGENT, run_state, NULL},
+	{"agent-enabled", "The agent starts at boot", 0, run_unit, NULL},
+	{"agent-journal", "No apply was cut off half done", 0, run_journal, NULL},
+	{"room-state", "There is room for the journal and what was applied", 0, run_room,
+	 "/var/lib/plenum"},
+	{"room-run", "There is room for the agent's records", 0, run_room, "/run/plenum"},
+	{"room-exports", "There is room on the file systems of exports", DOCTOR_WANTS_SPEC,
+	 run_room_exports, NULL},
+	{"state-folder", "Nobody but root writes to the journal's folder", 0, run_state_folder,
+	 "/var/lib/plenum"},
+	{"key-file", "The cluster's key is there, and root's alone", DOCTOR_WANTS_SPEC, run_key,
+	 NULL},
+	{"key-security", "Packets between hosts are guarded", DOCTOR_WANTS_SPEC, run_security,
+	 NULL},
+	{"folders-exported", "The folders of exports are there", DOCTOR_WANTS_SPEC, run_exports,
+	 NULL},
+	{"folders-mounted", "The mount points are there", DOCTOR_WANTS_SPEC, run_mountpoints, NULL},
+	{"mounts-served", "All mounts are served", DOCTOR_WANTS_AGENT, run_served, NULL},
+};
+
+const struct doctor_subject doctor_config = DOCTOR_SUBJECT("configuration and agent", checks);

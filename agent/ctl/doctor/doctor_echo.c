@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whom to ask by which leg, and the asking: for the checks of peers. */
+#include "agent/ctl/ctl.h"
+#include "agent/ctl/doctor/doctor.h"
+
+#include "netcfg/host/kernel.h"
+#include "netcfg/plan/planner.h"
+#include <string.h>
+
+#define SMALL_BYTES 84 /* what ping(8) sends */
+#define WAIT_NS NSEC_PER_SEC
+#define DSCP_USUAL 24 /* of RoCE where nothing else is said */
+#define ECT0 2
+#define TRIES 3 /* small, full, marked */
+
+/* A port of the leg whose data IP the kernel has; NULL: a worker has them all to itself. */
+static const struct plan_port *find_port(const struct doctor_picture *p, const char *leg)
+{
+	for (size_t i = 0; i < p->plan->n_workers; i++)
+		for (size_t j = 0; j < p->plan->workers[i].n_ports; j++) {
+			const struct plan_port *port = &p->plan->workers[i].ports[j];
+
+			if (strcmp(port->leg, leg) != 0)
+				continue;
+			for (size_t k = 0; k < p->inv->n_addrs; k++)
+				if (p->inv->addrs[k].ifindex == port->ifindex &&
+				    ip_addr_equal(&p->inv->addrs[k].ip.addr, &port->ip.addr))
+					return port;
+		}
+	return NULL;
+}
+
+static void add(struct doctor_picture *p, const struct plan_port *port, const char *peer,
+		const struct ip_addr *to)
+{
+	struct doctor_echo *e = &p->echoes[p->n_echoes];
+
+	if (to->family != port->ip.addr.family)
+		return;
+	if (p->n_echoes == DOCTOR_ECHOES_MAX) {
+		p->n_unasked++;
+		return;
+	}
+	*e = (struct doctor_echo){
+		.from = port->ip.addr, .to = *to, .ifindex = port->ifindex, .bytes = port->mtu};
+	snprintf(e->leg, sizeof(e->leg), "%s", port->leg);
+	snprintf(e->peer, sizeof(e->peer), "%s", peer);
+	p->n_echoes++;
+}
+
+/* A peer's address in the leg's own subnet is reached by that leg alone; one that has none there is
+ * reached by the leg's gateway. */
+static void add_peer(struct doctor_picture *p, const struct plan_port *port,
+		     const struct spec_peer *peer)
+{
+	bool near = false;
+
+	for (size_t i = 0; i < peer->n_ips; i++) {
+		if (!ip_prefix_contains(&port->ip, &peer->ips[i]))
+			continue;
+		add(p, port, peer->name, &peer->ips[i]);
+		near = true;
+	}
+	for (size_t i = 0; i < peer->n_ips && !near && port->gateway.family; i++)
+		add(p, port, peer->name, &peer->ips[i]);
+}
+
+static bool is_in_spec(const struct doctor_picture *p)
+{
+	for (size_t i = 0; i < p->spec->n_peers; i++)
+		if (strcmp(p->spec->peers[i].name, p->peer) == 0)
+			return true;
+	return false;
+}
+
+/* Whoever a session is with has a path for each of its addresses on the leg. */
+static void add_client(struct doctor_picture *p, const struct plan_port *port)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		struct ip_addr to;
+		bool is_new = true;
+
+		if (strcmp(ctl_text(path, "peer"), p->peer) != 0 ||
+		    strcmp(ctl_text(path, "leg"), port->leg) != 0 ||
+		    ip_addr_parse(ctl_text(path, "remote"), &to) < 0)
+			continue;
+		for (size_t j = 0; j < p->n_echoes; j++)
+			is_new = is_new && (strcmp(p->echoes[j].leg, port->leg) != 0 ||
+					    !ip_addr_equal(&p->echoes[j].to, &to));
+		if (is_new)
+			add(p, port, p->peer, &to);
+	}
+}
+
+static void add_leg(struct doctor_picture *p, const struct plan_leg_info *leg)
+{
+	const struct plan_port *port = find_port(p, leg->name);
+	struct ip_addr to;
+
+	if (!port)
+		return;
+	for (size_t i = 0; i < p->spec->n_peers; i++)
+		if (!p->peer[0] || strcmp(p->spec->peers[i].name, p->peer) == 0)
+			add_peer(p, port, &p->spec->peers[i]);
+	if (p->peer[0] && ip_addr_parse(p->peer, &to) == 0 &&
+	    (ip_prefix_contains(&port->ip, &to) || port->gateway.family))
+		add(p, port, p->peer, &to);
+	if (p->peer[0] && !is_in_spec(p))
+		add_client(p, port);
+	if (!p->peer[0] && port->gateway.family)
+		add(p, port, "", &port->gateway);
+}
+
+bool doctor_knows_peer(const struct doctor_picture *p)
+{
+	const json_t *path;
+	struct ip_addr to;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path)
+		if (strcmp(ctl_text(path, "peer"), p->peer) == 0)
+			return true;
+	return is_in_spec(p) || ip_addr_parse(p->peer, &to) == 0;
+}
+
+void doctor_find_echoes(struct doctor_picture *p)
+{
+	bool any = false;
+
+	if (!p->plan) {
+		snprintf(p->no_echoes, sizeof(p->no_echoes), "there is no plan: see config-plan");
+		return;
+	}
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		if (!plan_leg_is_configured(&p->plan->legs[i]) || p->plan->legs[i].bond[0])
+			continue;
+		any = any || find_port(p, p->plan->legs[i].name);
+		add_leg(p, &p->plan->legs[i]);
+	}
+	if (p->n_echoes > 0)
+		return;
+	if (!any)
+		snprintf(p->no_echoes, sizeof(p->no_echoes),
+			 "no data IP is an address of the kernel now, from which to ask");
+	else if (p->peer[0])
+		snprintf(p->no_echoes, sizeof(p->no_echoes), "no leg leads to '%.63s'", p->peer);
+}
+
+/* The mark that the leg's lossless traffic has. */
+static uint8_t tos_of(const struct doctor_picture *p, const char *leg)
+{
+	uint32_t dscp = DSCP_USUAL;
+
+	for (size_t i = 0; i < p->spec->n_nets; i++)
+		if (strcmp(p->spec->nets[i].name, leg) == 0 && p->spec->nets[i].dcb.n_dscp)
+			dscp = p->spec->nets[i].dcb.dscp[0].dscp;
+	return (uint8_t)(dscp << 2 | ECT0);
+}
+
+void doctor_look_at_peers(struct doctor_picture *p)
+{
+	static const struct kernel_change nothing = {.kind = KERNEL_LINK};
+	struct kernel_ping pings[TRIES * DOCTOR_ECHOES_MAX];
+	int r;
+
+	doctor_find_echoes(p);
+	if (p->n_echoes == 0)
+		return;
+	for (size_t i = 0; i < p->n_echoes; i++) {
+		struct doctor_echo *e = &p->echoes[i];
+
+		e->tos = tos_of(p, e->leg);
+		for (size_t j = 0; j < TRIES; j++)
+			pings[TRIES * i + j] =
+				(struct kernel_ping){.ifindex = e->ifindex,
+						     .from = e->from,
+						     .to = e->to,
+						     .bytes = j == 1 ? e->bytes : SMALL_BYTES,
+						     .tos = j == 2 ? e->tos : 0};
+	}
+	p->kernel->ops->prepare(p->kernel, &nothing);
+	r = p->kernel->ops->ping(p->kernel, pings, TRIES * p->n_echoes, WAIT_NS);
+	for (size_t i = 0; r == 0 && i < p->n_echoes; i++) {
+		p->echoes[i].small = pings[TRIES * i].answered;
+		p->echoes[i].full = pings[TRIES * i + 1].answered;
+		p->echoes[i].marked = pings[TRIES * i + 2].answered;
+		p->echoes[i].answered_tos = pings[TRIES * i + 2].answered_tos;
+	}
+	if (r == 0)
+		return;
+	p->n_echoes = 0;
+	snprintf(p->no_echoes, sizeof(p->no_echoes), "echo requests cannot be sent: %s",
+		 r == -EBADF ? "that wants root (CAP_NET_RAW)" : strerror(-r));
+}

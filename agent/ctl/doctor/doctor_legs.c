@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of the legs: devices, ports, cables, and the switches behind them. */
+#include "agent/ctl/doctor/doctor.h"
+
+#include "netcfg/plan/plan_guard.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define FLAPS_MAX 50
+#define DROPS_PART 1000 /* one packet in so many may be lost */
+
+/* The legs that have a link now. */
+#define EACH_LINK(p, i, l)                                                                  \
+	for (size_t i = 0; i < (p)->plan->n_legs; i++)                                      \
+		for (const struct inv_link *l = doctor_leg_link(p, &(p)->plan->legs[i]); l; \
+		     l = NULL)
+
+static void run_present(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &p->plan->legs[i];
+		char why[REASON_FORMAT_MAX];
+
+		if (leg->state != PLAN_LEG_ABSENT && leg->state != PLAN_LEG_REFUSED)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "leg %s (%s) is %s: %s", leg->name, leg->device,
+			   plan_leg_state_to_string(leg->state),
+			   reason_format(&leg->reason, why, sizeof(why)));
+		doctor_advise(r, "name a device that 'plenum inventory' shows as net[].device");
+	}
+	doctor_say(r, DOCTOR_PASS, "all %zu legs have their devices", p->plan->n_legs);
+}
+
+static void run_carrier(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	EACH_LINK(p, i, l)
+	{
+		struct reason why;
+
+		if (!l->up || l->carrier)
+			continue;
+		plan_explain_carrier(l, &why);
+		doctor_say(r, DOCTOR_FAIL, "leg %s: %s", p->plan->legs[i].name, why.text);
+		doctor_advise(r, "look at the cable of %s and at the switch's port", l->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "all legs that are up have a carrier");
+}
+
+static void run_speed(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	const struct inv_link *first = NULL;
+
+	EACH_LINK(p, i, l)
+	{
+		if (!l->speed_mbps)
+			continue;
+		if (first && first->speed_mbps != l->speed_mbps) {
+			doctor_say(r, DOCTOR_WARN, "%s runs at %" PRIu32 " Mb/s, %s at %" PRIu32,
+				   first->name, first->speed_mbps, l->name, l->speed_mbps);
+			doctor_advise(r, "ethtool %s; look at the cable and the switch's port",
+				      l->speed_mbps < first->speed_mbps ? l->name : first->name);
+		}
+		first = l;
+	}
+	doctor_say(r, DOCTOR_PASS,
+		   first ? "all legs run at %" PRIu32 " Mb/s"
+			 : "no driver tells a speed (%" PRIu32 ")",
+		   first ? first->speed_mbps : 0);
+}
+
+static void run_duplex(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	EACH_LINK(p, i, l)
+	{
+		if (strcmp(l->duplex, "half") != 0)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "%s runs at half duplex", l->name);
+		doctor_advise(r, "ethtool -s %s autoneg on; the same at the switch's port",
+			      l->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "no leg runs at half duplex");
+}
+
+static void run_mtu_same(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	const struct inv_link *first = NULL;
+
+	EACH_LINK(p, i, l)
+	{
+		if (first && first->mtu != l->mtu) {
+			doctor_say(r, DOCTOR_WARN, "%s has MTU %" PRIu32 ", %s has %" PRIu32,
+				   first->name, first->mtu, l->name, l->mtu);
+			doctor_advise(r, "write one mtu for all of networks[]");
+		}
+		first = l;
+	}
+	doctor_say(r, DOCTOR_PASS, "all legs have one MTU");
+}
+
+static void run_pcie(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	EACH_LINK(p, i, l)
+	{
+		int64_t width, max;
+
+		if (doctor_sys_number(p, &width, "class/net/%s/device/current_link_width",
+				      l->name) < 0 ||
+		    doctor_sys_number(p, &max, "class/net/%s/device/max_link_width", l->name) < 0 ||
+		    width >= max)
+			continue;
+		doctor_say(r, DOCTOR_WARN,
+			   "%s is on %" PRId64 " PCIe lanes of the %" PRId64 " that it has",
+			   l->name, width, max);
+		doctor_advise(r, "move the NIC of %s to a slot of x%" PRId64 ", or seat it anew",
+			      l->name, max);
+	}
+	doctor_say(r, DOCTOR_PASS, "no leg has fewer PCIe lanes than it could");
+}
+
+/* ---- counters ---- */
+
+static int64_t counter(const struct doctor_picture *p, const struct inv_link *l, const char *name)
+{
+	int64_t n;
+
+	return doctor_sys_number(p, &n, "class/net/%s/statistics/%s", l->name, name) < 0 ? 0 : n;
+}
+
+static void run_errors(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	EACH_LINK(p, i, l)
+	{
+		const int64_t bad =
+			counter(p, l, "rx_crc_errors") + counter(p, l, "rx_frame_errors");
+
+		if (bad == 0)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "%s has received %" PRId64 " damaged frames", l->name,
+			   bad);
+		doctor_advise(r, "change the cable or transceiver of %s", l->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "no leg has received a damaged frame");
+}
+
+static void run_drops(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	EACH_LINK(p, i, l)
+	{
+		const int64_t lost = counter(p, l, "rx_missed_errors") +
+				     counter(p, l, "rx_fifo_errors") + counter(p, l, "tx_errors");
+		const int64_t all = counter(p, l, "rx_packets") + counter(p, l, "tx_packets");
+
+		if (lost * DROPS_PART <= all)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "%s has lost %" PRId64 " of %" PRId64 " packets",
+			   l->name, lost, all);
+		doctor_advise(r, "ethtool -g %s; ethtool -G %s rx MAXIMUM", l->name, l->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "no leg loses packets for want of room");
+}
+
+static void run_flaps(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	EACH_LINK(p, i, l)
+	{
+		int64_t n;
+
+		if (doctor_sys_number(p, &n, "class/net/%s/carrier_changes", l->name) < 0 ||
+		    n <= FLAPS_MAX)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "the carrier of %s has changed %" PRId64 " times",
+			   l->name, n);
+		doctor_advise(r, "look at the cable of %s and at the log of its switch", l->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "the carriers of the legs are steady");
+}
+
+/* ---- switches ---- */
+
+static const json_t *status_leg(const struct doctor_picture *p, const char *name)
+{
+	const json_t *leg;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "legs"), i, leg) {
+		const char *text = json_string_value(json_object_get(leg, "name"));
+
+		if (text && strcmp(text, name) == 0)
+			return leg;
+	}
+	return NULL;
+}
+
+static const char *leg_text(const struct doctor_picture *p, size_t i, const char *key)
+{
+	const char *text =
+		json_string_value(json_object_get(status_leg(p, p->plan->legs[i].name), key));
+
+	return text ? text : "";
+}
+
+/* Two legs of the plan that are in use and not of one bond. */
+#define EACH_PAIR(p, i, j)                                                 \
+	for (size_t i = 0; i < (p)->plan->n_legs; i++)                     \
+		for (size_t j = i + 1; j < (p)->plan->n_legs; j++)         \
+			if (plan_leg_is_configured(&(p)->plan->legs[i]) && \
+			    plan_leg_is_configured(&(p)->plan->legs[j]) && \
+			    !(p)->plan->legs[i].bond[0] && !(p)->plan->legs[j].bond[0])
+
+static void run_labels(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	EACH_PAIR(p, i, j)
+	{
+		const struct plan_leg_info *a = &p->plan->legs[i], *b = &p->plan->legs[j];
+
+		if (!a->label[0] || strcmp(a->label, SPEC_LABEL_AUTO) == 0 ||
+		    strcmp(a->label, b->label) != 0)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "legs %s and %s have one label, %s", a->name, b->name,
+			   a->label);
+		doctor_advise(r, "plenum net label %s SWITCH; plenum apply", b->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "each leg has a label of its own");
+}
+
+static void run_diverse(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	bool any = false, pairs = false;
+
+	EACH_PAIR(p, i, j)
+	{
+		const char *a = leg_text(p, i, "switch"), *b = leg_text(p, j, "switch");
+
+		pairs = true;
+		any = any || *a || *b;
+		if (!*a || strcmp(a, b) != 0)
+			continue;
+		doctor_say(r, DOCTOR_WARN,
+			   "legs %s and %s are both at switch %s: with it both are "
+			   "gone",
+			   p->plan->legs[i].name, p->plan->legs[j].name, a);
+		doctor_advise(r, "connect leg %s to another switch", p->plan->legs[j].name);
+	}
+	if (any || !pairs)
+		doctor_say(r, DOCTOR_PASS, "no two legs are at one switch");
+	else
+		doctor_say(r, DOCTOR_UNKNOWN, "no switch tells its name by LLDP");
+}
+
+/* The label of one leg is the name of the switch at another. */
+static void run_crossed(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	EACH_PAIR(p, i, j)
+	{
+		const struct plan_leg_info *a = &p->plan->legs[i], *b = &p->plan->legs[j];
+		const char *at_a = leg_text(p, i, "switch"), *at_b = leg_text(p, j, "switch");
+
+		if (!*at_a || !*at_b || strcmp(a->label, at_b) != 0 || strcmp(b->label, at_a) != 0)
+			continue;
+		doctor_say(
+			r, DOCTOR_FAIL,
+			"cables are crossed: leg %s, label %s, is at switch %s, and %s, label %s, "
+			"at %s",
+			a->name, a->label, at_a, b->name, b->label, at_b);
+		doctor_advise(r,
+			      "change the cables of %s and %s, or plenum net label %s %s and %s %s",
+			      a->ifname, b->ifname, a->name, at_a, b->name, at_b);
+	}
+	doctor_say(r, DOCTOR_PASS, "no cables are crossed");
+}
+
+static void run_lldp(const struct doctor_picture *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		if (strcmp(leg_text(p, i, "label_source"), "unknown") != 0)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "leg %s has no label: %s", p->plan->legs[i].name,
+			   leg_text(p, i, "label_reason"));
+		doctor_advise(r, "let the switch send LLDP, or plenum net label %s SWITCH",
+			      p->plan->legs[i].name);
+	}
+	doctor_say(r, DOCTOR_PASS, "all labels are known");
+}
+
+/* What a switch says it takes at most ought to have header and check sum in it, and has not with
+ * all: some say their MTU. Only less than that means something. */
+static void run_frames(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+		const char *leg = p->plan->legs[i].name, *name;
+		const json_t *n;
+
+		for (size_t k = 0; l && (n = doctor_neighbour(p, leg, k)); k++) {
+			json_int_t most = json_integer_value(json_object_get(n, "max_frame_bytes"));
+
+			if (most <= 0 || most >= (json_int_t)l->mtu)
+				continue;
+			name = json_string_value(json_object_get(n, "name"));
+			doctor_say(r, DOCTOR_WARN,
+				   "%.60s says that it takes frames of %" JSON_INTEGER_FORMAT
+				   " bytes at most, and the MTU of leg %s is %" PRIu32,
+				   name ? name : "the switch", most, leg, l->mtu);
+			doctor_advise(r,
+				      "set the MTU of the switch's port to %" PRIu32
+				      " or more, or write a smaller networks[].mtu on all hosts",
+				      l->mtu);
+		}
+	}
+	doctor_say(r, DOCTOR_PASS, "no switch says that it takes less than legs send");
+}
+
+static void run_two(const struct doctor_picture *p, const struct doctor_check *c,
+		    struct doctor_result *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->spec->n_nets; i++)
+		n += p->spec->nets[i].enabled;
+	if (n >= 2) {
+		doctor_say(r, DOCTOR_PASS, "%zu data devices are in use", n);
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN, "%zu data devices are in use: when one fails, all stops", n);
+	doctor_advise(r, "plenum net enable NAME, or plenum net add DEVICE");
+}
+
+static void run_management(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	const char *name = p->spec->management_interface;
+	const struct inv_link *l = inv_link_by_name(p->inv, name);
+
+	if (!name[0]) {
+		doctor_say(r, DOCTOR_PASS, "no management interface is named");
+	} else if (l && l->up && l->carrier) {
+		doctor_say(r, DOCTOR_PASS, "%s is up", name);
+	} else {
+		doctor_say(r, DOCTOR_FAIL, "%s %s", name,
+			   !l	    ? "is not there"
+			   : !l->up ? "is down"
+				    : "has no carrier");
+		doctor_advise(r,
+			      l ? "ip link set %s up; look at its cable"
+				: "write the right management.interface instead of %s",
+			      name);
+	}
+}
+
+/* The device that packets of a leg leave by, of which ethtool(8) can say what it does with them. */
+static const struct inv_link *leg_device(const struct doctor_picture *p, const char *leg)
+{
+	const struct inv_link *below;
+
+	EACH_LINK(p, i, l)
+	{
+		if (strcmp(p->plan->legs[i].name, leg) != 0)
+			continue;
+		below = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;
+		return below ? below : l;
+	}
+	return NULL;
+}
+
+/* Workers find out which paths lose what the NIC was to cut. */
+static void run_trains(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		const char *leg = json_string_value(json_object_get(path, "leg"));
+		const char *peer = json_string_value(json_object_get(path, "peer"));
+		const struct inv_link *l = leg ? leg_device(p, leg) : NULL;
+		const char *driver;
+
+		if (!l || !json_is_true(json_object_get(path, "trains_lost")))
+			continue;
+		driver = l->driver[0] ? l->driver : inv_link_kind_to_string(l->kind);
+		doctor_say(r, DOCTOR_WARN,
+			   "what %s of leg %s (driver %s) cuts into packets is lost to %s: they "
+			   "leave one by one",
+			   l->name, leg, driver, peer && peer[0] ? peer : "a peer");
+		doctor_advise(r,
+			      "ethtool -K %s tx-udp-segmentation off (and where the network is set "
+			      "up at boot), or a later driver %s that cuts them well",
+			      l->name, driver);
+	}
+	doctor_say(r, DOCTOR_PASS, "what NICs cut into packets arrives");
+}
+
+/* Each end asks the other by each of its source ports. */
+static void run_sources(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->status, "paths"), i, path) {
+		const char *leg = json_string_value(json_object_get(path, "leg"));
+		const char *peer = json_string_value(json_object_get(path, "peer"));
+		json_int_t lost = json_integer_value(json_object_get(path, "sources_lost"));
+
+		if (!leg || lost <= 0)
+			continue;
+		doctor_say(
+			r, DOCTOR_WARN,
+			"packets from %d of the UDP source ports of leg %s do not reach %s: bulk "
+			"data use the others",
+			(int)lost, leg, peer && peer[0] ? peer : "a peer");
+		doctor_advise(
+			r, "let firewalls between the hosts judge these packets by the port that "
+			   "they go to, not by the one that they come from, or write "
+			   "udp-sources: 1 under net; plenum apply");
+	}
+	doctor_say(r, DOCTOR_PASS, "packets from all UDP source ports arrive");
+}
+
+static const struct doctor_check checks[] = {
+	{"leg-present", "All legs have their devices", DOCTOR_WANTS_PLAN, run_present, NULL},
+	{"leg-up", "All legs are up", DOCTOR_WANTS_PLAN, doctor_run_steps, "link  up ("},
+	{"leg-carrier", "All legs have a carrier", DOCTOR_WANTS_PLAN, run_carrier, NULL},
+	{"leg-mtu", "All legs have the MTU of their networks", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	 "link  mtu "},
+	{"leg-frames", "Switches take frames as large as legs send",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_frames, NULL},
+	{"leg-mtu-same", "All legs have one MTU", DOCTOR_WANTS_PLAN, run_mtu_same, NULL},
+	{"leg-speed", "All legs run at one speed", DOCTOR_WANTS_PLAN, run_speed, NULL},
+	{"leg-duplex", "All legs run at full duplex", DOCTOR_WANTS_PLAN, run_duplex, NULL},
+	{"leg-pcie", "All legs have their PCIe lanes", DOCTOR_WANTS_PLAN, run_pcie, NULL},
+	{"leg-errors", "Frames come undamaged", DOCTOR_WANTS_PLAN, run_errors, NULL},
+	{"leg-drops", "The NICs lose no packets", DOCTOR_WANTS_PLAN, run_drops, NULL},
+	{"leg-trains", "What NICs cut into packets arrives", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	 run_trains, NULL},
+	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_WANTS_AGENT, run_sources,
+	 NULL},
+	{"leg-flaps", "Carriers are steady", DOCTOR_WANTS_PLAN, run_flaps, NULL},
+	{"leg-labels", "Each leg has a label of its own", DOCTOR_WANTS_PLAN, run_labels, NULL},
+	{"leg-lldp", "The labels that switches shall tell are known",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_lldp, NULL},
+	{"leg-diverse", "No two legs are at one switch", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	 run_diverse, NULL},
+	{"leg-crossed", "Cables are not crossed", DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT,
+	 run_crossed, NULL},
+	{"leg-two", "There is a second leg for when one fails", DOCTOR_WANTS_SPEC, run_two, NULL},
+	{"leg-management", "The management interface is up",
+	 DOCTOR_WANTS_SPEC | DOCTOR_WANTS_INVENTORY, run_management, NULL},
+};
+
+const struct doctor_subject doctor_legs = DOCTOR_SUBJECT("legs", checks);

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Takes the picture that all checks look at: of the host, the configuration and the agent, once.
+ * Apart from the checks so that tests make their own. What cannot be had is noted with its reason;
+ * nothing is changed. */
+#include "agent/ctl/ctl.h"
+#include "agent/ctl/doctor/doctor.h"
+
+#include "netcfg/apply/plan_way.h"
+#include "netcfg/linux/sysfs.h"
+#include "netcfg/spec/spec.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/wait.h>
+
+#define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+#define RULES_BYTES_MAX (8U << 20)
+#define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
+
+/* The first thing that was said, or the error's text. */
+static void note_why(char *buf, size_t size, const struct diag *d, int error)
+{
+	autofree char *text = diag_format(d);
+
+	if (text && *text) {
+		text[strcspn(text, "\n")] = '\0';
+		snprintf(buf, size, "%s", text);
+	} else {
+		snprintf(buf, size, "%s", strerror(-error));
+	}
+}
+
+static void look_at_host(struct doctor_picture *p)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int r = kernel_linux_new(&p->kernel);
+
+	if (r >= 0)
+		r = inv_collect(p->kernel, &d, &p->inv);
+	if (r < 0)
+		note_why(p->no_inventory, sizeof(p->no_inventory), &d, r);
+	p->sys = sysfs_open();
+}
+
+/* ---- the agent ---- */
+
+static json_t *ask(const struct ctl_args *a, const char *path, char *why, size_t size)
+{
+	const struct ctl_request rq = {.method = "GET", .path = path};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	int r = ctl_http(a->socket, &rq, &reply);
+	json_t *o = NULL;
+
+	if (r >= 0 && reply.status == 200)
+		o = json_loadb(reply.body, reply.len, 0, NULL);
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		snprintf(why, size, "none runs on %.160s", a->socket);
+	else if (!o)
+		snprintf(why, size, "%s on %.160s", r < 0 ? strerror(-r) : "no good answer",
+			 a->socket);
+	return o;
+}
+
+static void look_at_agent(const struct ctl_args *a, struct doctor_picture *p)
+{
+	p->status = ask(a, "/v1/status", p->no_agent, sizeof(p->no_agent));
+	if (!p->status)
+		return;
+	p->processes = ask(a, "/v1/processes", p->no_agent, sizeof(p->no_agent));
+	p->net = ask(a, "/v1/net", p->no_agent, sizeof(p->no_agent));
+}
+
+/* ---- what is wanted ---- */
+
+static int ask_running(const struct ctl_args *a, struct diag *d, struct spec **ret)
+{
+	const struct ctl_request rq = {.method = "GET", .path = "/v1/config/running"};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	int r = ctl_http(a->socket, &rq, &reply);
+
+	if (r < 0)
+		return r;
+	return reply.status == 200
+		       ? spec_parse("the running configuration", reply.body, reply.len, d, ret)
+		       : -ENODATA;
+}
+
+/* What runs, or what a file says: that which is named, or the one that an agent would read. */
+static void look_at_spec(const struct ctl_args *a, const char *named, struct doctor_picture *p)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	const char *file = named ? named : CONFIG_FILE;
+	int r = -ENODATA;
+
+	if (p->status && !named)
+		r = ask_running(a, &d, &p->spec);
+	if (r < 0 && d.n_errors == 0)
+		r = ctl_load_file(file, &d, &p->spec);
+	if (r < 0)
+		note_why(p->no_spec, sizeof(p->no_spec), &d, r);
+}
+
+/* The agent knows what its workers hold, and what was tried in vain. */
+static json_t *find_steps(const struct ctl_args *a, const char *file,
+			  const struct doctor_picture *p)
+{
+	char why[256];
+	json_t *o = p->status && !file ? ask(a, "/v1/plan", why, sizeof(why)) : NULL, *steps;
+
+	if (!o)
+		o = plan_to_object(p->plan);
+	steps = json_incref(json_object_get(o, "steps"));
+	json_decref(o);
+	return steps;
+}
+
+static void look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *p)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	int r;
+
+	if (!p->spec || !p->inv) {
+		snprintf(p->no_plan, sizeof(p->no_plan), "%s",
+			 p->spec ? p->no_inventory : p->no_spec);
+		return;
+	}
+	/* Workers that run have theirs; that is not the plan's of somebody who starts now. */
+	for (size_t i = 0; p->status && i < p->inv->n_hugepages; i++)
+		p->inv->hugepages[i].free = p->inv->hugepages[i].total;
+	r = ctl_plan_here(p->spec, p->inv, &d, &p->plan);
+	if (r < 0) {
+		note_why(p->no_plan, sizeof(p->no_plan), &d, r);
+		return;
+	}
+	p->steps = find_steps(a, file, p);
+	if (json_array_size(p->steps) == 0)
+		plan_check_ways(p->kernel, p->inv, p->plan);
+}
+
+/* ---- what only a call tells ---- */
+
+static int try_udp_option(int option, int value)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	return setsockopt(fd, IPPROTO_UDP, option, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+static void set_space(const struct statvfs *s, struct doctor_space *ret)
+{
+	*ret = (struct doctor_space){.free_bytes = s->f_bavail * s->f_frsize,
+				     .total_bytes = s->f_blocks * s->f_frsize,
+				     .free_inodes = s->f_favail,
+				     .total_inodes = s->f_files};
+}
+
+/* Of a folder, or where it is not there yet of the one that it would be in. */
+static void look_at_space(const char *path, struct doctor_space *ret)
+{
+	struct statvfs s;
+	char folder[PATH_MAX], *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	while (statvfs(folder, &s) < 0) {
+		slash = strrchr(folder, '/');
+		if (errno != ENOENT || !slash || slash == folder) {
+			ret->error = -errno;
+			return;
+		}
+		*slash = '\0';
+	}
+	set_space(&s, ret);
+}
+
+/* A process that asks about a folder: one whose disk hangs is not waited for. */
+struct asker {
+	pid_t pid;
+	int answer; /* negative errno: it could not be asked */
+};
+
+static void __attribute__((noreturn)) answer_about(const char *path, int answer)
+{
+	struct doctor_space space = {.error = 0};
+	struct statvfs s;
+
+	/* Nor shall whoever reads what we print wait for it. */
+	if (dup2(answer, STDIN_FILENO) < 0)
+		_exit(1);
+	close_range(STDIN_FILENO + 1, ~0U, 0);
+	if (statvfs(path, &s) < 0)
+		space.error = -errno;
+	else
+		set_space(&s, &space);
+	_exit(write(STDIN_FILENO, &space, sizeof(space)) < 0);
+}
+
+static struct asker ask_about(const char *path)
+{
+	struct asker a = {.pid = -1};
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		a.answer = -errno;
+		return a;
+	}
+	a.pid = fork();
+	if (a.pid == 0)
+		answer_about(path, ends[1]);
+	close(ends[1]);
+	a.answer = ends[0]; /* which ends at once where there is no process */
+	return a;
+}
+
+/* Whoever does not answer is left to the kernel, which ends it when its disk goes on. */
+static void take_answer(struct asker *a, uint64_t end_ns, struct doctor_space *ret)
+{
+	struct pollfd end = {.fd = a->answer, .events = POLLIN};
+	uint64_t now = clock_now_ns();
+
+	if (a->answer < 0) {
+		ret->error = a->answer;
+		return;
+	}
+	if (poll(&end, 1, now < end_ns ? (int)((end_ns - now) / NSEC_PER_MSEC) : 0) <= 0)
+		ret->error = -ETIMEDOUT;
+	else if (read(a->answer, ret, sizeof(*ret)) != sizeof(*ret))
+		ret->error = -EIO;
+	close(a->answer);
+	if (a->pid > 0) {
+		kill(a->pid, SIGKILL);
+		waitpid(a->pid, NULL, ret->error == -ETIMEDOUT ? WNOHANG : 0);
+	}
+}
+
+static void look_at_folders(struct doctor_picture *p)
+{
+	struct asker exports[ARRAY_SIZE(p->exports)], mounts[ARRAY_SIZE(p->mounts)];
+	size_t n_exports = 0, n_mounts = 0;
+	uint64_t end_ns;
+
+	for (size_t i = 0; p->spec && i < p->spec->n_workers; i++) {
+		const struct spec_worker *w = &p->spec->workers[i];
+
+		for (size_t j = 0; j < w->n_exports && n_exports < ARRAY_SIZE(exports); j++)
+			exports[n_exports++] = ask_about(w->exports[j].path);
+		for (size_t j = 0; j < w->n_mounts && n_mounts < ARRAY_SIZE(mounts); j++)
+			mounts[n_mounts++] = ask_about(w->mounts[j].path);
+	}
+	end_ns = clock_now_ns() + SPACE_LIMIT_NS;
+	for (size_t i = 0; i < n_exports; i++)
+		take_answer(&exports[i], end_ns, &p->exports[i]);
+	for (size_t i = 0; i < n_mounts; i++)
+		take_answer(&mounts[i], end_ns, &p->mounts[i]);
+}
+
+static void look_at_clock(struct doctor_picture *p)
+{
+	struct timex t = {.modes = 0};
+
+	p->clock_state = adjtimex(&t);
+	p->clock_error = p->clock_state < 0 ? -errno : 0;
+	p->clock_status = (unsigned)t.status;
+}
+
+/* What a tool prints; heap. NULL: it is not there, or failed. */
+static char *run_tool(const char *command, char *why, size_t size)
+{
+	autofree char *text = malloc(RULES_BYTES_MAX + 1);
+	FILE *f = text ? popen(command, "re") : NULL;
+	size_t len;
+	int status;
+
+	if (!f) {
+		snprintf(why, size, "%s", strerror(errno));
+		return NULL;
+	}
+	len = fread(text, 1, RULES_BYTES_MAX, f);
+	text[len] = '\0';
+	status = pclose(f);
+	if (status == 0 && len < RULES_BYTES_MAX)
+		return ptr_take(text);
+	snprintf(why, size, "'%.64s' %s", command,
+		 status != 0 ? "failed or is not installed" : "prints too much");
+	return NULL;
+}
+
+/* The tables of the older filter exist only where somebody has made rules in them; asking its tools
+ * elsewhere would load its modules. */
+static char *run_legacy(const struct doctor_picture *p, const char *names, const char *command,
+			char *why, size_t size)
+{
+	autofree char *text = doctor_read_all(p, names);
+
+	if (text && *text)
+		return run_tool(command, why, size);
+	if (text || errno == ENOENT)
+		return strdup("");
+	snprintf(why, size, "%s cannot be read: %s", names, strerror(errno));
+	return NULL;
+}
+
+static void look_at_firewall(struct doctor_picture *p)
+{
+	p->nft = run_tool("PATH=$PATH:/usr/sbin:/sbin; exec nft -j list ruleset 2>/dev/null",
+			  p->no_nft, sizeof(p->no_nft));
+	p->iptables = run_legacy(p, "/proc/net/ip_tables_names",
+				 "PATH=$PATH:/usr/sbin:/sbin; iptables-legacy-save -t filter "
+				 "2>/dev/null || iptables-save -t filter 2>/dev/null",
+				 p->no_iptables, sizeof(p->no_iptables));
+	p->ip6tables = run_legacy(p, "/proc/net/ip6_tables_names",
+				  "PATH=$PATH:/usr/sbin:/sbin; ip6tables-legacy-save -t filter "
+				  "2>/dev/null || ip6tables-save -t filter 2>/dev/null",
+				  p->no_ip6tables, sizeof(p->no_ip6tables));
+}
+
+void doctor_look_at_plan(const struct ctl_args *a, const char *file, struct doctor_picture *ret)
+{
+	*ret = (struct doctor_picture){.root = "", .sys = -1, .privileged = geteuid() == 0};
+	snprintf(ret->peer, sizeof(ret->peer), "%s", a->peer ? a->peer : "");
+	look_at_host(ret);
+	look_at_agent(a, ret);
+	look_at_spec(a, file, ret);
+	look_at_plan(a, file, ret);
+}
+
+void doctor_look(const struct ctl_args *a, const char *file, struct doctor_picture *ret)
+{
+	doctor_look_at_plan(a, file, ret);
+	look_at_clock(ret);
+	look_at_firewall(ret);
+	doctor_look_at_peers(ret);
+	look_at_space(PLENUM_STATEDIR, &ret->state);
+	look_at_space(PLENUM_RUNDIR, &ret->run);
+	look_at_folders(ret);
+	ret->udp_gso = try_udp_option(UDP_SEGMENT, 1400);
+	ret->udp_gro = try_udp_option(UDP_GRO, 1);
+}
+
+void doctor_picture_done(struct doctor_picture *p)
+{
+	json_decref(p->steps);
+	json_decref(p->status);
+	json_decref(p->processes);
+	json_decref(p->net);
+	free(p->nft);
+	free(p->iptables);
+	free(p->ip6tables);
+	plan_free(p->plan);
+	spec_free(p->spec);
+	inv_free(p->inv);
+	kernel_free(p->kernel);
+	if (p->sys >= 0)
+		close(p->sys);
+	*p = (struct doctor_picture){.sys = -1};
+}

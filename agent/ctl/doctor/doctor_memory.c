@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of memory: huge pages for workers on DPDK, by node, and the limits of the agent's process,
+ * which workers inherit. */
+#include "agent/ctl/doctor/doctor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define AVAILABLE_KIB_MIN (512 << 10)
+#define FILES_MIN 65536
+#define GROUP_MAX 256
+#define GROUP_MIB_EACH 256 /* of a worker with all its sessions, and of the agent */
+
+static uint64_t pages_of(const struct doctor_picture *p, int node)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < p->inv->n_hugepages; i++) {
+		const struct inv_hugepages *h = &p->inv->hugepages[i];
+
+		if (h->size_kib == PLAN_HUGEPAGE_KIB && h->numa_node == node)
+			n += h->free;
+	}
+	return n;
+}
+
+static void run_hugepages(const struct doctor_picture *p, const struct doctor_check *c,
+			  struct doctor_result *r)
+{
+	const uint64_t has = pages_of(p, INV_NUMA_NONE);
+	uint64_t want = 0;
+
+	for (size_t i = 0; i < p->plan->n_workers; i++)
+		want += p->plan->workers[i].hugepages;
+	if (has >= want) {
+		doctor_say(r, DOCTOR_PASS,
+			   "%" PRIu64 " pages of 2 MiB, of which workers on DPDK want %" PRIu64,
+			   has, want);
+		return;
+	}
+	doctor_say(r, DOCTOR_FAIL, "%" PRIu64 " pages of 2 MiB, and workers on DPDK want %" PRIu64,
+		   has, want);
+	doctor_advise(r,
+		      "sysctl -w vm.nr_hugepages=%" PRIu64 " (and into /etc/sysctl.d/plenum.conf)",
+		      want);
+}
+
+static void run_hugepages_node(const struct doctor_picture *p, const struct doctor_check *c,
+			       struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_workers; i++) {
+		const int node = doctor_core_node(p, p->plan->workers[i].core);
+		uint64_t want = 0, has;
+
+		if (node == INV_NUMA_NONE)
+			continue;
+		for (size_t j = 0; j < p->plan->n_workers; j++)
+			if (doctor_core_node(p, p->plan->workers[j].core) == node)
+				want += p->plan->workers[j].hugepages;
+		has = pages_of(p, node);
+		if (has >= want)
+			continue;
+		doctor_say(r, DOCTOR_WARN,
+			   "node %d has %" PRIu64 " pages of 2 MiB, and its workers want %" PRIu64,
+			   node, has, want);
+		doctor_advise(r,
+			      "echo %" PRIu64
+			      " >/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/"
+			      "nr_hugepages",
+			      want, node);
+	}
+	doctor_say(r, DOCTOR_PASS, "each NUMA node has the pages that its workers want");
+}
+
+static void run_available(const struct doctor_picture *p, const struct doctor_check *c,
+			  struct doctor_result *r)
+{
+	autofree char *text = doctor_read_all(p, "/proc/meminfo");
+	const char *at = text ? strstr(text, "MemAvailable:") : NULL;
+	unsigned long kib = at ? strtoul(at + strlen("MemAvailable:"), NULL, 10) : 0;
+
+	if (!at) {
+		doctor_say(r, DOCTOR_UNKNOWN, "/proc/meminfo has no MemAvailable");
+	} else if (kib >= AVAILABLE_KIB_MIN) {
+		doctor_say(r, DOCTOR_PASS, "%lu MiB are available", kib >> 10);
+	} else {
+		doctor_say(r, DOCTOR_WARN, "only %lu MiB are available", kib >> 10);
+		doctor_advise(r, "end other programs, or lower vm.nr_hugepages");
+	}
+}
+
+static void run_balancing(const struct doctor_picture *p, const struct doctor_check *c,
+			  struct doctor_result *r)
+{
+	static const char file[] = "/proc/sys/kernel/numa_balancing";
+	int64_t on;
+
+	if (doctor_read_number(p, &on, "%s", file) < 0 || on == 0 || doctor_n_polling(p) == 0) {
+		doctor_say(r, DOCTOR_PASS, "the kernel does not move the memory of workers");
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN,
+		   "%s is %lld: the kernel moves memory between nodes and stalls workers that poll",
+		   file, (long long)on);
+	doctor_advise(r, "sysctl -w kernel.numa_balancing=0");
+}
+
+/* ---- limits of the agent's process ---- */
+
+/* The soft limit of a line as "Max locked memory  unlimited  unlimited  bytes". 0; -ENOENT. */
+static int find_limit(const char *text, const char *name, uint64_t *ret)
+{
+	const char *at = strstr(text, name);
+
+	if (!at)
+		return -ENOENT;
+	at += strlen(name);
+	at += strspn(at, " ");
+	*ret = strncmp(at, "unlimited", strlen("unlimited")) == 0 ? UINT64_MAX
+								  : strtoull(at, NULL, 10);
+	return 0;
+}
+
+static json_int_t agent_pid(const struct doctor_picture *p)
+{
+	const json_t *list = json_object_get(p->processes, "processes"), *process;
+	json_int_t pid = 0;
+	size_t i;
+
+	json_array_foreach (list, i, process) {
+		const char *role = json_string_value(json_object_get(process, "role"));
+
+		if (role && strcmp(role, "MANAGEMENT") == 0)
+			pid = json_integer_value(json_object_get(process, "pid"));
+	}
+	return pid;
+}
+
+static int agent_limit(const struct doctor_picture *p, const char *name, struct doctor_result *r,
+		       uint64_t *ret)
+{
+	char path[64];
+	autofree char *text = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/limits", agent_pid(p));
+	text = doctor_read_all(p, path);
+	if (text && find_limit(text, name, ret) >= 0)
+		return 0;
+	doctor_say(r, DOCTOR_UNKNOWN, "%s of the agent cannot be read", path);
+	return -ENOENT;
+}
+
+static void run_memlock(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	uint64_t limit;
+
+	if (agent_limit(p, "Max locked memory", r, &limit) < 0)
+		return;
+	if (limit == UINT64_MAX) {
+		doctor_say(r, DOCTOR_PASS, "the agent may lock as much memory as it likes");
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN,
+		   "the agent and its workers may lock only %" PRIu64 " KiB of memory, which "
+		   "VFIO and RDMA need for their buffers",
+		   limit >> 10);
+	doctor_advise(r, "LimitMEMLOCK=infinity below [Service] in 'systemctl edit plenumd', then "
+			 "systemctl restart plenumd");
+}
+
+static void run_files(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	uint64_t limit;
+
+	if (agent_limit(p, "Max open files", r, &limit) < 0)
+		return;
+	if (limit >= FILES_MIN) {
+		doctor_say(r, DOCTOR_PASS, "the agent may have %" PRIu64 " files open", limit);
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN, "the agent and its workers may have only %" PRIu64 " files open",
+		   limit);
+	doctor_advise(r, "LimitNOFILE=1048576 below [Service] in 'systemctl edit plenumd', then "
+			 "systemctl restart plenumd");
+}
+
+/* The least that a group of processes and those around it may have; UINT64_MAX: as much as there
+ * is. *ret_group: whose word that is. */
+static uint64_t group_limit(const struct doctor_picture *p, const char *group, const char *file,
+			    char ret_group[static GROUP_MAX])
+{
+	char path[GROUP_MAX], text[32];
+	uint64_t least = UINT64_MAX, n;
+	char *slash;
+
+	snprintf(path, sizeof(path), "%s", group);
+	for (;;) {
+		if (doctor_read(p, text, sizeof(text), "/sys/fs/cgroup%s/%s", path, file) >= 0 &&
+		    text[0] >= '0' && text[0] <= '9' && (n = strtoull(text, NULL, 10)) < least) {
+			least = n;
+			snprintf(ret_group, GROUP_MAX, "%s", path);
+		}
+		slash = strrchr(path, '/');
+		if (!slash || slash == path)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* Huge pages that are there, and may not be taken; memory that is there, and ends workers. */
+static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	char group[GROUP_MAX], whose[GROUP_MAX] = "", path[64];
+	autofree char *text = NULL;
+	const char *at;
+	uint64_t pages = 0, has;
+
+	snprintf(path, sizeof(path), "/proc/%" JSON_INTEGER_FORMAT "/cgroup", agent_pid(p));
+	text = doctor_read_all(p, path);
+	at = text ? strstr(text, "0::/") : NULL;
+	if (!at) {
+		doctor_say(r, DOCTOR_UNKNOWN, "%s does not name a group of version 2", path);
+		return;
+	}
+	snprintf(group, sizeof(group), "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
+	for (size_t i = 0; i < p->plan->n_workers; i++)
+		pages += p->plan->workers[i].hugepages;
+	has = group_limit(p, group, "hugetlb.2MB.max", whose);
+	if (has < pages * PLAN_HUGEPAGE_KIB << 10) {
+		doctor_say(r, DOCTOR_FAIL,
+			   "the control group %.120s may have %" PRIu64
+			   " MiB of huge pages, and workers on DPDK want %" PRIu64,
+			   whose, has >> 20, pages * PLAN_HUGEPAGE_KIB >> 10);
+		doctor_advise(r, "echo max >/sys/fs/cgroup%s/hugetlb.2MB.max", whose);
+	}
+	has = group_limit(p, group, "memory.max", whose);
+	if (has >> 20 < GROUP_MIB_EACH * (p->plan->n_workers + 1)) {
+		doctor_say(r, DOCTOR_WARN,
+			   "the control group %.120s may have %" PRIu64
+			   " MiB of memory, and its workers are ended where that is not enough",
+			   whose, has >> 20);
+		doctor_advise(r, "MemoryMax=infinity below [Service] in 'systemctl edit plenumd', "
+				 "then systemctl restart plenumd");
+	}
+	doctor_say(r, DOCTOR_PASS, "the control group %.120s leaves room for all workers", group);
+}
+
+static const struct doctor_check checks[] = {
+	{"memory-hugepages", "There are huge pages for all workers on DPDK", DOCTOR_WANTS_PLAN,
+	 run_hugepages, NULL},
+	{"memory-hugepages-node", "Each NUMA node has huge pages for its workers",
+	 DOCTOR_WANTS_PLAN, run_hugepages_node, NULL},
+	{"memory-available", "Memory is left for programs", 0, run_available, NULL},
+	{"memory-numa-balancing", "The kernel does not move the memory of workers that poll",
+	 DOCTOR_WANTS_PLAN, run_balancing, NULL},
+	{"memory-locked", "Workers may lock their memory", DOCTOR_WANTS_AGENT, run_memlock, NULL},
+	{"memory-group", "The control group leaves room for all workers",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_AGENT, run_group, NULL},
+	{"memory-files", "Workers may have many files open", DOCTOR_WANTS_AGENT, run_files, NULL},
+};
+
+const struct doctor_subject doctor_memory = DOCTOR_SUBJECT("memory", checks);

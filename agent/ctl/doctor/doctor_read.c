@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What checks say, and how they read the picture. Apart from the checks because all of them use it.
+ */
+#include "agent/ctl/doctor/doctor.h"
+
+#include "netcfg/base/file.h"
+#include "netcfg/linux/sysfs.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define FILE_BYTES_MAX (4U << 20)
+#define LINE_BYTES_MAX 4096 /* more at once procfs refuses for its settings */
+
+const char *doctor_state_to_string(enum doctor_state s)
+{
+	static const char *const names[] = {[DOCTOR_PASS] = "pass",
+					    [DOCTOR_UNKNOWN] = "unknown",
+					    [DOCTOR_WARN] = "warn",
+					    [DOCTOR_FAIL] = "fail"};
+
+	return s < DOCTOR_STATE_MAX ? names[s] : "?";
+}
+
+/* Behind what is there already; what does not fit is left out as a whole. */
+static void add_text(char *buf, size_t size, const char *text)
+{
+	const size_t len = strlen(buf);
+
+	if (strstr(buf, text))
+		return;
+	if (len == 0)
+		snprintf(buf, size, "%s", text);
+	else if (len + 2 + strlen(text) < size)
+		snprintf(buf + len, size - len, "; %s", text);
+}
+
+void doctor_say(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
+{
+	char text[sizeof(r->evidence)];
+	va_list args;
+
+	r->taken = s >= r->state;
+	if (!r->taken)
+		return;
+	if (s > r->state) {
+		r->evidence[0] = r->remedy[0] = '\0';
+		r->state = s;
+	}
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	add_text(r->evidence, sizeof(r->evidence), text);
+}
+
+void doctor_advise(struct doctor_result *r, const char *fmt, ...)
+{
+	char text[sizeof(r->remedy)];
+	va_list args;
+
+	if (!r->taken)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	add_text(r->remedy, sizeof(r->remedy), text);
+}
+
+/* ---- files ---- */
+
+static int make_path(const struct doctor_picture *p, char path[static PATH_MAX], const char *fmt,
+		     va_list args)
+{
+	const int len = snprintf(path, PATH_MAX, "%s", p->root);
+	const int more = vsnprintf(path + len, PATH_MAX - (size_t)len, fmt, args);
+
+	return more < 0 || more >= PATH_MAX - len ? -ENAMETOOLONG : 0;
+}
+
+static int read_path(const char *path, char *buf, size_t size)
+{
+	autofree char *text = NULL;
+	size_t len;
+	int r = file_read(path, LINE_BYTES_MAX, &text, &len);
+
+	if (r < 0)
+		return r;
+	text[strcspn(text, "\n")] = '\0';
+	return snprintf(buf, size, "%s", text) >= (int)size ? -ENOSPC : 0;
+}
+
+int doctor_read(const struct doctor_picture *p, char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	int r;
+
+	va_start(args, fmt);
+	r = make_path(p, path, fmt, args);
+	va_end(args);
+	return r < 0 ? r : read_path(path, buf, size);
+}
+
+char *doctor_read_all(const struct doctor_picture *p, const char *path)
+{
+	autofree char *full = NULL;
+	char *text = NULL;
+	size_t len;
+	int r;
+
+	if (asprintf(&full, "%s%s", p->root, path) < 0) {
+		full = NULL;
+		errno = ENOMEM;
+		return NULL;
+	}
+	r = file_read(full, FILE_BYTES_MAX, &text, &len);
+	if (r < 0)
+		errno = -r;
+	return r < 0 ? NULL : text;
+}
+
+static int to_number(const char *text, int64_t *ret)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 0);
+	if (end == text || errno || (*end && !isspace((unsigned char)*end)))
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+int doctor_read_number(const struct doctor_picture *p, int64_t *ret, const char *fmt, ...)
+{
+	char path[PATH_MAX], text[64];
+	va_list args;
+	int r;
+
+	va_start(args, fmt);
+	r = make_path(p, path, fmt, args);
+	va_end(args);
+	if (r >= 0)
+		r = read_path(path, text, sizeof(text));
+	return r < 0 ? r : to_number(text, ret);
+}
+
+bool doctor_exists(const struct doctor_picture *p, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	int r;
+
+	va_start(args, fmt);
+	r = make_path(p, path, fmt, args);
+	va_end(args);
+	return r >= 0 && access(path, F_OK) == 0;
+}
+
+static int make_sys_path(const struct doctor_picture *p, char path[static PATH_MAX],
+			 const char *fmt, va_list args)
+{
+	if (p->sys < 0)
+		return -ENOENT;
+	return vsnprintf(path, PATH_MAX, fmt, args) >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int doctor_sys_number(const struct doctor_picture *p, int64_t *ret, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	int r;
+
+	va_start(args, fmt);
+	r = make_sys_path(p, path, fmt, args);
+	va_end(args);
+	return r < 0 ? r : sysfs_read_number(p->sys, path, ret);
+}
+
+int doctor_sys_text(const struct doctor_picture *p, char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	int r;
+
+	va_start(args, fmt);
+	r = make_sys_path(p, path, fmt, args);
+	va_end(args);
+	if (r >= 0)
+		r = sysfs_read(p->sys, path, buf, size);
+	return r < 0 ? r : 0;
+}
+
+int doctor_read_list(const struct doctor_picture *p, bool *set, size_t n, const char *path)
+{
+	char text[1024];
+	int r = doctor_read(p, text, sizeof(text), "%s", path);
+
+	memset(set, 0, n * sizeof(*set));
+	return r < 0 ? r : *text ? sysfs_parse_list(text, set, n) : 0;
+}
+
+bool doctor_process_runs(const struct doctor_picture *p, const char *comm)
+{
+	char path[PATH_MAX], name[32];
+	const struct dirent *e;
+	bool runs = false;
+	DIR *proc;
+
+	snprintf(path, sizeof(path), "%s/proc", p->root);
+	proc = opendir(path);
+	while (proc && !runs && (e = readdir(proc)))
+		runs = isdigit((unsigned char)e->d_name[0]) &&
+		       doctor_read(p, name, sizeof(name), "/proc/%.20s/comm", e->d_name) >= 0 &&
+		       strcmp(name, comm) == 0;
+	if (proc)
+		closedir(proc);
+	return runs;
+}
+
+/* ---- the kernel ---- */
+
+bool doctor_kernel_is(const struct doctor_picture *p, unsigned major, unsigned minor)
+{
+	unsigned has_major = 0, has_minor = 0;
+
+	if (!p->inv || sscanf(p->inv->kernel_release, "%u.%u", &has_major, &has_minor) != 2)
+		return false;
+	return has_major > major || (has_major == major && has_minor >= minor);
+}
+
+/* A line as "kernel/drivers/net/bonding/bonding.ko: ..." or ".../vfio-pci.ko.xz:"; names have '-'
+ * or '_' as their file has. */
+static bool list_has(const char *text, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *at = text; (at = strchr(at, '/'));) {
+		size_t i = 0;
+
+		at++;
+		while (i < len && (at[i] == name[i] || (at[i] == '-' && name[i] == '_')))
+			i++;
+		if (i == len && strncmp(at + len, ".ko", 3) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool doctor_has_module(const struct doctor_picture *p, const char *name)
+{
+	static const char *const lists[] = {"modules.builtin", "modules.dep"};
+
+	if (doctor_exists(p, "/sys/module/%s", name))
+		return true;
+	for (size_t i = 0; p->inv && i < ARRAY_SIZE(lists); i++) {
+		char path[160];
+		autofree char *text = NULL;
+
+		snprintf(path, sizeof(path), "/lib/modules/%s/%s", p->inv->kernel_release,
+			 lists[i]);
+		text = doctor_read_all(p, path);
+		if (text && list_has(text, name))
+			return true;
+	}
+	return false;
+}
+
+/* ---- what is wanted ---- */
+
+bool doctor_has_role(const struct doctor_picture *p, enum spec_role role)
+{
+	for (size_t i = 0; i < p->plan->n_workers; i++)
+		if (p->plan->workers[i].role == role)
+			return true;
+	return false;
+}
+
+bool doctor_worker_polls(const struct plan_worker *w)
+{
+	return w->effective == SPEC_TRANSPORT_DPDK || w->asked == SPEC_TRANSPORT_DPDK;
+}
+
+size_t doctor_n_polling(const struct doctor_picture *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->plan->n_workers; i++)
+		n += doctor_worker_polls(&p->plan->workers[i]);
+	return n;
+}
+
+const struct inv_link *doctor_leg_link(const struct doctor_picture *p,
+				       const struct plan_leg_info *leg)
+{
+	return leg->ifindex && leg->state != PLAN_LEG_DISABLED
+		       ? inv_link_by_index(p->inv, leg->ifindex)
+		       : NULL;
+}
+
+const json_t *doctor_neighbour(const struct doctor_picture *p, const char *leg, size_t n)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (json_object_get(p->net, "net"), i, o) {
+		const char *name = json_string_value(json_object_get(o, "name"));
+
+		if (name && strcmp(name, leg) == 0)
+			return json_array_get(json_object_get(o, "neighbours"), n);
+	}
+	return NULL;
+}
+
+int doctor_core_node(const struct doctor_picture *p, unsigned core)
+{
+	for (size_t i = 0; i < p->inv->n_cores; i++)
+		if (p->inv->cores[i].id == core)
+			return p->inv->cores[i].numa_node;
+	return INV_NUMA_NONE;
+}
+
+/* Whether a step is what "KIND WORD" means: of that kind of object, with the word in its text. */
+static bool step_is_about(const char *op, const char *text, const char *about)
+{
+	const size_t len = strcspn(about, " ");
+	const char *verb = strrchr(op, '-');
+
+	if (!verb || (size_t)(verb - op) != len || strncmp(op, about, len) != 0)
+		return false;
+	return !about[len] || strstr(text, about + len + 1);
+}
+
+void doctor_run_steps(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	const json_t *step;
+	bool any = false;
+	size_t i;
+
+	json_array_foreach (p->steps, i, step) {
+		const char *op, *text, *reason;
+
+		if (json_unpack((json_t *)step, "{s:s, s:s, s:s}", "op", &op, "step", &text,
+				"reason", &reason) < 0 ||
+		    !step_is_about(op, text, c->about))
+			continue;
+		any = true;
+		doctor_say(r, p->status ? DOCTOR_FAIL : DOCTOR_WARN, "still to do: %s (%s)", text,
+			   reason);
+	}
+	if (!any)
+		doctor_say(r, DOCTOR_PASS, "the host is as the configuration wants it");
+	else
+		doctor_advise(r, p->status ? "plenum plan; plenum apply"
+					   : "systemctl start plenumd (it applies the "
+					     "configuration); 'plenum plan' shows how");
+}

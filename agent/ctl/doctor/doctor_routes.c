@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of addresses, rules, routes and ARP: that what belongs to a leg comes and goes by it. What
+ * the plan wants of them is the plan's; here is what else can be in the way. */
+#include "agent/ctl/doctor/doctor.h"
+
+#include "netcfg/host/kernel.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define NEIGHBOURS_MIN 1024
+
+static void run_duplicate(const struct doctor_picture *p, const struct doctor_check *c,
+			  struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->inv->n_addrs; i++) {
+		const struct inv_addr *a = &p->inv->addrs[i];
+		char text[IP_ADDR_STR_MAX];
+
+		if (!a->dad_failed)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "another host has %s",
+			   ip_addr_format(&a->ip.addr, text, sizeof(text)));
+		doctor_advise(r, "give one of the two hosts another range (networks[].range)");
+	}
+	doctor_say(r, DOCTOR_PASS, "the kernel knows of no other host with an address of ours");
+}
+
+static void run_diverted(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &p->plan->legs[i];
+
+		if (strcmp(leg->reason.code, "diverted") != 0)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "leg %s: %s", leg->name, leg->reason.text);
+		doctor_advise(r,
+			      "ip rule; ip route get GATEWAY from DATA-IP; remove what diverts it");
+	}
+	doctor_say(r, DOCTOR_PASS, "what is sent from a leg's data IP leaves by that leg");
+}
+
+/* Rules of others that come before ours and name one of our data IPs. */
+static void run_foreign(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->inv->n_rules; i++) {
+		const struct inv_rule *rule = &p->inv->rules[i];
+		char text[IP_ADDR_STR_MAX];
+		bool ours = false;
+
+		if (rule->proto == PLENUM_RTPROT || rule->priority >= PLAN_RULE_PRIORITY ||
+		    !rule->from.addr.family || rule->from.len == 0)
+			continue;
+		for (size_t j = 0; j < p->plan->n_workers; j++)
+			for (size_t k = 0; k < p->plan->workers[j].n_ports; k++)
+				ours = ours ||
+				       ip_prefix_contains(&rule->from,
+							  &p->plan->workers[j].ports[k].ip.addr);
+		if (!ours)
+			continue;
+		doctor_say(r, DOCTOR_WARN,
+			   "rule %" PRIu32 " (from %s lookup %" PRIu32 ") comes before ours",
+			   rule->priority, ip_prefix_format(&rule->from, text, sizeof(text)),
+			   rule->table);
+		doctor_advise(r, "ip rule del pref %" PRIu32, rule->priority);
+	}
+	doctor_say(r, DOCTOR_PASS, "no rule of others is about a data IP");
+}
+
+static void run_overlap(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->inv->n_addrs; i++) {
+		const struct inv_addr *a = &p->inv->addrs[i];
+		const struct inv_link *l = inv_link_by_index(p->inv, a->ifindex);
+		bool is_leg = l && l->kind == INV_LINK_LOOPBACK;
+		char text[IP_ADDR_STR_MAX];
+
+		for (size_t j = 0; j < p->plan->n_legs; j++)
+			is_leg = is_leg || p->plan->legs[j].ifindex == a->ifindex;
+		for (size_t j = 0; j < p->spec->n_networks && l && !is_leg; j++) {
+			const struct spec_network *n = &p->spec->networks[j];
+
+			if (!ip_prefix_contains(&a->ip, &n->range.first))
+				continue;
+			doctor_say(r, DOCTOR_WARN, "%s of %s is in the subnet of network %s",
+				   ip_prefix_format(&a->ip, text, sizeof(text)), l->name, n->name);
+			doctor_advise(r, "give network %s a subnet of its own", n->name);
+		}
+	}
+	doctor_say(r, DOCTOR_PASS, "no other interface is in the subnet of a data network");
+}
+
+static void run_neighbours(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	static const char file[] = "/proc/sys/net/ipv4/neigh/default/gc_thresh3";
+	int64_t n;
+
+	if (doctor_read_number(p, &n, "%s", file) < 0) {
+		doctor_say(r, DOCTOR_UNKNOWN, "%s cannot be read here", file);
+	} else if (n >= NEIGHBOURS_MIN) {
+		doctor_say(r, DOCTOR_PASS, "the kernel knows up to %" PRId64 " neighbours", n);
+	} else {
+		doctor_say(r, DOCTOR_WARN, "the kernel knows only %" PRId64 " neighbours", n);
+		doctor_advise(r, "sysctl -w net.ipv4.neigh.default.gc_thresh3=8192");
+	}
+}
+
+/* "10.10.0.1  0x1  0x0  00:00:00:00:00:00  *  veth0": asked for and not answered. */
+static void run_arp(const struct doctor_picture *p, const struct doctor_check *c,
+		    struct doctor_result *r)
+{
+	autofree char *text = doctor_read_all(p, "/proc/net/arp");
+	char *rest = text;
+
+	for (char *line; rest && (line = strsep(&rest, "\n"));) {
+		char ip[48], mac[32], ifname[IFNAMSIZ];
+		unsigned flags;
+
+		if (sscanf(line, "%47s %*s %x %31s %*s %15s", ip, &flags, mac, ifname) != 4 ||
+		    flags != 0)
+			continue;
+		for (size_t i = 0; i < p->plan->n_legs; i++) {
+			if (strcmp(p->plan->legs[i].ifname, ifname) != 0)
+				continue;
+			doctor_say(r, DOCTOR_WARN, "nobody on %s answers ARP for %s", ifname, ip);
+			doctor_advise(r,
+				      "plenum doctor --peer %s; is it up, and on the network of "
+				      "%s?",
+				      ip, p->plan->legs[i].name);
+		}
+	}
+	doctor_say(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
+		   text ? "all that legs have asked for answers ARP"
+			: "/proc/net/arp cannot be read");
+}
+
+static const struct doctor_check checks[] = {
+	{"address-set", "Legs have their data IPs", DOCTOR_WANTS_PLAN, doctor_run_steps, "addr"},
+	{"address-duplicate", "No other host has an address of ours", DOCTOR_WANTS_INVENTORY,
+	 run_duplicate, NULL},
+	{"address-overlap", "Data networks have subnets of their own", DOCTOR_WANTS_PLAN,
+	 run_overlap, NULL},
+	{"route-set", "Each leg has its own routes", DOCTOR_WANTS_PLAN, doctor_run_steps, "route"},
+	{"route-rules", "Data IPs are routed by their leg's table", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "rule"},
+	{"route-diverted", "What leaves a data IP goes by its leg",
+	 DOCTOR_WANTS_PLAN | DOCTOR_WANTS_APPLIED, run_diverted, NULL},
+	{"route-foreign", "No rule of others is about a data IP", DOCTOR_WANTS_PLAN, run_foreign,
+	 NULL},
+	{"arp-announce", "ARP requests name an address of their leg", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "sysctl arp_announce"},
+	{"arp-filter", "Only the leg of an address answers ARP for it", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "sysctl arp_filter"},
+	{"arp-ignore", "Legs in one subnet answer ARP for their own addresses only",
+	 DOCTOR_WANTS_PLAN, doctor_run_steps, "sysctl arp_ignore"},
+	{"arp-answers", "Who was asked for by ARP answers", DOCTOR_WANTS_PLAN, run_arp, NULL},
+	{"arp-table", "The kernel has room for the neighbours of a cluster", 0, run_neighbours,
+	 NULL},
+	{"setting-rp-filter", "Answers by another leg are not dropped", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "sysctl /rp_filter"},
+	{"setting-linkdown", "Routes of a leg without carrier are not used", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "sysctl ignore_routes_with_linkdown"},
+	{"setting-promote", "A data IP that goes takes no other along", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "sysctl promote_secondaries"},
+	{"setting-forwarding", "The kernel forwards nothing that a worker takes", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "sysctl forwarding"},
+};
+
+const struct doctor_subject doctor_routes = DOCTOR_SUBJECT("addresses and routes", checks);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of what the kernel's network stack has done to the packets of UDP workers, and of the
+ * settings that decide it; and of who else may take them. */
+#include "agent/ctl/doctor/doctor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LOST_PART 10000 /* one datagram in so many may be lost */
+#define UDP_MEM_PAGES_MIN 8192
+#define SQUEEZED_PART 100
+
+/* A value of /proc/net/snmp: names in one line, numbers in the next. 0; -ENOENT. */
+static int find_udp(const char *text, const char *name, uint64_t *ret)
+{
+	const char *names = text ? strstr(text, "Udp: ") : NULL;
+	const char *values = names ? strchr(names, '\n') : NULL;
+	const size_t len = strlen(name);
+
+	while (values && *names && *values) {
+		names += strcspn(names, " \n");
+		values += 1;
+		values += strcspn(values, " \n");
+		if (*names != ' ' || *values != ' ')
+			return -ENOENT;
+		names++;
+		if (strncmp(names, name, len) == 0 && (names[len] == ' ' || names[len] == '\n')) {
+			*ret = strtoull(values + 1, NULL, 10);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static void run_udp(const struct doctor_picture *p, const struct doctor_check *c,
+		    struct doctor_result *r)
+{
+	autofree char *text = doctor_read_all(p, "/proc/net/snmp");
+	uint64_t all, lost;
+
+	if (find_udp(text, "InDatagrams", &all) < 0 || find_udp(text, c->about, &lost) < 0) {
+		doctor_say(r, DOCTOR_UNKNOWN, "/proc/net/snmp has no Udp %s", c->about);
+	} else if (lost * LOST_PART <= all) {
+		doctor_say(r, DOCTOR_PASS, "%" PRIu64 " of %" PRIu64 " datagrams", lost, all);
+	} else if (strcmp(c->about, "InCsumErrors") == 0) {
+		doctor_say(r, DOCTOR_WARN,
+			   "%" PRIu64 " datagrams of %" PRIu64 " came with a wrong checksum", lost,
+			   all);
+		doctor_advise(r,
+			      "look for a broken NIC, switch or cable: 'ethtool -S' of each leg");
+	} else {
+		doctor_say(r, DOCTOR_WARN,
+			   "%" PRIu64 " datagrams of %" PRIu64 " found no room at their socket",
+			   lost, all);
+		doctor_advise(r, "give workers more cores (workers[].cores), and sysctl -w "
+				 "net.core.rmem_max=16777216 for other programs");
+	}
+}
+
+static void run_udp_mem(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	static const char file[] = "/proc/sys/net/ipv4/udp_mem";
+	unsigned long min, pressure, max;
+	char text[96];
+
+	if (doctor_read(p, text, sizeof(text), "%s", file) < 0 ||
+	    sscanf(text, "%lu %lu %lu", &min, &pressure, &max) != 3) {
+		doctor_say(r, DOCTOR_UNKNOWN, "%s cannot be read here", file);
+	} else if (pressure >= UDP_MEM_PAGES_MIN) {
+		doctor_say(r, DOCTOR_PASS, "sockets may hold %lu pages", max);
+	} else {
+		doctor_say(r, DOCTOR_WARN, "the UDP sockets of this host may hold only %lu pages",
+			   max);
+		doctor_advise(r, "sysctl -w net.ipv4.udp_mem='98304 131072 196608'");
+	}
+}
+
+/* Sums of the columns of softnet_stat: packets, those that were dropped, and how often a core had
+ * more to do than it was let. */
+static void run_softnet(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	const bool of_budget = strcmp(c->about, "budget") == 0;
+	autofree char *text = doctor_read_all(p, "/proc/net/softnet_stat");
+	uint64_t all = 0, dropped = 0, squeezed = 0;
+	char *rest = text;
+
+	for (char *line; rest && (line = strsep(&rest, "\n"));) {
+		unsigned a, b, d;
+
+		if (sscanf(line, "%x %x %x", &a, &b, &d) != 3)
+			continue;
+		all += a;
+		dropped += b;
+		squeezed += d;
+	}
+	if (!text) {
+		doctor_say(r, DOCTOR_UNKNOWN, "/proc/net/softnet_stat cannot be read");
+	} else if (of_budget && squeezed * SQUEEZED_PART > all) {
+		doctor_say(r, DOCTOR_WARN,
+			   "cores had to stop receiving %" PRIu64 " times over %" PRIu64 " packets",
+			   squeezed, all);
+		doctor_advise(r, "sysctl -w net.core.netdev_budget=600 "
+				 "net.core.netdev_budget_usecs=8000");
+	} else if (!of_budget && dropped * LOST_PART > all) {
+		doctor_say(r, DOCTOR_WARN,
+			   "%" PRIu64 " of %" PRIu64 " packets found no room in a core's queue",
+			   dropped, all);
+		doctor_advise(r, "sysctl -w net.core.netdev_max_backlog=10000");
+	} else {
+		doctor_say(r, DOCTOR_PASS, "%" PRIu64 " of %" PRIu64 " packets",
+			   of_budget ? squeezed : dropped, all);
+	}
+}
+
+static void run_local_ports(const struct doctor_picture *p, const struct doctor_check *c,
+			    struct doctor_result *r)
+{
+	const unsigned port = p->spec->port;
+	static bool reserved[65536];
+	unsigned first, last;
+	char text[64];
+
+	if (doctor_read(p, text, sizeof(text), "/proc/sys/net/ipv4/ip_local_port_range") < 0 ||
+	    sscanf(text, "%u %u", &first, &last) != 2) {
+		doctor_say(r, DOCTOR_UNKNOWN, "ip_local_port_range cannot be read here");
+		return;
+	}
+	doctor_read_list(p, reserved, ARRAY_SIZE(reserved),
+			 "/proc/sys/net/ipv4/ip_local_reserved_ports");
+	if (port < first || port > last || reserved[port]) {
+		doctor_say(r, DOCTOR_PASS, "the kernel gives out ports %u-%u, workers have %u",
+			   first, last, port);
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN,
+		   "the kernel may give port %u of the workers to any program (%u-%u)", port, first,
+		   last);
+	doctor_advise(r, "sysctl -w net.ipv4.ip_local_reserved_ports=%u", port);
+}
+
+/* A socket of another program on all addresses takes the port of the data IPs, too. */
+static void run_port_taken(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	autofree char *text = doctor_read_all(p, "/proc/net/udp");
+	char *rest = text;
+
+	for (char *line; rest && (line = strsep(&rest, "\n"));) {
+		unsigned address, port;
+
+		if (sscanf(line, " %*u: %8x:%4x", &address, &port) != 2 || address != 0 ||
+		    port != p->spec->port)
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "another program has UDP port %u of all addresses",
+			   port);
+		doctor_advise(r, "ss -lunp 'sport = :%u' shows it: end it, or write another port",
+			      port);
+	}
+	doctor_say(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
+		   text ? "nobody else has UDP port %u" : "/proc/net/udp cannot be read (%u)",
+		   p->spec->port);
+}
+
+static void run_conntrack(const struct doctor_picture *p, const struct doctor_check *c,
+			  struct doctor_result *r)
+{
+	int64_t n, max;
+
+	if (doctor_read_number(p, &n, "/proc/sys/net/netfilter/nf_conntrack_count") < 0 ||
+	    doctor_read_number(p, &max, "/proc/sys/net/netfilter/nf_conntrack_max") < 0) {
+		doctor_say(r, DOCTOR_PASS, "the kernel does not track connections here");
+	} else if (n * 10 <= max * 9) {
+		doctor_say(r, DOCTOR_PASS, "%" PRId64 " of %" PRId64 " connections", n, max);
+	} else {
+		doctor_say(r, DOCTOR_WARN,
+			   "%" PRId64 " of %" PRId64 " tracked connections: new ones are dropped",
+			   n, max);
+		doctor_advise(r,
+			      "sysctl -w net.netfilter.nf_conntrack_max=%" PRId64
+			      ", or nft add rule ... udp dport %u notrack",
+			      max * 2, SPEC_PORT_DEFAULT);
+	}
+}
+
+static const struct doctor_check checks[] = {
+	{"udp-room", "Sockets have room for what comes", 0, run_udp, "RcvbufErrors"},
+	{"udp-checksums", "Datagrams come undamaged", 0, run_udp, "InCsumErrors"},
+	{"udp-memory", "UDP sockets may hold enough memory", 0, run_udp_mem, NULL},
+	{"udp-queues", "Cores have room for what comes", 0, run_softnet, "backlog"},
+	{"udp-budget", "Cores may receive as long as they need", 0, run_softnet, "budget"},
+	{"port-reserved", "The kernel gives the workers' port to nobody else", DOCTOR_WANTS_SPEC,
+	 run_local_ports, NULL},
+	{"port-free", "No other program has the workers' port", DOCTOR_WANTS_SPEC, run_port_taken,
+	 NULL},
+	{"firewall-conntrack", "The firewall has room for connections", 0, run_conntrack, NULL},
+};
+
+const struct doctor_subject doctor_sockets = DOCTOR_SUBJECT("sockets", checks);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Drivers and firmware against tables of what is known to be too old. Apart from the legs because a
+ * row is a fact from elsewhere: each says where it was written. What no row speaks of is not
+ * judged.
+ */
+#include "agent/ctl/doctor/doctor.h"
+
+#include "netcfg/base/version.h"
+#include <string.h>
+
+/* ---- firmware ---- */
+
+struct firmware_row {
+	const char *driver;
+	unsigned long device; /* the first number of its firmware's version; 0: any */
+	const char *name;
+	const char *min;  /* older ones fail; NULL: none does */
+	const char *good; /* those between are doubtful; NULL: none is */
+	const char *how;  /* what brings another one */
+};
+
+#define MLX "mlxfwmanager -u"
+
+/*
+ * `min` of mlx5: doc/guides/platform/mlx5.rst of DPDK 22.11, "The minimal supported versions".
+ * `good` of mlx5 where there is one: the firmware that came with MLNX_OFED 4.6-1.0.1.1, the oldest
+ * that the requirements of this file system take.
+ * ice: the first line of the matching list in doc/guides/nics/ice.rst of DPDK, that of 20.11; the
+ * driver writes its 2.3 as 2.30.
+ * i40e: the oldest in the matching lists of doc/guides/nics/i40e.rst of DPDK, 19.11 on X722; a
+ * version does not tell an X722 from others, whose list begins with 6.01.
+ */
+static const struct firmware_row firmware_rows[] = {
+	{"mlx5_core", 12, "ConnectX-4", "12.21.1000", "12.25.1020", MLX},
+	{"mlx5_core", 14, "ConnectX-4 Lx", "14.21.1000", "14.25.1020", MLX},
+	{"mlx5_core", 16, "ConnectX-5", "16.21.1000", "16.25.1020", MLX},
+	{"mlx5_core", 18, "BlueField", "18.25.1010", NULL, MLX},
+	{"mlx5_core", 20, "ConnectX-6", "20.27.0090", NULL, MLX},
+	{"mlx5_core", 22, "ConnectX-6 Dx", "22.27.0090", NULL, MLX},
+	{"mlx5_core", 24, "BlueField-2", "24.28.1002", NULL, MLX},
+	{"mlx5_core", 26, "ConnectX-6 Lx", "26.27.0090", NULL, MLX},
+	{"mlx5_core", 28, "ConnectX-7", "28.33.2028", NULL, MLX},
+	{"ice", 0, "Intel E800", NULL, "2.30", "nvmupdate64e -u"},
+	{"i40e", 0, "Intel 700", NULL, "4.10", "nvmupdate64e -u"},
+};
+
+/* Whether any row is about the driver; *ret the one about that firmware, NULL: none. */
+static bool find_firmware(const char *driver, const char *firmware, const struct firmware_row **ret)
+{
+	const unsigned long device = strtoul(firmware, NULL, 10);
+	bool known = false;
+
+	*ret = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(firmware_rows); i++) {
+		const struct firmware_row *row = &firmware_rows[i];
+
+		if (strcmp(row->driver, driver) != 0)
+			continue;
+		known = true;
+		if (!row->device || row->device == device)
+			*ret = row;
+	}
+	return known;
+}
+
+static void judge_firmware(struct doctor_result *r, const struct inv_link *l)
+{
+	const char *text = l->firmware;
+	const struct firmware_row *row;
+	const bool known = find_firmware(l->driver, text, &row);
+	const bool bad = row && row->min && version_is_older(text, row->min);
+
+	if (!known)
+		return;
+	if (text[0] < '0' || text[0] > '9') {
+		doctor_say(r, DOCTOR_UNKNOWN, "%s (%s) does not tell its firmware", l->name,
+			   l->driver);
+		doctor_advise(r, "ethtool -i %s", l->name);
+		return;
+	}
+	if (!bad && !(row && row->good && version_is_older(text, row->good)))
+		return;
+	doctor_say(r, bad ? DOCTOR_FAIL : DOCTOR_WARN,
+		   bad ? "%s (%s) has firmware %s; before %s it is not to be used"
+		       : "%s (%s) has firmware %s; from %s on it is known good",
+		   l->name, row->name, text, bad ? row->min : row->good);
+	doctor_advise(r, "update the firmware of %s (%s)", l->name, row->how);
+}
+
+static void run_firmware(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+
+		if (l)
+			judge_firmware(r, l);
+	}
+	doctor_say(r, DOCTOR_PASS, "no firmware is known to be too old");
+}
+
+/* ---- drivers ---- */
+
+/* Only drivers that come apart from the kernel, and those of old kernels, tell a version. */
+static const struct driver_row {
+	const char *module, *name;
+	enum doctor_state worst;
+	const char *min;
+} driver_rows[] = {
+	/* The requirements of this file system: RDMA wants OFED 4.6-1.0.1.1 or later. */
+	{"mlx5_core", "MLNX_OFED", DOCTOR_FAIL, "4.6-1.0.1.1"},
+	/* doc/guides/nics/ice.rst of DPDK: 1.3.2 is the oldest in its matching list, with 20.11. */
+	{"ice", "Intel's ice", DOCTOR_WARN, "1.3.2"},
+	/* doc/guides/nics/i40e.rst of DPDK: 2.4.6 was the first in its matching list, with 18.05.
+	 */
+	{"i40e", "Intel's i40e", DOCTOR_WARN, "2.4.6"},
+};
+
+/* Of the kernel's own drivers the kernel's version counts. */
+static const struct kernel_row {
+	const char *module, *what;
+	unsigned major, minor;
+} kernel_rows[] = {
+	/* Linux 5.12.7, commits 03344e843ab6 and abe31d25facd: "RDMA/rxe: Clear all QP fields if
+	 * creation failed", "Return CQE error if invalid lkey was supplied". */
+	{"rdma_rxe", "soft-RoCE uses queue pairs that could not be made", 5, 13},
+};
+
+/* "0.8.2-k", as Intel marks them. */
+static bool is_kernels_own(const char *version)
+{
+	const char *dash = strrchr(version, '-');
+
+	return dash && strncmp(dash, "-k", 2) == 0;
+}
+
+static void run_drivers(const struct doctor_picture *p, const struct doctor_check *c,
+			struct doctor_result *r)
+{
+	char version[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(driver_rows); i++) {
+		const struct driver_row *row = &driver_rows[i];
+
+		if (doctor_read(p, version, sizeof(version), "/sys/module/%s/version",
+				row->module) < 0 ||
+		    !version_is_older(version, row->min))
+			continue;
+		doctor_say(r, row->worst, "%s is of %s %s; %s or later is needed", row->module,
+			   row->name, version, row->min);
+		doctor_advise(r, "install %s %s or later, or %s", row->name, row->min,
+			      is_kernels_own(version) ? "run a later kernel"
+						      : "use the kernel's own driver");
+	}
+	for (size_t i = 0; p->inv && i < ARRAY_SIZE(kernel_rows); i++) {
+		const struct kernel_row *row = &kernel_rows[i];
+
+		if (!doctor_exists(p, "/sys/module/%s", row->module) ||
+		    doctor_kernel_is(p, row->major, row->minor))
+			continue;
+		doctor_say(r, DOCTOR_WARN, "%s of Linux %s is too old: %s", row->module,
+			   p->inv->kernel_release, row->what);
+		doctor_advise(r, "run Linux %u.%u or later", row->major, row->minor);
+	}
+	doctor_say(r, DOCTOR_PASS, "no driver is known to be too old");
+}
+
+static const struct doctor_check checks[] = {
+	{"leg-firmware", "The firmware of the NICs is not known to be too old", DOCTOR_WANTS_PLAN,
+	 run_firmware, NULL},
+	{"leg-driver", "The drivers of NICs and RDMA are not known to be too old", 0, run_drivers,
+	 NULL},
+};
+
+const struct doctor_subject doctor_versions = DOCTOR_SUBJECT("drivers and firmware", checks);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks of VFs and of RDMA: devices that workers reach without the kernel. */
+#include "agent/ctl/doctor/doctor.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <string.h>
+
+/* ---- VFs ---- */
+
+static void run_usable(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	static const char *const codes[] = {"vfs-foreign", "vfs-busy",	"vf-limit", "vfs-refused",
+					    "vfs-taken",   "switchdev", "no-iommu", "iommu-group"};
+
+	for (size_t i = 0; i < p->plan->n_workers; i++) {
+		const struct reason *why = &p->plan->workers[i].reason;
+
+		for (size_t j = 0; j < ARRAY_SIZE(codes); j++) {
+			if (strcmp(why->code, codes[j]) != 0)
+				continue;
+			doctor_say(r, DOCTOR_WARN, "workers have no VFs: %s", why->text);
+			doctor_advise(r, "plenum plan; plenum config generate");
+		}
+	}
+	doctor_say(r, DOCTOR_PASS, "nothing keeps workers from their VFs");
+}
+
+/* A function that vfio has gives away all of its IOMMU group. */
+static void run_group(const struct doctor_picture *p, const struct doctor_check *c,
+		      struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->inv->n_functions; i++) {
+		const struct inv_function *f = &p->inv->functions[i];
+		char with[160];
+
+		if (strcmp(f->driver, "vfio-pci") != 0 || !inv_iommu_other(p->inv, f, 0))
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "%s is in IOMMU group %d with %s", f->pci,
+			   f->iommu_group, inv_iommu_format(p->inv, f, with, sizeof(with)));
+		doctor_advise(r, "turn ACS on in the firmware, or move the NIC to another slot");
+	}
+	doctor_say(r, DOCTOR_PASS, "each VF of a worker has an IOMMU group of its own");
+}
+
+/* ---- RDMA ---- */
+
+/* RDMA ports of the legs that shall use them. */
+#define EACH_RDMA(p, at)                                                                         \
+	for (const struct inv_rdma *at = (p)->inv->rdma; at < (p)->inv->rdma + (p)->inv->n_rdma; \
+	     at++)                                                                               \
+		if (link_of(p, at->device))
+
+static const struct inv_link *link_of(const struct doctor_picture *p, const char *device)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+
+		if (l && l->rdma[0] && strcmp(l->rdma, device) == 0)
+			return l;
+	}
+	return NULL;
+}
+
+static void run_rdma_state(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	EACH_RDMA(p, at)
+	{
+		if (strcmp(at->state, "ACTIVE") == 0)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "port %u of %s is %s", at->port, at->device, at->state);
+		doctor_advise(r, "rdma link show; ip link set %s up", link_of(p, at->device)->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "no RDMA port of a leg is down");
+}
+
+static void run_rdma_gid(const struct doctor_picture *p, const struct doctor_check *c,
+			 struct doctor_result *r)
+{
+	EACH_RDMA(p, at)
+	{
+		bool found = strcmp(at->kind, "roce") != 0;
+
+		for (size_t i = 0; i < p->inv->n_gids; i++) {
+			const struct inv_gid *g = &p->inv->gids[i];
+
+			found = found || (strcmp(g->device, at->device) == 0 &&
+					  g->port == at->port && strcmp(g->type, "RoCE v2") == 0);
+		}
+		if (found)
+			continue;
+		doctor_say(r, DOCTOR_WARN, "port %u of %s has no RoCE v2 GID", at->port,
+			   at->device);
+		doctor_advise(r, "give %s an address (plenum apply); it must be up",
+			      link_of(p, at->device)->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "all RDMA ports of legs have the GIDs that they need");
+}
+
+static void run_rdma_mixed(const struct doctor_picture *p, const struct doctor_check *c,
+			   struct doctor_result *r)
+{
+	const char *first = NULL;
+
+	EACH_RDMA(p, at)
+	{
+		if (first && strcmp(first, at->kind) != 0) {
+			doctor_say(r, DOCTOR_FAIL, "legs have RDMA of two kinds: %s and %s", first,
+				   at->kind);
+			doctor_advise(r, "plenum net set LEG --rdma-off, on those of one kind");
+		}
+		first = at->kind;
+	}
+	doctor_say(r, DOCTOR_PASS, first ? "the RDMA of all legs is %s" : "no leg has RDMA%s",
+		   first ? first : "");
+}
+
+static void run_uverbs(const struct doctor_picture *p, const struct doctor_check *c,
+		       struct doctor_result *r)
+{
+	char path[PATH_MAX];
+	bool any = false, there = false;
+	const struct dirent *e;
+	DIR *dir;
+
+	EACH_RDMA(p, at)
+	{
+		any = true;
+	}
+	snprintf(path, sizeof(path), "%s/dev/infiniband", p->root);
+	dir = any ? opendir(path) : NULL;
+	while (dir && (e = readdir(dir)))
+		there = there || strncmp(e->d_name, "uverbs", strlen("uverbs")) == 0;
+	if (dir)
+		closedir(dir);
+	if (!any || there) {
+		doctor_say(r, DOCTOR_PASS,
+			   any ? "/dev/infiniband/uverbs* is there" : "no leg has RDMA");
+		return;
+	}
+	doctor_say(r, DOCTOR_WARN, "legs have RDMA, and /dev/infiniband/uverbs* is not there");
+	doctor_advise(r, "modprobe ib_uverbs");
+}
+
+/* ---- what makes RDMA devices ---- */
+
+static const struct spec_net *net_of(const struct doctor_picture *p,
+				     const struct plan_leg_info *leg)
+{
+	for (size_t i = 0; i < p->spec->n_nets; i++)
+		if (strcmp(p->spec->nets[i].name, leg->name) == 0)
+			return &p->spec->nets[i];
+	return NULL;
+}
+
+/* Of the leg's own interface, or of the one below its VLAN. */
+static bool has_rdma(const struct doctor_picture *p, const struct inv_link *l)
+{
+	const struct inv_link *lower = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;
+
+	return l->rdma[0] || (lower && lower->rdma[0]);
+}
+
+static void run_rdma_present(const struct doctor_picture *p, const struct doctor_check *c,
+			     struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &p->plan->legs[i];
+		const struct inv_link *l = doctor_leg_link(p, leg);
+		const struct spec_net *net = net_of(p, leg);
+
+		if (!net || net->rdma < SPEC_RDMA_ON || !l || leg->bond[0] || has_rdma(p, l))
+			continue;
+		doctor_say(r, DOCTOR_FAIL, "leg %s is to use RDMA, and %s has no RDMA device",
+			   leg->name, l->name);
+		if (net->soft_roce)
+			doctor_advise(r, "modprobe rdma_rxe; plenum apply");
+		else
+			doctor_advise(r,
+				      "plenum rdma devices; plenum net set %s --rdma-off, or "
+				      "soft-roce: true; plenum apply",
+				      leg->name);
+	}
+	doctor_say(r, DOCTOR_PASS, "no leg lacks an RDMA device that it asks for");
+}
+
+/* As the makers of these drivers split them: the driver of the function, and the module that adds
+ * RDMA. Not those that have iWARP alone (cxgb4, and i40e, most of whose NICs have not even that):
+ * it is not used. */
+static const char *module_of(const char *driver)
+{
+	static const char *const pairs[][2] = {
+		{"mlx5_core", "mlx5_ib"}, {"mlx4_core", "mlx4_ib"}, {"ice", "irdma"},
+		{"bnxt_en", "bnxt_re"},	  {"qede", "qedr"},	    {"mana", "mana_ib"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+		if (strcmp(pairs[i][0], driver) == 0)
+			return pairs[i][1];
+	return NULL;
+}
+
+static void run_rdma_modules(const struct doctor_picture *p, const struct doctor_check *c,
+			     struct doctor_result *r)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
+		const struct spec_net *net = net_of(p, &p->plan->legs[i]);
+		const char *module = l ? module_of(l->driver) : NULL;
+
+		if (!module || !net || net->rdma == SPEC_RDMA_OFF || has_rdma(p, l) ||
+		    doctor_exists(p, "/sys/module/%s", module))
+			continue;
+		doctor_say(r, DOCTOR_WARN, "%s (%s) could have RDMA, and %s is not loaded", l->name,
+			   l->driver, module);
+		doctor_advise(r, "modprobe %s, and write it to /etc/modules-load.d/plenum.conf",
+			      module);
+	}
+	doctor_say(r, DOCTOR_PASS, "no module is missing for the RDMA of a leg");
+}
+
+static const struct doctor_check checks[] = {
+	{"vfs-made", "VFs are made and have their drivers", DOCTOR_WANTS_PLAN, doctor_run_steps,
+	 "pci"},
+	{"vfs-set", "VFs have their MAC addresses and settings", DOCTOR_WANTS_PLAN,
+	 doctor_run_steps, "vf"},
+	{"vfs-usable", "Nothing keeps workers from their VFs", DOCTOR_WANTS_PLAN, run_usable, NULL},
+	{"vfs-group", "Each VF of a worker has an IOMMU group of its own", DOCTOR_WANTS_INVENTORY,
+	 run_group, NULL},
+	{"rdma-modules", "The modules are loaded by which NICs of legs have RDMA",
+	 DOCTOR_WANTS_PLAN, run_rdma_modules, NULL},
+	{"rdma-present", "Legs that ask for RDMA have a device", DOCTOR_WANTS_PLAN,
+	 run_rdma_present, NULL},
+	{"rdma-active", "The RDMA ports of legs are active", DOCTOR_WANTS_PLAN, run_rdma_state,
+	 NULL},
+	{"rdma-gids", "RoCE ports have GIDs that can be routed", DOCTOR_WANTS_PLAN, run_rdma_gid,
+	 NULL},
+	{"rdma-kinds", "The RDMA of all legs is of one kind", DOCTOR_WANTS_PLAN, run_rdma_mixed,
+	 NULL},
+	{"rdma-access", "RDMA devices can be reached from user space", DOCTOR_WANTS_PLAN,
+	 run_uverbs, NULL},
+};
+
+const struct doctor_subject doctor_vfs = DOCTOR_SUBJECT("VFs and RDMA", checks);

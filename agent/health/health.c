@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of what is less than asked for: how it is filled from each worker, and how long
+ * something must last to be in it. */
+#include "agent/health/health.h"
+#include "agent/agent.h"
+#include "agent/status.h"
+#include "netcfg/base/file.h"
+#include <stdio.h>
+#include <string.h>
+
+/* How long each may last before it counts. */
+#define RESTART_NS (3 * NSEC_PER_SEC) /* of a worker, unseen by programs */
+#define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is there, or again */
+#define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts have heard of a change */
+#define PATH_NS (1 * NSEC_PER_SEC)    /* until a path is left for good */
+#define ARP_BYTES_MAX (1U << 20)
+
+struct look { /* one look at everything */
+	struct agent *a;
+	const struct sup_worker *w;
+	uint64_t now;
+	char *arp; /* NULL: not read yet */
+};
+
+/* ---- the list ---- */
+
+static struct health_entry *find(struct health *h, uint32_t worker, enum health_kind kind,
+				 const char *key)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].worker == worker && h->entries[i].kind == kind &&
+		    strcmp(h->entries[i].key, key) == 0)
+			return &h->entries[i];
+	return NULL;
+}
+
+static struct health_entry *add(struct health *h)
+{
+	if (h->n == h->cap) {
+		size_t cap = MAX_OF(2 * h->cap, 16);
+		struct health_entry *grown = reallocarray(h->entries, cap, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		h->entries = grown;
+		h->cap = cap;
+	}
+	return &h->entries[h->n++];
+}
+
+static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_kind kind,
+				 const char *key, const char *text)
+{
+	struct health *h = &l->a->health;
+	struct health_entry *e = find(h, l->w->id, kind, key);
+
+	if (!e) {
+		e = add(h);
+		if (!e) /* without memory for it, it is not said */
+			return NULL;
+		*e = (struct health_entry){
+			.worker = l->w->id, .kind = kind, .due_ns = l->now + hold_ns};
+		snprintf(e->key, sizeof(e->key), "%s", key);
+	}
+	e->seen = true;
+	snprintf(e->text, sizeof(e->text), "%s", text);
+	return e;
+}
+
+static void drop_unseen(struct health *h)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].seen)
+			h->entries[kept++] = h->entries[i];
+	h->n = kept;
+	for (size_t i = 0; i < h->n; i++)
+		h->entries[i].seen = false;
+}
+
+static bool is_of_leg(const struct health_entry *e)
+{
+	return e->kind == HEALTH_CARRIER || e->kind == HEALTH_PORT;
+}
+
+/* What else is to be said of legs, as far as there is room. */
+static void add_legs(const struct health *h, const struct health_entry *best, uint64_t now,
+		     char *buf, size_t size)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		const struct health_entry *e = &h->entries[i];
+		size_t len = strlen(buf);
+
+		if (e->worker == best->worker && e->due_ns <= now && e != best && is_of_leg(e) &&
+		    len + strlen(e->text) + 3 < size)
+			snprintf(buf + len, size - len, "; %s", e->text);
+	}
+}
+
+void health_reason(const struct agent *a, uint32_t worker, char *buf, size_t size)
+{
+	const struct health_entry *best = NULL;
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		if (e->worker == worker && e->due_ns <= now && (!best || e->kind < best->kind))
+			best = e;
+	}
+	snprintf(buf, size, "%s", best ? best->text : "");
+	if (best && is_of_leg(best))
+		add_legs(&a->health, best, now, buf, size);
+}
+
+static void path_key(const char *leg, const char *peer, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s", leg, peer);
+}
+
+const char *health_path_reason(const struct agent *a, uint32_t worker, const char *leg,
+			       const char *peer)
+{
+	char key[HEALTH_KEY_MAX];
+
+	path_key(leg, peer, key, sizeof(key));
+	for (size_t i = 0; i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		if (e->worker != worker)
+			continue;
+		if ((e->kind == HEALTH_PATH && strcmp(e->key, key) == 0) ||
+		    (e->kind == HEALTH_CARRIER && strcmp(e->key, leg) == 0))
+			return e->text;
+	}
+	return NULL;
+}
+
+/* ---- what there is to say of one worker ---- */
+
+/* Who asks pays: only for those that do not answer. */
+static const char *arp_table(struct look *l)
+{
+	size_t len;
+
+	if (!l->arp && file_read("/proc/net/arp", ARP_BYTES_MAX, &l->arp, &len) < 0)
+		l->arp = strdup("");
+	return l->arp;
+}
+
+static void look_at_process(struct look *l)
+{
+	const struct sup_worker *w = l->w;
+	const char *why = w->reason[0] ? w->reason : w->reported;
+	bool is_known = w->state == SUP_FAILED || sup_dies_again(w, l->now);
+	char text[HEALTH_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "is %s%s%.250s", sup_state_to_string(w->state),
+		 why[0] ? ": " : "", why);
+	note(l, is_known ? 0 : RESTART_NS, HEALTH_STATE, "", text);
+}
+
+/* One that serves for a moment after each start is not well meanwhile. */
+static void look_at_deaths(struct look *l)
+{
+	const struct sup_worker *w = l->w;
+	char text[HEALTH_TEXT_MAX];
+
+	if (!sup_dies_again(w, l->now))
+		return;
+	snprintf(text, sizeof(text),
+		 "dies-again: has died %u times in a row, of late: %.200s; 'plenum events'",
+		 w->n_deaths, w->died_of[0] ? w->died_of : "nobody knows of what");
+	note(l, 0, HEALTH_STATE, "deaths", text);
+}
+
+/* Whether a path of the worker was down before this look: then the mount has been in trouble for a
+ * while, and the state does not get well in between. */
+static bool was_in_trouble(const struct look *l)
+{
+	const struct health *h = &l->a->health;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].worker == l->w->id && h->entries[i].kind == HEALTH_PATH &&
+		    h->entries[i].due_ns <= l->now)
+			return true;
+	return false;
+}
+
+static bool is_reached(const struct look *l, const char *peer)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = status_read_paths(l->w, paths);
+
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
+			return true;
+	return false;
+}
+
+/* Its own word first: that it was refused, and why. */
+static void look_at_mount(struct look *l, uint32_t i)
+{
+	const struct launch_mount *m = &l->w->config.mounts[i];
+	char text[HEALTH_TEXT_MAX], why[HEALTH_TEXT_MAX], refusal[LAUNCH_REASON_MAX];
+
+	const char *lacks = mounts_why(l->a->mounts, m->path);
+
+	if (lacks) {
+		snprintf(text, sizeof(text), "mount-point: %.290s", lacks);
+		note(l, 0, HEALTH_MOUNT, m->path, text);
+		return;
+	}
+	if (launch_stat_get(&l->w->stats->mounts[i].served))
+		return;
+	status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal, sizeof(refusal));
+	if (refusal[0])
+		snprintf(why, sizeof(why), "%s", refusal);
+	else if (is_reached(l, m->peer))
+		snprintf(why, sizeof(why),
+			 "no-service: %.63s is reached, but does not serve '%.63s' yet: its worker "
+			 "may be slow or hung",
+			 m->peer, m->export_name);
+	else
+		health_explain_silence(&l->w->config, m, &l->a->carriers, arp_table(l), why,
+				       sizeof(why));
+	snprintf(text, sizeof(text), "%.240s (for %.64s)", why, m->path);
+	note(l, refusal[0] || was_in_trouble(l) ? 0 : MOUNT_NS, HEALTH_MOUNT, m->path, text);
+}
+
+static const struct launch_port *port_of(const struct sup_worker *w, const char *leg)
+{
+	for (uint32_t i = 0; i < w->config.n_ports; i++)
+		if (strcmp(w->config.ports[i].leg, leg) == 0)
+			return &w->config.ports[i];
+	return NULL;
+}
+
+/* Where one port stands in for the other the worker says which carries. */
+static void look_at_carriers(struct look *l)
+{
+	for (uint32_t i = 0; !l->w->config.failover && i < l->w->config.n_ports; i++) {
+		const struct launch_port *p = &l->w->config.ports[i];
+		struct health_entry *e;
+		char text[HEALTH_TEXT_MAX];
+
+		if (carriers_usable(&l->a->carriers, p->ifindex))
+			continue;
+		snprintf(text, sizeof(text), "no-carrier: %.63s (%.15s) has no carrier", p->leg,
+			 p->ifname);
+		e = note(l, 0, HEALTH_CARRIER, p->leg, text);
+		if (e)
+			e->told_elsewhere = true;
+	}
+}
+
+static bool has_mount(const struct sup_worker *w, const char *peer, bool served)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		if (strcmp(w->config.mounts[i].peer, peer) == 0 &&
+		    (launch_stat_get(&w->stats->mounts[i].served) != 0) == served)
+			return true;
+	return false;
+}
+
+/* A client that is away altogether is no fault of the server that remembers it; of a server that
+ * is, the mount says it. */
+static bool peer_is_there(const struct sup_worker *w, const struct status_path *paths, size_t n,
+			  const char *peer)
+{
+	if (has_mount(w, peer, true) || has_mount(w, peer, false))
+		return has_mount(w, peer, true);
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && strcmp(paths[i].s.peer, peer) == 0)
+			return true;
+	return false;
+}
+
+/* The session of a mount that is not served comes and goes with its paths; the mount says why. By
+ * those of another one it shows that all is well between the leg and there. */
+static bool is_of_waiting_mount(const struct sup_worker *w, const struct status_path *paths,
+				size_t n, const struct launch_path_stats *s)
+{
+	if (!has_mount(w, s->peer, false))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && strcmp(paths[i].s.leg, s->leg) == 0 &&
+		    strcmp(paths[i].s.remote, s->remote) == 0)
+			return true;
+	return false;
+}
+
+/* Legs that share no router are two fabrics: what would cross from one to the other answers never,
+ * and nobody misses it where the leg has a path of its own. */
+static bool is_no_loss(const struct status_path *paths, size_t n, const struct launch_path_stats *s)
+{
+	if (!s->standby || s->state != LAUNCH_PATH_JOINING)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (paths[i].s.up && !paths[i].s.standby && strcmp(paths[i].s.leg, s->leg) == 0 &&
+		    strcmp(paths[i].s.peer, s->peer) == 0)
+			return true;
+	return false;
+}
+
+/* The leg where its device is gone from under the worker: no carrier tells of that, and no peer is
+ * to blame. */
+static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
+{
+	const struct plan_leg_info *info = status_plan_leg(l->a, leg);
+
+	return info && !plan_leg_is_configured(info) ? info : NULL;
+}
+
+static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, const char *peer)
+{
+	char text[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+	struct health_entry *e;
+
+	snprintf(text, sizeof(text), "leg-missing: %s is %s", leg->name,
+		 plan_leg_state_to_string(leg->state));
+	path_key(leg->name, peer, key, sizeof(key));
+	e = note(l, 0, HEALTH_PATH, key, text);
+	if (e)
+		e->told_elsewhere = true;
+}
+
+/* One line a leg and peer, however many paths there are between them. */
+static void look_at_paths(struct look *l)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = status_read_paths(l->w, paths);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct launch_path_stats *s = &paths[i].s;
+		const struct launch_port *port = port_of(l->w, s->leg);
+		const struct plan_leg_info *lost = lost_leg(l, s->leg);
+		char why[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+
+		if (s->up || !port || !carriers_usable(&l->a->carriers, port->ifindex) ||
+		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s) ||
+		    is_of_waiting_mount(l->w, paths, n, s))
+			continue;
+		if (lost) {
+			note_path_of_lost(l, lost, s->peer);
+			continue;
+		}
+		health_explain_path(&l->w->config, port, s->peer, s->remote, arp_table(l), why,
+				    sizeof(why));
+		path_key(s->leg, s->peer, key, sizeof(key));
+		note(l, PATH_NS, HEALTH_PATH, key, why);
+	}
+}
+
+/* Whether all paths to the peer that are up are standby, some of them for want of the right label:
+ * then the legs of one of the two hosts are the other way round. */
+static bool is_swapped(const struct status_path *paths, size_t n, const char *peer)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct launch_path_stats *s = &paths[i].s;
+
+		if (strcmp(s->peer, peer) != 0 || !s->up)
+			continue;
+		if (!s->standby)
+			return false;
+		any |= s->swapped != 0;
+	}
+	return any;
+}
+
+static void look_at_labels(struct look *l)
+{
+	struct status_path paths[LAUNCH_PATHS_MAX];
+	size_t n = status_read_paths(l->w, paths);
+	char why[HEALTH_TEXT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		const char *peer = paths[i].s.peer;
+
+		if (!paths[i].s.swapped || !is_swapped(paths, n, peer))
+			continue;
+		snprintf(why, sizeof(why),
+			 "labels-swapped: every path to %.63s goes from one switch to another, "
+			 "although the hosts share one: the cables or the labels of the legs are "
+			 "swapped, here or there",
+			 peer);
+		note(l, LABELS_NS, HEALTH_LABELS, peer, why);
+	}
+}
+
+/* What its own page says of each leg: a port that could not be opened, or not as it was asked for.
+ */
+static void look_at_ports(struct look *l)
+{
+	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		char text[LAUNCH_REASON_MAX];
+
+		status_read_text(l->w->stats, l->w->stats->ports[i].reason, text, sizeof(text));
+		if (text[0])
+			note(l, 0, HEALTH_PORT, c->ports[i].leg, text);
+	}
+}
+
+/* And of the rest: frames that do not pass. */
+static void look_at_page(struct look *l)
+{
+	char text[LAUNCH_REASON_MAX];
+
+	status_read_text(l->w->stats, l->w->stats->reason, text, sizeof(text));
+	for (uint32_t i = 0; text[0] && i < l->w->config.n_mounts; i++) {
+		char refusal[LAUNCH_REASON_MAX];
+
+		status_read_text(l->w->stats, l->w->stats->mounts[i].reason, refusal,
+				 sizeof(refusal));
+		if (strcmp(refusal, text) == 0)
+			return;
+	}
+	if (text[0])
+		note(l, 0, HEALTH_PAGE, "", text);
+}
+
+static void look_at_plan(struct look *l)
+{
+	const struct plan_worker *pw = status_plan_worker(l->a, l->w->id);
+	char text[REASON_FORMAT_MAX];
+	struct health_entry *e;
+
+	if (!pw || !reason_is_set(&pw->reason) || plan_worker_is_content(pw))
+		return;
+	e = note(l, 0, HEALTH_PLAN, "", reason_format(&pw->reason, text, sizeof(text)));
+	if (e)
+		e->told_elsewhere = strncmp(text, "leg-missing", 11) == 0;
+}
+
+static void look_at_worker(struct look *l)
+{
+	if (l->w->state != SUP_UP || !l->w->stats) {
+		look_at_process(l);
+		return;
+	}
+	look_at_deaths(l);
+	for (uint32_t i = 0; i < l->w->config.n_mounts; i++)
+		look_at_mount(l, i);
+	if (l->w->lacks[0])
+		note(l, 0, HEALTH_MOUNT, "export", l->w->lacks);
+	look_at_carriers(l);
+	look_at_ports(l);
+	look_at_page(l);
+	look_at_paths(l);
+	look_at_labels(l);
+	look_at_plan(l);
+}
+
+/* ---- the whole ---- */
+
+/* The walk that gives a leg without a carrier its state is made to wait where somebody keeps
+ * changing what is ours. */
+static bool is_told_elsewhere(const struct agent *a, const struct health_entry *e, uint64_t now)
+{
+	const struct plan_leg_info *leg;
+
+	if (!e->told_elsewhere || e->kind != HEALTH_CARRIER || now < e->due_ns + PATH_NS)
+		return e->told_elsewhere;
+	leg = status_plan_leg(a, e->key);
+	return leg && leg->state != PLAN_LEG_USABLE;
+}
+
+static void tell(struct agent *a, uint64_t now)
+{
+	json_t *list = json_array();
+	char text[HEALTH_TEXT_MAX + 24];
+
+	for (size_t i = 0; list && i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		if (is_told_elsewhere(a, e, now) || e->due_ns > now)
+			continue;
+		snprintf(text, sizeof(text), "worker %u: %s", e->worker, e->text);
+		json_array_append_new(list, json_string(text));
+	}
+	/* What has come up since is no change of the list. */
+	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, list) || !a->begun) {
+		agent_update_state(a);
+		status_publish(a);
+	}
+	json_decref(list);
+}
+
+bool health_waits(const struct agent *a)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < a->health.n; i++) {
+		const struct health_entry *e = &a->health.entries[i];
+
+		/* Not for paths: of a server's many clients one is always about to come or go. */
+		if ((e->kind == HEALTH_STATE || e->kind == HEALTH_MOUNT) && e->due_ns > now)
+			return true;
+	}
+	return false;
+}
+
+/* Until the next look: what counts from an earlier moment on is not said later than that, nor is
+ * a start kept waiting for its end. Whoever has a look in between, as each that asks for the state
+ * does, puts none off. */
+static void arm_next(struct agent *a, uint64_t now)
+{
+	struct health *h = &a->health;
+	uint64_t next_ns = now + (a->begun ? HEALTH_LOOK_NS : HEALTH_START_NS);
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].due_ns > now)
+			next_ns = MIN_OF(next_ns, h->entries[i].due_ns);
+	if (!h->timer || (loop_timer_armed(h->timer) && h->next_ns <= next_ns))
+		return;
+	h->next_ns = next_ns;
+	loop_timer_arm(h->timer, next_ns - now);
+}
+
+void health_look(struct agent *a)
+{
+	struct look l = {.a = a, .now = clock_now_ns()};
+	bool any = false;
+
+	for (l.w = sup_first(a->sup); l.w; l.w = l.w->next) {
+		if (!l.w->wanted)
+			continue;
+		any = true;
+		look_at_worker(&l);
+	}
+	free(l.arp);
+	drop_unseen(&a->health);
+	tell(a, l.now);
+	if (any)
+		arm_next(a, l.now);
+}
+
+static int on_timer(void *user)
+{
+	struct agent *a = user;
+
+	(void)rundir_save_again(&a->rundir); /* else the next time */
+	health_look(a);
+	return 0;
+}
+
+int health_init(struct agent *a)
+{
+	return loop_add_timer(a->loop, NSEC_PER_SEC / 20, on_timer, a, &a->health.timer);
+}
+
+void health_done(struct health *h)
+{
+	loop_source_free(h->timer);
+	free(h->entries);
+	*h = (struct health){0};
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who does not answer, and why that may be: apart from the list of health.c, as the place where
+ * what an operator can do about it is put into words. */
+#include "agent/health/health.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ARP_COMPLETE 2 /* ATF_COM */
+
+enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname)
+{
+	const char *line = table;
+
+	while (line && (line = strchr(line, '\n'))) {
+		char address[64], device[32];
+		unsigned flags;
+
+		line++;
+		if (sscanf(line, "%63s 0x%*x 0x%x %*s %*s %31s", address, &flags, device) == 3 &&
+		    strcmp(address, ip) == 0 && strcmp(device, ifname) == 0)
+			return flags & ARP_COMPLETE ? HEALTH_ARP_ANSWERS : HEALTH_ARP_SILENT;
+	}
+	return HEALTH_ARP_UNKNOWN;
+}
+
+/* Who must answer ARP for the address: itself, or the way to it. */
+static const struct ip_addr *next_hop(const struct launch_port *p, const struct ip_addr *to)
+{
+	if (p->ip.addr.family == to->family && ip_prefix_contains(&p->ip, to))
+		return to;
+	return p->gateway.family == to->family ? &p->gateway : NULL;
+}
+
+static enum health_arp look_up(const struct launch_config *c, const struct launch_port *p,
+			       const struct ip_addr *hop, const char *arp_table)
+{
+	char ip[IP_ADDR_STR_MAX];
+
+	if (c->transport != LAUNCH_UDP || hop->family != AF_INET)
+		return HEALTH_ARP_UNKNOWN;
+	return health_arp_find(arp_table, ip_addr_format(hop, ip, sizeof(ip)), p->ifname);
+}
+
+/* What may be the matter, of a peer that is silent and of one that answers by another path. */
+struct causes {
+	const char *silent, *known, *unknown; /* by ARP */
+};
+
+static const struct causes of_peer = {
+	.silent = "it is down, has another address or netmask, or is behind another switch or VLAN",
+	.known = "plenumd does not run there, or a firewall drops it",
+	.unknown = "it is down, or a firewall drops it",
+};
+
+static const struct causes of_path = {
+	.silent = "that leg of it is down, has another address or netmask, or is behind another "
+		  "switch or VLAN",
+	.known = "that leg of it or the way there is down, or a firewall drops it",
+	.unknown = "that leg of it or the way there is down, or a firewall drops it",
+};
+
+static void explain(const struct launch_port *p, const char *peer, const struct ip_addr *to,
+		    const struct ip_addr *hop, enum health_arp arp, unsigned udp_port,
+		    const struct causes *may, char *buf, size_t size)
+{
+	char ip[IP_ADDR_STR_MAX], via[IP_ADDR_STR_MAX + 16] = "";
+
+	ip_addr_format(to, ip, sizeof(ip));
+	if (hop != to) {
+		char gateway[IP_ADDR_STR_MAX];
+
+		snprintf(via, sizeof(via), " (by %s)",
+			 ip_addr_format(hop, gateway, sizeof(gateway)));
+	}
+	if (arp == HEALTH_ARP_SILENT)
+		snprintf(buf, size,
+			 "no-neighbour: nobody answers ARP for %.40s's %s%s on %.15s: %s", peer, ip,
+			 via, p->ifname, may->silent);
+	else if (arp == HEALTH_ARP_ANSWERS)
+		snprintf(buf, size,
+			 "no-answer: %.40s's %s%s is known by ARP on %.15s, but its UDP port %u "
+			 "does not answer: %s",
+			 peer, ip, via, p->ifname, udp_port, may->known);
+	else
+		snprintf(buf, size,
+			 "no-answer: %.40s does not answer at %s%s, UDP port %u, by %.40s: %s",
+			 peer, ip, via, udp_port, p->leg, may->unknown);
+}
+
+void health_explain_path(const struct launch_config *c, const struct launch_port *port,
+			 const char *peer, const char *remote, const char *arp_table, char *buf,
+			 size_t size)
+{
+	const struct ip_addr *hop;
+	struct ip_addr to;
+
+	if (ip_addr_parse(remote, &to) < 0) {
+		snprintf(buf, size, "no-answer: %.40s does not answer by %.40s", peer, port->leg);
+		return;
+	}
+	hop = next_hop(port, &to);
+	hop = hop ? hop : &to;
+	explain(port, peer, &to, hop, look_up(c, port, hop, arp_table), port->udp_port, &of_path,
+		buf, size);
+}
+
+static bool any_carrier(const struct launch_config *c, const struct carriers *carriers)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (carriers_usable(carriers, c->ports[i].ifindex))
+			return true;
+	return false;
+}
+
+static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
+{
+	char ip[IP_ADDR_STR_MAX] = "?";
+
+	if (m->n_addrs)
+		ip_addr_format(&m->addrs[0].ip, ip, sizeof(ip));
+	snprintf(buf, size,
+		 "no-way: %.60s's address %s%s in the subnet of no leg of this worker, and no "
+		 "network "
+		 "of theirs has a gateway: is a range's netmask, or the peer's address, wrong?",
+		 m->peer, ip, m->n_addrs > 1 ? " (and its others) is" : " is");
+}
+
+/* Of all pairs of a leg with a carrier and an address that it leads to the one that says most. */
+void health_explain_silence(const struct launch_config *c, const struct launch_mount *m,
+			    const struct carriers *carriers, const char *arp_table, char *buf,
+			    size_t size)
+{
+	enum health_arp best = HEALTH_ARP_UNKNOWN;
+	bool found = false;
+
+	if (!any_carrier(c, carriers)) {
+		snprintf(buf, size,
+			 "no-carrier: none of its legs has a carrier: no cable, or its "
+			 "peer is down");
+		return;
+	}
+	for (uint32_t i = 0; i < m->n_addrs; i++)
+		for (uint32_t j = 0; j < c->n_ports; j++) {
+			const struct ip_addr *to = &m->addrs[i].ip;
+			const struct ip_addr *hop = next_hop(&c->ports[j], to);
+			enum health_arp arp;
+
+			if (!hop || !carriers_usable(carriers, c->ports[j].ifindex))
+				continue;
+			arp = look_up(c, &c->ports[j], hop, arp_table);
+			if (found && arp <= best)
+				continue;
+			found = true;
+			best = arp;
+			explain(&c->ports[j], m->peer, to, hop, arp, m->addrs[i].port, &of_peer,
+				buf, size);
+		}
+	if (!found)
+		explain_no_way(m, buf, size);
+}

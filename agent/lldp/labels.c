@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which label a leg has, and what labels and switches together show. Pure; apart from
+ * labels_agent.c, which tells those whom it concerns. */
+#include "agent/lldp/labels.h"
+#include "netcfg/base/hash.h"
+#include "netcfg/plan/nic.h"
+#include "netcfg/plan/plan.h"
+#include "netcfg/spec/spec.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BOND_LACP 4 /* the kernel's number of 802.3ad */
+#define BELOW_MAX 4 /* links below links */
+/* Two frames of a switch, which sends one in 30 s: until then its silence means nothing. */
+#define SILENCE_NS (65 * NSEC_PER_SEC)
+
+const struct label *labels_find(const struct labels *l, const char *leg)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->all[i].leg, leg) == 0)
+			return &l->all[i];
+	return NULL;
+}
+
+const char *label_source_to_string(enum label_source s)
+{
+	static const char *const names[LABEL_SOURCE_MAX] = {"unknown", "lldp", "configured"};
+
+	return s < LABEL_SOURCE_MAX ? names[s] : "?";
+}
+
+enum label_source label_source(const struct label *l)
+{
+	if (!l->text[0])
+		return LABEL_UNKNOWN;
+	return l->is_auto ? LABEL_BY_LLDP : LABEL_CONFIGURED;
+}
+
+/* ---- cables ---- */
+
+static void add_cable(struct label *l, uint32_t ifindex)
+{
+	if (l->n_cables < LABELS_CABLES_MAX)
+		l->cables[l->n_cables++] = ifindex;
+}
+
+/* LLDP is not tagged and goes no further than the port: to where the cable is. */
+static void cables_of(const struct inventory *inv, const struct inv_link *link, struct label *l)
+{
+	for (unsigned i = 0; link && link->lower && i < BELOW_MAX; i++)
+		link = inv_link_by_index(inv, link->lower);
+	if (!link)
+		return;
+	if (link->kind != INV_LINK_BOND) {
+		add_cable(l, link->ifindex);
+		return;
+	}
+	for (size_t i = 0; i < inv->n_links; i++)
+		if (inv->links[i].master == link->ifindex)
+			add_cable(l, inv->links[i].ifindex);
+}
+
+void labels_find_cables(const struct labels_view *v, struct labels *ret)
+{
+	ret->n = 0;
+	for (size_t i = 0; v->plan && i < v->plan->n_legs && i < ARRAY_SIZE(ret->all); i++) {
+		const struct plan_leg_info *leg = &v->plan->legs[i];
+		struct label *l = &ret->all[ret->n++];
+
+		*l = (struct label){.is_auto = false};
+		memcpy(l->leg, leg->name, sizeof(l->leg));
+		if (leg->ifindex)
+			cables_of(v->inv, inv_link_by_index(v->inv, leg->ifindex), l);
+	}
+}
+
+/* ---- names ---- */
+
+static bool name_is_taken(const struct neighbours *heard, const struct lldp_neighbour *said)
+{
+	for (size_t i = 0; i < heard->n; i++)
+		for (size_t j = 0; j < heard->links[i].n; j++) {
+			const struct lldp_neighbour *other = &heard->links[i].all[j].said;
+
+			if (strcmp(other->name, said->name) == 0 &&
+			    strcmp(other->chassis, said->chassis) != 0)
+				return true;
+		}
+	return false;
+}
+
+const char *labels_name(const struct neighbours *heard, const struct lldp_neighbour *said,
+			char *buf)
+{
+	size_t len = strlen(said->chassis);
+
+	if (spec_name_is_valid(said->name) && !name_is_taken(heard, said))
+		snprintf(buf, PLENUM_NAME_MAX, "%.63s", said->name);
+	else if (len < PLENUM_NAME_MAX)
+		memcpy(buf, said->chassis, len + 1);
+	else /* long ones stay different */
+		snprintf(buf, PLENUM_NAME_MAX, "%.40s~%016" PRIx64, said->chassis,
+			 hash_keyed((const uint64_t[2]){0, 0}, said->chassis, len));
+	return buf;
+}
+
+/* ---- labels ---- */
+
+static const char *driver_of(const struct labels_view *v, uint32_t ifindex)
+{
+	const struct inv_link *link = inv_link_by_index(v->inv, ifindex);
+
+	return link ? link->driver : "";
+}
+
+static void explain_silence(const struct labels_view *v, const struct neighbours_link *link,
+			    struct reason *why)
+{
+	const char *hint = nic_family_find(driver_of(v, link->ifindex))->lldp_to_host;
+
+	if (link->error)
+		reason_set(why, "lldp-unheard", "%s cannot be listened to: %s", link->ifname,
+			   strerror(-link->error));
+	else if (hint)
+		reason_set(why, "lldp-silent",
+			   "no switch is heard on %s; its firmware keeps LLDP for itself unless "
+			   "told otherwise: ethtool --set-priv-flags %s %s",
+			   link->ifname, link->ifname, hint);
+	else
+		reason_set(why, "lldp-silent",
+			   "no switch is heard on %s; have it send LLDP, or write the label",
+			   link->ifname);
+}
+
+static void explain_several(const struct neighbours_link *link, struct reason *why)
+{
+	const struct lldp_neighbour *a = &link->all[0].said, *b = a;
+
+	for (size_t i = 1; i < link->n; i++)
+		if (strcmp(link->all[i].said.chassis, a->chassis) != 0)
+			b = &link->all[i].said;
+	reason_set(why, "lldp-several", "%s hears more than one system: %.48s and %.48s",
+		   link->ifname, a->name[0] ? a->name : a->chassis,
+		   b->name[0] ? b->name : b->chassis);
+}
+
+/* Who is at the end of a cable; NULL: nobody knows, and why. */
+static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t cable,
+					   struct reason *why)
+{
+	const struct neighbours_link *link = neighbours_find(v->heard, cable);
+	enum neighbours_verdict verdict;
+	const struct neighbour *n = link ? neighbours_judge(link, &verdict) : NULL;
+
+	if (n)
+		return &n->said;
+	if (!link)
+		reason_set(why, "lldp-unheard", "its link is not listened to yet");
+	else if (verdict == NEIGHBOURS_SEVERAL)
+		explain_several(link, why);
+	else
+		explain_silence(v, link, why);
+	return NULL;
+}
+
+/* By all its cables, which a bond has several of. */
+static void label_by_lldp(const struct labels_view *v, struct label *l)
+{
+	char name[PLENUM_NAME_MAX];
+
+	if (l->n_cables == 0)
+		reason_set(&l->why, "lldp-unheard", "its device is not there");
+	for (size_t i = 0; i < l->n_cables; i++) {
+		const struct lldp_neighbour *said = at_end(v, l->cables[i], &l->why);
+
+		if (!said) {
+			l->text[0] = '\0';
+			return;
+		}
+		labels_name(v->heard, said, name);
+		if (i > 0 && strcmp(name, l->text) != 0) {
+			reason_set(&l->why, "lldp-several", "its members are on %.48s and %.48s",
+				   l->text, name);
+			l->text[0] = '\0';
+			return;
+		}
+		memcpy(l->text, name, sizeof(l->text));
+	}
+}
+
+static const struct spec_net *net_find(const struct spec *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_nets; i++)
+		if (strcmp(s->nets[i].name, name) == 0)
+			return &s->nets[i];
+	return NULL;
+}
+
+void labels_decide(const struct labels_view *v, struct labels *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct label *label = &l->all[i];
+		const struct spec_net *net = net_find(v->spec, label->leg);
+		/* A bond is no device of the configuration: the plan has made its label of its
+		 * members'. */
+		const char *asked = net ? net->label : v->plan->legs[i].label;
+
+		label->is_auto = strcmp(asked, SPEC_LABEL_AUTO) == 0;
+		label->why = (struct reason){.code = ""};
+		label->text[0] = '\0';
+		if (label->is_auto)
+			label_by_lldp(v, label);
+		else
+			snprintf(label->text, sizeof(label->text), "%s",
+				 *asked ? asked : label->leg);
+	}
+}
+
+/* ---- what they show ---- */
+
+static void add_text(json_t *list, const struct reason *why)
+{
+	char text[REASON_FORMAT_MAX];
+
+	json_array_append_new(list, json_string(reason_format(why, text, sizeof(text))));
+}
+
+/* Each cable's system of one leg against each of the other's. */
+static bool share_switch(const struct labels_view *v, const struct label *a, const struct label *b,
+			 const struct lldp_neighbour **ret)
+{
+	struct reason why;
+
+	for (size_t i = 0; i < a->n_cables; i++)
+		for (size_t j = 0; j < b->n_cables; j++) {
+			const struct lldp_neighbour *at_a = at_end(v, a->cables[i], &why);
+			const struct lldp_neighbour *at_b = at_end(v, b->cables[j], &why);
+
+			if (!at_a || !at_b || a->cables[i] == b->cables[j])
+				continue;
+			*ret = at_a;
+			if (strcmp(at_a->chassis, at_b->chassis) == 0)
+				return true;
+		}
+	return false;
+}
+
+static bool both_known(const struct labels_view *v, const struct label *a, const struct label *b)
+{
+	struct reason why;
+
+	return a->n_cables == 1 && b->n_cables == 1 && at_end(v, a->cables[0], &why) &&
+	       at_end(v, b->cables[0], &why);
+}
+
+static void warn_pair(const struct labels_view *v, const struct label *a, const struct label *b,
+		      json_t *list)
+{
+	const struct lldp_neighbour *said = NULL;
+	char name[PLENUM_NAME_MAX];
+	struct reason why;
+	bool one = share_switch(v, a, b, &said);
+
+	if (one)
+		reason_set(&why, "one-switch",
+			   "legs %.40s and %.40s are both on %.48s: when it fails, both do", a->leg,
+			   b->leg, labels_name(v->heard, said, name));
+	else if (both_known(v, a, b) && a->text[0] && strcmp(a->text, b->text) == 0)
+		reason_set(&why, "label-wrong",
+			   "legs %.40s and %.40s have one label, %.32s, and are on different "
+			   "switches",
+			   a->leg, b->leg, a->text);
+	else
+		return;
+	add_text(list, &why);
+}
+
+/* Whether the label has been unknown for longer than a switch needs to speak. */
+static bool is_late(const struct labels_view *v, const struct label *l)
+{
+	for (size_t i = 0; i < l->n_cables; i++) {
+		const struct neighbours_link *link = neighbours_find(v->heard, l->cables[i]);
+
+		if (link && link->n == 0 && !link->error && v->now_ns < link->since_ns + SILENCE_NS)
+			return false;
+	}
+	return l->n_cables > 0;
+}
+
+static bool has_carrier(const struct labels_view *v, const struct label *l)
+{
+	for (size_t i = 0; i < l->n_cables; i++) {
+		const struct inv_link *link = inv_link_by_index(v->inv, l->cables[i]);
+
+		if (link && link->up && link->carrier)
+			return true;
+	}
+	return false;
+}
+
+/* LACP forms with one system, or with two that play one. */
+static void warn_bond(const struct labels_view *v, const struct label *l, uint32_t ifindex,
+		      json_t *list)
+{
+	const struct lldp_neighbour *first = NULL, *said;
+	char a[PLENUM_NAME_MAX], b[PLENUM_NAME_MAX];
+	struct reason why;
+
+	for (size_t i = 0; i < v->inv->n_bonds; i++) {
+		if (v->inv->bonds[i].ifindex != ifindex ||
+		    v->inv->bonds[i].setting.mode != BOND_LACP)
+			continue;
+		for (size_t j = 0; j < l->n_cables; j++) {
+			said = at_end(v, l->cables[j], &why);
+			if (!said || (first && strcmp(first->chassis, said->chassis) == 0))
+				continue;
+			if (!first) {
+				first = said;
+				continue;
+			}
+			reason_set(
+				&why, "bond-split",
+				"the members of %.40s are on %.40s and %.40s: unless these are an "
+				"MLAG pair, only those on one of them carry data",
+				l->leg, labels_name(v->heard, first, a),
+				labels_name(v->heard, said, b));
+			add_text(list, &why);
+			return;
+		}
+	}
+}
+
+json_t *labels_to_warnings(const struct labels_view *v, const struct labels *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < l->n; i++) {
+		const struct label *a = &l->all[i];
+		struct reason why;
+
+		if (v->plan->legs[i].bond[0]) /* a member: the bond is the leg */
+			continue;
+		warn_bond(v, a, v->plan->legs[i].ifindex, list);
+		if (a->is_auto && !a->text[0] && has_carrier(v, a) && is_late(v, a)) {
+			reason_set(&why, a->why.code, "the label of leg %.40s is unknown: %.140s",
+				   a->leg, a->why.text);
+			add_text(list, &why);
+		}
+		for (size_t j = i + 1; j < l->n; j++)
+			if (!v->plan->legs[j].bond[0])
+				warn_pair(v, a, &l->all[j], list);
+	}
+	return list;
+}
+
+json_t *label_neighbours_to_json(const struct labels_view *v, const struct label *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < l->n_cables; i++) {
+		const struct neighbours_link *link = neighbours_find(v->heard, l->cables[i]);
+
+		for (size_t j = 0; link && j < link->n; j++) {
+			json_t *o = neighbour_to_json(&link->all[j], v->now_ns);
+
+			json_object_set_new(o, "ifname", json_string(link->ifname));
+			json_array_append_new(list, o);
+		}
+	}
+	return list;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The labels of the legs: as the configuration has them, or, for `label: auto`, the name of the
+ * switch that LLDP tells of. Unknown is a label too, "": nothing is ever guessed. The supervisor
+ * reads them here when a worker starts, and passes changes on to those that run.
+ */
+#ifndef PLENUM_AGENT_LABELS_H
+#define PLENUM_AGENT_LABELS_H
+
+#include "agent/lldp/neighbours.h"
+#include "netcfg/base/reason.h"
+#include "netcfg/host/inventory.h"
+
+#define LABELS_CABLES_MAX 8 /* of a leg: the members of a bond */
+
+struct agent;
+struct plan;
+struct spec;
+
+struct label {
+	char leg[PLENUM_NAME_MAX];
+	char text[PLENUM_NAME_MAX]; /* "": unknown */
+	bool is_auto;
+	struct reason why;		    /* why it is unknown */
+	uint32_t cables[LABELS_CABLES_MAX]; /* links by which its switch speaks */
+	size_t n_cables;
+};
+
+struct labels {
+	struct label all[PLENUM_LEGS_MAX];
+	size_t n; /* 0: nothing is known yet, not even what the configuration says */
+};
+
+/* What they follow from. */
+struct labels_view {
+	const struct spec *spec;
+	const struct plan *plan;
+	const struct inventory *inv;
+	const struct neighbours *heard;
+	uint64_t now_ns;
+};
+
+enum label_source { LABEL_UNKNOWN, LABEL_BY_LLDP, LABEL_CONFIGURED, LABEL_SOURCE_MAX };
+const char *label_source_to_string(enum label_source s);
+enum label_source label_source(const struct label *l);
+
+/* NULL: no such leg. */
+const struct label *labels_find(const struct labels *l, const char *leg);
+/* Whose label by LLDP an adjacent system has: its name where no other that is heard has the same,
+ * else its chassis id. In buf (PLENUM_NAME_MAX). */
+const char *labels_name(const struct neighbours *heard, const struct lldp_neighbour *said,
+			char *buf);
+/* The legs of the plan with their cables, then their labels. */
+void labels_find_cables(const struct labels_view *v, struct labels *ret);
+void labels_decide(const struct labels_view *v, struct labels *l);
+/* What an operator should know of them, a JSON list of sentences. NULL: out of memory. */
+json_t *labels_to_warnings(const struct labels_view *v, const struct labels *l);
+
+/* All that is heard by the leg's cables, each with "ifname". A new reference, NULL: out of memory.
+ */
+json_t *label_neighbours_to_json(const struct labels_view *v, const struct label *l);
+
+/* ---- of the agent (labels_agent.c) ---- */
+
+int labels_init(struct agent *a);
+void labels_done(struct agent *a);
+struct labels_view labels_view(const struct agent *a);
+/* After a plan has taken its place: listens to its legs' cables, and labels them. */
+void labels_take_plan(struct agent *a);
+
+#endif

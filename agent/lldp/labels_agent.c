@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Labels and what the agent does with them: whom it listens to, who hears of a change. */
+#include "agent/agent.h"
+#include "agent/lldp/lldp.h"
+#include "agent/status.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NEIGHBOURS_FILE                                                           \
+	"neighbours" /* in the run directory: a reboot may come with other cables \
+		      */
+
+struct labels_view labels_view(const struct agent *a)
+{
+	return (struct labels_view){.spec = a->now.spec,
+				    .plan = a->now.plan,
+				    .inv = a->now.inv,
+				    .heard = lldp_neighbours(a->lldp),
+				    .now_ns = clock_now_ns()};
+}
+
+/* ---- a change ---- */
+
+static void say_change(struct agent *a, const struct label *was, const struct label *is)
+{
+	char why[REASON_FORMAT_MAX];
+
+	if (!is->is_auto || (was && was->is_auto && strcmp(was->text, is->text) == 0))
+		return;
+	if (is->text[0])
+		events_add(&a->events, LOG_LEVEL_NOTICE, is->leg, "is on the switch %s, by LLDP",
+			   is->text);
+	else if (was && was->is_auto) /* at first nobody can know it */
+		events_add(&a->events, LOG_LEVEL_WARNING, is->leg,
+			   "its switch is unknown now, it was %s: %s", was->text,
+			   reason_format(&is->why, why, sizeof(why)));
+}
+
+static bool is_in(const json_t *list, const char *text)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+			return true;
+	return false;
+}
+
+static void take_warnings(struct agent *a, const struct labels_view *v)
+{
+	json_t *was = problems_to_json(&a->problems, PROBLEMS_LABELS);
+	json_t *list = labels_to_warnings(v, &a->labels);
+
+	if (problems_set(&a->problems, PROBLEMS_LABELS, NULL, list)) {
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			const char *text = json_string_value(json_array_get(list, i));
+
+			if (!is_in(was, text))
+				events_add(&a->events, LOG_LEVEL_WARNING, "agent", "%s", text);
+		}
+		status_publish(a);
+	}
+	json_decref(was);
+	json_decref(list);
+}
+
+static void update(struct agent *a)
+{
+	const struct labels_view v = labels_view(a);
+	struct labels was = a->labels;
+
+	if (!v.plan)
+		return;
+	labels_find_cables(&v, &a->labels);
+	labels_decide(&v, &a->labels);
+	for (size_t i = 0; i < a->labels.n; i++)
+		say_change(a, labels_find(&was, a->labels.all[i].leg), &a->labels.all[i]);
+	take_warnings(a, &v);
+	sup_labels_changed(a->sup);
+}
+
+static void on_neighbours(void *user)
+{
+	update(user);
+}
+
+/* ---- whom it listens to ---- */
+
+static size_t add_links(const struct agent *a, const struct label *l, struct lldp_link *links,
+			size_t n, size_t max)
+{
+	for (size_t i = 0; i < l->n_cables && n < max; i++) {
+		const struct inv_link *link = inv_link_by_index(a->now.inv, l->cables[i]);
+		bool listed = false;
+
+		for (size_t j = 0; j < n; j++)
+			listed |= links[j].ifindex == l->cables[i];
+		if (!link || listed)
+			continue;
+		links[n].ifindex = link->ifindex;
+		memcpy(links[n++].ifname, link->name, sizeof(links[0].ifname));
+	}
+	return n;
+}
+
+/* Legs whose device must not be touched too: looking at a cable touches nothing. */
+void labels_take_plan(struct agent *a)
+{
+	const struct labels_view v = labels_view(a);
+	struct lldp_link links[PLENUM_LEGS_MAX * LABELS_CABLES_MAX];
+	struct labels found;
+	size_t n = 0;
+
+	if (!v.plan)
+		return;
+	labels_find_cables(&v, &found);
+	for (size_t i = 0; i < found.n; i++)
+		n = add_links(a, &found.all[i], links, n, ARRAY_SIZE(links));
+	if (a->lldp)
+		lldp_listen(a->lldp, links, n);
+	update(a);
+}
+
+/* ---- life ---- */
+
+int labels_init(struct agent *a)
+{
+	struct lldp_setup setup = {.loop = a->loop,
+				   .events = &a->events,
+				   .log_level = a->opt.log_level,
+				   .on_change = on_neighbours,
+				   .user = a};
+
+	a->neighbours_path = rundir_path(a->rundir.run, NEIGHBOURS_FILE);
+	if (!a->neighbours_path)
+		return -ENOMEM;
+	setup.path = a->neighbours_path;
+	return lldp_new(&setup, &a->lldp);
+}
+
+void labels_done(struct agent *a)
+{
+	a->lldp = lldp_free(a->lldp);
+	free(ptr_take(a->neighbours_path));
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packet sockets for LLDP and the process that reads them. Apart from neighbours.c, which knows
+ * what the table means, and from lldp_role.c, which runs in that process.
+ */
+#include "agent/lldp/lldp.h"
+#include "agent/base/role.h"
+#include "netcfg/base/file.h"
+#include "netcfg/base/packet_socket.h"
+#include <linux/if_ether.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define TABLE_BYTES_MAX (1U << 20)
+#define SAVE_NS (5 * NSEC_PER_SEC)
+#define RCVBUF_BYTES (32 * 1024)
+/* A silent cable is looked at again when a switch has had time for two frames (802.1AB's
+ * msgTxInterval is 30 s). */
+#define SILENCE_NS (65 * NSEC_PER_SEC)
+
+struct lldp {
+	struct lldp_setup setup;
+	struct role *role;
+	struct neighbours table;
+	struct loop_source *timer;
+	uint64_t saved_ns;
+	json_t *remembered; /* an earlier agent's table, until it is used; may be NULL */
+};
+
+/* ---- sockets ---- */
+
+/* The nearest bridge, customer bridge and non-TPMR bridge: 802.1AB, table 7-1. */
+static const struct mac_addr groups[] = {{{0x01, 0x80, 0xc2, 0, 0, 0x0e}},
+					 {{0x01, 0x80, 0xc2, 0, 0, 0x03}},
+					 {{0x01, 0x80, 0xc2, 0, 0, 0}}};
+
+/* Only what is for one of the groups, and nothing longer than a frame; for good. */
+static int attach_filter(int fd)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0180c200, 0, 5),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x000e, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0003, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0000, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, LLDP_FRAME_MAX + 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	int r = packet_socket_filter(fd, code, ARRAY_SIZE(code));
+
+	return r < 0 ? r : packet_socket_filter_keep(fd);
+}
+
+/* A socket of one link; it is bound last, so that nothing else ever gets into it. */
+static int socket_open(uint32_t ifindex)
+{
+	autoclose int fd = packet_socket_new(SOCK_RAW);
+	const int bytes = RCVBUF_BYTES;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	r = attach_filter(fd);
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(groups); i++)
+		r = packet_socket_group(fd, ifindex, &groups[i]);
+	if (r >= 0)
+		r = packet_socket_bind(fd, ifindex, ETH_P_LLDP);
+	return r < 0 ? r : fd_take(fd);
+}
+
+/* The process alone has the socket then; with it the membership ends. */
+static void hand_over(struct lldp *l, struct neighbours_link *link)
+{
+	struct privsep_msg m = {.type = PRIVSEP_LISTEN, .link = {.ifindex = link->ifindex}};
+	autoclose int fd = socket_open(link->ifindex);
+
+	link->error = fd < 0 ? fd : role_send(l->role, &m, fd);
+	if (link->error == -ENOTCONN) /* it is being started again: on_start comes back to it */
+		link->error = 0;
+	if (link->error < 0)
+		events_add(l->setup.events, LOG_LEVEL_WARNING, link->ifname,
+			   "its switch cannot be heard: %s", strerror(-link->error));
+}
+
+/* ---- what outlives the agent ---- */
+
+static void table_save(struct lldp *l)
+{
+	json_t *o = neighbours_to_json(&l->table);
+	char *text = json_dumps(o, JSON_COMPACT);
+	int r = text ? file_write(l->setup.path, text, strlen(text), 0600) : -ENOMEM;
+
+	l->saved_ns = clock_now_ns();
+	if (r < 0)
+		log_debug("%s: %s", l->setup.path, strerror(-r));
+	free(text);
+	json_decref(o);
+}
+
+static json_t *table_load(const char *path)
+{
+	autofree char *text = NULL;
+	size_t len;
+
+	return file_read(path, TABLE_BYTES_MAX, &text, &len) < 0 ? NULL
+								 : json_loadb(text, len, 0, NULL);
+}
+
+/* ---- time ---- */
+
+static void arm(struct lldp *l, uint64_t next, uint64_t now)
+{
+	for (size_t i = 0; i < l->table.n; i++) {
+		const struct neighbours_link *link = &l->table.links[i];
+
+		if (link->n == 0 && link->since_ns + SILENCE_NS > now)
+			next = MIN_OF(next, link->since_ns + SILENCE_NS);
+	}
+	if (next == UINT64_MAX)
+		loop_timer_disarm(l->timer);
+	else
+		loop_timer_arm(l->timer, next - now + NSEC_PER_MSEC);
+}
+
+/* What is over goes, and whoever cares for the table hears of it. */
+static void look(struct lldp *l, bool changed)
+{
+	uint64_t now = clock_now_ns(), next;
+
+	changed |= neighbours_expire(&l->table, now, &next);
+	arm(l, next, now);
+	if (changed)
+		l->setup.on_change(l->setup.user);
+}
+
+static int on_timer(void *user)
+{
+	look(user, true);
+	return 0;
+}
+
+/* ---- the process ---- */
+
+static const char *on_message(void *user, struct role *role, const struct privsep_msg *m, int fd)
+{
+	struct lldp *l = user;
+	struct neighbours_link *link = neighbours_find(&l->table, m->neighbour.ifindex);
+	bool news;
+
+	if (m->type != PRIVSEP_NEIGHBOUR)
+		return "not a message of this role";
+	if (!link) /* it was said before it knew that nobody asks any more */
+		return NULL;
+	news = neighbours_hear(link, &m->neighbour.said, clock_now_ns());
+	/* That it was heard again may be told a little later. */
+	if (news || clock_now_ns() - l->saved_ns > SAVE_NS)
+		table_save(l);
+	look(l, news);
+	return NULL;
+}
+
+static void on_start(void *user, struct role *role)
+{
+	struct lldp *l = user;
+
+	l->role = role; /* the first time it is within role_new */
+	for (size_t i = 0; i < l->table.n; i++)
+		hand_over(l, &l->table.links[i]);
+}
+
+static void start(struct lldp *l)
+{
+	const struct role_setup setup = {.role = PRIVSEP_LLDP,
+					 .loop = l->setup.loop,
+					 .events = l->setup.events,
+					 .log_level = l->setup.log_level,
+					 .on_message = on_message,
+					 .on_start = on_start,
+					 .user = l};
+	int r = role_new(&setup, &l->role);
+
+	if (r >= 0)
+		return;
+	l->role = NULL;
+	for (size_t i = 0; i < l->table.n; i++)
+		l->table.links[i].error = r;
+	events_add(l->setup.events, LOG_LEVEL_ERR, "agent", "the lldp process cannot start: %s",
+		   strerror(-r));
+}
+
+/* ---- what it listens to ---- */
+
+static bool is_in(const struct lldp_link *links, size_t n, const struct neighbours_link *link)
+{
+	for (size_t i = 0; i < n; i++)
+		if (links[i].ifindex == link->ifindex)
+			return true;
+	return false;
+}
+
+static bool drop_others(struct lldp *l, const struct lldp_link *links, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = l->table.n; i-- > 0;) {
+		struct privsep_msg m = {.type = PRIVSEP_IGNORE,
+					.link = {.ifindex = l->table.links[i].ifindex}};
+
+		if (is_in(links, n, &l->table.links[i]))
+			continue;
+		role_send(l->role, &m, -1);
+		neighbours_remove(&l->table, m.link.ifindex);
+		any = true;
+	}
+	return any;
+}
+
+static bool add_link(struct lldp *l, const struct lldp_link *new)
+{
+	uint64_t now = clock_now_ns();
+	struct neighbours_link *link = neighbours_find(&l->table, new->ifindex);
+
+	if (link) {
+		memcpy(link->ifname, new->ifname, sizeof(link->ifname));
+		if (link->error < 0)
+			hand_over(l, link);
+		return false;
+	}
+	link = neighbours_add(&l->table, new->ifindex, new->ifname, now);
+	if (!link)
+		return false;
+	neighbours_remember(link, l->remembered, now);
+	if (l->role)
+		hand_over(l, link);
+	return true;
+}
+
+void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n)
+{
+	bool changed = drop_others(l, links, n);
+
+	for (size_t i = 0; i < n; i++)
+		changed |= add_link(l, &links[i]);
+	if (!l->role && l->table.n > 0)
+		start(l);
+	if (n > 0) { /* links that come later were not there all the time */
+		json_decref(l->remembered);
+		l->remembered = NULL;
+	}
+	if (changed)
+		look(l, true);
+}
+
+void lldp_carrier_lost(struct lldp *l, uint32_t ifindex)
+{
+	struct neighbours_link *link = l ? neighbours_find(&l->table, ifindex) : NULL;
+
+	if (!link)
+		return;
+	if (neighbours_forget(link, clock_now_ns())) {
+		table_save(l);
+		look(l, true);
+	} else {
+		look(l, false);
+	}
+}
+
+const struct neighbours *lldp_neighbours(const struct lldp *l)
+{
+	static const struct neighbours none;
+
+	return l ? &l->table : &none;
+}
+
+pid_t lldp_pid(const struct lldp *l)
+{
+	return l ? role_pid(l->role) : 0;
+}
+
+/* ---- life ---- */
+
+int lldp_new(const struct lldp_setup *setup, struct lldp **ret)
+{
+	struct lldp *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	l->setup = *setup;
+	l->remembered = table_load(setup->path);
+	r = loop_add_timer(setup->loop, 100 * NSEC_PER_MSEC, on_timer, l, &l->timer);
+	if (r < 0) {
+		lldp_free(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+struct lldp *lldp_free(struct lldp *l)
+{
+	if (!l)
+		return NULL;
+	role_free(l->role);
+	loop_source_free(l->timer);
+	neighbours_done(&l->table);
+	json_decref(l->remembered);
+	free(l);
+	return NULL;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The role `lldp`: reads frames from packet sockets that the monitor hands to it, and tells the
+ * monitor what they say. Whoever is on a cable can send it anything, so it has an empty root, no
+ * identity, and no system call by which a packet socket could be sent from. It keeps nothing: the
+ * table is the monitor's.
+ */
+#include "agent/base/loop.h"
+#include "agent/base/role.h"
+#include "agent/base/sandbox.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#define DESCRIPTORS_MAX 64 /* the rules below allow closing these and no others */
+#define BURST                                                                          \
+	16 /* frames of a link that are read in a REST_NS; a switch sends one a second \
+	    * at most, mostly one in thirty */
+#define REST_NS NSEC_PER_SEC
+
+struct port {
+	struct lldp_role *role;
+	uint32_t ifindex;
+	int fd;
+	unsigned n_read;	    /* since the last rest */
+	struct loop_source *source; /* NULL: rests */
+	struct port *next;
+};
+
+struct lldp_role {
+	struct loop *loop;
+	struct loop_source *rest;
+	struct port *ports;
+};
+
+static int tell(struct privsep_msg *m)
+{
+	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
+	int r;
+
+	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_LLDP, m, -1)) == -EAGAIN)
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+	return r;
+}
+
+/* ---- frames ---- */
+
+/* One who floods the cable costs this process a little, and the others nothing. */
+static void rest(struct port *p)
+{
+	p->source = loop_source_free(p->source);
+	if (!loop_timer_armed(p->role->rest))
+		loop_timer_arm(p->role->rest, REST_NS);
+}
+
+static int on_frame(void *user, int fd, uint32_t revents)
+{
+	struct port *p = user;
+	uint8_t frame[LLDP_FRAME_MAX];
+	struct iovec iov = {frame, sizeof(frame)};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct privsep_msg m = {.type = PRIVSEP_NEIGHBOUR, .neighbour = {.ifindex = p->ifindex}};
+	ssize_t n = recvmsg(fd, &mh, MSG_DONTWAIT | MSG_TRUNC);
+
+	if (++p->n_read >= BURST)
+		rest(p);
+	/* An error is the link's (it went down), and said once; it is the monitor's to look after.
+	 */
+	if (n < 0 || (size_t)n > sizeof(frame) ||
+	    lldp_parse(frame, (size_t)n, &m.neighbour.said) < 0)
+		return 0;
+	return tell(&m);
+}
+
+static int watch(struct port *p)
+{
+	p->n_read = 0;
+	return loop_add_fd(p->role->loop, p->fd, EPOLLIN, false, on_frame, p, &p->source);
+}
+
+static int on_rested(void *user)
+{
+	struct lldp_role *role = user;
+	int r = 0;
+
+	for (struct port *p = role->ports; p && r >= 0; p = p->next) {
+		p->n_read = 0;
+		if (!p->source)
+			r = watch(p);
+	}
+	return r;
+}
+
+/* ---- the monitor ---- */
+
+static void ignore(struct lldp_role *role, uint32_t ifindex)
+{
+	for (struct port **at = &role->ports, *p; (p = *at);) {
+		if (p->ifindex != ifindex) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		loop_source_free(p->source);
+		close(p->fd);
+		free(p);
+	}
+}
+
+/* Takes fd. */
+static int listen_to(struct lldp_role *role, uint32_t ifindex, int fd)
+{
+	struct port *p;
+
+	ignore(role, ifindex);
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*p = (struct port){.role = role, .ifindex = ifindex, .fd = fd, .next = role->ports};
+	role->ports = p;
+	return watch(p);
+}
+
+static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
+{
+	struct privsep_msg pong = {.type = PRIVSEP_PONG};
+
+	switch ((enum privsep_type)m->type) {
+	case PRIVSEP_LISTEN:
+		return listen_to(role, m->link.ifindex, fd_take(*fd));
+	case PRIVSEP_IGNORE:
+		ignore(role, m->link.ifindex);
+		return 0;
+	case PRIVSEP_PING:
+		return tell(&pong);
+	default: /* of clients, which this role has none of */
+		return 0;
+	}
+}
+
+static int on_monitor(void *user, int fd, uint32_t revents)
+{
+	struct lldp_role *role = user;
+	struct privsep_msg m;
+	const char *why = "";
+	int passed = -1, r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
+
+	if (r == -EAGAIN)
+		return 0;
+	if (r == 0) { /* the monitor is gone, and so are we */
+		loop_exit(role->loop, 0);
+		return 0;
+	}
+	if (r < 0) {
+		log_err("message of the monitor: %s", r == -EBADMSG ? why : strerror(-r));
+		return r;
+	}
+	r = handle(role, &m, &passed);
+	if (passed >= 0)
+		close(passed);
+	return r;
+}
+
+/* ---- the process ---- */
+
+/*
+ * Sending by a descriptor means the monitor, writing means the log, and neither number can ever
+ * become a packet socket: nothing duplicates descriptors, and those up to 3 cannot be closed.
+ */
+static int seal(void)
+{
+	static const struct seccomp_rule rules[] = {
+		{SYS_sendmsg, 0, UINT32_MAX, PRIVSEP_FD_CONTROL},
+		{SYS_write, 0, UINT32_MAX, 2},
+		{SYS_close, 0, ~3U, 4},
+		{SYS_close, 0, ~7U, 8},
+		{SYS_close, 0, ~15U, 16},
+		{SYS_close, 0, ~31U, 32},
+	};
+
+	_Static_assert(PRIVSEP_FD_CONTROL == 3 && DESCRIPTORS_MAX == 64, "the rules say so");
+	return sandbox_seal(NULL, 0, rules, ARRAY_SIZE(rules));
+}
+
+static int open_all(struct lldp_role *role)
+{
+	struct loop_source *monitor;
+	int r = loop_new(&role->loop);
+
+	if (r >= 0)
+		r = loop_add_timer(role->loop, NSEC_PER_MSEC, on_rested, role, &role->rest);
+	if (r >= 0)
+		r = loop_add_fd(role->loop, PRIVSEP_FD_CONTROL, EPOLLIN, true, on_monitor, role,
+				&monitor);
+	return r;
+}
+
+int lldp_main(enum log_level level)
+{
+	const struct rlimit files = {DESCRIPTORS_MAX, DESCRIPTORS_MAX}, no_core = {0, 0};
+	struct lldp_role role = {.loop = NULL};
+	int r;
+
+	prctl(PR_SET_NAME, "plenumd-lldp"); /* else it is what /proc/self/exe is called */
+	setrlimit(RLIMIT_NOFILE, &files);
+	setrlimit(RLIMIT_CORE, &no_core);
+	r = sandbox_enter();
+	if (r >= 0)
+		r = open_all(&role);
+	if (r >= 0)
+		r = seal();
+	if (r >= 0)
+		r = loop_run(role.loop);
+	if (r < 0)
+		log_err("plenumd-lldp: %s", strerror(-r));
+	/* What a sanitizer does at a regular end takes system calls that are not on the list. */
+	_exit(r < 0 ? 1 : 0);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* States and held descriptors of exports: apart from the workers, which they outlive and between
+ * which they move. */
+#include "agent/supervise/exports.h"
+#include "agent/base/loop.h"
+#include "agent/supervise/holds.h"
+#include "netcfg/base/memfd.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_HEAD "export-"
+#define STATE_NAME_MAX (PLENUM_NAME_MAX + 16)
+#define REMOVED_MAX 16U /* exports that the file has no more, whose states are kept */
+
+struct export
+{
+	char name[PLENUM_NAME_MAX];
+	int state_fd;	     /* -1: none yet */
+	uint64_t removed_ns; /* since when no configuration has it; 0: one has */
+	struct holds holds;
+	struct export *next;
+};
+
+/* For the service manager, and of the memfd itself: it says whose state it is. */
+static const char *state_name(const char *name, char *buf)
+{
+	snprintf(buf, STATE_NAME_MAX, NAME_HEAD "%.*s", PLENUM_NAME_MAX - 1, name);
+	return buf;
+}
+
+static struct export *find(const struct exports *x, const char *name)
+{
+	struct export *e = x->first;
+
+	while (e && strcmp(e->name, name) != 0)
+		e = e->next;
+	return e;
+}
+
+static struct export *get(struct exports *x, const char *name)
+{
+	struct export *e = find(x, name);
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	e->state_fd = -1;
+	e->next = x->first;
+	x->first = e;
+	return e;
+}
+
+static void forget(struct export *e)
+{
+	char name[STATE_NAME_MAX];
+
+	if (e->state_fd >= 0)
+		loop_unstore_fd(state_name(e->name, name));
+	holds_clear(&e->holds, e->name);
+}
+
+static void export_free(struct export *e)
+{
+	holds_done(&e->holds);
+	cleanup_close(&e->state_fd);
+	free(e);
+}
+
+int exports_state(struct exports *x, const char *name)
+{
+	struct export *e = get(x, name);
+	char text[STATE_NAME_MAX];
+
+	if (!e)
+		return -ENOMEM;
+	if (e->state_fd >= 0)
+		return e->state_fd;
+	holds_clear(&e->holds, e->name);
+	/* All of its workers write there: none shall end the others. */
+	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
+			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
+			      : memfd_new_growing(state_name(name, text));
+	if (e->state_fd >= 0)
+		loop_store_fd(e->state_fd, text);
+	return e->state_fd;
+}
+
+bool exports_has_state(const struct exports *x, const char *name)
+{
+	const struct export *e = find(x, name);
+
+	return e && e->state_fd >= 0;
+}
+
+int exports_adopt(struct exports *x, const char *name, int fd)
+{
+	char text[STATE_NAME_MAX];
+	struct export *e;
+
+	if (exports_has_state(x, name) || !memfd_has_name(fd, state_name(name, text)))
+		return -ENOENT;
+	/* A worker that was taken over could have put another in its place. */
+	if (strcmp(name, EXPORTS_SHARE) == 0 && !memfd_is_fixed(fd))
+		return -ENOENT;
+	e = get(x, name);
+	if (!e)
+		return -ENOMEM;
+	e->state_fd = fd;
+	/* Again where it came from there: the service manager knows one descriptor once. */
+	loop_store_fd(fd, text);
+	return 0;
+}
+
+int exports_adopt_stored(struct exports *x, int fd, const char *stored)
+{
+	const char *name;
+	uint64_t key;
+
+	if (strncmp(stored, NAME_HEAD, strlen(NAME_HEAD)) == 0)
+		return exports_adopt(x, stored + strlen(NAME_HEAD), fd);
+	name = holds_parse_name(stored, &key);
+	if (!name)
+		return -ENOENT;
+	exports_hold(x, name, key, fd);
+	return 0;
+}
+
+int exports_hold(struct exports *x, const char *name, uint64_t key, int fd)
+{
+	struct export *e;
+
+	exports_drop(x, key);
+	e = get(x, name);
+	if (e)
+		return holds_add(&e->holds, e->name, key, fd);
+	close(fd);
+	return -ENOMEM;
+}
+
+void exports_drop(struct exports *x, uint64_t key)
+{
+	for (struct export *e = x->first; e; e = e->next)
+		if (holds_drop(&e->holds, e->name, key))
+			return;
+}
+
+/* One whose directory is not there at present is. */
+static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
+{
+	if (strcmp(e->name, EXPORTS_SHARE) == 0)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < configs[i].n_exports + configs[i].n_missing; j++)
+			if (strcmp(configs[i].exports[j].name, e->name) == 0)
+				return true;
+	return false;
+}
+
+static unsigned removed_oldest(struct exports *x, struct export ***ret)
+{
+	unsigned n = 0;
+
+	for (struct export **at = &x->first; *at; at = &(*at)->next) {
+		if ((*at)->removed_ns == 0)
+			continue;
+		if (n++ == 0 || (*at)->removed_ns < (**ret)->removed_ns)
+			*ret = at;
+	}
+	return n;
+}
+
+void exports_keep(struct exports *x, const struct launch_config *configs, size_t n)
+{
+	for (struct export *e = x->first; e; e = e->next) {
+		if (is_in_use(e, configs, n))
+			e->removed_ns = 0;
+		else if (e->removed_ns == 0)
+			e->removed_ns = clock_now_ns();
+	}
+}
+
+void exports_settle(struct exports *x)
+{
+	struct export **oldest = NULL, *e;
+
+	for (e = x->first; e; e = e->next)
+		if (e->removed_ns)
+			holds_clear(&e->holds, e->name); /* they keep its file system busy */
+	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
+		e = *oldest;
+		*oldest = e->next;
+		forget(e);
+		export_free(e);
+	}
+}
+
+void exports_done(struct exports *x, bool for_good)
+{
+	while (x->first) {
+		struct export *e = x->first;
+
+		x->first = e->next;
+		if (for_good)
+			forget(e);
+		export_free(e);
+	}
+}

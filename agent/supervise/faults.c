@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Faults on purpose, apart from the supervision of workers, which only passes on what it finds
+ * here.
+ */
+#include "agent/supervise/faults.h"
+#include "agent/agent.h"
+#include "agent/status.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ID_MOST 1000000U /* nobody has begun so many */
+
+/* "1.5 %" of a number of parts in a million. */
+static const char *format_ppm(uint32_t ppm, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.4g %%", ppm / 10000.0);
+	return buf;
+}
+
+static size_t describe_share(char *buf, size_t size, size_t len, const char *what, uint32_t ppm)
+{
+	char share[16];
+
+	if (ppm && len < size)
+		len += (size_t)snprintf(buf + len, size - len, ", %s %s", what,
+					format_ppm(ppm, share, sizeof(share)));
+	return len;
+}
+
+static void describe(const struct launch_fault *f, char *buf, size_t size)
+{
+	size_t len = (size_t)snprintf(buf, size, "%.32s%s%.40s%s", f->leg[0] ? f->leg : "all legs",
+				      f->peer[0] ? " to " : "", f->peer,
+				      f->ways == LAUNCH_FAULT_IN    ? ", in"
+				      : f->ways == LAUNCH_FAULT_OUT ? ", out"
+								    : "");
+
+	len = describe_share(buf, size, len, "drop", f->drop_ppm);
+	len = describe_share(buf, size, len, "duplicate", f->duplicate_ppm);
+	len = describe_share(buf, size, len, "reorder", f->reorder_ppm);
+	if (f->delay_us && len < size)
+		snprintf(buf + len, size - len, ", delay %.6g ms", f->delay_us / 1000.0);
+}
+
+static struct faults_entry *find(struct faults *fs, uint32_t id)
+{
+	for (size_t i = 0; i < fs->n; i++)
+		if (fs->all[i].is.id == id)
+			return &fs->all[i];
+	return NULL;
+}
+
+static void arm(struct faults *fs)
+{
+	uint64_t now = clock_now_ns(), first = UINT64_MAX;
+
+	for (size_t i = 0; i < fs->n; i++)
+		first = MIN_OF(first, fs->all[i].is.until_ns);
+	if (fs->n == 0)
+		loop_timer_disarm(fs->timer);
+	else
+		loop_timer_arm(fs->timer, first > now ? first - now : 1);
+}
+
+static void end_one(struct agent *a, size_t i, const char *why)
+{
+	struct faults *fs = &a->faults;
+	struct launch_fault f = fs->all[i].is;
+
+	fs->all[i] = fs->all[--fs->n];
+	f.until_ns = 0;
+	sup_fault_changed(a->sup, &f);
+	events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "fault %u on purpose has ended: %s", f.id,
+		   why);
+}
+
+static int on_timer(void *user)
+{
+	struct agent *a = user;
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = a->faults.n; i > 0; i--)
+		if (a->faults.all[i - 1].is.until_ns <= now)
+			end_one(a, i - 1, "its time is over");
+	arm(&a->faults);
+	return 0;
+}
+
+int faults_init(struct agent *a)
+{
+	return loop_add_timer(a->loop, NSEC_PER_MSEC, on_timer, a, &a->faults.timer);
+}
+
+void faults_done(struct agent *a)
+{
+	a->faults.timer = loop_source_free(a->faults.timer);
+}
+
+int faults_add(struct agent *a, const struct launch_fault *f, uint32_t ttl_s, const char *by,
+	       uint32_t *ret_id)
+{
+	struct faults *fs = &a->faults;
+	struct faults_entry *e = &fs->all[fs->n];
+	char text[200];
+
+	if (fs->n == ARRAY_SIZE(fs->all))
+		return -ENOSPC;
+	*e = (struct faults_entry){.is = *f};
+	e->is.id = ++fs->last_id;
+	e->is.until_ns = clock_now_ns() + ttl_s * NSEC_PER_SEC;
+	snprintf(e->by, sizeof(e->by), "%s", by);
+	fs->n++;
+	describe(&e->is, text, sizeof(text));
+	events_add(&a->events, LOG_LEVEL_WARNING, "agent",
+		   "fault %u on purpose for %u s: %.150s, by %.60s", e->is.id, ttl_s, text, by);
+	sup_fault_changed(a->sup, &e->is);
+	arm(fs);
+	*ret_id = e->is.id;
+	return 0;
+}
+
+size_t faults_end(struct agent *a, uint32_t id, const char *why)
+{
+	size_t n = 0;
+
+	for (size_t i = a->faults.n; i > 0; i--)
+		if (!id || a->faults.all[i - 1].is.id == id) {
+			end_one(a, i - 1, why);
+			n++;
+		}
+	arm(&a->faults);
+	return n;
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			return false;
+	return true;
+}
+
+/* Whether an agent can have begun it: what stands here other workers are told, and a page is its
+ * worker's to write. Text that changes while it is read gives a wrong word, and has an end. */
+static bool is_ours(const struct launch_fault *f, uint64_t now_ns)
+{
+	return launch_fault_is_valid(f) && f->id <= ID_MOST && f->until_ns > now_ns &&
+	       f->until_ns - now_ns <= LAUNCH_FAULT_S_MAX * NSEC_PER_SEC && is_printable(f->leg) &&
+	       is_printable(f->peer);
+}
+
+static void adopt_page(struct faults *fs, const struct launch_stats *page)
+{
+	for (size_t i = 0; i < LAUNCH_FAULTS_MAX; i++) {
+		struct launch_fault f;
+
+		memcpy(&f, (const void *)&page->faults[i].fault, sizeof(f));
+		if (!is_ours(&f, clock_now_ns()) || find(fs, f.id) || fs->n == ARRAY_SIZE(fs->all))
+			continue;
+		fs->all[fs->n++] = (struct faults_entry){.is = f, .by = "an agent before this"};
+		fs->last_id = MAX_OF(fs->last_id, f.id);
+	}
+}
+
+void faults_adopt(struct agent *a)
+{
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		if (w->stats)
+			adopt_page(&a->faults, w->stats);
+	arm(&a->faults);
+}
+
+static uint64_t touched(const struct agent *a, uint32_t id)
+{
+	uint64_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		for (size_t i = 0; w->stats && i < LAUNCH_FAULTS_MAX; i++)
+			if (w->stats->faults[i].fault.id == id)
+				n += launch_stat_get(&w->stats->faults[i].touched);
+	return n;
+}
+
+static json_t *to_json(const struct agent *a, const struct faults_entry *e)
+{
+	static const char *const ways[] = {"", "in", "out", "both"};
+	const struct launch_fault *f = &e->is;
+	uint64_t now = clock_now_ns();
+	uint64_t left_ns = f->until_ns > now ? f->until_ns - now : 0;
+
+	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "id",
+			 (json_int_t)f->id, "leg", f->leg, "peer", f->peer, "direction",
+			 ways[f->ways & 3], "drop_ppm", (json_int_t)f->drop_ppm, "duplicate_ppm",
+			 (json_int_t)f->duplicate_ppm, "reorder_ppm", (json_int_t)f->reorder_ppm,
+			 "delay_us", (json_int_t)f->delay_us, "left_s",
+			 (json_int_t)((left_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC), "packets",
+			 (json_int_t)touched(a, f->id), "by", e->by);
+}
+
+json_t *faults_to_json(const struct agent *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < a->faults.n; i++)
+		json_array_append_new(list, to_json(a, &a->faults.all[i]));
+	return json_pack("{s:o}", "faults", list);
+}

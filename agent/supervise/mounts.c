@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The set of mounts: what is mounted, adopted, given up. What a mount point is, and how one is
+ * looked at without entering it, is mountinfo.c's; how one is unmounted without waiting,
+ * unmount.c's. */
+#include "agent/supervise/mounts.h"
+#include "agent/supervise/dirs.h"
+#include "agent/supervise/mountinfo.h"
+#include "agent/supervise/unmount.h"
+#include "netcfg/base/memfd.h"
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define LOOK_NS (50 * NSEC_PER_MSEC) /* unmounting a tree is many changes */
+#define PLACE_NS NSEC_PER_SEC	     /* whether a mount point is there now */
+
+struct mount_point {
+	struct launch_mount what; /* path as configured, export, peer, id, descriptors */
+	char real[sizeof(((struct launch_mount *)0)->path)];
+	unsigned major, minor;
+	uint32_t worker_id;	 /* who serves it */
+	struct unmount *leaving; /* NULL: it stays */
+	int mnt_fd;		 /* of one that is not in its place yet; else -1 */
+	int bell_fd;		 /* of the workers that have it; -1: nobody has asked */
+	char why[MOUNTS_WHY_MAX];
+	struct mounts *mounts;
+	struct mount_point *next;
+};
+
+struct mounts {
+	struct mounts_setup setup;
+	struct mount_point *points;
+	struct dirs dirs; /* that are mounted on */
+	int info_fd;	  /* /proc/self/mountinfo: says when anything is mounted or unmounted */
+	struct loop_source *info_source, *look_timer, *place_timer;
+};
+
+static int on_mountinfo(void *user, int fd, uint32_t revents);
+static int on_look(void *user);
+static int on_place(void *user);
+
+int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
+{
+	struct mounts *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->setup = *setup;
+	m->dirs.loop = setup->loop;
+	m->info_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	r = m->info_fd < 0 ? -errno : 0;
+	if (r >= 0)
+		r = loop_add_fd(setup->loop, m->info_fd, EPOLLPRI, false, on_mountinfo, m,
+				&m->info_source);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_look, m, &m->look_timer);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_place, m, &m->place_timer);
+	if (r < 0) {
+		mounts_free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+static void point_free(struct mount_point *p)
+{
+	unmount_free(p->leaving);
+	cleanup_close(&p->what.fuse_fd);
+	cleanup_close(&p->what.state_fd);
+	cleanup_close(&p->bell_fd);
+	cleanup_close(&p->mnt_fd);
+	free(p);
+}
+
+struct mounts *mounts_free(struct mounts *m)
+{
+	if (!m)
+		return NULL;
+	while (m->points) {
+		struct mount_point *next = m->points->next;
+
+		point_free(m->points);
+		m->points = next;
+	}
+	loop_source_free(m->info_source);
+	loop_source_free(m->look_timer);
+	loop_source_free(m->place_timer);
+	dirs_done(&m->dirs);
+	cleanup_close(&m->info_fd);
+	free(m);
+	return NULL;
+}
+
+static void say(const struct mounts *m, enum log_level level, const char *fmt, ...)
+	PLENUM_PRINTF(3, 4);
+
+static void say(const struct mounts *m, enum log_level level, const char *fmt, ...)
+{
+	char text[EVENTS_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	events_add(m->setup.events, level, "mounts", "%s", text);
+}
+
+/* ---- mount points ---- */
+
+static int busy(const char *path, const struct mountinfo *mi, char *why)
+{
+	snprintf(
+		why, MOUNTS_WHY_MAX,
+		"mount point %.120s is busy: a %.20s file system is mounted on it; unmount that or "
+		"change its path",
+		path, mi->fstype);
+	return -EBUSY;
+}
+
+static int refuse(const char *path, int error, char *why)
+{
+	if (error == -ENOTEMPTY)
+		snprintf(why, MOUNTS_WHY_MAX,
+			 "mount point %.120s is busy: the directory is not empty; empty it or "
+			 "change its path",
+			 path);
+	else if (error == -ETIMEDOUT)
+		snprintf(why, MOUNTS_WHY_MAX, "mount point %.150s: its file system does not answer",
+			 path);
+	else
+		snprintf(why, MOUNTS_WHY_MAX,
+			 "mount point %.150s: %s; make an empty directory there", path,
+			 strerror(-error));
+	return error;
+}
+
+/*
+ * The directory, and its path as mountinfo(5) writes it. What is above it may be of a file system
+ * that hangs, or be served by a worker that is not there yet, so its path is not walked here. What
+ * is mounted on it comes first: to open a dead or deaf FUSE mount fails or waits.
+ */
+static int open_point(struct mounts *m, const char *path, char *real, size_t size, char *why)
+{
+	char link[32];
+	struct mountinfo mi;
+	autoclose int fd = -1;
+	ssize_t n;
+
+	if (mountinfo_top(path, &mi) > 0)
+		return busy(path, &mi, why);
+	fd = dirs_open_empty(&m->dirs, path);
+	if (fd < 0)
+		return refuse(path, fd, why);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, size - 1);
+	if (n < 0 || (size_t)n >= size - 1)
+		return refuse(path, n < 0 ? -errno : -ENAMETOOLONG, why);
+	real[n] = '\0';
+	if (mountinfo_top(real, &mi) > 0)
+		return busy(path, &mi, why);
+	return fd_take(fd);
+}
+
+/* ---- mounting ---- */
+
+struct fs_option {
+	const char *key, *value; /* NULL: a flag */
+};
+
+static int configure(int fs, const struct fs_option *options, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fsconfig(fs, options[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG,
+			     options[i].key, options[i].value, 0) < 0)
+			return -errno;
+	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : 0;
+}
+
+/* A file system that is nowhere yet, and goes with its descriptor. Which it is in *ret_major and
+ * *ret_minor. */
+static int create(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
+		  unsigned *ret_minor)
+{
+	char source[2 * PLENUM_NAME_MAX + 2], fuse[16], max_read[16];
+	struct fs_option options[] = {
+		{"source", source},	{"subtype", MOUNTS_SUBTYPE},
+		{"fd", fuse},		{"rootmode", "40000"},
+		{"user_id", "0"},	{"group_id", "0"},
+		{"max_read", max_read}, {"default_permissions", NULL},
+		{"allow_other", NULL},	{"ro", NULL}, /* last */
+	};
+	unsigned attr = (w->read_only ? MOUNT_ATTR_RDONLY : 0) | (w->suid ? 0 : MOUNT_ATTR_NOSUID) |
+			(w->dev ? 0 : MOUNT_ATTR_NODEV);
+	autoclose int fs = fsopen("fuse", FSOPEN_CLOEXEC);
+	autoclose int mnt = -1;
+	struct statx st;
+	int r;
+
+	if (fs < 0)
+		return -errno;
+	snprintf(source, sizeof(source), "%s:%s", w->peer, w->export_name);
+	snprintf(fuse, sizeof(fuse), "%d", fuse_fd);
+	snprintf(max_read, sizeof(max_read), "%d", MOUNTS_MAX_READ);
+	r = configure(fs, options, ARRAY_SIZE(options) - (w->read_only ? 0 : 1));
+	if (r < 0)
+		return r;
+	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr);
+	/* Without AT_STATX_DONT_SYNC it would ask the worker that is not there yet. */
+	if (mnt < 0 || statx(mnt, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+		return -errno;
+	*ret_major = st.stx_dev_major;
+	*ret_minor = st.stx_dev_minor;
+	return fd_take(mnt);
+}
+
+/* The record comes first, so that an agent that is killed leaves no mount that its successor does
+ * not know. */
+static int attach(struct mounts *m, const struct mount_point *p, int dir)
+{
+	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what);
+
+	if (r < 0) /* serving matters more */
+		say(m, LOG_LEVEL_WARNING, "%s is not in the record: %s", p->what.path,
+		    strerror(-r));
+	if (move_mount(p->mnt_fd, "", dir, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) ==
+	    0)
+		return 0;
+	r = -errno;
+	rundir_del_mount(m->setup.rundir, p->real);
+	return r;
+}
+
+/* Puts the file system into its place, where it is wanted and can be; until then its worker serves
+ * it unseen, and nobody waits for it. */
+static void try_place(struct mounts *m, struct mount_point *p)
+{
+	char why[MOUNTS_WHY_MAX] = "";
+	autoclose int dir = open_point(m, p->what.path, p->real, sizeof(p->real), why);
+	int r = dir;
+
+	if (r >= 0) {
+		r = attach(m, p, dir);
+		if (r < 0)
+			snprintf(why, sizeof(why), "mounting %.40s:%.40s on %.100s: %s",
+				 p->what.peer, p->what.export_name, p->what.path, strerror(-r));
+	}
+	if (r >= 0) {
+		cleanup_close(&p->mnt_fd);
+		p->mnt_fd = -1;
+		if (p->why[0])
+			say(m, LOG_LEVEL_NOTICE, "%s is mounted now", p->what.path);
+		p->why[0] = '\0';
+		return;
+	}
+	if (strcmp(p->why, why) != 0)
+		say(m, LOG_LEVEL_WARNING, "%s", why);
+	memcpy(p->why, why, sizeof(p->why));
+	loop_timer_arm(m->place_timer, PLACE_NS);
+}
+
+static void place_all(struct mounts *m)
+{
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (p->mnt_fd >= 0)
+			try_place(m, p);
+}
+
+static int on_place(void *user)
+{
+	place_all(user);
+	return 0;
+}
+
+static int mount_one(struct mounts *m, struct mount_point *p, char *why)
+{
+	struct launch_mount *w = &p->what;
+	autoclose int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	int r = -errno;
+
+	if (fd < 0) {
+		snprintf(why, MOUNTS_WHY_MAX, "/dev/fuse: %s; is the fuse module loaded?",
+			 strerror(-r));
+		return r;
+	}
+	p->mnt_fd = create(w, fd, &p->major, &p->minor);
+	if (p->mnt_fd < 0) {
+		r = p->mnt_fd;
+		snprintf(why, MOUNTS_WHY_MAX, "mounting %.40s:%.40s on %.100s: %s", w->peer,
+			 w->export_name, w->path, strerror(-r));
+		return r;
+	}
+	w->fuse_fd = fd_take(fd);
+	try_place(m, p);
+	return 0;
+}
+
+static bool is_same(const struct launch_mount *a, const struct launch_mount *b)
+{
+	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
+	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only &&
+	       a->suid == b->suid && a->dev == b->dev;
+}
+
+/* Under these names the service manager keeps a mount's descriptors over the agent's death; the
+ * state's memfd has its own, too, so that whose state it is can be seen. */
+#define FD_NAME_MAX 48
+
+static const char *id_name(const char *head, const struct launch_mount *w, char *buf)
+{
+	char *p = buf + sprintf(buf, "%s-", head);
+
+	for (size_t i = 0; i < sizeof(w->id); i++)
+		p += sprintf(p, "%02x", w->id[i]);
+	return buf;
+}
+
+static const char *fd_name(const struct launch_mount *w, char *buf)
+{
+	return id_name("fuse", w, buf);
+}
+
+static const char *state_name(const struct launch_mount *w, char *buf)
+{
+	return id_name("mount", w, buf);
+}
+
+/* Of a mount that is in its place, as most are. */
+static struct mount_point *point_alloc(void)
+{
+	struct mount_point *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->mnt_fd = p->bell_fd = -1;
+	return p;
+}
+
+static void point_add(struct mounts *m, struct mount_point *p)
+{
+	p->mounts = m;
+	p->next = m->points;
+	m->points = p;
+}
+
+static struct mountinfo point_info(unsigned major, unsigned minor)
+{
+	return (struct mountinfo){.fstype = MOUNTS_FSTYPE, .major = major, .minor = minor};
+}
+
+static bool is_recorded_there(const struct rundir_mount *rm)
+{
+	struct mountinfo mi = point_info(rm->major, rm->minor);
+
+	return mountinfo_has(rm->path, &mi) > 0;
+}
+
+static struct rundir_mount *find_recorded(struct mounts *m, const uint8_t id[16])
+{
+	struct rundir *rd = m->setup.rundir;
+
+	for (size_t i = 0; i < rd->n_mounts; i++)
+		if (memcmp(rd->mounts[i].what.id, id, sizeof(rd->mounts[i].what.id)) == 0)
+			return &rd->mounts[i];
+	return NULL;
+}
+
+static struct mount_point *find_id(const struct mounts *m, const uint8_t id[16])
+{
+	struct mount_point *p = m->points;
+
+	while (p && memcmp(p->what.id, id, sizeof(p->what.id)) != 0)
+		p = p->next;
+	return p;
+}
+
+bool mounts_has(const struct mounts *m, const uint8_t id[16])
+{
+	return find_id(m, id) != NULL;
+}
+
+void mounts_path(const struct mounts *m, const uint8_t id[16], char *buf, size_t size)
+{
+	const struct mount_point *p = find_id(m, id);
+
+	snprintf(buf, size, "%s", p ? p->what.path : "");
+}
+
+void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id)
+{
+	struct mount_point *p = find_id(m, id);
+
+	if (p)
+		p->worker_id = worker_id;
+}
+
+static bool is_fuse_device(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(10, 229);
+}
+
+int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
+{
+	struct rundir_mount *rm = find_recorded(m, id);
+	char name[FD_NAME_MAX];
+	struct mount_point *p;
+
+	if (!rm || mounts_has(m, id) || !is_fuse_device(fd) || !is_recorded_there(rm) ||
+	    strlen(rm->path) >= sizeof(p->real))
+		return -ENOENT;
+	p = point_alloc();
+	if (!p)
+		return -ENOMEM;
+	p->what = rm->what; /* and its state, if that came first */
+	rm->what.state_fd = -1;
+	p->what.fuse_fd = fd;
+	p->major = rm->major;
+	p->minor = rm->minor;
+	strcpy(p->real, rm->path);
+	point_add(m, p);
+	rm->adopted = true;
+	/* Again where it came from there: the service manager knows one descriptor once. */
+	loop_store_fd(fd, fd_name(&p->what, name));
+	return 0;
+}
+
+int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
+{
+	struct rundir_mount *rm = find_recorded(m, id);
+	struct mount_point *p = find_id(m, id);
+	struct launch_mount *what = p ? &p->what : rm ? &rm->what : NULL;
+	char name[FD_NAME_MAX];
+
+	if (!what || what->state_fd >= 0 || !memfd_has_name(fd, state_name(what, name)))
+		return -ENOENT;
+	what->state_fd = fd;
+	loop_store_fd(fd, name);
+	return 0;
+}
+
+int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
+{
+	struct rundir *rd = m->setup.rundir;
+
+	for (size_t i = 0; i < rd->n_mounts; i++) {
+		const struct launch_mount *what = &rd->mounts[i].what;
+		char own_name[FD_NAME_MAX];
+
+		if (strcmp(fd_name(what, own_name), name) == 0)
+			return mounts_adopt(m, fd, what->id);
+		if (strcmp(state_name(what, own_name), name) == 0)
+			return mounts_adopt_state(m, fd, what->id);
+	}
+	return -ENOENT;
+}
+
+static struct mount_point *find_same(const struct mounts *m, const struct launch_mount *want)
+{
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (!p->leaving && is_same(&p->what, want))
+			return p;
+	return NULL;
+}
+
+const char *mounts_why(const struct mounts *m, const char *path)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (p->mnt_fd >= 0 && strcmp(p->what.path, path) == 0)
+			return p->why;
+	return NULL;
+}
+
+static int point_new(struct mounts *m, const struct launch_mount *want, char *why,
+		     struct mount_point **ret)
+{
+	struct mount_point *p = point_alloc();
+	char name[FD_NAME_MAX];
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->what = *want;
+	p->what.fuse_fd = p->what.state_fd = -1;
+	if (getrandom(p->what.id, sizeof(p->what.id), 0) != sizeof(p->what.id))
+		r = -EIO;
+	else
+		r = mount_one(m, p, why);
+	if (r < 0) {
+		free(p);
+		return r;
+	}
+	loop_store_fd(p->what.fuse_fd, fd_name(&p->what, name));
+	point_add(m, p);
+	*ret = p;
+	return 0;
+}
+
+/* Made with the mount; a mount that was taken over without one begins anew. */
+static int point_make_state(struct mount_point *p)
+{
+	char name[FD_NAME_MAX];
+
+	if (p->what.state_fd >= 0)
+		return 0;
+	p->what.state_fd = memfd_new_empty(state_name(&p->what, name));
+	if (p->what.state_fd >= 0)
+		loop_store_fd(p->what.state_fd, name);
+	return p->what.state_fd;
+}
+
+/* A worker that dies while it writes there harms nobody: what it rings with is never read. */
+static int point_give(struct mount_point *p, struct launch_mount *want)
+{
+	bool shares = want->has_lanes || want->lane;
+
+	if (shares && p->bell_fd < 0)
+		p->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (shares && p->bell_fd < 0)
+		return -errno;
+	memcpy(want->id, p->what.id, sizeof(want->id));
+	want->fuse_fd = p->what.fuse_fd;
+	want->state_fd = p->what.state_fd;
+	want->bell_fd = shares ? p->bell_fd : -1; /* else nobody gives it there */
+	return 0;
+}
+
+int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, char *why)
+{
+	struct mount_point *p = find_same(m, want);
+	int r = p ? 0 : point_new(m, want, why, &p);
+
+	if (r >= 0)
+		r = point_make_state(p);
+	if (r < 0)
+		return r;
+	p->worker_id = worker_id;
+	return point_give(p, want);
+}
+
+static struct mount_point *find_shared(const struct mounts *m, const struct launch_mount *want)
+{
+	struct mount_point *p = find_same(m, want);
+
+	return p && p->what.fuse_fd >= 0 && p->what.state_fd >= 0 ? p : NULL;
+}
+
+int mounts_get_lane(struct mounts *m, struct launch_mount *want)
+{
+	struct mount_point *p = find_shared(m, want);
+
+	return p ? point_give(p, want) : -ENOENT;
+}
+
+bool mounts_lane_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16])
+{
+	const struct mount_point *p = find_shared(m, want);
+
+	if (p)
+		memcpy(ret, p->what.id, sizeof(p->what.id));
+	return p;
+}
+
+int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16])
+{
+	static const char kind[] = "anon_inode:[eventfd]";
+	struct mount_point *p = find_id(m, id);
+	char path[40], target[sizeof(kind)] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!p || p->bell_fd >= 0 || readlink(path, target, sizeof(target)) != sizeof(kind) - 1 ||
+	    memcmp(target, kind, sizeof(kind) - 1) != 0)
+		return -ENOENT;
+	p->bell_fd = fd;
+	return 0;
+}
+
+/* ---- unmounting ---- */
+
+static void point_remove(struct mount_point *p)
+{
+	struct mounts *m = p->mounts;
+	struct mount_point **at = &m->points;
+	char name[FD_NAME_MAX];
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	if (p->mnt_fd < 0)
+		rundir_del_mount(m->setup.rundir, p->real);
+	loop_unstore_fd(fd_name(&p->what, name));
+	loop_unstore_fd(state_name(&p->what, name));
+	point_free(p);
+}
+
+/*
+ * Once the descriptor is closed here, a mount that hangs ends with its worker. It stays in the
+ * record until it is gone, so that the next agent knows whose it is.
+ */
+static void on_unmount(void *user, enum unmount_end end)
+{
+	struct mount_point *p = user;
+	struct mounts *m = p->mounts;
+	char name[FD_NAME_MAX];
+
+	if (end == UNMOUNT_LATE) {
+		say(m, LOG_LEVEL_WARNING, "%s takes long to unmount; its worker is stopped first",
+		    p->what.path);
+		loop_unstore_fd(fd_name(&p->what, name));
+		cleanup_close(&p->what.fuse_fd);
+		p->what.fuse_fd = -1;
+		p->worker_id = 0;
+	} else {
+		if (end == UNMOUNT_FAILED)
+			say(m, LOG_LEVEL_WARNING, "%s cannot be unmounted", p->what.path);
+		point_remove(p);
+		place_all(m);
+	}
+	if (m->setup.on_change)
+		m->setup.on_change(m->setup.user);
+}
+
+static void point_leave(struct mount_point *p)
+{
+	struct mounts *m = p->mounts;
+	int r;
+
+	if (p->leaving)
+		return;
+	if (p->mnt_fd >= 0) { /* it never was anywhere */
+		point_remove(p);
+		return;
+	}
+	r = unmount_new(m->setup.loop, p->real, MOUNTS_PATIENCE_NS, on_unmount, p, &p->leaving);
+	if (r >= 0)
+		return;
+	say(m, LOG_LEVEL_ERR, "%s cannot be unmounted: %s", p->what.path, strerror(-r));
+	point_remove(p);
+}
+
+static bool is_in_use(const struct launch_mount *w, const struct launch_config *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < c[i].n_mounts; k++)
+			if (is_same(w, &c[i].mounts[k]))
+				return true;
+	return false;
+}
+
+void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n)
+{
+	for (struct mount_point *p = m->points, *next; p; p = next) {
+		next = p->next;
+		if (!is_in_use(&p->what, configs, n))
+			point_leave(p);
+	}
+}
+
+void mounts_drop(struct mounts *m, const char *path)
+{
+	for (struct mount_point *p = m->points, *next; p; p = next) {
+		next = p->next;
+		if (strcmp(p->what.path, path) == 0)
+			point_leave(p);
+	}
+}
+
+/* Those whose descriptor nobody has are dead: unmounting them takes no time. */
+void mounts_clean(struct mounts *m)
+{
+	struct rundir *rd = m->setup.rundir;
+
+	for (size_t i = 0; i < rd->n_mounts;) {
+		struct rundir_mount *rm = &rd->mounts[i];
+		struct mount_point *p;
+
+		if (rm->adopted) {
+			i++;
+			continue;
+		}
+		p = is_recorded_there(rm) && strlen(rm->path) < sizeof(p->real) ? point_alloc()
+										: NULL;
+		if (!p) {
+			rundir_del_mount(rd, rm->path);
+			continue;
+		}
+		rm->adopted = true; /* until it is gone */
+		p->what = rm->what;
+		rm->what.state_fd = -1;
+		p->what.fuse_fd = -1;
+		if (!p->what.path[0])
+			snprintf(p->what.path, sizeof(p->what.path), "%s", rm->path);
+		strcpy(p->real, rm->path);
+		point_add(m, p);
+		say(m, LOG_LEVEL_NOTICE, "unmounting %s, which nobody serves any more", p->real);
+		point_leave(p);
+		i = 0; /* the record may have lost it at once */
+	}
+}
+
+bool mounts_leaving(const struct mounts *m, uint32_t worker_id)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (p->leaving && (worker_id == 0 || p->worker_id == worker_id))
+			return true;
+	return false;
+}
+
+bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16])
+{
+	const struct mount_point *p = find_id(m, id);
+
+	return p && p->leaving && p->worker_id != 0;
+}
+
+/* ---- what others do to them ---- */
+
+static int on_mountinfo(void *user, int fd, uint32_t revents)
+{
+	struct mounts *m = user;
+
+	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, LOOK_NS);
+}
+
+/* A mount is of one life: mounting again makes another, with another descriptor for its worker. */
+static int on_look(void *user)
+{
+	struct mounts *m = user;
+
+	for (struct mount_point *p = m->points, *next; p; p = next) {
+		struct mountinfo mi = point_info(p->major, p->minor);
+		uint32_t worker_id = p->worker_id;
+
+		next = p->next;
+		if (p->leaving || p->mnt_fd >= 0 || mountinfo_has(p->real, &mi) != 0)
+			continue;
+		say(m, LOG_LEVEL_WARNING,
+		    "somebody unmounted %s; it is configured, so it is mounted again",
+		    p->what.path);
+		point_remove(p);
+		if (worker_id && m->setup.on_lost)
+			m->setup.on_lost(m->setup.user, worker_id);
+	}
+	return 0;
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lock, record and epoch: what must be on disk to be true. Apart because only this file writes to
+ * the run directory while workers are started, and what is written there is read by other versions.
+ */
+#include "agent/supervise/rundir.h"
+#include "netcfg/base/file.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define END_MS 3000 /* how long a killed process may take to go */
+#define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
+
+char *rundir_path(const char *dir, const char *name)
+{
+	char *p;
+
+	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
+}
+
+int rundir_process_start(pid_t pid, uint64_t *ret)
+{
+	char path[40], text[1024];
+	autoclose int fd = -1;
+	const char *p;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -ESRCH;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	p = strrchr(text, ')'); /* the name in parentheses may hold anything */
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (!p || sscanf(p, " %" SCNu64, ret) != 1)
+		return -EIO;
+	return 0;
+}
+
+/* ---- the record ---- */
+
+static void print_id(FILE *f, const uint8_t id[16])
+{
+	for (size_t i = 0; i < 16; i++)
+		fprintf(f, "%02x", id[i]);
+}
+
+static bool parse_id(const char *text, uint8_t id[16])
+{
+	if (strlen(text) != 32)
+		return false;
+	for (size_t i = 0; i < 16; i++)
+		if (sscanf(text + 2 * i, "%2hhx", &id[i]) != 1)
+			return false;
+	return true;
+}
+
+/* "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and, on a line of its own, "at
+ * /real/path". */
+static void print_mount(FILE *f, const struct rundir_mount *m)
+{
+	fprintf(f, "mount %u:%u ", m->major, m->minor);
+	print_id(f, m->what.id);
+	fprintf(f, " %s %s %s%s%s %s\nat %s\n", m->what.peer, m->what.export_name,
+		m->what.read_only ? "ro" : "rw", m->what.suid ? ",suid" : "",
+		m->what.dev ? ",dev" : "", m->what.path, m->path);
+}
+
+/* Without the device numbers it could be anybody's; the rest may be of another version. */
+static bool parse_mount(const char *line, struct rundir_mount *ret)
+{
+	char id[33] = "", mode[16] = "";
+	int at = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->what.fuse_fd = ret->what.state_fd = -1;
+	if (sscanf(line, "mount %u:%u %32[0-9a-f] %63s %63s %15s %n", &ret->major, &ret->minor, id,
+		   ret->what.peer, ret->what.export_name, mode, &at) < 2)
+		return false;
+	if (at == 0 || !parse_id(id, ret->what.id)) {
+		memset(&ret->what, 0, sizeof(ret->what));
+		ret->what.fuse_fd = ret->what.state_fd = -1;
+		return true;
+	}
+	ret->what.read_only = strncmp(mode, "ro", 2) == 0;
+	ret->what.suid = strstr(mode, ",suid") != NULL;
+	ret->what.dev = strstr(mode, ",dev") != NULL;
+	snprintf(ret->what.path, sizeof(ret->what.path), "%s", line + at);
+	return true;
+}
+
+static void print_fuse(FILE *f, const char *word, const struct rundir_fuse *fuse)
+{
+	fprintf(f, "%s %d ", word, fuse->fd);
+	print_id(f, fuse->id);
+	fprintf(f, " %d\n", fuse->state_fd);
+}
+
+static void print_process(FILE *f, const struct rundir_process *p)
+{
+	fprintf(f, "process %d %" PRIu64 " worker %u launch %u restarts %" PRIu64 "\n", p->pid,
+		p->start_time, p->worker_id, p->launch_version, p->n_restarts);
+	for (uint32_t i = 0; i < p->n_fuse; i++)
+		print_fuse(f, "fuse", &p->fuse[i]);
+	for (uint32_t i = 0; i < p->n_lanes; i++)
+		print_fuse(f, "lane", &p->lanes[i]);
+	for (uint32_t i = 0; i < p->n_states; i++)
+		fprintf(f, "export %d %s\n", p->states[i].fd, p->states[i].export);
+}
+
+static int write_record(const struct rundir *rd)
+{
+	autofree char *path = rundir_path(rd->run, "record");
+	autofree char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!path || !f) {
+		if (f)
+			fclose(f);
+		return -ENOMEM;
+	}
+	fprintf(f, "plenum-record %d\n", RUNDIR_RECORD_VERSION);
+	for (size_t i = 0; i < rd->n_processes; i++)
+		print_process(f, &rd->processes[i]);
+	for (size_t i = 0; i < rd->n_mounts; i++)
+		print_mount(f, &rd->mounts[i]);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	return file_write(path, text, len, 0600);
+}
+
+static int save_record(struct rundir *rd)
+{
+	int r = write_record(rd);
+
+	rd->unsaved = r < 0;
+	return r;
+}
+
+int rundir_save_again(struct rundir *rd)
+{
+	return rd->unsaved ? save_record(rd) : 0;
+}
+
+static int push_process(struct rundir *rd, const struct rundir_process *new)
+{
+	struct rundir_process *p;
+
+	p = reallocarray(rd->processes, rd->n_processes + 1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	rd->processes = p;
+	p[rd->n_processes++] = *new;
+	return 0;
+}
+
+static void mount_done(struct rundir_mount *m)
+{
+	cleanup_close(&m->what.state_fd);
+	free(m->path);
+}
+
+static int push_mount(struct rundir *rd, const struct rundir_mount *new, const char *path)
+{
+	struct rundir_mount *m = reallocarray(rd->mounts, rd->n_mounts + 1, sizeof(*m));
+	char *copy;
+
+	if (!m)
+		return -ENOMEM;
+	rd->mounts = m;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	m[rd->n_mounts] = *new;
+	m[rd->n_mounts++].path = copy;
+	return 0;
+}
+
+/* What a version that is not ours says beyond the head is not taken. */
+static bool parse_process(const struct rundir *rd, const char *line, struct rundir_process *ret)
+{
+	uint32_t id, launch;
+	uint64_t restarts;
+	int n = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (sscanf(line, "process %d %" SCNu64 "%n", &ret->pid, &ret->start_time, &n) != 2 ||
+	    ret->pid <= 1)
+		return false;
+	if (rd->record_version == RUNDIR_RECORD_VERSION &&
+	    sscanf(line + n, " worker %" SCNu32 " launch %" SCNu32 " restarts %" SCNu64, &id,
+		   &launch, &restarts) == 3) {
+		ret->worker_id = id;
+		ret->launch_version = launch;
+		ret->n_restarts = restarts;
+	}
+	return true;
+}
+
+/* Behind its first word. */
+static void parse_fuse(struct rundir *rd, const char *line, bool lane)
+{
+	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
+	struct rundir_fuse fuse = {.state_fd = -1};
+	uint32_t *n;
+	char id[33];
+
+	if (!p)
+		return;
+	n = lane ? &p->n_lanes : &p->n_fuse;
+	if (*n < (lane ? LAUNCH_CARRIED_MAX : LAUNCH_MOUNTS_MAX) &&
+	    sscanf(line, " %d %32[0-9a-f] %d", &fuse.fd, id, &fuse.state_fd) >= 2 &&
+	    parse_id(id, fuse.id))
+		(lane ? p->lanes : p->fuse)[(*n)++] = fuse;
+}
+
+static void parse_export(struct rundir *rd, const char *line)
+{
+	struct rundir_process *p = rd->n_processes ? &rd->processes[rd->n_processes - 1] : NULL;
+	struct rundir_state state;
+
+	if (p && p->n_states < LAUNCH_EXPORTS_MAX &&
+	    sscanf(line, "export %d %63s", &state.fd, state.export) == 2)
+		p->states[p->n_states++] = state;
+}
+
+/* Lines that make no sense are passed over: half a line is no news. */
+static int parse_line(struct rundir *rd, const char *line, struct rundir_mount *mount,
+		      bool *have_mount)
+{
+	struct rundir_process process;
+
+	if (strncmp(line, "mount ", 6) == 0)
+		*have_mount = parse_mount(line, mount);
+	else if (strncmp(line, "at ", 3) == 0 && *have_mount)
+		return push_mount(rd, mount, line + 3);
+	else if (strncmp(line, "fuse ", 5) == 0 || strncmp(line, "lane ", 5) == 0)
+		parse_fuse(rd, line + 4, *line == 'l');
+	else if (strncmp(line, "export ", 7) == 0)
+		parse_export(rd, line);
+	else if (parse_process(rd, line, &process))
+		return push_process(rd, &process);
+	return 0;
+}
+
+/* Before there were versions, a record had no line that names one: that is version 1. */
+static int load_record(struct rundir *rd)
+{
+	autofree char *path = rundir_path(rd->run, "record");
+	struct rundir_mount mount;
+	bool have_mount = false;
+	char line[4200];
+	FILE *f;
+	int r = 0;
+
+	if (!path)
+		return -ENOMEM;
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	rd->record_version = 1;
+	while (r >= 0 && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "plenum-record %u", &rd->record_version) != 1)
+			r = parse_line(rd, line, &mount, &have_mount);
+	}
+	fclose(f);
+	return r;
+}
+
+int rundir_add_process(struct rundir *rd, const struct rundir_process *p)
+{
+	struct rundir_process own = *p;
+	int r = rundir_process_start(p->pid, &own.start_time);
+
+	own.adopted = true;
+	for (size_t i = 0; i < rd->n_processes; i++)
+		if (rd->processes[i].pid == p->pid) {
+			rd->processes[i] = own;
+			return r < 0 ? r : save_record(rd);
+		}
+	if (r >= 0)
+		r = push_process(rd, &own);
+	return r < 0 ? r : save_record(rd);
+}
+
+int rundir_del_process(struct rundir *rd, pid_t pid)
+{
+	for (size_t i = 0; i < rd->n_processes; i++)
+		if (rd->processes[i].pid == pid) {
+			rd->processes[i] = rd->processes[--rd->n_processes];
+			return save_record(rd);
+		}
+	return 0;
+}
+
+int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
+		     const struct launch_mount *what)
+{
+	struct rundir_mount m = {.major = major, .minor = minor, .what = *what};
+	int r;
+
+	m.what.fuse_fd = m.what.state_fd = -1;
+	r = strchr(path, '\n') ? -EINVAL : push_mount(rd, &m, path);
+	return r < 0 ? r : save_record(rd);
+}
+
+int rundir_del_mount(struct rundir *rd, const char *path)
+{
+	for (size_t i = 0; i < rd->n_mounts; i++)
+		if (strcmp(rd->mounts[i].path, path) == 0) {
+			mount_done(&rd->mounts[i]);
+			rd->mounts[i] = rd->mounts[--rd->n_mounts];
+			return save_record(rd);
+		}
+	return 0;
+}
+
+/* ---- opening, cleaning ---- */
+
+static int make_dirs(const char *path, mode_t mode, char *why, size_t why_size)
+{
+	char part[4096];
+	size_t len = strlen(path);
+
+	if (len >= sizeof(part))
+		return -ENAMETOOLONG;
+	for (size_t i = 1; i <= len; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST) {
+			int r = -errno;
+
+			snprintf(why, why_size, "%s: %s", part, strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+bool rundir_process_lives(pid_t pid)
+{
+	autoclose int pidfd = pid > 0 ? pidfd_open(pid, 0) : -1;
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+/* An agent that was killed a moment ago may leave a child that it has just forked, which has the
+ * lock until it has closed what it inherited. */
+static int lock(int fd, pid_t *ret_owner)
+{
+	uint64_t until = clock_now_ns() + LOCK_PATIENCE_NS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		char text[24] = "";
+		pid_t owner = 0;
+
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (pread(fd, text, sizeof(text) - 1, 0) > 0)
+			owner = (pid_t)strtol(text, NULL, 10);
+		if (rundir_process_lives(owner) || clock_now_ns() > until) {
+			*ret_owner = owner;
+			return -EBUSY;
+		}
+		poll(NULL, 0, 20);
+	}
+	return 0;
+}
+
+static int take_lock(struct rundir *rd, pid_t *ret_owner, char *why, size_t why_size)
+{
+	autofree char *path = rundir_path(rd->run, "plenumd.pid");
+	char text[24] = "";
+	int len, r;
+
+	if (!path)
+		return -ENOMEM;
+	rd->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	r = rd->lock_fd < 0 ? -errno : lock(rd->lock_fd, ret_owner);
+	if (r < 0) {
+		snprintf(why, why_size, "%s: %s", path, r == -EBUSY ? "is locked" : strerror(-r));
+		return r;
+	}
+	/* Ours now, whoever wrote what is in it. */
+	len = snprintf(text, sizeof(text), "%d\n", getpid());
+	if (ftruncate(rd->lock_fd, 0) < 0 || pwrite(rd->lock_fd, text, (size_t)len, 0) != len)
+		return -errno;
+	return 0;
+}
+
+int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner, char *why,
+		size_t why_size)
+{
+	struct rundir rd = {.lock_fd = -1};
+	int r;
+
+	why[0] = '\0';
+	r = make_dirs(run, 0755, why, why_size);
+	if (r >= 0)
+		r = make_dirs(state, 0700, why, why_size);
+	if (r >= 0) {
+		rd.run = realpath(run, NULL);
+		rd.state = realpath(state, NULL);
+		r = rd.run && rd.state ? 0 : -errno;
+	}
+	if (r >= 0)
+		r = take_lock(&rd, ret_owner, why, why_size);
+	if (r >= 0)
+		r = load_record(&rd);
+	if (r < 0) {
+		rundir_done(&rd);
+		return r;
+	}
+	*ret = rd;
+	return 0;
+}
+
+void rundir_done(struct rundir *rd)
+{
+	for (size_t i = 0; i < rd->n_mounts; i++)
+		mount_done(&rd->mounts[i]);
+	free(rd->mounts);
+	free(rd->processes);
+	cleanup_close(&rd->lock_fd);
+	free(rd->run);
+	free(rd->state);
+	*rd = (struct rundir){.lock_fd = -1};
+}
+
+/* The pidfd is taken before the start time is compared, so the pid cannot change hands between. */
+int rundir_open_process(const struct rundir_process *p)
+{
+	autoclose int pidfd = pidfd_open(p->pid, 0);
+	uint64_t start;
+
+	if (pidfd < 0 || rundir_process_start(p->pid, &start) < 0 || start != p->start_time)
+		return -ESRCH;
+	return fd_take(pidfd);
+}
+
+static void end_process(const struct rundir_process *p, struct events *ev)
+{
+	autoclose int pidfd = rundir_open_process(p);
+	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
+
+	if (pidfd < 0)
+		return;
+	events_add(ev, LOG_LEVEL_NOTICE, "agent", "ending process %d of another agent", p->pid);
+	if (pidfd_send_signal(pidfd, SIGKILL, NULL, 0) < 0)
+		return;
+	if (poll(&pfd, 1, END_MS) <= 0)
+		events_add(ev, LOG_LEVEL_WARNING, "agent", "process %d does not go away", p->pid);
+}
+
+void rundir_clean(struct rundir *rd, struct events *ev)
+{
+	size_t kept = 0;
+	int r;
+
+	for (size_t i = 0; i < rd->n_processes; i++)
+		if (rd->processes[i].adopted)
+			rd->processes[kept++] = rd->processes[i];
+		else
+			end_process(&rd->processes[i], ev);
+	rd->n_processes = kept;
+	r = save_record(rd);
+	if (r < 0)
+		events_add(ev, LOG_LEVEL_WARNING, "agent", "%s/record: %s", rd->run, strerror(-r));
+}
+
+uint32_t rundir_next_epoch(struct rundir *rd)
+{
+	autofree char *path = rundir_path(rd->state, "epoch");
+	uint32_t stored = 0, now = (uint32_t)time(NULL);
+	char text[16];
+	int len;
+
+	if (path) {
+		FILE *f = fopen(path, "re");
+
+		if (f && fscanf(f, "%" SCNu32, &stored) != 1)
+			stored = 0;
+		if (f)
+			fclose(f);
+	}
+	rd->epoch = MAX_OF(MAX_OF(rd->epoch, stored) + 1, now);
+	len = snprintf(text, sizeof(text), "%u\n", rd->epoch);
+	if (path && file_write(path, text, (size_t)len, 0600) < 0)
+		log_debug("%s could not be written; the clock stands in for it", path);
+	return rd->epoch;
+}
+
+/* Two that make it at the same moment agree on one: link(2) gives the name once. */
+static int make_key(const char *path)
+{
+	autofree char *new = NULL;
+	char key[LAUNCH_KEY_BYTES];
+	int r;
+
+	if (asprintf(&new, "%s.made", path) < 0)
+		return -ENOMEM;
+	if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+		return -EIO;
+	r = file_write(new, key, sizeof(key), 0600);
+	if (r < 0)
+		return r;
+	r = link(new, path) < 0 && errno != EEXIST ? -errno : 0;
+	unlink(new);
+	return r < 0 ? r : file_sync_folder(path);
+}
+
+int rundir_open_key(const struct rundir *rd)
+{
+	autofree char *path = rundir_path(rd->state, "handle-key");
+	autoclose int fd = -1;
+	struct stat st;
+	int r = 0;
+
+	if (!path)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT) {
+		r = make_key(path);
+		if (r < 0)
+			return r;
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	}
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_size == LAUNCH_KEY_BYTES ? fd_take(fd) : -EUCLEAN;
+}

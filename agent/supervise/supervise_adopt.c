@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workers of another agent are taken over: found by the service manager's descriptors or by the
+ * record, completed from the worker itself, compared, and then like those that were started here.
+ * Apart because what comes from outside is checked here, and nothing else in the supervisor is.
+ */
+#include "agent/base/spawn.h"
+#include "agent/supervise/supervise_internal.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+
+/* ---- what the service manager kept ---- */
+
+static int take_stored(struct sup_worker *w, const char *what, int fd)
+{
+	uint64_t identity;
+	int *slot = NULL;
+
+	if (strcmp(what, "state") == 0) {
+		if (!sup_state_identity(fd, &identity))
+			return -ENOENT; /* of a version that named it otherwise: nobody knows whose
+					 */
+		w->boot_id = identity;
+		slot = &w->state_fd;
+	} else if (strcmp(what, "pid") == 0) {
+		slot = &w->pidfd;
+	} else if (strcmp(what, "control") == 0) {
+		slot = &w->control_fd;
+	} else if (strcmp(what, "config") == 0) {
+		slot = &w->found.config_fd;
+	} else if (strcmp(what, "stats") == 0) {
+		slot = &w->found.stats_fd;
+	}
+	if (!slot || *slot >= 0)
+		return -ENOENT;
+	*slot = fd;
+	return 0;
+}
+
+int sup_adopt_stored(struct sup *s, int fd, const char *name)
+{
+	struct sup_worker *w;
+	char what[16];
+	uint32_t id;
+	int n = 0;
+
+	if (exports_adopt_stored(&s->exports, fd, name) == 0)
+		return 0;
+	if (sscanf(name, "%15[a-z]-%" SCNu32 "%n", what, &id, &n) != 2 || name[n])
+		return -ENOENT;
+	w = sup_worker_add(s, id);
+	return w ? take_stored(w, what, fd) : -ENOMEM;
+}
+
+/* ---- what the worker has ---- */
+
+static void fetch(const struct sup_worker *w, int their_fd, int *slot)
+{
+	if (*slot < 0)
+		*slot = pidfd_getfd(w->pidfd, their_fd, 0);
+	if (*slot < 0)
+		log_debug("worker %u: descriptor %d: %s", w->id, their_fd, strerror(errno));
+}
+
+static void fetch_state(struct sup_worker *w)
+{
+	if (w->state_fd >= 0)
+		return;
+	fetch(w, LAUNCH_FD_STATE, &w->state_fd);
+	if (w->state_fd >= 0 && sup_state_identity(w->state_fd, &w->boot_id))
+		sup_store(w, "state", w->state_fd);
+	else
+		cleanup_close(&w->state_fd), w->state_fd = -1;
+}
+
+static void fetch_mount(struct sup_worker *w, const struct rundir_fuse *f)
+{
+	struct mounts *m = w->sup->setup.mounts;
+	int fd = -1;
+
+	if (!mounts_has(m, f->id)) {
+		fetch(w, f->fd, &fd);
+		if (fd >= 0 && mounts_adopt(m, fd, f->id) < 0)
+			close(fd);
+	}
+	fd = -1;
+	if (f->state_fd >= 0)
+		fetch(w, f->state_fd, &fd);
+	if (fd >= 0 && mounts_adopt_state(m, fd, f->id) < 0)
+		close(fd);
+}
+
+/* What it serves, as far as the record says: nobody else may until it is gone, of whatever version
+ * it is. */
+static void note_served(struct sup_worker *w, const struct rundir_process *p)
+{
+	autofree struct launch_config *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < p->n_fuse; i++)
+		mounts_path(w->sup->setup.mounts, p->fuse[i].id, c->mounts[c->n_mounts++].path,
+			    sizeof(c->mounts[0].path));
+	for (uint32_t i = 0; i < p->n_states; i++)
+		memcpy(c->exports[c->n_exports++].name, p->states[i].export,
+		       sizeof(c->exports[0].name));
+	sup_keep_started(w, c);
+}
+
+/* What goes on without it: its mounts, and the states of those and of its exports; mounts that it
+ * has lanes of, for whoever serves those may be gone. */
+static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
+{
+	for (uint32_t i = 0; i < p->n_fuse; i++) {
+		fetch_mount(w, &p->fuse[i]);
+		mounts_serve(w->sup->setup.mounts, p->fuse[i].id, w->id);
+	}
+	for (uint32_t i = 0; i < p->n_lanes; i++)
+		fetch_mount(w, &p->lanes[i]);
+	for (uint32_t i = 0; i < p->n_states; i++) {
+		int fd = -1;
+
+		if (exports_has_state(&w->sup->exports, p->states[i].export))
+			continue;
+		fetch(w, p->states[i].fd, &fd);
+		if (fd >= 0 && exports_adopt(&w->sup->exports, p->states[i].export, fd) < 0)
+			close(fd);
+	}
+}
+
+/* ---- taking over ---- */
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* A worker can hand us anything under these numbers: what cannot be right is not taken. */
+static bool config_is_sane(const struct launch_config *c)
+{
+	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++)
+		if (!sup_port_is_sane(&c->ports[i]))
+			return false;
+	return c->n_ports <= LAUNCH_PORTS_MAX && c->n_mounts <= LAUNCH_MOUNTS_MAX &&
+	       c->n_lanes <= LAUNCH_CARRIED_MAX &&
+	       c->n_lanes_missing <= LAUNCH_CARRIED_MAX - c->n_lanes &&
+	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
+	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&
+	       memchr(c->host, '\0', sizeof(c->host)) && (unsigned)c->role < LAUNCH_ROLE_MAX &&
+	       (unsigned)c->transport < LAUNCH_TRANSPORT_MAX;
+}
+
+/* 0: it is in w->config as it is compared; -EPROTO: of another version. */
+static int read_config(struct sup_worker *w)
+{
+	struct launch_config *c = &w->config;
+	int fd = w->found.config_fd, seals = fcntl(fd, F_GET_SEALS);
+	ssize_t n = pread(fd, c, sizeof(*c), 0);
+
+	if (seals < 0 || !(seals & F_SEAL_WRITE) || n < (ssize_t)(3 * sizeof(uint32_t)) ||
+	    c->magic != LAUNCH_MAGIC)
+		return -EINVAL;
+	if (c->version != LAUNCH_VERSION || c->size != sizeof(*c) || n != (ssize_t)sizeof(*c))
+		return -EPROTO;
+	if (c->worker_id != w->id || !config_is_sane(c))
+		return -EINVAL;
+	return 0;
+}
+
+static bool has_all_mounts(const struct sup_worker *w)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		if (!mounts_has(w->sup->setup.mounts, w->config.mounts[i].id))
+			return false;
+	return true;
+}
+
+/* Watching fails for lack of memory alone; a worker that nobody watches must not go on. */
+static void watch_or_kill(struct sup_worker *w)
+{
+	if (sup_watch(w) >= 0)
+		return;
+	sup_say(w, LOG_LEVEL_ERR, "pid %d cannot be watched; killing it", w->pid);
+	sup_kill(w);
+	sup_forget_process(w);
+	w->state = SUP_STOPPED;
+	w->wanted = false;
+}
+
+/* Its successor has its state, so it need not know who asks. */
+void sup_do_replace(struct sup_worker *w)
+{
+	sup_say(w, LOG_LEVEL_NOTICE, "pid %d of another agent is replaced: %s", w->pid, w->reason);
+	memset(&w->config, 0, sizeof(w->config));
+	sup_record(w, w->pid, &w->config);
+	cleanup_close(&w->control_fd);
+	w->control_fd = -1;
+	if (pidfd_send_signal(w->pidfd, SIGTERM, NULL, 0) < 0)
+		sup_kill(w);
+	loop_timer_arm(w->timer, SUP_STOP_LIMIT_NS);
+	watch_or_kill(w);
+}
+
+uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
+{
+	/* 0: it has not come as far as to say so. Whatever it says, nobody is waited for longer. */
+	const uint64_t age_ns = started_ns && started_ns < now_ns ? now_ns - started_ns : 0;
+
+	if (age_ns >= SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS)
+		return SUP_ADOPT_LIMIT_NS;
+	return SUP_START_LIMIT_NS - age_ns;
+}
+
+/* What it sent while nobody listened is read before it is asked to answer, so that there is room.
+ */
+void sup_do_adopt(struct sup_worker *w)
+{
+	bool whole = has_all_mounts(w);
+
+	if (sup_keep_started(w, &w->config) < 0) {
+		sup_kill(w);
+		return;
+	}
+	sup_record(w, w->pid, &w->config);
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
+	sup_config_normalise(&w->config);
+	explicit_bzero(w->config.secrets, sizeof(w->config.secrets)); /* they may be of long ago */
+	w->config.n_secrets = 0;
+	w->wanted = w->adopted = w->keys_unsure = true;
+	w->agreed = false;
+	w->started_ns = launch_stat_get(&w->stats->started_ns);
+	loop_timer_arm(w->timer, sup_adopt_limit_ns(w->started_ns, clock_now_ns()));
+	watch_or_kill(w);
+	sup_read_control(w, UINT_MAX);
+	if (sup_send(w, LAUNCH_MSG_ADOPT, 0, 0) < 0)
+		sup_kill(w);
+	if (!whole)
+		sup_mount_lost(w->sup, w->id);
+}
+
+/* What it shares with others is theirs and its successors' too. */
+static void fetch_share(struct sup_worker *w)
+{
+	int fd = -1;
+
+	if (w->config.share_fd < LAUNCH_FD_FIRST ||
+	    exports_has_state(&w->sup->exports, EXPORTS_SHARE))
+		return;
+	fetch(w, w->config.share_fd, &fd);
+	if (fd >= 0 && exports_adopt(&w->sup->exports, EXPORTS_SHARE, fd) < 0)
+		close(fd);
+}
+
+static void fetch_bell(struct sup_worker *w, const struct launch_mount *m)
+{
+	int fd = -1;
+
+	if (m->bell_fd >= LAUNCH_FD_FIRST)
+		fetch(w, m->bell_fd, &fd);
+	if (fd >= 0 && mounts_adopt_bell(w->sup->setup.mounts, fd, m->id) < 0)
+		close(fd);
+}
+
+static void fetch_bells(struct sup_worker *w)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		fetch_bell(w, &w->config.mounts[i]);
+	for (uint32_t i = 0; i < w->config.n_lanes; i++)
+		fetch_bell(w, &w->config.lanes[i]);
+}
+
+static void store_all(const struct sup_worker *w)
+{
+	sup_store(w, "pid", w->pidfd);
+	sup_store(w, "control", w->control_fd);
+	sup_store(w, "config", w->found.config_fd);
+	sup_store(w, "stats", w->found.stats_fd);
+}
+
+/* NULL: it can go on; else why not. */
+static const char *complete(struct sup_worker *w)
+{
+	int r;
+
+	fetch_state(w);
+	fetch(w, LAUNCH_FD_CONFIG, &w->found.config_fd);
+	r = w->found.config_fd < 0 ? -EINVAL : read_config(w);
+	if (r == -EPROTO)
+		return "it is of another version";
+	if (r >= 0) {
+		fetch_share(w);
+		fetch_bells(w);
+	}
+	fetch(w, LAUNCH_FD_STATS, &w->found.stats_fd);
+	fetch(w, LAUNCH_FD_AGENT, &w->control_fd);
+	if (r >= 0 && w->found.stats_fd >= 0)
+		w->stats = sup_stats_map(w->found.stats_fd);
+	return r < 0 || w->control_fd < 0 || !w->stats ? "its descriptors cannot be had" : NULL;
+}
+
+static void take_over(struct sup_worker *w)
+{
+	const char *why;
+
+	w->pid = spawn_pidfd_pid(w->pidfd);
+	if (w->pid < 0 || has_ended(w->pidfd)) {
+		sup_read_control(w, UINT_MAX); /* what it wanted held */
+		sup_forget_process(w);
+		return;
+	}
+	why = complete(w);
+	if (why)
+		snprintf(w->reason, sizeof(w->reason), "%s", why);
+	else
+		store_all(w);
+	sup_feed(w, why ? SUP_EV_FOUND_OTHER : SUP_EV_FOUND);
+}
+
+static void close_found(struct sup_worker *w)
+{
+	cleanup_close(&w->found.config_fd);
+	cleanup_close(&w->found.stats_fd);
+	w->found.config_fd = w->found.stats_fd = -1;
+}
+
+/* The pidfd that was stored names the process; the record's may be older. */
+static void find_recorded(struct sup *s, struct rundir_process *p)
+{
+	struct sup_worker *w;
+
+	if (p->launch_version == 0)
+		return;
+	w = sup_worker_add(s, p->worker_id);
+	if (!w)
+		return;
+	if (w->pidfd < 0)
+		w->pidfd = rundir_open_process(p);
+	if (w->pidfd < 0 || spawn_pidfd_pid(w->pidfd) != p->pid)
+		return;
+	w->n_restarts = p->n_restarts;
+	fetch_resources(w, p);
+	note_served(w, p);
+}
+
+void sup_adopt(struct sup *s)
+{
+	struct rundir *rd = s->setup.rundir;
+
+	if (rd->record_version && rd->record_version != RUNDIR_RECORD_VERSION)
+		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
+			   "the record of what runs is of version %u, this agent's is %u: what it "
+			   "names and the service manager has not kept is ended and started anew",
+			   rd->record_version, RUNDIR_RECORD_VERSION);
+	for (size_t i = 0; i < rd->n_processes; i++)
+		find_recorded(s, &rd->processes[i]);
+	for (struct sup_worker *w = s->workers; w; w = w->next) {
+		if (w->pidfd >= 0)
+			take_over(w);
+		close_found(w);
+	}
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports that a running worker is told of: a leg that was missing when it started, or whose device
+ * is another one now. What the process has by then is kept in `started`, in its own order.
+ */
+#include "agent/supervise/supervise_internal.h"
+#include <string.h>
+
+const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (strcmp(c->ports[i].leg, leg) == 0)
+			return &c->ports[i];
+	return NULL;
+}
+
+bool sup_port_equal(const struct launch_port *a, const struct launch_port *b)
+{
+	struct launch_port p = *a;
+
+	memcpy(p.label, b->label, sizeof(p.label));
+	return memcmp(&p, b, sizeof(p)) == 0;
+}
+
+/* A worker without any leg has no process; one none of whose legs was to use RDMA when it started
+ * has given up what that takes, and would leave a new leg without. */
+bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want)
+{
+	if (!launch_takes_ports(is) || !launch_takes_ports(want) || is->n_ports == 0 ||
+	    (launch_takes_rdma(want) && !launch_takes_rdma(is)))
+		return false;
+	for (uint32_t i = 0; i < is->n_ports; i++) {
+		const struct launch_port *p = sup_port_find(want, is->ports[i].leg);
+
+		if (!p || !launch_port_moves(&is->ports[i], p))
+			return false;
+	}
+	return true;
+}
+
+void sup_fill_label(const struct sup_worker *w, struct launch_port *port)
+{
+	const struct label *l = labels_find(w->sup->setup.labels, port->leg);
+
+	if (l)
+		memcpy(port->label, l->text, sizeof(port->label));
+}
+
+/* Where there is no room in its socket the next look at its heartbeat tries again. */
+static void tell(struct sup_worker *w, const struct launch_port *want)
+{
+	struct launch_config *has = w->started;
+	const struct launch_port *is = sup_port_find(has, want->leg);
+	const uint32_t i = is ? (uint32_t)(is - has->ports) : has->n_ports;
+	struct launch_port port = *want;
+
+	if ((is && sup_port_equal(is, want)) || i == LAUNCH_PORTS_MAX)
+		return;
+	sup_fill_label(w, &port);
+	if (sup_send_port(w, i, &port) < 0)
+		return;
+	has->ports[i] = port;
+	has->n_ports += !is;
+	sup_say(w, LOG_LEVEL_NOTICE, "has been given %s (%s), without a restart", port.leg,
+		port.ifname);
+	if (!carriers_usable(w->sup->setup.carriers, port.ifindex))
+		sup_send(w, LAUNCH_MSG_LINK, 0, i);
+}
+
+bool sup_tell_ports(struct sup_worker *w)
+{
+	if (w->state != SUP_UP || !w->started || !launch_takes_ports(w->started))
+		return true;
+	if (!sup_ports_follow(w->started, &w->config))
+		return false;
+	for (uint32_t i = 0; i < w->config.n_ports; i++)
+		tell(w, &w->config.ports[i]);
+	return true;
+}
+
+static bool text_ends(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+bool sup_port_is_sane(const struct launch_port *p)
+{
+	return text_ends(p->leg, sizeof(p->leg)) && text_ends(p->ifname, sizeof(p->ifname)) &&
+	       text_ends(p->label, sizeof(p->label)) && text_ends(p->device, sizeof(p->device));
+}
+
+/* In its place among the others. */
+static void put(struct launch_config *c, uint32_t index, const struct launch_port *port)
+{
+	c->ports[index] = *port;
+	c->n_ports = MAX_OF(c->n_ports, index + 1);
+}
+
+/* Whether an agent can have told it: sockets have no device, and what is there only moves. A worker
+ * that claims another one would keep that from the host. */
+static bool can_be_told(const struct launch_config *has, uint32_t index,
+			const struct launch_port *port)
+{
+	if (!launch_takes_ports(has) || !sup_port_is_sane(port) || port->device[0])
+		return false;
+	if (index < has->n_ports)
+		return launch_port_moves(&has->ports[index], port);
+	return index == has->n_ports && index < LAUNCH_PORTS_MAX && !sup_port_find(has, port->leg);
+}
+
+void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port)
+{
+	struct launch_config *has = w->started;
+
+	if (!has || !can_be_told(has, index, port))
+		return;
+	put(has, index, port);
+	if (w->agreed)
+		return;
+	put(&w->config, index, port);
+	memset(w->config.ports[index].label, 0, sizeof(w->config.ports[index].label));
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RDMA devices that come while a worker runs, or come back: it is confined and opens no file of the
+ * host's, so their files are handed to it. Apart from supervise_ports.c because nobody announces
+ * such devices: they are looked for, where a worker says that it lacks one.
+ */
+#include "agent/status.h"
+#include "agent/supervise/supervise_internal.h"
+#include "netcfg/base/fdpass.h"
+#include "netcfg/base/hash.h"
+#include "netcfg/linux/sysfs.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILES "/dev/infiniband"
+#define FILE_HEAD "uverbs"
+#define CLASS "class/infiniband_verbs"
+/* The same devices are looked at again that late at most: an address becomes a GID a moment after
+ * it was added. */
+#define AGAIN_NS NSEC_PER_SEC
+#define AGAIN_MOST_NS (16 * NSEC_PER_SEC)
+
+struct search {
+	int root;
+	struct ip_addr gids[2]; /* of RoCE; of the port of an IPoIB interface, or family 0 */
+	uint8_t roce;		/* of that version, as in launch_port; 0: of any */
+	char port[16];		/* that is being looked at */
+	struct sup_rdma at;	/* of which device */
+	bool found;
+};
+
+/* An address stands in the table for v1 before it does for v2. */
+static bool is_of_version(const struct search *s, const char *name)
+{
+	char path[256], text[64];
+
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gid_attrs/types/%.16s",
+		 s->at.device, s->port, name);
+	return s->roce == 0 || (sysfs_read(s->root, path, text, sizeof(text)) > 0 &&
+				(strcmp(text, "RoCE v2") == 0) == (s->roce == 2));
+}
+
+static int on_gid(void *user, const char *name)
+{
+	struct search *s = user;
+	char path[256], text[64];
+	struct ip_addr gid;
+
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gids/%.16s", s->at.device,
+		 s->port, name);
+	s->found = sysfs_read(s->root, path, text, sizeof(text)) > 0 &&
+		   ip_addr_parse(text, &gid) == 0 &&
+		   (ip_addr_equal(&gid, &s->gids[0]) || ip_addr_equal(&gid, &s->gids[1])) &&
+		   is_of_version(s, name);
+	return s->found ? -EEXIST : 0;
+}
+
+static int on_port(void *user, const char *name)
+{
+	struct search *s = user;
+	char path[128];
+
+	snprintf(s->port, sizeof(s->port), "%.15s", name);
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports/%s/gids", s->at.device, s->port);
+	(void)sysfs_each_entry(s->root, path, on_gid, s);
+	return s->found ? -EEXIST : 0;
+}
+
+static int on_device(void *user, const char *name)
+{
+	struct search *s = user;
+	char path[128];
+
+	if (strncmp(name, FILE_HEAD, strlen(FILE_HEAD)) != 0)
+		return 0;
+	snprintf(s->at.file, sizeof(s->at.file), "%.31s", name);
+	snprintf(path, sizeof(path), CLASS "/%s/ibdev", s->at.file);
+	if (sysfs_read(s->root, path, s->at.device, sizeof(s->at.device)) <= 0)
+		return 0;
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports", s->at.device);
+	(void)sysfs_each_entry(s->root, path, on_port, s);
+	return s->found ? -EEXIST : 0;
+}
+
+/* As RoCE has it. */
+static struct ip_addr gid_of(const struct ip_addr *ip)
+{
+	struct ip_addr gid = {.family = AF_INET6, .bytes = {[10] = 0xff, [11] = 0xff}};
+
+	if (ip->family == AF_INET6)
+		return *ip;
+	memcpy(gid.bytes + 12, ip->bytes, 4);
+	return gid;
+}
+
+/* As IPoIB has it: the end of the interface's hardware address. */
+static struct ip_addr port_gid_of(int root, const char *ifname)
+{
+	struct ip_addr gid = {.family = AF_INET6};
+	char path[64], text[128];
+	uint8_t bytes[20];
+	int at = 0, n = 0;
+
+	snprintf(path, sizeof(path), "class/net/%.15s/address", ifname);
+	if (sysfs_read(root, path, text, sizeof(text)) <= 0)
+		return (struct ip_addr){.family = 0};
+	for (unsigned i = 0; i < sizeof(bytes); i++, at += n)
+		if (sscanf(text + at, i == 0 ? "%2hhx%n" : ":%2hhx%n", &bytes[i], &n) != 1)
+			return (struct ip_addr){.family = 0}; /* Ethernet's is shorter */
+	memcpy(gid.bytes, bytes + 4, 16);
+	return gid;
+}
+
+/* The worker has no files to see that by, of what comes later than it. */
+static bool driver_is_old(int root, const char *device)
+{
+	char path[128], module[64], version[64];
+
+	snprintf(path, sizeof(path), "class/infiniband/%.63s/device/driver/module", device);
+	if (sysfs_read_link(root, path, module, sizeof(module)) < 0)
+		return false;
+	snprintf(path, sizeof(path), "class/infiniband/%.63s/device/driver/module/version", device);
+	return sysfs_read(root, path, version, sizeof(version)) > 0 &&
+	       launch_rdma_driver_is_old(module, version);
+}
+
+bool sup_rdma_search(int root, const struct launch_port *port, uint8_t roce, struct sup_rdma *ret)
+{
+	struct search s = {.root = root,
+			   .gids = {gid_of(&port->ip.addr), port_gid_of(root, port->ifname)},
+			   .roce = roce};
+
+	(void)sysfs_each_entry(root, CLASS, on_device, &s);
+	if (!s.found)
+		return false;
+	s.at.is_old = driver_is_old(root, s.at.device);
+	*ret = s.at;
+	return true;
+}
+
+/* Which files there are; another number when a device has gone or come, be it by the same name. */
+static uint64_t files_now(void)
+{
+	static const uint64_t key[2];
+	DIR *dir = opendir(FILES);
+	uint64_t sum = 0;
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		struct stat st;
+
+		if (strncmp(e->d_name, FILE_HEAD, strlen(FILE_HEAD)) != 0 ||
+		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		sum += hash_keyed(key,
+				  (const uint64_t[]){st.st_ino, st.st_rdev,
+						     (uint64_t)st.st_ctim.tv_sec,
+						     (uint64_t)st.st_ctim.tv_nsec},
+				  4 * sizeof(uint64_t)) |
+		       1;
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
+/* *ret_gid: there is a device, or was, whose GIDs are not what the leg needs. */
+static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
+{
+	char reason[sizeof(w->stats->rdma[0].reason)] = "";
+
+	*ret_gid = false;
+	if (!w->started->ports[port].rdma)
+		return false;
+	status_read_text(w->stats, w->stats->rdma[port].reason, reason, sizeof(reason));
+	*ret_gid = strcmp(reason, LAUNCH_RDMA_NO_GID) == 0;
+	return *ret_gid || strcmp(reason, LAUNCH_RDMA_NONE) == 0 ||
+	       strcmp(reason, LAUNCH_RDMA_GONE) == 0 || strcmp(reason, LAUNCH_RDMA_OLD) == 0;
+}
+
+bool sup_rdma_tell(const struct sup_worker *w, unsigned port, const struct sup_rdma *s)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_RDMA, .code = s->is_old, .index = port};
+	char path[64];
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), FILES "/%s", s->file);
+	if (!s->is_old)
+		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if ((fd < 0 && !s->is_old) || w->control_fd < 0)
+		return false;
+	snprintf(msg.text, sizeof(msg.text), "%s", s->device);
+	return fdpass_send(w->control_fd, &msg, sizeof(msg), fd) >= 0;
+}
+
+void sup_tell_rdma(struct sup_worker *w, uint64_t now_ns)
+{
+	uint64_t files;
+	bool any = false, gid;
+	autoclose int root = -1;
+
+	for (unsigned i = 0; w->started && w->stats && i < w->started->n_ports; i++)
+		any |= lacks(w, i, &gid);
+	files = any ? files_now() : 0;
+	if (!files || (files == w->rdma_seen && now_ns < w->rdma_due_ns))
+		return;
+	w->rdma_wait_ns =
+		files == w->rdma_seen ? MIN_OF(2 * w->rdma_wait_ns, AGAIN_MOST_NS) : AGAIN_NS;
+	w->rdma_due_ns = now_ns + w->rdma_wait_ns;
+	w->rdma_seen = files;
+	root = sysfs_open();
+	for (unsigned i = 0; root >= 0 && i < w->started->n_ports; i++) {
+		const struct launch_port *port = &w->started->ports[i];
+		struct sup_rdma found;
+
+		if (lacks(w, i, &gid) && sup_rdma_search(root, port, gid ? port->roce : 0, &found))
+			(void)sup_rdma_tell(w, i, &found);
+	}
+}

@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One worker's process: what it inherits, how it is started and let go, what it sends. Apart from
+ * supervise.c because that decides, and this does. */
+#include "agent/base/spawn.h"
+#include "agent/supervise/supervise_internal.h"
+#include "netcfg/base/fdpass.h"
+#include "netcfg/base/memfd.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define OOM_SCORE (-500)
+#define MESSAGES_A_TURN 16
+
+/* What the service manager keeps of a process, so that the next agent needs nothing else. */
+static const char *const stored_names[] = {"pid", "control", "config", "stats"};
+
+static const char *store_name(const struct sup_worker *w, const char *what, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s-%u", what, w->id);
+	return buf;
+}
+
+void sup_store(const struct sup_worker *w, const char *what, int fd)
+{
+	char name[32];
+
+	loop_store_fd(fd, store_name(w, what, name, sizeof(name)));
+}
+
+void sup_unstore(const struct sup_worker *w, const char *what)
+{
+	char name[32];
+
+	loop_unstore_fd(store_name(w, what, name, sizeof(name)));
+}
+
+void sup_config_normalise(struct launch_config *c)
+{
+	c->magic = LAUNCH_MAGIC;
+	c->version = LAUNCH_VERSION;
+	c->size = sizeof(*c);
+	c->epoch = 0;
+	c->boot_id = 0;
+	c->orphan_s = LAUNCH_ORPHAN_S;
+	for (uint32_t i = 0; i < c->n_mounts; i++) {
+		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
+		c->mounts[i].fuse_fd = c->mounts[i].state_fd = c->mounts[i].bell_fd = -1;
+	}
+	c->n_lanes += c->n_lanes_missing; /* what is wanted, whatever there is */
+	c->n_lanes_missing = 0;
+	for (uint32_t i = 0; i < c->n_lanes; i++) {
+		memset(c->lanes[i].id, 0, sizeof(c->lanes[i].id));
+		c->lanes[i].fuse_fd = c->lanes[i].state_fd = c->lanes[i].bell_fd = -1;
+	}
+	c->n_exports += c->n_missing; /* what is wanted, whatever there is */
+	c->n_missing = 0;
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
+	c->share_fd = -1;
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		memset(c->ports[i].label, 0, sizeof(c->ports[i].label));
+}
+
+/* ---- what it inherits ---- */
+
+struct start {
+	struct sup_worker *worker;
+	struct launch_config config;
+	int fds[SPAWN_FDS_MAX];
+	size_t n_fds;
+	int dirs[LAUNCH_EXPORTS_MAX]; /* opened for it alone */
+	size_t n_dirs;
+};
+
+static struct start *start_free(struct start *st)
+{
+	for (size_t i = 0; st && i < st->n_dirs; i++)
+		close(st->dirs[i]);
+	free(st);
+	return NULL;
+}
+
+static void start_cleanup(struct start **st)
+{
+	start_free(*st);
+}
+
+static int open_export(struct sup_worker *w, const struct launch_export *e)
+{
+	int fd = dirs_open(&w->sup->dirs, e->path);
+
+	if (fd == -ETIMEDOUT)
+		snprintf(w->reason, sizeof(w->reason),
+			 "export %.60s: %.100s: its file system does not answer", e->name, e->path);
+	else if (fd < 0)
+		snprintf(w->reason, sizeof(w->reason),
+			 "export %.60s: %.100s: %s; make the directory or change its path", e->name,
+			 e->path, strerror(-fd));
+	return fd;
+}
+
+static void ask_exports(struct sup_worker *w, const struct launch_config *c)
+{
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		dirs_ask(&w->sup->dirs, c->exports[i].path);
+}
+
+int sup_check_resources(struct sup_worker *w)
+{
+	const struct launch_config *c = &w->config;
+	bool any = c->n_exports == 0;
+	int r = 0;
+
+	if (c->n_ports == 0) { /* the plan says which, and why */
+		snprintf(w->reason, sizeof(w->reason), "no-leg: none of its legs can be used");
+		return -ENODEV;
+	}
+	ask_exports(w, c);
+	for (uint32_t i = 0; i < c->n_exports; i++) {
+		autoclose int fd = open_export(w, &c->exports[i]);
+
+		if (fd < 0)
+			r = fd;
+		any |= fd >= 0;
+	}
+	return any ? 0 : r; /* it does without the others */
+}
+
+bool sup_gains_export(struct sup_worker *w)
+{
+	const struct launch_config *c = w->started;
+
+	for (uint32_t i = 0; c && i < c->n_missing; i++)
+		if (dirs_is_there(&w->sup->dirs, c->exports[c->n_exports + i].path))
+			return true;
+	return false;
+}
+
+_Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX + 3 * LAUNCH_CARRIED_MAX <=
+		       SPAWN_FDS_MAX,
+	       "a frontend gets all its descriptors");
+_Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 1 + 2 * LAUNCH_EXPORTS_MAX <= SPAWN_FDS_MAX,
+	       "a compute worker, too");
+
+/* The number by which the child will see it. */
+static int give(struct start *st, int fd)
+{
+	st->fds[st->n_fds++] = fd;
+	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
+}
+
+/* 1: its directory is not there. */
+static int give_export(struct start *st, struct launch_export *e)
+{
+	int fd = open_export(st->worker, e);
+
+	if (fd < 0)
+		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? fd : 1;
+	st->dirs[st->n_dirs++] = fd;
+	e->dir_fd = give(st, fd);
+	fd = exports_state(&st->worker->sup->exports, e->name);
+	if (fd < 0)
+		return fd;
+	e->state_fd = give(st, fd);
+	return 0;
+}
+
+static int give_mount(struct start *st, struct launch_mount *m)
+{
+	struct sup_worker *w = st->worker;
+	int r = mounts_get(w->sup->setup.mounts, m, w->id, w->reason);
+
+	if (r < 0)
+		return r;
+	m->fuse_fd = give(st, m->fuse_fd);
+	m->state_fd = give(st, m->state_fd);
+	if (m->has_lanes)
+		m->bell_fd = give(st, m->bell_fd);
+	return 0;
+}
+
+/* Lanes of mounts that are not there wait for them: it is started anew when they are. */
+static int give_lanes(struct start *st)
+{
+	struct launch_config *c = &st->config;
+	uint32_t n = c->n_lanes;
+
+	c->n_lanes = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct launch_mount l = c->lanes[i];
+		int r = mounts_get_lane(st->worker->sup->setup.mounts, &l);
+
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r < 0)
+			continue;
+		l.fuse_fd = give(st, l.fuse_fd);
+		l.state_fd = give(st, l.state_fd);
+		l.bell_fd = give(st, l.bell_fd);
+		c->lanes[i] = c->lanes[c->n_lanes];
+		c->lanes[c->n_lanes++] = l;
+	}
+	c->n_lanes_missing = n - c->n_lanes;
+	return 0;
+}
+
+bool sup_lanes_differ(const struct sup_worker *w)
+{
+	const struct launch_config *c = &w->config;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; w->started && i < c->n_lanes; i++) {
+		uint8_t id[16];
+		bool has = false;
+
+		if (!mounts_lane_id(w->sup->setup.mounts, &c->lanes[i], id))
+			continue;
+		for (uint32_t j = 0; j < w->started->n_lanes && !has; j++)
+			has = memcmp(w->started->lanes[j].id, id, sizeof(id)) == 0;
+		if (!has)
+			return true;
+		n++;
+	}
+	return w->started && n != w->started->n_lanes;
+}
+
+/* Those that are not there go behind the others. */
+static int give_exports(struct start *st)
+{
+	struct launch_config *c = &st->config;
+	struct sup_worker *w = st->worker;
+	uint32_t n = c->n_exports;
+
+	ask_exports(w, c);
+	c->n_exports = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct launch_export e = c->exports[i];
+		int r = give_export(st, &e);
+
+		if (r < 0)
+			return r;
+		if (r > 0) {
+			snprintf(w->lacks, sizeof(w->lacks), "export-missing: %.*s",
+				 (int)sizeof(w->lacks) - 20, w->reason);
+			continue;
+		}
+		c->exports[i] = c->exports[c->n_exports];
+		c->exports[c->n_exports++] = e;
+	}
+	c->n_missing = n - c->n_exports;
+	return n > 0 && c->n_exports == 0 ? -ENOENT : 0;
+}
+
+static int give_share(struct start *st)
+{
+	int fd = exports_state(&st->worker->sup->exports, EXPORTS_SHARE);
+
+	if (fd < 0)
+		return fd;
+	st->config.share_fd = give(st, fd);
+	return 0;
+}
+
+static int open_resources(struct start *st)
+{
+	struct launch_config *c = &st->config;
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < c->n_mounts; i++)
+		r = give_mount(st, &c->mounts[i]);
+	if (r >= 0)
+		r = give_lanes(st);
+	if (r >= 0 && c->role == LAUNCH_COMPUTE)
+		r = give_share(st);
+	return r < 0 ? r : give_exports(st);
+}
+
+const struct launch_stats *sup_stats_map(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *page;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
+	    (size_t)st.st_size < sizeof(struct launch_stats))
+		return NULL;
+	page = mmap(NULL, sizeof(struct launch_stats), PROT_READ, MAP_SHARED, fd, 0);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+void sup_stats_unmap(struct sup_worker *w)
+{
+	if (w->stats)
+		munmap((void *)w->stats, sizeof(*w->stats));
+	w->stats = NULL;
+}
+
+bool sup_state_identity(int fd, uint64_t *ret)
+{
+	char path[40], target[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	return sscanf(target, "/memfd:plenum-state-%16" SCNx64, ret) == 1;
+}
+
+/*
+ * One for each worker id; it outlives the worker, and the agent. Peers know a worker by an identity
+ * that means 'this one remembers what it did for you': so it is made with the state, goes where the
+ * state goes, and is lost with it. The name of the memfd carries it.
+ */
+static int open_state(struct sup_worker *w)
+{
+	char name[48];
+
+	if (w->state_fd >= 0)
+		return 0;
+	if (getrandom(&w->boot_id, sizeof(w->boot_id), 0) != sizeof(w->boot_id))
+		return -EIO;
+	snprintf(name, sizeof(name), "plenum-state-%016" PRIx64, w->boot_id);
+	w->state_fd = memfd_new_empty(name);
+	if (w->state_fd < 0)
+		return w->state_fd;
+	sup_store(w, "state", w->state_fd);
+	return 0;
+}
+
+/* ---- start and end ---- */
+
+int sup_keep_started(struct sup_worker *w, const struct launch_config *c)
+{
+	if (!w->started)
+		w->started = malloc(sizeof(*w->started));
+	if (!w->started)
+		return -ENOMEM;
+	memcpy(w->started, c, sizeof(*c));
+	memset(w->released, 0, sizeof(w->released));
+	return 0;
+}
+
+static struct rundir_fuse fuse_of(const struct launch_mount *m)
+{
+	struct rundir_fuse f = {.fd = m->fuse_fd, .state_fd = m->state_fd};
+
+	memcpy(f.id, m->id, sizeof(f.id));
+	return f;
+}
+
+void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_config *c)
+{
+	struct rundir_process p = {.pid = pid,
+				   .worker_id = w->id,
+				   .launch_version = LAUNCH_VERSION,
+				   .n_restarts = w->n_restarts,
+				   .n_fuse = c->n_mounts,
+				   .n_lanes = c->n_lanes,
+				   .n_states = c->n_exports};
+	int r;
+
+	for (uint32_t i = 0; i < p.n_fuse; i++)
+		p.fuse[i] = fuse_of(&c->mounts[i]);
+	for (uint32_t i = 0; i < p.n_lanes; i++)
+		p.lanes[i] = fuse_of(&c->lanes[i]);
+	for (uint32_t i = 0; i < p.n_states; i++) {
+		p.states[i].fd = c->exports[i].state_fd;
+		memcpy(p.states[i].export, c->exports[i].name, sizeof(p.states[i].export));
+	}
+	r = rundir_add_process(w->sup->setup.rundir, &p);
+	if (r < 0)
+		sup_say(w, LOG_LEVEL_WARNING,
+			"runs, but cannot be recorded (%s: %s); another agent may not find it",
+			w->sup->setup.rundir->run, strerror(-r));
+}
+
+/* Before it runs: an agent that is killed at this moment leaves no worker that the next one does
+ * not know. Where the record cannot be written serving matters more. */
+static void on_pid(void *user, pid_t pid)
+{
+	const struct start *st = user;
+
+	sup_record(st->worker, pid, &st->config);
+}
+
+static int exec_worker(struct start *st)
+{
+	struct sup_worker *w = st->worker;
+	char name[64];
+	char *argv[] = {name, NULL};
+	struct spawn_request rq = {.path = w->sup->setup.worker_path,
+				   .program_fd = w->sup->program_fd,
+				   .argv = argv,
+				   .fds = st->fds,
+				   .n_fds = st->n_fds,
+				   .core = (int)w->config.core,
+				   .oom_score = OOM_SCORE,
+				   .on_pid = on_pid,
+				   .user = st};
+
+	/* For the eyes of ps(1) only: the configuration is in the memfd. */
+	snprintf(name, sizeof(name), "plenum-worker %.20s/%u core %u", w->config.host, w->id,
+		 w->config.core);
+	return spawn_process(&rq, &w->pid, &w->pidfd);
+}
+
+static int start_with(struct start *st, int config_fd, int stats_fd)
+{
+	struct sup_worker *w = st->worker;
+	autoclose int ours = -1, theirs = -1;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return -errno;
+	ours = pair[0];
+	theirs = pair[1];
+	st->fds[LAUNCH_FD_CONTROL - SPAWN_FD_FIRST] = theirs;
+	st->fds[LAUNCH_FD_CONFIG - SPAWN_FD_FIRST] = config_fd;
+	st->fds[LAUNCH_FD_STATS - SPAWN_FD_FIRST] = stats_fd;
+	st->fds[LAUNCH_FD_STATE - SPAWN_FD_FIRST] = w->state_fd;
+	st->fds[LAUNCH_FD_AGENT - SPAWN_FD_FIRST] = ours;
+	st->fds[LAUNCH_FD_ALIVE - SPAWN_FD_FIRST] = w->sup->alive[0];
+	sup_stats_unmap(w);
+	w->stats = sup_stats_map(stats_fd);
+	if (!w->stats)
+		return -ENOMEM;
+	r = sup_keep_started(w, &st->config);
+	if (r >= 0)
+		r = exec_worker(st);
+	if (r < 0)
+		return r;
+	w->control_fd = fd_take(ours);
+	w->started_ns = clock_now_ns();
+	w->adopted = w->keys_unsure = false;
+	sup_store(w, "pid", w->pidfd);
+	sup_store(w, "control", w->control_fd);
+	sup_store(w, "config", config_fd);
+	sup_store(w, "stats", stats_fd);
+	return sup_watch(w);
+}
+
+static int open_key(struct sup_worker *w)
+{
+	const struct rundir *rd = w->sup->setup.rundir;
+	int fd = rundir_open_key(rd);
+
+	if (fd < 0)
+		snprintf(w->reason, sizeof(w->reason),
+			 "%.100s/handle-key: %.40s; put back what was there: with another key "
+			 "every open file of every client is stale",
+			 rd->state, fd == -EUCLEAN ? "is no key" : strerror(-fd));
+	return fd;
+}
+
+int sup_start(struct sup_worker *w)
+{
+	PLENUM_CLEANUP(start_cleanup) struct start *st = calloc(1, sizeof(*st));
+	autoclose int config_fd = -1, stats_fd = -1, key_fd = -1;
+	int r;
+
+	if (!st)
+		return -ENOMEM;
+	w->reason[0] = w->lacks[0] = '\0';
+	st->worker = w;
+	st->config = w->config;
+	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;
+	/* All or nothing: a mount that nobody serves would be waited for. */
+	r = sup_check_resources(w);
+	if (r >= 0)
+		r = open_resources(st);
+	if (r >= 0)
+		r = open_state(w);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < st->config.n_ports; i++)
+		sup_fill_label(w, &st->config.ports[i]);
+	st->config.epoch = rundir_next_epoch(w->sup->setup.rundir);
+	st->config.boot_id = w->boot_id;
+	config_fd = memfd_new_sealed("plenum-config", &st->config, sizeof(st->config));
+	stats_fd = memfd_new_shared("plenum-stats", sizeof(struct launch_stats));
+	key_fd = open_key(w);
+	if (config_fd < 0 || stats_fd < 0 || key_fd < 0)
+		return MIN_OF(MIN_OF(config_fd, stats_fd), key_fd);
+	st->fds[LAUNCH_FD_KEY - SPAWN_FD_FIRST] = key_fd;
+	return start_with(st, config_fd, stats_fd);
+}
+
+void sup_kill(struct sup_worker *w)
+{
+	if (w->pidfd >= 0 && pidfd_send_signal(w->pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
+		sup_say(w, LOG_LEVEL_ERR, "cannot be killed: %s", strerror(errno));
+}
+
+int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint32_t index)
+{
+	struct launch_msg msg = {.type = type, .code = code, .index = index};
+
+	if (w->control_fd < 0)
+		return -ENOTCONN;
+	return fdpass_send(w->control_fd, &msg, sizeof(msg),
+			   type == LAUNCH_MSG_ADOPT ? w->sup->alive[0] : -1);
+}
+
+int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index, const char *text)
+{
+	struct launch_msg msg = {.type = type, .index = index};
+
+	if (w->control_fd < 0)
+		return -ENOTCONN;
+	snprintf(msg.text, sizeof(msg.text), "%s", text);
+	return fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+}
+
+int sup_send_fault(struct sup_worker *w, const struct launch_fault *f)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_FAULT, .fault = *f};
+
+	return w->control_fd < 0 ? -ENOTCONN : fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+}
+
+int sup_send_keys(struct sup_worker *w)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_KEYS, .code = (int32_t)w->config.n_secrets};
+	int r;
+
+	if (w->control_fd < 0)
+		return -ENOTCONN;
+	memcpy(msg.keys, w->config.secrets, sizeof(msg.keys));
+	r = fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+	explicit_bzero(&msg, sizeof(msg));
+	return r;
+}
+
+int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port)
+{
+	const struct launch_msg msg = {.type = LAUNCH_MSG_PORT, .index = index, .port = *port};
+
+	return w->control_fd < 0 ? -ENOTCONN : fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+}
+
+int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *lc, int fd)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_CAPTURE, .code = lc != NULL};
+
+	if (lc)
+		msg.capture = *lc;
+	for (const struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->id == worker_id && w->control_fd >= 0)
+			return fdpass_send(w->control_fd, &msg, sizeof(msg), fd);
+	return -ENOTCONN;
+}
+
+int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p)
+{
+	const struct launch_msg msg = {.type = LAUNCH_MSG_PING, .ping = *p};
+	struct sup_worker *w = s->workers;
+
+	while (w && w->id != worker_id)
+		w = w->next;
+	if (!w || w->control_fd < 0)
+		return -ENOTCONN;
+	if (w->ping_asked && w->pinged.id != w->ping_asked && clock_now_ns() < w->ping_until_ns)
+		return -EBUSY;
+	if (fdpass_send(w->control_fd, &msg, sizeof(msg), -1) < 0)
+		return -ENOTCONN;
+	w->ping_asked = p->id;
+	w->ping_want = *p;
+	w->ping_until_ns = clock_now_ns() + (LAUNCH_PING_S_MAX + 1) * NSEC_PER_SEC;
+	w->pinged = (struct launch_ping){.id = 0};
+	return 0;
+}
+
+void sup_forget_process(struct sup_worker *w)
+{
+	for (size_t i = 0; w->pidfd >= 0 && !w->leave && i < ARRAY_SIZE(stored_names); i++)
+		sup_unstore(w, stored_names[i]);
+	w->control_source = loop_source_free(w->control_source);
+	w->pid_source = loop_source_free(w->pid_source);
+	cleanup_close(&w->control_fd);
+	cleanup_close(&w->pidfd);
+	w->control_fd = w->pidfd = -1;
+	free(ptr_take(w->started));
+	w->ping_asked = 0;
+	if (w->pid > 0 && !w->leave)
+		rundir_del_process(w->sup->setup.rundir, w->pid);
+	w->pid = 0;
+}
+
+/* ---- what it sends ---- */
+
+static void take_event(struct sup_worker *w, const struct launch_msg *msg)
+{
+	bool good = msg->code == LAUNCH_EVENT_PATH_UP || msg->code == LAUNCH_EVENT_PEER_UP ||
+		    msg->code == LAUNCH_EVENT_RESTORED || msg->code == LAUNCH_EVENT_RDMA;
+	char name[EVENTS_SOURCE_MAX];
+
+	snprintf(name, sizeof(name), "worker %u", w->id);
+	events_keep(w->sup->setup.events, good ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, name,
+		    msg->text);
+}
+
+/* Owns fd. */
+static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
+{
+	const struct launch_config *c = w->started;
+	int r = -ENOENT;
+
+	if (c && c->n_exports > 0)
+		r = exports_hold(&w->sup->exports,
+				 c->exports[msg->index < c->n_exports ? msg->index : 0].name,
+				 msg->key, fd);
+	else
+		close(fd);
+	if (r < 0)
+		log_debug("worker %u: an open file is not held: %s", w->id, strerror(-r));
+}
+
+/* What comes of it is for the next walk to find out: its device may be gone, or ours once more. */
+static void take_release(struct sup_worker *w, const struct launch_msg *msg)
+{
+	const struct sup_setup *setup = &w->sup->setup;
+
+	if (!w->started || msg->index >= w->started->n_ports || w->released[msg->index])
+		return;
+	w->released[msg->index] = true;
+	if (setup->on_release)
+		setup->on_release(setup->user);
+}
+
+/* Owns fd, which is -1 where none came. */
+static void take_message(struct sup_worker *w, const struct launch_msg *msg, int fd)
+{
+	if (fd >= 0 && msg->type != LAUNCH_MSG_HOLD)
+		close(fd);
+	switch (msg->type) {
+	case LAUNCH_MSG_HOLD:
+		if (fd >= 0)
+			take_hold(w, msg, fd);
+		break;
+	case LAUNCH_MSG_DROP:
+		exports_drop(&w->sup->exports, msg->key);
+		break;
+	case LAUNCH_MSG_READY:
+		sup_feed(w, SUP_EV_READY);
+		break;
+	case LAUNCH_MSG_FAILED:
+		snprintf(w->reason, sizeof(w->reason), "%s", msg->text);
+		sup_feed(w, SUP_EV_FAILED_MSG);
+		break;
+	case LAUNCH_MSG_EVENT:
+		take_event(w, msg);
+		break;
+	case LAUNCH_MSG_HAS_PORT:
+		sup_take_port(w, msg->index, &msg->port);
+		break;
+	case LAUNCH_MSG_RELEASED:
+		take_release(w, msg);
+		break;
+	case LAUNCH_MSG_PINGED:
+		if (w->ping_asked && msg->ping.id == w->ping_asked)
+			w->pinged = msg->ping;
+		break;
+	default:
+		sup_say(w, LOG_LEVEL_WARNING, "sent a message of unknown type %u", msg->type);
+	}
+}
+
+void sup_read_control(struct sup_worker *w, unsigned n_max)
+{
+	struct launch_msg msg;
+	int passed;
+
+	for (unsigned i = 0; i < n_max && w->control_fd >= 0; i++) {
+		ssize_t n = fdpass_recv(w->control_fd, &msg, sizeof(msg), &passed, NULL);
+
+		if (n == -EAGAIN || n == -EINTR)
+			return;
+		if (n <= 0) {
+			/* End of file: its exit follows on the pidfd. */
+			w->control_source = loop_source_free(w->control_source);
+			return;
+		}
+		if ((size_t)n != sizeof(msg)) {
+			sup_say(w, LOG_LEVEL_WARNING, "sent a message of %zd bytes, not %zu", n,
+				sizeof(msg));
+			cleanup_close(&passed);
+			continue;
+		}
+		if (msg.type != LAUNCH_MSG_HAS_PORT)
+			msg.text[sizeof(msg.text) - 1] = '\0';
+		take_message(w, &msg, passed);
+	}
+}
+
+/* At most a few messages a turn, so that a babbling worker does not keep the others waiting. */
+static int on_control(void *user, int fd, uint32_t revents)
+{
+	sup_read_control(user, MESSAGES_A_TURN);
+	return 0;
+}
+
+/* The worker's own reason is said once, however often it tries again and ends for it. */
+static void report_end(struct sup_worker *w, enum sup_event e, const char *how)
+{
+	bool explained = w->reason[0];
+
+	/* A configuration that cannot work is reported by giving up. */
+	if (!sup_is_reported(w) && e != SUP_EV_EXITED_CONFIG)
+		sup_say(w, LOG_LEVEL_ERR, "ended: %s%s%s", how, explained ? ": " : "", w->reason);
+	snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
+	if (!explained)
+		snprintf(w->reason, sizeof(w->reason), "%s", how);
+}
+
+static int on_exit_process(void *user, int fd, uint32_t revents)
+{
+	struct sup_worker *w = user;
+	struct sup *s = w->sup;
+	enum sup_event e = SUP_EV_CRASHED;
+	char how[96] = "gone";
+	int status = -1;
+
+	/* Messages that it sent before it died explain the death, and say what it wants held. */
+	sup_read_control(w, UINT_MAX);
+	spawn_reap(fd, &status, how, sizeof(how));
+	sup_forget_process(w);
+	if (status == LAUNCH_EXIT_STOPPED)
+		e = SUP_EV_EXITED_0;
+	else if (status == LAUNCH_EXIT_CONFIG)
+		e = SUP_EV_EXITED_CONFIG;
+	w->no_transport = status == LAUNCH_EXIT_TRANSPORT;
+	if (w->no_transport && w->sup->setup.on_no_transport)
+		w->sup->setup.on_no_transport(w->sup->setup.user, w->id, w->reason);
+	if (w->state != SUP_STOPPING)
+		report_end(w, e, how);
+	sup_feed(w, e);
+	sup_process_gone(s);
+	return 0;
+}
+
+int sup_watch(struct sup_worker *w)
+{
+	struct loop *l = w->sup->setup.loop;
+	int r = loop_add_fd(l, w->pidfd, EPOLLIN, false, on_exit_process, w, &w->pid_source);
+
+	if (r >= 0 && w->control_fd >= 0)
+		r = loop_add_fd(l, w->control_fd, EPOLLIN, false, on_control, w,
+				&w->control_source);
+	return r;
+}

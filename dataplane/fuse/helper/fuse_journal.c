@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The journal's layout and its words. Apart from the hands, because the worker and the tests use
+ * it without them. Nothing here waits or allocates.
+ */
+#include "dataplane/fuse/helper/fuse_journal.h"
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
+#define PAGE 4096U
+#define MOUNT_AWAY_S_MAX (24 * 3600) /* then its records are another's to have */
+
+struct journal_life {
+	struct robust_list node; /* of the thread that lives it: its addresses, nobody else's */
+	uint32_t word;		 /* its thread's number; 0 or without one: free */
+	uint32_t worker_id;
+	uint64_t since; /* turn; what was claimed earlier was claimed by a former one */
+	uint64_t pad;
+};
+
+struct journal_mount {
+	uint32_t used;	   /* 0 free, 1 being made, 2 */
+	uint32_t n_opened; /* records that were ever opened, JOURNAL_RECORDS at most */
+	uint32_t next;
+	uint32_t pad;
+	uint8_t id[16];
+	uint64_t seen_s; /* CLOCK_BOOTTIME; 0: this place was never used, and none behind it */
+};
+
+/* Zeros are an empty journal, so two that open a new one at once do not disturb each other. */
+struct journal_file {
+	uint64_t magic;
+	uint64_t record_bytes;
+	uint64_t turn;
+	uint64_t pad[5];
+	_Alignas(64) uint32_t locks[JOURNAL_LOCKS];
+	struct journal_life lives[JOURNAL_LIVES_MAX]; /* the first stays free */
+	struct journal_mount mounts[JOURNAL_MOUNTS_MAX];
+	_Alignas(PAGE) struct journal_record records[JOURNAL_MOUNTS_MAX][JOURNAL_RECORDS];
+};
+
+static uint64_t boot_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec + 1;
+}
+
+size_t journal_bytes(void)
+{
+	return sizeof(struct journal_file);
+}
+
+int journal_open(struct journal *j, int fd)
+{
+	struct journal_file *f;
+	struct stat st;
+
+	*j = (struct journal){};
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < (off_t)sizeof(*f) && ftruncate(fd, sizeof(*f)) < 0)
+		return -errno;
+	f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (f == MAP_FAILED)
+		return -errno;
+	if (f->magic != MAGIC || f->record_bytes != sizeof(struct journal_record)) {
+		if (st.st_size > 0 && f->magic != 0)
+			(void)madvise(f, sizeof(*f), MADV_REMOVE);
+		f->record_bytes = sizeof(struct journal_record);
+		f->magic = MAGIC;
+	}
+	j->file = f;
+	return 0;
+}
+
+void journal_close(struct journal *j)
+{
+	if (j->file)
+		munmap(j->file, sizeof(*j->file));
+	*j = (struct journal){};
+}
+
+/* ------------------------------------------------------------------ mounts */
+
+static bool mount_take(struct journal_mount *m, const uint8_t id[16])
+{
+	uint32_t was = 0;
+
+	/* Pairs with the load of `used` in journal_mount_get() of another worker. */
+	if (!__atomic_compare_exchange_n(&m->used, &was, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return false;
+	memcpy(m->id, id, sizeof(m->id));
+	m->n_opened = m->next = 0;
+	m->seen_s = boot_seconds();
+	__atomic_store_n(&m->used, 2, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* -1: it has none. */
+static int mount_find(const struct journal *j, const uint8_t id[16])
+{
+	const struct journal_mount *m = j->file->mounts;
+
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
+
+		if (used == 0 && m[i].seen_s == 0)
+			break; /* a page that is only looked at costs memory, too */
+		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* The place is new. Where another worker has made one for the same mount at this moment, the first
+ * of the two is it for both. */
+static unsigned mount_settle(struct journal *j, unsigned mount, const uint8_t id[16])
+{
+	int first;
+
+	/* Pairs with itself in another worker: one of the two at least sees the other's place. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	first = mount_find(j, id);
+	if (first < 0 || (unsigned)first >= mount)
+		return mount;
+	journal_mount_drop(j, mount);
+	return (unsigned)first;
+}
+
+int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret)
+{
+	struct journal_mount *m = j->file->mounts;
+	uint64_t now_s = boot_seconds();
+	int known = mount_find(j, id);
+
+	if (known >= 0) {
+		m[known].seen_s = now_s;
+		*ret = (unsigned)known;
+		return 0;
+	}
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		if (m[i].used == 0 && mount_take(&m[i], id)) {
+			*ret = mount_settle(j, i, id);
+			return 0;
+		}
+	}
+	for (unsigned i = 0; i < JOURNAL_MOUNTS_MAX; i++) {
+		if (m[i].used != 2 || now_s - m[i].seen_s <= MOUNT_AWAY_S_MAX)
+			continue;
+		journal_mount_drop(j, i);
+		if (mount_take(&m[i], id)) {
+			*ret = i;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+void journal_mount_seen(struct journal *j, unsigned mount)
+{
+	j->file->mounts[mount].seen_s = boot_seconds();
+}
+
+uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount)
+{
+	/* Pairs with journal_mount_seen() of the worker that serves it. */
+	return __atomic_load_n(&j->file->mounts[mount].seen_s, __ATOMIC_RELAXED);
+}
+
+void journal_mount_drop(struct journal *j, unsigned mount)
+{
+	(void)madvise(j->file->records[mount], sizeof(j->file->records[mount]), MADV_REMOVE);
+	__atomic_store_n(&j->file->mounts[mount].used, 0, __ATOMIC_RELEASE);
+}
+
+/* ------------------------------------------------------------------ records */
+
+static uint64_t word_get(const struct journal_record *rec)
+{
+	/* Pairs with word_swap(): what was written before the word is seen with it. */
+	return __atomic_load_n(&rec->word, __ATOMIC_ACQUIRE);
+}
+
+static bool word_swap(struct journal_record *rec, uint64_t from, uint64_t to)
+{
+	/* Pairs with word_get() and with itself, in workers and hands. */
+	return __atomic_compare_exchange_n(&rec->word, &from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+static uint64_t turn_next(struct journal *j)
+{
+	/* Only its being unique matters, and that it grows. */
+	return __atomic_add_fetch(&j->file->turn, 1, __ATOMIC_RELAXED) & ((1ULL << 40) - 1);
+}
+
+static bool life_is_lived(const struct journal_life *l)
+{
+	/* Pairs with the taking of the life; the kernel clears the number at the thread's end. */
+	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
+}
+
+/* Whether who has the record can still act on it. */
+static bool word_is_lived(const struct journal *j, uint64_t word)
+{
+	unsigned life = JOURNAL_LIFE(word);
+	const struct journal_life *l = &j->file->lives[life];
+
+	return life > 0 && life < JOURNAL_LIVES_MAX && life_is_lived(l) &&
+	       __atomic_load_n(&l->since, __ATOMIC_RELAXED) < JOURNAL_TURN(word);
+}
+
+enum journal_state journal_state_get(const struct journal_record *rec)
+{
+	return JOURNAL_STATE(word_get(rec));
+}
+
+/* Found again: what became of it. */
+static enum journal_verdict record_again(struct journal *j, struct journal_record *rec,
+					 uint64_t *ret_ticket)
+{
+	for (;;) {
+		uint64_t word = word_get(rec), mine;
+		enum journal_state state = JOURNAL_STATE(word);
+
+		if (state == JOURNAL_DONE || state == JOURNAL_ACKED)
+			return JOURNAL_ANSWER;
+		if (state == JOURNAL_FREE)
+			return JOURNAL_FULL; /* its worker has just given it up */
+		/* A hand may close the record and end between the two looks: then the word has
+		 * changed, and the swap fails. */
+		if ((state == JOURNAL_RUNNING || state == JOURNAL_PERHAPS) &&
+		    word_is_lived(j, word))
+			return JOURNAL_WAIT;
+		state = state == JOURNAL_PERHAPS || state == JOURNAL_SUSPECT ? JOURNAL_SUSPECT
+									     : JOURNAL_STARTED;
+		mine = JOURNAL_WORD(state, j->life, turn_next(j));
+		if (word_swap(rec, word, mine)) {
+			*ret_ticket = mine;
+			return JOURNAL_RUN;
+		}
+	}
+}
+
+/* Whether the record may be given to another request. last: none is free otherwise. */
+static bool record_is_spare(const struct journal *j, uint64_t word, bool last)
+{
+	switch (JOURNAL_STATE(word)) {
+	case JOURNAL_FREE:
+	case JOURNAL_ACKED:
+		return true;
+	case JOURNAL_DONE:
+		return last;
+	default: /* whose client has not come back, and needs not if these are so many */
+		return last && !word_is_lived(j, word);
+	}
+}
+
+static struct journal_record *record_new(struct journal *j, unsigned mount, uint64_t unique,
+					 uint32_t opcode, uint64_t *ret_ticket)
+{
+	struct journal_mount *m = &j->file->mounts[mount];
+
+	/* Round the ring, past those whose client may still ask. If all may, the oldest goes. */
+	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++) {
+		uint32_t at = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED) % JOURNAL_RECORDS;
+		struct journal_record *rec = &j->file->records[mount][at];
+		uint64_t word = word_get(rec), mine = JOURNAL_WORD(JOURNAL_FREE, 0, turn_next(j));
+
+		/* First made nobody's, so that nobody finds another's answer under this name. */
+		if (!record_is_spare(j, word, i >= JOURNAL_RECORDS) || !word_swap(rec, word, mine))
+			continue;
+		rec->unique = unique;
+		rec->opcode = opcode;
+		if (m->n_opened <= at)
+			m->n_opened = at + 1;
+		*ret_ticket = JOURNAL_WORD(JOURNAL_STARTED, j->life, turn_next(j));
+		if (word_swap(rec, mine, *ret_ticket))
+			return rec;
+	}
+	return NULL;
+}
+
+enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t unique,
+				   uint32_t opcode, bool again, struct journal_record **ret,
+				   uint64_t *ret_ticket)
+{
+	struct journal_mount *m = &j->file->mounts[mount];
+	struct journal_record *rec;
+
+	for (uint32_t i = 0; again && i < m->n_opened; i++) {
+		rec = &j->file->records[mount][i];
+		if (rec->unique != unique || journal_state_get(rec) == JOURNAL_FREE)
+			continue;
+		*ret = rec;
+		return rec->opcode == opcode ? record_again(j, rec, ret_ticket) : JOURNAL_ALIEN;
+	}
+	m->seen_s = boot_seconds();
+	rec = record_new(j, mount, unique, opcode, ret_ticket);
+	if (!rec)
+		return JOURNAL_FULL;
+	*ret = rec;
+	return JOURNAL_RUN;
+}
+
+void journal_ack(struct journal_record *rec)
+{
+	uint64_t word = word_get(rec);
+
+	if (JOURNAL_STATE(word) == JOURNAL_DONE)
+		word_swap(rec, word, JOURNAL_WORD(JOURNAL_ACKED, 0, JOURNAL_TURN(word)));
+}
+
+void journal_cancel(struct journal_record *rec, uint64_t ticket)
+{
+	if (JOURNAL_STATE(ticket) == JOURNAL_STARTED)
+		word_swap(rec, ticket, JOURNAL_WORD(JOURNAL_FREE, 0, JOURNAL_TURN(ticket)));
+}
+
+/* ------------------------------------------------------------------ for the processes */
+
+/* Of this process's only thread; the children that it forks begin with none. */
+static struct robust_list_head lives = {
+	.list = {&lives.list},
+	.futex_offset = (long)offsetof(struct journal_life, word),
+};
+static uint32_t lives_of; /* whose the list is */
+
+static void lives_begin(uint32_t tid)
+{
+	if (lives_of == tid)
+		return;
+	lives_of = tid;
+	lives.list.next = &lives.list;
+	syscall(SYS_set_robust_list, &lives, sizeof(lives));
+}
+
+/* Who had the number was killed with them in its hand; nobody else would ever drop them. */
+static void locks_inherited_drop(struct journal *j, uint32_t life)
+{
+	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
+		uint32_t was = life;
+
+		/* Pairs with hands that wait for it. */
+		(void)__atomic_compare_exchange_n(&j->file->locks[i], &was, 0, false,
+						  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
+int journal_life_take(struct journal *j, uint32_t worker_id)
+{
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+	lives_begin(tid);
+	for (unsigned i = 1; i < JOURNAL_LIVES_MAX; i++) {
+		struct journal_life *l = &j->file->lives[i];
+		uint32_t was = l->word;
+
+		if (was & FUTEX_TID_MASK)
+			continue;
+		/* From here on the kernel marks it, if it is ours. */
+		lives.list_op_pending = &l->node;
+		/* Pairs with life_is_lived(). */
+		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED)) {
+			l->worker_id = worker_id;
+			__atomic_store_n(&l->since, turn_next(j), __ATOMIC_RELEASE);
+			l->node.next = lives.list.next;
+			lives.list.next = &l->node;
+			lives.list_op_pending = NULL;
+			locks_inherited_drop(j, i);
+			return (int)i;
+		}
+		lives.list_op_pending = NULL;
+	}
+	return -ENOSPC;
+}
+
+bool journal_worker_lives(const struct journal *j, uint32_t worker_id)
+{
+	for (unsigned i = 1; i < JOURNAL_LIVES_MAX; i++)
+		if (life_is_lived(&j->file->lives[i]) && j->file->lives[i].worker_id == worker_id)
+			return true;
+	return false;
+}
+
+bool journal_life_lives(const struct journal *j, unsigned life)
+{
+	return life > 0 && life < JOURNAL_LIVES_MAX && life_is_lived(&j->file->lives[life]);
+}
+
+uint32_t *journal_locks(struct journal *j)
+{
+	return j->file->locks;
+}
+
+bool journal_has(const struct journal *j, const struct journal_record *rec)
+{
+	uintptr_t at = (uintptr_t)rec - (uintptr_t)j->file->records;
+
+	return at < sizeof(j->file->records) && at % sizeof(*rec) == 0;
+}
+
+int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
+		  unsigned life)
+{
+	bool suspect = JOURNAL_STATE(ticket) == JOURNAL_SUSPECT;
+
+	*c = (struct journal_claim){};
+	if (JOURNAL_STATE(ticket) != JOURNAL_STARTED && !suspect)
+		return -ECANCELED;
+	c->rec = rec;
+	c->word = JOURNAL_WORD(suspect ? JOURNAL_PERHAPS : JOURNAL_RUNNING, life,
+			       JOURNAL_TURN(ticket));
+	if (word_swap(rec, ticket, c->word))
+		return suspect;
+	c->rec = NULL;
+	return -ECANCELED;
+}
+
+/* The word is the hand's alone; it has changed only where the mount was dropped. */
+static void claim_state(struct journal_claim *c, enum journal_state to)
+{
+	uint64_t word = (c->word & ~0xffULL) | (uint64_t)to;
+
+	if (word_swap(c->rec, c->word, word))
+		c->word = word;
+}
+
+void journal_perhaps(struct journal_claim *c)
+{
+	claim_state(c, JOURNAL_PERHAPS);
+}
+
+void journal_innocent(struct journal_claim *c)
+{
+	claim_state(c, JOURNAL_RUNNING);
+}
+
+void journal_return(struct journal_claim *c, uint64_t ticket)
+{
+	word_swap(c->rec, c->word, ticket);
+	c->rec = NULL;
+}
+
+void journal_done(struct journal_claim *c, const struct hand_result *result)
+{
+	if (word_get(c->rec) != c->word)
+		return;
+	c->rec->result = *result;
+	claim_state(c, JOURNAL_DONE);
+}

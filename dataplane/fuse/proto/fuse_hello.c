@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The frontend's hello as bytes, apart from both ends of the file system protocol because both need
+ * it and neither includes the other.
+ */
+#include "dataplane/fuse/proto/fuse_hello.h"
+#include "dataplane/fuse/proto/fuse_proto.h"
+#include <endian.h>
+#include <string.h>
+
+#define HELLO_MAGIC 0x46534831U
+
+struct hello_bytes {
+	uint32_t magic, version; /* little endian */
+	uint8_t mount_id[16];
+	uint8_t read_only, follows, lane;
+	uint8_t pad[5];
+	char names[3][PLENUM_NAME_MAX]; /* export, client, server */
+};
+_Static_assert(sizeof(struct hello_bytes) == FUSE_HELLO_BYTES, "no room between the fields");
+
+static void name_put(char *to, const char *from)
+{
+	memcpy(to, from, strnlen(from, PLENUM_NAME_MAX - 1));
+}
+
+void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
+{
+	struct hello_bytes b = {.magic = htole32(HELLO_MAGIC),
+				.version = htole32(FUSE_PROTO_VERSION),
+				.read_only = h->read_only,
+				.follows = h->follows,
+				.lane = (uint8_t)h->lane};
+
+	memcpy(b.mount_id, h->mount_id, sizeof(b.mount_id));
+	name_put(b.names[0], h->export_name);
+	name_put(b.names[1], h->client_host);
+	name_put(b.names[2], h->server_host);
+	memcpy(ret, &b, sizeof(b));
+}
+
+int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret)
+{
+	struct hello_bytes b;
+
+	if (len < sizeof(b))
+		return -EPROTO;
+	memcpy(&b, p, sizeof(b));
+	if (le32toh(b.magic) != HELLO_MAGIC || le32toh(b.version) != FUSE_PROTO_VERSION ||
+	    b.lane >= FUSE_HELLO_LANE_MAX)
+		return -EPROTO;
+	for (unsigned i = 0; i < ARRAY_SIZE(b.names); i++)
+		if (!memchr(b.names[i], '\0', sizeof(b.names[i])))
+			return -EPROTO;
+	memcpy(ret->mount_id, b.mount_id, sizeof(ret->mount_id));
+	ret->read_only = b.read_only;
+	ret->follows = b.follows;
+	ret->lane = (enum fuse_hello_lane)b.lane;
+	memcpy(ret->export_name, b.names[0], PLENUM_NAME_MAX);
+	memcpy(ret->client_host, b.names[1], PLENUM_NAME_MAX);
+	memcpy(ret->server_host, b.names[2], PLENUM_NAME_MAX);
+	return 0;
+}
+
+bool fuse_hello_names_host(const char *name, const char *own)
+{
+	size_t n = strcspn(name, "."), k = strcspn(own, ".");
+
+	if (name[n] && own[k]) /* both have a domain */
+		return strcmp(name, own) == 0;
+	return n > 0 && n == k && memcmp(name, own, n) == 0;
+}

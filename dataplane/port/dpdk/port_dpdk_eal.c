@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Starting DPDK, once in a process, and what its arguments are. Apart from the port because a
+ * second leg must not do it again.
+ */
+#include "dataplane/port/dpdk/port_dpdk.h"
+#include "dataplane/port/dpdk/port_dpdk_drivers.h"
+#include "netcfg/base/log.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
+#define ARG_BYTES 80
+#define HUGE_MIB_MIN 64U   /* fewer are left to who has to have them */
+#define PLAIN_MIB_MIN 128U /* where there are no hugepages; used as far as it is needed */
+
+#define SMALL_ROOM 2048U
+#define LARGE_ROOM 12288U /* 9000 and the ring's own headers, whole pages */
+
+unsigned port_dpdk_frame_room(uint32_t mtu)
+{
+	return mtu <= PLENUM_DPDK_SHORT_MTU ? SMALL_ROOM : LARGE_ROOM;
+}
+
+uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
+{
+	uint32_t planned = launch_dpdk_mib(cfg), own = plenum_dpdk_port_mib(cfg->ports[index].mtu);
+
+	return (MAX_OF(planned, HUGE_MIB_MIN) - PLENUM_DPDK_MIB) * own /
+	       (planned - PLENUM_DPDK_MIB);
+}
+
+/* "0000:3b:02.1", with or without the domain. */
+static bool is_pci_address(const char *s)
+{
+	unsigned domain, bus, dev, fn;
+	int end = 0;
+
+	if (sscanf(s, "%4x:%2x:%2x.%1u%n", &domain, &bus, &dev, &fn, &end) == 4 && !s[end])
+		return true;
+	end = 0;
+	return sscanf(s, "%2x:%2x.%1u%n", &bus, &dev, &fn, &end) == 3 && !s[end];
+}
+
+static void device_default(const struct launch_port *lp, unsigned index,
+			   struct port_dpdk_device *ret)
+{
+	unsigned room = port_dpdk_frame_room(lp->mtu);
+
+	/* A block holds whole frames and is whole pages. qdisc_bypass: rudp paces for itself. */
+	snprintf(ret->name, sizeof(ret->name), "net_af_packet%u", index);
+	snprintf(ret->args, sizeof(ret->args),
+		 "iface=%s,blocksz=%u,framesz=%u,framecnt=%u,qdisc_bypass=1", lp->ifname,
+		 MAX_OF(room, 4096U), room, room == SMALL_ROOM ? 1024U : 256U);
+}
+
+bool port_dpdk_device_is_interface(const struct launch_port *lp)
+{
+	return !lp->device[0] || strcmp(lp->device, LAUNCH_DEVICE_AF_PACKET) == 0;
+}
+
+void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
+			     struct port_dpdk_device *ret)
+{
+	const char *comma = strchr(lp->device, ',');
+
+	*ret = (struct port_dpdk_device){.is_pci = is_pci_address(lp->device)};
+	if (port_dpdk_device_is_interface(lp) || launch_port_is_xdp(lp)) {
+		device_default(lp, index, ret);
+		return;
+	}
+	snprintf(ret->name, sizeof(ret->name), "%.*s",
+		 comma ? (int)(comma - lp->device) : (int)sizeof(lp->device), lp->device);
+	if (comma)
+		snprintf(ret->args, sizeof(ret->args), "%s", comma + 1);
+}
+
+/* Bytes of free hugepages of every size. */
+static uint64_t hugepages_free_bytes(void)
+{
+	DIR *dir = opendir("/sys/kernel/mm/hugepages");
+	uint64_t total = 0;
+	struct dirent *e;
+
+	if (!dir)
+		return 0;
+	while ((e = readdir(dir))) {
+		unsigned long long kib, pages = 0;
+		char path[320];
+		FILE *f;
+
+		if (sscanf(e->d_name, "hugepages-%llukB", &kib) != 1)
+			continue;
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
+			 e->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%llu", &pages) == 1)
+			total += (kib << 10) * pages;
+		fclose(f);
+	}
+	closedir(dir);
+	return total;
+}
+
+struct eal_args {
+	char text[ARGS_MAX][ARG_BYTES];
+	char *argv[ARGS_MAX + 1];
+	int n;
+};
+
+static void arg_add(struct eal_args *a, const char *text)
+{
+	if (a->n == ARGS_MAX)
+		return;
+	snprintf(a->text[a->n], ARG_BYTES, "%s", text);
+	a->argv[a->n] = a->text[a->n];
+	a->argv[++a->n] = NULL;
+}
+
+/* --in-memory: no files, so nothing is left over however the worker ends; without hugepages it is
+ * refused, and the other says the same. */
+static void args_make(const struct launch_config *cfg, bool hugepages, struct eal_args *a)
+{
+	char lcores[32], mib[16];
+	bool any_pci = false;
+
+	snprintf(mib, sizeof(mib), "%u", MAX_OF(2 * launch_dpdk_mib(cfg), PLAIN_MIB_MIN));
+	snprintf(lcores, sizeof(lcores), "0@%u", cfg->core);
+	arg_add(a, "plenum-worker");
+	arg_add(a, hugepages ? "--in-memory" : "--no-shconf");
+	arg_add(a, "--no-telemetry");
+	arg_add(a, "--log-level=4");
+	arg_add(a, "--lcores");
+	arg_add(a, lcores);
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		struct port_dpdk_device dev;
+
+		port_dpdk_device_choose(&cfg->ports[i], i, &dev);
+		if (!dev.is_pci)
+			continue;
+		any_pci = true;
+		arg_add(a, "-a");
+		arg_add(a, dev.name);
+	}
+	if (!any_pci)
+		arg_add(a, "--no-pci");
+	if (!hugepages) {
+		arg_add(a, "--no-huge");
+		arg_add(a, "-m");
+		arg_add(a, mib);
+	}
+}
+
+/* Who reads and writes its memory itself, as a port of the kernel's sockets does, has no device
+ * that would have to find it: that memory may be of any kind. */
+static bool wants_hugepages(const struct launch_config *cfg)
+{
+	for (unsigned i = 0; i < cfg->n_ports; i++) {
+		struct port_dpdk_device dev;
+
+		port_dpdk_device_choose(&cfg->ports[i], i, &dev);
+		if (dev.is_pci)
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------ what goes on meanwhile */
+
+static struct port_early_all early;
+
+/* An address that several ports share is asked for by the one that carries. */
+static void early_begin(const struct launch_config *cfg)
+{
+	port_early_init(&early);
+	for (unsigned i = 0; i < cfg->n_ports && !cfg->failover; i++) {
+		const struct launch_port *lp = &cfg->ports[i];
+
+		if (!lp->shared && port_dpdk_device_is_interface(lp))
+			port_early_add(&early, lp, i);
+	}
+	port_early_begin(&early);
+}
+
+void port_dpdk_eal_asked(unsigned index, struct port_early *ret)
+{
+	*ret = early.asks[index];
+	early.asks[index].fd = -1;
+}
+
+static int environment_start(const struct launch_config *cfg, struct eal_args *a, char *why)
+{
+	int r;
+
+	early_begin(cfg);
+	if (port_dpdk_drivers_load(cfg))
+		port_dpdk_drivers_hide();
+	rte_openlog_stream(stderr);
+	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
+	port_early_wait(&early); /* a thread would stay behind with privileges */
+	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
+		port_early_done(&early.asks[i]);
+	if (r < 0)
+		snprintf(why, LAUNCH_REASON_MAX, "DPDK cannot start on core %u: %.60s", cfg->core,
+			 rte_strerror(-r));
+	return r;
+}
+
+int port_dpdk_eal_start(const struct launch_config *cfg, char *why)
+{
+	static bool started;
+	int r;
+	struct eal_args a = {.n = 0};
+	bool wants = wants_hugepages(cfg), hugepages;
+
+	if (started)
+		return 0;
+	hugepages = hugepages_free_bytes() >=
+		    (wants ? 1 : (uint64_t)MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) << 20);
+	if (!hugepages && wants) {
+		snprintf(why, LAUNCH_REASON_MAX,
+			 "no free hugepages: raise vm.nr_hugepages (%u pages of 2 MiB a worker)",
+			 MAX_OF(launch_dpdk_mib(cfg), HUGE_MIB_MIN) / 2);
+		return -ENOMEM;
+	}
+	if (!hugepages)
+		log_notice("DPDK has no hugepages: its memory is of ordinary pages");
+	args_make(cfg, hugepages, &a);
+	r = environment_start(cfg, &a, why);
+	started = r == 0;
+	return r;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sizes of a DPDK port. Apart from what sets the device up, so that links and hosts that nobody has
+ * at hand can be tried.
+ */
+#include "dataplane/port/dpdk/port_dpdk_sizes.h"
+#include <stdio.h>
+
+#define AWAY_USEC 1000ULL   /* a worker comes back to a port within that, large requests and all */
+#define FRAME_EXTRA 38U	    /* Ethernet's header, checksum, preamble and gap */
+#define MBPS_UNKNOWN 10000U /* who cannot tell is taken for that */
+#define QUEUE_MBPS 25000U   /* more than one ring of a NIC brings, one write after another */
+#define DESCRIPTORS_MAX 4096U
+#define SEND_MAX 1024U /* rudp sends at the link's pace, so that no more ever wait */
+#define DESCRIPTORS_LEAST 128U
+/* Slow links, too, have hosts that hold a worker up. */
+#define SHORT_LEAST 1024U
+#define LONG_LEAST 256U
+/* A buffer's header, its headroom and what DPDK spreads them over the memory's channels by. */
+#define BUFFER_EXTRA 384U
+
+uint32_t port_dpdk_sizes_buffer_bytes(unsigned room)
+{
+	return room + BUFFER_EXTRA;
+}
+
+unsigned port_dpdk_sizes_buffers(const struct port_dpdk_sizes *s, unsigned cache)
+{
+	unsigned rx = (unsigned)s->rx_queues * s->rx_descriptors;
+
+	return rx + s->tx_descriptors + 3 * PORT_BURST_MAX + cache;
+}
+
+static uint16_t power_of_two(uint64_t at_least)
+{
+	unsigned n = DESCRIPTORS_LEAST;
+
+	while (n < at_least && n < DESCRIPTORS_MAX)
+		n *= 2;
+	return (uint16_t)n;
+}
+
+static bool fits(const struct port_dpdk_sizes *s, const struct port_dpdk_wants *w)
+{
+	uint64_t buffers = port_dpdk_sizes_buffers(s, PORT_BURST_MAX);
+
+	return buffers * port_dpdk_sizes_buffer_bytes(w->room) <= (uint64_t)w->memory_mib << 20;
+}
+
+static uint16_t queues_choose(const struct port_dpdk_wants *w, uint32_t mbps)
+{
+	unsigned n = w->all_queues ? w->queues : (mbps + QUEUE_MBPS - 1) / QUEUE_MBPS;
+
+	n = MIN_OF(n, (unsigned)w->queues);
+	return (uint16_t)MAX_OF(MIN_OF(n, PORT_DPDK_QUEUES_MAX), 1U);
+}
+
+/* The longer of both ways first. False: both have their least. */
+static bool shorten(struct port_dpdk_sizes *s, unsigned least)
+{
+	unsigned rx = (unsigned)s->rx_queues * s->rx_descriptors;
+
+	if (s->tx_descriptors > LONG_LEAST && (s->tx_descriptors >= rx || rx <= least))
+		s->tx_descriptors /= 2;
+	else if (rx > least && s->rx_descriptors > DESCRIPTORS_LEAST)
+		s->rx_descriptors /= 2;
+	else
+		return false;
+	return true;
+}
+
+void port_dpdk_sizes_choose(const struct port_dpdk_wants *w, struct port_dpdk_sizes *ret)
+{
+	unsigned least = w->mtu > PLENUM_DPDK_SHORT_MTU ? LONG_LEAST : SHORT_LEAST;
+	uint32_t mbps = w->mbps ? w->mbps : MBPS_UNKNOWN;
+	uint64_t frames = mbps * AWAY_USEC / 8 / (w->mtu + FRAME_EXTRA);
+	struct port_dpdk_sizes s = {.rx_queues = queues_choose(w, mbps)};
+
+	frames = MAX_OF(frames, (uint64_t)least);
+	s.rx_descriptors = power_of_two((frames + s.rx_queues - 1) / s.rx_queues);
+	s.tx_descriptors = power_of_two(MIN_OF(frames, (uint64_t)SEND_MAX));
+	while (!fits(&s, w) && shorten(&s, least))
+		;
+	*ret = s;
+}
+
+bool port_dpdk_sizes_halve(struct port_dpdk_sizes *s)
+{
+	if (s->rx_descriptors / 2 < DESCRIPTORS_LEAST)
+		return false;
+	s->rx_descriptors /= 2;
+	if (s->tx_descriptors / 2 >= DESCRIPTORS_LEAST)
+		s->tx_descriptors /= 2;
+	return true;
+}
+
+void port_dpdk_sizes_say(const struct port_dpdk_got *g, char *why)
+{
+	int n = 0;
+
+	why[0] = '\0';
+	if (g->descriptors < g->wanted)
+		n = snprintf(why, LAUNCH_REASON_MAX,
+			     "few-buffers: %u receive buffers, not %u: too few hugepages",
+			     g->descriptors, g->wanted);
+	if (g->device_node < 0 || g->memory_node < 0 || g->device_node == g->memory_node)
+		return;
+	snprintf(why + n, LAUNCH_REASON_MAX - (size_t)n,
+		 "%sfar-memory: buffers on NUMA node %d, device on node %d", n > 0 ? "; " : "",
+		 g->memory_node, g->device_node);
+}

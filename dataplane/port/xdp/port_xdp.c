@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The AF_XDP port: a kernel interface whose datagrams for one address and port come past the
+ * kernel's stack, into memory that is the worker's. What frames mean is port_l2's and port_neigh's
+ * business, as with DPDK; what differs is where they come from. Nothing of it outlives the process,
+ * so there is nothing to clean up after a SIGKILL.
+ */
+#include "dataplane/port/xdp/port_xdp.h"
+#include "dataplane/port/l2/port_interface.h"
+#include "dataplane/port/l2/port_join.h"
+#include "dataplane/port/l2/port_neigh.h"
+#include "dataplane/port/port.h"
+#include "netcfg/base/log.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+
+#define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* age of the time that tx sees, while polling */
+#define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* what the kernel did not take all of at once */
+#define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* and what it takes nothing of: the link is down */
+#define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* which is not so for a moment */
+/* A dead one's queues are free once the last frame is that it has sent: for all ports of a worker.
+ * The agent gives its start 30 s, of which each port's link may take some, too. */
+#define FREE_WAIT_NS (8 * NSEC_PER_SEC)
+#define REST_NS (2 * (long)NSEC_PER_MSEC) /* between looks, the first; then twice as long each */
+#define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
+
+struct port_xdp {
+	struct port *port;
+	struct port_xdp_socket socket;
+	struct port_xdp_control control;
+	int link;     /* the program is on the interface as long as this is open */
+	int wake_fd;  /* -1: polled */
+	int timer_fd; /* of those: when what was not taken is tried again */
+	bool timer_set;
+	struct port_joining joining;
+	uint32_t ifindex;
+	uint32_t frame_max, datagram_max;
+	uint64_t now_ns; /* as of the last tick or control frame */
+	struct port_l2_local local;
+	struct port_neigh *neigh;
+	struct launch_port_counters counters;
+	uint64_t vain_ns;	       /* since then nothing of it has moved; 0: it does */
+	bool stuck;		       /* and for so long that it is no haste */
+	bool idle, looked;	       /* since it was armed last nothing has come; rx was called */
+	unsigned n_queued, n_unsent;   /* put and not sent; sent and not taken by the kernel */
+	struct packet_writer *capture; /* NULL: nobody looks on */
+	unsigned n_held;
+	struct port_xdp_frame held[PORT_BURST_MAX]; /* what the caller of rx looks at */
+};
+
+/* ------------------------------------------------------------------ sending */
+
+static void capture_frame(struct port_xdp *x, const uint8_t *frame, uint32_t len, uint64_t now_ns,
+			  enum packet_direction direction)
+{
+	struct packet_part part = {frame, len};
+	struct packet_record r = {.time_ns = now_ns,
+				  .wire_bytes = len,
+				  .port = (uint8_t)x->port->index,
+				  .direction = (uint8_t)direction};
+
+	packet_writer_put(x->capture, &r, &part, 1);
+}
+
+static void tx_send(struct port_xdp *x)
+{
+	uint64_t now_ns;
+
+	if (x->n_unsent + x->n_queued == 0)
+		return;
+	x->counters.tx_packets += x->n_queued;
+	x->n_queued = 0;
+	x->n_unsent = port_xdp_socket_tx_send(&x->socket);
+	if (PLENUM_LIKELY(x->n_unsent == 0)) {
+		x->stuck = false;
+		x->vain_ns = 0;
+		return;
+	}
+	x->counters.tx_full++;
+	now_ns = clock_now_ns();
+	if (!x->socket.vain || x->vain_ns == 0)
+		x->vain_ns = now_ns;
+	x->stuck = now_ns - x->vain_ns >= TX_STUCK_AFTER_NS;
+}
+
+static uint8_t *tx_get(struct port_xdp *x, uint64_t *ret_address)
+{
+	uint8_t *frame = port_xdp_socket_tx_get(&x->socket, ret_address);
+
+	if (PLENUM_LIKELY(frame != NULL))
+		return frame;
+	tx_send(x);
+	return port_xdp_socket_tx_get(&x->socket, ret_address);
+}
+
+static void tx_put(struct port_xdp *x, uint64_t address, const uint8_t *frame, size_t len)
+{
+	if (PLENUM_UNLIKELY(x->capture != NULL))
+		capture_frame(x, frame, (uint32_t)len, clock_now_ns(), PACKET_OUT);
+	port_xdp_socket_tx_put(&x->socket, address, (uint32_t)len);
+	if (++x->n_queued == PORT_BURST_MAX)
+		tx_send(x);
+}
+
+static void neigh_emit(void *user, const uint8_t *frame, size_t len)
+{
+	struct port_xdp *x = user;
+	uint64_t address;
+	uint8_t *to = tx_get(x, &address);
+
+	if (!to) {
+		x->counters.tx_lost++;
+		return;
+	}
+	memcpy(to, frame, len);
+	tx_put(x, address, to, len);
+}
+
+/* The neighbour is being asked for: one frame waits with port_neigh, more are refused. */
+static int tx_park(struct port_xdp *x, const struct datagram_addr *dst, const struct datagram *pkt)
+{
+	static const struct mac_addr later;
+	uint8_t *frame = port_neigh_park(x->neigh, &dst->ip);
+
+	tx_send(x);
+	if (!frame)
+		return -EHOSTUNREACH;
+	port_neigh_park_len(x->neigh, &dst->ip,
+			    port_l2_build_udp(frame, &x->local, &later, dst, pkt, 0));
+	return 0;
+}
+
+static int port_xdp_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt)
+{
+	struct port_xdp *x = p->impl;
+	struct mac_addr mac;
+	uint64_t address;
+	uint8_t *frame;
+	int r;
+
+	if (PLENUM_UNLIKELY((uint32_t)pkt->hdr_len + pkt->payload_len > x->datagram_max ||
+			    pkt->hdr_len > DATAGRAM_HDR_MAX))
+		return -EMSGSIZE;
+	r = port_neigh_resolve(x->neigh, &dst->ip, x->now_ns, &mac);
+	if (PLENUM_UNLIKELY(r < 0))
+		return r == -EINPROGRESS ? tx_park(x, dst, pkt) : r;
+	frame = tx_get(x, &address);
+	if (PLENUM_UNLIKELY(!frame))
+		return -EAGAIN;
+	tx_put(x, address, frame, port_l2_build_udp(frame, &x->local, &mac, dst, pkt, 0));
+	return 0;
+}
+
+static void port_xdp_flush(struct port *p)
+{
+	tx_send(p->impl);
+}
+
+/* ------------------------------------------------------------------ receiving */
+
+static void control_look(void *user, const uint8_t *frame, uint32_t len)
+{
+	struct port_xdp *x = user;
+
+	capture_frame(x, frame, len, x->now_ns, PACKET_IN);
+}
+
+/* Of what the kernel has as well: neighbours and echo requests. */
+static void control_rx(struct port_xdp *x)
+{
+	const struct port_xdp_control_to to = {.local = &x->local,
+					       .neigh = x->neigh,
+					       .counters = &x->counters,
+					       .look = x->capture ? control_look : NULL,
+					       .user = x};
+
+	x->now_ns = clock_now_ns();
+	port_xdp_control_input(&x->control, &to, x->now_ns);
+	tx_send(x);
+}
+
+static int port_xdp_rx(struct port *p, struct port_rx *pkts, unsigned max)
+{
+	struct port_xdp *x = p->impl;
+	unsigned n = 0;
+
+	x->looked = true;
+	if (PLENUM_UNLIKELY(x->n_unsent > 0))
+		tx_send(x);
+	if (x->n_held > 0)
+		port_xdp_socket_give_back(&x->socket, x->held, x->n_held);
+	x->n_held = port_xdp_socket_rx(&x->socket, x->held, MIN_OF(max, PORT_BURST_MAX));
+	x->counters.rx_packets += x->n_held;
+	for (unsigned i = 0; i < x->n_held; i++) {
+		const struct port_xdp_frame *h = &x->held[i];
+		struct port_l2_frame f;
+
+		if (PLENUM_UNLIKELY(x->capture != NULL))
+			capture_frame(x, h->data, h->len, clock_now_ns(), PACKET_IN);
+		if (PLENUM_UNLIKELY(port_l2_parse(&x->local, h->data, h->len, 0, &f) !=
+				    PORT_L2_UDP)) {
+			port_l2_count_drop(&x->counters,
+					   f.kind == PORT_L2_DROP ? f.drop : PORT_L2_DROP_NOT_OURS);
+			continue;
+		}
+		pkts[n++] = (struct port_rx){.data = f.payload,
+					     .len = f.payload_len,
+					     .src = f.src,
+					     .waited_ns = UINT64_MAX};
+	}
+	if (PLENUM_UNLIKELY(port_xdp_control_has(&x->control))) {
+		control_rx(x);
+		x->idle = false;
+	}
+	x->idle &= x->n_held == 0;
+	return (int)n;
+}
+
+static int port_xdp_fd(struct port *p)
+{
+	const struct port_xdp *x = p->impl;
+
+	return x->wake_fd;
+}
+
+/* A socket whose interface went down is readable until somebody has seen the error. */
+static void errors_take(const struct port_xdp *x)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	(void)getsockopt(x->control.fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	for (unsigned i = 0; i < x->socket.n_queues; i++)
+		(void)getsockopt(x->socket.queues[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
+}
+
+static uint64_t again_ns(const struct port_xdp *x)
+{
+	return x->stuck ? TX_STUCK_NS : TX_AGAIN_NS;
+}
+
+/* What the kernel did not take is tried again when the port is looked at, which is soon. */
+static void timer_set(struct port_xdp *x)
+{
+	struct itimerspec t = {.it_value.tv_nsec = x->n_unsent > 0 ? (long)again_ns(x) : 0};
+
+	if (x->n_unsent == 0 && !x->timer_set)
+		return;
+	(void)timerfd_settime(x->timer_fd, 0, &t, NULL);
+	x->timer_set = x->n_unsent > 0;
+}
+
+static bool port_xdp_arm(struct port *p)
+{
+	struct port_xdp *x = p->impl;
+
+	if (x->idle && x->looked) /* else it was another that woke the worker */
+		errors_take(x);
+	x->idle = true;
+	x->looked = false;
+	timer_set(x);
+	return x->n_queued == 0 && !port_xdp_socket_has_rx(&x->socket) &&
+	       !port_xdp_control_has(&x->control);
+}
+
+static uint64_t port_xdp_tick(struct port *p, uint64_t now_ns)
+{
+	struct port_xdp *x = p->impl;
+	uint64_t due;
+
+	x->now_ns = now_ns;
+	due = port_neigh_tick(x->neigh, now_ns);
+	tx_send(x);
+	if (x->n_unsent > 0)
+		return MIN_OF(due, now_ns + again_ns(x));
+	return MIN_OF(due, now_ns + (x->wake_fd < 0 ? CLOCK_NS : NSEC_PER_SEC));
+}
+
+static void port_xdp_announce(struct port *p)
+{
+	struct port_xdp *x = p->impl;
+
+	port_neigh_announce(x->neigh, clock_now_ns());
+	tx_send(x);
+}
+
+static void port_xdp_capture(struct port *p, struct packet_writer *to)
+{
+	struct port_xdp *x = p->impl;
+
+	x->capture = to;
+}
+
+static void port_xdp_counters(const struct port *p, struct launch_port_counters *ret)
+{
+	const struct port_xdp *x = p->impl;
+	struct port_neigh_counters neigh;
+
+	port_neigh_counters_get(x->neigh, &neigh);
+	*ret = x->counters;
+	ret->rx_missed = port_xdp_socket_missed(&x->socket);
+	ret->conflicts = neigh.conflicts;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Ways to have the interface, the best first. */
+static const struct way {
+	enum port_xdp_mode mode;
+	bool zero_copy;
+	const char *text;
+} ways[] = {
+	{PORT_XDP_NATIVE, true, "zero copy"},
+	{PORT_XDP_NATIVE, false, "copies by the driver"},
+	{PORT_XDP_GENERIC, false, "copies by the kernel"},
+};
+
+/* What an interface gets, in the order of its making. Each end of it undoes what was made. */
+struct attempt {
+	unsigned n_queues;
+	uint32_t mtu;
+	int map, program;	 /* for all ways */
+	enum port_xdp_mode mode; /* of x->link, where that is there already */
+};
+
+static bool is_busy(int r)
+{
+	return r == -EBUSY || r == -EEXIST;
+}
+
+static int link_make(struct port_xdp *x, struct attempt *a, enum port_xdp_mode mode)
+{
+	x->link = port_xdp_link_new(a->program, x->ifindex, mode);
+	a->mode = mode;
+	return x->link < 0 ? x->link : 0;
+}
+
+/* The interface goes on as before until the last step: of queues without sockets all is the
+ * kernel's. */
+static int way_try(struct port_xdp *x, struct attempt *a, const struct way *way)
+{
+	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, way->zero_copy);
+
+	for (unsigned i = 0; r == 0 && i < a->n_queues; i++)
+		r = port_xdp_map_set(a->map, i, x->socket.queues[i].fd);
+	if (r == 0 && x->link < 0)
+		r = link_make(x, a, way->mode);
+	if (r < 0)
+		port_xdp_socket_done(&x->socket);
+	return r;
+}
+
+/* ret_way: what it became. */
+static int ways_try(struct port_xdp *x, struct attempt *a, const struct way **ret_way)
+{
+	int r = -EOPNOTSUPP;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (x->link >= 0 && ways[i].mode != a->mode)
+			continue;
+		r = way_try(x, a, &ways[i]);
+		if (r == 0) {
+			*ret_way = &ways[i];
+			return 0;
+		}
+		log_debug("AF_XDP by %s: %s", ways[i].text, strerror(-r));
+		if (is_busy(r))
+			break; /* not by another way what this one may have soon */
+	}
+	return r;
+}
+
+/*
+ * Somebody has a queue. Who lives has a program on the interface as well, and only one can be
+ * there; who is dead has none any more, but keeps the queue as long as a frame of its is on its way
+ * through the kernel. So where the program can be had the queue will be free, and nobody else comes
+ * in between.
+ */
+static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
+		      const struct way **ret_way)
+{
+	const uint64_t deadline = clock_now_ns() + wait_ns;
+	struct timespec rest = {.tv_nsec = REST_NS};
+	int r = link_make(x, a, PORT_XDP_NATIVE);
+
+	if (r < 0 && !is_busy(r))
+		r = link_make(x, a, PORT_XDP_GENERIC);
+	if (r < 0)
+		return is_busy(r) ? -EEXIST : r;
+	do {
+		nanosleep(&rest, NULL);
+		rest.tv_nsec = MIN_OF(2 * rest.tv_nsec, REST_NS_MAX);
+		r = ways_try(x, a, ret_way);
+	} while (is_busy(r) && clock_now_ns() < deadline);
+	if (r == 0)
+		return 0;
+	close(x->link);
+	x->link = -1;
+	return is_busy(r) ? -EBUSY : ways_try(x, a, ret_way);
+}
+
+/* ret_way: what it became. -EEXIST: another has it; -EBUSY: a dead one, still. */
+static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, uint64_t wait_ns,
+		       const struct way **ret_way)
+{
+	autoclose int map = port_xdp_map_new(n_queues), program = -1;
+	struct attempt a = {.n_queues = n_queues, .mtu = mtu, .map = map};
+	int r;
+
+	if (map < 0)
+		return map;
+	a.program = program = port_xdp_program_load(&x->local, map);
+	if (program < 0)
+		return program;
+	r = ways_try(x, &a, ret_way);
+	return is_busy(r) ? free_await(x, &a, wait_ns, ret_way) : r;
+}
+
+static int wake_init(struct port_xdp *x)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	x->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	x->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (x->wake_fd < 0 || x->timer_fd < 0 ||
+	    epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->timer_fd, &ev) < 0 ||
+	    epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->control.fd, &ev) < 0)
+		return -errno;
+	for (unsigned i = 0; i < x->socket.n_queues; i++)
+		if (epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, x->socket.queues[i].fd, &ev) < 0)
+			return -errno;
+	return 0;
+}
+
+/* What the kernel says of the interface: its number and its MAC. 0; negative errno. */
+static int interface_find(struct port_xdp *x, const char *ifname)
+{
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	x->ifindex = if_nametoindex(ifname);
+	if (x->ifindex == 0)
+		return -ENODEV;
+	return fd < 0 ? -errno : port_interface_mac(fd, ifname, &x->local.mac);
+}
+
+static int neigh_make(struct port_xdp *x, const struct launch_port *lp)
+{
+	struct port_neigh_config cfg = {
+		.local = x->local,
+		.prefix_len = lp->ip.len,
+		.gateway = lp->gateway,
+		.frame_bytes_max = x->frame_max,
+		.emit = neigh_emit,
+		.user = x,
+	};
+
+	return port_neigh_new(&cfg, &x->neigh);
+}
+
+static int refuse(char *why, int r, const char *ifname, const char *text)
+{
+	snprintf(why, LAUNCH_REASON_MAX, "AF_XDP cannot have %.16s: %s", ifname,
+		 text ? text : strerror(-r));
+	return r;
+}
+
+static int all_open(struct port_xdp *x, const struct launch_config *cfg,
+		    const struct launch_port *lp, char *why)
+{
+	const struct way *way = NULL;
+	unsigned n_queues;
+	char text[64];
+	int r = interface_find(x, lp->ifname);
+
+	if (r < 0)
+		return refuse(why, r, lp->ifname, NULL);
+	if (lp->mtu > PLENUM_AF_XDP_MTU_MAX) {
+		snprintf(text, sizeof(text), "it takes an MTU of up to %u, not %u",
+			 PLENUM_AF_XDP_MTU_MAX, lp->mtu);
+		return refuse(why, -EMSGSIZE, lp->ifname, text);
+	}
+	n_queues = port_xdp_queues_count(lp->ifname);
+	if (n_queues > PORT_XDP_QUEUES_MAX) {
+		snprintf(text, sizeof(text), "%u receive queues, at most %u; ethtool -L", n_queues,
+			 PORT_XDP_QUEUES_MAX);
+		return refuse(why, -E2BIG, lp->ifname, text);
+	}
+	r = socket_open(x, n_queues, lp->mtu, FREE_WAIT_NS / cfg->n_ports, &way);
+	if (r < 0)
+		return refuse(why, r, lp->ifname,
+			      r == -EEXIST  ? "another program or worker has it already"
+			      : r == -EBUSY ? "it is still a dead worker's; kill this one to retry"
+					    : NULL);
+	r = port_xdp_control_init(&x->control, &x->local, x->ifindex);
+	if (r == 0 && cfg->transport == LAUNCH_DPDK_INTERRUPT)
+		r = wake_init(x);
+	if (r == 0)
+		r = neigh_make(x, lp);
+	if (r < 0)
+		return refuse(why, r, lp->ifname, NULL);
+	log_notice("%s: AF_XDP on %s, %u queue(s), by %s", lp->leg, lp->ifname, n_queues,
+		   way->text);
+	return 0;
+}
+
+static void port_xdp_close(struct port *p)
+{
+	struct port_xdp *x = p->impl;
+
+	if (!x)
+		return;
+	cleanup_close(&x->link); /* first, so that nothing comes that nobody takes */
+	cleanup_close(&x->wake_fd);
+	cleanup_close(&x->timer_fd);
+	port_join_end(&x->joining);
+	port_xdp_control_done(&x->control);
+	port_xdp_socket_done(&x->socket);
+	port_neigh_free(x->neigh);
+	free(x);
+	p->impl = NULL;
+}
+
+static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	const struct launch_port *lp = &cfg->ports[index];
+	struct port_xdp *x;
+	int r;
+
+	why[0] = '\0';
+	p->impl = x = calloc(1, sizeof(*x));
+	if (!x) {
+		snprintf(why, LAUNCH_REASON_MAX, "out of memory");
+		return -ENOMEM;
+	}
+	p->index = index;
+	x->port = p;
+	x->link = x->wake_fd = x->timer_fd = x->control.fd = -1;
+	port_join_begin(&x->joining);
+	x->now_ns = clock_now_ns();
+	x->frame_max = PORT_L2_ETHER_BYTES + lp->mtu;
+	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
+	x->local.ip = lp->ip.addr;
+	x->local.udp_port = lp->udp_port;
+	/* Neighbours on the same machine leave checksums to a device that is none. */
+	x->local.accept_partial_checksum = true;
+	r = all_open(x, cfg, lp, why);
+	if (r < 0)
+		port_xdp_close(p);
+	return r;
+}
+
+static int port_xdp_probe(struct port *p, char *why)
+{
+	struct port_xdp *x = p->impl;
+	int r = port_neigh_probe(x->neigh, clock_now_ns(), why, LAUNCH_REASON_MAX);
+
+	tx_send(x);
+	return r;
+}
+
+static bool join_hear(struct port *p)
+{
+	const struct port_xdp *x = p->impl;
+	uint64_t was = x->counters.rx_packets;
+	struct port_rx rx[16];
+
+	(void)port_xdp_rx(p, rx, ARRAY_SIZE(rx));
+	return x->counters.rx_packets != was || port_xdp_control_has(&x->control);
+}
+
+static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsigned index, char *why)
+{
+	struct port_xdp *x = p->impl;
+	struct port_join_by by = {
+		.port = p, .neigh = x->neigh, .mac = &x->local.mac, .hear = join_hear};
+
+	/* Who cannot tell is taken to have one. */
+	by.has_link = x->joining.linked ||
+		      port_interface_has_link(x->control.fd, cfg->ports[index].ifname) != 0;
+	return port_join_look(&x->joining, &by, why);
+}
+
+const struct port_ops port_xdp_ops = {
+	.name = "af_xdp",
+	.open = port_xdp_open,
+	.join = port_xdp_join,
+	.probe = port_xdp_probe,
+	.close = port_xdp_close,
+	.rx = port_xdp_rx,
+	.tx = port_xdp_tx,
+	.flush = port_xdp_flush,
+	.fd = port_xdp_fd,
+	.arm = port_xdp_arm,
+	.tick = port_xdp_tick,
+	.announce = port_xdp_announce,
+	.capture = port_xdp_capture,
+	.counters = port_xdp_counters,
+};

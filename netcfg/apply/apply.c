@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The order of things in an apply: journal, step, mark; and the way back. What a step is, is said
+ * by apply_step.c, what the journal looks like by apply_journal.c. */
+#include "netcfg/apply/apply.h"
+#include "netcfg/apply/apply_journal.h"
+#include "netcfg/base/file.h"
+#include "netcfg/object/object.h"
+#include "netcfg/plan/plan_owned.h"
+#include <stdio.h>
+#include <string.h>
+
+#define STEP_TEXT_MAX 160
+
+struct apply {
+	struct kernel *kernel;
+	struct apply_journal journal; /* without a path where the plan was empty */
+	size_t n_done;
+	size_t next; /* of the plan's steps, where it stopped before the addresses */
+};
+
+static void why_set(struct apply_outcome *o, int error, const char *text)
+{
+	o->error = error;
+	snprintf(o->why, sizeof(o->why), "%s", text);
+}
+
+/* Inverts all that needs it, last first, and goes on past what cannot be inverted: as little as
+ * possible shall stay. The journal is kept where something did. */
+static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_outcome *o)
+{
+	int error = 0;
+
+	for (size_t i = j->n; i-- > 0;) {
+		struct apply_journal_entry *e = &j->entries[i];
+		char why[KERNEL_WHY_MAX] = "", step[STEP_TEXT_MAX];
+		size_t len;
+		int r;
+
+		if (e->state == APPLY_STEP_KEPT || e->state == APPLY_STEP_ROLLED_BACK)
+			continue;
+		r = apply_step_roll_back(k, &e->step, e->state, why);
+		if (r == 0) {
+			if (e->state == APPLY_STEP_DONE)
+				o->n_rolled_back++;
+			/* Unwritten, the entry is inverted once more by a recovery: harmless. */
+			(void)apply_journal_mark(j, i, APPLY_STEP_ROLLED_BACK);
+			continue;
+		}
+		if (error)
+			continue;
+		error = r;
+		o->stuck = true;
+		len = strlen(o->why);
+		snprintf(o->why + len, sizeof(o->why) - len, "%scannot roll back '%s': %s",
+			 len ? "; " : "", plan_step_describe(&e->step, step, sizeof(step)),
+			 why[0] ? why : strerror(-r));
+	}
+	return error ? error : apply_journal_remove(j);
+}
+
+static void why_step_failed(struct apply_outcome *o, const struct plan_step *s, int error,
+			    const char *why)
+{
+	char step[STEP_TEXT_MAX];
+
+	o->error = error;
+	snprintf(o->why, sizeof(o->why), "%s: %s", plan_step_describe(s, step, sizeof(step)),
+		 why[0] ? why : strerror(-error));
+}
+
+static int run_step(struct kernel *k, struct apply_journal *j, const struct plan_step *planned,
+		    struct apply_outcome *o)
+{
+	struct plan_step s = *planned;
+	char why[KERNEL_WHY_MAX] = "";
+	enum apply_step_state state;
+	int r = apply_step_capture(k, &s, why);
+
+	if (r < 0) {
+		why_step_failed(o, &s, r, why);
+		return r;
+	}
+	r = apply_journal_begin(j, &s);
+	if (r < 0) {
+		snprintf(why, sizeof(why), "cannot write the journal %.128s: %s", j->path,
+			 strerror(-r));
+		why_step_failed(o, &s, r, why);
+		return r;
+	}
+	r = apply_step_do(k, &s, &state, why);
+	if (r < 0) {
+		why_step_failed(o, &s, r, why);
+		return r;
+	}
+	/* In memory it is marked in any case; without the line a recovery looks for itself. */
+	(void)apply_journal_mark(j, j->n - 1, state);
+	o->n_done++;
+	return 0;
+}
+
+/* The journal knows it, so that a recovery can finish the record. */
+static int run_disowned(struct apply_journal *j, const struct plan_step *s, struct apply_outcome *o)
+{
+	int r = apply_journal_begin(j, s);
+
+	if (r < 0)
+		why_step_failed(o, s, r, "cannot write the journal");
+	else
+		(void)apply_journal_mark(j, j->n - 1, APPLY_STEP_KEPT);
+	return r;
+}
+
+static struct apply *apply_free(struct apply *a)
+{
+	if (a) {
+		apply_journal_done(&a->journal);
+		free(a);
+	}
+	return NULL;
+}
+
+static int journal_create(struct apply *a, const struct plan *p, const char *path,
+			  struct apply_outcome *out)
+{
+	char text[KERNEL_WHY_MAX];
+	int r = apply_journal_create(&a->journal, path, p->record);
+
+	if (r == 0)
+		return 0;
+	snprintf(text, sizeof(text), "journal %.128s: %s", path,
+		 r == -EEXIST  ? "an unfinished apply has left it, recover first"
+		 : r == -EBUSY ? "another process is applying"
+			       : strerror(-r));
+	why_set(out, r, text);
+	return r;
+}
+
+static int run_all_disowned(struct apply *a, const struct plan *p, struct apply_outcome *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_disowned && r == 0; i++)
+		r = run_disowned(&a->journal, &p->disowned[i], out);
+	return r;
+}
+
+/* From where it stopped, up to the phase before that one. */
+static int run_steps(struct apply *a, const struct plan *p, unsigned before,
+		     struct apply_outcome *out)
+{
+	int r = 0;
+
+	for (; a->next < p->n_steps && p->steps[a->next].phase < before && r == 0; a->next++) {
+		r = run_step(a->kernel, &a->journal, &p->steps[a->next], out);
+		if (r < 0)
+			out->failed_step = a->next;
+	}
+	a->n_done = out->n_done;
+	return r;
+}
+
+/* The kernel's answer to the failed step stays the outcome, whatever the rollback says. */
+static int give_up(struct apply *a, int error, struct apply_outcome *out)
+{
+	(void)roll_back(a->kernel, &a->journal, out);
+	apply_free(a);
+	return error;
+}
+
+static int start(struct kernel *k, const struct plan *p, const char *journal, unsigned before,
+		 struct apply **ret, struct apply_outcome *out)
+{
+	struct apply *a = calloc(1, sizeof(*a));
+	int r = 0;
+
+	*ret = NULL;
+	*out = (struct apply_outcome){.error = a ? 0 : -ENOMEM, .failed_step = SIZE_MAX};
+	if (!a)
+		return -ENOMEM;
+	a->kernel = k;
+	a->journal = (struct apply_journal)APPLY_JOURNAL_INIT;
+	if (p->n_steps) {
+		r = journal_create(a, p, journal, out);
+		if (r < 0) {
+			apply_free(a);
+			return r;
+		}
+		r = run_all_disowned(a, p, out);
+		if (r == 0)
+			r = run_steps(a, p, before, out);
+	}
+	if (r < 0)
+		return give_up(a, r, out);
+	*ret = a;
+	return 0;
+}
+
+int apply_run(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
+	      struct apply_outcome *out)
+{
+	return start(k, p, journal, OBJECT_PHASE_MAX, ret, out);
+}
+
+int apply_run_links(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
+		    struct apply_outcome *out)
+{
+	return start(k, p, journal, OBJECT_PHASE_ADDR, ret, out);
+}
+
+int apply_go_on(struct apply *a, const struct plan *p, bool anew, struct apply_outcome *out)
+{
+	int r = 0;
+
+	*out = (struct apply_outcome){.n_done = a->n_done};
+	if (anew) {
+		a->next = 0;
+		r = run_all_disowned(a, p, out);
+	}
+	if (r == 0)
+		r = run_steps(a, p, OBJECT_PHASE_MAX, out);
+	return r < 0 ? give_up(a, r, out) : 0;
+}
+
+/* What the record will be: as it is on disk, and the journal's steps. A recovery does it again from
+ * wherever it was interrupted: noting a step twice is noting it once. */
+static int record_build(const struct apply_journal *j, char **ret, size_t *ret_len)
+{
+	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT; /* who planned has said it already */
+	int r = plan_owned_load(&owned, j->record, &d);
+
+	for (size_t i = 0; i < j->n && r == 0; i++)
+		r = plan_owned_note(&owned, &j->entries[i].step, j->entries[i].state);
+	return r == 0 ? plan_owned_format(&owned, ret, ret_len) : r;
+}
+
+static int record_prepare(const struct apply_journal *j)
+{
+	autofree char *text = NULL;
+	size_t len;
+	int r = record_build(j, &text, &len);
+
+	return r == 0 ? file_prepare(j->record, text, len, 0600) : r;
+}
+
+static int record_prepare_or_say(const struct apply_journal *j, struct apply_outcome *out)
+{
+	int r = j->record ? record_prepare(j) : -ENOENT;
+
+	if (r < 0 && j->record)
+		snprintf(
+			out->why, sizeof(out->why),
+			"the record %.128s cannot be written: %s; what this apply changed will not "
+			"be given back",
+			j->record, strerror(-r));
+	return r;
+}
+
+/* Past the point of no return: what does not work now is done by a later recovery. */
+static void finish(const struct apply_journal *j, bool recorded, struct apply_outcome *out)
+{
+	int r = recorded ? file_commit(j->record) : 0;
+
+	if (r == 0)
+		r = apply_journal_remove(j);
+	if (r < 0)
+		snprintf(out->why, sizeof(out->why),
+			 "all is done, but the journal %.128s cannot be finished: %s", j->path,
+			 strerror(-r));
+}
+
+/* A record that cannot be written is no reason to leave the host without its network. */
+int apply_commit(struct apply *a, struct apply_outcome *out)
+{
+	struct apply_journal *j = &a->journal;
+	bool recorded = false;
+	int r = 0;
+
+	*out = (struct apply_outcome){.n_done = a->n_done};
+	if (j->path) {
+		recorded = record_prepare_or_say(j, out) == 0;
+		r = apply_journal_commit(j);
+	}
+	if (r < 0) {
+		char text[KERNEL_WHY_MAX];
+
+		snprintf(text, sizeof(text), "the journal %.128s cannot be written: %s", j->path,
+			 strerror(-r));
+		why_set(out, r, text);
+		if (recorded)
+			file_abandon(j->record);
+		(void)roll_back(a->kernel, j, out);
+	} else if (j->path) {
+		finish(j, recorded, out);
+	}
+	apply_free(a);
+	return r;
+}
+
+int apply_rollback(struct apply *a, struct apply_outcome *out)
+{
+	*out = (struct apply_outcome){.n_done = a->n_done};
+	if (a->journal.path)
+		out->error = roll_back(a->kernel, &a->journal, out);
+	apply_free(a);
+	return out->error;
+}
+
+/* The record follows what is committed; links are found anew, since the journal knows no ifindex.
+ */
+static void recover_committed(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		(void)apply_step_find(k, &j->entries[i].step);
+	}
+	out->committed = true;
+	finish(j, record_prepare_or_say(j, out) == 0, out);
+}
+
+static int recover_open(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
+{
+	for (size_t i = 0; i < j->n; i++)
+		out->n_done += j->entries[i].state == APPLY_STEP_DONE;
+	if (j->record)
+		file_abandon(j->record);
+	return roll_back(k, j, out);
+}
+
+static void why_unreadable(struct apply_outcome *out, const struct apply_journal *j,
+			   const char *path, int error)
+{
+	char text[KERNEL_WHY_MAX];
+
+	if (error == -EBADMSG)
+		snprintf(text, sizeof(text),
+			 "journal %.128s: line %zu is not of version %d; look at the host and "
+			 "remove the file",
+			 path, j->bad_line, APPLY_JOURNAL_VERSION);
+	else
+		snprintf(text, sizeof(text), "journal %.128s: %s", path,
+			 error == -EBUSY ? "another process is applying" : strerror(-error));
+	why_set(out, error, text);
+}
+
+int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *out)
+{
+	struct apply_journal j = APPLY_JOURNAL_INIT;
+	int r;
+
+	*out = (struct apply_outcome){0};
+	r = apply_journal_open(&j, journal);
+	if (r == 0 && j.stale) {
+		snprintf(out->why, sizeof(out->why),
+			 "journal %.128s is of another boot or network namespace: ignored",
+			 journal);
+		r = apply_journal_remove(&j);
+	} else if (r == 0) {
+		if (j.committed)
+			recover_committed(k, &j, out);
+		else
+			out->error = r = recover_open(k, &j, out);
+	} else if (r == -ENOENT) {
+		r = 0;
+	} else {
+		why_unreadable(out, &j, journal, r);
+	}
+	apply_journal_done(&j);
+	return r;
+}

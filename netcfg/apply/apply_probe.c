@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a plan's addresses to probes, and from the answers to conflicts. */
+#include "netcfg/apply/apply_probe.h"
+#include "netcfg/base/base.h"
+#include "netcfg/object/object.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A NIC that is restarted takes a second or two to agree with its switch. */
+#define CARRIER_WAIT_NS (5 * NSEC_PER_SEC)
+#define CARRIER_POLL_MS 50
+
+struct probing {
+	struct kernel_probe *probes;
+	size_t n;
+	struct mac_addr *own;
+	size_t n_own;
+};
+
+static void probing_done(struct probing *w)
+{
+	free(w->probes);
+	free(w->own);
+}
+
+static bool adds_address(const struct plan_step *s)
+{
+	return s->kind == &object_addr && s->verb == PLAN_ADD;
+}
+
+/* Up, or to another MTU: most NICs begin anew with their switch for that, too. */
+static bool restarts(const struct plan *p, const char *ifname)
+{
+	for (size_t i = 0; i < p->n_steps; i++)
+		if (p->steps[i].change.kind == KERNEL_LINK && p->steps[i].verb == PLAN_SET &&
+		    strcmp(p->steps[i].link, ifname) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a link that the plan has restarted and puts addresses on has no carrier yet. */
+static bool a_carrier_is_coming(const struct inventory *inv, const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_steps; i++) {
+		const struct inv_link *l =
+			adds_address(&p->steps[i]) ? inv_link_by_name(inv, p->steps[i].link) : NULL;
+
+		if (l && l->up && !l->carrier && restarts(p, l->name))
+			return true;
+	}
+	return false;
+}
+
+/* The host once the carriers are there, or the time is over. NULL: it cannot be read. */
+static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *p)
+{
+	const uint64_t deadline = clock_now_ns() + CARRIER_WAIT_NS;
+
+	for (;;) {
+		PLENUM_CLEANUP(diag_done) struct diag unused = DIAG_INIT;
+		struct inventory *inv = NULL;
+
+		if (inv_collect(k, &unused, &inv) < 0)
+			return NULL;
+		if (!a_carrier_is_coming(inv, p) || clock_now_ns() >= deadline)
+			return inv;
+		inv_free(inv);
+		(void)poll(NULL, 0, CARRIER_POLL_MS);
+	}
+}
+
+/* A worker that answers for an address itself and gives it back to the kernel is no other host. */
+static int collect_own(const struct inventory *inv, struct probing *w)
+{
+	w->own = calloc(inv->n_links + inv->n_vfs + 1, sizeof(*w->own));
+	if (!w->own)
+		return -ENOMEM;
+	for (size_t i = 0; i < inv->n_links; i++)
+		w->own[w->n_own++] = inv->links[i].mac;
+	for (size_t i = 0; i < inv->n_vfs; i++)
+		w->own[w->n_own++] = inv->vfs[i].mac;
+	return 0;
+}
+
+static void say_not_asked(const struct plan_step *s, const char *why, struct diag *d)
+{
+	char ip[IP_ADDR_STR_MAX];
+
+	diag_add(d, DIAG_WARNING, NULL, s->leg[0] ? s->leg : NULL,
+		 "whether another host has %s could not be asked on %s: %s",
+		 ip_addr_format(&s->change.addr.ip.addr, ip, sizeof(ip)), s->link, why);
+}
+
+static int collect_probes(const struct inventory *inv, const struct plan *p, struct probing *w,
+			  struct diag *d)
+{
+	w->probes = calloc(p->n_steps + 1, sizeof(*w->probes));
+	if (!w->probes)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_steps; i++) {
+		const struct plan_step *s = &p->steps[i];
+		const struct inv_link *l = adds_address(s) ? inv_link_by_name(inv, s->link) : NULL;
+
+		if (!l)
+			continue;
+		if (!l->carrier)
+			say_not_asked(s, "it has no carrier", d);
+		else
+			w->probes[w->n++] = (struct kernel_probe){
+				.ifindex = l->ifindex, .ip = s->change.addr.ip.addr, .mac = l->mac};
+	}
+	return 0;
+}
+
+static int take_answers(const struct inventory *inv, const struct probing *w,
+			struct plan_conflicts *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < w->n && r == 0; i++) {
+		const struct kernel_probe *p = &w->probes[i];
+		struct plan_conflict e = {
+			.ip = p->ip, .known = true, .by = p->by, .found_ns = clock_now_ns()};
+
+		if (!p->taken)
+			continue;
+		memcpy(e.ifname, inv_link_by_index(inv, p->ifindex)->name, sizeof(e.ifname));
+		r = plan_conflicts_add(c, &e);
+	}
+	return r;
+}
+
+int apply_probe(struct kernel *k, const struct plan *p, struct plan_conflicts *c, struct diag *d)
+{
+	PLENUM_CLEANUP(probing_done) struct probing w = {.probes = NULL};
+	struct inventory *inv = k->ops->probe ? wait_for_carriers(k, p) : NULL;
+	int r;
+
+	if (!inv)
+		return 0; /* who applies finds out himself that nothing can be read */
+	r = collect_own(inv, &w);
+	if (r == 0)
+		r = collect_probes(inv, p, &w, d);
+	if (r == 0 && w.n) {
+		int asked = k->ops->probe(k, w.probes, w.n, w.own, w.n_own);
+
+		if (asked == 0)
+			r = take_answers(inv, &w, c);
+		else
+			diag_add(d, DIAG_WARNING, NULL, NULL,
+				 "whether other hosts have the data IPs could not be asked: %s",
+				 strerror(-asked));
+	}
+	inv_free(inv);
+	return r;
+}
+
+int apply_probe_kernel(struct kernel *k, const struct plan *p, struct plan_conflicts *c)
+{
+	PLENUM_CLEANUP(diag_done) struct diag unused = DIAG_INIT;
+	struct inventory *inv = NULL;
+	int r = inv_collect(k, &unused, &inv);
+
+	for (size_t i = 0; r == 0 && i < p->n_steps; i++) {
+		const struct plan_step *s = &p->steps[i];
+		const struct inv_link *l = adds_address(s) ? inv_link_by_name(inv, s->link) : NULL;
+
+		for (size_t j = 0; l && r == 0 && j < inv->n_addrs; j++) {
+			const struct inv_addr *a = &inv->addrs[j];
+			struct plan_conflict e = {.ip = a->ip.addr, .found_ns = clock_now_ns()};
+
+			if (!a->dad_failed || a->ifindex != l->ifindex ||
+			    !ip_addr_equal(&a->ip.addr, &s->change.addr.ip.addr))
+				continue;
+			memcpy(e.ifname, l->name, sizeof(e.ifname));
+			r = plan_conflicts_add(c, &e);
+		}
+	}
+	inv_free(inv);
+	return r;
+}

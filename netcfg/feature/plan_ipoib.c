@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `ipoib-mode` from the spec and what is there. Apart from the legs because few are on InfiniBand.
+ */
+#include "netcfg/feature/plan_ipoib.h"
+#include "netcfg/object/object.h"
+#include <stdio.h>
+#include <string.h>
+
+#define DATAGRAM_MTU_MAX 4092 /* 2044 where the subnet's MTU is 2048: the kernel says so */
+
+static bool is_asked(const struct plan_leg *leg)
+{
+	return leg->net->ipoib_mode != SPEC_IPOIB_AS_FOUND;
+}
+
+bool plan_ipoib_mtu_impossible(const struct plan_leg *leg, struct reason *why)
+{
+	const char *mode = is_asked(leg) ? spec_ipoib_to_string(leg->net->ipoib_mode)
+					 : leg->device->ipoib_mode;
+
+	if (!leg->device->ipoib_mode[0] || strcmp(mode, "datagram") != 0 ||
+	    leg->mtu <= DATAGRAM_MTU_MAX || !leg->set_mtu)
+		return false;
+	reason_set(
+		why, "mtu-impossible",
+		"network %.*s asks for mtu %u, but IPoIB in datagram mode takes at most 2044, or "
+		"%u where the subnet's is 4096; write ipoib-mode: connected, or such an mtu",
+		PLENUM_NAME_MAX, leg->network->name, leg->mtu, DATAGRAM_MTU_MAX);
+	return true;
+}
+
+void plan_ipoib_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+{
+	struct reason why;
+
+	if (!is_asked(leg) || leg->device->ipoib_mode[0])
+		return;
+	reason_set(&why, "no-ipoib", "%s is no IPoIB interface; leave ipoib-mode out of %s",
+		   leg->device->name, leg->net->name);
+	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
+}
+
+int plan_ipoib_want(struct plan_builder *b, const struct plan_leg *leg, bool after_mtu)
+{
+	const bool datagram = leg->net->ipoib_mode == SPEC_IPOIB_DATAGRAM;
+	struct kernel_device *v;
+	struct plan_step *s;
+
+	if (!is_asked(leg) || !leg->device->ipoib_mode[0] || datagram != after_mtu)
+		return 0;
+	s = planner_want_add(b, &object_device, leg);
+	if (!s)
+		return -ENOMEM;
+	planner_step_on(s, leg->device);
+	s->phase = datagram ? OBJECT_PHASE_LINK : OBJECT_PHASE_OF_KIND;
+	s->disruptive = leg->device->up;
+	s->change.kind = KERNEL_DEVICE;
+	v = &s->change.device;
+	v->attr = DEVICE_IPOIB_MODE;
+	snprintf(v->value, sizeof(v->value), "%s", spec_ipoib_to_string(leg->net->ipoib_mode));
+	snprintf(v->was, sizeof(v->was), "%s", leg->device->ipoib_mode);
+	snprintf(s->reason, sizeof(s->reason), "%s asks for it", leg->net->name);
+	return 0;
+}

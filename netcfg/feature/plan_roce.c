@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What connections over RoCE are like where a program leaves it to the kernel. Apart from
+ * plan_rxe.c: this is of any RDMA device on Ethernet, that of soft-RoCE too.
+ */
+#include "netcfg/feature/plan_roce.h"
+#include "netcfg/feature/plan_rxe.h"
+#include "netcfg/object/object.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_asked(const struct spec_net *net)
+{
+	return net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos;
+}
+
+/* Whether an earlier step makes the device. */
+static bool is_coming(const struct plan_builder *b, const struct plan_leg *leg)
+{
+	return leg->net->soft_roce && b->inv->soft_roce;
+}
+
+/* Of which versions a port's addresses are; false: it has none yet, or not this one. */
+static bool has_version(const struct inventory *inv, const struct inv_rdma *p, const char *version,
+			bool *ret_any)
+{
+	bool found = false;
+
+	*ret_any = false;
+	for (size_t i = 0; i < inv->n_gids; i++) {
+		const struct inv_gid *g = &inv->gids[i];
+
+		if (strcmp(g->device, p->device) != 0 || g->port != p->port)
+			continue;
+		*ret_any = true;
+		found = found || strstr(g->type, version);
+	}
+	return found;
+}
+
+/* Why the leg cannot have it; false: it can. */
+static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
+{
+	const struct spec_net *net = leg->net;
+	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
+	const struct inv_rdma *p = place ? inv_rdma_find(b->inv, place->ifindex) : NULL;
+	const char *version = spec_roce_to_string(net->roce_mode);
+	const bool soft = p ? kernel_rdma_is_ours(p->device) : is_coming(b, leg);
+	bool any = false;
+
+	if ((!p && !soft) || (p && strcmp(p->kind, "roce") != 0)) {
+		reason_set(why, "no-roce", "%s has no RoCE; leave roce-mode and roce-tos out of %s",
+			   leg->device->name, net->name);
+		return true;
+	}
+	if (soft && net->roce_mode == SPEC_ROCE_V1) {
+		reason_set(why, "no-roce", "soft-RoCE on %s is v2 alone; write roce-mode: v2",
+			   leg->device->name);
+		return true;
+	}
+	if (!p || net->roce_mode == SPEC_ROCE_AS_FOUND || has_version(b->inv, p, version, &any) ||
+	    !any)
+		return false;
+	reason_set(why, "no-roce", "%s has no RoCE %s; leave roce-mode out of %s", p->device,
+		   version, net->name);
+	return true;
+}
+
+void plan_roce_judge(struct plan_builder *b, size_t i, const struct plan_leg *leg)
+{
+	struct reason why;
+
+	if (is_asked(leg->net) && refusal(b, leg, &why))
+		planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
+}
+
+static int want_value(struct plan_builder *b, const struct plan_leg *leg,
+		      const struct inv_link *place, enum device_attr attr, const char *value)
+{
+	struct plan_step *s = planner_want_add(b, &object_device, leg);
+	struct kernel_device *v;
+
+	if (!s)
+		return -ENOMEM;
+	planner_step_on(s, place);
+	/* After the device that may be made for it. Connections that are there stay as they are. */
+	s->phase = OBJECT_PHASE_LINK;
+	s->disruptive = false;
+	s->change.kind = KERNEL_DEVICE;
+	v = &s->change.device;
+	v->attr = attr;
+	snprintf(v->value, sizeof(v->value), "%s", value);
+	if (!device_value_find(b->inv, place->ifindex, attr, 0, v->was))
+		v->was[0] = '\0';
+	snprintf(s->reason, sizeof(s->reason), "%s asks for it", leg->net->name);
+	return 0;
+}
+
+int plan_roce_want(struct plan_builder *b, const struct plan_leg *leg)
+{
+	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
+	struct reason why;
+	char tos[8];
+	int r = 0;
+
+	if (!is_asked(leg->net) || !place || refusal(b, leg, &why))
+		return 0;
+	if (leg->net->roce_mode != SPEC_ROCE_AS_FOUND)
+		r = want_value(b, leg, place, DEVICE_ROCE_MODE,
+			       spec_roce_to_string(leg->net->roce_mode));
+	snprintf(tos, sizeof(tos), "%" PRIu32, leg->net->roce_tos);
+	if (r == 0 && leg->net->roce_tos)
+		r = want_value(b, leg, place, DEVICE_ROCE_TOS, tos);
+	return r;
+}

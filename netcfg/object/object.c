@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is the same for every kind of object: its line in the journal, and turning a step round. */
+#include "netcfg/object/object.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NO_LINK ":" /* no link can have this name */
+
+static const char *const verbs[PLAN_VERB_MAX] = {
+	[PLAN_ADD] = "add",
+	[PLAN_DEL] = "del",
+	[PLAN_SET] = "set",
+	[PLAN_RESTORE] = "restore",
+};
+
+const char *object_op(const struct plan_step *s, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s-%s", s->kind->name, verbs[s->verb]);
+	return buf;
+}
+
+int object_format(const struct plan_step *s, char *buf, size_t size)
+{
+	int len = snprintf(buf, size, "%s-%s %s ", s->kind->name, verbs[s->verb],
+			   s->link[0] ? s->link : NO_LINK);
+	int n = s->kind->format(s, buf + len, size - (size_t)len);
+
+	return n < 0 || (size_t)(len + n) >= size ? -EINVAL : len + n;
+}
+
+/* What comes and goes has no value to be set, and a value does not come and go. */
+static bool has_verb(const struct object_kind *kind, enum plan_verb verb)
+{
+	bool comes = verb == PLAN_ADD || verb == PLAN_DEL;
+
+	return verb < PLAN_VERB_MAX && comes == (kind->verb == PLAN_ADD);
+}
+
+static int parse_op(char *op, struct plan_step *s)
+{
+	char *verb = strrchr(op, '-');
+
+	if (!verb)
+		return -EBADMSG;
+	*verb++ = '\0';
+	s->verb = PLAN_VERB_MAX;
+	for (enum plan_verb v = 0; v < PLAN_VERB_MAX; v++)
+		if (strcmp(verb, verbs[v]) == 0)
+			s->verb = v;
+	for (size_t i = 0; i < object_kinds_n; i++)
+		if (strcmp(op, object_kinds[i]->name) == 0)
+			s->kind = object_kinds[i];
+	return s->kind && has_verb(s->kind, s->verb) ? 0 : -EBADMSG;
+}
+
+int object_parse(const char *text, struct plan_step *s)
+{
+	char op[32];
+	int at = 0;
+
+	*s = (struct plan_step){.kind = NULL};
+	_Static_assert(KERNEL_LINK_REF_MAX == 24, "the width below");
+	if (sscanf(text, "%31s %23s %n", op, s->link, &at) != 2 || parse_op(op, s) < 0)
+		return -EBADMSG;
+	if (strcmp(s->link, NO_LINK) == 0)
+		s->link[0] = '\0';
+	if (strlen(s->link) < sizeof(s->ifname) && !strchr(s->link, ':'))
+		memcpy(s->ifname, s->link, strlen(s->link) + 1);
+	return s->kind->parse(text + at, s);
+}
+
+void object_texts_swap(char *was, char *value, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		char c = was[i];
+
+		was[i] = value[i];
+		value[i] = c;
+	}
+}
+
+void object_invert(struct plan_step *s)
+{
+	switch (s->verb) {
+	case PLAN_ADD:
+		s->verb = PLAN_DEL;
+		break;
+	case PLAN_DEL:
+		s->verb = PLAN_ADD;
+		break;
+	default:
+		s->kind->inverse(s);
+		break;
+	}
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A bond as a link that comes and goes. It is made with all its settings, down and without ports,
+ * and known as ours by its alias; what changes while it is there, and what joins it, are kinds of
+ * their own.
+ */
+#include "netcfg/object/object.h"
+#include "netcfg/plan/plan_project.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void bond_describe(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	char text[160];
+
+	(void)where; /* it is the place itself */
+	bond_setting_format(&s->change.bond.setting, text, sizeof(text));
+	snprintf(buf, size, "%s bond %s, %s", s->verb == PLAN_DEL ? "remove" : "make",
+		 s->change.bond.name, text);
+}
+
+static int bond_format(const struct plan_step *s, char *buf, size_t size)
+{
+	char mac[MAC_ADDR_STR_MAX];
+	const int len = snprintf(buf, size, "%s %d %" PRIu32 " %s ", s->change.bond.name,
+				 s->change.bond.up, s->change.bond.mtu,
+				 mac_addr_format(&s->change.bond.mac, mac, sizeof(mac)));
+
+	if ((size_t)len >= size)
+		return len;
+	return len + bond_setting_format(&s->change.bond.setting, buf + len, size - (size_t)len);
+}
+
+static int bond_parse(const char *text, struct plan_step *s)
+{
+	struct kernel_bond *v = &s->change.bond;
+	char mac[MAC_ADDR_STR_MAX];
+	int up, at = 0;
+
+	s->change.kind = KERNEL_BOND;
+	_Static_assert(IFNAMSIZ == 16 && MAC_ADDR_STR_MAX >= 18, "the widths below");
+	if (sscanf(text, "%15s %d %" SCNu32 " %17s %n", v->name, &up, &v->mtu, mac, &at) != 4 ||
+	    !at || mac_addr_parse(mac, &v->mac) < 0 ||
+	    bond_setting_parse(text + at, &v->setting) < 0)
+		return -EBADMSG;
+	v->up = up != 0;
+	return 0;
+}
+
+/* One without an alias that appears while we make it is ours: the alias comes last. */
+static enum object_presence bond_present(const struct inventory *inv, const struct plan_step *s)
+{
+	const struct inv_link *l = inv_link_by_name(inv, s->change.bond.name);
+	const struct inv_bond *b = l ? inv_bond_find(inv, l->ifindex) : NULL;
+
+	if (!b || plan_link_is_coming(l) || b->setting.mode != s->change.bond.setting.mode)
+		return OBJECT_ABSENT;
+	return !l->alias[0] || kernel_link_is_ours(l) ? OBJECT_OURS : OBJECT_PRESENT;
+}
+
+static bool bond_same(const struct plan_step *a, const struct plan_step *b)
+{
+	return strcmp(a->change.bond.name, b->change.bond.name) == 0;
+}
+
+static int bond_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
+{
+	const struct inv_link *l;
+
+	if (i >= b->inv->n_bonds)
+		return -ENOENT;
+	l = inv_link_by_index(b->inv, b->inv->bonds[i].ifindex);
+	/* One that is asked for, and only cannot be as it is asked for, is left as it is. */
+	if (!l || plan_link_is_coming(l) || !kernel_link_is_ours(l) ||
+	    strcmp(l->name, b->bond.name) == 0 || plan_link_serves_others(b, l))
+		return 0;
+	ret->change = (struct kernel_change){.kind = KERNEL_BOND};
+	memcpy(ret->change.bond.name, l->name, sizeof(l->name));
+	memcpy(ret->ifname, l->name, sizeof(l->name));
+	ret->change.bond.mac = l->mac;
+	ret->change.bond.up = l->up;
+	ret->change.bond.mtu = l->mtu;
+	ret->change.bond.setting = b->inv->bonds[i].setting;
+	return 1;
+}
+
+const struct object_kind object_bond = {
+	.name = "bond",
+	.verb = PLAN_ADD,
+	.phase = {[PLAN_ADD] = OBJECT_PHASE_BOND, [PLAN_DEL] = OBJECT_PHASE_UNMAKE},
+	.describe = bond_describe,
+	.format = bond_format,
+	.parse = bond_parse,
+	.present = bond_present,
+	.same = bond_same,
+	.ours = bond_ours,
+};

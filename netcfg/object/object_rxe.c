@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A soft-RoCE device on a leg's device. Ours are told by their names, which begin with "plenum_"
+ * and which the kernel keeps for as long as they live; no record is needed.
+ */
+#include "netcfg/object/object.h"
+#include "netcfg/plan/planner.h"
+#include <stdio.h>
+#include <string.h>
+
+static void rxe_describe(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s soft-RoCE device %s on %s", s->verb == PLAN_DEL ? "remove" : "make",
+		 s->change.rxe.name, where);
+}
+
+static void rxe_undone(const struct plan_step *s, const char *where, char *buf, size_t size)
+{
+	if (s->verb == PLAN_DEL)
+		snprintf(buf, size, "soft-RoCE device %s was made on %s", s->change.rxe.name,
+			 where);
+	else
+		snprintf(buf, size, "soft-RoCE device %s of %s was removed", s->change.rxe.name,
+			 where);
+}
+
+static int rxe_format(const struct plan_step *s, char *buf, size_t size)
+{
+	return snprintf(buf, size, "%s", s->change.rxe.name);
+}
+
+static int rxe_parse(const char *text, struct plan_step *s)
+{
+	s->change.kind = KERNEL_RXE;
+	_Static_assert(sizeof(s->change.rxe.name) == 64, "the width below");
+	return sscanf(text, "%63s", s->change.rxe.name) == 1 ? 0 : -EBADMSG;
+}
+
+/* Another RDMA device on the link is as good. */
+static enum object_presence rxe_present(const struct inventory *inv, const struct plan_step *s)
+{
+	enum object_presence is = OBJECT_ABSENT;
+
+	for (size_t i = 0; i < inv->n_rdma; i++) {
+		if (inv->rdma[i].ifindex != s->change.ifindex)
+			continue;
+		if (kernel_rdma_is_ours(inv->rdma[i].device))
+			return OBJECT_OURS;
+		is = OBJECT_PRESENT;
+	}
+	return is;
+}
+
+static bool rxe_same(const struct plan_step *a, const struct plan_step *b)
+{
+	return a->change.ifindex == b->change.ifindex;
+}
+
+/* Linux tells only its newest versions' users of RDMA devices that go. */
+static bool rxe_unannounced(const struct plan_step *s)
+{
+	return true;
+}
+
+static bool rxe_settled(const struct plan_step *s)
+{
+	return strcmp(s->change.rxe.was, s->change.rxe.name) == 0;
+}
+
+static int rxe_ours(const struct plan_builder *b, size_t i, struct plan_step *ret)
+{
+	const struct inv_rdma *p;
+
+	if (i >= b->inv->n_rdma)
+		return -ENOENT;
+	p = &b->inv->rdma[i];
+	if (!kernel_rdma_is_ours(p->device) || !p->ifindex ||
+	    plan_link_waits(b, inv_link_by_index(b->inv, p->ifindex)))
+		return 0;
+	ret->change = (struct kernel_change){.kind = KERNEL_RXE, .ifindex = p->ifindex};
+	memcpy(ret->change.rxe.name, p->device, sizeof(p->device));
+	return 1;
+}
+
+const struct object_kind object_rxe = {
+	.name = "rxe",
+	.verb = PLAN_ADD,
+	.phase = {[PLAN_ADD] = OBJECT_PHASE_LINK, [PLAN_DEL] = OBJECT_PHASE_SETTING_RESTORE},
+	.describe = rxe_describe,
+	.undone = rxe_undone,
+	.format = rxe_format,
+	.parse = rxe_parse,
+	.present = rxe_present,
+	.same = rxe_same,
+	.unannounced = rxe_unannounced,
+	.settled = rxe_settled,
+	.ours = rxe_ours,
+};
